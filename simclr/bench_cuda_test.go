@@ -9,6 +9,7 @@ import (
 
 	"cne/internal/device"
 	"cne/internal/device/fakecuda"
+	"cne/internal/device/roofline"
 	"cne/model/op"
 )
 
@@ -43,11 +44,14 @@ func BenchmarkViewsOnDevice(b *testing.B) {
 	defer dst.Free()
 	fatal(v.Launch(dst, index, 0))
 	fatal(d.Synchronize())
+	meter := roofline.Start(d)
 	b.ResetTimer()
 	for i := range b.N {
 		fatal(v.Launch(dst, index, i))
 	}
 	fatal(d.Synchronize())
+	b.StopTimer()
+	meter.Report(b, b.N, roofline.Views(views, 3*32*32))
 	b.ReportMetric(float64(views)*float64(b.N)/b.Elapsed().Seconds()*1e-6, "Mviews/s")
 	// Each view is written once, and at most all of its image is read.
 	b.ReportMetric((4+1)*3*32*32*float64(views)*float64(b.N)/b.Elapsed().Seconds()*1e-9, "GB/s")

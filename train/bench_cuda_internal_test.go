@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"cne/internal/device/fakecuda"
+	"cne/internal/device/roofline"
 )
 
 // benchmarkBatcher times one call of f on a batcher with as many edges as MNIST's
-// graph.
-func benchmarkBatcher(b *testing.B, size int, f func(batcher *deviceBatcher, layout *deviceLayout, i int) error) {
+// graph, which it tells what it does.
+func benchmarkBatcher(b *testing.B, size int, work func(batcher *deviceBatcher) roofline.Work, f func(batcher *deviceBatcher, layout *deviceLayout, i int) error) {
 	points, edges := 70000, 1500000
 	if testing.Short() {
 		points, edges, size = 700, 6000, min(size, 6000)
@@ -36,6 +37,7 @@ func benchmarkBatcher(b *testing.B, size int, f func(batcher *deviceBatcher, lay
 		}
 	}
 	wait(batcher.begin(0), f(batcher, layout, 0))
+	meter := roofline.Start(d)
 	b.ResetTimer()
 	for i := range b.N {
 		if err := f(batcher, layout, i); err != nil {
@@ -43,12 +45,16 @@ func benchmarkBatcher(b *testing.B, size int, f func(batcher *deviceBatcher, lay
 		}
 	}
 	wait()
+	b.StopTimer()
+	meter.Report(b, b.N, work(batcher))
 	b.ReportMetric(float64(edges)*float64(b.N)/b.Elapsed().Seconds()*1e-9, "Gedges/s")
 }
 
 // BenchmarkShuffleOnDevice times the order of an epoch.
 func BenchmarkShuffleOnDevice(b *testing.B) {
-	benchmarkBatcher(b, 1024, func(batcher *deviceBatcher, _ *deviceLayout, i int) error { return batcher.begin(i) })
+	benchmarkBatcher(b, 1024, func(batcher *deviceBatcher) roofline.Work {
+		return roofline.Shuffle(batcher.edges, batcher.fan.first*batcher.fan.second)
+	}, func(batcher *deviceBatcher, _ *deviceLayout, i int) error { return batcher.begin(i) })
 }
 
 // BenchmarkDistinctOnDevice times the search for the distinct points of an epoch's
@@ -56,7 +62,9 @@ func BenchmarkShuffleOnDevice(b *testing.B) {
 func BenchmarkDistinctOnDevice(b *testing.B) {
 	for name, size := range map[string]int{"b=1024": 1024, "b=2^19": 1 << 19} {
 		b.Run(name, func(b *testing.B) {
-			benchmarkBatcher(b, size, func(batcher *deviceBatcher, layout *deviceLayout, _ int) error {
+			benchmarkBatcher(b, size, func(batcher *deviceBatcher) roofline.Work {
+				return roofline.Distinct(batcher.edges, batcher.bits == 0)
+			}, func(batcher *deviceBatcher, layout *deviceLayout, _ int) error {
 				return batcher.distinct(layout, 0, batcher.edges/batcher.size)
 			})
 		})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"cne/internal/device/fakecuda"
+	"cne/internal/device/roofline"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
@@ -54,8 +55,10 @@ func BenchmarkEpochOnDevice(b *testing.B) {
 				b.Fatal(err)
 			}
 			// The first epoch, which loads the kernels, is not timed.
+			var meter *roofline.Meter
 			o.Hooks = []train.Hook{train.HookFunc(func(s *train.State) error {
 				if s.Epoch == 1 {
+					meter = roofline.Start(d)
 					b.ResetTimer()
 				}
 				return nil
@@ -63,7 +66,34 @@ func BenchmarkEpochOnDevice(b *testing.B) {
 			if _, err := train.Fit(b.Context(), m, heads, tails, o); err != nil {
 				b.Fatal(err)
 			}
+			b.StopTimer()
+			meter.Report(b, b.N, epochWork(points, edges, size, c.negatives, c.network)...)
 			b.ReportMetric(float64(edges)*float64(b.N)/b.Elapsed().Seconds()*1e-6, "Medges/s")
 		})
 	}
+}
+
+// epochWork returns the work of an epoch of the benchmark in batches of b edges, whose
+// heads have m negatives each.
+func epochWork(points, edges, b, m int, network bool) []roofline.Work {
+	const many = 100           // negatives: more are drawn in runs
+	const largeBatch = 1 << 13 // which no block takes alone
+	if m == train.Full || m > 2*b-2 {
+		m = 2*b - 2
+	}
+	work := []roofline.Work{roofline.Shuffle(edges, train.Buckets(edges))}
+	switch {
+	case network || m > many:
+		work = append(work, roofline.Distinct(edges, b > largeBatch))
+		if network {
+			found := roofline.DistinctPoints(points, b) * float64(edges) / float64(b)
+			work = append(work, roofline.Layers(found, 784, 100, 100, 100, 2))
+		}
+		pairs := roofline.Pairs(edges*(m+1), 2)
+		pairs.Part = "loss"
+		return append(work, pairs)
+	case b > largeBatch:
+		return append(work, roofline.LargeBatches(edges, points, b, m))
+	}
+	return append(work, roofline.Distinct(edges, false), roofline.SmallBatches(edges, m))
 }

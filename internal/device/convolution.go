@@ -45,7 +45,13 @@ func (d *Device) Convolve(c Convolution) error {
 	}
 	defer d.tell() // the first convolution finds out which library computes them
 	defer d.holdScratch()()
-	err := d.retried(0, func() error { return d.backend.Convolve(&c, d.TF32, d.scratchOf) })
+	err := d.retried(0, func() error {
+		err := d.backend.Convolve(&c, d.TF32, d.scratchOf)
+		if err == nil {
+			d.count()
+		}
+		return err
+	})
 	if errors.Is(err, ErrNoConvolution) {
 		return ErrNoConvolution
 	}

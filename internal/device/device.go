@@ -153,6 +153,10 @@ type Properties struct {
 	SharedPerBlock int
 	// Major and Minor are its compute capability.
 	Major, Minor int
+	// ClockKHz is the highest clock of the multiprocessors, MemoryKHz that of the memory,
+	// which moves MemoryBits at each of its edges. L2Bytes is the size of the cache
+	// between the two. They are 0 where the driver does not say.
+	ClockKHz, MemoryKHz, MemoryBits, L2Bytes int
 	// Software names the versions of the driver and of the libraries in use.
 	Software string
 }
@@ -182,6 +186,9 @@ type Device struct {
 	recorded sync.Cond
 	args     [MaxArgs]uint64
 	pool     pool
+	// asked and replayed count operations: see Operations. captured counts those of the
+	// current capture.
+	asked, replayed, captured int
 
 	scratch struct {
 		sync.Mutex // taken before mu
@@ -269,6 +276,32 @@ func (d *Device) do(f func() error) error {
 		return d.failed
 	}
 	return d.note(f())
+}
+
+// submit is do for an operation that the device carries out in its turn.
+func (d *Device) submit(f func() error) error {
+	return d.do(func() error {
+		d.count()
+		return f()
+	})
+}
+
+// count counts an operation that is about to be submitted. The caller holds the lock.
+func (d *Device) count() {
+	if d.recorder != 0 {
+		d.captured++
+	} else {
+		d.asked++
+	}
+}
+
+// Operations returns how many kernels, products, convolutions, copies within memory and
+// fills were asked for so far, where a Replay counts as one, and how many of them
+// Replays have run.
+func (d *Device) Operations() (asked, replayed int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.asked, d.replayed
 }
 
 // note completes an error, and remembers it if the device is lost.
@@ -425,12 +458,10 @@ func Download[T any](d *Device, dst []T, src Pointer) error {
 
 // Copy copies bytes within the device's memory. The two pieces must not overlap.
 func (d *Device) Copy(dst, src Pointer, bytes int) error {
-	return d.do(func() error {
-		if bytes == 0 {
-			return nil
-		}
-		return d.backend.Copy(dst, src, bytes)
-	})
+	if bytes == 0 {
+		return d.do(func() error { return nil })
+	}
+	return d.submit(func() error { return d.backend.Copy(dst, src, bytes) })
 }
 
 // Zero clears bytes, a multiple of 4, of the device's memory.
@@ -438,12 +469,10 @@ func (d *Device) Zero(dst Pointer, bytes int) error { return d.Fill(dst, 0, byte
 
 // Fill sets words of 32 bits of the device's memory.
 func (d *Device) Fill(dst Pointer, word uint32, words int) error {
-	return d.do(func() error {
-		if words == 0 {
-			return nil
-		}
-		return d.backend.Fill(dst, word, words)
-	})
+	if words == 0 {
+		return d.do(func() error { return nil })
+	}
+	return d.submit(func() error { return d.backend.Fill(dst, word, words) })
 }
 
 // Launch runs a kernel of package kernels, with as many arguments as it has parameters,
@@ -452,7 +481,7 @@ func (d *Device) Launch(kernel string, l Launch, args ...Arg) error {
 	if l.Grid < 1 || l.Block < 1 || l.Block > 1024 || len(args) > MaxArgs {
 		return fmt.Errorf("device: kernel %s cannot run with %d blocks of %d threads and %d arguments", kernel, l.Grid, l.Block, len(args))
 	}
-	return d.do(func() error {
+	return d.submit(func() error {
 		for i, a := range args {
 			d.args[i] = uint64(a)
 		}
@@ -486,7 +515,7 @@ func (d *Device) Multiply(p Product) error {
 	if p.M == 0 || p.N == 0 {
 		return nil
 	}
-	return d.do(func() error { return d.backend.Multiply(&p, d.TF32 && !p.Exact) })
+	return d.submit(func() error { return d.backend.Multiply(&p, d.TF32 && !p.Exact) })
 }
 
 // Capture records what f asks of the device, on the calling goroutine, instead of
@@ -509,13 +538,14 @@ func (d *Device) Capture(f func() error) (Replay, error) {
 		if err := d.backend.Capture(); err != nil {
 			return err
 		}
-		d.recorder = thread()
+		d.recorder, d.captured = thread(), 0
 		return nil
 	}); err != nil {
 		return nil, err
 	}
 	captured := false
 	var r Replay
+	var count int
 	end := func() error {
 		captured = true
 		defer func() {
@@ -525,6 +555,7 @@ func (d *Device) Capture(f func() error) (Replay, error) {
 			d.recorded.Broadcast()
 		}()
 		return d.do(func() (err error) {
+			count = d.captured
 			r, err = d.backend.Captured()
 			return err
 		})
@@ -538,7 +569,7 @@ func (d *Device) Capture(f func() error) (Replay, error) {
 	err := end()
 	switch {
 	case failed == nil && err == nil:
-		return &replay{d, r}, nil
+		return &replay{d, r, count}, nil
 	case failed == nil:
 		return nil, err
 	case err == nil:
@@ -563,6 +594,7 @@ func (d *Device) recording() bool {
 type replay struct {
 	device *Device
 	of     Replay
+	count  int // of its operations
 }
 
 func (r *replay) Run() error {
@@ -571,7 +603,11 @@ func (r *replay) Run() error {
 	}
 	r.device.scratch.Lock() // what was captured may use it
 	defer r.device.scratch.Unlock()
-	return r.device.do(r.of.Run)
+	return r.device.do(func() error {
+		r.device.asked++
+		r.device.replayed += r.count
+		return r.of.Run()
+	})
 }
 
 func (r *replay) Close() error { return r.device.do(r.of.Close) }

@@ -822,3 +822,34 @@ func TestGoroutinesShareADevice(t *testing.T) {
 		t.Errorf("%d bytes are in use, want 256", used)
 	}
 }
+
+// Operations are counted as they are asked for; a replay's when it runs.
+func TestOperations(t *testing.T) {
+	d := New("pretence", newPretence(t, 1<<20))
+	m, err := d.Alloc(8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(what string, asked, replayed int) {
+		t.Helper()
+		if a, r := d.Operations(); a != asked || r != replayed {
+			t.Errorf("%s: %d operations were asked for and %d replayed, want %d and %d", what, a, r, asked, replayed)
+		}
+	}
+	three := func() error {
+		return errors.Join(d.Zero(m.Pointer(), 4), d.Copy(m.Pointer().At(1, 4), m.Pointer(), 4), d.Each("count", 1, Arg(m.Pointer())))
+	}
+	if err := errors.Join(three(), d.Copy(0, 0, 0), d.Zero(0, 0), d.Multiply(Product{M: 1, N: 1, K: 1}), d.Convolve(Convolution{N: 1, H: 1, W: 1})); err != nil {
+		t.Fatal(err)
+	}
+	check("one by one", 5, 0)
+	r, err := d.Capture(three)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("captured", 5, 0)
+	if err := errors.Join(r.Run(), r.Run(), r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	check("replayed twice", 7, 6)
+}

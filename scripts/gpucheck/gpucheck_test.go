@@ -65,7 +65,8 @@ BenchmarkDeviceCopy/MiB=64-16   	     100	  50000 ns/op	  4000 GB/s
 BenchmarkDeviceSums/n=10-16     	     100	   2000 ns/op	  1000 GB/s	  0.5 TFLOP/s
 BenchmarkDeviceProduct/exact=false-16 	 100	 2000 ns/op	 400 TFLOP/s-tf32
 BenchmarkDeviceProduct/exact=true-16 	 100	 2000 ns/op	 50 TFLOP/s
-BenchmarkConvolutionOnDevice-16 	 100	 2000 ns/op	 100 TFLOP/s-tf32
+BenchmarkConvolutionOnDevice-16 	 100	 2000 ns/op	 0 roof-ns::launches:0	 500.0 roof-ns::tf32:132	 100 TFLOP/s-tf32
+BenchmarkEpochOnDevice/table/b=1024/m=5-16 	 100	 4000000 ns/op	 300 Medges/s	 4000 roof-ns::launches:0	 1500000 roof-ns:batches:instructions:1	 500000 roof-ns:shuffle:cache:132
 PASS"
   exit 0
 esac
@@ -469,8 +470,24 @@ func TestSources(t *testing.T) {
 
 func TestKernels(t *testing.T) {
 	folder(t)
+	if _, err := carryOut(t, "table"); err != nil {
+		t.Fatal(err)
+	}
+	var stdout bytes.Buffer
+	if err := run(t.Context(), []string{"kernels"}, &stdout); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"\n  DeviceSums/n=10: 2 µs; at best unknown\n",
+		"\n  ConvolutionOnDevice: 2 µs; at best 0.5 µs, 25 % reached: tf32 of 132 multiprocessors\n",
+		"\n  EpochOnDevice/table/b=1024/m=5: 4 ms; at best 2 ms, 50 % reached: batches 75 % (instructions of one multiprocessor), shuffle 25 % (cache of 132 multiprocessors)\n",
+	} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("%s\nlacks %q", &stdout, want)
+		}
+	}
 	r, err := carryOut(t, "kernels", "-short")
-	if err != nil || len(r.Benchmarks) != 5 || r.Benchmarks[1].Name != "DeviceSums/n=10" || math.Abs(r.Benchmarks[1].Seconds-2e-6) > 1e-12 || r.Benchmarks[1].Rates["GB/s"] != 1000 {
+	if err != nil || len(r.Benchmarks) != 6 || r.Benchmarks[1].Name != "DeviceSums/n=10" || math.Abs(r.Benchmarks[1].Seconds-2e-6) > 1e-12 || r.Benchmarks[1].Rates["GB/s"] != 1000 {
 		t.Fatalf("%v: %+v", err, r)
 	}
 	put(t, "gpu.md", beginMark+endMark)
@@ -482,8 +499,11 @@ func TestKernels(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| DeviceSums/n=10 | 2 µs | 1000 GB/s (25 %), 0.5 TFLOP/s (1 %) |\n",
-		"| ConvolutionOnDevice | 2 µs | 100 TFLOP/s-tf32 (25 %) |\n",
+		"| DeviceSums/n=10 | 2 µs | 1000 GB/s (25 %), 0.5 TFLOP/s (1 %) |  |\n",
+		"| ConvolutionOnDevice | 2 µs | 100 TFLOP/s-tf32 (25 %) | 0.5 µs, 25 % reached: tf32 of 132 multiprocessors |\n",
+		// 750 epochs of 2 ms; the run says that it took 2.5 s.
+		"| Neg-t-SNE of MNIST, table, b=1024, 750 epochs | 2.5 s | at most 10 s | yes | 1.5 s, 60 % reached: batches 75 % (instructions of one multiprocessor), shuffle 25 % (cache of 132 multiprocessors) |\n",
+		"| Neg-t-SNE of MNIST, table, b=2¹⁹, 750 epochs | 2.5 s | at most 1 s | no |  |\n",
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%s\nlacks %q", text, want)

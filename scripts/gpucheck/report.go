@@ -76,6 +76,29 @@ type benchmark struct {
 	Name    string             `json:"name"`
 	Seconds float64            `json:"seconds"` // of an operation
 	Rates   map[string]float64 `json:"rates,omitempty"`
+	// Best is how many seconds the GPU takes at best, its roofline, and By what takes
+	// them. 0: nothing is known of it.
+	Best float64 `json:"best,omitempty"`
+	By   string  `json:"by,omitempty"`
+}
+
+// roofline prints the roofline, and which share of it was reached; "" if there is none.
+func (b benchmark) roofline() string {
+	if b.Best == 0 || b.Seconds == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s, %.2g %% reached: %s", duration(b.Best), 100*b.Best/b.Seconds, b.By)
+}
+
+// duration prints seconds with three digits.
+func duration(seconds float64) string {
+	switch {
+	case seconds >= 1:
+		return fmt.Sprintf("%.3g s", seconds)
+	case seconds >= 1e-3:
+		return fmt.Sprintf("%.3g ms", 1e3*seconds)
+	}
+	return fmt.Sprintf("%.3g µs", 1e6*seconds)
 }
 
 // limits are the benchmarks that measure what the GPU can do at most, by the unit of
@@ -91,6 +114,10 @@ type ran struct {
 	AtLeast bool    `json:"at_least,omitempty"`
 	Figure  float64 `json:"figure"`
 	Unit    string  `json:"unit"`
+	// Like names a benchmark that does the same, for Times times its time: the run's
+	// roofline is that of so many.
+	Like  string  `json:"like,omitempty"`
+	Times float64 `json:"times,omitempty"`
 	// More is what else was measured.
 	More    map[string]float64 `json:"more,omitempty"`
 	Command string             `json:"command,omitempty"`
@@ -227,7 +254,7 @@ func markdown(all []*report) string {
 	for _, r := range all {
 		for _, x := range r.Runs {
 			if rows == 0 {
-				fmt.Fprint(&b, "\n| run | measured | goal | reached |\n|---|---|---|---|\n")
+				fmt.Fprint(&b, "\n| run | measured | goal | reached | at best |\n|---|---|---|---|---|\n")
 			}
 			rows++
 			goal, reached := "", ""
@@ -241,7 +268,7 @@ func markdown(all []*report) string {
 					reached = "yes"
 				}
 			}
-			fmt.Fprintf(&b, "| %s | %.4g %s | %s | %s |\n", x.Name, x.Figure, x.Unit, goal, reached)
+			fmt.Fprintf(&b, "| %s | %.4g %s | %s | %s | %s |\n", x.Name, x.Figure, x.Unit, goal, reached, atBest(x, all))
 		}
 	}
 
@@ -270,6 +297,19 @@ func markdown(all []*report) string {
 	return b.String()
 }
 
+// atBest prints the roofline of a run from the benchmark that does the same, if one of
+// the reports has it.
+func atBest(x ran, all []*report) string {
+	for _, r := range all {
+		for _, b := range r.Benchmarks {
+			if x.Like != "" && b.Name == x.Like {
+				return benchmark{Seconds: x.Figure, Best: x.Times * b.Best, By: b.By}.roofline()
+			}
+		}
+	}
+	return ""
+}
+
 // benchmarkTable prints the benchmarks, with the share of the limits that their rates
 // are where there are both.
 func benchmarkTable(all []*report) string {
@@ -286,7 +326,7 @@ func benchmarkTable(all []*report) string {
 	}
 	for _, r := range all {
 		if len(r.Benchmarks) > 0 {
-			fmt.Fprint(&b, "\n| kernel | time | rate |\n|---|---|---|\n")
+			fmt.Fprint(&b, "\n| kernel | time | rate | at best |\n|---|---|---|---|\n")
 		}
 		for _, x := range r.Benchmarks {
 			var rates []string
@@ -297,7 +337,7 @@ func benchmarkTable(all []*report) string {
 				}
 				rates = append(rates, text)
 			}
-			fmt.Fprintf(&b, "| %s | %.4g µs | %s |\n", x.Name, 1e6*x.Seconds, strings.Join(rates, ", "))
+			fmt.Fprintf(&b, "| %s | %.4g µs | %s | %s |\n", x.Name, 1e6*x.Seconds, strings.Join(rates, ", "), x.roofline())
 		}
 	}
 	if len(most) > 0 {

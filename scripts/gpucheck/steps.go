@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"cne/internal/device/roofline"
 	"cne/internal/process"
 )
 
@@ -362,6 +363,9 @@ func (c *check) kernels() error {
 		}
 		c.report.Tests = append(c.report.Tests, t)
 		fmt.Fprintf(c.stdout, "%s: %d benchmarks\n", p, len(found))
+		for _, b := range found {
+			fmt.Fprintf(c.stdout, "  %s: %s; at best %s\n", b.Name, duration(b.Seconds), or(b.roofline(), "unknown"))
+		}
 		return nil
 	})
 }
@@ -381,16 +385,21 @@ func benchmarks(output string) (found []benchmark) {
 			}
 		}
 		b := benchmark{Name: name, Rates: map[string]float64{}}
+		var roofs []roofline.Roof
 		for i := 2; i+1 < len(words); i += 2 {
 			v, err := strconv.ParseFloat(words[i], 64)
+			roof, isRoof := roofline.Parse(v, words[i+1])
 			switch unit := words[i+1]; {
 			case err != nil:
+			case isRoof:
+				roofs = append(roofs, roof)
 			case unit == "ns/op":
 				b.Seconds = v * 1e-9
 			case strings.Contains(unit, "/s"):
 				b.Rates[unit] = v
 			}
 		}
+		b.Best, b.By = roofline.Best(roofs)
 		found = append(found, b)
 	}
 	return found
@@ -618,6 +627,7 @@ func (c *check) table() error {
 		more["first epoch"] = epochs[0]
 		c.report.Runs = append(c.report.Runs, ran{
 			Name: fmt.Sprintf("Neg-t-SNE of MNIST, table, b=%s, %d epochs", b.name, m.Epochs), Goal: b.goal, Figure: m.Seconds.Optimize, Unit: "s",
+			Like: fmt.Sprintf("EpochOnDevice/table/b=%d/m=5", b.size), Times: float64(m.Epochs),
 			More: more, Command: command,
 		})
 	}
@@ -638,7 +648,7 @@ func (c *check) parametric() error {
 		return err
 	}
 	c.report.Runs = append(c.report.Runs, ran{
-		Name: "Neg-t-SNE of MNIST, network, b=2¹⁵, an epoch", Goal: 0.5, Figure: usual(epochs), Unit: "s", More: m.more(), Command: command,
+		Name: "Neg-t-SNE of MNIST, network, b=2¹⁵, an epoch", Goal: 0.5, Figure: usual(epochs), Unit: "s", Like: "EpochOnDevice/network/b=32768/m=5", Times: 1, More: m.more(), Command: command,
 	})
 	return c.leaves("")
 }

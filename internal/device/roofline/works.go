@@ -1,0 +1,164 @@
+package roofline
+
+import "math"
+
+// The work of the operations that benchmarks time. Numbers of instructions are those of
+// what NVIDIA's assembler (ptxas 11.8) makes of the kernels for sm_90, counted along the
+// way that a thread usually takes: docs/gpu.md says how. All others follow from the
+// algorithm alone.
+
+// sector is what a random access to the cache moves, in bytes.
+const sector = 32
+
+// wait is how many cycles a value takes at least to be read from shared memory and
+// written back, so that the next step finds it.
+const wait = 30
+
+// Copy is a copy of bytes within the device's memory.
+func Copy(bytes int) Work {
+	moved := 2 * float64(bytes)
+	return Work{Bytes: moved, Footprint: moved}
+}
+
+// Product is a product of an [m, k] and a [k, n] matrix, in TF32 or in float32.
+func Product(m, n, k int, tf32 bool) Work {
+	a, b, c := float64(m)*float64(k), float64(k)*float64(n), float64(m)*float64(n)
+	w := Work{Bytes: 4 * (a + b + c), Footprint: 4 * (a + b + c)}
+	if tf32 {
+		w.TF32 = a * float64(n)
+	} else {
+		w.FMA = a * float64(n)
+	}
+	return w
+}
+
+// Pairs is the loss of so many pairs of points in d dimensions by their Euclidean
+// distance, with its gradient: d differences and d multiply-adds for the distance, d
+// products and 2d sums for the derivatives of both points, some ten more for the loss,
+// with two reciprocals and a logarithm.
+func Pairs(pairs, d int) Work {
+	n := float64(pairs)
+	return Work{FMA: n * float64(5*d+10), Special: 3 * n}
+}
+
+// Cosines is the same by the cosine of points of unit length: d multiply-adds for the
+// cosine and for the derivative of each point.
+func Cosines(pairs, d int, tf32 bool) Work {
+	n := float64(pairs)
+	w := Work{Special: 2 * n}
+	if tf32 {
+		w.TF32 = n * float64(3*d)
+	} else {
+		w.FMA = n * float64(3*d)
+	}
+	return w
+}
+
+// Shuffle is the order of an epoch of so many edges, which are distributed over buckets
+// and exchanged within each: an edge, of 8 bytes, is read and written twice. The
+// exchanges of a bucket, 32 at a time, wait for each other.
+func Shuffle(edges, buckets int) Work {
+	n := float64(edges)
+	return Work{Part: "shuffle", Bytes: 32 * n, Footprint: 24 * n, Chain: n / float64(buckets) / 32 * wait}
+}
+
+// Distinct is the search for the distinct points of an epoch's batches. An edge, of 8
+// bytes, is read, and for both of its ends the number of the point and, at most, the
+// point are written. With tables of all points, six random accesses are made for each
+// end.
+func Distinct(edges int, tables bool) Work {
+	n := float64(edges)
+	w := Work{Part: "distinct", Bytes: 24 * n, Footprint: 24 * n}
+	if tables {
+		w.Cached = 2 * 6 * sector * n
+	}
+	return w
+}
+
+// The instructions of table_batches_d2, for a warp of 32 heads with one positive pair: of
+// a batch, of each two negatives that are drawn, and of each negative pair.
+const (
+	smallBatch    = 440
+	smallDraw     = 44
+	smallNegative = 61
+)
+
+// SmallBatches is an epoch of a table in two dimensions in batches, each head with m
+// negatives, of which one block takes one after the other. The position of each end is
+// read in shared memory, and both words of its derivative are read and written there.
+func SmallBatches(edges, m int) Work {
+	e := float64(edges)
+	each := smallBatch + smallDraw*math.Ceil(float64(m)/2) + smallNegative*float64(m)
+	return Work{Part: "batches", Instructions: e / 32 * each, Shared: e * float64((m+2)*(8+2*8)), Special: e * float64(2+3*m), Multiprocessors: 1}
+}
+
+// LargeBatches is the same in large batches of a table of n points, which all
+// multiprocessors take together. An edge is read (8 bytes); a negative's end is looked
+// up at random, and its position. Each coordinate's derivative is added to the gradient
+// at random, for each end of an edge once and for each negative. Each batch reads and
+// zeroes the gradient and moves the table.
+func LargeBatches(edges, n, b, m int) Work {
+	e := float64(edges)
+	batches := math.Ceil(e / float64(b))
+	w := Pairs(edges*(m+1), 2)
+	w.Part = "batches"
+	w.Cached = e*(8+sector*float64(2+2*2+m*(2+2))) + batches*float64(n)*2*(8+8+4+4)
+	return w
+}
+
+// Layers is an epoch of a network of dense layers of these widths, in batches with so
+// many distinct points in all. Products of each layer, of its gradient, and, but for the
+// first, of its input's. The inputs are read twice; each hidden unit's output, and its
+// gradient, is written and read twice.
+func Layers(points float64, widths ...int) Work {
+	w := Work{Part: "network", Footprint: math.Inf(1)}
+	for i := 1; i < len(widths); i++ {
+		products := 3
+		if i == 1 {
+			products = 2
+		}
+		w.TF32 += points * float64(products*widths[i-1]*widths[i])
+	}
+	w.Bytes = points * 4 * 2 * float64(widths[0])
+	for _, hidden := range widths[1 : len(widths)-1] {
+		w.Bytes += points * 4 * 6 * float64(hidden)
+	}
+	return w
+}
+
+// DistinctPoints returns how many of n points are expected among the ends of b random
+// edges.
+func DistinctPoints(n, b int) float64 {
+	return float64(n) * -math.Expm1(2*float64(b)*math.Log1p(-1/float64(n)))
+}
+
+// Distances is the search for the neighbours of n points among themselves in d
+// dimensions: products in float32, of which each pair's is written and read once within
+// the cache.
+func Distances(n, d int) []Work {
+	pairs := float64(n) * float64(n)
+	return []Work{{Part: "products", FMA: pairs * float64(d)}, {Part: "ranking", Cached: 8 * pairs}}
+}
+
+// Convolutions is a convolution of images with so many elements in all by kernels of k×k
+// pixels, with as many channels out as in, and both of its gradients: each reads two
+// arrays or writes one.
+func Convolutions(elements, channels, k int) Work {
+	n := float64(elements)
+	return Work{TF32: 3 * n * float64(k*k*channels), Bytes: 4 * 6 * n, Footprint: 4 * 4 * n}
+}
+
+// BatchNorms is a batch normalisation of images with so many elements in all, and its
+// gradient: forwards they are read twice and written; backwards they and the gradient
+// are read twice, and the images' gradient is written.
+func BatchNorms(elements int) Work {
+	n := float64(elements)
+	return Work{Bytes: 4 * 8 * n, Footprint: 4 * 4 * n}
+}
+
+// Views are views of images of so many bytes: a view of floats is written, and at most
+// all of its image read.
+func Views(views, bytes int) Work {
+	n := float64(views) * float64(bytes)
+	return Work{Bytes: (4 + 1) * n, Footprint: (4 + 1) * n}
+}
