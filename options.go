@@ -79,8 +79,9 @@ type Options struct {
 	// neighbors.FromNeighbors makes one of neighbours that were found elsewhere,
 	// neighbors.ReadNPZ reads one of scipy's.
 	Graph *neighbors.Graph
-	// SampleEdges draws the edges of an epoch in proportion to Graph.Weights, as UMAP
-	// does (train.Options.Weights), instead of taking each once.
+	// SampleEdges draws the edges of an epoch in proportion to their weights, as UMAP
+	// does (train.Options.Weights), instead of taking each once: those of Graph, or of
+	// the kNN graph UMAP's (neighbors.FuzzyGraph).
 	SampleEdges bool
 
 	// Hidden are the widths of a network's hidden layers, between which ReLUs
