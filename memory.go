@@ -240,7 +240,12 @@ func (r *accounts) search() {
 		}
 		r.graph = grown
 		r.Hold("the graph", "Neighbors", size64*r.n)
-		r.Free(reverse, first)
+		r.Free(reverse)
+		if r.SampleEdges {
+			r.Hold("weights of the edges", "Neighbors", size32*r.edges)
+			r.Pass("weights of the edges", "Neighbors", size32*r.edges)
+		}
+		r.Free(first)
 	}
 	if r.w.Cached {
 		r.Pass("a copy for the cache", "Neighbors", (size32+size64)*r.n*k+size32*r.n*r.components)

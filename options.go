@@ -85,8 +85,9 @@ type Options struct {
 	// Points that are not all in memory are read with data.OpenRows, for PrepareSet, and
 	// placed by Embedding.PlaceAll.
 	TrainOn []int
-	// SampleEdges draws the edges of an epoch in proportion to Graph.Weights, as UMAP
-	// does (train.Options.Weights), instead of taking each once.
+	// SampleEdges draws the edges of an epoch in proportion to their weights, as UMAP
+	// does (train.Options.Weights), instead of taking each once: those of Graph, or of
+	// the kNN graph UMAP's (neighbors.FuzzyGraph).
 	SampleEdges bool
 
 	// Hidden are the widths of a network's hidden layers, between which ReLUs

@@ -198,7 +198,11 @@ func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) er
 	}
 	if h.Graph == nil {
 		var err error
-		if h.Graph, err = neighbors.FromNeighbors(h.Nearest.Nearest(orElse(o.Neighbors, DefaultNeighbors))); err != nil {
+		graphOf := neighbors.FromNeighbors
+		if o.SampleEdges {
+			graphOf = neighbors.FuzzyGraph
+		}
+		if h.Graph, err = graphOf(h.Nearest.Nearest(orElse(o.Neighbors, DefaultNeighbors))); err != nil {
 			return fmt.Errorf("%w: %w", ErrPoints, err)
 		}
 	}

@@ -85,7 +85,6 @@ var badFiles = []struct{ text, want string }{
 	{"model:\n  hidden:\n    - 5\n    - x", `run.yaml:4: model.hidden: item 2 is "x", but must be a list of whole numbers from 1 to 65536, such as [100, 100]`},
 	{"data: {genes: 0}", `run.yaml:1: data.genes is 0, but must be a whole number of at least 1`},
 	{"data: {imbalance: exponential}", `run.yaml:1: data.imbalance is "exponential", but must be linear, or null`},
-	{"graph: {weights: sample}", `run.yaml:1: graph.weights is sample, but graph.file is null (default); the edges of the kNN graph have no weights, so set it to ignore or name a graph that has some`},
 	{"graph: {weights: umap}", `run.yaml:1: graph.weights is "umap", but must be ignore or sample`},
 	{"graph: {cache: 1}", `run.yaml:1: graph.cache is 1, but must be true, false or a folder; quote it: "1"`},
 	{"graph: {cache: yes}", `run.yaml:1: graph.cache is "yes", but must be true, false or a folder; a folder of that name is ./yes`},

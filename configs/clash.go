@@ -120,8 +120,6 @@ func (c *Config) clashes() []clash {
 			"the rows of an earlier embedding are not those that are trained on, so give data.names, by which the points are found, or set data.train_on to null"),
 		when(c.Graph.Search == neighbors.Approximate && c.Graph.File != nil, "graph.search", "graph.file",
 			"a graph of one's own needs no search, so leave it at auto or set graph.file to null"),
-		when(c.Graph.SamplesEdges() && c.Graph.File == nil, "graph.weights", "graph.file",
-			"the edges of the kNN graph have no weights, so set it to ignore or name a graph that has some"),
 		when(phased && train.Epochs != TotalEpochs(train.Phases), "train.epochs", "train.phases",
 			"the phases say how many epochs are run, so leave train.epochs out or set train.phases to []"),
 	}...)

@@ -106,7 +106,7 @@ type Graph struct {
 	PCA    int                    `key:"pca" in:"[0,inf)"`   // principal components; 0: none
 	Search neighbors.SearchMethod `key:"search"`             // how neighbours are found
 	File   *string                `key:"file" as:"nonempty"` // CSR .npz in place of the kNN graph
-	// Weights says what those of File's edges are for.
+	// Weights says what those of the edges are for.
 	Weights string `key:"weights" words:"ignore sample"`
 	Cache   Cache  `key:"cache,leaf"` // of components and neighbours
 }

@@ -67,6 +67,11 @@ func TestGraphWeights(t *testing.T) {
 			t.Errorf("%s: cne evaluate says %q", name, stderr)
 		}
 	}
+	trainTable(t, "--set", "data.path=x.csv", "--set", "graph.weights=sample", "-o", "umap")
+	trainTable(t, "--set", "data.path=x.csv", "--set", "graph.weights=sample", "--set", "graph.file=umap/graph.npz", "-o", "same")
+	if got := readText(t, "umap/embedding.npy"); got == want || got != readText(t, "same/embedding.npy") {
+		t.Errorf("drawn by UMAP's weights: as without them: %t, or otherwise than by those of the run's graph.npz", got == want)
+	}
 	for fault, v := range map[string]float64{"is NaN or infinite": math.NaN(), "NaN or infinite": math.Inf(1), "entries other than 0": 0} {
 		reweigh(t, "run/graph.npz", "g.npz", func(e int) float32 {
 			if v == 0 || e == 7 {

@@ -16,9 +16,9 @@
 // is; EstimateRecall tells how good it is.
 //
 // FromNeighbors makes the symmetric graph of neighbours, a Graph in compressed
-// sparse rows; ReadNPZ and Graph.WriteNPZ exchange graphs with scipy's
-// sparse.load_npz and sparse.save_npz, so that a graph can also come from
-// elsewhere.
+// sparse rows, and FuzzyGraph the same with UMAP's weights; ReadNPZ and
+// Graph.WriteNPZ exchange graphs with scipy's sparse.load_npz and
+// sparse.save_npz, so that a graph can also come from elsewhere.
 //
 // Not here: reading points from files and reducing their dimension (package
 // data), what is drawn from a graph's edges during training (package train), and

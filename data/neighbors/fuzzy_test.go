@@ -1,0 +1,120 @@
+package neighbors
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"cne/data"
+)
+
+// The weights are those of umap-learn 0.5.3: its fuzzy_simplicial_set of the same
+// neighbours with n_neighbors = 4. Points 3 and 4 coincide.
+func TestFuzzyGraphIsUMAPs(t *testing.T) {
+	m := &data.Matrix{N: 7, D: 2, X: []float32{0, 0, 1, 0, 0, 2, 3, 3, 3, 3, 7, 1, 2.5, 0.5}}
+	nb, err := KNN(t.Context(), m, 3, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := FuzzyGraph(nb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	want := [7][7]float64{
+		{0, 1, 1, 0, 0, 0, 0.71232},
+		{1, 0, 0.82420, 0, 0, 0, 1},
+		{1, 0.82420, 0, 0, 0, 0, 0.27989},
+		{0, 0, 0, 0, 1, 1, 1},
+		{0, 0, 0, 1, 0, 1, 1},
+		{0, 0, 0, 1, 1, 0, 0},
+		{0.71232, 1, 0.27989, 1, 1, 0, 0},
+	}
+	for i := range want {
+		for j := range want[i] {
+			e, found := g.find(int32(i), int32(j))
+			got := 0.
+			if found {
+				got = float64(g.Weights[e])
+			}
+			if math.Abs(got-want[i][j]) > 2e-4 {
+				t.Errorf("the weight of %d → %d is %.5f, umap-learn's %.5f", i, j, got, want[i][j])
+			}
+		}
+	}
+}
+
+// Of any points the weights are in (0, 1] and symmetric, and the graph is FromNeighbors'.
+// A point's strengths have UMAP's sum, unless too many neighbours are equally near.
+func TestFuzzyGraph(t *testing.T) {
+	const n = 500
+	spread := normal(n, 3, 1)
+	for i := range 20 { // points that coincide, and some that are far from all
+		copy(spread.Row(i), spread.Row(20))
+		spread.Row(480 + i)[0] += 1e6 * float32(i+1)
+	}
+	for _, k := range []int{1, 2, 15, 40} {
+		nb, err := KNN(t.Context(), spread, k, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, err := FromNeighbors(nb)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := FuzzyGraph(nb)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(g.Indptr, plain.Indptr) || !slices.Equal(g.Indices, plain.Indices) {
+			t.Fatalf("k = %d: other edges than FromNeighbors'", k)
+		}
+		if err := g.Validate(); err != nil {
+			t.Fatalf("k = %d: %v", k, err)
+		}
+		for i := range n {
+			for e := g.Indptr[i]; e < g.Indptr[i+1]; e++ {
+				back, _ := g.find(g.Indices[e], int32(i))
+				if g.Weights[e] > 1 || g.Weights[e] != g.Weights[back] {
+					t.Fatalf("k = %d: %d → %d has the weight %v, the way back %v", k, i, g.Indices[e], g.Weights[e], g.Weights[back])
+				}
+			}
+		}
+		d, w := make([]float64, k), make([]float64, k)
+		for i := 21; i < 480; i++ {
+			for c, d2 := range nb.Dist2[i*k : (i+1)*k] {
+				d[c] = math.Sqrt(d2)
+			}
+			strengths(w, d)
+			sum := 0.
+			for _, v := range w {
+				sum += v
+			}
+			nearest := 0. // as near as the first
+			for _, v := range d {
+				if v == d[0] {
+					nearest++
+				}
+			}
+			if math.Abs(sum-max(nearest, math.Log2(float64(k+1)))) > 1e-4 {
+				t.Fatalf("k = %d: the strengths of point %d have the sum %g", k, i, sum)
+			}
+		}
+	}
+}
+
+func TestFuzzyGraphNeedsDistances(t *testing.T) {
+	for name, dist2 := range map[string][]float64{
+		"none": nil, "too few": {1}, "negative": {1, -1}, "infinite": {1, math.Inf(1)}, "no number": {math.NaN(), 1},
+	} {
+		if g, err := FuzzyGraph(&Neighbors{N: 2, K: 1, Index: []int32{1, 0}, Dist2: dist2}); !errors.Is(err, ErrInvalidGraph) {
+			t.Errorf("%s: %v, %v; want ErrInvalidGraph", name, g, err)
+		}
+	}
+	if _, err := FuzzyGraph(&Neighbors{N: 2, K: 1, Index: []int32{1, 5}, Dist2: []float64{1, 1}}); !errors.Is(err, ErrInvalidGraph) {
+		t.Errorf("a neighbour that is no point: %v", err)
+	}
+}
