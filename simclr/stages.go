@@ -113,7 +113,8 @@ func (p *Pretraining) checkStages(images int) error {
 		}
 		options := p.options(s)
 		if err := options.Check(p.Loss, 2*images, images); err != nil {
-			if fault := new(train.OptionError); name != "" && errors.As(err, &fault) && fault.Phase >= 0 {
+			own := []string{"Epochs", "LR", "WarmUp"}
+			if fault := new(train.OptionError); name != "" && errors.As(err, &fault) && slices.Contains(own, fault.Field) {
 				return fmt.Errorf("%w: %sit %s", ErrOption, name, fault.Problem())
 			}
 			return fmt.Errorf("%w: %w", ErrOption, err)
