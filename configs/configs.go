@@ -80,6 +80,12 @@ var Spectrum = func() *Schema[Config] {
 var Pretrain = &Schema[SimCLR]{
 	keySet:   keySet{keys: keysOf(reflect.TypeFor[SimCLR]()), command: "cne simclr pretrain", printer: "cne simclr config", meanings: meaningsIn(&simclrDefaults)},
 	defaults: simclrDefaults,
+	preset: func(values map[string]any) (text, source string) {
+		if section, ok := values["simclr"].(map[string]any); ok && section["method"] == tsimcne {
+			return tsimcnePreset, "simclr.method=" + tsimcne
+		}
+		return "", ""
+	},
 	complete: (*SimCLR).complete,
 	clashes:  (*SimCLR).clashes,
 	size:     (*SimCLR).CheckSize,

@@ -221,50 +221,39 @@ func colours(in interval) rule {
 	}}
 }
 
-// phaseKeys returns the keys of an entry of train.phases. Null means nothing of its own,
-// like a key that is left out.
-func phaseKeys() []key { return keysOf(reflect.TypeFor[Phase]()) }
-
 // phases allows a list of mappings with the keys of a Phase.
 func phases() rule {
-	return rule{read: func(n *yaml.Node) (any, *problem) {
-		if n.Kind != yaml.SequenceNode {
-			return nil, wrong(n, "a list of phases, such as [{epochs: 250, z_bar: uniform}, {epochs: 500, s: 0}]")
+	return entries("phase", "[{epochs: 250, z_bar: uniform}, {epochs: 500, s: 0}]", func(p *Phase) *problem {
+		if p.S != nil && p.ZBar != nil {
+			return &problem{text: "gives both s and z_bar, which exclude each other; keep one of them"}
 		}
-		list := make([]Phase, len(n.Content))
-		for i, item := range n.Content {
-			p := readPhase(resolve(item), &list[i])
-			if p != nil {
-				p.part = strings.TrimPrefix(p.part+" of ", " of ") + fmt.Sprintf("phase %d", i+1)
-				if p.at == nil {
-					p.at = item
-				}
-				return nil, p
-			}
-		}
-		return list, nil
-	}}
+		return nil
+	})
 }
 
-// readPhase reads one entry of train.phases. The part that a problem names is
-// a key of the phase.
-func readPhase(n *yaml.Node, phase *Phase) *problem {
+// readEntry reads one entry of a list of mappings, which kind names and which has a
+// number of epochs. The part that a problem names is a key of the entry.
+func readEntry[T any](n *yaml.Node, kind string, entry *T) *problem {
+	known := entryKeys[T]()
 	if n.Kind != yaml.MappingNode {
-		return wrong(n, "a mapping with the keys "+text.Enumerate(names(phaseKeys())))
+		return wrong(n, "a mapping with the keys "+text.Enumerate(names(known)))
 	}
 	values := map[string]any{}
 	for i := 0; i < len(n.Content); i += 2 {
 		name, node := n.Content[i], n.Content[i+1]
-		k, ok := find(phaseKeys(), name.Value)
+		k, ok := find(known, name.Value)
 		if !ok {
-			return &problem{at: name, text: fmt.Sprintf("has the unknown key %s; a phase has %s", text.Quote(name.Value), text.Enumerate(names(phaseKeys())))}
+			return &problem{at: name, text: fmt.Sprintf("has the unknown key %s; a %s has %s", text.Quote(name.Value), kind, text.Enumerate(names(known)))}
 		}
 		if _, twice := values[name.Value]; twice {
 			return &problem{part: name.Value, at: name, text: "is given twice; keep one of them"}
 		}
 		v, p := k.rule.value(node)
 		if p != nil {
-			p.part, p.at = name.Value, node
+			if p.part != "" {
+				p.part += " of "
+			}
+			p.part, p.at = p.part+name.Value, node
 			return p
 		}
 		values[name.Value] = v
@@ -275,10 +264,7 @@ func readPhase(n *yaml.Node, phase *Phase) *problem {
 	if w, ok := values["warm_up"].(int64); ok && w >= values["epochs"].(int64) {
 		return &problem{text: fmt.Sprintf("warms up for %d of its %d epochs; take fewer", w, values["epochs"])}
 	}
-	if values["s"] != nil && values["z_bar"] != nil {
-		return &problem{text: "gives both s and z_bar, which exclude each other; keep one of them"}
-	}
-	if err := decode(values, phase); err != nil {
+	if err := decode(values, entry); err != nil {
 		return &problem{text: err.Error()}
 	}
 	return nil

@@ -79,7 +79,9 @@ func valueNode(v any) (*yaml.Node, error) {
 		}
 		return valueNode(v.Folder)
 	case []Phase:
-		return phaseNodes(v)
+		return entryNodes(v)
+	case []NetworkStage:
+		return entryNodes(v)
 	}
 	n := new(yaml.Node)
 	if err := n.Encode(v); err != nil {
@@ -103,18 +105,18 @@ func quoteUnsafe(n *yaml.Node) {
 	}
 }
 
-// phaseNodes returns a list with one phase per line; keys that are inherited
-// are left out.
-func phaseNodes(phases []Phase) (*yaml.Node, error) {
+// entryNodes returns a list with one entry per line; keys that are inherited, and lists
+// without items, are left out.
+func entryNodes[T any](entries []T) (*yaml.Node, error) {
 	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
-	if len(phases) == 0 {
+	if len(entries) == 0 {
 		list.Style = yaml.FlowStyle
 	}
-	for _, p := range phases {
+	for _, entry := range entries {
 		m := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Style: yaml.FlowStyle}
-		for _, k := range phaseKeys() {
-			v := value(p, k)
-			if v == nil {
+		for _, k := range entryKeys[T]() {
+			v := value(entry, k)
+			if items, ok := v.([]string); v == nil || ok && len(items) == 0 {
 				continue
 			}
 			n, err := valueNode(v)

@@ -61,7 +61,7 @@ type word interface {
 //	words:"sum mean"  the words that a string may be; those of a type that has
 //	                  words of its own which people are told first
 //	as:"nonempty"     what else a string, or a list of strings, has to be:
-//	                  nonempty, device, start, column or columns
+//	                  nonempty, device, start, column, columns or modules
 //
 // A pointer takes null, too. Where there is no rule it panics, since the fault is the
 // struct's.
@@ -112,6 +112,8 @@ func ruleOf(t reflect.Type, tag reflect.StructTag) rule {
 			return nonEmptyList()
 		case "columns":
 			return columns()
+		case "modules":
+			return modules()
 		case "":
 			return list()
 		}
@@ -133,6 +135,8 @@ func ruleOf(t reflect.Type, tag reflect.StructTag) rule {
 		return cache()
 	case []Phase:
 		return phases()
+	case []NetworkStage:
+		return networkStages()
 	}
 	panic(fmt.Sprintf("configs: there is no rule for a key of the type %v with the tags %s", t, tag))
 }

@@ -92,6 +92,9 @@ type Sources struct {
 type Schema[C any] struct {
 	keySet
 	defaults string // a file with all keys and their meaning
+	// preset, unless it is nil, returns what some value lays over the defaults, as the text
+	// of a file, and which value that is; "" for nothing.
+	preset func(values map[string]any) (text, source string)
 	// complete fills in what depends on other values and was left null.
 	complete func(*C)
 	// clashes lists what can clash, in the order in which it is reported.
@@ -211,16 +214,24 @@ func (s *Schema[C]) merge(layers ...*layer) (*C, Origins, error) {
 	for k := range base.origin {
 		base.origin[k] = defaultOrigin
 	}
-	v := viper.New()
-	origins := Origins{}
-	for _, l := range append([]*layer{base}, layers...) {
-		if err := v.MergeConfigMap(l.nested()); err != nil {
-			return nil, nil, err
+	all := append([]*layer{base}, layers...)
+	values, origins, err := overlay(all)
+	if err == nil && s.preset != nil {
+		if text, source := s.preset(values); text != "" {
+			var preset *layer
+			if preset, err = s.readYAML(source, []byte(text)); err == nil {
+				for k := range preset.origin {
+					preset.origin[k] = source
+				}
+				values, origins, err = overlay(slices.Insert(all, 1, preset))
+			}
 		}
-		maps.Copy(origins, l.origin)
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	var c C
-	if err := decode(v.AllSettings(), &c); err != nil {
+	if err := decode(values, &c); err != nil {
 		return nil, nil, fmt.Errorf("decoding the configuration: %w", err)
 	}
 	s.complete(&c)
@@ -231,6 +242,18 @@ func (s *Schema[C]) merge(layers ...*layer) (*C, Origins, error) {
 		*s.common(&c).Dir = s.dir(&c)
 	}
 	return &c, origins, nil
+}
+
+// overlay lays layers over each other, the last on top.
+func overlay(layers []*layer) (map[string]any, Origins, error) {
+	v, origins := viper.New(), Origins{}
+	for _, l := range layers {
+		if err := v.MergeConfigMap(l.nested()); err != nil {
+			return nil, nil, err
+		}
+		maps.Copy(origins, l.origin)
+	}
+	return v.AllSettings(), origins, nil
 }
 
 // decode fills a struct with key tags from values that already have the types of

@@ -19,10 +19,12 @@ type SimCLR struct {
 	Output     SimCLROutput      `key:"output"`
 	Data       ImageData         `key:"data"`
 	SimCLR     Protocol          `key:"simclr"`
+	Model      Beginning         `key:"model"`
 	Views      Views             `key:"views"`
 	Network    NetworkSize       `key:"network"`
 	Loss       SimCLRLoss        `key:"loss"`
 	Train      ImageOptimization `key:"train"`
+	Stages     []NetworkStage    `key:"stages"` // empty: one, as Train says
 	Monitor    Monitor           `key:"monitor"`
 	Checkpoint Checkpoint        `key:"checkpoint"`
 	Evaluate   Evaluate          `key:"evaluate"`
@@ -30,11 +32,19 @@ type SimCLR struct {
 }
 
 // Inputs returns the files and folders that a run reads, but for its configuration.
-func (c *SimCLR) Inputs() []string { return slices.Concat(c.Data.Path, c.Data.Labels) }
+func (c *SimCLR) Inputs() []string {
+	return slices.Concat(c.Data.Path, c.Data.Labels, given(c.Model.From))
+}
 
 // SimCLROutput says where results are written.
 type SimCLROutput struct {
 	Dir string `key:"dir" as:"nonempty"` // folder for the results
+	// Of runs whose network gives positions (see Embeds): embedding.csv, embedding.png,
+	// embedding.html, and the images in the latter.
+	CSV        bool `key:"csv"`
+	Plot       bool `key:"plot"`
+	HTML       bool `key:"html"`
+	HTMLImages bool `key:"html_images"`
 }
 
 // ImageData says where the images and their labels come from.
@@ -42,11 +52,19 @@ type ImageData struct {
 	Path   []string `key:"path" as:"nonempty"`
 	Labels []string `key:"labels"`
 	Size   int      `key:"size" in:"0 or [1,4096]"` // 0: as they are
+	// SkipBroken leaves out files that cannot be decoded.
+	SkipBroken bool `key:"skip_broken"`
 }
 
-// Protocol says which images the network sees.
+// Protocol says which images the network sees, and how it learns from them.
 type Protocol struct {
 	PretrainOn string `key:"pretrain_on" words:"all train"`
+	Method     string `key:"method" words:"simclr tsimcne"`
+}
+
+// Beginning says what a network begins with.
+type Beginning struct {
+	From *string `key:"from" as:"nonempty"` // run folder or file; nil: what the seed draws
 }
 
 // Views says how views are drawn: see simclr.Augmentation.
@@ -81,11 +99,11 @@ type SimCLRLoss struct {
 	LearnTemperature bool `key:"learn_temperature"` // cosine
 }
 
-// ImageOptimization describes how the network is trained. LR may be null in a
-// file, but never is in a SimCLR.
+// ImageOptimization describes how the network is trained. Epochs and LR may be null
+// in a file, but never are in a SimCLR.
 type ImageOptimization struct {
-	Epochs      int          `key:"epochs" in:"[1,inf)"`
-	BatchSize   int          `key:"batch_size" in:"[2,inf)"` // images
+	Epochs      int          `key:"epochs,null" in:"[1,inf)"` // of all stages
+	BatchSize   int          `key:"batch_size" in:"[2,inf)"`  // images
 	LR          float64      `key:"lr,null" in:"(0,inf)"`
 	Momentum    float64      `key:"momentum" in:"[0,1)"`
 	WeightDecay float64      `key:"weight_decay" in:"[0,inf)"`
@@ -119,6 +137,10 @@ func (c *SimCLR) complete() {
 	c.Network.Hidden = cmp.Or(c.Network.Hidden, min(16*c.Network.Width, 65536)) // the largest that there may be
 	c.Network.Out = cmp.Or(c.Network.Out, 2*c.Network.Width)
 	c.Train.LR = cmp.Or(c.Train.LR, 0.03*float64(c.Train.BatchSize)/256)
+	if c.SimCLR.Method == tsimcne && len(c.Stages) == 0 {
+		c.Stages = c.tsimcneStages()
+	}
+	c.Train.Epochs = cmp.Or(c.Train.Epochs, c.stageEpochs(), 1000)
 	split := "stratified"
 	if c.SimCLR.PretrainOn == "train" {
 		split = "official"
@@ -129,7 +151,7 @@ func (c *SimCLR) complete() {
 // clashes lists what can clash.
 func (c *SimCLR) clashes() []clash {
 	v := &c.Views
-	return append(c.Loss.clashes(), []clash{
+	return slices.Concat(c.Loss.clashes(), c.stageClashes(), []clash{
 		when(v.MinScale > v.MaxScale, "views.min_scale", "views.max_scale",
 			"the former must not be larger"),
 		when(v.MinRatio > v.MaxRatio, "views.min_ratio", "views.max_ratio",
@@ -140,9 +162,7 @@ func (c *SimCLR) clashes() []clash {
 			"only the cosine similarity has a temperature, so set it to false or choose cosine"),
 		when(c.Loss.LearnTemperature && c.Loss.Temperature > op.MaxTemperature, "loss.temperature", "loss.learn_temperature",
 			fmt.Sprintf("a temperature is learnt from 0.01 to %d, so lower it or set loss.learn_temperature to false", op.MaxTemperature)),
-		when(c.Train.WarmUp >= c.Train.Epochs, "train.warm_up", "train.epochs",
-			"take fewer epochs to warm up than there are"),
 		when(c.Monitor.Every > 0 && c.Monitor.Train < c.Evaluate.K, "monitor.train", "evaluate.k",
 			"take at least as many images as neighbours, or set monitor.every to 0"),
-	}...)
+	})
 }

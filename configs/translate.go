@@ -38,7 +38,7 @@ func (c *Config) ReadOptions(d *Data) data.Options {
 
 // Options returns how the files are read.
 func (d *ImageData) Options() data.ImageOptions {
-	return data.ImageOptions{Labels: d.Labels, Size: d.Size}
+	return data.ImageOptions{Labels: d.Labels, Size: d.Size, SkipBroken: d.SkipBroken}
 }
 
 // Options returns the loss of a batch.
@@ -113,8 +113,8 @@ func (c *Checkpoint) Options(save func(*train.Checkpoint) error) *train.Checkpoi
 	return &train.Checkpoints{Epochs: c.Epochs, Interval: time.Duration(c.Minutes * float64(time.Minute)), Save: save}
 }
 
-// Pretraining returns how the network is trained, but for what happens meanwhile:
-// hooks, checkpoints and the device.
+// Pretraining returns how the network is trained, but for what it begins with, and for
+// what happens meanwhile: hooks, checkpoints and the device.
 func (c *SimCLR) Pretraining() simclr.Pretraining {
 	return simclr.Pretraining{
 		Augmentation: c.Views.Augmentation(),
@@ -123,7 +123,7 @@ func (c *SimCLR) Pretraining() simclr.Pretraining {
 		Place: place(c.Loss.S, c.Loss.ZBar),
 		LogZ:  c.Loss.LogZ, LRZ: c.Train.LRZ, FixZ: !c.Loss.LearnZ || c.Train.LRZ == 0,
 		BatchSize: c.Train.BatchSize, Negatives: int(c.Loss.Negatives), Sampling: c.Loss.Sampling,
-		Epochs: c.Train.Epochs, WarmUp: c.Train.WarmUp, LR: c.Train.LR, Anneal: c.Train.Anneal,
+		Epochs: c.Train.Epochs, WarmUp: c.Train.WarmUp, LR: c.Train.LR, Anneal: c.Train.Anneal, Stages: c.stages(),
 		Momentum: c.Train.Momentum, WeightDecay: c.Train.WeightDecay, NoNormDecay: !c.Train.DecayNorms,
 		Clip: c.Train.Clip, Seed: c.Seed,
 	}

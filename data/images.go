@@ -30,6 +30,12 @@ type Images struct {
 	// of a published split, and not to the test images. It is nil if no such
 	// split is known.
 	Train []bool
+	// Names are the paths of the files within their folders, one per image, with slashes;
+	// nil unless all images come from folders of PNG and JPEG files.
+	Names []string
+	// Skipped are the files that ImageOptions.SkipBroken has left out, each with the reason
+	// in brackets.
+	Skipped []string
 }
 
 // Image returns the H×W×C bytes of image i, which are those of Pixels.
@@ -52,6 +58,12 @@ type ImageOptions struct {
 	// bilinearly and, where it shrinks, smoothed. 0 keeps the sizes, which
 	// must then be equal.
 	Size int
+	// SkipBroken leaves out files of folders that cannot be decoded, or are of a kind that
+	// is not read; Images.Skipped names them. Without it they are an error.
+	SkipBroken bool
+	// Progress, unless it is nil, hears of the files of a folder that have been read, of all
+	// that it holds.
+	Progress func(done, all int)
 }
 
 // maxImageSize bounds ImageOptions.Size.
@@ -75,8 +87,10 @@ func (opt ImageOptions) check() error {
 //     <path>/<class>/<name>.png, or <path>/train/<class>/<name>.png and
 //     <path>/test/<class>/<name>.png, the training images first. The order is
 //     that of the classes, then of the names, where numbers within names count
-//     as numbers. 16 bits per colour become 8; transparency is refused, the
-//     orientation that a camera noted is not applied;
+//     as numbers. Where files lie otherwise, in the folder itself or deeper, all
+//     that are in it and below are read, without labels. 16 bits per colour
+//     become 8, and greyscale beside colour becomes colour; transparency is
+//     refused, the orientation that a camera noted is not applied;
 //   - a folder that Open reads, such as that of MNIST's four files, with the
 //     labels and, where there are two parts, the split;
 //   - an npy file, or an IDX file such as those of MNIST, with unsigned bytes
@@ -98,7 +112,7 @@ func OpenImages(ctx context.Context, paths []string, opt ImageOptions) (*Images,
 	}
 	parts := make([]*pictures, len(paths))
 	for i, path := range paths {
-		p, err := openPictures(ctx, path, opt.Size)
+		p, err := openPictures(ctx, path, opt)
 		if err != nil {
 			return nil, err
 		}
@@ -136,6 +150,7 @@ func joinPictures(ctx context.Context, parts []*pictures, opt ImageOptions) (*Im
 	var labels []string
 	split := true
 	for _, p := range parts {
+		im.Names, im.Skipped = append(im.Names, p.names...), append(im.Skipped, p.skipped...)
 		if len(opt.Labels) == 0 && (p.labels == nil) != (first.labels == nil) {
 			with, without := first, p
 			if first.labels == nil {
@@ -145,6 +160,9 @@ func joinPictures(ctx context.Context, parts []*pictures, opt ImageOptions) (*Im
 		}
 		labels = append(labels, p.labels...)
 		split = split && p.train != nil
+	}
+	if len(im.Names) != im.N {
+		im.Names = nil
 	}
 	if len(opt.Labels) > 0 {
 		var err error
@@ -183,6 +201,9 @@ type pictures struct {
 	pixels []byte
 	labels []string // one per image, nil without labels
 	train  []bool   // one per image, nil without a split
+	names  []string // one per image, nil if they come from no folder of images
+	// skipped are the files of a folder that are left out.
+	skipped []string
 }
 
 // FromImages returns decoded images, greyscale if all are of the types image.Gray
@@ -239,8 +260,8 @@ func FromImages(images []image.Image, size int) (*Images, error) {
 }
 
 // openPictures reads the images of one path, and those of a folder of images
-// in the given size, if any.
-func openPictures(ctx context.Context, path string, size int) (*pictures, error) {
+// as the options say.
+func openPictures(ctx context.Context, path string, opt ImageOptions) (*pictures, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("the images cannot be read (%w); check the path", err)
@@ -256,7 +277,7 @@ func openPictures(ctx context.Context, path string, size int) (*pictures, error)
 			p, err = readPointFolder(ctx, files)
 			break
 		}
-		p, err = readImageFolder(ctx, path, size)
+		p, err = readImageFolder(ctx, path, opt)
 	}
 	if err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ const (
 )
 
 // folderLayout ends the errors about folders.
-const folderLayout = "images are read from <folder>/<class>/, or from <folder>/train/<class>/ and <folder>/test/<class>/"
+const folderLayout = "PNG and JPEG files are read from the folder and those below it, and their classes from <folder>/<class>/, or from <folder>/train/<class>/ and <folder>/test/<class>/"
 
 // An imageFile is one image of a folder.
 type imageFile struct {
@@ -45,91 +45,157 @@ type imageFile struct {
 	train       bool
 }
 
-// readImageFolder reads PNG and JPEG files, sorted into a folder for each
-// class, and brings them to size, unless it is 0.
-func readImageFolder(ctx context.Context, folder string, size int) (*pictures, error) {
-	files, split, err := listImages(folder)
+// A listing is the images below a folder, in order.
+type listing struct {
+	files []imageFile
+	// labelled tells whether they have classes, and split whether they are training and
+	// test images.
+	labelled, split bool
+	// skip passes over images of other kinds, which skipped names.
+	skip    bool
+	skipped []string
+}
+
+// readImageFolder reads PNG and JPEG files, with a folder for each class or without
+// classes, as the options say.
+func readImageFolder(ctx context.Context, folder string, opt ImageOptions) (*pictures, error) {
+	list, err := listImages(folder, opt.SkipBroken)
 	if err != nil {
 		return nil, err
 	}
-	p, err := decodeFiles(ctx, folder, files, size)
+	d := decoder{ctx: ctx, size: opt.Size, skip: opt.SkipBroken, progress: opt.Progress, files: list.files}
+	p, err := d.decodeFiles(folder)
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range files {
-		p.labels = append(p.labels, f.class)
-		if split {
+	p.skipped = append(list.skipped, d.skipped...)
+	for _, f := range d.files {
+		name, err := filepath.Rel(folder, f.path)
+		if err != nil {
+			name = f.path
+		}
+		p.names = append(p.names, filepath.ToSlash(name))
+		if list.labelled {
+			p.labels = append(p.labels, f.class)
+		}
+		if list.split {
 			p.train = append(p.train, f.train)
 		}
 	}
 	return p, nil
 }
 
-// listImages finds the images below a folder, in order, and whether they are
-// split into training and test images.
-func listImages(folder string) (files []imageFile, split bool, err error) {
-	classes, direct, err := listFolder(folder)
+// listImages finds the images below a folder. skip passes over those of other kinds.
+func listImages(folder string, skip bool) (*listing, error) {
+	l := &listing{skip: skip}
+	classes, direct, err := l.folder(folder)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	switch {
-	case len(direct) > 0:
-		return nil, false, errorf(ErrUnsupported, "%s: the folder holds images itself, such as %s; move them into a folder for each class: %s", folder, direct[0], folderLayout)
-	case len(classes) == 0:
-		return nil, false, errorf(ErrEmpty, "%s: there are no images in the folder; %s", folder, folderLayout)
-	}
-	if slices.Equal(classes, []string{"test", "train"}) {
-		for _, part := range []string{"train", "test"} {
-			path := filepath.Join(folder, part)
-			classes, direct, err := listFolder(path)
-			if err != nil {
-				return nil, false, err
-			}
-			if len(direct) > 0 {
-				// Train and test are classes, as odd as that is.
-				files = nil
-				break
-			}
-			if len(classes) == 0 {
-				return nil, false, errorf(ErrEmpty, "%s: there are no images in the folder; %s", path, folderLayout)
-			}
-			if files, err = appendClasses(files, path, classes, part == "train"); err != nil {
-				return nil, false, err
-			}
-		}
-		if files != nil {
-			return files, true, nil
+	if len(direct) == 0 && slices.Equal(classes, []string{"test", "train"}) {
+		found, err := l.parts(folder)
+		if found || err != nil {
+			return l, err
 		}
 	}
-	files, err = appendClasses(nil, folder, classes, false)
-	return files, false, err
-}
-
-// appendClasses appends the images of all classes in a folder.
-func appendClasses(files []imageFile, folder string, classes []string, train bool) ([]imageFile, error) {
-	for _, class := range classes {
-		path := filepath.Join(folder, class)
-		folders, names, err := listFolder(path)
+	if len(direct) == 0 && len(classes) > 0 {
+		l.reset()
+		deep, err := l.addClasses(folder, classes, false)
 		if err != nil {
 			return nil, err
 		}
-		if len(folders) > 0 {
-			return nil, errorf(ErrUnsupported, "%s: the folder of a class holds another folder; %s", filepath.Join(path, folders[0]), folderLayout)
+		if deep == "" {
+			l.labelled = true
+			return l, nil
 		}
-		if len(names) == 0 {
-			return nil, errorf(ErrEmpty, "%s: there are no PNG or JPEG files in the folder of this class; add some or remove the folder", path)
-		}
-		for _, name := range names {
-			files = append(files, imageFile{filepath.Join(path, name), class, train})
+		if slices.Contains(classes, "train") || slices.Contains(classes, "test") {
+			return nil, errorf(ErrUnsupported, "%s: the folder of a class holds another folder; %s", deep, folderLayout)
 		}
 	}
-	return files, nil
+	l.reset()
+	if err := l.addAll(folder); err != nil {
+		return nil, err
+	}
+	if len(l.files) == 0 {
+		return nil, errorf(ErrEmpty, "%s: there are no images in the folder; %s", folder, folderLayout)
+	}
+	return l, nil
 }
 
-// listFolder returns the names of the folders and of the PNG and JPEG files
-// in a folder, each in natural order. It passes over what is hidden and over
-// files that are no images, and refuses images of other kinds.
-func listFolder(folder string) (folders, images []string, err error) {
+func (l *listing) reset() { l.files, l.skipped = nil, nil }
+
+// parts lists the images of a folder that holds the folders train and test, and tells
+// whether there are classes in these.
+func (l *listing) parts(folder string) (found bool, err error) {
+	l.reset()
+	for _, part := range []string{"train", "test"} {
+		path := filepath.Join(folder, part)
+		classes, direct, err := l.folder(path)
+		if err != nil {
+			return false, err
+		}
+		if len(direct) > 0 {
+			return false, nil // train and test are classes, as odd as that is
+		}
+		if len(classes) == 0 {
+			return false, errorf(ErrEmpty, "%s: there are no images in the folder; %s", path, folderLayout)
+		}
+		deep, err := l.addClasses(path, classes, part == "train")
+		if err != nil {
+			return false, err
+		}
+		if deep != "" {
+			return false, errorf(ErrUnsupported, "%s: the folder of a class holds another folder; %s", deep, folderLayout)
+		}
+	}
+	l.labelled, l.split = true, true
+	return true, nil
+}
+
+// addClasses adds the images of all classes in a folder. deep is a folder within one of
+// a class; "" if there is none.
+func (l *listing) addClasses(folder string, classes []string, train bool) (deep string, err error) {
+	for _, class := range classes {
+		path := filepath.Join(folder, class)
+		folders, names, err := l.folder(path)
+		if err != nil {
+			return "", err
+		}
+		if len(folders) > 0 {
+			return filepath.Join(path, folders[0]), nil
+		}
+		if len(names) == 0 {
+			return "", errorf(ErrEmpty, "%s: there are no PNG or JPEG files in the folder of this class; add some or remove the folder", path)
+		}
+		for _, name := range names {
+			l.files = append(l.files, imageFile{filepath.Join(path, name), class, train})
+		}
+	}
+	return "", nil
+}
+
+// addAll adds the images of a folder, and then those of the folders in it.
+func (l *listing) addAll(folder string) error {
+	folders, names, err := l.folder(folder)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		l.files = append(l.files, imageFile{path: filepath.Join(folder, name)})
+	}
+	for _, name := range folders {
+		if err := l.addAll(filepath.Join(folder, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// folder returns the names of the folders and of the PNG and JPEG files in a
+// folder, each in natural order. It passes over what is hidden and over
+// files that are no images, and refuses images of other kinds unless they are
+// to be skipped.
+func (l *listing) folder(folder string) (folders, images []string, err error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, nil, err
@@ -157,7 +223,11 @@ func listFolder(folder string) (folders, images []string, err error) {
 				return nil, nil, errorf(ErrUnsupported, "%s: this is no regular file; remove it", filepath.Join(folder, name))
 			}
 			images = append(images, name)
-		case ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm":
+		case ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".heic", ".heif", ".avif":
+			if l.skip {
+				l.skipped = append(l.skipped, filepath.Join(folder, name)+" (neither PNG nor JPEG)")
+				continue
+			}
 			return nil, nil, errorf(ErrUnsupported, "%s: PNG and JPEG are read, and images of other kinds are not; convert it to PNG", filepath.Join(folder, name))
 		}
 	}
@@ -191,72 +261,122 @@ func naturally(a, b string) int {
 // digits returns how many digits s begins with.
 func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
-// decodeFiles decodes images of one shape, on all cores.
-func decodeFiles(ctx context.Context, folder string, files []imageFile, size int) (*pictures, error) {
-	d := decoder{ctx: ctx, size: size, files: files, fault: make([]error, len(files)), found: make([]shape, len(files))}
-	for i := range files {
+// decodeFiles decodes images of one shape, on all cores. Beside images in colour, those in
+// greyscale become such; files that are skipped are no longer among those of d.
+func (d *decoder) decodeFiles(folder string) (*pictures, error) {
+	d.fault, d.found = make([]error, len(d.files)), make([]shape, len(d.files))
+	for i := range d.files {
 		// Usually the first one settles the shape.
 		if first, err := d.inspect(i); err == nil {
 			d.first, d.want = i, first
 			break
 		}
 	}
-	if err := ctx.Err(); err != nil {
+	if err := d.ctx.Err(); err != nil {
 		return nil, err
 	}
 	if d.want.c == 0 {
-		for i := range files {
+		for i := range d.files {
 			_, d.fault[i] = d.inspect(i)
 		}
 		return nil, d.unreadable(folder)
 	}
-
-	p := &pictures{shape: d.want}
-	step := min(max(16, decodeBytes/p.bytes()), 1<<12)
-	for lo := 0; lo < len(files); {
-		if err := ctx.Err(); err != nil {
+	pixels, err := d.decodeAll()
+	if err == nil && d.want.c == 1 && slices.ContainsFunc(d.found, func(s shape) bool { return s.c == 3 }) {
+		d.want.c = 3
+		clear(d.fault)
+		clear(d.found)
+		d.failed.Store(false)
+		pixels, err = d.decodeAll()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !d.skip {
+		if err := d.unreadable(folder); err != nil {
 			return nil, err
 		}
-		begin := len(p.pixels)
+	}
+	if err := d.differing(folder); err != nil {
+		return nil, err
+	}
+	return &pictures{shape: d.want, pixels: d.leaveOut(pixels)}, nil
+}
+
+// decodeAll decodes all files into images side by side, or notes what is wrong with them.
+func (d *decoder) decodeAll() ([]byte, error) {
+	var pixels []byte
+	size := d.want.bytes()
+	step := min(max(16, decodeBytes/size), 1<<12)
+	for lo := 0; lo < len(d.files); {
+		if err := d.ctx.Err(); err != nil {
+			return nil, err
+		}
+		begin := len(pixels)
 		if d.failed.Load() {
 			begin = 0 // nothing will be kept, but all that is wrong be listed
 		}
 		// The images that have been decoded vouch for more room, for three
 		// times as many as there are: what files claim does not.
-		n := min(step, len(files)-lo, 3*lo+1)
-		if need := begin + n*p.bytes(); need > cap(p.pixels) {
-			room := make([]byte, begin, min(len(files)*p.bytes(), max(need, 4*begin)))
-			copy(room, p.pixels)
-			p.pixels = room
+		n := min(step, len(d.files)-lo, 3*lo+1)
+		if need := begin + n*size; need > cap(pixels) {
+			room := make([]byte, begin, min(len(d.files)*size, max(need, 4*begin)))
+			copy(room, pixels)
+			pixels = room
 		}
-		p.pixels = p.pixels[:begin+n*p.bytes()]
+		pixels = pixels[:begin+n*size]
 		parallel.For(n, 1, func(_, i, _ int) {
-			d.decode(lo+i, p.pixels[begin+i*p.bytes():][:p.bytes()])
+			d.decode(lo+i, pixels[begin+i*size:][:size])
 		})
 		lo += n
+		if d.progress != nil {
+			d.progress(lo, len(d.files))
+		}
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	return pixels, d.ctx.Err()
+}
+
+// leaveOut returns the images but for those of files that cannot be decoded, which are
+// to be skipped.
+func (d *decoder) leaveOut(pixels []byte) []byte {
+	size, kept := d.want.bytes(), 0
+	for i, fault := range d.fault {
+		if fault != nil {
+			d.skipped = append(d.skipped, fmt.Sprintf("%s (%v)", d.files[i].path, reason(fault)))
+			continue
+		}
+		if kept < i {
+			copy(pixels[kept*size:(kept+1)*size], pixels[i*size:])
+			d.files[kept] = d.files[i]
+		}
+		kept++
 	}
-	if err := d.unreadable(folder); err != nil {
-		return nil, err
+	d.files = d.files[:kept]
+	return pixels[:kept*size]
+}
+
+// reason is what is wrong with a file, without its path.
+func reason(err error) error {
+	if pe, ok := err.(*os.PathError); ok {
+		return pe.Err
 	}
-	if err := d.differing(folder); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return err
 }
 
 // A decoder brings the images of a folder into one shape.
 type decoder struct {
-	ctx   context.Context // of all reading
-	size  int             // height and width of the result, or 0
-	files []imageFile
-	first int     // the file with the shape wanted
-	want  shape   // of the result
-	fault []error // why a file is unreadable, or nil
-	found []shape // what an image is that should be of the shape wanted and is not
-	// failed tells that a file is unreadable or of another shape.
+	ctx      context.Context // of all reading
+	size     int             // height and width of the result, or 0
+	skip     bool            // files that cannot be decoded are left out
+	progress func(done, all int)
+	files    []imageFile
+	skipped  []string // those left out, with the reasons
+	first    int      // the file with the shape wanted
+	want     shape    // of the result
+	fault    []error  // why a file is unreadable, or nil
+	found    []shape  // what an image is that should be of the shape wanted and is not
+	// failed tells that the images will not be used: one is of another shape, or unreadable
+	// and not to be skipped.
 	failed atomic.Bool
 }
 
@@ -282,6 +402,9 @@ func (d *decoder) decode(i int, dst []byte) {
 			if d.size > 0 {
 				s.h, s.w = d.size, d.size
 			}
+			if s.c == 1 {
+				s.c = d.want.c
+			}
 			if s != d.want {
 				d.found[i] = s
 				d.failed.Store(true)
@@ -292,7 +415,9 @@ func (d *decoder) decode(i int, dst []byte) {
 	}
 	if err != nil {
 		d.fault[i] = err
-		d.failed.Store(true)
+		if !d.skip {
+			d.failed.Store(true)
+		}
 	}
 }
 
@@ -313,8 +438,8 @@ func (d *decoder) unreadable(folder string) error {
 		if rel, e := filepath.Rel(folder, path); e == nil {
 			path = rel
 		}
-		if pe, ok := err.(*os.PathError); ok {
-			err, kind = pe.Err, pe.Err
+		if cause := reason(err); cause != err {
+			err, kind = cause, cause
 		}
 		listed = append(listed, fmt.Sprintf("%s (%v)", path, err))
 	}
@@ -327,18 +452,14 @@ func (d *decoder) unreadable(folder string) error {
 	return errorf(kind, "%s: %d of the %d images cannot be read: %s; replace or remove them", folder, count, len(d.files), strings.Join(listed, ", "))
 }
 
-// differing is the error for images of different shapes, or nil.
+// differing is the error for images of different sizes, or nil.
 func (d *decoder) differing(folder string) error {
-	at, sizes, colors := -1, 0, 0
+	at, sizes := -1, 0
 	for i, s := range d.found {
-		switch {
-		case s.c == 0:
+		if s.c == 0 {
 			continue
-		case s.c != d.want.c:
-			colors++
-		default:
-			sizes++
 		}
+		sizes++
 		if at < 0 {
 			at = i
 		}
@@ -346,14 +467,8 @@ func (d *decoder) differing(folder string) error {
 	if at < 0 {
 		return nil
 	}
-	kind, advice := ErrSizes, "give the size to which all shall be scaled"
-	if sizes == 0 {
-		kind, advice = ErrShape, "convert all to colour or all to greyscale"
-	} else if colors > 0 {
-		advice += ", and convert all to colour or all to greyscale"
-	}
-	return errorf(kind, "%s: the images are not of one kind: %s is %s and %s is %s (%d of %d differ from the former); %s",
-		folder, d.files[d.first].path, d.want, d.files[at].path, d.found[at], sizes+colors, len(d.files), advice)
+	return errorf(ErrSizes, "%s: the images are not of one size: %s is %d×%d and %s is %d×%d (%d of %d differ from the former); give the size to which all shall be scaled",
+		folder, d.files[d.first].path, d.want.w, d.want.h, d.files[at].path, d.found[at].w, d.found[at].h, sizes, len(d.files))
 }
 
 // pictureShape returns the shape of the image that a PNG or JPEG file says it
@@ -381,6 +496,9 @@ func pictureShape(file []byte) (shape, error) {
 	s := shape{config.Height, config.Width, 3}
 	if gray {
 		s.c = 1
+	}
+	if s.h == 1 && s.w == 1 {
+		return shape{}, fmt.Errorf("it has a single pixel")
 	}
 	if s.h < 1 || s.w < 1 {
 		return shape{}, fmt.Errorf("it claims to have %d×%d pixels", s.w, s.h)

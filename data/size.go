@@ -90,7 +90,7 @@ func PointsSize(ctx context.Context, paths []string, opt Options) Size {
 func ImagesSize(ctx context.Context, paths []string, opt ImageOptions) Size {
 	var all Size
 	for _, path := range paths {
-		all = all.add(sizeOfImages(ctx, path, opt.Size))
+		all = all.add(sizeOfImages(ctx, path, opt))
 	}
 	if opt.Size > 0 {
 		all.Width = 3 * opt.Size * opt.Size
@@ -99,7 +99,7 @@ func ImagesSize(ctx context.Context, paths []string, opt ImageOptions) Size {
 }
 
 // sizeOfImages is ImagesSize for one path.
-func sizeOfImages(ctx context.Context, path string, size int) Size {
+func sizeOfImages(ctx context.Context, path string, opt ImageOptions) Size {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil || !info.IsDir() && !info.Mode().IsRegular():
@@ -117,11 +117,15 @@ func sizeOfImages(ctx context.Context, path string, size int) Size {
 	if isCIFARFolder(path) {
 		return unknown
 	}
-	files, _, err := listImages(path)
+	list, err := listImages(path, opt.SkipBroken)
 	if err != nil {
 		return unknown
 	}
-	return SizeOf(len(files), 3*size*size)
+	all := SizeOf(len(list.files), 3*opt.Size*opt.Size)
+	if opt.SkipBroken {
+		all.Low = min(all.Low, 1) // at worst, all but one are broken
+	}
+	return all
 }
 
 // sizeOfArray is sizeOfFile for images, which are no tables.

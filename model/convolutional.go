@@ -3,7 +3,6 @@ package model
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"gorgonia.org/gorgonia"
 
@@ -30,24 +29,36 @@ type Convolutional[T op.Float] struct {
 	images    *op.Array
 	converted []T
 
-	logTemperature *op.Array // nil unless it is learnt
+	frozen func(name string) bool
 
-	head forward // for the output of the head; compiled when it is needed
+	logTemperature *op.Array // nil unless it is learnt
 }
 
 // NewConvolutional returns a model of n points that are images of size×size
 // pixels, embedded by a network. A metric of op.Cosine puts Normalize before
 // the loss; its temperature is then learnt, from that of the options on, if
 // learnTemperature is set: see op.ScaleByTemperature.
-func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.ContrastiveOptions, learnTemperature bool) (*Convolutional[T], error) {
+//
+// frozen tells which of the network's parameters are not learnt; nil means none. Their
+// gradients are not computed, nor what leads to these alone. Normalisations use the
+// statistics of the batch all the same, and keep running ones, frozen or not, as
+// PyTorch's do in training when their parameters have requires_grad=False.
+func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.ContrastiveOptions, learnTemperature bool, frozen func(name string) bool) (*Convolutional[T], error) {
 	if n < 1 || size < 1 {
 		return nil, errkind.Errorf(ErrInput, "model: there are no %d images of %d×%d pixels to train on", n, size, size)
 	}
 	if options.Temperature == 0 {
 		options.Temperature = 0.5
 	}
-	c := &Convolutional[T]{ResNet: network, n: n, size: size, objective: options}
-	c.params = slices.Clone(network.parameters)
+	c := &Convolutional[T]{ResNet: network, n: n, size: size, objective: options, frozen: frozen}
+	for _, p := range network.parameters {
+		if c.learns(p.Name) {
+			c.params = append(c.params, p)
+		}
+	}
+	if len(c.params) == 0 {
+		return nil, errkind.Errorf(ErrInput, "model: all parameters of the network are frozen, so that nothing is learnt; leave some to be learnt")
+	}
 	if learnTemperature {
 		if t := options.Temperature; options.Metric != op.Cosine || !(t >= op.MinTemperature && t <= op.MaxTemperature) {
 			return nil, errkind.Errorf(ErrInput, "model: the temperature can be learnt with the cosine metric alone, from %g to %g, not with the metric %v from %g on", op.MinTemperature, float64(op.MaxTemperature), options.Metric, t)
@@ -76,11 +87,16 @@ func (c *Convolutional[T]) build(on *deviceParams, b *batchProgram[T]) (images *
 	if err != nil {
 		return nil, err
 	}
-	wrt := nodes
+	var wrt gorgonia.Nodes
+	for i, node := range nodes {
+		if c.learns(c.parameters[i].Name) {
+			wrt = append(wrt, node)
+		}
+	}
 	var temperature *gorgonia.Node
 	if c.logTemperature != nil {
 		temperature = gorgonia.NewVector(g, op.Dtype[T](), gorgonia.WithShape(1), gorgonia.WithName(LogTemperature))
-		wrt = append(slices.Clip(wrt), temperature)
+		wrt = append(wrt, temperature)
 	}
 	if err := b.compile(on.where(), g, nil, z, temperature, wrt, c.objective); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
@@ -92,6 +108,9 @@ func (c *Convolutional[T]) build(on *deviceParams, b *batchProgram[T]) (images *
 	}
 	return b.program.Input(x), c.shareOn(on, b.program, nodes)
 }
+
+// learns tells whether a parameter of the network is learnt.
+func (c *Convolutional[T]) learns(name string) bool { return c.frozen == nil || !c.frozen(name) }
 
 // imagesNode returns the input of a new graph: the images of a batch.
 func (c *Convolutional[T]) imagesNode() *gorgonia.Node {
@@ -158,28 +177,14 @@ func (c *Convolutional[T]) Step(b *Batch, theta float64) (float64, error) {
 // ProjectTo writes the positions [N, Out] of images [N, 3, size, size] to dst, by
 // the running statistics, whatever Evaluate said before.
 func (c *Convolutional[T]) ProjectTo(dst, images []T) error {
-	count := len(images) / (3 * c.size * c.size)
-	if len(images) != count*3*c.size*c.size || len(dst) != count*c.options.Out {
-		return errkind.Errorf(ErrInput, "model: %d values are no images of 3×%d×%d, or %d no positions of %d for them", len(images), c.size, c.size, len(dst), c.options.Out)
-	}
-	if count == 0 {
-		return nil
-	}
-	if c.head.program == nil || c.head.on != c.onDevice {
-		head, err := c.compileForward(c.onDevice, c.size, true)
-		if err != nil {
-			return err
-		}
-		c.head = head
-	}
-	return c.evaluate(&c.head, dst, images, c.size, c.size)
+	return c.ResNet.ProjectTo(dst, images, c.size, c.size)
 }
 
 // DTheta implements Model.
 func (c *Convolutional[T]) DTheta() float64 { return c.batch.dThetaValue() }
 
-// Parameters implements Model: those of the network, with gradients, and the
-// logarithm of the temperature if that is learnt.
+// Parameters implements Model: those of the network that are learnt, with gradients,
+// and the logarithm of the temperature if that is learnt.
 func (c *Convolutional[T]) Parameters() []Parameter { return c.params }
 
 // Diagnose implements Model.

@@ -80,7 +80,7 @@ func TestMemoryIsWhatProgramsAllocate(t *testing.T) {
 				t.Fatal(err)
 			}
 			cosine := op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine}
-			m, err := NewConvolutional(network, 40, size, cosine, false)
+			m, err := NewConvolutional(network, 40, size, cosine, false, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

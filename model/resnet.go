@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"gorgonia.org/gorgonia"
 
@@ -58,6 +59,7 @@ type ResNet[T op.Float] struct {
 	norms      []norm
 
 	placement
+	head forward // for the output of the head; compiled when it is needed
 }
 
 // A norm is one of a ResNet's batch normalisations.
@@ -200,6 +202,65 @@ func (n *ResNet[T]) RepresentTo(dst, images []T, height, width int) error {
 	return n.evaluate(&n.forward, dst, images, height, width)
 }
 
+// ProjectTo writes what the head makes of images [N, 3, height, width] to dst [N, Out],
+// by the running statistics, whatever Evaluate said before.
+func (n *ResNet[T]) ProjectTo(dst, images []T, height, width int) error {
+	size, out := 3*height*width, n.options.Out
+	if size < 1 || len(images)%size != 0 || len(dst) != len(images)/size*out {
+		return errkind.Errorf(ErrInput, "model: %d values are no images of 3×%d×%d, or %d no positions of %d for them", len(images), height, width, len(dst), out)
+	}
+	if len(images) == 0 {
+		return nil
+	}
+	if n.head.program == nil || n.head.on != n.onDevice {
+		head, err := n.compileForward(n.onDevice, 8, true)
+		if err != nil {
+			return err
+		}
+		n.head = head
+	}
+	return n.evaluate(&n.head, dst, images, height, width)
+}
+
+// WithOutput returns a copy of the network, on the CPU, whose head gives out values, at
+// least 1. If that is another width than before, the head's last layer, fc2, is a new one
+// that starts as NewResNet says, drawn by seed.
+func (n *ResNet[T]) WithOutput(out int, seed uint64) (*ResNet[T], error) {
+	if out < 1 {
+		return nil, errkind.Errorf(ErrInput, "model: there is no output of width %d; take 1 or more", out)
+	}
+	if err := n.onDevice.pull(); err != nil {
+		return nil, err
+	}
+	options := n.options
+	options.Out = out
+	c, err := NewResNet[T](options, seed)
+	if err != nil {
+		return nil, err
+	}
+	from := n.Tensors()
+	for name, to := range c.Tensors() {
+		if out == n.options.Out || Module(name) != outputLayer {
+			copy(op.Data[T](to), op.Data[T](from[name]))
+		}
+	}
+	return c, nil
+}
+
+// Modules are the parts of a ResNet as PyTorch names them, from the image on: stem,
+// stages and the two layers of the head.
+var Modules = []string{"conv1", "bn1", "layer1", "layer2", "layer3", "layer4", "fc1", outputLayer}
+
+// outputLayer is the last layer of the head.
+const outputLayer = "fc2"
+
+// Module returns which of the Modules a parameter or a running statistic belongs to, by
+// its name.
+func Module(name string) string {
+	module, _, _ := strings.Cut(name, ".")
+	return module
+}
+
 // evaluate runs a program of the network on images, by the running statistics,
 // whatever Evaluate said before, and copies its output.
 func (n *ResNet[T]) evaluate(f *forward, dst, images []T, height, width int) error {
@@ -276,7 +337,7 @@ func (b *builder[T]) network(x *gorgonia.Node) (h, z *gorgonia.Node, err error) 
 	if z, err = b.linear(h, "fc1", in, b.net.options.Hidden, op.ReLUActivation); err != nil {
 		return nil, nil, err
 	}
-	z, err = b.linear(z, "fc2", b.net.options.Hidden, b.net.options.Out, op.NoActivation)
+	z, err = b.linear(z, outputLayer, b.net.options.Hidden, b.net.options.Out, op.NoActivation)
 	return h, z, err
 }
 

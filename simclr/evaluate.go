@@ -9,6 +9,7 @@ import (
 	"cne/data"
 	"cne/internal/finite"
 	"cne/model"
+	"cne/train/quality"
 )
 
 // The kinds of error that evaluation returns besides ErrOption and ErrShape.
@@ -290,6 +291,38 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *dat
 	}
 	r.KNN, r.Linear = score(knn), score(linear)
 	return r, nil
+}
+
+// Plane measures positions, such as a Projection's: it returns the share of test images
+// that the K images of the training part that are nearest to them, by Euclidean distance,
+// classify correctly, over the splits of Run. Errors are those of Run.
+func (e *Evaluation) Plane(ctx context.Context, positions *data.Matrix, images *data.Images) (Score, error) {
+	splits, k, err := e.prepare(images)
+	if err != nil {
+		return Score{}, err
+	}
+	if err := checkFeatures(positions, images.Labels.Class); err != nil {
+		return Score{}, err
+	}
+	pick := func(rows []int32) (*data.Matrix, []int32) {
+		m, classes := data.NewMatrix(len(rows), positions.D), make([]int32, len(rows))
+		for i, row := range rows {
+			copy(m.Row(i), positions.Row(int(row)))
+			classes[i] = images.Labels.Class[row]
+		}
+		return m, classes
+	}
+	var found []float64
+	for _, s := range splits {
+		known, knownClasses := pick(s.Train)
+		test, testClasses := pick(s.Test)
+		accuracy, err := quality.HeldOutAccuracy(ctx, known, knownClasses, test, testClasses, k, e.Device)
+		if err != nil {
+			return Score{}, err
+		}
+		found = append(found, accuracy)
+	}
+	return score(found), nil
 }
 
 // Check returns the errors of Run about the images and the options, which can be known

@@ -7,6 +7,7 @@ import (
 	"cne/data"
 	"cne/internal/finite"
 	"cne/internal/parallel"
+	"cne/model"
 )
 
 // An Encoder represents images as points. *model.ResNet[float32] is one.
@@ -18,6 +19,18 @@ type Encoder interface {
 	// Width is the number of values of a representation.
 	Width() int
 }
+
+// A Projection represents images by what a network's head makes of them, such as their
+// positions in the plane, in place of what the head is given.
+type Projection struct{ *model.ResNet[float32] }
+
+// RepresentTo implements Encoder: see model.ResNet.ProjectTo.
+func (p Projection) RepresentTo(dst, images []float32, height, width int) error {
+	return p.ProjectTo(dst, images, height, width)
+}
+
+// Width implements Encoder: it is the width of the head's output.
+func (p Projection) Width() int { return p.Options().Out }
 
 // featureBatch is the number of images that go through a network at a time.
 const featureBatch = 256

@@ -18,9 +18,9 @@ type Workload struct {
 	// Reading is what it takes to read the images, beside the images themselves, in
 	// bytes.
 	Reading int64
-	// Monitored is how many images a Monitor looks at, and Evaluated how many an
-	// Evaluation does in the end; 0 for neither.
-	Monitored, Evaluated int
+	// Monitored is how many images a Monitor looks at, Evaluated how many an Evaluation
+	// does in the end, and Placed how many are placed by a Projection; 0 for none.
+	Monitored, Evaluated, Placed int
 	// Checkpoints tells that the state of the run is saved.
 	Checkpoints bool
 }
@@ -44,7 +44,11 @@ func (p *Pretraining) Memory(w Workload) (Memory, error) {
 		Edges: batch, Distinct: 2 * batch, Negatives: m,
 		Shared: m == 2*batch-2 || p.Sampling == train.SampleSharedRuns || p.Sampling == train.SampleAuto && m >= 32,
 	}
-	needs, err := model.ConvolutionalMemory[float32](p.Network, p.Augmentation.Size, size, p.Loss)
+	network := p.Network
+	for _, s := range p.stages() {
+		network.Out = max(network.Out, s.Out)
+	}
+	needs, err := model.ConvolutionalMemory[float32](network, p.Augmentation.Size, size, p.Loss)
 	if err != nil {
 		return Memory{}, err
 	}
@@ -57,6 +61,9 @@ func (p *Pretraining) Memory(w Workload) (Memory, error) {
 	l.Step("the network is trained")
 	weights := number * float64(needs.Parameters)
 	l.Hold(weightsPart, p.widest(), weights)
+	if p.From != nil || len(p.Stages) > 1 {
+		l.Hold(weightsPart, p.widest(), weights) // of the network that a stage begins with
+	}
 	var temporary []*ledger.Part
 	hold := func(what, option string, bytes float64) { temporary = append(temporary, l.Hold(what, option, bytes)) }
 	if p.Device.OnHost() {
@@ -79,6 +86,10 @@ func (p *Pretraining) Memory(w Workload) (Memory, error) {
 	l.Free(temporary...)
 	l.Pass(weightsPart, p.widest(), weights)
 
+	if w.Placed > 0 {
+		l.Step("the images are placed")
+		l.Hold("positions", "", number*float64(w.Placed)*float64(network.Out))
+	}
 	if w.Evaluated > 0 {
 		l.Step("the network is evaluated")
 		if err := p.represent(l, w.Evaluated, p.Device.OnHost()); err != nil {

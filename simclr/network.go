@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cne/data"
+	"cne/internal/rng"
 	"cne/model"
 	"cne/train"
 )
@@ -21,39 +22,88 @@ type Network struct {
 	rows         []int32 // of the images that it is trained on
 }
 
-// network returns a new network for the images of some rows, with the edges
-// between their views.
-func (p *Pretraining) network(images *data.Images, rows []int32) (n *Network, heads, tails []int32, err error) {
+// prepare checks the images of some rows, and what is to be done with them, and returns
+// the rows: all if they are nil.
+func (p *Pretraining) prepare(images *data.Images, rows []int32) ([]int32, error) {
 	if images != nil && images.C != 3 {
-		return nil, nil, nil, fmt.Errorf("%w: the images have %d values per pixel; pretraining takes images in three colours", ErrShape, images.C)
+		return nil, fmt.Errorf("%w: the images have %d values per pixel; pretraining takes images in three colours", ErrShape, images.C)
 	}
 	if err := checkImages(images); err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	if rows == nil {
 		rows = allRows(images.N)
 	}
 	for i, r := range rows {
 		if r < 0 || int(r) >= images.N {
-			return nil, nil, nil, fmt.Errorf("%w: row %d of those to train on is image %d, but the images are numbered from 0 to %d", ErrShape, i, r, images.N-1)
+			return nil, fmt.Errorf("%w: row %d of those to train on is image %d, but the images are numbered from 0 to %d", ErrShape, i, r, images.N-1)
 		}
 	}
 	if err := p.Check(len(rows)); err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	resNet, err := model.NewResNet[float32](p.Network, p.Seed)
+	return rows, p.checkFrom()
+}
+
+// checkFrom says how the network to begin with differs from the widths wanted.
+func (p *Pretraining) checkFrom() error {
+	if p.From == nil {
+		return nil
+	}
+	has := p.From.Options()
+	for _, x := range []struct {
+		what         string
+		wanted, have int
+	}{{"Network.Width", p.Network.Width, has.Width}, {"Network.Hidden", p.Network.Hidden, has.Hidden}} {
+		if x.wanted != 0 && x.wanted != x.have {
+			return fmt.Errorf("%w: the network to begin with has %s %d, not %d; take that", ErrOption, x.what, x.have, x.wanted)
+		}
+	}
+	return nil
+}
+
+// edges returns those between the two views of n images.
+func edges(n int) (heads, tails []int32) {
+	heads, tails = make([]int32, n), make([]int32, n)
+	for i := range n {
+		heads[i], tails[i] = int32(i), int32(n+i)
+	}
+	return heads, tails
+}
+
+// stage returns the network with which a stage begins, for the images of some rows: that
+// of the stage before, with the stage's output, or what the first begins with if there
+// is none.
+func (p *Pretraining) stage(stages []Stage, i int, before *Network, images *data.Images, rows []int32) (*Network, error) {
+	s, loss := stages[i], p.Loss
+	// The streams of new outputs are none of those of a new network.
+	stream := rng.New(p.Seed, rng.Init, 0, uint64(i))
+	var net *model.ResNet[float32]
+	var err error
+	switch {
+	case before != nil:
+		loss = before.Objective()
+		if net, err = before.WithOutput(s.Out, stream.Uint64()); err == nil {
+			err = before.UseDevice(nil) // what it takes on a device is free for the next
+		}
+		if err != nil {
+			return nil, err
+		}
+	case p.From != nil:
+		net, err = p.From.WithOutput(s.Out, stream.Uint64())
+	default:
+		widths := p.Network
+		widths.Out = s.Out
+		net, err = model.NewResNet[float32](widths, p.Seed)
+	}
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("%w: %w", ErrOption, err)
+		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}
-	m, err := model.NewConvolutional(resNet, 2*len(rows), p.Augmentation.Size, p.Loss, p.LearnTemperature)
+	m, err := model.NewConvolutional(net, 2*len(rows), p.Augmentation.Size, loss, p.LearnTemperature, s.frozen())
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("%w: %w", ErrOption, err)
+		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}
-	heads, tails = make([]int32, len(rows)), make([]int32, len(rows))
-	for i := range rows {
-		heads[i], tails[i] = int32(i), int32(len(rows)+i)
-	}
-	return &Network{Convolutional: m, augmentation: p.Augmentation, seed: p.Seed, images: images, rows: rows}, heads, tails, nil
+	return &Network{Convolutional: m, augmentation: p.Augmentation, seed: p.Seed, images: images, rows: rows}, nil
 }
 
 // viewSource draws the views that a network is trained on: a train.DeviceImageSource.
@@ -109,7 +159,8 @@ func (n *Network) EmbedTo(dst []float32) error {
 	return nil
 }
 
-// State implements train.Stateful: the running statistics of the normalisations.
+// State implements train.Stateful: the running statistics of the normalisations, and
+// the parameters that are frozen.
 func (n *Network) State() []train.NamedArray {
 	tensors := n.Tensors()
 	for _, p := range n.Parameters() {

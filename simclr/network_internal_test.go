@@ -20,10 +20,11 @@ func TestViewsOfABatch(t *testing.T) {
 	}
 	p := PaperPretraining()
 	p.Augmentation.Size, p.BatchSize, p.Seed, p.Network = 4, 2, 11, model.ResNetOptions{Width: 1}
-	n, heads, tails, err := p.network(images, []int32{8, 2, 5, 7})
+	n, err := p.stage(p.stages(), 0, nil, images, []int32{8, 2, 5, 7})
 	if err != nil {
 		t.Fatal(err)
 	}
+	heads, tails := edges(4)
 	if !slices.Equal(heads, []int32{0, 1, 2, 3}) || !slices.Equal(tails, []int32{4, 5, 6, 7}) {
 		t.Fatalf("edges from %v to %v", heads, tails)
 	}
@@ -62,7 +63,7 @@ func TestViewsOfABatch(t *testing.T) {
 func TestSparedParameters(t *testing.T) {
 	p := PaperPretraining()
 	p.BatchSize, p.Network, p.LearnTemperature = 2, model.ResNetOptions{Width: 1}, true
-	n, _, _, err := p.network(&data.Images{N: 2, H: 1, W: 1, C: 3, Pixels: make([]byte, 6)}, nil)
+	n, err := p.stage(p.stages(), 0, nil, &data.Images{N: 2, H: 1, W: 1, C: 3, Pixels: make([]byte, 6)}, []int32{0, 1})
 	if err != nil {
 		t.Fatal(err)
 	}

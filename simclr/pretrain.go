@@ -2,7 +2,6 @@ package simclr
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
@@ -25,6 +24,10 @@ type Pretraining struct {
 	Augmentation Augmentation
 	// Network are the widths of the network.
 	Network model.ResNetOptions
+	// From is a network to begin with, which is copied; nil begins with one that Seed
+	// draws. Width and Hidden of Network must be its own, or 0. An output of another width
+	// is a new one: see Stage.
+	From *model.ResNet[float32]
 
 	// Loss is the loss, whose metric is op.Cosine in SimCLR. LearnTemperature learns
 	// its temperature, from Loss.Temperature on, with the step size of the weights.
@@ -50,6 +53,9 @@ type Pretraining struct {
 	Epochs, WarmUp int
 	LR             float64
 	Anneal         train.Anneal
+	// Stages, unless there are none, take the place of Epochs, WarmUp and LR: they are run
+	// one after the other, each from the network that the one before has left.
+	Stages []Stage
 	// Momentum and WeightDecay are those of train.SGD. NoNormDecay exempts the
 	// normalisations and the biases from weight decay; the temperature is always
 	// exempt. Clip bounds the gradients element-wise; 0 means no bound.
@@ -110,11 +116,10 @@ func (p *Pretraining) Check(images int) error {
 	if images > math.MaxInt32/2 {
 		return fmt.Errorf("%w: %d images are more than can be numbered; take up to %d", ErrOption, images, math.MaxInt32/2)
 	}
-	options := p.options()
-	if err := errors.Join(options.Check(p.Loss, 2*images, images), options.Method.Init(nil)); err != nil {
+	if err := p.options(Stage{}).Method.Init(nil); err != nil {
 		return fmt.Errorf("%w: %w", ErrOption, err)
 	}
-	return nil
+	return p.checkStages(images)
 }
 
 func (p *Pretraining) batchSize() int {
@@ -122,19 +127,6 @@ func (p *Pretraining) batchSize() int {
 		return 1024
 	}
 	return p.BatchSize
-}
-
-// options returns those of train.Fit, without the source of the views.
-func (p *Pretraining) options() train.Options {
-	return train.Options{
-		Phases: []train.Phase{{
-			Epochs: p.Epochs, LR: p.LR, Anneal: p.Anneal, WarmUp: p.WarmUp, Place: p.Place, Negatives: p.Negatives,
-		}},
-		BatchSize: p.batchSize(), DropLast: true, Seed: p.Seed, Sampling: p.Sampling,
-		Method: &train.SGD{Momentum: p.Momentum, WeightDecay: p.WeightDecay, NoDecay: p.noDecay},
-		Clip:   p.Clip, LogZ: p.LogZ, FixZ: p.FixZ, LRZ: p.LRZ, Device: p.Device,
-		Hooks: p.Hooks, Watch: p.Watch, Checkpoints: p.Checkpoints, Resume: p.Resume,
-	}
 }
 
 // noDecay tells which parameters have no weight decay.
@@ -149,12 +141,51 @@ func (p *Pretraining) noDecay(q *model.Parameter) bool {
 // ErrOption or ErrShape come without a network. The same seed gives the same
 // network, to the last bit, whatever GOMAXPROCS is.
 func (p *Pretraining) Run(ctx context.Context, images *data.Images, rows []int32) (*Network, train.Result, error) {
-	n, heads, tails, err := p.network(images, rows)
+	rows, err := p.prepare(images, rows)
 	if err != nil {
 		return nil, train.Result{}, err
 	}
-	options := p.options()
-	options.Images = &viewSource{Network: n}
-	result, err := train.Fit(ctx, n, heads, tails, options)
-	return n, result, err
+	stages := p.stages()
+	first := 0
+	for i := range stages {
+		if p.Resume != nil && p.Resume.Progress.Follows == start(stages, i) {
+			first = i
+		}
+	}
+	// A stage that is resumed finds what came before it in the checkpoint.
+	result := train.Result{Epochs: start(stages, first), LogZ: p.LogZ}
+	var n *Network
+	for i := first; i < len(stages); i++ {
+		before := n
+		if n, err = p.stage(stages, i, before, images, rows); err != nil {
+			return before, result, err
+		}
+		options := p.options(stages[i])
+		options.Images = &viewSource{Network: n}
+		options.Follows = result
+		if before != nil && before.Options().Out == n.Options().Out {
+			options.LogZ = result.LogZ
+		}
+		if i == first {
+			options.Resume = p.Resume
+		}
+		options.Hooks = ofAll(start(stages, len(stages)), p.Hooks)
+		heads, tails := edges(len(rows))
+		if result, err = train.Fit(ctx, n, heads, tails, options); err != nil {
+			return n, result, err
+		}
+	}
+	return n, result, nil
+}
+
+// ofAll returns hooks that see the number of epochs of all stages.
+func ofAll(epochs int, hooks []train.Hook) []train.Hook {
+	all := make([]train.Hook, len(hooks))
+	for i, h := range hooks {
+		all[i] = train.HookFunc(func(s *train.State) error {
+			s.Epochs = epochs
+			return h.AfterEpoch(s)
+		})
+	}
+	return all
 }

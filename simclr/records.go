@@ -13,6 +13,8 @@ import (
 // A Record is what Records writes of an epoch of a pretraining.
 type Record struct {
 	Epoch int `json:"epoch"` // from 1
+	// Phase is the number of the stage, from 0; it is left out where there is one alone.
+	Phase int `json:"phase,omitempty"`
 	// Loss is State.Loss, LR the step size.
 	Loss float64 `json:"loss"`
 	LR   float64 `json:"lr"`
@@ -32,9 +34,9 @@ type Record struct {
 // accuracy, unless it is nil, returns what has been measured after an epoch, or
 // nil; the hook of the Monitor must come before this one.
 func (p *Pretraining) Records(w io.Writer, every int, accuracy func(epoch int) *float64) train.Hook {
-	encoder := json.NewEncoder(w)
+	encoder, stages := json.NewEncoder(w), p.stages()
 	return train.HookFunc(func(s *train.State) error {
-		r := Record{Epoch: s.Epoch, Loss: s.Loss, LR: s.LR, Seconds: s.Elapsed.Seconds(), ImagesPerSecond: s.EdgesPerSecond}
+		r := Record{Epoch: s.Epoch, Phase: stageOf(stages, s.Epoch-1), Loss: s.Loss, LR: s.LR, Seconds: s.Elapsed.Seconds(), ImagesPerSecond: s.EdgesPerSecond}
 		if accuracy != nil {
 			r.Accuracy = accuracy(s.Epoch)
 		}

@@ -72,8 +72,10 @@ type Progress struct {
 	Elapsed      time.Duration `json:"elapsed"`
 	ElapsedSince time.Duration `json:"elapsed_since"`
 
-	// Total is the number of epochs the run was to have.
-	Total int `json:"total"`
+	// Follows is the number of those epochs that belong to a run which this one follows
+	// (Options.Follows), and Total the number that there were to be at the end.
+	Follows int `json:"follows,omitempty"`
+	Total   int `json:"total"`
 
 	// What a run that goes on from here must have in common with this one.
 	Seed      uint64 `json:"seed"`
@@ -123,7 +125,7 @@ func (f *fit) saveIf(wanted bool) error {
 	err := f.Checkpoints.Save(&Checkpoint{
 		Progress: Progress{
 			Epochs: f.now.epoch, Batches: f.now.batch, Loss: f.result.Loss, Sum: f.now.sum, Least: f.least,
-			Elapsed: f.result.Elapsed, ElapsedSince: f.now.elapsed, Total: f.epochs,
+			Elapsed: f.result.Elapsed, ElapsedSince: f.now.elapsed, Follows: f.Follows.Epochs, Total: f.epochs,
 			Seed: f.Seed, BatchSize: f.size, Points: f.n, Edges: f.edges,
 		},
 		arrays: f.engine.arrays(),
@@ -141,6 +143,7 @@ func (f *fit) restore(c *Checkpoint) error {
 	}{
 		{"seed", p.Seed, f.Seed},
 		{"batch size", uint64(p.BatchSize), uint64(f.size)},
+		{"number of epochs before it", uint64(p.Follows), uint64(f.Follows.Epochs)},
 		{"number of points", uint64(p.Points), uint64(f.n)},
 		{"number of edges", uint64(p.Edges), uint64(f.edges)},
 	} {
@@ -153,7 +156,7 @@ func (f *fit) restore(c *Checkpoint) error {
 			return fmt.Errorf("%w: its run had %d epochs, this one has %d, but phase %d exaggerates a share of them; resume it with as many", ErrCheckpoint, p.Total, f.epochs, i+1)
 		}
 	}
-	if p.Epochs < 0 || p.Batches < 0 || p.Batches >= f.batches || p.Epochs > f.epochs || p.Epochs == f.epochs && p.Batches > 0 {
+	if p.Epochs < p.Follows || p.Batches < 0 || p.Batches >= f.batches || p.Epochs > f.epochs || p.Epochs == f.epochs && p.Batches > 0 {
 		return fmt.Errorf("%w: it is %d epochs and %d batches into its run, but this run ends after %d epochs of %d batches; ask for more epochs", ErrCheckpoint, p.Epochs, p.Batches, f.epochs, f.batches)
 	}
 	saved := make(map[string]*op.Array, len(c.arrays))

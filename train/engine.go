@@ -39,7 +39,7 @@ type job struct {
 	size      int // of a batch
 	batches   int // in an epoch
 	taken     int // edges that these hold
-	epochs    int // in all
+	epochs    int // at the end, those of the run that it follows included
 }
 
 // newJob checks the options of a run and fills their defaults in.
@@ -60,6 +60,7 @@ func newJob(m model.Model, n, edges int, options Options) (*job, error) {
 	}
 	j.size, j.batches = j.batchSize(edges), j.Options.batches(edges)
 	j.taken = min(edges, j.size*j.batches)
+	j.epochs = j.Follows.Epochs
 	for _, p := range j.Phases {
 		j.epochs += p.Epochs
 	}

@@ -16,7 +16,7 @@ import (
 
 // State is what a hook sees after an epoch.
 type State struct {
-	// Epoch counts the epochs done, from 1; Epochs is their number in all.
+	// Epoch counts the epochs done, from 1; Epochs is their number at the end of the run.
 	Epoch, Epochs int
 	// Phase counts the phases from 0.
 	Phase int
@@ -58,7 +58,7 @@ func EveryEpochs(n int, h Hook) Hook {
 
 // Result is how a run ended.
 type Result struct {
-	// Epochs is the number of epochs completed.
+	// Epochs is the number of epochs completed, those of a run that it follows included.
 	Epochs int
 	// Loss is State.Loss of the last epoch.
 	Loss float64
@@ -157,7 +157,9 @@ func newFit(m model.Model, n int, edges []edge, options Options) (*fit, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fit{job: j, result: Result{Edges: j.edges}, saves: saves{last: time.Now()}}
+	before := j.Follows
+	f := &fit{job: j, result: Result{Edges: j.edges, Epochs: before.Epochs, Elapsed: before.Elapsed}, saves: saves{last: time.Now()}}
+	f.now.epoch = before.Epochs
 	if j.Device.OnHost() {
 		f.engine, err = newHostEngine(j, edges)
 	} else {
@@ -176,7 +178,7 @@ func newFit(m model.Model, n int, edges []edge, options Options) (*fit, error) {
 
 // run runs what is left of the phases.
 func (f *fit) run(ctx context.Context) error {
-	first := 0 // epoch of the phase
+	first := f.Follows.Epochs // of the phase
 	for i := range f.Phases {
 		end := first + f.Phases[i].Epochs
 		for f.now.epoch < end {
@@ -256,7 +258,7 @@ func placeAt(p *Phase, epoch int) Place {
 // however far they are. It looks at them after the first epoch, and whenever the loss
 // is well above its lowest.
 func (f *fit) checkReach() error {
-	if f.result.Epochs == 1 {
+	if f.result.Epochs == f.Follows.Epochs+1 {
 		f.least = f.result.Loss
 	} else if f.result.Loss < 1.5*f.least {
 		f.least = min(f.least, f.result.Loss)

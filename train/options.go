@@ -81,6 +81,11 @@ type Options struct {
 	// its batches that are done, the number of all, and the mean loss of an edge so
 	// far. Its time counts as the run's.
 	Watch func(epoch, done, batches int, loss float64)
+	// Follows is how an earlier run ended that this one takes further with another
+	// model, as the stages of a pretraining do; the zero value is none. Epochs and time
+	// count on from it, for hooks and checkpoints, and so that no random number is drawn
+	// twice. Phases are those of this run alone. Only Epochs and Elapsed are read.
+	Follows Result
 	// Checkpoints says when the state of the run is saved; nil means never.
 	Checkpoints *Checkpoints
 	// Resume is the checkpoint to go on from; nil starts from the beginning. Model,
@@ -175,13 +180,15 @@ func (o *Options) Check(objective op.ContrastiveOptions, points, edges int) erro
 		return wrong("LRZ", "the step size of log Z, %g, may not be negative or no number", o.LRZ)
 	case !(math.Abs(o.LogZ) <= maxLogConst):
 		return wrong("LogZ", "log Z cannot start at %g; take a number between −%d and %d", o.LogZ, maxLogConst, maxLogConst)
+	case o.Follows.Epochs < 0 || o.Follows.Elapsed < 0:
+		return wrong("Follows", "a run of %d epochs and %v cannot be followed; give numbers of at least 0", o.Follows.Epochs, o.Follows.Elapsed)
 	case slices.Contains(o.Hooks, nil):
 		return wrong("Hooks", "one of the hooks is nil; leave it out")
 	}
 	if c := o.Checkpoints; c != nil && (c.Save == nil || c.Epochs < 0 || c.Interval < 0) {
 		return wrong("Checkpoints", "checkpoints after every %d epochs or %v; give a Save, and numbers of at least 0", c.Epochs, c.Interval)
 	}
-	total := 0
+	total := o.Follows.Epochs
 	for i := range o.Phases {
 		p := &o.Phases[i]
 		if p.Epochs < 1 || p.Epochs > math.MaxInt32-total {

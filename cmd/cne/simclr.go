@@ -10,7 +10,9 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/internal/cli"
+	"cne/internal/console"
 	"cne/internal/ctxio"
+	"cne/internal/figures"
 )
 
 func simclrCmd() *cobra.Command {
@@ -26,7 +28,7 @@ A configuration has its own keys here; "cne simclr config" prints them.`,
 		Args: cli.KnownCommand,
 		RunE: cli.ShowHelp,
 	}
-	cmd.AddCommand(simclrConfigCmd(), simclrEvaluateCmd(), simclrFeaturesCmd(), simclrPretrainCmd(), simclrViewsCmd())
+	cmd.AddCommand(simclrConfigCmd(), simclrEvaluateCmd(), simclrFeaturesCmd(), simclrPretrainCmd(), simclrProjectCmd(), simclrViewsCmd())
 	return cmd
 }
 
@@ -46,13 +48,13 @@ overriding the ones before.`,
 
 // openImages reads the images of a configuration. key is what names them, such
 // as data.path.
-func openImages(ctx context.Context, c *configs.ImageData, key string) (*data.Images, error) {
+func openImages(ctx context.Context, r *console.Reporter, c *configs.ImageData, key string) (*data.Images, error) {
 	if err := c.CheckFiles(key); err != nil {
 		return nil, err
 	}
-	images, err := ctxio.Await(ctx, func() (*data.Images, error) {
-		return data.OpenImages(ctx, c.Path, c.Options())
-	})
+	o := c.Options()
+	o.Progress = r.ProgressLogger("reading the images")
+	images, err := ctxio.Await(ctx, func() (*data.Images, error) { return data.OpenImages(ctx, c.Path, o) })
 	switch {
 	case ctx.Err() != nil:
 		return nil, errors.New("interrupted while the images were read; nothing was written")
@@ -62,6 +64,9 @@ func openImages(ctx context.Context, c *configs.ImageData, key string) (*data.Im
 		return nil, err
 	case images.C != 3:
 		return nil, fmt.Errorf("%s: the images are in greyscale, but the network needs them in colour; give each grey value three times, for red, green and blue (%s)", images.Name, key)
+	}
+	if n := len(images.Skipped); n > 0 {
+		r.Log.Warn("images that cannot be read are left out", "count", n, "files", figures.Skipped(images))
 	}
 	return images, nil
 }

@@ -77,7 +77,7 @@ for comparison, and written to evaluation-pixels.json.`,
 					return err
 				}
 			}
-			images, err := openImages(cmd.Context(), &t.config.Data, "data.path")
+			images, err := openImages(cmd.Context(), t.Reporter, &t.config.Data, "data.path")
 			if err != nil {
 				return err
 			}
@@ -112,7 +112,8 @@ type representation struct {
 	asTrained    bool   // its images are those of the run, as its configuration has them
 	pretrainedOn string // all or train; "" if nobody knows
 	device       *model.Device
-	encoder      simclr.Encoder      // on the device; nil for pixels
+	encoder      simclr.Encoder // on the device; nil for pixels
+	network      *model.ResNet[float32]
 	augmentation simclr.Augmentation // EvalTo prepares images for the network
 }
 
@@ -170,7 +171,7 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 	if saved.Images != nil {
 		r.augmentation = simclr.EvalTransform(saved.Images)
 	}
-	r.encoder = saved.ResNet
+	r.encoder, r.network = saved.ResNet, saved.ResNet
 	return r, nil
 }
 

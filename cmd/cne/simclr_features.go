@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +13,7 @@ import (
 	"cne/internal/atomicfile"
 	"cne/internal/cli"
 	"cne/internal/text"
+	"cne/simclr"
 )
 
 func simclrFeaturesCmd() *cobra.Command {
@@ -33,34 +35,78 @@ several sizes need --set data.size=…, which brings them to one.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if err := cli.CheckEnding("--output", output, ".npy"); err != nil {
-				return cli.Usage(cmd, err)
-			}
-			if err := (cli.Output{Flag: "--output", Path: output}).Check(args...); err != nil {
-				return err
-			}
-			t, err := openRepresentation(cmd, args[0], false)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, t.device.Close()) }()
-			images, err := openImages(cmd.Context(), &configs.ImageData{Path: args[1:], Size: t.config.Data.Size}, "INPUT")
-			if err != nil {
-				return err
-			}
-			features, err := t.features(cmd.Context(), images)
-			if err != nil {
-				return err
-			}
-			if err := atomicfile.Write(output, func(w io.Writer) error { return data.WriteNPY(w, features) }); err != nil {
-				return fmt.Errorf("cannot write %s: %w", output, err)
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), text.Escape(output))
-			return err
+			return represent(cmd, args[0], args[1:], output, false, ".npy")
 		},
 	}
 	cli.AddSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file`, in place of that of the run")
 	cmd.Flags().StringVarP(&output, "output", "o", output, "`file` for the array, which ends in .npy")
 	cli.MustComplete(cmd, "output", cobra.FixedCompletions([]string{"npy"}, cobra.ShellCompDirectiveFilterFileExt))
 	return cmd
+}
+
+func simclrProjectCmd() *cobra.Command {
+	var run string
+	output := "positions.csv"
+	cmd := &cobra.Command{
+		Use:   "project --model RUN INPUT…",
+		Short: "Place new images with a trained network",
+		Long: `Place images where the head of a run's network puts them, among those of its
+embedding, write the positions as a table (csv, with the labels if there are
+any) or an array (npy) with a row for each image, in the order in which they are
+read, and print its path. RUN is the folder of a run, or the file of a network;
+INPUT are folders or files as data.path may have them. --set data.size=…,
+data.skip_broken=… and others take the place of those of the run.`,
+		Example: `  cne simclr project --model runs/photos new-photos -o new.csv`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 || run == "" {
+				return fmt.Errorf("%s needs --model, the folder of a run, and an argument, the images", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return represent(cmd, run, args, output, true, ".csv", ".npy")
+		},
+	}
+	cli.AddSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file`, in place of that of the run")
+	cmd.Flags().StringVarP(&run, "model", "m", "", "run folder, or `file` with the network")
+	cmd.Flags().StringVarP(&output, "output", "o", output, "positions, a `file` that ends in .csv or .npy")
+	return cmd
+}
+
+// represent writes what the network of a run makes of images: the output of its head, or
+// its representations. endings are those that the output may have.
+func represent(cmd *cobra.Command, run string, inputs []string, output string, head bool, endings ...string) (err error) {
+	if err := cli.CheckEnding("--output", output, endings...); err != nil {
+		return cli.Usage(cmd, err)
+	}
+	if err := (cli.Output{Flag: "--output", Path: output}).Check(append(inputs, run)...); err != nil {
+		return err
+	}
+	t, err := openRepresentation(cmd, run, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.device.Close()) }()
+	if head {
+		t.encoder = simclr.Projection{ResNet: t.network}
+	}
+	from := t.config.Data
+	images, err := openImages(cmd.Context(), t.Reporter, &configs.ImageData{Path: inputs, Size: from.Size, SkipBroken: from.SkipBroken}, "INPUT")
+	if err != nil {
+		return err
+	}
+	features, err := t.features(cmd.Context(), images)
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Write(output, func(w io.Writer) error {
+		if strings.HasSuffix(strings.ToLower(output), ".csv") {
+			return data.WriteCSV(w, features, images.Labels)
+		}
+		return data.WriteNPY(w, features)
+	}); err != nil {
+		return fmt.Errorf("cannot write %s: %w", output, err)
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), text.Escape(output))
+	return err
 }

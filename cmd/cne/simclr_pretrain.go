@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -12,6 +13,8 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/internal/explorer"
+	"cne/internal/figures"
 	"cne/internal/memory"
 	"cne/internal/rundir"
 	"cne/internal/text"
@@ -32,6 +35,10 @@ PyTorch gives its weights), what was measured of every epoch (metrics.jsonl) and
 in the end (metrics.json, evaluation.json), and the configuration that gives the
 same run again.
 
+With simclr.method=tsimcne, or stages of one's own, the network ends with
+positions in the plane. The run folder then has those of all images as they are
+(embedding.npy, .csv), a picture, and a page to explore (embedding.html).
+
 INPUT is a file or folder with images, or several of them, and stands for
 data.path in the configuration.
 
@@ -46,6 +53,7 @@ epochs, over which the learning rate is then annealed; nothing else.`,
 		Example: `  cne simclr pretrain --config configs/simclr-cifar10.yaml
   cne simclr pretrain --config configs/simclr-cifar10-cpu.yaml --set loss.negatives=2 -o runs/m2
   cne simclr pretrain photos --set data.size=32 --set monitor.every=0
+  cne simclr pretrain photos --set simclr.method=tsimcne --set data.size=64 --set evaluate.at_end=false --set monitor.every=0
   cne simclr pretrain --resume runs/m2`,
 	}
 	addTraining(configs.Pretrain, cmd, func(ctx context.Context, r *runState[configs.SimCLR], stdout io.Writer) error {
@@ -75,7 +83,13 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err := p.refuse(ctx, configs.MemoryOptions{}); err != nil {
 		return err
 	}
-	if p.images, err = openImages(ctx, &c.Data, "data.path"); err != nil {
+	p.options = c.Pretraining()
+	if p.from == nil { // which has all of the network
+		if err := rundir.BeginWith(p.Log, c, &p.options); err != nil {
+			return err
+		}
+	}
+	if p.images, err = openImages(ctx, p.Reporter, &c.Data, "data.path"); err != nil {
 		return err
 	}
 	// What reading took is not kept beside what training takes.
@@ -88,7 +102,6 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err := p.checkSize(data.SizeOf(len(p.rows), 3*p.images.W*p.images.H), configs.MemoryOptions{}); err != nil {
 		return err
 	}
-	p.options = c.Pretraining()
 	if err := p.options.Check(len(p.rows)); err != nil {
 		if len(p.rows) < c.Train.BatchSize {
 			return fmt.Errorf("%w (train.batch_size)", err)
@@ -207,6 +220,7 @@ func (p *pretraining) save() error {
 // PretrainMetrics is the content of the metrics.json of a pretraining. What was
 // not asked for, or is not learnt, is left out.
 type PretrainMetrics struct {
+	Plane       *simclr.Score `json:"knn_plane,omitempty"` // of the positions
 	KNN         *simclr.Score `json:"knn,omitempty"`
 	Linear      *simclr.Score `json:"linear,omitempty"`
 	Split       string        `json:"split,omitempty"`   // of these: official or stratified
@@ -268,6 +282,11 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 		}
 		m.KNN, m.Linear, m.Split, m.evaluation = &found.KNN, &found.Linear, c.Evaluate.Split, found
 	}
+	if c.Embeds() {
+		if err := p.place(ctx, m); err != nil {
+			return nil, fmt.Errorf("%w (the network is in %s)", err, p.dir.Path(rundir.ModelFile))
+		}
+	}
 	m.Seconds = PretrainSeconds{
 		Load: p.load.Seconds(), Optimize: p.result.Elapsed.Seconds(),
 		Evaluate: time.Since(measuring).Seconds(), Total: time.Since(start).Seconds(),
@@ -279,16 +298,41 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 	return m, p.dir.WriteJSON(rundir.MetricsFile, m)
 }
 
+// place writes the positions of all images, and measures them.
+func (p *pretraining) place(ctx context.Context, m *PretrainMetrics) error {
+	head := simclr.Projection{ResNet: p.network.ResNet}
+	positions, err := simclr.Features(ctx, head, &p.options.Augmentation, p.images, nil, p.ProgressLogger("placing the images"))
+	placed := figures.Placed{Images: p.images, Positions: positions, Trained: p.rows}
+	if err == nil && p.config.Evaluate.AtEnd {
+		var plane simclr.Score
+		plane, err = p.config.Evaluate.Evaluation().Plane(ctx, positions, p.images)
+		m.Plane, placed.Facts = &plane, []explorer.Fact{{Name: "kNN accuracy", Value: fmt.Sprintf("%.3f", plane.Mean)}}
+	}
+	if ctx.Err() != nil {
+		return errors.New("interrupted while the images were placed")
+	}
+	if err != nil {
+		return err
+	}
+	return placed.Write(p.dir, &p.config.Output)
+}
+
 // print writes the figures as a table.
 func (p *pretraining) print(w io.Writer, m *PretrainMetrics) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, format string, values ...any) { fmt.Fprintf(table, name+"\t"+format+"\n", values...) }
 	row("network", "%s", text.Escape(p.dir.Path(rundir.ModelFile)))
+	if p.config.Embeds() && p.config.Output.HTML {
+		row("page", "%s", text.Escape(p.dir.Path(rundir.PageFile)))
+	}
 	row("images", "%d (%s), %d negatives each", m.Images, m.PretrainOn, m.Negatives)
 	if e := m.evaluation; e != nil {
 		row("split", "%s", formatSplit(&e.Result))
 		row("kNN accuracy", "%s (k = %d)", formatScore(e.KNN, len(e.Splits)), e.K)
 		row("linear accuracy", "%s", formatScore(e.Linear, len(e.Splits)))
+		if m.Plane != nil {
+			row("kNN accuracy in the plane", "%s (k = %d)", formatScore(*m.Plane, len(e.Splits)), e.K)
+		}
 	} else if m.Monitor != nil {
 		row("monitor", "%.4f (kNN accuracy of %d images among %d, k = %d)", *m.Monitor, len(p.watched.Test), len(p.watched.Train), p.config.Evaluate.K)
 	}

@@ -19,6 +19,7 @@ import (
 	"cne/data"
 	"cne/internal/text"
 	"cne/model"
+	"cne/simclr"
 )
 
 // EmbeddingFile returns the path itself if it is that of a file, and the
@@ -210,4 +211,26 @@ func LoadImageNetwork(log *slog.Logger, path string) (*model.Saved, error) {
 		}
 	}
 	return saved, nil
+}
+
+// BeginWith gives a pretraining the network that its configuration names to begin with, if
+// there is one, whose widths must be those of the configuration.
+func BeginWith(log *slog.Logger, c *configs.SimCLR, p *simclr.Pretraining) error {
+	if c.Model.From == nil {
+		return nil
+	}
+	path := *c.Model.From
+	saved, err := LoadImageNetwork(log, path)
+	if err != nil {
+		return fmt.Errorf("%w (model.from)", err)
+	}
+	has := saved.ResNet.Options()
+	if has.Width != c.Network.Width || has.Hidden != c.Network.Hidden {
+		return fmt.Errorf("the network of model.from, %s, has network.width %d and network.hidden %d, but the configuration says %d and %d; set them to those", path, has.Width, has.Hidden, c.Network.Width, c.Network.Hidden)
+	}
+	if in := p.Augmentation.Input(); saved.Images != nil && (saved.Images.Mean != in.Mean || saved.Images.Std != in.Std) {
+		log.Warn("the network of model.from has seen images with other means and standard deviations than views.mean and views.std say", "mean", saved.Images.Mean, "std", saved.Images.Std)
+	}
+	p.From = saved.ResNet
+	return nil
 }

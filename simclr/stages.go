@@ -1,0 +1,160 @@
+package simclr
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"cne/model"
+	"cne/model/op"
+	"cne/train"
+)
+
+// A Stage is a part of a Pretraining with a schedule, an output and an optimiser of its
+// own, which remembers nothing of the stage before. t-SimCNE (Böhm, Berens and Kobak,
+// 2023) has three: the network learns as in SimCLR, with an output of many dimensions;
+// the output becomes two-dimensional and learns alone; then all is learnt once more.
+type Stage struct {
+	// Epochs, WarmUp and LR are those of Pretraining.
+	Epochs, WarmUp int
+	LR             float64
+	// Out is the width of the network's output; 0 means that of the stage before, and in
+	// the first one that of From, or of Network. An output of another width than before is
+	// a new last layer of the head, drawn by Seed.
+	Out int
+	// Freeze lists the parts of the network, of model.Modules, that are not learnt. Their
+	// parameters keep their bits. Normalisations among them still use the statistics of
+	// the batch, and keep running ones, as PyTorch's do in training when their parameters
+	// have requires_grad=False.
+	Freeze []string
+}
+
+// TSimCNE returns the stages of t-SimCNE for so many epochs in all, at least 3, of which
+// the paper's program takes 1500: 1000 with the output that the network has, 50 in which
+// a new output of two dimensions learns alone, and 450 with all, at a thousandth of the
+// step size. The first and the last warm up for up to 10 epochs, or a tenth of theirs if
+// these are fewer. For a network that was pretrained before, the first is left out, and
+// epochs, then at least 2, are those of the others.
+func TSimCNE(epochs int, lr float64, pretrained bool) []Stage {
+	share := func(part, of int) int { return max(1, int(math.Round(float64(epochs)*float64(part)/float64(of)))) }
+	stages := []Stage{
+		{Epochs: min(share(1000, 1500), max(1, epochs-2)), LR: lr},
+		{Epochs: share(50, 1500), LR: lr, Out: 2, Freeze: []string{"conv1", "bn1", "layer1", "layer2", "layer3", "layer4", "fc1"}},
+		{LR: lr / 1000, Out: 2},
+	}
+	if pretrained {
+		stages = stages[1:]
+		stages[0].Epochs = share(50, 500)
+	}
+	left := epochs
+	last := len(stages) - 1
+	for _, s := range stages[:last] {
+		left -= s.Epochs
+	}
+	stages[last].Epochs = max(1, left)
+	for i := range stages {
+		if len(stages[i].Freeze) == 0 {
+			stages[i].WarmUp = min(10, stages[i].Epochs/10)
+		}
+	}
+	return stages
+}
+
+// stages returns the stages, at least one, with their widths filled in.
+func (p *Pretraining) stages() []Stage {
+	stages := slices.Clone(p.Stages)
+	if len(stages) == 0 {
+		stages = []Stage{{Epochs: p.Epochs, WarmUp: p.WarmUp, LR: p.LR}}
+	}
+	out := p.Network.Out
+	if out == 0 {
+		out = 2 * orElse(p.Network.Width, 64)
+		if p.From != nil {
+			out = p.From.Options().Out
+		}
+	}
+	for i := range stages {
+		out = orElse(stages[i].Out, out)
+		stages[i].Out = out
+	}
+	return stages
+}
+
+// stageOf returns the number of the stage in which an epoch is, both counted from 0.
+func stageOf(stages []Stage, epoch int) int {
+	for i, s := range stages {
+		if epoch < s.Epochs {
+			return i
+		}
+		epoch -= s.Epochs
+	}
+	return len(stages) - 1
+}
+
+// start returns the number of epochs before a stage.
+func start(stages []Stage, stage int) int {
+	epochs := 0
+	for _, s := range stages[:stage] {
+		epochs += s.Epochs
+	}
+	return epochs
+}
+
+// checkStages says what is wrong with the stages for so many images.
+func (p *Pretraining) checkStages(images int) error {
+	stages := p.stages()
+	epochs := 0
+	for i, s := range stages {
+		name := ""
+		if len(p.Stages) > 0 {
+			name = fmt.Sprintf("stage %d: ", i+1)
+		}
+		options := p.options(s)
+		if err := options.Check(p.Loss, 2*images, images); err != nil {
+			own := []string{"Epochs", "LR", "WarmUp"}
+			if fault := new(train.OptionError); name != "" && errors.As(err, &fault) && slices.Contains(own, fault.Field) {
+				return fmt.Errorf("%w: %sit %s", ErrOption, name, fault.Problem())
+			}
+			return fmt.Errorf("%w: %w", ErrOption, err)
+		}
+		if epochs += s.Epochs; epochs > math.MaxInt32 {
+			return fmt.Errorf("%w: %sup to it there are %d epochs, more than fit a run; take fewer", ErrOption, name, epochs)
+		}
+		for _, module := range s.Freeze {
+			if !slices.Contains(model.Modules, module) {
+				return fmt.Errorf("%w: %sit freezes %q, which no part of the network is called; there are %s", ErrOption, name, module, strings.Join(model.Modules, ", "))
+			}
+		}
+		if !slices.ContainsFunc(model.Modules, func(module string) bool { return !slices.Contains(s.Freeze, module) }) {
+			return fmt.Errorf("%w: %sit freezes the whole network, so that nothing is learnt; leave fc2 or another part to be learnt", ErrOption, name)
+		}
+		if p.Loss.Metric == op.Cosine && s.Out == 1 {
+			return fmt.Errorf("%w: %sin one dimension a cosine is 1 or −1; take an output of at least 2, or the Euclidean metric", ErrOption, name)
+		}
+	}
+	return nil
+}
+
+// frozen returns what tells a stage's frozen parameters by their names, nil if there are
+// none.
+func (s *Stage) frozen() func(name string) bool {
+	if len(s.Freeze) == 0 {
+		return nil
+	}
+	return func(name string) bool { return slices.Contains(s.Freeze, model.Module(name)) }
+}
+
+// options returns those of train.Fit for a stage, without the source of the views.
+func (p *Pretraining) options(s Stage) train.Options {
+	return train.Options{
+		Phases: []train.Phase{{
+			Epochs: s.Epochs, LR: s.LR, Anneal: p.Anneal, WarmUp: s.WarmUp, Place: p.Place, Negatives: p.Negatives,
+		}},
+		BatchSize: p.batchSize(), DropLast: true, Seed: p.Seed, Sampling: p.Sampling,
+		Method: &train.SGD{Momentum: p.Momentum, WeightDecay: p.WeightDecay, NoDecay: p.noDecay},
+		Clip:   p.Clip, LogZ: p.LogZ, FixZ: p.FixZ, LRZ: p.LRZ, Device: p.Device,
+		Hooks: p.Hooks, Watch: p.Watch, Checkpoints: p.Checkpoints,
+	}
+}
