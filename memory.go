@@ -32,6 +32,12 @@ type Workload struct {
 	// Nonzeros is the number of values that sparse points hold, the held-out ones
 	// included; 0 for dense points.
 	Nonzeros int
+	// Joined tells that sparse points come from several files, which are put together.
+	Joined bool
+	// Names tells that the points have names, and Columns is the number of columns of them
+	// that are shown besides.
+	Names   bool
+	Columns int
 	// Edges is the number of directed edges; 0 means that of a common kNN graph.
 	Edges int
 	// Reading is what it takes to read the points, beside the points themselves, in
@@ -76,6 +82,7 @@ func (o *Options) memory(w Workload, thrifty bool) (Memory, error) {
 		r.edges = commonEdges * r.n * r.k
 	}
 	r.read()
+	r.annotate()
 	r.reduce()
 	r.search()
 	err := r.train()
@@ -122,6 +129,10 @@ func (r *accounts) read() {
 	}
 	r.input = r.Hold("points", "Points", r.n*perPoint)
 	r.Free(buffers)
+	if r.w.Joined { // columns and values, one after the other
+		r.Pass("points of several files, put together", "Points", size32*float64(r.w.Nonzeros))
+		r.Pass("points of several files, put together", "Points", size32*float64(r.w.Nonzeros))
+	}
 	if r.w.Nonzeros > 0 && r.Reduces(r.w.Points, r.w.Width) == 0 { // Options.Densify
 		sparse := r.input
 		perPoint = size32 * r.d
@@ -134,6 +145,20 @@ func (r *accounts) read() {
 		// Those of both parts are copied from all.
 		all := r.Hold("copies of the points", "Points", r.n*perPoint)
 		r.Free(all)
+	}
+}
+
+// annotate is what a run knows of the points besides: the names stay as texts, and of a
+// column the classes or values do.
+func (r *accounts) annotate() {
+	const text = 16 + 24 // bytes of a string of common length
+	all := r.n + float64(r.w.Held)
+	if r.w.Names {
+		r.Hold("names of the points", "", text*all)
+	}
+	for range r.w.Columns {
+		r.Pass("columns of the points", "", text*all)
+		r.Hold("columns of the points", "", size64*all)
 	}
 }
 

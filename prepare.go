@@ -75,16 +75,17 @@ func PrepareSet(ctx context.Context, set *data.Dataset, o Options) (*Neighborhoo
 		set.Points = dense
 	}
 	columns := set.Columns()
-	scaler, err := set.Scale(orElse(o.Scaling, data.ScaleUnit))
+	scaler, err := set.Scale(ctx, orElse(o.Scaling, data.ScaleUnit))
+	if err == nil {
+		err = set.Normalize(ctx, o.GraphMetric, scaler)
+	}
 	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
 	case errors.Is(err, data.ErrOption), errors.Is(err, data.ErrSparse):
 		return nil, fmt.Errorf("%w: %w", ErrOption, err)
-	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrPoints, err)
-	}
-	if err := set.Normalize(o.GraphMetric, scaler); errors.Is(err, data.ErrSparse) {
-		return nil, fmt.Errorf("%w: %w", ErrOption, err)
-	} else if err != nil {
+	default:
 		return nil, fmt.Errorf("%w: %w", ErrPoints, err)
 	}
 	h := &Neighborhood{Input: set.Points, Stored: set.Stored, Before: &data.Preprocessing{

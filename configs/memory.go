@@ -98,7 +98,8 @@ func (s *Schema[C]) fitting(c *C, size data.Size, o MemoryOptions, bytes float64
 	for high-low > 1+low/1000 {
 		middle := low + (high-low)/2
 		part := data.SizeOf(middle, size.Width)
-		part.Storage, part.Nonzeros = size.Storage, int(float64(size.Nonzeros)*float64(middle)/float64(size.Low))
+		part.Storage, part.Joined = size.Storage, size.Joined
+		part.Nonzeros = int(float64(size.Nonzeros) * float64(middle) / float64(size.Low))
 		if e, err := s.memory(c, part, o); err == nil && float64(e.Live) <= bytes {
 			low = middle
 		} else {
@@ -194,7 +195,8 @@ func (c *Config) memory(size data.Size, more MemoryOptions) (cne.Memory, error) 
 		}
 	}
 	return o.Memory(cne.Workload{
-		Points: left, Held: n - left, Width: max(1, size.Width), Storage: size.Storage, Nonzeros: size.Nonzeros, Thrifty: true, Edges: more.Edges, Quality: &q,
+		Points: left, Held: n - left, Width: max(1, size.Width), Storage: size.Storage, Nonzeros: size.Nonzeros, Joined: size.Joined,
+		Names: c.Data.Names != nil, Columns: len(c.Output.HTMLColor), Thrifty: true, Edges: more.Edges, Quality: &q,
 		Cached: c.Graph.Cache.Keep, Checkpoints: true, Embeddings: together,
 	})
 }

@@ -50,6 +50,41 @@ func TestFitting(t *testing.T) {
 	}
 }
 
+// What is known of the points besides their values, and putting sparse points of several
+// files together, takes memory, too.
+func TestMemoryBesideThePoints(t *testing.T) {
+	const n = 1_000_000
+	take := func(change func(c *Config, size *data.Size)) int64 {
+		c, _, err := Train.Load(Sources{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Quality = Quality{}
+		size := data.SizeOf(n, 1000)
+		size.Nonzeros = 200 * n
+		change(c, &size)
+		e, err := Train.Memory(c, size, MemoryOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.Live
+	}
+	names := "id"
+	plain := take(func(*Config, *data.Size) {})
+	for what, tc := range map[string]struct {
+		change func(c *Config, size *data.Size)
+		least  int64
+	}{
+		"names":         {func(c *Config, _ *data.Size) { c.Data.Names = &names }, 36 * n},
+		"a column":      {func(c *Config, _ *data.Size) { c.Output.HTMLColor = []string{"age"} }, 8 * n},
+		"several files": {func(_ *Config, size *data.Size) { size.Joined = true }, 1},
+	} {
+		if more := take(tc.change) - plain; more < tc.least {
+			t.Errorf("%s: %d bytes more, want at least %d", what, more, tc.least)
+		}
+	}
+}
+
 // Bytes take a quarter of what float32 takes, and files nothing to speak of, where the
 // components alone are needed; networks need the points themselves.
 func TestMemoryOfStoredPoints(t *testing.T) {

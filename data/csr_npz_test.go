@@ -289,11 +289,11 @@ func TestSparsePointsAsDense(t *testing.T) {
 		t.Error("rows differ")
 	}
 	for _, ds := range []*data.Dataset{sparse, same} {
-		scaler, err := ds.Scale(data.ScaleUnit)
+		scaler, err := ds.Scale(t.Context(), data.ScaleUnit)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := ds.Normalize(data.Cosine, scaler); err != nil {
+		if err := ds.Normalize(t.Context(), data.Cosine, scaler); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -306,14 +306,14 @@ func TestSparsePointsAsDense(t *testing.T) {
 	sameMatrix(t, densePoints(t, a.Points), c.Points)
 	sameMatrix(t, densePoints(t, b.Points), d.Points)
 
-	_, err := sparse.Scale(data.ScaleStandard)
+	_, err := sparse.Scale(t.Context(), data.ScaleStandard)
 	wantError(t, err, data.ErrSparse, "would make sparse points dense; scale by unit or none")
-	wantError(t, sparse.Normalize(data.Correlation, nil), data.ErrSparse, "take cosine")
+	wantError(t, sparse.Normalize(t.Context(), data.Correlation, nil), data.ErrSparse, "take cosine")
 	wantError(t, data.WriteNPY(io.Discard, m), data.ErrSparse, "make them dense")
 	_, err = fromCSR(t, 1<<20, 1<<20, make([]int, 1<<20+1), nil, nil).Dense()
 	wantError(t, err, data.ErrSparse, "1048576 sparse points of 1048576 values")
 	zero := &data.Dataset{Points: fromCSR(t, 2, 3, []int{0, 1, 1}, []int{1}, []float32{2})}
-	wantError(t, zero.Normalize(data.Cosine, nil), data.ErrDirection, "row 2 of 2 points: points of which all values are 0 have no direction")
+	wantError(t, zero.Normalize(t.Context(), data.Cosine, nil), data.ErrDirection, "row 2 of 2 points: points of which all values are 0 have no direction")
 
 	names := []string{"a", "b", "c"}
 	named := fromCSR(t, 2, 3, []int{0, 2, 3}, []int{0, 2, 1}, []float32{1, 2, 3})

@@ -113,7 +113,7 @@ func ExampleFitPCA() {
 
 func ExampleDataset_Scale() {
 	train := &data.Dataset{Points: &data.Matrix{N: 2, D: 2, X: []float32{1, 10, 3, 30}}}
-	scaler, err := train.Scale(data.ScaleStandard)
+	scaler, err := train.Scale(context.Background(), data.ScaleStandard)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -90,24 +90,25 @@ func (e *DirectionError) Unwrap() error { return ErrDirection }
 // Normalize brings the points in place to what the metric measures; scaler, which may
 // be nil, is what they were scaled by. Points without direction give a *DirectionError
 // whose rows are those of the input (see Origin), an unknown metric ErrOption, and
-// Correlation of sparse points, which it would make dense, ErrSparse.
-func (ds *Dataset) Normalize(metric Metric, scaler *Scaler) error {
+// Correlation of sparse points, which it would make dense, ErrSparse. When ctx ends, so
+// does going through the points of Stored, with its error; they are then as they were.
+func (ds *Dataset) Normalize(ctx context.Context, metric Metric, scaler *Scaler) error {
 	if err := checkAnySource(ds.Source()); err != nil {
 		return err
 	}
 	if err := metric.checkFor(ds.Points); err != nil || metric.isEuclidean() {
 		return err
 	}
-	ds.Bytes = false
 	n, _ := ds.Dims()
 	skipped := make([]bool, n)
-	err := ds.Source().Each(context.Background(), 0, func(lo int, block *Matrix) error {
+	err := ds.Source().Each(ctx, 0, func(lo int, block *Matrix) error {
 		metric.normalize(block, scaler, skipped[lo:]) // in place where it is in memory
 		return nil
 	})
 	if err != nil {
 		return err
 	}
+	ds.Bytes = false
 	if ds.Stored != nil {
 		ds.Stored = &mapped{of: ds.Stored, offset: ds.Offset(), change: func(block *Matrix) error {
 			metric.normalize(block, scaler, make([]bool, block.N))

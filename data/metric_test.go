@@ -51,7 +51,7 @@ func TestNormalizeGivesSimilarities(t *testing.T) {
 	for _, metric := range []data.Metric{data.Cosine, data.Correlation} {
 		raw := directions(40, 7)
 		ds := &data.Dataset{Points: raw.Clone()}
-		if err := ds.Normalize(metric, nil); err != nil {
+		if err := ds.Normalize(t.Context(), metric, nil); err != nil {
 			t.Fatal(err)
 		}
 		for i := range raw.N {
@@ -75,7 +75,7 @@ func TestNormalizeGivesSimilarities(t *testing.T) {
 			}
 		}
 		again := &data.Dataset{Points: moved}
-		if err := again.Normalize(metric, nil); err != nil {
+		if err := again.Normalize(t.Context(), metric, nil); err != nil {
 			t.Fatal(err)
 		}
 		for i, v := range again.Points.X {
@@ -87,11 +87,11 @@ func TestNormalizeGivesSimilarities(t *testing.T) {
 	for _, metric := range []data.Metric{"", data.Euclidean} {
 		m := directions(5, 3)
 		ds := &data.Dataset{Points: m.Clone()}
-		if err := ds.Normalize(metric, nil); err != nil || !slices.Equal(ds.Points.X, m.X) {
+		if err := ds.Normalize(t.Context(), metric, nil); err != nil || !slices.Equal(ds.Points.X, m.X) {
 			t.Errorf("%q changes the points (%v)", metric, err)
 		}
 	}
-	if err := (&data.Dataset{Points: directions(5, 3)}).Normalize("manhattan", nil); !errors.Is(err, data.ErrOption) {
+	if err := (&data.Dataset{Points: directions(5, 3)}).Normalize(t.Context(), "manhattan", nil); !errors.Is(err, data.ErrOption) {
 		t.Errorf("an unknown metric gives %v", err)
 	}
 }
@@ -110,9 +110,9 @@ func TestNormalizeWithOffset(t *testing.T) {
 			}
 			normalized := func(m *data.Matrix) []float32 {
 				ds := &data.Dataset{Points: m}
-				scaler, err := ds.Scale(scaling)
+				scaler, err := ds.Scale(t.Context(), scaling)
 				if err == nil {
-					err = ds.Normalize(metric, scaler)
+					err = ds.Normalize(t.Context(), metric, scaler)
 				}
 				if err != nil {
 					t.Fatal(err)
@@ -159,7 +159,7 @@ func TestNoDirection(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, applied := p.Apply(t.Context(), m.Clone(), nil)
-		fitted := (&data.Dataset{Points: m}).Normalize(tt.metric, nil)
+		fitted := (&data.Dataset{Points: m}).Normalize(t.Context(), tt.metric, nil)
 		for _, err := range []error{applied, fitted} {
 			var e *data.DirectionError
 			if tt.want == "" {
@@ -189,7 +189,7 @@ func TestNoDirection(t *testing.T) {
 		t.Fatal(err)
 	}
 	var e *data.DirectionError
-	if err := errors.Join(train.Normalize(data.Cosine, nil), held.Normalize(data.Cosine, nil)); !errors.As(err, &e) || !slices.Equal(e.Rows, []int{17}) {
+	if err := errors.Join(train.Normalize(t.Context(), data.Cosine, nil), held.Normalize(t.Context(), data.Cosine, nil)); !errors.As(err, &e) || !slices.Equal(e.Rows, []int{17}) {
 		t.Errorf("the zeros in row 17 of a split give %v", err)
 	}
 }

@@ -7,11 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -205,11 +202,11 @@ func TestOffsetTakesNoPart(t *testing.T) {
 	for _, kind := range []data.Scaling{data.ScaleNone, data.ScaleStandard, data.ScaleUnit} {
 		t.Run(string(kind), func(t *testing.T) {
 			scaledNear, scaledFar := near.Clone(), far.Clone()
-			a, err := (&data.Dataset{Points: scaledNear}).Scale(kind)
+			a, err := (&data.Dataset{Points: scaledNear}).Scale(t.Context(), kind)
 			if err != nil {
 				t.Fatal(err)
 			}
-			b, err := (&data.Dataset{Points: scaledFar}).Scale(kind)
+			b, err := (&data.Dataset{Points: scaledFar}).Scale(t.Context(), kind)
 			if err != nil || scaledFar.Offset != nil {
 				t.Fatal(scaledFar.Offset, err)
 			}
@@ -383,31 +380,5 @@ func TestLostPrecisionIsLogged(t *testing.T) {
 	}
 	if !strings.Contains(said.String(), "WARN") || !strings.Contains(said.String(), "columns=b worst=b values_in_a_sample=") {
 		t.Errorf("the log says %q", said)
-	}
-}
-
-// A pipe is read once; what that costs is said, and how to mend it.
-func TestOffsetOfPipe(t *testing.T) {
-	far := tableOf(moved(drawn(6, 500, 1), 1e8))
-	path := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Skip(err)
-	}
-	written := make(chan error, 1)
-	go func() { written <- os.WriteFile(path, far, 0) }()
-	log, said := logged()
-	ds, err := data.Open(t.Context(), []string{path}, data.Options{Log: log})
-	if err := <-written; err != nil {
-		t.Fatal(err)
-	}
-	if err != nil || ds.Points.Offset != nil || ds.Points.N != 500 {
-		t.Fatal(ds, err)
-	}
-	if !strings.Contains(said.String(), "give files, which can be read twice") {
-		t.Errorf("the log says %q", said)
-	}
-	said.Reset()
-	if _, err := data.ReadCSV(io.MultiReader(bytes.NewReader(far)), data.Options{Log: log}); err != nil || !strings.Contains(said.String(), "can be read twice") {
-		t.Errorf("the log says %q (%v)", said, err)
 	}
 }

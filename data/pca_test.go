@@ -334,7 +334,7 @@ func TestPCASign(t *testing.T) {
 		m.Row(i)[1] += 0.1 * float32(i%2)
 	}
 	ds := &data.Dataset{Points: m}
-	if _, err := ds.Scale(data.ScaleStandard); err != nil {
+	if _, err := ds.Scale(t.Context(), data.ScaleStandard); err != nil {
 		t.Fatal(err)
 	}
 	p, err := data.FitPCA(t.Context(), m, 2, nil)

@@ -15,7 +15,7 @@ func TestPreprocessing(t *testing.T) {
 		for _, components := range []int{0, 3} {
 			set := &data.Dataset{Points: normal(1, 50, 7)}
 			raw := slices.Clone(set.Points.X)
-			scaler, err := set.Scale(kind)
+			scaler, err := set.Scale(t.Context(), kind)
 			if err != nil {
 				t.Fatal(err)
 			}

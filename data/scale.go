@@ -62,12 +62,13 @@ type Scaler struct {
 
 // FitScaler finds the numbers of a scaling for the points of ds, without
 // changing them. An unknown scaling gives ErrOption, ScaleStandard of sparse points,
-// which it would make dense, ErrSparse, and unusable data the errors of Check.
-func FitScaler(ds *Dataset, kind Scaling) (*Scaler, error) {
-	if err := ds.Check(); err != nil {
+// which it would make dense, ErrSparse, and unusable data the errors of Check. When ctx
+// ends, so does going through the points of Stored, with its error.
+func FitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) {
+	if err := ds.check(ctx); err != nil {
 		return nil, err
 	}
-	ctx, points := context.Background(), ds.Source()
+	points := ds.Source()
 	s := &Scaler{Kind: kind, Offset: slices.Clone(ds.Offset())}
 	switch kind {
 	case ScaleNone:
@@ -109,8 +110,8 @@ func FitScaler(ds *Dataset, kind Scaling) (*Scaler, error) {
 
 // Scale scales the points in place and returns what was done, so that it can
 // be done to other points. Its errors are those of FitScaler.
-func (ds *Dataset) Scale(kind Scaling) (*Scaler, error) {
-	s, err := FitScaler(ds, kind)
+func (ds *Dataset) Scale(ctx context.Context, kind Scaling) (*Scaler, error) {
+	s, err := FitScaler(ctx, ds, kind)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func TestScale(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			again := slices.Clone(tc.ds.Points.X)
-			s, err := tc.ds.Scale(tc.kind)
+			s, err := tc.ds.Scale(t.Context(), tc.kind)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,7 +55,7 @@ func TestScale(t *testing.T) {
 
 	ds := pixels()
 	for range 2 {
-		if _, err := ds.Scale(data.ScaleUnit); err != nil {
+		if _, err := ds.Scale(t.Context(), data.ScaleUnit); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -79,7 +79,7 @@ func TestScaleStandardMoments(t *testing.T) {
 			row[4] = 3
 		}
 		ds := &data.Dataset{Points: m}
-		if _, err := ds.Scale(data.ScaleStandard); err != nil {
+		if _, err := ds.Scale(t.Context(), data.ScaleStandard); err != nil {
 			t.Fatal(err)
 		}
 		for j := range d {
@@ -106,9 +106,9 @@ func TestScaleStandardMoments(t *testing.T) {
 
 func TestScaleErrors(t *testing.T) {
 	ds := &data.Dataset{Points: matrix(1, 2, 1, 2)}
-	_, err := ds.Scale("minmax")
+	_, err := ds.Scale(t.Context(), "minmax")
 	wantError(t, err, data.ErrOption, `the scaling "minmax" is unknown; write none, unit or standard`)
-	_, err = (&data.Dataset{Points: matrix(1, 1, float32(math.NaN()))}).Scale(data.ScaleUnit)
+	_, err = (&data.Dataset{Points: matrix(1, 1, float32(math.NaN()))}).Scale(t.Context(), data.ScaleUnit)
 	wantError(t, err, data.ErrNotFinite, "row 1, column 1")
 	for _, tc := range []struct {
 		s    data.Scaler

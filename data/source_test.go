@@ -9,6 +9,7 @@ import (
 	"os"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -157,18 +158,18 @@ func TestStoredPoints(t *testing.T) {
 // of the same in memory.
 func samePreprocessing(t *testing.T, stored, whole *data.Dataset, scaling data.Scaling, metric data.Metric) {
 	t.Helper()
-	want, err := whole.Scale(scaling)
+	want, err := whole.Scale(t.Context(), scaling)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := stored.Scale(scaling)
+	got, err := stored.Scale(t.Context(), scaling)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("%s: the scaler is %+v (%v), want %+v", scaling, got, err, want)
 	}
-	if err := whole.Normalize(metric, want); err != nil {
+	if err := whole.Normalize(t.Context(), metric, want); err != nil {
 		t.Fatal(err)
 	}
-	if err := stored.Normalize(metric, got); err != nil {
+	if err := stored.Normalize(t.Context(), metric, got); err != nil {
 		t.Fatal(err)
 	}
 	sameSource(t, stored.Source(), whole.Points)
@@ -318,6 +319,22 @@ func TestStoredInterrupted(t *testing.T) {
 			t.Errorf("%s: %v after %d blocks", name, err, calls)
 		}
 	}
+	// So it does to what goes over all points by itself, which then leaves them.
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, kind := range []data.Scaling{data.ScaleUnit, data.ScaleStandard} {
+		stored.Bytes = false // whose largest would be known
+		if _, err := stored.Scale(ctx, kind); err != context.Canceled {
+			t.Errorf("scaling %s: %v", kind, err)
+		}
+	}
+	if err := stored.Normalize(ctx, data.Cosine, nil); err != context.Canceled {
+		t.Errorf("normalizing: %v", err)
+	}
+	whole, err := data.Collect(t.Context(), stored.Source())
+	if err != nil || slices.Max(whole.X) <= 1 {
+		t.Errorf("the points are others (%v)", err)
+	}
 }
 
 // What a pass takes does not depend on the number of points.
@@ -328,7 +345,7 @@ func TestStoredMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ds.Scale(data.ScaleUnit); err != nil {
+	if _, err := ds.Scale(t.Context(), data.ScaleUnit); err != nil {
 		t.Fatal(err)
 	}
 	runtime.GC()

@@ -99,7 +99,7 @@ func FitLogistic(ctx context.Context, features *data.Matrix, classes []int32, ro
 		copy(x.Row(i), features.Row(int(row)))
 		o.class[i] = classes[row]
 	}
-	scaler, err := (&data.Dataset{Points: x}).Scale(data.ScaleStandard)
+	scaler, err := (&data.Dataset{Points: x}).Scale(ctx, data.ScaleStandard)
 	if err != nil {
 		return nil, err
 	}

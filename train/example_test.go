@@ -60,7 +60,7 @@ func Example_network() {
 // fitAndSave trains a network on points and writes it to a file, with what has
 // to be done to new points.
 func fitAndSave(path string, set *data.Dataset) error {
-	scaler, err := set.Scale(data.ScaleStandard)
+	scaler, err := set.Scale(context.Background(), data.ScaleStandard)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,9 +19,7 @@ func TestKnownEarly(t *testing.T) {
 	if code, _, stderr := runCne(t.Context(), short()...); code != 0 {
 		t.Fatal(stderr)
 	}
-	if err := syscall.Mkfifo("pipe", 0o666); err != nil {
-		t.Skip("the file system has no pipes: ", err)
-	}
+	makePipe(t, "pipe")
 	run := func(more ...string) []string {
 		return append([]string{"train", "--quiet", "--set", "data.path=pipe", "--epochs", "2"}, more...)
 	}

@@ -76,7 +76,7 @@ func TestEvaluateARun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := set.Scale(data.ScaleUnit); err != nil {
+	if _, err := set.Scale(t.Context(), data.ScaleUnit); err != nil {
 		t.Fatal(err)
 	}
 	pca, err := data.FitPCA(t.Context(), set.Points, 4, nil)

@@ -73,7 +73,7 @@ more than 15 MB for a page, some are left out.`,
 			case p.metrics:
 				draw = p.drawMetrics
 			case p.animate:
-				draw = p.drawAnimation
+				draw = func(ctx context.Context) error { return p.drawAnimation(ctx, log) }
 			case p.isStrip():
 				draw = p.drawStrip
 			}
@@ -234,8 +234,8 @@ func (p *plotting) checkHTML() error {
 		}
 		return nil
 	}
-	if p.animate && (p.wanted.Names != "" || len(p.wanted.Columns) > 0) {
-		return errors.New("--names and --color are for the page of an embedding, not of a film; leave them out")
+	if p.animate && len(p.images) > 0 {
+		return errors.New("--images is for the page of an embedding, not of a film; leave it out")
 	}
 	for _, f := range p.sizes() {
 		if f.value != 0 {

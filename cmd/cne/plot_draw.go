@@ -100,13 +100,13 @@ func (p *plotting) drawMetrics(ctx context.Context) error {
 
 // drawAnimation makes a film of the snapshots of a run, or a page to move
 // through them.
-func (p *plotting) drawAnimation(ctx context.Context) error {
+func (p *plotting) drawAnimation(ctx context.Context, log *slog.Logger) error {
 	film, err := figures.ReadFilm(ctx, p.input, p.data, p.isHTML())
 	if err != nil {
 		return err
 	}
 	if p.isHTML() {
-		page, err := film.Page(ctx, p.plot)
+		page, err := film.Page(ctx, log, p.plot, p.wanted)
 		if err != nil {
 			return err
 		}

@@ -122,10 +122,10 @@ func readAndScale(ctx context.Context, c *configs.Config, log *slog.Logger) (*in
 	if c.Data.Imbalance != nil {
 		in.rows = in.points.Origins()
 	}
-	if in.scaler, err = in.points.Scale(c.Data.Scale); err != nil {
+	if in.scaler, err = in.points.Scale(ctx, c.Data.Scale); err != nil {
 		return nil, blame("data.scale", err)
 	}
-	if err := in.points.Normalize(c.Graph.Metric, in.scaler); err != nil {
+	if err := in.points.Normalize(ctx, c.Graph.Metric, in.scaler); err != nil {
 		return nil, blame("graph.metric", err)
 	}
 	in.metric = c.Graph.Metric
@@ -135,7 +135,7 @@ func readAndScale(ctx context.Context, c *configs.Config, log *slog.Logger) (*in
 	if err := in.held.ScaleBy(in.scaler); err != nil {
 		return nil, err
 	}
-	if err := in.held.Normalize(c.Graph.Metric, in.scaler); err != nil {
+	if err := in.held.Normalize(ctx, c.Graph.Metric, in.scaler); err != nil {
 		return nil, fmt.Errorf("data.holdout: %w", blame("graph.metric", err))
 	}
 	return in, nil

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -523,9 +522,7 @@ func TestProjectUsage(t *testing.T) {
 // ends the program and nothing is written.
 func TestProjectIsInterrupted(t *testing.T) {
 	shortRun(t, aNetwork()...)
-	if err := syscall.Mkfifo("pipe", 0o600); err != nil {
-		t.Skip(err)
-	}
+	makePipe(t, "pipe")
 	for name, lines := range map[string]int{"before the pipe is opened": -1, "at its beginning": 0, "in a block": 10, "after a block": projection.MaxBlockRows + 10} {
 		t.Run(name, func(t *testing.T) {
 			before := listFiles(t, ".")

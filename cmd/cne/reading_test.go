@@ -15,7 +15,7 @@ import (
 // is written.
 func TestReadingIsInterrupted(t *testing.T) {
 	shortRun(t)
-	must(t, syscall.Mkfifo("pipe", 0o600))
+	makePipe(t, "pipe")
 	train := []string{"train", "--quiet", "--epochs", "3", "-o", "other"}
 	set := func(settings ...string) []string {
 		args := slices.Clone(train)
@@ -77,7 +77,7 @@ func TestReadingIsInterrupted(t *testing.T) {
 // A graph or a model cannot come from a pipe, which is said before it would be waited for.
 func TestNoPipe(t *testing.T) {
 	shortRun(t)
-	must(t, syscall.Mkfifo("pipe", 0o600))
+	makePipe(t, "pipe")
 	for _, args := range [][]string{
 		{"train", "--quiet", "--set", "data.path=points.csv", "--set", "data.label_column=kind", "--set", "graph.file=pipe", "-o", "other"},
 		{"project", "--model", "pipe", "points.csv", "-o", "other.npy"},

@@ -213,9 +213,7 @@ func TestRunIsKilledAsItBegins(t *testing.T) {
 // What cne project leaves when it is killed goes with the next file that is written there.
 func TestKilledProjectionLeavesNothing(t *testing.T) {
 	shortRun(t, aNetwork()...)
-	if err := syscall.Mkfifo("pipe", 0o600); err != nil {
-		t.Skip(err)
-	}
+	makePipe(t, "pipe")
 	must(t, os.Mkdir("out", 0o777))
 	cmd, _ := program(t, "project", "-m", "run", "pipe", "-o", "out/new.npy")
 	pipe, err := os.OpenFile("pipe", os.O_WRONLY, 0)

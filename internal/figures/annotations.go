@@ -139,6 +139,34 @@ func (a *Annotations) AddTo(p *explorer.Page) {
 	p.Columns = append(p.Columns, a.Columns...)
 }
 
+// with returns both annotations together: of names those of b, if it has some.
+func (a *Annotations) with(b *Annotations) *Annotations {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	both := &Annotations{Names: a.Names, Columns: slices.Concat(a.Columns, b.Columns)}
+	if b.Names != nil {
+		both.Names = b.Names
+	}
+	return both
+}
+
+// take returns the annotations of the points at some places.
+func (a *Annotations) take(places []int) *Annotations {
+	if a == nil {
+		return nil
+	}
+	taken := &Annotations{Names: reorder(a.Names, places)}
+	for _, c := range a.Columns {
+		c.Classes, c.Values = reorder(c.Classes, places), reorder(c.Values, places)
+		taken.Columns = append(taken.Columns, c)
+	}
+	return taken
+}
+
 // Training returns the names of the n points that were trained on, among which are those of
 // the given rows of the input, or all for nil, but for those held out; nil for none.
 func (a *Annotations) Training(n int, rows, heldRows []int) []string {

@@ -3,6 +3,7 @@ package figures
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -21,6 +22,7 @@ type Film struct {
 	Labels *data.Labels // of the points; may be nil
 
 	folder string
+	file   string // with the labels
 	epochs []int
 }
 
@@ -93,7 +95,7 @@ func ReadFilm(ctx context.Context, folder string, o data.Options, page bool) (*F
 				snapshot(f.epochs[i]), m.N, m.D, file, end.Points.N, end.Points.D)
 		}
 	}
-	f.Labels = end.Labels
+	f.Labels, f.file = end.Labels, file
 	return f, nil
 }
 
@@ -108,8 +110,9 @@ func (f *Film) Animation(p configs.Plot) *plot.Animation {
 }
 
 // Page returns an explorer with a slider over the epochs. What was recorded of
-// them stands beside them.
-func (f *Film) Page(ctx context.Context, p configs.Plot) (*explorer.Page, error) {
+// them stands beside them. It has the annotations that are wanted, and besides those of
+// the run.
+func (f *Film) Page(ctx context.Context, log *slog.Logger, p configs.Plot, w Wanted) (*explorer.Page, error) {
 	embeddings := make([]*data.Matrix, len(f.Frames))
 	for i := range embeddings {
 		embeddings[i] = f.Frames[i].Embedding
@@ -134,7 +137,48 @@ func (f *Film) Page(ctx context.Context, p configs.Plot) (*explorer.Page, error)
 		}
 		page.Views = append(page.Views, explorer.View{Name: f.Frames[i].Caption, Embedding: flat[i], Facts: facts})
 	}
+	a, err := f.annotations(ctx, log, w)
+	if err != nil {
+		return nil, err
+	}
+	a.AddTo(page)
 	return page, nil
+}
+
+// annotations reads what is known of the points of the film: those that the run trained on.
+func (f *Film) annotations(ctx context.Context, log *slog.Logger, w Wanted) (*Annotations, error) {
+	c := runConfig(log, f.folder, false)
+	n := f.Frames[0].Embedding.N
+	rows, err := rundir.ReadRows(filepath.Join(f.folder, rundir.RowsFile), math.MaxInt32)
+	if err != nil {
+		return nil, err
+	}
+	if rows != nil {
+		return runAnnotations(ctx, log, c, w, n, rows)
+	}
+	heldRows, err := rundir.ReadRows(filepath.Join(f.folder, rundir.HeldRowsFile), math.MaxInt32)
+	if err != nil {
+		return nil, err
+	}
+	held := len(heldRows)
+	if heldRows == nil {
+		set, err := rundir.OpenHeldOut(ctx, f.file, data.Options{})
+		if err != nil {
+			return nil, err
+		}
+		held, _ = set.Dims()
+	}
+	a, err := runAnnotations(ctx, log, c, w, n+held, nil)
+	if err != nil || held == 0 {
+		return a, err
+	}
+	var trained []int // a run puts those of files of their own behind the others
+	for i := range n + held {
+		if _, isHeld := slices.BinarySearch(heldRows, i); !isHeld && len(trained) < n {
+			trained = append(trained, i)
+		}
+	}
+	return a.take(trained), nil
 }
 
 // recordedFacts returns what was recorded of an epoch.

@@ -54,19 +54,38 @@ func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot
 		return nil, err
 	}
 	m := rundir.ReadMetrics(folder)
+	c := runConfig(log, folder, withImages)
+	if withImages && images == nil && c.Output.HTMLImages {
+		images = RunImages(ctx, log, c, s.Embedding.N, rows)
+	}
+	page := Page(s, name, Facts(&m.Figures, m.Z), images)
+	a, err := runAnnotations(ctx, log, c, w, s.Embedding.N, rows)
+	if err != nil {
+		return nil, err
+	}
+	a.AddTo(page)
+	return page, nil
+}
+
+// runConfig returns the configuration of the run in a folder, with the paths of its inputs
+// as they are reached from here; an empty one if it cannot be read, which is said unless
+// there is none and the page does well without.
+func runConfig(log *slog.Logger, folder string, missed bool) *configs.Config {
 	c, origins, err := configs.Train.Load(configs.Sources{File: filepath.Join(folder, rundir.ConfigFile)})
 	if err != nil {
-		if withImages || !errors.Is(err, fs.ErrNotExist) {
+		if missed || !errors.Is(err, fs.ErrNotExist) {
 			log.Warn("images, names and columns that the run has are left out of the page", "reason", err)
 		}
 		c = &configs.Config{}
 	}
 	rundir.LocateInputs(folder, c, origins)
-	if withImages && images == nil && c.Output.HTMLImages {
-		images = RunImages(ctx, log, c, s.Embedding.N, rows)
-	}
-	page := Page(s, name, Facts(&m.Figures, m.Z), images)
-	a, err := ReadAnnotations(ctx, log, rundir.TableOf(c), w, s.Embedding.N, rows)
+	return c
+}
+
+// runAnnotations reads what is wanted of n points of a run, and besides what the run has
+// itself: see ReadAnnotations for the rows.
+func runAnnotations(ctx context.Context, log *slog.Logger, c *configs.Config, w Wanted, n int, rows []int) (*Annotations, error) {
+	a, err := ReadAnnotations(ctx, log, rundir.TableOf(c), w, n, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -78,16 +97,14 @@ func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot
 		own.Columns = nil
 	}
 	// A page without them is better than none, as with images.
-	begun, err := ReadAnnotations(ctx, log, rundir.TableOf(c), own, s.Embedding.N, rows)
+	begun, err := ReadAnnotations(ctx, log, rundir.TableOf(c), own, n, rows)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if err != nil {
 		log.Warn("names and columns of the points are left out of the page", "reason", err)
 	}
-	begun.AddTo(page)
-	a.AddTo(page)
-	return page, nil
+	return begun.with(a), nil
 }
 
 // pageRows returns which rows of the input the points of a run's picture are, nil if they
