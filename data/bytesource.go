@@ -183,9 +183,9 @@ func (s *byteSource) full(p []byte) (int, error) {
 }
 
 // skip passes over n bytes, or returns how many were there and errShort or another error.
-// Where it can it does not read them.
+// It does not read them where it can go on from anywhere, and no checksum is to come.
 func (s *byteSource) skip(n int64) (int64, error) {
-	if s.at != nil {
+	if s.at != nil && !s.sealed {
 		got := min(n, max(0, s.size-s.taken))
 		s.taken += got
 		s.r.Reset(io.NewSectionReader(s.at, s.taken, s.size-s.taken))

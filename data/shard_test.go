@@ -71,7 +71,7 @@ func inShards(t *testing.T, paths []string, opt data.Options, counts ...int) {
 		var last data.Border
 		for i := range count {
 			shard := data.Shard{Index: i, Count: count}
-			got, gotLabels, rows, borders, err := readShard(paths, opt, shard, 2, 0)
+			got, gotLabels, rows, borders, err := readShard(paths, opt, shard, 9, 0)
 			if err != nil {
 				t.Fatalf("part %d of %d: %v", i, count, err)
 			}
@@ -183,22 +183,23 @@ func TestShards(t *testing.T) {
 		{"Parquet, array", []string{parquetFile("duckdb-array"), parquetFile("duckdb-array")}, data.Options{}},
 		{"Parquet, booleans as labels", []string{parquetFile("duckdb-snappy")}, data.Options{LabelColumn: "e", Only: []string{"a", "d"}}},
 	} {
-		t.Run(tc.name, func(t *testing.T) { inShards(t, tc.paths, tc.opt, 1, 2, 3, 7, 40) })
+		t.Run(tc.name, func(t *testing.T) { inShards(t, tc.paths, tc.opt, 1, 3, 24) })
 	}
-	t.Run("row groups", func(t *testing.T) { inShards(t, []string{parquetFile("duckdb-groups")}, data.Options{}, 2, 3, 4) })
+	t.Run("row groups", func(t *testing.T) { inShards(t, []string{parquetFile("duckdb-groups")}, data.Options{}, 3, 4) })
 }
 
 // Quotation marks far away from a cut do not keep it from being found nearby, and a file
 // that is all quotation marks is cut at the same rows by all parts.
 func TestShardsOfLongTables(t *testing.T) {
 	var near, far strings.Builder
-	far.WriteString("\"x\ny\",z\n")
-	for i := range 150000 {
-		fmt.Fprintf(&far, "%d,%d\n", i, i%17)
-		fmt.Fprintf(&near, "%d,\"a\n%d,b\"\n", i, i%17)
+	far.WriteString("\"0\",\"a\nb\"\n")
+	label := strings.Repeat("long ", 200)
+	for i := range 2500 {
+		fmt.Fprintf(&far, "%d,%s\n", i, label)
+		fmt.Fprintf(&near, "%d,\"a\n%d,%s\"\n", i, i%17, label)
 	}
 	folder := t.TempDir()
-	inShards(t, []string{put(t, folder, "far.csv", []byte(far.String()))}, data.Options{}, 2)
+	inShards(t, []string{put(t, folder, "far.csv", []byte(far.String()))}, data.Options{LabelColumn: "2"}, 2)
 	inShards(t, []string{put(t, folder, "near.csv", []byte(near.String()))}, data.Options{LabelColumn: "2"}, 2)
 }
 

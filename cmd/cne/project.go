@@ -106,6 +106,8 @@ func (p *projectRun) check(cmd *cobra.Command) error {
 		return errors.New("--model is missing: name the run folder, or the file with the model")
 	case p.output == "":
 		return errors.New("--output is missing: name the file for the positions, such as -o positions.npy")
+	case p.merge && len(p.input) == 0 && (p.data.LabelColumn != "" || p.data.Drop != nil || p.SkipBad || cmd.Flags().Changed("header")):
+		return errors.New("--merge is given with how the points are read (--label-column, --drop, --header, --skip-bad), but without these; name them, too, or leave that out")
 	case p.part != "" && p.merge:
 		return errors.New("--shard and --merge are given together; place all parts first, and then put them together")
 	case p.part != "" && p.picture != "":

@@ -284,6 +284,8 @@ func TestProjectPartsUsage(t *testing.T) {
 		"a.npy -m run -o b.npy --shard 0/2 --plot b.png": "--plot is given with --shard, but one part is no picture; give it with --merge",
 		"a.npy -m run -o b.npy --shard 0/2 --merge":      "--shard and --merge are given together",
 		"--merge":                           "--output is missing",
+		"--merge -o b.npy --skip-bad":       "--merge is given with how the points are read",
+		"--merge -o b.npy --header no":      "--merge is given with how the points are read",
 		"-m run -o b.npy --shard 0/2":       "needs an argument: the file with the points",
 		"a.npy -o b.npy --shard 0/2":        "--model is missing",
 		"a.npy -m run --merge -o b.parquet": "must end in .npy or .csv",
