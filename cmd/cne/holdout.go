@@ -52,28 +52,6 @@ func (t *training) projectHeld(ctx context.Context) (*data.Matrix, error) {
 	return held, t.dir.WriteRows(rundir.HeldRowsFile, t.in.heldRows)
 }
 
-// embeddingName returns the name of the files with the positions that training gives.
-func (in *inputs) embeddingName() string {
-	if in.sampled != nil {
-		return rundir.SampleName
-	}
-	return "embedding"
-}
-
-// placeOthers places the points that were not trained on, of data.train_on.
-func (t *training) placeOthers(ctx context.Context) error {
-	if t.in.sampled == nil {
-		return nil
-	}
-	start := time.Now()
-	err := t.in.sampled.Place(ctx, t.dir, t.embedded)
-	t.projectTime = time.Since(start)
-	if ctx.Err() != nil {
-		return errors.New("interrupted while the other points were placed; those trained on are in " + t.dir.Path(rundir.SampleName+".npy"))
-	}
-	return err
-}
-
 // keepHeld finds what the run needs of the points that were held out as long as they can
 // be read: files are left alone once it has begun.
 func (in *inputs) keepHeld(ctx context.Context, near *neighborhood) (err error) {

@@ -74,9 +74,7 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 			return nil, err
 		}
 	}
-	if in.sampled != nil {
-		h.rowsKey = in.sampled.Key()
-	}
+	h.rowsKey = in.sampled.Key()
 	if err := in.keepHeld(ctx, h); err != nil {
 		return nil, err
 	}

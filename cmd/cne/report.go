@@ -43,8 +43,8 @@ func (t *training) report(ctx context.Context, held *data.Matrix, start time.Tim
 		m.Seconds.Total += (t.from.Progress.Elapsed + t.from.Progress.ElapsedSince).Seconds()
 	}
 	m.PeakRSSBytes = memory.PeakRSS()
-	if t.in.sampled != nil {
-		m.Placed = t.in.sampled.Others()
+	if p := t.in.sampled; p != nil {
+		m.Placed, m.Seconds.Project = p.Others(), p.Took.Seconds()
 	}
 	return m, t.dir.WriteJSON(rundir.MetricsFile, m)
 }

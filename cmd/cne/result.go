@@ -90,7 +90,7 @@ func (r *result) write() error {
 	if names == nil {
 		names = r.in.points.Names
 	}
-	return r.dir.WriteEmbedding(&r.config.Output, r.in.embeddingName(), m, r.in.points.Labels, names)
+	return r.dir.WriteEmbedding(&r.config.Output, r.in.sampled.Learnt(), m, r.in.points.Labels, names)
 }
 
 // draw makes the picture and the page, if they are asked for. held may be nil,

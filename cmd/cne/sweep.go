@@ -1,19 +1,15 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"cne/configs"
 	"cne/internal/cli"
 	"cne/internal/sweep"
-	"cne/internal/text"
 )
 
 func sweepCmd() *cobra.Command {
@@ -78,46 +74,14 @@ explorer of all embeddings are made of what they gave.`,
 		}
 		switch {
 		case one:
-			status, err := s.Only(cmd.Context(), only)
-			if err == nil && status != nil && !status.Done {
-				err = fmt.Errorf("run %s has failed: %s", s.RunName(only), status.Error)
-			}
-			return err
+			return s.CarryOutOne(cmd.Context(), only)
 		case report:
-			return writeReport(cmd.Context(), s, cmd.OutOrStdout())
+			return s.PrintReport(cmd.Context(), cmd.OutOrStdout())
 		}
-		return carryOutSweep(cmd.Context(), s, cmd.OutOrStdout())
+		return s.CarryOut(cmd.Context(), cmd.OutOrStdout())
 	}
 	cmd.Flags().IntVar(&only, "only", 0, "carry out the run of this `number` alone, counted from 0")
 	cmd.Flags().BoolVar(&count, "count", false, "print how many runs there are")
 	cmd.Flags().BoolVar(&report, "report", false, "report on the runs that are done, and carry none out")
 	return cmd
-}
-
-// carryOutSweep carries out all runs, and reports on them when they are done.
-func carryOutSweep(ctx context.Context, s *sweep.Sweep, stdout io.Writer) error {
-	sum, err := s.Run(ctx)
-	if err != nil {
-		if ctx.Err() != nil {
-			return fmt.Errorf("interrupted; \"cne sweep %s\" goes on", text.Printable(s.Path))
-		}
-		return err
-	}
-	if sum.Elsewhere > 0 {
-		s.Log.Info("other processes are at work on runs; --report reports on all when they have ended", "runs", sum.Elsewhere)
-	} else if sum.Done > 0 {
-		if err := writeReport(ctx, s, stdout); err != nil {
-			return err
-		}
-	}
-	return sum.Err()
-}
-
-func writeReport(ctx context.Context, s *sweep.Sweep, stdout io.Writer) error {
-	files, err := s.Report(ctx)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(stdout, "%s: %s\n", text.Escape(s.Output), strings.Join(files, ", "))
-	return err
 }

@@ -115,7 +115,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	}
 	held, err := t.projectHeld(ctx)
 	if err == nil {
-		err = t.placeOthers(ctx)
+		err = t.in.sampled.Place(ctx, t.dir, t.embedded)
 	}
 	if err != nil {
 		return err
@@ -142,8 +142,8 @@ func beginRun(r *runState[configs.Config], near *neighborhood) error {
 	); err != nil {
 		return err
 	}
-	if r.config.Graph.Cache.Keep && r.config.Graph.File == nil {
-		if err := near.Graph.WriteNPZ(r.dir.Path(rundir.GraphFile)); err != nil {
+	if cache := &r.config.Graph.Cache; cache.Keep && r.config.Graph.File == nil {
+		if err := r.dir.Cache(cache.Folder).KeepGraph(near.Graph, near.graphKey); err != nil {
 			if !r.resumed { // so that the folder is free for the next run
 				err = errors.Join(err, r.dir.Clear())
 			}
@@ -189,7 +189,7 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 		} else if !deviceFailed(err) {
 			return err // it has not begun
 		}
-		return t.endedEarly(err, epochs, also, "embedding", t.in.embeddingName()+".npy", t.keep)
+		return t.endedEarly(err, epochs, also, "embedding", t.in.sampled.Learnt()+".npy", t.keep)
 	})
 }
 
@@ -225,11 +225,7 @@ func (t *training) save() error {
 	}
 	t.saved = true
 	if t.in.rows != nil {
-		name := rundir.RowsFile
-		if t.in.sampled != nil {
-			name = rundir.SampleRowsFile
-		}
-		if err := t.dir.WriteRows(name, t.in.rows); err != nil {
+		if err := t.dir.WriteRows(t.in.sampled.RowsFile(), t.in.rows); err != nil {
 			return err
 		}
 	}

@@ -187,6 +187,19 @@ func (c *Cache) Save(key string, h *cne.Neighborhood) error {
 	return f.WriteFile(c.path(key))
 }
 
+// KeepGraph writes a graph, whose GraphKey is given, for other programs: in the run folder
+// as GraphFile, or in a shared cache, where it has a name by its key, once for all runs.
+func (c *Cache) KeepGraph(g *neighbors.Graph, key string) error {
+	if c.shared == "" {
+		return g.WriteNPZ(c.run.Path(GraphFile))
+	}
+	path := filepath.Join(c.shared, "graph-"+key[:16]+".npz")
+	if exists(path) {
+		return nil
+	}
+	return g.WriteNPZ(path)
+}
+
 // PointsKey identifies points. Sparse ones are other points than the same as dense ones.
 // The error is that of going through them.
 func PointsKey(ctx context.Context, points data.Source) (string, error) {

@@ -21,8 +21,21 @@ const toldEvery = 30 * time.Second
 // Place goes through all points and writes their positions into a run folder, in their
 // order: those that were learnt from as they lie in e, the others as e places them. It
 // writes the forms that the configuration asks for, each complete or not at all, and the
-// names of the points.
+// names of the points. Of nil Points it does nothing.
 func (p *Points) Place(ctx context.Context, dir *rundir.Dir, e *cne.Embedding) error {
+	if p == nil {
+		return nil
+	}
+	begun := time.Now()
+	err := p.place(ctx, dir, e)
+	p.Took = time.Since(begun)
+	if ctx.Err() != nil {
+		return errors.New("interrupted while the other points were placed; those trained on are in " + dir.Path(rundir.SampleName+".npy"))
+	}
+	return err
+}
+
+func (p *Points) place(ctx context.Context, dir *rundir.Dir, e *cne.Embedding) error {
 	if err := p.checkFiles(); err != nil {
 		return err
 	}

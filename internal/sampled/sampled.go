@@ -17,16 +17,20 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"cne/configs"
 	"cne/data"
+	"cne/internal/rundir"
 	"cne/internal/text"
 )
 
-// Points are all points of a run, some of which it learns from.
+// Points are all points of a run, some of which it learns from. Nil are those of a run
+// that learns from all.
 type Points struct {
-	N    int   // of all
-	Rows []int // those that are learnt from, ascending
+	N    int           // of all
+	Rows []int         // those that are learnt from, ascending
+	Took time.Duration // what placing the others took
 
 	config  *configs.Config
 	log     *slog.Logger
@@ -119,8 +123,29 @@ func readRows(ctx context.Context, path string) ([]int, error) {
 // Others returns how many points are placed in the end.
 func (p *Points) Others() int { return p.N - len(p.Rows) }
 
-// Key identifies which points are learnt from, and of how many.
+// Learnt returns the name, without its ending, of the files in the run folder with the
+// points that were learnt from.
+func (p *Points) Learnt() string {
+	if p == nil {
+		return "embedding"
+	}
+	return rundir.SampleName
+}
+
+// RowsFile returns the name of the file in the run folder that says which rows of the
+// input those points are.
+func (p *Points) RowsFile() string {
+	if p == nil {
+		return rundir.RowsFile
+	}
+	return rundir.SampleRowsFile
+}
+
+// Key identifies which points are learnt from, and of how many; "" if all are.
 func (p *Points) Key() string {
+	if p == nil {
+		return ""
+	}
 	hash := sha256.New()
 	for _, row := range p.Rows {
 		_ = binary.Write(hash, binary.LittleEndian, int64(row)) // a hash never fails

@@ -96,6 +96,46 @@ func (s *Sweep) begin(path string) error {
 	return nil
 }
 
+// CarryOut carries out all runs that are not done, reports on those that are when no other
+// process is at work on any, and prints the names of the report's files. The error is also
+// that of runs that have failed.
+func (s *Sweep) CarryOut(ctx context.Context, stdout io.Writer) error {
+	sum, err := s.Run(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("interrupted; \"cne sweep %s\" goes on", text.Printable(s.Path))
+		}
+		return err
+	}
+	if sum.Elsewhere > 0 {
+		s.Log.Info("other processes are at work on runs; --report reports on all when they have ended", "runs", sum.Elsewhere)
+	} else if sum.Done > 0 {
+		if err := s.PrintReport(ctx, stdout); err != nil {
+			return err
+		}
+	}
+	return sum.Err()
+}
+
+// CarryOutOne is Only, whose error is also that of the run.
+func (s *Sweep) CarryOutOne(ctx context.Context, run int) error {
+	status, err := s.Only(ctx, run)
+	if err == nil && status != nil && !status.Done {
+		err = fmt.Errorf("run %s has failed: %s", s.RunName(run), status.Error)
+	}
+	return err
+}
+
+// PrintReport is Report, and prints the names of the files.
+func (s *Sweep) PrintReport(ctx context.Context, stdout io.Writer) error {
+	files, err := s.Report(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "%s: %s\n", text.Escape(s.Output), strings.Join(files, ", "))
+	return err
+}
+
 // Run carries out all runs that are not done yet, in their order. One that was
 // interrupted goes on, and one that fails does not keep others from being tried. Runs on
 // which other processes are at work are left to them. When ctx ends, the run that is at
