@@ -360,7 +360,7 @@ func givenTrials() []trial {
 			w.write("x.npy", p.npy())
 			w.misused(fmt.Sprintf(onPoints, "x.npy")+" --set graph.weights=sample", "graph.weights.*graph.file")
 			w.write("knn.npy", sound)
-			w.says("cne train --epochs 4 --set output.plot=false --set data.path=x.npy --set graph.file=knn.npy --set graph.weights=sample -o run", "equal weights")
+			w.says("cne train --epochs 4 --set output.plot=false --set data.path=x.npy --set graph.file=knn.npy --set graph.weights=sample -o run2", "equal weights")
 			w.refused(fmt.Sprintf(onPoints, "x.npy")+" --set graph.file=none.npy", "graph.file.*none.npy")
 		}},
 	)
