@@ -110,14 +110,6 @@ func parquetTrials() []trial {
 			w.write("x.parquet", sound)
 			w.ok(fmt.Sprintf(onPoints, "x.parquet") + " --set output.parquet=true && cne evaluate -q run --against run/embedding.parquet > out.txt && cne plot -q run/embedding.parquet --html -o out.html")
 		}},
-		trial{"parquet/changed-bytes", func(w *world) {
-			// Whatever is read of a damaged file, it is told or embedded, and never a crash.
-			for i := range 6 {
-				name := fmt.Sprintf("x%d.parquet", i)
-				w.write(name, patched(sound, w.rng.IntN(len(sound)), byte(w.rng.IntN(256))))
-				w.run(fmt.Sprintf(onPoints, name)+" --force", effects{refused: true})
-			}
-		}},
 	)
 }
 
