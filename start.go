@@ -213,7 +213,7 @@ func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options,
 	case o.Start != nil:
 		start := o.Start.Relative(nil)
 		return slices.Clone(convert[T](start.X)), nil
-	case o.RandomStart:
+	case o.RandomStart || o.Resume != nil: // which replaces any start
 		return model.InitNormal[T](h.Points.N, dim, std, o.Seed)
 	case o.SpectralStart:
 		coordinates, err = h.spectralStart(ctx, o, dim)

@@ -40,6 +40,7 @@ var Train = &Schema[Config]{
 	complete: (*Config).complete,
 	clashes:  (*Config).clashes,
 	size:     (*Config).CheckSize,
+	columns:  func(ctx context.Context, c *Config, started bool) error { return c.checkColumns(ctx, started) },
 	dataSize: func(ctx context.Context, c *Config) data.Size { return c.dataSize(ctx) },
 	memory:   (*Config).memory,
 	common: func(c *Config) Common {

@@ -2,10 +2,14 @@ package configs
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
+
+	"cne/data"
+	"cne/internal/text"
 )
 
 // CheckFiles refuses files that are missing or cannot be opened, by key, before any of
@@ -56,6 +60,83 @@ func SplitColumn(spec string) (file, column string) {
 		return spec[:at], spec[at+1:]
 	}
 	return "", spec
+}
+
+// CheckInit refuses an earlier embedding to start from that is not there.
+func (m *Model) CheckInit() error {
+	path := m.InitPath()
+	if path == "" {
+		return nil
+	}
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("model.init is %s, but must be pca, spectral, random, or the run folder or file of an earlier embedding (%w)", text.Quote(path), err)
+	}
+	return nil
+}
+
+// checkColumns is Schema.CheckColumns.
+func (c *Config) checkColumns(ctx context.Context, started bool) error {
+	points := c.Data.Path
+	if c.Data.Holdout != nil {
+		points = slices.Concat(points, c.Data.Holdout.Paths)
+	}
+	o := c.Data.Options()
+	o.Labels = nil
+	for _, x := range []struct {
+		key   string
+		specs []string
+	}{{"data.names", given(c.Data.Names)}, {"output.html_color", c.Output.HTMLColor}} {
+		for _, spec := range x.specs {
+			if err := checkColumn(ctx, spec, points, o); err != nil {
+				return fmt.Errorf("%s: %w", x.key, err)
+			}
+		}
+	}
+	if started {
+		return nil
+	}
+	if err := c.Model.CheckInit(); err != nil {
+		return err
+	}
+	if c.Model.InitNames == nil {
+		return nil
+	}
+	var earlier []string
+	if info, err := os.Stat(c.Model.InitPath()); err == nil && !info.IsDir() {
+		earlier = []string{c.Model.InitPath()}
+	}
+	if file, _ := SplitColumn(*c.Model.InitNames); file == "" && earlier == nil {
+		return nil // a table in the run folder
+	}
+	if err := checkColumn(ctx, *c.Model.InitNames, earlier, data.Options{}); err != nil {
+		return fmt.Errorf("model.init_names: %w", err)
+	}
+	return nil
+}
+
+// checkColumn refuses what names a column (see SplitColumn) that is not there, by the heads
+// of files: those of points, as far as they are there, if it names no file.
+func checkColumn(ctx context.Context, spec string, points []string, o data.Options) error {
+	file, column := SplitColumn(spec)
+	switch {
+	case column == "":
+		return readable(file)
+	case file != "":
+		return data.CheckColumn(ctx, []string{file}, column, data.Options{LabelColumn: column})
+	case len(points) == 0 || strings.HasPrefix(points[0], BuiltinPrefix):
+		return NoColumnsError(spec)
+	case slices.ContainsFunc(points, func(path string) bool { _, err := os.Stat(path); return err != nil }):
+		return nil
+	}
+	if err := data.CheckColumn(ctx, points, column, o); err != nil {
+		return fmt.Errorf("%s is no file, and is not found as a column: %w", text.Quote(spec), err)
+	}
+	return nil
+}
+
+// NoColumnsError is about a column of points that come from no table.
+func NoColumnsError(spec string) error {
+	return fmt.Errorf("there is no file %s, and the points come from no table with columns; name a file with a line for each point, or a column of any table as FILE:COLUMN", text.Quote(spec))
 }
 
 // checkReadable refuses paths, which a key names, of files that are missing or cannot be

@@ -124,6 +124,9 @@ func (c *Config) CheckMeasuring(on *model.Device, size data.Size) error {
 // Report looks for what a run would be refused for, as far as it is known before the data
 // are read, and says in a sentence what memory it takes.
 func (s *Schema[C]) Report(ctx context.Context, c *C, origins Origins) (string, error) {
+	if err := s.CheckColumns(ctx, c, false); err != nil {
+		return "", err
+	}
 	size := s.DataSize(ctx, c)
 	if err := s.CheckSize(c, size, origins); err != nil {
 		return "", err

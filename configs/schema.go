@@ -104,8 +104,11 @@ type Schema[C any] struct {
 	// dataSize returns what is known of the size of the data before they are read, and
 	// memory estimates what a run on data of a size takes.
 	dataSize func(context.Context, *C) data.Size
-	memory   func(*C, data.Size, MemoryOptions) (cne.Memory, error)
-	common   func(*C) Common
+	// columns looks for the files and columns with what is known of the points besides;
+	// nil: there are none.
+	columns func(ctx context.Context, c *C, started bool) error
+	memory  func(*C, data.Size, MemoryOptions) (cne.Memory, error)
+	common  func(*C) Common
 	// dir returns the folder for the results of data of one's own.
 	dir func(*C) string
 	// mayChange are the keys, or sections, that a run may be resumed with other
@@ -191,6 +194,18 @@ func (s *Schema[C]) Check(c *C) error { return s.check(c, Origins{}) }
 
 // DataSize returns what is known of the size of a run's data before they are read.
 func (s *Schema[C]) DataSize(ctx context.Context, c *C) data.Size { return s.dataSize(ctx, c) }
+
+// CheckColumns refuses files and columns that are not there, of those with what is known
+// of the points besides their values, and an earlier embedding from which they are to
+// start, unless they have started. It reads no more of the files than their heads, and
+// takes nothing from pipes; where the points are not there themselves, it knows nothing of
+// columns.
+func (s *Schema[C]) CheckColumns(ctx context.Context, c *C, started bool) error {
+	if s.columns == nil {
+		return nil
+	}
+	return s.columns(ctx, c, started)
+}
 
 // CheckSize refuses what is right by itself but not for data of a size. The origins may
 // be nil. Errors are of the type *Error.
@@ -330,8 +345,10 @@ func (s *Schema[C]) changeable(key string, before, now any) bool {
 		a, okA := before.(int)
 		b, okB := now.(int)
 		return okA && okB && b > a
-	case "graph.file":
+	case "graph.file", "model.init_names":
 		return before != nil && now != nil
+	case "model.init": // which may have moved
+		return !slices.Contains(inits, before.(string)) && !slices.Contains(inits, now.(string))
 	case "data.holdout":
 		a, okA := before.(Holdout)
 		b, okB := now.(Holdout)

@@ -153,7 +153,10 @@ func (z *npz) openCSRArray(name string, integers bool) (csrArray, error) {
 	if err == nil && len(head.shape) != 1 {
 		err = errorf(ErrShape, "it has the shape %s, but is to have one dimension; write the file again with scipy.sparse.save_npz", shapeText(head.shape))
 	}
-	if err == nil && integers && head.kind == 'f' {
+	if err == nil && head.isText() {
+		err = errorf(ErrUnsupported, "its values are texts, and those of a sparse matrix are numbers; convert it with m.astype('float32')")
+	}
+	if err == nil && integers && head.kind != 'i' && head.kind != 'u' {
 		err = errorf(ErrFormat, "it holds no whole numbers; write the file again with scipy.sparse.save_npz")
 	}
 	if err == nil {

@@ -147,11 +147,17 @@ func TestOpenCSRFaults(t *testing.T) {
 		"column":           {func(c *csrFile) { c.indices = numbers[int32](1, 0, 3) }, data.ErrFormat, "the array indices.npy: entry 2 (counted from 0), of row 2 (counted from 1), is 3, but the columns are numbered from 0 to 2"},
 		"negative column":  {func(c *csrFile) { c.indices = numbers[int64](1, -1, 2) }, data.ErrFormat, "entry 1 (counted from 0), of row 2 (counted from 1), is -1"},
 		"float columns":    {func(c *csrFile) { c.indices = numbers[float32](1, 0, 2) }, data.ErrFormat, "the array indices.npy: it holds no whole numbers"},
-		"NaN":              {func(c *csrFile) { c.values = numbers[float64](1, 2, math.NaN()) }, data.ErrNotFinite, "a.npz: row 2, column 3 (counted from 1) is NaN as a float32"},
-		"infinity":         {func(c *csrFile) { c.values = numbers[float32](inf, 2, 3) }, data.ErrNotFinite, "a.npz: row 1, column 2 (counted from 1) is +Inf"},
-		"too large":        {func(c *csrFile) { c.values = numbers[float64](1, 2e300, 3) }, data.ErrNotFinite, "a.npz: row 2, column 1"},
-		"cut values":       {func(c *csrFile) { c.values = c.values[:len(c.values)-5] }, data.ErrFormat, "the array data.npy: the "},
-		"more values":      {func(c *csrFile) { c.values = append(c.values, 0) }, data.ErrFormat, "the array data.npy: there is more in the file than its header says"},
+		"columns of bools": {func(c *csrFile) {
+			c.indices = npy("{'descr': '|b1', 'fortran_order': False, 'shape': (3,), }\n", 1, 0, 1)
+		}, data.ErrFormat, "the array indices.npy: it holds no whole numbers"},
+		"texts": {func(c *csrFile) {
+			c.values = npy("{'descr': '|S2', 'fortran_order': False, 'shape': (3,), }\n", make([]byte, 6)...)
+		}, data.ErrUnsupported, "the array data.npy: its values are texts"},
+		"NaN":         {func(c *csrFile) { c.values = numbers[float64](1, 2, math.NaN()) }, data.ErrNotFinite, "a.npz: row 2, column 3 (counted from 1) is NaN as a float32"},
+		"infinity":    {func(c *csrFile) { c.values = numbers[float32](inf, 2, 3) }, data.ErrNotFinite, "a.npz: row 1, column 2 (counted from 1) is +Inf"},
+		"too large":   {func(c *csrFile) { c.values = numbers[float64](1, 2e300, 3) }, data.ErrNotFinite, "a.npz: row 2, column 1"},
+		"cut values":  {func(c *csrFile) { c.values = c.values[:len(c.values)-5] }, data.ErrFormat, "the array data.npy: the "},
+		"more values": {func(c *csrFile) { c.values = append(c.values, 0) }, data.ErrFormat, "the array data.npy: there is more in the file than its header says"},
 	} {
 		for _, method := range []uint16{zip.Store, zip.Deflate} {
 			c := soundCSR()

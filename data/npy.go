@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"cne/internal/npy"
 )
@@ -102,6 +103,9 @@ var npyWidths = map[byte][]int{'b': {1}, 'u': {1, 2, 4, 8}, 'i': {1, 2, 4, 8}, '
 // npyType understands a type as NumPy writes it: the order of bytes, a letter for the
 // kind, and the bytes of a value, or the characters of a text.
 func npyType(descr string) (scalarType, error) {
+	if strings.HasPrefix(descr, "[") {
+		return scalarType{}, errorf(ErrUnsupported, "the array is structured, with fields %.40q; make it a plain one with numpy.lib.recfunctions.structured_to_unstructured(x)", descr)
+	}
 	unknown := errorf(ErrUnsupported, "the array has the dtype %.40q; numbers of up to 64 bits and bool are read, and text as labels: convert it with x.astype('float32'), or labels with x.astype(str)", descr)
 	if descr == "|O" {
 		return scalarType{}, errorf(ErrUnsupported, "the array holds Python objects (dtype object); convert it with x.astype('float32'), or labels with x.astype(str), and write it again with np.save")

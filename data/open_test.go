@@ -160,6 +160,7 @@ func TestOpenErrors(t *testing.T) {
 		{"npy: version", files{"a": []byte("\x93NUMPY\x07\x00xxxx")}, []string{"a"}, data.Options{}, data.ErrUnsupported, "a: the file has version 7 of the npy format"},
 		{"npy: complex numbers", files{"a": complexes}, []string{"a"}, data.Options{}, data.ErrUnsupported, `a: the array has the dtype "<c8"; numbers of up to 64 bits and bool are read, and text as labels: convert it with x.astype('float32')`},
 		{"npy: objects", files{"a": dtype("|O")}, []string{"a"}, data.Options{}, data.ErrUnsupported, "a: the array holds Python objects (dtype object); convert it with x.astype('float32')"},
+		{"npy: fields", files{"a": npy("{'descr': [('a', '<f4'), ('b', '<f4')], 'fortran_order': False, 'shape': (1,), }\n", make([]byte, 8)...)}, []string{"a"}, data.Options{}, data.ErrUnsupported, "a: the array is structured, with fields"},
 		{"npy: text", files{"a": dtype("<U5")}, []string{"a"}, data.Options{}, data.ErrUnsupported, "a: the values of the array are texts, and points need numbers; convert it with x.astype('float32')"},
 		{"npy: structured", files{"a": npy("{'descr': [('x', '<f4'), ('y', [('z', '<f4')])], 'fortran_order': False, 'shape': (1,), }")}, []string{"a"}, data.Options{}, data.ErrUnsupported, `the dtype "[('x', '<f4')`},
 		{"npy: no dictionary", files{"a": npy("rubbish")}, []string{"a"}, data.Options{}, data.ErrFormat, `a: the npy header "rubbish" cannot be understood (it is no dictionary)`},

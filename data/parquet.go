@@ -38,9 +38,11 @@ const pandasIndex = "__index_level_"
 
 const (
 	// parquetColumns are read together, as a line of the processor's cache has room for
-	// as many values, and parquetRows at a time.
+	// as many values, and parquetRows at a time. Between the columns is a line more, without
+	// which all would compete for the same few places of the cache.
 	parquetColumns = 16
 	parquetRows    = 1 << 10
+	parquetStride  = parquetRows + parquetColumns
 )
 
 // A parquetReader reads the points of a Parquet file.
@@ -63,6 +65,7 @@ type parquetColumn struct {
 	*parquet.Cursor
 	scalarType
 	isText bool
+	exact  bool // float32 holds every value
 	name   string
 }
 
@@ -215,7 +218,8 @@ func (r *parquetReader) open() error {
 
 func (r *parquetReader) column(i int) parquetColumn {
 	c := &r.file.Columns[i]
-	return parquetColumn{r.file.Cursor(i), scalarType{kind: byte(c.Kind), size: c.Size}, c.Kind == parquet.Text, r.names[i]}
+	t := scalarType{kind: byte(c.Kind), size: c.Size}
+	return parquetColumn{Cursor: r.file.Cursor(i), scalarType: t, isText: c.Kind == parquet.Text, exact: c.Byte || t.isFloat32(), name: r.names[i]}
 }
 
 // read implements valueReader.
@@ -267,7 +271,7 @@ func (r *parquetReader) readColumns(dst []float32, rows int) error {
 	faults := make([]error, groups)
 	parallel.For(r.width, parquetColumns, func(group, lo, hi int) {
 		raw := make([]byte, 8*parquetRows)
-		turned := make([]float32, parquetColumns*parquetRows)
+		turned := make([]float32, parquetColumns*parquetStride)
 		next := 0 // of those picked
 		for from := 0; from < rows; from += parquetRows {
 			count := min(parquetRows, rows-from)
@@ -277,33 +281,56 @@ func (r *parquetReader) readColumns(dst []float32, rows int) error {
 			}
 			for j := lo; j < hi; j++ {
 				c := &r.values[j]
+				out := turned[(j-lo)*parquetStride:][:count]
+				far := r.offset != nil && r.offset[j] != 0
+				if !far && (next == last || c.exact) {
+					if err := c.Floats(out, c.float32s); err != nil {
+						faults[group] = r.short(err)
+						return
+					}
+					continue
+				}
 				if err := c.Numbers(raw[:count*c.size]); err != nil {
 					faults[group] = r.short(err)
 					return
 				}
-				out := turned[(j-lo)*parquetRows:][:count]
 				c.float32s(out, raw)
-				if r.offset != nil && r.offset[j] != 0 {
-					for i := range out {
-						out[i] = float32(c.less(raw, i, r.offset[j]))
-					}
+				for i := 0; far && i < len(out); i++ {
+					out[i] = float32(c.less(raw, i, r.offset[j]))
 				}
-				if !c.isFloat32() {
-					for k := next; k < last; k++ {
-						r.sample.x[at[k]+j] = c.less(raw, picked[k]-from, 0)
-					}
+				for k := next; k < last && !c.exact; k++ {
+					r.sample.x[at[k]+j] = c.less(raw, picked[k]-from, 0)
 				}
 			}
 			next = last
-			for i := range count {
-				row := dst[(from+i)*r.width+lo:][:hi-lo]
-				for j := range row {
-					row[j] = turned[j*parquetRows+i]
-				}
-			}
+			putColumns(dst[from*r.width+lo:], r.width, turned, count, hi-lo)
 		}
 	})
 	return cmp.Or(faults...)
+}
+
+// putColumns puts n values of some columns, which begin parquetStride values apart, into rows
+// of so many values, a square of values at a time.
+func putColumns(dst []float32, width int, columns []float32, n, count int) {
+	var square [parquetColumns][parquetColumns]float32
+	i := 0
+	for ; count == parquetColumns && i+parquetColumns <= n; i += parquetColumns {
+		for j := range parquetColumns {
+			column := (*[parquetColumns]float32)(columns[j*parquetStride+i:])
+			for k, v := range column {
+				square[k][j] = v
+			}
+		}
+		for k := range square {
+			copy(dst[(i+k)*width:], square[k][:])
+		}
+	}
+	for ; i < n; i++ {
+		row := dst[i*width:][:count]
+		for j := range row {
+			row[j] = columns[j*parquetStride+i]
+		}
+	}
 }
 
 // readLists reads rows that are lists.
@@ -315,6 +342,12 @@ func (r *parquetReader) readLists(dst []float32, rows int) error {
 	for from := 0; from < rows; from += tile {
 		count := min(tile, rows-from)
 		out := dst[from*d : (from+count)*d]
+		if r.offset == nil && (len(picked) == 0 || picked[0] >= from+count || c.exact) {
+			if err := c.Floats(out, c.float32s); err != nil {
+				return r.short(err)
+			}
+			continue
+		}
 		if err := c.Numbers(raw[:count*d*c.size]); err != nil {
 			return r.short(err)
 		}
@@ -324,7 +357,7 @@ func (r *parquetReader) readLists(dst []float32, rows int) error {
 				out[i] = float32(c.less(raw, i, offset))
 			}
 		}
-		for ; len(picked) > 0 && picked[0] < from+count && !c.isFloat32(); picked, at = picked[1:], at[1:] {
+		for ; len(picked) > 0 && picked[0] < from+count && !c.exact; picked, at = picked[1:], at[1:] {
 			for j := range d {
 				r.sample.x[at[0]+j] = c.less(raw, (picked[0]-from)*d+j, 0)
 			}

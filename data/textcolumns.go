@@ -26,7 +26,7 @@ func OpenColumns(ctx context.Context, paths, wanted []string, opt Options) ([][]
 		return nil, err
 	}
 	if !canReadAgain(files) {
-		return nil, errorf(ErrUnsupported, "%s: columns are read by themselves, for which a pipe cannot be read again; give a file", files[0].path)
+		return nil, errNoColumns(files[0].path)
 	}
 	columns := make([][]string, len(wanted))
 	for _, f := range files {
@@ -37,25 +37,64 @@ func OpenColumns(ctx context.Context, paths, wanted []string, opt Options) ([][]
 	return columns, nil
 }
 
+// CheckColumn says why OpenColumns would not find a column, as far as the heads of the files
+// tell.
+func CheckColumn(ctx context.Context, paths []string, wanted string, opt Options) error {
+	files, err := findFiles(paths, opt)
+	if err != nil {
+		return err
+	}
+	if !canReadAgain(files) {
+		return errNoColumns(files[0].path)
+	}
+	for _, f := range files {
+		err := openTable(ctx, f.path, wanted, opt, func(r *parquetReader) error {
+			_, err := r.textColumn(wanted)
+			return err
+		}, func(t *table) error {
+			_, err := findColumn(wanted, len(t.row), t.names)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func errNoColumns(path string) error {
+	return errorf(ErrUnsupported, "%s: columns are read by themselves, for which a pipe cannot be read again; give a file", path)
+}
+
 // appendColumns reads columns of one file.
 func appendColumns(ctx context.Context, columns [][]string, path string, wanted []string, opt Options) error {
+	return openTable(ctx, path, wanted[0], opt, func(r *parquetReader) error {
+		return r.appendColumns(columns, wanted)
+	}, func(t *table) error {
+		return t.readColumns(columns, wanted)
+	})
+}
+
+// openTable calls one of two functions with a table of either kind.
+func openTable(ctx context.Context, path, wanted string, opt Options, inParquet func(*parquetReader) error, inText func(*table) error) error {
 	s, format, c, err := openFile(ctx, path, false)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	if format == formatParquet {
-		if err := appendParquet(columns, s, wanted); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+	switch format {
+	case formatParquet:
+		var r *parquetReader
+		if r, err = newParquet(s); err == nil {
+			err = inParquet(r)
 		}
-		return nil
-	}
-	if format != formatText {
-		return errorf(ErrUnsupported, "%s: this is an array, which has no column %s; give the file with its values", path, text.Quote(wanted[0]))
-	}
-	t, err := newRows(s, opt)
-	if err == nil {
-		err = t.readColumns(columns, wanted)
+	case formatText:
+		var t *table
+		if t, err = newRows(s, opt); err == nil {
+			err = inText(t)
+		}
+	default:
+		err = errorf(ErrUnsupported, "this is an array, which has no column %s; give the file with its values", text.Quote(wanted))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -63,20 +102,25 @@ func appendColumns(ctx context.Context, columns [][]string, path string, wanted 
 	return nil
 }
 
-// appendParquet is appendColumns for a Parquet file.
-func appendParquet(columns [][]string, s *byteSource, wanted []string) error {
-	r, err := newParquet(s)
+// textColumn returns the index of a column of numbers or texts.
+func (r *parquetReader) textColumn(wanted string) (int, error) {
+	i, err := findColumn(wanted, len(r.names), r.names)
 	if err != nil {
-		return err
+		return 0, err
 	}
+	if c := &r.file.Columns[i]; c.Kind == 0 || c.List {
+		return 0, errorf(ErrUnsupported, "the column %s is %s, but numbers or texts are wanted; cast it to one of these", text.Quote(r.names[i]), c.Is)
+	}
+	return i, nil
+}
+
+// appendColumns appends the texts of columns.
+func (r *parquetReader) appendColumns(columns [][]string, wanted []string) error {
 	r.missing = true
 	for k, name := range wanted {
-		i, err := findColumn(name, len(r.names), r.names)
+		i, err := r.textColumn(name)
 		if err != nil {
 			return err
-		}
-		if c := &r.file.Columns[i]; c.Kind == 0 || c.List {
-			return errorf(ErrUnsupported, "the column %s is %s, but numbers or texts are wanted; cast it to one of these", text.Quote(r.names[i]), c.Is)
 		}
 		column := r.column(i)
 		r.label, r.labels = &column, columns[k]

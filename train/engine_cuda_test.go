@@ -110,12 +110,28 @@ var deviceRuns = map[string]deviceRun{
 		options: train.Options{BatchSize: 50, Phases: []train.Phase{{Epochs: 3, LR: 5, Negatives: train.Full}}}},
 	"table, cosine, Adam": {loss: op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine}, adam: true,
 		options: train.Options{BatchSize: 100, Phases: []train.Phase{{Epochs: 3, LR: 0.01, Negatives: 5}}}},
+	"table, edges drawn by weight": {loss: op.ContrastiveOptions{Clamp: 1e-10},
+		options: train.Options{BatchSize: 100, Clip: 4, Weights: unequalWeights(), Phases: []train.Phase{{Epochs: 4, LR: 0.1, Negatives: 5}}}},
+	"table, epochs of drawn edges as batches": {loss: op.ContrastiveOptions{Clamp: 1e-10},
+		options: train.Options{BatchSize: 100000, Clip: 4, Weights: unequalWeights(), Phases: []train.Phase{{Epochs: 4, LR: 0.1, Negatives: 5}}}},
+	"network, edges drawn by weight": {network: true, loss: op.ContrastiveOptions{Clamp: 1e-10}, adam: true,
+		options: train.Options{BatchSize: 100, Clip: 4, Weights: unequalWeights(), Phases: []train.Phase{{Epochs: 4, LR: 0.01, Negatives: 5}}}},
 	"network": {network: true, loss: op.ContrastiveOptions{Clamp: 1e-10}, adam: true,
 		options: train.Options{BatchSize: 100, Clip: 4, Phases: []train.Phase{{Epochs: 4, LR: 0.01, Negatives: 5, Anneal: train.Cosine, WarmUp: 1}}}},
 	"network, two phases, batches dropped": {network: true, loss: op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10}, adam: true,
 		options: train.Options{BatchSize: 130, DropLast: true, Phases: []train.Phase{{Epochs: 2, LR: 0.01, Negatives: 5}, {Epochs: 2, LR: 0.005, Negatives: 9}}}},
 	"network, NC whose Z starts again": {network: true, loss: op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10}, adam: true,
 		options: train.Options{BatchSize: 130, Phases: []train.Phase{{Epochs: 2, LR: 0.01, Negatives: 5}, {Epochs: 2, LR: 0.005, Negatives: 5, LogZ: new(float64)}}}},
+}
+
+// unequalWeights are those of the runs' edges: some a hundred times as heavy as others.
+func unequalWeights() []float32 {
+	heads, _ := ring(devicePoints, 3)
+	weights := make([]float32, len(heads))
+	for e := range weights {
+		weights[e] = float32(1+e%7) * []float32{0.1, 1, 1.5}[e%3]
+	}
+	return weights
 }
 
 // compareEmbeddings compares coordinates up to a translation, which losses do not

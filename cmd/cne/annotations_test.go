@@ -233,4 +233,56 @@ func TestStartsFromARun(t *testing.T) {
 		}
 	}
 	succeed(t, append(ofTable("first.csv", "spectral"), "--set", "model.init=spectral")...)
+
+	// Once it has started, a run does without the earlier one, which may have moved.
+	must(t, os.Rename("first", "moved"))
+	succeed(t, "train", "--resume", "grown")
+	succeed(t, "train", "--resume", "grown", "--epochs", "4", "--set", "model.init=moved")
+	if c := readText(t, "grown/config.yaml"); !strings.Contains(c, "init: moved") {
+		t.Error("the folder does not know where the earlier run is now")
+	}
+	for _, other := range []string{"pca", "spectral"} {
+		if code, _, stderr := runCne(t.Context(), "train", "--resume", "grown", "--set", "model.init="+other); code != 1 || !strings.Contains(stderr, "model.init moved, not "+other) {
+			t.Errorf("exit %d, %s", code, stderr)
+		}
+	}
+}
+
+// The check of a configuration finds files and columns that are not there, and reads no
+// more of the others than it needs.
+func TestCheckOfColumns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeKinds(t, "t.csv", 30)
+	writeTestFile(t, "names.txt", "a\n") // too few, which shows when they are read
+	x := data.NewMatrix(30, 2)
+	for i := range x.X {
+		x.X[i] = float32(i)
+	}
+	makeArray(t, "x.npy", x)
+	for name, tc := range map[string]struct {
+		settings string
+		text     string // "" if it is right
+	}{
+		"columns and files":     {"data.names=id output.html_color=[age,names.txt,t.csv:2]", ""},
+		"no such column":        {"output.html_color=[age,size]", `output.html_color: "size" is no file, and is not found as a column: t.csv: there is no column "size"`},
+		"no such name":          {"data.names=nme", `data.names: "nme" is no file, and is not found as a column`},
+		"no such file":          {"data.names=missing.txt", `data.names: "missing.txt" is no file`},
+		"no column of a file":   {"data.names=t.csv:nme", `data.names: t.csv: there is no column "nme"`},
+		"a column of an array":  {"data.names=x.npy:a", `data.names: x.npy: this is an array, which has no column "a"`},
+		"an array":              {"data.path=x.npy data.drop=[] data.label_column=null data.names=age", `x.npy: this is an array, which has no column "age"`},
+		"points of the program": {"data.path=builtin:mnist10k data.drop=[] data.label_column=null data.names=age", `data.names: there is no file "age", and the points come from no table`},
+		"points not there yet":  {"data.path=later.csv data.names=nme", ""},
+		"no start":              {"model.init=nowhere", `model.init is "nowhere", but must be pca, spectral, random, or the run folder or file`},
+		"names of a start":      {"model.init=t.csv data.names=id model.init_names=nme", `model.init_names: "nme" is no file, and is not found as a column`},
+		"a start by names":      {"model.init=t.csv data.names=id model.init_names=id", ""},
+	} {
+		args := []string{"config", "--check", "--set", "data.path=t.csv", "--set", "data.label_column=kind", "--set", "data.drop=[id,age]", "--set", "graph.k=5"}
+		for _, s := range strings.Fields(tc.settings) {
+			args = append(args, "--set", s)
+		}
+		code, _, stderr := runCne(t.Context(), args...)
+		if tc.text == "" && code != 0 || tc.text != "" && (code != 1 || !strings.Contains(stderr, tc.text) || strings.Count(stderr, "\n") != 1) {
+			t.Errorf("%s: exit %d, %s", name, code, stderr)
+		}
+	}
 }

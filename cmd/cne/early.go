@@ -20,6 +20,9 @@ func (r *runState[C]) refuse(ctx context.Context, more configs.MemoryOptions) er
 			return err
 		}
 	}
+	if err := r.schema.CheckColumns(ctx, r.config, r.from != nil); err != nil {
+		return err
+	}
 	return r.checkSize(r.schema.DataSize(ctx, r.config), more)
 }
 
@@ -34,7 +37,7 @@ func (r *runState[C]) checkSize(size data.Size, more configs.MemoryOptions) erro
 }
 
 // checkRead says why a run cannot be made of what was read, and drawn. It reads what is
-// known of the points besides, and the embedding from which they start.
+// known of the points besides, and the embedding from which they start unless they have.
 func checkRead(ctx context.Context, r *runState[configs.Config], in *inputs, more configs.MemoryOptions) (err error) {
 	if err := r.checkSize(in.size(), more); err != nil {
 		return err
@@ -47,7 +50,7 @@ func checkRead(ctx context.Context, r *runState[configs.Config], in *inputs, mor
 		held, _ := in.held.Dims()
 		n += held
 	}
-	if in.annotations, err = figures.ReadAnnotations(ctx, r.Log, rundir.TableOf(r.config), figures.WantedBy(r.config), n, in.pageRows()); err == nil {
+	if in.annotations, err = figures.ReadAnnotations(ctx, r.Log, rundir.TableOf(r.config), figures.WantedBy(r.config), n, in.pageRows()); err == nil && r.from == nil {
 		in.earlier, err = rundir.ReadEarlier(ctx, r.config)
 	}
 	if ctx.Err() != nil {

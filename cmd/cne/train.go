@@ -87,7 +87,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	}
 	defer unlock()
 	o := c.Options()
-	o.Device = t.device
+	o.Device, o.Resume = t.device, t.from
 	if err := c.CheckOptions(&o, n, n*max(1, c.Graph.K)); err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 		if c.Output.Snapshots > 0 {
 			o.Hooks = append(o.Hooks, train.EveryEpochs(c.Output.Snapshots, train.Snapshots(t.snapshot)))
 		}
-		o.Resume, o.Checkpoints = t.from, t.checkpoints()
+		o.Checkpoints = t.checkpoints()
 		t.Log.Info("training", "loss", c.Loss.Name, "edges", t.near.Graph.Edges(), "epochs", c.Train.Epochs)
 		t.Progress.Start(c.Train.Epochs)
 		t.embedded, err = t.near.FitModel(ctx, m, *o)

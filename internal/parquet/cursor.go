@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
+	"slices"
 )
 
 // A NullError tells of a value that is missing.
@@ -55,8 +57,11 @@ type Cursor struct {
 	numbers  []byte   // of the page, not yet taken
 	texts    []string // likewise
 
-	dictionary      []byte // numbers
+	dictionary      []byte    // numbers
+	floats          []float32 // the same, as Floats has converted them; nil before
 	dictionaryTexts []string
+
+	packed, unpacked []byte // memory for pages
 
 	width   int // values of a list; 0: not known
 	taken   int // values taken from the file
@@ -79,7 +84,7 @@ func (k *Cursor) load() error {
 				return damaged("the column %.60q has fewer values than it says", k.c.Name)
 			}
 			if k.group == len(k.f.groups) {
-				k.numbers, k.texts, k.dictionary, k.dictionaryTexts = nil, nil, nil, nil
+				*k = Cursor{f: k.f, c: k.c, group: k.group, width: k.width, taken: k.taken, scratch: k.scratch}
 				return io.EOF
 			}
 			g := &k.f.groups[k.group]
@@ -92,7 +97,7 @@ func (k *Cursor) load() error {
 				return damaged("the column %.60q has %d values for the %d rows of a row group", k.c.Name, chunk.values, g.rows)
 			}
 			k.at, k.end, k.codec, k.left = chunk.start, chunk.start+chunk.bytes, chunk.codec, chunk.values
-			k.dictionary, k.dictionaryTexts = nil, nil
+			k.dictionary, k.floats, k.dictionaryTexts = nil, nil, nil
 		}
 		if err := k.readPage(); err != nil {
 			return err
@@ -123,7 +128,8 @@ func (k *Cursor) readPage() error {
 	if int64(p.compressed) > k.end-k.at {
 		return damaged("a page of the column %.60q goes beyond its end", k.c.Name)
 	}
-	b := make([]byte, p.compressed)
+	k.packed = slices.Grow(k.packed[:0], p.compressed)
+	b := k.packed[:p.compressed]
 	if err := readAt(k.f.r, b, k.at); err != nil {
 		return err
 	}
@@ -140,8 +146,19 @@ func (k *Cursor) readPage() error {
 	return nil // others have no values
 }
 
+// checkRoom refuses a page of numbers that claims to take more than its values can need.
+func (k *Cursor) checkRoom(p *pageHead) error {
+	if k.c.Kind != Text && (p.values > k.left || p.uncompressed > valueRoom*p.values+pageRoom) {
+		return damaged("a page of the column %.60q claims to hold %d bytes for %d values, of %d in all", k.c.Name, p.uncompressed, p.values, k.left)
+	}
+	return nil
+}
+
 func (k *Cursor) readDictionary(p *pageHead, b []byte) error {
-	b, err := decompress(k.codec, b, p.uncompressed)
+	if err := k.checkRoom(p); err != nil {
+		return err
+	}
+	b, err := decompress(k.codec, b, p.uncompressed, nil)
 	if err != nil {
 		return err
 	}
@@ -152,16 +169,35 @@ func (k *Cursor) readDictionary(p *pageHead, b []byte) error {
 		k.dictionaryTexts, err = texts(k.c, p.encoding, b, p.values)
 		return err
 	}
-	k.dictionary, err = plain(k.c, p.encoding, b, p.values)
-	if err == nil {
-		k.dictionary = k.dictionary[:p.values*k.c.Size]
+	numbers, err := plain(k.c, p.encoding, b, p.values)
+	if err != nil {
+		return err
 	}
-	return err
+	k.dictionary, k.floats = slices.Clone(numbers[:p.values*k.c.Size]), nil
+	return k.checkBytes(k.dictionary)
+}
+
+// checkBytes refuses numbers above 255 in a column that says that it has none.
+func (k *Cursor) checkBytes(numbers []byte) error {
+	if !k.c.Byte {
+		return nil
+	}
+	all := uint32(0)
+	for i := 0; i+4 <= len(numbers); i += 4 {
+		all |= binary.LittleEndian.Uint32(numbers[i:])
+	}
+	if all > math.MaxUint8 {
+		return damaged("the column %.60q says that its numbers are from 0 to 255, and has others", k.c.Name)
+	}
+	return nil
 }
 
 func (k *Cursor) readData(p *pageHead, b []byte) (err error) {
 	if p.values > k.left {
 		return damaged("the column %.60q has more values than it says", k.c.Name)
+	}
+	if err := k.checkRoom(p); err != nil {
+		return err
 	}
 	levels := b[:p.repBytes+p.defBytes]
 	rest := b[len(levels):]
@@ -169,8 +205,11 @@ func (k *Cursor) readData(p *pageHead, b []byte) (err error) {
 	if !p.isCompressed {
 		codec = codecNone
 	}
-	if rest, err = decompress(codec, rest, p.uncompressed-len(levels)); err != nil {
+	if rest, err = decompress(codec, rest, p.uncompressed-len(levels), k.unpacked); err != nil {
 		return err
+	}
+	if codec != codecNone {
+		k.unpacked = rest
 	}
 	if p.kind == pageDataV2 {
 		k.rep, k.def = newHybrid(levels[:p.repBytes], width(k.c.maxRep)), newHybrid(levels[p.repBytes:], width(k.c.maxDef))
@@ -212,7 +251,9 @@ func (k *Cursor) readData(p *pageHead, b []byte) (err error) {
 	case k.c.Kind == Text:
 		k.texts, err = texts(k.c, p.encoding, rest, there)
 	default:
-		k.numbers, err = plain(k.c, p.encoding, rest, there)
+		if k.numbers, err = plain(k.c, p.encoding, rest, there); err == nil {
+			err = k.checkBytes(k.numbers[:there*k.c.Size])
+		}
 	}
 	k.count = p.values
 	k.left -= p.values
@@ -267,6 +308,54 @@ func (k *Cursor) Numbers(dst []byte) error {
 		dst = dst[n*size:]
 		k.count -= n
 		k.taken += n
+	}
+	return nil
+}
+
+// Floats fills dst with the numbers that come next, as Numbers does, each as convert makes
+// it of its bytes: the same for equal ones, and the same function in each call.
+func (k *Cursor) Floats(dst []float32, convert func(dst []float32, src []byte)) error {
+	for len(dst) > 0 {
+		if err := k.load(); err != nil {
+			return err
+		}
+		n := min(k.count, len(dst))
+		if err := k.skipLevels(n); err != nil {
+			return err
+		}
+		if k.indexed {
+			if err := k.lookUpFloats(dst[:n], convert); err != nil {
+				return err
+			}
+		} else {
+			convert(dst[:n], k.numbers)
+			k.numbers = k.numbers[n*k.c.Size:]
+		}
+		dst = dst[n:]
+		k.count -= n
+		k.taken += n
+	}
+	return nil
+}
+
+// lookUpFloats is lookUp for Floats.
+func (k *Cursor) lookUpFloats(dst []float32, convert func(dst []float32, src []byte)) error {
+	if k.floats == nil {
+		k.floats = make([]float32, len(k.dictionary)/k.c.Size)
+		convert(k.floats, k.dictionary)
+	}
+	for len(dst) > 0 {
+		part := k.scratch[:min(len(dst), len(k.scratch))]
+		if !k.indices.next(part) {
+			return k.noIndices()
+		}
+		for i, at := range part {
+			if at >= uint32(len(k.floats)) {
+				return k.noIndices()
+			}
+			dst[i] = k.floats[at]
+		}
+		dst = dst[len(part):]
 	}
 	return nil
 }

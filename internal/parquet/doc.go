@@ -1,13 +1,18 @@
 // Package parquet reads and writes Parquet files of flat columns and of lists of numbers,
 // from the specification (https://parquet.apache.org/docs/file-format).
 //
-// A file can claim anything of its contents; memory is taken only for what is there. That is
-// why no general library reads it: those that were tried make room for as many parts as
-// the first bytes of a file announce.
+// A file can claim anything of its contents; memory is taken only for what is there, and for
+// a page no more than its values can need. That is why no general library reads it. Two were
+// tried, with five small files of which each byte was changed in turn, and which were cut at
+// every place: parquet-go v0.32.0 makes room for 24 GB on the word of a file of 21 bytes,
+// which ends the program, and panics on 2 % of those files; arrow-go v18.8.0 keeps its memory
+// within bounds, but panics on 0.8 % of them, takes three times as long for MNIST in 784
+// columns, and makes a program 33 MB larger.
 //
-// Read are the encodings PLAIN, dictionaries, RLE, DELTA_BINARY_PACKED,
-// DELTA_LENGTH_BYTE_ARRAY and BYTE_STREAM_SPLIT, in pages of both versions, uncompressed or
-// compressed with snappy, gzip or zstd.
+// Read are the encodings PLAIN, dictionaries, RLE (of booleans), DELTA_BINARY_PACKED,
+// DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY (of texts) and BYTE_STREAM_SPLIT, in pages of both
+// versions, uncompressed or compressed with snappy, gzip or zstd. The files of testdata are
+// written by other programs (see make.go there).
 package parquet
 
 import (

@@ -74,6 +74,15 @@ func (h *hybrid) unpack(dst []uint32) bool {
 	}
 	mask := uint64(1)<<h.width - 1
 	bit, i := h.bit, 0
+	// Eight small numbers begin and end with a byte.
+	for ; h.width <= 8 && bit&7 == 0 && i+8 <= len(dst) && bit>>3+8 <= len(h.b); i += 8 {
+		v := binary.LittleEndian.Uint64(h.b[bit>>3:])
+		for k := range dst[i : i+8] {
+			dst[i+k] = uint32(v & mask)
+			v >>= h.width
+		}
+		bit += 8 * h.width
+	}
 	for ; i < len(dst) && bit>>3+8 <= len(h.b); i++ {
 		dst[i] = uint32(binary.LittleEndian.Uint64(h.b[bit>>3:]) >> (bit & 7) & mask)
 		bit += h.width

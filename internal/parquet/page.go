@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"io"
+	"sync"
 
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
@@ -24,6 +25,7 @@ const (
 	encodingRLE             = 3
 	encodingDelta           = 5
 	encodingDeltaLength     = 6
+	encodingDeltaText       = 7
 	encodingDictionary      = 8
 	encodingSplit           = 9
 )
@@ -43,6 +45,9 @@ const (
 	// freePage is what a page may claim to take however small it is in the file, and
 	// pageRatio how many times its size in the file a larger one may.
 	freePage, pageRatio = 1 << 26, 1 << 8
+	// A value of a page of numbers takes so many bytes at most, its levels and its share of
+	// what stands before differences included, and a page so many besides.
+	valueRoom, pageRoom = 16, 1 << 13
 	// maxDelta is how many values a page may have in an encoding of differences, for
 	// which their number does not follow from the size.
 	maxDelta = 1 << 24
@@ -120,8 +125,22 @@ func readHead(b []byte) (p pageHead, size int, err error) {
 	return p, len(b) - len(d.b), nil
 }
 
-// decompress undoes a codec; what comes out has to have the given size.
-func decompress(codec int, b []byte, size int) (out []byte, err error) {
+// gzips and zstds are readers that are not in use: to make one takes as long as many pages.
+var (
+	gzips = sync.Pool{New: func() any { return new(gzip.Reader) }}
+	zstds = sync.Pool{New: func() any {
+		// Without concurrency it is read as it is asked for.
+		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(freePage), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			panic(err) // of options that do not go together
+		}
+		return z
+	}}
+)
+
+// decompress undoes a codec; what comes out has to have the given size. It may be in the
+// memory of room, or be b itself.
+func decompress(codec int, b []byte, size int, room []byte) (out []byte, err error) {
 	if size > max(freePage, pageRatio*len(b)) || codec == codecNone && size != len(b) {
 		return nil, damaged("a page of %d bytes claims to hold %d", len(b), size)
 	}
@@ -132,18 +151,21 @@ func decompress(codec int, b []byte, size int) (out []byte, err error) {
 		if n, err := snappy.DecodedLen(b); err != nil || n != size {
 			return nil, damaged("a page is no snappy stream of its size")
 		}
-		out, err = snappy.Decode(nil, b)
+		out, err = snappy.Decode(room[:cap(room)], b)
 	case codecGzip:
-		var z *gzip.Reader
-		if z, err = gzip.NewReader(bytes.NewReader(b)); err == nil {
-			out, err = readUpTo(z, size, len(b))
+		z := gzips.Get().(*gzip.Reader)
+		defer gzips.Put(z)
+		if err = z.Reset(bytes.NewReader(b)); err == nil {
+			out, err = readUpTo(z, size, len(b), room)
 		}
 	case codecZstd:
-		var z *zstd.Decoder
-		// Without concurrency it is read as it is asked for.
-		if z, err = zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(freePage), zstd.WithDecoderLowmem(true)); err == nil {
-			out, err = readUpTo(z, size, len(b))
-			z.Close()
+		z := zstds.Get().(*zstd.Decoder)
+		defer func() {
+			_ = z.Reset(nil) // lets b go
+			zstds.Put(z)
+		}()
+		if err = z.Reset(bytes.NewReader(b)); err == nil {
+			out, err = readUpTo(z, size, len(b), room)
 		}
 	default:
 		return nil, unsupported("the file is compressed with %s; write it with snappy, gzip or zstd", codecName(codec))
@@ -162,9 +184,10 @@ func codecName(codec int) string {
 	return "an unknown codec"
 }
 
-// readUpTo reads as many bytes and one more, with memory that grows as they come.
-func readUpTo(r io.Reader, size, packed int) ([]byte, error) {
-	var out bytes.Buffer
+// readUpTo reads as many bytes and one more, with memory that grows as they come, from that
+// of room on.
+func readUpTo(r io.Reader, size, packed int, room []byte) ([]byte, error) {
+	out := bytes.NewBuffer(room[:0])
 	out.Grow(min(size, 4*packed) + bytes.MinRead)
 	_, err := out.ReadFrom(io.LimitReader(r, int64(size)+1))
 	return out.Bytes(), err
@@ -244,6 +267,7 @@ func texts(c *Column, encoding int, b []byte, count int) ([]string, error) {
 		if count > len(b)/4 {
 			return nil, short
 		}
+		all := string(b) // of which the texts are parts
 		for range count {
 			if len(b) < 4 {
 				return nil, short
@@ -252,23 +276,60 @@ func texts(c *Column, encoding int, b []byte, count int) ([]string, error) {
 			if b = b[4:]; uint64(n) > uint64(len(b)) {
 				return nil, short
 			}
-			out, b = append(out, string(b[:n])), b[n:]
+			at := len(all) - len(b)
+			out, b = append(out, all[at:at+int(n)]), b[n:]
 		}
 	case encodingDeltaLength:
 		lengths, rest, err := deltas(b, count)
 		if err != nil {
 			return nil, err
 		}
-		for _, n := range lengths {
-			if n < 0 || n > int64(len(rest)) {
-				return nil, short
-			}
-			out, rest = append(out, string(rest[:n])), rest[n:]
+		return cut(rest, lengths, short)
+	case encodingDeltaText:
+		shared, rest, err := deltas(b, count)
+		if err != nil {
+			return nil, err
 		}
+		lengths, rest, err := deltas(rest, count)
+		if err != nil {
+			return nil, err
+		}
+		if out, err = cut(rest, lengths, short); err != nil {
+			return nil, err
+		}
+		return prefixed(c, out, shared)
 	default:
 		return nil, unsupportedEncoding(c, encoding)
 	}
 	return out, nil
+}
+
+// cut returns the texts of some lengths that stand one after the other.
+func cut(b []byte, lengths []int64, short error) ([]string, error) {
+	all := string(b)
+	out := make([]string, len(lengths))
+	for i, n := range lengths {
+		if n < 0 || n > int64(len(all)) {
+			return nil, short
+		}
+		out[i], all = all[:n], all[n:]
+	}
+	return out, nil
+}
+
+// prefixed puts before each text the bytes that it shares with the one before.
+func prefixed(c *Column, ends []string, shared []int64) ([]string, error) {
+	before, left := "", int64(freePage)
+	for i, n := range shared {
+		if n < 0 || n > int64(len(before)) || n > left {
+			return nil, damaged("the texts of a page of the column %.60q share more with those before than these have", c.Name)
+		}
+		if left -= n; n > 0 {
+			ends[i] = before[:n] + ends[i]
+		}
+		before = ends[i]
+	}
+	return ends, nil
 }
 
 // deltas decodes count whole numbers from their differences (DELTA_BINARY_PACKED), and

@@ -73,8 +73,8 @@ func ReadEarlier(ctx context.Context, c *configs.Config) (*Earlier, error) {
 	if path == "" {
 		return nil, nil
 	}
-	if _, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("model.init is %s, but must be pca, spectral, random, or the run folder or file of an earlier embedding (%w)", text.Quote(path), err)
+	if err := c.Model.CheckInit(); err != nil {
+		return nil, err
 	}
 	file, err := EmbeddingFile(path)
 	if err != nil {
@@ -185,7 +185,7 @@ func (r *columnReader) read(spec string) (name string, values []string, err erro
 		from, where = Table{Paths: []string{file}, Options: data.Options{LabelColumn: column}}, file
 	}
 	if len(from.Paths) == 0 || strings.HasPrefix(from.Paths[0], configs.BuiltinPrefix) {
-		return "", nil, fmt.Errorf("there is no file %s, and the points come from no table with columns; name a file with a line for each point, or a column of any table as FILE:COLUMN", text.Quote(spec))
+		return "", nil, configs.NoColumnsError(spec)
 	}
 	columns, err := data.OpenColumns(r.ctx, from.Paths, []string{column}, from.Options)
 	switch {

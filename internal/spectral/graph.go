@@ -71,6 +71,53 @@ func (g *graph) multiply(y, x []float64, m int) {
 	})
 }
 
+// walk sets y to D^(−1)·A·x for x of m columns: the mean of each node's neighbours.
+func (g *graph) walk(y, x []float64, m int) {
+	parallel.For(g.n(), grain, func(_, lo, hi int) {
+		if m == planeColumns && g.weight == nil && g.loop == nil {
+			g.walkPlane(y, x, lo, hi)
+			return
+		}
+		for i := lo; i < hi; i++ {
+			row := y[i*m : (i+1)*m : (i+1)*m]
+			clear(row)
+			for e := g.ptr[i]; e < g.ptr[i+1]; e++ {
+				j, f := int(g.adj[e]), 1.
+				if g.weight != nil {
+					f = g.weight[e]
+				}
+				for k, v := range x[j*m : (j+1)*m : (j+1)*m] {
+					row[k] += f * v
+				}
+			}
+			f, own := g.under[i]*g.under[i], 0.
+			if g.loop != nil {
+				own = g.loop[i]
+			}
+			for k, v := range x[i*m : (i+1)*m] {
+				row[k] = (row[k] + own*v) * f
+			}
+		}
+	})
+}
+
+// planeColumns is the number of columns for two eigenmaps.
+const planeColumns = 2 + extra
+
+// walkPlane is walk of rows lo to hi−1 for two eigenmaps of a graph without weights, which
+// is the one that takes longest.
+func (g *graph) walkPlane(y, x []float64, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		var a, b, c, d, e, f float64
+		for _, j := range g.adj[g.ptr[i]:g.ptr[i+1]] {
+			v := (*[planeColumns]float64)(x[int(j)*planeColumns:])
+			a, b, c, d, e, f = a+v[0], b+v[1], c+v[2], d+v[3], e+v[4], f+v[5]
+		}
+		w := g.under[i] * g.under[i]
+		*(*[planeColumns]float64)(y[i*planeColumns:]) = [planeColumns]float64{a * w, b * w, c * w, d * w, e * w, f * w}
+	}
+}
+
 // coarsen puts neighbours together: a node with all its neighbours, where none of them has
 // been taken; what is left joins the neighbour to which its edge weighs most. It returns
 // the graph of the groups, between which edges add up, and the group of each node.
@@ -186,18 +233,18 @@ func Symmetric(ptr []int64, adj []int32) ([]int64, []int32) {
 }
 
 // components returns the component of each node, numbered in the order of their first
-// nodes, and the number of nodes of each.
-func components(ptr []int64, adj []int32) (of []int32, sizes []int) {
+// nodes, and the nodes of each, in breadth-first order from its first.
+func components(ptr []int64, adj []int32) (of []int32, members [][]int32) {
 	of = slices.Repeat([]int32{-1}, len(ptr)-1)
-	var queue []int32
+	queue := make([]int32, 0, len(of))
 	for i := range of {
 		if of[i] >= 0 {
 			continue
 		}
-		c := int32(len(sizes))
+		first, c := len(queue), int32(len(members))
 		of[i] = c
-		queue = append(queue[:0], int32(i))
-		for k := 0; k < len(queue); k++ {
+		queue = append(queue, int32(i))
+		for k := first; k < len(queue); k++ {
 			for _, j := range adj[ptr[queue[k]]:ptr[queue[k]+1]] {
 				if of[j] < 0 {
 					of[j] = c
@@ -205,18 +252,23 @@ func components(ptr []int64, adj []int32) (of []int32, sizes []int) {
 				}
 			}
 		}
-		sizes = append(sizes, len(queue))
+		members = append(members, queue[first:])
 	}
-	return of, sizes
+	return of, members
 }
 
-// part returns the graph of the given nodes alone, which are ascending and whole
-// components. place gets their numbers in it.
+// part returns the graph of the given nodes alone, which are whole components and numbered
+// in their order, so that those that are near each other are read together. place gets
+// their numbers.
 func part(ptr []int64, adj, nodes, place []int32) *graph {
 	for k, i := range nodes {
 		place[i] = int32(k)
 	}
-	own, ends := make([]int64, 1, len(nodes)+1), []int32(nil)
+	edges := int64(0)
+	for _, i := range nodes {
+		edges += ptr[i+1] - ptr[i]
+	}
+	own, ends := make([]int64, 1, len(nodes)+1), make([]int32, 0, edges)
 	for _, i := range nodes {
 		for _, j := range adj[ptr[i]:ptr[i+1]] {
 			ends = append(ends, place[j])

@@ -42,24 +42,15 @@ func Eigenmaps(ctx context.Context, ptr []int64, adj []int32, d int) (*Map, erro
 	n := len(ptr) - 1
 	ptr, adj = Symmetric(ptr, adj)
 	m := &Map{X: make([]float32, n*d)}
-	m.Component, m.Sizes = components(ptr, adj)
-	members := make([][]int32, len(m.Sizes))
-	for i, c := range m.Component {
-		if m.Sizes[c] > 1 {
-			members[c] = append(members[c], int32(i))
-		}
-	}
+	var members [][]int32
+	m.Component, members = components(ptr, adj)
 	place := make([]int32, n)
 	for _, nodes := range members {
-		if len(nodes) == 0 {
+		m.Sizes = append(m.Sizes, len(nodes))
+		if len(nodes) == 1 {
 			continue
 		}
-		var g *graph
-		if len(m.Sizes) == 1 {
-			g = newGraph(ptr, adj, nil, nil)
-		} else {
-			g = part(ptr, adj, nodes, place)
-		}
+		g := part(ptr, adj, nodes, place)
 		k := min(d, len(nodes)-1)
 		u, width, err := solve(ctx, g, k, smallest)
 		if err != nil {
@@ -86,6 +77,10 @@ func signOf(u, root []float64, width, j int) float64 {
 	return math.Copysign(1, largest)
 }
 
+// extra is how many vectors are computed beside those that are wanted: together they
+// converge faster.
+const extra = 4
+
 // smallest is from how many nodes on a graph is made smaller.
 const smallest = 256
 
@@ -96,8 +91,7 @@ var errEigen = errors.New("the eigenvectors of the graph did not converge")
 // first columns of u, which has so many: eigenvectors of M = D^(−1/2)·A·D^(−1/2) for its
 // largest eigenvalues.
 func solve(ctx context.Context, g *graph, k, smallest int) (u []float64, width int, err error) {
-	// More than are wanted converge together, and faster.
-	width = min(k+4, g.n()-1)
+	width = min(k+extra, g.n()-1)
 	if g.n() <= max(smallest, 4*width) {
 		u, err = dense(g, width)
 		return u, width, err
@@ -223,16 +217,30 @@ func (s *solver) filter(bound float64) {
 	e, c := (bound+1)/2, (bound-1)/2
 	first := e / (1 - c)
 	sigma := first
-	s.g.multiply(s.y, s.x, s.m)
+	// D^(−1)·A does to D^(−1/2)·x what M does to x, and needs no degrees of neighbours.
+	s.scale(s.g.under)
+	s.g.walk(s.y, s.x, s.m)
 	s.combine(s.y, s.y, s.x, nil, sigma/e, -c*sigma/e, 0)
 	for range degree - 1 {
 		next := 1 / (2/first - sigma)
-		s.g.multiply(s.z, s.y, s.m)
+		s.g.walk(s.z, s.y, s.m)
 		s.combine(s.x, s.z, s.y, s.x, 2*next/e, -2*c*next/e, -sigma*next)
 		s.x, s.y = s.y, s.x
 		sigma = next
 	}
 	s.x, s.y = s.y, s.x
+	s.scale(s.g.root)
+}
+
+// scale multiplies each row of x by a number.
+func (s *solver) scale(by []float64) {
+	parallel.For(s.g.n(), grain, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			for j := range s.x[i*s.m : (i+1)*s.m] {
+				s.x[i*s.m+j] *= by[i]
+			}
+		}
+	})
 }
 
 // combine sets out to fa·a + fb·b + fc·c, where c may be nil.

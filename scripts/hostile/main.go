@@ -73,7 +73,7 @@ type trial struct {
 // trials returns all of them.
 func trials() []trial {
 	return slices.Concat(
-		arrayTrials(), archiveTrials(), tableTrials(), countTrials(), imageTrials(), labelTrials(), modelTrials(), graphTrials(),
+		arrayTrials(), archiveTrials(), tableTrials(), parquetTrials(), sparseTrials(), givenTrials(), countTrials(), imageTrials(), labelTrials(), modelTrials(), graphTrials(),
 		yamlTrials(), settingTrials(), rangeTrials(), usageTrials(),
 		fileTrials(), runTrials(), plotTrials(), signalTrials(), limitTrials(), propertyTrials(), noiseTrials(),
 	)

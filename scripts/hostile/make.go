@@ -299,3 +299,193 @@ func pictures(n, size int) (images, labels []byte) {
 	}
 	return npy("|u1", fmt.Sprintf("(%d, %d, %d, 3)", n, size, size), content), npy("|u1", fmt.Sprintf("(%d,)", n), classes)
 }
+
+// A column is one of a Parquet file, with its values one after the other.
+type column struct {
+	name     string
+	physical int // 0 bool, 1 int32, 2 int64, 4 float, 5 double, 6 text
+	values   []byte
+	count    int
+	// What a sound file does not have: other numbers in the metadata, a level of
+	// definition for each value, or lengths of lists.
+	codec, claimed, page int
+	converted            int // 0: none
+	present              []bool
+	lists                []int
+}
+
+// columnsOf returns the points as columns of float32 called a, b, c and so on.
+func columnsOf(t table) []column {
+	all := make([]column, len(t[0]))
+	for j := range all {
+		var v []float32
+		for i := range t {
+			v = append(v, t[i][j])
+		}
+		all[j] = column{name: string(rune('a' + j)), physical: 4, values: little(v), count: len(v)}
+	}
+	return all
+}
+
+// texts returns a column of texts.
+func texts(name string, values ...string) column {
+	c := column{name: name, physical: 6, count: len(values), converted: 1} // UTF8 is 0
+	for _, s := range values {
+		c.values = append(append(c.values, little(uint32(len(s)))...), s...)
+	}
+	return c
+}
+
+// A thrift is a structure in Thrift's compact protocol, of which the fields come in the
+// order of their numbers.
+type thrift struct {
+	b    []byte
+	last int
+}
+
+func (t *thrift) field(id, kind int) {
+	t.b = append(t.b, byte((id-t.last)<<4|kind))
+	t.last = id
+}
+
+func (t *thrift) number(id, kind int, v int64) { // kind 5: of 32 bits, 6: of 64
+	t.field(id, kind)
+	t.b = binary.AppendVarint(t.b, v)
+}
+
+func (t *thrift) text(id int, s string) {
+	t.field(id, 8)
+	t.b = append(binary.AppendUvarint(t.b, uint64(len(s))), s...)
+}
+
+func (t *thrift) list(id int, of ...*thrift) {
+	t.field(id, 9)
+	t.b = append(binary.AppendUvarint(append(t.b, 0xfc), uint64(len(of))), slices.Concat(ended(of)...)...)
+}
+
+func (t *thrift) inside(id int, s *thrift) {
+	t.field(id, 12)
+	t.b = append(t.b, ended([]*thrift{s})[0]...)
+}
+
+// ended returns structures with the zero that ends each.
+func ended(all []*thrift) (b [][]byte) {
+	for _, s := range all {
+		b = append(b, append(slices.Clone(s.b), 0))
+	}
+	return b
+}
+
+// parquet returns a Parquet file of one row group with one page of each column, of so many
+// rows.
+func parquet(rows int64, columns ...column) []byte {
+	out := []byte("PAR1")
+	schema, chunks := []*thrift{{}}, []*thrift(nil)
+	schema[0].text(4, "schema")
+	schema[0].number(5, 5, int64(len(columns)))
+	for _, c := range columns {
+		levels := c.levels()
+		body := slices.Concat(levels, c.values)
+		var page, head thrift
+		head.number(1, 5, int64(c.count))
+		head.number(2, 5, 0)
+		head.number(3, 5, 3)
+		head.number(4, 5, 3)
+		page.number(1, 5, 0)
+		page.number(2, 5, int64(max(c.page, len(body))))
+		page.number(3, 5, int64(len(body)))
+		page.inside(5, &head)
+		start := len(out)
+		out = append(append(append(out, page.b...), 0), body...)
+
+		var meta, chunk, e thrift
+		meta.number(1, 5, int64(c.physical))
+		meta.number(4, 5, int64(c.codec))
+		meta.number(5, 6, int64(max(c.claimed, c.count)))
+		meta.number(7, 6, int64(len(out)-start))
+		meta.number(9, 6, int64(start))
+		chunk.inside(3, &meta)
+		chunks = append(chunks, &chunk)
+		if c.lists != nil {
+			var outer, inner thrift
+			outer.number(3, 5, 0)
+			outer.text(4, c.name)
+			outer.number(5, 5, 1)
+			outer.number(6, 5, 3)
+			inner.number(3, 5, 2)
+			inner.text(4, "list")
+			inner.number(5, 5, 1)
+			schema = append(schema, &outer, &inner)
+		}
+		e.number(1, 5, int64(c.physical))
+		if c.present != nil {
+			e.number(3, 5, 1)
+		} else {
+			e.number(3, 5, 0)
+		}
+		e.text(4, c.name)
+		if c.converted > 0 {
+			e.number(6, 5, int64(c.converted-1))
+		}
+		schema = append(schema, &e)
+	}
+	var group, footer thrift
+	group.list(1, chunks...)
+	group.number(3, 6, rows)
+	footer.number(1, 5, 2)
+	footer.list(2, schema...)
+	footer.number(3, 6, rows)
+	footer.list(4, &group)
+	foot := append(footer.b, 0)
+	return slices.Concat(out, foot, little(uint32(len(foot))), []byte("PAR1"))
+}
+
+// levels returns where lists begin, and which values are there: runs of one number each.
+func (c *column) levels() []byte {
+	var rep, def []byte
+	for _, n := range c.lists {
+		rep = append(rep, 2, 0)
+		if n > 1 {
+			rep = append(append(rep, byte((n-1)<<1)), 1)
+		}
+		def = append(def, byte(n<<1), 1)
+	}
+	for _, there := range c.present {
+		def = append(def, 2, 0)
+		if there {
+			def[len(def)-1] = 1
+		}
+	}
+	var b []byte
+	for _, levels := range [][]byte{rep, def} {
+		if levels != nil {
+			b = append(append(b, little(uint32(len(levels)))...), levels...)
+		}
+	}
+	return b
+}
+
+// sparse returns points as scipy's save_npz writes a CSR matrix, without the zeros, with
+// some of its arrays replaced by others; nil leaves an array out.
+func sparse(t table, others map[string][]byte) []byte {
+	indptr, indices, values := t.rows()
+	arrays := map[string][]byte{"shape.npy": npy("<i8", "(2,)", little([]int64{int64(len(t)), int64(len(t[0]))}))}
+	for name, content := range others {
+		arrays[name] = content
+	}
+	return csrOf(arrays, len(t), indptr, indices, values)
+}
+
+// rows returns the parts of a CSR matrix.
+func (t table) rows() (indptr, indices []int32, values []float32) {
+	indptr = []int32{0}
+	for _, row := range t {
+		for j, v := range row {
+			if v != 0 {
+				indices, values = append(indices, int32(j)), append(values, v)
+			}
+		}
+		indptr = append(indptr, int32(len(indices)))
+	}
+	return indptr, indices, values
+}

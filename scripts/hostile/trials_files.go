@@ -281,6 +281,12 @@ func runTrials() []trial {
 		files(w)
 		return dir
 	}
+	// finished makes the run in the trial's folder without carrying it out again.
+	finished := func(w *world) string {
+		dir := whole(w)
+		w.ok("cp -r " + quote(filepath.Join(dir, "run")) + " run")
+		return dir
+	}
 	leaves := append(slices.Clone(trained), "run/embedding.html", "run/embedding.png", "run/snapshots/epoch-0006.npy", "run/snapshots/epoch-0012.npy")
 	var all []trial
 	for _, name := range []string{"cache.safetensors", "checkpoint.safetensors", "checkpoint.previous.safetensors", "config.yaml", "embedding.csv", "embedding.html", "embedding.npy", "embedding.png", "graph.npz", "metrics.json", "metrics.jsonl", "model.safetensors", "snapshots/epoch-0006.npy"} {
@@ -295,8 +301,7 @@ func runTrials() []trial {
 		} {
 			all = append(all, trial{"run/" + name + "/" + d.what, func(w *world) {
 				// What is left of the run is resumed to what it was, or refused in words.
-				dir := whole(w)
-				w.ok(line)
+				dir := finished(w)
 				if d.damage == nil {
 					w.must(w.removeFile("run/" + name))
 				} else {
@@ -327,7 +332,7 @@ func runTrials() []trial {
 	}
 	changed := func(name, settings, message string) trial {
 		return careless("resumed-with/"+name, func(w *world) {
-			w.ok(line)
+			finished(w)
 			w.refused("cne train -q --resume run "+settings, message)
 			w.ok("cne train -q --resume run")
 		})
@@ -371,7 +376,7 @@ func runTrials() []trial {
 			w.ok("cne train -q --resume run --epochs 20 --set data.path=out.csv")
 		}),
 		careless("taken-folder", func(w *world) {
-			w.ok(line)
+			finished(w)
 			w.refused(line, "--force")
 			w.refused("cne spectrum -q --epochs 12 --set data.path=x.csv --set data.label_column=kind --s 0,1 -o run", "--force|another run")
 		}),
@@ -425,7 +430,7 @@ func runTrials() []trial {
 			}
 		}),
 		careless("table-without-points", func(w *world) {
-			w.ok(line)
+			finished(w)
 			w.refused("cne project -q --model run x.csv --label-column kind -o out.npy", "model.keep_data")
 		}),
 		careless("embeddings-of-two-lengths", func(w *world) {
@@ -466,7 +471,7 @@ func runTrials() []trial {
 			w.sameRun(dir, []string{"run/embedding.npy", "run/embedding.csv", "run/graph.npz", "run/embedding.png"})
 		}),
 		careless("results-over-results", func(w *world) {
-			w.ok(line)
+			finished(w)
 			w.write("m.safetensors", safetensors(network()...))
 			w.write("y.npy", p.npy())
 			for _, out := range []string{"run/embedding.npy", "./run/../run/embedding.npy", "run/embedding.csv"} {

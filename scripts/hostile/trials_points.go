@@ -121,7 +121,7 @@ func arrayTrials() []trial {
 		{"half-infinite.npy", npy("<f2", "(60, 4)", bytes.Repeat([]byte{0, 0x7c}, 240)), "Inf|finite"},
 		{"column-by-column-cut.npy", cut(npyHeaded("{'descr': '<f4', 'fortran_order': True, 'shape': (60, 4), }", little(columnwise(p))), -7), "ends|truncated"},
 		{"column-by-column-2e40.npy", npyHeaded("{'descr': '<f4', 'fortran_order': True, 'shape': (1048576, 1048576), }", raw), "ends|truncated"},
-		{"record.npy", npyHeaded("{'descr': [('a', '<f4'), ('b', '<f4')], 'fortran_order': False, 'shape': (120,), }", raw), "header|dtype"},
+		{"record.npy", npyHeaded("{'descr': [('a', '<f4'), ('b', '<f4')], 'fortran_order': False, 'shape': (120,), }", raw), "structured"},
 		{"version-9.npy", patched(p.npy(), 6, 9), "version"},
 		{"header-beyond-the-end.npy", patched(p.npy(), 8, 0xff, 0xff), "header|ends|truncated"},
 		{"no-dictionary.npy", npyHeaded("['descr']", raw), "header"},

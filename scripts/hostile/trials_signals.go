@@ -34,14 +34,14 @@ func longRuns() []longRun {
 	const data = " -q --set data.path=x.csv --set data.label_column=kind --set checkpoint.epochs=20 --set output.plot=false"
 	images, _ := pictures(48, 8)
 	return []longRun{
-		{"table", points(400, 6), "cne train" + data + " --epochs 1500 -o run", "cne train -q --resume run", trained},
-		{"nc-float64", points(200, 6), "cne train" + data + " --epochs 700 --set loss.name=nc --set model.dtype=float64 --set train.momentum=0.5 -o run", "cne train -q --resume run", trained},
-		{"phases", points(300, 6), "cne train" + data + " --set train.phases='[{epochs: 500, z_bar: uniform}, {epochs: 700, s: 0, lr: 0.5}]' --set output.metrics_every=100 --set output.snapshots=200 -o run", "cne train -q --resume run",
-			append(slices.Clone(trained), "run/snapshots/epoch-0200.npy", "run/snapshots/epoch-1200.npy")},
-		{"network-with-holdout", points(200, 6), "cne train" + data + " --epochs 60 --set model.kind=mlp --set data.holdout=0.2 -o run", "cne train -q --resume run",
+		{"table", points(400, 6), "cne train" + data + " --epochs 800 -o run", "cne train -q --resume run", trained},
+		{"nc-float64", points(200, 6), "cne train" + data + " --epochs 350 --set loss.name=nc --set model.dtype=float64 --set train.momentum=0.5 -o run", "cne train -q --resume run", trained},
+		{"phases", points(300, 6), "cne train" + data + " --set train.phases='[{epochs: 300, z_bar: uniform}, {epochs: 400, s: 0, lr: 0.5}]' --set output.metrics_every=100 --set output.snapshots=100 -o run", "cne train -q --resume run",
+			append(slices.Clone(trained), "run/snapshots/epoch-0100.npy", "run/snapshots/epoch-0700.npy")},
+		{"network-with-holdout", points(200, 6), "cne train" + data + " --epochs 30 --set model.kind=mlp --set data.holdout=0.2 -o run", "cne train -q --resume run",
 			append(slices.Clone(trained), "run/holdout.npy", "run/holdout.csv", "run/holdout_rows.csv")},
-		{"full-batches", points(200, 6), "cne train" + data + " --epochs 300 --set loss.name=infonce --set loss.negatives=full -o run", "cne train -q --resume run", trained},
-		{"spectrum", points(300, 6), "cne spectrum" + data + " --epochs 500 --s 0,1,2 -o run", "cne spectrum -q --resume run",
+		{"full-batches", points(200, 6), "cne train" + data + " --epochs 150 --set loss.name=infonce --set loss.negatives=full -o run", "cne train -q --resume run", trained},
+		{"spectrum", points(300, 6), "cne spectrum" + data + " --epochs 250 --s 0,1,2 -o run", "cne spectrum -q --resume run",
 			[]string{"run/spectrum.csv", "run/explorer.html", "run/s=0/embedding.npy", "run/s=1/embedding.npy", "run/s=2/embedding.npy"}},
 		{"simclr", func(w *world) { w.write("i.npy", images) },
 			"cne simclr pretrain " + strings.Replace(tiny, "train.epochs=2", "train.epochs=40", 1) + " --set data.path=i.npy --set checkpoint.epochs=3 -o run", "cne simclr pretrain -q --resume run",

@@ -1,0 +1,375 @@
+package parquet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// ints returns a page of whole numbers from 0 on.
+func ints(n int) testPage {
+	var b []byte
+	for i := range n {
+		b = binary.LittleEndian.AppendUint32(b, uint32(i))
+	}
+	return testPage{kind: pageData, values: n, body: b}
+}
+
+// one returns a file of one column of 32-bit numbers with one page, each changed.
+func one(t *testing.T, change func(c *testColumn, p *testPage)) []byte {
+	c := testColumn{name: "x", physical: typeInt32, groups: [][]testPage{{ints(10)}}}
+	change(&c, &c.groups[0][0])
+	return buildFile(t, rand.New(rand.NewPCG(1, 1)), []int{10}, []testColumn{c})
+}
+
+// footerOf returns a file of nothing but metadata.
+func footerOf(write func(e *encoder)) []byte {
+	var e encoder
+	e.structure(func() { write(&e) })
+	out := append([]byte(Magic), e.b...)
+	return append(binary.LittleEndian.AppendUint32(out, uint32(len(e.b))), Magic...)
+}
+
+// node writes an element of a schema.
+func node(e *encoder, name string, physical, children int) {
+	e.structure(func() {
+		if physical >= 0 {
+			e.i32(1, physical)
+		}
+		e.text(4, name)
+		if children > 0 {
+			e.i32(5, children)
+		}
+	})
+}
+
+// What cannot be read is refused in words that say why, and as what it is.
+func TestRefusals(t *testing.T) {
+	sound := one(t, func(*testColumn, *testPage) {})
+	if err := read(sound); err != nil {
+		t.Fatal(err)
+	}
+	dictionary := func(entries int, indices ...byte) func(c *testColumn, p *testPage) {
+		return func(c *testColumn, p *testPage) {
+			d := ints(entries)
+			d.kind = pageDictionary
+			p.encoding, p.body = encodingDictionary, indices
+			c.groups[0] = []testPage{d, *p}
+		}
+	}
+	list := func(rep []uint32, def []uint32) func(c *testColumn, p *testPage) {
+		return func(c *testColumn, p *testPage) {
+			c.list = true
+			*p = ints(len(rep))
+			p.rep, p.def = rep, def
+			if def == nil {
+				p.def = slices.Repeat([]uint32{2}, len(rep))
+			}
+		}
+	}
+	texts := func(encoding int, body []byte) func(c *testColumn, p *testPage) {
+		return func(c *testColumn, p *testPage) { c.physical, p.encoding, p.body = typeBytes, encoding, body }
+	}
+	ends := func(last string) []byte { return append(slices.Clone(sound[:len(sound)-4]), last...) }
+	for name, tc := range map[string]struct {
+		file []byte
+		kind error // nil: one that As finds
+		want string
+	}{
+		"nothing":               {nil, ErrDamaged, "fewer than any Parquet file"},
+		"ends alone":            {[]byte("PAR1\x00\x00\x00\x00PAR1"), ErrDamaged, "metadata cannot be understood"},
+		"another end":           {ends("PAR2"), ErrDamaged, "does not end with PAR1"},
+		"encrypted":             {ends("PARE"), ErrUnsupported, "encrypted"},
+		"metadata of 4 GB":      {append(append([]byte("PAR1"), 0xff, 0xff, 0xff, 0xff), Magic...), ErrDamaged, "metadata claim to take 4294967295 bytes of the file's 12"},
+		"no schema":             {footerOf(func(e *encoder) { e.i32(1, 1) }), ErrDamaged, "no schema"},
+		"endless schema":        {append(append([]byte(Magic), 0x15, 2, 0x19, 0xfc, 0x80, 0x80, 0x80, 0x80, 1), append([]byte{9, 0, 0, 0}, Magic...)...), ErrDamaged, "metadata cannot be understood"},
+		"children that are not": {footerOf(func(e *encoder) { e.list(2, thriftStruct, 1); node(e, "schema", -1, 1<<30) }), ErrDamaged, "schema contradicts itself"},
+		"children too many": {footerOf(func(e *encoder) {
+			e.list(2, thriftStruct, 2)
+			node(e, "schema", -1, 0)
+			node(e, "x", typeInt32, 0)
+		}), ErrDamaged, "schema contradicts itself"},
+		"deep": {footerOf(func(e *encoder) {
+			e.list(2, thriftStruct, 41)
+			for range 40 {
+				node(e, "x", -1, 1)
+			}
+			node(e, "x", typeInt32, 0)
+		}), ErrDamaged, "schema contradicts itself"},
+		"rows without row groups": {footerOf(func(e *encoder) {
+			e.list(2, thriftStruct, 2)
+			node(e, "schema", -1, 1)
+			node(e, "x", typeInt32, 0)
+			e.i64(3, 5)
+		}), ErrDamaged, "announces 5 rows, and its row groups 0"},
+		"columns that are missing": {footerOf(func(e *encoder) {
+			e.list(2, thriftStruct, 2)
+			node(e, "schema", -1, 1)
+			node(e, "x", typeInt32, 0)
+			e.i64(3, 5)
+			e.list(4, thriftStruct, 1)
+			e.structure(func() { e.i64(3, 5) })
+		}), ErrDamaged, "0 columns, the schema 1"},
+		"negative rows": {footerOf(func(e *encoder) {
+			e.list(2, thriftStruct, 1)
+			node(e, "schema", -1, 0)
+			e.i64(3, -5)
+			e.list(4, thriftStruct, 1)
+			e.structure(func() { e.i64(3, -5) })
+		}), ErrDamaged, "impossible number of rows"},
+		"brotli":                    {one(t, func(c *testColumn, _ *testPage) { c.codec = 4 }), ErrUnsupported, "compressed with Brotli"},
+		"LZO":                       {one(t, func(c *testColumn, _ *testPage) { c.codec = 3 }), ErrUnsupported, "compressed with LZO"},
+		"LZ4":                       {one(t, func(c *testColumn, _ *testPage) { c.codec = 7 }), ErrUnsupported, "compressed with LZ4"},
+		"codec 99":                  {one(t, func(c *testColumn, _ *testPage) { c.codec = 99 }), ErrUnsupported, "an unknown codec"},
+		"codec -1":                  {one(t, func(c *testColumn, _ *testPage) { c.codec = -1 }), ErrUnsupported, "an unknown codec"},
+		"encoding 4":                {one(t, func(_ *testColumn, p *testPage) { p.encoding = 4 }), ErrUnsupported, "encoding 4"},
+		"differences of floats":     {one(t, func(c *testColumn, p *testPage) { c.physical, p.encoding = typeFloat, encodingDelta }), ErrUnsupported, "encoding 5"},
+		"runs of numbers":           {one(t, func(_ *testColumn, p *testPage) { p.encoding = encodingRLE }), ErrUnsupported, "encoding 3"},
+		"split texts":               {one(t, texts(encodingSplit, nil)), ErrUnsupported, "encoding 9"},
+		"fewer values":              {one(t, func(_ *testColumn, p *testPage) { p.body = p.body[:39] }), ErrDamaged, "fewer values than it says"},
+		"fewer split values":        {one(t, func(_ *testColumn, p *testPage) { p.body, p.encoding = p.body[:39], encodingSplit }), ErrDamaged, "fewer values than it says"},
+		"fewer rows":                {one(t, func(_ *testColumn, p *testPage) { p.values = 9 }), ErrDamaged, "9 values for the 10 rows"},
+		"a page without need":       {one(t, func(_ *testColumn, p *testPage) { p.body = make([]byte, 1<<16) }), ErrDamaged, "claims to hold 65536 bytes for 10 values"},
+		"a dictionary without need": {one(t, dictionary(11, append([]byte{1}, runsOf(0, 10)...)...)), ErrDamaged, "for 11 values, of 10 in all"},
+		"bytes above 255":           {one(t, func(c *testColumn, p *testPage) { c.logical, c.bits, p.body[5] = logicalInteger, 8, 1 }), ErrDamaged, "from 0 to 255, and has others"},
+		"no dictionary": {one(t, func(_ *testColumn, p *testPage) {
+			p.encoding, p.body = encodingDictionary, append([]byte{1}, runsOf(0, 10)...)
+		}), ErrDamaged, "what its dictionary does not have"},
+		"no indices":             {one(t, dictionary(3)), ErrDamaged, "has no indices"},
+		"wide indices":           {one(t, dictionary(3, 33, 20, 0)), ErrDamaged, "has no indices"},
+		"index 3 of 3":           {one(t, dictionary(3, append([]byte{2}, runsOf(3, 10)...)...)), ErrDamaged, "what its dictionary does not have"},
+		"too few indices":        {one(t, dictionary(3, append([]byte{2}, runsOf(2, 9)...)...)), ErrDamaged, "what its dictionary does not have"},
+		"a run of none":          {one(t, dictionary(3, 2, 0, 1)), ErrDamaged, "what its dictionary does not have"},
+		"an endless run":         {one(t, dictionary(3, append([]byte{2}, leb(nil, 1<<60)...)...)), ErrDamaged, "what its dictionary does not have"},
+		"endless packed indices": {one(t, dictionary(3, append([]byte{2}, leb(nil, 1<<31|1)...)...)), ErrDamaged, "what its dictionary does not have"},
+		"other differences":      {one(t, func(_ *testColumn, p *testPage) { p.encoding, p.body = encodingDelta, differences(make([]int64, 9)) }), ErrDamaged, "differences contradicts itself"},
+		"a block of none":        {one(t, func(_ *testColumn, p *testPage) { p.encoding, p.body = encodingDelta, []byte{0, 4, 10, 0} }), ErrDamaged, "differences contradicts itself"},
+		"differences of 65 bits": {one(t, func(_ *testColumn, p *testPage) {
+			p.encoding, p.body = encodingDelta, append([]byte{0x80, 1, 4, 10, 0, 0, 65, 0, 0, 0}, make([]byte, 300)...)
+		}), ErrDamaged, "differences contradicts itself"},
+		"null": {one(t, func(c *testColumn, p *testPage) {
+			c.optional, p.def, p.body = true, []uint32{1, 1, 1, 0, 1, 1, 1, 1, 1, 1}, p.body[4:]
+		}), nil, `row 4 (counted from 1), column "x": the value is missing (null)`},
+		"levels that end": {one(t, func(c *testColumn, p *testPage) { c.optional, p.def = true, []uint32{1, 1, 1} }), ErrDamaged, "fewer levels than values"},
+		"level 2 of 1": {one(t, func(c *testColumn, p *testPage) {
+			c.optional, p.def = true, slices.Repeat([]uint32{0}, 10)
+			p.body = nil
+		}), nil, "row 1 (counted from 1)"},
+		"ragged lists":             {one(t, list([]uint32{0, 1, 0, 1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}, nil)), nil, "row 3 (counted from 1), column \"x\": the list does not have 2 values"},
+		"a list without beginning": {one(t, list([]uint32{1, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}, nil)), ErrDamaged, "begins within a list"},
+		"null in a list":           {one(t, list(slices.Repeat([]uint32{0}, 10), []uint32{2, 2, 1, 2, 2, 2, 2, 2, 2, 2})), nil, "row 3 (counted from 1)"},
+		"an empty list":            {one(t, list(slices.Repeat([]uint32{0}, 10), []uint32{0, 2, 2, 2, 2, 2, 2, 2, 2, 2})), nil, "row 1 (counted from 1)"},
+		"no snappy": {one(t, func(c *testColumn, p *testPage) {
+			p.kind, p.plainBody, c.codec = pageDataV2, false, codecSnappy
+			p.body = p.body[:3]
+		}), ErrDamaged, "fewer values"},
+		"texts beyond the page":     {one(t, texts(encodingPlain, append(binary.LittleEndian.AppendUint32(nil, 1<<31), make([]byte, 40)...))), ErrDamaged, "fewer texts than it says"},
+		"texts of negative length":  {one(t, texts(encodingDeltaLength, append(differences([]int64{1, -1, 1, 1, 1, 1, 1, 1, 1, 1}), make([]byte, 40)...))), ErrDamaged, "fewer texts than it says"},
+		"texts that share too much": {one(t, texts(encodingDeltaText, append(append(differences([]int64{0, 9, 1, 1, 1, 1, 1, 1, 1, 1}), differences(make([]int64, 10))...), make([]byte, 40)...))), ErrDamaged, "share more"},
+	} {
+		err := read(tc.file)
+		if err == nil || tc.kind != nil && !errors.Is(err, tc.kind) || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
+		checkError(t, err)
+	}
+	changed := one(t, func(_ *testColumn, p *testPage) { p.crc = true })
+	at := bytes.Index(changed, ints(10).body)
+	changed[at+8] ^= 1
+	if err := read(changed); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "checksum") {
+		t.Errorf("another byte in a page with a checksum: %v", err)
+	}
+}
+
+// runsOf is a run of equal numbers of up to 8 bits.
+func runsOf(v byte, n int) []byte { return append(leb(nil, uint64(n)<<1), v) }
+
+// Columns that cannot be points are told as what they are, and keep no other from being
+// read.
+func TestKinds(t *testing.T) {
+	file := footerOf(func(e *encoder) {
+		e.list(2, thriftStruct, 9)
+		node(e, "schema", -1, 6)
+		node(e, "long ago", typeInt96, 0)
+		node(e, "pair", -1, 2)
+		node(e, "a", typeInt32, 0)
+		node(e, "b", typeInt32, 0)
+		node(e, "raw", typeFixed, 0)
+		node(e, "x", typeDouble, 0)
+		e.structure(func() { e.i32(1, typeInt32); e.text(4, "day"); e.i32(6, convertedDate) })
+		e.structure(func() { e.i32(1, typeBytes); e.text(4, "price"); e.i32(6, convertedDecimal) })
+		e.i64(3, 0)
+	})
+	f, err := Open(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range f.Columns {
+		got = append(got, c.Name+" is "+c.Is)
+	}
+	want := []string{"long ago is a point in time", "pair is a structure of several columns", "raw is of a type that is no number and no text", "x is a number", "day is a date", "price is a decimal number"}
+	if !slices.Equal(got, want) {
+		t.Errorf("columns: %q", got)
+	}
+}
+
+// A file of a few kilobytes takes no more memory than its rows need, whatever its pages
+// unpack to and however many columns share them.
+func TestBombs(t *testing.T) {
+	for name, c := range map[string]testColumn{
+		"a page":       {name: "x", physical: typeInt32, groups: [][]testPage{{{kind: pageData, values: 10, body: make([]byte, 16<<20)}}}},
+		"a dictionary": {name: "x", physical: typeInt32, groups: [][]testPage{{{kind: pageDictionary, values: 4 << 20, body: make([]byte, 16<<20)}, ints(10)}}},
+	} {
+		c.codec = codecZstd
+		columns := make([]testColumn, 4)
+		for i := range columns {
+			columns[i] = c
+		}
+		r := rand.New(rand.NewPCG(1, 1))
+		file := buildFile(t, r, []int{10}, columns)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := read(file)
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, ErrDamaged) || used > 1<<19 {
+			t.Errorf("%s: %d bytes are allocated for a file of %d (%v)", name, used, len(file), err)
+		}
+	}
+}
+
+// FuzzRead reads any bytes as a file.
+func FuzzRead(f *testing.F) {
+	for _, path := range otherFiles(f) {
+		file, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(file)
+	}
+	f.Fuzz(func(t *testing.T, file []byte) { checkError(t, read(file)) })
+}
+
+// FuzzLevels compares how small numbers come back with how they were encoded, taken
+// in parts and compared with one of them, and reads any bytes as such.
+func FuzzLevels(f *testing.F) {
+	f.Add([]byte{1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1}, uint8(1), uint64(1))
+	f.Add(bytes.Repeat([]byte{7, 7, 3}, 50), uint8(3), uint64(5))
+	f.Add([]byte{255, 254, 0, 0}, uint8(32), uint64(9))
+	f.Fuzz(func(t *testing.T, raw []byte, width uint8, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		w := int(width % 33)
+		v := make([]uint32, len(raw))
+		for i, x := range raw {
+			v[i] = uint32((uint64(x) * 0x01010101) & (1<<w - 1))
+		}
+		encoded := runs(r, v, w)
+		h, got := newHybrid(encoded, w), make([]uint32, len(v))
+		for at := 0; at < len(got); {
+			next := min(len(got), at+1+r.IntN(20))
+			if !h.next(got[at:next]) {
+				t.Fatalf("numbers %d to %d are missing", at, next)
+			}
+			at = next
+		}
+		if !slices.Equal(got, v) {
+			t.Fatalf("%v come back as %v", v, got)
+		}
+		h = newHybrid(encoded, w)
+		scratch := make([]uint32, 8)
+		for at := 0; at < len(v); {
+			same, ok := h.equal(len(v)-at, v[at], scratch)
+			want := at
+			for want < len(v) && v[want] == v[at] {
+				want++
+			}
+			if !ok || at+same != want {
+				t.Fatalf("from %d on %d are equal, want %d (%v)", at, same, want-at, ok)
+			}
+			at = want
+		}
+		h = newHybrid(raw, w)
+		h.next(got)
+		h = newHybrid(raw, w)
+		h.equal(len(raw), 0, scratch)
+	})
+}
+
+// FuzzDifferences compares how whole numbers come back with how they were encoded, and
+// reads any bytes as such.
+func FuzzDifferences(f *testing.F) {
+	f.Add(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, 1<<63), 1<<63-1))
+	f.Add(bytes.Repeat([]byte{1, 2, 3, 4, 5, 6, 7, 8}, 300))
+	f.Add(differences([]int64{1, 2, 3}))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var v []int64
+		for at := 0; at+8 <= len(raw); at += 8 {
+			v = append(v, int64(binary.LittleEndian.Uint64(raw[at:])))
+		}
+		got, rest, err := deltas(append(differences(v), "rest"...), len(v))
+		if err != nil || !slices.Equal(got, v) || string(rest) != "rest" && len(v) > 0 {
+			t.Fatalf("%v come back as %v, before %q (%v)", v, got, rest, err)
+		}
+		for _, count := range []int{0, 1, 33, 1000} {
+			if got, _, err := deltas(raw, count); err == nil && len(got) != count {
+				t.Fatalf("%d numbers, want %d", len(got), count)
+			} else if err != nil && !errors.Is(err, ErrDamaged) {
+				t.Fatalf("the error %q is of no kind", err)
+			}
+		}
+	})
+}
+
+// What Write writes is read as it was.
+func TestWrite(t *testing.T) {
+	const n = groupRows + 5
+	fields := []Field{
+		{Name: "f", Float: func(i int) float32 { return float32(i) / 3 }}, {Name: "d", Double: func(i int) float64 { return float64(i) / 7 }},
+		{Name: "w", Whole: func(i int) int64 { return int64(i-9) << 33 }}, {Name: "größe", Text: func(i int) string { return strings.Repeat("ß", i%5) }},
+	}
+	var b bytes.Buffer
+	if err := Write(&b, n, fields); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil || f.Rows != n || len(f.Columns) != len(fields) {
+		t.Fatalf("%+v, %v", f, err)
+	}
+	for ci := range fields {
+		c, cursor := &f.Columns[ci], f.Cursor(ci)
+		if c.Name != fields[ci].Name {
+			t.Errorf("column %d is called %q", ci, c.Name)
+		}
+		if c.Kind == Text {
+			texts, err := cursor.Texts(nil, n)
+			if err != nil || texts[n-1] != fields[ci].Text(n-1) || texts[7] != fields[ci].Text(7) {
+				t.Errorf("texts: %v", err)
+			}
+			continue
+		}
+		raw := make([]byte, n*c.Size)
+		if err := cursor.Numbers(raw); err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			var want float64
+			switch ci {
+			case 0:
+				want = float64(fields[ci].Float(i))
+			case 1:
+				want = fields[ci].Double(i)
+			case 2:
+				want = float64(fields[ci].Whole(i))
+			}
+			if got := number(t, c, raw[i*c.Size:(i+1)*c.Size]); got != want {
+				t.Fatalf("%s: row %d is %v, want %v", c.Name, i, got, want)
+			}
+		}
+	}
+}
