@@ -22,9 +22,10 @@ const (
 	// edgesPerPiece is about how many edges of a block a core prepares before it lets
 	// the training have it.
 	edgesPerPiece = 1024
-	// lookEvery is how often the preparation looks whether it may go on when it is far
-	// ahead: a small part of the time that training takes for a block.
-	lookEvery = 50 * time.Microsecond
+	// When the preparation is far ahead, it looks after firstLook whether it may go on,
+	// and then waits twice as long each time, up to lastLook: it is late by no more than
+	// it has waited, which is less than training takes for a block.
+	firstLook, lastLook = 50 * time.Microsecond, 10 * time.Millisecond
 )
 
 // A prefetcher prepares the batches of a run on a goroutine of its own, ahead of
@@ -143,14 +144,14 @@ func (p *prefetcher) prepare(from position, end, perBlock int) {
 // looks again and again, because a channel would wake it on the processor of the one that
 // trains, where it would wait for this to pause while another processor has nothing to do.
 func (p *prefetcher) unused() *block {
-	for runtime.GOMAXPROCS(0) > 1 {
+	for wait := firstLook; runtime.GOMAXPROCS(0) > 1; wait = min(2*wait, lastLook) {
 		select {
 		case b := <-p.spare:
 			return b
 		case <-p.stop:
 			return nil
 		default:
-			time.Sleep(lookEvery)
+			time.Sleep(wait)
 		}
 	}
 	select {
