@@ -25,9 +25,9 @@ const maxSample = 1 << 16
 // and the CPU ranks them.
 //
 // It takes 16 bytes of memory per pair, up to 12 more where most distances are nearly
-// equal, and 8 on an accelerator; sample is at most 65 536. Errors wrap ErrInput or ErrNotFinite, and ErrUndefined if all distances
-// of one side are equal, as in a collapsed embedding, or are the context's or the
-// device's.
+// equal, and 8 on an accelerator; sample is at most 65 536. Errors wrap ErrInput or
+// ErrNotFinite, and ErrUndefined if all distances of one side are equal, as in a
+// collapsed embedding, or are the context's or the device's.
 func Spearman(ctx context.Context, x, y *data.Matrix, sample int, seed uint64, on *Device) (float64, error) {
 	a, b, err := sampled(x, y, sample, seed)
 	if err != nil {
@@ -241,13 +241,15 @@ func (s *sorter) rank(ctx context.Context, group func(to *rankSums, twice int64,
 	if err := inPieces(ctx, s.buckets, sortedBuckets, func(task, lo, hi int) {
 		at := s.scratch.Get()
 		defer s.scratch.Put(at)
+		var sum rankSums // sums of two pieces share a cache line
 		for b := lo; b < hi; b++ {
 			s.gather(at, b)
 			radixSort(at.keys, at.index)
 			at.ties(func(from, to int) {
-				group(&sums[task], int64(2*first[b]+from+1+to), at.index[from:to])
+				group(&sum, int64(2*first[b]+from+1+to), at.index[from:to])
 			})
 		}
+		sums[task] = sum
 	}); err != nil {
 		return rankSums{}, err
 	}
