@@ -10,6 +10,7 @@ import (
 	lapack "gonum.org/v1/gonum/lapack/gonum"
 	"gonum.org/v1/gonum/mat"
 
+	"cne/internal/parallel"
 	"cne/internal/rng"
 )
 
@@ -196,8 +197,8 @@ func (t *tridiagonal) residual(v []float64, value float64) float64 {
 // turnBack makes eigenvectors of T into those of the matrix that it came from.
 func (t *tridiagonal) turnBack(vectors []float64) {
 	n := t.n
-	for lo := 0; lo < len(vectors); lo += n {
-		v := vectors[lo : lo+n]
+	parallel.For(len(vectors)/n, 1, func(k, _, _ int) {
+		v := vectors[k*n : (k+1)*n]
 		for i := n - 2; i >= 0; i-- {
 			reflector, rest := t.reflectors[i*n+i+2:(i+1)*n], v[i+2:]
 			dot := v[i+1]
@@ -210,7 +211,7 @@ func (t *tridiagonal) turnBack(vectors []float64) {
 				rest[j] -= dot * x
 			}
 		}
-	}
+	})
 }
 
 // orthogonalize makes a unit vector orthogonal to others, which are orthonormal

@@ -38,7 +38,7 @@ const (
 	// rowsPerPiece and elementsPerPiece are the numbers of rows, and of elements of
 	// a dense parameter, for which it pays to use another core.
 	rowsPerPiece     = 8192
-	elementsPerPiece = 1 << 15
+	elementsPerPiece = 1 << 13
 )
 
 // A target is a parameter as a method sees it.

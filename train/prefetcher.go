@@ -2,7 +2,9 @@ package train
 
 import (
 	"math"
+	"runtime"
 	"slices"
+	"time"
 
 	"cne/internal/errkind"
 	"cne/internal/parallel"
@@ -17,8 +19,13 @@ const (
 	// pause in which the next epoch's edges are spread over the buckets. If a block
 	// is one large batch, there are fewer.
 	blocksAhead = 8
-	// batchesPerPiece is how many batches of a block a core prepares at a time.
-	batchesPerPiece = 4
+	// edgesPerPiece is about how many edges of a block a core prepares before it lets
+	// the training have it.
+	edgesPerPiece = 1024
+	// When the preparation is far ahead, it looks after firstLook whether it may go on,
+	// and then waits twice as long each time, up to lastLook: it is late by no more than
+	// it has waited, which is less than training takes for a block.
+	firstLook, lastLook = 50 * time.Microsecond, 10 * time.Millisecond
 )
 
 // A prefetcher prepares the batches of a run on a goroutine of its own, ahead of
@@ -68,6 +75,7 @@ func newPrefetcher(edges []edge, n int, options *Options, from position, end int
 		ready:    make(chan *block, ahead), spare: make(chan *block, ahead+2),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
+	p.filling.Ahead = true
 	for range cap(p.spare) {
 		p.spare <- new(block)
 	}
@@ -78,6 +86,7 @@ func newPrefetcher(edges []edge, n int, options *Options, from position, end int
 			d.fill(&p.block.batches[j], p.order[first:min(len(edges), first+size)])
 		}
 		p.dedupers.Put(d)
+		parallel.Yield()
 	}
 	go p.prepare(from, end, perBlock)
 	return p
@@ -105,16 +114,14 @@ func (p *prefetcher) prepare(from position, end, perBlock int) {
 		}
 		p.shuffle.begin(epoch)
 		for batch := first; batch < p.batches; batch += perBlock {
-			var b *block
-			select {
-			case b = <-p.spare:
-			case <-p.stop:
+			b := p.unused()
+			if b == nil {
 				return
 			}
 			b.epoch, b.first = epoch, batch
 			b.batches = resize(b.batches, min(p.batches, batch+perBlock)-batch)
 			p.block, p.order = b, p.shuffle.upTo(min(len(p.edges), (batch+len(b.batches))*p.size))
-			p.filling.Run(len(b.batches), batchesPerPiece)
+			p.filling.Run(len(b.batches), max(1, edgesPerPiece/p.size))
 			for j := range b.batches {
 				if p.images != nil && b.err == nil {
 					b.err = draw(p.images, &b.batches[j], epoch)
@@ -130,6 +137,28 @@ func (p *prefetcher) prepare(from position, end, perBlock int) {
 			}
 		}
 		first = 0
+	}
+}
+
+// unused waits for a block that can be filled, nil if the preparation is to stop. It
+// looks again and again, because a channel would wake it on the processor of the one that
+// trains, where it would wait for this to pause while another processor has nothing to do.
+func (p *prefetcher) unused() *block {
+	for wait := firstLook; runtime.GOMAXPROCS(0) > 1; wait = min(2*wait, lastLook) {
+		select {
+		case b := <-p.spare:
+			return b
+		case <-p.stop:
+			return nil
+		default:
+			time.Sleep(wait)
+		}
+	}
+	select {
+	case b := <-p.spare:
+		return b
+	case <-p.stop:
+		return nil
 	}
 }
 

@@ -112,6 +112,7 @@ func newShuffler(fan fanout, edges []edge, seed uint64) *shuffler {
 	s.placing.Body = func(piece, lo, hi int) {
 		simd.PlaceWords(s.order, s.edges[lo:hi], s.choice[lo:hi], &s.counts[piece])
 	}
+	s.shuffling.Ahead = true
 	s.shuffling.Body = func(_, lo, hi int) {
 		for k := lo; k < hi; k++ {
 			s.bucket(s.shuffled + k)
@@ -200,10 +201,13 @@ func (s *shuffler) bucket(k int) {
 // fisherYates shuffles a bucket in place, with one word of the stream for two
 // exchanges.
 func fisherYates(bucket []edge, stream rng.Stream) {
-	for n := len(bucket); n > 1; n -= 2 {
-		word := stream.Uint64()
-		exchange(bucket[:n], uint32(word))
-		exchange(bucket[:n-1], uint32(word>>32))
+	for n := len(bucket); n > 1; {
+		for last := max(1, n-edgesPerPiece); n > last; n -= 2 {
+			word := stream.Uint64()
+			exchange(bucket[:n], uint32(word))
+			exchange(bucket[:n-1], uint32(word>>32))
+		}
+		parallel.Yield()
 	}
 }
 

@@ -2,8 +2,10 @@ package neighbors
 
 import (
 	"math"
+	"slices"
 
 	"cne/data"
+	"cne/internal/parallel"
 )
 
 // A tree is a kd-tree. Each node halves its points by number, along the side
@@ -16,6 +18,8 @@ type tree struct {
 	index  []int32   // their indices
 	nodes  []node
 	bounds []float32 // per node its lowest, then its highest coordinates
+
+	sizes map[int]int // numbers of nodes: see sizeOf
 }
 
 // A node covers the points lo to hi−1 in the order of the tree. Its left child
@@ -31,26 +35,70 @@ type node struct {
 func leafSize(d int) int { return 8 + d }
 
 func newTree(m *data.Matrix) *tree {
-	t := &tree{n: m.N, d: m.D, x: make([]float32, m.N*m.D), index: make([]int32, m.N)}
+	t := &tree{n: m.N, d: m.D, x: make([]float32, m.N*m.D), index: make([]int32, m.N), sizes: map[int]int{}}
 	for i := range t.index {
 		t.index[i] = int32(i)
 	}
+	size := t.sizeOf(m.N)
+	t.nodes, t.bounds = make([]node, size), make([]float32, 2*m.D*size)
 	keys := make([]uint64, m.N)
-	t.build(m, 0, m.N, keys)
-	for p, i := range t.index {
-		copy(t.x[p*m.D:(p+1)*m.D], m.Row(int(i)))
+	// Level by level, as long as there are few nodes, and then what is below each.
+	level := []subtree{{0, 0, m.N}}
+	for len(level) > 0 && len(level) < subtrees {
+		next := make([]subtree, 2*len(level))
+		parallel.For(len(level), 1, func(_, i, _ int) { next[2*i], next[2*i+1] = t.split(m, level[i], keys) })
+		level = slices.DeleteFunc(next, subtree.empty)
 	}
+	parallel.For(len(level), 1, func(_, i, _ int) { t.build(m, level[i], keys) })
+	parallel.For(m.N, copiedPoints, func(_, lo, hi int) {
+		for p := lo; p < hi; p++ {
+			copy(t.x[p*m.D:(p+1)*m.D], m.Row(int(t.index[p])))
+		}
+	})
 	return t
 }
 
-// build appends the node of the points lo to hi−1 and all below it.
-func (t *tree) build(m *data.Matrix, lo, hi int, keys []uint64) {
-	at := len(t.nodes)
-	d := t.d
-	t.nodes = append(t.nodes, node{lo: int32(lo), hi: int32(hi)})
+const (
+	// subtrees is from how many nodes of a level on these are built one by one, each with
+	// all below it.
+	subtrees = 16
+	// copiedPoints is how many points are copied in one piece.
+	copiedPoints = 4096
+)
+
+// A subtree is the points lo to hi−1, in the tree's order, below the node at.
+type subtree struct{ at, lo, hi int }
+
+func (s subtree) empty() bool { return s.hi == s.lo }
+
+// sizeOf returns how many nodes a tree of n points has, and remembers it, so that several
+// goroutines can look up those of its subtrees.
+func (t *tree) sizeOf(n int) int {
+	if n <= leafSize(t.d) {
+		return 1
+	}
+	if _, known := t.sizes[n]; !known {
+		t.sizes[n] = 1 + t.sizeOf(n/2) + t.sizeOf(n-n/2)
+	}
+	return t.sizes[n]
+}
+
+// build makes the node of a subtree and all below it.
+func (t *tree) build(m *data.Matrix, s subtree, keys []uint64) {
+	if left, right := t.split(m, s, keys); !left.empty() {
+		t.build(m, left, keys)
+		t.build(m, right, keys)
+	}
+}
+
+// split makes the node of a subtree and returns the subtrees of those below it, empty ones for
+// a leaf.
+func (t *tree) split(m *data.Matrix, s subtree, keys []uint64) (left, right subtree) {
+	at, lo, hi, d := s.at, s.lo, s.hi, t.d
 	first := m.Row(int(t.index[lo]))
-	t.bounds = append(append(t.bounds, first...), first...)
-	low, high := t.bounds[2*d*at:2*d*at+d], t.bounds[2*d*at+d:]
+	low, high := t.bounds[2*d*at:2*d*at+d], t.bounds[2*d*at+d:2*d*(at+1)]
+	copy(low, first)
+	copy(high, first)
 	minIndex := t.index[lo]
 	for _, i := range t.index[lo:hi] {
 		minIndex = min(minIndex, i)
@@ -63,9 +111,9 @@ func (t *tree) build(m *data.Matrix, lo, hi int, keys []uint64) {
 			}
 		}
 	}
-	t.nodes[at].minIndex = minIndex
+	t.nodes[at] = node{lo: int32(lo), hi: int32(hi), minIndex: minIndex}
 	if hi-lo <= leafSize(d) {
-		return
+		return subtree{}, subtree{}
 	}
 	widest, width := 0, -1.0
 	for l := range low {
@@ -73,7 +121,7 @@ func (t *tree) build(m *data.Matrix, lo, hi int, keys []uint64) {
 			widest, width = l, w
 		}
 	}
-	keys = keys[:hi-lo]
+	keys = keys[lo:hi]
 	for p, i := range t.index[lo:hi] {
 		keys[p] = uint64(ordered(m.X[int(i)*d+widest]))<<32 | uint64(uint32(i))
 	}
@@ -82,9 +130,10 @@ func (t *tree) build(m *data.Matrix, lo, hi int, keys []uint64) {
 	for p, key := range keys {
 		t.index[lo+p] = int32(uint32(key))
 	}
-	t.build(m, lo, mid, keys)
-	t.nodes[at].right = int32(len(t.nodes))
-	t.build(m, mid, hi, keys)
+	left = subtree{at + 1, lo, mid}
+	right = subtree{left.at + t.sizeOf(mid-lo), mid, hi}
+	t.nodes[at].right = int32(right.at)
+	return left, right
 }
 
 // ordered maps a number to an integer such that greater numbers have greater

@@ -2,6 +2,7 @@ package blas
 
 import (
 	"fmt"
+	"runtime"
 
 	"cne/internal/isa"
 	"cne/internal/parallel"
@@ -19,6 +20,9 @@ const (
 	// and maxGrads bounds the number of these gradients, which are added up;
 	// there are two of them, or as many as have gradElements in all.
 	gradRows, maxGrads, gradElements = 512, 8, 1 << 24
+	// columnParts is the number of parts into which the columns are cut for the
+	// gradient, where there is more than one core: the pieces of the rows are few.
+	columnParts = 4
 	// maxChunk is the number of vectors of outputs that fit the registers.
 	maxChunk = 8
 )
@@ -30,6 +34,9 @@ type Sparse struct {
 	start      []int // the elements of row r are those from start[r] to start[r+1]
 	col        []uint16
 	val        []float32
+	// marks[(columnParts-1)*r+k] is where the elements of row r in part k+1 of the
+	// columns begin, from start[r] on.
+	marks []uint32
 }
 
 // NewSparse returns the matrix [rows, cols] that x holds row after row. It has
@@ -60,7 +67,27 @@ func NewSparse(x []float32, rows, cols int) *Sparse {
 			}
 		}
 	})
+	s.mark()
 	return s
+}
+
+// mark finds where the parts of the columns begin in each row.
+func (s *Sparse) mark() {
+	const marks = columnParts - 1
+	s.marks = make([]uint32, marks*s.rows)
+	parallel.For(s.rows, 1<<10, func(_, lo, hi int) {
+		for r := lo; r < hi; r++ {
+			row := s.col[s.start[r]:s.start[r+1]]
+			at := 0
+			for k := range marks {
+				first := (k + 1) * s.cols / columnParts
+				for at < len(row) && int(row[at]) < first {
+					at++
+				}
+				s.marks[marks*r+k] = uint32(at)
+			}
+		}
+	})
 }
 
 // SparseOf returns the matrix [len(start)-1, cols] whose elements of row r are
@@ -79,6 +106,7 @@ func SparseOf(start []int, columns []int32, values []float32, cols int) *Sparse 
 			s.col[lo+i] = uint16(c)
 		}
 	})
+	s.mark()
 	return s
 }
 
@@ -146,7 +174,11 @@ func (s *Sparse) LinearGrad(rows []int32, n int, g []float32, ldg int, dw []floa
 	p.grain = max(1, ceil(m, max(1, min(maxGrads, m/gradRows, max(2, gradElements/(s.cols*p.padded))))))
 	p.grads = parallel.Pieces(m, p.grain)
 	p.weights = resize(p.weights, (p.grads+1)*s.cols*p.padded)
-	p.backward.Run(m, p.grain)
+	p.parts = 1
+	if runtime.GOMAXPROCS(0) > 1 {
+		p.parts = columnParts
+	}
+	p.backward.Run(p.grads*p.parts, 1)
 	p.collect.Run(s.cols, packedColumns)
 	p.put()
 }
@@ -183,6 +215,7 @@ type sparseProduct struct {
 	// columns of Wᵀ are together.
 	weights      []float32
 	grads, grain int
+	parts        int // of the columns that are worked on apart, 1 or columnParts
 
 	pack, forward, backward, collect parallel.Loop
 }
@@ -191,7 +224,7 @@ var sparseProducts = parallel.Pool[sparseProduct]{New: func() *sparseProduct {
 	p := new(sparseProduct)
 	p.pack.Body = func(_, lo, hi int) { p.packColumns(lo, hi) }
 	p.forward.Body = func(_, lo, hi int) { p.forwardRows(lo, hi) }
-	p.backward.Body = func(piece, lo, hi int) { p.backwardRows(piece, lo, hi) }
+	p.backward.Body = func(task, _, _ int) { p.backwardRows(task/p.parts, task%p.parts) }
 	p.collect.Body = func(_, lo, hi int) { p.collectColumns(lo, hi) }
 	return p
 }}
@@ -253,16 +286,39 @@ func (p *sparseProduct) forwardRows(first, last int) {
 	}
 }
 
-// backwardRows computes the gradient of a piece of the rows, [first, last).
-func (p *sparseProduct) backwardRows(piece, first, last int) {
+// part returns the elements of row i of the product in a part of the columns.
+func (p *sparseProduct) part(i, part int) sparseRow {
+	row := p.row(i)
+	if p.parts == 1 || i >= p.m {
+		return row
+	}
+	r := i
+	if p.index != nil {
+		r = int(p.index[i])
+	}
+	marks := p.marks[(columnParts-1)*r:][:columnParts-1]
+	from, to := 0, len(row.col)
+	if part > 0 {
+		from = int(marks[part-1])
+	}
+	if part < columnParts-1 {
+		to = int(marks[part])
+	}
+	return sparseRow{row.col[from:to], row.val[from:to]}
+}
+
+// backwardRows computes the gradient of a piece of the rows in a part of the columns.
+func (p *sparseProduct) backwardRows(piece, part int) {
 	all := p.weights[piece*p.cols*p.padded : (piece+1)*p.cols*p.padded]
-	clear(all)
+	first, last := piece*p.grain, min(p.m, (piece+1)*p.grain)
+	k0, k1 := part*p.cols/p.parts, (part+1)*p.cols/p.parts
 	for lo := 0; lo < p.n; lo += maxChunk * p.lanes {
 		hi, width, grad := p.chunk(lo, all)
-		next := p.row(first)
+		clear(grad[k0*width : k1*width])
+		next := p.part(first, part)
 		for i := first; i < last; i++ {
 			row := next
-			next = p.row(i + 1)
+			next = p.part(i+1, part)
 			p.spreadRow(row, next, p.y[i*p.ldy+lo:i*p.ldy+hi], grad, width)
 		}
 	}

@@ -6,41 +6,93 @@ import (
 )
 
 // A Loop is For for a loop that runs many times: once its first run is over,
-// it does not allocate. Body must be set, and not changed while Run runs. A
+// it does not allocate. Body or Seated must be set, and not changed while Run runs. A
 // Loop must not run twice at a time, and so not from its own Body.
 type Loop struct {
 	// Body handles the items [lo, hi) of one piece.
 	Body func(piece, lo, hi int)
+	// Seated is Body for work that leaves much in a core's cache. Those who take part
+	// have a seat each, from 0, the caller's, to Seats−1 at most; the same core has the
+	// same seat from run to run if it can be had, and the same pieces as long as it is
+	// as fast as the others, from which it takes over what they have not begun. So what
+	// is kept for a seat or a piece stays in that core's cache.
+	Seated func(seat, piece, lo, hi int)
+	Seats  int
+	// Ahead says that the loop prepares what is needed later, beside loops that are
+	// waited for: it takes no more than half of the processors. Its Body should call
+	// Yield every few microseconds.
+	Ahead bool
 
 	n, grain int
 	next     atomic.Int64
+	shares   []share      // of the seats
 	jobs     []job        // of the run at hand
 	helpers  atomic.Int32 // that have neither finished nor been sent away
 	done     latch
 	panicked atomic.Pointer[any]
 }
 
-// Run calls Body for each piece of at most grain items out of n, as For does.
-// The calls begin in the order of the pieces.
+// A share is a run of pieces that are one seat's, as long as it comes for them.
+type share struct {
+	next atomic.Int64
+	end  int64
+	_    [48]byte // keeps two shares out of one cache line
+}
+
+// Run calls Body or Seated for each piece of at most grain items out of n, as For does.
+// The calls of Body begin in the order of the pieces.
 func (l *Loop) Run(n, grain int) {
-	pieces := Pieces(n, grain)
-	workers := min(pieces, runtime.GOMAXPROCS(0))
+	pieces, workers := Pieces(n, grain), runtime.GOMAXPROCS(0)
+	switch {
+	case l.Seated != nil:
+		workers = min(workers, l.Seats)
+	case l.Ahead:
+		workers /= 2
+	}
+	workers = min(pieces, workers)
+	l.n, l.grain = n, grain
 	if workers <= 1 {
 		for p := range pieces {
-			l.Body(p, p*grain, min(n, (p+1)*grain))
+			l.piece(0, p)
 		}
 		return
 	}
-	l.n, l.grain = n, grain
 	l.next.Store(0)
-	l.helpers.Store(int32(workers - 1))
-	for range workers - 1 {
-		l.jobs = append(l.jobs, hire(l))
+	if l.Seated != nil {
+		l.share(pieces, workers)
 	}
-	l.take()
+	l.helpers.Store(int32(workers - 1))
+	for seat := 1; seat < workers; seat++ {
+		l.jobs = append(l.jobs, hire(l, seat))
+	}
+	l.take(0)
 	l.dismiss()
 	if r := l.panicked.Swap(nil); r != nil {
 		panic(*r)
+	}
+}
+
+// share deals the pieces out to seats.
+func (l *Loop) share(pieces, seats int) {
+	for len(l.shares) < seats {
+		l.shares = append(l.shares, share{})
+	}
+	l.shares = l.shares[:seats]
+	for seat := range l.shares {
+		s := &l.shares[seat]
+		s.next.Store(int64(seat * pieces / seats))
+		s.end = int64((seat + 1) * pieces / seats)
+	}
+}
+
+// piece handles one piece.
+func (l *Loop) piece(seat, p int) {
+	lo := p * l.grain
+	hi := min(l.n, lo+l.grain)
+	if l.Seated != nil {
+		l.Seated(seat, p, lo, hi)
+	} else {
+		l.Body(p, lo, hi)
 	}
 }
 
@@ -55,7 +107,7 @@ func (l *Loop) dismiss() {
 	}
 	l.jobs = l.jobs[:0]
 	if working {
-		l.done.wait()
+		l.done.wait(stubborn)
 	}
 }
 
@@ -71,18 +123,25 @@ func (l *Loop) finish() {
 func (l *Loop) fail(r any) { l.panicked.CompareAndSwap(nil, &r) }
 
 // take handles pieces until none is left.
-func (l *Loop) take() {
+func (l *Loop) take(seat int) {
 	defer func() {
 		if r := recover(); r != nil {
 			l.fail(r)
 		}
 	}()
-	for {
-		p := int(l.next.Add(1)) - 1
-		lo := p * l.grain
-		if lo >= l.n {
-			return
+	if l.Seated == nil {
+		for {
+			p := int(l.next.Add(1)) - 1
+			if p*l.grain >= l.n {
+				return
+			}
+			l.piece(seat, p)
 		}
-		l.Body(p, lo, min(l.n, lo+l.grain))
+	}
+	for k := range l.shares {
+		s := &l.shares[(seat+k)%len(l.shares)]
+		for p := s.next.Add(1) - 1; p < s.end; p = s.next.Add(1) - 1 {
+			l.piece(seat, int(p))
+		}
 	}
 }

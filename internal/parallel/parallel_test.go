@@ -40,6 +40,62 @@ func TestForVisitsEveryItemOnce(t *testing.T) {
 	}
 }
 
+// A loop with seats visits every item once, and no two bodies have one seat at a time.
+func TestSeats(t *testing.T) {
+	for _, procs := range []int{1, 2, 7} {
+		old := runtime.GOMAXPROCS(procs)
+		defer runtime.GOMAXPROCS(old)
+		for _, tc := range []struct{ n, grain, seats int }{{0, 4, 2}, {1, 4, 2}, {5, 4, 1}, {100, 3, 2}, {1000, 7, 3}, {1000, 7, 16}} {
+			visits, taken := make([]atomic.Int32, tc.n), make([]atomic.Int32, tc.seats)
+			l := parallel.Loop{Seats: tc.seats, Seated: func(seat, p, lo, hi int) {
+				if taken[seat].Add(1) != 1 {
+					t.Errorf("%+v: seat %d is taken twice", tc, seat)
+				}
+				if lo != p*tc.grain || hi-lo > tc.grain || hi <= lo {
+					t.Errorf("%+v: piece %d is [%d,%d)", tc, p, lo, hi)
+				}
+				for i := lo; i < hi; i++ {
+					visits[i].Add(1)
+					runtime.Gosched()
+				}
+				taken[seat].Add(-1)
+			}}
+			for range 3 {
+				l.Run(tc.n, tc.grain)
+			}
+			for i := range visits {
+				if v := visits[i].Load(); v != 3 {
+					t.Errorf("%+v procs=%d: item %d visited %d times in 3 runs", tc, procs, i, v)
+				}
+			}
+		}
+	}
+}
+
+// What is computed ahead comes to its end beside loops that are waited for.
+func TestAhead(t *testing.T) {
+	for _, procs := range []int{1, 2, 7} {
+		old := runtime.GOMAXPROCS(procs)
+		defer runtime.GOMAXPROCS(old)
+		var ahead, now atomic.Int64
+		var group sync.WaitGroup
+		group.Go(func() {
+			l := parallel.Loop{Ahead: true, Body: func(_, lo, hi int) { ahead.Add(int64(hi - lo)); parallel.Yield() }}
+			for range 50 {
+				l.Run(20, 3)
+			}
+		})
+		l := parallel.Loop{Body: func(_, lo, hi int) { now.Add(int64(hi - lo)) }}
+		for range 50 {
+			l.Run(20, 3)
+		}
+		group.Wait()
+		if ahead.Load() != 1000 || now.Load() != 1000 {
+			t.Errorf("GOMAXPROCS %d: %d and %d items, want 1000 each", procs, ahead.Load(), now.Load())
+		}
+	}
+}
+
 func TestForRaisesPanicOnCaller(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	defer func() {

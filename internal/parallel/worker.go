@@ -7,10 +7,26 @@ import (
 	"time"
 )
 
-// patience is how long a goroutine that waits keeps looking before it goes to
-// sleep. To wake one that sleeps takes up to 0.1 ms, as long as many a loop of
-// a training step; while it looks it lets all others run.
-const patience = 200 * time.Microsecond
+const (
+	// patience is how long a goroutine that waits keeps looking before it goes to
+	// sleep. To wake one that sleeps takes up to 0.1 ms, as long as many a loop of
+	// a training step; while it looks it lets all others run.
+	patience = 200 * time.Microsecond
+	// stubborn is how long the one whose loop it is does not even let others run: the
+	// last pieces are about to be done, and what runs in its place may take longer.
+	stubborn = 20 * time.Microsecond
+	// glances is how often it looks in between: to let others run takes as long.
+	glances = 64
+)
+
+// Yield lets other goroutines run, such as one that a loop waits for. What is computed
+// ahead calls it every few microseconds. With a single processor it does nothing: there
+// nobody waits meanwhile.
+func Yield() {
+	if runtime.GOMAXPROCS(0) > 1 {
+		runtime.Gosched()
+	}
+}
 
 // A latch lets one goroutine wait until another opens it, again and again. The
 // zero value is closed.
@@ -43,9 +59,10 @@ func (l *latch) revoke(number uint64) bool {
 	return l.state.CompareAndSwap(number<<stateBits|opened, closed)
 }
 
-// wait returns when the latch has been opened, and closes it.
-func (l *latch) wait() {
-	for !l.look() {
+// wait returns when the latch has been opened, and closes it. For so long at first it
+// does not let other goroutines run.
+func (l *latch) wait(stubborn time.Duration) {
+	for !l.look(stubborn) {
 		l.once.Do(func() { l.wake = make(chan struct{}, 1) })
 		if l.state.CompareAndSwap(closed, asleep) {
 			<-l.wake
@@ -54,26 +71,28 @@ func (l *latch) wait() {
 }
 
 // look closes the latch and returns true if it is opened before patience is over.
-func (l *latch) look() bool {
-	var since time.Time
-	for i := 0; ; i++ {
-		if state := l.state.Load(); state&opened != 0 && l.state.CompareAndSwap(state, closed) {
-			return true
-		}
-		if i%64 == 0 {
-			if i == 0 {
-				since = time.Now()
-			} else if time.Since(since) > patience {
-				return false
+func (l *latch) look(stubborn time.Duration) bool {
+	since := time.Now()
+	for {
+		for range glances {
+			if state := l.state.Load(); state&opened != 0 && l.state.CompareAndSwap(state, closed) {
+				return true
 			}
 		}
-		runtime.Gosched()
+		waited := time.Since(since)
+		if waited > patience {
+			return false
+		}
+		if waited > stubborn {
+			runtime.Gosched()
+		}
 	}
 }
 
 // A worker is a goroutine that helps with loops, one after the other.
 type worker struct {
 	loop  *Loop
+	seat  int    // in that loop
 	hires uint64 // counts the loops it was hired for; belongs to who hires it
 	ready latch
 }
@@ -90,8 +109,8 @@ var idle struct {
 	workers []*worker
 }
 
-// hire gives a loop to an idle worker, or to a new one.
-func hire(l *Loop) job {
+// hire gives a seat of a loop to an idle worker, or to a new one.
+func hire(l *Loop, seat int) job {
 	idle.Lock()
 	var w *worker
 	if n := len(idle.workers); n > 0 {
@@ -103,7 +122,7 @@ func hire(l *Loop) job {
 		w = new(worker)
 		go w.work()
 	}
-	w.loop = l
+	w.loop, w.seat = l, seat
 	w.hires++
 	j := job{w, w.hires}
 	w.ready.open(j.number)
@@ -127,7 +146,7 @@ func (j job) cancel() bool {
 // processors end.
 func (w *worker) work() {
 	for {
-		w.ready.wait()
+		w.ready.wait(0)
 		l := w.loop
 		w.loop = nil
 		if !w.help(l) {
@@ -145,7 +164,7 @@ func (w *worker) help(l *Loop) (wanted bool) {
 		}
 		l.finish()
 	}()
-	l.take()
+	l.take(w.seat)
 	ended = false
 	idle.Lock()
 	defer idle.Unlock()

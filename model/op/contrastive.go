@@ -476,7 +476,7 @@ func (s *sweep[T]) init(options ContrastiveOptions) {
 	s.options = options
 	s.bound = simd.BoundOf[T](options.Clamp)
 	s.clamp = s.bound.Clamp()
-	s.loop.Body = s.piece
+	s.loop.Seated = s.piece
 }
 
 // run computes the loss, without the factor Scale or 1/b; if withGrad, the sum
@@ -492,6 +492,7 @@ func (s *sweep[T]) run(features []T, d int, negative []int32, b int, theta float
 	for len(s.pieces) < count {
 		s.pieces = append(s.pieces, piece[T]{})
 	}
+	s.loop.Seats = count
 	s.loop.Run(b, s.grain)
 
 	var sum simd.Sum
@@ -502,7 +503,7 @@ func (s *sweep[T]) run(features []T, d int, negative []int32, b int, theta float
 }
 
 // piece works on the heads [lo, hi).
-func (s *sweep[T]) piece(number, lo, hi int) {
+func (s *sweep[T]) piece(_, number, lo, hi int) {
 	p := &s.pieces[number]
 	tile := min(tileHeads, max(16, tilePairs/(1+s.m)&^15))
 	p.x = grow(p.x, (1+s.m)*tile)

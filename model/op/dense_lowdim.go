@@ -2,6 +2,7 @@ package op
 
 import (
 	"math"
+	"runtime"
 
 	"cne/internal/parallel"
 	"cne/internal/simd"
@@ -34,8 +35,8 @@ type soaSweep[T Float] struct {
 	bound   simd.Bound[T]
 	loop    parallel.Loop
 	pieces  []soaPiece[T]
-	used    int // how many pieces
-	scratch parallel.Pool[soaScratch[T]]
+	used    int              // how many pieces
+	scratch []*soaScratch[T] // of the seats of the loop
 
 	// finishing adds up the pieces, columns by columns.
 	finishing      parallel.Loop
@@ -77,7 +78,7 @@ type soaPiece[T Float] struct {
 }
 
 // A soaScratch is the memory for work on a piece. As it is large, the pieces do not have
-// one each: the next piece on the same core uses it.
+// one each: the next piece on the same core uses it, which has it in its cache.
 type soaScratch[T Float] struct {
 	*soaPiece[T]
 	quad simd.Quad[T]
@@ -109,8 +110,7 @@ func (u *sums[T]) resize(heads int) {
 func (s *soaSweep[T]) init(options ContrastiveOptions) {
 	s.options = options
 	s.bound = simd.BoundOf[T](options.Clamp)
-	s.loop.Body = s.piece
-	s.finishing.Body = s.finish
+	s.loop.Seated, s.finishing.Seated = s.piece, s.finish
 }
 
 // run computes the loss of the batch and, if withGrad, its gradient [rows, d];
@@ -129,6 +129,11 @@ func (s *soaSweep[T]) run(features []T, d, rows, b int, runs []int32, theta floa
 	for len(s.pieces) < count {
 		s.pieces = append(s.pieces, soaPiece[T]{})
 	}
+	seats := min(count, runtime.GOMAXPROCS(0))
+	for len(s.scratch) < seats {
+		s.scratch = append(s.scratch, new(soaScratch[T]))
+	}
+	s.loop.Seats, s.finishing.Seats = seats, seats
 	s.loop.Run(groups, s.grain)
 	for i := range count {
 		sum.Add(s.pieces[i].sum)
@@ -215,8 +220,8 @@ func (s *soaSweep[T]) positives(features []T) (sum simd.Sum) {
 }
 
 // piece works on the groups [lo, hi).
-func (s *soaSweep[T]) piece(number, lo, hi int) {
-	p := s.scratch.Get()
+func (s *soaSweep[T]) piece(seat, number, lo, hi int) {
+	p := s.scratch[seat]
 	p.soaPiece = &s.pieces[number]
 	p.sum = simd.Sum{}
 	// Masks must stay where they are while the stretches refer to them.
@@ -243,7 +248,6 @@ func (s *soaSweep[T]) piece(number, lo, hi int) {
 		work(p, g)
 	}
 	p.soaPiece = nil
-	s.scratch.Put(p)
 }
 
 // countsTwice tells whether a pair of heads is computed once and counted twice.
@@ -518,7 +522,7 @@ const finishColumns = 128
 
 // finish writes the gradient of the rows that columns [lo, hi) hold, from what
 // the pieces have left and the positive pairs.
-func (s *soaSweep[T]) finish(_, lo, hi int) {
+func (s *soaSweep[T]) finish(_, _, lo, hi int) {
 	d, factor, slots := s.d, T(-2), s.d
 	if s.options.Loss == InfoNC {
 		factor, slots = 2, 1+s.d

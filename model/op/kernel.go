@@ -140,8 +140,9 @@ func inferShape(k Kernel, sizes []gorgonia.DimSizer) (tensor.Shape, error) {
 }
 
 // elementsPerPiece is from how many elements on an elementwise operation is worth
-// waking another core for.
-const elementsPerPiece = 1 << 16
+// handing to another core.
+const elementsPerPiece = 1 << 14
 
-// itemsPerPiece is the same for items of so many elements each.
-func itemsPerPiece(elements int) int { return max(1, elementsPerPiece/max(1, elements)) }
+// itemsPerPiece is how many items, of so many elements each, are worked on in one piece.
+// It decides the order of sums.
+func itemsPerPiece(elements int) int { return max(1, (1<<16)/max(1, elements)) }

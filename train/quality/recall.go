@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"cne/data"
 	"cne/data/neighbors"
@@ -137,8 +136,16 @@ func drawTest(embedding *data.Matrix, classes []int32, k int, testShare float64,
 	}
 	stream := rng.New(seed, rng.Split)
 	order := stream.Perm(n)
-	known = order[held:]
-	slices.Sort(known)
+	isHeld := make([]bool, n)
+	for _, i := range order[:held] {
+		isHeld[i] = true
+	}
+	known = order[held:held]
+	for i, is := range isHeld {
+		if !is {
+			known = append(known, i)
+		}
+	}
 	return order[:held], known, nil
 }
 

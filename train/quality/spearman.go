@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"cne/data"
+	"cne/internal/parallel"
 	"cne/internal/rng"
 )
 
@@ -22,10 +24,10 @@ const maxSample = 1 << 16
 // float64. It is the same on every device: an accelerator computes the distances,
 // and the CPU ranks them.
 //
-// It takes 16 bytes of memory per pair, and 8 on an accelerator; sample is at most
-// 65 536. Errors wrap ErrInput or ErrNotFinite, and ErrUndefined if all distances
-// of one side are equal, as in a collapsed embedding, or are the context's or the
-// device's.
+// It takes 16 bytes of memory per pair, up to 12 more where most distances are nearly
+// equal, and 8 on an accelerator; sample is at most 65 536. Errors wrap ErrInput or
+// ErrNotFinite, and ErrUndefined if all distances of one side are equal, as in a
+// collapsed embedding, or are the context's or the device's.
 func Spearman(ctx context.Context, x, y *data.Matrix, sample int, seed uint64, on *Device) (float64, error) {
 	a, b, err := sampled(x, y, sample, seed)
 	if err != nil {
@@ -88,35 +90,32 @@ func correlate(ctx context.Context, n int, inData, inEmbedding func(out []uint64
 
 	// Twice the rank is a whole number, and the mean of all of them pairs+1:
 	// what is summed below are exact integers.
-	ranks := make([]uint32, pairs)
+	ranks, mean := make([]uint32, pairs), int64(pairs+1)
 	if err := inData(s.keys); err != nil {
 		return 0, err
 	}
-	if err := s.sort(ctx); err != nil {
+	data, err := s.rank(ctx, func(to *rankSums, twice int64, group []uint32) {
+		for _, pair := range group {
+			ranks[pair] = uint32(twice)
+		}
+		to.squares.addTimes((twice-mean)*(twice-mean), len(group))
+	})
+	if err != nil {
 		return 0, err
 	}
-	var xx, yy, xy int128
-	s.ties(func(lo, hi int) {
-		twice := int64(lo + 1 + hi)
-		for _, pair := range s.index[lo:hi] {
-			ranks[pair] = uint32(twice)
-			xx.add((twice - int64(pairs+1)) * (twice - int64(pairs+1)))
-		}
-	})
-
 	if err := inEmbedding(s.keys); err != nil {
 		return 0, err
 	}
-	if err := s.sort(ctx); err != nil {
+	embedding, err := s.rank(ctx, func(to *rankSums, twice int64, group []uint32) {
+		for _, pair := range group {
+			to.products.add((twice - mean) * (int64(ranks[pair]) - mean))
+		}
+		to.squares.addTimes((twice-mean)*(twice-mean), len(group))
+	})
+	if err != nil {
 		return 0, err
 	}
-	s.ties(func(lo, hi int) {
-		centred := int64(lo+1+hi) - int64(pairs+1)
-		for _, pair := range s.index[lo:hi] {
-			yy.add(centred * centred)
-			xy.add(centred * (int64(ranks[pair]) - int64(pairs+1)))
-		}
-	})
+	xx, yy, xy := data.squares, embedding.squares, embedding.products
 	if xx == (int128{}) || yy == (int128{}) {
 		return 0, fmt.Errorf("%w: all distances are equal in the data or in the embedding, so that they have no rank correlation", ErrUndefined)
 	}
@@ -163,34 +162,135 @@ func squaredDistanceTo[T Float](a []float64, b []T) float64 {
 	return s0 + s1 + (s2 + s3)
 }
 
-// A sorter sorts keys and remembers where each stood.
+// A sorter sorts keys and remembers where each stood. It cuts them into pieces, spreads
+// each piece over buckets, and sorts a bucket when it has gathered what the pieces have of
+// it: so all cores work in their caches.
 type sorter struct {
 	keys  []uint64
-	index []uint32 // former place of keys[i], after sort
+	index []uint32 // former place of keys[i]
+
+	spread
+	bounds  [][]uint32 // of each piece: where its buckets begin
+	scratch parallel.Pool[bucket]
 }
+
+const (
+	// sortedKeys is how many keys are spread in one piece: they and their places fit a
+	// second-level cache.
+	sortedKeys = 1 << 16
+	// sortedBuckets is how many buckets are gathered in one piece.
+	sortedBuckets = 8
+	// sampledKeys decide how wide the buckets are, without the outermost on either side.
+	sampledKeys, outermost = 1 << 12, 1 << 4
+)
+
+// A spread says in which bucket a key is: those after the first are of one width, a power
+// of two, from a least key on, but what is beyond the last counts to it.
+type spread struct {
+	least   uint64
+	shift   int
+	buckets int
+}
+
+func (s *spread) of(key uint64) int {
+	if key <= s.least {
+		return 0
+	}
+	return int(min((key-s.least)>>s.shift, uint64(s.buckets-1)))
+}
+
+// A bucket is one at work, from all pieces.
+type bucket struct {
+	keys  []uint64
+	index []uint32
+}
+
+// rankSums are sums over ranks about their mean, times four.
+type rankSums struct{ squares, products int128 }
 
 func newSorter(n int) *sorter {
-	return &sorter{make([]uint64, n), make([]uint32, n)}
+	s := &sorter{keys: make([]uint64, n), index: make([]uint32, n)}
+	s.bounds = make([][]uint32, parallel.Pieces(n, sortedKeys))
+	return s
 }
 
-// sort sorts the keys, unless ctx ends before.
-func (s *sorter) sort(ctx context.Context) error {
-	for i := range s.index {
-		s.index[i] = uint32(i)
+// rank calls group for the places of each set of equal keys, with twice the mean of their
+// ranks, which count from 1, from several goroutines. Each has sums of its own to add to; rank
+// returns them all. It sorts the keys piece by piece, and stops when ctx ends.
+func (s *sorter) rank(ctx context.Context, group func(to *rankSums, twice int64, places []uint32)) (rankSums, error) {
+	if len(s.keys) == 0 {
+		return rankSums{}, nil
 	}
-	bounds := partition(s.keys, s.index)
-	return inPieces(ctx, len(bounds)-1, 8, func(_, first, last int) {
-		for b := first; b < last; b++ {
-			radixSort(s.keys[bounds[b]:bounds[b+1]], s.index[bounds[b]:bounds[b+1]])
+	s.choose()
+	if err := inPieces(ctx, len(s.keys), sortedKeys, func(piece, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			s.index[i] = uint32(i)
 		}
-	})
+		s.bounds[piece] = s.scatter(s.keys[lo:hi], s.index[lo:hi], s.bounds[piece])
+	}); err != nil {
+		return rankSums{}, err
+	}
+	first := make([]int, s.buckets+1) // how many keys are in buckets before
+	for b := range s.buckets {
+		first[b+1] = first[b]
+		for _, bounds := range s.bounds {
+			first[b+1] += int(bounds[b+1] - bounds[b])
+		}
+	}
+	sums := make([]rankSums, parallel.Pieces(s.buckets, sortedBuckets))
+	if err := inPieces(ctx, s.buckets, sortedBuckets, func(task, lo, hi int) {
+		at := s.scratch.Get()
+		defer s.scratch.Put(at)
+		var sum rankSums // sums of two pieces share a cache line
+		for b := lo; b < hi; b++ {
+			s.gather(at, b)
+			radixSort(at.keys, at.index)
+			at.ties(func(from, to int) {
+				group(&sum, int64(2*first[b]+from+1+to), at.index[from:to])
+			})
+		}
+		sums[task] = sum
+	}); err != nil {
+		return rankSums{}, err
+	}
+	var all rankSums
+	for i := range sums {
+		all.squares.plus(sums[i].squares)
+		all.products.plus(sums[i].products)
+	}
+	return all, nil
 }
 
-// ties calls group for each longest range [lo, hi) of equal sorted keys.
-func (s *sorter) ties(group func(lo, hi int)) {
-	for lo := 0; lo < len(s.keys); {
+// choose chooses the buckets: for distances, which fill a small part of the floating-point
+// numbers but for a few that are very large or small.
+func (s *sorter) choose() {
+	step := max(1, len(s.keys)/sampledKeys)
+	sample := make([]uint64, 0, sampledKeys+1)
+	for i := 0; i < len(s.keys); i += step {
+		sample = append(sample, s.keys[i])
+	}
+	slices.Sort(sample)
+	out := min(outermost, (len(sample)-1)/2)
+	least, largest := sample[out], sample[len(sample)-1-out]
+	digits := min(11, max(1, bits.Len(uint(len(s.keys)))-3))
+	s.least, s.shift = least, max(0, bits.Len64(largest-least)-digits)
+	s.buckets = int((largest-least)>>s.shift) + 1
+}
+
+// gather collects a bucket from all pieces.
+func (s *sorter) gather(to *bucket, b int) {
+	to.keys, to.index = to.keys[:0], to.index[:0]
+	for piece, bounds := range s.bounds {
+		lo, hi := piece*sortedKeys+int(bounds[b]), piece*sortedKeys+int(bounds[b+1])
+		to.keys, to.index = append(to.keys, s.keys[lo:hi]...), append(to.index, s.index[lo:hi]...)
+	}
+}
+
+// ties calls group for each longest range [lo, hi) of equal keys, which are sorted.
+func (b *bucket) ties(group func(lo, hi int)) {
+	for lo := 0; lo < len(b.keys); {
 		hi := lo + 1
-		for hi < len(s.keys) && s.keys[hi] == s.keys[lo] {
+		for hi < len(b.keys) && b.keys[hi] == b.keys[lo] {
 			hi++
 		}
 		group(lo, hi)
@@ -219,36 +319,38 @@ func radixSort(keys []uint64, index []uint32) {
 }
 
 // partition moves the keys in place into up to 2¹¹ buckets of equal width
-// between the smallest and the largest key ("American flag sort") and returns
-// the buckets' bounds. Keys that are all equal make no bucket. The width
-// follows from the keys themselves because distances fill a small part of the
-// floating-point numbers: fixed digits would sort nothing in the first pass.
-func partition(keys []uint64, index []uint32) (bounds []int) {
-	if len(keys) == 0 {
-		return []int{0}
-	}
-	smallest, largest := keys[0], keys[0]
-	for _, k := range keys {
-		smallest, largest = min(smallest, k), max(largest, k)
-	}
+// between the smallest and the largest key and returns the buckets' bounds. Keys that are
+// all equal make no bucket. The width follows from the keys themselves because distances
+// fill a small part of the floating-point numbers: fixed digits would sort nothing in the
+// first pass.
+func partition(keys []uint64, index []uint32) (bounds []uint32) {
+	smallest, largest := slices.Min(keys), slices.Max(keys)
 	if smallest == largest {
-		return []int{0}
+		return []uint32{0}
 	}
 	digits := min(11, max(1, bits.Len(uint(len(keys)))-3))
 	shift := max(0, bits.Len64(largest-smallest)-digits)
-	bounds = make([]int, (largest-smallest)>>shift+2)
+	to := spread{smallest, shift, int((largest-smallest)>>shift) + 1}
+	return to.scatter(keys, index, nil)
+}
+
+// scatter moves keys, with their places, in place into the buckets
+// ("American flag sort") and returns the buckets' bounds, in memory that it is given if
+// that is enough.
+func (s *spread) scatter(keys []uint64, index, bounds []uint32) []uint32 {
+	bounds = append(bounds[:0], make([]uint32, s.buckets+1)...)
 	for _, k := range keys {
-		bounds[(k-smallest)>>shift+1]++
+		bounds[s.of(k)+1]++
 	}
 	for b := 1; b < len(bounds); b++ {
 		bounds[b] += bounds[b-1]
 	}
-	next := append([]int(nil), bounds[:len(bounds)-1]...)
+	next := slices.Clone(bounds[:s.buckets])
 	for b := range next {
 		for next[b] < bounds[b+1] {
 			k, x := keys[next[b]], index[next[b]]
 			for {
-				home := int((k - smallest) >> shift)
+				home := s.of(k)
 				to := next[home]
 				next[home]++
 				if home == b {
@@ -274,6 +376,20 @@ func (s *int128) add(x int64) {
 	low, carry := bits.Add64(s.low, uint64(x), 0)
 	s.low = low
 	s.high += x>>63 + int64(carry)
+}
+
+// addTimes adds a number so many times.
+func (s *int128) addTimes(x int64, times int) {
+	for range times {
+		s.add(x)
+	}
+}
+
+// plus adds another sum.
+func (s *int128) plus(x int128) {
+	low, carry := bits.Add64(s.low, x.low, 0)
+	s.low = low
+	s.high += x.high + int64(carry)
 }
 
 func (s int128) float() float64 {
