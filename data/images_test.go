@@ -426,7 +426,6 @@ func oversized(file []byte, w, h uint32) []byte {
 func TestOpenImagesErrors(t *testing.T) {
 	good := pngOf(plain(2, 2, 1))
 	other := pngOf(plain(3, 2, 1))
-	gray := pngOf(grays(2, 1, 2, 3, 4))
 	clear := pngOf(image.NewNRGBA(image.Rect(0, 0, 2, 2)))
 	damaged := slices.Clone(good)
 	damaged[len(damaged)-20] ^= 1

@@ -477,7 +477,6 @@ func TestSimCLRViews(t *testing.T) {
 }
 
 func TestSimCLRBadInput(t *testing.T) {
-	grey := image.NewGray(image.Rect(0, 0, 8, 8))
 	large := image.NewRGBA(image.Rect(0, 0, 9, 8))
 	for i := range large.Pix {
 		large.Pix[i] = 255
@@ -498,8 +497,8 @@ func TestSimCLRBadInput(t *testing.T) {
 		"missing":                               {nil, []string{"--set", "data.path=nowhere"}, "check the path (data.path)"},
 		"missing labels":                        {nil, []string{"--set", "data.labels=nowhere.txt"}, "(data.labels)"},
 		"sizes":                                 {func(t *testing.T) { writePNG(t, "images/train/red/large.png", large) }, nil, "large.png"},
+		"one pixel":                             {func(t *testing.T) { writePNG(t, "images/train/red/pixel.png", image.NewRGBA(image.Rect(0, 0, 1, 1))) }, []string{"--set", "data.size=8"}, "pixel.png (it has a single pixel)"},
 		"sizes, what to set":                    {func(t *testing.T) { writePNG(t, "images/train/red/large.png", large) }, nil, "(data.size)"},
-		"grey among colour":                     {func(t *testing.T) { writePNG(t, "images/train/red/grey.png", grey) }, nil, "grey.png is 8×8 in greyscale (1 of 37 differ from the former); convert all to colour or all to greyscale\n"},
 		"transparent":                           {arrays("rgba.npy", 4), []string{"--set", "data.path=rgba.npy"}, "x[..., :3] drops transparency\n"},
 		"unreadable":                            {func(t *testing.T) { broken(t, 1) }, nil, "broken-00.png"},
 		"many unreadable":                       {func(t *testing.T) { broken(t, 13) }, nil, "images: 13 of the 49 images cannot be read: train/red/broken-00.png"},
