@@ -82,8 +82,8 @@ seed: 9`).Pretraining()
 }
 
 func TestSimCLRFiles(t *testing.T) {
-	paths, err := filepath.Glob("simclr-*.yaml")
-	if err != nil || len(paths) != 3 {
+	paths, err := filepath.Glob("*sim*-*.yaml")
+	if err != nil || len(paths) != 5 {
 		t.Fatalf("found %q, error %v", paths, err)
 	}
 	dirs := map[string]string{}
@@ -103,6 +103,13 @@ func TestSimCLRFiles(t *testing.T) {
 			t.Errorf("%s and %s have the same output.dir", path, other)
 		}
 		dirs[c.Output.Dir] = path
+		if path == "tsimcne-cifar10.yaml" {
+			want := mustLoadSimCLR(t, "simclr: {method: tsimcne}").Pretraining()
+			got := c.Pretraining()
+			if got.Stages[2].Out = 2; !reflect.DeepEqual(got, want) {
+				t.Errorf("not what the method stands for: %+v, want %+v", got, want)
+			}
+		}
 		if filepath.Base(path) == "simclr-cifar10.yaml" {
 			want := mustLoadSimCLR(t, "").Pretraining()
 			if got := c.Pretraining(); !reflect.DeepEqual(got, want) {
