@@ -506,6 +506,7 @@ func TestSimCLRBadInput(t *testing.T) {
 		"empty class":                           {func(t *testing.T) { must(t, os.Mkdir("images/train/yellow", 0o777)) }, nil, "yellow"},
 		"no images":                             {func(t *testing.T) { must(t, os.Mkdir("empty", 0o777)) }, []string{"--set", "data.path=empty"}, "empty"},
 		"not images":                            {func(t *testing.T) { writeTestFile(t, "x.csv", "1,2\n3,4\n") }, []string{"--set", "data.path=x.csv"}, "x.csv"},
+		"images of one pixel":                   {func(t *testing.T) { writeArray(t, "pixels.npy", 36, 1, 1, 3) }, []string{"--set", "data.path=pixels.npy", "--set", "evaluate.at_end=false", "--set", "monitor.every=0"}, "pixels: the images have a single pixel each"},
 		"greyscale":                             {arrays("grey.npy", 1), []string{"--set", "data.path=grey.npy"}, "in greyscale, but the network needs them in colour"},
 		"fewer than a batch":                    {nil, []string{"--set", "train.batch_size=37"}, "train.batch_size is 37, but there are 36 images; give more images, or take smaller batches"},
 		"fewer than a batch of training images": {nil, []string{"--set", "train.batch_size=25", "--set", "simclr.pretrain_on=train"}, "train.batch_size is 25, but there are 24 images"},
