@@ -292,7 +292,7 @@ func (d *decoder) decodeFiles(folder string) (*pictures, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !d.skip {
+	if !d.skip || !slices.Contains(d.fault, nil) {
 		if err := d.unreadable(folder); err != nil {
 			return nil, err
 		}
@@ -342,7 +342,8 @@ func (d *decoder) leaveOut(pixels []byte) []byte {
 	size, kept := d.want.bytes(), 0
 	for i, fault := range d.fault {
 		if fault != nil {
-			d.skipped = append(d.skipped, fmt.Sprintf("%s (%v)", d.files[i].path, reason(fault)))
+			cause, _ := reason(fault)
+			d.skipped = append(d.skipped, fmt.Sprintf("%s (%v)", d.files[i].path, cause))
 			continue
 		}
 		if kept < i {
@@ -355,12 +356,12 @@ func (d *decoder) leaveOut(pixels []byte) []byte {
 	return pixels[:kept*size]
 }
 
-// reason is what is wrong with a file, without its path.
-func reason(err error) error {
+// reason is what is wrong with a file, without its path, and whether the system says so.
+func reason(err error) (cause error, ofSystem bool) {
 	if pe, ok := err.(*os.PathError); ok {
-		return pe.Err
+		return pe.Err, true
 	}
-	return err
+	return err, false
 }
 
 // A decoder brings the images of a folder into one shape.
@@ -438,8 +439,9 @@ func (d *decoder) unreadable(folder string) error {
 		if rel, e := filepath.Rel(folder, path); e == nil {
 			path = rel
 		}
-		if cause := reason(err); cause != err {
-			err, kind = cause, cause
+		err, ofSystem := reason(err)
+		if ofSystem {
+			kind = err
 		}
 		listed = append(listed, fmt.Sprintf("%s (%v)", path, err))
 	}
