@@ -282,8 +282,9 @@ func (d *decoder) decodeFiles(folder string) (*pictures, error) {
 		return nil, d.unreadable(folder)
 	}
 	pixels, err := d.decodeAll()
-	if err == nil && d.want.c == 1 && slices.ContainsFunc(d.found, func(s shape) bool { return s.c == 3 }) {
+	if err == nil && d.colour.Load() {
 		d.want.c = 3
+		d.colour.Store(false)
 		clear(d.fault)
 		clear(d.found)
 		d.failed.Store(false)
@@ -328,6 +329,9 @@ func (d *decoder) decodeAll() ([]byte, error) {
 		parallel.For(n, 1, func(_, i, _ int) {
 			d.decode(lo+i, pixels[begin+i*size:][:size])
 		})
+		if d.colour.Load() {
+			break // all begins again
+		}
 		lo += n
 		if d.progress != nil {
 			d.progress(lo, len(d.files))
@@ -379,6 +383,8 @@ type decoder struct {
 	// failed tells that the images will not be used: one is of another shape, or unreadable
 	// and not to be skipped.
 	failed atomic.Bool
+	// colour tells that an image is in colour where greyscale is wanted.
+	colour atomic.Bool
 }
 
 // inspect returns the shape of which image i would be.
@@ -407,6 +413,9 @@ func (d *decoder) decode(i int, dst []byte) {
 				s.c = d.want.c
 			}
 			if s != d.want {
+				if s.c > d.want.c {
+					d.colour.Store(true)
+				}
 				d.found[i] = s
 				d.failed.Store(true)
 				return
