@@ -393,11 +393,20 @@ func (d *decoder) inspect(i int) (shape, error) {
 	if err != nil {
 		return shape{}, err
 	}
+	return d.shape(file)
+}
+
+// shape returns the shape of which the image in a file would be.
+func (d *decoder) shape(file []byte) (shape, error) {
 	s, err := pictureShape(file)
-	if err == nil && d.size > 0 {
-		s.h, s.w = d.size, d.size
+	if err != nil || d.size == 0 {
+		return s, err
 	}
-	return s, err
+	if s.h == 1 && s.w == 1 {
+		return shape{}, errors.New("it has a single pixel")
+	}
+	s.h, s.w = d.size, d.size
+	return s, nil
 }
 
 // decode writes image i to dst, or notes what is wrong with it.
@@ -405,10 +414,7 @@ func (d *decoder) decode(i int, dst []byte) {
 	file, err := ctxio.ReadFile(d.ctx, d.files[i].path)
 	if err == nil {
 		var s shape
-		if s, err = pictureShape(file); err == nil {
-			if d.size > 0 {
-				s.h, s.w = d.size, d.size
-			}
+		if s, err = d.shape(file); err == nil {
 			if s.c == 1 {
 				s.c = d.want.c
 			}
@@ -507,9 +513,6 @@ func pictureShape(file []byte) (shape, error) {
 	s := shape{config.Height, config.Width, 3}
 	if gray {
 		s.c = 1
-	}
-	if s.h == 1 && s.w == 1 {
-		return shape{}, fmt.Errorf("it has a single pixel")
 	}
 	if s.h < 1 || s.w < 1 {
 		return shape{}, fmt.Errorf("it claims to have %d×%d pixels", s.w, s.h)
