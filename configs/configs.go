@@ -1,6 +1,6 @@
 // Package configs holds runs of cne as YAML files, and reads such files. The
-// files are ready to use with cne train --config, or those named simclr-… with
-// cne simclr pretrain; default.yaml and simclr-default.yaml list every key of
+// files are ready to use with cne train --config, or those named simclr-… and
+// tsimcne-… with cne simclr pretrain; default.yaml and simclr-default.yaml list every key of
 // either with its default and its meaning, and the others set only what differs
 // from them.
 //

@@ -215,5 +215,8 @@ func (c *SimCLR) memory(size data.Size, more MemoryOptions) (cne.Memory, error) 
 	if c.Evaluate.AtEnd {
 		w.Evaluated = w.Images
 	}
+	if c.Embeds() {
+		w.Placed = w.Images
+	}
 	return p.Memory(w)
 }

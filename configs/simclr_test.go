@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"cne/model"
+	"cne/model/op"
 	"cne/simclr"
 	"cne/train"
 )
@@ -80,8 +82,8 @@ seed: 9`).Pretraining()
 }
 
 func TestSimCLRFiles(t *testing.T) {
-	paths, err := filepath.Glob("simclr-*.yaml")
-	if err != nil || len(paths) != 3 {
+	paths, err := filepath.Glob("*sim*-*.yaml")
+	if err != nil || len(paths) != 5 {
 		t.Fatalf("found %q, error %v", paths, err)
 	}
 	dirs := map[string]string{}
@@ -101,6 +103,17 @@ func TestSimCLRFiles(t *testing.T) {
 			t.Errorf("%s and %s have the same output.dir", path, other)
 		}
 		dirs[c.Output.Dir] = path
+		if path == "tsimcne-cifar10.yaml" {
+			want := mustLoadSimCLR(t, "simclr: {method: tsimcne}").Pretraining()
+			got := c.Pretraining()
+			last := &got.Stages[2] // of which the file leaves out what is inherited
+			if d := last.LR - want.Stages[2].LR; d < 1e-15 && d > -1e-15 {
+				last.LR = want.Stages[2].LR
+			}
+			if last.Out = 2; !reflect.DeepEqual(got, want) {
+				t.Errorf("not what the method stands for: %+v, want %+v", got, want)
+			}
+		}
 		if filepath.Base(path) == "simclr-cifar10.yaml" {
 			want := mustLoadSimCLR(t, "").Pretraining()
 			if got := c.Pretraining(); !reflect.DeepEqual(got, want) {
@@ -116,6 +129,8 @@ func TestSimCLRYAMLRoundTrip(t *testing.T) {
 		"lists":    "evaluate: {seeds: [3, 0x10, 1e3]}\nviews: {mean: [0, 1, -2.5], std: [1, 1e-3, 3]}",
 		"a seed":   "evaluate: {seeds: 4, split: official}",
 		"loss":     "loss: {name: nc, negatives: full, learn_z: false, log_z: -3.25, learn_temperature: true}",
+		"stages":   "stages: [{epochs: 9}, {epochs: 3, lr: 1e-3, warm_up: 0, out: 2, freeze: [backbone, fc1]}]\nmodel: {from: x}\ndata: {skip_broken: true}",
+		"t-SimCNE": "simclr: {method: tsimcne}\ntrain: {epochs: 30, batch_size: 512}",
 		"folder":   "data: {path: [a, b.npz], labels: l.txt, size: 48}\nmonitor: {every: 0}\nlog: {format: json}",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -136,6 +151,39 @@ func TestSimCLRDefaultFolder(t *testing.T) {
 		if c := mustLoadSimCLR(t, "", Setting{"--set", "data.path", path}); c.Output.Dir != want {
 			t.Errorf("%s: folder %s, want %s", path, c.Output.Dir, want)
 		}
+	}
+}
+
+// t-SimCNE is the paper's program unless something else is asked for.
+func TestTSimCNEPreset(t *testing.T) {
+	all := mustLoadSimCLR(t, "simclr: {method: tsimcne}").Pretraining()
+	if want := simclr.TSimCNE(1500, 0.12, false); !reflect.DeepEqual(all.Stages, want) {
+		t.Errorf("stages %+v, want %+v", all.Stages, want)
+	}
+	if l := all.Loss; l.Loss != op.InfoNC || l.Metric != op.Euclidean || l.Scale != 1 || !l.Mean || all.Negatives != train.Full {
+		t.Errorf("loss %+v with %d negatives", l, all.Negatives)
+	}
+	for text, want := range map[string][]simclr.Stage{
+		"simclr: {method: tsimcne}\ntrain: {epochs: 30, batch_size: 512}":  simclr.TSimCNE(30, 0.06, false),
+		"simclr: {method: tsimcne}\nmodel: {from: x}":                      simclr.TSimCNE(500, 0.12, true),
+		"simclr: {method: tsimcne}\nstages: [{epochs: 9, out: 3}]":         {{Epochs: 9, WarmUp: 5, LR: 0.12, Out: 3}},
+		"stages: [{epochs: 9, freeze: backbone}, {epochs: 7, warm_up: 0}]": {{Epochs: 9, WarmUp: 5, LR: 0.12, Freeze: model.Modules[:6]}, {Epochs: 7, LR: 0.12}},
+		"simclr: {method: tsimcne}\nloss: {negatives: 5, name: umap}\n":    simclr.TSimCNE(1500, 0.12, false),
+	} {
+		c := mustLoadSimCLR(t, text)
+		if got := c.Pretraining().Stages; !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: stages %+v, want %+v", text, got, want)
+		}
+		if c.Train.Epochs != c.stageEpochs() {
+			t.Errorf("%q: %d epochs in all", text, c.Train.Epochs)
+		}
+	}
+	c := mustLoadSimCLR(t, "simclr: {method: tsimcne}\nloss: {negatives: 5, scale: 2}")
+	if c.Loss.Negatives != 5 || *c.Loss.Scale != 2 || !c.Embeds() || c.Out() != 2 {
+		t.Errorf("what is given does not count: %+v", c.Loss)
+	}
+	if mustLoadSimCLR(t, "").Embeds() || mustLoadSimCLR(t, "stages: [{epochs: 9, out: 2}]").Embeds() {
+		t.Error("runs of cosines embed")
 	}
 }
 
@@ -160,7 +208,25 @@ var badSimCLRFiles = []struct{ text, want string }{
 	{"network: {out: 0}", `run.yaml:1: network.out is 0, but must be a whole number of at least 1, or null`},
 	{"loss: {negatives: 0}", `run.yaml:1: loss.negatives is 0, but must be a whole number from 1 to 2147483647, or full`},
 	{"loss: {temperature: -1}", `run.yaml:1: loss.temperature is -1, but must be a number from 0.01 to 1e6`},
-	{"train: {epochs: null}", `run.yaml:1: train.epochs is null, but must be a whole number of at least 1`},
+	{"train: {epochs: 0}", `run.yaml:1: train.epochs is 0, but must be a whole number of at least 1, or null`},
+	{"simclr: {method: umap}", `run.yaml:1: simclr.method is "umap", but must be simclr or tsimcne`},
+	{"data: {skip_broken: maybe}", `run.yaml:1: data.skip_broken is "maybe", but must be true or false`},
+	{"model: {from: ''}", `run.yaml:1: model.from is "", but must be text that is not empty, or null`},
+	{"stages: 3", `run.yaml:1: stages is 3, but must be a list of stages, such as [{epochs: 100}, {epochs: 10, out: 2, freeze: [backbone, fc1]}]`},
+	{"stages: [5]", `run.yaml:1: stages: stage 1 is 5, but must be a mapping with the keys epochs, lr, warm_up, out or freeze`},
+	{"stages: [{out: 2}]", `run.yaml:1: stages: stage 1 lacks its number of epochs`},
+	{"stages: [{epochs: 8}, {epochs: 8, rate: 2}]", `run.yaml:1: stages: stage 2 has the unknown key "rate"; a stage has epochs, lr, warm_up, out or freeze`},
+	{"stages: [{epochs: 0}]", `run.yaml:1: stages: epochs of stage 1 is 0, but must be a whole number of at least 1`},
+	{"stages: [{epochs: 2, warm_up: 2}]", `run.yaml:1: stages: stage 1 warms up for 2 of its 2 epochs; take fewer`},
+	{"stages: [{epochs: 2, lr: 0}]", `run.yaml:1: stages: lr of stage 1 is 0, but must be a number above 0, or null`},
+	{"stages: [{epochs: 2, out: 0}]", `run.yaml:1: stages: out of stage 1 is 0, but must be a whole number of at least 1, or null`},
+	{"stages: [{epochs: 2, freeze: [fc3]}]", `run.yaml:1: stages: item 1 of freeze of stage 1 is "fc3", but must be backbone, conv1, bn1, layer1, layer2, layer3, layer4, fc1 or fc2, or a list of them`},
+	{"stages:\n  - epochs: 9\n  - epochs: 9\n    freeze: [backbone, fc1, fc2]", `run.yaml:3: stages: freeze of stage 2 names the whole network, so that nothing is learnt; leave fc2 or another part out`},
+	{"stages: [{epochs: 5}]", `run.yaml:1: stages: epochs of stage 1 is 5, but train.warm_up is 5 (default); take fewer epochs to warm up than there are, for example warm_up: 0 in the stage`},
+	{"stages: [{epochs: 9}, {epochs: 9, out: 1}]", `run.yaml:1: stages: out of stage 2 is 1, but loss.metric is cosine (default); in one dimension a cosine is 1 or -1, so take at least 2 dimensions or the metric euclidean`},
+	{"stages: [{epochs: 9}]\ntrain: {epochs: 10}", `run.yaml:2: train.epochs is 10, but stages is [{epochs: 9}] (run.yaml:1); the stages say how many epochs are run, so leave train.epochs out or set stages to []`},
+	{"simclr: {method: tsimcne}\nloss: {metric: cosine}", `run.yaml:2: loss.metric is cosine, but simclr.method is tsimcne (run.yaml:1); positions in the plane are compared by their distances, so set it to euclidean or simclr.method to simclr`},
+	{"simclr: {method: tsimcne}\ntrain: {epochs: 2}", `run.yaml:2: train.epochs is 2, but simclr.method is tsimcne (run.yaml:1); its stages take at least 3 epochs`},
 	{"train: {batch_size: 1}", `run.yaml:1: train.batch_size is 1, but must be a whole number of at least 2`},
 	{"train: {lr: fast}", `run.yaml:1: train.lr is "fast", but must be a number above 0, or null`},
 	{"monitor: {every: -1}", `run.yaml:1: monitor.every is -1, but must be a whole number of at least 0`},

@@ -156,6 +156,9 @@ func (e *Evaluate) Evaluation() *simclr.Evaluation {
 
 // Rows returns the rows of the images that a network sees.
 func (p *Protocol) Rows(images *data.Images) ([]int32, error) {
+	if images.H*images.W == 1 {
+		return nil, fmt.Errorf("%s: the images have a single pixel each, from which nothing can be learnt; give larger ones, or raise data.size", images.Name)
+	}
 	if p.PretrainOn == "train" {
 		split, err := simclr.OfficialSplit(images)
 		if err != nil {

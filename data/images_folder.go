@@ -282,8 +282,9 @@ func (d *decoder) decodeFiles(folder string) (*pictures, error) {
 		return nil, d.unreadable(folder)
 	}
 	pixels, err := d.decodeAll()
-	if err == nil && d.want.c == 1 && slices.ContainsFunc(d.found, func(s shape) bool { return s.c == 3 }) {
+	if err == nil && d.colour.Load() {
 		d.want.c = 3
+		d.colour.Store(false)
 		clear(d.fault)
 		clear(d.found)
 		d.failed.Store(false)
@@ -292,7 +293,7 @@ func (d *decoder) decodeFiles(folder string) (*pictures, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !d.skip {
+	if !d.skip || !slices.Contains(d.fault, nil) {
 		if err := d.unreadable(folder); err != nil {
 			return nil, err
 		}
@@ -328,6 +329,9 @@ func (d *decoder) decodeAll() ([]byte, error) {
 		parallel.For(n, 1, func(_, i, _ int) {
 			d.decode(lo+i, pixels[begin+i*size:][:size])
 		})
+		if d.colour.Load() {
+			break // all begins again
+		}
 		lo += n
 		if d.progress != nil {
 			d.progress(lo, len(d.files))
@@ -342,7 +346,8 @@ func (d *decoder) leaveOut(pixels []byte) []byte {
 	size, kept := d.want.bytes(), 0
 	for i, fault := range d.fault {
 		if fault != nil {
-			d.skipped = append(d.skipped, fmt.Sprintf("%s (%v)", d.files[i].path, reason(fault)))
+			cause, _ := reason(fault)
+			d.skipped = append(d.skipped, fmt.Sprintf("%s (%v)", d.files[i].path, cause))
 			continue
 		}
 		if kept < i {
@@ -355,12 +360,12 @@ func (d *decoder) leaveOut(pixels []byte) []byte {
 	return pixels[:kept*size]
 }
 
-// reason is what is wrong with a file, without its path.
-func reason(err error) error {
+// reason is what is wrong with a file, without its path, and whether the system says so.
+func reason(err error) (cause error, ofSystem bool) {
 	if pe, ok := err.(*os.PathError); ok {
-		return pe.Err
+		return pe.Err, true
 	}
-	return err
+	return err, false
 }
 
 // A decoder brings the images of a folder into one shape.
@@ -378,6 +383,8 @@ type decoder struct {
 	// failed tells that the images will not be used: one is of another shape, or unreadable
 	// and not to be skipped.
 	failed atomic.Bool
+	// colour tells that an image is in colour where greyscale is wanted.
+	colour atomic.Bool
 }
 
 // inspect returns the shape of which image i would be.
@@ -386,11 +393,20 @@ func (d *decoder) inspect(i int) (shape, error) {
 	if err != nil {
 		return shape{}, err
 	}
+	return d.shape(file)
+}
+
+// shape returns the shape of which the image in a file would be.
+func (d *decoder) shape(file []byte) (shape, error) {
 	s, err := pictureShape(file)
-	if err == nil && d.size > 0 {
-		s.h, s.w = d.size, d.size
+	if err != nil || d.size == 0 {
+		return s, err
 	}
-	return s, err
+	if s.h == 1 && s.w == 1 {
+		return shape{}, errors.New("it has a single pixel")
+	}
+	s.h, s.w = d.size, d.size
+	return s, nil
 }
 
 // decode writes image i to dst, or notes what is wrong with it.
@@ -398,14 +414,14 @@ func (d *decoder) decode(i int, dst []byte) {
 	file, err := ctxio.ReadFile(d.ctx, d.files[i].path)
 	if err == nil {
 		var s shape
-		if s, err = pictureShape(file); err == nil {
-			if d.size > 0 {
-				s.h, s.w = d.size, d.size
-			}
+		if s, err = d.shape(file); err == nil {
 			if s.c == 1 {
 				s.c = d.want.c
 			}
 			if s != d.want {
+				if s.c > d.want.c {
+					d.colour.Store(true)
+				}
 				d.found[i] = s
 				d.failed.Store(true)
 				return
@@ -438,8 +454,9 @@ func (d *decoder) unreadable(folder string) error {
 		if rel, e := filepath.Rel(folder, path); e == nil {
 			path = rel
 		}
-		if cause := reason(err); cause != err {
-			err, kind = cause, cause
+		err, ofSystem := reason(err)
+		if ofSystem {
+			kind = err
 		}
 		listed = append(listed, fmt.Sprintf("%s (%v)", path, err))
 	}
@@ -496,9 +513,6 @@ func pictureShape(file []byte) (shape, error) {
 	s := shape{config.Height, config.Width, 3}
 	if gray {
 		s.c = 1
-	}
-	if s.h == 1 && s.w == 1 {
-		return shape{}, fmt.Errorf("it has a single pixel")
 	}
 	if s.h < 1 || s.w < 1 {
 		return shape{}, fmt.Errorf("it claims to have %d×%d pixels", s.w, s.h)

@@ -340,7 +340,7 @@ func TestImageSize(t *testing.T) {
 		n, c  int
 		want  map[int]byte // some values
 	}{
-		{"folder", tree{"a/1.png": pngOf(wide), "a/2.png": pngOf(plain(1, 1, 7)), "a/3.png": pngOf(colors(2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)), "a/4.jpg": jpegOf(plain(9, 7, 60))}, "", 4, 3,
+		{"folder", tree{"a/1.png": pngOf(wide), "a/2.png": pngOf(plain(1, 2, 7)), "a/3.png": pngOf(colors(2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)), "a/4.jpg": jpegOf(plain(9, 7, 60))}, "", 4, 3,
 			map[int]byte{1: 100, 2: 50, 4: 100, 12: 7, 23: 7, 24: 1, 25: 2, 35: 12, 36: 60, 47: 60}},
 		{"greyscale", tree{"a/1.png": pngOf(grays(4, bytes.Repeat([]byte{5}, 16)...))}, "", 1, 1, map[int]byte{0: 5, 3: 5}},
 		{"npy", tree{"x.npy": bytesNPY("(2, 4, 4, 3)", array...)}, "x.npy", 2, 3, map[int]byte{0: 9, 23: 9}},
@@ -426,7 +426,6 @@ func oversized(file []byte, w, h uint32) []byte {
 func TestOpenImagesErrors(t *testing.T) {
 	good := pngOf(plain(2, 2, 1))
 	other := pngOf(plain(3, 2, 1))
-	gray := pngOf(grays(2, 1, 2, 3, 4))
 	clear := pngOf(image.NewNRGBA(image.Rect(0, 0, 2, 2)))
 	damaged := slices.Clone(good)
 	damaged[len(damaged)-20] ^= 1

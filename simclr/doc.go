@@ -11,7 +11,9 @@
 // A Pretraining, such as the paper's (PaperPretraining), runs train.Fit on a
 // graph whose edges join the two views of each image. The views of the next
 // batch are drawn while the network computes; labels are never read. What
-// comes out is a Network, which a hook can use while it is trained, too.
+// comes out is a Network, which a hook can use while it is trained, too. In Stages of its
+// own, such as those of t-SimCNE (TSimCNE), parts of the network are frozen and its
+// output is replaced, so that in the end it places images in the plane (Projection).
 //
 // What a network has learnt is measured on its frozen representations
 // (Features) by an Evaluation, on the published split or on stratified ones:

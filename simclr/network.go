@@ -31,6 +31,9 @@ func (p *Pretraining) prepare(images *data.Images, rows []int32) ([]int32, error
 	if err := checkImages(images); err != nil {
 		return nil, err
 	}
+	if images.H*images.W == 1 {
+		return nil, fmt.Errorf("%w: images of a single pixel have no views that differ but in colour; give larger ones", ErrShape)
+	}
 	if rows == nil {
 		rows = allRows(images.N)
 	}

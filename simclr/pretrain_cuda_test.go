@@ -5,10 +5,12 @@ package simclr_test
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"cne/data"
 	"cne/internal/device/fakecuda"
+	"cne/model"
 	"cne/model/op"
 	"cne/simclr"
 	"cne/train"
@@ -95,10 +97,14 @@ func TestPretrainingOnDevice(t *testing.T) {
 		coarser = 8
 	)
 	for name, change := range map[string]func(p *simclr.Pretraining){
-		"paper":                    func(*simclr.Pretraining) {},
-		"all negatives, no decay":  func(p *simclr.Pretraining) { p.Negatives, p.NoNormDecay = train.Full, true },
-		"a learnt temperature":     func(p *simclr.Pretraining) { p.LearnTemperature = true },
-		"NC with a learnt Z":       func(p *simclr.Pretraining) { p.Loss.Loss, p.LRZ = op.NC, 0.01 },
+		"paper":                   func(*simclr.Pretraining) {},
+		"all negatives, no decay": func(p *simclr.Pretraining) { p.Negatives, p.NoNormDecay = train.Full, true },
+		"a learnt temperature":    func(p *simclr.Pretraining) { p.LearnTemperature = true },
+		"NC with a learnt Z":      func(p *simclr.Pretraining) { p.Loss.Loss, p.LRZ = op.NC, 0.01 },
+		"stages": func(p *simclr.Pretraining) {
+			p.Loss = op.ContrastiveOptions{Clamp: 1e-10, Mean: true}
+			p.Stages = []simclr.Stage{{Epochs: 1, LR: 0.02}, {Epochs: 1, LR: 0.02, Out: 2, Freeze: backbone}, {Epochs: 1, LR: 0.01}}
+		},
 		"Euclidean, rows left out": func(p *simclr.Pretraining) { p.Loss = op.ContrastiveOptions{Clamp: 1e-10, Mean: true} },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -165,5 +171,47 @@ func TestResumedPretrainingOnDevice(t *testing.T) {
 	n, r = pretrain(t, p, images, nil)
 	if got := state(n, r); !slices.Equal(got, want) {
 		t.Error("the run that went on has learnt something else")
+	}
+}
+
+// On a device, too, what is frozen keeps its bits, and a run goes on from the border of
+// two stages, and from within one, with the bits of one that never stopped.
+func TestStagesOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	images := patches(20, 8)
+	p := staged()
+	p.Device = d
+	var saved []*train.Checkpoint
+	p.Checkpoints = &train.Checkpoints{Epochs: 1, Save: func(c *train.Checkpoint) error {
+		copied, err := c.Clone()
+		saved = append(saved, copied)
+		return err
+	}}
+	n, r := pretrain(t, p, images, nil)
+	want := state(n, r)
+	p.Checkpoints = nil
+	for _, c := range saved {
+		if c.Progress.Epochs < 3 {
+			continue
+		}
+		p.Resume = c
+		n, r := pretrain(t, p, images, nil)
+		if got := state(n, r); !slices.Equal(got, want) {
+			t.Errorf("the run that went on from %+v has learnt something else", c.Progress)
+		}
+	}
+	// A run of the first stage alone has what the second finds.
+	p = staged()
+	p.Device, p.Stages = d, p.Stages[:1]
+	one, _ := pretrain(t, p, images, nil)
+	p = staged()
+	p.Device, p.Stages = d, p.Stages[:2]
+	two, _ := pretrain(t, p, images, nil)
+	before := values(one)
+	for name, learnt := range values(two) {
+		frozen := model.Module(name) != "fc2" && !strings.Contains(name, "running")
+		if frozen && !slices.Equal(learnt, before[name]) {
+			t.Errorf("stage two moves %s, which is frozen", name)
+		}
 	}
 }

@@ -342,6 +342,7 @@ func TestPretrainingRefuses(t *testing.T) {
 		"no rows":                   {func(*simclr.Pretraining, *data.Images) {}, []int32{}, "there are 0 images"},
 		"unknown row":               {func(*simclr.Pretraining, *data.Images) {}, []int32{0, 16}, "row 1 of those to train on is image 16"},
 		"grey images":               {func(_ *simclr.Pretraining, i *data.Images) { i.C, i.W = 1, 24 }, nil, "1 values per pixel"},
+		"one pixel":                 {func(_ *simclr.Pretraining, i *data.Images) { *i = *patches(16, 1) }, nil, "images of a single pixel"},
 		"no pixels":                 {func(_ *simclr.Pretraining, i *data.Images) { i.Pixels = nil }, nil, "0 bytes are not 16 images"},
 		"one image":                 {func(p *simclr.Pretraining, _ *data.Images) { p.BatchSize = 1 }, nil, "a batch of 1 images has no negatives"},
 		"augmentation":              {func(p *simclr.Pretraining, _ *data.Images) { p.Augmentation.Gray = 2 }, nil, "Gray is 2"},

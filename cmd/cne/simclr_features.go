@@ -50,12 +50,10 @@ func simclrProjectCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "project --model RUN INPUT…",
 		Short: "Place new images with a trained network",
-		Long: `Place images where the head of a run's network puts them, among those of its
-embedding, write the positions as a table (csv, with the labels if there are
-any) or an array (npy) with a row for each image, in the order in which they are
-read, and print its path. RUN is the folder of a run, or the file of a network;
-INPUT are folders or files as data.path may have them. --set data.size=…,
-data.skip_broken=… and others take the place of those of the run.`,
+		Long: `Place images where a run's network puts them, among those of its embedding, and
+write the positions as a table (csv, with the labels if there are any) or an
+array (npy), in the order in which the images are read. RUN is the folder of a
+run, or the file of a network; INPUT is whatever data.path may be.`,
 		Example: `  cne simclr project --model runs/photos new-photos -o new.csv`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || run == "" {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -13,7 +12,6 @@ import (
 
 	"cne/configs"
 	"cne/data"
-	"cne/internal/explorer"
 	"cne/internal/figures"
 	"cne/internal/memory"
 	"cne/internal/rundir"
@@ -283,7 +281,9 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 		m.KNN, m.Linear, m.Split, m.evaluation = &found.KNN, &found.Linear, c.Evaluate.Split, found
 	}
 	if c.Embeds() {
-		if err := p.place(ctx, m); err != nil {
+		var err error
+		placed := figures.Placed{Images: p.images, Trained: p.rows, Device: p.device}
+		if m.Plane, err = placed.Write(ctx, p.dir, c, p.network.ResNet, p.ProgressLogger("placing the images")); err != nil {
 			return nil, fmt.Errorf("%w (the network is in %s)", err, p.dir.Path(rundir.ModelFile))
 		}
 	}
@@ -298,32 +298,13 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 	return m, p.dir.WriteJSON(rundir.MetricsFile, m)
 }
 
-// place writes the positions of all images, and measures them.
-func (p *pretraining) place(ctx context.Context, m *PretrainMetrics) error {
-	head := simclr.Projection{ResNet: p.network.ResNet}
-	positions, err := simclr.Features(ctx, head, &p.options.Augmentation, p.images, nil, p.ProgressLogger("placing the images"))
-	placed := figures.Placed{Images: p.images, Positions: positions, Trained: p.rows}
-	if err == nil && p.config.Evaluate.AtEnd {
-		var plane simclr.Score
-		plane, err = p.config.Evaluate.Evaluation().Plane(ctx, positions, p.images)
-		m.Plane, placed.Facts = &plane, []explorer.Fact{{Name: "kNN accuracy", Value: fmt.Sprintf("%.3f", plane.Mean)}}
-	}
-	if ctx.Err() != nil {
-		return errors.New("interrupted while the images were placed")
-	}
-	if err != nil {
-		return err
-	}
-	return placed.Write(p.dir, &p.config.Output)
-}
-
 // print writes the figures as a table.
 func (p *pretraining) print(w io.Writer, m *PretrainMetrics) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, format string, values ...any) { fmt.Fprintf(table, name+"\t"+format+"\n", values...) }
 	row("network", "%s", text.Escape(p.dir.Path(rundir.ModelFile)))
-	if p.config.Embeds() && p.config.Output.HTML {
-		row("page", "%s", text.Escape(p.dir.Path(rundir.PageFile)))
+	if p.config.Embeds() {
+		row("embedding", "%s", text.Escape(p.dir.Path("embedding.npy")))
 	}
 	row("images", "%d (%s), %d negatives each", m.Images, m.PretrainOn, m.Negatives)
 	if e := m.evaluation; e != nil {

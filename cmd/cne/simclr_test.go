@@ -477,7 +477,6 @@ func TestSimCLRViews(t *testing.T) {
 }
 
 func TestSimCLRBadInput(t *testing.T) {
-	grey := image.NewGray(image.Rect(0, 0, 8, 8))
 	large := image.NewRGBA(image.Rect(0, 0, 9, 8))
 	for i := range large.Pix {
 		large.Pix[i] = 255
@@ -498,8 +497,8 @@ func TestSimCLRBadInput(t *testing.T) {
 		"missing":                               {nil, []string{"--set", "data.path=nowhere"}, "check the path (data.path)"},
 		"missing labels":                        {nil, []string{"--set", "data.labels=nowhere.txt"}, "(data.labels)"},
 		"sizes":                                 {func(t *testing.T) { writePNG(t, "images/train/red/large.png", large) }, nil, "large.png"},
+		"one pixel":                             {func(t *testing.T) { writePNG(t, "images/train/red/pixel.png", image.NewRGBA(image.Rect(0, 0, 1, 1))) }, []string{"--set", "data.size=8"}, "pixel.png (it has a single pixel)"},
 		"sizes, what to set":                    {func(t *testing.T) { writePNG(t, "images/train/red/large.png", large) }, nil, "(data.size)"},
-		"grey among colour":                     {func(t *testing.T) { writePNG(t, "images/train/red/grey.png", grey) }, nil, "grey.png is 8×8 in greyscale (1 of 37 differ from the former); convert all to colour or all to greyscale\n"},
 		"transparent":                           {arrays("rgba.npy", 4), []string{"--set", "data.path=rgba.npy"}, "x[..., :3] drops transparency\n"},
 		"unreadable":                            {func(t *testing.T) { broken(t, 1) }, nil, "broken-00.png"},
 		"many unreadable":                       {func(t *testing.T) { broken(t, 13) }, nil, "images: 13 of the 49 images cannot be read: train/red/broken-00.png"},
@@ -507,6 +506,7 @@ func TestSimCLRBadInput(t *testing.T) {
 		"empty class":                           {func(t *testing.T) { must(t, os.Mkdir("images/train/yellow", 0o777)) }, nil, "yellow"},
 		"no images":                             {func(t *testing.T) { must(t, os.Mkdir("empty", 0o777)) }, []string{"--set", "data.path=empty"}, "empty"},
 		"not images":                            {func(t *testing.T) { writeTestFile(t, "x.csv", "1,2\n3,4\n") }, []string{"--set", "data.path=x.csv"}, "x.csv"},
+		"images of one pixel":                   {func(t *testing.T) { writeArray(t, "pixels.npy", 36, 1, 1, 3) }, []string{"--set", "data.path=pixels.npy", "--set", "evaluate.at_end=false", "--set", "monitor.every=0"}, "pixels: the images have a single pixel each"},
 		"greyscale":                             {arrays("grey.npy", 1), []string{"--set", "data.path=grey.npy"}, "in greyscale, but the network needs them in colour"},
 		"fewer than a batch":                    {nil, []string{"--set", "train.batch_size=37"}, "train.batch_size is 37, but there are 36 images; give more images, or take smaller batches"},
 		"fewer than a batch of training images": {nil, []string{"--set", "train.batch_size=25", "--set", "simclr.pretrain_on=train"}, "train.batch_size is 25, but there are 24 images"},

@@ -1,69 +1,95 @@
 package figures
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"cne/configs"
 	"cne/data"
 	"cne/internal/explorer"
+	"cne/internal/plot"
 	"cne/internal/rundir"
+	"cne/model"
+	"cne/simclr"
 )
 
-// Placed are images with the positions that a network gives them.
+// Placed are images that a network gives positions.
 type Placed struct {
-	Images    *data.Images
-	Positions *data.Matrix // [Images.N, d]
+	Images *data.Images
 	// Trained are the rows of the images that the network was trained on; nil means all.
 	Trained []int32
-	// Facts are shown in the page.
-	Facts []explorer.Fact
+	// Device is where the positions are measured.
+	Device *model.Device
 }
 
 // Write writes the positions into a run folder as the configuration says: an array, a
 // table, a picture in which the images that the network has not seen are drawn among the
-// others, and a page with all images.
-func (p *Placed) Write(dir *rundir.Dir, o *configs.SimCLROutput) error {
-	if err := dir.WriteEmbedding(&configs.Output{CSV: o.CSV}, "embedding", p.Positions, p.Images.Labels, p.Images.Names); err != nil {
-		return err
+// others, and a page with all images. It returns the kNN accuracy, nil if the
+// configuration wants none. progress hears of the images that are placed.
+func (p *Placed) Write(ctx context.Context, dir *rundir.Dir, c *configs.SimCLR, network *model.ResNet[float32], progress func(done, all int)) (accuracy *simclr.Score, err error) {
+	augmentation := c.Views.Augmentation()
+	positions, err := simclr.Features(ctx, simclr.Projection{ResNet: network}, &augmentation, p.Images, nil, progress)
+	var facts []explorer.Fact
+	if err == nil && c.Evaluate.AtEnd {
+		e := c.Evaluate.Evaluation()
+		e.Device = p.Device
+		var found simclr.Score
+		found, err = e.Plane(ctx, positions, p.Images)
+		accuracy, facts = &found, []explorer.Fact{{Name: "kNN accuracy", Value: fmt.Sprintf("%.3f", found.Mean)}}
+	}
+	if ctx.Err() != nil {
+		return nil, errors.New("interrupted while the images were placed")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := dir.WriteEmbedding(&configs.Output{CSV: c.Output.CSV}, "embedding", positions, p.Images.Labels, nil); err != nil {
+		return nil, err
 	}
 	if err := dir.WriteNames(p.Images.Names); err != nil {
-		return err
+		return nil, err
 	}
-	s := Scatter(p.Positions, p.Images.Labels, configs.Plot{})
-	if p.Trained != nil && len(p.Trained) < p.Images.N {
-		s.HeldOut = make([]bool, p.Images.N)
-		for i := range s.HeldOut {
-			s.HeldOut[i] = true
-		}
-		for _, i := range p.Trained {
-			s.HeldOut[i] = false
-		}
-	}
-	if o.Plot {
+	s := p.scatter(positions)
+	if c.Output.Plot {
 		if err := s.Save(dir.Path("embedding.png")); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if !o.HTML {
-		return nil
+	if !c.Output.HTML {
+		return accuracy, nil
 	}
-	var images *data.Images
-	if o.HTMLImages {
-		images = p.Images
-	}
-	page := Page(s, p.Images.Name, p.Facts, images)
+	page := Page(s, p.Images.Name, facts, nil)
 	page.Names = p.Images.Names
-	return page.Save(dir.Path(rundir.PageFile))
+	if c.Output.HTMLImages {
+		page.Images = p.Images
+	}
+	return accuracy, page.Save(dir.Path(rundir.PageFile))
+}
+
+// scatter returns the picture of the positions.
+func (p *Placed) scatter(positions *data.Matrix) *plot.Scatter {
+	s := Scatter(positions, p.Images.Labels, configs.Plot{})
+	if p.Trained == nil || len(p.Trained) == p.Images.N {
+		return s
+	}
+	s.HeldOut = make([]bool, p.Images.N)
+	for i := range s.HeldOut {
+		s.HeldOut[i] = true
+	}
+	for _, i := range p.Trained {
+		s.HeldOut[i] = false
+	}
+	return s
 }
 
 // few is how many of the files that were left out are named.
 const few = 5
 
-// Skipped says which files of a folder were left out.
+// Skipped names files of a folder that were left out.
 func Skipped(images *data.Images) string {
-	names := images.Skipped
-	more := ""
+	names, more := images.Skipped, ""
 	if len(names) > few {
 		more = fmt.Sprintf(" and %d more", len(names)-few)
 		names = names[:few]
