@@ -78,7 +78,7 @@ type BlockReader interface {
 // Bounds of the points that PlaceAll has at a time.
 const (
 	placedValues = 1 << 21
-	placedRows   = 1 << 15
+	placedRows   = 1 << 13
 )
 
 // PlaceAll goes through all points of which the embedding was learnt from some alone,

@@ -87,8 +87,8 @@ type TrainOn struct {
 	File   string  // or ""
 }
 
-// Of returns how many of n points that are; of those in a file, which are not known yet,
-// all.
+// Of returns how many of n points that are. Of those in a file it returns all, which the
+// size of the data counts alone (Config.dataSize).
 func (t *TrainOn) Of(n int) int {
 	switch {
 	case t == nil || t.File != "":

@@ -173,12 +173,32 @@ func describeMemory(e cne.Memory, size data.Size) string {
 func (c *Config) dataSize(ctx context.Context) data.Size {
 	d := &c.Data
 	if name, ok := strings.CutPrefix(d.Path[0], BuiltinPrefix); ok && len(d.Path) == 1 {
-		if size, err := data.BuiltinSize(name); err == nil {
-			return size
+		size, err := data.BuiltinSize(name)
+		if err != nil {
+			return AnySize
 		}
-		return AnySize
+		return d.TrainOn.listed(ctx, size)
 	}
-	return data.PointsSize(ctx, d.Path, c.ReadOptions(d))
+	return d.TrainOn.listed(ctx, data.PointsSize(ctx, d.Path, c.ReadOptions(d)))
+}
+
+// listed returns the size of the points whose rows a file lists, of points of a size, or
+// that of all if there is no such file.
+func (t *TrainOn) listed(ctx context.Context, size data.Size) data.Size {
+	if t == nil || t.File == "" {
+		return size
+	}
+	lines, heading, err := data.OpenLines(ctx, t.File)
+	n := len(lines)
+	if heading {
+		n--
+	}
+	if err != nil || n < 1 || n > size.High { // which reading says best
+		size.Low, size.Likely = min(2, size.Low), min(2, size.Low)
+		return size
+	}
+	size.Low, size.High, size.Likely = n, n, n
+	return size
 }
 
 // memory implements Schema.memory.

@@ -26,6 +26,11 @@ func TestCheckSize(t *testing.T) {
 		{"{graph: {k: 3}, quality: {recall: false}}", data.SizeOf(10, 3), ""},
 		{"data: {holdout: 0.5}", data.SizeOf(30, 3), "graph.k is 15, but the 15 points that data.holdout leaves do not have 15 neighbours each; hold fewer out"},
 		{"data: {holdout: 0.5}", data.SizeOf(32, 3), ""},
+		{"data: {train_on: 15}", data.SizeOf(100, 3), "graph.k is 15, but the 15 points of data.train_on do not have 15 neighbours each; train on more, or set it below 15"},
+		{"data: {train_on: 0.15}", data.SizeOf(100, 3), "graph.k is 15, but the 15 points of data.train_on"},
+		{"data: {train_on: 101}", data.SizeOf(100, 3), "data.train_on is 101, but there are 100 points; train on fewer, or set it to null for all"},
+		{"data: {train_on: 100}", data.SizeOf(100, 3), ""},
+		{"data: {train_on: rows.txt}", data.SizeOf(100, 3), ""},
 		// At 500 points the slider does not move.
 		{"loss: {s: 1000}", data.SizeOf(500, 3), ""},
 		{"loss: {s: 1000}", data.SizeOf(10000, 3), "loss.s cannot be used: the run stands at s = 1000, too far out on the spectrum"},

@@ -62,8 +62,8 @@ func checkRead(ctx context.Context, r *runState[configs.Config], in *inputs, mor
 // size returns that of what was read, before some were held out.
 func (in *inputs) size() data.Size {
 	size := in.points.Size(len(in.heldRows))
-	if in.sampled != nil { // of which it is known now how many are trained on
-		size = in.points.Size(in.sampled.Others())
+	if in.sampled != nil {
+		size = in.points.Size(in.sampled.Beside())
 	}
 	if len(in.heldRows) > 0 {
 		size.Nonzeros += in.held.Points.Nonzeros()

@@ -286,7 +286,7 @@ func TestTrainOnRefuses(t *testing.T) {
 		{"data.train_on: words.txt: line 2 (counted from 1) is \"b\", but must be a row of data.path, counted from 0", []string{"--set", "data.train_on=words.txt"}},
 		{"data.train_on: empty.txt", []string{"--set", "data.train_on=empty.txt"}},
 		{"stat none.txt: no such file or directory); check the path (data.train_on)", []string{"--set", "data.train_on=none.txt"}},
-		{"the 2 points of data.train_on do not have 15 neighbours each; train on more, or set graph.k and quality.k below 2", []string{"--set", "data.train_on=few.txt"}},
+		{"graph.k is 15, but the 2 points of data.train_on do not have 15 neighbours each; train on more, or set it below 2", []string{"--set", "data.train_on=few.txt"}},
 		{"graph.k is 15, but the 12 points of data.train_on do not have 15 neighbours each; train on more, or set it below 12", []string{"--set", "data.train_on=0.2"}},
 		{"nan.npy: row 42, column 2 (counted from 1) is NaN", []string{"nan.npy", "--set", "data.train_on=20", "--set", "data.label_column=null"}},
 		{"pipe.npy: some of the points are read before the others, for which a pipe cannot be read again; give files", []string{"pipe.npy", "--set", "data.train_on=20", "--set", "data.label_column=null"}},

@@ -123,6 +123,15 @@ func readRows(ctx context.Context, path string) ([]int, error) {
 // Others returns how many points are placed in the end.
 func (p *Points) Others() int { return p.N - len(p.Rows) }
 
+// Beside returns how many points have to be counted beside those that are learnt from for
+// the number of which configs.TrainOn.Of says how many are.
+func (p *Points) Beside() int {
+	if p.config.Data.TrainOn.File != "" {
+		return 0
+	}
+	return p.Others()
+}
+
 // Learnt returns the name, without its ending, of the files in the run folder with the
 // points that were learnt from.
 func (p *Points) Learnt() string {

@@ -454,6 +454,10 @@ func (s *Sweep) page(ctx context.Context, done []finished) (*explorer.Page, erro
 // holdsOut tells whether a run has placed points that are not in its embedding, so that
 // its images would not be those of the points.
 func (s *Sweep) holdsOut(run int) bool {
-	held := s.Runs[run].Values["data.holdout"]
-	return held != "" && held != "null"
+	for _, key := range []string{"data.holdout", "data.train_on"} {
+		if v := s.Runs[run].Values[key]; v != "" && v != "null" {
+			return true
+		}
+	}
+	return false
 }

@@ -1,0 +1,165 @@
+package cne_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"cne"
+	"cne/data"
+	"cne/internal/rng"
+)
+
+// someOf returns points and those of some rows.
+func someOf(t *testing.T, n, d int, rows []int) (all, some *data.Matrix) {
+	t.Helper()
+	s := rng.New(3, rng.Sample)
+	all = data.NewMatrix(n, d)
+	for i := range all.X {
+		all.X[i] = float32(s.Normal() + 8*float64(i/d%3*(i%d%3)))
+	}
+	set, err := (&data.Dataset{Points: all}).Take(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all, set.Points
+}
+
+// What Embed learns from some points is what it makes of these alone, and the others lie
+// where that places them; a file that is read in blocks gives the same.
+func TestTrainOn(t *testing.T) {
+	const n, d = 90, 6
+	rows, err := data.DrawRows(n, 40, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, some := someOf(t, n, d, rows)
+	path := filepath.Join(t.TempDir(), "points.npy")
+	var b bytes.Buffer
+	if err := data.WriteNPY(&b, all); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for name, o := range map[string]cne.Options{
+		"table":      {Neighbors: 5, Epochs: 3, BatchSize: 64},
+		"network":    {Neighbors: 5, Epochs: 2, BatchSize: 64, Hidden: []int{8}},
+		"components": {Neighbors: 5, Epochs: 2, BatchSize: 64, Components: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := t.Context()
+			alone, err := cne.Embed(ctx, some, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := alone.Project(ctx, all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, i := range rows {
+				copy(want.Row(i), alone.Positions.Row(k))
+			}
+			o.TrainOn = rows
+			e, err := cne.Embed(ctx, all, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(e.Positions.X, want.X) || !slices.Equal(e.Rows, rows) || e.Neighborhood.Graph.N != len(rows) {
+				t.Error("it is another embedding than that of the rows alone, with the others placed")
+			}
+			more, err := e.Project(ctx, all.Rows(3, 9))
+			if again, errAlone := alone.Project(ctx, all.Rows(3, 9)); err != nil || errAlone != nil || !slices.Equal(more.X, again.X) {
+				t.Errorf("it places further points elsewhere (%v, %v)", err, errAlone)
+			}
+
+			o.TrainOn = nil
+			set, err := data.OpenRows(ctx, []string{path}, data.Options{}, rows, n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h, err := cne.PrepareSet(ctx, set, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e, err = h.Fit(ctx, o); err != nil {
+				t.Fatal(err)
+			}
+			blocks, err := data.OpenBlocks(ctx, []string{path}, e.Description.Preprocessing.Reading(data.Options{}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer blocks.Close()
+			got := data.NewMatrix(n, e.Dim())
+			count, err := e.PlaceAll(ctx, blocks, rows, func(lo int, positions *data.Matrix) error {
+				copy(got.X[lo*got.D:], positions.X)
+				return nil
+			})
+			if err != nil || count != n || !slices.Equal(got.X, want.X) {
+				t.Errorf("PlaceAll of %d points: %v, or other positions", count, err)
+			}
+		})
+	}
+}
+
+func TestTrainOnRefuses(t *testing.T) {
+	all, _ := someOf(t, 40, 3, []int{1})
+	ctx := t.Context()
+	for name, o := range map[string]cne.Options{
+		"none":      {TrainOn: []int{}},
+		"twice":     {TrainOn: []int{1, 1}},
+		"falling":   {TrainOn: []int{2, 1}},
+		"outside":   {TrainOn: []int{1, 40}},
+		"negative":  {TrainOn: []int{-1, 4}},
+		"a start":   {TrainOn: []int{1, 2}, Start: data.NewMatrix(40, 2)},
+		"too large": {TrainOn: []int{39, 40, 41}},
+	} {
+		if _, err := cne.Embed(ctx, all, o); !errors.Is(err, cne.ErrOption) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := cne.Embed(ctx, all, cne.Options{TrainOn: []int{1, 2, 3}}); !errors.Is(err, cne.ErrPoints) {
+		t.Errorf("fewer points than neighbours: %v", err)
+	}
+	o := cne.Options{TrainOn: []int{1, 2, 3}}
+	if _, err := cne.Prepare(ctx, all, o); !errors.Is(err, cne.ErrOption) {
+		t.Errorf("Prepare: %v", err)
+	}
+	e, err := cne.Embed(ctx, all, cne.Options{Neighbors: 3, Epochs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, end := context.WithCancel(ctx)
+	end()
+	rows := make([]int, 40)
+	for i := range rows {
+		rows[i] = i
+	}
+	for name, x := range map[string]struct {
+		ctx   context.Context
+		width int
+		rows  []int
+		want  error
+	}{
+		"other rows":  {ctx, 3, rows[:39], cne.ErrPoints},
+		"other width": {ctx, 4, rows, cne.ErrPoints},
+		"no points":   {ctx, 3, rows, cne.ErrPoints},
+		"ended":       {ended, 3, rows, context.Canceled},
+	} {
+		if _, err := e.PlaceAll(x.ctx, nothing(x.width), x.rows, func(int, *data.Matrix) error { return nil }); !errors.Is(err, x.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// nothing delivers no points of so many values.
+type nothing int
+
+func (d nothing) D() int { return int(d) }
+
+func (d nothing) Next(*data.Matrix) (int, error) { return 0, io.EOF }
