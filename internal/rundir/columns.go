@@ -74,7 +74,7 @@ func ReadEarlier(ctx context.Context, c *configs.Config) (*Earlier, error) {
 		return nil, nil
 	}
 	if _, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("model.init is %s, but must be pca, spectral, random, or the run folder or file of an earlier embedding (%w)", text.Quote(path), err)
+		return nil, fmt.Errorf("model.init is %s, but must be pca, spectral, coarse, random, or the run folder or file of an earlier embedding (%w)", text.Quote(path), err)
 	}
 	file, err := EmbeddingFile(path)
 	if err != nil {
