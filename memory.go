@@ -330,7 +330,8 @@ func (r *accounts) searched(queries, n, width, k float64, option string) *memory
 	return found
 }
 
-// train is Neighborhood.NewModel and train.Fit.
+// train is Neighborhood.NewModel and train.Fit. The embeddings of a coarse start are over
+// before, and have a sixth of the edges: they take less than what follows them.
 func (r *accounts) train() error {
 	r.Step("the model is trained")
 	onHost := r.Device.OnHost()

@@ -103,11 +103,12 @@ type Options struct {
 	Float64 bool
 	// Start [n, Dim] are the positions from which a table begins, as they are; see
 	// Neighborhood.StartFrom. Nil means the first principal components, the Laplacian
-	// eigenmaps of the graph if SpectralStart says so, or normally distributed positions
-	// if RandomStart does, scaled so that the first axis has the standard deviation
-	// StartStd; 0 means 1.
+	// eigenmaps of the graph if SpectralStart says so, embeddings of ever smaller groups
+	// of neighbours if CoarseStart does, or normally distributed positions if RandomStart
+	// does, scaled so that the first axis has the standard deviation StartStd; 0 means 1.
 	Start         *data.Matrix
 	SpectralStart bool
+	CoarseStart   bool
 	RandomStart   bool
 	StartStd      float64
 
@@ -231,8 +232,9 @@ func (o *Options) Check(n int) error {
 		return badOption("OnComponents, but no Hidden or no Components; a network alone sees points, and there must be components")
 	case o.EarlyExaggeration && len(o.Phases) > 0:
 		return badOption("both EarlyExaggeration and Phases; write the exaggeration as a phase")
-	case o.Start != nil && (o.network() || o.RandomStart || o.SpectralStart), o.SpectralStart && (o.network() || o.RandomStart):
-		return badOption("Start, SpectralStart, RandomStart or Hidden together; only a table starts somewhere, and at one place")
+	case o.Start != nil && (o.network() || o.RandomStart || o.SpectralStart || o.CoarseStart),
+		o.SpectralStart && (o.network() || o.RandomStart || o.CoarseStart), o.CoarseStart && (o.network() || o.RandomStart):
+		return badOption("Start, SpectralStart, CoarseStart, RandomStart or Hidden together; only a table starts somewhere, and at one place")
 	case o.Start != nil && (o.Start.N != n || o.Start.D != dim || len(o.Start.X) != n*dim):
 		return badOption("a start of %d×%d for %d points in %d dimensions", o.Start.N, o.Start.D, n, dim)
 	case o.Start != nil && !finite.All(o.Start.X):

@@ -217,6 +217,8 @@ func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options,
 		return model.InitNormal[T](h.Points.N, dim, std, o.Seed)
 	case o.SpectralStart:
 		coordinates, err = h.spectralStart(ctx, o, dim)
+	case o.CoarseStart:
+		coordinates, err = h.coarseStart(ctx, o, dim, coarseEnough)
 	default:
 		coordinates, err = h.components(ctx, dim)
 	}

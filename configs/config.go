@@ -164,7 +164,7 @@ func (l *Loss) Factor() float64 {
 }
 
 // inits are the words of model.init.
-var inits = []string{"pca", "spectral", "random"}
+var inits = []string{"pca", "spectral", "coarse", "random"}
 
 // InitPath returns the run folder or file with the earlier embedding from which a table
 // starts; "" if it starts at none.

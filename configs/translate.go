@@ -56,7 +56,7 @@ func (c *Config) Options() cne.Options {
 	o := cne.Options{
 		Scaling: c.Data.Scale, GraphMetric: c.Graph.Metric, Components: orNone(c.Graph.PCA), Neighbors: c.Graph.K, Search: c.Graph.Search, SampleEdges: c.Graph.SamplesEdges(),
 		OnComponents: c.Model.Input == "pca", Dim: c.Model.Dim, Float64: c.Model.DType == "float64",
-		RandomStart: c.Model.Init == "random", SpectralStart: c.Model.Init == "spectral", StartStd: c.Model.InitStd,
+		RandomStart: c.Model.Init == "random", SpectralStart: c.Model.Init == "spectral", CoarseStart: c.Model.Init == "coarse", StartStd: c.Model.InitStd,
 		Loss: l.Name, Metric: l.Metric, Temperature: l.Temperature, Sampling: l.Sampling, Scale: l.Factor(), Clamp: orNone(l.Clamp),
 		Mean: l.Reduction == "mean", ExcludePositive: !l.PositiveInDenominator, LogZ: l.LogZ, FixZ: !l.LearnZ || t.LRZ == 0,
 		BatchSize: t.BatchSize, Adam: t.Optimizer == "adam", SGD: t.Optimizer == "sgd", Momentum: t.Momentum, WeightDecay: t.WeightDecay,

@@ -272,7 +272,7 @@ func TestCheckOfColumns(t *testing.T) {
 		"an array":              {"data.path=x.npy data.drop=[] data.label_column=null data.names=age", `x.npy: this is an array, which has no column "age"`},
 		"points of the program": {"data.path=builtin:mnist10k data.drop=[] data.label_column=null data.names=age", `data.names: there is no file "age", and the points come from no table`},
 		"points not there yet":  {"data.path=later.csv data.names=nme", ""},
-		"no start":              {"model.init=nowhere", `model.init is "nowhere", but must be pca, spectral, random, or the run folder or file`},
+		"no start":              {"model.init=nowhere", `model.init is "nowhere", but must be pca, spectral, coarse, random, or the run folder or file`},
 		"names of a start":      {"model.init=t.csv data.names=id model.init_names=nme", `model.init_names: "nme" is no file, and is not found as a column`},
 		"a start by names":      {"model.init=t.csv data.names=id model.init_names=id", ""},
 	} {

@@ -3,6 +3,7 @@ package neighbors
 import (
 	"errors"
 	"math"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -82,6 +83,13 @@ func TestFuzzyGraph(t *testing.T) {
 					t.Fatalf("k = %d: %d → %d has the weight %v, the way back %v", k, i, g.Indices[e], g.Weights[e], g.Weights[back])
 				}
 			}
+		}
+		file := filepath.Join(t.TempDir(), "graph.npz")
+		if err := g.WriteNPZ(file); err != nil {
+			t.Fatal(err)
+		}
+		if read, err := ReadNPZ(t.Context(), file); err != nil || !slices.Equal(read.Indices, g.Indices) || !slices.Equal(read.Weights, g.Weights) {
+			t.Fatalf("k = %d: the graph comes back from its file as another, %v", k, err)
 		}
 		d, w := make([]float64, k), make([]float64, k)
 		for i := 21; i < 480; i++ {

@@ -295,7 +295,7 @@ func (g *Graph) normaliseWeighted() error {
 }
 
 // WriteNPZ writes the graph to a file that scipy.sparse.load_npz reads as a
-// CSR matrix of float32 ones, and ReadNPZ as the same graph. The file appears
+// CSR matrix of its weights, or of float32 ones, and ReadNPZ as the same graph. The file appears
 // under its name only when it is complete. An invalid graph is refused.
 func (g *Graph) WriteNPZ(path string) error {
 	if err := atomicfile.Write(path, g.EncodeNPZ); err != nil {
@@ -322,8 +322,6 @@ func (g *Graph) EncodeNPZ(w io.Writer) error {
 		return binary.LittleEndian.AppendUint32(b, uint32(v))
 	}
 	edges := []int{len(g.Indices)}
-	one := binary.LittleEndian.AppendUint32(nil, math.Float32bits(1))
-
 	z := zip.NewWriter(w)
 	for _, member := range []struct {
 		name, descr string
@@ -347,8 +345,8 @@ func (g *Graph) EncodeNPZ(w io.Writer) error {
 			}
 		}},
 		{"data.npy", "<f4", edges, func(w *bufio.Writer) {
-			for range g.Indices {
-				w.Write(one)
+			for e := range g.Indices {
+				w.Write(binary.LittleEndian.AppendUint32(w.AvailableBuffer(), math.Float32bits(g.weight(int64(e)))))
 			}
 		}},
 	} {
