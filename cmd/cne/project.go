@@ -217,7 +217,7 @@ func (p *projectRun) placePart(ctx context.Context, stdout io.Writer) error {
 		}
 		return err
 	}
-	done, err := p.WritePart(ctx, p.request(), *p.shard, func() (projection.Source, error) { return p.open(ctx) })
+	placed, there, err := p.WritePart(ctx, p.request(), *p.shard, func() (projection.Source, error) { return p.open(ctx) })
 	if ctx.Err() != nil && err != nil && !errors.Is(err, projection.ErrInterrupted) {
 		return errUnwritten
 	}
@@ -226,11 +226,11 @@ func (p *projectRun) placePart(ctx context.Context, stdout io.Writer) error {
 	}
 	p.warnOfBad()
 	path := projection.Name(p.output, *p.shard)
-	if done == p.Count {
+	if there {
 		_, err := fmt.Fprintf(stdout, "%s: %d points had been placed before\n", text.Escape(path), p.Count-p.Bad)
 		return err
 	}
-	return p.report(stdout, path, p.Count-done)
+	return p.report(stdout, path, placed)
 }
 
 // putTogether makes the output of its parts.

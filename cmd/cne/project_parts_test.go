@@ -107,6 +107,15 @@ func TestProjectPartsOfOtherPoints(t *testing.T) {
 	writeTestFile(t, "few.csv", header+strings.Join(rows[:3], ""))
 	want := place(t, "few.npy", "few.csv", "--drop", "kind")
 	placeInParts(t, 12, "parts.npy", "few.csv", "--drop", "kind")
+	// Of a part without points, too, it is told whether it has been there before.
+	for i, want := range []string{"0 points placed in", "0 points had been placed before"} {
+		if i == 0 {
+			must(t, os.Remove("parts.npy.part-11-of-12"))
+		}
+		if stdout, _ := projectIn(t, "-m", "run", "-o", "parts.npy", "few.csv", "--drop", "kind", "--shard", "11/12"); !strings.Contains(stdout, want) {
+			t.Errorf("stdout %q, want %q", stdout, want)
+		}
+	}
 	projectIn(t, "--merge", "-o", "parts.npy")
 	if readText(t, "parts.npy") != want {
 		t.Error("few points have other positions in many parts")

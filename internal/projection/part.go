@@ -201,12 +201,13 @@ func (p *partWriter) close() error {
 // A partReader reads the file of a part.
 type partReader struct {
 	Part
-	path string
-	file io.Closer
-	r    *bufio.Reader
-	left int64 // bytes of blocks
-	rows int   // read
-	buf  []byte
+	path   string
+	file   io.Closer
+	blocks *io.SectionReader
+	r      *bufio.Reader
+	left   int64 // bytes of blocks
+	rows   int   // read
+	buf    []byte
 }
 
 // errDamaged is wrapped by the error of a file that is no part, or not as it was written.
@@ -218,15 +219,16 @@ func damaged(path, how string) error {
 
 // openPart reads what a file of a part says of itself.
 func openPart(path string) (*partReader, error) {
+	// Opening a pipe would wait for whoever writes to it.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, damaged(path, "no regular file")
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = damaged(path, "no regular file")
-	}
 	var r *partReader
+	info, err := f.Stat()
 	if err == nil {
 		r, err = readPart(path, f, info.Size())
 	}
@@ -264,15 +266,23 @@ func readPart(path string, f io.ReaderAt, size int64) (*partReader, error) {
 	if crc32.Checksum(about, castagnoli) != binary.LittleEndian.Uint32(tail[4:]) {
 		return nil, damaged(path, "the checksum of its end does not agree")
 	}
-	r := &partReader{path: path, left: size - begin - tailSize - n}
+	r := &partReader{path: path, blocks: io.NewSectionReader(f, begin, size-begin-tailSize-n)}
 	if err := json.Unmarshal(about, &r.Part); err != nil {
 		return nil, damaged(path, "its end cannot be understood")
 	}
 	if r.Dim < 1 || r.Dim > maxAbout || r.Rows < 0 || r.Count < 1 || r.Index < 0 || r.Index >= r.Count {
 		return nil, damaged(path, "its numbers are impossible")
 	}
-	r.r = bufio.NewReaderSize(io.NewSectionReader(f, begin, r.left), 1<<16)
-	return r, nil
+	r.r = bufio.NewReaderSize(nil, 1<<16)
+	return r, r.rewind()
+}
+
+// rewind goes back to the first block.
+func (r *partReader) rewind() error {
+	_, err := r.blocks.Seek(0, io.SeekStart)
+	r.r.Reset(r.blocks)
+	r.left, r.rows = r.blocks.Size(), 0
+	return err
 }
 
 // next returns the next block, which is valid until it is called again; io.EOF after the
@@ -329,6 +339,9 @@ func (r *partReader) labels(b []byte, n int) (labels []string, err error) {
 
 // each calls f with all blocks.
 func (r *partReader) each(f func(m *data.Matrix, labels []string) error) error {
+	if err := r.rewind(); err != nil {
+		return err
+	}
 	for {
 		m, labels, err := r.next()
 		if err == io.EOF {
@@ -341,6 +354,11 @@ func (r *partReader) each(f func(m *data.Matrix, labels []string) error) error {
 			return err
 		}
 	}
+}
+
+// check reads all blocks.
+func (r *partReader) check() error {
+	return r.each(func(*data.Matrix, []string) error { return nil })
 }
 
 func (r *partReader) close() { r.file.Close() }

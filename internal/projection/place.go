@@ -82,10 +82,20 @@ func (p *Projection) Write(ctx context.Context, path string, points Source) erro
 
 // writePositions writes a file; an error of write is its own, and others are of writing.
 func writePositions(path string, write func(w io.WriteSeeker) error) error {
+	return writeOneOf(path, "", func(w io.WriteSeeker) (bool, error) { return true, write(w) })
+}
+
+// writeOneOf is writePositions of a file that is to be complete, or of one beside it for
+// what is not: write says which it is.
+func writeOneOf(complete, partly string, write func(w io.WriteSeeker) (whole bool, err error)) error {
 	var own error
-	err := atomicfile.WriteSeek(path, func(w io.WriteSeeker) error {
-		own = write(w)
-		return own
+	path := complete
+	err := atomicfile.WriteOneOf(filepath.Dir(complete), func(w io.WriteSeeker) (string, error) {
+		var whole bool
+		if whole, own = write(w); !whole {
+			path = partly
+		}
+		return path, own
 	})
 	if own != nil {
 		return own

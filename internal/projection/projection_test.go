@@ -83,14 +83,17 @@ func TestInterruptedPart(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		p = &Projection{Embedding: e}
-		done, err = p.WritePart(ctx, r, shard, func() (Source, error) {
+		placed, there, err := p.WritePart(ctx, r, shard, func() (Source, error) {
 			s, err := Open(t.Context(), e, r.Inputs, data.Options{}, &shard)
 			if err == nil && blocks > 0 {
 				s = &stopping{s, blocks, cancel}
 			}
 			return s, err
 		})
-		return p, done, err
+		if there != (err == nil && placed == 0) {
+			t.Errorf("%d points are placed of a part, which is there: %v", placed, there)
+		}
+		return p, p.Count - placed, err
 	}
 	shard := data.Shard{Index: 0, Count: 1}
 	if _, _, err := place(request("whole.npy"), shard, 0); err != nil {
@@ -158,6 +161,96 @@ func TestInterruptedPart(t *testing.T) {
 	}
 }
 
+// Several that place the same part at once all succeed, and one that is interrupted
+// meanwhile does not put its beginning into the place of the whole.
+func TestPartByManyAtOnce(t *testing.T) {
+	e, model := aModel(t)
+	input, output := newPoints(t, 5*MaxBlockRows), filepath.Join(t.TempDir(), "out.npy")
+	r := &Request{Output: output, ModelFiles: []string{model}, Inputs: []string{input}, Log: slog.New(slog.DiscardHandler)}
+	shard := data.Shard{Index: 0, Count: 1}
+	write := func(ctx context.Context, before func(Source) Source) error {
+		_, _, err := (&Projection{Embedding: e}).WritePart(ctx, r, shard, func() (Source, error) {
+			s, err := Open(t.Context(), e, r.Inputs, data.Options{}, &shard)
+			if err == nil && before != nil {
+				s = before(s)
+			}
+			return s, err
+		})
+		return err
+	}
+	// One is at its end when another has ended, and a third was interrupted before.
+	err := write(t.Context(), func(s Source) Source {
+		return &meanwhile{Source: s, f: func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			if err := write(ctx, func(s Source) Source { return &stopping{s, 3, cancel} }); !errors.Is(err, ErrInterrupted) {
+				t.Error(err)
+			}
+			if err := write(t.Context(), nil); err != nil {
+				t.Error(err)
+			}
+		}}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if rows, _, _, err := Merge(t.Context(), r, nil); err != nil || rows != 5*MaxBlockRows {
+		t.Errorf("%d rows, %v", rows, err)
+	}
+	if files, _ := filepath.Glob(output + ".*"); len(files) != 1 {
+		t.Errorf("there are %q", files)
+	}
+}
+
+// A source with something that is done meanwhile, before the second block.
+type meanwhile struct {
+	Source
+	blocks int
+	f      func()
+}
+
+func (m *meanwhile) Next(dst *data.Matrix) (int, error) {
+	if m.blocks++; m.blocks == 2 {
+		m.f()
+	}
+	return m.Source.Next(dst)
+}
+
+// What is in the place of a part and never was one is left as it is, and told before any
+// work.
+func TestPartInThePlaceOfSomethingElse(t *testing.T) {
+	e, model := aModel(t)
+	input := newPoints(t, 10)
+	shard := data.Shard{Index: 0, Count: 2}
+	for name, x := range map[string]struct {
+		output string
+		make   func(path string) error
+		want   string
+	}{
+		"a folder":             {"out.npy", func(path string) error { return os.Mkdir(path, 0o777) }, "is no regular file"},
+		"an unfinished folder": {"out.npy", func(path string) error { return os.Mkdir(path+unfinished, 0o777) }, "is no regular file"},
+		"another file":         {"out.npy", func(path string) error { return os.WriteFile(path, []byte("1,2\n"), 0o666) }, "is none; remove it, or choose another --output"},
+		"a name too long":      {strings.Repeat("n", 240) + ".npy", func(string) error { return nil }, "choose another --output"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &Request{Output: filepath.Join(t.TempDir(), x.output), ModelFiles: []string{model}, Inputs: []string{input}, Log: slog.New(slog.DiscardHandler)}
+			if err := x.make(Name(r.Output, shard)); err != nil {
+				t.Fatal(err)
+			}
+			before, _ := filepath.Glob(r.Output + "*")
+			_, _, err := (&Projection{Embedding: e}).WritePart(t.Context(), r, shard, func() (Source, error) {
+				t.Error("the points are opened")
+				return nil, io.EOF
+			})
+			if err == nil || !strings.Contains(err.Error(), x.want) {
+				t.Errorf("%v\nwant %s", err, x.want)
+			}
+			if after, _ := filepath.Glob(r.Output + "*"); !slices.Equal(after, before) {
+				t.Errorf("there are %q", after)
+			}
+		})
+	}
+}
+
 func truncate(t *testing.T, path string) {
 	t.Helper()
 	if err := os.Truncate(path, 1000); err != nil {
@@ -188,7 +281,7 @@ func TestMergeOfPartsMadeOtherwise(t *testing.T) {
 		r.Device = fmt.Sprint("device ", i)
 		shard := data.Shard{Index: i, Count: 2}
 		p := &Projection{Embedding: e}
-		if _, err := p.WritePart(t.Context(), r, shard, func() (Source, error) { return Open(t.Context(), e, r.Inputs, data.Options{}, &shard) }); err != nil {
+		if _, _, err := p.WritePart(t.Context(), r, shard, func() (Source, error) { return Open(t.Context(), e, r.Inputs, data.Options{}, &shard) }); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"strings"
 
 	"cne/data"
 	"cne/internal/isa"
@@ -45,17 +46,25 @@ var ErrInterrupted = errors.New("interrupted; what has been placed is kept, and 
 
 // WritePart places one part of the points, which open opens, and writes their positions to
 // the file that Name names, complete or not at all. A part that is there already and is of
-// the same request is left as it is, and one that was interrupted goes on: done is how many
-// of the points had been placed before. When ctx ends, what has been placed is kept, and
-// the error is ErrInterrupted.
-func (p *Projection) WritePart(ctx context.Context, r *Request, shard data.Shard, open func() (Source, error)) (done int, err error) {
+// the same request is left as it is (there), and one that was interrupted goes on: placed is
+// how many points get a position now. When ctx ends, what has been placed is kept, and
+// the error is ErrInterrupted. Several processes may place the same part at once; the last
+// writes it.
+func (p *Projection) WritePart(ctx context.Context, r *Request, shard data.Shard, open func() (Source, error)) (placed int, there bool, err error) {
+	path := Name(r.Output, shard)
+	begun := path + unfinished
+	for _, path := range []string{path, begun} {
+		if err := mayBePart(path); err != nil {
+			return 0, false, err
+		}
+	}
 	about, err := r.about() // as it is before anything of it is read
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	points, err := open()
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	defer func() {
 		if ctx.Err() == nil { // else the input may still be in use
@@ -63,49 +72,78 @@ func (p *Projection) WritePart(ctx context.Context, r *Request, shard data.Shard
 		}
 	}()
 	if err := CheckWidth(p.Embedding, r.Inputs[0], points.D()); err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	about.Count, about.Dim, about.Labeled = shard.Count, p.Embedding.Dim(), points.Labeled()
 	part := Part{About: about, Index: shard.Index, Made: madeBy(isa.Best(), r.Device)}
-	path := Name(r.Output, shard)
-	if before := r.earlier(path, &part); before != nil && !before.Partly {
+	if before := r.earlier(path, &part); before != nil {
 		defer before.close()
-		err := before.each(func(*data.Matrix, []string) error { return nil })
-		if err == nil {
+		if err := before.check(); err == nil && !before.Partly {
 			p.Count, p.Bad = before.Rows, before.Bad
-			return before.Rows, nil
+			return 0, true, nil
 		}
 		r.Log.Warn("the part that is there is damaged; it is placed again", "part", path)
 	}
-	begun := path + unfinished
 	interrupted := false
-	err = writePositions(begun, func(w io.WriteSeeker) error {
+	err = writeOneOf(path, begun, func(w io.WriteSeeker) (whole bool, err error) {
 		out, err := newPartWriter(path, w, part)
 		if err != nil {
-			return notWritten(path, err)
+			return false, notWritten(path, err)
 		}
-		if done, err = p.resume(r, begun, out, points); err != nil {
-			return err
+		if err := p.resume(r, begun, out, points); err != nil {
+			return false, err
 		}
+		earlier := p.Count - p.Bad
 		err = p.place(ctx, points, out)
+		placed = p.Count - p.Bad - earlier
 		if interrupted = err != nil && ctx.Err() != nil; interrupted && out.Rows > 0 {
 			out.Partly, err = true, nil
 		}
 		if err != nil {
-			return err
+			return false, err
 		}
 		if out.Bad = p.Bad; !out.Partly {
 			out.From, out.To = points.Borders()
 		}
-		return out.close()
+		return !out.Partly, out.close()
 	})
-	switch {
-	case interrupted && err == nil:
-		return done, ErrInterrupted
-	case err != nil:
-		return done, err
+	if interrupted && err == nil {
+		return placed, false, ErrInterrupted
 	}
-	return done, notWritten(path, os.Rename(begun, path))
+	if err == nil {
+		// What there was of the part has become the whole. Who else is at work on it may
+		// have taken it away.
+		if err = os.Remove(begun); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	return placed, false, err
+}
+
+// mayBePart refuses a path at which no part can be written, or where there is something that
+// never was one.
+func mayBePart(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("the part cannot be written to %s (%w); choose another --output", path, err)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("the part cannot be written to %s, which is no regular file; remove it, or choose another --output", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("the part cannot be written to %s (%w); choose another --output", path, err)
+	}
+	defer f.Close()
+	head := make([]byte, len(partMagic))
+	if n, err := io.ReadFull(f, head); err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return err
+	} else if !strings.HasPrefix(partMagic, string(head[:n])) {
+		return fmt.Errorf("%s is in the place of the part, but is none; remove it, or choose another --output", path)
+	}
+	return nil
 }
 
 // earlier opens a part that is there from before, if it is of the same request and was
@@ -136,25 +174,20 @@ func (r *Request) earlier(path string, part *Part) *partReader {
 }
 
 // resume copies what an interrupted part has to out, and passes over its points.
-func (p *Projection) resume(r *Request, begun string, out *partWriter, points Source) (done int, err error) {
+func (p *Projection) resume(r *Request, begun string, out *partWriter, points Source) error {
 	before := r.earlier(begun, &out.Part)
 	if before == nil {
-		return 0, nil
+		return nil
 	}
 	defer before.close()
 	// All of it is looked at before any of it is used.
-	if err := before.each(func(*data.Matrix, []string) error { return nil }); err != nil {
+	if err := before.check(); err != nil {
 		r.Log.Info("what there is of the part is placed again", "part", begun, "because", "it is damaged")
-		return 0, nil
+		return nil
 	}
-	again, err := openPart(begun)
-	if err != nil {
-		return 0, err
+	if err := before.each(out.write); err != nil {
+		return err
 	}
-	defer again.close()
-	if err := again.each(out.write); err != nil {
-		return 0, err
-	}
-	p.Count, p.Bad = again.Rows, again.Bad
-	return again.Rows, points.Skip(again.Rows)
+	p.Count, p.Bad = before.Rows, before.Bad
+	return points.Skip(before.Rows)
 }
