@@ -111,21 +111,39 @@ func (e *Embedding) PlaceAll(ctx context.Context, from BlockReader, rows []int, 
 	newBlock := func() *block {
 		return &block{points: data.NewMatrix(size, width), positions: data.NewMatrix(size, learnt.D)}
 	}
-	at := 0 // of rows
+	at := 0          // of rows
+	var others []int // which of a block are not of the rows
 	place := func(b *block) error {
-		if b.n == 0 {
-			return nil
-		}
-		positions := b.positions.Rows(0, b.n)
-		if _, err := e.ProjectBlock(ctx, positions, b.points.Rows(0, b.n), nil); err != nil {
-			if bad := new(PointError); errors.As(err, &bad) {
-				bad.Row += n
+		// The points of the rows are moved out of the way, since a table takes long to
+		// place one, and others need not be placed in a block of the same size.
+		others = others[:0]
+		known := at
+		for i := range b.n {
+			if known < len(rows) && rows[known] == n+i {
+				known++
+				continue
 			}
-			return err
+			copy(b.points.Row(len(others)), b.points.Row(i))
+			others = append(others, i)
 		}
-		for ; at < len(rows) && rows[at] < n+b.n; at++ {
-			copy(positions.Row(rows[at]-n), learnt.Row(at))
+		if len(others) > 0 {
+			if _, err := e.ProjectBlock(ctx, b.positions.Rows(0, len(others)), b.points.Rows(0, len(others)), nil); err != nil {
+				if bad := new(PointError); errors.As(err, &bad) {
+					bad.Row = n + others[bad.Row]
+				}
+				return err
+			}
 		}
+		for i, k := b.n-1, len(others)-1; i >= 0; i-- {
+			if k >= 0 && others[k] == i {
+				copy(b.positions.Row(i), b.positions.Row(k))
+				k--
+			} else {
+				known--
+				copy(b.positions.Row(i), learnt.Row(known))
+			}
+		}
+		at += b.n - len(others)
 		return nil
 	}
 	current, next := newBlock(), newBlock()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -103,6 +104,28 @@ func TestTrainOn(t *testing.T) {
 			if err != nil || count != n || !slices.Equal(got.X, want.X) {
 				t.Errorf("PlaceAll of %d points: %v, or other positions", count, err)
 			}
+
+			// A point is not placed where it was learnt, whatever it has become; one that
+			// cannot be placed is told by its row.
+			known, other := rows[len(rows)/2], 0
+			for slices.Contains(rows, other) || other < known {
+				other++
+			}
+			spoilt := &matrixBlocks{Matrix: &data.Matrix{N: n, D: d, X: slices.Clone(all.X)}}
+			nan := float32(math.NaN())
+			spoilt.Row(known)[0] = nan
+			if count, err = e.PlaceAll(ctx, spoilt, rows, func(lo int, positions *data.Matrix) error {
+				copy(got.X[lo*got.D:], positions.X)
+				return nil
+			}); err != nil || count != n || !slices.Equal(got.X, want.X) {
+				t.Errorf("a row that was learnt and is none any more: %v, or other positions", err)
+			}
+			spoilt.at = 0
+			spoilt.Row(other)[0] = nan
+			var bad *cne.PointError
+			if _, err = e.PlaceAll(ctx, spoilt, rows, func(int, *data.Matrix) error { return nil }); !errors.As(err, &bad) || bad.Row != other {
+				t.Errorf("row %d cannot be placed: %v", other, err)
+			}
 		})
 	}
 }
@@ -155,6 +178,24 @@ func TestTrainOnRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// matrixBlocks delivers the points of a matrix, seven at a time.
+type matrixBlocks struct {
+	*data.Matrix
+	at int
+}
+
+func (m *matrixBlocks) D() int { return m.Matrix.D }
+
+func (m *matrixBlocks) Next(dst *data.Matrix) (int, error) {
+	if m.at == m.N {
+		return 0, io.EOF
+	}
+	n := min(7, m.N-m.at)
+	m.CopyRows(dst.X[:n*dst.D], m.at)
+	m.at += n
+	return n, nil
 }
 
 // nothing delivers no points of so many values.
