@@ -98,7 +98,7 @@ func (s *Sweep) begin(path string) error {
 
 // CarryOut carries out all runs that are not done, reports on those that are when no other
 // process is at work on any, and prints the names of the report's files. The error is also
-// that of runs that have failed.
+// that of runs that have failed, or are left.
 func (s *Sweep) CarryOut(ctx context.Context, stdout io.Writer) error {
 	sum, err := s.Run(ctx)
 	if err != nil {
@@ -114,7 +114,11 @@ func (s *Sweep) CarryOut(ctx context.Context, stdout io.Writer) error {
 			return err
 		}
 	}
-	return sum.Err()
+	if err := sum.Err(); err != nil || sum.Left == 0 {
+		return err
+	}
+	// The process ended that was at work on them.
+	return fmt.Errorf("%d of %d runs were left to other processes, which have ended before them; \"cne sweep %s\" goes on", sum.Left, len(s.Runs), text.Printable(s.Path))
 }
 
 // CarryOutOne is Only, whose error is also that of the run.

@@ -170,6 +170,41 @@ func TestRunTogether(t *testing.T) {
 	unlock()
 }
 
+// A run that was left to another process, which then ends without it, is told of.
+func TestRunsThatOthersLeave(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := open(t, "axes: {seed: [1, 2]}")
+	must(t, s.Open())
+	must(t, os.Mkdir("out/status", 0o777))
+	unlock, err := rundir.LockFile("out/status/01.lock")
+	must(t, err)
+	s.Log = slog.New(&onMessage{Handler: slog.DiscardHandler, message: "another process is at work on a run", f: unlock})
+	var printed bytes.Buffer
+	if err := s.CarryOut(t.Context(), &printed); err == nil || !strings.HasPrefix(err.Error(), `1 of 2 runs were left to other processes, which have ended before them; "cne sweep s.yaml" goes on`) {
+		t.Error(err)
+	}
+	s.Log = slog.New(slog.DiscardHandler)
+	if err := s.CarryOut(t.Context(), &printed); err != nil {
+		t.Error(err)
+	}
+}
+
+// onMessage calls a function when a message is logged.
+type onMessage struct {
+	slog.Handler
+	message string
+	f       func()
+}
+
+func (h *onMessage) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h *onMessage) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == h.message {
+		h.f()
+	}
+	return nil
+}
+
 func TestOpenRefuses(t *testing.T) {
 	for name, x := range map[string]struct {
 		prepare func(t *testing.T)
