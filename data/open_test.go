@@ -162,7 +162,7 @@ func TestOpenErrors(t *testing.T) {
 		{"npy: objects", files{"a": dtype("|O")}, []string{"a"}, data.Options{}, data.ErrUnsupported, "a: the array holds Python objects (dtype object); convert it with x.astype('float32')"},
 		{"npy: fields", files{"a": npy("{'descr': [('a', '<f4'), ('b', '<f4')], 'fortran_order': False, 'shape': (1,), }\n", make([]byte, 8)...)}, []string{"a"}, data.Options{}, data.ErrUnsupported, "a: the array is structured, with fields"},
 		{"npy: text", files{"a": dtype("<U5")}, []string{"a"}, data.Options{}, data.ErrUnsupported, "a: the values of the array are texts, and points need numbers; convert it with x.astype('float32')"},
-		{"npy: structured", files{"a": npy("{'descr': [('x', '<f4'), ('y', [('z', '<f4')])], 'fortran_order': False, 'shape': (1,), }")}, []string{"a"}, data.Options{}, data.ErrUnsupported, `the dtype "[('x', '<f4')`},
+		{"npy: structured", files{"a": npy("{'descr': [('x', '<f4'), ('y', [('z', '<f4')])], 'fortran_order': False, 'shape': (1,), }")}, []string{"a"}, data.Options{}, data.ErrUnsupported, `the array is structured, with fields "[('x', '<f4')`},
 		{"npy: no dictionary", files{"a": npy("rubbish")}, []string{"a"}, data.Options{}, data.ErrFormat, `a: the npy header "rubbish" cannot be understood (it is no dictionary)`},
 		{"npy: key missing", files{"a": npy("{'descr': '<f4', 'shape': (1, 1)}")}, []string{"a"}, data.Options{}, data.ErrFormat, `the key "fortran_order" is missing`},
 		{"npy: negative size", files{"a": bytesOf("(-1, 2)")}, []string{"a"}, data.Options{}, data.ErrFormat, "shape holds something other than sizes"},

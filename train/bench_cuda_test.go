@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"cne/internal/device"
 	"cne/internal/device/fakecuda"
 	"cne/internal/device/roofline"
 	"cne/model"
@@ -67,15 +68,15 @@ func BenchmarkEpochOnDevice(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.StopTimer()
-			meter.Report(b, b.N, epochWork(points, edges, size, c.negatives, c.network)...)
+			meter.Report(b, b.N, epochWork(d, points, edges, size, c.negatives, c.network)...)
 			b.ReportMetric(float64(edges)*float64(b.N)/b.Elapsed().Seconds()*1e-6, "Medges/s")
 		})
 	}
 }
 
-// epochWork returns the work of an epoch of the benchmark in batches of b edges, whose
+// epochWork returns the work on a device of an epoch of the benchmark in batches of b edges, whose
 // heads have m negatives each.
-func epochWork(points, edges, b, m int, network bool) []roofline.Work {
+func epochWork(d *device.Device, points, edges, b, m int, network bool) []roofline.Work {
 	const many = 100           // negatives: more are drawn in runs
 	const largeBatch = 1 << 13 // which no block takes alone
 	if m == train.Full || m > 2*b-2 {
@@ -95,5 +96,5 @@ func epochWork(points, edges, b, m int, network bool) []roofline.Work {
 	case b > largeBatch:
 		return append(work, roofline.LargeBatches(edges, points, b, m))
 	}
-	return append(work, roofline.Distinct(edges, false), roofline.SmallBatches(edges, m))
+	return append(work, roofline.Distinct(edges, false), roofline.SmallBatches(edges, m, d.Properties().Clusters))
 }

@@ -5,6 +5,8 @@ package train
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"gorgonia.org/tensor"
@@ -191,10 +193,24 @@ func (c *tableCase) prepare(t *testing.T, d *device.Device) *tableOnDevice {
 	return x
 }
 
-// train runs all batches: in one launch, or as large ones.
-func (x *tableOnDevice) train(t *testing.T, large bool) {
+// The ways in which a tableRun trains: small batches in one launch, by one block or by a
+// cluster of them, and large ones.
+const (
+	byBlock   = "block"
+	byCluster = "cluster"
+	asLarge   = "large"
+)
+
+// train runs all batches in one of these ways.
+func (x *tableOnDevice) train(t *testing.T, way string) {
 	t.Helper()
-	if !large {
+	if way == byBlock {
+		x.run.single = "a test asks for it"
+	}
+	if way != asLarge {
+		if why := x.run.whySingle(x.b); way == byCluster && why != "" {
+			t.Skip(why)
+		}
 		if err := x.run.batches(x.rows, x.local, x.counts, x.control.Pointer(), x.losses.Pointer(), x.b, x.m, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -259,11 +275,11 @@ func TestTableOnDevice(t *testing.T) {
 				if c.clip == 0 {
 					c.lrZ = 1e-5 // for the unclipped derivative
 				}
-				for _, large := range []bool{false, true} {
-					t.Run(fmt.Sprintf("%v/b%d_d%d_m%d/mean=%v/large=%v", loss, c.b, c.d, c.m, more.Mean, large), func(t *testing.T) {
+				for _, way := range []string{byBlock, asLarge} {
+					t.Run(fmt.Sprintf("%v/b%d_d%d_m%d/mean=%v/%s", loss, c.b, c.d, c.m, more.Mean, way), func(t *testing.T) {
 						want := c.onCPU(t)
 						x := c.prepare(t, d)
-						x.train(t, large)
+						x.train(t, way)
 						if s := download[int32](t, x.status)[0]; s != 0 {
 							t.Fatalf("status is %d", s)
 						}
@@ -277,12 +293,108 @@ func TestTableOnDevice(t *testing.T) {
 	}
 }
 
+// sameBits compares what two runs have left.
+func sameBits(t *testing.T, x, y *tableOnDevice) {
+	t.Helper()
+	for name, a := range map[string][2]*op.Array{"table": {x.table, y.table}, "losses": {x.losses, y.losses}, "log Z": {x.logZ, y.logZ}} {
+		got, want := download[float32](t, a[0]), download[float32](t, a[1])
+		for i := range want {
+			if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
+				t.Errorf("%s: number %d of %d is %g, want %g", name, i, len(want), got[i], want[i])
+				break
+			}
+		}
+	}
+	if got, want := download[int32](t, x.status)[0], download[int32](t, y.status)[0]; got != want {
+		t.Errorf("status is %d, want %d", got, want)
+	}
+}
+
+// A cluster gives the bits of one block, in whatever order blocks and threads run.
+func TestTableByClusterOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	order := uint64(0)
+	for _, loss := range []op.Loss{op.Neg, op.NC, op.InfoNC, op.UMAP} {
+		for _, c := range []tableCase{
+			{n: 400, d: 2, edges: 1400, b: 700, m: 5, clip: 4},
+			{n: 2000, d: 2, edges: 2400, b: 1200, m: 7}, // two heads for some threads, and two points
+			{n: 30, d: 2, edges: 130, b: 64, m: 17, clip: 0.3},
+			{n: 50, d: 1, edges: 100, b: 33, m: 2, clip: 4},
+			{n: 50, d: 3, edges: 200, b: 65, m: 4, clip: 4},
+			{n: 50, d: 4, edges: 200, b: 31, m: 11, clip: 4},
+			{n: 9, d: 2, edges: 12, b: 2, m: 1},
+		} {
+			c.objective, c.lr, c.lrZ = op.ContrastiveOptions{Loss: loss, Clamp: 1e-10}, 0.5, 0.01
+			if loss == op.UMAP {
+				// Near points have gradients whose sums overflow the lower halves.
+				c.start = func(table []float32) {
+					for i := range table {
+						table[i] *= 1e-4
+					}
+				}
+			}
+			t.Run(fmt.Sprintf("%v/b%d_d%d_m%d", loss, c.b, c.d, c.m), func(t *testing.T) {
+				fakecuda.Order(t, fakecuda.Forwards)
+				want := c.prepare(t, d)
+				want.train(t, byBlock)
+				fakecuda.Order(t, order%4) // forwards, backwards, and shuffled in two ways
+				order++
+				got := c.prepare(t, d)
+				got.train(t, byCluster)
+				sameBits(t, got, want)
+			})
+		}
+	}
+}
+
+// Where a cluster cannot be had, one block trains, and the device is told why, once.
+func TestTableWithoutClustersOnDevice(t *testing.T) {
+	if !fakecuda.InUse() {
+		t.Skip("a GPU's clusters cannot be taken away")
+	}
+	c := tableCase{n: 60, d: 2, edges: 160, b: 80, m: 5, objective: op.ContrastiveOptions{Loss: op.Neg}, lr: 1, clip: 4}
+	const clusters, begins = "FAKECUDA_CLUSTERS", "small batches of the table are trained by one block, on one multiprocessor, since "
+	for _, why := range []string{"this GPU has no clusters of blocks", "a cluster does not start (cuda:0: kernel table_cluster_d2: CUDA's error "} {
+		t.Run(why, func(t *testing.T) {
+			lacking := why == "this GPU has no clusters of blocks"
+			if lacking {
+				t.Setenv(clusters, "0")
+			}
+			d := fakecuda.Open(t)
+			var said []string
+			d.Notify(func(sentence string) { said = append(said, sentence) })
+			want := c.prepare(t, d)
+			want.train(t, asLarge)
+			t.Setenv(clusters, "0")
+			x := c.prepare(t, d)
+			for range 2 {
+				said = slices.DeleteFunc(said, func(s string) bool { return !strings.HasPrefix(s, begins) })
+				if err := x.run.batches(x.rows, x.local, x.counts, x.control.Pointer(), x.losses.Pointer(), x.b, x.m, 0); err != nil {
+					t.Fatal(err)
+				}
+				near(t, "losses", download[float32](t, x.losses), download[float32](t, want.losses), 1)
+			}
+			said = slices.DeleteFunc(said, func(s string) bool { return !strings.HasPrefix(s, begins) })
+			if len(said) != 1 || !strings.HasPrefix(said[0], begins+why) || strings.Contains(said[0], "\n") {
+				t.Errorf("it says %q, want one sentence that says %q", said, why)
+			}
+		})
+	}
+	x := c.prepare(t, fakecuda.Open(t))
+	if why := x.run.whySingle(2700); why != "a cluster's blocks would need 253.1 KiB of shared memory each and have 226.0 KiB" {
+		t.Errorf("batches of 2700 edges are trained by one block since %q", why)
+	}
+	if why := x.run.whySingle(2000); why != "" {
+		t.Errorf("batches of 2000 edges are trained by one block since %s", why)
+	}
+}
+
 // A run cut into several launches gives the same bits.
 func TestTableRunsAreReproducibleOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	c := tableCase{n: 60, d: 2, edges: 400, b: 80, m: 5, objective: op.ContrastiveOptions{Loss: op.NC}, lr: 1, clip: 4, lrZ: 0.01}
 	first := c.prepare(t, d)
-	first.train(t, false)
+	first.train(t, byCluster)
 	second := c.prepare(t, d)
 	for k := 0; k < second.count; k += 2 {
 		fakecuda.Order(t, uint64(k)+fakecuda.Backwards) // backwards, and then shuffled
@@ -303,11 +415,7 @@ func TestTableRunsAreReproducibleOnDevice(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, a := range [][2]*op.Array{{first.table, second.table}, {first.losses, second.losses}, {first.logZ, second.logZ}} {
-		if one, other := fmt.Sprint(download[float32](t, a[0])), fmt.Sprint(download[float32](t, a[1])); one != other {
-			t.Errorf("in one launch\n%s, in several\n%s", one, other)
-		}
-	}
+	sameBits(t, second, first)
 }
 
 // A loss that is not finite stops the run before its batch moves anything.
@@ -315,7 +423,7 @@ func TestTableStopsOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1))} {
 		for _, loss := range []op.Loss{op.Neg, op.NC, op.InfoNC, op.UMAP} {
-			for _, large := range []bool{false, true} {
+			for _, way := range []string{byBlock, byCluster, asLarge} {
 				c := tableCase{n: 300, d: 2, edges: 120, b: 20, m: 3, objective: op.ContrastiveOptions{Loss: loss}, lr: 1, clip: 4, lrZ: 0.01}
 				good := c.prepare(t, d)
 				// The point is met in the third batch for the first time.
@@ -330,25 +438,25 @@ func TestTableStopsOnDevice(t *testing.T) {
 					}
 				}
 				good.count = 2
-				good.train(t, true)
+				good.train(t, asLarge)
 				want := download[float32](t, good.table)
 				c.start = func(table []float32) { table[2*point] = bad }
 				want[2*point] = bad
 				x := c.prepare(t, d)
-				x.train(t, large)
+				x.train(t, way)
 				if s := download[int32](t, x.status)[0]; s != 3 {
-					t.Errorf("%v, large=%v: with %g status is %d, want 3", loss, large, bad, s)
+					t.Errorf("%v, %s: with %g status is %d, want 3", loss, way, bad, s)
 				}
 				got := download[float32](t, x.table)
 				for i, w := range want {
 					if !(math.Abs(float64(got[i]-w)) <= 1e-5) && int32(i/2) != point {
-						t.Errorf("%v, large=%v: number %d of the table is %g, want %g", loss, large, i, got[i], w)
+						t.Errorf("%v, %s: number %d of the table is %g, want %g", loss, way, i, got[i], w)
 						break
 					}
 				}
 				losses := download[float32](t, x.losses)
 				if l := float64(losses[2]); !math.IsNaN(l) && !math.IsInf(l, 0) || losses[3] != 0 {
-					t.Errorf("%v, large=%v: the losses are %g", loss, large, losses)
+					t.Errorf("%v, %s: the losses are %g", loss, way, losses)
 				}
 			}
 		}
@@ -358,12 +466,12 @@ func TestTableStopsOnDevice(t *testing.T) {
 // A run whose log Z leaves its bounds stops.
 func TestTableStopsWhereLogZRunsAwayOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
-	for _, large := range []bool{false, true} {
+	for _, way := range []string{byBlock, byCluster, asLarge} {
 		c := tableCase{n: 300, d: 2, edges: 120, b: 20, m: 3, objective: op.ContrastiveOptions{Loss: op.NC}, lr: 1, lrZ: 1000}
 		x := c.prepare(t, d)
-		x.train(t, large)
+		x.train(t, way)
 		if s, z := download[int32](t, x.status)[0], download[float32](t, x.logZ)[0]; s != 1 || math.Abs(float64(z)) <= maxLogConst {
-			t.Errorf("large=%v: status is %d, log Z %g", large, s, z)
+			t.Errorf("%s: status is %d, log Z %g", way, s, z)
 		}
 	}
 }

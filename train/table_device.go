@@ -2,6 +2,7 @@ package train
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	"gorgonia.org/tensor"
@@ -37,14 +38,21 @@ type tableRun struct {
 	// gradient [n, d] is a large batch's, in fixed point and zero between batches;
 	// parts [blocks, 2] are sums of losses and of derivatives.
 	gradient, parts *op.Array
+
+	// single says why no cluster can train small batches, so that one block does; "" if
+	// one can. told is what the device was last told of that.
+	single, told string
 }
 
 const (
-	// tableBlock is the number of threads of the one block for small batches; pairBlock
-	// and finishBlock are those of the kernels for large ones.
-	tableBlock  = 1024
-	pairBlock   = 256
-	finishBlock = 256
+	// tableBlock is the number of threads of the one block for small batches, and
+	// clusterBlock that of each of a cluster's clusterBlocks; pairBlock and finishBlock are
+	// those of the kernels for large ones.
+	tableBlock    = 1024
+	clusterBlocks = 8
+	clusterBlock  = 256
+	pairBlock     = 256
+	finishBlock   = 256
 	// reservedShared is an upper bound of the kernels' static shared memory, in bytes.
 	reservedShared = 1 << 10
 )
@@ -66,6 +74,9 @@ func newTableRun(d *device.Device, table, logZ, status *op.Array, objective op.C
 	}
 	r.objective.Scale = cmp.Or(objective.Scale, 1)
 	r.limit = device.F32(float64(1 / simd.BoundOf[float32](objective.Clamp).Clamp()))
+	if !d.Properties().Clusters {
+		r.single = "this GPU has no clusters of blocks"
+	}
 	return r, nil
 }
 
@@ -79,6 +90,19 @@ func (r *tableRun) small(b int) bool {
 // point's position and gradient, and local numbers and rows for this batch and the
 // next.
 func (r *tableRun) shared(b int) int { return 2 * b * (4*r.d + 8*r.d + 4*4) }
+
+// sharedOfCluster is shared for each block of a cluster: it has the gradient of two
+// batches, and no positions.
+func (r *tableRun) sharedOfCluster(b int) int { return 2 * b * (2*8*r.d + 4*4) }
+
+// whySingle says why small batches of b edges are trained by one block; "" if a cluster
+// trains them.
+func (r *tableRun) whySingle(b int) string {
+	if need, most := r.sharedOfCluster(b), r.device.Properties().SharedPerBlock-reservedShared; r.single == "" && need > most {
+		return fmt.Sprintf("a cluster's blocks would need %s of shared memory each and have %s", device.Bytes(int64(need)), device.Bytes(int64(most)))
+	}
+	return r.single
+}
 
 // takes returns an error unless heads in batches of b edges can draw m negatives each,
 // fewer than all other rows.
@@ -99,11 +123,12 @@ func (r *tableRun) norms(b int) (ofLoss, ofGradient device.Arg) {
 	return device.F32(r.objective.Scale), device.F32(norm)
 }
 
-// batches trains on consecutive small batches of b edges with m negatives each, 1 ≤ m <
-// 2b−2. rows, local [count, 2·size] (int32, size ≥ b) and counts [count] (int32) are
-// those of a deviceLayout, and control [count, 16] the control blocks. losses [count]
-// (float32) become the sums of the batches' losses over their edges, times Scale. first
-// is the first batch's number for status.
+// batches trains on consecutive small batches of b edges, by a cluster of blocks where
+// the device has them and else by one, with the same results. Heads have m negatives
+// each, 1 ≤ m < 2b−2. rows, local [count, 2·size] (int32, size ≥ b) and counts [count]
+// (int32) are those of a deviceLayout, and control [count, 16] the control blocks. losses
+// [count] (float32) become the sums of the batches' losses over their edges, times Scale.
+// first is the first batch's number for status.
 func (r *tableRun) batches(rows, local, counts *op.Array, control, losses device.Pointer, b, m, first int) error {
 	if err := r.takes(b, m); err != nil {
 		return err
@@ -115,15 +140,30 @@ func (r *tableRun) batches(rows, local, counts *op.Array, control, losses device
 	if count == 0 {
 		return nil
 	}
-	kernel := fmt.Sprintf("table_batches_d%d", r.d)
+	names := []string{"table_batches_d%d", "table_cluster_d%d"}
 	if r.objective.Loss == op.InfoNC {
-		kernel = fmt.Sprintf("table_info_batches_d%d", r.d)
+		names = []string{"table_info_batches_d%d", "table_info_cluster_d%d"}
 	}
 	ofLoss, ofGradient := r.norms(b)
-	return r.device.Launch(kernel, device.Launch{Grid: 1, Block: tableBlock, Shared: r.shared(b)},
-		r.table.Arg(), r.logZ.Arg(), device.Arg(losses), r.status.Arg(), device.Arg(control), rows.Arg(), local.Arg(), counts.Arg(),
-		device.Int(stride), device.Int(b), device.Int(m), device.Int(count), device.Int(first), device.Int(int(r.objective.Loss)), r.positive,
-		r.limit, ofLoss, ofGradient)
+	launch := func(name string, l device.Launch) error {
+		return r.device.Launch(fmt.Sprintf(name, r.d), l,
+			r.table.Arg(), r.logZ.Arg(), device.Arg(losses), r.status.Arg(), device.Arg(control), rows.Arg(), local.Arg(), counts.Arg(),
+			device.Int(stride), device.Int(b), device.Int(m), device.Int(count), device.Int(first), device.Int(int(r.objective.Loss)), r.positive,
+			r.limit, ofLoss, ofGradient)
+	}
+	if r.whySingle(b) == "" {
+		err := launch(names[1], device.Launch{Grid: clusterBlocks, Block: clusterBlock, Shared: r.sharedOfCluster(b)})
+		if err == nil || errors.Is(err, device.ErrLost) {
+			return err
+		}
+		// Nothing has run: too few multiprocessors are free together, in a part of a GPU.
+		r.single = fmt.Sprintf("a cluster does not start (%v)", err)
+	}
+	if why := r.whySingle(b); why != r.told {
+		r.device.Say("small batches of the table are trained by one block, on one multiprocessor, since " + why)
+		r.told = why
+	}
+	return launch(names[0], device.Launch{Grid: 1, Block: tableBlock, Shared: r.shared(b)})
 }
 
 // batch trains on one batch of b edges with m negatives each, 1 ≤ m < 2b−2. edges,

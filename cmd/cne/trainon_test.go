@@ -280,9 +280,9 @@ func TestTrainOnRefuses(t *testing.T) {
 		args []string
 	}{
 		{"data.train_on is 61, but there are 60 points; train on fewer, or set it to null for all", []string{"--set", "data.train_on=61"}},
-		{"data.train_on: twice.txt: entry 2 (counted from 1) is row 1, as the one before; give each row once", []string{"--set", "data.train_on=twice.txt"}},
-		{"data.train_on: falling.txt: entry 2 (counted from 1) is row 3, behind row 5; sort the rows in ascending order", []string{"--set", "data.train_on=falling.txt"}},
-		{"data.train_on: outside.txt: entry 2 (counted from 1) is row 60, but rows are numbered from 0 to 59", []string{"--set", "data.train_on=outside.txt"}},
+		{"data.train_on: twice.txt: entry 2 (counted from 1) is row 1, as the one before; give each row once", []string{"--set", "data.train_on=twice.txt", "--set", "graph.k=1", "--set", "quality.k=1"}},
+		{"data.train_on: falling.txt: entry 2 (counted from 1) is row 3, behind row 5; sort the rows in ascending order", []string{"--set", "data.train_on=falling.txt", "--set", "graph.k=1", "--set", "quality.k=1"}},
+		{"data.train_on: outside.txt: entry 2 (counted from 1) is row 60, but rows are numbered from 0 to 59", []string{"--set", "data.train_on=outside.txt", "--set", "graph.k=1", "--set", "quality.k=1"}},
 		{"data.train_on: words.txt: line 2 (counted from 1) is \"b\", but must be a row of data.path, counted from 0", []string{"--set", "data.train_on=words.txt"}},
 		{"data.train_on: empty.txt", []string{"--set", "data.train_on=empty.txt"}},
 		{"stat none.txt: no such file or directory); check the path (data.train_on)", []string{"--set", "data.train_on=none.txt"}},

@@ -51,6 +51,8 @@ var wrongValues = map[string][]string{
 	"cne plot --output":            {"x", "x.txt", "x.npy"},
 	"cne evaluate --output":        {"x.txt"},
 	"cne project --output":         {"x.txt"},
+	"cne project --shard":          {"1", "4/4", "-1/4", "0/0", "x/4", "0/4/2"},
+	"cne simclr project --output":  {"x.txt", "x"},
 	"cne simclr evaluate --output": {"x.txt"},
 	"cne simclr features --output": {"x.txt"},
 	"cne simclr views --output":    {"x.txt"},
@@ -66,6 +68,7 @@ var neededArguments = map[string][]string{
 	"cne evaluate":        {"none.npy"},
 	"cne project":         {"none.npy", "--model", "none", "--output", "x.npy"},
 	"cne simclr evaluate": {"none"},
+	"cne simclr project":  {"none", "--model", "none", "--output", "x.npy"},
 	"cne simclr features": {"none", "none"},
 }
 

@@ -146,6 +146,12 @@ func hardSets(n int) map[string]*data.Matrix {
 				row[l] = row[l] + 4096
 			}
 		}),
+		"one huge": filled(n, 10, func(i int, row []float32, r *rand.Rand) {
+			normalRow(row[:5], r)
+			if i == 77 {
+				row[3] = 1e25
+			}
+		}),
 		"huge": filled(n, 10, func(i int, row []float32, r *rand.Rand) {
 			normalRow(row, r)
 			for l := range row {
@@ -183,6 +189,11 @@ func TestApproximateRecall(t *testing.T) {
 
 func TestApproximateManyNeighbours(t *testing.T) {
 	m := manifold(4000, 30, 6)
+	// The leaves of 611 points are as small as lists of 300 neighbours let them be.
+	for _, n := range []int{611, 613} {
+		approximated(t, normal(n, 30, 4), 300)
+		approximated(t, data.NewMatrix(n, 30), 300)
+	}
 	for _, k := range []int{1, 50, 200} {
 		if r := recall(approximated(t, m, k), exactly(t, m, k)); !(r >= 0.97) {
 			t.Errorf("recall %.4f for k = %d", r, k)

@@ -97,8 +97,8 @@ const (
 // digits: fewer trees or acquaintances, or smaller leaves, lose recall, and more cost
 // time for little of it.
 func settingsFor(k int) settings {
-	s := settings{room: k + 5, trees: 6, rounds: 12, shownNew: 20, shownOld: 20, reverse: 20, enough: 0.01}
-	s.leaf = max(128, 2*s.room)
+	s := settings{room: k + 5, trees: 6, rounds: 12, shownNew: 20, shownOld: 20, reverse: 25, enough: 0.01}
+	s.leaf = max(128, 2*(s.room+1)) // so that a leaf alone fills the lists of its points
 	return s
 }
 
@@ -297,7 +297,7 @@ type descentWork struct {
 	ahead      []int32   // those whom the next will introduce
 	limits     []float32 // how near they must be to it for their own lists
 	dist       []float32
-	found      []uint64
+	tiles      []uint16
 	met        metSet
 	drawn      []uint64
 	fresh, old []int32
@@ -306,26 +306,42 @@ type descentWork struct {
 func (d *descent) newWork() *descentWork {
 	row := min(d.room, d.shownNew+d.shownOld) + d.reverse
 	most := max(d.leaf, row) + 16
-	return &descentWork{cols: make([]int32, most), ahead: make([]int32, 0, most), limits: make([]float32, most), dist: make([]float32, most),
-		found: make([]uint64, (most+63)/64), met: newMetSet(row)}
+	return &descentWork{cols: make([]int32, most), ahead: make([]int32, 0, most), limits: make([]float32, most), dist: make([]float32, 4*most),
+		tiles: make([]uint16, most/4), met: newMetSet(row)}
 }
 
-// compare calls f for each of the columns first to n−1 that the row's limit or its
-// own says is near enough.
-func (w *descentWork) compare(c *cloud, row []float32, n, first int, limit float32, limits []float32, f func(b int, d2 float32)) {
-	whole, from := n, first&^15
-	for ; whole%16 != 0; whole++ { // whole vectors
-		w.cols[whole] = w.cols[0]
+// comparePairs calls f for each pair of the first n columns, a before b and a below
+// rows, that the limit of either says is near enough. It fetches w.ahead meanwhile. f may
+// lower limits.
+//
+// The pairs are computed in tiles, as a matrix product computes them. Inner products with
+// the squared lengths added, ‖a‖²+‖b‖²−2ab, would do without a subtraction each, but they
+// cancel, so that what passes has to be compared again, and they are hardly faster
+// (docs/results.md).
+func (w *descentWork) comparePairs(c *cloud, rows, n int, f func(a, b int, d2 float32)) {
+	// Where a tile's rows are its columns, those above the diagonal are pairs.
+	const above = 0b0000_1000_1100_1110
+	whole := n
+	for ; whole%4 != 0; whole++ { // whole tiles
+		w.cols[whole], w.limits[whole] = w.cols[0], -1
 	}
-	simd.NearRows(w.dist[from:], w.found, c.x, row, w.cols[from:whole], limit, limits[from:])
-	for word := range (whole - from + 63) / 64 {
-		at := from + 64*word
-		for set := w.found[word]; set != 0; set &= set - 1 {
-			if b := at + bits.TrailingZeros64(set); b >= first && b < n {
-				f(b, w.dist[b])
+	ahead := w.ahead
+	for a := 0; a < rows; a += 4 {
+		tiles := w.tiles[:(whole-a)/4]
+		simd.NearTiles(w.dist, tiles, c.x, c.width, (*[4]int32)(w.cols[a:]), w.cols[a:whole], (*[4]float32)(w.limits[a:]), w.limits[a:whole], ahead)
+		ahead = ahead[min(len(tiles), len(ahead)):]
+		tiles[0] &= above
+		mine := uint16(1<<min(16, 4*(rows-a)) - 1)
+		for t, set := range tiles {
+			for set &= mine; set != 0; set &= set - 1 {
+				pair := bits.TrailingZeros16(set)
+				if b := a + 4*t + pair%4; b < n {
+					f(a+pair/4, b, w.dist[16*t+pair])
+				}
 			}
 		}
 	}
+	simd.Fetch(c.x, c.width, ahead)
 }
 
 // compareLeaves compares all points of each leaf of a tree.
@@ -341,24 +357,23 @@ func (d *descent) compareLeaves(ctx context.Context, t *forestTree) error {
 			}
 			w.cols[c] = p
 		}
+		simd.Fetch(d.x, d.width, w.cols[:n])
 		simd.Fetch(d.keys, d.room, w.cols[:n])
+		w.ahead = w.ahead[:0]
 		for c, p := range w.cols[:n] {
 			w.limits[c] = below(worst(d.list(int(p))))
 		}
-		for a, p := range w.cols[:n] {
-			mine := d.list(int(p))
-			w.compare(d.cloud, d.row(p), n, a+1, w.limits[a], w.limits, func(b int, d2 float32) {
-				if d2 <= w.limits[a] {
-					insert(mine, keyOf(d2, w.cols[b]))
-					w.limits[a] = below(worst(mine))
-				}
-				if d2 <= w.limits[b] {
-					other := d.list(int(w.cols[b]))
-					insert(other, keyOf(d2, p))
-					w.limits[b] = below(worst(other))
-				}
-			})
+		add := func(a, b int, d2 float32) {
+			if d2 <= w.limits[a] {
+				list := d.list(int(w.cols[a]))
+				insert(list, keyOf(d2, w.cols[b]))
+				w.limits[a] = below(worst(list))
+			}
 		}
+		w.comparePairs(d.cloud, n, n, func(a, b int, d2 float32) {
+			add(a, b, d2)
+			add(b, a, d2)
+		})
 	})
 }
 
@@ -494,7 +509,6 @@ func (w *descentWork) next(d *descent, r, end int) {
 	for _, entry := range d.acquainted[d.starts[r]:][:d.sizes[r]] {
 		w.ahead = append(w.ahead, entry>>1)
 	}
-	simd.Fetch(d.x, d.width, w.ahead)
 	simd.Fetch(d.keys, d.room, w.ahead)
 	simd.Fetch(d.limits, 1, w.ahead)
 }
@@ -510,17 +524,15 @@ func (d *descent) introduce(w *descentWork, r, end int) {
 	for c, q := range w.cols[:n] {
 		w.limits[c] = d.limit(q)
 	}
-	for a, one := range w.cols[:d.fresh[r]] {
-		w.compare(d.cloud, d.row(one), n, a+1, w.limits[a], w.limits, func(b int, d2 float32) {
-			other := w.cols[b]
-			if d2 <= w.limits[a] {
-				w.limits[a] = d.offer(one, other, d2)
-			}
-			if d2 <= w.limits[b] {
-				w.limits[b] = d.offer(other, one, d2)
-			}
-		})
-	}
+	w.comparePairs(d.cloud, int(d.fresh[r]), n, func(a, b int, d2 float32) {
+		one, other := w.cols[a], w.cols[b]
+		if d2 <= w.limits[a] {
+			w.limits[a] = d.offer(one, other, d2)
+		}
+		if d2 <= w.limits[b] {
+			w.limits[b] = d.offer(other, one, d2)
+		}
+	})
 }
 
 // limit returns how near a point must be to p to get on its list in this round.

@@ -11,7 +11,9 @@
 //
 // Among more than 100 000 points of more than 8 values KNN, Search and Index are
 // approximate unless Options.Search says Exact: they find more than 95 % of the
-// neighbours, in a time that grows little faster than the number of points. The
+// neighbours of most data, in a time that grows little faster than the number of
+// points. Of points with little structure, such as hundreds of independent values, or
+// clusters of fewer points than there are neighbours to find, they find fewer. The
 // result is then decided by Options.Seed, and is also the same whatever GOMAXPROCS
 // is; EstimateRecall tells how good it is.
 //

@@ -36,8 +36,13 @@ func (c *cloud) point(m *data.Matrix, p int32) []float32 {
 	return m.Row(int(c.index[p]))
 }
 
-// scaleOf returns a power of two by which no coordinate exceeds 1, or 1 where
-// squares neither overflow nor vanish anyway.
+// largestScaled bounds the coordinates of a cloud, so that the sum of a million squares
+// of differences is finite.
+const largestScaled = 0x1p40
+
+// scaleOf returns a power of two by which no coordinate exceeds largestScaled, or 1
+// where squares neither overflow nor vanish anyway. Beside a few huge coordinates the
+// squares of others, down to 10⁻³⁰ of them, do not vanish then.
 func scaleOf(m *data.Matrix) float32 {
 	const grain = 1 << 14
 	largest := make([]float32, parallel.Pieces(len(m.X), grain))
@@ -50,10 +55,10 @@ func scaleOf(m *data.Matrix) float32 {
 	for _, v := range largest {
 		most = max(most, v)
 	}
-	if most == 0 || most > 0x1p-30 && most < 0x1p40 {
+	if most == 0 || most > 0x1p-30 && most < largestScaled {
 		return 1
 	}
-	_, exp := math.Frexp(float64(most))
+	_, exp := math.Frexp(float64(most) / largestScaled)
 	return float32(math.Ldexp(1, max(-126, min(126, -exp))))
 }
 
@@ -61,6 +66,10 @@ func scaleOf(m *data.Matrix) float32 {
 func newCloud(ctx context.Context, m *data.Matrix, leaf int, seed uint64) (*cloud, *forestTree, error) {
 	c := &cloud{n: m.N, width: m.D, index: make([]int32, m.N), scale: scaleOf(m)}
 	fill := func(dst, row []float32) {
+		if c.scale == 1 {
+			copy(dst, row)
+			return
+		}
 		for l, v := range row {
 			dst[l] = v * c.scale
 		}
@@ -68,12 +77,18 @@ func newCloud(ctx context.Context, m *data.Matrix, leaf int, seed uint64) (*clou
 	t := &forestTree{leaf: leaf, order: c.index}
 	c.scratch = [2][]uint32{make([]uint32, c.n), make([]uint32, c.n)}
 	g := &grower{forestTree: t, width: c.width, seed: seed, keys: c.scratch[0], scratch: c.scratch[1]}
-	g.copyRow = func(dst []float32, p int32) { fill(dst, m.Row(int(p))) }
-	g.project = func(w *growerWork, from, along []float32, rows []int32) {
-		for at := range rows {
-			fill(w.rows[at*c.width:(at+1)*c.width], m.Row(int(rows[at])))
+	g.readFrom(m.X)
+	if c.scale != 1 {
+		g.copyRow = func(dst []float32, p int32) { fill(dst, m.Row(int(p))) }
+		g.project = func(w *growerWork, from, along []float32, rows []int32) {
+			if w.rows == nil {
+				w.rows = make([]float32, growChunk*c.width)
+			}
+			for at := range rows {
+				fill(w.rows[at*c.width:(at+1)*c.width], m.Row(int(rows[at])))
+			}
+			simd.ProjectRows(w.keys, w.rows, from, along, w.first[:(len(rows)+15)&^15])
 		}
-		simd.ProjectRows(w.keys, w.rows, from, along, w.first[:(len(rows)+15)&^15])
 	}
 	if err := g.grow(ctx); err != nil {
 		return nil, nil, err
@@ -107,14 +122,7 @@ func (c *cloud) newTree(ctx context.Context, leaf int, seed uint64, order []int3
 	}
 	t := &forestTree{leaf: leaf, order: order}
 	g := &grower{forestTree: t, width: c.width, seed: seed, keys: c.scratch[0], scratch: c.scratch[1]}
-	g.copyRow = func(dst []float32, p int32) { copy(dst, c.row(p)) }
-	g.project = func(w *growerWork, from, along []float32, rows []int32) {
-		whole := copy(w.some[:], rows)
-		for ; whole%16 != 0; whole++ {
-			w.some[whole] = rows[0]
-		}
-		simd.ProjectRows(w.keys, c.x, from, along, w.some[:whole])
-	}
+	g.readFrom(c.x)
 	return t, g.grow(ctx)
 }
 
@@ -209,9 +217,21 @@ type grower struct {
 type growerWork struct {
 	from, along []float32
 	keys        []float32
-	rows        []float32 // growChunk points
+	rows        []float32 // growChunk points, where they have to be scaled
 	first       []int32   // 0, 1, …
 	some        [growChunk]int32
+}
+
+// readFrom lets the points be the rows of x.
+func (g *grower) readFrom(x []float32) {
+	g.copyRow = func(dst []float32, p int32) { copy(dst, x[int(p)*g.width:]) }
+	g.project = func(w *growerWork, from, along []float32, rows []int32) {
+		whole := copy(w.some[:], rows)
+		for ; whole%16 != 0; whole++ {
+			w.some[whole] = rows[0]
+		}
+		simd.ProjectRows(w.keys, x, from, along, w.some[:whole])
+	}
 }
 
 func (g *grower) grow(ctx context.Context) error {
@@ -226,7 +246,7 @@ func (g *grower) grow(ctx context.Context) error {
 	g.splits = make([]split, nodes)
 	g.works.New = func() *growerWork {
 		w := &growerWork{from: make([]float32, g.width), along: make([]float32, g.width), keys: make([]float32, growChunk),
-			rows: make([]float32, growChunk*g.width), first: make([]int32, growChunk)}
+			first: make([]int32, growChunk)}
 		for i := range w.first {
 			w.first[i] = int32(i)
 		}

@@ -89,7 +89,7 @@ func strengths(w, d []float64) {
 	}
 	target := math.Log2(float64(len(d) + 1))
 	// The sum of the strengths grows with σ. Newton's steps begin at a σ at which the
-	// strengths of the mean neighbour is about right, and stay within bounds.
+	// strength of the mean neighbour is about right, and stay within bounds.
 	low, high := leastScale*mean, math.Inf(1)
 	sigma := max(low, mean-rho)
 	for range scaleSteps {

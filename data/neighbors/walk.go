@@ -3,6 +3,7 @@ package neighbors
 import (
 	"context"
 	"math"
+	"math/bits"
 	"slices"
 	"sync"
 
@@ -73,8 +74,8 @@ func newWalkGraph(ctx context.Context, base *data.Matrix, seed uint64) (*walkGra
 	})
 	g.works.New = func() *walkWork {
 		most := max(s.leaf*walkTrees, walkAtOnce*(walkEdges+walkReverse)) + 16
-		return &walkWork{descentWork: descentWork{cols: make([]int32, most), dist: make([]float32, most), found: make([]uint64, (most+63)/64),
-			met: newMetSet(1000)},
+		return &walkWork{descentWork: descentWork{cols: make([]int32, most), dist: make([]float32, most), met: newMetSet(1000)},
+			found: make([]uint64, (most+63)/64),
 			never: slices.Repeat([]float32{-1}, most), row: make([]float32, g.width), along: make([]float32, g.width), one: make([]int32, 16), place: make([]float32, 16)}
 	}
 	return g, nil
@@ -90,6 +91,7 @@ func (g *walkGraph) edgesOf(p int32) []int32 {
 type walkWork struct {
 	descentWork
 	row, along []float32 // the query; the line of a split
+	found      []uint64
 	never      []float32 // limits that say that points must be nearer than they can be
 	one        []int32
 	place      []float32
@@ -140,6 +142,23 @@ func (w *walkWork) soon() []int32 {
 	return w.ahead
 }
 
+// compare calls f for each of the first n columns that is not farther from the query than
+// limit.
+func (w *walkWork) compare(c *cloud, n int, limit float32, f func(b int, d2 float32)) {
+	whole := n
+	for ; whole%16 != 0; whole++ { // whole vectors
+		w.cols[whole] = w.cols[0]
+	}
+	simd.NearRows(w.dist, w.found, c.x, w.row, w.cols[:whole], limit, w.never)
+	for word := range (whole + 63) / 64 {
+		for set := w.found[word]; set != 0; set &= set - 1 {
+			if b := 64*word + bits.TrailingZeros64(set); b < n {
+				f(b, w.dist[b])
+			}
+		}
+	}
+}
+
 // search sets row i of nb to base points near query i, and reports whether it
 // could.
 func (g *walkGraph) search(w *walkWork, best *topK, nb *Neighbors, i int, base *data.Matrix, query []float32) bool {
@@ -168,7 +187,7 @@ func (g *walkGraph) search(w *walkWork, best *topK, nb *Neighbors, i int, base *
 	}
 	for n > 0 {
 		simd.Fetch(g.edges, walkRow, w.soon())
-		w.compare(g.cloud, w.row, n, 0, worst(w.list), w.never, func(b int, d2 float32) {
+		w.compare(g.cloud, n, worst(w.list), func(b int, d2 float32) {
 			insert(w.list, keyOf(d2, w.cols[b]))
 		})
 		n = 0

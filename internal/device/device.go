@@ -151,6 +151,8 @@ type Properties struct {
 	Multiprocessors int
 	// SharedPerBlock is how many bytes of shared memory a block can have.
 	SharedPerBlock int
+	// Clusters says whether blocks can run in clusters, which share their memory.
+	Clusters bool
 	// Major and Minor are its compute capability.
 	Major, Minor int
 	// ClockKHz is the highest clock of the multiprocessors, MemoryKHz that of the memory,
@@ -180,6 +182,7 @@ type Device struct {
 	failed  error   // the error that ended it
 	closed  bool
 	notify  func(sentence string)
+	said    []string // by Say, and not yet passed on
 	// recorder is the thread that captures, 0 if there is no capture; recorded signals
 	// its end.
 	recorder int
@@ -243,13 +246,23 @@ func (d *Device) Notify(f func(sentence string)) {
 	d.tell()
 }
 
-// tell passes the backend's notes to the function given to Notify.
+// Say passes a sentence about how something is computed on the accelerator to the
+// function given to Notify, now or once there is one.
+func (d *Device) Say(sentence string) {
+	d.lock()
+	d.said = append(d.said, sentence)
+	d.mu.Unlock()
+	d.tell()
+}
+
+// tell passes the backend's notes, and what was said, to the function given to Notify.
 func (d *Device) tell() {
 	d.lock()
 	f := d.notify
 	var notes []string
 	if f != nil {
-		notes = d.backend.Notes()
+		notes = append(d.backend.Notes(), d.said...)
+		d.said = nil
 	}
 	d.mu.Unlock()
 	for _, sentence := range notes {

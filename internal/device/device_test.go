@@ -853,3 +853,15 @@ func TestOperations(t *testing.T) {
 	}
 	check("replayed twice", 7, 6)
 }
+
+// What is said before anybody listens is not lost, and nothing is said twice.
+func TestSay(t *testing.T) {
+	d := New("pretence", newPretence(t, 1<<20))
+	d.Say("first")
+	var heard []string
+	d.Notify(func(sentence string) { heard = append(heard, sentence) })
+	d.Say("second")
+	if want := []string{"first", "second"}; !slices.Equal(heard, want) {
+		t.Errorf("%q were heard, want %q", heard, want)
+	}
+}

@@ -31,6 +31,8 @@
 //     the rows of a step of a train.Method;
 //   - the rows of DescendRows are those of a step of a train.Method, all of which check
 //     them first;
+//   - the rows that NearRows, NearTiles, ProjectRows and Fetch read are numbers that an
+//     approximate search of package neighbors gave its own points;
 //   - where PlaceWords begins to write the words of a choice follows from a count of the
 //     very same choices, in train's shuffler.
 //

@@ -45,6 +45,29 @@ func nearRows(dst []float32, found []uint64, x, row []float32, cols []int32, lim
 	}
 }
 
+// NearTiles compares the four rows of x that rows names with others: dst[16t+4r+c] becomes
+// the squared distance of row rows[r] from row cols[4t+c], and bit 4r+c of found[t] tells
+// whether it is at most rowLimits[r] or at most limits[4t+c]. cols has a multiple of 4
+// elements, and width is that of x. The distances are those of NearRows, bit for bit. In
+// wide rows that lie in the caches' outer levels they are found faster, since what is
+// loaded serves four pairs. While tile t is computed, row ahead[t] is brought to the cache,
+// if there is one.
+func NearTiles(dst []float32, found []uint16, x []float32, width int, rows *[4]int32, cols []int32, rowLimits *[4]float32, limits []float32, ahead []int32) {
+	dst, limits, found = dst[:4*len(cols)], limits[:len(cols)], found[:len(cols)/4]
+	if vectors() {
+		nearTilesVector(dst, found, x, width, rows, cols, rowLimits, limits, ahead)
+		return
+	}
+	for t := range found {
+		found[t] = 0
+		for r, i := range rows {
+			near := [1]uint64{}
+			nearRows(dst[16*t+4*r:][:4], near[:], x, x[int(i)*width:][:width], cols[4*t:][:4], rowLimits[r], limits[4*t:][:4])
+			found[t] |= uint16(near[0]) << (4 * r)
+		}
+	}
+}
+
 // ProjectRows sets dst[c] to the inner product of along with what row cols[c] of
 // x is beyond from.
 func ProjectRows(dst, x, from, along []float32, cols []int32) {

@@ -45,6 +45,17 @@ func TestGatheredRows(t *testing.T) {
 						t.Fatalf("width %d: %g there, %g back", width, dst[c], back[5])
 					}
 				}
+				tiles, marks := make([]float32, 4*n), make([]uint16, n/4)
+				four, rowLimits := [4]int32{from, 0, rows - 1, from}, [4]float32{limit, -1, float32(width), 3 * limit}
+				NearTiles(tiles, marks, x32, width, &four, cols, &rowLimits, limits, cols[:n/8])
+				for r, i := range four {
+					NearRows(dst, found, x32, x32[int(i)*width:int(i+1)*width], cols, rowLimits[r], limits)
+					for c := range cols {
+						if at := c/4*16 + 4*r + c%4; tiles[at] != dst[c] || marks[c/4]>>(4*r+c%4)&1 != uint16(found[c/64]>>(c%64)&1) {
+							t.Fatalf("width %d: row %d and column %d are at %g in a tile, else at %g; near %b and %b", width, i, c, tiles[at], dst[c], marks[c/4], found[c/64])
+						}
+					}
+				}
 				ProjectRows(dst, x32, row32, along32, cols)
 				for c, j := range cols {
 					want := 0.

@@ -6768,6 +6768,257 @@ columns_done:
 	VZEROUPPER
 	RET
 
+// func nearTilesAVX512(dst []float32, found []uint16, x []float32, width int, rows *int32, cols []int32, rowLimits *float32, limits []float32, ahead []int32)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·nearTilesAVX512(SB), NOSPLIT, $0-168
+	MOVQ            width+72(FP), AX
+	LEAQ            firstLanes<>+64(SB), CX
+	MOVQ            AX, DX
+	ANDQ            $0x0f, DX
+	NEGQ            DX
+	VMOVUPS         (CX)(DX*4), Z0
+	VPMOVD2M        Z0, K1
+	SHLQ            $0x02, AX
+	MOVQ            AX, CX
+	ANDQ            $-64, CX
+	MOVQ            rowLimits+112(FP), DX
+	VBROADCASTF32X4 (DX), Z0
+	VPERMILPS       quadruple<>+0(SB), Z0, Z0
+	XORQ            DX, DX
+
+columns:
+	CMPQ    DX, cols_len+96(FP)
+	JGE     done
+	MOVQ    cols_base+88(FP), BX
+	MOVLQSX (BX)(DX*4), SI
+	IMULQ   AX, SI
+	ADDQ    x_base+48(FP), SI
+	MOVLQSX 4(BX)(DX*4), DI
+	IMULQ   AX, DI
+	ADDQ    x_base+48(FP), DI
+	MOVLQSX 8(BX)(DX*4), R8
+	IMULQ   AX, R8
+	ADDQ    x_base+48(FP), R8
+	MOVLQSX 12(BX)(DX*4), BX
+	IMULQ   AX, BX
+	ADDQ    x_base+48(FP), BX
+	MOVQ    SI, R9
+	MOVQ    DX, R10
+	SHRQ    $0x02, R10
+	CMPQ    R10, ahead_len+152(FP)
+	JGE     here
+	MOVQ    ahead_base+144(FP), R9
+	MOVLQSX (R9)(R10*4), R9
+	IMULQ   AX, R9
+	ADDQ    x_base+48(FP), R9
+
+here:
+	MOVQ    rows+80(FP), R10
+	MOVLQSX (R10), R11
+	IMULQ   AX, R11
+	ADDQ    x_base+48(FP), R11
+	VXORPS  X1, X1, X1
+	VXORPS  X2, X2, X2
+	VXORPS  X3, X3, X3
+	VXORPS  X4, X4, X4
+	MOVLQSX 4(R10), R12
+	IMULQ   AX, R12
+	ADDQ    x_base+48(FP), R12
+	VXORPS  X5, X5, X5
+	VXORPS  X6, X6, X6
+	VXORPS  X7, X7, X7
+	VXORPS  X8, X8, X8
+	MOVLQSX 8(R10), R13
+	IMULQ   AX, R13
+	ADDQ    x_base+48(FP), R13
+	VXORPS  X9, X9, X9
+	VXORPS  X10, X10, X10
+	VXORPS  X11, X11, X11
+	VXORPS  X12, X12, X12
+	MOVLQSX 12(R10), R10
+	IMULQ   AX, R10
+	ADDQ    x_base+48(FP), R10
+	VXORPS  X13, X13, X13
+	VXORPS  X14, X14, X14
+	VXORPS  X15, X15, X15
+	VXORPS  X16, X16, X16
+	XORQ    R14, R14
+
+elements00000000:
+	CMPQ        R14, CX
+	JGE         elements00000000_last
+	VMOVUPS     (R11)(R14*1), Z19
+	VMOVUPS     (R12)(R14*1), Z20
+	VMOVUPS     (R13)(R14*1), Z21
+	VMOVUPS     (R10)(R14*1), Z22
+	PREFETCHT0  (R9)(R14*1)
+	VMOVUPS     (SI)(R14*1), Z17
+	VSUBPS      Z17, Z19, Z18
+	VFMADD231PS Z18, Z18, Z1
+	VSUBPS      Z17, Z20, Z18
+	VFMADD231PS Z18, Z18, Z5
+	VSUBPS      Z17, Z21, Z18
+	VFMADD231PS Z18, Z18, Z9
+	VSUBPS      Z17, Z22, Z18
+	VFMADD231PS Z18, Z18, Z13
+	VMOVUPS     (DI)(R14*1), Z17
+	VSUBPS      Z17, Z19, Z18
+	VFMADD231PS Z18, Z18, Z2
+	VSUBPS      Z17, Z20, Z18
+	VFMADD231PS Z18, Z18, Z6
+	VSUBPS      Z17, Z21, Z18
+	VFMADD231PS Z18, Z18, Z10
+	VSUBPS      Z17, Z22, Z18
+	VFMADD231PS Z18, Z18, Z14
+	VMOVUPS     (R8)(R14*1), Z17
+	VSUBPS      Z17, Z19, Z18
+	VFMADD231PS Z18, Z18, Z3
+	VSUBPS      Z17, Z20, Z18
+	VFMADD231PS Z18, Z18, Z7
+	VSUBPS      Z17, Z21, Z18
+	VFMADD231PS Z18, Z18, Z11
+	VSUBPS      Z17, Z22, Z18
+	VFMADD231PS Z18, Z18, Z15
+	VMOVUPS     (BX)(R14*1), Z17
+	VSUBPS      Z17, Z19, Z18
+	VFMADD231PS Z18, Z18, Z4
+	VSUBPS      Z17, Z20, Z18
+	VFMADD231PS Z18, Z18, Z8
+	VSUBPS      Z17, Z21, Z18
+	VFMADD231PS Z18, Z18, Z12
+	VSUBPS      Z17, Z22, Z18
+	VFMADD231PS Z18, Z18, Z16
+	ADDQ        $0x40, R14
+	JMP         elements00000000
+
+elements00000000_last:
+	CMPQ        R14, AX
+	JGE         elements00000000_done
+	VMOVUPS.Z   (R11)(R14*1), K1, Z19
+	VMOVUPS.Z   (R12)(R14*1), K1, Z20
+	VMOVUPS.Z   (R13)(R14*1), K1, Z21
+	VMOVUPS.Z   (R10)(R14*1), K1, Z22
+	PREFETCHT0  (R9)(R14*1)
+	VMOVUPS.Z   (SI)(R14*1), K1, Z17
+	VSUBPS      Z17, Z19, Z18
+	VFMADD231PS Z18, Z18, Z1
+	VSUBPS      Z17, Z20, Z18
+	VFMADD231PS Z18, Z18, Z5
+	VSUBPS      Z17, Z21, Z18
+	VFMADD231PS Z18, Z18, Z9
+	VSUBPS      Z17, Z22, Z18
+	VFMADD231PS Z18, Z18, Z13
+	VMOVUPS.Z   (DI)(R14*1), K1, Z17
+	VSUBPS      Z17, Z19, Z18
+	VFMADD231PS Z18, Z18, Z2
+	VSUBPS      Z17, Z20, Z18
+	VFMADD231PS Z18, Z18, Z6
+	VSUBPS      Z17, Z21, Z18
+	VFMADD231PS Z18, Z18, Z10
+	VSUBPS      Z17, Z22, Z18
+	VFMADD231PS Z18, Z18, Z14
+	VMOVUPS.Z   (R8)(R14*1), K1, Z17
+	VSUBPS      Z17, Z19, Z18
+	VFMADD231PS Z18, Z18, Z3
+	VSUBPS      Z17, Z20, Z18
+	VFMADD231PS Z18, Z18, Z7
+	VSUBPS      Z17, Z21, Z18
+	VFMADD231PS Z18, Z18, Z11
+	VSUBPS      Z17, Z22, Z18
+	VFMADD231PS Z18, Z18, Z15
+	VMOVUPS.Z   (BX)(R14*1), K1, Z17
+	VSUBPS      Z17, Z19, Z18
+	VFMADD231PS Z18, Z18, Z4
+	VSUBPS      Z17, Z20, Z18
+	VFMADD231PS Z18, Z18, Z8
+	VSUBPS      Z17, Z21, Z18
+	VFMADD231PS Z18, Z18, Z12
+	VSUBPS      Z17, Z22, Z18
+	VFMADD231PS Z18, Z18, Z16
+
+elements00000000_done:
+	VUNPCKLPS       Z2, Z1, Z17
+	VUNPCKHPS       Z2, Z1, Z18
+	VADDPS          Z18, Z17, Z17
+	VUNPCKLPS       Z4, Z3, Z19
+	VUNPCKHPS       Z4, Z3, Z18
+	VADDPS          Z18, Z19, Z19
+	VUNPCKLPD       Z19, Z17, Z18
+	VUNPCKHPD       Z19, Z17, Z17
+	VADDPS          Z17, Z18, Z18
+	VUNPCKLPS       Z6, Z5, Z17
+	VUNPCKHPS       Z6, Z5, Z19
+	VADDPS          Z19, Z17, Z17
+	VUNPCKLPS       Z8, Z7, Z20
+	VUNPCKHPS       Z8, Z7, Z19
+	VADDPS          Z19, Z20, Z20
+	VUNPCKLPD       Z20, Z17, Z19
+	VUNPCKHPD       Z20, Z17, Z17
+	VADDPS          Z17, Z19, Z19
+	VUNPCKLPS       Z10, Z9, Z17
+	VUNPCKHPS       Z10, Z9, Z20
+	VADDPS          Z20, Z17, Z17
+	VUNPCKLPS       Z12, Z11, Z21
+	VUNPCKHPS       Z12, Z11, Z20
+	VADDPS          Z20, Z21, Z21
+	VUNPCKLPD       Z21, Z17, Z20
+	VUNPCKHPD       Z21, Z17, Z17
+	VADDPS          Z17, Z20, Z20
+	VUNPCKLPS       Z14, Z13, Z17
+	VUNPCKHPS       Z14, Z13, Z21
+	VADDPS          Z21, Z17, Z17
+	VUNPCKLPS       Z16, Z15, Z22
+	VUNPCKHPS       Z16, Z15, Z21
+	VADDPS          Z21, Z22, Z22
+	VUNPCKLPD       Z22, Z17, Z21
+	VUNPCKHPD       Z22, Z17, Z17
+	VADDPS          Z17, Z21, Z21
+	VSHUFF32X4      $0x88, Z19, Z18, Z17
+	VSHUFF32X4      $0xdd, Z19, Z18, Z18
+	VADDPS          Z18, Z17, Z17
+	VSHUFF32X4      $0x88, Z21, Z20, Z18
+	VSHUFF32X4      $0xdd, Z21, Z20, Z19
+	VADDPS          Z19, Z18, Z18
+	VSHUFF32X4      $0x88, Z18, Z17, Z19
+	VSHUFF32X4      $0xdd, Z18, Z17, Z17
+	VADDPS          Z17, Z19, Z19
+	MOVQ            DX, BX
+	SHLQ            $0x04, BX
+	ADDQ            dst_base+0(FP), BX
+	VMOVUPS         Z19, (BX)
+	MOVQ            limits_base+120(FP), BX
+	VBROADCASTF32X4 (BX)(DX*4), Z17
+	VMAXPS          Z17, Z0, Z17
+	VCMPPS          $0x12, Z17, Z19, K2
+	MOVQ            DX, BX
+	SHRQ            $0x01, BX
+	ADDQ            found_base+24(FP), BX
+	KMOVW           K2, (BX)
+	ADDQ            $0x04, DX
+	JMP             columns
+
+done:
+	VZEROUPPER
+	RET
+
+DATA quadruple<>+0(SB)/4, $+0
+DATA quadruple<>+4(SB)/4, $+0
+DATA quadruple<>+8(SB)/4, $+0
+DATA quadruple<>+12(SB)/4, $+0
+DATA quadruple<>+16(SB)/4, $+1
+DATA quadruple<>+20(SB)/4, $+1
+DATA quadruple<>+24(SB)/4, $+1
+DATA quadruple<>+28(SB)/4, $+1
+DATA quadruple<>+32(SB)/4, $+2
+DATA quadruple<>+36(SB)/4, $+2
+DATA quadruple<>+40(SB)/4, $+2
+DATA quadruple<>+44(SB)/4, $+2
+DATA quadruple<>+48(SB)/4, $+3
+DATA quadruple<>+52(SB)/4, $+3
+DATA quadruple<>+56(SB)/4, $+3
+DATA quadruple<>+60(SB)/4, $+3
+GLOBL quadruple<>(SB), RODATA|NOPTR, $64
+
 // func projectRowsAVX512(dst []float32, x []float32, from []float32, along []float32, cols []int32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·projectRowsAVX512(SB), NOSPLIT, $0-120
@@ -16820,6 +17071,273 @@ elements00000004_done:
 	JMP        columns
 
 columns_done:
+	VZEROUPPER
+	RET
+
+// func nearTilesAVX2(dst []float32, found []uint16, x []float32, width int, rows *int32, cols []int32, rowLimits *float32, limits []float32, ahead []int32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·nearTilesAVX2(SB), NOSPLIT, $0-168
+	MOVQ           width+72(FP), AX
+	LEAQ           firstLanes<>+64(SB), CX
+	MOVQ           AX, DX
+	ANDQ           $0x07, DX
+	NEGQ           DX
+	VMOVUPS        (CX)(DX*4), Y0
+	SHLQ           $0x02, AX
+	MOVQ           AX, CX
+	ANDQ           $-32, CX
+	MOVQ           rowLimits+112(FP), DX
+	VBROADCASTF128 (DX), Y1
+	VPERMILPS      quadruple<>+0(SB), Y1, Y1
+	VBROADCASTF128 (DX), Y2
+	VPERMILPS      quadruple<>+32(SB), Y2, Y2
+	XORQ           DX, DX
+
+columns:
+	CMPQ    DX, cols_len+96(FP)
+	JGE     done
+	MOVQ    cols_base+88(FP), BX
+	MOVLQSX (BX)(DX*4), SI
+	IMULQ   AX, SI
+	ADDQ    x_base+48(FP), SI
+	MOVLQSX 4(BX)(DX*4), DI
+	IMULQ   AX, DI
+	ADDQ    x_base+48(FP), DI
+	MOVLQSX 8(BX)(DX*4), R8
+	IMULQ   AX, R8
+	ADDQ    x_base+48(FP), R8
+	MOVLQSX 12(BX)(DX*4), BX
+	IMULQ   AX, BX
+	ADDQ    x_base+48(FP), BX
+	MOVQ    SI, R9
+	MOVQ    DX, R10
+	SHRQ    $0x02, R10
+	CMPQ    R10, ahead_len+152(FP)
+	JGE     here
+	MOVQ    ahead_base+144(FP), R9
+	MOVLQSX (R9)(R10*4), R9
+	IMULQ   AX, R9
+	ADDQ    x_base+48(FP), R9
+
+here:
+	MOVQ    rows+80(FP), R10
+	MOVLQSX (R10), R11
+	IMULQ   AX, R11
+	ADDQ    x_base+48(FP), R11
+	VXORPS  X3, X3, X3
+	VXORPS  X4, X4, X4
+	VXORPS  X5, X5, X5
+	VXORPS  X6, X6, X6
+	MOVLQSX 4(R10), R10
+	IMULQ   AX, R10
+	ADDQ    x_base+48(FP), R10
+	VXORPS  X7, X7, X7
+	VXORPS  X8, X8, X8
+	VXORPS  X9, X9, X9
+	VXORPS  X10, X10, X10
+	XORQ    R12, R12
+
+elements00000000:
+	CMPQ        R12, CX
+	JGE         elements00000000_last
+	VMOVUPS     (R11)(R12*1), Y13
+	VMOVUPS     (R10)(R12*1), Y14
+	PREFETCHT0  (R9)(R12*1)
+	VMOVUPS     (SI)(R12*1), Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y3
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y7
+	VMOVUPS     (DI)(R12*1), Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y4
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y8
+	VMOVUPS     (R8)(R12*1), Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y5
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y9
+	VMOVUPS     (BX)(R12*1), Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y6
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y10
+	ADDQ        $0x20, R12
+	JMP         elements00000000
+
+elements00000000_last:
+	CMPQ        R12, AX
+	JGE         elements00000000_done
+	VMASKMOVPS  (R11)(R12*1), Y0, Y13
+	VMASKMOVPS  (R10)(R12*1), Y0, Y14
+	PREFETCHT0  (R9)(R12*1)
+	VMASKMOVPS  (SI)(R12*1), Y0, Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y3
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y7
+	VMASKMOVPS  (DI)(R12*1), Y0, Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y4
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y8
+	VMASKMOVPS  (R8)(R12*1), Y0, Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y5
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y9
+	VMASKMOVPS  (BX)(R12*1), Y0, Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y6
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y10
+
+elements00000000_done:
+	VUNPCKLPS      Y4, Y3, Y11
+	VUNPCKHPS      Y4, Y3, Y12
+	VADDPS         Y12, Y11, Y11
+	VUNPCKLPS      Y6, Y5, Y13
+	VUNPCKHPS      Y6, Y5, Y12
+	VADDPS         Y12, Y13, Y13
+	VUNPCKLPD      Y13, Y11, Y12
+	VUNPCKHPD      Y13, Y11, Y11
+	VADDPS         Y11, Y12, Y12
+	VUNPCKLPS      Y8, Y7, Y11
+	VUNPCKHPS      Y8, Y7, Y13
+	VADDPS         Y13, Y11, Y11
+	VUNPCKLPS      Y10, Y9, Y14
+	VUNPCKHPS      Y10, Y9, Y13
+	VADDPS         Y13, Y14, Y14
+	VUNPCKLPD      Y14, Y11, Y13
+	VUNPCKHPD      Y14, Y11, Y11
+	VADDPS         Y11, Y13, Y13
+	VPERM2F128     $0x20, Y13, Y12, Y11
+	VPERM2F128     $0x31, Y13, Y12, Y12
+	VADDPS         Y12, Y11, Y11
+	MOVQ           DX, R9
+	SHLQ           $0x04, R9
+	ADDQ           dst_base+0(FP), R9
+	VMOVUPS        Y11, (R9)
+	MOVQ           limits_base+120(FP), R9
+	VBROADCASTF128 (R9)(DX*4), Y12
+	VMAXPS         Y12, Y1, Y12
+	VCMPPS         $0x12, Y12, Y11, Y11
+	MOVQ           DX, R9
+	SHRQ           $0x01, R9
+	ADDQ           found_base+24(FP), R9
+	VMOVMSKPS      Y11, R10
+	MOVB           R10, (R9)
+	MOVQ           rows+80(FP), R9
+	MOVLQSX        8(R9), R10
+	IMULQ          AX, R10
+	ADDQ           x_base+48(FP), R10
+	VXORPS         X15, X15, X15
+	VXORPS         X16, X16, X16
+	VXORPS         X17, X17, X17
+	VXORPS         X18, X18, X18
+	MOVLQSX        12(R9), R9
+	IMULQ          AX, R9
+	ADDQ           x_base+48(FP), R9
+	VXORPS         X19, X19, X19
+	VXORPS         X20, X20, X20
+	VXORPS         X21, X21, X21
+	VXORPS         X22, X22, X22
+	XORQ           R11, R11
+
+elements00000001:
+	CMPQ        R11, CX
+	JGE         elements00000001_last
+	VMOVUPS     (R10)(R11*1), Y13
+	VMOVUPS     (R9)(R11*1), Y14
+	VMOVUPS     (SI)(R11*1), Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y15
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y19
+	VMOVUPS     (DI)(R11*1), Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y16
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y20
+	VMOVUPS     (R8)(R11*1), Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y17
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y21
+	VMOVUPS     (BX)(R11*1), Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y18
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y22
+	ADDQ        $0x20, R11
+	JMP         elements00000001
+
+elements00000001_last:
+	CMPQ        R11, AX
+	JGE         elements00000001_done
+	VMASKMOVPS  (R10)(R11*1), Y0, Y13
+	VMASKMOVPS  (R9)(R11*1), Y0, Y14
+	VMASKMOVPS  (SI)(R11*1), Y0, Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y15
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y19
+	VMASKMOVPS  (DI)(R11*1), Y0, Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y16
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y20
+	VMASKMOVPS  (R8)(R11*1), Y0, Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y17
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y21
+	VMASKMOVPS  (BX)(R11*1), Y0, Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y18
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y22
+
+elements00000001_done:
+	VUNPCKLPS      Y16, Y15, Y11
+	VUNPCKHPS      Y16, Y15, Y12
+	VADDPS         Y12, Y11, Y11
+	VUNPCKLPS      Y18, Y17, Y13
+	VUNPCKHPS      Y18, Y17, Y12
+	VADDPS         Y12, Y13, Y13
+	VUNPCKLPD      Y13, Y11, Y12
+	VUNPCKHPD      Y13, Y11, Y11
+	VADDPS         Y11, Y12, Y12
+	VUNPCKLPS      Y20, Y19, Y11
+	VUNPCKHPS      Y20, Y19, Y13
+	VADDPS         Y13, Y11, Y11
+	VUNPCKLPS      Y22, Y21, Y14
+	VUNPCKHPS      Y22, Y21, Y13
+	VADDPS         Y13, Y14, Y14
+	VUNPCKLPD      Y14, Y11, Y13
+	VUNPCKHPD      Y14, Y11, Y11
+	VADDPS         Y11, Y13, Y13
+	VPERM2F128     $0x20, Y13, Y12, Y11
+	VPERM2F128     $0x31, Y13, Y12, Y12
+	VADDPS         Y12, Y11, Y11
+	MOVQ           DX, BX
+	SHLQ           $0x04, BX
+	ADDQ           dst_base+0(FP), BX
+	VMOVUPS        Y11, 32(BX)
+	MOVQ           limits_base+120(FP), BX
+	VBROADCASTF128 (BX)(DX*4), Y12
+	VMAXPS         Y12, Y2, Y12
+	VCMPPS         $0x12, Y12, Y11, Y11
+	MOVQ           DX, BX
+	SHRQ           $0x01, BX
+	ADDQ           found_base+24(FP), BX
+	VMOVMSKPS      Y11, SI
+	MOVB           SI, 1(BX)
+	ADDQ           $0x04, DX
+	JMP            columns
+
+done:
 	VZEROUPPER
 	RET
 

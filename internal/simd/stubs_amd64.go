@@ -202,6 +202,9 @@ func rowLogisticAVX512(x []float32, theta float32) (loss float32, dTheta float32
 // nearRowsAVX512 is the vector form of nearRows.
 func nearRowsAVX512(dst []float32, found []uint64, x []float32, row []float32, cols []int32, limit float32, limits []float32)
 
+// nearTilesAVX512 is the vector form of nearTiles.
+func nearTilesAVX512(dst []float32, found []uint16, x []float32, width int, rows *int32, cols []int32, rowLimits *float32, limits []float32, ahead []int32)
+
 // projectRowsAVX512 is the vector form of projectRows.
 func projectRowsAVX512(dst []float32, x []float32, from []float32, along []float32, cols []int32)
 
@@ -435,6 +438,9 @@ func rowLogisticAVX2(x []float32, theta float32) (loss float32, dTheta float32)
 
 // nearRowsAVX2 is the vector form of nearRows.
 func nearRowsAVX2(dst []float32, found []uint64, x []float32, row []float32, cols []int32, limit float32, limits []float32)
+
+// nearTilesAVX2 is the vector form of nearTiles.
+func nearTilesAVX2(dst []float32, found []uint16, x []float32, width int, rows *int32, cols []int32, rowLimits *float32, limits []float32, ahead []int32)
 
 // projectRowsAVX2 is the vector form of projectRows.
 func projectRowsAVX2(dst []float32, x []float32, from []float32, along []float32, cols []int32)

@@ -63,7 +63,7 @@ func (s *Sweep) Open() error {
 	}
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return fmt.Errorf("cannot read the record of the sweep: %w", err)
+		return fmt.Errorf("cannot read the record of the sweep (%w); choose another output for %s", err, s.Path)
 	}
 	before := new(configs.SweepRecord)
 	if err := json.Unmarshal(content, before); err != nil {

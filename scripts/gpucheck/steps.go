@@ -141,7 +141,7 @@ func (c *check) runWatched(cmd *exec.Cmd, look func() error) (string, error) {
 }
 
 // telling begin the lines in which cne says how it computes, and what it misses.
-var telling = []string{"convolutions are ", "products of matrices are ", "cuDNN ", "nothing can be written to ", "there is no home folder"}
+var telling = []string{"convolutions are ", "products of matrices are ", "small batches of the table are ", "cuDNN ", "nothing can be written to ", "there is no home folder"}
 
 // note puts into the report what cne says of the device.
 func (c *check) note(stderr string) {

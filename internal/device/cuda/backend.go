@@ -56,9 +56,11 @@ type function struct {
 	params int
 }
 
-// maxSharedPerBlockOptIn is CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
-// which gorgonia.org/cu does not name.
-const maxSharedPerBlockOptIn cu.DeviceAttribute = 97
+// Attributes that gorgonia.org/cu does not name.
+const (
+	maxSharedPerBlockOptIn cu.DeviceAttribute = 97  // CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+	clusterLaunch          cu.DeviceAttribute = 120 // CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH
+)
 
 func open(number int) (b *backend, err error) {
 	b = &backend{functions: map[string]*function{}, modules: map[string]cu.Module{}, allocated: map[cu.DevicePtr]bool{}}
@@ -119,10 +121,12 @@ func propertiesOf(dev cu.Device) (p device.Properties, err error) {
 	if p.Name, err = dev.Name(); err != nil {
 		return p, err
 	}
+	var clusters int
 	for _, a := range []struct {
 		to *int
 		of cu.DeviceAttribute
 	}{
+		{&clusters, clusterLaunch},
 		{&p.Multiprocessors, cu.MultiprocessorCount},
 		{&p.SharedPerBlock, maxSharedPerBlockOptIn},
 		{&p.Major, cu.ComputeCapabilityMajor}, {&p.Minor, cu.ComputeCapabilityMinor},
@@ -132,6 +136,7 @@ func propertiesOf(dev cu.Device) (p device.Properties, err error) {
 			return p, err
 		}
 	}
+	p.Clusters = clusters != 0
 	return p, nil
 }
 

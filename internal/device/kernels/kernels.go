@@ -1,8 +1,8 @@
 // Package kernels holds the kernels that accelerators run: their sources in C, one file
 // a subject, and what clang makes of them for NVIDIA's GPUs (PTX for compute capability
-// 8.0, which the driver compiles for the GPU at hand). kernel.h says how kernels are
-// written. The .ptx files are made by go generate; .ci/run checks that they are what
-// the sources give.
+// 8.0, or 9.0 where blocks run in clusters, which the driver compiles for the GPU at
+// hand). kernel.h says how kernels are written. The .ptx files are made by go generate;
+// .ci/run checks that they are what the sources give.
 //
 // What launches a kernel, and with how many threads, stands beside the operation: in
 // package model/op, train and others.

@@ -90,7 +90,9 @@ func TestWorks(t *testing.T) {
 		{"MNIST's distinct points", Distinct(edges, false), "cache", 24 * edges / (64 * 132 * 1.98e9)},
 		{"the same by tables", Distinct(edges, true), "cache", (24 + 384) * edges / (64 * 132 * 1.98e9)},
 		// A warp: 440 + 3·44 + 5·61 = 877 instructions.
-		{"MNIST in small batches", SmallBatches(edges, 5), "instructions", edges / 32. * 877 / (4 * 1.98e9)},
+		{"MNIST in small batches of one block", SmallBatches(edges, 5, false), "instructions", edges / 32. * 877 / (4 * 1.98e9)},
+		// And of a cluster: 980 + 3·44 + 5·75 = 1487.
+		{"MNIST in small batches of a cluster", SmallBatches(edges, 5, true), "instructions", edges / 32. * 1487 / (4 * 8 * 1.98e9)},
 		// An edge: 8 + 32·(6 + 20) = 840 bytes; a batch 48 bytes of each of 70000 points.
 		{"MNIST in large batches", LargeBatches(edges, 70000, 1<<19, 5), "cache", (840*edges + 3*70000*48) / (64 * 132 * 1.98e9)},
 		// Multiply-adds of a point: 2·78400 + 3·(10000 + 10000 + 200) = 217400; bytes:

@@ -75,21 +75,34 @@ func Distinct(edges int, tables bool) Work {
 	return w
 }
 
-// The instructions of table_batches_d2, for a warp of 32 heads with one positive pair: of
-// a batch, of each two negatives that are drawn, and of each negative pair.
+// What a warp of 32 heads with one positive pair executes: of a batch, of each two
+// negatives that are drawn, and of each negative pair. One block is table_batches_d2; in
+// a cluster, table_cluster_d2, a second warp clears and fetches meanwhile.
 const (
-	smallBatch    = 440
-	smallDraw     = 44
-	smallNegative = 61
+	blockBatch      = 440
+	blockNegative   = 61
+	clusterBatch    = 980
+	clusterNegative = 75
+	drawTwo         = 44
 )
 
+// clusterBlocks is the number of a cluster's blocks, each on a multiprocessor.
+const clusterBlocks = 8
+
 // SmallBatches is an epoch of a table in two dimensions in batches, each head with m
-// negatives, of which one block takes one after the other. The position of each end is
-// read in shared memory, and both words of its derivative are read and written there.
-func SmallBatches(edges, m int) Work {
+// negatives, of which one block or one cluster takes one after the other. The position
+// of each end is read, and both words of its derivative are read and written in shared
+// memory.
+func SmallBatches(edges, m int, cluster bool) Work {
 	e := float64(edges)
-	each := smallBatch + smallDraw*math.Ceil(float64(m)/2) + smallNegative*float64(m)
-	return Work{Part: "batches", Instructions: e / 32 * each, Shared: e * float64((m+2)*(8+2*8)), Special: e * float64(2+3*m), Multiprocessors: 1}
+	draws := drawTwo * math.Ceil(float64(m)/2)
+	w := Work{Part: "batches", Shared: e * float64((m+2)*2*8), Special: e * float64(2+3*m)}
+	if cluster {
+		w.Instructions, w.Multiprocessors = e/32*(clusterBatch+draws+clusterNegative*float64(m)), clusterBlocks
+	} else {
+		w.Instructions, w.Multiprocessors = e/32*(blockBatch+draws+blockNegative*float64(m)), 1
+	}
+	return w
 }
 
 // LargeBatches is the same in large batches of a table of n points, which all

@@ -10,6 +10,7 @@ import (
 // a matrix.
 func (s *isa) gathered() {
 	s.nearRows()
+	s.nearTiles()
 	s.projectRows()
 }
 
@@ -144,6 +145,152 @@ func (s *isa) nearRows() {
 		})
 	VZEROUPPER()
 	RET()
+}
+
+// nearTiles compares four rows with four at a time, as a matrix product does: what is
+// loaded of a row serves four pairs. The sums are those of nearRows.
+func (s *isa) nearTiles() {
+	s.begin("nearTiles", "(dst []float32, found []uint16, x []float32, width int, rows *int32, cols []int32, rowLimits *float32, limits []float32, ahead []int32)", "is the vector form of nearTiles.")
+	width, whole := Load(Param("width"), GP64()), GP64()
+	mask := s.firstLanes(width)
+	SHLQ(Imm(2), width)
+	MOVQ(width, whole)
+	ANDQ(I32(-s.bytes()), whole)
+	x := func() Mem { return memory(Param("x").Base()) }
+	rowOf := func(numbers, i Register, at int) Register {
+		from := GP64()
+		if i == nil {
+			MOVLQSX(Mem{Base: numbers, Disp: 4 * at}, from)
+		} else {
+			MOVLQSX(Mem{Base: numbers, Index: i, Scale: 4, Disp: 4 * at}, from)
+		}
+		IMULQ(width, from)
+		ADDQ(x(), from)
+		return from
+	}
+
+	// The limits of the rows, each four times.
+	order, ok := tables["quadruple"]
+	if !ok {
+		order = GLOBL("quadruple", RODATA|NOPTR)
+		for i := range 16 {
+			DATA(4*i, I32(i/4))
+		}
+		tables["quadruple"] = order
+	}
+	perVector := s.lanes / 4 // rows whose sums are a vector
+	rowLimits := make([]VecVirtual, 4/perVector)
+	from := Load(Param("rowLimits"), GP64())
+	for h := range rowLimits {
+		rowLimits[h] = s.broadcastQuad(Mem{Base: from})
+		VPERMILPS(order.Offset(16*perVector*h), rowLimits[h], rowLimits[h])
+	}
+
+	i := GP64()
+	XORQ(i, i)
+	Label("columns")
+	CMPQ(i, memory(Param("cols").Len()))
+	JGE(LabelRef("done"))
+	cols := Load(Param("cols").Base(), GP64())
+	var column [4]Register
+	for c := range column {
+		column[c] = rowOf(cols, i, c)
+	}
+	// A row that will be needed is fetched meanwhile, if there is one.
+	next, tile := GP64(), GP64()
+	MOVQ(column[0], next)
+	MOVQ(i, tile)
+	SHRQ(Imm(2), tile)
+	CMPQ(tile, memory(Param("ahead").Len()))
+	JGE(LabelRef("here"))
+	MOVQ(memory(Param("ahead").Base()), next)
+	MOVLQSX(Mem{Base: next, Index: tile, Scale: 4}, next)
+	IMULQ(width, next)
+	ADDQ(x(), next)
+	Label("here")
+	for h := range rowLimits {
+		numbers := Load(Param("rows"), GP64())
+		row := make([]Register, perVector)
+		acc := make([][4]VecVirtual, perVector)
+		for r := range row {
+			row[r] = rowOf(numbers, nil, perVector*h+r)
+			for c := range acc[r] {
+				acc[r][c] = s.zero()
+			}
+		}
+		l, label := GP64(), "elements"+hex(uint32(h))
+		b, t := s.vec(), s.vec()
+		terms := func(mask Register) {
+			a := make([]VecVirtual, perVector)
+			for r := range row {
+				a[r] = s.vec()
+				s.loadLanes(Mem{Base: row[r], Index: l, Scale: 1}, mask, a[r])
+			}
+			if h == 0 {
+				PREFETCHT0(Mem{Base: next, Index: l, Scale: 1})
+			}
+			for c := range column {
+				s.loadLanes(Mem{Base: column[c], Index: l, Scale: 1}, mask, b)
+				for r := range row {
+					VSUBPS(b, a[r], t)
+					VFMADD231PS(t, t, acc[r][c])
+				}
+			}
+		}
+		XORQ(l, l)
+		Label(label)
+		CMPQ(l, whole)
+		JGE(LabelRef(label + "_last"))
+		terms(nil)
+		ADDQ(Imm(uint64(s.bytes())), l)
+		JMP(LabelRef(label))
+		Label(label + "_last")
+		CMPQ(l, width)
+		JGE(LabelRef(label + "_done"))
+		terms(mask)
+		Label(label + "_done")
+
+		quads := make([]VecVirtual, perVector)
+		for r := range quads {
+			quads[r] = s.quad(acc[r])
+		}
+		d2 := s.foldQuads(quads)
+		to := GP64()
+		MOVQ(i, to)
+		SHLQ(Imm(4), to)
+		ADDQ(memory(Param("dst").Base()), to)
+		VMOVUPS(d2, Mem{Base: to, Disp: 4 * s.lanes * h})
+		MOVQ(memory(Param("limits").Base()), to)
+		limit := s.broadcastQuad(at(to, i))
+		VMAXPS(limit, rowLimits[h], limit)
+		near := s.compare(leOQ, d2, limit)
+		MOVQ(i, to)
+		SHRQ(Imm(1), to)
+		ADDQ(memory(Param("found").Base()), to)
+		if s.wide() {
+			KMOVW(near, Mem{Base: to})
+		} else {
+			bits := GP32()
+			VMOVMSKPS(near, bits)
+			MOVB(bits.As8(), Mem{Base: to, Disp: h})
+		}
+	}
+	ADDQ(Imm(4), i)
+	JMP(LabelRef("columns"))
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
+
+// broadcastQuad loads four numbers into each 128 bits.
+func (s *isa) broadcastQuad(m Mem) VecVirtual {
+	v := s.vec()
+	if s.wide() {
+		VBROADCASTF32X4(m, v)
+	} else {
+		VBROADCASTF128(m, v)
+	}
+	return v
 }
 
 func (s *isa) projectRows() {

@@ -6,7 +6,7 @@
 // Each allocation ends at the end of a page, which an unreadable page follows, so that
 // a kernel that leaves its arrays ends the process. New allocations are full of NaN,
 // and so is a block's shared memory. One thread runs at a time, block after block, in
-// an order that can be chosen: see control. When a kernel fails, its launch succeeds,
+// an order that can be chosen: see control. The blocks of a cluster take turns. When a kernel fails, its launch succeeds,
 // as on a GPU, and what follows does not: at once or (hardware.c) from the next call
 // that waits for the stream. Asynchronous copies (cp.async) are made when the kernel
 // waits for them. Calls without a current context on their thread, on another stream,
@@ -24,7 +24,7 @@
 #include "fakecuda.h"
 
 enum { ok = 0, invalid = 1, out_of_memory = 2, invalid_image = 200, no_context = 201, not_found = 500,
-       forbidden = 900, broken = 901, not_capturing = 903, wrong_thread = 908, out_of_resources = 701 };
+       forbidden = 900, broken = 901, not_capturing = 903, wrong_thread = 908, out_of_resources = 701, invalid_cluster = 912 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 #define LOCKED __attribute__((cleanup(unlock), unused)) int locked = pthread_mutex_lock(&lock)
@@ -162,7 +162,8 @@ result cuDeviceGetAttribute(int *v, int attribute, int d) {
   case 38: *v = 1 << 20; break; // second-level cache
   case 75: *v = 9; break;      // compute capability
   case 76: *v = 0; break;
-  case 97: *v = 227 << 10; break; // shared memory of a block that asks for it
+  case 97: *v = shared_of_block; break; // of one that asks for it
+  case 120: *v = env_int("FAKECUDA_CLUSTERS", 1); break; // whether there are any
   default: *v = 0;
   }
   return ok;
@@ -318,8 +319,9 @@ typedef struct kernel {
   size_t dynamic;      // shared memory that it may have, beside
   size_t fixed;        // what its arrays have
   unsigned threads;    // of a block at most, as its PTX has it
+  unsigned cluster;    // blocks of each of its clusters, 1 without
 } kernel;
-enum { shared_of_block = 227 << 10, shared_unasked = 48 << 10, registers_of_block = 65536 };
+enum { shared_unasked = 48 << 10, registers_of_block = 65536 };
 
 // How many registers a thread of a kernel has: what ptxas says, if it was there (see
 // build), or what a test has set.
@@ -394,6 +396,8 @@ result cuModuleGetFunction(void **f, void *m, const char *name) {
   k->fixed = shared_of(m, entry);
   const char *most_threads = strstr(end, ".maxntid "), *begins = strchr(end, '{');
   k->threads = most_threads && most_threads < begins ? (unsigned)atoi(most_threads + strlen(".maxntid ")) : 1024;
+  const char *of_cluster = strstr(end, ".reqnctapercluster ");
+  k->cluster = of_cluster && of_cluster < begins ? (unsigned)atoi(of_cluster + strlen(".reqnctapercluster ")) : 1;
   k->dynamic = k->fixed < shared_unasked ? shared_unasked - k->fixed : 0;
   *f = k;
   return ok;
@@ -422,12 +426,18 @@ typedef struct {
   struct copy { uint32_t *to; const uint32_t *from; int words; } *copies;
   int pending, room; // how many copies have not landed, and may have begun
 } fiber;
-static fiber fibers[most];
+// The blocks of a cluster; without clusters there is one. Here is the one that runs: its
+// shared memory is where kernels look for it, and that of the others lies aside.
+static struct block {
+  fiber fibers[most];
+  meeting_point barrier, warp_barrier[most / 32];
+  long warp_barriers[most / 32]; // how many there were
+  uint32_t exchanged[2][most];
+} members[most_of_cluster], *here = members;
+static meeting_point cluster_barrier;
+static char *aside;
 static int current;
 static void *scheduler;
-static meeting_point block_barrier, warp_barrier[most / 32];
-static long warp_barriers[most / 32]; // how many there were
-static uint32_t exchanged[2][most];
 static task *running;
 
 // fakecuda_switch saves the callee-saved registers on the stack, and continues on
@@ -449,13 +459,13 @@ static void die(const char *why) {
 // cne_copy records an asynchronous copy. cne_copied returns the next one to be made,
 // with its number of words, or 0 after the last.
 void cne_copy(uint32_t *to, const uint32_t *from, int bytes) {
-  fiber *f = &fibers[cne_thread];
+  fiber *f = &here->fibers[cne_thread];
   if (((uintptr_t)to | (uintptr_t)from) % (unsigned)bytes) die("what is copied to shared memory does not begin at a multiple of its size");
   if (f->pending == f->room) f->copies = realloc(f->copies, sizeof *f->copies * (size_t)(f->room = 2 * f->room + 8));
   f->copies[f->pending++] = (struct copy){to, from, bytes / 4};
 }
 int cne_copied(uint32_t **to, const uint32_t **from) {
-  fiber *f = &fibers[cne_thread];
+  fiber *f = &here->fibers[cne_thread];
   if (!f->pending) return 0;
   const struct copy *c = &f->copies[--f->pending];
   *to = c->to;
@@ -467,12 +477,12 @@ static void run_thread(task *t) {
   uint64_t *v = t->args;
   t->kernel->run(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10], v[11], v[12], v[13], v[14], v[15],
                  v[16], v[17], v[18], v[19], v[20], v[21], v[22], v[23]);
-  if (fibers[cne_thread].pending) die("a thread ends before what it copies to shared memory has landed");
+  if (here->fibers[cne_thread].pending) die("a thread ends before what it copies to shared memory has landed");
 }
 static void fiber_main(void) {
   run_thread(running);
-  fibers[current].done = 1;
-  fakecuda_switch(&fibers[current].stack_pointer, scheduler);
+  here->fibers[current].done = 1;
+  fakecuda_switch(&here->fibers[current].stack_pointer, scheduler);
   abort();
 }
 // arrive waits until so many threads have arrived, and reports whether this is the
@@ -483,30 +493,30 @@ static int arrive(meeting_point *m, int threads) {
     m->number++;
     return 1;
   }
-  fiber *f = &fibers[current];
+  fiber *f = &here->fibers[current];
   f->waits = m;
   f->number = m->number;
   fakecuda_switch(&f->stack_pointer, scheduler);
   return 0;
 }
 static int waits_for_others(const fiber *f) { return f->waits && f->waits->number == f->number; }
-void cne_barrier(void) { arrive(&block_barrier, cne_threads); }
+void cne_barrier(void) { arrive(&here->barrier, cne_threads); }
 uint32_t cne_exchange(uint32_t v, int mask) {
   int warp = current / 32, own = current;
   if (cne_threads % 32) die("threads of a block that is no multiple of 32 exchange values");
-  long mine = warp_barrier[warp].number;
+  long mine = here->warp_barrier[warp].number;
   // Two buffers in turn: whoever comes here next may find others still reading.
-  exchanged[mine & 1][own] = v;
-  arrive(&warp_barrier[warp], 32);
-  return exchanged[mine & 1][own ^ mask];
+  here->exchanged[mine & 1][own] = v;
+  arrive(&here->warp_barrier[warp], 32);
+  return here->exchanged[mine & 1][own ^ mask];
 }
 // cne_matching returns which lanes of the warp have the same value.
 uint32_t cne_matching(uint32_t v) {
   int warp = current / 32, own = current;
   if (cne_threads % 32) die("threads of a block that is no multiple of 32 compare values");
-  const uint32_t *lanes = &exchanged[warp_barrier[warp].number & 1][warp * 32];
-  exchanged[warp_barrier[warp].number & 1][own] = v;
-  arrive(&warp_barrier[warp], 32);
+  const uint32_t *lanes = &here->exchanged[here->warp_barrier[warp].number & 1][warp * 32];
+  here->exchanged[here->warp_barrier[warp].number & 1][own] = v;
+  arrive(&here->warp_barrier[warp], 32);
   uint32_t same = 0;
   for (int i = 0; i < 32; i++) same |= (uint32_t)(lanes[i] == v) << i;
   return same;
@@ -514,7 +524,7 @@ uint32_t cne_matching(uint32_t v) {
 void cne_warp_barrier(void) {
   if (cne_threads % 32) die("threads of a block that is no multiple of 32 wait for their warp");
   int warp = current / 32;
-  warp_barriers[warp] += arrive(&warp_barrier[warp], 32);
+  here->warp_barriers[warp] += arrive(&here->warp_barrier[warp], 32);
 }
 // run_fibers runs those threads of a part of the block that do not wait, once each, and
 // returns how many these are.
@@ -523,7 +533,7 @@ static int run_fibers(int first, int count) {
   int ran = 0;
   permute(order, (unsigned)count);
   for (int i = 0; i < count; i++) {
-    fiber *f = &fibers[first + (int)order[i]];
+    fiber *f = &here->fibers[first + (int)order[i]];
     if (f->done || waits_for_others(f)) continue;
     f->waits = 0;
     current = cne_thread = first + (int)order[i];
@@ -532,11 +542,50 @@ static int run_fibers(int first, int count) {
   }
   return ran;
 }
-static void run_block(void) {
-  block_barrier.arrived = 0;
-  memset(warp_barrier, 0, sizeof warp_barrier);
+// arrays_bytes is the size of the static shared arrays of all kernels.
+static size_t arrays_bytes(void) { return (size_t)(__stop_cne_shared - __start_cne_shared); }
+// aside_of returns where the shared memory of a block of the cluster lies while another
+// one runs: its dynamic memory, then its arrays.
+static size_t aside_bytes(void) { return shared_of_block + (arrays_bytes() + 15) / 16 * 16; }
+static char *aside_of(int rank) { return aside + (size_t)rank * aside_bytes(); }
+// turn lets another block of the cluster run.
+static void turn(int rank) {
+  int was = (int)(here - members);
+  if (rank != was) {
+    memcpy(aside_of(was), cne_dynamic, running->shared);
+    memcpy(aside_of(was) + shared_of_block, __start_cne_shared, arrays_bytes());
+    memcpy(cne_dynamic, aside_of(rank), running->shared);
+    memcpy(__start_cne_shared, aside_of(rank) + shared_of_block, arrays_bytes());
+  }
+  here = &members[rank];
+  cne_block += rank - was;
+  fakecuda_current.barrier = &here->barrier.number;
+  fakecuda_current.warp_barriers = here->warp_barriers;
+}
+int cne_rank(void) { return (int)(here - members); }
+void cne_cluster_barrier(void) { arrive(&cluster_barrier, cne_threads * (int)running->kernel->cluster); }
+// cne_shared_of returns where the process finds what a block of the cluster has in
+// shared memory where the one that runs has p.
+uint32_t *cne_shared_of(const uint32_t *p, int rank) {
+  const char *at = (const char *)p;
+  if (rank < 0 || rank >= (int)running->kernel->cluster) die("it looks for a block that its cluster does not have");
+  if (!cluster_barrier.number) die("it touches another block's shared memory before a barrier of the cluster: that block may not have begun");
+  int there = 0;
+  for (int i = 0; i < cne_threads && !there; i++) there = !members[rank].fibers[i].done;
+  if (!there) die("it touches the shared memory of a block that has ended");
+  if (&members[rank] == here) return (uint32_t *)(uintptr_t)p;
+  if (at >= __start_cne_shared && at < __stop_cne_shared) return (uint32_t *)(void *)(aside_of(rank) + shared_of_block + (at - __start_cne_shared));
+  if (at >= (char *)cne_dynamic && at < (char *)cne_dynamic + running->shared) return (uint32_t *)(void *)(aside_of(rank) + (at - (char *)cne_dynamic));
+  die("it looks for another block's shared memory at an address that has none");
+  abort();
+}
+static void begin_block(void) {
+  if (running->shared) memset(cne_dynamic, 0xff, running->shared);
+  if (running->kernel->fixed) memset(__start_cne_shared, 0xff, arrays_bytes());
+  here->barrier.arrived = 0;
+  memset(here->warp_barrier, 0, sizeof here->warp_barrier);
   for (int i = 0; i < cne_threads; i++) {
-    fiber *f = &fibers[i];
+    fiber *f = &here->fibers[i];
     if (!f->stack) f->stack = malloc(stack_size);
     f->done = 0;
     f->waits = 0;
@@ -547,23 +596,48 @@ static void run_block(void) {
     memset(top_of, 0, 48);
     f->stack_pointer = top_of;
   }
-  int warps = (cne_threads + 31) / 32;
+}
+// run_warps runs those threads of the block that do not wait, and returns how many these
+// are.
+static int run_warps(void) {
+  if (!control.order) return run_fibers(0, cne_threads);
+  int warps = (cne_threads + 31) / 32, ran = 0;
+  unsigned order[most / 32];
+  permute(order, (unsigned)warps);
+  for (int w = 0; w < warps; w++) {
+    int first = (int)order[w] * 32, count = cne_threads - first < 32 ? cne_threads - first : 32, now;
+    do ran += now = run_fibers(first, count);
+    while (now && (control.order == 1 || draw(8)));
+  }
+  return ran;
+}
+// run_blocks runs the blocks of a cluster, or one block, from number first on.
+static void run_blocks(int first) {
+  int cluster = (int)running->kernel->cluster;
+  if (cluster > 1 && !aside) aside = malloc(most_of_cluster * aside_bytes());
+  fakecuda_current.aside = aside;
+  fakecuda_current.aside_bytes = aside_bytes();
+  here = members;
+  cne_block = first;
+  cluster_barrier = (meeting_point){0, 0};
+  for (int r = 0; r < cluster; r++) {
+    turn(r);
+    begin_block();
+  }
   for (int ran = 1; ran;) {
-    if (!control.order) {
-      ran = run_fibers(0, cne_threads);
-      continue;
-    }
-    unsigned order[most / 32];
-    permute(order, (unsigned)warps);
+    unsigned order[most_of_cluster];
+    permute(order, (unsigned)cluster);
     ran = 0;
-    for (int w = 0; w < warps; w++) {
-      int first = (int)order[w] * 32, count = cne_threads - first < 32 ? cne_threads - first : 32, now;
-      do ran += now = run_fibers(first, count);
-      while (now && (control.order == 1 || draw(8)));
+    for (int r = 0; r < cluster; r++) {
+      int now;
+      turn((int)order[r]);
+      do ran += now = run_warps();
+      while (now && (control.order < 2 || draw(8)));
     }
   }
-  for (int i = 0; i < cne_threads; i++)
-    if (!fibers[i].done) die("the threads of a block wait for each other for ever");
+  for (int r = 0; r < cluster; r++)
+    for (int i = 0; i < cne_threads; i++)
+      if (!members[r].fibers[i].done) die("the threads of a block wait for each other for ever");
 }
 static void run_kernel(task *t) {
   if (control.fails_after >= 0 && control.ran >= control.fails_after) {
@@ -575,15 +649,14 @@ static void run_kernel(task *t) {
   running = t;
   cne_threads = (int)t->block;
   cne_blocks = (int)t->grid;
-  fakecuda_current = (struct fakecuda_current){t->kernel->name, fakecuda_current.launch + 1, shadow, size, &cne_block, &cne_thread, &block_barrier.number, warp_barriers};
-  unsigned *blocks = malloc(sizeof *blocks * t->grid), threads[most];
-  permute(blocks, t->grid);
-  for (unsigned b = 0; b < t->grid; b++) {
-    cne_block = (int)blocks[b];
+  fakecuda_current = (struct fakecuda_current){t->kernel->name, fakecuda_current.launch + 1, shadow, size, &cne_block, &cne_thread,
+      &here->barrier.number, here->warp_barriers, &cluster_barrier.number, (int)t->kernel->cluster, 0, 0};
+  unsigned clusters = t->grid / t->kernel->cluster, *order = malloc(sizeof *order * clusters), threads[most];
+  permute(order, clusters);
+  for (unsigned c = 0; c < clusters; c++) {
+    cne_block = (int)order[c];
     if (t->kernel->sync) {
-      if (t->shared) memset(cne_dynamic, 0xff, t->shared);
-      if (t->kernel->fixed) memset(__start_cne_shared, 0xff, (size_t)(__stop_cne_shared - __start_cne_shared));
-      run_block();
+      run_blocks((int)(order[c] * t->kernel->cluster));
       continue;
     }
     permute(threads, t->block);
@@ -592,7 +665,7 @@ static void run_kernel(task *t) {
       run_thread(t);
     }
   }
-  free(blocks);
+  free(order);
   fakecuda_current.kernel = 0;
 }
 
@@ -601,6 +674,7 @@ static result launch(kernel *k, unsigned grid, unsigned block, unsigned shared, 
   result r = check();
   if (r) return r;
   if (!grid || !block || block > k->threads || grid > 0x7fffffff) return invalid;
+  if (k->cluster > 1 && (!env_int("FAKECUDA_CLUSTERS", 1) || k->cluster > most_of_cluster || grid % k->cluster)) return invalid_cluster;
   if (!fits(k, block)) return out_of_resources;
   if (shared > k->dynamic) return invalid;
   task t = {.run = run_kernel, .kernel = k, .grid = grid, .block = block, .shared = shared};

@@ -38,15 +38,24 @@ result fakecuda_submit(void (*run)(const uint64_t *args), const uint64_t *args, 
 
 // fakecuda_current is what is running, for the detection of races: the kernel and its
 // launch (0 if none); the device's memory; the block and thread; and the number of
-// barriers so far, of the block and of each warp.
+// barriers so far, of the block, of each warp and of the cluster. A cluster has so many
+// blocks, 1 without clusters. What those that do not run have in shared memory lies
+// aside, so many bytes of each: dynamic memory and, shared_of_block further, arrays.
 extern struct fakecuda_current {
   const char *kernel;
   uint32_t launch;
   const char *memory;
   size_t bytes;
   const int *block, *thread;
-  const long *barrier, *warp_barriers;
+  const long *barrier, *warp_barriers, *cluster_barrier;
+  int cluster;
+  const char *aside;
+  size_t aside_bytes;
 } fakecuda_current;
+
+// most_of_cluster is the number of blocks that a cluster can have everywhere, and
+// shared_of_block the bytes of shared memory that a block can.
+enum { most_of_cluster = 8, shared_of_block = 227 << 10 };
 
 // fakecuda_forget drops the recorded accesses to memory that was freed.
 void fakecuda_forget(size_t offset, size_t bytes);

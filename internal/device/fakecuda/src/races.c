@@ -2,7 +2,8 @@
 // kernel's accesses to memory. Two accesses to the same memory in one launch, of which
 // one is a write and not both are atomic (or volatile), race, unless they are of one
 // thread, or a barrier of the block lies between them, or they are of one warp and a
-// barrier of the warp does. Exchanging values within a warp orders nothing.
+// barrier of the warp does, or they are of one cluster and a barrier of the cluster does.
+// Exchanging values within a warp orders nothing.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@ struct fakecuda_current fakecuda_current;
 
 // An access is the last of its kind to a granule of bytes; a trace holds those of the
 // granule.
-typedef struct { uint32_t launch, atomic; int block, thread; long barrier, warp_barrier; } access;
+typedef struct { uint32_t launch, atomic; int block, thread; long barrier, warp_barrier, cluster_barrier; } access;
 typedef struct { access write, read, other_read; } trace; // the reads are of two threads
 
 enum { granule_of_device = 4, granule_of_shared = 2 };
@@ -25,7 +26,7 @@ extern uint64_t cne_dynamic[];
 
 static trace *of_device, *of_arrays, *of_dynamic;
 static size_t device_bytes;
-static const size_t dynamic_bytes = 227 << 10;
+static const size_t dynamic_bytes = shared_of_block;
 
 static trace *reserve(size_t bytes, size_t granule) {
   trace *t = mmap(0, bytes / granule * sizeof(trace), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -45,20 +46,29 @@ static trace *trace_of(const char *p, size_t *granule) {
   if (!of_device) {
     device_bytes = fakecuda_current.bytes;
     of_device = reserve(device_bytes, granule_of_device);
-    of_arrays = reserve(arrays + 64, granule_of_shared);
-    of_dynamic = reserve(dynamic_bytes, granule_of_shared);
+    of_arrays = reserve(most_of_cluster * (arrays + 2 * granule_of_shared), granule_of_shared);
+    of_dynamic = reserve(most_of_cluster * dynamic_bytes, granule_of_shared);
+  }
+  size_t rank = (size_t)(*fakecuda_current.block % fakecuda_current.cluster), each = fakecuda_current.aside_bytes;
+  if (p >= fakecuda_current.aside && p < fakecuda_current.aside + most_of_cluster * each) { // of another block of the cluster
+    size_t offset = (size_t)(p - fakecuda_current.aside) % each;
+    rank = (size_t)(p - fakecuda_current.aside) / each;
+    p = offset < dynamic_bytes ? (char *)cne_dynamic + offset : __start_cne_shared + (offset - dynamic_bytes);
   }
   *granule = granule_of_device;
   if (p >= fakecuda_current.memory && p < fakecuda_current.memory + device_bytes) return of_device + (size_t)(p - fakecuda_current.memory) / granule_of_device;
   *granule = granule_of_shared;
-  if (p >= __start_cne_shared && p < __stop_cne_shared) return of_arrays + (size_t)(p - __start_cne_shared) / granule_of_shared;
-  if (p >= (char *)cne_dynamic && p < (char *)cne_dynamic + dynamic_bytes) return of_dynamic + (size_t)(p - (char *)cne_dynamic) / granule_of_shared;
+  if (p >= __start_cne_shared && p < __stop_cne_shared) return of_arrays + rank * (arrays / granule_of_shared + 1) + (size_t)(p - __start_cne_shared) / granule_of_shared;
+  if (p >= (char *)cne_dynamic && p < (char *)cne_dynamic + dynamic_bytes) return of_dynamic + (rank * dynamic_bytes + (size_t)(p - (char *)cne_dynamic)) / granule_of_shared;
   return 0;
 }
 
 static int ordered(const access *a, const access *b, int shared) {
   if (a->launch != b->launch || (a->atomic && b->atomic)) return 1;
-  if (a->block != b->block) return shared; // each block has its own shared memory
+  int cluster = fakecuda_current.cluster;
+  if (a->block / cluster != b->block / cluster) return shared; // which is not the same then
+  if (a->cluster_barrier != b->cluster_barrier) return 1;
+  if (a->block != b->block) return 0;
   if (a->thread == b->thread || a->barrier != b->barrier) return 1;
   return a->thread / 32 == b->thread / 32 && a->warp_barrier != b->warp_barrier;
 }
@@ -76,7 +86,7 @@ static void access_memory(const void *p, size_t bytes, int writes, int atomic, c
   trace *t = trace_of(p, &granule);
   if (!t) return;
   const access now = {fakecuda_current.launch, (uint32_t)atomic, *fakecuda_current.block, *fakecuda_current.thread, *fakecuda_current.barrier,
-                      fakecuda_current.warp_barriers[*fakecuda_current.thread / 32]};
+                      fakecuda_current.warp_barriers[*fakecuda_current.thread / 32], *fakecuda_current.cluster_barrier};
   int shared = granule == granule_of_shared;
   for (size_t n = (bytes + granule - 1) / granule; n > 0; n--, t++) {
     if (!ordered(&t->write, &now, shared)) report_race(&t->write, &now, "wrote", writes ? "writes" : "reads", at);

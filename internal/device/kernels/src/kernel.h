@@ -19,6 +19,11 @@
 // have room for, or 0 to leave that to the compiler. It may cost registers that spill
 // to memory, which internal/device/kernels/limits refuses.
 //
+// KERNEL_CLUSTER_OF(threads, blocks, name) is KERNEL_SYNC_OF for a grid of clusters of so
+// many blocks each, at most 8, which run at the same time and can reach each other's
+// shared memory. It needs compute capability 9.0, which its file says in a line
+// "// build: -march=sm_90".
+//
 // Sums are added in an order that depends on sizes alone, or in fixed point (see
 // add_fixed), so that results do not depend on timing.
 #ifndef CNE_KERNEL_H
@@ -37,6 +42,8 @@ typedef u32 float_bits;
 #define KERNEL_OF(threads, blocks, name) \
   __asm__("// " #name " has blocks of at most " #threads " threads, " #blocks " together"); __attribute__((nvptx_kernel)) void name
 #define KERNEL_SYNC_OF(threads, blocks, name) KERNEL_OF(threads, blocks, name)
+#define KERNEL_CLUSTER_OF(threads, blocks, name) \
+  __asm__("// " #name " has blocks of at most " #threads " threads, in clusters of " #blocks); __attribute__((nvptx_kernel)) void name
 // SHARED is memory that the threads of a block share. Its contents are undefined at
 // first, and clang must know that: it takes static variables for zero otherwise.
 #define SHARED __attribute__((address_space(3)))
@@ -79,11 +86,36 @@ DEVICE float log2_approx(float x) { return __nvvm_lg2_approx_ftz_f(x); }
 DEVICE void async_copy_8(SHARED void *to, const void *from) { __nvvm_cp_async_ca_shared_global_8(to, (const __attribute__((address_space(1))) void *)from); }
 DEVICE void async_copy_4(SHARED void *to, const void *from) { __nvvm_cp_async_ca_shared_global_4(to, (const __attribute__((address_space(1))) void *)from); }
 DEVICE void async_wait(void) { __nvvm_cp_async_wait_all(); }
+// cluster_rank is the block's number in its cluster. cluster_barrier waits for all
+// threads of the cluster, and orders their memory accesses; a block must not touch
+// another's shared memory before the first, nor after that one's last.
+DEVICE int cluster_rank(void) {
+  int rank;
+  __asm__("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+DEVICE void cluster_barrier(void) { __asm__ volatile("barrier.cluster.arrive;\n\tbarrier.cluster.wait;" ::: "memory"); }
+// load_of and store_of load and store what another block of the cluster has at p in its
+// shared memory. Stores of several threads are atomic.
+DEVICE u32 address_of(const SHARED u32 *p, int rank) {
+  u32 at;
+  __asm__("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(at) : "r"((u32)(u64)p), "r"(rank));
+  return at;
+}
+DEVICE u32 load_of(const SHARED u32 *p, int rank) {
+  u32 v;
+  __asm__ volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(v) : "r"(address_of(p, rank)) : "memory");
+  return v;
+}
+DEVICE void store_of(SHARED u32 *p, int rank, u32 v) {
+  __asm__ volatile("st.relaxed.cluster.shared::cluster.u32 [%0], %1;" ::"r"(address_of(p, rank)), "r"(v) : "memory");
+}
 
 #else
 
 #define KERNEL_OF(threads, blocks, name) void cne_kernel_##name
 #define KERNEL_SYNC_OF(threads, blocks, name) void cne_sync_##name
+#define KERNEL_CLUSTER_OF(threads, blocks, name) KERNEL_SYNC_OF(threads, 1, name)
 #define SHARED
 #define SHARED_ARRAY(type, name, n) static __attribute__((section("cne_shared"))) type name[n]
 #define DYNAMIC(type, name) type *name = (type *)cne_dynamic
@@ -93,6 +125,9 @@ void cne_barrier(void);
 void cne_warp_barrier(void);
 u32 cne_exchange(u32 v, int mask);
 u32 cne_matching(u32 v);
+int cne_rank(void);
+void cne_cluster_barrier(void);
+u32 *cne_shared_of(const u32 *p, int rank);
 
 DEVICE int thread(void) { return cne_thread; }
 DEVICE int threads(void) { return cne_threads; }
@@ -113,6 +148,10 @@ DEVICE u32 ballot(int yes) {
   return bits;
 }
 DEVICE u32 match_any(u32 v) { return cne_matching(v); }
+DEVICE int cluster_rank(void) { return cne_rank(); }
+DEVICE void cluster_barrier(void) { cne_cluster_barrier(); }
+DEVICE u32 load_of(const u32 *p, int rank) { return *cne_shared_of(p, rank); }
+DEVICE void store_of(u32 *p, int rank, u32 v) { __atomic_store_n(cne_shared_of(p, rank), v, __ATOMIC_RELAXED); }
 DEVICE float sqrt_f(float x) { return __builtin_sqrtf(x); }
 DEVICE double sqrt_d(double x) { return __builtin_sqrt(x); }
 DEVICE float fma_f(float a, float b, float c) { return a * b + c; } // fused or not as build tells clang

@@ -135,8 +135,8 @@ DEVICE int finite(float v) { return v - v == 0.f; }
 #define MIDDLE 0x80000000u
 
 // add_point adds factor times g to a point's gradient, whose halves are [d, 2b] from
-// low and from high on.
-DEVICE void add_point(SHARED u32 *low, SHARED int *high, int most, const float *g, float factor, const int d) {
+// low and from high on. It returns whether that has changed upper halves.
+DEVICE int add_point(SHARED u32 *low, SHARED int *high, int most, const float *g, float factor, const int d) {
   int carry[4], any = 0;
   for (int l = 0; l < d; l++) {
 #ifdef __NVPTX__
@@ -149,9 +149,10 @@ DEVICE void add_point(SHARED u32 *low, SHARED int *high, int most, const float *
     carry[l] = (int)(f >> 32) + (before + part < part);
     any |= carry[l];
   }
-  if (any == 0) return;
+  if (any == 0) return 0;
   for (int l = 0; l < d; l++)
     if (carry[l] != 0) __atomic_fetch_add(high + l * most, carry[l], __ATOMIC_RELAXED);
+  return 1;
 }
 
 // fetch_async begins to copy n ints, an even number, to shared memory.
