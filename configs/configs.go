@@ -90,6 +90,12 @@ var Pretrain = &Schema[SimCLR]{
 	complete: (*SimCLR).complete,
 	clashes:  (*SimCLR).clashes,
 	size:     (*SimCLR).CheckSize,
+	columns: func(_ context.Context, c *SimCLR, started bool) error {
+		if started {
+			return nil
+		}
+		return checkReadable("model.from", given(c.Model.From))
+	},
 	dataSize: func(ctx context.Context, c *SimCLR) data.Size {
 		return data.ImagesSize(ctx, c.Data.Path, c.Data.Options())
 	},

@@ -153,7 +153,7 @@ func checkReadable(key string, paths []string) error {
 	switch key {
 	case "graph.file":
 		return fmt.Errorf("graph.file cannot be used: %w", err)
-	case "data.labels", "data.holdout_labels":
+	case "data.labels", "data.holdout_labels", "model.from":
 		return fmt.Errorf("%w (%s)", err, key)
 	}
 	return fmt.Errorf("the data cannot be read (%w); check the path (%s)", err, key)

@@ -92,14 +92,16 @@ func listImages(folder string, skip bool) (*listing, error) {
 	if err != nil {
 		return nil, err
 	}
+	top := l.skipped
 	if len(direct) == 0 && slices.Equal(classes, []string{"test", "train"}) {
+		l.reset(top)
 		found, err := l.parts(folder)
 		if found || err != nil {
 			return l, err
 		}
 	}
 	if len(direct) == 0 && len(classes) > 0 {
-		l.reset()
+		l.reset(top)
 		deep, err := l.addClasses(folder, classes, false)
 		if err != nil {
 			return nil, err
@@ -112,7 +114,7 @@ func listImages(folder string, skip bool) (*listing, error) {
 			return nil, errorf(ErrUnsupported, "%s: the folder of a class holds another folder; %s", deep, folderLayout)
 		}
 	}
-	l.reset()
+	l.reset(nil)
 	if err := l.addAll(folder); err != nil {
 		return nil, err
 	}
@@ -122,12 +124,12 @@ func listImages(folder string, skip bool) (*listing, error) {
 	return l, nil
 }
 
-func (l *listing) reset() { l.files, l.skipped = nil, nil }
+// reset begins the listing again, with what has been passed over so far.
+func (l *listing) reset(skipped []string) { l.files, l.skipped = nil, slices.Clone(skipped) }
 
 // parts lists the images of a folder that holds the folders train and test, and tells
 // whether there are classes in these.
 func (l *listing) parts(folder string) (found bool, err error) {
-	l.reset()
 	for _, part := range []string{"train", "test"} {
 		path := filepath.Join(folder, part)
 		classes, direct, err := l.folder(path)
@@ -208,6 +210,11 @@ func (l *listing) folder(folder string) (folders, images []string, err error) {
 		mode := e.Type()
 		if mode&os.ModeSymlink != 0 {
 			info, err := os.Stat(filepath.Join(folder, name))
+			if err != nil && l.skip {
+				cause, _ := reason(err)
+				l.skipped = append(l.skipped, fmt.Sprintf("%s (%v)", filepath.Join(folder, name), cause))
+				continue
+			}
 			if err != nil {
 				return nil, nil, err
 			}

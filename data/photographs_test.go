@@ -138,3 +138,48 @@ func TestBrokenPhotographs(t *testing.T) {
 		t.Errorf("%d images of classes %v, training %v", im.N, im.Labels.Class, im.Train)
 	}
 }
+
+// What is passed over is named wherever it lies: beside the folders of classes or of a
+// split, and where a link leads nowhere.
+func TestSkippedPhotographsAreNamed(t *testing.T) {
+	whole := pngOf(filled(20, 10, color.NRGBA{200, 100, 50, 255}))
+	for name, tc := range map[string]struct {
+		files   tree
+		skipped []string
+	}{
+		"beside classes":   {tree{"d/x/1.png": whole, "d/y/2.png": whole, "d/film.gif": nil}, []string{"film.gif"}},
+		"in a class":       {tree{"d/x/1.png": whole, "d/y/2.png": whole, "d/y/film.gif": nil}, []string{"y/film.gif"}},
+		"beside a split":   {tree{"d/train/x/1.png": whole, "d/test/x/2.png": whole, "d/film.gif": nil, "d/train/a.bmp": nil}, []string{"film.gif", "train/a.bmp"}},
+		"without classes":  {tree{"d/1.png": whole, "d/deep/er/2.png": whole, "d/film.gif": nil}, []string{"film.gif"}},
+		"classes too deep": {tree{"d/x/1.png": whole, "d/x/er/2.png": whole, "d/film.gif": nil}, []string{"film.gif"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := filepath.Join(plant(t, tc.files), "d")
+			want := tc.skipped
+			if err := os.Symlink("nowhere", filepath.Join(root, "gone.jpg")); err == nil {
+				want = append(want, "gone.jpg")
+			}
+			if _, err := data.OpenImages(t.Context(), []string{root}, data.ImageOptions{}); err == nil {
+				t.Error("they are not refused")
+			}
+			im, err := data.OpenImages(t.Context(), []string{root}, data.ImageOptions{SkipBroken: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, s := range im.Skipped {
+				path, why, _ := strings.Cut(s, " (")
+				rel, err := filepath.Rel(root, path)
+				if err != nil || why == "" {
+					t.Errorf("%q: %v", s, err)
+				}
+				got = append(got, filepath.ToSlash(rel))
+			}
+			slices.Sort(got)
+			slices.Sort(want)
+			if im.N != 2 || !slices.Equal(got, want) {
+				t.Errorf("%d images; left out are %q, want %q", im.N, got, want)
+			}
+		})
+	}
+}

@@ -125,6 +125,7 @@ func TestTSimCNEFromANetwork(t *testing.T) {
 	writeTestFile(t, "points.npy", "\x93NUMPY")
 	for args, want := range map[string]string{
 		"--set model.from=nowhere":                    "nowhere: no such file or directory (model.from)",
+		"--set model.from=images":                     "the folder images holds no run",
 		"--set model.from=points.npy":                 "(model.from)",
 		"--set model.from=run --set network.width=8":  "the network of model.from, run, has network.width 4 and network.hidden 64, but the configuration says 8 and 128; set them to those",
 		"--set model.from=run --set network.hidden=5": "network.hidden 64, but the configuration says 4 and 5",
@@ -136,6 +137,10 @@ func TestTSimCNEFromANetwork(t *testing.T) {
 		if _, err := os.Stat("none"); err == nil {
 			t.Errorf("%s leaves a folder", args)
 		}
+	}
+	code, _, stderr := runCne(t.Context(), "simclr", "config", "--check", "--set", "model.from=nowhere")
+	if code != 1 || !strings.Contains(stderr, "(model.from)") {
+		t.Errorf("--check: exit code %d, stderr %q", code, stderr)
 	}
 }
 

@@ -1,6 +1,7 @@
 package neighbors
 
 import (
+	"math"
 	"slices"
 
 	"cne/internal/parallel"
@@ -12,8 +13,8 @@ import (
 // one. All that are left then join the group in which their neighbours weigh most. In a
 // graph of 15 nearest neighbours a group has some 60 points.
 //
-// Between groups the weights of edges add up, 1 for each where the graph has none; edges
-// within a group are left out. The result does not depend on GOMAXPROCS.
+// Between groups the magnitudes of the weights of edges add up, by which edges are drawn,
+// or 1 for each where the graph has none; edges within a group are left out. The result does not depend on GOMAXPROCS.
 func (g *Graph) Coarsen() (coarse *Graph, group []int32) {
 	group, groups := g.groups()
 	// The points by their groups.
@@ -46,7 +47,7 @@ func (g *Graph) Coarsen() (coarse *Graph, group []int32) {
 				for e := g.Indptr[i]; e < g.Indptr[i+1]; e++ {
 					if to := group[g.Indices[e]]; int(to) != c {
 						keys = append(keys, uint64(to)<<32|uint64(len(weights)))
-						weights = append(weights, g.weight(e))
+						weights = append(weights, g.magnitude(e))
 					}
 				}
 			}
@@ -109,7 +110,7 @@ func (g *Graph) groups() (group []int32, groups int) {
 					at = len(near)
 					near, sums = append(near, c), append(sums, 0)
 				}
-				sums[at] += g.weight(e)
+				sums[at] += g.magnitude(e)
 			}
 			heaviest := 0
 			for at, sum := range sums {
@@ -130,3 +131,6 @@ func (g *Graph) weight(e int64) float32 {
 	}
 	return g.Weights[e]
 }
+
+// magnitude returns that of an edge's weight.
+func (g *Graph) magnitude(e int64) float32 { return float32(math.Abs(float64(g.weight(e)))) }

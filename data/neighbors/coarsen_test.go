@@ -29,6 +29,20 @@ func TestCoarsen(t *testing.T) {
 	}
 }
 
+// Weights of both signs do not cancel out: edges are drawn by magnitudes.
+func TestCoarsenNegativeWeights(t *testing.T) {
+	// Two triangles, 0 1 2 and 3 4 5, of which 2 and 3 as well as 1 and 4 are joined.
+	g := &Graph{
+		N: 6, Indptr: []int64{0, 2, 5, 8, 11, 14, 16},
+		Indices: []int32{1, 2, 0, 2, 4, 0, 1, 3, 2, 4, 5, 1, 3, 5, 3, 4},
+		Weights: []float32{1, 1, 1, 1, -0.5, 1, 1, 0.5, 0.5, 1, 1, -0.5, 1, 1, 1, 1},
+	}
+	coarse, group := g.Coarsen()
+	if !slices.Equal(group, []int32{0, 0, 0, 1, 1, 1}) || !slices.Equal(coarse.Weights, []float32{1, 1}) {
+		t.Errorf("groups %v, weights between them %v, want 1 each", group, coarse.Weights)
+	}
+}
+
 // The groups of any graph have the weight between them that the points have, their graph
 // is valid and symmetric, and each has a point with all its neighbours.
 func TestCoarsenKeepsWeight(t *testing.T) {

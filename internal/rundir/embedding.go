@@ -198,6 +198,8 @@ func LoadImageNetwork(log *slog.Logger, path string) (*model.Saved, error) {
 	}
 	saved, err := model.Load(file)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && isRun && !exists(filepath.Join(path, ConfigFile)):
+		return nil, fmt.Errorf("the folder %s holds no run; give that of one of %q, or the file of a network", path, command)
 	case errors.Is(err, fs.ErrNotExist) && isRun:
 		return nil, fmt.Errorf("there is no %s yet, which is written when the run ends; \"%s --resume %s\" goes on", file, command, path)
 	case err != nil:
