@@ -173,7 +173,7 @@ func TestMillionFile(t *testing.T) {
 	}
 	want := []Stage{
 		{Epochs: 4, LR: 0.5, S: ptr(1.), Negatives: 5, Anneal: train.Linear},
-		{Epochs: 10, LR: 8, S: ptr(0.), Negatives: 500, Anneal: train.Linear},
+		{Epochs: 14, LR: 8, S: ptr(0.), Negatives: 500, Anneal: train.Linear},
 		{Epochs: 5, LR: 0.5, S: ptr(4.), Negatives: 50, Anneal: train.Linear},
 	}
 	if got := c.Stages(); !reflect.DeepEqual(got, want) || c.Quality.Points >= 1_000_000 {
