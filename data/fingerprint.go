@@ -18,7 +18,7 @@ const fingerprintGrain = 1 << 20
 // fraction of the time that going through the values does, which have four bytes each and
 // are made anew each time. Points with one fingerprint are equal; equal points may have
 // several, according to the files they come from. Points that are kept in another way, were
-// split, or are scaled by more than a division have none, and ok is false.
+// split, or are scaled otherwise than by ScaleUnit have none, and ok is false.
 func Fingerprint(points Source) (fingerprint string, ok bool) {
 	s, ok := points.(*stored)
 	if !ok {
