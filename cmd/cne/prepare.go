@@ -47,7 +47,7 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 	var key string
 	cache := dir.Cache(c.Graph.Cache.Folder)
 	cached, err := ctxio.Await(ctx, func() (x rundir.Cached, err error) {
-		if h.pointsKey, err = rundir.PointsKey(ctx, h.Source()); err != nil {
+		if h.pointsKey, err = cache.PointsKey(ctx, h.Source()); err != nil {
 			return x, err
 		}
 		key = rundir.CacheKey(h.pointsKey, h.Source(), o, components, k)

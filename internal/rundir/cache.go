@@ -22,10 +22,12 @@ import (
 	"cne/internal/version"
 )
 
-// What marks a file as a cache, and its form.
+// What marks a file as a cache, or as a note of PointsKey, and its form.
 const (
 	cacheKind   = "cache"
 	cacheFormat = 2
+	noteKind    = "points key"
+	noteFormat  = 1 // one more whenever PointsKey changes
 )
 
 // CacheKey identifies the principal components and the k nearest neighbours of points,
@@ -198,6 +200,35 @@ func (c *Cache) KeepGraph(g *neighbors.Graph, key string) error {
 		return nil
 	}
 	return g.WriteNPZ(path)
+}
+
+// PointsKey is the function of that name, with a note in a shared cache, by the
+// Fingerprint of points that have one, so that of many runs on the same points only the
+// first goes through their values. A note that is missing, damaged or about other points
+// is written anew; where it cannot be, the next run goes through the values again.
+func (c *Cache) PointsKey(ctx context.Context, points data.Source) (string, error) {
+	if c.shared == "" {
+		return PointsKey(ctx, points)
+	}
+	fingerprint, ok := data.Fingerprint(points)
+	if !ok {
+		return PointsKey(ctx, points)
+	}
+	path := filepath.Join(c.shared, "points-"+fingerprint[:16]+".safetensors")
+	f, err := safetensors.ReadFile(path)
+	if err == nil && f.Unseal(noteKind, noteFormat) == nil && f.Metadata["fingerprint"] == fingerprint {
+		return f.Metadata["key"], nil
+	}
+	key, err := PointsKey(ctx, points)
+	if err != nil || c.run.ReadOnly() {
+		return key, err
+	}
+	f = &safetensors.File{Metadata: map[string]string{"fingerprint": fingerprint, "key": key, "version": version.String()}}
+	f.Seal(noteKind, noteFormat)
+	if os.MkdirAll(c.shared, 0o777) == nil {
+		_ = f.WriteFile(path) // it saves time, and nothing depends on it
+	}
+	return key, nil
 }
 
 // PointsKey identifies points. Sparse ones are other points than the same as dense ones.

@@ -1,9 +1,12 @@
 package rundir
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"math"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -12,6 +15,7 @@ import (
 	"cne"
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/safetensors"
 )
 
 // A cache whose neighbours are not among the points is as good as none.
@@ -87,5 +91,137 @@ func TestSharedCache(t *testing.T) {
 	}
 	if missing := missingFolders(filepath.Join(folder, "none")); len(missing) != 1 {
 		t.Errorf("%v are missing", missing)
+	}
+}
+
+// The notes of a shared cache give the keys that the points have, whatever becomes of
+// them, and are heeded: the only way to tell is a note with another key.
+func TestNotesOfPointsKeys(t *testing.T) {
+	const n, d = 40, 6
+	folder, values := t.TempDir(), make([]byte, n*d)
+	shared := filepath.Join(folder, "a", "cache")
+	open := func(scaling data.Scaling) data.Source {
+		t.Helper()
+		var file bytes.Buffer
+		z := gzip.NewWriter(&file)
+		_, _ = z.Write([]byte{0, 0, 8, 2, 0, 0, 0, n, 0, 0, 0, d})
+		_, _ = z.Write(values)
+		path := filepath.Join(folder, "points.idx.gz")
+		if err := errors.Join(z.Close(), os.WriteFile(path, file.Bytes(), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+		set, err := data.Open(t.Context(), []string{path}, data.Options{BlocksAbove: 3})
+		if err == nil && scaling != "" {
+			_, err = set.Scale(t.Context(), scaling)
+		}
+		if err != nil || set.Stored == nil {
+			t.Fatal(err)
+		}
+		return set.Stored
+	}
+	key := func(cache *Cache, points data.Source) string {
+		t.Helper()
+		key, err := cache.PointsKey(t.Context(), points)
+		if err != nil {
+			t.Error(err)
+		}
+		return key
+	}
+	notes := func() []string {
+		found, err := filepath.Glob(filepath.Join(shared, "points-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	for i := range values {
+		values[i] = byte(7 * i)
+	}
+	points := open(data.ScaleUnit)
+	want, err := PointsKey(t.Context(), points)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// No note comes of points of a run by itself or one that is only looked at, or of
+	// points that are in memory.
+	cache := At(t.TempDir()).Cache(shared)
+	if got := key(At(t.TempDir()).Cache(""), points); got != want {
+		t.Errorf("the key %s, not %s", got, want)
+	}
+	if got := key(View(t.TempDir()).Cache(shared), points); got != want {
+		t.Errorf("the key %s, not %s", got, want)
+	}
+	memory, err := data.Collect(t.Context(), points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := key(cache, memory); got != want || len(notes()) != 0 {
+		t.Errorf("the key %s, not %s; notes %v", got, want, notes())
+	}
+
+	// Runs that begin at once agree.
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if got := key(At(t.TempDir()).Cache(shared), points); got != want {
+				t.Errorf("the key %s, not %s", got, want)
+			}
+		})
+	}
+	all.Wait()
+	if len(notes()) != 1 {
+		t.Fatalf("the notes %v", notes())
+	}
+	note := notes()[0]
+	sound, err := os.ReadFile(note)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fingerprint, _ := data.Fingerprint(points)
+	forged := func(kind string, format int, of string) []byte {
+		var b bytes.Buffer
+		f := &safetensors.File{Metadata: map[string]string{"fingerprint": of, "key": "forged"}}
+		f.Seal(kind, format)
+		if err := f.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	for name, tc := range map[string]struct {
+		content []byte
+		want    string
+	}{
+		"sound":                          {sound, want},
+		"with another key":               {forged(noteKind, noteFormat, fingerprint), "forged"},
+		"of other points":                {forged(noteKind, noteFormat, fingerprint[:63]+"x"), want},
+		"of another kind":                {forged(cacheKind, noteFormat, fingerprint), want},
+		"of another form":                {forged(noteKind, noteFormat+1, fingerprint), want},
+		"cut":                            {sound[:len(sound)-1], want},
+		"empty":                          {nil, want},
+		"with another letter in the key": {bytes.Replace(sound, []byte(want), []byte("x"+want[1:]), 1), want},
+	} {
+		if err := os.WriteFile(note, tc.content, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if got := key(cache, points); got != tc.want {
+			t.Errorf("a note that is %s gives the key %s, not %s", name, got, tc.want)
+		}
+		if now, err := os.ReadFile(note); err != nil || tc.want == want && !bytes.Equal(now, sound) {
+			t.Errorf("a note that is %s is not written anew: %v", name, err)
+		}
+	}
+
+	// Other options and a file that has changed have keys and notes of their own.
+	other := open("")
+	values[n*d-1]++
+	changed := open(data.ScaleUnit)
+	for i, points := range []data.Source{other, changed} {
+		want, err := PointsKey(t.Context(), points)
+		for range 2 {
+			if got := key(cache, points); err != nil || got != want || len(notes()) != 2+i {
+				t.Errorf("the key %s, not %s; notes %v; %v", got, want, notes(), err)
+			}
+		}
 	}
 }
