@@ -93,7 +93,11 @@ func listImages(folder string, skip bool) (*listing, error) {
 		return nil, err
 	}
 	top := l.skipped
-	if len(direct) == 0 && slices.Equal(classes, []string{"test", "train"}) {
+	split := slices.Equal(classes, []string{"test", "train"})
+	if split && len(direct) > 0 { // or it would undo the split without a word
+		return nil, errorf(ErrUnsupported, "%s: the image lies beside the folders train and test; move it into one of their classes", filepath.Join(folder, direct[0]))
+	}
+	if split {
 		l.reset(top)
 		found, err := l.parts(folder)
 		if found || err != nil {

@@ -252,9 +252,13 @@ func imageTrials() []trial {
 		message string
 	}{
 		{"empty", func(w *world) { w.must(w.mkdir("data")) }, "no images"},
-		{"images-beside-classes", func(w *world) { w.write("data/a.png", sound) }, "folder for each class"},
+		{"one-picture", func(w *world) { w.write("data/a.png", sound) }, "train.batch_size.*1 images"},
 		{"empty-class", func(w *world) { w.must(w.mkdir("data/b")); w.write("data/a/1.png", sound) }, "data/b"},
-		{"folder-in-class", func(w *world) { w.write("data/a/1.png", sound); w.write("data/a/c/2.png", sound) }, "another folder"},
+		{"picture-beside-train", func(w *world) {
+			w.write("data/train/a/1.png", sound)
+			w.write("data/test/a/1.png", sound)
+			w.write("data/2.png", sound)
+		}, "2.png.*train"},
 		{"cut-picture", func(w *world) { w.write("data/a/1.png", sound); w.write("data/a/2.png", cut(sound, -20)) }, "2.png"},
 		{"empty-picture", func(w *world) { w.write("data/a/1.png", sound); w.write("data/a/2.png", nil) }, "2.png.*empty"},
 		{"text-as-picture", func(w *world) { w.write("data/a/1.png", sound); w.text("data/a/2.jpg", "hello") }, "2.jpg.*neither"},

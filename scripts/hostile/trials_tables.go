@@ -350,10 +350,11 @@ func givenTrials() []trial {
 		}},
 		trial{"given/without-a-graph", func(w *world) {
 			w.write("x.npy", p.npy())
-			w.misused(fmt.Sprintf(onPoints, "x.npy")+" --set graph.weights=sample", "graph.weights.*graph.file")
+			w.ok(fmt.Sprintf(onPoints, "x.npy") + " --set graph.weights=sample") // UMAP's weights
+			w.finite("run/embedding.npy", 60, 2)
 			w.write("knn.npy", sound)
 			w.says("cne train --epochs 4 --set output.plot=false --set data.path=x.npy --set graph.file=knn.npy --set graph.weights=sample -o run2", "equal weights")
-			w.refused(fmt.Sprintf(onPoints, "x.npy")+" --set graph.file=none.npy", "graph.file.*none.npy")
+			w.refused("cne train "+small+" --set data.path=x.npy --set graph.file=none.npy -o run3", "graph.file.*none.npy")
 		}},
 	)
 }
