@@ -72,7 +72,7 @@ func (s *stopping) Next(dst *data.Matrix) (int, error) {
 // A part that is interrupted, again and again, goes on where it was and has the bits of one
 // that was not; what cannot go on begins anew.
 func TestInterruptedPart(t *testing.T) {
-	e, model := aModel(t)
+	_, model := aModel(t)
 	input := newPoints(t, 5*MaxBlockRows)
 	folder := t.TempDir()
 	var log bytes.Buffer
@@ -82,6 +82,12 @@ func TestInterruptedPart(t *testing.T) {
 	place := func(r *Request, shard data.Shard, blocks int) (p *Projection, done int, err error) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
+		// What an interrupt leaves behind may still be at work with the model, which a
+		// process that goes on has anew.
+		e, err := cne.Load(model)
+		if err != nil {
+			t.Fatal(err)
+		}
 		p = &Projection{Embedding: e}
 		placed, there, err := p.WritePart(ctx, r, shard, func() (Source, error) {
 			s, err := Open(t.Context(), e, r.Inputs, data.Options{}, &shard)
