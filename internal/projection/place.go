@@ -27,7 +27,8 @@ const (
 	MaxBlockRows = 1 << 15
 )
 
-// A Projection places points.
+// A Projection places points. When its context has ended, the embedding may still be at
+// work on a block that nobody waits for; use it for nothing else then.
 type Projection struct {
 	Embedding *cne.Embedding
 	SkipBad   bool     // points with a value that is not finite get NaNs, and are no errors
