@@ -162,7 +162,7 @@ func hardSets(n int) map[string]*data.Matrix {
 }
 
 func TestApproximateRecall(t *testing.T) {
-	n := 20000
+	n := 8000
 	if testing.Short() {
 		n = 3000
 	}

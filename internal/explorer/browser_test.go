@@ -240,9 +240,14 @@ func (b *tab) settle() {
 	get[bool](b, "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
 }
 
-func (b *tab) text(selector string) string {
+// text returns what an element says, once it says anything: under load, a page may be
+// ready before its first layout, which innerText goes by.
+func (b *tab) text(selector string) (text string) {
 	b.t.Helper()
-	return get[string](b, fmt.Sprintf("document.querySelector(%q).innerText", selector))
+	for begun := time.Now(); text == "" && time.Since(begun) < longestWait; time.Sleep(10 * time.Millisecond) {
+		text = get[string](b, fmt.Sprintf("document.querySelector(%q).innerText", selector))
+	}
+	return text
 }
 
 // expect waits for an expression to become what it shall be: a page under load takes its
