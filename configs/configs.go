@@ -83,7 +83,11 @@ var Pretrain = &Schema[SimCLR]{
 	defaults: simclrDefaults,
 	preset: func(values map[string]any) (text, source string) {
 		if section, ok := values["simclr"].(map[string]any); ok && section["method"] == tsimcne {
-			return tsimcnePreset, "simclr.method=" + tsimcne
+			text = tsimcnePreset
+			if stages, _ := values["stages"].([]NetworkStage); len(stages) == 0 {
+				text += tsimcneWarmUp
+			}
+			return text, "simclr.method=" + tsimcne
 		}
 		return "", ""
 	},

@@ -63,11 +63,13 @@ func networkStages() rule {
 	})
 }
 
-// tsimcne is the word of simclr.method for t-SimCNE, and tsimcnePreset what it lays over
-// the defaults: InfoNCE of all views of the batch with the Cauchy kernel.
+// tsimcne is the word of simclr.method for t-SimCNE, tsimcnePreset what it lays over the
+// defaults, InfoNCE of all views of the batch with the Cauchy kernel, and tsimcneWarmUp
+// what it lays over them besides where the stages are its own.
 const (
 	tsimcne       = "tsimcne"
 	tsimcnePreset = "loss: {metric: euclidean, negatives: full, scale: 1.0}\n"
+	tsimcneWarmUp = "train: {warm_up: 10}\n"
 )
 
 // tsimcneStages returns the stages of t-SimCNE as they would stand in a file.
@@ -81,6 +83,9 @@ func (c *SimCLR) tsimcneStages() []NetworkStage {
 	}
 	var list []NetworkStage
 	for _, s := range simclr.TSimCNE(epochs, c.Train.LR, pretrained) {
+		if s.WarmUp > 0 {
+			s.WarmUp = min(c.Train.WarmUp, s.Epochs/10)
+		}
 		stage := NetworkStage{Epochs: s.Epochs, LR: &s.LR, WarmUp: &s.WarmUp}
 		if s.Out != 0 {
 			stage.Out = &s.Out

@@ -50,7 +50,7 @@ func BenchmarkTransform(b *testing.B) {
 
 func BenchmarkReadCSV(b *testing.B) {
 	var file bytes.Buffer
-	if err := data.WriteCSV(&file, normal(1, 5000, 100), nil); err != nil {
+	if err := data.WriteCSV(&file, normal(1, 5000, 100), nil, nil); err != nil {
 		b.Fatal(err)
 	}
 	b.SetBytes(int64(file.Len()))

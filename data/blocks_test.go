@@ -94,7 +94,7 @@ func TestBlocksEqualOpen(t *testing.T) {
 	}
 	long := normal(2, 40, 5000) // rows that cross the buffer's bounds
 	var longNPY, longCSV bytes.Buffer
-	if err := errors.Join(data.WriteNPY(&longNPY, long), data.WriteCSV(&longCSV, long, nil)); err != nil {
+	if err := errors.Join(data.WriteNPY(&longNPY, long), data.WriteCSV(&longCSV, long, nil, nil)); err != nil {
 		t.Fatal(err)
 	}
 	table := put(t, folder, "a.csv", []byte("x,kind,y\n1,b,2\n\n3,a,4\n5,\"b\",6"))
@@ -356,7 +356,7 @@ func TestCSVWriter(t *testing.T) {
 				l = data.NewLabels(labels)
 			}
 			var want, got bytes.Buffer
-			if err := data.WriteCSV(&want, m, l); err != nil {
+			if err := data.WriteCSV(&want, m, l, nil); err != nil {
 				t.Fatal(err)
 			}
 			w, err := data.NewCSVWriter(&got, d, labeled)

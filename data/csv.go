@@ -521,18 +521,21 @@ func findColumn(wanted string, columns int, names []string) (int, error) {
 }
 
 // WriteCSV writes points as a table with a header: columns x, y and z for up
-// to three values per point and x1, x2, … for more, and a last column called
-// label if labels is not nil. Numbers are written with as many digits as it
-// takes to read the same float32 again. The error is that of w, or ErrLabels
-// or ErrShape if the arguments contradict each other.
-func WriteCSV(w io.Writer, m *Matrix, labels *Labels) error {
+// to three values per point and x1, x2, … for more, a column called label if
+// labels is not nil, and a last one called name if names is not nil. Numbers are
+// written with as many digits as it takes to read the same float32 again. The error
+// is that of w, or ErrLabels or ErrShape if the arguments contradict each other.
+func WriteCSV(w io.Writer, m *Matrix, labels *Labels, names []string) error {
 	if err := m.check(); err != nil {
 		return err
+	}
+	if names != nil && len(names) != m.N {
+		return errorf(ErrShape, "there are %d names for %d points; give one name per point", len(names), m.N)
 	}
 	if labels != nil && len(labels.Class) != m.N {
 		return errorf(ErrLabels, "there are %d labels for %d points; give one label per point", len(labels.Class), m.N)
 	}
-	out, err := NewCSVWriter(w, m.D, labels != nil)
+	out, err := newCSVWriter(w, m.D, labels != nil, names != nil)
 	if err != nil {
 		return err
 	}
@@ -546,26 +549,34 @@ func WriteCSV(w io.Writer, m *Matrix, labels *Labels) error {
 			}
 			label = labels.Names[c]
 		}
-		out.writeRow(m.Row(i), label)
+		name := ""
+		if names != nil {
+			name = names[i]
+		}
+		out.writeRow(m.Row(i), label, name)
 	}
 	return out.Close()
 }
 
-// A CSVWriter writes a table as WriteCSV does, block by block.
+// A CSVWriter writes a table as WriteCSV does, without names, block by block.
 type CSVWriter struct {
-	out     *bufio.Writer
-	d       int
-	labeled bool
-	line    []byte
+	out            *bufio.Writer
+	d              int
+	labeled, named bool
+	line           []byte
 }
 
 // NewCSVWriter begins a table of points of d values, with a column of labels
 // if labelled. A d below 1 gives ErrShape.
 func NewCSVWriter(w io.Writer, d int, labeled bool) (*CSVWriter, error) {
+	return newCSVWriter(w, d, labeled, false)
+}
+
+func newCSVWriter(w io.Writer, d int, labeled, named bool) (*CSVWriter, error) {
 	if d < 1 {
 		return nil, errorf(ErrShape, "a table of points of %d values cannot be written; a point needs at least one", d)
 	}
-	c := &CSVWriter{out: bufio.NewWriterSize(w, readBuffer), d: d, labeled: labeled}
+	c := &CSVWriter{out: bufio.NewWriterSize(w, readBuffer), d: d, labeled: labeled, named: named}
 	line := c.line
 	for j := range d {
 		if j > 0 {
@@ -579,6 +590,9 @@ func NewCSVWriter(w io.Writer, d int, labeled bool) (*CSVWriter, error) {
 	}
 	if labeled {
 		line = append(line, ",label"...)
+	}
+	if named {
+		line = append(line, ",name"...)
 	}
 	c.line = append(line, '\n')
 	_, err := c.out.Write(c.line)
@@ -605,7 +619,7 @@ func (c *CSVWriter) Write(m *Matrix, labels []string) error {
 		if c.labeled {
 			label = labels[i]
 		}
-		c.writeRow(m.Row(i), label)
+		c.writeRow(m.Row(i), label, "")
 	}
 	// Without new bytes, Write returns the error of earlier ones.
 	_, err := c.out.Write(nil)
@@ -613,7 +627,7 @@ func (c *CSVWriter) Write(m *Matrix, labels []string) error {
 }
 
 // writeRow writes a row; errors are kept by the buffer.
-func (c *CSVWriter) writeRow(row []float32, label string) {
+func (c *CSVWriter) writeRow(row []float32, label, name string) {
 	line := c.line[:0]
 	for j, v := range row {
 		if j > 0 {
@@ -623,6 +637,9 @@ func (c *CSVWriter) writeRow(row []float32, label string) {
 	}
 	if c.labeled {
 		line = appendField(append(line, ','), label)
+	}
+	if c.named {
+		line = appendField(append(line, ','), name)
 	}
 	c.line = append(line, '\n')
 	c.out.Write(c.line)

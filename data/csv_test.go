@@ -174,7 +174,7 @@ func TestCSVRoundTrip(t *testing.T) {
 				opt.LabelColumn = "label"
 			}
 			var b bytes.Buffer
-			if err := data.WriteCSV(&b, m, l); err != nil {
+			if err := data.WriteCSV(&b, m, l, nil); err != nil {
 				t.Fatal(err)
 			}
 			want := map[int]string{1: "x", 2: "x,y", 3: "x,y,z", 5: "x1,x2,x3,x4,x5"}[d]
@@ -209,9 +209,9 @@ func TestWriteCSVErrors(t *testing.T) {
 		{"too few labels", two, data.NewLabels([]string{"a"}), data.ErrLabels, "there are 1 labels for 2 points"},
 		{"class without a name", two, &data.Labels{Class: []int32{0, 3}, Names: []string{"a"}}, data.ErrLabels, "the label of point 2 (counted from 1) is class 3"},
 	} {
-		wantError(t, data.WriteCSV(io.Discard, tc.m, tc.labels), tc.kind, tc.want)
+		wantError(t, data.WriteCSV(io.Discard, tc.m, tc.labels, nil), tc.kind, tc.want)
 	}
-	if err := data.WriteCSV(brokenWriter{}, two, nil); !errors.Is(err, io.ErrClosedPipe) {
+	if err := data.WriteCSV(brokenWriter{}, two, nil, nil); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("a writer that fails gives %v", err)
 	}
 }
@@ -221,7 +221,7 @@ func TestWriteCSVErrors(t *testing.T) {
 func TestCSVMemory(t *testing.T) {
 	m := normal(5, 8000, 100)
 	var b bytes.Buffer
-	if err := data.WriteCSV(&b, m, nil); err != nil {
+	if err := data.WriteCSV(&b, m, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	packed := gz(b.Bytes())

@@ -19,6 +19,10 @@ var (
 	// ErrSizes: images differ in size, which ImageOptions.Size would mend. It
 	// is an ErrShape, too.
 	ErrSizes = errorf(ErrShape, "images differ in size")
+	// ErrBroken: files of a folder are no images that can be decoded, which
+	// ImageOptions.SkipBroken would leave out. It is an ErrFormat, or an error of the
+	// file system, too.
+	ErrBroken = errors.New("images cannot be decoded")
 	// ErrLabels: labels are missing for some of the points, or too many.
 	ErrLabels = errors.New("labels do not agree with the points")
 	// ErrNotFinite: a value is NaN or infinite.

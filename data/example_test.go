@@ -132,7 +132,7 @@ func ExampleDataset_Scale() {
 
 func ExampleWriteCSV() {
 	embedding := &data.Matrix{N: 2, D: 2, X: []float32{0.5, -1, 2, 3.25}}
-	if err := data.WriteCSV(os.Stdout, embedding, data.NewLabels([]string{"cat", "dog"})); err != nil {
+	if err := data.WriteCSV(os.Stdout, embedding, data.NewLabels([]string{"cat", "dog"}), nil); err != nil {
 		log.Fatal(err)
 	}
 	// Output:

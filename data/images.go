@@ -44,6 +44,20 @@ func (im *Images) Image(i int) []byte {
 	return im.Pixels[i*size : (i+1)*size : (i+1)*size]
 }
 
+// InColour returns the images with three values per pixel: those of im if they have
+// these, and otherwise a copy in which each grey value stands three times.
+func (im *Images) InColour() *Images {
+	if im.C == 3 {
+		return im
+	}
+	colour := *im
+	colour.C, colour.Pixels = 3, make([]byte, 3*len(im.Pixels))
+	for i, v := range im.Pixels {
+		colour.Pixels[3*i], colour.Pixels[3*i+1], colour.Pixels[3*i+2] = v, v, v
+	}
+	return &colour
+}
+
 // ImageOptions says how OpenImages reads. The zero value reads images as they
 // are.
 type ImageOptions struct {
@@ -89,8 +103,8 @@ func (opt ImageOptions) check() error {
 //     that of the classes, then of the names, where numbers within names count
 //     as numbers. Where files lie otherwise, in the folder itself or deeper, all
 //     that are in it and below are read, without labels. 16 bits per colour
-//     become 8, and greyscale beside colour becomes colour; transparency is
-//     refused, the orientation that a camera noted is not applied;
+//     become 8, and greyscale beside colour becomes colour; images are turned
+//     upright as the camera noted in Exif's orientation; transparency is refused;
 //   - a folder that Open reads, such as that of MNIST's four files, with the
 //     labels and, where there are two parts, the split;
 //   - an npy file, or an IDX file such as those of MNIST, with unsigned bytes

@@ -477,7 +477,11 @@ func (d *decoder) unreadable(folder string) error {
 	if more := count - len(listed); more > 0 {
 		listed = append(listed, fmt.Sprintf("and %d more", more))
 	}
-	return errorf(kind, "%s: %d of the %d images cannot be read: %s; replace or remove them", folder, count, len(d.files), strings.Join(listed, ", "))
+	advice := "replace or remove them"
+	if !d.skip {
+		kind, advice = errors.Join(ErrBroken, kind), advice+", or have them left out"
+	}
+	return errorf(kind, "%s: %d of the %d images cannot be read: %s; %s", folder, count, len(d.files), strings.Join(listed, ", "), advice)
 }
 
 // differing is the error for images of different sizes, or nil.
@@ -522,6 +526,9 @@ func pictureShape(file []byte) (shape, error) {
 		return shape{}, err
 	}
 	s := shape{config.Height, config.Width, 3}
+	if file[0] == jpegMagic[0] && orientation(file) >= turned {
+		s.h, s.w = s.w, s.h
+	}
 	if gray {
 		s.c = 1
 	}
@@ -536,17 +543,32 @@ func pictureShape(file []byte) (shape, error) {
 }
 
 // decodePicture decodes a PNG or JPEG file and writes its pixels to dst, as
-// writePicture does.
+// writePicture does, upright.
 func decodePicture(file, dst []byte, s shape) error {
-	decode := jpeg.Decode
 	if file[0] == pngMagic[0] {
-		decode = png.Decode
+		m, err := png.Decode(bytes.NewReader(file))
+		if err != nil {
+			return err
+		}
+		return writePicture(dst, m, s)
 	}
-	m, err := decode(bytes.NewReader(file))
+	m, err := jpeg.Decode(bytes.NewReader(file))
 	if err != nil {
 		return err
 	}
-	return writePicture(dst, m, s)
+	o := orientation(file)
+	if o == upright {
+		return writePicture(dst, m, s)
+	}
+	asTaken, lying := make([]byte, len(dst)), s
+	if o >= turned {
+		lying.h, lying.w = s.w, s.h
+	}
+	if err := writePicture(asTaken, m, lying); err != nil {
+		return err
+	}
+	orient(dst, asTaken, s, o)
+	return nil
 }
 
 // writePicture brings an image to a shape, which is a square unless it is the

@@ -262,7 +262,7 @@ func TestOffsetTakesNoPart(t *testing.T) {
 		if err := data.WriteNPY(&array, far); err != nil {
 			t.Fatal(err)
 		}
-		if err := data.WriteCSV(&table, far, nil); err != nil {
+		if err := data.WriteCSV(&table, far, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		want := float32(rows[7][1] + 1e9)

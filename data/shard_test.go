@@ -125,7 +125,7 @@ func TestShards(t *testing.T) {
 	at := func(name string, content []byte) string { return put(t, folder, name, content) }
 	m := counting(23, 3)
 	var array, table bytes.Buffer
-	if err := errors.Join(data.WriteNPY(&array, m), data.WriteCSV(&table, m, nil)); err != nil {
+	if err := errors.Join(data.WriteNPY(&array, m), data.WriteCSV(&table, m, nil, nil)); err != nil {
 		t.Fatal(err)
 	}
 	columns := data.NewMatrix(3, 23) // the transpose

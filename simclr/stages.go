@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"cne/model"
@@ -42,7 +43,7 @@ func TSimCNE(epochs int, lr float64, pretrained bool) []Stage {
 	stages := []Stage{
 		{Epochs: min(share(1000, 1500), max(1, epochs-2)), LR: lr},
 		{Epochs: share(50, 1500), LR: lr, Out: 2, Freeze: []string{"conv1", "bn1", "layer1", "layer2", "layer3", "layer4", "fc1"}},
-		{LR: lr / 1000, Out: 2},
+		{LR: thousandth(lr), Out: 2},
 	}
 	if pretrained {
 		stages = stages[1:]
@@ -60,6 +61,15 @@ func TSimCNE(epochs int, lr float64, pretrained bool) []Stage {
 		}
 	}
 	return stages
+}
+
+// thousandth returns x/1000 as one would write it, where the quotient is off by a bit.
+func thousandth(x float64) float64 {
+	y, err := strconv.ParseFloat(strconv.FormatFloat(x/1000, 'g', 12, 64), 64)
+	if err != nil {
+		return x / 1000
+	}
+	return y
 }
 
 // stages returns the stages, at least one, with their widths filled in.

@@ -213,7 +213,7 @@ func TestTSimCNE(t *testing.T) {
 	want := []simclr.Stage{
 		{Epochs: 1000, WarmUp: 10, LR: lr},
 		{Epochs: 50, LR: lr, Out: 2, Freeze: backbone},
-		{Epochs: 450, WarmUp: 10, LR: lr / 1000, Out: 2},
+		{Epochs: 450, WarmUp: 10, LR: 0.00012, Out: 2},
 	}
 	if got := simclr.TSimCNE(1500, lr, false); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v", got)

@@ -55,7 +55,7 @@ func makeEmbeddings(t *testing.T) {
 	}
 	labels := data.NewLabels(names)
 	npy := func(w io.Writer) error { return data.WriteNPY(w, m) }
-	csv := func(w io.Writer) error { return data.WriteCSV(w, m, labels) }
+	csv := func(w io.Writer) error { return data.WriteCSV(w, m, labels, nil) }
 	writeMatrix(t, "run/embedding.npy", npy)
 	writeMatrix(t, "run/embedding.csv", csv)
 	writeMatrix(t, "bare/embedding.npy", npy)

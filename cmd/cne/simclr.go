@@ -60,10 +60,15 @@ func openImages(ctx context.Context, r *console.Reporter, c *configs.ImageData, 
 		return nil, errors.New("interrupted while the images were read; nothing was written")
 	case errors.Is(err, data.ErrSizes):
 		return nil, fmt.Errorf("%w (data.size)", err)
+	case errors.Is(err, data.ErrBroken):
+		return nil, fmt.Errorf("%w (data.skip_broken)", err)
 	case err != nil:
 		return nil, err
-	case images.C != 3:
-		return nil, fmt.Errorf("%s: the images are in greyscale, but the network needs them in colour; give each grey value three times, for red, green and blue (%s)", images.Name, key)
+	case images.H == 1 && images.W == 1:
+		return nil, fmt.Errorf("%s: the images have a single pixel each; give larger ones (%s)", images.Name, key)
+	case images.C == 1:
+		r.Log.Info("the images are in greyscale; each value stands for red, green and blue", "images", images.Name)
+		images = images.InColour()
 	}
 	if n := len(images.Skipped); n > 0 {
 		r.Log.Warn("images that cannot be read are left out", "count", n, "files", figures.Skipped(images))

@@ -51,8 +51,8 @@ func simclrProjectCmd() *cobra.Command {
 		Use:   "project --model RUN INPUT…",
 		Short: "Place new images with a trained network",
 		Long: `Place images where a run's network puts them, among those of its embedding, and
-write the positions as a table (csv, with the labels if there are any) or an
-array (npy), in the order in which the images are read. RUN is the folder of a
+write the positions as a table (csv, with the labels and the names of the files if
+there are any) or an array (npy), in the order in which the images are read. RUN is the folder of a
 run, or the file of a network; INPUT is whatever data.path may be.`,
 		Example: `  cne simclr project --model runs/photos new-photos -o new.csv`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -99,7 +99,7 @@ func represent(cmd *cobra.Command, run string, inputs []string, output string, h
 	}
 	if err := atomicfile.Write(output, func(w io.Writer) error {
 		if strings.HasSuffix(strings.ToLower(output), ".csv") {
-			return data.WriteCSV(w, features, images.Labels)
+			return data.WriteCSV(w, features, images.Labels, images.Names)
 		}
 		return data.WriteNPY(w, features)
 	}); err != nil {

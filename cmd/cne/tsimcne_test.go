@@ -1,13 +1,16 @@
 package main
 
 import (
+	"fmt"
 	"image"
+	"image/draw"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"cne/data"
 	"cne/internal/rundir"
 	"cne/internal/safetensors"
 	"cne/model"
@@ -51,7 +54,11 @@ func TestTSimCNEWritesAnEmbedding(t *testing.T) {
 	}
 
 	mustRun(t, "simclr", "project", "--model", "run", "images", "-o", "again.csv")
-	if readText(t, "again.csv") != readText(t, "run/embedding.csv") {
+	again, err := data.Open(t.Context(), []string{"again.csv"}, data.Options{LabelColumn: "label", Drop: []string{"name"}})
+	must(t, err)
+	before, err := data.Open(t.Context(), []string{"run/embedding.csv"}, data.Options{LabelColumn: "label"})
+	must(t, err)
+	if !slices.Equal(again.Points.X, before.Points.X) || !slices.Equal(again.Labels.Class, before.Labels.Class) {
 		t.Error("the images are placed elsewhere than in the run")
 	}
 	mustRun(t, "simclr", "project", "--model", "run/model.safetensors", "images", "--set", "views.size=8", "-o", "again.npy")
@@ -81,7 +88,7 @@ func TestTSimCNEOfPhotographs(t *testing.T) {
 	writeTestFile(t, "photos/broken.jpg", "none")
 	args := tsimcne("--set", "data.path=photos", "--set", "data.size=8", "--set", "evaluate.at_end=false", "--set", "monitor.every=0")
 	code, _, stderr := runCne(t.Context(), args...)
-	if code != 1 || !strings.Contains(stderr, "broken.jpg (it is neither PNG nor JPEG)") || strings.Count(stderr, "broken") != 1 {
+	if code != 1 || !strings.Contains(stderr, "broken.jpg (it is neither PNG nor JPEG)") || strings.Count(stderr, "broken.jpg") != 1 {
 		t.Errorf("exit code %d, stderr %q", code, stderr)
 	}
 	_, stderr = mustRun(t, append(args, "--set", "data.skip_broken=true")...)
@@ -93,6 +100,53 @@ func TestTSimCNEOfPhotographs(t *testing.T) {
 	}
 	if page := readText(t, "run/"+rundir.PageFile); !strings.Contains(page, "image/") {
 		t.Error("the page has no thumbnails")
+	}
+}
+
+// Images in greyscale are seen in colour, with the same result as if each value stood there
+// three times; what is placed has the names of its files; and a page that is drawn again
+// shows what the run's own does.
+func TestTSimCNEOfGreyImages(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for i := range 12 {
+		grey := image.NewGray(image.Rect(0, 0, 8, 8))
+		for p := range grey.Pix {
+			grey.Pix[p] = uint8(p * (i + 1))
+		}
+		colour := image.NewRGBA(grey.Rect)
+		draw.Draw(colour, grey.Rect, grey, image.Point{}, draw.Src)
+		part := [...]string{"train", "train", "test"}[i%3]
+		for folder, im := range map[string]image.Image{"grey": grey, "colour": colour} {
+			writePNG(t, filepath.Join(folder, part, string(rune('a'+i%2)), fmt.Sprint(i, ".png")), im)
+		}
+	}
+	for _, kind := range []string{"grey", "colour"} {
+		_, stderr := mustRun(t, tsimcne("-o", "run-"+kind, "--set", "data.path="+kind, "--set", "simclr.pretrain_on=train",
+			"--set", "monitor.every=0", "--set", "evaluate.k=2")...)
+		if strings.Contains(stderr, "in greyscale") != (kind == "grey") {
+			t.Errorf("%s: %s", kind, stderr)
+		}
+		mustRun(t, "simclr", "project", "--model", "run-"+kind, kind, "-o", kind+".csv")
+	}
+	if readText(t, "run-grey/embedding.csv") != readText(t, "run-colour/embedding.csv") || readText(t, "grey.csv") != readText(t, "colour.csv") {
+		t.Error("images in greyscale get other positions than the same in colour")
+	}
+	if placed := readText(t, "grey.csv"); !strings.HasPrefix(placed, "x,y,label,name\n") || !strings.Contains(placed, ",a,train/a/0.png\n") {
+		t.Errorf("placed images: %s", placed)
+	}
+	page := readText(t, "run-grey/"+rundir.PageFile)
+	mustRun(t, "plot", "run-grey", "--html")
+	again := readText(t, "run-grey/"+rundir.PageFile)
+	if strings.ReplaceAll(again, "run-grey", "grey") != page {
+		t.Errorf("a page drawn again has %d bytes, and not the same as the run's with %d", len(again), len(page))
+	}
+	mustRun(t, "plot", "run-grey", "--html", "--images", "none", "-o", "none.html")
+	if none := readText(t, "none.html"); len(none) >= len(again) {
+		t.Errorf("a page without images has %d bytes, with them %d", len(none), len(again))
+	}
+	must(t, os.RemoveAll("grey"))
+	if _, stderr := mustRun(t, "plot", "run-grey", "--html"); !strings.Contains(stderr, "are left out of the page") {
+		t.Errorf("stderr does not say that the images are gone: %s", stderr)
 	}
 }
 
@@ -190,7 +244,7 @@ func TestSimCLRProjectRefuses(t *testing.T) {
 		"--model run images -o x.txt":          {2, "must end in"},
 		"--model run images -o no/x.csv":       {1, "there is no folder no"},
 		"--model run empty":                    {1, "there are no images in the folder"},
-		"--model run pixels":                   {1, "in greyscale"},
+		"--model run pixels":                   {1, "a single pixel"},
 		"--model run pixels --set data.size=8": {1, "one.png (it has a single pixel)"},
 		"--model nowhere images":               {1, "there is no run"},
 		"--model images images":                {1, "images"},

@@ -103,7 +103,7 @@ func TestImagesOf(t *testing.T) {
 	m := data.NewMatrix(20, 12)
 	for name, write := range map[string]func(io.Writer) error{
 		"floats.npy": func(w io.Writer) error { return data.WriteNPY(w, m) },
-		"points.csv": func(w io.Writer) error { return data.WriteCSV(w, m, nil) },
+		"points.csv": func(w io.Writer) error { return data.WriteCSV(w, m, nil, nil) },
 	} {
 		var b bytes.Buffer
 		if err := write(&b); err != nil {

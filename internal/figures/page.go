@@ -48,6 +48,9 @@ func FilePage(ctx context.Context, log *slog.Logger, file, name string, s *plot.
 // picture. The images are given, or nil for those of the run if it wants them and
 // withImages says so; annotations are those that are wanted, and besides those of the run.
 func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot.Scatter, images *data.Images, withImages bool, w Wanted) (*explorer.Page, error) {
+	if c := pretrainedConfig(folder); c != nil {
+		return pretrainedPage(ctx, log, folder, name, c, s, images, withImages, w)
+	}
 	// Of a run that left points out, rows says which are there.
 	rows, err := pageRows(folder, s)
 	if err != nil {

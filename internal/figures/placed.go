@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"cne/configs"
@@ -37,7 +38,7 @@ func (p *Placed) Write(ctx context.Context, dir *rundir.Dir, c *configs.SimCLR, 
 		e.Device = p.Device
 		var found simclr.Score
 		found, err = e.Plane(ctx, positions, p.Images)
-		accuracy, facts = &found, []explorer.Fact{{Name: "kNN accuracy", Value: fmt.Sprintf("%.3f", found.Mean)}}
+		accuracy, facts = &found, planeFact(&found)
 	}
 	if ctx.Err() != nil {
 		return nil, errors.New("interrupted while the images were placed")
@@ -71,17 +72,21 @@ func (p *Placed) Write(ctx context.Context, dir *rundir.Dir, c *configs.SimCLR, 
 // scatter returns the picture of the positions.
 func (p *Placed) scatter(positions *data.Matrix) *plot.Scatter {
 	s := Scatter(positions, p.Images.Labels, configs.Plot{})
-	if p.Trained == nil || len(p.Trained) == p.Images.N {
-		return s
-	}
-	s.HeldOut = make([]bool, p.Images.N)
-	for i := range s.HeldOut {
-		s.HeldOut[i] = true
-	}
-	for _, i := range p.Trained {
-		s.HeldOut[i] = false
-	}
+	s.HeldOut = p.heldOut()
 	return s
+}
+
+// heldOut tells of each image whether the network was not trained on it; nil if it was
+// trained on all.
+func (p *Placed) heldOut() []bool {
+	if p.Trained == nil || len(p.Trained) == p.Images.N {
+		return nil
+	}
+	held := slices.Repeat([]bool{true}, p.Images.N)
+	for _, i := range p.Trained {
+		held[i] = false
+	}
+	return held
 }
 
 // few is how many of the files that were left out are named.

@@ -2,6 +2,7 @@ package rundir
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -82,7 +83,7 @@ func (d *Dir) WriteEmbedding(o *configs.Output, name string, m *data.Matrix, lab
 		write  func(w io.Writer) error
 	}{
 		{true, ".npy", func(w io.Writer) error { return data.WriteNPY(w, m) }},
-		{o.CSV, ".csv", func(w io.Writer) error { return data.WriteCSV(w, m, labels) }},
+		{o.CSV, ".csv", func(w io.Writer) error { return data.WriteCSV(w, m, labels, nil) }},
 		{o.Parquet, ".parquet", func(w io.Writer) error { return data.WriteParquet(w, m, labels, names) }},
 	} {
 		if !form.wanted {
@@ -215,6 +216,15 @@ func LoadImageNetwork(log *slog.Logger, path string) (*model.Saved, error) {
 	return saved, nil
 }
 
+// firstOut is the width of the output with which a pretraining begins, 0 if that is left to
+// the network.
+func firstOut(p *simclr.Pretraining) int {
+	if len(p.Stages) > 0 && p.Stages[0].Out != 0 {
+		return p.Stages[0].Out
+	}
+	return p.Network.Out
+}
+
 // BeginWith gives a pretraining the network that its configuration names to begin with, if
 // there is one, whose widths must be those of the configuration.
 func BeginWith(log *slog.Logger, c *configs.SimCLR, p *simclr.Pretraining) error {
@@ -232,6 +242,9 @@ func BeginWith(log *slog.Logger, c *configs.SimCLR, p *simclr.Pretraining) error
 	}
 	if in := p.Augmentation.Input(); saved.Images != nil && (saved.Images.Mean != in.Mean || saved.Images.Std != in.Std) {
 		log.Warn("the network of model.from has seen images with other means and standard deviations than views.mean and views.std say", "mean", saved.Images.Mean, "std", saved.Images.Std)
+	}
+	if first := cmp.Or(firstOut(p), has.Out); first != has.Out {
+		log.Info("the network of model.from gets a new last layer", "outputs", has.Out, "new", first)
 	}
 	p.From = saved.ResNet
 	return nil

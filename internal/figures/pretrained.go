@@ -1,0 +1,80 @@
+package figures
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"cne/configs"
+	"cne/data"
+	"cne/internal/explorer"
+	"cne/internal/plot"
+	"cne/internal/rundir"
+	"cne/simclr"
+)
+
+// pretrainedConfig returns the configuration of the run in a folder if it is one of
+// cne simclr pretrain, and nil otherwise.
+func pretrainedConfig(folder string) *configs.SimCLR {
+	c, _, err := configs.Pretrain.Load(configs.Sources{File: filepath.Join(folder, rundir.ConfigFile)})
+	if err != nil {
+		return nil
+	}
+	c.Data.Path, c.Data.Labels = rundir.LocatePaths(folder, c.Data.Path), rundir.LocatePaths(folder, c.Data.Labels)
+	return c
+}
+
+// pretrainedPage is RunPage for a run of cne simclr pretrain that has placed its images:
+// with their names, and with those marked that it was not trained on. Where the images are
+// no longer what they were, the page does without what they tell, which is said.
+func pretrainedPage(ctx context.Context, log *slog.Logger, folder, name string, c *configs.SimCLR, s *plot.Scatter, images *data.Images, withImages bool, w Wanted) (*explorer.Page, error) {
+	a, err := ReadAnnotations(ctx, log, rundir.Table{}, w, s.Embedding.N, nil)
+	if err != nil {
+		return nil, err
+	}
+	own, err := data.OpenImages(ctx, c.Data.Path, c.Data.Options())
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err == nil && own.N != s.Embedding.N {
+		err = fmt.Errorf("data.path has %d images now, but the embedding %d points", own.N, s.Embedding.N)
+	}
+	var trained []int32
+	if err == nil {
+		trained, err = c.SimCLR.Rows(own)
+	}
+	if err != nil {
+		log.Warn("the run's images, their names and which were held out are left out of the page", "reason", err)
+		own = &data.Images{}
+	}
+	own = own.InColour() // as the run saw them
+	placed := Placed{Images: own, Trained: trained}
+	s.HeldOut = placed.heldOut()
+	if withImages && images == nil && own.N > 0 && c.Output.HTMLImages {
+		images = own
+	}
+	page := Page(s, name, planeFacts(folder), images)
+	page.Names = own.Names
+	a.AddTo(page)
+	return page, nil
+}
+
+// planeFacts returns what a page tells of the positions in the run folder of a pretraining.
+func planeFacts(folder string) []explorer.Fact {
+	var m struct {
+		Plane *simclr.Score `json:"knn_plane"`
+	}
+	text, err := os.ReadFile(filepath.Join(folder, rundir.MetricsFile))
+	if err != nil || json.Unmarshal(text, &m) != nil || m.Plane == nil {
+		return nil
+	}
+	return planeFact(m.Plane)
+}
+
+// planeFact is what a page tells of the kNN accuracy of the positions.
+func planeFact(s *simclr.Score) []explorer.Fact {
+	return []explorer.Fact{{Name: "kNN accuracy", Value: fmt.Sprintf("%.3f", s.Mean)}}
+}
