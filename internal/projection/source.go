@@ -53,7 +53,13 @@ func Open(ctx context.Context, e *cne.Embedding, paths []string, opt data.Option
 	if err != nil {
 		return nil, err
 	}
-	return &datasetSource{set: set, rows: rowsOf(shard, set.Points.N)}, nil
+	return OfDataset(set, shard), nil
+}
+
+// OfDataset is a data set in memory as a Source. Without a shard it is all of its points,
+// else one part of them.
+func OfDataset(set *data.Dataset, shard *data.Shard) Source {
+	return &datasetSource{set: set, rows: rowsOf(shard, set.Points.N)}
 }
 
 func isBuiltin(path string) bool { return strings.HasPrefix(path, configs.BuiltinPrefix) }
@@ -94,7 +100,7 @@ func (r *rows) Borders() (from, to data.Border) {
 // Close implements Source.
 func (r *rows) Close() error { return nil }
 
-// A datasetSource is a data set in memory, with labels, as a Source.
+// A datasetSource is what OfDataset returns.
 type datasetSource struct {
 	rows
 	set      *data.Dataset
@@ -103,7 +109,7 @@ type datasetSource struct {
 
 func (s *datasetSource) D() int { return s.set.Points.D }
 
-func (s *datasetSource) Labeled() bool { return true }
+func (s *datasetSource) Labeled() bool { return s.set.Labels != nil }
 
 func (s *datasetSource) Next(dst *data.Matrix) (int, error) {
 	if s.from, s.to = s.take(dst.N); s.from == s.to {

@@ -12,6 +12,7 @@ import (
 	"cne"
 	"cne/data"
 	"cne/internal/atomicfile"
+	"cne/internal/projection"
 	"cne/internal/rundir"
 )
 
@@ -46,7 +47,7 @@ func (p *Points) place(ctx context.Context, dir *rundir.Dir, e *cne.Embedding) e
 	defer from.Close()
 	out := &p.config.Output
 	p.log.Info("placing the other points", "points", p.Others())
-	w := &writer{log: p.tell(), reader: &labeledReader{pointReader: from}}
+	w := &writer{log: p.tell(), reader: &labeledReader{Source: from}}
 	if out.CSV || out.Parquet {
 		if err := p.readLabels(ctx, w); err != nil {
 			return err
@@ -123,19 +124,10 @@ func (p *Points) tell() func(n int) {
 	}
 }
 
-// A pointReader delivers points in blocks: see data.Blocks.
-type pointReader interface {
-	cne.BlockReader
-	Labeled() bool
-	Labels() []string
-	Row(i int) string
-	Close() error
-}
-
 // reopen opens the points to go through all of them, as they were prepared for training.
-func (p *Points) reopen(ctx context.Context, before *data.Preprocessing) (pointReader, error) {
+func (p *Points) reopen(ctx context.Context, before *data.Preprocessing) (projection.Source, error) {
 	if p.builtin != nil {
-		return &datasetReader{set: p.builtin}, nil
+		return projection.OfDataset(p.builtin, nil), nil
 	}
 	o := p.config.Data.Options()
 	o.Labels = nil
@@ -156,14 +148,14 @@ func (p *Points) readLabels(ctx context.Context, w *writer) (err error) {
 // A labeledReader keeps the labels of a block until its points are placed, while the next
 // is read.
 type labeledReader struct {
-	pointReader
+	projection.Source
 	wanted bool
 	blocks [][]string // of the blocks that are not placed yet
 }
 
 // Next implements cne.BlockReader.
 func (r *labeledReader) Next(dst *data.Matrix) (int, error) {
-	n, err := r.pointReader.Next(dst)
+	n, err := r.Source.Next(dst)
 	if r.wanted && n > 0 {
 		r.blocks = append(r.blocks, slices.Clone(r.Labels()))
 	}
@@ -226,34 +218,3 @@ func (w *writer) end() error {
 	}
 	return w.array.Close()
 }
-
-// A datasetReader delivers points in memory, with their labels.
-type datasetReader struct {
-	set      *data.Dataset
-	from, to int // the last block
-}
-
-func (r *datasetReader) D() int { return r.set.Points.D }
-
-func (r *datasetReader) Labeled() bool { return r.set.Labels != nil }
-
-func (r *datasetReader) Next(dst *data.Matrix) (int, error) {
-	r.from, r.to = r.to, min(r.set.Points.N, r.to+dst.N)
-	if r.from == r.to {
-		return 0, io.EOF
-	}
-	copy(dst.X, r.set.Points.X[r.from*dst.D:r.to*dst.D])
-	return r.to - r.from, nil
-}
-
-func (r *datasetReader) Labels() []string {
-	var names []string
-	for _, c := range r.set.Labels.Class[r.from:r.to] {
-		names = append(names, r.set.Labels.Names[c])
-	}
-	return names
-}
-
-func (r *datasetReader) Row(i int) string { return fmt.Sprintf("%s: row %d", r.set.Name, i+1) }
-
-func (r *datasetReader) Close() error { return nil }
