@@ -27,6 +27,7 @@ type batchProgram[T op.Float] struct {
 	thetaValue                          []T
 	loss, dTheta                        *op.Array
 	grads                               []*op.Array // with respect to what compile was told
+	lossNode                            *gorgonia.Node
 }
 
 // compile completes a graph and compiles it for a device. distinct [r, d] are the
@@ -79,6 +80,7 @@ func (p *batchProgram[T]) compile(d *Device, g *gorgonia.ExprGraph, rows, distin
 			return err
 		}
 	}
+	p.lossNode = loss
 	p.loss, p.dTheta = p.program.Output(loss), p.program.Output(grads[0])
 	for _, n := range grads[1:] {
 		p.grads = append(p.grads, p.program.Output(n))

@@ -2,11 +2,13 @@ package model
 
 import (
 	"fmt"
+	"unsafe"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"cne/internal/errkind"
+	"cne/internal/simd"
 	"cne/model/op"
 )
 
@@ -25,7 +27,12 @@ type Embedding[T op.Float] struct {
 	table     *op.Array
 	batch     batchProgram[T]
 	onDevice  *deviceParams // where it is trained; nil on the CPU
+	next      []int32       // Batch.Next of the batch at hand
 }
+
+// fetchFrom is the size in bytes from which a table does not stay in the caches near a
+// core, so that it pays to ask for the rows of the next batch.
+const fetchFrom = 2 << 20
 
 // NewEmbedding returns a model of n = len(table)/d points that starts at the
 // given coordinates, [n, d], whose memory it takes over. A metric of
@@ -43,7 +50,19 @@ func NewEmbedding[T op.Float](table []T, d int, options op.ContrastiveOptions) (
 	if err := e.build(&e.batch, nil); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
+	if len(table)*int(unsafe.Sizeof(table[0])) >= fetchFrom {
+		op.Meanwhile(e.batch.lossNode, e.fetch)
+	}
 	return e, nil
+}
+
+// fetch asks for the rows of the next batch that as many edges have as [from, to) of the
+// batch at hand.
+func (e *Embedding[T]) fetch(from, to int) {
+	to = min(2*to, len(e.next))
+	if from = min(2*from, to); from < to {
+		simd.Fetch(op.Data[T](e.table), e.d, e.next[from:to])
+	}
 }
 
 // build makes the program of a batch.
@@ -98,7 +117,10 @@ func (e *Embedding[T]) OnDevice(d *Device) (*DeviceModel, error) {
 func (e *Embedding[T]) Objective() op.ContrastiveOptions { return e.objective }
 
 // Step implements Model.
-func (e *Embedding[T]) Step(b *Batch, theta float64) (float64, error) { return e.batch.step(b, theta) }
+func (e *Embedding[T]) Step(b *Batch, theta float64) (float64, error) {
+	e.next = b.Next
+	return e.batch.step(b, theta)
+}
 
 // DTheta implements Model.
 func (e *Embedding[T]) DTheta() float64 { return e.batch.dThetaValue() }

@@ -21,6 +21,10 @@ type Batch struct {
 	// Images [len(Rows), 3, H, W] are the input of a model of images for Rows; other
 	// models do not read them.
 	Images []float32
+	// Next are the Rows of the batch that comes after this one, if they are known
+	// already. No result depends on them: a large table asks the memory for these rows
+	// while it computes.
+	Next []int32
 }
 
 // Edges returns b, the number of edges of the batch.

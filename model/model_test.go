@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,6 +110,37 @@ func TestStepLeavesTheGradientOfTheBatchsRows(t *testing.T) {
 	e.Table()[2] = math.NaN()
 	if err := e.Diagnose(); err == nil || !strings.Contains(err.Error(), "embedding is not finite in row 1") {
 		t.Errorf("a NaN in row 1 is diagnosed with %v", err)
+	}
+}
+
+// A large table asks for the rows of the next batch, be it smaller or larger or unknown,
+// which changes no result.
+func TestNextRowsChangeNothing(t *testing.T) {
+	const n = 1 << 18
+	table, err := model.InitNormal[float32](n, 2, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := model.NewEmbedding(table, 2, op.ContrastiveOptions{Clamp: 1e-10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &model.Batch{Rows: []int32{3, n - 1, 0}, Local: []int32{0, 1, 1, 2}, Negatives: []int32{3, 2}}
+	var want float64
+	var grad []float32
+	for i, next := range [][]int32{nil, {}, {7}, {1, n - 1, 5, 0}, {4, 5, 6, 7, 8, 9, 10, 11, 12}} {
+		b.Next = next
+		loss, err := e.Step(b, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := op.Data[float32](e.Parameters()[0].Grad)
+		if i == 0 {
+			want, grad = loss, slices.Clone(got)
+		}
+		if loss != want || !slices.Equal(got, grad) {
+			t.Errorf("before %v, the loss is %v and the gradient %v; want %v and %v", next, loss, got, want, grad)
+		}
 	}
 }
 

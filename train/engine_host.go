@@ -21,7 +21,8 @@ type hostEngine struct {
 	list       []edge
 	prefetcher *prefetcher // nil before the first batch
 	block      *block      // the batches at hand; nil if there are none
-	next       int         // of them
+	following  *block      // those after them, if they came before they were needed
+	next       int         // of the batches at hand
 	sampler    negativeSampler
 }
 
@@ -73,13 +74,18 @@ func (h *hostEngine) advance(e *epochRun) error {
 		h.prefetcher = newPrefetcher(h.list, h.n, &h.Options, e.position, h.epochs)
 	}
 	if h.block == nil {
-		h.block, h.next = h.prefetcher.next(), 0
+		h.block, h.following, h.next = h.following, nil, 0
+		if h.block == nil {
+			h.block = h.prefetcher.next()
+		}
 		if h.block.err != nil {
 			return h.block.err
 		}
 	}
 	e.lr = h.stepSize(e, e.batch)
-	loss, err := h.step(&h.block.batches[h.next], e)
+	b := &h.block.batches[h.next]
+	b.Next = h.rowsAfter()
+	loss, err := h.step(b, e)
 	if err != nil {
 		return err
 	}
@@ -89,6 +95,20 @@ func (h *hostEngine) advance(e *epochRun) error {
 		h.block = nil
 	}
 	return nil
+}
+
+// rowsAfter returns the Rows of the batch after the one at hand, nil if it is not ready.
+func (h *hostEngine) rowsAfter() []int32 {
+	if h.next+1 < len(h.block.batches) {
+		return h.block.batches[h.next+1].Rows
+	}
+	if h.following == nil {
+		h.following = h.prefetcher.nextIfReady()
+	}
+	if h.following == nil || h.following.err != nil {
+		return nil
+	}
+	return h.following.batches[0].Rows
 }
 
 // step trains on a batch and returns its loss, as a sum over its edges.

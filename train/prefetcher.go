@@ -15,6 +15,10 @@ const (
 	// blockEdges is about the number of edges in a block, which the goroutine that
 	// prepares batches hands to the one that trains.
 	blockEdges = 32768
+	// smallBlock is blockEdges where the edges are shuffled in two levels: there are so
+	// many that blocks cannot bridge the pause between two epochs, and small ones leave
+	// the caches to the table.
+	smallBlock = 8192
 	// blocksAhead is how many blocks the preparation may be ahead: enough for the
 	// pause in which the next epoch's edges are spread over the buckets. If a block
 	// is one large batch, there are fewer.
@@ -63,7 +67,11 @@ type block struct {
 // points, from a position up to the epoch end.
 func newPrefetcher(edges []edge, n int, options *Options, from position, end int) *prefetcher {
 	size := options.batchSize(len(edges))
-	ahead, perBlock := max(1, min(blocksAhead, blocksAhead*blockEdges/size)), max(1, blockEdges/size)
+	inBlock := blockEdges
+	if len(edges) > maxSingleLevel {
+		inBlock = smallBlock
+	}
+	ahead, perBlock := max(1, min(blocksAhead, blocksAhead*inBlock/size)), max(1, inBlock/size)
 	if options.Images != nil {
 		ahead, perBlock = 1, 1 // the images of a batch may be large
 	}
@@ -95,6 +103,16 @@ func newPrefetcher(edges []edge, n int, options *Options, from position, end int
 // next returns the next block, nil after the last. The caller hands it to recycle when
 // done with it.
 func (p *prefetcher) next() *block { return <-p.ready }
+
+// nextIfReady is next, but does not wait: it returns nil if the next block is not ready.
+func (p *prefetcher) nextIfReady() *block {
+	select {
+	case b := <-p.ready:
+		return b
+	default:
+		return nil
+	}
+}
 
 func (p *prefetcher) recycle(b *block) { p.spare <- b }
 

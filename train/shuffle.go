@@ -2,6 +2,7 @@ package train
 
 import (
 	"encoding/binary"
+	"runtime"
 
 	"cne/internal/memory"
 	"cne/internal/parallel"
@@ -53,7 +54,9 @@ const (
 	// buckets in one piece: a multiple of 8, so that a piece begins with a word of the
 	// stream.
 	spreadEdges = 1 << 16
-	// bucketsAhead is how many buckets of the first level are shuffled at a time.
+	// bucketsAhead is how many buckets of the first level are shuffled at a time, if
+	// there is no second level; with one, they are larger than a core's cache, and no more
+	// are shuffled than there are cores that prepare.
 	bucketsAhead = 8
 )
 
@@ -166,8 +169,12 @@ func choose(choice []uint8, counts *[maxBuckets]int, stream rng.Stream, buckets 
 
 // upTo returns the epoch's order. At least its first n edges are final.
 func (s *shuffler) upTo(n int) []edge {
+	ahead := bucketsAhead
+	if s.fan.second > 1 {
+		ahead = max(1, runtime.GOMAXPROCS(0)/2)
+	}
 	for s.shuffled < s.fan.first && s.start[s.shuffled] < n {
-		next := min(bucketsAhead, s.fan.first-s.shuffled)
+		next := min(ahead, s.fan.first-s.shuffled)
 		s.shuffling.Run(next, 1)
 		s.shuffled += next
 	}

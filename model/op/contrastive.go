@@ -151,6 +151,16 @@ func Contrastive(features, negatives, runs, theta *gorgonia.Node, options Contra
 	return gorgonia.ApplyOp(o, features, negatives, runs, theta)
 }
 
+// Meanwhile has a loss that Contrastive made call work while it computes pairs that are
+// listed, on the CPU: between other steps, on the goroutine that runs the loss, for one
+// range [from, to) of the batch's edges after the other, and for all of them where that
+// goroutine computes all pairs. It is for asking memory for what is needed afterwards, as
+// the pairs are computed while it answers.
+func Meanwhile(loss *gorgonia.Node, work func(from, to int)) {
+	o := loss.Op().(*contrastive)
+	o.single.listed.meanwhile, o.double.listed.meanwhile = work, work
+}
+
 // GroupHeads is the number of consecutive heads that share the negatives of one run:
 // see Contrastive.
 const GroupHeads = groupHeads
@@ -457,6 +467,8 @@ type sweep[T Float] struct {
 	theta    float64
 	grain    int
 	withGrad bool
+	// meanwhile, if there is one, is called between the columns of tiles: see Meanwhile.
+	meanwhile func(from, to int)
 }
 
 // A piece is what one share of the heads leaves behind, and its scratch.
@@ -503,7 +515,7 @@ func (s *sweep[T]) run(features []T, d int, negative []int32, b int, theta float
 }
 
 // piece works on the heads [lo, hi).
-func (s *sweep[T]) piece(_, number, lo, hi int) {
+func (s *sweep[T]) piece(seat, number, lo, hi int) {
 	p := &s.pieces[number]
 	tile := min(tileHeads, max(16, tilePairs/(1+s.m)&^15))
 	p.x = grow(p.x, (1+s.m)*tile)
@@ -519,7 +531,7 @@ func (s *sweep[T]) piece(_, number, lo, hi int) {
 	p.sum = simd.Sum{}
 	for head := lo; head < hi; head += tile {
 		count := min(tile, hi-head)
-		s.tile(p, head, count, tile)
+		s.tile(p, head, count, tile, seat == 0 && s.meanwhile != nil)
 	}
 }
 
@@ -532,7 +544,18 @@ func (s *sweep[T]) tails(j, head, count int) []int32 {
 	return s.negative[at : at+count]
 }
 
-func (s *sweep[T]) tile(p *piece[T], head, count, stride int) {
+// tile works on so many heads from head on. Of the columns of p there are stride elements
+// each. between says whether to call meanwhile.
+func (s *sweep[T]) tile(p *piece[T], head, count, stride int, between bool) {
+	columns := 1 + s.m // in all
+	if s.withGrad {
+		columns *= 2
+	}
+	done := func(k int) { // that is how many came before
+		if between {
+			s.meanwhile(head+count*k/columns, head+count*(k+1)/columns)
+		}
+	}
 	column := func(x []T, j int) []T { return x[j*stride : j*stride+count] }
 	inPlane := s.d == 2 && s.options.Metric == Euclidean
 	for j := range 1 + s.m {
@@ -545,6 +568,7 @@ func (s *sweep[T]) tile(p *piece[T], head, count, stride int) {
 		default:
 			simd.Products(column(p.x, j), s.features, s.d, head, tails, T(1/s.options.Temperature))
 		}
+		done(j)
 	}
 	if s.options.Metric == Euclidean {
 		s.euclidean(p, count, stride)
@@ -568,6 +592,7 @@ func (s *sweep[T]) tile(p *piece[T], head, count, stride int) {
 		default:
 			simd.SpreadProducts(p.grad, s.features, column(p.x, j), s.d, head, tails, T(1/s.options.Temperature))
 		}
+		done(1 + s.m + j)
 	}
 	if inPlane {
 		simd.AddPlane(p.grad[2*head:2*(head+count)], p.hx[:count], p.hy)
