@@ -9,6 +9,7 @@ import (
 	"cne/data"
 	"cne/internal/rng"
 	"cne/model"
+	"cne/model/op"
 	"cne/simclr"
 )
 
@@ -60,15 +61,20 @@ func BenchmarkPretraining(b *testing.B) {
 		if testing.Short() && c.views > 64 {
 			continue
 		}
-		b.Run(c.name, func(b *testing.B) {
-			p := c.p
-			p.BatchSize, p.Epochs, p.WarmUp = c.views/2, b.N, 0
-			_, r, err := p.Run(context.Background(), noise(c.views/2, 32, 32), nil)
-			if err != nil {
-				b.Fatal(err)
+		for _, precision := range []op.Precision{op.Float32, op.BFloat16} {
+			if !precision.Native() {
+				continue
 			}
-			b.ReportMetric(float64(c.views*b.N)/r.Elapsed.Seconds(), "views/s")
-		})
+			b.Run(fmt.Sprintf("%s/%v", c.name, precision), func(b *testing.B) {
+				p := c.p
+				p.Precision, p.BatchSize, p.Epochs, p.WarmUp = precision, c.views/2, b.N, 0
+				_, r, err := p.Run(context.Background(), noise(c.views/2, 32, 32), nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(c.views*b.N)/r.Elapsed.Seconds(), "views/s")
+			})
+		}
 	}
 }
 

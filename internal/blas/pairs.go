@@ -1,6 +1,10 @@
 package blas
 
-import "math"
+import (
+	"math"
+
+	"cne/internal/isa"
+)
 
 // Products of bfloat16, the upper half of a float32: 8 bits of mantissa, the exponent
 // and the sign. Factors are stored in pairs, two consecutive steps of the product in a
@@ -11,6 +15,9 @@ import "math"
 // then that of the lower ones. Products are not rounded, the nearest float32 is taken and
 // the even one of two, and subnormal numbers count as 0, as factors and as sums. The
 // portable form does the same, bit for bit; what kind of NaN there is can differ.
+
+// BFloat16 tells whether the inner loops of MultiplyPairs are used.
+func BFloat16() bool { return current == isa.AVX512 && isa.BFloat16() }
 
 // MultiplyPairs computes C = A·B, or C = A·B + C if add is set, on the calling goroutine,
 // for factors in pairs: A has m rows whose pair (i, l) is a[i·rowStride+l·stepStride], and B

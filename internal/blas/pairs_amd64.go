@@ -2,8 +2,6 @@
 
 package blas
 
-import "cne/internal/isa"
-
 // A pairsFunc is the inner loop of a product in pairs for a tile of a certain size.
 type pairsFunc func(k int, a *uint32, rowStride, stepStride int, b *uint32, c *float32, ldc, add int)
 
@@ -25,7 +23,7 @@ var pairsTiles = [...][2]pairsFunc{
 
 // pairVectors tells whether there are inner loops for right factors of a form.
 func pairVectors(p Panels) bool {
-	return current == isa.AVX512 && isa.BFloat16() && p.width == kernels512.panel
+	return BFloat16() && p.width == kernels512.panel
 }
 
 func multiplyPairs(p Panels, m int, a []uint32, rowStride, stepStride int, b []uint32, add bool, c []float32, ldc int) {
