@@ -234,7 +234,7 @@ func TestPrecisionNames(t *testing.T) {
 		}
 	}
 	var q op.Precision
-	if err := q.UnmarshalText([]byte("fp8")); err == nil || !strings.Contains(err.Error(), "float32 or bf16") {
+	if err := q.UnmarshalText([]byte("fp8")); err == nil || !strings.Contains(err.Error(), `no precision is named "fp8"`) {
 		t.Errorf("error %v", err)
 	}
 }
