@@ -34,8 +34,8 @@ func (p *Precision) UnmarshalText(text []byte) error { return precisionNames.Par
 // Words returns the names of all precisions.
 func (Precision) Words() []string { return slices.Clone(precisionNames.Words) }
 
-// Native tells whether the processor has instructions for such products. Where it has
-// none, they have the same bits but take some hundred times as long.
+// Native tells whether the processor has instructions for such products. Where it has none,
+// they are the same but take far longer.
 func (p Precision) Native() bool { return p == Float32 || blas.BFloat16() }
 
 // suffix is what the names of operations of other precisions than float32 end with.
