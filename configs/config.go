@@ -34,6 +34,8 @@ type Config struct {
 type Device struct {
 	Name string `key:"name" as:"device"` // auto, cpu, cuda or cuda:n
 	TF32 bool   `key:"tf32"`             // in an accelerator's matrix products
+	// Precision is that of convolutions in training on the CPU.
+	Precision op.Precision `key:"precision"`
 }
 
 // Output says what is written, and where.

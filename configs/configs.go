@@ -50,7 +50,7 @@ var Train = &Schema[Config]{
 	// The checkpoint knows the points, those held out and the graph by their
 	// contents; labels take no part in training.
 	mayChange: []string{
-		"device", "output", "plot", "log", "quality", "checkpoint", "train.log_every", "graph.cache",
+		"device.name", "device.tf32", "output", "plot", "log", "quality", "checkpoint", "train.log_every", "graph.cache",
 		"data.path", "data.labels", "data.holdout_labels", "data.names",
 	},
 	cannotExtend: func(begun, now *Config) string {
@@ -116,7 +116,7 @@ var Pretrain = &Schema[SimCLR]{
 	},
 	// The checkpoint knows the images by their contents; labels take no part
 	// in training.
-	mayChange:    []string{"device", "output", "log", "monitor", "checkpoint", "evaluate", "train.log_every", "data.path", "data.labels"},
+	mayChange:    []string{"device.name", "device.tf32", "output", "log", "monitor", "checkpoint", "evaluate", "train.log_every", "data.path", "data.labels"},
 	cannotExtend: func(_, _ *SimCLR) string { return "" },
 }
 

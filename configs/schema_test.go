@@ -58,12 +58,12 @@ func TestDeviceInShort(t *testing.T) {
 		want   Device
 		origin string
 	}{
-		"a file":                 {Sources{File: "short.yaml"}, Device{"cuda:1", true}, "short.yaml:1"},
-		"a section":              {Sources{File: "long.yaml"}, Device{"cuda", false}, "long.yaml:2"},
-		"the environment":        {Sources{File: "long.yaml", Environ: []string{"CNE_DEVICE=cpu"}}, Device{"cpu", false}, "CNE_DEVICE"},
-		"the whole key there":    {Sources{Environ: []string{"CNE_DEVICE_NAME=cpu"}}, Device{"cpu", true}, "CNE_DEVICE_NAME"},
-		"the command line":       {Sources{File: "short.yaml", Settings: []Setting{{"--set device", "device", "auto"}}}, Device{"auto", true}, "--set device"},
-		"a flag after the short": {Sources{Settings: []Setting{{"--set device", "device", "cuda"}, {"--device", "device.name", "cpu"}}}, Device{"cpu", true}, "--device"},
+		"a file":                 {Sources{File: "short.yaml"}, Device{Name: "cuda:1", TF32: true}, "short.yaml:1"},
+		"a section":              {Sources{File: "long.yaml"}, Device{Name: "cuda", TF32: false}, "long.yaml:2"},
+		"the environment":        {Sources{File: "long.yaml", Environ: []string{"CNE_DEVICE=cpu"}}, Device{Name: "cpu", TF32: false}, "CNE_DEVICE"},
+		"the whole key there":    {Sources{Environ: []string{"CNE_DEVICE_NAME=cpu"}}, Device{Name: "cpu", TF32: true}, "CNE_DEVICE_NAME"},
+		"the command line":       {Sources{File: "short.yaml", Settings: []Setting{{"--set device", "device", "auto"}}}, Device{Name: "auto", TF32: true}, "--set device"},
+		"a flag after the short": {Sources{Settings: []Setting{{"--set device", "device", "cuda"}, {"--device", "device.name", "cpu"}}}, Device{Name: "cpu", TF32: true}, "--device"},
 	} {
 		c, origins, err := Train.Load(tc.from)
 		if err != nil {

@@ -152,6 +152,8 @@ func (c *SimCLR) complete() {
 func (c *SimCLR) clashes() []clash {
 	v := &c.Views
 	return slices.Concat(c.Loss.clashes(), c.stageClashes(), []clash{
+		when(c.Device.Precision != op.Float32 && c.Device.Name != "auto" && c.Device.Name != "cpu", "device.precision", "device.name",
+			"a GPU knows device.tf32 alone, so take float32 or the device cpu"),
 		when(v.MinScale > v.MaxScale, "views.min_scale", "views.max_scale",
 			"the former must not be larger"),
 		when(v.MinRatio > v.MaxRatio, "views.min_ratio", "views.max_ratio",

@@ -239,6 +239,8 @@ var badSimCLRFiles = []struct{ text, want string }{
 	{"loss: {name: umap}", `run.yaml:1: loss.metric is cosine (default), but loss.name is umap; umap needs the metric euclidean`},
 	{"loss: {z_bar: 5}", `run.yaml:1: loss.z_bar is 5.0, but loss.name is infonce (default); only neg has a fixed normalisation constant, so set loss.z_bar to null or choose neg`},
 	{"loss: {metric: euclidean, learn_temperature: true}", `run.yaml:1: loss.learn_temperature is true, but loss.metric is euclidean; only the cosine similarity has a temperature, so set it to false or choose cosine`},
+	{"device: {precision: fp8}", `run.yaml:1: device.precision is "fp8", but must be float32 or bf16`},
+	{"device: {name: cuda, precision: bf16}", `run.yaml:1: device.precision is bf16, but device.name is cuda; a GPU knows device.tf32 alone, so take float32 or the device cpu`},
 	{"network: {out: 1}", `run.yaml:1: network.out is 1, but loss.metric is cosine (default); in one dimension a cosine is 1 or -1, so take at least 2 dimensions or the metric euclidean`},
 	{"views: {min_scale: 0.5, max_scale: 0.4}", `run.yaml:1: views.min_scale is 0.5, but views.max_scale is 0.4; the former must not be larger`},
 	{"views: {max_ratio: 0.5}", `run.yaml:1: views.min_ratio is 0.75 (default), but views.max_ratio is 0.5; the former must not be larger`},

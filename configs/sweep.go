@@ -57,7 +57,7 @@ const mostRuns = 100_000
 
 // freeKeys are the keys and sections that take no part in what a run of a sweep gives:
 // they may differ between the machines that work on it.
-var freeKeys = []string{"device", "log", "checkpoint", "output.dir", "graph.cache"}
+var freeKeys = []string{"device.name", "device.tf32", "log", "checkpoint", "output.dir", "graph.cache"}
 
 // ReadSweep reads a file, of at most 1 MiB, that describes a sweep, and the
 // configuration of each run, over which environ is laid. Faults are of the type *Error.

@@ -29,7 +29,8 @@ type Convolutional[T op.Float] struct {
 	images    *op.Array
 	converted []T
 
-	frozen func(name string) bool
+	frozen    func(name string) bool
+	precision op.Precision
 
 	logTemperature *op.Array // nil unless it is learnt
 }
@@ -43,14 +44,17 @@ type Convolutional[T op.Float] struct {
 // gradients are not computed, nor what leads to these alone. Normalisations use the
 // statistics of the batch all the same, and keep running ones, frozen or not, as
 // PyTorch's do in training when their parameters have requires_grad=False.
-func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.ContrastiveOptions, learnTemperature bool, frozen func(name string) bool) (*Convolutional[T], error) {
+//
+// precision is that of the convolutions when the model is trained: see op.Conv2d.
+// Representations are computed in T. op.BFloat16 needs float32, and the CPU.
+func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.ContrastiveOptions, learnTemperature bool, frozen func(name string) bool, precision op.Precision) (*Convolutional[T], error) {
 	if n < 1 || size < 1 {
 		return nil, errkind.Errorf(ErrInput, "model: there are no %d images of %d×%d pixels to train on", n, size, size)
 	}
 	if options.Temperature == 0 {
 		options.Temperature = 0.5
 	}
-	c := &Convolutional[T]{ResNet: network, n: n, size: size, objective: options, frozen: frozen}
+	c := &Convolutional[T]{ResNet: network, n: n, size: size, objective: options, frozen: frozen, precision: precision}
 	for _, p := range network.parameters {
 		if c.learns(p.Name) {
 			c.params = append(c.params, p)
@@ -83,7 +87,7 @@ func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.Co
 func (c *Convolutional[T]) build(on *deviceParams, b *batchProgram[T]) (images *op.Array, err error) {
 	x := c.imagesNode()
 	g := x.Graph()
-	_, z, nodes, err := c.graphOn(on, x)
+	_, z, nodes, err := c.graphOn(on, x, c.precision)
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +113,9 @@ func (c *Convolutional[T]) build(on *deviceParams, b *batchProgram[T]) (images *
 	return b.program.Input(x), c.shareOn(on, b.program, nodes)
 }
 
+// Precision returns that of the convolutions when the model is trained.
+func (c *Convolutional[T]) Precision() op.Precision { return c.precision }
+
 // learns tells whether a parameter of the network is learnt.
 func (c *Convolutional[T]) learns(name string) bool { return c.frozen == nil || !c.frozen(name) }
 
@@ -121,6 +128,9 @@ func (c *Convolutional[T]) imagesNode() *gorgonia.Node {
 // DeviceModel, which must not be used any more. The network is then computed there,
 // too. Only float32 is computed there.
 func (c *Convolutional[T]) OnDevice(d *Device) (*DeviceModel, error) {
+	if c.precision != op.Float32 {
+		return nil, errkind.Errorf(ErrInput, "model: an accelerator does not compute convolutions in %v; take float32, or device cpu", c.precision)
+	}
 	if err := c.UseDevice(d); err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func pairBatch(b, size int) *model.Batch {
 
 func newConvolutional[T op.Float](t *testing.T, n *model.ResNet[T], points, size int, o op.ContrastiveOptions, learn bool) *model.Convolutional[T] {
 	t.Helper()
-	c, err := model.NewConvolutional(n, points, size, o, learn, nil)
+	c, err := model.NewConvolutional(n, points, size, o, learn, nil, op.Float32)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestConvolutionalRefuses(t *testing.T) {
 		"cold":      {2, 8, op.ContrastiveOptions{Metric: op.Cosine, Temperature: 1e-3}, "from 0.01 to 100"},
 		"UMAP":      {2, 8, op.ContrastiveOptions{Loss: op.UMAP, Metric: op.Cosine}, "similarities below 1"},
 	} {
-		if _, err := model.NewConvolutional(net, tc.points, tc.size, tc.options, true, nil); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := model.NewConvolutional(net, tc.points, tc.size, tc.options, true, nil, op.Float32); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, tc.want)
 		}
 	}

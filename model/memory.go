@@ -68,8 +68,8 @@ func ParametricMemory[T op.Float](n int, widths []int, size BatchSize, options o
 }
 
 // ConvolutionalMemory returns what a Convolutional model on images of size×size pixels
-// needs, whose batches have size.Distinct of them.
-func ConvolutionalMemory[T op.Float](network ResNetOptions, pixels int, size BatchSize, options op.ContrastiveOptions) (Memory, error) {
+// needs, whose batches have size.Distinct of them, with convolutions in a precision.
+func ConvolutionalMemory[T op.Float](network ResNetOptions, pixels int, size BatchSize, options op.ContrastiveOptions, precision op.Precision) (Memory, error) {
 	n, parameters, err := shapesOfResNet[T](network)
 	if err != nil {
 		return Memory{}, err
@@ -77,7 +77,7 @@ func ConvolutionalMemory[T op.Float](network ResNetOptions, pixels int, size Bat
 	c := &Convolutional[T]{ResNet: n, size: pixels, objective: options}
 	b := new(batchProgram[T])
 	x := c.imagesNode()
-	_, z, nodes, err := n.Graph(x)
+	_, z, nodes, err := n.graphOn(nil, x, precision)
 	if err != nil {
 		return Memory{}, err
 	}

@@ -80,7 +80,7 @@ func TestMemoryIsWhatProgramsAllocate(t *testing.T) {
 				t.Fatal(err)
 			}
 			cosine := op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine}
-			m, err := NewConvolutional(network, 40, size, cosine, false, nil)
+			m, err := NewConvolutional(network, 40, size, cosine, false, nil, op.Float32)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +92,7 @@ func TestMemoryIsWhatProgramsAllocate(t *testing.T) {
 			if _, err := m.Step(b, 0); err != nil {
 				t.Fatal(err)
 			}
-			planned, err := ConvolutionalMemory[float32](options, size, BatchSize{Edges: 12, Distinct: 24, Negatives: 3}, cosine)
+			planned, err := ConvolutionalMemory[float32](options, size, BatchSize{Edges: 12, Distinct: 24, Negatives: 3}, cosine, op.Float32)
 			check(t, planned, err, m.batch.program.Elements(), m)
 		})
 	}

@@ -106,7 +106,7 @@ func imageNode[T op.Float](size int) *gorgonia.Node {
 // pixels: for their representations, or for the output of the head.
 func (n *ResNet[T]) compileForward(on *deviceParams, size int, head bool) (forward, error) {
 	x := imageNode[T](size)
-	y, z, nodes, err := n.graphOn(on, x)
+	y, z, nodes, err := n.graphOn(on, x, op.Float32)
 	if err != nil {
 		return forward{}, err
 	}
@@ -147,12 +147,13 @@ func (n *ResNet[T]) Tensors() map[string]*op.Array {
 // their representations and z [N, Out] what the head makes of them. nodes are
 // the parameters, in the order of Parameters, which Share gives their values.
 func (n *ResNet[T]) Graph(x *gorgonia.Node) (h, z *gorgonia.Node, nodes gorgonia.Nodes, err error) {
-	return n.graphOn(nil, x)
+	return n.graphOn(nil, x, op.Float32)
 }
 
-// graphOn is Graph for a program that runs where the copies are.
-func (n *ResNet[T]) graphOn(on *deviceParams, x *gorgonia.Node) (h, z *gorgonia.Node, nodes gorgonia.Nodes, err error) {
-	b := builder[T]{net: n, on: on}
+// graphOn is Graph for a program that runs where the copies are, with convolutions in a
+// precision.
+func (n *ResNet[T]) graphOn(on *deviceParams, x *gorgonia.Node, precision op.Precision) (h, z *gorgonia.Node, nodes gorgonia.Nodes, err error) {
+	b := builder[T]{net: n, on: on, precision: precision}
 	if h, z, err = b.network(x); err != nil {
 		return nil, nil, nil, fmt.Errorf("model: %w", err)
 	}
@@ -303,6 +304,8 @@ type builder[T op.Float] struct {
 	graph  *gorgonia.ExprGraph
 	nodes  gorgonia.Nodes
 	norms  int
+
+	precision op.Precision // of the convolutions
 }
 
 // network adds stem, stages and head.
@@ -373,7 +376,7 @@ func (b *builder[T]) convolve(x *gorgonia.Node, name string, in, out, size, stri
 	if err != nil {
 		return nil, err
 	}
-	return op.Conv2d(x, w, stride, size/2)
+	return op.Conv2d(x, w, stride, size/2, b.precision)
 }
 
 func (b *builder[T]) batchNorm(x *gorgonia.Node, name string, channels int, act op.Activation) (*gorgonia.Node, error) {

@@ -8,6 +8,8 @@ import (
 
 	"cne/data"
 	"cne/internal/rng"
+	"cne/model"
+	"cne/model/op"
 	"cne/simclr"
 )
 
@@ -44,23 +46,35 @@ func BenchmarkView(b *testing.B) {
 	}
 }
 
-// BenchmarkPretraining times steps of the paper's run on small batches: views,
-// both passes, and the step of the weights. An operation is a step, in which
-// each of the views is seen once, and half as many images.
+// BenchmarkPretraining times steps of the paper's run on small batches, and of
+// configs/simclr-cifar10-cpu.yaml: views, both passes, and the step of the weights. An
+// operation is a step, in which each of the views is seen once, and half as many images.
 func BenchmarkPretraining(b *testing.B) {
-	for _, views := range []int{64, 256} {
-		if testing.Short() && views > 64 {
+	paper, narrow := simclr.PaperPretraining(), simclr.PaperPretraining()
+	narrow.Augmentation.Size = 16
+	narrow.Network = model.ResNetOptions{Width: 16, Hidden: 512, Out: 128}
+	for _, c := range []struct {
+		name  string
+		p     simclr.Pretraining
+		views int
+	}{{"views=64", paper, 64}, {"views=256", paper, 256}, {"narrow/views=512", narrow, 512}} {
+		if testing.Short() && c.views > 64 {
 			continue
 		}
-		b.Run(fmt.Sprintf("views=%d", views), func(b *testing.B) {
-			p := simclr.PaperPretraining()
-			p.BatchSize, p.Epochs, p.WarmUp = views/2, b.N, 0
-			_, r, err := p.Run(context.Background(), noise(views/2, 32, 32), nil)
-			if err != nil {
-				b.Fatal(err)
+		for _, precision := range []op.Precision{op.Float32, op.BFloat16} {
+			if !precision.Native() {
+				continue
 			}
-			b.ReportMetric(float64(views*b.N)/r.Elapsed.Seconds(), "views/s")
-		})
+			b.Run(fmt.Sprintf("%s/%v", c.name, precision), func(b *testing.B) {
+				p := c.p
+				p.Precision, p.BatchSize, p.Epochs, p.WarmUp = precision, c.views/2, b.N, 0
+				_, r, err := p.Run(context.Background(), noise(c.views/2, 32, 32), nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(c.views*b.N)/r.Elapsed.Seconds(), "views/s")
+			})
+		}
 	}
 }
 

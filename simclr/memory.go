@@ -48,7 +48,7 @@ func (p *Pretraining) Memory(w Workload) (Memory, error) {
 	for _, s := range p.stages() {
 		network.Out = max(network.Out, s.Out)
 	}
-	needs, err := model.ConvolutionalMemory[float32](network, p.Augmentation.Size, size, p.Loss)
+	needs, err := model.ConvolutionalMemory[float32](network, p.Augmentation.Size, size, p.Loss, p.Precision)
 	if err != nil {
 		return Memory{}, err
 	}

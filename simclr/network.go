@@ -102,7 +102,7 @@ func (p *Pretraining) stage(stages []Stage, i int, before *Network, images *data
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}
-	m, err := model.NewConvolutional(net, 2*len(rows), p.Augmentation.Size, loss, p.LearnTemperature, s.frozen())
+	m, err := model.NewConvolutional(net, 2*len(rows), p.Augmentation.Size, loss, p.LearnTemperature, s.frozen(), p.Precision)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}

@@ -67,6 +67,11 @@ type Pretraining struct {
 	// negatives and the views.
 	Seed uint64
 
+	// Precision is that of the convolutions while the network is trained; its
+	// representations are computed in float32. op.BFloat16 is for the CPU alone, and slow
+	// unless it is Native.
+	Precision op.Precision
+
 	// Device is where views are made, and where the network is trained and stays; nil
 	// means the CPU.
 	Device *model.Device

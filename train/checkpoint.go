@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/safetensors"
+	"cne/model"
 	"cne/model/op"
 )
 
@@ -82,6 +84,8 @@ type Progress struct {
 	BatchSize int    `json:"batch_size"`
 	Points    int    `json:"points"`
 	Edges     int    `json:"edges"`
+	// Precision is that of the model's products, if it is not float32.
+	Precision string `json:"precision,omitempty"`
 }
 
 const (
@@ -117,6 +121,14 @@ func (s *saves) due(c *Checkpoints) bool {
 	return c != nil && c.Interval > 0 && time.Since(s.last) >= c.Interval
 }
 
+// precisionOf returns the precision of a model's products, "" for float32.
+func precisionOf(m model.Model) string {
+	if p, ok := m.(interface{ Precision() op.Precision }); ok && p.Precision() != op.Float32 {
+		return p.Precision().String()
+	}
+	return ""
+}
+
 // saveIf hands a checkpoint to the caller if one is wanted.
 func (f *fit) saveIf(wanted bool) error {
 	if !wanted {
@@ -126,7 +138,7 @@ func (f *fit) saveIf(wanted bool) error {
 		Progress: Progress{
 			Epochs: f.now.epoch, Batches: f.now.batch, Loss: f.result.Loss, Sum: f.now.sum, Least: f.least,
 			Elapsed: f.result.Elapsed, ElapsedSince: f.now.elapsed, Follows: f.Follows.Epochs, Total: f.epochs,
-			Seed: f.Seed, BatchSize: f.size, Points: f.n, Edges: f.edges,
+			Seed: f.Seed, BatchSize: f.size, Points: f.n, Edges: f.edges, Precision: precisionOf(f.model),
 		},
 		arrays: f.engine.arrays(),
 	})
@@ -150,6 +162,9 @@ func (f *fit) restore(c *Checkpoint) error {
 		if x.saved != x.now {
 			return fmt.Errorf("%w: the %s of its run is %d, that of this one %d; resume it with the options and data it was begun with", ErrCheckpoint, x.what, x.saved, x.now)
 		}
+	}
+	if saved, now := cmp.Or(p.Precision, op.Float32.String()), cmp.Or(precisionOf(f.model), op.Float32.String()); saved != now {
+		return fmt.Errorf("%w: the products of its run are of %s, those of this one of %s; resume it in the precision it was begun in", ErrCheckpoint, saved, now)
 	}
 	for i, phase := range f.Phases {
 		if phase.ExaggerateEarly && p.Total != f.epochs {

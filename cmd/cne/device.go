@@ -8,6 +8,7 @@ import (
 	"cne/configs"
 	"cne/internal/device"
 	"cne/model"
+	"cne/model/op"
 )
 
 // openDevice opens the device on which something is measured, or a finished model
@@ -30,6 +31,14 @@ func openDevice(log *slog.Logger, c configs.Device) (*model.Device, error) {
 // capable.
 func openTrainingDevice(log *slog.Logger, c configs.Device, dtype string) (*model.Device, error) {
 	why := ""
+	if c.Precision != op.Float32 {
+		if !c.Precision.Native() {
+			return nil, errors.New("device.precision: this processor has no products of bf16 (AVX512-BF16); set it to float32, or train where there are some")
+		}
+		if c.Name == "auto" {
+			c.Name, why = "cpu", "computing on the CPU, since device.precision is bf16"
+		}
+	}
 	if dtype == "float64" && c.Name == "auto" {
 		c.Name, why = "cpu", "computing on the CPU, since model.dtype is float64"
 	}

@@ -110,3 +110,23 @@ func TestPanelsStayWithinTheMatrices(t *testing.T) {
 		}
 	})
 }
+
+func TestPairsStayWithinTheMatrices(t *testing.T) {
+	words := func(t *testing.T, n int, before bool) []uint32 {
+		x := guarded(t, n, before)
+		return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(x))), n)
+	}
+	forms(t, func(t *testing.T) {
+		for _, size := range [][3]int{{1, 16, 1}, {13, 48, 9}, {7, 80, 21}, {30, 32, 8}} {
+			for _, before := range []bool{true, false} {
+				m, n, k := size[0], size[1], size[2]
+				form := NewPanels[float32](k, n)
+				a, b, c := words(t, m*k, before), words(t, form.Len(), before), guarded(t, m*n, before)
+				for _, add := range []bool{false, true} {
+					MultiplyPairs(form, m, a, k, 1, b, add, c, n)
+					MultiplyPairs(form, m, a, 1, m, b, add, c, n)
+				}
+			}
+		}
+	})
+}

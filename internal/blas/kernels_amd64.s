@@ -9155,6 +9155,3792 @@ done:
 	VZEROUPPER
 	RET
 
+// func pairs1x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·pairs1x32AVX512(SB), NOSPLIT, $0-64
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), CX
+	MOVQ   b+32(FP), DX
+	MOVQ   a+8(FP), BX
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+
+loop:
+	VMOVDQU32    (DX), Z24
+	VMOVDQU32    64(DX), Z25
+	VPBROADCASTD (BX), Z26
+
+	// VDPBF16PS Z24, Z26, Z0
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+
+	// VDPBF16PS Z25, Z26, Z1
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc9
+	ADDQ $0x80, DX
+	ADDQ CX, BX
+	DECQ AX
+	JNE  loop
+	MOVQ add+56(FP), AX
+	MOVQ ldc+48(FP), CX
+
+	// C is not read unless it is added, so that it may hold anything.
+	TESTQ  AX, AX
+	JE     store
+	MOVQ   c+40(FP), AX
+	VADDPS (AX), Z0, Z0
+	VADDPS 64(AX), Z1, Z1
+
+store:
+	MOVQ    c+40(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VZEROUPPER
+	RET
+
+// func pairs2x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·pairs2x32AVX512(SB), NOSPLIT, $0-64
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+
+loop:
+	VMOVDQU32    (BX), Z24
+	VMOVDQU32    64(BX), Z25
+	VPBROADCASTD (SI), Z26
+
+	// VDPBF16PS Z24, Z26, Z0
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+
+	// VDPBF16PS Z25, Z26, Z1
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VPBROADCASTD (SI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z2
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd0
+
+	// VDPBF16PS Z25, Z26, Z3
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd9
+	ADDQ $0x80, BX
+	ADDQ DX, SI
+	DECQ AX
+	JNE  loop
+	MOVQ add+56(FP), AX
+	MOVQ ldc+48(FP), CX
+
+	// C is not read unless it is added, so that it may hold anything.
+	TESTQ  AX, AX
+	JE     store
+	MOVQ   c+40(FP), AX
+	VADDPS (AX), Z0, Z0
+	VADDPS 64(AX), Z1, Z1
+	ADDQ   CX, AX
+	VADDPS (AX), Z2, Z2
+	VADDPS 64(AX), Z3, Z3
+
+store:
+	MOVQ    c+40(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	VZEROUPPER
+	RET
+
+// func pairs3x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·pairs3x32AVX512(SB), NOSPLIT, $0-64
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+
+loop:
+	VMOVDQU32    (BX), Z24
+	VMOVDQU32    64(BX), Z25
+	VPBROADCASTD (SI), Z26
+
+	// VDPBF16PS Z24, Z26, Z0
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+
+	// VDPBF16PS Z25, Z26, Z1
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VPBROADCASTD (SI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z2
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd0
+
+	// VDPBF16PS Z25, Z26, Z3
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd9
+	VPBROADCASTD (SI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z4
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xe0
+
+	// VDPBF16PS Z25, Z26, Z5
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xe9
+	ADDQ $0x80, BX
+	ADDQ DX, SI
+	DECQ AX
+	JNE  loop
+	MOVQ add+56(FP), AX
+	MOVQ ldc+48(FP), CX
+
+	// C is not read unless it is added, so that it may hold anything.
+	TESTQ  AX, AX
+	JE     store
+	MOVQ   c+40(FP), AX
+	VADDPS (AX), Z0, Z0
+	VADDPS 64(AX), Z1, Z1
+	ADDQ   CX, AX
+	VADDPS (AX), Z2, Z2
+	VADDPS 64(AX), Z3, Z3
+	ADDQ   CX, AX
+	VADDPS (AX), Z4, Z4
+	VADDPS 64(AX), Z5, Z5
+
+store:
+	MOVQ    c+40(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	VZEROUPPER
+	RET
+
+// func pairs4x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·pairs4x32AVX512(SB), NOSPLIT, $0-64
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+
+loop:
+	VMOVDQU32    (BX), Z24
+	VMOVDQU32    64(BX), Z25
+	VPBROADCASTD (SI), Z26
+
+	// VDPBF16PS Z24, Z26, Z0
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+
+	// VDPBF16PS Z25, Z26, Z1
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VPBROADCASTD (SI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z2
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd0
+
+	// VDPBF16PS Z25, Z26, Z3
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd9
+	VPBROADCASTD (SI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z4
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xe0
+
+	// VDPBF16PS Z25, Z26, Z5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe9
+	VPBROADCASTD (DI), Z26
+
+	// VDPBF16PS Z24, Z26, Z6
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xf0
+
+	// VDPBF16PS Z25, Z26, Z7
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xf9
+	ADDQ $0x80, BX
+	ADDQ DX, SI
+	ADDQ DX, DI
+	DECQ AX
+	JNE  loop
+	MOVQ add+56(FP), AX
+	MOVQ ldc+48(FP), CX
+
+	// C is not read unless it is added, so that it may hold anything.
+	TESTQ  AX, AX
+	JE     store
+	MOVQ   c+40(FP), AX
+	VADDPS (AX), Z0, Z0
+	VADDPS 64(AX), Z1, Z1
+	ADDQ   CX, AX
+	VADDPS (AX), Z2, Z2
+	VADDPS 64(AX), Z3, Z3
+	ADDQ   CX, AX
+	VADDPS (AX), Z4, Z4
+	VADDPS 64(AX), Z5, Z5
+	ADDQ   CX, AX
+	VADDPS (AX), Z6, Z6
+	VADDPS 64(AX), Z7, Z7
+
+store:
+	MOVQ    c+40(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VZEROUPPER
+	RET
+
+// func pairs5x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·pairs5x32AVX512(SB), NOSPLIT, $0-64
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+
+loop:
+	VMOVDQU32    (BX), Z24
+	VMOVDQU32    64(BX), Z25
+	VPBROADCASTD (SI), Z26
+
+	// VDPBF16PS Z24, Z26, Z0
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+
+	// VDPBF16PS Z25, Z26, Z1
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VPBROADCASTD (SI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z2
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd0
+
+	// VDPBF16PS Z25, Z26, Z3
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd9
+	VPBROADCASTD (SI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z4
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xe0
+
+	// VDPBF16PS Z25, Z26, Z5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe9
+	VPBROADCASTD (DI), Z26
+
+	// VDPBF16PS Z24, Z26, Z6
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xf0
+
+	// VDPBF16PS Z25, Z26, Z7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf9
+	VPBROADCASTD (DI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z8
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+
+	// VDPBF16PS Z25, Z26, Z9
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc9
+	ADDQ $0x80, BX
+	ADDQ DX, SI
+	ADDQ DX, DI
+	DECQ AX
+	JNE  loop
+	MOVQ add+56(FP), AX
+	MOVQ ldc+48(FP), CX
+
+	// C is not read unless it is added, so that it may hold anything.
+	TESTQ  AX, AX
+	JE     store
+	MOVQ   c+40(FP), AX
+	VADDPS (AX), Z0, Z0
+	VADDPS 64(AX), Z1, Z1
+	ADDQ   CX, AX
+	VADDPS (AX), Z2, Z2
+	VADDPS 64(AX), Z3, Z3
+	ADDQ   CX, AX
+	VADDPS (AX), Z4, Z4
+	VADDPS 64(AX), Z5, Z5
+	ADDQ   CX, AX
+	VADDPS (AX), Z6, Z6
+	VADDPS 64(AX), Z7, Z7
+	ADDQ   CX, AX
+	VADDPS (AX), Z8, Z8
+	VADDPS 64(AX), Z9, Z9
+
+store:
+	MOVQ    c+40(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	VZEROUPPER
+	RET
+
+// func pairs6x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·pairs6x32AVX512(SB), NOSPLIT, $0-64
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+
+loop:
+	VMOVDQU32    (BX), Z24
+	VMOVDQU32    64(BX), Z25
+	VPBROADCASTD (SI), Z26
+
+	// VDPBF16PS Z24, Z26, Z0
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+
+	// VDPBF16PS Z25, Z26, Z1
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VPBROADCASTD (SI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z2
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd0
+
+	// VDPBF16PS Z25, Z26, Z3
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd9
+	VPBROADCASTD (SI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z4
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xe0
+
+	// VDPBF16PS Z25, Z26, Z5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe9
+	VPBROADCASTD (DI), Z26
+
+	// VDPBF16PS Z24, Z26, Z6
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xf0
+
+	// VDPBF16PS Z25, Z26, Z7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf9
+	VPBROADCASTD (DI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z8
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+
+	// VDPBF16PS Z25, Z26, Z9
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VPBROADCASTD (DI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z10
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd0
+
+	// VDPBF16PS Z25, Z26, Z11
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd9
+	ADDQ $0x80, BX
+	ADDQ DX, SI
+	ADDQ DX, DI
+	DECQ AX
+	JNE  loop
+	MOVQ add+56(FP), AX
+	MOVQ ldc+48(FP), CX
+
+	// C is not read unless it is added, so that it may hold anything.
+	TESTQ  AX, AX
+	JE     store
+	MOVQ   c+40(FP), AX
+	VADDPS (AX), Z0, Z0
+	VADDPS 64(AX), Z1, Z1
+	ADDQ   CX, AX
+	VADDPS (AX), Z2, Z2
+	VADDPS 64(AX), Z3, Z3
+	ADDQ   CX, AX
+	VADDPS (AX), Z4, Z4
+	VADDPS 64(AX), Z5, Z5
+	ADDQ   CX, AX
+	VADDPS (AX), Z6, Z6
+	VADDPS 64(AX), Z7, Z7
+	ADDQ   CX, AX
+	VADDPS (AX), Z8, Z8
+	VADDPS 64(AX), Z9, Z9
+	ADDQ   CX, AX
+	VADDPS (AX), Z10, Z10
+	VADDPS 64(AX), Z11, Z11
+
+store:
+	MOVQ    c+40(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	VZEROUPPER
+	RET
+
+// func pairs7x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·pairs7x32AVX512(SB), NOSPLIT, $0-64
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	LEAQ   (DI)(CX*2), R8
+	ADDQ   CX, R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+
+loop:
+	VMOVDQU32    (BX), Z24
+	VMOVDQU32    64(BX), Z25
+	VPBROADCASTD (SI), Z26
+
+	// VDPBF16PS Z24, Z26, Z0
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+
+	// VDPBF16PS Z25, Z26, Z1
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VPBROADCASTD (SI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z2
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd0
+
+	// VDPBF16PS Z25, Z26, Z3
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd9
+	VPBROADCASTD (SI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z4
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xe0
+
+	// VDPBF16PS Z25, Z26, Z5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe9
+	VPBROADCASTD (DI), Z26
+
+	// VDPBF16PS Z24, Z26, Z6
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xf0
+
+	// VDPBF16PS Z25, Z26, Z7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf9
+	VPBROADCASTD (DI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z8
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+
+	// VDPBF16PS Z25, Z26, Z9
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VPBROADCASTD (DI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z10
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd0
+
+	// VDPBF16PS Z25, Z26, Z11
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd9
+	VPBROADCASTD (R8), Z26
+
+	// VDPBF16PS Z24, Z26, Z12
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xe0
+
+	// VDPBF16PS Z25, Z26, Z13
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xe9
+	ADDQ $0x80, BX
+	ADDQ DX, SI
+	ADDQ DX, DI
+	ADDQ DX, R8
+	DECQ AX
+	JNE  loop
+	MOVQ add+56(FP), AX
+	MOVQ ldc+48(FP), CX
+
+	// C is not read unless it is added, so that it may hold anything.
+	TESTQ  AX, AX
+	JE     store
+	MOVQ   c+40(FP), AX
+	VADDPS (AX), Z0, Z0
+	VADDPS 64(AX), Z1, Z1
+	ADDQ   CX, AX
+	VADDPS (AX), Z2, Z2
+	VADDPS 64(AX), Z3, Z3
+	ADDQ   CX, AX
+	VADDPS (AX), Z4, Z4
+	VADDPS 64(AX), Z5, Z5
+	ADDQ   CX, AX
+	VADDPS (AX), Z6, Z6
+	VADDPS 64(AX), Z7, Z7
+	ADDQ   CX, AX
+	VADDPS (AX), Z8, Z8
+	VADDPS 64(AX), Z9, Z9
+	ADDQ   CX, AX
+	VADDPS (AX), Z10, Z10
+	VADDPS 64(AX), Z11, Z11
+	ADDQ   CX, AX
+	VADDPS (AX), Z12, Z12
+	VADDPS 64(AX), Z13, Z13
+
+store:
+	MOVQ    c+40(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	VZEROUPPER
+	RET
+
+// func pairs8x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·pairs8x32AVX512(SB), NOSPLIT, $0-64
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	LEAQ   (DI)(CX*2), R8
+	ADDQ   CX, R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+
+loop:
+	VMOVDQU32    (BX), Z24
+	VMOVDQU32    64(BX), Z25
+	VPBROADCASTD (SI), Z26
+
+	// VDPBF16PS Z24, Z26, Z0
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+
+	// VDPBF16PS Z25, Z26, Z1
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VPBROADCASTD (SI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z2
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd0
+
+	// VDPBF16PS Z25, Z26, Z3
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd9
+	VPBROADCASTD (SI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z4
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xe0
+
+	// VDPBF16PS Z25, Z26, Z5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe9
+	VPBROADCASTD (DI), Z26
+
+	// VDPBF16PS Z24, Z26, Z6
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xf0
+
+	// VDPBF16PS Z25, Z26, Z7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf9
+	VPBROADCASTD (DI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z8
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+
+	// VDPBF16PS Z25, Z26, Z9
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VPBROADCASTD (DI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z10
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd0
+
+	// VDPBF16PS Z25, Z26, Z11
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd9
+	VPBROADCASTD (R8), Z26
+
+	// VDPBF16PS Z24, Z26, Z12
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xe0
+
+	// VDPBF16PS Z25, Z26, Z13
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe9
+	VPBROADCASTD (R8)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z14
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xf0
+
+	// VDPBF16PS Z25, Z26, Z15
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xf9
+	ADDQ $0x80, BX
+	ADDQ DX, SI
+	ADDQ DX, DI
+	ADDQ DX, R8
+	DECQ AX
+	JNE  loop
+	MOVQ add+56(FP), AX
+	MOVQ ldc+48(FP), CX
+
+	// C is not read unless it is added, so that it may hold anything.
+	TESTQ  AX, AX
+	JE     store
+	MOVQ   c+40(FP), AX
+	VADDPS (AX), Z0, Z0
+	VADDPS 64(AX), Z1, Z1
+	ADDQ   CX, AX
+	VADDPS (AX), Z2, Z2
+	VADDPS 64(AX), Z3, Z3
+	ADDQ   CX, AX
+	VADDPS (AX), Z4, Z4
+	VADDPS 64(AX), Z5, Z5
+	ADDQ   CX, AX
+	VADDPS (AX), Z6, Z6
+	VADDPS 64(AX), Z7, Z7
+	ADDQ   CX, AX
+	VADDPS (AX), Z8, Z8
+	VADDPS 64(AX), Z9, Z9
+	ADDQ   CX, AX
+	VADDPS (AX), Z10, Z10
+	VADDPS 64(AX), Z11, Z11
+	ADDQ   CX, AX
+	VADDPS (AX), Z12, Z12
+	VADDPS 64(AX), Z13, Z13
+	ADDQ   CX, AX
+	VADDPS (AX), Z14, Z14
+	VADDPS 64(AX), Z15, Z15
+
+store:
+	MOVQ    c+40(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	VZEROUPPER
+	RET
+
+// func pairs9x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·pairs9x32AVX512(SB), NOSPLIT, $0-64
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	LEAQ   (DI)(CX*2), R8
+	ADDQ   CX, R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+
+loop:
+	VMOVDQU32    (BX), Z24
+	VMOVDQU32    64(BX), Z25
+	VPBROADCASTD (SI), Z26
+
+	// VDPBF16PS Z24, Z26, Z0
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+
+	// VDPBF16PS Z25, Z26, Z1
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VPBROADCASTD (SI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z2
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd0
+
+	// VDPBF16PS Z25, Z26, Z3
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd9
+	VPBROADCASTD (SI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z4
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xe0
+
+	// VDPBF16PS Z25, Z26, Z5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe9
+	VPBROADCASTD (DI), Z26
+
+	// VDPBF16PS Z24, Z26, Z6
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xf0
+
+	// VDPBF16PS Z25, Z26, Z7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf9
+	VPBROADCASTD (DI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z8
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+
+	// VDPBF16PS Z25, Z26, Z9
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VPBROADCASTD (DI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z10
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd0
+
+	// VDPBF16PS Z25, Z26, Z11
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd9
+	VPBROADCASTD (R8), Z26
+
+	// VDPBF16PS Z24, Z26, Z12
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xe0
+
+	// VDPBF16PS Z25, Z26, Z13
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe9
+	VPBROADCASTD (R8)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z14
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xf0
+
+	// VDPBF16PS Z25, Z26, Z15
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf9
+	VPBROADCASTD (R8)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z16
+	BYTE $0x62
+	BYTE $0x82
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+
+	// VDPBF16PS Z25, Z26, Z17
+	BYTE $0x62
+	BYTE $0x82
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc9
+	ADDQ $0x80, BX
+	ADDQ DX, SI
+	ADDQ DX, DI
+	ADDQ DX, R8
+	DECQ AX
+	JNE  loop
+	MOVQ add+56(FP), AX
+	MOVQ ldc+48(FP), CX
+
+	// C is not read unless it is added, so that it may hold anything.
+	TESTQ  AX, AX
+	JE     store
+	MOVQ   c+40(FP), AX
+	VADDPS (AX), Z0, Z0
+	VADDPS 64(AX), Z1, Z1
+	ADDQ   CX, AX
+	VADDPS (AX), Z2, Z2
+	VADDPS 64(AX), Z3, Z3
+	ADDQ   CX, AX
+	VADDPS (AX), Z4, Z4
+	VADDPS 64(AX), Z5, Z5
+	ADDQ   CX, AX
+	VADDPS (AX), Z6, Z6
+	VADDPS 64(AX), Z7, Z7
+	ADDQ   CX, AX
+	VADDPS (AX), Z8, Z8
+	VADDPS 64(AX), Z9, Z9
+	ADDQ   CX, AX
+	VADDPS (AX), Z10, Z10
+	VADDPS 64(AX), Z11, Z11
+	ADDQ   CX, AX
+	VADDPS (AX), Z12, Z12
+	VADDPS 64(AX), Z13, Z13
+	ADDQ   CX, AX
+	VADDPS (AX), Z14, Z14
+	VADDPS 64(AX), Z15, Z15
+	ADDQ   CX, AX
+	VADDPS (AX), Z16, Z16
+	VADDPS 64(AX), Z17, Z17
+
+store:
+	MOVQ    c+40(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	VZEROUPPER
+	RET
+
+// func pairs10x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·pairs10x32AVX512(SB), NOSPLIT, $0-64
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	LEAQ   (DI)(CX*2), R8
+	ADDQ   CX, R8
+	LEAQ   (R8)(CX*2), R9
+	ADDQ   CX, R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+
+loop:
+	VMOVDQU32    (BX), Z24
+	VMOVDQU32    64(BX), Z25
+	VPBROADCASTD (SI), Z26
+
+	// VDPBF16PS Z24, Z26, Z0
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+
+	// VDPBF16PS Z25, Z26, Z1
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VPBROADCASTD (SI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z2
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd0
+
+	// VDPBF16PS Z25, Z26, Z3
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd9
+	VPBROADCASTD (SI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z4
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xe0
+
+	// VDPBF16PS Z25, Z26, Z5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe9
+	VPBROADCASTD (DI), Z26
+
+	// VDPBF16PS Z24, Z26, Z6
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xf0
+
+	// VDPBF16PS Z25, Z26, Z7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf9
+	VPBROADCASTD (DI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z8
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+
+	// VDPBF16PS Z25, Z26, Z9
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VPBROADCASTD (DI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z10
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd0
+
+	// VDPBF16PS Z25, Z26, Z11
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd9
+	VPBROADCASTD (R8), Z26
+
+	// VDPBF16PS Z24, Z26, Z12
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xe0
+
+	// VDPBF16PS Z25, Z26, Z13
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe9
+	VPBROADCASTD (R8)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z14
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xf0
+
+	// VDPBF16PS Z25, Z26, Z15
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf9
+	VPBROADCASTD (R8)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z16
+	BYTE $0x62
+	BYTE $0x82
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+
+	// VDPBF16PS Z25, Z26, Z17
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VPBROADCASTD (R9), Z26
+
+	// VDPBF16PS Z24, Z26, Z18
+	BYTE $0x62
+	BYTE $0x82
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd0
+
+	// VDPBF16PS Z25, Z26, Z19
+	BYTE $0x62
+	BYTE $0x82
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd9
+	ADDQ $0x80, BX
+	ADDQ DX, SI
+	ADDQ DX, DI
+	ADDQ DX, R8
+	ADDQ DX, R9
+	DECQ AX
+	JNE  loop
+	MOVQ add+56(FP), AX
+	MOVQ ldc+48(FP), CX
+
+	// C is not read unless it is added, so that it may hold anything.
+	TESTQ  AX, AX
+	JE     store
+	MOVQ   c+40(FP), AX
+	VADDPS (AX), Z0, Z0
+	VADDPS 64(AX), Z1, Z1
+	ADDQ   CX, AX
+	VADDPS (AX), Z2, Z2
+	VADDPS 64(AX), Z3, Z3
+	ADDQ   CX, AX
+	VADDPS (AX), Z4, Z4
+	VADDPS 64(AX), Z5, Z5
+	ADDQ   CX, AX
+	VADDPS (AX), Z6, Z6
+	VADDPS 64(AX), Z7, Z7
+	ADDQ   CX, AX
+	VADDPS (AX), Z8, Z8
+	VADDPS 64(AX), Z9, Z9
+	ADDQ   CX, AX
+	VADDPS (AX), Z10, Z10
+	VADDPS 64(AX), Z11, Z11
+	ADDQ   CX, AX
+	VADDPS (AX), Z12, Z12
+	VADDPS 64(AX), Z13, Z13
+	ADDQ   CX, AX
+	VADDPS (AX), Z14, Z14
+	VADDPS 64(AX), Z15, Z15
+	ADDQ   CX, AX
+	VADDPS (AX), Z16, Z16
+	VADDPS 64(AX), Z17, Z17
+	ADDQ   CX, AX
+	VADDPS (AX), Z18, Z18
+	VADDPS 64(AX), Z19, Z19
+
+store:
+	MOVQ    c+40(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, 64(AX)
+	VZEROUPPER
+	RET
+
+// func pairs11x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·pairs11x32AVX512(SB), NOSPLIT, $0-64
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	LEAQ   (DI)(CX*2), R8
+	ADDQ   CX, R8
+	LEAQ   (R8)(CX*2), R9
+	ADDQ   CX, R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+
+loop:
+	VMOVDQU32    (BX), Z24
+	VMOVDQU32    64(BX), Z25
+	VPBROADCASTD (SI), Z26
+
+	// VDPBF16PS Z24, Z26, Z0
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+
+	// VDPBF16PS Z25, Z26, Z1
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VPBROADCASTD (SI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z2
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd0
+
+	// VDPBF16PS Z25, Z26, Z3
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd9
+	VPBROADCASTD (SI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z4
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xe0
+
+	// VDPBF16PS Z25, Z26, Z5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe9
+	VPBROADCASTD (DI), Z26
+
+	// VDPBF16PS Z24, Z26, Z6
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xf0
+
+	// VDPBF16PS Z25, Z26, Z7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf9
+	VPBROADCASTD (DI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z8
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+
+	// VDPBF16PS Z25, Z26, Z9
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VPBROADCASTD (DI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z10
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd0
+
+	// VDPBF16PS Z25, Z26, Z11
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd9
+	VPBROADCASTD (R8), Z26
+
+	// VDPBF16PS Z24, Z26, Z12
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xe0
+
+	// VDPBF16PS Z25, Z26, Z13
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe9
+	VPBROADCASTD (R8)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z14
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xf0
+
+	// VDPBF16PS Z25, Z26, Z15
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf9
+	VPBROADCASTD (R8)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z16
+	BYTE $0x62
+	BYTE $0x82
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+
+	// VDPBF16PS Z25, Z26, Z17
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VPBROADCASTD (R9), Z26
+
+	// VDPBF16PS Z24, Z26, Z18
+	BYTE $0x62
+	BYTE $0x82
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd0
+
+	// VDPBF16PS Z25, Z26, Z19
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd9
+	VPBROADCASTD (R9)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z20
+	BYTE $0x62
+	BYTE $0x82
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xe0
+
+	// VDPBF16PS Z25, Z26, Z21
+	BYTE $0x62
+	BYTE $0x82
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xe9
+	ADDQ $0x80, BX
+	ADDQ DX, SI
+	ADDQ DX, DI
+	ADDQ DX, R8
+	ADDQ DX, R9
+	DECQ AX
+	JNE  loop
+	MOVQ add+56(FP), AX
+	MOVQ ldc+48(FP), CX
+
+	// C is not read unless it is added, so that it may hold anything.
+	TESTQ  AX, AX
+	JE     store
+	MOVQ   c+40(FP), AX
+	VADDPS (AX), Z0, Z0
+	VADDPS 64(AX), Z1, Z1
+	ADDQ   CX, AX
+	VADDPS (AX), Z2, Z2
+	VADDPS 64(AX), Z3, Z3
+	ADDQ   CX, AX
+	VADDPS (AX), Z4, Z4
+	VADDPS 64(AX), Z5, Z5
+	ADDQ   CX, AX
+	VADDPS (AX), Z6, Z6
+	VADDPS 64(AX), Z7, Z7
+	ADDQ   CX, AX
+	VADDPS (AX), Z8, Z8
+	VADDPS 64(AX), Z9, Z9
+	ADDQ   CX, AX
+	VADDPS (AX), Z10, Z10
+	VADDPS 64(AX), Z11, Z11
+	ADDQ   CX, AX
+	VADDPS (AX), Z12, Z12
+	VADDPS 64(AX), Z13, Z13
+	ADDQ   CX, AX
+	VADDPS (AX), Z14, Z14
+	VADDPS 64(AX), Z15, Z15
+	ADDQ   CX, AX
+	VADDPS (AX), Z16, Z16
+	VADDPS 64(AX), Z17, Z17
+	ADDQ   CX, AX
+	VADDPS (AX), Z18, Z18
+	VADDPS 64(AX), Z19, Z19
+	ADDQ   CX, AX
+	VADDPS (AX), Z20, Z20
+	VADDPS 64(AX), Z21, Z21
+
+store:
+	MOVQ    c+40(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z20, (AX)
+	VMOVUPS Z21, 64(AX)
+	VZEROUPPER
+	RET
+
+// func pairs12x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·pairs12x32AVX512(SB), NOSPLIT, $0-64
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	LEAQ   (DI)(CX*2), R8
+	ADDQ   CX, R8
+	LEAQ   (R8)(CX*2), R9
+	ADDQ   CX, R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+
+loop:
+	VMOVDQU32    (BX), Z24
+	VMOVDQU32    64(BX), Z25
+	VPBROADCASTD (SI), Z26
+
+	// VDPBF16PS Z24, Z26, Z0
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+
+	// VDPBF16PS Z25, Z26, Z1
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VPBROADCASTD (SI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z2
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd0
+
+	// VDPBF16PS Z25, Z26, Z3
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd9
+	VPBROADCASTD (SI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z4
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xe0
+
+	// VDPBF16PS Z25, Z26, Z5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe9
+	VPBROADCASTD (DI), Z26
+
+	// VDPBF16PS Z24, Z26, Z6
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xf0
+
+	// VDPBF16PS Z25, Z26, Z7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf9
+	VPBROADCASTD (DI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z8
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+
+	// VDPBF16PS Z25, Z26, Z9
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VPBROADCASTD (DI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z10
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd0
+
+	// VDPBF16PS Z25, Z26, Z11
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd9
+	VPBROADCASTD (R8), Z26
+
+	// VDPBF16PS Z24, Z26, Z12
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xe0
+
+	// VDPBF16PS Z25, Z26, Z13
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe9
+	VPBROADCASTD (R8)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z14
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xf0
+
+	// VDPBF16PS Z25, Z26, Z15
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf9
+	VPBROADCASTD (R8)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z16
+	BYTE $0x62
+	BYTE $0x82
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+
+	// VDPBF16PS Z25, Z26, Z17
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VPBROADCASTD (R9), Z26
+
+	// VDPBF16PS Z24, Z26, Z18
+	BYTE $0x62
+	BYTE $0x82
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd0
+
+	// VDPBF16PS Z25, Z26, Z19
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd9
+	VPBROADCASTD (R9)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z20
+	BYTE $0x62
+	BYTE $0x82
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xe0
+
+	// VDPBF16PS Z25, Z26, Z21
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe9
+	VPBROADCASTD (R9)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z22
+	BYTE $0x62
+	BYTE $0x82
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xf0
+
+	// VDPBF16PS Z25, Z26, Z23
+	BYTE $0x62
+	BYTE $0x82
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xf9
+	ADDQ $0x80, BX
+	ADDQ DX, SI
+	ADDQ DX, DI
+	ADDQ DX, R8
+	ADDQ DX, R9
+	DECQ AX
+	JNE  loop
+	MOVQ add+56(FP), AX
+	MOVQ ldc+48(FP), CX
+
+	// C is not read unless it is added, so that it may hold anything.
+	TESTQ  AX, AX
+	JE     store
+	MOVQ   c+40(FP), AX
+	VADDPS (AX), Z0, Z0
+	VADDPS 64(AX), Z1, Z1
+	ADDQ   CX, AX
+	VADDPS (AX), Z2, Z2
+	VADDPS 64(AX), Z3, Z3
+	ADDQ   CX, AX
+	VADDPS (AX), Z4, Z4
+	VADDPS 64(AX), Z5, Z5
+	ADDQ   CX, AX
+	VADDPS (AX), Z6, Z6
+	VADDPS 64(AX), Z7, Z7
+	ADDQ   CX, AX
+	VADDPS (AX), Z8, Z8
+	VADDPS 64(AX), Z9, Z9
+	ADDQ   CX, AX
+	VADDPS (AX), Z10, Z10
+	VADDPS 64(AX), Z11, Z11
+	ADDQ   CX, AX
+	VADDPS (AX), Z12, Z12
+	VADDPS 64(AX), Z13, Z13
+	ADDQ   CX, AX
+	VADDPS (AX), Z14, Z14
+	VADDPS 64(AX), Z15, Z15
+	ADDQ   CX, AX
+	VADDPS (AX), Z16, Z16
+	VADDPS 64(AX), Z17, Z17
+	ADDQ   CX, AX
+	VADDPS (AX), Z18, Z18
+	VADDPS 64(AX), Z19, Z19
+	ADDQ   CX, AX
+	VADDPS (AX), Z20, Z20
+	VADDPS 64(AX), Z21, Z21
+	ADDQ   CX, AX
+	VADDPS (AX), Z22, Z22
+	VADDPS 64(AX), Z23, Z23
+
+store:
+	MOVQ    c+40(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z20, (AX)
+	VMOVUPS Z21, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z22, (AX)
+	VMOVUPS Z23, 64(AX)
+	VZEROUPPER
+	RET
+
+// func pairs1x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·pairs1x16AVX512(SB), NOSPLIT, $0-64
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), CX
+	MOVQ   b+32(FP), DX
+	MOVQ   a+8(FP), BX
+	VPXORD Z0, Z0, Z0
+
+loop:
+	VMOVDQU32    (DX), Z24
+	VPBROADCASTD (BX), Z26
+
+	// VDPBF16PS Z24, Z26, Z0
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+	ADDQ $0x40, DX
+	ADDQ CX, BX
+	DECQ AX
+	JNE  loop
+	MOVQ add+56(FP), AX
+	MOVQ ldc+48(FP), CX
+
+	// C is not read unless it is added, so that it may hold anything.
+	TESTQ  AX, AX
+	JE     store
+	MOVQ   c+40(FP), AX
+	VADDPS (AX), Z0, Z0
+
+store:
+	MOVQ    c+40(FP), AX
+	VMOVUPS Z0, (AX)
+	VZEROUPPER
+	RET
+
+// func pairs2x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·pairs2x16AVX512(SB), NOSPLIT, $0-64
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+
+loop:
+	VMOVDQU32    (BX), Z24
+	VPBROADCASTD (SI), Z26
+
+	// VDPBF16PS Z24, Z26, Z0
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc0
+	VPBROADCASTD (SI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z1
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc8
+	ADDQ $0x40, BX
+	ADDQ DX, SI
+	DECQ AX
+	JNE  loop
+	MOVQ add+56(FP), AX
+	MOVQ ldc+48(FP), CX
+
+	// C is not read unless it is added, so that it may hold anything.
+	TESTQ  AX, AX
+	JE     store
+	MOVQ   c+40(FP), AX
+	VADDPS (AX), Z0, Z0
+	ADDQ   CX, AX
+	VADDPS (AX), Z1, Z1
+
+store:
+	MOVQ    c+40(FP), AX
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	VZEROUPPER
+	RET
+
+// func pairs3x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·pairs3x16AVX512(SB), NOSPLIT, $0-64
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+
+loop:
+	VMOVDQU32    (BX), Z24
+	VPBROADCASTD (SI), Z26
+
+	// VDPBF16PS Z24, Z26, Z0
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc0
+	VPBROADCASTD (SI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z1
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc8
+	VPBROADCASTD (SI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z2
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd0
+	ADDQ $0x40, BX
+	ADDQ DX, SI
+	DECQ AX
+	JNE  loop
+	MOVQ add+56(FP), AX
+	MOVQ ldc+48(FP), CX
+
+	// C is not read unless it is added, so that it may hold anything.
+	TESTQ  AX, AX
+	JE     store
+	MOVQ   c+40(FP), AX
+	VADDPS (AX), Z0, Z0
+	ADDQ   CX, AX
+	VADDPS (AX), Z1, Z1
+	ADDQ   CX, AX
+	VADDPS (AX), Z2, Z2
+
+store:
+	MOVQ    c+40(FP), AX
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VZEROUPPER
+	RET
+
+// func pairs4x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·pairs4x16AVX512(SB), NOSPLIT, $0-64
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+
+loop:
+	VMOVDQU32    (BX), Z24
+	VPBROADCASTD (SI), Z26
+
+	// VDPBF16PS Z24, Z26, Z0
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc0
+	VPBROADCASTD (SI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z1
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc8
+	VPBROADCASTD (SI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z2
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd0
+	VPBROADCASTD (DI), Z26
+
+	// VDPBF16PS Z24, Z26, Z3
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd8
+	ADDQ $0x40, BX
+	ADDQ DX, SI
+	ADDQ DX, DI
+	DECQ AX
+	JNE  loop
+	MOVQ add+56(FP), AX
+	MOVQ ldc+48(FP), CX
+
+	// C is not read unless it is added, so that it may hold anything.
+	TESTQ  AX, AX
+	JE     store
+	MOVQ   c+40(FP), AX
+	VADDPS (AX), Z0, Z0
+	ADDQ   CX, AX
+	VADDPS (AX), Z1, Z1
+	ADDQ   CX, AX
+	VADDPS (AX), Z2, Z2
+	ADDQ   CX, AX
+	VADDPS (AX), Z3, Z3
+
+store:
+	MOVQ    c+40(FP), AX
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	VZEROUPPER
+	RET
+
+// func pairs5x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·pairs5x16AVX512(SB), NOSPLIT, $0-64
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+
+loop:
+	VMOVDQU32    (BX), Z24
+	VPBROADCASTD (SI), Z26
+
+	// VDPBF16PS Z24, Z26, Z0
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc0
+	VPBROADCASTD (SI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z1
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc8
+	VPBROADCASTD (SI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z2
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd0
+	VPBROADCASTD (DI), Z26
+
+	// VDPBF16PS Z24, Z26, Z3
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd8
+	VPBROADCASTD (DI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z4
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xe0
+	ADDQ $0x40, BX
+	ADDQ DX, SI
+	ADDQ DX, DI
+	DECQ AX
+	JNE  loop
+	MOVQ add+56(FP), AX
+	MOVQ ldc+48(FP), CX
+
+	// C is not read unless it is added, so that it may hold anything.
+	TESTQ  AX, AX
+	JE     store
+	MOVQ   c+40(FP), AX
+	VADDPS (AX), Z0, Z0
+	ADDQ   CX, AX
+	VADDPS (AX), Z1, Z1
+	ADDQ   CX, AX
+	VADDPS (AX), Z2, Z2
+	ADDQ   CX, AX
+	VADDPS (AX), Z3, Z3
+	ADDQ   CX, AX
+	VADDPS (AX), Z4, Z4
+
+store:
+	MOVQ    c+40(FP), AX
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VZEROUPPER
+	RET
+
+// func pairs6x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·pairs6x16AVX512(SB), NOSPLIT, $0-64
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+
+loop:
+	VMOVDQU32    (BX), Z24
+	VPBROADCASTD (SI), Z26
+
+	// VDPBF16PS Z24, Z26, Z0
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc0
+	VPBROADCASTD (SI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z1
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc8
+	VPBROADCASTD (SI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z2
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd0
+	VPBROADCASTD (DI), Z26
+
+	// VDPBF16PS Z24, Z26, Z3
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd8
+	VPBROADCASTD (DI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe0
+	VPBROADCASTD (DI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z5
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xe8
+	ADDQ $0x40, BX
+	ADDQ DX, SI
+	ADDQ DX, DI
+	DECQ AX
+	JNE  loop
+	MOVQ add+56(FP), AX
+	MOVQ ldc+48(FP), CX
+
+	// C is not read unless it is added, so that it may hold anything.
+	TESTQ  AX, AX
+	JE     store
+	MOVQ   c+40(FP), AX
+	VADDPS (AX), Z0, Z0
+	ADDQ   CX, AX
+	VADDPS (AX), Z1, Z1
+	ADDQ   CX, AX
+	VADDPS (AX), Z2, Z2
+	ADDQ   CX, AX
+	VADDPS (AX), Z3, Z3
+	ADDQ   CX, AX
+	VADDPS (AX), Z4, Z4
+	ADDQ   CX, AX
+	VADDPS (AX), Z5, Z5
+
+store:
+	MOVQ    c+40(FP), AX
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, (AX)
+	VZEROUPPER
+	RET
+
+// func pairs7x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·pairs7x16AVX512(SB), NOSPLIT, $0-64
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	LEAQ   (DI)(CX*2), R8
+	ADDQ   CX, R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+
+loop:
+	VMOVDQU32    (BX), Z24
+	VPBROADCASTD (SI), Z26
+
+	// VDPBF16PS Z24, Z26, Z0
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc0
+	VPBROADCASTD (SI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z1
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc8
+	VPBROADCASTD (SI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z2
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd0
+	VPBROADCASTD (DI), Z26
+
+	// VDPBF16PS Z24, Z26, Z3
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd8
+	VPBROADCASTD (DI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe0
+	VPBROADCASTD (DI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe8
+	VPBROADCASTD (R8), Z26
+
+	// VDPBF16PS Z24, Z26, Z6
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xf0
+	ADDQ $0x40, BX
+	ADDQ DX, SI
+	ADDQ DX, DI
+	ADDQ DX, R8
+	DECQ AX
+	JNE  loop
+	MOVQ add+56(FP), AX
+	MOVQ ldc+48(FP), CX
+
+	// C is not read unless it is added, so that it may hold anything.
+	TESTQ  AX, AX
+	JE     store
+	MOVQ   c+40(FP), AX
+	VADDPS (AX), Z0, Z0
+	ADDQ   CX, AX
+	VADDPS (AX), Z1, Z1
+	ADDQ   CX, AX
+	VADDPS (AX), Z2, Z2
+	ADDQ   CX, AX
+	VADDPS (AX), Z3, Z3
+	ADDQ   CX, AX
+	VADDPS (AX), Z4, Z4
+	ADDQ   CX, AX
+	VADDPS (AX), Z5, Z5
+	ADDQ   CX, AX
+	VADDPS (AX), Z6, Z6
+
+store:
+	MOVQ    c+40(FP), AX
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VZEROUPPER
+	RET
+
+// func pairs8x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·pairs8x16AVX512(SB), NOSPLIT, $0-64
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	LEAQ   (DI)(CX*2), R8
+	ADDQ   CX, R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+
+loop:
+	VMOVDQU32    (BX), Z24
+	VPBROADCASTD (SI), Z26
+
+	// VDPBF16PS Z24, Z26, Z0
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc0
+	VPBROADCASTD (SI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z1
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc8
+	VPBROADCASTD (SI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z2
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd0
+	VPBROADCASTD (DI), Z26
+
+	// VDPBF16PS Z24, Z26, Z3
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd8
+	VPBROADCASTD (DI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe0
+	VPBROADCASTD (DI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe8
+	VPBROADCASTD (R8), Z26
+
+	// VDPBF16PS Z24, Z26, Z6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf0
+	VPBROADCASTD (R8)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z7
+	BYTE $0x62
+	BYTE $0x92
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xf8
+	ADDQ $0x40, BX
+	ADDQ DX, SI
+	ADDQ DX, DI
+	ADDQ DX, R8
+	DECQ AX
+	JNE  loop
+	MOVQ add+56(FP), AX
+	MOVQ ldc+48(FP), CX
+
+	// C is not read unless it is added, so that it may hold anything.
+	TESTQ  AX, AX
+	JE     store
+	MOVQ   c+40(FP), AX
+	VADDPS (AX), Z0, Z0
+	ADDQ   CX, AX
+	VADDPS (AX), Z1, Z1
+	ADDQ   CX, AX
+	VADDPS (AX), Z2, Z2
+	ADDQ   CX, AX
+	VADDPS (AX), Z3, Z3
+	ADDQ   CX, AX
+	VADDPS (AX), Z4, Z4
+	ADDQ   CX, AX
+	VADDPS (AX), Z5, Z5
+	ADDQ   CX, AX
+	VADDPS (AX), Z6, Z6
+	ADDQ   CX, AX
+	VADDPS (AX), Z7, Z7
+
+store:
+	MOVQ    c+40(FP), AX
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z7, (AX)
+	VZEROUPPER
+	RET
+
+// func pairs9x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·pairs9x16AVX512(SB), NOSPLIT, $0-64
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	LEAQ   (DI)(CX*2), R8
+	ADDQ   CX, R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+
+loop:
+	VMOVDQU32    (BX), Z24
+	VPBROADCASTD (SI), Z26
+
+	// VDPBF16PS Z24, Z26, Z0
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc0
+	VPBROADCASTD (SI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z1
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc8
+	VPBROADCASTD (SI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z2
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd0
+	VPBROADCASTD (DI), Z26
+
+	// VDPBF16PS Z24, Z26, Z3
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd8
+	VPBROADCASTD (DI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe0
+	VPBROADCASTD (DI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe8
+	VPBROADCASTD (R8), Z26
+
+	// VDPBF16PS Z24, Z26, Z6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf0
+	VPBROADCASTD (R8)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf8
+	VPBROADCASTD (R8)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z8
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc0
+	ADDQ $0x40, BX
+	ADDQ DX, SI
+	ADDQ DX, DI
+	ADDQ DX, R8
+	DECQ AX
+	JNE  loop
+	MOVQ add+56(FP), AX
+	MOVQ ldc+48(FP), CX
+
+	// C is not read unless it is added, so that it may hold anything.
+	TESTQ  AX, AX
+	JE     store
+	MOVQ   c+40(FP), AX
+	VADDPS (AX), Z0, Z0
+	ADDQ   CX, AX
+	VADDPS (AX), Z1, Z1
+	ADDQ   CX, AX
+	VADDPS (AX), Z2, Z2
+	ADDQ   CX, AX
+	VADDPS (AX), Z3, Z3
+	ADDQ   CX, AX
+	VADDPS (AX), Z4, Z4
+	ADDQ   CX, AX
+	VADDPS (AX), Z5, Z5
+	ADDQ   CX, AX
+	VADDPS (AX), Z6, Z6
+	ADDQ   CX, AX
+	VADDPS (AX), Z7, Z7
+	ADDQ   CX, AX
+	VADDPS (AX), Z8, Z8
+
+store:
+	MOVQ    c+40(FP), AX
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	VZEROUPPER
+	RET
+
+// func pairs10x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·pairs10x16AVX512(SB), NOSPLIT, $0-64
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	LEAQ   (DI)(CX*2), R8
+	ADDQ   CX, R8
+	LEAQ   (R8)(CX*2), R9
+	ADDQ   CX, R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+
+loop:
+	VMOVDQU32    (BX), Z24
+	VPBROADCASTD (SI), Z26
+
+	// VDPBF16PS Z24, Z26, Z0
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc0
+	VPBROADCASTD (SI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z1
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc8
+	VPBROADCASTD (SI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z2
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd0
+	VPBROADCASTD (DI), Z26
+
+	// VDPBF16PS Z24, Z26, Z3
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd8
+	VPBROADCASTD (DI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe0
+	VPBROADCASTD (DI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe8
+	VPBROADCASTD (R8), Z26
+
+	// VDPBF16PS Z24, Z26, Z6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf0
+	VPBROADCASTD (R8)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf8
+	VPBROADCASTD (R8)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z8
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc0
+	VPBROADCASTD (R9), Z26
+
+	// VDPBF16PS Z24, Z26, Z9
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xc8
+	ADDQ $0x40, BX
+	ADDQ DX, SI
+	ADDQ DX, DI
+	ADDQ DX, R8
+	ADDQ DX, R9
+	DECQ AX
+	JNE  loop
+	MOVQ add+56(FP), AX
+	MOVQ ldc+48(FP), CX
+
+	// C is not read unless it is added, so that it may hold anything.
+	TESTQ  AX, AX
+	JE     store
+	MOVQ   c+40(FP), AX
+	VADDPS (AX), Z0, Z0
+	ADDQ   CX, AX
+	VADDPS (AX), Z1, Z1
+	ADDQ   CX, AX
+	VADDPS (AX), Z2, Z2
+	ADDQ   CX, AX
+	VADDPS (AX), Z3, Z3
+	ADDQ   CX, AX
+	VADDPS (AX), Z4, Z4
+	ADDQ   CX, AX
+	VADDPS (AX), Z5, Z5
+	ADDQ   CX, AX
+	VADDPS (AX), Z6, Z6
+	ADDQ   CX, AX
+	VADDPS (AX), Z7, Z7
+	ADDQ   CX, AX
+	VADDPS (AX), Z8, Z8
+	ADDQ   CX, AX
+	VADDPS (AX), Z9, Z9
+
+store:
+	MOVQ    c+40(FP), AX
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z9, (AX)
+	VZEROUPPER
+	RET
+
+// func pairs11x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·pairs11x16AVX512(SB), NOSPLIT, $0-64
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	LEAQ   (DI)(CX*2), R8
+	ADDQ   CX, R8
+	LEAQ   (R8)(CX*2), R9
+	ADDQ   CX, R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+
+loop:
+	VMOVDQU32    (BX), Z24
+	VPBROADCASTD (SI), Z26
+
+	// VDPBF16PS Z24, Z26, Z0
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc0
+	VPBROADCASTD (SI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z1
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc8
+	VPBROADCASTD (SI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z2
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd0
+	VPBROADCASTD (DI), Z26
+
+	// VDPBF16PS Z24, Z26, Z3
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd8
+	VPBROADCASTD (DI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe0
+	VPBROADCASTD (DI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe8
+	VPBROADCASTD (R8), Z26
+
+	// VDPBF16PS Z24, Z26, Z6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf0
+	VPBROADCASTD (R8)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf8
+	VPBROADCASTD (R8)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z8
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc0
+	VPBROADCASTD (R9), Z26
+
+	// VDPBF16PS Z24, Z26, Z9
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc8
+	VPBROADCASTD (R9)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z10
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd0
+	ADDQ $0x40, BX
+	ADDQ DX, SI
+	ADDQ DX, DI
+	ADDQ DX, R8
+	ADDQ DX, R9
+	DECQ AX
+	JNE  loop
+	MOVQ add+56(FP), AX
+	MOVQ ldc+48(FP), CX
+
+	// C is not read unless it is added, so that it may hold anything.
+	TESTQ  AX, AX
+	JE     store
+	MOVQ   c+40(FP), AX
+	VADDPS (AX), Z0, Z0
+	ADDQ   CX, AX
+	VADDPS (AX), Z1, Z1
+	ADDQ   CX, AX
+	VADDPS (AX), Z2, Z2
+	ADDQ   CX, AX
+	VADDPS (AX), Z3, Z3
+	ADDQ   CX, AX
+	VADDPS (AX), Z4, Z4
+	ADDQ   CX, AX
+	VADDPS (AX), Z5, Z5
+	ADDQ   CX, AX
+	VADDPS (AX), Z6, Z6
+	ADDQ   CX, AX
+	VADDPS (AX), Z7, Z7
+	ADDQ   CX, AX
+	VADDPS (AX), Z8, Z8
+	ADDQ   CX, AX
+	VADDPS (AX), Z9, Z9
+	ADDQ   CX, AX
+	VADDPS (AX), Z10, Z10
+
+store:
+	MOVQ    c+40(FP), AX
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z9, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	VZEROUPPER
+	RET
+
+// func pairs12x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+// Requires: AVX, AVX512F
+TEXT ·pairs12x16AVX512(SB), NOSPLIT, $0-64
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	LEAQ   (DI)(CX*2), R8
+	ADDQ   CX, R8
+	LEAQ   (R8)(CX*2), R9
+	ADDQ   CX, R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+
+loop:
+	VMOVDQU32    (BX), Z24
+	VPBROADCASTD (SI), Z26
+
+	// VDPBF16PS Z24, Z26, Z0
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc0
+	VPBROADCASTD (SI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z1
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc8
+	VPBROADCASTD (SI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z2
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd0
+	VPBROADCASTD (DI), Z26
+
+	// VDPBF16PS Z24, Z26, Z3
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd8
+	VPBROADCASTD (DI)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe0
+	VPBROADCASTD (DI)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe8
+	VPBROADCASTD (R8), Z26
+
+	// VDPBF16PS Z24, Z26, Z6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf0
+	VPBROADCASTD (R8)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf8
+	VPBROADCASTD (R8)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z8
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc0
+	VPBROADCASTD (R9), Z26
+
+	// VDPBF16PS Z24, Z26, Z9
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc8
+	VPBROADCASTD (R9)(CX*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z10
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd0
+	VPBROADCASTD (R9)(CX*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z11
+	BYTE $0x62
+	BYTE $0x12
+	BYTE $0x2e
+	BYTE $0x40
+	BYTE $0x52
+	BYTE $0xd8
+	ADDQ $0x40, BX
+	ADDQ DX, SI
+	ADDQ DX, DI
+	ADDQ DX, R8
+	ADDQ DX, R9
+	DECQ AX
+	JNE  loop
+	MOVQ add+56(FP), AX
+	MOVQ ldc+48(FP), CX
+
+	// C is not read unless it is added, so that it may hold anything.
+	TESTQ  AX, AX
+	JE     store
+	MOVQ   c+40(FP), AX
+	VADDPS (AX), Z0, Z0
+	ADDQ   CX, AX
+	VADDPS (AX), Z1, Z1
+	ADDQ   CX, AX
+	VADDPS (AX), Z2, Z2
+	ADDQ   CX, AX
+	VADDPS (AX), Z3, Z3
+	ADDQ   CX, AX
+	VADDPS (AX), Z4, Z4
+	ADDQ   CX, AX
+	VADDPS (AX), Z5, Z5
+	ADDQ   CX, AX
+	VADDPS (AX), Z6, Z6
+	ADDQ   CX, AX
+	VADDPS (AX), Z7, Z7
+	ADDQ   CX, AX
+	VADDPS (AX), Z8, Z8
+	ADDQ   CX, AX
+	VADDPS (AX), Z9, Z9
+	ADDQ   CX, AX
+	VADDPS (AX), Z10, Z10
+	ADDQ   CX, AX
+	VADDPS (AX), Z11, Z11
+
+store:
+	MOVQ    c+40(FP), AX
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z9, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z11, (AX)
+	VZEROUPPER
+	RET
+
 // func transpose8(dst *float32, dstStride int, src *float32, srcStride int, k int)
 // Requires: AVX
 TEXT ·transpose8(SB), NOSPLIT, $0-40

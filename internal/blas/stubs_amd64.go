@@ -277,5 +277,77 @@ func sumStripAVX2(n int, col *int32, val *float32, strip *float64, y *float64)
 // spreadStripAVX2 adds y, of 16 elements, times each val, to the row of the strip that its col names.
 func spreadStripAVX2(n int, col *int32, val *float32, strip *float64, y *float64)
 
+// pairs1x32AVX512 computes a tile of 1 rows and 32 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
+func pairs1x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+
+// pairs2x32AVX512 computes a tile of 2 rows and 32 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
+func pairs2x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+
+// pairs3x32AVX512 computes a tile of 3 rows and 32 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
+func pairs3x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+
+// pairs4x32AVX512 computes a tile of 4 rows and 32 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
+func pairs4x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+
+// pairs5x32AVX512 computes a tile of 5 rows and 32 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
+func pairs5x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+
+// pairs6x32AVX512 computes a tile of 6 rows and 32 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
+func pairs6x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+
+// pairs7x32AVX512 computes a tile of 7 rows and 32 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
+func pairs7x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+
+// pairs8x32AVX512 computes a tile of 8 rows and 32 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
+func pairs8x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+
+// pairs9x32AVX512 computes a tile of 9 rows and 32 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
+func pairs9x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+
+// pairs10x32AVX512 computes a tile of 10 rows and 32 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
+func pairs10x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+
+// pairs11x32AVX512 computes a tile of 11 rows and 32 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
+func pairs11x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+
+// pairs12x32AVX512 computes a tile of 12 rows and 32 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
+func pairs12x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+
+// pairs1x16AVX512 computes a tile of 1 rows and 16 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
+func pairs1x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+
+// pairs2x16AVX512 computes a tile of 2 rows and 16 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
+func pairs2x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+
+// pairs3x16AVX512 computes a tile of 3 rows and 16 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
+func pairs3x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+
+// pairs4x16AVX512 computes a tile of 4 rows and 16 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
+func pairs4x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+
+// pairs5x16AVX512 computes a tile of 5 rows and 16 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
+func pairs5x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+
+// pairs6x16AVX512 computes a tile of 6 rows and 16 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
+func pairs6x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+
+// pairs7x16AVX512 computes a tile of 7 rows and 16 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
+func pairs7x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+
+// pairs8x16AVX512 computes a tile of 8 rows and 16 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
+func pairs8x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+
+// pairs9x16AVX512 computes a tile of 9 rows and 16 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
+func pairs9x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+
+// pairs10x16AVX512 computes a tile of 10 rows and 16 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
+func pairs10x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+
+// pairs11x16AVX512 computes a tile of 11 rows and 16 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
+func pairs11x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+
+// pairs12x16AVX512 computes a tile of 12 rows and 16 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
+func pairs12x16AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)
+
 // transpose8 writes the first k columns, a multiple of 8, of 8 rows as k rows of 8; strides are in bytes.
 func transpose8(dst *float32, dstStride int, src *float32, srcStride int, k int)

@@ -37,3 +37,6 @@ func Available() (sets []Set) {
 	}
 	return sets
 }
+
+// BFloat16 tells whether, with AVX512, the processor multiplies pairs of bfloat16.
+func BFloat16() bool { return Best() == AVX512 && cpu.X86.HasAVX512BF16 }

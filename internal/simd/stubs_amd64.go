@@ -241,6 +241,27 @@ func winogradWeightsAVX512(dst *float32, dstAt int, dstRow int, dstPixel int, sr
 // winogradWeightsGradientAVX512 is the vector form of winogradWeightsGradient; distances are in bytes, channels a multiple of 16.
 func winogradWeightsGradientAVX512(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 
+// winogradImagePairsAVX512 is the vector form of winogradImagePairs; distances are in bytes, channels a multiple of 16.
+func winogradImagePairsAVX512(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+
+// winogradImageFirstAVX512 is the vector form of winogradImageFirst; distances are in bytes, channels a multiple of 16.
+func winogradImageFirstAVX512(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+
+// winogradGradientFirstAVX512 is the vector form of winogradGradientFirst; distances are in bytes, channels a multiple of 16.
+func winogradGradientFirstAVX512(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+
+// winogradWeightsFirstAVX512 is the vector form of winogradWeightsFirst; distances are in bytes, channels a multiple of 16.
+func winogradWeightsFirstAVX512(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+
+// winogradImageSecondAVX512 is the vector form of winogradImageSecond; distances are in bytes, channels a multiple of 16.
+func winogradImageSecondAVX512(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+
+// winogradGradientSecondAVX512 is the vector form of winogradGradientSecond; distances are in bytes, channels a multiple of 16.
+func winogradGradientSecondAVX512(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+
+// winogradWeightsSecondAVX512 is the vector form of winogradWeightsSecond; distances are in bytes, channels a multiple of 16.
+func winogradWeightsSecondAVX512(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+
 // pairs2AVX2 is the vector form of pairs2.
 func pairs2AVX2(d2 []float32, dx []float32, dy []float32, features []float32, head int, tails []int32)
 
@@ -477,6 +498,12 @@ func winogradWeightsAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src 
 
 // winogradWeightsGradientAVX2 is the vector form of winogradWeightsGradient; distances are in bytes, channels a multiple of 16.
 func winogradWeightsGradientAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+
+// pairUpAVX512 writes the numbers of x in pairs; their number is a multiple of 16.
+func pairUpAVX512(dst []uint32, x []float32)
+
+// pairRowsAVX512 pairs each number of x with that of y; their number is a multiple of 16.
+func pairRowsAVX512(dst []uint32, x []float32, y []float32)
 
 // placeWordsAMD64 is placeWords, which asks for the cache line after the one it writes to.
 func placeWordsAMD64(order []uint64, words []uint64, choice []uint8, next []int)

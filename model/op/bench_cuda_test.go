@@ -126,7 +126,7 @@ func BenchmarkConvolutionOnDevice(b *testing.B) {
 			s := benchmarkOn(b, roofline.Convolutions(x.Len(), c, 3), func(d *device.Device, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
 				used = d
 				nx, nw, ng := nodeOf(g, x, "x"), nodeOf(g, w, "w"), nodeOf(g, gradient, "gradient")
-				y, err := op.Conv2d(nx, nw, 1, 1)
+				y, err := op.Conv2d(nx, nw, 1, 1, op.Float32)
 				if err != nil {
 					b.Fatal(err)
 				}

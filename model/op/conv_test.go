@@ -77,7 +77,7 @@ type convGraph struct {
 	dtype                    tensor.Dtype
 }
 
-func newConvGraph(t testing.TB, c convCase, dtype tensor.Dtype) *convGraph {
+func newConvGraph(t testing.TB, c convCase, dtype tensor.Dtype, precision op.Precision) *convGraph {
 	t.Helper()
 	oh, ow := c.result()
 	g := &convGraph{graph: gorgonia.NewGraph(), dtype: dtype, shapeX: []int{c.n, c.h, c.w, c.c}, shapeW: []int{c.k, c.c, c.kh, c.kw}, shapeY: []int{c.n, oh, ow, c.k}}
@@ -86,7 +86,7 @@ func newConvGraph(t testing.TB, c convCase, dtype tensor.Dtype) *convGraph {
 	}
 	g.x, g.w, g.factors = node("x", g.shapeX), node("w", g.shapeW), node("factors", g.shapeY)
 	var err error
-	if g.y, err = op.Conv2d(g.x, g.w, c.stride, c.pad); err != nil {
+	if g.y, err = op.Conv2d(g.x, g.w, c.stride, c.pad, precision); err != nil {
 		t.Fatal(err)
 	}
 	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{g.y}, gorgonia.Nodes{g.factors}, gorgonia.Nodes{g.x, g.w})
@@ -131,7 +131,7 @@ func TestConv2d(t *testing.T) {
 		for machine, newMachine := range machines {
 			for _, dtype := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 				t.Run(fmt.Sprintf("%v/%s/%v", c, machine, dtype), func(t *testing.T) {
-					g := newConvGraph(t, c, dtype)
+					g := newConvGraph(t, c, dtype, op.Float32)
 					x, w, factors := normals(volume(g.shapeX), 1), normals(volume(g.shapeW), 2), normals(volume(g.shapeY), 3)
 					g.let(t, x, w, factors)
 					m := newMachine(t, g.graph, g.y, g.dx, g.dw)
@@ -180,7 +180,7 @@ func TestConv2dFloat32(t *testing.T) {
 	} {
 		var got, want [][]float64
 		for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
-			g := newConvGraph(t, c, dtype)
+			g := newConvGraph(t, c, dtype, op.Float32)
 			g.let(t, normals(volume(g.shapeX), 1), normals(volume(g.shapeW), 2), normals(volume(g.shapeY), 3))
 			p, err := vm.Compile(nil, g.y, g.dx, g.dw)
 			if err != nil {
@@ -220,7 +220,7 @@ func TestConv2dIsGorgonias(t *testing.T) {
 		}
 		var nodes [2]gorgonia.Nodes
 		for i, y := range []*gorgonia.Node{
-			gorgonia.Must(op.Conv2d(last(x, nil), w, c.stride, c.pad)),
+			gorgonia.Must(op.Conv2d(last(x, nil), w, c.stride, c.pad, op.Float32)),
 			last(gorgonia.Conv2d(x, w, tensor.Shape{c.kh, c.kw}, []int{c.pad, c.pad}, []int{c.stride, c.stride}, []int{1, 1})),
 		} {
 			grads, err := gorgonia.Grad(gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(y, factors)))), x, w)
@@ -242,10 +242,10 @@ func TestConv2dIsGorgonias(t *testing.T) {
 	}
 }
 
-// convProgram is a convolution in float32, ready to run.
-func convProgram(t testing.TB, c convCase) (*convGraph, *vm.Program) {
+// convProgram is a convolution in a precision, ready to run.
+func convProgram(t testing.TB, c convCase, precision op.Precision) (*convGraph, *vm.Program) {
 	t.Helper()
-	g := newConvGraph(t, c, tensor.Float32)
+	g := newConvGraph(t, c, tensor.Float32, precision)
 	p, err := vm.Compile(nil, g.y, g.dx, g.dw)
 	if err != nil {
 		t.Fatal(err)
@@ -265,8 +265,21 @@ func convProgram(t testing.TB, c convCase) (*convGraph, *vm.Program) {
 
 func TestConv2dSameBitsAndNoAllocation(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	for _, c := range []convCase{{37, 8, 9, 9, 12, 3, 3, 1, 1}, {20, 8, 9, 9, 12, 3, 3, 2, 1}, {70, 16, 9, 9, 48, 3, 3, 1, 1}, {9, 144, 9, 9, 160, 3, 3, 1, 1}, oneCoreBlocks} {
-		g, p := convProgram(t, c)
+	for _, tc := range []struct {
+		convCase
+		precision op.Precision
+	}{
+		{convCase{37, 8, 9, 9, 12, 3, 3, 1, 1}, op.Float32},
+		{convCase{20, 8, 9, 9, 12, 3, 3, 2, 1}, op.Float32},
+		{convCase{70, 16, 9, 9, 48, 3, 3, 1, 1}, op.Float32},
+		{convCase{9, 144, 9, 9, 160, 3, 3, 1, 1}, op.Float32},
+		{oneCoreBlocks, op.Float32},
+		{convCase{20, 16, 9, 9, 16, 3, 3, 2, 1}, op.BFloat16},
+		{convCase{37, 3, 9, 9, 16, 3, 3, 1, 1}, op.BFloat16},
+		{convCase{9, 16, 9, 9, 32, 3, 3, 1, 1}, op.BFloat16},
+		{convCase{60, 16, 13, 13, 16, 3, 3, 1, 1}, op.BFloat16},
+	} {
+		g, p := convProgram(t, tc.convCase, tc.precision)
 		var want [][]float32
 		for _, procs := range []int{1, 2, 7} {
 			runtime.GOMAXPROCS(procs)
@@ -282,21 +295,25 @@ func TestConv2dSameBitsAndNoAllocation(t *testing.T) {
 			}
 			for i := range got {
 				if !slices.Equal(got[i], want[i]) {
-					t.Errorf("%v: output %d has other bits with %d cores", c, i, procs)
+					t.Errorf("%v: output %d has other bits with %d cores", tc, i, procs)
 				}
 			}
 		}
 		runtime.GOMAXPROCS(1)
 		if n := testing.AllocsPerRun(3, func() { _ = p.Run() }); n != 0 {
-			t.Errorf("%v: %g allocations a run", c, n)
+			t.Errorf("%v: %g allocations a run", tc, n)
 		}
 	}
 }
 
 // A batch without images has no results, and weights without a gradient.
 func TestConv2dOfNoImages(t *testing.T) {
-	for _, c := range []convCase{{3, 2, 5, 5, 3, 3, 3, 2, 1}, {3, 2, 5, 5, 3, 1, 1, 1, 0}, {3, 16, 5, 5, 16, 3, 3, 1, 1}} {
-		g, p := convProgram(t, c)
+	for i, c := range []convCase{{3, 2, 5, 5, 3, 3, 3, 2, 1}, {3, 2, 5, 5, 3, 1, 1, 1, 0}, {3, 16, 5, 5, 16, 3, 3, 1, 1}, {3, 16, 5, 5, 16, 3, 3, 2, 1}, {3, 16, 5, 5, 16, 3, 3, 1, 1}} {
+		precision := op.Float32
+		if i >= 3 {
+			precision = op.BFloat16
+		}
+		g, p := convProgram(t, c, precision)
 		if err := p.Run(); err != nil { // leaves what the next run must not find
 			t.Fatal(err)
 		}
@@ -329,7 +346,7 @@ func TestConv2dRefuses(t *testing.T) {
 		g := gorgonia.NewGraph()
 		x := gorgonia.NewTensor(g, tensor.Float32, 4, gorgonia.WithShape(tc.x...), gorgonia.WithName("x"))
 		w := gorgonia.NewTensor(g, tensor.Float32, 4, gorgonia.WithShape(tc.w...), gorgonia.WithName("w"))
-		if _, err := op.Conv2d(x, w, tc.stride, tc.pad); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := op.Conv2d(x, w, tc.stride, tc.pad, op.Float32); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, tc.want)
 		}
 	}
@@ -343,17 +360,19 @@ func BenchmarkConv2d(b *testing.B) {
 		{64, 64, 32, 32, 128, 3, 3, 2, 1}, {64, 64, 32, 32, 128, 1, 1, 2, 0}, {64, 128, 16, 16, 128, 3, 3, 1, 1},
 		{64, 256, 8, 8, 256, 3, 3, 1, 1}, {64, 512, 4, 4, 512, 3, 3, 1, 1},
 	} {
-		b.Run(c.String(), func(b *testing.B) {
-			_, p := convProgram(b, c)
-			b.ReportAllocs()
-			for b.Loop() {
-				if err := p.Run(); err != nil {
-					b.Fatal(err)
+		for _, precision := range []op.Precision{op.Float32, op.BFloat16} {
+			b.Run(fmt.Sprintf("%v/%v", c, precision), func(b *testing.B) {
+				_, p := convProgram(b, c, precision)
+				b.ReportAllocs()
+				for b.Loop() {
+					if err := p.Run(); err != nil {
+						b.Fatal(err)
+					}
 				}
-			}
-			oh, ow := c.result()
-			work := 3 * 2 * float64(c.n*c.k*oh*ow) * float64(c.c*c.kh*c.kw)
-			b.ReportMetric(work*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
-		})
+				oh, ow := c.result()
+				work := 3 * 2 * float64(c.n*c.k*oh*ow) * float64(c.c*c.kh*c.kw)
+				b.ReportMetric(work*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+			})
+		}
 	}
 }

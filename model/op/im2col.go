@@ -60,14 +60,7 @@ func (c *im2col[T]) run(memories *parallel.Pool[im2colMemory[T]], g windows, par
 	}
 	elements := max(1, arrangedAtOnce/c.k)
 	if part == convWeights {
-		grain := max(1, (c.n+convPieces-1)/convPieces)
-		c.memory.sums = grow(c.memory.sums, max(1, parallel.Pieces(c.n, grain)))
-		for i := range c.memory.sums {
-			c.memory.sums[i] = grow(c.memory.sums[i], c.size()*c.k)
-		}
-		clear(c.memory.sums[0])
-		c.loop.Run(c.n, grain)
-		c.arrange.Run(c.size(), elements)
+		c.sumPieces(elements)
 	} else {
 		c.form = blas.NewPanels[T](c.size(), c.k)
 		if part == convImages {
@@ -79,6 +72,19 @@ func (c *im2col[T]) run(memories *parallel.Pool[im2colMemory[T]], g windows, par
 	}
 	memories.Put(c.memory)
 	c.images, c.weights, c.result, c.memory = nil, nil, nil, nil // for the garbage collector
+}
+
+// sumPieces computes the gradient of the weights: the pieces' copies, and from these so
+// many elements of a patch at a time.
+func (c *im2col[T]) sumPieces(elements int) {
+	grain := max(1, (c.n+convPieces-1)/convPieces)
+	c.memory.sums = grow(c.memory.sums, max(1, parallel.Pieces(c.n, grain)))
+	for i := range c.memory.sums {
+		c.memory.sums[i] = grow(c.memory.sums[i], c.size()*c.k)
+	}
+	clear(c.memory.sums[0])
+	c.loop.Run(c.n, grain)
+	c.arrange.Run(c.size(), elements)
 }
 
 // step returns how many patches there are at a time.
@@ -164,7 +170,7 @@ func (c *im2col[T]) gather(patches []T, first, count int) {
 	if c.plain() {
 		return
 	}
-	c.overlap(first, count, func(at, from, n int) {
+	c.overlap(first, count, c.c, c.size(), func(at, from, n int) {
 		if from < 0 {
 			clear(patches[at : at+n])
 		} else {
@@ -178,7 +184,7 @@ func (c *im2col[T]) col2im(patches []T, first, count int) {
 	if c.plain() {
 		return
 	}
-	c.overlap(first, count, func(at, from, n int) {
+	c.overlap(first, count, c.c, c.size(), func(at, from, n int) {
 		if from >= 0 {
 			simd.Add(c.images[from:from+n], patches[at:at+n])
 		}
@@ -186,27 +192,28 @@ func (c *im2col[T]) col2im(patches []T, first, count int) {
 }
 
 // overlap calls body for each stretch of n elements of the patches of some positions,
-// with its place in the patches and in the images; from is −1 where it is padding.
-func (c *im2col[T]) overlap(first, count int, body func(at, from, n int)) {
-	at := 0
-	for p := first; p < first+count; p++ {
-		image, y, x := p/(c.oh*c.ow), p/c.ow%c.oh*c.stride-c.pad, p%c.ow*c.stride-c.pad
-		left := min(c.kw, max(0, -x))
-		right := max(left, min(c.kw, c.w-x))
-		for r := range c.kh {
-			if y+r < 0 || y+r >= c.h || left == right {
-				body(at, -1, c.kw*c.c)
-				at += c.kw * c.c
+// with its place in the patches, whose rows are apart, and in the images, which have some
+// channels; from is −1 where it is padding.
+func (g *windows) overlap(first, count, channels, apart int, body func(at, from, n int)) {
+	for p := range count {
+		image, y, x := (first+p)/(g.oh*g.ow), (first+p)/g.ow%g.oh*g.stride-g.pad, (first+p)%g.ow*g.stride-g.pad
+		left := min(g.kw, max(0, -x))
+		right := max(left, min(g.kw, g.w-x))
+		at := p * apart
+		for r := range g.kh {
+			if y+r < 0 || y+r >= g.h || left == right {
+				body(at, -1, g.kw*channels)
+				at += g.kw * channels
 				continue
 			}
 			if left > 0 {
-				body(at, -1, left*c.c)
+				body(at, -1, left*channels)
 			}
-			body(at+left*c.c, ((image*c.h+y+r)*c.w+x+left)*c.c, (right-left)*c.c)
-			if right < c.kw {
-				body(at+right*c.c, -1, (c.kw-right)*c.c)
+			body(at+left*channels, ((image*g.h+y+r)*g.w+x+left)*channels, (right-left)*channels)
+			if right < g.kw {
+				body(at+right*channels, -1, (g.kw-right)*channels)
 			}
-			at += c.kw * c.c
+			at += g.kw * channels
 		}
 	}
 }

@@ -187,7 +187,7 @@ func (c convCase) convolved(t *testing.T, g *gorgonia.ExprGraph) (map[*gorgonia.
 		n := nodeOf(g, a, fmt.Sprint("in", i))
 		in[n], nodes = a, append(nodes, n)
 	}
-	y, err := op.Conv2d(nodes[0], nodes[1], c.stride, c.pad)
+	y, err := op.Conv2d(nodes[0], nodes[1], c.stride, c.pad, op.Float32)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,24 +29,24 @@ func ShapeOnly(dtype tensor.Dtype, shape ...int) *Array {
 
 // Scratch implements Scratcher.
 func (o *conv2d) Scratch(_ *Array, in []*Array) int64 {
-	return convScratch(in[0], in[1], o.stride, o.pad, convResult)
+	return convScratch(in[0], in[1], o.stride, o.pad, o.precision, convResult)
 }
 
 // Scratch implements Scratcher.
 func (o *convGrad) Scratch(_ *Array, in []*Array) int64 {
-	return convScratch(in[0], in[1], o.stride, o.pad, o.of)
+	return convScratch(in[0], in[1], o.stride, o.pad, o.precision, o.of)
 }
 
 // convScratch returns the bytes that a part of a convolution needs: what
 // convolution.run allocates.
-func convScratch(images, weights *Array, stride, pad int, part convPart) int64 {
+func convScratch(images, weights *Array, stride, pad int, precision Precision, part convPart) int64 {
 	g, err := newWindows(images, weights, stride, pad)
 	if err != nil {
 		return 0
 	}
 	cores := int64(runtime.GOMAXPROCS(0))
 	if images.dtype == tensor.Float32 && g.tiled() {
-		return 4 * g.tiledScratch(part, cores)
+		return 4 * g.tiledScratch(precision, part, cores)
 	}
 	size, k := int64(g.size()), int64(g.k)
 	step := int64(max(16, im2colElements/g.size()))
@@ -58,12 +58,30 @@ func convScratch(images, weights *Array, stride, pad int, part convPart) int64 {
 	} else {
 		elements += size * k
 	}
-	return int64(images.dtype.Size()) * elements
+	bytes := int64(images.dtype.Size()) * elements
+	if precision == BFloat16 && g.pairs(part) {
+		bytes += g.pairsScratch(part, pieces, step)
+	}
+	return bytes
+}
+
+// pairsScratch returns the bytes that pairedIm2col.run allocates beyond those of im2col.run.
+func (g *windows) pairsScratch(part convPart, pieces, step int64) int64 {
+	size, k, apart := int64(g.size()), int64(g.k), int64(g.apart())
+	switch part {
+	case convResult:
+		images := max(1, step/int64(g.oh*g.ow))
+		return 4 * ((size+1)/2*k + pieces*(step*(apart-size)+step*apart/2+images*int64(g.h*g.w*g.c)/2))
+	case convImages:
+		return 4 * (size*k/2 + pieces*step*k/2)
+	default:
+		return 4 * pieces * (step*(apart-size) + (step+1)/2*(apart+k))
+	}
 }
 
 // tiledScratch returns the elements that winograd.run allocates.
-func (g *windows) tiledScratch(part convPart, cores int64) int64 {
-	c := winograd{in: g.c, out: g.k}
+func (g *windows) tiledScratch(precision Precision, part convPart, cores int64) int64 {
+	c := winograd{in: g.c, out: g.k, part: part, paired: precision == BFloat16}
 	if part == convImages {
 		c.in, c.out = g.k, g.c
 	}

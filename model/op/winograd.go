@@ -24,6 +24,8 @@ type winograd struct {
 	images, result    []float32
 	weights           []float32 // [K, C, 3, 3], or their gradient
 	turned            bool      // out is C, not K
+	part              convPart
+	paired            bool // products are of bfloat16: see winograd_pairs.go
 	tilesY, tilesX    int
 	seesAt, writesAt  []simd.Inside // of each place of a tile: its pixels, its results
 	form              blas.Panels   // of the transformed weights
@@ -38,6 +40,7 @@ type winograd struct {
 // winogradMemory is what all pieces of a convolution share.
 type winogradMemory struct {
 	u     []float32     // transformed weights, [36] of [in, out], or sums of their gradients
+	pairs []uint32      // transformed weights in pairs of input channels, [36] of [in/2, out]
 	block winogradBlock // on which all cores work together; their own stay small
 }
 
@@ -46,7 +49,9 @@ type winogradBlock struct {
 	first, tiles int
 	v            []float32 // of the images, [36] of [tiles, in]
 	m            []float32 // of the result, [36] of [tiles, out], or of its gradient, [36] right factors
-	taps         [9 * 16]float32
+	// The same in pairs: v of channels or, for the gradient of the weights, v and m of tiles.
+	pairedV, pairedM []uint32
+	taps             [9 * 16]float32
 }
 
 // All convolutions share the memory, since one runs at a time.
@@ -79,8 +84,9 @@ func (g *windows) tiled() bool {
 	return g.h*g.w > 4 && g.kh == 3 && g.kw == 3 && g.stride == 1 && g.pad == 1 && g.c%16 == 0 && g.k%16 == 0
 }
 
-func (c *winograd) run(g windows, part convPart, images, weights, result []float32) {
-	c.prepare(part, g.h, g.w)
+func (c *winograd) run(g windows, precision Precision, part convPart, images, weights, result []float32) {
+	c.part, c.paired = part, precision == BFloat16
+	c.prepare(g.h, g.w)
 	c.n, c.weights = g.n, weights
 	c.images, c.result, c.in, c.out, c.turned = images, result, g.c, g.k, false
 	if part == convImages {
@@ -108,12 +114,15 @@ func (c *winograd) grainOf(tiles int) (grain int, shared bool) {
 }
 
 // prepare finds which elements of the tiles are inside the images, and sets the
-// bodies of the loops: a convolution always computes the same part.
-func (c *winograd) prepare(part convPart, h, w int) {
+// bodies of the loops: a convolution always computes the same part, in the same precision.
+func (c *winograd) prepare(h, w int) {
 	if c.transform.Body == nil {
 		c.transform.Body, c.finish.Body = c.transformWeights, c.finishWeights
 		c.blocks.Body, c.scatter.Body, c.multiply.Body, c.gather.Body = c.convolveBlock, c.scatterShared, c.multiplyShared, c.gatherShared
-		if part == convWeights {
+		if c.paired {
+			c.transform.Body = c.transformPairs
+		}
+		if c.part == convWeights {
 			c.blocks.Body, c.scatter.Body, c.multiply.Body = c.sumBlocks, c.scatterBothShared, c.sumShared
 		}
 	}
@@ -141,9 +150,15 @@ func (c *winograd) tiles() int { return c.n * c.tilesY * c.tilesX }
 
 // convolve computes the result.
 func (c *winograd) convolve(shared bool) {
-	c.form = blas.NewPanels[float32](c.in, c.out)
-	c.memory.u = grow(c.memory.u, simd.WinogradPoints*c.weightStride())
-	c.transform.Run(c.in, itemsPerPiece(9*c.out))
+	if c.paired {
+		c.form = blas.NewPanels[float32](c.in/2, c.out)
+		c.memory.pairs = grow(c.memory.pairs, simd.WinogradPoints*c.weightStride())
+		c.transform.Run(c.in/2, itemsPerPiece(18*c.out))
+	} else {
+		c.form = blas.NewPanels[float32](c.in, c.out)
+		c.memory.u = grow(c.memory.u, simd.WinogradPoints*c.weightStride())
+		c.transform.Run(c.in, itemsPerPiece(9*c.out))
+	}
 	if !shared {
 		c.blocks.Run(c.tiles(), c.grain)
 		return
@@ -165,7 +180,12 @@ func (c *winograd) eachShared(body func()) {
 
 // weightStride returns the distance between the transformed weights of two
 // points.
-func (c *winograd) weightStride() int { return c.in*c.out + apart }
+func (c *winograd) weightStride() int {
+	if c.paired && c.part != convWeights {
+		return c.in/2*c.out + apart
+	}
+	return c.in*c.out + apart
+}
 
 // transformWeights transforms those of some input channels.
 func (c *winograd) transformWeights(_, lo, hi int) {
@@ -176,19 +196,24 @@ func (c *winograd) transformWeights(_, lo, hi int) {
 	for j := 0; j < c.out; j += 16 {
 		at, stride := c.form.At(j)
 		for i := lo; i < hi; i++ {
-			for lane := range 16 {
-				taps := c.tapsOf(i, j+lane)
-				if c.turned {
-					for tap := range taps {
-						b.taps[16*tap+lane] = taps[8-tap]
-					}
-				} else {
-					for tap, w := range taps {
-						b.taps[16*tap+lane] = w
-					}
-				}
-			}
+			c.collect(b, i, j)
 			simd.WinogradWeights(c.memory.u, simd.WinogradGrid(at+i*stride, c.weightStride()), b.taps[:], simd.Grid{Row: 48, Pixel: 16}, 16)
+		}
+	}
+}
+
+// collect writes the weights between an input channel and 16 output channels to the taps.
+func (c *winograd) collect(b *winogradBlock, in, out int) {
+	for lane := range 16 {
+		taps := c.tapsOf(in, out+lane)
+		if c.turned {
+			for tap := range taps {
+				b.taps[16*tap+lane] = taps[8-tap]
+			}
+		} else {
+			for tap, w := range taps {
+				b.taps[16*tap+lane] = w
+			}
 		}
 	}
 }
@@ -204,6 +229,10 @@ func (c *winograd) tapsOf(in, out int) *[9]float32 {
 // setBlock makes room for the transforms of tiles [first, end).
 func (c *winograd) setBlock(b *winogradBlock, first, end int) {
 	b.first, b.tiles = first, end-first
+	if c.paired {
+		c.setPairs(b)
+		return
+	}
 	b.v = grow(b.v, simd.WinogradPoints*c.imageStride(b))
 	b.m = grow(b.m, simd.WinogradPoints*c.resultStride(b))
 }
@@ -219,8 +248,23 @@ func row(channels int) int {
 
 // imageStride and resultStride return the distances between the transforms of a
 // block of two points.
-func (c *winograd) imageStride(b *winogradBlock) int  { return b.tiles*row(c.in) + apart }
-func (c *winograd) resultStride(b *winogradBlock) int { return b.tiles*row(c.out) + apart }
+func (c *winograd) imageStride(b *winogradBlock) int {
+	switch {
+	case !c.paired:
+		return b.tiles*row(c.in) + apart
+	case c.part == convWeights:
+		return (b.tiles+1)/2*row(c.in) + apart
+	default:
+		return b.tiles*row(c.in/2) + apart
+	}
+}
+
+func (c *winograd) resultStride(b *winogradBlock) int {
+	if c.paired && c.part == convWeights {
+		return (b.tiles+1)/2*row(c.out) + apart
+	}
+	return b.tiles*row(c.out) + apart
+}
 
 // place returns the place of a tile in its image, and where in images of some
 // channels its first result is.
@@ -230,18 +274,32 @@ func (c *winograd) place(tile, channels int) (place, at int) {
 	return place, ((tile/perImage*c.h+place/c.tilesX*4)*c.w + place%c.tilesX*4) * channels
 }
 
+// pixels returns the place of a tile in its image, and where the pixels are that it sees.
+func (c *winograd) pixels(tile int) (place int, from simd.Grid) {
+	place, at := c.place(tile, c.in)
+	return place, simd.Grid{At: at - (c.w+1)*c.in, Row: c.w * c.in, Pixel: c.in}
+}
+
 // scatterImages transforms the pixels of tiles [lo, hi) of a block.
 func (c *winograd) scatterImages(b *winogradBlock, lo, hi int) {
 	for t := lo; t < hi; t++ {
-		place, at := c.place(b.first+t, c.in)
-		simd.WinogradImage(b.v, simd.WinogradGrid(t*row(c.in), c.imageStride(b)),
-			c.images, simd.Grid{At: at - (c.w+1)*c.in, Row: c.w * c.in, Pixel: c.in}, c.in, &c.seesAt[place])
+		place, from := c.pixels(b.first + t)
+		if c.paired {
+			simd.WinogradImagePairs(b.pairedV, simd.WinogradGrid(t*row(c.in/2), c.imageStride(b)), c.images, from, c.in, &c.seesAt[place])
+		} else {
+			simd.WinogradImage(b.v, simd.WinogradGrid(t*row(c.in), c.imageStride(b)), c.images, from, c.in, &c.seesAt[place])
+		}
 	}
 }
 
 // multiplyPoints computes the products of points [lo, hi) of the tiles.
 func (c *winograd) multiplyPoints(b *winogradBlock, lo, hi int) {
 	for p := lo; p < hi; p++ {
+		if c.paired {
+			blas.MultiplyPairs(c.form, b.tiles, b.pairedV[p*c.imageStride(b):], row(c.in/2), 1, c.memory.pairs[p*c.weightStride():],
+				false, b.m[p*c.resultStride(b):], row(c.out))
+			continue
+		}
 		blas.MultiplyPanels(c.form, b.tiles, b.v[p*c.imageStride(b):], row(c.in), 1, c.memory.u[p*c.weightStride():],
 			0, b.m[p*c.resultStride(b):], row(c.out))
 	}
@@ -306,6 +364,10 @@ func (c *winograd) sumBlocks(piece, lo, hi int) {
 
 // scatterBoth transforms pixels and gradients of tiles [lo, hi) of a block.
 func (c *winograd) scatterBoth(b *winogradBlock, lo, hi int) {
+	if c.paired {
+		c.scatterPairs(b, lo, hi)
+		return
+	}
 	c.scatterImages(b, lo, hi)
 	form := blas.NewPanels[float32](b.tiles, c.out)
 	for t := lo; t < hi; t++ {
@@ -320,6 +382,10 @@ func (c *winograd) scatterBoth(b *winogradBlock, lo, hi int) {
 
 // sumPoints adds the products of points [lo, hi) of the tiles to a gradient.
 func (c *winograd) sumPoints(b *winogradBlock, sum []float32, lo, hi int) {
+	if c.paired {
+		c.sumPairs(b, sum, lo, hi)
+		return
+	}
 	form := blas.NewPanels[float32](b.tiles, c.out)
 	for p := lo; p < hi; p++ {
 		blas.MultiplyPanels(form, c.in, b.v[p*c.imageStride(b):], 1, row(c.in), b.m[p*c.resultStride(b):],

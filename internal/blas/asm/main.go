@@ -23,6 +23,7 @@ func main() {
 		s.sparse()
 		s.strips()
 	}
+	pairTiles()
 	transpose()
 	Generate()
 }
@@ -86,23 +87,7 @@ func (i *isa) tile(rows, columns int, ahead bool) {
 	rowStride := Load(Param("rowStride"), GP64())
 	step := Load(Param("stepStride"), GP64())
 	b := Load(Param("b"), GP64())
-	// Rows 3q, 3q+1 and 3q+2 are at base q plus 0, 1 and 2 row strides.
-	bases := make([]Register, (rows+2)/3)
-	for q := range bases {
-		bases[q] = GP64()
-		if q == 0 {
-			Load(Param("a"), bases[0])
-			continue
-		}
-		LEAQ(Mem{Base: bases[q-1], Index: rowStride, Scale: 2}, bases[q])
-		ADDQ(rowStride, bases[q])
-	}
-	row := func(i int) Mem {
-		if i%3 == 0 {
-			return Mem{Base: bases[i/3]}
-		}
-		return Mem{Base: bases[i/3], Index: rowStride, Scale: uint8(i % 3)}
-	}
+	bases, row := rowBases(rows, rowStride)
 	acc := make([][]VecVirtual, rows)
 	for i := range acc {
 		acc[i] = s.vecs()
@@ -211,6 +196,27 @@ func (i *isa) tile(rows, columns int, ahead bool) {
 	})
 	VZEROUPPER()
 	RET()
+}
+
+// rowBases returns the registers that point to rows of A, and where row i is.
+func rowBases(rows int, rowStride Register) (bases []Register, row func(i int) Mem) {
+	// Rows 3q, 3q+1 and 3q+2 are at base q plus 0, 1 and 2 row strides.
+	bases = make([]Register, (rows+2)/3)
+	for q := range bases {
+		bases[q] = GP64()
+		if q == 0 {
+			Load(Param("a"), bases[0])
+			continue
+		}
+		LEAQ(Mem{Base: bases[q-1], Index: rowStride, Scale: 2}, bases[q])
+		ADDQ(rowStride, bases[q])
+	}
+	return bases, func(i int) Mem {
+		if i%3 == 0 {
+			return Mem{Base: bases[i/3]}
+		}
+		return Mem{Base: bases[i/3], Index: rowStride, Scale: uint8(i % 3)}
+	}
 }
 
 // loadMasks loads the parameter mask, one word for each column.

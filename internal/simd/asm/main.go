@@ -52,6 +52,7 @@ func main() {
 		s.norm()
 		s.winograd()
 	}
+	pairs()
 	memoryKernels()
 	fetch()
 	Generate()

@@ -9,19 +9,50 @@ import (
 // winograd emits the transforms of Winograd's F(4×4, 3×3), each of a tile of
 // in×in vectors to one of out×out.
 func (s *isa) winograd() {
-	s.tiles("winogradImage", 6, 6, true, false, s.imageRow)
-	s.tiles("winogradGradient", 4, 6, true, false, s.gradientRow)
-	s.tiles("winogradResult", 6, 4, false, true, s.resultRow)
-	s.tiles("winogradWeights", 3, 6, false, false, s.weightsRow)
-	s.tiles("winogradWeightsGradient", 6, 3, false, false, s.weightsGradientRow)
+	s.tiles("winogradImage", 6, 6, true, false, asFloats, s.imageRow)
+	s.tiles("winogradGradient", 4, 6, true, false, asFloats, s.gradientRow)
+	s.tiles("winogradResult", 6, 4, false, true, asFloats, s.resultRow)
+	s.tiles("winogradWeights", 3, 6, false, false, asFloats, s.weightsRow)
+	s.tiles("winogradWeightsGradient", 6, 3, false, false, asFloats, s.weightsGradientRow)
+	if !s.wide() {
+		return
+	}
+	s.tiles("winogradImage", 6, 6, true, false, asPairs, s.imageRow)
+	for _, form := range []tileForm{asFirst, asSecond} {
+		s.tiles("winogradImage", 6, 6, true, false, form, s.imageRow)
+		s.tiles("winogradGradient", 4, 6, true, false, form, s.gradientRow)
+		s.tiles("winogradWeights", 3, 6, false, false, form, s.weightsRow)
+	}
 }
+
+// A tileForm says how the elements of a transform are written.
+type tileForm int
+
+// As they are, or in bfloat16: as pairs of channels, or as the first or second halves of
+// words.
+const (
+	asFloats tileForm = iota
+	asPairs
+	asFirst
+	asSecond
+)
 
 // tiles emits a transform: row maps the columns of the tile, and then the rows
 // of what that gives. It may overwrite what it is given. The elements read, or
-// written, are those under the mask inside, one word for each.
-func (s *isa) tiles(name string, in, out int, masksIn, masksOut bool, row func(constants map[float64]VecVirtual, x []VecVirtual) []VecVirtual) {
+// written, are those under the mask inside, one word for each; those in bfloat16 are
+// all written.
+func (s *isa) tiles(name string, in, out int, masksIn, masksOut bool, form tileForm, row func(constants map[float64]VecVirtual, x []VecVirtual) []VecVirtual) {
+	transform, to32 := name, "*float32"
+	name += [...]string{"", "Pairs", "First", "Second"}[form]
+	stored := s.bytes() // of a vector
+	if form != asFloats {
+		to32 = "*uint32"
+	}
+	if form == asPairs {
+		stored /= 2
+	}
 	// Not NOSPLIT: the frame holds a tile.
-	TEXT(name+s.name, 0, "func(dst *float32, dstAt, dstRow, dstPixel int, src *float32, srcAt, srcRow, srcPixel, channels int, inside *uint32)")
+	TEXT(name+s.name, 0, "func(dst "+to32+", dstAt, dstRow, dstPixel int, src *float32, srcAt, srcRow, srcPixel, channels int, inside *uint32)")
 	Doc(name + s.name + " is the vector form of " + name + "; distances are in bytes, channels a multiple of 16.")
 	half := AllocLocal(in * out * s.bytes())
 	dst, dstRow, dstPixel := Load(Param("dst"), GP64()), Load(Param("dstRow"), GP64()), Load(Param("dstPixel"), GP64())
@@ -30,7 +61,7 @@ func (s *isa) tiles(name string, in, out int, masksIn, masksOut bool, row func(c
 	ADDQ(memory(Param("srcAt")), src)
 	channels, inside := Load(Param("channels"), GP64()), Load(Param("inside"), GP64())
 	constants := map[float64]VecVirtual{}
-	for _, c := range tileConstants[name] {
+	for _, c := range tileConstants[transform] {
 		constants[c] = s.constant(c)
 	}
 	low, high, to, row0 := GP64(), GP64(), GP64(), GP64()
@@ -72,9 +103,12 @@ func (s *isa) tiles(name string, in, out int, masksIn, masksOut bool, row func(c
 		}
 		MOVQ(row0, to)
 		for q, v := range row(constants, x) {
-			if masksOut {
+			switch {
+			case form != asFloats:
+				storeHalves(v, form, Mem{Base: to})
+			case masksOut:
 				s.storeWord(v, Mem{Base: inside}.Offset(4*(out*r+q)), Mem{Base: to})
-			} else {
+			default:
 				VMOVUPS(v, Mem{Base: to})
 			}
 			if q < out-1 {
@@ -86,7 +120,7 @@ func (s *isa) tiles(name string, in, out int, masksIn, masksOut bool, row func(c
 		}
 	}
 	ADDQ(Imm(uint64(s.bytes())), src)
-	ADDQ(Imm(uint64(s.bytes())), dst)
+	ADDQ(Imm(uint64(stored)), dst)
 	SUBQ(Imm(uint64(s.lanes)), channels)
 	JG(LabelRef("channels"))
 	VZEROUPPER()

@@ -1,0 +1,151 @@
+package simd
+
+import (
+	"fmt"
+	"math"
+
+	"cne/internal/isa"
+)
+
+// Numbers of bfloat16, which are the upper half of a float32, are stored in pairs, the
+// first in the lower half of a word: the factors of blas.MultiplyPairs. The nearest is
+// taken, and of two the even one; subnormal numbers become 0.
+
+// pairVectors tells whether there are vector forms of what makes pairs.
+func pairVectors() bool { return current == isa.AVX512 && isa.BFloat16() }
+
+// Pair returns a pair of numbers.
+func Pair(first, second float32) uint32 { return uint32(half(second))<<16 | uint32(half(first)) }
+
+// half returns the number of bfloat16 that is nearest to x.
+func half(x float32) uint16 {
+	const sign, infinity, quiet = 0x8000, 0x7f800000, 0x40
+	switch bits := math.Float32bits(x); {
+	case x != x:
+		return uint16(bits>>16) | quiet
+	case bits&infinity == 0:
+		return uint16(bits>>16) & sign
+	default:
+		return uint16((bits + 0x7fff + bits>>16&1) >> 16)
+	}
+}
+
+// PairUp writes the numbers of x in pairs: x[0] with x[1], and so on. Those of an odd
+// number of them end with a pair whose second is 0.
+func PairUp(dst []uint32, x []float32) {
+	if len(dst) != (len(x)+1)/2 {
+		panic(fmt.Sprintf("simd: %d numbers do not fit %d pairs", len(x), len(dst)))
+	}
+	whole := 0
+	if pairVectors() {
+		whole = len(x) &^ 15
+		pairUpVector(dst[:whole/2], x[:whole])
+	}
+	for i := whole; i < len(x); i += 2 {
+		second := float32(0)
+		if i+1 < len(x) {
+			second = x[i+1]
+		}
+		dst[i/2] = Pair(x[i], second)
+	}
+}
+
+// PairRows pairs the numbers of two rows with each other: x[i] with y[i].
+func PairRows(dst []uint32, x, y []float32) {
+	if len(dst) != len(x) || len(dst) != len(y) {
+		panic(fmt.Sprintf("simd: rows of %d and %d numbers do not fit %d pairs", len(x), len(y), len(dst)))
+	}
+	whole := 0
+	if pairVectors() {
+		whole = len(x) &^ 15
+		pairRowsVector(dst[:whole], x[:whole], y[:whole])
+	}
+	for i := whole; i < len(x); i++ {
+		dst[i] = Pair(x[i], y[i])
+	}
+}
+
+// A Half says where in words numbers of bfloat16 are written: as the first of their
+// pairs, of which the second become 0, or as the second, which leaves the first.
+type Half int
+
+// The halves.
+const (
+	First Half = iota
+	Second
+)
+
+// put writes x to a half of a word.
+func (h Half) put(word *uint32, x float32) {
+	if h == First {
+		*word = uint32(half(x))
+	} else {
+		*word = *word&0xffff | uint32(half(x))<<16
+	}
+}
+
+// WinogradImagePairs is WinogradImage with results in pairs of channels; to counts
+// words.
+func WinogradImagePairs(dst []uint32, to Grid, x []float32, from Grid, channels int, inside *Inside) {
+	if pairVectors() {
+		winogradImagePairsVector(dst, to, x, from, channels, inside)
+		return
+	}
+	for c := 0; c < channels; c += 16 {
+		var y [WinogradPoints * 16]float32
+		WinogradImage(y[:], WinogradGrid(0, 16), x, from.channel(c), 16, inside)
+		for p := range WinogradPoints {
+			PairUp(dst[to.at(p)+c/2:][:8], y[16*p:16*p+16])
+		}
+	}
+}
+
+// WinogradImageHalf is WinogradImage with results in halves of words.
+func WinogradImageHalf(dst []uint32, to Grid, x []float32, from Grid, channels int, inside *Inside, h Half) {
+	if pairVectors() {
+		winogradImageHalfVector(dst, to, x, from, channels, inside, h)
+		return
+	}
+	winogradHalf(dst, to, from, channels, h, func(y []float32, from Grid) {
+		WinogradImage(y, WinogradGrid(0, 16), x, from, 16, inside)
+	})
+}
+
+// WinogradGradientHalf is WinogradGradient with results in halves of words.
+func WinogradGradientHalf(dst []uint32, to Grid, g []float32, from Grid, channels int, inside *Inside, h Half) {
+	if pairVectors() {
+		winogradGradientHalfVector(dst, to, g, from, channels, inside, h)
+		return
+	}
+	winogradHalf(dst, to, from, channels, h, func(y []float32, from Grid) {
+		WinogradGradient(y, WinogradGrid(0, 16), g, from, 16, inside)
+	})
+}
+
+// WinogradWeightsHalf is WinogradWeights with results in halves of words.
+func WinogradWeightsHalf(dst []uint32, to Grid, g []float32, from Grid, channels int, h Half) {
+	if pairVectors() {
+		winogradWeightsHalfVector(dst, to, g, from, channels, h)
+		return
+	}
+	winogradHalf(dst, to, from, channels, h, func(y []float32, from Grid) {
+		WinogradWeights(y, WinogradGrid(0, 16), g, from, 16)
+	})
+}
+
+// winogradHalf writes what a transform makes of 16 channels at a time.
+func winogradHalf(dst []uint32, to, from Grid, channels int, h Half, transform func(y []float32, from Grid)) {
+	for c := 0; c < channels; c += 16 {
+		var y [WinogradPoints * 16]float32
+		transform(y[:], from.channel(c))
+		for p := range WinogradPoints {
+			for i := range 16 {
+				h.put(&dst[to.at(p)+c+i], y[16*p+i])
+			}
+		}
+	}
+}
+
+// channel returns the grid from a channel on, and at where the element of a point is.
+func (g Grid) channel(c int) Grid { return Grid{g.At + c, g.Row, g.Pixel} }
+func (g Grid) at(p int) int       { return g.At + p/6*g.Row + p%6*g.Pixel }
