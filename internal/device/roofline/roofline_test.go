@@ -136,7 +136,7 @@ type pretence struct{ device.Backend }
 var errNothing = errors.New("nothing")
 
 func (pretence) Properties() device.Properties { return h100 }
-func (pretence) Launch(string, device.Launch, *[device.MaxArgs]uint64, int) error {
+func (pretence) Launch(device.StreamID, string, device.Launch, *[device.MaxArgs]uint64, int) error {
 	return errNothing
 }
 
