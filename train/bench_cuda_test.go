@@ -82,10 +82,15 @@ func epochWork(d *device.Device, points, edges, b, m int, network bool) []roofli
 	if m == train.Full || m > 2*b-2 {
 		m = 2*b - 2
 	}
-	work := []roofline.Work{roofline.Shuffle(edges, train.Buckets(edges))}
+	// The side stream prepares the next epoch.
+	aside := func(w roofline.Work) roofline.Work {
+		w.Aside = true
+		return w
+	}
+	work := []roofline.Work{aside(roofline.Shuffle(edges, train.Buckets(edges)))}
 	switch {
 	case network || m > many:
-		work = append(work, roofline.Distinct(edges, b > largeBatch))
+		work = append(work, aside(roofline.Distinct(edges, b > largeBatch)))
 		if network {
 			found := roofline.DistinctPoints(points, b) * float64(edges) / float64(b)
 			work = append(work, roofline.Layers(found, 784, 100, 100, 100, 2))
@@ -96,5 +101,5 @@ func epochWork(d *device.Device, points, edges, b, m int, network bool) []roofli
 	case b > largeBatch:
 		return append(work, roofline.LargeBatches(edges, points, b, m))
 	}
-	return append(work, roofline.Distinct(edges, false), roofline.SmallBatches(edges, m, d.Properties().Clusters))
+	return append(work, aside(roofline.Distinct(edges, false)), roofline.SmallBatches(edges, m, d.Properties().Clusters))
 }

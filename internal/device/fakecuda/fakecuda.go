@@ -42,6 +42,11 @@ static int finds_races(void) {
   int (*f)(void) = (int (*)(void))cneshim_symbol("fakecuda_races");
   return f && f();
 }
+static void get_transfers(long *up, long *down) {
+  void (*f)(long *, long *) = (void (*)(long *, long *))cneshim_symbol("fakecuda_transfers");
+  *up = *down = -1;
+  if (f) f(up, down);
+}
 static long get_launches(void) {
   long (*f)(void) = (long (*)(void))cneshim_symbol("fakecuda_launches");
   return f ? f() : -1;
@@ -204,3 +209,11 @@ func Usage() (bytes int64, count int) {
 
 // Launches returns the number of kernels launched so far, without those of graphs.
 func Launches() int { return int(C.get_launches()) }
+
+// Transfers returns how many copies were made so far from the program's memory to the
+// device's, and back.
+func Transfers() (up, down int) {
+	var u, d C.long
+	C.get_transfers(&u, &d)
+	return int(u), int(d)
+}

@@ -178,6 +178,9 @@ func TestReport(t *testing.T) {
 		{10, []Work{Copy(1 << 30)}, 2147483648 / 3352.32e9, "memory"},
 		{20, []Work{one}, 1, "instructions of one multiprocessor"},
 		{20, []Work{{Part: "b", Chain: 1.98e9}, {Part: "a", FMA: 3 * 128 * 132 * 1.98e9}}, 4, "a 75 % (fp32 of 132 multiprocessors), b 25 % (chain)"},
+		// What is done aside takes no time, unless it takes longer than the rest.
+		{20, []Work{{Part: "b", Chain: 1.98e9}, {Part: "a", FMA: 64 * 132 * 1.98e9, Aside: true}}, 1, "chain"},
+		{20, []Work{one, {Part: "b", Chain: 1.98e9, Aside: true}, {Part: "a", FMA: 192 * 132 * 1.98e9, Aside: true}}, 2.5, "a 60 % (fp32 of 132 multiprocessors), b 40 % (chain)"},
 	} {
 		seconds, by := best(c.n, c.parts...)
 		if !near(seconds, c.seconds) || by != c.by {

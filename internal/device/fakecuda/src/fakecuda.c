@@ -43,6 +43,7 @@ static struct {
   result fails_with;  //
   size_t used, count; // memory allocated
   long launches, ran; // kernels that were asked for singly, and all
+  long up, down;      // copies from the program's memory, and to it
   // The order in which the blocks of a grid and the threads of a block run: 0 forwards,
   // the threads of a block in step with each other; 1 backwards, each warp as far ahead
   // of the others as it can get; any other shuffled, with that seed. Of streams see pump.
@@ -110,6 +111,7 @@ static result check_wait(void *on) {
 void fakecuda_memory(size_t bytes) { LOCKED; control.memory = bytes; }
 void fakecuda_fail(long launches, int code) { LOCKED; control.fails_after = launches < 0 ? -1 : control.ran + launches; control.fails_with = code; failed = known = ok; }
 void fakecuda_usage(size_t *bytes, size_t *count) { LOCKED; *bytes = control.used; *count = control.count; }
+void fakecuda_transfers(long *up, long *down) { LOCKED; *up = control.up; *down = control.down; }
 long fakecuda_launches(void) { LOCKED; return control.launches; }
 int fakecuda_hardware(void) { return hardware; }
 static uint64_t shuffling; // state of the random numbers for shuffling
@@ -457,12 +459,14 @@ static void run_fill(task *t) {
 result cuMemcpyHtoDAsync_v2(pointer d, const void *s, size_t n, void *stream) {
   LOCKED;
   result r = check_wait(stream);
+  control.up++;
   if (!r) memcpy(host(d), s, n);
   return r;
 }
 result cuMemcpyDtoHAsync_v2(void *d, pointer s, size_t n, void *stream) {
   LOCKED;
   result r = check_wait(stream);
+  control.down++;
   if (!r) memcpy(d, host(s), n);
   return r;
 }
