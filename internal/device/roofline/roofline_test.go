@@ -102,6 +102,8 @@ func TestWorks(t *testing.T) {
 		{"a convolution", Convolutions(512*32*32*64, 64, 3), "memory", 24 * 33554432. / 3352.32e9},
 		{"a convolution of more channels", Convolutions(512*16*16*128, 128, 3), "tf32", 3 * 16777216. * 1152 / (1024 * 132 * 1.98e9)},
 		{"a batch normalisation", BatchNorms(512 * 32 * 32 * 64), "memory", 32 * 33554432. / 3352.32e9},
+		// 1500 steps of 10⁴ points, each with six pairs of 32 bytes.
+		{"placed points", Placing(10000, 1500, 5), "cache", 32 * 9e7 / (64 * 132 * 1.98e9)},
 		{"views", Views(2048, 3*32*32), "cache", 5 * 2048 * 3072 / (64 * 132 * 1.98e9)},
 	} {
 		bounds := c.w.Bounds(h100)
