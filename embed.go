@@ -33,10 +33,11 @@ type Embedding struct {
 	// a Description: points are then taken as they are.
 	Foreign bool
 
-	model  saver        // what is saved
-	mapper model.Mapper // what places new points; nil until a table is asked to
-	beside *data.Matrix // the training points of a table, as the graph saw them
-	learnt *data.Matrix // positions of the points with Rows; nil where they are Positions
+	model  saver         // what is saved
+	mapper model.Mapper  // what places new points; nil until a table is asked to
+	beside *data.Matrix  // the training points of a table, as the graph saw them
+	learnt *data.Matrix  // positions of the points with Rows; nil where they are Positions
+	device *model.Device // on which a table places points; nil for the CPU
 }
 
 // Trainable is a model of points that can be trained and saved: a table

@@ -84,13 +84,23 @@ func (e *Embedding) UseTrainingPoints(points *data.Matrix) error {
 	return nil
 }
 
-// UseDevice has a network of float32 place points on a device from now on; tables and
-// networks of float64 stay on the CPU.
+// UseDevice has a network of float32, or a table, place points on a device from now on,
+// which must stay open (nil: the CPU); networks of float64 stay on the CPU.
 func (e *Embedding) UseDevice(d *model.Device) error {
-	if network, ok := e.mapper.(*model.MLP[float32]); ok {
-		return network.UseDevice(d)
+	switch mapper := e.mapper.(type) {
+	case *model.MLP[float32]:
+		return mapper.UseDevice(d)
+	case *train.Projector:
+		e.mapper = nil
 	}
+	e.device = d
 	return nil
+}
+
+// HasTrainingPoints reports whether a table has the training points beside which it
+// places others; networks need none.
+func (e *Embedding) HasTrainingPoints() bool {
+	return e.mapper != nil || e.Positions == nil || e.beside != nil
 }
 
 // Mapper returns what maps points, prepared as Description.Preprocessing says, to
@@ -108,7 +118,7 @@ func (e *Embedding) Mapper(ctx context.Context) (model.Mapper, error) {
 		return nil, ErrNoTrainingPoints
 	}
 	table := e.learntPositions()
-	p, err := train.NewProjector(ctx, e.beside, table.X, table.D, e.Description.Training)
+	p, err := train.NewProjectorOn(ctx, e.device, e.beside, table.X, table.D, e.Description.Training)
 	if err != nil {
 		return nil, err
 	}
@@ -150,6 +160,9 @@ func (e *Embedding) Dim() int {
 const (
 	projectedRows = 1 << 11
 	denseValues   = 1 << 22
+	// A device is busy with so many rows alone, whose values are bounded, too.
+	projectedOnDevice = 1 << 15
+	valuesOnDevice    = 1 << 24
 )
 
 // Project places points [r, D] of the kind that the embedding was learnt from, and
@@ -173,6 +186,9 @@ func (e *Embedding) Project(ctx context.Context, points *data.Matrix) (*data.Mat
 	_, d := mapper.Size()
 	positions := data.NewMatrix(points.N, d)
 	rows := projectedRows
+	if !e.device.OnHost() {
+		rows = max(rows, min(projectedOnDevice, valuesOnDevice/points.D))
+	}
 	if points.CSR != nil {
 		rows = min(rows, max(1, denseValues/points.D))
 	}

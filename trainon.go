@@ -33,6 +33,10 @@ func embedSome(ctx context.Context, points *data.Matrix, o Options) (*Embedding,
 	if err != nil || len(rows) == points.N {
 		return e, err
 	}
+	if e.mapper == nil { // a table
+		e.device = o.Device
+		defer func() { _ = e.UseDevice(nil) }() // which cannot fail: the caller may close the device
+	}
 	if _, err := e.Mapper(ctx); err != nil {
 		return e, err
 	}

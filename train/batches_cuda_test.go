@@ -82,6 +82,10 @@ func TestShuffleOnDevice(t *testing.T) {
 			epochs = epochs[1:3]
 		}
 		got := make([]edge, c.edges)
+		order, err := f.newOrder()
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, epoch := range epochs {
 			for _, staged := range []int{f.staged, 0, 8100} {
 				if staged == 0 && (many || c.edges > 20000) || staged == 8100 && c.fan != fanoutOf(c.edges) {
@@ -89,10 +93,10 @@ func TestShuffleOnDevice(t *testing.T) {
 				}
 				of := *f
 				of.staged = staged
-				if err := of.begin(epoch); err != nil {
+				if err := of.begin(d.Main(), order, epoch); err != nil {
 					t.Fatal(err)
 				}
-				if err := device.Download(d, got, f.order.Pointer()); err != nil {
+				if err := device.Download(d, got, order.Pointer()); err != nil {
 					t.Fatal(err)
 				}
 				cpu.begin(epoch)
@@ -101,6 +105,7 @@ func TestShuffleOnDevice(t *testing.T) {
 				}
 			}
 		}
+		order.Free()
 		f.close()
 	}
 }
@@ -135,13 +140,20 @@ func TestDistinctOnDevice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		order, err := f.newOrder()
+		if err != nil {
+			t.Fatal(err)
+		}
 		rows, local := newInts(t, d), newInts(t, d)
 		for epoch := range 2 {
 			cpu.begin(epoch)
-			if err := f.begin(epoch); err != nil {
+			if err := f.begin(d.Main(), order, epoch); err != nil {
 				t.Fatal(err)
 			}
-			if err := f.distinct(layout, c.first, c.count); err != nil {
+			if _, err := layout.resize(c.count, c.size); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.distinct(d.Main(), order, layout, c.first); err != nil {
 				t.Fatal(err)
 			}
 			counts := fetched(t, layout.counts)
@@ -193,6 +205,7 @@ func TestDistinctOnDevice(t *testing.T) {
 			}
 		}
 		layout.free()
+		order.Free()
 		f.close()
 	}
 }
@@ -325,7 +338,7 @@ func TestBatchLoopOnDevice(t *testing.T) {
 		if err := device.Upload(d, loss.Pointer(), []float32{c.loss}); err != nil {
 			t.Fatal(err)
 		}
-		if err := endBatch(losses, status.Pointer(), loss, i, 4); err != nil {
+		if err := endBatch(losses.Pointer(), status.Pointer(), loss, i, 4); err != nil {
 			t.Fatal(err)
 		}
 		if got := fetched(t, status)[0]; got != c.status {

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -28,7 +29,9 @@ const (
 )
 
 // A deviceBatcher makes the batches of a run on a device: the same that a prefetcher
-// makes on the CPU from the same seed. None of its methods waits for the device.
+// makes on the CPU from the same seed. Its methods say on which stream; none waits for
+// the device, but for an upload of edges with weights. Its memory serves one stream at a
+// time.
 type deviceBatcher struct {
 	device *device.Device
 	edges  int
@@ -41,11 +44,11 @@ type deviceBatcher struct {
 	seed   uint64
 	drawer *edgeDrawer // nil: every edge comes once
 
-	// An edge takes 24 bytes, and up to half a byte of counts: 10⁹ edges 24.5 GB.
-	list, scattered, order *device.Memory // [edges] u64: as given, in buckets, of the epoch
-	counts                 *device.Memory // [buckets, tiles] int32: see kernels/src/batches.c
-	totals                 *device.Memory // [buckets of the first level] int32
-	lists                  *device.Memory // [2, maxBuckets + 1] int32: where these lie
+	// An edge takes 16 bytes, and up to half a byte of counts; and 8 bytes in each order.
+	list, scattered *device.Memory // [edges] u64: as given, in buckets
+	counts          *device.Memory // [buckets, tiles] int32: see kernels/src/batches.c
+	totals          *device.Memory // [buckets of the first level] int32
+	lists           *device.Memory // [2, maxBuckets + 1] int32: where these lie
 
 	// bits is the binary logarithm of the size of the hash table with which a block
 	// finds a batch's distinct points. It is 0 where that does not fit shared memory:
@@ -85,7 +88,7 @@ func newDeviceBatcher(fan fanout, d *device.Device, edges []edge, n, size int, s
 		bytes int
 	}
 	parts := []part{
-		{&f.list, 8 * len(edges)}, {&f.scattered, 8 * len(edges)}, {&f.order, 8 * len(edges)},
+		{&f.list, 8 * len(edges)}, {&f.scattered, 8 * len(edges)},
 		{&f.counts, 4 * max(fan.first*f.tiles(1), fan.second*f.tiles(fan.first))}, {&f.totals, 4 * fan.first}, {&f.lists, 4 * 2 * (maxBuckets + 1)},
 	}
 	if f.bits == 0 {
@@ -113,7 +116,7 @@ func stagedOf(edges int, fan fanout, shared int) int {
 
 // close frees the memory.
 func (f *deviceBatcher) close() {
-	free(f.list, f.scattered, f.order, f.counts, f.totals, f.lists, f.seen, f.localOf, f.fresh)
+	free(f.list, f.scattered, f.counts, f.totals, f.lists, f.seen, f.localOf, f.fresh)
 }
 
 func argOf(m *device.Memory) device.Arg { return device.Arg(m.Pointer()) }
@@ -127,11 +130,14 @@ func (f *deviceBatcher) edgesOf(batch int) int { return min(f.size, f.edges-batc
 // tiles returns the number of blocks that work on all edges, in so many lists.
 func (f *deviceBatcher) tiles(lists int) int { return (f.edges+tileEdges-1)/tileEdges + lists }
 
+// newOrder allocates memory for the order of an epoch: [edges] u64.
+func (f *deviceBatcher) newOrder() (*device.Memory, error) { return f.device.Alloc(8 * f.edges) }
+
 // begin draws the order of an epoch's edges: see shuffler. Where they have weights, the
 // CPU draws which they are.
-func (f *deviceBatcher) begin(epoch int) error {
+func (f *deviceBatcher) begin(on *device.Stream, order *device.Memory, epoch int) error {
 	if f.drawer != nil {
-		if err := device.Upload(f.device, f.list.Pointer(), f.drawer.draw(epoch)); err != nil {
+		if err := device.UploadTo(on, f.list.Pointer(), f.drawer.draw(epoch)); err != nil {
 			return err
 		}
 	}
@@ -139,37 +145,37 @@ func (f *deviceBatcher) begin(epoch int) error {
 	// With two levels, order holds the buckets of the first for the time being.
 	from := f.scattered
 	if f.fan.second > 1 {
-		from = f.order
+		from = order
 	}
-	if err := f.spread(from, f.list, 0, argOf(f.totals), 1, f.fan.first, key); err != nil {
+	if err := f.spread(on, from, f.list, 0, argOf(f.totals), 1, f.fan.first, key); err != nil {
 		return err
 	}
 	lists := argOf(f.lists)
-	if err := f.device.Launch("shuffle_lists", device.Launch{Grid: 1, Block: tileThreads}, lists, argOf(f.totals), device.Int(f.fan.first)); err != nil {
+	if err := on.Launch("shuffle_lists", device.Launch{Grid: 1, Block: tileThreads}, lists, argOf(f.totals), device.Int(f.fan.first)); err != nil {
 		return err
 	}
 	if f.fan.second > 1 {
-		if err := f.spread(f.scattered, f.order, lists, 0, f.fan.first, f.fan.second, key); err != nil {
+		if err := f.spread(on, f.scattered, order, lists, 0, f.fan.first, f.fan.second, key); err != nil {
 			return err
 		}
 	}
-	return f.device.Launch("shuffle_buckets", device.Launch{Grid: f.fan.first * f.fan.second, Block: tileThreads, Shared: stagedBytes * f.staged},
-		argOf(f.order), argOf(f.scattered), lists, argOf(f.counts), key, device.Int(f.fan.second), device.Int(f.tiles(f.fan.first)), device.Int(f.staged))
+	return on.Launch("shuffle_buckets", device.Launch{Grid: f.fan.first * f.fan.second, Block: tileThreads, Shared: stagedBytes * f.staged},
+		argOf(order), argOf(f.scattered), lists, argOf(f.counts), key, device.Int(f.fan.second), device.Int(f.tiles(f.fan.first)), device.Int(f.staged))
 }
 
 // spread distributes the edges of count lists over buckets; lists = 0 stands for one
 // list of all edges. totals, unless 0, gets the number of edges in each bucket.
-func (f *deviceBatcher) spread(to, from *device.Memory, lists, totals device.Arg, count, buckets int, key device.Arg) error {
+func (f *deviceBatcher) spread(on *device.Stream, to, from *device.Memory, lists, totals device.Arg, count, buckets int, key device.Arg) error {
 	tiles, counts, edges := f.tiles(count), argOf(f.counts), device.Int(f.edges)
-	if err := f.device.Launch("shuffle_count", device.Launch{Grid: tiles, Block: tileThreads},
+	if err := on.Launch("shuffle_count", device.Launch{Grid: tiles, Block: tileThreads},
 		counts, lists, key, edges, device.Int(buckets)); err != nil {
 		return err
 	}
-	if err := f.device.Launch("shuffle_scan", device.Launch{Grid: buckets, Block: min(1024, (tiles+31)/32*32)},
+	if err := on.Launch("shuffle_scan", device.Launch{Grid: buckets, Block: min(1024, (tiles+31)/32*32)},
 		counts, totals, device.Int(tiles)); err != nil {
 		return err
 	}
-	return f.device.Launch("shuffle_scatter", device.Launch{Grid: tiles, Block: tileThreads},
+	return on.Launch("shuffle_scatter", device.Launch{Grid: tiles, Block: tileThreads},
 		argOf(to), argOf(from), counts, lists, key, edges, device.Int(buckets))
 }
 
@@ -191,42 +197,72 @@ func (l *deviceLayout) batch(rows, local *op.Array, k, edges, distinct int) erro
 	return local.View(l.local, k*stride, 2*edges)
 }
 
-// distinct finds the distinct points of count batches of the epoch, from number first
-// on, as a deduper does on the CPU. The layout grows as needed.
-func (f *deviceBatcher) distinct(to *deviceLayout, first, count int) error {
-	for _, a := range []*op.Array{to.rows, to.local} {
-		if err := a.Resize([]int{count, 2 * f.size}); err != nil {
+// part returns views of what the layout has of count batches, from its k-th on.
+func (l *deviceLayout) part(k, count int) (rows, local, counts *op.Array, err error) {
+	if err := newArrays(l.rows.Device(), tensor.Int32, 0, &rows, &local, &counts); err != nil {
+		return nil, nil, nil, err
+	}
+	stride := l.rows.Cols()
+	return rows, local, counts, errors.Join(rows.View(l.rows, k*stride, count, stride), local.View(l.local, k*stride, count, stride), counts.View(l.counts, k, count))
+}
+
+// resize gives the layout room for count batches of size edges, and reports whether it
+// had to allocate any.
+func (l *deviceLayout) resize(count, size int) (grown bool, err error) {
+	before := [3]device.Pointer{l.rows.Pointer(), l.local.Pointer(), l.counts.Pointer()}
+	for _, a := range []*op.Array{l.rows, l.local} {
+		if err := a.Resize([]int{count, 2 * size}); err != nil {
+			return false, err
+		}
+	}
+	if err := l.counts.Resize([]int{count}); err != nil {
+		return false, err
+	}
+	return before != [3]device.Pointer{l.rows.Pointer(), l.local.Pointer(), l.counts.Pointer()}, nil
+}
+
+// reserve gives the layout as much room as another has.
+func (l *deviceLayout) reserve(as *deviceLayout) error {
+	for _, a := range [][2]*op.Array{{l.rows, as.rows}, {l.local, as.local}, {l.counts, as.counts}} {
+		if err := a[0].Reserve(a[1].Cap()); err != nil {
 			return err
 		}
 	}
-	if err := to.counts.Resize([]int{count}); err != nil || count == 0 {
-		return err
+	return nil
+}
+
+// distinct finds the distinct points of batches of an epoch's order, from number first
+// on, as many as the layout has room for, as a deduper does on the CPU.
+func (f *deviceBatcher) distinct(on *device.Stream, order *device.Memory, to *deviceLayout, first int) error {
+	count := to.counts.Len()
+	if count == 0 {
+		return nil
 	}
-	order, edges, size := argOf(f.order), device.Int(f.edges), device.Int(f.size)
+	list, edges, size := argOf(order), device.Int(f.edges), device.Int(f.size)
 	if f.bits > 0 {
-		return f.device.Launch("distinct_small", device.Launch{Grid: count, Block: min(1024, (2*f.size+31)/32*32), Shared: 8 << f.bits},
-			to.rows.Arg(), to.local.Arg(), to.counts.Arg(), order, edges, size, device.Int(first), device.Int(f.bits))
+		return on.Launch("distinct_small", device.Launch{Grid: count, Block: min(1024, (2*f.size+31)/32*32), Shared: 8 << f.bits},
+			to.rows.Arg(), to.local.Arg(), to.counts.Arg(), list, edges, size, device.Int(first), device.Int(f.bits))
 	}
 	seen, localOf, fresh := argOf(f.seen), argOf(f.localOf), argOf(f.fresh)
 	for k := range count {
 		batch, ends := device.Int(first+k), 2*f.edgesOf(first+k)
 		rows, local := device.Arg(to.rows.Pointer().At(k*2*f.size, 4)), device.Arg(to.local.Pointer().At(k*2*f.size, 4))
 		tiles := f.endTiles(f.edgesOf(first + k))
-		if err := f.device.Each("distinct_see", ends, seen, order, edges, size, batch); err != nil {
+		if err := on.Each("distinct_see", ends, seen, list, edges, size, batch); err != nil {
 			return err
 		}
-		if err := f.device.Launch("distinct_count", device.Launch{Grid: tiles, Block: tileThreads}, fresh, seen, order, edges, size, batch); err != nil {
+		if err := on.Launch("distinct_count", device.Launch{Grid: tiles, Block: tileThreads}, fresh, seen, list, edges, size, batch); err != nil {
 			return err
 		}
-		if err := f.device.Launch("shuffle_scan", device.Launch{Grid: 1, Block: 1024},
+		if err := on.Launch("shuffle_scan", device.Launch{Grid: 1, Block: 1024},
 			fresh, device.Arg(to.counts.Pointer().At(k, 4)), device.Int(tiles)); err != nil {
 			return err
 		}
-		if err := f.device.Launch("distinct_number", device.Launch{Grid: tiles, Block: tileThreads},
-			rows, localOf, seen, fresh, order, edges, size, batch); err != nil {
+		if err := on.Launch("distinct_number", device.Launch{Grid: tiles, Block: tileThreads},
+			rows, localOf, seen, fresh, list, edges, size, batch); err != nil {
 			return err
 		}
-		if err := f.device.Each("distinct_local", ends, local, seen, localOf, order, edges, size, batch); err != nil {
+		if err := on.Each("distinct_local", ends, local, seen, localOf, list, edges, size, batch); err != nil {
 			return err
 		}
 	}
@@ -284,8 +320,8 @@ func logConstAt(control device.Pointer) device.Pointer      { return control.At(
 func numbersAt(control device.Pointer) device.Pointer       { return control.At(4, 4) }
 func numbersZAt(control device.Pointer) device.Pointer      { return control.At(12, 4) }
 
-// endBatch sets losses[batch] to loss [1] times a factor. If the loss is the first that
+// endBatch sets losses[batch], of float32, to loss [1] times a factor. If the loss is the first that
 // is not finite, it sets the int32 at status to 1 + batch.
-func endBatch(losses *op.Array, status device.Pointer, loss *op.Array, batch int, factor float64) error {
-	return losses.Device().Launch("batch_ended", device.Launch{Grid: 1, Block: 1}, losses.Arg(), device.Arg(status), loss.Arg(), device.Int(batch), device.F32(factor))
+func endBatch(losses, status device.Pointer, loss *op.Array, batch int, factor float64) error {
+	return loss.Device().Launch("batch_ended", device.Launch{Grid: 1, Block: 1}, device.Arg(losses), device.Arg(status), loss.Arg(), device.Int(batch), device.F32(factor))
 }

@@ -5,13 +5,14 @@ package train
 import (
 	"testing"
 
+	"cne/internal/device"
 	"cne/internal/device/fakecuda"
 	"cne/internal/device/roofline"
 )
 
 // benchmarkBatcher times one call of f on a batcher with as many edges as MNIST's
 // graph, which it tells what it does.
-func benchmarkBatcher(b *testing.B, size int, work func(batcher *deviceBatcher) roofline.Work, f func(batcher *deviceBatcher, layout *deviceLayout, i int) error) {
+func benchmarkBatcher(b *testing.B, size int, work func(batcher *deviceBatcher) roofline.Work, f func(batcher *deviceBatcher, order *device.Memory, layout *deviceLayout, i int) error) {
 	points, edges := 70000, 1500000
 	if testing.Short() {
 		points, edges, size = 700, 6000, min(size, 6000)
@@ -28,6 +29,14 @@ func benchmarkBatcher(b *testing.B, size int, work func(batcher *deviceBatcher) 
 		b.Fatal(err)
 	}
 	defer layout.free()
+	if _, err := layout.resize(edges/size, size); err != nil {
+		b.Fatal(err)
+	}
+	order, err := batcher.newOrder()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer order.Free()
 	wait := func(errs ...error) {
 		b.Helper()
 		for _, err := range append(errs, d.Synchronize()) {
@@ -36,11 +45,11 @@ func benchmarkBatcher(b *testing.B, size int, work func(batcher *deviceBatcher) 
 			}
 		}
 	}
-	wait(batcher.begin(0), f(batcher, layout, 0))
+	wait(batcher.begin(d.Main(), order, 0), f(batcher, order, layout, 0))
 	meter := roofline.Start(d)
 	b.ResetTimer()
 	for i := range b.N {
-		if err := f(batcher, layout, i); err != nil {
+		if err := f(batcher, order, layout, i); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -54,7 +63,9 @@ func benchmarkBatcher(b *testing.B, size int, work func(batcher *deviceBatcher) 
 func BenchmarkShuffleOnDevice(b *testing.B) {
 	benchmarkBatcher(b, 1024, func(batcher *deviceBatcher) roofline.Work {
 		return roofline.Shuffle(batcher.edges, batcher.fan.first*batcher.fan.second)
-	}, func(batcher *deviceBatcher, _ *deviceLayout, i int) error { return batcher.begin(i) })
+	}, func(batcher *deviceBatcher, order *device.Memory, _ *deviceLayout, i int) error {
+		return batcher.begin(batcher.device.Main(), order, i)
+	})
 }
 
 // BenchmarkDistinctOnDevice times the search for the distinct points of an epoch's
@@ -64,8 +75,8 @@ func BenchmarkDistinctOnDevice(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			benchmarkBatcher(b, size, func(batcher *deviceBatcher) roofline.Work {
 				return roofline.Distinct(batcher.edges, batcher.bits == 0)
-			}, func(batcher *deviceBatcher, layout *deviceLayout, _ int) error {
-				return batcher.distinct(layout, 0, batcher.edges/batcher.size)
+			}, func(batcher *deviceBatcher, order *device.Memory, layout *deviceLayout, _ int) error {
+				return batcher.distinct(batcher.device.Main(), order, layout, 0)
 			})
 		})
 	}

@@ -74,6 +74,31 @@ func BenchmarkEpochOnDevice(b *testing.B) {
 	}
 }
 
+// BenchmarkProjectorOnDevice times the placing of 10 000 points beside a table of MNIST's
+// size, with the search for their neighbours in 50 dimensions.
+func BenchmarkProjectorOnDevice(b *testing.B) {
+	n, placed, width := mnistPoints, 10000, 50
+	if testing.Short() {
+		n, placed = 300, 64
+	}
+	d := fakecuda.Open(b)
+	d.Unpooled = false
+	training := projectorOptions()[op.Neg.String()]
+	training.Neighbors = 15
+	p, err := train.NewProjectorOn(b.Context(), d, clustered(n, width, 1, 1), clustered(n, 2, 0.5, 2).X, 2, training)
+	if err != nil {
+		b.Fatal(err)
+	}
+	x := clustered(placed, width, 1, 3)
+	placeWith(b, p, x)
+	meter := roofline.Start(d)
+	for b.Loop() {
+		placeWith(b, p, x)
+	}
+	meter.Report(b, b.N, roofline.Placing(placed, 100*training.Neighbors, training.Negatives))
+	b.ReportMetric(float64(placed)*float64(b.N)/b.Elapsed().Seconds()*1e-6, "Mpoints/s")
+}
+
 // epochWork returns the work on a device of an epoch of the benchmark in batches of b edges, whose
 // heads have m negatives each.
 func epochWork(d *device.Device, points, edges, b, m int, network bool) []roofline.Work {
@@ -82,10 +107,15 @@ func epochWork(d *device.Device, points, edges, b, m int, network bool) []roofli
 	if m == train.Full || m > 2*b-2 {
 		m = 2*b - 2
 	}
-	work := []roofline.Work{roofline.Shuffle(edges, train.Buckets(edges))}
+	// The side stream prepares the next epoch.
+	aside := func(w roofline.Work) roofline.Work {
+		w.Aside = true
+		return w
+	}
+	work := []roofline.Work{aside(roofline.Shuffle(edges, train.Buckets(edges)))}
 	switch {
 	case network || m > many:
-		work = append(work, roofline.Distinct(edges, b > largeBatch))
+		work = append(work, aside(roofline.Distinct(edges, b > largeBatch)))
 		if network {
 			found := roofline.DistinctPoints(points, b) * float64(edges) / float64(b)
 			work = append(work, roofline.Layers(found, 784, 100, 100, 100, 2))
@@ -96,5 +126,5 @@ func epochWork(d *device.Device, points, edges, b, m int, network bool) []roofli
 	case b > largeBatch:
 		return append(work, roofline.LargeBatches(edges, points, b, m))
 	}
-	return append(work, roofline.Distinct(edges, false), roofline.SmallBatches(edges, m, d.Properties().Clusters))
+	return append(work, aside(roofline.Distinct(edges, false)), roofline.SmallBatches(edges, m, d.Properties().Clusters))
 }

@@ -99,6 +99,17 @@ func (e *epochRun) pause() {
 	e.clock = time.Now()
 }
 
+// phaseOf returns the phase of an epoch of the run.
+func (j *job) phaseOf(epoch int) *Phase {
+	first := j.Follows.Epochs
+	for i := range j.Phases {
+		if first += j.Phases[i].Epochs; epoch < first {
+			return &j.Phases[i]
+		}
+	}
+	return &j.Phases[len(j.Phases)-1]
+}
+
 // stepSize returns that of a batch.
 func (j *job) stepSize(e *epochRun, batch int) float64 {
 	return scheduled(e.Anneal, e.LR, e.ofPhase, batch, j.batches, e.WarmUp, e.Epochs)

@@ -322,6 +322,80 @@ func TestSmallBatchesAreReplayedOnDevice(t *testing.T) {
 	}
 }
 
+// An epoch of a table, and of a network whose small batches are replayed, takes one copy to
+// the device, of its control blocks, and one back, of its losses, log Z and the status.
+func TestEpochsTakeOneCopyBackFromDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	if !fakecuda.InUse() {
+		t.Skip("a GPU does not count copies")
+	}
+	for _, name := range []string{"table, Neg", "table, NC with a learnt Z", "network"} {
+		r := deviceRuns[name]
+		copies := func(epochs int) (up, down int) {
+			upBefore, downBefore := fakecuda.Transfers()
+			if _, _, _, err := r.fit(t, d, func(o *train.Options) {
+				o.BatchSize = 100000 // so that a chunk is an epoch however slow the machine is
+				o.Phases = []train.Phase{{Epochs: epochs, LR: 0.001, Negatives: 5}}
+			}); err != nil {
+				t.Fatal(err)
+			}
+			up, down = fakecuda.Transfers()
+			return up - upBefore, down - downBefore
+		}
+		fewUp, fewDown := copies(3)
+		manyUp, manyDown := copies(8)
+		if manyUp-fewUp != 5 || manyDown-fewDown != 5 {
+			t.Errorf("%s: 5 epochs take %d copies to the device and %d back, want 5 each", name, manyUp-fewUp, manyDown-fewDown)
+		}
+	}
+}
+
+// Where the device has no room for a second order of the edges, a run says so in one
+// sentence, prepares each epoch when it is needed, and ends with the same bits.
+func TestNothingPreparedAheadOnFullDevice(t *testing.T) {
+	if !fakecuda.InUse() {
+		t.Skip("a GPU's memory cannot be changed")
+	}
+	r := deviceRuns["table, Neg"]
+	run := func(memory int64) (y []float32, said []string, err error) {
+		d, err := device.Open("cuda")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		d.TF32, d.Unpooled = false, true
+		d.Notify(func(sentence string) {
+			if strings.Contains(sentence, "epoch") {
+				said = append(said, sentence)
+			}
+		})
+		used, _ := fakecuda.Usage()
+		fakecuda.Memory(t, used+memory)
+		defer fakecuda.Memory(t, 1<<30)
+		y, _, _, err = r.fit(t, d, nil)
+		return y, said, err
+	}
+	want, said, err := run(1 << 30)
+	if err != nil || len(said) > 0 {
+		t.Fatalf("with memory to spare it says %q (%v)", said, err)
+	}
+	few, enough := int64(0), int64(256<<10)
+	for enough-few > 1<<10 {
+		if _, _, err := run((few + enough) / 2); err != nil {
+			few = (few + enough) / 2
+		} else {
+			enough = (few + enough) / 2
+		}
+	}
+	y, said, err := run(enough)
+	if err != nil || !slices.Equal(y, want) {
+		t.Errorf("with the least memory it ends elsewhere (%v)", err)
+	}
+	if len(said) != 1 || !strings.HasPrefix(said[0], "the next epoch is not prepared while one is trained, since that would take ") {
+		t.Errorf("with the least memory it says %q", said)
+	}
+}
+
 // Two runs share a device, and each ends as if it were alone.
 func TestTwoRunsOnOneDevice(t *testing.T) {
 	d := fakecuda.Open(t)

@@ -18,9 +18,11 @@ const (
 	// chunkTime is about how long a chunk of batches takes: long enough for the wait at
 	// its end not to matter, short enough to react to interrupts.
 	chunkTime = 150 * time.Millisecond
-	// chunkEdges bounds the edges of a chunk, all of whose distinct points are found
-	// before its first step.
+	// chunkEdges bounds the edges of a window, all of whose distinct points are found
+	// before its first step, and with it those of a chunk.
 	chunkEdges = 1 << 22
+	// windowBatches bounds its batches: their control blocks take 4 MiB.
+	windowBatches = 1 << 16
 	// firstChunk is the number of batches in the first chunk, before it is known how
 	// long a batch takes.
 	firstChunk = 4
@@ -29,7 +31,8 @@ const (
 // A deviceEngine trains on a device, in float32. It submits the batches of an epoch in
 // chunks, with all that tells one batch from another (edges, negatives, step size) in
 // the device's memory, so that the program waits only for the losses at the end of a
-// chunk.
+// chunk: once per epoch, where that takes no longer than a chunk should. Meanwhile the
+// device prepares what comes next: see devicePreparer.
 type deviceEngine struct {
 	*job
 	compiled *model.DeviceModel // the model on the device
@@ -41,21 +44,27 @@ type deviceEngine struct {
 	network *networkRun // nil unless the model is a network with small batches
 
 	batcher  *deviceBatcher
-	layout   *deviceLayout
-	found    int // the number, in the chunk, of the first batch in the layout
-	shuffled int // the epoch for which the batcher has shuffled; −1: none
+	preparer *devicePreparer
 	chunk    int // the number of batches in the next chunk
+	// The window whose control blocks are on the device: its epoch and its first batch.
+	controlled [2]int
 
-	paramZ          model.Parameter // log Z: [1]
-	z               float64         // its value after the last chunk
-	control, status *op.Array       // [chunk, controlWords], [1]; int32
-	losses          *op.Array       // [chunk]
+	// report is what comes back from a chunk in one copy: the status, log Z, and the
+	// losses of the window's batches so far.
+	report  *op.Array       // [reportHead + batches of a window]
+	control *op.Array       // [batches of a window, controlWords] int32
+	status  *op.Array       // [1] int32: 0, or the number in the window of a batch that failed, from 1
+	losses  *op.Array       // [batches of a window]
+	paramZ  model.Parameter // log Z: [1]
+	z       float64         // its value after the last chunk
 	// Of the current batch; rows is a view of the layout.
 	negatives, runs, views, rows *op.Array
 
-	// Copies, in the program's memory, of what a chunk leaves.
-	countsHere, lossesHere, statusHere *op.Array
+	reportHere []uint32
 }
+
+// reportHead is the number of words of a report before its losses.
+const reportHead = 2
 
 // newDeviceEngine returns an engine with the model copied to the job's device.
 func newDeviceEngine(j *job, edges []edge) (r *deviceEngine, err error) {
@@ -65,7 +74,7 @@ func newDeviceEngine(j *job, edges []edge) (r *deviceEngine, err error) {
 	if !ok {
 		return nil, fmt.Errorf("train: a model of type %T cannot be computed on %s; take the device cpu", j.model, j.Device.Name())
 	}
-	r = &deviceEngine{job: j, z: j.LogZ, shuffled: -1, chunk: firstChunk}
+	r = &deviceEngine{job: j, z: j.LogZ, controlled: [2]int{-1, 0}, chunk: firstChunk}
 	r.method, ok = j.Method.(deviceMethod)
 	methodZ, okZ := j.MethodZ.(deviceMethod)
 	if !ok || !okZ {
@@ -94,19 +103,17 @@ func newDeviceEngine(j *job, edges []edge) (r *deviceEngine, err error) {
 		}
 		r.images = images
 	}
-	if err := newArrays(j.Device, tensor.Int32, 1, &r.control, &r.status, &r.negatives, &r.runs, &r.rows); err != nil {
+	window := windowOf(j.batches, j.size)
+	if err := newArrays(j.Device, tensor.Int32, 1, &r.negatives, &r.runs, &r.rows); err != nil {
 		return r, err
 	}
-	if err := newArrays(j.Device, tensor.Float32, 1, &r.losses, &r.paramZ.Value, &r.views); err != nil {
+	if err := newArrays(j.Device, tensor.Int32, window*controlWords, &r.control); err != nil {
 		return r, err
 	}
-	if err := newArrays(nil, tensor.Int32, 1, &r.countsHere, &r.statusHere); err != nil {
+	if err := newArrays(j.Device, tensor.Float32, 1, &r.views); err != nil {
 		return r, err
 	}
-	if err := newArrays(nil, tensor.Float32, 1, &r.lossesHere); err != nil {
-		return r, err
-	}
-	if err := r.status.Zero(); err != nil {
+	if err := r.newReport(window); err != nil {
 		return r, err
 	}
 	r.paramZ.Name, r.paramZ.Grad = logZName, r.compiled.DTheta
@@ -131,8 +138,49 @@ func newDeviceEngine(j *job, edges []edge) (r *deviceEngine, err error) {
 		return r, err
 	}
 	r.batcher.drawer = newEdgeDrawer(edges, j.Weights, j.Seed)
-	r.layout, err = newDeviceLayout(j.Device)
+	r.preparer, err = newDevicePreparer(r.batcher, j.batches, j.epochs, r.layoutFrom)
 	return r, err
+}
+
+// newReport allocates the report for windows of so many batches, and makes the status,
+// log Z and the losses parts of it.
+func (r *deviceEngine) newReport(window int) error {
+	err := newArrays(r.Device, tensor.Float32, reportHead+window, &r.report)
+	if err == nil {
+		err = newArrays(r.Device, tensor.Float32, 0, &r.losses, &r.paramZ.Value)
+	}
+	if err == nil {
+		err = newArrays(r.Device, tensor.Int32, 0, &r.status)
+	}
+	if err != nil {
+		return err
+	}
+	r.reportHere = make([]uint32, reportHead+window)
+	return errors.Join(
+		r.report.Zero(),
+		r.status.Point(r.Device, r.report.Pointer(), 1),
+		r.paramZ.Value.View(r.report, 1, 1),
+		r.losses.View(r.report, reportHead, window),
+	)
+}
+
+// layoutFrom returns from which of an epoch's batches on their distinct points are
+// needed: large batches of a table do without.
+func (r *deviceEngine) layoutFrom(epoch int) int {
+	batch := 0
+	for m := r.phaseOf(epoch).Negatives; batch < r.batches && r.takesEdges(r.edgesOf(batch), m); {
+		// All batches but the last are alike.
+		if batch++; batch < r.batches-1 {
+			batch = r.batches - 1
+		}
+	}
+	return batch
+}
+
+// takesEdges reports whether batches of b edges, whose heads are to have m negatives each,
+// are trained by their edges alone.
+func (r *deviceEngine) takesEdges(b, m int) bool {
+	return r.table != nil && !r.Sampling.inRuns(r.Sampling.count(m, r.size)) && !r.table.small(b) && r.table.takes(b, r.Sampling.count(m, b)) == nil
 }
 
 // plainTable returns the model's table if it can be trained without a graph, else nil.
@@ -182,11 +230,11 @@ func (r *deviceEngine) close(err error) error {
 	if r.images != nil {
 		r.images.Close()
 	}
+	if r.preparer != nil {
+		failed = errors.Join(failed, r.preparer.close())
+	}
 	if r.batcher != nil {
 		r.batcher.close()
-	}
-	if r.layout != nil {
-		r.layout.free()
 	}
 	if r.table != nil {
 		r.table.close()
@@ -194,7 +242,7 @@ func (r *deviceEngine) close(err error) error {
 	if r.network != nil {
 		failed = errors.Join(failed, r.network.close())
 	}
-	free(r.control, r.status, r.losses, r.paramZ.Value, r.views, r.negatives, r.runs, r.rows)
+	free(r.control, r.report, r.views, r.negatives, r.runs, r.rows)
 	if errors.Is(err, device.ErrLost) {
 		return err
 	}
@@ -224,17 +272,15 @@ func free[T interface {
 	}
 }
 
-// advance trains on a chunk of batches.
+// advance trains on a chunk of batches: of one window.
 func (r *deviceEngine) advance(e *epochRun) error {
-	if r.shuffled != e.epoch {
-		if err := r.batcher.begin(e.epoch); err != nil {
-			return err
-		}
-		r.shuffled = e.epoch
-	}
 	begun := time.Now()
-	count := min(r.chunk, r.batches-e.batch, max(1, chunkEdges/r.size))
-	if err := r.train(e, count); err != nil {
+	w, err := r.preparer.at(e.epoch, e.batch)
+	if err != nil {
+		return err
+	}
+	count := min(r.chunk, w.first+w.count-e.batch)
+	if err := r.train(e, w, count); err != nil {
 		return err
 	}
 	switch took := time.Since(begun); {
@@ -246,163 +292,157 @@ func (r *deviceEngine) advance(e *epochRun) error {
 	return nil
 }
 
-// train trains on the next count batches of an epoch, and waits for their losses.
-func (r *deviceEngine) train(e *epochRun, count int) error {
-	if err := r.putControls(e, count); err != nil {
-		return err
-	}
-	if err := r.losses.Resize([]int{count}); err != nil {
+// train trains on the next count batches of a window, and waits for their losses.
+func (r *deviceEngine) train(e *epochRun, w *deviceWindow, count int) error {
+	if err := r.putControls(e, w); err != nil {
 		return err
 	}
 	r.compiled.MarkStale()
-	if err := r.launch(e, count); err != nil {
+	if err := r.launch(e, w, e.batch, e.batch+count); err != nil {
 		return err
 	}
-	if err := op.Copy(r.lossesHere, r.losses); err != nil {
+	if err := r.preparer.next(); err != nil {
 		return err
 	}
-	if err := op.Copy(r.statusHere, r.status); err != nil {
+	done := e.batch - w.first
+	report := r.reportHere[:reportHead+done+count]
+	if err := device.Download(r.Device, report, r.report.Pointer()); err != nil {
 		return err
 	}
 	if r.methodZ != nil {
-		z, err := numberOf(r.paramZ.Value)
-		if err != nil {
-			return err
-		}
-		r.z = z
+		r.z = float64(math.Float32frombits(report[1]))
 	}
-	if failed := op.Data[int32](r.statusHere)[0]; failed != 0 {
-		return r.divergedAt(e, int(failed)-1)
+	if failed := int(report[0]); failed != 0 {
+		return r.divergedAt(e, w, w.first+failed-1)
 	}
 	if !(math.Abs(r.z) <= maxLogConst) {
 		return r.diverged(e, e.batch+count-1, ErrLogZ)
 	}
-	for _, loss := range op.Data[float32](r.lossesHere) {
-		e.add(float64(loss))
+	e.lr = r.stepSize(e, e.batch+count-1)
+	for _, loss := range report[reportHead+done:] {
+		e.add(float64(math.Float32frombits(loss)))
 	}
 	return nil
 }
 
-// launch submits the next count batches, each of which leaves the sum of its edges'
-// losses.
-func (r *deviceEngine) launch(e *epochRun, count int) (err error) {
-	done := 0
+// launch submits batches [batch, end) of a window, each of which leaves the sum of its
+// edges' losses.
+func (r *deviceEngine) launch(e *epochRun, w *deviceWindow, batch, end int) (err error) {
 	if r.table != nil {
-		if done, err = r.launchTable(e, count); err != nil || done == count {
+		if batch, err = r.launchTable(e, w, batch, end); err != nil {
 			return err
 		}
-	}
-	if err := r.find(e, done, count); err != nil {
-		return err
 	}
 	if r.network != nil {
-		if done, err = r.network.launch(e, count); err != nil {
+		if batch, err = r.network.launch(e, w, batch, end); err != nil {
 			return err
 		}
 	}
-	for i := done; i < count; i++ {
-		if err := r.step(e, i); err != nil {
+	for ; batch < end; batch++ {
+		if err := r.step(e, w, batch); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// launchTable is launch for the first batches of a chunk that tableRun can take: those
-// whose heads draw negatives of their own. It returns their number.
-func (r *deviceEngine) launchTable(e *epochRun, count int) (done int, err error) {
+// lossAt returns the address of a batch's loss.
+func (r *deviceEngine) lossAt(w *deviceWindow, batch int) device.Pointer {
+	return r.losses.Pointer().At(batch-w.first, 4)
+}
+
+// controlOf returns the address of a batch's control block.
+func (r *deviceEngine) controlOf(w *deviceWindow, batch int) device.Pointer {
+	return controlAt(r.control.Pointer(), batch-w.first)
+}
+
+// launchTable is launch for the first batches of [batch, end) that tableRun can take:
+// those whose heads draw negatives of their own. It returns the first that is left.
+func (r *deviceEngine) launchTable(e *epochRun, w *deviceWindow, batch, end int) (int, error) {
 	if m := r.Sampling.count(e.Negatives, r.size); r.Sampling.inRuns(m) {
-		return 0, nil
+		return batch, nil
 	}
 	// Batches of one size are launched together; an epoch's last may be smaller.
-	for done < count {
-		b := r.edgesOf(e.batch + done)
+	for batch < end {
+		b := r.edgesOf(batch)
 		m := r.Sampling.count(e.Negatives, b)
 		if r.table.takes(b, m) != nil {
 			break
 		}
-		next := done + 1
-		for next < count && r.edgesOf(e.batch+next) == b {
+		next := batch + 1
+		for next < end && r.edgesOf(next) == b {
 			next++
 		}
-		control, losses := controlAt(r.control.Pointer(), done), r.losses.Pointer().At(done, 4)
 		if r.table.small(b) {
-			if err := r.batcher.distinct(r.layout, e.batch+done, next-done); err != nil {
-				return done, err
+			rows, local, counts, err := w.layout.part(batch-w.from, next-batch)
+			if err != nil {
+				return batch, err
 			}
-			if err := r.table.batches(r.layout.rows, r.layout.local, r.layout.counts, control, losses, b, m, done); err != nil {
-				return done, err
+			if err := r.table.batches(rows, local, counts, r.controlOf(w, batch), r.lossAt(w, batch), b, m, batch-w.first); err != nil {
+				return batch, err
 			}
-			done = next
+			batch = next
 			continue
 		}
-		for ; done < next; done++ {
-			edges := r.batcher.order.Pointer().At((e.batch+done)*r.size, 8)
-			if err := r.table.batch(edges, controlAt(r.control.Pointer(), done), r.losses.Pointer().At(done, 4), b, m, done); err != nil {
-				return done, err
+		for ; batch < next; batch++ {
+			edges := w.order.Pointer().At(batch*r.size, 8)
+			if err := r.table.batch(edges, r.controlOf(w, batch), r.lossAt(w, batch), b, m, batch-w.first); err != nil {
+				return batch, err
 			}
 		}
 	}
-	return done, nil
+	return batch, nil
 }
 
-// find finds the distinct points of batches [from, to) of a chunk, and waits for their
-// numbers.
-func (r *deviceEngine) find(e *epochRun, from, to int) error {
-	if err := r.batcher.distinct(r.layout, e.batch+from, to-from); err != nil {
-		return err
+// putControls uploads the control blocks of a window's batches, unless they are there.
+func (r *deviceEngine) putControls(e *epochRun, w *deviceWindow) error {
+	if r.controlled == [2]int{w.epoch, w.first} {
+		return nil
 	}
-	r.found = from
-	return op.Copy(r.countsHere, r.layout.counts)
-}
-
-// putControls uploads the control blocks of the next batches.
-func (r *deviceEngine) putControls(e *epochRun, count int) error {
-	words := make([]uint32, count*controlWords)
-	for i := range count {
-		batch := e.batch + i
-		e.lr = r.stepSize(e, batch)
+	words := make([]uint32, w.count*controlWords)
+	for i := range w.count {
+		batch := w.first + i
 		var logConst float64
 		if r.objective.Loss != op.NC {
 			logConst = r.logConst(e.place, r.Sampling.count(e.Negatives, r.edgesOf(batch)), 0)
 		}
-		numbers := r.method.numbers(e.lr, r.Clip)
+		numbers := r.method.numbers(r.stepSize(e, batch), r.Clip)
 		var numbersZ stepNumbers
 		if r.methodZ != nil {
 			numbersZ = r.methodZ.numbers(r.LRZ, r.Clip)
 		}
 		putControl(words[i*controlWords:(i+1)*controlWords], r.Seed, e.epoch, batch, logConst, numbers, numbersZ)
 	}
-	if err := r.control.Resize([]int{count, controlWords}); err != nil {
-		return err
-	}
+	r.controlled = [2]int{w.epoch, w.first}
 	return device.Upload(r.Device, r.control.Pointer(), words)
 }
 
-// prepare binds the model's inputs to the i-th batch of a chunk, and returns the
-// address of its control block.
-func (r *deviceEngine) prepare(e *epochRun, i int) (device.Pointer, error) {
-	edges, distinct := r.edgesOf(e.batch+i), int(op.Data[int32](r.countsHere)[i-r.found])
-	control := controlAt(r.control.Pointer(), i)
-	if err := r.layout.batch(r.rows, r.compiled.Local, i-r.found, edges, distinct); err != nil {
-		return 0, err
+// prepare binds the model's inputs to a batch of a window, with its control block.
+func (r *deviceEngine) prepare(e *epochRun, w *deviceWindow, batch int, control device.Pointer) error {
+	edges := r.edgesOf(batch)
+	distinct, err := w.distinct(batch)
+	if err != nil {
+		return err
+	}
+	if err := w.layout.batch(r.rows, r.compiled.Local, batch-w.from, edges, distinct); err != nil {
+		return err
 	}
 	if r.compiled.Rows != nil {
 		if err := r.compiled.Rows.View(r.rows, 0, distinct); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	if err := r.sampleNegatives(e.Negatives, edges, control); err != nil || r.images == nil {
-		return control, err
+		return err
 	}
 	shape := r.Images.Shape()
 	if err := r.views.Resize([]int{distinct, shape[0], shape[1], shape[2]}); err != nil {
-		return 0, err
+		return err
 	}
 	if err := r.images.Launch(r.views, r.rows, e.epoch); err != nil {
-		return 0, err
+		return err
 	}
-	return control, r.compiled.Images.View(r.views, 0, r.views.Shape()...)
+	return r.compiled.Images.View(r.views, 0, r.views.Shape()...)
 }
 
 // sampleNegatives draws m negatives for each head of a batch of b edges, and binds them
@@ -422,16 +462,16 @@ func (r *deviceEngine) sampleNegatives(m, b int, control device.Pointer) error {
 	)
 }
 
-// step trains on the i-th batch of a chunk.
-func (r *deviceEngine) step(e *epochRun, i int) error {
-	control, err := r.prepare(e, i)
-	if err != nil {
+// step trains on a batch of a window.
+func (r *deviceEngine) step(e *epochRun, w *deviceWindow, batch int) error {
+	control := r.controlOf(w, batch)
+	if err := r.prepare(e, w, batch, control); err != nil {
 		return err
 	}
 	if err := r.compiled.Step(); err != nil {
 		return err
 	}
-	if err := endBatch(r.losses, r.status.Pointer(), r.compiled.Loss, i, r.lossWeight(r.edgesOf(e.batch+i))); err != nil {
+	if err := endBatch(r.losses.Pointer(), r.status.Pointer(), r.compiled.Loss, batch-w.first, r.lossWeight(r.edgesOf(batch))); err != nil {
 		return err
 	}
 	return r.move(r.rows, control)
@@ -446,15 +486,17 @@ func (r *deviceEngine) move(rows *op.Array, control device.Pointer) error {
 	return r.methodZ.launch(r.Device, rows, numbersZAt(control), status)
 }
 
-// divergedAt returns the error of a run that diverged in the i-th batch of a chunk,
-// which it computes again: nothing has moved since.
-func (r *deviceEngine) divergedAt(e *epochRun, i int) error {
+// divergedAt returns the error of a run that diverged in a batch of a window, which it
+// computes again: nothing has moved since.
+func (r *deviceEngine) divergedAt(e *epochRun, w *deviceWindow, batch int) error {
 	if !(math.Abs(r.z) <= maxLogConst) {
-		return r.diverged(e, e.batch+i, ErrLogZ)
+		return r.diverged(e, batch, ErrLogZ)
 	}
-	err := r.find(e, i, i+1)
+	control := r.controlOf(w, batch)
+	one, err := r.preparer.alone(w, batch)
 	if err == nil {
-		_, err = r.prepare(e, i)
+		defer one.layout.free()
+		err = r.prepare(e, one, batch, control)
 	}
 	if err == nil {
 		err = r.compiled.Step()
@@ -468,5 +510,5 @@ func (r *deviceEngine) divergedAt(e *epochRun, i int) error {
 	if !errors.As(err, new(*vm.NonFiniteError)) {
 		err = errNotFinite
 	}
-	return r.diverged(e, e.batch+i, err)
+	return r.diverged(e, batch, err)
 }

@@ -15,23 +15,28 @@ const maxReplayed = 4096
 
 // A networkRun trains a network on small batches: a batch's operations are captured
 // once and then replayed as a whole. The device itself counts the batches, and reads
-// each one's points, edges and numbers from the chunk's layout and control blocks. All
+// each one's points, edges and numbers from the window's layout and control blocks. All
 // batches have as many rows as endpoints; rows beyond the distinct points are point 0,
 // to which no edge refers, so that their gradients are zero.
 type networkRun struct {
 	engine          *deviceEngine
-	rows, local     *op.Array // [2·size], of the current batch
-	control, number *op.Array // int32: its control block, and its number [1]
-	replay          device.Replay
-	// of is what the replay was captured for. warm is the number of negatives with
-	// which a batch has run, so that their memory is allocated: a capture cannot.
-	of   replayed
+	rows, local     *op.Array   // [2·size], of the current batch
+	control, number *op.Array   // int32: its control block, and its number [1]
+	replays         [2]replayed // the one used last, and the one before: for two windows
+	// warm is the number of negatives with which a batch has run, so that their memory is
+	// allocated: a capture cannot.
 	warm int
 }
 
-// A replayed holds the addresses and sizes that a capture has fixed.
+// A replayed holds a replay with the addresses and sizes that its capture has fixed.
 type replayed struct {
-	rows, local, counts, control, losses device.Pointer // of the chunk
+	fixed
+	replay device.Replay // nil until it was captured
+}
+
+// fixed is what a capture fixes.
+type fixed struct {
+	rows, local, counts, control, losses device.Pointer // of the window
 	negatives                            int
 }
 
@@ -54,69 +59,89 @@ func (n *networkRun) close() error {
 }
 
 func (n *networkRun) forget() error {
-	if n.replay == nil {
-		return nil
+	var failed error
+	for i := range n.replays {
+		failed = errors.Join(failed, n.replays[i].close())
 	}
-	err := n.replay.Close()
-	n.replay = nil
-	return err
+	return failed
 }
 
-// launch submits a chunk's batches, except for a last one that is smaller, and returns
-// their number. The layout holds the whole chunk.
-func (n *networkRun) launch(e *epochRun, count int) (done int, err error) {
+func (r *replayed) close() error {
+	of := r.replay
+	*r = replayed{}
+	if of == nil {
+		return nil
+	}
+	return of.Close()
+}
+
+// replayOf makes what a capture fixes that of the replay used last, of which there are
+// two.
+func (n *networkRun) replayOf(of fixed) (*replayed, error) {
+	if n.replays[0].fixed != of {
+		n.replays[0], n.replays[1] = n.replays[1], n.replays[0]
+	}
+	last := &n.replays[0]
+	if last.fixed == of {
+		return last, nil
+	}
+	err := last.close()
+	last.fixed = of
+	return last, err
+}
+
+// launch submits batches [batch, end) of a window, except for a last one that is smaller,
+// and returns the first that is left. The layout holds the whole window.
+func (n *networkRun) launch(e *epochRun, w *deviceWindow, batch, end int) (int, error) {
 	r := n.engine
-	for count > 0 && r.edgesOf(e.batch+count-1) < r.size {
-		count--
+	if end > batch && r.edgesOf(end-1) < r.size {
+		end--
 	}
-	if count == 0 {
-		return 0, nil
+	if batch == end {
+		return batch, nil
 	}
-	if err := r.Device.Fill(n.number.Pointer(), 0, 1); err != nil {
-		return 0, err
+	if err := r.Device.Fill(n.number.Pointer(), uint32(batch-w.first), 1); err != nil {
+		return batch, err
 	}
-	of := replayed{r.layout.rows.Pointer(), r.layout.local.Pointer(), r.layout.counts.Pointer(), r.control.Pointer(), r.losses.Pointer(), e.Negatives}
-	if of != n.of {
-		if err := n.forget(); err != nil {
-			return 0, err
-		}
-		n.of = of
+	of, err := n.replayOf(fixed{w.layout.rows.Pointer(), w.layout.local.Pointer(), w.layout.counts.Pointer(), r.control.Pointer(), r.losses.Pointer(), e.Negatives})
+	if err != nil {
+		return batch, err
 	}
-	for ; done < count; done++ {
-		if n.replay == nil && n.warm == e.Negatives {
-			if n.replay, err = r.Device.Capture(func() error { return n.step(e.Negatives) }); err != nil {
-				return done, err
+	for ; batch < end; batch++ {
+		if of.replay == nil && n.warm == e.Negatives {
+			if of.replay, err = r.Device.Capture(func() error { return n.step(of.fixed) }); err != nil {
+				return batch, err
 			}
 		}
-		if n.replay != nil {
-			err = n.replay.Run()
+		if of.replay != nil {
+			err = of.replay.Run()
 		} else {
-			err = n.step(e.Negatives)
+			err = n.step(of.fixed)
 		}
 		if err != nil {
-			return done, err
+			return batch, err
 		}
 		n.warm = e.Negatives
 	}
-	return done, nil
+	return batch, nil
 }
 
-// step trains on the next batch, with m negatives for each head.
-func (n *networkRun) step(m int) error {
+// step trains on the next batch.
+func (n *networkRun) step(of fixed) error {
 	r, ends, counted := n.engine, n.rows.Len(), n.number.Arg()
 	if err := r.Device.Each("replay_begin", max(ends, controlWords), n.rows.Arg(), n.local.Arg(), n.control.Arg(), counted,
-		device.Arg(n.of.rows), device.Arg(n.of.local), device.Arg(n.of.counts), device.Arg(n.of.control), device.Int(ends)); err != nil {
+		device.Arg(of.rows), device.Arg(of.local), device.Arg(of.counts), device.Arg(of.control), device.Int(ends)); err != nil {
 		return err
 	}
 	control := n.control.Pointer()
-	if err := errors.Join(r.compiled.Rows.View(n.rows, 0, ends), r.compiled.Local.View(n.local, 0, ends), r.sampleNegatives(m, r.size, control)); err != nil {
+	if err := errors.Join(r.compiled.Rows.View(n.rows, 0, ends), r.compiled.Local.View(n.local, 0, ends), r.sampleNegatives(of.negatives, r.size, control)); err != nil {
 		return err
 	}
 	if err := r.compiled.Step(); err != nil {
 		return err
 	}
 	if err := r.Device.Launch("replay_end", device.Launch{Grid: 1, Block: 1},
-		device.Arg(n.of.losses), r.status.Arg(), r.compiled.Loss.Arg(), counted, device.F32(r.lossWeight(r.size))); err != nil {
+		device.Arg(of.losses), r.status.Arg(), r.compiled.Loss.Arg(), counted, device.F32(r.lossWeight(r.size))); err != nil {
 		return err
 	}
 	return r.move(n.rows, control)

@@ -47,6 +47,7 @@ type Projector struct {
 	n, d     int
 	width    int
 	index    *neighbors.Index
+	remote   *deviceProjection // nil where the CPU moves the points
 
 	idle sync.Pool // of placers
 }
@@ -56,6 +57,15 @@ type Projector struct {
 // even if the model was trained with the mean over a batch. If ctx ends before the search
 // among the training points is prepared, the error is ctx's.
 func NewProjector(ctx context.Context, points *data.Matrix, table []float32, d int, training model.FitInfo) (*Projector, error) {
+	return NewProjectorOn(ctx, nil, points, table, d, training)
+}
+
+// NewProjectorOn is NewProjector for a device, nil for the CPU, on which neighbours are
+// found, unless the search among so many training points is approximate, and new points
+// are moved, where their distances are Euclidean and in at most four dimensions. It keeps
+// the training points and the table in the device's memory. Positions agree with the CPU's
+// as two orders of summation do.
+func NewProjectorOn(ctx context.Context, on *model.Device, points *data.Matrix, table []float32, d int, training model.FitInfo) (*Projector, error) {
 	if points == nil {
 		return nil, errkind.Errorf(ErrInput, "train: there are no training points, beside which new ones could be placed")
 	}
@@ -75,8 +85,13 @@ func NewProjector(ctx context.Context, points *data.Matrix, table []float32, d i
 	training.Objective.Mean = false
 	p := &Projector{training: training, table: table, n: points.N, d: d, width: points.D}
 	var err error
-	if p.index, err = neighbors.NewIndex(ctx, points, neighbors.Options{}); err != nil {
+	if p.index, err = neighbors.NewIndex(ctx, points, neighbors.Options{Device: on}); err != nil {
 		return nil, err
+	}
+	if !on.OnHost() {
+		if err := p.useDevice(on); err != nil {
+			return nil, err
+		}
 	}
 	first, err := p.newPlacer()
 	if err != nil {
@@ -101,6 +116,12 @@ func (p *Projector) ProjectTo(dst, x []float32) error {
 	near, err := p.index.Search(context.Background(), &data.Matrix{N: rows, D: p.width, X: x}, p.training.Neighbors)
 	if err != nil {
 		return err
+	}
+	if p.remote != nil {
+		if err := p.placeOnDevice(dst, x, near); err != nil {
+			return err
+		}
+		return p.checkPlaced(dst)
 	}
 	failures := make([]error, parallel.Pieces(rows, projectionRows))
 	parallel.For(rows, projectionRows, func(piece, lo, hi int) {
@@ -169,10 +190,10 @@ func (p *Projector) place(dst, x []float32, near *neighbors.Neighbors, first int
 	w.grad = resize(w.grad, q*d)
 	w.streams = w.streams[:0]
 	for i := range q {
-		w.streams = append(w.streams, rng.New(p.training.Seed, rng.Projection, contentKey(x[i*p.width:(i+1)*p.width])))
+		w.streams = append(w.streams, p.streamOf(x[i*p.width:(i+1)*p.width]))
 	}
 	for epoch := range epochs {
-		lr := float32(p.training.LR * (1 - float64(epoch)/float64(epochs)))
+		lr := p.stepSize(epoch, epochs)
 		for edge := 0; edge < k; edge += at {
 			some := min(at, k-edge)
 			for i := range q {
@@ -184,7 +205,7 @@ func (p *Projector) place(dst, x []float32, near *neighbors.Neighbors, first int
 				}
 			}
 			if shared {
-				stream := rng.New(p.training.Seed, rng.Projection, uint64(epoch), uint64(edge))
+				stream := p.sharedStream(epoch, edge)
 				for j := range m {
 					w.others[heads+j] = int32(stream.IntN(p.n))
 				}
@@ -209,6 +230,11 @@ func (p *Projector) place(dst, x []float32, near *neighbors.Neighbors, first int
 			simd.Descend(dst, w.grad, lr, clip)
 		}
 	}
+	return p.checkPlaced(dst)
+}
+
+// checkPlaced checks that points have not flown away.
+func (p *Projector) checkPlaced(dst []float32) error {
 	if !finite.All(dst) {
 		return fmt.Errorf("train: new points diverge at the model's step size, %g; train it again with a smaller one", p.training.LR)
 	}

@@ -91,7 +91,7 @@ type projectRun struct {
 	*console.Reporter
 
 	deviceName string
-	device     *model.Device // of a network
+	device     *model.Device // that places points
 	files      []string      // of the model
 
 	projection.Projection
@@ -284,17 +284,25 @@ func (p *projectRun) checkOutputs() error {
 	return cli.Output{Flag: "--plot", Path: p.picture}.Check(inputs...)
 }
 
-// load reads the model, and opens the device of a network.
+// load reads the model, and opens the device that places points.
 func (p *projectRun) load(ctx context.Context) (err error) {
-	if p.Embedding, p.files, err = projection.Load(ctx, p.model, p.Log); err != nil || p.merge || p.Embedding.Positions != nil {
+	if p.Embedding, p.files, err = projection.Load(p.model, p.Log); err != nil || p.merge {
 		return err
 	}
-	mapper, err := p.Embedding.Mapper(ctx)
-	if _, ok := mapper.(*model.MLP[float32]); !ok {
-		return err
+	if p.Embedding.Positions == nil {
+		mapper, err := p.Embedding.Mapper(ctx)
+		if _, ok := mapper.(*model.MLP[float32]); !ok {
+			return err
+		}
 	}
 	if p.device, err = openDevice(p.Log, configs.Device{Name: p.deviceName}); err != nil {
 		return err
 	}
-	return p.Embedding.UseDevice(p.device)
+	if err := p.Embedding.UseDevice(p.device); err != nil {
+		return err
+	}
+	if _, err := p.Embedding.Mapper(ctx); err != nil {
+		return fmt.Errorf("%s: %w", p.model, err)
+	}
+	return nil
 }

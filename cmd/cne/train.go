@@ -114,6 +114,9 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	held, err := t.projectHeld(ctx)
+	if err == nil && c.Model.Kind == "table" {
+		err = t.embedded.UseDevice(t.device)
+	}
 	if err == nil {
 		err = t.in.sampled.Place(ctx, t.dir, t.embedded)
 	}

@@ -102,23 +102,24 @@ type Product struct {
 }
 
 // A Backend is one accelerator, as its driver offers it. Device calls it from one
-// goroutine at a time. Operations are asynchronous and done in order. Errors wrap
+// goroutine at a time. Operations are asynchronous, and those of a stream are done in
+// order; what does not say on which stream it is done goes to the main one. Errors wrap
 // ErrLost or are *MemoryError where that applies.
 type Backend interface {
 	// Alloc allocates memory that begins at a multiple of 256 bytes. Free frees it
-	// after all earlier operations are done.
+	// after all earlier operations of both streams are done.
 	Alloc(bytes int64) (Pointer, error)
 	Free(p Pointer) error
 	// MemInfo returns the free and the total memory, in bytes.
 	MemInfo() (free, total int64, err error)
 
-	// Upload and Download are synchronous, Copy and Fill are not.
-	Upload(dst Pointer, src unsafe.Pointer, bytes int) error
-	Download(dst unsafe.Pointer, src Pointer, bytes int) error
+	// Upload and Download wait for their stream, Copy and Fill do not.
+	Upload(on StreamID, dst Pointer, src unsafe.Pointer, bytes int) error
+	Download(on StreamID, dst unsafe.Pointer, src Pointer, bytes int) error
 	Copy(dst, src Pointer, bytes int) error
-	Fill(dst Pointer, word uint32, words int) error
+	Fill(on StreamID, dst Pointer, word uint32, words int) error
 
-	Launch(kernel string, l Launch, args *[MaxArgs]uint64, count int) error
+	Launch(on StreamID, kernel string, l Launch, args *[MaxArgs]uint64, count int) error
 	Multiply(p *Product, tf32 bool) error
 	// Convolve computes a part of a convolution of at least one image. scratch returns
 	// workspace memory that is reserved for the call until it is done on the device. If
@@ -131,7 +132,11 @@ type Backend interface {
 	Capture() error
 	Captured() (Replay, error)
 
-	Synchronize() error
+	// NewEvent returns an event that was not recorded. Neither it nor the side stream is
+	// part of a capture.
+	NewEvent() (BackendEvent, error)
+	// Synchronize waits for a stream.
+	Synchronize(on StreamID) error
 	// Properties describe the accelerator.
 	Properties() Properties
 	// Notes returns the sentences for Device.Notify that are new since the last call.
@@ -164,7 +169,7 @@ type Properties struct {
 }
 
 // A Device is the CPU or an accelerator. Many goroutines may call its methods; calls
-// are carried out in their order.
+// are carried out in their order, but for those of its Side stream.
 type Device struct {
 	name string
 	why  string
@@ -189,6 +194,9 @@ type Device struct {
 	recorded sync.Cond
 	args     [MaxArgs]uint64
 	pool     pool
+	aside    bool // whether the side stream was ever used
+
+	main, side Stream
 	// asked and replayed count operations: see Operations. captured counts those of the
 	// current capture.
 	asked, replayed, captured int
@@ -210,6 +218,7 @@ func CPU() *Device { return cpu }
 func New(name string, b Backend) *Device {
 	d := &Device{name: name, backend: b, TF32: true, pool: pool{free: map[int64][]Pointer{}}}
 	d.recorded.L = &d.mu
+	d.main, d.side = Stream{d, MainStream}, Stream{d, SideStream}
 	return d
 }
 
@@ -449,25 +458,11 @@ func (d *Device) Usage() (used, kept int64) {
 }
 
 // Upload copies elements to the device's memory.
-func Upload[T any](d *Device, dst Pointer, src []T) error {
-	return d.do(func() error {
-		if len(src) == 0 {
-			return nil
-		}
-		return d.backend.Upload(dst, unsafe.Pointer(&src[0]), len(src)*int(unsafe.Sizeof(src[0])))
-	})
-}
+func Upload[T any](d *Device, dst Pointer, src []T) error { return UploadTo(d.Main(), dst, src) }
 
-// Download waits for all that was asked for, and copies elements from the device's
-// memory.
-func Download[T any](d *Device, dst []T, src Pointer) error {
-	return d.do(func() error {
-		if len(dst) == 0 {
-			return nil
-		}
-		return d.backend.Download(unsafe.Pointer(&dst[0]), src, len(dst)*int(unsafe.Sizeof(dst[0])))
-	})
-}
+// Download waits for all that was asked for, but of the Side stream, and copies elements
+// from the device's memory.
+func Download[T any](d *Device, dst []T, src Pointer) error { return DownloadFrom(d.Main(), dst, src) }
 
 // Copy copies bytes within the device's memory. The two pieces must not overlap.
 func (d *Device) Copy(dst, src Pointer, bytes int) error {
@@ -482,27 +477,13 @@ func (d *Device) Zero(dst Pointer, bytes int) error { return d.Fill(dst, 0, byte
 
 // Fill sets words of 32 bits of the device's memory.
 func (d *Device) Fill(dst Pointer, word uint32, words int) error {
-	if words == 0 {
-		return d.do(func() error { return nil })
-	}
-	return d.submit(func() error { return d.backend.Fill(dst, word, words) })
+	return d.Main().Fill(dst, word, words)
 }
 
 // Launch runs a kernel of package kernels, with as many arguments as it has parameters,
 // of their types.
 func (d *Device) Launch(kernel string, l Launch, args ...Arg) error {
-	if l.Grid < 1 || l.Block < 1 || l.Block > 1024 || len(args) > MaxArgs {
-		return fmt.Errorf("device: kernel %s cannot run with %d blocks of %d threads and %d arguments", kernel, l.Grid, l.Block, len(args))
-	}
-	return d.submit(func() error {
-		for i, a := range args {
-			d.args[i] = uint64(a)
-		}
-		if err := d.backend.Launch(kernel, l, &d.args, len(args)); err != nil {
-			return fmt.Errorf("kernel %s: %w", kernel, err)
-		}
-		return nil
-	})
+	return d.Main().Launch(kernel, l, args...)
 }
 
 // blockOfEach is the number of threads in a block of Each.
@@ -511,10 +492,7 @@ const blockOfEach = 256
 // Each runs a kernel with a thread for each of n items, in blocks of 256 threads, of
 // which the last may have some to spare. With n = 0 it does nothing.
 func (d *Device) Each(kernel string, n int, args ...Arg) error {
-	if n == 0 {
-		return nil
-	}
-	return d.Launch(kernel, Launch{Grid: (n + blockOfEach - 1) / blockOfEach, Block: blockOfEach}, args...)
+	return d.Main().Each(kernel, n, args...)
 }
 
 // Lanes returns the binary logarithm of the number of threads that share a row of so
@@ -631,7 +609,24 @@ func (d *Device) Synchronize() error {
 	if d.OnHost() {
 		return nil
 	}
-	return d.do(d.backend.Synchronize)
+	return d.do(d.synchronize)
+}
+
+// synchronize waits for both streams. The caller holds the lock.
+func (d *Device) synchronize() error {
+	err := d.backend.Synchronize(MainStream)
+	if err == nil && d.aside {
+		err = d.backend.Synchronize(SideStream)
+	}
+	return err
+}
+
+// FreeMemory returns how many bytes the driver could still allocate.
+func (d *Device) FreeMemory() (free int64, err error) {
+	return free, d.do(func() (err error) {
+		free, _, err = d.backend.MemInfo()
+		return err
+	})
 }
 
 // Close releases the accelerator and all its memory. Closing twice does nothing.

@@ -1,7 +1,6 @@
 package projection
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -19,7 +18,7 @@ import (
 
 // Load reads the model that --model names, a file or the folder of a run, and returns it
 // with the files that it was read from.
-func Load(ctx context.Context, path string, log *slog.Logger) (e *cne.Embedding, files []string, err error) {
+func Load(path string, log *slog.Logger) (e *cne.Embedding, files []string, err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, rundir.ModelFile)
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -42,7 +41,7 @@ func Load(ctx context.Context, path string, log *slog.Logger) (e *cne.Embedding,
 	if e.Positions == nil {
 		return e, files, nil
 	}
-	beside, err := loadTrainingPoints(ctx, e, path)
+	beside, err := loadTrainingPoints(e, path)
 	if beside != "" {
 		files = append(files, beside)
 	}
@@ -51,9 +50,9 @@ func Load(ctx context.Context, path string, log *slog.Logger) (e *cne.Embedding,
 
 // loadTrainingPoints gives a table the points beside which it places new ones, and returns
 // their file, if they are not in that of the model.
-func loadTrainingPoints(ctx context.Context, e *cne.Embedding, path string) (beside string, err error) {
-	if _, err := e.Mapper(ctx); !errors.Is(err, cne.ErrNoTrainingPoints) {
-		return "", err
+func loadTrainingPoints(e *cne.Embedding, path string) (beside string, err error) {
+	if e.HasTrainingPoints() {
+		return "", nil
 	}
 	beside = filepath.Join(filepath.Dir(path), rundir.PointsFile)
 	points, err := model.LoadPoints(beside)
@@ -69,13 +68,7 @@ func loadTrainingPoints(ctx context.Context, e *cne.Embedding, path string) (bes
 	if before := e.Description.Preprocessing; before != nil && before.Out() != points.D {
 		return "", fmt.Errorf("%s prepares points of %d values, but those of %s have %d; they are not of the same run, so name the folder of one", path, before.Out(), beside, points.D)
 	}
-	if err := e.UseTrainingPoints(points); err != nil {
-		return "", err
-	}
-	if _, err := e.Mapper(ctx); err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
-	}
-	return beside, nil
+	return beside, e.UseTrainingPoints(points)
 }
 
 // CheckWidth compares the points of a file with those that the model takes.

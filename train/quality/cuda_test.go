@@ -3,6 +3,7 @@
 package quality
 
 import (
+	"context"
 	"errors"
 	"math"
 	"testing"
@@ -84,6 +85,57 @@ func TestDistantPairsOnDevice(t *testing.T) {
 		if math.Abs(sums[0]-nearby) > 1e-6*nearby && nearby > 1e-12 || !(sums[0] > 0) {
 			t.Errorf("at distance %g the loss is %g, want %g", far, sums[0], nearby)
 		}
+	}
+}
+
+func TestEdgesOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for _, size := range []struct{ n, d, edges, m, draws int }{{2, 1, 1, 1, 2}, {31, 2, 4096, 5, 2}, {300, 2, 4500, 5, 3}, {129, 20, 257, 40, 2}, {50, 3, 33, 4000, 2}} {
+		m := scattered(size.n, size.d)
+		var heads, tails []int32
+		s := rng.New(3, rng.Sample)
+		for range size.edges {
+			i := s.IntN(size.n)
+			heads, tails = append(heads, int32(i)), append(tails, int32((i+1+s.IntN(size.n-1))%size.n))
+		}
+		want, err := KL(t.Context(), heads, tails, m.X, m.D, 10)
+		got, failed := KLOn(t.Context(), d, heads, tails, m.X, m.D, 10)
+		if failed = errors.Join(err, failed); failed != nil || math.Abs(got-want) > 1e-6*(1+math.Abs(want)) {
+			t.Errorf("%v: the divergence is %v, want %v (%v)", size, got, want, failed)
+		}
+		if again, err := KLOn(t.Context(), d, heads, tails, m.X, m.D, 10); again != got || err != nil {
+			t.Errorf("%v: the divergence is %v, then %v (%v)", size, got, again, err)
+		}
+		for _, clamp := range []float64{1e-10, 0.01, 0} {
+			// With so little work, edges are drawn, too.
+			for _, work := range []int{infoNCWork, 2 * size.m * 40} {
+				want, err := expectedInfoNC(t.Context(), nil, heads, tails, m.X, m.D, size.m, 2, clamp, size.draws, 7, work)
+				got, failed := expectedInfoNC(t.Context(), d, heads, tails, m.X, m.D, size.m, 2, clamp, size.draws, 7, work)
+				if failed = errors.Join(err, failed); failed != nil || math.Abs(got.Mean-want.Mean) > 2e-6*(1+math.Abs(want.Mean)) || math.Abs(got.Error-want.Error) > 1e-4*want.Error+1e-7 {
+					t.Errorf("%v, clamp %v, work %d: InfoNC's loss is %v, want %v (%v)", size, clamp, work, got, want, failed)
+				}
+			}
+			want, err := ExpectedLosses(t.Context(), heads, tails, m.X, m.D, 5, clamp, []Discriminator{Neg(1e-6), UMAP()}, nil)
+			got, failed := ExpectedLosses(t.Context(), heads, tails, m.X, m.D, 5, clamp, []Discriminator{Neg(1e-6), UMAP()}, d)
+			if failed = errors.Join(err, failed); failed != nil {
+				t.Fatal(failed)
+			}
+			for k, v := range want {
+				if math.Abs(got[k]-v) > 2e-6*v {
+					t.Errorf("%v, clamp %v: loss %d is %v, want %v", size, clamp, k, got[k], v)
+				}
+			}
+		}
+	}
+	// Single precision cannot hold the squares of such distances.
+	far := []float32{0, 1e30}
+	if got, err := KLOn(t.Context(), d, []int32{0}, []int32{1}, far, 1, 1); err != nil || math.Abs(got-60*math.Ln10) > 1e-6 {
+		t.Errorf("the divergence of distant points is %v (%v), want %v", got, err, 60*math.Ln10)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := KLOn(ended, d, []int32{0}, []int32{1}, far, 1, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("after its context has ended, the error is %v", err)
 	}
 }
 

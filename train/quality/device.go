@@ -68,6 +68,107 @@ func devicePairs(ctx context.Context, on *Device, e []float32, n, d int, discrim
 	return sums, nil
 }
 
+// edgesOfPart is how many edges a block of metrics_edges adds up, and edgesAtOnce how many
+// of them the device has at a time, whose sums or values come back together.
+const (
+	edgesOfPart = 16 * pairRows
+	edgesAtOnce = 1 << 20
+)
+
+// A deviceEdges has an embedding on an accelerator, and room for some edges.
+type deviceEdges struct {
+	on     *Device
+	n, d   int
+	memory device.Pieces // the embedding, heads, tails, and results of 16 bytes for each
+}
+
+func newDeviceEdges(on *Device, e []float32, d, edges int) (*deviceEdges, error) {
+	edges = min(edges, edgesAtOnce)
+	memory, err := on.AllocPieces(len(e)*4, edges*4, edges*4, edges*16)
+	if err != nil {
+		return nil, err
+	}
+	g := &deviceEdges{on, len(e) / d, d, memory}
+	if err := device.Upload(on, memory.At(0), planesOf(e, g.n, d)); err != nil {
+		memory.Free()
+		return nil, err
+	}
+	return g, nil
+}
+
+// each uploads edges, so many at a time, and calls f with the first one's number and how
+// many there are.
+func (g *deviceEdges) each(ctx context.Context, heads, tails []int32, f func(first, count int) error) error {
+	for lo := 0; lo < len(heads); lo += edgesAtOnce {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		hi := min(len(heads), lo+edgesAtOnce)
+		if err := device.Upload(g.on, g.memory.At(1), heads[lo:hi]); err != nil {
+			return err
+		}
+		if err := device.Upload(g.on, g.memory.At(2), tails[lo:hi]); err != nil {
+			return err
+		}
+		if err := f(lo, hi-lo); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deviceOverEdges sums log(1 + slope·x + offset), at most limit, over the squared
+// distances x of edges, on an accelerator: terms in single precision, their sums in
+// double.
+func deviceOverEdges(ctx context.Context, on *Device, heads, tails []int32, e []float32, d int, slope, offset, limit float64) (sum float64, err error) {
+	g, err := newDeviceEdges(on, e, d, len(heads))
+	if err != nil {
+		return 0, err
+	}
+	defer g.memory.Free()
+	return sum, g.each(ctx, heads, tails, func(_, count int) error {
+		parts := make([]float64, (count+edgesOfPart-1)/edgesOfPart)
+		if err := on.Launch("metrics_edges", device.Launch{Grid: len(parts), Block: pairRows},
+			device.Arg(g.memory.At(3)), device.Arg(g.memory.At(0)), device.Arg(g.memory.At(1)), device.Arg(g.memory.At(2)), device.Int(g.n), device.Int(d), device.Int(count),
+			device.F32(slope), device.F32(offset), device.F32(math.Exp(limit)), device.F32(limit)); err != nil {
+			return err
+		}
+		if err := device.Download(on, parts, g.memory.At(3)); err != nil {
+			return err
+		}
+		for _, v := range parts {
+			sum += v
+		}
+		return nil
+	})
+}
+
+// deviceLogTotals is logTotal of edges on an accelerator, the first of which is the first
+// of the stream: means and variances.
+func deviceLogTotals(ctx context.Context, on *Device, heads, tails []int32, e []float32, d, m, draws int, clamp float64, state uint64) (means, variances []float64, err error) {
+	g, err := newDeviceEdges(on, e, d, len(heads))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer g.memory.Free()
+	means, variances = make([]float64, len(heads)), make([]float64, len(heads))
+	both := make([]float64, 2*min(len(heads), edgesAtOnce))
+	return means, variances, g.each(ctx, heads, tails, func(first, count int) error {
+		if err := on.Each("metrics_infonc", count,
+			device.Arg(g.memory.At(3)), device.Arg(g.memory.At(0)), device.Arg(g.memory.At(1)), device.Arg(g.memory.At(2)), device.Int(g.n), device.Int(d), device.Int(count),
+			device.Int(first), device.Int(m), device.Int(draws), device.Word(state), device.F32(clamp)); err != nil {
+			return err
+		}
+		if err := device.Download(on, both[:2*count], g.memory.At(3)); err != nil {
+			return err
+		}
+		for k := range count {
+			means[first+k], variances[first+k] = both[2*k], both[2*k+1]
+		}
+		return nil
+	})
+}
+
 // deviceDistances is distances on an accelerator.
 func deviceDistances(on *Device, out []uint64, x []float32, d int) error {
 	memory, err := on.AllocPieces(len(out)*8, len(x)*4)

@@ -41,11 +41,18 @@ const (
 //
 // Edges and embedding are as for KL, and so are the errors.
 func ExpectedInfoNC[T Float](ctx context.Context, heads, tails []int32, embedding []T, d, m int, rho, clamp float64, draws int, seed uint64) (Estimate, error) {
-	return expectedInfoNC(ctx, heads, tails, embedding, d, m, rho, clamp, draws, seed, infoNCWork)
+	return ExpectedInfoNCOn(ctx, nil, heads, tails, embedding, d, m, rho, clamp, draws, seed)
+}
+
+// ExpectedInfoNCOn is ExpectedInfoNC on a device, nil for the CPU, with the same draws. Its
+// result agrees with the CPU's to 1e-6, and its errors may be the device's. Embeddings of
+// float64, and expansions around the mean, stay on the CPU.
+func ExpectedInfoNCOn[T Float](ctx context.Context, on *Device, heads, tails []int32, embedding []T, d, m int, rho, clamp float64, draws int, seed uint64) (Estimate, error) {
+	return expectedInfoNC(ctx, on, heads, tails, embedding, d, m, rho, clamp, draws, seed, infoNCWork)
 }
 
 // expectedInfoNC is ExpectedInfoNC with a bound of its work.
-func expectedInfoNC[T Float](ctx context.Context, heads, tails []int32, embedding []T, d, m int, rho, clamp float64, draws int, seed uint64, work int) (Estimate, error) {
+func expectedInfoNC[T Float](ctx context.Context, on *Device, heads, tails []int32, embedding []T, d, m int, rho, clamp float64, draws int, seed uint64, work int) (Estimate, error) {
 	n, err := points(embedding, d, "embedding")
 	if err != nil {
 		return Estimate{}, err
@@ -59,7 +66,7 @@ func expectedInfoNC[T Float](ctx context.Context, heads, tails []int32, embeddin
 	if !(rho > 0) || math.IsInf(rho, 0) || draws < 2 {
 		return Estimate{}, fmt.Errorf("%w: ρ = %v with %d draws per edge; ρ is a positive number, and 2 draws are needed for the error", ErrInput, rho, draws)
 	}
-	f := &infoNC[T]{heads: heads, tails: tails, embedding: embedding, n: n, d: d, m: m, draws: draws, clamp: clamp, seed: seed}
+	f := &infoNC[T]{heads: heads, tails: tails, embedding: embedding, n: n, d: d, m: m, draws: draws, clamp: clamp, seed: seed, on: on}
 	if m/manyNegatives >= n-1 {
 		f.draws = 1
 		f.moments = make([]moments, n)
@@ -96,6 +103,7 @@ type infoNC[T Float] struct {
 	draws        int
 	clamp        float64
 	seed         uint64
+	on           *Device
 	// moments are those of the heads, if nothing is drawn but edges; they may be of no
 	// samples yet.
 	moments []moments
@@ -117,6 +125,9 @@ func (f *infoNC[T]) similarity(i, j int32) float64 {
 
 // overAllEdges is the mean over all edges.
 func (f *infoNC[T]) overAllEdges(ctx context.Context, rho float64) (Estimate, error) {
+	if single, ok := f.onDevice(); ok {
+		return f.overAllOnDevice(ctx, single, rho)
+	}
 	type sums struct{ loss, variance float64 } // over edges; variance of an edge's mean
 	grain := f.grain()
 	partial := make([]sums, parallel.Pieces(len(f.heads), grain))
@@ -152,20 +163,11 @@ func (f *infoNC[T]) overDrawnEdges(ctx context.Context, rho float64, edges int) 
 	for k := range chosen {
 		chosen[k] = order.IntN(len(f.heads))
 	}
-	values := make([]float64, edges)
-	stream := rng.New(f.seed, rng.Negatives)
-	err := inPieces(ctx, edges, f.grain(), func(_, lo, hi int) {
-		random := stream.At(uint64(lo) * uint64(f.draws) * uint64(f.m))
-		for k := lo; k < hi; k++ {
-			values[k], _ = f.logTotal(chosen[k], &random)
-		}
-	})
+	values, err := f.logTotals(ctx, chosen)
 	if err != nil {
 		return Estimate{}, err
 	}
-	attraction, err := overEdges(ctx, f.heads, f.tails, f.embedding, f.d, func(d2 float64) float64 {
-		return -math.Log(max(f.clamp, 1/(1+d2)))
-	})
+	attraction, err := f.attraction(ctx)
 	if err != nil {
 		return Estimate{}, err
 	}
@@ -179,6 +181,57 @@ func (f *infoNC[T]) overDrawnEdges(ctx context.Context, rho float64, edges int) 
 		attraction/float64(len(f.heads)) + mean/rho,
 		math.Sqrt(squares/float64(edges-1)/float64(edges)) / rho,
 	}, nil
+}
+
+// attraction is the sum of −log q over all edges.
+func (f *infoNC[T]) attraction(ctx context.Context) (float64, error) {
+	return attractionOf(ctx, f.on, f.heads, f.tails, f.embedding, f.d, UMAP(), -math.Log(f.clamp))
+}
+
+// onDevice returns the embedding if negatives can be drawn on the device.
+func (f *infoNC[T]) onDevice() ([]float32, bool) {
+	single, ok := any(f.embedding).([]float32)
+	return single, ok && !f.on.OnHost() && f.moments == nil && f.m <= math.MaxInt32
+}
+
+// overAllOnDevice is overAllEdges on the device.
+func (f *infoNC[T]) overAllOnDevice(ctx context.Context, embedding []float32, rho float64) (Estimate, error) {
+	stream := rng.New(f.seed, rng.Negatives)
+	means, variances, err := deviceLogTotals(ctx, f.on, f.heads, f.tails, embedding, f.d, f.m, f.draws, f.clamp, stream.State())
+	if err != nil {
+		return Estimate{}, err
+	}
+	attraction, err := f.attraction(ctx)
+	if err != nil {
+		return Estimate{}, err
+	}
+	var loss, variance float64
+	for k, v := range means {
+		loss += v
+		variance += variances[k]
+	}
+	edges := float64(len(f.heads))
+	return Estimate{(loss/rho + attraction) / edges, math.Sqrt(variance) / rho / edges}, nil
+}
+
+// logTotals returns the mean of logTotal of each of some edges.
+func (f *infoNC[T]) logTotals(ctx context.Context, edges []int) ([]float64, error) {
+	stream := rng.New(f.seed, rng.Negatives)
+	if single, ok := f.onDevice(); ok {
+		heads, tails := make([]int32, len(edges)), make([]int32, len(edges))
+		for k, e := range edges {
+			heads[k], tails[k] = f.heads[e], f.tails[e]
+		}
+		values, _, err := deviceLogTotals(ctx, f.on, heads, tails, single, f.d, f.m, f.draws, f.clamp, stream.State())
+		return values, err
+	}
+	values := make([]float64, len(edges))
+	return values, inPieces(ctx, len(edges), f.grain(), func(_, lo, hi int) {
+		random := stream.At(uint64(lo) * uint64(f.draws) * uint64(f.m))
+		for k := lo; k < hi; k++ {
+			values[k], _ = f.logTotal(edges[k], &random)
+		}
+	})
 }
 
 // logTotal returns the mean of the logarithm of an edge's similarities over draws of its

@@ -18,7 +18,7 @@ func TestManyNegatives(t *testing.T) {
 				t.Fatal(err)
 			}
 			// One negative less is drawn.
-			want, err := expectedInfoNC(t.Context(), heads, tails, x, 2, m-1, rho, 1e-10, 300, 1, math.MaxInt)
+			want, err := expectedInfoNC(t.Context(), nil, heads, tails, x, 2, m-1, rho, 1e-10, 300, 1, math.MaxInt)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,13 +51,13 @@ func TestBoundedWork(t *testing.T) {
 		"the fewest edges":      {50, 1},
 		"edges, many negatives": {manyNegatives * n, 100 * n},
 	} {
-		full, err := expectedInfoNC(t.Context(), heads, tails, x, 2, tc.m, 1, 1e-10, 100, 1, math.MaxInt)
+		full, err := expectedInfoNC(t.Context(), nil, heads, tails, x, 2, tc.m, 1, 1e-10, 100, 1, math.MaxInt)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var sum, squares, claimed float64
 		for r := range repetitions {
-			e, err := expectedInfoNC(t.Context(), heads, tails, x, 2, tc.m, 1, 1e-10, 100, uint64(r), tc.work)
+			e, err := expectedInfoNC(t.Context(), nil, heads, tails, x, 2, tc.m, 1, 1e-10, 100, uint64(r), tc.work)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +74,7 @@ func TestBoundedWork(t *testing.T) {
 		}
 	}
 	sameBits(t, "drawn edges", func() (float64, error) {
-		e, err := expectedInfoNC(t.Context(), heads, tails, x, 2, 7, 1, 1e-10, 100, 3, 20000)
+		e, err := expectedInfoNC(t.Context(), nil, heads, tails, x, 2, 7, 1, 1e-10, 100, 3, 20000)
 		return e.Mean + e.Error, err
 	})
 }

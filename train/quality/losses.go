@@ -41,8 +41,8 @@ func UMAP() Discriminator { return Discriminator{1, 0} }
 // logarithms below clamp, from [0, 1), count as clamp, as in training; a clamp of
 // 0 still leaves the finite bound of training's arithmetic.
 //
-// Edges and embedding are as for KL. The sum over edges is computed in double
-// precision, that over pairs with PartitionFunction's; constants beyond the range
+// Edges and embedding are as for KL. On the CPU the sum over edges is computed in double
+// precision; that over pairs has PartitionFunction's. Constants beyond the range
 // of float32 stay on the CPU, and in double precision. Errors are KL's, or the
 // device's.
 func ExpectedLosses[T Float](ctx context.Context, heads, tails []int32, embedding []T, d, m int, clamp float64, discriminators []Discriminator, on *Device) ([]float64, error) {
@@ -66,9 +66,7 @@ func ExpectedLosses[T Float](ctx context.Context, heads, tails []int32, embeddin
 	limit := logLimit(clamp)
 	losses := make([]float64, len(discriminators))
 	for k, p := range discriminators {
-		attraction, err := overEdges(ctx, heads, tails, embedding, d, func(d2 float64) float64 {
-			return min(limit, math.Log1p(p.slope*d2+p.offset))
-		})
+		attraction, err := attractionOf(ctx, on, heads, tails, embedding, d, p, limit)
 		if err != nil {
 			return nil, err
 		}

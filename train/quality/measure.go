@@ -363,7 +363,7 @@ func (m *measurement) divergence(ctx context.Context) error {
 	if err != nil || z == 0 {
 		return err // 0 where all points are too far from each other for single precision
 	}
-	return set(&m.figures.KL)(KL(ctx, heads, tails, m.embedding.X, m.embedding.D, z))
+	return set(&m.figures.KL)(KLOn(ctx, m.Device, heads, tails, m.embedding.X, m.embedding.D, z))
 }
 
 func (m *measurement) accuracy(ctx context.Context) error {
@@ -452,7 +452,7 @@ func (m *measurement) losses(ctx context.Context) error {
 		}
 	}
 	draws := min(infoNCDraws, max(2, infoNCPairs/len(heads)/o.Negatives))
-	estimate, err := ExpectedInfoNC(ctx, heads, tails, m.embedding.X, m.embedding.D, o.Negatives, o.Rho, o.Clamp, draws, m.Seed)
+	estimate, err := ExpectedInfoNCOn(ctx, m.Device, heads, tails, m.embedding.X, m.embedding.D, o.Negatives, o.Rho, o.Clamp, draws, m.Seed)
 	if err != nil {
 		return err
 	}

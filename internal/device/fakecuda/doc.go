@@ -9,7 +9,9 @@
 //
 // A GPU runs threads in any order. The environment variable FAKECUDA_ORDER has the
 // stand-in run them backwards (1) or shuffled (any larger number: a seed); tests must
-// not depend on it.
+// not depend on it. So it is with the device's two streams where no event puts their work
+// in order: the main one goes as far ahead as it can (0), the side one does (1), or either
+// by chance.
 //
 // Other builds of the stand-in cover other differences of a GPU:
 //
@@ -17,7 +19,8 @@
 //	internal/device/fakecuda/build /tmp/libfakecuda.so hardware
 //	internal/device/fakecuda/build /tmp/libfakecuda.so sanitize
 //
-// The first ends the process where two threads race for memory, whatever their order.
+// The first ends the process where two threads race for memory, whatever their order, or
+// kernels of two streams do between which there is no event.
 // The second computes as differently from the CPU as a GPU may: it fuses
 // multiplications and additions as the PTX does; approximate instructions have the
 // error that NVIDIA documents; products are summed in another order and, if Device.TF32

@@ -38,6 +38,15 @@ static int is_hardware(void) {
   int (*f)(void) = (int (*)(void))cneshim_symbol("fakecuda_hardware");
   return f && f();
 }
+static int finds_races(void) {
+  int (*f)(void) = (int (*)(void))cneshim_symbol("fakecuda_races");
+  return f && f();
+}
+static void get_transfers(long *up, long *down) {
+  void (*f)(long *, long *) = (void (*)(long *, long *))cneshim_symbol("fakecuda_transfers");
+  *up = *down = -1;
+  if (f) f(up, down);
+}
 static long get_launches(void) {
   long (*f)(void) = (long (*)(void))cneshim_symbol("fakecuda_launches");
   return f ? f() : -1;
@@ -130,6 +139,9 @@ func Memory(t testing.TB, bytes int64) {
 	t.Cleanup(func() { C.set_memory(4 << 30) })
 }
 
+// FindsRaces reports whether the stand-in ends the process where threads race.
+func FindsRaces() bool { return C.finds_races() != 0 }
+
 // A Failure is an error of CUDA.
 type Failure int
 
@@ -167,14 +179,14 @@ func Registers(t testing.TB, kernel string, registers int) {
 	t.Cleanup(func() { set("") })
 }
 
-// Orders of the blocks of a grid and of the threads of a block. Any other number
-// shuffles them, with that seed.
+// Orders of the blocks of a grid, of the threads of a block, and of the device's streams.
+// Any other number shuffles them, with that seed.
 const (
-	Forwards  = 0 // the threads of a block in lockstep
-	Backwards = 1 // each warp as far ahead of the others as it can get
+	Forwards  = 0 // the threads of a block in lockstep; the main stream as far ahead as it can get
+	Backwards = 1 // each warp as far ahead of the others as it can get; so the side stream
 )
 
-// Order sets the order of blocks and threads until the end of the test; a GPU has its
+// Order sets the order of blocks, threads and streams until the end of the test; a GPU has its
 // own. Otherwise it is that of the environment variable FAKECUDA_ORDER, or forwards.
 func Order(t *testing.T, order uint64) {
 	t.Helper()
@@ -197,3 +209,11 @@ func Usage() (bytes int64, count int) {
 
 // Launches returns the number of kernels launched so far, without those of graphs.
 func Launches() int { return int(C.get_launches()) }
+
+// Transfers returns how many copies were made so far from the program's memory to the
+// device's, and back.
+func Transfers() (up, down int) {
+	var u, d C.long
+	C.get_transfers(&u, &d)
+	return int(u), int(d)
+}

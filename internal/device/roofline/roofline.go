@@ -20,9 +20,10 @@
 // out. What a multiprocessor does in a cycle is not among them, and follows from its
 // compute capability (see unitsOf). works.go has the amounts.
 //
-// Pieces of work that follow each other on the device add up. Beside them runs the
-// program that asks for them, so that an operation also takes as long as its Launches at
-// least.
+// Pieces of work that follow each other on a stream of the device add up. Those of its
+// side stream can run at the same time as the others, so that an operation takes at least
+// as long as those of either stream. Beside them runs the program that asks for them, so
+// that it also takes as long as its Launches at least.
 //
 // Nothing here is measured. What a roofline leaves out – atomic additions to one address,
 // conflicts of banks, waits – makes its share smaller, never larger than 1 by more than
@@ -64,6 +65,8 @@ type Work struct {
 	Chain float64
 	// Multiprocessors is how many the work can use at most; 0: all.
 	Multiprocessors int
+	// Aside is whether it is done on the side stream.
+	Aside bool
 }
 
 // A Roof is the roofline of a piece of work: the largest bound of its time.
@@ -72,6 +75,7 @@ type Roof struct {
 	Limit string // memory, cache …
 	// Multiprocessors is how many the bound is of; 0 for one that does not depend on them.
 	Multiprocessors int
+	Aside           bool // whether its work is
 	Seconds         float64
 }
 
@@ -130,7 +134,7 @@ func (w Work) Bounds(p device.Properties) []Roof {
 	var bounds []Roof
 	add := func(limit string, k int, amount, rate float64) {
 		if amount > 0 && rate > 0 {
-			bounds = append(bounds, Roof{w.Part, limit, k, amount / rate})
+			bounds = append(bounds, Roof{w.Part, limit, k, w.Aside, amount / rate})
 		}
 	}
 	add("memory", 0, memory, 2*1e3*float64(p.MemoryKHz)*float64(p.MemoryBits)/8)
@@ -194,13 +198,21 @@ func (m *Meter) Report(b interface{ ReportMetric(n float64, unit string) }, n in
 // unitOfRoofs begins the units of metrics that are rooflines, in nanoseconds.
 const unitOfRoofs = "roof-ns"
 
+// aside ends those of work on the side stream.
+const aside = "aside"
+
 // unit returns the unit of a roofline's metric, which says all but the seconds.
 func (r Roof) unit() string {
-	return fmt.Sprintf("%s:%s:%s:%d", unitOfRoofs, r.Part, r.Limit, r.Multiprocessors)
+	unit := fmt.Sprintf("%s:%s:%s:%d", unitOfRoofs, r.Part, r.Limit, r.Multiprocessors)
+	if r.Aside {
+		unit += ":" + aside
+	}
+	return unit
 }
 
 // Parse returns the roofline that a benchmark's metric is, if it is one.
 func Parse(value float64, unit string) (r Roof, ok bool) {
+	unit, onSide := strings.CutSuffix(unit, ":"+aside)
 	words := strings.Split(unit, ":")
 	if len(words) != 4 || words[0] != unitOfRoofs {
 		return r, false
@@ -209,22 +221,32 @@ func Parse(value float64, unit string) (r Roof, ok bool) {
 	if err != nil {
 		return r, false
 	}
-	return Roof{words[1], words[2], k, 1e-9 * value}, true
+	return Roof{words[1], words[2], k, onSide, 1e-9 * value}, true
 }
 
 // Best returns the seconds that an operation with these rooflines takes at best: the sum
-// of its parts', or its launches' if they are longer. by names what it is that takes so
-// long, the longest part first; "" if there are none.
+// of its parts', of those of the stream that takes longer, or its launches' if they are
+// longer. by names what it is that takes so long, the longest part first; "" if there are
+// none.
 func Best(roofs []Roof) (seconds float64, by string) {
-	var parts []Roof
+	var streams [2][]Roof
+	var sums [2]float64
 	var asking Roof
 	for _, r := range roofs {
 		if r.Limit == launches {
 			asking = r
 			continue
 		}
-		parts = append(parts, r)
-		seconds += r.Seconds
+		on := 0
+		if r.Aside {
+			on = 1
+		}
+		streams[on] = append(streams[on], r)
+		sums[on] += r.Seconds
+	}
+	parts, seconds := streams[0], sums[0]
+	if sums[1] > seconds {
+		parts, seconds = streams[1], sums[1]
 	}
 	if asking.Seconds > seconds {
 		return asking.Seconds, launches

@@ -102,6 +102,8 @@ func TestWorks(t *testing.T) {
 		{"a convolution", Convolutions(512*32*32*64, 64, 3), "memory", 24 * 33554432. / 3352.32e9},
 		{"a convolution of more channels", Convolutions(512*16*16*128, 128, 3), "tf32", 3 * 16777216. * 1152 / (1024 * 132 * 1.98e9)},
 		{"a batch normalisation", BatchNorms(512 * 32 * 32 * 64), "memory", 32 * 33554432. / 3352.32e9},
+		// 1500 steps of 10⁴ points, each with six pairs of 32 bytes.
+		{"placed points", Placing(10000, 1500, 5), "cache", 32 * 9e7 / (64 * 132 * 1.98e9)},
 		{"views", Views(2048, 3*32*32), "cache", 5 * 2048 * 3072 / (64 * 132 * 1.98e9)},
 	} {
 		bounds := c.w.Bounds(h100)
@@ -136,7 +138,7 @@ type pretence struct{ device.Backend }
 var errNothing = errors.New("nothing")
 
 func (pretence) Properties() device.Properties { return h100 }
-func (pretence) Launch(string, device.Launch, *[device.MaxArgs]uint64, int) error {
+func (pretence) Launch(device.StreamID, string, device.Launch, *[device.MaxArgs]uint64, int) error {
 	return errNothing
 }
 
@@ -178,6 +180,9 @@ func TestReport(t *testing.T) {
 		{10, []Work{Copy(1 << 30)}, 2147483648 / 3352.32e9, "memory"},
 		{20, []Work{one}, 1, "instructions of one multiprocessor"},
 		{20, []Work{{Part: "b", Chain: 1.98e9}, {Part: "a", FMA: 3 * 128 * 132 * 1.98e9}}, 4, "a 75 % (fp32 of 132 multiprocessors), b 25 % (chain)"},
+		// What is done aside takes no time, unless it takes longer than the rest.
+		{20, []Work{{Part: "b", Chain: 1.98e9}, {Part: "a", FMA: 64 * 132 * 1.98e9, Aside: true}}, 1, "chain"},
+		{20, []Work{one, {Part: "b", Chain: 1.98e9, Aside: true}, {Part: "a", FMA: 192 * 132 * 1.98e9, Aside: true}}, 2.5, "a 60 % (fp32 of 132 multiprocessors), b 40 % (chain)"},
 	} {
 		seconds, by := best(c.n, c.parts...)
 		if !near(seconds, c.seconds) || by != c.by {

@@ -153,6 +153,15 @@ func Distances(n, d int) []Work {
 	return []Work{{Part: "products", FMA: pairs * float64(d)}, {Part: "ranking", Cached: 8 * pairs}}
 }
 
+// Placing is that of so many new points beside a table in two dimensions, each of which
+// takes steps along one edge with m negatives: their positions are looked up at random.
+func Placing(points, steps, m int) Work {
+	pairs := points * steps * (m + 1)
+	w := Pairs(pairs, 2)
+	w.Cached = sector * float64(pairs)
+	return w
+}
+
 // Convolutions is a convolution of images with so many elements in all by kernels of k×k
 // pixels, with as many channels out as in, and both of its gradients: each reads two
 // arrays or writes one.

@@ -9,8 +9,11 @@
 // an order that can be chosen: see control. The blocks of a cluster take turns. When a kernel fails, its launch succeeds,
 // as on a GPU, and what follows does not: at once or (hardware.c) from the next call
 // that waits for the stream. Asynchronous copies (cp.async) are made when the kernel
-// waits for them. Calls without a current context on their thread, on another stream,
-// or forbidden during a capture fail.
+// waits for them. Calls without a current context on their thread, on a stream that is
+// none, or forbidden during a capture fail.
+//
+// Streams wait for each other at events alone. Which of two goes first where no event
+// says so is control's to choose, and it goes as far as it can: see pump.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -40,21 +43,44 @@ static struct {
   result fails_with;  //
   size_t used, count; // memory allocated
   long launches, ran; // kernels that were asked for singly, and all
+  long up, down;      // copies from the program's memory, and to it
   // The order in which the blocks of a grid and the threads of a block run: 0 forwards,
   // the threads of a block in step with each other; 1 backwards, each warp as far ahead
-  // of the others as it can get; any other shuffled, with that seed.
+  // of the others as it can get; any other shuffled, with that seed. Of streams see pump.
   uint64_t order;
 } control = {.memory = 4ul << 30, .fails_after = -1};
 static result failed; // a kernel's failure: nothing is done any more
 static result known;  // the same once the program may know it: every call returns it
 
-static void *const the_context = (void *)1, *const the_stream = (void *)2;
+static void *const the_context = (void *)1;
 static __thread void *context; // the current one
 
-// A graph is the tasks that a stream was given during a capture.
+// A stream is a queue of tasks. before[i] is the last launch of stream number i that came
+// before what the stream runs: its own, those that an event made it wait for, and those
+// that the program had waited for when it asked for the task. A mark is where a stream
+// was when an event was recorded, with the number of those that hold it.
 struct task;
 typedef struct { struct task *first, **last; } graph;
+enum { most_streams = 64 };
+typedef struct stream {
+  int number, later; // whether its priority is lower than others'
+  graph queue;
+  uint32_t before[most_streams];
+} stream;
+typedef struct { stream *of; int done, held; uint32_t before[most_streams]; } mark;
+typedef struct { mark *last; } event;
+static stream *streams[most_streams];
+static uint32_t waited[most_streams]; // the launches that the program has waited for
+static stream *find_stream(void *p) {
+  for (int i = 0; p && i < most_streams; i++)
+    if (streams[i] == p) return p;
+  return 0;
+}
+static void drain(stream *s);
+
+// A graph is the tasks that a stream was given during a capture.
 static graph *capturing;
+static stream *captured;
 static pthread_t capturer;
 static int capture_failed; // by a call that a capture forbids
 
@@ -67,18 +93,25 @@ static result check_not_capturing(void) {
   capture_failed = 1;
   return forbidden;
 }
-// check_wait is check for calls that wait for the stream.
-static result check_wait(void *stream) {
+// check_wait is check for calls that wait for a stream.
+static result check_wait(void *on) {
   result r = check();
-  if (r || stream != the_stream) return r ? r : invalid;
-  if (!capturing) return known = failed;
-  capture_failed = 1;
-  return forbidden;
+  stream *s = find_stream(on);
+  if (r || !s) return r ? r : invalid;
+  if (capturing) {
+    capture_failed = 1;
+    return forbidden;
+  }
+  drain(s);
+  for (int i = 0; i < most_streams; i++)
+    if (s->before[i] > waited[i]) waited[i] = s->before[i];
+  return known = failed;
 }
 
 void fakecuda_memory(size_t bytes) { LOCKED; control.memory = bytes; }
 void fakecuda_fail(long launches, int code) { LOCKED; control.fails_after = launches < 0 ? -1 : control.ran + launches; control.fails_with = code; failed = known = ok; }
 void fakecuda_usage(size_t *bytes, size_t *count) { LOCKED; *bytes = control.used; *count = control.count; }
+void fakecuda_transfers(long *up, long *down) { LOCKED; *up = control.up; *down = control.down; }
 long fakecuda_launches(void) { LOCKED; return control.launches; }
 int fakecuda_hardware(void) { return hardware; }
 static uint64_t shuffling; // state of the random numbers for shuffling
@@ -180,6 +213,8 @@ result cuDevicePrimaryCtxRetain(void **c, int d) {
 result cuDevicePrimaryCtxRelease_v2(int d) {
   LOCKED;
   (void)d;
+  for (int i = 0; i < most_streams; i++)
+    if (streams[i]) drain(streams[i]);
   if (!retained) return no_context;
   if (--retained) return ok;
   // The memory goes with the context.
@@ -188,11 +223,31 @@ result cuDevicePrimaryCtxRelease_v2(int d) {
   return ok;
 }
 result cuCtxSetCurrent(void *c) { context = c; return ok; }
-result cuStreamCreate(void **s, unsigned flags) {
-  *s = the_stream;
-  return context != the_context ? no_context : flags == 1 ? ok : invalid; // one that does not wait for others
+result cuStreamCreateWithPriority(void **s, unsigned flags, int priority) {
+  LOCKED;
+  if (context != the_context) return no_context;
+  int i = 0;
+  while (i < most_streams && streams[i]) i++;
+  if (i == most_streams || flags != 1) return invalid; // it would wait for others
+  stream *made = streams[i] = calloc(1, sizeof *made);
+  made->number = i;
+  made->later = priority >= 0;
+  made->queue.last = &made->queue.first;
+  memcpy(made->before, waited, sizeof waited);
+  *s = made;
+  return ok;
 }
-result cuStreamDestroy_v2(void *s) { return s == the_stream ? ok : invalid; }
+result cuStreamDestroy_v2(void *p) {
+  LOCKED;
+  stream *s = find_stream(p);
+  if (!s) return invalid;
+  drain(s);
+  // Another may get its number.
+  waited[s->number] = s->before[s->number];
+  streams[s->number] = 0;
+  free(s);
+  return ok;
+}
 result cuStreamSynchronize(void *s) { LOCKED; return check_wait(s); }
 result cuMemGetInfo_v2(size_t *free, size_t *total) {
   LOCKED;
@@ -258,30 +313,141 @@ typedef struct task {
   size_t n;
   unsigned word;
   product product;
+  mark *records, *awaits; // no operation, but one of an event
+  uint32_t waited[most_streams]; // what the program had waited for
 } task;
 
-static result submit(task *t, void *stream) {
+static stream *at_work; // the stream whose task runs
+static void append(graph *g, const task *t) {
+  task *copy = malloc(sizeof *copy);
+  *copy = *t;
+  copy->next = 0;
+  *g->last = copy;
+  g->last = &copy->next;
+}
+static void let_go(mark *m) {
+  if (m && --m->held == 0) free(m);
+}
+static void merge(uint32_t *into, const uint32_t *of) {
+  for (int i = 0; i < most_streams; i++)
+    if (of[i] > into[i]) into[i] = of[i];
+}
+// step does the next task of a stream, and reports whether there was one that need not
+// wait.
+static int step(stream *s) {
+  task *t = s->queue.first;
+  if (!t || (t->awaits && !t->awaits->done)) return 0;
+  if (!(s->queue.first = t->next)) s->queue.last = &s->queue.first;
+  merge(s->before, t->waited);
+  at_work = s;
+  if (t->records) {
+    memcpy(t->records->before, s->before, sizeof s->before);
+    t->records->done = 1;
+  } else if (t->awaits) {
+    merge(s->before, t->awaits->before);
+  } else if (!failed) {
+    t->run(t);
+  }
+  let_go(t->records);
+  let_go(t->awaits);
+  free(t);
+  return 1;
+}
+// drain does all of a stream's tasks, and of other streams what they wait for.
+static void drain(stream *s) {
+  while (s->queue.first)
+    for (stream *of = s; !step(of); of = of->queue.first->awaits->of) // whose record is still to come
+      if (!of->queue.first) abort();
+}
+// pump does tasks after one more has come. In order 0 the streams of a higher priority
+// are as far ahead of the others as events let them, and those as late as possible; in
+// order 1 it is the other way round; in any other, tasks are done at random. Without
+// streams of different priorities all is done at once.
+static void pump(void) {
+  int kinds = 0;
+  for (int i = 0; i < most_streams; i++)
+    if (streams[i]) kinds |= 1 << streams[i]->later;
+  if (kinds == 3 && control.order > 1) {
+    for (int tries = (int)draw(8); tries > 0; tries--) {
+      stream *s = streams[draw(most_streams)];
+      if (s) step(s);
+    }
+    for (int i = 0; i < most_streams; i++)
+      if (streams[i] && draw(2)) step(streams[i]);
+    return;
+  }
+  for (int i = 0; i < most_streams; i++)
+    if (streams[i] && (kinds != 3 || streams[i]->later == (int)control.order)) drain(streams[i]);
+}
+
+static result submit(task *t, void *on) {
   result r = check();
-  if (r || stream != the_stream) return r ? r : invalid;
-  if (capturing && capture_failed) return broken;
-  if (capturing) {
-    task *copy = malloc(sizeof *copy);
-    *copy = *t;
-    copy->next = 0;
-    *capturing->last = copy;
-    capturing->last = &copy->next;
+  stream *s = find_stream(on);
+  if (r || !s) return r ? r : invalid;
+  if (capturing && s == captured) {
+    if (capture_failed) return broken;
+    append(capturing, t);
     return ok;
   }
-  if (!failed) t->run(t);
+  memcpy(t->waited, waited, sizeof waited);
+  append(&s->queue, t);
+  pump();
   return ok;
 }
 
+result cuEventCreate(void **e, unsigned flags) {
+  LOCKED;
+  if (context != the_context) return no_context;
+  *e = calloc(1, sizeof(event));
+  return flags == 2 ? ok : invalid; // without a time
+}
+result cuEventDestroy_v2(void *p) {
+  LOCKED;
+  event *e = p;
+  let_go(e->last);
+  free(e);
+  return ok;
+}
+result cuEventRecord(void *p, void *on) {
+  LOCKED;
+  event *e = p;
+  stream *s = find_stream(on);
+  if (capturing && s == captured) {
+    capture_failed = 1; // it could be recorded, which nothing here needs
+    return forbidden;
+  }
+  mark *m = calloc(1, sizeof *m);
+  *m = (mark){.of = s, .held = 2};
+  result r = submit(&(task){.records = m}, on);
+  if (r) {
+    free(m);
+    return r;
+  }
+  let_go(e->last);
+  e->last = m;
+  return ok;
+}
+result cuStreamWaitEvent(void *on, void *p, unsigned flags) {
+  LOCKED;
+  event *e = p;
+  if (flags) return invalid;
+  if (capturing && find_stream(on) == captured) {
+    capture_failed = 1;
+    return forbidden;
+  }
+  if (!e->last) return check(); // of one that was never recorded
+  e->last->held++;
+  result r = submit(&(task){.awaits = e->last}, on);
+  if (r) let_go(e->last);
+  return r;
+}
+
 static void run_function(task *t) { ((void (*)(const uint64_t *))t->kernel)(t->args); }
-result fakecuda_submit(void (*run)(const uint64_t *args), const uint64_t *args, int count) {
+result fakecuda_submit(void *on, void (*run)(const uint64_t *args), const uint64_t *args, int count) {
   LOCKED;
   task t = {.run = run_function, .kernel = (struct kernel *)(uintptr_t)run};
   memcpy(t.args, args, sizeof *args * (size_t)count);
-  return submit(&t, the_stream);
+  return submit(&t, on);
 }
 void *fakecuda_host(pointer p) { return host(p); }
 
@@ -293,12 +459,14 @@ static void run_fill(task *t) {
 result cuMemcpyHtoDAsync_v2(pointer d, const void *s, size_t n, void *stream) {
   LOCKED;
   result r = check_wait(stream);
+  control.up++;
   if (!r) memcpy(host(d), s, n);
   return r;
 }
 result cuMemcpyDtoHAsync_v2(void *d, pointer s, size_t n, void *stream) {
   LOCKED;
   result r = check_wait(stream);
+  control.down++;
   if (!r) memcpy(d, host(s), n);
   return r;
 }
@@ -649,7 +817,9 @@ static void run_kernel(task *t) {
   running = t;
   cne_threads = (int)t->block;
   cne_blocks = (int)t->grid;
-  fakecuda_current = (struct fakecuda_current){t->kernel->name, fakecuda_current.launch + 1, shadow, size, &cne_block, &cne_thread,
+  static uint32_t launches;
+  at_work->before[at_work->number] = ++launches;
+  fakecuda_current = (struct fakecuda_current){t->kernel->name, launches, at_work->number, at_work->before, shadow, size, &cne_block, &cne_thread,
       &here->barrier.number, here->warp_barriers, &cluster_barrier.number, (int)t->kernel->cluster, 0, 0};
   unsigned clusters = t->grid / t->kernel->cluster, *order = malloc(sizeof *order * clusters), threads[most];
   permute(order, clusters);
@@ -669,7 +839,7 @@ static void run_kernel(task *t) {
   fakecuda_current.kernel = 0;
 }
 
-static result launch(kernel *k, unsigned grid, unsigned block, unsigned shared, void *stream, void **params) {
+static result launch(kernel *k, unsigned grid, unsigned block, unsigned shared, void *on, void **params) {
   LOCKED;
   result r = check();
   if (r) return r;
@@ -683,7 +853,7 @@ static result launch(kernel *k, unsigned grid, unsigned block, unsigned shared, 
     t.args[i] = (uint64_t)(uintptr_t)host(v);
   }
   control.launches += !capturing;
-  return submit(&t, stream);
+  return submit(&t, on);
 }
 result cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream, void **params, void **extra) {
   (void)extra;
@@ -691,10 +861,12 @@ result cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned b
   return launch(f, gx, bx, shared, stream, params);
 }
 // Graphs.
-result cuStreamBeginCapture_v2(void *stream, int mode) {
+result cuStreamBeginCapture_v2(void *on, int mode) {
   LOCKED;
   result r = check();
-  if (r || capturing || stream != the_stream || mode != 1) return r ? r : invalid; // of the thread
+  stream *s = find_stream(on);
+  if (r || capturing || !s || mode != 1) return r ? r : invalid; // of the thread
+  captured = s;
   capturing = calloc(1, sizeof *capturing);
   capturing->last = &capturing->first;
   capturer = pthread_self();
@@ -702,10 +874,10 @@ result cuStreamBeginCapture_v2(void *stream, int mode) {
   return ok;
 }
 result cuGraphExecDestroy(void *e);
-result cuStreamEndCapture(void *stream, void **g) {
+result cuStreamEndCapture(void *on, void **g) {
   LOCKED;
   *g = 0;
-  if (stream != the_stream || !capturing) return not_capturing;
+  if (!capturing || on != captured) return not_capturing;
   if (!pthread_equal(capturer, pthread_self())) return wrong_thread;
   graph *done = capturing;
   capturing = 0;
@@ -715,11 +887,16 @@ result cuStreamEndCapture(void *stream, void **g) {
   return r;
 }
 result cuGraphInstantiateWithFlags(void **e, void *g, unsigned long long flags) { (void)flags; *e = g; return ok; }
-result cuGraphLaunch(void *e, void *stream) {
+result cuGraphLaunch(void *e, void *on) {
   LOCKED;
   result r = check();
-  if (r || capturing || stream != the_stream) return r ? r : invalid;
-  for (task *t = ((graph *)e)->first; t && !failed; t = t->next) t->run(t);
+  stream *s = find_stream(on);
+  if (r || capturing || !s) return r ? r : invalid;
+  for (task *t = ((graph *)e)->first; t; t = t->next) {
+    memcpy(t->waited, waited, sizeof waited);
+    append(&s->queue, t);
+  }
+  pump();
   return ok;
 }
 result cuGraphExecDestroy(void *e) {

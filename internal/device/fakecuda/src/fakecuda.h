@@ -32,18 +32,21 @@ void fakecuda_multiply(const product *p, const float *a, const float *b, float *
 // fakecuda_host returns where the process can read an address of the device.
 void *fakecuda_host(pointer p);
 
-// fakecuda_submit adds a call with at most 32 arguments to the stream: it is made at
-// once, or recorded during a capture. It returns the driver's status.
-result fakecuda_submit(void (*run)(const uint64_t *args), const uint64_t *args, int count);
+// fakecuda_submit adds a call with at most 32 arguments to a stream, or to what is
+// captured of it. It returns the driver's status.
+result fakecuda_submit(void *stream, void (*run)(const uint64_t *args), const uint64_t *args, int count);
 
 // fakecuda_current is what is running, for the detection of races: the kernel and its
-// launch (0 if none); the device's memory; the block and thread; and the number of
+// launch (0 if none); the number of its stream, and the last launch of each stream that
+// came before or is this one; the device's memory; the block and thread; and the number of
 // barriers so far, of the block, of each warp and of the cluster. A cluster has so many
 // blocks, 1 without clusters. What those that do not run have in shared memory lies
 // aside, so many bytes of each: dynamic memory and, shared_of_block further, arrays.
 extern struct fakecuda_current {
   const char *kernel;
   uint32_t launch;
+  int stream;
+  const uint32_t *before;
   const char *memory;
   size_t bytes;
   const int *block, *thread;

@@ -14,7 +14,7 @@ enum { fma_math = 3 }; // the others allow TF32
 enum { success = 0, bad_param = 2000, not_supported = 3000, no_device_memory = 4004, execution_failed = 5000 };
 
 size_t cudnnGetVersion(void) { return 90501; }
-typedef struct { pointer memory; } handle;
+typedef struct { pointer memory; void *stream; } handle;
 result cudnnCreate(void **h) {
   const char *status = getenv("FAKECUDNN_STATUS");
   if (status && *status) return atoi(status);
@@ -33,7 +33,11 @@ result cudnnDestroy(void *h) {
   free(of);
   return r ? bad_param : success;
 }
-result cudnnSetStream(void *h, void *s) { return h && s ? success : bad_param; }
+result cudnnSetStream(void *h, void *s) {
+  if (!h || !s) return bad_param;
+  ((handle *)h)->stream = s;
+  return success;
+}
 
 // A descriptor is of a tensor [n, c, h, w], of a filter, with k for n, or of a
 // convolution.
@@ -171,7 +175,7 @@ static result convolve(int part, void *h, const float *alpha, const descriptor *
   if (bytes < (algorithm == 1 ? 2 * space : space)) return bad_param;
   job j = {(uint64_t)part, ax, aw, ay, workspace, (uint64_t)x->n, (uint64_t)x->h, (uint64_t)x->w, (uint64_t)x->c, (uint64_t)w->n,
            (uint64_t)w->h, (uint64_t)w->w, (uint64_t)y->h, (uint64_t)y->w, (uint64_t)c->stride, (uint64_t)c->pad, c->math != fma_math};
-  return fakecuda_submit(run, (const uint64_t *)&j, sizeof j / sizeof(uint64_t)) ? execution_failed : success;
+  return fakecuda_submit(((handle *)h)->stream, run, (const uint64_t *)&j, sizeof j / sizeof(uint64_t)) ? execution_failed : success;
 }
 result cudnnConvolutionForward(void *h, const void *alpha, void *xd, pointer x, void *wd, pointer w, void *c, int algorithm, pointer workspace, size_t bytes, const void *beta, void *yd, pointer y) {
   return convolve(2, h, alpha, xd, x, wd, w, yd, y, c, algorithm, workspace, bytes, beta);

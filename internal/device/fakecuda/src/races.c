@@ -3,7 +3,9 @@
 // one is a write and not both are atomic (or volatile), race, unless they are of one
 // thread, or a barrier of the block lies between them, or they are of one warp and a
 // barrier of the warp does, or they are of one cluster and a barrier of the cluster does.
-// Exchanging values within a warp orders nothing.
+// Exchanging values within a warp orders nothing. Launches of one stream come one after
+// the other; those of two race, too, unless events, or the program that has waited for
+// the one before it asked for the other, put them in order.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -17,7 +19,7 @@ struct fakecuda_current fakecuda_current;
 
 // An access is the last of its kind to a granule of bytes; a trace holds those of the
 // granule.
-typedef struct { uint32_t launch, atomic; int block, thread; long barrier, warp_barrier, cluster_barrier; } access;
+typedef struct { uint32_t launch; uint16_t atomic, stream; int block, thread; long barrier, warp_barrier, cluster_barrier; } access;
 typedef struct { access write, read, other_read; } trace; // the reads are of two threads
 
 enum { granule_of_device = 4, granule_of_shared = 2 };
@@ -64,7 +66,8 @@ static trace *trace_of(const char *p, size_t *granule) {
 }
 
 static int ordered(const access *a, const access *b, int shared) {
-  if (a->launch != b->launch || (a->atomic && b->atomic)) return 1;
+  if (a->launch != b->launch) return shared || a->launch <= fakecuda_current.before[a->stream];
+  if (a->atomic && b->atomic) return 1;
   int cluster = fakecuda_current.cluster;
   if (a->block / cluster != b->block / cluster) return shared; // which is not the same then
   if (a->cluster_barrier != b->cluster_barrier) return 1;
@@ -77,6 +80,7 @@ static void report_race(const access *a, const access *b, const char *did, const
   dladdr(at, &where);
   fprintf(stderr, "fakecuda: a race in kernel %s: thread %d of block %d %s what thread %d of block %d %s (at %#zx of the library)\n", fakecuda_current.kernel,
           b->thread, b->block, does, a->thread, a->block, did, (size_t)((const char *)at - (const char *)where.dli_fbase));
+  if (a->launch != b->launch) fprintf(stderr, "fakecuda: the latter is of a kernel on another stream, which no event puts before it\n");
   const char *on = getenv("FAKECUDA_RACES");
   if (!on || strcmp(on, "report")) abort();
 }
@@ -85,7 +89,7 @@ static void access_memory(const void *p, size_t bytes, int writes, int atomic, c
   size_t granule;
   trace *t = trace_of(p, &granule);
   if (!t) return;
-  const access now = {fakecuda_current.launch, (uint32_t)atomic, *fakecuda_current.block, *fakecuda_current.thread, *fakecuda_current.barrier,
+  const access now = {fakecuda_current.launch, (uint16_t)atomic, (uint16_t)fakecuda_current.stream, *fakecuda_current.block, *fakecuda_current.thread, *fakecuda_current.barrier,
                       fakecuda_current.warp_barriers[*fakecuda_current.thread / 32], *fakecuda_current.cluster_barrier};
   int shared = granule == granule_of_shared;
   for (size_t n = (bytes + granule - 1) / granule; n > 0; n--, t++) {
@@ -99,6 +103,14 @@ static void access_memory(const void *p, size_t bytes, int writes, int atomic, c
     if (!ordered(&t->other_read, &now, shared)) report_race(&t->other_read, &now, "read", "writes", at);
     t->write = now;
   }
+}
+
+int fakecuda_races(void) {
+#ifdef CNE_RACES
+  return 1;
+#else
+  return 0;
+#endif
 }
 
 #define AT __builtin_return_address(0)

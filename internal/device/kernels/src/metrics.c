@@ -73,6 +73,70 @@ KERNEL_SYNC(metrics_losses)(double *parts, const float *coords, const float *ter
             terms[2 * which], terms[2 * which + 1], VALUE(limit), VALUE(log));
 }
 
+// squared_of is the squared distance of points i and j.
+DEVICE float squared_of(const float *coords, int n, int d, long i, long j) {
+  float sum = 0.f;
+  for (int l = 0; l < d; l++) {
+    float v = coords[(long)l * n + i] - coords[(long)l * n + j];
+    sum = fma_f(v, v, sum);
+  }
+  return sum;
+}
+
+// metrics_edges: Σ log(1 + slope·x + offset) over the squared distances x of edges, or log
+// = log(limit) where the argument is above limit, in parts [blocks]. A block of 256
+// threads for each 4096 edges; a thread adds its 16 up in double precision.
+KERNEL_SYNC(metrics_edges)(double *parts, const float *coords, const int *heads, const int *tails, int n, int d, long edges, float_bits slope,
+                           float_bits offset, float_bits limit, float_bits log) {
+  double total = 0;
+  long first = (long)block() * 16 * rows;
+  for (int k = 0; k < 16; k++) {
+    long e = first + k * rows + thread();
+    if (e >= edges) break;
+    float w = VALUE(slope) * squared_of(coords, n, d, heads[e], tails[e]) + VALUE(offset);
+    total += (double)(1.f + w > VALUE(limit) ? VALUE(log) : log1p_f(w));
+  }
+  metrics_sums[thread()] = total;
+  for (int half = rows / 2; half > 0; half /= 2) {
+    barrier();
+    if (thread() < half) metrics_sums[thread()] += metrics_sums[thread() + half];
+  }
+  if (thread() == 0) parts[block()] = metrics_sums[0];
+}
+
+// metrics_infonc: for each edge the mean, over `draws` draws of m of the n−1 points other
+// than its head, of log(q + q₁ + … + qₘ), where q is the similarity of its ends and the
+// others those of the head and the points drawn; and the variance of that mean: to [edges,
+// 2]. Edge number e begins with word (first+e)·draws·m of a stream. A thread for each
+// edge adds 32 similarities in single precision, and these sums in double.
+KERNEL(metrics_infonc)(double *to, const float *coords, const int *heads, const int *tails, int n, int d, long edges, long first, int m, int draws,
+                       u64 state, float_bits clamp) {
+  long e = index_of_thread();
+  if (e >= edges) return;
+  long i = heads[e];
+  float least = VALUE(clamp), q = 1.f / (1.f + squared_of(coords, n, d, i, tails[e]));
+  q = q < least ? least : q;
+  state += (u64)(first + e) * (u64)draws * (u64)m * GAMMA;
+  double mean = 0, squares = 0; // Welford's
+  for (int r = 0; r < draws; r++) {
+    double total = (double)q;
+    for (int k = 0; k < m;) {
+      float part = 0.f;
+      for (int end = min_i(m, k + 32); k < end; k++) {
+        long j = (long)next_below(&state, (u64)(n - 1));
+        float s = 1.f / (1.f + squared_of(coords, n, d, i, j + (j >= i)));
+        part += s < least ? least : s;
+      }
+      total += (double)part;
+    }
+    double v = (double)log_f((float)total), before = v - mean;
+    mean += before / (double)(r + 1);
+    squares += before * (v - mean);
+  }
+  to[2 * e] = mean;
+  to[2 * e + 1] = draws > 1 ? squares / (double)(draws - 1) / (double)draws : 0;
+}
+
 // metrics_distances: to [n(n−1)/2] are the bits of the squared distances of the pairs
 // (0,1), (0,2), …, (1,2), … of points x [n, d], bit for bit those of squaredDistanceTo.
 // A block of 256 threads for each tile of 16×16 pairs; those left of the diagonal do
