@@ -138,12 +138,14 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 	return e, err
 }
 
+// manyEdges is from how many edges on their lists are large.
+const manyEdges = 1 << 22
+
 // freeMemory gives the memory of the step before back where there are so many edges that it
 // is much: arrays of other lengths do not fit into its gaps, and garbage is not collected
 // until there is a lot of it.
 func freeMemory(edges int) {
-	const many = 1 << 22
-	if edges >= many {
+	if edges >= manyEdges {
 		debug.FreeOSMemory()
 	}
 }
