@@ -63,7 +63,9 @@ func multiplyDoubles(what *product[float64]) {
 	p := doubledProducts.Get()
 	p.product, p.doubleKernel = *what, doubleKernelInUse()
 	p.blocks = ceil(p.n, doubleColumns)
-	for p.height = doubleRows; p.height > leastDoubleRows && p.blocks*ceil(p.m, p.height) < fewTasks; {
+	// A product of its own, beside others, is not cut for the sake of more tasks, each of which
+	// packs its columns.
+	for p.height = doubleRows; !p.alone && p.height > leastDoubleRows && p.blocks*ceil(p.m, p.height) < fewTasks; {
 		p.height /= 2
 	}
 	tasks := p.blocks * ceil(p.m, p.height)
@@ -131,6 +133,10 @@ func packDoubles(dst []float64, o *operand[float64], along bool, first, n, l, st
 		}
 		for t := range steps {
 			to := out[t*strip:][:lines]
+			if alpha == 1 {
+				copy(to, o.data[(l+t)*o.ld+first+s:])
+				continue
+			}
 			for r, v := range o.data[(l+t)*o.ld+first+s:][:lines] {
 				to[r] = alpha * v
 			}
