@@ -185,7 +185,7 @@ func TestSubspaceEigen(t *testing.T) {
 
 // Eigenvectors of large matrices are the same, bit for bit, on any number of cores.
 func TestLargestEigenOnCores(t *testing.T) {
-	const n, k = 1024, 40
+	const n, k = 600, 40
 	wanted := make([]float64, n)
 	for i := range wanted {
 		wanted[i] = 1 / float64(1+i)

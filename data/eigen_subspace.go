@@ -12,7 +12,7 @@ const (
 	// subspaceFrom is the order of matrices from which on few eigenvectors come from
 	// subspaceEigen: a tridiagonal form takes time as the cube of the order, and products as
 	// its square.
-	subspaceFrom = 1024
+	subspaceFrom = 512
 	// farthest bounds by what factor a filter makes the first direction of a subspace grow
 	// beyond the last that is wanted: what is left of the last then keeps six digits.
 	farthest = 1e10
