@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 
 	"cne/data"
 	"cne/internal/finite"
@@ -93,16 +94,17 @@ func (h *Neighborhood) FitModel(ctx context.Context, m Trainable, o Options) (*E
 	if n, _ := m.Points(); n != h.Graph.N {
 		return nil, badOption("a model of %d points for a graph of %d", n, h.Graph.N)
 	}
-	heads, tails := h.Graph.EdgeList()
-	return h.fitModel(ctx, m, heads, tails, &o)
+	return h.fitModel(ctx, m, h.Graph.Heads(), h.Graph.Indices, &o)
 }
 
 func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails []int32, o *Options) (*Embedding, error) {
+	freeMemory(len(tails))
 	fit := o.FitOptions()
 	if o.SampleEdges {
 		fit.Weights = h.Graph.Weights
 	}
 	result, fitted := train.Fit(ctx, m, heads, tails, fit)
+	freeMemory(len(tails))
 	if fitted != nil && result.Edges == 0 { // it has not begun
 		if errors.Is(fitted, train.ErrInput) {
 			fitted = fmt.Errorf("%w: %w", ErrOption, fitted)
@@ -135,6 +137,18 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 		return e, &train.DivergedError{Epoch: result.Epochs, LR: phases[len(phases)-1].LR, Cause: errPositions}
 	}
 	return e, err
+}
+
+// manyEdges is from how many edges on their lists are large.
+const manyEdges = 1 << 22
+
+// freeMemory gives the memory of the step before back where there are so many edges that it
+// is much: arrays of other lengths do not fit into its gaps, and garbage is not collected
+// until there is a lot of it.
+func freeMemory(edges int) {
+	if edges >= manyEdges {
+		debug.FreeOSMemory()
+	}
 }
 
 // errPositions is the cause of a divergence that shows in the end.

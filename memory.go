@@ -55,7 +55,8 @@ type Workload struct {
 	// spectrum; 0 means 1.
 	Embeddings int
 	// Thrifty tells that garbage is collected more often than by default (GOGC) in large
-	// runs, as the program does.
+	// runs, and that the distances of neighbours are let go of once there is a graph, as the
+	// program does.
 	Thrifty bool
 }
 
@@ -253,27 +254,26 @@ func (r *accounts) search() {
 			first = r.Hold("the graph's neighbours", "Neighbors", (size32+size64)*r.n*r.k)
 		}
 		reverse := r.Hold("reverse neighbours", "Neighbors", size32*r.n*r.k+2*size64*r.n)
-		// The list of edges grows by quarters from n·k on; the last two are there at a
-		// time.
-		room := r.n * r.k
-		grown := r.Hold("the graph", "Neighbors", size32*room)
-		for room < r.edges {
-			room *= 1.25
-			before := grown
-			grown = r.Hold("the graph", "Neighbors", size32*room)
-			r.Free(before)
-		}
-		r.graph = grown
+		r.graph = r.Hold("the graph", "Neighbors", size32*r.edges)
 		r.Hold("the graph", "Neighbors", size64*r.n)
 		r.Free(reverse)
 		if r.SampleEdges {
 			r.Hold("weights of the edges", "Neighbors", size32*r.edges)
-			r.Pass("weights of the edges", "Neighbors", size32*r.edges)
 		}
 		r.Free(first)
 	}
 	if r.w.Cached {
 		r.Pass("a copy for the cache", "Neighbors", (size32+size64)*r.n*k+size32*r.n*r.components)
+	}
+	if r.nearest != nil && r.w.Thrifty { // the distances
+		r.Shrink(r.nearest, size32*r.n*k)
+	}
+}
+
+// freed is freeMemory.
+func (r *accounts) freed() {
+	if r.edges >= manyEdges {
+		r.Collect()
 	}
 }
 
@@ -339,7 +339,8 @@ func (r *accounts) train() error {
 	if r.Float64 {
 		number = size64
 	}
-	heads := r.Hold("the list of edges", "Neighbors", 2*size32*r.edges)
+	r.freed()
+	heads := r.Hold("the list of edges", "Neighbors", size32*r.edges)
 	edges := r.Hold("the list of edges", "Neighbors", size64*r.edges)
 	r.Free(heads)
 	var needs model.Memory
@@ -368,7 +369,7 @@ func (r *accounts) train() error {
 			break
 		}
 		if r.SampleEdges {
-			temporary = append(temporary, r.Hold("edges drawn by weight", "Neighbors", (size32+2*size64)*r.edges))
+			temporary = append(temporary, r.Hold("edges drawn by weight", "Neighbors", size64*r.edges))
 		}
 		temporary = append(temporary, r.Hold("the order of the edges", "Neighbors", (size64+1)*r.edges),
 			r.Hold("batches ahead", "BatchSize", r.blocks(size.Edges)+size32*r.n),
@@ -388,6 +389,7 @@ func (r *accounts) train() error {
 		r.Pass(what, option, weights*(1+r.moments()))
 	}
 	r.Free(append(temporary, edges)...)
+	r.freed()
 	r.positions = r.Hold("the positions", "Dim", size32*r.n*r.dim)
 	if r.network() && onHost {
 		r.Pass("points on their way through the network", option, r.forward(number))

@@ -148,7 +148,7 @@ func (h *Neighborhood) Spectrum(ctx context.Context, last []train.Phase, o Optio
 			return nil, spectrumError(ctx, i, err)
 		}
 	}
-	heads, tails := h.Graph.EdgeList()
+	heads, tails := h.Graph.Heads(), h.Graph.Indices
 	from, err := h.early(ctx, heads, tails, each[0], shared)
 	if err != nil {
 		return nil, spectrumError(ctx, -1, err)

@@ -72,8 +72,7 @@ func (h *Neighborhood) embedGroups(ctx context.Context, o *Options, g *neighbors
 	if err != nil {
 		return nil, err
 	}
-	heads, tails := g.EdgeList()
-	if _, err := train.Fit(ctx, m, heads, tails, train.Options{
+	if _, err := train.Fit(ctx, m, g.Heads(), g.Indices, train.Options{
 		Phases: []train.Phase{arrange, part}, Seed: o.Seed, Device: o.Device, Weights: g.Weights, Clip: DefaultClip,
 	}); err != nil {
 		return nil, err

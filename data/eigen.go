@@ -21,17 +21,21 @@ const ulp = 0x1p-52
 // whose upper triangle a holds, in descending order, and as many orthonormal
 // eigenvectors, one after the other. Eigenvalues that rounding alone can have
 // made are 0. If ctx ends before, the error is ctx's; the computation then ends
-// by itself, since LAPACK cannot be interrupted, and a is still in use until then.
+// by itself, since LAPACK cannot be interrupted, and a is still in use until then. a is
+// positive semidefinite but for rounding.
 func largestEigen(ctx context.Context, a []float64, n, k int) (values, vectors []float64, err error) {
 	done := make(chan struct{})
 	var v, u []float64
 	go func() {
 		defer close(done)
 		// Computing few eigenvectors alone pays.
-		if k <= n/4 {
+		if n >= subspaceFrom && k <= n/8 {
+			v, u = subspaceEigen(ctx, a, n, k)
+		}
+		if v == nil && k <= n/4 && ctx.Err() == nil {
 			v, u = someEigen(a, n, k)
 		}
-		if v == nil {
+		if v == nil && ctx.Err() == nil {
 			v, u = allEigen(a, n, k)
 		}
 	}()
@@ -42,6 +46,9 @@ func largestEigen(ctx context.Context, a []float64, n, k int) (values, vectors [
 		return nil, nil, ctx.Err()
 	}
 	if values == nil {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
 		return nil, nil, fmt.Errorf("the eigenvalues of a %d×%d covariance matrix did not converge; scale the data first", n, n)
 	}
 	// The products lose up to farFromZero² units in the last place, the

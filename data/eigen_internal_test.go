@@ -1,7 +1,10 @@
 package data
 
 import (
+	"fmt"
 	"math"
+	"runtime"
+	"slices"
 	"testing"
 
 	"cne/internal/rng"
@@ -87,34 +90,121 @@ func TestSomeEigen(t *testing.T) {
 				}
 				continue
 			}
-			tolerance := 1e-13 * tc.values[0] * math.Sqrt(float64(n))
-			for i, v := range values {
-				if math.Abs(v-tc.values[i]) > tolerance {
-					t.Errorf("%s (diagonal %v): eigenvalue %d is %g, want %g", tc.name, diagonal, i, v, tc.values[i])
-				}
-				x := vectors[i*n : (i+1)*n]
-				for r := range n {
-					sum := -v * x[r]
-					for c := range n {
-						sum += a[min(r, c)*n+max(r, c)] * x[c]
-					}
-					if math.Abs(sum) > tolerance {
-						t.Fatalf("%s (diagonal %v): vector %d has a residual of %g", tc.name, diagonal, i, sum)
-					}
-				}
-				for j := range i + 1 {
-					dot, want := 0.0, 0.0
-					if i == j {
-						want = 1
-					}
-					for c, y := range vectors[j*n : (j+1)*n] {
-						dot += y * x[c]
-					}
-					if math.Abs(dot-want) > 1e-13 {
-						t.Fatalf("%s (diagonal %v): the product of vectors %d and %d is %g", tc.name, diagonal, i, j, dot)
-					}
-				}
+			checkEigen(t, fmt.Sprintf("%s (diagonal %v)", tc.name, diagonal), a, tc.values, values, vectors)
+		}
+	}
+}
+
+// checkEigen checks the largest eigenvalues of a matrix, all of whose are wanted, and that
+// the eigenvectors are orthonormal ones of its upper triangle.
+func checkEigen(t *testing.T, name string, a, wanted, values, vectors []float64) {
+	t.Helper()
+	n := len(wanted)
+	tolerance := 1e-13 * wanted[0] * math.Sqrt(float64(n))
+	full := mirrored(a, n)
+	for i, v := range values {
+		if math.Abs(v-wanted[i]) > tolerance {
+			t.Errorf("%s: eigenvalue %d is %g, want %g", name, i, v, wanted[i])
+		}
+		x := vectors[i*n : (i+1)*n]
+		for r := range n {
+			sum := -v * x[r]
+			for c, w := range full[r*n : (r+1)*n] {
+				sum += w * x[c]
 			}
+			if math.Abs(sum) > tolerance {
+				t.Fatalf("%s: vector %d has a residual of %g", name, i, sum)
+			}
+		}
+		for j := range i + 1 {
+			dot, want := 0.0, 0.0
+			if i == j {
+				want = 1
+			}
+			for c, y := range vectors[j*n : (j+1)*n] {
+				dot += y * x[c]
+			}
+			if math.Abs(dot-want) > 1e-13 {
+				t.Fatalf("%s: the product of vectors %d and %d is %g", name, i, j, dot)
+			}
+		}
+	}
+}
+
+// Subspace iteration finds what a tridiagonal form gives, whatever the eigenvalues are, or
+// gives up where those that are wanted are hardly larger than others.
+func TestSubspaceEigen(t *testing.T) {
+	series := func(n int, f func(i int) float64) []float64 {
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = f(i)
+		}
+		return values
+	}
+	for _, tc := range []struct {
+		name    string
+		values  []float64 // descending
+		k       int
+		givesUp bool
+	}{
+		{"apart", series(520, func(i int) float64 { return float64(520 - i) }), 10, false},
+		{"falling fast", series(520, func(i int) float64 { return math.Pow(2, float64(-i)) }), 30, false},
+		{"falling very fast", series(520, func(i int) float64 { return math.Pow(100, float64(-i)) }), 30, false},
+		{"falling like images", series(784, func(i int) float64 { return math.Pow(1+float64(i), -1.3) }), 50, false},
+		{"falling slowly", series(600, func(i int) float64 { return 1 / math.Sqrt(1+float64(i)) }), 50, false},
+		{"all equal", series(520, func(int) float64 { return 3 }), 10, false},
+		{"more equal than there are directions", series(600, func(i int) float64 { return float64(2 - i/300) }), 20, true},
+		{"pairs", series(520, func(i int) float64 { return float64(260 - i/2) }), 20, false},
+		{"clusters", series(540, func(i int) float64 { return float64(9-i/60) + 1e-13*float64(-i) }), 22, true},
+		{"a cluster that ends beyond what is wanted", series(540, func(i int) float64 { return math.Pow(2, float64(-(i / 12))) }), 30, false},
+		{"nearly equal", series(520, func(i int) float64 { return 1 - 1e-9*float64(i) }), 15, true},
+		{"low rank", series(520, func(i int) float64 { return max(0, float64(5-i)) }), 20, false},
+		{"low rank, far apart", series(520, func(i int) float64 { return max(0, 1+1e8*float64(4-i)) }), 20, false},
+		{"one value", series(520, func(i int) float64 { return max(0, 1-float64(i)) }), 10, false},
+		{"all zero", series(520, func(int) float64 { return 0 }), 4, false},
+		{"large", series(520, func(i int) float64 { return 1e70 / float64(1+i) }), 16, false},
+		{"small", series(520, func(i int) float64 { return 1e-80 / float64(1+i) }), 16, false},
+		{"an eighth is wanted", series(800, func(i int) float64 { return math.Exp(-0.01 * float64(i)) }), 100, false},
+	} {
+		n := len(tc.values)
+		a := symmetric(7, tc.values)
+		for i := range n {
+			for j := range i {
+				a[i*n+j] = math.NaN() // which nobody shall read
+			}
+		}
+		values, vectors := subspaceEigen(t.Context(), a, n, tc.k)
+		switch {
+		case values == nil && !tc.givesUp:
+			t.Errorf("%s: no eigenvectors", tc.name)
+		case values != nil:
+			checkEigen(t, tc.name, a, tc.values, values, vectors)
+		}
+	}
+}
+
+// Eigenvectors of large matrices are the same, bit for bit, on any number of cores.
+func TestLargestEigenOnCores(t *testing.T) {
+	const n, k = 600, 40
+	wanted := make([]float64, n)
+	for i := range wanted {
+		wanted[i] = 1 / float64(1+i)
+	}
+	a := symmetric(3, wanted)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	var first []float64
+	for _, procs := range []int{1, 2, 5} {
+		runtime.GOMAXPROCS(procs)
+		values, vectors, err := largestEigen(t.Context(), a, n, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkEigen(t, fmt.Sprint(procs, " cores"), a, wanted, values, vectors)
+		if first == nil {
+			first = vectors
+		}
+		if !slices.Equal(first, vectors) {
+			t.Errorf("%d cores give other bits than one", procs)
 		}
 	}
 }

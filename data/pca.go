@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"cne/internal/blas"
 	"cne/internal/parallel"
@@ -360,11 +361,31 @@ func newProducts(rows, width int) *products {
 // add adds the products of the next n rows, which convert writes piece by piece.
 func (p *products) add(n int, convert func(dst []float64, lo, hi int)) {
 	fill(p.buf, n, p.width, convert)
+	multiply := blas.GemmAlone[float64]
+	if mostlyZeros(p.buf[:n*p.width]) {
+		multiply = blas.GemmSkipping
+	}
 	// One strip after the other, each from the diagonal to the right.
 	// The chunks are added one by one, so that the order is fixed.
 	parallel.For(p.width, tile, func(_, from, to int) {
-		blas.Gemm(true, false, to-from, p.width-from, n, 1, p.buf[from:], p.width, p.buf[from:], p.width, 1, p.sum[from*p.width+from:], p.width)
+		multiply(true, false, to-from, p.width-from, n, 1, p.buf[from:], p.width, p.buf[from:], p.width, 1, p.sum[from*p.width+from:], p.width)
 	})
+}
+
+// mostlyZeros tells whether no more than a third of the values are others than 0: products
+// that pass over zeros are then the faster ones.
+func mostlyZeros(x []float64) bool {
+	var others atomic.Int64
+	parallel.For(len(x), checkGrain, func(_, lo, hi int) {
+		count := 0
+		for _, v := range x[lo:hi] {
+			if v != 0 {
+				count++
+			}
+		}
+		others.Add(int64(count))
+	})
+	return 3*others.Load() <= int64(len(x))
 }
 
 // centerGram turns the upper triangle of the products of points about any

@@ -15,11 +15,13 @@ import (
 // uniformly from [0, 1) for each epoch. So an edge whose share of the weight is that of
 // r edges comes ⌊r⌋ or ⌈r⌉ times, and r times on average over epochs.
 type edgeDrawer struct {
-	edges []edge
-	ends  []float64 // where an edge ends on the line; that of the last is len(edges)
-	list  []edge    // of the epoch
-	seed  uint64
-	u     float64
+	edges     []edge
+	weights   []float32
+	perWeight float64   // length on the line
+	before    []float64 // the weight of all edges before each piece of drawGrain
+	list      []edge    // of the epoch
+	seed      uint64
+	u         float64
 
 	drawing parallel.Loop
 }
@@ -32,34 +34,40 @@ func newEdgeDrawer(edges []edge, weights []float32, seed uint64) *edgeDrawer {
 	if weights == nil {
 		return nil
 	}
-	d := &edgeDrawer{edges: edges, ends: make([]float64, len(edges)), list: make([]edge, len(edges)), seed: seed}
+	d := &edgeDrawer{edges: edges, weights: weights, list: make([]edge, len(edges)), seed: seed}
 	sum := 0.
-	for _, w := range weights {
+	for e, w := range weights {
+		if e%drawGrain == 0 {
+			d.before = append(d.before, sum)
+		}
 		sum += float64(w)
 	}
-	perWeight, at := float64(len(edges))/sum, 0.
-	for e, w := range weights {
-		at += float64(w)
-		d.ends[e] = min(at*perWeight, float64(len(edges)))
-	}
-	d.ends[len(edges)-1] = float64(len(edges))
-	d.drawing.Body = func(_, lo, hi int) {
-		next := 0
+	d.perWeight = float64(len(edges)) / sum
+	// Where edges end is added up anew each time, which takes no longer than to read it.
+	d.drawing.Body = func(piece, lo, hi int) {
+		at, next := d.before[piece], 0
 		if lo > 0 {
-			next = d.taken(lo - 1)
+			next = d.taken(at)
 		}
-		for e := lo; e < hi; e++ {
-			for end := d.taken(e); next < end; next++ {
-				d.list[next] = d.edges[e]
+		for e, w := range d.weights[lo:hi] {
+			at += float64(w)
+			end := len(d.list)
+			if lo+e+1 < len(d.weights) { // else rounding decided
+				end = d.taken(at)
+			}
+			for ; next < end; next++ {
+				d.list[next] = d.edges[lo+e]
 			}
 		}
 	}
 	return d
 }
 
-// taken returns how many of the points lie before the end of an edge.
-func (d *edgeDrawer) taken(e int) int {
-	return min(int(math.Ceil(d.ends[e]-d.u)), len(d.list))
+// taken returns how many of the points lie before the end of the edge up to which edges
+// have so much weight.
+func (d *edgeDrawer) taken(weight float64) int {
+	end := min(weight*d.perWeight, float64(len(d.list)))
+	return min(int(math.Ceil(end-d.u)), len(d.list))
 }
 
 // draw returns the edges of an epoch, in the order of the list. They are valid until it

@@ -74,6 +74,9 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 			return nil, err
 		}
 	}
+	if h.Nearest != nil {
+		h.Nearest.Dist2 = nil // what is measured takes the indices alone
+	}
 	h.rowsKey = in.sampled.Key()
 	if err := in.keepHeld(ctx, h); err != nil {
 		return nil, err

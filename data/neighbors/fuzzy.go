@@ -35,7 +35,7 @@ func FuzzyGraph(nb *Neighbors) (*Graph, error) {
 				ErrInvalidGraph, e/nb.K, e%nb.K, d2)
 		}
 	}
-	oneWay := make([]float32, g.Edges())
+	g.Weights = make([]float32, g.Edges()) // the strengths of one direction at first
 	const grain = 4096
 	parallel.For(g.N, grain, func(_, lo, hi int) {
 		d, w := make([]float64, nb.K), make([]float64, nb.K)
@@ -46,18 +46,21 @@ func FuzzyGraph(nb *Neighbors) (*Graph, error) {
 			strengths(w, d)
 			for c, j := range nb.Of(i) {
 				e, _ := g.find(int32(i), j)
-				oneWay[e] = float32(w[c])
+				g.Weights[e] = float32(w[c])
 			}
 		}
 	})
-	g.Weights = make([]float32, g.Edges())
 	parallel.For(g.N, grain, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			for e := g.Indptr[i]; e < g.Indptr[i+1]; e++ {
+				if int(g.Indices[e]) < i {
+					continue // which has been seen from there
+				}
 				back, _ := g.find(g.Indices[e], int32(i))
-				a, b := float64(oneWay[e]), float64(oneWay[back])
+				a, b := float64(g.Weights[e]), float64(g.Weights[back])
 				// What is too small for float32 is not lost: an edge has a weight.
-				g.Weights[e] = max(float32(a+b-a*b), math.SmallestNonzeroFloat32)
+				w := max(float32(a+b-a*b), math.SmallestNonzeroFloat32)
+				g.Weights[e], g.Weights[back] = w, w
 			}
 		}
 	})

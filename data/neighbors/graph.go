@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"cne/internal/parallel"
 )
 
 // ErrInvalidGraph is wrapped by the errors about graphs whose parts do not
@@ -41,14 +43,20 @@ func (g *Graph) Tails(i int) []int32 {
 // goes from heads[e] to tails[e]. Both slices have length E and are the
 // caller's to change.
 func (g *Graph) EdgeList() (heads, tails []int32) {
-	heads = make([]int32, len(g.Indices))
+	return g.Heads(), slices.Clone(g.Indices)
+}
+
+// Heads returns the heads of the edges, in the order of Indices, which are the tails. The
+// slice, of length E, is the caller's to change.
+func (g *Graph) Heads() []int32 {
+	heads := make([]int32, len(g.Indices))
 	for i := range g.N {
 		row := heads[g.Indptr[i]:g.Indptr[i+1]]
 		for e := range row {
 			row[e] = int32(i)
 		}
 	}
-	return heads, slices.Clone(g.Indices)
+	return heads
 }
 
 // Validate reports the first way in which the graph breaks what its type
@@ -189,26 +197,43 @@ func symmetric(n int, of func(i int) []int32) *Graph {
 		}
 	}
 
-	g := &Graph{N: n, Indptr: make([]int64, n+1), Indices: make([]int32, 0, edges)}
-	room := make([]int32, most)
-	for i := range n {
-		own := room[:copy(room, of(i))]
-		slices.Sort(own)
-		a, b := own, reverse[start[i]:start[i+1]]
-		last := int32(-1)
-		for len(a)+len(b) > 0 {
-			var j int32
-			if len(b) == 0 || len(a) > 0 && a[0] <= b[0] {
-				j, a = a[0], a[1:]
-			} else {
-				j, b = b[0], b[1:]
+	// The rows are merged twice: to see how long they are, so that no list has to grow, and
+	// then into their places.
+	g := &Graph{N: n, Indptr: make([]int64, n+1)}
+	merge := func(f func(i int, row []int32)) {
+		const grain = 2048
+		parallel.For(n, grain, func(_, lo, hi int) {
+			own, row := make([]int32, most), []int32(nil)
+			for i := lo; i < hi; i++ {
+				own = own[:copy(own[:most], of(i))]
+				slices.Sort(own)
+				row = union(row[:0], own, reverse[start[i]:start[i+1]])
+				f(i, row)
 			}
-			if j != last {
-				g.Indices = append(g.Indices, j)
-				last = j
-			}
-		}
-		g.Indptr[i+1] = int64(len(g.Indices))
+		})
 	}
+	merge(func(i int, row []int32) { g.Indptr[i+1] = int64(len(row)) })
+	for i := range n {
+		g.Indptr[i+1] += g.Indptr[i]
+	}
+	g.Indices = make([]int32, g.Indptr[n])
+	merge(func(i int, row []int32) { copy(g.Indices[g.Indptr[i]:], row) })
 	return g
+}
+
+// union appends what is in either of two ascending lists to dst, once each, ascending.
+func union(dst, a, b []int32) []int32 {
+	last := int32(-1)
+	for len(a)+len(b) > 0 {
+		var j int32
+		if len(b) == 0 || len(a) > 0 && a[0] <= b[0] {
+			j, a = a[0], a[1:]
+		} else {
+			j, b = b[0], b[1:]
+		}
+		if j != last {
+			dst, last = append(dst, j), j
+		}
+	}
+	return dst
 }

@@ -33,7 +33,7 @@ func TestGoldenGraph(t *testing.T) {
 // The graph has the edges that its definition says, and keeps its promises.
 func TestFromNeighbors(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, size := range [][2]int{{0, 0}, {1, 0}, {2, 1}, {5, 0}, {9, 8}, {50, 3}, {200, 15}} {
+	for _, size := range [][2]int{{0, 0}, {1, 0}, {2, 1}, {5, 0}, {9, 8}, {50, 3}, {200, 15}, {5000, 4}} {
 		n, k := size[0], size[1]
 		nb := newNeighbors(n, k)
 		edges := map[[2]int32]bool{}
@@ -112,6 +112,10 @@ func TestNearest(t *testing.T) {
 		if !slices.Equal(got.Index, tc.index) || len(got.Dist2) != len(got.Index) || got.N != 2 || got.K != len(got.Index)/2 {
 			t.Errorf("the %d nearest are %+v, want %d", tc.k, got, tc.index)
 		}
+	}
+	nb.Dist2 = nil // somebody has let go of them
+	if got := nb.Nearest(2); !slices.Equal(got.Index, []int32{1, 2, 4, 5}) || got.Dist2 != nil {
+		t.Errorf("without distances the nearest are %+v", got)
 	}
 }
 

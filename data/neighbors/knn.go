@@ -45,7 +45,8 @@ type Neighbors struct {
 	// Index [N, K] has the neighbours' indices, counted from 0: from KNN among
 	// the N points themselves, from Search among the base points.
 	Index []int32
-	// Dist2 [N, K] has the squared Euclidean distances to them.
+	// Dist2 [N, K] has the squared Euclidean distances to them. KNN and Search find them;
+	// who needs the indices alone can let go of them, which are two thirds of the memory.
 	Dist2 []float64
 }
 
@@ -63,7 +64,12 @@ func (nb *Neighbors) Nearest(k int) *Neighbors {
 	first := newNeighbors(nb.N, k)
 	for i := range nb.N {
 		copy(first.Index[i*k:(i+1)*k], nb.Index[i*nb.K:])
-		copy(first.Dist2[i*k:(i+1)*k], nb.Dist2[i*nb.K:])
+		if nb.Dist2 != nil {
+			copy(first.Dist2[i*k:(i+1)*k], nb.Dist2[i*nb.K:])
+		}
+	}
+	if nb.Dist2 == nil {
+		first.Dist2 = nil
 	}
 	return first
 }

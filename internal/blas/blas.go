@@ -33,13 +33,26 @@ func GemmAlone[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda in
 	multiply(p)
 }
 
+// GemmSkipping is Gemm for a left factor in float64 most of whose elements are 0, which it
+// passes over, where that is faster than to multiply by them.
+func GemmSkipping(transA, transB bool, m, n, k int, alpha float64, a []float64, lda int, b []float64, ldb int, beta float64, c []float64, ldc int) {
+	p := newProduct(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+	p.doubles = false
+	multiply(p)
+}
+
 // newProduct checks the operands of Gemm and returns what it computes.
 func newProduct[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) product[T] {
 	checkSizes(m, n, k)
 	return product[T]{m: m, n: n, k: k, alpha: alpha, beta: beta,
 		a: newOperand(a, lda, m, k, transA), b: newOperand(b, ldb, k, n, transB), c: newOperand(c, ldc, m, n, false),
-		floor: T(math.Inf(-1))}
+		floor: T(math.Inf(-1)), doubles: n*k >= leastDoubles}
 }
+
+// leastDoubles is how many elements the right factor of a product in double precision has
+// at least for it to be computed by vectors. The left one has no say, so that a row of C does not
+// depend on how many there are.
+const leastDoubles = 1 << 12
 
 // Linear computes a layer of a network, Y = act(X·Wᵀ + bias), where Y is m×n,
 // the weights W are n×k and the bias has n elements, or is nil for none; with
@@ -90,6 +103,7 @@ type product[T Float] struct {
 	bias        []T // nil for none
 	floor       T
 	alone       bool // on the calling goroutine
+	doubles     bool // in float64, by vectors: there is no bias, no floor, and no numbered row
 }
 
 // An operand is a matrix op(X) as stored.
@@ -158,6 +172,10 @@ func multiply[T Float](p product[T]) {
 	}
 	if p, ok := any(&p).(*product[float32]); ok && vectors() {
 		multiplyVectors(p)
+		return
+	}
+	if p, ok := any(&p).(*product[float64]); ok && vectors() && p.doubles {
+		multiplyDoubles(p)
 		return
 	}
 	multiplyPortable(&p)

@@ -136,24 +136,67 @@ func TestGemmInRounds(t *testing.T) {
 }
 
 func TestGemmFloat64(t *testing.T) {
-	s := rng.New(1, rng.Sample)
-	const m, n, k = 150, 7, 5
-	a, b, c := make([]float64, m*k), make([]float64, k*n), make([]float64, m*n)
-	for i := range a {
-		a[i] = s.Normal()
-	}
-	for i := range b {
-		b[i] = s.Normal()
-	}
-	Gemm(true, false, m, n, k, 1, a, m, b, n, 0, c, n)
-	for i := range m {
-		for j := range n {
-			var want float64
-			for l := range k {
-				want += a[l*m+i] * b[l*n+j]
+	forms(t, func(t *testing.T) {
+		for _, size := range [][3]int{{150, 7, 5}, {1, 70, 70}, {13, 33, 517}, {200, 193, 256}, {24, 400, 15}, {195, 64, 784}} {
+			for trans := range 4 {
+				testGemmFloat64(t, size[0], size[1], size[2], trans&1 != 0, trans&2 != 0)
 			}
-			if math.Abs(c[i*n+j]-want) > 1e-12 {
-				t.Fatalf("element (%d, %d) is %g, want %g", i, j, c[i*n+j], want)
+		}
+	})
+}
+
+// testGemmFloat64 compares a product with the definition, and what lies between the rows of
+// C with what was there. Its bits are the same on any number of cores.
+func testGemmFloat64(t *testing.T, m, n, k int, transA, transB bool) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	s := rng.New(1, rng.Sample)
+	normal := func(n int) []float64 {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = s.Normal()
+		}
+		return x
+	}
+	const apart, alpha, beta = 3, -1.5, 0.25 // more than the rows are long
+	across := func(rows, columns int, trans bool) ([]float64, int, func(i, j int) int) {
+		if trans {
+			ld := rows + apart
+			return normal(columns * ld), ld, func(i, j int) int { return j*ld + i }
+		}
+		ld := columns + apart
+		return normal(rows * ld), ld, func(i, j int) int { return i*ld + j }
+	}
+	a, lda, inA := across(m, k, transA)
+	b, ldb, inB := across(k, n, transB)
+	before, ldc, inC := across(m, n, false)
+	var first []float64
+	for _, procs := range []int{1, 3} {
+		runtime.GOMAXPROCS(procs)
+		c, over := slices.Clone(before), slices.Repeat([]float64{math.NaN()}, len(before))
+		Gemm(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+		Gemm(transA, transB, m, n, k, 1, a, lda, b, ldb, 0, over, ldc)
+		if first == nil {
+			first = c
+		}
+		for at, v := range c {
+			i, j := at/ldc, at%ldc
+			if j >= n {
+				if v != before[at] || !math.IsNaN(over[at]) {
+					t.Fatalf("%d×%d×%d: what lies behind row %d has changed", m, n, k, i)
+				}
+				continue
+			}
+			sum, size := 0., math.Abs(before[at])
+			for l := range k {
+				p := a[inA(i, l)] * b[inB(l, j)]
+				sum, size = sum+p, size+math.Abs(p)
+			}
+			want := alpha*sum + beta*before[inC(i, j)]
+			if math.Abs(v-want) > 1e-13*size || math.Abs(over[at]-sum) > 1e-13*size {
+				t.Fatalf("%d×%d×%d, transposed %v %v: element (%d, %d) is %g and %g, want %g and %g", m, n, k, transA, transB, i, j, v, over[at], want, sum)
+			}
+			if v != first[at] {
+				t.Fatalf("%d×%d×%d: on %d cores element (%d, %d) is %g, on one %g", m, n, k, procs, i, j, v, first[at])
 			}
 		}
 	}
@@ -242,6 +285,27 @@ func BenchmarkGemm(b *testing.B) {
 				}
 				for b.Loop() {
 					Gemm(tc.transA, tc.transB, tc.m, tc.n, tc.k, 1, x, lda, y, ldb, 0, c, tc.n)
+				}
+				b.ReportMetric(2*float64(tc.m*tc.n*tc.k)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
+			})
+		}
+	}
+}
+
+func BenchmarkGemmFloat64(b *testing.B) {
+	for _, form := range isa.Available() {
+		for _, tc := range []struct{ m, n, k int }{{784, 784, 1024}, {784, 80, 784}, {3072, 80, 3072}} {
+			b.Run(fmt.Sprintf("%s/%dx%dx%d", form, tc.m, tc.k, tc.n), func(b *testing.B) {
+				defer use(form)()
+				s := rng.New(1, rng.Sample)
+				x, y, c := make([]float64, tc.m*tc.k), make([]float64, tc.k*tc.n), make([]float64, tc.m*tc.n)
+				for _, z := range [][]float64{x, y} {
+					for i := range z {
+						z[i] = s.Normal()
+					}
+				}
+				for b.Loop() {
+					Gemm(true, false, tc.m, tc.n, tc.k, 1, x, tc.m, y, tc.n, 0, c, tc.n)
 				}
 				b.ReportMetric(2*float64(tc.m*tc.n*tc.k)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
 			})

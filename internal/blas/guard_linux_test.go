@@ -67,6 +67,29 @@ func TestGemmStaysWithinTheMatrices(t *testing.T) {
 	})
 }
 
+func TestGemmFloat64StaysWithinTheMatrices(t *testing.T) {
+	forms(t, func(t *testing.T) {
+		for _, size := range [][3]int{{1, 64, 64}, {12, 16, 256}, {13, 65, 64}, {7, 47, 100}, {30, 300, 21}} {
+			for trans := range 4 {
+				for _, before := range []bool{true, false} {
+					m, n, k := size[0], size[1], size[2]
+					doubles := func(n int) []float64 {
+						return unsafe.Slice((*float64)(unsafe.Pointer(unsafe.SliceData(guarded(t, 2*n, before)))), n)
+					}
+					lda, ldb := k, n
+					if trans&1 != 0 {
+						lda = m
+					}
+					if trans&2 != 0 {
+						ldb = k
+					}
+					Gemm(trans&1 != 0, trans&2 != 0, m, n, k, 1, doubles(m*k), lda, doubles(k*n), ldb, 1, doubles(m*n), n)
+				}
+			}
+		}
+	})
+}
+
 func TestLinearStaysWithinTheMatrices(t *testing.T) {
 	forms(t, func(t *testing.T) {
 		for _, size := range [][3]int{{1, 1, 1}, {5, 3, 9}, {13, 33, 17}, {7, 47, 8}, {30, 100, 21}, {3, 530, 5}} {

@@ -159,7 +159,7 @@ func testLinearGrad[T Float](t *testing.T, tolerance float64) {
 // points projected one by one are where they are in a batch.
 func TestRowsDoNotDependOnEachOther(t *testing.T) {
 	t.Run("float32", func(t *testing.T) { forms(t, testRowsAlone[float32]) })
-	t.Run("float64", testRowsAlone[float64])
+	t.Run("float64", func(t *testing.T) { forms(t, testRowsAlone[float64]) })
 }
 
 func testRowsAlone[T Float](t *testing.T) {

@@ -178,6 +178,9 @@ func sumStripAVX512(n int, col *int32, val *float32, strip *float64, y *float64)
 // spreadStripAVX512 adds y, of 16 elements, times each val, to the row of the strip that its col names.
 func spreadStripAVX512(n int, col *int32, val *float32, strip *float64, y *float64)
 
+// doublesAVX512 adds to the 12×16 block at c, with rows ldc bytes apart, the product of k packed columns of a and rows of b.
+func doublesAVX512(k int, a *float64, b *float64, c *float64, ldc int)
+
 // tile1x16AVX2 adds up a tile of 1 rows and 16 columns; strides are in bytes.
 func tile1x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
@@ -276,6 +279,9 @@ func sumStripAVX2(n int, col *int32, val *float32, strip *float64, y *float64)
 
 // spreadStripAVX2 adds y, of 16 elements, times each val, to the row of the strip that its col names.
 func spreadStripAVX2(n int, col *int32, val *float32, strip *float64, y *float64)
+
+// doublesAVX2 adds to the 6×8 block at c, with rows ldc bytes apart, the product of k packed columns of a and rows of b.
+func doublesAVX2(k int, a *float64, b *float64, c *float64, ldc int)
 
 // pairs1x32AVX512 computes a tile of 1 rows and 32 columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.
 func pairs1x32AVX512(k int, a *uint32, rowStride int, stepStride int, b *uint32, c *float32, ldc int, add int)

@@ -4,6 +4,8 @@ package blas
 
 func multiplyVectors(*product[float32]) { panic("blas: no vector form") }
 
+func multiplyDoubles(*product[float64]) { panic("blas: no vector form") }
+
 // sparseLanes is how many outputs the sparse products pad to.
 func sparseLanes() int { return 8 }
 

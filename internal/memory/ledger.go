@@ -118,6 +118,14 @@ func (l *Ledger) Free(parts ...*Part) {
 	}
 }
 
+// Shrink makes what a part has beyond so many bytes garbage.
+func (l *Ledger) Shrink(p *Part, bytes float64) {
+	if less := p.Bytes - clamp(bytes); less > 0 && slices.Contains(l.held, p) {
+		p.Bytes -= less
+		l.live -= float64(less)
+	}
+}
+
 // Pass adds an allocation that is garbage at once.
 func (l *Ledger) Pass(what, option string, bytes float64) { l.Free(l.Hold(what, option, bytes)) }
 

@@ -20,3 +20,21 @@ func TestThriftyLedger(t *testing.T) {
 		t.Errorf("the peaks are %+v and %+v", usual, thrifty)
 	}
 }
+
+// What a part shrinks by is garbage, and a part that is not held does not shrink.
+func TestShrink(t *testing.T) {
+	var l Ledger
+	p := l.Hold("neighbours", "", 3e9)
+	l.Shrink(p, 1e9)
+	l.Shrink(p, 2e9) // no less
+	l.Hold("edges", "", 1e9)
+	l.Collect()
+	l.Hold("more edges", "", 1.5e9)
+	if e := l.Estimate(); e.Live != 3.5e9 || e.Parts[0].Bytes != 1.5e9 {
+		t.Errorf("the estimate is %+v", e)
+	}
+	l.Free(p)
+	if l.Shrink(p, 0); p.Bytes != 1e9 || l.live != 2.5e9 {
+		t.Errorf("%d bytes of what is not held, %g live", p.Bytes, l.live)
+	}
+}

@@ -236,8 +236,8 @@ func newMeasurement(points, embedding *data.Matrix, o Options) (*measurement, er
 		return nil, fmt.Errorf("%w: %w", ErrInput, err)
 	}
 	for _, nb := range []*neighbors.Neighbors{o.Neighbors, o.Found} {
-		if nb != nil && (nb.N != n || nb.K < o.K || len(nb.Index) != n*nb.K || len(nb.Dist2) != n*nb.K) {
-			return nil, fmt.Errorf("%w: the neighbours known are %d of %d points; %d or more of %d points are needed, each with its distance", ErrInput, nb.K, nb.N, o.K, n)
+		if nb != nil && (nb.N != n || nb.K < o.K || len(nb.Index) != n*nb.K) {
+			return nil, fmt.Errorf("%w: the neighbours known are %d of %d points; %d or more of %d points are needed", ErrInput, nb.K, nb.N, o.K, n)
 		}
 	}
 	m := &measurement{Options: o, points: points, embedding: embedding}

@@ -1,5 +1,5 @@
 // Command asm generates the inner loops of the single-precision matrix product
-// of package blas, for AVX-512 and for AVX2 with FMA.
+// of package blas, and of those in double precision, for AVX-512 and for AVX2 with FMA.
 package main
 
 import (
@@ -22,6 +22,7 @@ func main() {
 		s.tile(s.rows, 2*s.lanes, true)
 		s.sparse()
 		s.strips()
+		s.doubles()
 	}
 	pairTiles()
 	transpose()

@@ -1,0 +1,145 @@
+//go:build amd64 && !noasm
+
+package blas
+
+import (
+	"cne/internal/isa"
+	"cne/internal/parallel"
+)
+
+const (
+	// A task adds up doubleDepth steps at a time of a block of at most doubleRows×doubleColumns,
+	// which it packs for itself.
+	doubleRows, doubleColumns, doubleDepth = 192, 192, 256
+	// leastDoubleRows bounds the rows of a block from below where more tasks are wanted.
+	leastDoubleRows = 24
+
+	maxDoubleTile = 12 * 16
+)
+
+// A doubleKernel is the inner loop in double precision, for tiles of rows×columns.
+type doubleKernel struct {
+	rows, columns int
+	tile          func(k int, a, b, c *float64, ldc int)
+}
+
+func doubleKernelInUse() doubleKernel {
+	if current == isa.AVX512 {
+		return doubleKernel{12, 16, doublesAVX512}
+	}
+	return doubleKernel{6, 8, doublesAVX2}
+}
+
+// A doubled is a product in double precision that is computed by tiles. It is used again
+// and again.
+//
+// Each element is added up in steps of doubleDepth, in their order: its bits depend on the
+// depth alone.
+type doubled struct {
+	product[float64]
+	doubleKernel
+	height, blocks int // rows of a block, and blocks side by side
+	loop           parallel.Loop
+}
+
+// A doubleSpace holds what a task packs, strips of a tile's rows and of its columns, and a
+// tile at an edge.
+type doubleSpace struct {
+	a    [(doubleRows + 12) * doubleDepth]float64
+	b    [doubleColumns * doubleDepth]float64
+	tile [maxDoubleTile]float64
+}
+
+var (
+	doubledProducts = parallel.Pool[doubled]{New: func() *doubled {
+		p := new(doubled)
+		p.loop.Body = func(task, _, _ int) { p.task(task) }
+		return p
+	}}
+	doubleSpaces = parallel.Pool[doubleSpace]{}
+)
+
+func multiplyDoubles(what *product[float64]) {
+	p := doubledProducts.Get()
+	p.product, p.doubleKernel = *what, doubleKernelInUse()
+	p.blocks = ceil(p.n, doubleColumns)
+	// A product of its own, beside others, is not cut for the sake of more tasks, each of which
+	// packs its columns.
+	for p.height = doubleRows; !p.alone && p.height > leastDoubleRows && p.blocks*ceil(p.m, p.height) < fewTasks; {
+		p.height /= 2
+	}
+	tasks := p.blocks * ceil(p.m, p.height)
+	if p.alone || p.m*p.n*p.k < smallWork {
+		for task := range tasks {
+			p.task(task)
+		}
+	} else {
+		p.loop.Run(tasks, 1)
+	}
+	p.product = product[float64]{} // the matrices are not held
+	doubledProducts.Put(p)
+}
+
+// task computes a block of C.
+func (p *doubled) task(task int) {
+	i0, j0 := task/p.blocks*p.height, task%p.blocks*doubleColumns
+	m, n := min(p.height, p.m-i0), min(doubleColumns, p.n-j0)
+	c := p.c.data[i0*p.c.ld+j0:]
+	scale(m, n, p.beta, c, p.c.ld)
+	w := doubleSpaces.Get()
+	defer doubleSpaces.Put(w)
+	for l := 0; l < p.k; l += doubleDepth {
+		steps := min(doubleDepth, p.k-l)
+		packDoubles(w.a[:], &p.a, !p.a.trans, i0, m, l, steps, p.rows, p.alpha)
+		packDoubles(w.b[:], &p.b, p.b.trans, j0, n, l, steps, p.columns, 1)
+		for j := 0; j < n; j += p.columns {
+			for i := 0; i < m; i += p.rows {
+				a, b := &w.a[i*steps], &w.b[j*steps]
+				if i+p.rows <= m && j+p.columns <= n {
+					p.tile(steps, a, b, &c[i*p.c.ld+j], 8*p.c.ld)
+					continue
+				}
+				clear(w.tile[:])
+				p.tile(steps, a, b, &w.tile[0], 8*p.columns)
+				for r := range min(p.rows, m-i) {
+					for s, v := range w.tile[r*p.columns:][:min(p.columns, n-j)] {
+						c[(i+r)*p.c.ld+j+s] += v
+					}
+				}
+			}
+		}
+	}
+}
+
+// packDoubles packs n lines of op(X), rows of the left factor or columns of the right one,
+// from the given one on, in strips of so many: step after step from l on, the elements of a
+// step's lines next to each other, times alpha, and filled up with zeros. along tells that
+// the steps of a line lie next to each other as stored.
+func packDoubles(dst []float64, o *operand[float64], along bool, first, n, l, steps, strip int, alpha float64) {
+	for s := 0; s < n; s += strip {
+		lines, out := min(strip, n-s), dst[s*steps:][:strip*steps]
+		if lines < strip {
+			clear(out)
+		}
+		if along {
+			for r := range lines {
+				at := r
+				for _, v := range o.data[(first+s+r)*o.ld+l:][:steps] {
+					out[at] = alpha * v
+					at += strip
+				}
+			}
+			continue
+		}
+		for t := range steps {
+			to := out[t*strip:][:lines]
+			if alpha == 1 {
+				copy(to, o.data[(l+t)*o.ld+first+s:])
+				continue
+			}
+			for r, v := range o.data[(l+t)*o.ld+first+s:][:lines] {
+				to[r] = alpha * v
+			}
+		}
+	}
+}
