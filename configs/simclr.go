@@ -67,9 +67,11 @@ type Beginning struct {
 	From *string `key:"from" as:"nonempty"` // run folder or file; nil: what the seed draws
 }
 
-// Views says how views are drawn: see simclr.Augmentation.
+// Views says how views are drawn: see simclr.Augmentation. WholeSize may be null in a
+// file, but never is in a SimCLR.
 type Views struct {
 	Size       int        `key:"size" in:"[1,4096]"`
+	WholeSize  int        `key:"whole_size,null" in:"[1,4096]"` // Size where it was null
 	MinScale   float64    `key:"min_scale" in:"(0,1]"` // in (0, MaxScale]
 	MaxScale   float64    `key:"max_scale" in:"(0,1]"`
 	MinRatio   float64    `key:"min_ratio" in:"(0,inf)"` // in (0, MaxRatio]
@@ -136,6 +138,7 @@ type Evaluate struct {
 func (c *SimCLR) complete() {
 	c.Network.Hidden = cmp.Or(c.Network.Hidden, min(16*c.Network.Width, 65536)) // the largest that there may be
 	c.Network.Out = cmp.Or(c.Network.Out, 2*c.Network.Width)
+	c.Views.WholeSize = cmp.Or(c.Views.WholeSize, c.Views.Size)
 	c.Train.LR = cmp.Or(c.Train.LR, 0.03*float64(c.Train.BatchSize)/256)
 	if c.SimCLR.Method == tsimcne && len(c.Stages) == 0 {
 		c.Stages = c.tsimcneStages()

@@ -138,6 +138,9 @@ func (v *Views) Augmentation() simclr.Augmentation {
 		Jitter: v.Jitter, Brightness: v.Brightness, Contrast: v.Contrast, Saturation: v.Saturation, Hue: v.Hue,
 		Gray: v.Grey,
 	}
+	if v.WholeSize != v.Size {
+		a.WholeSize = v.WholeSize
+	}
 	for c := range 3 {
 		a.Mean[c], a.Std[c] = float32(v.Mean[c]), float32(v.Std[c])
 	}

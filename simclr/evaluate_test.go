@@ -495,6 +495,37 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
+// Whole images may be seen larger than views, which then stay what they are.
+func TestWholeSize(t *testing.T) {
+	images := noise(9, 8, 8)
+	a, large := bare(4), bare(7)
+	a.WholeSize = 7
+	got, err := simclr.Features(t.Context(), &average{}, &a, images, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := simclr.Features(t.Context(), &average{}, &large, images, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.X, want.X) {
+		t.Error("images at WholeSize have other features than at that Size")
+	}
+	if in := a.Input(); in.Size != 7 || simclr.EvalTransform(in).Size != 7 {
+		t.Errorf("the images of the network have %d pixels a side", in.Size)
+	}
+	view := make([]float32, 3*4*4)
+	if err := a.ViewTo(view, images.Image(0), 8, 8, simclr.ViewStream(1, 0, 0, 0)); err != nil {
+		t.Error(err)
+	}
+	for _, size := range []int{-1, 5000} {
+		a.WholeSize = size
+		if err := a.Check(); !errors.Is(err, simclr.ErrOption) || !strings.Contains(err.Error(), "WholeSize") {
+			t.Errorf("%d: error %v", size, err)
+		}
+	}
+}
+
 // Evaluation, and a monitor, leave a network as it was, in training or not.
 func TestEvaluationChangesNothing(t *testing.T) {
 	net, err := model.NewResNet[float32](model.ResNetOptions{Width: 2}, 1)

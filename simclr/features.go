@@ -49,6 +49,7 @@ func Features(ctx context.Context, e Encoder, a *Augmentation, images *data.Imag
 	if err := a.Check(); err != nil {
 		return nil, err
 	}
+	a = a.whole()
 	if err := checkImages(images); err != nil {
 		return nil, err
 	}

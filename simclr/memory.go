@@ -102,14 +102,15 @@ func (p *Pretraining) Memory(w Workload) (Memory, error) {
 // represent is Features of so many images, and what classifiers make of them.
 func (p *Pretraining) represent(l *ledger.Ledger, images int, onHost bool) error {
 	const number = 4
-	needs, err := model.RepresentationMemory[float32](p.Network, p.Augmentation.Size, min(images, featureBatch))
+	side := p.Augmentation.whole().Size
+	needs, err := model.RepresentationMemory[float32](p.Network, side, min(images, featureBatch))
 	if err != nil {
 		return err
 	}
 	d := 8 * float64(max(1, orElse(p.Network.Width, 64)))
 	features := l.Hold("representations", "Network.Width", number*float64(images)*d)
 	if onHost {
-		l.Pass("the network at work", p.largest(), float64(needs.Batch+needs.Scratch)+number*float64(min(images, featureBatch))*3*float64(p.Augmentation.Size)*float64(p.Augmentation.Size))
+		l.Pass("the network at work", p.largest(), float64(needs.Batch+needs.Scratch)+number*float64(min(images, featureBatch))*3*float64(side)*float64(side))
 	}
 	// KNNAccuracy searches among directions, in blocks; FitLogistic standardises a copy,
 	// and preconditions it by the inverse of the covariance.

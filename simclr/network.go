@@ -176,9 +176,9 @@ func (n *Network) State() []train.NamedArray {
 	return slots
 }
 
-// Input says how images are prepared for networks that learn from views.
+// Input says how whole images are prepared for networks that learn from views.
 func (a *Augmentation) Input() *model.ImageInput {
-	in := &model.ImageInput{Size: a.Size}
+	in := &model.ImageInput{Size: a.whole().Size}
 	for c := range 3 {
 		in.Mean[c], in.Std[c] = float64(a.Mean[c]), float64(a.Std[c])
 	}
@@ -186,7 +186,7 @@ func (a *Augmentation) Input() *model.ImageInput {
 }
 
 // EvalTransform returns the augmentation without randomness that prepares images as in
-// says. Its EvalTo is that of the augmentation whose Input is in.
+// says. Features with it are those with the augmentation whose Input is in.
 func EvalTransform(in *model.ImageInput) Augmentation {
 	a := Augmentation{Size: in.Size, MinScale: 1, MaxScale: 1, MinRatio: 1, MaxRatio: 1}
 	for c := range 3 {

@@ -37,6 +37,11 @@ const maxSize = 4096
 type Augmentation struct {
 	// Size is the width and height of a view in pixels, 1 … 4096.
 	Size int
+	// WholeSize is the width and height in pixels to which whole images are brought where a
+	// network represents or places them (Features), likewise; 0 means Size. Larger than
+	// Size is often better, since what a view cuts out of an image is magnified (Touvron
+	// et al., 2019, 'Fixing the train-test resolution discrepancy').
+	WholeSize int
 
 	// A view shows a rectangle of the image, which has a share of its area drawn
 	// uniformly from [MinScale, MaxScale], 0 < MinScale ≤ MaxScale ≤ 1, and a
@@ -85,6 +90,9 @@ func (a *Augmentation) Check() error {
 	if a.Size < 1 || a.Size > maxSize {
 		return fmt.Errorf("%w: Size is %d; views need between 1 and %d pixels a side", ErrOption, a.Size, maxSize)
 	}
+	if a.WholeSize < 0 || a.WholeSize > maxSize {
+		return fmt.Errorf("%w: WholeSize is %d; whole images need between 1 and %d pixels a side, or 0 for those of views", ErrOption, a.WholeSize, maxSize)
+	}
 	// Written so that NaN fails, too.
 	if !(a.MinScale > 0 && a.MinScale <= a.MaxScale && a.MaxScale <= 1) {
 		return fmt.Errorf("%w: MinScale is %g and MaxScale %g; the shares of an image's area must be such that 0 < MinScale ≤ MaxScale ≤ 1", ErrOption, a.MinScale, a.MaxScale)
@@ -132,6 +140,13 @@ func (a *Augmentation) ViewTo(dst []float32, image []byte, h, w int, stream Stre
 	a.view(ws, dst, image, h, w, stream)
 	workspaces.Put(ws)
 	return nil
+}
+
+// whole returns the augmentation whose EvalTo brings whole images to WholeSize.
+func (a *Augmentation) whole() *Augmentation {
+	whole := *a
+	whole.Size, whole.WholeSize = orElse(a.WholeSize, a.Size), 0
+	return &whole
 }
 
 // EvalTo writes an image of h×w×3 bytes to dst, [3, Size, Size], without

@@ -69,7 +69,8 @@ func bare(t *testing.T) int64 {
 	return slices.Min(trials)
 }
 
-// The estimate is within 30 % of the memory that real runs take beyond the bare program.
+// The estimate is at most 30 % below and 40 % above the memory that real runs take beyond the
+// bare program, whatever else keeps the machine busy, on which collecting garbage depends.
 func TestMemoryEstimate(t *testing.T) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		t.Skip("GOGC or GOMEMLIMIT is set, which changes when memory is freed")
@@ -145,7 +146,7 @@ func compareMemory[C any](t *testing.T, s *configs.Schema[C], base int64, args [
 	took := peakOf(t, args...) - base
 	ratio := float64(e.Peak) / float64(took)
 	t.Logf("estimated %d MB, took %d MB beyond %d MB: %.2f", e.Peak>>20, took>>20, base>>20, ratio)
-	if ratio < 0.7 || ratio > 1.3 {
+	if ratio < 0.7 || ratio > 1.4 {
 		t.Errorf("estimated %d bytes, took %d: %.2f times as much", e.Peak, took, ratio)
 	}
 }

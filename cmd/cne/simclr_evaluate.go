@@ -135,6 +135,7 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 			own := slices.Equal(begun.Data.Path, now.Data.Path)
 			r.asTrained = own && begun.Data.Size == now.Data.Size
 			begun.Data.Size = now.Data.Size // as other images may have
+			begun.Views.WholeSize = now.Views.WholeSize
 			if own {
 				now.Data.Path = rundir.LocatePaths(path, now.Data.Path)
 			}
@@ -170,6 +171,9 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 	}
 	if saved.Images != nil {
 		r.augmentation = simclr.EvalTransform(saved.Images)
+		if r.folder != "" { // whose configuration may have been given another
+			r.augmentation.Size = r.config.Views.WholeSize
+		}
 	}
 	r.encoder, r.network = saved.ResNet, saved.ResNet
 	return r, nil

@@ -365,6 +365,33 @@ func TestRunsOfOtherCommands(t *testing.T) {
 	}
 }
 
+// The size at which whole images are seen changes nothing of what is learnt, and can be
+// chosen afterwards, too.
+func TestSimCLRWholeSize(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeImages(t, "images", 8, 8, 4)
+	mustRun(t, tiny("--set", "monitor.every=0")...)
+	mustRun(t, tiny("--set", "monitor.every=0", "--set", "views.whole_size=12", "-o", "large")...)
+	small, err := model.Load("run/model.safetensors")
+	must(t, err)
+	large, err := model.Load("large/model.safetensors")
+	must(t, err)
+	for name, a := range small.ResNet.Tensors() {
+		if !slices.Equal(op.Data[float32](a), op.Data[float32](large.ResNet.Tensors()[name])) {
+			t.Fatalf("%s is learnt otherwise", name)
+		}
+	}
+	if small.Images.Size != 8 || large.Images.Size != 12 {
+		t.Errorf("the networks' images have %d and %d pixels a side", small.Images.Size, large.Images.Size)
+	}
+	mustRun(t, "simclr", "features", "run", "images", "--set", "views.whole_size=12", "-o", "a.npy")
+	mustRun(t, "simclr", "features", "large", "images", "-o", "b.npy")
+	mustRun(t, "simclr", "features", "run", "images", "-o", "c.npy")
+	if a := readText(t, "a.npy"); a != readText(t, "b.npy") || a == readText(t, "c.npy") {
+		t.Error("features at a size that is chosen afterwards are not those of a run with it")
+	}
+}
+
 func TestSimCLREvaluate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeImages(t, "images", 8, 8, 4)
