@@ -72,7 +72,7 @@ type Beginning struct {
 type Views struct {
 	Size       int        `key:"size" in:"[1,4096]"`
 	WholeSize  int        `key:"whole_size,null" in:"[1,4096]"` // Size where it was null
-	MinScale   float64    `key:"min_scale" in:"(0,1]"` // in (0, MaxScale]
+	MinScale   float64    `key:"min_scale" in:"(0,1]"`          // in (0, MaxScale]
 	MaxScale   float64    `key:"max_scale" in:"(0,1]"`
 	MinRatio   float64    `key:"min_ratio" in:"(0,inf)"` // in (0, MaxRatio]
 	MaxRatio   float64    `key:"max_ratio" in:"(0,inf)"`
