@@ -80,7 +80,7 @@ func TestResNetOnDevice(t *testing.T) {
 				g := gorgonia.NewGraph()
 				x := gorgonia.NewTensor(g, tensor.Float32, 4, gorgonia.WithShape(images.Shape()...), gorgonia.WithName("x"))
 				of := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithShape(weights.Shape()...), gorgonia.WithName("of"))
-				h, _, nodes, err := net.graphOn(on, x)
+				h, _, nodes, err := net.graphOn(on, x, op.Float32)
 				if err != nil {
 					t.Fatal(err)
 				}
