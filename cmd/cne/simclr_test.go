@@ -399,6 +399,24 @@ func TestSimCLRWholeSize(t *testing.T) {
 	}
 }
 
+// What a network computes when it is finished has nothing to do with the precision in which
+// it was trained, so that a GPU may do it.
+func TestSimCLRUsesNetworksOfAnyPrecision(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeImages(t, "images", 8, 8, 4)
+	mustRun(t, tiny("--set", "monitor.every=0")...)
+	mustRun(t, "simclr", "features", "run", "images", "-o", "a.npy")
+	config := strings.Replace(readText(t, "run/config.yaml"), "precision: float32", "precision: bf16", 1)
+	writeTestFile(t, "run/config.yaml", config)
+	mustRun(t, "simclr", "features", "run", "images", "-o", "b.npy")
+	if readText(t, "a.npy") != readText(t, "b.npy") {
+		t.Error("the features of a network trained in bf16 are others")
+	}
+	if _, _, stderr := runCne(t.Context(), "simclr", "features", "run", "images", "--set", "device.name=cuda", "-o", "c.npy"); strings.Contains(stderr, "precision") {
+		t.Errorf("a GPU is refused: %s", stderr)
+	}
+}
+
 func TestSimCLREvaluate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeImages(t, "images", 8, 8, 4)
