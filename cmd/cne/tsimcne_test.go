@@ -134,6 +134,8 @@ func TestTSimCNEOfGreyImages(t *testing.T) {
 	if placed := readText(t, "grey.csv"); !strings.HasPrefix(placed, "x,y,label,name\n") || !strings.Contains(placed, ",a,train/a/0.png\n") {
 		t.Errorf("placed images: %s", placed)
 	}
+	mustRun(t, "plot", "grey.csv", "-o", "grey.png")
+	mustRun(t, "plot", "grey.csv", "--html", "--names", "name", "-o", "grey.html")
 	page := readText(t, "run-grey/"+rundir.PageFile)
 	mustRun(t, "plot", "run-grey", "--html")
 	again := readText(t, "run-grey/"+rundir.PageFile)
