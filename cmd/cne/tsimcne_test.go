@@ -146,6 +146,11 @@ func TestTSimCNEOfGreyImages(t *testing.T) {
 	if none := readText(t, "none.html"); len(none) >= len(again) {
 		t.Errorf("a page without images has %d bytes, with them %d", len(none), len(again))
 	}
+	other := image.NewGray(image.Rect(0, 0, 8, 8))
+	writePNG(t, "grey/train/a/0.png", other)
+	if _, stderr := mustRun(t, "plot", "run-grey", "--html"); !strings.Contains(stderr, "not those that the run was trained on") {
+		t.Errorf("stderr does not say that an image is another: %s", stderr)
+	}
 	must(t, os.RemoveAll("grey"))
 	if _, stderr := mustRun(t, "plot", "run-grey", "--html"); !strings.Contains(stderr, "are left out of the page") {
 		t.Errorf("stderr does not say that the images are gone: %s", stderr)
