@@ -478,7 +478,7 @@ func (d *decoder) unreadable(folder string) error {
 		listed = append(listed, fmt.Sprintf("and %d more", more))
 	}
 	advice := "replace or remove them"
-	if !d.skip {
+	if !d.skip && count < len(d.files) {
 		kind, advice = errors.Join(ErrBroken, kind), advice+", or have them left out"
 	}
 	return errorf(kind, "%s: %d of the %d images cannot be read: %s; %s", folder, count, len(d.files), strings.Join(listed, ", "), advice)
