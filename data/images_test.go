@@ -476,7 +476,7 @@ func TestOpenImagesErrors(t *testing.T) {
 		{"folder: other kind", tree{"d/a/1.png": good, "d/a/2.webp": nil}, []string{"d"}, data.ImageOptions{}, data.ErrUnsupported, "2.webp: PNG and JPEG are read, and images of other kinds are not; convert it to PNG"},
 		{"folder: sizes", tree{"d/a/1.png": good, "d/b/2.png": other, "d/b/3.png": other}, []string{"d"}, data.ImageOptions{}, data.ErrSizes, filepath.Join("b", "2.png") + " is 3×2 (2 of 3 differ from the former); give the size to which all shall be scaled"},
 		{"folder: unreadable", many, []string{"."}, data.ImageOptions{}, data.ErrFormat, "12 of the 13 images cannot be read: " + filepath.Join("a", "0.jpg") + " (it is neither PNG nor JPEG), "},
-		{"folder: only ten are listed", many, []string{"."}, data.ImageOptions{}, data.ErrFormat, filepath.Join("a", "9.jpg") + " (it is neither PNG nor JPEG), and 2 more; replace or remove them, or have them left out"},
+		{"folder: only ten are listed", many, []string{"."}, data.ImageOptions{}, data.ErrFormat, filepath.Join("a", "9.jpg") + " (it is neither PNG nor JPEG), and 2 more; replace or remove them"},
 		{"folder: all unreadable", tree{"a/1.png": nil}, []string{"."}, data.ImageOptions{}, data.ErrFormat, "1 of the 1 images cannot be read: " + filepath.Join("a", "1.png") + " (it is empty); replace or remove them"},
 		{"folder: damaged", tree{"a/1.png": good, "a/2.png": damaged}, []string{"."}, data.ImageOptions{}, data.ErrFormat, "2.png (png: invalid format"},
 		{"folder: cut", tree{"a/1.jpg": jpegOf(plain(2, 2, 1))[:300]}, []string{"."}, data.ImageOptions{}, data.ErrFormat, "1.jpg ("},

@@ -101,6 +101,10 @@ func TestTSimCNEOfPhotographs(t *testing.T) {
 	if page := readText(t, "run/"+rundir.PageFile); !strings.Contains(page, "image/") {
 		t.Error("the page has no thumbnails")
 	}
+	// Where none can be left out, since they belong to points, nobody says so.
+	if _, _, stderr = runCne(t.Context(), "plot", "run", "--html", "--images", "photos"); !strings.Contains(stderr, "broken.jpg") || strings.Contains(stderr, "left out") {
+		t.Errorf("images for a page: %s", stderr)
+	}
 }
 
 // Images in greyscale are seen in colour, with the same result as if each value stood there
