@@ -35,7 +35,11 @@ const MaxConvSize = 1 << 15
 // of 16, without which a product stays one of float32 (of the first layer, whose images
 // have three, that is the gradient of the images alone). Errors are some 0.3 % of a typical
 // result, in Winograd's method 2 to 3 %. Processors without products of bfloat16
-// (AVX512-BF16) compute the same much more slowly; accelerators do not know it.
+// (AVX512-BF16) compute the same much more slowly.
+//
+// An accelerator computes all products of a convolution with BFloat16 in bfloat16, whatever
+// its channels, stores its result and the images' gradient in it, and may round the weights'
+// gradient to it, too. See ResultDtype for what follows.
 func Conv2d(x, weights *gorgonia.Node, stride, pad int, precision Precision) (*gorgonia.Node, error) {
 	if precision == BFloat16 && x.Dtype() != tensor.Float32 {
 		return nil, errkind.Errorf(ErrInput, "op: conv2d rounds float32 to bfloat16, not %v; take float32 as the precision of its products", x.Dtype())

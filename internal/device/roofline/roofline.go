@@ -10,6 +10,7 @@
 //	shared        Shared ÷ (128 · k · clock)
 //	fp32          FMA ÷ (lanes · k · clock)
 //	tf32          TF32 ÷ (multiply-adds of tensor cores · k · clock)
+//	bf16          BF16 ÷ (2 · multiply-adds of tensor cores · k · clock)
 //	special       Special ÷ (16 · k · clock)
 //	instructions  Instructions ÷ (4 · k · clock)
 //	chain         Chain ÷ clock
@@ -55,8 +56,8 @@ type Work struct {
 	// Shared are bytes read or written in shared memory.
 	Shared float64
 	// FMA counts operations of float32 lanes: a multiply-add is one, a sum or a product
-	// alone also. TF32 counts multiply-adds of tensor cores.
-	FMA, TF32 float64
+	// alone also. TF32 and BF16 count multiply-adds of tensor cores in these numbers.
+	FMA, TF32, BF16 float64
 	// Special counts reciprocals, logarithms and the like.
 	Special float64
 	// Instructions are those of a warp of 32 threads.
@@ -90,7 +91,8 @@ const (
 )
 
 // units is what else a multiprocessor does in a cycle: operations of float32 lanes, and
-// multiply-adds of its tensor cores on dense matrices in TF32.
+// multiply-adds of its tensor cores on dense matrices in TF32. Of bfloat16, whose sums are
+// float32, they do twice as many on all of these.
 type units struct{ lanes, tensor float64 }
 
 // architectures are the compute capabilities at which units change, as NVIDIA's CUDA
@@ -142,6 +144,7 @@ func (w Work) Bounds(p device.Properties) []Roof {
 	add("shared", k, w.Shared, sharedBytes*all)
 	add("fp32", k, w.FMA, u.lanes*all)
 	add("tf32", k, w.TF32, u.tensor*all)
+	add("bf16", k, w.BF16, 2*u.tensor*all)
 	add("special", k, w.Special, specials*all)
 	add("instructions", k, w.Instructions, instructions*all)
 	add("chain", 0, w.Chain, clock)
