@@ -235,6 +235,18 @@ func (q *queries) block(lo, hi int) *data.Matrix {
 	return some
 }
 
+// numbers returns which base points queries lo to hi−1 are.
+func (q *queries) numbers(lo, hi int) []int32 {
+	if q.rows != nil {
+		return q.rows[lo:hi]
+	}
+	numbers := make([]int32, hi-lo)
+	for r := range numbers {
+		numbers[r] = int32(lo + r)
+	}
+	return numbers
+}
+
 // load uploads queries, or base points, lo to hi−1 to a segment, and sets their norms. It
 // returns by what share of its norm rounding moves a point at most.
 func (b *deviceBlocks) load(ctx context.Context, s *segment, from queries, lo, hi int, norm []float64) (change float64, err error) {

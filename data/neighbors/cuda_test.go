@@ -101,15 +101,20 @@ func bothForms(t *testing.T, d *data.Device, test func(t *testing.T)) {
 func TestKNNOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, kind := range kinds {
-		for _, size := range []struct{ n, d, k int }{{80, 1, 3}, {130, 2, 15}, {300, 8, 15}, {270, 9, 15}, {140, 33, 1}, {310, 12, 60}} {
+		for _, size := range []struct{ n, d, k int }{{80, 1, 3}, {130, 2, 15}, {200, 8, 15}, {150, 9, 15}, {90, 33, 1}, {160, 12, 60}} {
 			t.Run(fmt.Sprintf("%s/n=%d,D=%d,k=%d", kind.name, size.n, size.d, size.k), func(t *testing.T) {
 				m := data.NewMatrix(size.n, size.d)
 				kind.fill(m, rand.New(rand.NewPCG(uint64(size.n), 7)))
 				want := knnTree(t, m, size.k)
-				bothForms(t, d, func(t *testing.T) {
+				test := func(t *testing.T) {
 					got, _, _ := searchOnDevice(t, d, m, nil, size.k)
 					same(t, got, want)
-				})
+				}
+				if size.d <= treeMaxD {
+					test(t) // without products
+				} else {
+					bothForms(t, d, test)
+				}
 			})
 		}
 	}
@@ -153,7 +158,7 @@ func TestCoarseCandidatesOnDeviceAreFoundAgain(t *testing.T) {
 	d := fakecuda.Open(t)
 	d.TF32 = true
 	smallBlocks(t)
-	copies := normal(1000, 20, 3)
+	copies := normal(400, 20, 3)
 	for i := 50; i < 100; i++ {
 		copy(copies.Row(i), copies.Row(7))
 	}
@@ -166,12 +171,12 @@ func TestCoarseCandidatesOnDeviceAreFoundAgain(t *testing.T) {
 		base, points    *data.Matrix
 		again, improved func(int) bool
 	}{
-		{"normal", normal(1000, 20, 1), nil, exactly(0), exactly(0)},
-		{"far from the origin", shifted(normal(1000, 20, 2), 1e4, 1), nil, exactly(0), exactly(0)},
-		{"huge", shifted(normal(1000, 20, 2), 0, 1e37), nil, exactly(0), exactly(0)},
+		{"normal", normal(400, 20, 1), nil, exactly(0), exactly(0)},
+		{"far from the origin", shifted(normal(400, 20, 2), 1e4, 1), nil, exactly(0), exactly(0)},
+		{"huge", shifted(normal(400, 20, 2), 0, 1e37), nil, exactly(0), exactly(0)},
 		{"copies", copies, nil, some, some},
-		{"one point", shifted(data.NewMatrix(700, 12), 3, 1), nil, exactly(2 * queryBlock), exactly(700)},
-		{"whole numbers", shifted(whole(normal(1500, 10, 4)), 1e3, 1), nil, some, some},
+		{"one point", shifted(data.NewMatrix(300, 12), 3, 1), nil, exactly(2 * queryBlock), exactly(300)},
+		{"whole numbers", shifted(whole(normal(500, 10, 4)), 1e3, 1), nil, some, some},
 		// Of queries in the middle, TF32 tells distances apart that differ by 10⁻³ of
 		// themselves, and float32 by 10⁻⁶. The neighbours are nearer than the least
 		// candidates that are left out by 16/900 of the thickness.
@@ -199,7 +204,8 @@ func TestCoarseCandidatesOnDeviceAreFoundAgain(t *testing.T) {
 // Several blocks of points, and sizes around those of blocks.
 func TestKNNOnDeviceInBlocks(t *testing.T) {
 	d := fakecuda.Open(t)
-	for _, size := range []struct{ n, d, k int }{{513, 9, 5}, {650, 12, 128}, {2049, 10, 5}, {1025, 3, 5}} {
+	smallBlocks(t)
+	for _, size := range []struct{ n, d, k int }{{513, 9, 5}, {300, 12, 128}, {577, 10, 5}, {1025, 3, 5}} {
 		m := normal(size.n, size.d, 4)
 		copy(m.Row(size.n-1), m.Row(0)) // a pair in the first and the last block
 		got, _, improved := searchOnDevice(t, d, m, nil, size.k)
@@ -225,13 +231,13 @@ func TestNeighborsOnDeviceInSegments(t *testing.T) {
 			memory      int64
 			group, room int // of the plan
 		}{
-			{"all fits", normal(700, 10, 1), nil, 1 << 20, 64, 700},
-			{"base points", normal(1100, 10, 2), nil, 280 << 10, 128, 1024},
+			{"all fits", normal(300, 10, 1), nil, 1 << 20, 64, 300},
+			{"base points", normal(600, 10, 2), nil, 250 << 10, 128, 512},
 			{"base points, with copies", whole(normal(700, 9, 3)), nil, 230 << 10, 64, 512},
 			{"other points", normal(1100, 10, 4), normal(130, 10, 5), 300 << 10, 130, 1024},
 			{"other points in a shell", shell(1100, 20, 1e-3), data.NewMatrix(200, 20), 280 << 10, 128, 512},
-			{"few dimensions", normal(1700, 3, 6), normal(500, 3, 7), 60 << 10, 64, 1536},
-			{"few dimensions, with copies", whole(normal(1100, 3, 8)), nil, 35 << 10, 64, 512},
+			{"few dimensions", normal(1700, 3, 6), normal(100, 3, 7), 60 << 10, 64, 1536},
+			{"few dimensions, with copies", whole(normal(600, 3, 8)), nil, 30 << 10, 64, 512},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				used, _ := fakecuda.Usage() // by cuBLAS

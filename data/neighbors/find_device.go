@@ -8,16 +8,16 @@ import (
 	"cne/internal/device"
 )
 
-// deviceQueries are up to queryBlock queries on a device: z [·, width] and h. They are base
-// points which[…] or, if that is 0, from self on, or none if self is noSelf.
+// deviceQueries are n queries on a device, up to queryBlock: z [n, width] and h [n]. They are
+// base points which [n], or none if that is 0.
 type deviceQueries struct {
 	z, h, which device.Pointer
-	n, self     int
+	n           int
 }
 
 // own returns base points lo to hi−1 as queries, if all are on the device.
 func (b *deviceBlocks) own(f form, lo, hi int) deviceQueries {
-	return deviceQueries{z: b.all.z[f].At(lo*b.width, 4), h: b.all.h[f].At(lo, 4), n: hi - lo, self: lo}
+	return deviceQueries{z: b.all.z[f].At(lo*b.width, 4), h: b.all.h[f].At(lo, 4), n: hi - lo}
 }
 
 // join implements candidates.
@@ -103,11 +103,13 @@ type deviceSearch struct {
 	stride   int
 	// Of a group of queries: their candidates, as the kernels have them.
 	keys, count, threshold device.Pointer
-	// Where queries or base points are not on the device, memory for a group and a segment.
+	// Memory for a group of queries, unless it is taken from the base points, and for a segment
+	// of these if they are not on the device.
 	queries, points *segment
-	which           device.Pointer // of the queries that are base points with given rows
+	which           device.Pointer // [queries]: which base points they are; 0 if they are none
 	memory          device.Pieces
 	unused          []float64 // norms of the base points that are loaded again
+	replays         [2]blockReplay
 
 	lists  [2]shortlists // that of a block is ranked while that of the next is made
 	turn   int           // which of the two is next
@@ -125,19 +127,17 @@ func (b *deviceBlocks) newSearch(q queries, p plan, keep int) (s *deviceSearch, 
 	s.busy <- tally{}
 	rows := min(p.queries, queryBlock)
 	sizes := []int{int(b.bytesOfProducts(p.queries, p.points)), p.queries * keep * 8, p.queries * 4, p.queries * 4}
-	if q.rows != nil {
+	if q.own {
 		sizes = append(sizes, p.queries*4)
 	}
 	if s.memory, err = b.device.AllocPieces(sizes...); err != nil {
 		return nil, err
 	}
 	s.products, s.keys, s.count, s.threshold = s.memory.At(0), s.memory.At(1), s.memory.At(2), s.memory.At(3)
-	if q.rows != nil {
+	if q.own {
 		s.which = s.memory.At(4)
 	}
-	if !s.inPlace() {
-		s.queries, err = b.newSegment(p.queries, single)
-	}
+	s.queries, err = b.newSegment(p.queries, single)
 	if err == nil && b.all == nil {
 		s.unused = make([]float64, p.points)
 		s.points, err = b.newSegment(p.points, single)
@@ -152,12 +152,14 @@ func (b *deviceBlocks) newSearch(q queries, p plan, keep int) (s *deviceSearch, 
 	return s, nil
 }
 
-// inPlace tells whether the queries are on the device, as base points.
-func (s *deviceSearch) inPlace() bool { return s.all != nil && s.of.own && s.of.rows == nil }
-
 // free waits for the ranking and gives memory back.
 func (s *deviceSearch) free() {
 	<-s.busy
+	for _, r := range s.replays {
+		if r.all != nil {
+			_ = r.all.Close() // whatever was wrong, an operation has said
+		}
+	}
 	s.memory.Free()
 	for _, x := range []*segment{s.queries, s.points} {
 		if x != nil {
@@ -169,43 +171,17 @@ func (s *deviceSearch) free() {
 // group finds the candidates of queries lo to hi−1, which fit the search's memory, and has
 // them ranked. fine says that there is a better form than the coarse one.
 func (s *deviceSearch) group(ctx context.Context, f form, fine bool, lo, hi int) error {
-	norm, change := s.norm, s.change
-	if s.inPlace() {
-		norm = norm[lo:hi]
+	norm, change, err := s.prepare(ctx, f, lo, hi)
+	if err != nil {
+		return err
+	}
+	if s.all != nil {
+		err = s.meetAll(f, hi-lo)
 	} else {
-		norm = make([]float64, hi-lo)
-		s.queries.as(f)
-		moved, err := s.load(ctx, s.queries, s.of, lo, hi, norm)
-		if err != nil {
-			return err
-		}
-		change = max(change, moved)
+		err = s.meetSegments(ctx, f, hi-lo)
 	}
-	if s.which != 0 && s.of.own {
-		if err := device.Upload(s.device, s.which, s.of.rows[lo:hi]); err != nil {
-			return err
-		}
-	}
-	points := s.all
-	if points == nil {
-		points = s.points
-		points.as(f)
-	}
-	for first := 0; first < s.n; first += points.room {
-		if s.all == nil {
-			last := min(s.n, first+points.room)
-			if _, err := s.load(ctx, points, queries{points: s.base}, first, last, s.unused[:last-first]); err != nil {
-				return err
-			}
-		}
-		for at := lo; at < hi; at += queryBlock {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := s.meet(f, at-lo, s.block(f, lo, at, min(hi, at+queryBlock)), points); err != nil {
-				return err
-			}
-		}
+	if err != nil {
+		return err
 	}
 	for at := lo; at < hi; at += queryBlock {
 		last := min(hi, at+queryBlock)
@@ -229,19 +205,83 @@ func (s *deviceSearch) group(ctx context.Context, f form, fine bool, lo, hi int)
 	return nil
 }
 
-// block returns those of a group's queries, which begin at lo, from at to last−1.
-func (s *deviceSearch) block(f form, lo, at, last int) deviceQueries {
-	if s.inPlace() {
-		return s.own(f, at, last)
+// prepare takes queries lo to hi−1 to the device. It returns their norms and by what share of
+// these rounding moves them, or a base point, at most.
+func (s *deviceSearch) prepare(ctx context.Context, f form, lo, hi int) (norm []float64, change float64, err error) {
+	s.queries.as(f)
+	if !s.inPlace() {
+		norm = make([]float64, hi-lo)
+		if change, err = s.load(ctx, s.queries, s.of, lo, hi, norm); err != nil {
+			return nil, 0, err
+		}
+	} else {
+		norm = s.norm[lo:hi]
+		if err = s.device.Copy(s.queries.z[f], s.all.z[f].At(lo*s.width, 4), (hi-lo)*s.width*4); err != nil {
+			return nil, 0, err
+		}
+		if err = s.device.Copy(s.queries.h[f], s.all.h[f].At(lo, 4), (hi-lo)*4); err != nil {
+			return nil, 0, err
+		}
 	}
-	q := deviceQueries{z: s.queries.z[f].At((at-lo)*s.width, 4), h: s.queries.h[f].At(at-lo, 4), n: last - at, self: noSelf}
-	switch {
-	case s.which != 0:
-		q.which = s.which.At(at-lo, 4)
-	case s.of.own:
-		q.self = at
+	if s.of.own {
+		err = device.Upload(s.device, s.which, s.of.numbers(lo, hi))
+	}
+	return norm, max(change, s.change), err
+}
+
+// inPlace tells whether the queries are on the device, as base points.
+func (s *deviceSearch) inPlace() bool { return s.all != nil && s.of.own && s.of.rows == nil }
+
+// block returns up to queryBlock of a group of n queries, from at on.
+func (s *deviceSearch) block(f form, at, n int) deviceQueries {
+	q := deviceQueries{z: s.queries.z[f].At(at*s.width, 4), h: s.queries.h[f].At(at, 4), n: min(queryBlock, n-at)}
+	if s.which != 0 {
+		q.which = s.which.At(at, 4)
 	}
 	return q
+}
+
+// A blockReplay is what meets a whole block of queries, noted once.
+type blockReplay struct {
+	met bool // whether a block has met all points before
+	all device.Replay
+}
+
+// meetAll offers all base points to a block of n queries. What that takes is the same for
+// each whole block: it is noted with the second one, and replayed from then on.
+func (s *deviceSearch) meetAll(f form, n int) error {
+	r := &s.replays[f]
+	if n < queryBlock || !r.met {
+		r.met = r.met || n == queryBlock
+		return s.meet(f, 0, s.block(f, 0, n), s.all)
+	}
+	if r.all == nil {
+		var err error
+		if r.all, err = s.device.Capture(func() error { return s.meet(f, 0, s.block(f, 0, n), s.all) }); err != nil {
+			return err
+		}
+	}
+	return r.all.Run()
+}
+
+// meetSegments offers all base points to a group of n queries, one segment after the other.
+func (s *deviceSearch) meetSegments(ctx context.Context, f form, n int) error {
+	s.points.as(f)
+	for first := 0; first < s.deviceBlocks.n; first += s.points.room {
+		last := min(s.deviceBlocks.n, first+s.points.room)
+		if _, err := s.load(ctx, s.points, queries{points: s.base}, first, last, s.unused[:last-first]); err != nil {
+			return err
+		}
+		for at := 0; at < n; at += queryBlock {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := s.meet(f, at, s.block(f, at, n), s.points); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // meet offers the points of a segment to a block of queries, whose candidates are those from
@@ -255,7 +295,7 @@ func (s *deviceSearch) meet(f form, at int, q deviceQueries, points *segment) er
 		l.Shared += nearTile * s.width * 4
 		return s.device.Launch("neighbors_differences", l, device.Arg(keys), device.Arg(count), device.Arg(threshold),
 			device.Arg(points.z[f]), device.Arg(q.z), device.Int(points.n), device.Int(s.width), device.Int(q.n),
-			device.Arg(q.which), device.Int(q.self), device.Int(points.first), device.Int(s.keep), device.Int(room))
+			device.Arg(q.which), device.Int(points.first), device.Int(s.keep), device.Int(room))
 	}
 	return s.multiply(f, q, points, s.products, s.stride, func(first, wanted int) error {
 		begin := 0
@@ -264,7 +304,7 @@ func (s *deviceSearch) meet(f form, at int, q deviceQueries, points *segment) er
 		}
 		return s.device.Launch("neighbors_select", l, device.Arg(keys), device.Arg(count), device.Arg(threshold),
 			device.Arg(s.products), device.Arg(points.h[f].At(first, 4)), device.Arg(q.h), device.Int(q.n),
-			device.Arg(q.which), device.Int(q.self), device.Int(points.first+first), device.Int(wanted), device.Int(s.stride),
+			device.Arg(q.which), device.Int(points.first+first), device.Int(wanted), device.Int(s.stride),
 			device.Int(s.keep), device.Int(room), device.Int(begin))
 	})
 }

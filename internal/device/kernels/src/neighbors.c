@@ -81,24 +81,20 @@ KERNEL(neighbors_round)(float *to, const float *x, long n) {
   if (i < n) to[i] = as_float((as_bits(x[i]) + 0x1000u) & ~0x1fffu);
 }
 
-// own_point is the base point that is query q, and not its own candidate: which[q] or, where
-// there is no list, self+q; none if self is negative.
-DEVICE int own_point(const int *which, int self, long query) { return which ? which[query] : self < 0 ? -1 : self + (int)query; }
-
 // neighbors_select: offers the base points first … first+columns−1 to queries as
-// candidates, by s = (hq + h) − z·z', where products [queries, stride] holds z·z'. which and
-// self are those of own_point. h [columns] and hq [queries] begin at these points and queries. columns and
-// stride are multiples of 512, and h is infinite beyond the last point. A warp for each
-// query, with shared memory for room keys. Four loads of 16 bytes are in flight at a
-// time.
+// candidates, by s = (hq + h) − z·z', where products [queries, stride] holds z·z'.
+// Query q is base point which[q] and not its own candidate, or none if which is 0.
+// h [columns] and hq [queries] begin at these points and queries. columns and stride are
+// multiples of 512, and h is infinite beyond the last point. A warp for each query, with
+// shared memory for room keys. Four loads of 16 bytes are in flight at a time.
 KERNEL_SYNC(neighbors_select)(u64 *lists, int *filled, float *limits, const float *products, const float *h, const float *hq,
-                                   int queries, const int *which, int self, int first, int columns, int stride, int keep, int room, int begin) {
+                                   int queries, const int *which, int first, int columns, int stride, int keep, int room, int begin) {
   DYNAMIC(u64, keys);
   int warp = thread() / 32, lane = thread() % 32;
   long query = (long)block() * (threads() / 32) + warp;
   if (query >= queries) return;
   candidates c = load_candidates(keys + warp * room, lists, filled, limits, query, keep, room, begin);
-  int own = own_point(which, self, query);
+  int own = which ? which[query] : -1;
   float norm = hq[query];
   const float *row = products + query * stride;
   for (int at = lane * 4; at < columns; at += 512) {
@@ -121,27 +117,26 @@ KERNEL_SYNC(neighbors_select)(u64 *lists, int *filled, float *limits, const floa
 }
 
 // neighbors_differences: offers n base points, from origin on, to queries in few dimensions, by
-// s = Σ (zq − z)²/2. z [n, width] and zq [queries, width] have width 4 or 8. which and self are
-// those of own_point. A warp for each query; shared memory holds 1024·width floats for all of them, then room keys for
+// s = Σ (zq − z)²/2. z [n, width] and zq [queries, width] have width 4 or 8. which is that of
+// neighbors_select. A warp for each query; shared memory holds 1024·width floats for all of them, then room keys for
 // each.
 KERNEL_SYNC(neighbors_differences)(u64 *lists, int *filled, float *limits, const float *z, const float *zq, int n, int width,
-                                 int queries, const int *which, int self, int origin, int keep, int room) {
+                                 int queries, const int *which, int origin, int keep, int room) {
   DYNAMIC(float, tile);
   SHARED u64 *keys = (SHARED u64 *)(tile + 1024 * width);
   int warp = thread() / 32, lane = thread() % 32;
   long query = (long)block() * (threads() / 32) + warp;
   int here = query < queries; // the other warps help to fill the tile
   candidates c = load_candidates(keys + warp * room, lists, filled, limits, query, keep, room, origin == 0 || !here);
-  int own = here ? own_point(which, self, query) : -1;
+  int own = here && which ? which[query] : -1;
   four near[2] = {{0}, {0}};
   if (here) {
     near[0] = *(const four *)(zq + query * width);
     if (width == 8) near[1] = *(const four *)(zq + query * width + 4);
   }
-  for (int first = 0; first < n; first += 1024) {
-    int points = min_i(1024, n - first);
-    for (int i = thread() * 4; i < points * width; i += threads() * 4)
-      *(SHARED four *)(tile + i) = *(const four *)(z + (long)first * width + i);
+  for (int first = origin; first < origin + n; first += 1024, z += 1024 * width) {
+    int points = min_i(1024, origin + n - first);
+    for (int i = thread() * 4; i < points * width; i += threads() * 4) *(SHARED four *)(tile + i) = *(const four *)(z + i);
     barrier();
     for (int i = 0; here && i < points; i += 32) {
       int p = min_i(i + lane, points - 1);
@@ -152,7 +147,7 @@ KERNEL_SYNC(neighbors_differences)(u64 *lists, int *filled, float *limits, const
         s += d[0] * d[0] + d[1] * d[1] + d[2] * d[2] + d[3] * d[3];
       }
       s = i + lane < points ? s / 2 : INFINITE;
-      if (ballot(s < c.limit)) offer(&c, s, origin + first + i + lane, own);
+      if (ballot(s < c.limit)) offer(&c, s, first + i + lane, own);
     }
     barrier();
   }
