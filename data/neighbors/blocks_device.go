@@ -84,9 +84,9 @@ func newDeviceBlocks(ctx context.Context, d *device.Device, m *data.Matrix) (*de
 		return nil, err
 	}
 	// Allocations may be an eighth larger, and a search needs its products and candidates.
-	need := int64(m.N) * int64(b.bytesOf(len(b.forms)))
+	need := int64(m.N) * int64(b.bytesOf(len(b.forms))+4*m.D)
 	if need*9/8+2*b.bytesOfProducts(m.N, m.N)+int64(min(m.N, queryBlock))<<10 <= free {
-		b.all, err = b.newSegment(m.N, b.forms...)
+		b.all, err = b.newSegment(m.N, true, b.forms...)
 		if err == nil {
 			return b, b.loadAll(ctx)
 		}
@@ -178,15 +178,20 @@ type segment struct {
 	memory device.Pieces
 	room   int               // for how many points
 	z, h   [2]device.Pointer // by form: [room, width], and [columns(room)]; 0 if it is not there
+	x      device.Pointer    // [room, d], the points as they are; 0 if they are not there
 	// first is the number of the first point of those that are there, and n their number.
 	first, n int
 }
 
-// newSegment allocates memory for so many points.
-func (b *deviceBlocks) newSegment(points int, forms ...form) (*segment, error) {
+// newSegment allocates memory for so many points, in these forms and, if asked for, as they
+// are.
+func (b *deviceBlocks) newSegment(points int, asIs bool, forms ...form) (*segment, error) {
 	var sizes []int
 	for range forms {
 		sizes = append(sizes, points*b.width*4, columns(points)*4)
+	}
+	if asIs {
+		sizes = append(sizes, points*b.d*4)
 	}
 	memory, err := b.device.AllocPieces(sizes...)
 	if err != nil {
@@ -195,6 +200,9 @@ func (b *deviceBlocks) newSegment(points int, forms ...form) (*segment, error) {
 	s := &segment{memory: memory, room: points}
 	for i, f := range forms {
 		s.z[f], s.h[f] = memory.At(2*i), memory.At(2*i+1)
+	}
+	if asIs {
+		s.x = memory.At(2 * len(forms))
 	}
 	return s, nil
 }
@@ -258,9 +266,15 @@ func (b *deviceBlocks) load(ctx context.Context, s *segment, from queries, lo, h
 			return 0, err
 		}
 		last := min(s.n, first+rows)
-		change = max(change, b.place(p, from.block(lo+first, lo+last), norm[first:last]))
+		m := from.block(lo+first, lo+last)
+		change = max(change, b.place(p, m, norm[first:last]))
 		if err := b.upload(s, p, first, last); err != nil {
 			return 0, err
+		}
+		if s.x != 0 {
+			if err := device.Upload(b.device, s.x.At(first*b.d, 4), m.X); err != nil {
+				return 0, err
+			}
 		}
 	}
 	// Columns of products that stand for no point are infinitely far.

@@ -53,10 +53,11 @@ type ranker func(lo, hi int, s *shortlists) (again int)
 
 // shortlists are the candidates of some queries.
 type shortlists struct {
-	room      int      // how many keys there is room for, per query
-	keys      []uint64 // [queries, room]: the bits of s in float32, then the index of the base point
-	count     []int32  // [queries]: how many keys there are
-	threshold []uint32 // [queries]: the bits of an s below which all base points are candidates
+	room      int       // how many keys there is room for, per query
+	keys      []uint64  // [queries, room]: the bits of s in float32, then the index of the base point
+	count     []int32   // [queries]: how many keys there are
+	threshold []uint32  // [queries]: the bits of an s below which all base points are candidates
+	dist2     []float64 // [queries, room]: the squared distances to them; nil if they are not known
 	norm      []float64
 	bound     errorBound // of s
 	coarse    bool       // whether the source can do better
@@ -177,9 +178,13 @@ func (x *Index) rank(best *topK, nb *Neighbors, i int, query []float32, s *short
 		return false
 	}
 	best.resetAll()
-	for _, key := range keys {
+	for c, key := range keys {
 		j := int32(uint32(key))
-		best.offer(dist2(query, x.base.Row(int(j)), best.limit), j)
+		if s.dist2 != nil {
+			best.offer(s.dist2[r*s.room+c], j)
+		} else {
+			best.offer(dist2(query, x.base.Row(int(j)), best.limit), j)
+		}
 	}
 	proved := threshold == beyond || x.frame.proves(s.bound, threshold, norm, best.limit)
 	best.store(nb, i)

@@ -107,6 +107,7 @@ type deviceSearch struct {
 	// of these if they are not on the device.
 	queries, points *segment
 	which           device.Pointer // [queries]: which base points they are; 0 if they are none
+	dist2           device.Pointer // of the candidates; 0 if the CPU computes them
 	memory          device.Pieces
 	unused          []float64 // norms of the base points that are loaded again
 	replays         [2]blockReplay
@@ -130,6 +131,9 @@ func (b *deviceBlocks) newSearch(q queries, p plan, keep int) (s *deviceSearch, 
 	if q.own {
 		sizes = append(sizes, p.queries*4)
 	}
+	if b.all != nil {
+		sizes = append(sizes, p.queries*keep*8)
+	}
 	if s.memory, err = b.device.AllocPieces(sizes...); err != nil {
 		return nil, err
 	}
@@ -137,10 +141,13 @@ func (b *deviceBlocks) newSearch(q queries, p plan, keep int) (s *deviceSearch, 
 	if q.own {
 		s.which = s.memory.At(4)
 	}
-	s.queries, err = b.newSegment(p.queries, single)
+	if b.all != nil {
+		s.dist2 = s.memory.At(len(s.memory) - 1)
+	}
+	s.queries, err = b.newSegment(p.queries, b.all != nil && !q.own, single)
 	if err == nil && b.all == nil {
 		s.unused = make([]float64, p.points)
-		s.points, err = b.newSegment(p.points, single)
+		s.points, err = b.newSegment(p.points, false, single)
 	}
 	if err != nil {
 		s.free()
@@ -148,6 +155,9 @@ func (b *deviceBlocks) newSearch(q queries, p plan, keep int) (s *deviceSearch, 
 	}
 	for i := range s.lists {
 		s.lists[i] = shortlists{room: keep, keys: make([]uint64, rows*keep), count: make([]int32, rows), threshold: make([]uint32, rows)}
+		if s.dist2 != 0 {
+			s.lists[i].dist2 = make([]float64, rows*keep)
+		}
 	}
 	return s, nil
 }
@@ -176,7 +186,10 @@ func (s *deviceSearch) group(ctx context.Context, f form, fine bool, lo, hi int)
 		return err
 	}
 	if s.all != nil {
-		err = s.meetAll(f, hi-lo)
+		if err = s.meetAll(f, hi-lo); err == nil {
+			err = s.device.Each("neighbors_exact", (hi-lo)*s.keep, device.Arg(s.dist2), device.Arg(s.all.x), device.Arg(s.queries.x),
+				device.Arg(s.which), device.Arg(s.keys), device.Arg(s.count), device.Int(hi-lo), device.Int(s.keep), device.Int(s.d))
+		}
 	} else {
 		err = s.meetSegments(ctx, f, hi-lo)
 	}
@@ -333,6 +346,11 @@ func (b *deviceBlocks) multiply(f form, q deviceQueries, points *segment, produc
 func (s *deviceSearch) download(l *shortlists, at, n int) error {
 	if err := device.Download(s.device, l.keys[:n*s.keep], s.keys.At(at*s.keep, 8)); err != nil {
 		return err
+	}
+	if s.dist2 != 0 {
+		if err := device.Download(s.device, l.dist2[:n*s.keep], s.dist2.At(at*s.keep, 8)); err != nil {
+			return err
+		}
 	}
 	if err := device.Download(s.device, l.count[:n], s.count.At(at, 4)); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 func ranksOnDevice(ctx context.Context, d *device.Device, m *data.Matrix, index []int32, k int) ([]int32, error) {
 	base := frameOnDevice(d, m)
 	var err error
-	if base.all, err = base.newSegment(m.N, single); err != nil {
+	if base.all, err = base.newSegment(m.N, false, single); err != nil {
 		return nil, err
 	}
 	if err := base.loadAll(ctx); err != nil {

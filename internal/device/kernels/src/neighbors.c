@@ -173,6 +173,17 @@ DEVICE double distance2(const float *a, const float *b, int d) {
   return (s[0] + s[1]) + (s[2] + s[3]);
 }
 
+// neighbors_exact: the squared distances, in to [queries, keep], from queries to their
+// candidates, filled[q] of query q in lists [queries, keep], as store_candidates has left
+// them. x [·, d] are the base points, and query q is point which[q] or, if which is 0, row q of
+// xq [queries, d]. A thread for each place in the lists.
+KERNEL(neighbors_exact)(double *to, const float *x, const float *xq, const int *which, const u64 *lists, const int *filled,
+                        int queries, int keep, int d) {
+  long e = index_of_thread(), q = e / keep;
+  if (q >= queries || e % keep >= filled[q]) return;
+  to[e] = distance2(which ? x + (long)which[q] * d : xq + q * d, x + (long)(u32)lists[e] * d, d);
+}
+
 // neighbors_distances: the squared distances in x [·, d] from point self+q to the k
 // points in row q of index [queries, k]. A thread for each.
 KERNEL(neighbors_distances)(double *to, const float *x, const int *index, int self, int d, int k, int queries) {
