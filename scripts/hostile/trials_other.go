@@ -316,6 +316,35 @@ func imageTrials() []trial {
 			w.ok("cne simclr features -q run x.npy -o out1.npy && cne simclr features -q run/model.safetensors y.npz -o out2.npy --set network.width=2 --set views.size=8")
 			w.same("out1.npy", "out2.npy")
 		}},
+		trial{"images/grey-is-colour", func(w *world) {
+			grey, colour := make([]byte, 24*64), make([]byte, 0, 24*192)
+			for i := range grey {
+				grey[i] = byte(i * i)
+				colour = append(colour, grey[i], grey[i], grey[i])
+			}
+			w.write("grey.npy", npy("|u1", "(24, 8, 8)", grey))
+			w.write("colour.npy", npy("|u1", "(24, 8, 8, 3)", colour))
+			w.ok(fmt.Sprintf(onImages, "grey.npy"))
+			w.ok("cne simclr features -q run grey.npy -o out1.npy && cne simclr features -q run colour.npy -o out2.npy")
+			w.same("out1.npy", "out2.npy")
+		}},
+		trial{"images/whole-images-too-large", func(w *world) {
+			w.write("x.npy", images)
+			w.refused("GOMEMLIMIT=300MiB "+fmt.Sprintf(onImages, "x.npy")+" --set simclr.method=tsimcne --set train.epochs=3 --set views.whole_size=4096", "lower views.whole_size")
+		}},
+		trial{"images/whole-size-of-a-file", func(w *world) {
+			w.write("x.npy", images)
+			w.ok(fmt.Sprintf(onImages, "x.npy"))
+			w.ok("cne simclr features -q run x.npy --set views.whole_size=11 -o out1.npy && cne simclr features -q run/model.safetensors x.npy --set views.whole_size=11 -o out2.npy")
+			w.same("out1.npy", "out2.npy")
+		}},
+		trial{"images/placed-and-drawn", func(w *world) {
+			for i := range 24 {
+				w.write(fmt.Sprintf("data/a/%02d, \"é\"\n.png", i), picture(8, 8, uint64(i)))
+			}
+			w.ok(fmt.Sprintf(onImages, "data") + " --set simclr.method=tsimcne --set train.epochs=3")
+			w.ok("cne simclr project -q --model run data -o out.csv && cne plot out.csv -o out.png")
+		}},
 		trial{"images/evaluation-twice", func(w *world) {
 			w.write("y.npz", npz(member{"images.npy", images}, member{"labels.npy", labels}))
 			w.ok(fmt.Sprintf(onImages, "y.npz"))
