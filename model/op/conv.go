@@ -24,8 +24,10 @@ const MaxConvSize = 1 << 15
 //
 // In float32, convolutions of 3×3 with stride 1 and padding 1 between multiples
 // of 16 channels are computed by Winograd's minimal filtering, with a quarter of
-// the multiplications; their errors are some 10⁻⁶ of the largest result. All
-// others are computed by im2col, as much of it at a time as stays in the cache.
+// the multiplications; their errors are some 10⁻⁶ of the largest result. Those each
+// window of which sees the whole image, such as 3×3 on 2×2 pixels, are dense layers
+// between images and results, which leave the padding out. All others are computed by
+// im2col, as much of it at a time as stays in the cache.
 //
 // With BFloat16 the factors of the products, and those of the gradients' products, are
 // rounded to bfloat16 right before they are multiplied, in Winograd's method after its
@@ -152,16 +154,26 @@ type convolution struct {
 	double im2col[float64]
 	paired pairedIm2col
 	tiles  winograd
+
+	singleWhole wholeImages[float32]
+	doubleWhole wholeImages[float64]
+	pairedWhole pairedWhole
 }
 
 func (c *convolution) run(g windows, precision Precision, part convPart, images, weights, result *Array) {
 	switch {
+	case images.dtype == tensor.Float64 && g.whole():
+		c.doubleWhole.run(&doubleWhole, g, part, images.f64, weights.f64, result.f64)
 	case images.dtype == tensor.Float64:
 		c.double.run(&doubleIm2col, g, part, images.f64, weights.f64, result.f64)
 	case g.tiled():
 		c.tiles.run(g, precision, part, images.f32, weights.f32, result.f32)
+	case precision == BFloat16 && g.whole() && g.pairsWhole():
+		c.pairedWhole.run(g, part, images.f32, weights.f32, result.f32)
 	case precision == BFloat16 && g.pairs(part):
 		c.paired.run(g, part, images.f32, weights.f32, result.f32)
+	case g.whole():
+		c.singleWhole.run(&singleWhole, g, part, images.f32, weights.f32, result.f32)
 	default:
 		c.single.run(&singleIm2col, g, part, images.f32, weights.f32, result.f32)
 	}
