@@ -10,31 +10,36 @@ import (
 	"cne/internal/device/roofline"
 )
 
-// BenchmarkKNNOnDevice times the exact neighbours of as many points as MNIST has, of 50
-// principal components.
+// BenchmarkKNNOnDevice times the exact neighbours of as many points as MNIST has, and of a
+// million, of 50 principal components, in TF32 first and, of the former, in float32 alone.
 func BenchmarkKNNOnDevice(b *testing.B) {
-	n := 70000
-	if testing.Short() {
-		n = 700
-	}
-	b.Run(fmt.Sprintf("n=%d/D=50/k=15", n), func(b *testing.B) {
-		d := fakecuda.Open(b)
-		d.Unpooled = false
-		m := normal(n, 50, 1)
-		search := func() {
-			if _, err := KNN(b.Context(), m, 15, Options{Device: d}); err != nil {
-				b.Fatal(err)
+	for _, c := range []struct {
+		n    int
+		tf32 bool
+	}{{70_000, false}, {70_000, true}, {1_000_000, true}} {
+		n := c.n
+		if testing.Short() {
+			n = max(700, n/1000)
+		}
+		b.Run(fmt.Sprintf("n=%d/D=50/k=15/tf32=%t", n, c.tf32), func(b *testing.B) {
+			d := fakecuda.Open(b)
+			d.Unpooled, d.TF32 = false, c.tf32
+			m := normal(n, 50, 1)
+			search := func() {
+				if _, err := KNN(b.Context(), m, 15, Options{Search: Exact, Device: d}); err != nil {
+					b.Fatal(err)
+				}
 			}
-		}
-		search() // loads kernels and allocates memory
-		meter := roofline.Start(d)
-		b.ResetTimer()
-		for range b.N {
-			search()
-		}
-		b.StopTimer()
-		meter.Report(b, b.N, roofline.Distances(n, 50)...)
-		// A pair takes a product and a sum for each component.
-		b.ReportMetric(2*50*float64(n)*float64(n)*float64(b.N)/b.Elapsed().Seconds()*1e-12, "TFLOP/s")
-	})
+			search() // loads kernels and allocates memory
+			meter := roofline.Start(d)
+			b.ResetTimer()
+			for range b.N {
+				search()
+			}
+			b.StopTimer()
+			meter.Report(b, b.N, roofline.Distances(n, 50, c.tf32)...)
+			// A pair takes a product and a sum for each component.
+			b.ReportMetric(2*50*float64(n)*float64(n)*float64(b.N)/b.Elapsed().Seconds()*1e-12, "TFLOP/s")
+		})
+	}
 }

@@ -121,6 +121,9 @@ func (p *panels) multiply(w *workspace, panel []float32, rows, blockJ int) {
 		-1, panel, blockSize, w.b, blockSize, 0, floats(w.products), blockSize)
 }
 
+// again implements candidates. Nothing is coarse.
+func (p *panels) again(context.Context, *data.Matrix, []int32, bool, int, ranker) error { return nil }
+
 // free implements candidates.
 func (p *panels) free() {}
 
@@ -247,7 +250,7 @@ func (p *panels) join(ctx context.Context, k int, rank ranker) error {
 			return err
 		}
 	}
-	c.norm = p.norm
+	c.norm, c.bound = p.norm, p.bound
 	rank(0, p.n, &c.shortlists)
 	return nil
 }
@@ -279,7 +282,7 @@ type searcher struct {
 func (p *panels) search(ctx context.Context, queries *data.Matrix, k int, rank ranker) error {
 	pool := sync.Pool{New: func() any {
 		s := &searcher{p.newWorkspace(), newCollector(blockSize, k), make([]float32, p.size())}
-		s.norm = make([]float64, blockSize)
+		s.norm, s.bound = make([]float64, blockSize), p.bound
 		return s
 	}}
 	return parallel.ForContext(ctx, queries.N, blockSize, func(_, lo, hi int) {

@@ -2,6 +2,8 @@ package neighbors
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"math/bits"
 
@@ -10,20 +12,24 @@ import (
 	"cne/internal/parallel"
 )
 
-// Candidates on a device.
+// Points on a device.
 //
-// As on the CPU (blocks.go), float32 products (no TF32) of blocks of points give each
-// query's k+slack candidates; a warp selects them for one query. In few dimensions,
-// where products lose the distances of close points to rounding, coordinates are
-// subtracted instead: n² differences take a device no longer than a tree search takes
-// the CPU.
+// As on the CPU (blocks.go), products of blocks of points give each query's k+slack
+// candidates; a warp selects them for one query (find_device.go). Products are first of
+// coordinates that were rounded to TF32, where the device may use that: tensor cores
+// multiply those several times as fast as float32, and the wider bound of their error
+// (newRoundedBound) still proves nearly all candidates of most data. The others' are found
+// again with products in float32. In few dimensions, where products lose the distances of
+// close points to rounding, coordinates are subtracted instead: n² differences take a
+// device no longer than a tree search takes the CPU.
 //
 // A block has the products of queryBlock queries and pointBlock base points: 32 MiB,
 // which stay in the cache between the product and the selection. While the CPU ranks a
-// block's candidates, the device finds the next ones.
+// block's candidates, the device finds the next ones. Both are variables for tests;
+// pointBlock is a multiple of columnStep.
+var queryBlock, pointBlock = 4096, 2048
+
 const (
-	queryBlock = 4096
-	pointBlock = 2048
 	// columnStep is how many columns a warp reads at a time: numbers of columns are
 	// rounded up to a multiple of it.
 	columnStep = 512
@@ -35,6 +41,8 @@ const (
 	warp      = 32 // threads
 	// nearTile is how many points the kernel of differences keeps in shared memory.
 	nearTile = 1024
+	// uploadBytes is how many bytes of coordinates are made for the device at a time.
+	uploadBytes = 16 << 20
 )
 
 // deviceMaxK is the largest k with roomFor(k+slack) ≤ maxRoom.
@@ -44,218 +52,313 @@ const deviceMaxK = maxRoom - warp - slack
 // with room to spare for one from each thread.
 func roomFor(keep int) int { return max(2*warp, 1<<bits.Len(uint(keep+warp-1))) }
 
-// deviceBlocks holds the centred and scaled points on a device.
+// A form is what coordinates are multiplied as.
+type form int
+
+const (
+	single  form = iota // float32
+	rounded             // float32 that were rounded to TF32
+)
+
+// deviceBlocks finds candidates among base points by a device. These are there, centred and
+// scaled, if there is room for all of them, and otherwise a segment at a time.
 type deviceBlocks struct {
 	frame
 	device      *device.Device
-	differences bool           // instead of products
-	width       int            // of a row of z: d, and zeros up to a multiple of 4
-	z           *device.Memory // [n, width]
-	h           *device.Memory // [n], and infinite up to a multiple of columnStep
+	base        *data.Matrix
+	differences bool     // instead of products
+	forms       []form   // those in which points are multiplied, the coarsest last
+	width       int      // of a row of z: d, and zeros up to a multiple of 4
+	change      float64  // by what share of their norm rounding moves the points at most
+	all         *segment // all points; nil if they are not there
 }
 
+// newDeviceBlocks takes the points to a device if there is room.
 func newDeviceBlocks(ctx context.Context, d *device.Device, m *data.Matrix) (*deviceBlocks, error) {
-	b := &deviceBlocks{device: d, differences: m.D <= treeMaxD, width: (m.D + 3) / 4 * 4}
+	b := frameOnDevice(d, m)
+	if d.TF32 && !b.differences {
+		b.forms = []form{single, rounded}
+	}
+	free, err := b.freeMemory()
+	if err != nil {
+		return nil, err
+	}
+	// Allocations may be an eighth larger, and a search needs its products and candidates.
+	need := int64(m.N) * int64(b.bytesOf(len(b.forms))+4*m.D)
+	if need*9/8+2*b.bytesOfProducts(m.N, m.N)+int64(min(m.N, queryBlock))<<10 <= free {
+		b.all, err = b.newSegment(m.N, true, b.forms...)
+		if err == nil {
+			return b, b.loadAll(ctx)
+		}
+		if !errors.As(err, new(*device.MemoryError)) {
+			return nil, err
+		}
+	}
+	d.Say(fmt.Sprintf("the %d points among which neighbours are found take %s of the device's memory, of which %s are free: they go there in parts",
+		m.N, device.Bytes(need), device.Bytes(free)))
+	return b, b.measure(ctx)
+}
+
+// freeMemory returns how many bytes of the device's memory can be allocated.
+func (b *deviceBlocks) freeMemory() (int64, error) {
+	left, err := b.device.FreeMemory()
+	_, kept := b.device.Usage()
+	return left + kept, err
+}
+
+// bytesOfProducts returns how large the products of a block are, of so many queries and base
+// points.
+func (b *deviceBlocks) bytesOfProducts(queries, points int) int64 {
+	if b.differences {
+		return 0
+	}
+	return 4 * int64(min(queries, queryBlock)) * int64(min(columns(points), pointBlock))
+}
+
+// frameOnDevice returns what newDeviceBlocks does for products in float32, without points.
+func frameOnDevice(d *device.Device, m *data.Matrix) *deviceBlocks {
+	b := &deviceBlocks{device: d, base: m, differences: m.D <= treeMaxD, forms: []form{single}, width: (m.D + 3) / 4 * 4}
 	if b.differences {
 		b.frame = newFrame(m, newDifferenceBound(m.D))
 	} else {
 		b.frame = newFrame(m, newErrorBound(m.D))
 	}
-	h := make([]float32, columns(m.N))
-	for i := m.N; i < len(h); i++ {
-		h[i] = float32(math.Inf(1))
-	}
-	memory, err := d.AllocPieces(m.N*b.width*4, len(h)*4)
-	if err != nil {
-		return nil, err
-	}
-	b.z, b.h = memory[0], memory[1]
-	if err := b.upload(ctx, m, h); err != nil {
-		b.free()
-		return nil, err
-	}
-	b.setMaxNorm()
-	return b, nil
+	return b
 }
 
-// upload fills z, h and the norms with those of the points. It uploads all of h, also
-// beyond the points.
-func (b *deviceBlocks) upload(ctx context.Context, m *data.Matrix, h []float32) error {
-	const chunk = 16 << 20 / 4
-	rows := min(m.N, max(blockSize, chunk/b.width))
-	z := make([]float32, rows*b.width)
-	for lo := 0; lo < m.N; lo += rows {
+// loadAll uploads all points and sets what is known of them all. If that fails, it frees
+// them.
+func (b *deviceBlocks) loadAll(ctx context.Context) error {
+	change, err := b.load(ctx, b.all, queries{points: b.base}, 0, b.n, b.norm)
+	if err != nil {
+		b.free()
+		return err
+	}
+	b.change = change
+	b.setMaxNorm()
+	return nil
+}
+
+// measure sets what is known of all points where they are not uploaded.
+func (b *deviceBlocks) measure(ctx context.Context) error {
+	rows := b.rowsAtOnce(b.n)
+	p := b.newPlaced(rows)
+	for lo := 0; lo < b.n; lo += rows {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		hi := min(m.N, lo+rows)
-		b.place(z, h[lo:], m.Rows(lo, hi), b.norm[lo:])
-		if err := device.Upload(b.device, b.z.Pointer().At(lo*b.width, 4), z[:(hi-lo)*b.width]); err != nil {
-			return err
-		}
+		hi := min(b.n, lo+rows)
+		b.change = max(b.change, b.place(p, b.base.Rows(lo, hi), b.norm[lo:hi]))
 	}
-	return device.Upload(b.device, b.h.Pointer(), h)
+	b.setMaxNorm()
+	return nil
 }
 
 // free implements candidates.
 func (b *deviceBlocks) free() {
-	b.z.Free()
-	b.h.Free()
+	if b.all != nil {
+		b.all.memory.Free()
+	}
+}
+
+// boundOf returns the bound of the error of s for points in a form, of which rounding moves
+// none by more than a share change of its norm.
+func (b *deviceBlocks) boundOf(f form, change float64) errorBound {
+	if f == rounded {
+		return newRoundedBound(b.d, change)
+	}
+	return b.bound
 }
 
 // columns returns the number of columns of the products with so many base points.
 func columns(points int) int { return (points + columnStep - 1) / columnStep * columnStep }
 
-// place centres and scales points into rows of z, and sets their h and norms.
-func (b *deviceBlocks) place(z, h []float32, m *data.Matrix, norm []float64) {
-	parallel.For(m.N, blockSize, func(_, lo, hi int) {
+// A segment is memory of a device for points in one or both forms.
+type segment struct {
+	memory device.Pieces
+	room   int               // for how many points
+	z, h   [2]device.Pointer // by form: [room, width], and [columns(room)]; 0 if it is not there
+	x      device.Pointer    // [room, d], the points as they are; 0 if they are not there
+	// first is the number of the first point of those that are there, and n their number.
+	first, n int
+}
+
+// newSegment allocates memory for so many points, in these forms and, if asked for, as they
+// are.
+func (b *deviceBlocks) newSegment(points int, asIs bool, forms ...form) (*segment, error) {
+	var sizes []int
+	for range forms {
+		sizes = append(sizes, points*b.width*4, columns(points)*4)
+	}
+	if asIs {
+		sizes = append(sizes, points*b.d*4)
+	}
+	memory, err := b.device.AllocPieces(sizes...)
+	if err != nil {
+		return nil, err
+	}
+	s := &segment{memory: memory, room: points}
+	for i, f := range forms {
+		s.z[f], s.h[f] = memory.At(2*i), memory.At(2*i+1)
+	}
+	if asIs {
+		s.x = memory.At(2 * len(forms))
+	}
+	return s, nil
+}
+
+// as has a segment of one form hold another.
+func (s *segment) as(f form) {
+	s.z, s.h = [2]device.Pointer{}, [2]device.Pointer{}
+	s.z[f], s.h[f] = s.memory.At(0), s.memory.At(1)
+}
+
+// bytesOf returns how many bytes of memory a point of a segment takes in so many forms.
+func (b *deviceBlocks) bytesOf(forms int) int { return forms * 4 * (b.width + 1) }
+
+// queries are points whose neighbours are wanted: those with the given rows, or all if rows
+// is nil.
+type queries struct {
+	points *data.Matrix
+	rows   []int32
+	own    bool // whether they are base points
+}
+
+func (q *queries) count() int {
+	if q.rows != nil {
+		return len(q.rows)
+	}
+	return q.points.N
+}
+
+// block returns queries lo to hi−1.
+func (q *queries) block(lo, hi int) *data.Matrix {
+	if q.rows == nil {
+		return q.points.Rows(lo, hi)
+	}
+	some := data.NewMatrix(hi-lo, q.points.D)
+	for r, i := range q.rows[lo:hi] {
+		copy(some.Row(r), q.points.Row(int(i)))
+	}
+	return some
+}
+
+// numbers returns which base points queries lo to hi−1 are.
+func (q *queries) numbers(lo, hi int) []int32 {
+	if q.rows != nil {
+		return q.rows[lo:hi]
+	}
+	numbers := make([]int32, hi-lo)
+	for r := range numbers {
+		numbers[r] = int32(lo + r)
+	}
+	return numbers
+}
+
+// load uploads queries, or base points, lo to hi−1 to a segment, and sets their norms. It
+// returns by what share of its norm rounding moves a point at most.
+func (b *deviceBlocks) load(ctx context.Context, s *segment, from queries, lo, hi int, norm []float64) (change float64, err error) {
+	s.first, s.n = lo, hi-lo
+	rows := b.rowsAtOnce(s.n)
+	p := b.newPlaced(rows)
+	for first := 0; first < s.n; first += rows {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		last := min(s.n, first+rows)
+		m := from.block(lo+first, lo+last)
+		change = max(change, b.place(p, m, norm[first:last]))
+		if err := b.upload(s, p, first, last); err != nil {
+			return 0, err
+		}
+		if s.x != 0 {
+			if err := device.Upload(b.device, s.x.At(first*b.d, 4), m.X); err != nil {
+				return 0, err
+			}
+		}
+	}
+	// Columns of products that stand for no point are infinitely far.
+	infinite := math.Float32bits(float32(math.Inf(1)))
+	for _, h := range s.h {
+		if padding := columns(s.n) - s.n; h != 0 && padding > 0 {
+			if err := b.device.Fill(h.At(s.n, 4), infinite, padding); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return change, nil
+}
+
+// upload copies points to first … last−1 of a segment.
+func (b *deviceBlocks) upload(s *segment, p *placed, first, last int) error {
+	values := (last - first) * b.width
+	z := s.z[single]
+	if z == 0 {
+		z = s.z[rounded]
+	}
+	if err := device.Upload(b.device, z.At(first*b.width, 4), p.z[:values]); err != nil {
+		return err
+	}
+	if to := s.z[rounded]; to != 0 {
+		if err := b.device.Each("neighbors_round", values, device.Arg(to.At(first*b.width, 4)), device.Arg(z.At(first*b.width, 4)), device.Int(values)); err != nil {
+			return err
+		}
+	}
+	for f, h := range s.h {
+		if h != 0 {
+			if err := device.Upload(b.device, h.At(first, 4), p.h[f][:last-first]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rowsAtOnce returns how many of n points are placed at a time.
+func (b *deviceBlocks) rowsAtOnce(n int) int { return min(n, max(blockSize, uploadBytes/4/b.width)) }
+
+// placed are points that are ready to be uploaded.
+type placed struct {
+	z []float32    // [rows, width]
+	h [2][]float32 // by form
+}
+
+func (b *deviceBlocks) newPlaced(rows int) *placed {
+	return &placed{make([]float32, rows*b.width), [2][]float32{make([]float32, rows), make([]float32, rows)}}
+}
+
+// place centres and scales points, and sets their norms. Those that are far have no
+// candidates: they become zeros with an h that no other point comes near. It returns by what
+// share of its norm rounding moves a point at most.
+func (b *deviceBlocks) place(p *placed, m *data.Matrix, norm []float64) (change float64) {
+	changes := make([]float64, parallel.Pieces(m.N, blockSize))
+	parallel.For(m.N, blockSize, func(piece, lo, hi int) {
 		for i := lo; i < hi; i++ {
-			sum := 0.0
-			row := z[i*b.width:]
+			row := p.z[i*b.width : (i+1)*b.width]
+			var sum, after, moved float64
 			for l, v := range m.Row(i) {
 				zl := b.move(v, l)
 				row[l] = zl
 				sum += float64(zl) * float64(zl)
+				short := float64(roundTF32(zl))
+				after += short * short
+				moved += (float64(zl) - short) * (float64(zl) - short)
 			}
-			h[i] = float32(sum / 2)
 			norm[i] = math.Sqrt(sum)
-		}
-	})
-}
-
-// deviceQueries are up to queryBlock queries on a device: z [·, width] and h. They are
-// base points from self on, or none if self is noSelf.
-type deviceQueries struct {
-	z, h device.Pointer
-	norm []float64
-	self int
-}
-
-// own returns base points lo to hi−1 as queries.
-func (b *deviceBlocks) own(lo, hi int) deviceQueries {
-	return deviceQueries{z: b.z.Pointer().At(lo*b.width, 4), h: b.h.Pointer().At(lo, 4), norm: b.norm[lo:hi], self: lo}
-}
-
-// join implements candidates.
-func (b *deviceBlocks) join(ctx context.Context, k int, rank ranker) error {
-	return b.find(ctx, b.n, k, rank, func(lo, hi int) (deviceQueries, error) { return b.own(lo, hi), nil })
-}
-
-// search implements candidates.
-func (b *deviceBlocks) search(ctx context.Context, queries *data.Matrix, k int, rank ranker) error {
-	rows := min(queries.N, queryBlock)
-	memory, err := b.device.AllocPieces(rows*b.width*4, rows*4)
-	if err != nil {
-		return err
-	}
-	defer memory.Free()
-	z, h, norm := make([]float32, rows*b.width), make([]float32, rows), make([]float64, queries.N)
-	return b.find(ctx, queries.N, k, rank, func(lo, hi int) (deviceQueries, error) {
-		b.place(z, h, queries.Rows(lo, hi), norm[lo:])
-		for r, a := range norm[lo:hi] {
-			if far(a) {
-				h[r] = 2 * beyond
-				clear(z[r*b.width : (r+1)*b.width])
+			if far(norm[i]) {
+				p.h[single][i], p.h[rounded][i] = 2*beyond, 2*beyond
+				clear(row)
+				continue
+			}
+			p.h[single][i], p.h[rounded][i] = float32(sum/2), float32(after/2)
+			// What next to nothing loses is in the bound in any case.
+			if d := math.Sqrt(moved); d > 0x1p-126*float64(b.d) {
+				changes[piece] = max(changes[piece], d/norm[i])
 			}
 		}
-		q := deviceQueries{z: memory.At(0), h: memory.At(1), norm: norm[lo:hi], self: noSelf}
-		if err := device.Upload(b.device, q.z, z[:(hi-lo)*b.width]); err != nil {
-			return q, err
-		}
-		return q, device.Upload(b.device, q.h, h[:hi-lo])
 	})
-}
-
-// find finds the candidates of n queries, block by block. It calls prepare for the
-// queries lo to hi−1, which must be valid until its next call, and then rank, for one
-// block at a time but possibly while the device works on the next.
-func (b *deviceBlocks) find(ctx context.Context, n, k int, rank ranker, prepare func(lo, hi int) (deviceQueries, error)) error {
-	d, keep := b.device, k+slack
-	rows, stride := min(n, queryBlock), min(columns(b.n), pointBlock)
-	if b.differences {
-		stride = 0
+	for _, c := range changes {
+		change = max(change, c)
 	}
-	memory, err := d.AllocPieces(rows*stride*4, rows*keep*8, rows*4, rows*4)
-	if err != nil {
-		return err
-	}
-	defer memory.Free()
-	products, keys, count, threshold := memory.At(0), memory.At(1), memory.At(2), memory.At(3)
-	room := roomFor(keep)
-	warps := min(maxWarps, maxShared/(8*room))
-	shared := warps * room * 8
-	var lists [2]shortlists // that of a block is ranked while that of the next is made
-	for i := range lists {
-		lists[i] = shortlists{room: keep, keys: make([]uint64, rows*keep), count: make([]int32, rows), threshold: make([]uint32, rows)}
-	}
-	ranked := make(chan struct{}, 1)
-	ranked <- struct{}{}
-	defer func() { <-ranked }()
-	for lo := 0; lo < n; lo += queryBlock {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		hi := min(n, lo+queryBlock)
-		q, err := prepare(lo, hi)
-		if err != nil {
-			return err
-		}
-		l := device.Launch{Grid: (hi - lo + warps - 1) / warps, Block: warps * warp, Shared: shared}
-		state := []device.Arg{device.Arg(keys), device.Arg(count), device.Arg(threshold)}
-		if b.differences {
-			l.Shared += nearTile * b.width * 4
-			err = d.Launch("neighbors_differences", l, append(state, device.Arg(b.z.Pointer()), device.Arg(q.z), device.Int(b.n), device.Int(b.width),
-				device.Int(hi-lo), device.Int(q.self), device.Int(keep), device.Int(room))...)
-		} else {
-			err = b.multiply(q, products, stride, func(_, first, wanted int) error {
-				begin := 0
-				if first == 0 {
-					begin = 1
-				}
-				return d.Launch("neighbors_select", l, append(state[:3:3], device.Arg(products),
-					device.Arg(b.h.Pointer().At(first, 4)), device.Arg(q.h), device.Int(hi-lo), device.Int(q.self),
-					device.Int(first), device.Int(wanted), device.Int(stride), device.Int(keep), device.Int(room), device.Int(begin))...)
-			})
-		}
-		if err != nil {
-			return err
-		}
-		s := &lists[lo/queryBlock%2]
-		s.norm = q.norm
-		for _, err := range []error{
-			device.Download(d, s.keys[:(hi-lo)*keep], keys),
-			device.Download(d, s.count[:hi-lo], count),
-			device.Download(d, s.threshold[:hi-lo], threshold),
-		} {
-			if err != nil {
-				return err
-			}
-		}
-		<-ranked
-		go func() {
-			rank(lo, hi, s)
-			ranked <- struct{}{}
-		}()
-	}
-	return nil
-}
-
-// multiply computes products [queries, stride] of z·z' for queries and all base points,
-// a block of stride points at a time, and calls use with the block's number, its first
-// point and its number of columns.
-func (b *deviceBlocks) multiply(q deviceQueries, products device.Pointer, stride int, use func(block, first, columns int) error) error {
-	for first := 0; first < b.n; first += stride {
-		points := min(stride, b.n-first)
-		err := b.device.Multiply(device.Product{
-			TransB: true, M: len(q.norm), N: points, K: b.width, Alpha: 1,
-			A: q.z, LDA: b.width, B: b.z.Pointer().At(first*b.width, 4), LDB: b.width, C: products, LDC: stride, Exact: true,
-		})
-		if err != nil {
-			return err
-		}
-		if err := use(first/stride, first, columns(points)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return change
 }

@@ -71,10 +71,11 @@ func (f *frame) setMaxNorm() {
 	}
 }
 
-// proves reports whether all base points with s from the threshold on are
-// certainly farther from a query of norm a than the square root of dist2.
-func (f *frame) proves(threshold float32, a, dist2 float64) bool {
-	return f.bound.certain(float64(threshold), f.scale*math.Sqrt(dist2), a, f.maxNorm)
+// proves reports whether all base points with s from the threshold on, whose errors are
+// within a bound, are certainly farther from a query of norm a than the square root of
+// dist2.
+func (f *frame) proves(bound errorBound, threshold float32, a, dist2 float64) bool {
+	return bound.certain(float64(threshold), f.scale*math.Sqrt(dist2), a, f.maxNorm)
 }
 
 // An errorBound bounds the difference between the computed s and the distances
@@ -114,6 +115,34 @@ func newErrorBound(d int) errorBound {
 		e.gamma = 1.001 * ku / (1 - ku)
 	}
 	return e
+}
+
+// newRoundedBound is newErrorBound for points on a device whose coordinates were rounded to
+// TF32's eleven bits of mantissa before norms and products were computed of them, and were
+// thereby moved by at most a share change of their norm.
+//
+// Of such numbers the products of tensor cores are exact, whether these cut off the digits
+// that are too many or round them, and the error of s is again one of sums, but of sums that
+// are cut off, too: a step adds a few products, of which each is shifted to the exponent of
+// the largest and loses what is then below the last bit (Fasi, Higham, Mikaitis and Pranesh,
+// Numerical behavior of NVIDIA tensor cores, 2021). A step of m products with those before
+// thus errs by at most 2(m+2)u of the sum of all magnitudes, and K/m steps by 2(1+2/m)Ku,
+// with an m of at least 4. That sum is at most aᵢaⱼ ≤ (aᵢ+aⱼ)²/4, half of what newErrorBound
+// takes, so that twice its γ would do; four times allow for m = 1.
+func newRoundedBound(d int, change float64) errorBound {
+	e := newErrorBound(d)
+	e.shift += 1.001 * change
+	if e.gamma = 4 * e.gamma * (1 + change) * (1 + change); e.gamma > 1 {
+		e.gamma = math.Inf(1)
+	}
+	e.product, e.distance = 2*e.product, 2*e.distance // rounding may move what is next to nothing, too
+	return e
+}
+
+// roundTF32 returns the number with ten digits after the point that is nearest to v, as the
+// kernel neighbors_round does.
+func roundTF32(v float32) float32 {
+	return math.Float32frombits((math.Float32bits(v) + 0x1000) &^ 0x1fff)
 }
 
 // newDifferenceBound is newErrorBound for sums of squared differences.

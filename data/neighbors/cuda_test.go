@@ -3,8 +3,10 @@
 package neighbors
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -21,44 +23,192 @@ func fatal(t *testing.T, err error) {
 	}
 }
 
-// knnOnDevice is KNN by ranking a device's candidates. It also returns how many
-// points had to be searched in the tree.
-func knnOnDevice(t *testing.T, d *data.Device, m *data.Matrix, k int) (nb *Neighbors, improved int) {
+// asked is a device's source of candidates that counts the queries whose candidates are
+// found again.
+type asked struct {
+	*deviceBlocks
+	count int
+}
+
+func (a *asked) again(ctx context.Context, points *data.Matrix, rows []int32, own bool, k int, rank ranker) error {
+	a.count += len(rows)
+	return a.deviceBlocks.again(ctx, points, rows, own, k, rank)
+}
+
+// searchOnDevice finds neighbours among base points, of queries or, if these are nil, of the
+// base points, by ranking a device's candidates. It also returns how many queries'
+// candidates were found again, and how many were searched in the tree.
+func searchOnDevice(t *testing.T, d *data.Device, base, points *data.Matrix, k int) (nb *Neighbors, again, improved int) {
 	t.Helper()
-	b, err := newDeviceBlocks(t.Context(), d, m)
+	b, err := newDeviceBlocks(t.Context(), d, base)
 	fatal(t, err)
 	defer b.free()
-	x := treeIndex(m)
-	x.candidates, x.frame = b, &b.frame
-	nb = newNeighbors(m.N, k)
-	improved, err = x.findAmongCandidates(t.Context(), nb, m, true)
+	own := points == nil
+	if own {
+		points = base
+	}
+	x, a := treeIndex(base), &asked{deviceBlocks: b}
+	x.candidates, x.frame = a, &b.frame
+	nb = newNeighbors(points.N, k)
+	improved, err = x.findAmongCandidates(t.Context(), nb, points, own)
 	fatal(t, err)
-	return nb, improved
+	return nb, a.count, improved
+}
+
+// The device rounds as the CPU does.
+func TestRoundingOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	r := rand.New(rand.NewPCG(1, 1))
+	x := make([]float32, 1000)
+	for i := range x {
+		x[i] = math.Float32frombits(r.Uint32() &^ (1 << 30)) // below 2
+	}
+	memory, err := d.AllocPieces(len(x)*4, len(x)*4)
+	fatal(t, err)
+	defer memory.Free()
+	fatal(t, device.Upload(d, memory.At(0), x))
+	fatal(t, d.Each("neighbors_round", len(x), device.Arg(memory.At(1)), device.Arg(memory.At(0)), device.Int(len(x))))
+	got := make([]float32, len(x))
+	fatal(t, device.Download(d, got, memory.At(1)))
+	for i, v := range x {
+		if got[i] != roundTF32(v) {
+			t.Errorf("the device rounds %v to %v, the CPU to %v", v, got[i], roundTF32(v))
+		}
+	}
+}
+
+// smallBlocks has tests compare few points at a time.
+func smallBlocks(t *testing.T) {
+	queries, points := queryBlock, pointBlock
+	queryBlock, pointBlock = 64, columnStep
+	t.Cleanup(func() { queryBlock, pointBlock = queries, points })
+}
+
+// bothForms runs a test without and with products in TF32, of which a GPU may cut the
+// operands off.
+func bothForms(t *testing.T, d *data.Device, test func(t *testing.T)) {
+	for _, tf32 := range []bool{false, true} {
+		t.Run(fmt.Sprintf("tf32=%t", tf32), func(t *testing.T) {
+			t.Setenv("FAKECUDA_TF32", "cut")
+			d.TF32 = tf32
+			defer func() { d.TF32 = false }()
+			test(t)
+		})
+	}
 }
 
 // The result is the CPU's, bit for bit, whatever the points are.
 func TestKNNOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, kind := range kinds {
-		for _, size := range []struct{ n, d, k int }{{80, 1, 3}, {130, 2, 15}, {300, 8, 15}, {270, 9, 15}, {140, 33, 1}, {310, 12, 60}} {
+		for _, size := range []struct{ n, d, k int }{{80, 1, 3}, {130, 2, 15}, {200, 8, 15}, {150, 9, 15}, {90, 33, 1}, {160, 12, 60}} {
 			t.Run(fmt.Sprintf("%s/n=%d,D=%d,k=%d", kind.name, size.n, size.d, size.k), func(t *testing.T) {
 				m := data.NewMatrix(size.n, size.d)
 				kind.fill(m, rand.New(rand.NewPCG(uint64(size.n), 7)))
 				want := knnTree(t, m, size.k)
-				got, _ := knnOnDevice(t, d, m, size.k)
-				same(t, got, want)
+				test := func(t *testing.T) {
+					got, _, _ := searchOnDevice(t, d, m, nil, size.k)
+					same(t, got, want)
+				}
+				if size.d <= treeMaxD {
+					test(t) // without products
+				} else {
+					bothForms(t, d, test)
+				}
 			})
 		}
+	}
+}
+
+// shell returns points at distances from the origin of 1 to 1+thickness.
+func shell(n, d int, thickness float64) *data.Matrix {
+	m, r := normal(n, d, 11), rand.New(rand.NewPCG(12, 0))
+	for i := range n {
+		length := 0.0
+		for _, v := range m.Row(i) {
+			length += float64(v) * float64(v)
+		}
+		for l := range m.Row(i) {
+			m.Row(i)[l] *= float32((1 + thickness*r.Float64()) / math.Sqrt(length))
+		}
+	}
+	return m
+}
+
+// whole returns points with coordinates rounded to whole numbers.
+func whole(m *data.Matrix) *data.Matrix {
+	for i, v := range m.X {
+		m.X[i] = float32(math.Round(float64(v)))
+	}
+	return m
+}
+
+// shifted returns points with the same number added to all coordinates, times a factor.
+func shifted(m *data.Matrix, by, factor float32) *data.Matrix {
+	moved := data.NewMatrix(m.N, m.D)
+	for i, v := range m.X {
+		moved.X[i] = (v + by) * factor
+	}
+	return moved
+}
+
+// What TF32 cannot tell is found again in float32, by which the tree is not needed, and what
+// float32 cannot tell by the tree.
+func TestCoarseCandidatesOnDeviceAreFoundAgain(t *testing.T) {
+	d := fakecuda.Open(t)
+	d.TF32 = true
+	smallBlocks(t)
+	copies := normal(400, 20, 3)
+	for i := 50; i < 100; i++ {
+		copy(copies.Row(i), copies.Row(7))
+	}
+	exactly := func(want int) func(int) bool { return func(got int) bool { return got == want } }
+	some := func(got int) bool { return got > 0 }
+	// The first block's candidates are ranked while the second one's are found. If most have
+	// to be found again, the third begins with float32.
+	for _, c := range []struct {
+		name            string
+		base, points    *data.Matrix
+		again, improved func(int) bool
+	}{
+		{"normal", normal(400, 20, 1), nil, exactly(0), exactly(0)},
+		{"far from the origin", shifted(normal(400, 20, 2), 1e4, 1), nil, exactly(0), exactly(0)},
+		{"huge", shifted(normal(400, 20, 2), 0, 1e37), nil, exactly(0), exactly(0)},
+		{"copies", copies, nil, some, some},
+		{"one point", shifted(data.NewMatrix(300, 12), 3, 1), nil, exactly(2 * queryBlock), exactly(300)},
+		{"whole numbers", shifted(whole(normal(500, 10, 4)), 1e3, 1), nil, some, some},
+		// Of queries in the middle, TF32 tells distances apart that differ by 10⁻³ of
+		// themselves, and float32 by 10⁻⁶. The neighbours are nearer than the least
+		// candidates that are left out by 16/900 of the thickness.
+		{"a thick shell", shell(900, 20, 0.2), data.NewMatrix(5, 20), exactly(0), exactly(0)},
+		{"a shell", shell(900, 20, 1e-3), data.NewMatrix(5, 20), exactly(5), exactly(0)},
+		{"a thin shell", shell(900, 20, 1e-6), data.NewMatrix(5, 20), exactly(5), exactly(5)},
+		{"many queries in a shell", shell(900, 20, 1e-3), data.NewMatrix(2*queryBlock+10, 20), exactly(2 * queryBlock), exactly(0)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, again, improved := searchOnDevice(t, d, c.base, c.points, 15)
+			want := newNeighbors(got.N, 15)
+			queries := c.points
+			if queries == nil {
+				queries = c.base
+			}
+			fatal(t, treeIndex(c.base).findInTree(t.Context(), want, queries, c.points == nil))
+			same(t, got, want)
+			if !c.again(again) || !c.improved(improved) {
+				t.Errorf("%d queries were looked at again, and %d in the tree", again, improved)
+			}
+		})
 	}
 }
 
 // Several blocks of points, and sizes around those of blocks.
 func TestKNNOnDeviceInBlocks(t *testing.T) {
 	d := fakecuda.Open(t)
-	for _, size := range []struct{ n, d, k int }{{513, 9, 5}, {650, 12, 128}, {2049, 10, 5}, {1025, 3, 5}} {
+	smallBlocks(t)
+	for _, size := range []struct{ n, d, k int }{{513, 9, 5}, {300, 12, 128}, {577, 10, 5}, {1025, 3, 5}} {
 		m := normal(size.n, size.d, 4)
 		copy(m.Row(size.n-1), m.Row(0)) // a pair in the first and the last block
-		got, improved := knnOnDevice(t, d, m, size.k)
+		got, _, improved := searchOnDevice(t, d, m, nil, size.k)
 		want, err := KNN(t.Context(), m, size.k, Options{})
 		fatal(t, err)
 		same(t, got, want)
@@ -66,6 +216,54 @@ func TestKNNOnDeviceInBlocks(t *testing.T) {
 			t.Errorf("n=%d, D=%d: %d normal points were searched in the tree", size.n, size.d, improved)
 		}
 	}
+}
+
+// Points that do not fit a device's memory meet the queries a segment at a time, and the
+// queries that have too many candidates come in groups.
+func TestNeighborsOnDeviceInSegments(t *testing.T) {
+	d := fakecuda.Open(t)
+	smallBlocks(t)
+	bothForms(t, d, func(t *testing.T) {
+		for _, c := range []struct {
+			name        string
+			base        *data.Matrix
+			points      *data.Matrix
+			memory      int64
+			group, room int // of the plan
+		}{
+			{"all fits", normal(300, 10, 1), nil, 1 << 20, 64, 300},
+			{"base points", normal(600, 10, 2), nil, 250 << 10, 128, 512},
+			{"base points, with copies", whole(normal(700, 9, 3)), nil, 230 << 10, 64, 512},
+			{"other points", normal(1100, 10, 4), normal(130, 10, 5), 300 << 10, 130, 1024},
+			{"other points in a shell", shell(1100, 20, 1e-3), data.NewMatrix(200, 20), 280 << 10, 128, 512},
+			{"few dimensions", normal(1700, 3, 6), normal(100, 3, 7), 60 << 10, 64, 1536},
+			{"few dimensions, with copies", whole(normal(600, 3, 8)), nil, 30 << 10, 64, 512},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				used, _ := fakecuda.Usage() // by cuBLAS
+				fakecuda.Memory(t, used+c.memory)
+				queries := c.points
+				if queries == nil {
+					queries = c.base
+				}
+				want := newNeighbors(queries.N, 5)
+				fatal(t, treeIndex(c.base).findInTree(t.Context(), want, queries, c.points == nil))
+				got, _, _ := searchOnDevice(t, d, c.base, c.points, 5)
+				same(t, got, want)
+				b, err := newDeviceBlocks(t.Context(), d, c.base)
+				fatal(t, err)
+				defer b.free()
+				p, err := b.newPlan(queries.N, 5+slack)
+				fatal(t, err)
+				if want := (plan{c.group, c.room}); p != want {
+					t.Errorf("the plan is %v, want %v", p, want)
+				}
+			})
+		}
+		if used, _ := d.Usage(); used != 0 {
+			t.Errorf("%d bytes of the device's memory are in use", used)
+		}
+	})
 }
 
 func TestKNNOnDeviceChoosesTheCPU(t *testing.T) {

@@ -15,7 +15,8 @@ import (
 // probably its nearest, and a threshold that all others exceed. The candidates
 // are ranked in float64; the threshold proves, with a bound on the rounding
 // errors, that no other base point can be nearer; and the queries for which
-// that fails are searched in a tree.
+// that fails are searched in a tree. A source whose numbers were coarse is first
+// asked again for them.
 
 // slack is how many candidates a source keeps beyond k. The distance of the
 // last one has to exceed that of the k-th neighbour by more than the rounding
@@ -38,21 +39,28 @@ type candidates interface {
 	// join does the same for the base points themselves, none of which is its
 	// own candidate.
 	join(ctx context.Context, k int, rank ranker) error
+	// again does the same, with all the precision that the source has, for the queries
+	// with these rows, whose candidates were coarse; own says that they are base points.
+	// lo and hi then count in rows.
+	again(ctx context.Context, queries *data.Matrix, rows []int32, own bool, k int, rank ranker) error
 	// free gives back what Go does not reclaim by itself.
 	free()
 }
 
 // A ranker takes the candidates of queries lo to hi−1, which are valid until it
-// returns.
-type ranker func(lo, hi int, s *shortlists)
+// returns. It returns for how many of them they have to be looked for again.
+type ranker func(lo, hi int, s *shortlists) (again int)
 
 // shortlists are the candidates of some queries.
 type shortlists struct {
-	room      int      // how many keys there is room for, per query
-	keys      []uint64 // [queries, room]: the bits of s in float32, then the index of the base point
-	count     []int32  // [queries]: how many keys there are
-	threshold []uint32 // [queries]: the bits of an s below which all base points are candidates
+	room      int       // how many keys there is room for, per query
+	keys      []uint64  // [queries, room]: the bits of s in float32, then the index of the base point
+	count     []int32   // [queries]: how many keys there are
+	threshold []uint32  // [queries]: the bits of an s below which all base points are candidates
+	dist2     []float64 // [queries, room]: the squared distances to them; nil if they are not known
 	norm      []float64
+	bound     errorBound // of s
+	coarse    bool       // whether the source can do better
 }
 
 // of returns the candidates of query r of the block, its threshold and ‖z‖.
@@ -108,29 +116,56 @@ func (x *Index) findInTree(ctx context.Context, nb *Neighbors, queries *data.Mat
 // findAmongCandidates is find by ranking candidates. It also returns how many
 // queries had to be searched in the tree, too.
 func (x *Index) findAmongCandidates(ctx context.Context, nb *Neighbors, queries *data.Matrix, own bool) (improved int, err error) {
-	unproved := make([][]int32, parallel.Pieces(queries.N, blockSize))
-	rank := func(lo, hi int, s *shortlists) {
-		parallel.For(hi-lo, blockSize, func(piece, from, to int) {
-			if ctx.Err() != nil {
-				return // improve reports it
-			}
-			best := newTopK(nb.K)
-			for r := from; r < to; r++ {
-				if i := lo + r; !x.rank(best, nb, i, queries.Row(i), s, r) {
-					unproved[lo/blockSize+piece] = append(unproved[lo/blockSize+piece], int32(i))
+	// rank returns a ranker of queries with these rows, or of all in their order, and where
+	// it notes those whose candidates prove nothing, and whether they are coarse.
+	rank := func(rows []int32, n int) (ranker, *[2][][]int32) {
+		pieces := parallel.Pieces(n, blockSize)
+		unproved := [2][][]int32{make([][]int32, pieces), make([][]int32, pieces)}
+		return func(lo, hi int, s *shortlists) (again int) {
+			parallel.For(hi-lo, blockSize, func(piece, from, to int) {
+				if ctx.Err() != nil {
+					return // improve reports it
 				}
+				best := newTopK(nb.K)
+				for r := from; r < to; r++ {
+					i := lo + r
+					if rows != nil {
+						i = int(rows[i])
+					}
+					if x.rank(best, nb, i, queries.Row(i), s, r) {
+						continue
+					}
+					coarse := 0
+					if s.coarse && !far(s.norm[r]) {
+						coarse = 1
+					}
+					list := &unproved[coarse][lo/blockSize+piece]
+					*list = append(*list, int32(i))
+				}
+			})
+			for piece := range parallel.Pieces(hi-lo, blockSize) {
+				again += len(unproved[1][lo/blockSize+piece])
 			}
-		})
+			return again
+		}, &unproved
 	}
+	first, unproved := rank(nil, queries.N)
 	if own {
-		err = x.candidates.join(ctx, nb.K, rank)
+		err = x.candidates.join(ctx, nb.K, first)
 	} else {
-		err = x.candidates.search(ctx, queries, nb.K, rank)
+		err = x.candidates.search(ctx, queries, nb.K, first)
 	}
 	if err != nil {
 		return 0, err
 	}
-	rows := slices.Concat(unproved...)
+	rows := slices.Concat(unproved[0]...)
+	if again := slices.Concat(unproved[1]...); len(again) > 0 {
+		second, unproved := rank(again, len(again))
+		if err := x.candidates.again(ctx, queries, again, own, nb.K, second); err != nil {
+			return 0, err
+		}
+		rows = append(rows, slices.Concat(unproved[0]...)...)
+	}
 	return len(rows), x.improve(ctx, nb, queries, own, rows)
 }
 
@@ -143,11 +178,15 @@ func (x *Index) rank(best *topK, nb *Neighbors, i int, query []float32, s *short
 		return false
 	}
 	best.resetAll()
-	for _, key := range keys {
+	for c, key := range keys {
 		j := int32(uint32(key))
-		best.offer(dist2(query, x.base.Row(int(j)), best.limit), j)
+		if s.dist2 != nil {
+			best.offer(s.dist2[r*s.room+c], j)
+		} else {
+			best.offer(dist2(query, x.base.Row(int(j)), best.limit), j)
+		}
 	}
-	proved := threshold == beyond || x.frame.proves(threshold, norm, best.limit)
+	proved := threshold == beyond || x.frame.proves(s.bound, threshold, norm, best.limit)
 	best.store(nb, i)
 	return proved
 }

@@ -455,6 +455,79 @@ func TestErrorBound(t *testing.T) {
 	}
 }
 
+// tensorSum adds up products as a tensor core may: four at a time with what was added before,
+// each cut off below the last bit of the largest, and so is the sum.
+func tensorSum(a, b []float32) float32 {
+	sum := 0.0
+	for len(a) > 0 {
+		n := min(4, len(a))
+		terms := []float64{sum}
+		largest := math.Abs(sum)
+		for l := range n {
+			terms = append(terms, float64(a[l])*float64(b[l]))
+			largest = max(largest, math.Abs(terms[l+1]))
+		}
+		_, exp := math.Frexp(largest)
+		cut := func(v float64) float64 { return math.Ldexp(math.Trunc(math.Ldexp(v, 24-exp)), exp-24) }
+		sum = 0
+		for _, v := range terms {
+			sum += cut(v)
+		}
+		if sum != 0 {
+			_, exp = math.Frexp(sum)
+			sum = cut(sum)
+		}
+		a, b = a[n:], b[n:]
+	}
+	return float32(sum)
+}
+
+// The bound of points that were rounded to TF32 holds for the sums that tensor cores make,
+// and tells distances apart that differ by a hundredth.
+func TestRoundedBound(t *testing.T) {
+	for _, kind := range kinds {
+		for _, d := range []int{9, 50, 400} {
+			m := data.NewMatrix(60, d)
+			kind.fill(m, rand.New(rand.NewPCG(uint64(d), 5)))
+			b := frameOnDevice(nil, m)
+			p := b.newPlaced(m.N)
+			bound := newRoundedBound(d, b.place(p, m, b.norm))
+			b.setMaxNorm()
+			for i, v := range p.z {
+				p.z[i] = roundTF32(v)
+			}
+			for i := range m.N {
+				for j := range i {
+					product := tensorSum(p.z[i*b.width:(i+1)*b.width], p.z[j*b.width:(j+1)*b.width])
+					s := math.Abs(float64((p.h[rounded][i] + p.h[rounded][j]) - product))
+					r := math.Sqrt(dist2(m.Row(i), m.Row(j), math.Inf(1))) * b.scale
+					if bound.certain(s, r, b.norm[i], b.norm[j]) {
+						t.Fatalf("%s, D=%d: the product %v of points %d and %d is held to prove a distance above %v, which it is", kind.name, d, s, i, j, r)
+					}
+					if kind.name == "normal" && !bound.certain(s, 0.99*r, b.norm[i], b.maxNorm) {
+						t.Fatalf("D=%d: the product of points %d and %d does not prove that they are farther than 99%% of their distance", d, i, j)
+					}
+				}
+			}
+		}
+	}
+	if newRoundedBound(1<<22, 0).certain(1, 0, 0.1, 0.1) {
+		t.Error("so long a product proves nothing, but is held to")
+	}
+}
+
+// A number keeps eleven digits: the nearest, the larger one of two.
+func TestRoundTF32(t *testing.T) {
+	for v, want := range map[float32]float32{
+		0: 0, 1: 1, -1: -1, 1 + 0x1p-10: 1 + 0x1p-10, 1 + 0x1p-11: 1 + 0x1p-10, -1 - 0x1p-11: -1 - 0x1p-10,
+		1 + 0x1.fp-12: 1, 1 - 0x1p-24: 1, 0x1p-149: 0, 0x1p-140: 0, 0x1.8p-127: 0x1.8p-127,
+	} {
+		if got := roundTF32(v); got != want {
+			t.Errorf("%v is rounded to %v, want %v", v, got, want)
+		}
+	}
+}
+
 // Differences in float32 prove that points are far, however far from the mean both
 // are, and never more than is so.
 func TestDifferenceBound(t *testing.T) {

@@ -10,8 +10,12 @@ import (
 
 // ranksOnDevice is Ranks on a device, for checked arguments.
 func ranksOnDevice(ctx context.Context, d *device.Device, m *data.Matrix, index []int32, k int) ([]int32, error) {
-	base, err := newDeviceBlocks(ctx, d, m)
-	if err != nil {
+	base := frameOnDevice(d, m)
+	var err error
+	if base.all, err = base.newSegment(m.N, false, single); err != nil {
+		return nil, err
+	}
+	if err := base.loadAll(ctx); err != nil {
 		return nil, err
 	}
 	defer base.free()
@@ -49,11 +53,11 @@ func ranksOnDevice(ctx context.Context, d *device.Device, m *data.Matrix, index 
 			device.Int(lo), device.Int(m.D), device.Int(k), device.Int(n)); err != nil {
 			return nil, err
 		}
-		q := base.own(lo, lo+n)
+		q := base.own(single, lo, lo+n)
 		l := device.Launch{Grid: (n + maxWarps - 1) / maxWarps, Block: maxWarps * warp, Shared: maxWarps * countTile * 4}
-		err := base.multiply(q, products, stride, func(block, first, columns int) error {
-			return d.Launch("neighbors_count", l, device.Arg(ranks), device.Arg(products), device.Arg(base.h.Pointer().At(first, 4)),
-				device.Arg(q.h), device.Arg(norms), device.Arg(bound.At(block*boundWidth, 8)), device.Arg(points), device.Int(m.D),
+		err := base.multiply(single, q, base.all, products, stride, func(first, columns int) error {
+			return d.Launch("neighbors_count", l, device.Arg(ranks), device.Arg(products), device.Arg(base.all.h[single].At(first, 4)),
+				device.Arg(q.h), device.Arg(norms), device.Arg(bound.At(first/stride*boundWidth, 8)), device.Arg(points), device.Int(m.D),
 				device.Arg(targets), device.Arg(dist2), device.Int(n), device.Int(lo), device.Int(first), device.Int(columns),
 				device.Int(stride), device.Int(k))
 		})

@@ -112,11 +112,22 @@ func TestWorks(t *testing.T) {
 			t.Errorf("%s: the bounds are %v, want %.4g s by %s first", c.name, bounds, c.seconds, c.limit)
 		}
 	}
-	parts := Distances(70000, 50)
+	parts := Distances(70000, 50, false)
 	if got := parts[0].Bounds(h100)[0]; got.Limit != "fp32" || !near(got.Seconds, 50*4.9e9/(128*132*1.98e9)) {
 		t.Errorf("products: %v", got)
 	}
 	if got := parts[1].Bounds(h100)[0]; got.Limit != "cache" || !near(got.Seconds, 8*4.9e9/(64*132*1.98e9)) {
+		t.Errorf("ranking: %v", got)
+	}
+	// In TF32 the products of a million points take 10¹²·50/(1024·132·1.98e9) s, and the other
+	// part limits.
+	parts = Distances(1e6, 50, true)
+	if got := parts[0].Bounds(h100)[0]; got.Limit != "tf32" || !near(got.Seconds, 50e12/(1024*132*1.98e9)) {
+		t.Errorf("products: %v", got)
+	}
+	// 85 instructions of 512 pairs, four in a cycle.
+	if got := parts[1].Bounds(h100); got[0].Limit != "cache" || !near(got[0].Seconds, 8e12/(64*132*1.98e9)) ||
+		got[1].Limit != "instructions" || !near(got[1].Seconds, 1e12/512*85/(4*132*1.98e9)) {
 		t.Errorf("ranking: %v", got)
 	}
 	// Two ends of one edge are the same of two points half the time.

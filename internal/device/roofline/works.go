@@ -148,12 +148,24 @@ func DistinctPoints(n, b int) float64 {
 	return float64(n) * -math.Expm1(2*float64(b)*math.Log1p(-1/float64(n)))
 }
 
+// What a warp executes for so many columns of neighbors_select, if none is a candidate.
+const (
+	selectColumns = 512
+	selectWarp    = 85
+)
+
 // Distances is the search for the neighbours of n points among themselves in d
-// dimensions: products in float32, of which each pair's is written and read once within
-// the cache.
-func Distances(n, d int) []Work {
+// dimensions: products, in TF32 or in float32, of which each pair's is written and read
+// once within the cache. It is that of points whose candidates are all of use.
+func Distances(n, d int, tf32 bool) []Work {
 	pairs := float64(n) * float64(n)
-	return []Work{{Part: "products", FMA: pairs * float64(d)}, {Part: "ranking", Cached: 8 * pairs}}
+	products := Work{Part: "products"}
+	if tf32 {
+		products.TF32 = pairs * float64(d)
+	} else {
+		products.FMA = pairs * float64(d)
+	}
+	return []Work{products, {Part: "ranking", Cached: 8 * pairs, Instructions: pairs / selectColumns * selectWarp}}
 }
 
 // Placing is that of so many new points beside a table in two dimensions, each of which

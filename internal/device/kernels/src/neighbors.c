@@ -74,21 +74,27 @@ DEVICE void store_candidates(candidates *c, u64 *lists, int *filled, float *limi
   }
 }
 
+// neighbors_round: x with ten digits after the point, in to: roundTF32 in bound.go. A thread
+// for each of n.
+KERNEL(neighbors_round)(float *to, const float *x, long n) {
+  long i = index_of_thread();
+  if (i < n) to[i] = as_float((as_bits(x[i]) + 0x1000u) & ~0x1fffu);
+}
+
 // neighbors_select: offers the base points first … first+columns−1 to queries as
 // candidates, by s = (hq + h) − z·z', where products [queries, stride] holds z·z'.
-// Query q is base point self+q and not its own candidate, or no base point if self is
-// negative. h [columns] and hq [queries] begin at these points and queries. columns and
-// stride are multiples of 512, and h is infinite beyond the last point. A warp for each
-// query, with shared memory for room keys. Four loads of 16 bytes are in flight at a
-// time.
+// Query q is base point which[q] and not its own candidate, or none if which is 0.
+// h [columns] and hq [queries] begin at these points and queries. columns and stride are
+// multiples of 512, and h is infinite beyond the last point. A warp for each query, with
+// shared memory for room keys. Four loads of 16 bytes are in flight at a time.
 KERNEL_SYNC(neighbors_select)(u64 *lists, int *filled, float *limits, const float *products, const float *h, const float *hq,
-                                   int queries, int self, int first, int columns, int stride, int keep, int room, int begin) {
+                                   int queries, const int *which, int first, int columns, int stride, int keep, int room, int begin) {
   DYNAMIC(u64, keys);
   int warp = thread() / 32, lane = thread() % 32;
   long query = (long)block() * (threads() / 32) + warp;
   if (query >= queries) return;
   candidates c = load_candidates(keys + warp * room, lists, filled, limits, query, keep, room, begin);
-  int own = self < 0 ? -1 : self + (int)query;
+  int own = which ? which[query] : -1;
   float norm = hq[query];
   const float *row = products + query * stride;
   for (int at = lane * 4; at < columns; at += 512) {
@@ -110,28 +116,27 @@ KERNEL_SYNC(neighbors_select)(u64 *lists, int *filled, float *limits, const floa
   store_candidates(&c, lists, filled, limits, query);
 }
 
-// neighbors_differences: offers all n base points to queries in few dimensions, by s =
-// Σ (zq − z)²/2. z [n, width] and zq [queries, width] have width 4 or 8. A warp for
-// each query; shared memory holds 1024·width floats for all of them, then room keys for
+// neighbors_differences: offers n base points, from origin on, to queries in few dimensions, by
+// s = Σ (zq − z)²/2. z [n, width] and zq [queries, width] have width 4 or 8. which is that of
+// neighbors_select. A warp for each query; shared memory holds 1024·width floats for all of them, then room keys for
 // each.
 KERNEL_SYNC(neighbors_differences)(u64 *lists, int *filled, float *limits, const float *z, const float *zq, int n, int width,
-                                 int queries, int self, int keep, int room) {
+                                 int queries, const int *which, int origin, int keep, int room) {
   DYNAMIC(float, tile);
   SHARED u64 *keys = (SHARED u64 *)(tile + 1024 * width);
   int warp = thread() / 32, lane = thread() % 32;
   long query = (long)block() * (threads() / 32) + warp;
   int here = query < queries; // the other warps help to fill the tile
-  candidates c = load_candidates(keys + warp * room, lists, filled, limits, query, keep, room, 1);
-  int own = self < 0 ? -1 : self + (int)query;
+  candidates c = load_candidates(keys + warp * room, lists, filled, limits, query, keep, room, origin == 0 || !here);
+  int own = here && which ? which[query] : -1;
   four near[2] = {{0}, {0}};
   if (here) {
     near[0] = *(const four *)(zq + query * width);
     if (width == 8) near[1] = *(const four *)(zq + query * width + 4);
   }
-  for (int first = 0; first < n; first += 1024) {
-    int points = min_i(1024, n - first);
-    for (int i = thread() * 4; i < points * width; i += threads() * 4)
-      *(SHARED four *)(tile + i) = *(const four *)(z + (long)first * width + i);
+  for (int first = origin; first < origin + n; first += 1024, z += 1024 * width) {
+    int points = min_i(1024, origin + n - first);
+    for (int i = thread() * 4; i < points * width; i += threads() * 4) *(SHARED four *)(tile + i) = *(const four *)(z + i);
     barrier();
     for (int i = 0; here && i < points; i += 32) {
       int p = min_i(i + lane, points - 1);
@@ -166,6 +171,17 @@ DEVICE double distance2(const float *a, const float *b, int d) {
       s[e] += v * v;
     }
   return (s[0] + s[1]) + (s[2] + s[3]);
+}
+
+// neighbors_exact: the squared distances, in to [queries, keep], from queries to their
+// candidates, filled[q] of query q in lists [queries, keep], as store_candidates has left
+// them. x [·, d] are the base points, and query q is point which[q] or, if which is 0, row q of
+// xq [queries, d]. A thread for each place in the lists.
+KERNEL(neighbors_exact)(double *to, const float *x, const float *xq, const int *which, const u64 *lists, const int *filled,
+                        int queries, int keep, int d) {
+  long e = index_of_thread(), q = e / keep;
+  if (q >= queries || e % keep >= filled[q]) return;
+  to[e] = distance2(which ? x + (long)which[q] * d : xq + q * d, x + (long)(u32)lists[e] * d, d);
 }
 
 // neighbors_distances: the squared distances in x [·, d] from point self+q to the k

@@ -1,0 +1,359 @@
+package neighbors
+
+import (
+	"context"
+	"errors"
+
+	"cne/data"
+	"cne/internal/device"
+)
+
+// deviceQueries are n queries on a device, up to queryBlock: z [n, width] and h [n]. They are
+// base points which [n], or none if that is 0.
+type deviceQueries struct {
+	z, h, which device.Pointer
+	n           int
+}
+
+// own returns base points lo to hi−1 as queries, if all are on the device.
+func (b *deviceBlocks) own(f form, lo, hi int) deviceQueries {
+	return deviceQueries{z: b.all.z[f].At(lo*b.width, 4), h: b.all.h[f].At(lo, 4), n: hi - lo}
+}
+
+// join implements candidates.
+func (b *deviceBlocks) join(ctx context.Context, k int, rank ranker) error {
+	return b.find(ctx, queries{points: b.base, own: true}, b.forms, k, rank)
+}
+
+// search implements candidates.
+func (b *deviceBlocks) search(ctx context.Context, points *data.Matrix, k int, rank ranker) error {
+	return b.find(ctx, queries{points: points}, b.forms, k, rank)
+}
+
+// again implements candidates.
+func (b *deviceBlocks) again(ctx context.Context, points *data.Matrix, rows []int32, own bool, k int, rank ranker) error {
+	return b.find(ctx, queries{points, rows, own}, []form{single}, k, rank)
+}
+
+// A plan says how many queries' candidates, and how many base points, are on the device at
+// a time.
+type plan struct{ queries, points int }
+
+// smaller returns a plan that needs half of the memory, as far as there is one.
+func (p plan) smaller() plan {
+	half := func(n, least int) int { return min(n, max(least, n/2/least*least)) }
+	return plan{half(p.queries, queryBlock), half(p.points, pointBlock)}
+}
+
+// newPlan plans a search for n queries. If all base points are there, each block of
+// queries meets them at once, and is ranked while the next does. If not, as many queries as
+// fit into half of the memory that is free meet one segment after the other, so that these
+// are uploaded seldom.
+func (b *deviceBlocks) newPlan(n, keep int) (plan, error) {
+	if b.all != nil {
+		return plan{min(n, queryBlock), b.n}, nil
+	}
+	free, err := b.freeMemory()
+	if err != nil {
+		return plan{}, err
+	}
+	free = free*3/4 - b.bytesOfProducts(n, b.n) // allocations may be an eighth larger
+	blocks := func(bytes int64, of, size int) int { return max(1, int(bytes/int64(of)/int64(size))) * size }
+	p := plan{queries: min(n, blocks(free/2, b.bytesOf(1)+8*keep+12, queryBlock))}
+	free -= int64(p.queries) * int64(b.bytesOf(1)+8*keep+12)
+	p.points = min(b.n, blocks(free, b.bytesOf(1), pointBlock))
+	return p, nil
+}
+
+// find finds the candidates of queries and calls rank for one block of them at a time, but
+// possibly while the device works on the next. Of the forms it takes the last one, and the
+// first if most of a block's candidates turn out to be of no use.
+func (b *deviceBlocks) find(ctx context.Context, q queries, forms []form, k int, rank ranker) error {
+	p, err := b.newPlan(q.count(), k+slack)
+	if err != nil {
+		return err
+	}
+	s, err := b.newSearch(q, p, k+slack)
+	for ; errors.As(err, new(*device.MemoryError)) && p.smaller() != p; s, err = b.newSearch(q, p, k+slack) {
+		p = p.smaller() // others have taken memory meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	defer s.free()
+	s.rank = rank
+	f := forms[len(forms)-1]
+	for lo := 0; lo < q.count(); lo += p.queries {
+		if s.coarse.again > s.coarse.ranked/2 {
+			f = forms[0]
+		}
+		if err := s.group(ctx, f, len(forms) > 1, lo, min(q.count(), lo+p.queries)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A deviceSearch is one for the candidates of queries.
+type deviceSearch struct {
+	*deviceBlocks
+	of       queries
+	keep     int
+	products device.Pointer // [queryBlock, stride]
+	stride   int
+	// Of a group of queries: their candidates, as the kernels have them.
+	keys, count, threshold device.Pointer
+	// Memory for a group of queries, unless it is taken from the base points, and for a segment
+	// of these if they are not on the device.
+	queries, points *segment
+	which           device.Pointer // [queries]: which base points they are; 0 if they are none
+	dist2           device.Pointer // of the candidates; 0 if the CPU computes them
+	memory          device.Pieces
+	unused          []float64 // norms of the base points that are loaded again
+	replays         [2]blockReplay
+
+	lists  [2]shortlists // that of a block is ranked while that of the next is made
+	turn   int           // which of the two is next
+	rank   ranker
+	busy   chan tally // holds what the last ranking has given, unless it is going on
+	coarse tally      // of all rankings of coarse candidates
+}
+
+// A tally says how many queries were ranked, and how many of these again has to look for.
+type tally struct{ ranked, again int }
+
+// newSearch allocates what a search needs.
+func (b *deviceBlocks) newSearch(q queries, p plan, keep int) (s *deviceSearch, err error) {
+	s = &deviceSearch{deviceBlocks: b, of: q, keep: keep, stride: min(columns(p.points), pointBlock), busy: make(chan tally, 1)}
+	s.busy <- tally{}
+	rows := min(p.queries, queryBlock)
+	sizes := []int{int(b.bytesOfProducts(p.queries, p.points)), p.queries * keep * 8, p.queries * 4, p.queries * 4}
+	if q.own {
+		sizes = append(sizes, p.queries*4)
+	}
+	if b.all != nil {
+		sizes = append(sizes, p.queries*keep*8)
+	}
+	if s.memory, err = b.device.AllocPieces(sizes...); err != nil {
+		return nil, err
+	}
+	s.products, s.keys, s.count, s.threshold = s.memory.At(0), s.memory.At(1), s.memory.At(2), s.memory.At(3)
+	if q.own {
+		s.which = s.memory.At(4)
+	}
+	if b.all != nil {
+		s.dist2 = s.memory.At(len(s.memory) - 1)
+	}
+	s.queries, err = b.newSegment(p.queries, b.all != nil && !q.own, single)
+	if err == nil && b.all == nil {
+		s.unused = make([]float64, p.points)
+		s.points, err = b.newSegment(p.points, false, single)
+	}
+	if err != nil {
+		s.free()
+		return nil, err
+	}
+	for i := range s.lists {
+		s.lists[i] = shortlists{room: keep, keys: make([]uint64, rows*keep), count: make([]int32, rows), threshold: make([]uint32, rows)}
+		if s.dist2 != 0 {
+			s.lists[i].dist2 = make([]float64, rows*keep)
+		}
+	}
+	return s, nil
+}
+
+// free waits for the ranking and gives memory back.
+func (s *deviceSearch) free() {
+	<-s.busy
+	for _, r := range s.replays {
+		if r.all != nil {
+			_ = r.all.Close() // whatever was wrong, an operation has said
+		}
+	}
+	s.memory.Free()
+	for _, x := range []*segment{s.queries, s.points} {
+		if x != nil {
+			x.memory.Free()
+		}
+	}
+}
+
+// group finds the candidates of queries lo to hi−1, which fit the search's memory, and has
+// them ranked. fine says that there is a better form than the coarse one.
+func (s *deviceSearch) group(ctx context.Context, f form, fine bool, lo, hi int) error {
+	norm, change, err := s.prepare(ctx, f, lo, hi)
+	if err != nil {
+		return err
+	}
+	if s.all != nil {
+		if err = s.meetAll(f, hi-lo); err == nil {
+			err = s.device.Each("neighbors_exact", (hi-lo)*s.keep, device.Arg(s.dist2), device.Arg(s.all.x), device.Arg(s.queries.x),
+				device.Arg(s.which), device.Arg(s.keys), device.Arg(s.count), device.Int(hi-lo), device.Int(s.keep), device.Int(s.d))
+		}
+	} else {
+		err = s.meetSegments(ctx, f, hi-lo)
+	}
+	if err != nil {
+		return err
+	}
+	for at := lo; at < hi; at += queryBlock {
+		last := min(hi, at+queryBlock)
+		l := &s.lists[s.turn]
+		s.turn = 1 - s.turn
+		l.norm, l.bound, l.coarse = norm[at-lo:last-lo], s.boundOf(f, change), fine && f == rounded
+		if err := s.download(l, at-lo, last-at); err != nil {
+			return err
+		}
+		before := <-s.busy
+		s.coarse.ranked += before.ranked
+		s.coarse.again += before.again
+		go func() {
+			t := tally{again: s.rank(at, last, l)}
+			if l.coarse {
+				t.ranked = last - at
+			}
+			s.busy <- t
+		}()
+	}
+	return nil
+}
+
+// prepare takes queries lo to hi−1 to the device. It returns their norms and by what share of
+// these rounding moves them, or a base point, at most.
+func (s *deviceSearch) prepare(ctx context.Context, f form, lo, hi int) (norm []float64, change float64, err error) {
+	s.queries.as(f)
+	if !s.inPlace() {
+		norm = make([]float64, hi-lo)
+		if change, err = s.load(ctx, s.queries, s.of, lo, hi, norm); err != nil {
+			return nil, 0, err
+		}
+	} else {
+		norm = s.norm[lo:hi]
+		if err = s.device.Copy(s.queries.z[f], s.all.z[f].At(lo*s.width, 4), (hi-lo)*s.width*4); err != nil {
+			return nil, 0, err
+		}
+		if err = s.device.Copy(s.queries.h[f], s.all.h[f].At(lo, 4), (hi-lo)*4); err != nil {
+			return nil, 0, err
+		}
+	}
+	if s.of.own {
+		err = device.Upload(s.device, s.which, s.of.numbers(lo, hi))
+	}
+	return norm, max(change, s.change), err
+}
+
+// inPlace tells whether the queries are on the device, as base points.
+func (s *deviceSearch) inPlace() bool { return s.all != nil && s.of.own && s.of.rows == nil }
+
+// block returns up to queryBlock of a group of n queries, from at on.
+func (s *deviceSearch) block(f form, at, n int) deviceQueries {
+	q := deviceQueries{z: s.queries.z[f].At(at*s.width, 4), h: s.queries.h[f].At(at, 4), n: min(queryBlock, n-at)}
+	if s.which != 0 {
+		q.which = s.which.At(at, 4)
+	}
+	return q
+}
+
+// A blockReplay is what meets a whole block of queries, noted once.
+type blockReplay struct {
+	met bool // whether a block has met all points before
+	all device.Replay
+}
+
+// meetAll offers all base points to a block of n queries. What that takes is the same for
+// each whole block: it is noted with the second one, and replayed from then on.
+func (s *deviceSearch) meetAll(f form, n int) error {
+	r := &s.replays[f]
+	if n < queryBlock || !r.met {
+		r.met = r.met || n == queryBlock
+		return s.meet(f, 0, s.block(f, 0, n), s.all)
+	}
+	if r.all == nil {
+		var err error
+		if r.all, err = s.device.Capture(func() error { return s.meet(f, 0, s.block(f, 0, n), s.all) }); err != nil {
+			return err
+		}
+	}
+	return r.all.Run()
+}
+
+// meetSegments offers all base points to a group of n queries, one segment after the other.
+func (s *deviceSearch) meetSegments(ctx context.Context, f form, n int) error {
+	s.points.as(f)
+	for first := 0; first < s.deviceBlocks.n; first += s.points.room {
+		last := min(s.deviceBlocks.n, first+s.points.room)
+		if _, err := s.load(ctx, s.points, queries{points: s.base}, first, last, s.unused[:last-first]); err != nil {
+			return err
+		}
+		for at := 0; at < n; at += queryBlock {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := s.meet(f, at, s.block(f, at, n), s.points); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// meet offers the points of a segment to a block of queries, whose candidates are those from
+// at on.
+func (s *deviceSearch) meet(f form, at int, q deviceQueries, points *segment) error {
+	room := roomFor(s.keep)
+	warps := min(maxWarps, maxShared/(8*room))
+	l := device.Launch{Grid: (q.n + warps - 1) / warps, Block: warps * warp, Shared: warps * room * 8}
+	keys, count, threshold := s.keys.At(at*s.keep, 8), s.count.At(at, 4), s.threshold.At(at, 4)
+	if s.differences {
+		l.Shared += nearTile * s.width * 4
+		return s.device.Launch("neighbors_differences", l, device.Arg(keys), device.Arg(count), device.Arg(threshold),
+			device.Arg(points.z[f]), device.Arg(q.z), device.Int(points.n), device.Int(s.width), device.Int(q.n),
+			device.Arg(q.which), device.Int(points.first), device.Int(s.keep), device.Int(room))
+	}
+	return s.multiply(f, q, points, s.products, s.stride, func(first, wanted int) error {
+		begin := 0
+		if points.first+first == 0 {
+			begin = 1
+		}
+		return s.device.Launch("neighbors_select", l, device.Arg(keys), device.Arg(count), device.Arg(threshold),
+			device.Arg(s.products), device.Arg(points.h[f].At(first, 4)), device.Arg(q.h), device.Int(q.n),
+			device.Arg(q.which), device.Int(points.first+first), device.Int(wanted), device.Int(s.stride),
+			device.Int(s.keep), device.Int(room), device.Int(begin))
+	})
+}
+
+// multiply computes products [queries, stride] of z·z' for queries and all points of a
+// segment, a block of stride points at a time, and calls use with the block's first point and
+// its number of columns.
+func (b *deviceBlocks) multiply(f form, q deviceQueries, points *segment, products device.Pointer, stride int, use func(first, columns int) error) error {
+	for first := 0; first < points.n; first += stride {
+		n := min(stride, points.n-first)
+		err := b.device.Multiply(device.Product{
+			TransB: true, M: q.n, N: n, K: b.width, Alpha: 1, A: q.z, LDA: b.width,
+			B: points.z[f].At(first*b.width, 4), LDB: b.width, C: products, LDC: stride, Exact: f == single,
+		})
+		if err != nil {
+			return err
+		}
+		if err := use(first, columns(n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// download copies the candidates of n of a group's queries, from at on.
+func (s *deviceSearch) download(l *shortlists, at, n int) error {
+	if err := device.Download(s.device, l.keys[:n*s.keep], s.keys.At(at*s.keep, 8)); err != nil {
+		return err
+	}
+	if s.dist2 != 0 {
+		if err := device.Download(s.device, l.dist2[:n*s.keep], s.dist2.At(at*s.keep, 8)); err != nil {
+			return err
+		}
+	}
+	if err := device.Download(s.device, l.count[:n], s.count.At(at, 4)); err != nil {
+		return err
+	}
+	return device.Download(s.device, l.threshold[:n], s.threshold.At(at, 4))
+}
