@@ -120,7 +120,7 @@ func TestTwoVisitsOnDevice(t *testing.T) {
 		if err := os.CopyFS(machine, os.DirFS(made)); err != nil {
 			t.Fatal(err)
 		}
-		args := append(steps, "-o", filepath.Join(machine, "out"), "-width", "4", "-epochs", "25", "-part-mib", "0.2")
+		args := append(steps, "-o", filepath.Join(machine, "out"), "-width", "4", "-epochs", "25", "-part-mib", "0.25")
 		for _, s := range []string{"views.size=8", "train.batch_size=8", "train.warm_up=1", "loss.negatives=4", "evaluate.test=9", "evaluate.k=3", "evaluate.seeds=[0]"} {
 			args = append(args, "-set", s)
 		}
