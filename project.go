@@ -90,8 +90,10 @@ func (e *Embedding) UseDevice(d *model.Device) error {
 	switch mapper := e.mapper.(type) {
 	case *model.MLP[float32]:
 		return mapper.UseDevice(d)
-	case *train.Projector:
-		e.mapper = nil
+	case *train.Projector: // which searches where it was made
+		if d != e.device && !(d.OnHost() && e.device.OnHost()) {
+			e.mapper = nil
+		}
 	}
 	e.device = d
 	return nil

@@ -78,6 +78,14 @@ func TestTrainOn(t *testing.T) {
 			if again, errAlone := alone.Project(ctx, all.Rows(3, 9)); err != nil || errAlone != nil || !slices.Equal(more.X, again.X) {
 				t.Errorf("it places further points elsewhere (%v, %v)", err, errAlone)
 			}
+			// From the CPU to the CPU there is nothing to prepare again.
+			before, err := e.Mapper(ctx)
+			if errDevice := e.UseDevice(nil); err != nil || errDevice != nil {
+				t.Fatal(err, errDevice)
+			}
+			if after, err := e.Mapper(ctx); err != nil || after != before {
+				t.Errorf("on the same device it is prepared again (%v)", err)
+			}
 
 			o.TrainOn = nil
 			set, err := data.OpenRows(ctx, []string{path}, data.Options{}, rows, n)

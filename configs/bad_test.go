@@ -39,7 +39,7 @@ var badFiles = []struct{ text, want string }{
 	{"device: 0", `run.yaml:1: device.name is 0, but must be auto, cpu, cuda, or cuda:1 for the second GPU`},
 	{"device: [cpu]", `run.yaml:1: device is a list, but must be a section with keys such as device.name`},
 	{"model: {dtype: float64}\ndevice: cuda", `run.yaml:1: model.dtype is float64, but device.name is cuda (run.yaml:2); a GPU computes in float32, so take that or the device cpu`},
-	{"device: {precision: bf16}", `run.yaml:1: device.precision is bf16, but model.kind is table (default); it is for the convolutions of cne simclr, so leave it at float32`},
+	{"device: {precision: bf16}", `run.yaml:1: device.precision is bf16, but model.kind is table (default); it is for the convolutions of cne simclr, so take tf32, or float32`},
 	{"seed: -1", `run.yaml:1: seed is -1, but must be a whole number of at least 0`},
 	{"seed: 99999999999999999999", `run.yaml:1: seed is 99999999999999999999, but must be at most 9223372036854775807`},
 	{"seed: 9223372036854775808", `run.yaml:1: seed is 9223372036854775808, but must be at most 9223372036854775807`},

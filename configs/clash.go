@@ -80,8 +80,8 @@ func (c *Config) clashes() []clash {
 	phased := len(train.Phases) > 0
 
 	list := append(loss.clashes(), []clash{
-		when(c.Device.Precision != op.Float32, "device.precision", "model.kind",
-			"it is for the convolutions of cne simclr, so leave it at float32"),
+		when(c.Device.Precision == BF16, "device.precision", "model.kind",
+			"it is for the convolutions of cne simclr, so take tf32, or float32"),
 		when(c.Model.DType == "float64" && c.Device.Name != "auto" && c.Device.Name != "cpu", "model.dtype", "device.name",
 			"a GPU computes in float32, so take that or the device cpu"),
 		when(loss.Metric == op.Cosine && c.Model.Dim == 1, "model.dim", "loss.metric",

@@ -33,9 +33,10 @@ type Config struct {
 // Device says where a run is computed.
 type Device struct {
 	Name string `key:"name" as:"device"` // auto, cpu, cuda or cuda:n
-	TF32 bool   `key:"tf32"`             // in an accelerator's matrix products
-	// Precision is that of convolutions in training on the CPU.
-	Precision op.Precision `key:"precision"`
+	// Precision is the coarsest that products may have.
+	Precision Precision `key:"precision"`
+	// TF32 is the older word for it: false forbids TF32. See complete.
+	TF32 bool `key:"tf32"`
 }
 
 // Output says what is written, and where.
@@ -349,6 +350,7 @@ func (c *Config) DrawsPoints() bool {
 
 // complete fills in what depends on other values and was left null.
 func (c *Config) complete() {
+	c.Device.complete()
 	epochs, optimizer, lr := 750, "sgd", 1.0
 	if c.Model.Kind != "table" {
 		epochs, optimizer = 50, "adam"

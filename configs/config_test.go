@@ -82,7 +82,7 @@ func commentedKeys(t *testing.T, text string) (all, bare []string) {
 
 func TestDefaults(t *testing.T) {
 	want := &Config{
-		Device:     Device{Name: "auto", TF32: true},
+		Device:     Device{Name: "auto", Precision: TF32, TF32: true},
 		Output:     Output{Dir: "runs/mnist10k", CSV: true, Plot: true, HTMLImages: true, HTMLColor: []string{}},
 		Data:       Data{Path: []string{"builtin:mnist10k"}, Labels: []string{}, Columns: []string{}, Drop: []string{}, Header: data.HeaderAuto, Genes: 1000, HoldoutLabels: []string{}, Scale: data.ScaleUnit},
 		Graph:      Graph{K: 15, Metric: data.Euclidean, PCA: 50, Weights: "ignore", Cache: Cache{Keep: true}},

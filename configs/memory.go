@@ -31,6 +31,7 @@ var memoryKeys = map[string]string{
 	"Components": "graph.pca", "Neighbors": "graph.k", "Dim": "model.dim", "Hidden": "model.hidden",
 	"BatchSize": "train.batch_size", "Negatives": "loss.negatives", "Quality.Sample": "quality.spearman", "Quality.K": "quality.k",
 	"Network.Width": "network.width", "Network.Hidden": "network.hidden", "Network.Out": "network.out", "Augmentation.Size": "views.size",
+	"Augmentation.WholeSize": "views.whole_size",
 }
 
 // Memory estimates what a run on data of a size takes: where only bounds of it are known,

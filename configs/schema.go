@@ -341,6 +341,8 @@ func (s *Schema[C]) CannotExtend(begun, now *C) string { return s.cannotExtend(b
 func (s *Schema[C]) changeable(key string, before, now any) bool {
 	section, _, _ := strings.Cut(key, ".")
 	switch key {
+	case "device.precision": // that of convolutions may not
+		return before != BF16 && now != BF16
 	case "train.epochs":
 		a, okA := before.(int)
 		b, okB := now.(int)

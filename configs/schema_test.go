@@ -58,12 +58,12 @@ func TestDeviceInShort(t *testing.T) {
 		want   Device
 		origin string
 	}{
-		"a file":                 {Sources{File: "short.yaml"}, Device{Name: "cuda:1", TF32: true}, "short.yaml:1"},
-		"a section":              {Sources{File: "long.yaml"}, Device{Name: "cuda", TF32: false}, "long.yaml:2"},
-		"the environment":        {Sources{File: "long.yaml", Environ: []string{"CNE_DEVICE=cpu"}}, Device{Name: "cpu", TF32: false}, "CNE_DEVICE"},
-		"the whole key there":    {Sources{Environ: []string{"CNE_DEVICE_NAME=cpu"}}, Device{Name: "cpu", TF32: true}, "CNE_DEVICE_NAME"},
-		"the command line":       {Sources{File: "short.yaml", Settings: []Setting{{"--set device", "device", "auto"}}}, Device{Name: "auto", TF32: true}, "--set device"},
-		"a flag after the short": {Sources{Settings: []Setting{{"--set device", "device", "cuda"}, {"--device", "device.name", "cpu"}}}, Device{Name: "cpu", TF32: true}, "--device"},
+		"a file":                 {Sources{File: "short.yaml"}, Device{Name: "cuda:1", Precision: TF32, TF32: true}, "short.yaml:1"},
+		"a section":              {Sources{File: "long.yaml"}, Device{Name: "cuda", Precision: Float32, TF32: true}, "long.yaml:2"},
+		"the environment":        {Sources{File: "long.yaml", Environ: []string{"CNE_DEVICE=cpu"}}, Device{Name: "cpu", Precision: Float32, TF32: true}, "CNE_DEVICE"},
+		"the whole key there":    {Sources{Environ: []string{"CNE_DEVICE_NAME=cpu"}}, Device{Name: "cpu", Precision: TF32, TF32: true}, "CNE_DEVICE_NAME"},
+		"the command line":       {Sources{File: "short.yaml", Settings: []Setting{{"--set device", "device", "auto"}}}, Device{Name: "auto", Precision: TF32, TF32: true}, "--set device"},
+		"a flag after the short": {Sources{Settings: []Setting{{"--set device", "device", "cuda"}, {"--device", "device.name", "cpu"}}}, Device{Name: "cpu", Precision: TF32, TF32: true}, "--device"},
 	} {
 		c, origins, err := Train.Load(tc.from)
 		if err != nil {

@@ -136,6 +136,7 @@ type Evaluate struct {
 
 // complete fills in what depends on other values and was left null.
 func (c *SimCLR) complete() {
+	c.Device.complete()
 	c.Network.Hidden = cmp.Or(c.Network.Hidden, min(16*c.Network.Width, 65536)) // the largest that there may be
 	c.Network.Out = cmp.Or(c.Network.Out, 2*c.Network.Width)
 	c.Views.WholeSize = cmp.Or(c.Views.WholeSize, c.Views.Size)
@@ -155,8 +156,6 @@ func (c *SimCLR) complete() {
 func (c *SimCLR) clashes() []clash {
 	v := &c.Views
 	return slices.Concat(c.Loss.clashes(), c.stageClashes(), []clash{
-		when(c.Device.Precision != op.Float32 && c.Device.Name != "auto" && c.Device.Name != "cpu", "device.precision", "device.name",
-			"a GPU knows device.tf32 alone, so take float32 or the device cpu"),
 		when(v.MinScale > v.MaxScale, "views.min_scale", "views.max_scale",
 			"the former must not be larger"),
 		when(v.MinRatio > v.MaxRatio, "views.min_ratio", "views.max_ratio",

@@ -118,8 +118,12 @@ func loadRuns[C any](s *Sweep, schema *Schema[C], from Sources) error {
 		run.Values = map[string]string{}
 		for _, k := range schema.keys {
 			section, _, _ := strings.Cut(k.name, ".")
+			v := value(c, k)
+			if p, ok := v.(Precision); ok && p != BF16 {
+				continue // tf32 is for devices alone
+			}
 			if !slices.Contains(freeKeys, section) && !slices.Contains(freeKeys, k.name) {
-				run.Values[k.name] = line(value(c, k))
+				run.Values[k.name] = line(v)
 			}
 		}
 	}

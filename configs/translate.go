@@ -125,7 +125,7 @@ func (c *SimCLR) Pretraining() simclr.Pretraining {
 		BatchSize: c.Train.BatchSize, Negatives: int(c.Loss.Negatives), Sampling: c.Loss.Sampling,
 		Epochs: c.Train.Epochs, WarmUp: c.Train.WarmUp, LR: c.Train.LR, Anneal: c.Train.Anneal, Stages: c.stages(),
 		Momentum: c.Train.Momentum, WeightDecay: c.Train.WeightDecay, NoNormDecay: !c.Train.DecayNorms,
-		Clip: c.Train.Clip, Seed: c.Seed, Precision: c.Device.Precision,
+		Clip: c.Train.Clip, Seed: c.Seed, Precision: c.Device.OfConvolutions(),
 	}
 }
 

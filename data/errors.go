@@ -19,7 +19,7 @@ var (
 	// ErrSizes: images differ in size, which ImageOptions.Size would mend. It
 	// is an ErrShape, too.
 	ErrSizes = errorf(ErrShape, "images differ in size")
-	// ErrBroken: files of a folder are no images that can be decoded, which
+	// ErrBroken: some files of a folder are no images that can be decoded, which
 	// ImageOptions.SkipBroken would leave out. It is an ErrFormat, or an error of the
 	// file system, too.
 	ErrBroken = errors.New("images cannot be decoded")

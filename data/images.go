@@ -103,7 +103,7 @@ func (opt ImageOptions) check() error {
 //     that of the classes, then of the names, where numbers within names count
 //     as numbers. Where files lie otherwise, in the folder itself or deeper, all
 //     that are in it and below are read, without labels. 16 bits per colour
-//     become 8, and greyscale beside colour becomes colour; images are turned
+//     become 8, and greyscale beside colour becomes colour; JPEG images are turned
 //     upright as the camera noted in Exif's orientation; transparency is refused;
 //   - a folder that Open reads, such as that of MNIST's four files, with the
 //     labels and, where there are two parts, the split;

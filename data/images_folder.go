@@ -477,11 +477,10 @@ func (d *decoder) unreadable(folder string) error {
 	if more := count - len(listed); more > 0 {
 		listed = append(listed, fmt.Sprintf("and %d more", more))
 	}
-	advice := "replace or remove them"
-	if !d.skip {
-		kind, advice = errors.Join(ErrBroken, kind), advice+", or have them left out"
+	if !d.skip && count < len(d.files) {
+		kind = errors.Join(ErrBroken, kind)
 	}
-	return errorf(kind, "%s: %d of the %d images cannot be read: %s; %s", folder, count, len(d.files), strings.Join(listed, ", "), advice)
+	return errorf(kind, "%s: %d of the %d images cannot be read: %s; replace or remove them", folder, count, len(d.files), strings.Join(listed, ", "))
 }
 
 // differing is the error for images of different sizes, or nil.

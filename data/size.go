@@ -88,7 +88,8 @@ func PointsSize(ctx context.Context, paths []string, opt Options) Size {
 	return all
 }
 
-// ImagesSize is PointsSize for images.
+// ImagesSize is PointsSize for images, which have three bytes for a pixel: what InColour
+// makes of those in greyscale.
 func ImagesSize(ctx context.Context, paths []string, opt ImageOptions) Size {
 	var all Size
 	for _, path := range paths {
@@ -132,15 +133,24 @@ func sizeOfImages(ctx context.Context, path string, opt ImageOptions) Size {
 
 // sizeOfArray is sizeOfFile for images, which are no tables.
 func sizeOfArray(ctx context.Context, f file) Size {
-	_, format, c, err := openFile(ctx, f.path, true)
+	info, err := os.Stat(f.path)
+	if err != nil || !info.Mode().IsRegular() {
+		return unknown
+	}
+	st, err := openStream(ctx, f, Options{})
 	if err != nil {
 		return unknown
 	}
-	c.Close()
-	if format != formatIDX && format != formatNPY && format != formatNPZ {
+	defer st.close()
+	v, ok := st.values.(*arrayReader)
+	if !ok {
 		return unknown
 	}
-	return sizeOfFile(ctx, f, Options{})
+	s, err := v.pictures()
+	if err != nil {
+		return unknown
+	}
+	return SizeOf(v.total/st.d, 3*s.h*s.w)
 }
 
 // add returns the size of both together; the zero Size is that of nothing.

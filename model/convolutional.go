@@ -46,7 +46,7 @@ type Convolutional[T op.Float] struct {
 // PyTorch's do in training when their parameters have requires_grad=False.
 //
 // precision is that of the convolutions when the model is trained: see op.Conv2d.
-// Representations are computed in T. op.BFloat16 needs float32, and the CPU.
+// Representations are computed in T. op.BFloat16 needs float32.
 func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.ContrastiveOptions, learnTemperature bool, frozen func(name string) bool, precision op.Precision) (*Convolutional[T], error) {
 	if n < 1 || size < 1 {
 		return nil, errkind.Errorf(ErrInput, "model: there are no %d images of %d×%d pixels to train on", n, size, size)
@@ -128,9 +128,6 @@ func (c *Convolutional[T]) imagesNode() *gorgonia.Node {
 // DeviceModel, which must not be used any more. The network is then computed there,
 // too. Only float32 is computed there.
 func (c *Convolutional[T]) OnDevice(d *Device) (*DeviceModel, error) {
-	if c.precision != op.Float32 {
-		return nil, errkind.Errorf(ErrInput, "model: an accelerator does not compute convolutions in %v; take float32, or device cpu", c.precision)
-	}
 	if err := c.UseDevice(d); err != nil {
 		return nil, err
 	}

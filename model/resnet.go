@@ -356,7 +356,8 @@ func (b *builder[T]) block(x *gorgonia.Node, name string, in, out, stride int) (
 	if y, err = b.convolve(y, name+".conv2", out, out, 3, 1); err != nil {
 		return nil, err
 	}
-	if y, err = b.batchNorm(y, name+".bn2", out, op.NoActivation); err != nil {
+	bn2, err := b.norm(name+".bn2", out)
+	if err != nil {
 		return nil, err
 	}
 	if stride != 1 || in != out {
@@ -367,7 +368,7 @@ func (b *builder[T]) block(x *gorgonia.Node, name string, in, out, stride int) (
 			return nil, err
 		}
 	}
-	return op.AddReLU(y, x)
+	return op.BatchNormAddReLU(y, bn2.scale, bn2.shift, x, bn2.stats)
 }
 
 func (b *builder[T]) convolve(x *gorgonia.Node, name string, in, out, size, stride int) (*gorgonia.Node, error) {
@@ -380,26 +381,41 @@ func (b *builder[T]) convolve(x *gorgonia.Node, name string, in, out, size, stri
 }
 
 func (b *builder[T]) batchNorm(x *gorgonia.Node, name string, channels int, act op.Activation) (*gorgonia.Node, error) {
+	n, err := b.norm(name, channels)
+	if err != nil {
+		return nil, err
+	}
+	return op.BatchNorm(x, n.scale, n.shift, n.stats, act)
+}
+
+// normNodes are what a batch normalisation needs beside its images.
+type normNodes struct {
+	scale, shift *gorgonia.Node
+	stats        *op.BatchStats
+}
+
+// norm adds the parameters of a batch normalisation.
+func (b *builder[T]) norm(name string, channels int) (normNodes, error) {
 	one := func(*rng.Stream) float64 { return 1 }
 	zero := func(*rng.Stream) float64 { return 0 }
 	scale, errScale := b.parameter(name+".weight", one, channels)
 	shift, errShift := b.parameter(name+".bias", zero, channels)
 	if err := errors.Join(errScale, errShift); err != nil {
-		return nil, err
+		return normNodes{}, err
 	}
 	if b.create {
 		stats, err := op.NewBatchStats(nil, op.Dtype[T](), channels)
 		if err != nil {
-			return nil, err
+			return normNodes{}, err
 		}
 		b.net.norms = append(b.net.norms, norm{name: name, stats: stats})
 	}
 	stats, err := b.on.statsOf(b.net.norms[b.norms].stats)
 	if err != nil {
-		return nil, err
+		return normNodes{}, err
 	}
 	b.norms++
-	return op.BatchNorm(x, scale, shift, stats, act)
+	return normNodes{scale, shift, stats}, nil
 }
 
 func (b *builder[T]) linear(x *gorgonia.Node, name string, in, out int, act op.Activation) (*gorgonia.Node, error) {

@@ -5,6 +5,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"gorgonia.org/gorgonia"
@@ -140,5 +141,109 @@ func TestResNetOnDevice(t *testing.T) {
 			run(programs[1])
 			check("evaluation")
 		})
+	}
+}
+
+// A step in bfloat16 differs from one in float32 by what rounding makes of it: no more, all
+// in all, than one of the CPU does, and no layer's gradients by twice as much. The CPU rounds
+// the factors of products alone but, in Winograd's method, after transforms that make
+// errors larger. A replay has the same bits.
+func TestResNetInBFloat16OnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	net, err := NewResNet[float32](ResNetOptions{Width: 16}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	images, weights := draw(t, 1, 12, 3, 16, 16), draw(t, 2, 12, 128)
+	parameters := net.Parameters()[:len(net.Parameters())-4] // without the head
+	step := func(on *Device, precision op.Precision) (results [][]float32) {
+		t.Helper()
+		if err := net.UseDevice(on); err != nil {
+			t.Fatal(err)
+		}
+		x := gorgonia.NewTensor(gorgonia.NewGraph(), tensor.Float32, 4, gorgonia.WithShape(images.Shape()...), gorgonia.WithName("x"))
+		of := gorgonia.NewMatrix(x.Graph(), tensor.Float32, gorgonia.WithShape(weights.Shape()...), gorgonia.WithName("of"))
+		h, _, nodes, err := net.graphOn(net.onDevice, x, precision)
+		if err != nil {
+			t.Fatal(err)
+		}
+		outputs, err := gorgonia.Backpropagate(gorgonia.Nodes{h}, gorgonia.Nodes{of}, nodes[:len(parameters)])
+		if err != nil {
+			t.Fatal(err)
+		}
+		outputs = append(outputs, h)
+		p, err := vm.Compile(net.onDevice.where(), outputs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := net.shareOn(net.onDevice, p, nodes); err != nil {
+			t.Fatal(err)
+		}
+		for n, a := range map[*gorgonia.Node]*op.Array{x: images, of: weights} {
+			if err := op.Copy(p.Input(n), a); err != nil {
+				t.Fatal(err)
+			}
+		}
+		read := func() (all [][]float32) {
+			for _, o := range outputs {
+				here, err := op.NewArray(nil, tensor.Float32)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := op.Copy(here, p.Output(o)); err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, op.Data[float32](here))
+			}
+			return all
+		}
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		results = read()
+		if !on.OnHost() {
+			captured, err := on.Capture(p.Run)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := captured.Run(); err != nil {
+				t.Fatal(err)
+			}
+			for k, again := range read() {
+				if !slices.Equal(again, results[k]) {
+					t.Errorf("replayed, output %d has other bits", k)
+				}
+			}
+			if err := captured.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return results
+	}
+	exact, here, there := step(nil, op.Float32), step(nil, op.BFloat16), step(d, op.BFloat16)
+	off := func(got, want []float32) float64 {
+		var far, size float64
+		for i, w := range want {
+			far += float64(got[i]-w) * float64(got[i]-w)
+			size += float64(w) * float64(w)
+		}
+		return math.Sqrt(far / size)
+	}
+	logs := 0. // Σ log of the device's error as a share of the CPU's
+	for k, want := range exact {
+		name := "the representation"
+		if k < len(parameters) {
+			name = parameters[k].Name
+		}
+		device, cpu := off(there[k], want), off(here[k], want)
+		logs += math.Log(device / cpu)
+		if !(device <= 2*cpu) || device == 0 {
+			t.Errorf("%s is off by %.2g of its size in bfloat16, and by %.2g on the CPU", name, device, cpu)
+		}
+	}
+	if share := math.Exp(logs / float64(len(exact))); !(share <= 1) {
+		t.Errorf("errors are %.2g times the CPU's", share)
+	} else {
+		t.Logf("errors are %.2g times the CPU's", share)
 	}
 }

@@ -3,6 +3,7 @@
 package simclr
 
 import (
+	"cmp"
 	"testing"
 
 	"gorgonia.org/tensor"
@@ -10,7 +11,9 @@ import (
 	"cne/internal/device"
 	"cne/internal/device/fakecuda"
 	"cne/internal/device/roofline"
+	"cne/model"
 	"cne/model/op"
+	"cne/train"
 )
 
 // BenchmarkViewsOnDevice times the views of a batch of CIFAR-10: an operation is all of
@@ -55,4 +58,43 @@ func BenchmarkViewsOnDevice(b *testing.B) {
 	b.ReportMetric(float64(views)*float64(b.N)/b.Elapsed().Seconds()*1e-6, "Mviews/s")
 	// Each view is written once, and at most all of its image is read.
 	b.ReportMetric((4+1)*3*32*32*float64(views)*float64(b.N)/b.Elapsed().Seconds()*1e-9, "GB/s")
+}
+
+// BenchmarkPretrainingOnDevice times steps of the paper's network in both precisions: an
+// operation is one on 1024 images, with their views.
+func BenchmarkPretrainingOnDevice(b *testing.B) {
+	for _, precision := range []op.Precision{op.Float32, op.BFloat16} {
+		name := precision.String()
+		if precision == op.Float32 {
+			name = "tf32"
+		}
+		b.Run(name, func(b *testing.B) {
+			p, images, size := PaperPretraining(), 1024, 32
+			if testing.Short() {
+				p.Network, images, size = model.ResNetOptions{Width: 4}, 8, 8
+			}
+			d := fakecuda.Open(b)
+			d.TF32, d.Unpooled = true, false
+			p.Augmentation.Size = size
+			// The first epoch, of one step as all are, loads the kernels and is not timed.
+			p.Precision, p.Device, p.BatchSize, p.Epochs, p.WarmUp = precision, d, images, b.N+1, 0
+			var meter *roofline.Meter
+			p.Hooks = []train.Hook{train.HookFunc(func(s *train.State) error {
+				if s.Epoch == 1 {
+					meter = roofline.Start(d)
+					b.ResetTimer()
+				}
+				return nil
+			})}
+			if _, _, err := p.Run(b.Context(), randomImages(images, size, size), nil); err != nil {
+				b.Fatal(err)
+			}
+			b.StopTimer()
+			width := cmp.Or(p.Network.Width, 64)
+			views := roofline.Views(2*images, 3*size*size)
+			views.Part = "views"
+			meter.Report(b, b.N, append(roofline.ResNet18(2*images, size, width, precision == op.BFloat16), views)...)
+			b.ReportMetric(2*float64(images)*float64(b.N)/b.Elapsed().Seconds(), "views/s")
+		})
+	}
 }

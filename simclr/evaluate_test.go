@@ -495,6 +495,27 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
+// Large images go through a network a few at a time, with the same bits as one by one.
+func TestFeaturesOfLargeImages(t *testing.T) {
+	net, err := model.NewResNet[float32](model.ResNetOptions{Width: 2}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	images, a := noise(3, 10, 12), bare(8)
+	a.WholeSize = 600 // of which two go together
+	var steps []int
+	all, err := simclr.Features(t.Context(), net, &a, images, nil, func(done, _ int) { steps = append(steps, done) })
+	if err != nil || !slices.Equal(steps, []int{2, 3}) {
+		t.Fatalf("after %v images: %v", steps, err)
+	}
+	for i := range images.N {
+		one, err := simclr.Features(t.Context(), net, &a, images, []int32{int32(i)}, nil)
+		if err != nil || !slices.Equal(one.X, all.Row(i)) {
+			t.Errorf("image %d has other features alone (%v)", i, err)
+		}
+	}
+}
+
 // Whole images may be seen larger than views, which then stay what they are.
 func TestWholeSize(t *testing.T) {
 	images := noise(9, 8, 8)

@@ -32,13 +32,22 @@ func (p Projection) RepresentTo(dst, images []float32, height, width int) error 
 // Width implements Encoder: it is the width of the head's output.
 func (p Projection) Width() int { return p.Options().Out }
 
-// featureBatch is the number of images that go through a network at a time.
-const featureBatch = 256
+const (
+	// featureBatch is the largest number of whole images that go through a network at a
+	// time, and featurePixels that of their pixels, unless a single one has more.
+	featureBatch  = 256
+	featurePixels = featureBatch * 64 * 64
+)
+
+// wholeAtOnce returns how many images, of so many pixels a side, go through a network at a
+// time.
+func wholeAtOnce(side int) int { return max(1, min(featureBatch, featurePixels/(side*side))) }
 
 // Features returns the representations of the images whose rows are given (nil:
 // all), as a matrix [len(rows), e.Width()]. The images are prepared as
 // EvalBatchTo does, without augmentation. progress, unless it is nil, hears of
-// the images done after every few hundred.
+// the images done after each of the steps in which they go through e, of 256 at most and
+// of fewer where they are larger than 64×64 pixels.
 //
 // Errors wrap ErrOption or ErrShape, ErrFeatures if a value is not finite, or
 // are those of ctx or of e.
@@ -62,12 +71,13 @@ func Features(ctx context.Context, e Encoder, a *Augmentation, images *data.Imag
 	d := e.Width()
 	m := data.NewMatrix(len(rows), d)
 	size := 3 * a.Size * a.Size
-	batch := make([]float32, min(len(rows), featureBatch)*size)
+	step := wholeAtOnce(a.Size)
+	batch := make([]float32, min(len(rows), step)*size)
 	for done := 0; done < len(rows); {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		index := rows[done:min(done+featureBatch, len(rows))]
+		index := rows[done:min(done+step, len(rows))]
 		plain := batch[:len(index)*size]
 		if err := a.EvalBatchTo(plain, images, index); err != nil {
 			return nil, err

@@ -89,6 +89,9 @@ func (p *Pretraining) Memory(w Workload) (Memory, error) {
 	if w.Placed > 0 {
 		l.Step("the images are placed")
 		l.Hold("positions", "", number*float64(w.Placed)*float64(network.Out))
+		if err := p.passes(l, w.Placed, p.Device.OnHost()); err != nil {
+			return Memory{}, err
+		}
 	}
 	if w.Evaluated > 0 {
 		l.Step("the network is evaluated")
@@ -102,15 +105,10 @@ func (p *Pretraining) Memory(w Workload) (Memory, error) {
 // represent is Features of so many images, and what classifiers make of them.
 func (p *Pretraining) represent(l *ledger.Ledger, images int, onHost bool) error {
 	const number = 4
-	side := p.Augmentation.whole().Size
-	needs, err := model.RepresentationMemory[float32](p.Network, side, min(images, featureBatch))
-	if err != nil {
-		return err
-	}
 	d := 8 * float64(max(1, orElse(p.Network.Width, 64)))
 	features := l.Hold("representations", "Network.Width", number*float64(images)*d)
-	if onHost {
-		l.Pass("the network at work", p.largest(), float64(needs.Batch+needs.Scratch)+number*float64(min(images, featureBatch))*3*float64(side)*float64(side))
+	if err := p.passes(l, images, onHost); err != nil {
+		return err
 	}
 	// KNNAccuracy searches among directions, in blocks; FitLogistic standardises a copy,
 	// and preconditions it by the inverse of the covariance.
@@ -121,6 +119,23 @@ func (p *Pretraining) represent(l *ledger.Ledger, images int, onHost bool) error
 		l.Pass("their covariance", "Network.Width", 24*d*d)
 	}
 	l.Free(scaled, features)
+	return nil
+}
+
+// passes is so many whole images on their way through the network.
+func (p *Pretraining) passes(l *ledger.Ledger, images int, onHost bool) error {
+	side := p.Augmentation.whole().Size
+	images = min(images, wholeAtOnce(side))
+	needs, err := model.RepresentationMemory[float32](p.Network, side, images)
+	if err != nil || !onHost {
+		return err
+	}
+	option := p.largest()
+	if side > p.Augmentation.Size {
+		option = "Augmentation.WholeSize"
+	}
+	const number = 4
+	l.Pass("the network at work", option, float64(needs.Batch+needs.Scratch)+number*float64(images)*3*float64(side)*float64(side))
 	return nil
 }
 

@@ -139,17 +139,18 @@ func (s *viewSource) ImagesOn(d *model.Device) (train.DeviceImages, error) {
 	return NewDeviceViews(d, s.images, s.rows, s.augmentation, s.seed)
 }
 
-// EmbedTo implements model.Model: what the head makes of the images as they are,
-// in evaluation. It is the same for both views of an image.
+// EmbedTo implements model.Model: what the head makes of the images as they are, at the
+// size of views, in evaluation. It is the same for both views of an image.
 func (n *Network) EmbedTo(dst []float32) error {
 	points, d := n.Points()
 	if len(dst) != points*d {
 		return fmt.Errorf("%w: the destination has %d values; %d points of %d have %d", ErrShape, len(dst), points, d, points*d)
 	}
 	size := 3 * n.augmentation.Size * n.augmentation.Size
-	block := make([]float32, min(featureBatch, len(n.rows))*size)
-	for lo := 0; lo < len(n.rows); lo += featureBatch {
-		hi := min(len(n.rows), lo+featureBatch)
+	step := wholeAtOnce(n.augmentation.Size)
+	block := make([]float32, min(step, len(n.rows))*size)
+	for lo := 0; lo < len(n.rows); lo += step {
+		hi := min(len(n.rows), lo+step)
 		plain := block[:(hi-lo)*size]
 		if err := n.augmentation.EvalBatchTo(plain, n.images, n.rows[lo:hi]); err != nil {
 			return err

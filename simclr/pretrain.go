@@ -68,8 +68,8 @@ type Pretraining struct {
 	Seed uint64
 
 	// Precision is that of the convolutions while the network is trained; its
-	// representations are computed in float32. op.BFloat16 is for the CPU alone, and slow
-	// unless it is Native.
+	// representations are computed in float32. On the CPU op.BFloat16 is slow unless it is
+	// Native.
 	Precision op.Precision
 
 	// Device is where views are made, and where the network is trained and stays; nil

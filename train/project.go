@@ -47,7 +47,7 @@ type Projector struct {
 	n, d     int
 	width    int
 	index    *neighbors.Index
-	remote   *deviceProjection // nil where the CPU moves the points
+	onDevice *deviceProjection // nil where the CPU moves the points
 
 	idle sync.Pool // of placers
 }
@@ -117,7 +117,7 @@ func (p *Projector) ProjectTo(dst, x []float32) error {
 	if err != nil {
 		return err
 	}
-	if p.remote != nil {
+	if p.onDevice != nil {
 		if err := p.placeOnDevice(dst, x, near); err != nil {
 			return err
 		}

@@ -43,13 +43,13 @@ func (p *Projector) useDevice(on *device.Device) error {
 	if err != nil {
 		return err
 	}
-	p.remote = &deviceProjection{on, table}
+	p.onDevice = &deviceProjection{on, table}
 	return device.Upload(on, table.Pointer(), p.table)
 }
 
 // placeOnDevice is place for all points of a call, a thread of the device for each.
 func (p *Projector) placeOnDevice(dst, x []float32, near *neighbors.Neighbors) error {
-	on, q, k, m := p.remote.device, len(dst)/p.d, near.K, p.training.Negatives
+	on, q, k, m := p.onDevice.device, len(dst)/p.d, near.K, p.training.Negatives
 	parallel.For(q, projectionRows, func(_, lo, hi int) { p.start(dst[lo*p.d:hi*p.d], near, lo) })
 	epochs := cmp.Or(p.Epochs, projectionEpochs)
 	if epochs < 0 {
@@ -96,7 +96,7 @@ func (p *Projector) placeOnDevice(dst, x []float32, near *neighbors.Neighbors) e
 		flags = withoutPositive
 	}
 	if err := on.Launch(fmt.Sprintf("project_%d", p.d), device.Launch{Grid: parallel.Pieces(q, projectionBlock), Block: projectionBlock},
-		device.Arg(memory.At(0)), argOf(p.remote.table), device.Arg(memory.At(1)), device.Arg(memory.At(2)), device.Arg(memory.At(3)),
+		device.Arg(memory.At(0)), argOf(p.onDevice.table), device.Arg(memory.At(1)), device.Arg(memory.At(2)), device.Arg(memory.At(3)),
 		device.Int(q), device.Int(p.n), device.Int(k), device.Int(m), device.Int(epochs), device.Int(at), device.F32(p.training.LogConst),
 		device.Int(int(o.Loss)), device.Int(flags), device.F32(float64(1/simd.BoundOf[float32](o.Clamp).Clamp())), device.F32(cmp.Or(o.Scale, 1)),
 		device.F32(bound(p.training.Clip))); err != nil {

@@ -122,3 +122,21 @@ func TestDeviceHasTooLittleMemoryForARun(t *testing.T) {
 		})
 	}
 }
+
+// In bf16 a pretraining is computed on the GPU, if there is one, by products of bfloat16;
+// a run that was begun in it is not resumed in another precision.
+func TestPretrainingInBF16OnDevice(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeImages(t, "images", 8, 8, 4)
+	args := append(tiny("--set", "monitor.every=0"), "--set", "checkpoint.epochs=1")
+	code, _, stderr := runCne(t.Context(), append(slices.Clone(args), "--set", "device.precision=bf16", "-o", "run")...)
+	if code != 0 || !strings.Contains(stderr, "computing on cuda:0") {
+		t.Fatalf("code %d: %s", code, stderr)
+	}
+	resume := []string{"simclr", "pretrain", "--resume", "run", "--epochs", "9"}
+	code, _, stderr = runCne(t.Context(), append(slices.Clone(resume), "--set", "device.precision=tf32")...)
+	if code == 0 || !strings.Contains(stderr, "device.precision bf16, not tf32") {
+		t.Errorf("resumed in tf32: code %d: %s", code, stderr)
+	}
+	mustRun(t, append(resume, "--quiet")...)
+}

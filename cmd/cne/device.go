@@ -8,7 +8,6 @@ import (
 	"cne/configs"
 	"cne/internal/device"
 	"cne/model"
-	"cne/model/op"
 )
 
 // openDevice opens the device on which something is measured, or a finished model
@@ -18,7 +17,7 @@ func openDevice(log *slog.Logger, c configs.Device) (*model.Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.TF32 = c.TF32
+	d.TF32 = c.RoundsToTF32()
 	if !d.OnHost() {
 		log.Info(d.Why())
 		d.Notify(func(sentence string) { log.Info(sentence) })
@@ -31,18 +30,13 @@ func openDevice(log *slog.Logger, c configs.Device) (*model.Device, error) {
 // capable.
 func openTrainingDevice(log *slog.Logger, c configs.Device, dtype string) (*model.Device, error) {
 	why := ""
-	if c.Precision != op.Float32 {
-		if !c.Precision.Native() {
-			return nil, errors.New("device.precision: this processor has no products of bf16 (AVX512-BF16); set it to float32, or train where there are some")
-		}
-		if c.Name == "auto" {
-			c.Name, why = "cpu", "computing on the CPU, since device.precision is bf16"
-		}
-	}
 	if dtype == "float64" && c.Name == "auto" {
 		c.Name, why = "cpu", "computing on the CPU, since model.dtype is float64"
 	}
 	d, err := openDevice(log, c)
+	if err == nil && d.OnHost() && !c.OfConvolutions().Native() {
+		return nil, errors.New("device.precision: this processor has no products of bf16 (AVX512-BF16); set it to float32, or train on a GPU, or on a processor that has some")
+	}
 	if err == nil && d.OnHost() {
 		log.Info(cmp.Or(why, d.Why()))
 	}

@@ -166,6 +166,7 @@ func TestTooLittleMemory(t *testing.T) {
 		limit, args, want string // limit is a command of the shell
 	}{
 		"large views":         {"true", images("views.size=4096"), "lower views.size (a batch: "},
+		"large whole images":  {"export GOMEMLIMIT=500MiB", images("simclr.method=tsimcne", "network.width=4", "views.whole_size=4096"), "lower views.whole_size (the network at work: "},
 		"a wide network":      {"true", images("network.width=4096"), "lower network.width (the network's weights with their gradients and copies: "},
 		"a wide head":         {"true", images("network.out=65536", "network.hidden=65536"), "lower network.out (the network's weights with their gradients and copies: "},
 		"many rows":           {"export GOMEMLIMIT=300MiB", "train --quiet -o run --set data.path=many.npy --set model.init=random", "give at most some "},

@@ -35,7 +35,7 @@ type situation struct {
 const (
 	// blasThatFails has a status in the place of %STATUS%.
 	blasThatFails = `int cublasCreate_v2(void **h) { *h = 0; return %STATUS%; }
-int cublasDestroy_v2, cublasSetStream_v2, cublasSetMathMode, cublasSetWorkspace_v2, cublasSgemm_v2, cublasGetVersion_v2;`
+int cublasDestroy_v2, cublasSetStream_v2, cublasSetMathMode, cublasSetWorkspace_v2, cublasSgemm_v2, cublasGemmEx, cublasGetVersion_v2;`
 	nothing = `int nothing;`
 	// cuDNN9 ends the process, as cuDNN does, where a part of it is missing.
 	cuDNN9 = `#include <dlfcn.h>

@@ -61,7 +61,7 @@ func openImages(ctx context.Context, r *console.Reporter, c *configs.ImageData, 
 	case errors.Is(err, data.ErrSizes):
 		return nil, fmt.Errorf("%w (data.size)", err)
 	case errors.Is(err, data.ErrBroken):
-		return nil, fmt.Errorf("%w (data.skip_broken)", err)
+		return nil, fmt.Errorf("%w, or have them left out (data.skip_broken)", err)
 	case err != nil:
 		return nil, err
 	case images.H == 1 && images.W == 1:

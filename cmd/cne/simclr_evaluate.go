@@ -23,6 +23,7 @@ import (
 	"cne/internal/text"
 	"cne/internal/version"
 	"cne/model"
+	"cne/model/op"
 	"cne/simclr"
 )
 
@@ -128,14 +129,19 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 	if err != nil {
 		return nil, fmt.Errorf("there is no run, and no network (%w); give a run folder of %q", err, configs.Pretrain.Command())
 	}
+	// A finished network is computed in float32, wherever it was trained: a GPU takes one that
+	// was trained in bfloat16.
+	exact := configs.Setting{Source: "default", Key: "device.precision", Value: op.Float32.String()}
+	from.Settings = slices.Insert(slices.Clone(from.Settings), 0, exact)
 	r := &representation{}
+	resized := true // to what the configuration says, in place of the network's own
 	switch {
 	case info.IsDir():
 		look := func(begun, now *configs.SimCLR) {
 			own := slices.Equal(begun.Data.Path, now.Data.Path)
 			r.asTrained = own && begun.Data.Size == now.Data.Size
 			begun.Data.Size = now.Data.Size // as other images may have
-			begun.Views.WholeSize = now.Views.WholeSize
+			begun.Views.WholeSize, begun.Device.Precision = now.Views.WholeSize, now.Device.Precision
 			if own {
 				now.Data.Path = rundir.LocatePaths(path, now.Data.Path)
 			}
@@ -150,9 +156,11 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 	case pixels:
 		return nil, fmt.Errorf("%s is a file, but the pixels are those of the images of a run; give a run folder of %q", path, configs.Pretrain.Command())
 	default:
-		if r.config, _, err = configs.Pretrain.Load(from); err != nil {
+		var origins configs.Origins
+		if r.config, origins, err = configs.Pretrain.Load(from); err != nil {
 			return nil, cli.ConfigError(cmd, from, err)
 		}
+		resized = !origins.IsDefault("views.whole_size")
 	}
 	r.Reporter = cli.Reporter(cmd, r.config.Log.Format)
 	if r.device, err = openDevice(r.Log, r.config.Device); err != nil {
@@ -171,7 +179,7 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 	}
 	if saved.Images != nil {
 		r.augmentation = simclr.EvalTransform(saved.Images)
-		if r.folder != "" { // whose configuration may have been given another
+		if resized {
 			r.augmentation.Size = r.config.Views.WholeSize
 		}
 	}
@@ -209,6 +217,7 @@ type EvaluationMetrics struct {
 	Features   string `json:"features"` // representation or pixels
 	Width      int    `json:"width"`    // values of each
 	PretrainOn string `json:"pretrain_on,omitempty"`
+	WholeSize  int    `json:"whole_size,omitempty"` // of the images that were represented, in pixels a side
 	simclr.Result
 	Version string `json:"version"`
 }
@@ -226,7 +235,7 @@ func (r *representation) evaluate(ctx context.Context, images *data.Images) (*Ev
 	if r.encoder == nil {
 		features, err = simclr.Pixels(images, nil)
 	} else {
-		m.Features, m.PretrainOn = "representation", r.pretrainedOn
+		m.Features, m.PretrainOn, m.WholeSize = "representation", r.pretrainedOn, r.augmentation.Input().Size
 		if r.pretrainedOn == "train" && c.Split == "stratified" {
 			r.Log.Warn("some test images of a stratified split are among the training images that the network was pretrained on; evaluate.split=official has none of them")
 		}
@@ -255,7 +264,11 @@ func (r *representation) evaluate(ctx context.Context, images *data.Images) (*Ev
 func (m *EvaluationMetrics) print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "images\t%s\n", text.Escape(m.Images))
-	fmt.Fprintf(table, "features\t%s, %d values\n", m.Features, m.Width)
+	at := ""
+	if m.WholeSize > 0 {
+		at = fmt.Sprintf(", of images at %d×%d pixels", m.WholeSize, m.WholeSize)
+	}
+	fmt.Fprintf(table, "features\t%s, %d values%s\n", m.Features, m.Width, at)
 	if m.PretrainOn != "" {
 		fmt.Fprintf(table, "pretrained on\t%s\n", m.PretrainOn)
 	}

@@ -387,8 +387,33 @@ func TestSimCLRWholeSize(t *testing.T) {
 	mustRun(t, "simclr", "features", "run", "images", "--set", "views.whole_size=12", "-o", "a.npy")
 	mustRun(t, "simclr", "features", "large", "images", "-o", "b.npy")
 	mustRun(t, "simclr", "features", "run", "images", "-o", "c.npy")
-	if a := readText(t, "a.npy"); a != readText(t, "b.npy") || a == readText(t, "c.npy") {
+	mustRun(t, "simclr", "features", "run/model.safetensors", "images", "--set", "views.whole_size=12", "-o", "d.npy")
+	mustRun(t, "simclr", "features", "large/model.safetensors", "images", "-o", "e.npy")
+	a, b := readText(t, "a.npy"), readText(t, "b.npy")
+	if a != b || a == readText(t, "c.npy") || a != readText(t, "d.npy") || a != readText(t, "e.npy") {
 		t.Error("features at a size that is chosen afterwards are not those of a run with it")
+	}
+	stdout, _ := mustRun(t, "simclr", "evaluate", "run", "--set", "views.whole_size=12")
+	if m := readMetrics(t, "run/evaluation.json"); m["whole_size"] != 12.0 || !strings.Contains(stdout, "of images at 12×12 pixels") {
+		t.Errorf("the figures do not say at what size: %v\n%s", m, stdout)
+	}
+}
+
+// What a network computes when it is finished has nothing to do with the precision in which
+// it was trained, so that a GPU may do it.
+func TestSimCLRUsesNetworksOfAnyPrecision(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeImages(t, "images", 8, 8, 4)
+	mustRun(t, tiny("--set", "monitor.every=0")...)
+	mustRun(t, "simclr", "features", "run", "images", "-o", "a.npy")
+	config := strings.Replace(readText(t, "run/config.yaml"), "precision: float32", "precision: bf16", 1)
+	writeTestFile(t, "run/config.yaml", config)
+	mustRun(t, "simclr", "features", "run", "images", "-o", "b.npy")
+	if readText(t, "a.npy") != readText(t, "b.npy") {
+		t.Error("the features of a network trained in bf16 are others")
+	}
+	if _, _, stderr := runCne(t.Context(), "simclr", "features", "run", "images", "--set", "device.name=cuda", "-o", "c.npy"); strings.Contains(stderr, "precision") {
+		t.Errorf("a GPU is refused: %s", stderr)
 	}
 }
 

@@ -101,6 +101,10 @@ func TestTSimCNEOfPhotographs(t *testing.T) {
 	if page := readText(t, "run/"+rundir.PageFile); !strings.Contains(page, "image/") {
 		t.Error("the page has no thumbnails")
 	}
+	// Where none can be left out, since they belong to points, nobody says so.
+	if _, _, stderr = runCne(t.Context(), "plot", "run", "--html", "--images", "photos"); !strings.Contains(stderr, "broken.jpg") || strings.Contains(stderr, "left out") {
+		t.Errorf("images for a page: %s", stderr)
+	}
 }
 
 // Images in greyscale are seen in colour, with the same result as if each value stood there
@@ -134,6 +138,8 @@ func TestTSimCNEOfGreyImages(t *testing.T) {
 	if placed := readText(t, "grey.csv"); !strings.HasPrefix(placed, "x,y,label,name\n") || !strings.Contains(placed, ",a,train/a/0.png\n") {
 		t.Errorf("placed images: %s", placed)
 	}
+	mustRun(t, "plot", "grey.csv", "-o", "grey.png")
+	mustRun(t, "plot", "grey.csv", "--html", "--names", "name", "-o", "grey.html")
 	page := readText(t, "run-grey/"+rundir.PageFile)
 	mustRun(t, "plot", "run-grey", "--html")
 	again := readText(t, "run-grey/"+rundir.PageFile)
@@ -143,6 +149,11 @@ func TestTSimCNEOfGreyImages(t *testing.T) {
 	mustRun(t, "plot", "run-grey", "--html", "--images", "none", "-o", "none.html")
 	if none := readText(t, "none.html"); len(none) >= len(again) {
 		t.Errorf("a page without images has %d bytes, with them %d", len(none), len(again))
+	}
+	other := image.NewGray(image.Rect(0, 0, 8, 8))
+	writePNG(t, "grey/train/a/0.png", other)
+	if _, stderr := mustRun(t, "plot", "run-grey", "--html"); !strings.Contains(stderr, "not those that the run was trained on") {
+		t.Errorf("stderr does not say that an image is another: %s", stderr)
 	}
 	must(t, os.RemoveAll("grey"))
 	if _, stderr := mustRun(t, "plot", "run-grey", "--html"); !strings.Contains(stderr, "are left out of the page") {

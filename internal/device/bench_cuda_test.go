@@ -89,8 +89,8 @@ func BenchmarkDeviceCopy(b *testing.B) {
 	})
 }
 
-// BenchmarkDeviceProduct times products of square matrices with and without TF32, whose
-// rates bound those of layers.
+// BenchmarkDeviceProduct times products of square matrices with and without TF32, and of
+// bfloat16, whose rates bound those of layers.
 func BenchmarkDeviceProduct(b *testing.B) {
 	n := 8192
 	if testing.Short() {
@@ -110,4 +110,35 @@ func BenchmarkDeviceProduct(b *testing.B) {
 			b.ReportMetric(2*float64(n)*float64(n)*float64(n)/s*1e-12, unit)
 		})
 	}
+	b.Run(fmt.Sprintf("n=%d/bf16", n), func(b *testing.B) {
+		d := open(b)
+		x, y, z := halves(b, d, n*n), halves(b, d, n*n), halves(b, d, n*n)
+		work := roofline.Product(n, n, n, true)
+		work.BF16, work.TF32, work.Bytes, work.Footprint = work.TF32, 0, work.Bytes/2, work.Footprint/2
+		s := repeat(b, d, func() error {
+			return d.Multiply(device.Product{M: n, N: n, K: n, Alpha: 1, A: x, LDA: n, B: y, LDB: n, C: z, LDC: n, BFloat16: true, RoundC: true})
+		}, work)
+		b.ReportMetric(2*float64(n)*float64(n)*float64(n)/s*1e-12, "TFLOP/s-bf16")
+	})
+}
+
+// halves returns n random numbers of bfloat16 on a device.
+func halves(b *testing.B, d *device.Device, n int) device.Pointer {
+	b.Helper()
+	m, err := d.Alloc(2 * n)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(m.Free)
+	var some []uint16
+	for _, v := range normal(min(n, 1<<20), 1) {
+		_, bits := half(v)
+		some = append(some, bits)
+	}
+	for first := 0; first < n; first += len(some) {
+		if err := device.Upload(d, m.Pointer().At(first, 2), some[:min(len(some), n-first)]); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return m.Pointer()
 }

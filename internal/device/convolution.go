@@ -20,7 +20,7 @@ const (
 	ConvolutionResult
 )
 
-// A Convolution of float32 images [N, H, W, C] with weights [K, KH, KW, C] has a result
+// A Convolution of images [N, H, W, C] with weights [K, KH, KW, C] has a result
 // [N, OH, OW, K] with OH = ⌊(H+2·Pad−KH)/Stride⌋+1, and OW likewise; the images are
 // padded with Pad rows and columns of zeros on each side. It is a cross-correlation:
 // the weights are not flipped.
@@ -32,12 +32,15 @@ type Convolution struct {
 	K, KH, KW   int
 	OH, OW      int
 	Stride, Pad int
-	// Images, Weights and Result are the addresses of the arrays.
+	// Images, Weights and Result are the addresses of the arrays, of float32 numbers.
 	Images, Weights, Result Pointer
+	// BFloat16 says that all three are of bfloat16, the upper halves of float32 numbers.
+	// Products are exact, sums float32, and rounded when they are complete.
+	BFloat16 bool
 }
 
 // Convolve computes a part of a convolution, always in the same way for the same
-// convolution. Device.TF32 applies as to products. The error is ErrNoConvolution where
+// convolution. Device.TF32 applies as to products, of float32 alone. The error is ErrNoConvolution where
 // no library supports it.
 func (d *Device) Convolve(c Convolution) error {
 	if d.OnHost() {
@@ -147,5 +150,9 @@ func (d *Device) retried(bytes int, f func() error) error {
 
 // String describes a convolution for an error.
 func (c *Convolution) String() string {
-	return fmt.Sprintf("[%d,%d,%d,%d] with [%d,%d,%d,%d], stride %d and padding %d", c.N, c.H, c.W, c.C, c.K, c.KH, c.KW, c.C, c.Stride, c.Pad)
+	in := ""
+	if c.BFloat16 {
+		in = " in bfloat16"
+	}
+	return fmt.Sprintf("[%d,%d,%d,%d] with [%d,%d,%d,%d], stride %d and padding %d%s", c.N, c.H, c.W, c.C, c.K, c.KH, c.KW, c.C, c.Stride, c.Pad, in)
 }

@@ -82,8 +82,8 @@ type Launch struct {
 	Shared int
 }
 
-// A Product is the matrix product C = Alpha·op(A)·op(B) + Beta·C of row-major float32
-// matrices, where op(A) is [M, K], op(B) [K, N] and C [M, N], and op transposes where
+// A Product is the matrix product C = Alpha·op(A)·op(B) + Beta·C of row-major
+// matrices, of float32 unless it says otherwise, where op(A) is [M, K], op(B) [K, N] and C [M, N], and op transposes where
 // TransA or TransB says so. LDA, LDB and LDC are the leading dimensions: from one row
 // in memory to the next.
 type Product struct {
@@ -99,6 +99,10 @@ type Product struct {
 	LDC            int
 	// Exact forbids TF32, whatever Device.TF32 says.
 	Exact bool
+	// BFloat16 says that the elements of A and B are bfloat16, the upper halves of float32
+	// numbers. Their products are exact, and sums are float32. RoundC, which needs it, says
+	// that those of C are bfloat16, too: sums are rounded when they are complete.
+	BFloat16, RoundC bool
 }
 
 // A Backend is one accelerator, as its driver offers it. Device calls it from one

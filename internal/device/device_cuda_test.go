@@ -231,6 +231,92 @@ func roundsToTF32(t *testing.T, d *device.Device, unit float64) {
 	}
 }
 
+// half rounds a number to bfloat16, and returns it with its bits.
+func half(v float32) (rounded float32, bits uint16) {
+	u := math.Float32bits(v)
+	bits = uint16((u + 0x7fff + u>>16&1) >> 16)
+	return math.Float32frombits(uint32(bits) << 16), bits
+}
+
+// Products of bfloat16 are exact, and their sums float32: k additions, and those of alpha
+// and beta, each round by 2⁻²⁴ of what is added up. With RoundC the result then has eight
+// bits of mantissa.
+func TestDeviceMultipliesHalves(t *testing.T) {
+	d := fakecuda.Open(t)
+	const m, n, gap = 13, 18, 3
+	halves := func(count int, seed uint64) (numbers []float64, at device.Pointer) {
+		var bits []uint16
+		for _, v := range normal(count, seed) {
+			rounded, b := half(v)
+			numbers, bits = append(numbers, float64(rounded)), append(bits, b)
+		}
+		return numbers, upload(t, d, bits)
+	}
+	for _, k := range []int{1, 8, 65} {
+		for variant := range 16 {
+			ta, tb, round, beta := variant&1 != 0, variant&2 != 0, variant&4 != 0, float32(variant>>3)
+			rowsA, columnsA, rowsB, columnsB := m, k, k, n
+			if ta {
+				rowsA, columnsA = columnsA, rowsA
+			}
+			if tb {
+				rowsB, columnsB = columnsB, rowsB
+			}
+			lda, ldb, ldc := columnsA+gap, columnsB+gap, n+gap
+			a, atA := halves(rowsA*lda, 1)
+			b, atB := halves(rowsB*ldb, 2)
+			before, at := halves(m*ldc, 3)
+			if !round {
+				var floats []float32
+				for _, v := range before {
+					floats = append(floats, float32(v))
+				}
+				at = upload(t, d, floats)
+			}
+			check(t, d.Multiply(device.Product{
+				TransA: ta, TransB: tb, M: m, N: n, K: k, Alpha: 1.25, A: atA, LDA: lda, B: atB, LDB: ldb, Beta: beta, C: at, LDC: ldc, BFloat16: true, RoundC: round,
+			}))
+			var got []float64
+			if round {
+				for _, v := range download[uint16](t, d, at, m*ldc) {
+					got = append(got, float64(math.Float32frombits(uint32(v)<<16)))
+				}
+			} else {
+				for _, v := range download[float32](t, d, at, m*ldc) {
+					got = append(got, float64(v))
+				}
+			}
+			for i := range m {
+				for j := range ldc {
+					want, size := before[i*ldc+j], 0.
+					if j < n {
+						want *= float64(beta)
+						size = math.Abs(want)
+						for l := range k {
+							x, y := i*lda+l, l*ldb+j
+							if ta {
+								x = l*lda + i
+							}
+							if tb {
+								y = j*ldb + l
+							}
+							want += 1.25 * a[x] * b[y]
+							size += 1.25 * math.Abs(a[x]*b[y])
+						}
+					}
+					bound := 1.01 * float64(k+2) * 0x1p-24 * size
+					if round && j < n {
+						bound += 0x1p-8 * math.Abs(want)
+					}
+					if v := got[i*ldc+j]; !(math.Abs(v-want) <= bound) {
+						t.Fatalf("k=%d, form %04b: element %d, %d is %g, want %g within %.2g", k, variant, i, j, v, want, bound)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestDeviceRefusesLaunches(t *testing.T) {
 	d := fakecuda.Open(t)
 	x := upload(t, d, normal(64, 1))

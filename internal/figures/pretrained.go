@@ -3,6 +3,7 @@ package figures
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -29,7 +30,8 @@ func pretrainedConfig(folder string) *configs.SimCLR {
 
 // pretrainedPage is RunPage for a run of cne simclr pretrain that has placed its images:
 // with their names, and with those marked that it was not trained on. Where the images are
-// no longer what they were, the page does without what they tell, which is said.
+// no longer what they were, the page does without what they tell, which is said; their
+// names are in the folder, too.
 func pretrainedPage(ctx context.Context, log *slog.Logger, folder, name string, c *configs.SimCLR, s *plot.Scatter, images *data.Images, withImages bool, w Wanted) (*explorer.Page, error) {
 	a, err := ReadAnnotations(ctx, log, rundir.Table{}, w, s.Embedding.N, nil)
 	if err != nil {
@@ -44,13 +46,19 @@ func pretrainedPage(ctx context.Context, log *slog.Logger, folder, name string, 
 	}
 	var trained []int32
 	if err == nil {
+		own = own.InColour() // as the run saw them
 		trained, err = c.SimCLR.Rows(own)
 	}
-	if err != nil {
-		log.Warn("the run's images, their names and which were held out are left out of the page", "reason", err)
-		own = &data.Images{}
+	if key, _ := rundir.DataKeys(folder); err == nil && key != "" && key != rundir.ImagesKey(own, trained) {
+		err = errors.New("the images of data.path are not those that the run was trained on")
 	}
-	own = own.InColour() // as the run saw them
+	if err != nil {
+		log.Warn("the run's images, and which of them were held out, are left out of the page", "reason", err)
+		own, trained = &data.Images{}, nil
+		if own.Names, err = rundir.ReadNames(ctx, folder, s.Embedding.N); err != nil {
+			log.Warn("the names of the images are left out of the page", "reason", err)
+		}
+	}
 	placed := Placed{Images: own, Trained: trained}
 	s.HeldOut = placed.heldOut()
 	if withImages && images == nil && own.N > 0 && c.Output.HTMLImages {

@@ -60,6 +60,17 @@ func (d *Dir) WriteNames(names []string) error {
 
 const nameColumn = "name"
 
+// ReadNames reads what WriteNames has written to a run folder, of n points; nil if there is
+// nothing.
+func ReadNames(ctx context.Context, folder string, n int) ([]string, error) {
+	path := filepath.Join(folder, NamesFile)
+	if _, err := os.Stat(path); err != nil {
+		return nil, nil
+	}
+	_, names, err := ReadColumn(ctx, Table{}, path+":"+nameColumn, n, nil)
+	return names, err
+}
+
 // An Earlier is an embedding from which another begins.
 type Earlier struct {
 	Positions *data.Matrix
@@ -88,16 +99,15 @@ func ReadEarlier(ctx context.Context, c *configs.Config) (*Earlier, error) {
 	if d := set.Points.D; d != c.Model.Dim {
 		return nil, fmt.Errorf("model.init: %s has %d coordinates, but model.dim is %d; begin with an embedding of that width", text.Quote(path), d, c.Model.Dim)
 	}
-	own := filepath.Join(path, NamesFile)
-	switch _, err := os.Stat(own); {
+	switch {
 	case c.Data.Names == nil:
 		return e, nil
 	case c.Model.InitNames != nil:
 		if _, e.names, err = ReadColumn(ctx, Table{Paths: []string{file}}, *c.Model.InitNames, e.Positions.N, nil); err != nil {
 			return nil, fmt.Errorf("model.init_names: %w", err)
 		}
-	case err == nil:
-		if _, e.names, err = ReadColumn(ctx, Table{}, own+":"+nameColumn, e.Positions.N, nil); err != nil {
+	default:
+		if e.names, err = ReadNames(ctx, path, e.Positions.N); err != nil {
 			return nil, fmt.Errorf("model.init: %w", err)
 		}
 	}

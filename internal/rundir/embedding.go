@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"cne/configs"
 	"cne/data"
@@ -104,10 +103,9 @@ const (
 )
 
 // OpenEmbedding reads an embedding. In a table, a column LabelColumn is never
-// a coordinate: it gives the labels unless o has others. Nor is a column NameColumn of a
-// Parquet file.
+// a coordinate: it gives the labels unless o has others. Nor is a column NameColumn.
 func OpenEmbedding(ctx context.Context, path string, o data.Options) (*data.Dataset, error) {
-	if strings.EqualFold(filepath.Ext(path), ".parquet") && !slices.Contains(o.Drop, NameColumn) {
+	if !slices.Contains(o.Drop, NameColumn) {
 		named := o
 		named.Drop = append(slices.Clone(o.Drop), NameColumn)
 		if set, err := OpenEmbedding(ctx, path, named); !errors.Is(err, data.ErrOption) {

@@ -92,7 +92,7 @@ func WinogradImagePairs(dst []uint32, to Grid, x []float32, from Grid, channels 
 		return
 	}
 	for c := 0; c < channels; c += 16 {
-		var y [WinogradPoints * 16]float32
+		var y halfTile
 		WinogradImage(y[:], WinogradGrid(0, 16), x, from.channel(c), 16, inside)
 		for p := range WinogradPoints {
 			PairUp(dst[to.at(p)+c/2:][:8], y[16*p:16*p+16])
@@ -106,9 +106,11 @@ func WinogradImageHalf(dst []uint32, to Grid, x []float32, from Grid, channels i
 		winogradImageHalfVector(dst, to, x, from, channels, inside, h)
 		return
 	}
-	winogradHalf(dst, to, from, channels, h, func(y []float32, from Grid) {
-		WinogradImage(y, WinogradGrid(0, 16), x, from, 16, inside)
-	})
+	for c := 0; c < channels; c += 16 {
+		var y halfTile
+		WinogradImage(y[:], WinogradGrid(0, 16), x, from.channel(c), 16, inside)
+		y.put(dst, to.channel(c), h)
+	}
 }
 
 // WinogradGradientHalf is WinogradGradient with results in halves of words.
@@ -117,9 +119,11 @@ func WinogradGradientHalf(dst []uint32, to Grid, g []float32, from Grid, channel
 		winogradGradientHalfVector(dst, to, g, from, channels, inside, h)
 		return
 	}
-	winogradHalf(dst, to, from, channels, h, func(y []float32, from Grid) {
-		WinogradGradient(y, WinogradGrid(0, 16), g, from, 16, inside)
-	})
+	for c := 0; c < channels; c += 16 {
+		var y halfTile
+		WinogradGradient(y[:], WinogradGrid(0, 16), g, from.channel(c), 16, inside)
+		y.put(dst, to.channel(c), h)
+	}
 }
 
 // WinogradWeightsHalf is WinogradWeights with results in halves of words.
@@ -128,20 +132,21 @@ func WinogradWeightsHalf(dst []uint32, to Grid, g []float32, from Grid, channels
 		winogradWeightsHalfVector(dst, to, g, from, channels, h)
 		return
 	}
-	winogradHalf(dst, to, from, channels, h, func(y []float32, from Grid) {
-		WinogradWeights(y, WinogradGrid(0, 16), g, from, 16)
-	})
+	for c := 0; c < channels; c += 16 {
+		var y halfTile
+		WinogradWeights(y[:], WinogradGrid(0, 16), g, from.channel(c), 16)
+		y.put(dst, to.channel(c), h)
+	}
 }
 
-// winogradHalf writes what a transform makes of 16 channels at a time.
-func winogradHalf(dst []uint32, to, from Grid, channels int, h Half, transform func(y []float32, from Grid)) {
-	for c := 0; c < channels; c += 16 {
-		var y [WinogradPoints * 16]float32
-		transform(y[:], from.channel(c))
-		for p := range WinogradPoints {
-			for i := range 16 {
-				h.put(&dst[to.at(p)+c+i], y[16*p+i])
-			}
+// A halfTile has what a transform makes of 16 channels, which are transformed together.
+type halfTile [WinogradPoints * 16]float32
+
+// put writes the tile to halves of words.
+func (y *halfTile) put(dst []uint32, to Grid, h Half) {
+	for p := range WinogradPoints {
+		for i := range 16 {
+			h.put(&dst[to.at(p)+i], y[16*p+i])
 		}
 	}
 }

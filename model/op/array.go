@@ -21,8 +21,8 @@ const MaxDims = 4
 // within its capacity without allocating, which is what a program needs whose
 // batches differ in size. The zero value is an empty array without a type.
 //
-// The elements are in the program's memory, or (of float32 and int32) in that of an
-// accelerator, where Data cannot reach them and Copy gets them from.
+// The elements are in the program's memory, or (of float32, int32 and bfloat16) in that of
+// an accelerator, where Data cannot reach them and Copy gets them from.
 type Array struct {
 	dtype tensor.Dtype
 	dims  int
@@ -37,12 +37,12 @@ type Array struct {
 
 // NewArray returns an array on a device; no dimensions make a scalar. On the CPU (nil)
 // the dtype is tensor.Float32, Float64 or Int32 and the elements are 0. On an
-// accelerator there is no Float64, and the elements are undefined.
+// accelerator there is no Float64 but DtypeBFloat16, and the elements are undefined.
 func NewArray(d *Device, dtype tensor.Dtype, shape ...int) (*Array, error) {
 	a := &Array{dtype: dtype}
 	if !d.OnHost() {
-		if dtype != tensor.Float32 && dtype != tensor.Int32 {
-			return nil, errkind.Errorf(ErrInput, "op: no arrays of %v on %s; float32 and int32 are known there", dtype, d.Name())
+		if dtype != tensor.Float32 && dtype != tensor.Int32 && dtype != DtypeBFloat16 {
+			return nil, errkind.Errorf(ErrInput, "op: no arrays of %v on %s; float32, int32 and bfloat16 are known there", dtype, d.Name())
 		}
 		a.on.device = d
 	}
@@ -73,7 +73,7 @@ func (a *Array) Len() int {
 }
 
 // Cap returns the number of elements for which the array has memory.
-func (a *Array) Cap() int { return cap(a.f32) + cap(a.f64) + cap(a.i32) + a.on.capacity/elementSize }
+func (a *Array) Cap() int { return cap(a.f32) + cap(a.f64) + cap(a.i32) + a.on.capacity/a.bytesEach() }
 
 // Rows returns the first dimension, of an array that is no scalar.
 func (a *Array) Rows() int { return a.shape[0] }
@@ -102,7 +102,7 @@ func (a *Array) Resize(shape []int) error {
 	a.dims = copy(a.shape[:], shape)
 	n := a.Len()
 	if a.on.device != nil {
-		return a.on.grow(n)
+		return a.on.grow(n * a.bytesEach())
 	}
 	switch a.dtype {
 	case tensor.Float32:
@@ -124,7 +124,7 @@ func (a *Array) Reserve(n int) error {
 		return nil
 	}
 	if a.on.device != nil {
-		return a.on.grow(n)
+		return a.on.grow(n * a.bytesEach())
 	}
 	switch a.dtype {
 	case tensor.Float32:
@@ -247,7 +247,7 @@ func (a *Array) CopyValue(v gorgonia.Value) error {
 func (a *Array) Value() gorgonia.Value {
 	if a.on.device != nil {
 		return tensor.New(tensor.Of(a.dtype), tensor.WithShape(slices.Clone(a.Shape())...), tensor.WithEngine(a.on.toEngine()),
-			tensor.FromMemory(uintptr(a.on.at), uintptr(a.Len()*elementSize)))
+			tensor.FromMemory(uintptr(a.on.at), uintptr(a.Len()*a.bytesEach())))
 	}
 	if a.dims == 0 {
 		switch a.dtype {

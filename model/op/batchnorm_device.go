@@ -6,6 +6,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
+	"cne/internal/errkind"
 )
 
 // deviceNorm is the state of a BatchNorm on an accelerator: see kernels/src/images.c.
@@ -35,12 +36,18 @@ const (
 // A normLayout divides images among blocks and threads, by their size alone.
 type normLayout struct {
 	rows, c              int
-	fours                bool
+	fours, half          bool
 	lanes, strips, parts int
 }
 
-func newNormLayout(x *Array, others ...*Array) normLayout {
-	l := normLayout{rows: x.shape[0] * x.shape[1] * x.shape[2], c: x.shape[3], lanes: 1}
+// newNormLayout returns that of x and of other arrays of its shape and type.
+func newNormLayout(x *Array, others ...*Array) (normLayout, error) {
+	l := normLayout{rows: x.shape[0] * x.shape[1] * x.shape[2], c: x.shape[3], lanes: 1, half: x.half()}
+	for _, a := range others {
+		if a.half() != l.half {
+			return l, errkind.Errorf(ErrInput, "op: a batch_norm takes arrays of one type, not of float32 and of bfloat16")
+		}
+	}
 	groups := l.c
 	if _, width := byFours("", "", l.c, append(others, x)...); width == 4 {
 		groups, l.fours = l.c/4, true
@@ -51,14 +58,28 @@ func newNormLayout(x *Array, others ...*Array) normLayout {
 	l.strips = (groups + l.lanes - 1) / l.lanes
 	rows := normRows * normThreads / l.lanes
 	l.parts = max(1, min(normBlocks/l.strips, (l.rows+rows-1)/rows))
-	return l
+	return l, nil
 }
 
-// launch runs one of two kernels, which take the layout as their last arguments.
-func (l normLayout) launch(d *Device, fours, ones string, args ...Arg) error {
-	kernel := ones
-	if l.fours {
-		kernel = fours
+// The kernels that see all images.
+var (
+	normMoments  = variants{"norm_moments_1", "norm_moments_4", "norm_moments_h1", "norm_moments_h4"}
+	normApply    = variants{"norm_apply_1", "norm_apply_4", "norm_apply_h1", "norm_apply_h4"}
+	normAdd      = variants{"norm_add_1", "norm_add_4", "norm_add_h1", "norm_add_h4"}
+	normProducts = variants{"norm_products_1", "norm_products_4", "norm_products_h1", "norm_products_h4"}
+	normGradient = variants{"norm_gradient_1", "norm_gradient_4", "norm_gradient_h1", "norm_gradient_h4"}
+)
+
+// launch runs one of some kernels, which take the layout as their last arguments.
+func (l normLayout) launch(d *Device, v *variants, args ...Arg) error {
+	kernel := v.ones
+	switch {
+	case l.half && l.fours:
+		kernel = v.fourHalves
+	case l.half:
+		kernel = v.halves
+	case l.fours:
+		kernel = v.fours
 	}
 	args = append(args, device.Int(l.rows), device.Int(l.c), device.Int(l.lanes), device.Int(l.strips))
 	return d.Launch(kernel, device.Launch{Grid: l.strips * l.parts, Block: normThreads}, args...)
@@ -92,6 +113,14 @@ func (n *deviceNorm) row(k int) Pointer {
 
 // Launch implements Launcher.
 func (o *batchNorm) Launch(d *Device, dst *Array, in []*Array) error {
+	if err := o.prepare(d, in); err != nil {
+		return err
+	}
+	return o.LaunchAgain(d, dst, in)
+}
+
+// prepare sets the state that forward passes need.
+func (o *batchNorm) prepare(d *Device, in []*Array) error {
 	x, scale, shift := in[0], in[1], in[2]
 	mean, variance := o.stats.Mean, o.stats.Var
 	if mean.Device() != d || variance.Device() != d {
@@ -100,26 +129,42 @@ func (o *batchNorm) Launch(d *Device, dst *Array, in []*Array) error {
 	if err := o.begin(x); err != nil {
 		return err
 	}
-	l := newNormLayout(x)
+	l, err := newNormLayout(x)
+	if err != nil {
+		return err
+	}
 	if err := o.onDevice.reserve(d, l); err != nil {
 		return err
 	}
 	state, partial, c := o.onDevice.state.Arg(), o.onDevice.partial.Arg(), device.Int(l.c)
-	var err error
 	if o.evaluated {
-		err = d.Each("norm_running", l.c, state, mean.Arg(), variance.Arg(), scale.Arg(), shift.Arg(), c)
-	} else if err = l.launch(d, "norm_moments_4", "norm_moments_1", partial, state, x.Arg()); err == nil {
-		err = l.finish(d, "norm_batch", state, mean.Arg(), variance.Arg(), partial, scale.Arg(), shift.Arg(), device.Int(l.parts), c, device.Int(l.rows))
+		return d.Each("norm_running", l.c, state, mean.Arg(), variance.Arg(), scale.Arg(), shift.Arg(), c)
 	}
-	if err != nil {
+	if err := l.launch(d, &normMoments, partial, state, x.Arg()); err != nil {
 		return err
 	}
-	return o.LaunchAgain(d, dst, in)
+	return l.finish(d, "norm_batch", state, mean.Arg(), variance.Arg(), partial, scale.Arg(), shift.Arg(), device.Int(l.parts), c, device.Int(l.rows))
 }
 
 // LaunchAgain implements Recomputer.
 func (o *batchNorm) LaunchAgain(d *Device, dst *Array, in []*Array) error {
-	return newNormLayout(dst, in[0]).launch(d, "norm_apply_4", "norm_apply_1", dst.Arg(), in[0].Arg(), o.onDevice.state.Arg(), device.F32(o.onDevice.floor))
+	l, err := newNormLayout(dst, in[0])
+	if err != nil {
+		return err
+	}
+	return l.launch(d, &normApply, dst.Arg(), in[0].Arg(), o.onDevice.state.Arg(), device.F32(o.onDevice.floor))
+}
+
+// Launch implements Launcher.
+func (o *batchNormAdd) Launch(d *Device, dst *Array, in []*Array) error {
+	if err := o.norm.prepare(d, in); err != nil {
+		return err
+	}
+	l, err := newNormLayout(dst, in[0], in[3])
+	if err != nil {
+		return err
+	}
+	return l.launch(d, &normAdd, dst.Arg(), in[0].Arg(), in[3].Arg(), o.norm.onDevice.state.Arg(), device.F32(0))
 }
 
 // Launch implements Launcher.
@@ -136,18 +181,21 @@ func (o *batchNormGrad) Launch(d *Device, dst *Array, in []*Array) error {
 	if o.of.evaluated {
 		evaluated = 1
 	}
-	l := newNormLayout(x, g, dst)
+	l, err := newNormLayout(x, g, dst)
+	if err != nil {
+		return err
+	}
 	if err := n.reserve(d, l); err != nil {
 		return err
 	}
 	state, partial, floor := n.state.Arg(), n.partial.Arg(), device.F32(n.floor)
-	if err := l.launch(d, "norm_products_4", "norm_products_1", partial, g.Arg(), x.Arg(), state, floor); err != nil {
+	if err := l.launch(d, &normProducts, partial, g.Arg(), x.Arg(), state, floor); err != nil {
 		return err
 	}
 	if err := l.finish(d, "norm_blend", state, partial, scale.Arg(), device.Int(l.parts), device.Int(l.c), device.Int(l.rows), device.Int(evaluated)); err != nil {
 		return err
 	}
-	return l.launch(d, "norm_gradient_4", "norm_gradient_1", dst.Arg(), g.Arg(), x.Arg(), state, floor)
+	return l.launch(d, &normGradient, dst.Arg(), g.Arg(), x.Arg(), state, floor)
 }
 
 // Launch implements Launcher.

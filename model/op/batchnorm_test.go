@@ -472,6 +472,37 @@ func incomingTo(t testing.TB, y *gorgonia.Node, inputs ...*gorgonia.Node) gorgon
 	return append(gorgonia.Nodes{y}, grads...)
 }
 
+// BatchNormAddReLU gives, to the bit, what BatchNorm and AddReLU give one after the other:
+// the result, all gradients and the running statistics.
+func TestBatchNormAddReLU(t *testing.T) {
+	for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+		for _, shape := range append(slices.Clone(normShapes), []int{3, 20, 20, 32}) {
+			for _, evaluate := range []bool{false, true} {
+				var results [2][][]float64
+				for i := range results {
+					g := gorgonia.NewGraph()
+					x, residual := imagesOf(g, dtype, "x", normals(product(shape), 1), shape...), imagesOf(g, dtype, "residual", normals(product(shape), 2), shape...)
+					scale, shift := vectorOf(g, dtype, "scale", normals(shape[3], 3)), vectorOf(g, dtype, "shift", normals(shape[3], 4))
+					s := stats(t, dtype, shape[3])
+					s.Evaluate = evaluate
+					var y *gorgonia.Node
+					if i == 0 {
+						y = gorgonia.Must(op.AddReLU(gorgonia.Must(op.BatchNorm(x, scale, shift, s, op.NoActivation)), residual))
+					} else {
+						y = gorgonia.Must(op.BatchNormAddReLU(x, scale, shift, residual, s))
+					}
+					results[i] = append(runOn(t, 2, incomingTo(t, y, x, scale, shift, residual)), numbers(s.Mean), numbers(s.Var))
+				}
+				for k, want := range results[0] {
+					if !slices.Equal(results[1][k], want) {
+						t.Errorf("%v, %v, evaluate %t: array %d is %v, want %v", dtype, shape, evaluate, k, results[1][k], want)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestImageOperationsDoNotAllocate(t *testing.T) {
 	for name, outputs := range map[string]func(t *testing.T, x *gorgonia.Node) gorgonia.Nodes{
 		"BatchNorm": func(t *testing.T, x *gorgonia.Node) gorgonia.Nodes {
@@ -484,6 +515,11 @@ func TestImageOperationsDoNotAllocate(t *testing.T) {
 		"AddReLU": func(t *testing.T, x *gorgonia.Node) gorgonia.Nodes {
 			b := imagesOf(x.Graph(), x.Dtype(), "b", normals(x.Shape().TotalSize(), 4), x.Shape()...)
 			return incomingTo(t, gorgonia.Must(op.AddReLU(x, b)), x, b)
+		},
+		"BatchNormAddReLU": func(t *testing.T, x *gorgonia.Node) gorgonia.Nodes {
+			scale, shift := vectorOf(x.Graph(), x.Dtype(), "scale", normals(8, 2)), vectorOf(x.Graph(), x.Dtype(), "shift", normals(8, 3))
+			b := imagesOf(x.Graph(), x.Dtype(), "b", normals(x.Shape().TotalSize(), 4), x.Shape()...)
+			return incomingTo(t, gorgonia.Must(op.BatchNormAddReLU(x, scale, shift, b, stats(t, x.Dtype(), 8))), x, scale, shift, b)
 		},
 		"GlobalAvgPool": func(t *testing.T, x *gorgonia.Node) gorgonia.Nodes {
 			return incomingTo(t, gorgonia.Must(op.GlobalAvgPool(x)), x)
@@ -529,6 +565,8 @@ func TestBatchNormRefuses(t *testing.T) {
 		"shift":    {func() error { return run(op.BatchNorm(x, three, four, stats(t, tensor.Float64, 3), op.NoActivation)) }, "not shapes [2 2 2 3], [3] and [4]"},
 		"channels": {func() error { return run(op.BatchNorm(x, three, three, stats(t, tensor.Float64, 4), op.NoActivation)) }, "batch_norm of 3 channels has statistics of shapes [4] and [4]"},
 		"type":     {func() error { return run(op.BatchNorm(x, three, three, stats(t, tensor.Float32, 3), op.NoActivation)) }, "batch_norm of float64 has statistics of float32"},
+		"added": {func() error { return run(op.BatchNormAddReLU(x, three, three, pixel, stats(t, tensor.Float64, 3))) },
+			"batch_norm_add_relu takes images and others of their shape, not shapes [2 2 2 3] and [1 1 1 3]"},
 		"one value": {func() error {
 			return run(op.BatchNorm(pixel, three, three, stats(t, tensor.Float64, 3), op.NoActivation))
 		}, "needs at least two values of a channel, but images of shape [1 1 1 3] have 1"},

@@ -114,19 +114,25 @@ func imageSize() [4]int {
 }
 
 // BenchmarkConvolutionOnDevice times the most frequent convolution of SimCLR's network
-// with both gradients, by cuDNN, if it is there, and by im2col.
+// with both gradients, by cuDNN, if it is there, and by im2col: in TF32, and in bfloat16 of
+// arrays of float32, whose rounding and widening is not part of the roofline.
 func BenchmarkConvolutionOnDevice(b *testing.B) {
 	shape := imageSize()
 	c := shape[3]
 	x, w, gradient := filled(b, 1, shape[:]...), filled(b, 2, c, c, 3, 3), filled(b, 3, shape[:]...)
-	for _, by := range []string{"library", "patches"} {
+	for _, by := range []string{"library", "patches", "library/bf16", "patches/bf16"} {
 		b.Run(by, func(b *testing.B) {
+			by, halves := strings.CutSuffix(by, "/bf16")
+			precision, unit := op.Float32, "TFLOP/s-tf32"
+			if halves {
+				precision, unit = op.BFloat16, "TFLOP/s-bf16"
+			}
 			fakecuda.Convolutions(b, by == "library")
 			var used *device.Device
-			s := benchmarkOn(b, roofline.Convolutions(x.Len(), c, 3), func(d *device.Device, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
+			s := benchmarkOn(b, roofline.Convolutions(x.Len(), c, 3, halves), func(d *device.Device, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
 				used = d
 				nx, nw, ng := nodeOf(g, x, "x"), nodeOf(g, w, "w"), nodeOf(g, gradient, "gradient")
-				y, err := op.Conv2d(nx, nw, 1, 1, op.Float32)
+				y, err := op.Conv2d(nx, nw, 1, 1, precision)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -136,7 +142,7 @@ func BenchmarkConvolutionOnDevice(b *testing.B) {
 				b.Skipf("there is no library of convolutions (%s)", software)
 			}
 			each := 2 * float64(x.Len()) * float64(9*c)
-			b.ReportMetric(3*each/s*1e-12, "TFLOP/s-tf32")
+			b.ReportMetric(3*each/s*1e-12, unit)
 		})
 	}
 }

@@ -24,8 +24,10 @@ const MaxConvSize = 1 << 15
 //
 // In float32, convolutions of 3×3 with stride 1 and padding 1 between multiples
 // of 16 channels are computed by Winograd's minimal filtering, with a quarter of
-// the multiplications; their errors are some 10⁻⁶ of the largest result. All
-// others are computed by im2col, as much of it at a time as stays in the cache.
+// the multiplications; their errors are some 10⁻⁶ of the largest result. Those each
+// window of which sees the whole image, such as 3×3 on 2×2 pixels, are dense layers
+// between images and results, which leave the padding out. All others are computed by
+// im2col, as much of it at a time as stays in the cache.
 //
 // With BFloat16 the factors of the products, and those of the gradients' products, are
 // rounded to bfloat16 right before they are multiplied, in Winograd's method after its
@@ -33,7 +35,11 @@ const MaxConvSize = 1 << 15
 // of 16, without which a product stays one of float32 (of the first layer, whose images
 // have three, that is the gradient of the images alone). Errors are some 0.3 % of a typical
 // result, in Winograd's method 2 to 3 %. Processors without products of bfloat16
-// (AVX512-BF16) compute the same much more slowly; accelerators do not know it.
+// (AVX512-BF16) compute the same much more slowly.
+//
+// An accelerator computes all products of a convolution with BFloat16 in bfloat16, whatever
+// its channels, stores its result and the images' gradient in it, and may round the weights'
+// gradient to it, too. See ResultDtype for what follows.
 func Conv2d(x, weights *gorgonia.Node, stride, pad int, precision Precision) (*gorgonia.Node, error) {
 	if precision == BFloat16 && x.Dtype() != tensor.Float32 {
 		return nil, errkind.Errorf(ErrInput, "op: conv2d rounds float32 to bfloat16, not %v; take float32 as the precision of its products", x.Dtype())
@@ -148,16 +154,26 @@ type convolution struct {
 	double im2col[float64]
 	paired pairedIm2col
 	tiles  winograd
+
+	singleWhole wholeImages[float32]
+	doubleWhole wholeImages[float64]
+	pairedWhole pairedWhole
 }
 
 func (c *convolution) run(g windows, precision Precision, part convPart, images, weights, result *Array) {
 	switch {
+	case images.dtype == tensor.Float64 && g.whole():
+		c.doubleWhole.run(&doubleWhole, g, part, images.f64, weights.f64, result.f64)
 	case images.dtype == tensor.Float64:
 		c.double.run(&doubleIm2col, g, part, images.f64, weights.f64, result.f64)
 	case g.tiled():
 		c.tiles.run(g, precision, part, images.f32, weights.f32, result.f32)
+	case precision == BFloat16 && g.whole() && g.pairsWhole():
+		c.pairedWhole.run(g, part, images.f32, weights.f32, result.f32)
 	case precision == BFloat16 && g.pairs(part):
 		c.paired.run(g, part, images.f32, weights.f32, result.f32)
+	case g.whole():
+		c.singleWhole.run(&singleWhole, g, part, images.f32, weights.f32, result.f32)
 	default:
 		c.single.run(&singleIm2col, g, part, images.f32, weights.f32, result.f32)
 	}

@@ -16,6 +16,9 @@ import (
 type deviceConv struct {
 	// weights are the weights, or their gradient, with channels last: [K, kh, kw, C].
 	weights *Array
+	// In bfloat16: copies of the weights, with channels last; of images and of the result's
+	// gradient where these are of float32; and a gradient that the caller wants in float32.
+	roundedWeights, roundedImages, roundedResult, computed rounded
 }
 
 // im2colBytes bounds the matrix of patches, unless those of one image are larger: small
@@ -28,7 +31,7 @@ func (o *conv2d) Launch(d *Device, dst *Array, in []*Array) error {
 	if err != nil {
 		return err
 	}
-	return o.onDevice.launch(d, g, convResult, in[0], in[1], dst)
+	return o.onDevice.launch(d, g, o.precision, convResult, in[0], in[1], dst)
 }
 
 // Launch implements Launcher.
@@ -38,17 +41,20 @@ func (o *convGrad) Launch(d *Device, dst *Array, in []*Array) error {
 		return err
 	}
 	if o.of == convImages {
-		return o.onDevice.launch(d, g, convImages, dst, in[1], in[2])
+		return o.onDevice.launch(d, g, o.precision, convImages, dst, in[1], in[2])
 	}
-	return o.onDevice.launch(d, g, convWeights, in[0], dst, in[2])
+	return o.onDevice.launch(d, g, o.precision, convWeights, in[0], dst, in[2])
 }
 
-func (c *deviceConv) launch(d *Device, g windows, part convPart, images, weights, result *Array) error {
+func (c *deviceConv) launch(d *Device, g windows, precision Precision, part convPart, images, weights, result *Array) error {
 	if g.n == 0 {
 		if part == convWeights {
 			return weights.Zero()
 		}
 		return nil
+	}
+	if precision == BFloat16 {
+		return c.launchHalves(d, g, part, images, weights, result)
 	}
 	taps := g.kh * g.kw
 	last := weights
@@ -68,12 +74,75 @@ func (c *deviceConv) launch(d *Device, g windows, part convPart, images, weights
 		err = d.Convolve(g.convolution(part, images, last, result))
 	}
 	if errors.Is(err, device.ErrNoConvolution) {
-		err = g.multiply(d, part, images.Pointer(), last.Pointer(), result.Pointer())
+		err = g.multiply(d, part, images, last, result)
 	}
 	if err == nil && part == convWeights && taps > 1 {
 		err = transposeEach(d, weights, last, taps, g.c)
 	}
 	return err
+}
+
+// launchHalves computes a part in bfloat16: operands of float32, the weights among them,
+// are rounded first. The gradient of weights is of float32: rounded to bfloat16 by the
+// device's library, once, and sums of products as they are without it.
+func (c *deviceConv) launchHalves(d *Device, g windows, part convPart, images, weights, result *Array) (err error) {
+	taps := g.kh * g.kw
+	halfWeights, err := c.roundedWeights.like(d, weights.Shape())
+	if err != nil {
+		return err
+	}
+	if part != convWeights {
+		if err := d.Each("transpose_round", halfWeights.Len(), halfWeights.Arg(), weights.Arg(), device.Int(g.c), device.Int(taps), device.Int(halfWeights.Len())); err != nil {
+			return err
+		}
+	}
+	halfImages, halfResult, wanted := images, result, (*Array)(nil)
+	switch part {
+	case convImages:
+		if !images.half() {
+			halfImages, err = c.computed.like(d, images.Shape())
+			wanted = images
+		}
+	default:
+		halfImages, err = c.roundedImages.of(d, images)
+	}
+	if err == nil && part == convResult && !result.half() {
+		halfResult, err = c.computed.like(d, result.Shape())
+		wanted = result
+	} else if err == nil && part != convResult {
+		halfResult, err = c.roundedResult.of(d, result)
+	}
+	if err != nil {
+		return err
+	}
+	err = device.ErrNoConvolution
+	if !g.plain() {
+		of := g.convolution(part, halfImages, halfWeights, halfResult)
+		of.BFloat16 = true
+		err = d.Convolve(of)
+	}
+	switch {
+	case errors.Is(err, device.ErrNoConvolution) && part == convWeights:
+		last := weights
+		if taps > 1 {
+			if err := c.reserve(d, g); err != nil {
+				return err
+			}
+			last = c.weights
+		}
+		if err := g.multiply(d, part, halfImages, last, halfResult); err != nil || taps == 1 {
+			return err
+		}
+		return transposeEach(d, weights, last, taps, g.c)
+	case errors.Is(err, device.ErrNoConvolution):
+		err = g.multiply(d, part, halfImages, halfWeights, halfResult)
+	case err == nil && part == convWeights:
+		return d.Each("transpose_widen", weights.Len(), weights.Arg(), halfWeights.Arg(), device.Int(taps), device.Int(g.c), device.Int(weights.Len()))
+	}
+	if err != nil || wanted == nil {
+		return err
+	}
+	return launchConversion(d, wanted, c.computed.array)
 }
 
 // reserve makes room for the weights with channels last.
@@ -105,31 +174,37 @@ func (g *windows) convolution(part convPart, images, weights, result *Array) dev
 }
 
 // multiply computes a part by im2col, a few images at a time, or all at once where the
-// images themselves are the patches.
-func (g *windows) multiply(d *Device, part convPart, images, weights, result Pointer) error {
+// images themselves are the patches. Images and result are of one type. So are the
+// weights, whose gradient is of float32.
+func (g *windows) multiply(d *Device, part convPart, images, weights, result *Array) error {
+	half, from, to := images.half(), images.Pointer(), result.Pointer()
 	if g.plain() {
-		return g.multiplySome(d, part, g.n, images, weights, result, 0)
+		return g.multiplySome(d, part, half, half, g.n, from, weights.Pointer(), to, 0)
 	}
 	perImage := g.oh * g.ow * g.size()
 	if max(perImage, g.h*g.w*g.c) > math.MaxInt32 {
 		return fmt.Errorf("op: conv2d on %s: the patches of one image of %d×%d are %d numbers; they must be fewer than 2³¹", d.Name(), g.h, g.w, perImage)
 	}
-	some := min(g.n, max(1, im2colBytes/elementSize/max(perImage, g.h*g.w*g.c)))
-	return d.Scratch(some*perImage*elementSize, func(patches Pointer) error {
+	size, each := images.bytesEach(), images.bytesEach()
+	if part == convImages {
+		size = elementSize // gradients of patches are added up in float32
+	}
+	some := min(g.n, max(1, im2colBytes/size/max(perImage, g.h*g.w*g.c)))
+	return d.Scratch(some*perImage*size, func(patches Pointer) error {
 		beta := float32(0)
 		for first := 0; first < g.n; first += some {
 			count := min(some, g.n-first)
-			from := images.At(first*g.h*g.w*g.c, elementSize)
+			from := from.At(first*g.h*g.w*g.c, each)
 			if part != convImages {
-				if err := g.im2colKernel(d, "im2col_4", "im2col_1", patches, from, count*perImage); err != nil {
+				if err := g.im2colKernel(d, &im2colKernels, half, patches, from, count*perImage); err != nil {
 					return err
 				}
 			}
-			if err := g.multiplySome(d, part, count, patches, weights, result.At(first*g.oh*g.ow*g.k, elementSize), beta); err != nil {
+			if err := g.multiplySome(d, part, half, false, count, patches, weights.Pointer(), to.At(first*g.oh*g.ow*g.k, each), beta); err != nil {
 				return err
 			}
 			if part == convImages {
-				if err := g.im2colKernel(d, "col2im_4", "col2im_1", from, patches, count*g.h*g.w*g.c); err != nil {
+				if err := g.im2colKernel(d, &col2imKernels, half, from, patches, count*g.h*g.w*g.c); err != nil {
 					return err
 				}
 			}
@@ -143,15 +218,17 @@ func (g *windows) multiply(d *Device, part convPart, images, weights, result Poi
 
 // multiplySome computes a part for some images from their patches (or, for the images'
 // gradient, computes the patches' gradient). What is there before is added beta times.
-func (g *windows) multiplySome(d *Device, part convPart, images int, patches, weights, result Pointer, beta float32) error {
+// half says whether factors and the result are of bfloat16, halfPatches whether the
+// patches' gradient is.
+func (g *windows) multiplySome(d *Device, part convPart, half, halfPatches bool, images int, patches, weights, result Pointer, beta float32) error {
 	rows, size := images*g.oh*g.ow, g.size()
-	p := device.Product{Alpha: 1, Beta: beta}
+	p := device.Product{Alpha: 1, Beta: beta, BFloat16: half}
 	switch part {
 	case convResult:
-		p.TransB, p.M, p.N, p.K = true, rows, g.k, size
+		p.TransB, p.M, p.N, p.K, p.RoundC = true, rows, g.k, size, half
 		p.A, p.LDA, p.B, p.LDB, p.C, p.LDC = patches, size, weights, size, result, g.k
 	case convImages:
-		p.M, p.N, p.K = rows, size, g.k
+		p.M, p.N, p.K, p.RoundC = rows, size, g.k, halfPatches
 		p.A, p.LDA, p.B, p.LDB, p.C, p.LDC = result, g.k, weights, size, patches, size
 	case convWeights:
 		p.TransA, p.M, p.N, p.K = true, g.k, size, rows
@@ -160,9 +237,17 @@ func (g *windows) multiplySome(d *Device, part convPart, images int, patches, we
 	return d.Multiply(p)
 }
 
+var (
+	im2colKernels = variants{"im2col_1", "im2col_4", "im2col_h1", "im2col_h4"}
+	col2imKernels = variants{"col2im_1", "col2im_4", "col2im_h1", "col2im_h4"}
+)
+
 // im2colKernel runs im2col or col2im. n is the number of elements of dst.
-func (g *windows) im2colKernel(d *Device, fours, ones string, dst, from Pointer, n int) error {
-	kernel, width := ones, 1
+func (g *windows) im2colKernel(d *Device, v *variants, half bool, dst, from Pointer, n int) error {
+	fours, kernel, width := v.fours, v.ones, 1
+	if half {
+		fours, kernel = v.fourHalves, v.halves
+	}
 	if g.c%4 == 0 && dst%16 == 0 && from%16 == 0 {
 		kernel, width = fours, 4
 	}

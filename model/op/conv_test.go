@@ -39,6 +39,10 @@ var convCases = []convCase{
 	{2, 1, 2, 2, 1, 1, 1, 1, 3},  // some windows see padding alone
 	{17, 2, 3, 3, 2, 3, 3, 1, 1}, // several images a piece
 	{2, 3, 4, 4, 16, 3, 3, 1, 1}, // a whole panel of columns
+	// Every window sees all of the image: with and without padding, of one pixel's height,
+	// in strides.
+	{3, 3, 2, 2, 4, 3, 3, 1, 1}, {2, 2, 1, 2, 3, 3, 3, 1, 1}, {2, 3, 3, 3, 2, 5, 5, 1, 2},
+	{3, 2, 2, 3, 4, 2, 3, 1, 0}, {2, 2, 2, 2, 3, 3, 3, 2, 1}, {2, 1, 1, 2, 2, 5, 6, 2, 4},
 }
 
 // convolve is the definition.
@@ -177,6 +181,7 @@ func TestConv2dFloat32(t *testing.T) {
 		// By Winograd's method: many tiles and few, odd sizes, one pixel, many channels.
 		{2, 64, 32, 32, 64, 3, 3, 1, 1}, {40, 16, 13, 18, 48, 3, 3, 1, 1}, {1, 32, 1, 1, 16, 3, 3, 1, 1}, {3, 16, 7, 2, 16, 3, 3, 1, 1}, {2, 144, 5, 6, 160, 3, 3, 1, 1}, {300, 16, 4, 4, 16, 3, 3, 1, 1},
 		oneCoreBlocks,
+		{5, 32, 2, 2, 48, 3, 3, 1, 1}, {70, 16, 2, 1, 24, 3, 3, 1, 1},
 	} {
 		var got, want [][]float64
 		for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
@@ -278,6 +283,8 @@ func TestConv2dSameBitsAndNoAllocation(t *testing.T) {
 		{convCase{37, 3, 9, 9, 16, 3, 3, 1, 1}, op.BFloat16},
 		{convCase{9, 16, 9, 9, 32, 3, 3, 1, 1}, op.BFloat16},
 		{convCase{60, 16, 13, 13, 16, 3, 3, 1, 1}, op.BFloat16},
+		{convCase{201, 32, 2, 2, 48, 3, 3, 1, 1}, op.Float32},
+		{convCase{201, 32, 2, 2, 48, 3, 3, 1, 1}, op.BFloat16},
 	} {
 		g, p := convProgram(t, tc.convCase, tc.precision)
 		var want [][]float32
@@ -308,9 +315,12 @@ func TestConv2dSameBitsAndNoAllocation(t *testing.T) {
 
 // A batch without images has no results, and weights without a gradient.
 func TestConv2dOfNoImages(t *testing.T) {
-	for i, c := range []convCase{{3, 2, 5, 5, 3, 3, 3, 2, 1}, {3, 2, 5, 5, 3, 1, 1, 1, 0}, {3, 16, 5, 5, 16, 3, 3, 1, 1}, {3, 16, 5, 5, 16, 3, 3, 2, 1}, {3, 16, 5, 5, 16, 3, 3, 1, 1}} {
+	for i, c := range []convCase{
+		{3, 2, 5, 5, 3, 3, 3, 2, 1}, {3, 2, 5, 5, 3, 1, 1, 1, 0}, {3, 16, 5, 5, 16, 3, 3, 1, 1}, {3, 16, 2, 2, 16, 3, 3, 1, 1},
+		{3, 16, 5, 5, 16, 3, 3, 2, 1}, {3, 16, 5, 5, 16, 3, 3, 1, 1}, {3, 16, 2, 2, 16, 3, 3, 1, 1},
+	} {
 		precision := op.Float32
-		if i >= 3 {
+		if i >= 4 {
 			precision = op.BFloat16
 		}
 		g, p := convProgram(t, c, precision)
@@ -353,12 +363,14 @@ func TestConv2dRefuses(t *testing.T) {
 }
 
 // BenchmarkConv2d times result and both gradients of the convolutions of a
-// ResNet18 for images of 32×32, for 64 images.
+// ResNet18 for images of 32×32, for 64 images, and of the last stage of one of a quarter
+// of the width for 512 of 16×16.
 func BenchmarkConv2d(b *testing.B) {
 	for _, c := range []convCase{
 		{64, 3, 32, 32, 64, 3, 3, 1, 1}, {64, 64, 32, 32, 64, 3, 3, 1, 1},
 		{64, 64, 32, 32, 128, 3, 3, 2, 1}, {64, 64, 32, 32, 128, 1, 1, 2, 0}, {64, 128, 16, 16, 128, 3, 3, 1, 1},
 		{64, 256, 8, 8, 256, 3, 3, 1, 1}, {64, 512, 4, 4, 512, 3, 3, 1, 1},
+		{512, 128, 2, 2, 128, 3, 3, 1, 1},
 	} {
 		for _, precision := range []op.Precision{op.Float32, op.BFloat16} {
 			b.Run(fmt.Sprintf("%v/%v", c, precision), func(b *testing.B) {

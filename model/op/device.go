@@ -61,19 +61,20 @@ type deviceMemory struct {
 	capacity int // bytes
 }
 
-// grow makes room for n elements.
-func (r *deviceMemory) grow(n int) error {
-	if n*elementSize <= r.capacity {
+// grow makes room for so many bytes, in whole words.
+func (r *deviceMemory) grow(bytes int) error {
+	bytes = (bytes + 3) &^ 3
+	if bytes <= r.capacity {
 		return nil
 	}
-	m, err := r.device.Alloc(n * elementSize)
+	m, err := r.device.Alloc(bytes)
 	if err != nil {
 		return err
 	}
 	if r.memory != nil {
 		r.memory.Free()
 	}
-	r.memory, r.at, r.capacity = m, m.Pointer(), n*elementSize
+	r.memory, r.at, r.capacity = m, m.Pointer(), bytes
 	return nil
 }
 
@@ -126,7 +127,7 @@ func (a *Array) View(of *Array, first int, shape ...int) error {
 		a.on.held = of.on.memory
 	}
 	if of.on.device != nil {
-		a.on.at, a.on.capacity = of.on.at.At(first, elementSize), n*elementSize
+		a.on.at, a.on.capacity = of.on.at.At(first, a.bytesEach()), n*a.bytesEach()
 	}
 	a.dims = copy(a.shape[:], shape)
 	return nil
@@ -140,8 +141,12 @@ func part[E any](s []E, first, n int) []E {
 }
 
 // Copy gives dst the shape and elements of src, from any device to any other. Their
-// types must be equal.
+// types must be equal, or float32 and bfloat16: elements are rounded to the nearest
+// bfloat16, of two the even one, or widened.
 func Copy(dst, src *Array) error {
+	if src.half() && dst.dtype == tensor.Float32 || dst.half() && src.dtype == tensor.Float32 {
+		return convert(dst, src)
+	}
 	if src.dtype != dst.dtype {
 		return fmt.Errorf("op: a value of %v where %v is expected", src.dtype, dst.dtype)
 	}
@@ -156,7 +161,7 @@ func Copy(dst, src *Array) error {
 		copy(dst.i32, src.i32)
 		return nil
 	case to == from:
-		return to.Copy(dst.on.at, src.on.at, src.Len()*elementSize)
+		return to.Copy(dst.on.at, src.on.at, src.Len()*src.bytesEach())
 	case from == nil && src.dtype == tensor.Float32:
 		return device.Upload(to, dst.on.at, src.f32[:src.Len()])
 	case from == nil:
@@ -165,6 +170,9 @@ func Copy(dst, src *Array) error {
 		return device.Download(from, dst.f32[:src.Len()], src.on.at)
 	case to == nil:
 		return device.Download(from, dst.i32[:src.Len()], src.on.at)
+	}
+	if src.half() {
+		return fmt.Errorf("op: an array of bfloat16 on %s cannot be copied to one on another accelerator", from.Name())
 	}
 	var between Array
 	between.dtype = src.dtype
@@ -177,7 +185,7 @@ func Copy(dst, src *Array) error {
 // Zero clears the elements.
 func (a *Array) Zero() error {
 	if a.on.device != nil {
-		return a.on.device.Zero(a.on.at, a.Len()*elementSize)
+		return a.on.device.Zero(a.on.at, (a.Len()*a.bytesEach()+3)&^3) // in whole words: see grow
 	}
 	clear(a.f32)
 	clear(a.f64)
@@ -192,7 +200,7 @@ type Launcher interface {
 	Kernel
 
 	// Launch computes what Run computes, in float32, with dst and all of in on the
-	// accelerator d. It may return before the result is there. Row numbers in the
+	// accelerator d, where they may be stored in bfloat16 (see Storer). It may return before the result is there. Row numbers in the
 	// inputs are not checked: they must be in range.
 	Launch(d *Device, dst *Array, in []*Array) error
 }
@@ -227,7 +235,15 @@ func doOnDevice(k Kernel, shape []int, in []*Array) (gorgonia.Value, error) {
 			return nil, fmt.Errorf("op: %v: input %d is on %s, and input 0 on %s", k, i, a.Device().Name(), e.Device().Name())
 		}
 	}
-	v := tensor.New(tensor.Of(in[0].dtype), tensor.WithShape(shape...), tensor.WithEngine(e))
+	dtypes := make([]tensor.Dtype, len(in))
+	for i, a := range in {
+		dtypes[i] = a.dtype
+	}
+	dtype := in[0].dtype
+	if s, ok := k.(Storer); ok {
+		dtype = s.StoredAs(dtypes)
+	}
+	v := tensor.New(tensor.Of(dtype), tensor.WithShape(shape...), tensor.WithEngine(e))
 	var dst Array
 	if err := dst.SetValue(v); err != nil {
 		return nil, err
@@ -244,6 +260,6 @@ func (a *Array) Point(d *Device, at Pointer, shape ...int) error {
 	a.Free()
 	a.f32, a.f64, a.i32 = nil, nil, nil
 	a.dims = copy(a.shape[:], shape)
-	a.on = deviceMemory{device: d, at: at, capacity: a.Len() * elementSize}
+	a.on = deviceMemory{device: d, at: at, capacity: a.Len() * a.bytesEach()}
 	return nil
 }

@@ -97,7 +97,14 @@ func TestBatchNormOnDevice(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				return in, append(gorgonia.Nodes{y}, weighted(t, y, nodes[3], nodes[:3]...)...)
+				outputs := append(gorgonia.Nodes{y}, weighted(t, y, nodes[3], nodes[:3]...)...)
+				// The end of a residual block, which has the same statistics and, but for a
+				// ReLU's, the same gradient.
+				sum, err := op.BatchNormAddReLU(nodes[0], nodes[1], nodes[2], nodes[3], s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return in, append(outputs, sum)
 			})
 			compareArrays(t, "the running mean", onHost(t, stats[1].Mean), stats[0].Mean, 1e-5)
 			compareArrays(t, "the running variance", onHost(t, stats[1].Var), stats[0].Var, max(c.within, 1e-6))

@@ -47,7 +47,11 @@ func (o *globalAvgPool) Run(dst *Array, in []*Array) error {
 // Launch implements Launcher.
 func (o *globalAvgPool) Launch(d *Device, dst *Array, in []*Array) error {
 	pixels := in[0].shape[1] * in[0].shape[2]
-	return d.Each("pixel_means", dst.Len(), dst.Arg(), in[0].Arg(), device.Int(pixels), device.Int(in[0].shape[3]), device.Int(dst.Len()))
+	kernel := "pixel_means"
+	if in[0].half() {
+		kernel = "pixel_means_h"
+	}
+	return d.Each(kernel, dst.Len(), dst.Arg(), in[0].Arg(), device.Int(pixels), device.Int(in[0].shape[3]), device.Int(dst.Len()))
 }
 
 func (o *globalAvgPool) images(_, lo, hi int) {
@@ -108,7 +112,11 @@ func (o *globalAvgPoolGrad) Run(dst *Array, in []*Array) error {
 // Launch implements Launcher.
 func (o *globalAvgPoolGrad) Launch(d *Device, dst *Array, in []*Array) error {
 	pixels := dst.shape[1] * dst.shape[2]
-	return d.Each("pixel_means_grad", dst.Len(), dst.Arg(), in[1].Arg(), device.Int(pixels), device.Int(dst.shape[3]), device.Int(dst.Len()))
+	kernel := "pixel_means_grad"
+	if dst.half() {
+		kernel = "pixel_means_grad_h"
+	}
+	return d.Each(kernel, dst.Len(), dst.Arg(), in[1].Arg(), device.Int(pixels), device.Int(dst.shape[3]), device.Int(dst.Len()))
 }
 
 func (o *globalAvgPoolGrad) images(_, lo, hi int) {

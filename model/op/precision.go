@@ -8,7 +8,9 @@ import (
 )
 
 // A Precision says to what the factors of a convolution's products are rounded before
-// they are multiplied. Sums are float32 in any case, and so is all that is stored.
+// they are multiplied. Sums are float32 in any case, and so is all that the CPU stores; an
+// accelerator stores the results of convolutions in bfloat16 that it computes so, and what
+// is computed of these (see ResultDtype).
 type Precision int
 
 const (

@@ -73,15 +73,24 @@ func (o *relu) Run(dst *Array, in []*Array) error {
 // Launch implements Launcher.
 func (o *relu) Launch(d *Device, dst *Array, in []*Array) error {
 	if o.arity == 2 {
-		return eachByFours(d, "add_relu_4", "add_relu", dst, in[0], in[1])
+		return addReLUKernels.each(d, dst, in[0], in[1])
 	}
-	return eachByFours(d, "relu_4", "relu", dst, in[0])
+	return reluKernels.each(d, dst, in[0])
 }
 
-// eachByFours runs one of two kernels on the elements of arrays of one size.
-func eachByFours(d *Device, fours, ones string, dst *Array, in ...*Array) error {
+var (
+	reluKernels     = variants{"relu", "relu_4", "relu_h1", "relu_h4"}
+	addReLUKernels  = variants{"add_relu", "add_relu_4", "add_relu_h1", "add_relu_h4"}
+	reluGradKernels = variants{"relu_grad", "relu_grad_4", "relu_grad_h1", "relu_grad_h4"}
+)
+
+// each runs one of the kernels on the elements of arrays of one size.
+func (v *variants) each(d *Device, dst *Array, in ...*Array) error {
 	n := dst.Len()
-	kernel, width := byFours(fours, ones, n, append(in, dst)...)
+	kernel, width, err := v.of(n, append(in, dst)...)
+	if err != nil {
+		return err
+	}
 	args := []Arg{dst.Arg()}
 	for _, a := range in {
 		args = append(args, a.Arg())
@@ -159,7 +168,7 @@ func (o *reluGrad) Run(dst *Array, in []*Array) error {
 
 // Launch implements Launcher.
 func (o *reluGrad) Launch(d *Device, dst *Array, in []*Array) error {
-	return eachByFours(d, "relu_grad_4", "relu_grad", dst, in[0], in[1])
+	return reluGradKernels.each(d, dst, in[0], in[1])
 }
 
 func (o *reluGrad) piece(_, lo, hi int) {

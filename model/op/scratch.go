@@ -45,8 +45,14 @@ func convScratch(images, weights *Array, stride, pad int, precision Precision, p
 		return 0
 	}
 	cores := int64(runtime.GOMAXPROCS(0))
-	if images.dtype == tensor.Float32 && g.tiled() {
+	single := images.dtype == tensor.Float32
+	switch {
+	case single && g.tiled():
 		return 4 * g.tiledScratch(precision, part, cores)
+	case single && precision == BFloat16 && g.whole() && g.pairsWhole():
+		return 4 * (g.wholeElements() + g.wholePairs(part))
+	case g.whole() && !(single && precision == BFloat16 && g.pairs(part)):
+		return int64(images.dtype.Size()) * g.wholeElements()
 	}
 	size, k := int64(g.size()), int64(g.k)
 	step := int64(max(16, im2colElements/g.size()))
@@ -63,6 +69,22 @@ func convScratch(images, weights *Array, stride, pad int, precision Precision, p
 		bytes += g.pairsScratch(part, pieces, step)
 	}
 	return bytes
+}
+
+// wholeElements returns the elements that wholeImages.run allocates, and wholePairs the
+// pairs that pairedWhole.run does besides.
+func (g *windows) wholeElements() int64 { return int64(g.inputs()) * int64(g.outputs()) }
+
+func (g *windows) wholePairs(part convPart) int64 {
+	in, out, n := int64(g.inputs()), int64(g.outputs()), int64(g.n)
+	switch part {
+	case convResult:
+		return in / 2 * (out + n)
+	case convImages:
+		return out / 2 * (in + n)
+	default:
+		return (n + 1) / 2 * (in + out)
+	}
 }
 
 // pairsScratch returns the bytes that pairedIm2col.run allocates beyond those of im2col.run.

@@ -70,8 +70,10 @@ func (o *sum) Run(dst *Array, in []*Array) error {
 
 // Launch implements Launcher.
 func (o *sum) Launch(d *Device, dst *Array, in []*Array) error {
-	return eachByFours(d, "sum_4", "sum", dst, in[0], in[1])
+	return sumKernels.each(d, dst, in[0], in[1])
 }
+
+var sumKernels = variants{"sum", "sum_4", "sum_h1", "sum_h4"}
 
 func (o *sum) piece(_, lo, hi int) {
 	if o.dst.dtype == tensor.Float64 {

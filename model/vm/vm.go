@@ -83,7 +83,7 @@ type input struct {
 // Nodes that no output depends on are left out. Nodes that are not needed at the same
 // time, and are of about the same size, share memory; outputs have memory of their
 // own. The result of an op.Recomputer is dropped, and computed again, if it is not
-// needed for long.
+// needed for long, unless it is stored in bfloat16 (op.ResultDtype).
 func Compile(d *op.Device, outputs ...*gorgonia.Node) (*Program, error) {
 	if len(outputs) == 0 {
 		return nil, errors.New("vm: no outputs to compile")
@@ -92,13 +92,12 @@ func Compile(d *op.Device, outputs ...*gorgonia.Node) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	uses := usesOf(order, outputs)
+	uses := usesOf(order, outputs, storedHalves(d, order))
 	p := &Program{device: d, outputs: outputs, arrays: make(map[*gorgonia.Node]*op.Array, len(order))}
 	spare := spares{device: d, sizes: map[*op.Array]int{}}
 	for i, n := range order {
-		dtype := n.Dtype()
 		if !computed(n) {
-			a, err := op.NewArray(d, dtype)
+			a, err := op.NewArray(d, n.Dtype())
 			if err != nil {
 				return nil, fmt.Errorf("vm: node %v: %w", n, err)
 			}
@@ -147,15 +146,18 @@ func (p *Program) compute(n *gorgonia.Node, spare *spares) (err error) {
 	if p.arrays[n] != nil {
 		s.again = s.kernel.(op.Recomputer)
 	}
+	var stored []tensor.Dtype
 	for _, c := range childrenOf(n) {
 		s.in = append(s.in, p.arrays[c])
+		stored = append(stored, p.arrays[c].Dtype())
 	}
+	dtype := op.ResultDtype(p.device, s.kernel, n, stored)
 	if slices.Contains(p.outputs, n) {
 		// An output keeps its array. That must not be one of a batch of images, which
 		// was as small as some gradient of weights when the graph was made.
-		s.out, err = op.NewArray(p.device, n.Dtype())
+		s.out, err = op.NewArray(p.device, dtype)
 	} else {
-		s.out, err = spare.take(n.Dtype(), n.Shape().TotalSize())
+		s.out, err = spare.take(dtype, n.Shape().TotalSize())
 	}
 	if err != nil {
 		return fmt.Errorf("vm: node %v: %w", n, err)
@@ -176,8 +178,27 @@ type use struct{ last, before, again int }
 // pass, except for the last layers, whose results are small.
 const droppedFor = 8
 
-// usesOf finds the uses of nodes in order. Outputs are read after all steps.
-func usesOf(order, outputs gorgonia.Nodes) map[*gorgonia.Node]use {
+// storedHalves returns the nodes, in order, whose results a device stores in bfloat16.
+func storedHalves(d *op.Device, order gorgonia.Nodes) map[*gorgonia.Node]bool {
+	stored, halves := map[*gorgonia.Node]tensor.Dtype{}, map[*gorgonia.Node]bool{}
+	for _, n := range order {
+		stored[n] = n.Dtype()
+		if computed(n) && !d.OnHost() {
+			var in []tensor.Dtype
+			for _, c := range childrenOf(n) {
+				in = append(in, stored[c])
+			}
+			stored[n] = op.ResultDtype(d, op.KernelOf(n), n, in)
+		}
+		halves[n] = stored[n] == op.DtypeBFloat16
+	}
+	return halves
+}
+
+// usesOf finds the uses of nodes in order. Outputs are read after all steps. What is kept
+// is not dropped: of results in bfloat16 the memory is half as much, and what computes
+// them again would wait for memory alone.
+func usesOf(order, outputs gorgonia.Nodes, kept map[*gorgonia.Node]bool) map[*gorgonia.Node]use {
 	steps := make(map[*gorgonia.Node][]int, len(order))
 	for i, n := range order {
 		for _, c := range operandsOf(n) {
@@ -193,7 +214,7 @@ func usesOf(order, outputs gorgonia.Nodes) map[*gorgonia.Node]use {
 	}
 	// In order: whether a node is dropped depends on which of its operands are.
 	for _, n := range order {
-		if _, ok := n.Op().(op.Recomputer); !ok || slices.Contains(outputs, n) {
+		if _, ok := n.Op().(op.Recomputer); !ok || kept[n] || slices.Contains(outputs, n) {
 			continue
 		}
 		at, longest := steps[n], droppedFor
@@ -452,7 +473,11 @@ func (s *step) runForeign() error {
 // nonFinite returns the first row of a that holds a NaN or an infinity, or −1.
 func nonFinite(a *op.Array) (int, error) {
 	if !a.Device().OnHost() {
-		here, err := op.NewArray(nil, a.Dtype())
+		dtype := a.Dtype()
+		if dtype == op.DtypeBFloat16 {
+			dtype = tensor.Float32 // Copy widens
+		}
+		here, err := op.NewArray(nil, dtype)
 		if err != nil {
 			return 0, err
 		}

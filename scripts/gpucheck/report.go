@@ -103,7 +103,7 @@ func duration(seconds float64) string {
 
 // limits are the benchmarks that measure what the GPU can do at most, by the unit of
 // their rates.
-var limits = map[string]string{"GB/s": "DeviceCopy", "TFLOP/s": "DeviceProduct", "TFLOP/s-tf32": "DeviceProduct"}
+var limits = map[string]string{"GB/s": "DeviceCopy", "TFLOP/s": "DeviceProduct", "TFLOP/s-tf32": "DeviceProduct", "TFLOP/s-bf16": "DeviceProduct"}
 
 // ran is a run that was measured.
 type ran struct {
@@ -341,7 +341,7 @@ func benchmarkTable(all []*report) string {
 		}
 	}
 	if len(most) > 0 {
-		fmt.Fprint(&b, "\nPer cent are of the largest rate of DeviceCopy or DeviceProduct in the same unit; TFLOP/s-tf32 are of products that round to TF32.\n")
+		fmt.Fprint(&b, "\nPer cent are of the largest rate of DeviceCopy or DeviceProduct in the same unit; TFLOP/s-tf32 are of products that round to TF32, TFLOP/s-bf16 of those of bfloat16.\n")
 	}
 	return b.String()
 }

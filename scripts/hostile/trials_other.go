@@ -241,7 +241,7 @@ func imageTrials() []trial {
 		{"cut-images.npy", cut(images, -10), "ends|truncated"},
 		{"huge-images.npy", npy("|u1", "(1000000, 1000000, 1000000, 3)", make([]byte, 999)), "large|ends|truncated"},
 		{"overflowing-images.npy", npy("|u1", "(4294967296, 65536, 65536, 3)", make([]byte, 999)), "impossible shape"},
-		{"grey", npy("|u1", "(24, 8, 8)", make([]byte, 24*64)), "greyscale"},
+		{"two-values.npy", npy("|u1", "(3, 8, 8, 2)", make([]byte, 3*128)), "2 values per pixel.*greyscale"},
 		{"labels-too-few.npz", npz(member{"images.npy", images}, member{"labels.npy", npy("|u1", "(3,)", []byte{0, 1, 2})}), "3 labels"},
 		{"points.csv", blobs(20, 4).csv(",", "\n"), "no images"},
 		{"model.safetensors", safetensors(tensor{"x", []int{1}, []float32{1}}), "no images|neither"},

@@ -54,6 +54,9 @@ func run(ctx context.Context, folder, output string, cells, tile int) error {
 	if err != nil {
 		return err
 	}
+	if err := checkImages(folder, c, images); err != nil {
+		return err
+	}
 	positions, err := data.Open(ctx, []string{filepath.Join(folder, "embedding.npy")}, data.Options{})
 	if err != nil {
 		return err
@@ -63,6 +66,18 @@ func run(ctx context.Context, folder, output string, cells, tile int) error {
 		return fmt.Errorf("%s: %w", folder, err)
 	}
 	return atomicfile.Write(output, func(w io.Writer) error { return png.Encode(w, m) })
+}
+
+// checkImages refuses other images than the run in a folder was trained on.
+func checkImages(folder string, c *configs.SimCLR, images *data.Images) error {
+	rows, err := c.SimCLR.Rows(images)
+	if err != nil {
+		return err
+	}
+	if key, _ := rundir.DataKeys(folder); key != "" && key != rundir.ImagesKey(images.InColour(), rows) {
+		return fmt.Errorf("%s: the images of data.path are not those that the run was trained on; bring those back", folder)
+	}
+	return nil
 }
 
 // mosaic draws so many cells of tile×tile pixels each way.

@@ -38,7 +38,7 @@ type backend struct {
 	workspace cu.DevicePtr
 	dnn       cuDNN
 	allocated map[cu.DevicePtr]bool
-	tf32      bool // cuBLAS's current math mode
+	math      C.int // cuBLAS's current math mode
 	capturing bool
 	about     device.Properties
 	notes     []string
@@ -413,19 +413,31 @@ func (b *backend) Launch(on device.StreamID, kernel string, l device.Launch, arg
 // matrix is its transpose there.
 func (b *backend) Multiply(p *device.Product, tf32 bool) error {
 	defer b.enter()()
-	if tf32 != b.tf32 {
-		mode := C.int(0)
-		if tf32 {
-			mode = 3 // CUBLAS_TF32_TENSOR_OP_MATH
-		}
+	mode := C.int(0)
+	switch {
+	case p.BFloat16:
+		mode = 16 // CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION: parts of sums are float32, too
+	case tf32:
+		mode = 3 // CUBLAS_TF32_TENSOR_OP_MATH
+	}
+	if mode != b.math {
 		if s := C.blas_math(b.blas, mode); s != 0 {
 			return blasError("cublasSetMathMode", s)
 		}
-		b.tf32 = tf32
+		b.math = mode
 	}
-	s := C.blas_sgemm(b.blas, transposed(p.TransB), transposed(p.TransA), C.int(p.N), C.int(p.M), C.int(p.K),
-		C.float(p.Alpha), C.uintptr_t(p.B), C.int(p.LDB), C.uintptr_t(p.A), C.int(p.LDA),
-		C.float(p.Beta), C.uintptr_t(p.C), C.int(p.LDC))
+	var s C.int
+	function := "cublasSgemm"
+	if p.BFloat16 {
+		function = "cublasGemmEx"
+		s = C.blas_bfloat16(b.blas, toInt(p.TransB), toInt(p.TransA), C.int(p.N), C.int(p.M), C.int(p.K),
+			C.float(p.Alpha), C.uintptr_t(p.B), C.int(p.LDB), C.uintptr_t(p.A), C.int(p.LDA),
+			C.float(p.Beta), C.uintptr_t(p.C), C.int(p.LDC), toInt(p.RoundC))
+	} else {
+		s = C.blas_sgemm(b.blas, toInt(p.TransB), toInt(p.TransA), C.int(p.N), C.int(p.M), C.int(p.K),
+			C.float(p.Alpha), C.uintptr_t(p.B), C.int(p.LDB), C.uintptr_t(p.A), C.int(p.LDA),
+			C.float(p.Beta), C.uintptr_t(p.C), C.int(p.LDC))
+	}
 	if s == 0 {
 		return nil
 	}
@@ -433,11 +445,11 @@ func (b *backend) Multiply(p *device.Product, tf32 bool) error {
 	if err := b.failure(b.stream.Synchronize(), 0); errors.Is(err, device.ErrLost) {
 		return err
 	}
-	return blasError("cublasSgemm", s)
+	return blasError(function, s)
 }
 
-func transposed(t bool) C.int {
-	if t {
+func toInt(yes bool) C.int {
+	if yes {
 		return 1
 	}
 	return 0

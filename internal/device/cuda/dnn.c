@@ -16,8 +16,8 @@
 // What is used of cuDNN's headers. Versions 8 and 9 differ only in the numbers of
 // statuses, of which only success is checked.
 typedef int status;
-enum { format_nhwc = 1, data_float = 0, cross_correlation = 1, deterministic = 1 };
-enum { default_math = 0, fma_math = 3 }; // the former allows TF32
+enum { format_nhwc = 1, data_float = 0, data_bfloat16 = 9, cross_correlation = 1, deterministic = 1 };
+enum { default_math = 0, tensor_math = 1, fma_math = 3 }; // the first allows TF32
 // cuDNN's three performance types have this layout.
 typedef struct {
   int algorithm;
@@ -125,15 +125,16 @@ int dnn_destroy(dnn *d) {
 
 size_t dnn_version(dnn *d) { return d->version(); }
 
-int dnn_make(dnn *d, dnn_plan *p, const dnn_shape *s, int tf32) {
+int dnn_make(dnn *d, dnn_plan *p, const dnn_shape *s, int numbers) {
+  const int type = numbers == dnn_bfloat16 ? data_bfloat16 : data_float;
   *p = (dnn_plan){.part = s->part};
   status e;
   if ((e = d->create_tensor(&p->images)) || (e = d->create_filter(&p->weights)) || (e = d->create_tensor(&p->result)) || (e = d->create_convolution(&p->convolution)) ||
-      (e = d->set_tensor(p->images, format_nhwc, data_float, s->n, s->c, s->h, s->w)) ||
-      (e = d->set_filter(p->weights, data_float, format_nhwc, s->k, s->c, s->kh, s->kw)) ||
-      (e = d->set_tensor(p->result, format_nhwc, data_float, s->n, s->k, s->oh, s->ow)) ||
+      (e = d->set_tensor(p->images, format_nhwc, type, s->n, s->c, s->h, s->w)) ||
+      (e = d->set_filter(p->weights, type, format_nhwc, s->k, s->c, s->kh, s->kw)) ||
+      (e = d->set_tensor(p->result, format_nhwc, type, s->n, s->k, s->oh, s->ow)) ||
       (e = d->set_convolution(p->convolution, s->pad, s->pad, s->stride, s->stride, 1, 1, cross_correlation, data_float)) ||
-      (e = d->set_math(p->convolution, tf32 ? default_math : fma_math)))
+      (e = d->set_math(p->convolution, numbers == dnn_bfloat16 ? tensor_math : numbers == dnn_tf32 ? default_math : fma_math)))
     return e;
   performance all[dnn_most_ways];
   int count = 0;
@@ -145,7 +146,7 @@ int dnn_make(dnn *d, dnn_plan *p, const dnn_shape *s, int tf32) {
   if (e) return e;
   for (int i = 0; i < count; i++)
     if (!all[i].status && all[i].determinism == deterministic)
-      p->ways[p->count++] = (dnn_way){all[i].algorithm, tf32 ? all[i].math : fma_math, all[i].memory};
+      p->ways[p->count++] = (dnn_way){all[i].algorithm, numbers == dnn_float32 ? fma_math : all[i].math, all[i].memory};
   return 0;
 }
 

@@ -192,11 +192,14 @@ func (n *cuDNN) planOf(c *device.Convolution, tf32 bool) *plan {
 	default:
 		shape.part = C.dnn_result
 	}
-	allowed := C.int(0)
-	if tf32 {
-		allowed = 1
+	numbers := C.int(C.dnn_float32)
+	switch {
+	case c.BFloat16:
+		numbers = C.dnn_bfloat16
+	case tf32:
+		numbers = C.dnn_tf32
 	}
-	if C.dnn_make(n.library, &p.of, &shape, allowed) != 0 {
+	if C.dnn_make(n.library, &p.of, &shape, numbers) != 0 {
 		p.of.count = 0 // cuDNN does not support such convolutions
 	}
 	return p

@@ -35,8 +35,11 @@ typedef struct {
   dnn_way ways[dnn_most_ways];
 } dnn_plan;
 
+// The numbers that a convolution is computed in: float32, float32 whose factors may be
+// rounded to TF32, or bfloat16. Sums are float32.
+enum { dnn_float32, dnn_tf32, dnn_bfloat16 };
 // dnn_make fills in a plan, which dnn_free must free even after an error.
-int dnn_make(dnn *d, dnn_plan *p, const dnn_shape *s, int tf32);
+int dnn_make(dnn *d, dnn_plan *p, const dnn_shape *s, int numbers);
 void dnn_free(dnn *d, dnn_plan *p);
 int dnn_run(dnn *d, const dnn_plan *p, int way, uintptr_t images, uintptr_t weights, uintptr_t result, uintptr_t workspace);
 

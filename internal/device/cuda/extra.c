@@ -59,13 +59,14 @@ static int (*set_stream)(void *, void *);
 static int (*set_math)(void *, int);
 static int (*set_workspace)(void *, void *, size_t);
 static int (*sgemm)(void *, int, int, int, int, int, const float *, uintptr_t, int, uintptr_t, int, const float *, uintptr_t, int);
+static int (*gemm_ex)(void *, int, int, int, int, int, const void *, uintptr_t, int, int, uintptr_t, int, int, const void *, uintptr_t, int, int, int, int);
 static int (*version)(void *, int *);
 
 int blas_open(const char *name, char *why, size_t size) {
   library_function wanted[] = {
       {&create, "cublasCreate_v2"}, {&destroy, "cublasDestroy_v2"}, {&set_stream, "cublasSetStream_v2"},
       {&set_math, "cublasSetMathMode"}, {&set_workspace, "cublasSetWorkspace_v2"},
-      {&sgemm, "cublasSgemm_v2"}, {&version, "cublasGetVersion_v2"},
+      {&sgemm, "cublasSgemm_v2"}, {&gemm_ex, "cublasGemmEx"}, {&version, "cublasGetVersion_v2"},
   };
   return library_open(name, wanted, sizeof wanted / sizeof *wanted, why, size);
 }
@@ -79,4 +80,8 @@ int blas_math(void *handle, int mode) { return set_math(handle, mode); }
 int blas_version(void *handle, int *v) { return version(handle, v); }
 int blas_sgemm(void *h, int ta, int tb, int m, int n, int k, float alpha, uintptr_t a, int lda, uintptr_t b, int ldb, float beta, uintptr_t c, int ldc) {
   return sgemm(h, ta, tb, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc);
+}
+int blas_bfloat16(void *h, int ta, int tb, int m, int n, int k, float alpha, uintptr_t a, int lda, uintptr_t b, int ldb, float beta, uintptr_t c, int ldc, int round_c) {
+  enum { r_32f = 0, r_16bf = 14, compute_32f = 68, default_algorithm = -1 };
+  return gemm_ex(h, ta, tb, m, n, k, &alpha, a, r_16bf, lda, b, r_16bf, ldb, &beta, c, round_c ? r_16bf : r_32f, ldc, compute_32f, default_algorithm);
 }

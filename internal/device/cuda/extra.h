@@ -29,5 +29,8 @@ int blas_prepare(void *handle, void *stream, uintptr_t workspace, size_t bytes);
 int blas_math(void *handle, int mode);
 int blas_version(void *handle, int *v);
 int blas_sgemm(void *handle, int ta, int tb, int m, int n, int k, float alpha, uintptr_t a, int lda, uintptr_t b, int ldb, float beta, uintptr_t c, int ldc);
+// blas_bfloat16 is blas_sgemm of matrices a and b of bfloat16; c is of bfloat16 if
+// round_c, else of float.
+int blas_bfloat16(void *handle, int ta, int tb, int m, int n, int k, float alpha, uintptr_t a, int lda, uintptr_t b, int ldb, float beta, uintptr_t c, int ldc, int round_c);
 
 #endif

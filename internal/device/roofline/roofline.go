@@ -11,6 +11,7 @@
 //	fp32          FMA ÷ (lanes · k · clock)
 //	fp64          FMA64 ÷ (lanes of float64 · k · clock)
 //	tf32          TF32 ÷ (multiply-adds of tensor cores · k · clock)
+//	bf16          BF16 ÷ (2 · multiply-adds of tensor cores · k · clock)
 //	special       Special ÷ (16 · k · clock)
 //	instructions  Instructions ÷ (4 · k · clock)
 //	chain         Chain ÷ clock
@@ -56,8 +57,8 @@ type Work struct {
 	// Shared are bytes read or written in shared memory.
 	Shared float64
 	// FMA counts operations of float32 lanes: a multiply-add is one, a sum or a product
-	// alone also. TF32 counts multiply-adds of tensor cores.
-	FMA, TF32 float64
+	// alone also. TF32 and BF16 count multiply-adds of tensor cores in these numbers.
+	FMA, TF32, BF16 float64
 	// FMA64 counts operations of float64 lanes.
 	FMA64 float64
 	// Special counts reciprocals, logarithms and the like.
@@ -94,7 +95,7 @@ const (
 
 // units is what else a multiprocessor does in a cycle: operations of float32 lanes,
 // multiply-adds of its tensor cores on dense matrices in TF32, and operations of float64
-// lanes.
+// lanes. Of bfloat16, whose sums are float32, tensor cores do twice as many as of TF32.
 type units struct{ lanes, tensor, double float64 }
 
 // architectures are the compute capabilities at which units change, as NVIDIA's CUDA
@@ -147,6 +148,7 @@ func (w Work) Bounds(p device.Properties) []Roof {
 	add("fp32", k, w.FMA, u.lanes*all)
 	add("fp64", k, w.FMA64, u.double*all)
 	add("tf32", k, w.TF32, u.tensor*all)
+	add("bf16", k, w.BF16, 2*u.tensor*all)
 	add("special", k, w.Special, specials*all)
 	add("instructions", k, w.Instructions, instructions*all)
 	add("chain", 0, w.Chain, clock)

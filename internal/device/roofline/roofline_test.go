@@ -101,8 +101,9 @@ func TestWorks(t *testing.T) {
 		// 8·784 + 24·300 = 13472.
 		{"a network", Layers(1e6, 784, 100, 100, 100, 2), "memory", 13472e6 / 3352.32e9},
 		{"a wide network", Layers(1e6, 4000, 4000, 4000), "tf32", 1e6 * 5 * 16e6 / (1024 * 132 * 1.98e9)},
-		{"a convolution", Convolutions(512*32*32*64, 64, 3), "memory", 24 * 33554432. / 3352.32e9},
-		{"a convolution of more channels", Convolutions(512*16*16*128, 128, 3), "tf32", 3 * 16777216. * 1152 / (1024 * 132 * 1.98e9)},
+		{"a convolution", Convolutions(512*32*32*64, 64, 3, false), "memory", 24 * 33554432. / 3352.32e9},
+		{"a convolution of more channels", Convolutions(512*16*16*128, 128, 3, false), "tf32", 3 * 16777216. * 1152 / (1024 * 132 * 1.98e9)},
+		{"the same in bfloat16", Convolutions(512*16*16*128, 128, 3, true), "bf16", 3 * 16777216. * 1152 / (2048 * 132 * 1.98e9)},
 		{"a batch normalisation", BatchNorms(512 * 32 * 32 * 64), "memory", 32 * 33554432. / 3352.32e9},
 		{"30 products of a wide subspace", Subspace(3072, 80, 30), "fp64", 30 * 3072 * 3072 * 80 / (64 * 132 * 1.98e9)},
 		{"30 products of a narrow one", Subspace(3072, 16, 30), "memory", 30 * 8 * 3072 * 3072 / 3352.32e9},
@@ -139,6 +140,39 @@ func TestWorks(t *testing.T) {
 	}
 	if got := DistinctPoints(70000, 1<<40); !near(got, 70000) {
 		t.Errorf("%g of 70000 points are expected among all", got)
+	}
+}
+
+// A step on 2048 views of 32×32 pixels: the multiply-adds of a pass are those that the
+// network is known to have, 0.5558·10⁹ for an image with its head. The bytes were counted by
+// hand: images of the four stages have e = 65536, e/2, e/4 and e/8 elements a view.
+func TestResNet18(t *testing.T) {
+	const e = 2048 * 65536.
+	for _, halves := range []bool{false, true} {
+		works := ResNet18(2048, 32, 64, halves)
+		var count float64
+		for _, w := range works {
+			count += w.TF32 + w.BF16
+		}
+		// The stem's images have no gradient; fc1 and fc2 have 512·1024 + 1024·128 weights.
+		stem := 27. * e
+		if pass := (count + stem) / 3 / 2048; !near(pass, 555.4e6) && math.Abs(pass/555.4e6-1) > 1e-3 {
+			t.Errorf("a pass has %g multiply-adds, want 555.4 million", pass)
+		}
+		// conv1 moves its images, of 3/64·e, twice, and its result twice.
+		want := []float64{2*3/64.*e + 2*e, 3*2*e + 18*e, 3*1.5*e + 18*e/2 + 3*1.5*e, 3*.75*e + 18*e/4 + 3*.75*e, 3*.375*e + 18*e/8 + 3*.375*e}
+		// 8 per normalisation: 1 + 4 of e, and five each of e/2, e/4 and e/8.
+		between := 8*(5*e+5*(e/2+e/4+e/8)) + 8*(e+e/2+e/4+e/8) + 3*(2*e+1.5*e+.75*e+.375*e) + 2*e/8
+		size := 2.
+		if !halves {
+			size = 4
+			between += 2 * (e + 2*(e+e/2+e/4+e/8))
+		}
+		for i, w := range append(want, between) {
+			if !near(works[i].Bytes, size*w) {
+				t.Errorf("%s moves %g bytes, want %g", works[i].Part, works[i].Bytes, size*w)
+			}
+		}
 	}
 }
 

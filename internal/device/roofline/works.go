@@ -1,6 +1,9 @@
 package roofline
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // The work of the operations that benchmarks time. Numbers of instructions are those of
 // what NVIDIA's assembler (ptxas 11.8) makes of the kernels for sm_90, counted along the
@@ -182,11 +185,20 @@ func Placing(points, steps, m int) Work {
 }
 
 // Convolutions is a convolution of images with so many elements in all by kernels of k×k
-// pixels, with as many channels out as in, and both of its gradients: each reads two
-// arrays or writes one.
-func Convolutions(elements, channels, k int) Work {
+// pixels, with as many channels out as in, and both of its gradients, in TF32 or in
+// bfloat16: each reads two arrays or writes one.
+func Convolutions(elements, channels, k int, halves bool) Work {
 	n := float64(elements)
-	return Work{TF32: 3 * n * float64(k*k*channels), Bytes: 4 * 6 * n, Footprint: 4 * 4 * n}
+	return products(3*n*float64(k*k*channels), 6*n, 4*n, halves)
+}
+
+// products are so many multiply-adds of tensor cores, with elements that are moved and in
+// memory, of two bytes each in bfloat16 and else of four.
+func products(count, moved, held float64, halves bool) Work {
+	if halves {
+		return Work{BF16: count, Bytes: 2 * moved, Footprint: 2 * held}
+	}
+	return Work{TF32: count, Bytes: 4 * moved, Footprint: 4 * held}
 }
 
 // BatchNorms is a batch normalisation of images with so many elements in all, and its
@@ -195,6 +207,57 @@ func Convolutions(elements, channels, k int) Work {
 func BatchNorms(elements int) Work {
 	n := float64(elements)
 	return Work{Bytes: 4 * 8 * n, Footprint: 4 * 4 * n}
+}
+
+// ResNet18 is a step of SimCLR's network on so many views of size×size pixels, without the
+// head: its convolutions stage by stage with their gradients, and what lies between them.
+// width is the number of channels of the first stage. Each convolution, and each of its two
+// gradients, reads two arrays or writes one of what follows:
+//
+// A normalisation reads its images twice and writes them; backwards it reads them and
+// the gradient twice, and writes a gradient. At the end of a block the other branch is
+// read with it; backwards the sum's ReLU reads its result and the gradient, and writes
+// that of both branches, and the gradients of both are added up, which reads two arrays
+// and writes one. In float32, what is normalised within a block is computed again for the
+// backward pass: read and written once more. In bfloat16 (halves) it is kept.
+func ResNet18(views, size, width int, halves bool) []Work {
+	pixels := float64(views) * float64(size) * float64(size)
+	images := func(channels int) float64 { return pixels * float64(channels) }
+	// The first convolution has no gradient of its images.
+	first := products(2*9*3*images(width), 2*images(3)+2*images(width), math.Inf(1), halves)
+	first.Part = "conv1"
+	works, between := []Work{first}, 8*images(width)
+	again := images(width) // what is computed again
+	in := width
+	for stage := range 4 {
+		out := width << stage
+		before := images(in) // the stage's images
+		if stage > 0 {
+			pixels /= 4
+		}
+		after := images(out)
+		// The first convolution has the stage's stride, three follow, and a shortcut of
+		// single pixels where the number of channels changes.
+		count, moved, norms := 3*9*after*float64(in+3*out), 3*(before+after)+3*6*after, 4.
+		if stage > 0 {
+			count += 3 * after * float64(in)
+			moved += 3 * (before + after)
+			norms++
+		}
+		w := products(count, moved, math.Inf(1), halves)
+		w.Part = fmt.Sprintf("stage%d", stage+1)
+		works = append(works, w)
+		between += 8*norms*after + 2*(1+3)*after + 3*(before+after)
+		again += 2 * after
+		in = out
+	}
+	if !halves {
+		between += 2 * again
+	}
+	between += 2 * images(in) // the means over pixels, and their gradient
+	norms := products(0, between, math.Inf(1), halves)
+	norms.Part = "between"
+	return append(works, norms)
 }
 
 // Views are views of images of so many bytes: a view of floats is written, and at most

@@ -912,10 +912,7 @@ result cuGraphDestroy(void *g) { (void)g; return ok; } // the executable graph i
 
 // cuBLAS: column-major, as it is there.
 static float at(const float *x, int trans, int ld, int i, int j) { return trans ? x[(size_t)i * (size_t)ld + (size_t)j] : x[(size_t)j * (size_t)ld + (size_t)i]; }
-static void run_product(task *t) {
-  const product *p = &t->product;
-  const float *a = (const float *)host(t->from), *b = (const float *)host(t->to);
-  float *c = (float *)host((pointer)t->args[0]);
+static void multiply(const product *p, const float *a, const float *b, float *c) {
   if (hardware) {
     fakecuda_multiply(p, a, b, c);
     return;
@@ -937,10 +934,44 @@ static void run_product(task *t) {
   }
   free(column);
 }
+// widened returns a copy of a matrix of bfloat16 as floats.
+static float *widened(const uint16_t *x, int rows, int columns, int ld) {
+  float *to = calloc((size_t)ld * (size_t)columns + 1, sizeof *to);
+  for (size_t j = 0; j < (size_t)columns; j++)
+    for (size_t i = 0; i < (size_t)rows; i++) to[j * (size_t)ld + i] = cne_wide(x[j * (size_t)ld + i]);
+  return to;
+}
+static void multiply_bfloat16(const product *p, const uint16_t *a, const uint16_t *b, void *c) {
+  float *x = widened(a, p->trans_a ? p->k : p->m, p->trans_a ? p->m : p->k, p->lda);
+  float *y = widened(b, p->trans_b ? p->n : p->k, p->trans_b ? p->k : p->n, p->ldb);
+  if (p->round_c) {
+    uint16_t *to = c;
+    float *sums = widened(to, p->m, p->n, p->ldc);
+    multiply(p, x, y, sums);
+    for (size_t j = 0; j < (size_t)p->n; j++)
+      for (size_t i = 0; i < (size_t)p->m; i++) to[j * (size_t)p->ldc + i] = cne_bfloat16(sums[j * (size_t)p->ldc + i]);
+    free(sums);
+  } else {
+    multiply(p, x, y, c);
+  }
+  free(y);
+  free(x);
+}
+static void run_product(task *t) {
+  const product *p = &t->product;
+  const float *a = (const float *)host(t->from), *b = (const float *)host(t->to);
+  float *c = (float *)host((pointer)t->args[0]);
+  if (p->bfloat16) {
+    multiply_bfloat16(p, (const uint16_t *)host(t->from), (const uint16_t *)host(t->to), (void *)c);
+    return;
+  }
+  multiply(p, a, b, c);
+}
 typedef struct {
   void *stream, *workspace;
-  int tf32;
+  int math;
 } blas;
+enum { tf32_math = 3, float_sums = 16 }; // else 0
 result cublasCreate_v2(void **h) {
   result status = env_int("FAKECUDA_CUBLAS_STATUS", ok);
   if (status) return status;
@@ -954,8 +985,8 @@ result cublasSetStream_v2(void *h, void *s) {
   return 0;
 }
 result cublasSetMathMode(void *h, int mode) {
-  ((blas *)h)->tf32 = mode == 3;
-  return mode == 0 || mode == 3 ? 0 : 7;
+  ((blas *)h)->math = mode;
+  return mode == 0 || mode == tf32_math || mode == float_sums ? 0 : 7;
 }
 result cublasSetWorkspace_v2(void *h, void *p, size_t n) { ((blas *)h)->workspace = n ? p : 0; return 0; }
 result cublasGetVersion_v2(void *h, int *v) { (void)h; *v = 130000; return 0; }
@@ -965,7 +996,20 @@ result cublasSgemm_v2(void *h, int ta, int tb, int m, int n, int k, const float 
   if (!with->workspace) return 14; // it would allocate one of its own
   if (m < 0 || n < 0 || k < 0 || lda < (ta ? k : m) || ldb < (tb ? n : k) || ldc < m || lda < 1 || ldb < 1 || ldc < 1) return 7;
   task t = {.run = run_product, .from = a, .to = b};
-  t.product = (product){ta, tb, m, n, k, lda, ldb, ldc, with->tf32, *alpha, *beta};
+  t.product = (product){ta, tb, m, n, k, lda, ldb, ldc, with->math == tf32_math, *alpha, *beta, 0, 0};
+  t.args[0] = c;
+  return submit(&t, with->stream) ? 13 : 0;
+}
+result cublasGemmEx(void *h, int ta, int tb, int m, int n, int k, const float *alpha, pointer a, int type_a, int lda, pointer b, int type_b, int ldb, const float *beta, pointer c, int type_c, int ldc,
+                    int compute, int algorithm) {
+  LOCKED;
+  enum { r_32f = 0, r_16bf = 14, compute_32f = 68 };
+  blas *with = h;
+  if (!with->workspace || with->math != float_sums) return 14; // the latter would let sums be rounded
+  if (m < 0 || n < 0 || k < 0 || lda < (ta ? k : m) || ldb < (tb ? n : k) || ldc < m || lda < 1 || ldb < 1 || ldc < 1) return 7;
+  if (type_a != r_16bf || type_b != r_16bf || (type_c != r_16bf && type_c != r_32f) || compute != compute_32f || algorithm != -1) return 15; // not supported
+  task t = {.run = run_product, .from = a, .to = b};
+  t.product = (product){ta, tb, m, n, k, lda, ldb, ldc, 0, *alpha, *beta, 1, type_c == r_16bf};
   t.args[0] = c;
   return submit(&t, with->stream) ? 13 : 0;
 }

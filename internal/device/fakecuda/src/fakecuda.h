@@ -17,6 +17,17 @@ enum { hardware = 1 };
 enum { hardware = 0 };
 #endif
 
+// cne_wide and cne_bfloat16 turn a bfloat16, the upper half of a float, into a float, and
+// a float into the nearest bfloat16, of two the even one.
+static inline float cne_wide(uint16_t half) {
+  union { uint32_t u; float f; } x = {(uint32_t)half << 16};
+  return x.f;
+}
+static inline uint16_t cne_bfloat16(float v) {
+  union { float f; uint32_t u; } x = {v};
+  return v != v ? 0x7fff : (uint16_t)((x.u + 0x7fff + (x.u >> 16 & 1)) >> 16);
+}
+
 // fakecuda_operand returns a copy, to be freed, of the n elements of an operand,
 // rounded to TF32 if tf32.
 float *fakecuda_operand(const float *from, size_t n, int tf32);
@@ -26,6 +37,7 @@ float *fakecuda_operand(const float *from, size_t n, int tf32);
 typedef struct {
   int trans_a, trans_b, m, n, k, lda, ldb, ldc, tf32;
   float alpha, beta;
+  int bfloat16, round_c; // whether a and b, and c, are of bfloat16
 } product;
 void fakecuda_multiply(const product *p, const float *a, const float *b, float *c);
 

@@ -1,9 +1,9 @@
-// A stand-in for cuDNN: convolutions by their definition, of float32 images and filters
-// in NHWC alone. Arguments are checked as cuDNN checks them, and some things are as
-// awkward as they can be: the fastest algorithm is not deterministic (and computes
-// nothing), the second does not support five output channels, all need a workspace,
-// which they overwrite, and none supports filters with two columns. A handle allocates
-// memory on the device.
+// A stand-in for cuDNN: convolutions by their definition, of images and filters of
+// float32 or bfloat16 in NHWC alone. Arguments are checked as cuDNN checks them, and
+// some things are as awkward as they can be: the fastest algorithm is not deterministic
+// (and computes nothing), the second does not support five output channels, all need a
+// workspace, which they overwrite, and none supports filters with two columns. A handle
+// allocates memory on the device.
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "fakecuda.h"
 
 enum { fma_math = 3 }; // the others allow TF32
+enum { single = 0, bfloat16 = 9 }; // types of numbers
 enum { success = 0, bad_param = 2000, not_supported = 3000, no_device_memory = 4004, execution_failed = 5000 };
 
 size_t cudnnGetVersion(void) { return 90501; }
@@ -43,7 +44,7 @@ result cudnnSetStream(void *h, void *s) {
 // convolution.
 typedef struct {
   enum { tensor = 0x7e, filter = 0xf1, convolution = 0xc0 } kind;
-  int set;
+  int set, type;
   int n, c, h, w;
   int pad, stride, math;
 } descriptor;
@@ -68,8 +69,9 @@ result cudnnDestroyConvolutionDescriptor(void *d) { return destroy(d, convolutio
 
 static result set(descriptor *d, int kind, int format, int type, int n, int c, int h, int w) {
   if (!d || (int)d->kind != kind || n < 1 || c < 1 || h < 1 || w < 1) return bad_param;
-  if (format != 1 || type != 0) return not_supported;
+  if (format != 1 || (type != single && type != bfloat16)) return not_supported;
   d->set = 1;
+  d->type = type;
   d->n = n, d->c = c, d->h = h, d->w = w;
   return success;
 }
@@ -93,7 +95,7 @@ result cudnnSetConvolutionMathType(void *v, int math) {
 // fits reports whether the descriptors belong to one convolution.
 static int fits(const descriptor *x, const descriptor *w, const descriptor *y, const descriptor *c) {
   return x && w && y && c && x->kind == tensor && w->kind == filter && y->kind == tensor && c->kind == convolution && x->set && w->set && y->set && c->set &&
-         x->c == w->c && y->c == w->n && x->n == y->n && x->h + 2 * c->pad >= w->h && x->w + 2 * c->pad >= w->w &&
+         x->type == w->type && x->type == y->type && x->c == w->c && y->c == w->n && x->n == y->n && x->h + 2 * c->pad >= w->h && x->w + 2 * c->pad >= w->w &&
          y->h == (x->h + 2 * c->pad - w->h) / c->stride + 1 && y->w == (x->w + 2 * c->pad - w->w) / c->stride + 1;
 }
 
@@ -132,12 +134,25 @@ result cudnnGetConvolutionBackwardFilterAlgorithm_v7(void *h, void *x, void *dy,
 }
 
 // A job computes a part of a convolution: images (0), weights (1) or result (2).
-typedef struct { uint64_t part, x, w, y, workspace, n, h, wide, c, k, kh, kw, oh, ow, stride, pad, tf32; } job;
+typedef struct { uint64_t part, x, w, y, workspace, n, h, wide, c, k, kh, kw, oh, ow, stride, pad, tf32, bfloat16; } job;
+// widened returns a copy, to be freed, of n numbers of bfloat16 as floats, or with room
+// for as many.
+static float *widened(const void *halves, uint64_t n, int copied) {
+  float *to = calloc(n + 1, sizeof *to);
+  for (uint64_t i = 0; copied && i < n; i++) to[i] = cne_wide(((const uint16_t *)halves)[i]);
+  return to;
+}
 static void run(const uint64_t *args) {
   job j;
   memcpy(&j, args, sizeof j);
   const uint64_t images = j.n * j.h * j.wide * j.c, filters = j.k * j.kh * j.kw * j.c, results = j.n * j.oh * j.ow * j.k;
-  float *x = fakecuda_host(j.x), *w = fakecuda_host(j.w), *y = fakecuda_host(j.y), *to = j.part == 0 ? x : w, *rounded[2] = {0};
+  float *x = fakecuda_host(j.x), *w = fakecuda_host(j.w), *y = fakecuda_host(j.y), *rounded[2] = {0}, *wide[3] = {0};
+  if (j.bfloat16) {
+    x = wide[0] = widened(x, images, j.part != 0);
+    w = wide[1] = widened(w, filters, j.part != 1);
+    y = wide[2] = widened(y, results, j.part != 2);
+  }
+  float *to = j.part == 0 ? x : w;
   memset(fakecuda_host(j.workspace), 0xff, space);
   if (j.part < 2) memset(to, 0, sizeof *to * (j.part ? filters : images));
   if (hardware) {
@@ -166,6 +181,11 @@ static void run(const uint64_t *args) {
   }
   free(rounded[0]);
   free(rounded[1]);
+  if (!j.bfloat16) return;
+  const uint64_t sizes[] = {images, filters, results}, places[] = {j.x, j.w, j.y};
+  uint16_t *halves = fakecuda_host(places[j.part]);
+  for (uint64_t i = 0; i < sizes[j.part]; i++) halves[i] = cne_bfloat16(wide[j.part][i]);
+  for (int k = 0; k < 3; k++) free(wide[k]);
 }
 static result convolve(int part, void *h, const float *alpha, const descriptor *x, pointer ax, const descriptor *w, pointer aw, const descriptor *y, pointer ay, const descriptor *c,
                        int algorithm, pointer workspace, size_t bytes, const float *beta) {
@@ -174,7 +194,8 @@ static result convolve(int part, void *h, const float *alpha, const descriptor *
   if ((algorithm != 1 && algorithm != 3) || (algorithm == 1 && w->n == 5) || w->w == 2) return not_supported;
   if (bytes < (algorithm == 1 ? 2 * space : space)) return bad_param;
   job j = {(uint64_t)part, ax, aw, ay, workspace, (uint64_t)x->n, (uint64_t)x->h, (uint64_t)x->w, (uint64_t)x->c, (uint64_t)w->n,
-           (uint64_t)w->h, (uint64_t)w->w, (uint64_t)y->h, (uint64_t)y->w, (uint64_t)c->stride, (uint64_t)c->pad, c->math != fma_math};
+           (uint64_t)w->h, (uint64_t)w->w, (uint64_t)y->h, (uint64_t)y->w, (uint64_t)c->stride, (uint64_t)c->pad, x->type == single && c->math != fma_math,
+           x->type == bfloat16};
   return fakecuda_submit(((handle *)h)->stream, run, (const uint64_t *)&j, sizeof j / sizeof(uint64_t)) ? execution_failed : success;
 }
 result cudnnConvolutionForward(void *h, const void *alpha, void *xd, pointer x, void *wd, pointer w, void *c, int algorithm, pointer workspace, size_t bytes, const void *beta, void *yd, pointer y) {

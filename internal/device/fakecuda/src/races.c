@@ -17,9 +17,9 @@
 
 struct fakecuda_current fakecuda_current;
 
-// An access is the last of its kind to a granule of bytes; a trace holds those of the
-// granule.
-typedef struct { uint32_t launch; uint16_t atomic, stream; int block, thread; long barrier, warp_barrier, cluster_barrier; } access;
+// An access is the last of its kind to a granule of bytes, or to the halves of it that
+// are marked: numbers of two bytes may be neighbours. A trace holds those of the granule.
+typedef struct { uint32_t launch; uint8_t atomic, halves; uint16_t stream; int block, thread; long barrier, warp_barrier, cluster_barrier; } access;
 typedef struct { access write, read, other_read; } trace; // the reads are of two threads
 
 enum { granule_of_device = 4, granule_of_shared = 2 };
@@ -66,6 +66,7 @@ static trace *trace_of(const char *p, size_t *granule) {
 }
 
 static int ordered(const access *a, const access *b, int shared) {
+  if (!(a->halves & b->halves)) return 1;
   if (a->launch != b->launch) return shared || a->launch <= fakecuda_current.before[a->stream];
   if (a->atomic && b->atomic) return 1;
   int cluster = fakecuda_current.cluster;
@@ -89,7 +90,8 @@ static void access_memory(const void *p, size_t bytes, int writes, int atomic, c
   size_t granule;
   trace *t = trace_of(p, &granule);
   if (!t) return;
-  const access now = {fakecuda_current.launch, (uint16_t)atomic, (uint16_t)fakecuda_current.stream, *fakecuda_current.block, *fakecuda_current.thread, *fakecuda_current.barrier,
+  const uint8_t halves = bytes > 2 ? 3 : granule == granule_of_shared || !((uintptr_t)p & 2) ? 1 : 2;
+  const access now = {fakecuda_current.launch, (uint8_t)atomic, halves, (uint16_t)fakecuda_current.stream, *fakecuda_current.block, *fakecuda_current.thread, *fakecuda_current.barrier,
                       fakecuda_current.warp_barriers[*fakecuda_current.thread / 32], *fakecuda_current.cluster_barrier};
   int shared = granule == granule_of_shared;
   for (size_t n = (bytes + granule - 1) / granule; n > 0; n--, t++) {

@@ -1,38 +1,56 @@
 // Elementwise operations.
 #include "kernel.h"
 
-// sum: y = a + b. Kernels whose names end with _4 have a thread for four elements: see
-// quad.
-DEVICE void sum_at(float *y, const float *a, const float *b, long n, int width) {
+// Kernels whose names end with _4 or _h4 have a thread for four elements: see quad. Those
+// with _h4 or _h1 have arrays of bfloat16: see load_at.
+#define FOR_WIDTHS(declare) declare(, 1, 0) declare(_4, 4, 0) declare(_h1, 1, 1) declare(_h4, 4, 1)
+
+// sum: y = a + b.
+DEVICE void sum_at(void *y, const void *a, const void *b, long n, int width, int half) {
   long i = index_of_thread() * width;
-  if (i < n) store(y + i, load(a + i, width) + load(b + i, width), width);
+  if (i < n) store_at(y, i, load_at(a, i, width, half) + load_at(b, i, width, half), width, half);
 }
-KERNEL(sum)(float *y, const float *a, const float *b, long n) { sum_at(y, a, b, n, 1); }
-KERNEL(sum_4)(float *y, const float *a, const float *b, long n) { sum_at(y, a, b, n, 4); }
+#define SUM(suffix, width, half) \
+  KERNEL(sum##suffix)(void *y, const void *a, const void *b, long n) { sum_at(y, a, b, n, width, half); }
+FOR_WIDTHS(SUM)
 
 // relu_grad: g where y, the result of a ReLU, is positive, else 0.
-DEVICE void relu_grad_at(float *dst, const float *y, const float *g, long n, int width) {
+DEVICE void relu_grad_at(void *dst, const void *y, const void *g, long n, int width, int half) {
   long i = index_of_thread() * width;
   if (i >= n) return;
-  quad v = load(y + i, width), w = load(g + i, width);
+  quad v = load_at(y, i, width, half), w = load_at(g, i, width, half);
   for (int k = 0; k < width; k++) w[k] = v[k] > 0.f ? w[k] : 0.f;
-  store(dst + i, w, width);
+  store_at(dst, i, w, width, half);
 }
-KERNEL(relu_grad)(float *dst, const float *y, const float *g, long n) { relu_grad_at(dst, y, g, n, 1); }
-KERNEL(relu_grad_4)(float *dst, const float *y, const float *g, long n) { relu_grad_at(dst, y, g, n, 4); }
+#define RELU_GRAD(suffix, width, half) \
+  KERNEL(relu_grad##suffix)(void *dst, const void *y, const void *g, long n) { relu_grad_at(dst, y, g, n, width, half); }
+FOR_WIDTHS(RELU_GRAD)
 
 // relu: y = max(0, a); add_relu: y = max(0, a + b). NaN stays.
-DEVICE void relu_at(float *y, const float *a, const float *b, long n, int width) {
+DEVICE void relu_at(void *y, const void *a, const void *b, long n, int width, int half) {
   long i = index_of_thread() * width;
   if (i >= n) return;
-  quad v = load(a + i, width);
-  if (b) v += load(b + i, width);
-  store(y + i, clamp_below(v, 0.f, width), width);
+  quad v = load_at(a, i, width, half);
+  if (b) v += load_at(b, i, width, half);
+  store_at(y, i, clamp_below(v, 0.f, width), width, half);
 }
-KERNEL(relu)(float *y, const float *a, long n) { relu_at(y, a, 0, n, 1); }
-KERNEL(relu_4)(float *y, const float *a, long n) { relu_at(y, a, 0, n, 4); }
-KERNEL(add_relu)(float *y, const float *a, const float *b, long n) { relu_at(y, a, b, n, 1); }
-KERNEL(add_relu_4)(float *y, const float *a, const float *b, long n) { relu_at(y, a, b, n, 4); }
+#define RELU(suffix, width, half) \
+  KERNEL(relu##suffix)(void *y, const void *a, long n) { relu_at(y, a, 0, n, width, half); } \
+  KERNEL(add_relu##suffix)(void *y, const void *a, const void *b, long n) { relu_at(y, a, b, n, width, half); }
+FOR_WIDTHS(RELU)
+
+// round: y of bfloat16 is x of floats, rounded; widen: y of floats is x of bfloat16.
+#define ROUND(suffix, width) \
+  KERNEL(round##suffix)(void *y, const float *x, long n) { \
+    long i = index_of_thread() * width; \
+    if (i < n) store_at(y, i, load_at(x, i, width, 0), width, 1); \
+  } \
+  KERNEL(widen##suffix)(float *y, const void *x, long n) { \
+    long i = index_of_thread() * width; \
+    if (i < n) store_at(y, i, load_at(x, i, width, 1), width, 0); \
+  }
+ROUND(, 1)
+ROUND(_4, 4)
 
 // scale_by_temperature: y = x/√τ, with log τ at log_temperature, clamped to [least,
 // most].

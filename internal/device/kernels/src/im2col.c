@@ -8,7 +8,7 @@ typedef struct { u32 h, w, c, kh, kw, oh, ow, stride, pad; } windows;
 
 // im2col: patches [n·oh·ow, kh·kw·c] of images; a thread for each of count groups of
 // width channels.
-DEVICE void im2col(float *patches, const float *x, u32 count, windows g, u32 width) {
+DEVICE void im2col(void *patches, const void *x, u32 count, windows g, u32 width, int half) {
   long index = index_of_thread();
   if (index >= (long)count) return;
   u32 i = (u32)index, groups = g.c / width, rest = i / groups, k = i % groups;
@@ -17,20 +17,23 @@ DEVICE void im2col(float *patches, const float *x, u32 count, windows g, u32 wid
   // Places left of or above the image are, as u32, far right of or below it.
   u32 px = at % g.ow * g.stride + tap % g.kw - g.pad, py = row % g.oh * g.stride + tap / g.kw - g.pad;
   int inside = px < g.w && py < g.h;
-  const float *from = x + (((long)image * g.h + py) * g.w + px) * g.c + k * width;
-  store(patches + (long)i * width, inside ? load(from, (int)width) : (quad)0.f, (int)width);
+  long from = (((long)image * g.h + py) * g.w + px) * g.c + k * width;
+  store_at(patches, (long)i * width, inside ? load_at(x, from, (int)width, half) : (quad)0.f, (int)width, half);
 }
-#define WINDOWS_KERNEL(name, f, width) \
-  KERNEL(name)(float *to, const float *from, int count, int h, int w, int c, int kh, int kw, int oh, int ow, int stride, int pad) { \
-    f(to, from, (u32)count, (windows){(u32)h, (u32)w, (u32)c, (u32)kh, (u32)kw, (u32)oh, (u32)ow, (u32)stride, (u32)pad}, width); \
+#define WINDOWS_KERNEL(name, f, width, half) \
+  KERNEL(name)(void *to, const void *from, int count, int h, int w, int c, int kh, int kw, int oh, int ow, int stride, int pad) { \
+    f(to, from, (u32)count, (windows){(u32)h, (u32)w, (u32)c, (u32)kh, (u32)kw, (u32)oh, (u32)ow, (u32)stride, (u32)pad}, width, half); \
   }
-WINDOWS_KERNEL(im2col_4, im2col, 4)
-WINDOWS_KERNEL(im2col_1, im2col, 1)
+WINDOWS_KERNEL(im2col_4, im2col, 4, 0)
+WINDOWS_KERNEL(im2col_1, im2col, 1, 0)
+WINDOWS_KERNEL(im2col_h4, im2col, 4, 1)
+WINDOWS_KERNEL(im2col_h1, im2col, 1, 1)
 
 // col2im: each pixel of dx is the sum, over the windows that see it, of its elements in
 // their patches, in the order of the windows' elements; a thread for each of count
-// groups of width channels.
-DEVICE void col2im(float *dx, const float *patches, u32 count, windows g, u32 width) {
+// groups of width channels. dx of col2im_h4 and col2im_h1 is of bfloat16; patches are
+// floats in any case.
+DEVICE void col2im(void *dx, const float *patches, u32 count, windows g, u32 width, int half) {
   long index = index_of_thread();
   if (index >= (long)count) return;
   u32 i = (u32)index, groups = g.c / width, pixel = i / groups, k = i % groups;
@@ -46,7 +49,9 @@ DEVICE void col2im(float *dx, const float *patches, u32 count, windows g, u32 wi
       sum += load(from, (int)width);
     }
   }
-  store(dx + (long)i * width, sum, (int)width);
+  store_at(dx, (long)i * width, sum, (int)width, half);
 }
-WINDOWS_KERNEL(col2im_4, col2im, 4)
-WINDOWS_KERNEL(col2im_1, col2im, 1)
+WINDOWS_KERNEL(col2im_4, col2im, 4, 0)
+WINDOWS_KERNEL(col2im_1, col2im, 1, 0)
+WINDOWS_KERNEL(col2im_h4, col2im, 4, 1)
+WINDOWS_KERNEL(col2im_h1, col2im, 1, 1)

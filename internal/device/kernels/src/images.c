@@ -1,8 +1,9 @@
 // Operations on images [n, h, w, c], but for convolutions: convolve.c.
 #include "kernel.h"
 
-// Kernels whose name ends with _4 take channels by fours, those with _1 one by one:
-// see quad.
+// Kernels whose name ends with _4 take channels by fours, those with _1 one by one: see
+// quad. Those with _h4 and _h1 have images of bfloat16: see load_at.
+#define FOR_WIDTHS(declare) declare(_4, 4, 0) declare(_1, 1, 0) declare(_h4, 4, 1) declare(_h1, 1, 1)
 
 // The kernels of batch normalisation see images as a matrix x [rows, c]. A block of 256
 // threads has a strip of lanes·width columns and a part of the rows, 256/lanes of them
@@ -57,36 +58,34 @@ enum { samples = 16 };
 
 // norm_moments: by part, Σ(x − sample) and Σ(x − sample)², where sample is the mean of
 // some rows: about it there is no cancellation, however far the mean is from 0.
-DEVICE void add_moments(quad *sum, quad *squares, const float *x, long step, quad sample, int width, int count) {
+DEVICE void add_moments(quad *sum, quad *squares, const void *x, long at, long step, quad sample, int width, int half, int count) {
   quad v[4];
-  for (int k = 0; k < count; k++) v[k] = load(x + k * step, width);
+  for (int k = 0; k < count; k++) v[k] = load_at(x, at + k * step, width, half);
   for (int k = 0; k < count; k++) {
     quad d = v[k] - sample;
     *sum += d;
     *squares += d * d;
   }
 }
-DEVICE void moments(float *partial, float *state, const float *x, long rows, int c, int lanes, int strips, int width) {
+DEVICE void moments(float *partial, float *state, const void *x, long rows, int c, int lanes, int strips, int width, int half) {
   place p = place_of(rows, c, lanes, strips, width);
   quad sum = 0.f, squares = 0.f;
   if (p.here) {
     quad sample = 0.f;
-    for (int k = 0; k < samples; k++) sample += load(x + rows * k / samples * c + p.column, width);
+    for (int k = 0; k < samples; k++) sample += load_at(x, rows * k / samples * c + p.column, width, half);
     sample *= 1.f / samples;
     if (p.part == 0 && thread() < lanes) store(state + of_sample * c + p.column, sample, width);
-    long r = p.first, step = p.step * c;
-    x += r * c + p.column;
-    for (; r + 3 * p.step < p.end; r += 4 * p.step, x += 4 * step) add_moments(&sum, &squares, x, step, sample, width, 4);
-    for (; r < p.end; r += p.step, x += step) add_moments(&sum, &squares, x, step, sample, width, 1);
+    long r = p.first, step = p.step * c, at = r * c + p.column;
+    for (; r + 3 * p.step < p.end; r += 4 * p.step, at += 4 * step) add_moments(&sum, &squares, x, at, step, sample, width, half, 4);
+    for (; r < p.end; r += p.step, at += step) add_moments(&sum, &squares, x, at, step, sample, width, half, 1);
   }
   store_partials(partial, sum, squares, p, c, lanes, width);
 }
-KERNEL_SYNC(norm_moments_4)(float *partial, float *state, const float *x, long rows, int c, int lanes, int strips) {
-  moments(partial, state, x, rows, c, lanes, strips, 4);
-}
-KERNEL_SYNC(norm_moments_1)(float *partial, float *state, const float *x, long rows, int c, int lanes, int strips) {
-  moments(partial, state, x, rows, c, lanes, strips, 1);
-}
+#define MOMENTS(suffix, width, half) \
+  KERNEL_SYNC(norm_moments##suffix)(float *partial, float *state, const void *x, long rows, int c, int lanes, int strips) { \
+    moments(partial, state, x, rows, c, lanes, strips, width, half); \
+  }
+FOR_WIDTHS(MOMENTS)
 
 // add_parts returns the sums of both rows of partial for the thread's channel, in the
 // block's first 32 threads. Blocks have 1024 threads and 32 channels.
@@ -149,26 +148,37 @@ DEVICE norm norm_at(const float *state, float floor, int c, int width) {
   return (norm){load(state + of_pivot * c, width), load(state + of_factor * c, width), load(state + of_shift * c, width), floor};
 }
 
-// norm_apply: y = max(floor, factor·(x − pivot) + shift).
-DEVICE void apply_rows(float *y, const float *x, long at, long step, const norm *m, int width, int count) {
-  quad v[4];
-  for (int k = 0; k < count; k++) v[k] = load(x + at + k * step, width);
-  for (int k = 0; k < count; k++) store(y + at + k * step, clamp_below(m->factor * (v[k] - m->pivot) + m->shift, m->floor, width), width);
+// norm_apply: y = max(floor, factor·(x − pivot) + shift); norm_add: y = max(floor, factor·(x
+// − pivot) + shift + plus).
+DEVICE void apply_rows(void *y, const void *x, const void *plus, long at, long step, const norm *m, int width, int half, int count) {
+  quad v[4], w[4];
+  for (int k = 0; k < count; k++) {
+    v[k] = load_at(x, at + k * step, width, half);
+    if (plus) w[k] = load_at(plus, at + k * step, width, half);
+  }
+  for (int k = 0; k < count; k++) {
+    quad z = m->factor * (v[k] - m->pivot) + m->shift;
+    if (plus) z += w[k];
+    store_at(y, at + k * step, clamp_below(z, m->floor, width), width, half);
+  }
 }
-DEVICE void apply(float *y, const float *x, const float *state, float floor, long rows, int c, int lanes, int strips, int width) {
+DEVICE void apply(void *y, const void *x, const void *plus, const float *state, float floor, long rows, int c, int lanes, int strips, int width, int half) {
   place p = place_of(rows, c, lanes, strips, width);
   if (!p.here) return;
   norm m = norm_at(state + p.column, floor, c, width);
   long r = p.first, step = p.step * c, at = r * c + p.column;
-  for (; r + 3 * p.step < p.end; r += 4 * p.step, at += 4 * step) apply_rows(y, x, at, step, &m, width, 4);
-  for (; r < p.end; r += p.step, at += step) apply_rows(y, x, at, step, &m, width, 1);
+  const int some = plus ? 2 : 4; // rows at a time
+  for (; r + (some - 1) * p.step < p.end; r += some * p.step, at += some * step) apply_rows(y, x, plus, at, step, &m, width, half, some);
+  for (; r < p.end; r += p.step, at += step) apply_rows(y, x, plus, at, step, &m, width, half, 1);
 }
-KERNEL(norm_apply_4)(float *y, const float *x, const float *state, float_bits floor, long rows, int c, int lanes, int strips) {
-  apply(y, x, state, VALUE(floor), rows, c, lanes, strips, 4);
-}
-KERNEL(norm_apply_1)(float *y, const float *x, const float *state, float_bits floor, long rows, int c, int lanes, int strips) {
-  apply(y, x, state, VALUE(floor), rows, c, lanes, strips, 1);
-}
+#define APPLY(suffix, width, half) \
+  KERNEL(norm_apply##suffix)(void *y, const void *x, const float *state, float_bits floor, long rows, int c, int lanes, int strips) { \
+    apply(y, x, 0, state, VALUE(floor), rows, c, lanes, strips, width, half); \
+  } \
+  KERNEL(norm_add##suffix)(void *y, const void *x, const void *plus, const float *state, float_bits floor, long rows, int c, int lanes, int strips) { \
+    apply(y, x, plus, state, VALUE(floor), rows, c, lanes, strips, width, half); \
+  }
+FOR_WIDTHS(APPLY)
 
 // relu_grad_of returns the gradient g where y is above the floor, else 0.
 DEVICE quad relu_grad_of(quad g, quad y, float floor, int width) {
@@ -177,11 +187,11 @@ DEVICE quad relu_grad_of(quad g, quad y, float floor, int width) {
 }
 
 // norm_products: by part, Σg and Σg·(x − pivot).
-DEVICE void add_products(quad *sum, quad *by_x, const float *g, const float *x, long at, long step, const norm *m, int width, int count) {
+DEVICE void add_products(quad *sum, quad *by_x, const void *g, const void *x, long at, long step, const norm *m, int width, int half, int count) {
   quad v[2], w[2];
   for (int k = 0; k < count; k++) {
-    v[k] = load(x + at + k * step, width);
-    w[k] = load(g + at + k * step, width);
+    v[k] = load_at(x, at + k * step, width, half);
+    w[k] = load_at(g, at + k * step, width, half);
   }
   for (int k = 0; k < count; k++) {
     quad d = v[k] - m->pivot, through = relu_grad_of(w[k], m->factor * d + m->shift, m->floor, width);
@@ -189,23 +199,22 @@ DEVICE void add_products(quad *sum, quad *by_x, const float *g, const float *x, 
     *by_x += through * d;
   }
 }
-DEVICE void products(float *partial, const float *g, const float *x, const float *state, float floor, long rows, int c, int lanes, int strips, int width) {
+DEVICE void products(float *partial, const void *g, const void *x, const float *state, float floor, long rows, int c, int lanes, int strips, int width, int half) {
   place p = place_of(rows, c, lanes, strips, width);
   quad sum = 0.f, by_x = 0.f;
   if (p.here) {
     norm m = norm_at(state + p.column, floor, c, width);
     long r = p.first, step = p.step * c, at = r * c + p.column;
-    for (; r + p.step < p.end; r += 2 * p.step, at += 2 * step) add_products(&sum, &by_x, g, x, at, step, &m, width, 2);
-    if (r < p.end) add_products(&sum, &by_x, g, x, at, step, &m, width, 1);
+    for (; r + p.step < p.end; r += 2 * p.step, at += 2 * step) add_products(&sum, &by_x, g, x, at, step, &m, width, half, 2);
+    if (r < p.end) add_products(&sum, &by_x, g, x, at, step, &m, width, half, 1);
   }
   store_partials(partial, sum, by_x, p, c, lanes, width);
 }
-KERNEL_SYNC(norm_products_4)(float *partial, const float *g, const float *x, const float *state, float_bits floor, long rows, int c, int lanes, int strips) {
-  products(partial, g, x, state, VALUE(floor), rows, c, lanes, strips, 4);
-}
-KERNEL_SYNC(norm_products_1)(float *partial, const float *g, const float *x, const float *state, float_bits floor, long rows, int c, int lanes, int strips) {
-  products(partial, g, x, state, VALUE(floor), rows, c, lanes, strips, 1);
-}
+#define PRODUCTS(suffix, width, half) \
+  KERNEL_SYNC(norm_products##suffix)(float *partial, const void *g, const void *x, const float *state, float_bits floor, long rows, int c, int lanes, int strips) { \
+    products(partial, g, x, state, VALUE(floor), rows, c, lanes, strips, width, half); \
+  }
+FOR_WIDTHS(PRODUCTS)
 
 // norm_blend: the backward part of the state from the products, with z = (x −
 // mean)·inverse. ⌈c/32⌉ blocks of 1024 threads.
@@ -229,57 +238,64 @@ KERNEL_SYNC_OF(1024, 1, norm_blend)(float *state, const float *partial, const fl
 
 // norm_gradient: dx = g·of_g + (x − pivot)·of_x + of_one.
 typedef struct { quad by_g, by_x, one; } blend;
-DEVICE void gradient_rows(float *dx, const float *g, const float *x, long at, long step, const norm *m, const blend *b, int width, int count) {
+DEVICE void gradient_rows(void *dx, const void *g, const void *x, long at, long step, const norm *m, const blend *b, int width, int half, int count) {
   quad v[2], w[2];
   for (int k = 0; k < count; k++) {
-    v[k] = load(x + at + k * step, width);
-    w[k] = load(g + at + k * step, width);
+    v[k] = load_at(x, at + k * step, width, half);
+    w[k] = load_at(g, at + k * step, width, half);
   }
   for (int k = 0; k < count; k++) {
     quad d = v[k] - m->pivot, through = relu_grad_of(w[k], m->factor * d + m->shift, m->floor, width);
-    store(dx + at + k * step, b->by_g * through + (b->by_x * d + b->one), width);
+    store_at(dx, at + k * step, b->by_g * through + (b->by_x * d + b->one), width, half);
   }
 }
-DEVICE void gradient(float *dx, const float *g, const float *x, const float *state, float floor, long rows, int c, int lanes, int strips, int width) {
+DEVICE void gradient(void *dx, const void *g, const void *x, const float *state, float floor, long rows, int c, int lanes, int strips, int width, int half) {
   place p = place_of(rows, c, lanes, strips, width);
   if (!p.here) return;
   const float *s = state + p.column;
   norm m = norm_at(s, floor, c, width);
   blend b = {load(s + of_g * c, width), load(s + of_x * c, width), load(s + of_one * c, width)};
   long r = p.first, step = p.step * c, at = r * c + p.column;
-  for (; r + p.step < p.end; r += 2 * p.step, at += 2 * step) gradient_rows(dx, g, x, at, step, &m, &b, width, 2);
-  if (r < p.end) gradient_rows(dx, g, x, at, step, &m, &b, width, 1);
+  for (; r + p.step < p.end; r += 2 * p.step, at += 2 * step) gradient_rows(dx, g, x, at, step, &m, &b, width, half, 2);
+  if (r < p.end) gradient_rows(dx, g, x, at, step, &m, &b, width, half, 1);
 }
-KERNEL(norm_gradient_4)(float *dx, const float *g, const float *x, const float *state, float_bits floor, long rows, int c, int lanes, int strips) {
-  gradient(dx, g, x, state, VALUE(floor), rows, c, lanes, strips, 4);
-}
-KERNEL(norm_gradient_1)(float *dx, const float *g, const float *x, const float *state, float_bits floor, long rows, int c, int lanes, int strips) {
-  gradient(dx, g, x, state, VALUE(floor), rows, c, lanes, strips, 1);
-}
+#define GRADIENT(suffix, width, half) \
+  KERNEL(norm_gradient##suffix)(void *dx, const void *g, const void *x, const float *state, float_bits floor, long rows, int c, int lanes, int strips) { \
+    gradient(dx, g, x, state, VALUE(floor), rows, c, lanes, strips, width, half); \
+  }
+FOR_WIDTHS(GRADIENT)
 
 // transpose_each: transposes matrices x [n/(rows·cols), rows, cols] into y
-// [n/(rows·cols), cols, rows]; a thread for each of n elements.
-KERNEL(transpose_each)(float *y, const float *x, int rows, int cols, long n) {
+// [n/(rows·cols), cols, rows]; a thread for each of n elements. transpose_round makes
+// bfloat16 of floats, transpose_widen floats of bfloat16.
+DEVICE void transpose(void *y, int to_half, const void *x, int from_half, int rows, int cols, long n) {
   long i = index_of_thread();
   if (i >= n) return;
   int size = rows * cols, at = (int)(i % size);
-  y[i] = x[i - at + at % rows * cols + at / rows];
+  store_at(y, i, load_at(x, i - at + at % rows * cols + at / rows, 1, from_half), 1, to_half);
 }
+KERNEL(transpose_each)(float *y, const float *x, int rows, int cols, long n) { transpose(y, 0, x, 0, rows, cols, n); }
+KERNEL(transpose_round)(void *y, const float *x, int rows, int cols, long n) { transpose(y, 1, x, 0, rows, cols, n); }
+KERNEL(transpose_widen)(float *y, const void *x, int rows, int cols, long n) { transpose(y, 0, x, 1, rows, cols, n); }
 
 // pixel_means: y [n/c, c] are the means of images x [n/c, pixels, c] over their pixels;
-// a thread for each of n.
-KERNEL(pixel_means)(float *y, const float *x, int pixels, int c, long n) {
+// a thread for each of n. The images of pixel_means_h are of bfloat16.
+DEVICE void means(float *y, const void *x, int pixels, int c, long n, int half) {
   long i = index_of_thread();
   if (i >= n) return;
-  const float *from = x + i / c * pixels * c + i % c;
+  long at = i / c * pixels * c + i % c;
   float sum = 0.f;
-  for (int p = 0; p < pixels; p++) sum += from[(long)p * c];
+  for (int p = 0; p < pixels; p++) sum += load_at(x, at + (long)p * c, 1, half).x;
   y[i] = sum / (float)pixels;
 }
+KERNEL(pixel_means)(float *y, const float *x, int pixels, int c, long n) { means(y, x, pixels, c, n, 0); }
+KERNEL(pixel_means_h)(float *y, const void *x, int pixels, int c, long n) { means(y, x, pixels, c, n, 1); }
 
 // pixel_means_grad: dx [n/(pixels·c), pixels, c] from the gradient g [n/(pixels·c), c]
-// of the means; a thread for each of n elements.
-KERNEL(pixel_means_grad)(float *dx, const float *g, int pixels, int c, long n) {
+// of the means; a thread for each of n elements. dx of pixel_means_grad_h is of bfloat16.
+DEVICE void means_grad(void *dx, const float *g, int pixels, int c, long n, int half) {
   long i = index_of_thread();
-  if (i < n) dx[i] = g[i / ((long)pixels * c) * c + i % c] / (float)pixels;
+  if (i < n) store_at(dx, i, (quad){g[i / ((long)pixels * c) * c + i % c] / (float)pixels, 0.f, 0.f, 0.f}, 1, half);
 }
+KERNEL(pixel_means_grad)(float *dx, const float *g, int pixels, int c, long n) { means_grad(dx, g, pixels, c, n, 0); }
+KERNEL(pixel_means_grad_h)(void *dx, const float *g, int pixels, int c, long n) { means_grad(dx, g, pixels, c, n, 1); }

@@ -31,6 +31,7 @@
 
 typedef unsigned int u32;
 typedef unsigned long u64; // of 64 bits on all machines for which this is compiled
+typedef unsigned short u16;
 typedef unsigned char u8;
 typedef u32 float_bits;
 
@@ -74,6 +75,13 @@ DEVICE u32 match_any(u32 v) { return __nvvm_match_any_sync_i32(0xffffffffu, v); 
 DEVICE float sqrt_f(float x) { return __nvvm_sqrt_rn_f(x); }
 DEVICE double sqrt_d(double x) { return __nvvm_sqrt_rn_d(x); }
 DEVICE float fma_f(float a, float b, float c) { return __nvvm_fma_rn_f(a, b, c); }
+// two_halves returns a and b as bfloat16, a in the lower half: rounded to the nearest,
+// of two to the even one. A NaN is 0x7fff.
+DEVICE u32 two_halves(float a, float b) {
+  u32 v;
+  __asm__("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(v) : "f"(b), "f"(a));
+  return v;
+}
 DEVICE float max_f(float a, float b) { return __nvvm_fmax_f(a, b); }
 DEVICE float min_f(float a, float b) { return __nvvm_fmin_f(a, b); }
 // div_approx is a/b to within 2 ulp, for |b| between 2⁻¹²⁶ and 2¹²⁶. log2_approx has an
@@ -155,6 +163,11 @@ DEVICE void store_of(u32 *p, int rank, u32 v) { __atomic_store_n(cne_shared_of(p
 DEVICE float sqrt_f(float x) { return __builtin_sqrtf(x); }
 DEVICE double sqrt_d(double x) { return __builtin_sqrt(x); }
 DEVICE float fma_f(float a, float b, float c) { return a * b + c; } // fused or not as build tells clang
+DEVICE u32 half_of(float v) {
+  union { float f; u32 u; } x = {v};
+  return v != v ? 0x7fff : (x.u + 0x7fff + (x.u >> 16 & 1)) >> 16;
+}
+DEVICE u32 two_halves(float a, float b) { return half_of(a) | half_of(b) << 16; }
 DEVICE float max_f(float a, float b) { return a > b || b != b ? a : b; }
 DEVICE float min_f(float a, float b) { return a < b || b != b ? a : b; }
 #ifdef CNE_HARDWARE // see hardware.c of the stand-in
@@ -218,6 +231,29 @@ DEVICE void store(float *p, quad v, int width) {
   if (width == 4) *(quad *)p = v;
   else *p = v.x;
 }
+// Arrays of some kernels are of bfloat16, the upper halves of floats, if half is not 0,
+// and else of floats: load_at and store_at load and store the element, or the four, from
+// index i on. Four halves are aligned to 8 bytes. Kernels whose names end with _h4 and
+// _h1 are those for bfloat16.
+typedef u32 halves __attribute__((ext_vector_type(2), may_alias));
+typedef u16 half_alias __attribute__((may_alias));
+DEVICE quad load_at(const void *p, long i, int width, int half) {
+  if (!half) return load((const float *)p + i, width);
+  const half_alias *at = (const half_alias *)p + i;
+  if (width != 4) return (quad){as_float((u32)*at << 16), 0.f, 0.f, 0.f};
+  halves v = *(const halves *)at;
+  return (quad){as_float(v.x << 16), as_float(v.x & 0xffff0000u), as_float(v.y << 16), as_float(v.y & 0xffff0000u)};
+}
+DEVICE void store_at(void *p, long i, quad v, int width, int half) {
+  if (!half) {
+    store((float *)p + i, v, width);
+    return;
+  }
+  half_alias *at = (half_alias *)p + i;
+  if (width != 4) *at = (u16)two_halves(v.x, 0.f);
+  else *(halves *)at = (halves){two_halves(v.x, v.y), two_halves(v.z, v.w)};
+}
+
 // clamp_below is max(y, floor); NaN stays.
 DEVICE quad clamp_below(quad y, float floor, int width) {
   for (int k = 0; k < width; k++) y[k] = y[k] < floor ? floor : y[k];

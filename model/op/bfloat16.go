@@ -1,0 +1,185 @@
+package op
+
+import (
+	"fmt"
+	"reflect"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"cne/internal/device"
+	"cne/internal/errkind"
+)
+
+// bits16 is how a bfloat16 lies in memory: the upper half of a float32.
+type bits16 uint16
+
+// DtypeBFloat16 is the type of arrays of bfloat16, which are on accelerators alone. Copy
+// rounds and widens. A graph knows nothing of it: its nodes are of float32, and what is
+// stored of them is what ResultDtype says.
+var DtypeBFloat16 = tensor.Dtype{Type: reflect.TypeFor[bits16]()}
+
+// A Storer is a Kernel whose result an accelerator may store in another type than the
+// node's.
+type Storer interface {
+	Kernel
+
+	// StoredAs returns the type from those in which the operands are stored.
+	StoredAs(in []tensor.Dtype) tensor.Dtype
+}
+
+// ResultDtype returns the type in which a device stores a node's result, computed by a
+// kernel from operands that are stored in these types. Results of float32 may be stored as
+// DtypeBFloat16 on an accelerator; gradients are stored as what they are the gradients of,
+// or as float32.
+func ResultDtype(d *Device, k Kernel, node *gorgonia.Node, in []tensor.Dtype) tensor.Dtype {
+	if s, ok := k.(Storer); ok && !d.OnHost() && node.Dtype() == tensor.Float32 {
+		return s.StoredAs(in)
+	}
+	return node.Dtype()
+}
+
+// Operations that keep the type of their first operand.
+
+// StoredAs implements Storer.
+func (o *batchNorm) StoredAs(in []tensor.Dtype) tensor.Dtype { return in[0] }
+
+// StoredAs implements Storer.
+func (o *batchNormAdd) StoredAs(in []tensor.Dtype) tensor.Dtype { return in[0] }
+
+// StoredAs implements Storer.
+func (o *batchNormGrad) StoredAs(in []tensor.Dtype) tensor.Dtype { return in[0] }
+
+// StoredAs implements Storer.
+func (o *relu) StoredAs(in []tensor.Dtype) tensor.Dtype { return in[0] }
+
+// StoredAs implements Storer.
+func (o *reluGrad) StoredAs(in []tensor.Dtype) tensor.Dtype { return in[0] }
+
+// StoredAs implements Storer.
+func (o *sum) StoredAs(in []tensor.Dtype) tensor.Dtype { return in[0] }
+
+// StoredAs implements Storer.
+func (o *globalAvgPoolGrad) StoredAs(in []tensor.Dtype) tensor.Dtype { return in[0] }
+
+// StoredAs implements Storer: what a convolution computes in bfloat16 stays in it.
+func (o *conv2d) StoredAs([]tensor.Dtype) tensor.Dtype {
+	if o.precision == BFloat16 {
+		return DtypeBFloat16
+	}
+	return tensor.Float32
+}
+
+// StoredAs implements Storer: the gradient of weights is of float32, as they are.
+func (o *convGrad) StoredAs(in []tensor.Dtype) tensor.Dtype { return in[o.of] }
+
+// half tells whether the elements are of bfloat16.
+func (a *Array) half() bool { return a.dtype == DtypeBFloat16 }
+
+// bytesEach returns the size of an element on an accelerator.
+func (a *Array) bytesEach() int {
+	if a.half() {
+		return elementSize / 2
+	}
+	return elementSize
+}
+
+// convert is Copy between float32 and bfloat16, on one accelerator or between it and the
+// program's memory.
+func convert(dst, src *Array) error {
+	d := dst.on.device
+	if src.half() {
+		d = src.on.device
+	}
+	if (dst.on.device != nil && dst.on.device != d) || (src.on.device != nil && src.on.device != d) {
+		return fmt.Errorf("op: an array of bfloat16 on %s cannot be copied to or from one on another accelerator", d.Name())
+	}
+	here := func(a *Array) (*Array, error) { // a's stand-in on the accelerator
+		if a.on.device == d {
+			return a, nil
+		}
+		return NewArray(d, tensor.Float32, src.Shape()...)
+	}
+	to, err := here(dst)
+	if err != nil {
+		return err
+	}
+	from, err := here(src)
+	if err != nil {
+		return err
+	}
+	if from != src {
+		defer from.Free()
+		if err := Copy(from, src); err != nil {
+			return err
+		}
+	}
+	if err := to.Resize(src.Shape()); err != nil {
+		return err
+	}
+	if err := launchConversion(d, to, from); err != nil || to == dst {
+		return err
+	}
+	defer to.Free()
+	return Copy(dst, to)
+}
+
+// launchConversion rounds float32 to bfloat16 or widens bfloat16, as the types say, on an
+// accelerator.
+func launchConversion(d *Device, dst, src *Array) error {
+	n := dst.Len()
+	fours, ones := "round_4", "round"
+	if src.half() {
+		fours, ones = "widen_4", "widen"
+	}
+	kernel, width := byFours(fours, ones, n, dst, src)
+	return d.Each(kernel, n/width, dst.Arg(), src.Arg(), device.Int(n))
+}
+
+// variants are kernels that do the same, for arrays of float32 and of bfloat16, element by
+// element or by fours.
+type variants struct{ ones, fours, halves, fourHalves string }
+
+// of returns the kernel for n elements of arrays, which must have one type, and how many
+// of them it takes at a time.
+func (v *variants) of(n int, arrays ...*Array) (kernel string, width int, err error) {
+	fours, ones := v.fours, v.ones
+	if arrays[0].half() {
+		fours, ones = v.fourHalves, v.halves
+	}
+	for _, a := range arrays[1:] {
+		if a.half() != arrays[0].half() {
+			return "", 0, errkind.Errorf(ErrInput, "op: the kernel %s takes arrays of one type, not of float32 and of bfloat16", v.ones)
+		}
+	}
+	kernel, width = byFours(fours, ones, n, arrays...)
+	return kernel, width, nil
+}
+
+// A rounded is an operation's copy of an operand in bfloat16.
+type rounded struct{ array *Array }
+
+// of returns an operand itself where it is of bfloat16, else a rounded copy.
+func (r *rounded) of(d *Device, a *Array) (*Array, error) {
+	if a.half() {
+		return a, nil
+	}
+	to, err := r.like(d, a.Shape())
+	if err != nil {
+		return nil, err
+	}
+	return to, launchConversion(d, to, a)
+}
+
+// like returns an array of bfloat16 of a shape, with undefined elements.
+func (r *rounded) like(d *Device, shape []int) (*Array, error) {
+	if r.array != nil && r.array.on.device == d {
+		return r.array, r.array.Resize(shape)
+	}
+	a, err := NewArray(d, DtypeBFloat16, shape...)
+	if err != nil {
+		return nil, err
+	}
+	r.array = a
+	return a, nil
+}

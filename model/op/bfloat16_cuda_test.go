@@ -1,0 +1,409 @@
+//go:build cu
+
+package op_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"cne/internal/device"
+	"cne/internal/device/fakecuda"
+	"cne/model/op"
+	"cne/model/vm"
+)
+
+// halfUnit is the largest relative change of a number that is rounded to bfloat16, whose
+// mantissas have eight bits.
+const halfUnit = 0x1p-8
+
+// magnitude returns the absolute values.
+func magnitude(x []float64) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = math.Abs(v)
+	}
+	return y
+}
+
+// In bfloat16 a convolution's products are those of rounded factors, which are exact, and
+// sums are float32, each addition of which rounds by 2⁻²⁴ of what is added up. The result
+// and the images' gradient are rounded once, and so may be the weights' gradient: all are
+// within these bounds of the convolution in float64, by either way.
+func TestConv2dInBFloat16OnDevice(t *testing.T) {
+	cases := append([]convCase{
+		{0, 3, 8, 8, 4, 3, 3, 1, 1},
+		{3, 4, 9, 7, 5, 3, 3, 1, 1}, // five output channels: see the stand-in for cuDNN
+		{2, 16, 6, 6, 12, 3, 3, 2, 1},
+		{2, 16, 8, 8, 32, 3, 3, 1, 1},
+		{5, 8, 7, 5, 16, 1, 1, 2, 0},
+		{5, 8, 7, 5, 16, 1, 1, 1, 0},
+		{1, 33, 3, 3, 31, 3, 3, 2, 1},
+		{3, 4, 5, 6, 3, 1, 2, 1, 0}, // the stand-in knows no two columns
+	}, convCases...)
+	ways(t, func(t *testing.T, d *device.Device) {
+		for _, c := range cases {
+			t.Run(c.String(), func(t *testing.T) {
+				oh, ow := c.result()
+				var parts [3][]float64
+				in := [3][]float64{normals(c.n*c.h*c.w*c.c, 1), normals(c.k*c.c*c.kh*c.kw, 2), normals(c.n*oh*ow*c.k, 3)}
+				shapes := [3][]int{{c.n, c.h, c.w, c.c}, {c.k, c.c, c.kh, c.kw}, {c.n, oh, ow, c.k}}
+				for i := range parts {
+					for _, v := range in[i] {
+						parts[i] = append(parts[i], float64(float32(v)))
+					}
+				}
+				g := gorgonia.NewGraph()
+				values := map[*gorgonia.Node]*op.Array{}
+				var nodes gorgonia.Nodes
+				for i, part := range parts {
+					a, err := op.NewArray(nil, tensor.Float32, shapes[i]...)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for k, v := range part {
+						op.Data[float32](a)[k] = float32(v)
+					}
+					n := nodeOf(g, a, fmt.Sprint("in", i))
+					values[n], nodes = a, append(nodes, n)
+				}
+				y, err := op.Conv2d(nodes[0], nodes[1], c.stride, c.pad, op.BFloat16)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out := append(gorgonia.Nodes{y}, weighted(t, y, nodes[2], nodes[:2]...)...)
+				got := computed(t, d, values, out)
+				if c.n == 0 {
+					return
+				}
+				for i := range parts {
+					parts[i] = bfloat16s(parts[i])
+				}
+				want := c.exactly(parts)
+				sizes := c.exactly([3][]float64{magnitude(parts[0]), magnitude(parts[1]), magnitude(parts[2])})
+				terms := [3]int{c.c * c.kh * c.kw, c.k * c.kh * c.kw, c.n * oh * ow}
+				for i, what := range partNames {
+					for k, v := range op.Data[float32](got[i]) {
+						bound := halfUnit*math.Abs(want[i][k]) + 1.01*float64(terms[i]+1)*0x1p-24*sizes[i][k]
+						if off := math.Abs(float64(v) - want[i][k]); !(off <= bound) {
+							t.Fatalf("%s: element %d is %g, want %g: off by %.2g, where rounding makes %.2g", what, k, v, want[i][k], off, bound)
+						}
+					}
+				}
+			})
+		}
+	})
+}
+
+// exactly returns the result [n,oh,ow,k] and the gradients of a convolution of images
+// [n,h,w,c], weights [k,c,kh,kw] and a gradient of the result, by the definition.
+func (c convCase) exactly(in [3][]float64) (out [3][]float64) {
+	oh, ow := c.result()
+	x, w, g := in[0], in[1], in[2]
+	y, dx, dw := make([]float64, len(g)), make([]float64, len(x)), make([]float64, len(w))
+	for at := range y {
+		k, px, py, n := at%c.k, at/c.k%ow, at/c.k/ow%oh, at/c.k/ow/oh
+		for tap := range c.kh * c.kw {
+			iy, ix := py*c.stride+tap/c.kw-c.pad, px*c.stride+tap%c.kw-c.pad
+			if iy < 0 || ix < 0 || iy >= c.h || ix >= c.w {
+				continue
+			}
+			for ch := range c.c {
+				i, j := ((n*c.h+iy)*c.w+ix)*c.c+ch, (k*c.c+ch)*c.kh*c.kw+tap
+				y[at] += x[i] * w[j]
+				dx[i] += g[at] * w[j]
+				dw[j] += g[at] * x[i]
+			}
+		}
+	}
+	return [3][]float64{y, dx, dw}
+}
+
+// evaluate computes a node with its operands, where values has not got them. On a device
+// results are stored as ResultDtype says.
+func evaluate(t *testing.T, d *device.Device, n *gorgonia.Node, values map[*gorgonia.Node]*op.Array) *op.Array {
+	t.Helper()
+	if a := values[n]; a != nil {
+		return a
+	}
+	var in []*op.Array
+	var stored []tensor.Dtype
+	for it := n.Graph().From(n.ID()); it.Next(); {
+		a := evaluate(t, d, it.Node().(*gorgonia.Node), values)
+		in, stored = append(in, a), append(stored, a.Dtype())
+	}
+	k := op.KernelOf(n)
+	shape, err := k.ResultShape(nil, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dst, err := op.NewArray(d, op.ResultDtype(d, k, n, stored), shape...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.OnHost() {
+		err = k.Run(dst, in)
+	} else {
+		err = k.(op.Launcher).Launch(d, dst, in)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	values[n] = dst
+	return dst
+}
+
+// inHalves returns a copy of an array on a device in bfloat16, and has the array hold the
+// same numbers.
+func inHalves(t *testing.T, d *device.Device, a *op.Array) *op.Array {
+	t.Helper()
+	there, err := op.NewArray(d, op.DtypeBFloat16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := op.Copy(there, a); err != nil {
+		t.Fatal(err)
+	}
+	if err := op.Copy(a, there); err != nil {
+		t.Fatal(err)
+	}
+	return there
+}
+
+// What is stored in bfloat16 is what the CPU computes in float32 from the same numbers,
+// but for one rounding: results, and gradients of images. Those of scales and shifts, and
+// means, are of float32 on both.
+func TestOperationsOnHalvesOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	type graph func(x, scale, shift, other *gorgonia.Node, stats *op.BatchStats) (*gorgonia.Node, error)
+	for name, build := range map[string]graph{
+		"batch_norm": func(x, scale, shift, _ *gorgonia.Node, stats *op.BatchStats) (*gorgonia.Node, error) {
+			return op.BatchNorm(x, scale, shift, stats, op.NoActivation)
+		},
+		"batch_norm, ReLU": func(x, scale, shift, _ *gorgonia.Node, stats *op.BatchStats) (*gorgonia.Node, error) {
+			return op.BatchNorm(x, scale, shift, stats, op.ReLUActivation)
+		},
+		"batch_norm, added, ReLU": func(x, scale, shift, other *gorgonia.Node, stats *op.BatchStats) (*gorgonia.Node, error) {
+			return op.BatchNormAddReLU(x, scale, shift, other, stats)
+		},
+		"relu": func(x, _, _, _ *gorgonia.Node, _ *op.BatchStats) (*gorgonia.Node, error) { return op.ReLU(x) },
+		"add_relu": func(x, _, _, other *gorgonia.Node, _ *op.BatchStats) (*gorgonia.Node, error) {
+			return op.AddReLU(x, other)
+		},
+		"pool": func(x, _, _, _ *gorgonia.Node, _ *op.BatchStats) (*gorgonia.Node, error) { return op.GlobalAvgPool(x) },
+	} {
+		for _, shape := range [][]int{{2, 3, 3, 1}, {3, 5, 3, 3}, {3, 5, 3, 8}, {5, 7, 3, 257}, {9, 16, 16, 4}, {3, 17, 17, 6}, {2, 3, 5, 132}} {
+			t.Run(fmt.Sprint(name, shape), func(t *testing.T) {
+				c := shape[3]
+				var in []*op.Array
+				for i, s := range [][]int{shape, {c}, {c}, shape} {
+					in = append(in, filled(t, uint64(i), s...))
+				}
+				there := []*op.Array{inHalves(t, d, in[0]), nil, nil, inHalves(t, d, in[3])}
+				var results [2][]*op.Array
+				var stats [2]*op.BatchStats
+				for i, on := range []*device.Device{nil, d} {
+					g, values := gorgonia.NewGraph(), map[*gorgonia.Node]*op.Array{}
+					var nodes gorgonia.Nodes
+					for k, a := range in {
+						n := nodeOf(g, a, fmt.Sprint("in", k))
+						nodes = append(nodes, n)
+						values[n] = a
+						if on != nil && there[k] != nil {
+							values[n] = there[k]
+						} else if on != nil {
+							values[n] = copyTo(t, d, a)
+						}
+					}
+					var err error
+					if stats[i], err = op.NewBatchStats(on, tensor.Float32, c); err != nil {
+						t.Fatal(err)
+					}
+					y, err := build(nodes[0], nodes[1], nodes[2], nodes[3], stats[i])
+					if err != nil {
+						t.Fatal(err)
+					}
+					of := filled(t, 9, y.Shape()...)
+					gradient := nodeOf(g, of, "g")
+					if halves := inHalves(t, d, of); on == nil {
+						values[gradient] = of
+					} else if values[gradient] = halves; name == "pool" {
+						values[gradient] = copyTo(t, d, of)
+					}
+					wrt := gorgonia.Nodes{nodes[0]}
+					if strings.HasPrefix(name, "batch_norm") {
+						wrt = nodes[:3:3]
+					}
+					if strings.Contains(name, "add") {
+						wrt = append(wrt, nodes[3])
+					}
+					for _, n := range append(gorgonia.Nodes{y}, weighted(t, y, gradient, wrt...)...) {
+						results[i] = append(results[i], evaluate(t, on, n, values))
+					}
+				}
+				for i, want := range results[0] {
+					got := results[1][i]
+					unit := 0.
+					if got.Dtype() == op.DtypeBFloat16 {
+						unit = halfUnit
+					}
+					if images := slices.Equal(got.Shape(), shape); images != (unit > 0) {
+						t.Errorf("result %d of shape %v is stored as %v", i, got.Shape(), got.Dtype())
+					}
+					here, largest := onHostAsFloats(t, got), 0.
+					for _, v := range op.Data[float32](want) {
+						largest = max(largest, math.Abs(float64(v)))
+					}
+					for k, v := range op.Data[float32](here) {
+						w := float64(op.Data[float32](want)[k])
+						if off := math.Abs(float64(v) - w); !(off <= 1.01*unit*math.Abs(w)+2e-5*largest) {
+							t.Fatalf("result %d: element %d is %g, want %g", i, k, v, w)
+						}
+					}
+				}
+				compareArrays(t, "the running mean", onHost(t, stats[1].Mean), stats[0].Mean, 1e-4)
+				compareArrays(t, "the running variance", onHost(t, stats[1].Var), stats[0].Var, 2e-5)
+			})
+		}
+	}
+}
+
+// copyTo returns a copy of an array on a device.
+func copyTo(t *testing.T, d *device.Device, a *op.Array) *op.Array {
+	t.Helper()
+	there, err := op.NewArray(d, a.Dtype())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := op.Copy(there, a); err != nil {
+		t.Fatal(err)
+	}
+	return there
+}
+
+// onHostAsFloats returns a copy of an array of bfloat16 or float32 in the program's
+// memory.
+func onHostAsFloats(t *testing.T, a *op.Array) *op.Array {
+	t.Helper()
+	here, err := op.NewArray(nil, tensor.Float32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := op.Copy(here, a); err != nil {
+		t.Fatal(err)
+	}
+	return here
+}
+
+// Copies round to the nearest bfloat16, of two the even one, and widen to the same number.
+// Infinities and NaN stay what they are.
+func TestCopiesOfHalvesOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	inf, nan := math.Inf(1), math.NaN()
+	for _, c := range []struct{ from, to float64 }{
+		{0, 0}, {1, 1}, {-1.5, -1.5}, {1 + 0x1p-7, 1 + 0x1p-7}, {1 + 0x1p-9, 1}, {1 + 0x1p-8, 1}, {1 + 0x1p-8 + 0x1p-23, 1 + 0x1p-7},
+		{1 + 3*0x1p-8, 1 + 0x1p-6}, {-1 - 3*0x1p-8, -1 - 0x1p-6}, {inf, inf}, {-inf, -inf}, {nan, nan}, {math.MaxFloat32, inf}, {0x1p-130, 0x1p-130}, {0x1p-149, 0},
+	} {
+		for _, n := range []int{1, 3, 8} { // element by element, and by fours
+			x, err := op.ArrayOf(slices.Repeat([]float32{float32(c.from)}, n), n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			inHalves(t, d, x)
+			for _, v := range op.Data[float32](x) {
+				if float64(v) != c.to && !(math.IsNaN(c.to) && v != v) || math.Signbit(float64(v)) != math.Signbit(c.to) && c.to == c.to {
+					t.Errorf("%g becomes %g, want %g", c.from, v, c.to)
+				}
+			}
+		}
+	}
+	// On the device the types may differ, and shapes follow.
+	x := filled(t, 1, 5, 3)
+	halves := inHalves(t, d, x)
+	if halves.Cap() < 15 || halves.Cap() > 16 {
+		t.Errorf("15 elements have room for %d", halves.Cap())
+	}
+	wide, err := op.NewArray(d, tensor.Float32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := op.NewArray(d, op.DtypeBFloat16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range [][2]*op.Array{{wide, halves}, {again, wide}, {halves, again}} {
+		if err := op.Copy(c[0], c[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	compareArrays(t, "the copy", onHostAsFloats(t, halves), x, 0)
+	if err := halves.Zero(); err != nil {
+		t.Fatal(err)
+	}
+	compareArrays(t, "what was cleared", onHostAsFloats(t, halves), filled(t, 1, 5, 3), math.Inf(1))
+	for _, v := range op.Data[float32](onHostAsFloats(t, halves)) {
+		if v != 0 {
+			t.Errorf("cleared, an element is %g", v)
+		}
+	}
+	if _, err := op.NewArray(nil, op.DtypeBFloat16, 3); err == nil {
+		t.Error("the CPU has an array of bfloat16")
+	}
+	if err := op.Copy(intsOn(t, d), halves); err == nil {
+		t.Error("integers are made of bfloat16")
+	}
+}
+
+// intsOn returns an empty array of integers on a device.
+func intsOn(t *testing.T, d *device.Device) *op.Array {
+	t.Helper()
+	a, err := op.NewArray(d, tensor.Int32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// Arrays of both types in one operation are refused.
+func TestMixedTypesAreRefusedOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	g := gorgonia.NewGraph()
+	x := filled(t, 1, 2, 3, 3, 4)
+	a, b := nodeOf(g, x, "a"), nodeOf(g, x, "b")
+	y := gorgonia.Must(op.AddReLU(a, b))
+	dst, halves := copyTo(t, d, x), inHalves(t, d, x)
+	err := y.Op().(op.Launcher).Launch(d, dst, []*op.Array{halves, copyTo(t, d, x)})
+	if err == nil || !strings.Contains(err.Error(), "one type") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// A program says where a result in bfloat16 is not finite.
+func TestDiagnosisOfHalvesOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	g := gorgonia.NewGraph()
+	x, w := filled(t, 1, 3, 4, 4, 4), filled(t, 2, 4, 4, 1, 1)
+	op.Data[float32](x)[2*64+5], op.Data[float32](x)[2*64+6] = math.MaxFloat32, math.MaxFloat32
+	in, weights := nodeOf(g, x, "x"), nodeOf(g, w, "w")
+	y, err := op.Conv2d(in, weights, 1, 0, op.BFloat16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := vm.Compile(d, gorgonia.Must(op.GlobalAvgPool(gorgonia.Must(op.ReLU(y)))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, a := range map[*gorgonia.Node]*op.Array{in: x, weights: w} {
+		if err := op.Copy(p.Input(n), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.RunChecked(); err == nil || !strings.Contains(err.Error(), "conv2d") || !strings.Contains(err.Error(), "row 2") {
+		t.Errorf("the error is %v", err)
+	}
+}
