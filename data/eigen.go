@@ -23,14 +23,25 @@ const ulp = 0x1p-52
 // made are 0. If ctx ends before, the error is ctx's; the computation then ends
 // by itself, since LAPACK cannot be interrupted, and a is still in use until then. a is
 // positive semidefinite but for rounding.
-func largestEigen(ctx context.Context, a []float64, n, k int) (values, vectors []float64, err error) {
-	done := make(chan struct{})
+//
+// A device, if one is given, multiplies where nearly all of the work are products; errors are
+// then also the device's.
+func largestEigen(ctx context.Context, a []float64, n, k int, on *Device) (values, vectors []float64, err error) {
+	// Computing few eigenvectors alone pays.
+	few := n >= subspaceFrom && k <= n/8
 	var v, u []float64
+	if few && !on.OnHost() {
+		// Here it is waited for, since its memory goes with it.
+		if v, u, err = subspaceEigen(ctx, a, n, k, on); err != nil {
+			return nil, nil, err
+		}
+		few = false
+	}
+	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		// Computing few eigenvectors alone pays.
-		if n >= subspaceFrom && k <= n/8 {
-			v, u = subspaceEigen(ctx, a, n, k)
+		if few {
+			v, u, _ = subspaceEigen(ctx, a, n, k, nil) // the CPU has no errors
 		}
 		if v == nil && k <= n/4 && ctx.Err() == nil {
 			v, u = someEigen(a, n, k)

@@ -2,9 +2,12 @@ package data
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 
 	"cne/internal/blas"
+	"cne/internal/device"
 	"cne/internal/rng"
 )
 
@@ -39,8 +42,20 @@ const (
 // often the same as they like.
 //
 // It returns nothing if that would take longer than someEigen does, because the eigenvalues
-// that are wanted are hardly larger than those that are not, or if ctx ends.
-func subspaceEigen(ctx context.Context, a []float64, n, k int) (values, vectors []float64) {
+// that are wanted are hardly larger than those that are not, or if ctx ends. On a device, the
+// products of the matrix are computed there, if it has room for it; errors are the device's.
+func subspaceEigen(ctx context.Context, a []float64, n, k int, on *Device) (values, vectors []float64, err error) {
+	s, err := newSubspace(a, n, k, on)
+	if s == nil {
+		return nil, nil, err
+	}
+	defer s.free()
+	return s.eigen(ctx, k)
+}
+
+// newSubspace returns a random subspace, orthonormal, in which k eigenvectors can be found;
+// nothing if there is none.
+func newSubspace(a []float64, n, k int, on *Device) (*subspace, error) {
 	const strip = 16 // columns that products compute together
 	width := (k + k/4 + 8 + strip - 1) / strip * strip
 	s := &subspace{n: n, width: width, matrix: mirrored(a, n), stream: rng.New(uint64(n), rng.Components)}
@@ -53,21 +68,49 @@ func subspaceEigen(ctx context.Context, a []float64, n, k int) (values, vectors 
 	if !s.orthonormalize() {
 		return nil, nil
 	}
+	if on.OnHost() {
+		return s, nil
+	}
+	var full *device.MemoryError
+	var err error
+	s.device, err = newDeviceMatrix(on, s.matrix, n, width)
+	if errors.As(err, &full) {
+		on.Say(fmt.Sprintf("the eigenvectors of the principal components are found by the CPU, since %v", err))
+		return s, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// free gives back what is on a device.
+func (s *subspace) free() {
+	if s.device != nil {
+		s.device.free()
+	}
+}
+
+// eigen turns the subspace to the k largest eigenvalues: see subspaceEigen.
+func (s *subspace) eigen(ctx context.Context, k int) (values, vectors []float64, err error) {
+	n, width := s.n, s.width
 	most := 8 * n / width // products, which then take as long as a tridiagonal form
 	for round := range mostRounds {
 		if ctx.Err() != nil {
-			return nil, nil
+			return nil, nil, nil
 		}
-		s.multiply(s.image, s.basis, 1, 0)
+		if err := s.project(); err != nil {
+			return nil, nil, err
+		}
 		values = s.rotate()
 		if values == nil {
-			return nil, nil
+			return nil, nil, nil
 		}
 		size := max(values[0], -values[width-1])
 		tolerance := size * ulp * float64(16+n/32)
 		worst := s.residual(values[:k])
 		if worst <= tolerance {
-			return values[:k], s.first(k)
+			return values[:k], s.first(k), nil
 		}
 		// Between 0 and high all shall become small.
 		high := max(values[width-1], size*ulp*float64(n))
@@ -78,14 +121,16 @@ func subspaceEigen(ctx context.Context, a []float64, n, k int) (values, vectors 
 			degree = max(1, int(math.Log(farthest)/apart))
 		}
 		if left := math.Log(worst/tolerance) / last; round > 3 && !(float64(s.products)+left <= float64(most)) {
-			return nil, nil
+			return nil, nil, nil
 		}
-		s.filter(degree, high/2)
+		if err := s.filter(degree, high/2); err != nil {
+			return nil, nil, err
+		}
 		if !s.orthonormalize() {
-			return nil, nil
+			return nil, nil, nil
 		}
 	}
-	return nil, nil
+	return nil, nil, nil
 }
 
 // A subspace is spanned by orthonormal vectors of length n, the columns of basis, n×width.
@@ -95,6 +140,7 @@ type subspace struct {
 	basis, image, spare []float64 // image is the matrix times the basis
 	products            int       // of the matrix with as many vectors
 	stream              rng.Stream
+	device              *deviceMatrix // multiplies; nil: the CPU does
 }
 
 // mirrored returns a symmetric matrix whose upper triangle is given.
@@ -107,10 +153,19 @@ func mirrored(upper []float64, n int) []float64 {
 	return a
 }
 
-// multiply sets to to alpha times the matrix times from, plus beta times to.
-func (s *subspace) multiply(to, from []float64, alpha, beta float64) {
+// multiply sets to to alpha times the matrix times from.
+func (s *subspace) multiply(to, from []float64, alpha float64) {
+	blas.Gemm(true, false, s.n, s.width, s.n, alpha, s.matrix, s.n, from, s.width, 0, to, s.width)
+}
+
+// project computes the image of the basis.
+func (s *subspace) project() error {
 	s.products++
-	blas.Gemm(true, false, s.n, s.width, s.n, alpha, s.matrix, s.n, from, s.width, beta, to, s.width)
+	if s.device != nil {
+		return s.device.project(s.image, s.basis)
+	}
+	s.multiply(s.image, s.basis, 1)
+	return nil
 }
 
 // rotate turns the basis, and its image, so that it consists of the best approximations to
@@ -170,20 +225,26 @@ func (s *subspace) first(k int) []float64 {
 
 // filter replaces the basis by T((A−c)/c) times it, where A is the matrix and T Chebyshev's
 // polynomial of a degree of at least 1: from 0 to 2c it stays between −1 and 1.
-func (s *subspace) filter(degree int, c float64) {
+func (s *subspace) filter(degree int, c float64) error {
 	before, now, next := s.basis, s.image, s.spare
 	for i, v := range before {
 		now[i] = now[i]/c - v
 	}
+	s.products += degree - 1
+	if s.device != nil {
+		s.basis, s.image = now, before
+		return s.device.filter(before, now, degree, c)
+	}
 	for range degree - 1 {
 		// T(j+1) = 2·(A−c)/c·T(j) − T(j−1)
-		s.multiply(next, now, 2/c, 0)
+		s.multiply(next, now, 2/c)
 		for i, v := range now {
 			next[i] -= 2*v + before[i]
 		}
 		before, now, next = now, next, before
 	}
 	s.basis, s.image, s.spare = now, before, next
+	return nil
 }
 
 // orthonormalize makes the basis orthonormal without changing its span, by Cholesky's

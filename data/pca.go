@@ -57,9 +57,9 @@ type PCA struct {
 // three to five times, a few at a time, unless they are fewer than their columns: then
 // all must be in memory, and are read into it.
 //
-// A device forms the products, which take most of the time, in float64, and the
-// CPU finds the eigenvectors; the results agree up to the rounding of sums.
-// Beside the products the device holds 256 MiB of the points, or, if they are
+// A device forms the products, which take most of the time, in float64, and, where few
+// eigenvectors of wide points are wanted, those of which these come; the results agree up to
+// the rounding of sums. Beside the products the device holds 256 MiB of the points, or, if they are
 // fewer than their columns, all of them. On nil, everything is the CPU's.
 //
 // If the points span fewer than k dimensions, the surplus axes are unit
@@ -179,7 +179,7 @@ func (f *pcaFit) fromCovariance(ctx context.Context, pca *PCA) (int, error) {
 			row[b] = (row[b] - float64(n)*da*db) / float64(n-1)
 		}
 	}
-	values, vectors, err := largestEigen(ctx, cov, width, min(pca.K, width))
+	values, vectors, err := largestEigen(ctx, cov, width, min(pca.K, width), f.device)
 	if err != nil {
 		return 0, err
 	}
@@ -247,7 +247,7 @@ func (f *pcaFit) fromGram(ctx context.Context, pca *PCA) (int, error) {
 		return 0, err
 	}
 	centerGram(gram, n)
-	values, vectors, err := largestEigen(ctx, gram, n, min(pca.K, n))
+	values, vectors, err := largestEigen(ctx, gram, n, min(pca.K, n), f.device)
 	if err != nil {
 		return 0, err
 	}

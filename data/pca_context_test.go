@@ -77,7 +77,7 @@ func TestLargestEigenContext(t *testing.T) {
 	for i := range n {
 		a[i*n+i] = float64(i)
 	}
-	if values, vectors, err := largestEigen(ctx, a, n, 2); values != nil || vectors != nil || !errors.Is(err, context.Canceled) {
+	if values, vectors, err := largestEigen(ctx, a, n, 2, nil); values != nil || vectors != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
 }

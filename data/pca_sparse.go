@@ -113,7 +113,7 @@ func (f *sparseFit) run(ctx context.Context, pca *PCA, seed uint64) (int, error)
 		// The covariance within the span of the basis has the best axes in it as
 		// eigenvectors.
 		blas.Gemm(true, false, width, width, d, 1, basis, width, product, width, 0, within, width)
-		values, vectors, err := largestEigen(ctx, within, width, width)
+		values, vectors, err := largestEigen(ctx, within, width, width, nil)
 		if err != nil {
 			return 0, err
 		}

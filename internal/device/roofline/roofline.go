@@ -9,6 +9,7 @@
 //	cache         Cached, or Bytes if Footprint fits the L2 cache ÷ (64 · k · clock)
 //	shared        Shared ÷ (128 · k · clock)
 //	fp32          FMA ÷ (lanes · k · clock)
+//	fp64          FMA64 ÷ (lanes of float64 · k · clock)
 //	tf32          TF32 ÷ (multiply-adds of tensor cores · k · clock)
 //	bf16          BF16 ÷ (2 · multiply-adds of tensor cores · k · clock)
 //	special       Special ÷ (16 · k · clock)
@@ -58,6 +59,8 @@ type Work struct {
 	// FMA counts operations of float32 lanes: a multiply-add is one, a sum or a product
 	// alone also. TF32 and BF16 count multiply-adds of tensor cores in these numbers.
 	FMA, TF32, BF16 float64
+	// FMA64 counts operations of float64 lanes.
+	FMA64 float64
 	// Special counts reciprocals, logarithms and the like.
 	Special float64
 	// Instructions are those of a warp of 32 threads.
@@ -90,10 +93,10 @@ const (
 	instructions = 4
 )
 
-// units is what else a multiprocessor does in a cycle: operations of float32 lanes, and
-// multiply-adds of its tensor cores on dense matrices in TF32. Of bfloat16, whose sums are
-// float32, they do twice as many on all of these.
-type units struct{ lanes, tensor float64 }
+// units is what else a multiprocessor does in a cycle: operations of float32 lanes,
+// multiply-adds of its tensor cores on dense matrices in TF32, and operations of float64
+// lanes. Of bfloat16, whose sums are float32, tensor cores do twice as many as of TF32.
+type units struct{ lanes, tensor, double float64 }
 
 // architectures are the compute capabilities at which units change, as NVIDIA's CUDA
 // programming guide and the architectures' white papers have them.
@@ -101,11 +104,11 @@ var architectures = []struct {
 	major, minor int
 	units
 }{
-	{8, 0, units{64, 512}},    // A100: 19.5 and 156 TFLOP/s with 108 at 1.41 GHz
-	{8, 6, units{128, 128}},   // RTX 3090: 35.6 and 35.6 with 82 at 1.695 GHz
-	{9, 0, units{128, 1024}},  // H100: 66.9 and 494.7 with 132 at 1.98 and 1.83 GHz
-	{10, 0, units{128, 2048}}, // B200: 2.2 PFLOP/s in bfloat16, twice that in TF32, with 148 at 1.85 GHz
-	{12, 0, units{128, 128}},  // RTX 5090: 104.8 and 104.8 with 170 at 2.407 GHz
+	{8, 0, units{64, 512, 32}},    // A100: 19.5, 156 and 9.7 TFLOP/s with 108 at 1.41 GHz
+	{8, 6, units{128, 128, 2}},    // RTX 3090: 35.6, 35.6 and 0.56 with 82 at 1.695 GHz
+	{9, 0, units{128, 1024, 64}},  // H100: 66.9, 494.7 and 33.5 with 132 at 1.98 and 1.83 GHz
+	{10, 0, units{128, 2048, 64}}, // B200: 2.2 PFLOP/s in bfloat16, twice that in TF32, with 148 at 1.85 GHz
+	{12, 0, units{128, 128, 2}},   // RTX 5090: 104.8, 104.8 and 1.64 with 170 at 2.407 GHz
 }
 
 // unitsOf returns the units of a compute capability: those of the newest architecture
@@ -143,6 +146,7 @@ func (w Work) Bounds(p device.Properties) []Roof {
 	add("cache", k, cached, cacheBytes*all)
 	add("shared", k, w.Shared, sharedBytes*all)
 	add("fp32", k, w.FMA, u.lanes*all)
+	add("fp64", k, w.FMA64, u.double*all)
 	add("tf32", k, w.TF32, u.tensor*all)
 	add("bf16", k, w.BF16, 2*u.tensor*all)
 	add("special", k, w.Special, specials*all)

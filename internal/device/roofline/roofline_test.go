@@ -34,6 +34,8 @@ func TestPeaks(t *testing.T) {
 		{"A100, memory", a100, Work{Bytes: 1555.2e9, Footprint: 1e9}, "memory", 1},
 		{"A100, float32", a100, Work{FMA: 19.49e12 / 2}, "fp32", 1},
 		{"A100, TF32", a100, Work{TF32: 155.9e12 / 2}, "tf32", 1},
+		{"A100, float64", a100, Work{FMA64: 9.746e12 / 2}, "fp64", 1},
+		{"H100, float64", h100, Work{FMA64: 33.45e12 / 2}, "fp64", 1},
 		{"H100, memory", h100, Work{Bytes: 3352.3e9, Footprint: 1e9}, "memory", 1},
 		{"H100, float32", h100, Work{FMA: 66.9e12 / 2}, "fp32", 1},
 		{"H100, TF32", at(h100, 1830000), Work{TF32: 494.7e12 / 2}, "tf32", 1},
@@ -103,6 +105,8 @@ func TestWorks(t *testing.T) {
 		{"a convolution of more channels", Convolutions(512*16*16*128, 128, 3, false), "tf32", 3 * 16777216. * 1152 / (1024 * 132 * 1.98e9)},
 		{"the same in bfloat16", Convolutions(512*16*16*128, 128, 3, true), "bf16", 3 * 16777216. * 1152 / (2048 * 132 * 1.98e9)},
 		{"a batch normalisation", BatchNorms(512 * 32 * 32 * 64), "memory", 32 * 33554432. / 3352.32e9},
+		{"30 products of a wide subspace", Subspace(3072, 80, 30), "fp64", 30 * 3072 * 3072 * 80 / (64 * 132 * 1.98e9)},
+		{"30 products of a narrow one", Subspace(3072, 16, 30), "memory", 30 * 8 * 3072 * 3072 / 3352.32e9},
 		// 1500 steps of 10⁴ points, each with six pairs of 32 bytes.
 		{"placed points", Placing(10000, 1500, 5), "cache", 32 * 9e7 / (64 * 132 * 1.98e9)},
 		{"views", Views(2048, 3*32*32), "cache", 5 * 2048 * 3072 / (64 * 132 * 1.98e9)},

@@ -168,6 +168,13 @@ func Distances(n, d int, tf32 bool) []Work {
 	return []Work{products, {Part: "ranking", Cached: 8 * pairs, Instructions: pairs / selectColumns * selectWarp}}
 }
 
+// Subspace is the search for eigenvectors of a symmetric n×n matrix of float64, with so many
+// products with a subspace of so many vectors: each reads the matrix.
+func Subspace(n, vectors, products int) Work {
+	matrix := float64(products) * float64(n) * float64(n)
+	return Work{Part: "products", FMA64: matrix * float64(vectors), Bytes: 8 * matrix, Footprint: 8 * float64(n) * float64(n)}
+}
+
 // Placing is that of so many new points beside a table in two dimensions, each of which
 // takes steps along one edge with m negatives: their positions are looked up at random.
 func Placing(points, steps, m int) Work {

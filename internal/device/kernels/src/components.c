@@ -93,6 +93,48 @@ KERNEL(components_add_slices)(double *to, int slices, long n) {
   to[i] = sum;
 }
 
+// components_multiply: the products of a symmetric matrix [n, n] with x [n, width], in to
+// [slices, n, width]: slice s sums over the s-th part of n. A block for each slice and tile,
+// slice by slice, row of tiles by row of tiles.
+KERNEL_SYNC(components_multiply)(double *to, const double *matrix, const double *x, int n, int width, int slices) {
+  int across = (width + tile - 1) / tile, tiles = (n + tile - 1) / tile * across;
+  int slice = block() / tiles, top = block() % tiles / across * tile, left = block() % tiles % across * tile;
+  int each = (n + slices - 1) / slices, last = min_i(n, (slice + 1) * each);
+  sums s = {0};
+  for (int first = slice * each; first < last; first += depth) {
+    for (int i = 0; i < depth * tile / 256; i++) {
+      // Threads read along the rows, of which the matrix's are its columns, too.
+      int at = thread() + 256 * i, l = at / tile, c = at % tile;
+      int here = first + l < last;
+      *left_at(l, c) = here && top + c < n ? matrix[(long)(first + l) * n + top + c] : 0;
+      *right_at(l, c) = here && left + c < width ? x[(long)(first + l) * width + left + c] : 0;
+    }
+    barrier();
+    add_products(&s);
+    barrier();
+  }
+#pragma unroll
+  for (int i = 0; i < 4; i++)
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+      long row = top + row_of(i), column = left + column_of(j);
+      if (row < n && column < width) to[((long)slice * n + row) * width + column] = s.of[i][j];
+    }
+}
+
+// components_recur: to = alpha·Σ parts and, if less is not 0, less 2x and less, for the
+// slices of parts [slices, n] and for x and less [n]. alpha is the bits of a number. A thread
+// for each of n.
+KERNEL(components_recur)(double *to, const double *parts, const double *x, const double *less, u64 alpha, int slices, long n) {
+  long i = index_of_thread();
+  if (i >= n) return;
+  union { u64 bits; double value; } by = {alpha};
+  double sum = parts[i];
+  for (int s = 1; s < slices; s++) sum += parts[s * n + i];
+  sum *= by.value;
+  to[i] = less ? sum - (2 * x[i] + less[i]) : sum;
+}
+
 // components_project: to [rows, k] = x·axesᵀ − origin, for x [rows, d] and axes [k, d].
 // A block for each tile, row of tiles by row of tiles.
 KERNEL_SYNC(components_project)(float *to, const float *x, const double *axes, const double *origin, int rows, int d, int k) {

@@ -1,0 +1,50 @@
+//go:build cu
+
+package data
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"cne/internal/device/fakecuda"
+	"cne/internal/device/roofline"
+)
+
+// BenchmarkEigenOnDevice times the eigenvectors of 50 components of values as many as those of
+// a colour image of 32×32.
+func BenchmarkEigenOnDevice(b *testing.B) {
+	n, k := 3072, 50
+	if testing.Short() {
+		n, k = 520, 8
+	}
+	b.Run(fmt.Sprintf("n=%d/k=%d", n, k), func(b *testing.B) {
+		d := fakecuda.Open(b)
+		d.Unpooled = false
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = math.Pow(1+float64(i), -1.5)
+		}
+		a := symmetric(1, values)
+		var products, width int
+		find := func() {
+			s, err := newSubspace(a, n, k, d)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.free()
+			if _, _, err := s.eigen(b.Context(), k); err != nil {
+				b.Fatal(err)
+			}
+			products, width = s.products, s.width
+		}
+		find() // loads kernels and allocates memory
+		meter := roofline.Start(d)
+		b.ResetTimer()
+		for range b.N {
+			find()
+		}
+		b.StopTimer()
+		meter.Report(b, b.N, roofline.Subspace(n, width, products))
+	})
+}
