@@ -381,6 +381,28 @@ func TestMixedTypesAreRefusedOnDevice(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "one type") {
 		t.Errorf("the error is %v", err)
 	}
+	// Of two convolutions the second is in float32.
+	in, w := nodeOf(g, x, "x"), nodeOf(g, filled(t, 2, 4, 4, 1, 1), "w")
+	first, err := op.Conv2d(in, w, 1, 0, op.BFloat16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := op.Conv2d(first, w, 1, 0, op.Float32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := vm.Compile(d, second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, a := range map[*gorgonia.Node]*op.Array{in: x, w: filled(t, 2, 4, 4, 1, 1)} {
+		if err := op.Copy(p.Input(n), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Run(); err == nil || !strings.Contains(err.Error(), "takes no images of bfloat16") {
+		t.Errorf("float32 after bfloat16: the error is %v", err)
+	}
 }
 
 // A program says where a result in bfloat16 is not finite.
