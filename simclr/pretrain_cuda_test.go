@@ -178,10 +178,21 @@ func TestResumedPretrainingOnDevice(t *testing.T) {
 // On a device, too, what is frozen keeps its bits, and a run goes on from the border of
 // two stages, and from within one, with the bits of one that never stopped.
 func TestStagesOnDevice(t *testing.T) {
+	for _, precision := range []op.Precision{op.Float32, op.BFloat16} {
+		t.Run(precision.String(), func(t *testing.T) { testStagesOnDevice(t, precision) })
+	}
+}
+
+func testStagesOnDevice(t *testing.T, precision op.Precision) {
 	d := fakecuda.Open(t)
 	images := patches(20, 8)
+	staged := func() simclr.Pretraining {
+		p := staged()
+		p.Device, p.Precision = d, precision
+		p.Network.Width = 3 // channels that are not even
+		return p
+	}
 	p := staged()
-	p.Device = d
 	var saved []*train.Checkpoint
 	p.Checkpoints = &train.Checkpoints{Epochs: 1, Save: func(c *train.Checkpoint) error {
 		copied, err := c.Clone()
@@ -203,10 +214,10 @@ func TestStagesOnDevice(t *testing.T) {
 	}
 	// A run of the first stage alone has what the second finds.
 	p = staged()
-	p.Device, p.Stages = d, p.Stages[:1]
+	p.Stages = p.Stages[:1]
 	one, _ := pretrain(t, p, images, nil)
 	p = staged()
-	p.Device, p.Stages = d, p.Stages[:2]
+	p.Stages = p.Stages[:2]
 	two, _ := pretrain(t, p, images, nil)
 	before := values(one)
 	for name, learnt := range values(two) {

@@ -23,7 +23,6 @@ import (
 	"cne/internal/text"
 	"cne/internal/version"
 	"cne/model"
-	"cne/model/op"
 	"cne/simclr"
 )
 
@@ -129,10 +128,6 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 	if err != nil {
 		return nil, fmt.Errorf("there is no run, and no network (%w); give a run folder of %q", err, configs.Pretrain.Command())
 	}
-	// A finished network is computed in float32, wherever it was trained: a GPU takes one that
-	// was trained in bfloat16.
-	exact := configs.Setting{Source: "default", Key: "device.precision", Value: op.Float32.String()}
-	from.Settings = slices.Insert(slices.Clone(from.Settings), 0, exact)
 	r := &representation{}
 	resized := true // to what the configuration says, in place of the network's own
 	switch {
@@ -141,7 +136,8 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 			own := slices.Equal(begun.Data.Path, now.Data.Path)
 			r.asTrained = own && begun.Data.Size == now.Data.Size
 			begun.Data.Size = now.Data.Size // as other images may have
-			begun.Views.WholeSize, begun.Device.Precision = now.Views.WholeSize, now.Device.Precision
+			begun.Views.WholeSize = now.Views.WholeSize
+			begun.Device.Precision = now.Device.Precision // finished networks are never computed in bf16
 			if own {
 				now.Data.Path = rundir.LocatePaths(path, now.Data.Path)
 			}

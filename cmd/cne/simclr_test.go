@@ -8,6 +8,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -399,18 +400,47 @@ func TestSimCLRWholeSize(t *testing.T) {
 	}
 }
 
-// What a network computes when it is finished has nothing to do with the precision in which
-// it was trained, so that a GPU may do it.
+// Finished networks are computed alike whether they were trained in bf16 or not: in float32
+// on the CPU, and on a GPU in TF32 unless the run, or who calls, wants float32.
 func TestSimCLRUsesNetworksOfAnyPrecision(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeImages(t, "images", 8, 8, 4)
-	mustRun(t, tiny("--set", "monitor.every=0")...)
+	mustRun(t, tiny("--set", "monitor.every=0", "--set", "device.precision=tf32")...)
 	mustRun(t, "simclr", "features", "run", "images", "-o", "a.npy")
-	config := strings.Replace(readText(t, "run/config.yaml"), "precision: float32", "precision: bf16", 1)
-	writeTestFile(t, "run/config.yaml", config)
-	mustRun(t, "simclr", "features", "run", "images", "-o", "b.npy")
-	if readText(t, "a.npy") != readText(t, "b.npy") {
-		t.Error("the features of a network trained in bf16 are others")
+	config := readText(t, "run/config.yaml")
+	for _, c := range []struct {
+		precision string
+		args      []string
+		tf32      bool
+	}{
+		{"tf32", nil, true},
+		{"bf16", nil, true},
+		{"float32", nil, false},
+		{"bf16", []string{"--set", "device.precision=float32"}, false},
+		{"float32", []string{"--set", "device.precision=tf32"}, true},
+	} {
+		changed := strings.Replace(config, "precision: tf32", "precision: "+c.precision, 1)
+		if !strings.Contains(changed, "precision: "+c.precision) {
+			t.Fatalf("the configuration of the run has no precision: %s", config)
+		}
+		writeTestFile(t, "run/config.yaml", changed)
+		mustRun(t, append([]string{"simclr", "features", "run", "images", "-o", "b.npy"}, c.args...)...)
+		if readText(t, "a.npy") != readText(t, "b.npy") {
+			t.Errorf("%s: the features are others", c.precision)
+		}
+		cmd := simclrEvaluateCmd()
+		if err := cmd.ParseFlags(append([]string{"--set", "device.name=cpu"}, c.args...)); err != nil {
+			t.Fatal(err)
+		}
+		cmd.SetContext(t.Context())
+		cmd.SetErr(io.Discard)
+		r, err := openRepresentation(cmd, "run", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.device.TF32 != c.tf32 {
+			t.Errorf("a run in %s, with %v: TF32 is %t", c.precision, c.args, r.device.TF32)
+		}
 	}
 	if _, _, stderr := runCne(t.Context(), "simclr", "features", "run", "images", "--set", "device.name=cuda", "-o", "c.npy"); strings.Contains(stderr, "precision") {
 		t.Errorf("a GPU is refused: %s", stderr)

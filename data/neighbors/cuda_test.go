@@ -266,6 +266,36 @@ func TestNeighborsOnDeviceInSegments(t *testing.T) {
 	})
 }
 
+// A search that is interrupted leaves the other blocks of queries alone, whether these or
+// the base points have to be brought to the device or are there.
+func TestInterruptedSearchOnDeviceStops(t *testing.T) {
+	d := fakecuda.Open(t)
+	smallBlocks(t)
+	m := normal(20*queryBlock, 10, 1)
+	for _, points := range []*data.Matrix{nil, m} {
+		b, err := newDeviceBlocks(t.Context(), d, m)
+		fatal(t, err)
+		defer b.free()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ranked := 0
+		rank := func(lo, hi int, _ *shortlists) int {
+			ranked += hi - lo
+			cancel()
+			return 0
+		}
+		if points == nil {
+			err = b.join(ctx, 5, rank)
+		} else {
+			err = b.search(ctx, points, 5, rank)
+		}
+		// While a block is ranked, the device is at work on the next one.
+		if !errors.Is(err, context.Canceled) || ranked > 3*queryBlock {
+			t.Errorf("own=%t: %d of %d queries were ranked after the interruption, and the error is %v", points == nil, ranked, m.N, err)
+		}
+	}
+}
+
 func TestKNNOnDeviceChoosesTheCPU(t *testing.T) {
 	d := fakecuda.Open(t)
 	m := normal(60, 10, 1)

@@ -84,6 +84,9 @@ func (b *deviceBlocks) find(ctx context.Context, q queries, forms []form, k int,
 	s.rank = rank
 	f := forms[len(forms)-1]
 	for lo := 0; lo < q.count(); lo += p.queries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if s.coarse.again > s.coarse.ranked/2 {
 			f = forms[0]
 		}

@@ -91,8 +91,8 @@ const treeMaxD = 8
 //
 // It takes O(n²D) operations for D > 8 and about O(n log n) below; besides m
 // and the result it needs a copy of m and about 16·n·(k+16) bytes. A device
-// needs memory for two copies of m, one without Device.TF32, and 64 MiB; with less it is
-// given m in parts. The approximate search needs a copy of
+// needs memory for three copies of m, two without Device.TF32 or for D ≤ 8, and 64 MiB;
+// with less it is given m in parts. The approximate search needs a copy of
 // m, with rows filled up to multiples of 16 values, and 8·n·(k+10) bytes, and
 // until the result is made up to 200·n more.
 //

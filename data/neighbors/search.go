@@ -23,8 +23,8 @@ type Index struct {
 
 // NewIndex prepares the base points for searching; they must not change while
 // the index is in use. It takes about as much memory as the points, and as
-// much again once a search has needed the tree. A device keeps two copies of the
-// base until Free, one without Device.TF32, and needs 64 MiB more for a search; with
+// much again once a search has needed the tree. A device keeps three copies of the
+// base until Free, two without Device.TF32 or in up to 8 dimensions, and needs 64 MiB more for a search; with
 // less memory it is given the base in parts by each search. An approximate index finds
 // near points of the base first, which takes as long as KNN does; it pays from
 // some ten thousands of queries on.

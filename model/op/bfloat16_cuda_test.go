@@ -381,6 +381,28 @@ func TestMixedTypesAreRefusedOnDevice(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "one type") {
 		t.Errorf("the error is %v", err)
 	}
+	// Of two convolutions the second is in float32.
+	in, w := nodeOf(g, x, "x"), nodeOf(g, filled(t, 2, 4, 4, 1, 1), "w")
+	first, err := op.Conv2d(in, w, 1, 0, op.BFloat16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := op.Conv2d(first, w, 1, 0, op.Float32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := vm.Compile(d, second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, a := range map[*gorgonia.Node]*op.Array{in: x, w: filled(t, 2, 4, 4, 1, 1)} {
+		if err := op.Copy(p.Input(n), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Run(); err == nil || !strings.Contains(err.Error(), "takes no images of bfloat16") {
+		t.Errorf("float32 after bfloat16: the error is %v", err)
+	}
 }
 
 // A program says where a result in bfloat16 is not finite.
@@ -405,5 +427,86 @@ func TestDiagnosisOfHalvesOnDevice(t *testing.T) {
 	}
 	if err := p.RunChecked(); err == nil || !strings.Contains(err.Error(), "conv2d") || !strings.Contains(err.Error(), "row 2") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// Values of bfloat16 go from one operation to the next without a program, too, those that
+// end in float32 included.
+func TestTapeOfHalvesOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	e := device.NewEngine(d)
+	g := gorgonia.NewGraph()
+	var nodes gorgonia.Nodes
+	values := map[*gorgonia.Node]*op.Array{}
+	var there []gorgonia.Value
+	for i, a := range []*op.Array{filled(t, 1, 3, 3, 3, 5), filled(t, 2, 7, 5, 3, 3)} {
+		n := nodeOf(g, a, fmt.Sprint("input ", i))
+		v := tensor.New(tensor.Of(a.Dtype()), tensor.WithShape(a.Shape()...), tensor.WithEngine(e))
+		var to op.Array
+		if err := to.SetValue(v); err != nil {
+			t.Fatal(err)
+		}
+		if err := op.Copy(&to, a); err != nil {
+			t.Fatal(err)
+		}
+		values[n], nodes, there = copyTo(t, d, a), append(nodes, n), append(there, v)
+	}
+	y, err := op.Conv2d(nodes[0], nodes[1], 1, 1, op.BFloat16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	means := gorgonia.Must(op.GlobalAvgPool(gorgonia.Must(op.ReLU(y))))
+	want := onHostAsFloats(t, evaluate(t, d, means, values))
+	v, err := y.Op().Do(there...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err = gorgonia.Must(op.ReLU(y)).Op().Do(v); err != nil {
+		t.Fatal(err)
+	}
+	if v.Dtype() != op.DtypeBFloat16 {
+		t.Errorf("a ReLU of bfloat16 is of %v", v.Dtype())
+	}
+	if v, err = means.Op().Do(v); err != nil {
+		t.Fatal(err)
+	}
+	if v.Dtype() != tensor.Float32 {
+		t.Fatalf("means are of %v", v.Dtype())
+	}
+	var got op.Array
+	if err := got.SetValue(v); err != nil {
+		t.Fatal(err)
+	}
+	compareArrays(t, "the means", onHostAsFloats(t, &got), want, 0)
+}
+
+// What shares a word of memory with other halves is not cleared, which would clear these.
+func TestClearedViewOfHalvesOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	all := inHalves(t, d, filled(t, 1, 9))
+	want := slices.Clone(op.Data[float32](onHostAsFloats(t, all)))
+	for _, c := range []struct {
+		first, n int
+		refused  bool
+	}{{0, 3, true}, {4, 1, true}, {7, 2, true}, {4, 2, false}, {0, 8, false}} {
+		some, err := op.NewArray(d, op.DtypeBFloat16)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := some.View(all, c.first, c.n); err != nil {
+			t.Fatal(err)
+		}
+		if err := some.Zero(); (err != nil) != c.refused {
+			t.Errorf("%d from %d on: the error is %v", c.n, c.first, err)
+		}
+		if !c.refused {
+			clear(want[c.first:][:c.n])
+		}
+		if got := op.Data[float32](onHostAsFloats(t, all)); !slices.Equal(got, want) {
+			t.Errorf("with %d cleared from %d on: %v, want %v", c.n, c.first, got, want)
+		}
+	}
+	if err := all.Zero(); err != nil { // its memory is whole words
+		t.Error(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
+	"cne/internal/errkind"
 )
 
 // deviceConv computes a part of a convolution on an accelerator: as a matrix product
@@ -55,6 +56,9 @@ func (c *deviceConv) launch(d *Device, g windows, precision Precision, part conv
 	}
 	if precision == BFloat16 {
 		return c.launchHalves(d, g, part, images, weights, result)
+	}
+	if images.half() || result.half() {
+		return errkind.Errorf(ErrInput, "op: a conv2d in float32 takes no images of bfloat16; give it the precision of the operation that they are from")
 	}
 	taps := g.kh * g.kw
 	last := weights

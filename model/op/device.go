@@ -8,6 +8,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
+	"cne/internal/errkind"
 )
 
 // A Device is where operations run: the CPU (nil), or an accelerator such as a GPU. It
@@ -185,7 +186,11 @@ func Copy(dst, src *Array) error {
 // Zero clears the elements.
 func (a *Array) Zero() error {
 	if a.on.device != nil {
-		return a.on.device.Zero(a.on.at, (a.Len()*a.bytesEach()+3)&^3) // in whole words: see grow
+		bytes := a.Len() * a.bytesEach()
+		if a.on.memory == nil && (bytes%4 != 0 || a.on.at%4 != 0) {
+			return errkind.Errorf(ErrInput, "op: %d elements of bfloat16 that share a word of 32 bits with others cannot be cleared; clear all of them", a.Len())
+		}
+		return a.on.device.Zero(a.on.at, (bytes+3)&^3) // in whole words: see grow
 	}
 	clear(a.f32)
 	clear(a.f64)
@@ -242,6 +247,8 @@ func doOnDevice(k Kernel, shape []int, in []*Array) (gorgonia.Value, error) {
 	dtype := in[0].dtype
 	if s, ok := k.(Storer); ok {
 		dtype = s.StoredAs(dtypes)
+	} else if in[0].half() {
+		dtype = tensor.Float32 // as a graph's nodes are
 	}
 	v := tensor.New(tensor.Of(dtype), tensor.WithShape(shape...), tensor.WithEngine(e))
 	var dst Array
