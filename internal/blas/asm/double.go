@@ -5,7 +5,6 @@ import (
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
-	. "github.com/mmcloughlin/avo/reg"
 )
 
 // doubles makes the inner loop of the double-precision product: a tile of as many rows as
@@ -18,17 +17,7 @@ func (i *isa) doubles() {
 	Doc(fmt.Sprintf("%s adds to the %d×%d block at c, with rows ldc bytes apart, the product of k packed columns of a and rows of b.", name, i.rows, columns))
 	k := Load(Param("k"), GP64())
 	a, b := Load(Param("a"), GP64()), Load(Param("b"), GP64())
-	acc := make([][]VecVirtual, i.rows)
-	for r := range acc {
-		acc[r] = s.vecs()
-		for _, v := range acc[r] {
-			if s.masks() {
-				VPXORD(v, v, v)
-			} else {
-				VXORPS(v, v, v)
-			}
-		}
-	}
+	acc := s.zeros(i.rows)
 	TESTQ(k, k)
 	JE(LabelRef("finish"))
 	Label("loop")

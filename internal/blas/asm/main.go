@@ -65,6 +65,22 @@ func (s shape) vecs() []VecVirtual {
 	return v
 }
 
+// zeros returns the vectors of so many rows, which the code sets to 0.
+func (s shape) zeros(rows int) [][]VecVirtual {
+	acc := make([][]VecVirtual, rows)
+	for i := range acc {
+		acc[i] = s.vecs()
+		for _, v := range acc[i] {
+			if s.masks() {
+				VPXORD(v, v, v)
+			} else {
+				VXORPS(v, v, v)
+			}
+		}
+	}
+	return acc
+}
+
 // at returns where vector j of the columns at base is.
 func (s shape) at(base Register, j int) Mem { return Mem{Base: base}.Offset(4 * s.lanes * j) }
 
@@ -89,17 +105,7 @@ func (i *isa) tile(rows, columns int, ahead bool) {
 	step := Load(Param("stepStride"), GP64())
 	b := Load(Param("b"), GP64())
 	bases, row := rowBases(rows, rowStride)
-	acc := make([][]VecVirtual, rows)
-	for i := range acc {
-		acc[i] = s.vecs()
-		for _, v := range acc[i] {
-			if s.masks() {
-				VPXORD(v, v, v)
-			} else {
-				VXORPS(v, v, v)
-			}
-		}
-	}
+	acc := s.zeros(rows)
 	TESTQ(k, k)
 	JE(LabelRef("finish"))
 	var table, lines, left, line Register
