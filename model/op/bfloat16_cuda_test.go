@@ -36,18 +36,8 @@ func magnitude(x []float64) []float64 {
 // and the images' gradient are rounded once, and so may be the weights' gradient: all are
 // within these bounds of the convolution in float64, by either way.
 func TestConv2dInBFloat16OnDevice(t *testing.T) {
-	cases := append([]convCase{
-		{0, 3, 8, 8, 4, 3, 3, 1, 1},
-		{3, 4, 9, 7, 5, 3, 3, 1, 1}, // five output channels: see the stand-in for cuDNN
-		{2, 16, 6, 6, 12, 3, 3, 2, 1},
-		{2, 16, 8, 8, 32, 3, 3, 1, 1},
-		{5, 8, 7, 5, 16, 1, 1, 2, 0},
-		{5, 8, 7, 5, 16, 1, 1, 1, 0},
-		{1, 33, 3, 3, 31, 3, 3, 2, 1},
-		{3, 4, 5, 6, 3, 1, 2, 1, 0}, // the stand-in knows no two columns
-	}, convCases...)
 	ways(t, func(t *testing.T, d *device.Device) {
-		for _, c := range cases {
+		for _, c := range deviceConvCases {
 			t.Run(c.String(), func(t *testing.T) {
 				oh, ow := c.result()
 				var parts [3][]float64

@@ -201,19 +201,22 @@ func (c convCase) convolved(t *testing.T, g *gorgonia.ExprGraph) (map[*gorgonia.
 	return in, append(gorgonia.Nodes{y}, weighted(t, y, nodes[2], nodes[:2]...)...)
 }
 
+// deviceConvCases are the convolutions that a device computes, in either precision.
+var deviceConvCases = append([]convCase{
+	{0, 3, 8, 8, 4, 3, 3, 1, 1},
+	{3, 4, 9, 7, 5, 3, 3, 1, 1}, // five output channels: see the stand-in for cuDNN
+	{2, 8, 6, 6, 12, 3, 3, 2, 1},
+	{2, 16, 6, 6, 12, 3, 3, 2, 1},
+	{2, 16, 8, 8, 32, 3, 3, 1, 1},
+	{5, 8, 7, 5, 16, 1, 1, 2, 0},
+	{5, 8, 7, 5, 16, 1, 1, 1, 0},
+	{1, 33, 3, 3, 31, 3, 3, 2, 1},
+	{3, 4, 5, 6, 3, 1, 2, 1, 0}, // the stand-in knows no two columns
+}, convCases...)
+
 func TestConv2dOnDevice(t *testing.T) {
-	cases := append([]convCase{
-		{0, 3, 8, 8, 4, 3, 3, 1, 1},
-		{3, 4, 9, 7, 5, 3, 3, 1, 1}, // five output channels: see the stand-in for cuDNN
-		{2, 8, 6, 6, 12, 3, 3, 2, 1},
-		{2, 16, 8, 8, 32, 3, 3, 1, 1},
-		{5, 8, 7, 5, 16, 1, 1, 2, 0},
-		{5, 8, 7, 5, 16, 1, 1, 1, 0},
-		{1, 33, 3, 3, 31, 3, 3, 2, 1},
-		{3, 4, 5, 6, 3, 1, 2, 1, 0}, // the stand-in knows no two columns
-	}, convCases...)
 	ways(t, func(t *testing.T, d *device.Device) {
-		for _, c := range cases {
+		for _, c := range deviceConvCases {
 			t.Run(c.String(), func(t *testing.T) {
 				onBoth(t, d, 2e-5, func(g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
 					return c.convolved(t, g)
