@@ -92,15 +92,17 @@ spectrum() {
     die "$name failed; the same command, given again, begins it again"
 }
 
-# by_negatives LOSS START M... does the runs of a loss with so many negatives each, one
-# after the other, and sets names and panels. START says what comes before: early (250
-# epochs with 5 negatives, and then 500), or pca or random (750 epochs from the principal
-# components, or from random positions). NC-t-SNE's Z starts again after an early phase,
-# as in the paper's program, which begins another run there. After an early phase the
-# quality is measured every 10 epochs.
+# by_negatives LOSS START M... does the runs of a loss with so many negatives each, with
+# every one of seeds (0 unless it is set), one after the other, and sets names, and panels
+# of the first seed. START says what comes before: early (250 epochs with 5 negatives, and
+# then 500), or pca or random (750 epochs from the principal components, or from random
+# positions). NC-t-SNE's Z starts again after an early phase, as in the paper's program,
+# which begins another run there. After an early phase the quality is measured every 10
+# epochs.
 by_negatives() {
-  local loss=$1 start=$2 m again="" how=()
+  local loss=$1 start=$2 m seed again="" how=() every
   shift 2
+  read -ra every <<<"${seeds:-0}"
   names=() panels=()
   [ "$loss" != nctsne ] || again=", log_z: 0"
   for m in "$@"; do
@@ -111,9 +113,11 @@ by_negatives() {
         ;;
       *) how=(--set "model.init=$start" --set "loss.negatives=$m") ;;
     esac
-    run "$loss-$start-m$m" 0 "configs/mnist-$loss.yaml" "${how[@]}"
+    for seed in "${every[@]}"; do
+      run "$loss-$start-m$m" "$seed" "configs/mnist-$loss.yaml" "${how[@]}"
+    done
     names+=("$loss-$start-m$m")
-    panels+=("$(start_title "$start"), m = $m=$loss-$start-m$m-0")
+    panels+=("$(start_title "$start"), m = $m=$loss-$start-m$m-${every[0]}")
   done
 }
 
