@@ -607,6 +607,10 @@ func (s *sweep[T]) euclidean(p *piece[T], count, stride int) {
 	case Neg, NC:
 		c := constant[T](s.options.Loss, s.theta, s.m)
 		p.sum.Add(simd.NegPositive(positive, c, s.bound))
+		if count == stride { // the columns are one after the other
+			p.sum.Add(simd.NegNegative(p.x[stride:(1+s.m)*stride], c, s.bound))
+			return
+		}
 		for j := 1; j <= s.m; j++ {
 			p.sum.Add(simd.NegNegative(negative(j), c, s.bound))
 		}
