@@ -21,8 +21,10 @@ var ErrInput = errors.New("model: bad input")
 type batchProgram[T op.Float] struct {
 	program *vm.Program
 
-	// rows is nil if the graph does not look its points up in a table, and
-	// thetaValue on an accelerator.
+	// byEnds says that batches come by their endpoints, without Local.
+	byEnds bool
+	// rows is nil if the graph does not look its points up in a table, local if byEnds,
+	// and thetaValue on an accelerator.
 	rows, local, negatives, runs, theta *op.Array
 	thetaValue                          []T
 	loss, dTheta                        *op.Array
@@ -42,9 +44,11 @@ func (p *batchProgram[T]) compile(d *Device, g *gorgonia.ExprGraph, rows, distin
 	runs := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(1), gorgonia.WithName("runs"))
 	theta := gorgonia.NewScalar(g, op.Dtype[T](), gorgonia.WithName("theta"))
 
-	features, err := op.Gather(distinct, local)
-	if err != nil {
-		return err
+	features, err := distinct, error(nil)
+	if !p.byEnds {
+		if features, err = op.Gather(distinct, local); err != nil {
+			return err
+		}
 	}
 	if options.Metric == op.Cosine {
 		if features, err = op.Normalize(features); err != nil {
@@ -72,7 +76,9 @@ func (p *batchProgram[T]) compile(d *Device, g *gorgonia.ExprGraph, rows, distin
 	if rows != nil {
 		p.rows = p.program.Input(rows)
 	}
-	p.local = p.program.Input(local)
+	if !p.byEnds {
+		p.local = p.program.Input(local)
+	}
 	p.negatives, p.runs, p.theta = p.program.Input(negatives), p.program.Input(runs), p.program.Input(theta)
 	if d.OnHost() {
 		p.thetaValue = make([]T, 1)
@@ -103,8 +109,12 @@ var listedRuns = []int32{0}
 // step computes the loss of a batch and its gradients.
 func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
 	edges := b.Edges()
-	if edges == 0 || len(b.Local) != 2*edges || len(b.Negatives)%edges != 0 {
-		return 0, errkind.Errorf(ErrInput, "model: %d row numbers in Local and %d negatives are no batch", len(b.Local), len(b.Negatives))
+	ends := b.Local
+	if p.byEnds {
+		ends = b.Rows
+	}
+	if edges == 0 || len(ends) != 2*edges || len(b.Negatives)%edges != 0 {
+		return 0, errkind.Errorf(ErrInput, "model: the row numbers of %d endpoints and %d negatives are no batch", len(ends), len(b.Negatives))
 	}
 	runs := b.Runs
 	if len(runs) == 0 {
@@ -115,8 +125,12 @@ func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
 			return 0, err
 		}
 	}
+	if !p.byEnds {
+		if err := op.Share(p.local, b.Local, len(b.Local)); err != nil {
+			return 0, err
+		}
+	}
 	if err := errors.Join(
-		op.Share(p.local, b.Local, len(b.Local)),
 		op.Share(p.negatives, b.Negatives, len(b.Negatives)/edges, edges),
 		op.Share(p.runs, runs, len(runs)),
 	); err != nil {

@@ -20,14 +20,17 @@ import (
 //	rows of the table → Gather by Local → (Normalize) → Contrastive
 //
 // and its gradient is that of the batch's distinct rows alone, so that a step
-// costs nothing for the points that it does not touch.
+// costs nothing for the points that it does not touch. Of a batch without Local the
+// rows are gathered as the endpoints come, and the gradients of repeats are added to
+// those of the first, in their order, as the derivative of Gather would add them up.
 type Embedding[T op.Float] struct {
-	n, d      int
-	objective op.ContrastiveOptions
-	table     *op.Array
-	batch     batchProgram[T]
-	onDevice  *deviceParams // where it is trained; nil on the CPU
-	next      []int32       // Batch.Next of the batch at hand
+	n, d        int
+	objective   op.ContrastiveOptions
+	table, grad *op.Array
+	batch, ends batchProgram[T]  // of batches with Local and without
+	last        *batchProgram[T] // that of the last step
+	onDevice    *deviceParams    // where it is trained; nil on the CPU
+	next        []int32          // Batch.Next of the batch at hand
 }
 
 // fetchFrom is the size in bytes from which a table does not stay in the caches near a
@@ -47,11 +50,18 @@ func NewEmbedding[T op.Float](table []T, d int, options op.ContrastiveOptions) (
 	if e.table, err = op.ArrayOf(table, n, d); err != nil {
 		return nil, err
 	}
-	if err := e.build(&e.batch, nil); err != nil {
-		return nil, fmt.Errorf("model: %w", err)
+	if e.grad, err = op.NewArray(nil, op.Dtype[T](), 0, d); err != nil {
+		return nil, err
 	}
-	if len(table)*int(unsafe.Sizeof(table[0])) >= fetchFrom {
-		op.Meanwhile(e.batch.lossNode, e.fetch)
+	e.ends.byEnds = true
+	for _, p := range []*batchProgram[T]{&e.ends, &e.batch} {
+		if err := e.build(p, nil); err != nil {
+			return nil, fmt.Errorf("model: %w", err)
+		}
+		if len(table)*int(unsafe.Sizeof(table[0])) >= fetchFrom {
+			op.Meanwhile(p.lossNode, e.fetch)
+		}
+		e.last = p
 	}
 	return e, nil
 }
@@ -118,20 +128,51 @@ func (e *Embedding[T]) Objective() op.ContrastiveOptions { return e.objective }
 
 // Step implements Model.
 func (e *Embedding[T]) Step(b *Batch, theta float64) (float64, error) {
-	e.next = b.Next
-	return e.batch.step(b, theta)
+	e.next, e.last = b.Next, &e.batch
+	if len(b.Local) == 0 {
+		e.last = &e.ends
+	}
+	if err := checkRepeats(b); err != nil {
+		return 0, err
+	}
+	loss, err := e.last.step(b, theta)
+	if err != nil {
+		return 0, err
+	}
+	grad := op.Data[T](e.last.grads[0])
+	for _, r := range b.Repeats {
+		again := grad[int(r.Again)*e.d:][:e.d]
+		simd.Add(grad[int(r.First)*e.d:], again)
+		clear(again)
+	}
+	return loss, op.Share(e.grad, grad, len(b.Rows), e.d)
+}
+
+// checkRepeats checks that the repeats of a batch are endpoints and in order.
+func checkRepeats(b *Batch) error {
+	if len(b.Local) > 0 && len(b.Repeats) > 0 {
+		return errkind.Errorf(ErrInput, "model: a batch with both Local and %d repeats of endpoints; leave one of them out", len(b.Repeats))
+	}
+	before := int32(0)
+	for _, r := range b.Repeats {
+		if r.First < 0 || r.First >= r.Again || r.Again <= before || int(r.Again) >= len(b.Rows) || b.Rows[r.First] != b.Rows[r.Again] {
+			return errkind.Errorf(ErrInput, "model: endpoint %d of %d does not repeat endpoint %d; repeats are named in order, each with the first endpoint of its point", r.Again, len(b.Rows), r.First)
+		}
+		before = r.Again
+	}
+	return nil
 }
 
 // DTheta implements Model.
-func (e *Embedding[T]) DTheta() float64 { return e.batch.dThetaValue() }
+func (e *Embedding[T]) DTheta() float64 { return e.last.dThetaValue() }
 
 // Parameters implements Model: the table alone.
 func (e *Embedding[T]) Parameters() []Parameter {
-	return []Parameter{{Name: "embedding", Value: e.table, Grad: e.batch.grads[0], Sparse: true}}
+	return []Parameter{{Name: "embedding", Value: e.table, Grad: e.grad, Sparse: true}}
 }
 
 // Diagnose implements Model.
-func (e *Embedding[T]) Diagnose() error { return e.batch.program.RunChecked() }
+func (e *Embedding[T]) Diagnose() error { return e.last.program.RunChecked() }
 
 // Points implements Model.
 func (e *Embedding[T]) Points() (n, d int) { return e.n, e.d }

@@ -4,13 +4,18 @@ import (
 	"cne/model/op"
 )
 
-// A Batch is a batch of b edges of the sKNN graph, by its distinct points.
+// A Batch is a batch of b edges of the sKNN graph, by its distinct points or, with no
+// Local, by the endpoints of its edges.
 type Batch struct {
-	// Rows are the distinct points that the edges touch, each once.
+	// Rows are the distinct points that the edges touch, each once; with no Local, the
+	// 2b endpoints: first the b heads, then the b tails.
 	Rows []int32
 	// Local [2b] numbers the endpoints by their place in Rows: first the b heads,
-	// then the b tails.
+	// then the b tails. Only an Embedding on the CPU takes batches without it: where
+	// hardly any point comes twice, they save it a detour.
 	Local []int32
+	// Repeats are, with no Local, the endpoints whose point an earlier one has, in order.
+	Repeats []Repeat
 	// Negatives [m, b] names for each head the endpoints (0 … 2b−1) that it
 	// is contrasted with: negative j of head i is Negatives[j·b+i].
 	Negatives []int32
@@ -27,8 +32,17 @@ type Batch struct {
 	Next []int32
 }
 
+// A Repeat is an endpoint, Again, whose point comes first as the endpoint First. The
+// gradient of the point is in First's row, and Again's is 0.
+type Repeat struct{ First, Again int32 }
+
 // Edges returns b, the number of edges of the batch.
-func (b *Batch) Edges() int { return len(b.Local) / 2 }
+func (b *Batch) Edges() int {
+	if len(b.Local) == 0 {
+		return len(b.Rows) / 2
+	}
+	return len(b.Local) / 2
+}
 
 // A Parameter is something a model learns, with its gradient.
 type Parameter struct {
@@ -37,7 +51,7 @@ type Parameter struct {
 	// Value holds all of the parameter.
 	Value *op.Array
 	// Grad is the gradient that the last Step left: of the shape of Value or, if
-	// Sparse, only for the rows that the last batch's Rows name.
+	// Sparse, only for the rows that the last batch's Rows name, in their order.
 	Grad   *op.Array
 	Sparse bool
 }

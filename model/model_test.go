@@ -113,6 +113,72 @@ func TestStepLeavesTheGradientOfTheBatchsRows(t *testing.T) {
 	}
 }
 
+// A batch by its endpoints gives the bits of the same batch by its distinct points, with
+// the gradient of a point in the row of its first endpoint.
+func TestBatchesByEndpoints(t *testing.T) {
+	const edges = 40 // more than the lanes of a vector
+	byPoints := &model.Batch{Negatives: make([]int32, 3*edges)}
+	byEnds := &model.Batch{Negatives: byPoints.Negatives}
+	for i := range byPoints.Negatives {
+		byPoints.Negatives[i] = int32((i%edges + 1 + 7*i) % (2 * edges))
+	}
+	first := map[int32]int{} // endpoints of points
+	var firsts []int
+	for i := range 2 * edges {
+		point := int32(i * 11 % 97)
+		if i%9 == 8 {
+			point = byEnds.Rows[i/2]
+		}
+		k, again := first[point]
+		if again {
+			byEnds.Repeats = append(byEnds.Repeats, model.Repeat{First: int32(k), Again: int32(i)})
+		} else {
+			first[point], k = i, i
+			byPoints.Rows, firsts = append(byPoints.Rows, point), append(firsts, i)
+		}
+		byEnds.Rows = append(byEnds.Rows, point)
+		byPoints.Local = append(byPoints.Local, int32(slices.Index(firsts, k)))
+	}
+	for _, options := range []op.ContrastiveOptions{
+		{Clamp: 1e-10}, {Loss: op.NC, Clamp: 1e-10}, {Loss: op.InfoNC, Scale: 0.5, Mean: true}, {Loss: op.UMAP, Clamp: 1e-4}, {Loss: op.InfoNC, Metric: op.Cosine},
+	} {
+		for _, d := range []int{2, 3} {
+			table, err := model.InitNormal[float32](97, d, 1, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := model.NewEmbedding(table, d, options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := e.Step(byPoints, 0.3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := e.Parameters()[0]
+			grad, dTheta := slices.Clone(op.Data[float32](p.Grad)), e.DTheta()
+			got, err := e.Step(byEnds, 0.3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != want || e.DTheta() != dTheta || p.Grad.Rows() != 2*edges || byEnds.Edges() != edges {
+				t.Errorf("%+v: loss %v, derivative %v, %d rows of %d edges; want %v, %v, %d and %d", options, got, e.DTheta(), p.Grad.Rows(), byEnds.Edges(), want, dTheta, 2*edges, edges)
+			}
+			of := func(row int) []float32 { return op.Data[float32](p.Grad)[row*d:][:d] }
+			for k, i := range firsts {
+				if !slices.Equal(of(i), grad[k*d:][:d]) {
+					t.Errorf("%+v: point %d has the gradient %v, want %v", options, byEnds.Rows[i], of(i), grad[k*d:][:d])
+				}
+			}
+			for _, r := range byEnds.Repeats {
+				if !slices.Equal(of(int(r.Again)), make([]float32, d)) {
+					t.Errorf("%+v: endpoint %d, a repeat, has the gradient %v", options, r.Again, of(int(r.Again)))
+				}
+			}
+		}
+	}
+}
+
 // A large table asks for the rows of the next batch, be it smaller or larger or unknown,
 // which changes no result.
 func TestNextRowsChangeNothing(t *testing.T) {
@@ -181,6 +247,14 @@ func TestStepRefusesWhatIsNoBatch(t *testing.T) {
 		"unknown row":      {Rows: []int32{0, 4}, Local: []int32{0, 1}},
 		"unknown local":    {Rows: []int32{0, 1}, Local: []int32{0, 2}},
 		"unknown endpoint": {Rows: []int32{0, 1}, Local: []int32{0, 1}, Negatives: []int32{2}},
+		"half an end":      {Rows: []int32{0, 1, 2}},
+		"unknown end":      {Rows: []int32{0, 4}},
+		"repeats of rows":  {Rows: []int32{0, 1}, Local: []int32{0, 1}, Repeats: []model.Repeat{{First: 0, Again: 1}}},
+		"other points":     {Rows: []int32{0, 1, 2, 0}, Repeats: []model.Repeat{{First: 1, Again: 3}}},
+		"before the first": {Rows: []int32{0, 1, 2, 0}, Repeats: []model.Repeat{{First: 3, Again: 0}}},
+		"repeat below 0":   {Rows: []int32{0, 1, 2, 0}, Repeats: []model.Repeat{{First: -1, Again: 3}}},
+		"repeat beyond":    {Rows: []int32{0, 1, 2, 0}, Repeats: []model.Repeat{{First: 0, Again: 4}}},
+		"repeats in turn":  {Rows: []int32{0, 0, 2, 0}, Repeats: []model.Repeat{{First: 0, Again: 3}, {First: 0, Again: 1}}},
 	} {
 		if _, err := e.Step(&b, 0); err == nil {
 			t.Errorf("%s: no error", name)

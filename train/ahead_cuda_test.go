@@ -54,7 +54,7 @@ func TestWindowsPreparedAheadOnDevice(t *testing.T) {
 			for epoch := range epochs {
 				cpu.begin(epoch)
 				want := cpu.upTo(edges)
-				distinct := newDeduper(points, size)
+				distinct := newDeduper(points, size, false)
 				for batch := 0; batch < batches; batch++ {
 					w, err := p.at(epoch, batch)
 					if err != nil {

@@ -157,7 +157,7 @@ func TestDistinctOnDevice(t *testing.T) {
 				t.Fatal(err)
 			}
 			counts := fetched(t, layout.counts)
-			distinct := newDeduper(min(c.points, 1<<20), c.size)
+			distinct := newDeduper(min(c.points, 1<<20), c.size, false)
 			for k := range c.count {
 				lo := (c.first + k) * c.size
 				hi := min(c.edges, lo+c.size)

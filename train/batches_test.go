@@ -195,7 +195,7 @@ func TestInBatchNoiseIsNearUniform(t *testing.T) {
 			edges = append(edges, packEdge(int32(i), int32(o)), packEdge(int32(o), int32(i)))
 		}
 	}
-	b := newPrefetcher(edges, n, &Options{BatchSize: size, Seed: 1}, position{}, epochs)
+	b := newPrefetcher(edges, n, false, &Options{BatchSize: size, Seed: 1}, position{}, epochs)
 	defer b.close()
 	var c negativeSampler
 	count := make([]float64, n)
@@ -279,7 +279,7 @@ func TestNegativesOfBatchesDoNotMixUp(t *testing.T) {
 
 // The points of a batch are numbered right when the base runs out and starts anew.
 func TestDeduperStartsAnew(t *testing.T) {
-	s := newDeduper(10, 10)
+	s := newDeduper(10, 10, false)
 	edges := []edge{packEdge(3, 4), packEdge(4, 3), packEdge(9, 3)}
 	s.seen[4] = math.MaxInt32 - 3
 	s.base = math.MaxInt32 - 3
@@ -296,7 +296,7 @@ func TestDeduperStartsAnew(t *testing.T) {
 // more than once, in one batch after the other.
 func TestDeduperOfManyPoints(t *testing.T) {
 	const n, size = 1 << 16, 128
-	few, any := newDeduper(n, size), newDeduper(n, n)
+	few, any := newDeduper(n, size, false), newDeduper(n, n, false)
 	if few.mark == nil || any.mark != nil {
 		t.Fatal("the two ways to number points are not compared")
 	}
@@ -313,6 +313,94 @@ func TestDeduperOfManyPoints(t *testing.T) {
 			if !slices.Equal(got.Rows, want.Rows) || !slices.Equal(got.Local, want.Local) {
 				t.Fatalf("%d edges between %d points: rows %v and ends %v, want %v and %v", size, among, got.Rows, got.Local, want.Rows, want.Local)
 			}
+		}
+	}
+}
+
+// A batch by its endpoints has those of the batch by its distinct points, and names each
+// that comes again with the first.
+func TestRepeatsOfABatch(t *testing.T) {
+	const n, size = 10000, 500
+	byEnds, byPoints := newDeduper(n, size, true), newDeduper(n, size, false)
+	s := rng.New(6, rng.Sample)
+	for _, among := range []int{2, 50, n} {
+		for _, count := range []int{size, 1, 77} {
+			edges := make([]edge, count)
+			for i := range edges {
+				edges[i] = packEdge(int32(s.IntN(among)), int32(s.IntN(among)))
+			}
+			var got, want model.Batch
+			byEnds.fillEnds(&got, edges)
+			byPoints.fill(&want, edges)
+			first := make(map[int32]int32)
+			var repeats []model.Repeat
+			for i, local := range want.Local {
+				if got.Rows[i] != want.Rows[local] {
+					t.Fatalf("endpoint %d is point %d, want %d", i, got.Rows[i], want.Rows[local])
+				}
+				if k, again := first[local]; again {
+					repeats = append(repeats, model.Repeat{First: k, Again: int32(i)})
+				} else {
+					first[local] = int32(i)
+				}
+			}
+			if len(got.Local) > 0 || got.Edges() != count || !slices.Equal(got.Repeats, repeats) {
+				t.Fatalf("%d edges between %d points have the repeats %v, want %v", got.Edges(), among, got.Repeats, repeats)
+			}
+		}
+	}
+}
+
+// A table learns the same bits from batches by their endpoints and by their distinct points.
+func TestEndpointsTeachWhatPointsDo(t *testing.T) {
+	const n, count, size = 2000, 20000, 200
+	if !fewRepeats(n, size) || fewRepeats(n, 300) || fewRepeats(1<<30, rowsPerPiece/2+1) {
+		t.Fatal("which batches come by their endpoints is not as supposed")
+	}
+	s := rng.New(6, rng.Sample)
+	edges := make([]edge, count)
+	for i := range edges {
+		head := s.IntN(n)
+		edges[i] = packEdge(int32(head), int32((head+1+s.IntN(n-1))%n))
+	}
+	for _, method := range []func() Method{func() Method { return new(SGD) }, func() Method { return new(Adam) }} {
+		var tables [2][]float32
+		for k, table := range []bool{false, true} {
+			start, err := model.InitNormal[float32](n, 2, 1, 5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := model.NewEmbedding(start, 2, op.ContrastiveOptions{Clamp: 1e-10})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := method()
+			if err := m.Init(e.Parameters()); err != nil {
+				t.Fatal(err)
+			}
+			feed := newPrefetcher(edges, n, table, &Options{BatchSize: size, Seed: 1}, position{}, 2)
+			var draw negativeSampler
+			repeats := 0
+			for block := feed.next(); block != nil; block = feed.next() {
+				for j := range block.batches {
+					b := &block.batches[j]
+					repeats += len(b.Repeats)
+					draw.draw(b, 5, block.epoch, block.first+j)
+					if _, err := e.Step(b, 0); err != nil {
+						t.Fatal(err)
+					}
+					m.Step(b.Rows, 0.5, 4)
+				}
+				feed.recycle(block)
+			}
+			feed.close()
+			if table != (repeats > 1000) {
+				t.Errorf("%d endpoints repeat others", repeats)
+			}
+			tables[k] = e.Table()
+		}
+		if !slices.Equal(tables[0], tables[1]) {
+			t.Errorf("%T: other bits", method())
 		}
 	}
 }
@@ -420,7 +508,7 @@ func TestBatchesHoldTheEdges(t *testing.T) {
 		h := s.IntN(n)
 		edges[i] = packEdge(int32(h), int32((h+1+s.IntN(n-1))%n))
 	}
-	b := newPrefetcher(edges, n, &Options{BatchSize: size, Seed: 1}, position{}, 2)
+	b := newPrefetcher(edges, n, false, &Options{BatchSize: size, Seed: 1}, position{}, 2)
 	defer b.close()
 	seen := map[int][]edge{}
 	for block := b.next(); block != nil; block = b.next() {
@@ -484,7 +572,7 @@ func BenchmarkBatches(b *testing.B) {
 	})
 	for _, size := range []int{1024, 32768} {
 		b.Run("all", func(b *testing.B) {
-			batches := newPrefetcher(edges, n, &Options{BatchSize: size, Seed: 1}, position{}, b.N)
+			batches := newPrefetcher(edges, n, false, &Options{BatchSize: size, Seed: 1}, position{}, b.N)
 			defer batches.close()
 			for block := batches.next(); block != nil; block = batches.next() {
 				batches.recycle(block)

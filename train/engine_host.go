@@ -71,7 +71,7 @@ func (h *hostEngine) close(err error) error {
 
 func (h *hostEngine) advance(e *epochRun) error {
 	if h.prefetcher == nil {
-		h.prefetcher = newPrefetcher(h.list, h.n, &h.Options, e.position, h.epochs)
+		h.prefetcher = newPrefetcher(h.list, h.n, len(h.params) == 1 && h.params[0].Sparse, &h.Options, e.position, h.epochs)
 	}
 	if h.block == nil {
 		h.block, h.following, h.next = h.following, nil, 0

@@ -45,7 +45,7 @@ func TestInBatchNoiseForAnyBatchSize(t *testing.T) {
 	for _, b := range []int{2, 4, 8, 32} {
 		t.Run(fmt.Sprint(b), func(t *testing.T) {
 			const epochs = 16000
-			feed := newPrefetcher(edges, n, &Options{BatchSize: b, Seed: 5}, position{}, epochs)
+			feed := newPrefetcher(edges, n, false, &Options{BatchSize: b, Seed: 5}, position{}, epochs)
 			defer feed.close()
 			var sampler negativeSampler
 			var count [n][n]float64

@@ -64,9 +64,11 @@ type block struct {
 }
 
 // newPrefetcher starts to prepare the batches that options ask for of a graph of n
-// points, from a position up to the epoch end.
-func newPrefetcher(edges []edge, n int, options *Options, from position, end int) *prefetcher {
+// points, from a position up to the epoch end. If they are for a table, they are by their
+// endpoints where that is faster.
+func newPrefetcher(edges []edge, n int, table bool, options *Options, from position, end int) *prefetcher {
 	size := options.batchSize(len(edges))
+	byEnds := table && fewRepeats(n, size)
 	inBlock := blockEdges
 	if len(edges) > maxSingleLevel {
 		inBlock = smallBlock
@@ -79,7 +81,7 @@ func newPrefetcher(edges []edge, n int, options *Options, from position, end int
 		edges: edges, size: size, batches: options.batches(len(edges)), images: options.Images,
 		drawer:   newEdgeDrawer(edges, options.Weights, options.Seed),
 		shuffle:  newShuffler(fanoutOf(len(edges)), edges, options.Seed),
-		dedupers: parallel.Pool[deduper]{New: func() *deduper { return newDeduper(n, size) }},
+		dedupers: parallel.Pool[deduper]{New: func() *deduper { return newDeduper(n, size, byEnds) }},
 		ready:    make(chan *block, ahead), spare: make(chan *block, ahead+2),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -91,7 +93,12 @@ func newPrefetcher(edges []edge, n int, options *Options, from position, end int
 		d := p.dedupers.Get()
 		for j := lo; j < hi; j++ {
 			first := (p.block.first + j) * size
-			d.fill(&p.block.batches[j], p.order[first:min(len(edges), first+size)])
+			to, edges := &p.block.batches[j], p.order[first:min(len(edges), first+size)]
+			if byEnds {
+				d.fillEnds(to, edges)
+			} else {
+				d.fill(to, edges)
+			}
 		}
 		p.dedupers.Put(d)
 		parallel.Yield()
@@ -198,11 +205,27 @@ type deduper struct {
 	// the batch at hand, in place of seen: it is small enough for the caches, and the
 	// few points that come twice are looked up among the others.
 	mark []uint64
+	// Of batches by their endpoints, repeated are the points that come again, and firsts
+	// the first endpoints of each.
+	repeated []int32
+	firsts   []int32
 }
 
-// newDeduper returns a deduper for batches of size edges of a graph of n points.
-func newDeduper(n, size int) *deduper {
-	if size <= 2*(n/size) {
+// maxRepeats is how many repeats a batch may be expected to have that is given by its
+// endpoints: each is looked for among those before.
+const maxRepeats = 64
+
+// fewRepeats tells whether batches of size edges between n points are given by their
+// endpoints if they are for a table. The rows of a gradient that repeat others must not
+// be another core's, even if they are 0, so that they must be one piece of a Method's step.
+func fewRepeats(n, size int) bool {
+	return 2*size <= rowsPerPiece && 2*size <= n && 2*size*size <= maxRepeats*n
+}
+
+// newDeduper returns a deduper for batches of size edges of a graph of n points, by their
+// endpoints or not.
+func newDeduper(n, size int, byEnds bool) *deduper {
+	if byEnds || size <= 2*(n/size) {
 		return &deduper{mark: make([]uint64, (n+63)/64)}
 	}
 	return &deduper{seen: make([]int32, n), base: 1}
@@ -256,6 +279,52 @@ func (d *deduper) fillMarked(to *model.Batch, edges []edge) {
 	to.Rows = to.Rows[:used]
 	for _, point := range to.Rows {
 		d.mark[point>>6] = 0
+	}
+}
+
+// fillEnds sets a batch's Rows and Repeats to the ends of its edges. It needs the marks.
+func (d *deduper) fillEnds(to *model.Batch, edges []edge) {
+	n := len(edges)
+	to.Rows, to.Repeats = resize(to.Rows, 2*n), to.Repeats[:0]
+	d.repeated = d.repeated[:0]
+	d.markEnds(to.Rows[:n], edges, 0)
+	d.markEnds(to.Rows[n:], edges, 32)
+	for _, point := range to.Rows {
+		d.mark[uint32(point)>>6] = 0
+	}
+	if len(d.repeated) == 0 {
+		return
+	}
+	for _, point := range d.repeated {
+		d.mark[uint32(point)>>6] |= 1 << (uint32(point) & 63)
+	}
+	d.firsts = d.firsts[:0]
+	for i, point := range to.Rows {
+		if d.mark[uint32(point)>>6]>>(uint32(point)&63)&1 == 0 {
+			continue
+		}
+		if k := slices.IndexFunc(d.firsts, func(first int32) bool { return to.Rows[first] == point }); k >= 0 {
+			to.Repeats = append(to.Repeats, model.Repeat{First: d.firsts[k], Again: int32(i)})
+		} else {
+			d.firsts = append(d.firsts, int32(i))
+		}
+	}
+	for _, point := range d.repeated {
+		d.mark[uint32(point)>>6] = 0
+	}
+}
+
+// markEnds sets rows to the points at one end of the edges, and marks them.
+func (d *deduper) markEnds(rows []int32, edges []edge, bit int) {
+	rows = rows[:len(edges)]
+	for i, e := range edges {
+		point := uint32(e >> bit)
+		rows[i] = int32(point)
+		word, mask := &d.mark[point>>6], uint64(1)<<(point&63)
+		if *word&mask != 0 {
+			d.repeated = append(d.repeated, int32(point))
+		}
+		*word |= mask
 	}
 }
 

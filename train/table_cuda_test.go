@@ -112,7 +112,7 @@ func (c *tableCase) onCPU(t *testing.T) tableResult {
 
 // feed calls do with the batches of epoch 2.
 func (c *tableCase) feed(edges []edge, do func(k int, b *model.Batch)) {
-	f := newPrefetcher(edges, c.n, c.options(), position{epoch: 2}, 3)
+	f := newPrefetcher(edges, c.n, false, c.options(), position{epoch: 2}, 3)
 	defer f.close()
 	for b := f.next(); b != nil; b = f.next() {
 		for i := range b.batches {

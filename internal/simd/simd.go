@@ -90,10 +90,12 @@ func NegPositive[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 // NegNegative is NegPositive's counterpart for negative pairs, whose loss is
 // −log(1 − q/(q+c)) = log(1 + 1/(c(1+x))).
 func NegNegative[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
-	if f, ok := float32s(x); ok && len(x) >= lanes {
-		whole := len(x) - len(x)%lanes
-		loss, dTheta := negNegativeVector(f[:whole], 1/float32(c), float32(bound.limit), float32(bound.log))
-		sum, x = Sum{float64(loss), float64(dTheta)}, x[whole:]
+	if f, ok := float32s(x); ok {
+		for n := nextPairs(x, logChunk); n > 0; n = nextPairs(x, logChunk) {
+			loss, dTheta := negNegativeVector(f[:n], 1/float32(c), float32(bound.limit))
+			sum.Add(Sum{float64(loss), float64(dTheta)})
+			f, x = f[n:], x[n:]
+		}
 	}
 	sum.Add(negNegative(x, c, bound))
 	return sum

@@ -13,8 +13,8 @@ func spread2AVX512(grad []float32, hx []float32, hy []float32, g []float32, dx [
 // negPositiveAVX512 is the vector form of negPositive.
 func negPositiveAVX512(x []float32, c float32, limit float32, logLimit float32) (loss float32, dTheta float32)
 
-// negNegativeAVX512 is the vector form of negNegative.
-func negNegativeAVX512(x []float32, invC float32, limit float32, logLimit float32) (loss float32, dTheta float32)
+// negNegativeAVX512 is the vector form of negNegative for at most 960 pairs.
+func negNegativeAVX512(x []float32, invC float32, limit float32) (loss float32, dTheta float32)
 
 // umapPositiveAVX512 is the vector form of umapPositive.
 func umapPositiveAVX512(x []float32, limit float32, logLimit float32) (loss float32)
@@ -271,8 +271,8 @@ func spread2AVX2(grad []float32, hx []float32, hy []float32, g []float32, dx []f
 // negPositiveAVX2 is the vector form of negPositive.
 func negPositiveAVX2(x []float32, c float32, limit float32, logLimit float32) (loss float32, dTheta float32)
 
-// negNegativeAVX2 is the vector form of negNegative.
-func negNegativeAVX2(x []float32, invC float32, limit float32, logLimit float32) (loss float32, dTheta float32)
+// negNegativeAVX2 is the vector form of negNegative for at most 960 pairs.
+func negNegativeAVX2(x []float32, invC float32, limit float32) (loss float32, dTheta float32)
 
 // umapPositiveAVX2 is the vector form of umapPositive.
 func umapPositiveAVX2(x []float32, limit float32, logLimit float32) (loss float32)

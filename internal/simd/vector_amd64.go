@@ -27,11 +27,11 @@ func negPositiveVector(x []float32, c, limit, logLimit float32) (loss float32, d
 	return negPositiveAVX2(x, c, limit, logLimit)
 }
 
-func negNegativeVector(x []float32, invC, limit, logLimit float32) (loss float32, dTheta float32) {
+func negNegativeVector(x []float32, invC, limit float32) (loss float32, dTheta float32) {
 	if current == isa.AVX512 {
-		return negNegativeAVX512(x, invC, limit, logLimit)
+		return negNegativeAVX512(x, invC, limit)
 	}
-	return negNegativeAVX2(x, invC, limit, logLimit)
+	return negNegativeAVX2(x, invC, limit)
 }
 
 func umapPositiveVector(x []float32, limit, logLimit float32) (loss float32) {

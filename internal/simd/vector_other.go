@@ -16,7 +16,7 @@ func negPositiveVector(x []float32, c, limit, logLimit float32) (loss float32, d
 	panic("simd: no vector form")
 }
 
-func negNegativeVector(x []float32, invC, limit, logLimit float32) (loss float32, dTheta float32) {
+func negNegativeVector(x []float32, invC, limit float32) (loss float32, dTheta float32) {
 	panic("simd: no vector form")
 }
 

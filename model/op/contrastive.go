@@ -439,8 +439,10 @@ func tailsOf(rows []int32, b int) []int32 {
 const (
 	// tileHeads is how many heads are worked on at a time: few enough for
 	// what is kept of their pairs to stay in the first-level cache at m = 5,
-	// many enough to amortise the calls.
-	tileHeads = 128
+	// many enough to amortise the calls. In the plane, where the calls are short,
+	// there are planeHeads, of which tileHeads at a time give their gradients.
+	tileHeads  = 128
+	planeHeads = 2 * tileHeads
 	// tilePairs bounds the pairs of a tile where m is large.
 	tilePairs = 16384
 	// pieceWork is the least number of pairs times dimensions for which
@@ -517,10 +519,14 @@ func (s *sweep[T]) run(features []T, d int, negative []int32, b int, theta float
 // piece works on the heads [lo, hi).
 func (s *sweep[T]) piece(seat, number, lo, hi int) {
 	p := &s.pieces[number]
-	tile := min(tileHeads, max(16, tilePairs/(1+s.m)&^15))
+	most := tileHeads
+	if s.inPlane() {
+		most = planeHeads
+	}
+	tile := min(most, max(16, tilePairs/(1+s.m)&^15))
 	p.x = grow(p.x, (1+s.m)*tile)
 	p.total = grow(p.total, tile)
-	if s.d == 2 && s.options.Metric == Euclidean {
+	if s.inPlane() {
 		p.dx, p.dy = grow(p.dx, (1+s.m)*tile), grow(p.dy, (1+s.m)*tile)
 		p.hx, p.hy = grow(p.hx, tile), grow(p.hy, tile)
 	}
@@ -547,17 +553,18 @@ func (s *sweep[T]) tails(j, head, count int) []int32 {
 // tile works on so many heads from head on. Of the columns of p there are stride elements
 // each. between says whether to call meanwhile.
 func (s *sweep[T]) tile(p *piece[T], head, count, stride int, between bool) {
-	columns := 1 + s.m // in all
+	steps, step := 1+s.m, 0 // in all, and those done
 	if s.withGrad {
-		columns *= 2
+		steps *= 1 + parallel.Pieces(count, tileHeads)
 	}
-	done := func(k int) { // that is how many came before
+	done := func() {
 		if between {
-			s.meanwhile(head+count*k/columns, head+count*(k+1)/columns)
+			s.meanwhile(head+count*step/steps, head+count*(step+1)/steps)
+			step++
 		}
 	}
 	column := func(x []T, j int) []T { return x[j*stride : j*stride+count] }
-	inPlane := s.d == 2 && s.options.Metric == Euclidean
+	inPlane := s.inPlane()
 	for j := range 1 + s.m {
 		tails := s.tails(j, head, count)
 		switch {
@@ -568,7 +575,7 @@ func (s *sweep[T]) tile(p *piece[T], head, count, stride int, between bool) {
 		default:
 			simd.Products(column(p.x, j), s.features, s.d, head, tails, T(1/s.options.Temperature))
 		}
-		done(j)
+		done()
 	}
 	if s.options.Metric == Euclidean {
 		s.euclidean(p, count, stride)
@@ -582,22 +589,29 @@ func (s *sweep[T]) tile(p *piece[T], head, count, stride int, between bool) {
 		clear(p.hx[:count])
 		clear(p.hy[:count])
 	}
-	for j := range 1 + s.m {
-		tails := s.tails(j, head, count)
-		switch {
-		case inPlane:
-			simd.Spread2(p.grad, p.hx, p.hy, column(p.x, j), column(p.dx, j), column(p.dy, j), tails)
-		case s.options.Metric == Euclidean:
-			simd.Spread(p.grad, s.features, column(p.x, j), s.d, head, tails)
-		default:
-			simd.SpreadProducts(p.grad, s.features, column(p.x, j), s.d, head, tails, T(1/s.options.Temperature))
+	for lo := 0; lo < count; lo += tileHeads {
+		hi := min(count, lo+tileHeads)
+		for j := range 1 + s.m {
+			tails := s.tails(j, head+lo, hi-lo)
+			part := func(x []T) []T { return x[j*stride+lo : j*stride+hi] }
+			switch {
+			case inPlane:
+				simd.Spread2(p.grad, p.hx[lo:hi], p.hy[lo:hi], part(p.x), part(p.dx), part(p.dy), tails)
+			case s.options.Metric == Euclidean:
+				simd.Spread(p.grad, s.features, part(p.x), s.d, head+lo, tails)
+			default:
+				simd.SpreadProducts(p.grad, s.features, part(p.x), s.d, head+lo, tails, T(1/s.options.Temperature))
+			}
+			done()
 		}
-		done(1 + s.m + j)
-	}
-	if inPlane {
-		simd.AddPlane(p.grad[2*head:2*(head+count)], p.hx[:count], p.hy)
+		if inPlane {
+			simd.AddPlane(p.grad[2*(head+lo):2*(head+hi)], p.hx[lo:hi], p.hy[lo:hi])
+		}
 	}
 }
+
+// inPlane tells whether pairs are kept as differences in the plane.
+func (s *sweep[T]) inPlane() bool { return s.d == 2 && s.options.Metric == Euclidean }
 
 // euclidean turns a tile's squared distances into derivatives.
 func (s *sweep[T]) euclidean(p *piece[T], count, stride int) {
@@ -607,6 +621,10 @@ func (s *sweep[T]) euclidean(p *piece[T], count, stride int) {
 	case Neg, NC:
 		c := constant[T](s.options.Loss, s.theta, s.m)
 		p.sum.Add(simd.NegPositive(positive, c, s.bound))
+		if count == stride { // the columns are one after the other
+			p.sum.Add(simd.NegNegative(p.x[stride:(1+s.m)*stride], c, s.bound))
+			return
+		}
 		for j := 1; j <= s.m; j++ {
 			p.sum.Add(simd.NegNegative(negative(j), c, s.bound))
 		}

@@ -705,10 +705,10 @@ func (s *isa) negPositive() {
 }
 
 func (s *isa) negNegative() {
-	s.begin("negNegative", "(x []float32, invC, limit, logLimit float32) (loss, dTheta float32)", "is the vector form of negNegative.")
+	s.begin("negNegative", "(x []float32, invC, limit float32) (loss, dTheta float32)", "is the vector form of negNegative for at most 960 pairs.")
 	x := s.pointer("x")
-	invC, limit, logLimit := s.broadcast("invC"), s.broadcast("limit"), s.broadcast("logLimit")
-	l, loss, dTheta := s.logarithm(), s.zero(), s.zero()
+	invC, limit := s.broadcast("invC"), s.broadcast("limit")
+	l, logs, dTheta := s.logarithm(), s.logSum(), s.zero()
 	s.loop("x", "loop", func(i Register) {
 		q, r, v, share := s.vec(), s.vec(), s.vec(), s.vec()
 		VADDPS(at(x, i), l.one, q)
@@ -721,11 +721,10 @@ func (s *isa) negNegative() {
 		VSUBPS(share, dTheta, dTheta)
 		VFNMADD213PS(number(0), share, q)
 		VMOVUPS(q, at(x, i))
-		log := l.of(v)
-		s.choose(mask, log, logLimit)
-		VADDPS(log, loss, loss)
+		VMINPS(v, limit, v) // the second source, v, if one is a NaN
+		logs.add(v)
 	})
-	s.sum(loss, "loss")
+	s.sum(logs.total(l), "loss")
 	s.sum(dTheta, "dTheta")
 	VZEROUPPER()
 	RET()
