@@ -163,5 +163,23 @@ curves() {
   say "drew $picture"
 }
 
+# peer NAME METHOD FLAGS... embeds the points of the run negtsne-0 into NAME-0 with a
+# program of others, by scripts/paper/peers.py with its METHOD and FLAGS, unless that is
+# done.
+peer() {
+  local name=$1-0 method=$2
+  shift 2
+  if [ -s "$out/$name/program.json" ]; then
+    say "$name is done"
+    return
+  fi
+  say "$name"
+  "${PYTHON:-/usr/bin/python3}" scripts/paper/peers.py "$method" "$out/negtsne-0" "$out/$name" "$@" >/dev/null ||
+    die "$name failed; the same command, given again, begins it again"
+}
+
+# measure RUN EMBEDDING... prints the figures of a run and of embeddings of its points.
+measure() { "$cne" evaluate --quiet "${@/#/$out/}"; }
+
 # table NAME... prints the figures of runs, the mean over their seeds.
 table() { go run ./scripts/summarise "$out" "$@"; }

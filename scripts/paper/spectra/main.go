@@ -6,6 +6,14 @@
 // The folders of one NAME are runs with different seeds: the picture shows their
 // mean, with the standard deviation of the sample, and the table, which is
 // printed as Markdown, has both.
+//
+// With -against OTHER=FILE[,FILE...], once or several times, it shows instead how
+// alike the embeddings of one NAME are to that of another program, as in Figures
+// S4c-f. Each FILE belongs to a folder, in their order, and is what
+//
+//	cne evaluate -o FILE --against OTHER.npy FOLDER/*/embedding.npy
+//
+// has written.
 package main
 
 import (
@@ -43,12 +51,15 @@ type spectrum struct {
 // A stop is one embedding of a spectrum. What was not measured is nil.
 type stop struct {
 	Value             string   `json:"value"`
+	Folder            string   `json:"folder"`
 	ZBar              *float64 `json:"z_bar"`
 	PartitionFunction *float64 `json:"partition_function"`
 	KNNRecall         *float64 `json:"knn_recall"`
 	Spearman          *float64 `json:"spearman"`
 	KL                *float64 `json:"kl"`
 	Accuracy          *float64 `json:"accuracy"`
+
+	Against map[string]comparison `json:"-"` // by the name of the other embedding
 }
 
 // A group is the runs of one name.
@@ -57,12 +68,15 @@ type group struct {
 	runs []spectrum
 }
 
-// figures are what is shown of each stop.
-var figures = []struct {
+// A figure is something that is shown of each stop.
+type figure struct {
 	name        string
 	logarithmic bool
 	value       func(*stop) *float64
-}{
+}
+
+// qualities are the figures that a spectrum has by itself.
+var qualities = []figure{
 	{"partition function", true, func(s *stop) *float64 { return s.PartitionFunction }},
 	{"kNN recall", false, func(s *stop) *float64 { return s.KNNRecall }},
 	{"Spearman correlation", false, func(s *stop) *float64 { return s.Spearman }},
@@ -73,6 +87,8 @@ var figures = []struct {
 func run(args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("spectra", flag.ContinueOnError)
 	picture := flags.String("o", "", "picture, a `file` that ends in .png or .svg; none is drawn without it")
+	var against list
+	flags.Var(&against, "against", "`OTHER=FILE,...`: compare with the embedding OTHER instead, by files of cne evaluate (repeatable)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -90,10 +106,25 @@ func run(args []string, stdout io.Writer) error {
 			return fmt.Errorf("%s and %s are not at the same values of the same axis; give spectra that are", groups[0].name, g.name)
 		}
 	}
-	if err := writeTable(stdout, groups); err != nil || *picture == "" {
+	shown := qualities
+	if len(against) > 0 {
+		if len(groups) > 1 {
+			return errors.New("give one NAME=FOLDER,... with -against")
+		}
+		var others []string
+		for _, arg := range against {
+			other, err := groups[0].readAgainst(arg)
+			if err != nil {
+				return err
+			}
+			others = append(others, other)
+		}
+		shown = comparisons(others)
+	}
+	if err := writeTable(stdout, groups, shown); err != nil || *picture == "" {
 		return err
 	}
-	return curves(groups).Save(*picture)
+	return curves(groups, shown).Save(*picture)
 }
 
 // readGroup reads the spectra that an argument names.
@@ -145,17 +176,17 @@ func (g *group) values(i int, value func(*stop) *float64) []float64 {
 	return x
 }
 
-func writeTable(w io.Writer, groups []group) error {
+func writeTable(w io.Writer, groups []group, shown []figure) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "| %s | | runs |", groups[0].runs[0].Axis)
-	for _, f := range figures {
+	for _, f := range shown {
 		fmt.Fprintf(&b, " %s |", f.name)
 	}
-	b.WriteString("\n|---|---|---|" + strings.Repeat("---|", len(figures)) + "\n")
+	b.WriteString("\n|---|---|---|" + strings.Repeat("---|", len(shown)) + "\n")
 	for i, s := range groups[0].runs[0].Stops {
 		for _, g := range groups {
 			fmt.Fprintf(&b, "| %s | %s | %d |", s.Value, g.name, len(g.runs))
-			for _, f := range figures {
+			for _, f := range shown {
 				fmt.Fprintf(&b, " %s |", summary.Figure(g.values(i, f.value)))
 			}
 			b.WriteByte('\n')
@@ -165,11 +196,11 @@ func writeTable(w io.Writer, groups []group) error {
 	return err
 }
 
-// curves returns the picture: a panel for each figure that some runs have.
-func curves(groups []group) *plot.Curves {
+// curves returns the picture: a panel for each figure shown that some runs have.
+func curves(groups []group, shown []figure) *plot.Curves {
 	c := &plot.Curves{}
 	place, label, logarithmic := abscissa(groups)
-	for _, f := range figures {
+	for _, f := range shown {
 		panel, some := plot.Panel{XLabel: label, LogX: logarithmic, YLabel: f.name, LogY: f.logarithmic}, false
 		for _, g := range groups {
 			series := plot.Series{Name: g.name, Marker: true}

@@ -1,0 +1,206 @@
+#!/usr/bin/python3
+"""Embeds the points of a run of cne with t-SNE or UMAP, by programs of others.
+
+    peers.py tsne RUN OUT [--exaggeration 1] [--start random]
+    peers.py umap RUN OUT [--own-graph] [--epsilon E] [--constant]
+
+RUN is the folder of a run of cne train: its graph.npz is the graph, and its
+cache.safetensors has the principal components. OUT is the folder to write
+embedding.npy and embedding.csv to, which cne plot and cne evaluate take, and at
+last program.json, which says what was run and how many seconds it took.
+
+tsne is scikit-learn's Barnes-Hut t-SNE with the affinities of the paper: every edge
+of the graph has the same one, and they sum to 1. It starts at the first two
+components, the first at standard deviation 1e-4, or at random; 250 iterations with
+exaggeration 12, or without, and 500 without, at step size n/12 (n/48 as scikit-learn
+counts it). The paper has openTSNE, which approximates the repulsion by interpolation
+on a grid instead of a tree.
+
+umap is umap-learn with a = b = 1, 5 negatives and 750 epochs, as in the paper: on
+the graph of the run, from its first two components, which umap-learn scales to
+[0, 10]. --own-graph takes its own graph instead, of 15 neighbours among the 50
+components with weights. --epsilon is what the repulsion's denominator has added
+to the squared distance in place of 0.001, and --constant keeps the learning rate
+at 1: the two are changes to umap-learn.
+
+Debian has them as python3-sklearn and python3-umap-learn; this was written for
+1.2.1 and 0.5.3, of which it uses functions that other versions may not have.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import struct
+import sys
+import time
+
+import numpy as np
+import scipy.sparse
+
+EPSILON = 0.001  # umap-learn's
+SMALL = 1e-4  # standard deviation of t-SNE's start
+
+
+def read_components(path):
+    """Return the principal components [points, components] in a cache of cne."""
+    try:
+        with open(path, "rb") as file:
+            (length,) = struct.unpack("<Q", file.read(8))
+            if length > os.path.getsize(path):
+                raise ValueError("its header is cut off")
+            entry = json.loads(file.read(length))["points"]
+            begin, end = entry["data_offsets"]
+            file.seek(begin, os.SEEK_CUR)
+            return np.frombuffer(file.read(end - begin), dtype="<f4").reshape(entry["shape"])
+    except (OSError, ValueError, KeyError, struct.error) as err:
+        raise SystemExit(f"{path} cannot be read as a cache of cne ({err!r}); give the folder of a run with graph.cache")
+
+
+def read_graph(path):
+    """Return the graph of a run, with the weight 1 for each edge."""
+    try:
+        graph = scipy.sparse.load_npz(path).tocsr()
+    except (OSError, ValueError, KeyError) as err:
+        raise SystemExit(f"{path} cannot be read as a graph ({err}); give the folder of a run of cne train")
+    graph.data = np.ones(graph.nnz, dtype=np.float32)
+    return graph
+
+
+def changed(program, version, what):
+    """Say that a program is of a version that this cannot use."""
+    raise SystemExit(f"{program} {version} has no {what} as the version has that this was written for (see --help); install that one")
+
+
+def tsne(graph, components, args):
+    """Return t-SNE's embedding, the seconds it took, and what it was."""
+    import sklearn
+    from sklearn.manifold import TSNE
+
+    for name in ("_tsne", "_EXPLORATION_N_ITER"):
+        if not hasattr(TSNE, name):
+            changed("scikit-learn", sklearn.__version__, f"TSNE.{name}")
+    if "n_iter" not in TSNE().get_params():
+        changed("scikit-learn", sklearn.__version__, "parameter n_iter of TSNE")
+    n = graph.shape[0]
+    affinities = (graph / graph.sum()).tocsr()
+    if args.start == "random":
+        start = np.random.RandomState(args.seed).normal(scale=SMALL, size=(n, 2)).astype(np.float32)
+    else:
+        start = (components[:, :2] / components[:, 0].std() * SMALL).astype(np.float32)
+    # No criterion is to end it before its last iteration.
+    method = TSNE(n_iter=args.iterations, early_exaggeration=args.exaggeration, min_grad_norm=0, n_iter_without_progress=args.iterations, verbose=2)
+    method.learning_rate_ = n / 12 / 4
+    begun = time.perf_counter()
+    embedding = method._tsne(affinities, 1, n, X_embedded=start)
+    return embedding, time.perf_counter() - begun, {"program": "scikit-learn", "version": sklearn.__version__, "iterations": args.iterations,
+                                                    "exaggeration": args.exaggeration, "start": args.start, "seed": args.seed}
+
+
+def modified(inner, epsilon, constant):
+    """Return umap-learn's optimisation with another epsilon, and perhaps without annealing."""
+    import numba
+    import umap
+
+    name = "_optimize_layout_euclidean_single_epoch"
+    original = getattr(inner, name, None)
+    if original is None or original.__code__.co_consts.count(EPSILON) != 1:
+        changed("umap-learn", umap.__version__, f"{name} with the one number {EPSILON}")
+    code = original.__code__
+    constants = tuple(epsilon if value == EPSILON else value for value in code.co_consts)
+    epoch = numba.njit(type(original)(code.replace(co_consts=constants), original.__globals__), fastmath=True)
+    no_densities = np.zeros(1, dtype=np.float32)
+
+    def optimize(positions, others, head, tail, epochs, n, per_sample, a, b, state, gamma, rate, negatives, move_other, **_):
+        per_negative = per_sample / negatives
+        next_negative, next_sample = per_negative.copy(), per_sample.copy()
+        alpha = rate
+        for i in range(epochs):
+            epoch(positions, others, head, tail, n, per_sample, a, b, state, gamma, positions.shape[1], move_other, alpha,
+                  per_negative, next_negative, next_sample, i, False, no_densities, no_densities, 0, 0, 0, 0, no_densities, no_densities, 0)
+            if not constant:
+                alpha = rate * (1 - i / epochs)
+        return positions
+
+    return optimize
+
+
+def umap(graph, components, args):
+    """Return UMAP's embedding, the seconds it took, and what it was."""
+    import umap
+    import umap.layouts
+    import umap.umap_ as inner
+
+    for name in ("simplicial_set_embedding", "optimize_layout_euclidean"):
+        if not hasattr(inner, name):
+            changed("umap-learn", umap.__version__, f"function {name}")
+    if args.epsilon != EPSILON or args.constant:
+        inner.optimize_layout_euclidean = modified(umap.layouts, args.epsilon, args.constant)
+    start = components[:, :2] / components[:, 0].std()
+    begun = time.perf_counter()
+    if args.own_graph:
+        method = umap.UMAP(n_neighbors=15, a=1, b=1, n_epochs=args.epochs, init=start, random_state=args.seed, verbose=True)
+        embedding = method.fit_transform(components)
+    else:
+        embedding, _ = inner.simplicial_set_embedding(
+            components, graph, 2, 1.0, 1.0, 1.0, 1.0, 5, args.epochs, start, np.random.RandomState(args.seed), "euclidean", {},
+            densmap=False, densmap_kwds={}, output_dens=False, verbose=True)
+    seconds = time.perf_counter() - begun
+    return embedding, seconds, {"program": "umap-learn", "version": umap.__version__, "graph": "its own" if args.own_graph else "that of the run",
+                                "epochs": args.epochs, "seed": args.seed, "epsilon": args.epsilon, "annealed": not args.constant}
+
+
+def write(path, save):
+    """Have save write a file, whole or not at all."""
+    with open(path + ".part", "wb") as file:
+        save(file)
+    os.replace(path + ".part", path)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    methods = parser.add_subparsers(dest="method", required=True, metavar="tsne|umap")
+    of = {}
+    for name, help in {"tsne": "scikit-learn's t-SNE", "umap": "umap-learn"}.items():
+        of[name] = methods.add_parser(name, help=help)
+        of[name].add_argument("run", metavar="RUN", help="folder of a run of cne train")
+        of[name].add_argument("out", metavar="OUT", help="folder to write to")
+        of[name].add_argument("--seed", type=int, default=0, help="of what is drawn (default %(default)s)")
+    of["tsne"].add_argument("--iterations", type=int, default=750, help="at least 251 (default %(default)s)")
+    of["tsne"].add_argument("--exaggeration", type=float, default=12, help="in the first 250 iterations (default %(default)s)")
+    of["tsne"].add_argument("--start", choices=["components", "random"], default="components", help="(default %(default)s)")
+    of["umap"].add_argument("--epochs", type=int, default=750, help="(default %(default)s)")
+    of["umap"].add_argument("--own-graph", action="store_true", help="its own graph of 15 neighbours, with weights")
+    of["umap"].add_argument("--epsilon", type=float, default=EPSILON, help="added to squared distances in the repulsion (default %(default)s)")
+    of["umap"].add_argument("--constant", action="store_true", help="no annealing")
+    args = parser.parse_args()
+    if args.method == "tsne" and args.iterations < 251:
+        of["tsne"].error("--iterations must be at least 251, since the first 250 have the exaggeration")
+    if args.method == "umap" and (args.epochs < 2 or args.epsilon < 0):
+        of["umap"].error("--epochs must be at least 2, and --epsilon at least 0")
+    graph = read_graph(os.path.join(args.run, "graph.npz"))
+    components = read_components(os.path.join(args.run, "cache.safetensors"))
+    if graph.shape[0] != len(components):
+        raise SystemExit(f"the graph of {args.run} has {graph.shape[0]} points, but its cache {len(components)}; do the run again")
+    try:
+        with open(os.path.join(args.run, "embedding.csv")) as file:
+            labels = [line.rstrip("\n").split(",", 2)[2] for line in file][1:]
+    except (OSError, IndexError) as err:
+        raise SystemExit(f"{args.run}/embedding.csv has no column with labels ({err}); give a run in the plane of points with labels")
+    with contextlib.redirect_stdout(sys.stderr):
+        embedding, seconds, what = {"tsne": tsne, "umap": umap}[args.method](graph, components, args)
+    if not np.isfinite(embedding).all():
+        raise SystemExit(f"{what['program']} has given positions that are not finite; nothing was written")
+
+    embedding = np.ascontiguousarray(embedding, dtype=np.float32)
+    os.makedirs(args.out, exist_ok=True)
+    write(os.path.join(args.out, "embedding.npy"), lambda file: np.save(file, embedding))
+    lines = ["x,y,label"] + [f"{x},{y},{label}" for (x, y), label in zip(embedding, labels)]
+    write(os.path.join(args.out, "embedding.csv"), lambda file: file.write(("\n".join(lines) + "\n").encode()))
+    what = {**what, "points": len(embedding), "edges": int(graph.nnz), "seconds": round(seconds, 1)}
+    write(os.path.join(args.out, "program.json"), lambda file: file.write((json.dumps(what) + "\n").encode()))
+    print(json.dumps(what))
+
+
+if __name__ == "__main__":
+    main()
