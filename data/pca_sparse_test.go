@@ -245,7 +245,11 @@ func TestSparsePCARefuses(t *testing.T) {
 }
 
 func BenchmarkSparsePCA(b *testing.B) {
-	m := drawSparse(b, 1, 10000, 20000, 500, 60)
+	n, d := 10000, 20000
+	if testing.Short() {
+		n, d = 1000, 2000
+	}
+	m := drawSparse(b, 1, n, d, 500, 60)
 	b.SetBytes(int64(8 * m.Nonzeros()))
 	for b.Loop() {
 		if _, err := data.FitSparsePCA(b.Context(), m, 50, 1); err != nil {

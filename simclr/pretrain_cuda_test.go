@@ -84,7 +84,10 @@ func TestPretrainingOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	images := patches(26, 10)
 	runs := 5
-	if testing.Short() {
+	switch {
+	case fakecuda.FindsRaces(): // which one run shows as well as several
+		runs = 1
+	case testing.Short():
 		runs = 3
 	}
 	const (
@@ -139,7 +142,7 @@ func TestPretrainingOnDevice(t *testing.T) {
 					t.Errorf("%s: rounding changes the run by %.2g of itself: it can be compared with none", what, m)
 				}
 				t.Logf("%s: the device differs by %.2g times what rounding changes on the CPU, %.2g", what, ratio, rounded[what])
-				if !(median(ratio) <= coarser) {
+				if runs > 1 && !(median(ratio) <= coarser) {
 					t.Errorf("%s: the device differs by %.2g times as much as rounding changes on the CPU, which is %.2g", what, ratio, rounded[what])
 				}
 			}

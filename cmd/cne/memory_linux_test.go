@@ -76,12 +76,13 @@ func TestMemoryEstimate(t *testing.T) {
 		t.Skip("GOGC or GOMEMLIMIT is set, which changes when memory is freed")
 	}
 	t.Chdir(t.TempDir())
+	const named = 80000
 	writeRandom(t, "large.npy", "<f4", 150000, 6)
-	writeRandom(t, "many.npy", "<f4", 80000, 6) // enough where all are compared with all
+	writeRandom(t, "many.npy", "<f4", named, 6) // enough where all are compared with all
 	writeRandom(t, "images.npy", "|u1", 256, 32, 32, 3)
 	writeRandom(t, "stored.npy", "|u1", 30000, 400)
 	var names, ages strings.Builder
-	for i := range 150000 {
+	for i := range named {
 		fmt.Fprintf(&names, "the point with number %d\n", i)
 		fmt.Fprintf(&ages, "%d.5\n", i%1000)
 	}
@@ -104,7 +105,7 @@ func TestMemoryEstimate(t *testing.T) {
 		"wide network":     {true, set("model.kind=mlp", "train.epochs=1", "quality.spearman=0", "quality.recall=false", "quality.partition=false", "quality.kl=false", "model.hidden=[800,800]", "train.batch_size=65536")},
 		"many points":      {true, set("data.path=many.npy", "train.epochs=1", "quality.spearman=0", "quality.partition=false", "quality.kl=false")},
 		"stored points":    {false, set("data.path=stored.npy", "train.epochs=1", "quality.spearman=0", "quality.recall=false", "quality.partition=false", "quality.kl=false", "graph.search=approximate")},
-		"names, columns":   {false, set("data.path=large.npy", "data.names=names.txt", "output.html_color=[ages.txt]", "output.html=true", "graph.search=approximate", "train.epochs=1", "quality.spearman=0", "quality.partition=false", "quality.kl=false", "quality.recall=false")},
+		"names, columns":   {false, set("data.path=many.npy", "data.names=names.txt", "output.html_color=[ages.txt]", "output.html=true", "graph.search=approximate", "train.epochs=1", "quality.spearman=0", "quality.partition=false", "quality.kl=false", "quality.recall=false")},
 		"all negatives":    {true, set("train.epochs=1", "quality.spearman=0", "loss.negatives=full", "train.batch_size=16384")},
 		"listed":           {true, set("train.epochs=1", "quality.spearman=0", "loss.negatives=200", "loss.draw=singly", "train.batch_size=100000")},
 		"rank correlation": {true, set("train.epochs=1", "quality.spearman=5000", "quality.recall=false", "quality.partition=false", "quality.kl=false")},

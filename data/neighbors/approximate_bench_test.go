@@ -23,7 +23,10 @@ func digits(b testing.TB, n int) *data.Matrix {
 		b.Fatal(err)
 	}
 	endless := deform.Endless{Originals: originals, Seed: 7}
-	const block = 20000
+	block := 20000
+	if testing.Short() {
+		block = min(block, n)
+	}
 	images := data.NewMatrix(block, originals.H*originals.W)
 	pixels, origin := make([]byte, len(images.X)), make([]int32, block)
 	fill := func(first int) {

@@ -773,6 +773,10 @@ func BenchmarkKNN(b *testing.B) {
 		{"70000x2 identical", 70000, 2, 15, "all of them one point"},
 		{"70000x2 grid", 70000, 2, 15, "integer grid"},
 	} {
+		if testing.Short() { // a tenth of the points
+			bc.n /= 10
+			bc.name = strings.Replace(bc.name, "0x", "x", 1)
+		}
 		b.Run(bc.name, func(b *testing.B) {
 			m := data.NewMatrix(bc.n, bc.d)
 			for _, kind := range kinds {

@@ -525,7 +525,10 @@ func FuzzDecodeMembers(f *testing.F) {
 }
 
 func BenchmarkNPZ(b *testing.B) {
-	const n, k = 70000, 21
+	n, k := 70000, 21
+	if testing.Short() {
+		n = 10000
+	}
 	g := &Graph{N: n, Indptr: []int64{0}}
 	for i := range n {
 		for j := range k {

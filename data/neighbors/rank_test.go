@@ -127,7 +127,11 @@ func TestRanksRefusals(t *testing.T) {
 }
 
 func BenchmarkRanks(b *testing.B) {
-	m := normal(8000, 50, 1)
+	n := 8000
+	if testing.Short() {
+		n = 2000
+	}
+	m := normal(n, 50, 1)
 	nb, err := KNN(b.Context(), m, 15, Options{})
 	if err != nil {
 		b.Fatal(err)

@@ -271,6 +271,9 @@ func BenchmarkGemm(b *testing.B) {
 			{false, false, 512, 512, 512}, {false, true, 512, 512, 512}, {true, false, 512, 512, 512},
 			{false, false, 64, 16384, 576}, {true, false, 256, 256, 52},
 		} {
+			if testing.Short() && tc.n > 512 {
+				continue
+			}
 			name := fmt.Sprintf("%s/%dx%dx%d/%s", form, tc.m, tc.k, tc.n, map[[2]bool]string{{false, false}: "NN", {false, true}: "NT", {true, false}: "TN"}[[2]bool{tc.transA, tc.transB}])
 			b.Run(name, func(b *testing.B) {
 				defer use(form)()
@@ -295,6 +298,9 @@ func BenchmarkGemm(b *testing.B) {
 func BenchmarkGemmFloat64(b *testing.B) {
 	for _, form := range isa.Available() {
 		for _, tc := range []struct{ m, n, k int }{{784, 784, 1024}, {784, 80, 784}, {3072, 80, 3072}} {
+			if testing.Short() && tc.m > 784 {
+				continue
+			}
 			b.Run(fmt.Sprintf("%s/%dx%dx%d", form, tc.m, tc.k, tc.n), func(b *testing.B) {
 				defer use(form)()
 				s := rng.New(1, rng.Sample)

@@ -177,6 +177,9 @@ func BenchmarkSparse(b *testing.B) {
 	w, bias := normals32(n*cols, 2), normals32(n, 3)
 	for _, form := range isa.Available() {
 		for _, m := range []int{2048, 16384} {
+			if testing.Short() && m > 2048 {
+				continue
+			}
 			stream := rng.New(3, rng.Sample)
 			index := make([]int32, m)
 			for i := range index {

@@ -1,6 +1,6 @@
 // Command growth says how time and memory of cne's runs grow with the number of points.
 //
-//	go run ./scripts/growth [-config FILE] [-images] [-out FOLDER] [N...]
+//	go run ./scripts/growth [-config FILE] [-images] [-out FOLDER] [-programs FOLDER] [N...]
 //
 // For each N (10 000, 100 000 and 1 000 000 unless given) it makes deformed images of
 // MNIST (scripts/deformed-mnist), embeds their 50 principal components or, with -images,
@@ -56,6 +56,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	flags.StringVar(&g.config, "config", "configs/million.yaml", "configuration, a YAML `file`")
 	flags.BoolVar(&g.images, "images", false, "embed images of 784 bytes in place of their 50 principal components")
 	flags.StringVar(&g.out, "out", "runs/growth", "`folder` of the data and runs")
+	flags.StringVar(&g.programs, "programs", "", "`folder` of cne and deformed-mnist; they are built if none is given")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -68,12 +69,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 			return fmt.Errorf("%q is no number of points; give whole numbers of at least 1000", size)
 		}
 	}
-	if g.programs, err = os.MkdirTemp("", "growth"); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(g.programs)) }()
-	if err := g.command(ctx, "go", "build", "-o", g.programs+"/", "./cmd/cne", "./scripts/deformed-mnist").Run(); err != nil {
-		return fmt.Errorf("the programs cannot be built: %w; run this in the folder of the module", err)
+	if g.programs == "" {
+		if g.programs, err = os.MkdirTemp("", "growth"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(g.programs)) }()
+		if err := g.command(ctx, "go", "build", "-o", g.programs+"/", "./cmd/cne", "./scripts/deformed-mnist").Run(); err != nil {
+			return fmt.Errorf("the programs cannot be built: %w; run this in the folder of the module", err)
+		}
 	}
 	return g.table(ctx, sizes, stdout)
 }

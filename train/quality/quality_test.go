@@ -752,12 +752,17 @@ func TestRefusals(t *testing.T) {
 }
 
 func BenchmarkPartitionFunction(b *testing.B) {
-	y := normal[float32](1, 20000, 2, 10)
+	n := 20000
+	if testing.Short() {
+		n = 2000
+	}
+	y := normal[float32](1, n, 2, 10)
+	pairs := float64(n) * float64(n-1) / 2
 	b.Run("float32", func(b *testing.B) {
 		for b.Loop() {
 			PartitionFunction(b.Context(), y, 2, nil)
 		}
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(20000*19999/2), "ns/pair")
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/pairs, "ns/pair")
 	})
 	for _, d := range []int{1, 10, 50} {
 		y := normal[float32](1, 5000, d, 3)
@@ -769,12 +774,12 @@ func BenchmarkPartitionFunction(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(5000*4999/2), "ns/pair")
 		})
 	}
-	z := normal[float64](1, 20000, 2, 10)
+	z := normal[float64](1, n, 2, 10)
 	b.Run("float64", func(b *testing.B) {
 		for b.Loop() {
 			PartitionFunction(b.Context(), z, 2, nil)
 		}
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(20000*19999/2), "ns/pair")
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/pairs, "ns/pair")
 	})
 }
 
@@ -787,10 +792,14 @@ func BenchmarkCauchySum(b *testing.B) {
 }
 
 func BenchmarkSpearman(b *testing.B) {
-	x, y := matrix(normal[float32](1, 5000, 50, 1), 50), matrix(normal[float32](2, 5000, 2, 1), 2)
+	n := 5000
+	if testing.Short() {
+		n = 1000
+	}
+	x, y := matrix(normal[float32](1, n, 50, 1), 50), matrix(normal[float32](2, n, 2, 1), 2)
 	b.ReportAllocs()
 	for b.Loop() {
-		Spearman(b.Context(), x, y, 5000, 0, nil)
+		Spearman(b.Context(), x, y, n, 0, nil)
 	}
 }
 
