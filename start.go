@@ -216,8 +216,10 @@ func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options,
 	case o.RandomStart || o.Resume != nil: // which replaces any start
 		return model.InitNormal[T](h.Points.N, dim, std, o.Seed)
 	case o.SpectralStart:
+		o.log("finding where to start", "from", "eigenvectors")
 		coordinates, err = h.spectralStart(ctx, o, dim)
 	case o.CoarseStart:
+		o.log("finding where to start", "from", "groups of neighbours")
 		coordinates, err = h.coarseStart(ctx, o, dim, coarseEnough)
 	default:
 		coordinates, err = h.components(ctx, dim)

@@ -36,7 +36,7 @@ func (t *training) report(ctx context.Context, held *data.Matrix, start time.Tim
 		return nil, err
 	}
 	m.Seconds = rundir.Seconds{
-		Load: t.load.Seconds(), PCA: t.near.PCATime.Seconds(), Graph: t.near.GraphTime.Seconds(),
+		Load: t.load.Seconds(), PCA: t.near.PCATime.Seconds(), Graph: t.near.GraphTime.Seconds(), Start: t.startTime.Seconds(),
 		Optimize: t.embedded.Result.Elapsed.Seconds(), Project: t.projectTime.Seconds(), Quality: time.Since(measuring).Seconds(), Total: time.Since(start).Seconds(),
 	}
 	if t.from != nil {
@@ -91,7 +91,7 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	}
 	row("loss", "%.5g per edge after %d epochs", m.Loss, m.Epochs)
 	s := m.Seconds
-	row("seconds", "%.1f (load %.1f, PCA %.1f, graph %.1f, optimisation %.1f, quality %.1f)", s.Total, s.Load, s.PCA, s.Graph, s.Optimize, s.Quality)
+	row("seconds", "%.1f (load %.1f, PCA %.1f, graph %.1f, start %.1f, optimisation %.1f, quality %.1f)", s.Total, s.Load, s.PCA, s.Graph, s.Start, s.Optimize, s.Quality)
 	row("memory", "%.0f MB at most", float64(m.PeakRSSBytes)/1e6)
 	return table.Flush()
 }

@@ -54,10 +54,10 @@ epochs, over which the learning rate is then annealed; nothing else.`,
 type training struct {
 	*runState[configs.Config]
 
-	in                *inputs
-	near              *neighborhood
-	embedded          *cne.Embedding
-	load, projectTime time.Duration
+	in                           *inputs
+	near                         *neighborhood
+	embedded                     *cne.Embedding
+	load, startTime, projectTime time.Duration
 }
 
 // result returns what the run has made so far.
@@ -93,7 +93,9 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	}
 	var m cne.Trainable
 	if t.near, err = prepare(ctx, c, &o, t.dir, t.Log, t.in); err == nil {
+		begun := time.Now()
 		m, err = t.near.NewModel(ctx, &o)
+		t.startTime = time.Since(begun)
 	}
 	if err != nil {
 		if ctx.Err() != nil {

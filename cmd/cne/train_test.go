@@ -83,7 +83,7 @@ func TestTrainWritesARun(t *testing.T) {
 			if _, ok := m["z"]; ok != (loss == "nc") {
 				t.Errorf("metrics.json has z: %v", ok)
 			}
-			for _, key := range []string{"load", "pca", "graph", "optimize", "total"} {
+			for _, key := range []string{"load", "pca", "graph", "start", "optimize", "total"} {
 				if _, ok := m["seconds"].(map[string]any)[key].(float64); !ok {
 					t.Errorf("metrics.json has no seconds.%s", key)
 				}

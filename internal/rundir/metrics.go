@@ -68,6 +68,7 @@ type Seconds struct {
 	Load     float64 `json:"load"`
 	PCA      float64 `json:"pca"`
 	Graph    float64 `json:"graph"`
+	Start    float64 `json:"start"` // of the model, before it learns: positions, for a table
 	Optimize float64 `json:"optimize"`
 	Project  float64 `json:"project,omitempty"` // of points that were not trained on
 	Quality  float64 `json:"quality"`

@@ -142,12 +142,13 @@ func (g *grower) measure(ctx context.Context, size string) (*result, error) {
 }
 
 // phases are the parts of a run in their order, which metrics.json knows by these names.
-var phases = []string{"load", "pca", "graph", "optimize", "quality"}
+var phases = []string{"load", "pca", "graph", "start", "optimize", "quality"}
 
 // begins says which message of cne's begins which phase.
 var begins = map[string]string{
 	"computing principal components":   "pca",
 	"searching the nearest neighbours": "graph",
+	"finding where to start":           "start",
 	"training starts":                  "optimize",
 	"training ends":                    "quality",
 }
@@ -245,8 +246,8 @@ type result struct {
 }
 
 // heading begins the table.
-const heading = `| points | reading | PCA | graph | optimisation | quality and files | whole run | recall of the graph | accuracy |
-|---|---|---|---|---|---|---|---|---|
+const heading = `| points | reading | PCA | graph | start | optimisation | quality and files | whole run | recall of the graph | accuracy |
+|---|---|---|---|---|---|---|---|---|---|
 `
 
 // row is a line of the table: seconds, and memory in MB.

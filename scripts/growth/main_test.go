@@ -19,6 +19,7 @@ func TestFollow(t *testing.T) {
 {"level":"INFO","msg":"computing principal components","from":784,"to":50}
 {"level":"WARN","msg":"all alike"}
 {"level":"INFO","msg":"searching the nearest neighbours"}
+{"level":"INFO","msg":"finding where to start","from":"groups of neighbours"}
 {"level":"INFO","msg":"training starts"}
 {"level":"INFO","msg":"epoch"}
 panic: not JSON
@@ -38,11 +39,11 @@ panic: not JSON
 func TestRow(t *testing.T) {
 	r := &result{peak: map[string]int64{"load": 3e6, "graph": 1.25e9}}
 	const metrics = `{"n": 10000, "graph_recall": 0.98765, "accuracy": 0.9, "peak_rss_bytes": 1300000000,
-		"seconds": {"load": 0.1, "pca": 0.2, "graph": 3, "optimize": 4, "quality": 0.5, "total": 8}}`
+		"seconds": {"load": 0.1, "pca": 0.2, "graph": 3, "start": 0.1, "optimize": 4, "quality": 0.4, "total": 8}}`
 	if err := json.Unmarshal([]byte(metrics), r); err != nil {
 		t.Fatal(err)
 	}
-	const want = "| 10000 | 0.1 s, 3 MB | 0.2 s | 3.0 s, 1250 MB | 4.0 s | 0.7 s | 8.0 s, 1300 MB | 0.9877 | 0.9000 |"
+	const want = "| 10000 | 0.1 s, 3 MB | 0.2 s | 3.0 s, 1250 MB | 0.1 s | 4.0 s | 0.6 s | 8.0 s, 1300 MB | 0.9877 | 0.9000 |"
 	if got := r.row(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -112,7 +113,7 @@ func TestTable(t *testing.T) {
 	if err := g.table(t.Context(), []string{"1000", "2000"}, &stdout); err != nil {
 		t.Fatalf("%v\n%s", err, &stderr)
 	}
-	const row = "| 5 | 1.0 s | 0.0 s | 2.0 s | 3.0 s | 1.0 s | 7.0 s |  | 0.5000 |\n"
+	const row = "| 5 | 1.0 s | 0.0 s | 2.0 s | 0.0 s | 3.0 s | 1.0 s | 7.0 s |  | 0.5000 |\n"
 	if got := regexp.MustCompile(`, \d+ MB`).ReplaceAllString(stdout.String(), ""); got != heading+row+row {
 		t.Errorf("printed %s", &stdout)
 	}
