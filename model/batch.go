@@ -113,6 +113,9 @@ func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
 	if p.byEnds {
 		ends = b.Rows
 	}
+	if !p.byEnds && len(b.Local) == 0 && len(b.Rows) > 0 {
+		return 0, errkind.Errorf(ErrInput, "model: a batch without Local, which only a table on the CPU takes; number its endpoints there")
+	}
 	if edges == 0 || len(ends) != 2*edges || len(b.Negatives)%edges != 0 {
 		return 0, errkind.Errorf(ErrInput, "model: the row numbers of %d endpoints and %d negatives are no batch", len(ends), len(b.Negatives))
 	}

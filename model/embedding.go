@@ -1,7 +1,9 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"gorgonia.org/gorgonia"
@@ -31,6 +33,7 @@ type Embedding[T op.Float] struct {
 	last        *batchProgram[T] // that of the last step
 	onDevice    *deviceParams    // where it is trained; nil on the CPU
 	next        []int32          // Batch.Next of the batch at hand
+	repeats     []Repeat         // Batch.Repeats of it
 }
 
 // fetchFrom is the size in bytes from which a table does not stay in the caches near a
@@ -128,24 +131,30 @@ func (e *Embedding[T]) Objective() op.ContrastiveOptions { return e.objective }
 
 // Step implements Model.
 func (e *Embedding[T]) Step(b *Batch, theta float64) (float64, error) {
-	e.next, e.last = b.Next, &e.batch
-	if len(b.Local) == 0 {
-		e.last = &e.ends
-	}
 	if err := checkRepeats(b); err != nil {
 		return 0, err
+	}
+	e.next, e.repeats, e.last = b.Next, b.Repeats, &e.batch
+	if len(b.Local) == 0 {
+		e.last = &e.ends
 	}
 	loss, err := e.last.step(b, theta)
 	if err != nil {
 		return 0, err
 	}
+	return loss, op.Share(e.grad, e.addRepeats(), len(b.Rows), e.d)
+}
+
+// addRepeats adds the gradients of repeats to those of the first endpoints, and returns
+// the gradient that the last run has then left.
+func (e *Embedding[T]) addRepeats() []T {
 	grad := op.Data[T](e.last.grads[0])
-	for _, r := range b.Repeats {
+	for _, r := range e.repeats {
 		again := grad[int(r.Again)*e.d:][:e.d]
 		simd.Add(grad[int(r.First)*e.d:], again)
 		clear(again)
 	}
-	return loss, op.Share(e.grad, grad, len(b.Rows), e.d)
+	return grad
 }
 
 // checkRepeats checks that the repeats of a batch are endpoints and in order.
@@ -154,8 +163,9 @@ func checkRepeats(b *Batch) error {
 		return errkind.Errorf(ErrInput, "model: a batch with both Local and %d repeats of endpoints; leave one of them out", len(b.Repeats))
 	}
 	before := int32(0)
-	for _, r := range b.Repeats {
-		if r.First < 0 || r.First >= r.Again || r.Again <= before || int(r.Again) >= len(b.Rows) || b.Rows[r.First] != b.Rows[r.Again] {
+	for i, r := range b.Repeats {
+		_, again := slices.BinarySearchFunc(b.Repeats[:i], r.First, func(r Repeat, end int32) int { return cmp.Compare(r.Again, end) })
+		if again || r.First < 0 || r.First >= r.Again || r.Again <= before || int(r.Again) >= len(b.Rows) || b.Rows[r.First] != b.Rows[r.Again] {
 			return errkind.Errorf(ErrInput, "model: endpoint %d of %d does not repeat endpoint %d; repeats are named in order, each with the first endpoint of its point", r.Again, len(b.Rows), r.First)
 		}
 		before = r.Again
@@ -172,7 +182,13 @@ func (e *Embedding[T]) Parameters() []Parameter {
 }
 
 // Diagnose implements Model.
-func (e *Embedding[T]) Diagnose() error { return e.last.program.RunChecked() }
+func (e *Embedding[T]) Diagnose() error {
+	if err := e.last.program.RunChecked(); err != nil {
+		return err
+	}
+	e.addRepeats()
+	return nil
+}
 
 // Points implements Model.
 func (e *Embedding[T]) Points() (n, d int) { return e.n, e.d }

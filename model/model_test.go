@@ -170,6 +170,10 @@ func TestBatchesByEndpoints(t *testing.T) {
 					t.Errorf("%+v: point %d has the gradient %v, want %v", options, byEnds.Rows[i], of(i), grad[k*d:][:d])
 				}
 			}
+			left := slices.Clone(op.Data[float32](p.Grad))
+			if err := e.Diagnose(); err != nil || !slices.Equal(op.Data[float32](p.Grad), left) {
+				t.Errorf("%+v: Diagnose changes the gradient, or fails: %v", options, err)
+			}
 			for _, r := range byEnds.Repeats {
 				if !slices.Equal(of(int(r.Again)), make([]float32, d)) {
 					t.Errorf("%+v: endpoint %d, a repeat, has the gradient %v", options, r.Again, of(int(r.Again)))
@@ -254,11 +258,23 @@ func TestStepRefusesWhatIsNoBatch(t *testing.T) {
 		"before the first": {Rows: []int32{0, 1, 2, 0}, Repeats: []model.Repeat{{First: 3, Again: 0}}},
 		"repeat below 0":   {Rows: []int32{0, 1, 2, 0}, Repeats: []model.Repeat{{First: -1, Again: 3}}},
 		"repeat beyond":    {Rows: []int32{0, 1, 2, 0}, Repeats: []model.Repeat{{First: 0, Again: 4}}},
+		"not the first":    {Rows: []int32{0, 0, 2, 0}, Repeats: []model.Repeat{{First: 0, Again: 1}, {First: 1, Again: 3}}},
 		"repeats in turn":  {Rows: []int32{0, 0, 2, 0}, Repeats: []model.Repeat{{First: 0, Again: 3}, {First: 0, Again: 1}}},
 	} {
 		if _, err := e.Step(&b, 0); err == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+	network, err := model.NewMLP[float32](2, []int{3}, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := model.NewParametric(network, make([]float32, 8), op.ContrastiveOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Step(&model.Batch{Rows: []int32{0, 1}}, 0); err == nil || !strings.Contains(err.Error(), "without Local") {
+		t.Errorf("a network has the error %v for a batch by its endpoints", err)
 	}
 }
 

@@ -1,8 +1,10 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -351,57 +353,121 @@ func TestRepeatsOfABatch(t *testing.T) {
 	}
 }
 
-// A table learns the same bits from batches by their endpoints and by their distinct points.
+// A table learns the same bits from batches by their endpoints and by their distinct
+// points, on one core and more, also where one point is an end of every other edge.
 func TestEndpointsTeachWhatPointsDo(t *testing.T) {
-	const n, count, size = 2000, 20000, 200
-	if !fewRepeats(n, size) || fewRepeats(n, 300) || fewRepeats(1<<30, rowsPerPiece/2+1) {
+	if !fewRepeats(2000, 200) || fewRepeats(2000, 300) || fewRepeats(1<<30, rowsPerPiece/2+1) {
 		t.Fatal("which batches come by their endpoints is not as supposed")
 	}
-	s := rng.New(6, rng.Sample)
-	edges := make([]edge, count)
-	for i := range edges {
-		head := s.IntN(n)
-		edges[i] = packEdge(int32(head), int32((head+1+s.IntN(n-1))%n))
-	}
-	for _, method := range []func() Method{func() Method { return new(SGD) }, func() Method { return new(Adam) }} {
-		var tables [2][]float32
-		for k, table := range []bool{false, true} {
-			start, err := model.InitNormal[float32](n, 2, 1, 5)
-			if err != nil {
-				t.Fatal(err)
-			}
-			e, err := model.NewEmbedding(start, 2, op.ContrastiveOptions{Clamp: 1e-10})
-			if err != nil {
-				t.Fatal(err)
-			}
-			m := method()
-			if err := m.Init(e.Parameters()); err != nil {
-				t.Fatal(err)
-			}
-			feed := newPrefetcher(edges, n, table, &Options{BatchSize: size, Seed: 1}, position{}, 2)
-			var draw negativeSampler
-			repeats := 0
-			for block := feed.next(); block != nil; block = feed.next() {
-				for j := range block.batches {
-					b := &block.batches[j]
-					repeats += len(b.Repeats)
-					draw.draw(b, 5, block.epoch, block.first+j)
-					if _, err := e.Step(b, 0); err != nil {
-						t.Fatal(err)
-					}
-					m.Step(b.Rows, 0.5, 4)
+	sgd := func() Method { return new(SGD) }
+	for name, c := range map[string]struct {
+		n, d, size, count int
+		star              bool
+		method            func() Method
+	}{
+		"SGD":              {2000, 2, 200, 20000, false, sgd},
+		"SGD, star":        {2000, 2, 200, 20000, true, sgd},
+		"SGD, large":       {1 << 19, 2, rowsPerPiece / 2, 3 * rowsPerPiece / 2, true, sgd},
+		"SGD, wide":        {2000, 3, 200, 20000, true, sgd},
+		"momentum":         {2000, 2, 200, 20000, true, func() Method { return &SGD{Momentum: 0.9, WeightDecay: 1e-3} }},
+		"Adam":             {2000, 2, 200, 20000, false, func() Method { return new(Adam) }},
+		"Adam, decay":      {2000, 3, 200, 20000, true, func() Method { return &Adam{WeightDecay: 1e-3} }},
+		"Nesterov, a tail": {2000, 2, 200, 20077, true, func() Method { return &SGD{Momentum: 0.9, Nesterov: true} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := rng.New(6, rng.Sample)
+			edges := make([]edge, c.count)
+			for i := range edges {
+				head := s.IntN(c.n)
+				if c.star && i%2 == 0 {
+					head = 7
 				}
-				feed.recycle(block)
+				edges[i] = packEdge(int32(head), int32((head+1+s.IntN(c.n-1))%c.n))
 			}
-			feed.close()
-			if table != (repeats > 1000) {
-				t.Errorf("%d endpoints repeat others", repeats)
+			learnt := func(byEnds bool, cores int) []float32 {
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
+				start, err := model.InitNormal[float32](c.n, c.d, 1, 5)
+				if err != nil {
+					t.Fatal(err)
+				}
+				e, err := model.NewEmbedding(start, c.d, op.ContrastiveOptions{Clamp: 1e-10})
+				if err != nil {
+					t.Fatal(err)
+				}
+				m := c.method()
+				if err := m.Init(e.Parameters()); err != nil {
+					t.Fatal(err)
+				}
+				feed := newPrefetcher(edges, c.n, byEnds, &Options{BatchSize: c.size, Seed: 1}, position{}, 2)
+				defer feed.close()
+				var draw negativeSampler
+				repeats := 0
+				for block := feed.next(); block != nil; block = feed.next() {
+					for j := range block.batches {
+						b := &block.batches[j]
+						repeats += len(b.Repeats)
+						draw.draw(b, 5, block.epoch, block.first+j)
+						if _, err := e.Step(b, 0); err != nil {
+							t.Fatal(err)
+						}
+						m.Step(b.Rows, 0.5, 4)
+					}
+					feed.recycle(block)
+				}
+				if byEnds != (repeats > 1000) {
+					t.Errorf("%d endpoints repeat others", repeats)
+				}
+				return e.Table()
 			}
-			tables[k] = e.Table()
-		}
-		if !slices.Equal(tables[0], tables[1]) {
-			t.Errorf("%T: other bits", method())
-		}
+			want := learnt(false, 1)
+			for _, cores := range []int{1, 3} {
+				if !slices.Equal(learnt(true, cores), want) {
+					t.Errorf("other bits on %d cores", cores)
+				}
+			}
+		})
+	}
+}
+
+// localOnly is a model with a sparse parameter that is no table of this module.
+type localOnly struct {
+	model.Model
+	steps int
+}
+
+func (l *localOnly) Step(b *model.Batch, theta float64) (float64, error) {
+	l.steps++
+	if len(b.Local) == 0 {
+		return 0, errors.New("a batch without Local")
+	}
+	return l.Model.Step(b, theta)
+}
+
+// Models of others get batches with Local, whatever their parameters are.
+func TestOtherModelsGetLocal(t *testing.T) {
+	const n = 1000
+	start, err := model.InitNormal[float32](n, 2, 1, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := model.NewEmbedding(start, 2, op.ContrastiveOptions{Clamp: 1e-10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	heads, tails := make([]int32, n), make([]int32, n)
+	for i := range heads {
+		heads[i], tails[i] = int32(i), int32((i+1)%n)
+	}
+	m := &localOnly{Model: e}
+	o := Options{Phases: []Phase{{Epochs: 1, LR: 0.1, Negatives: 2}}, BatchSize: 100}
+	if !fewRepeats(n, o.BatchSize) {
+		t.Fatal("a table would get Local as well")
+	}
+	if _, err := Fit(t.Context(), m, heads, tails, o); err != nil || m.steps != 10 {
+		t.Errorf("error %v after %d steps", err, m.steps)
+	}
+	if _, err := Fit(t.Context(), e, heads, tails, o); err != nil {
+		t.Error(err)
 	}
 }
 

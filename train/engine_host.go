@@ -69,9 +69,18 @@ func (h *hostEngine) close(err error) error {
 	return err
 }
 
+// isTable tells whether a model is a table, which alone takes batches by their endpoints.
+func isTable(m model.Model) bool {
+	switch m.(type) {
+	case *model.Embedding[float32], *model.Embedding[float64]:
+		return true
+	}
+	return false
+}
+
 func (h *hostEngine) advance(e *epochRun) error {
 	if h.prefetcher == nil {
-		h.prefetcher = newPrefetcher(h.list, h.n, len(h.params) == 1 && h.params[0].Sparse, &h.Options, e.position, h.epochs)
+		h.prefetcher = newPrefetcher(h.list, h.n, isTable(h.model), &h.Options, e.position, h.epochs)
 	}
 	if h.block == nil {
 		h.block, h.following, h.next = h.following, nil, 0

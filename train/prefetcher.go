@@ -205,14 +205,14 @@ type deduper struct {
 	// the batch at hand, in place of seen: it is small enough for the caches, and the
 	// few points that come twice are looked up among the others.
 	mark []uint64
-	// Of batches by their endpoints, repeated are the points that come again, and firsts
-	// the first endpoints of each.
+	// Of batches by their endpoints, repeated are the points that come again, in order,
+	// and firsts the first endpoints of each.
 	repeated []int32
 	firsts   []int32
 }
 
-// maxRepeats is how many repeats a batch may be expected to have that is given by its
-// endpoints: each is looked for among those before.
+// maxRepeats is how many repeats a batch may be expected to have, of edges between points
+// at random, that is given by its endpoints.
 const maxRepeats = 64
 
 // fewRepeats tells whether batches of size edges between n points are given by their
@@ -295,18 +295,22 @@ func (d *deduper) fillEnds(to *model.Batch, edges []edge) {
 	if len(d.repeated) == 0 {
 		return
 	}
-	for _, point := range d.repeated {
+	slices.Sort(d.repeated)
+	d.repeated = slices.Compact(d.repeated)
+	d.firsts = resize(d.firsts, len(d.repeated))
+	for k, point := range d.repeated {
 		d.mark[uint32(point)>>6] |= 1 << (uint32(point) & 63)
+		d.firsts[k] = -1
 	}
-	d.firsts = d.firsts[:0]
 	for i, point := range to.Rows {
 		if d.mark[uint32(point)>>6]>>(uint32(point)&63)&1 == 0 {
 			continue
 		}
-		if k := slices.IndexFunc(d.firsts, func(first int32) bool { return to.Rows[first] == point }); k >= 0 {
-			to.Repeats = append(to.Repeats, model.Repeat{First: d.firsts[k], Again: int32(i)})
+		k, _ := slices.BinarySearch(d.repeated, point)
+		if first := d.firsts[k]; first >= 0 {
+			to.Repeats = append(to.Repeats, model.Repeat{First: first, Again: int32(i)})
 		} else {
-			d.firsts = append(d.firsts, int32(i))
+			d.firsts[k] = int32(i)
 		}
 	}
 	for _, point := range d.repeated {

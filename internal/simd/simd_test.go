@@ -73,7 +73,7 @@ func compareScalar(t *testing.T, what string, got, want, scale float64) {
 func TestPointwiseKernels(t *testing.T) {
 	const tol = 1e-5
 	forms(t, func(t *testing.T) {
-		for _, n := range lengths {
+		for _, n := range append(slices.Clone(lengths), logChunk, 2*logChunk+17) {
 			for _, clamp := range []float64{1e-10, 1e-4, 0} {
 				limit32 := BoundOf[float32](clamp)
 				limit64 := Bound[float64]{float64(limit32.limit), limit32.log}
@@ -100,6 +100,22 @@ func TestPointwiseKernels(t *testing.T) {
 						compareScalar(t, what+" dTheta", got.DTheta, want.DTheta, float64(n))
 					}
 				}
+			}
+		}
+	})
+}
+
+// The products of mantissas do not overflow: arguments of the logarithm as near below a
+// power of two as can be, in more pairs than are multiplied.
+func TestNegNegativeOfLargeMantissas(t *testing.T) {
+	const n = 2*logChunk + 5
+	forms(t, func(t *testing.T) {
+		for _, v := range []float64{2 - 1e-6, math.Ldexp(2-1e-6, 20), math.Ldexp(2-1e-6, 124)} {
+			c := float32(1 / (v - 1))
+			x := make([]float32, n)
+			got, want := NegNegative(x, c, BoundOf[float32](0)), n*math.Log1p(1/float64(c))
+			if !(math.Abs(got.Loss-want) <= 1e-6*want) || !(math.Abs(got.DTheta+n*(v-1)/v) <= 1e-5*n) {
+				t.Errorf("c=%g: loss %g and derivative %g, want %g and %g", c, got.Loss, got.DTheta, want, -n*(v-1)/v)
 			}
 		}
 	})
@@ -239,6 +255,8 @@ func TestRows(t *testing.T) {
 				for _, clip := range []float64{4, math.Inf(1)} {
 					DescendRows(table32, grad32, d, distinct, 0.5, float32(clip))
 					DescendRows(table64, grad64, d, distinct, 0.5, clip)
+					DescendRows(table32, grad32, d, index, 0.01, float32(clip)) // most rows more than once
+					DescendRows(table64, grad64, d, index, 0.01, clip)
 					for i := range table64 {
 						if math.Abs(float64(table32[i])-table64[i]) > 2e-4 {
 							t.Fatalf("n=%d d=%d clip=%g: element %d after descent is %g, want %g", n, d, clip, i, table32[i], table64[i])

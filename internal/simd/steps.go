@@ -16,7 +16,8 @@ func Descend[T Float](x, grad []T, step, clip T) {
 }
 
 // DescendRows is Descend for those rows of table, [n, d], that rows names:
-// row i of grad belongs to row rows[i]. The rows are distinct.
+// row i of grad belongs to row rows[i]. A row that is named more than once takes the
+// steps one after the other.
 func DescendRows[T Float](table, grad []T, d int, rows []int32, step, clip T) {
 	if f, ok := float32s(table); ok && d == 2 && len(rows) >= lanes {
 		whole := len(rows) - len(rows)%lanes

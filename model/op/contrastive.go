@@ -519,11 +519,10 @@ func (s *sweep[T]) run(features []T, d int, negative []int32, b int, theta float
 // piece works on the heads [lo, hi).
 func (s *sweep[T]) piece(seat, number, lo, hi int) {
 	p := &s.pieces[number]
-	most := tileHeads
-	if s.inPlane() {
-		most = planeHeads
+	tile := min(tileHeads, max(16, tilePairs/(1+s.m)&^15))
+	if s.inPlane() && planeHeads*(1+s.m) <= tilePairs {
+		tile = planeHeads
 	}
-	tile := min(most, max(16, tilePairs/(1+s.m)&^15))
 	p.x = grow(p.x, (1+s.m)*tile)
 	p.total = grow(p.total, tile)
 	if s.inPlane() {

@@ -17,7 +17,7 @@ func TestMeanwhile(t *testing.T) {
 		withGrad bool
 	}{
 		{1, 0, 2, Euclidean, true}, {5, 3, 2, Euclidean, true}, {130, 5, 2, Euclidean, true}, {130, 5, 2, Euclidean, false},
-		{1024, 5, 3, Euclidean, true}, {100, 200, 2, Cosine, true}, {4096, 20, 2, Euclidean, true},
+		{1024, 5, 3, Euclidean, true}, {700, 80, 2, Euclidean, true}, {100, 200, 2, Cosine, true}, {4096, 20, 2, Euclidean, true},
 	} {
 		stream := rng.New(1, rng.Sample)
 		features, negatives := make([]float32, 2*c.b*c.d), make([]int32, c.m*c.b)
