@@ -138,7 +138,7 @@ func TestPretrainingOnDevice(t *testing.T) {
 				}
 			}
 			for what, ratio := range ratios {
-				if m := median(rounded[what]); m > 1e-3 {
+				if m := median(rounded[what]); runs > 1 && m > 1e-3 {
 					t.Errorf("%s: rounding changes the run by %.2g of itself: it can be compared with none", what, m)
 				}
 				t.Logf("%s: the device differs by %.2g times what rounding changes on the CPU, %.2g", what, ratio, rounded[what])

@@ -586,7 +586,7 @@ func TestInterruptedOnDevice(t *testing.T) {
 	}
 }
 
-// Ten thousand steps need no more of the device's memory than ten.
+// Two thousand steps need no more of the device's memory than ten.
 func TestNothingLeaksOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	heads, tails := ring(8, 1)

@@ -4,13 +4,13 @@
 #   SCRIPT [-o OUT] MNIST-FOLDER [-- FLAGS]
 #
 # and sets cne (the program), out (folder of the runs), figures (folder of the
-# pictures) and mnist. Runs of one name are shared by all scripts with one OUT; use
+# pictures), mnist, and seeds (of by_negatives, 0). Runs of one name are shared by all scripts with one OUT; use
 # another for other FLAGS.
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 script=scripts/paper/$(basename "$0")
 out=$here/runs/paper
-mnist= flags=()
+mnist= flags=() seeds=0
 
 say() { echo "$script: $*" >&2; }
 
@@ -93,7 +93,7 @@ spectrum() {
 }
 
 # by_negatives LOSS START M... does the runs of a loss with so many negatives each, with
-# every one of seeds (0 unless it is set), one after the other, and sets names, and panels
+# every one of seeds, one after the other, and sets names, and panels
 # of the first seed. START says what comes before: early (250 epochs with 5 negatives, and
 # then 500), or pca or random (750 epochs from the principal components, or from random
 # positions). NC-t-SNE's Z starts again after an early phase, as in the paper's program,
@@ -102,7 +102,7 @@ spectrum() {
 by_negatives() {
   local loss=$1 start=$2 m seed again="" how=() every
   shift 2
-  read -ra every <<<"${seeds:-0}"
+  read -ra every <<<"$seeds"
   names=() panels=()
   [ "$loss" != nctsne ] || again=", log_z: 0"
   for m in "$@"; do

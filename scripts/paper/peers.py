@@ -34,9 +34,14 @@ import os
 import struct
 import sys
 import time
+import zipfile
+import zlib
 
-import numpy as np
-import scipy.sparse
+try:
+    import numpy as np
+    import scipy.sparse
+except ModuleNotFoundError as err:
+    raise SystemExit(f"{sys.executable} has no module {err.name}; install Debian's python3-{err.name}, or set PYTHON to a Python that has it")
 
 EPSILON = 0.001  # umap-learn's
 SMALL = 1e-4  # standard deviation of t-SNE's start
@@ -53,7 +58,7 @@ def read_components(path):
             begin, end = entry["data_offsets"]
             file.seek(begin, os.SEEK_CUR)
             return np.frombuffer(file.read(end - begin), dtype="<f4").reshape(entry["shape"])
-    except (OSError, ValueError, KeyError, struct.error) as err:
+    except (OSError, ValueError, KeyError, TypeError, struct.error) as err:
         raise SystemExit(f"{path} cannot be read as a cache of cne ({err!r}); give the folder of a run with graph.cache")
 
 
@@ -61,7 +66,7 @@ def read_graph(path):
     """Return the graph of a run, with the weight 1 for each edge."""
     try:
         graph = scipy.sparse.load_npz(path).tocsr()
-    except (OSError, ValueError, KeyError) as err:
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as err:
         raise SystemExit(f"{path} cannot be read as a graph ({err}); give the folder of a run of cne train")
     graph.data = np.ones(graph.nnz, dtype=np.float32)
     return graph
@@ -174,9 +179,13 @@ def main():
     of["umap"].add_argument("--epsilon", type=float, default=EPSILON, help="added to squared distances in the repulsion (default %(default)s)")
     of["umap"].add_argument("--constant", action="store_true", help="no annealing")
     args = parser.parse_args()
+    if not 0 <= args.seed < 2**32:
+        of[args.method].error("--seed must be at least 0 and less than 2**32")
     if args.method == "tsne" and args.iterations < 251:
         of["tsne"].error("--iterations must be at least 251, since the first 250 have the exaggeration")
-    if args.method == "umap" and (args.epochs < 2 or args.epsilon < 0):
+    if args.method == "tsne" and not 0 < args.exaggeration < np.inf:
+        of["tsne"].error("--exaggeration must be above 0")
+    if args.method == "umap" and (args.epochs < 2 or not 0 <= args.epsilon < np.inf):
         of["umap"].error("--epochs must be at least 2, and --epsilon at least 0")
     graph = read_graph(os.path.join(args.run, "graph.npz"))
     components = read_components(os.path.join(args.run, "cache.safetensors"))
@@ -184,18 +193,20 @@ def main():
         raise SystemExit(f"the graph of {args.run} has {graph.shape[0]} points, but its cache {len(components)}; do the run again")
     try:
         with open(os.path.join(args.run, "embedding.csv")) as file:
-            labels = [line.rstrip("\n").split(",", 2)[2] for line in file][1:]
-    except (OSError, IndexError) as err:
+            heading, *labels = [line.rstrip("\n").split(",", 2)[2] for line in file]
+    except (OSError, ValueError, IndexError) as err:
         raise SystemExit(f"{args.run}/embedding.csv has no column with labels ({err}); give a run in the plane of points with labels")
+    if len(labels) != len(components):
+        raise SystemExit(f"{args.run}/embedding.csv has {len(labels)} points, but the graph {len(components)}; do the run again")
+    os.makedirs(args.out, exist_ok=True)  # before what takes long
     with contextlib.redirect_stdout(sys.stderr):
         embedding, seconds, what = {"tsne": tsne, "umap": umap}[args.method](graph, components, args)
     if not np.isfinite(embedding).all():
         raise SystemExit(f"{what['program']} has given positions that are not finite; nothing was written")
 
     embedding = np.ascontiguousarray(embedding, dtype=np.float32)
-    os.makedirs(args.out, exist_ok=True)
     write(os.path.join(args.out, "embedding.npy"), lambda file: np.save(file, embedding))
-    lines = ["x,y,label"] + [f"{x},{y},{label}" for (x, y), label in zip(embedding, labels)]
+    lines = [f"x,y,{heading}"] + [f"{x},{y},{label}" for (x, y), label in zip(embedding, labels)]
     write(os.path.join(args.out, "embedding.csv"), lambda file: file.write(("\n".join(lines) + "\n").encode()))
     what = {**what, "points": len(embedding), "edges": int(graph.nnz), "seconds": round(seconds, 1)}
     write(os.path.join(args.out, "program.json"), lambda file: file.write((json.dumps(what) + "\n").encode()))
@@ -203,4 +214,11 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except ModuleNotFoundError as err:
+        raise SystemExit(f"{sys.executable} has no module {err.name}; install Debian's python3-sklearn and python3-umap-learn, or set PYTHON to a Python that has it")
+    except OSError as err:
+        raise SystemExit(f"the embedding cannot be written: {err}")
+    except KeyboardInterrupt:
+        raise SystemExit(130)
