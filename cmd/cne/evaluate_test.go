@@ -44,11 +44,11 @@ func fileText(t *testing.T, path string) string {
 
 // All that the command says of a run of NC-t-SNE is what the packages say of its
 // embedding, its points and its graph; what the run has measured itself is the
-// same to the last bit.
+// same to the last bit, on the CPU, where all of this is computed.
 func TestEvaluateARun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 200, 6)
-	if code, _, stderr := runCne(t.Context(), short("--set", "loss.name=nc", "--set", "loss.negatives=7", "--set", "quality.k=8", "--set", "graph.pca=4")...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), short("--set", "loss.name=nc", "--set", "loss.negatives=7", "--set", "quality.k=8", "--set", "graph.pca=4", "--set", "device.name=cpu")...); code != 0 {
 		t.Fatal(stderr)
 	}
 	before := listFiles(t, "run")
@@ -136,7 +136,7 @@ func TestEvaluateARun(t *testing.T) {
 	}
 
 	// The same without the folder: what it says is said by flags.
-	flags := []string{"run/embedding.npy", "--data", "points.csv", "--set", "data.label_column=kind", "--set", "graph.k=5", "--set", "quality.k=8", "--set", "graph.pca=4", "--m", "7"}
+	flags := []string{"run/embedding.npy", "--data", "points.csv", "--set", "data.label_column=kind", "--set", "graph.k=5", "--set", "quality.k=8", "--set", "graph.pca=4", "--set", "device.name=cpu", "--m", "7"}
 	g := evaluated(t, flags...).Embeddings[0]
 	if *g.KNNRecall != *f.KNNRecall || *g.Trustworthiness != *f.Trustworthiness || g.Losses.Neg != f.Losses.Neg || g.Losses.InfoNC != f.Losses.InfoNC || *g.Accuracy != *f.Accuracy {
 		t.Errorf("from flags %+v, from the folder %+v", g, f)
