@@ -24,6 +24,17 @@ type MemoryOptions struct {
 	Embeddings int
 	// Edges is the number of edges of the graph, where it is known.
 	Edges int
+	// Finished is what is to be done with a network of images that is trained no more; nil
+	// is a pretraining.
+	Finished *Finished
+}
+
+// A Finished network of images represents them at a size in pixels, for the use that is
+// not 0 in Use: of so many images, which are in memory.
+type Finished struct {
+	Network   model.ResNetOptions
+	WholeSize int
+	Use       simclr.Workload
 }
 
 // memoryKeys are the keys of the options that an estimate names.
@@ -120,6 +131,12 @@ func (c *Config) CheckMeasuring(on *model.Device, size data.Size) error {
 	measured := *c
 	measured.Model.Kind, measured.Graph.Cache = "table", Cache{} // no network is trained
 	return Train.CheckMemory(&measured, size, MemoryOptions{Device: on}, nil)
+}
+
+// CheckFinished says why a network of images that is trained no more cannot do what it is
+// to do with them, for want of memory.
+func (c *SimCLR) CheckFinished(on *model.Device, f *Finished) error {
+	return Pretrain.CheckMemory(c, AnySize, MemoryOptions{Device: on, Finished: f}, nil)
 }
 
 // Report looks for what a run would be refused for, as far as it is known before the data
@@ -229,6 +246,10 @@ func (c *Config) memory(size data.Size, more MemoryOptions) (cne.Memory, error) 
 func (c *SimCLR) memory(size data.Size, more MemoryOptions) (cne.Memory, error) {
 	p := c.Pretraining()
 	p.Device = more.Device
+	if f := more.Finished; f != nil {
+		p.Network, p.Augmentation.WholeSize = f.Network, f.WholeSize
+		return p.Finished(f.Use)
+	}
 	w := simclr.Workload{Images: max(size.Likely, c.Train.BatchSize), Bytes: max(3, size.Width), Checkpoints: true}
 	if c.Monitor.Every > 0 {
 		w.Monitored = min(w.Images, c.Monitor.Test+c.Monitor.Train)

@@ -19,8 +19,9 @@ type Workload struct {
 	// bytes.
 	Reading int64
 	// Monitored is how many images a Monitor looks at, Evaluated how many an Evaluation
-	// does in the end, and Placed how many are placed by a Projection; 0 for none.
-	Monitored, Evaluated, Placed int
+	// does in the end, Placed how many are placed by a Projection, and Represented how many
+	// Features represents for others to work with; 0 for none.
+	Monitored, Evaluated, Placed, Represented int
 	// Checkpoints tells that the state of the run is saved.
 	Checkpoints bool
 }
@@ -45,9 +46,7 @@ func (p *Pretraining) Memory(w Workload) (Memory, error) {
 		Shared: m == 2*batch-2 || p.Sampling == train.SampleSharedRuns || p.Sampling == train.SampleAuto && m >= 32,
 	}
 	network := p.Network
-	for _, s := range p.stages() {
-		network.Out = max(network.Out, s.Out)
-	}
+	network.Out = p.out()
 	needs, err := model.ConvolutionalMemory[float32](network, p.Augmentation.Size, size, p.Loss, p.Precision)
 	if err != nil {
 		return Memory{}, err
@@ -76,7 +75,7 @@ func (p *Pretraining) Memory(w Workload) (Memory, error) {
 		}
 	}
 	if w.Monitored > 0 {
-		if err := p.represent(l, w.Monitored, p.Device.OnHost()); err != nil {
+		if err := p.classify(l, w.Monitored, p.Device.OnHost()); err != nil {
 			return Memory{}, err
 		}
 	}
@@ -86,28 +85,75 @@ func (p *Pretraining) Memory(w Workload) (Memory, error) {
 	l.Free(temporary...)
 	l.Pass(weightsPart, p.widest(), weights)
 
-	if w.Placed > 0 {
-		l.Step("the images are placed")
-		l.Hold("positions", "", number*float64(w.Placed)*float64(network.Out))
-		if err := p.passes(l, w.Placed, p.Device.OnHost()); err != nil {
-			return Memory{}, err
-		}
-	}
-	if w.Evaluated > 0 {
-		l.Step("the network is evaluated")
-		if err := p.represent(l, w.Evaluated, p.Device.OnHost()); err != nil {
-			return Memory{}, err
-		}
+	if err := p.finish(l, w); err != nil {
+		return Memory{}, err
 	}
 	return l.Estimate(), nil
 }
 
-// represent is Features of so many images, and what classifiers make of them.
-func (p *Pretraining) represent(l *ledger.Ledger, images int, onHost bool) error {
+// Finished estimates what it takes to work with a network that is trained no more, on the
+// CPU, like Memory: of p, Network, Augmentation and Device matter, of w what comes after a
+// training, and Images, if they are to be counted.
+func (p *Pretraining) Finished(w Workload) (Memory, error) {
+	finished := &Pretraining{Network: p.Network, Device: p.Device, Augmentation: Augmentation{WholeSize: p.Augmentation.whole().Size}}
+	l := new(ledger.Ledger)
+	l.Hold("images", "Images", float64(w.Images)*float64(w.Bytes))
+	if err := finished.finish(l, w); err != nil {
+		return Memory{}, err
+	}
+	return l.Estimate(), nil
+}
+
+// out returns the width of what the head gives, in the stage in which that is largest.
+func (p *Pretraining) out() int {
+	out := p.Network.Out
+	for _, s := range p.stages() {
+		out = max(out, s.Out)
+	}
+	return out
+}
+
+// finish is what is done with a network that is trained.
+func (p *Pretraining) finish(l *ledger.Ledger, w Workload) error {
 	const number = 4
-	d := 8 * float64(max(1, orElse(p.Network.Width, 64)))
-	features := l.Hold("representations", "Network.Width", number*float64(images)*d)
-	if err := p.passes(l, images, onHost); err != nil {
+	if w.Placed > 0 {
+		l.Step("the images are placed")
+		l.Hold("positions", "", number*float64(w.Placed)*float64(p.out()))
+		if err := p.passes(l, w.Placed, p.Device.OnHost()); err != nil {
+			return err
+		}
+	}
+	if w.Represented > 0 {
+		l.Step("the images are represented")
+		if _, err := p.represent(l, w.Represented, p.Device.OnHost()); err != nil {
+			return err
+		}
+	}
+	if w.Evaluated > 0 {
+		l.Step("the network is evaluated")
+		if err := p.classify(l, w.Evaluated, p.Device.OnHost()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// features returns the width of a representation.
+func (p *Pretraining) features() float64 { return 8 * float64(max(1, orElse(p.Network.Width, 64))) }
+
+// represent is Features of so many images.
+func (p *Pretraining) represent(l *ledger.Ledger, images int, onHost bool) (*ledger.Part, error) {
+	const number = 4
+	features := l.Hold("representations", "Network.Width", number*float64(images)*p.features())
+	return features, p.passes(l, images, onHost)
+}
+
+// classify is Features of so many images, and what classifiers make of them.
+func (p *Pretraining) classify(l *ledger.Ledger, images int, onHost bool) error {
+	const number = 4
+	d := p.features()
+	features, err := p.represent(l, images, onHost)
+	if err != nil {
 		return err
 	}
 	// KNNAccuracy searches among directions, in blocks; FitLogistic standardises a copy,

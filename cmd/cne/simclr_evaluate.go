@@ -200,9 +200,12 @@ func (r *representation) checkTrainedOn(images *data.Images) error {
 	return nil
 }
 
-// features represents images.
-func (r *representation) features(ctx context.Context, images *data.Images) (*data.Matrix, error) {
+// features represents images, of which use says what becomes of them.
+func (r *representation) features(ctx context.Context, images *data.Images, use simclr.Workload) (*data.Matrix, error) {
 	const work = "representing the images"
+	if err := r.config.CheckFinished(r.device, &configs.Finished{Network: r.network.Options(), WholeSize: r.augmentation.Input().Size, Use: use}); err != nil {
+		return nil, err
+	}
 	r.Log.Info(work, "images", images.N)
 	return simclr.Features(ctx, r.encoder, &r.augmentation, images, nil, r.ProgressLogger(work))
 }
@@ -235,7 +238,7 @@ func (r *representation) evaluate(ctx context.Context, images *data.Images) (*Ev
 		if r.pretrainedOn == "train" && c.Split == "stratified" {
 			r.Log.Warn("some test images of a stratified split are among the training images that the network was pretrained on; evaluate.split=official has none of them")
 		}
-		features, err = r.features(ctx, images)
+		features, err = r.features(ctx, images, simclr.Workload{Evaluated: images.N})
 	}
 	if err != nil {
 		return nil, err

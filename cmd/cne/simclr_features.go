@@ -85,15 +85,16 @@ func represent(cmd *cobra.Command, run string, inputs []string, output string, h
 		return err
 	}
 	defer func() { err = errors.Join(err, t.device.Close()) }()
-	if head {
-		t.encoder = simclr.Projection{ResNet: t.network}
-	}
 	from := t.config.Data
 	images, err := openImages(cmd.Context(), t.Reporter, &configs.ImageData{Path: inputs, Size: from.Size, SkipBroken: from.SkipBroken}, "INPUT")
 	if err != nil {
 		return err
 	}
-	features, err := t.features(cmd.Context(), images)
+	use := simclr.Workload{Represented: images.N}
+	if head {
+		t.encoder, use = simclr.Projection{ResNet: t.network}, simclr.Workload{Placed: images.N}
+	}
+	features, err := t.features(cmd.Context(), images, use)
 	if err != nil {
 		return err
 	}
