@@ -163,7 +163,6 @@ func TestTooLittleMemory(t *testing.T) {
 	images := func(settings ...string) string {
 		return "simclr pretrain --quiet -o run --set data.path=images.npy --set train.batch_size=48 --set monitor.every=0 --set evaluate.at_end=false --set " + strings.Join(settings, " --set ")
 	}
-	writeTestFile(t, "labels.txt", strings.Repeat("cat\ndog\n", 24))
 	mustRun(t, append(strings.Fields(images("network.width=4", "views.size=8", "train.epochs=1", "train.warm_up=0")), "-o", "trained")...)
 	finished := func(args string) string { return "simclr " + args + " --quiet --set views.whole_size=4096" }
 	const whole = "lower views.whole_size (the network at work: "
@@ -174,7 +173,7 @@ func TestTooLittleMemory(t *testing.T) {
 		"large whole images":  {"export GOMEMLIMIT=500MiB", images("simclr.method=tsimcne", "network.width=4", "views.whole_size=4096"), whole},
 		"to be represented":   {"export GOMEMLIMIT=500MiB", finished("features trained images.npy -o run.npy"), whole},
 		"to be placed":        {"export GOMEMLIMIT=500MiB", finished("project --model trained/model.safetensors images.npy -o run.csv"), whole},
-		"to be evaluated":     {"export GOMEMLIMIT=500MiB", finished("evaluate trained --set data.labels=labels.txt --set evaluate.test=12 --set evaluate.k=3"), whole},
+		"to be evaluated":     {"export GOMEMLIMIT=500MiB", finished("evaluate trained"), whole},
 		"a wide network":      {"true", images("network.width=4096"), "lower network.width (the network's weights with their gradients and copies: "},
 		"a wide head":         {"true", images("network.out=65536", "network.hidden=65536"), "lower network.out (the network's weights with their gradients and copies: "},
 		"many rows":           {"export GOMEMLIMIT=300MiB", "train --quiet -o run --set data.path=many.npy --set model.init=random", "give at most some "},

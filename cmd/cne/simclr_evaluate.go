@@ -84,6 +84,9 @@ for comparison, and written to evaluation-pixels.json.`,
 			if err := t.checkTrainedOn(images); err != nil {
 				return err
 			}
+			if err := t.checkMemory(simclr.Workload{Evaluated: images.N}); err != nil {
+				return err
+			}
 			m, err := t.evaluate(cmd.Context(), images)
 			if err != nil {
 				return err
@@ -112,9 +115,9 @@ type representation struct {
 	asTrained    bool   // its images are those of the run, as its configuration has them
 	pretrainedOn string // all or train; "" if nobody knows
 	device       *model.Device
-	encoder      simclr.Encoder // on the device; nil for pixels
-	network      *model.ResNet[float32]
-	augmentation simclr.Augmentation // EvalTo prepares images for the network
+	encoder      simclr.Encoder         // on the device; nil for pixels
+	network      *model.ResNet[float32] // if it was read; nil for pixels
+	augmentation simclr.Augmentation    // EvalTo prepares images for the network
 }
 
 // openRepresentation opens what the argument RUN of a command with addSourceFlags
@@ -200,12 +203,18 @@ func (r *representation) checkTrainedOn(images *data.Images) error {
 	return nil
 }
 
-// features represents images, of which use says what becomes of them.
-func (r *representation) features(ctx context.Context, images *data.Images, use simclr.Workload) (*data.Matrix, error) {
-	const work = "representing the images"
-	if err := r.config.CheckFinished(r.device, &configs.Finished{Network: r.network.Options(), WholeSize: r.augmentation.Input().Size, Use: use}); err != nil {
-		return nil, err
+// checkMemory says why so many images, which are in memory, cannot be represented for want
+// of it.
+func (r *representation) checkMemory(use simclr.Workload) error {
+	if r.network == nil {
+		return nil
 	}
+	return r.config.CheckFinished(r.device, &configs.Finished{Network: r.network.Options(), WholeSize: r.augmentation.Input().Size, Use: use})
+}
+
+// features represents images.
+func (r *representation) features(ctx context.Context, images *data.Images) (*data.Matrix, error) {
+	const work = "representing the images"
 	r.Log.Info(work, "images", images.N)
 	return simclr.Features(ctx, r.encoder, &r.augmentation, images, nil, r.ProgressLogger(work))
 }
@@ -238,7 +247,7 @@ func (r *representation) evaluate(ctx context.Context, images *data.Images) (*Ev
 		if r.pretrainedOn == "train" && c.Split == "stratified" {
 			r.Log.Warn("some test images of a stratified split are among the training images that the network was pretrained on; evaluate.split=official has none of them")
 		}
-		features, err = r.features(ctx, images, simclr.Workload{Evaluated: images.N})
+		features, err = r.features(ctx, images)
 	}
 	if err != nil {
 		return nil, err

@@ -94,7 +94,10 @@ func represent(cmd *cobra.Command, run string, inputs []string, output string, h
 	if head {
 		t.encoder, use = simclr.Projection{ResNet: t.network}, simclr.Workload{Placed: images.N}
 	}
-	features, err := t.features(cmd.Context(), images, use)
+	if err := t.checkMemory(use); err != nil {
+		return err
+	}
+	features, err := t.features(cmd.Context(), images)
 	if err != nil {
 		return err
 	}
