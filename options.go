@@ -137,8 +137,8 @@ type Options struct {
 	Mean bool
 	// ExcludePositive leaves the positive pair out of InfoNC-t-SNE's denominator.
 	ExcludePositive bool
-	// LogZ is where NC-t-SNE's log Z starts, and FixZ keeps it there, or where a phase
-	// says.
+	// LogZ is where NC-t-SNE's log Z starts, counted per pair of points (see
+	// train.Normalization.Z), and FixZ keeps it there, or where a phase says.
 	LogZ float64
 	FixZ bool
 

@@ -67,9 +67,9 @@ type Options struct {
 	Method Method
 	// Clip bounds the gradients element-wise, ±Clip; 0 means no bound.
 	Clip float64
-	// LogZ is where NC-t-SNE's log Z starts; FixZ keeps it there, or where a phase
-	// says. MethodZ moves it; nil means plain SGD. LRZ is its step size, which is not
-	// annealed; 0 means 0.001.
+	// LogZ is where NC-t-SNE's log Z starts, counted per pair of points (see
+	// Normalization.Z); FixZ keeps it there, or where a phase says. MethodZ moves it; nil
+	// means plain SGD. LRZ is its step size, which is not annealed; 0 means 0.001.
 	LogZ    float64
 	FixZ    bool
 	MethodZ Method
