@@ -233,7 +233,7 @@ func TestCSVMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		sameMatrix(t, ds.Points, m)
-		if limit := uint64(2*4*len(m.X) + 4<<20); used > limit {
+		if limit := uint64(2*4*len(m.X) + 2<<20 + raceBytes); used > limit {
 			t.Errorf("%s: %d bytes were allocated for %d of points, want no more than %d", name, used, 4*len(m.X), limit)
 		}
 	}
