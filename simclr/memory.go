@@ -92,12 +92,11 @@ func (p *Pretraining) Memory(w Workload) (Memory, error) {
 }
 
 // Finished estimates what it takes to work with a network that is trained no more, on the
-// CPU, like Memory: of p, Network, Augmentation and Device matter, of w what comes after a
-// training, and Images, if they are to be counted.
+// CPU, beside the images themselves: of p, Network, Augmentation and Device matter, and of
+// w what comes after a training.
 func (p *Pretraining) Finished(w Workload) (Memory, error) {
 	finished := &Pretraining{Network: p.Network, Device: p.Device, Augmentation: Augmentation{WholeSize: p.Augmentation.whole().Size}}
 	l := new(ledger.Ledger)
-	l.Hold("images", "Images", float64(w.Images)*float64(w.Bytes))
 	if err := finished.finish(l, w); err != nil {
 		return Memory{}, err
 	}
