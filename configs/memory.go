@@ -86,7 +86,7 @@ func (s *Schema[C]) CheckMemory(c *C, size data.Size, o MemoryOptions, origins O
 	}
 	largest := e.Largest()
 	if largest == nil {
-		return &Error{Problem: problem + cmp.Or(strings.Replace(fewer, ",", ";", 1), "; give fewer points") + ", or more memory"}
+		return &Error{Problem: problem + cmp.Or(strings.Replace(fewer, ",", ";", 1), "; give less data") + ", or more memory"}
 	}
 	return &Error{
 		Source: origins[largest.Option],

@@ -22,6 +22,9 @@ type Workload struct {
 	// does in the end, Placed how many are placed by a Projection, and Represented how many
 	// Features represents for others to work with; 0 for none.
 	Monitored, Evaluated, Placed, Represented int
+	// Pixels is how many values the pixels of an image have, if these are evaluated in
+	// place of a representation; 0 otherwise.
+	Pixels int
 	// Checkpoints tells that the state of the run is saved.
 	Checkpoints bool
 }
@@ -129,6 +132,11 @@ func (p *Pretraining) finish(l *ledger.Ledger, w Workload) error {
 		}
 	}
 	if w.Evaluated > 0 {
+		if w.Pixels > 0 {
+			l.Step("the pixels are evaluated")
+			classifiers(l, l.Hold("pixels as numbers", "", number*float64(w.Evaluated)*float64(w.Pixels)), w.Evaluated, float64(w.Pixels), "")
+			return nil
+		}
 		l.Step("the network is evaluated")
 		if err := p.classify(l, w.Evaluated, p.Device.OnHost()); err != nil {
 			return err
@@ -149,22 +157,27 @@ func (p *Pretraining) represent(l *ledger.Ledger, images int, onHost bool) (*led
 
 // classify is Features of so many images, and what classifiers make of them.
 func (p *Pretraining) classify(l *ledger.Ledger, images int, onHost bool) error {
-	const number = 4
-	d := p.features()
 	features, err := p.represent(l, images, onHost)
 	if err != nil {
 		return err
 	}
+	classifiers(l, features, images, p.features(), "Network.Width")
+	return nil
+}
+
+// classifiers is what an Evaluation makes of the features of so many images, d numbers of
+// each, whose width an option decides, or none. It frees them.
+func classifiers(l *ledger.Ledger, features *ledger.Part, images int, d float64, option string) {
+	const number = 4
 	// KNNAccuracy searches among directions, in blocks; FitLogistic standardises a copy,
 	// and preconditions it by the inverse of the covariance.
-	directions := l.Hold("their directions", "Network.Width", 2*number*float64(images)*(d+2))
+	directions := l.Hold("their directions", option, 2*number*float64(images)*(d+2))
 	l.Free(directions)
-	scaled := l.Hold("a standardised copy", "Network.Width", number*float64(images)*d)
+	scaled := l.Hold("a standardised copy", option, number*float64(images)*d)
 	if d <= maxPreconditioned {
-		l.Pass("their covariance", "Network.Width", 24*d*d)
+		l.Pass("their covariance", option, 24*d*d)
 	}
 	l.Free(scaled, features)
-	return nil
 }
 
 // passes is so many whole images on their way through the network.

@@ -160,6 +160,7 @@ func TestTooLittleMemory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeRandom(t, "images.npy", "|u1", 48, 32, 32, 3)
 	writeRandom(t, "many.npy", "|u1", 1000000, 12)
+	writeRandom(t, "large.npy", "|u1", 48, 400, 400, 3)
 	images := func(settings ...string) string {
 		return "simclr pretrain --quiet -o run --set data.path=images.npy --set train.batch_size=48 --set monitor.every=0 --set evaluate.at_end=false --set " + strings.Join(settings, " --set ")
 	}
@@ -174,6 +175,7 @@ func TestTooLittleMemory(t *testing.T) {
 		"to be represented":   {"export GOMEMLIMIT=500MiB", finished("features trained images.npy -o run.npy"), whole},
 		"to be placed":        {"export GOMEMLIMIT=500MiB", finished("project --model trained/model.safetensors images.npy -o run.csv"), whole},
 		"to be evaluated":     {"export GOMEMLIMIT=500MiB", finished("evaluate trained"), whole},
+		"to be classified":    {"export GOMEMLIMIT=200MiB", "simclr evaluate trained --quiet --pixels --set data.path=large.npy", "give less data, or more memory"},
 		"a wide network":      {"true", images("network.width=4096"), "lower network.width (the network's weights with their gradients and copies: "},
 		"a wide head":         {"true", images("network.out=65536", "network.hidden=65536"), "lower network.out (the network's weights with their gradients and copies: "},
 		"many rows":           {"export GOMEMLIMIT=300MiB", "train --quiet -o run --set data.path=many.npy --set model.init=random", "give at most some "},

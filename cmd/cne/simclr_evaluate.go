@@ -84,7 +84,11 @@ for comparison, and written to evaluation-pixels.json.`,
 			if err := t.checkTrainedOn(images); err != nil {
 				return err
 			}
-			if err := t.checkMemory(simclr.Workload{Evaluated: images.N}); err != nil {
+			use := simclr.Workload{Evaluated: images.N}
+			if pixels {
+				use.Pixels = images.H * images.W * images.C
+			}
+			if err := t.checkMemory(use); err != nil {
 				return err
 			}
 			m, err := t.evaluate(cmd.Context(), images)
@@ -203,13 +207,13 @@ func (r *representation) checkTrainedOn(images *data.Images) error {
 	return nil
 }
 
-// checkMemory says why so many images, which are in memory, cannot be represented for want
-// of it.
+// checkMemory says why images, which are in memory, cannot be used for want of it.
 func (r *representation) checkMemory(use simclr.Workload) error {
-	if r.network == nil {
-		return nil
+	f := &configs.Finished{WholeSize: r.augmentation.Input().Size, Use: use}
+	if r.network != nil {
+		f.Network = r.network.Options()
 	}
-	return r.config.CheckFinished(r.device, &configs.Finished{Network: r.network.Options(), WholeSize: r.augmentation.Input().Size, Use: use})
+	return r.config.CheckFinished(r.device, f)
 }
 
 // features represents images.
