@@ -85,8 +85,11 @@ func (s *Schema[C]) CheckMemory(c *C, size data.Size, o MemoryOptions, origins O
 		fewer = fmt.Sprintf(", give at most some %d rows of data", n)
 	}
 	largest := e.Largest()
+	if o.Finished != nil && e.Parts[0].Option == "" { // what the images take, whatever their size
+		return &Error{Problem: fmt.Sprintf("%s; give fewer images (%s: %s), or more memory", problem, e.Parts[0].What, memory.Format(e.Parts[0].Bytes))}
+	}
 	if largest == nil {
-		return &Error{Problem: problem + cmp.Or(strings.Replace(fewer, ",", ";", 1), "; give less data") + ", or more memory"}
+		return &Error{Problem: problem + cmp.Or(strings.Replace(fewer, ",", ";", 1), "; give fewer points") + ", or more memory"}
 	}
 	return &Error{
 		Source: origins[largest.Option],

@@ -1,9 +1,11 @@
 package configs
 
 import (
+	"strings"
 	"testing"
 
 	"cne/data"
+	"cne/simclr"
 )
 
 // The number of rows that is said to fit is nearly the largest that does, wherever the
@@ -109,5 +111,37 @@ func TestMemoryOfStoredPoints(t *testing.T) {
 	c.Model.Kind = "mlp"
 	if a, b := take(data.InMemory), take(data.InFiles); a != b {
 		t.Errorf("for each value of a network's points, %.2f and %.2f bytes", a, b)
+	}
+}
+
+// What is too much for a finished network is the number of images, or their size, but
+// nothing of the network, which is as it is.
+func TestCheckFinished(t *testing.T) {
+	c, _, err := Pretrain.Load(Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const many = 1e12
+	for name, tc := range map[string]struct {
+		finished Finished
+		want     string
+	}{
+		"representations": {Finished{WholeSize: 32, Use: simclr.Workload{Represented: many}}, "give fewer images (representations: "},
+		"classifiers":     {Finished{WholeSize: 32, Use: simclr.Workload{Evaluated: many}}, "give fewer images ("},
+		"pixels":          {Finished{WholeSize: 32, Use: simclr.Workload{Evaluated: many, Pixels: 3072}}, "give fewer images (their directions: "},
+		"positions":       {Finished{WholeSize: 32, Use: simclr.Workload{Placed: many}}, "give fewer images (positions: "},
+		"large images":    {Finished{WholeSize: 1 << 15, Use: simclr.Workload{Represented: 1000}}, "lower views.whole_size (the network at work: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := c.CheckFinished(nil, &tc.finished)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "network.") {
+				t.Errorf("%v, want %q", err, tc.want)
+			}
+			few := tc.finished
+			few.WholeSize, few.Use = 32, simclr.Workload{Represented: min(8, few.Use.Represented), Evaluated: min(8, few.Use.Evaluated), Placed: min(8, few.Use.Placed), Pixels: few.Use.Pixels}
+			if err := c.CheckFinished(nil, &few); err != nil {
+				t.Errorf("of eight images: %v", err)
+			}
+		})
 	}
 }

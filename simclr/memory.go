@@ -1,6 +1,8 @@
 package simclr
 
 import (
+	"strings"
+
 	ledger "cne/internal/memory"
 	"cne/model"
 	"cne/train"
@@ -96,14 +98,20 @@ func (p *Pretraining) Memory(w Workload) (Memory, error) {
 
 // Finished estimates what it takes to work with a network that is trained no more, on the
 // CPU, beside the images themselves: of p, Network, Augmentation and Device matter, and of
-// w what comes after a training.
+// w what comes after a training. The parts name no option of Network, which is as it is.
 func (p *Pretraining) Finished(w Workload) (Memory, error) {
 	finished := &Pretraining{Network: p.Network, Device: p.Device, Augmentation: Augmentation{WholeSize: p.Augmentation.whole().Size}}
 	l := new(ledger.Ledger)
 	if err := finished.finish(l, w); err != nil {
 		return Memory{}, err
 	}
-	return l.Estimate(), nil
+	e := l.Estimate()
+	for i := range e.Parts {
+		if strings.HasPrefix(e.Parts[i].Option, "Network.") {
+			e.Parts[i].Option = ""
+		}
+	}
+	return e, nil
 }
 
 // out returns the width of what the head gives, in the stage in which that is largest.

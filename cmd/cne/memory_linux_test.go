@@ -175,7 +175,7 @@ func TestTooLittleMemory(t *testing.T) {
 		"to be represented":   {"export GOMEMLIMIT=500MiB", finished("features trained images.npy -o run.npy"), whole},
 		"to be placed":        {"export GOMEMLIMIT=500MiB", finished("project --model trained/model.safetensors images.npy -o run.csv"), whole},
 		"to be evaluated":     {"export GOMEMLIMIT=500MiB", finished("evaluate trained"), whole},
-		"to be classified":    {"export GOMEMLIMIT=200MiB", "simclr evaluate trained --quiet --pixels --set data.path=large.npy", "give less data, or more memory"},
+		"to be classified":    {"export GOMEMLIMIT=200MiB", "simclr evaluate trained --quiet --pixels --set data.path=large.npy", "give fewer images (their directions: 184 MB), or more memory"},
 		"a wide network":      {"true", images("network.width=4096"), "lower network.width (the network's weights with their gradients and copies: "},
 		"a wide head":         {"true", images("network.out=65536", "network.hidden=65536"), "lower network.out (the network's weights with their gradients and copies: "},
 		"many rows":           {"export GOMEMLIMIT=300MiB", "train --quiet -o run --set data.path=many.npy --set model.init=random", "give at most some "},
