@@ -37,6 +37,28 @@ type Finished struct {
 	Use       simclr.Workload
 }
 
+// ofOne returns the same of a single image.
+func (f *Finished) ofOne() *Finished {
+	one := *f
+	u := &one.Use
+	u.Evaluated, u.Placed, u.Represented = min(1, u.Evaluated), min(1, u.Placed), min(1, u.Represented)
+	return &one
+}
+
+// remedy says what helps where there is too little memory for most, which is neither the
+// network nor depends on the size at which it sees images. One image may fit, or take too
+// much as well.
+func (f *Finished) remedy(most *memory.Part, oneFits bool) string {
+	what := fmt.Sprintf("(%s: %s)", most.What, memory.Format(most.Bytes))
+	switch {
+	case oneFits:
+		return fmt.Sprintf("give fewer images %s, or more memory", what)
+	case f.Use.Pixels > 0:
+		return fmt.Sprintf("make the images smaller by data.size %s, or give more memory", what)
+	}
+	return fmt.Sprintf("give more memory %s", what)
+}
+
 // memoryKeys are the keys of the options that an estimate names.
 var memoryKeys = map[string]string{
 	"Components": "graph.pca", "Neighbors": "graph.k", "Dim": "model.dim", "Hidden": "model.hidden",
@@ -85,8 +107,12 @@ func (s *Schema[C]) CheckMemory(c *C, size data.Size, o MemoryOptions, origins O
 		fewer = fmt.Sprintf(", give at most some %d rows of data", n)
 	}
 	largest := e.Largest()
-	if o.Finished != nil && e.Parts[0].Option == "" { // what the images take, whatever their size
-		return &Error{Problem: fmt.Sprintf("%s; give fewer images (%s: %s), or more memory", problem, e.Parts[0].What, memory.Format(e.Parts[0].Bytes))}
+	if o.Finished != nil && e.Parts[0].Option == "" {
+		one := o
+		one.Finished = o.Finished.ofOne()
+		least, err := s.memory(c, size, one)
+		fits := err == nil && float64(least.Live) <= usable*float64(available.Bytes)
+		return &Error{Problem: problem + "; " + o.Finished.remedy(&e.Parts[0], fits)}
 	}
 	if largest == nil {
 		return &Error{Problem: problem + cmp.Or(strings.Replace(fewer, ",", ";", 1), "; give fewer points") + ", or more memory"}

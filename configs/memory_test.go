@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/internal/memory"
 	"cne/simclr"
 )
 
@@ -143,5 +144,28 @@ func TestCheckFinished(t *testing.T) {
 				t.Errorf("of eight images: %v", err)
 			}
 		})
+	}
+}
+
+// Fewer images are asked for only where those would do.
+func TestRemedyOfFinished(t *testing.T) {
+	most := &memory.Part{What: "their covariance", Bytes: 2e8}
+	for _, tc := range []struct {
+		use  simclr.Workload
+		fits bool
+		want string
+	}{
+		{simclr.Workload{Evaluated: 9, Pixels: 12}, true, "give fewer images (their covariance: 200 MB), or more memory"},
+		{simclr.Workload{Evaluated: 9, Pixels: 12}, false, "make the images smaller by data.size (their covariance: 200 MB), or give more memory"},
+		{simclr.Workload{Evaluated: 9}, false, "give more memory (their covariance: 200 MB)"},
+	} {
+		f := &Finished{Use: tc.use}
+		if got := f.remedy(most, tc.fits); got != tc.want {
+			t.Errorf("%+v: %q, want %q", tc, got, tc.want)
+		}
+	}
+	one := (&Finished{WholeSize: 3, Use: simclr.Workload{Evaluated: 9, Pixels: 12}}).ofOne()
+	if *one != (Finished{WholeSize: 3, Use: simclr.Workload{Evaluated: 1, Pixels: 12}}) {
+		t.Errorf("of one image %+v", one)
 	}
 }

@@ -176,6 +176,7 @@ func TestTooLittleMemory(t *testing.T) {
 		"to be placed":        {"export GOMEMLIMIT=500MiB", finished("project --model trained/model.safetensors images.npy -o run.csv"), whole},
 		"to be evaluated":     {"export GOMEMLIMIT=500MiB", finished("evaluate trained"), whole},
 		"to be classified":    {"export GOMEMLIMIT=200MiB", "simclr evaluate trained --quiet --pixels --set data.path=large.npy", "give fewer images (their directions: 184 MB), or more memory"},
+		"of wide pixels":      {"export GOMEMLIMIT=200MiB", "simclr evaluate trained --quiet --pixels", "make the images smaller by data.size (their covariance: 226 MB), or give more memory"},
 		"a wide network":      {"true", images("network.width=4096"), "lower network.width (the network's weights with their gradients and copies: "},
 		"a wide head":         {"true", images("network.out=65536", "network.hidden=65536"), "lower network.out (the network's weights with their gradients and copies: "},
 		"many rows":           {"export GOMEMLIMIT=300MiB", "train --quiet -o run --set data.path=many.npy --set model.init=random", "give at most some "},
