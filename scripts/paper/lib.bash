@@ -4,13 +4,14 @@
 #   SCRIPT [-o OUT] MNIST-FOLDER [-- FLAGS]
 #
 # and sets cne (the program), out (folder of the runs), figures (folder of the
-# pictures), mnist, and seeds (of by_negatives, 0). Runs of one name are shared by all scripts with one OUT; use
-# another for other FLAGS.
+# pictures), mnist, and seeds (of by_negatives: 0). Runs of one name are shared by all
+# scripts with one OUT; use another for other FLAGS. Scripts that need no MNIST set
+# needs_mnist=no before begin.
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 script=scripts/paper/$(basename "$0")
 out=$here/runs/paper
-mnist= flags=() seeds=0
+mnist= needs_mnist=yes flags=() seeds=0
 
 say() { echo "$script: $*" >&2; }
 
@@ -22,8 +23,7 @@ die() {
 # shellcheck source=scripts/mnist.bash
 source "$here/scripts/mnist.bash"
 
-# begin "$@" reads the command line, and builds the program. Scripts that need no
-# MNIST set needs_mnist=no before.
+# begin "$@" reads the command line, and builds the program.
 begin() {
   local positional=()
   while [ $# -gt 0 ]; do
@@ -31,7 +31,7 @@ begin() {
       -h | --help) usage; exit 0 ;;
       --) shift; flags=("$@"); break ;;
       -o)
-        [ $# -gt 1 ] || { usage >&2; exit 2; }
+        [ -n "${2:-}" ] || { usage >&2; exit 2; }
         out=$2
         shift 2
         ;;
@@ -40,10 +40,15 @@ begin() {
     esac
   done
   local wanted=1
-  [ "${needs_mnist:-yes}" = yes ] || wanted=0
+  [ "$needs_mnist" = yes ] || wanted=0
   [ ${#positional[@]} -eq "$wanted" ] || { usage >&2; exit 2; }
   if [ "$wanted" -eq 1 ]; then
-    mnist=$(cd "${positional[0]}" 2>/dev/null && pwd) || die "there is no folder ${positional[0]}; give the one with MNIST's four files"
+    [ -d "${positional[0]}" ] || die "there is no folder ${positional[0]:-without a name}; give the one with MNIST's four files"
+    mnist=$(cd "${positional[0]}" && pwd)
+    local part
+    for part in train-images-idx3-ubyte train-labels-idx1-ubyte t10k-images-idx3-ubyte t10k-labels-idx1-ubyte; do
+      mnist_file "$part" >/dev/null
+    done
   fi
   figures=$out/figures
   mkdir -p "$figures"

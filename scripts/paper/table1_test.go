@@ -43,7 +43,13 @@ func writeImages(t *testing.T, folder string) {
 // table1 runs the script with its arguments.
 func table1(t *testing.T, environ []string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	script, err := filepath.Abs("table1")
+	return script(t, "table1", environ, args...)
+}
+
+// script runs one of the scripts beside this file.
+func script(t *testing.T, name string, environ []string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	script, err := filepath.Abs(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,9 +146,54 @@ func TestTable1BadInput(t *testing.T) {
 		{[]string{"nowhere", out}, 1, "there is no nowhere; give CIFAR-10's archive"},
 		{[]string{"-c", "nowhere.yaml", ".", out}, 1, "there is no configuration nowhere.yaml"},
 		{[]string{"-s", "", ".", out}, 2, "there is nothing to run"},
+		{[]string{"-s", "0 x", ".", out}, 2, `-s has "x", but must be whole numbers of at least 0`},
+		{[]string{"-s", "01", ".", out}, 2, `-s has "01"`},
+		{[]string{"-m", "2 0", "--array", ".", out}, 2, `-m has "0", but must be whole numbers of at least 1, or full`},
+		{[]string{"-m", "*", ".", out}, 2, `-m has "*"`},
+		{[]string{"-m", "2 16 2", "-s", "1", "--array", ".", out}, 2, "-m 2 with -s 1 is there twice"},
+		{[]string{"-m", "2 full", "-s", "1 1", ".", out}, 2, "-m 2 with -s 1 is there twice"},
+		{[]string{"--task", "15", ".", out}, 1, "there is no run 15; they are numbered from 0 to 14"},
+		{[]string{"--task", "all", ".", out}, 1, "there is no run all; they are numbered from 0 to 14"},
 	} {
 		if stdout, stderr, code := table1(t, nil, tc.args...); code != tc.code || stdout != "" || !strings.Contains(stderr, tc.want) {
 			t.Errorf("%q: exit code %d, %q", tc.args, code, stderr)
 		}
+	}
+}
+
+// What is wrong on the command line is said in one sentence, before anything is built or
+// written; every script for MNIST has the same.
+func TestBadInput(t *testing.T) {
+	needBash(t)
+	folder := t.TempDir()
+	out, empty := filepath.Join(folder, "runs"), filepath.Join(folder, "empty")
+	if err := os.Mkdir(empty, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	const usage = "usage: "
+	for _, tc := range []struct {
+		script, environ string
+		args            []string
+		code            int
+		want            string
+	}{
+		{"fig1", "", nil, 2, usage},
+		{"fig1", "needs_mnist=no", []string{"-o", out}, 2, usage},
+		{"fig1", "", []string{empty, "-o"}, 2, usage},
+		{"fig1", "", []string{empty, "-o", ""}, 2, usage},
+		{"fig1", "", []string{"-o", out, ""}, 1, "there is no folder without a name; give the one with MNIST's four files"},
+		{"fig1", "", []string{"-o", out, "nowhere"}, 1, "there is no folder nowhere; give the one with MNIST's four files"},
+		{"fig1", "", []string{"-o", out, empty}, 1, "there is no train-images-idx3-ubyte in " + empty},
+		{"figS9", "EPOCHS=0", []string{"-o", out, empty}, 2, "EPOCHS is 0, but must be a whole number of at least 1"},
+		{"fig3", "EPOCHS=many", []string{"-o", out, empty}, 2, "EPOCHS is many, but must be a whole number of at least 1"},
+		{"figS5", "", []string{"-o", "", "--", "-help"}, 2, usage},
+	} {
+		stdout, stderr, code := script(t, tc.script, []string{tc.environ}, tc.args...)
+		if code != tc.code || stdout != "" || !strings.Contains(stderr, tc.want) || tc.want != usage && strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s %s %q: exit code %d, %q", tc.environ, tc.script, tc.args, code, stderr)
+		}
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Error("a folder for the runs is there")
 	}
 }
