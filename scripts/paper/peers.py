@@ -192,9 +192,11 @@ def main():
     if graph.shape[0] != len(components):
         raise SystemExit(f"the graph of {args.run} has {graph.shape[0]} points, but its cache {len(components)}; do the run again")
     try:
-        with open(os.path.join(args.run, "embedding.csv")) as file:
+        with open(os.path.join(args.run, "embedding.csv"), encoding="utf-8") as file:
             heading, *labels = [line.rstrip("\n").split(",", 2)[2] for line in file]
-    except (OSError, ValueError, IndexError) as err:
+        if np.load(os.path.join(args.run, "embedding.npy"), mmap_mode="r").shape[1:] != (2,):
+            raise ValueError("its run is not in the plane")
+    except (OSError, ValueError, IndexError, EOFError) as err:
         raise SystemExit(f"{args.run}/embedding.csv has no column with labels ({err}); give a run in the plane of points with labels")
     if len(labels) != len(components):
         raise SystemExit(f"{args.run}/embedding.csv has {len(labels)} points, but the graph {len(components)}; do the run again")
