@@ -16,8 +16,9 @@ import (
 // |X|/m for Neg-t-SNE and at s = 1 for InfoNC-t-SNE, for the first third of the
 // epochs, or all of Options.Phases but the last. Each of last then runs to its end
 // from there. last are phases that differ in what shall be compared, such as their
-// Place or Negatives; where one has no Epochs, LR, Negatives or LogZ, it takes those of
-// the options. The embeddings come in the order of last.
+// Place or Negatives; where one has no Epochs, LR, Place, Negatives or LogZ, or neither
+// WarmUp nor an Anneal other than Linear, it takes those of the options. The embeddings
+// come in the order of last.
 //
 // Each is, bit for bit, what Embed gives with the shared phases and that one as
 // Options.Phases. Tables are trained a core's worth at a time, so that hooks and Watch

@@ -369,7 +369,7 @@ func TestPretrainingRefuses(t *testing.T) {
 	}
 }
 
-// The paper's figures: DESIGN §2.
+// The settings of the paper's Table 1.
 func TestPaperPretraining(t *testing.T) {
 	p := simclr.PaperPretraining()
 	if err := p.Check(50000); err != nil {

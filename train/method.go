@@ -19,8 +19,9 @@ type Method interface {
 	Init(params []model.Parameter) error
 	// Step takes a step of size lr against the gradients of the model's last step,
 	// whose elements are first clipped to ±clip (0: no bound). rows are the batch's
-	// Rows, to which the rows of a sparse gradient belong; of a point that comes more
-	// than once, which it may among up to 8192 rows, all rows but the first are 0.
+	// Rows, to which the rows of a sparse gradient belong. Where they are 8192 or
+	// fewer, a point may come more than once: its gradient is then in the first of
+	// its rows, and the others are 0.
 	Step(rows []int32, lr, clip float64)
 	// State returns what the method remembers from one step to the next. The
 	// arrays are the method's own: writing to them changes its state, which is how

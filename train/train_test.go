@@ -273,7 +273,7 @@ func (r *recorder) Step(b *model.Batch, logConst float64) (float64, error) {
 	return loss, err
 }
 
-// DESIGN §2: negatives are drawn anew for every batch, and for every seed.
+// Negatives are drawn anew for every batch, and for every seed.
 func TestNegativesAreDrawnAnew(t *testing.T) {
 	heads, tails := ring(40, 2) // 160 edges: 4 batches
 	record := func(seed uint64, m int) *recorder {
@@ -622,7 +622,7 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-// Sec. 5 of the paper and DESIGN §2: where a loss stands.
+// Where a loss stands: Sec. 5 of the paper, with Z_tsne = 100·n and Z_umap = n²/5.
 func TestNormalization(t *testing.T) {
 	p := train.Normalization{N: 70000}
 	for _, tc := range []struct {

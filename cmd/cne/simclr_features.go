@@ -52,8 +52,8 @@ func simclrProjectCmd() *cobra.Command {
 		Short: "Place new images with a trained network",
 		Long: `Place images where a run's network puts them, among those of its embedding, and
 write the positions as a table (csv, with the labels and the names of the files if
-there are any) or an array (npy), in the order in which the images are read. RUN is the folder of a
-run, or the file of a network; INPUT is whatever data.path may be.`,
+there are any) or an array (npy), in the order in which the images are read. RUN is
+the folder of a run, or the file of a network; INPUT is whatever data.path may be.`,
 		Example: `  cne simclr project --model runs/photos new-photos -o new.csv`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || run == "" {

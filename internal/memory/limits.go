@@ -22,8 +22,8 @@ type Limit struct {
 
 // Available returns the tightest of the limits that the system sets: those of the
 // control groups (version 2 and 1, with all groups around them), the address space
-// (ulimit -v) and what of it may be written to (ulimit -d), the memory that is free, swap included, and GOMEMLIMIT. ok is false where
-// the system tells of none.
+// (ulimit -v) and what of it may be written to (ulimit -d), the memory that is free, swap
+// included, and GOMEMLIMIT. ok is false where the system tells of none.
 func Available() (tightest Limit, ok bool) {
 	s := system{root: os.DirFS("/"), goLimit: goLimitAtStart}
 	s.addressSpace, s.hasAddressSpace = addressSpaceLimit()

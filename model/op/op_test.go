@@ -274,8 +274,7 @@ func TestSameBitsOnAnyNumberOfCores(t *testing.T) {
 	}
 }
 
-// DESIGN: a head may meet its own point again, at distance 0: no NaN, no
-// gradient.
+// A head may meet its own point again, at distance 0: no NaN, no gradient.
 func TestOwnPointHasNoGradient(t *testing.T) {
 	for _, clamp := range []float64{1e-10, 0} {
 		for _, loss := range []op.Loss{op.Neg, op.NC, op.InfoNC, op.UMAP} {
