@@ -82,7 +82,7 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	optional("Spearman correlation", "%.3f", m.Spearman)
 	estimate("partition function", "%.3g", m.PartitionFunction, m.PartitionFunctionError, "")
 	estimate("KL divergence", "%.4g", m.KL, m.KLError, "")
-	optional("learnt Z", "%.3g", m.Z)
+	optional(ofZ(t.config.Loss.LearnZ && t.config.Train.LRZ != 0)+" Z", "%.3g", m.Z)
 	estimate("kNN accuracy", "%.4f", m.Accuracy, m.AccuracyError, ofK(quality.AccuracyK))
 	if h := m.Holdout; h != nil {
 		row("held out", "%d points", h.N)
@@ -94,4 +94,12 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	row("seconds", "%.1f (load %.1f, PCA %.1f, graph %.1f, start %.1f, optimisation %.1f, quality %.1f)", s.Total, s.Load, s.PCA, s.Graph, s.Start, s.Optimize, s.Quality)
 	row("memory", "%.0f MB at most", float64(m.PeakRSSBytes)/1e6)
 	return table.Flush()
+}
+
+// ofZ says where NC-t-SNE's Z comes from: it is learnt, or stays where it was put.
+func ofZ(learns bool) string {
+	if learns {
+		return "learnt"
+	}
+	return "fixed"
 }
