@@ -686,6 +686,24 @@ func TestSimCLREvaluateTooEarly(t *testing.T) {
 	}
 }
 
+// A folder whose config.yaml is not whole is told from one in which there is no run.
+func TestSimCLRFolderIsDamaged(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, os.Mkdir("run", 0o777))
+	whole, _ := mustRun(t, "simclr", "config")
+	for name, tc := range map[string]struct{ text, want string }{
+		"empty":   {"", "the config.yaml in run does not end as cne has written it"},
+		"cut off": {whole[:len(whole)/2], "the config.yaml in run does not end as cne has written it"},
+		"longer":  {whole + "seed: 1\n", "the config.yaml in run does not end as cne has written it"},
+		"foreign": {"seed: 1\n", `so that there is no run in it; give the folder of a run of "cne simclr pretrain"`},
+	} {
+		writeTestFile(t, "run/config.yaml", tc.text)
+		if code, _, stderr := runCne(t.Context(), "simclr", "evaluate", "run"); code != 1 || !strings.Contains(stderr, tc.want) {
+			t.Errorf("%s: exit code %d, %q", name, code, stderr)
+		}
+	}
+}
+
 // A step size with which the running statistics overflow, while the loss is finite, is
 // a divergence, and leaves no network that cannot be used.
 func TestSimCLRPretrainDiverges(t *testing.T) {

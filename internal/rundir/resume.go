@@ -113,8 +113,10 @@ func ConfigOf[C any](s *configs.Schema[C], folder string, given configs.Sources,
 	switch {
 	case err != nil:
 		return nil, err
+	case contents == Begun:
+		return nil, fmt.Errorf("the config.yaml in %s does not end as cne has written it: the run was stopped before it began, or the file is damaged; bring the whole file back, or do the run again", folder)
 	case contents != Run:
-		return nil, fmt.Errorf("the folder %s holds no config.yaml written by cne, so that there is no run in it", folder)
+		return nil, fmt.Errorf("the folder %s holds no config.yaml written by cne, so that there is no run in it; give the folder of a run of %q", folder, s.Command())
 	case command != "" && command != s.Command():
 		return nil, fmt.Errorf("the run in %s is one of %q; give one of %q", folder, command, s.Command())
 	}
