@@ -519,10 +519,7 @@ func (s *sweep[T]) run(features []T, d int, negative []int32, b int, theta float
 // piece works on the heads [lo, hi).
 func (s *sweep[T]) piece(seat, number, lo, hi int) {
 	p := &s.pieces[number]
-	tile := min(tileHeads, max(16, tilePairs/(1+s.m)&^15))
-	if s.inPlane() && planeHeads*(1+s.m) <= tilePairs {
-		tile = planeHeads
-	}
+	tile := s.tileOf()
 	p.x = grow(p.x, (1+s.m)*tile)
 	p.total = grow(p.total, tile)
 	if s.inPlane() {
@@ -538,6 +535,15 @@ func (s *sweep[T]) piece(seat, number, lo, hi int) {
 		count := min(tile, hi-head)
 		s.tile(p, head, count, tile, seat == 0 && s.meanwhile != nil)
 	}
+}
+
+// tileOf returns how many heads a tile has: as many as give their gradients at a time, or
+// twice these, so that no call is for the rest of a tile; fewer where m is large.
+func (s *sweep[T]) tileOf() int {
+	if s.inPlane() && planeHeads*(1+s.m) <= tilePairs {
+		return planeHeads
+	}
+	return min(tileHeads, max(16, tilePairs/(1+s.m)&^15))
 }
 
 // tails returns the other ends of the pairs in column j of the tile at head.
