@@ -82,7 +82,7 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	optional("Spearman correlation", "%.3f", m.Spearman)
 	estimate("partition function", "%.3g", m.PartitionFunction, m.PartitionFunctionError, "")
 	estimate("KL divergence", "%.4g", m.KL, m.KLError, "")
-	optional(ofZ(t.config.Loss.LearnZ && t.config.Train.LRZ != 0)+" Z", "%.3g", m.Z)
+	optional(ofZ(t.config.Options().FixZ)+" Z", "%.3g", m.Z)
 	estimate("kNN accuracy", "%.4f", m.Accuracy, m.AccuracyError, ofK(quality.AccuracyK))
 	if h := m.Holdout; h != nil {
 		row("held out", "%d points", h.N)
@@ -97,9 +97,9 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 }
 
 // ofZ says where NC-t-SNE's Z comes from: it is learnt, or stays where it was put.
-func ofZ(learns bool) string {
-	if learns {
-		return "learnt"
+func ofZ(fixed bool) string {
+	if fixed {
+		return "fixed"
 	}
-	return "fixed"
+	return "learnt"
 }

@@ -321,7 +321,7 @@ func (p *pretraining) print(w io.Writer, m *PretrainMetrics) error {
 		row("learnt temperature", "%.4g", *m.Temperature)
 	}
 	if m.LogZ != nil {
-		row(ofZ(p.config.Loss.LearnZ && p.config.Train.LRZ != 0)+" log Z", "%.4g", *m.LogZ)
+		row(ofZ(p.config.Pretraining().FixZ)+" log Z", "%.4g", *m.LogZ)
 	}
 	row("loss", "%.5g per image after %d epochs", m.Loss, m.Epochs)
 	s := m.Seconds
