@@ -1,19 +1,11 @@
-// Command batches shows how long a run takes by the size of its batches, as
-// Figure S6 of the paper does.
-//
-//	go run ./scripts/paper/batches -o figS6.png FOLDER
-//
-// FOLDER holds the metrics.json of runs under the names POWER-ROUND.json: POWER
-// is the logarithm of the size to base 2, ROUND counts runs of one size. The
-// median over the rounds counts, brought to 750 epochs.
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -28,29 +20,26 @@ import (
 // epochs of the runs in the paper.
 const epochs = 750
 
-func main() {
-	if err := run(os.Args[1:], os.Stdout); errors.Is(err, flag.ErrHelp) {
-		return
-	} else if err != nil {
-		fmt.Fprintln(os.Stderr, "batches:", err)
-		os.Exit(1)
+// batches shows how long a run takes by the size of its batches. Its folder holds the
+// metrics.json of runs under the names POWER-ROUND.json: POWER is the logarithm of the
+// size to base 2, ROUND counts runs of one size. The median over the rounds counts,
+// brought to 750 epochs.
+func batches(*flag.FlagSet) func(context.Context, []string) (string, *plot.Curves, error) {
+	return func(_ context.Context, args []string) (string, *plot.Curves, error) {
+		if len(args) != 1 {
+			return "", nil, errors.New("give the folder with the metrics of the runs")
+		}
+		seconds, err := readSeconds(args[0])
+		if err != nil {
+			return "", nil, err
+		}
+		table, c := secondsBySize(seconds)
+		return table, c, nil
 	}
 }
 
-// run is the program without its process.
-func run(args []string, stdout io.Writer) error {
-	flags := flag.NewFlagSet("batches", flag.ContinueOnError)
-	picture := flags.String("o", "", "picture, a `file` that ends in .png or .svg; none is drawn without it")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	if flags.NArg() != 1 {
-		return errors.New("give the folder with the metrics of the runs")
-	}
-	seconds, err := read(flags.Arg(0))
-	if err != nil {
-		return err
-	}
+// secondsBySize returns the table and the curve of seconds by the logarithm of the size.
+func secondsBySize(seconds map[int][]float64) (string, *plot.Curves) {
 	series := plot.Series{Marker: true}
 	table := fmt.Sprintf("| batch | optimisation of %d epochs, s |\n|---|---|\n", epochs)
 	for _, power := range slices.Sorted(maps.Keys(seconds)) {
@@ -58,18 +47,14 @@ func run(args []string, stdout io.Writer) error {
 		series.X, series.Y = append(series.X, float64(int(1)<<power)), append(series.Y, s)
 		table += fmt.Sprintf("| 2^%d | %.1f |\n", power, s)
 	}
-	if _, err := io.WriteString(stdout, table); err != nil || *picture == "" {
-		return err
-	}
-	c := plot.Curves{Panels: []plot.Panel{{
+	return table, &plot.Curves{Panels: []plot.Panel{{
 		XLabel: "batch size", YLabel: fmt.Sprintf("seconds for %d epochs", epochs), LogX: true, LogY: true, Series: []plot.Series{series},
 	}}}
-	return c.Save(*picture)
 }
 
-// read returns the seconds that the runs' optimisation would take for all
+// readSeconds returns the seconds that the runs' optimisation would take for all
 // epochs, by the logarithm of the batch size.
-func read(folder string) (map[int][]float64, error) {
+func readSeconds(folder string) (map[int][]float64, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, fmt.Errorf("%w; give the folder with the metrics of the runs", err)

@@ -1,27 +1,11 @@
-// Command spectra puts several spectra that cne spectrum has made at the same
-// values into one picture and one table, as in Figures 1i and S4 of the paper.
-//
-//	go run ./scripts/paper/spectra -o curves.png NAME=FOLDER[,FOLDER...]...
-//
-// The folders of one NAME are runs with different seeds: the picture shows their
-// mean, with the standard deviation of the sample, and the table, which is
-// printed as Markdown, has both.
-//
-// With -against OTHER=FILE[,FILE...], once or several times, it shows instead how
-// alike the embeddings of one NAME are to that of another program, as in Figures
-// S4c-f. Each FILE belongs to a folder, in their order, and is what
-//
-//	cne evaluate -o FILE --against OTHER.npy FOLDER/*/embedding.npy
-//
-// has written.
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -32,15 +16,6 @@ import (
 	"cne/internal/plot"
 	"cne/scripts/internal/summary"
 )
-
-func main() {
-	if err := run(os.Args[1:], os.Stdout); errors.Is(err, flag.ErrHelp) {
-		return
-	} else if err != nil {
-		fmt.Fprintln(os.Stderr, "spectra:", err)
-		os.Exit(1)
-	}
-}
 
 // A spectrum is what is needed of a spectrum.json.
 type spectrum struct {
@@ -83,48 +58,59 @@ var qualities = []figure{
 	{"KL divergence", false, func(s *stop) *float64 { return s.KL }},
 }
 
-// run is the program without its process.
-func run(args []string, stdout io.Writer) error {
-	flags := flag.NewFlagSet("spectra", flag.ContinueOnError)
-	picture := flags.String("o", "", "picture, a `file` that ends in .png or .svg; none is drawn without it")
+// spectra puts several spectra that cne spectrum has made at the same values into one
+// picture and one table, with the mean and the standard deviation over the runs of a
+// name.
+//
+// With -against OTHER=FILE[,FILE...], once or several times, it shows instead how alike
+// the embeddings of one name are to another program's, as in Figures S4c-f. Each FILE
+// belongs to a folder, in their order, and was written by
+//
+//	cne evaluate -o FILE --against OTHER.npy FOLDER/*/embedding.npy
+func spectra(flags *flag.FlagSet) func(context.Context, []string) (string, *plot.Curves, error) {
 	var against list
 	flags.Var(&against, "against", "`OTHER=FILE,...`: compare with the embedding OTHER instead, by files of cne evaluate (repeatable)")
-	if err := flags.Parse(args); err != nil {
-		return err
+	return func(_ context.Context, args []string) (string, *plot.Curves, error) {
+		groups, shown, err := readSpectra(args, against)
+		if err != nil {
+			return "", nil, err
+		}
+		return spectraTable(groups, shown), curves(groups, shown), nil
 	}
-	if flags.NArg() == 0 {
-		return errors.New("give at least one NAME=FOLDER")
+}
+
+// readSpectra reads the spectra that the arguments name and what is shown of them.
+func readSpectra(args []string, against list) ([]group, []figure, error) {
+	if len(args) == 0 {
+		return nil, nil, errors.New("give at least one NAME=FOLDER")
 	}
 	var groups []group
-	for _, arg := range flags.Args() {
+	for _, arg := range args {
 		g, err := readGroup(arg)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		groups = append(groups, g)
 		if first, other := &groups[0].runs[0], &g.runs[0]; !other.matches(first) {
-			return fmt.Errorf("%s and %s are not at the same values of the same axis; give spectra that are", groups[0].name, g.name)
+			return nil, nil, fmt.Errorf("%s and %s are not at the same values of the same axis; give spectra that are", groups[0].name, g.name)
 		}
 	}
 	shown := qualities
 	if len(against) > 0 {
 		if len(groups) > 1 {
-			return errors.New("give one NAME=FOLDER,... with -against")
+			return nil, nil, errors.New("give one NAME=FOLDER,... with -against")
 		}
 		var others []string
 		for _, arg := range against {
 			other, err := groups[0].readAgainst(arg)
 			if err != nil {
-				return err
+				return nil, nil, err
 			}
 			others = append(others, other)
 		}
 		shown = comparisons(others)
 	}
-	if err := writeTable(stdout, groups, shown); err != nil || *picture == "" {
-		return err
-	}
-	return curves(groups, shown).Save(*picture)
+	return groups, shown, nil
 }
 
 // readGroup reads the spectra that an argument names.
@@ -176,7 +162,7 @@ func (g *group) values(i int, value func(*stop) *float64) []float64 {
 	return x
 }
 
-func writeTable(w io.Writer, groups []group, shown []figure) error {
+func spectraTable(groups []group, shown []figure) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "| %s | | runs |", groups[0].runs[0].Axis)
 	for _, f := range shown {
@@ -192,8 +178,7 @@ func writeTable(w io.Writer, groups []group, shown []figure) error {
 			b.WriteByte('\n')
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }
 
 // curves returns the picture: a panel for each figure shown that some runs have.
