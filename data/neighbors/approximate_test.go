@@ -162,10 +162,7 @@ func hardSets(n int) map[string]*data.Matrix {
 }
 
 func TestApproximateRecall(t *testing.T) {
-	n := 8000
-	if testing.Short() {
-		n = 3000
-	}
+	const n = 3000
 	points := hardSets(n)
 	points["wide"] = manifold(n/5, 2000, 8)
 	for name, m := range points {
@@ -188,7 +185,7 @@ func TestApproximateRecall(t *testing.T) {
 }
 
 func TestApproximateManyNeighbours(t *testing.T) {
-	m := manifold(4000, 30, 6)
+	m := manifold(2500, 30, 6)
 	// The leaves of 611 points are as small as lists of 300 neighbours let them be.
 	for _, n := range []int{611, 613} {
 		approximated(t, normal(n, 30, 4), 300)
@@ -223,12 +220,12 @@ func TestApproximateAmongFewIsExact(t *testing.T) {
 func TestApproximateSameBitsForAnyGOMAXPROCS(t *testing.T) {
 	old := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(old)
-	points := hardSets(6000)
+	points := hardSets(3000)
 	for _, name := range []string{"manifold", "few duplicates", "outliers"} {
 		m := points[name]
 		queries := m.Rows(0, 500)
 		var first, found *Neighbors
-		for _, procs := range []int{1, 2, 7} {
+		for _, procs := range []int{1, 7} {
 			runtime.GOMAXPROCS(procs)
 			nb := approximated(t, m, 10)
 			x, err := NewIndex(t.Context(), m, Options{Search: Approximate})
@@ -276,10 +273,7 @@ func TestApproximateOfPermutedRows(t *testing.T) {
 }
 
 func TestApproximateSearch(t *testing.T) {
-	n := 20000
-	if testing.Short() {
-		n = 8000
-	}
+	const n = 8000
 	for name, m := range hardSets(n) {
 		t.Run(name, func(t *testing.T) {
 			base, queries := m.Rows(0, n-500), m.Rows(n-500, n)
