@@ -255,7 +255,7 @@ func testAllocations[T Float](t *testing.T) {
 			continue
 		}
 		// AllocsPerRun would keep to one processor. A worker may be new.
-		const runs, fewBytes = 200, 64
+		const runs, fewBytes = 100, 64
 		for range 10 {
 			step()
 		}
