@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"cne/internal/device/fakecuda"
-	"cne/internal/device/roofline"
 )
 
 // BenchmarkEigenOnDevice times the eigenvectors of 50 components of values as many as those of
@@ -26,7 +25,6 @@ func BenchmarkEigenOnDevice(b *testing.B) {
 			values[i] = math.Pow(1+float64(i), -1.5)
 		}
 		a := symmetric(1, values)
-		var products, width int
 		find := func() {
 			s, err := newSubspace(a, n, k, d)
 			if err != nil {
@@ -36,15 +34,12 @@ func BenchmarkEigenOnDevice(b *testing.B) {
 			if _, _, err := s.eigen(b.Context(), k); err != nil {
 				b.Fatal(err)
 			}
-			products, width = s.products, s.width
 		}
 		find() // loads kernels and allocates memory
-		meter := roofline.Start(d)
 		b.ResetTimer()
 		for range b.N {
 			find()
 		}
 		b.StopTimer()
-		meter.Report(b, b.N, roofline.Subspace(n, width, products))
 	})
 }

@@ -18,8 +18,7 @@ On a GPU a line with PyTorch's version comes first: to import it a second time, 
 ask for that, would take long.
 
 cne's figures are those of BenchmarkPretraining of package simclr; scripts/bench
-has both take turns, and says how to run PyTorch at its best (-h). On a GPU it is
-scripts/gpu-check that has them take turns.
+has both take turns, and says how to run PyTorch at its best (-h).
 """
 import argparse
 import statistics

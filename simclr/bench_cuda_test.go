@@ -3,14 +3,12 @@
 package simclr
 
 import (
-	"cmp"
 	"testing"
 
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
 	"cne/internal/device/fakecuda"
-	"cne/internal/device/roofline"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
@@ -47,14 +45,12 @@ func BenchmarkViewsOnDevice(b *testing.B) {
 	defer dst.Free()
 	fatal(v.Launch(dst, index, 0))
 	fatal(d.Synchronize())
-	meter := roofline.Start(d)
 	b.ResetTimer()
 	for i := range b.N {
 		fatal(v.Launch(dst, index, i))
 	}
 	fatal(d.Synchronize())
 	b.StopTimer()
-	meter.Report(b, b.N, roofline.Views(views, 3*32*32))
 	b.ReportMetric(float64(views)*float64(b.N)/b.Elapsed().Seconds()*1e-6, "Mviews/s")
 	// Each view is written once, and at most all of its image is read.
 	b.ReportMetric((4+1)*3*32*32*float64(views)*float64(b.N)/b.Elapsed().Seconds()*1e-9, "GB/s")
@@ -78,10 +74,8 @@ func BenchmarkPretrainingOnDevice(b *testing.B) {
 			p.Augmentation.Size = size
 			// The first epoch, of one step as all are, loads the kernels and is not timed.
 			p.Precision, p.Device, p.BatchSize, p.Epochs, p.WarmUp = precision, d, images, b.N+1, 0
-			var meter *roofline.Meter
 			p.Hooks = []train.Hook{train.HookFunc(func(s *train.State) error {
 				if s.Epoch == 1 {
-					meter = roofline.Start(d)
 					b.ResetTimer()
 				}
 				return nil
@@ -90,10 +84,6 @@ func BenchmarkPretrainingOnDevice(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.StopTimer()
-			width := cmp.Or(p.Network.Width, 64)
-			views := roofline.Views(2*images, 3*size*size)
-			views.Part = "views"
-			meter.Report(b, b.N, append(roofline.ResNet18(2*images, size, width, precision == op.BFloat16), views)...)
 			b.ReportMetric(2*float64(images)*float64(b.N)/b.Elapsed().Seconds(), "views/s")
 		})
 	}

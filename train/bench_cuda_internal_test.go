@@ -7,12 +7,11 @@ import (
 
 	"cne/internal/device"
 	"cne/internal/device/fakecuda"
-	"cne/internal/device/roofline"
 )
 
 // benchmarkBatcher times one call of f on a batcher with as many edges as MNIST's
-// graph, which it tells what it does.
-func benchmarkBatcher(b *testing.B, size int, work func(batcher *deviceBatcher) roofline.Work, f func(batcher *deviceBatcher, order *device.Memory, layout *deviceLayout, i int) error) {
+// graph.
+func benchmarkBatcher(b *testing.B, size int, f func(batcher *deviceBatcher, order *device.Memory, layout *deviceLayout, i int) error) {
 	points, edges := 70000, 1500000
 	if testing.Short() {
 		points, edges, size = 700, 6000, min(size, 6000)
@@ -46,7 +45,6 @@ func benchmarkBatcher(b *testing.B, size int, work func(batcher *deviceBatcher) 
 		}
 	}
 	wait(batcher.begin(d.Main(), order, 0), f(batcher, order, layout, 0))
-	meter := roofline.Start(d)
 	b.ResetTimer()
 	for i := range b.N {
 		if err := f(batcher, order, layout, i); err != nil {
@@ -55,15 +53,12 @@ func benchmarkBatcher(b *testing.B, size int, work func(batcher *deviceBatcher) 
 	}
 	wait()
 	b.StopTimer()
-	meter.Report(b, b.N, work(batcher))
 	b.ReportMetric(float64(edges)*float64(b.N)/b.Elapsed().Seconds()*1e-9, "Gedges/s")
 }
 
 // BenchmarkShuffleOnDevice times the order of an epoch.
 func BenchmarkShuffleOnDevice(b *testing.B) {
-	benchmarkBatcher(b, 1024, func(batcher *deviceBatcher) roofline.Work {
-		return roofline.Shuffle(batcher.edges, batcher.fan.first*batcher.fan.second)
-	}, func(batcher *deviceBatcher, order *device.Memory, _ *deviceLayout, i int) error {
+	benchmarkBatcher(b, 1024, func(batcher *deviceBatcher, order *device.Memory, _ *deviceLayout, i int) error {
 		return batcher.begin(batcher.device.Main(), order, i)
 	})
 }
@@ -73,9 +68,7 @@ func BenchmarkShuffleOnDevice(b *testing.B) {
 func BenchmarkDistinctOnDevice(b *testing.B) {
 	for name, size := range map[string]int{"b=1024": 1024, "b=2^19": 1 << 19} {
 		b.Run(name, func(b *testing.B) {
-			benchmarkBatcher(b, size, func(batcher *deviceBatcher) roofline.Work {
-				return roofline.Distinct(batcher.edges, batcher.bits == 0)
-			}, func(batcher *deviceBatcher, order *device.Memory, layout *deviceLayout, _ int) error {
+			benchmarkBatcher(b, size, func(batcher *deviceBatcher, order *device.Memory, layout *deviceLayout, _ int) error {
 				return batcher.distinct(batcher.device.Main(), order, layout, 0)
 			})
 		})

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"cne/internal/device"
 	"cne/internal/device/fakecuda"
-	"cne/internal/device/roofline"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
@@ -56,10 +54,8 @@ func BenchmarkEpochOnDevice(b *testing.B) {
 				b.Fatal(err)
 			}
 			// The first epoch, which loads the kernels, is not timed.
-			var meter *roofline.Meter
 			o.Hooks = []train.Hook{train.HookFunc(func(s *train.State) error {
 				if s.Epoch == 1 {
-					meter = roofline.Start(d)
 					b.ResetTimer()
 				}
 				return nil
@@ -68,7 +64,6 @@ func BenchmarkEpochOnDevice(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.StopTimer()
-			meter.Report(b, b.N, epochWork(d, points, edges, size, c.negatives, c.network)...)
 			b.ReportMetric(float64(edges)*float64(b.N)/b.Elapsed().Seconds()*1e-6, "Medges/s")
 		})
 	}
@@ -91,40 +86,8 @@ func BenchmarkProjectorOnDevice(b *testing.B) {
 	}
 	x := clustered(placed, width, 1, 3)
 	placeWith(b, p, x)
-	meter := roofline.Start(d)
 	for b.Loop() {
 		placeWith(b, p, x)
 	}
-	meter.Report(b, b.N, roofline.Placing(placed, 100*training.Neighbors, training.Negatives))
 	b.ReportMetric(float64(placed)*float64(b.N)/b.Elapsed().Seconds()*1e-6, "Mpoints/s")
-}
-
-// epochWork returns the work on a device of an epoch of the benchmark in batches of b edges, whose
-// heads have m negatives each.
-func epochWork(d *device.Device, points, edges, b, m int, network bool) []roofline.Work {
-	const many = 100           // negatives: more are drawn in runs
-	const largeBatch = 1 << 13 // which no block takes alone
-	if m == train.Full || m > 2*b-2 {
-		m = 2*b - 2
-	}
-	// The side stream prepares the next epoch.
-	aside := func(w roofline.Work) roofline.Work {
-		w.Aside = true
-		return w
-	}
-	work := []roofline.Work{aside(roofline.Shuffle(edges, train.Buckets(edges)))}
-	switch {
-	case network || m > many:
-		work = append(work, aside(roofline.Distinct(edges, b > largeBatch)))
-		if network {
-			found := roofline.DistinctPoints(points, b) * float64(edges) / float64(b)
-			work = append(work, roofline.Layers(found, 784, 100, 100, 100, 2))
-		}
-		pairs := roofline.Pairs(edges*(m+1), 2)
-		pairs.Part = "loss"
-		return append(work, pairs)
-	case b > largeBatch:
-		return append(work, roofline.LargeBatches(edges, points, b, m))
-	}
-	return append(work, aside(roofline.Distinct(edges, false)), roofline.SmallBatches(edges, m, d.Properties().Clusters))
 }

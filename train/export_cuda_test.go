@@ -20,9 +20,3 @@ func (m DeviceMethod) Numbers(lr, clip float64) [8]float32 { return m.numbers(lr
 func (m DeviceMethod) Launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error {
 	return m.launch(d, rows, numbers, status)
 }
-
-// Buckets returns over how many buckets a shuffle spreads so many edges.
-func Buckets(edges int) int {
-	f := fanoutOf(edges)
-	return f.first * f.second
-}

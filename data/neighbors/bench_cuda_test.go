@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"cne/internal/device/fakecuda"
-	"cne/internal/device/roofline"
 )
 
 // BenchmarkKNNOnDevice times the exact neighbours of as many points as MNIST has, and of a
@@ -31,13 +30,11 @@ func BenchmarkKNNOnDevice(b *testing.B) {
 				}
 			}
 			search() // loads kernels and allocates memory
-			meter := roofline.Start(d)
 			b.ResetTimer()
 			for range b.N {
 				search()
 			}
 			b.StopTimer()
-			meter.Report(b, b.N, roofline.Distances(n, 50, c.tf32)...)
 			// A pair takes a product and a sum for each component.
 			b.ReportMetric(2*50*float64(n)*float64(n)*float64(b.N)/b.Elapsed().Seconds()*1e-12, "TFLOP/s")
 		})

@@ -9,7 +9,6 @@ import (
 
 	"cne/internal/device"
 	"cne/internal/device/fakecuda"
-	"cne/internal/device/roofline"
 )
 
 // open returns the device as runs use it: pooled, and with TF32.
@@ -19,8 +18,8 @@ func open(b *testing.B) *device.Device {
 	return d
 }
 
-// repeat calls f, which does this work, b.N times, and returns the seconds of one call.
-func repeat(b *testing.B, d *device.Device, f func() error, work ...roofline.Work) (seconds float64) {
+// repeat calls f b.N times, and returns the seconds of one call.
+func repeat(b *testing.B, d *device.Device, f func() error) (seconds float64) {
 	b.Helper()
 	// The first call, which loads kernels and libraries, is not timed.
 	if err := f(); err != nil {
@@ -29,7 +28,6 @@ func repeat(b *testing.B, d *device.Device, f func() error, work ...roofline.Wor
 	if err := d.Synchronize(); err != nil {
 		b.Fatal(err)
 	}
-	meter := roofline.Start(d)
 	b.ResetTimer()
 	for range b.N {
 		if err := f(); err != nil {
@@ -40,7 +38,6 @@ func repeat(b *testing.B, d *device.Device, f func() error, work ...roofline.Wor
 		b.Fatal(err)
 	}
 	b.StopTimer()
-	meter.Report(b, b.N, work...)
 	return b.Elapsed().Seconds() / float64(b.N)
 }
 
@@ -84,7 +81,7 @@ func BenchmarkDeviceCopy(b *testing.B) {
 	b.Run(fmt.Sprintf("MiB=%d", mib), func(b *testing.B) {
 		d := open(b)
 		from, to := random(b, d, mib<<18), random(b, d, mib<<18)
-		s := repeat(b, d, func() error { return d.Copy(to, from, mib<<20) }, roofline.Copy(mib<<20))
+		s := repeat(b, d, func() error { return d.Copy(to, from, mib<<20) })
 		b.ReportMetric(2*float64(mib<<20)/s*1e-9, "GB/s")
 	})
 }
@@ -106,18 +103,16 @@ func BenchmarkDeviceProduct(b *testing.B) {
 			x, y, z := random(b, d, n*n), random(b, d, n*n), random(b, d, n*n)
 			s := repeat(b, d, func() error {
 				return d.Multiply(device.Product{M: n, N: n, K: n, Alpha: 1, A: x, LDA: n, B: y, LDB: n, C: z, LDC: n, Exact: exact})
-			}, roofline.Product(n, n, n, !exact))
+			})
 			b.ReportMetric(2*float64(n)*float64(n)*float64(n)/s*1e-12, unit)
 		})
 	}
 	b.Run(fmt.Sprintf("n=%d/bf16", n), func(b *testing.B) {
 		d := open(b)
 		x, y, z := halves(b, d, n*n), halves(b, d, n*n), halves(b, d, n*n)
-		work := roofline.Product(n, n, n, true)
-		work.BF16, work.TF32, work.Bytes, work.Footprint = work.TF32, 0, work.Bytes/2, work.Footprint/2
 		s := repeat(b, d, func() error {
 			return d.Multiply(device.Product{M: n, N: n, K: n, Alpha: 1, A: x, LDA: n, B: y, LDB: n, C: z, LDC: n, BFloat16: true, RoundC: true})
-		}, work)
+		})
 		b.ReportMetric(2*float64(n)*float64(n)*float64(n)/s*1e-12, "TFLOP/s-bf16")
 	})
 }

@@ -164,10 +164,6 @@ type Properties struct {
 	Clusters bool
 	// Major and Minor are its compute capability.
 	Major, Minor int
-	// ClockKHz is the highest clock of the multiprocessors, MemoryKHz that of the memory,
-	// which moves MemoryBits at each of its edges. L2Bytes is the size of the cache
-	// between the two. They are 0 where the driver does not say.
-	ClockKHz, MemoryKHz, MemoryBits, L2Bytes int
 	// Software names the versions of the driver and of the libraries in use.
 	Software string
 }

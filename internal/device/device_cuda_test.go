@@ -76,9 +76,6 @@ func TestDeviceDescribesItself(t *testing.T) {
 	if d.Name() != "cuda:0" || d.OnHost() || p.Name == "" || p.Multiprocessors < 1 || p.SharedPerBlock < 48<<10 || p.Major < 8 || !strings.HasPrefix(p.Software, "CUDA ") {
 		t.Errorf("%s is %+v", d.Name(), p)
 	}
-	if p.ClockKHz < 1 || p.L2Bytes < 1 { // of some devices the memory's clock is not known
-		t.Errorf("its clock has %d kHz, and its cache %d bytes", p.ClockKHz, p.L2Bytes)
-	}
 	if want := fmt.Sprintf("computing on cuda:0, %s, as asked for", p); d.Why() != want {
 		t.Errorf("it says %q, want %q", d.Why(), want)
 	}

@@ -12,14 +12,12 @@ import (
 
 	"cne/internal/device"
 	"cne/internal/device/fakecuda"
-	"cne/internal/device/roofline"
 	"cne/model/op"
 	"cne/model/vm"
 )
 
-// benchmarkOn times runs of a graph that does this work on a device, and returns the
-// seconds of one.
-func benchmarkOn(b *testing.B, work roofline.Work, build func(d *device.Device, g *gorgonia.ExprGraph) (in map[*gorgonia.Node]*op.Array, out gorgonia.Nodes)) (seconds float64) {
+// benchmarkOn times runs of a graph on a device, and returns the seconds of one.
+func benchmarkOn(b *testing.B, build func(d *device.Device, g *gorgonia.ExprGraph) (in map[*gorgonia.Node]*op.Array, out gorgonia.Nodes)) (seconds float64) {
 	b.Helper()
 	d := fakecuda.Open(b)
 	d.TF32, d.Unpooled = true, false
@@ -39,7 +37,6 @@ func benchmarkOn(b *testing.B, work roofline.Work, build func(d *device.Device, 
 	}
 	fatal(p.Run()) // loads the kernels
 	fatal(d.Synchronize())
-	meter := roofline.Start(d)
 	b.ResetTimer()
 	for range b.N {
 		fatal(p.Run())
@@ -47,7 +44,6 @@ func benchmarkOn(b *testing.B, work roofline.Work, build func(d *device.Device, 
 	fatal(d.Synchronize())
 	seconds = b.Elapsed().Seconds() / float64(b.N)
 	b.StopTimer()
-	meter.Report(b, b.N, work)
 	fatal(p.Close())
 	return seconds
 }
@@ -93,11 +89,7 @@ func BenchmarkContrastiveOnDevice(b *testing.B) {
 			if c.options.Metric == op.Cosine {
 				p.features = unit(p.features, c.d)
 			}
-			work := roofline.Pairs(edges*(m+1), c.d)
-			if c.options.Metric == op.Cosine {
-				work = roofline.Cosines(edges*(m+1), c.d, c.negatives == "full")
-			}
-			s := benchmarkOn(b, work, func(_ *device.Device, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
+			s := benchmarkOn(b, func(_ *device.Device, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
 				return p.graph(b, g)
 			})
 			b.ReportMetric(float64(edges)*float64(m+1)/s*1e-9, "Gpairs/s")
@@ -115,7 +107,7 @@ func imageSize() [4]int {
 
 // BenchmarkConvolutionOnDevice times the most frequent convolution of SimCLR's network
 // with both gradients, by cuDNN, if it is there, and by im2col: in TF32, and in bfloat16 of
-// arrays of float32, whose rounding and widening is not part of the roofline.
+// arrays of float32.
 func BenchmarkConvolutionOnDevice(b *testing.B) {
 	shape := imageSize()
 	c := shape[3]
@@ -129,7 +121,7 @@ func BenchmarkConvolutionOnDevice(b *testing.B) {
 			}
 			fakecuda.Convolutions(b, by == "library")
 			var used *device.Device
-			s := benchmarkOn(b, roofline.Convolutions(x.Len(), c, 3, halves), func(d *device.Device, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
+			s := benchmarkOn(b, func(d *device.Device, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
 				used = d
 				nx, nw, ng := nodeOf(g, x, "x"), nodeOf(g, w, "w"), nodeOf(g, gradient, "gradient")
 				y, err := op.Conv2d(nx, nw, 1, 1, precision)
@@ -152,7 +144,7 @@ func BenchmarkBatchNormOnDevice(b *testing.B) {
 	shape := imageSize()
 	c := shape[3]
 	x, gradient, scale, shift := filled(b, 1, shape[:]...), filled(b, 2, shape[:]...), filled(b, 3, c), filled(b, 4, c)
-	s := benchmarkOn(b, roofline.BatchNorms(x.Len()), func(d *device.Device, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
+	s := benchmarkOn(b, func(d *device.Device, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
 		stats, err := op.NewBatchStats(d, tensor.Float32, c)
 		if err != nil {
 			b.Fatal(err)

@@ -167,7 +167,6 @@ func propertiesOf(dev cu.Device) (p device.Properties, err error) {
 		{&p.Multiprocessors, cu.MultiprocessorCount},
 		{&p.SharedPerBlock, maxSharedPerBlockOptIn},
 		{&p.Major, cu.ComputeCapabilityMajor}, {&p.Minor, cu.ComputeCapabilityMinor},
-		{&p.ClockKHz, cu.ClockRate}, {&p.MemoryKHz, cu.MemoryClockRate}, {&p.MemoryBits, cu.GlobalMemoryBusWidth}, {&p.L2Bytes, cu.L2CacheSize},
 	} {
 		if *a.to, err = dev.Attribute(a.of); err != nil {
 			return p, err

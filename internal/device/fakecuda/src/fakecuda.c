@@ -188,11 +188,7 @@ result cuDeviceTotalMem_v2(size_t *n, int d) { (void)d; *n = control.memory; ret
 result cuDeviceGetAttribute(int *v, int attribute, int d) {
   (void)d;
   switch (attribute) {
-  case 13: *v = 1000000; break; // clock in kHz
   case 16: *v = 4; break;      // multiprocessors
-  case 36: *v = 1000000; break; // memory's clock in kHz, and its bits
-  case 37: *v = 256; break;
-  case 38: *v = 1 << 20; break; // second-level cache
   case 75: *v = 9; break;      // compute capability
   case 76: *v = 0; break;
   case 97: *v = shared_of_block; break; // of one that asks for it
