@@ -27,9 +27,7 @@ func BenchmarkEigenOnDevice(b *testing.B) {
 		a := symmetric(1, values)
 		find := func() {
 			s, err := newSubspace(a, n, k, d)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			defer s.free()
 			if _, _, err := s.eigen(b.Context(), k); err != nil {
 				b.Fatal(err)

@@ -12,6 +12,14 @@ import (
 	"cne/internal/rng"
 )
 
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // More points than are on the device at a time.
 func TestPCAOnDeviceInChunks(t *testing.T) {
 	d := fakecuda.Open(t)
@@ -23,26 +31,18 @@ func TestPCAOnDeviceInChunks(t *testing.T) {
 		m.X[i] = float32(s.Normal() * float64(1+i%5))
 	}
 	want, err := FitPCA(t.Context(), m, 3, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, err := FitPCA(t.Context(), m, 3, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, v := range want.Axes {
 		if math.Abs(got.Axes[i]-v) > 1e-12 {
 			t.Errorf("component %d of the axes is %g, want %g", i, got.Axes[i], v)
 		}
 	}
 	y, err := want.Transform(t.Context(), m, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	here, err := want.Transform(t.Context(), m, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, v := range here.X {
 		if math.Abs(float64(y.X[i]-v)) > 1e-6*(1+math.Abs(float64(v))) {
 			t.Fatalf("coordinate %d is %g, want %g", i, y.X[i], v)
@@ -77,9 +77,7 @@ func TestLargestEigenOnDevice(t *testing.T) {
 	find := func(name string) (launches, sentences int) {
 		launches, sentences = fakecuda.Launches(), said
 		values, vectors, err := largestEigen(t.Context(), a, n, k, d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		checkEigen(t, name, a, wanted, values, vectors)
 		return fakecuda.Launches() - launches, said - sentences
 	}

@@ -12,6 +12,14 @@ import (
 	"cne/model"
 )
 
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A network that does not fit a device's memory stays where it was.
 func TestNetworksThatDoNotFitOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
@@ -19,17 +27,13 @@ func TestNetworksThatDoNotFitOnDevice(t *testing.T) {
 		t.Skip("a GPU's memory cannot be changed")
 	}
 	mlp, err := model.NewMLP[float32](5, []int{7}, 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	points := make([]float32, 4*5)
 	for i := range points {
 		points[i] = float32(i%7) - 3
 	}
 	resnet, err := model.NewResNet[float32](model.ResNetOptions{Width: 2, Hidden: 4, Out: 3}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	images := make([]float32, 2*3*8*8)
 	for i := range images {
 		images[i] = float32(i%11) / 11
@@ -48,9 +52,7 @@ func TestNetworksThatDoNotFitOnDevice(t *testing.T) {
 		}},
 	} {
 		want, err := n.compute()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		failures := 0
 		for more := int64(0); ; more += 64 + more/2 {
 			used, _ := fakecuda.Usage()
@@ -71,9 +73,7 @@ func TestNetworksThatDoNotFitOnDevice(t *testing.T) {
 		if failures < 3 {
 			t.Errorf("%s: the memory was at an end %d times alone", name, failures)
 		}
-		if err := n.use(device.CPU()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, n.use(device.CPU()))
 		if got, err := n.compute(); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: back on the CPU it computes something else (%v)", name, err)
 		}

@@ -17,13 +17,19 @@ import (
 	"cne/model/vm"
 )
 
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // draw returns an array of normally distributed numbers.
 func draw(t *testing.T, seed uint64, shape ...int) *op.Array {
 	t.Helper()
 	a, err := op.NewArray(nil, tensor.Float32, shape...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := rng.New(seed, rng.Init)
 	for i := range op.Data[float32](a) {
 		op.Data[float32](a)[i] = float32(s.Normal())
@@ -35,12 +41,8 @@ func draw(t *testing.T, seed uint64, shape ...int) *op.Array {
 func near(t *testing.T, what string, got, want *op.Array, within float64) {
 	t.Helper()
 	here, err := op.NewArray(nil, tensor.Float32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := op.Copy(here, got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, op.Copy(here, got))
 	largest := 0.
 	for _, v := range op.Data[float32](want) {
 		largest = max(largest, math.Abs(float64(v)))
@@ -64,12 +66,8 @@ func TestResNetOnDevice(t *testing.T) {
 			fakecuda.Convolutions(t, cuDNN)
 			d := fakecuda.Open(t)
 			net, err := NewResNet[float32](ResNetOptions{Width: 4}, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := net.UseDevice(d); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, net.UseDevice(d))
 			images := draw(t, 1, 6, 3, 16, 16)
 			weights := draw(t, 2, 6, net.Width())
 			// The last parameters are the head's, which the representation does not need.
@@ -82,24 +80,15 @@ func TestResNetOnDevice(t *testing.T) {
 				x := gorgonia.NewTensor(g, tensor.Float32, 4, gorgonia.WithShape(images.Shape()...), gorgonia.WithName("x"))
 				of := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithShape(weights.Shape()...), gorgonia.WithName("of"))
 				h, _, nodes, err := net.graphOn(on, x, op.Float32)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				grads, err := gorgonia.Backpropagate(gorgonia.Nodes{h}, gorgonia.Nodes{of}, nodes[:len(parameters)])
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				outputs[i] = append(gorgonia.Nodes{h}, grads...)
-				if programs[i], err = vm.Compile(on.where(), outputs[i]...); err != nil {
-					t.Fatal(err)
-				}
-				if err := net.shareOn(on, programs[i], nodes); err != nil {
-					t.Fatal(err)
-				}
+				programs[i], err = vm.Compile(on.where(), outputs[i]...)
+				must(t, err)
+				must(t, net.shareOn(on, programs[i], nodes))
 				for n, a := range map[*gorgonia.Node]*op.Array{x: images, of: weights} {
-					if err := op.Copy(programs[i].Input(n), a); err != nil {
-						t.Fatal(err)
-					}
+					must(t, op.Copy(programs[i].Input(n), a))
 				}
 			}
 			check := func(what string) {
@@ -114,23 +103,17 @@ func TestResNetOnDevice(t *testing.T) {
 			}
 			run := func(p interface{ Run() error }) {
 				t.Helper()
-				if err := p.Run(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, p.Run())
 			}
 			run(programs[0])
 			run(programs[1])
 			check("training")
 			captured, err := d.Capture(programs[1].Run)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			run(programs[0])
 			run(captured)
 			check("captured")
-			if err := captured.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, captured.Close())
 
 			for _, b := range net.norms {
 				near(t, b.name+".running_mean", net.onDevice.stats[b.stats].Mean, b.stats.Mean, 1e-4)
@@ -151,72 +134,46 @@ func TestResNetOnDevice(t *testing.T) {
 func TestResNetInBFloat16OnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	net, err := NewResNet[float32](ResNetOptions{Width: 16}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	images, weights := draw(t, 1, 12, 3, 16, 16), draw(t, 2, 12, 128)
 	parameters := net.Parameters()[:len(net.Parameters())-4] // without the head
 	step := func(on *Device, precision op.Precision) (results [][]float32) {
 		t.Helper()
-		if err := net.UseDevice(on); err != nil {
-			t.Fatal(err)
-		}
+		must(t, net.UseDevice(on))
 		x := gorgonia.NewTensor(gorgonia.NewGraph(), tensor.Float32, 4, gorgonia.WithShape(images.Shape()...), gorgonia.WithName("x"))
 		of := gorgonia.NewMatrix(x.Graph(), tensor.Float32, gorgonia.WithShape(weights.Shape()...), gorgonia.WithName("of"))
 		h, _, nodes, err := net.graphOn(net.onDevice, x, precision)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		outputs, err := gorgonia.Backpropagate(gorgonia.Nodes{h}, gorgonia.Nodes{of}, nodes[:len(parameters)])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		outputs = append(outputs, h)
 		p, err := vm.Compile(net.onDevice.where(), outputs...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := net.shareOn(net.onDevice, p, nodes); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, net.shareOn(net.onDevice, p, nodes))
 		for n, a := range map[*gorgonia.Node]*op.Array{x: images, of: weights} {
-			if err := op.Copy(p.Input(n), a); err != nil {
-				t.Fatal(err)
-			}
+			must(t, op.Copy(p.Input(n), a))
 		}
 		read := func() (all [][]float32) {
 			for _, o := range outputs {
 				here, err := op.NewArray(nil, tensor.Float32)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := op.Copy(here, p.Output(o)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
+				must(t, op.Copy(here, p.Output(o)))
 				all = append(all, op.Data[float32](here))
 			}
 			return all
 		}
-		if err := p.Run(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Run())
 		results = read()
 		if !on.OnHost() {
 			captured, err := on.Capture(p.Run)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := captured.Run(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, captured.Run())
 			for k, again := range read() {
 				if !slices.Equal(again, results[k]) {
 					t.Errorf("replayed, output %d has other bits", k)
 				}
 			}
-			if err := captured.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, captured.Close())
 		}
 		return results
 	}

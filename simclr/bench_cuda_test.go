@@ -25,9 +25,7 @@ func BenchmarkViewsOnDevice(b *testing.B) {
 	d.Unpooled = false
 	fatal := func(err error) {
 		b.Helper()
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 	}
 	v, err := NewDeviceViews(d, randomImages(images, 32, 32), nil, Paper(), 1)
 	fatal(err)

@@ -13,6 +13,14 @@ import (
 	"cne/simclr"
 )
 
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestEvaluationOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	testLogisticGolden(t, d)
@@ -21,9 +29,7 @@ func TestEvaluationOnDevice(t *testing.T) {
 	clear(x.Row(3))
 	for _, k := range []int{1, 15, 200} {
 		got, err := simclr.KNNAccuracy(t.Context(), x, classes, split, k, d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if want := knnNaive(x, classes, split, k); got != want {
 			t.Errorf("k=%d: accuracy %v, want %v", k, got, want)
 		}
@@ -31,20 +37,14 @@ func TestEvaluationOnDevice(t *testing.T) {
 
 	images := labelled(600, 4)
 	features, err := simclr.Pixels(images, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	here := simclr.Evaluation{K: 5, Seeds: []uint64{1}, Test: 100}
 	there := here
 	there.Device = d
 	want, err := here.Run(t.Context(), features, images)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, err := there.Run(t.Context(), features, images)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got.KNN != want.KNN || math.Abs(got.Linear.Mean-want.Linear.Mean) > 0.011 || !got.Splits[0].Converged {
 		t.Errorf("%+v, want %+v", got, want)
 	}

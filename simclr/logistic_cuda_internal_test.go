@@ -25,17 +25,12 @@ func TestObjectiveOnDevice(t *testing.T) {
 			}
 			want, got := make([]float64, len(theta)), make([]float64, len(theta))
 			loss, err := o.at(theta, want)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if o.onDevice, err = newDeviceObjective(dev, o); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			o.onDevice, err = newDeviceObjective(dev, o)
+			must(t, err)
 			for range 2 {
 				there, err := o.at(theta, got)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if math.Abs(there-loss) > 1e-6*loss {
 					t.Errorf("%v, scale %v: the objective is %v, want %v", size, scale, there, loss)
 				}

@@ -32,17 +32,13 @@ func learn(t *testing.T, p simclr.Pretraining, images *data.Images) learnt {
 	rows := []int32{0, 2, 3, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16, 17, 20, 25}
 	n, r := pretrain(t, p, images, rows)
 	f, err := simclr.Features(t.Context(), n, &p.Augmentation, images, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, v := range f.X {
 		all["representation"] = append(all["representation"], float64(v))
 	}
 	points, width := n.Points()
 	positions := make([]float32, points*width)
-	if err := n.EmbedTo(positions); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.EmbedTo(positions))
 	for _, v := range positions {
 		all["position"] = append(all["position"], float64(v))
 	}

@@ -16,6 +16,14 @@ import (
 	"cne/model/op"
 )
 
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // randomImages returns images of smooth colours with noise, among them some that
 // are grey, black and white.
 func randomImages(n, h, w int) *data.Images {
@@ -49,13 +57,9 @@ func randomImages(n, h, w int) *data.Images {
 func intsOn(t *testing.T, d *device.Device, values []int32) *op.Array {
 	t.Helper()
 	a, err := op.NewArray(d, tensor.Int32, len(values))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(a.Free)
-	if err := device.Upload(d, a.Pointer(), values); err != nil {
-		t.Fatal(err)
-	}
+	must(t, device.Upload(d, a.Pointer(), values))
 	return a
 }
 
@@ -101,22 +105,16 @@ func TestChoicesOnDevice(t *testing.T) {
 			}
 			m := &data.Images{N: 1, H: 1, W: 1, C: 3, Pixels: make([]byte, 3)}
 			v, err := NewDeviceViews(d, m, []int32{0}, c.a, seed)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer v.Close()
 			of, at := intsOn(t, d, rows), intsOn(t, d, points)
-			if err := v.choices.Resize([]int{c.views, choiceWords}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, v.choices.Resize([]int{c.views, choiceWords}))
 			if err := d.Each("views_draw", c.views, v.choices.Arg(), at.Arg(), of.Arg(), v.settings, device.Int(c.views), device.Int(c.views),
 				device.Word(rng.New(seed, rng.Views, epoch).State()), device.Int(c.h), device.Int(c.w)); err != nil {
 				t.Fatal(err)
 			}
 			got := make([]uint32, c.views*choiceWords)
-			if err := device.Download(d, got, v.choices.Pointer()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, device.Download(d, got, v.choices.Pointer()))
 			for i := range c.views {
 				g := got[i*choiceWords:][:choiceWords]
 				drawn := choice{
@@ -178,22 +176,16 @@ func TestViewsOnDevice(t *testing.T) {
 				rows[i] = int32(m.N - 1 - i)
 			}
 			v, err := NewDeviceViews(d, m, rows, a, 99)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer v.Close()
 			values := 3 * a.Size * a.Size
 			got, want := make([]float32, 2*c.rows*values), make([]float32, 2*c.rows*values)
 			dst, err := op.NewArray(d, tensor.Float32, 2*c.rows, 3, a.Size, a.Size)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer dst.Free()
 			compare := func(what string) {
 				t.Helper()
-				if err := device.Download(d, got, dst.Pointer()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, device.Download(d, got, dst.Pointer()))
 				for i, w := range want {
 					if diff := math.Abs(float64(got[i] - w)); !(diff <= within) {
 						t.Fatalf("%s: value %d of view %d is %g, want %g", what, i%values, i/values, got[i], w)
@@ -209,21 +201,13 @@ func TestViewsOnDevice(t *testing.T) {
 			for _, epoch := range []int{0, 7} {
 				half := len(want) / 2
 				for view := range 2 {
-					if err := a.BatchTo(want[view*half:(view+1)*half], m, index[view*c.rows:(view+1)*c.rows], epoch, view, 99); err != nil {
-						t.Fatal(err)
-					}
+					must(t, a.BatchTo(want[view*half:(view+1)*half], m, index[view*c.rows:(view+1)*c.rows], epoch, view, 99))
 				}
-				if err := v.Launch(dst, intsOn(t, d, points), epoch); err != nil {
-					t.Fatal(err)
-				}
+				must(t, v.Launch(dst, intsOn(t, d, points), epoch))
 				compare("views")
 			}
-			if err := a.EvalBatchTo(want, m, index); err != nil {
-				t.Fatal(err)
-			}
-			if err := v.LaunchEval(dst, intsOn(t, d, index)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, a.EvalBatchTo(want, m, index))
+			must(t, v.LaunchEval(dst, intsOn(t, d, index)))
 			compare("plain images")
 		})
 	}
@@ -255,14 +239,10 @@ func TestDeviceViewsErrors(t *testing.T) {
 		}
 	}
 	v, err := NewDeviceViews(d, m, nil, a, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	points := intsOn(t, d, []int32{0, 2})
 	dst, err := op.NewArray(d, tensor.Float32, 2, 3, 32, 31)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := v.Launch(dst, points, 0); !errors.Is(err, ErrShape) {
 		t.Errorf("a destination too small: %v", err)
 	}

@@ -36,20 +36,14 @@ func TestWindowsPreparedAheadOnDevice(t *testing.T) {
 		for order := range uint64(4) {
 			fakecuda.Order(t, order)
 			f, err := newDeviceBatcher(fanoutOf(edges), d, list, points, size, 3)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			p, err := newDevicePreparer(f, batches, epochs, c.layoutFrom)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			p.perWindow, p.tried = c.perWindow, !c.ahead
 			cpu := newShuffler(fanoutOf(edges), list, 3)
 			// The main stream copies what it finds, as late as it may.
 			kept, err := f.newOrder()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			rows, local := newInts(t, d), newInts(t, d)
 			for epoch := range epochs {
 				cpu.begin(epoch)
@@ -57,40 +51,28 @@ func TestWindowsPreparedAheadOnDevice(t *testing.T) {
 				distinct := newDeduper(points, size, false)
 				for batch := 0; batch < batches; batch++ {
 					w, err := p.at(epoch, batch)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					if !w.holds(epoch, batch) || w.first%c.perWindow != 0 {
 						t.Fatalf("%s: the window of batch %d of epoch %d is that of %d from %d of %d", name, batch, epoch, w.count, w.first, w.epoch)
 					}
-					if err := d.Copy(kept.Pointer(), w.order.Pointer(), 8*edges); err != nil {
-						t.Fatal(err)
-					}
+					must(t, d.Copy(kept.Pointer(), w.order.Pointer(), 8*edges))
 					lo, hi := batch*size, min(edges, (batch+1)*size)
 					var points model.Batch
 					distinct.fill(&points, want[lo:hi])
 					if found := batch >= c.layoutFrom(epoch); found {
 						count, err := w.distinct(batch)
-						if err != nil {
-							t.Fatal(err)
-						}
+						must(t, err)
 						if count != len(points.Rows) {
 							t.Fatalf("%s: batch %d of epoch %d has %d distinct points, want %d", name, batch, epoch, count, len(points.Rows))
 						}
-						if err := w.layout.batch(rows, local, batch-w.from, hi-lo, count); err != nil {
-							t.Fatal(err)
-						}
+						must(t, w.layout.batch(rows, local, batch-w.from, hi-lo, count))
 					}
-					if err := p.next(); err != nil {
-						t.Fatal(err)
-					}
+					must(t, p.next())
 					if p.ahead != c.ahead {
 						t.Fatalf("%s: that windows are prepared ahead is %t", name, p.ahead)
 					}
 					got := make([]edge, edges)
-					if err := device.Download(d, got, kept.Pointer()); err != nil {
-						t.Fatal(err)
-					}
+					must(t, device.Download(d, got, kept.Pointer()))
 					if !slices.Equal(got, want) {
 						t.Fatalf("%s, order %d: epoch %d has another order of edges at batch %d", name, order, epoch, batch)
 					}
@@ -100,9 +82,7 @@ func TestWindowsPreparedAheadOnDevice(t *testing.T) {
 				}
 			}
 			kept.Free()
-			if err := p.close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.close())
 			f.close()
 		}
 	}

@@ -17,6 +17,14 @@ import (
 	"cne/model/op"
 )
 
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // randomEdges returns edges between n points, some of which occur often.
 func randomEdges(n, edges int) []edge {
 	s := rng.New(5, rng.Sample)
@@ -30,21 +38,15 @@ func randomEdges(n, edges int) []edge {
 func fetched(t *testing.T, a *op.Array) []int32 {
 	t.Helper()
 	to, err := op.NewArray(nil, a.Dtype())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := op.Copy(to, a); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, op.Copy(to, a))
 	return op.Data[int32](to)
 }
 
 func newInts(t *testing.T, d *device.Device, shape ...int) *op.Array {
 	t.Helper()
 	a, err := op.NewArray(d, tensor.Int32, shape...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(a.Free)
 	return a
 }
@@ -71,9 +73,7 @@ func TestShuffleOnDevice(t *testing.T) {
 		list := randomEdges(300, c.edges)
 		cpu := newShuffler(c.fan, list, 9)
 		f, err := newDeviceBatcher(c.fan, d, list, 300, min(c.edges, 64), 9)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		epochs := []int{0, 1, 1234567, 1}
 		many := c.fan.first*c.fan.second > 32
 		if many || fakecuda.FindsRaces() {
@@ -83,9 +83,7 @@ func TestShuffleOnDevice(t *testing.T) {
 		}
 		got := make([]edge, c.edges)
 		order, err := f.newOrder()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, epoch := range epochs {
 			for _, staged := range []int{f.staged, 0, 8100} {
 				if staged == 0 && (many || c.edges > 20000) || staged == 8100 && c.fan != fanoutOf(c.edges) {
@@ -93,12 +91,8 @@ func TestShuffleOnDevice(t *testing.T) {
 				}
 				of := *f
 				of.staged = staged
-				if err := of.begin(d.Main(), order, epoch); err != nil {
-					t.Fatal(err)
-				}
-				if err := device.Download(d, got, order.Pointer()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, of.begin(d.Main(), order, epoch))
+				must(t, device.Download(d, got, order.Pointer()))
 				cpu.begin(epoch)
 				if !slices.Equal(got, cpu.upTo(c.edges)) {
 					t.Errorf("%d edges over %+v, epoch %d, %d staged: another order", c.edges, c.fan, epoch, staged)
@@ -129,33 +123,23 @@ func TestDistinctOnDevice(t *testing.T) {
 	} {
 		list := randomEdges(c.points, c.edges)
 		f, err := newDeviceBatcher(fanoutOf(len(list)), d, list, c.points, c.size, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if large := f.bits == 0; large != (c.size >= 6000) {
 			t.Errorf("batches of %d: %d bits", c.size, f.bits)
 		}
 		cpu := newShuffler(fanoutOf(len(list)), list, 3)
 		layout, err := newDeviceLayout(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		order, err := f.newOrder()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		rows, local := newInts(t, d), newInts(t, d)
 		for epoch := range 2 {
 			cpu.begin(epoch)
-			if err := f.begin(d.Main(), order, epoch); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.begin(d.Main(), order, epoch))
 			if _, err := layout.resize(c.count, c.size); err != nil {
 				t.Fatal(err)
 			}
-			if err := f.distinct(d.Main(), order, layout, c.first); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.distinct(d.Main(), order, layout, c.first))
 			counts := fetched(t, layout.counts)
 			distinct := newDeduper(min(c.points, 1<<20), c.size, false)
 			for k := range c.count {
@@ -173,9 +157,7 @@ func TestDistinctOnDevice(t *testing.T) {
 				if int(counts[k]) != len(want.Rows) {
 					t.Fatalf("%+v: batch %d has %d distinct points, want %d", c, k, counts[k], len(want.Rows))
 				}
-				if err := layout.batch(rows, local, k, hi-lo, len(want.Rows)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, layout.batch(rows, local, k, hi-lo, len(want.Rows)))
 				if !slices.Equal(fetched(t, rows), want.Rows) || !slices.Equal(fetched(t, local), want.Local) {
 					t.Errorf("%+v: batch %d of epoch %d is laid out otherwise", c, k, epoch)
 				}
@@ -214,13 +196,9 @@ func TestDistinctOnDevice(t *testing.T) {
 func control(t *testing.T, d *device.Device, words []uint32) device.Pointer {
 	t.Helper()
 	m, err := d.Alloc(4 * controlWords)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(m.Free)
-	if err := device.Upload(d, m.Pointer(), words); err != nil {
-		t.Fatal(err)
-	}
+	must(t, device.Upload(d, m.Pointer(), words))
 	return m.Pointer()
 }
 
@@ -240,9 +218,7 @@ func TestNegativesOnDevice(t *testing.T) {
 		for batch := range 2 {
 			words := make([]uint32, controlWords)
 			putControl(words, 77, 4, batch, 0, [8]float32{}, [8]float32{})
-			if err := drawOnDevice(d, negatives, runs, c.how, c.m, c.b, control(t, d, words)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, drawOnDevice(d, negatives, runs, c.how, c.m, c.b, control(t, d, words)))
 			want := model.Batch{Local: make([]int32, 2*c.b)}
 			cpu := negativeSampler{seed: 77, how: c.how}
 			cpu.draw(&want, c.m, 4, batch)
@@ -269,9 +245,7 @@ func TestRunsDrawnAgainOnDevice(t *testing.T) {
 		stream := rng.Stream{}.At(-(zero + 1)) // its word number zero is Mix(0) = 0
 		words := make([]uint32, controlWords)
 		words[0], words[1] = uint32(stream.State()), uint32(stream.State()>>32)
-		if err := drawOnDevice(d, negatives, runs, SampleSharedRuns, m, b, control(t, d, words)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, drawOnDevice(d, negatives, runs, SampleSharedRuns, m, b, control(t, d, words)))
 		want, drawn := []int32{m}, stream.At(0)
 		for head := 0; head < b; head += op.GroupHeads {
 			want = append(want, int32(stream.IntN(2*(b-min(op.GroupHeads, b-head)))))
@@ -293,19 +267,13 @@ func TestBatchLoopOnDevice(t *testing.T) {
 		putControl(words[i*controlWords:], 1, 2, i, float64(i)+0.5, [8]float32{1, 2, 3, 4, 5, 6, 7, 8 + float32(i)}, [8]float32{9, 10, 11, 12, 13})
 	}
 	blocks, err := d.Alloc(4 * len(words))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer blocks.Free()
-	if err := device.Upload(d, blocks.Pointer(), words); err != nil {
-		t.Fatal(err)
-	}
+	must(t, device.Upload(d, blocks.Pointer(), words))
 	number := func(at device.Pointer) float32 {
 		t.Helper()
 		v := make([]float32, 1)
-		if err := device.Download(d, v, at); err != nil {
-			t.Fatal(err)
-		}
+		must(t, device.Download(d, v, at))
 		return v[0]
 	}
 	at := controlAt(blocks.Pointer(), 2)
@@ -317,30 +285,20 @@ func TestBatchLoopOnDevice(t *testing.T) {
 	}
 
 	losses, err := op.NewArray(d, tensor.Float32, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer losses.Free()
 	status := newInts(t, d, 1)
-	if err := status.Zero(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, status.Zero())
 	loss, err := op.NewArray(d, tensor.Float32, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer loss.Free()
 	inf := float32(math.Inf(1))
 	for i, c := range []struct {
 		loss   float32
 		status int32
 	}{{1.5, 0}, {-2, 0}, {inf, 3}, {4, 3}, {float32(math.NaN()), 3}} {
-		if err := device.Upload(d, loss.Pointer(), []float32{c.loss}); err != nil {
-			t.Fatal(err)
-		}
-		if err := endBatch(losses.Pointer(), status.Pointer(), loss, i, 4); err != nil {
-			t.Fatal(err)
-		}
+		must(t, device.Upload(d, loss.Pointer(), []float32{c.loss}))
+		must(t, endBatch(losses.Pointer(), status.Pointer(), loss, i, 4))
 		if got := fetched(t, status)[0]; got != c.status {
 			t.Errorf("status %d after loss %g, want %d", got, c.loss, c.status)
 		}
@@ -365,17 +323,11 @@ func TestCapturedBatchOnDevice(t *testing.T) {
 			t.Fatal(err)
 		}
 		captured, err := d.Capture(draw)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for batch := range 3 {
 			putControl(words, 1, 2, batch, 0, [8]float32{}, [8]float32{})
-			if err := device.Upload(d, at, words); err != nil {
-				t.Fatal(err)
-			}
-			if err := captured.Run(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, device.Upload(d, at, words))
+			must(t, captured.Run())
 			want := model.Batch{Local: make([]int32, 2*b)}
 			cpu := negativeSampler{seed: 1}
 			cpu.draw(&want, m, 2, batch)
@@ -386,8 +338,6 @@ func TestCapturedBatchOnDevice(t *testing.T) {
 				t.Errorf("%d negatives of batch %d are others", m, batch)
 			}
 		}
-		if err := captured.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, captured.Close())
 	}
 }

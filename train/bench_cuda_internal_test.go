@@ -19,37 +19,27 @@ func benchmarkBatcher(b *testing.B, size int, f func(batcher *deviceBatcher, ord
 	d := fakecuda.Open(b)
 	d.Unpooled = false
 	batcher, err := newDeviceBatcher(fanoutOf(edges), d, randomEdges(points, edges), points, size, 3)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	defer batcher.close()
 	layout, err := newDeviceLayout(d)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	defer layout.free()
 	if _, err := layout.resize(edges/size, size); err != nil {
 		b.Fatal(err)
 	}
 	order, err := batcher.newOrder()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	defer order.Free()
 	wait := func(errs ...error) {
 		b.Helper()
 		for _, err := range append(errs, d.Synchronize()) {
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 		}
 	}
 	wait(batcher.begin(d.Main(), order, 0), f(batcher, order, layout, 0))
 	b.ResetTimer()
 	for i := range b.N {
-		if err := f(batcher, order, layout, i); err != nil {
-			b.Fatal(err)
-		}
+		must(b, f(batcher, order, layout, i))
 	}
 	wait()
 	b.StopTimer()

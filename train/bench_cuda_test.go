@@ -42,17 +42,14 @@ func BenchmarkEpochOnDevice(b *testing.B) {
 			var err error
 			if c.network {
 				var network *model.MLP[float32]
-				if network, err = model.NewMLP[float32](784, nil, 2, 1); err != nil {
-					b.Fatal(err)
-				}
+				network, err = model.NewMLP[float32](784, nil, 2, 1)
+				must(b, err)
 				o.Method, o.Phases[0].LR = new(train.Adam), 0.001
 				m, err = model.NewParametric(network, grounded(points, 0.19), op.ContrastiveOptions{Clamp: 1e-10})
 			} else {
 				m, err = model.NewEmbedding(normal[float32](points, 2, 1), 2, op.ContrastiveOptions{Clamp: 1e-10})
 			}
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			// The first epoch, which loads the kernels, is not timed.
 			o.Hooks = []train.Hook{train.HookFunc(func(s *train.State) error {
 				if s.Epoch == 1 {
@@ -81,9 +78,7 @@ func BenchmarkProjectorOnDevice(b *testing.B) {
 	training := projectorOptions()[op.Neg.String()]
 	training.Neighbors = 15
 	p, err := train.NewProjectorOn(b.Context(), d, clustered(n, width, 1, 1), clustered(n, 2, 0.5, 2).X, 2, training)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	x := clustered(placed, width, 1, 3)
 	placeWith(b, p, x)
 	for b.Loop() {

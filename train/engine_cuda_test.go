@@ -43,15 +43,11 @@ func (r *deviceRun) model(t *testing.T) model.Model {
 	t.Helper()
 	if !r.network {
 		m, err := model.NewEmbedding(normal[float32](devicePoints, 2, 5), 2, r.loss)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return m
 	}
 	network, err := model.NewMLP[float32](deviceWidth, []int{9, 8}, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	points, signs := normal[float32](devicePoints, deviceWidth, 6), normal[float32](devicePoints, deviceWidth, 7)
 	for i, s := range signs {
 		if r.inDirection {
@@ -60,9 +56,7 @@ func (r *deviceRun) model(t *testing.T) model.Model {
 		points[i] *= 1 + r.moved*float32(math.Copysign(1, float64(s)))
 	}
 	m, err := model.NewParametric(network, points, r.loss)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
@@ -160,13 +154,9 @@ func TestRunsOnDevice(t *testing.T) {
 	for name, r := range deviceRuns {
 		t.Run(name, func(t *testing.T) {
 			want, wantLosses, wantResult, err := r.fit(t, device.CPU(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got, losses, result, err := r.fit(t, d, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for i, l := range wantLosses {
 				if math.Abs(losses[i]-l) > 1e-4*math.Abs(l) {
 					t.Errorf("epoch %d: loss %g, want %g", i+1, losses[i], l)
@@ -194,9 +184,7 @@ func TestNetworkWithTF32OnDevice(t *testing.T) {
 		of := r
 		of.moved, of.inDirection = float32(moved), inDirection
 		_, losses, _, err := of.fit(t, on, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return losses
 	}
 	drift := func(got, want []float64) (sum float64) {
@@ -239,9 +227,7 @@ func TestRunsOnDeviceAreReproducible(t *testing.T) {
 	d := fakecuda.Open(t)
 	for name, r := range deviceRuns {
 		first, _, _, err := r.fit(t, d, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, order := range []uint64{fakecuda.Backwards, 2, 3} {
 			fakecuda.Order(t, order)
 			if again, _, _, err := r.fit(t, d, nil); err != nil || !slices.Equal(again, first) {
@@ -262,9 +248,7 @@ func TestResumeOnDevice(t *testing.T) {
 				t.Skip("the schedule is one of the others'")
 			}
 			whole, _, _, err := r.fit(t, d, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, where := range []struct {
 				name        string
 				first, next *device.Device
@@ -285,9 +269,7 @@ func TestResumeOnDevice(t *testing.T) {
 					t.Fatal(err)
 				}
 				c, err := train.ReadCheckpoint(path)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				got, _, _, err := r.fit(t, where.next, func(o *train.Options) { o.Resume = c })
 				if err != nil {
 					t.Fatalf("%s: %v", where.name, err)
@@ -359,9 +341,7 @@ func TestNothingPreparedAheadOnFullDevice(t *testing.T) {
 	r := deviceRuns["table, Neg"]
 	run := func(memory int64) (y []float32, said []string, err error) {
 		d, err := device.Open("cuda")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer d.Close()
 		d.TF32, d.Unpooled = false, true
 		d.Notify(func(sentence string) {
@@ -404,9 +384,8 @@ func TestTwoRunsOnOneDevice(t *testing.T) {
 	for i, name := range names {
 		r := deviceRuns[name]
 		var err error
-		if alone[i], _, _, err = r.fit(t, d, nil); err != nil {
-			t.Fatal(err)
-		}
+		alone[i], _, _, err = r.fit(t, d, nil)
+		must(t, err)
 	}
 	var runs sync.WaitGroup
 	for i, name := range names {
@@ -457,20 +436,14 @@ func TestDeviceWithTooLittleMemory(t *testing.T) {
 		r := deviceRuns[name]
 		for _, unpooled := range []bool{true, false} {
 			d, err := device.Open("cuda")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			d.TF32, d.Unpooled = false, unpooled
 			want, _, _, err := r.fit(t, d, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			failures := 0
 			for more := int64(0); ; more += 3<<10 + more/4 {
 				fresh, err := device.Open("cuda")
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				fresh.TF32, fresh.Unpooled = false, unpooled
 				used, _ := fakecuda.Usage()
 				fakecuda.Memory(t, used+more)
@@ -485,9 +458,7 @@ func TestDeviceWithTooLittleMemory(t *testing.T) {
 						t.Fatalf("%s: after a run with %d bytes (%v), another ends elsewhere (%v)", name, more, failed, err)
 					}
 				}
-				if err := fresh.Close(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, fresh.Close())
 				if failed == nil {
 					break
 				}
@@ -496,9 +467,7 @@ func TestDeviceWithTooLittleMemory(t *testing.T) {
 			if failures < 5 {
 				t.Errorf("%s: the memory was at an end %d times alone", name, failures)
 			}
-			if err := d.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, d.Close())
 		}
 	}
 }
@@ -512,15 +481,11 @@ func TestDeviceIsLostInMidRun(t *testing.T) {
 			continue
 		}
 		d, err := device.Open(d.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		d.TF32 = false
 		path := filepath.Join(t.TempDir(), "checkpoint.safetensors")
 		whole, _, _, err := r.fit(t, d, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, losses, result, err := r.fit(t, d, func(o *train.Options) {
 			o.Checkpoints = &train.Checkpoints{Epochs: 1, Save: func(c *train.Checkpoint) error {
 				if c.Progress.Epochs == 1 {
@@ -536,14 +501,10 @@ func TestDeviceIsLostInMidRun(t *testing.T) {
 			t.Errorf("%s: the device is used again: %v", name, err)
 		}
 		c, err := train.ReadCheckpoint(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		fakecuda.Fail(t, -1, 0)
 		again, err := device.Open(d.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		again.TF32 = false
 		got, _, _, err := r.fit(t, again, func(o *train.Options) { o.Resume = c })
 		if err != nil || !slices.Equal(got, whole) {
@@ -595,9 +556,7 @@ func TestNothingLeaksOnDevice(t *testing.T) {
 		epochs = 200
 	}
 	m, err := model.NewEmbedding(normal[float32](8, 2, 5), 2, op.ContrastiveOptions{Metric: op.Cosine})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	before, _ := fakecuda.Usage()
 	var inUse [2]int64
 	var pieces [2]int
@@ -636,13 +595,9 @@ func TestWhatDevicesDoNotTake(t *testing.T) {
 	d := fakecuda.Open(t)
 	heads, tails := ring(8, 1)
 	double, err := model.NewEmbedding(normal[float64](8, 2, 5), 2, op.ContrastiveOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	single, err := model.NewEmbedding(normal[float32](8, 2, 5), 2, op.ContrastiveOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for want, run := range map[string]struct {
 		model   model.Model
 		options train.Options

@@ -18,6 +18,14 @@ import (
 	"cne/train"
 )
 
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // copyTo returns a copy of an array on a device.
 func copyTo(t *testing.T, d *device.Device, a *op.Array) *op.Array {
 	t.Helper()
@@ -25,9 +33,7 @@ func copyTo(t *testing.T, d *device.Device, a *op.Array) *op.Array {
 	if err == nil {
 		err = op.Copy(to, a)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return to
 }
 
@@ -68,9 +74,8 @@ func newDeviceStep(t *testing.T, d *device.Device, method func() train.Method) *
 	initMethod(t, s.here, s.params...)
 	initMethod(t, s.there, s.deviceParams...)
 	var err error
-	if s.rows, err = op.ArrayOf([]int32{7, 0, 59, 23}, 4); err != nil {
-		t.Fatal(err)
-	}
+	s.rows, err = op.ArrayOf([]int32{7, 0, 59, 23}, 4)
+	must(t, err)
 	s.deviceRows = copyTo(t, d, s.rows)
 	s.numbers, s.status = arrayOf(t, make([]float32, 8), 8), copyTo(t, d, arrayOf(t, make([]float32, 1), 1))
 	s.deviceNumbers = copyTo(t, d, s.numbers)
@@ -97,16 +102,12 @@ func (s *deviceStep) launch(t *testing.T, lr, clip float64) {
 	numbers := s.there.Numbers(lr, clip)
 	copy(op.Data[float32](s.numbers), numbers[:])
 	s.copy(t, s.deviceNumbers, s.numbers)
-	if err := s.there.Launch(s.device, s.deviceRows, s.deviceNumbers.Pointer(), s.status.Pointer()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.there.Launch(s.device, s.deviceRows, s.deviceNumbers.Pointer(), s.status.Pointer()))
 }
 
 func (s *deviceStep) copy(t *testing.T, to, from *op.Array) {
 	t.Helper()
-	if err := op.Copy(to, from); err != nil {
-		t.Fatal(err)
-	}
+	must(t, op.Copy(to, from))
 }
 
 // compare compares the parameters and the methods' state.
@@ -187,9 +188,7 @@ func TestStepAfterFailureOnDevice(t *testing.T) {
 			s.take(t, 0, 0)
 			s.compare(t, "before")
 			failed, err := op.ArrayOf([]int32{3}, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			s.status = copyTo(t, d, failed)
 			s.launch(t, 0.1, 0)
 			for i, p := range s.params {
@@ -213,28 +212,20 @@ func TestStepOnDeviceIsCaptured(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newDeviceStep(t, d, method)
 			s.take(t, 0, 0.5)
-			if err := s.deviceParams[2].Grad.Reserve(2 * 41 * 77); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.deviceParams[2].Grad.Reserve(2*41*77))
 			s.take(t, 1, 0.5)
 			s.compare(t, "moved")
 			replay, err := d.Capture(func() error {
 				return s.there.Launch(d, s.deviceRows, s.deviceNumbers.Pointer(), s.status.Pointer())
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			s.here.Step(op.Data[int32](s.rows), 0.02, 0.7)
 			numbers := s.there.Numbers(0.02, 0.7)
 			copy(op.Data[float32](s.numbers), numbers[:])
 			s.copy(t, s.deviceNumbers, s.numbers)
-			if err := replay.Run(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, replay.Run())
 			s.compare(t, "replayed")
-			if err := replay.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, replay.Close())
 		})
 	}
 }

@@ -22,9 +22,7 @@ import (
 func newProjectorOn(t testing.TB, on *device.Device, d int, training model.FitInfo) *train.Projector {
 	t.Helper()
 	p, err := train.NewProjectorOn(t.Context(), on, clustered(trainedPoints, trainedWidth, 1, 1), clustered(trainedPoints, d, 0.5, 2).X, d, training)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 

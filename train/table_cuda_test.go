@@ -65,25 +65,15 @@ func (c *tableCase) onCPU(t *testing.T) tableResult {
 	t.Helper()
 	edges, table := c.inputs()
 	e, err := model.NewEmbedding(table, c.d, c.objective)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var sgd, sgdZ SGD
-	if err := sgd.Init(e.Parameters()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sgd.Init(e.Parameters()))
 	z, err := op.NewArray(nil, tensor.Float64, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	gradZ, err := op.NewArray(nil, tensor.Float64, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	op.Data[float64](z)[0] = 0.25
-	if err := sgdZ.Init([]model.Parameter{{Name: "log_z", Value: z, Grad: gradZ}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sgdZ.Init([]model.Parameter{{Name: "log_z", Value: z, Grad: gradZ}}))
 	draw := negativeSampler{seed: 7, how: SamplePerHead}
 	var r tableResult
 	c.feed(edges, func(k int, batch *model.Batch) {
@@ -93,9 +83,7 @@ func (c *tableCase) onCPU(t *testing.T) tableResult {
 			logConst = op.Data[float64](z)[0]
 		}
 		loss, err := e.Step(batch, logConst)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if c.objective.Mean {
 			loss *= float64(c.b)
 		}
@@ -164,16 +152,10 @@ func (c *tableCase) prepare(t *testing.T, d *device.Device) *tableOnDevice {
 	}
 	upload := func(a *op.Array, err error) *op.Array {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		there, err := op.NewArray(d, a.Dtype(), a.Shape()...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := op.Copy(there, a); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, op.Copy(there, a))
 		return there
 	}
 	x.table = upload(op.ArrayOf(table, c.n, c.d))
@@ -186,9 +168,8 @@ func (c *tableCase) prepare(t *testing.T, d *device.Device) *tableOnDevice {
 	x.local = upload(op.ArrayOf(x.localOf, x.count, 2*c.b))
 	x.counts = upload(op.ArrayOf(x.countOf, x.count))
 	var err error
-	if x.run, err = newTableRun(d, x.table, x.logZ, x.status, c.objective); err != nil {
-		t.Fatal(err)
-	}
+	x.run, err = newTableRun(d, x.table, x.logZ, x.status, c.objective)
+	must(t, err)
 	t.Cleanup(x.run.close)
 	return x
 }
@@ -211,27 +192,19 @@ func (x *tableOnDevice) train(t *testing.T, way string) {
 		if why := x.run.whySingle(x.b); way == byCluster && why != "" {
 			t.Skip(why)
 		}
-		if err := x.run.batches(x.rows, x.local, x.counts, x.control.Pointer(), x.losses.Pointer(), x.b, x.m, 0); err != nil {
-			t.Fatal(err)
-		}
+		must(t, x.run.batches(x.rows, x.local, x.counts, x.control.Pointer(), x.losses.Pointer(), x.b, x.m, 0))
 		return
 	}
 	for k := range x.count {
-		if err := x.run.batch(x.order.Pointer().At(k*x.b, 8), x.control.Pointer().At(k*controlWords, 4), x.losses.Pointer().At(k, 4), x.b, x.m, k); err != nil {
-			t.Fatal(err)
-		}
+		must(t, x.run.batch(x.order.Pointer().At(k*x.b, 8), x.control.Pointer().At(k*controlWords, 4), x.losses.Pointer().At(k, 4), x.b, x.m, k))
 	}
 }
 
 func download[T float32 | int32](t *testing.T, a *op.Array) []T {
 	t.Helper()
 	here, err := op.NewArray(nil, a.Dtype())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := op.Copy(here, a); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, op.Copy(here, a))
 	return op.Data[T](here)[:here.Len()]
 }
 
@@ -369,9 +342,7 @@ func TestTableWithoutClustersOnDevice(t *testing.T) {
 			x := c.prepare(t, d)
 			for range 2 {
 				said = slices.DeleteFunc(said, func(s string) bool { return !strings.HasPrefix(s, begins) })
-				if err := x.run.batches(x.rows, x.local, x.counts, x.control.Pointer(), x.losses.Pointer(), x.b, x.m, 0); err != nil {
-					t.Fatal(err)
-				}
+				must(t, x.run.batches(x.rows, x.local, x.counts, x.control.Pointer(), x.losses.Pointer(), x.b, x.m, 0))
 				near(t, "losses", download[float32](t, x.losses), download[float32](t, want.losses), 1)
 			}
 			said = slices.DeleteFunc(said, func(s string) bool { return !strings.HasPrefix(s, begins) })
@@ -402,18 +373,12 @@ func TestTableRunsAreReproducibleOnDevice(t *testing.T) {
 		var rows, local, counts op.Array
 		for _, v := range []struct{ to, from *op.Array }{{&rows, second.rows}, {&local, second.local}, {&counts, second.counts}} {
 			a, err := op.NewArray(d, tensor.Int32, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			*v.to = *a
 			shape := append([]int{of}, v.from.Shape()[1:]...)
-			if err := v.to.View(v.from, k*v.from.Cols(), shape...); err != nil {
-				t.Fatal(err)
-			}
+			must(t, v.to.View(v.from, k*v.from.Cols(), shape...))
 		}
-		if err := second.run.batches(&rows, &local, &counts, second.control.Pointer().At(k*controlWords, 4), second.losses.Pointer().At(k, 4), c.b, c.m, k); err != nil {
-			t.Fatal(err)
-		}
+		must(t, second.run.batches(&rows, &local, &counts, second.control.Pointer().At(k*controlWords, 4), second.losses.Pointer().At(k, 4), c.b, c.m, k))
 	}
 	sameBits(t, second, first)
 }

@@ -42,13 +42,9 @@ func smallRun(t *testing.T, more ...string) []string {
 func deviceOf(t *testing.T, folder string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder, "metrics.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var m struct{ Device string }
-	if err := json.Unmarshal(text, &m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &m))
 	return m.Device
 }
 
@@ -108,15 +104,11 @@ func TestRunsThatFailOnDevice(t *testing.T) {
 			whole := smallRun(t, "--epochs", "4")
 			mustRun(t, whole...)
 			want, err := os.ReadFile(filepath.FromSlash("run/embedding.npy"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			args := smallRun(t, "--epochs", "2", "--set", "train.anneal=none", "-o", "broken")
 			mustRun(t, args...)
 			before, err := os.ReadFile(filepath.FromSlash("broken/checkpoint.safetensors"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			t.Run("fails", func(t *testing.T) {
 				tc.fail(t)
 				code, _, stderr := runCne(t.Context(), "train", "--resume", "broken", "--epochs", "4")

@@ -77,9 +77,7 @@ func TestDeviceWhereSomethingIsMissing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	standIn := os.Getenv("CNE_LIBCUDA")
 	libraries, err := filepath.Abs("libraries")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sources := map[string]string{
 		"status 1": strings.ReplaceAll(blasThatFails, "%STATUS%", "1"),
 		"status 3": strings.ReplaceAll(blasThatFails, "%STATUS%", "3"),
@@ -89,9 +87,7 @@ func TestDeviceWhereSomethingIsMissing(t *testing.T) {
 	}
 	for name, source := range sources {
 		file, err := filepath.Abs(strings.ReplaceAll(name, " ", "-") + ".so")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		soname := filepath.Base(file)
 		if name == "cuDNN 9" {
 			soname = "libcudnn.so.9"
@@ -183,16 +179,10 @@ func TestDeviceWhereSomethingIsMissing(t *testing.T) {
 			}
 			writePoints(t, "points.csv", 40, 3)
 			writeImages(t, "images", 8, 8, 4)
-			if err := os.RemoveAll(libraries); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Mkdir(libraries, 0o777); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.RemoveAll(libraries))
+			must(t, os.Mkdir(libraries, 0o777))
 			for name, what := range s.libraries {
-				if err := os.Symlink(sources[what], filepath.Join(libraries, name)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Symlink(sources[what], filepath.Join(libraries, name)))
 			}
 			for device, want := range map[string]string{"auto": s.auto, "cuda": s.cuda} {
 				args := short("--epochs", "1", "--device", device, "--force")
@@ -225,9 +215,7 @@ func installed(name string) bool {
 func runWith(t *testing.T, env map[string]string, libraries string, args ...string) (failed bool, stderr string) {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.CommandContext(t.Context(), self, args...)
 	cmd.Env = append(os.Environ(), mainVariable+"=1", "LD_LIBRARY_PATH="+libraries, "CUDA_CACHE_PATH="+libraries)
 	for name, value := range env {

@@ -16,7 +16,7 @@ import (
 	"cne/internal/device/fakecuda"
 )
 
-func fatal(t *testing.T, err error) {
+func fatal(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -336,9 +336,8 @@ func TestSearchOnDevice(t *testing.T) {
 			// The whole base, too many for the device.
 			got, err = index.Search(t.Context(), points, size.n)
 			fatal(t, err)
-			if want, err = Search(t.Context(), base, points, size.n, Options{Device: d}); err != nil {
-				t.Fatal(err)
-			}
+			want, err = Search(t.Context(), base, points, size.n, Options{Device: d})
+			fatal(t, err)
 			same(t, got, want)
 		}
 	}

@@ -22,21 +22,13 @@ func open(b *testing.B) *device.Device {
 func repeat(b *testing.B, d *device.Device, f func() error) (seconds float64) {
 	b.Helper()
 	// The first call, which loads kernels and libraries, is not timed.
-	if err := f(); err != nil {
-		b.Fatal(err)
-	}
-	if err := d.Synchronize(); err != nil {
-		b.Fatal(err)
-	}
+	check(b, f())
+	check(b, d.Synchronize())
 	b.ResetTimer()
 	for range b.N {
-		if err := f(); err != nil {
-			b.Fatal(err)
-		}
+		check(b, f())
 	}
-	if err := d.Synchronize(); err != nil {
-		b.Fatal(err)
-	}
+	check(b, d.Synchronize())
 	b.StopTimer()
 	return b.Elapsed().Seconds() / float64(b.N)
 }
@@ -46,9 +38,7 @@ func repeat(b *testing.B, d *device.Device, f func() error) (seconds float64) {
 func random(b *testing.B, d *device.Device, floats int) device.Pointer {
 	b.Helper()
 	m, err := d.Alloc(4 * floats)
-	if err != nil {
-		b.Fatal(err)
-	}
+	check(b, err)
 	b.Cleanup(m.Free)
 	rng := rand.New(rand.NewPCG(1, 2))
 	some := make([]float32, min(floats, 1<<20))
@@ -57,9 +47,7 @@ func random(b *testing.B, d *device.Device, floats int) device.Pointer {
 		for i := range some {
 			some[i] = rng.Float32() - 0.5
 		}
-		if err := device.Upload(d, m.Pointer().At(first, 4), some); err != nil {
-			b.Fatal(err)
-		}
+		check(b, device.Upload(d, m.Pointer().At(first, 4), some))
 	}
 	return m.Pointer()
 }
@@ -121,9 +109,7 @@ func BenchmarkDeviceProduct(b *testing.B) {
 func halves(b *testing.B, d *device.Device, n int) device.Pointer {
 	b.Helper()
 	m, err := d.Alloc(2 * n)
-	if err != nil {
-		b.Fatal(err)
-	}
+	check(b, err)
 	b.Cleanup(m.Free)
 	var some []uint16
 	for _, v := range normal(min(n, 1<<20), 1) {
@@ -131,9 +117,7 @@ func halves(b *testing.B, d *device.Device, n int) device.Pointer {
 		some = append(some, bits)
 	}
 	for first := 0; first < n; first += len(some) {
-		if err := device.Upload(d, m.Pointer().At(first, 2), some[:min(len(some), n-first)]); err != nil {
-			b.Fatal(err)
-		}
+		check(b, device.Upload(d, m.Pointer().At(first, 2), some[:min(len(some), n-first)]))
 	}
 	return m.Pointer()
 }

@@ -161,9 +161,7 @@ func TestConvolveOnDevice(t *testing.T) {
 	}
 	for _, tf32 := range []bool{true, false} {
 		d.TF32 = tf32
-		if err := d.Convolve(c); err != nil {
-			t.Fatal(err)
-		}
+		check(t, d.Convolve(c))
 	}
 	wrong := c
 	wrong.OH = 5

@@ -26,13 +26,9 @@ func upload[T any](t *testing.T, d *device.Device, v []T) device.Pointer {
 	t.Helper()
 	var zero T
 	m, err := d.Alloc(max(len(v), 1) * int(tensorSize(zero)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	t.Cleanup(func() { m.Free() }) // before the device is closed, and no earlier
-	if err := device.Upload(d, m.Pointer(), v); err != nil {
-		t.Fatal(err)
-	}
+	check(t, device.Upload(d, m.Pointer(), v))
 	return m.Pointer()
 }
 
@@ -49,13 +45,11 @@ func tensorSize(v any) uintptr {
 func download[T any](t *testing.T, d *device.Device, at device.Pointer, n int) []T {
 	t.Helper()
 	v := make([]T, n)
-	if err := device.Download(d, v, at); err != nil {
-		t.Fatal(err)
-	}
+	check(t, device.Download(d, v, at))
 	return v
 }
 
-func check(t *testing.T, errs ...error) {
+func check(t testing.TB, errs ...error) {
 	t.Helper()
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)

@@ -16,6 +16,14 @@ import (
 	"cne/model"
 )
 
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A table places points on a device that it is given, and on the CPU again afterwards.
 func TestTablePlacesOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
@@ -25,26 +33,17 @@ func TestTablePlacesOnDevice(t *testing.T) {
 	}
 	o := cne.Options{Epochs: 30, Neighbors: 5}
 	e, err := cne.Embed(t.Context(), points, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(t.TempDir(), "model.safetensors")
-	if err := e.Save(path); err != nil {
-		t.Fatal(err)
-	}
-	if e, _, err = Load(path, slog.New(slog.NewTextHandler(io.Discard, nil))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Save(path))
+	e, _, err = Load(path, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	must(t, err)
 	place := func(on *model.Device) []float32 {
 		t.Helper()
-		if err := e.UseDevice(on); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.UseDevice(on))
 		before, _ := d.Operations()
 		placed, err := e.Project(t.Context(), points)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if after, _ := d.Operations(); after > before != (on != nil) {
 			t.Errorf("the device was asked for %d operations", after-before)
 		}
@@ -66,14 +65,10 @@ func TestTablePlacesOnDevice(t *testing.T) {
 		o.TrainOn = append(o.TrainOn, i)
 	}
 	here, err := cne.Embed(t.Context(), points, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	o.Device = d
 	there, err := cne.Embed(t.Context(), points, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if here.Positions.N != points.N || there.Positions.N != points.N {
 		t.Errorf("%d and %d points have positions", here.Positions.N, there.Positions.N)
 	}

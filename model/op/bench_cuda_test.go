@@ -23,9 +23,7 @@ func benchmarkOn(b *testing.B, build func(d *device.Device, g *gorgonia.ExprGrap
 	d.TF32, d.Unpooled = true, false
 	fatal := func(err error) {
 		b.Helper()
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 	}
 	in, out := build(d, gorgonia.NewGraph())
 	p, err := vm.Compile(d, out...)
@@ -125,9 +123,7 @@ func BenchmarkConvolutionOnDevice(b *testing.B) {
 				used = d
 				nx, nw, ng := nodeOf(g, x, "x"), nodeOf(g, w, "w"), nodeOf(g, gradient, "gradient")
 				y, err := op.Conv2d(nx, nw, 1, 1, precision)
-				if err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
 				return map[*gorgonia.Node]*op.Array{nx: x, nw: w, ng: gradient}, append(gorgonia.Nodes{y}, weighted(b, y, ng, nx, nw)...)
 			})
 			if software := used.Properties().Software; by == "library" && !strings.Contains(software, "cuDNN") {
@@ -146,14 +142,10 @@ func BenchmarkBatchNormOnDevice(b *testing.B) {
 	x, gradient, scale, shift := filled(b, 1, shape[:]...), filled(b, 2, shape[:]...), filled(b, 3, c), filled(b, 4, c)
 	s := benchmarkOn(b, func(d *device.Device, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
 		stats, err := op.NewBatchStats(d, tensor.Float32, c)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		nx, ng, ns, nh := nodeOf(g, x, "x"), nodeOf(g, gradient, "gradient"), nodeOf(g, scale, "scale"), nodeOf(g, shift, "shift")
 		y, err := op.BatchNorm(nx, ns, nh, stats, op.ReLUActivation)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		return map[*gorgonia.Node]*op.Array{nx: x, ng: gradient, ns: scale, nh: shift}, append(gorgonia.Nodes{y}, weighted(b, y, ng, nx, ns, nh)...)
 	})
 	// Forwards the images are read twice and written; backwards they and the gradient are

@@ -53,9 +53,7 @@ func TestConv2dInBFloat16OnDevice(t *testing.T) {
 				var nodes gorgonia.Nodes
 				for i, part := range parts {
 					a, err := op.NewArray(nil, tensor.Float32, shapes[i]...)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					for k, v := range part {
 						op.Data[float32](a)[k] = float32(v)
 					}
@@ -63,9 +61,7 @@ func TestConv2dInBFloat16OnDevice(t *testing.T) {
 					values[n], nodes = a, append(nodes, n)
 				}
 				y, err := op.Conv2d(nodes[0], nodes[1], c.stride, c.pad, op.BFloat16)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				out := append(gorgonia.Nodes{y}, weighted(t, y, nodes[2], nodes[:2]...)...)
 				got := computed(t, d, values, out)
 				if c.n == 0 {
@@ -129,21 +125,15 @@ func evaluate(t *testing.T, d *device.Device, n *gorgonia.Node, values map[*gorg
 	}
 	k := op.KernelOf(n)
 	shape, err := k.ResultShape(nil, in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dst, err := op.NewArray(d, op.ResultDtype(d, k, n, stored), shape...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if d.OnHost() {
 		err = k.Run(dst, in)
 	} else {
 		err = k.(op.Launcher).Launch(d, dst, in)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	values[n] = dst
 	return dst
 }
@@ -153,15 +143,9 @@ func evaluate(t *testing.T, d *device.Device, n *gorgonia.Node, values map[*gorg
 func inHalves(t *testing.T, d *device.Device, a *op.Array) *op.Array {
 	t.Helper()
 	there, err := op.NewArray(d, op.DtypeBFloat16)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := op.Copy(there, a); err != nil {
-		t.Fatal(err)
-	}
-	if err := op.Copy(a, there); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, op.Copy(there, a))
+	must(t, op.Copy(a, there))
 	return there
 }
 
@@ -211,13 +195,10 @@ func TestOperationsOnHalvesOnDevice(t *testing.T) {
 						}
 					}
 					var err error
-					if stats[i], err = op.NewBatchStats(on, tensor.Float32, c); err != nil {
-						t.Fatal(err)
-					}
+					stats[i], err = op.NewBatchStats(on, tensor.Float32, c)
+					must(t, err)
 					y, err := build(nodes[0], nodes[1], nodes[2], nodes[3], stats[i])
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					of := filled(t, 9, y.Shape()...)
 					gradient := nodeOf(g, of, "g")
 					if halves := inHalves(t, d, of); on == nil {
@@ -267,12 +248,8 @@ func TestOperationsOnHalvesOnDevice(t *testing.T) {
 func copyTo(t *testing.T, d *device.Device, a *op.Array) *op.Array {
 	t.Helper()
 	there, err := op.NewArray(d, a.Dtype())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := op.Copy(there, a); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, op.Copy(there, a))
 	return there
 }
 
@@ -281,12 +258,8 @@ func copyTo(t *testing.T, d *device.Device, a *op.Array) *op.Array {
 func onHostAsFloats(t *testing.T, a *op.Array) *op.Array {
 	t.Helper()
 	here, err := op.NewArray(nil, tensor.Float32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := op.Copy(here, a); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, op.Copy(here, a))
 	return here
 }
 
@@ -301,9 +274,7 @@ func TestCopiesOfHalvesOnDevice(t *testing.T) {
 	} {
 		for _, n := range []int{1, 3, 8} { // element by element, and by fours
 			x, err := op.ArrayOf(slices.Repeat([]float32{float32(c.from)}, n), n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			inHalves(t, d, x)
 			for _, v := range op.Data[float32](x) {
 				if float64(v) != c.to && !(math.IsNaN(c.to) && v != v) || math.Signbit(float64(v)) != math.Signbit(c.to) && c.to == c.to {
@@ -319,22 +290,14 @@ func TestCopiesOfHalvesOnDevice(t *testing.T) {
 		t.Errorf("15 elements have room for %d", halves.Cap())
 	}
 	wide, err := op.NewArray(d, tensor.Float32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	again, err := op.NewArray(d, op.DtypeBFloat16)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range [][2]*op.Array{{wide, halves}, {again, wide}, {halves, again}} {
-		if err := op.Copy(c[0], c[1]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, op.Copy(c[0], c[1]))
 	}
 	compareArrays(t, "the copy", onHostAsFloats(t, halves), x, 0)
-	if err := halves.Zero(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, halves.Zero())
 	compareArrays(t, "what was cleared", onHostAsFloats(t, halves), filled(t, 1, 5, 3), math.Inf(1))
 	for _, v := range op.Data[float32](onHostAsFloats(t, halves)) {
 		if v != 0 {
@@ -353,9 +316,7 @@ func TestCopiesOfHalvesOnDevice(t *testing.T) {
 func intsOn(t *testing.T, d *device.Device) *op.Array {
 	t.Helper()
 	a, err := op.NewArray(d, tensor.Int32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return a
 }
 
@@ -374,21 +335,13 @@ func TestMixedTypesAreRefusedOnDevice(t *testing.T) {
 	// Of two convolutions the second is in float32.
 	in, w := nodeOf(g, x, "x"), nodeOf(g, filled(t, 2, 4, 4, 1, 1), "w")
 	first, err := op.Conv2d(in, w, 1, 0, op.BFloat16)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	second, err := op.Conv2d(first, w, 1, 0, op.Float32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := vm.Compile(d, second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for n, a := range map[*gorgonia.Node]*op.Array{in: x, w: filled(t, 2, 4, 4, 1, 1)} {
-		if err := op.Copy(p.Input(n), a); err != nil {
-			t.Fatal(err)
-		}
+		must(t, op.Copy(p.Input(n), a))
 	}
 	if err := p.Run(); err == nil || !strings.Contains(err.Error(), "takes no images of bfloat16") {
 		t.Errorf("float32 after bfloat16: the error is %v", err)
@@ -403,17 +356,11 @@ func TestDiagnosisOfHalvesOnDevice(t *testing.T) {
 	op.Data[float32](x)[2*64+5], op.Data[float32](x)[2*64+6] = math.MaxFloat32, math.MaxFloat32
 	in, weights := nodeOf(g, x, "x"), nodeOf(g, w, "w")
 	y, err := op.Conv2d(in, weights, 1, 0, op.BFloat16)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := vm.Compile(d, gorgonia.Must(op.GlobalAvgPool(gorgonia.Must(op.ReLU(y)))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for n, a := range map[*gorgonia.Node]*op.Array{in: x, weights: w} {
-		if err := op.Copy(p.Input(n), a); err != nil {
-			t.Fatal(err)
-		}
+		must(t, op.Copy(p.Input(n), a))
 	}
 	if err := p.RunChecked(); err == nil || !strings.Contains(err.Error(), "conv2d") || !strings.Contains(err.Error(), "row 2") {
 		t.Errorf("the error is %v", err)
@@ -433,40 +380,28 @@ func TestTapeOfHalvesOnDevice(t *testing.T) {
 		n := nodeOf(g, a, fmt.Sprint("input ", i))
 		v := tensor.New(tensor.Of(a.Dtype()), tensor.WithShape(a.Shape()...), tensor.WithEngine(e))
 		var to op.Array
-		if err := to.SetValue(v); err != nil {
-			t.Fatal(err)
-		}
-		if err := op.Copy(&to, a); err != nil {
-			t.Fatal(err)
-		}
+		must(t, to.SetValue(v))
+		must(t, op.Copy(&to, a))
 		values[n], nodes, there = copyTo(t, d, a), append(nodes, n), append(there, v)
 	}
 	y, err := op.Conv2d(nodes[0], nodes[1], 1, 1, op.BFloat16)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	means := gorgonia.Must(op.GlobalAvgPool(gorgonia.Must(op.ReLU(y))))
 	want := onHostAsFloats(t, evaluate(t, d, means, values))
 	v, err := y.Op().Do(there...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if v, err = gorgonia.Must(op.ReLU(y)).Op().Do(v); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	v, err = gorgonia.Must(op.ReLU(y)).Op().Do(v)
+	must(t, err)
 	if v.Dtype() != op.DtypeBFloat16 {
 		t.Errorf("a ReLU of bfloat16 is of %v", v.Dtype())
 	}
-	if v, err = means.Op().Do(v); err != nil {
-		t.Fatal(err)
-	}
+	v, err = means.Op().Do(v)
+	must(t, err)
 	if v.Dtype() != tensor.Float32 {
 		t.Fatalf("means are of %v", v.Dtype())
 	}
 	var got op.Array
-	if err := got.SetValue(v); err != nil {
-		t.Fatal(err)
-	}
+	must(t, got.SetValue(v))
 	compareArrays(t, "the means", onHostAsFloats(t, &got), want, 0)
 }
 
@@ -480,12 +415,8 @@ func TestClearedViewOfHalvesOnDevice(t *testing.T) {
 		refused  bool
 	}{{0, 3, true}, {4, 1, true}, {7, 2, true}, {4, 2, false}, {0, 8, false}} {
 		some, err := op.NewArray(d, op.DtypeBFloat16)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := some.View(all, c.first, c.n); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, some.View(all, c.first, c.n))
 		if err := some.Zero(); (err != nil) != c.refused {
 			t.Errorf("%d from %d on: the error is %v", c.n, c.first, err)
 		}

@@ -38,9 +38,7 @@ func (p *lossCase) graph(t testing.TB, g *gorgonia.ExprGraph) (map[*gorgonia.Nod
 		single[i] = float32(v)
 	}
 	array := func(a *op.Array, err error) *op.Array {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return a
 	}
 	features := array(op.ArrayOf(single, len(single)/p.d, p.d))
@@ -50,14 +48,10 @@ func (p *lossCase) graph(t testing.TB, g *gorgonia.ExprGraph) (map[*gorgonia.Nod
 	f, n, r := nodeOf(g, features, "features"), nodeOf(g, negatives, "negatives"), nodeOf(g, runs, "runs")
 	th := gorgonia.NewScalar(g, tensor.Float32, gorgonia.WithName("theta"))
 	loss, err := op.Contrastive(f, n, r, th, p.options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	incoming := g.AddNode(gorgonia.NewConstant(float32(-3)))
 	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{loss}, gorgonia.Nodes{incoming}, gorgonia.Nodes{f, th})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return map[*gorgonia.Node]*op.Array{f: features, n: negatives, r: runs, th: theta}, append(gorgonia.Nodes{loss}, grads...)
 }
 
@@ -110,35 +104,23 @@ func onDevice(t *testing.T, d *device.Device, p *lossCase) [3][]float64 {
 	t.Helper()
 	in, out := p.graph(t, gorgonia.NewGraph())
 	program, err := vm.Compile(d, out...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for n, a := range in {
 		if input := program.Input(n); input != nil {
-			if err := op.Copy(input, a); err != nil {
-				t.Fatal(err)
-			}
+			must(t, op.Copy(input, a))
 		}
 	}
-	if err := program.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, program.Run())
 	var results [3][]float64
 	for i, o := range out {
 		here, err := op.NewArray(nil, tensor.Float32)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := op.Copy(here, program.Output(o)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, op.Copy(here, program.Output(o)))
 		for _, v := range op.Data[float32](here)[:here.Len()] {
 			results[i] = append(results[i], float64(v))
 		}
 	}
-	if err := program.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, program.Close())
 	return results
 }
 
@@ -269,55 +251,35 @@ func TestContrastiveCanBeCapturedOnDevice(t *testing.T) {
 			}
 			in, out := p.graph(t, gorgonia.NewGraph())
 			program, err := vm.Compile(d, out...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for n, a := range in {
 				if input := program.Input(n); input != nil {
-					if err := op.Copy(input, a); err != nil {
-						t.Fatal(err)
-					}
+					must(t, op.Copy(input, a))
 				}
 			}
 			results := func() (all [][]float32) {
 				for _, o := range out {
 					here, err := op.NewArray(nil, tensor.Float32)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if err := op.Copy(here, program.Output(o)); err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
+					must(t, op.Copy(here, program.Output(o)))
 					all = append(all, op.Data[float32](here))
 				}
 				return all
 			}
-			if err := program.Run(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, program.Run())
 			want := fmt.Sprint(results())
 			again, err := d.Capture(program.Run)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := program.Output(out[1]).Zero(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, program.Output(out[1]).Zero())
 			for _, order := range []uint64{fakecuda.Forwards, fakecuda.Backwards, 2, 3} {
 				fakecuda.Order(t, order)
-				if err := again.Run(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, again.Run())
 				if got := fmt.Sprint(results()); got != want {
 					t.Errorf("runs of %d, %v: a captured sweep in order %d gives\n%s, not\n%s", runs, o.Loss, order, got, want)
 				}
 			}
-			if err := again.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if err := program.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, again.Close())
+			must(t, program.Close())
 		}
 	}
 }

@@ -17,6 +17,14 @@ import (
 	"cne/model/vm"
 )
 
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // onBoth runs a graph on the CPU and on a device and compares all outputs. build makes
 // the graph, and returns its inputs' values and its outputs. within is the largest
 // difference allowed, relative to the largest element of the CPU's result.
@@ -36,35 +44,23 @@ func onBoth(t *testing.T, d *device.Device, within float64, build func(g *gorgon
 func computed(t *testing.T, on *device.Device, in map[*gorgonia.Node]*op.Array, out gorgonia.Nodes) (results []*op.Array) {
 	t.Helper()
 	p, err := vm.Compile(on, out...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for n, a := range in {
 		if input := p.Input(n); input != nil {
-			if err := op.Copy(input, a); err != nil {
-				t.Fatal(err)
-			}
+			must(t, op.Copy(input, a))
 		}
 	}
 	// Twice, since what an operation keeps from one run must not show in the next.
 	for range 2 {
-		if err := p.Run(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Run())
 	}
 	for _, o := range out {
 		here, err := op.NewArray(nil, o.Dtype())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := op.Copy(here, p.Output(o)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, op.Copy(here, p.Output(o)))
 		results = append(results, here)
 	}
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Close())
 	return results
 }
 
@@ -90,9 +86,7 @@ func compareArrays(t *testing.T, what string, got, want *op.Array, within float6
 func filled(t testing.TB, seed uint64, shape ...int) *op.Array {
 	t.Helper()
 	a, err := op.NewArray(nil, tensor.Float32, shape...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := rng.New(seed, rng.Init)
 	for i := range op.Data[float32](a) {
 		op.Data[float32](a)[i] = float32(s.Normal())

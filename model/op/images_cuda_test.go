@@ -24,9 +24,7 @@ import (
 func weighted(t testing.TB, y *gorgonia.Node, weights *gorgonia.Node, inputs ...*gorgonia.Node) gorgonia.Nodes {
 	t.Helper()
 	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{weights}, inputs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return grads
 }
 
@@ -75,15 +73,11 @@ func TestBatchNormOnDevice(t *testing.T) {
 			where := []*device.Device{device.CPU(), d}
 			onBoth(t, d, c.within, func(graph *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
 				s, err := op.NewBatchStats(where[len(stats)], tensor.Float32, channels)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if c.evaluate {
 					s.Evaluate = true
 					for to, from := range map[*op.Array]*op.Array{s.Mean: mean, s.Var: variance} {
-						if err := op.Copy(to, from); err != nil {
-							t.Fatal(err)
-						}
+						must(t, op.Copy(to, from))
 					}
 				}
 				stats = append(stats, s)
@@ -94,16 +88,12 @@ func TestBatchNormOnDevice(t *testing.T) {
 					in[n], nodes = a, append(nodes, n)
 				}
 				y, err := op.BatchNorm(nodes[0], nodes[1], nodes[2], s, c.act)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				outputs := append(gorgonia.Nodes{y}, weighted(t, y, nodes[3], nodes[:3]...)...)
 				// The end of a residual block, which has the same statistics and, but for a
 				// ReLU's, the same gradient.
 				sum, err := op.BatchNormAddReLU(nodes[0], nodes[1], nodes[2], nodes[3], s)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				return in, append(outputs, sum)
 			})
 			compareArrays(t, "the running mean", onHost(t, stats[1].Mean), stats[0].Mean, 1e-5)
@@ -116,12 +106,8 @@ func TestBatchNormOnDevice(t *testing.T) {
 func onHost(t *testing.T, a *op.Array) *op.Array {
 	t.Helper()
 	here, err := op.NewArray(nil, a.Dtype())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := op.Copy(here, a); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, op.Copy(here, a))
 	return here
 }
 
@@ -195,9 +181,7 @@ func (c convCase) convolved(t *testing.T, g *gorgonia.ExprGraph) (map[*gorgonia.
 		in[n], nodes = a, append(nodes, n)
 	}
 	y, err := op.Conv2d(nodes[0], nodes[1], c.stride, c.pad, op.Float32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return in, append(gorgonia.Nodes{y}, weighted(t, y, nodes[2], nodes[:2]...)...)
 }
 
@@ -245,14 +229,11 @@ func TestViewKeepsMemoryOnDevice(t *testing.T) {
 		var arrays [3]*op.Array
 		for i := range arrays {
 			var err error
-			if arrays[i], err = op.NewArray(d, tensor.Float32, 4, 3); err != nil {
-				t.Fatal(err)
-			}
+			arrays[i], err = op.NewArray(d, tensor.Float32, 4, 3)
+			must(t, err)
 		}
 		err := errors.Join(op.Copy(arrays[0], filled(t, 1, 4, 3)), arrays[1].View(arrays[0], 3, 3, 3), arrays[2].View(arrays[1], 3, 2, 3))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return arrays[2] // a view of a view
 	}()
 	for range 3 {

@@ -27,9 +27,7 @@ func drawnRows(t *testing.T, seed uint64, count, n int) *op.Array {
 		rows[i] = int32(s.IntN(n))
 	}
 	a, err := op.ArrayOf(rows, count)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return a
 }
 
@@ -46,9 +44,7 @@ func gradientsOnBoth(t *testing.T, d *device.Device, within float64, apply func(
 			in = append(in, n)
 		}
 		y, err := apply(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		grad := filled(t, 99, y.Shape()...)
 		gradNode := nodeOf(g, grad, "grad")
 		values[gradNode] = grad
@@ -56,9 +52,7 @@ func gradientsOnBoth(t *testing.T, d *device.Device, within float64, apply func(
 			return values, gorgonia.Nodes{y}
 		}
 		grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{gradNode}, in[:gradients])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return values, append(gorgonia.Nodes{y}, grads...)
 	})
 }
@@ -89,26 +83,16 @@ func TestScatterAddOfAnySizeOnDevice(t *testing.T) {
 		var in []*op.Array
 		for _, a := range []*op.Array{x, index, like} {
 			there, err := op.NewArray(d, a.Dtype())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := op.Copy(there, a); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, op.Copy(there, a))
 			in = append(in, there)
 		}
 		g := gorgonia.NewGraph()
 		n := gorgonia.Must(op.ScatterAdd(nodeOf(g, x, "x"), nodeOf(g, index, "index"), nodeOf(g, like, "like")))
 		want, got, there := filled(t, 9, 7, 2), filled(t, 9, 7, 2), in[2]
-		if err := op.KernelOf(n).Run(want, []*op.Array{x, index, like}); err != nil {
-			t.Fatal(err)
-		}
-		if err := op.KernelOf(n).(op.Launcher).Launch(d, there, in); err != nil {
-			t.Fatal(err)
-		}
-		if err := op.Copy(got, there); err != nil {
-			t.Fatal(err)
-		}
+		must(t, op.KernelOf(n).Run(want, []*op.Array{x, index, like}))
+		must(t, op.KernelOf(n).(op.Launcher).Launch(d, there, in))
+		must(t, op.Copy(got, there))
 		if finite := scale*0 == 0; finite {
 			compareArrays(t, fmt.Sprintf("scale %g", scale), got, want, 1e-6)
 		} else if !math.IsNaN(float64(op.Data[float32](got)[0])) {
@@ -292,9 +276,7 @@ func TestTemperOnDevice(t *testing.T) {
 	for _, shape := range [][]int{{1, 1}, {257, 3}, {700, 4}, {0, 4}} {
 		for _, log := range []float32{-0.7, 0, 1.3, -5, -6, 5, 6} {
 			tau, err := op.ArrayOf([]float32{log}, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			gradientsOnBoth(t, d, 1e-5, func(in gorgonia.Nodes) (*gorgonia.Node, error) { return op.ScaleByTemperature(in[0], in[1]) }, 2,
 				filled(t, 1, shape...), tau)
 		}
@@ -317,48 +299,32 @@ func TestTapeMachineOnDevice(t *testing.T) {
 			if i == 1 {
 				there := tensor.New(tensor.Of(a.Dtype()), tensor.WithShape(a.Shape()...), tensor.WithEngine(e))
 				var to op.Array
-				if err := to.SetValue(there); err != nil {
-					t.Fatal(err)
-				}
-				if err := op.Copy(&to, a); err != nil {
-					t.Fatal(err)
-				}
+				must(t, to.SetValue(there))
+				must(t, op.Copy(&to, a))
 				v = there
 			}
-			if err := gorgonia.Let(n, v); err != nil {
-				t.Fatal(err)
-			}
+			must(t, gorgonia.Let(n, v))
 			in = append(in, n)
 		}
 		y := gorgonia.Must(op.Normalize(gorgonia.Must(op.LinearRows(in[0], in[3], in[1], in[2], op.ReLUActivation))))
 		grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, in[4:], in[:3])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var options []gorgonia.VMOpt
 		if i == 1 {
 			options = append(options, gorgonia.WithEngine(e))
 		}
 		m := gorgonia.NewTapeMachine(g, options...)
 		for range 2 { // its registers are used again
-			if err := m.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, m.RunAll())
 			m.Reset()
 		}
 		for _, n := range append(gorgonia.Nodes{y}, grads...) {
 			here, err := op.NewArray(nil, tensor.Float32)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := here.CopyValue(n.Value()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, here.CopyValue(n.Value()))
 			results[i] = append(results[i], here)
 		}
-		if err := m.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, m.Close())
 	}
 	for i, want := range results[0] {
 		compareArrays(t, fmt.Sprintf("result %d", i), results[1][i], want, 1e-5)
@@ -382,48 +348,28 @@ func TestNetworkOnDeviceIsCaptured(t *testing.T) {
 	hidden := gorgonia.Must(op.LinearRows(node(x, "x"), node(index, "rows"), w1, node(filled(t, 6, 8), "b1"), op.ReLUActivation))
 	y := gorgonia.Must(op.Gather(gorgonia.Must(op.Linear(hidden, w2, node(filled(t, 7, 2), "b2"), op.NoActivation)), slots))
 	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{node(filled(t, 8, 200, 2), "grad")}, gorgonia.Nodes{w1, w2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := vm.Compile(d, grads...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for node, a := range nodes {
 		if input := p.Input(node); input != nil {
-			if err := op.Copy(input, a); err != nil {
-				t.Fatal(err)
-			}
+			must(t, op.Copy(input, a))
 		}
 	}
-	if err := p.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Run())
 	here := func() *op.Array {
 		a, err := op.NewArray(nil, tensor.Float32)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := op.Copy(a, p.Output(grads[0])); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, op.Copy(a, p.Output(grads[0])))
 		return a
 	}
 	want := here()
 	replay, err := d.Capture(p.Run)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Output(grads[0]).Zero(); err != nil {
-		t.Fatal(err)
-	}
-	if err := replay.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, p.Output(grads[0]).Zero())
+	must(t, replay.Run())
 	compareArrays(t, "done again", here(), want, 0)
-	if err := replay.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, replay.Close())
 }
 
 // Batches may differ in size: what operations keep for one size must not show in the
@@ -439,17 +385,11 @@ func TestBatchesOfAnySizeOnDevice(t *testing.T) {
 		rows, grad := nodeOf(g, drawnRows(t, 4, 5, 30), "rows"), nodeOf(g, filled(t, 5, 5, 3), "grad")
 		y := gorgonia.Must(op.LinearRows(points, rows, weights, bias, op.ReLUActivation))
 		grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{grad}, gorgonia.Nodes{points, weights, bias})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p, err := vm.Compile(on, grads...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for n, a := range map[*gorgonia.Node]*op.Array{points: x, weights: w, bias: b} {
-			if err := op.Copy(p.Input(n), a); err != nil {
-				t.Fatal(err)
-			}
+			must(t, op.Copy(p.Input(n), a))
 		}
 		programs[on] = p
 		if on == d {
@@ -464,21 +404,13 @@ func TestBatchesOfAnySizeOnDevice(t *testing.T) {
 		for i, on := range []*device.Device{d, device.CPU()} {
 			p := programs[on]
 			for k, a := range []*op.Array{rows, grad} {
-				if err := op.Copy(p.Input(nodes[i][k]), a); err != nil {
-					t.Fatal(err)
-				}
+				must(t, op.Copy(p.Input(nodes[i][k]), a))
 			}
-			if err := p.Run(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.Run())
 			for _, n := range nodes[i][2:] {
 				here, err := op.NewArray(nil, tensor.Float32)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := op.Copy(here, p.Output(n)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
+				must(t, op.Copy(here, p.Output(n)))
 				results[i] = append(results[i], here)
 			}
 		}

@@ -15,6 +15,14 @@ import (
 	"cne/internal/simd"
 )
 
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // scattered returns n points around a few centres, some of them twice.
 func scattered(n, d int) *data.Matrix {
 	m, s := data.NewMatrix(n, d), rng.New(uint64(n), rng.Init)
@@ -35,13 +43,9 @@ func TestPairsOnDevice(t *testing.T) {
 	for _, size := range []struct{ n, d int }{{2, 1}, {31, 2}, {257, 2}, {2100, 2}, {300, 3}, {129, 20}} {
 		m := scattered(size.n, size.d)
 		want, err := PartitionFunction(t.Context(), m.X, m.D, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, err := PartitionFunction(t.Context(), m.X, m.D, d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if math.Abs(got-want) > 2e-6*want {
 			t.Errorf("%v: the partition function is %v, want %v", size, got, want)
 		}
@@ -52,13 +56,9 @@ func TestPairsOnDevice(t *testing.T) {
 		for _, clamp := range []float64{1e-10, 1e-4, 0} {
 			heads, tails := []int32{0, 1}, []int32{1, 0}
 			wanted, err := ExpectedLosses(t.Context(), heads, tails, m.X, m.D, 5, clamp, discriminators, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			losses, err := ExpectedLosses(t.Context(), heads, tails, m.X, m.D, 5, clamp, discriminators, d)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for k, want := range wanted {
 				if math.Abs(losses[k]-want) > 2e-6*want {
 					t.Errorf("%v, clamp %g: loss %d is %v, want %v", size, clamp, k, losses[k], want)
@@ -74,14 +74,10 @@ func TestDistantPairsOnDevice(t *testing.T) {
 	for _, far := range []float32{1, 30, 1e3, 1e5, 1e9} {
 		e := []float32{0, 0, far, 0}
 		want, err := ExpectedLosses(t.Context(), []int32{0}, []int32{0}, []float64{0, 0, float64(far), 0}, 2, 1, 0, []Discriminator{Neg(1)}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		nearby := want[0] - math.Log(2) // that of the edge
 		sums, err := devicePairs(t.Context(), d, e, 2, 2, []Discriminator{Neg(1)}, simd.BoundOf[float32](0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if math.Abs(sums[0]-nearby) > 1e-6*nearby && nearby > 1e-12 || !(sums[0] > 0) {
 			t.Errorf("at distance %g the loss is %g, want %g", far, sums[0], nearby)
 		}
@@ -144,13 +140,9 @@ func TestSpearmanOnDevice(t *testing.T) {
 	for _, size := range []struct{ n, d, sample int }{{3, 1, 9}, {16, 2, 50}, {17, 7, 50}, {100, 33, 60}, {90, 64, 90}} {
 		x, y := scattered(size.n, size.d), scattered(size.n, 2)
 		want, err := Spearman(t.Context(), x, y, size.sample, 3, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, err := Spearman(t.Context(), x, y, size.sample, 3, d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got != want {
 			t.Errorf("%v: the correlation is %v, want %v", size, got, want)
 		}
@@ -166,25 +158,17 @@ func TestAccuracyOnDevice(t *testing.T) {
 			class[i] = int32(i * i % 5 * (i % 3))
 		}
 		want, err := KNNAccuracy(t.Context(), m, class, 7, 0.3, 1, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, err := KNNAccuracy(t.Context(), m, class, 7, 0.3, 1, d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got != want {
 			t.Errorf("%v: the accuracy is %v, want %v", size, got, want)
 		}
 		half := size.n / 2
 		want, err = HeldOutAccuracy(t.Context(), m.Rows(0, half), class[:half], m.Rows(half, size.n), class[half:], 3, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, err = HeldOutAccuracy(t.Context(), m.Rows(0, half), class[:half], m.Rows(half, size.n), class[half:], 3, d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got != want {
 			t.Errorf("%v: the accuracy of those held out is %v, want %v", size, got, want)
 		}

@@ -19,26 +19,20 @@ import (
 func upload[T any](t *testing.T, d *device.Device, v []T, size int) device.Arg {
 	t.Helper()
 	m, err := d.Alloc(len(v) * size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	t.Cleanup(m.Free)
-	if err := device.Upload(d, m.Pointer(), v); err != nil {
-		t.Fatal(err)
-	}
+	check(t, device.Upload(d, m.Pointer(), v))
 	return device.Arg(m.Pointer())
 }
 
 func download[T any](t *testing.T, d *device.Device, at device.Arg, n int) []T {
 	t.Helper()
 	v := make([]T, n)
-	if err := device.Download(d, v, device.Pointer(at)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, device.Download(d, v, device.Pointer(at)))
 	return v
 }
 
-func check(t *testing.T, errs ...error) {
+func check(t testing.TB, errs ...error) {
 	t.Helper()
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)

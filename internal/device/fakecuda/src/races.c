@@ -52,7 +52,7 @@ static trace *trace_of(const char *p, size_t *granule) {
     of_dynamic = reserve(most_of_cluster * dynamic_bytes, granule_of_shared);
   }
   size_t rank = (size_t)(*fakecuda_current.block % fakecuda_current.cluster), each = fakecuda_current.aside_bytes;
-  if (p >= fakecuda_current.aside && p < fakecuda_current.aside + most_of_cluster * each) { // of another block of the cluster
+  if (fakecuda_current.aside && p >= fakecuda_current.aside && p < fakecuda_current.aside + most_of_cluster * each) { // of another block of the cluster
     size_t offset = (size_t)(p - fakecuda_current.aside) % each;
     rank = (size_t)(p - fakecuda_current.aside) / each;
     p = offset < dynamic_bytes ? (char *)cne_dynamic + offset : __start_cne_shared + (offset - dynamic_bytes);
