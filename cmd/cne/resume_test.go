@@ -26,13 +26,6 @@ import (
 // kill it.
 const mainVariable = "RUN_THE_PROGRAM"
 
-func TestMain(m *testing.M) {
-	if os.Getenv(mainVariable) != "" {
-		main()
-	}
-	os.Exit(m.Run())
-}
-
 // program starts the program in a process of its own.
 func program(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
