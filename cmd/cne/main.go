@@ -21,8 +21,6 @@ import (
 
 	"cne/internal/cli"
 	"cne/internal/console"
-	_ "cne/internal/openfiles" // see there
-	"cne/internal/start"
 	"cne/internal/text"
 	"cne/model/op"
 )
@@ -42,10 +40,6 @@ const (
 
 func main() {
 	cli.SurvivePipes()
-	if err := start.Check(); err != nil {
-		fmt.Fprintln(os.Stderr, "cne:", err)
-		os.Exit(exitFailure)
-	}
 	op.Accelerate()
 	os.Exit(run(cli.UntilSignal(context.Background()), commands, os.Args[1:], os.Stdout, os.Stderr))
 }
@@ -55,8 +49,7 @@ func main() {
 // code alone.
 func run(ctx context.Context, commands []func() *cobra.Command, args []string, stdout, stderr io.Writer) (code int) {
 	out := &cli.ResultWriter{Writer: stdout}
-	results := console.NewSafeWriter(out)
-	root := newRootCommand(commands, results, stderr)
+	root := newRootCommand(commands, out, stderr)
 	report := func(message string) { console.PrintError(stderr, cli.ErrorFormat(root, args), "cne", message) }
 	defer func() {
 		if r := recover(); r != nil {
@@ -68,7 +61,7 @@ func run(ctx context.Context, commands []func() *cobra.Command, args []string, s
 		}
 	}()
 	root.SetArgs(args)
-	err := errors.Join(root.ExecuteContext(ctx), results.Flush())
+	err := root.ExecuteContext(ctx)
 	if err == nil {
 		err = out.Err
 	}

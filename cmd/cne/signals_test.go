@@ -5,7 +5,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -181,32 +180,5 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	_ = waitWithin(t, cmd, 10)
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || !status.Signaled() || status.Signal() != syscall.SIGINT {
 		t.Errorf("%v", cmd.ProcessState)
-	}
-}
-
-// Where the system allows too few open files, the program says so.
-func TestTooFewFiles(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writePoints(t, "points.csv", 40, 3)
-	train := []string{"train", "--quiet", "--set", "data.path=points.csv", "--set", "data.label_column=kind", "--set", "graph.k=5", "--epochs", "3", "-o", "run"}
-	for limit := 4; limit < 24; limit++ {
-		cmd, stderr := underShell(t, fmt.Sprintf("ulimit -n %d", limit), train...)
-		_ = waitWithin(t, cmd, 60)
-		code, text := cmd.ProcessState.ExitCode(), stderr.String()
-		refused := code == exitFailure && strings.Count(text, "\n") == 1 && strings.Contains(text, `raise the limit, for example with "ulimit -n 64"`)
-		if works := code == exitOK && text == ""; limit <= 6 && !refused || !refused && !works {
-			t.Errorf("%d files: %v, %s", limit, cmd.ProcessState, text)
-		}
-		if refused {
-			if _, err := os.Stat("run"); err == nil {
-				t.Errorf("%d files: there is a run folder", limit)
-			}
-		} else {
-			must(t, os.RemoveAll("run"))
-		}
-	}
-	cmd, stderr := underShell(t, "ulimit -n 24", train...)
-	if err := waitWithin(t, cmd, 60); err != nil {
-		t.Error(err, stderr)
 	}
 }

@@ -4,6 +4,7 @@
 package ctxio
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,55 +14,25 @@ import (
 )
 
 // A File is a file that is read until a context ends: then reading has the context's
-// error, also where it waits.
+// error, also while it waits for what others write into a pipe.
 type File struct {
 	*os.File
-	ctx      context.Context
-	waits    bool        // reading may wait for ever, and cannot be woken up
-	stopWait func() bool // that of a deadline, nil without one
+	ctx  context.Context
+	stop func() bool // ends the watch over ctx
 }
 
-// Open opens a file for reading. If ctx ends before that is done, the error is ctx's;
-// the file is then closed as soon as it is open. Other errors are those of os.Open.
+// Open opens a file for reading. If ctx ends before that is done, as it may where nobody
+// writes into a pipe, the error is ctx's. Other errors are those of os.Open.
 func Open(ctx context.Context, path string) (*File, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	info, err := os.Stat(path)
-	if err != nil || info.Mode().IsRegular() || info.IsDir() {
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		return &File{File: f, ctx: ctx}, nil
+	f, err := Await(ctx, func() (*os.File, error) { return os.Open(path) })
+	if err != nil {
+		return nil, err
 	}
-	type result struct {
-		file *os.File
-		err  error
-	}
-	opened := make(chan result, 1)
-	go func() {
-		f, err := os.Open(path)
-		opened <- result{f, err}
-	}()
-	select {
-	case r := <-opened:
-		if r.err != nil {
-			return nil, r.err
-		}
-		f := &File{File: r.file, ctx: ctx}
-		if f.waits = r.file.SetReadDeadline(time.Time{}) != nil; !f.waits {
-			f.stopWait = context.AfterFunc(ctx, func() { _ = r.file.SetReadDeadline(time.Unix(1, 0)) })
-		}
-		return f, nil
-	case <-ctx.Done():
-		go func() {
-			if r := <-opened; r.err == nil {
-				r.file.Close()
-			}
-		}()
-		return nil, ctx.Err()
-	}
+	// A deadline ends a read that waits. Regular files have none, and need none.
+	return &File{f, ctx, context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) })}, nil
 }
 
 // Read reads until the context ends.
@@ -69,34 +40,11 @@ func (f *File) Read(p []byte) (n int, err error) {
 	if err := f.ctx.Err(); err != nil {
 		return 0, err
 	}
-	if f.waits {
-		return f.readAside(p)
-	}
 	n, err = f.File.Read(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = f.ctx.Err()
 	}
 	return n, err
-}
-
-// readAside reads in a goroutine that is left behind when the context ends.
-func (f *File) readAside(p []byte) (int, error) {
-	type result struct {
-		read []byte
-		err  error
-	}
-	done := make(chan result, 1)
-	buffer := make([]byte, len(p)) // p is the caller's again when the context has ended
-	go func() {
-		n, err := f.File.Read(buffer)
-		done <- result{buffer[:n], err}
-	}()
-	select {
-	case r := <-done:
-		return copy(p, r.read), r.err
-	case <-f.ctx.Done():
-		return 0, f.ctx.Err()
-	}
 }
 
 // ReadAt reads until the context ends.
@@ -114,9 +62,7 @@ func (f *File) WriteTo(w io.Writer) (int64, error) {
 
 // Close closes the file.
 func (f *File) Close() error {
-	if f.stopWait != nil {
-		f.stopWait()
-	}
+	f.stop()
 	return f.File.Close()
 }
 
@@ -127,24 +73,14 @@ func ReadFile(ctx context.Context, path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	var room int64
+	var content bytes.Buffer
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-		room = info.Size()
+		content.Grow(int(min(info.Size(), 1<<30)) + bytes.MinRead)
 	}
-	content := make([]byte, 0, min(room, 1<<30)+1)
-	for {
-		if len(content) == cap(content) {
-			content = append(content, 0)[:len(content)]
-		}
-		n, err := f.Read(content[len(content):min(cap(content), len(content)+1<<20)])
-		content = content[:len(content)+n]
-		if err == io.EOF {
-			return content, nil
-		}
-		if err != nil {
-			return nil, err
-		}
+	if _, err := content.ReadFrom(struct{ io.Reader }{f}); err != nil {
+		return nil, err
 	}
+	return content.Bytes(), nil
 }
 
 // OpenRegular opens a file that must be a regular one, because its bytes are read in

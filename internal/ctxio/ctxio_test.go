@@ -75,26 +75,6 @@ func TestPipeIntoWhichNobodyWrites(t *testing.T) {
 	})
 }
 
-// What cannot be woken up is left behind.
-func TestReadAside(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	soon(t, func(ctx context.Context) error {
-		f := &File{File: r, ctx: ctx, waits: true}
-		_, err := f.Read(make([]byte, 10))
-		return err
-	})
-	// Otherwise it reads as any.
-	go func() { _, _ = io.WriteString(w, "some more, and then ") }()
-	f := &File{File: r, ctx: t.Context(), waits: true}
-	if n, err := f.Read(make([]byte, 4)); n == 0 || err != nil {
-		t.Error(n, err)
-	}
-}
-
 func TestReadsWhatIsThere(t *testing.T) {
 	path := fifo(t)
 	text := strings.Repeat("a line\n", 100000)

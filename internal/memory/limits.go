@@ -61,15 +61,6 @@ func Thrift() {
 	}
 }
 
-// AddressSpace returns how much is left of the address space, or of what of it may be
-// written to, if they are limited.
-func AddressSpace() (left Limit, ok bool) {
-	s := system{root: os.DirFS("/")}
-	s.addressSpace, s.hasAddressSpace = addressSpaceLimit()
-	s.data, s.hasData = dataLimit()
-	return s.ofProcess()
-}
-
 // A system is where the limits stand.
 type system struct {
 	root            fs.FS // has proc and sys

@@ -1,5 +1,0 @@
-//go:build cgo && linux
-
-package main
-
-func init() { withC = true }
