@@ -68,7 +68,7 @@ func TestAnnotations(t *testing.T) {
 		}
 	}
 	same := func(i int) int { return i }
-	stderr := succeed(t, ofTable("t.csv", "run", "--html", "--set", "output.html_color=[age]", "--set", "data.holdout=0.2", "--set", "model.keep_data=true", "--set", "output.parquet=true", "--set", "output.snapshots=2")...)
+	stderr := succeed(t, ofTable("t.csv", "run", "--html", "--set", "output.html_color=[age]", "--set", "data.holdout=0.2", "--set", "model.keep_data=true", "--set", "output.parquet=true")...)
 	if !strings.Contains(stderr, "points without a value are grey") {
 		t.Error("nothing is said of a missing value:", stderr)
 	}
@@ -81,36 +81,18 @@ func TestAnnotations(t *testing.T) {
 			t.Fatalf("held-out point %d is called %q, but is row %s", i, held[0][i], row)
 		}
 	}
-	// A film is of the points that were trained on.
-	var trained []int
-	for i := range 60 {
-		if !slices.Contains(heldRows, fmt.Sprint(i)) {
-			trained = append(trained, i)
-		}
-	}
-	succeed(t, "plot", "--animate", "run", "-o", "film.html")
-	check("a film", readPage(t, "film.html"), func(i int) int { return trained[i] }, "label", "age")
-	succeed(t, "plot", "--animate", "run", "-o", "film.html", "--color", "a", "--names", "t.csv:id")
-	check("a film with other columns", readPage(t, "film.html"), func(i int) int { return trained[i] }, "label", "a")
 	must(t, os.Remove("run/embedding.html"))
 	succeed(t, "plot", "run", "--html")
 	check("plotted", readPage(t, "run/embedding.html"), same, "label", "age")
 	succeed(t, "plot", "run", "--html", "--color", "kind", "--color", "t.csv:a", "-o", "other.html")
 	check("other columns", readPage(t, "other.html"), same, "label", "kind", "a")
 
-	writeKinds(t, "more.csv", 70)
-	succeed(t, ofTable("t.csv", "beside", "--set", "data.holdout=more.csv", "--set", "model.keep_data=true", "--set", "output.snapshots=2")...)
-	succeed(t, "plot", "--animate", "beside", "-o", "film.html")
-	check("a film beside held-out points of their own", readPage(t, "film.html"), same, "label")
-
-	succeed(t, ofTable("t.csv", "thin", "--html", "--set", "data.imbalance=linear", "--set", "output.snapshots=2")...)
+	succeed(t, ofTable("t.csv", "thin", "--html", "--set", "data.imbalance=linear")...)
 	rows := strings.Fields(readText(t, "thin/rows.csv"))[1:]
 	left := func(i int) (k int) { fmt.Sscan(rows[i], &k); return k }
 	check("thinned out", readPage(t, "thin/embedding.html"), left, "label")
 	succeed(t, "plot", "thin", "--html", "-o", "thin.html")
 	check("thinned out and plotted", readPage(t, "thin.html"), left, "label")
-	succeed(t, "plot", "--animate", "thin", "-o", "thin.html")
-	check("a film, thinned out", readPage(t, "thin.html"), left, "label")
 
 	sweep := ofTable("t.csv", "sweep", "--html", "--set", "output.html_color=[age]", "--s", "0,1")
 	sweep[0] = "spectrum"
@@ -159,7 +141,6 @@ func TestAnnotationFaults(t *testing.T) {
 		text string
 	}{
 		"a picture": {[]string{"plot", "t.csv", "--names", "id"}, "--names and --color are for pages"},
-		"a film":    {[]string{"plot", "t.csv", "--animate", "--html", "--images", "none"}, "not of a film"},
 		"curves":    {[]string{"plot", "t.csv", "--metrics", "--class-names"}, "--class-names is for pictures of embeddings"},
 	} {
 		if code, _, stderr := runCne(t.Context(), tc.args...); code != exitUsage || !strings.Contains(stderr, tc.text) {

@@ -47,17 +47,15 @@ and learnt Z change with the epochs, those of several runs together. What is
 not among the records (see output.metrics_every) is left out.
 
 With --animate the input is a run folder, and its snapshots (see
-output.snapshots) become a film that ends with the embedding: a GIF, or for an
---output that ends in .html a page with a slider. Of more than 250 snapshots, or
-more than 15 MB for a page, some are left out.`,
+output.snapshots) become a film that ends with the embedding, a GIF. Of more
+than 250 snapshots some are left out.`,
 		Example: `  cne plot runs/mnist10k
   cne plot runs/mnist10k/embedding.npy --labels labels.txt -o mnist.svg
   cne plot runs/mnist10k --html
   cne plot table.csv --label-column species --drop id --title Penguins
   cne plot runs/s0 runs/s0.5 runs/s1 -o spectrum.png
   cne plot --metrics runs/neg runs/nc -o curves.svg
-  cne plot --animate runs/mnist10k --follow
-  cne plot --animate runs/mnist10k -o film.html`,
+  cne plot --animate runs/mnist10k --follow`,
 		Args: p.arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.input, p.inputs = args[0], args
@@ -73,7 +71,7 @@ more than 15 MB for a page, some are left out.`,
 			case p.metrics:
 				draw = p.drawMetrics
 			case p.animate:
-				draw = func(ctx context.Context) error { return p.drawAnimation(ctx, log) }
+				draw = p.drawAnimation
 			case p.isStrip():
 				draw = p.drawStrip
 			}
@@ -86,7 +84,7 @@ more than 15 MB for a page, some are left out.`,
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "csv", "tsv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&p.output, "output", "o", "", "`file` that ends in .png, .svg or .html, or in .gif or .html for --animate (default: INPUT with that ending, or embedding.png, embedding.html, curves.png or animation.gif in the run folder)")
+	flags.StringVarP(&p.output, "output", "o", "", "`file` that ends in .png, .svg or .html, or in .gif for --animate (default: INPUT with that ending, or embedding.png, embedding.html, curves.png or animation.gif in the run folder)")
 	flags.BoolVar(&p.metrics, "metrics", false, "draw the curves of one or more runs")
 	flags.BoolVar(&p.animate, "animate", false, "make a film of the snapshots of a run")
 	flags.Float64Var(&p.fps, "fps", defaultFPS, "`frames` per second of the film, from 0.1 to 50")
@@ -180,8 +178,8 @@ func (p *plotting) check() error {
 		return errors.New("--fps and --follow are about films; give --animate, too")
 	case !(p.fps >= 0.1 && p.fps <= 50):
 		return fmt.Errorf("--fps is %v, but must be a number from 0.1 to 50", p.fps)
-	case p.isHTML() && (p.fps != defaultFPS || p.follow):
-		return errors.New("--fps and --follow are about films, but a page has a slider; leave them out")
+	case p.animate && p.isHTML():
+		return errors.New("--animate makes a GIF, and no page; leave --html out, and let --output end in .gif")
 	case p.html && p.metrics:
 		return errors.New("--html and --metrics are both given, but a page shows points; leave one of them out")
 	case p.html && p.isStrip():
@@ -204,7 +202,7 @@ func (p *plotting) check() error {
 		allowed := []string{".png", ".svg", ".html"}
 		switch {
 		case p.animate:
-			allowed = []string{".gif", ".html"}
+			allowed = []string{".gif"}
 		case p.metrics || p.isStrip():
 			allowed = []string{".png", ".svg"}
 		}
@@ -233,9 +231,6 @@ func (p *plotting) checkHTML() error {
 			return errors.New("--names and --color are for pages; add --html, or an --output that ends in .html, or colour a picture by --labels or --label-column")
 		}
 		return nil
-	}
-	if p.animate && len(p.images) > 0 {
-		return errors.New("--images is for the page of an embedding, not of a film; leave it out")
 	}
 	for _, f := range p.sizes() {
 		if f.value != 0 {

@@ -29,7 +29,7 @@ func (p *plotting) chooseOutput() error {
 	case p.metrics:
 		p.output = filepath.Join(folder, "curves.png")
 	case p.animate:
-		p.output = filepath.Join(folder, map[bool]string{false: "animation.gif", true: "animation.html"}[p.html])
+		p.output = filepath.Join(folder, "animation.gif")
 	default:
 		file, err := rundir.EmbeddingFile(p.input)
 		if err != nil {
@@ -98,19 +98,11 @@ func (p *plotting) drawMetrics(ctx context.Context) error {
 	return curves.Save(p.output)
 }
 
-// drawAnimation makes a film of the snapshots of a run, or a page to move
-// through them.
-func (p *plotting) drawAnimation(ctx context.Context, log *slog.Logger) error {
-	film, err := figures.ReadFilm(ctx, p.input, p.data, p.isHTML())
+// drawAnimation makes a film of the snapshots of a run.
+func (p *plotting) drawAnimation(ctx context.Context) error {
+	film, err := figures.ReadFilm(ctx, p.input, p.data)
 	if err != nil {
 		return err
-	}
-	if p.isHTML() {
-		page, err := film.Page(ctx, log, p.plot, p.wanted)
-		if err != nil {
-			return err
-		}
-		return page.Save(p.output)
 	}
 	a := film.Animation(p.plot)
 	a.FramesPerSecond, a.Follow = p.fps, p.follow

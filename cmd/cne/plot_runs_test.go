@@ -12,7 +12,6 @@ import (
 
 	"cne/data"
 	"cne/internal/figures"
-	"cne/internal/rundir"
 )
 
 // shortRuns trains two runs with snapshots and quality, below the current
@@ -151,7 +150,7 @@ func readGIF(t *testing.T, path string) *gif.GIF {
 func TestPlotAnimate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	shortRuns(t) // snapshots of the epochs 3 and 6 of 8
-	film, err := figures.ReadFilm(t.Context(), "runs/nc", data.Options{}, false)
+	film, err := figures.ReadFilm(t.Context(), "runs/nc", data.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,44 +198,8 @@ func TestPlotAnimate(t *testing.T) {
 	if code, _, stderr := runCne(t.Context(), short("--set", "output.snapshots=4", "-o", "four")...); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	if film, err := figures.ReadFilm(t.Context(), "four", data.Options{}, false); err != nil || len(film.Frames) != 2 {
+	if film, err := figures.ReadFilm(t.Context(), "four", data.Options{}); err != nil || len(film.Frames) != 2 {
 		t.Errorf("%+v (%v), want 2 frames", film, err)
-	}
-}
-
-// A page has the snapshots as views, with what was recorded of them.
-func TestPlotAnimateToPage(t *testing.T) {
-	t.Chdir(t.TempDir())
-	shortRuns(t)
-	code, stdout, stderr := runCne(t.Context(), "plot", "--animate", "runs/nc", "-o", "a.html", "--title", "Film <b>")
-	if code != 0 || strings.TrimSpace(stdout) != "a.html" {
-		t.Fatalf("exit code %d, %q: %s", code, stdout, stderr)
-	}
-	html := readText(t, "a.html")
-	for _, want := range []string{"epoch 3", "epoch 6", "epoch 8", "learnt Z", "KL divergence", "bee", "Film &lt;b&gt;"} {
-		if !strings.Contains(html, want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
-	// Without records, and of more than two coordinates.
-	if err := os.CopyFS("alone/snapshots", os.DirFS("runs/neg/snapshots")); err != nil {
-		t.Fatal(err)
-	}
-	writeNPY3 := func(epoch int) {
-		m := data.NewMatrix(30, 3)
-		for i := range m.X {
-			m.X[i] = float32(epoch * (i * i % 17))
-		}
-		makeArray(t, filepath.Join("space/snapshots", rundir.SnapshotName(epoch)), m)
-	}
-	writeNPY3(1)
-	writeNPY3(2)
-	for folder, want := range map[string]string{"alone": "epoch 6", "space": "first 2 of 3 principal axes"} {
-		if code, _, stderr := runCne(t.Context(), "plot", "--animate", folder, "-o", "b.html"); code != 0 {
-			t.Errorf("exit code %d: %s", code, stderr)
-		} else if html := readText(t, "b.html"); !strings.Contains(html, want) || strings.Contains(html, "KL divergence") {
-			t.Errorf("%s: the page lacks %q or has a divergence", folder, want)
-		}
 	}
 }
 
@@ -262,8 +225,9 @@ func TestPlotAnimateBadInput(t *testing.T) {
 		{"a b", 2, "cne plot takes one argument"},
 		{"run --fps 0", 2, "--fps is 0, but must be a number from 0.1 to 50" + see},
 		{"run --fps nan", 2, "--fps is NaN, but must be a number from 0.1 to 50" + see},
-		{"run -o a.png", 2, `--output is "a.png", but must end in .gif or .html` + see},
-		{"run -o a.html --follow", 2, "--fps and --follow are about films, but a page has a slider; leave them out" + see},
+		{"run -o a.png", 2, `--output is "a.png", but must end in .gif` + see},
+		{"run -o a.html", 2, "--animate makes a GIF, and no page; leave --html out, and let --output end in .gif" + see},
+		{"run --html", 2, "--animate makes a GIF, and no page; leave --html out, and let --output end in .gif" + see},
 		{"missing", 1, "the run cannot be read (stat missing: no such file or directory); check the path"},
 		{"a.npy", 1, "a.npy is a file; name the folder of a run, which holds the snapshots"},
 		{"run", 1, "there are no snapshots in run; train with output.snapshots"},

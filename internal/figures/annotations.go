@@ -154,19 +154,6 @@ func (a *Annotations) with(b *Annotations) *Annotations {
 	return both
 }
 
-// take returns the annotations of the points at some places.
-func (a *Annotations) take(places []int) *Annotations {
-	if a == nil {
-		return nil
-	}
-	taken := &Annotations{Names: reorder(a.Names, places)}
-	for _, c := range a.Columns {
-		c.Classes, c.Values = reorder(c.Classes, places), reorder(c.Values, places)
-		taken.Columns = append(taken.Columns, c)
-	}
-	return taken
-}
-
 // Training returns the names of the n points that were trained on, among which are those of
 // the given rows of the input, or all for nil, but for those held out; nil for none.
 func (a *Annotations) Training(n int, rows, heldRows []int) []string {

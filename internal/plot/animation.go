@@ -147,7 +147,7 @@ func (a *Animation) scatters() ([]Scatter, error) {
 	for i := range list {
 		embeddings[i] = list[i].Embedding
 	}
-	flat, note, err := OnePlane(embeddings)
+	flat, note, err := onePlane(embeddings)
 	if err != nil {
 		return nil, err
 	}
@@ -172,11 +172,10 @@ func (a *Animation) scatters() ([]Scatter, error) {
 	return list, nil
 }
 
-// OnePlane returns embeddings of the same points, at least one, as they are
-// drawn beside or after each other: those of more than two coordinates are
-// projected to the plane of the first two principal axes of the last, which the
-// note then says. Errors wrap ErrInput.
-func OnePlane(embeddings []*data.Matrix) (flat []*data.Matrix, note string, err error) {
+// onePlane returns the embeddings of the frames as they are drawn: those of more
+// than two coordinates are projected to the plane of the first two principal axes
+// of the last, which the note then says.
+func onePlane(embeddings []*data.Matrix) (flat []*data.Matrix, note string, err error) {
 	last := embeddings[len(embeddings)-1]
 	if last.D <= 2 || last.N < 2 {
 		return embeddings, "", nil
@@ -186,9 +185,6 @@ func OnePlane(embeddings []*data.Matrix) (flat []*data.Matrix, note string, err 
 		return nil, "", err
 	}
 	for _, m := range embeddings {
-		if m.D != last.D {
-			return nil, "", fmt.Errorf("%w: an embedding has %d coordinates, and the last %d", ErrInput, m.D, last.D)
-		}
 		out := data.NewMatrix(m.N, 2)
 		for k, v := range onPlane(pca, m) {
 			out.X[k] = float32(v)

@@ -101,7 +101,6 @@ var runFiles = slices.Concat([]string{
 	eventFiles + "*",
 	"curves.svg",
 	"animation.gif",
-	"animation.html",
 	SpectrumTable,
 	SpectrumTimes,
 	SpectrumFigures,
@@ -131,7 +130,7 @@ func sweepFiles() []string {
 // derivedFiles are those of runFiles that other commands than the one that trains make
 // of a run, and make anew as often as they are asked to.
 var derivedFiles = []string{
-	"embedding.png", "embedding.svg", PageFile, "curves.png", "curves.svg", "animation.gif", "animation.html",
+	"embedding.png", "embedding.svg", PageFile, "curves.png", "curves.svg", "animation.gif",
 	EvaluationFile, PixelsFile,
 }
 
@@ -186,7 +185,7 @@ func isRunFile(name string) bool {
 // lateFiles are those of runFiles that are made when a run has ended.
 var lateFiles = []string{
 	MetricsFile, "holdout.npy", "holdout.csv", "holdout.parquet", HeldRowsFile, RowsFile, NamesFile, "embedding.png", "curves.png", "curves.svg", "animation.gif",
-	"animation.html", PageFile, EvaluationFile,
+	PageFile, EvaluationFile,
 }
 
 // SnapshotName returns the name of the embedding after an epoch, in the folder
