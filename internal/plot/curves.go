@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 
+	gonum "gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -93,21 +95,16 @@ const (
 	panelHeight   = 2.2 * 72
 	smallestChart = 40 // least width and height between the axes
 	panelGap      = 14
-	labelHeight   = 13 // of a line with ticks or the name of an axis
-	tickGap       = 3  // between a tick and its number
 	sampleLength  = 16 // of a line in the legend
-	lineWidth     = 1.25
-	dotRadius     = 2.2
-	raise         = 3 // of an exponent
 )
 
 var (
-	panelStyle    = style(10, text.XCenter, text.YCenter)
-	tickStyle     = style(8, text.XLeft, text.YCenter)
-	exponentStyle = style(6, text.XLeft, text.YCenter)
-	markStyle     = style(7, text.XLeft, text.YCenter)
-	grid          = color.NRGBA{0xe6, 0xe6, 0xe6, 0xff}
-	markColour    = color.NRGBA{0x80, 0x80, 0x80, 0xff}
+	panelStyle = style(10, text.XCenter, text.YBottom)
+	tickStyle  = style(8, text.XLeft, text.YCenter)
+	markStyle  = style(7, text.XLeft, text.YBottom)
+	axisLine   = draw.LineStyle{Color: ink, Width: 0.75}
+	gridLine   = draw.LineStyle{Color: color.NRGBA{0xe6, 0xe6, 0xe6, 0xff}, Width: 0.5}
+	markLine   = draw.LineStyle{Color: color.NRGBA{0x80, 0x80, 0x80, 0xff}, Width: 0.75, Dashes: []vg.Length{1, 2}}
 )
 
 // Save draws the charts into the file at path, as Scatter.Save does.
@@ -203,8 +200,7 @@ func (c *Curves) columns() int {
 }
 
 // layout gives everything its place. All charts are of one size, and their axes
-// lie in line with each other: panels leave as much room for the numbers beside
-// them as the others in their column.
+// lie in line with each other.
 func (c *Curves) layout() (*layout, error) {
 	columns := c.columns()
 	rows := (len(c.Panels) + columns - 1) / columns
@@ -215,70 +211,47 @@ func (c *Curves) layout() (*layout, error) {
 	if l.width == 0 {
 		l.width = 2*margin + float64(columns)*(panelWidth+panelGap) - panelGap
 	}
-	names, colours := c.colours()
-	legendRows := legendLines(names, l.width-2*margin)
-	head := float64(len(legendRows)) * legendLine
-	title := Printable(c.Title)
+	head := 0. // height of the title and the legend
+	title := fit(titleStyle, Printable(c.Title), l.width-2*margin)
 	if title != "" {
-		head += titleHeight
+		head = titleHeight
 	}
-	if head > 0 {
+	colours, legend := c.colours()
+	legend.arrange(l.width - 2*margin)
+	beforeLegend := head
+	if head += legend.height; head > 0 {
 		head += panelGap / 2
 	}
 	if l.height == 0 {
 		l.height = 2*margin + head + float64(rows)*(panelHeight+panelGap) - panelGap
 	}
 
-	charts := make([]chart, len(c.Panels))
-	left, right := make([]float64, columns), 6. // half of the last number of an axis may stand out
-	above, below := make([]float64, rows), make([]float64, rows)
-	for i := range c.Panels {
-		charts[i] = newChart(&c.Panels[i], colours)
-		column, row := i%columns, i/columns
-		left[column] = max(left[column], charts[i].left())
-		above[row], below[row] = max(above[row], charts[i].above()), max(below[row], charts[i].below())
+	tiles := draw.Tiles{Cols: columns, Rows: rows, PadX: panelGap, PadY: panelGap}
+	all := draw.Canvas{Rectangle: vg.Rectangle{
+		Min: vg.Point{X: margin, Y: margin},
+		Max: vg.Point{X: vg.Length(l.width - margin), Y: vg.Length(l.height - margin - head)},
+	}}
+	charts := make([][]*gonum.Plot, rows)
+	for i := range rows {
+		charts[i] = make([]*gonum.Plot, columns)
 	}
-	w := (l.width-2*margin+panelGap-sum(left))/float64(columns) - right - panelGap
-	h := (l.height-2*margin-head+panelGap-sum(above)-sum(below))/float64(rows) - panelGap
-	if w < smallestChart || h < smallestChart {
+	size := tiles.At(all, 0, 0).Size()
+	for i := range c.Panels {
+		charts[i/columns][i%columns] = c.Panels[i].chart(colours, size)
+	}
+	places := gonum.Align(charts, tiles, all)
+	if inner := charts[0][0].DataCanvas(places[0][0]).Size(); !(min(inner.X, inner.Y) >= smallestChart) {
 		return nil, fmt.Errorf("%w: %.3g × %.3g cm leave too little room for %d × %d panels beside their numbers, titles and legend; make the picture wider and higher", ErrInput, l.width/72*2.54, l.height/72*2.54, columns, rows)
 	}
 
-	top := l.height - margin
-	if title != "" {
-		y := top - 0.4*titleHeight
-		l.add(func(to draw.Canvas) {
-			writeText(to, titleStyle, vg.Point{X: vg.Length(l.width / 2), Y: vg.Length(y)}, fit(titleStyle, title, l.width-2*margin))
-		})
-		top -= titleHeight
-	}
-	for _, row := range legendRows {
-		y := top - legendLine/2
-		l.add(func(to draw.Canvas) {
-			for _, e := range row {
-				e.draw(to, y, colours[e.name])
-			}
-		})
-		top -= legendLine
-	}
-	for i := range charts {
-		column, row := i%columns, i/columns
-		x := margin + sum(left[:column+1]) + float64(column)*(w+right+panelGap)
-		y := l.height - margin - head - sum(above[:row+1]) - sum(below[:row]) - float64(row)*(h+panelGap)
-		box := vg.Rectangle{
-			Min: vg.Point{X: vg.Length(x), Y: vg.Length(y - h)},
-			Max: vg.Point{X: vg.Length(x + w), Y: vg.Length(y)},
+	l.add(func(to draw.Canvas) {
+		to.FillText(titleStyle, vg.Point{X: vg.Length(l.width / 2), Y: vg.Length(l.height - margin - 0.4*titleHeight)}, title)
+		legend.draw(to, margin, l.height-margin-beforeLegend)
+		for i := range c.Panels {
+			charts[i/columns][i%columns].Draw(draw.Canvas{Canvas: to.Canvas, Rectangle: places[i/columns][i%columns].Rectangle})
 		}
-		l.add(func(to draw.Canvas) { charts[i].draw(to, box, x-left[column], y+above[row]) })
-	}
+	})
 	return l, nil
-}
-
-func sum(lengths []float64) (all float64) {
-	for _, v := range lengths {
-		all += v
-	}
-	return all
 }
 
 // A seriesName identifies series that are drawn alike: by their name, or in
@@ -295,11 +268,9 @@ func nameOf(p *Panel, k int) seriesName {
 	return seriesName{number: k + 1}
 }
 
-// colours returns the colour of every series, and one series of each name in
-// the order of the legend.
-func (c *Curves) colours() ([]legendEntry, map[seriesName]color.NRGBA) {
-	var entries []legendEntry
-	colours := make(map[seriesName]color.NRGBA)
+// colours returns the colour of every series, and the legend of those with a name.
+func (c *Curves) colours() (map[seriesName]color.NRGBA, *legendRows) {
+	colours, legend := make(map[seriesName]color.NRGBA), &legendRows{}
 	for i := range c.Panels {
 		p := &c.Panels[i]
 		for k := range p.Series {
@@ -309,424 +280,315 @@ func (c *Curves) colours() ([]legendEntry, map[seriesName]color.NRGBA) {
 			}
 			colours[name] = ClassColour(len(colours))
 			if name.name != "" {
-				entries = append(entries, legendEntry{name: name, series: &p.Series[k]})
+				s := &p.Series[k]
+				thumbs := []gonum.Thumbnailer{s.line(colours[name], nil)}
+				if s.Marker {
+					thumbs = append(thumbs, dots(colours[name], nil))
+				}
+				legend.entries = append(legend.entries, legendEntry{name: name.name, thumbs: thumbs})
 			}
 		}
 	}
-	return entries, colours
+	return colours, legend
 }
 
-// A legendEntry is a piece of line, and the name of the series.
+// legendRows is a legend in rows above the charts.
+type legendRows struct {
+	entries []legendEntry
+	height  float64
+}
+
+// A legendEntry is a series in the legend.
 type legendEntry struct {
-	name   seriesName
-	series *Series
-	text   string
-	x      float64 // of its left end
+	name   string
+	thumbs []gonum.Thumbnailer
+	x, y   float64 // of its upper left corner; y from the top of the legend
 }
 
-// legendLines puts the entries in as many lines as they take.
-func legendLines(entries []legendEntry, width float64) [][]legendEntry {
-	var lines [][]legendEntry
-	end := math.Inf(1)
-	for _, e := range entries {
-		e.text = fit(legendStyle, e.name.name, min(width-sampleLength-markerGap, 2*longestName))
-		w := sampleLength + markerGap + legendStyle.Width(e.text).Points()
-		if end+w > margin+width {
-			lines = append(lines, nil)
-			end = margin
+// legend returns gonum's legend of the entry alone.
+func (e *legendEntry) legend() *gonum.Legend {
+	l := gonum.NewLegend()
+	l.TextStyle, l.ThumbnailWidth, l.Left, l.Top = legendStyle, sampleLength, true, true
+	l.TextStyle.YAlign = text.YBottom
+	l.Add(e.name, e.thumbs...)
+	return &l
+}
+
+// arrange puts the entries into as many rows of a width as they take.
+func (l *legendRows) arrange(width float64) {
+	x := width
+	for i := range l.entries {
+		e := &l.entries[i]
+		e.name = fit(legendStyle, e.name, min(width-2*sampleLength, 2*longestName))
+		w := e.legend().Rectangle(draw.Canvas{}).Size().X.Points()
+		if x+w > width {
+			x = 0
+			l.height += legendLine
 		}
-		e.x = end
-		end += w + columnGap
-		last := len(lines) - 1
-		lines[last] = append(lines[last], e)
+		e.x, e.y = x, l.height-legendLine
+		x += w + columnGap
 	}
-	return lines
 }
 
-func (e *legendEntry) draw(c draw.Canvas, y float64, colour color.NRGBA) {
-	c.StrokeLine2(e.series.style(colour), vg.Length(e.x), vg.Length(y), vg.Length(e.x+sampleLength), vg.Length(y))
-	if e.series.Marker {
-		dot(c, vg.Point{X: vg.Length(e.x + sampleLength/2), Y: vg.Length(y)}, colour)
+// draw draws the legend with its upper left corner at x, y.
+func (l *legendRows) draw(to draw.Canvas, x, y float64) {
+	for i := range l.entries {
+		e := &l.entries[i]
+		corner := vg.Point{X: vg.Length(x + e.x), Y: vg.Length(y - e.y)}
+		e.legend().Draw(draw.Canvas{Canvas: to.Canvas, Rectangle: vg.Rectangle{Min: corner, Max: corner}})
 	}
-	label(c, vg.Length(e.x+sampleLength+markerGap), vg.Length(y), e.text)
 }
 
-func dot(c draw.Canvas, at vg.Point, colour color.NRGBA) {
-	c.DrawGlyphNoClip(draw.GlyphStyle{Color: colour, Radius: dotRadius, Shape: draw.CircleGlyph{}}, at)
-}
-
-func (s *Series) style(colour color.NRGBA) draw.LineStyle {
-	style := draw.LineStyle{Color: colour, Width: lineWidth}
+// line returns the line through some points of the series.
+func (s *Series) line(colour color.NRGBA, points plotter.XYs) *plotter.Line {
+	style := draw.LineStyle{Color: colour, Width: 1.25}
 	if s.Dashed {
 		style.Dashes = []vg.Length{4, 2.5}
 	}
-	return style
+	return &plotter.Line{XYs: points, LineStyle: style}
 }
 
-// A chart is a panel with its axes.
-type chart struct {
-	*Panel
-	colours        map[seriesName]color.NRGBA
-	x, y           axis
-	xTicks, yTicks []tick
+func dots(colour color.NRGBA, points plotter.XYs) *plotter.Scatter {
+	return &plotter.Scatter{XYs: points, GlyphStyle: draw.GlyphStyle{Color: colour, Radius: 2.2, Shape: draw.CircleGlyph{}}}
 }
 
-func newChart(p *Panel, colours map[seriesName]color.NRGBA) chart {
-	var xs, ys []float64
-	for _, s := range p.Series {
-		for i, y := range s.Y {
-			if math.IsNaN(y) {
-				continue
-			}
-			xs, ys = append(xs, s.X[i]), append(ys, y)
-			if s.Low != nil {
-				ys = append(ys, s.Low[i], s.High[i])
-			}
-		}
-	}
+// chart returns gonum's plot of the panel, which gets that much room.
+func (p *Panel) chart(colours map[seriesName]color.NRGBA, room vg.Point) *gonum.Plot {
+	chart := gonum.New()
+	chart.BackgroundColor = nil
+	chart.Add(&plotter.Grid{Vertical: gridLine, Horizontal: gridLine})
 	for _, m := range p.Marks {
-		xs = append(xs, m.X)
+		chart.Add(m)
 	}
-	c := chart{Panel: p, colours: colours, x: newAxis(xs, p.LogX), y: newAxis(ys, p.LogY)}
-	c.xTicks, c.yTicks = c.x.ticks(), c.y.ticks()
-	return c
+	for k := range p.Series { // below all lines
+		p.Series[k].addBounds(chart, colours[nameOf(p, k)])
+	}
+	for k := range p.Series {
+		p.Series[k].addLines(chart, colours[nameOf(p, k)])
+	}
+	if title := Printable(p.Title); title != "" {
+		chart.Add(heading{title, len(p.Marks) > 0})
+	}
+	setAxis(&chart.X, p.XLabel, ticks{log: p.LogX, length: room.X - 60, horizontal: true})
+	setAxis(&chart.Y, p.YLabel, ticks{log: p.LogY, length: room.Y - 40})
+	return chart
 }
 
-// left, above and below return the room that the chart takes beside the axes.
-func (c *chart) left() float64 {
-	var widest float64
-	for i := range c.yTicks {
-		widest = max(widest, c.yTicks[i].width())
-	}
-	room := widest + tickLength + tickGap
-	if Printable(c.YLabel) != "" {
-		room += labelHeight + tickGap
-	}
-	return room
-}
+// setAxis gives an axis its style, and a little room at both ends.
+func setAxis(a *gonum.Axis, label string, t ticks) {
+	a.LineStyle, a.Tick.LineStyle, a.Tick.Length, a.Padding = axisLine, axisLine, tickLength, 0
+	a.Tick.Marker, a.Tick.Label.Font, a.Tick.Label.Color, a.Tick.Label.Handler = t, tickStyle.Font, ink, fonts
+	a.Label.Text, a.Label.Padding = fit(legendStyle, Printable(label), t.length.Points()), 3
+	a.Label.TextStyle.Font, a.Label.TextStyle.Color, a.Label.TextStyle.Handler = legendStyle.Font, ink, fonts
 
-func (c *chart) above() float64 {
-	var room float64 = 4 // half of the uppermost number
-	if Printable(c.Title) != "" {
-		room += legendLine + 2
+	const room = 0.04
+	low, high := a.Min, a.Max
+	if t.log {
+		low, high = math.Log10(low), math.Log10(high)
 	}
-	if len(c.Marks) > 0 {
-		room += 9
-	}
-	return room
-}
-
-func (c *chart) below() float64 {
-	room := float64(tickLength + labelHeight)
-	if Printable(c.XLabel) != "" {
-		room += labelHeight
-	}
-	return room
-}
-
-// draw draws the chart with its axes around the box. left and top are edges of
-// the room for the panel.
-func (c *chart) draw(to draw.Canvas, box vg.Rectangle, left, top float64) {
-	x0, x1, y0, y1 := box.Min.X, box.Max.X, box.Min.Y, box.Max.Y
-	atX := func(v float64) vg.Length { return x0 + vg.Length(c.x.share(v))*(x1-x0) }
-	atY := func(v float64) vg.Length { return y0 + vg.Length(c.y.share(v))*(y1-y0) }
-	axisLine := draw.LineStyle{Color: ink, Width: 0.75}
-	gridLine := draw.LineStyle{Color: grid, Width: 0.5}
-
-	for _, t := range thin(c.xTicks, (x1 - x0).Points(), func(t *tick) float64 { return t.width() + 4 }) {
-		x, length := x0+vg.Length(t.share)*(x1-x0), vg.Length(tickLength)
-		if t.minor() {
-			length /= 2
-		} else {
-			to.StrokeLine2(gridLine, x, y0, x, y1)
-		}
-		to.StrokeLine2(axisLine, x, y0, x, y0-length)
-		t.draw(to, x-vg.Length(t.width()/2), y0-tickLength-labelHeight/2)
-	}
-	for _, t := range thin(c.yTicks, (y1 - y0).Points(), func(*tick) float64 { return labelHeight }) {
-		y, length := y0+vg.Length(t.share)*(y1-y0), vg.Length(tickLength)
-		if t.minor() {
-			length /= 2
-		} else {
-			to.StrokeLine2(gridLine, x0, y, x1, y)
-		}
-		to.StrokeLine2(axisLine, x0-length, y, x0, y)
-		t.draw(to, x0-tickLength-tickGap-vg.Length(t.width()), y)
-	}
-	for _, m := range c.Marks {
-		x := atX(m.X)
-		to.StrokeLine2(draw.LineStyle{Color: markColour, Width: 0.75, Dashes: []vg.Length{1, 2}}, x, y0, x, y1)
-		if name := fit(markStyle, Printable(m.Name), (x1 - x0).Points()); name != "" {
-			w := markStyle.Width(name)
-			writeText(to, markStyle, vg.Point{X: max(x0, min(x1-w, x-w/2)), Y: y1 + 5}, name)
+	pad := room*high - room*low
+	if !(pad > 1e-12*max(math.Abs(low), math.Abs(high))) { // one value
+		switch {
+		case t.log:
+			pad = 0.5
+		case low == 0:
+			pad = 1
+		default:
+			pad = max(math.Abs(low)/10, 4*math.SmallestNonzeroFloat64)
 		}
 	}
-	to.StrokeLine2(axisLine, x0, y0, x1, y0)
-	to.StrokeLine2(axisLine, x0, y0, x0, y1)
-
-	for k := range c.Series { // below all lines
-		c.Series[k].drawBounds(to, c.colours[nameOf(c.Panel, k)], atX, atY)
+	low, high = low-pad, high+pad
+	a.Scale = linear{}
+	if t.log {
+		low, high = max(math.Pow(10, low), math.SmallestNonzeroFloat64), math.Pow(10, high)
+		a.Scale = gonum.LogScale{}
 	}
-	for k := range c.Series {
-		c.Series[k].draw(to, c.colours[nameOf(c.Panel, k)], atX, atY)
-	}
-
-	middle := (x0 + x1) / 2
-	if title := Printable(c.Title); title != "" {
-		writeText(to, panelStyle, vg.Point{X: middle, Y: vg.Length(top) - legendLine/2}, fit(panelStyle, title, (x1-x0).Points()))
-	}
-	if name := Printable(c.XLabel); name != "" {
-		sty := style(legendStyle.Font.Size, text.XCenter, text.YCenter)
-		writeText(to, sty, vg.Point{X: middle, Y: y0 - tickLength - 1.5*labelHeight}, fit(sty, name, (x1-x0).Points()))
-	}
-	if name := Printable(c.YLabel); name != "" {
-		sty := style(legendStyle.Font.Size, text.XCenter, text.YCenter)
-		sty.Rotation = math.Pi / 2
-		writeText(to, sty, vg.Point{X: vg.Length(left + labelHeight/2 - 2), Y: (y0 + y1) / 2}, fit(legendStyle, name, (y1-y0).Points()))
-	}
+	a.Min, a.Max = max(low, -math.MaxFloat64), min(high, math.MaxFloat64)
 }
 
-// drawBounds draws the band or the error bars.
-func (s *Series) drawBounds(to draw.Canvas, colour color.NRGBA, atX, atY func(float64) vg.Length) {
+// linear is a linear scale whose range may overflow.
+type linear struct{}
+
+// Normalize returns how far x is from low to high.
+func (linear) Normalize(low, high, x float64) float64 { return (x/2 - low/2) / (high/2 - low/2) }
+
+// runs returns the numbers of points in pieces, between those that are left out.
+func (s *Series) runs(out func(i int) bool) (runs [][]int) {
+	var run []int
+	for i := range s.X {
+		if !out(i) {
+			run = append(run, i)
+		} else if run != nil {
+			runs, run = append(runs, run), nil
+		}
+	}
+	if run != nil {
+		runs = append(runs, run)
+	}
+	return runs
+}
+
+// addBounds adds the band or the error bars.
+func (s *Series) addBounds(to *gonum.Plot, colour color.NRGBA) {
 	if s.Low == nil {
 		return
 	}
-	var lower, upper []vg.Point
-	flush := func() {
-		if len(lower) > 1 {
+	for _, run := range s.runs(func(i int) bool { return math.IsNaN(s.Y[i] + s.Low[i] + s.High[i]) }) {
+		var lower, upper plotter.XYs
+		for _, i := range run {
+			low, high := plotter.XY{X: s.X[i], Y: s.Low[i]}, plotter.XY{X: s.X[i], Y: s.High[i]}
+			if s.Marker {
+				to.Add(&plotter.Line{XYs: plotter.XYs{low, high}, LineStyle: draw.LineStyle{Color: colour, Width: 0.75}})
+			}
+			lower, upper = append(lower, low), append(upper, high)
+		}
+		if !s.Marker && len(run) > 1 {
 			band := colour
 			band.A = 0x38
 			slices.Reverse(upper)
-			to.FillPolygon(band, append(lower, upper...))
+			to.Add(&plotter.Polygon{XYs: []plotter.XYs{append(lower, upper...)}, Color: band})
 		}
-		lower, upper = nil, nil
-	}
-	bar := draw.LineStyle{Color: colour, Width: 0.75}
-	for i := range s.X {
-		if math.IsNaN(s.Y[i]) || math.IsNaN(s.Low[i]) || math.IsNaN(s.High[i]) {
-			flush()
-			continue
-		}
-		x, low, high := atX(s.X[i]), atY(s.Low[i]), atY(s.High[i])
-		if !s.Marker {
-			lower, upper = append(lower, vg.Point{X: x, Y: low}), append(upper, vg.Point{X: x, Y: high})
-			continue
-		}
-		to.StrokeLine2(bar, x, low, x, high)
-		for _, y := range []vg.Length{low, high} {
-			to.StrokeLine2(bar, x-dotRadius, y, x+dotRadius, y)
-		}
-	}
-	flush()
-}
-
-// draw draws the line and its markers. A point without neighbours, which no
-// line shows, is a dot.
-func (s *Series) draw(to draw.Canvas, colour color.NRGBA, atX, atY func(float64) vg.Length) {
-	var line []vg.Point
-	flush := func() {
-		if len(line) > 1 {
-			to.StrokeLines(s.style(colour), line)
-		}
-		if s.Marker || len(line) == 1 {
-			for _, p := range line {
-				dot(to, p, colour)
-			}
-		}
-		line = nil
-	}
-	for i, y := range s.Y {
-		if math.IsNaN(y) {
-			flush()
-			continue
-		}
-		line = append(line, vg.Point{X: atX(s.X[i]), Y: atY(y)})
-	}
-	flush()
-}
-
-// An axis maps values to their share of its length.
-type axis struct {
-	low, high float64 // low < high; exponents of ten if log
-	log       bool
-}
-
-// newAxis returns an axis that holds the values and a little room at both
-// ends. NaN is passed over; there is a number.
-func newAxis(values []float64, log bool) axis {
-	const room = 0.04
-	a := axis{math.Inf(1), math.Inf(-1), log}
-	for _, v := range values {
-		if math.IsNaN(v) {
-			continue
-		}
-		if log {
-			v = math.Log10(v)
-		}
-		a.low, a.high = min(a.low, v), max(a.high, v)
-	}
-	pad := room*a.high - room*a.low
-	if !(pad > 1e-12*max(math.Abs(a.low), math.Abs(a.high))) { // one value
-		pad = 0.5
-		if !log {
-			pad = max(math.Abs(a.low)/10, math.SmallestNonzeroFloat64*4)
-			if a.low == 0 {
-				pad = 1
-			}
-		}
-	}
-	a.low, a.high = max(a.low-pad, -math.MaxFloat64), min(a.high+pad, math.MaxFloat64)
-	return a
-}
-
-// share returns the place of a value, 0 at the low end of the axis and 1 at
-// the high one.
-func (a axis) share(v float64) float64 {
-	if a.log {
-		v = math.Log10(v)
-	}
-	// Halves, because the whole range may overflow.
-	return (v/2 - a.low/2) / (a.high/2 - a.low/2)
-}
-
-// A tick is a place on an axis with its number: text, and the exponent of ten
-// if there is one. A minor tick has none.
-type tick struct {
-	share          float64
-	text, exponent string
-}
-
-func (t *tick) minor() bool { return t.text == "" }
-
-func (t *tick) width() float64 {
-	if t.minor() {
-		return 0
-	}
-	w := tickStyle.Width(t.text)
-	if t.exponent != "" {
-		w += exponentStyle.Width(t.exponent)
-	}
-	return w.Points()
-}
-
-// draw writes the number of a tick with its left end and middle at x, y.
-func (t *tick) draw(to draw.Canvas, x, y vg.Length) {
-	if t.minor() {
-		return
-	}
-	y += tickStyle.Font.Size / 9 // see label
-	to.FillText(tickStyle, vg.Point{X: x, Y: y}, t.text)
-	if t.exponent != "" {
-		to.FillText(exponentStyle, vg.Point{X: x + tickStyle.Width(t.text), Y: y + raise}, t.exponent)
 	}
 }
 
-// middle is the only tick of an axis too short for round numbers.
-func (a axis) middle(v float64) []tick {
-	return []tick{{a.share(v), strconv.FormatFloat(v, 'g', 6, 64), ""}}
-}
-
-// ticks returns the ticks from the low end of the axis to the high one.
-func (a axis) ticks() []tick {
-	if a.log {
-		return a.logTicks()
-	}
-	marks := Ticks(a.low, a.high)
-	if len(marks) == 0 {
-		return a.middle(a.low/2 + a.high/2)
-	}
-	out := make([]tick, len(marks))
-	for i, v := range marks {
-		out[i] = tick{a.share(v), Number(v), ""}
-	}
-	return out
-}
-
-// logTicks numbers the powers of ten, only some of them if there are many; or 1,
-// 2 and 5 times those if there are fewer than two; or round numbers if the axis
-// is shorter than that.
-func (a axis) logTicks() []tick {
-	const (
-		numbered = 5
-		largest  = 308.25 // exponent of the largest number
-	)
-	steps := []int{1, 2, 5, 10, 20, 50, 100, 200} // float64 has some 630 powers of ten
-	place := func(exponent float64) float64 { return (exponent - a.low) / (a.high - a.low) }
-	first, last := int(math.Ceil(a.low)), int(math.Floor(a.high))
-	var out []tick
-	if n := last - first + 1; n >= 2 {
-		i := slices.IndexFunc(steps, func(step int) bool { return n <= numbered*step })
-		step := steps[i]
-		for e := first - 1; e <= last; e++ {
-			if e >= first {
-				t := tick{share: place(float64(e))}
-				if e%step == 0 {
-					t.text, t.exponent = "10", exponentText(e)
-				}
-				out = append(out, t)
-			}
-			for m := 2; m < 10 && step == 1; m++ {
-				if at := float64(e) + math.Log10(float64(m)); at >= a.low && at <= a.high {
-					out = append(out, tick{share: place(at)})
-				}
-			}
+// addLines adds the line and its markers. A point without neighbours, which no line
+// shows, is a dot.
+func (s *Series) addLines(to *gonum.Plot, colour color.NRGBA) {
+	for _, run := range s.runs(func(i int) bool { return math.IsNaN(s.Y[i]) }) {
+		var points plotter.XYs
+		for _, i := range run {
+			points = append(points, plotter.XY{X: s.X[i], Y: s.Y[i]})
 		}
-		return out
-	}
-	for e := first - 1; e <= last; e++ {
-		for _, m := range []int{1, 2, 5} {
-			if at := float64(e) + math.Log10(float64(m)); at >= a.low && at <= min(a.high, largest) {
-				out = append(out, tick{place(at), Number(decimal(m, e)), ""})
-			}
+		to.Add(s.line(colour, points))
+		if s.Marker || len(run) == 1 {
+			to.Add(dots(colour, points))
 		}
 	}
-	if len(out) >= 2 {
-		return out
-	}
-	marks := Ticks(math.Pow(10, a.low), math.Pow(10, min(a.high, largest)))
-	if len(marks) == 0 {
-		return a.middle(math.Pow(10, a.low/2+a.high/2))
-	}
-	out = out[:0]
-	for _, v := range marks {
-		out = append(out, tick{place(math.Log10(v)), Number(v), ""})
-	}
-	return out
 }
 
-// exponentText writes an exponent with a minus sign as wide as digits are.
-func exponentText(e int) string {
-	if e < 0 {
-		return "−" + strconv.Itoa(-e)
-	}
-	return strconv.Itoa(e)
+// Plot draws the mark. Its name stands above the chart.
+func (m Mark) Plot(c draw.Canvas, p *gonum.Plot) {
+	x := c.X(p.X.Norm(m.X))
+	c.StrokeLine2(markLine, x, c.Min.Y, x, c.Max.Y)
+	name := fit(markStyle, Printable(m.Name), c.Size().X.Points())
+	w := markStyle.Width(name)
+	c.FillText(markStyle, vg.Point{X: max(c.Min.X, min(c.Max.X-w, x-w/2)), Y: c.Max.Y + 2}, name)
 }
 
-// thin takes the numbers from every second tick, and again, until those that
-// are left have the room that they need beside each other on an axis of that
-// length.
-func thin(all []tick, length float64, room func(*tick) float64) []tick {
-	out := slices.Clone(all)
+// DataRange has the horizontal axis hold the mark.
+func (m Mark) DataRange() (xmin, xmax, ymin, ymax float64) {
+	return m.X, m.X, math.Inf(1), math.Inf(-1)
+}
+
+// GlyphBoxes keeps the room for the name.
+func (m Mark) GlyphBoxes(*gonum.Plot) []gonum.GlyphBox { return above(9) }
+
+// above is room above a chart.
+func above(height vg.Length) []gonum.GlyphBox {
+	return []gonum.GlyphBox{{Y: 1, Rectangle: vg.Rectangle{Max: vg.Point{Y: height}}}}
+}
+
+// A heading is the title above the chart of a panel, and the names of its marks.
+type heading struct {
+	text  string
+	marks bool
+}
+
+func (h heading) lift() vg.Length {
+	if h.marks {
+		return 12
+	}
+	return 5
+}
+
+// Plot writes the title.
+func (h heading) Plot(c draw.Canvas, _ *gonum.Plot) {
+	c.FillText(panelStyle, vg.Point{X: c.Center().X, Y: c.Max.Y + h.lift()}, fit(panelStyle, h.text, c.Size().X.Points()))
+}
+
+// GlyphBoxes keeps the room for the title.
+func (h heading) GlyphBoxes(*gonum.Plot) []gonum.GlyphBox {
+	return above(h.lift() + panelStyle.Font.Size)
+}
+
+// ticks finds the ticks of an axis of some length, as many as have room beside each
+// other.
+type ticks struct {
+	log        bool
+	length     vg.Length
+	horizontal bool
+}
+
+// Ticks returns the ticks from the low end of the axis to the high one.
+func (t ticks) Ticks(low, high float64) []gonum.Tick {
+	all := round(low, high)
+	if t.log {
+		all = powers(low, high)
+	}
 	for {
-		fits, end := true, math.Inf(-1)
-		for i := range out {
-			if t := &out[i]; !t.minor() {
-				half := room(t) / 2
-				fits = fits && t.share*length-half >= end
-				end = t.share*length + half
+		var taken vg.Length
+		numbers := 0
+		for _, tick := range all {
+			if tick.Label != "" {
+				numbers++
+				taken += 12
+				if t.horizontal {
+					taken += tickStyle.Width(tick.Label) - 8
+				}
 			}
 		}
-		if fits {
-			return out
+		if taken <= t.length || numbers == 1 {
+			return all
 		}
-		keep := true
-		for i := range out {
-			if t := &out[i]; !t.minor() {
+		keep := true // every second number
+		for i := range all {
+			if all[i].Label != "" {
 				if !keep {
-					t.text, t.exponent = "", ""
+					all[i].Label = ""
 				}
 				keep = !keep
 			}
 		}
 	}
+}
+
+// round returns ticks at round numbers, or one in the middle if there are none.
+func round(low, high float64) (all []gonum.Tick) {
+	for _, v := range Ticks(low, high) {
+		all = append(all, gonum.Tick{Value: v, Label: Number(v)})
+	}
+	if all == nil {
+		middle := low/2 + high/2
+		all = []gonum.Tick{{Value: middle, Label: strconv.FormatFloat(middle, 'g', 6, 64)}}
+	}
+	return all
+}
+
+// powers returns the ticks of a logarithmic axis: at the powers of ten, or at 1, 2 and
+// 5 times those if there are fewer than two, or at round numbers if the axis is shorter
+// than that.
+func powers(low, high float64) (all []gonum.Tick) {
+	first, last := int(math.Ceil(math.Log10(low))), int(math.Floor(math.Log10(high)))
+	numbered := 0
+	for e := first - 1; e <= last; e++ {
+		for m := 1; m < 10; m++ {
+			tick := gonum.Tick{Value: decimal(m, e)}
+			switch {
+			case tick.Value < low || tick.Value > high, m > 1 && last-first > 10:
+				continue
+			case last > first && m == 1:
+				tick.Label = "10" + raise.Replace(strconv.Itoa(e))
+			case last <= first && (m == 1 || m == 2 || m == 5):
+				tick.Label = Number(tick.Value)
+			}
+			if tick.Label != "" {
+				numbered++
+			}
+			all = append(all, tick)
+		}
+	}
+	if numbered < 2 {
+		return round(low, high)
+	}
+	return all
 }

@@ -51,7 +51,7 @@ const (
 )
 
 var (
-	fonts     = text.Plain{Fonts: font.NewCache(liberation.Collection())}
+	fonts     = writer{text.Plain{Fonts: font.NewCache(liberation.Collection())}}
 	ink       = color.NRGBA{0x22, 0x22, 0x22, 0xff}
 	unlabeled = color.NRGBA{0xdc, 0xdc, 0xdc, 0xff}
 )
@@ -60,7 +60,7 @@ var (
 // and below it. The styles centre the whole line, descenders included, which
 // looks too low beside a marker.
 func label(c draw.Canvas, x, y vg.Length, txt string) {
-	writeText(c, legendStyle, vg.Point{X: x, Y: y + legendStyle.Font.Size/9}, txt)
+	c.FillText(legendStyle, vg.Point{X: x, Y: y + legendStyle.Font.Size/9}, txt)
 }
 
 // entry draws a line of a legend: a point of that colour, and its meaning.
@@ -178,7 +178,7 @@ func (s *Scatter) layout() (*layout, error) {
 		if sty.XAlign = text.XCenter; sty.Width(txt).Points() > w { // wider than the points: use the room beside them
 			sty.XAlign, x = text.XLeft, margin
 		}
-		l.add(func(c draw.Canvas) { writeText(c, sty, vg.Point{X: vg.Length(x), Y: vg.Length(y)}, txt) })
+		l.add(func(c draw.Canvas) { c.FillText(sty, vg.Point{X: vg.Length(x), Y: vg.Length(y)}, txt) })
 		above += height
 	}
 	heading(legendStyle, noteHeight, view.note)

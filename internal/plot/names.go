@@ -65,9 +65,9 @@ func (s *Scatter) addNames(l *layout, p []float64, at func(x, y float64) (float6
 			around.Color = halo
 			for k := range haloSteps {
 				sin, cos := math.Sincos(2 * math.Pi * float64(k) / haloSteps)
-				writeText(c, around, middle.Add(vg.Point{X: vg.Length(haloWidth * cos), Y: vg.Length(haloWidth * sin)}), n.text)
+				c.FillText(around, middle.Add(vg.Point{X: vg.Length(haloWidth * cos), Y: vg.Length(haloWidth * sin)}), n.text)
 			}
-			writeText(c, nameStyle, middle, n.text)
+			c.FillText(nameStyle, middle, n.text)
 		}
 	})
 }

@@ -2,51 +2,94 @@ package plot
 
 import (
 	"strings"
+	"unicode/utf8"
 
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// macron is the combining mark of Z̄, which the canvases would set beside its
-// letter.
-const macron = "\u0304"
+const (
+	// macron is the combining mark of Z̄, which the canvases would set beside its
+	// letter.
+	macron = "\u0304"
 
-// writeText draws text as the canvas does, with lines for macrons.
-func writeText(c draw.Canvas, sty text.Style, at vg.Point, txt string) {
-	if !strings.Contains(txt, macron) {
-		c.FillText(sty, at, txt)
-		return
-	}
-	if sty.Rotation != 0 {
-		c.Push()
-		defer c.Pop()
-		c.Translate(at)
-		c.Rotate(sty.Rotation)
-		at, sty.Rotation = vg.Point{}, 0
-	}
-	pieces := strings.Split(txt, macron)
-	plain := strings.Join(pieces, "")
-	c.FillText(sty, at, plain)
+	// raised are the characters of exponents, some of which the font lacks, and
+	// ordinary those that are drawn smaller and higher instead.
+	raised   = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
+	ordinary = "0123456789−"
+)
 
-	size := sty.Font.Size
-	left := at.X + vg.Length(sty.XAlign)*sty.Width(plain)
-	line := draw.LineStyle{Color: sty.Color, Width: size / 14}
-	y := at.Y + 0.48*size // of a line whose middle is at at.Y
-	end := 0
-	for _, piece := range pieces[:len(pieces)-1] {
-		if piece == "" {
-			continue
-		}
-		end += len(piece)
-		before := plain[:end-len(lastLetter(piece))]
-		x0, x1 := left+sty.Width(before), left+sty.Width(plain[:end])
-		c.StrokeLine2(line, x0+size/14, y, x1-size/14, y)
+// lower makes ordinary characters of raised ones; raise does the opposite.
+var lower, raise = replacer(raised, ordinary), replacer("0123456789-", raised)
+
+func replacer(from, to string) *strings.Replacer {
+	var pairs []string
+	for i, letter := range []rune(from) {
+		pairs = append(pairs, string(letter), string([]rune(to)[i]))
 	}
+	return strings.NewReplacer(pairs...)
 }
 
-// lastLetter returns the last character of a text, which is not empty.
-func lastLetter(txt string) string {
-	letters := []rune(txt)
-	return string(letters[len(letters)-1:])
+// A writer writes plain text, with macrons and exponents.
+type writer struct{ text.Plain }
+
+// next cuts off a line what is drawn at a time: an exponent, or what stands before
+// the next one. lift is how far it is raised.
+func next(txt string, fnt font.Font) (piece, rest string, as font.Font, lift vg.Length) {
+	if end := len(txt) - len(strings.TrimLeft(txt, raised)); end > 0 {
+		lift = 0.35 * fnt.Size
+		fnt.Size *= 0.75
+		return lower.Replace(txt[:end]), txt[end:], fnt, lift
+	}
+	end := strings.IndexAny(txt, raised)
+	if end < 0 {
+		end = len(txt)
+	}
+	return txt[:end], txt[end:], fnt, 0
+}
+
+// Box returns the size of a line.
+func (w writer) Box(txt string, fnt font.Font) (width, height, depth vg.Length) {
+	_, height, depth = w.Plain.Box("", fnt)
+	for txt != "" {
+		piece, rest, as, _ := next(txt, fnt)
+		wide, _, _ := w.Plain.Box(strings.ReplaceAll(piece, macron, ""), as)
+		width, txt = width+wide, rest
+	}
+	return width, height, depth
+}
+
+// Draw writes a line.
+func (w writer) Draw(c vg.Canvas, txt string, sty text.Style, at vg.Point) {
+	if !strings.ContainsAny(txt, raised+macron) {
+		w.Plain.Draw(c, txt, sty, at)
+		return
+	}
+	c.Push()
+	defer c.Pop()
+	c.Translate(at)
+	c.Rotate(sty.Rotation)
+	c.SetColor(sty.Color)
+	pen := vg.Point{
+		X: vg.Length(sty.XAlign) * sty.Width(txt),
+		Y: vg.Length(sty.YAlign)*sty.Height(txt) - sty.FontExtents().Ascent + sty.Font.Size, // of the letters' feet
+	}
+	for txt != "" {
+		piece, rest, as, lift := next(txt, sty.Font)
+		face := w.Fonts.Lookup(as, as.Size)
+		var plain string
+		for i, part := range strings.Split(piece, macron) {
+			if i > 0 && plain != "" { // a macron above the last letter
+				_, last := utf8.DecodeLastRuneInString(plain)
+				width, y := as.Size/14, pen.Y+0.94*as.Size
+				line := draw.Canvas{Canvas: c}
+				line.StrokeLine2(draw.LineStyle{Color: sty.Color, Width: width}, pen.X+face.Width(plain[:len(plain)-last])+width, y, pen.X+face.Width(plain)-width, y)
+			}
+			plain += part
+		}
+		c.FillString(face, pen.Add(vg.Point{Y: lift}), plain)
+		pen.X, txt = pen.X+face.Width(plain), rest
+	}
 }
