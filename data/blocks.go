@@ -17,10 +17,6 @@ import (
 type Blocks struct {
 	files   *streams // those whose turn has not come
 	labelOf []string // files with the labels of these, "" for none
-	inParts bool     // only a part of the points is delivered, see OpenShard:
-	shares  []*share // what it has of the files,
-	from    Border   // where it begins
-	to      Border   // and ends
 	several bool
 	first   *stream // the first file, for comparison with the others
 	current *stream
@@ -41,42 +37,25 @@ type Blocks struct {
 // the first 64 files, however, are all looked at now. When ctx ends, so does reading,
 // with its error.
 func OpenBlocks(ctx context.Context, paths []string, opt Options) (*Blocks, error) {
-	b, files, err := newBlocks(paths, opt)
+	if len(opt.Labels) > 0 {
+		return nil, errorf(ErrOption, "labels from a file of their own (%s) cannot be read along with blocks of points; give the labels as a column of a table, or leave them out", opt.Labels[0])
+	}
+	files, err := findFiles(paths, opt)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.start(ctx, files); err != nil {
-		return nil, err
-	}
-	return b, nil
-}
-
-// newBlocks checks the arguments of OpenBlocks and returns the files meant.
-func newBlocks(paths []string, opt Options) (*Blocks, []file, error) {
-	if len(opt.Labels) > 0 {
-		return nil, nil, errorf(ErrOption, "labels from a file of their own (%s) cannot be read along with blocks of points; give the labels as a column of a table, or leave them out", opt.Labels[0])
-	}
-	files, err := findFiles(paths, opt)
-	return &Blocks{several: len(files) > 1, opt: opt}, files, err
-}
-
-// start opens the first of the files; without files there are no points.
-func (b *Blocks) start(ctx context.Context, files []file) (err error) {
+	b := &Blocks{several: len(files) > 1, opt: opt}
 	for _, f := range files {
 		b.labelOf = append(b.labelOf, f.labels)
 	}
-	if b.files, err = openStreams(ctx, files, b.opt); err != nil {
-		return err
-	}
-	if len(files) == 0 {
-		b.err = io.EOF
-		return nil
+	if b.files, err = openStreams(ctx, files, opt); err != nil {
+		return nil, err
 	}
 	if err := b.open(); err != nil {
 		b.files.close()
-		return err
+		return nil, err
 	}
-	return nil
+	return b, nil
 }
 
 // open goes on to the next file.
@@ -104,23 +83,12 @@ func (b *Blocks) open() error {
 	}
 	b.current = st
 	b.parts = append(b.parts, st.part)
-	if s := b.share(); s != nil {
-		if err := b.enter(s); err != nil {
-			st.close()
-			return err
-		}
-	}
 	return nil
 }
 
 // goOn leaves the current file, of which nothing more is wanted, for the next; io.EOF
 // tells that there is none.
 func (b *Blocks) goOn() error {
-	if s := b.share(); s != nil {
-		if err := b.leave(s); err != nil {
-			return err
-		}
-	}
 	if !b.files.more() {
 		return io.EOF
 	}
@@ -152,7 +120,7 @@ func (b *Blocks) Next(dst *Matrix) (n int, err error) {
 	b.labels = b.labels[:0]
 	for n < dst.N && b.err == nil {
 		var got int
-		got, b.err = b.readRows(dst.X[n*dst.D:])
+		got, b.err = b.current.readRows(dst.X[n*dst.D:], &b.labels)
 		n += got
 		b.rows += got
 		b.parts[len(b.parts)-1].rows += got
@@ -166,25 +134,22 @@ func (b *Blocks) Next(dst *Matrix) (n int, err error) {
 	return n, nil
 }
 
-// readRows reads rows of the current file, of its share if a part is wanted.
-func (b *Blocks) readRows(dst []float32) (rows int, err error) {
-	s := b.share()
-	if s == nil || s.rows < 0 {
-		return b.current.readRows(dst, &b.labels)
-	}
-	// Who has the end of a file makes sure that nothing follows.
-	last := s.hi == s.size
-	if !last {
-		if s.rows == 0 {
-			return 0, io.EOF
+// Skip skips so many rows before Next is called, or all if there are fewer, and returns
+// their number. It does not read them where the format says where a row lies.
+func (b *Blocks) Skip(rows int) (skipped int, err error) {
+	for b.err == nil && b.rows < rows {
+		var got int
+		got, b.err = b.current.skipRows(rows - b.rows)
+		b.rows += got
+		b.parts[len(b.parts)-1].rows += got
+		if b.err == nil && b.rows < rows {
+			b.err = b.goOn()
 		}
-		dst = dst[:min(len(dst), s.rows*b.D())]
 	}
-	rows, err = b.current.readRows(dst, &b.labels)
-	if s.rows -= rows; s.rows == 0 && !last && err == nil {
-		err = io.EOF
+	if b.err != io.EOF {
+		err = b.err
 	}
-	return rows, err
+	return b.rows, err
 }
 
 // Labels returns the labels of the last block's rows, as they are written in
@@ -212,23 +177,8 @@ func (b *Blocks) Bytes() bool {
 }
 
 // Row names row i, counted from 0 over all files, for a reader who counts
-// from 1: with its file and its number there.
-// In a part of the points it is the number in the file alone.
-func (b *Blocks) Row(i int) string {
-	if !b.inParts {
-		return describeRow(b.parts, b.several, i)
-	}
-	for _, p := range b.parts {
-		if i < p.rows {
-			if p.before != nil {
-				i += p.before()
-			}
-			return fmt.Sprintf("%s: row %d", p.name, i+1)
-		}
-		i -= p.rows
-	}
-	return describeRow(nil, false, i)
-}
+// from 1: with its file and its number there. Rows that Skip skipped count.
+func (b *Blocks) Row(i int) string { return describeRow(b.parts, b.several, i) }
 
 // CheckFinite returns an error of kind ErrNotFinite that names the first
 // value among the n rows of the last block, which block holds, that is NaN or
@@ -264,6 +214,19 @@ func (st *stream) readRows(dst []float32, labels *[]string) (rows int, err error
 		return rows, err
 	}
 	return st.besideRows(labels, rows, err)
+}
+
+// skipRows skips rows, at most to the end of the file, and their labels.
+func (st *stream) skipRows(rows int) (skipped int, err error) {
+	if skipped, err = st.values.skip(rows); err != nil {
+		return skipped, st.explain(err)
+	}
+	if st.beside != nil {
+		if _, err := st.beside.skip(skipped); err != nil {
+			return skipped, fmt.Errorf("%s: %w", st.besideName, err)
+		}
+	}
+	return skipped, nil
 }
 
 // besideRows appends the labels of the rows that were read last, which are an array of

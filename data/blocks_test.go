@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -20,11 +21,19 @@ import (
 // readBlocks reads everything in blocks of so many rows. An error may come
 // from OpenBlocks, Next or CheckFinite.
 func readBlocks(paths []string, opt data.Options, size int) (ds *data.Dataset, labels []string, err error) {
+	return readBlocksFrom(paths, opt, size, 0)
+}
+
+// readBlocksFrom is readBlocks after so many rows that are skipped.
+func readBlocksFrom(paths []string, opt data.Options, size, skip int) (ds *data.Dataset, labels []string, err error) {
 	b, err := data.OpenBlocks(context.Background(), paths, opt)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer b.Close()
+	if skipped, err := b.Skip(skip); skipped != skip || err != nil {
+		return nil, nil, fmt.Errorf("%d of %d rows skipped: %w", skipped, skip, err)
+	}
 	block := data.NewMatrix(size, b.D())
 	ds = &data.Dataset{Points: data.NewMatrix(0, b.D())}
 	for {
@@ -84,6 +93,57 @@ func sameAsOpen(t *testing.T, paths []string, opt data.Options) {
 			t.Errorf("blocks of %d: the labels are %q", size, labels)
 		}
 	}
+	if wantErr == nil {
+		sameAfterSkip(t, paths, opt)
+	}
+}
+
+// sameAfterSkip compares what follows rows that are skipped with the same rows of the whole.
+func sameAfterSkip(t *testing.T, paths []string, opt data.Options) {
+	t.Helper()
+	whole, all, err := readBlocks(paths, opt, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, d := whole.Points.N, whole.Points.D
+	for _, skip := range []int{1, n / 2, n - 1} {
+		got, labels, err := readBlocksFrom(paths, opt, 3, skip)
+		if err != nil || !slices.Equal(got.Points.X, whole.Points.X[skip*d:]) || all != nil && !slices.Equal(labels, all[skip:]) {
+			t.Fatalf("after %d of %d rows: %+v, %q, %v", skip, n, got, labels, err)
+		}
+	}
+	b, err := data.OpenBlocks(t.Context(), paths, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if skipped, err := b.Skip(n + 1); skipped != n || err != nil {
+		t.Errorf("%d of %d rows are skipped: %v", skipped, n, err)
+	}
+	if got, err := b.Next(data.NewMatrix(1, d)); got != 0 || err != io.EOF {
+		t.Errorf("after all rows come %d: %v", got, err)
+	}
+}
+
+// Rows that are skipped count in the names of rows and lines.
+func TestSkippedRowsCount(t *testing.T) {
+	table := put(t, t.TempDir(), "a.csv", []byte("x,y\n1,2\n\n3,4\n5,6\n7,inf\n9,z\n"))
+	b, err := data.OpenBlocks(t.Context(), []string{table, table}, data.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if skipped, err := b.Skip(3); skipped != 3 || err != nil {
+		t.Fatal(skipped, err)
+	}
+	block := data.NewMatrix(1, 2)
+	n, err := b.Next(block)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, b.CheckFinite(block, n), data.ErrNotFinite, "a.csv: row 4 (row 4 over all files), column 2")
+	_, err = b.Next(block)
+	wantError(t, err, data.ErrFormat, "a.csv: line 7, column 2")
 }
 
 func TestBlocksEqualOpen(t *testing.T) {
@@ -108,6 +168,7 @@ func TestBlocksEqualOpen(t *testing.T) {
 		opt   data.Options
 	}{
 		{"table with labels", []string{table}, data.Options{LabelColumn: "kind"}},
+		{"table with quotation marks", []string{put(t, folder, "q.csv", []byte("1,\"a\n2,b\"\r\n\r\n2,\"\"\"c\"\n3,d"))}, data.Options{LabelColumn: "2"}},
 		{"table twice", []string{table, table}, data.Options{LabelColumn: "kind"}},
 		{"dropped column", []string{table}, data.Options{Drop: []string{"2"}}},
 		{"npy", []string{npyPath}, data.Options{}},
@@ -265,6 +326,7 @@ func FuzzBlocks(f *testing.F) {
 			if (want.Labels != nil) != (labels != nil) || labels != nil && !slices.Equal(data.NewLabels(labels).Class, want.Labels.Class) {
 				t.Fatalf("the labels are %q", labels)
 			}
+			sameAfterSkip(t, []string{path}, opt)
 		case wantErr == nil || err == nil:
 			t.Fatalf("the error is %v, that of Open %v", err, wantErr)
 		case errors.Is(wantErr, data.ErrNotFinite) || errors.Is(err, data.ErrNotFinite):

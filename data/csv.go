@@ -60,12 +60,10 @@ type table struct {
 	counted bool // the header counts 0, 1, 2, …
 	rows    int  // read so far
 	relation
-	labeled   bool       // there is a label column
-	guessed   bool       // whether there is a header was guessed
-	top       int        // line of the first row
-	lenient   bool       // values that are not finite are no errors
-	until     int64      // where rows begin that are not to be read
-	rowsAbove func() int // counts those of the file above those that are; nil as above is
+	labeled bool // there is a label column
+	guessed bool // whether there is a header was guessed
+	top     int  // line of the first row
+	lenient bool // values that are not finite are no errors
 
 	row      [][]byte // the next row, or err says why there is none
 	err      error
@@ -103,8 +101,8 @@ func newTable(s *byteSource, opt Options) (*table, error) {
 // newRows begins to read the rows of a table, of which the first is the next: its
 // names, if it has some, which skipNames then passes over.
 func newRows(s *byteSource, opt Options) (*table, error) {
-	t := &table{s: s, interned: make(map[string]string), until: math.MaxInt64}
-	t.taken = skipBOM(s)
+	t := &table{s: s, interned: make(map[string]string)}
+	skipBOM(s)
 	t.r = s.r
 	t.comma = byte(opt.Separator)
 	if t.comma == 0 {
@@ -145,7 +143,7 @@ func (t *table) checkWidth(columns int) error {
 		advice = ", and if its numbers have decimal commas, write decimal points in their place"
 	}
 	return errorf(ErrFormat, "line %d (counted from 1) has %s, but line %d has %d; give every line the same number of fields%s",
-		t.number(t.first), plural(len(t.row), "field"), t.top, columns, advice)
+		t.first, plural(len(t.row), "field"), t.top, columns, advice)
 }
 
 // advance reads the next row.
@@ -154,7 +152,7 @@ func (t *table) advance() { t.row, t.err = t.next() }
 // read implements valueReader.
 func (t *table) read(dst []float32) (int, error) {
 	filled := 0
-	for ; t.err == nil && t.begin < t.until && len(dst)-filled >= t.width; t.advance() {
+	for ; t.err == nil && len(dst)-filled >= t.width; t.advance() {
 		if err := t.checkWidth(len(t.roles)); err != nil {
 			t.err = err
 			break
@@ -170,21 +168,18 @@ func (t *table) read(dst []float32) (int, error) {
 		filled += t.width
 		t.rows++
 	}
-	if t.begin >= t.until {
-		return filled, io.EOF
-	}
 	return filled, t.err
 }
 
 // skip implements valueReader.
 func (t *table) skip(rows int) (passed int, err error) {
-	for ; passed < rows && t.err == nil && t.begin < t.until; t.advance() {
+	for ; passed < rows && t.err == nil; t.advance() {
 		if err := t.checkWidth(len(t.roles)); err != nil {
 			return passed, err
 		}
 		passed++
 	}
-	if passed < rows && t.begin < t.until && t.err != io.EOF {
+	if passed < rows && t.err != io.EOF {
 		return passed, t.err
 	}
 	return passed, nil
@@ -195,7 +190,7 @@ func (t *table) relate(to relation) { t.relation = to }
 
 // step implements valueReader.
 func (t *table) step() int {
-	if t.err != nil || t.begin >= t.until {
+	if t.err != nil {
 		return 0
 	}
 	return t.width
@@ -296,7 +291,7 @@ func parseLess(s []byte, offset float64) (float32, error) {
 
 // describe says which field of the row read last is no number.
 func (t *table) describe(column int, raw []byte, err error) error {
-	where := fmt.Sprintf("line %d, column %d", t.number(t.first), column+1)
+	where := fmt.Sprintf("line %d, column %d", t.first, column+1)
 	if t.names != nil && t.names[column] != "" {
 		where += fmt.Sprintf(" (%q)", t.names[column])
 	}
@@ -314,7 +309,7 @@ func (t *table) describe(column int, raw []byte, err error) error {
 		return errorf(ErrFormat, "%s: %.40q has a decimal comma; write all numbers with a decimal point, this one as %.40s", where, field, point)
 	}
 	advice := "name this column as label column or drop it"
-	if t.guessed && t.names == nil && t.number(t.first) == t.top {
+	if t.guessed && t.names == nil && t.first == t.top {
 		advice += ", or set the header to present if the line holds names"
 	}
 	if len(t.roles) == 1 && strings.ContainsAny(field, " |") {

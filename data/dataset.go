@@ -38,8 +38,6 @@ type part struct {
 	bytes   bool     // its values were unsigned bytes
 	columns []string // names of the data columns, nil without a header
 	labels  []string // label of each row, nil without labels
-	// before counts the rows of the file before those; nil: none are.
-	before func() int
 }
 
 // Check reports the first thing that makes the data unusable: no points

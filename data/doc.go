@@ -10,9 +10,8 @@
 // Open reads IDX (the format of MNIST), npy, CSV and TSV files, plain or
 // compressed with gzip, and npz files, and puts several files one below the
 // other. Builtin gives the data that travel inside the program. OpenBlocks reads
-// the same files a block of rows at a time, for those that memory cannot hold, and
-// OpenShard one of several parts of them, for several processes. A Source is read in
-// blocks, too, as often as is needed, which is what FitPCA wants.
+// the same files a block of rows at a time, for those that memory cannot hold. A
+// Source is read in blocks, too, as often as is needed, which is what FitPCA wants.
 //
 // What usually happens to the points next lives here too: Split holds some of
 // them out, Imbalance thins classes out, Scale brings the points to a common

@@ -334,13 +334,11 @@ func looksLikeHeader(labels []string) bool {
 }
 
 // skipBOM passes over the mark with which some programs begin UTF-8 text.
-func skipBOM(s *byteSource) (skipped int64) {
+func skipBOM(s *byteSource) {
 	const mark = "\ufeff"
-	if string(s.head(len(mark))) != mark {
-		return 0
+	if string(s.head(len(mark))) == mark {
+		s.r.Discard(len(mark)) // cannot fail, the bytes are there
 	}
-	s.r.Discard(len(mark)) // cannot fail, the bytes are there
-	return int64(len(mark))
 }
 
 // ClassNames returns the names of the classes of points, nil if their labels

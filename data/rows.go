@@ -18,22 +18,10 @@ const maxRow = 1 << 26
 type rowReader struct {
 	r      *bufio.Reader
 	comma  byte
-	line   int   // lines read so far
-	first  int   // line on which the last row begins, counted from 1
-	taken  int64 // bytes read so far, counted from the beginning of the file
-	begin  int64 // where the last row begins, or the text ends
+	line   int // lines read so far
+	first  int // line on which the last row begins, counted from 1
 	text   []byte
 	fields [][]byte
-	// above counts the lines of the file above those that are read; nil: none are.
-	above func() int
-}
-
-// number returns the number in the file of a line that is read.
-func (t *rowReader) number(line int) int {
-	if t.above == nil {
-		return line
-	}
-	return t.above() + line
 }
 
 // next returns the fields of the next row that is not an empty line, or
@@ -64,7 +52,6 @@ func (t *rowReader) next() ([][]byte, error) {
 func (t *rowReader) gather() (quotes int, err error) {
 	t.text = t.text[:0]
 	for len(t.text) == 0 {
-		t.begin = t.taken
 		if err := t.appendLine(); err != nil {
 			return 0, err
 		}
@@ -77,7 +64,7 @@ func (t *rowReader) gather() (quotes int, err error) {
 		at := len(t.text)
 		t.text = append(t.text, '\n')
 		if err := t.appendLine(); err == io.EOF {
-			return 0, errorf(ErrFormat, "line %d (counted from 1) has a quotation mark that is never closed; close it, or double it if it belongs to the field", t.number(t.first))
+			return 0, errorf(ErrFormat, "line %d (counted from 1) has a quotation mark that is never closed; close it, or double it if it belongs to the field", t.first)
 		} else if err != nil {
 			return 0, err
 		}
@@ -92,9 +79,8 @@ func (t *rowReader) appendLine() error {
 	for {
 		piece, err := t.r.ReadSlice('\n')
 		t.text = append(t.text, piece...)
-		t.taken += int64(len(piece))
 		if len(t.text) > maxRow {
-			return errorf(ErrFormat, "line %d (counted from 1) is longer than %d MiB; write one point on each line", t.number(t.line+1), maxRow>>20)
+			return errorf(ErrFormat, "line %d (counted from 1) is longer than %d MiB; write one point on each line", t.line+1, maxRow>>20)
 		}
 		switch {
 		case err == bufio.ErrBufferFull:
@@ -116,7 +102,7 @@ func (t *rowReader) appendLine() error {
 // splitQuoted splits text that has quotation marks. Doubled ones become
 // single in place, for which there is room.
 func (t *rowReader) splitQuoted() error {
-	misplaced := errorf(ErrFormat, "line %d (counted from 1) has a quotation mark out of place; put a field that has any in quotation marks and double those inside", t.number(t.first))
+	misplaced := errorf(ErrFormat, "line %d (counted from 1) has a quotation mark out of place; put a field that has any in quotation marks and double those inside", t.first)
 	rest := t.text
 	for {
 		var field []byte

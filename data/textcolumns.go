@@ -152,7 +152,7 @@ func (t *table) readColumns(columns [][]string, wanted []string) error {
 		for k, i := range at {
 			field := bytes.TrimSpace(t.row[i])
 			if !utf8.Valid(field) {
-				return errorf(ErrFormat, "line %d, column %d, both counted from 1, is not UTF-8; save the file in that encoding", t.number(t.first), i+1)
+				return errorf(ErrFormat, "line %d, column %d, both counted from 1, is not UTF-8; save the file in that encoding", t.first, i+1)
 			}
 			columns[k] = append(columns[k], t.intern(field))
 		}

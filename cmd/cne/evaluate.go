@@ -37,7 +37,8 @@ print the figures side by side. EMBEDDING is an array (.npy), a table (.csv or
 .tsv), either of them also compressed with gzip, or a run folder. The folder of
 a run says itself what the data are and how their graph is made; for other files
 --data, or --config, does. --against compares with a further embedding of the
-same points, such as one made elsewhere, and needs no data.
+same points, such as one made elsewhere, and needs no data. With --join the files
+are the parts of one embedding, one below the other.
 
 Measured against the data, which are the points between which the distances for
 the graph are taken (principal components, if graph.pca says so):
@@ -63,7 +64,8 @@ same points and graph, the first says k and the constants of the losses.`,
 		Example: `  cne evaluate runs/mnist10k
   cne evaluate runs/s0 runs/s1 tsne.npy
   cne evaluate umap.npy --data points.npy --labels labels.txt -o umap.json
-  cne evaluate mine.npy --against theirs.npy`,
+  cne evaluate mine.npy --against theirs.npy
+  cne evaluate --join part1.npy part2.npy --data points.npy`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return fmt.Errorf("%s needs an argument: the file with the embedding, or the run folder", cmd.CommandPath())
@@ -99,6 +101,7 @@ same points and graph, the first says k and the constants of the losses.`,
 	flags.StringArrayVar(&a.labels, "labels", nil, "`file` with the labels, in the order of the points (repeatable), same as --set data.labels=…")
 	flags.StringVar(&a.graph, "graph", "", "graph of the points, a `file` that ends in .npz, same as --set graph.file=…")
 	cli.AddSeedFlag(cmd, given, "seed of what is drawn, same as --set seed=`n`")
+	flags.BoolVar(&a.join, "join", false, "the files are the parts of one embedding, in their order")
 	flags.StringVar(&a.against, "against", "", "also compare with an embedding, a `file` or run folder")
 	flags.Float64Var(&a.s, "s", 0, "`place` on the spectrum for the losses of Neg-t-SNE and InfoNC-t-SNE (default: that of the first run)")
 	flags.Float64Var(&a.zBar, "zbar", 0, "normalisation `constant` for the loss of Neg-t-SNE (default: that of the first run)")
@@ -117,7 +120,7 @@ type evaluationRun struct {
 	data, labels    []string
 	graph           string
 	against, output string
-	json            bool
+	json, join      bool
 	s, zBar         float64
 	withS, withZBar bool // whether they are given
 	negatives       int  // 0: those of the configuration
@@ -300,8 +303,9 @@ type candidate struct {
 	z         *float64 // learnt by its run
 }
 
-// openCandidate reads an embedding.
-func (a *evaluationRun) openCandidate(ctx context.Context, path string) (*candidate, error) {
+// openCandidate reads an embedding, of several files if it comes in parts.
+func (a *evaluationRun) openCandidate(ctx context.Context, paths ...string) (*candidate, error) {
+	path := paths[0]
 	run, err := isRun(path)
 	if err != nil {
 		return nil, err
@@ -317,11 +321,18 @@ func (a *evaluationRun) openCandidate(ctx context.Context, path string) (*candid
 			return nil, err
 		}
 	}
+	files := []string{s.file}
+	if len(paths) > 1 {
+		if files, err = rundir.EmbeddingFiles(paths); err != nil {
+			return nil, err
+		}
+		s.path = fmt.Sprintf("%s and %d more", path, len(paths)-1)
+	}
 	var o data.Options
 	if !a.dataKnown {
 		o.Labels = a.labels
 	}
-	set, err := rundir.OpenEmbedding(ctx, s.file, o)
+	set, err := rundir.OpenEmbedding(ctx, files, o)
 	if err != nil {
 		return nil, err
 	}

@@ -29,9 +29,13 @@ func stopwatch(sum *float64) func() {
 func (a *evaluationRun) evaluate(ctx context.Context) (*figures.Evaluation, error) {
 	e := &figures.Evaluation{K: a.config.Quality.K, AccuracyK: quality.AccuracyK, Against: a.against, Version: version.String()}
 	stop := stopwatch(&e.Seconds.Prepare)
+	embeddings := [][]string{a.inputs}
+	if !a.join {
+		embeddings = slices.Collect(slices.Chunk(a.inputs, 1))
+	}
 	var all []*candidate
-	for _, path := range a.inputs {
-		s, err := a.openCandidate(ctx, path)
+	for _, paths := range embeddings {
+		s, err := a.openCandidate(ctx, paths...)
 		if err != nil {
 			return nil, err
 		}

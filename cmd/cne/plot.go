@@ -27,7 +27,8 @@ them in a browser (--html), and print the path of the file. INPUT is an array
 compressed with gzip, or a run folder, whose embedding.csv is drawn, or else
 its embedding.npy, with the points that were held out. Of more than two
 coordinates the plane of the first two principal axes is drawn. Several inputs
-are drawn side by side, each at its own scale, without held-out points.
+are drawn side by side, each at its own scale, without held-out points; with
+--join they are the parts of one embedding, one below the other.
 
 The labels of the points are drawn as classes with a legend if they are words,
 or whole numbers that look like those of classes, and on a continuous scale
@@ -54,6 +55,7 @@ than 250 snapshots some are left out.`,
   cne plot runs/mnist10k --html
   cne plot table.csv --label-column species --drop id --title Penguins
   cne plot runs/s0 runs/s0.5 runs/s1 -o spectrum.png
+  cne plot --join part1.npy part2.npy part3.npy -o all.png
   cne plot --metrics runs/neg runs/nc -o curves.svg
   cne plot --animate runs/mnist10k --follow`,
 		Args: p.arguments,
@@ -97,6 +99,7 @@ than 250 snapshots some are left out.`,
 	flags.StringVar(&p.data.LabelColumn, "label-column", "", "`column` of the table with the labels: its name, or its number counted from 1 (negative: from the end)")
 	flags.StringArrayVar(&p.data.Drop, "drop", nil, "`column` of the table to leave out, by name or number (repeatable)")
 	flags.StringArrayVar(&p.titles, "title", nil, "`text` above the points (repeatable: one for each of several inputs, whose names are the default)")
+	flags.BoolVar(&p.join, "join", false, "the inputs are the parts of one embedding, in their order")
 	flags.IntVar(&p.columns, "columns", 0, "`number` of inputs side by side in a row; 0: chosen")
 	flags.Float64Var(&p.plot.PointSize, "point-size", 0, "diameter of a point in typographic `points` (1/72 inch), at most 100; 0: chosen from the number of points, and from 50 000 on their density is drawn")
 	flags.Float64Var(&p.plot.WidthCM, "width", 0, "width of the picture in `cm`, at most 100; 0: chosen so that the points and their legend fit")
@@ -121,7 +124,7 @@ func (p *plotting) arguments(cmd *cobra.Command, args []string) error {
 }
 
 // isStrip tells whether several embeddings are to be drawn.
-func (p *plotting) isStrip() bool { return len(p.inputs) > 1 && !p.metrics && !p.animate }
+func (p *plotting) isStrip() bool { return len(p.inputs) > 1 && !p.join && !p.metrics && !p.animate }
 
 // plotting is one run of cne plot.
 type plotting struct {
@@ -133,6 +136,7 @@ type plotting struct {
 
 	titles  []string
 	columns int  // of several embeddings
+	join    bool // the inputs are parts of one
 	metrics bool // curves of runs
 	animate bool // film of a run
 	fps     float64
@@ -168,6 +172,10 @@ func (p *plotting) check() error {
 	switch {
 	case p.metrics && p.animate:
 		return errors.New("--metrics and --animate are both given; a picture shows curves or points")
+	case p.join && (p.metrics || p.animate):
+		return errors.New("--join is about the parts of an embedding, not about curves or films; leave it out")
+	case p.join && p.output == "":
+		return errors.New("--join needs --output, the file for the picture")
 	case p.metrics && (hasLabels || p.plot.PointSize != 0):
 		return errors.New("--metrics draws curves, for which there are no labels, columns or sizes of points; leave out --labels, --label-column, --drop and --point-size")
 	case p.plot.Names && (p.metrics || p.animate || p.isHTML()):

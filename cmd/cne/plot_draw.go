@@ -43,22 +43,26 @@ func (p *plotting) chooseOutput() error {
 
 // draw draws an embedding, as a picture or as a page.
 func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
-	file, s, err := figures.OpenScatter(ctx, p.input, p.data, p.plot)
+	inputs := []string{p.input}
+	if p.join {
+		inputs = p.inputs
+	}
+	files, s, err := figures.OpenScatter(ctx, inputs, p.data, p.plot)
 	if err != nil {
 		return err
 	}
 	if !p.isHTML() {
 		return s.Save(p.output)
 	}
-	page, err := p.page(ctx, log, s, file)
+	page, err := p.page(ctx, log, s, files)
 	if err != nil {
 		return err
 	}
 	return page.Save(p.output)
 }
 
-// page returns the explorer of an embedding that was read from a file.
-func (p *plotting) page(ctx context.Context, log *slog.Logger, s *plot.Scatter, file string) (*explorer.Page, error) {
+// page returns the explorer of an embedding that was read from files.
+func (p *plotting) page(ctx context.Context, log *slog.Logger, s *plot.Scatter, files []string) (*explorer.Page, error) {
 	name, err := filepath.Abs(p.input)
 	if err != nil {
 		return nil, err
@@ -70,8 +74,8 @@ func (p *plotting) page(ctx context.Context, log *slog.Logger, s *plot.Scatter, 
 			return nil, err
 		}
 	}
-	if file == p.input {
-		return figures.FilePage(ctx, log, file, name, s, images, p.wanted, p.data)
+	if p.join || files[0] == p.input {
+		return figures.FilePage(ctx, log, files, name, s, images, p.wanted, p.data)
 	}
 	return figures.RunPage(ctx, log, p.input, name, s, images, len(p.images) == 0, p.wanted)
 }

@@ -39,16 +39,13 @@ A network whose weights PyTorch has saved (linear layers with ReLU between
 them) gets the points as they are in the files.
 
 Many points can be placed in parts, by several processes on one machine or on
-many: --shard 0/4 places the first of four parts of the rows, 3/4 the last, and
-writes it beside the output. A part that is interrupted keeps what it has, and
-goes on when it is asked for again; one that is there is left as it is. --merge
-then makes sure that the parts belong together and none is missing, and writes
-the output, which is bit for bit that of one process. It needs --output alone;
-with --model and INPUT it makes sure that the parts are of these.`,
+many: --rows 0:1000000 places the first million rows, 1000000: all others. Their
+positions are those of one process, bit for bit. The files need no merging: what
+reads points takes several, and so do cne plot and cne evaluate with --join.`,
 		Example: `  cne project --model runs/mnist t10k-images-idx3-ubyte.gz -o new.npy
   cne project --model runs/cells/model.safetensors new.csv --label-column type -o new.csv --plot new.png
-  cne project --model runs/mnist many.npy -o many-out.npy --shard 0/4   # to 3/4
-  cne project --merge -o many-out.npy`,
+  cne project --model runs/mnist many.npy -o first.npy --rows :1000000
+  cne project --model runs/mnist many.npy -o rest.npy --rows 1000000:`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.input = args
 			if err := p.check(cmd); err != nil {
@@ -70,8 +67,7 @@ with --model and INPUT it makes sure that the parts are of these.`,
 	flags.BoolVar(&p.SkipBad, "skip-bad", false, "write NaN for points with a value that is not finite, instead of refusing them")
 	flags.StringVar(&p.data.LabelColumn, "label-column", "", "`column` of the table with labels, for the picture and for positions as .csv: its name, or its number counted from 1 (negative: from the end)")
 	flags.StringArrayVar(&p.data.Drop, "drop", nil, "`column` of the table to leave out, by name or number (repeatable)")
-	flags.StringVar(&p.part, "shard", "", "place one part of the points alone: `i/k` is the i-th of k, counted from 0")
-	flags.BoolVar(&p.merge, "merge", false, "put the parts together that --shard has placed")
+	flags.StringVar(&p.rowsText, "rows", "", "`range` of the rows to place, counted from 0: 0:1000 are the first 1000, 1000: all after them")
 	cli.AddDeviceFlag(cmd, &p.deviceName)
 	flags.StringVar(&p.header, "header", "auto", "whether tables begin with a line of column names: auto, yes or no")
 	return cmd
@@ -79,20 +75,18 @@ with --model and INPUT it makes sure that the parts are of these.`,
 
 // A projectRun is one run of cne project.
 type projectRun struct {
-	model   string
-	input   []string
-	output  string
-	picture string
-	header  string
-	part    string // as it is given
-	shard   *data.Shard
-	merge   bool
-	data    data.Options
+	model    string
+	input    []string
+	output   string
+	picture  string
+	header   string
+	rowsText string // as it is given
+	rows     projection.Rows
+	data     data.Options
 	*console.Reporter
 
 	deviceName string
 	device     *model.Device // that places points
-	files      []string      // of the model
 
 	projection.Projection
 }
@@ -100,18 +94,12 @@ type projectRun struct {
 // check finds faults of the command line.
 func (p *projectRun) check(cmd *cobra.Command) error {
 	switch {
-	case len(p.input) == 0 && !p.merge:
+	case len(p.input) == 0:
 		return fmt.Errorf("%s needs an argument: the file with the points", cmd.CommandPath())
-	case p.model == "" && !p.merge:
+	case p.model == "":
 		return errors.New("--model is missing: name the run folder, or the file with the model")
 	case p.output == "":
 		return errors.New("--output is missing: name the file for the positions, such as -o positions.npy")
-	case p.merge && len(p.input) == 0 && (p.data.LabelColumn != "" || p.data.Drop != nil || p.SkipBad || cmd.Flags().Changed("header")):
-		return errors.New("--merge is given with how the points are read (--label-column, --drop, --header, --skip-bad), but without these; name them, too, or leave that out")
-	case p.part != "" && p.merge:
-		return errors.New("--shard and --merge are given together; place all parts first, and then put them together")
-	case p.part != "" && p.picture != "":
-		return errors.New("--plot is given with --shard, but one part is no picture; give it with --merge")
 	}
 	if err := cli.CheckEnding("--output", p.output, ".npy", ".csv"); err != nil {
 		return err
@@ -122,12 +110,11 @@ func (p *projectRun) check(cmd *cobra.Command) error {
 		}
 		p.Picture = new(projection.Picture)
 	}
-	if p.part != "" {
-		shard, err := projection.ParseShard(p.part)
-		if err != nil {
-			return fmt.Errorf("--shard is %s, %w", text.Quote(p.part), err)
+	if p.rowsText != "" {
+		var ok bool
+		if p.rows, ok = projection.ParseRows(p.rowsText); !ok {
+			return fmt.Errorf("--rows is %s, but must be a range of rows counted from 0, such as 0:1000, :1000 or 1000:", text.Quote(p.rowsText))
 		}
-		p.shard = &shard
 	}
 	if err := device.CheckName(p.deviceName); err != nil {
 		return fmt.Errorf("--device: %w", err)
@@ -142,18 +129,13 @@ func (p *projectRun) run(ctx context.Context, stdout io.Writer) error {
 	if err := p.checkOutputs(); err != nil {
 		return err
 	}
-	switch {
-	case p.merge:
-		return p.putTogether(ctx, stdout)
-	case p.shard != nil:
-		return p.placePart(ctx, stdout)
-	}
 	// Reading may have to wait for the other end of a pipe.
 	points, err := ctxio.Await(ctx, func() (projection.Source, error) {
 		if err := p.load(ctx); err != nil {
 			return nil, err
 		}
-		return p.open(ctx)
+		p.data.Log = p.Log
+		return projection.Open(ctx, p.Embedding, p.input, p.data, p.rows)
 	})
 	if ctx.Err() != nil {
 		return errUnwritten
@@ -171,28 +153,19 @@ func (p *projectRun) run(ctx context.Context, stdout io.Writer) error {
 	if err := errors.Join(err, points.Close()); err != nil {
 		return err
 	}
-	p.warnOfBad()
+	if p.Bad > 0 {
+		p.Log.Warn("points with values that are not finite have no position", "points", p.Bad, "of", p.Count)
+	}
 	if err := p.draw(ctx); err != nil {
 		return err
 	}
-	return p.report(stdout, p.output, p.Count-p.Bad)
+	seconds, placed := max(p.Elapsed.Seconds(), 1e-9), p.Count-p.Bad
+	_, err = fmt.Fprintf(stdout, "%s: %d points placed in %.2f s, %.0f per second\n", text.Escape(p.output), placed, seconds, float64(placed)/seconds)
+	return err
 }
 
 // errUnwritten is the error of a projection that was interrupted.
 var errUnwritten = errors.New("interrupted; nothing was written")
-
-// report says how many points have been placed now.
-func (p *projectRun) report(stdout io.Writer, path string, placed int) error {
-	seconds := max(p.Elapsed.Seconds(), 1e-9)
-	_, err := fmt.Fprintf(stdout, "%s: %d points placed in %.2f s, %.0f per second\n", text.Escape(path), placed, seconds, float64(placed)/seconds)
-	return err
-}
-
-func (p *projectRun) warnOfBad() {
-	if p.Bad > 0 {
-		p.Log.Warn("points with values that are not finite have no position", "points", p.Bad, "of", p.Count)
-	}
-}
 
 // draw makes the picture, if there is to be one.
 func (p *projectRun) draw(ctx context.Context) error {
@@ -209,71 +182,6 @@ func (p *projectRun) draw(ctx context.Context) error {
 	return fmt.Errorf("%w (the positions are in %s)", err, p.output)
 }
 
-// placePart places one part of the points.
-func (p *projectRun) placePart(ctx context.Context, stdout io.Writer) error {
-	if _, err := ctxio.Await(ctx, func() (struct{}, error) { return struct{}{}, p.load(ctx) }); err != nil {
-		if ctx.Err() != nil {
-			err = errUnwritten
-		}
-		return err
-	}
-	placed, there, err := p.WritePart(ctx, p.request(), *p.shard, func() (projection.Source, error) { return p.open(ctx) })
-	if ctx.Err() != nil && err != nil && !errors.Is(err, projection.ErrInterrupted) {
-		return errUnwritten
-	}
-	if err != nil {
-		return err
-	}
-	p.warnOfBad()
-	path := projection.Name(p.output, *p.shard)
-	if there {
-		_, err := fmt.Fprintf(stdout, "%s: %d points had been placed before\n", text.Escape(path), p.Count-p.Bad)
-		return err
-	}
-	return p.report(stdout, path, placed)
-}
-
-// putTogether makes the output of its parts.
-func (p *projectRun) putTogether(ctx context.Context, stdout io.Writer) error {
-	if p.model != "" {
-		if err := p.load(ctx); err != nil {
-			return err
-		}
-	}
-	parts := 0
-	var err error
-	if p.Count, p.Bad, parts, err = projection.Merge(ctx, p.request(), p.Picture); err != nil {
-		if ctx.Err() != nil {
-			err = errUnwritten
-		}
-		return err
-	}
-	p.warnOfBad()
-	if err := p.draw(ctx); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(stdout, "%s: %d points of %d parts\n", text.Escape(p.output), p.Count, parts)
-	return err
-}
-
-// request describes the projection.
-func (p *projectRun) request() *projection.Request {
-	on := "cpu"
-	if p.device != nil {
-		on = nameOf(p.device)
-	}
-	return &projection.Request{
-		Output: p.output, ModelFiles: p.files, Inputs: p.input, Device: on, Log: p.Log,
-		Reading: projection.Reading{LabelColumn: p.data.LabelColumn, Drop: p.data.Drop, Header: p.header, SkipBad: p.SkipBad},
-	}
-}
-
-// open opens the points.
-func (p *projectRun) open(ctx context.Context) (projection.Source, error) {
-	p.data.Log = p.Log
-	return projection.Open(ctx, p.Embedding, p.input, p.data, p.shard)
-}
-
 // checkOutputs finds what would keep the results from being written, and what
 // they would replace, before any work is done.
 func (p *projectRun) checkOutputs() error {
@@ -286,7 +194,7 @@ func (p *projectRun) checkOutputs() error {
 
 // load reads the model, and opens the device that places points.
 func (p *projectRun) load(ctx context.Context) (err error) {
-	if p.Embedding, p.files, err = projection.Load(p.model, p.Log); err != nil || p.merge {
+	if p.Embedding, err = projection.Load(p.model, p.Log); err != nil {
 		return err
 	}
 	if p.Embedding.Positions == nil {

@@ -51,7 +51,7 @@ var wrongValues = map[string][]string{
 	"cne plot --output":            {"x", "x.txt", "x.npy"},
 	"cne evaluate --output":        {"x.txt"},
 	"cne project --output":         {"x.txt"},
-	"cne project --shard":          {"1", "4/4", "-1/4", "0/0", "x/4", "0/4/2"},
+	"cne project --rows":           {"1", "2:1", "1:1", "-1:4", "x:4", "0:4:2"},
 	"cne simclr project --output":  {"x.txt", "x"},
 	"cne simclr evaluate --output": {"x.txt"},
 	"cne simclr features --output": {"x.txt"},

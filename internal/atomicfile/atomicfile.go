@@ -51,36 +51,17 @@ func Write(path string, write func(w io.Writer) error) error {
 // number of rows, is known only after what follows it. The writer is buffered,
 // and each Seek empties the buffer.
 func WriteSeek(path string, write func(w io.WriteSeeker) error) error {
-	if err := checkRegular(path); err != nil {
-		return err
-	}
-	return put(filepath.Dir(path), func(w io.WriteSeeker) (string, error) { return path, write(w) }, os.Rename)
-}
-
-// WriteOneOf is WriteSeek for one of several files in a folder: write says at its end which
-// of them it has written, and gives its path.
-func WriteOneOf(folder string, write func(w io.WriteSeeker) (path string, err error)) error {
-	return put(folder, func(w io.WriteSeeker) (path string, err error) {
-		if path, err = write(w); err == nil {
-			err = checkRegular(path)
-		}
-		return path, err
-	}, os.Rename)
-}
-
-// checkRegular refuses a path in whose place renaming would put a file where there is a
-// device or a pipe.
-func checkRegular(path string) error {
+	// Renaming would put a file where there is a device or a pipe.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return ErrNotRegular
 	}
-	return nil
+	return put(path, write, os.Rename)
 }
 
 // Create is Write for a file that must not exist: then the error is fs.ErrExist's, and
 // of several processes that create it one succeeds.
 func Create(path string, write func(w io.Writer) error) error {
-	return put(filepath.Dir(path), func(w io.WriteSeeker) (string, error) { return path, write(w) }, link)
+	return put(path, func(w io.WriteSeeker) error { return write(w) }, link)
 }
 
 // link gives a temporary file a name that must not exist.
@@ -103,8 +84,9 @@ func link(temporary, path string) error {
 	return nil
 }
 
-// put writes a temporary file in a folder, and has place give it the name that write returns.
-func put(folder string, write func(w io.WriteSeeker) (path string, err error), place func(temporary, path string) error) error {
+// put writes a temporary file beside path, and has place give it that name.
+func put(path string, write func(w io.WriteSeeker) error, place func(temporary, path string) error) error {
+	folder := filepath.Dir(path)
 	sweep(folder)
 	f, release, err := createIn(folder)
 	if err != nil {
@@ -119,8 +101,7 @@ func put(folder string, write func(w io.WriteSeeker) (path string, err error), p
 		}
 	}()
 	w := writeSeeker{bufio.NewWriterSize(f, 1<<16), f}
-	path, err := write(w)
-	if err != nil {
+	if err := write(w); err != nil {
 		return err
 	}
 	if err := w.Flush(); err != nil {

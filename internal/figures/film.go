@@ -59,7 +59,7 @@ func ReadFilm(ctx context.Context, folder string, o data.Options) (*Film, error)
 	if err != nil {
 		file = snapshot(last)
 	}
-	end, err := rundir.OpenEmbedding(ctx, file, o)
+	end, err := rundir.OpenEmbedding(ctx, []string{file}, o)
 	if err != nil {
 		return nil, err
 	}

@@ -10,26 +10,26 @@ import (
 	"cne/internal/rundir"
 )
 
-// OpenScatter reads an embedding, of a file or of a run folder with the points that were
-// held out, and returns its picture and the file.
-func OpenScatter(ctx context.Context, input string, o data.Options, p configs.Plot) (file string, s *plot.Scatter, err error) {
-	if file, err = rundir.EmbeddingFile(input); err != nil {
-		return "", nil, err
+// OpenScatter reads an embedding, of files or of a run folder with the points that were
+// held out, and returns its picture and the files.
+func OpenScatter(ctx context.Context, inputs []string, o data.Options, p configs.Plot) (files []string, s *plot.Scatter, err error) {
+	if files, err = rundir.EmbeddingFiles(inputs); err != nil {
+		return nil, nil, err
 	}
-	set, err := rundir.OpenEmbedding(ctx, file, o)
+	set, err := rundir.OpenEmbedding(ctx, files, o)
 	if err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	var held *data.Dataset
-	if file != input {
-		if held, err = rundir.OpenHeldOut(ctx, file, o); err != nil {
-			return "", nil, err
+	if len(inputs) == 1 && files[0] != inputs[0] {
+		if held, err = rundir.OpenHeldOut(ctx, files[0], o); err != nil {
+			return nil, nil, err
 		}
 	}
 	if held == nil {
-		return file, Scatter(set.Points, set.Labels, p), ctx.Err()
+		return files, Scatter(set.Points, set.Labels, p), ctx.Err()
 	}
-	return file, ScatterWithHeldOut(set.Points, held.Points, set.Labels, held.Labels, p), ctx.Err()
+	return files, ScatterWithHeldOut(set.Points, held.Points, set.Labels, held.Labels, p), ctx.Err()
 }
 
 // OpenStrip reads several embeddings and returns the picture of them side by side. Without
@@ -42,7 +42,7 @@ func OpenStrip(ctx context.Context, inputs, titles []string, o data.Options, p c
 		if err != nil {
 			return nil, err
 		}
-		set, err := rundir.OpenEmbedding(ctx, file, o)
+		set, err := rundir.OpenEmbedding(ctx, []string{file}, o)
 		if err != nil {
 			return nil, err
 		}

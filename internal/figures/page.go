@@ -35,11 +35,11 @@ func Page(s *plot.Scatter, name string, facts []explorer.Fact, images *data.Imag
 	}
 }
 
-// FilePage returns the explorer of an embedding that was read from a file, of which s is the
+// FilePage returns the explorer of an embedding that was read from files, of which s is the
 // picture. images may be nil.
-func FilePage(ctx context.Context, log *slog.Logger, file, name string, s *plot.Scatter, images *data.Images, w Wanted, o data.Options) (*explorer.Page, error) {
+func FilePage(ctx context.Context, log *slog.Logger, files []string, name string, s *plot.Scatter, images *data.Images, w Wanted, o data.Options) (*explorer.Page, error) {
 	page := Page(s, name, nil, images)
-	a, err := ReadAnnotations(ctx, log, rundir.Table{Paths: []string{file}, Options: o}, w, s.Embedding.N, nil)
+	a, err := ReadAnnotations(ctx, log, rundir.Table{Paths: files, Options: o}, w, s.Embedding.N, nil)
 	a.AddTo(page)
 	return page, err
 }

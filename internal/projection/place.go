@@ -39,11 +39,6 @@ type Projection struct {
 	Elapsed time.Duration
 }
 
-// A sink is where positions go, block by block. Labels are nil if there are none.
-type sink interface {
-	write(positions *data.Matrix, labels []string) error
-}
-
 // A block is some points of the input that follow each other.
 type block struct {
 	n         int // rows in use
@@ -69,63 +64,36 @@ func (b *block) read(points Source) {
 // Write places all points and writes their positions to a file that ends in .npy or .csv,
 // complete or not at all.
 func (p *Projection) Write(ctx context.Context, path string, points Source) error {
-	return writePositions(path, func(w io.WriteSeeker) error {
+	var failed error // of the points, not of the file
+	err := atomicfile.WriteSeek(path, func(w io.WriteSeeker) error {
 		out, err := newPositionWriter(path, w, p.Embedding.Dim(), points.Labeled())
 		if err != nil {
-			return notWritten(path, err)
-		}
-		if err := p.place(ctx, points, out); err != nil {
 			return err
 		}
-		return notWritten(path, out.close())
-	})
-}
-
-// writePositions writes a file; an error of write is its own, and others are of writing.
-func writePositions(path string, write func(w io.WriteSeeker) error) error {
-	return writeOneOf(path, "", func(w io.WriteSeeker) (bool, error) { return true, write(w) })
-}
-
-// writeOneOf is writePositions of a file that is to be complete, or of one beside it for
-// what is not: write says which it is.
-func writeOneOf(complete, partly string, write func(w io.WriteSeeker) (whole bool, err error)) error {
-	var own error
-	path := complete
-	err := atomicfile.WriteOneOf(filepath.Dir(complete), func(w io.WriteSeeker) (string, error) {
-		var whole bool
-		if whole, own = write(w); !whole {
-			path = partly
+		var unwritten error
+		failed = p.place(ctx, points, func(m *data.Matrix, labels []string) error {
+			p.Picture.add(m, labels)
+			unwritten = out.write(m, labels)
+			return unwritten
+		})
+		if unwritten != nil {
+			failed = nil
+			return unwritten
 		}
-		return path, own
+		if failed != nil {
+			return failed
+		}
+		return out.close()
 	})
-	if own != nil {
-		return own
+	if failed == nil && err != nil {
+		return fmt.Errorf("the positions cannot be written to %s (%w); make room, or choose another --output", path, err)
 	}
-	return notWritten(path, err)
+	return failed
 }
 
-// A writeError tells that a file cannot be written.
-type writeError struct {
-	path string
-	err  error
-}
-
-func (e *writeError) Error() string {
-	return fmt.Sprintf("the positions cannot be written to %s (%v); make room, or choose another --output", e.path, e.err)
-}
-
-func (e *writeError) Unwrap() error { return e.err }
-
-// notWritten makes a writeError of an error, unless that is nil or one already.
-func notWritten(path string, err error) error {
-	if err == nil || errors.As(err, new(*writeError)) {
-		return err
-	}
-	return &writeError{path, err}
-}
-
-// place reads and places all points, and writes their positions.
-func (p *Projection) place(ctx context.Context, points Source, out sink) error {
+// place reads and places all points, and calls write with their positions block by block;
+// labels are nil if there are none.
+func (p *Projection) place(ctx context.Context, points Source, write func(positions *data.Matrix, labels []string) error) error {
 	start := time.Now()
 	defer func() { p.Elapsed = time.Since(start) }()
 	d := p.Embedding.Dim()
@@ -149,7 +117,7 @@ func (p *Projection) place(ctx context.Context, points Source, out sink) error {
 		if err != nil {
 			return err
 		}
-		if err := p.record(out, current); err != nil {
+		if err := p.record(current, write); err != nil {
 			return err
 		}
 		current, next = next, current
@@ -173,31 +141,28 @@ func (p *Projection) placeBlock(ctx context.Context, b *block) error {
 	return err
 }
 
-// record writes the positions of a block, and keeps them for the picture.
-func (p *Projection) record(out sink, b *block) error {
+// record counts the points of a block, and writes their positions.
+func (p *Projection) record(b *block, write func(positions *data.Matrix, labels []string) error) error {
 	if b.n == 0 {
 		return nil
 	}
-	positions := b.positions.Rows(0, b.n)
 	for _, bad := range b.bad[:b.n] {
 		if bad {
 			p.Bad++
 		}
 	}
 	p.Count += b.n
-	p.Picture.add(positions, b.labels)
-	return out.write(positions, b.labels)
+	return write(b.positions.Rows(0, b.n), b.labels)
 }
 
 // A positionWriter writes positions block by block, as an array or a table.
 type positionWriter struct {
-	path  string
 	array *data.NPYWriter
 	table *data.CSVWriter
 }
 
 func newPositionWriter(path string, w io.WriteSeeker, d int, labeled bool) (*positionWriter, error) {
-	p := positionWriter{path: path}
+	var p positionWriter
 	var err error
 	if strings.EqualFold(filepath.Ext(path), ".csv") {
 		p.table, err = data.NewCSVWriter(w, d, labeled)
@@ -209,9 +174,9 @@ func newPositionWriter(path string, w io.WriteSeeker, d int, labeled bool) (*pos
 
 func (p *positionWriter) write(m *data.Matrix, labels []string) error {
 	if p.array != nil {
-		return notWritten(p.path, p.array.Write(m))
+		return p.array.Write(m)
 	}
-	return notWritten(p.path, p.table.Write(m, labels))
+	return p.table.Write(m, labels)
 }
 
 func (p *positionWriter) close() error {

@@ -91,7 +91,7 @@ func ReadEarlier(ctx context.Context, c *configs.Config) (*Earlier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("model.init: %w", err)
 	}
-	set, err := OpenEmbedding(ctx, file, data.Options{})
+	set, err := OpenEmbedding(ctx, []string{file}, data.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("model.init: %w", err)
 	}

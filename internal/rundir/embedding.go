@@ -47,6 +47,17 @@ func EmbeddingFile(path string) (string, error) {
 	return "", fmt.Errorf("the folder %s holds neither embedding.csv nor embedding.npy; name the folder of a finished run, or a file", path)
 }
 
+// EmbeddingFiles is EmbeddingFile for several paths.
+func EmbeddingFiles(paths []string) (files []string, err error) {
+	files = make([]string, len(paths))
+	for i, path := range paths {
+		if files[i], err = EmbeddingFile(path); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
 // LearntFile is EmbeddingFile but for a run that was trained on some of its points
 // (data.train_on): then it returns the embedding of these.
 func LearntFile(path string) (string, error) {
@@ -102,13 +113,13 @@ const (
 	NameColumn  = "name"
 )
 
-// OpenEmbedding reads an embedding. In a table, a column LabelColumn is never
+// OpenEmbedding reads an embedding from files, one below the other. In a table, a column LabelColumn is never
 // a coordinate: it gives the labels unless o has others. Nor is a column NameColumn.
-func OpenEmbedding(ctx context.Context, path string, o data.Options) (*data.Dataset, error) {
+func OpenEmbedding(ctx context.Context, paths []string, o data.Options) (*data.Dataset, error) {
 	if !slices.Contains(o.Drop, NameColumn) {
 		named := o
 		named.Drop = append(slices.Clone(o.Drop), NameColumn)
-		if set, err := OpenEmbedding(ctx, path, named); !errors.Is(err, data.ErrOption) {
+		if set, err := OpenEmbedding(ctx, paths, named); !errors.Is(err, data.ErrOption) {
 			return set, err
 		}
 	}
@@ -118,14 +129,14 @@ func OpenEmbedding(ctx context.Context, path string, o data.Options) (*data.Data
 	} else {
 		first.Drop = append(slices.Clone(o.Drop), LabelColumn)
 	}
-	set, err := data.Open(ctx, []string{path}, first)
+	set, err := data.Open(ctx, paths, first)
 	if errors.Is(err, data.ErrOption) {
 		// The file is an array, has no such column, or o itself names the
 		// column. If o is at fault, the error is the same again.
-		set, err = data.Open(ctx, []string{path}, o)
+		set, err = data.Open(ctx, paths, o)
 	}
 	if err == nil && set.Points.CSR != nil {
-		return nil, fmt.Errorf("%s holds sparse points, and an embedding has a value for each coordinate; name an embedding, or make it dense (m.toarray())", path)
+		return nil, fmt.Errorf("%s holds sparse points, and an embedding has a value for each coordinate; name an embedding, or make it dense (m.toarray())", paths[0])
 	}
 	return set, err
 }
@@ -138,7 +149,7 @@ func OpenHeldOut(ctx context.Context, embedding string, o data.Options) (*data.D
 		return nil, nil
 	}
 	o.Labels = nil // they are those of the embedding
-	return OpenEmbedding(ctx, path, o)
+	return OpenEmbedding(ctx, []string{path}, o)
 }
 
 // WriteRows writes which rows of the input, counted from 0, some points are, for

@@ -127,7 +127,7 @@ func (p *Points) tell() func(n int) {
 // reopen opens the points to go through all of them, as they were prepared for training.
 func (p *Points) reopen(ctx context.Context, before *data.Preprocessing) (projection.Source, error) {
 	if p.builtin != nil {
-		return projection.OfDataset(p.builtin, nil), nil
+		return projection.OfDataset(p.builtin), nil
 	}
 	o := p.config.Data.Options()
 	o.Labels = nil

@@ -420,7 +420,7 @@ func (s *Sweep) page(ctx context.Context, done []finished) (*explorer.Page, erro
 		if err != nil {
 			return nil, nil // runs that embed nothing in the plane
 		}
-		set, err := rundir.OpenEmbedding(ctx, file, data.Options{})
+		set, err := rundir.OpenEmbedding(ctx, []string{file}, data.Options{})
 		if err != nil {
 			return nil, err
 		}
