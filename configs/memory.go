@@ -1,18 +1,17 @@
 package configs
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"runtime"
+	"sort"
 	"strings"
 
 	"cne"
 	"cne/data"
 	"cne/internal/memory"
 	"cne/model"
-	"cne/simclr"
 )
 
 // MemoryOptions say what an estimate of memory needs beside a configuration.
@@ -22,136 +21,25 @@ type MemoryOptions struct {
 	// Embeddings is the number of embeddings that are made: of tables, as many are trained
 	// at a time on the CPU as there are cores. 0 means 1.
 	Embeddings int
-	// Edges is the number of edges of the graph, where it is known.
-	Edges int
-	// Finished is what is to be done with a network of images that is trained no more; nil
-	// is a pretraining.
-	Finished *Finished
 }
 
-// A Finished network of images represents them at a size in pixels, for the use that is
-// not 0 in Use: of so many images, which are in memory.
-type Finished struct {
-	Network   model.ResNetOptions
-	WholeSize int
-	Use       simclr.Workload
-}
-
-// ofOne returns the same of a single image.
-func (f *Finished) ofOne() *Finished {
-	one := *f
-	u := &one.Use
-	u.Evaluated, u.Placed, u.Represented = min(1, u.Evaluated), min(1, u.Placed), min(1, u.Represented)
-	return &one
-}
-
-// remedy says what helps where there is too little memory for most, which is neither the
-// network nor depends on the size at which it sees images. One image may fit, or take too
-// much as well.
-func (f *Finished) remedy(most *memory.Part, oneFits bool) string {
-	what := fmt.Sprintf("(%s: %s)", most.What, memory.Format(most.Bytes))
-	switch {
-	case oneFits:
-		return fmt.Sprintf("give fewer images %s, or more memory", what)
-	case f.Use.Pixels > 0:
-		return fmt.Sprintf("make the images smaller by data.size %s, or give more memory", what)
-	}
-	return fmt.Sprintf("give more memory %s", what)
-}
-
-// memoryKeys are the keys of the options that an estimate names.
-var memoryKeys = map[string]string{
-	"Components": "graph.pca", "Neighbors": "graph.k", "Dim": "model.dim", "Hidden": "model.hidden",
-	"BatchSize": "train.batch_size", "Negatives": "loss.negatives", "Quality.Sample": "quality.spearman", "Quality.K": "quality.k",
-	"Network.Width": "network.width", "Network.Hidden": "network.hidden", "Network.Out": "network.out", "Augmentation.Size": "views.size",
-	"Augmentation.WholeSize": "views.whole_size",
-}
-
-// Memory estimates what a run on data of a size takes: where only bounds of it are known,
-// on the likely number. The parts name keys in place of options.
-func (s *Schema[C]) Memory(c *C, size data.Size, o MemoryOptions) (cne.Memory, error) {
-	e, err := s.memory(c, size, o)
-	for i := range e.Parts {
-		e.Parts[i].Option = memoryKeys[e.Parts[i].Option]
-	}
-	return e, err
-}
+// usable is the share of the memory that a run may fill: estimates leave small things
+// out.
+const usable = 0.95
 
 // CheckMemory refuses a run that takes more memory than there is, as far as the size of
-// its data is known: even the smallest that they can have. Faults are of the type
-// *Error.
+// its data is known: even the smallest that they can have. Errors are of the type *Error.
 func (s *Schema[C]) CheckMemory(c *C, size data.Size, o MemoryOptions, origins Origins) error {
-	available, known := memory.Available()
-	if !known {
-		return nil
+	known := 0
+	if size.Known() {
+		known = size.Low
 	}
-	memory.Bound() // garbage takes what is left, and no more
-	size.Likely = size.Low
-	e, err := s.Memory(c, size, o)
-	if err != nil {
-		return err
-	}
-	if e.Thrifty {
-		memory.Thrift()
-	}
-	if float64(e.Live) <= usable*float64(available.Bytes) {
-		return nil
-	}
-	points := ""
-	if size.Low > AnySize.Low { // the number is known, and may be what is wrong
-		points = fmt.Sprintf(", with %d rows of data", size.Low)
-	}
-	problem := fmt.Sprintf("the run takes at least %s of memory (while %s%s), but %s leaves %s", memory.Format(e.Live), e.During, points, available.Source, memory.Format(available.Bytes))
-	fewer := ""
-	if n := s.fitting(c, size, o, usable*float64(available.Bytes)); n > 0 {
-		fewer = fmt.Sprintf(", give at most some %d rows of data", n)
-	}
-	largest := e.Largest()
-	if o.Finished != nil && e.Parts[0].Option == "" {
-		one := o
-		one.Finished = o.Finished.ofOne()
-		least, err := s.memory(c, size, one)
-		fits := err == nil && float64(least.Live) <= usable*float64(available.Bytes)
-		return &Error{Problem: problem + "; " + o.Finished.remedy(&e.Parts[0], fits)}
-	}
-	if largest == nil {
-		return &Error{Problem: problem + cmp.Or(strings.Replace(fewer, ",", ";", 1), "; give fewer points") + ", or more memory"}
-	}
-	return &Error{
-		Source: origins[largest.Option],
-		Problem: fmt.Sprintf("%s; lower %s (%s: %s)%s, or give more memory",
-			problem, largest.Option, largest.What, memory.Format(largest.Bytes), fewer),
-	}
-}
-
-// fewestFitting is the number of points below which a run is no smaller one of the same
-// kind.
-const fewestFitting = 1000
-
-// fitting returns how many points, of a size that is known and too large, a run could
-// have within so many bytes, rounded down to two digits; 0 if they are too few to name.
-func (s *Schema[C]) fitting(c *C, size data.Size, o MemoryOptions, bytes float64) int {
-	if !size.Known() {
-		return 0
-	}
-	o.Edges = 0
-	low, high := 0, size.Low // low fits, high does not
-	for high-low > 1+low/1000 {
-		middle := low + (high-low)/2
-		part := data.SizeOf(middle, size.Width)
-		part.Storage, part.Joined = size.Storage, size.Joined
-		part.Nonzeros = int(float64(size.Nonzeros) * float64(middle) / float64(size.Low))
-		if e, err := s.memory(c, part, o); err == nil && float64(e.Live) <= bytes {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	if low < fewestFitting {
-		return 0
-	}
-	unit := int(math.Pow10(int(math.Log10(float64(low))) - 1))
-	return low / unit * unit
+	return checkMemory(func(n int) cne.Memory {
+		part := size
+		part.Likely = n
+		part.Nonzeros = int(float64(size.Nonzeros) * float64(n) / float64(size.Low))
+		return s.memory(c, part, o)
+	}, size.Low, known, "rows of data", origins)
 }
 
 // CheckMeasuring says why embeddings of data of a size cannot be measured, for want of
@@ -162,35 +50,67 @@ func (c *Config) CheckMeasuring(on *model.Device, size data.Size) error {
 	return Train.CheckMemory(&measured, size, MemoryOptions{Device: on}, nil)
 }
 
-// CheckFinished says why a network of images that is trained no more cannot do what it is
-// to do with them, for want of memory.
-func (c *SimCLR) CheckFinished(on *model.Device, f *Finished) error {
-	return Pretrain.CheckMemory(c, AnySize, MemoryOptions{Device: on, Finished: f}, nil)
+// CheckImages says why a network that is trained no more cannot work with images that are
+// in memory, for want of more.
+func CheckImages(use memory.Images) error {
+	n := max(use.Evaluated, use.Represented, use.Placed)
+	return checkMemory(func(n int) cne.Memory {
+		part := use
+		part.Evaluated, part.Represented, part.Placed = min(n, use.Evaluated), min(n, use.Represented), min(n, use.Placed)
+		return part.Estimate()
+	}, n, n, "images", nil)
+}
+
+// checkMemory refuses what takes more memory than there is, by an estimate for n rows,
+// which is 0 in known if their number may be another.
+func checkMemory(of func(n int) cne.Memory, n, known int, rows string, origins Origins) error {
+	e := of(n)
+	memory.Economize(e.Live)
+	available, ok := memory.Available()
+	room := int64(usable * float64(available.Bytes))
+	if !ok || e.Live <= room {
+		return nil
+	}
+	problem := fmt.Sprintf("the run takes at least %s of memory (while %s", memory.Format(e.Live), e.During)
+	if known > 0 {
+		problem += fmt.Sprintf(", with %d %s", known, rows)
+	}
+	problem += fmt.Sprintf("), but %s leaves %s; ", available.Source, memory.Format(available.Bytes))
+	source := ""
+	var remedies []string
+	for _, p := range e.Parts { // the largest comes first
+		if p.Key != "" && p.Bytes >= float64(e.Live)/10 {
+			source = origins[p.Key]
+			remedies = append(remedies, fmt.Sprintf("lower %s (%s: %s)", p.Key, p.What, memory.Format(int64(p.Bytes))))
+			break
+		}
+	}
+	// Fewer than a thousand are no smaller run of the same kind.
+	if fits := sort.Search(known, func(n int) bool { return of(n).Live > room }) - 1; fits >= 1000 {
+		unit := int(math.Pow10(int(math.Log10(float64(fits))) - 1))
+		remedies = append(remedies, fmt.Sprintf("give at most some %d %s", fits/unit*unit, rows))
+	} else if len(remedies) == 0 {
+		remedies = append(remedies, "give fewer "+rows)
+	}
+	return &Error{Source: source, Problem: problem + strings.Join(remedies, ", ") + ", or give more memory"}
 }
 
 // Report looks for what a run would be refused for, as far as it is known before the data
 // are read, and says in a sentence what memory it takes.
 func (s *Schema[C]) Report(ctx context.Context, c *C, origins Origins) (string, error) {
-	if err := s.CheckColumns(ctx, c, false); err != nil {
-		return "", err
-	}
 	size := s.DataSize(ctx, c)
-	if err := s.CheckSize(c, size, origins); err != nil {
-		return "", err
+	err := s.CheckColumns(ctx, c, false)
+	if err == nil {
+		err = s.CheckSize(c, size, origins)
 	}
-	if err := s.CheckMemory(c, size, MemoryOptions{}, origins); err != nil {
-		return "", err
+	if err == nil {
+		err = s.CheckMemory(c, size, MemoryOptions{}, origins)
 	}
-	e, err := s.Memory(c, size, MemoryOptions{})
 	if err != nil {
 		return "", err
 	}
-	return "memory: " + describeMemory(e, size), nil
+	return "memory: " + describeMemory(s.memory(c, size, MemoryOptions{}), size), nil
 }
-
-// usable is the share of the memory that a run may fill: estimates leave small things
-// out.
-const usable = 0.95
 
 // describeMemory says in a sentence what an estimate is.
 func describeMemory(e cne.Memory, size data.Size) string {
@@ -205,9 +125,9 @@ func describeMemory(e cne.Memory, size data.Size) string {
 	}
 	if len(e.Parts) > 0 && size.High < math.MaxInt32 {
 		p := e.Parts[0]
-		fmt.Fprintf(&b, "; most of it, %s, is %s", memory.Format(p.Bytes), p.What)
-		if p.Option != "" {
-			fmt.Fprintf(&b, " (%s)", p.Option)
+		fmt.Fprintf(&b, "; most of it, %s, is %s", memory.Format(int64(p.Bytes)), p.What)
+		if p.Key != "" {
+			fmt.Fprintf(&b, " (%s)", p.Key)
 		}
 	}
 	if available, ok := memory.Available(); ok {
@@ -249,45 +169,49 @@ func (t *TrainOn) listed(ctx context.Context, size data.Size) data.Size {
 }
 
 // memory implements Schema.memory.
-func (c *Config) memory(size data.Size, more MemoryOptions) (cne.Memory, error) {
+func (c *Config) memory(size data.Size, more MemoryOptions) cne.Memory {
 	o := c.Options()
 	o.Device = more.Device
 	n := max(2, size.Likely)
-	q := c.Quality.Options()
-	together := 1
-	if c.Model.Kind == "table" && more.Device.OnHost() {
-		together = min(more.Embeddings, runtime.GOMAXPROCS(0))
-	}
-	left := c.left(n)
+	size.Likely = c.left(n)
+	held := n - size.Likely
 	if c.Data.TrainOn != nil { // the others are placed block by block
-		if n = left; size.Storage == data.InFiles {
+		if held = 0; size.Storage == data.InFiles {
 			size.Storage = data.AsBytes // which they are at best
 		}
 	}
-	return o.Memory(cne.Workload{
-		Points: left, Held: n - left, Width: max(1, size.Width), Storage: size.Storage, Nonzeros: size.Nonzeros, Joined: size.Joined,
-		Names: c.Data.Names != nil, Columns: len(c.Output.HTMLColor), Thrifty: true, Edges: more.Edges, Quality: &q,
-		Cached: c.Graph.Cache.Keep, Checkpoints: true, Embeddings: together,
-	})
+	w := o.Workload(size)
+	w.Held, w.Columns, w.Spearman = held, len(c.Output.HTMLColor), c.Quality.Spearman
+	if c.Data.Names != nil {
+		w.Columns++
+	}
+	if c.Quality.Recall {
+		w.Neighbors = max(w.Neighbors, c.Quality.K)
+	}
+	if c.Model.Kind == "table" {
+		w.Embeddings = min(more.Embeddings, runtime.GOMAXPROCS(0))
+	}
+	return w.Estimate()
 }
 
 // memory implements Schema.memory.
-func (c *SimCLR) memory(size data.Size, more MemoryOptions) (cne.Memory, error) {
-	p := c.Pretraining()
-	p.Device = more.Device
-	if f := more.Finished; f != nil {
-		p.Network, p.Augmentation.WholeSize = f.Network, f.WholeSize
-		return p.Finished(f.Use)
+func (c *SimCLR) memory(size data.Size, more MemoryOptions) cne.Memory {
+	t := &c.Train
+	w := memory.Images{
+		N: max(size.Likely, t.BatchSize), Bytes: max(3, size.Width), Batch: t.BatchSize, Size: c.Views.Size, Listed: c.Loss.Sampling.Listed(int(c.Loss.Negatives), t.BatchSize),
+		Width: c.Network.Width, Hidden: c.Network.Hidden, Out: c.Network.Out, Begun: c.Model.From != nil || len(c.Stages) > 1, Device: !more.Device.OnHost(), Whole: c.Views.WholeSize,
 	}
-	w := simclr.Workload{Images: max(size.Likely, c.Train.BatchSize), Bytes: max(3, size.Width), Checkpoints: true}
+	for _, s := range c.stages() {
+		w.Out = max(w.Out, s.Out)
+	}
 	if c.Monitor.Every > 0 {
-		w.Monitored = min(w.Images, c.Monitor.Test+c.Monitor.Train)
+		w.Monitored = min(w.N, c.Monitor.Test+c.Monitor.Train)
 	}
 	if c.Evaluate.AtEnd {
-		w.Evaluated = w.Images
+		w.Evaluated = w.N
 	}
 	if c.Embeds() {
-		w.Placed = w.Images
+		w.Placed = w.N
 	}
-	return p.Memory(w)
+	return w.Estimate()
 }

@@ -6,166 +6,110 @@ import (
 
 	"cne/data"
 	"cne/internal/memory"
-	"cne/simclr"
 )
 
-// The number of rows that is said to fit is nearly the largest that does, wherever the
-// points are.
-func TestFitting(t *testing.T) {
+// liveOf returns what a run on data of a size holds at least, by the defaults with changes.
+func liveOf(t *testing.T, size data.Size, change func(c *Config)) int64 {
+	t.Helper()
 	c, _, err := Train.Load(Sources{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Quality.Spearman = 100
-	for _, storage := range []data.Storage{data.InMemory, data.AsBytes, data.InFiles} {
-		live := func(n int) int64 {
-			size := data.SizeOf(n, 784)
-			size.Storage = storage
-			e, err := Train.Memory(c, size, MemoryOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return e.Live
-		}
-		size := data.SizeOf(3_000_000, 784)
-		size.Storage = storage
-		const room = 400e6
-		n := Train.fitting(c, size, MemoryOptions{}, room)
-		if live(n) > room || live(n+n/8) <= room {
-			t.Errorf("storage %d: %d rows take %d bytes, and %d take %d", storage, n, live(n), n+n/8, live(n+n/8))
-		}
-		if n := Train.fitting(c, size, MemoryOptions{}, 1e6); n != 0 {
-			t.Errorf("%d rows fit into nothing", n)
-		}
-	}
-	sparse := data.SizeOf(3_000_000, 20_000)
-	sparse.Nonzeros = 100 * sparse.Low
-	n := Train.fitting(c, sparse, MemoryOptions{}, 1e9)
-	for rows, fits := range map[int]bool{n: true, n + n/8: false} {
-		size := data.SizeOf(rows, sparse.Width)
-		size.Nonzeros = 100 * rows
-		if e, err := Train.Memory(c, size, MemoryOptions{}); err != nil || (e.Live <= 1e9) != fits {
-			t.Errorf("of sparse points %d rows would fit, and %d take %d bytes (%v)", n, rows, e.Live, err)
-		}
-	}
-	if n := Train.fitting(c, data.Size{Low: 5e6, High: 9e6, Width: 784}, MemoryOptions{}, 4e8); n != 0 {
-		t.Errorf("of an unknown number, %d rows would fit", n)
-	}
+	c.Quality = Quality{}
+	change(c)
+	return c.memory(size, MemoryOptions{}).Live
 }
 
-// What is known of the points besides their values, and putting sparse points of several
-// files together, takes memory, too.
-func TestMemoryBesideThePoints(t *testing.T) {
+// What the configuration says of the points and of what is made of them counts.
+func TestMemoryFollowsTheConfiguration(t *testing.T) {
 	const n = 1_000_000
-	take := func(change func(c *Config, size *data.Size)) int64 {
-		c, _, err := Train.Load(Sources{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Quality = Quality{}
-		size := data.SizeOf(n, 1000)
-		size.Nonzeros = 200 * n
-		change(c, &size)
-		e, err := Train.Memory(c, size, MemoryOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return e.Live
-	}
+	size := data.SizeOf(n, 1000)
+	size.Storage = data.InFiles
+	none := func(*Config) {}
+	plain := liveOf(t, size, none)
 	names := "id"
-	plain := take(func(*Config, *data.Size) {})
 	for what, tc := range map[string]struct {
-		change func(c *Config, size *data.Size)
+		change func(c *Config)
 		least  int64
 	}{
-		"names":         {func(c *Config, _ *data.Size) { c.Data.Names = &names }, 36 * n},
-		"a column":      {func(c *Config, _ *data.Size) { c.Output.HTMLColor = []string{"age"} }, 8 * n},
-		"several files": {func(_ *Config, size *data.Size) { size.Joined = true }, 1},
+		"names":       {func(c *Config) { c.Data.Names = &names }, 36 * n},
+		"a column":    {func(c *Config) { c.Output.HTMLColor = []string{"age"} }, 36 * n},
+		"a network":   {func(c *Config) { c.Model.Kind = "mlp" }, 4 * 1000 * n},
+		"all columns": {func(c *Config) { c.Graph.PCA = 0 }, 4 * 1000 * n},
+		"recall":      {func(c *Config) { c.Quality.Recall, c.Quality.K = true, 60 }, 4 * 45 * n},
+		"float64":     {func(c *Config) { c.Model.Kind, c.Model.DType = "mlp", "float64" }, 12 * 1000 * n},
 	} {
-		if more := take(tc.change) - plain; more < tc.least {
+		if more := liveOf(t, size, tc.change) - plain; more < tc.least {
 			t.Errorf("%s: %d bytes more, want at least %d", what, more, tc.least)
 		}
 	}
-}
-
-// Bytes take a quarter of what float32 takes, and files nothing to speak of, where the
-// components alone are needed; networks need the points themselves.
-func TestMemoryOfStoredPoints(t *testing.T) {
-	c, _, err := Train.Load(Sources{})
-	if err != nil {
-		t.Fatal(err)
+	size.Storage = data.AsBytes
+	if bytes := liveOf(t, size, none); bytes < 1000*n || bytes > 2*1000*n {
+		t.Errorf("as bytes: %d", bytes)
 	}
-	c.Quality.Spearman = 100
-	take := func(storage data.Storage) float64 {
-		size := data.SizeOf(100_000, 784)
-		size.Storage = storage
-		e, err := Train.Memory(c, size, MemoryOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return float64(e.Live) / (100_000 * 784)
-	}
-	whole, bytes, files := take(data.InMemory), take(data.AsBytes), take(data.InFiles)
-	if whole < 4 || bytes < 1 || bytes > 2.5 || files > bytes {
-		t.Errorf("for each value, %.2f, %.2f and %.2f bytes", whole, bytes, files)
-	}
-	c.Model.Kind = "mlp"
-	if a, b := take(data.InMemory), take(data.InFiles); a != b {
-		t.Errorf("for each value of a network's points, %.2f and %.2f bytes", a, b)
+	some := liveOf(t, size, func(c *Config) { c.Data.TrainOn = &TrainOn{Number: n / 10} })
+	if less := liveOf(t, data.SizeOf(n/10, 1000), none); some > less {
+		t.Errorf("trained on a tenth: %d bytes, want at most the %d of so many points in memory", some, less)
 	}
 }
 
-// What is too much for a finished network is the number of images, or their size, but
-// nothing of the network, which is as it is.
-func TestCheckFinished(t *testing.T) {
+// What does not fit is refused with the need, the limit, and what helps: the key of what
+// takes most, fewer rows, or both.
+func TestCheckMemory(t *testing.T) {
+	t.Setenv("GOGC", "100") // left as it is
+	available, ok := memory.Available()
+	if !ok {
+		t.Skip("the system tells of no limit")
+	}
 	c, _, err := Pretrain.Load(Sources{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	table, _, err := Train.Load(Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	const many = 1e12
+	unknown := data.Size{Low: many, High: 2 * many, Likely: many, Width: 30}
 	for name, tc := range map[string]struct {
-		finished Finished
-		want     string
+		err  error
+		want string
 	}{
-		"representations": {Finished{WholeSize: 32, Use: simclr.Workload{Represented: many}}, "give fewer images (representations: "},
-		"classifiers":     {Finished{WholeSize: 32, Use: simclr.Workload{Evaluated: many}}, "give fewer images ("},
-		"pixels":          {Finished{WholeSize: 32, Use: simclr.Workload{Evaluated: many, Pixels: 3072}}, "give fewer images (their directions: "},
-		"positions":       {Finished{WholeSize: 32, Use: simclr.Workload{Placed: many}}, "give fewer images (positions: "},
-		"large images":    {Finished{WholeSize: 1 << 15, Use: simclr.Workload{Represented: 1000}}, "lower views.whole_size (the network at work: "},
+		"points":          {Train.CheckMemory(table, data.SizeOf(many, 30), MemoryOptions{}, nil), ", with 1000000000000 rows of data), but " + available.Source},
+		"bounds":          {Train.CheckMemory(table, unknown, MemoryOptions{}, nil), "lower graph.k (the order of the edges: "},
+		"origin":          {Train.CheckMemory(table, unknown, MemoryOptions{}, Origins{"graph.k": "run.yaml:3"}), "run.yaml:3: the run takes"},
+		"many images":     {Pretrain.CheckMemory(c, data.SizeOf(many, 3072), MemoryOptions{}, nil), "give at most some "},
+		"representations": {CheckImages(memory.Images{Whole: 32, Width: 64, Represented: many}), "give at most some "},
+		"positions":       {CheckImages(memory.Images{Whole: 32, Width: 64, Out: 128, Placed: many}), " images, or give more memory"},
+		"pixels":          {CheckImages(memory.Images{Evaluated: many, Pixels: 3072}), "give at most some "},
+		"large images":    {CheckImages(memory.Images{Whole: 1 << 15, Width: 64, Represented: 1000}), "lower views.whole_size (the network at work: "},
+		"large pixels":    {CheckImages(memory.Images{Evaluated: 10, Pixels: many}), "; give fewer images, or give more memory"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			err := c.CheckFinished(nil, &tc.finished)
-			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "network.") {
-				t.Errorf("%v, want %q", err, tc.want)
-			}
-			few := tc.finished
-			few.WholeSize, few.Use = 32, simclr.Workload{Represented: min(8, few.Use.Represented), Evaluated: min(8, few.Use.Evaluated), Placed: min(8, few.Use.Placed), Pixels: few.Use.Pixels}
-			if err := c.CheckFinished(nil, &few); err != nil {
-				t.Errorf("of eight images: %v", err)
-			}
-		})
+		if tc.err == nil || !strings.Contains(tc.err.Error(), tc.want) || strings.Contains(tc.err.Error(), "\n") {
+			t.Errorf("%s: %v, want %q", name, tc.err, tc.want)
+		}
+	}
+	for name, err := range map[string]error{
+		"points": Train.CheckMemory(table, data.SizeOf(100, 30), MemoryOptions{}, nil),
+		"images": CheckImages(memory.Images{Whole: 32, Width: 4, Represented: 8}),
+	} {
+		if err != nil {
+			t.Errorf("few %s: %v", name, err)
+		}
 	}
 }
 
-// Fewer images are asked for only where those would do.
-func TestRemedyOfFinished(t *testing.T) {
-	most := &memory.Part{What: "their covariance", Bytes: 2e8}
-	for _, tc := range []struct {
-		use  simclr.Workload
-		fits bool
-		want string
-	}{
-		{simclr.Workload{Evaluated: 9, Pixels: 12}, true, "give fewer images (their covariance: 200 MB), or more memory"},
-		{simclr.Workload{Evaluated: 9, Pixels: 12}, false, "make the images smaller by data.size (their covariance: 200 MB), or give more memory"},
-		{simclr.Workload{Evaluated: 9}, false, "give more memory (their covariance: 200 MB)"},
-	} {
-		f := &Finished{Use: tc.use}
-		if got := f.remedy(most, tc.fits); got != tc.want {
-			t.Errorf("%+v: %q, want %q", tc, got, tc.want)
-		}
+// As many rows as are said to fit do, and not many more.
+func TestFewerRowsFit(t *testing.T) {
+	available, ok := memory.Available()
+	if !ok {
+		t.Skip("the system tells of no limit")
 	}
-	one := (&Finished{WholeSize: 3, Use: simclr.Workload{Evaluated: 9, Pixels: 12}}).ofOne()
-	if *one != (Finished{WholeSize: 3, Use: simclr.Workload{Evaluated: 1, Pixels: 12}}) {
-		t.Errorf("of one image %+v", one)
+	rows := func(n int) memory.Estimate { return memory.Estimate{Live: int64(n) * (available.Bytes / 12100)} }
+	if err := checkMemory(rows, 1e6, 1e6, "rows", nil); err == nil || !strings.Contains(err.Error(), "; give at most some 11000 rows, or give more memory") {
+		t.Error(err)
+	}
+	if err := checkMemory(rows, 1e6, 0, "rows", nil); err == nil || !strings.HasSuffix(err.Error(), "; give fewer rows, or give more memory") {
+		t.Error(err)
 	}
 }

@@ -21,8 +21,6 @@ type Size struct {
 	Storage Storage
 	// Nonzeros is the number of values that are held of sparse points; 0 for dense ones.
 	Nonzeros int
-	// Joined tells that sparse points are put together from several files.
-	Joined bool
 }
 
 // A Storage is where the points of a Dataset are: see Options.BlocksAbove.
@@ -158,7 +156,6 @@ func (s Size) add(t Size) Size {
 	if s == (Size{}) {
 		return t
 	}
-	s.Joined = s.Nonzeros > 0 && t.Nonzeros > 0
 	s.Low, s.Likely, s.Nonzeros = s.Low+t.Low, s.Likely+t.Likely, s.Nonzeros+t.Nonzeros
 	s.High = min(math.MaxInt32, s.High+t.High)
 	if s.Width != t.Width {

@@ -300,7 +300,6 @@ type builder[T op.Float] struct {
 	on     *deviceParams // nil: the CPU
 	seed   *uint64       // of the parameters that are made
 	create bool
-	shapes bool // parameters that are made have no elements
 	graph  *gorgonia.ExprGraph
 	nodes  gorgonia.Nodes
 	norms  int
@@ -432,9 +431,7 @@ func (b *builder[T]) linear(x *gorgonia.Node, name string, in, out int, act op.A
 // parameter adds a parameter's node, and makes the parameter if it is not there.
 func (b *builder[T]) parameter(name string, start func(s *rng.Stream) float64, shape ...int) (*gorgonia.Node, error) {
 	number := len(b.nodes)
-	if b.create && b.shapes {
-		b.net.parameters = append(b.net.parameters, Parameter{Name: name, Value: op.ShapeOnly(op.Dtype[T](), shape...)})
-	} else if b.create {
+	if b.create {
 		a, err := op.NewArray(nil, op.Dtype[T](), shape...)
 		if err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package simclr
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -80,13 +81,13 @@ func (p *Pretraining) stages() []Stage {
 	}
 	out := p.Network.Out
 	if out == 0 {
-		out = 2 * orElse(p.Network.Width, 64)
+		out = 2 * cmp.Or(p.Network.Width, 64)
 		if p.From != nil {
 			out = p.From.Options().Out
 		}
 	}
 	for i := range stages {
-		out = orElse(stages[i].Out, out)
+		out = cmp.Or(stages[i].Out, out)
 		stages[i].Out = out
 	}
 	return stages

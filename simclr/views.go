@@ -1,6 +1,7 @@
 package simclr
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -145,7 +146,7 @@ func (a *Augmentation) ViewTo(dst []float32, image []byte, h, w int, stream Stre
 // whole returns the augmentation whose EvalTo brings whole images to WholeSize.
 func (a *Augmentation) whole() *Augmentation {
 	whole := *a
-	whole.Size, whole.WholeSize = orElse(a.WholeSize, a.Size), 0
+	whole.Size, whole.WholeSize = cmp.Or(a.WholeSize, a.Size), 0
 	return &whole
 }
 

@@ -56,6 +56,15 @@ func (s Sampling) count(m, b int) int {
 	return m
 }
 
+// Listed returns how many of m negatives (or Full) each head of a batch of b edges draws
+// on its own; 0 if heads share them.
+func (s Sampling) Listed(m, b int) int {
+	if m = s.count(m, b); m == 2*b-2 || s.inRuns(m) {
+		return 0
+	}
+	return m
+}
+
 // A negativeSampler draws the negatives of batches, one batch at a time.
 type negativeSampler struct {
 	seed uint64

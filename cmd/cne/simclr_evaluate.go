@@ -19,6 +19,7 @@ import (
 	"cne/internal/cli"
 	"cne/internal/console"
 	"cne/internal/ctxio"
+	"cne/internal/memory"
 	"cne/internal/rundir"
 	"cne/internal/text"
 	"cne/internal/version"
@@ -84,7 +85,7 @@ for comparison, and written to evaluation-pixels.json.`,
 			if err := t.checkTrainedOn(images); err != nil {
 				return err
 			}
-			use := simclr.Workload{Evaluated: images.N}
+			use := memory.Images{Evaluated: images.N}
 			if pixels {
 				use.Pixels = images.H * images.W * images.C
 			}
@@ -208,12 +209,13 @@ func (r *representation) checkTrainedOn(images *data.Images) error {
 }
 
 // checkMemory says why images, which are in memory, cannot be used for want of it.
-func (r *representation) checkMemory(use simclr.Workload) error {
-	f := &configs.Finished{WholeSize: r.augmentation.Input().Size, Use: use}
+func (r *representation) checkMemory(use memory.Images) error {
 	if r.network != nil {
-		f.Network = r.network.Options()
+		o := r.network.Options()
+		use.Width, use.Hidden, use.Out = o.Width, o.Hidden, o.Out
 	}
-	return r.config.CheckFinished(r.device, f)
+	use.Whole, use.Device = r.augmentation.Input().Size, !r.device.OnHost()
+	return configs.CheckImages(use)
 }
 
 // features represents images.

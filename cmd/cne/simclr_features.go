@@ -12,6 +12,7 @@ import (
 	"cne/data"
 	"cne/internal/atomicfile"
 	"cne/internal/cli"
+	"cne/internal/memory"
 	"cne/internal/text"
 	"cne/simclr"
 )
@@ -90,9 +91,9 @@ func represent(cmd *cobra.Command, run string, inputs []string, output string, h
 	if err != nil {
 		return err
 	}
-	use := simclr.Workload{Represented: images.N}
+	use := memory.Images{Represented: images.N}
 	if head {
-		t.encoder, use = simclr.Projection{ResNet: t.network}, simclr.Workload{Placed: images.N}
+		t.encoder, use = simclr.Projection{ResNet: t.network}, memory.Images{Placed: images.N}
 	}
 	if err := t.checkMemory(use); err != nil {
 		return err

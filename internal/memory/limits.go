@@ -1,14 +1,16 @@
-// Package memory knows how much memory a process may still take, and adds up how much
-// something will: see Available and Ledger.
+// Package memory estimates what memory a run takes, and knows how much this process may
+// still have: see Points, Images and Available.
 package memory
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"path"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,94 +22,130 @@ type Limit struct {
 	Source string
 }
 
-// Available returns the tightest of the limits that the system sets: those of the
-// control groups (version 2 and 1, with all groups around them), the address space
-// (ulimit -v) and what of it may be written to (ulimit -d), the memory that is free, swap
-// included, and GOMEMLIMIT. ok is false where the system tells of none.
-func Available() (tightest Limit, ok bool) {
-	s := system{root: os.DirFS("/"), goLimit: goLimitAtStart}
-	s.addressSpace, s.hasAddressSpace = addressSpaceLimit()
-	s.data, s.hasData = dataLimit()
-	return s.tightest()
-}
+// Available returns the tightest of the system's limits: of the control groups (version 2
+// and 1, with all groups around them, where they are usually mounted), of the process
+// (ulimit -v and -d), the machine's free memory with its swap, and GOMEMLIMIT. ok is
+// false where the system tells of none, as those other than Linux do.
+func Available() (tightest Limit, ok bool) { return system{os.DirFS("/"), goLimit}.tightest() }
 
-// goLimitAtStart is GOMEMLIMIT: Bound changes what the runtime has.
-var goLimitAtStart = debug.SetMemoryLimit(-1)
+// goLimit is GOMEMLIMIT: Economize changes what the runtime has.
+var goLimit = debug.SetMemoryLimit(-1)
 
-// Bound has the garbage collector keep what nobody uses any more from taking the process
-// beyond what is Available, unless GOMEMLIMIT says how much it may have.
-func Bound() {
-	available, ok := Available()
-	if !ok || goLimitAtStart < math.MaxInt64 {
-		return
+// Economize keeps garbage from taking the memory that a run needs, which holds so many
+// bytes at least. The garbage collector leaves a tenth of what is Available, unless
+// GOMEMLIMIT is set. A large run has garbage collected once it takes a fifth of what is
+// held, not as much again, unless GOGC is set: most of a large run are arrays of numbers,
+// where the collector has nothing to look for.
+func Economize(held int64) {
+	if available, ok := Available(); ok && goLimit == math.MaxInt64 {
+		used := system{root: os.DirFS("/")}.fields("proc/self/status")["RssAnon"]
+		debug.SetMemoryLimit(used + available.Bytes/10*9)
 	}
-	s := system{root: os.DirFS("/")}
-	debug.SetMemoryLimit(s.fields("proc/self/status")["RssAnon"] + available.Bytes/10*9)
-}
-
-// Large is how many bytes must be live for Thrift to be worth while.
-const Large = 512 << 20
-
-// thriftPercent is what garbage may take, in per cent of what is live, once Thrift is
-// called.
-const thriftPercent = 20
-
-// Thrift has the garbage collector run before garbage takes as much again as what is
-// live, unless GOGC says when it shall run. Where much of what is live are large arrays of
-// numbers, in which it has nothing to look for, that costs no time to speak of.
-func Thrift() {
-	if _, given := os.LookupEnv("GOGC"); !given {
-		debug.SetGCPercent(thriftPercent)
+	if _, given := os.LookupEnv("GOGC"); !given && held > 512<<20 {
+		debug.SetGCPercent(20)
 	}
 }
 
-// A system is where the limits stand.
+// A system is where limits stand.
 type system struct {
-	root            fs.FS // has proc and sys
-	addressSpace    uint64
-	hasAddressSpace bool
-	data            uint64
-	hasData         bool
-	goLimit         int64 // math.MaxInt64: none
+	root    fs.FS // has proc and sys
+	goLimit int64 // math.MaxInt64: none
 }
 
-// heapBlocks is address space that the heap reserves beyond what it uses: it grows by 64
-// MiB.
+// heapBlocks is address space that the heap reserves beyond what it uses: it grows by
+// 64 MiB.
 const heapBlocks = 128 << 20
 
-func (s *system) tightest() (tightest Limit, ok bool) {
-	space := func() (Limit, bool) {
-		l, ok := s.ofProcess()
-		l.Bytes = max(0, l.Bytes-heapBlocks)
-		return l, ok
+func (s system) tightest() (Limit, bool) {
+	limits := s.ofGroups()
+	for _, l := range s.ofProcess() {
+		limits = append(limits, Limit{l.Bytes - heapBlocks, l.Source})
 	}
-	for _, limit := range []func() (Limit, bool){s.ofGroups, space, s.ofMachine, s.ofGo} {
-		if l, known := limit(); known && (!ok || l.Bytes < tightest.Bytes) {
-			tightest, ok = l, true
+	info := s.fields("proc/meminfo")
+	if free, ok := info["MemAvailable"]; ok {
+		limits = append(limits, Limit{free + info["SwapFree"], "the machine's free memory"})
+	}
+	if s.goLimit < math.MaxInt64 {
+		limits = append(limits, Limit{s.goLimit - s.fields("proc/self/status")["RssAnon"], "GOMEMLIMIT"})
+	}
+	return tightestOf(limits)
+}
+
+func tightestOf(limits []Limit) (l Limit, ok bool) {
+	if len(limits) == 0 {
+		return Limit{}, false
+	}
+	l = slices.MinFunc(limits, func(a, b Limit) int { return cmp.Compare(a.Bytes, b.Bytes) })
+	l.Bytes = max(0, l.Bytes)
+	return l, true
+}
+
+// ofGroups returns the limits of the control groups. Caches of files do not count as used:
+// the kernel takes them back first.
+func (s system) ofGroups() (limits []Limit) {
+	for line := range strings.Lines(s.read("proc/self/cgroup")) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		mount, limitFile, usageFile := "sys/fs/cgroup", "memory.max", "memory.current"
+		if parts[1] != "" { // version 1
+			if !slices.Contains(strings.Split(parts[1], ","), "memory") {
+				continue
+			}
+			mount, limitFile, usageFile = "sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+		}
+		// A container sees its own group as the root of the mount.
+		for group := path.Clean("/" + parts[2]); ; group = path.Dir(group) {
+			folder := path.Join(mount, group)
+			limit, limited := s.number(path.Join(folder, limitFile))
+			usage, known := s.number(path.Join(folder, usageFile))
+			if limited && known && limit < math.MaxInt64/2 { // version 1 writes nearly 2⁶³ for no limit
+				stat := s.fields(path.Join(folder, "memory.stat"))
+				cached := cmp.Or(stat["total_inactive_file"], stat["inactive_file"]) + cmp.Or(stat["total_active_file"], stat["active_file"])
+				limits = append(limits, Limit{limit - max(0, usage-cached), fmt.Sprintf("the control group's limit of %s (/%s)", Format(limit), path.Join(folder, limitFile))})
+			}
+			if group == "/" {
+				break
+			}
 		}
 	}
-	tightest.Bytes = max(0, tightest.Bytes)
-	return tightest, ok
+	return limits
+}
+
+// ofProcess returns the limits on what the process may map.
+func (s system) ofProcess() (limits []Limit) {
+	used := s.fields("proc/self/status")
+	for line := range strings.Lines(s.read("proc/self/limits")) {
+		for _, l := range [][3]string{{"Max address space", "VmSize", "the address space (ulimit -v)"}, {"Max data size", "VmData", "memory to write to (ulimit -d)"}} {
+			values, ok := strings.CutPrefix(line, l[0])
+			limit, err := strconv.ParseInt(strings.SplitN(strings.TrimSpace(values), " ", 2)[0], 10, 64)
+			if ok && err == nil {
+				limits = append(limits, Limit{limit - used[l[1]], fmt.Sprintf("the limit of %s on %s", Format(limit), l[2])})
+			}
+		}
+	}
+	return limits
 }
 
 // read returns the text of a file, "" if there is none.
-func (s *system) read(name string) string {
+func (s system) read(name string) string {
 	text, err := fs.ReadFile(s.root, name)
 	if err != nil {
 		return ""
 	}
-	return strings.TrimSpace(string(text))
+	return string(text)
 }
 
 // number returns the number that a file holds; ok is false for "max" and other words.
-func (s *system) number(name string) (n int64, ok bool) {
-	n, err := strconv.ParseInt(s.read(name), 10, 64)
+func (s system) number(name string) (n int64, ok bool) {
+	n, err := strconv.ParseInt(strings.TrimSpace(s.read(name)), 10, 64)
 	return n, err == nil
 }
 
 // fields returns the numbers of a file of lines such as "MemFree:  123 kB", by the first
-// word without its colon; kB are turned into bytes.
-func (s *system) fields(name string) map[string]int64 {
+// word without its colon; kB become bytes.
+func (s system) fields(name string) map[string]int64 {
 	found := map[string]int64{}
 	for line := range strings.Lines(s.read(name)) {
 		words := strings.Fields(line)
@@ -124,135 +162,6 @@ func (s *system) fields(name string) map[string]int64 {
 		found[strings.TrimSuffix(words[0], ":")] = n
 	}
 	return found
-}
-
-// A hierarchy is a tree of control groups of one version.
-type hierarchy struct {
-	mount string // below the root
-	group string // of this process, from the mount on
-	// The files of a group: its limit, what it uses, and the fields of memory.stat for
-	// what the kernel takes back first, when memory becomes scarce.
-	limit, usage string
-	reclaimable  [2]string
-}
-
-// ofGroups returns the tightest limit of the control groups.
-func (s *system) ofGroups() (tightest Limit, ok bool) {
-	for _, h := range s.hierarchies() {
-		for group := h.group; ; group = path.Dir(group) {
-			folder := path.Join(h.mount, group)
-			limit, limited := s.number(path.Join(folder, h.limit))
-			usage, known := s.number(path.Join(folder, h.usage))
-			// Version 1 writes a number near 2⁶³ for no limit.
-			if limited && known && limit < math.MaxInt64/2 {
-				stat := s.fields(path.Join(folder, "memory.stat"))
-				left := limit - max(0, usage-stat[h.reclaimable[0]]-stat[h.reclaimable[1]])
-				if !ok || left < tightest.Bytes {
-					tightest, ok = Limit{left, fmt.Sprintf("the control group's limit of %s (/%s)", Format(limit), path.Join(folder, h.limit))}, true
-				}
-			}
-			if group == "." || group == "/" || group == "" {
-				break
-			}
-		}
-	}
-	return tightest, ok
-}
-
-// hierarchies finds those that limit memory.
-func (s *system) hierarchies() (list []hierarchy) {
-	groups := map[string]string{} // of this process, by controller; "" is version 2
-	for line := range strings.Lines(s.read("proc/self/cgroup")) {
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(parts) != 3 {
-			continue
-		}
-		for controller := range strings.SplitSeq(parts[1], ",") {
-			groups[controller] = parts[2]
-		}
-	}
-	for line := range strings.Lines(s.read("proc/self/mountinfo")) {
-		before, after, _ := strings.Cut(strings.TrimSpace(line), " - ")
-		words, kind := strings.Fields(before), strings.Fields(after)
-		if len(words) < 5 || len(kind) < 3 {
-			continue
-		}
-		h := hierarchy{mount: strings.TrimPrefix(unescape(words[4]), "/")}
-		controller := ""
-		switch {
-		case kind[0] == "cgroup2":
-			h.limit, h.usage, h.reclaimable = "memory.max", "memory.current", [2]string{"inactive_file", "active_file"}
-		case kind[0] == "cgroup" && hasWord(kind[2], "memory"):
-			controller = "memory"
-			h.limit, h.usage, h.reclaimable = "memory.limit_in_bytes", "memory.usage_in_bytes", [2]string{"total_inactive_file", "total_active_file"}
-		default:
-			continue
-		}
-		group, ok := groups[controller]
-		if !ok {
-			continue
-		}
-		// In a container the mount may begin at a group further down.
-		mounted := unescape(words[3])
-		if rest, below := strings.CutPrefix(group, mounted); below && (rest == "" || rest[0] == '/' || strings.HasSuffix(mounted, "/")) {
-			group = rest
-		} else if mounted != "/" {
-			group = ""
-		}
-		h.group = path.Clean("/" + group)[1:]
-		list = append(list, h)
-	}
-	return list
-}
-
-// hasWord tells whether a list with commas has a word.
-func hasWord(list, word string) bool {
-	for w := range strings.SplitSeq(list, ",") {
-		if w == word {
-			return true
-		}
-	}
-	return false
-}
-
-// unescape undoes the escapes of mountinfo.
-func unescape(name string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(name)
-}
-
-// ofProcess returns the tighter of the limits on what the process may map.
-func (s *system) ofProcess() (tighter Limit, ok bool) {
-	used := s.fields("proc/self/status")
-	for _, l := range []struct {
-		bytes   uint64
-		limited bool
-		used    string // the field
-		words   string
-	}{
-		{s.addressSpace, s.hasAddressSpace, "VmSize", "the address space (ulimit -v)"},
-		{s.data, s.hasData, "VmData", "memory to write to (ulimit -d)"},
-	} {
-		if !l.limited {
-			continue
-		}
-		limit := int64(min(l.bytes, math.MaxInt64))
-		left := max(0, limit-used[l.used])
-		if !ok || left < tighter.Bytes {
-			tighter, ok = Limit{left, fmt.Sprintf("the limit of %s on %s", Format(limit), l.words)}, true
-		}
-	}
-	return tighter, ok
-}
-
-func (s *system) ofMachine() (Limit, bool) {
-	info := s.fields("proc/meminfo")
-	free, ok := info["MemAvailable"]
-	return Limit{free + info["SwapFree"], "the machine's free memory"}, ok
-}
-
-func (s *system) ofGo() (Limit, bool) {
-	used := s.fields("proc/self/status")["RssAnon"]
-	return Limit{s.goLimit - used, "GOMEMLIMIT"}, s.goLimit < math.MaxInt64
 }
 
 // Format writes a number of bytes for people: 123 MB, 4.5 GB.

@@ -1,0 +1,113 @@
+package memory
+
+import (
+	"math"
+	"testing"
+)
+
+// points is a default run on n points.
+func points(n int) *Points {
+	return &Points{N: n, Width: 50, ValueBytes: 4, Neighbors: 15, Dim: 2, NumberBytes: 4, Batch: 1024, Spearman: 5000}
+}
+
+// pretraining is a run with the paper's network.
+func pretraining() *Images {
+	return &Images{N: 60000, Bytes: 3072, Batch: 256, Size: 32, Width: 64, Hidden: 1024, Out: 128, Whole: 32}
+}
+
+// A run takes more if anything of it grows, and names what takes most.
+func TestMoreTakesMore(t *testing.T) {
+	network := func(p *Points) { p.Hidden, p.Moments, p.Batch = []int{100, 100}, 2, 400000 }
+	for name, tc := range map[string]struct{ base, more func(p *Points) }{
+		"points":       {nil, func(p *Points) { p.N++ }},
+		"held out":     {nil, func(p *Points) { p.Held = 1000 }},
+		"width":        {nil, func(p *Points) { p.Width++ }},
+		"sparse":       {func(p *Points) { p.Nonzeros, p.Components = 5e8, 20 }, func(p *Points) { p.Nonzeros++ }},
+		"columns":      {nil, func(p *Points) { p.Columns++ }},
+		"components":   {func(p *Points) { p.Components = 20 }, func(p *Points) { p.Components++ }},
+		"neighbours":   {nil, func(p *Points) { p.Neighbors++ }},
+		"edges":        {func(p *Points) { p.Edges = 6e7 }, func(p *Points) { p.Edges++ }},
+		"weights":      {func(p *Points) { p.Edges = 6e7 }, func(p *Points) { p.Weighted = true }},
+		"dimensions":   {func(p *Points) { p.Dim = 100 }, func(p *Points) { p.Dim++ }},
+		"layers":       {network, func(p *Points) { p.Hidden = []int{100, 100, 100} }},
+		"wide layers":  {network, func(p *Points) { p.Hidden = []int{100, 101} }},
+		"float64":      {network, func(p *Points) { p.NumberBytes = 8 }},
+		"optimiser":    {func(p *Points) { network(p); p.Hidden = []int{9000, 9000} }, func(p *Points) { p.Moments++ }},
+		"batch":        {network, func(p *Points) { p.Batch++ }},
+		"negatives":    {func(p *Points) { p.Batch, p.Listed = 400000, 300 }, func(p *Points) { p.Listed++ }},
+		"embeddings":   {func(p *Points) { p.Spearman = 0 }, func(p *Points) { p.Embeddings = 2 }},
+		"pairs":        {func(p *Points) { p.Spearman = 15000 }, func(p *Points) { p.Spearman++ }},
+		"all pairs":    {func(p *Points) { p.Approximate = true }, func(p *Points) { p.Approximate = false }},
+		"on a device":  {func(p *Points) { p.Edges, p.Device = 6e7, true }, func(p *Points) { p.Device = false }},
+		"in files":     {func(p *Points) { p.ValueBytes, p.Components, p.Width = 0, 50, 5000 }, func(p *Points) { p.ValueBytes = 1 }},
+		"as bytes":     {func(p *Points) { p.ValueBytes, p.Components, p.Width = 1, 50, 5000 }, func(p *Points) { p.ValueBytes = 4 }},
+		"for networks": {func(p *Points) { network(p); p.Components, p.OnComponents = 20, true }, func(p *Points) { p.OnComponents = false }},
+	} {
+		p := points(1e6)
+		if tc.base != nil {
+			tc.base(p)
+		}
+		less := p.Estimate()
+		tc.more(p)
+		if more := p.Estimate(); less.Live < 1e6 || more.Live <= less.Live || more.Peak <= less.Peak {
+			t.Errorf("%s: %d bytes, and with more %d", name, less.Live, more.Live)
+		}
+	}
+	for name, more := range map[string]func(r *Images){
+		"images":      func(r *Images) { r.N++ },
+		"their size":  func(r *Images) { r.Bytes++ },
+		"batch":       func(r *Images) { r.Batch++ },
+		"views":       func(r *Images) { r.Size++ },
+		"negatives":   func(r *Images) { r.Listed++ },
+		"width":       func(r *Images) { r.Width++ },
+		"hidden":      func(r *Images) { r.Hidden++ },
+		"out":         func(r *Images) { r.Out++ },
+		"begun":       func(r *Images) { r.Begun = true },
+		"monitor":     func(r *Images) { r.Monitored++ },
+		"large":       func(r *Images) { r.Whole = 4096 },
+		"represented": func(r *Images) { r.Represented = 1e8 },
+		"placed":      func(r *Images) { r.Placed = 1e8 },
+		"evaluated":   func(r *Images) { r.Evaluated = 1e8 },
+		"pixels":      func(r *Images) { r.Evaluated, r.Pixels = 1e6, 3072 },
+	} {
+		r := pretraining()
+		less := r.Estimate()
+		if more(r); r.Estimate().Live <= less.Live {
+			t.Errorf("%s: %d bytes, and with more %d", name, less.Live, r.Estimate().Live)
+		}
+	}
+}
+
+// Estimates of some runs, and what takes most of them.
+func TestEstimates(t *testing.T) {
+	many := points(1e6)
+	many.Spearman, many.Approximate = 0, true
+	wide := pretraining()
+	wide.Width, wide.Hidden, wide.Out = 1024, 16, 8
+	deep := points(1000)
+	deep.Hidden = []int{65536, 30000, 30000}
+	for name, tc := range map[string]struct {
+		e            Estimate
+		live, peak   float64 // in MB
+		during, most string
+		key          string
+	}{
+		"a thousand points": {points(1000).Estimate(), 10, 65, "the quality is measured", "distances for the rank correlation", "quality.spearman"},
+		"ten thousand":      {points(10000).Estimate(), 256, 409, "the quality is measured", "distances for the rank correlation", "quality.spearman"},
+		"a million":         {many.Estimate(), 752, 1103, "the nearest neighbours are searched", "a copy of the points with lists for the search", "graph.k"},
+		"a deep network":    {deep.Estimate(), 35690, 50017, "the model is trained", "the network's weights with their gradients and copies", "model.hidden"},
+		"images":            {pretraining().Estimate(), 2693, 3820, "the network is trained", "a batch", "train.batch_size"},
+		"a wide network":    {wide.Estimate(), 120426, 168646, "the network is trained", "the network's weights with their gradients and copies", "network.width"},
+		"nothing":           {new(Points).Estimate(), 0, 0, "", "", ""},
+		"beyond numbers":    {points(math.MaxInt).Estimate(), math.MaxInt64 / 4e6, 1.4 * math.MaxInt64 / 4e6, "the points are read", "points", ""},
+	} {
+		near := func(bytes int64, want float64) bool { return math.Abs(float64(bytes)-1e6*want) <= 1e6+1e4*want }
+		var most Part
+		if len(tc.e.Parts) > 0 {
+			most = tc.e.Parts[0]
+		}
+		if !near(tc.e.Live, tc.live) || !near(tc.e.Peak, tc.peak) || tc.e.During != tc.during || most.What != tc.most || most.Key != tc.key {
+			t.Errorf("%s: %d bytes live, %d at most, while %s, %q (%s)", name, tc.e.Live/1e6, tc.e.Peak/1e6, tc.e.During, most.What, most.Key)
+		}
+	}
+}
