@@ -2,83 +2,75 @@ package data
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/blas"
 	lapack "gonum.org/v1/gonum/lapack/gonum"
 	"gonum.org/v1/gonum/mat"
 
-	"cne/internal/parallel"
+	"cne/internal/blas"
+	"cne/internal/device"
 	"cne/internal/rng"
 )
 
-// ulp is the rounding unit of float64, relative to the largest number about.
-const ulp = 0x1p-52
+const (
+	// ulp is the rounding unit of float64, relative to the largest number about.
+	ulp = 0x1p-52
+	// subspaceFrom is the order of matrices from which on few eigenvectors come from a
+	// subspace: LAPACK takes time as the cube of the order, and products as its square.
+	subspaceFrom = 512
+	// farthest bounds by what factor a filter makes the first direction of a subspace grow
+	// beyond the last that is wanted: what is left of the last then keeps six digits.
+	farthest = 1e10
+	// highestDegree bounds the degree of a filter.
+	highestDegree = 24
+)
 
 // largestEigen returns the k largest eigenvalues of the symmetric n×n matrix
 // whose upper triangle a holds, in descending order, and as many orthonormal
 // eigenvectors, one after the other. Eigenvalues that rounding alone can have
-// made are 0. If ctx ends before, the error is ctx's; the computation then ends
-// by itself, since LAPACK cannot be interrupted, and a is still in use until then. a is
+// made are 0. If ctx ends before, the error is ctx's, and a may still be in use. a is
 // positive semidefinite but for rounding.
 //
 // A device, if one is given, multiplies where nearly all of the work are products; errors are
 // then also the device's.
 func largestEigen(ctx context.Context, a []float64, n, k int, on *Device) (values, vectors []float64, err error) {
-	// Computing few eigenvectors alone pays.
-	few := n >= subspaceFrom && k <= n/8
-	var v, u []float64
-	if few && !on.OnHost() {
-		// Here it is waited for, since its memory goes with it.
-		if v, u, err = subspaceEigen(ctx, a, n, k, on); err != nil {
-			return nil, nil, err
-		}
-		few = false
+	if n >= subspaceFrom && k <= n/8 {
+		values, vectors, err = subspaceEigen(ctx, a, n, k, on)
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if few {
-			v, u, _ = subspaceEigen(ctx, a, n, k, nil) // the CPU has no errors
-		}
-		if v == nil && k <= n/4 && ctx.Err() == nil {
-			v, u = someEigen(a, n, k)
-		}
-		if v == nil && ctx.Err() == nil {
-			v, u = allEigen(a, n, k)
-		}
-	}()
-	select {
-	case <-done:
-		values, vectors = v, u
-	case <-ctx.Done():
-		return nil, nil, ctx.Err()
+	if values == nil && err == nil {
+		values, vectors, err = allEigen(ctx, a, n, k)
 	}
-	if values == nil {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
-		return nil, nil, fmt.Errorf("the eigenvalues of a %d×%d covariance matrix did not converge; scale the data first", n, n)
+	if err != nil {
+		return nil, nil, err
 	}
-	// The products lose up to farFromZero² units in the last place, the
-	// eigenvalue algorithm a few per row.
-	noise := max(0, values[0]) * ulp * (2*farFromZero*farFromZero + 8*float64(n))
 	for i, v := range values {
-		if v <= noise {
+		if v <= values[0]*noiseOf(n) {
 			values[i] = 0
 		}
 	}
 	return values, vectors, nil
 }
 
-// allEigen takes the k wanted eigenvectors out of all. It returns nothing if
-// the computation does not converge.
-func allEigen(a []float64, n, k int) (values, vectors []float64) {
+// noiseOf returns what share of the largest eigenvalue of an n×n matrix rounding may make:
+// products lose some units in the last place, the eigenvalue algorithm a few per row.
+func noiseOf(n int) float64 { return ulp * (256 + 8*float64(n)) }
+
+// allEigen takes the k wanted eigenvectors out of all. LAPACK cannot be interrupted, but is
+// not waited for if ctx ends.
+func allEigen(ctx context.Context, a []float64, n, k int) (values, vectors []float64, err error) {
 	var eigen mat.EigenSym
-	if !eigen.Factorize(mat.NewSymDense(n, a), true) {
-		return nil, nil
+	done := make(chan bool, 1)
+	go func() { done <- eigen.Factorize(mat.NewSymDense(n, a), true) }()
+	select {
+	case converged := <-done:
+		if !converged {
+			return nil, nil, fmt.Errorf("the eigenvalues of a %d×%d covariance matrix did not converge; scale the data first", n, n)
+		}
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
 	}
 	values = eigen.Values(nil) // ascending
 	slices.Reverse(values)
@@ -88,196 +80,182 @@ func allEigen(a []float64, n, k int) (values, vectors []float64) {
 	for i := range k {
 		mat.Col(vectors[i*n:(i+1)*n], n-1-i, &all)
 	}
-	return values[:k], vectors
+	return values[:k], vectors, nil
 }
 
-// someEigen computes all eigenvalues, which takes a tridiagonal matrix T
-// orthogonally similar to a, and k eigenvectors by inverse iteration on T,
-// each kept orthogonal to those before it. They are as good as those of
-// allEigen, which spends most of its time on turning n vectors: every vector
-// is accepted only if its residual is of the order of rounding. If one is not,
-// someEigen returns nothing.
-func someEigen(a []float64, n, k int) (values, vectors []float64) {
-	t := newTridiagonal(a, n)
-	all := slices.Clone(t.diagonal)
-	var impl lapack.Implementation
-	if !impl.Dsterf(n, all, slices.Clone(t.beside)) { // ascending
-		return nil, nil
-	}
-	size := max(math.Abs(all[0]), math.Abs(all[n-1]))
-	values = make([]float64, k)
-	vectors = make([]float64, k*n)
-	for i := range k {
-		values[i] = all[n-1-i]
-		if !t.inverseIteration(vectors[:(i+1)*n], values[i], size) {
-			return nil, nil
+// subspaceEigen is largestEigen in a subspace, for few eigenvectors. It returns nothing if
+// those that are wanted are hardly larger than those that are not, so that LAPACK takes no
+// longer. On a device, the products of the matrix are computed there, if it has room for it.
+func subspaceEigen(ctx context.Context, a []float64, n, k int, on *Device) (values, vectors []float64, err error) {
+	const strip = 16 // columns that products compute together
+	width := (k + k/4 + 8 + strip - 1) / strip * strip
+	for i := range n {
+		for j := range i {
+			a[i*n+j] = a[j*n+i]
 		}
 	}
-	t.turnBack(vectors)
-	return values, vectors
-}
-
-// A tridiagonal is a symmetric tridiagonal matrix T = QᵀAQ.
-type tridiagonal struct {
-	n        int
-	diagonal []float64
-	beside   []float64 // below the diagonal, and above it
-	// Q is the product of the reflections I − tau·v·vᵀ, from 0 to n−2; the v
-	// of reflection i is 0 up to i, 1 at i+1, and the rest is the rest of row i
-	// of reflectors, n×n.
-	reflectors, tau []float64
-}
-
-// newTridiagonal brings the matrix whose upper triangle a holds, and which
-// stays as it is, into tridiagonal form.
-func newTridiagonal(a []float64, n int) *tridiagonal {
-	t := &tridiagonal{
-		n: n, diagonal: make([]float64, n), beside: make([]float64, n-1),
-		reflectors: make([]float64, n*n), tau: make([]float64, n-1),
+	multiply := func(to, from []float64) error {
+		blas.Gemm(true, false, n, width, n, 1, a, n, from, width, 0, to, width)
+		return ctx.Err()
 	}
-	lower := make([]float64, n*n)
-	transpose(lower, a, n, n)
-	var impl lapack.Implementation
-	work := make([]float64, 1)
-	impl.Dsytrd(blas.Lower, n, lower, n, t.diagonal, t.beside, t.tau, work, -1)
-	work = make([]float64, int(work[0]))
-	impl.Dsytrd(blas.Lower, n, lower, n, t.diagonal, t.beside, t.tau, work, len(work))
-	transpose(t.reflectors, lower, n, n)
-	return t
+	if !on.OnHost() {
+		m, err := newDeviceMatrix(on, a, n, width)
+		var full *device.MemoryError
+		switch {
+		case errors.As(err, &full):
+			on.Say(fmt.Sprintf("the eigenvectors of the principal components are found by the CPU, since %v", err))
+		case err != nil:
+			return nil, nil, err
+		default:
+			defer m.memory.Free()
+			multiply = m.multiply
+		}
+	}
+	s := newSubspace(n, width, rng.New(uint64(n), rng.Components), multiply)
+	values, converged, err := s.eigen(ctx, k, ulp*float64(16+n/32), 16*n/width)
+	if !converged {
+		return nil, nil, err
+	}
+	return values[:k], transposed(s.basis, n, width)[:k*n], nil
 }
 
-// transpose writes the transpose of the rows×columns matrix src.
-func transpose(dst, src []float64, rows, columns int) {
+// A subspace is where the eigenvectors of the largest eigenvalues of a symmetric n×n matrix
+// are looked for. Eigenvalues below 0 must be no more than rounding, as those of covariances
+// are.
+type subspace struct {
+	n, width int
+	// basis are random vectors at first, which eigen turns to the eigenvectors, and image is
+	// the matrix times them; n×width.
+	basis, image, spare []float64
+	multiply            func(to, from []float64) error // by the matrix
+}
+
+func newSubspace(n, width int, stream rng.Stream, multiply func(to, from []float64) error) *subspace {
+	s := &subspace{n: n, width: width, multiply: multiply}
+	for _, x := range []*[]float64{&s.basis, &s.image, &s.spare} {
+		*x = make([]float64, n*width)
+	}
+	for i := range s.basis {
+		s.basis[i] = stream.Normal()
+	}
+	return s
+}
+
+// eigen turns the basis to the eigenvectors of the largest eigenvalues, which it returns, by
+// subspace iteration with Chebyshev filters (Zhou, Saad, Tiago and Chelikowsky, 2006): a
+// polynomial of the matrix, which is small between 0 and the least eigenvalue that is in sight
+// and grows quickly beyond, turns the basis towards them, again and again, until no residual of
+// the first k is beyond the tolerance, relative to the matrix, or more than so many products
+// would be needed. As there are more directions than are wanted, none of the largest
+// eigenvalues can be missed, be they as often the same as they like.
+func (s *subspace) eigen(ctx context.Context, k int, tolerance float64, most int) (values []float64, converged bool, err error) {
+	products := 0
+	for degree := 1; ; degree = min(2*degree, highestDegree) {
+		orthonormalize(s.basis, s.n, s.width)
+		if err := s.multiply(s.image, s.basis); err != nil {
+			return nil, false, err
+		}
+		products++
+		if values, err = s.rotate(ctx); err != nil {
+			return nil, false, err
+		}
+		size := max(values[0], -values[s.width-1])
+		if converged = s.residual(values[:k]) <= tolerance*size; converged || products+degree > most {
+			return values, converged, nil
+		}
+		// Between 0 and high all shall become small.
+		high := max(values[s.width-1], size*ulp*float64(s.n))
+		growth := func(value float64) float64 { return math.Acosh(max(1, 2*value/high-1)) }
+		bounded := degree
+		if apart := growth(values[0]) - growth(values[k-1]); float64(degree)*apart > math.Log(farthest) {
+			bounded = max(1, int(math.Log(farthest)/apart))
+		}
+		if err := s.filter(bounded, high/2); err != nil {
+			return nil, false, err
+		}
+		products += bounded - 1
+	}
+}
+
+// rotate turns the basis, and its image, so that it consists of the best approximations to
+// eigenvectors that there are in the subspace, and returns their eigenvalues in descending
+// order (Rayleigh and Ritz).
+func (s *subspace) rotate(ctx context.Context) ([]float64, error) {
+	within := make([]float64, s.width*s.width)
+	blas.Gemm(true, false, s.width, s.width, s.n, 1, s.basis, s.width, s.image, s.width, 0, within, s.width)
+	values, vectors, err := allEigen(ctx, within, s.width, s.width)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range []*[]float64{&s.basis, &s.image} {
+		blas.Gemm(false, true, s.n, s.width, s.width, 1, *x, s.width, vectors, s.width, 0, s.spare, s.width)
+		*x, s.spare = s.spare, *x
+	}
+	return values, nil
+}
+
+// residual returns the largest length of image − value·basis, of the first vectors.
+func (s *subspace) residual(values []float64) float64 {
+	squares := make([]float64, len(values))
+	for i := range s.n {
+		basis, image := s.basis[i*s.width:], s.image[i*s.width:]
+		for c, v := range values {
+			r := image[c] - v*basis[c]
+			squares[c] += r * r
+		}
+	}
+	return math.Sqrt(slices.Max(squares))
+}
+
+// filter replaces the basis by T((A−c)/c) times it, where A is the matrix and T Chebyshev's
+// polynomial of a degree of at least 1: from 0 to 2c it stays between −1 and 1.
+func (s *subspace) filter(degree int, c float64) error {
+	before, now, next := s.basis, s.image, s.spare
+	for i, v := range before {
+		now[i] = now[i]/c - v
+	}
+	for range degree - 1 {
+		// T(j+1) = 2·(A−c)/c·T(j) − T(j−1)
+		if err := s.multiply(next, now); err != nil {
+			return err
+		}
+		for i, v := range now {
+			next[i] = 2*(next[i]/c-v) - before[i]
+		}
+		before, now, next = now, next, before
+	}
+	s.basis, s.image, s.spare = now, before, next
+	return nil
+}
+
+// orthonormalize replaces the columns of the n×width matrix x by orthonormal ones of the
+// same span, or of a larger one if they are dependent. It returns the length of what was new
+// in each column.
+func orthonormalize(x []float64, n, width int) (lengths []float64) {
+	var impl lapack.Implementation
+	tau, work := make([]float64, width), make([]float64, 1)
+	impl.Dgeqrf(n, width, x, width, tau, work, -1)
+	work = make([]float64, int(work[0]))
+	impl.Dgeqrf(n, width, x, width, tau, work, len(work))
+	for i := range width {
+		lengths = append(lengths, math.Abs(x[i*width+i]))
+	}
+	impl.Dorgqr(n, width, width, x, width, tau, work, len(work))
+	return lengths
+}
+
+// transposed returns the transpose of a rows×columns matrix.
+func transposed(x []float64, rows, columns int) []float64 {
 	const block = 32
+	y := make([]float64, len(x))
 	for i0 := 0; i0 < rows; i0 += block {
 		for j0 := 0; j0 < columns; j0 += block {
 			for i := i0; i < min(rows, i0+block); i++ {
 				for j := j0; j < min(columns, j0+block); j++ {
-					dst[j*rows+i] = src[i*columns+j]
+					y[j*rows+i] = x[i*columns+j]
 				}
 			}
 		}
 	}
-}
-
-// inverseIteration makes the last of the unit vectors an eigenvector of T for
-// the eigenvalue, which is exact up to rounding, orthogonal to the others. It
-// reports whether it has found one; size is the norm of T.
-//
-// Equal and nearly equal eigenvalues need no special treatment: every step is
-// followed by making v orthogonal to the vectors before, so that it converges to
-// another vector of their common space.
-func (t *tridiagonal) inverseIteration(vectors []float64, value, size float64) bool {
-	n, before := t.n, len(vectors)/t.n-1
-	v := vectors[before*n:]
-	start := rng.New(uint64(before), rng.Init)
-	for i := range v {
-		v[i] = start.Normal()
-	}
-	below, diagonal, above := make([]float64, n-1), make([]float64, n), make([]float64, n-1)
-	tolerance := size * ulp * float64(16+n/8)
-	var impl lapack.Implementation
-	for step := range 8 {
-		// T − value·I is singular but for rounding. Should a pivot be exactly
-		// 0, the next step moves the value by a rounding error or two.
-		copy(below, t.beside)
-		copy(above, t.beside)
-		for i, d := range t.diagonal {
-			diagonal[i] = d - (value + float64(step)*ulp*size/2)
-		}
-		solved := impl.Dgtsv(n, 1, below, diagonal, above, v, 1)
-		if !scaleToUnit(v) {
-			return false
-		}
-		if solved && orthogonalize(v, vectors[:before*n]) > 0 && t.residual(v, value) <= tolerance {
-			return true
-		}
-	}
-	return false
-}
-
-// residual returns the length of T·v − value·v.
-func (t *tridiagonal) residual(v []float64, value float64) float64 {
-	square := 0.0
-	for i := range v {
-		r := (t.diagonal[i] - value) * v[i]
-		if i > 0 {
-			r += t.beside[i-1] * v[i-1]
-		}
-		if i+1 < t.n {
-			r += t.beside[i] * v[i+1]
-		}
-		square += r * r
-	}
-	return math.Sqrt(square)
-}
-
-// turnBack makes eigenvectors of T into those of the matrix that it came from.
-func (t *tridiagonal) turnBack(vectors []float64) {
-	n := t.n
-	parallel.For(len(vectors)/n, 1, func(k, _, _ int) {
-		v := vectors[k*n : (k+1)*n]
-		for i := n - 2; i >= 0; i-- {
-			reflector, rest := t.reflectors[i*n+i+2:(i+1)*n], v[i+2:]
-			dot := v[i+1]
-			for j, x := range reflector {
-				dot += x * rest[j]
-			}
-			dot *= t.tau[i]
-			v[i+1] -= dot
-			for j, x := range reflector {
-				rest[j] -= dot * x
-			}
-		}
-	})
-}
-
-// orthogonalize makes a unit vector orthogonal to others, which are orthonormal
-// and lie one after the other, and returns the length of what was left of it,
-// before it is made a unit vector again. Doing it twice makes up for the
-// rounding of the first time.
-func orthogonalize(v, others []float64) float64 {
-	length := 1.0
-	for range 2 {
-		for lo := 0; lo < len(others); lo += len(v) {
-			other := others[lo : lo+len(v)]
-			dot := 0.0
-			for j, x := range v {
-				dot += x * other[j]
-			}
-			for j := range v {
-				v[j] -= dot * other[j]
-			}
-		}
-		square := 0.0
-		for _, x := range v {
-			square += x * x
-		}
-		length *= math.Sqrt(square)
-		if !scaleToUnit(v) {
-			return 0
-		}
-	}
-	return length
-}
-
-// scaleToUnit gives v the length 1; it returns false if v is zero or not
-// finite.
-func scaleToUnit(v []float64) bool {
-	largest := 0.0
-	for _, x := range v {
-		largest = max(largest, math.Abs(x))
-	}
-	if !(largest > 0 && largest <= math.MaxFloat64) {
-		return false
-	}
-	square := 0.0
-	for _, x := range v {
-		square += (x / largest) * (x / largest)
-	}
-	length := largest * math.Sqrt(square)
-	for j := range v {
-		v[j] /= length
-	}
-	return true
+	return y
 }

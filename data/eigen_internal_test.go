@@ -7,6 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
 	"cne/internal/rng"
 )
 
@@ -24,7 +27,7 @@ func symmetric(seed uint64, values []float64) []float64 {
 		for i := range v {
 			v[i] = s.Normal()
 		}
-		scaleToUnit(v)
+		floats.Scale(1/floats.Norm(v, 2), v)
 		// (I−2vvᵀ)·A·(I−2vvᵀ)
 		vav := 0.0
 		for i := range n {
@@ -43,65 +46,13 @@ func symmetric(seed uint64, values []float64) []float64 {
 	return a
 }
 
-// Few eigenvectors are as good as all of them: orthonormal, with small
-// residuals, and those of the largest eigenvalues.
-func TestSomeEigen(t *testing.T) {
-	series := func(n int, f func(i int) float64) []float64 {
-		values := make([]float64, n)
-		for i := range values {
-			values[i] = f(i)
-		}
-		return values
-	}
-	for _, tc := range []struct {
-		name   string
-		values []float64 // descending
-		k      int
-	}{
-		{"apart", series(100, func(i int) float64 { return float64(100 - i) }), 25},
-		{"falling fast", series(120, func(i int) float64 { return math.Pow(2, float64(-i)) }), 30},
-		{"falling slowly", series(200, func(i int) float64 { return 1 / float64(1+i) }), 50},
-		{"all equal", series(40, func(int) float64 { return 3 }), 10},
-		{"pairs", series(80, func(i int) float64 { return float64(40 - i/2) }), 20},
-		{"clusters", series(90, func(i int) float64 { return float64(9-i/10) + 1e-13*float64(-i) }), 22},
-		{"nearly equal", series(60, func(i int) float64 { return 1 - 1e-9*float64(i) }), 15},
-		{"low rank", series(100, func(i int) float64 { return max(0, float64(5-i)) }), 20},
-		{"one value", series(50, func(i int) float64 { return max(0, 1-float64(i)) }), 10},
-		{"all zero", series(16, func(int) float64 { return 0 }), 4},
-		{"large", series(64, func(i int) float64 { return 1e70 / float64(1+i) }), 16},
-		{"small", series(64, func(i int) float64 { return 1e-80 / float64(1+i) }), 16},
-		{"four", series(4, func(i int) float64 { return float64(4 - i) }), 1},
-	} {
-		for _, diagonal := range []bool{false, true} {
-			n := len(tc.values)
-			a := symmetric(7, tc.values)
-			if diagonal {
-				clear(a)
-				for i, v := range tc.values {
-					a[i*n+i] = v
-				}
-			}
-			values, vectors := someEigen(a, n, tc.k)
-			if values == nil {
-				// What someEigen gives up, allEigen does. That is allowed where
-				// all is zero, and no loss.
-				if tc.values[0] != 0 {
-					t.Errorf("%s (diagonal %v): no eigenvectors", tc.name, diagonal)
-				}
-				continue
-			}
-			checkEigen(t, fmt.Sprintf("%s (diagonal %v)", tc.name, diagonal), a, tc.values, values, vectors)
-		}
-	}
-}
-
 // checkEigen checks the largest eigenvalues of a matrix, all of whose are wanted, and that
 // the eigenvectors are orthonormal ones of its upper triangle.
 func checkEigen(t *testing.T, name string, a, wanted, values, vectors []float64) {
 	t.Helper()
 	n := len(wanted)
 	tolerance := 1e-13 * wanted[0] * math.Sqrt(float64(n))
-	full := mirrored(a, n)
+	full := mat.NewSymDense(n, a)
 	for i, v := range values {
 		if math.Abs(v-wanted[i]) > tolerance {
 			t.Errorf("%s: eigenvalue %d is %g, want %g", name, i, v, wanted[i])
@@ -109,8 +60,8 @@ func checkEigen(t *testing.T, name string, a, wanted, values, vectors []float64)
 		x := vectors[i*n : (i+1)*n]
 		for r := range n {
 			sum := -v * x[r]
-			for c, w := range full[r*n : (r+1)*n] {
-				sum += w * x[c]
+			for c, v := range x {
+				sum += full.At(r, c) * v
 			}
 			if math.Abs(sum) > tolerance {
 				t.Fatalf("%s: vector %d has a residual of %g", name, i, sum)
@@ -131,8 +82,8 @@ func checkEigen(t *testing.T, name string, a, wanted, values, vectors []float64)
 	}
 }
 
-// Subspace iteration finds what a tridiagonal form gives, whatever the eigenvalues are, or
-// gives up where those that are wanted are hardly larger than others.
+// Subspace iteration finds the eigenvectors, whatever the eigenvalues are, or gives up where
+// those that are wanted are hardly larger than others.
 func TestSubspaceEigen(t *testing.T) { testSubspaceEigen(t, nil) }
 
 func testSubspaceEigen(t *testing.T, on *Device) {
@@ -213,50 +164,6 @@ func TestLargestEigenOnCores(t *testing.T) {
 		}
 		if !slices.Equal(first, vectors) {
 			t.Errorf("%d cores give other bits than one", procs)
-		}
-	}
-}
-
-// Products of bytes are exact.
-func TestUpperByteProducts(t *testing.T) {
-	for _, shape := range [][2]int{{1, 1}, {255, 3}, {256, 130}, {257, 5}, {2100, 150}} {
-		n, d := shape[0], shape[1]
-		m := NewMatrix(n, d)
-		f := &pcaFit{points: m, n: n, d: d}
-		s := rng.New(uint64(n), rng.Init)
-		for i := range m.X {
-			m.X[i] = float32(255 - s.IntN(256)*(i%2)) // half of them the largest
-		}
-		if bytes, err := areBytes(t.Context(), m); !bytes || err != nil {
-			t.Fatal("the values are not recognised")
-		}
-		for j := range d {
-			if j%7 != 3 {
-				f.columns = append(f.columns, j)
-			}
-		}
-		width := len(f.columns)
-		got, err := f.upperByteProducts(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for a, ja := range f.columns {
-			for b, jb := range f.columns[a:] {
-				want := 0
-				for i := range n {
-					want += int(m.Row(i)[ja]) * int(m.Row(i)[jb])
-				}
-				if got[a*width+a+b] != float64(want) {
-					t.Fatalf("%d×%d: the product of columns %d and %d is %v, want %d", n, d, ja, jb, got[a*width+a+b], want)
-				}
-			}
-		}
-	}
-	for _, v := range []float64{-1, 0.5, 256, 254.9999, 1e30, math.Inf(1)} {
-		m := NewMatrix(3, checkGrain)
-		m.X[2*checkGrain+5] = float32(v)
-		if bytes, err := areBytes(t.Context(), m); bytes || err != nil {
-			t.Errorf("%v is taken for a byte", v)
 		}
 	}
 }

@@ -2,46 +2,43 @@ package data
 
 import (
 	"context"
-	"math"
 
 	"cne/internal/parallel"
 )
 
-// moments holds what scaling and PCA need to know about the columns of a
-// matrix.
-type moments struct {
-	mean     []float64
-	squares  []float64 // sum of the squared deviations from the mean
-	constant []bool    // all values are equal
+// columnMoments returns the means of the columns and the sums of the squared deviations from
+// them, which keep their digits where a mean is far from zero, and tells which columns are
+// constant. It goes through the points twice.
+func columnMoments(ctx context.Context, points Source) (mean, squares []float64, constant []bool, err error) {
+	if mean, constant, err = columnMeans(ctx, points); err != nil {
+		return nil, nil, nil, err
+	}
+	sums := newPieceSums(points)
+	err = points.Each(ctx, 0, func(lo int, block *Matrix) error {
+		sums.each(lo, block, func(_, from int, sum []float64, row []float32) {
+			mean := mean[from : from+len(row)]
+			for j, v := range row {
+				d := float64(v) - mean[j]
+				sum[j] += d * d
+			}
+		})
+		return nil
+	})
+	return mean, sums.total(), constant, err
 }
 
-// sd returns the standard deviation of column j, whose sum of squares is
-// divided by divisor.
-func (c *moments) sd(j, divisor int) float64 { return math.Sqrt(c.squares[j] / float64(divisor)) }
-
-// columnMoments goes through the points twice: for the means, and for the deviations from
-// them, which keeps its digits where the mean is far from zero. The partial
-// sums of pieces of rows are added in the order of the pieces.
-func columnMoments(ctx context.Context, points Source) (*moments, error) {
+// columnMeans returns the means of the columns, and tells which columns are constant.
+func columnMeans(ctx context.Context, points Source) (mean []float64, constant []bool, err error) {
 	n, d := points.Dims()
-	// At least so many rows that there are no more than 256 pieces, each of
-	// which has sums of its own.
-	grain := max(256, (n+255)/256)
-	pieces := parallel.Pieces(n, grain)
-	c := &moments{
-		mean:     make([]float64, d),
-		squares:  make([]float64, d),
-		constant: make([]bool, d),
-	}
-	sums := make([]float64, pieces*d)
-	varies := make([]bool, pieces*d)
+	sums := newPieceSums(points)
+	varies := make([]bool, len(sums.sums))
 	first := make([]float32, d)
-	err := points.Each(ctx, 0, func(lo int, block *Matrix) error {
+	err = points.Each(ctx, 0, func(lo int, block *Matrix) error {
 		if lo == 0 {
 			copy(first, block.X)
 		}
-		eachPiece(block, lo, grain, func(p, from, to int, row []float32) {
-			sum, vary, first := sums[p*d+from:p*d+to], varies[p*d+from:p*d+to], first[from:to]
+		sums.each(lo, block, func(piece, from int, sum []float64, row []float32) {
+			vary, first := varies[piece*d+from:][:len(row)], first[from:from+len(row)]
 			for j, v := range row {
 				sum[j] += float64(v)
 				if v != first[j] {
@@ -52,52 +49,54 @@ func columnMoments(ctx context.Context, points Source) (*moments, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	for j := range c.mean {
-		vary := false
-		for p := range pieces {
-			c.mean[j] += sums[p*d+j]
-			vary = vary || varies[p*d+j]
+	mean, constant = sums.total(), make([]bool, d)
+	for j := range mean {
+		mean[j] /= float64(n)
+		constant[j] = true
+		for at := j; at < len(varies); at += d {
+			constant[j] = constant[j] && !varies[at]
 		}
-		c.mean[j] /= float64(n)
-		if c.constant[j] = !vary; c.constant[j] {
-			c.mean[j] = float64(first[j]) // without the rounding of the sum
+		if constant[j] {
+			mean[j] = float64(first[j]) // without the rounding of the sum
 		}
 	}
+	return mean, constant, nil
+}
 
-	clear(sums)
-	err = points.Each(ctx, 0, func(lo int, block *Matrix) error {
-		eachPiece(block, lo, grain, func(p, from, to int, row []float32) {
-			square, mean := sums[p*d+from:p*d+to], c.mean[from:to]
-			for j, v := range row {
-				d := float64(v) - mean[j]
-				square[j] += d * d
-			}
-		})
-		return nil
-	})
-	if err != nil {
-		return nil, err
+// A pieceSums adds up what is made of the columns' values, in pieces of rows whose sums are
+// added in the order of the pieces.
+type pieceSums struct {
+	d, grain int
+	sums     []float64 // [pieces, d]
+}
+
+func newPieceSums(points Source) *pieceSums {
+	n, d := points.Dims()
+	// At least so many rows that there are no more than 256 pieces.
+	grain := max(256, (n+255)/256)
+	return &pieceSums{d, grain, make([]float64, parallel.Pieces(n, grain)*d)}
+}
+
+func (s *pieceSums) total() []float64 {
+	total := make([]float64, s.d)
+	for i, v := range s.sums {
+		total[i%s.d] += v
 	}
-	for j := range c.squares {
-		for p := range pieces {
-			c.squares[j] += sums[p*d+j]
-		}
-	}
-	return c, nil
+	return total
 }
 
 // columnTile is the number of columns of which the sums of a piece are formed together,
 // where a block has too few pieces for all cores.
 const columnTile = 128
 
-// eachPiece calls f for all rows of a block whose first is row lo of all, in their order
-// for a piece of so many rows: with the number of the piece and columns from to to−1 of
-// the row.
-func eachPiece(block *Matrix, lo, grain int, f func(p, from, to int, row []float32)) {
-	first := lo / grain
-	pieces := (lo+block.N-1)/grain - first + 1
+// each calls add for all rows of a block whose first is row lo of all, in the order of a
+// piece's rows: with the number of the piece, and with values of a row from a column on and
+// their sums in the piece.
+func (s *pieceSums) each(lo int, block *Matrix, add func(piece, from int, sum []float64, row []float32)) {
+	first := lo / s.grain
+	pieces := (lo+block.N-1)/s.grain - first + 1
 	tile := block.D
 	if pieces < 64 {
 		tile = min(tile, columnTile)
@@ -106,8 +105,9 @@ func eachPiece(block *Matrix, lo, grain int, f func(p, from, to int, row []float
 	parallel.For(pieces*tiles, 1, func(_, k, _ int) {
 		p, from := first+k/tiles, k%tiles*tile
 		to := min(block.D, from+tile)
-		for i := max(lo, p*grain); i < min(lo+block.N, (p+1)*grain); i++ {
-			f(p, from, to, block.Row(i - lo)[from:to])
+		sum := s.sums[p*s.d+from : p*s.d+to]
+		for i := max(lo, p*s.grain); i < min(lo+block.N, (p+1)*s.grain); i++ {
+			add(p, from, sum, block.Row(i - lo)[from:to])
 		}
 	})
 }

@@ -23,39 +23,31 @@ const (
 // for tests.
 var deviceBytes = 256 << 20
 
-// deviceProducts is upperProducts on a device: of the points without their constant
-// columns, less the shift, or of the transpose of that.
-func (f *pcaFit) deviceProducts(ctx context.Context, transposed bool) ([]float64, error) {
+// deviceProducts is products on a device.
+func (f *pcaFit) deviceProducts(ctx context.Context, wide bool) ([]float64, error) {
 	d := f.device
-	rows, width := f.n, len(f.columns)
-	chunk := min(rows, max(sliceRows, deviceBytes/(4*f.d))) // points uploaded at a time
-	across := 0
-	if transposed {
-		rows, width, chunk, across = len(f.columns), f.n, f.n, 1
+	_, stride := f.points.Dims()
+	// A chunk of points is uploaded at a time; AᵀA is computed of A, rows×width.
+	chunk, width, across := min(f.n, max(sliceRows, deviceBytes/(4*stride))), len(f.columns), 0
+	rows := chunk
+	if wide {
+		chunk, rows, width, across = f.n, len(f.columns), f.n, 1
 	}
 	tiles := (width + deviceTile - 1) / deviceTile
 	tiles = tiles * (tiles + 1) / 2
-	n := rows // of A, in a chunk
-	if !transposed {
-		n = chunk
-	}
-	slices := max(1, min((deviceBlocks+tiles-1)/tiles, n/sliceRows))
-	each := (n + slices - 1) / slices
+	slices := max(1, min((deviceBlocks+tiles-1)/tiles, rows/sliceRows))
+	each := (rows + slices - 1) / slices
 
-	columns := make([]int32, len(f.columns))
-	for b, j := range f.columns {
-		columns[b] = int32(j)
-	}
-	memory, err := d.AllocPieces(slices*width*width*8, chunk*f.d*4, len(columns)*4, len(f.shift)*8)
+	memory, err := d.AllocPieces(slices*width*width*8, chunk*stride*4, len(f.columns)*4, len(f.mean)*8)
 	if err != nil {
 		return nil, err
 	}
 	defer memory.Free()
 	sums, x := memory.At(0), memory.At(1)
-	if err := device.Upload(d, memory.At(2), columns); err != nil {
+	if err := device.Upload(d, memory.At(2), f.columns); err != nil {
 		return nil, err
 	}
-	if err := device.Upload(d, memory.At(3), f.shift); err != nil {
+	if err := device.Upload(d, memory.At(3), f.mean); err != nil {
 		return nil, err
 	}
 	l := device.Launch{Grid: tiles * slices, Block: deviceThreads}
@@ -63,12 +55,12 @@ func (f *pcaFit) deviceProducts(ctx context.Context, transposed bool) ([]float64
 		if err := device.Upload(d, x, points.X); err != nil {
 			return err
 		}
-		if !transposed {
+		if !wide {
 			rows = points.N
 		}
 		more := min(lo, 1)
 		return d.Launch("components_products", l, device.Arg(sums), device.Arg(x), device.Arg(memory.At(2)), device.Arg(memory.At(3)),
-			device.Int(f.d), device.Int(across), device.Int(rows), device.Int(width), device.Int(each), device.Int(more))
+			device.Int(stride), device.Int(across), device.Int(rows), device.Int(width), device.Int(each), device.Int(more))
 	})
 	if err != nil {
 		return nil, err

@@ -2,9 +2,6 @@ package data
 
 import (
 	"context"
-	"math"
-
-	lapack "gonum.org/v1/gonum/lapack/gonum"
 
 	"cne/internal/blas"
 	"cne/internal/parallel"
@@ -15,9 +12,9 @@ const (
 	// oversampling is how many directions more than components are followed: the first
 	// ones then converge as fast as the variance falls to that of the last.
 	oversampling = 14
-	// maxRounds bounds the rounds of the power iteration, and settled is the relative
-	// change of a variance below which another one is not worth it.
-	maxRounds, settled = 16, 1e-6
+	// sparseProducts bounds the products with the covariance matrix, and settled is the
+	// residual of an axis, relative to the first variance, below which no more are worth it.
+	sparseProducts, settled = 16, 1e-6
 	// lanes is the number of directions that are computed at a time.
 	lanes = blas.StripWidth
 	// watchedRows is how many rows are computed between two looks at the context.
@@ -27,17 +24,14 @@ const (
 // FitSparsePCA finds the first k principal components of sparse points by a randomised
 // method (Halko, Martinsson and Tropp, Finding structure with randomness, SIAM Review
 // 2011, sections 4.5 and 5), without making them dense: k+14 directions, drawn at random
-// by seed, are multiplied by the covariance matrix and made orthonormal again, until the
-// variances along the first k of the best axes in their span change by less than one in
-// 10⁶, or 16 times. The points' mean is subtracted from the products, not from the
-// points. The covariance is shifted by a multiple of the unit matrix that the least of
-// the variances allows, which makes convergence faster (Feng et al., Fast randomized PCA
-// for sparse data, 2018).
+// by seed, are turned towards the components by polynomials of the covariance matrix (see
+// subspace.eigen), until the best axes in their span are nearly eigenvectors or there have
+// been 16 products. The points' mean is subtracted from the products, not from the points.
 //
 // Components along which the points vary clearly more than along those that are left out
 // are the exact ones to several digits. Of those with nearly equal variances the span is
-// less certain, and so it is in the points. All is computed in float64. A round takes
-// time as nnz·k; memory beyond m is about 32·D·(k+14) bytes.
+// less certain, and so it is in the points. All is computed in float64. A product takes
+// time as nnz·k; memory beyond m is about 40·D·(k+14) bytes.
 //
 // The rest is as FitPCA has it.
 func FitSparsePCA(ctx context.Context, m *Matrix, k int, seed uint64) (*PCA, error) {
@@ -59,10 +53,17 @@ func FitSparsePCA(ctx context.Context, m *Matrix, k int, seed uint64) (*PCA, err
 		pca.TotalVariance += s / float64(m.N-1)
 	}
 	f := &sparseFit{CSR: m.CSR, mean: mean, width: min(k+oversampling, m.N, m.D)}
-	found, err := f.run(ctx, pca, seed)
+	space := newSubspace(m.D, f.width, rng.New(seed, rng.Components), func(to, from []float64) error { return f.multiply(ctx, to, from) })
+	values, _, err := space.eigen(ctx, k, settled, sparseProducts)
 	if err != nil {
 		return nil, err
 	}
+	found, noise := 0, values[0]*noiseOf(f.width)
+	for found < k && values[found] > noise {
+		pca.Variance[found] = values[found] / float64(m.N-1)
+		found++
+	}
+	copy(pca.Axes, transposed(space.basis, m.D, f.width)[:found*m.D])
 	pca.finish(found)
 	return pca, nil
 }
@@ -92,81 +93,6 @@ type sparseFit struct {
 	*CSR
 	mean  []float64
 	width int // directions
-}
-
-// run sets the axes and variances of pca and returns how many axes it has found.
-func (f *sparseFit) run(ctx context.Context, pca *PCA, seed uint64) (int, error) {
-	d, width := len(f.mean), f.width
-	basis, product := make([]float64, d*width), make([]float64, d*width)
-	stream := rng.New(seed, rng.Components)
-	for i := range basis {
-		basis[i] = stream.Normal()
-	}
-	within := make([]float64, width*width)
-	var before []float64
-	shift := 0.
-	for round := 1; ; round++ {
-		orthonormalize(basis, d, width)
-		if err := f.multiply(ctx, product, basis); err != nil {
-			return 0, err
-		}
-		// The covariance within the span of the basis has the best axes in it as
-		// eigenvectors.
-		blas.Gemm(true, false, width, width, d, 1, basis, width, product, width, 0, within, width)
-		values, vectors, err := largestEigen(ctx, within, width, width, nil)
-		if err != nil {
-			return 0, err
-		}
-		if round == maxRounds || unchanged(before, values[:pca.K]) {
-			return f.axes(pca, basis, values, vectors), nil
-		}
-		before = append(before[:0], values[:pca.K]...)
-		// A shift of half of the least eigenvalue that matters leaves those beyond it the
-		// smallest in magnitude.
-		shift = max(shift, (shift+values[width-1])/2)
-		shift = min(shift, values[width-1]/2)
-		for i, v := range basis {
-			product[i] -= shift * v
-		}
-		basis, product = product, basis
-	}
-}
-
-// unchanged tells whether variances have settled.
-func unchanged(before, values []float64) bool {
-	if before == nil {
-		return false
-	}
-	for i, v := range values {
-		if math.Abs(v-before[i]) > settled*v {
-			return false
-		}
-	}
-	return true
-}
-
-// axes sets the axes of pca to those that the eigenvectors name in a basis, and returns
-// how many have a variance.
-func (f *sparseFit) axes(pca *PCA, basis, values, vectors []float64) int {
-	d, found := len(f.mean), 0
-	for found < pca.K && values[found] > 0 {
-		pca.Variance[found] = values[found] / float64(len(f.Start)-2)
-		found++
-	}
-	blas.Gemm(false, true, found, d, f.width, 1, vectors, f.width, basis, f.width, 0, pca.Axes, d)
-	return found
-}
-
-// orthonormalize replaces the columns of the d×width matrix x by orthonormal ones of the
-// same span, or of a larger one if they are dependent.
-func orthonormalize(x []float64, d, width int) {
-	var impl lapack.Implementation
-	tau := make([]float64, width)
-	work := make([]float64, 1)
-	impl.Dgeqrf(d, width, x, width, tau, work, -1)
-	work = make([]float64, int(work[0]))
-	impl.Dgeqrf(d, width, x, width, tau, work, len(work))
-	impl.Dorgqr(d, width, width, x, width, tau, work, len(work))
 }
 
 // multiply sets product to n−1 times the covariance of the points times basis, both
@@ -214,8 +140,7 @@ func (f *sparseFit) spread(to, from []float64, first, last int, origin, sum *[la
 
 // transformSparse is TransformTo of sparse points.
 func (p *PCA) transformSparse(ctx context.Context, dst *Matrix, c *CSR, origin []float64) error {
-	axes := make([]float64, p.D*p.K)
-	transpose(axes, p.Axes, p.K, p.D)
+	axes := transposed(p.Axes, p.K, p.D)
 	return parallel.ForContext(ctx, dst.N, csrGrain, func(_, lo, hi int) {
 		sum := make([]float64, p.K)
 		for i := lo; i < hi; i++ {

@@ -91,15 +91,15 @@ func FitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) 
 		if m, ok := points.(*Matrix); ok && m.CSR != nil {
 			return nil, errCentering
 		}
-		c, err := columnMoments(ctx, points)
+		mean, squares, constant, err := columnMoments(ctx, points)
 		if err != nil {
 			return nil, err
 		}
 		n, d := points.Dims()
-		s.Mean, s.SD = c.mean, make([]float64, d)
+		s.Mean, s.SD = mean, make([]float64, d)
 		for j := range s.SD {
-			if !c.constant[j] {
-				s.SD[j] = c.sd(j, n)
+			if !constant[j] {
+				s.SD[j] = math.Sqrt(squares[j] / float64(n))
 			}
 		}
 	default:

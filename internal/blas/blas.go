@@ -33,14 +33,6 @@ func GemmAlone[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda in
 	multiply(p)
 }
 
-// GemmSkipping is Gemm for a left factor in float64 most of whose elements are 0, which it
-// passes over, where that is faster than to multiply by them.
-func GemmSkipping(transA, transB bool, m, n, k int, alpha float64, a []float64, lda int, b []float64, ldb int, beta float64, c []float64, ldc int) {
-	p := newProduct(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
-	p.doubles = false
-	multiply(p)
-}
-
 // newProduct checks the operands of Gemm and returns what it computes.
 func newProduct[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) product[T] {
 	checkSizes(m, n, k)

@@ -122,19 +122,6 @@ KERNEL_SYNC(components_multiply)(double *to, const double *matrix, const double 
     }
 }
 
-// components_recur: to = alpha·Σ parts and, if less is not 0, less 2x and less, for the
-// slices of parts [slices, n] and for x and less [n]. alpha is the bits of a number. A thread
-// for each of n.
-KERNEL(components_recur)(double *to, const double *parts, const double *x, const double *less, u64 alpha, int slices, long n) {
-  long i = index_of_thread();
-  if (i >= n) return;
-  union { u64 bits; double value; } by = {alpha};
-  double sum = parts[i];
-  for (int s = 1; s < slices; s++) sum += parts[s * n + i];
-  sum *= by.value;
-  to[i] = less ? sum - (2 * x[i] + less[i]) : sum;
-}
-
 // components_project: to [rows, k] = x·axesᵀ − origin, for x [rows, d] and axes [k, d].
 // A block for each tile, row of tiles by row of tiles.
 KERNEL_SYNC(components_project)(float *to, const float *x, const double *axes, const double *origin, int rows, int d, int k) {
