@@ -127,7 +127,7 @@ func TestEvaluateARun(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, v.got, v.want)
 		}
 	}
-	infonc, err := quality.ExpectedInfoNC(t.Context(), heads, tails, embedding.Points.X, 2, 7, 1, 1e-10, 50, 9)
+	infonc, err := quality.ExpectedInfoNC(t.Context(), heads, tails, embedding.Points.X, 2, 7, 1, 1e-10, 50, 9, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

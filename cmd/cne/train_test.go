@@ -555,7 +555,7 @@ func TestTrainMeasures(t *testing.T) {
 		t.Fatal(err)
 	}
 	heads, tails := graph.EdgeList()
-	kl, err := quality.KL(t.Context(), heads, tails, embedding.X, 2, partition)
+	kl, err := quality.KL(t.Context(), heads, tails, embedding.X, 2, partition, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,17 +28,24 @@ import (
 // or index does not fit m (ErrInput), or if a value is NaN or infinite
 // (ErrNotFinite). If ctx ends before, the error is ctx's.
 func Ranks(ctx context.Context, m *data.Matrix, index []int32, k int, opt Options) ([]int32, error) {
-	if err := checkRanks(m, index, k); err != nil {
+	if opt.Device.OnHost() {
+		return RanksOf(ctx, m, nil, index, k)
+	}
+	if err := checkRanks(m, nil, index, k); err != nil {
 		return nil, err
 	}
-	if !opt.Device.OnHost() {
-		return ranksOnDevice(ctx, opt.Device, m, index, k)
-	}
-	return ranksOnHost(ctx, m, nil, index, k)
+	return ranksOnDevice(ctx, opt.Device, m, index, k)
 }
 
-// ranksOnHost is RanksOf on the CPU, for checked arguments; nil rows are all.
-func ranksOnHost(ctx context.Context, m *data.Matrix, rows []int, index []int32, k int) ([]int32, error) {
+// RanksOf is Ranks for some of the points, those with the given rows, nil for all: entries
+// q·k to q·k+k−1 of index and of the result are about point rows[q]. It takes O(rn(D+k))
+// operations for r rows, on the CPU.
+//
+// Errors are those of Ranks, and a row that m does not have is one (ErrInput).
+func RanksOf(ctx context.Context, m *data.Matrix, rows []int, index []int32, k int) ([]int32, error) {
+	if err := checkRanks(m, rows, index, k); err != nil {
+		return nil, err
+	}
 	r := &ranking{m: m, panels: newPanels(m), rows: rows, index: index, k: k, ranks: make([]int32, len(index))}
 	r.norms = make([]float64, r.panels.blocks)
 	for b := range r.norms {
@@ -56,27 +63,30 @@ func ranksOnHost(ctx context.Context, m *data.Matrix, rows []int, index []int32,
 	return r.ranks, nil
 }
 
-func checkRanks(m *data.Matrix, index []int32, k int) error {
+func checkRanks(m *data.Matrix, rows []int, index []int32, k int) error {
 	if err := checkSizes(m, "matrix"); err != nil {
 		return err
 	}
-	if k < 1 || len(index)/k != m.N || len(index)%k != 0 {
-		return fmt.Errorf("neighbors: %w: %d indices are not %d for each of %d points", ErrInput, len(index), k, m.N)
+	n := m.N
+	if rows != nil {
+		n = len(rows)
+	}
+	if k < 1 || len(rows) == 0 && rows != nil || len(index)/k != n || len(index)%k != 0 {
+		return fmt.Errorf("neighbors: %w: %d indices are not %d for each of %d points", ErrInput, len(index), k, n)
 	}
 	for e, j := range index {
-		if err := checkTarget(e/k, j, m.N); err != nil {
-			return err
+		i := e / k
+		if rows != nil {
+			i = rows[i]
+		}
+		if i < 0 || i >= m.N {
+			return fmt.Errorf("neighbors: %w: there is no point %d; give rows from 0 to %d", ErrInput, i, m.N-1)
+		}
+		if j < 0 || int(j) >= m.N || int(j) == i {
+			return fmt.Errorf("neighbors: %w: point %d is asked for the rank of %d; give other points from 0 to %d", ErrInput, i, j, m.N-1)
 		}
 	}
 	return checkFinite(m, "")
-}
-
-// checkTarget checks that a point of n can be asked for the rank of point j.
-func checkTarget(i int, j int32, n int) error {
-	if j < 0 || int(j) >= n || int(j) == i {
-		return fmt.Errorf("neighbors: %w: point %d is asked for the rank of %d; give other points from 0 to %d", ErrInput, i, j, n-1)
-	}
-	return nil
 }
 
 // A ranking counts, for each point i and each j whose rank is asked for, the

@@ -94,12 +94,12 @@ func TestEdgesOnDevice(t *testing.T) {
 			i := s.IntN(size.n)
 			heads, tails = append(heads, int32(i)), append(tails, int32((i+1+s.IntN(size.n-1))%size.n))
 		}
-		want, err := KL(t.Context(), heads, tails, m.X, m.D, 10)
-		got, failed := KLOn(t.Context(), d, heads, tails, m.X, m.D, 10)
+		want, err := KL(t.Context(), heads, tails, m.X, m.D, 10, nil)
+		got, failed := KL(t.Context(), heads, tails, m.X, m.D, 10, d)
 		if failed = errors.Join(err, failed); failed != nil || math.Abs(got-want) > 1e-6*(1+math.Abs(want)) {
 			t.Errorf("%v: the divergence is %v, want %v (%v)", size, got, want, failed)
 		}
-		if again, err := KLOn(t.Context(), d, heads, tails, m.X, m.D, 10); again != got || err != nil {
+		if again, err := KL(t.Context(), heads, tails, m.X, m.D, 10, d); again != got || err != nil {
 			t.Errorf("%v: the divergence is %v, then %v (%v)", size, got, again, err)
 		}
 		for _, clamp := range []float64{1e-10, 0.01, 0} {
@@ -125,12 +125,12 @@ func TestEdgesOnDevice(t *testing.T) {
 	}
 	// Single precision cannot hold the squares of such distances.
 	far := []float32{0, 1e30}
-	if got, err := KLOn(t.Context(), d, []int32{0}, []int32{1}, far, 1, 1); err != nil || math.Abs(got-60*math.Ln10) > 1e-6 {
+	if got, err := KL(t.Context(), []int32{0}, []int32{1}, far, 1, 1, d); err != nil || math.Abs(got-60*math.Ln10) > 1e-6 {
 		t.Errorf("the divergence of distant points is %v (%v), want %v", got, err, 60*math.Ln10)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := KLOn(ended, d, []int32{0}, []int32{1}, far, 1, 1); !errors.Is(err, context.Canceled) {
+	if _, err := KL(ended, []int32{0}, []int32{1}, far, 1, 1, d); !errors.Is(err, context.Canceled) {
 		t.Errorf("after its context has ended, the error is %v", err)
 	}
 }

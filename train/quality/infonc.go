@@ -39,15 +39,10 @@ const (
 // drawn: the sum of the negatives then hardly varies, and the expectation is
 // expanded around the mean of the sum, to within 1e-5.
 //
-// Edges and embedding are as for KL, and so are the errors.
-func ExpectedInfoNC[T Float](ctx context.Context, heads, tails []int32, embedding []T, d, m int, rho, clamp float64, draws int, seed uint64) (Estimate, error) {
-	return ExpectedInfoNCOn(ctx, nil, heads, tails, embedding, d, m, rho, clamp, draws, seed)
-}
-
-// ExpectedInfoNCOn is ExpectedInfoNC on a device, nil for the CPU, with the same draws. Its
-// result agrees with the CPU's to 1e-6, and its errors may be the device's. Embeddings of
+// Edges and embedding are as for KL, and so are the errors. A device, nil for the CPU, takes
+// the same draws, and its result agrees with the CPU's to 1e-6. Embeddings of
 // float64, and expansions around the mean, stay on the CPU.
-func ExpectedInfoNCOn[T Float](ctx context.Context, on *Device, heads, tails []int32, embedding []T, d, m int, rho, clamp float64, draws int, seed uint64) (Estimate, error) {
+func ExpectedInfoNC[T Float](ctx context.Context, heads, tails []int32, embedding []T, d, m int, rho, clamp float64, draws int, seed uint64, on *Device) (Estimate, error) {
 	return expectedInfoNC(ctx, on, heads, tails, embedding, d, m, rho, clamp, draws, seed, infoNCWork)
 }
 
@@ -60,7 +55,7 @@ func expectedInfoNC[T Float](ctx context.Context, on *Device, heads, tails []int
 	if err := checkEdges(heads, tails, n, "loss on"); err != nil {
 		return Estimate{}, err
 	}
-	if err := checkLoss(n, m, clamp); err != nil {
+	if err := checkLoss(n, m, clamp, nil); err != nil {
 		return Estimate{}, err
 	}
 	if !(rho > 0) || math.IsInf(rho, 0) || draws < 2 {

@@ -13,7 +13,7 @@ func TestManyNegatives(t *testing.T) {
 		heads, tails := symmetric(nearestNaive(x, 2, 3), 3)
 		for _, rho := range []float64{1, 3} {
 			const m = manyNegatives * (n - 1)
-			got, err := ExpectedInfoNC(t.Context(), heads, tails, x, 2, m, rho, 1e-10, 2, 1)
+			got, err := ExpectedInfoNC(t.Context(), heads, tails, x, 2, m, rho, 1e-10, 2, 1, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -33,7 +33,7 @@ func TestManyNegatives(t *testing.T) {
 	}
 	// Similarities whose fourth powers are no numbers above 0.
 	far := []float64{0, 1e30, -1e45, 1e50}
-	got, err := ExpectedInfoNC(t.Context(), []int32{0, 1}, []int32{1, 0}, far, 1, 1000, 1, 0, 2, 1)
+	got, err := ExpectedInfoNC(t.Context(), []int32{0, 1}, []int32{1, 0}, far, 1, 1000, 1, 0, 2, 1, nil)
 	if err != nil || math.IsNaN(got.Mean) || math.IsInf(got.Mean, 0) {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -95,7 +95,7 @@ func TestLossesOfAnyNumberOfNegatives(t *testing.T) {
 		for i := range tc.n {
 			heads[i], tails[i] = int32(i), int32((i+1)%tc.n)
 		}
-		e, err := ExpectedInfoNC(t.Context(), heads, tails, x, 2, tc.m, 1, 1e-10, 2, 1)
+		e, err := ExpectedInfoNC(t.Context(), heads, tails, x, 2, tc.m, 1, 1e-10, 2, 1, nil)
 		if err != nil || !(e.Error < 1) || math.IsNaN(e.Mean) || math.IsInf(e.Mean, 0) {
 			t.Errorf("%d points, %d negatives: %v, %v", tc.n, tc.m, e, err)
 		}

@@ -53,10 +53,7 @@ func ExpectedLosses[T Float](ctx context.Context, heads, tails []int32, embeddin
 	if err := checkEdges(heads, tails, n, "loss on"); err != nil {
 		return nil, err
 	}
-	if err := checkLoss(n, m, clamp); err != nil {
-		return nil, err
-	}
-	if err := checkDiscriminators(discriminators); err != nil {
+	if err := checkLoss(n, m, clamp, discriminators); err != nil {
 		return nil, err
 	}
 	sums, err := lossesOfPairs(ctx, embedding, n, d, clamp, discriminators, on)
@@ -76,8 +73,8 @@ func ExpectedLosses[T Float](ctx context.Context, heads, tails []int32, embeddin
 	return losses, nil
 }
 
-// checkLoss checks what all losses have.
-func checkLoss(n, m int, clamp float64) error {
+// checkLoss checks what losses have.
+func checkLoss(n, m int, clamp float64, discriminators []Discriminator) error {
 	switch {
 	case n < 2:
 		return fmt.Errorf("%w: the loss of %d points has no negatives", ErrUndefined, n)
@@ -86,12 +83,7 @@ func checkLoss(n, m int, clamp float64) error {
 	case !(clamp >= 0 && clamp < 1):
 		return fmt.Errorf("%w: clamp %v; it is a number from 0 to below 1", ErrInput, clamp)
 	}
-	return nil
-}
-
-// checkDiscriminators checks their constants.
-func checkDiscriminators(all []Discriminator) error {
-	for _, p := range all {
+	for _, p := range discriminators {
 		if !(p.slope > 0) || math.IsInf(p.slope, 0) || !(p.offset >= 0) {
 			return fmt.Errorf("%w: normalisation constant %v; it is a positive number", ErrInput, p.slope)
 		}

@@ -153,7 +153,7 @@ func TestExpectedLossesOfEqualPoints(t *testing.T) {
 		}
 		near(t, "UMAP", losses[0], -5*math.Log(clamp), 1e-6)
 		near(t, "Neg-t-SNE", losses[1], 6*math.Ln2, 1e-6)
-		infonc, err := ExpectedInfoNC(t.Context(), heads, tails, same, 2, 5, 1, clamp, 2, 0)
+		infonc, err := ExpectedInfoNC(t.Context(), heads, tails, same, 2, 5, 1, clamp, 2, 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +202,7 @@ func TestExpectedInfoNC(t *testing.T) {
 		return sum / 3
 	}
 	for _, rho := range []float64{1, 4, 0.25} {
-		got, err := ExpectedInfoNC(t.Context(), heads, tails, line, 1, 1, rho, 1e-10, 200000, 1)
+		got, err := ExpectedInfoNC(t.Context(), heads, tails, line, 1, 1, rho, 1e-10, 200000, 1, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +217,7 @@ func TestExpectedInfoNC(t *testing.T) {
 	h, u := symmetric(nearestNaive(x, 2, 5), 5)
 	var sum, squares, claimed float64
 	for r := range repetitions {
-		e, err := ExpectedInfoNC(t.Context(), h, u, x, 2, 5, 1, 1e-10, 2, uint64(r))
+		e, err := ExpectedInfoNC(t.Context(), h, u, x, 2, 5, 1, 1e-10, 2, uint64(r), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +230,7 @@ func TestExpectedInfoNC(t *testing.T) {
 		t.Errorf("the error is said to be %g, and is %g", claimed, spread)
 	}
 	sameBits(t, "InfoNC", func() (float64, error) {
-		e, err := ExpectedInfoNC(t.Context(), slices.Repeat(h, 20), slices.Repeat(u, 20), x, 2, 5, 1, 1e-10, 2, 0)
+		e, err := ExpectedInfoNC(t.Context(), slices.Repeat(h, 20), slices.Repeat(u, 20), x, 2, 5, 1, 1e-10, 2, 0, nil)
 		return e.Mean + e.Error, err
 	})
 }
@@ -243,7 +243,7 @@ func figures(t *testing.T, heads, tails []int32, x []float32, d int) []float64 {
 		t.Fatal(err)
 	}
 	n := float64(len(x) / d)
-	kl, err := KL(t.Context(), heads, tails, x, d, z)
+	kl, err := KL(t.Context(), heads, tails, x, d, z, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func figures(t *testing.T, heads, tails []int32, x []float32, d int) []float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	infonc, err := ExpectedInfoNC(t.Context(), heads, tails, x, d, 5, 1, 1e-10, 2, 0)
+	infonc, err := ExpectedInfoNC(t.Context(), heads, tails, x, d, 5, 1, 1e-10, 2, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -438,7 +438,7 @@ func TestLossRefusals(t *testing.T) {
 	}
 	infonc := func(heads, tails []int32, e []float32, m int, rho, clamp float64, draws int) func() error {
 		return func() error {
-			_, err := ExpectedInfoNC(t.Context(), heads, tails, e, 1, m, rho, clamp, draws, 0)
+			_, err := ExpectedInfoNC(t.Context(), heads, tails, e, 1, m, rho, clamp, draws, 0, nil)
 			return err
 		}
 	}

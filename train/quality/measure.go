@@ -1,9 +1,11 @@
 package quality
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -187,11 +189,11 @@ func Measure(ctx context.Context, points, embedding *data.Matrix, o Options) (*F
 type measurement struct {
 	Options
 	points, embedding *data.Matrix // points may be nil
-	z                 *float64     // the partition function
-	sample            []int        // rows of the points that are drawn; nil if all count
-	ranked            []int        // those of them that trustworthiness is about
-	found             []int32      // the nearest of these in the embedding
-	sums              []float64    // of these, those of the similarities to all others
+	sample            []int        // rows of the points that count; nil: all
+	ranked            []int        // those of them that trustworthiness and losses are about
+	found             []int32      // the nearest of the sample in the embedding
+	sums              []float64    // of the sample, those of the similarities to all others
+	z                 *Estimate    // the partition function
 	figures           Figures
 }
 
@@ -245,9 +247,34 @@ func newMeasurement(points, embedding *data.Matrix, o Options) (*measurement, er
 	return m, nil
 }
 
-// nearest returns the K nearest neighbours of points. known are more of them, or
+// keep keeps a figure, with its error if it comes from a sample.
+func (m *measurement) keep(e Estimate, mean, standardError **float64) {
+	*mean = &e.Mean
+	if m.sample != nil {
+		*standardError = &e.Error
+	}
+}
+
+// average returns f of the sum of counts and the number of points that have them, or, of a
+// sample, the mean of f of each, estimated.
+func (m *measurement) average(counts []int, f func(count, points float64) float64) Estimate {
+	if m.sample != nil {
+		values := make([]float64, len(counts))
+		for q, c := range counts {
+			values[q] = f(float64(c), 1)
+		}
+		return estimateMean(values, m.embedding.N)
+	}
+	sum := 0
+	for _, c := range counts {
+		sum += c
+	}
+	return Estimate{Mean: f(float64(sum), float64(len(counts)))}
+}
+
+// all returns the K nearest neighbours of all points. known are more of them, or
 // nil; the search remembers what it finds there.
-func (m *measurement) nearest(ctx context.Context, points *data.Matrix, known **neighbors.Neighbors) (*neighbors.Neighbors, error) {
+func (m *measurement) all(ctx context.Context, points *data.Matrix, known **neighbors.Neighbors) (*neighbors.Neighbors, error) {
 	if *known == nil {
 		if points.N <= m.K {
 			return nil, fewPoints(points.N, m.K)
@@ -261,22 +288,76 @@ func (m *measurement) nearest(ctx context.Context, points *data.Matrix, known **
 	return (*known).Nearest(m.K), ctx.Err()
 }
 
+// nearest returns the rows of the K nearest neighbours of each point of the sample.
+func (m *measurement) nearest(ctx context.Context, points *data.Matrix, known **neighbors.Neighbors) ([]int32, error) {
+	if m.sample == nil {
+		nb, err := m.all(ctx, points, known)
+		if err != nil {
+			return nil, err
+		}
+		return nb.Index, nil
+	}
+	index := make([]int32, 0, len(m.sample)*m.K)
+	if *known != nil {
+		for _, i := range m.sample {
+			index = append(index, (*known).Of(i)[:m.K]...)
+		}
+		return index, ctx.Err()
+	}
+	if points.N <= m.K {
+		return nil, fewPoints(points.N, m.K)
+	}
+	queries := pick(points, m.sample)
+	queries.Offset = points.Offset
+	found, err := neighbors.Search(ctx, points, queries, m.K+1, neighbors.Options{Device: m.Device})
+	if err != nil {
+		return nil, err
+	}
+	for q, i := range m.sample {
+		// The point itself is among them, unless more than K others lie at its place.
+		others := 0
+		for _, j := range found.Of(q) {
+			if int(j) != i && others < m.K {
+				index = append(index, j)
+				others++
+			}
+		}
+	}
+	return index, ctx.Err()
+}
+
+// fewPoints is the error about points without enough others.
+func fewPoints(n, k int) error {
+	return fmt.Errorf("%w: %d points do not have %d neighbours each; give more points or a smaller K", ErrUndefined, n, k)
+}
+
+// nearestInEmbedding is nearest in the embedding, which is searched once.
+func (m *measurement) nearestInEmbedding(ctx context.Context) (index []int32, err error) {
+	if m.found == nil {
+		m.found, err = m.nearest(ctx, m.embedding, &m.Found)
+	}
+	return m.found, err
+}
+
 func (m *measurement) recall(ctx context.Context) error {
 	if m.points == nil && m.Neighbors == nil {
 		return nil
-	}
-	if m.sample != nil {
-		return m.sampleRecall(ctx)
 	}
 	near, err := m.nearest(ctx, m.points, &m.Neighbors)
 	if err != nil {
 		return err
 	}
-	found, err := m.nearest(ctx, m.embedding, &m.Found)
+	found, err := m.nearestInEmbedding(ctx)
 	if err != nil {
 		return err
 	}
-	return set(&m.figures.KNNRecall)(KNNRecall(near.Index, found.Index, m.K))
+	hits, err := hitsOf(near, found, m.K, m.embedding.N, "points")
+	if err != nil {
+		return err
+	}
+	share := m.average(hits, func(count, points float64) float64 { return count / (points * float64(m.K)) })
+	m.keep(share, &m.figures.KNNRecall, &m.figures.KNNRecallError)
+	return nil
 }
 
 // set returns a function that keeps a figure, unless there is an error.
@@ -301,36 +382,35 @@ func (m *measurement) spearman(ctx context.Context) error {
 }
 
 // sum returns the partition function.
-func (m *measurement) sum(ctx context.Context) (float64, error) {
-	if m.sample != nil {
-		_, z, err := m.sampleSums(ctx)
-		return z.Mean, err
+func (m *measurement) sum(ctx context.Context) (z Estimate, err error) {
+	if m.z != nil {
+		return *m.z, nil
 	}
-	if m.z == nil {
-		z, err := PartitionFunction(ctx, m.embedding.X, m.embedding.D, m.Device)
-		if err != nil {
-			return 0, err
-		}
+	if m.sample == nil {
+		z.Mean, err = PartitionFunction(ctx, m.embedding.X, m.embedding.D, m.Device)
+	} else if m.sums, err = rowSums(ctx, m.embedding, m.sample); err == nil {
+		n := m.embedding.N
+		mean := estimateMean(m.sums, n)
+		z = Estimate{mean.Mean * float64(n), mean.Error * float64(n)}
+	}
+	if err == nil {
 		m.z = &z
 	}
-	return *m.z, nil
+	return z, err
 }
 
 func (m *measurement) partition(ctx context.Context) error {
-	if m.sample != nil {
-		_, z, err := m.sampleSums(ctx)
-		if err == nil {
-			m.figures.PartitionFunction, m.figures.PartitionFunctionError = z.pointers()
-		}
-		return err
+	z, err := m.sum(ctx)
+	if err == nil {
+		m.keep(z, &m.figures.PartitionFunction, &m.figures.PartitionFunctionError)
 	}
-	return set(&m.figures.PartitionFunction)(m.sum(ctx))
+	return err
 }
 
-// graph returns the graph; there may be none.
+// graph returns the graph; there may be none, and it may have no edges.
 func (m *measurement) graph(ctx context.Context) (*neighbors.Graph, error) {
 	if m.Graph == nil && m.points != nil {
-		near, err := m.nearest(ctx, m.points, &m.Neighbors)
+		near, err := m.all(ctx, m.points, &m.Neighbors)
 		if err != nil {
 			return nil, err
 		}
@@ -341,62 +421,80 @@ func (m *measurement) graph(ctx context.Context) (*neighbors.Graph, error) {
 	return m.Graph, nil
 }
 
-// edges returns those of the graph; there may be none.
-func (m *measurement) edges(ctx context.Context) (heads, tails []int32, err error) {
-	g, err := m.graph(ctx)
-	if g == nil || err != nil {
-		return nil, nil, err
-	}
-	heads, tails = g.EdgeList()
-	return heads, tails, nil
-}
-
 func (m *measurement) divergence(ctx context.Context) error {
-	if m.sample != nil {
-		return m.sampleDivergence(ctx)
-	}
-	heads, tails, err := m.edges(ctx)
-	if err != nil || len(heads) == 0 {
+	g, err := m.graph(ctx)
+	if err != nil || g == nil || g.Edges() == 0 {
 		return err
 	}
 	z, err := m.sum(ctx)
-	if err != nil || z == 0 {
+	if err != nil || z.Mean == 0 {
 		return err // 0 where all points are too far from each other for single precision
 	}
-	return set(&m.figures.KL)(KLOn(ctx, m.Device, heads, tails, m.embedding.X, m.embedding.D, z))
+	if m.sample == nil {
+		heads, tails := g.EdgeList()
+		return set(&m.figures.KL)(KL(ctx, heads, tails, m.embedding.X, m.embedding.D, z.Mean, m.Device))
+	}
+	kl, err := m.sampleDivergence(ctx, z.Mean)
+	if err == nil && kl != nil {
+		m.keep(*kl, &m.figures.KL, &m.figures.KLError)
+	}
+	return err
 }
 
+// accuracy is KNNAccuracy of no more held-out points than the sample has. These are then
+// a sample of those that are held out; if there are no more, nothing is estimated.
 func (m *measurement) accuracy(ctx context.Context) error {
-	rows, known := m.Labels.Known()
-	test := int(AccuracyTest * float64(len(rows)))
-	if test == 0 || len(rows)-test <= AccuracyK || !known.Categorical() {
+	rows, labels := m.Labels.Known()
+	count := int(AccuracyTest * float64(len(rows)))
+	if count == 0 || len(rows)-count <= AccuracyK || !labels.Categorical() {
 		return nil
 	}
-	if m.sample != nil {
-		return m.sampleAccuracy(ctx, pick(m.embedding, rows), known.Class)
+	embedding := pick(m.embedding, rows)
+	test, known, err := drawTest(embedding, labels.Class, AccuracyK, AccuracyTest, m.Seed)
+	if err != nil {
+		return err
 	}
-	return set(&m.figures.Accuracy)(KNNAccuracy(ctx, pick(m.embedding, rows), known.Class, AccuracyK, AccuracyTest, m.Seed, m.Device))
+	held := len(test)
+	if m.sample != nil {
+		test = test[:min(held, len(m.sample))] // in random order
+	}
+	share, err := accuracy(ctx, pickClassified(embedding, labels.Class, known), pickClassified(embedding, labels.Class, test), AccuracyK, m.Device)
+	if err != nil {
+		return err
+	}
+	m.figures.Accuracy = &share
+	if size := float64(len(test)); len(test) < held {
+		standardError := math.Sqrt((1 - size/float64(held)) * share * (1 - share) / (size - 1))
+		m.figures.AccuracyError = &standardError
+	}
+	return nil
 }
 
 func (m *measurement) trustworthiness(ctx context.Context) error {
 	if m.points == nil || 2*m.K >= m.points.N {
 		return nil
 	}
-	if m.sample != nil {
-		return m.sampleTrustworthiness(ctx)
-	}
-	found, err := m.nearest(ctx, m.embedding, &m.Found)
+	index, err := m.nearestInEmbedding(ctx)
 	if err != nil {
 		return err
 	}
-	ranks, err := neighbors.Ranks(ctx, m.points, found.Index, m.K, neighbors.Options{Device: m.Device})
-	if err != nil {
+	var ranks []int32
+	if m.sample == nil {
+		ranks, err = neighbors.Ranks(ctx, m.points, index, m.K, neighbors.Options{Device: m.Device})
+	} else {
+		var some []int32
+		for _, i := range m.ranked {
+			q, _ := slices.BinarySearch(m.sample, i)
+			some = append(some, index[q*m.K:(q+1)*m.K]...)
+		}
+		ranks, err = neighbors.RanksOf(ctx, m.points, m.ranked, some, m.K)
+	}
+	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return set(&m.figures.Trustworthiness)(Trustworthiness(ranks, m.K))
+	trust := m.average(penaltiesOf(ranks, m.K), func(count, points float64) float64 { return trustworthiness(count, points, m.points.N, m.K) })
+	m.keep(trust, &m.figures.Trustworthiness, &m.figures.TrustworthinessError)
+	return nil
 }
 
 // The loss of InfoNC-t-SNE is estimated from about infoNCPairs negatives over
@@ -407,8 +505,8 @@ const (
 )
 
 func (m *measurement) losses(ctx context.Context) error {
-	heads, tails, err := m.edges(ctx)
-	if err != nil || len(heads) == 0 || m.embedding.N < 2 {
+	g, err := m.graph(ctx)
+	if err != nil || g == nil || g.Edges() == 0 || m.embedding.N < 2 {
 		return err
 	}
 	z, err := m.sum(ctx)
@@ -418,41 +516,43 @@ func (m *measurement) losses(ctx context.Context) error {
 	var l Losses
 	o, n := m.Losses, float64(m.embedding.N)
 	var discriminators []Discriminator
-	var into []func(v float64, standardError *float64)
-	add := func(d Discriminator, to func(v float64, standardError *float64)) {
-		discriminators, into = append(discriminators, d), append(into, to)
+	var into [][2]**float64 // a loss and its error
+	add := func(d Discriminator, loss, standardError **float64) {
+		discriminators, into = append(discriminators, d), append(into, [2]**float64{loss, standardError})
 	}
-	add(Neg(1), func(v float64, e *float64) { l.Neg, l.NegError = v, e })
-	add(UMAP(), func(v float64, e *float64) { l.UMAP, l.UMAPError = v, e })
+	var neg, umap *float64
+	add(Neg(1), &neg, &l.NegError)
+	add(UMAP(), &umap, &l.UMAPError)
 	if o.ZBar != 0 {
-		add(Neg(o.ZBar*float64(o.Negatives)/(n*n)), func(v float64, e *float64) { l.NegZBar, l.NegZBarError = &v, e })
+		add(Neg(o.ZBar*float64(o.Negatives)/(n*n)), &l.NegZBar, &l.NegZBarError)
 	}
-	if z > 0 {
-		add(NC(z/(n*(n-1)), o.Negatives), func(v float64, e *float64) { l.NC, l.NCError = &v, e })
+	if z.Mean > 0 {
+		add(NC(z.Mean/(n*(n-1)), o.Negatives), &l.NC, &l.NCError)
 	}
 	if o.LearntZ != 0 {
 		l.LearntZ = &o.LearntZ
-		add(NC(o.LearntZ/(n*(n-1)), o.Negatives), func(v float64, e *float64) { l.NCLearntZ, l.NCLearntZError = &v, e })
+		add(NC(o.LearntZ/(n*(n-1)), o.Negatives), &l.NCLearntZ, &l.NCLearntZError)
 	}
-	if m.sample != nil {
-		estimates, err := m.sampleLosses(ctx, discriminators)
-		if err != nil || estimates == nil {
-			return err
-		}
-		for k, e := range estimates {
-			into[k](e.Mean, &e.Error)
+	heads, tails := g.EdgeList()
+	var estimates []Estimate
+	if m.sample == nil {
+		var values []float64
+		values, err = ExpectedLosses(ctx, heads, tails, m.embedding.X, m.embedding.D, o.Negatives, o.Clamp, discriminators, m.Device)
+		for _, v := range values {
+			estimates = append(estimates, Estimate{Mean: v})
 		}
 	} else {
-		values, err := ExpectedLosses(ctx, heads, tails, m.embedding.X, m.embedding.D, o.Negatives, o.Clamp, discriminators, m.Device)
-		if err != nil {
-			return err
-		}
-		for k, v := range values {
-			into[k](v, nil)
-		}
+		estimates, err = m.sampleLosses(ctx, discriminators)
 	}
+	if err != nil || estimates == nil {
+		return err
+	}
+	for k, e := range estimates {
+		m.keep(e, into[k][0], into[k][1])
+	}
+	l.Neg, l.UMAP = *neg, *umap
 	draws := min(infoNCDraws, max(2, infoNCPairs/len(heads)/o.Negatives))
-	estimate, err := ExpectedInfoNCOn(ctx, m.Device, heads, tails, m.embedding.X, m.embedding.D, o.Negatives, o.Rho, o.Clamp, draws, m.Seed)
+	estimate, err := ExpectedInfoNC(ctx, heads, tails, m.embedding.X, m.embedding.D, o.Negatives, o.Rho, o.Clamp, draws, m.Seed, m.Device)
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func TestMeasure(t *testing.T) {
 	check("recall", f.KNNRecall)(KNNRecall(near.Nearest(k).Index, found.Index, k))
 	check("Spearman", f.Spearman)(Spearman(ctx, points, embedding, 100, seed, nil))
 	heads, tails := graph.EdgeList()
-	check("KL", f.KL)(KL(ctx, heads, tails, embedding.X, 2, z))
+	check("KL", f.KL)(KL(ctx, heads, tails, embedding.X, 2, z, nil))
 	ranks, err := neighbors.Ranks(t.Context(), points, found.Index, k, neighbors.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestMeasure(t *testing.T) {
 	for i, got := range []*float64{&f.Losses.Neg, &f.Losses.UMAP, f.Losses.NegZBar, f.Losses.NC, f.Losses.NCLearntZ} {
 		check("loss", got)(losses[i], nil)
 	}
-	infonc, err := ExpectedInfoNC(ctx, heads, tails, embedding.X, 2, m, 2, 1e-4, 1000, seed)
+	infonc, err := ExpectedInfoNC(ctx, heads, tails, embedding.X, 2, m, 2, 1e-4, 1000, seed, nil)
 	check("InfoNC", &f.Losses.InfoNC)(infonc.Mean, err)
 	check("InfoNC's error", &f.Losses.InfoNCError)(infonc.Error, err)
 
@@ -208,9 +208,9 @@ func TestMeasureStops(t *testing.T) {
 		"partition function":       second(PartitionFunction(ended, embedding.X, 2, nil)),
 		"partition function, wide": second(PartitionFunction(ended, points.X, 3, nil)),
 		"partition function, 64":   second(PartitionFunction(ended, make([]float64, 9), 3, nil)),
-		"KL":                       second(KL(ended, heads, tails, embedding.X, 2, 1)),
+		"KL":                       second(KL(ended, heads, tails, embedding.X, 2, 1, nil)),
 		"losses":                   second(ExpectedLosses(ended, heads, tails, embedding.X, 2, 5, 0, []Discriminator{UMAP()}, nil)),
-		"InfoNC":                   second(ExpectedInfoNC(ended, heads, tails, embedding.X, 2, 5, 1, 0, 2, 1)),
+		"InfoNC":                   second(ExpectedInfoNC(ended, heads, tails, embedding.X, 2, 5, 1, 0, 2, 1, nil)),
 		"Spearman":                 second(Spearman(ended, points, embedding, 300, 1, nil)),
 		"accuracy":                 second(KNNAccuracy(ended, embedding, labels.Class, 5, 0.2, 1, nil)),
 		"held-out accuracy":        second(HeldOutAccuracy(ended, embedding, labels.Class, embedding, labels.Class, 5, nil)),

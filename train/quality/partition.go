@@ -173,13 +173,10 @@ func squaredDistance[T Float](a, b []T) float64 {
 // coordinates, row after row, and partition is PartitionFunction of it.
 // Errors wrap ErrInput or ErrNotFinite, and ErrUndefined if there are no
 // edges, or are the context's.
-func KL[T Float](ctx context.Context, heads, tails []int32, embedding []T, d int, partition float64) (float64, error) {
-	return KLOn(ctx, nil, heads, tails, embedding, d, partition)
-}
-
-// KLOn is KL on a device, nil for the CPU, whose result agrees to 1e-6 with the CPU's, and
-// whose errors there may be. Embeddings of float64 stay on the CPU.
-func KLOn[T Float](ctx context.Context, on *Device, heads, tails []int32, embedding []T, d int, partition float64) (float64, error) {
+//
+// On a device, nil for the CPU, the result agrees to 1e-6 with the CPU's, and errors may be the
+// device's. Embeddings of float64 stay on the CPU.
+func KL[T Float](ctx context.Context, heads, tails []int32, embedding []T, d int, partition float64, on *Device) (float64, error) {
 	n, err := points(embedding, d, "embedding")
 	if err != nil {
 		return 0, err

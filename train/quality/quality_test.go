@@ -154,7 +154,7 @@ func TestGolden(t *testing.T) {
 	if want, _ := f.Tensors["edges"].Int32s(); len(heads) != int(want[0]) {
 		t.Fatalf("%d edges, want %d", len(heads), want[0])
 	}
-	kl, err := KL(t.Context(), heads, tails, y, 2, z)
+	kl, err := KL(t.Context(), heads, tails, y, 2, z, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +296,7 @@ func TestKL(t *testing.T) {
 	// Four points, by hand: q is 1/2 on both edges.
 	e := []float64{0, 1, 5, 6}
 	z, _ := PartitionFunction(t.Context(), e, 1, nil)
-	got, err := KL(t.Context(), []int32{0, 1, 2, 3}, []int32{1, 0, 3, 2}, e, 1, z)
+	got, err := KL(t.Context(), []int32{0, 1, 2, 3}, []int32{1, 0, 3, 2}, e, 1, z, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,18 +306,18 @@ func TestKL(t *testing.T) {
 	x := normal[float64](7, n, 2, 2)
 	heads, tails := symmetric(nearestNaive(x, 2, 5), 5)
 	z, _ = PartitionFunction(t.Context(), x, 2, nil)
-	want, _ := KL(t.Context(), heads, tails, x, 2, z)
+	want, _ := KL(t.Context(), heads, tails, x, 2, z, nil)
 	if !(want > 0) {
 		t.Errorf("KL = %v; it is positive unless the embedding is perfect", want)
 	}
 	slices.Reverse(heads)
 	slices.Reverse(tails)
-	got, _ = KL(t.Context(), heads, tails, rotated(x, 2), 2, z)
+	got, _ = KL(t.Context(), heads, tails, rotated(x, 2), 2, z, nil)
 	near(t, "rotated, edges reversed", got, want, 1e-12)
 	sameBits(t, "KL", func() (float64, error) {
 		big := normal[float32](8, n, 3, 1)
 		h, u := slices.Repeat(heads, 20), slices.Repeat(tails, 20)
-		return KL(t.Context(), h, u, big, 3, 1000)
+		return KL(t.Context(), h, u, big, 3, 1000, nil)
 	})
 }
 
@@ -701,11 +701,11 @@ func TestRefusals(t *testing.T) {
 		"partition: width 0":  {func() (float64, error) { return PartitionFunction(t.Context(), three, 0, nil) }, ErrInput, "points of 0 coordinates"},
 		"partition: NaN":      {func() (float64, error) { return PartitionFunction(t.Context(), []float32{1, 2, 3, nan}, 2, nil) }, ErrNotFinite, "point 1 of the embedding (counted from 0) has NaN as coordinate 1"},
 		"partition: infinite": {func() (float64, error) { return PartitionFunction(t.Context(), []float64{1, math.Inf(-1)}, 1, nil) }, ErrNotFinite, "-Inf"},
-		"KL: no edges":        {func() (float64, error) { return KL(t.Context(), nil, nil, three, 2, 1) }, ErrUndefined, "without edges"},
-		"KL: lengths":         {func() (float64, error) { return KL(t.Context(), []int32{1}, nil, three, 2, 1) }, ErrInput, "1 heads and 0 tails"},
-		"KL: range":           {func() (float64, error) { return KL(t.Context(), []int32{0, 1}, []int32{1, 3}, three, 2, 1) }, ErrInput, "edge 1 (counted from 0) joins points 1 and 3, but the embedding has points 0 to 2"},
-		"KL: negative":        {func() (float64, error) { return KL(t.Context(), []int32{-1}, []int32{1}, three, 2, 1) }, ErrInput, "edge 0"},
-		"KL: partition":       {func() (float64, error) { return KL(t.Context(), []int32{0}, []int32{1}, three, 2, math.NaN()) }, ErrInput, "positive number"},
+		"KL: no edges":        {func() (float64, error) { return KL(t.Context(), nil, nil, three, 2, 1, nil) }, ErrUndefined, "without edges"},
+		"KL: lengths":         {func() (float64, error) { return KL(t.Context(), []int32{1}, nil, three, 2, 1, nil) }, ErrInput, "1 heads and 0 tails"},
+		"KL: range":           {func() (float64, error) { return KL(t.Context(), []int32{0, 1}, []int32{1, 3}, three, 2, 1, nil) }, ErrInput, "edge 1 (counted from 0) joins points 1 and 3, but the embedding has points 0 to 2"},
+		"KL: negative":        {func() (float64, error) { return KL(t.Context(), []int32{-1}, []int32{1}, three, 2, 1, nil) }, ErrInput, "edge 0"},
+		"KL: partition":       {func() (float64, error) { return KL(t.Context(), []int32{0}, []int32{1}, three, 2, math.NaN(), nil) }, ErrInput, "positive number"},
 		"recall: k":           {func() (float64, error) { return KNNRecall([]int32{1}, []int32{1}, 0) }, ErrInput, "two lists of 0"},
 		"recall: lengths":     {func() (float64, error) { return KNNRecall([]int32{1, 0}, []int32{1}, 1) }, ErrInput, "2 and 1 neighbours"},
 		"recall: range":       {func() (float64, error) { return KNNRecall([]int32{1, 0}, []int32{1, 2}, 1) }, ErrInput, "point 1 (counted from 0) has 2"},

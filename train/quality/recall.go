@@ -37,23 +37,32 @@ func HeldOutRecall(inData, inEmbedding []int32, k, training int) (float64, error
 // recall is the mean share of k neighbours in the embedding, out of so many
 // points, that are neighbours in the data. What names these points in errors.
 func recall(inData, inEmbedding []int32, k, points int, what string) (float64, error) {
-	if k < 1 || len(inData)%k != 0 || len(inEmbedding) != len(inData) {
-		return 0, fmt.Errorf("%w: %d and %d neighbours are not two lists of %d for each point", ErrInput, len(inData), len(inEmbedding), k)
+	hits, err := hitsOf(inData, inEmbedding, k, points, what)
+	total := 0
+	for _, h := range hits {
+		total += h
 	}
-	n := len(inData) / k
-	if n == 0 {
-		return 0, fmt.Errorf("%w: the recall of no points", ErrUndefined)
+	return float64(total) / float64(len(inData)), err
+}
+
+// hitsOf counts how many of each point's k neighbours in the embedding are neighbours in the
+// data.
+func hitsOf(inData, inEmbedding []int32, k, points int, what string) ([]int, error) {
+	if k < 1 || len(inData)%k != 0 || len(inEmbedding) != len(inData) {
+		return nil, fmt.Errorf("%w: %d and %d neighbours are not two lists of %d for each point", ErrInput, len(inData), len(inEmbedding), k)
+	}
+	hits := make([]int, len(inData)/k)
+	if len(hits) == 0 {
+		return nil, fmt.Errorf("%w: the recall of no points", ErrUndefined)
 	}
 	for _, list := range [][]int32{inData, inEmbedding} {
 		for e, j := range list {
 			if j < 0 || int(j) >= points {
-				return 0, fmt.Errorf("%w: point %d (counted from 0) has %d as a neighbour, but there are %s 0 to %d", ErrInput, e/k, j, what, points-1)
+				return nil, fmt.Errorf("%w: point %d (counted from 0) has %d as a neighbour, but there are %s 0 to %d", ErrInput, e/k, j, what, points-1)
 			}
 		}
 	}
-	const grain = 1 << 13
-	hits := make([]int, parallel.Pieces(n, grain))
-	parallel.For(n, grain, func(piece, lo, hi int) {
+	parallel.For(len(hits), 1<<13, func(_, lo, hi int) {
 		owner := make([]int32, points) // point of which an entry is a neighbour in the data, plus 1
 		for i := lo; i < hi; i++ {
 			for _, j := range inData[i*k : (i+1)*k] {
@@ -61,17 +70,13 @@ func recall(inData, inEmbedding []int32, k, points int, what string) (float64, e
 			}
 			for _, j := range inEmbedding[i*k : (i+1)*k] {
 				if owner[j] == int32(i)+1 {
-					hits[piece]++
+					hits[i]++
 					owner[j] = 0 // count a neighbour listed twice once
 				}
 			}
 		}
 	})
-	total := 0
-	for _, h := range hits {
-		total += h
-	}
-	return float64(total) / float64(len(inData)), nil
+	return hits, nil
 }
 
 // KNNAccuracy returns the share, from 0 to 1, of held-out points that a

@@ -2,13 +2,10 @@ package quality
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
 	"cne/data"
-	"cne/data/neighbors"
-	"cne/internal/parallel"
 	"cne/internal/rng"
 	"cne/internal/simd"
 )
@@ -75,108 +72,6 @@ func estimateMean(values []float64, of int) Estimate {
 	return Estimate{mean, math.Sqrt((1 - size/float64(of)) * squares / (size * (size - 1)))}
 }
 
-// pointers returns mean and error as Figures hold them.
-func (e Estimate) pointers() (mean, standardError *float64) { return &e.Mean, &e.Error }
-
-// nearestOfSample returns the rows of the K nearest neighbours of each point of the
-// sample; known are those of all points, or nil.
-func (m *measurement) nearestOfSample(ctx context.Context, points *data.Matrix, known *neighbors.Neighbors) ([]int32, error) {
-	index := make([]int32, 0, len(m.sample)*m.K)
-	if known != nil {
-		for _, i := range m.sample {
-			index = append(index, known.Of(i)[:m.K]...)
-		}
-		return index, ctx.Err()
-	}
-	if points.N <= m.K {
-		return nil, fewPoints(points.N, m.K)
-	}
-	queries := pick(points, m.sample)
-	queries.Offset = points.Offset
-	found, err := neighbors.Search(ctx, points, queries, m.K+1, neighbors.Options{Device: m.Device})
-	if err != nil {
-		return nil, err
-	}
-	for q, i := range m.sample {
-		// The point itself is among them, unless more than K others lie at its place.
-		others := 0
-		for _, j := range found.Of(q) {
-			if int(j) != i && others < m.K {
-				index = append(index, j)
-				others++
-			}
-		}
-	}
-	return index, ctx.Err()
-}
-
-// foundOfSample is nearestOfSample in the embedding, which is searched once.
-func (m *measurement) foundOfSample(ctx context.Context) (index []int32, err error) {
-	if m.found == nil {
-		m.found, err = m.nearestOfSample(ctx, m.embedding, m.Found)
-	}
-	return m.found, err
-}
-
-func (m *measurement) sampleRecall(ctx context.Context) error {
-	near, err := m.nearestOfSample(ctx, m.points, m.Neighbors)
-	if err != nil {
-		return err
-	}
-	found, err := m.foundOfSample(ctx)
-	if err != nil {
-		return err
-	}
-	shares := make([]float64, len(m.sample))
-	err = inPieces(ctx, len(shares), 256, func(_, lo, hi int) {
-		a, b := make([]int32, m.K), make([]int32, m.K)
-		for q := lo; q < hi; q++ {
-			copy(a, near[q*m.K:])
-			copy(b, found[q*m.K:])
-			shares[q] = float64(common(a, b)) / float64(m.K)
-		}
-	})
-	if err != nil {
-		return err
-	}
-	m.figures.KNNRecall, m.figures.KNNRecallError = estimateMean(shares, m.embedding.N).pointers()
-	return nil
-}
-
-// common returns how many numbers occur in both lists, neither of which holds one
-// twice. It sorts them.
-func common(a, b []int32) (count int) {
-	slices.Sort(a)
-	slices.Sort(b)
-	for len(a) > 0 && len(b) > 0 {
-		switch {
-		case a[0] < b[0]:
-			a = a[1:]
-		case a[0] > b[0]:
-			b = b[1:]
-		default:
-			a, b = a[1:], b[1:]
-			count++
-		}
-	}
-	return count
-}
-
-// sampleSums returns for each point of the sample the sum of its similarities to all
-// other points of the embedding, and from them the partition function.
-func (m *measurement) sampleSums(ctx context.Context) (sums []float64, z Estimate, err error) {
-	n := m.embedding.N
-	if m.sums == nil {
-		m.sums, err = rowSums(ctx, m.embedding, m.sample)
-		if err != nil {
-			m.sums = nil
-			return nil, Estimate{}, err
-		}
-	}
-	z = estimateMean(m.sums, n)
-	return m.sums, Estimate{z.Mean * float64(n), z.Error * float64(n)}, nil
-}
-
 // rowSums returns Σ_(j≠i) 1/(1+‖e_i−e_j‖²) for some points i of an embedding, with
 // the precision of PartitionFunction.
 func rowSums(ctx context.Context, e *data.Matrix, rows []int) ([]float64, error) {
@@ -238,103 +133,134 @@ func similarities(x, planes []float32, n, lo, hi int, near bool, work []float32)
 	return sum
 }
 
+// edgeSums returns for some points, for each discriminator, the sum of −log p, at most limit,
+// over the edges whose head it is, and the number of these edges.
+func (m *measurement) edgeSums(ctx context.Context, rows []int, discriminators []Discriminator, limit float64) (sums [][]float64, edges []float64, err error) {
+	sums, edges = make([][]float64, len(rows)), make([]float64, len(rows))
+	err = inPieces(ctx, len(rows), 64, func(_, lo, hi int) {
+		for q := lo; q < hi; q++ {
+			sums[q] = make([]float64, len(discriminators))
+			head, tails := m.embedding.Row(rows[q]), m.Graph.Tails(rows[q])
+			edges[q] = float64(len(tails))
+			for _, j := range tails {
+				d2 := squaredDistance(head, m.embedding.Row(int(j)))
+				for k, p := range discriminators {
+					sums[q][k] += min(limit, math.Log1p(p.slope*d2+p.offset))
+				}
+			}
+		}
+	})
+	return sums, edges, err
+}
+
 // sampleDivergence estimates KL from the edges whose heads are in the sample: the mean
-// of −log q over edges is a quotient of two sums over heads, and the partition function
+// of −log q over edges is a quotient of two sums over heads, and the partition function z
 // another sum. The error is that of the expansion of all three to first order (delta
 // method), which knows how they vary together. Like all errors here it is blind to what
-// few points alone decide, such as the long edges of a single outlier.
-func (m *measurement) sampleDivergence(ctx context.Context) error {
-	g, err := m.graph(ctx)
-	if err != nil || g == nil || g.Edges() == 0 {
-		return err
-	}
-	sums, z, err := m.sampleSums(ctx)
+// few points alone decide, such as the long edges of a single outlier. It returns nil if none
+// of the points has an edge.
+func (m *measurement) sampleDivergence(ctx context.Context, z float64) (*Estimate, error) {
+	lengths, edges, err := m.edgeSums(ctx, m.sample, []Discriminator{UMAP()}, math.Inf(1)) // −log q
 	if err != nil {
-		return err
+		return nil, err
 	}
-	size := len(m.sample)
-	lengths := make([]float64, size) // of each head, the sum of −log q over its edges
-	err = inPieces(ctx, size, 256, func(_, lo, hi int) {
-		for q := lo; q < hi; q++ {
-			head := m.embedding.Row(m.sample[q])
-			for _, j := range g.Tails(m.sample[q]) {
-				lengths[q] += math.Log1p(squaredDistance(head, m.embedding.Row(int(j))))
+	var length, count float64
+	for q, e := range edges {
+		length += lengths[q][0]
+		count += e
+	}
+	if count == 0 {
+		return nil, nil
+	}
+	attraction, meanEdges, meanSum := length/count, count/float64(len(edges)), z/float64(m.embedding.N)
+	linear := make([]float64, len(edges))
+	for q, e := range edges {
+		linear[q] = (lengths[q][0]-attraction*e)/meanEdges + m.sums[q]/meanSum
+	}
+	kl := attraction + math.Log(z) - math.Log(float64(m.Graph.Edges()))
+	return &Estimate{kl, estimateMean(linear, m.embedding.N).Error}, nil
+}
+
+// sampleLosses estimates ExpectedLosses from as many points as trustworthiness takes: of
+// the sum over edges from those whose heads they are, and of that over pairs from theirs
+// with all other points. The errors take the constants of the discriminators as given,
+// and otherwise are those of sampleDivergence. It returns nil if none of the points has an
+// edge.
+func (m *measurement) sampleLosses(ctx context.Context, discriminators []Discriminator) ([]Estimate, error) {
+	n, negatives, clamp := m.embedding.N, float64(m.Losses.Negatives), m.Losses.Clamp
+	if err := checkLoss(n, m.Losses.Negatives, clamp, discriminators); err != nil {
+		return nil, err
+	}
+	repulsion, err := rowLosses(ctx, m.embedding, m.ranked, clamp, discriminators)
+	if err != nil {
+		return nil, err
+	}
+	attraction, edges, err := m.edgeSums(ctx, m.ranked, discriminators, logLimit(clamp))
+	if err != nil {
+		return nil, err
+	}
+	var count float64
+	for _, e := range edges {
+		count += e
+	}
+	if count == 0 {
+		return nil, nil
+	}
+	size := float64(len(edges))
+	losses := make([]Estimate, len(discriminators))
+	linear := make([]float64, len(edges))
+	for k := range discriminators {
+		var perEdge, perPair float64
+		for q := range edges {
+			perEdge += attraction[q][k] / count
+			perPair += repulsion[q][k] / size / float64(n-1)
+		}
+		for q, e := range edges {
+			linear[q] = (attraction[q][k]-perEdge*e)/(count/size) + negatives*repulsion[q][k]/float64(n-1)
+		}
+		losses[k] = Estimate{perEdge + negatives*perPair, estimateMean(linear, n).Error}
+	}
+	return losses, nil
+}
+
+// rowLosses returns for each of some points of an embedding the sums of −log(1−p) over
+// its pairs with all others, for each discriminator, with the precision of
+// ExpectedLosses.
+func rowLosses(ctx context.Context, e *data.Matrix, rows []int, clamp float64, discriminators []Discriminator) ([][]float64, error) {
+	n := e.N
+	planes := planesOf(e.X, n, e.D)
+	single := !slices.ContainsFunc(discriminators, Discriminator.extreme)
+	bound, limit := simd.BoundOf[float32](clamp), logLimit(clamp)
+	sums := make([][]float64, len(rows))
+	err := inPieces(ctx, len(rows), 8, func(_, first, last int) {
+		d2 := make([]float32, cauchyBlock)
+		for q := first; q < last; q++ {
+			sums[q] = make([]float64, len(discriminators))
+			i := rows[q]
+			x := e.Row(i)
+			for _, part := range [2][2]int{{0, i}, {i + 1, n}} {
+				for lo := part[0]; lo < part[1]; lo += cauchyBlock {
+					hi := min(part[1], lo+cauchyBlock)
+					if !single {
+						for j := lo; j < hi; j++ {
+							exact := squaredDistance(x, e.Row(j))
+							for k, p := range discriminators {
+								sums[q][k] += min(limit, math.Log1p(1/(p.slope*exact+p.offset)))
+							}
+						}
+						continue
+					}
+					block := d2[:hi-lo]
+					clear(block)
+					for k, v := range x {
+						simd.AddSquares(block, planes[k*n+lo:k*n+hi], v)
+					}
+					for k, p := range discriminators {
+						sums[q][k] += simd.InverseLogSum(block, float32(p.slope), float32(p.offset), bound)
+					}
+				}
 			}
 		}
 	})
-	if err != nil {
-		return err
-	}
-	var length, edges float64
-	for q, i := range m.sample {
-		length += lengths[q]
-		edges += float64(len(g.Tails(i)))
-	}
-	if edges == 0 || z.Mean == 0 {
-		return nil // nothing is known of the edges, or all points are too far from each other for single precision
-	}
-	attraction, meanEdges, meanSum := length/edges, edges/float64(size), z.Mean/float64(m.embedding.N)
-	linear := make([]float64, size)
-	for q, i := range m.sample {
-		linear[q] = (lengths[q]-attraction*float64(len(g.Tails(i))))/meanEdges + sums[q]/meanSum
-	}
-	kl := attraction + math.Log(z.Mean) - math.Log(float64(g.Edges()))
-	m.figures.KL, m.figures.KLError = Estimate{kl, estimateMean(linear, m.embedding.N).Error}.pointers()
-	return nil
-}
-
-// sampleAccuracy is KNNAccuracy of no more held-out points than the sample has. They are
-// a sample of those that are held out; if there are no more, nothing is estimated.
-func (m *measurement) sampleAccuracy(ctx context.Context, embedding *data.Matrix, classes []int32) error {
-	test, known, err := drawTest(embedding, classes, AccuracyK, AccuracyTest, m.Seed)
-	if err != nil {
-		return err
-	}
-	held := len(test)
-	test = test[:min(held, len(m.sample))] // in random order
-	share, err := accuracy(ctx, pickClassified(embedding, classes, known), pickClassified(embedding, classes, test), AccuracyK, m.Device)
-	if err != nil {
-		return err
-	}
-	m.figures.Accuracy = &share
-	if size := float64(len(test)); len(test) < held {
-		standardError := math.Sqrt((1 - size/float64(held)) * share * (1 - share) / (size - 1))
-		m.figures.AccuracyError = &standardError
-	}
-	return nil
-}
-
-func (m *measurement) sampleTrustworthiness(ctx context.Context) error {
-	found, err := m.foundOfSample(ctx)
-	if err != nil {
-		return err
-	}
-	index := make([]int32, 0, len(m.ranked)*m.K)
-	for _, i := range m.ranked {
-		q, _ := slices.BinarySearch(m.sample, i)
-		index = append(index, found[q*m.K:(q+1)*m.K]...)
-	}
-	ranks, err := neighbors.RanksOf(ctx, m.points, m.ranked, index, m.K)
-	if err != nil {
-		return err
-	}
-	n := float64(m.points.N)
-	most := float64(m.K) * (2*n - 3*float64(m.K) - 1) // of twice the penalty of a point
-	values := make([]float64, len(m.ranked))
-	parallel.For(len(values), 1024, func(_, lo, hi int) {
-		for q := lo; q < hi; q++ {
-			penalty := 0
-			for _, r := range ranks[q*m.K : (q+1)*m.K] {
-				penalty += max(0, int(r)-m.K)
-			}
-			values[q] = 1 - 2*float64(penalty)/most
-		}
-	})
-	m.figures.Trustworthiness, m.figures.TrustworthinessError = estimateMean(values, m.points.N).pointers()
-	return nil
-}
-
-// fewPoints is the error about points without enough others.
-func fewPoints(n, k int) error {
-	return fmt.Errorf("%w: %d points do not have %d neighbours each; give more points or a smaller K", ErrUndefined, n, k)
+	return sums, err
 }

@@ -31,16 +31,27 @@ func Trustworthiness(ranks []int32, k int) (float64, error) {
 			return 0, fmt.Errorf("%w: point %d (counted from 0) has a neighbour of rank %d; ranks among %d points are 1 to %d", ErrInput, e/k, r, n, n-1)
 		}
 	}
-	const grain = 1 << 16
-	penalties := make([]int64, parallel.Pieces(len(ranks), grain))
-	parallel.For(len(ranks), grain, func(piece, lo, hi int) {
-		for _, r := range ranks[lo:hi] {
-			penalties[piece] += max(0, int64(r)-int64(k))
-		}
-	})
-	var penalty int64
-	for _, p := range penalties {
+	penalty := 0
+	for _, p := range penaltiesOf(ranks, k) {
 		penalty += p
 	}
-	return 1 - 2*float64(penalty)/(float64(n)*float64(k)*float64(2*n-3*k-1)), nil
+	return trustworthiness(float64(penalty), float64(n), n, k), nil
+}
+
+// penaltiesOf returns for each point by how much the ranks of its k neighbours exceed k.
+func penaltiesOf(ranks []int32, k int) []int {
+	penalties := make([]int, len(ranks)/k)
+	parallel.For(len(penalties), 1<<12, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			for _, r := range ranks[i*k : (i+1)*k] {
+				penalties[i] += max(0, int(r)-k)
+			}
+		}
+	})
+	return penalties
+}
+
+// trustworthiness is that of some of n points, with their penalty.
+func trustworthiness(penalty, points float64, n, k int) float64 {
+	return 1 - 2*penalty/(points*float64(k)*float64(2*n-3*k-1))
 }
