@@ -113,7 +113,7 @@ func parquetError(err error) error {
 		return errorf(ErrUnsupported, "%w", err)
 	case errors.Is(err, parquet.ErrDamaged):
 		return errorf(ErrFormat, "the Parquet file cannot be read: %w", err)
-	case errors.As(err, new(*parquet.NullError)), errors.As(err, new(*parquet.LengthError)):
+	case errors.Is(err, parquet.ErrRow):
 		return errorf(ErrFormat, "%w", err)
 	}
 	return err
@@ -283,13 +283,6 @@ func (r *parquetReader) readColumns(dst []float32, rows int) error {
 				c := &r.values[j]
 				out := turned[(j-lo)*parquetStride:][:count]
 				far := r.offset != nil && r.offset[j] != 0
-				if !far && (next == last || c.exact) {
-					if err := c.Floats(out, c.float32s); err != nil {
-						faults[group] = r.short(err)
-						return
-					}
-					continue
-				}
 				if err := c.Numbers(raw[:count*c.size]); err != nil {
 					faults[group] = r.short(err)
 					return
@@ -342,12 +335,6 @@ func (r *parquetReader) readLists(dst []float32, rows int) error {
 	for from := 0; from < rows; from += tile {
 		count := min(tile, rows-from)
 		out := dst[from*d : (from+count)*d]
-		if r.offset == nil && (len(picked) == 0 || picked[0] >= from+count || c.exact) {
-			if err := c.Floats(out, c.float32s); err != nil {
-				return r.short(err)
-			}
-			continue
-		}
 		if err := c.Numbers(raw[:count*d*c.size]); err != nil {
 			return r.short(err)
 		}
@@ -429,15 +416,21 @@ func (r *parquetReader) skip(rows int) (passed int, err error) {
 			return 0, err
 		}
 	}
-	r.done += rows
-	columns := slices.Clone(r.values)
-	if r.label != nil {
-		columns = append(columns, *r.label)
+	end := r.done + rows
+	for i := range r.values {
+		r.done = r.values[i].SkipGroups(end)
 	}
-	faults := make([]error, len(columns))
-	parallel.For(len(columns), 1, func(_, i, _ int) { faults[i] = columns[i].Skip(r.done) })
-	if err := cmp.Or(faults...); err != nil {
-		return 0, parquetError(r.short(err))
+	if r.label != nil {
+		r.label.SkipGroups(end)
+	}
+	labels, to := r.labels, r.relation
+	r.relation = relation{} // of no row that is skipped
+	for err == nil && r.done < end {
+		_, err = r.read(make([]float32, r.width*min(end-r.done, parquetRows)))
+	}
+	r.labels, r.relation = labels, to
+	if err != nil && err != io.EOF {
+		return 0, err
 	}
 	return rows, nil
 }

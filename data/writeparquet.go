@@ -31,22 +31,20 @@ func WriteParquet(w io.Writer, m *Matrix, labels *Labels, names []string) error 
 		if m.D <= 3 {
 			name = "xyz"[j : j+1]
 		}
-		fields = append(fields, parquet.Field{Name: name, Float: func(i int) float32 { return m.X[i*m.D+j] }})
+		fields = append(fields, parquet.Floats(name, func(i int) float32 { return m.X[i*m.D+j] }))
 	}
 	if labels != nil {
-		f := parquet.Field{Name: "label"}
+		f := parquet.Integers("label", func(i int) int64 { return int64(labels.Value[i]) })
 		switch v := labels.Value; {
 		case v == nil:
-			f.Text = func(i int) string { return strings.ToValidUTF8(labels.Names[labels.Class[i]], "\ufffd") }
+			f = parquet.Texts("label", func(i int) string { return strings.ToValidUTF8(labels.Names[labels.Class[i]], "\ufffd") })
 		case slices.ContainsFunc(v, func(x float64) bool { return x != math.Trunc(x) }):
-			f.Double = func(i int) float64 { return v[i] }
-		default:
-			f.Whole = func(i int) int64 { return int64(v[i]) }
+			f = parquet.Doubles("label", func(i int) float64 { return v[i] })
 		}
 		fields = append(fields, f)
 	}
 	if names != nil {
-		fields = append(fields, parquet.Field{Name: "name", Text: func(i int) string { return strings.ToValidUTF8(names[i], "\ufffd") }})
+		fields = append(fields, parquet.Texts("name", func(i int) string { return strings.ToValidUTF8(names[i], "\ufffd") }))
 	}
 	return parquet.Write(w, m.N, fields)
 }

@@ -378,3 +378,52 @@ func (c *testColumn) schema(e *encoder) {
 	})
 	leaf("element", optional)
 }
+
+// An encoder writes Thrift's compact protocol.
+type encoder struct {
+	b    []byte
+	last []int // ids of the fields written last, of the structures that are open
+}
+
+func (e *encoder) field(id int, kind byte) {
+	last := &e.last[len(e.last)-1]
+	e.b = append(e.b, byte(id-*last)<<4|kind)
+	*last = id
+}
+
+func (e *encoder) i32(id, v int) {
+	e.field(id, thriftI32)
+	e.b = binary.AppendVarint(e.b, int64(v))
+}
+
+func (e *encoder) i64(id, v int) {
+	e.field(id, thriftI64)
+	e.b = binary.AppendVarint(e.b, int64(v))
+}
+
+func (e *encoder) text(id int, s string) {
+	e.field(id, thriftBinary)
+	e.string(s)
+}
+
+func (e *encoder) string(s string) {
+	e.b = append(binary.AppendUvarint(e.b, uint64(len(s))), s...)
+}
+
+// list begins a list of n elements.
+func (e *encoder) list(id int, kind byte, n int) {
+	e.field(id, thriftList)
+	if n < 15 {
+		e.b = append(e.b, byte(n)<<4|kind)
+		return
+	}
+	e.b = binary.AppendUvarint(append(e.b, 0xf0|kind), uint64(n))
+}
+
+// structure writes a structure, whose fields write writes in the order of their ids.
+func (e *encoder) structure(write func()) {
+	e.last = append(e.last, 0)
+	write()
+	e.last = e.last[:len(e.last)-1]
+	e.b = append(e.b, thriftStop)
+}

@@ -6,29 +6,17 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 )
 
 // Magic is what Parquet files begin and end with.
 const Magic = "PAR1"
 
 // Physical types.
-const (
-	typeBool = iota
-	typeInt32
-	typeInt64
-	typeInt96
-	typeFloat
-	typeDouble
-	typeBytes
-	typeFixed
-)
+const typeBool, typeInt32, typeInt64, typeInt96, typeFloat, typeDouble, typeBytes, typeFixed = 0, 1, 2, 3, 4, 5, 6, 7
 
 // Repetitions.
-const (
-	required = iota
-	optional
-	repeated
-)
+const required, optional, repeated = 0, 1, 2
 
 // A Kind is what the values of a column are, by NumPy's letters.
 type Kind byte
@@ -63,13 +51,13 @@ type File struct {
 	Rows    int
 
 	r      io.ReaderAt
-	size   int64
+	size   int
 	groups []rowGroup
 }
 
 // Most is how many values a file of its size may have: runs of equal ones take nearly
 // nothing, and what has more of them than any data is no table but a trap.
-func (f *File) Most() int { return int(max(1<<24, f.size<<12)) }
+func (f *File) Most() int { return max(1<<24, f.size<<12) }
 
 // A rowGroup is a part of the rows, with a chunk of each stored column.
 type rowGroup struct {
@@ -79,10 +67,8 @@ type rowGroup struct {
 
 // A chunk is where values of a stored column are.
 type chunk struct {
-	codec        int
-	values       int
-	start, bytes int64
-	encrypted    bool
+	codec, values, start, bytes int
+	encrypted                   bool
 }
 
 // Open reads what a file of the given size in bytes says about itself.
@@ -110,8 +96,12 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	if err := readAt(r, footer, size-8-length); err != nil {
 		return nil, err
 	}
-	f := &File{r: r, size: size}
-	return f, f.parse(footer)
+	meta, _, err := parse(footer)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{r: r, size: int(size)}
+	return f, f.describe(meta)
 }
 
 // readAt fills b with the bytes from off on.
@@ -125,299 +115,162 @@ func readAt(r io.ReaderAt, b []byte, off int64) error {
 	return nil
 }
 
-// An element is a node of the schema, before those below it.
-type element struct {
-	name       string
-	physical   int // -1: a group
-	length     int
-	repetition int
-	children   int
-	converted  int // -1: none
-	logical    int // the field of the union of logical types; 0: none
-	bits       int // of a logical type of integers
-	signed     bool
-}
-
-func (f *File) parse(footer []byte) error {
-	d := &decoder{b: footer}
-	var schema []element
-	rows := int64(0)
-	d.fields(func(id int, kind byte) bool {
-		switch {
-		case id == 2 && kind == thriftList:
-			d.list(func(kind byte) {
-				if kind != thriftStruct {
-					d.fail()
-				}
-				schema = append(schema, d.element())
-			})
-		case id == 3 && kind == thriftI64:
-			rows = d.integer()
-		case id == 4 && kind == thriftList:
-			d.list(func(kind byte) {
-				if kind != thriftStruct {
-					d.fail()
-				}
-				f.groups = append(f.groups, d.rowGroup())
-			})
-		default:
-			return false
-		}
-		return true
-	})
-	if d.err != nil {
-		return d.err
-	}
-	leaves, err := f.columns(schema)
+// describe makes the columns and row groups of the metadata.
+func (f *File) describe(meta value) error {
+	leaves, err := f.columns(meta.field(2).parts)
 	if err != nil {
 		return err
 	}
-	total := 0
-	for _, g := range f.groups {
+	for _, v := range meta.field(4).parts {
+		g := rowGroup{rows: v.get(3, 0)}
+		for _, v := range v.field(1).parts {
+			m := v.field(3)
+			c := chunk{codec: m.get(4, 0), values: m.get(5, 0), bytes: m.get(7, 0), start: m.get(9, 0), encrypted: v.field(8).id != 0}
+			if dictionary := m.get(11, 0); dictionary > 0 && dictionary < c.start {
+				c.start = dictionary
+			}
+			if c.start < len(Magic) || c.bytes < 0 || c.start > f.size || c.bytes > f.size-c.start {
+				return damaged("a column lies outside of it, or it is truncated")
+			}
+			g.chunks = append(g.chunks, c)
+		}
 		if len(g.chunks) != leaves {
 			return damaged("a row group has %d columns, the schema %d", len(g.chunks), leaves)
 		}
-		if g.rows < 0 || g.rows > math.MaxInt32-total {
+		if g.rows < 0 || g.rows > math.MaxInt32-f.Rows {
 			return damaged("its row groups have an impossible number of rows")
 		}
-		total += g.rows
-		for _, c := range g.chunks {
-			if c.start < int64(len(Magic)) || c.bytes < 0 || c.start > f.size || c.bytes > f.size-c.start {
-				return damaged("a column lies outside of it, or it is truncated")
-			}
-		}
+		f.Rows += g.rows
+		f.groups = append(f.groups, g)
 	}
-	if rows != int64(total) {
-		return damaged("it announces %d rows, and its row groups %d", rows, total)
+	if rows := meta.get(3, 0); rows != f.Rows {
+		return damaged("it announces %d rows, and its row groups %d", rows, f.Rows)
 	}
-	f.Rows = total
 	return nil
 }
 
-func (d *decoder) element() element {
-	e := element{physical: -1, converted: -1}
-	d.fields(func(id int, kind byte) bool {
-		switch {
-		case kind == thriftI32 && id == 1:
-			e.physical = d.int32()
-		case kind == thriftI32 && id == 2:
-			e.length = d.int32()
-		case kind == thriftI32 && id == 3:
-			e.repetition = d.int32()
-		case kind == thriftBinary && id == 4:
-			e.name = string(d.binary())
-		case kind == thriftI32 && id == 5:
-			e.children = d.int32()
-		case kind == thriftI32 && id == 6:
-			e.converted = d.int32()
-		case kind == thriftStruct && id == 10:
-			d.logicalType(&e)
-		default:
-			return false
-		}
-		return true
-	})
-	return e
-}
-
-// logicalType reads a union, which has one field.
-func (d *decoder) logicalType(e *element) {
-	d.fields(func(id int, kind byte) bool {
-		e.logical = id
-		if id != logicalInteger || kind != thriftStruct {
-			return false
-		}
-		d.fields(func(id int, kind byte) bool {
-			switch {
-			case id == 1 && kind == thriftByte:
-				e.bits = int(d.byte())
-				return true
-			case id == 2:
-				e.signed = kind == thriftTrue
-			}
-			return false
-		})
-		return true
-	})
-}
-
-func (d *decoder) rowGroup() rowGroup {
-	var g rowGroup
-	d.fields(func(id int, kind byte) bool {
-		switch {
-		case id == 1 && kind == thriftList:
-			d.list(func(kind byte) {
-				if kind != thriftStruct {
-					d.fail()
-				}
-				g.chunks = append(g.chunks, d.chunk())
-			})
-		case id == 3 && kind == thriftI64:
-			g.rows = int(d.integer())
-		default:
-			return false
-		}
-		return true
-	})
-	return g
-}
-
-func (d *decoder) chunk() chunk {
-	var c chunk
-	dictionary := int64(0)
-	d.fields(func(id int, kind byte) bool {
-		c.encrypted = c.encrypted || id == 8
-		if id != 3 || kind != thriftStruct {
-			return false
-		}
-		d.fields(func(id int, kind byte) bool {
-			switch {
-			case id == 4 && kind == thriftI32:
-				c.codec = d.int32()
-			case id == 5 && kind == thriftI64:
-				c.values = int(d.integer())
-			case id == 7 && kind == thriftI64:
-				c.bytes = d.integer()
-			case id == 9 && kind == thriftI64:
-				c.start = d.integer()
-			case id == 11 && kind == thriftI64:
-				dictionary = d.integer()
-			default:
-				return false
-			}
-			return true
-		})
-		return true
-	})
-	if dictionary > 0 && dictionary < c.start {
-		c.start = dictionary
-	}
-	return c
-}
+// Fields of an element of the schema; the logical type is a union.
+const schemaType, schemaLength, schemaRepetition, schemaName, schemaChildren, schemaConverted, schemaLogical = 1, 2, 3, 4, 5, 6, 10
 
 // columns makes the columns of the fields of the schema, and returns the number of those
 // that are stored.
-func (f *File) columns(schema []element) (leaves int, err error) {
-	if len(schema) == 0 || schema[0].physical >= 0 {
+func (f *File) columns(schema []value) (leaves int, err error) {
+	if len(schema) == 0 || schema[0].get(schemaType, -1) >= 0 {
 		return 0, damaged("it has no schema")
 	}
-	at := 1
-	for range schema[0].children {
-		next, stored, err := subtree(schema, at, 0)
-		if err != nil {
-			return 0, err
+	rest := schema[1:]
+	for range schema[0].get(schemaChildren, 0) {
+		// An element is followed by all that are below it.
+		size, open := 0, 1
+		for ; open != 0 && size < len(rest); size++ {
+			open += rest[size].get(schemaChildren, 0) - 1
 		}
-		c := newColumn(schema[at:next])
+		if open != 0 {
+			return 0, damaged("its schema contradicts itself")
+		}
+		c := newColumn(rest[:size])
 		c.leaf = leaves
 		f.Columns = append(f.Columns, c)
-		at, leaves = next, leaves+stored
+		for _, e := range rest[:size] {
+			if e.get(schemaType, -1) >= 0 {
+				leaves++
+			}
+		}
+		rest = rest[size:]
 	}
-	if at != len(schema) {
+	if len(rest) > 0 {
 		return 0, damaged("its schema contradicts itself")
 	}
 	return leaves, nil
 }
 
-// subtree returns where the element after the one at a place, and after all below it,
-// stands, and the number of stored columns.
-func subtree(schema []element, at, depth int) (next, stored int, err error) {
-	if at >= len(schema) || depth > maxDepth || schema[at].children < 0 {
-		return 0, 0, damaged("its schema contradicts itself")
-	}
-	e := schema[at]
-	next = at + 1
-	if e.physical >= 0 {
-		return next, 1, nil
-	}
-	for range e.children {
-		n := 0
-		if next, n, err = subtree(schema, next, depth+1); err != nil {
-			return 0, 0, err
-		}
-		stored += n
-	}
-	return next, stored, nil
-}
-
 // Logical types, by their field in the union, and converted types, their predecessors.
 const (
-	logicalList      = 3
-	logicalDecimal   = 5
-	logicalDate      = 6
-	logicalTime      = 7
-	logicalTimestamp = 8
-	logicalInteger   = 10
-	logicalFloat16   = 15
-
-	convertedList      = 3
-	convertedDecimal   = 5
-	convertedDate      = 6
-	convertedTimes     = 7  // and 8
-	convertedTimestamp = 9  // and 10
-	convertedUint8     = 11 // to 14 of 64 bits
-	convertedInterval  = 21
+	logicalList, convertedList = 3, 3
+	logicalInteger             = 10
+	logicalFloat16             = 15
+	convertedUint8             = 11 // to 14 of 64 bits
 )
 
+// others are the types that are neither plain numbers nor texts.
+var others = []struct {
+	is        string
+	logical   int
+	converted []int
+}{
+	{"a decimal number", 5, []int{5}},
+	{"a date", 6, []int{6}},
+	{"a time", 7, []int{7, 8, 21}},
+	{"a point in time", 8, []int{9, 10}},
+}
+
+// logicalType returns the logical type of an element, 0 without one, and the converted
+// one, -1 without one.
+func logicalType(element value) (logical value, converted int) {
+	if union := element.field(schemaLogical).parts; len(union) > 0 {
+		logical = union[0]
+	}
+	return logical, element.get(schemaConverted, -1)
+}
+
 // newColumn makes a column of the elements of a field.
-func newColumn(field []element) Column {
-	c := Column{Name: field[0].name}
-	leaf := field[0]
-	isList := leaf.converted == convertedList || leaf.logical == logicalList
-	switch {
-	case leaf.physical >= 0:
-	case isList && len(field) == 2 && field[1].physical >= 0 && field[1].repetition == repeated,
-		isList && len(field) == 3 && field[1].repetition == repeated && field[2].physical >= 0 && field[2].repetition != repeated:
-		leaf = field[len(field)-1]
-	default:
+func newColumn(field []value) Column {
+	c := Column{Name: string(field[0].field(schemaName).text)}
+	last := len(field) - 1
+	leaf := field[last]
+	logical, converted := logicalType(field[0])
+	isList := converted == convertedList || logical.id == logicalList
+	if leaf.get(schemaType, -1) < 0 || last > 0 && (!isList || last > 2 || field[1].get(schemaRepetition, 0) != repeated || last == 2 && leaf.get(schemaRepetition, 0) == repeated) {
 		c.Is = "a structure of several columns"
 		return c
 	}
 	for _, e := range field {
-		if e.repetition == optional || e.repetition == repeated {
-			c.maxDef++
-		}
-		if e.repetition == repeated {
+		switch e.get(schemaRepetition, 0) {
+		case repeated:
 			c.maxRep++
+			fallthrough
+		case optional:
+			c.maxDef++
 		}
 	}
 	c.List = c.maxRep > 0
-	c.physical = leaf.physical
-	c.describe(leaf)
+	c.physical = leaf.get(schemaType, -1)
+	c.setKind(leaf)
 	if c.List && c.Kind != 0 {
 		c.Is = "a list of " + map[bool]string{true: "texts", false: "numbers"}[c.Kind == Text]
 	}
 	return c
 }
 
-// describe finds out what the values of a leaf are.
-func (c *Column) describe(e element) {
+// setKind finds out what the values of a leaf are.
+func (c *Column) setKind(leaf value) {
 	number := func(kind Kind, size int) { c.Kind, c.Size, c.Is = kind, size, "a number" }
-	switch {
-	case e.converted == convertedDecimal || e.logical == logicalDecimal:
-		c.Is = "a decimal number"
-	case e.physical == typeInt96, e.converted == convertedTimestamp, e.converted == convertedTimestamp+1, e.logical == logicalTimestamp:
-		c.Is = "a point in time"
-	case e.converted == convertedDate || e.logical == logicalDate:
-		c.Is = "a date"
-	case e.converted == convertedTimes, e.converted == convertedTimes+1, e.converted == convertedInterval, e.logical == logicalTime:
-		c.Is = "a time"
-	case e.physical == typeBool:
-		number(Bool, 1)
-	case e.physical == typeInt32 || e.physical == typeInt64:
-		unsigned := e.converted >= convertedUint8 && e.converted < convertedUint8+4 || e.logical == logicalInteger && !e.signed
-		c.Byte = e.converted == convertedUint8 || e.logical == logicalInteger && !e.signed && e.bits == 8
-		kind := Signed
-		if unsigned {
-			kind = Unsigned
+	logical, converted := logicalType(leaf)
+	for _, t := range others {
+		if t.logical == logical.id || slices.Contains(t.converted, converted) {
+			c.Is = t.is
+			return
 		}
-		number(kind, map[int]int{typeInt32: 4, typeInt64: 8}[e.physical])
-	case e.physical == typeFloat:
+	}
+	switch {
+	case c.physical == typeInt96:
+		c.Is = "a point in time"
+	case c.physical == typeBool:
+		number(Bool, 1)
+	case c.physical == typeInt32 || c.physical == typeInt64:
+		number(Signed, 4*c.physical)
+		unsigned := logical.id == logicalInteger && logical.get(2, 0) == 0
+		c.Byte = converted == convertedUint8 || unsigned && logical.get(1, 0) == 8
+		if unsigned || converted >= convertedUint8 && converted < convertedUint8+4 {
+			c.Kind = Unsigned
+		}
+	case c.physical == typeFloat:
 		number(Float, 4)
-	case e.physical == typeDouble:
+	case c.physical == typeDouble:
 		number(Float, 8)
-	case e.physical == typeFixed && e.logical == logicalFloat16 && e.length == 2:
+	case c.physical == typeFixed && logical.id == logicalFloat16 && leaf.get(schemaLength, 0) == 2:
 		number(Float, 2)
-	case e.physical == typeBytes:
+	case c.physical == typeBytes:
 		c.Kind, c.Is = Text, "text"
 	default:
 		c.Is = "of a type that is no number and no text"

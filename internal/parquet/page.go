@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/binary"
 	"io"
@@ -12,31 +13,17 @@ import (
 )
 
 // Kinds of pages.
-const (
-	pageData       = 0
-	pageDictionary = 2
-	pageDataV2     = 3
-)
+const pageData, pageDictionary, pageDataV2 = 0, 2, 3
 
-// Encodings.
+// Encodings, of which old files call the dictionary plain.
 const (
-	encodingPlain           = 0
-	encodingPlainDictionary = 2
-	encodingRLE             = 3
-	encodingDelta           = 5
-	encodingDeltaLength     = 6
-	encodingDeltaText       = 7
-	encodingDictionary      = 8
-	encodingSplit           = 9
+	encodingPlain, encodingSplit, encodingRLE             = 0, 9, 3
+	encodingDictionary, encodingPlainDictionary           = 8, 2
+	encodingDelta, encodingDeltaLength, encodingDeltaText = 5, 6, 7
 )
 
 // Codecs.
-const (
-	codecNone   = 0
-	codecSnappy = 1
-	codecGzip   = 2
-	codecZstd   = 6
-)
+const codecNone, codecSnappy, codecGzip, codecZstd = 0, 1, 2, 6
 
 const (
 	// headSize is how much is read at first for the head of a page, and maxHead how much
@@ -55,12 +42,9 @@ const (
 
 // A pageHead is what stands before the bytes of a page.
 type pageHead struct {
-	kind         int
-	values       int
-	encoding     int
-	uncompressed int
-	compressed   int
-	crc          int64 // -1: none
+	kind, values, encoding   int
+	uncompressed, compressed int
+	crc                      int // -1: none
 	// Bytes of the levels, which version 2 does not compress, and whether the rest is.
 	repBytes, defBytes int
 	isCompressed       bool
@@ -68,61 +52,24 @@ type pageHead struct {
 
 // readHead reads the head of the page at the front of b, and returns its size.
 func readHead(b []byte) (p pageHead, size int, err error) {
-	d := &decoder{b: b}
-	p = pageHead{crc: -1, isCompressed: true, kind: -1}
-	number := func(to *int) bool {
-		*to = d.int32()
-		return true
+	v, size, err := parse(b)
+	if err != nil {
+		return p, 0, err
 	}
-	d.fields(func(id int, kind byte) bool {
-		switch {
-		case kind == thriftI32 && id == 1:
-			return number(&p.kind)
-		case kind == thriftI32 && id == 2:
-			return number(&p.uncompressed)
-		case kind == thriftI32 && id == 3:
-			return number(&p.compressed)
-		case kind == thriftI32 && id == 4:
-			p.crc = int64(uint32(d.int32()))
-			return true
-		case kind == thriftStruct && (id == 5 || id == 7):
-			d.fields(func(id int, kind byte) bool {
-				switch {
-				case kind == thriftI32 && id == 1:
-					return number(&p.values)
-				case kind == thriftI32 && id == 2:
-					return number(&p.encoding)
-				}
-				return false
-			})
-			return true
-		case kind == thriftStruct && id == 8:
-			d.fields(func(id int, kind byte) bool {
-				switch {
-				case kind == thriftI32 && id == 1:
-					return number(&p.values)
-				case kind == thriftI32 && id == 4:
-					return number(&p.encoding)
-				case kind == thriftI32 && id == 5:
-					return number(&p.defBytes)
-				case kind == thriftI32 && id == 6:
-					return number(&p.repBytes)
-				case id == 7:
-					p.isCompressed = kind == thriftTrue
-				}
-				return false
-			})
-			return true
-		}
-		return false
-	})
-	if d.err != nil {
-		return p, 0, d.err
+	p = pageHead{kind: v.get(1, -1), uncompressed: v.get(2, 0), compressed: v.get(3, 0), crc: -1, isCompressed: true}
+	if crc := v.field(4); crc.id != 0 {
+		p.crc = int(uint32(crc.number))
 	}
-	if p.uncompressed < 0 || p.compressed < 0 || p.values < 0 || p.repBytes < 0 || p.defBytes < 0 || p.repBytes+p.defBytes > min(p.compressed, p.uncompressed) {
+	encoding := 2
+	more := v.field(map[int]int{pageData: 5, pageDictionary: 7, pageDataV2: 8}[p.kind])
+	if p.kind == pageDataV2 {
+		encoding, p.defBytes, p.repBytes, p.isCompressed = 4, more.get(5, 0), more.get(6, 0), more.get(7, 1) != 0
+	}
+	p.values, p.encoding = more.get(1, 0), more.get(encoding, 0)
+	if min(p.uncompressed, p.compressed, p.values, p.repBytes, p.defBytes) < 0 || p.repBytes+p.defBytes > min(p.compressed, p.uncompressed) {
 		return p, 0, damaged("a page has impossible sizes")
 	}
-	return p, len(b) - len(d.b), nil
+	return p, size, nil
 }
 
 // gzips and zstds are readers that are not in use: to make one takes as long as many pages.
@@ -138,9 +85,8 @@ var (
 	}}
 )
 
-// decompress undoes a codec; what comes out has to have the given size. It may be in the
-// memory of room, or be b itself.
-func decompress(codec int, b []byte, size int, room []byte) (out []byte, err error) {
+// decompress undoes a codec; what comes out has to have the given size.
+func decompress(codec int, b []byte, size int) (out []byte, err error) {
 	if size > max(freePage, pageRatio*len(b)) || codec == codecNone && size != len(b) {
 		return nil, damaged("a page of %d bytes claims to hold %d", len(b), size)
 	}
@@ -151,24 +97,23 @@ func decompress(codec int, b []byte, size int, room []byte) (out []byte, err err
 		if n, err := snappy.DecodedLen(b); err != nil || n != size {
 			return nil, damaged("a page is no snappy stream of its size")
 		}
-		out, err = snappy.Decode(room[:cap(room)], b)
+		out, err = snappy.Decode(nil, b)
 	case codecGzip:
 		z := gzips.Get().(*gzip.Reader)
 		defer gzips.Put(z)
 		if err = z.Reset(bytes.NewReader(b)); err == nil {
-			out, err = readUpTo(z, size, len(b), room)
+			out, err = readUpTo(z, size, len(b))
 		}
 	case codecZstd:
 		z := zstds.Get().(*zstd.Decoder)
-		defer func() {
-			_ = z.Reset(nil) // lets b go
-			zstds.Put(z)
-		}()
+		defer zstds.Put(z)
 		if err = z.Reset(bytes.NewReader(b)); err == nil {
-			out, err = readUpTo(z, size, len(b), room)
+			out, err = readUpTo(z, size, len(b))
 		}
+		_ = z.Reset(nil) // lets b go
 	default:
-		return nil, unsupported("the file is compressed with %s; write it with snappy, gzip or zstd", codecName(codec))
+		name := cmp.Or(map[int]string{3: "LZO", 4: "Brotli", 5: "LZ4", 7: "LZ4"}[codec], "an unknown codec")
+		return nil, unsupported("the file is compressed with %s; write it with snappy, gzip or zstd", name)
 	}
 	if err != nil || len(out) != size {
 		return nil, damaged("a page cannot be decompressed")
@@ -176,210 +121,162 @@ func decompress(codec int, b []byte, size int, room []byte) (out []byte, err err
 	return out, nil
 }
 
-func codecName(codec int) string {
-	names := []string{3: "LZO", 4: "Brotli", 5: "LZ4", 7: "LZ4"}
-	if codec > 0 && codec < len(names) && names[codec] != "" {
-		return names[codec]
-	}
-	return "an unknown codec"
-}
-
-// readUpTo reads as many bytes and one more, with memory that grows as they come, from that
-// of room on.
-func readUpTo(r io.Reader, size, packed int, room []byte) ([]byte, error) {
-	out := bytes.NewBuffer(room[:0])
-	out.Grow(min(size, 4*packed) + bytes.MinRead)
+// readUpTo reads as many bytes and one more, with memory that grows as they come.
+func readUpTo(r io.Reader, size, packed int) ([]byte, error) {
+	out := bytes.NewBuffer(make([]byte, 0, min(size, 4*packed)+bytes.MinRead))
 	_, err := out.ReadFrom(io.LimitReader(r, int64(size)+1))
 	return out.Bytes(), err
 }
 
-// plain returns the numbers of a page as they stand one after the other, little-endian,
-// of the size that the column says.
-func plain(c *Column, encoding int, b []byte, count int) ([]byte, error) {
+// A content is what a page holds: little-endian numbers of the column's size, or texts.
+type content struct {
+	numbers []byte
+	texts   []string
+}
+
+// decode reads count values that are no entries of a dictionary.
+func (c *Column) decode(encoding int, b []byte, count int) (out content, err error) {
 	short := damaged("a page of the column %.60q has fewer values than it says", c.Name)
 	switch {
-	case encoding == encodingPlain && c.physical == typeBool:
-		if count > 8*len(b) {
-			return nil, short
-		}
-		out := make([]byte, count)
-		for i := range out {
-			out[i] = b[i>>3] >> (i & 7) & 1
-		}
-		return out, nil
-	case encoding == encodingRLE && c.physical == typeBool:
-		if len(b) < 4 || count > maxDelta {
-			return nil, short
-		}
-		h := newHybrid(b[4:], 1)
-		out, v := make([]byte, count), make([]uint32, 1)
-		for i := range out {
-			if !h.next(v) {
-				return nil, short
+	case encoding == encodingPlain && c.Kind == Text:
+		all := string(b) // of which the texts are parts
+		for range count {
+			if len(b) < 4 || uint64(binary.LittleEndian.Uint32(b)) > uint64(len(b)-4) {
+				return out, short
 			}
-			out[i] = byte(v[0])
+			n, at := int(binary.LittleEndian.Uint32(b)), len(all)-len(b)+4
+			out.texts, b = append(out.texts, all[at:at+n]), b[4+n:]
 		}
-		return out, nil
-	case encoding == encodingPlain:
-		if count > len(b)/c.Size {
-			return nil, short
+	case encoding == encodingDeltaLength && c.Kind == Text:
+		var lengths []int64
+		if lengths, b, err = deltas(b, count); err == nil {
+			out.texts, err = cut(b, make([]int64, count), lengths, short)
 		}
-		return b, nil
-	case encoding == encodingSplit && c.physical != typeBool:
-		if count > len(b)/c.Size {
-			return nil, short
+	case encoding == encodingDeltaText && c.Kind == Text:
+		var shared, lengths []int64
+		if shared, b, err = deltas(b, count); err != nil {
+			return out, err
 		}
-		out := make([]byte, count*c.Size)
-		for k := range c.Size {
-			for i, v := range b[k*count : (k+1)*count] {
-				out[i*c.Size+k] = v
+		if lengths, b, err = deltas(b, count); err == nil {
+			out.texts, err = cut(b, shared, lengths, short)
+		}
+	case c.physical == typeBool && (encoding == encodingPlain || encoding == encodingRLE):
+		h := hybrid{b: b, width: 1, packed: true, run: count}
+		if encoding == encodingRLE {
+			h = newHybrid(b[min(4, len(b)):], 1) // after its size
+		}
+		if count > maxDelta {
+			return out, short
+		}
+		for bit := make([]uint32, 1); len(out.numbers) < count; out.numbers = append(out.numbers, byte(bit[0])) {
+			if !h.next(bit) {
+				return out, short
 			}
 		}
-		return out, nil
+	case c.Kind != Text && c.physical != typeBool && (encoding == encodingPlain || encoding == encodingSplit):
+		if count > len(b)/c.Size {
+			return out, short
+		}
+		if out.numbers = b; encoding == encodingSplit {
+			out.numbers = make([]byte, count*c.Size)
+			for k := range c.Size {
+				for i, v := range b[k*count : (k+1)*count] {
+					out.numbers[i*c.Size+k] = v
+				}
+			}
+		}
 	case encoding == encodingDelta && (c.physical == typeInt32 || c.physical == typeInt64):
 		values, _, err := deltas(b, count)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
-		out := make([]byte, 0, count*c.Size)
+		var word [8]byte
 		for _, v := range values {
-			if c.Size == 4 {
-				out = binary.LittleEndian.AppendUint32(out, uint32(v))
-			} else {
-				out = binary.LittleEndian.AppendUint64(out, uint64(v))
-			}
+			binary.LittleEndian.PutUint64(word[:], uint64(v))
+			out.numbers = append(out.numbers, word[:c.Size]...)
 		}
-		return out, nil
-	}
-	return nil, unsupportedEncoding(c, encoding)
-}
-
-func unsupportedEncoding(c *Column, encoding int) error {
-	return unsupported("the column %.60q has the encoding %d, which is not read; write the file with plain or dictionary encoding", c.Name, encoding)
-}
-
-// texts returns the texts of a page.
-func texts(c *Column, encoding int, b []byte, count int) ([]string, error) {
-	short := damaged("a page of the column %.60q has fewer texts than it says", c.Name)
-	var out []string
-	switch encoding {
-	case encodingPlain:
-		if count > len(b)/4 {
-			return nil, short
-		}
-		all := string(b) // of which the texts are parts
-		for range count {
-			if len(b) < 4 {
-				return nil, short
-			}
-			n := binary.LittleEndian.Uint32(b)
-			if b = b[4:]; uint64(n) > uint64(len(b)) {
-				return nil, short
-			}
-			at := len(all) - len(b)
-			out, b = append(out, all[at:at+int(n)]), b[n:]
-		}
-	case encodingDeltaLength:
-		lengths, rest, err := deltas(b, count)
-		if err != nil {
-			return nil, err
-		}
-		return cut(rest, lengths, short)
-	case encodingDeltaText:
-		shared, rest, err := deltas(b, count)
-		if err != nil {
-			return nil, err
-		}
-		lengths, rest, err := deltas(rest, count)
-		if err != nil {
-			return nil, err
-		}
-		if out, err = cut(rest, lengths, short); err != nil {
-			return nil, err
-		}
-		return prefixed(c, out, shared)
 	default:
-		return nil, unsupportedEncoding(c, encoding)
+		err = unsupported("the column %.60q has the encoding %d, which is not read; write the file with plain or dictionary encoding", c.Name, encoding)
 	}
-	return out, nil
+	if err == nil {
+		out.numbers = out.numbers[:count*c.Size] // none of texts
+		err = c.checkBytes(out.numbers)
+	}
+	return out, err
 }
 
-// cut returns the texts of some lengths that stand one after the other.
-func cut(b []byte, lengths []int64, short error) ([]string, error) {
-	all := string(b)
-	out := make([]string, len(lengths))
+// checkBytes refuses numbers above 255 in a column that says that it has none.
+func (c *Column) checkBytes(numbers []byte) error {
+	all := uint32(0)
+	for i := 0; c.Byte && i+4 <= len(numbers); i += 4 {
+		all |= binary.LittleEndian.Uint32(numbers[i:])
+	}
+	if all > 255 {
+		return damaged("the column %.60q says that its numbers are from 0 to 255, and has others", c.Name)
+	}
+	return nil
+}
+
+// cut returns texts that begin with so many bytes as those before them, and of which the
+// rest, of some lengths, stands one after the other.
+func cut(b []byte, shared, lengths []int64, short error) (texts []string, err error) {
+	all, before, room := string(b), "", int64(freePage)
 	for i, n := range lengths {
-		if n < 0 || n > int64(len(all)) {
+		if n < 0 || n > int64(len(all)) || shared[i] < 0 || shared[i] > min(room, int64(len(before))) {
 			return nil, short
 		}
-		out[i], all = all[:n], all[n:]
-	}
-	return out, nil
-}
-
-// prefixed puts before each text the bytes that it shares with the one before.
-func prefixed(c *Column, ends []string, shared []int64) ([]string, error) {
-	before, left := "", int64(freePage)
-	for i, n := range shared {
-		if n < 0 || n > int64(len(before)) || n > left {
-			return nil, damaged("the texts of a page of the column %.60q share more with those before than these have", c.Name)
+		text := all[:n]
+		if shared[i] > 0 {
+			text = before[:shared[i]] + text
 		}
-		if left -= n; n > 0 {
-			ends[i] = before[:n] + ends[i]
-		}
-		before = ends[i]
+		texts, before, all, room = append(texts, text), text, all[n:], room-shared[i]
 	}
-	return ends, nil
+	return texts, nil
 }
 
 // deltas decodes count whole numbers from their differences (DELTA_BINARY_PACKED), and
 // returns what follows them.
 func deltas(b []byte, count int) (values []int64, rest []byte, err error) {
 	d := &decoder{b: b}
-	block, parts, total, value := d.uvarint(), d.uvarint(), d.uvarint(), d.integer()
+	block, parts, total, number := d.uvarint(), d.uvarint(), d.uvarint(), d.integer()
 	broken := damaged("a page of differences contradicts itself")
-	if d.err != nil || count > maxDelta || total != uint64(count) || parts == 0 || parts > 1<<10 || block > 1<<20 || block == 0 || block%parts != 0 || block/parts%32 != 0 {
+	if d.err != nil || count > maxDelta || total != uint64(count) || parts == 0 || parts > 1<<10 || block > 1<<20 || block == 0 || block%(32*parts) != 0 {
 		return nil, nil, broken
 	}
 	each := int(block / parts)
 	if count > 0 {
-		values = append(values, value)
+		values = append(values, number)
 	}
-	scratch := make([]uint32, 1)
 	for len(values) < count {
-		least := d.integer()
-		if d.err != nil || uint64(len(d.b)) < parts {
-			return nil, nil, broken
-		}
-		widths := d.b[:parts]
-		d.b = d.b[parts:]
+		least, widths := d.integer(), d.take(parts)
 		for _, w := range widths {
 			if len(values) == count {
 				break
 			}
-			size := each / 8 * int(w)
-			if w > 64 || size > len(d.b) {
+			packed := d.take(uint64(each / 8 * int(w)))
+			if d.err != nil || w > 64 {
 				return nil, nil, broken
 			}
-			bits := d.b[:size]
-			d.b = d.b[size:]
 			for i := range min(each, count-len(values)) {
-				value += least + int64(bitsAt(bits, i*int(w), int(w), scratch))
-				values = append(values, value)
+				number += least + int64(bitsAt(packed, i*int(w), int(w)))
+				values = append(values, number)
 			}
+		}
+		if d.err != nil {
+			return nil, nil, broken
 		}
 	}
 	return values, d.b, nil
 }
 
 // bitsAt returns the number of up to 64 bits that begins at a bit.
-func bitsAt(b []byte, at, width int, scratch []uint32) uint64 {
-	v := uint64(0)
+func bitsAt(b []byte, at, width int) (v uint64) {
+	if width <= 57 && at>>3+8 <= len(b) {
+		return binary.LittleEndian.Uint64(b[at>>3:]) >> (at & 7) & (1<<width - 1)
+	}
 	for done := 0; done < width; {
-		n := min(32, width-done)
-		h := hybrid{b: b, width: n, bit: at + done}
-		h.unpack(scratch)
-		v |= uint64(scratch[0]) << done
+		n := min(8-(at+done)%8, width-done)
+		v |= uint64(b[(at+done)/8]>>((at+done)%8)&(1<<n-1)) << done
 		done += n
 	}
 	return v

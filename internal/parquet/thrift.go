@@ -7,51 +7,72 @@ import (
 
 // The types of Thrift's compact protocol.
 const (
-	thriftStop = iota
-	thriftTrue
-	thriftFalse
-	thriftByte
-	thriftI16
-	thriftI32
-	thriftI64
-	thriftDouble
-	thriftBinary
-	thriftList
-	thriftSet
-	thriftMap
-	thriftStruct
+	thriftStop, thriftTrue, thriftFalse, thriftByte, thriftI16, thriftI32, thriftI64 = 0, 1, 2, 3, 4, 5, 6
+	thriftDouble, thriftBinary, thriftList, thriftSet, thriftStruct                  = 7, 8, 9, 10, 12
 )
 
 // maxDepth bounds how deep structures may be nested.
 const maxDepth = 32
 
-// errThrift is the error for metadata that are none.
-var errThrift = damaged("its metadata cannot be understood")
+// A value is a value of Thrift's compact protocol.
+type value struct {
+	id     int // of a field
+	number int // of integers, and 1 for true
+	text   []byte
+	parts  []value // the fields of a structure, or the structures in a list
+}
 
-// A decoder reads Thrift's compact protocol. The first fault makes all that follows
-// return zeros, and is kept in err. Nothing is allocated on the word of a size: every
-// element takes a byte at least.
+// field returns a field of a structure; without it, an empty value.
+func (v value) field(id int) value {
+	for _, f := range v.parts {
+		if f.id == id {
+			return f
+		}
+	}
+	return value{}
+}
+
+// get returns the number in a field, or what stands for one that is missing.
+func (v value) get(id, missing int) int {
+	if f := v.field(id); f.id == id {
+		return f.number
+	}
+	return missing
+}
+
+// parse reads the structure at the front of b, and returns its size.
+func parse(b []byte) (v value, size int, err error) {
+	d := decoder{b: b}
+	v = d.value(thriftStruct, 0)
+	return v, len(b) - len(d.b), d.err
+}
+
+// A decoder reads Thrift's compact protocol. After the first fault, kept in err, all is
+// zero. Nothing is allocated on the word of a size: every element takes a byte at least.
 type decoder struct {
-	b     []byte
-	depth int
-	err   error
+	b   []byte
+	err error
 }
 
 func (d *decoder) fail() {
-	if d.err == nil {
-		d.err = errThrift
+	d.b, d.err = nil, damaged("its metadata cannot be understood")
+}
+
+func (d *decoder) take(n uint64) []byte {
+	if n > uint64(len(d.b)) {
+		d.fail()
+		return nil
 	}
-	d.b = nil
+	b := d.b[:n]
+	d.b = d.b[n:]
+	return b
 }
 
 func (d *decoder) byte() byte {
-	if len(d.b) == 0 {
-		d.fail()
-		return 0
+	if b := d.take(1); b != nil {
+		return b[0]
 	}
-	c := d.b[0]
-	d.b = d.b[1:]
-	return c
+	return 0
 }
 
 func (d *decoder) uvarint() uint64 {
@@ -70,162 +91,90 @@ func (d *decoder) integer() int64 {
 	return int64(u>>1) ^ -int64(u&1)
 }
 
-// int32 reads an integer that has to be one of 32 bits.
-func (d *decoder) int32() int {
-	v := d.integer()
-	if v < math.MinInt32 || v > math.MaxInt32 {
+func (d *decoder) value(kind byte, depth int) (v value) {
+	if depth > maxDepth {
 		d.fail()
 	}
-	return int(v)
-}
-
-func (d *decoder) binary() []byte {
-	n := d.uvarint()
-	if n > uint64(len(d.b)) {
-		d.fail()
-		return nil
-	}
-	s := d.b[:n]
-	d.b = d.b[n:]
-	return s
-}
-
-// fields reads a structure: read is called for each field and has to read it, or to
-// return false, by which it is passed over. The value of a boolean is its type.
-func (d *decoder) fields(read func(id int, kind byte) bool) {
-	if d.depth++; d.depth > maxDepth {
-		d.fail()
-	}
-	for id := 0; d.err == nil; {
-		head := d.byte()
-		kind := head & 15
-		if kind == thriftStop {
-			break
-		}
-		if step := int(head >> 4); step > 0 {
-			id += step
-		} else {
-			id = int(int16(d.integer()))
-		}
-		if !read(id, kind) {
-			d.skip(kind)
-		}
-	}
-	d.depth--
-}
-
-// list reads a list whose elements read has to read.
-func (d *decoder) list(read func(kind byte)) {
-	head := d.byte()
-	n := uint64(head >> 4)
-	if n == 15 {
-		n = d.uvarint()
-	}
-	if n > uint64(len(d.b)) {
-		d.fail()
-		return
-	}
-	for ; n > 0 && d.err == nil; n-- {
-		read(head & 15)
-	}
-}
-
-// skip passes over a value.
-func (d *decoder) skip(kind byte) {
 	switch kind {
-	case thriftTrue, thriftFalse:
+	case thriftTrue:
+		v.number = 1
+	case thriftFalse:
 	case thriftByte:
-		d.byte()
+		v.number = int(int8(d.byte()))
 	case thriftI16, thriftI32, thriftI64:
-		d.uvarint()
+		v.number = int(d.integer())
+		if kind == thriftI32 && (v.number < math.MinInt32 || v.number > math.MaxInt32) {
+			d.fail()
+		}
 	case thriftDouble:
-		if len(d.b) < 8 {
-			d.fail()
-			return
-		}
-		d.b = d.b[8:]
+		d.take(8)
 	case thriftBinary:
-		d.binary()
+		v.text = d.take(d.uvarint())
 	case thriftList, thriftSet:
-		if d.depth++; d.depth > maxDepth {
-			d.fail()
+		head := d.byte()
+		n := uint64(head >> 4)
+		if n == 15 {
+			n = d.uvarint()
 		}
-		d.list(d.skipElement)
-		d.depth--
-	case thriftMap:
-		n := d.uvarint()
-		if n == 0 {
-			return
+		kind := head & 15
+		if kind == thriftTrue || kind == thriftFalse {
+			kind = thriftByte // which they take in a list
 		}
-		if d.depth++; d.depth > maxDepth {
-			d.fail()
-		}
-		kinds := d.byte()
 		for ; n > 0 && d.err == nil; n-- {
-			d.skipElement(kinds >> 4)
-			d.skipElement(kinds & 15)
+			if e := d.value(kind, depth+1); kind == thriftStruct {
+				v.parts = append(v.parts, e)
+			}
 		}
-		d.depth--
 	case thriftStruct:
-		d.fields(func(int, byte) bool { return false })
+		for id := 0; d.err == nil; {
+			head := d.byte()
+			if head&15 == thriftStop {
+				break
+			}
+			if id += int(head >> 4); head>>4 == 0 {
+				id = int(int16(d.integer()))
+			}
+			f := d.value(head&15, depth+1)
+			f.id = id
+			v.parts = append(v.parts, f)
+		}
 	default:
 		d.fail()
 	}
+	return v
 }
 
-// skipElement passes over a value in a list or map, where a boolean takes a byte.
-func (d *decoder) skipElement(kind byte) {
-	if kind == thriftTrue || kind == thriftFalse {
-		kind = thriftByte
+// structure encodes fields, given by their number and value in turn: an int32 or int64, a
+// text, an encoded structure, or a list of some of these.
+func structure(fields ...any) []byte {
+	var b []byte
+	last := 0
+	for i := 0; i < len(fields); i += 2 {
+		kind, v := encode(fields[i+1])
+		b = append(append(b, byte(fields[i].(int)-last)<<4|kind), v...)
+		last = fields[i].(int)
 	}
-	d.skip(kind)
+	return append(b, thriftStop)
 }
 
-// An encoder writes Thrift's compact protocol.
-type encoder struct {
-	b    []byte
-	last []int // ids of the fields written last, of the structures that are open
-}
-
-func (e *encoder) field(id int, kind byte) {
-	last := &e.last[len(e.last)-1]
-	e.b = append(e.b, byte(id-*last)<<4|kind)
-	*last = id
-}
-
-func (e *encoder) i32(id, v int) {
-	e.field(id, thriftI32)
-	e.b = binary.AppendVarint(e.b, int64(v))
-}
-
-func (e *encoder) i64(id, v int) {
-	e.field(id, thriftI64)
-	e.b = binary.AppendVarint(e.b, int64(v))
-}
-
-func (e *encoder) text(id int, s string) {
-	e.field(id, thriftBinary)
-	e.string(s)
-}
-
-func (e *encoder) string(s string) {
-	e.b = append(binary.AppendUvarint(e.b, uint64(len(s))), s...)
-}
-
-// list begins a list of n elements.
-func (e *encoder) list(id int, kind byte, n int) {
-	e.field(id, thriftList)
-	if n < 15 {
-		e.b = append(e.b, byte(n)<<4|kind)
-		return
+func encode(v any) (kind byte, b []byte) {
+	switch v := v.(type) {
+	case int32:
+		return thriftI32, binary.AppendVarint(nil, int64(v))
+	case int64:
+		return thriftI64, binary.AppendVarint(nil, v)
+	case string:
+		return thriftBinary, append(binary.AppendUvarint(nil, uint64(len(v))), v...)
+	case []any:
+		for _, e := range v {
+			var element []byte
+			kind, element = encode(e)
+			b = append(b, element...)
+		}
+		if len(v) < 15 {
+			return thriftList, append([]byte{byte(len(v))<<4 | kind}, b...)
+		}
+		return thriftList, append(binary.AppendUvarint([]byte{0xf0 | kind}, uint64(len(v))), b...)
 	}
-	e.b = binary.AppendUvarint(append(e.b, 0xf0|kind), uint64(n))
-}
-
-// structure writes a structure, whose fields write writes in the order of their ids.
-func (e *encoder) structure(write func()) {
-	e.last = append(e.last, 0)
-	write()
-	e.last = e.last[:len(e.last)-1]
-	e.b = append(e.b, thriftStop)
+	return thriftStruct, v.([]byte)
 }
