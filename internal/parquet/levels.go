@@ -70,9 +70,15 @@ func (h *hybrid) unpack(dst []uint32) bool {
 	if h.bit+len(dst)*h.width > 8*len(h.b) {
 		return false
 	}
+	b, bit, mask := h.b, h.bit, uint64(1)<<h.width-1
 	for i := range dst {
-		dst[i] = uint32(bitsAt(h.b, h.bit, h.width))
-		h.bit += h.width
+		if at := bit >> 3; at+8 <= len(b) {
+			dst[i] = uint32(binary.LittleEndian.Uint64(b[at:]) >> (bit & 7) & mask)
+		} else {
+			dst[i] = uint32(bitsAt(b, bit, h.width))
+		}
+		bit += h.width
 	}
+	h.bit = bit
 	return true
 }

@@ -271,9 +271,6 @@ func deltas(b []byte, count int) (values []int64, rest []byte, err error) {
 
 // bitsAt returns the number of up to 64 bits that begins at a bit.
 func bitsAt(b []byte, at, width int) (v uint64) {
-	if width <= 57 && at>>3+8 <= len(b) {
-		return binary.LittleEndian.Uint64(b[at>>3:]) >> (at & 7) & (1<<width - 1)
-	}
 	for done := 0; done < width; {
 		n := min(8-(at+done)%8, width-done)
 		v |= uint64(b[(at+done)/8]>>((at+done)%8)&(1<<n-1)) << done

@@ -77,7 +77,10 @@ func Write(w io.Writer, rows int, fields []Field) error {
 			if len(b) > math.MaxInt32 {
 				return fmt.Errorf("the values of the column %.60q are too long for Parquet", f.name)
 			}
-			page := snappy.Encode(nil, b)
+			codec, page := codecNone, b
+			if f.physical != typeFloat && f.physical != typeDouble { // which do not shrink
+				codec, page = codecSnappy, snappy.Encode(nil, b)
+			}
 			head := structure(1, int32(pageData), 2, int32(len(b)), 3, int32(len(page)),
 				5, structure(1, int32(hi-lo), 2, int32(encodingPlain), 3, int32(encodingRLE), 4, int32(encodingRLE)))
 			out.Write(head)
@@ -86,7 +89,7 @@ func Write(w io.Writer, rows int, fields []Field) error {
 			}
 			unpacked := len(head) + len(b)
 			chunks = append(chunks, structure(2, int64(at), 3, structure(
-				1, f.physical, 2, []any{int32(encodingPlain), int32(encodingRLE)}, 3, []any{f.name}, 4, int32(codecSnappy),
+				1, f.physical, 2, []any{int32(encodingPlain), int32(encodingRLE)}, 3, []any{f.name}, 4, int32(codec),
 				5, int64(hi-lo), 6, int64(unpacked), 7, int64(len(head)+len(page)), 9, int64(at))))
 			at, total = at+len(head)+len(page), total+unpacked
 		}
