@@ -14,7 +14,8 @@ import (
 // A scalarType is how an array in a file stores one value.
 type scalarType struct {
 	// kind is NumPy's letter: 'b' bool, 'u' unsigned integer, 'i' signed integer,
-	// 'f' IEEE 754, and of labels alone 'S' text of bytes, 'U' of characters of 4 bytes
+	// 'f' IEEE 754, 'c' complex, which only SparseFile reads, and of labels alone 'S' text
+	// of bytes, 'U' of characters of 4 bytes
 	kind byte
 	size int  // bytes
 	big  bool // the most significant byte comes first
@@ -91,6 +92,19 @@ func half(h uint16) float64 {
 		exponent += 1023 - 15
 	}
 	return math.Float64frombits(sign<<63 | exponent<<52 | fraction<<42)
+}
+
+// number returns value i of b, of which a complex one that is finite is 0 or 1.
+func (t scalarType) number(b []byte, i int) float64 {
+	if t.kind != 'c' {
+		return t.less(b, i, 0)
+	}
+	part := scalarType{'f', t.size / 2, t.big}
+	re, im := part.float(b, 2*i), part.float(b, 2*i+1)
+	if sum := math.Abs(re) + math.Abs(im); sum == 0 || math.IsNaN(sum) || math.IsInf(re, 0) || math.IsInf(im, 0) {
+		return sum
+	}
+	return 1
 }
 
 // less returns the difference of value i of b and an offset.

@@ -2,7 +2,6 @@ package data
 
 import (
 	"bytes"
-	"encoding/binary"
 	"io"
 )
 
@@ -75,19 +74,17 @@ func (c *columnOrder) skip(n int64) (int64, error) {
 
 // hold reads the whole array. Memory grows as values arrive.
 func (c *columnOrder) hold() (int, error) {
-	total := c.n * c.d * c.a.size
-	all := make([]byte, 0, c.s.trusted(c.n*c.d)*c.a.size)
-	for len(all) < total {
-		if len(all) == cap(all) {
-			all = append(make([]byte, 0, min(total, max(readBuffer, 2*len(all)))), all...)
-		}
-		got, err := c.s.full(all[len(all):min(cap(all), total)])
-		all = all[:len(all)+got]
-		if err != nil {
-			return len(all), err
-		}
+	var all bytes.Buffer
+	total := int64(c.n * c.d * c.a.size)
+	n, err := all.ReadFrom(io.LimitReader(c.s.r, total))
+	c.s.taken += n
+	c.at = bytes.NewReader(all.Bytes())
+	switch {
+	case err != nil:
+		return int(n), explain(err)
+	case n < total:
+		return int(n), errShort
 	}
-	c.at = bytes.NewReader(all)
 	return 0, nil
 }
 
@@ -116,35 +113,15 @@ func (c *columnOrder) turn() error {
 			}
 		}
 		for k := range columns {
-			transposeColumn(c.block[(from+k)*size:], c.piece[k*count*size:], count, c.d*size, size)
+			to, piece := c.block[(from+k)*size:], c.piece[k*count*size:]
+			for i := range count {
+				copy(to[i*c.d*size:][:size], piece[i*size:])
+			}
 		}
 	}
 	c.rows = c.block[:count*c.d*size]
 	c.done += count
 	return nil
-}
-
-// transposeColumn puts count values of a size, which lie side by side in src, into dst
-// at a distance of stride bytes.
-func transposeColumn(dst, src []byte, count, stride, size int) {
-	switch size {
-	case 1:
-		for i := range count {
-			dst[i*stride] = src[i]
-		}
-	case 4:
-		for i := range count {
-			binary.NativeEndian.PutUint32(dst[i*stride:], binary.NativeEndian.Uint32(src[4*i:]))
-		}
-	case 8:
-		for i := range count {
-			binary.NativeEndian.PutUint64(dst[i*stride:], binary.NativeEndian.Uint64(src[8*i:]))
-		}
-	default:
-		for i := range count {
-			copy(dst[i*stride:i*stride+size], src[i*size:])
-		}
-	}
 }
 
 // atEnd returns nil if nothing follows the values, once all have been delivered.

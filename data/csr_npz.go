@@ -1,11 +1,11 @@
 package data
 
 import (
+	"archive/zip"
+	"cmp"
 	"io"
 	"math"
 	"strings"
-
-	"cne/internal/npy"
 )
 
 // A csrReader reads the rows of a matrix in compressed sparse rows from the archive in
@@ -16,16 +16,17 @@ type csrReader struct {
 	indptr, indices, value csrArray
 	row                    int // rows read
 	entries                int // values read
-	one                    CSR // the row that read has read last
+	// The row that came last, as it is stored, and for read.
+	columns []int32
+	raw     []byte
+	one     CSR
 }
 
-// A csrArray is an array of a csrReader, of which some values have been read ahead.
+// A csrArray is an array of a csrReader.
 type csrArray struct {
 	*arrayReader
 	name   string
 	closer io.Closer
-	src    []byte // the last values read, of which at have been taken
-	at, n  int
 }
 
 // isSparse tells whether an archive holds a matrix of scipy.sparse, and nothing that
@@ -37,6 +38,11 @@ func (z *npz) isSparse() bool {
 
 // beginCSR begins to read a matrix of scipy.sparse.
 func (z *npz) beginCSR() (*csrReader, error) {
+	for _, name := range []string{"format", "shape", "indptr", "indices", "data"} {
+		if z.find(name) == nil {
+			return nil, errorf(ErrFormat, "the archive holds a sparse matrix without an array %s, but %s; write the file with scipy.sparse.save_npz", name, z.list())
+		}
+	}
 	format, err := z.sparseFormat()
 	if err != nil {
 		return nil, err
@@ -72,9 +78,9 @@ func (r *csrReader) begin(z *npz) (err error) {
 	if a, b := r.indices.total, r.value.total; a != b {
 		return errorf(ErrFormat, "the array indices has %d entries, but data has %d, and each value has a column; write the file again with scipy.sparse.save_npz", a, b)
 	}
-	first, err := r.indptr.integer()
-	if err == nil && first != 0 {
-		err = errorf(ErrFormat, "the array indptr begins with %d instead of 0; write the file again with scipy.sparse.save_npz", first)
+	first, err := r.indptr.take(1, nil)
+	if err == nil && r.indptr.integer(first, 0) != 0 {
+		err = errorf(ErrFormat, "the array indptr begins with %d instead of 0; write the file again with scipy.sparse.save_npz", r.indptr.integer(first, 0))
 	}
 	return err
 }
@@ -83,34 +89,21 @@ func (r *csrReader) begin(z *npz) (err error) {
 // bytes for each character.
 func (z *npz) sparseFormat() (format string, err error) {
 	f := z.find("format")
-	if f == nil {
-		return "", errorf(ErrFormat, "the archive holds indptr and indices, but no array format; write the file with scipy.sparse.save_npz")
-	}
-	const most = 1 << 10
-	text := make([]byte, most)
-	if err := z.read(f, func(s *byteSource) error {
-		n, err := s.full(text)
-		if err != nil && err != errShort {
+	err = z.read(f, func(s *byteSource) error {
+		a, err := anyHeader(s)
+		if err != nil || !a.isText() || len(a.shape) > 1 || len(a.shape) == 1 && a.shape[0] != 1 {
+			return cmp.Or(err, errorf(ErrFormat, "it is no array of a short text; write the file with scipy.sparse.save_npz"))
+		}
+		a.shape = []int{1}
+		r, err := newArrayReader(a, s)
+		if err != nil {
 			return err
 		}
-		text = text[:n]
-		return nil
-	}); err != nil {
-		return "", err
-	}
-	const head = len(npy.Magic) + 4 // of version 1, which np.save writes
-	noText := inArray(f.Name, errorf(ErrFormat, "it is no npy array of a short text; write the file with scipy.sparse.save_npz"))
-	if len(text) < head || string(text[:len(npy.Magic)]) != npy.Magic || text[len(npy.Magic)] != 1 {
-		return "", noText
-	}
-	end := head + int(text[head-2]) + int(text[head-1])<<8
-	if end > len(text) {
-		return "", noText
-	}
-	if h, err := npy.ParseHeader(string(text[head:end])); err != nil || !strings.ContainsAny(h.Descr, "SU") || len(h.Shape) > 1 {
-		return "", noText
-	}
-	return strings.ReplaceAll(string(text[end:]), "\x00", ""), nil
+		texts, err := r.readLabels()
+		format = strings.Join(texts, "")
+		return err
+	})
+	return format, err
 }
 
 // sparseShape reads the numbers of rows and columns.
@@ -123,33 +116,26 @@ func (z *npz) sparseShape() (n, d int, err error) {
 	if a.total != 2 {
 		return 0, 0, errorf(ErrShape, "the array shape has %d entries, but points are the rows of a matrix, which has two dimensions", a.total)
 	}
-	var shape [2]int64
-	for i := range shape {
-		if shape[i], err = a.integer(); err != nil {
-			return 0, 0, err
-		}
+	shape, err := a.take(2, nil)
+	if err != nil {
+		return 0, 0, err
 	}
-	if shape[0] < 0 || shape[1] < 0 || shape[0] >= math.MaxInt || shape[1] > math.MaxInt32 {
-		return 0, 0, errorf(ErrFormat, "the array shape says that there are %d rows and %d columns, and up to %d columns are read; write the file again with scipy.sparse.save_npz", shape[0], shape[1], math.MaxInt32)
+	n, d = int(a.integer(shape, 0)), int(a.integer(shape, 1))
+	if n < 0 || d < 0 || n == math.MaxInt || d > math.MaxInt32 {
+		err = errorf(ErrFormat, "the array shape says that there are %d rows and %d columns, and up to %d columns are read; write the file again with scipy.sparse.save_npz", n, d, math.MaxInt32)
 	}
-	if shape[0] == 0 || shape[1] == 0 {
-		return 0, 0, errorf(ErrEmpty, "the sparse matrix has %d rows and %d columns; points need at least one of each", shape[0], shape[1])
-	}
-	return int(shape[0]), int(shape[1]), nil
+	return n, d, err
 }
 
 // openCSRArray begins to read one of the arrays of a sparse matrix.
 func (z *npz) openCSRArray(name string, integers bool) (csrArray, error) {
 	f := z.find(name)
-	if f == nil {
-		return csrArray{}, errorf(ErrFormat, "the archive holds a sparse matrix without an array %s, but %s; write the file with scipy.sparse.save_npz", name, z.list())
-	}
 	s, c, err := z.open(f)
 	if err != nil {
 		return csrArray{}, err
 	}
 	a := csrArray{name: f.Name, closer: c}
-	head, err := npyHeader(s)
+	head, err := anyHeader(s)
 	if err == nil && len(head.shape) != 1 {
 		err = errorf(ErrShape, "it has the shape %s, but is to have one dimension; write the file again with scipy.sparse.save_npz", shapeText(head.shape))
 	}
@@ -169,71 +155,59 @@ func (z *npz) openCSRArray(name string, integers bool) (csrArray, error) {
 	return a, nil
 }
 
-// more makes sure that a value has been read ahead. After the last one it returns io.EOF,
-// if the array ends there, too.
-func (a *csrArray) more() error {
-	if a.at < a.n {
-		return nil
+// take returns the values that come next, so many that must be there, as they are stored
+// and in the memory of to, which grows as they come.
+func (a *csrArray) take(count int, to []byte) ([]byte, error) {
+	for to = to[:0]; count > 0; {
+		src, n, err := a.next(count)
+		if err != nil {
+			return nil, inArray(a.name, err)
+		}
+		to, count = append(to, src[:n*a.size]...), count-n
 	}
-	var err error
-	a.src, a.n, err = a.next(math.MaxInt)
-	a.at = 0
-	if err != nil && err != io.EOF {
-		return inArray(a.name, err)
-	}
-	return err
+	return to, nil
 }
 
-// integer returns the next value, which must be there, of an array of whole numbers.
-func (a *csrArray) integer() (int64, error) {
-	if err := a.more(); err == io.EOF {
-		return 0, inArray(a.name, errorf(ErrFormat, "it is empty; write the file again with scipy.sparse.save_npz"))
-	} else if err != nil {
-		return 0, err
-	}
-	a.at++
-	return a.arrayReader.integer(a.src, a.at-1), nil
-}
-
-// next appends the next row to c, in any order and with columns that come twice; after
-// the last row it returns io.EOF.
-func (r *csrReader) next(c *CSR) error {
+// next reads the next row, with columns in any order, of which some may come twice, and
+// values as they are stored; after the last row it returns io.EOF.
+func (r *csrReader) next() error {
 	if r.row == r.n {
 		return r.end()
 	}
-	end, err := r.indptr.integer()
-	if err != nil {
+	var err error
+	if r.raw, err = r.indptr.take(1, r.raw); err != nil {
 		return err
 	}
+	end := r.indptr.integer(r.raw, 0)
 	if end < int64(r.entries) || end > int64(r.value.total) {
 		return inArray(r.indptr.name, errorf(ErrFormat, "entry %d (counted from 0) is %d, but it must be from %d, the one before it, to %d, the number of values; write the file again with scipy.sparse.save_npz",
 			r.row+1, end, r.entries, r.value.total))
 	}
-	for left := int(end) - r.entries; left > 0; {
-		if err := r.indices.more(); err != nil { // there are more, as the header says
-			return err
-		}
-		if err := r.value.more(); err != nil {
-			return err
-		}
-		n := min(left, r.indices.n-r.indices.at, r.value.n-r.value.at)
-		for i := range n {
-			j := r.indices.arrayReader.integer(r.indices.src, r.indices.at+i)
-			if j < 0 || j >= int64(r.d) {
-				return inArray(r.indices.name, errorf(ErrFormat, "entry %d (counted from 0), of row %d (counted from 1), is %d, but the columns are numbered from 0 to %d; write the file again with scipy.sparse.save_npz",
-					r.entries+i, r.row+1, j, r.d-1))
-			}
-			c.Column = append(c.Column, int32(j))
-		}
-		at := len(c.Value)
-		c.Value = append(c.Value, make([]float32, n)...)
-		r.value.float32s(c.Value[at:], r.value.src[r.value.at*r.value.size:])
-		r.indices.at, r.value.at = r.indices.at+n, r.value.at+n
-		r.entries, left = r.entries+n, left-n
+	count := int(end) - r.entries
+	if r.raw, err = r.indices.take(count, r.raw); err != nil {
+		return err
 	}
+	r.columns = r.columns[:0]
+	for i := range count {
+		j := r.indices.integer(r.raw, i)
+		if j < 0 || j >= int64(r.d) {
+			return inArray(r.indices.name, errorf(ErrFormat, "entry %d (counted from 0), of row %d (counted from 1), is %d, but the columns are numbered from 0 to %d; write the file again with scipy.sparse.save_npz",
+				r.entries+i, r.row+1, j, r.d-1))
+		}
+		r.columns = append(r.columns, int32(j))
+	}
+	r.raw, err = r.value.take(count, r.raw)
+	r.row, r.entries = r.row+1, r.entries+count
+	return err
+}
+
+// appendRow appends the row that came last to c.
+func (r *csrReader) appendRow(c *CSR) {
+	at := len(c.Value)
+	c.Column = append(c.Column, r.columns...)
+	c.Value = append(c.Value, make([]float32, len(r.columns))...)
+	r.value.float32s(c.Value[at:], r.raw)
 	c.Start = append(c.Start, len(c.Value))
-	r.row++
-	return nil
 }
 
 // end returns io.EOF if the arrays end with the last row, as they should.
@@ -242,8 +216,8 @@ func (r *csrReader) end() error {
 		return inArray(r.indptr.name, errorf(ErrFormat, "it ends with %d, but there are %d values; write the file again with scipy.sparse.save_npz", r.entries, r.value.total))
 	}
 	for _, a := range []*csrArray{&r.indptr, &r.indices, &r.value} {
-		if err := a.more(); err != io.EOF {
-			return err
+		if _, _, err := a.next(1); err != io.EOF {
+			return inArray(a.name, err)
 		}
 	}
 	return io.EOF
@@ -254,7 +228,7 @@ func (r *csrReader) all() (*CSR, error) {
 	room := min(r.indices.s.trusted(r.indices.total), r.value.s.trusted(r.value.total))
 	c := &CSR{Start: make([]int, 1, 1+r.indptr.s.trusted(r.n)), Column: make([]int32, 0, room), Value: make([]float32, 0, room)}
 	for {
-		err := r.next(c)
+		err := r.next()
 		if err == io.EOF {
 			c.order()
 			return c, nil
@@ -262,6 +236,7 @@ func (r *csrReader) all() (*CSR, error) {
 		if err != nil {
 			return nil, err
 		}
+		r.appendRow(c)
 	}
 }
 
@@ -271,10 +246,11 @@ func (r *csrReader) read(dst []float32) (int, error) {
 		if len(dst)-filled < r.d && r.row < r.n {
 			return filled, nil
 		}
-		r.one = CSR{append(r.one.Start[:0], 0), r.one.Column[:0], r.one.Value[:0]}
-		if err := r.next(&r.one); err != nil {
+		if err := r.next(); err != nil {
 			return filled, err
 		}
+		r.one = CSR{append(r.one.Start[:0], 0), r.one.Column[:0], r.one.Value[:0]}
+		r.appendRow(&r.one)
 		r.one.order()
 		row := dst[filled : filled+r.d]
 		clear(row)
@@ -287,8 +263,7 @@ func (r *csrReader) read(dst []float32) (int, error) {
 // skip implements valueReader.
 func (r *csrReader) skip(rows int) (passed int, err error) {
 	for ; passed < rows && r.row < r.n; passed++ {
-		r.one = CSR{append(r.one.Start[:0], 0), r.one.Column[:0], r.one.Value[:0]}
-		if err := r.next(&r.one); err != nil {
+		if err := r.next(); err != nil {
 			return passed, err
 		}
 	}
@@ -319,3 +294,39 @@ func (r *csrReader) Close() error {
 }
 
 var _ valueReader = (*csrReader)(nil)
+
+// A SparseFile is a matrix in the CSR format, in the archive in which scipy.sparse.save_npz
+// keeps it, that is read row by row. Unlike Open it leaves entries as they are in the
+// file: in their order, zeros and those for the same place included, and also complex.
+type SparseFile struct {
+	N, D   int // rows and columns
+	r      *csrReader
+	values []float64
+}
+
+// OpenSparseFile begins to read an archive of the given size in bytes.
+func OpenSparseFile(r io.ReaderAt, size int64) (*SparseFile, error) {
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return nil, errorf(ErrFormat, "not an npz archive (%w); write it with scipy.sparse.save_npz", err)
+	}
+	c, err := (&npz{z, r, size}).beginCSR()
+	if err != nil {
+		return nil, err
+	}
+	return &SparseFile{N: c.n, D: c.d, r: c}, nil
+}
+
+// Next returns the next row, of which a complex value, if finite, is 0 or 1. The slices are
+// valid until it is called again. After the last row it returns io.EOF.
+func (f *SparseFile) Next() (columns []int32, values []float64, err error) {
+	if err := f.r.next(); err != nil {
+		f.r.Close()
+		return nil, nil, err
+	}
+	f.values = f.values[:0]
+	for i := range f.r.columns {
+		f.values = append(f.values, f.r.value.number(f.r.raw, i))
+	}
+	return f.r.columns, f.values, nil
+}

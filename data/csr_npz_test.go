@@ -124,12 +124,12 @@ func TestOpenCSRFaults(t *testing.T) {
 			c.format = npy("{'descr': '<U3', 'fortran_order': False, 'shape': (), }", []byte("c\x00\x00\x00s\x00\x00\x00r\x00\x00\x00")...)
 		}, nil, ""},
 		"bytes":     {func(c *csrFile) { c.values = numbers[uint8](1, 2, 3) }, nil, ""},
-		"no format": {func(c *csrFile) { c.format = nil }, data.ErrFormat, "no array format; write the file with scipy.sparse.save_npz"},
+		"no format": {func(c *csrFile) { c.format = nil }, data.ErrFormat, "without an array format"},
 		"coo": {func(c *csrFile) {
 			c.format = npy("{'descr': '|S3', 'fortran_order': False, 'shape': (), }", []byte("coo")...)
 		}, data.ErrUnsupported, `in the format "coo", and csr is read`},
-		"format of number": {func(c *csrFile) { c.format = numbers[int32](1) }, data.ErrFormat, "the array format.npy: it is no npy array of a short text"},
-		"format cut":       {func(c *csrFile) { c.format = c.format[:9] }, data.ErrFormat, "the array format.npy: it is no npy array"},
+		"format of number": {func(c *csrFile) { c.format = numbers[int32](1) }, data.ErrFormat, "the array format.npy: it is no array of a short text"},
+		"format cut":       {func(c *csrFile) { c.format = c.format[:9] }, data.ErrFormat, "the array format.npy: the file ends within its header"},
 		"no shape":         {func(c *csrFile) { c.shape = nil }, data.ErrFormat, "without an array shape"},
 		"shape of one":     {func(c *csrFile) { c.shape = numbers[int64](2) }, data.ErrShape, "the array shape has 1 entries"},
 		"negative shape":   {func(c *csrFile) { c.shape = numbers[int64](2, -3) }, data.ErrFormat, "2 rows and -3 columns"},

@@ -1,7 +1,5 @@
 package data
 
-import "io"
-
 // pictures returns the shape of the images in an array, or says why it holds
 // none.
 func (a array) pictures() (shape, error) {
@@ -44,17 +42,8 @@ func readPictureArray(s *byteSource, f format) (*pictures, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.pixels = make([]byte, 0, s.trusted(b.total))
-	for {
-		src, n, err := b.next(b.total)
-		if err == io.EOF {
-			return p, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		p.pixels = append(p.pixels, src[:n]...)
-	}
+	p.pixels, err = b.readBytes()
+	return p, err
 }
 
 // readNPZ reads the images, and perhaps the labels, of NumPy's archive of

@@ -2,6 +2,7 @@ package data
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -38,43 +39,44 @@ const (
 // io.ReaderAt that is an io.Seeker, is held in memory as it is stored while it is read.
 func ReadNPY(r io.Reader) (*Dataset, error) { return readArrayPoints(r, formatNPY) }
 
-// npyHeader reads the head of an npy file.
+// npyHeader reads the head of an npy file of real numbers, or of texts.
 func npyHeader(s *byteSource) (array, error) {
-	var fixed [8]byte
-	n, err := s.full(fixed[:])
+	a, err := anyHeader(s)
+	if err == nil && a.kind == 'c' {
+		err = errorf(ErrUnsupported, "the array holds complex numbers (dtype c%d); convert it with x.real.astype('float32')", a.size)
+	}
+	return a, err
+}
+
+// anyHeader reads the head of an npy file.
+func anyHeader(s *byteSource) (array, error) {
+	head := make([]byte, len(npy.Magic)+4)
+	n, err := s.full(head)
 	if err != nil && err != errShort {
 		return array{}, err
 	}
-	if n < len(npy.Magic) || string(fixed[:len(npy.Magic)]) != npy.Magic {
+	if !bytes.HasPrefix(head[:n], []byte(npy.Magic)) {
 		return array{}, errorf(ErrFormat, "the file does not begin with \\x93NUMPY, so it is no npy file; write it with np.save")
 	}
-	truncated := errorf(ErrFormat, "the file ends within its header; it is truncated, write it again with np.save")
-	if err == errShort {
-		return array{}, truncated
-	}
-	length := make([]byte, 2)
-	switch version := fixed[6]; version {
-	case 1:
-	case 2, 3:
-		length = make([]byte, 4)
+	size := uint32(binary.LittleEndian.Uint16(head[8:]))
+	switch version := head[6]; {
+	case err != nil || version == 1:
+	case version == 2 || version == 3:
+		var high [2]byte
+		_, err = s.full(high[:])
+		size |= uint32(binary.LittleEndian.Uint16(high[:])) << 16
 	default:
 		return array{}, errorf(ErrUnsupported, "the file has version %d of the npy format, and 1 to 3 are known; write it again with np.save", version)
-	}
-	if _, err := s.full(length); err == errShort {
-		return array{}, truncated
-	} else if err != nil {
-		return array{}, err
-	}
-	size := uint64(binary.LittleEndian.Uint16(length))
-	if len(length) == 4 {
-		size = uint64(binary.LittleEndian.Uint32(length))
 	}
 	if size > npyMaxHeader {
 		return array{}, errorf(ErrFormat, "the npy header claims to be %d bytes long, more than the %d of any array of numbers; write the file again with np.save", size, npyMaxHeader)
 	}
 	text := make([]byte, size)
-	if _, err := s.full(text); err == errShort {
-		return array{}, truncated
+	if err == nil {
+		_, err = s.full(text)
+	}
+	if err == errShort {
+		return array{}, errorf(ErrFormat, "the file ends within its header; it is truncated, write it again with np.save")
 	} else if err != nil {
 		return array{}, err
 	}
@@ -98,7 +100,7 @@ func parseNPYHeader(text string) (array, error) {
 
 // npyWidths are the bytes that values of a kind may take, or for text those of a
 // character.
-var npyWidths = map[byte][]int{'b': {1}, 'u': {1, 2, 4, 8}, 'i': {1, 2, 4, 8}, 'f': {2, 4, 8}, 'S': {1}, 'U': {4}}
+var npyWidths = map[byte][]int{'b': {1}, 'u': {1, 2, 4, 8}, 'i': {1, 2, 4, 8}, 'f': {2, 4, 8}, 'c': {8, 16}, 'S': {1}, 'U': {4}}
 
 // npyType understands a type as NumPy writes it: the order of bytes, a letter for the
 // kind, and the bytes of a value, or the characters of a text.

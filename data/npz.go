@@ -2,11 +2,15 @@ package data
 
 import (
 	"archive/zip"
+	"bufio"
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
+
+	"cne/internal/npy"
 )
 
 // An npz is NumPy's archive of arrays, a zip file with an npy file for each.
@@ -80,6 +84,64 @@ func (z *npz) list() string {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(names, ", ")
+}
+
+// IntegerRows reads an array of whole numbers of two dimensions from a file of the given
+// size in NumPy's npy format, or from an npz archive the array of a name, and calls row for
+// each of its n rows. The numbers are valid until row returns; those of 64 bits without a
+// sign that are above 2⁶³−1 are told as −2⁶³.
+func IntegerRows(r io.ReaderAt, size int64, name string, row func(n int, values []int64) error) error {
+	s := &byteSource{r: bufio.NewReaderSize(io.NewSectionReader(r, 0, size), readBuffer), at: r, size: size}
+	if string(s.head(len(npy.Magic))) == npy.Magic {
+		return integerRows(s, row)
+	}
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return errorf(ErrFormat, "the file is neither an npy file nor an npz archive (%w); write it with np.save", err)
+	}
+	archive := &npz{z, r, size}
+	f := archive.find(name)
+	if f == nil {
+		return errorf(ErrFormat, "the archive holds no array %s, but %s", name, archive.list())
+	}
+	return archive.read(f, func(s *byteSource) error { return integerRows(s, row) })
+}
+
+// integerRows is IntegerRows for an array.
+func integerRows(s *byteSource, row func(n int, values []int64) error) error {
+	a, err := npyHeader(s)
+	if err != nil {
+		return err
+	}
+	if len(a.shape) != 2 || a.kind != 'i' && a.kind != 'u' || a.shape[1] == 0 {
+		return errorf(ErrShape, "the array is no table of whole numbers with a column or more")
+	}
+	r, err := newArrayReader(a, s)
+	if err != nil {
+		return err
+	}
+	var values []int64
+	for {
+		src, n, err := r.next(math.MaxInt)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for i := range n {
+			v := a.integer(src, i)
+			if v < 0 && a.kind == 'u' {
+				v = math.MinInt64
+			}
+			if values = append(values, v); len(values) == a.shape[1] {
+				if err := row(a.shape[0], values); err != nil {
+					return err
+				}
+				values = values[:0]
+			}
+		}
+	}
 }
 
 // open opens an array for reading; the caller closes it. What the archive says

@@ -255,6 +255,12 @@ func (st *stream) beginSparse(z *npz) error {
 		return err
 	}
 	st.closers = append(st.closers, r)
+	switch {
+	case r.n == 0 || r.d == 0:
+		return errorf(ErrEmpty, "the sparse matrix has %d rows and %d columns; points need at least one of each", r.n, r.d)
+	case r.value.kind == 'c':
+		return inArray(r.value.name, errorf(ErrUnsupported, "its values are complex numbers; convert it with m.real.astype('float32')"))
+	}
 	st.values, st.d, st.bytes = r, r.d, r.value.isByte()
 	return nil
 }
