@@ -95,11 +95,12 @@ func (p *Projector) placeOnDevice(dst, x []float32, near *neighbors.Neighbors) e
 	if o.ExcludePositive {
 		flags = withoutPositive
 	}
-	if err := on.Launch(fmt.Sprintf("project_%d", p.d), device.Launch{Grid: parallel.Pieces(q, projectionBlock), Block: projectionBlock},
+	kernel, args := op.KernelForWidth("project_%s", p.d,
 		device.Arg(memory.At(0)), argOf(p.onDevice.table), device.Arg(memory.At(1)), device.Arg(memory.At(2)), device.Arg(memory.At(3)),
 		device.Int(q), device.Int(p.n), device.Int(k), device.Int(m), device.Int(epochs), device.Int(at), device.F32(p.training.LogConst),
 		device.Int(int(o.Loss)), device.Int(flags), device.F32(float64(1/simd.BoundOf[float32](o.Clamp).Clamp())), device.F32(cmp.Or(o.Scale, 1)),
-		device.F32(bound(p.training.Clip))); err != nil {
+		device.F32(bound(p.training.Clip)))
+	if err := on.Launch(kernel, device.Launch{Grid: parallel.Pieces(q, projectionBlock), Block: projectionBlock}, args...); err != nil {
 		return err
 	}
 	return device.Download(on, dst, memory.At(0))

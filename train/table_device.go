@@ -80,10 +80,11 @@ func newTableRun(d *device.Device, table, logZ, status *op.Array, objective op.C
 	return r, nil
 }
 
-// small reports whether the data of a batch of b edges fit a block's shared memory, as
-// method batches needs: up to some 2800 edges in two dimensions.
+// small reports whether method batches takes batches of b edges: it has kernels for two
+// and three dimensions, and needs the data of a batch to fit a block's shared memory, up to
+// some 2800 edges in two dimensions.
 func (r *tableRun) small(b int) bool {
-	return r.shared(b) <= r.device.Properties().SharedPerBlock-reservedShared
+	return op.HasOwnKernels(r.d) && r.shared(b) <= r.device.Properties().SharedPerBlock-reservedShared
 }
 
 // shared returns the shared memory for a small batch, in bytes: for each endpoint a
@@ -179,9 +180,10 @@ func (r *tableRun) batch(edges, control, loss device.Pointer, b, m, number int) 
 	}
 	ofLoss, ofGradient := r.norms(b)
 	which := device.Int(int(r.objective.Loss))
-	if err := r.device.Launch(fmt.Sprintf("table_pairs_%d", r.d), device.Launch{Grid: blocks, Block: pairBlock},
+	kernel, args := op.KernelForWidth("table_pairs_%s", r.d,
 		r.gradient.Arg(), r.parts.Arg(), r.table.Arg(), r.logZ.Arg(), r.status.Arg(), device.Arg(control), device.Arg(edges),
-		device.Int(b), device.Int(m), which, r.positive, r.limit); err != nil {
+		device.Int(b), device.Int(m), which, r.positive, r.limit)
+	if err := r.device.Launch(kernel, device.Launch{Grid: blocks, Block: pairBlock}, args...); err != nil {
 		return err
 	}
 	if err := r.device.Launch("table_finish", device.Launch{Grid: 1, Block: finishBlock}, device.Arg(loss), r.logZ.Arg(), r.status.Arg(),

@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"strconv"
 
 	"gorgonia.org/tensor"
 
@@ -36,9 +37,23 @@ const (
 	threadsOfTotal = 1024
 	// devicePairs bounds the pairs of a tile of cosines over τ: 256 MiB.
 	devicePairs = 1 << 26
-	// maxThreadWidth is the largest width for which one thread computes a head.
+	// maxThreadWidth is the largest width of rows that one thread holds.
 	maxThreadWidth = 4
 )
+
+// KernelForWidth returns the kernel for points of so many coordinates, and its arguments:
+// one whose name ends with the number, or else the one that ends with "any", whose last
+// argument is the number.
+func KernelForWidth(kernel string, width int, args ...Arg) (string, []Arg) {
+	if HasOwnKernels(width) {
+		return fmt.Sprintf(kernel, strconv.Itoa(width)), args
+	}
+	return fmt.Sprintf(kernel, "any"), append(args, device.Int(width))
+}
+
+// HasOwnKernels reports whether there are kernels for points of exactly so many
+// coordinates.
+func HasOwnKernels(width int) bool { return width == 2 || width == 3 }
 
 // The kernels' flags.
 const (
@@ -109,21 +124,15 @@ func (o *contrastive) flags() (flags int) {
 // number of blocks.
 func (o *contrastive) launchPairs(d *Device, f, n, runs, theta *Array, dense bool) (blocks int, err error) {
 	s, rows, width, m, b := &o.onDevice, f.Rows(), f.shape[1], n.shape[0], n.shape[1]
-	kernel, args := "contrast_warps", []Arg(nil)
-	blocks = parallel.Pieces(b, threadsPerBlock/32)
-	grouped := dense && width <= maxThreadWidth
+	grouped, own := dense && width <= maxThreadWidth, HasOwnKernels(width)
+	heads := threadsPerBlock / 32 // of a block
 	switch {
-	case grouped && o.options.Loss == InfoNC:
-		kernel = fmt.Sprintf("contrast_info_groups_%d", width)
 	case grouped:
-		kernel = fmt.Sprintf("contrast_groups_%d", width)
-	case width <= maxThreadWidth:
-		kernel = fmt.Sprintf("contrast_heads_%d", width)
-		blocks = parallel.Pieces(b, threadsPerBlock)
+		heads = groupHeads / 2
+	case own:
+		heads = threadsPerBlock
 	}
-	if grouped {
-		blocks = parallel.Pieces(b, groupHeads/2)
-	}
+	blocks = parallel.Pieces(b, heads)
 	if err := s.parts.Resize([]int{blocks, 2}); err != nil {
 		return 0, err
 	}
@@ -137,16 +146,18 @@ func (o *contrastive) launchPairs(d *Device, f, n, runs, theta *Array, dense boo
 	}
 	limit := device.F32(float64(1 / simd.BoundOf[float32](o.options.Clamp).Clamp()))
 	loss, flags := device.Int(int(o.options.Loss)), device.Int(o.flags())
-	args = []Arg{s.gradient.Arg(), s.parts.Arg(), f.Arg()}
+	kernel, args := "contrast_heads_%s", []Arg{s.gradient.Arg(), s.parts.Arg(), f.Arg()}
 	if grouped {
+		kernel = "contrast_groups_%s"
+		if own && o.options.Loss == InfoNC {
+			kernel = "contrast_info_groups_%s"
+		}
 		args = append(args, runs.Arg(), theta.Arg(), device.Int(rows), device.Int(b), loss, flags, limit)
 	} else {
 		args = append(args, n.Arg(), runs.Arg(), theta.Arg(), device.Int(rows), device.Int(b), device.Int(m),
 			loss, device.Int(int(o.options.Metric)), flags, limit, device.F32(1/o.options.Temperature))
-		if width > maxThreadWidth {
-			args = append(args, device.Int(width))
-		}
 	}
+	kernel, args = KernelForWidth(kernel, width, args...)
 	return blocks, d.Launch(kernel, device.Launch{Grid: blocks, Block: threadsPerBlock}, args...)
 }
 

@@ -111,9 +111,9 @@ func TestLaunchesAgree(t *testing.T) {
 	}
 }
 
-// patterns returns the formats that give a name with a number in it.
+// patterns returns the formats that give a name with a number, or any, in it.
 func patterns(name string) []string {
-	var formats []string
+	formats := []string{regexp.MustCompile(`_(any|[0-9])$`).ReplaceAllString(name, "_%s")}
 	for _, at := range regexp.MustCompile(`[0-9]+`).FindAllStringIndex(name, -1) {
 		formats = append(formats, name[:at[0]]+"%d"+name[at[1]:])
 	}

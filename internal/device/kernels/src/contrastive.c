@@ -14,10 +14,10 @@ DEVICE float pair_value_warp(const loss_state *k, const float *x, const float *y
   return k->metric == EUCLIDEAN ? sum : sum * k->inv_tau;
 }
 
-// contrast_warps: a warp for each head, for any number d of coordinates; b warps in
+// contrast_heads_any: a warp for each head, for any number d of coordinates; b warps in
 // blocks of at most 32. It works on 128 coordinates at a time, four for each lane, and
 // computes a pair's derivative anew for each 128.
-KERNEL_SYNC(contrast_warps)(long *gradient, float *parts, const float *features, const int *listed, const int *runs, const float *theta,
+KERNEL_SYNC(contrast_heads_any)(long *gradient, float *parts, const float *features, const int *listed, const int *runs, const float *theta,
                                 int rows, int b, int m, int loss, int metric, int flags, float_bits limit, float_bits inv_tau, int d) {
   SHARED_ARRAY(float, scratch, 32);
   int head = (int)(index_of_thread() / 32), lane = thread() % 32;

@@ -7,6 +7,27 @@
 
 #include "kernel.h"
 
+// Kernels for points in the plane and in space have files of their own, in which the number
+// d of coordinates is a constant, so that a driver compiles no more than is used. A file that
+// defines ANY_WIDTH has kernels for any number up to 4, their last parameter; their code is
+// small rather than fast. EACH goes over the coordinates, SLOTS is how many numbers are kept
+// for a head, one more than it has coordinates, and UNROLLED begins a loop that is unrolled
+// where it may be long.
+#ifdef ANY_WIDTH
+enum { any = 4 };
+#define WIDTH_PARAMETER , int width
+#define WIDTH(d) width
+#define EACH(i, d) _Pragma("clang loop unroll(full)") for (int i = 0; i < any; i++) if (i < d)
+#define SLOTS(d) (any + 1)
+#define UNROLLED _Pragma("clang loop unroll(disable)")
+#else
+#define WIDTH_PARAMETER
+#define WIDTH(d) d
+#define EACH(i, d) for (int i = 0; i < d; i++)
+#define SLOTS(d) (d + 1)
+#define UNROLLED _Pragma("clang loop unroll(full)")
+#endif
+
 // The losses, numbered as in package op.
 enum { NEG, NC, INFO, UMAP };
 

@@ -1,7 +1,7 @@
 // The contrastive loss of a batch of edges, its gradient, and its derivative with
 // respect to theta. package op's Contrastive says what the operands are.
 //
-// A sweep (contrast_heads, contrast_warps, contrast_groups or contrast_gemm) leaves
+// A sweep (contrast_heads, contrast_heads_any, contrast_groups or contrast_gemm) leaves
 // sums without the factors Scale and 1/b: the loss and the derivative of each block, in
 // parts; and the gradient [rows, d], zero before, in fixed point (contrast_gemm: as
 // floats, by matrix products). contrast_total, contrast_gradient and contrast_theta
@@ -11,8 +11,8 @@
 // otherwise. The loss includes the gradient times zero, so that it shows if a feature
 // is not finite.
 //
-// There is a file for each number D of dimensions up to 4, so that a driver compiles no
-// more than is used; contrastive.c has what does not depend on D.
+// contrastive_2.c, contrastive_3.c and contrastive_any.c have the kernels for D dimensions
+// (see contrastive.h), and contrastive.c has what does not depend on D.
 #ifndef CNE_SWEEPS_H
 #define CNE_SWEEPS_H
 
@@ -142,7 +142,7 @@ DEVICE void store_parts(float *parts, float sum, float d_theta, SHARED float *sc
 // coordinates, which it copies to y.
 DEVICE float pair_value(const loss_state *k, const float *x, float *y, const float *row, int d) {
   float sum = 0.f;
-  for (int i = 0; i < d; i++) {
+  EACH(i, d) {
     y[i] = row[i];
     float a = x[i] - y[i];
     sum = k->metric == EUCLIDEAN ? fma_f(a, a, sum) : fma_f(x[i], y[i], sum);
@@ -151,7 +151,7 @@ DEVICE float pair_value(const loss_state *k, const float *x, float *y, const flo
 }
 // add_pair_gradient adds a pair's gradient to the head's, own, and the row's, other.
 DEVICE void add_pair_gradient(const loss_state *k, const float *x, const float *y, float *own, long *other, float slope, int d) {
-  for (int i = 0; i < d; i++) {
+  EACH(i, d) {
     float g = k->metric == EUCLIDEAN ? 2.f * slope * (x[i] - y[i]) : k->inv_tau * slope * y[i];
     own[i] += g;
     if (k->flags & WITH_GRADIENT) add_fixed(other + i, k->metric == EUCLIDEAN ? -g : k->inv_tau * slope * x[i]);
@@ -205,7 +205,7 @@ DEVICE void sweep_heads(long *gradient, float *parts, const float *features, con
 // thread for each: the gradients of the heads and of a row stay in registers until each
 // has met all of the other. Blocks have at most 256 threads, a multiple of 32.
 //
-// own [8, d+1] is, for each head, its gradient and InfoNC's sum of similarities.
+// own [8, SLOTS(d)] is, for each head, its gradient and, last, InfoNC's sum of similarities.
 enum { HEADS_PER_BLOCK = 8 };
 enum { PAIRS, SIMILARITIES, SHARES }; // what a sweep over the rows computes
 DEVICE void sweep_rows(const int what, loss_state *k, const negatives *n, int first, int size, long *gradient, const float *features, int rows, const int d,
@@ -214,12 +214,10 @@ DEVICE void sweep_rows(const int what, loss_state *k, const negatives *n, int fi
   for (int j = thread(); j < columns; j += threads()) {
     int row = n->kind < 0 ? j : outside_group(n, n->first + j);
     float y[4], g[4];
-    for (int i = 0; i < d; i++) y[i] = features[(long)row * d + i], g[i] = 0.f;
-#pragma clang loop unroll(full)
-    for (int h = 0; h < HEADS_PER_BLOCK; h++) {
+    EACH(i, d) y[i] = features[(long)row * d + i], g[i] = 0.f;
+    UNROLLED for (int h = 0; h < HEADS_PER_BLOCK; h++) {
       float d2 = 0.f, diff[4];
-#pragma clang loop unroll(full)
-      for (int i = 0; i < d; i++) {
+      EACH(i, d) {
         diff[i] = x[h * d + i] - y[i];
         d2 = fma_f(diff[i], diff[i], d2);
       }
@@ -233,19 +231,18 @@ DEVICE void sweep_rows(const int what, loss_state *k, const negatives *n, int fi
       } else {
         float q = similarity(d2, k->clamp);
         w = q <= k->clamp ? 0.f : -2.f * q * q;
-        if (what == SIMILARITIES) own[h * (d + 1) + d] += in ? q : 0.f;
+        if (what == SIMILARITIES) own[h * SLOTS(d) + SLOTS(d) - 1] += in ? q : 0.f;
         else w *= shares[h];
       }
       w = in ? w : 0.f;
-#pragma clang loop unroll(full)
-      for (int i = 0; i < d; i++) {
+      EACH(i, d) {
         float f = in ? w * diff[i] : 0.f;
-        if (what != SHARES) own[h * (d + 1) + i] += f;
+        if (what != SHARES) own[h * SLOTS(d) + i] += f;
         if (what != SIMILARITIES) g[i] -= f;
       }
     }
     if (what != SIMILARITIES && k->flags & WITH_GRADIENT)
-      for (int i = 0; i < d; i++) add_fixed(gradient + (long)row * d + i, g[i]);
+      EACH(i, d) add_fixed(gradient + (long)row * d + i, g[i]);
   }
 }
 DEVICE void sweep_groups(const int info, long *gradient, float *parts, const float *features, const int *runs, const float *theta, int rows, int b, int loss,
@@ -260,32 +257,30 @@ DEVICE void sweep_groups(const int info, long *gradient, float *parts, const flo
   }
   barrier();
   float own[HEADS_PER_BLOCK * 5];
-#pragma clang loop unroll(full)
-  for (int i = 0; i < HEADS_PER_BLOCK * (d + 1); i++) own[i] = 0.f;
+  UNROLLED for (int i = 0; i < HEADS_PER_BLOCK * SLOTS(d); i++) own[i] = 0.f;
   sweep_rows(info ? SIMILARITIES : PAIRS, &k, &n, first, size, gradient, features, rows, d, x, shares, own);
-#pragma clang loop unroll(full)
-  for (int i = 0; i < HEADS_PER_BLOCK * (d + 1); i++) {
-    if (!info && i % (d + 1) == d) continue;
+  UNROLLED for (int i = 0; i < HEADS_PER_BLOCK * SLOTS(d); i++) {
+    if (!info && i % SLOTS(d) == SLOTS(d) - 1) continue;
     float v = warp_sum(own[i]);
-    if (thread() % 32 == 0) scratch[thread() / 32 * HEADS_PER_BLOCK * (d + 1) + i] = v;
+    if (thread() % 32 == 0) scratch[thread() / 32 * HEADS_PER_BLOCK * SLOTS(d) + i] = v;
   }
   barrier();
-  for (int i = thread(); i < HEADS_PER_BLOCK * (d + 1); i += threads()) {
+  for (int i = thread(); i < HEADS_PER_BLOCK * SLOTS(d); i += threads()) {
     float v = 0.f;
-    for (int w = 0; w < threads() / 32; w++) v += scratch[w * HEADS_PER_BLOCK * (d + 1) + i];
+    for (int w = 0; w < threads() / 32; w++) v += scratch[w * HEADS_PER_BLOCK * SLOTS(d) + i];
     sums[i] = v;
   }
   barrier();
   if (thread() < size) {
     int h = thread();
     float d2 = 0.f;
-    for (int i = 0; i < d; i++) d2 = fma_f(x[h * d + i] - tail[h * d + i], x[h * d + i] - tail[h * d + i], d2);
+    EACH(i, d) d2 = fma_f(x[h * d + i] - tail[h * d + i], x[h * d + i] - tail[h * d + i], d2);
     totals t = {0.f, 0.f, info ? 0.f : 1.f};
-    if (info) t.total = sums[h * (d + 1) + d];
+    if (info) t.total = sums[h * SLOTS(d) + SLOTS(d) - 1];
     float slope = info ? finish_total(&k, &t, d2, n.m) : add_pair(&k, d2, 1);
     if (info) shares[h] = t.share;
-    for (int i = 0; i < d; i++) {
-      float g = 2.f * slope * (x[h * d + i] - tail[h * d + i]), all = g + t.share * sums[h * (d + 1) + i];
+    EACH(i, d) {
+      float g = 2.f * slope * (x[h * d + i] - tail[h * d + i]), all = g + t.share * sums[h * SLOTS(d) + i];
       if (flags & WITH_GRADIENT) {
         add_fixed(gradient + (long)(first + h) * d + i, all);
         add_fixed(gradient + (b + (long)first + h) * d + i, -g);
@@ -299,13 +294,13 @@ DEVICE void sweep_groups(const int info, long *gradient, float *parts, const flo
 }
 #define GROUPS(name, info, d) \
   KERNEL_SYNC(name##_##d)(long *gradient, float *parts, const float *features, const int *runs, const float *theta, int rows, int b, \
-                              int loss, int flags, float_bits limit) { \
+                              int loss, int flags, float_bits limit WIDTH_PARAMETER) { \
     SHARED_ARRAY(float, x, HEADS_PER_BLOCK * d); \
     SHARED_ARRAY(float, tail, HEADS_PER_BLOCK * d); \
     SHARED_ARRAY(float, shares, HEADS_PER_BLOCK); \
-    SHARED_ARRAY(float, sums, HEADS_PER_BLOCK *(d + 1)); \
-    SHARED_ARRAY(float, scratch, 8 * HEADS_PER_BLOCK * (d + 1)); \
-    sweep_groups(info, gradient, parts, features, runs, theta, rows, b, loss, flags, VALUE(limit), d, x, tail, shares, sums, scratch); \
+    SHARED_ARRAY(float, sums, HEADS_PER_BLOCK * SLOTS(d)); \
+    SHARED_ARRAY(float, scratch, 8 * HEADS_PER_BLOCK * SLOTS(d)); \
+    sweep_groups(info, gradient, parts, features, runs, theta, rows, b, loss, flags, VALUE(limit), WIDTH(d), x, tail, shares, sums, scratch); \
   }
 
 #endif

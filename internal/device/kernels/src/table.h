@@ -14,15 +14,25 @@
 // finite or out of bounds, status becomes one more than the batch's number, and nothing
 // moves any more.
 //
-// There is a file for each D, so that a driver compiles no more than is used.
+// table_2.c and table_3.c have the kernels for D dimensions, and table_any.c those for large
+// batches (see contrastive.h).
 #ifndef CNE_TABLE_H
 #define CNE_TABLE_H
 
 #include "contrastive.h"
 
 enum { STATE = 0, THETA = 2, LR = 4, CLIP = 5, LR_Z = 12, CLIP_Z = 13, WORDS = 16 };
-// AT_ONCE is how many negatives a thread draws at a time, an even number.
+// AT_ONCE is how many negatives a thread draws at a time, an even number, and PAIRS_AT_ONCE
+// how many in a large batch, AHEAD of what they are needed for or not. IN_PLANE says whether
+// points are known to have two coordinates.
 #define AT_ONCE(d) ((d) < 3 ? 6 : 4)
+#ifdef ANY_WIDTH
+enum { PAIRS_AT_ONCE = 2, AHEAD = 0 };
+#define IN_PLANE(d) 0
+#else
+enum { PAIRS_AT_ONCE = 8, AHEAD = 1 };
+#define IN_PLANE(d) (d == 2)
+#endif
 #define LARGEST_LOG_Z 60.f
 
 // The constants of a batch's loss. With base = a·x+o for the squared distance x of a
@@ -101,14 +111,12 @@ DEVICE void draw_negatives(int *at, const int many, u64 state, int from, int m, 
   }
 }
 
-// Loads of D coordinates, in one access where they are aligned.
+// Loads of D coordinates, in one access where there are two.
 typedef float two __attribute__((ext_vector_type(2)));
-typedef float four __attribute__((ext_vector_type(4)));
 #define LOAD_FROM(space, to, from, d) \
   do { \
-    if (d == 2) { two v2 = *(const space two *)(from); (to)[0] = v2[0], (to)[1] = v2[1]; } \
-    else if (d == 4) { four v4 = *(const space four *)(from); (to)[0] = v4[0], (to)[1] = v4[1], (to)[2] = v4[2], (to)[3] = v4[3]; } \
-    else for (int l = 0; l < d; l++) (to)[l] = (from)[l]; \
+    if (IN_PLANE(d)) { two v2 = *(const space two *)(from); (to)[0] = v2[0], (to)[1] = v2[1]; } \
+    else EACH(l, d) (to)[l] = (from)[l]; \
   } while (0)
 #define LOAD(to, from, d) LOAD_FROM(, to, from, d)
 #define LOAD_SHARED(to, from, d) LOAD_FROM(SHARED, to, from, d)
@@ -116,7 +124,7 @@ typedef float four __attribute__((ext_vector_type(4)));
 // squared_distance sets diff to the difference of two points.
 DEVICE float squared_distance(float *diff, const float *x, const float *y, const int d) {
   float sum = 0.f;
-  for (int l = 0; l < d; l++) {
+  EACH(l, d) {
     diff[l] = x[l] - y[l];
     sum = fma_f(diff[l], diff[l], sum);
   }
@@ -286,7 +294,6 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
       }
       float *to = table + (long)own_row[s] * d;
       if (d == 2) *(two *)to = (two){w[0], w[1]};
-      else if (d == 4) *(four *)to = (four){w[0], w[1], w[2], w[3]};
       else for (int l = 0; l < d; l++) to[l] = w[l];
     }
     async_wait();
@@ -320,7 +327,7 @@ DEVICE void pairs_of(long *gradient, float *parts, const float *table, const flo
   if (*status != 0) return;
   const u64 state = (u64)control[STATE + 1] << 32 | control[STATE];
   const constants con = constants_of(loss, with_positive, loss == NC ? *log_z : as_float(control[THETA]), m, limit);
-  int i = (int)index_of_thread(), in = i < b, at[8];
+  int i = (int)index_of_thread(), in = i < b, at[PAIRS_AT_ONCE];
   sums mine = {0.f, 0.f};
   float x[4], y[4], diff[4], own[4] = {0.f, 0.f, 0.f, 0.f}, share = 0.f, slope;
   long head = edges[in ? 2 * (long)i : 0], tail = edges[in ? 2 * (long)i + 1 : 1];
@@ -328,16 +335,16 @@ DEVICE void pairs_of(long *gradient, float *parts, const float *table, const flo
   LOAD(y, table + tail * d, d);
 #define DRAW(from) \
   do { \
-    draw_negatives(at, 8, state, from, m, i, b); \
-    _Pragma("clang loop unroll(full)") for (int u = 0; u < 8; u++) \
+    draw_negatives(at, PAIRS_AT_ONCE, state, from, m, i, b); \
+    _Pragma("clang loop unroll(full)") for (int u = 0; u < PAIRS_AT_ONCE; u++) \
       if ((from) + u < m) at[u] = edges[at[u] < b ? 2 * (long)at[u] : 2 * ((long)at[u] - b) + 1]; \
   } while (0)
-  DRAW(0);
+  if (AHEAD) DRAW(0);
   if (loss == INFO) {
-    for (int from = 0; from < m; from += 8) {
-      if (from > 0) DRAW(from);
+    for (int from = 0; from < m; from += PAIRS_AT_ONCE) {
+      if (!AHEAD || from > 0) DRAW(from);
 #pragma clang loop unroll(full)
-      for (int u = 0; u < 8; u++) {
+      for (int u = 0; u < PAIRS_AT_ONCE; u++) {
         if (from + u < m) {
           float o[4];
           LOAD(o, table + (long)at[u] * d, d);
@@ -345,24 +352,24 @@ DEVICE void pairs_of(long *gradient, float *parts, const float *table, const flo
         }
       }
     }
-    if (m > 8) DRAW(0);
+    if (AHEAD && m > PAIRS_AT_ONCE) DRAW(0);
   }
   float apart = squared_distance(diff, x, y, d);
   slope = loss == INFO ? info_positive(&con, apart, &share, &mine) : positive_pair(&con, apart, &mine);
-  for (int l = 0; l < d; l++) {
+  EACH(l, d) {
     own[l] = 2.f * slope * diff[l];
     if (in) add_fixed(gradient + tail * d + l, -own[l]);
   }
-  for (int from = 0; from < m; from += 8) {
-    if (from > 0) DRAW(from);
+  for (int from = 0; from < m; from += PAIRS_AT_ONCE) {
+    if (!AHEAD || from > 0) DRAW(from);
 #pragma clang loop unroll(full)
-    for (int u = 0; u < 8; u++) {
+    for (int u = 0; u < PAIRS_AT_ONCE; u++) {
       if (from + u < m) {
         float o[4];
         LOAD(o, table + (long)at[u] * d, d);
         apart = squared_distance(diff, x, o, d);
         slope = loss == INFO ? info_negative(&con, apart, share) : negative_pair(&con, apart, &mine);
-        for (int l = 0; l < d; l++) {
+        EACH(l, d) {
           float g = 2.f * slope * diff[l];
           own[l] += g;
           if (in) add_fixed(gradient + (long)at[u] * d + l, -g);
@@ -370,7 +377,7 @@ DEVICE void pairs_of(long *gradient, float *parts, const float *table, const flo
       }
     }
   }
-  for (int l = 0; l < d; l++) {
+  EACH(l, d) {
     mine.loss += 0.f * own[l];
     if (in) add_fixed(gradient + head * d + l, own[l]);
   }
@@ -380,9 +387,9 @@ DEVICE void pairs_of(long *gradient, float *parts, const float *table, const flo
 // blocks is as for KERNEL_SYNC_OF.
 #define PAIRS(d, blocks) \
   KERNEL_SYNC_OF(256, blocks, table_pairs_##d)(long *gradient, float *parts, const float *table, const float *log_z, const int *status, \
-                                                   const u32 *control, const int *edges, int b, int m, int loss, int with_positive, float_bits limit) { \
+                                                   const u32 *control, const int *edges, int b, int m, int loss, int with_positive, float_bits limit WIDTH_PARAMETER) { \
     SHARED_ARRAY(float, scratch, 32); \
-    pairs_of(gradient, parts, table, log_z, status, control, edges, b, m, loss, with_positive, VALUE(limit), d, scratch); \
+    pairs_of(gradient, parts, table, log_z, status, control, edges, b, m, loss, with_positive, VALUE(limit), WIDTH(d), scratch); \
   }
 
 #endif

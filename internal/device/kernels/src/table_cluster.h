@@ -161,7 +161,6 @@ DEVICE void cluster_batches(const int info, float *table, float *log_z, float *l
         w[l] -= lr * clip((float)(long)sum * (norm / UNIT), bound);
       }
       if (d == 2) *(two *)to = (two){w[0], w[1]};
-      else if (d == 4) *(four *)to = (four){w[0], w[1], w[2], w[3]};
       else for (int l = 0; l < d; l++) to[l] = w[l];
     }
     cluster_barrier(); // nor does a block end before the others have read its sums
