@@ -97,7 +97,6 @@ func TestKernelsStayWithinTheirArrays(t *testing.T) {
 				InverseLogSum(x[0], 1, 1, BoundOf[float32](1e-10))
 				LessProduct(x[0], x[1], x[2], 1)
 				Pull(x[0], x[1], x[2], x[3], 2)
-				ReLU(x[0], x[1])
 				AddReLU(x[0], x[1], x[2])
 				for _, c := range []int{n, max(1, n/3), 1} {
 					whole := n / c * c

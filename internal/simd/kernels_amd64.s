@@ -7612,27 +7612,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func reluAVX512(dst []float32, x []float32)
-// Requires: AVX, AVX512F
-TEXT ·reluAVX512(SB), NOSPLIT, $0-48
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   x_base+24(FP), CX
-	VXORPS X0, X0, X0
-	MOVQ   dst_len+8(FP), DX
-	XORQ   BX, BX
-
-loop:
-	CMPQ    BX, DX
-	JGE     loop_done
-	VMAXPS  (CX)(BX*4), Z0, Z1
-	VMOVUPS Z1, (AX)(BX*4)
-	ADDQ    $0x10, BX
-	JMP     loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
 // func addReLUAVX512(dst []float32, a []float32, b []float32)
 // Requires: AVX, AVX512F
 TEXT ·addReLUAVX512(SB), NOSPLIT, $0-72
@@ -22925,27 +22904,6 @@ rows:
 	JMP         rows
 
 done:
-	VZEROUPPER
-	RET
-
-// func reluAVX2(dst []float32, x []float32)
-// Requires: AVX
-TEXT ·reluAVX2(SB), NOSPLIT, $0-48
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   x_base+24(FP), CX
-	VXORPS X0, X0, X0
-	MOVQ   dst_len+8(FP), DX
-	XORQ   BX, BX
-
-loop:
-	CMPQ    BX, DX
-	JGE     loop_done
-	VMAXPS  (CX)(BX*4), Y0, Y1
-	VMOVUPS Y1, (AX)(BX*4)
-	ADDQ    $0x08, BX
-	JMP     loop
-
-loop_done:
 	VZEROUPPER
 	RET
 

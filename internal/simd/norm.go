@@ -130,17 +130,6 @@ func eachStrip(rows, c, end int, body func(at, column, rows int)) {
 	}
 }
 
-// ReLU sets dst[i] to x[i], but to 0 if that is negative. dst may be x.
-func ReLU[T Float](dst, x []T) {
-	dst = dst[:len(x)]
-	if f, ok := float32s(x); ok && len(x) >= lanes {
-		whole := len(x) - len(x)%lanes
-		reluVector(any(dst).([]float32)[:whole], f)
-		dst, x = dst[whole:], x[whole:]
-	}
-	relu(dst, x)
-}
-
 // AddReLU sets dst[i] to a[i]+b[i], but to 0 if that is negative. dst may be
 // a or b.
 func AddReLU[T Float](dst, a, b []T) {
@@ -151,15 +140,6 @@ func AddReLU[T Float](dst, a, b []T) {
 		dst, a, b = dst[whole:], a[whole:], b[whole:]
 	}
 	addReLU(dst, a, b)
-}
-
-func relu[T Float](dst, x []T) {
-	for i, v := range x {
-		if v < 0 { // a NaN is not
-			v = 0
-		}
-		dst[i] = v
-	}
 }
 
 func addReLU[T Float](dst, a, b []T) {

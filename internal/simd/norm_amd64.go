@@ -44,14 +44,6 @@ func columnGradientVector(dst, g, x []float32, rows, c int, pivot, scale, shift 
 	}
 }
 
-func reluVector(dst, x []float32) {
-	if current == isa.AVX512 {
-		reluAVX512(dst, x)
-	} else {
-		reluAVX2(dst, x)
-	}
-}
-
 func addReLUVector(dst, a, b []float32) {
 	if current == isa.AVX512 {
 		addReLUAVX512(dst, a, b)

@@ -20,6 +20,4 @@ func columnGradientVector([]float32, []float32, []float32, int, int, []float32, 
 	panic("simd: no vector form")
 }
 
-func reluVector(dst, x []float32) { panic("simd: no vector form") }
-
 func addReLUVector(dst, a, b []float32) { panic("simd: no vector form") }

@@ -220,9 +220,6 @@ func columnProductsAVX512(grad *float32, x *float32, rows int, stride int, pivot
 // columnGradientAVX512 writes the gradient of a vector of columns.
 func columnGradientAVX512(dst *float32, grad *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32, a *float32, b *float32, o *float32)
 
-// reluAVX512 is the vector form of relu.
-func reluAVX512(dst []float32, x []float32)
-
 // addReLUAVX512 is the vector form of addReLU.
 func addReLUAVX512(dst []float32, a []float32, b []float32)
 
@@ -477,9 +474,6 @@ func columnProductsAVX2(grad *float32, x *float32, rows int, stride int, pivot *
 
 // columnGradientAVX2 writes the gradient of a vector of columns.
 func columnGradientAVX2(dst *float32, grad *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32, a *float32, b *float32, o *float32)
-
-// reluAVX2 is the vector form of relu.
-func reluAVX2(dst []float32, x []float32)
 
 // addReLUAVX2 is the vector form of addReLU.
 func addReLUAVX2(dst []float32, a []float32, b []float32)

@@ -115,9 +115,9 @@ func (o *batchNorm) addDone(y *gorgonia.Node) (err error) {
 }
 
 // BatchNormAddReLU returns ReLU(BatchNorm(x) + residual), with residual of x's shape: the
-// end of a residual block, with one result to keep where BatchNorm and AddReLU have two, and
-// on an accelerator in fewer passes over memory. Its numbers are theirs, but where an
-// accelerator stores bfloat16: there the sum alone is rounded.
+// end of a residual block, with one result to keep where BatchNorm and a ReLU of the sum have
+// two, and on an accelerator in fewer passes over memory. Its numbers are theirs, but where an
+// accelerator stores bfloat16: there only the sum is rounded.
 func BatchNormAddReLU(x, scale, shift, residual *gorgonia.Node, stats *BatchStats) (*gorgonia.Node, error) {
 	n, err := newBatchNorm(x, stats, NoActivation)
 	if err != nil {

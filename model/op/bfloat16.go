@@ -51,9 +51,6 @@ func (o *batchNormAdd) StoredAs(in []tensor.Dtype) tensor.Dtype { return in[0] }
 func (o *batchNormGrad) StoredAs(in []tensor.Dtype) tensor.Dtype { return in[0] }
 
 // StoredAs implements Storer.
-func (o *relu) StoredAs(in []tensor.Dtype) tensor.Dtype { return in[0] }
-
-// StoredAs implements Storer.
 func (o *reluGrad) StoredAs(in []tensor.Dtype) tensor.Dtype { return in[0] }
 
 // StoredAs implements Storer.
@@ -182,4 +179,33 @@ func (r *rounded) like(d *Device, shape []int) (*Array, error) {
 	}
 	r.array = a
 	return a, nil
+}
+
+// each runs one of the kernels on the elements of arrays of one size.
+func (v *variants) each(d *Device, dst *Array, in ...*Array) error {
+	n := dst.Len()
+	kernel, width, err := v.of(n, append(in, dst)...)
+	if err != nil {
+		return err
+	}
+	args := []Arg{dst.Arg()}
+	for _, a := range in {
+		args = append(args, a.Arg())
+	}
+	return d.Each(kernel, n/width, append(args, device.Int(n))...)
+}
+
+// byFours returns which of two kernels takes n elements of arrays, and how many of
+// them at a time: four need a multiple of four, and addresses that are multiples of
+// 16 bytes.
+func byFours(fours, ones string, n int, arrays ...*Array) (kernel string, width int) {
+	for _, a := range arrays {
+		if a.Pointer()%16 != 0 {
+			return ones, 1
+		}
+	}
+	if n%4 != 0 {
+		return ones, 1
+	}
+	return fours, 4
 }

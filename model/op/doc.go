@@ -1,7 +1,7 @@
 // Package op holds the differentiable operations from which the models of cne
 // are made: Gather and ScatterAdd (rows of a table), Linear (a layer of a
 // network, with its activation; LinearRows and LinearOfSparse of some rows of a
-// matrix), Conv2d, BatchNorm, ReLU, AddReLU and GlobalAvgPool (the layers of a
+// matrix), Conv2d, BatchNorm, BatchNormAddReLU and GlobalAvgPool (the layers of a
 // convolutional network, for images [n, h, w, c], which ChannelsLast makes of
 // images [n, c, h, w]), Normalize (rows to unit length), ScaleByTemperature (a
 // temperature that is learnt) and Contrastive (the four losses, over negatives that

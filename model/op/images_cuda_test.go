@@ -131,14 +131,6 @@ func TestImageLayoutsOnDevice(t *testing.T) {
 				return map[*gorgonia.Node]*op.Array{in: x, of: g}, append(gorgonia.Nodes{y}, weighted(t, y, of, in)...)
 			})
 		})
-		t.Run(fmt.Sprint("relu", shape), func(t *testing.T) {
-			other, g := filled(t, 2, shape...), filled(t, 3, shape...)
-			onBoth(t, d, 0, func(graph *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
-				a, b, of := nodeOf(graph, x, "a"), nodeOf(graph, other, "b"), nodeOf(graph, g, "g")
-				y := gorgonia.Must(op.AddReLU(a, gorgonia.Must(op.ReLU(b))))
-				return map[*gorgonia.Node]*op.Array{a: x, b: other, of: g}, append(gorgonia.Nodes{y}, weighted(t, y, of, a, b)...)
-			})
-		})
 	}
 }
 

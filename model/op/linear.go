@@ -18,7 +18,7 @@ type Activation int
 const (
 	// NoActivation leaves them as they are.
 	NoActivation Activation = iota
-	// ReLUActivation is max(0, x), with derivative 0 at 0: see ReLU.
+	// ReLUActivation is max(0, x), with derivative 0 at 0. A NaN stays one.
 	ReLUActivation
 )
 

@@ -243,15 +243,6 @@ func TestColumnSumsOnDevice(t *testing.T) {
 	}
 }
 
-func TestReLUOnDevice(t *testing.T) {
-	d := fakecuda.Open(t)
-	for _, shape := range append([][]int{{257}, {0, 3}}, anyShape...) {
-		gradientsOnBoth(t, d, 0, func(in gorgonia.Nodes) (*gorgonia.Node, error) { return op.ReLU(in[0]) }, 1, filled(t, 1, shape...))
-		gradientsOnBoth(t, d, 0, func(in gorgonia.Nodes) (*gorgonia.Node, error) { return op.AddReLU(in[0], in[1]) }, 2,
-			filled(t, 1, shape...), filled(t, 2, shape...))
-	}
-}
-
 func TestNormalizeOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	normalise := func(in gorgonia.Nodes) (*gorgonia.Node, error) { return op.Normalize(in[0]) }

@@ -14,7 +14,6 @@ func (s *isa) norm() {
 	s.columnApply()
 	s.columnProducts()
 	s.columnGradient()
-	s.relu()
 	s.addReLU()
 }
 
@@ -157,18 +156,6 @@ func (s *isa) columnGradient() {
 		VFMADD213PS(o, b, v)
 		VFMADD231PS(gradient, a, v)
 		VMOVUPS(v, Mem{Base: dst})
-	})
-	VZEROUPPER()
-	RET()
-}
-
-func (s *isa) relu() {
-	s.begin("relu", "(dst, x []float32)", "is the vector form of relu.")
-	dst, x, zero := s.pointer("dst"), s.pointer("x"), s.zero()
-	s.loop("dst", "loop", func(i Register) {
-		v := s.vec()
-		VMAXPS(at(x, i), zero, v) // the second source, x, if one is a NaN
-		VMOVUPS(v, at(dst, i))
 	})
 	VZEROUPPER()
 	RET()

@@ -26,19 +26,6 @@ DEVICE void relu_grad_at(void *dst, const void *y, const void *g, long n, int wi
   KERNEL(relu_grad##suffix)(void *dst, const void *y, const void *g, long n) { relu_grad_at(dst, y, g, n, width, half); }
 FOR_WIDTHS(RELU_GRAD)
 
-// relu: y = max(0, a); add_relu: y = max(0, a + b). NaN stays.
-DEVICE void relu_at(void *y, const void *a, const void *b, long n, int width, int half) {
-  long i = index_of_thread() * width;
-  if (i >= n) return;
-  quad v = load_at(a, i, width, half);
-  if (b) v += load_at(b, i, width, half);
-  store_at(y, i, clamp_below(v, 0.f, width), width, half);
-}
-#define RELU(suffix, width, half) \
-  KERNEL(relu##suffix)(void *y, const void *a, long n) { relu_at(y, a, 0, n, width, half); } \
-  KERNEL(add_relu##suffix)(void *y, const void *a, const void *b, long n) { relu_at(y, a, b, n, width, half); }
-FOR_WIDTHS(RELU)
-
 // round: y of bfloat16 is x of floats, rounded; widen: y of floats is x of bfloat16.
 #define ROUND(suffix, width) \
   KERNEL(round##suffix)(void *y, const float *x, long n) { \
