@@ -4,8 +4,10 @@ import "math"
 
 const (
 	// QuadHeads is the number of heads that the dense kernels take at once,
-	// and MaxDenseWidth the largest width of an embedding that they know.
+	// and MinDenseWidth and MaxDenseWidth are the widths of the embeddings that
+	// they know.
 	QuadHeads     = 4
+	MinDenseWidth = 2
 	MaxDenseWidth = 3
 	// Lanes is how many numbers a mask or a slot of sums has.
 	Lanes = lanes
@@ -27,7 +29,7 @@ type Stretch struct {
 type Masks [QuadHeads * lanes]int32
 
 // A Quad is four heads that meet stretches of columns. These are rows of an
-// embedding of d coordinates, 1 ≤ d ≤ MaxDenseWidth, that lie in planes,
+// embedding of d coordinates, MinDenseWidth ≤ d ≤ MaxDenseWidth, that lie in planes,
 // coordinate k of all columns in one run of memory.
 type Quad[T Float] struct {
 	D int
@@ -194,7 +196,7 @@ func Pull[T Float](dst, w, a, b []T, f T) {
 }
 
 // Extents finds the least and the largest coordinates of the rows of src,
-// [n, d], n > 0, d ≤ MaxDenseWidth, and their sums: the first d numbers of least,
+// [n, d], n > 0, MinDenseWidth ≤ d ≤ MaxDenseWidth, and their sums: the first d numbers of least,
 // most and sum, whose others, up to d·Lanes in all, are its scratch. Least and
 // largest may pass over a NaN.
 func Extents[T Float](least, most, sum, src []T, d int) {

@@ -23,34 +23,36 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(Stretch{}.Masks)-24]
 )
 
-// The vector forms of the dense kernels, by d − 1. Of those in pairs the second
+const denseWidths = MaxDenseWidth - MinDenseWidth + 1
+
+// The vector forms of the dense kernels, by d − MinDenseWidth. Of those in pairs the second
 // is the careful variant.
 type denseKernels struct {
-	neg     [2][MaxDenseWidth]negKernel
-	umap    [2][MaxDenseWidth]umapKernel
-	totals  [2][MaxDenseWidth]totalsKernel
-	spread  [MaxDenseWidth]func(out []float32, n, stride int, squares []float32, width int, coefficients []float32)
-	extents [MaxDenseWidth]func(least, most, sum, src []float32)
+	neg     [2][denseWidths]negKernel
+	umap    [2][denseWidths]umapKernel
+	totals  [2][denseWidths]totalsKernel
+	spread  [denseWidths]func(out []float32, n, stride int, squares []float32, width int, coefficients []float32)
+	extents [denseWidths]func(least, most, sum, src []float32)
 	planes  func(dst []float32, stride int, src []float32, d, n int)
 	fold    func(dst, src []float32)
 }
 
 var (
 	dense512 = denseKernels{
-		neg:     [...][MaxDenseWidth]negKernel{{denseNeg1AVX512, denseNeg2AVX512, denseNeg3AVX512}, {denseNegCareful1AVX512, denseNegCareful2AVX512, denseNegCareful3AVX512}},
-		umap:    [...][MaxDenseWidth]umapKernel{{denseUMAP1AVX512, denseUMAP2AVX512, denseUMAP3AVX512}, {denseUMAPCareful1AVX512, denseUMAPCareful2AVX512, denseUMAPCareful3AVX512}},
-		totals:  [...][MaxDenseWidth]totalsKernel{{denseTotals1AVX512, denseTotals2AVX512, denseTotals3AVX512}, {denseTotalsCareful1AVX512, denseTotalsCareful2AVX512, denseTotalsCareful3AVX512}},
-		spread:  [...]func([]float32, int, int, []float32, int, []float32){denseSpread1AVX512, denseSpread2AVX512, denseSpread3AVX512},
-		extents: [...]func([]float32, []float32, []float32, []float32){extents1AVX512, extents2AVX512, extents3AVX512},
+		neg:     [...][denseWidths]negKernel{{denseNeg2AVX512, denseNeg3AVX512}, {denseNegCareful2AVX512, denseNegCareful3AVX512}},
+		umap:    [...][denseWidths]umapKernel{{denseUMAP2AVX512, denseUMAP3AVX512}, {denseUMAPCareful2AVX512, denseUMAPCareful3AVX512}},
+		totals:  [...][denseWidths]totalsKernel{{denseTotals2AVX512, denseTotals3AVX512}, {denseTotalsCareful2AVX512, denseTotalsCareful3AVX512}},
+		spread:  [...]func([]float32, int, int, []float32, int, []float32){denseSpread2AVX512, denseSpread3AVX512},
+		extents: [...]func([]float32, []float32, []float32, []float32){extents2AVX512, extents3AVX512},
 		planes:  planesAVX512,
 		fold:    foldSlotsAVX512,
 	}
 	dense256 = denseKernels{
-		neg:     [...][MaxDenseWidth]negKernel{{denseNeg1AVX2, denseNeg2AVX2, denseNeg3AVX2}, {denseNegCareful1AVX2, denseNegCareful2AVX2, denseNegCareful3AVX2}},
-		umap:    [...][MaxDenseWidth]umapKernel{{denseUMAP1AVX2, denseUMAP2AVX2, denseUMAP3AVX2}, {denseUMAPCareful1AVX2, denseUMAPCareful2AVX2, denseUMAPCareful3AVX2}},
-		totals:  [...][MaxDenseWidth]totalsKernel{{denseTotals1AVX2, denseTotals2AVX2, denseTotals3AVX2}, {denseTotalsCareful1AVX2, denseTotalsCareful2AVX2, denseTotalsCareful3AVX2}},
-		spread:  [...]func([]float32, int, int, []float32, int, []float32){denseSpread1AVX2, denseSpread2AVX2, denseSpread3AVX2},
-		extents: [...]func([]float32, []float32, []float32, []float32){extents1AVX2, extents2AVX2, extents3AVX2},
+		neg:     [...][denseWidths]negKernel{{denseNeg2AVX2, denseNeg3AVX2}, {denseNegCareful2AVX2, denseNegCareful3AVX2}},
+		umap:    [...][denseWidths]umapKernel{{denseUMAP2AVX2, denseUMAP3AVX2}, {denseUMAPCareful2AVX2, denseUMAPCareful3AVX2}},
+		totals:  [...][denseWidths]totalsKernel{{denseTotals2AVX2, denseTotals3AVX2}, {denseTotalsCareful2AVX2, denseTotalsCareful3AVX2}},
+		spread:  [...]func([]float32, int, int, []float32, int, []float32){denseSpread2AVX2, denseSpread3AVX2},
+		extents: [...]func([]float32, []float32, []float32, []float32){extents2AVX2, extents3AVX2},
 		planes:  planesAVX2,
 		fold:    foldSlotsAVX2,
 	}
@@ -74,19 +76,19 @@ func variant(careful bool) int {
 }
 
 func denseNegVector(q *Quad[float32], careful bool) {
-	denseInUse().neg[variant(careful)][q.D-1](q.Columns, q.Gradient, q.Stride, q.stretches(), len(q.Stretches), q.Heads, q.Sums, q.State, q.constants[:])
+	denseInUse().neg[variant(careful)][q.D-MinDenseWidth](q.Columns, q.Gradient, q.Stride, q.stretches(), len(q.Stretches), q.Heads, q.Sums, q.State, q.constants[:])
 }
 
 func denseUMAPVector(q *Quad[float32], least float32, careful bool) {
-	denseInUse().umap[variant(careful)][q.D-1](q.Columns, q.Gradient, q.Stride, q.stretches(), len(q.Stretches), q.Heads, q.Sums, q.State, least)
+	denseInUse().umap[variant(careful)][q.D-MinDenseWidth](q.Columns, q.Gradient, q.Stride, q.stretches(), len(q.Stretches), q.Heads, q.Sums, q.State, least)
 }
 
 func denseTotalsVector(q *Quad[float32], squares []float32, width int, clamp float32, careful bool) {
-	denseInUse().totals[variant(careful)][q.D-1](q.Columns, q.Stride, q.stretches(), len(q.Stretches), q.Heads, q.Sums, squares, width, clamp)
+	denseInUse().totals[variant(careful)][q.D-MinDenseWidth](q.Columns, q.Stride, q.stretches(), len(q.Stretches), q.Heads, q.Sums, squares, width, clamp)
 }
 
 func denseSpreadVector(out []float32, d, n, stride int, squares []float32, width int, coefficients []float32) {
-	denseInUse().spread[d-1](out, n, stride, squares, width, coefficients)
+	denseInUse().spread[d-MinDenseWidth](out, n, stride, squares, width, coefficients)
 }
 
 func foldSlotsVector(dst, src []float32) { denseInUse().fold(dst, src) }
@@ -96,7 +98,7 @@ func planesVector(dst []float32, stride int, src []float32, d, n int) {
 }
 
 func extentsVector(least, most, sum, src []float32, d int) {
-	denseInUse().extents[d-1](least, most, sum, src)
+	denseInUse().extents[d-MinDenseWidth](least, most, sum, src)
 }
 
 func lessProductVector(dst, a, b []float32, c float32) {

@@ -82,7 +82,7 @@ func fold[T Float](slots []T) []T {
 
 func TestDenseKernels(t *testing.T) {
 	forms(t, func(t *testing.T) {
-		for d := 1; d <= MaxDenseWidth; d++ {
+		for d := MinDenseWidth; d <= MaxDenseWidth; d++ {
 			for _, n := range []int{16, 32, 160} {
 				for _, clamp := range []float64{0, 1e-10, 1e-4, 0.3} {
 					bound32 := BoundOf[float32](clamp)
@@ -136,7 +136,7 @@ func TestDenseKernels(t *testing.T) {
 
 func TestPlanesAndExtents(t *testing.T) {
 	forms(t, func(t *testing.T) {
-		for d := 1; d <= MaxDenseWidth; d++ {
+		for d := MinDenseWidth; d <= MaxDenseWidth; d++ {
 			for _, n := range lengths[1:] {
 				src, _ := draw(n*d, uint64(n), (*rng.Stream).Normal)
 				stride := n + 3
@@ -208,7 +208,7 @@ func TestDenseKernelsKeepNaN(t *testing.T) {
 
 func BenchmarkDense(b *testing.B) {
 	const n, width = 2048, 2048
-	for d := 1; d <= MaxDenseWidth; d++ {
+	for d := MinDenseWidth; d <= MaxDenseWidth; d++ {
 		q, _ := newQuad(d, n, 1, true)
 		q.Stretches[1].Masks = q.Stretches[0].Masks
 		bound := BoundOf[float32](1e-10)

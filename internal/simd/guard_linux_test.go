@@ -39,7 +39,7 @@ func TestDenseKernelsStayWithinTheirArrays(t *testing.T) {
 		masks[i] = -1
 	}
 	for _, before := range []bool{true, false} {
-		for d := 1; d <= MaxDenseWidth; d++ {
+		for d := MinDenseWidth; d <= MaxDenseWidth; d++ {
 			for _, n := range []int{16, 48, 272} {
 				const slots = QuadHeads * (MaxDenseWidth + 1) * Lanes
 				q := &Quad[float32]{D: d, Columns: guarded(t, d*(n+7), before), Stride: n + 7, Heads: guarded(t, QuadHeads*d, before),
@@ -106,7 +106,7 @@ func TestKernelsStayWithinTheirArrays(t *testing.T) {
 					norm.Products(make([]float64, c), make([]float64, c), x[0][:whole], x[2][:whole])
 					ColumnMoments(make([]float64, c), make([]float64, c), x[0][:whole], x[1][:c])
 				}
-				for d := 1; d <= MaxDenseWidth; d++ {
+				for d := MinDenseWidth; d <= MaxDenseWidth; d++ {
 					Planes(table[:d*n], n, table[d*n:2*d*n], d)
 				}
 			})

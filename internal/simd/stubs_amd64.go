@@ -91,30 +91,6 @@ func countBelowAVX512(counts []int32, x []float32, limits []float32)
 // drawOthersAVX512 is the vector form of drawOthers.
 func drawOthersAVX512(column []int32, state uint64, others uint32)
 
-// denseNeg1AVX512 is a vector form of denseNeg for d = 1.
-func denseNeg1AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
-
-// denseUMAP1AVX512 is a vector form of denseUMAP for d = 1.
-func denseUMAP1AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
-
-// denseTotals1AVX512 is a vector form of denseTotals for d = 1.
-func denseTotals1AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
-
-// denseNegCareful1AVX512 is a vector form of denseNeg for d = 1.
-func denseNegCareful1AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
-
-// denseUMAPCareful1AVX512 is a vector form of denseUMAP for d = 1.
-func denseUMAPCareful1AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
-
-// denseTotalsCareful1AVX512 is a vector form of denseTotals for d = 1.
-func denseTotalsCareful1AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
-
-// denseSpread1AVX512 is the vector form of denseSpread for d = 1.
-func denseSpread1AVX512(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
-
-// extents1AVX512 is the vector form of extents for d = 1.
-func extents1AVX512(least []float32, most []float32, sum []float32, src []float32)
-
 // denseNeg2AVX512 is a vector form of denseNeg for d = 2.
 func denseNeg2AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 
@@ -345,30 +321,6 @@ func countBelowAVX2(counts []int32, x []float32, limits []float32)
 
 // drawOthersAVX2 is the vector form of drawOthers.
 func drawOthersAVX2(column []int32, state uint64, others uint32)
-
-// denseNeg1AVX2 is a vector form of denseNeg for d = 1.
-func denseNeg1AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
-
-// denseUMAP1AVX2 is a vector form of denseUMAP for d = 1.
-func denseUMAP1AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
-
-// denseTotals1AVX2 is a vector form of denseTotals for d = 1.
-func denseTotals1AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
-
-// denseNegCareful1AVX2 is a vector form of denseNeg for d = 1.
-func denseNegCareful1AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
-
-// denseUMAPCareful1AVX2 is a vector form of denseUMAP for d = 1.
-func denseUMAPCareful1AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
-
-// denseTotalsCareful1AVX2 is a vector form of denseTotals for d = 1.
-func denseTotalsCareful1AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
-
-// denseSpread1AVX2 is the vector form of denseSpread for d = 1.
-func denseSpread1AVX2(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
-
-// extents1AVX2 is the vector form of extents for d = 1.
-func extents1AVX2(least []float32, most []float32, sum []float32, src []float32)
 
 // denseNeg2AVX2 is a vector form of denseNeg for d = 2.
 func denseNeg2AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)

@@ -42,10 +42,12 @@ type soaSweep[T Float] struct {
 	finishing      parallel.Loop
 	features, grad []T
 
-	d, rows, b, m int
-	runs          []int32 // where those of the groups begin; empty: every row
-	c             T       // of Neg and NC
-	weight        T       // 1/ρ of InfoNC
+	// d is the number of planes, and width that of the features: 1, or d.
+	d, width, rows, b, m int
+	wide                 []T     // points of one coordinate in the plane
+	runs                 []int32 // where those of the groups begin; empty: every row
+	c                    T       // of Neg and NC
+	weight               T       // 1/ρ of InfoNC
 
 	// planes [d, stride] are the coordinates: of the heads, of the tails from
 	// column tails on, and of the other rows from column others on, each part padded
@@ -116,7 +118,10 @@ func (s *soaSweep[T]) init(options ContrastiveOptions) {
 // run computes the loss of the batch and, if withGrad, its gradient [rows, d];
 // neither has the factor Scale or 1/b. runs are those of Contrastive, not 0.
 func (s *soaSweep[T]) run(features []T, d, rows, b int, runs []int32, theta float64, withGrad bool, grad []T) simd.Sum {
-	s.d, s.rows, s.b = d, rows, b
+	s.width, s.d, s.rows, s.b = d, max(d, simd.MinDenseWidth), rows, b
+	if s.width < s.d {
+		features = s.inPlane(features)
+	}
 	s.m, s.runs = decode(runs, rows)
 	s.c, s.weight = constant[T](s.options.Loss, theta, s.m), T(math.Exp(-theta))
 	s.transpose(features)
@@ -150,6 +155,16 @@ func (s *soaSweep[T]) run(features []T, d, rows, b int, runs []int32, theta floa
 		s.finishing.Run(s.stride, finishColumns)
 	}
 	return sum
+}
+
+// inPlane returns points of one coordinate as points of two, the second of which is 0: the
+// zeros that it adds change no sum.
+func (s *soaSweep[T]) inPlane(features []T) []T {
+	s.wide = grow(s.wide, 2*len(features))
+	for i, v := range features {
+		s.wide[2*i], s.wide[2*i+1] = v, 0
+	}
+	return s.wide
 }
 
 // transpose fills the planes from rows.
@@ -523,7 +538,7 @@ const finishColumns = 128
 // finish writes the gradient of the rows that columns [lo, hi) hold, from what
 // the pieces have left and the positive pairs.
 func (s *soaSweep[T]) finish(_, _, lo, hi int) {
-	d, factor, slots := s.d, T(-2), s.d
+	factor, slots := T(-2), s.d
 	if s.options.Loss == InfoNC {
 		factor, slots = 2, 1+s.d
 	}
@@ -552,7 +567,7 @@ func (s *soaSweep[T]) finish(_, _, lo, hi int) {
 			continue
 		}
 		first := from - column // in its part
-		for k := range d {
+		for k := range s.width {
 			at := k*s.stride + from
 			x, g := s.planes[at:][:to-from], once[at:][:to-from]
 			if s.options.Loss == InfoNC {
@@ -575,8 +590,8 @@ func (s *soaSweep[T]) finish(_, _, lo, hi int) {
 
 // interleave writes coordinate k of the gradient of rows from the first one on.
 func (s *soaSweep[T]) interleave(g []T, first, k int) {
-	grad := s.grad[first*s.d+k:]
+	grad := s.grad[first*s.width+k:]
 	for i, v := range g {
-		grad[i*s.d] = v
+		grad[i*s.width] = v
 	}
 }

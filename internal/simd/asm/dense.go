@@ -28,7 +28,7 @@ type dense struct {
 }
 
 func (s *isa) dense() {
-	for d := 1; d <= 3; d++ {
+	for d := 2; d <= 3; d++ {
 		for _, careful := range []bool{false, true} {
 			s.denseNeg(d, careful)
 			s.denseUMAP(d, careful)
@@ -350,7 +350,7 @@ func (s *isa) denseNeg(d int, careful bool) {
 		k.overStretches(fmt.Sprintf("pass%d", first), nil, func(i Register) {
 			columns, grad := k.loadColumns(i)
 			var factors VecVirtual
-			k.together(first, atOnce([]int{0, 2, 2, 1}[d], careful), func(h, n int) {
+			k.together(first, atOnce([]int{2: 2, 3: 1}[d], careful), func(h, n int) {
 				x, u, t, p := make([][]VecVirtual, n), make([]VecVirtual, n), make([]VecVirtual, n), make([]VecVirtual, n)
 				for g := range n {
 					x[g] = k.differences(columns, i, h+g)
@@ -511,7 +511,7 @@ func (s *isa) denseTotals(d int, careful bool) {
 		k.overStretches(fmt.Sprintf("pass%d", first), begin, func(i Register) {
 			columns, _ := k.loadColumns(i)
 			// With d = 3 the registers do not suffice for four heads.
-			k.together(first, atOnce([]int{0, 4, 4, 2}[d], careful), func(h, n int) {
+			k.together(first, atOnce([]int{2: 4, 3: 2}[d], careful), func(h, n int) {
 				x, u := make([][]VecVirtual, n), make([]VecVirtual, n)
 				for g := range n {
 					x[g] = k.differences(columns, i, h+g)
@@ -566,7 +566,7 @@ func (s *isa) denseSpread(d int) {
 	LEAQ(Mem{Base: first, Index: end, Scale: 4}, end)
 	many := 2
 	if s.wide() {
-		many = []int{0, 8, 8, 6}[d]
+		many = []int{2: 8, 3: 6}[d]
 	}
 	XORQ(i, i)
 	for _, vectors := range []int{many, 1} {
