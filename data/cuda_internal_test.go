@@ -53,7 +53,7 @@ func TestPCAOnDeviceInChunks(t *testing.T) {
 // A device multiplies with the same bounds of residuals.
 func TestSubspaceEigenOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
-	if fakecuda.FindsRaces() {
+	if fakecuda.Checked() {
 		t.Skip("that takes a minute; TestLargestEigenOnDevice launches the same")
 	}
 	testSubspaceEigen(t, d)

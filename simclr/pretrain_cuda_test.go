@@ -81,7 +81,7 @@ func TestPretrainingOnDevice(t *testing.T) {
 	images := patches(26, 10)
 	runs := 5
 	switch {
-	case fakecuda.FindsRaces(): // which one run shows as well as several
+	case fakecuda.Checked(): // which one run shows as well as several
 		runs = 1
 	case testing.Short():
 		runs = 3

@@ -606,7 +606,7 @@ func TestDeviceShowsMissingWaits(t *testing.T) {
 	if !fakecuda.InUse() {
 		t.Skip("a GPU's streams go ahead as they like")
 	}
-	if os.Getenv("FAKECUDA_RACES") == "" && fakecuda.FindsRaces() {
+	if os.Getenv("FAKECUDA_RACES") == "" && fakecuda.Checked() {
 		t.Skip("this stand-in ends the process at a race")
 	}
 	d := fakecuda.Open(t)

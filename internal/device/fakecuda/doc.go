@@ -13,20 +13,18 @@
 // in order: the main one goes as far ahead as it can (0), the side one does (1), or either
 // by chance.
 //
-// Other builds of the stand-in cover other differences of a GPU:
+// Another build of the stand-in is slower and stricter:
 //
-//	internal/device/fakecuda/build /tmp/libfakecuda.so races
-//	internal/device/fakecuda/build /tmp/libfakecuda.so hardware
-//	internal/device/fakecuda/build /tmp/libfakecuda.so sanitize
+//	internal/device/fakecuda/build /tmp/libfakecuda.so checked
 //
-// The first ends the process where two threads race for memory, whatever their order, or
-// kernels of two streams do between which there is no event.
-// The second computes as differently from the CPU as a GPU may: it fuses
-// multiplications and additions as the PTX does; approximate instructions have the
-// error that NVIDIA documents; products are summed in another order and, if Device.TF32
-// is set, of operands rounded to TF32 (or truncated, with FAKECUDA_TF32=cut); and a
-// kernel's failure shows only when the program waits for the device. The third ends the
-// process at undefined behaviour, such as misaligned accesses.
+// It ends the process where two threads race for memory, whatever their order, or
+// kernels of two streams do without an event between them, and at undefined behaviour,
+// such as misaligned accesses. And it computes as differently from the CPU as a GPU may:
+// it fuses multiplications and additions as the PTX does; approximate instructions have
+// the error that NVIDIA documents; products are summed in another order and, if
+// Device.TF32 is set, of operands rounded to TF32 (or truncated, with
+// FAKECUDA_TF32=cut); and a kernel's failure shows only when the program waits for the
+// device.
 //
 // What a program finds at its start is set in the environment, too: the driver's
 // version (FAKECUDA_DRIVER_VERSION, such as 12020), the number of GPUs

@@ -34,12 +34,8 @@ static int set_registers(const char *kernel, unsigned registers) {
   if (f) f(kernel, registers);
   return f != 0;
 }
-static int is_hardware(void) {
-  int (*f)(void) = (int (*)(void))cneshim_symbol("fakecuda_hardware");
-  return f && f();
-}
-static int finds_races(void) {
-  int (*f)(void) = (int (*)(void))cneshim_symbol("fakecuda_races");
+static int is_checked(void) {
+  int (*f)(void) = (int (*)(void))cneshim_symbol("fakecuda_checked");
   return f && f();
 }
 static void get_transfers(long *up, long *down) {
@@ -96,8 +92,8 @@ func InUse() bool { return C.get_launches() >= 0 }
 // of an operand. The test is skipped where the stand-in has no TF32.
 func TF32(t *testing.T, d *device.Device, test func(t *testing.T, unit float64)) {
 	t.Helper()
-	if InUse() && C.is_hardware() == 0 {
-		t.Skip("this stand-in has no TF32; build it as hardware")
+	if InUse() && !Checked() {
+		t.Skip("this stand-in has no TF32; its checked build has")
 	}
 	defer func(before bool) { d.TF32 = before }(d.TF32)
 	d.TF32 = true
@@ -139,8 +135,8 @@ func Memory(t testing.TB, bytes int64) {
 	t.Cleanup(func() { C.set_memory(4 << 30) })
 }
 
-// FindsRaces reports whether the stand-in ends the process where threads race.
-func FindsRaces() bool { return C.finds_races() != 0 }
+// Checked reports whether the stand-in is its checked build.
+func Checked() bool { return C.is_checked() != 0 }
 
 // A Failure is an error of CUDA.
 type Failure int
@@ -154,7 +150,7 @@ const (
 
 // Fail lets so many more kernels run, those of graphs included, and makes the next one
 // fail, and with it all that follows until the end of the test. As on GPUs, the failure
-// shows in the next call or, if the stand-in is built as hardware, in the next that
+// shows in the next call or, in the checked build, in the next that
 // waits for the device.
 func Fail(t testing.TB, launches int, with Failure) {
 	t.Helper()

@@ -113,7 +113,7 @@ void fakecuda_fail(long launches, int code) { LOCKED; control.fails_after = laun
 void fakecuda_usage(size_t *bytes, size_t *count) { LOCKED; *bytes = control.used; *count = control.count; }
 void fakecuda_transfers(long *up, long *down) { LOCKED; *up = control.up; *down = control.down; }
 long fakecuda_launches(void) { LOCKED; return control.launches; }
-int fakecuda_hardware(void) { return hardware; }
+int fakecuda_checked(void) { return hardware; }
 static uint64_t shuffling; // state of the random numbers for shuffling
 void fakecuda_order(uint64_t order) { LOCKED; control.order = shuffling = order; }
 __attribute__((constructor)) static void first_order(void) {

@@ -10,7 +10,7 @@ typedef unsigned long long pointer;
 
 result cuMemAlloc_v2(pointer *p, size_t n);
 result cuMemFree_v2(pointer p);
-// hardware is 1 in the build that differs from the CPU as a GPU does: see hardware.c.
+// hardware is 1 in the checked build, which differs from the CPU as a GPU does: see hardware.c.
 #ifdef CNE_HARDWARE
 enum { hardware = 1 };
 #else

@@ -1,4 +1,4 @@
-// The hardware build: how a GPU's results differ from the CPU's, apart from fused
+// How a GPU's results differ from the CPU's in the checked build, apart from fused
 // multiply-adds, which build takes care of.
 //
 // Approximate instructions have an error as large as NVIDIA's PTX ISA allows, whose

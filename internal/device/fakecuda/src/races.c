@@ -1,4 +1,4 @@
-// The races build: clang's -fsanitize=thread calls the functions below for each of a
+// Races, in the checked build: clang's -fsanitize=thread calls the functions below for each of a
 // kernel's accesses to memory. Two accesses to the same memory in one launch, of which
 // one is a write and not both are atomic (or volatile), race, unless they are of one
 // thread, or a barrier of the block lies between them, or they are of one warp and a
@@ -105,14 +105,6 @@ static void access_memory(const void *p, size_t bytes, int writes, int atomic, c
     if (!ordered(&t->other_read, &now, shared)) report_race(&t->other_read, &now, "read", "writes", at);
     t->write = now;
   }
-}
-
-int fakecuda_races(void) {
-#ifdef CNE_RACES
-  return 1;
-#else
-  return 0;
-#endif
 }
 
 #define AT __builtin_return_address(0)

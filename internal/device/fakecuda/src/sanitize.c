@@ -1,4 +1,4 @@
-// The sanitize build: clang's -fsanitize=undefined calls the functions below where it
+// Undefined behaviour, in the checked build: clang's -fsanitize=undefined calls the functions below where it
 // finds undefined behaviour. Their first argument begins with the place in the source.
 #include <stdio.h>
 #include <stdlib.h>
