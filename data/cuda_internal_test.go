@@ -4,6 +4,7 @@ package data
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"testing"
 
@@ -20,33 +21,46 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// More points than are on the device at a time.
-func TestPCAOnDeviceInChunks(t *testing.T) {
+// Components are the CPU's for sizes around those of tiles and slices, and for more points
+// than are on the device at a time.
+func TestPCAOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
-	before := deviceBytes
-	deviceBytes = 4 * 5 * 300
-	defer func() { deviceBytes = before }()
-	m, s := NewMatrix(1000, 5), rng.New(1, rng.Init)
-	for i := range m.X {
-		m.X[i] = float32(s.Normal() * float64(1+i%5))
-	}
-	want, err := FitPCA(t.Context(), m, 3, nil)
-	must(t, err)
-	got, err := FitPCA(t.Context(), m, 3, d)
-	must(t, err)
-	for i, v := range want.Axes {
-		if math.Abs(got.Axes[i]-v) > 1e-12 {
-			t.Errorf("component %d of the axes is %g, want %g", i, got.Axes[i], v)
-		}
-	}
-	y, err := want.Transform(t.Context(), m, d)
-	must(t, err)
-	here, err := want.Transform(t.Context(), m, nil)
-	must(t, err)
-	for i, v := range here.X {
-		if math.Abs(float64(y.X[i]-v)) > 1e-6*(1+math.Abs(float64(v))) {
-			t.Fatalf("coordinate %d is %g, want %g", i, y.X[i], v)
-		}
+	for _, c := range []struct{ n, d, k, chunk int }{{600, 63, 5, 0}, {513, 65, 65, 0}, {70, 129, 66, 0}, {33, 300, 2, 0}, {2, 1, 1, 0}, {1000, 5, 3, 300}} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			if c.chunk > 0 {
+				defer func(before int) { deviceBytes = before }(deviceBytes)
+				deviceBytes = 4 * c.d * c.chunk
+			}
+			m, s := NewMatrix(c.n, c.d), rng.New(1, rng.Init)
+			for i := range m.X {
+				m.X[i] = float32(s.Normal() * float64(c.d-i%c.d))
+			}
+			want, err := FitPCA(t.Context(), m, c.k, nil)
+			must(t, err)
+			got, err := FitPCA(t.Context(), m, c.k, d)
+			must(t, err)
+			for a, v := range want.Variance {
+				if math.Abs(got.Variance[a]-v) > 1e-12*want.Variance[0] {
+					t.Errorf("variance %d is %g, want %g", a, got.Variance[a], v)
+				}
+			}
+			if c.chunk > 0 {
+				for i, v := range want.Axes {
+					if math.Abs(got.Axes[i]-v) > 1e-12 {
+						t.Errorf("number %d of the axes is %g, want %g", i, got.Axes[i], v)
+					}
+				}
+			}
+			here, err := want.Transform(t.Context(), m, nil)
+			must(t, err)
+			there, err := want.Transform(t.Context(), m, d)
+			must(t, err)
+			for i, v := range here.X {
+				if math.Abs(float64(there.X[i]-v)) > 1e-6*(1+math.Abs(float64(v))) {
+					t.Fatalf("coordinate %d is %g, want %g", i, there.X[i], v)
+				}
+			}
+		})
 	}
 }
 

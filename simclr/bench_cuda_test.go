@@ -23,31 +23,27 @@ func BenchmarkViewsOnDevice(b *testing.B) {
 	}
 	d := fakecuda.Open(b)
 	d.Unpooled = false
-	fatal := func(err error) {
-		b.Helper()
-		must(b, err)
-	}
 	v, err := NewDeviceViews(d, randomImages(images, 32, 32), nil, Paper(), 1)
-	fatal(err)
+	must(b, err)
 	defer v.Close()
 	points := make([]int32, views)
 	for i := range points {
 		points[i] = int32(i)
 	}
 	index, err := op.NewArray(d, tensor.Int32, views)
-	fatal(err)
+	must(b, err)
 	defer index.Free()
-	fatal(device.Upload(d, index.Pointer(), points))
+	must(b, device.Upload(d, index.Pointer(), points))
 	dst, err := op.NewArray(d, tensor.Float32, views, 3, 32, 32)
-	fatal(err)
+	must(b, err)
 	defer dst.Free()
-	fatal(v.Launch(dst, index, 0))
-	fatal(d.Synchronize())
+	must(b, v.Launch(dst, index, 0))
+	must(b, d.Synchronize())
 	b.ResetTimer()
 	for i := range b.N {
-		fatal(v.Launch(dst, index, i))
+		must(b, v.Launch(dst, index, i))
 	}
-	fatal(d.Synchronize())
+	must(b, d.Synchronize())
 	b.StopTimer()
 	b.ReportMetric(float64(views)*float64(b.N)/b.Elapsed().Seconds()*1e-6, "Mviews/s")
 	// Each view is written once, and at most all of its image is read.

@@ -13,7 +13,6 @@ import (
 	"cne/internal/device"
 	"cne/internal/device/fakecuda"
 	"cne/model/op"
-	"cne/model/vm"
 )
 
 // benchmarkOn times runs of a graph on a device, and returns the seconds of one.
@@ -21,28 +20,18 @@ func benchmarkOn(b *testing.B, build func(d *device.Device, g *gorgonia.ExprGrap
 	b.Helper()
 	d := fakecuda.Open(b)
 	d.TF32, d.Unpooled = true, false
-	fatal := func(err error) {
-		b.Helper()
-		must(b, err)
-	}
 	in, out := build(d, gorgonia.NewGraph())
-	p, err := vm.Compile(d, out...)
-	fatal(err)
-	for n, a := range in {
-		if input := p.Input(n); input != nil {
-			fatal(op.Copy(input, a))
-		}
-	}
-	fatal(p.Run()) // loads the kernels
-	fatal(d.Synchronize())
+	p := compiled(b, d, in, out...)
+	must(b, p.Run()) // loads the kernels
+	must(b, d.Synchronize())
 	b.ResetTimer()
 	for range b.N {
-		fatal(p.Run())
+		must(b, p.Run())
 	}
-	fatal(d.Synchronize())
+	must(b, d.Synchronize())
 	seconds = b.Elapsed().Seconds() / float64(b.N)
 	b.StopTimer()
-	fatal(p.Close())
+	must(b, p.Close())
 	return seconds
 }
 

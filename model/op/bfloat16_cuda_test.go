@@ -15,7 +15,6 @@ import (
 	"cne/internal/device"
 	"cne/internal/device/fakecuda"
 	"cne/model/op"
-	"cne/model/vm"
 )
 
 // halfUnit is the largest relative change of a number that is rounded to bfloat16, whose
@@ -48,18 +47,16 @@ func TestConv2dInBFloat16OnDevice(t *testing.T) {
 						parts[i] = append(parts[i], float64(float32(v)))
 					}
 				}
-				g := gorgonia.NewGraph()
-				values := map[*gorgonia.Node]*op.Array{}
-				var nodes gorgonia.Nodes
+				var arrays []*op.Array
 				for i, part := range parts {
 					a, err := op.NewArray(nil, tensor.Float32, shapes[i]...)
 					must(t, err)
 					for k, v := range part {
 						op.Data[float32](a)[k] = float32(v)
 					}
-					n := nodeOf(g, a, fmt.Sprint("in", i))
-					values[n], nodes = a, append(nodes, n)
+					arrays = append(arrays, a)
 				}
+				nodes, values := inputs(gorgonia.NewGraph(), arrays...)
 				y, err := op.Conv2d(nodes[0], nodes[1], c.stride, c.pad, op.BFloat16)
 				must(t, err)
 				out := append(gorgonia.Nodes{y}, weighted(t, y, nodes[2], nodes[:2]...)...)
@@ -222,7 +219,7 @@ func TestOperationsOnHalvesOnDevice(t *testing.T) {
 					if images := slices.Equal(got.Shape(), shape); images != (unit > 0) {
 						t.Errorf("result %d of shape %v is stored as %v", i, got.Shape(), got.Dtype())
 					}
-					here, largest := onHostAsFloats(t, got), 0.
+					here, largest := onHost(t, got), 0.
 					for _, v := range op.Data[float32](want) {
 						largest = max(largest, math.Abs(float64(v)))
 					}
@@ -247,16 +244,6 @@ func copyTo(t *testing.T, d *device.Device, a *op.Array) *op.Array {
 	must(t, err)
 	must(t, op.Copy(there, a))
 	return there
-}
-
-// onHostAsFloats returns a copy of an array of bfloat16 or float32 in the program's
-// memory.
-func onHostAsFloats(t *testing.T, a *op.Array) *op.Array {
-	t.Helper()
-	here, err := op.NewArray(nil, tensor.Float32)
-	must(t, err)
-	must(t, op.Copy(here, a))
-	return here
 }
 
 // Copies round to the nearest bfloat16, of two the even one, and widen to the same number.
@@ -292,10 +279,10 @@ func TestCopiesOfHalvesOnDevice(t *testing.T) {
 	for _, c := range [][2]*op.Array{{wide, halves}, {again, wide}, {halves, again}} {
 		must(t, op.Copy(c[0], c[1]))
 	}
-	compareArrays(t, "the copy", onHostAsFloats(t, halves), x, 0)
+	compareArrays(t, "the copy", onHost(t, halves), x, 0)
 	must(t, halves.Zero())
-	compareArrays(t, "what was cleared", onHostAsFloats(t, halves), filled(t, 1, 5, 3), math.Inf(1))
-	for _, v := range op.Data[float32](onHostAsFloats(t, halves)) {
+	compareArrays(t, "what was cleared", onHost(t, halves), filled(t, 1, 5, 3), math.Inf(1))
+	for _, v := range op.Data[float32](onHost(t, halves)) {
 		if v != 0 {
 			t.Errorf("cleared, an element is %g", v)
 		}
@@ -334,11 +321,7 @@ func TestMixedTypesAreRefusedOnDevice(t *testing.T) {
 	must(t, err)
 	second, err := op.Conv2d(first, w, 1, 0, op.Float32)
 	must(t, err)
-	p, err := vm.Compile(d, second)
-	must(t, err)
-	for n, a := range map[*gorgonia.Node]*op.Array{in: x, w: filled(t, 2, 4, 4, 1, 1)} {
-		must(t, op.Copy(p.Input(n), a))
-	}
+	p := compiled(t, d, map[*gorgonia.Node]*op.Array{in: x, w: filled(t, 2, 4, 4, 1, 1)}, second)
 	if err := p.Run(); err == nil || !strings.Contains(err.Error(), "takes no images of bfloat16") {
 		t.Errorf("float32 after bfloat16: the error is %v", err)
 	}
@@ -353,11 +336,7 @@ func TestDiagnosisOfHalvesOnDevice(t *testing.T) {
 	in, weights := nodeOf(g, x, "x"), nodeOf(g, w, "w")
 	y, err := op.Conv2d(in, weights, 1, 0, op.BFloat16)
 	must(t, err)
-	p, err := vm.Compile(d, gorgonia.Must(op.GlobalAvgPool(y)))
-	must(t, err)
-	for n, a := range map[*gorgonia.Node]*op.Array{in: x, weights: w} {
-		must(t, op.Copy(p.Input(n), a))
-	}
+	p := compiled(t, d, map[*gorgonia.Node]*op.Array{in: x, weights: w}, gorgonia.Must(op.GlobalAvgPool(y)))
 	if err := p.RunChecked(); err == nil || !strings.Contains(err.Error(), "conv2d") || !strings.Contains(err.Error(), "row 2") {
 		t.Errorf("the error is %v", err)
 	}
@@ -383,7 +362,7 @@ func TestTapeOfHalvesOnDevice(t *testing.T) {
 	y, err := op.Conv2d(nodes[0], nodes[1], 1, 1, op.BFloat16)
 	must(t, err)
 	means := gorgonia.Must(op.GlobalAvgPool(y))
-	want := onHostAsFloats(t, evaluate(t, d, means, values))
+	want := onHost(t, evaluate(t, d, means, values))
 	v, err := y.Op().Do(there...)
 	must(t, err)
 	if v.Dtype() != op.DtypeBFloat16 {
@@ -396,14 +375,14 @@ func TestTapeOfHalvesOnDevice(t *testing.T) {
 	}
 	var got op.Array
 	must(t, got.SetValue(v))
-	compareArrays(t, "the means", onHostAsFloats(t, &got), want, 0)
+	compareArrays(t, "the means", onHost(t, &got), want, 0)
 }
 
 // What shares a word of memory with other halves is not cleared, which would clear these.
 func TestClearedViewOfHalvesOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	all := inHalves(t, d, filled(t, 1, 9))
-	want := slices.Clone(op.Data[float32](onHostAsFloats(t, all)))
+	want := slices.Clone(op.Data[float32](onHost(t, all)))
 	for _, c := range []struct {
 		first, n int
 		refused  bool
@@ -417,7 +396,7 @@ func TestClearedViewOfHalvesOnDevice(t *testing.T) {
 		if !c.refused {
 			clear(want[c.first:][:c.n])
 		}
-		if got := op.Data[float32](onHostAsFloats(t, all)); !slices.Equal(got, want) {
+		if got := op.Data[float32](onHost(t, all)); !slices.Equal(got, want) {
 			t.Errorf("with %d cleared from %d on: %v, want %v", c.n, c.first, got, want)
 		}
 	}

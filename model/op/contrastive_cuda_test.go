@@ -16,7 +16,6 @@ import (
 	"cne/internal/device/fakecuda"
 	"cne/internal/rng"
 	"cne/model/op"
-	"cne/model/vm"
 )
 
 // A lossCase is the input of a loss.
@@ -100,27 +99,14 @@ func TestContrastiveMatchesGoldenOnDevice(t *testing.T) {
 }
 
 // onDevice returns the loss and its gradients as a device computes them.
-func onDevice(t *testing.T, d *device.Device, p *lossCase) [3][]float64 {
+func onDevice(t *testing.T, d *device.Device, p *lossCase) (results [3][]float64) {
 	t.Helper()
 	in, out := p.graph(t, gorgonia.NewGraph())
-	program, err := vm.Compile(d, out...)
-	must(t, err)
-	for n, a := range in {
-		if input := program.Input(n); input != nil {
-			must(t, op.Copy(input, a))
-		}
-	}
-	must(t, program.Run())
-	var results [3][]float64
-	for i, o := range out {
-		here, err := op.NewArray(nil, tensor.Float32)
-		must(t, err)
-		must(t, op.Copy(here, program.Output(o)))
-		for _, v := range op.Data[float32](here)[:here.Len()] {
+	for i, a := range computed(t, d, in, out) {
+		for _, v := range op.Data[float32](a)[:a.Len()] {
 			results[i] = append(results[i], float64(v))
 		}
 	}
-	must(t, program.Close())
 	return results
 }
 
@@ -250,19 +236,10 @@ func TestContrastiveCanBeCapturedOnDevice(t *testing.T) {
 				p.negatives = draws(4, 10, 2)
 			}
 			in, out := p.graph(t, gorgonia.NewGraph())
-			program, err := vm.Compile(d, out...)
-			must(t, err)
-			for n, a := range in {
-				if input := program.Input(n); input != nil {
-					must(t, op.Copy(input, a))
-				}
-			}
+			program := compiled(t, d, in, out...)
 			results := func() (all [][]float32) {
 				for _, o := range out {
-					here, err := op.NewArray(nil, tensor.Float32)
-					must(t, err)
-					must(t, op.Copy(here, program.Output(o)))
-					all = append(all, op.Data[float32](here))
+					all = append(all, op.Data[float32](onHost(t, program.Output(o))))
 				}
 				return all
 			}

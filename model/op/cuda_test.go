@@ -40,8 +40,8 @@ func onBoth(t *testing.T, d *device.Device, within float64, build func(g *gorgon
 	}
 }
 
-// computed runs a graph on a device and returns its outputs.
-func computed(t *testing.T, on *device.Device, in map[*gorgonia.Node]*op.Array, out gorgonia.Nodes) (results []*op.Array) {
+// compiled returns a program for a device that has its inputs.
+func compiled(t testing.TB, on *device.Device, in map[*gorgonia.Node]*op.Array, out ...*gorgonia.Node) *vm.Program {
 	t.Helper()
 	p, err := vm.Compile(on, out...)
 	must(t, err)
@@ -50,15 +50,38 @@ func computed(t *testing.T, on *device.Device, in map[*gorgonia.Node]*op.Array, 
 			must(t, op.Copy(input, a))
 		}
 	}
+	return p
+}
+
+// inputs adds inputs with the shapes of arrays to a graph.
+func inputs(g *gorgonia.ExprGraph, arrays ...*op.Array) (nodes gorgonia.Nodes, values map[*gorgonia.Node]*op.Array) {
+	values = map[*gorgonia.Node]*op.Array{}
+	for i, a := range arrays {
+		n := nodeOf(g, a, fmt.Sprint("in", i))
+		nodes, values[n] = append(nodes, n), a
+	}
+	return nodes, values
+}
+
+// onHost returns a copy of an array of floats in the program's memory, in float32.
+func onHost(t *testing.T, a *op.Array) *op.Array {
+	t.Helper()
+	here, err := op.NewArray(nil, tensor.Float32)
+	must(t, err)
+	must(t, op.Copy(here, a))
+	return here
+}
+
+// computed runs a graph on a device and returns its outputs.
+func computed(t *testing.T, on *device.Device, in map[*gorgonia.Node]*op.Array, out gorgonia.Nodes) (results []*op.Array) {
+	t.Helper()
+	p := compiled(t, on, in, out...)
 	// Twice, since what an operation keeps from one run must not show in the next.
 	for range 2 {
 		must(t, p.Run())
 	}
 	for _, o := range out {
-		here, err := op.NewArray(nil, o.Dtype())
-		must(t, err)
-		must(t, op.Copy(here, p.Output(o)))
-		results = append(results, here)
+		results = append(results, onHost(t, p.Output(o)))
 	}
 	must(t, p.Close())
 	return results

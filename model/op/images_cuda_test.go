@@ -81,12 +81,7 @@ func TestBatchNormOnDevice(t *testing.T) {
 					}
 				}
 				stats = append(stats, s)
-				in := map[*gorgonia.Node]*op.Array{}
-				var nodes gorgonia.Nodes
-				for i, a := range []*op.Array{x, scale, shift, g} {
-					n := nodeOf(graph, a, fmt.Sprint("in", i))
-					in[n], nodes = a, append(nodes, n)
-				}
+				nodes, in := inputs(graph, x, scale, shift, g)
 				y, err := op.BatchNorm(nodes[0], nodes[1], nodes[2], s, c.act)
 				must(t, err)
 				outputs := append(gorgonia.Nodes{y}, weighted(t, y, nodes[3], nodes[:3]...)...)
@@ -100,15 +95,6 @@ func TestBatchNormOnDevice(t *testing.T) {
 			compareArrays(t, "the running variance", onHost(t, stats[1].Var), stats[0].Var, max(c.within, 1e-6))
 		})
 	}
-}
-
-// onHost returns a copy of an array in the program's memory.
-func onHost(t *testing.T, a *op.Array) *op.Array {
-	t.Helper()
-	here, err := op.NewArray(nil, a.Dtype())
-	must(t, err)
-	must(t, op.Copy(here, a))
-	return here
 }
 
 func TestImageLayoutsOnDevice(t *testing.T) {
@@ -166,12 +152,7 @@ func (c convCase) convolved(t *testing.T, g *gorgonia.ExprGraph) (map[*gorgonia.
 	oh, ow := c.result()
 	x, w := filled(t, 1, c.n, c.h, c.w, c.c), filled(t, 2, c.k, c.c, c.kh, c.kw)
 	of := filled(t, 3, c.n, oh, ow, c.k)
-	in := map[*gorgonia.Node]*op.Array{}
-	var nodes gorgonia.Nodes
-	for i, a := range []*op.Array{x, w, of} {
-		n := nodeOf(g, a, fmt.Sprint("in", i))
-		in[n], nodes = a, append(nodes, n)
-	}
+	nodes, in := inputs(g, x, w, of)
 	y, err := op.Conv2d(nodes[0], nodes[1], c.stride, c.pad, op.Float32)
 	must(t, err)
 	return in, append(gorgonia.Nodes{y}, weighted(t, y, nodes[2], nodes[:2]...)...)

@@ -33,27 +33,16 @@ func drawnRows(t *testing.T, seed uint64, count, n int) *op.Array {
 
 // gradientsOnBoth compares an operation's result and its gradients with respect to its
 // first inputs on the CPU and a device.
-func gradientsOnBoth(t *testing.T, d *device.Device, within float64, apply func(in gorgonia.Nodes) (*gorgonia.Node, error), gradients int, inputs ...*op.Array) {
+func gradientsOnBoth(t *testing.T, d *device.Device, within float64, apply func(in gorgonia.Nodes) (*gorgonia.Node, error), gradients int, arrays ...*op.Array) {
 	t.Helper()
 	onBoth(t, d, within, func(g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
-		values := map[*gorgonia.Node]*op.Array{}
-		var in gorgonia.Nodes
-		for i, a := range inputs {
-			n := nodeOf(g, a, fmt.Sprintf("input %d", i))
-			values[n] = a
-			in = append(in, n)
-		}
+		in, values := inputs(g, arrays...)
 		y, err := apply(in)
 		must(t, err)
 		grad := filled(t, 99, y.Shape()...)
 		gradNode := nodeOf(g, grad, "grad")
 		values[gradNode] = grad
-		if gradients == 0 {
-			return values, gorgonia.Nodes{y}
-		}
-		grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{gradNode}, in[:gradients])
-		must(t, err)
-		return values, append(gorgonia.Nodes{y}, grads...)
+		return values, append(gorgonia.Nodes{y}, weighted(t, y, gradNode, in[:gradients]...)...)
 	})
 }
 
@@ -80,13 +69,7 @@ func TestScatterAddOfAnySizeOnDevice(t *testing.T) {
 		for i, v := range op.Data[float32](x) {
 			op.Data[float32](x)[i] = v * float32(scale)
 		}
-		var in []*op.Array
-		for _, a := range []*op.Array{x, index, like} {
-			there, err := op.NewArray(d, a.Dtype())
-			must(t, err)
-			must(t, op.Copy(there, a))
-			in = append(in, there)
-		}
+		in := []*op.Array{copyTo(t, d, x), copyTo(t, d, index), copyTo(t, d, like)}
 		g := gorgonia.NewGraph()
 		n := gorgonia.Must(op.ScatterAdd(nodeOf(g, x, "x"), nodeOf(g, index, "index"), nodeOf(g, like, "like")))
 		want, got, there := filled(t, 9, 7, 2), filled(t, 9, 7, 2), in[2]
@@ -118,12 +101,7 @@ func TestTF32OnDevice(t *testing.T) {
 			continue // narrow layers have kernels of their own, without TF32
 		}
 		cases[fmt.Sprint("layer ", s)] = func(t *testing.T, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
-			values := map[*gorgonia.Node]*op.Array{}
-			var in gorgonia.Nodes
-			for i, a := range []*op.Array{filled(t, 1, s.rows, s.in), filled(t, 2, s.out, s.in), filled(t, 3, s.out), filled(t, 4, s.rows, s.out)} {
-				n := nodeOf(g, a, fmt.Sprint("in", i))
-				values[n], in = a, append(in, n)
-			}
+			in, values := inputs(g, filled(t, 1, s.rows, s.in), filled(t, 2, s.out, s.in), filled(t, 3, s.out), filled(t, 4, s.rows, s.out))
 			y := gorgonia.Must(op.Linear(in[0], in[1], in[2], op.NoActivation))
 			return values, append(gorgonia.Nodes{y}, weighted(t, y, in[3], in[:3]...)...)
 		}
@@ -326,40 +304,19 @@ func TestTapeMachineOnDevice(t *testing.T) {
 // can be captured and replayed.
 func TestNetworkOnDeviceIsCaptured(t *testing.T) {
 	d := fakecuda.Open(t)
-	x, index := filled(t, 1, 50, 9), drawnRows(t, 4, 70, 50)
-	n := gorgonia.NewGraph()
-	nodes := map[*gorgonia.Node]*op.Array{}
-	node := func(a *op.Array, name string) *gorgonia.Node {
-		v := nodeOf(n, a, name)
-		nodes[v] = a
-		return v
-	}
-	w1, w2 := node(filled(t, 2, 8, 9), "w1"), node(filled(t, 3, 2, 8), "w2")
-	slots := node(drawnRows(t, 5, 200, 70), "slots")
-	hidden := gorgonia.Must(op.LinearRows(node(x, "x"), node(index, "rows"), w1, node(filled(t, 6, 8), "b1"), op.ReLUActivation))
-	y := gorgonia.Must(op.Gather(gorgonia.Must(op.Linear(hidden, w2, node(filled(t, 7, 2), "b2"), op.NoActivation)), slots))
-	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{node(filled(t, 8, 200, 2), "grad")}, gorgonia.Nodes{w1, w2})
-	must(t, err)
-	p, err := vm.Compile(d, grads...)
-	must(t, err)
-	for node, a := range nodes {
-		if input := p.Input(node); input != nil {
-			must(t, op.Copy(input, a))
-		}
-	}
+	in, values := inputs(gorgonia.NewGraph(), filled(t, 1, 50, 9), drawnRows(t, 4, 70, 50), filled(t, 2, 8, 9), filled(t, 6, 8),
+		filled(t, 3, 2, 8), filled(t, 7, 2), drawnRows(t, 5, 200, 70), filled(t, 8, 200, 2))
+	hidden := gorgonia.Must(op.LinearRows(in[0], in[1], in[2], in[3], op.ReLUActivation))
+	y := gorgonia.Must(op.Gather(gorgonia.Must(op.Linear(hidden, in[4], in[5], op.NoActivation)), in[6]))
+	grads := weighted(t, y, in[7], in[2], in[4])
+	p := compiled(t, d, values, grads...)
 	must(t, p.Run())
-	here := func() *op.Array {
-		a, err := op.NewArray(nil, tensor.Float32)
-		must(t, err)
-		must(t, op.Copy(a, p.Output(grads[0])))
-		return a
-	}
-	want := here()
+	want := onHost(t, p.Output(grads[0]))
 	replay, err := d.Capture(p.Run)
 	must(t, err)
 	must(t, p.Output(grads[0]).Zero())
 	must(t, replay.Run())
-	compareArrays(t, "done again", here(), want, 0)
+	compareArrays(t, "done again", onHost(t, p.Output(grads[0])), want, 0)
 	must(t, replay.Close())
 }
 
@@ -368,41 +325,27 @@ func TestNetworkOnDeviceIsCaptured(t *testing.T) {
 func TestBatchesOfAnySizeOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	x, w, b := filled(t, 1, 30, 6), filled(t, 2, 3, 6), filled(t, 3, 3)
-	programs := map[*device.Device]*vm.Program{device.CPU(): nil, d: nil}
+	var programs [2]*vm.Program
 	var nodes [2]gorgonia.Nodes // inputs that differ, outputs
-	for on := range programs {
+	for i, on := range []*device.Device{d, device.CPU()} {
 		g := gorgonia.NewGraph()
 		points, weights, bias := nodeOf(g, x, "x"), nodeOf(g, w, "w"), nodeOf(g, b, "b")
 		rows, grad := nodeOf(g, drawnRows(t, 4, 5, 30), "rows"), nodeOf(g, filled(t, 5, 5, 3), "grad")
 		y := gorgonia.Must(op.LinearRows(points, rows, weights, bias, op.ReLUActivation))
-		grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{grad}, gorgonia.Nodes{points, weights, bias})
-		must(t, err)
-		p, err := vm.Compile(on, grads...)
-		must(t, err)
-		for n, a := range map[*gorgonia.Node]*op.Array{points: x, weights: w, bias: b} {
-			must(t, op.Copy(p.Input(n), a))
-		}
-		programs[on] = p
-		if on == d {
-			nodes[0] = append(gorgonia.Nodes{rows, grad}, grads...)
-		} else {
-			nodes[1] = append(gorgonia.Nodes{rows, grad}, grads...)
-		}
+		grads := weighted(t, y, grad, points, weights, bias)
+		programs[i] = compiled(t, on, map[*gorgonia.Node]*op.Array{points: x, weights: w, bias: b}, grads...)
+		nodes[i] = append(gorgonia.Nodes{rows, grad}, grads...)
 	}
 	for _, size := range []int{5, 9000, 40, 0, 4097, 9001} {
 		rows, grad := drawnRows(t, uint64(size), size, 30), filled(t, uint64(size), size, 3)
 		var results [2][]*op.Array
-		for i, on := range []*device.Device{d, device.CPU()} {
-			p := programs[on]
+		for i, p := range programs {
 			for k, a := range []*op.Array{rows, grad} {
 				must(t, op.Copy(p.Input(nodes[i][k]), a))
 			}
 			must(t, p.Run())
 			for _, n := range nodes[i][2:] {
-				here, err := op.NewArray(nil, tensor.Float32)
-				must(t, err)
-				must(t, op.Copy(here, p.Output(n)))
-				results[i] = append(results[i], here)
+				results[i] = append(results[i], onHost(t, p.Output(n)))
 			}
 		}
 		for k, want := range results[1] {

@@ -5,7 +5,9 @@ package quality
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"cne/data"
@@ -37,33 +39,40 @@ func scattered(n, d int) *data.Matrix {
 	return m
 }
 
+// onBoth compares what f computes on the CPU and on a device, relative to the CPU's
+// and, if absolute, to 1 where that is less; 0: the same bits. The device computes the
+// same again.
+func onBoth(t *testing.T, what string, d *device.Device, within, absolute float64, f func(d *device.Device) ([]float64, error)) {
+	t.Helper()
+	want, err := f(nil)
+	must(t, err)
+	got, err := f(d)
+	must(t, err)
+	for k, w := range want {
+		if !(math.Abs(got[k]-w) <= within*(absolute+math.Abs(w))) {
+			t.Errorf("%s: figure %d is %v, want %v", what, k, got[k], w)
+		}
+	}
+	if again, err := f(d); err != nil || !slices.Equal(again, got) {
+		t.Errorf("%s: the figures are %v, then %v (%v)", what, got, again, err)
+	}
+}
+
+// one makes a list of one figure.
+func one(v float64, err error) ([]float64, error) { return []float64{v}, err }
+
 func TestPairsOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	discriminators := []Discriminator{Neg(1), UMAP(), Neg(1e-6), NC(1e3, 5)}
 	for _, size := range []struct{ n, d int }{{2, 1}, {31, 2}, {257, 2}, {2100, 2}, {300, 3}, {129, 20}} {
 		m := scattered(size.n, size.d)
-		want, err := PartitionFunction(t.Context(), m.X, m.D, nil)
-		must(t, err)
-		got, err := PartitionFunction(t.Context(), m.X, m.D, d)
-		must(t, err)
-		if math.Abs(got-want) > 2e-6*want {
-			t.Errorf("%v: the partition function is %v, want %v", size, got, want)
-		}
-		again, err := PartitionFunction(t.Context(), m.X, m.D, d)
-		if again != got || err != nil {
-			t.Errorf("%v: the partition function is %v, then %v (%v)", size, got, again, err)
-		}
+		onBoth(t, fmt.Sprint("partition function of ", size), d, 2e-6, 0, func(d *device.Device) ([]float64, error) {
+			return one(PartitionFunction(t.Context(), m.X, m.D, d))
+		})
 		for _, clamp := range []float64{1e-10, 1e-4, 0} {
-			heads, tails := []int32{0, 1}, []int32{1, 0}
-			wanted, err := ExpectedLosses(t.Context(), heads, tails, m.X, m.D, 5, clamp, discriminators, nil)
-			must(t, err)
-			losses, err := ExpectedLosses(t.Context(), heads, tails, m.X, m.D, 5, clamp, discriminators, d)
-			must(t, err)
-			for k, want := range wanted {
-				if math.Abs(losses[k]-want) > 2e-6*want {
-					t.Errorf("%v, clamp %g: loss %d is %v, want %v", size, clamp, k, losses[k], want)
-				}
-			}
+			onBoth(t, fmt.Sprint("losses of ", size, clamp), d, 2e-6, 0, func(d *device.Device) ([]float64, error) {
+				return ExpectedLosses(t.Context(), []int32{0, 1}, []int32{1, 0}, m.X, m.D, 5, clamp, discriminators, d)
+			})
 		}
 	}
 }
@@ -94,14 +103,9 @@ func TestEdgesOnDevice(t *testing.T) {
 			i := s.IntN(size.n)
 			heads, tails = append(heads, int32(i)), append(tails, int32((i+1+s.IntN(size.n-1))%size.n))
 		}
-		want, err := KL(t.Context(), heads, tails, m.X, m.D, 10, nil)
-		got, failed := KL(t.Context(), heads, tails, m.X, m.D, 10, d)
-		if failed = errors.Join(err, failed); failed != nil || math.Abs(got-want) > 1e-6*(1+math.Abs(want)) {
-			t.Errorf("%v: the divergence is %v, want %v (%v)", size, got, want, failed)
-		}
-		if again, err := KL(t.Context(), heads, tails, m.X, m.D, 10, d); again != got || err != nil {
-			t.Errorf("%v: the divergence is %v, then %v (%v)", size, got, again, err)
-		}
+		onBoth(t, fmt.Sprint("divergence of ", size), d, 1e-6, 1, func(d *device.Device) ([]float64, error) {
+			return one(KL(t.Context(), heads, tails, m.X, m.D, 10, d))
+		})
 		for _, clamp := range []float64{1e-10, 0.01, 0} {
 			// With so little work, edges are drawn, too.
 			for _, work := range []int{infoNCWork, 2 * size.m * 40} {
@@ -111,16 +115,9 @@ func TestEdgesOnDevice(t *testing.T) {
 					t.Errorf("%v, clamp %v, work %d: InfoNC's loss is %v, want %v (%v)", size, clamp, work, got, want, failed)
 				}
 			}
-			want, err := ExpectedLosses(t.Context(), heads, tails, m.X, m.D, 5, clamp, []Discriminator{Neg(1e-6), UMAP()}, nil)
-			got, failed := ExpectedLosses(t.Context(), heads, tails, m.X, m.D, 5, clamp, []Discriminator{Neg(1e-6), UMAP()}, d)
-			if failed = errors.Join(err, failed); failed != nil {
-				t.Fatal(failed)
-			}
-			for k, v := range want {
-				if math.Abs(got[k]-v) > 2e-6*v {
-					t.Errorf("%v, clamp %v: loss %d is %v, want %v", size, clamp, k, got[k], v)
-				}
-			}
+			onBoth(t, fmt.Sprint("losses of ", size, clamp), d, 2e-6, 0, func(d *device.Device) ([]float64, error) {
+				return ExpectedLosses(t.Context(), heads, tails, m.X, m.D, 5, clamp, []Discriminator{Neg(1e-6), UMAP()}, d)
+			})
 		}
 	}
 	// Single precision cannot hold the squares of such distances.
@@ -139,13 +136,9 @@ func TestSpearmanOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, size := range []struct{ n, d, sample int }{{3, 1, 9}, {16, 2, 50}, {17, 7, 50}, {100, 33, 60}, {90, 64, 90}} {
 		x, y := scattered(size.n, size.d), scattered(size.n, 2)
-		want, err := Spearman(t.Context(), x, y, size.sample, 3, nil)
-		must(t, err)
-		got, err := Spearman(t.Context(), x, y, size.sample, 3, d)
-		must(t, err)
-		if got != want {
-			t.Errorf("%v: the correlation is %v, want %v", size, got, want)
-		}
+		onBoth(t, fmt.Sprint("correlation of ", size), d, 0, 0, func(d *device.Device) ([]float64, error) {
+			return one(Spearman(t.Context(), x, y, size.sample, 3, d))
+		})
 	}
 }
 
@@ -157,21 +150,13 @@ func TestAccuracyOnDevice(t *testing.T) {
 		for i := range class {
 			class[i] = int32(i * i % 5 * (i % 3))
 		}
-		want, err := KNNAccuracy(t.Context(), m, class, 7, 0.3, 1, nil)
-		must(t, err)
-		got, err := KNNAccuracy(t.Context(), m, class, 7, 0.3, 1, d)
-		must(t, err)
-		if got != want {
-			t.Errorf("%v: the accuracy is %v, want %v", size, got, want)
-		}
+		onBoth(t, fmt.Sprint("accuracy of ", size), d, 0, 0, func(d *device.Device) ([]float64, error) {
+			return one(KNNAccuracy(t.Context(), m, class, 7, 0.3, 1, d))
+		})
 		half := size.n / 2
-		want, err = HeldOutAccuracy(t.Context(), m.Rows(0, half), class[:half], m.Rows(half, size.n), class[half:], 3, nil)
-		must(t, err)
-		got, err = HeldOutAccuracy(t.Context(), m.Rows(0, half), class[:half], m.Rows(half, size.n), class[half:], 3, d)
-		must(t, err)
-		if got != want {
-			t.Errorf("%v: the accuracy of those held out is %v, want %v", size, got, want)
-		}
+		onBoth(t, fmt.Sprint("held-out accuracy of ", size), d, 0, 0, func(d *device.Device) ([]float64, error) {
+			return one(HeldOutAccuracy(t.Context(), m.Rows(0, half), class[:half], m.Rows(half, size.n), class[half:], 3, d))
+		})
 	}
 }
 
