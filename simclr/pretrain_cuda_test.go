@@ -146,34 +146,6 @@ func TestPretrainingOnDevice(t *testing.T) {
 	}
 }
 
-// A pretraining on a device resumes from a checkpoint with the bits of one that never
-// stopped.
-func TestResumedPretrainingOnDevice(t *testing.T) {
-	d := fakecuda.Open(t)
-	images := patches(20, 8)
-	p := small()
-	p.Device = d
-	n, r := pretrain(t, p, images, nil)
-	want := state(n, r)
-
-	var middle *train.Checkpoint
-	p = small()
-	p.Device = d
-	p.Checkpoints = &train.Checkpoints{Epochs: 1, Save: func(c *train.Checkpoint) (err error) {
-		if c.Progress.Epochs == 2 {
-			middle, err = c.Clone()
-		}
-		return err
-	}}
-	pretrain(t, p, images, nil)
-	p = small()
-	p.Device, p.Resume = d, middle
-	n, r = pretrain(t, p, images, nil)
-	if got := state(n, r); !slices.Equal(got, want) {
-		t.Error("the run that went on has learnt something else")
-	}
-}
-
 // On a device, too, what is frozen keeps its bits, and a run goes on from the border of
 // two stages, and from within one, with the bits of one that never stopped.
 func TestStagesOnDevice(t *testing.T) {

@@ -76,7 +76,7 @@ func TestWindowsPreparedAheadOnDevice(t *testing.T) {
 					if !slices.Equal(got, want) {
 						t.Fatalf("%s, order %d: epoch %d has another order of edges at batch %d", name, order, epoch, batch)
 					}
-					if batch >= c.layoutFrom(epoch) && (!slices.Equal(fetched(t, rows), points.Rows) || !slices.Equal(fetched(t, local), points.Local)) {
+					if batch >= c.layoutFrom(epoch) && (!slices.Equal(download[int32](t, rows), points.Rows) || !slices.Equal(download[int32](t, local), points.Local)) {
 						t.Fatalf("%s, order %d: batch %d of epoch %d is laid out otherwise", name, order, batch, epoch)
 					}
 				}

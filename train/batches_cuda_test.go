@@ -35,14 +35,6 @@ func randomEdges(n, edges int) []edge {
 	return list
 }
 
-func fetched(t *testing.T, a *op.Array) []int32 {
-	t.Helper()
-	to, err := op.NewArray(nil, a.Dtype())
-	must(t, err)
-	must(t, op.Copy(to, a))
-	return op.Data[int32](to)
-}
-
 func newInts(t *testing.T, d *device.Device, shape ...int) *op.Array {
 	t.Helper()
 	a, err := op.NewArray(d, tensor.Int32, shape...)
@@ -140,7 +132,7 @@ func TestDistinctOnDevice(t *testing.T) {
 				t.Fatal(err)
 			}
 			must(t, f.distinct(d.Main(), order, layout, c.first))
-			counts := fetched(t, layout.counts)
+			counts := download[int32](t, layout.counts)
 			distinct := newDeduper(min(c.points, 1<<20), c.size, false)
 			for k := range c.count {
 				lo := (c.first + k) * c.size
@@ -158,7 +150,7 @@ func TestDistinctOnDevice(t *testing.T) {
 					t.Fatalf("%+v: batch %d has %d distinct points, want %d", c, k, counts[k], len(want.Rows))
 				}
 				must(t, layout.batch(rows, local, k, hi-lo, len(want.Rows)))
-				if !slices.Equal(fetched(t, rows), want.Rows) || !slices.Equal(fetched(t, local), want.Local) {
+				if !slices.Equal(download[int32](t, rows), want.Rows) || !slices.Equal(download[int32](t, local), want.Local) {
 					t.Errorf("%+v: batch %d of epoch %d is laid out otherwise", c, k, epoch)
 				}
 			}
@@ -166,7 +158,7 @@ func TestDistinctOnDevice(t *testing.T) {
 				continue
 			}
 			// Ends have their points' local numbers, which are taken in order.
-			allRows, allSlots := fetched(t, layout.rows), fetched(t, layout.local)
+			allRows, allSlots := download[int32](t, layout.rows), download[int32](t, layout.local)
 			for k := range c.count {
 				lo := (c.first + k) * c.size
 				edges, used := cpu.upTo(c.edges)[lo:min(c.edges, lo+c.size)], int32(0)
@@ -225,10 +217,10 @@ func TestNegativesOnDevice(t *testing.T) {
 			if want.Runs == nil {
 				want.Runs = []int32{0}
 			}
-			if got := fetched(t, negatives); !slices.Equal(got, want.Negatives) || fmt.Sprint(negatives.Shape()) != fmt.Sprint([]int{len(want.Negatives) / c.b, c.b}) {
+			if got := download[int32](t, negatives); !slices.Equal(got, want.Negatives) || fmt.Sprint(negatives.Shape()) != fmt.Sprint([]int{len(want.Negatives) / c.b, c.b}) {
 				t.Errorf("%+v, batch %d: negatives of shape %v: %v …, want %v …", c, batch, negatives.Shape(), got[:min(9, len(got))], want.Negatives[:min(9, len(want.Negatives))])
 			}
-			if got := fetched(t, runs); !slices.Equal(got, want.Runs) {
+			if got := download[int32](t, runs); !slices.Equal(got, want.Runs) {
 				t.Errorf("%+v, batch %d: runs %v …, want %v …", c, batch, got[:min(9, len(got))], want.Runs[:min(9, len(want.Runs))])
 			}
 		}
@@ -253,7 +245,7 @@ func TestRunsDrawnAgainOnDevice(t *testing.T) {
 		if stream == drawn.At(uint64(len(want)-1)) {
 			t.Fatalf("no number was drawn again for word %d", zero)
 		}
-		if got := fetched(t, runs); !slices.Equal(got, want) {
+		if got := download[int32](t, runs); !slices.Equal(got, want) {
 			t.Errorf("word %d: runs %v, want %v", zero, got, want)
 		}
 	}
@@ -299,7 +291,7 @@ func TestBatchLoopOnDevice(t *testing.T) {
 	}{{1.5, 0}, {-2, 0}, {inf, 3}, {4, 3}, {float32(math.NaN()), 3}} {
 		must(t, device.Upload(d, loss.Pointer(), []float32{c.loss}))
 		must(t, endBatch(losses.Pointer(), status.Pointer(), loss, i, 4))
-		if got := fetched(t, status)[0]; got != c.status {
+		if got := download[int32](t, status)[0]; got != c.status {
 			t.Errorf("status %d after loss %g, want %d", got, c.loss, c.status)
 		}
 	}
@@ -334,7 +326,7 @@ func TestCapturedBatchOnDevice(t *testing.T) {
 			if want.Runs == nil {
 				want.Runs = []int32{0}
 			}
-			if !slices.Equal(fetched(t, negatives), want.Negatives) || !slices.Equal(fetched(t, runs), want.Runs) {
+			if !slices.Equal(download[int32](t, negatives), want.Negatives) || !slices.Equal(download[int32](t, runs), want.Runs) {
 				t.Errorf("%d negatives of batch %d are others", m, batch)
 			}
 		}

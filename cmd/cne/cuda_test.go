@@ -46,7 +46,7 @@ func TestDeviceIsLostInARun(t *testing.T) {
 		t.Skip("a GPU cannot be made to fail")
 	}
 	t.Chdir(t.TempDir())
-	const parts = 4
+	const parts = 3
 	for name, args := range onDevice(t) {
 		t.Run(name, func(t *testing.T) {
 			whole := append(slices.Clone(args), "-o", name+"/whole")
