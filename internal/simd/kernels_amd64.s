@@ -4,9 +4,11 @@
 
 #include "textflag.h"
 
-// func pairs2AVX512(d2 []float32, dx []float32, dy []float32, features []float32, head int, tails []int32)
-// Requires: AVX, AVX512F
-TEXT ·pairs2AVX512(SB), NOSPLIT, $0-128
+// func pairs2Vector(d2 []float32, dx []float32, dy []float32, features []float32, head int, tails []int32)
+// Requires: AVX, AVX2, AVX512F, FMA3
+TEXT ·pairs2Vector(SB), NOSPLIT, $0-128
+	CMPQ      ·current+0(SB), $0x02
+	JNE       formAVX2
 	MOVQ      d2_base+0(FP), AX
 	MOVQ      dx_base+24(FP), CX
 	MOVQ      dy_base+48(FP), DX
@@ -19,9 +21,9 @@ TEXT ·pairs2AVX512(SB), NOSPLIT, $0-128
 	MOVQ      d2_len+8(FP), R8
 	XORQ      R9, R9
 
-loop:
+loopAVX512:
 	CMPQ         R9, R8
-	JGE          loop_done
+	JGE          loop_doneAVX512
 	MOVLQSX      (SI)(R9*4), R10
 	MOVLQSX      4(SI)(R9*4), R11
 	VMOVSD       (BX)(R10*8), X2
@@ -74,9 +76,61 @@ loop:
 	VFMADD231PS  Z5, Z5, Z4
 	VMOVUPS      Z4, (AX)(R9*4)
 	ADDQ         $0x10, R9
-	JMP          loop
+	JMP          loopAVX512
 
-loop_done:
+loop_doneAVX512:
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ d2_base+0(FP), AX
+	MOVQ dx_base+24(FP), CX
+	MOVQ dy_base+48(FP), DX
+	MOVQ features_base+72(FP), BX
+	MOVQ tails_base+104(FP), SI
+	MOVQ head+96(FP), DI
+	LEAQ (BX)(DI*8), DI
+	MOVQ d2_len+8(FP), R8
+	XORQ R9, R9
+
+loopAVX2:
+	CMPQ        R9, R8
+	JGE         loop_doneAVX2
+	MOVLQSX     (SI)(R9*4), R10
+	MOVLQSX     4(SI)(R9*4), R11
+	VMOVSD      (BX)(R10*8), X0
+	VMOVHPS     (BX)(R11*8), X0, X0
+	MOVLQSX     8(SI)(R9*4), R10
+	MOVLQSX     12(SI)(R9*4), R11
+	VMOVSD      (BX)(R10*8), X1
+	VMOVHPS     (BX)(R11*8), X1, X1
+	VINSERTF128 $0x01, X1, Y0, Y1
+	MOVLQSX     16(SI)(R9*4), R10
+	MOVLQSX     20(SI)(R9*4), R11
+	VMOVSD      (BX)(R10*8), X0
+	VMOVHPS     (BX)(R11*8), X0, X0
+	MOVLQSX     24(SI)(R9*4), R10
+	MOVLQSX     28(SI)(R9*4), R11
+	VMOVSD      (BX)(R10*8), X2
+	VMOVHPS     (BX)(R11*8), X2, X2
+	VINSERTF128 $0x01, X2, Y0, Y2
+	VMOVUPS     (DI)(R9*8), Y3
+	VMOVUPS     32(DI)(R9*8), Y4
+	VSUBPS      Y1, Y3, Y3
+	VSUBPS      Y2, Y4, Y4
+	VSHUFPS     $0x88, Y4, Y3, Y1
+	VSHUFPS     $0xdd, Y4, Y3, Y2
+	VPERMPD     $0xd8, Y1, Y1
+	VPERMPD     $0xd8, Y2, Y2
+	VMOVUPS     Y1, (CX)(R9*4)
+	VMOVUPS     Y2, (DX)(R9*4)
+	VMULPS      Y1, Y1, Y1
+	VFMADD231PS Y2, Y2, Y1
+	VMOVUPS     Y1, (AX)(R9*4)
+	ADDQ        $0x08, R9
+	JMP         loopAVX2
+
+loop_doneAVX2:
 	VZEROUPPER
 	RET
 
@@ -116,9 +170,11 @@ DATA odd<>+56(SB)/4, $0x0000001d
 DATA odd<>+60(SB)/4, $0x0000001f
 GLOBL odd<>(SB), RODATA|NOPTR, $64
 
-// func spread2AVX512(grad []float32, hx []float32, hy []float32, g []float32, dx []float32, dy []float32, tails []int32)
+// func spread2Vector(grad []float32, hx []float32, hy []float32, g []float32, dx []float32, dy []float32, tails []int32)
 // Requires: AVX, AVX512F
-TEXT ·spread2AVX512(SB), NOSPLIT, $0-168
+TEXT ·spread2Vector(SB), NOSPLIT, $0-168
+	CMPQ ·current+0(SB), $0x02
+	JNE  formAVX2
 	MOVQ grad_base+0(FP), AX
 	MOVQ hx_base+24(FP), CX
 	MOVQ hy_base+48(FP), DX
@@ -129,9 +185,9 @@ TEXT ·spread2AVX512(SB), NOSPLIT, $0-168
 	MOVQ g_len+80(FP), R9
 	XORQ R10, R10
 
-loop:
+loopAVX512:
 	CMPQ          R10, R9
-	JGE           loop_done
+	JGE           loop_doneAVX512
 	VMOVUPS       (BX)(R10*4), Z0
 	VADDPS        Z0, Z0, Z0
 	VMULPS        (SI)(R10*4), Z0, Z1
@@ -221,15 +277,86 @@ loop:
 	VSUBPS        X0, X1, X1
 	VMOVHPS       X1, (AX)(R11*8)
 	ADDQ          $0x10, R10
-	JMP           loop
+	JMP           loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VZEROUPPER
 	RET
 
-// func negPositiveAVX512(x []float32, c float32, limit float32, logLimit float32) (loss float32, dTheta float32)
-// Requires: AVX, AVX512F
-TEXT ·negPositiveAVX512(SB), NOSPLIT, $0-48
+formAVX2:
+	MOVQ grad_base+0(FP), AX
+	MOVQ hx_base+24(FP), CX
+	MOVQ hy_base+48(FP), DX
+	MOVQ g_base+72(FP), BX
+	MOVQ dx_base+96(FP), SI
+	MOVQ dy_base+120(FP), DI
+	MOVQ tails_base+144(FP), R8
+	MOVQ g_len+80(FP), R9
+	XORQ R10, R10
+
+loopAVX2:
+	CMPQ         R10, R9
+	JGE          loop_doneAVX2
+	VMOVUPS      (BX)(R10*4), Y0
+	VADDPS       Y0, Y0, Y0
+	VMULPS       (SI)(R10*4), Y0, Y1
+	VMULPS       (DI)(R10*4), Y0, Y0
+	VADDPS       (CX)(R10*4), Y1, Y2
+	VMOVUPS      Y2, (CX)(R10*4)
+	VADDPS       (DX)(R10*4), Y0, Y2
+	VMOVUPS      Y2, (DX)(R10*4)
+	VUNPCKLPS    Y0, Y1, Y2
+	VUNPCKHPS    Y0, Y1, Y0
+	MOVLQSX      (R8)(R10*4), R11
+	VMOVSD       (AX)(R11*8), X1
+	VSUBPS       X2, X1, X1
+	VMOVSD       X1, (AX)(R11*8)
+	MOVLQSX      4(R8)(R10*4), R11
+	VXORPS       X1, X1, X1
+	VMOVHPS      (AX)(R11*8), X1, X1
+	VSUBPS       X2, X1, X1
+	VMOVHPS      X1, (AX)(R11*8)
+	MOVLQSX      8(R8)(R10*4), R11
+	VMOVSD       (AX)(R11*8), X1
+	VSUBPS       X0, X1, X1
+	VMOVSD       X1, (AX)(R11*8)
+	MOVLQSX      12(R8)(R10*4), R11
+	VXORPS       X1, X1, X1
+	VMOVHPS      (AX)(R11*8), X1, X1
+	VSUBPS       X0, X1, X1
+	VMOVHPS      X1, (AX)(R11*8)
+	VEXTRACTF128 $0x01, Y2, X1
+	MOVLQSX      16(R8)(R10*4), R11
+	VMOVSD       (AX)(R11*8), X2
+	VSUBPS       X1, X2, X2
+	VMOVSD       X2, (AX)(R11*8)
+	MOVLQSX      20(R8)(R10*4), R11
+	VXORPS       X2, X2, X2
+	VMOVHPS      (AX)(R11*8), X2, X2
+	VSUBPS       X1, X2, X2
+	VMOVHPS      X2, (AX)(R11*8)
+	VEXTRACTF128 $0x01, Y0, X0
+	MOVLQSX      24(R8)(R10*4), R11
+	VMOVSD       (AX)(R11*8), X1
+	VSUBPS       X0, X1, X1
+	VMOVSD       X1, (AX)(R11*8)
+	MOVLQSX      28(R8)(R10*4), R11
+	VXORPS       X1, X1, X1
+	VMOVHPS      (AX)(R11*8), X1, X1
+	VSUBPS       X0, X1, X1
+	VMOVHPS      X1, (AX)(R11*8)
+	ADDQ         $0x08, R10
+	JMP          loopAVX2
+
+loop_doneAVX2:
+	VZEROUPPER
+	RET
+
+// func negPositiveVector(x []float32, c float32, limit float32, logLimit float32) (loss float32, dTheta float32)
+// Requires: AVX, AVX2, AVX512F, FMA3
+TEXT ·negPositiveVector(SB), NOSPLIT, $0-48
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
 	VBROADCASTSS c+24(FP), Z0
 	VBROADCASTSS limit+28(FP), Z1
@@ -242,9 +369,9 @@ TEXT ·negPositiveAVX512(SB), NOSPLIT, $0-48
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
-loop:
+loopAVX512:
 	CMPQ         DX, CX
-	JGE          loop_done
+	JGE          loop_doneAVX512
 	VADDPS       (AX)(DX*4), Z3, Z6
 	VMULPS       Z0, Z6, Z6
 	VADDPS       Z3, Z6, Z7
@@ -282,9 +409,9 @@ loop:
 	VBLENDMPS    Z9, Z2, K1, Z9
 	VADDPS       Z9, Z4, Z4
 	ADDQ         $0x10, DX
-	JMP          loop
+	JMP          loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VEXTRACTF64X4 $0x01, Z4, Y0
 	VADDPS        Y0, Y4, Y4
 	VEXTRACTF128  $0x01, Y4, X0
@@ -303,6 +430,79 @@ loop_done:
 	VMOVSHDUP     X5, X0
 	VADDSS        X0, X5, X5
 	VMOVSS        X5, dTheta+44(FP)
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ         x_base+0(FP), AX
+	VBROADCASTSS c+24(FP), Y0
+	VBROADCASTSS limit+28(FP), Y1
+	VBROADCASTSS logLimit+32(FP), Y2
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X3
+	VPBROADCASTD X3, Y3
+	VXORPS       X4, X4, X4
+	VXORPS       X5, X5, X5
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loopAVX2:
+	CMPQ         DX, CX
+	JGE          loop_doneAVX2
+	VADDPS       (AX)(DX*4), Y3, Y6
+	VMULPS       Y0, Y6, Y6
+	VADDPS       Y3, Y6, Y7
+	VCMPPS       $0x0a, Y1, Y7, Y9
+	VDIVPS       Y7, Y3, Y8
+	VMULPS       Y8, Y6, Y6
+	VMULPS       Y0, Y8, Y8
+	VANDPS       Y9, Y8, Y8
+	VMOVUPS      Y8, (AX)(DX*4)
+	VANDPS       Y9, Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VPSUBD       c3f3504f3<>+0(SB), Y7, Y8
+	VPSRAD       $0x17, Y8, Y6
+	VCVTDQ2PS    Y6, Y6
+	VPAND        c007fffff<>+0(SB), Y8, Y8
+	VPADDD       c3f3504f3<>+0(SB), Y8, Y8
+	VSUBPS       Y3, Y8, Y8
+	VMULPS       Y8, Y8, Y11
+	VMOVUPS      c3d9021bb<>+0(SB), Y10
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y8, Y10
+	VFMADD213PS  c3def251a<>+0(SB), Y8, Y10
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y8, Y10
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y8, Y10
+	VFMADD213PS  cbe2aae50<>+0(SB), Y8, Y10
+	VFMADD213PS  c3e4cceac<>+0(SB), Y8, Y10
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y8, Y10
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y8, Y10
+	VMULPS       Y8, Y10, Y10
+	VMULPS       Y11, Y10, Y10
+	VFMADD231PS  cb95e8083<>+0(SB), Y6, Y10
+	VFNMADD231PS c3f000000<>+0(SB), Y11, Y10
+	VADDPS       Y8, Y10, Y10
+	VFMADD231PS  c3f318000<>+0(SB), Y6, Y10
+	VFMADD231PS  c00000000<>+0(SB), Y7, Y10
+	VBLENDVPS    Y9, Y10, Y2, Y10
+	VADDPS       Y10, Y4, Y4
+	ADDQ         $0x08, DX
+	JMP          loopAVX2
+
+loop_doneAVX2:
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPS       X0, X4, X4
+	VMOVHLPS     X4, X4, X0
+	VADDPS       X0, X4, X4
+	VMOVSHDUP    X4, X0
+	VADDSS       X0, X4, X4
+	VMOVSS       X4, loss+40(FP)
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPS       X0, X5, X5
+	VMOVHLPS     X5, X5, X0
+	VADDPS       X0, X5, X5
+	VMOVSHDUP    X5, X0
+	VADDSS       X0, X5, X5
+	VMOVSS       X5, dTheta+44(FP)
 	VZEROUPPER
 	RET
 
@@ -576,9 +776,11 @@ DATA c00000000<>+56(SB)/4, $0x00000000
 DATA c00000000<>+60(SB)/4, $0x00000000
 GLOBL c00000000<>(SB), RODATA|NOPTR, $64
 
-// func negNegativeAVX512(x []float32, invC float32, limit float32) (loss float32, dTheta float32)
-// Requires: AVX, AVX512F
-TEXT ·negNegativeAVX512(SB), NOSPLIT, $0-40
+// func negNegativeVector(x []float32, invC float32, limit float32) (loss float32, dTheta float32)
+// Requires: AVX, AVX2, AVX512F, FMA3
+TEXT ·negNegativeVector(SB), NOSPLIT, $0-40
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
 	VBROADCASTSS invC+24(FP), Z0
 	VBROADCASTSS limit+28(FP), Z1
@@ -593,9 +795,9 @@ TEXT ·negNegativeAVX512(SB), NOSPLIT, $0-40
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
-loop:
+loopAVX512:
 	CMPQ         DX, CX
-	JGE          loop_done
+	JGE          loop_doneAVX512
 	VADDPS       (AX)(DX*4), Z2, Z6
 	VDIVPS       Z6, Z2, Z6
 	VMULPS       Z0, Z6, Z7
@@ -612,9 +814,9 @@ loop:
 	VADDPS       Z6, Z4, Z4
 	VMULPS       Z7, Z3, Z3
 	ADDQ         $0x10, DX
-	JMP          loop
+	JMP          loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VPSUBD        c3f3504f3<>+0(SB), Z3, Z1
 	VPSRAD        $0x17, Z1, Z0
 	VCVTDQ2PS     Z0, Z0
@@ -660,6 +862,89 @@ loop_done:
 	VZEROUPPER
 	RET
 
+formAVX2:
+	MOVQ         x_base+0(FP), AX
+	VBROADCASTSS invC+24(FP), Y0
+	VBROADCASTSS limit+28(FP), Y1
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X2
+	VPBROADCASTD X2, Y2
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X3
+	VPBROADCASTD X3, Y3
+	VXORPS       X4, X4, X4
+	VXORPS       X5, X5, X5
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loopAVX2:
+	CMPQ         DX, CX
+	JGE          loop_doneAVX2
+	VADDPS       (AX)(DX*4), Y2, Y6
+	VDIVPS       Y6, Y2, Y6
+	VMULPS       Y0, Y6, Y7
+	VADDPS       Y2, Y7, Y8
+	VCMPPS       $0x0a, Y1, Y8, Y9
+	VDIVPS       Y8, Y7, Y7
+	VANDPS       Y9, Y7, Y7
+	VSUBPS       Y7, Y5, Y5
+	VFNMADD213PS c00000000<>+0(SB), Y7, Y6
+	VMOVUPS      Y6, (AX)(DX*4)
+	VMINPS       Y8, Y1, Y8
+	VPAND        c7f800000<>+0(SB), Y8, Y6
+	VMOVUPS      c7f000000<>+0(SB), Y7
+	VPSUBD       Y6, Y7, Y7
+	VMULPS       Y8, Y7, Y7
+	VMULPS       Y7, Y3, Y3
+	VPSRLD       $0x17, Y6, Y6
+	VPSUBD       c0000007f<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	ADDQ         $0x08, DX
+	JMP          loopAVX2
+
+loop_doneAVX2:
+	VCVTDQ2PS    Y4, Y4
+	VPSUBD       c3f3504f3<>+0(SB), Y3, Y1
+	VPSRAD       $0x17, Y1, Y0
+	VCVTDQ2PS    Y0, Y0
+	VPAND        c007fffff<>+0(SB), Y1, Y1
+	VPADDD       c3f3504f3<>+0(SB), Y1, Y1
+	VSUBPS       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y6
+	VMOVUPS      c3d9021bb<>+0(SB), Y2
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y1, Y2
+	VFMADD213PS  c3def251a<>+0(SB), Y1, Y2
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y1, Y2
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y1, Y2
+	VFMADD213PS  cbe2aae50<>+0(SB), Y1, Y2
+	VFMADD213PS  c3e4cceac<>+0(SB), Y1, Y2
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y1, Y2
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y1, Y2
+	VMULPS       Y1, Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VFMADD231PS  cb95e8083<>+0(SB), Y0, Y2
+	VFNMADD231PS c3f000000<>+0(SB), Y6, Y2
+	VADDPS       Y1, Y2, Y2
+	VFMADD231PS  c3f318000<>+0(SB), Y0, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y3, Y2
+	VFMADD231PS  c3f317218<>+0(SB), Y4, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X0, X2, X2
+	VMOVHLPS     X2, X2, X0
+	VADDPS       X0, X2, X2
+	VMOVSHDUP    X2, X0
+	VADDSS       X0, X2, X2
+	VMOVSS       X2, loss+32(FP)
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPS       X0, X5, X5
+	VMOVHLPS     X5, X5, X0
+	VADDPS       X0, X5, X5
+	VMOVSHDUP    X5, X0
+	VADDSS       X0, X5, X5
+	VMOVSS       X5, dTheta+36(FP)
+	VZEROUPPER
+	RET
+
 DATA c3f317218<>+0(SB)/4, $0x3f317218
 DATA c3f317218<>+4(SB)/4, $0x3f317218
 DATA c3f317218<>+8(SB)/4, $0x3f317218
@@ -678,9 +963,65 @@ DATA c3f317218<>+56(SB)/4, $0x3f317218
 DATA c3f317218<>+60(SB)/4, $0x3f317218
 GLOBL c3f317218<>(SB), RODATA|NOPTR, $64
 
-// func umapPositiveAVX512(x []float32, limit float32, logLimit float32) (loss float32)
-// Requires: AVX, AVX512F
-TEXT ·umapPositiveAVX512(SB), NOSPLIT, $0-36
+DATA c7f800000<>+0(SB)/4, $0x7f800000
+DATA c7f800000<>+4(SB)/4, $0x7f800000
+DATA c7f800000<>+8(SB)/4, $0x7f800000
+DATA c7f800000<>+12(SB)/4, $0x7f800000
+DATA c7f800000<>+16(SB)/4, $0x7f800000
+DATA c7f800000<>+20(SB)/4, $0x7f800000
+DATA c7f800000<>+24(SB)/4, $0x7f800000
+DATA c7f800000<>+28(SB)/4, $0x7f800000
+DATA c7f800000<>+32(SB)/4, $0x7f800000
+DATA c7f800000<>+36(SB)/4, $0x7f800000
+DATA c7f800000<>+40(SB)/4, $0x7f800000
+DATA c7f800000<>+44(SB)/4, $0x7f800000
+DATA c7f800000<>+48(SB)/4, $0x7f800000
+DATA c7f800000<>+52(SB)/4, $0x7f800000
+DATA c7f800000<>+56(SB)/4, $0x7f800000
+DATA c7f800000<>+60(SB)/4, $0x7f800000
+GLOBL c7f800000<>(SB), RODATA|NOPTR, $64
+
+DATA c7f000000<>+0(SB)/4, $0x7f000000
+DATA c7f000000<>+4(SB)/4, $0x7f000000
+DATA c7f000000<>+8(SB)/4, $0x7f000000
+DATA c7f000000<>+12(SB)/4, $0x7f000000
+DATA c7f000000<>+16(SB)/4, $0x7f000000
+DATA c7f000000<>+20(SB)/4, $0x7f000000
+DATA c7f000000<>+24(SB)/4, $0x7f000000
+DATA c7f000000<>+28(SB)/4, $0x7f000000
+DATA c7f000000<>+32(SB)/4, $0x7f000000
+DATA c7f000000<>+36(SB)/4, $0x7f000000
+DATA c7f000000<>+40(SB)/4, $0x7f000000
+DATA c7f000000<>+44(SB)/4, $0x7f000000
+DATA c7f000000<>+48(SB)/4, $0x7f000000
+DATA c7f000000<>+52(SB)/4, $0x7f000000
+DATA c7f000000<>+56(SB)/4, $0x7f000000
+DATA c7f000000<>+60(SB)/4, $0x7f000000
+GLOBL c7f000000<>(SB), RODATA|NOPTR, $64
+
+DATA c0000007f<>+0(SB)/4, $0x0000007f
+DATA c0000007f<>+4(SB)/4, $0x0000007f
+DATA c0000007f<>+8(SB)/4, $0x0000007f
+DATA c0000007f<>+12(SB)/4, $0x0000007f
+DATA c0000007f<>+16(SB)/4, $0x0000007f
+DATA c0000007f<>+20(SB)/4, $0x0000007f
+DATA c0000007f<>+24(SB)/4, $0x0000007f
+DATA c0000007f<>+28(SB)/4, $0x0000007f
+DATA c0000007f<>+32(SB)/4, $0x0000007f
+DATA c0000007f<>+36(SB)/4, $0x0000007f
+DATA c0000007f<>+40(SB)/4, $0x0000007f
+DATA c0000007f<>+44(SB)/4, $0x0000007f
+DATA c0000007f<>+48(SB)/4, $0x0000007f
+DATA c0000007f<>+52(SB)/4, $0x0000007f
+DATA c0000007f<>+56(SB)/4, $0x0000007f
+DATA c0000007f<>+60(SB)/4, $0x0000007f
+GLOBL c0000007f<>(SB), RODATA|NOPTR, $64
+
+// func umapPositiveVector(x []float32, limit float32, logLimit float32) (loss float32)
+// Requires: AVX, AVX2, AVX512F, FMA3
+TEXT ·umapPositiveVector(SB), NOSPLIT, $0-36
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
 	VBROADCASTSS limit+24(FP), Z0
 	VBROADCASTSS logLimit+28(FP), Z1
@@ -691,9 +1032,9 @@ TEXT ·umapPositiveAVX512(SB), NOSPLIT, $0-36
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
-loop:
+loopAVX512:
 	CMPQ         DX, CX
-	JGE          loop_done
+	JGE          loop_doneAVX512
 	VADDPS       (AX)(DX*4), Z2, Z4
 	VCMPPS       $0x0a, Z0, Z4, K1
 	VDIVPS       Z4, Z2, Z5
@@ -725,9 +1066,9 @@ loop:
 	VBLENDMPS    Z7, Z1, K1, Z7
 	VADDPS       Z7, Z3, Z3
 	ADDQ         $0x10, DX
-	JMP          loop
+	JMP          loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VEXTRACTF64X4 $0x01, Z3, Y0
 	VADDPS        Y0, Y3, Y3
 	VEXTRACTF128  $0x01, Y3, X0
@@ -740,9 +1081,69 @@ loop_done:
 	VZEROUPPER
 	RET
 
-// func umapNegativeAVX512(x []float32, limit float32, logLimit float32) (loss float32)
-// Requires: AVX, AVX512F
-TEXT ·umapNegativeAVX512(SB), NOSPLIT, $0-36
+formAVX2:
+	MOVQ         x_base+0(FP), AX
+	VBROADCASTSS limit+24(FP), Y0
+	VBROADCASTSS logLimit+28(FP), Y1
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X2
+	VPBROADCASTD X2, Y2
+	VXORPS       X3, X3, X3
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loopAVX2:
+	CMPQ         DX, CX
+	JGE          loop_doneAVX2
+	VADDPS       (AX)(DX*4), Y2, Y4
+	VCMPPS       $0x0a, Y0, Y4, Y6
+	VDIVPS       Y4, Y2, Y5
+	VANDPS       Y6, Y5, Y5
+	VMOVUPS      Y5, (AX)(DX*4)
+	VPSUBD       c3f3504f3<>+0(SB), Y4, Y7
+	VPSRAD       $0x17, Y7, Y5
+	VCVTDQ2PS    Y5, Y5
+	VPAND        c007fffff<>+0(SB), Y7, Y7
+	VPADDD       c3f3504f3<>+0(SB), Y7, Y7
+	VSUBPS       Y2, Y7, Y7
+	VMULPS       Y7, Y7, Y9
+	VMOVUPS      c3d9021bb<>+0(SB), Y8
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y7, Y8
+	VFMADD213PS  c3def251a<>+0(SB), Y7, Y8
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y7, Y8
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y7, Y8
+	VFMADD213PS  cbe2aae50<>+0(SB), Y7, Y8
+	VFMADD213PS  c3e4cceac<>+0(SB), Y7, Y8
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y7, Y8
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y7, Y8
+	VMULPS       Y7, Y8, Y8
+	VMULPS       Y9, Y8, Y8
+	VFMADD231PS  cb95e8083<>+0(SB), Y5, Y8
+	VFNMADD231PS c3f000000<>+0(SB), Y9, Y8
+	VADDPS       Y7, Y8, Y8
+	VFMADD231PS  c3f318000<>+0(SB), Y5, Y8
+	VFMADD231PS  c00000000<>+0(SB), Y4, Y8
+	VBLENDVPS    Y6, Y8, Y1, Y8
+	VADDPS       Y8, Y3, Y3
+	ADDQ         $0x08, DX
+	JMP          loopAVX2
+
+loop_doneAVX2:
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X0, X3, X3
+	VMOVHLPS     X3, X3, X0
+	VADDPS       X0, X3, X3
+	VMOVSHDUP    X3, X0
+	VADDSS       X0, X3, X3
+	VMOVSS       X3, loss+32(FP)
+	VZEROUPPER
+	RET
+
+// func umapNegativeVector(x []float32, limit float32, logLimit float32) (loss float32)
+// Requires: AVX, AVX2, AVX512F, FMA3
+TEXT ·umapNegativeVector(SB), NOSPLIT, $0-36
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
 	VBROADCASTSS limit+24(FP), Z0
 	VBROADCASTSS logLimit+28(FP), Z1
@@ -753,9 +1154,9 @@ TEXT ·umapNegativeAVX512(SB), NOSPLIT, $0-36
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
-loop:
+loopAVX512:
 	CMPQ         DX, CX
-	JGE          loop_done
+	JGE          loop_doneAVX512
 	VMOVUPS      (AX)(DX*4), Z4
 	VADDPS       Z2, Z4, Z5
 	VDIVPS       Z4, Z2, Z4
@@ -791,9 +1192,9 @@ loop:
 	VBLENDMPS    Z7, Z1, K1, Z7
 	VADDPS       Z7, Z3, Z3
 	ADDQ         $0x10, DX
-	JMP          loop
+	JMP          loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VEXTRACTF64X4 $0x01, Z3, Y0
 	VADDPS        Y0, Y3, Y3
 	VEXTRACTF128  $0x01, Y3, X0
@@ -803,6 +1204,68 @@ loop_done:
 	VMOVSHDUP     X3, X0
 	VADDSS        X0, X3, X3
 	VMOVSS        X3, loss+32(FP)
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ         x_base+0(FP), AX
+	VBROADCASTSS limit+24(FP), Y0
+	VBROADCASTSS logLimit+28(FP), Y1
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X2
+	VPBROADCASTD X2, Y2
+	VXORPS       X3, X3, X3
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loopAVX2:
+	CMPQ         DX, CX
+	JGE          loop_doneAVX2
+	VMOVUPS      (AX)(DX*4), Y4
+	VADDPS       Y2, Y4, Y5
+	VDIVPS       Y4, Y2, Y4
+	VADDPS       Y2, Y4, Y6
+	VCMPPS       $0x0a, Y0, Y6, Y7
+	VDIVPS       Y5, Y4, Y4
+	VMULPS       cbf800000<>+0(SB), Y4, Y4
+	VANDPS       Y7, Y4, Y4
+	VMOVUPS      Y4, (AX)(DX*4)
+	VPSUBD       c3f3504f3<>+0(SB), Y6, Y5
+	VPSRAD       $0x17, Y5, Y4
+	VCVTDQ2PS    Y4, Y4
+	VPAND        c007fffff<>+0(SB), Y5, Y5
+	VPADDD       c3f3504f3<>+0(SB), Y5, Y5
+	VSUBPS       Y2, Y5, Y5
+	VMULPS       Y5, Y5, Y9
+	VMOVUPS      c3d9021bb<>+0(SB), Y8
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y5, Y8
+	VFMADD213PS  c3def251a<>+0(SB), Y5, Y8
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y5, Y8
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y5, Y8
+	VFMADD213PS  cbe2aae50<>+0(SB), Y5, Y8
+	VFMADD213PS  c3e4cceac<>+0(SB), Y5, Y8
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y5, Y8
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y5, Y8
+	VMULPS       Y5, Y8, Y8
+	VMULPS       Y9, Y8, Y8
+	VFMADD231PS  cb95e8083<>+0(SB), Y4, Y8
+	VFNMADD231PS c3f000000<>+0(SB), Y9, Y8
+	VADDPS       Y5, Y8, Y8
+	VFMADD231PS  c3f318000<>+0(SB), Y4, Y8
+	VFMADD231PS  c00000000<>+0(SB), Y6, Y8
+	VBLENDVPS    Y7, Y8, Y1, Y8
+	VADDPS       Y8, Y3, Y3
+	ADDQ         $0x08, DX
+	JMP          loopAVX2
+
+loop_doneAVX2:
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X0, X3, X3
+	VMOVHLPS     X3, X3, X0
+	VADDPS       X0, X3, X3
+	VMOVSHDUP    X3, X0
+	VADDSS       X0, X3, X3
+	VMOVSS       X3, loss+32(FP)
 	VZEROUPPER
 	RET
 
@@ -824,9 +1287,11 @@ DATA cbf800000<>+56(SB)/4, $0xbf800000
 DATA cbf800000<>+60(SB)/4, $0xbf800000
 GLOBL cbf800000<>(SB), RODATA|NOPTR, $64
 
-// func similaritiesAVX512(x []float32, total []float32, clamp float32)
-// Requires: AVX, AVX512F
-TEXT ·similaritiesAVX512(SB), NOSPLIT, $0-52
+// func similaritiesVector(x []float32, total []float32, clamp float32)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·similaritiesVector(SB), NOSPLIT, $0-52
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
 	MOVQ         total_base+24(FP), CX
 	VBROADCASTSS clamp+48(FP), Z0
@@ -836,9 +1301,9 @@ TEXT ·similaritiesAVX512(SB), NOSPLIT, $0-52
 	MOVQ         x_len+8(FP), DX
 	XORQ         BX, BX
 
-loop:
+loopAVX512:
 	CMPQ    BX, DX
-	JGE     loop_done
+	JGE     loop_doneAVX512
 	VADDPS  (AX)(BX*4), Z1, Z2
 	VDIVPS  Z2, Z1, Z2
 	VMAXPS  Z2, Z0, Z2
@@ -846,15 +1311,43 @@ loop:
 	VADDPS  (CX)(BX*4), Z2, Z2
 	VMOVUPS Z2, (CX)(BX*4)
 	ADDQ    $0x10, BX
-	JMP     loop
+	JMP     loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VZEROUPPER
 	RET
 
-// func logTotalsAVX512(total []float32, weight float32) (loss float32)
-// Requires: AVX, AVX512F
-TEXT ·logTotalsAVX512(SB), NOSPLIT, $0-36
+formAVX2:
+	MOVQ         x_base+0(FP), AX
+	MOVQ         total_base+24(FP), CX
+	VBROADCASTSS clamp+48(FP), Y0
+	MOVL         $0x3f800000, DX
+	VMOVD        DX, X1
+	VPBROADCASTD X1, Y1
+	MOVQ         x_len+8(FP), DX
+	XORQ         BX, BX
+
+loopAVX2:
+	CMPQ    BX, DX
+	JGE     loop_doneAVX2
+	VADDPS  (AX)(BX*4), Y1, Y2
+	VDIVPS  Y2, Y1, Y2
+	VMAXPS  Y2, Y0, Y2
+	VMOVUPS Y2, (AX)(BX*4)
+	VADDPS  (CX)(BX*4), Y2, Y2
+	VMOVUPS Y2, (CX)(BX*4)
+	ADDQ    $0x08, BX
+	JMP     loopAVX2
+
+loop_doneAVX2:
+	VZEROUPPER
+	RET
+
+// func logTotalsVector(total []float32, weight float32) (loss float32)
+// Requires: AVX, AVX2, AVX512F, FMA3
+TEXT ·logTotalsVector(SB), NOSPLIT, $0-36
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         total_base+0(FP), AX
 	VBROADCASTSS weight+24(FP), Z0
 	MOVL         $0x3f800000, CX
@@ -864,9 +1357,9 @@ TEXT ·logTotalsAVX512(SB), NOSPLIT, $0-36
 	MOVQ         total_len+8(FP), CX
 	XORQ         DX, DX
 
-loop:
+loopAVX512:
 	CMPQ         DX, CX
-	JGE          loop_done
+	JGE          loop_doneAVX512
 	VMOVUPS      (AX)(DX*4), Z3
 	VDIVPS       Z3, Z0, Z4
 	VMOVUPS      Z4, (AX)(DX*4)
@@ -895,9 +1388,9 @@ loop:
 	VFMADD231PS  c00000000<>+0(SB), Z3, Z6
 	VADDPS       Z6, Z2, Z2
 	ADDQ         $0x10, DX
-	JMP          loop
+	JMP          loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VEXTRACTF64X4 $0x01, Z2, Y0
 	VADDPS        Y0, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X0
@@ -910,9 +1403,65 @@ loop_done:
 	VZEROUPPER
 	RET
 
-// func infoncPositiveAVX512(q []float32, share []float32, clamp float32, inTotal float32) (loss float32)
-// Requires: AVX, AVX512F
-TEXT ·infoncPositiveAVX512(SB), NOSPLIT, $0-60
+formAVX2:
+	MOVQ         total_base+0(FP), AX
+	VBROADCASTSS weight+24(FP), Y0
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X1
+	VPBROADCASTD X1, Y1
+	VXORPS       X2, X2, X2
+	MOVQ         total_len+8(FP), CX
+	XORQ         DX, DX
+
+loopAVX2:
+	CMPQ         DX, CX
+	JGE          loop_doneAVX2
+	VMOVUPS      (AX)(DX*4), Y3
+	VDIVPS       Y3, Y0, Y4
+	VMOVUPS      Y4, (AX)(DX*4)
+	VPSUBD       c3f3504f3<>+0(SB), Y3, Y5
+	VPSRAD       $0x17, Y5, Y4
+	VCVTDQ2PS    Y4, Y4
+	VPAND        c007fffff<>+0(SB), Y5, Y5
+	VPADDD       c3f3504f3<>+0(SB), Y5, Y5
+	VSUBPS       Y1, Y5, Y5
+	VMULPS       Y5, Y5, Y7
+	VMOVUPS      c3d9021bb<>+0(SB), Y6
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3def251a<>+0(SB), Y5, Y6
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y5, Y6
+	VFMADD213PS  cbe2aae50<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e4cceac<>+0(SB), Y5, Y6
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y6, Y6
+	VMULPS       Y7, Y6, Y6
+	VFMADD231PS  cb95e8083<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f000000<>+0(SB), Y7, Y6
+	VADDPS       Y5, Y6, Y6
+	VFMADD231PS  c3f318000<>+0(SB), Y4, Y6
+	VFMADD231PS  c00000000<>+0(SB), Y3, Y6
+	VADDPS       Y6, Y2, Y2
+	ADDQ         $0x08, DX
+	JMP          loopAVX2
+
+loop_doneAVX2:
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X0, X2, X2
+	VMOVHLPS     X2, X2, X0
+	VADDPS       X0, X2, X2
+	VMOVSHDUP    X2, X0
+	VADDSS       X0, X2, X2
+	VMOVSS       X2, loss+32(FP)
+	VZEROUPPER
+	RET
+
+// func infoncPositiveVector(q []float32, share []float32, clamp float32, inTotal float32) (loss float32)
+// Requires: AVX, AVX2, AVX512F, FMA3
+TEXT ·infoncPositiveVector(SB), NOSPLIT, $0-60
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         q_base+0(FP), AX
 	MOVQ         share_base+24(FP), CX
 	VBROADCASTSS clamp+48(FP), Z0
@@ -924,9 +1473,9 @@ TEXT ·infoncPositiveAVX512(SB), NOSPLIT, $0-60
 	MOVQ         q_len+8(FP), DX
 	XORQ         BX, BX
 
-loop:
+loopAVX512:
 	CMPQ         BX, DX
-	JGE          loop_done
+	JGE          loop_doneAVX512
 	VMOVUPS      (AX)(BX*4), Z4
 	VMULPS       (CX)(BX*4), Z4, Z5
 	VMULPS       Z1, Z5, Z5
@@ -959,9 +1508,9 @@ loop:
 	VFMADD231PS  c00000000<>+0(SB), Z4, Z7
 	VSUBPS       Z7, Z3, Z3
 	ADDQ         $0x10, BX
-	JMP          loop
+	JMP          loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VEXTRACTF64X4 $0x01, Z3, Y0
 	VADDPS        Y0, Y3, Y3
 	VEXTRACTF128  $0x01, Y3, X0
@@ -974,9 +1523,71 @@ loop_done:
 	VZEROUPPER
 	RET
 
-// func infoncNegativeAVX512(q []float32, share []float32, clamp float32)
-// Requires: AVX, AVX512F
-TEXT ·infoncNegativeAVX512(SB), NOSPLIT, $0-52
+formAVX2:
+	MOVQ         q_base+0(FP), AX
+	MOVQ         share_base+24(FP), CX
+	VBROADCASTSS clamp+48(FP), Y0
+	VBROADCASTSS inTotal+52(FP), Y1
+	MOVL         $0x3f800000, DX
+	VMOVD        DX, X2
+	VPBROADCASTD X2, Y2
+	VXORPS       X3, X3, X3
+	MOVQ         q_len+8(FP), DX
+	XORQ         BX, BX
+
+loopAVX2:
+	CMPQ         BX, DX
+	JGE          loop_doneAVX2
+	VMOVUPS      (AX)(BX*4), Y4
+	VMULPS       (CX)(BX*4), Y4, Y5
+	VMULPS       Y1, Y5, Y5
+	VFNMADD213PS Y4, Y4, Y5
+	VCMPPS       $0x06, Y0, Y4, Y6
+	VANDPS       Y6, Y5, Y5
+	VMOVUPS      Y5, (AX)(BX*4)
+	VPSUBD       c3f3504f3<>+0(SB), Y4, Y6
+	VPSRAD       $0x17, Y6, Y5
+	VCVTDQ2PS    Y5, Y5
+	VPAND        c007fffff<>+0(SB), Y6, Y6
+	VPADDD       c3f3504f3<>+0(SB), Y6, Y6
+	VSUBPS       Y2, Y6, Y6
+	VMULPS       Y6, Y6, Y8
+	VMOVUPS      c3d9021bb<>+0(SB), Y7
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y6, Y7
+	VFMADD213PS  c3def251a<>+0(SB), Y6, Y7
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y6, Y7
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y6, Y7
+	VFMADD213PS  cbe2aae50<>+0(SB), Y6, Y7
+	VFMADD213PS  c3e4cceac<>+0(SB), Y6, Y7
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y6, Y7
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y6, Y7
+	VMULPS       Y6, Y7, Y7
+	VMULPS       Y8, Y7, Y7
+	VFMADD231PS  cb95e8083<>+0(SB), Y5, Y7
+	VFNMADD231PS c3f000000<>+0(SB), Y8, Y7
+	VADDPS       Y6, Y7, Y7
+	VFMADD231PS  c3f318000<>+0(SB), Y5, Y7
+	VFMADD231PS  c00000000<>+0(SB), Y4, Y7
+	VSUBPS       Y7, Y3, Y3
+	ADDQ         $0x08, BX
+	JMP          loopAVX2
+
+loop_doneAVX2:
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X0, X3, X3
+	VMOVHLPS     X3, X3, X0
+	VADDPS       X0, X3, X3
+	VMOVSHDUP    X3, X0
+	VADDSS       X0, X3, X3
+	VMOVSS       X3, loss+56(FP)
+	VZEROUPPER
+	RET
+
+// func infoncNegativeVector(q []float32, share []float32, clamp float32)
+// Requires: AVX, AVX512F, FMA3
+TEXT ·infoncNegativeVector(SB), NOSPLIT, $0-52
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         q_base+0(FP), AX
 	MOVQ         share_base+24(FP), CX
 	VBROADCASTSS clamp+48(FP), Z0
@@ -984,9 +1595,9 @@ TEXT ·infoncNegativeAVX512(SB), NOSPLIT, $0-52
 	MOVQ         q_len+8(FP), DX
 	XORQ         BX, BX
 
-loop:
+loopAVX512:
 	CMPQ         BX, DX
-	JGE          loop_done
+	JGE          loop_doneAVX512
 	VMOVUPS      (AX)(BX*4), Z2
 	VMULPS       (CX)(BX*4), Z2, Z3
 	VFNMADD213PS Z1, Z2, Z3
@@ -994,65 +1605,132 @@ loop:
 	VMOVAPS.Z    Z3, K1, Z3
 	VMOVUPS      Z3, (AX)(BX*4)
 	ADDQ         $0x10, BX
-	JMP          loop
+	JMP          loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VZEROUPPER
 	RET
 
-// func addAVX512(dst []float32, src []float32)
+formAVX2:
+	MOVQ         q_base+0(FP), AX
+	MOVQ         share_base+24(FP), CX
+	VBROADCASTSS clamp+48(FP), Y0
+	VXORPS       X1, X1, X1
+	MOVQ         q_len+8(FP), DX
+	XORQ         BX, BX
+
+loopAVX2:
+	CMPQ         BX, DX
+	JGE          loop_doneAVX2
+	VMOVUPS      (AX)(BX*4), Y2
+	VMULPS       (CX)(BX*4), Y2, Y3
+	VFNMADD213PS Y1, Y2, Y3
+	VCMPPS       $0x06, Y0, Y2, Y2
+	VANDPS       Y2, Y3, Y3
+	VMOVUPS      Y3, (AX)(BX*4)
+	ADDQ         $0x08, BX
+	JMP          loopAVX2
+
+loop_doneAVX2:
+	VZEROUPPER
+	RET
+
+// func addVector(dst []float32, src []float32)
 // Requires: AVX, AVX512F
-TEXT ·addAVX512(SB), NOSPLIT, $0-48
+TEXT ·addVector(SB), NOSPLIT, $0-48
+	CMPQ ·current+0(SB), $0x02
+	JNE  formAVX2
 	MOVQ dst_base+0(FP), AX
 	MOVQ src_base+24(FP), CX
 	MOVQ src_len+32(FP), DX
 	XORQ BX, BX
 
-loop:
+loopAVX512:
 	CMPQ    BX, DX
-	JGE     loop_done
+	JGE     loop_doneAVX512
 	VMOVUPS (CX)(BX*4), Z0
 	VADDPS  (AX)(BX*4), Z0, Z0
 	VMOVUPS Z0, (AX)(BX*4)
 	ADDQ    $0x10, BX
-	JMP     loop
+	JMP     loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VZEROUPPER
 	RET
 
-// func scaleAVX512(x []float32, f float32)
+formAVX2:
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ src_len+32(FP), DX
+	XORQ BX, BX
+
+loopAVX2:
+	CMPQ    BX, DX
+	JGE     loop_doneAVX2
+	VMOVUPS (CX)(BX*4), Y0
+	VADDPS  (AX)(BX*4), Y0, Y0
+	VMOVUPS Y0, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	JMP     loopAVX2
+
+loop_doneAVX2:
+	VZEROUPPER
+	RET
+
+// func scaleVector(x []float32, f float32)
 // Requires: AVX, AVX512F
-TEXT ·scaleAVX512(SB), NOSPLIT, $0-28
+TEXT ·scaleVector(SB), NOSPLIT, $0-28
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
 	VBROADCASTSS f+24(FP), Z0
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
-loop:
+loopAVX512:
 	CMPQ    DX, CX
-	JGE     loop_done
+	JGE     loop_doneAVX512
 	VMULPS  (AX)(DX*4), Z0, Z1
 	VMOVUPS Z1, (AX)(DX*4)
 	ADDQ    $0x10, DX
-	JMP     loop
+	JMP     loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VZEROUPPER
 	RET
 
-// func addPlaneAVX512(dst []float32, xs []float32, ys []float32)
+formAVX2:
+	MOVQ         x_base+0(FP), AX
+	VBROADCASTSS f+24(FP), Y0
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loopAVX2:
+	CMPQ    DX, CX
+	JGE     loop_doneAVX2
+	VMULPS  (AX)(DX*4), Y0, Y1
+	VMOVUPS Y1, (AX)(DX*4)
+	ADDQ    $0x08, DX
+	JMP     loopAVX2
+
+loop_doneAVX2:
+	VZEROUPPER
+	RET
+
+// func addPlaneVector(dst []float32, xs []float32, ys []float32)
 // Requires: AVX, AVX512F
-TEXT ·addPlaneAVX512(SB), NOSPLIT, $0-72
+TEXT ·addPlaneVector(SB), NOSPLIT, $0-72
+	CMPQ ·current+0(SB), $0x02
+	JNE  formAVX2
 	MOVQ dst_base+0(FP), AX
 	MOVQ xs_base+24(FP), CX
 	MOVQ ys_base+48(FP), DX
 	MOVQ xs_len+32(FP), BX
 	XORQ SI, SI
 
-loop:
+loopAVX512:
 	CMPQ          SI, BX
-	JGE           loop_done
+	JGE           loop_doneAVX512
 	VMOVUPS       (CX)(SI*4), Z0
 	VMOVUPS       (DX)(SI*4), Z1
 	VUNPCKLPS     Z1, Z0, Z2
@@ -1080,24 +1758,57 @@ loop:
 	VADDPS        112(AX)(SI*8), X0, X0
 	VMOVUPS       X0, 112(AX)(SI*8)
 	ADDQ          $0x10, SI
-	JMP           loop
+	JMP           loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VZEROUPPER
 	RET
 
-// func gatherRows2AVX512(dst []float32, src []float32, index []int32)
+formAVX2:
+	MOVQ dst_base+0(FP), AX
+	MOVQ xs_base+24(FP), CX
+	MOVQ ys_base+48(FP), DX
+	MOVQ xs_len+32(FP), BX
+	XORQ SI, SI
+
+loopAVX2:
+	CMPQ         SI, BX
+	JGE          loop_doneAVX2
+	VMOVUPS      (CX)(SI*4), Y0
+	VMOVUPS      (DX)(SI*4), Y1
+	VUNPCKLPS    Y1, Y0, Y2
+	VUNPCKHPS    Y1, Y0, Y0
+	VADDPS       (AX)(SI*8), X2, X1
+	VMOVUPS      X1, (AX)(SI*8)
+	VADDPS       16(AX)(SI*8), X0, X1
+	VMOVUPS      X1, 16(AX)(SI*8)
+	VEXTRACTF128 $0x01, Y2, X1
+	VADDPS       32(AX)(SI*8), X1, X1
+	VMOVUPS      X1, 32(AX)(SI*8)
+	VEXTRACTF128 $0x01, Y0, X0
+	VADDPS       48(AX)(SI*8), X0, X0
+	VMOVUPS      X0, 48(AX)(SI*8)
+	ADDQ         $0x08, SI
+	JMP          loopAVX2
+
+loop_doneAVX2:
+	VZEROUPPER
+	RET
+
+// func gatherRows2Vector(dst []float32, src []float32, index []int32)
 // Requires: AVX
-TEXT ·gatherRows2AVX512(SB), NOSPLIT, $0-72
+TEXT ·gatherRows2Vector(SB), NOSPLIT, $0-72
+	CMPQ ·current+0(SB), $0x02
+	JNE  formAVX2
 	MOVQ dst_base+0(FP), AX
 	MOVQ src_base+24(FP), CX
 	MOVQ index_base+48(FP), DX
 	MOVQ index_len+56(FP), BX
 	XORQ SI, SI
 
-loop:
+loopAVX512:
 	CMPQ    SI, BX
-	JGE     loop_done
+	JGE     loop_doneAVX512
 	MOVLQSX (DX)(SI*4), DI
 	MOVQ    (CX)(DI*8), DI
 	MOVQ    DI, (AX)(SI*8)
@@ -1147,24 +1858,67 @@ loop:
 	MOVQ    (CX)(DI*8), DI
 	MOVQ    DI, 120(AX)(SI*8)
 	ADDQ    $0x10, SI
-	JMP     loop
+	JMP     loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VZEROUPPER
 	RET
 
-// func scatterRows2AVX512(dst []float32, src []float32, index []int32)
-// Requires: AVX
-TEXT ·scatterRows2AVX512(SB), NOSPLIT, $0-72
+formAVX2:
 	MOVQ dst_base+0(FP), AX
 	MOVQ src_base+24(FP), CX
 	MOVQ index_base+48(FP), DX
 	MOVQ index_len+56(FP), BX
 	XORQ SI, SI
 
-loop:
+loopAVX2:
 	CMPQ    SI, BX
-	JGE     loop_done
+	JGE     loop_doneAVX2
+	MOVLQSX (DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, (AX)(SI*8)
+	MOVLQSX 4(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 8(AX)(SI*8)
+	MOVLQSX 8(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 16(AX)(SI*8)
+	MOVLQSX 12(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 24(AX)(SI*8)
+	MOVLQSX 16(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 32(AX)(SI*8)
+	MOVLQSX 20(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 40(AX)(SI*8)
+	MOVLQSX 24(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 48(AX)(SI*8)
+	MOVLQSX 28(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 56(AX)(SI*8)
+	ADDQ    $0x08, SI
+	JMP     loopAVX2
+
+loop_doneAVX2:
+	VZEROUPPER
+	RET
+
+// func scatterRows2Vector(dst []float32, src []float32, index []int32)
+// Requires: AVX
+TEXT ·scatterRows2Vector(SB), NOSPLIT, $0-72
+	CMPQ ·current+0(SB), $0x02
+	JNE  formAVX2
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ index_base+48(FP), DX
+	MOVQ index_len+56(FP), BX
+	XORQ SI, SI
+
+loopAVX512:
+	CMPQ    SI, BX
+	JGE     loop_doneAVX512
 	VMOVUPS (CX)(SI*8), X0
 	MOVLQSX (DX)(SI*4), DI
 	VMOVSD  (AX)(DI*8), X1
@@ -1246,15 +2000,74 @@ loop:
 	VADDPS  X0, X1, X1
 	VMOVHPS X1, (AX)(DI*8)
 	ADDQ    $0x10, SI
-	JMP     loop
+	JMP     loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VZEROUPPER
 	RET
 
-// func descendAVX512(x []float32, grad []float32, step float32, clip float32)
+formAVX2:
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ index_base+48(FP), DX
+	MOVQ index_len+56(FP), BX
+	XORQ SI, SI
+
+loopAVX2:
+	CMPQ    SI, BX
+	JGE     loop_doneAVX2
+	VMOVUPS (CX)(SI*8), X0
+	MOVLQSX (DX)(SI*4), DI
+	VMOVSD  (AX)(DI*8), X1
+	VADDPS  X0, X1, X1
+	VMOVSD  X1, (AX)(DI*8)
+	MOVLQSX 4(DX)(SI*4), DI
+	VXORPS  X1, X1, X1
+	VMOVHPS (AX)(DI*8), X1, X1
+	VADDPS  X0, X1, X1
+	VMOVHPS X1, (AX)(DI*8)
+	VMOVUPS 16(CX)(SI*8), X0
+	MOVLQSX 8(DX)(SI*4), DI
+	VMOVSD  (AX)(DI*8), X1
+	VADDPS  X0, X1, X1
+	VMOVSD  X1, (AX)(DI*8)
+	MOVLQSX 12(DX)(SI*4), DI
+	VXORPS  X1, X1, X1
+	VMOVHPS (AX)(DI*8), X1, X1
+	VADDPS  X0, X1, X1
+	VMOVHPS X1, (AX)(DI*8)
+	VMOVUPS 32(CX)(SI*8), X0
+	MOVLQSX 16(DX)(SI*4), DI
+	VMOVSD  (AX)(DI*8), X1
+	VADDPS  X0, X1, X1
+	VMOVSD  X1, (AX)(DI*8)
+	MOVLQSX 20(DX)(SI*4), DI
+	VXORPS  X1, X1, X1
+	VMOVHPS (AX)(DI*8), X1, X1
+	VADDPS  X0, X1, X1
+	VMOVHPS X1, (AX)(DI*8)
+	VMOVUPS 48(CX)(SI*8), X0
+	MOVLQSX 24(DX)(SI*4), DI
+	VMOVSD  (AX)(DI*8), X1
+	VADDPS  X0, X1, X1
+	VMOVSD  X1, (AX)(DI*8)
+	MOVLQSX 28(DX)(SI*4), DI
+	VXORPS  X1, X1, X1
+	VMOVHPS (AX)(DI*8), X1, X1
+	VADDPS  X0, X1, X1
+	VMOVHPS X1, (AX)(DI*8)
+	ADDQ    $0x08, SI
+	JMP     loopAVX2
+
+loop_doneAVX2:
+	VZEROUPPER
+	RET
+
+// func descendVector(x []float32, grad []float32, step float32, clip float32)
 // Requires: AVX, AVX512F
-TEXT ·descendAVX512(SB), NOSPLIT, $0-56
+TEXT ·descendVector(SB), NOSPLIT, $0-56
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
 	MOVQ         grad_base+24(FP), CX
 	VBROADCASTSS step+48(FP), Z0
@@ -1263,9 +2076,9 @@ TEXT ·descendAVX512(SB), NOSPLIT, $0-56
 	MOVQ         x_len+8(FP), DX
 	XORQ         BX, BX
 
-loop:
+loopAVX512:
 	CMPQ    BX, DX
-	JGE     loop_done
+	JGE     loop_doneAVX512
 	VMOVUPS (AX)(BX*4), Z3
 	VMOVUPS (CX)(BX*4), Z4
 	VMINPS  Z4, Z1, Z4
@@ -1274,15 +2087,43 @@ loop:
 	VSUBPS  Z4, Z3, Z3
 	VMOVUPS Z3, (AX)(BX*4)
 	ADDQ    $0x10, BX
-	JMP     loop
+	JMP     loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VZEROUPPER
 	RET
 
-// func descendRows2AVX512(table []float32, grad []float32, rows []int32, step float32, clip float32)
+formAVX2:
+	MOVQ         x_base+0(FP), AX
+	MOVQ         grad_base+24(FP), CX
+	VBROADCASTSS step+48(FP), Y0
+	VBROADCASTSS clip+52(FP), Y1
+	VMULPS       cbf800000<>+0(SB), Y1, Y2
+	MOVQ         x_len+8(FP), DX
+	XORQ         BX, BX
+
+loopAVX2:
+	CMPQ    BX, DX
+	JGE     loop_doneAVX2
+	VMOVUPS (AX)(BX*4), Y3
+	VMOVUPS (CX)(BX*4), Y4
+	VMINPS  Y4, Y1, Y4
+	VMAXPS  Y4, Y2, Y4
+	VMULPS  Y0, Y4, Y4
+	VSUBPS  Y4, Y3, Y3
+	VMOVUPS Y3, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	JMP     loopAVX2
+
+loop_doneAVX2:
+	VZEROUPPER
+	RET
+
+// func descendRows2Vector(table []float32, grad []float32, rows []int32, step float32, clip float32)
 // Requires: AVX, AVX512F
-TEXT ·descendRows2AVX512(SB), NOSPLIT, $0-80
+TEXT ·descendRows2Vector(SB), NOSPLIT, $0-80
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         table_base+0(FP), AX
 	MOVQ         grad_base+24(FP), CX
 	MOVQ         rows_base+48(FP), DX
@@ -1292,9 +2133,9 @@ TEXT ·descendRows2AVX512(SB), NOSPLIT, $0-80
 	MOVQ         rows_len+56(FP), BX
 	XORQ         SI, SI
 
-loop:
+loopAVX512:
 	CMPQ          SI, BX
-	JGE           loop_done
+	JGE           loop_doneAVX512
 	VMOVUPS       (CX)(SI*8), Z3
 	VMINPS        Z3, Z1, Z3
 	VMAXPS        Z3, Z2, Z3
@@ -1382,15 +2223,83 @@ loop:
 	VSUBPS        X3, X4, X4
 	VMOVHPS       X4, (AX)(DI*8)
 	ADDQ          $0x10, SI
-	JMP           loop
+	JMP           loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VZEROUPPER
 	RET
 
-// func momentumStepAVX512(w []float32, g []float32, buf []float32, step float32, clip float32, decay float32, keep float32, add float32, ofG float32, ofBuf float32)
+formAVX2:
+	MOVQ         table_base+0(FP), AX
+	MOVQ         grad_base+24(FP), CX
+	MOVQ         rows_base+48(FP), DX
+	VBROADCASTSS step+72(FP), Y0
+	VBROADCASTSS clip+76(FP), Y1
+	VMULPS       cbf800000<>+0(SB), Y1, Y2
+	MOVQ         rows_len+56(FP), BX
+	XORQ         SI, SI
+
+loopAVX2:
+	CMPQ         SI, BX
+	JGE          loop_doneAVX2
+	VMOVUPS      (CX)(SI*8), Y3
+	VMINPS       Y3, Y1, Y3
+	VMAXPS       Y3, Y2, Y3
+	VMULPS       Y0, Y3, Y3
+	MOVLQSX      (DX)(SI*4), DI
+	VMOVSD       (AX)(DI*8), X4
+	VSUBPS       X3, X4, X4
+	VMOVSD       X4, (AX)(DI*8)
+	MOVLQSX      4(DX)(SI*4), DI
+	VXORPS       X4, X4, X4
+	VMOVHPS      (AX)(DI*8), X4, X4
+	VSUBPS       X3, X4, X4
+	VMOVHPS      X4, (AX)(DI*8)
+	VEXTRACTF128 $0x01, Y3, X3
+	MOVLQSX      8(DX)(SI*4), DI
+	VMOVSD       (AX)(DI*8), X4
+	VSUBPS       X3, X4, X4
+	VMOVSD       X4, (AX)(DI*8)
+	MOVLQSX      12(DX)(SI*4), DI
+	VXORPS       X4, X4, X4
+	VMOVHPS      (AX)(DI*8), X4, X4
+	VSUBPS       X3, X4, X4
+	VMOVHPS      X4, (AX)(DI*8)
+	VMOVUPS      32(CX)(SI*8), Y3
+	VMINPS       Y3, Y1, Y3
+	VMAXPS       Y3, Y2, Y3
+	VMULPS       Y0, Y3, Y3
+	MOVLQSX      16(DX)(SI*4), DI
+	VMOVSD       (AX)(DI*8), X4
+	VSUBPS       X3, X4, X4
+	VMOVSD       X4, (AX)(DI*8)
+	MOVLQSX      20(DX)(SI*4), DI
+	VXORPS       X4, X4, X4
+	VMOVHPS      (AX)(DI*8), X4, X4
+	VSUBPS       X3, X4, X4
+	VMOVHPS      X4, (AX)(DI*8)
+	VEXTRACTF128 $0x01, Y3, X3
+	MOVLQSX      24(DX)(SI*4), DI
+	VMOVSD       (AX)(DI*8), X4
+	VSUBPS       X3, X4, X4
+	VMOVSD       X4, (AX)(DI*8)
+	MOVLQSX      28(DX)(SI*4), DI
+	VXORPS       X4, X4, X4
+	VMOVHPS      (AX)(DI*8), X4, X4
+	VSUBPS       X3, X4, X4
+	VMOVHPS      X4, (AX)(DI*8)
+	ADDQ         $0x08, SI
+	JMP          loopAVX2
+
+loop_doneAVX2:
+	VZEROUPPER
+	RET
+
+// func momentumStepVector(w []float32, g []float32, buf []float32, step float32, clip float32, decay float32, keep float32, add float32, ofG float32, ofBuf float32)
 // Requires: AVX, AVX512F
-TEXT ·momentumStepAVX512(SB), NOSPLIT, $0-100
+TEXT ·momentumStepVector(SB), NOSPLIT, $0-100
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         w_base+0(FP), AX
 	MOVQ         g_base+24(FP), CX
 	MOVQ         buf_base+48(FP), DX
@@ -1405,9 +2314,9 @@ TEXT ·momentumStepAVX512(SB), NOSPLIT, $0-100
 	MOVQ         w_len+8(FP), BX
 	XORQ         SI, SI
 
-loop:
+loopAVX512:
 	CMPQ    SI, BX
-	JGE     loop_done
+	JGE     loop_doneAVX512
 	VMOVUPS (AX)(SI*4), Z8
 	VMOVUPS (CX)(SI*4), Z9
 	VMOVUPS (DX)(SI*4), Z10
@@ -1426,15 +2335,59 @@ loop:
 	VSUBPS  Z9, Z8, Z8
 	VMOVUPS Z8, (AX)(SI*4)
 	ADDQ    $0x10, SI
-	JMP     loop
+	JMP     loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VZEROUPPER
 	RET
 
-// func adamStepAVX512(w []float32, g []float32, m []float32, v []float32, step float32, clip float32, decay float32, ofG float32, keep float32, ofG2 float32, scale float32, epsilon float32)
+formAVX2:
+	MOVQ         w_base+0(FP), AX
+	MOVQ         g_base+24(FP), CX
+	MOVQ         buf_base+48(FP), DX
+	VBROADCASTSS step+72(FP), Y0
+	VBROADCASTSS clip+76(FP), Y1
+	VMULPS       cbf800000<>+0(SB), Y1, Y2
+	VBROADCASTSS decay+80(FP), Y3
+	VBROADCASTSS keep+84(FP), Y4
+	VBROADCASTSS add+88(FP), Y5
+	VBROADCASTSS ofG+92(FP), Y6
+	VBROADCASTSS ofBuf+96(FP), Y7
+	MOVQ         w_len+8(FP), BX
+	XORQ         SI, SI
+
+loopAVX2:
+	CMPQ    SI, BX
+	JGE     loop_doneAVX2
+	VMOVUPS (AX)(SI*4), Y8
+	VMOVUPS (CX)(SI*4), Y9
+	VMOVUPS (DX)(SI*4), Y10
+	VMINPS  Y9, Y1, Y9
+	VMAXPS  Y9, Y2, Y9
+	VMULPS  Y3, Y8, Y11
+	VADDPS  Y11, Y9, Y9
+	VMULPS  Y4, Y10, Y10
+	VMULPS  Y5, Y9, Y11
+	VADDPS  Y11, Y10, Y10
+	VMOVUPS Y10, (DX)(SI*4)
+	VMULPS  Y6, Y9, Y9
+	VMULPS  Y7, Y10, Y10
+	VADDPS  Y10, Y9, Y9
+	VMULPS  Y0, Y9, Y9
+	VSUBPS  Y9, Y8, Y8
+	VMOVUPS Y8, (AX)(SI*4)
+	ADDQ    $0x08, SI
+	JMP     loopAVX2
+
+loop_doneAVX2:
+	VZEROUPPER
+	RET
+
+// func adamStepVector(w []float32, g []float32, m []float32, v []float32, step float32, clip float32, decay float32, ofG float32, keep float32, ofG2 float32, scale float32, epsilon float32)
 // Requires: AVX, AVX512F
-TEXT ·adamStepAVX512(SB), NOSPLIT, $0-128
+TEXT ·adamStepVector(SB), NOSPLIT, $0-128
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         w_base+0(FP), AX
 	MOVQ         g_base+24(FP), CX
 	MOVQ         m_base+48(FP), DX
@@ -1451,9 +2404,9 @@ TEXT ·adamStepAVX512(SB), NOSPLIT, $0-128
 	MOVQ         w_len+8(FP), SI
 	XORQ         DI, DI
 
-loop:
+loopAVX512:
 	CMPQ    DI, SI
-	JGE     loop_done
+	JGE     loop_doneAVX512
 	VMOVUPS (AX)(DI*4), Z9
 	VMOVUPS (CX)(DI*4), Z10
 	VMOVUPS (DX)(DI*4), Z11
@@ -1478,15 +2431,67 @@ loop:
 	VSUBPS  Z11, Z9, Z9
 	VMOVUPS Z9, (AX)(DI*4)
 	ADDQ    $0x10, DI
-	JMP     loop
+	JMP     loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VZEROUPPER
 	RET
 
-// func maskPositiveAVX512(dst []float32, y []float32, g []float32)
+formAVX2:
+	MOVQ         w_base+0(FP), AX
+	MOVQ         g_base+24(FP), CX
+	MOVQ         m_base+48(FP), DX
+	MOVQ         v_base+72(FP), BX
+	VBROADCASTSS step+96(FP), Y0
+	VBROADCASTSS clip+100(FP), Y1
+	VMULPS       cbf800000<>+0(SB), Y1, Y2
+	VBROADCASTSS decay+104(FP), Y3
+	VBROADCASTSS ofG+108(FP), Y4
+	VBROADCASTSS keep+112(FP), Y5
+	VBROADCASTSS ofG2+116(FP), Y6
+	VBROADCASTSS scale+120(FP), Y7
+	VBROADCASTSS epsilon+124(FP), Y8
+	MOVQ         w_len+8(FP), SI
+	XORQ         DI, DI
+
+loopAVX2:
+	CMPQ    DI, SI
+	JGE     loop_doneAVX2
+	VMOVUPS (AX)(DI*4), Y9
+	VMOVUPS (CX)(DI*4), Y10
+	VMOVUPS (DX)(DI*4), Y11
+	VMINPS  Y10, Y1, Y10
+	VMAXPS  Y10, Y2, Y10
+	VMULPS  Y3, Y9, Y12
+	VADDPS  Y12, Y10, Y10
+	VSUBPS  Y11, Y10, Y12
+	VMULPS  Y4, Y12, Y12
+	VADDPS  Y12, Y11, Y11
+	VMOVUPS Y11, (DX)(DI*4)
+	VMULPS  Y6, Y10, Y12
+	VMULPS  Y10, Y12, Y12
+	VMULPS  (BX)(DI*4), Y5, Y10
+	VADDPS  Y12, Y10, Y10
+	VMOVUPS Y10, (BX)(DI*4)
+	VSQRTPS Y10, Y10
+	VMULPS  Y7, Y10, Y10
+	VADDPS  Y8, Y10, Y10
+	VMULPS  Y0, Y11, Y11
+	VDIVPS  Y10, Y11, Y11
+	VSUBPS  Y11, Y9, Y9
+	VMOVUPS Y9, (AX)(DI*4)
+	ADDQ    $0x08, DI
+	JMP     loopAVX2
+
+loop_doneAVX2:
+	VZEROUPPER
+	RET
+
+// func maskPositiveVector(dst []float32, y []float32, g []float32)
 // Requires: AVX, AVX512F
-TEXT ·maskPositiveAVX512(SB), NOSPLIT, $0-72
+TEXT ·maskPositiveVector(SB), NOSPLIT, $0-72
+	CMPQ   ·current+0(SB), $0x02
+	JNE    formAVX2
 	MOVQ   dst_base+0(FP), AX
 	MOVQ   y_base+24(FP), CX
 	MOVQ   g_base+48(FP), DX
@@ -1494,23 +2499,47 @@ TEXT ·maskPositiveAVX512(SB), NOSPLIT, $0-72
 	MOVQ   dst_len+8(FP), BX
 	XORQ   SI, SI
 
-loop:
+loopAVX512:
 	CMPQ      SI, BX
-	JGE       loop_done
+	JGE       loop_doneAVX512
 	VMOVUPS   (CX)(SI*4), Z1
 	VCMPPS    $0x1e, Z0, Z1, K1
 	VMOVUPS.Z (DX)(SI*4), K1, Z1
 	VMOVUPS   Z1, (AX)(SI*4)
 	ADDQ      $0x10, SI
-	JMP       loop
+	JMP       loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VZEROUPPER
 	RET
 
-// func columnSumsAVX512(dst []float32, x []float32, rows int, d int)
+formAVX2:
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   y_base+24(FP), CX
+	MOVQ   g_base+48(FP), DX
+	VXORPS X0, X0, X0
+	MOVQ   dst_len+8(FP), BX
+	XORQ   SI, SI
+
+loopAVX2:
+	CMPQ    SI, BX
+	JGE     loop_doneAVX2
+	VMOVUPS (CX)(SI*4), Y1
+	VCMPPS  $0x1e, Y0, Y1, Y1
+	VANDPS  (DX)(SI*4), Y1, Y1
+	VMOVUPS Y1, (AX)(SI*4)
+	ADDQ    $0x08, SI
+	JMP     loopAVX2
+
+loop_doneAVX2:
+	VZEROUPPER
+	RET
+
+// func columnSumsVector(dst []float32, x []float32, rows int, d int)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·columnSumsAVX512(SB), NOSPLIT, $0-64
+TEXT ·columnSumsVector(SB), NOSPLIT, $0-64
+	CMPQ     ·current+0(SB), $0x02
+	JNE      formAVX2
 	MOVQ     dst_base+0(FP), AX
 	MOVQ     x_base+24(FP), CX
 	MOVQ     rows+48(FP), DX
@@ -1529,15 +2558,15 @@ TEXT ·columnSumsAVX512(SB), NOSPLIT, $0-64
 	VMOVUPS  (R11)(R12*4), Z0
 	VPMOVD2M Z0, K1
 
-eight:
+eightAVX512:
 	CMPQ DX, $0x08
-	JLT  eight_done
+	JLT  eight_doneAVX512
 	MOVQ CX, R11
 	XORQ R12, R12
 
-eight_columns:
+eight_columnsAVX512:
 	CMPQ    R12, R10
-	JGE     eight_last
+	JGE     eight_lastAVX512
 	VMOVUPS (AX)(R12*4), Z0
 	VADDPS  (R11), Z0, Z0
 	VADDPS  (R11)(SI*1), Z0, Z0
@@ -1550,11 +2579,11 @@ eight_columns:
 	VMOVUPS Z0, (AX)(R12*4)
 	ADDQ    $0x40, R11
 	ADDQ    $0x10, R12
-	JMP     eight_columns
+	JMP     eight_columnsAVX512
 
-eight_last:
+eight_lastAVX512:
 	CMPQ      R12, BX
-	JGE       eight_next
+	JGE       eight_nextAVX512
 	VMOVUPS.Z (AX)(R12*4), K1, Z0
 	VMOVUPS.Z (R11), K1, Z1
 	VADDPS    Z1, Z0, Z0
@@ -1574,42 +2603,144 @@ eight_last:
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(R12*4)
 
-eight_next:
+eight_nextAVX512:
 	LEAQ (CX)(SI*8), CX
 	SUBQ $0x08, DX
-	JMP  eight
+	JMP  eightAVX512
 
-eight_done:
-one:
+eight_doneAVX512:
+oneAVX512:
 	CMPQ DX, $0x01
-	JLT  one_done
+	JLT  one_doneAVX512
 	MOVQ CX, R11
 	XORQ R12, R12
 
-one_columns:
+one_columnsAVX512:
 	CMPQ    R12, R10
-	JGE     one_last
+	JGE     one_lastAVX512
 	VMOVUPS (AX)(R12*4), Z0
 	VADDPS  (R11), Z0, Z0
 	VMOVUPS Z0, (AX)(R12*4)
 	ADDQ    $0x40, R11
 	ADDQ    $0x10, R12
-	JMP     one_columns
+	JMP     one_columnsAVX512
 
-one_last:
+one_lastAVX512:
 	CMPQ      R12, BX
-	JGE       one_next
+	JGE       one_nextAVX512
 	VMOVUPS.Z (AX)(R12*4), K1, Z0
 	VMOVUPS.Z (R11), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(R12*4)
 
-one_next:
+one_nextAVX512:
 	LEAQ (CX)(SI*1), CX
 	SUBQ $0x01, DX
-	JMP  one
+	JMP  oneAVX512
 
-one_done:
+one_doneAVX512:
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    rows+48(FP), DX
+	MOVQ    d+56(FP), BX
+	MOVQ    BX, SI
+	SHLQ    $0x02, SI
+	LEAQ    (SI)(SI*2), DI
+	LEAQ    (SI)(SI*4), R8
+	LEAQ    (DI)(SI*4), R9
+	MOVQ    BX, R10
+	ANDQ    $-8, R10
+	LEAQ    firstLanes<>+64(SB), R11
+	MOVQ    BX, R12
+	ANDQ    $0x07, R12
+	NEGQ    R12
+	VMOVUPS (R11)(R12*4), Y0
+
+eightAVX2:
+	CMPQ DX, $0x08
+	JLT  eight_doneAVX2
+	MOVQ CX, R11
+	XORQ R12, R12
+
+eight_columnsAVX2:
+	CMPQ    R12, R10
+	JGE     eight_lastAVX2
+	VMOVUPS (AX)(R12*4), Y1
+	VADDPS  (R11), Y1, Y1
+	VADDPS  (R11)(SI*1), Y1, Y1
+	VADDPS  (R11)(SI*2), Y1, Y1
+	VADDPS  (R11)(DI*1), Y1, Y1
+	VADDPS  (R11)(SI*4), Y1, Y1
+	VADDPS  (R11)(R8*1), Y1, Y1
+	VADDPS  (R11)(DI*2), Y1, Y1
+	VADDPS  (R11)(R9*1), Y1, Y1
+	VMOVUPS Y1, (AX)(R12*4)
+	ADDQ    $0x20, R11
+	ADDQ    $0x08, R12
+	JMP     eight_columnsAVX2
+
+eight_lastAVX2:
+	CMPQ       R12, BX
+	JGE        eight_nextAVX2
+	VMASKMOVPS (AX)(R12*4), Y0, Y1
+	VMASKMOVPS (R11), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS (R11)(SI*1), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS (R11)(SI*2), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS (R11)(DI*1), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS (R11)(SI*4), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS (R11)(R8*1), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS (R11)(DI*2), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS (R11)(R9*1), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(R12*4)
+
+eight_nextAVX2:
+	LEAQ (CX)(SI*8), CX
+	SUBQ $0x08, DX
+	JMP  eightAVX2
+
+eight_doneAVX2:
+oneAVX2:
+	CMPQ DX, $0x01
+	JLT  one_doneAVX2
+	MOVQ CX, R11
+	XORQ R12, R12
+
+one_columnsAVX2:
+	CMPQ    R12, R10
+	JGE     one_lastAVX2
+	VMOVUPS (AX)(R12*4), Y1
+	VADDPS  (R11), Y1, Y1
+	VMOVUPS Y1, (AX)(R12*4)
+	ADDQ    $0x20, R11
+	ADDQ    $0x08, R12
+	JMP     one_columnsAVX2
+
+one_lastAVX2:
+	CMPQ       R12, BX
+	JGE        one_nextAVX2
+	VMASKMOVPS (AX)(R12*4), Y0, Y1
+	VMASKMOVPS (R11), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(R12*4)
+
+one_nextAVX2:
+	LEAQ (CX)(SI*1), CX
+	SUBQ $0x01, DX
+	JMP  oneAVX2
+
+one_doneAVX2:
 	VZEROUPPER
 	RET
 
@@ -1647,22 +2778,24 @@ DATA firstLanes<>+120(SB)/4, $+0
 DATA firstLanes<>+124(SB)/4, $+0
 GLOBL firstLanes<>(SB), RODATA|NOPTR, $128
 
-// func maxUint32AVX512(x []int32) uint32
+// func maxUint32Vector(x []int32) uint32
 // Requires: AVX, AVX2, AVX512F
-TEXT ·maxUint32AVX512(SB), NOSPLIT, $0-28
+TEXT ·maxUint32Vector(SB), NOSPLIT, $0-28
+	CMPQ   ·current+0(SB), $0x02
+	JNE    formAVX2
 	MOVQ   x_base+0(FP), AX
 	VXORPS X0, X0, X0
 	MOVQ   x_len+8(FP), CX
 	XORQ   DX, DX
 
-loop:
+loopAVX512:
 	CMPQ    DX, CX
-	JGE     loop_done
+	JGE     loop_doneAVX512
 	VPMAXUD (AX)(DX*4), Z0, Z0
 	ADDQ    $0x10, DX
-	JMP     loop
+	JMP     loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VEXTRACTI64X4 $0x01, Z0, Y1
 	VPMAXUD       Y1, Y0, Y0
 	VEXTRACTI128  $0x01, Y0, X1
@@ -1676,9 +2809,36 @@ loop_done:
 	VZEROUPPER
 	RET
 
-// func inverseSum2AVX512(xs []float32, ys []float32, x float32, y float32) (sum float32)
-// Requires: AVX, AVX512F
-TEXT ·inverseSum2AVX512(SB), NOSPLIT, $0-60
+formAVX2:
+	MOVQ   x_base+0(FP), AX
+	VXORPS X0, X0, X0
+	MOVQ   x_len+8(FP), CX
+	XORQ   DX, DX
+
+loopAVX2:
+	CMPQ    DX, CX
+	JGE     loop_doneAVX2
+	VPMAXUD (AX)(DX*4), Y0, Y0
+	ADDQ    $0x08, DX
+	JMP     loopAVX2
+
+loop_doneAVX2:
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMAXUD      X1, X0, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPMAXUD      X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPMAXUD      X1, X0, X0
+	VMOVD        X0, AX
+	MOVL         AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func inverseSum2Vector(xs []float32, ys []float32, x float32, y float32) (sum float32)
+// Requires: AVX, AVX2, AVX512F, FMA3
+TEXT ·inverseSum2Vector(SB), NOSPLIT, $0-60
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         xs_base+0(FP), AX
 	MOVQ         ys_base+24(FP), CX
 	VBROADCASTSS x+48(FP), Z0
@@ -1690,9 +2850,9 @@ TEXT ·inverseSum2AVX512(SB), NOSPLIT, $0-60
 	MOVQ         xs_len+8(FP), DX
 	XORQ         BX, BX
 
-loop:
+loopAVX512:
 	CMPQ        BX, DX
-	JGE         loop_done
+	JGE         loop_doneAVX512
 	VSUBPS      (AX)(BX*4), Z0, Z4
 	VSUBPS      (CX)(BX*4), Z1, Z5
 	VMOVAPS     Z2, Z6
@@ -1701,9 +2861,9 @@ loop:
 	VDIVPS      Z6, Z2, Z6
 	VADDPS      Z6, Z3, Z3
 	ADDQ        $0x10, BX
-	JMP         loop
+	JMP         loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VEXTRACTF64X4 $0x01, Z3, Y0
 	VADDPS        Y0, Y3, Y3
 	VEXTRACTF128  $0x01, Y3, X0
@@ -1716,9 +2876,47 @@ loop_done:
 	VZEROUPPER
 	RET
 
-// func inverseSum2NearAVX512(xs []float32, ys []float32, x float32, y float32) (sum float32)
-// Requires: AVX, AVX512F
-TEXT ·inverseSum2NearAVX512(SB), NOSPLIT, $0-60
+formAVX2:
+	MOVQ         xs_base+0(FP), AX
+	MOVQ         ys_base+24(FP), CX
+	VBROADCASTSS x+48(FP), Y0
+	VBROADCASTSS y+52(FP), Y1
+	MOVL         $0x3f800000, DX
+	VMOVD        DX, X2
+	VPBROADCASTD X2, Y2
+	VXORPS       X3, X3, X3
+	MOVQ         xs_len+8(FP), DX
+	XORQ         BX, BX
+
+loopAVX2:
+	CMPQ        BX, DX
+	JGE         loop_doneAVX2
+	VSUBPS      (AX)(BX*4), Y0, Y4
+	VSUBPS      (CX)(BX*4), Y1, Y5
+	VMOVAPS     Y2, Y6
+	VFMADD231PS Y4, Y4, Y6
+	VFMADD231PS Y5, Y5, Y6
+	VDIVPS      Y6, Y2, Y6
+	VADDPS      Y6, Y3, Y3
+	ADDQ        $0x08, BX
+	JMP         loopAVX2
+
+loop_doneAVX2:
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X0, X3, X3
+	VMOVHLPS     X3, X3, X0
+	VADDPS       X0, X3, X3
+	VMOVSHDUP    X3, X0
+	VADDSS       X0, X3, X3
+	VMOVSS       X3, sum+56(FP)
+	VZEROUPPER
+	RET
+
+// func inverseSum2NearVector(xs []float32, ys []float32, x float32, y float32) (sum float32)
+// Requires: AVX, AVX2, AVX512F, FMA3
+TEXT ·inverseSum2NearVector(SB), NOSPLIT, $0-60
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         xs_base+0(FP), AX
 	MOVQ         ys_base+24(FP), CX
 	VBROADCASTSS x+48(FP), Z0
@@ -1730,9 +2928,9 @@ TEXT ·inverseSum2NearAVX512(SB), NOSPLIT, $0-60
 	MOVQ         xs_len+8(FP), DX
 	XORQ         BX, BX
 
-loop:
+loopAVX512:
 	CMPQ        BX, DX
-	JGE         loop_done
+	JGE         loop_doneAVX512
 	VSUBPS      (AX)(BX*4), Z0, Z4
 	VSUBPS      (CX)(BX*4), Z1, Z5
 	VMOVAPS     Z2, Z6
@@ -1749,9 +2947,9 @@ loop:
 	VDIVPS      Z4, Z6, Z6
 	VADDPS      Z6, Z3, Z3
 	ADDQ        $0x10, BX
-	JMP         loop
+	JMP         loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VEXTRACTF64X4 $0x01, Z3, Y0
 	VADDPS        Y0, Y3, Y3
 	VEXTRACTF128  $0x01, Y3, X0
@@ -1764,32 +2962,101 @@ loop_done:
 	VZEROUPPER
 	RET
 
-// func addSquaresAVX512(dst []float32, xs []float32, x float32)
-// Requires: AVX, AVX512F
-TEXT ·addSquaresAVX512(SB), NOSPLIT, $0-52
+formAVX2:
+	MOVQ         xs_base+0(FP), AX
+	MOVQ         ys_base+24(FP), CX
+	VBROADCASTSS x+48(FP), Y0
+	VBROADCASTSS y+52(FP), Y1
+	MOVL         $0x3f800000, DX
+	VMOVD        DX, X2
+	VPBROADCASTD X2, Y2
+	VXORPS       X3, X3, X3
+	MOVQ         xs_len+8(FP), DX
+	XORQ         BX, BX
+
+loopAVX2:
+	CMPQ        BX, DX
+	JGE         loop_doneAVX2
+	VSUBPS      (AX)(BX*4), Y0, Y4
+	VSUBPS      (CX)(BX*4), Y1, Y5
+	VMOVAPS     Y2, Y6
+	VFMADD231PS Y4, Y4, Y6
+	VFMADD231PS Y5, Y5, Y6
+	ADDQ        $0x08, BX
+	VSUBPS      (AX)(BX*4), Y0, Y4
+	VSUBPS      (CX)(BX*4), Y1, Y5
+	VMOVAPS     Y2, Y7
+	VFMADD231PS Y4, Y4, Y7
+	VFMADD231PS Y5, Y5, Y7
+	VMULPS      Y6, Y7, Y4
+	VADDPS      Y6, Y7, Y6
+	VDIVPS      Y4, Y6, Y6
+	VADDPS      Y6, Y3, Y3
+	ADDQ        $0x08, BX
+	JMP         loopAVX2
+
+loop_doneAVX2:
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X0, X3, X3
+	VMOVHLPS     X3, X3, X0
+	VADDPS       X0, X3, X3
+	VMOVSHDUP    X3, X0
+	VADDSS       X0, X3, X3
+	VMOVSS       X3, sum+56(FP)
+	VZEROUPPER
+	RET
+
+// func addSquaresVector(dst []float32, xs []float32, x float32)
+// Requires: AVX, AVX512F, FMA3
+TEXT ·addSquaresVector(SB), NOSPLIT, $0-52
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         xs_base+24(FP), CX
 	VBROADCASTSS x+48(FP), Z0
 	MOVQ         xs_len+32(FP), DX
 	XORQ         BX, BX
 
-loop:
+loopAVX512:
 	CMPQ        BX, DX
-	JGE         loop_done
+	JGE         loop_doneAVX512
 	VMOVUPS     (AX)(BX*4), Z1
 	VSUBPS      (CX)(BX*4), Z0, Z2
 	VFMADD231PS Z2, Z2, Z1
 	VMOVUPS     Z1, (AX)(BX*4)
 	ADDQ        $0x10, BX
-	JMP         loop
+	JMP         loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VZEROUPPER
 	RET
 
-// func inverseSumAVX512(d2 []float32) (sum float32)
-// Requires: AVX, AVX512F
-TEXT ·inverseSumAVX512(SB), NOSPLIT, $0-28
+formAVX2:
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         xs_base+24(FP), CX
+	VBROADCASTSS x+48(FP), Y0
+	MOVQ         xs_len+32(FP), DX
+	XORQ         BX, BX
+
+loopAVX2:
+	CMPQ        BX, DX
+	JGE         loop_doneAVX2
+	VMOVUPS     (AX)(BX*4), Y1
+	VSUBPS      (CX)(BX*4), Y0, Y2
+	VFMADD231PS Y2, Y2, Y1
+	VMOVUPS     Y1, (AX)(BX*4)
+	ADDQ        $0x08, BX
+	JMP         loopAVX2
+
+loop_doneAVX2:
+	VZEROUPPER
+	RET
+
+// func inverseSumVector(d2 []float32) (sum float32)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·inverseSumVector(SB), NOSPLIT, $0-28
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         d2_base+0(FP), AX
 	MOVL         $0x3f800000, CX
 	VMOVD        CX, X0
@@ -1798,16 +3065,16 @@ TEXT ·inverseSumAVX512(SB), NOSPLIT, $0-28
 	MOVQ         d2_len+8(FP), CX
 	XORQ         DX, DX
 
-loop:
+loopAVX512:
 	CMPQ   DX, CX
-	JGE    loop_done
+	JGE    loop_doneAVX512
 	VADDPS (AX)(DX*4), Z0, Z2
 	VDIVPS Z2, Z0, Z2
 	VADDPS Z2, Z1, Z1
 	ADDQ   $0x10, DX
-	JMP    loop
+	JMP    loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VEXTRACTF64X4 $0x01, Z1, Y0
 	VADDPS        Y0, Y1, Y1
 	VEXTRACTF128  $0x01, Y1, X0
@@ -1820,9 +3087,40 @@ loop_done:
 	VZEROUPPER
 	RET
 
-// func inverseLogSumAVX512(x []float32, slope float32, offset float32, limit float32, logLimit float32) (sum float32)
-// Requires: AVX, AVX512F
-TEXT ·inverseLogSumAVX512(SB), NOSPLIT, $0-44
+formAVX2:
+	MOVQ         d2_base+0(FP), AX
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X0
+	VPBROADCASTD X0, Y0
+	VXORPS       X1, X1, X1
+	MOVQ         d2_len+8(FP), CX
+	XORQ         DX, DX
+
+loopAVX2:
+	CMPQ   DX, CX
+	JGE    loop_doneAVX2
+	VADDPS (AX)(DX*4), Y0, Y2
+	VDIVPS Y2, Y0, Y2
+	VADDPS Y2, Y1, Y1
+	ADDQ   $0x08, DX
+	JMP    loopAVX2
+
+loop_doneAVX2:
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X0, X1, X1
+	VMOVSS       X1, sum+24(FP)
+	VZEROUPPER
+	RET
+
+// func inverseLogSumVector(x []float32, slope float32, offset float32, limit float32, logLimit float32) (sum float32)
+// Requires: AVX, AVX2, AVX512F, FMA3
+TEXT ·inverseLogSumVector(SB), NOSPLIT, $0-44
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
 	VBROADCASTSS slope+24(FP), Z0
 	VBROADCASTSS offset+28(FP), Z1
@@ -1838,9 +3136,9 @@ TEXT ·inverseLogSumAVX512(SB), NOSPLIT, $0-44
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
-loop:
+loopAVX512:
 	CMPQ         DX, CX
-	JGE          loop_done
+	JGE          loop_doneAVX512
 	VMOVUPS      (AX)(DX*4), Z7
 	VFMADD213PS  Z1, Z0, Z7
 	VDIVPS       Z7, Z4, Z7
@@ -1877,9 +3175,9 @@ loop:
 	VBLENDMPS    Z11, Z3, K1, Z11
 	VADDPS       Z11, Z6, Z6
 	ADDQ         $0x10, DX
-	JMP          loop
+	JMP          loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VEXTRACTF64X4 $0x01, Z6, Y0
 	VADDPS        Y0, Y6, Y6
 	VEXTRACTF128  $0x01, Y6, X0
@@ -1892,18 +3190,88 @@ loop_done:
 	VZEROUPPER
 	RET
 
-// func countBelowAVX512(counts []int32, x []float32, limits []float32)
+formAVX2:
+	MOVQ         x_base+0(FP), AX
+	VBROADCASTSS slope+24(FP), Y0
+	VBROADCASTSS offset+28(FP), Y1
+	VBROADCASTSS limit+32(FP), Y2
+	VBROADCASTSS logLimit+36(FP), Y3
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X4
+	VPBROADCASTD X4, Y4
+	MOVL         $0x40000000, CX
+	VMOVD        CX, X5
+	VPBROADCASTD X5, Y5
+	VXORPS       X6, X6, X6
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loopAVX2:
+	CMPQ         DX, CX
+	JGE          loop_doneAVX2
+	VMOVUPS      (AX)(DX*4), Y7
+	VFMADD213PS  Y1, Y0, Y7
+	VDIVPS       Y7, Y4, Y7
+	VADDPS       Y4, Y7, Y8
+	VSUBPS       Y4, Y8, Y9
+	VSUBPS       Y9, Y7, Y7
+	VCMPPS       $0x0a, Y5, Y8, Y9
+	VANDPS       Y9, Y7, Y7
+	VCMPPS       $0x0a, Y2, Y8, Y9
+	VPSUBD       c3f3504f3<>+0(SB), Y8, Y11
+	VPSRAD       $0x17, Y11, Y10
+	VCVTDQ2PS    Y10, Y10
+	VPAND        c007fffff<>+0(SB), Y11, Y11
+	VPADDD       c3f3504f3<>+0(SB), Y11, Y11
+	VSUBPS       Y4, Y11, Y11
+	VMULPS       Y11, Y11, Y13
+	VMOVUPS      c3d9021bb<>+0(SB), Y12
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y11, Y12
+	VFMADD213PS  c3def251a<>+0(SB), Y11, Y12
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y11, Y12
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y11, Y12
+	VFMADD213PS  cbe2aae50<>+0(SB), Y11, Y12
+	VFMADD213PS  c3e4cceac<>+0(SB), Y11, Y12
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y11, Y12
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y11, Y12
+	VMULPS       Y11, Y12, Y12
+	VMULPS       Y13, Y12, Y12
+	VFMADD231PS  cb95e8083<>+0(SB), Y10, Y12
+	VFNMADD231PS c3f000000<>+0(SB), Y13, Y12
+	VADDPS       Y11, Y12, Y12
+	VFMADD231PS  c3f318000<>+0(SB), Y10, Y12
+	VFMADD231PS  c00000000<>+0(SB), Y8, Y12
+	VADDPS       Y7, Y12, Y12
+	VBLENDVPS    Y9, Y12, Y3, Y12
+	VADDPS       Y12, Y6, Y6
+	ADDQ         $0x08, DX
+	JMP          loopAVX2
+
+loop_doneAVX2:
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPS       X0, X6, X6
+	VMOVHLPS     X6, X6, X0
+	VADDPS       X0, X6, X6
+	VMOVSHDUP    X6, X0
+	VADDSS       X0, X6, X6
+	VMOVSS       X6, sum+40(FP)
+	VZEROUPPER
+	RET
+
+// func countBelowVector(counts []int32, x []float32, limits []float32)
 // Requires: AVX, AVX512F, POPCNT
-TEXT ·countBelowAVX512(SB), NOSPLIT, $0-72
+TEXT ·countBelowVector(SB), NOSPLIT, $0-72
+	CMPQ ·current+0(SB), $0x02
+	JNE  formAVX2
 	MOVQ counts_base+0(FP), AX
 	MOVQ x_base+24(FP), CX
 	MOVQ limits_base+48(FP), DX
 	MOVQ limits_len+56(FP), BX
 	XORQ SI, SI
 
-limits:
+limitsAVX512:
 	CMPQ         SI, BX
-	JGE          limits_done
+	JGE          limits_doneAVX512
 	VBROADCASTSS (DX)(SI*4), Z0
 	XORL         DI, DI
 	VBROADCASTSS 4(DX)(SI*4), Z1
@@ -1915,9 +3283,9 @@ limits:
 	MOVQ         x_len+32(FP), R11
 	XORQ         R12, R12
 
-loop:
+loopAVX512:
 	CMPQ    R12, R11
-	JGE     loop_done
+	JGE     loop_doneAVX512
 	VMOVUPS (CX)(R12*4), Z4
 	VCMPPS  $0x11, Z0, Z4, K1
 	KMOVW   K1, R13
@@ -1936,23 +3304,81 @@ loop:
 	POPCNTL R13, R13
 	ADDL    R13, R10
 	ADDQ    $0x10, R12
-	JMP     loop
+	JMP     loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	ADDL DI, (AX)(SI*4)
 	ADDL R8, 4(AX)(SI*4)
 	ADDL R9, 8(AX)(SI*4)
 	ADDL R10, 12(AX)(SI*4)
 	ADDQ $0x04, SI
-	JMP  limits
+	JMP  limitsAVX512
 
-limits_done:
+limits_doneAVX512:
 	VZEROUPPER
 	RET
 
-// func drawOthersAVX512(column []int32, state uint64, others uint32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·drawOthersAVX512(SB), NOSPLIT, $0-36
+formAVX2:
+	MOVQ counts_base+0(FP), AX
+	MOVQ x_base+24(FP), CX
+	MOVQ limits_base+48(FP), DX
+	MOVQ limits_len+56(FP), BX
+	XORQ SI, SI
+
+limitsAVX2:
+	CMPQ         SI, BX
+	JGE          limits_doneAVX2
+	VBROADCASTSS (DX)(SI*4), Y0
+	XORL         DI, DI
+	VBROADCASTSS 4(DX)(SI*4), Y1
+	XORL         R8, R8
+	VBROADCASTSS 8(DX)(SI*4), Y2
+	XORL         R9, R9
+	VBROADCASTSS 12(DX)(SI*4), Y3
+	XORL         R10, R10
+	MOVQ         x_len+32(FP), R11
+	XORQ         R12, R12
+
+loopAVX2:
+	CMPQ      R12, R11
+	JGE       loop_doneAVX2
+	VMOVUPS   (CX)(R12*4), Y4
+	VCMPPS    $0x11, Y0, Y4, Y5
+	VMOVMSKPS Y5, R13
+	POPCNTL   R13, R13
+	ADDL      R13, DI
+	VCMPPS    $0x11, Y1, Y4, Y5
+	VMOVMSKPS Y5, R13
+	POPCNTL   R13, R13
+	ADDL      R13, R8
+	VCMPPS    $0x11, Y2, Y4, Y5
+	VMOVMSKPS Y5, R13
+	POPCNTL   R13, R13
+	ADDL      R13, R9
+	VCMPPS    $0x11, Y3, Y4, Y4
+	VMOVMSKPS Y4, R13
+	POPCNTL   R13, R13
+	ADDL      R13, R10
+	ADDQ      $0x08, R12
+	JMP       loopAVX2
+
+loop_doneAVX2:
+	ADDL DI, (AX)(SI*4)
+	ADDL R8, 4(AX)(SI*4)
+	ADDL R9, 8(AX)(SI*4)
+	ADDL R10, 12(AX)(SI*4)
+	ADDQ $0x04, SI
+	JMP  limitsAVX2
+
+limits_doneAVX2:
+	VZEROUPPER
+	RET
+
+// func drawOthersVector(column []int32, state uint64, others uint32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F
+TEXT ·drawOthersVector(SB), NOSPLIT, $0-36
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         column_base+0(FP), AX
 	MOVQ         state+24(FP), CX
 	VMOVQ        CX, X0
@@ -1977,9 +3403,9 @@ TEXT ·drawOthersAVX512(SB), NOSPLIT, $0-36
 	MOVQ         column_len+8(FP), CX
 	XORQ         DX, DX
 
-loop:
+loopAVX512:
 	CMPQ      DX, CX
-	JGE       loop_done
+	JGE       loop_doneAVX512
 	VMOVUPS   Z0, Z7
 	VPADDQ    Z1, Z0, Z0
 	VPSRLQ    $0x1e, Z7, Z8
@@ -2002,9 +3428,81 @@ loop:
 	VPADDD    Z4, Z3, Z3
 	VMOVUPS   Z7, (AX)(DX*4)
 	ADDQ      $0x10, DX
-	JMP       loop
+	JMP       loopAVX512
 
-loop_done:
+loop_doneAVX512:
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ         column_base+0(FP), AX
+	MOVQ         state+24(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Y0
+	VPADDQ       gammas<>+0(SB), Y0, Y0
+	MOVQ         $0x78dde6e5fd29f054, CX
+	VMOVQ        CX, X1
+	VPBROADCASTQ X1, Y1
+	MOVL         others+32(FP), CX
+	VMOVD        CX, X2
+	VPBROADCASTQ X2, Y2
+	VMOVUPS      before<>+0(SB), Y3
+	MOVQ         $0x0000000800000008, CX
+	VMOVQ        CX, X4
+	VPBROADCASTQ X4, Y4
+	MOVQ         $0xbf58476d1ce4e5b9, CX
+	VMOVQ        CX, X5
+	VPBROADCASTQ X5, Y5
+	MOVQ         $0x00000000bf58476d, CX
+	VMOVQ        CX, X6
+	VPBROADCASTQ X6, Y6
+	MOVQ         $0x94d049bb133111eb, CX
+	VMOVQ        CX, X7
+	VPBROADCASTQ X7, Y7
+	MOVQ         $0x0000000094d049bb, CX
+	VMOVQ        CX, X8
+	VPBROADCASTQ X8, Y8
+	MOVQ         column_len+8(FP), CX
+	XORQ         DX, DX
+
+loopAVX2:
+	CMPQ     DX, CX
+	JGE      loop_doneAVX2
+	VMOVUPS  Y0, Y9
+	VPADDQ   Y1, Y0, Y0
+	VPSRLQ   $0x1e, Y9, Y10
+	VPXOR    Y10, Y9, Y9
+	VPSRLQ   $0x20, Y9, Y10
+	VPMULUDQ Y5, Y10, Y10
+	VPMULUDQ Y6, Y9, Y11
+	VPADDQ   Y11, Y10, Y10
+	VPSLLQ   $0x20, Y10, Y10
+	VPMULUDQ Y5, Y9, Y9
+	VPADDQ   Y10, Y9, Y9
+	VPSRLQ   $0x1b, Y9, Y10
+	VPXOR    Y10, Y9, Y9
+	VPSRLQ   $0x20, Y9, Y10
+	VPMULUDQ Y7, Y10, Y10
+	VPMULUDQ Y8, Y9, Y11
+	VPADDQ   Y11, Y10, Y10
+	VPSLLQ   $0x20, Y10, Y10
+	VPMULUDQ Y7, Y9, Y9
+	VPADDQ   Y10, Y9, Y9
+	VPSRLQ   $0x1f, Y9, Y10
+	VPXOR    Y10, Y9, Y9
+	VPSRLQ   $0x20, Y9, Y10
+	VPMULUDQ Y2, Y9, Y9
+	VPMULUDQ Y2, Y10, Y10
+	VPSRLQ   $0x20, Y9, Y9
+	VPBLENDD $0xaa, Y10, Y9, Y9
+	VPCMPGTD Y3, Y9, Y10
+	VPSUBD   Y10, Y9, Y9
+	VPADDD   Y4, Y3, Y3
+	VMOVUPS  Y9, (AX)(DX*4)
+	ADDQ     $0x08, DX
+	JMP      loopAVX2
+
+loop_doneAVX2:
 	VZEROUPPER
 	RET
 
@@ -2046,2694 +3544,11 @@ DATA c00000001<>+56(SB)/4, $0x00000001
 DATA c00000001<>+60(SB)/4, $0x00000001
 GLOBL c00000001<>(SB), RODATA|NOPTR, $64
 
-// func denseNeg2AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·denseNeg2AVX512(SB), NOSPLIT, $0-168
-	MOVQ    stride+48(FP), AX
-	MOVQ    columns_base+0(FP), CX
-	LEAQ    (CX)(AX*4), DX
-	MOVQ    gradient_base+24(FP), BX
-	LEAQ    (BX)(AX*4), AX
-	MOVQ    heads_base+72(FP), SI
-	MOVQ    constants_base+144(FP), DI
-	MOVQ    sums_base+96(FP), R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-	VMOVUPS 192(R8), Z3
-	VMOVUPS 256(R8), Z4
-	VMOVUPS 320(R8), Z5
-	VMOVUPS 384(R8), Z6
-	VMOVUPS 448(R8), Z7
-	MOVQ    state_base+120(FP), R8
-	VMOVUPS (R8), Z8
-	VMOVUPS 64(R8), Z9
-	VMOVUPS 128(R8), Z10
-	MOVQ    stretches+56(FP), R8
-	MOVQ    count+64(FP), R9
-	SHLQ    $0x05, R9
-	ADDQ    R8, R9
-
-pass0:
-	CMPQ     R8, R9
-	JGE      pass0_done
-	MOVQ     (R8), R11
-	MOVQ     8(R8), R10
-	ADDQ     R11, R10
-	MOVQ     24(R8), R12
-	VMOVUPS  (R12), Z11
-	VPMOVD2M Z11, K1
-	VMOVUPS  64(R12), Z11
-	VPMOVD2M Z11, K2
-	VMOVUPS  128(R12), Z11
-	VPMOVD2M Z11, K3
-	VMOVUPS  192(R12), Z11
-	VPMOVD2M Z11, K4
-
-pass0_columns:
-	CMPQ             R11, R10
-	JGE              pass0_next
-	VMOVUPS          (CX)(R11*4), Z11
-	VMOVUPS          (DX)(R11*4), Z12
-	VMOVUPS          (BX)(R11*4), Z13
-	VMOVUPS          (AX)(R11*4), Z14
-	VSUBPS.BCST      (SI), Z11, Z15
-	VSUBPS.BCST      4(SI), Z12, Z16
-	VMOVUPS          c3f800000<>+0(SB), Z17
-	VFMADD231PS      Z15, Z15, Z17
-	VFMADD231PS      Z16, Z16, Z17
-	VMOVUPS          c3f800000<>+0(SB), Z18
-	VFMADD231PS.BCST (DI), Z17, Z18
-	VMULPS           Z17, Z18, Z19
-	VSUBPS.BCST      8(SI), Z11, Z20
-	VSUBPS.BCST      12(SI), Z12, Z21
-	VMOVUPS          c3f800000<>+0(SB), Z22
-	VFMADD231PS      Z20, Z20, Z22
-	VFMADD231PS      Z21, Z21, Z22
-	VMOVUPS          c3f800000<>+0(SB), Z23
-	VFMADD231PS.BCST (DI), Z22, Z23
-	VMULPS           Z22, Z23, Z24
-	VMULPS           Z19, Z24, Z25
-	VRCP14PS         Z25, Z26
-	VMOVAPS          Z26, Z27
-	VFNMADD213PS     c40000000<>+0(SB), Z25, Z27
-	VMULPS           Z27, Z26, Z26
-	VMULPS.Z         Z24, Z26, K1, Z24
-	VMULPS.Z         Z19, Z26, K2, Z19
-	VMULPS           Z24, Z18, Z18
-	VMOVUPS          c3f800000<>+0(SB), Z25
-	VFMADD231PS.BCST 4(DI), Z18, Z25
-	VFMADD231PS      Z17, Z24, Z10
-	VFMADD231PS      Z24, Z15, Z0
-	VFMADD231PS      Z24, Z15, Z13
-	VFMADD231PS      Z24, Z16, Z1
-	VFMADD231PS      Z24, Z16, Z14
-	VMULPS           Z19, Z23, Z23
-	VMOVUPS          c3f800000<>+0(SB), Z15
-	VFMADD231PS.BCST 4(DI), Z23, Z15
-	VFMADD231PS      Z22, Z19, Z10
-	VFMADD231PS      Z19, Z20, Z2
-	VFMADD231PS      Z19, Z20, Z13
-	VFMADD231PS      Z19, Z21, Z3
-	VFMADD231PS      Z19, Z21, Z14
-	VMULPS           Z15, Z25, Z25
-	VSUBPS.BCST      16(SI), Z11, Z15
-	VSUBPS.BCST      20(SI), Z12, Z16
-	VMOVUPS          c3f800000<>+0(SB), Z17
-	VFMADD231PS      Z15, Z15, Z17
-	VFMADD231PS      Z16, Z16, Z17
-	VMOVUPS          c3f800000<>+0(SB), Z18
-	VFMADD231PS.BCST (DI), Z17, Z18
-	VMULPS           Z17, Z18, Z19
-	VSUBPS.BCST      24(SI), Z11, Z11
-	VSUBPS.BCST      28(SI), Z12, Z12
-	VMOVUPS          c3f800000<>+0(SB), Z20
-	VFMADD231PS      Z11, Z11, Z20
-	VFMADD231PS      Z12, Z12, Z20
-	VMOVUPS          c3f800000<>+0(SB), Z21
-	VFMADD231PS.BCST (DI), Z20, Z21
-	VMULPS           Z20, Z21, Z22
-	VMULPS           Z19, Z22, Z23
-	VRCP14PS         Z23, Z24
-	VMOVAPS          Z24, Z26
-	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
-	VMULPS           Z26, Z24, Z24
-	VMULPS.Z         Z22, Z24, K3, Z22
-	VMULPS.Z         Z19, Z24, K4, Z19
-	VMULPS           Z22, Z18, Z18
-	VMOVUPS          c3f800000<>+0(SB), Z23
-	VFMADD231PS.BCST 4(DI), Z18, Z23
-	VFMADD231PS      Z17, Z22, Z10
-	VFMADD231PS      Z22, Z15, Z4
-	VFMADD231PS      Z22, Z15, Z13
-	VFMADD231PS      Z22, Z16, Z5
-	VFMADD231PS      Z22, Z16, Z14
-	VMULPS           Z23, Z25, Z25
-	VMULPS           Z19, Z21, Z21
-	VMOVUPS          c3f800000<>+0(SB), Z15
-	VFMADD231PS.BCST 4(DI), Z21, Z15
-	VFMADD231PS      Z20, Z19, Z10
-	VFMADD231PS      Z19, Z11, Z6
-	VFMADD231PS      Z19, Z11, Z13
-	VFMADD231PS      Z19, Z12, Z7
-	VFMADD231PS      Z19, Z12, Z14
-	VMULPS           Z15, Z25, Z25
-	VMULPS           Z25, Z8, Z8
-	VGETEXPPS        Z8, Z11
-	VADDPS           Z11, Z9, Z9
-	VGETMANTPS       $0x00, Z8, Z8
-	VMOVUPS          Z13, (BX)(R11*4)
-	VMOVUPS          Z14, (AX)(R11*4)
-	ADDQ             $0x10, R11
-	JMP              pass0_columns
-
-pass0_next:
-	ADDQ $0x20, R8
-	JMP  pass0
-
-pass0_done:
-	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, 256(AX)
-	VMOVUPS Z5, 320(AX)
-	VMOVUPS Z6, 384(AX)
-	VMOVUPS Z7, 448(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, 64(AX)
-	VMOVUPS Z10, 128(AX)
-	VZEROUPPER
-	RET
-
-DATA c3f800000<>+0(SB)/4, $0x3f800000
-DATA c3f800000<>+4(SB)/4, $0x3f800000
-DATA c3f800000<>+8(SB)/4, $0x3f800000
-DATA c3f800000<>+12(SB)/4, $0x3f800000
-DATA c3f800000<>+16(SB)/4, $0x3f800000
-DATA c3f800000<>+20(SB)/4, $0x3f800000
-DATA c3f800000<>+24(SB)/4, $0x3f800000
-DATA c3f800000<>+28(SB)/4, $0x3f800000
-DATA c3f800000<>+32(SB)/4, $0x3f800000
-DATA c3f800000<>+36(SB)/4, $0x3f800000
-DATA c3f800000<>+40(SB)/4, $0x3f800000
-DATA c3f800000<>+44(SB)/4, $0x3f800000
-DATA c3f800000<>+48(SB)/4, $0x3f800000
-DATA c3f800000<>+52(SB)/4, $0x3f800000
-DATA c3f800000<>+56(SB)/4, $0x3f800000
-DATA c3f800000<>+60(SB)/4, $0x3f800000
-GLOBL c3f800000<>(SB), RODATA|NOPTR, $64
-
-DATA c40000000<>+0(SB)/4, $0x40000000
-DATA c40000000<>+4(SB)/4, $0x40000000
-DATA c40000000<>+8(SB)/4, $0x40000000
-DATA c40000000<>+12(SB)/4, $0x40000000
-DATA c40000000<>+16(SB)/4, $0x40000000
-DATA c40000000<>+20(SB)/4, $0x40000000
-DATA c40000000<>+24(SB)/4, $0x40000000
-DATA c40000000<>+28(SB)/4, $0x40000000
-DATA c40000000<>+32(SB)/4, $0x40000000
-DATA c40000000<>+36(SB)/4, $0x40000000
-DATA c40000000<>+40(SB)/4, $0x40000000
-DATA c40000000<>+44(SB)/4, $0x40000000
-DATA c40000000<>+48(SB)/4, $0x40000000
-DATA c40000000<>+52(SB)/4, $0x40000000
-DATA c40000000<>+56(SB)/4, $0x40000000
-DATA c40000000<>+60(SB)/4, $0x40000000
-GLOBL c40000000<>(SB), RODATA|NOPTR, $64
-
-// func denseUMAP2AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·denseUMAP2AVX512(SB), NOSPLIT, $0-148
-	MOVQ         stride+48(FP), AX
-	MOVQ         columns_base+0(FP), CX
-	LEAQ         (CX)(AX*4), DX
-	MOVQ         gradient_base+24(FP), BX
-	LEAQ         (BX)(AX*4), AX
-	MOVQ         heads_base+72(FP), SI
-	VBROADCASTSS least+144(FP), Z0
-	MOVQ         sums_base+96(FP), DI
-	VMOVUPS      (DI), Z1
-	VMOVUPS      64(DI), Z2
-	VMOVUPS      128(DI), Z3
-	VMOVUPS      192(DI), Z4
-	VMOVUPS      256(DI), Z5
-	VMOVUPS      320(DI), Z6
-	VMOVUPS      384(DI), Z7
-	VMOVUPS      448(DI), Z8
-	MOVQ         state_base+120(FP), DI
-	VMOVUPS      (DI), Z9
-	VMOVUPS      64(DI), Z10
-	MOVQ         stretches+56(FP), DI
-	MOVQ         count+64(FP), R8
-	SHLQ         $0x05, R8
-	ADDQ         DI, R8
-
-pass0:
-	CMPQ     DI, R8
-	JGE      pass0_done
-	MOVQ     (DI), R10
-	MOVQ     8(DI), R9
-	ADDQ     R10, R9
-	MOVQ     24(DI), R11
-	VMOVUPS  (R11), Z11
-	VPMOVD2M Z11, K1
-	VMOVUPS  64(R11), Z11
-	VPMOVD2M Z11, K2
-	VMOVUPS  128(R11), Z11
-	VPMOVD2M Z11, K3
-	VMOVUPS  192(R11), Z11
-	VPMOVD2M Z11, K4
-
-pass0_columns:
-	CMPQ         R10, R9
-	JGE          pass0_next
-	VMOVUPS      (CX)(R10*4), Z11
-	VMOVUPS      (DX)(R10*4), Z12
-	VMOVUPS      (BX)(R10*4), Z13
-	VMOVUPS      (AX)(R10*4), Z14
-	VSUBPS.BCST  (SI), Z11, Z15
-	VSUBPS.BCST  4(SI), Z12, Z16
-	VMULPS       Z15, Z15, Z17
-	VFMADD231PS  Z16, Z16, Z17
-	VCMPPS       $0x06, Z0, Z17, K5
-	VMAXPS       Z17, Z0, Z17
-	VADDPS       c3f800000<>+0(SB), Z17, Z18
-	VMULPS       Z18, Z17, Z17
-	VSUBPS.BCST  8(SI), Z11, Z19
-	VSUBPS.BCST  12(SI), Z12, Z20
-	VMULPS       Z19, Z19, Z21
-	VFMADD231PS  Z20, Z20, Z21
-	VCMPPS       $0x06, Z0, Z21, K6
-	VMAXPS       Z21, Z0, Z21
-	VADDPS       c3f800000<>+0(SB), Z21, Z22
-	VMULPS       Z22, Z21, Z21
-	VMULPS       Z17, Z21, Z23
-	VRCP14PS     Z23, Z24
-	VMOVAPS      Z24, Z25
-	VFNMADD213PS c40000000<>+0(SB), Z23, Z25
-	VMULPS       Z25, Z24, Z24
-	VMULPS.Z     Z21, Z24, K1, Z21
-	VMULPS.Z     Z17, Z24, K2, Z17
-	VFMADD213PS  c3f800000<>+0(SB), Z21, Z18
-	VMOVAPS.Z    Z21, K5, Z21
-	VFMADD231PS  Z21, Z15, Z1
-	VFMADD231PS  Z21, Z15, Z13
-	VFMADD231PS  Z21, Z16, Z2
-	VFMADD231PS  Z21, Z16, Z14
-	VFMADD213PS  c3f800000<>+0(SB), Z17, Z22
-	VMOVAPS.Z    Z17, K6, Z17
-	VFMADD231PS  Z17, Z19, Z3
-	VFMADD231PS  Z17, Z19, Z13
-	VFMADD231PS  Z17, Z20, Z4
-	VFMADD231PS  Z17, Z20, Z14
-	VMULPS       Z22, Z18, Z18
-	VMULPS       Z18, Z9, Z9
-	VGETEXPPS    Z9, Z15
-	VADDPS       Z15, Z10, Z10
-	VGETMANTPS   $0x00, Z9, Z9
-	VSUBPS.BCST  16(SI), Z11, Z15
-	VSUBPS.BCST  20(SI), Z12, Z16
-	VMULPS       Z15, Z15, Z17
-	VFMADD231PS  Z16, Z16, Z17
-	VCMPPS       $0x06, Z0, Z17, K5
-	VMAXPS       Z17, Z0, Z17
-	VADDPS       c3f800000<>+0(SB), Z17, Z18
-	VMULPS       Z18, Z17, Z17
-	VSUBPS.BCST  24(SI), Z11, Z11
-	VSUBPS.BCST  28(SI), Z12, Z12
-	VMULPS       Z11, Z11, Z19
-	VFMADD231PS  Z12, Z12, Z19
-	VCMPPS       $0x06, Z0, Z19, K6
-	VMAXPS       Z19, Z0, Z19
-	VADDPS       c3f800000<>+0(SB), Z19, Z20
-	VMULPS       Z20, Z19, Z19
-	VMULPS       Z17, Z19, Z21
-	VRCP14PS     Z21, Z22
-	VMOVAPS      Z22, Z23
-	VFNMADD213PS c40000000<>+0(SB), Z21, Z23
-	VMULPS       Z23, Z22, Z22
-	VMULPS.Z     Z19, Z22, K3, Z19
-	VMULPS.Z     Z17, Z22, K4, Z17
-	VFMADD213PS  c3f800000<>+0(SB), Z19, Z18
-	VMOVAPS.Z    Z19, K5, Z19
-	VFMADD231PS  Z19, Z15, Z5
-	VFMADD231PS  Z19, Z15, Z13
-	VFMADD231PS  Z19, Z16, Z6
-	VFMADD231PS  Z19, Z16, Z14
-	VFMADD213PS  c3f800000<>+0(SB), Z17, Z20
-	VMOVAPS.Z    Z17, K6, Z17
-	VFMADD231PS  Z17, Z11, Z7
-	VFMADD231PS  Z17, Z11, Z13
-	VFMADD231PS  Z17, Z12, Z8
-	VFMADD231PS  Z17, Z12, Z14
-	VMULPS       Z20, Z18, Z18
-	VMULPS       Z18, Z9, Z9
-	VGETEXPPS    Z9, Z11
-	VADDPS       Z11, Z10, Z10
-	VGETMANTPS   $0x00, Z9, Z9
-	VMOVUPS      Z13, (BX)(R10*4)
-	VMOVUPS      Z14, (AX)(R10*4)
-	ADDQ         $0x10, R10
-	JMP          pass0_columns
-
-pass0_next:
-	ADDQ $0x20, DI
-	JMP  pass0
-
-pass0_done:
-	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Z1, (AX)
-	VMOVUPS Z2, 64(AX)
-	VMOVUPS Z3, 128(AX)
-	VMOVUPS Z4, 192(AX)
-	VMOVUPS Z5, 256(AX)
-	VMOVUPS Z6, 320(AX)
-	VMOVUPS Z7, 384(AX)
-	VMOVUPS Z8, 448(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Z9, (AX)
-	VMOVUPS Z10, 64(AX)
-	VZEROUPPER
-	RET
-
-// func denseTotals2AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·denseTotals2AVX512(SB), NOSPLIT, $0-132
-	MOVQ    stride+24(FP), AX
-	MOVQ    columns_base+0(FP), CX
-	LEAQ    (CX)(AX*4), AX
-	MOVQ    heads_base+48(FP), DX
-	MOVQ    squares_base+96(FP), BX
-	MOVQ    width+120(FP), SI
-	SHLQ    $0x02, SI
-	MOVQ    sums_base+72(FP), DI
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	VMOVUPS 128(DI), Z2
-	VMOVUPS 192(DI), Z3
-	VMOVUPS 256(DI), Z4
-	VMOVUPS 320(DI), Z5
-	VMOVUPS 384(DI), Z6
-	VMOVUPS 448(DI), Z7
-	VMOVUPS 512(DI), Z8
-	VMOVUPS 576(DI), Z9
-	VMOVUPS 640(DI), Z10
-	VMOVUPS 704(DI), Z11
-	MOVQ    stretches+32(FP), R11
-	MOVQ    count+40(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass0:
-	CMPQ     R11, R12
-	JGE      pass0_done
-	MOVQ     (R11), R14
-	MOVQ     8(R11), R13
-	ADDQ     R14, R13
-	MOVQ     24(R11), DI
-	VMOVUPS  (DI), Z12
-	VPMOVD2M Z12, K1
-	VMOVUPS  64(DI), Z12
-	VPMOVD2M Z12, K2
-	VMOVUPS  128(DI), Z12
-	VPMOVD2M Z12, K3
-	VMOVUPS  192(DI), Z12
-	VPMOVD2M Z12, K4
-	MOVQ     16(R11), R10
-	SUBQ     R14, R10
-	LEAQ     (BX)(R10*4), R10
-	MOVQ     R10, DI
-	ADDQ     SI, R10
-	MOVQ     R10, R8
-	ADDQ     SI, R10
-	MOVQ     R10, R9
-	ADDQ     SI, R10
-
-pass0_columns:
-	CMPQ         R14, R13
-	JGE          pass0_next
-	VMOVUPS      (CX)(R14*4), Z12
-	VMOVUPS      (AX)(R14*4), Z13
-	VSUBPS.BCST  (DX), Z12, Z14
-	VSUBPS.BCST  4(DX), Z13, Z15
-	VMOVUPS      c3f800000<>+0(SB), Z16
-	VFMADD231PS  Z14, Z14, Z16
-	VFMADD231PS  Z15, Z15, Z16
-	VSUBPS.BCST  8(DX), Z12, Z17
-	VSUBPS.BCST  12(DX), Z13, Z18
-	VMOVUPS      c3f800000<>+0(SB), Z19
-	VFMADD231PS  Z17, Z17, Z19
-	VFMADD231PS  Z18, Z18, Z19
-	VSUBPS.BCST  16(DX), Z12, Z20
-	VSUBPS.BCST  20(DX), Z13, Z21
-	VMOVUPS      c3f800000<>+0(SB), Z22
-	VFMADD231PS  Z20, Z20, Z22
-	VFMADD231PS  Z21, Z21, Z22
-	VSUBPS.BCST  24(DX), Z12, Z12
-	VSUBPS.BCST  28(DX), Z13, Z13
-	VMOVUPS      c3f800000<>+0(SB), Z23
-	VFMADD231PS  Z12, Z12, Z23
-	VFMADD231PS  Z13, Z13, Z23
-	VMULPS       Z16, Z19, Z24
-	VMULPS       Z22, Z23, Z25
-	VMULPS       Z24, Z25, Z26
-	VRCP14PS     Z26, Z27
-	VMOVAPS      Z27, Z28
-	VFNMADD213PS c40000000<>+0(SB), Z26, Z28
-	VMULPS       Z28, Z27, Z27
-	VMULPS       Z27, Z24, Z24
-	VMULPS       Z27, Z25, Z25
-	VMULPS.Z     Z19, Z25, K1, Z19
-	VMULPS.Z     Z16, Z25, K2, Z16
-	VMULPS.Z     Z23, Z24, K3, Z23
-	VMULPS.Z     Z22, Z24, K4, Z22
-	VADDPS       Z19, Z2, Z2
-	VMULPS       Z19, Z19, Z19
-	VMOVUPS      Z19, (DI)(R14*4)
-	VFMADD231PS  Z19, Z14, Z0
-	VFMADD231PS  Z19, Z15, Z1
-	VADDPS       Z16, Z5, Z5
-	VMULPS       Z16, Z16, Z16
-	VMOVUPS      Z16, (R8)(R14*4)
-	VFMADD231PS  Z16, Z17, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VADDPS       Z23, Z8, Z8
-	VMULPS       Z23, Z23, Z23
-	VMOVUPS      Z23, (R9)(R14*4)
-	VFMADD231PS  Z23, Z20, Z6
-	VFMADD231PS  Z23, Z21, Z7
-	VADDPS       Z22, Z11, Z11
-	VMULPS       Z22, Z22, Z22
-	VMOVUPS      Z22, (R10)(R14*4)
-	VFMADD231PS  Z22, Z12, Z9
-	VFMADD231PS  Z22, Z13, Z10
-	ADDQ         $0x10, R14
-	JMP          pass0_columns
-
-pass0_next:
-	ADDQ $0x20, R11
-	JMP  pass0
-
-pass0_done:
-	MOVQ    sums_base+72(FP), AX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, 256(AX)
-	VMOVUPS Z5, 320(AX)
-	VMOVUPS Z6, 384(AX)
-	VMOVUPS Z7, 448(AX)
-	VMOVUPS Z8, 512(AX)
-	VMOVUPS Z9, 576(AX)
-	VMOVUPS Z10, 640(AX)
-	VMOVUPS Z11, 704(AX)
-	VZEROUPPER
-	RET
-
-// func denseNegCareful2AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·denseNegCareful2AVX512(SB), NOSPLIT, $0-168
-	MOVQ    stride+48(FP), AX
-	MOVQ    columns_base+0(FP), CX
-	LEAQ    (CX)(AX*4), DX
-	MOVQ    gradient_base+24(FP), BX
-	LEAQ    (BX)(AX*4), AX
-	MOVQ    heads_base+72(FP), SI
-	MOVQ    constants_base+144(FP), DI
-	MOVQ    sums_base+96(FP), R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-	VMOVUPS 192(R8), Z3
-	VMOVUPS 256(R8), Z4
-	VMOVUPS 320(R8), Z5
-	VMOVUPS 384(R8), Z6
-	VMOVUPS 448(R8), Z7
-	MOVQ    state_base+120(FP), R8
-	VMOVUPS (R8), Z8
-	VMOVUPS 64(R8), Z9
-	VMOVUPS 128(R8), Z10
-	MOVQ    stretches+56(FP), R8
-	MOVQ    count+64(FP), R9
-	SHLQ    $0x05, R9
-	ADDQ    R8, R9
-
-pass0:
-	CMPQ     R8, R9
-	JGE      pass0_done
-	MOVQ     (R8), R11
-	MOVQ     8(R8), R10
-	ADDQ     R11, R10
-	MOVQ     24(R8), R12
-	VMOVUPS  (R12), Z11
-	VPMOVD2M Z11, K1
-	VMOVUPS  64(R12), Z11
-	VPMOVD2M Z11, K2
-	VMOVUPS  128(R12), Z11
-	VPMOVD2M Z11, K3
-	VMOVUPS  192(R12), Z11
-	VPMOVD2M Z11, K4
-
-pass0_columns:
-	CMPQ             R11, R10
-	JGE              pass0_next
-	VMOVUPS          (CX)(R11*4), Z11
-	VMOVUPS          (DX)(R11*4), Z12
-	VMOVUPS          (BX)(R11*4), Z13
-	VMOVUPS          (AX)(R11*4), Z14
-	VSUBPS.BCST      (SI), Z11, Z15
-	VSUBPS.BCST      4(SI), Z12, Z16
-	VMOVUPS          c3f800000<>+0(SB), Z17
-	VFMADD231PS      Z15, Z15, Z17
-	VFMADD231PS      Z16, Z16, Z17
-	VMOVUPS          c3f800000<>+0(SB), Z18
-	VFMADD231PS.BCST (DI), Z17, Z18
-	VMULPS           Z17, Z18, Z19
-	VRCP14PS         Z19, Z20
-	VMOVAPS          Z20, Z21
-	VFNMADD213PS     c40000000<>+0(SB), Z19, Z21
-	VMULPS.Z         Z21, Z20, K1, Z19
-	VMULPS           Z19, Z18, Z18
-	VMOVUPS          c3f800000<>+0(SB), Z20
-	VFMADD231PS.BCST 4(DI), Z18, Z20
-	VBROADCASTSS     8(DI), Z18
-	VCMPPS           $0x0a, Z18, Z20, K5
-	VMOVAPS.Z        Z19, K5, Z19
-	VMINPS           Z20, Z18, Z20
-	VFMADD231PS      Z17, Z19, Z10
-	VFMADD231PS      Z19, Z15, Z0
-	VFMADD231PS      Z19, Z15, Z13
-	VFMADD231PS      Z19, Z16, Z1
-	VFMADD231PS      Z19, Z16, Z14
-	VSUBPS.BCST      8(SI), Z11, Z15
-	VSUBPS.BCST      12(SI), Z12, Z16
-	VMOVUPS          c3f800000<>+0(SB), Z17
-	VFMADD231PS      Z15, Z15, Z17
-	VFMADD231PS      Z16, Z16, Z17
-	VMOVUPS          c3f800000<>+0(SB), Z18
-	VFMADD231PS.BCST (DI), Z17, Z18
-	VMULPS           Z17, Z18, Z19
-	VRCP14PS         Z19, Z21
-	VMOVAPS          Z21, Z22
-	VFNMADD213PS     c40000000<>+0(SB), Z19, Z22
-	VMULPS.Z         Z22, Z21, K2, Z19
-	VMULPS           Z19, Z18, Z18
-	VMOVUPS          c3f800000<>+0(SB), Z21
-	VFMADD231PS.BCST 4(DI), Z18, Z21
-	VBROADCASTSS     8(DI), Z18
-	VCMPPS           $0x0a, Z18, Z21, K5
-	VMOVAPS.Z        Z19, K5, Z19
-	VMINPS           Z21, Z18, Z21
-	VFMADD231PS      Z17, Z19, Z10
-	VFMADD231PS      Z19, Z15, Z2
-	VFMADD231PS      Z19, Z15, Z13
-	VFMADD231PS      Z19, Z16, Z3
-	VFMADD231PS      Z19, Z16, Z14
-	VMULPS           Z21, Z20, Z20
-	VSUBPS.BCST      16(SI), Z11, Z15
-	VSUBPS.BCST      20(SI), Z12, Z16
-	VMOVUPS          c3f800000<>+0(SB), Z17
-	VFMADD231PS      Z15, Z15, Z17
-	VFMADD231PS      Z16, Z16, Z17
-	VMOVUPS          c3f800000<>+0(SB), Z18
-	VFMADD231PS.BCST (DI), Z17, Z18
-	VMULPS           Z17, Z18, Z19
-	VRCP14PS         Z19, Z21
-	VMOVAPS          Z21, Z22
-	VFNMADD213PS     c40000000<>+0(SB), Z19, Z22
-	VMULPS.Z         Z22, Z21, K3, Z19
-	VMULPS           Z19, Z18, Z18
-	VMOVUPS          c3f800000<>+0(SB), Z21
-	VFMADD231PS.BCST 4(DI), Z18, Z21
-	VBROADCASTSS     8(DI), Z18
-	VCMPPS           $0x0a, Z18, Z21, K5
-	VMOVAPS.Z        Z19, K5, Z19
-	VMINPS           Z21, Z18, Z21
-	VFMADD231PS      Z17, Z19, Z10
-	VFMADD231PS      Z19, Z15, Z4
-	VFMADD231PS      Z19, Z15, Z13
-	VFMADD231PS      Z19, Z16, Z5
-	VFMADD231PS      Z19, Z16, Z14
-	VMULPS           Z21, Z20, Z20
-	VSUBPS.BCST      24(SI), Z11, Z11
-	VSUBPS.BCST      28(SI), Z12, Z12
-	VMOVUPS          c3f800000<>+0(SB), Z15
-	VFMADD231PS      Z11, Z11, Z15
-	VFMADD231PS      Z12, Z12, Z15
-	VMOVUPS          c3f800000<>+0(SB), Z16
-	VFMADD231PS.BCST (DI), Z15, Z16
-	VMULPS           Z15, Z16, Z17
-	VRCP14PS         Z17, Z18
-	VMOVAPS          Z18, Z19
-	VFNMADD213PS     c40000000<>+0(SB), Z17, Z19
-	VMULPS.Z         Z19, Z18, K4, Z17
-	VMULPS           Z17, Z16, Z16
-	VMOVUPS          c3f800000<>+0(SB), Z18
-	VFMADD231PS.BCST 4(DI), Z16, Z18
-	VBROADCASTSS     8(DI), Z16
-	VCMPPS           $0x0a, Z16, Z18, K5
-	VMOVAPS.Z        Z17, K5, Z17
-	VMINPS           Z18, Z16, Z18
-	VFMADD231PS      Z15, Z17, Z10
-	VFMADD231PS      Z17, Z11, Z6
-	VFMADD231PS      Z17, Z11, Z13
-	VFMADD231PS      Z17, Z12, Z7
-	VFMADD231PS      Z17, Z12, Z14
-	VMULPS           Z18, Z20, Z20
-	VMULPS           Z20, Z8, Z8
-	VGETEXPPS        Z8, Z11
-	VADDPS           Z11, Z9, Z9
-	VGETMANTPS       $0x00, Z8, Z8
-	VMOVUPS          Z13, (BX)(R11*4)
-	VMOVUPS          Z14, (AX)(R11*4)
-	ADDQ             $0x10, R11
-	JMP              pass0_columns
-
-pass0_next:
-	ADDQ $0x20, R8
-	JMP  pass0
-
-pass0_done:
-	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, 256(AX)
-	VMOVUPS Z5, 320(AX)
-	VMOVUPS Z6, 384(AX)
-	VMOVUPS Z7, 448(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, 64(AX)
-	VMOVUPS Z10, 128(AX)
-	VZEROUPPER
-	RET
-
-// func denseUMAPCareful2AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·denseUMAPCareful2AVX512(SB), NOSPLIT, $0-148
-	MOVQ         stride+48(FP), AX
-	MOVQ         columns_base+0(FP), CX
-	LEAQ         (CX)(AX*4), DX
-	MOVQ         gradient_base+24(FP), BX
-	LEAQ         (BX)(AX*4), AX
-	MOVQ         heads_base+72(FP), SI
-	VBROADCASTSS least+144(FP), Z0
-	MOVQ         sums_base+96(FP), DI
-	VMOVUPS      (DI), Z1
-	VMOVUPS      64(DI), Z2
-	VMOVUPS      128(DI), Z3
-	VMOVUPS      192(DI), Z4
-	VMOVUPS      256(DI), Z5
-	VMOVUPS      320(DI), Z6
-	VMOVUPS      384(DI), Z7
-	VMOVUPS      448(DI), Z8
-	MOVQ         state_base+120(FP), DI
-	VMOVUPS      (DI), Z9
-	VMOVUPS      64(DI), Z10
-	MOVQ         stretches+56(FP), DI
-	MOVQ         count+64(FP), R8
-	SHLQ         $0x05, R8
-	ADDQ         DI, R8
-
-pass0:
-	CMPQ     DI, R8
-	JGE      pass0_done
-	MOVQ     (DI), R10
-	MOVQ     8(DI), R9
-	ADDQ     R10, R9
-	MOVQ     24(DI), R11
-	VMOVUPS  (R11), Z11
-	VPMOVD2M Z11, K1
-	VMOVUPS  64(R11), Z11
-	VPMOVD2M Z11, K2
-	VMOVUPS  128(R11), Z11
-	VPMOVD2M Z11, K3
-	VMOVUPS  192(R11), Z11
-	VPMOVD2M Z11, K4
-
-pass0_columns:
-	CMPQ         R10, R9
-	JGE          pass0_next
-	VMOVUPS      (CX)(R10*4), Z11
-	VMOVUPS      (DX)(R10*4), Z12
-	VMOVUPS      (BX)(R10*4), Z13
-	VMOVUPS      (AX)(R10*4), Z14
-	VSUBPS.BCST  (SI), Z11, Z15
-	VSUBPS.BCST  4(SI), Z12, Z16
-	VMULPS       Z15, Z15, Z17
-	VFMADD231PS  Z16, Z16, Z17
-	VCMPPS       $0x06, Z0, Z17, K5
-	VMAXPS       Z17, Z0, Z17
-	VADDPS       c3f800000<>+0(SB), Z17, Z18
-	VMULPS       Z18, Z17, Z17
-	VRCP14PS     Z17, Z19
-	VMOVAPS      Z19, Z20
-	VFNMADD213PS c40000000<>+0(SB), Z17, Z20
-	VMULPS.Z     Z20, Z19, K1, Z17
-	VFMADD213PS  c3f800000<>+0(SB), Z17, Z18
-	VMOVAPS.Z    Z17, K5, Z17
-	VFMADD231PS  Z17, Z15, Z1
-	VFMADD231PS  Z17, Z15, Z13
-	VFMADD231PS  Z17, Z16, Z2
-	VFMADD231PS  Z17, Z16, Z14
-	VMULPS       Z18, Z9, Z9
-	VGETEXPPS    Z9, Z15
-	VADDPS       Z15, Z10, Z10
-	VGETMANTPS   $0x00, Z9, Z9
-	VSUBPS.BCST  8(SI), Z11, Z15
-	VSUBPS.BCST  12(SI), Z12, Z16
-	VMULPS       Z15, Z15, Z17
-	VFMADD231PS  Z16, Z16, Z17
-	VCMPPS       $0x06, Z0, Z17, K5
-	VMAXPS       Z17, Z0, Z17
-	VADDPS       c3f800000<>+0(SB), Z17, Z18
-	VMULPS       Z18, Z17, Z17
-	VRCP14PS     Z17, Z19
-	VMOVAPS      Z19, Z20
-	VFNMADD213PS c40000000<>+0(SB), Z17, Z20
-	VMULPS.Z     Z20, Z19, K2, Z17
-	VFMADD213PS  c3f800000<>+0(SB), Z17, Z18
-	VMOVAPS.Z    Z17, K5, Z17
-	VFMADD231PS  Z17, Z15, Z3
-	VFMADD231PS  Z17, Z15, Z13
-	VFMADD231PS  Z17, Z16, Z4
-	VFMADD231PS  Z17, Z16, Z14
-	VMULPS       Z18, Z9, Z9
-	VGETEXPPS    Z9, Z15
-	VADDPS       Z15, Z10, Z10
-	VGETMANTPS   $0x00, Z9, Z9
-	VSUBPS.BCST  16(SI), Z11, Z15
-	VSUBPS.BCST  20(SI), Z12, Z16
-	VMULPS       Z15, Z15, Z17
-	VFMADD231PS  Z16, Z16, Z17
-	VCMPPS       $0x06, Z0, Z17, K5
-	VMAXPS       Z17, Z0, Z17
-	VADDPS       c3f800000<>+0(SB), Z17, Z18
-	VMULPS       Z18, Z17, Z17
-	VRCP14PS     Z17, Z19
-	VMOVAPS      Z19, Z20
-	VFNMADD213PS c40000000<>+0(SB), Z17, Z20
-	VMULPS.Z     Z20, Z19, K3, Z17
-	VFMADD213PS  c3f800000<>+0(SB), Z17, Z18
-	VMOVAPS.Z    Z17, K5, Z17
-	VFMADD231PS  Z17, Z15, Z5
-	VFMADD231PS  Z17, Z15, Z13
-	VFMADD231PS  Z17, Z16, Z6
-	VFMADD231PS  Z17, Z16, Z14
-	VMULPS       Z18, Z9, Z9
-	VGETEXPPS    Z9, Z15
-	VADDPS       Z15, Z10, Z10
-	VGETMANTPS   $0x00, Z9, Z9
-	VSUBPS.BCST  24(SI), Z11, Z11
-	VSUBPS.BCST  28(SI), Z12, Z12
-	VMULPS       Z11, Z11, Z15
-	VFMADD231PS  Z12, Z12, Z15
-	VCMPPS       $0x06, Z0, Z15, K5
-	VMAXPS       Z15, Z0, Z15
-	VADDPS       c3f800000<>+0(SB), Z15, Z16
-	VMULPS       Z16, Z15, Z15
-	VRCP14PS     Z15, Z17
-	VMOVAPS      Z17, Z18
-	VFNMADD213PS c40000000<>+0(SB), Z15, Z18
-	VMULPS.Z     Z18, Z17, K4, Z15
-	VFMADD213PS  c3f800000<>+0(SB), Z15, Z16
-	VMOVAPS.Z    Z15, K5, Z15
-	VFMADD231PS  Z15, Z11, Z7
-	VFMADD231PS  Z15, Z11, Z13
-	VFMADD231PS  Z15, Z12, Z8
-	VFMADD231PS  Z15, Z12, Z14
-	VMULPS       Z16, Z9, Z9
-	VGETEXPPS    Z9, Z11
-	VADDPS       Z11, Z10, Z10
-	VGETMANTPS   $0x00, Z9, Z9
-	VMOVUPS      Z13, (BX)(R10*4)
-	VMOVUPS      Z14, (AX)(R10*4)
-	ADDQ         $0x10, R10
-	JMP          pass0_columns
-
-pass0_next:
-	ADDQ $0x20, DI
-	JMP  pass0
-
-pass0_done:
-	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Z1, (AX)
-	VMOVUPS Z2, 64(AX)
-	VMOVUPS Z3, 128(AX)
-	VMOVUPS Z4, 192(AX)
-	VMOVUPS Z5, 256(AX)
-	VMOVUPS Z6, 320(AX)
-	VMOVUPS Z7, 384(AX)
-	VMOVUPS Z8, 448(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Z9, (AX)
-	VMOVUPS Z10, 64(AX)
-	VZEROUPPER
-	RET
-
-// func denseTotalsCareful2AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·denseTotalsCareful2AVX512(SB), NOSPLIT, $0-132
-	MOVQ         stride+24(FP), AX
-	MOVQ         columns_base+0(FP), CX
-	LEAQ         (CX)(AX*4), AX
-	MOVQ         heads_base+48(FP), DX
-	MOVQ         squares_base+96(FP), BX
-	MOVQ         width+120(FP), SI
-	VBROADCASTSS clamp+128(FP), Z0
-	SHLQ         $0x02, SI
-	MOVQ         sums_base+72(FP), DI
-	VMOVUPS      (DI), Z1
-	VMOVUPS      64(DI), Z2
-	VMOVUPS      128(DI), Z3
-	VMOVUPS      192(DI), Z4
-	VMOVUPS      256(DI), Z5
-	VMOVUPS      320(DI), Z6
-	VMOVUPS      384(DI), Z7
-	VMOVUPS      448(DI), Z8
-	VMOVUPS      512(DI), Z9
-	VMOVUPS      576(DI), Z10
-	VMOVUPS      640(DI), Z11
-	VMOVUPS      704(DI), Z12
-	MOVQ         stretches+32(FP), R11
-	MOVQ         count+40(FP), R12
-	SHLQ         $0x05, R12
-	ADDQ         R11, R12
-
-pass0:
-	CMPQ     R11, R12
-	JGE      pass0_done
-	MOVQ     (R11), R14
-	MOVQ     8(R11), R13
-	ADDQ     R14, R13
-	MOVQ     24(R11), DI
-	VMOVUPS  (DI), Z13
-	VPMOVD2M Z13, K1
-	VMOVUPS  64(DI), Z13
-	VPMOVD2M Z13, K2
-	VMOVUPS  128(DI), Z13
-	VPMOVD2M Z13, K3
-	VMOVUPS  192(DI), Z13
-	VPMOVD2M Z13, K4
-	MOVQ     16(R11), R10
-	SUBQ     R14, R10
-	LEAQ     (BX)(R10*4), R10
-	MOVQ     R10, DI
-	ADDQ     SI, R10
-	MOVQ     R10, R8
-	ADDQ     SI, R10
-	MOVQ     R10, R9
-	ADDQ     SI, R10
-
-pass0_columns:
-	CMPQ         R14, R13
-	JGE          pass0_next
-	VMOVUPS      (CX)(R14*4), Z13
-	VMOVUPS      (AX)(R14*4), Z14
-	VSUBPS.BCST  (DX), Z13, Z15
-	VSUBPS.BCST  4(DX), Z14, Z16
-	VMOVUPS      c3f800000<>+0(SB), Z17
-	VFMADD231PS  Z15, Z15, Z17
-	VFMADD231PS  Z16, Z16, Z17
-	VRCP14PS     Z17, Z18
-	VMOVAPS      Z18, Z19
-	VFNMADD213PS c40000000<>+0(SB), Z17, Z19
-	VMULPS.Z     Z19, Z18, K1, Z17
-	VCMPPS       $0x06, Z0, Z17, K5
-	VMAXPS       Z17, Z0, Z18
-	VMOVAPS.Z    Z18, K1, Z18
-	VADDPS       Z18, Z3, Z3
-	VMOVAPS.Z    Z17, K5, Z17
-	VMULPS       Z17, Z17, Z17
-	VMOVUPS      Z17, (DI)(R14*4)
-	VFMADD231PS  Z17, Z15, Z1
-	VFMADD231PS  Z17, Z16, Z2
-	VSUBPS.BCST  8(DX), Z13, Z15
-	VSUBPS.BCST  12(DX), Z14, Z16
-	VMOVUPS      c3f800000<>+0(SB), Z17
-	VFMADD231PS  Z15, Z15, Z17
-	VFMADD231PS  Z16, Z16, Z17
-	VRCP14PS     Z17, Z18
-	VMOVAPS      Z18, Z19
-	VFNMADD213PS c40000000<>+0(SB), Z17, Z19
-	VMULPS.Z     Z19, Z18, K2, Z17
-	VCMPPS       $0x06, Z0, Z17, K5
-	VMAXPS       Z17, Z0, Z18
-	VMOVAPS.Z    Z18, K2, Z18
-	VADDPS       Z18, Z6, Z6
-	VMOVAPS.Z    Z17, K5, Z17
-	VMULPS       Z17, Z17, Z17
-	VMOVUPS      Z17, (R8)(R14*4)
-	VFMADD231PS  Z17, Z15, Z4
-	VFMADD231PS  Z17, Z16, Z5
-	VSUBPS.BCST  16(DX), Z13, Z15
-	VSUBPS.BCST  20(DX), Z14, Z16
-	VMOVUPS      c3f800000<>+0(SB), Z17
-	VFMADD231PS  Z15, Z15, Z17
-	VFMADD231PS  Z16, Z16, Z17
-	VRCP14PS     Z17, Z18
-	VMOVAPS      Z18, Z19
-	VFNMADD213PS c40000000<>+0(SB), Z17, Z19
-	VMULPS.Z     Z19, Z18, K3, Z17
-	VCMPPS       $0x06, Z0, Z17, K5
-	VMAXPS       Z17, Z0, Z18
-	VMOVAPS.Z    Z18, K3, Z18
-	VADDPS       Z18, Z9, Z9
-	VMOVAPS.Z    Z17, K5, Z17
-	VMULPS       Z17, Z17, Z17
-	VMOVUPS      Z17, (R9)(R14*4)
-	VFMADD231PS  Z17, Z15, Z7
-	VFMADD231PS  Z17, Z16, Z8
-	VSUBPS.BCST  24(DX), Z13, Z13
-	VSUBPS.BCST  28(DX), Z14, Z14
-	VMOVUPS      c3f800000<>+0(SB), Z15
-	VFMADD231PS  Z13, Z13, Z15
-	VFMADD231PS  Z14, Z14, Z15
-	VRCP14PS     Z15, Z16
-	VMOVAPS      Z16, Z17
-	VFNMADD213PS c40000000<>+0(SB), Z15, Z17
-	VMULPS.Z     Z17, Z16, K4, Z15
-	VCMPPS       $0x06, Z0, Z15, K5
-	VMAXPS       Z15, Z0, Z16
-	VMOVAPS.Z    Z16, K4, Z16
-	VADDPS       Z16, Z12, Z12
-	VMOVAPS.Z    Z15, K5, Z15
-	VMULPS       Z15, Z15, Z15
-	VMOVUPS      Z15, (R10)(R14*4)
-	VFMADD231PS  Z15, Z13, Z10
-	VFMADD231PS  Z15, Z14, Z11
-	ADDQ         $0x10, R14
-	JMP          pass0_columns
-
-pass0_next:
-	ADDQ $0x20, R11
-	JMP  pass0
-
-pass0_done:
-	MOVQ    sums_base+72(FP), AX
-	VMOVUPS Z1, (AX)
-	VMOVUPS Z2, 64(AX)
-	VMOVUPS Z3, 128(AX)
-	VMOVUPS Z4, 192(AX)
-	VMOVUPS Z5, 256(AX)
-	VMOVUPS Z6, 320(AX)
-	VMOVUPS Z7, 384(AX)
-	VMOVUPS Z8, 448(AX)
-	VMOVUPS Z9, 512(AX)
-	VMOVUPS Z10, 576(AX)
-	VMOVUPS Z11, 640(AX)
-	VMOVUPS Z12, 704(AX)
-	VZEROUPPER
-	RET
-
-// func denseSpread2AVX512(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
+// func rowDistancesVector(x []float32, norms []float32, norm float32, slack float32, near float32, found []uint64)
 // Requires: AVX, AVX512F
-TEXT ·denseSpread2AVX512(SB), NOSPLIT, $0-96
-	MOVQ n+24(FP), AX
-	MOVQ stride+32(FP), CX
-	MOVQ out_base+0(FP), DX
-	LEAQ (DX)(CX*4), BX
-	LEAQ (BX)(CX*4), SI
-	MOVQ width+64(FP), DI
-	MOVQ squares_base+40(FP), R8
-	SHLQ $0x02, DI
-	MOVQ coefficients_len+80(FP), R9
-	MOVQ coefficients_base+72(FP), R10
-	LEAQ (R10)(R9*4), R9
-	XORQ CX, CX
-	MOVQ AX, R11
-	SUBQ $0x80, R11
-
-columns8:
-	CMPQ    CX, R11
-	JG      columns8_done
-	VMOVUPS (DX)(CX*4), Z0
-	VMOVUPS 64(DX)(CX*4), Z1
-	VMOVUPS 128(DX)(CX*4), Z2
-	VMOVUPS 192(DX)(CX*4), Z3
-	VMOVUPS 256(DX)(CX*4), Z4
-	VMOVUPS 320(DX)(CX*4), Z5
-	VMOVUPS 384(DX)(CX*4), Z6
-	VMOVUPS 448(DX)(CX*4), Z7
-	VMOVUPS (BX)(CX*4), Z8
-	VMOVUPS 64(BX)(CX*4), Z9
-	VMOVUPS 128(BX)(CX*4), Z10
-	VMOVUPS 192(BX)(CX*4), Z11
-	VMOVUPS 256(BX)(CX*4), Z12
-	VMOVUPS 320(BX)(CX*4), Z13
-	VMOVUPS 384(BX)(CX*4), Z14
-	VMOVUPS 448(BX)(CX*4), Z15
-	VMOVUPS (SI)(CX*4), Z16
-	VMOVUPS 64(SI)(CX*4), Z17
-	VMOVUPS 128(SI)(CX*4), Z18
-	VMOVUPS 192(SI)(CX*4), Z19
-	VMOVUPS 256(SI)(CX*4), Z20
-	VMOVUPS 320(SI)(CX*4), Z21
-	VMOVUPS 384(SI)(CX*4), Z22
-	VMOVUPS 448(SI)(CX*4), Z23
-	MOVQ    R10, R12
-	LEAQ    (R8)(CX*4), R13
-
-columns8_heads:
-	VBROADCASTSS (R12), Z24
-	VBROADCASTSS 4(R12), Z25
-	VBROADCASTSS 8(R12), Z26
-	VMOVUPS      (R13), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z8
-	VFMADD231PS  Z26, Z27, Z16
-	VMOVUPS      64(R13), Z27
-	VFMADD231PS  Z24, Z27, Z1
-	VFMADD231PS  Z25, Z27, Z9
-	VFMADD231PS  Z26, Z27, Z17
-	VMOVUPS      128(R13), Z27
-	VFMADD231PS  Z24, Z27, Z2
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z18
-	VMOVUPS      192(R13), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z11
-	VFMADD231PS  Z26, Z27, Z19
-	VMOVUPS      256(R13), Z27
-	VFMADD231PS  Z24, Z27, Z4
-	VFMADD231PS  Z25, Z27, Z12
-	VFMADD231PS  Z26, Z27, Z20
-	VMOVUPS      320(R13), Z27
-	VFMADD231PS  Z24, Z27, Z5
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z21
-	VMOVUPS      384(R13), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z14
-	VFMADD231PS  Z26, Z27, Z22
-	VMOVUPS      448(R13), Z27
-	VFMADD231PS  Z24, Z27, Z7
-	VFMADD231PS  Z25, Z27, Z15
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         DI, R13
-	ADDQ         $0x0c, R12
-	CMPQ         R12, R9
-	JL           columns8_heads
-	VMOVUPS      Z0, (DX)(CX*4)
-	VMOVUPS      Z1, 64(DX)(CX*4)
-	VMOVUPS      Z2, 128(DX)(CX*4)
-	VMOVUPS      Z3, 192(DX)(CX*4)
-	VMOVUPS      Z4, 256(DX)(CX*4)
-	VMOVUPS      Z5, 320(DX)(CX*4)
-	VMOVUPS      Z6, 384(DX)(CX*4)
-	VMOVUPS      Z7, 448(DX)(CX*4)
-	VMOVUPS      Z8, (BX)(CX*4)
-	VMOVUPS      Z9, 64(BX)(CX*4)
-	VMOVUPS      Z10, 128(BX)(CX*4)
-	VMOVUPS      Z11, 192(BX)(CX*4)
-	VMOVUPS      Z12, 256(BX)(CX*4)
-	VMOVUPS      Z13, 320(BX)(CX*4)
-	VMOVUPS      Z14, 384(BX)(CX*4)
-	VMOVUPS      Z15, 448(BX)(CX*4)
-	VMOVUPS      Z16, (SI)(CX*4)
-	VMOVUPS      Z17, 64(SI)(CX*4)
-	VMOVUPS      Z18, 128(SI)(CX*4)
-	VMOVUPS      Z19, 192(SI)(CX*4)
-	VMOVUPS      Z20, 256(SI)(CX*4)
-	VMOVUPS      Z21, 320(SI)(CX*4)
-	VMOVUPS      Z22, 384(SI)(CX*4)
-	VMOVUPS      Z23, 448(SI)(CX*4)
-	ADDQ         $0x80, CX
-	JMP          columns8
-
-columns8_done:
-	SUBQ $0x10, AX
-
-columns1:
-	CMPQ    CX, AX
-	JG      columns1_done
-	VMOVUPS (DX)(CX*4), Z0
-	VMOVUPS (BX)(CX*4), Z1
-	VMOVUPS (SI)(CX*4), Z2
-	MOVQ    R10, R11
-	LEAQ    (R8)(CX*4), R12
-
-columns1_heads:
-	VBROADCASTSS (R11), Z3
-	VBROADCASTSS 4(R11), Z4
-	VBROADCASTSS 8(R11), Z5
-	VMOVUPS      (R12), Z6
-	VFMADD231PS  Z3, Z6, Z0
-	VFMADD231PS  Z4, Z6, Z1
-	VFMADD231PS  Z5, Z6, Z2
-	ADDQ         DI, R12
-	ADDQ         $0x0c, R11
-	CMPQ         R11, R9
-	JL           columns1_heads
-	VMOVUPS      Z0, (DX)(CX*4)
-	VMOVUPS      Z1, (BX)(CX*4)
-	VMOVUPS      Z2, (SI)(CX*4)
-	ADDQ         $0x10, CX
-	JMP          columns1
-
-columns1_done:
-	VZEROUPPER
-	RET
-
-// func extents2AVX512(least []float32, most []float32, sum []float32, src []float32)
-// Requires: AVX, AVX512F
-TEXT ·extents2AVX512(SB), NOSPLIT, $0-96
-	MOVQ    least_base+0(FP), AX
-	MOVQ    most_base+24(FP), CX
-	MOVQ    sum_base+48(FP), DX
-	MOVQ    src_base+72(FP), BX
-	MOVQ    src_len+80(FP), SI
-	VMOVUPS (BX), Z0
-	VMOVAPS Z0, Z1
-	VMOVAPS Z0, Z2
-	VMOVUPS 64(BX), Z3
-	VMOVAPS Z3, Z4
-	VMOVAPS Z3, Z5
-	MOVQ    $0x00000020, DI
-
-loop0:
-	CMPQ    DI, SI
-	JGE     loop0_done
-	VMOVUPS (BX)(DI*4), Z6
-	VMINPS  Z6, Z0, Z0
-	VMAXPS  Z6, Z1, Z1
-	VADDPS  Z6, Z2, Z2
-	VMOVUPS 64(BX)(DI*4), Z6
-	VMINPS  Z6, Z3, Z3
-	VMAXPS  Z6, Z4, Z4
-	VADDPS  Z6, Z5, Z5
-	ADDQ    $0x20, DI
-	JMP     loop0
-
-loop0_done:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, (CX)
-	VMOVUPS Z2, (DX)
-	VMOVUPS Z3, 64(AX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 64(DX)
-	VZEROUPPER
-	RET
-
-// func denseNeg3AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·denseNeg3AVX512(SB), NOSPLIT, $0-168
-	MOVQ    stride+48(FP), AX
-	MOVQ    columns_base+0(FP), CX
-	LEAQ    (CX)(AX*4), DX
-	LEAQ    (DX)(AX*4), BX
-	MOVQ    gradient_base+24(FP), SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), AX
-	MOVQ    heads_base+72(FP), R8
-	MOVQ    constants_base+144(FP), R9
-	MOVQ    sums_base+96(FP), R10
-	VMOVUPS (R10), Z0
-	VMOVUPS 64(R10), Z1
-	VMOVUPS 128(R10), Z2
-	VMOVUPS 192(R10), Z3
-	VMOVUPS 256(R10), Z4
-	VMOVUPS 320(R10), Z5
-	VMOVUPS 384(R10), Z6
-	VMOVUPS 448(R10), Z7
-	VMOVUPS 512(R10), Z8
-	VMOVUPS 576(R10), Z9
-	VMOVUPS 640(R10), Z10
-	VMOVUPS 704(R10), Z11
-	MOVQ    state_base+120(FP), R10
-	VMOVUPS (R10), Z12
-	VMOVUPS 64(R10), Z13
-	VMOVUPS 128(R10), Z14
-	MOVQ    stretches+56(FP), R10
-	MOVQ    count+64(FP), R11
-	SHLQ    $0x05, R11
-	ADDQ    R10, R11
-
-pass0:
-	CMPQ     R10, R11
-	JGE      pass0_done
-	MOVQ     (R10), R13
-	MOVQ     8(R10), R12
-	ADDQ     R13, R12
-	MOVQ     24(R10), R14
-	VMOVUPS  (R14), Z15
-	VPMOVD2M Z15, K1
-	VMOVUPS  64(R14), Z15
-	VPMOVD2M Z15, K2
-	VMOVUPS  128(R14), Z15
-	VPMOVD2M Z15, K3
-	VMOVUPS  192(R14), Z15
-	VPMOVD2M Z15, K4
-
-pass0_columns:
-	CMPQ             R13, R12
-	JGE              pass0_next
-	VMOVUPS          (SI)(R13*4), Z15
-	VMOVUPS          (DI)(R13*4), Z16
-	VMOVUPS          (AX)(R13*4), Z17
-	VMOVUPS          (CX)(R13*4), Z18
-	VSUBPS.BCST      (R8), Z18, Z18
-	VMOVUPS          (DX)(R13*4), Z19
-	VSUBPS.BCST      4(R8), Z19, Z19
-	VMOVUPS          (BX)(R13*4), Z20
-	VSUBPS.BCST      8(R8), Z20, Z20
-	VMOVUPS          c3f800000<>+0(SB), Z21
-	VFMADD231PS      Z18, Z18, Z21
-	VFMADD231PS      Z19, Z19, Z21
-	VFMADD231PS      Z20, Z20, Z21
-	VMOVUPS          c3f800000<>+0(SB), Z22
-	VFMADD231PS.BCST (R9), Z21, Z22
-	VMULPS           Z21, Z22, Z23
-	VRCP14PS         Z23, Z24
-	VMOVAPS          Z24, Z25
-	VFNMADD213PS     c40000000<>+0(SB), Z23, Z25
-	VMULPS.Z         Z25, Z24, K1, Z23
-	VMULPS           Z23, Z22, Z22
-	VMOVUPS          c3f800000<>+0(SB), Z24
-	VFMADD231PS.BCST 4(R9), Z22, Z24
-	VFMADD231PS      Z21, Z23, Z14
-	VFMADD231PS      Z23, Z18, Z0
-	VFMADD231PS      Z23, Z18, Z15
-	VFMADD231PS      Z23, Z19, Z1
-	VFMADD231PS      Z23, Z19, Z16
-	VFMADD231PS      Z23, Z20, Z2
-	VFMADD231PS      Z23, Z20, Z17
-	VMOVUPS          (CX)(R13*4), Z18
-	VSUBPS.BCST      12(R8), Z18, Z18
-	VMOVUPS          (DX)(R13*4), Z19
-	VSUBPS.BCST      16(R8), Z19, Z19
-	VMOVUPS          (BX)(R13*4), Z20
-	VSUBPS.BCST      20(R8), Z20, Z20
-	VMOVUPS          c3f800000<>+0(SB), Z21
-	VFMADD231PS      Z18, Z18, Z21
-	VFMADD231PS      Z19, Z19, Z21
-	VFMADD231PS      Z20, Z20, Z21
-	VMOVUPS          c3f800000<>+0(SB), Z22
-	VFMADD231PS.BCST (R9), Z21, Z22
-	VMULPS           Z21, Z22, Z23
-	VRCP14PS         Z23, Z25
-	VMOVAPS          Z25, Z26
-	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
-	VMULPS.Z         Z26, Z25, K2, Z23
-	VMULPS           Z23, Z22, Z22
-	VMOVUPS          c3f800000<>+0(SB), Z25
-	VFMADD231PS.BCST 4(R9), Z22, Z25
-	VFMADD231PS      Z21, Z23, Z14
-	VFMADD231PS      Z23, Z18, Z3
-	VFMADD231PS      Z23, Z18, Z15
-	VFMADD231PS      Z23, Z19, Z4
-	VFMADD231PS      Z23, Z19, Z16
-	VFMADD231PS      Z23, Z20, Z5
-	VFMADD231PS      Z23, Z20, Z17
-	VMULPS           Z25, Z24, Z24
-	VMOVUPS          (CX)(R13*4), Z18
-	VSUBPS.BCST      24(R8), Z18, Z18
-	VMOVUPS          (DX)(R13*4), Z19
-	VSUBPS.BCST      28(R8), Z19, Z19
-	VMOVUPS          (BX)(R13*4), Z20
-	VSUBPS.BCST      32(R8), Z20, Z20
-	VMOVUPS          c3f800000<>+0(SB), Z21
-	VFMADD231PS      Z18, Z18, Z21
-	VFMADD231PS      Z19, Z19, Z21
-	VFMADD231PS      Z20, Z20, Z21
-	VMOVUPS          c3f800000<>+0(SB), Z22
-	VFMADD231PS.BCST (R9), Z21, Z22
-	VMULPS           Z21, Z22, Z23
-	VRCP14PS         Z23, Z25
-	VMOVAPS          Z25, Z26
-	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
-	VMULPS.Z         Z26, Z25, K3, Z23
-	VMULPS           Z23, Z22, Z22
-	VMOVUPS          c3f800000<>+0(SB), Z25
-	VFMADD231PS.BCST 4(R9), Z22, Z25
-	VFMADD231PS      Z21, Z23, Z14
-	VFMADD231PS      Z23, Z18, Z6
-	VFMADD231PS      Z23, Z18, Z15
-	VFMADD231PS      Z23, Z19, Z7
-	VFMADD231PS      Z23, Z19, Z16
-	VFMADD231PS      Z23, Z20, Z8
-	VFMADD231PS      Z23, Z20, Z17
-	VMULPS           Z25, Z24, Z24
-	VMOVUPS          (CX)(R13*4), Z18
-	VSUBPS.BCST      36(R8), Z18, Z18
-	VMOVUPS          (DX)(R13*4), Z19
-	VSUBPS.BCST      40(R8), Z19, Z19
-	VMOVUPS          (BX)(R13*4), Z20
-	VSUBPS.BCST      44(R8), Z20, Z20
-	VMOVUPS          c3f800000<>+0(SB), Z21
-	VFMADD231PS      Z18, Z18, Z21
-	VFMADD231PS      Z19, Z19, Z21
-	VFMADD231PS      Z20, Z20, Z21
-	VMOVUPS          c3f800000<>+0(SB), Z22
-	VFMADD231PS.BCST (R9), Z21, Z22
-	VMULPS           Z21, Z22, Z23
-	VRCP14PS         Z23, Z25
-	VMOVAPS          Z25, Z26
-	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
-	VMULPS.Z         Z26, Z25, K4, Z23
-	VMULPS           Z23, Z22, Z22
-	VMOVUPS          c3f800000<>+0(SB), Z25
-	VFMADD231PS.BCST 4(R9), Z22, Z25
-	VFMADD231PS      Z21, Z23, Z14
-	VFMADD231PS      Z23, Z18, Z9
-	VFMADD231PS      Z23, Z18, Z15
-	VFMADD231PS      Z23, Z19, Z10
-	VFMADD231PS      Z23, Z19, Z16
-	VFMADD231PS      Z23, Z20, Z11
-	VFMADD231PS      Z23, Z20, Z17
-	VMULPS           Z25, Z24, Z24
-	VMULPS           Z24, Z12, Z12
-	VGETEXPPS        Z12, Z18
-	VADDPS           Z18, Z13, Z13
-	VGETMANTPS       $0x00, Z12, Z12
-	VMOVUPS          Z15, (SI)(R13*4)
-	VMOVUPS          Z16, (DI)(R13*4)
-	VMOVUPS          Z17, (AX)(R13*4)
-	ADDQ             $0x10, R13
-	JMP              pass0_columns
-
-pass0_next:
-	ADDQ $0x20, R10
-	JMP  pass0
-
-pass0_done:
-	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, 256(AX)
-	VMOVUPS Z5, 320(AX)
-	VMOVUPS Z6, 384(AX)
-	VMOVUPS Z7, 448(AX)
-	VMOVUPS Z8, 512(AX)
-	VMOVUPS Z9, 576(AX)
-	VMOVUPS Z10, 640(AX)
-	VMOVUPS Z11, 704(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, 64(AX)
-	VMOVUPS Z14, 128(AX)
-	VZEROUPPER
-	RET
-
-// func denseUMAP3AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·denseUMAP3AVX512(SB), NOSPLIT, $0-148
-	MOVQ         stride+48(FP), AX
-	MOVQ         columns_base+0(FP), CX
-	LEAQ         (CX)(AX*4), DX
-	LEAQ         (DX)(AX*4), BX
-	MOVQ         gradient_base+24(FP), SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), AX
-	MOVQ         heads_base+72(FP), R8
-	VBROADCASTSS least+144(FP), Z0
-	MOVQ         sums_base+96(FP), R9
-	VMOVUPS      (R9), Z1
-	VMOVUPS      64(R9), Z2
-	VMOVUPS      128(R9), Z3
-	VMOVUPS      192(R9), Z4
-	VMOVUPS      256(R9), Z5
-	VMOVUPS      320(R9), Z6
-	VMOVUPS      384(R9), Z7
-	VMOVUPS      448(R9), Z8
-	VMOVUPS      512(R9), Z9
-	VMOVUPS      576(R9), Z10
-	VMOVUPS      640(R9), Z11
-	VMOVUPS      704(R9), Z12
-	MOVQ         state_base+120(FP), R9
-	VMOVUPS      (R9), Z13
-	VMOVUPS      64(R9), Z14
-	MOVQ         stretches+56(FP), R9
-	MOVQ         count+64(FP), R10
-	SHLQ         $0x05, R10
-	ADDQ         R9, R10
-
-pass0:
-	CMPQ     R9, R10
-	JGE      pass0_done
-	MOVQ     (R9), R12
-	MOVQ     8(R9), R11
-	ADDQ     R12, R11
-	MOVQ     24(R9), R13
-	VMOVUPS  (R13), Z15
-	VPMOVD2M Z15, K1
-	VMOVUPS  64(R13), Z15
-	VPMOVD2M Z15, K2
-	VMOVUPS  128(R13), Z15
-	VPMOVD2M Z15, K3
-	VMOVUPS  192(R13), Z15
-	VPMOVD2M Z15, K4
-
-pass0_columns:
-	CMPQ         R12, R11
-	JGE          pass0_next
-	VMOVUPS      (SI)(R12*4), Z15
-	VMOVUPS      (DI)(R12*4), Z16
-	VMOVUPS      (AX)(R12*4), Z17
-	VMOVUPS      (CX)(R12*4), Z18
-	VSUBPS.BCST  (R8), Z18, Z18
-	VMOVUPS      (DX)(R12*4), Z19
-	VSUBPS.BCST  4(R8), Z19, Z19
-	VMOVUPS      (BX)(R12*4), Z20
-	VSUBPS.BCST  8(R8), Z20, Z20
-	VMULPS       Z18, Z18, Z21
-	VFMADD231PS  Z19, Z19, Z21
-	VFMADD231PS  Z20, Z20, Z21
-	VCMPPS       $0x06, Z0, Z21, K5
-	VMAXPS       Z21, Z0, Z21
-	VADDPS       c3f800000<>+0(SB), Z21, Z22
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      (CX)(R12*4), Z23
-	VSUBPS.BCST  12(R8), Z23, Z23
-	VMOVUPS      (DX)(R12*4), Z24
-	VSUBPS.BCST  16(R8), Z24, Z24
-	VMOVUPS      (BX)(R12*4), Z25
-	VSUBPS.BCST  20(R8), Z25, Z25
-	VMULPS       Z23, Z23, Z26
-	VFMADD231PS  Z24, Z24, Z26
-	VFMADD231PS  Z25, Z25, Z26
-	VCMPPS       $0x06, Z0, Z26, K6
-	VMAXPS       Z26, Z0, Z26
-	VADDPS       c3f800000<>+0(SB), Z26, Z27
-	VMULPS       Z27, Z26, Z26
-	VMULPS       Z21, Z26, Z28
-	VRCP14PS     Z28, Z29
-	VMOVAPS      Z29, Z30
-	VFNMADD213PS c40000000<>+0(SB), Z28, Z30
-	VMULPS       Z30, Z29, Z29
-	VMULPS.Z     Z26, Z29, K1, Z26
-	VMULPS.Z     Z21, Z29, K2, Z21
-	VFMADD213PS  c3f800000<>+0(SB), Z26, Z22
-	VMOVAPS.Z    Z26, K5, Z26
-	VFMADD231PS  Z26, Z18, Z1
-	VFMADD231PS  Z26, Z18, Z15
-	VFMADD231PS  Z26, Z19, Z2
-	VFMADD231PS  Z26, Z19, Z16
-	VFMADD231PS  Z26, Z20, Z3
-	VFMADD231PS  Z26, Z20, Z17
-	VFMADD213PS  c3f800000<>+0(SB), Z21, Z27
-	VMOVAPS.Z    Z21, K6, Z21
-	VFMADD231PS  Z21, Z23, Z4
-	VFMADD231PS  Z21, Z23, Z15
-	VFMADD231PS  Z21, Z24, Z5
-	VFMADD231PS  Z21, Z24, Z16
-	VFMADD231PS  Z21, Z25, Z6
-	VFMADD231PS  Z21, Z25, Z17
-	VMULPS       Z27, Z22, Z22
-	VMULPS       Z22, Z13, Z13
-	VGETEXPPS    Z13, Z18
-	VADDPS       Z18, Z14, Z14
-	VGETMANTPS   $0x00, Z13, Z13
-	VMOVUPS      (CX)(R12*4), Z18
-	VSUBPS.BCST  24(R8), Z18, Z18
-	VMOVUPS      (DX)(R12*4), Z19
-	VSUBPS.BCST  28(R8), Z19, Z19
-	VMOVUPS      (BX)(R12*4), Z20
-	VSUBPS.BCST  32(R8), Z20, Z20
-	VMULPS       Z18, Z18, Z21
-	VFMADD231PS  Z19, Z19, Z21
-	VFMADD231PS  Z20, Z20, Z21
-	VCMPPS       $0x06, Z0, Z21, K5
-	VMAXPS       Z21, Z0, Z21
-	VADDPS       c3f800000<>+0(SB), Z21, Z22
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      (CX)(R12*4), Z23
-	VSUBPS.BCST  36(R8), Z23, Z23
-	VMOVUPS      (DX)(R12*4), Z24
-	VSUBPS.BCST  40(R8), Z24, Z24
-	VMOVUPS      (BX)(R12*4), Z25
-	VSUBPS.BCST  44(R8), Z25, Z25
-	VMULPS       Z23, Z23, Z26
-	VFMADD231PS  Z24, Z24, Z26
-	VFMADD231PS  Z25, Z25, Z26
-	VCMPPS       $0x06, Z0, Z26, K6
-	VMAXPS       Z26, Z0, Z26
-	VADDPS       c3f800000<>+0(SB), Z26, Z27
-	VMULPS       Z27, Z26, Z26
-	VMULPS       Z21, Z26, Z28
-	VRCP14PS     Z28, Z29
-	VMOVAPS      Z29, Z30
-	VFNMADD213PS c40000000<>+0(SB), Z28, Z30
-	VMULPS       Z30, Z29, Z29
-	VMULPS.Z     Z26, Z29, K3, Z26
-	VMULPS.Z     Z21, Z29, K4, Z21
-	VFMADD213PS  c3f800000<>+0(SB), Z26, Z22
-	VMOVAPS.Z    Z26, K5, Z26
-	VFMADD231PS  Z26, Z18, Z7
-	VFMADD231PS  Z26, Z18, Z15
-	VFMADD231PS  Z26, Z19, Z8
-	VFMADD231PS  Z26, Z19, Z16
-	VFMADD231PS  Z26, Z20, Z9
-	VFMADD231PS  Z26, Z20, Z17
-	VFMADD213PS  c3f800000<>+0(SB), Z21, Z27
-	VMOVAPS.Z    Z21, K6, Z21
-	VFMADD231PS  Z21, Z23, Z10
-	VFMADD231PS  Z21, Z23, Z15
-	VFMADD231PS  Z21, Z24, Z11
-	VFMADD231PS  Z21, Z24, Z16
-	VFMADD231PS  Z21, Z25, Z12
-	VFMADD231PS  Z21, Z25, Z17
-	VMULPS       Z27, Z22, Z22
-	VMULPS       Z22, Z13, Z13
-	VGETEXPPS    Z13, Z18
-	VADDPS       Z18, Z14, Z14
-	VGETMANTPS   $0x00, Z13, Z13
-	VMOVUPS      Z15, (SI)(R12*4)
-	VMOVUPS      Z16, (DI)(R12*4)
-	VMOVUPS      Z17, (AX)(R12*4)
-	ADDQ         $0x10, R12
-	JMP          pass0_columns
-
-pass0_next:
-	ADDQ $0x20, R9
-	JMP  pass0
-
-pass0_done:
-	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Z1, (AX)
-	VMOVUPS Z2, 64(AX)
-	VMOVUPS Z3, 128(AX)
-	VMOVUPS Z4, 192(AX)
-	VMOVUPS Z5, 256(AX)
-	VMOVUPS Z6, 320(AX)
-	VMOVUPS Z7, 384(AX)
-	VMOVUPS Z8, 448(AX)
-	VMOVUPS Z9, 512(AX)
-	VMOVUPS Z10, 576(AX)
-	VMOVUPS Z11, 640(AX)
-	VMOVUPS Z12, 704(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Z13, (AX)
-	VMOVUPS Z14, 64(AX)
-	VZEROUPPER
-	RET
-
-// func denseTotals3AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·denseTotals3AVX512(SB), NOSPLIT, $0-132
-	MOVQ    stride+24(FP), AX
-	MOVQ    columns_base+0(FP), CX
-	LEAQ    (CX)(AX*4), DX
-	LEAQ    (DX)(AX*4), AX
-	MOVQ    heads_base+48(FP), BX
-	MOVQ    squares_base+96(FP), SI
-	MOVQ    width+120(FP), DI
-	SHLQ    $0x02, DI
-	MOVQ    sums_base+72(FP), R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-	VMOVUPS 192(R8), Z3
-	VMOVUPS 256(R8), Z4
-	VMOVUPS 320(R8), Z5
-	VMOVUPS 384(R8), Z6
-	VMOVUPS 448(R8), Z7
-	VMOVUPS 512(R8), Z8
-	VMOVUPS 576(R8), Z9
-	VMOVUPS 640(R8), Z10
-	VMOVUPS 704(R8), Z11
-	VMOVUPS 768(R8), Z12
-	VMOVUPS 832(R8), Z13
-	VMOVUPS 896(R8), Z14
-	VMOVUPS 960(R8), Z15
-	MOVQ    stretches+32(FP), R12
-	MOVQ    count+40(FP), R13
-	SHLQ    $0x05, R13
-	ADDQ    R12, R13
-
-pass0:
-	CMPQ     R12, R13
-	JGE      pass0_done
-	MOVQ     (R12), R15
-	MOVQ     8(R12), R14
-	ADDQ     R15, R14
-	MOVQ     24(R12), R8
-	VMOVUPS  (R8), Z16
-	VPMOVD2M Z16, K1
-	VMOVUPS  64(R8), Z16
-	VPMOVD2M Z16, K2
-	VMOVUPS  128(R8), Z16
-	VPMOVD2M Z16, K3
-	VMOVUPS  192(R8), Z16
-	VPMOVD2M Z16, K4
-	MOVQ     16(R12), R11
-	SUBQ     R15, R11
-	LEAQ     (SI)(R11*4), R11
-	MOVQ     R11, R8
-	ADDQ     DI, R11
-	MOVQ     R11, R9
-	ADDQ     DI, R11
-	MOVQ     R11, R10
-	ADDQ     DI, R11
-
-pass0_columns:
-	CMPQ         R15, R14
-	JGE          pass0_next
-	VMOVUPS      (CX)(R15*4), Z16
-	VSUBPS.BCST  (BX), Z16, Z16
-	VMOVUPS      (DX)(R15*4), Z17
-	VSUBPS.BCST  4(BX), Z17, Z17
-	VMOVUPS      (AX)(R15*4), Z18
-	VSUBPS.BCST  8(BX), Z18, Z18
-	VMOVUPS      c3f800000<>+0(SB), Z19
-	VFMADD231PS  Z16, Z16, Z19
-	VFMADD231PS  Z17, Z17, Z19
-	VFMADD231PS  Z18, Z18, Z19
-	VMOVUPS      (CX)(R15*4), Z20
-	VSUBPS.BCST  12(BX), Z20, Z20
-	VMOVUPS      (DX)(R15*4), Z21
-	VSUBPS.BCST  16(BX), Z21, Z21
-	VMOVUPS      (AX)(R15*4), Z22
-	VSUBPS.BCST  20(BX), Z22, Z22
-	VMOVUPS      c3f800000<>+0(SB), Z23
-	VFMADD231PS  Z20, Z20, Z23
-	VFMADD231PS  Z21, Z21, Z23
-	VFMADD231PS  Z22, Z22, Z23
-	VMULPS       Z19, Z23, Z24
-	VRCP14PS     Z24, Z25
-	VMOVAPS      Z25, Z26
-	VFNMADD213PS c40000000<>+0(SB), Z24, Z26
-	VMULPS       Z26, Z25, Z25
-	VMULPS.Z     Z23, Z25, K1, Z23
-	VMULPS.Z     Z19, Z25, K2, Z19
-	VADDPS       Z23, Z3, Z3
-	VMULPS       Z23, Z23, Z23
-	VMOVUPS      Z23, (R8)(R15*4)
-	VFMADD231PS  Z23, Z16, Z0
-	VFMADD231PS  Z23, Z17, Z1
-	VFMADD231PS  Z23, Z18, Z2
-	VADDPS       Z19, Z7, Z7
-	VMULPS       Z19, Z19, Z19
-	VMOVUPS      Z19, (R9)(R15*4)
-	VFMADD231PS  Z19, Z20, Z4
-	VFMADD231PS  Z19, Z21, Z5
-	VFMADD231PS  Z19, Z22, Z6
-	VMOVUPS      (CX)(R15*4), Z16
-	VSUBPS.BCST  24(BX), Z16, Z16
-	VMOVUPS      (DX)(R15*4), Z17
-	VSUBPS.BCST  28(BX), Z17, Z17
-	VMOVUPS      (AX)(R15*4), Z18
-	VSUBPS.BCST  32(BX), Z18, Z18
-	VMOVUPS      c3f800000<>+0(SB), Z19
-	VFMADD231PS  Z16, Z16, Z19
-	VFMADD231PS  Z17, Z17, Z19
-	VFMADD231PS  Z18, Z18, Z19
-	VMOVUPS      (CX)(R15*4), Z20
-	VSUBPS.BCST  36(BX), Z20, Z20
-	VMOVUPS      (DX)(R15*4), Z21
-	VSUBPS.BCST  40(BX), Z21, Z21
-	VMOVUPS      (AX)(R15*4), Z22
-	VSUBPS.BCST  44(BX), Z22, Z22
-	VMOVUPS      c3f800000<>+0(SB), Z23
-	VFMADD231PS  Z20, Z20, Z23
-	VFMADD231PS  Z21, Z21, Z23
-	VFMADD231PS  Z22, Z22, Z23
-	VMULPS       Z19, Z23, Z24
-	VRCP14PS     Z24, Z25
-	VMOVAPS      Z25, Z26
-	VFNMADD213PS c40000000<>+0(SB), Z24, Z26
-	VMULPS       Z26, Z25, Z25
-	VMULPS.Z     Z23, Z25, K3, Z23
-	VMULPS.Z     Z19, Z25, K4, Z19
-	VADDPS       Z23, Z11, Z11
-	VMULPS       Z23, Z23, Z23
-	VMOVUPS      Z23, (R10)(R15*4)
-	VFMADD231PS  Z23, Z16, Z8
-	VFMADD231PS  Z23, Z17, Z9
-	VFMADD231PS  Z23, Z18, Z10
-	VADDPS       Z19, Z15, Z15
-	VMULPS       Z19, Z19, Z19
-	VMOVUPS      Z19, (R11)(R15*4)
-	VFMADD231PS  Z19, Z20, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z19, Z22, Z14
-	ADDQ         $0x10, R15
-	JMP          pass0_columns
-
-pass0_next:
-	ADDQ $0x20, R12
-	JMP  pass0
-
-pass0_done:
-	MOVQ    sums_base+72(FP), AX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, 256(AX)
-	VMOVUPS Z5, 320(AX)
-	VMOVUPS Z6, 384(AX)
-	VMOVUPS Z7, 448(AX)
-	VMOVUPS Z8, 512(AX)
-	VMOVUPS Z9, 576(AX)
-	VMOVUPS Z10, 640(AX)
-	VMOVUPS Z11, 704(AX)
-	VMOVUPS Z12, 768(AX)
-	VMOVUPS Z13, 832(AX)
-	VMOVUPS Z14, 896(AX)
-	VMOVUPS Z15, 960(AX)
-	VZEROUPPER
-	RET
-
-// func denseNegCareful3AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·denseNegCareful3AVX512(SB), NOSPLIT, $0-168
-	MOVQ    stride+48(FP), AX
-	MOVQ    columns_base+0(FP), CX
-	LEAQ    (CX)(AX*4), DX
-	LEAQ    (DX)(AX*4), BX
-	MOVQ    gradient_base+24(FP), SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), AX
-	MOVQ    heads_base+72(FP), R8
-	MOVQ    constants_base+144(FP), R9
-	MOVQ    sums_base+96(FP), R10
-	VMOVUPS (R10), Z0
-	VMOVUPS 64(R10), Z1
-	VMOVUPS 128(R10), Z2
-	VMOVUPS 192(R10), Z3
-	VMOVUPS 256(R10), Z4
-	VMOVUPS 320(R10), Z5
-	VMOVUPS 384(R10), Z6
-	VMOVUPS 448(R10), Z7
-	VMOVUPS 512(R10), Z8
-	VMOVUPS 576(R10), Z9
-	VMOVUPS 640(R10), Z10
-	VMOVUPS 704(R10), Z11
-	MOVQ    state_base+120(FP), R10
-	VMOVUPS (R10), Z12
-	VMOVUPS 64(R10), Z13
-	VMOVUPS 128(R10), Z14
-	MOVQ    stretches+56(FP), R10
-	MOVQ    count+64(FP), R11
-	SHLQ    $0x05, R11
-	ADDQ    R10, R11
-
-pass0:
-	CMPQ     R10, R11
-	JGE      pass0_done
-	MOVQ     (R10), R13
-	MOVQ     8(R10), R12
-	ADDQ     R13, R12
-	MOVQ     24(R10), R14
-	VMOVUPS  (R14), Z15
-	VPMOVD2M Z15, K1
-	VMOVUPS  64(R14), Z15
-	VPMOVD2M Z15, K2
-	VMOVUPS  128(R14), Z15
-	VPMOVD2M Z15, K3
-	VMOVUPS  192(R14), Z15
-	VPMOVD2M Z15, K4
-
-pass0_columns:
-	CMPQ             R13, R12
-	JGE              pass0_next
-	VMOVUPS          (SI)(R13*4), Z15
-	VMOVUPS          (DI)(R13*4), Z16
-	VMOVUPS          (AX)(R13*4), Z17
-	VMOVUPS          (CX)(R13*4), Z18
-	VSUBPS.BCST      (R8), Z18, Z18
-	VMOVUPS          (DX)(R13*4), Z19
-	VSUBPS.BCST      4(R8), Z19, Z19
-	VMOVUPS          (BX)(R13*4), Z20
-	VSUBPS.BCST      8(R8), Z20, Z20
-	VMOVUPS          c3f800000<>+0(SB), Z21
-	VFMADD231PS      Z18, Z18, Z21
-	VFMADD231PS      Z19, Z19, Z21
-	VFMADD231PS      Z20, Z20, Z21
-	VMOVUPS          c3f800000<>+0(SB), Z22
-	VFMADD231PS.BCST (R9), Z21, Z22
-	VMULPS           Z21, Z22, Z23
-	VRCP14PS         Z23, Z24
-	VMOVAPS          Z24, Z25
-	VFNMADD213PS     c40000000<>+0(SB), Z23, Z25
-	VMULPS.Z         Z25, Z24, K1, Z23
-	VMULPS           Z23, Z22, Z22
-	VMOVUPS          c3f800000<>+0(SB), Z24
-	VFMADD231PS.BCST 4(R9), Z22, Z24
-	VBROADCASTSS     8(R9), Z22
-	VCMPPS           $0x0a, Z22, Z24, K5
-	VMOVAPS.Z        Z23, K5, Z23
-	VMINPS           Z24, Z22, Z24
-	VFMADD231PS      Z21, Z23, Z14
-	VFMADD231PS      Z23, Z18, Z0
-	VFMADD231PS      Z23, Z18, Z15
-	VFMADD231PS      Z23, Z19, Z1
-	VFMADD231PS      Z23, Z19, Z16
-	VFMADD231PS      Z23, Z20, Z2
-	VFMADD231PS      Z23, Z20, Z17
-	VMOVUPS          (CX)(R13*4), Z18
-	VSUBPS.BCST      12(R8), Z18, Z18
-	VMOVUPS          (DX)(R13*4), Z19
-	VSUBPS.BCST      16(R8), Z19, Z19
-	VMOVUPS          (BX)(R13*4), Z20
-	VSUBPS.BCST      20(R8), Z20, Z20
-	VMOVUPS          c3f800000<>+0(SB), Z21
-	VFMADD231PS      Z18, Z18, Z21
-	VFMADD231PS      Z19, Z19, Z21
-	VFMADD231PS      Z20, Z20, Z21
-	VMOVUPS          c3f800000<>+0(SB), Z22
-	VFMADD231PS.BCST (R9), Z21, Z22
-	VMULPS           Z21, Z22, Z23
-	VRCP14PS         Z23, Z25
-	VMOVAPS          Z25, Z26
-	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
-	VMULPS.Z         Z26, Z25, K2, Z23
-	VMULPS           Z23, Z22, Z22
-	VMOVUPS          c3f800000<>+0(SB), Z25
-	VFMADD231PS.BCST 4(R9), Z22, Z25
-	VBROADCASTSS     8(R9), Z22
-	VCMPPS           $0x0a, Z22, Z25, K5
-	VMOVAPS.Z        Z23, K5, Z23
-	VMINPS           Z25, Z22, Z25
-	VFMADD231PS      Z21, Z23, Z14
-	VFMADD231PS      Z23, Z18, Z3
-	VFMADD231PS      Z23, Z18, Z15
-	VFMADD231PS      Z23, Z19, Z4
-	VFMADD231PS      Z23, Z19, Z16
-	VFMADD231PS      Z23, Z20, Z5
-	VFMADD231PS      Z23, Z20, Z17
-	VMULPS           Z25, Z24, Z24
-	VMOVUPS          (CX)(R13*4), Z18
-	VSUBPS.BCST      24(R8), Z18, Z18
-	VMOVUPS          (DX)(R13*4), Z19
-	VSUBPS.BCST      28(R8), Z19, Z19
-	VMOVUPS          (BX)(R13*4), Z20
-	VSUBPS.BCST      32(R8), Z20, Z20
-	VMOVUPS          c3f800000<>+0(SB), Z21
-	VFMADD231PS      Z18, Z18, Z21
-	VFMADD231PS      Z19, Z19, Z21
-	VFMADD231PS      Z20, Z20, Z21
-	VMOVUPS          c3f800000<>+0(SB), Z22
-	VFMADD231PS.BCST (R9), Z21, Z22
-	VMULPS           Z21, Z22, Z23
-	VRCP14PS         Z23, Z25
-	VMOVAPS          Z25, Z26
-	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
-	VMULPS.Z         Z26, Z25, K3, Z23
-	VMULPS           Z23, Z22, Z22
-	VMOVUPS          c3f800000<>+0(SB), Z25
-	VFMADD231PS.BCST 4(R9), Z22, Z25
-	VBROADCASTSS     8(R9), Z22
-	VCMPPS           $0x0a, Z22, Z25, K5
-	VMOVAPS.Z        Z23, K5, Z23
-	VMINPS           Z25, Z22, Z25
-	VFMADD231PS      Z21, Z23, Z14
-	VFMADD231PS      Z23, Z18, Z6
-	VFMADD231PS      Z23, Z18, Z15
-	VFMADD231PS      Z23, Z19, Z7
-	VFMADD231PS      Z23, Z19, Z16
-	VFMADD231PS      Z23, Z20, Z8
-	VFMADD231PS      Z23, Z20, Z17
-	VMULPS           Z25, Z24, Z24
-	VMOVUPS          (CX)(R13*4), Z18
-	VSUBPS.BCST      36(R8), Z18, Z18
-	VMOVUPS          (DX)(R13*4), Z19
-	VSUBPS.BCST      40(R8), Z19, Z19
-	VMOVUPS          (BX)(R13*4), Z20
-	VSUBPS.BCST      44(R8), Z20, Z20
-	VMOVUPS          c3f800000<>+0(SB), Z21
-	VFMADD231PS      Z18, Z18, Z21
-	VFMADD231PS      Z19, Z19, Z21
-	VFMADD231PS      Z20, Z20, Z21
-	VMOVUPS          c3f800000<>+0(SB), Z22
-	VFMADD231PS.BCST (R9), Z21, Z22
-	VMULPS           Z21, Z22, Z23
-	VRCP14PS         Z23, Z25
-	VMOVAPS          Z25, Z26
-	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
-	VMULPS.Z         Z26, Z25, K4, Z23
-	VMULPS           Z23, Z22, Z22
-	VMOVUPS          c3f800000<>+0(SB), Z25
-	VFMADD231PS.BCST 4(R9), Z22, Z25
-	VBROADCASTSS     8(R9), Z22
-	VCMPPS           $0x0a, Z22, Z25, K5
-	VMOVAPS.Z        Z23, K5, Z23
-	VMINPS           Z25, Z22, Z25
-	VFMADD231PS      Z21, Z23, Z14
-	VFMADD231PS      Z23, Z18, Z9
-	VFMADD231PS      Z23, Z18, Z15
-	VFMADD231PS      Z23, Z19, Z10
-	VFMADD231PS      Z23, Z19, Z16
-	VFMADD231PS      Z23, Z20, Z11
-	VFMADD231PS      Z23, Z20, Z17
-	VMULPS           Z25, Z24, Z24
-	VMULPS           Z24, Z12, Z12
-	VGETEXPPS        Z12, Z18
-	VADDPS           Z18, Z13, Z13
-	VGETMANTPS       $0x00, Z12, Z12
-	VMOVUPS          Z15, (SI)(R13*4)
-	VMOVUPS          Z16, (DI)(R13*4)
-	VMOVUPS          Z17, (AX)(R13*4)
-	ADDQ             $0x10, R13
-	JMP              pass0_columns
-
-pass0_next:
-	ADDQ $0x20, R10
-	JMP  pass0
-
-pass0_done:
-	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, 256(AX)
-	VMOVUPS Z5, 320(AX)
-	VMOVUPS Z6, 384(AX)
-	VMOVUPS Z7, 448(AX)
-	VMOVUPS Z8, 512(AX)
-	VMOVUPS Z9, 576(AX)
-	VMOVUPS Z10, 640(AX)
-	VMOVUPS Z11, 704(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, 64(AX)
-	VMOVUPS Z14, 128(AX)
-	VZEROUPPER
-	RET
-
-// func denseUMAPCareful3AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·denseUMAPCareful3AVX512(SB), NOSPLIT, $0-148
-	MOVQ         stride+48(FP), AX
-	MOVQ         columns_base+0(FP), CX
-	LEAQ         (CX)(AX*4), DX
-	LEAQ         (DX)(AX*4), BX
-	MOVQ         gradient_base+24(FP), SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), AX
-	MOVQ         heads_base+72(FP), R8
-	VBROADCASTSS least+144(FP), Z0
-	MOVQ         sums_base+96(FP), R9
-	VMOVUPS      (R9), Z1
-	VMOVUPS      64(R9), Z2
-	VMOVUPS      128(R9), Z3
-	VMOVUPS      192(R9), Z4
-	VMOVUPS      256(R9), Z5
-	VMOVUPS      320(R9), Z6
-	VMOVUPS      384(R9), Z7
-	VMOVUPS      448(R9), Z8
-	VMOVUPS      512(R9), Z9
-	VMOVUPS      576(R9), Z10
-	VMOVUPS      640(R9), Z11
-	VMOVUPS      704(R9), Z12
-	MOVQ         state_base+120(FP), R9
-	VMOVUPS      (R9), Z13
-	VMOVUPS      64(R9), Z14
-	MOVQ         stretches+56(FP), R9
-	MOVQ         count+64(FP), R10
-	SHLQ         $0x05, R10
-	ADDQ         R9, R10
-
-pass0:
-	CMPQ     R9, R10
-	JGE      pass0_done
-	MOVQ     (R9), R12
-	MOVQ     8(R9), R11
-	ADDQ     R12, R11
-	MOVQ     24(R9), R13
-	VMOVUPS  (R13), Z15
-	VPMOVD2M Z15, K1
-	VMOVUPS  64(R13), Z15
-	VPMOVD2M Z15, K2
-	VMOVUPS  128(R13), Z15
-	VPMOVD2M Z15, K3
-	VMOVUPS  192(R13), Z15
-	VPMOVD2M Z15, K4
-
-pass0_columns:
-	CMPQ         R12, R11
-	JGE          pass0_next
-	VMOVUPS      (SI)(R12*4), Z15
-	VMOVUPS      (DI)(R12*4), Z16
-	VMOVUPS      (AX)(R12*4), Z17
-	VMOVUPS      (CX)(R12*4), Z18
-	VSUBPS.BCST  (R8), Z18, Z18
-	VMOVUPS      (DX)(R12*4), Z19
-	VSUBPS.BCST  4(R8), Z19, Z19
-	VMOVUPS      (BX)(R12*4), Z20
-	VSUBPS.BCST  8(R8), Z20, Z20
-	VMULPS       Z18, Z18, Z21
-	VFMADD231PS  Z19, Z19, Z21
-	VFMADD231PS  Z20, Z20, Z21
-	VCMPPS       $0x06, Z0, Z21, K5
-	VMAXPS       Z21, Z0, Z21
-	VADDPS       c3f800000<>+0(SB), Z21, Z22
-	VMULPS       Z22, Z21, Z21
-	VRCP14PS     Z21, Z23
-	VMOVAPS      Z23, Z24
-	VFNMADD213PS c40000000<>+0(SB), Z21, Z24
-	VMULPS.Z     Z24, Z23, K1, Z21
-	VFMADD213PS  c3f800000<>+0(SB), Z21, Z22
-	VMOVAPS.Z    Z21, K5, Z21
-	VFMADD231PS  Z21, Z18, Z1
-	VFMADD231PS  Z21, Z18, Z15
-	VFMADD231PS  Z21, Z19, Z2
-	VFMADD231PS  Z21, Z19, Z16
-	VFMADD231PS  Z21, Z20, Z3
-	VFMADD231PS  Z21, Z20, Z17
-	VMULPS       Z22, Z13, Z13
-	VGETEXPPS    Z13, Z18
-	VADDPS       Z18, Z14, Z14
-	VGETMANTPS   $0x00, Z13, Z13
-	VMOVUPS      (CX)(R12*4), Z18
-	VSUBPS.BCST  12(R8), Z18, Z18
-	VMOVUPS      (DX)(R12*4), Z19
-	VSUBPS.BCST  16(R8), Z19, Z19
-	VMOVUPS      (BX)(R12*4), Z20
-	VSUBPS.BCST  20(R8), Z20, Z20
-	VMULPS       Z18, Z18, Z21
-	VFMADD231PS  Z19, Z19, Z21
-	VFMADD231PS  Z20, Z20, Z21
-	VCMPPS       $0x06, Z0, Z21, K5
-	VMAXPS       Z21, Z0, Z21
-	VADDPS       c3f800000<>+0(SB), Z21, Z22
-	VMULPS       Z22, Z21, Z21
-	VRCP14PS     Z21, Z23
-	VMOVAPS      Z23, Z24
-	VFNMADD213PS c40000000<>+0(SB), Z21, Z24
-	VMULPS.Z     Z24, Z23, K2, Z21
-	VFMADD213PS  c3f800000<>+0(SB), Z21, Z22
-	VMOVAPS.Z    Z21, K5, Z21
-	VFMADD231PS  Z21, Z18, Z4
-	VFMADD231PS  Z21, Z18, Z15
-	VFMADD231PS  Z21, Z19, Z5
-	VFMADD231PS  Z21, Z19, Z16
-	VFMADD231PS  Z21, Z20, Z6
-	VFMADD231PS  Z21, Z20, Z17
-	VMULPS       Z22, Z13, Z13
-	VGETEXPPS    Z13, Z18
-	VADDPS       Z18, Z14, Z14
-	VGETMANTPS   $0x00, Z13, Z13
-	VMOVUPS      (CX)(R12*4), Z18
-	VSUBPS.BCST  24(R8), Z18, Z18
-	VMOVUPS      (DX)(R12*4), Z19
-	VSUBPS.BCST  28(R8), Z19, Z19
-	VMOVUPS      (BX)(R12*4), Z20
-	VSUBPS.BCST  32(R8), Z20, Z20
-	VMULPS       Z18, Z18, Z21
-	VFMADD231PS  Z19, Z19, Z21
-	VFMADD231PS  Z20, Z20, Z21
-	VCMPPS       $0x06, Z0, Z21, K5
-	VMAXPS       Z21, Z0, Z21
-	VADDPS       c3f800000<>+0(SB), Z21, Z22
-	VMULPS       Z22, Z21, Z21
-	VRCP14PS     Z21, Z23
-	VMOVAPS      Z23, Z24
-	VFNMADD213PS c40000000<>+0(SB), Z21, Z24
-	VMULPS.Z     Z24, Z23, K3, Z21
-	VFMADD213PS  c3f800000<>+0(SB), Z21, Z22
-	VMOVAPS.Z    Z21, K5, Z21
-	VFMADD231PS  Z21, Z18, Z7
-	VFMADD231PS  Z21, Z18, Z15
-	VFMADD231PS  Z21, Z19, Z8
-	VFMADD231PS  Z21, Z19, Z16
-	VFMADD231PS  Z21, Z20, Z9
-	VFMADD231PS  Z21, Z20, Z17
-	VMULPS       Z22, Z13, Z13
-	VGETEXPPS    Z13, Z18
-	VADDPS       Z18, Z14, Z14
-	VGETMANTPS   $0x00, Z13, Z13
-	VMOVUPS      (CX)(R12*4), Z18
-	VSUBPS.BCST  36(R8), Z18, Z18
-	VMOVUPS      (DX)(R12*4), Z19
-	VSUBPS.BCST  40(R8), Z19, Z19
-	VMOVUPS      (BX)(R12*4), Z20
-	VSUBPS.BCST  44(R8), Z20, Z20
-	VMULPS       Z18, Z18, Z21
-	VFMADD231PS  Z19, Z19, Z21
-	VFMADD231PS  Z20, Z20, Z21
-	VCMPPS       $0x06, Z0, Z21, K5
-	VMAXPS       Z21, Z0, Z21
-	VADDPS       c3f800000<>+0(SB), Z21, Z22
-	VMULPS       Z22, Z21, Z21
-	VRCP14PS     Z21, Z23
-	VMOVAPS      Z23, Z24
-	VFNMADD213PS c40000000<>+0(SB), Z21, Z24
-	VMULPS.Z     Z24, Z23, K4, Z21
-	VFMADD213PS  c3f800000<>+0(SB), Z21, Z22
-	VMOVAPS.Z    Z21, K5, Z21
-	VFMADD231PS  Z21, Z18, Z10
-	VFMADD231PS  Z21, Z18, Z15
-	VFMADD231PS  Z21, Z19, Z11
-	VFMADD231PS  Z21, Z19, Z16
-	VFMADD231PS  Z21, Z20, Z12
-	VFMADD231PS  Z21, Z20, Z17
-	VMULPS       Z22, Z13, Z13
-	VGETEXPPS    Z13, Z18
-	VADDPS       Z18, Z14, Z14
-	VGETMANTPS   $0x00, Z13, Z13
-	VMOVUPS      Z15, (SI)(R12*4)
-	VMOVUPS      Z16, (DI)(R12*4)
-	VMOVUPS      Z17, (AX)(R12*4)
-	ADDQ         $0x10, R12
-	JMP          pass0_columns
-
-pass0_next:
-	ADDQ $0x20, R9
-	JMP  pass0
-
-pass0_done:
-	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Z1, (AX)
-	VMOVUPS Z2, 64(AX)
-	VMOVUPS Z3, 128(AX)
-	VMOVUPS Z4, 192(AX)
-	VMOVUPS Z5, 256(AX)
-	VMOVUPS Z6, 320(AX)
-	VMOVUPS Z7, 384(AX)
-	VMOVUPS Z8, 448(AX)
-	VMOVUPS Z9, 512(AX)
-	VMOVUPS Z10, 576(AX)
-	VMOVUPS Z11, 640(AX)
-	VMOVUPS Z12, 704(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Z13, (AX)
-	VMOVUPS Z14, 64(AX)
-	VZEROUPPER
-	RET
-
-// func denseTotalsCareful3AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·denseTotalsCareful3AVX512(SB), NOSPLIT, $0-132
-	MOVQ         stride+24(FP), AX
-	MOVQ         columns_base+0(FP), CX
-	LEAQ         (CX)(AX*4), DX
-	LEAQ         (DX)(AX*4), AX
-	MOVQ         heads_base+48(FP), BX
-	MOVQ         squares_base+96(FP), SI
-	MOVQ         width+120(FP), DI
-	VBROADCASTSS clamp+128(FP), Z0
-	SHLQ         $0x02, DI
-	MOVQ         sums_base+72(FP), R8
-	VMOVUPS      (R8), Z1
-	VMOVUPS      64(R8), Z2
-	VMOVUPS      128(R8), Z3
-	VMOVUPS      192(R8), Z4
-	VMOVUPS      256(R8), Z5
-	VMOVUPS      320(R8), Z6
-	VMOVUPS      384(R8), Z7
-	VMOVUPS      448(R8), Z8
-	VMOVUPS      512(R8), Z9
-	VMOVUPS      576(R8), Z10
-	VMOVUPS      640(R8), Z11
-	VMOVUPS      704(R8), Z12
-	VMOVUPS      768(R8), Z13
-	VMOVUPS      832(R8), Z14
-	VMOVUPS      896(R8), Z15
-	VMOVUPS      960(R8), Z16
-	MOVQ         stretches+32(FP), R12
-	MOVQ         count+40(FP), R13
-	SHLQ         $0x05, R13
-	ADDQ         R12, R13
-
-pass0:
-	CMPQ     R12, R13
-	JGE      pass0_done
-	MOVQ     (R12), R15
-	MOVQ     8(R12), R14
-	ADDQ     R15, R14
-	MOVQ     24(R12), R8
-	VMOVUPS  (R8), Z17
-	VPMOVD2M Z17, K1
-	VMOVUPS  64(R8), Z17
-	VPMOVD2M Z17, K2
-	VMOVUPS  128(R8), Z17
-	VPMOVD2M Z17, K3
-	VMOVUPS  192(R8), Z17
-	VPMOVD2M Z17, K4
-	MOVQ     16(R12), R11
-	SUBQ     R15, R11
-	LEAQ     (SI)(R11*4), R11
-	MOVQ     R11, R8
-	ADDQ     DI, R11
-	MOVQ     R11, R9
-	ADDQ     DI, R11
-	MOVQ     R11, R10
-	ADDQ     DI, R11
-
-pass0_columns:
-	CMPQ         R15, R14
-	JGE          pass0_next
-	VMOVUPS      (CX)(R15*4), Z17
-	VSUBPS.BCST  (BX), Z17, Z17
-	VMOVUPS      (DX)(R15*4), Z18
-	VSUBPS.BCST  4(BX), Z18, Z18
-	VMOVUPS      (AX)(R15*4), Z19
-	VSUBPS.BCST  8(BX), Z19, Z19
-	VMOVUPS      c3f800000<>+0(SB), Z20
-	VFMADD231PS  Z17, Z17, Z20
-	VFMADD231PS  Z18, Z18, Z20
-	VFMADD231PS  Z19, Z19, Z20
-	VRCP14PS     Z20, Z21
-	VMOVAPS      Z21, Z22
-	VFNMADD213PS c40000000<>+0(SB), Z20, Z22
-	VMULPS.Z     Z22, Z21, K1, Z20
-	VCMPPS       $0x06, Z0, Z20, K5
-	VMAXPS       Z20, Z0, Z21
-	VMOVAPS.Z    Z21, K1, Z21
-	VADDPS       Z21, Z4, Z4
-	VMOVAPS.Z    Z20, K5, Z20
-	VMULPS       Z20, Z20, Z20
-	VMOVUPS      Z20, (R8)(R15*4)
-	VFMADD231PS  Z20, Z17, Z1
-	VFMADD231PS  Z20, Z18, Z2
-	VFMADD231PS  Z20, Z19, Z3
-	VMOVUPS      (CX)(R15*4), Z17
-	VSUBPS.BCST  12(BX), Z17, Z17
-	VMOVUPS      (DX)(R15*4), Z18
-	VSUBPS.BCST  16(BX), Z18, Z18
-	VMOVUPS      (AX)(R15*4), Z19
-	VSUBPS.BCST  20(BX), Z19, Z19
-	VMOVUPS      c3f800000<>+0(SB), Z20
-	VFMADD231PS  Z17, Z17, Z20
-	VFMADD231PS  Z18, Z18, Z20
-	VFMADD231PS  Z19, Z19, Z20
-	VRCP14PS     Z20, Z21
-	VMOVAPS      Z21, Z22
-	VFNMADD213PS c40000000<>+0(SB), Z20, Z22
-	VMULPS.Z     Z22, Z21, K2, Z20
-	VCMPPS       $0x06, Z0, Z20, K5
-	VMAXPS       Z20, Z0, Z21
-	VMOVAPS.Z    Z21, K2, Z21
-	VADDPS       Z21, Z8, Z8
-	VMOVAPS.Z    Z20, K5, Z20
-	VMULPS       Z20, Z20, Z20
-	VMOVUPS      Z20, (R9)(R15*4)
-	VFMADD231PS  Z20, Z17, Z5
-	VFMADD231PS  Z20, Z18, Z6
-	VFMADD231PS  Z20, Z19, Z7
-	VMOVUPS      (CX)(R15*4), Z17
-	VSUBPS.BCST  24(BX), Z17, Z17
-	VMOVUPS      (DX)(R15*4), Z18
-	VSUBPS.BCST  28(BX), Z18, Z18
-	VMOVUPS      (AX)(R15*4), Z19
-	VSUBPS.BCST  32(BX), Z19, Z19
-	VMOVUPS      c3f800000<>+0(SB), Z20
-	VFMADD231PS  Z17, Z17, Z20
-	VFMADD231PS  Z18, Z18, Z20
-	VFMADD231PS  Z19, Z19, Z20
-	VRCP14PS     Z20, Z21
-	VMOVAPS      Z21, Z22
-	VFNMADD213PS c40000000<>+0(SB), Z20, Z22
-	VMULPS.Z     Z22, Z21, K3, Z20
-	VCMPPS       $0x06, Z0, Z20, K5
-	VMAXPS       Z20, Z0, Z21
-	VMOVAPS.Z    Z21, K3, Z21
-	VADDPS       Z21, Z12, Z12
-	VMOVAPS.Z    Z20, K5, Z20
-	VMULPS       Z20, Z20, Z20
-	VMOVUPS      Z20, (R10)(R15*4)
-	VFMADD231PS  Z20, Z17, Z9
-	VFMADD231PS  Z20, Z18, Z10
-	VFMADD231PS  Z20, Z19, Z11
-	VMOVUPS      (CX)(R15*4), Z17
-	VSUBPS.BCST  36(BX), Z17, Z17
-	VMOVUPS      (DX)(R15*4), Z18
-	VSUBPS.BCST  40(BX), Z18, Z18
-	VMOVUPS      (AX)(R15*4), Z19
-	VSUBPS.BCST  44(BX), Z19, Z19
-	VMOVUPS      c3f800000<>+0(SB), Z20
-	VFMADD231PS  Z17, Z17, Z20
-	VFMADD231PS  Z18, Z18, Z20
-	VFMADD231PS  Z19, Z19, Z20
-	VRCP14PS     Z20, Z21
-	VMOVAPS      Z21, Z22
-	VFNMADD213PS c40000000<>+0(SB), Z20, Z22
-	VMULPS.Z     Z22, Z21, K4, Z20
-	VCMPPS       $0x06, Z0, Z20, K5
-	VMAXPS       Z20, Z0, Z21
-	VMOVAPS.Z    Z21, K4, Z21
-	VADDPS       Z21, Z16, Z16
-	VMOVAPS.Z    Z20, K5, Z20
-	VMULPS       Z20, Z20, Z20
-	VMOVUPS      Z20, (R11)(R15*4)
-	VFMADD231PS  Z20, Z17, Z13
-	VFMADD231PS  Z20, Z18, Z14
-	VFMADD231PS  Z20, Z19, Z15
-	ADDQ         $0x10, R15
-	JMP          pass0_columns
-
-pass0_next:
-	ADDQ $0x20, R12
-	JMP  pass0
-
-pass0_done:
-	MOVQ    sums_base+72(FP), AX
-	VMOVUPS Z1, (AX)
-	VMOVUPS Z2, 64(AX)
-	VMOVUPS Z3, 128(AX)
-	VMOVUPS Z4, 192(AX)
-	VMOVUPS Z5, 256(AX)
-	VMOVUPS Z6, 320(AX)
-	VMOVUPS Z7, 384(AX)
-	VMOVUPS Z8, 448(AX)
-	VMOVUPS Z9, 512(AX)
-	VMOVUPS Z10, 576(AX)
-	VMOVUPS Z11, 640(AX)
-	VMOVUPS Z12, 704(AX)
-	VMOVUPS Z13, 768(AX)
-	VMOVUPS Z14, 832(AX)
-	VMOVUPS Z15, 896(AX)
-	VMOVUPS Z16, 960(AX)
-	VZEROUPPER
-	RET
-
-// func denseSpread3AVX512(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
-// Requires: AVX, AVX512F
-TEXT ·denseSpread3AVX512(SB), NOSPLIT, $0-96
-	MOVQ n+24(FP), AX
-	MOVQ stride+32(FP), CX
-	MOVQ out_base+0(FP), DX
-	LEAQ (DX)(CX*4), BX
-	LEAQ (BX)(CX*4), SI
-	LEAQ (SI)(CX*4), DI
-	MOVQ width+64(FP), R8
-	MOVQ squares_base+40(FP), R9
-	SHLQ $0x02, R8
-	MOVQ coefficients_len+80(FP), R10
-	MOVQ coefficients_base+72(FP), R11
-	LEAQ (R11)(R10*4), R10
-	XORQ CX, CX
-	MOVQ AX, R12
-	SUBQ $0x60, R12
-
-columns6:
-	CMPQ    CX, R12
-	JG      columns6_done
-	VMOVUPS (DX)(CX*4), Z0
-	VMOVUPS 64(DX)(CX*4), Z1
-	VMOVUPS 128(DX)(CX*4), Z2
-	VMOVUPS 192(DX)(CX*4), Z3
-	VMOVUPS 256(DX)(CX*4), Z4
-	VMOVUPS 320(DX)(CX*4), Z5
-	VMOVUPS (BX)(CX*4), Z6
-	VMOVUPS 64(BX)(CX*4), Z7
-	VMOVUPS 128(BX)(CX*4), Z8
-	VMOVUPS 192(BX)(CX*4), Z9
-	VMOVUPS 256(BX)(CX*4), Z10
-	VMOVUPS 320(BX)(CX*4), Z11
-	VMOVUPS (SI)(CX*4), Z12
-	VMOVUPS 64(SI)(CX*4), Z13
-	VMOVUPS 128(SI)(CX*4), Z14
-	VMOVUPS 192(SI)(CX*4), Z15
-	VMOVUPS 256(SI)(CX*4), Z16
-	VMOVUPS 320(SI)(CX*4), Z17
-	VMOVUPS (DI)(CX*4), Z18
-	VMOVUPS 64(DI)(CX*4), Z19
-	VMOVUPS 128(DI)(CX*4), Z20
-	VMOVUPS 192(DI)(CX*4), Z21
-	VMOVUPS 256(DI)(CX*4), Z22
-	VMOVUPS 320(DI)(CX*4), Z23
-	MOVQ    R11, R13
-	LEAQ    (R9)(CX*4), R14
-
-columns6_heads:
-	VBROADCASTSS (R13), Z24
-	VBROADCASTSS 4(R13), Z25
-	VBROADCASTSS 8(R13), Z26
-	VBROADCASTSS 12(R13), Z27
-	VMOVUPS      (R14), Z28
-	VFMADD231PS  Z24, Z28, Z0
-	VFMADD231PS  Z25, Z28, Z6
-	VFMADD231PS  Z26, Z28, Z12
-	VFMADD231PS  Z27, Z28, Z18
-	VMOVUPS      64(R14), Z28
-	VFMADD231PS  Z24, Z28, Z1
-	VFMADD231PS  Z25, Z28, Z7
-	VFMADD231PS  Z26, Z28, Z13
-	VFMADD231PS  Z27, Z28, Z19
-	VMOVUPS      128(R14), Z28
-	VFMADD231PS  Z24, Z28, Z2
-	VFMADD231PS  Z25, Z28, Z8
-	VFMADD231PS  Z26, Z28, Z14
-	VFMADD231PS  Z27, Z28, Z20
-	VMOVUPS      192(R14), Z28
-	VFMADD231PS  Z24, Z28, Z3
-	VFMADD231PS  Z25, Z28, Z9
-	VFMADD231PS  Z26, Z28, Z15
-	VFMADD231PS  Z27, Z28, Z21
-	VMOVUPS      256(R14), Z28
-	VFMADD231PS  Z24, Z28, Z4
-	VFMADD231PS  Z25, Z28, Z10
-	VFMADD231PS  Z26, Z28, Z16
-	VFMADD231PS  Z27, Z28, Z22
-	VMOVUPS      320(R14), Z28
-	VFMADD231PS  Z24, Z28, Z5
-	VFMADD231PS  Z25, Z28, Z11
-	VFMADD231PS  Z26, Z28, Z17
-	VFMADD231PS  Z27, Z28, Z23
-	ADDQ         R8, R14
-	ADDQ         $0x10, R13
-	CMPQ         R13, R10
-	JL           columns6_heads
-	VMOVUPS      Z0, (DX)(CX*4)
-	VMOVUPS      Z1, 64(DX)(CX*4)
-	VMOVUPS      Z2, 128(DX)(CX*4)
-	VMOVUPS      Z3, 192(DX)(CX*4)
-	VMOVUPS      Z4, 256(DX)(CX*4)
-	VMOVUPS      Z5, 320(DX)(CX*4)
-	VMOVUPS      Z6, (BX)(CX*4)
-	VMOVUPS      Z7, 64(BX)(CX*4)
-	VMOVUPS      Z8, 128(BX)(CX*4)
-	VMOVUPS      Z9, 192(BX)(CX*4)
-	VMOVUPS      Z10, 256(BX)(CX*4)
-	VMOVUPS      Z11, 320(BX)(CX*4)
-	VMOVUPS      Z12, (SI)(CX*4)
-	VMOVUPS      Z13, 64(SI)(CX*4)
-	VMOVUPS      Z14, 128(SI)(CX*4)
-	VMOVUPS      Z15, 192(SI)(CX*4)
-	VMOVUPS      Z16, 256(SI)(CX*4)
-	VMOVUPS      Z17, 320(SI)(CX*4)
-	VMOVUPS      Z18, (DI)(CX*4)
-	VMOVUPS      Z19, 64(DI)(CX*4)
-	VMOVUPS      Z20, 128(DI)(CX*4)
-	VMOVUPS      Z21, 192(DI)(CX*4)
-	VMOVUPS      Z22, 256(DI)(CX*4)
-	VMOVUPS      Z23, 320(DI)(CX*4)
-	ADDQ         $0x60, CX
-	JMP          columns6
-
-columns6_done:
-	SUBQ $0x10, AX
-
-columns1:
-	CMPQ    CX, AX
-	JG      columns1_done
-	VMOVUPS (DX)(CX*4), Z0
-	VMOVUPS (BX)(CX*4), Z1
-	VMOVUPS (SI)(CX*4), Z2
-	VMOVUPS (DI)(CX*4), Z3
-	MOVQ    R11, R12
-	LEAQ    (R9)(CX*4), R13
-
-columns1_heads:
-	VBROADCASTSS (R12), Z4
-	VBROADCASTSS 4(R12), Z5
-	VBROADCASTSS 8(R12), Z6
-	VBROADCASTSS 12(R12), Z7
-	VMOVUPS      (R13), Z8
-	VFMADD231PS  Z4, Z8, Z0
-	VFMADD231PS  Z5, Z8, Z1
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
-	ADDQ         R8, R13
-	ADDQ         $0x10, R12
-	CMPQ         R12, R10
-	JL           columns1_heads
-	VMOVUPS      Z0, (DX)(CX*4)
-	VMOVUPS      Z1, (BX)(CX*4)
-	VMOVUPS      Z2, (SI)(CX*4)
-	VMOVUPS      Z3, (DI)(CX*4)
-	ADDQ         $0x10, CX
-	JMP          columns1
-
-columns1_done:
-	VZEROUPPER
-	RET
-
-// func extents3AVX512(least []float32, most []float32, sum []float32, src []float32)
-// Requires: AVX, AVX512F
-TEXT ·extents3AVX512(SB), NOSPLIT, $0-96
-	MOVQ    least_base+0(FP), AX
-	MOVQ    most_base+24(FP), CX
-	MOVQ    sum_base+48(FP), DX
-	MOVQ    src_base+72(FP), BX
-	MOVQ    src_len+80(FP), SI
-	VMOVUPS (BX), Z0
-	VMOVAPS Z0, Z1
-	VMOVAPS Z0, Z2
-	VMOVUPS 64(BX), Z3
-	VMOVAPS Z3, Z4
-	VMOVAPS Z3, Z5
-	VMOVUPS 128(BX), Z6
-	VMOVAPS Z6, Z7
-	VMOVAPS Z6, Z8
-	MOVQ    $0x00000030, DI
-
-loop0:
-	CMPQ    DI, SI
-	JGE     loop0_done
-	VMOVUPS (BX)(DI*4), Z9
-	VMINPS  Z9, Z0, Z0
-	VMAXPS  Z9, Z1, Z1
-	VADDPS  Z9, Z2, Z2
-	VMOVUPS 64(BX)(DI*4), Z9
-	VMINPS  Z9, Z3, Z3
-	VMAXPS  Z9, Z4, Z4
-	VADDPS  Z9, Z5, Z5
-	VMOVUPS 128(BX)(DI*4), Z9
-	VMINPS  Z9, Z6, Z6
-	VMAXPS  Z9, Z7, Z7
-	VADDPS  Z9, Z8, Z8
-	ADDQ    $0x30, DI
-	JMP     loop0
-
-loop0_done:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, (CX)
-	VMOVUPS Z2, (DX)
-	VMOVUPS Z3, 64(AX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 64(DX)
-	VMOVUPS Z6, 128(AX)
-	VMOVUPS Z7, 128(CX)
-	VMOVUPS Z8, 128(DX)
-	VZEROUPPER
-	RET
-
-// func planesAVX512(dst []float32, stride int, src []float32, d int, n int)
-// Requires: AVX, AVX512F
-TEXT ·planesAVX512(SB), NOSPLIT, $0-72
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         src_base+32(FP), CX
-	MOVQ         stride+24(FP), DX
-	MOVQ         d+56(FP), BX
-	MOVQ         n+64(FP), SI
-	VMOVQ        BX, X0
-	VPBROADCASTD X0, Z0
-	VPMULLD      countUp<>+0(SB), Z0, Z0
-	MOVQ         BX, DI
-	SHLQ         $0x06, DI
-
-coordinate:
-	CMPQ BX, $0x00
-	JE   done
-	MOVQ AX, R8
-	MOVQ CX, R9
-	XORQ R10, R10
-
-rows:
-	CMPQ       R10, SI
-	JGE        rows_done
-	VXORPS     X1, X1, X1
-	KXNORW     K1, K1, K1
-	VGATHERDPS (R9)(Z0*4), K1, Z1
-	VMOVUPS    Z1, (R8)(R10*4)
-	ADDQ       DI, R9
-	ADDQ       $0x10, R10
-	JMP        rows
-
-rows_done:
-	LEAQ (AX)(DX*4), AX
-	ADDQ $0x04, CX
-	DECQ BX
-	JMP  coordinate
-
-done:
-	VZEROUPPER
-	RET
-
-DATA countUp<>+0(SB)/4, $0x00000000
-DATA countUp<>+4(SB)/4, $0x00000001
-DATA countUp<>+8(SB)/4, $0x00000002
-DATA countUp<>+12(SB)/4, $0x00000003
-DATA countUp<>+16(SB)/4, $0x00000004
-DATA countUp<>+20(SB)/4, $0x00000005
-DATA countUp<>+24(SB)/4, $0x00000006
-DATA countUp<>+28(SB)/4, $0x00000007
-DATA countUp<>+32(SB)/4, $0x00000008
-DATA countUp<>+36(SB)/4, $0x00000009
-DATA countUp<>+40(SB)/4, $0x0000000a
-DATA countUp<>+44(SB)/4, $0x0000000b
-DATA countUp<>+48(SB)/4, $0x0000000c
-DATA countUp<>+52(SB)/4, $0x0000000d
-DATA countUp<>+56(SB)/4, $0x0000000e
-DATA countUp<>+60(SB)/4, $0x0000000f
-GLOBL countUp<>(SB), RODATA|NOPTR, $64
-
-// func lessProductAVX512(dst []float32, a []float32, b []float32, c float32)
-// Requires: AVX, AVX512F
-TEXT ·lessProductAVX512(SB), NOSPLIT, $0-76
-	VBROADCASTSS c+72(FP), Z0
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         a_base+24(FP), CX
-	MOVQ         b_base+48(FP), DX
-	MOVQ         dst_len+8(FP), BX
-	XORQ         SI, SI
-
-loop:
-	CMPQ         SI, BX
-	JGE          loop_done
-	VMOVUPS      (AX)(SI*4), Z1
-	VMOVUPS      (CX)(SI*4), Z2
-	VSUBPS       Z0, Z2, Z2
-	VFNMADD231PS (DX)(SI*4), Z2, Z1
-	VMOVUPS      Z1, (AX)(SI*4)
-	ADDQ         $0x10, SI
-	JMP          loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func pullAVX512(dst []float32, w []float32, a []float32, b []float32, f float32)
-// Requires: AVX, AVX512F
-TEXT ·pullAVX512(SB), NOSPLIT, $0-100
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         w_base+24(FP), CX
-	MOVQ         a_base+48(FP), DX
-	MOVQ         b_base+72(FP), BX
-	VBROADCASTSS f+96(FP), Z0
-	MOVQ         dst_len+8(FP), SI
-	XORQ         DI, DI
-
-loop:
-	CMPQ        DI, SI
-	JGE         loop_done
-	VMOVUPS     (AX)(DI*4), Z1
-	VMOVUPS     (DX)(DI*4), Z2
-	VSUBPS      (BX)(DI*4), Z2, Z2
-	VMULPS      (CX)(DI*4), Z0, Z3
-	VFMADD231PS Z2, Z3, Z1
-	VMOVUPS     Z1, (AX)(DI*4)
-	ADDQ        $0x10, DI
-	JMP         loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func foldSlotsAVX512(dst []float32, src []float32)
-// Requires: AVX
-TEXT ·foldSlotsAVX512(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), AX
-	MOVQ src_base+24(FP), CX
-	MOVQ dst_len+8(FP), DX
-	XORQ BX, BX
-
-loop:
-	CMPQ         BX, DX
-	JGE          loop_done
-	VMOVUPS      (CX), Y0
-	VADDPS       32(CX), Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X0
-	VMOVHLPS     X0, X0, X1
-	VADDPS       X1, X0, X0
-	VMOVSHDUP    X0, X1
-	VADDSS       X1, X0, X0
-	VMOVSS       X0, (AX)(BX*4)
-	ADDQ         $0x40, CX
-	INCQ         BX
-	JMP          loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func rowDistancesAVX512(x []float32, norms []float32, norm float32, slack float32, near float32, found []uint64)
-// Requires: AVX, AVX512F
-TEXT ·rowDistancesAVX512(SB), NOSPLIT, $0-88
+TEXT ·rowDistancesVector(SB), NOSPLIT, $0-88
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
 	MOVQ         norms_base+24(FP), CX
 	MOVQ         found_base+64(FP), DX
@@ -4744,9 +3559,9 @@ TEXT ·rowDistancesAVX512(SB), NOSPLIT, $0-88
 	MOVQ         x_len+8(FP), BX
 	XORQ         SI, SI
 
-loop:
+loopAVX512:
 	CMPQ    SI, BX
-	JGE     loop_done
+	JGE     loop_doneAVX512
 	VADDPS  (CX)(SI*4), Z0, Z4
 	VADDPS  (AX)(SI*4), Z4, Z5
 	VMAXPS  Z5, Z3, Z5
@@ -4758,15 +3573,49 @@ loop:
 	SHRQ    $0x03, DI
 	KMOVW   K1, (DX)(DI*1)
 	ADDQ    $0x10, SI
-	JMP     loop
+	JMP     loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VZEROUPPER
 	RET
 
-// func rowSimilaritiesAVX512(x []float32, clamp float32) (sum float32)
-// Requires: AVX, AVX512F
-TEXT ·rowSimilaritiesAVX512(SB), NOSPLIT, $0-36
+formAVX2:
+	MOVQ         x_base+0(FP), AX
+	MOVQ         norms_base+24(FP), CX
+	MOVQ         found_base+64(FP), DX
+	VBROADCASTSS norm+48(FP), Y0
+	VBROADCASTSS slack+52(FP), Y1
+	VBROADCASTSS near+56(FP), Y2
+	VXORPS       X3, X3, X3
+	MOVQ         x_len+8(FP), BX
+	XORQ         SI, SI
+
+loopAVX2:
+	CMPQ      SI, BX
+	JGE       loop_doneAVX2
+	VADDPS    (CX)(SI*4), Y0, Y4
+	VADDPS    (AX)(SI*4), Y4, Y5
+	VMAXPS    Y5, Y3, Y5
+	VMOVUPS   Y5, (AX)(SI*4)
+	VADDPS    Y1, Y5, Y5
+	VMULPS    Y2, Y4, Y4
+	VCMPPS    $0x11, Y4, Y5, Y4
+	MOVQ      SI, DI
+	SHRQ      $0x03, DI
+	VMOVMSKPS Y4, R8
+	MOVB      R8, (DX)(DI*1)
+	ADDQ      $0x08, SI
+	JMP       loopAVX2
+
+loop_doneAVX2:
+	VZEROUPPER
+	RET
+
+// func rowSimilaritiesVector(x []float32, clamp float32) (sum float32)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·rowSimilaritiesVector(SB), NOSPLIT, $0-36
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
 	VBROADCASTSS clamp+24(FP), Z0
 	MOVL         $0x3f800000, CX
@@ -4777,9 +3626,9 @@ TEXT ·rowSimilaritiesAVX512(SB), NOSPLIT, $0-36
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
-loop:
+loopAVX512:
 	CMPQ         DX, CX
-	JGE          loop_done
+	JGE          loop_doneAVX512
 	VMOVUPS      (AX)(DX*4), Z4
 	VCMPPS       $0x05, Z2, Z4, K1
 	VADDPS       Z1, Z4, Z4
@@ -4794,9 +3643,9 @@ loop:
 	VMOVUPS      Z5, (AX)(DX*4)
 	VADDPS       Z5, Z3, Z3
 	ADDQ         $0x10, DX
-	JMP          loop
+	JMP          loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VEXTRACTF64X4 $0x01, Z3, Y0
 	VADDPS        Y0, Y3, Y3
 	VEXTRACTF128  $0x01, Y3, X0
@@ -4806,6 +3655,44 @@ loop_done:
 	VMOVSHDUP     X3, X0
 	VADDSS        X0, X3, X3
 	VMOVSS        X3, sum+32(FP)
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ         x_base+0(FP), AX
+	VBROADCASTSS clamp+24(FP), Y0
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X1
+	VPBROADCASTD X1, Y1
+	VXORPS       X2, X2, X2
+	VXORPS       X3, X3, X3
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loopAVX2:
+	CMPQ    DX, CX
+	JGE     loop_doneAVX2
+	VMOVUPS (AX)(DX*4), Y4
+	VCMPPS  $0x05, Y2, Y4, Y5
+	VADDPS  Y1, Y4, Y4
+	VMOVUPS c7e167699<>+0(SB), Y6
+	VMINPS  Y4, Y6, Y4
+	VDIVPS  Y4, Y1, Y4
+	VMAXPS  Y4, Y0, Y4
+	VANDPS  Y5, Y4, Y4
+	VMOVUPS Y4, (AX)(DX*4)
+	VADDPS  Y4, Y3, Y3
+	ADDQ    $0x08, DX
+	JMP     loopAVX2
+
+loop_doneAVX2:
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X0, X3, X3
+	VMOVHLPS     X3, X3, X0
+	VADDPS       X0, X3, X3
+	VMOVSHDUP    X3, X0
+	VADDSS       X0, X3, X3
+	VMOVSS       X3, sum+32(FP)
 	VZEROUPPER
 	RET
 
@@ -4827,9 +3714,11 @@ DATA c7e167699<>+56(SB)/4, $0x7e167699
 DATA c7e167699<>+60(SB)/4, $0x7e167699
 GLOBL c7e167699<>(SB), RODATA|NOPTR, $64
 
-// func rowInfoNCAVX512(q []float32, share float32, clamp float32)
+// func rowInfoNCVector(q []float32, share float32, clamp float32)
 // Requires: AVX, AVX512F
-TEXT ·rowInfoNCAVX512(SB), NOSPLIT, $0-32
+TEXT ·rowInfoNCVector(SB), NOSPLIT, $0-32
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         q_base+0(FP), AX
 	VBROADCASTSS share+24(FP), Z0
 	VBROADCASTSS clamp+28(FP), Z1
@@ -4837,9 +3726,9 @@ TEXT ·rowInfoNCAVX512(SB), NOSPLIT, $0-32
 	MOVQ         q_len+8(FP), CX
 	XORQ         DX, DX
 
-loop:
+loopAVX512:
 	CMPQ      DX, CX
-	JGE       loop_done
+	JGE       loop_doneAVX512
 	VMOVUPS   (AX)(DX*4), Z2
 	VMULPS    Z0, Z2, Z3
 	VMULPS    Z2, Z3, Z3
@@ -4847,15 +3736,41 @@ loop:
 	VMOVAPS.Z Z3, K1, Z3
 	VMOVUPS   Z3, (AX)(DX*4)
 	ADDQ      $0x10, DX
-	JMP       loop
+	JMP       loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VZEROUPPER
 	RET
 
-// func rowNegAVX512(x []float32, c float32, invC float32, limit float32) (loss float32, dTheta float32)
-// Requires: AVX, AVX512F
-TEXT ·rowNegAVX512(SB), NOSPLIT, $0-48
+formAVX2:
+	MOVQ         q_base+0(FP), AX
+	VBROADCASTSS share+24(FP), Y0
+	VBROADCASTSS clamp+28(FP), Y1
+	VMULPS       cbf800000<>+0(SB), Y0, Y0
+	MOVQ         q_len+8(FP), CX
+	XORQ         DX, DX
+
+loopAVX2:
+	CMPQ    DX, CX
+	JGE     loop_doneAVX2
+	VMOVUPS (AX)(DX*4), Y2
+	VMULPS  Y0, Y2, Y3
+	VMULPS  Y2, Y3, Y3
+	VCMPPS  $0x06, Y1, Y2, Y2
+	VANDPS  Y2, Y3, Y3
+	VMOVUPS Y3, (AX)(DX*4)
+	ADDQ    $0x08, DX
+	JMP     loopAVX2
+
+loop_doneAVX2:
+	VZEROUPPER
+	RET
+
+// func rowNegVector(x []float32, c float32, invC float32, limit float32) (loss float32, dTheta float32)
+// Requires: AVX, AVX2, AVX512F, FMA3
+TEXT ·rowNegVector(SB), NOSPLIT, $0-48
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
 	VBROADCASTSS c+24(FP), Z0
 	VBROADCASTSS invC+28(FP), Z1
@@ -4871,9 +3786,9 @@ TEXT ·rowNegAVX512(SB), NOSPLIT, $0-48
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
-loop:
+loopAVX512:
 	CMPQ         DX, CX
-	JGE          loop_done
+	JGE          loop_doneAVX512
 	VMOVUPS      (AX)(DX*4), Z7
 	VMOVUPS      c5d5e0b6b<>+0(SB), Z8
 	VCMPPS       $0x0a, Z8, Z7, K1
@@ -4903,9 +3818,9 @@ loop:
 	VMULPS       cbf800000<>+0(SB), Z10, Z10
 	VMOVUPS      Z10, (AX)(DX*4)
 	ADDQ         $0x10, DX
-	JMP          loop
+	JMP          loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VPSUBD        c3f3504f3<>+0(SB), Z4, Z1
 	VPSRAD        $0x17, Z1, Z0
 	VCVTDQ2PS     Z0, Z0
@@ -4951,6 +3866,100 @@ loop_done:
 	VZEROUPPER
 	RET
 
+formAVX2:
+	MOVQ         x_base+0(FP), AX
+	VBROADCASTSS c+24(FP), Y0
+	VBROADCASTSS invC+28(FP), Y1
+	VBROADCASTSS limit+32(FP), Y2
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X3
+	VPBROADCASTD X3, Y3
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X4
+	VPBROADCASTD X4, Y4
+	VXORPS       X5, X5, X5
+	VXORPS       X6, X6, X6
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loopAVX2:
+	CMPQ         DX, CX
+	JGE          loop_doneAVX2
+	VMOVUPS      (AX)(DX*4), Y7
+	VMOVUPS      c5d5e0b6b<>+0(SB), Y8
+	VCMPPS       $0x0a, Y8, Y7, Y8
+	VMOVUPS      c5d5e0b6b<>+0(SB), Y9
+	VMINPS       Y7, Y9, Y7
+	VADDPS       Y3, Y7, Y7
+	VMOVAPS      Y3, Y9
+	VFMADD231PS  Y0, Y7, Y9
+	VMULPS       Y7, Y9, Y10
+	VMOVUPS      c7e167699<>+0(SB), Y11
+	VMINPS       Y10, Y11, Y10
+	VDIVPS       Y10, Y3, Y11
+	VANDPS       Y8, Y11, Y11
+	VMULPS       Y11, Y9, Y10
+	VFMADD213PS  Y3, Y1, Y10
+	VCMPPS       $0x0a, Y2, Y10, Y8
+	VANDPS       Y8, Y11, Y11
+	VMINPS       Y10, Y2, Y10
+	VPAND        c7f800000<>+0(SB), Y10, Y8
+	VMOVUPS      c7f000000<>+0(SB), Y9
+	VPSUBD       Y8, Y9, Y9
+	VMULPS       Y10, Y9, Y9
+	VMULPS       Y9, Y4, Y4
+	VPSRLD       $0x17, Y8, Y8
+	VPSUBD       c0000007f<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VFNMADD231PS Y11, Y7, Y6
+	VMULPS       cbf800000<>+0(SB), Y11, Y11
+	VMOVUPS      Y11, (AX)(DX*4)
+	ADDQ         $0x08, DX
+	JMP          loopAVX2
+
+loop_doneAVX2:
+	VCVTDQ2PS    Y5, Y5
+	VPSUBD       c3f3504f3<>+0(SB), Y4, Y1
+	VPSRAD       $0x17, Y1, Y0
+	VCVTDQ2PS    Y0, Y0
+	VPAND        c007fffff<>+0(SB), Y1, Y1
+	VPADDD       c3f3504f3<>+0(SB), Y1, Y1
+	VSUBPS       Y3, Y1, Y1
+	VMULPS       Y1, Y1, Y3
+	VMOVUPS      c3d9021bb<>+0(SB), Y2
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y1, Y2
+	VFMADD213PS  c3def251a<>+0(SB), Y1, Y2
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y1, Y2
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y1, Y2
+	VFMADD213PS  cbe2aae50<>+0(SB), Y1, Y2
+	VFMADD213PS  c3e4cceac<>+0(SB), Y1, Y2
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y1, Y2
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y1, Y2
+	VMULPS       Y1, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VFMADD231PS  cb95e8083<>+0(SB), Y0, Y2
+	VFNMADD231PS c3f000000<>+0(SB), Y3, Y2
+	VADDPS       Y1, Y2, Y2
+	VFMADD231PS  c3f318000<>+0(SB), Y0, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y4, Y2
+	VFMADD231PS  c3f317218<>+0(SB), Y5, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X0, X2, X2
+	VMOVHLPS     X2, X2, X0
+	VADDPS       X0, X2, X2
+	VMOVSHDUP    X2, X0
+	VADDSS       X0, X2, X2
+	VMOVSS       X2, loss+40(FP)
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPS       X0, X6, X6
+	VMOVHLPS     X6, X6, X0
+	VADDPS       X0, X6, X6
+	VMOVSHDUP    X6, X0
+	VADDSS       X0, X6, X6
+	VMOVSS       X6, dTheta+44(FP)
+	VZEROUPPER
+	RET
+
 DATA c5d5e0b6b<>+0(SB)/4, $0x5d5e0b6b
 DATA c5d5e0b6b<>+4(SB)/4, $0x5d5e0b6b
 DATA c5d5e0b6b<>+8(SB)/4, $0x5d5e0b6b
@@ -4969,9 +3978,11 @@ DATA c5d5e0b6b<>+56(SB)/4, $0x5d5e0b6b
 DATA c5d5e0b6b<>+60(SB)/4, $0x5d5e0b6b
 GLOBL c5d5e0b6b<>(SB), RODATA|NOPTR, $64
 
-// func rowUMAPAVX512(x []float32, limit float32) (loss float32)
-// Requires: AVX, AVX512F
-TEXT ·rowUMAPAVX512(SB), NOSPLIT, $0-36
+// func rowUMAPVector(x []float32, limit float32) (loss float32)
+// Requires: AVX, AVX2, AVX512F, FMA3
+TEXT ·rowUMAPVector(SB), NOSPLIT, $0-36
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
 	VBROADCASTSS limit+24(FP), Z0
 	MOVL         $0x3f800000, CX
@@ -4984,9 +3995,9 @@ TEXT ·rowUMAPAVX512(SB), NOSPLIT, $0-36
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
-loop:
+loopAVX512:
 	CMPQ         DX, CX
-	JGE          loop_done
+	JGE          loop_doneAVX512
 	VMOVUPS      (AX)(DX*4), Z4
 	VMOVUPS      c5d5e0b6b<>+0(SB), Z5
 	VCMPPS       $0x0a, Z5, Z4, K1
@@ -5013,9 +4024,9 @@ loop:
 	VMULPS       cbf800000<>+0(SB), Z6, Z6
 	VMOVUPS      Z6, (AX)(DX*4)
 	ADDQ         $0x10, DX
-	JMP          loop
+	JMP          loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VPSUBD        c3f3504f3<>+0(SB), Z2, Z4
 	VPSRAD        $0x17, Z4, Z0
 	VCVTDQ2PS     Z0, Z0
@@ -5052,6 +4063,87 @@ loop_done:
 	VZEROUPPER
 	RET
 
+formAVX2:
+	MOVQ         x_base+0(FP), AX
+	VBROADCASTSS limit+24(FP), Y0
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X1
+	VPBROADCASTD X1, Y1
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X2
+	VPBROADCASTD X2, Y2
+	VXORPS       X3, X3, X3
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loopAVX2:
+	CMPQ        DX, CX
+	JGE         loop_doneAVX2
+	VMOVUPS     (AX)(DX*4), Y4
+	VMOVUPS     c5d5e0b6b<>+0(SB), Y5
+	VCMPPS      $0x0a, Y5, Y4, Y6
+	VMOVUPS     c5d5e0b6b<>+0(SB), Y5
+	VMINPS      Y4, Y5, Y4
+	VADDPS      Y1, Y4, Y5
+	VMULPS      Y5, Y4, Y4
+	VMOVUPS     c0082ab1e<>+0(SB), Y7
+	VMAXPS      Y4, Y7, Y4
+	VDIVPS      Y4, Y1, Y7
+	VANDPS      Y6, Y7, Y7
+	VMOVAPS     Y1, Y4
+	VFMADD231PS Y5, Y7, Y4
+	VCMPPS      $0x0a, Y0, Y4, Y5
+	VANDPS      Y5, Y7, Y7
+	VMINPS      Y4, Y0, Y4
+	VPAND       c7f800000<>+0(SB), Y4, Y5
+	VMOVUPS     c7f000000<>+0(SB), Y6
+	VPSUBD      Y5, Y6, Y6
+	VMULPS      Y4, Y6, Y6
+	VMULPS      Y6, Y2, Y2
+	VPSRLD      $0x17, Y5, Y5
+	VPSUBD      c0000007f<>+0(SB), Y5, Y5
+	VPADDD      Y5, Y3, Y3
+	VMULPS      cbf800000<>+0(SB), Y7, Y7
+	VMOVUPS     Y7, (AX)(DX*4)
+	ADDQ        $0x08, DX
+	JMP         loopAVX2
+
+loop_doneAVX2:
+	VCVTDQ2PS    Y3, Y3
+	VPSUBD       c3f3504f3<>+0(SB), Y2, Y4
+	VPSRAD       $0x17, Y4, Y0
+	VCVTDQ2PS    Y0, Y0
+	VPAND        c007fffff<>+0(SB), Y4, Y4
+	VPADDD       c3f3504f3<>+0(SB), Y4, Y4
+	VSUBPS       Y1, Y4, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVUPS      c3d9021bb<>+0(SB), Y1
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y4, Y1
+	VFMADD213PS  c3def251a<>+0(SB), Y4, Y1
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y4, Y1
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y4, Y1
+	VFMADD213PS  cbe2aae50<>+0(SB), Y4, Y1
+	VFMADD213PS  c3e4cceac<>+0(SB), Y4, Y1
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y4, Y1
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y4, Y1
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y5, Y1, Y1
+	VFMADD231PS  cb95e8083<>+0(SB), Y0, Y1
+	VFNMADD231PS c3f000000<>+0(SB), Y5, Y1
+	VADDPS       Y4, Y1, Y1
+	VFMADD231PS  c3f318000<>+0(SB), Y0, Y1
+	VFMADD231PS  c00000000<>+0(SB), Y2, Y1
+	VFMADD231PS  c3f317218<>+0(SB), Y3, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X0, X1, X1
+	VMOVSS       X1, loss+32(FP)
+	VZEROUPPER
+	RET
+
 DATA c0082ab1e<>+0(SB)/4, $0x0082ab1e
 DATA c0082ab1e<>+4(SB)/4, $0x0082ab1e
 DATA c0082ab1e<>+8(SB)/4, $0x0082ab1e
@@ -5070,22 +4162,24 @@ DATA c0082ab1e<>+56(SB)/4, $0x0082ab1e
 DATA c0082ab1e<>+60(SB)/4, $0x0082ab1e
 GLOBL c0082ab1e<>(SB), RODATA|NOPTR, $64
 
-// func rowMaxAVX512(x []float32, least float32) float32
+// func rowMaxVector(x []float32, least float32) float32
 // Requires: AVX, AVX512F
-TEXT ·rowMaxAVX512(SB), NOSPLIT, $0-36
+TEXT ·rowMaxVector(SB), NOSPLIT, $0-36
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
 	VBROADCASTSS least+24(FP), Z0
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
-loop:
+loopAVX512:
 	CMPQ   DX, CX
-	JGE    loop_done
+	JGE    loop_doneAVX512
 	VMAXPS (AX)(DX*4), Z0, Z0
 	ADDQ   $0x10, DX
-	JMP    loop
+	JMP    loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VMAXPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -5098,9 +4192,35 @@ loop_done:
 	VZEROUPPER
 	RET
 
-// func rowExpAVX512(x []float32, top float32) (sum float32)
-// Requires: AVX, AVX512F
-TEXT ·rowExpAVX512(SB), NOSPLIT, $0-36
+formAVX2:
+	MOVQ         x_base+0(FP), AX
+	VBROADCASTSS least+24(FP), Y0
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loopAVX2:
+	CMPQ   DX, CX
+	JGE    loop_doneAVX2
+	VMAXPS (AX)(DX*4), Y0, Y0
+	ADDQ   $0x08, DX
+	JMP    loopAVX2
+
+loop_doneAVX2:
+	VEXTRACTF128 $0x01, Y0, X1
+	VMAXPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VMAXPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VMAXSS       X1, X0, X0
+	VMOVSS       X0, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func rowExpVector(x []float32, top float32) (sum float32)
+// Requires: AVX, AVX2, AVX512F, FMA3
+TEXT ·rowExpVector(SB), NOSPLIT, $0-36
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
 	VBROADCASTSS top+24(FP), Z0
 	MOVL         $0x3f800000, CX
@@ -5110,9 +4230,9 @@ TEXT ·rowExpAVX512(SB), NOSPLIT, $0-36
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
-loop:
+loopAVX512:
 	CMPQ         DX, CX
-	JGE          loop_done
+	JGE          loop_doneAVX512
 	VMOVUPS      (AX)(DX*4), Z3
 	VSUBPS       Z0, Z3, Z3
 	VMOVUPS      cc2ae0000<>+0(SB), Z4
@@ -5139,9 +4259,9 @@ loop:
 	VMOVUPS      Z5, (AX)(DX*4)
 	VADDPS       Z5, Z2, Z2
 	ADDQ         $0x10, DX
-	JMP          loop
+	JMP          loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VEXTRACTF64X4 $0x01, Z2, Y0
 	VADDPS        Y0, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X0
@@ -5151,6 +4271,58 @@ loop_done:
 	VMOVSHDUP     X2, X0
 	VADDSS        X0, X2, X2
 	VMOVSS        X2, sum+32(FP)
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ         x_base+0(FP), AX
+	VBROADCASTSS top+24(FP), Y0
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X1
+	VPBROADCASTD X1, Y1
+	VXORPS       X2, X2, X2
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loopAVX2:
+	CMPQ         DX, CX
+	JGE          loop_doneAVX2
+	VMOVUPS      (AX)(DX*4), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      cc2ae0000<>+0(SB), Y4
+	VCMPPS       $0x0a, Y3, Y4, Y6
+	VMAXPS       Y3, Y4, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y5
+	VFNMADD231PS c3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS cb95e8083<>+0(SB), Y5, Y3
+	VMOVUPS      c39506967<>+0(SB), Y5
+	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y5
+	VFMADD213PS  c3c088908<>+0(SB), Y3, Y5
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y5
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y3, Y5
+	VFMADD213PS  c3f000000<>+0(SB), Y3, Y5
+	VMULPS       Y3, Y3, Y7
+	VFMADD213PS  Y3, Y7, Y5
+	VADDPS       Y1, Y5, Y5
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y5, Y5
+	VFMADD231PS  c00000000<>+0(SB), Y3, Y5
+	VANDPS       Y6, Y5, Y5
+	VMOVUPS      Y5, (AX)(DX*4)
+	VADDPS       Y5, Y2, Y2
+	ADDQ         $0x08, DX
+	JMP          loopAVX2
+
+loop_doneAVX2:
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X0, X2, X2
+	VMOVHLPS     X2, X2, X0
+	VADDPS       X0, X2, X2
+	VMOVSHDUP    X2, X0
+	VADDSS       X0, X2, X2
+	VMOVSS       X2, sum+32(FP)
 	VZEROUPPER
 	RET
 
@@ -5298,9 +4470,11 @@ DATA c3e2aaaaa<>+56(SB)/4, $0x3e2aaaaa
 DATA c3e2aaaaa<>+60(SB)/4, $0x3e2aaaaa
 GLOBL c3e2aaaaa<>(SB), RODATA|NOPTR, $64
 
-// func rowLogisticAVX512(x []float32, theta float32) (loss float32, dTheta float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·rowLogisticAVX512(SB), NOSPLIT, $0-40
+// func rowLogisticVector(x []float32, theta float32) (loss float32, dTheta float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
+TEXT ·rowLogisticVector(SB), NOSPLIT, $0-40
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         x_base+0(FP), AX
 	VBROADCASTSS theta+24(FP), Z0
 	MOVL         $0x3f800000, CX
@@ -5316,9 +4490,9 @@ TEXT ·rowLogisticAVX512(SB), NOSPLIT, $0-40
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
-loop:
+loopAVX512:
 	CMPQ         DX, CX
-	JGE          loop_done
+	JGE          loop_doneAVX512
 	VMOVUPS      (AX)(DX*4), Z7
 	VSUBPS       Z0, Z7, Z7
 	VORPS        c80000000<>+0(SB), Z7, Z8
@@ -5360,9 +4534,9 @@ loop:
 	VADDPS       Z8, Z4, Z4
 	VMULPS       Z7, Z3, Z3
 	ADDQ         $0x10, DX
-	JMP          loop
+	JMP          loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VPSUBD        c3f3504f3<>+0(SB), Z3, Z2
 	VPSRAD        $0x17, Z2, Z0
 	VCVTDQ2PS     Z0, Z0
@@ -5409,6 +4583,113 @@ loop_done:
 	VZEROUPPER
 	RET
 
+formAVX2:
+	MOVQ         x_base+0(FP), AX
+	VBROADCASTSS theta+24(FP), Y0
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X1
+	VPBROADCASTD X1, Y1
+	VXORPS       X2, X2, X2
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X3
+	VPBROADCASTD X3, Y3
+	VXORPS       X4, X4, X4
+	VXORPS       X5, X5, X5
+	VXORPS       X6, X6, X6
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loopAVX2:
+	CMPQ         DX, CX
+	JGE          loop_doneAVX2
+	VMOVUPS      (AX)(DX*4), Y7
+	VSUBPS       Y0, Y7, Y7
+	VORPS        c80000000<>+0(SB), Y7, Y8
+	VCMPPS       $0x0a, Y2, Y7, Y9
+	VMAXPS       Y7, Y2, Y7
+	VADDPS       Y7, Y5, Y5
+	VMOVUPS      cc2ae0000<>+0(SB), Y7
+	VCMPPS       $0x0a, Y8, Y7, Y11
+	VMAXPS       Y8, Y7, Y8
+	VMOVUPS      c4b400000<>+0(SB), Y7
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y8, Y7
+	VSUBPS       c4b400000<>+0(SB), Y7, Y10
+	VFNMADD231PS c3f318000<>+0(SB), Y10, Y8
+	VFNMADD231PS cb95e8083<>+0(SB), Y10, Y8
+	VMOVUPS      c39506967<>+0(SB), Y10
+	VFMADD213PS  c3ab743ce<>+0(SB), Y8, Y10
+	VFMADD213PS  c3c088908<>+0(SB), Y8, Y10
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y8, Y10
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y8, Y10
+	VFMADD213PS  c3f000000<>+0(SB), Y8, Y10
+	VMULPS       Y8, Y8, Y12
+	VFMADD213PS  Y8, Y12, Y10
+	VADDPS       Y1, Y10, Y10
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       Y7, Y10, Y10
+	VFMADD231PS  c00000000<>+0(SB), Y8, Y10
+	VANDPS       Y11, Y10, Y10
+	VADDPS       Y1, Y10, Y7
+	VDIVPS       Y7, Y1, Y8
+	VBLENDVPS    Y9, Y10, Y1, Y10
+	VMULPS       Y10, Y8, Y10
+	VSUBPS       Y10, Y6, Y6
+	VMOVUPS      Y10, (AX)(DX*4)
+	VPAND        c7f800000<>+0(SB), Y7, Y8
+	VMOVUPS      c7f000000<>+0(SB), Y9
+	VPSUBD       Y8, Y9, Y9
+	VMULPS       Y7, Y9, Y9
+	VMULPS       Y9, Y3, Y3
+	VPSRLD       $0x17, Y8, Y8
+	VPSUBD       c0000007f<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y4, Y4
+	ADDQ         $0x08, DX
+	JMP          loopAVX2
+
+loop_doneAVX2:
+	VCVTDQ2PS    Y4, Y4
+	VPSUBD       c3f3504f3<>+0(SB), Y3, Y2
+	VPSRAD       $0x17, Y2, Y0
+	VCVTDQ2PS    Y0, Y0
+	VPAND        c007fffff<>+0(SB), Y2, Y2
+	VPADDD       c3f3504f3<>+0(SB), Y2, Y2
+	VSUBPS       Y1, Y2, Y2
+	VMULPS       Y2, Y2, Y7
+	VMOVUPS      c3d9021bb<>+0(SB), Y1
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y2, Y1
+	VFMADD213PS  c3def251a<>+0(SB), Y2, Y1
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y2, Y1
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y2, Y1
+	VFMADD213PS  cbe2aae50<>+0(SB), Y2, Y1
+	VFMADD213PS  c3e4cceac<>+0(SB), Y2, Y1
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y2, Y1
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y2, Y1
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y7, Y1, Y1
+	VFMADD231PS  cb95e8083<>+0(SB), Y0, Y1
+	VFNMADD231PS c3f000000<>+0(SB), Y7, Y1
+	VADDPS       Y2, Y1, Y1
+	VFMADD231PS  c3f318000<>+0(SB), Y0, Y1
+	VFMADD231PS  c00000000<>+0(SB), Y3, Y1
+	VFMADD231PS  c3f317218<>+0(SB), Y4, Y1
+	VADDPS       Y1, Y5, Y5
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPS       X0, X5, X5
+	VMOVHLPS     X5, X5, X0
+	VADDPS       X0, X5, X5
+	VMOVSHDUP    X5, X0
+	VADDSS       X0, X5, X5
+	VMOVSS       X5, loss+32(FP)
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPS       X0, X6, X6
+	VMOVHLPS     X6, X6, X0
+	VADDPS       X0, X6, X6
+	VMOVSHDUP    X6, X0
+	VADDSS       X0, X6, X6
+	VMOVSS       X6, dTheta+36(FP)
+	VZEROUPPER
+	RET
+
 DATA c80000000<>+0(SB)/4, $0x80000000
 DATA c80000000<>+4(SB)/4, $0x80000000
 DATA c80000000<>+8(SB)/4, $0x80000000
@@ -5427,9 +4708,11 @@ DATA c80000000<>+56(SB)/4, $0x80000000
 DATA c80000000<>+60(SB)/4, $0x80000000
 GLOBL c80000000<>(SB), RODATA|NOPTR, $64
 
-// func nearRowsAVX512(dst []float32, found []uint64, x []float32, row []float32, cols []int32, limit float32, limits []float32)
-// Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·nearRowsAVX512(SB), NOSPLIT, $8-152
+// func nearRowsVector(dst []float32, found []uint64, x []float32, row []float32, cols []int32, limit float32, limits []float32)
+// Requires: AVX, AVX512DQ, AVX512F, FMA3, MMX+
+TEXT ·nearRowsVector(SB), NOSPLIT, $8-152
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         found_base+24(FP), CX
 	MOVQ         row_base+72(FP), DX
@@ -5450,15 +4733,15 @@ TEXT ·nearRowsAVX512(SB), NOSPLIT, $8-152
 	MOVQ         cols_len+104(FP), R10
 	XORQ         R11, R11
 
-columns:
+columnsAVX512:
 	CMPQ       R11, R10
-	JGE        columns_done
+	JGE        columns_doneAVX512
 	LEAQ       16(R11), R12
 	MOVQ       cols_len+104(FP), R13
 	CMPQ       R12, R13
-	JGE        here
+	JGE        hereAVX512
 	CMPQ       R8, $0x000000c0
-	JLE        here
+	JLE        hereAVX512
 	MOVLQSX    (DI)(R12*4), R13
 	IMULQ      R8, R13
 	PREFETCHT0 (R13)(SI*1)
@@ -5556,7 +4839,7 @@ columns:
 	PREFETCHT0 128(R12)(SI*1)
 	PREFETCHT0 192(R12)(SI*1)
 
-here:
+hereAVX512:
 	VXORPS  X3, X3, X3
 	MOVLQSX (DI)(R11*4), R12
 	IMULQ   R8, R12
@@ -5575,9 +4858,9 @@ here:
 	ADDQ    SI, R15
 	XORQ    BP, BP
 
-elements00000000:
+elements00000000AVX512:
 	CMPQ        BP, R9
-	JGE         elements00000000_last
+	JGE         elements00000000_lastAVX512
 	VMOVUPS     (DX)(BP*1), Z1
 	VMOVUPS     (R12)(BP*1), Z2
 	VSUBPS      Z2, Z1, Z2
@@ -5592,11 +4875,11 @@ elements00000000:
 	VSUBPS      Z2, Z1, Z2
 	VFMADD231PS Z2, Z2, Z6
 	ADDQ        $0x40, BP
-	JMP         elements00000000
+	JMP         elements00000000AVX512
 
-elements00000000_last:
+elements00000000_lastAVX512:
 	CMPQ        BP, R8
-	JGE         elements00000000_done
+	JGE         elements00000000_doneAVX512
 	VMOVUPS.Z   (DX)(BP*1), K1, Z1
 	VMOVUPS.Z   (R12)(BP*1), K1, Z2
 	VSUBPS      Z2, Z1, Z2
@@ -5611,7 +4894,7 @@ elements00000000_last:
 	VSUBPS      Z2, Z1, Z2
 	VFMADD231PS Z2, Z2, Z6
 
-elements00000000_done:
+elements00000000_doneAVX512:
 	VUNPCKLPS Z4, Z3, Z1
 	VUNPCKHPS Z4, Z3, Z7
 	VADDPS    Z7, Z1, Z1
@@ -5639,9 +4922,9 @@ elements00000000_done:
 	ADDQ      SI, R15
 	XORQ      BP, BP
 
-elements00000004:
+elements00000004AVX512:
 	CMPQ        BP, R9
-	JGE         elements00000004_last
+	JGE         elements00000004_lastAVX512
 	VMOVUPS     (DX)(BP*1), Z1
 	VMOVUPS     (R12)(BP*1), Z2
 	VSUBPS      Z2, Z1, Z2
@@ -5656,11 +4939,11 @@ elements00000004:
 	VSUBPS      Z2, Z1, Z2
 	VFMADD231PS Z2, Z2, Z11
 	ADDQ        $0x40, BP
-	JMP         elements00000004
+	JMP         elements00000004AVX512
 
-elements00000004_last:
+elements00000004_lastAVX512:
 	CMPQ        BP, R8
-	JGE         elements00000004_done
+	JGE         elements00000004_doneAVX512
 	VMOVUPS.Z   (DX)(BP*1), K1, Z1
 	VMOVUPS.Z   (R12)(BP*1), K1, Z2
 	VSUBPS      Z2, Z1, Z2
@@ -5675,7 +4958,7 @@ elements00000004_last:
 	VSUBPS      Z2, Z1, Z2
 	VFMADD231PS Z2, Z2, Z11
 
-elements00000004_done:
+elements00000004_doneAVX512:
 	VUNPCKLPS Z9, Z8, Z1
 	VUNPCKHPS Z9, Z8, Z12
 	VADDPS    Z12, Z1, Z1
@@ -5703,9 +4986,9 @@ elements00000004_done:
 	ADDQ      SI, R15
 	XORQ      BP, BP
 
-elements00000008:
+elements00000008AVX512:
 	CMPQ        BP, R9
-	JGE         elements00000008_last
+	JGE         elements00000008_lastAVX512
 	VMOVUPS     (DX)(BP*1), Z1
 	VMOVUPS     (R12)(BP*1), Z2
 	VSUBPS      Z2, Z1, Z2
@@ -5720,11 +5003,11 @@ elements00000008:
 	VSUBPS      Z2, Z1, Z2
 	VFMADD231PS Z2, Z2, Z16
 	ADDQ        $0x40, BP
-	JMP         elements00000008
+	JMP         elements00000008AVX512
 
-elements00000008_last:
+elements00000008_lastAVX512:
 	CMPQ        BP, R8
-	JGE         elements00000008_done
+	JGE         elements00000008_doneAVX512
 	VMOVUPS.Z   (DX)(BP*1), K1, Z1
 	VMOVUPS.Z   (R12)(BP*1), K1, Z2
 	VSUBPS      Z2, Z1, Z2
@@ -5739,7 +5022,7 @@ elements00000008_last:
 	VSUBPS      Z2, Z1, Z2
 	VFMADD231PS Z2, Z2, Z16
 
-elements00000008_done:
+elements00000008_doneAVX512:
 	VUNPCKLPS Z14, Z13, Z1
 	VUNPCKHPS Z14, Z13, Z17
 	VADDPS    Z17, Z1, Z1
@@ -5767,9 +5050,9 @@ elements00000008_done:
 	ADDQ      SI, R15
 	XORQ      BP, BP
 
-elements0000000c:
+elements0000000cAVX512:
 	CMPQ        BP, R9
-	JGE         elements0000000c_last
+	JGE         elements0000000c_lastAVX512
 	VMOVUPS     (DX)(BP*1), Z1
 	VMOVUPS     (R12)(BP*1), Z2
 	VSUBPS      Z2, Z1, Z2
@@ -5784,11 +5067,11 @@ elements0000000c:
 	VSUBPS      Z2, Z1, Z2
 	VFMADD231PS Z2, Z2, Z21
 	ADDQ        $0x40, BP
-	JMP         elements0000000c
+	JMP         elements0000000cAVX512
 
-elements0000000c_last:
+elements0000000c_lastAVX512:
 	CMPQ        BP, R8
-	JGE         elements0000000c_done
+	JGE         elements0000000c_doneAVX512
 	VMOVUPS.Z   (DX)(BP*1), K1, Z1
 	VMOVUPS.Z   (R12)(BP*1), K1, Z2
 	VSUBPS      Z2, Z1, Z2
@@ -5803,7 +5086,7 @@ elements0000000c_last:
 	VSUBPS      Z2, Z1, Z2
 	VFMADD231PS Z2, Z2, Z21
 
-elements0000000c_done:
+elements0000000c_doneAVX512:
 	VUNPCKLPS  Z19, Z18, Z1
 	VUNPCKHPS  Z19, Z18, Z2
 	VADDPS     Z2, Z1, Z1
@@ -5829,15 +5112,241 @@ elements0000000c_done:
 	SHRQ       $0x03, R12
 	KMOVW      K2, (CX)(R12*1)
 	ADDQ       $0x10, R11
-	JMP        columns
+	JMP        columnsAVX512
 
-columns_done:
+columns_doneAVX512:
 	VZEROUPPER
 	RET
 
-// func nearTilesAVX512(dst []float32, found []uint16, x []float32, width int, rows *int32, cols []int32, rowLimits *float32, limits []float32, ahead []int32)
-// Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·nearTilesAVX512(SB), NOSPLIT, $0-168
+formAVX2:
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         found_base+24(FP), CX
+	MOVQ         row_base+72(FP), DX
+	MOVQ         limits_base+128(FP), BX
+	VBROADCASTSS limit+120(FP), Y0
+	MOVQ         x_base+48(FP), SI
+	MOVQ         cols_base+96(FP), DI
+	MOVQ         row_len+80(FP), R8
+	LEAQ         firstLanes<>+64(SB), R9
+	MOVQ         R8, R10
+	ANDQ         $0x07, R10
+	NEGQ         R10
+	VMOVUPS      (R9)(R10*4), Y3
+	SHLQ         $0x02, R8
+	MOVQ         R8, R9
+	ANDQ         $-32, R9
+	MOVQ         cols_len+104(FP), R10
+	XORQ         R11, R11
+
+columnsAVX2:
+	CMPQ       R11, R10
+	JGE        columns_doneAVX2
+	LEAQ       8(R11), R12
+	MOVQ       cols_len+104(FP), R13
+	CMPQ       R12, R13
+	JGE        hereAVX2
+	CMPQ       R8, $0x000000c0
+	JLE        hereAVX2
+	MOVLQSX    (DI)(R12*4), R13
+	IMULQ      R8, R13
+	PREFETCHT0 (R13)(SI*1)
+	PREFETCHT0 64(R13)(SI*1)
+	PREFETCHT0 128(R13)(SI*1)
+	PREFETCHT0 192(R13)(SI*1)
+	MOVLQSX    4(DI)(R12*4), R13
+	IMULQ      R8, R13
+	PREFETCHT0 (R13)(SI*1)
+	PREFETCHT0 64(R13)(SI*1)
+	PREFETCHT0 128(R13)(SI*1)
+	PREFETCHT0 192(R13)(SI*1)
+	MOVLQSX    8(DI)(R12*4), R13
+	IMULQ      R8, R13
+	PREFETCHT0 (R13)(SI*1)
+	PREFETCHT0 64(R13)(SI*1)
+	PREFETCHT0 128(R13)(SI*1)
+	PREFETCHT0 192(R13)(SI*1)
+	MOVLQSX    12(DI)(R12*4), R13
+	IMULQ      R8, R13
+	PREFETCHT0 (R13)(SI*1)
+	PREFETCHT0 64(R13)(SI*1)
+	PREFETCHT0 128(R13)(SI*1)
+	PREFETCHT0 192(R13)(SI*1)
+	MOVLQSX    16(DI)(R12*4), R13
+	IMULQ      R8, R13
+	PREFETCHT0 (R13)(SI*1)
+	PREFETCHT0 64(R13)(SI*1)
+	PREFETCHT0 128(R13)(SI*1)
+	PREFETCHT0 192(R13)(SI*1)
+	MOVLQSX    20(DI)(R12*4), R13
+	IMULQ      R8, R13
+	PREFETCHT0 (R13)(SI*1)
+	PREFETCHT0 64(R13)(SI*1)
+	PREFETCHT0 128(R13)(SI*1)
+	PREFETCHT0 192(R13)(SI*1)
+	MOVLQSX    24(DI)(R12*4), R13
+	IMULQ      R8, R13
+	PREFETCHT0 (R13)(SI*1)
+	PREFETCHT0 64(R13)(SI*1)
+	PREFETCHT0 128(R13)(SI*1)
+	PREFETCHT0 192(R13)(SI*1)
+	MOVLQSX    28(DI)(R12*4), R12
+	IMULQ      R8, R12
+	PREFETCHT0 (R12)(SI*1)
+	PREFETCHT0 64(R12)(SI*1)
+	PREFETCHT0 128(R12)(SI*1)
+	PREFETCHT0 192(R12)(SI*1)
+
+hereAVX2:
+	VXORPS  X4, X4, X4
+	MOVLQSX (DI)(R11*4), R12
+	IMULQ   R8, R12
+	ADDQ    SI, R12
+	VXORPS  X5, X5, X5
+	MOVLQSX 4(DI)(R11*4), R13
+	IMULQ   R8, R13
+	ADDQ    SI, R13
+	VXORPS  X6, X6, X6
+	MOVLQSX 8(DI)(R11*4), R14
+	IMULQ   R8, R14
+	ADDQ    SI, R14
+	VXORPS  X7, X7, X7
+	MOVLQSX 12(DI)(R11*4), R15
+	IMULQ   R8, R15
+	ADDQ    SI, R15
+	XORQ    BP, BP
+
+elements00000000AVX2:
+	CMPQ        BP, R9
+	JGE         elements00000000_lastAVX2
+	VMOVUPS     (DX)(BP*1), Y1
+	VMOVUPS     (R12)(BP*1), Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y4
+	VMOVUPS     (R13)(BP*1), Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y5
+	VMOVUPS     (R14)(BP*1), Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y6
+	VMOVUPS     (R15)(BP*1), Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y7
+	ADDQ        $0x20, BP
+	JMP         elements00000000AVX2
+
+elements00000000_lastAVX2:
+	CMPQ        BP, R8
+	JGE         elements00000000_doneAVX2
+	VMASKMOVPS  (DX)(BP*1), Y3, Y1
+	VMASKMOVPS  (R12)(BP*1), Y3, Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y4
+	VMASKMOVPS  (R13)(BP*1), Y3, Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y5
+	VMASKMOVPS  (R14)(BP*1), Y3, Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y6
+	VMASKMOVPS  (R15)(BP*1), Y3, Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y7
+
+elements00000000_doneAVX2:
+	VUNPCKLPS Y5, Y4, Y1
+	VUNPCKHPS Y5, Y4, Y8
+	VADDPS    Y8, Y1, Y1
+	VUNPCKLPS Y7, Y6, Y2
+	VUNPCKHPS Y7, Y6, Y8
+	VADDPS    Y8, Y2, Y2
+	VUNPCKLPD Y2, Y1, Y8
+	VUNPCKHPD Y2, Y1, Y1
+	VADDPS    Y1, Y8, Y8
+	VXORPS    X9, X9, X9
+	MOVLQSX   16(DI)(R11*4), R12
+	IMULQ     R8, R12
+	ADDQ      SI, R12
+	VXORPS    X10, X10, X10
+	MOVLQSX   20(DI)(R11*4), R13
+	IMULQ     R8, R13
+	ADDQ      SI, R13
+	VXORPS    X11, X11, X11
+	MOVLQSX   24(DI)(R11*4), R14
+	IMULQ     R8, R14
+	ADDQ      SI, R14
+	VXORPS    X12, X12, X12
+	MOVLQSX   28(DI)(R11*4), R15
+	IMULQ     R8, R15
+	ADDQ      SI, R15
+	XORQ      BP, BP
+
+elements00000004AVX2:
+	CMPQ        BP, R9
+	JGE         elements00000004_lastAVX2
+	VMOVUPS     (DX)(BP*1), Y1
+	VMOVUPS     (R12)(BP*1), Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y9
+	VMOVUPS     (R13)(BP*1), Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y10
+	VMOVUPS     (R14)(BP*1), Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y11
+	VMOVUPS     (R15)(BP*1), Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y12
+	ADDQ        $0x20, BP
+	JMP         elements00000004AVX2
+
+elements00000004_lastAVX2:
+	CMPQ        BP, R8
+	JGE         elements00000004_doneAVX2
+	VMASKMOVPS  (DX)(BP*1), Y3, Y1
+	VMASKMOVPS  (R12)(BP*1), Y3, Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y9
+	VMASKMOVPS  (R13)(BP*1), Y3, Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y10
+	VMASKMOVPS  (R14)(BP*1), Y3, Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y11
+	VMASKMOVPS  (R15)(BP*1), Y3, Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y12
+
+elements00000004_doneAVX2:
+	VUNPCKLPS  Y10, Y9, Y1
+	VUNPCKHPS  Y10, Y9, Y2
+	VADDPS     Y2, Y1, Y1
+	VUNPCKLPS  Y12, Y11, Y13
+	VUNPCKHPS  Y12, Y11, Y2
+	VADDPS     Y2, Y13, Y13
+	VUNPCKLPD  Y13, Y1, Y2
+	VUNPCKHPD  Y13, Y1, Y1
+	VADDPS     Y1, Y2, Y2
+	VPERM2F128 $0x20, Y2, Y8, Y1
+	VPERM2F128 $0x31, Y2, Y8, Y2
+	VADDPS     Y2, Y1, Y1
+	VMOVUPS    Y1, (AX)(R11*4)
+	VMAXPS     (BX)(R11*4), Y0, Y2
+	VCMPPS     $0x12, Y2, Y1, Y1
+	MOVQ       R11, R12
+	SHRQ       $0x03, R12
+	VMOVMSKPS  Y1, R13
+	MOVB       R13, (CX)(R12*1)
+	ADDQ       $0x08, R11
+	JMP        columnsAVX2
+
+columns_doneAVX2:
+	VZEROUPPER
+	RET
+
+// func nearTilesVector(dst []float32, found []uint16, x []float32, width int, rows *[4]int32, cols []int32, rowLimits *[4]float32, limits []float32, ahead []int32)
+// Requires: AVX, AVX512DQ, AVX512F, FMA3, MMX+
+TEXT ·nearTilesVector(SB), NOSPLIT, $0-168
+	CMPQ            ·current+0(SB), $0x02
+	JNE             formAVX2
 	MOVQ            width+72(FP), AX
 	LEAQ            firstLanes<>+64(SB), CX
 	MOVQ            AX, DX
@@ -5853,9 +5362,9 @@ TEXT ·nearTilesAVX512(SB), NOSPLIT, $0-168
 	VPERMILPS       quadruple<>+0(SB), Z0, Z0
 	XORQ            DX, DX
 
-columns:
+columnsAVX512:
 	CMPQ    DX, cols_len+96(FP)
-	JGE     done
+	JGE     doneAVX512
 	MOVQ    cols_base+88(FP), BX
 	MOVLQSX (BX)(DX*4), SI
 	IMULQ   AX, SI
@@ -5873,13 +5382,13 @@ columns:
 	MOVQ    DX, R10
 	SHRQ    $0x02, R10
 	CMPQ    R10, ahead_len+152(FP)
-	JGE     here
+	JGE     hereAVX512
 	MOVQ    ahead_base+144(FP), R9
 	MOVLQSX (R9)(R10*4), R9
 	IMULQ   AX, R9
 	ADDQ    x_base+48(FP), R9
 
-here:
+hereAVX512:
 	MOVQ    rows+80(FP), R10
 	MOVLQSX (R10), R11
 	IMULQ   AX, R11
@@ -5911,9 +5420,9 @@ here:
 	VXORPS  X16, X16, X16
 	XORQ    R14, R14
 
-elements00000000:
+elements00000000AVX512:
 	CMPQ        R14, CX
-	JGE         elements00000000_last
+	JGE         elements00000000_lastAVX512
 	VMOVUPS     (R11)(R14*1), Z19
 	VMOVUPS     (R12)(R14*1), Z20
 	VMOVUPS     (R13)(R14*1), Z21
@@ -5956,11 +5465,11 @@ elements00000000:
 	VSUBPS      Z17, Z22, Z18
 	VFMADD231PS Z18, Z18, Z16
 	ADDQ        $0x40, R14
-	JMP         elements00000000
+	JMP         elements00000000AVX512
 
-elements00000000_last:
+elements00000000_lastAVX512:
 	CMPQ        R14, AX
-	JGE         elements00000000_done
+	JGE         elements00000000_doneAVX512
 	VMOVUPS.Z   (R11)(R14*1), K1, Z19
 	VMOVUPS.Z   (R12)(R14*1), K1, Z20
 	VMOVUPS.Z   (R13)(R14*1), K1, Z21
@@ -6003,7 +5512,7 @@ elements00000000_last:
 	VSUBPS      Z17, Z22, Z18
 	VFMADD231PS Z18, Z18, Z16
 
-elements00000000_done:
+elements00000000_doneAVX512:
 	VUNPCKLPS       Z2, Z1, Z17
 	VUNPCKHPS       Z2, Z1, Z18
 	VADDPS          Z18, Z17, Z17
@@ -6062,9 +5571,274 @@ elements00000000_done:
 	ADDQ            found_base+24(FP), BX
 	KMOVW           K2, (BX)
 	ADDQ            $0x04, DX
-	JMP             columns
+	JMP             columnsAVX512
 
-done:
+doneAVX512:
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ           width+72(FP), AX
+	LEAQ           firstLanes<>+64(SB), CX
+	MOVQ           AX, DX
+	ANDQ           $0x07, DX
+	NEGQ           DX
+	VMOVUPS        (CX)(DX*4), Y0
+	SHLQ           $0x02, AX
+	MOVQ           AX, CX
+	ANDQ           $-32, CX
+	MOVQ           rowLimits+112(FP), DX
+	VBROADCASTF128 (DX), Y1
+	VPERMILPS      quadruple<>+0(SB), Y1, Y1
+	VBROADCASTF128 (DX), Y2
+	VPERMILPS      quadruple<>+32(SB), Y2, Y2
+	XORQ           DX, DX
+
+columnsAVX2:
+	CMPQ    DX, cols_len+96(FP)
+	JGE     doneAVX2
+	MOVQ    cols_base+88(FP), BX
+	MOVLQSX (BX)(DX*4), SI
+	IMULQ   AX, SI
+	ADDQ    x_base+48(FP), SI
+	MOVLQSX 4(BX)(DX*4), DI
+	IMULQ   AX, DI
+	ADDQ    x_base+48(FP), DI
+	MOVLQSX 8(BX)(DX*4), R8
+	IMULQ   AX, R8
+	ADDQ    x_base+48(FP), R8
+	MOVLQSX 12(BX)(DX*4), BX
+	IMULQ   AX, BX
+	ADDQ    x_base+48(FP), BX
+	MOVQ    SI, R9
+	MOVQ    DX, R10
+	SHRQ    $0x02, R10
+	CMPQ    R10, ahead_len+152(FP)
+	JGE     hereAVX2
+	MOVQ    ahead_base+144(FP), R9
+	MOVLQSX (R9)(R10*4), R9
+	IMULQ   AX, R9
+	ADDQ    x_base+48(FP), R9
+
+hereAVX2:
+	MOVQ    rows+80(FP), R10
+	MOVLQSX (R10), R11
+	IMULQ   AX, R11
+	ADDQ    x_base+48(FP), R11
+	VXORPS  X3, X3, X3
+	VXORPS  X4, X4, X4
+	VXORPS  X5, X5, X5
+	VXORPS  X6, X6, X6
+	MOVLQSX 4(R10), R10
+	IMULQ   AX, R10
+	ADDQ    x_base+48(FP), R10
+	VXORPS  X7, X7, X7
+	VXORPS  X8, X8, X8
+	VXORPS  X9, X9, X9
+	VXORPS  X10, X10, X10
+	XORQ    R12, R12
+
+elements00000000AVX2:
+	CMPQ        R12, CX
+	JGE         elements00000000_lastAVX2
+	VMOVUPS     (R11)(R12*1), Y13
+	VMOVUPS     (R10)(R12*1), Y14
+	PREFETCHT0  (R9)(R12*1)
+	VMOVUPS     (SI)(R12*1), Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y3
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y7
+	VMOVUPS     (DI)(R12*1), Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y4
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y8
+	VMOVUPS     (R8)(R12*1), Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y5
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y9
+	VMOVUPS     (BX)(R12*1), Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y6
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y10
+	ADDQ        $0x20, R12
+	JMP         elements00000000AVX2
+
+elements00000000_lastAVX2:
+	CMPQ        R12, AX
+	JGE         elements00000000_doneAVX2
+	VMASKMOVPS  (R11)(R12*1), Y0, Y13
+	VMASKMOVPS  (R10)(R12*1), Y0, Y14
+	PREFETCHT0  (R9)(R12*1)
+	VMASKMOVPS  (SI)(R12*1), Y0, Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y3
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y7
+	VMASKMOVPS  (DI)(R12*1), Y0, Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y4
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y8
+	VMASKMOVPS  (R8)(R12*1), Y0, Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y5
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y9
+	VMASKMOVPS  (BX)(R12*1), Y0, Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y6
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y10
+
+elements00000000_doneAVX2:
+	VUNPCKLPS      Y4, Y3, Y11
+	VUNPCKHPS      Y4, Y3, Y12
+	VADDPS         Y12, Y11, Y11
+	VUNPCKLPS      Y6, Y5, Y13
+	VUNPCKHPS      Y6, Y5, Y12
+	VADDPS         Y12, Y13, Y13
+	VUNPCKLPD      Y13, Y11, Y12
+	VUNPCKHPD      Y13, Y11, Y11
+	VADDPS         Y11, Y12, Y12
+	VUNPCKLPS      Y8, Y7, Y11
+	VUNPCKHPS      Y8, Y7, Y13
+	VADDPS         Y13, Y11, Y11
+	VUNPCKLPS      Y10, Y9, Y14
+	VUNPCKHPS      Y10, Y9, Y13
+	VADDPS         Y13, Y14, Y14
+	VUNPCKLPD      Y14, Y11, Y13
+	VUNPCKHPD      Y14, Y11, Y11
+	VADDPS         Y11, Y13, Y13
+	VPERM2F128     $0x20, Y13, Y12, Y11
+	VPERM2F128     $0x31, Y13, Y12, Y12
+	VADDPS         Y12, Y11, Y11
+	MOVQ           DX, R9
+	SHLQ           $0x04, R9
+	ADDQ           dst_base+0(FP), R9
+	VMOVUPS        Y11, (R9)
+	MOVQ           limits_base+120(FP), R9
+	VBROADCASTF128 (R9)(DX*4), Y12
+	VMAXPS         Y12, Y1, Y12
+	VCMPPS         $0x12, Y12, Y11, Y11
+	MOVQ           DX, R9
+	SHRQ           $0x01, R9
+	ADDQ           found_base+24(FP), R9
+	VMOVMSKPS      Y11, R10
+	MOVB           R10, (R9)
+	MOVQ           rows+80(FP), R9
+	MOVLQSX        8(R9), R10
+	IMULQ          AX, R10
+	ADDQ           x_base+48(FP), R10
+	VXORPS         X15, X15, X15
+	VXORPS         X16, X16, X16
+	VXORPS         X17, X17, X17
+	VXORPS         X18, X18, X18
+	MOVLQSX        12(R9), R9
+	IMULQ          AX, R9
+	ADDQ           x_base+48(FP), R9
+	VXORPS         X19, X19, X19
+	VXORPS         X20, X20, X20
+	VXORPS         X21, X21, X21
+	VXORPS         X22, X22, X22
+	XORQ           R11, R11
+
+elements00000001AVX2:
+	CMPQ        R11, CX
+	JGE         elements00000001_lastAVX2
+	VMOVUPS     (R10)(R11*1), Y13
+	VMOVUPS     (R9)(R11*1), Y14
+	VMOVUPS     (SI)(R11*1), Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y15
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y19
+	VMOVUPS     (DI)(R11*1), Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y16
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y20
+	VMOVUPS     (R8)(R11*1), Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y17
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y21
+	VMOVUPS     (BX)(R11*1), Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y18
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y22
+	ADDQ        $0x20, R11
+	JMP         elements00000001AVX2
+
+elements00000001_lastAVX2:
+	CMPQ        R11, AX
+	JGE         elements00000001_doneAVX2
+	VMASKMOVPS  (R10)(R11*1), Y0, Y13
+	VMASKMOVPS  (R9)(R11*1), Y0, Y14
+	VMASKMOVPS  (SI)(R11*1), Y0, Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y15
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y19
+	VMASKMOVPS  (DI)(R11*1), Y0, Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y16
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y20
+	VMASKMOVPS  (R8)(R11*1), Y0, Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y17
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y21
+	VMASKMOVPS  (BX)(R11*1), Y0, Y11
+	VSUBPS      Y11, Y13, Y12
+	VFMADD231PS Y12, Y12, Y18
+	VSUBPS      Y11, Y14, Y12
+	VFMADD231PS Y12, Y12, Y22
+
+elements00000001_doneAVX2:
+	VUNPCKLPS      Y16, Y15, Y11
+	VUNPCKHPS      Y16, Y15, Y12
+	VADDPS         Y12, Y11, Y11
+	VUNPCKLPS      Y18, Y17, Y13
+	VUNPCKHPS      Y18, Y17, Y12
+	VADDPS         Y12, Y13, Y13
+	VUNPCKLPD      Y13, Y11, Y12
+	VUNPCKHPD      Y13, Y11, Y11
+	VADDPS         Y11, Y12, Y12
+	VUNPCKLPS      Y20, Y19, Y11
+	VUNPCKHPS      Y20, Y19, Y13
+	VADDPS         Y13, Y11, Y11
+	VUNPCKLPS      Y22, Y21, Y14
+	VUNPCKHPS      Y22, Y21, Y13
+	VADDPS         Y13, Y14, Y14
+	VUNPCKLPD      Y14, Y11, Y13
+	VUNPCKHPD      Y14, Y11, Y11
+	VADDPS         Y11, Y13, Y13
+	VPERM2F128     $0x20, Y13, Y12, Y11
+	VPERM2F128     $0x31, Y13, Y12, Y12
+	VADDPS         Y12, Y11, Y11
+	MOVQ           DX, BX
+	SHLQ           $0x04, BX
+	ADDQ           dst_base+0(FP), BX
+	VMOVUPS        Y11, 32(BX)
+	MOVQ           limits_base+120(FP), BX
+	VBROADCASTF128 (BX)(DX*4), Y12
+	VMAXPS         Y12, Y2, Y12
+	VCMPPS         $0x12, Y12, Y11, Y11
+	MOVQ           DX, BX
+	SHRQ           $0x01, BX
+	ADDQ           found_base+24(FP), BX
+	VMOVMSKPS      Y11, SI
+	MOVB           SI, 1(BX)
+	ADDQ           $0x04, DX
+	JMP            columnsAVX2
+
+doneAVX2:
 	VZEROUPPER
 	RET
 
@@ -6086,9 +5860,11 @@ DATA quadruple<>+56(SB)/4, $+3
 DATA quadruple<>+60(SB)/4, $+3
 GLOBL quadruple<>(SB), RODATA|NOPTR, $64
 
-// func projectRowsAVX512(dst []float32, x []float32, from []float32, along []float32, cols []int32)
-// Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·projectRowsAVX512(SB), NOSPLIT, $0-120
+// func projectRowsVector(dst []float32, x []float32, from []float32, along []float32, cols []int32)
+// Requires: AVX, AVX512DQ, AVX512F, FMA3, MMX+
+TEXT ·projectRowsVector(SB), NOSPLIT, $0-120
+	CMPQ     ·current+0(SB), $0x02
+	JNE      formAVX2
 	MOVQ     dst_base+0(FP), AX
 	MOVQ     from_base+48(FP), CX
 	MOVQ     along_base+72(FP), DX
@@ -6107,15 +5883,15 @@ TEXT ·projectRowsAVX512(SB), NOSPLIT, $0-120
 	MOVQ     cols_len+104(FP), R9
 	XORQ     R10, R10
 
-columns:
+columnsAVX512:
 	CMPQ       R10, R9
-	JGE        columns_done
+	JGE        columns_doneAVX512
 	LEAQ       16(R10), R11
 	MOVQ       cols_len+104(FP), R12
 	CMPQ       R11, R12
-	JGE        here
+	JGE        hereAVX512
 	CMPQ       DI, $0x000000c0
-	JLE        here
+	JLE        hereAVX512
 	MOVLQSX    (SI)(R11*4), R12
 	IMULQ      DI, R12
 	PREFETCHT0 (R12)(BX*1)
@@ -6213,7 +5989,7 @@ columns:
 	PREFETCHT0 128(R11)(BX*1)
 	PREFETCHT0 192(R11)(BX*1)
 
-here:
+hereAVX512:
 	VXORPS  X3, X3, X3
 	MOVLQSX (SI)(R10*4), R11
 	IMULQ   DI, R11
@@ -6232,9 +6008,9 @@ here:
 	ADDQ    BX, R14
 	XORQ    R15, R15
 
-elements00000000:
+elements00000000AVX512:
 	CMPQ        R15, R8
-	JGE         elements00000000_last
+	JGE         elements00000000_lastAVX512
 	VMOVUPS     (CX)(R15*1), Z0
 	VMOVUPS     (DX)(R15*1), Z1
 	VMOVUPS     (R11)(R15*1), Z2
@@ -6250,11 +6026,11 @@ elements00000000:
 	VSUBPS      Z0, Z2, Z2
 	VFMADD231PS Z1, Z2, Z6
 	ADDQ        $0x40, R15
-	JMP         elements00000000
+	JMP         elements00000000AVX512
 
-elements00000000_last:
+elements00000000_lastAVX512:
 	CMPQ        R15, DI
-	JGE         elements00000000_done
+	JGE         elements00000000_doneAVX512
 	VMOVUPS.Z   (CX)(R15*1), K1, Z0
 	VMOVUPS.Z   (DX)(R15*1), K1, Z1
 	VMOVUPS.Z   (R11)(R15*1), K1, Z2
@@ -6270,7 +6046,7 @@ elements00000000_last:
 	VSUBPS      Z0, Z2, Z2
 	VFMADD231PS Z1, Z2, Z6
 
-elements00000000_done:
+elements00000000_doneAVX512:
 	VUNPCKLPS Z4, Z3, Z0
 	VUNPCKHPS Z4, Z3, Z7
 	VADDPS    Z7, Z0, Z0
@@ -6298,9 +6074,9 @@ elements00000000_done:
 	ADDQ      BX, R14
 	XORQ      R15, R15
 
-elements00000004:
+elements00000004AVX512:
 	CMPQ        R15, R8
-	JGE         elements00000004_last
+	JGE         elements00000004_lastAVX512
 	VMOVUPS     (CX)(R15*1), Z0
 	VMOVUPS     (DX)(R15*1), Z1
 	VMOVUPS     (R11)(R15*1), Z2
@@ -6316,11 +6092,11 @@ elements00000004:
 	VSUBPS      Z0, Z2, Z2
 	VFMADD231PS Z1, Z2, Z11
 	ADDQ        $0x40, R15
-	JMP         elements00000004
+	JMP         elements00000004AVX512
 
-elements00000004_last:
+elements00000004_lastAVX512:
 	CMPQ        R15, DI
-	JGE         elements00000004_done
+	JGE         elements00000004_doneAVX512
 	VMOVUPS.Z   (CX)(R15*1), K1, Z0
 	VMOVUPS.Z   (DX)(R15*1), K1, Z1
 	VMOVUPS.Z   (R11)(R15*1), K1, Z2
@@ -6336,7 +6112,7 @@ elements00000004_last:
 	VSUBPS      Z0, Z2, Z2
 	VFMADD231PS Z1, Z2, Z11
 
-elements00000004_done:
+elements00000004_doneAVX512:
 	VUNPCKLPS Z9, Z8, Z0
 	VUNPCKHPS Z9, Z8, Z12
 	VADDPS    Z12, Z0, Z0
@@ -6364,9 +6140,9 @@ elements00000004_done:
 	ADDQ      BX, R14
 	XORQ      R15, R15
 
-elements00000008:
+elements00000008AVX512:
 	CMPQ        R15, R8
-	JGE         elements00000008_last
+	JGE         elements00000008_lastAVX512
 	VMOVUPS     (CX)(R15*1), Z0
 	VMOVUPS     (DX)(R15*1), Z1
 	VMOVUPS     (R11)(R15*1), Z2
@@ -6382,11 +6158,11 @@ elements00000008:
 	VSUBPS      Z0, Z2, Z2
 	VFMADD231PS Z1, Z2, Z16
 	ADDQ        $0x40, R15
-	JMP         elements00000008
+	JMP         elements00000008AVX512
 
-elements00000008_last:
+elements00000008_lastAVX512:
 	CMPQ        R15, DI
-	JGE         elements00000008_done
+	JGE         elements00000008_doneAVX512
 	VMOVUPS.Z   (CX)(R15*1), K1, Z0
 	VMOVUPS.Z   (DX)(R15*1), K1, Z1
 	VMOVUPS.Z   (R11)(R15*1), K1, Z2
@@ -6402,7 +6178,7 @@ elements00000008_last:
 	VSUBPS      Z0, Z2, Z2
 	VFMADD231PS Z1, Z2, Z16
 
-elements00000008_done:
+elements00000008_doneAVX512:
 	VUNPCKLPS Z14, Z13, Z0
 	VUNPCKHPS Z14, Z13, Z17
 	VADDPS    Z17, Z0, Z0
@@ -6430,9 +6206,9 @@ elements00000008_done:
 	ADDQ      BX, R14
 	XORQ      R15, R15
 
-elements0000000c:
+elements0000000cAVX512:
 	CMPQ        R15, R8
-	JGE         elements0000000c_last
+	JGE         elements0000000c_lastAVX512
 	VMOVUPS     (CX)(R15*1), Z0
 	VMOVUPS     (DX)(R15*1), Z1
 	VMOVUPS     (R11)(R15*1), Z2
@@ -6448,11 +6224,11 @@ elements0000000c:
 	VSUBPS      Z0, Z2, Z2
 	VFMADD231PS Z1, Z2, Z21
 	ADDQ        $0x40, R15
-	JMP         elements0000000c
+	JMP         elements0000000cAVX512
 
-elements0000000c_last:
+elements0000000c_lastAVX512:
 	CMPQ        R15, DI
-	JGE         elements0000000c_done
+	JGE         elements0000000c_doneAVX512
 	VMOVUPS.Z   (CX)(R15*1), K1, Z0
 	VMOVUPS.Z   (DX)(R15*1), K1, Z1
 	VMOVUPS.Z   (R11)(R15*1), K1, Z2
@@ -6468,7 +6244,7 @@ elements0000000c_last:
 	VSUBPS      Z0, Z2, Z2
 	VFMADD231PS Z1, Z2, Z21
 
-elements0000000c_done:
+elements0000000c_doneAVX512:
 	VUNPCKLPS  Z19, Z18, Z0
 	VUNPCKHPS  Z19, Z18, Z1
 	VADDPS     Z1, Z0, Z0
@@ -6489,17 +6265,239 @@ elements0000000c_done:
 	VADDPS     Z0, Z1, Z1
 	VMOVUPS    Z1, (AX)(R10*4)
 	ADDQ       $0x10, R10
-	JMP        columns
+	JMP        columnsAVX512
 
-columns_done:
+columns_doneAVX512:
 	VZEROUPPER
 	RET
 
-// func columnMomentsAVX512(x *float32, rows int, stride int, pivot *float32, sums *float64, squares *float64)
-// Requires: AVX, AVX512F
-TEXT ·columnMomentsAVX512(SB), NOSPLIT, $0-48
-	MOVQ          x+0(FP), AX
-	MOVQ          pivot+24(FP), CX
+formAVX2:
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    from_base+48(FP), CX
+	MOVQ    along_base+72(FP), DX
+	MOVQ    x_base+24(FP), BX
+	MOVQ    cols_base+96(FP), SI
+	MOVQ    from_len+56(FP), DI
+	LEAQ    firstLanes<>+64(SB), R8
+	MOVQ    DI, R9
+	ANDQ    $0x07, R9
+	NEGQ    R9
+	VMOVUPS (R8)(R9*4), Y3
+	SHLQ    $0x02, DI
+	MOVQ    DI, R8
+	ANDQ    $-32, R8
+	MOVQ    cols_len+104(FP), R9
+	XORQ    R10, R10
+
+columnsAVX2:
+	CMPQ       R10, R9
+	JGE        columns_doneAVX2
+	LEAQ       8(R10), R11
+	MOVQ       cols_len+104(FP), R12
+	CMPQ       R11, R12
+	JGE        hereAVX2
+	CMPQ       DI, $0x000000c0
+	JLE        hereAVX2
+	MOVLQSX    (SI)(R11*4), R12
+	IMULQ      DI, R12
+	PREFETCHT0 (R12)(BX*1)
+	PREFETCHT0 64(R12)(BX*1)
+	PREFETCHT0 128(R12)(BX*1)
+	PREFETCHT0 192(R12)(BX*1)
+	MOVLQSX    4(SI)(R11*4), R12
+	IMULQ      DI, R12
+	PREFETCHT0 (R12)(BX*1)
+	PREFETCHT0 64(R12)(BX*1)
+	PREFETCHT0 128(R12)(BX*1)
+	PREFETCHT0 192(R12)(BX*1)
+	MOVLQSX    8(SI)(R11*4), R12
+	IMULQ      DI, R12
+	PREFETCHT0 (R12)(BX*1)
+	PREFETCHT0 64(R12)(BX*1)
+	PREFETCHT0 128(R12)(BX*1)
+	PREFETCHT0 192(R12)(BX*1)
+	MOVLQSX    12(SI)(R11*4), R12
+	IMULQ      DI, R12
+	PREFETCHT0 (R12)(BX*1)
+	PREFETCHT0 64(R12)(BX*1)
+	PREFETCHT0 128(R12)(BX*1)
+	PREFETCHT0 192(R12)(BX*1)
+	MOVLQSX    16(SI)(R11*4), R12
+	IMULQ      DI, R12
+	PREFETCHT0 (R12)(BX*1)
+	PREFETCHT0 64(R12)(BX*1)
+	PREFETCHT0 128(R12)(BX*1)
+	PREFETCHT0 192(R12)(BX*1)
+	MOVLQSX    20(SI)(R11*4), R12
+	IMULQ      DI, R12
+	PREFETCHT0 (R12)(BX*1)
+	PREFETCHT0 64(R12)(BX*1)
+	PREFETCHT0 128(R12)(BX*1)
+	PREFETCHT0 192(R12)(BX*1)
+	MOVLQSX    24(SI)(R11*4), R12
+	IMULQ      DI, R12
+	PREFETCHT0 (R12)(BX*1)
+	PREFETCHT0 64(R12)(BX*1)
+	PREFETCHT0 128(R12)(BX*1)
+	PREFETCHT0 192(R12)(BX*1)
+	MOVLQSX    28(SI)(R11*4), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (R11)(BX*1)
+	PREFETCHT0 64(R11)(BX*1)
+	PREFETCHT0 128(R11)(BX*1)
+	PREFETCHT0 192(R11)(BX*1)
+
+hereAVX2:
+	VXORPS  X4, X4, X4
+	MOVLQSX (SI)(R10*4), R11
+	IMULQ   DI, R11
+	ADDQ    BX, R11
+	VXORPS  X5, X5, X5
+	MOVLQSX 4(SI)(R10*4), R12
+	IMULQ   DI, R12
+	ADDQ    BX, R12
+	VXORPS  X6, X6, X6
+	MOVLQSX 8(SI)(R10*4), R13
+	IMULQ   DI, R13
+	ADDQ    BX, R13
+	VXORPS  X7, X7, X7
+	MOVLQSX 12(SI)(R10*4), R14
+	IMULQ   DI, R14
+	ADDQ    BX, R14
+	XORQ    R15, R15
+
+elements00000000AVX2:
+	CMPQ        R15, R8
+	JGE         elements00000000_lastAVX2
+	VMOVUPS     (CX)(R15*1), Y0
+	VMOVUPS     (DX)(R15*1), Y1
+	VMOVUPS     (R11)(R15*1), Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y4
+	VMOVUPS     (R12)(R15*1), Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y5
+	VMOVUPS     (R13)(R15*1), Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y6
+	VMOVUPS     (R14)(R15*1), Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y7
+	ADDQ        $0x20, R15
+	JMP         elements00000000AVX2
+
+elements00000000_lastAVX2:
+	CMPQ        R15, DI
+	JGE         elements00000000_doneAVX2
+	VMASKMOVPS  (CX)(R15*1), Y3, Y0
+	VMASKMOVPS  (DX)(R15*1), Y3, Y1
+	VMASKMOVPS  (R11)(R15*1), Y3, Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y4
+	VMASKMOVPS  (R12)(R15*1), Y3, Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y5
+	VMASKMOVPS  (R13)(R15*1), Y3, Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y6
+	VMASKMOVPS  (R14)(R15*1), Y3, Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y7
+
+elements00000000_doneAVX2:
+	VUNPCKLPS Y5, Y4, Y0
+	VUNPCKHPS Y5, Y4, Y8
+	VADDPS    Y8, Y0, Y0
+	VUNPCKLPS Y7, Y6, Y1
+	VUNPCKHPS Y7, Y6, Y8
+	VADDPS    Y8, Y1, Y1
+	VUNPCKLPD Y1, Y0, Y8
+	VUNPCKHPD Y1, Y0, Y0
+	VADDPS    Y0, Y8, Y8
+	VXORPS    X9, X9, X9
+	MOVLQSX   16(SI)(R10*4), R11
+	IMULQ     DI, R11
+	ADDQ      BX, R11
+	VXORPS    X10, X10, X10
+	MOVLQSX   20(SI)(R10*4), R12
+	IMULQ     DI, R12
+	ADDQ      BX, R12
+	VXORPS    X11, X11, X11
+	MOVLQSX   24(SI)(R10*4), R13
+	IMULQ     DI, R13
+	ADDQ      BX, R13
+	VXORPS    X12, X12, X12
+	MOVLQSX   28(SI)(R10*4), R14
+	IMULQ     DI, R14
+	ADDQ      BX, R14
+	XORQ      R15, R15
+
+elements00000004AVX2:
+	CMPQ        R15, R8
+	JGE         elements00000004_lastAVX2
+	VMOVUPS     (CX)(R15*1), Y0
+	VMOVUPS     (DX)(R15*1), Y1
+	VMOVUPS     (R11)(R15*1), Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y9
+	VMOVUPS     (R12)(R15*1), Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y10
+	VMOVUPS     (R13)(R15*1), Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y11
+	VMOVUPS     (R14)(R15*1), Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y12
+	ADDQ        $0x20, R15
+	JMP         elements00000004AVX2
+
+elements00000004_lastAVX2:
+	CMPQ        R15, DI
+	JGE         elements00000004_doneAVX2
+	VMASKMOVPS  (CX)(R15*1), Y3, Y0
+	VMASKMOVPS  (DX)(R15*1), Y3, Y1
+	VMASKMOVPS  (R11)(R15*1), Y3, Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y9
+	VMASKMOVPS  (R12)(R15*1), Y3, Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y10
+	VMASKMOVPS  (R13)(R15*1), Y3, Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y11
+	VMASKMOVPS  (R14)(R15*1), Y3, Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y12
+
+elements00000004_doneAVX2:
+	VUNPCKLPS  Y10, Y9, Y0
+	VUNPCKHPS  Y10, Y9, Y1
+	VADDPS     Y1, Y0, Y0
+	VUNPCKLPS  Y12, Y11, Y2
+	VUNPCKHPS  Y12, Y11, Y1
+	VADDPS     Y1, Y2, Y2
+	VUNPCKLPD  Y2, Y0, Y1
+	VUNPCKHPD  Y2, Y0, Y0
+	VADDPS     Y0, Y1, Y1
+	VPERM2F128 $0x20, Y1, Y8, Y0
+	VPERM2F128 $0x31, Y1, Y8, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    Y0, (AX)(R10*4)
+	ADDQ       $0x08, R10
+	JMP        columnsAVX2
+
+columns_doneAVX2:
+	VZEROUPPER
+	RET
+
+// func columnMomentsVector(x []float32, rows int, c int, pivot []float32, sums []float64, squares []float64)
+// Requires: AVX, AVX512F, FMA3
+TEXT ·columnMomentsVector(SB), NOSPLIT, $0-112
+	CMPQ          ·current+0(SB), $0x02
+	JNE           formAVX2
+	MOVQ          x_base+0(FP), AX
+	MOVQ          pivot_base+40(FP), CX
 	VMOVUPS       (CX), Z0
 	VCVTPS2PD     Y0, Z1
 	VEXTRACTF64X4 $0x01, Z0, Y0
@@ -6508,12 +6506,13 @@ TEXT ·columnMomentsAVX512(SB), NOSPLIT, $0-48
 	VXORPS        X3, X3, X3
 	VXORPS        X4, X4, X4
 	VXORPS        X5, X5, X5
-	MOVQ          rows+8(FP), CX
-	MOVQ          stride+16(FP), DX
+	MOVQ          rows+24(FP), CX
+	MOVQ          c+32(FP), DX
+	SHLQ          $0x02, DX
 
-rows:
+rowsAVX512:
 	TESTQ       CX, CX
-	JZ          done
+	JZ          doneAVX512
 	VCVTPS2PD   (AX), Z6
 	VSUBPD      Z1, Z6, Z6
 	VADDPD      Z6, Z2, Z2
@@ -6524,15 +6523,15 @@ rows:
 	VFMADD231PD Z6, Z6, Z5
 	ADDQ        DX, AX
 	DECQ        CX
-	JMP         rows
+	JMP         rowsAVX512
 
-done:
-	MOVQ    sums+32(FP), AX
+doneAVX512:
+	MOVQ    sums_base+64(FP), AX
 	VADDPD  (AX), Z2, Z2
 	VMOVUPD Z2, (AX)
 	VADDPD  64(AX), Z3, Z3
 	VMOVUPD Z3, 64(AX)
-	MOVQ    squares+40(FP), AX
+	MOVQ    squares_base+88(FP), AX
 	VADDPD  (AX), Z4, Z4
 	VMOVUPD Z4, (AX)
 	VADDPD  64(AX), Z5, Z5
@@ -6540,24 +6539,71 @@ done:
 	VZEROUPPER
 	RET
 
-// func columnApplyAVX512(dst *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32)
-// Requires: AVX, AVX512F
-TEXT ·columnApplyAVX512(SB), NOSPLIT, $0-60
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         pivot+32(FP), DX
-	VMOVUPS      (DX), Z0
-	MOVQ         scale+40(FP), DX
-	VMOVUPS      (DX), Z1
-	MOVQ         shift+48(FP), DX
-	VMOVUPS      (DX), Z2
-	VBROADCASTSS floor+56(FP), Z3
-	MOVQ         rows+16(FP), DX
-	MOVQ         stride+24(FP), BX
+formAVX2:
+	MOVQ         x_base+0(FP), AX
+	MOVQ         pivot_base+40(FP), CX
+	VMOVUPS      (CX), Y0
+	VCVTPS2PD    X0, Y1
+	VEXTRACTF128 $0x01, Y0, X0
+	VCVTPS2PD    X0, Y0
+	VXORPS       X2, X2, X2
+	VXORPS       X3, X3, X3
+	VXORPS       X4, X4, X4
+	VXORPS       X5, X5, X5
+	MOVQ         rows+24(FP), CX
+	MOVQ         c+32(FP), DX
+	SHLQ         $0x02, DX
 
-rows:
+rowsAVX2:
+	TESTQ       CX, CX
+	JZ          doneAVX2
+	VCVTPS2PD   (AX), Y6
+	VSUBPD      Y1, Y6, Y6
+	VADDPD      Y6, Y2, Y2
+	VFMADD231PD Y6, Y6, Y4
+	VCVTPS2PD   16(AX), Y6
+	VSUBPD      Y0, Y6, Y6
+	VADDPD      Y6, Y3, Y3
+	VFMADD231PD Y6, Y6, Y5
+	ADDQ        DX, AX
+	DECQ        CX
+	JMP         rowsAVX2
+
+doneAVX2:
+	MOVQ    sums_base+64(FP), AX
+	VADDPD  (AX), Y2, Y2
+	VMOVUPD Y2, (AX)
+	VADDPD  32(AX), Y3, Y3
+	VMOVUPD Y3, 32(AX)
+	MOVQ    squares_base+88(FP), AX
+	VADDPD  (AX), Y4, Y4
+	VMOVUPD Y4, (AX)
+	VADDPD  32(AX), Y5, Y5
+	VMOVUPD Y5, 32(AX)
+	VZEROUPPER
+	RET
+
+// func columnApplyVector(dst []float32, x []float32, rows int, c int, pivot []float32, scale []float32, shift []float32, floor float32)
+// Requires: AVX, AVX512F, FMA3
+TEXT ·columnApplyVector(SB), NOSPLIT, $0-140
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         pivot_base+64(FP), DX
+	VMOVUPS      (DX), Z0
+	MOVQ         scale_base+88(FP), DX
+	VMOVUPS      (DX), Z1
+	MOVQ         shift_base+112(FP), DX
+	VMOVUPS      (DX), Z2
+	VBROADCASTSS floor+136(FP), Z3
+	MOVQ         rows+48(FP), DX
+	MOVQ         c+56(FP), BX
+	SHLQ         $0x02, BX
+
+rowsAVX512:
 	TESTQ       DX, DX
-	JZ          done
+	JZ          doneAVX512
 	VMOVUPS     (CX), Z4
 	VSUBPS      Z0, Z4, Z4
 	VFMADD213PS Z2, Z1, Z4
@@ -6566,34 +6612,68 @@ rows:
 	ADDQ        BX, AX
 	ADDQ        BX, CX
 	DECQ        DX
-	JMP         rows
+	JMP         rowsAVX512
 
-done:
+doneAVX512:
 	VZEROUPPER
 	RET
 
-// func columnProductsAVX512(grad *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32, sums *float64, products *float64)
-// Requires: AVX, AVX512F
-TEXT ·columnProductsAVX512(SB), NOSPLIT, $0-80
-	MOVQ         grad+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         pivot+32(FP), DX
+formAVX2:
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         pivot_base+64(FP), DX
+	VMOVUPS      (DX), Y0
+	MOVQ         scale_base+88(FP), DX
+	VMOVUPS      (DX), Y1
+	MOVQ         shift_base+112(FP), DX
+	VMOVUPS      (DX), Y2
+	VBROADCASTSS floor+136(FP), Y3
+	MOVQ         rows+48(FP), DX
+	MOVQ         c+56(FP), BX
+	SHLQ         $0x02, BX
+
+rowsAVX2:
+	TESTQ       DX, DX
+	JZ          doneAVX2
+	VMOVUPS     (CX), Y4
+	VSUBPS      Y0, Y4, Y4
+	VFMADD213PS Y2, Y1, Y4
+	VMAXPS      Y4, Y3, Y4
+	VMOVUPS     Y4, (AX)
+	ADDQ        BX, AX
+	ADDQ        BX, CX
+	DECQ        DX
+	JMP         rowsAVX2
+
+doneAVX2:
+	VZEROUPPER
+	RET
+
+// func columnProductsVector(grad []float32, x []float32, rows int, c int, pivot []float32, scale []float32, shift []float32, floor float32, sums []float64, products []float64)
+// Requires: AVX, AVX512F, FMA3
+TEXT ·columnProductsVector(SB), NOSPLIT, $0-192
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
+	MOVQ         grad_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         pivot_base+64(FP), DX
 	VMOVUPS      (DX), Z0
-	MOVQ         scale+40(FP), DX
+	MOVQ         scale_base+88(FP), DX
 	VMOVUPS      (DX), Z1
-	MOVQ         shift+48(FP), DX
+	MOVQ         shift_base+112(FP), DX
 	VMOVUPS      (DX), Z2
-	VBROADCASTSS floor+56(FP), Z3
+	VBROADCASTSS floor+136(FP), Z3
 	VXORPS       X4, X4, X4
 	VXORPS       X5, X5, X5
 	VXORPS       X6, X6, X6
 	VXORPS       X7, X7, X7
-	MOVQ         rows+16(FP), DX
-	MOVQ         stride+24(FP), BX
+	MOVQ         rows+48(FP), DX
+	MOVQ         c+56(FP), BX
+	SHLQ         $0x02, BX
 
-rows:
+rowsAVX512:
 	TESTQ         DX, DX
-	JZ            done
+	JZ            doneAVX512
 	VMOVUPS       (CX), Z8
 	VSUBPS        Z0, Z8, Z8
 	VMOVAPS       Z8, Z9
@@ -6613,15 +6693,15 @@ rows:
 	ADDQ          BX, AX
 	ADDQ          BX, CX
 	DECQ          DX
-	JMP           rows
+	JMP           rowsAVX512
 
-done:
-	MOVQ    sums+64(FP), AX
+doneAVX512:
+	MOVQ    sums_base+144(FP), AX
 	VADDPD  (AX), Z4, Z4
 	VMOVUPD Z4, (AX)
 	VADDPD  64(AX), Z5, Z5
 	VMOVUPD Z5, 64(AX)
-	MOVQ    products+72(FP), AX
+	MOVQ    products_base+168(FP), AX
 	VADDPD  (AX), Z6, Z6
 	VMOVUPD Z6, (AX)
 	VADDPD  64(AX), Z7, Z7
@@ -6629,31 +6709,90 @@ done:
 	VZEROUPPER
 	RET
 
-// func columnGradientAVX512(dst *float32, grad *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32, a *float32, b *float32, o *float32)
-// Requires: AVX, AVX512F
-TEXT ·columnGradientAVX512(SB), NOSPLIT, $0-96
-	MOVQ         dst+0(FP), AX
-	MOVQ         grad+8(FP), CX
-	MOVQ         x+16(FP), DX
-	MOVQ         pivot+40(FP), BX
-	VMOVUPS      (BX), Z0
-	MOVQ         scale+48(FP), BX
-	VMOVUPS      (BX), Z1
-	MOVQ         shift+56(FP), BX
-	VMOVUPS      (BX), Z2
-	VBROADCASTSS floor+64(FP), Z3
-	MOVQ         a+72(FP), BX
-	VMOVUPS      (BX), Z4
-	MOVQ         b+80(FP), BX
-	VMOVUPS      (BX), Z5
-	MOVQ         o+88(FP), BX
-	VMOVUPS      (BX), Z6
-	MOVQ         rows+24(FP), BX
-	MOVQ         stride+32(FP), SI
+formAVX2:
+	MOVQ         grad_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         pivot_base+64(FP), DX
+	VMOVUPS      (DX), Y0
+	MOVQ         scale_base+88(FP), DX
+	VMOVUPS      (DX), Y1
+	MOVQ         shift_base+112(FP), DX
+	VMOVUPS      (DX), Y2
+	VBROADCASTSS floor+136(FP), Y3
+	VXORPS       X4, X4, X4
+	VXORPS       X5, X5, X5
+	VXORPS       X6, X6, X6
+	VXORPS       X7, X7, X7
+	MOVQ         rows+48(FP), DX
+	MOVQ         c+56(FP), BX
+	SHLQ         $0x02, BX
 
-rows:
+rowsAVX2:
+	TESTQ        DX, DX
+	JZ           doneAVX2
+	VMOVUPS      (CX), Y8
+	VSUBPS       Y0, Y8, Y8
+	VMOVAPS      Y8, Y9
+	VFMADD213PS  Y2, Y1, Y9
+	VCMPPS       $0x06, Y3, Y9, Y9
+	VANDPS       (AX), Y9, Y9
+	VCVTPS2PD    X9, Y10
+	VEXTRACTF128 $0x01, Y9, X9
+	VCVTPS2PD    X9, Y9
+	VCVTPS2PD    X8, Y11
+	VEXTRACTF128 $0x01, Y8, X8
+	VCVTPS2PD    X8, Y8
+	VADDPD       Y10, Y4, Y4
+	VADDPD       Y9, Y5, Y5
+	VFMADD231PD  Y11, Y10, Y6
+	VFMADD231PD  Y8, Y9, Y7
+	ADDQ         BX, AX
+	ADDQ         BX, CX
+	DECQ         DX
+	JMP          rowsAVX2
+
+doneAVX2:
+	MOVQ    sums_base+144(FP), AX
+	VADDPD  (AX), Y4, Y4
+	VMOVUPD Y4, (AX)
+	VADDPD  32(AX), Y5, Y5
+	VMOVUPD Y5, 32(AX)
+	MOVQ    products_base+168(FP), AX
+	VADDPD  (AX), Y6, Y6
+	VMOVUPD Y6, (AX)
+	VADDPD  32(AX), Y7, Y7
+	VMOVUPD Y7, 32(AX)
+	VZEROUPPER
+	RET
+
+// func columnGradientVector(dst []float32, grad []float32, x []float32, rows int, c int, pivot []float32, scale []float32, shift []float32, floor float32, a []float32, b []float32, o []float32)
+// Requires: AVX, AVX512F, FMA3
+TEXT ·columnGradientVector(SB), NOSPLIT, $0-240
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         grad_base+24(FP), CX
+	MOVQ         x_base+48(FP), DX
+	MOVQ         pivot_base+88(FP), BX
+	VMOVUPS      (BX), Z0
+	MOVQ         scale_base+112(FP), BX
+	VMOVUPS      (BX), Z1
+	MOVQ         shift_base+136(FP), BX
+	VMOVUPS      (BX), Z2
+	VBROADCASTSS floor+160(FP), Z3
+	MOVQ         a_base+168(FP), BX
+	VMOVUPS      (BX), Z4
+	MOVQ         b_base+192(FP), BX
+	VMOVUPS      (BX), Z5
+	MOVQ         o_base+216(FP), BX
+	VMOVUPS      (BX), Z6
+	MOVQ         rows+72(FP), BX
+	MOVQ         c+80(FP), SI
+	SHLQ         $0x02, SI
+
+rowsAVX512:
 	TESTQ       BX, BX
-	JZ          done
+	JZ          doneAVX512
 	VMOVUPS     (DX), Z7
 	VSUBPS      Z0, Z7, Z7
 	VMOVAPS     Z7, Z8
@@ -6667,15 +6806,60 @@ rows:
 	ADDQ        SI, CX
 	ADDQ        SI, DX
 	DECQ        BX
-	JMP         rows
+	JMP         rowsAVX512
 
-done:
+doneAVX512:
 	VZEROUPPER
 	RET
 
-// func addReLUAVX512(dst []float32, a []float32, b []float32)
+formAVX2:
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         grad_base+24(FP), CX
+	MOVQ         x_base+48(FP), DX
+	MOVQ         pivot_base+88(FP), BX
+	VMOVUPS      (BX), Y0
+	MOVQ         scale_base+112(FP), BX
+	VMOVUPS      (BX), Y1
+	MOVQ         shift_base+136(FP), BX
+	VMOVUPS      (BX), Y2
+	VBROADCASTSS floor+160(FP), Y3
+	MOVQ         a_base+168(FP), BX
+	VMOVUPS      (BX), Y4
+	MOVQ         b_base+192(FP), BX
+	VMOVUPS      (BX), Y5
+	MOVQ         o_base+216(FP), BX
+	VMOVUPS      (BX), Y6
+	MOVQ         rows+72(FP), BX
+	MOVQ         c+80(FP), SI
+	SHLQ         $0x02, SI
+
+rowsAVX2:
+	TESTQ       BX, BX
+	JZ          doneAVX2
+	VMOVUPS     (DX), Y7
+	VSUBPS      Y0, Y7, Y7
+	VMOVAPS     Y7, Y8
+	VFMADD213PS Y2, Y1, Y8
+	VCMPPS      $0x06, Y3, Y8, Y8
+	VANDPS      (CX), Y8, Y8
+	VFMADD213PS Y6, Y5, Y7
+	VFMADD231PS Y8, Y4, Y7
+	VMOVUPS     Y7, (AX)
+	ADDQ        SI, AX
+	ADDQ        SI, CX
+	ADDQ        SI, DX
+	DECQ        BX
+	JMP         rowsAVX2
+
+doneAVX2:
+	VZEROUPPER
+	RET
+
+// func addReLUVector(dst []float32, a []float32, b []float32)
 // Requires: AVX, AVX512F
-TEXT ·addReLUAVX512(SB), NOSPLIT, $0-72
+TEXT ·addReLUVector(SB), NOSPLIT, $0-72
+	CMPQ   ·current+0(SB), $0x02
+	JNE    formAVX2
 	MOVQ   dst_base+0(FP), AX
 	MOVQ   a_base+24(FP), CX
 	MOVQ   b_base+48(FP), DX
@@ -6683,23 +6867,6841 @@ TEXT ·addReLUAVX512(SB), NOSPLIT, $0-72
 	MOVQ   dst_len+8(FP), BX
 	XORQ   SI, SI
 
-loop:
+loopAVX512:
 	CMPQ    SI, BX
-	JGE     loop_done
+	JGE     loop_doneAVX512
 	VMOVUPS (CX)(SI*4), Z1
 	VADDPS  (DX)(SI*4), Z1, Z1
 	VMAXPS  Z1, Z0, Z1
 	VMOVUPS Z1, (AX)(SI*4)
 	ADDQ    $0x10, SI
-	JMP     loop
+	JMP     loopAVX512
 
-loop_done:
+loop_doneAVX512:
 	VZEROUPPER
 	RET
 
-// func winogradImageAVX512(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+formAVX2:
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   a_base+24(FP), CX
+	MOVQ   b_base+48(FP), DX
+	VXORPS X0, X0, X0
+	MOVQ   dst_len+8(FP), BX
+	XORQ   SI, SI
+
+loopAVX2:
+	CMPQ    SI, BX
+	JGE     loop_doneAVX2
+	VMOVUPS (CX)(SI*4), Y1
+	VADDPS  (DX)(SI*4), Y1, Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(SI*4)
+	ADDQ    $0x08, SI
+	JMP     loopAVX2
+
+loop_doneAVX2:
+	VZEROUPPER
+	RET
+
+// func denseNeg2Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
+TEXT ·denseNeg2Vector(SB), NOSPLIT, $0-168
+	CMPQ    ·current+0(SB), $0x02
+	JNE     formAVX2
+	MOVQ    stride+48(FP), AX
+	MOVQ    columns_base+0(FP), CX
+	LEAQ    (CX)(AX*4), DX
+	MOVQ    gradient_base+24(FP), BX
+	LEAQ    (BX)(AX*4), AX
+	MOVQ    heads_base+72(FP), SI
+	MOVQ    constants_base+144(FP), DI
+	MOVQ    sums_base+96(FP), R8
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS 128(R8), Z2
+	VMOVUPS 192(R8), Z3
+	VMOVUPS 256(R8), Z4
+	VMOVUPS 320(R8), Z5
+	VMOVUPS 384(R8), Z6
+	VMOVUPS 448(R8), Z7
+	MOVQ    state_base+120(FP), R8
+	VMOVUPS (R8), Z8
+	VMOVUPS 64(R8), Z9
+	VMOVUPS 128(R8), Z10
+	MOVQ    stretches+56(FP), R8
+	MOVQ    count+64(FP), R9
+	SHLQ    $0x05, R9
+	ADDQ    R8, R9
+
+pass0AVX512:
+	CMPQ     R8, R9
+	JGE      pass0_doneAVX512
+	MOVQ     (R8), R11
+	MOVQ     8(R8), R10
+	ADDQ     R11, R10
+	MOVQ     24(R8), R12
+	VMOVUPS  (R12), Z11
+	VPMOVD2M Z11, K1
+	VMOVUPS  64(R12), Z11
+	VPMOVD2M Z11, K2
+	VMOVUPS  128(R12), Z11
+	VPMOVD2M Z11, K3
+	VMOVUPS  192(R12), Z11
+	VPMOVD2M Z11, K4
+
+pass0_columnsAVX512:
+	CMPQ             R11, R10
+	JGE              pass0_nextAVX512
+	VMOVUPS          (CX)(R11*4), Z11
+	VMOVUPS          (DX)(R11*4), Z12
+	VMOVUPS          (BX)(R11*4), Z13
+	VMOVUPS          (AX)(R11*4), Z14
+	VSUBPS.BCST      (SI), Z11, Z15
+	VSUBPS.BCST      4(SI), Z12, Z16
+	VMOVUPS          c3f800000<>+0(SB), Z17
+	VFMADD231PS      Z15, Z15, Z17
+	VFMADD231PS      Z16, Z16, Z17
+	VMOVUPS          c3f800000<>+0(SB), Z18
+	VFMADD231PS.BCST (DI), Z17, Z18
+	VMULPS           Z17, Z18, Z19
+	VSUBPS.BCST      8(SI), Z11, Z20
+	VSUBPS.BCST      12(SI), Z12, Z21
+	VMOVUPS          c3f800000<>+0(SB), Z22
+	VFMADD231PS      Z20, Z20, Z22
+	VFMADD231PS      Z21, Z21, Z22
+	VMOVUPS          c3f800000<>+0(SB), Z23
+	VFMADD231PS.BCST (DI), Z22, Z23
+	VMULPS           Z22, Z23, Z24
+	VMULPS           Z19, Z24, Z25
+	VRCP14PS         Z25, Z26
+	VMOVAPS          Z26, Z27
+	VFNMADD213PS     c40000000<>+0(SB), Z25, Z27
+	VMULPS           Z27, Z26, Z26
+	VMULPS.Z         Z24, Z26, K1, Z24
+	VMULPS.Z         Z19, Z26, K2, Z19
+	VMULPS           Z24, Z18, Z18
+	VMOVUPS          c3f800000<>+0(SB), Z25
+	VFMADD231PS.BCST 4(DI), Z18, Z25
+	VFMADD231PS      Z17, Z24, Z10
+	VFMADD231PS      Z24, Z15, Z0
+	VFMADD231PS      Z24, Z15, Z13
+	VFMADD231PS      Z24, Z16, Z1
+	VFMADD231PS      Z24, Z16, Z14
+	VMULPS           Z19, Z23, Z23
+	VMOVUPS          c3f800000<>+0(SB), Z15
+	VFMADD231PS.BCST 4(DI), Z23, Z15
+	VFMADD231PS      Z22, Z19, Z10
+	VFMADD231PS      Z19, Z20, Z2
+	VFMADD231PS      Z19, Z20, Z13
+	VFMADD231PS      Z19, Z21, Z3
+	VFMADD231PS      Z19, Z21, Z14
+	VMULPS           Z15, Z25, Z25
+	VSUBPS.BCST      16(SI), Z11, Z15
+	VSUBPS.BCST      20(SI), Z12, Z16
+	VMOVUPS          c3f800000<>+0(SB), Z17
+	VFMADD231PS      Z15, Z15, Z17
+	VFMADD231PS      Z16, Z16, Z17
+	VMOVUPS          c3f800000<>+0(SB), Z18
+	VFMADD231PS.BCST (DI), Z17, Z18
+	VMULPS           Z17, Z18, Z19
+	VSUBPS.BCST      24(SI), Z11, Z11
+	VSUBPS.BCST      28(SI), Z12, Z12
+	VMOVUPS          c3f800000<>+0(SB), Z20
+	VFMADD231PS      Z11, Z11, Z20
+	VFMADD231PS      Z12, Z12, Z20
+	VMOVUPS          c3f800000<>+0(SB), Z21
+	VFMADD231PS.BCST (DI), Z20, Z21
+	VMULPS           Z20, Z21, Z22
+	VMULPS           Z19, Z22, Z23
+	VRCP14PS         Z23, Z24
+	VMOVAPS          Z24, Z26
+	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
+	VMULPS           Z26, Z24, Z24
+	VMULPS.Z         Z22, Z24, K3, Z22
+	VMULPS.Z         Z19, Z24, K4, Z19
+	VMULPS           Z22, Z18, Z18
+	VMOVUPS          c3f800000<>+0(SB), Z23
+	VFMADD231PS.BCST 4(DI), Z18, Z23
+	VFMADD231PS      Z17, Z22, Z10
+	VFMADD231PS      Z22, Z15, Z4
+	VFMADD231PS      Z22, Z15, Z13
+	VFMADD231PS      Z22, Z16, Z5
+	VFMADD231PS      Z22, Z16, Z14
+	VMULPS           Z23, Z25, Z25
+	VMULPS           Z19, Z21, Z21
+	VMOVUPS          c3f800000<>+0(SB), Z15
+	VFMADD231PS.BCST 4(DI), Z21, Z15
+	VFMADD231PS      Z20, Z19, Z10
+	VFMADD231PS      Z19, Z11, Z6
+	VFMADD231PS      Z19, Z11, Z13
+	VFMADD231PS      Z19, Z12, Z7
+	VFMADD231PS      Z19, Z12, Z14
+	VMULPS           Z15, Z25, Z25
+	VMULPS           Z25, Z8, Z8
+	VGETEXPPS        Z8, Z11
+	VADDPS           Z11, Z9, Z9
+	VGETMANTPS       $0x00, Z8, Z8
+	VMOVUPS          Z13, (BX)(R11*4)
+	VMOVUPS          Z14, (AX)(R11*4)
+	ADDQ             $0x10, R11
+	JMP              pass0_columnsAVX512
+
+pass0_nextAVX512:
+	ADDQ $0x20, R8
+	JMP  pass0AVX512
+
+pass0_doneAVX512:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z4, 256(AX)
+	VMOVUPS Z5, 320(AX)
+	VMOVUPS Z6, 384(AX)
+	VMOVUPS Z7, 448(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	VMOVUPS Z10, 128(AX)
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ         stride+48(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), DX
+	MOVQ         gradient_base+24(FP), BX
+	LEAQ         (BX)(AX*4), AX
+	MOVQ         heads_base+72(FP), SI
+	MOVQ         constants_base+144(FP), DI
+	VBROADCASTSS (DI), Y0
+	VBROADCASTSS 4(DI), Y1
+	MOVQ         sums_base+96(FP), DI
+	VMOVUPS      (DI), Y2
+	VMOVUPS      64(DI), Y3
+	MOVQ         state_base+120(FP), DI
+	VMOVUPS      (DI), Y4
+	VMOVUPS      64(DI), Y5
+	VMOVUPS      128(DI), Y6
+	MOVQ         stretches+56(FP), R9
+	MOVQ         count+64(FP), R10
+	SHLQ         $0x05, R10
+	ADDQ         R9, R10
+
+pass0AVX2:
+	CMPQ R9, R10
+	JGE  pass0_doneAVX2
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DI
+	XORQ R8, R8
+
+pass0_columnsAVX2:
+	CMPQ         R12, R11
+	JGE          pass0_nextAVX2
+	VBROADCASTSS (SI), Y8
+	VMOVUPS      (CX)(R12*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 4(SI), Y9
+	VMOVUPS      (DX)(R12*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VFMADD231PS  Y0, Y9, Y10
+	VMULPS       Y9, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VDIVPS       Y11, Y12, Y12
+	VANDPS       (DI)(R8*4), Y12, Y12
+	VMULPS       Y12, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y1, Y10, Y11
+	VFMADD231PS  Y9, Y12, Y6
+	VFMADD231PS  Y12, Y7, Y2
+	VMOVUPS      (BX)(R12*4), Y9
+	VFMADD231PS  Y12, Y7, Y9
+	VMOVUPS      Y9, (BX)(R12*4)
+	VFMADD231PS  Y12, Y8, Y3
+	VMOVUPS      (AX)(R12*4), Y7
+	VFMADD231PS  Y12, Y8, Y7
+	VMOVUPS      Y7, (AX)(R12*4)
+	VMULPS       Y11, Y4, Y4
+	VPSRLD       $0x17, Y4, Y7
+	VPSUBD       c0000007f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y5, Y5
+	VANDPS       c007fffff<>+0(SB), Y4, Y4
+	VORPS        c3f800000<>+0(SB), Y4, Y4
+	ADDQ         $0x08, R12
+	XORQ         $0x08, R8
+	JMP          pass0_columnsAVX2
+
+pass0_nextAVX2:
+	ADDQ $0x20, R9
+	JMP  pass0AVX2
+
+pass0_doneAVX2:
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS Y2, (DI)
+	VMOVUPS Y3, 64(DI)
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 64(DI)
+	VMOVUPS Y6, 128(DI)
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS 128(DI), Y2
+	VMOVUPS 192(DI), Y3
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 64(DI), Y5
+	VMOVUPS 128(DI), Y6
+	MOVQ    stretches+56(FP), R9
+	MOVQ    count+64(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
+
+pass1AVX2:
+	CMPQ R9, R10
+	JGE  pass1_doneAVX2
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DI
+	XORQ R8, R8
+
+pass1_columnsAVX2:
+	CMPQ         R12, R11
+	JGE          pass1_nextAVX2
+	VBROADCASTSS 8(SI), Y8
+	VMOVUPS      (CX)(R12*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 12(SI), Y9
+	VMOVUPS      (DX)(R12*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VFMADD231PS  Y0, Y9, Y10
+	VMULPS       Y9, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VDIVPS       Y11, Y12, Y12
+	VANDPS       64(DI)(R8*4), Y12, Y12
+	VMULPS       Y12, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y1, Y10, Y11
+	VFMADD231PS  Y9, Y12, Y6
+	VFMADD231PS  Y12, Y7, Y2
+	VMOVUPS      (BX)(R12*4), Y9
+	VFMADD231PS  Y12, Y7, Y9
+	VMOVUPS      Y9, (BX)(R12*4)
+	VFMADD231PS  Y12, Y8, Y3
+	VMOVUPS      (AX)(R12*4), Y7
+	VFMADD231PS  Y12, Y8, Y7
+	VMOVUPS      Y7, (AX)(R12*4)
+	VMULPS       Y11, Y4, Y4
+	VPSRLD       $0x17, Y4, Y7
+	VPSUBD       c0000007f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y5, Y5
+	VANDPS       c007fffff<>+0(SB), Y4, Y4
+	VORPS        c3f800000<>+0(SB), Y4, Y4
+	ADDQ         $0x08, R12
+	XORQ         $0x08, R8
+	JMP          pass1_columnsAVX2
+
+pass1_nextAVX2:
+	ADDQ $0x20, R9
+	JMP  pass1AVX2
+
+pass1_doneAVX2:
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS Y2, 128(DI)
+	VMOVUPS Y3, 192(DI)
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 64(DI)
+	VMOVUPS Y6, 128(DI)
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS 256(DI), Y2
+	VMOVUPS 320(DI), Y3
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 64(DI), Y5
+	VMOVUPS 128(DI), Y6
+	MOVQ    stretches+56(FP), R9
+	MOVQ    count+64(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
+
+pass2AVX2:
+	CMPQ R9, R10
+	JGE  pass2_doneAVX2
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DI
+	XORQ R8, R8
+
+pass2_columnsAVX2:
+	CMPQ         R12, R11
+	JGE          pass2_nextAVX2
+	VBROADCASTSS 16(SI), Y8
+	VMOVUPS      (CX)(R12*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 20(SI), Y9
+	VMOVUPS      (DX)(R12*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VFMADD231PS  Y0, Y9, Y10
+	VMULPS       Y9, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VDIVPS       Y11, Y12, Y12
+	VANDPS       128(DI)(R8*4), Y12, Y12
+	VMULPS       Y12, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y1, Y10, Y11
+	VFMADD231PS  Y9, Y12, Y6
+	VFMADD231PS  Y12, Y7, Y2
+	VMOVUPS      (BX)(R12*4), Y9
+	VFMADD231PS  Y12, Y7, Y9
+	VMOVUPS      Y9, (BX)(R12*4)
+	VFMADD231PS  Y12, Y8, Y3
+	VMOVUPS      (AX)(R12*4), Y7
+	VFMADD231PS  Y12, Y8, Y7
+	VMOVUPS      Y7, (AX)(R12*4)
+	VMULPS       Y11, Y4, Y4
+	VPSRLD       $0x17, Y4, Y7
+	VPSUBD       c0000007f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y5, Y5
+	VANDPS       c007fffff<>+0(SB), Y4, Y4
+	VORPS        c3f800000<>+0(SB), Y4, Y4
+	ADDQ         $0x08, R12
+	XORQ         $0x08, R8
+	JMP          pass2_columnsAVX2
+
+pass2_nextAVX2:
+	ADDQ $0x20, R9
+	JMP  pass2AVX2
+
+pass2_doneAVX2:
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS Y2, 256(DI)
+	VMOVUPS Y3, 320(DI)
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 64(DI)
+	VMOVUPS Y6, 128(DI)
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS 384(DI), Y2
+	VMOVUPS 448(DI), Y3
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 64(DI), Y5
+	VMOVUPS 128(DI), Y6
+	MOVQ    stretches+56(FP), R9
+	MOVQ    count+64(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
+
+pass3AVX2:
+	CMPQ R9, R10
+	JGE  pass3_doneAVX2
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DI
+	XORQ R8, R8
+
+pass3_columnsAVX2:
+	CMPQ         R12, R11
+	JGE          pass3_nextAVX2
+	VBROADCASTSS 24(SI), Y8
+	VMOVUPS      (CX)(R12*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 28(SI), Y9
+	VMOVUPS      (DX)(R12*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VFMADD231PS  Y0, Y9, Y10
+	VMULPS       Y9, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VDIVPS       Y11, Y12, Y12
+	VANDPS       192(DI)(R8*4), Y12, Y12
+	VMULPS       Y12, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y1, Y10, Y11
+	VFMADD231PS  Y9, Y12, Y6
+	VFMADD231PS  Y12, Y7, Y2
+	VMOVUPS      (BX)(R12*4), Y9
+	VFMADD231PS  Y12, Y7, Y9
+	VMOVUPS      Y9, (BX)(R12*4)
+	VFMADD231PS  Y12, Y8, Y3
+	VMOVUPS      (AX)(R12*4), Y7
+	VFMADD231PS  Y12, Y8, Y7
+	VMOVUPS      Y7, (AX)(R12*4)
+	VMULPS       Y11, Y4, Y4
+	VPSRLD       $0x17, Y4, Y7
+	VPSUBD       c0000007f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y5, Y5
+	VANDPS       c007fffff<>+0(SB), Y4, Y4
+	VORPS        c3f800000<>+0(SB), Y4, Y4
+	ADDQ         $0x08, R12
+	XORQ         $0x08, R8
+	JMP          pass3_columnsAVX2
+
+pass3_nextAVX2:
+	ADDQ $0x20, R9
+	JMP  pass3AVX2
+
+pass3_doneAVX2:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Y2, 384(AX)
+	VMOVUPS Y3, 448(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Y4, (AX)
+	VMOVUPS Y5, 64(AX)
+	VMOVUPS Y6, 128(AX)
+	VZEROUPPER
+	RET
+
+DATA c3f800000<>+0(SB)/4, $0x3f800000
+DATA c3f800000<>+4(SB)/4, $0x3f800000
+DATA c3f800000<>+8(SB)/4, $0x3f800000
+DATA c3f800000<>+12(SB)/4, $0x3f800000
+DATA c3f800000<>+16(SB)/4, $0x3f800000
+DATA c3f800000<>+20(SB)/4, $0x3f800000
+DATA c3f800000<>+24(SB)/4, $0x3f800000
+DATA c3f800000<>+28(SB)/4, $0x3f800000
+DATA c3f800000<>+32(SB)/4, $0x3f800000
+DATA c3f800000<>+36(SB)/4, $0x3f800000
+DATA c3f800000<>+40(SB)/4, $0x3f800000
+DATA c3f800000<>+44(SB)/4, $0x3f800000
+DATA c3f800000<>+48(SB)/4, $0x3f800000
+DATA c3f800000<>+52(SB)/4, $0x3f800000
+DATA c3f800000<>+56(SB)/4, $0x3f800000
+DATA c3f800000<>+60(SB)/4, $0x3f800000
+GLOBL c3f800000<>(SB), RODATA|NOPTR, $64
+
+DATA c40000000<>+0(SB)/4, $0x40000000
+DATA c40000000<>+4(SB)/4, $0x40000000
+DATA c40000000<>+8(SB)/4, $0x40000000
+DATA c40000000<>+12(SB)/4, $0x40000000
+DATA c40000000<>+16(SB)/4, $0x40000000
+DATA c40000000<>+20(SB)/4, $0x40000000
+DATA c40000000<>+24(SB)/4, $0x40000000
+DATA c40000000<>+28(SB)/4, $0x40000000
+DATA c40000000<>+32(SB)/4, $0x40000000
+DATA c40000000<>+36(SB)/4, $0x40000000
+DATA c40000000<>+40(SB)/4, $0x40000000
+DATA c40000000<>+44(SB)/4, $0x40000000
+DATA c40000000<>+48(SB)/4, $0x40000000
+DATA c40000000<>+52(SB)/4, $0x40000000
+DATA c40000000<>+56(SB)/4, $0x40000000
+DATA c40000000<>+60(SB)/4, $0x40000000
+GLOBL c40000000<>(SB), RODATA|NOPTR, $64
+
+// func denseUMAP2Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
+TEXT ·denseUMAP2Vector(SB), NOSPLIT, $0-148
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
+	MOVQ         stride+48(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), DX
+	MOVQ         gradient_base+24(FP), BX
+	LEAQ         (BX)(AX*4), AX
+	MOVQ         heads_base+72(FP), SI
+	VBROADCASTSS least+144(FP), Z0
+	MOVQ         sums_base+96(FP), DI
+	VMOVUPS      (DI), Z1
+	VMOVUPS      64(DI), Z2
+	VMOVUPS      128(DI), Z3
+	VMOVUPS      192(DI), Z4
+	VMOVUPS      256(DI), Z5
+	VMOVUPS      320(DI), Z6
+	VMOVUPS      384(DI), Z7
+	VMOVUPS      448(DI), Z8
+	MOVQ         state_base+120(FP), DI
+	VMOVUPS      (DI), Z9
+	VMOVUPS      64(DI), Z10
+	MOVQ         stretches+56(FP), DI
+	MOVQ         count+64(FP), R8
+	SHLQ         $0x05, R8
+	ADDQ         DI, R8
+
+pass0AVX512:
+	CMPQ     DI, R8
+	JGE      pass0_doneAVX512
+	MOVQ     (DI), R10
+	MOVQ     8(DI), R9
+	ADDQ     R10, R9
+	MOVQ     24(DI), R11
+	VMOVUPS  (R11), Z11
+	VPMOVD2M Z11, K1
+	VMOVUPS  64(R11), Z11
+	VPMOVD2M Z11, K2
+	VMOVUPS  128(R11), Z11
+	VPMOVD2M Z11, K3
+	VMOVUPS  192(R11), Z11
+	VPMOVD2M Z11, K4
+
+pass0_columnsAVX512:
+	CMPQ         R10, R9
+	JGE          pass0_nextAVX512
+	VMOVUPS      (CX)(R10*4), Z11
+	VMOVUPS      (DX)(R10*4), Z12
+	VMOVUPS      (BX)(R10*4), Z13
+	VMOVUPS      (AX)(R10*4), Z14
+	VSUBPS.BCST  (SI), Z11, Z15
+	VSUBPS.BCST  4(SI), Z12, Z16
+	VMULPS       Z15, Z15, Z17
+	VFMADD231PS  Z16, Z16, Z17
+	VCMPPS       $0x06, Z0, Z17, K5
+	VMAXPS       Z17, Z0, Z17
+	VADDPS       c3f800000<>+0(SB), Z17, Z18
+	VMULPS       Z18, Z17, Z17
+	VSUBPS.BCST  8(SI), Z11, Z19
+	VSUBPS.BCST  12(SI), Z12, Z20
+	VMULPS       Z19, Z19, Z21
+	VFMADD231PS  Z20, Z20, Z21
+	VCMPPS       $0x06, Z0, Z21, K6
+	VMAXPS       Z21, Z0, Z21
+	VADDPS       c3f800000<>+0(SB), Z21, Z22
+	VMULPS       Z22, Z21, Z21
+	VMULPS       Z17, Z21, Z23
+	VRCP14PS     Z23, Z24
+	VMOVAPS      Z24, Z25
+	VFNMADD213PS c40000000<>+0(SB), Z23, Z25
+	VMULPS       Z25, Z24, Z24
+	VMULPS.Z     Z21, Z24, K1, Z21
+	VMULPS.Z     Z17, Z24, K2, Z17
+	VFMADD213PS  c3f800000<>+0(SB), Z21, Z18
+	VMOVAPS.Z    Z21, K5, Z21
+	VFMADD231PS  Z21, Z15, Z1
+	VFMADD231PS  Z21, Z15, Z13
+	VFMADD231PS  Z21, Z16, Z2
+	VFMADD231PS  Z21, Z16, Z14
+	VFMADD213PS  c3f800000<>+0(SB), Z17, Z22
+	VMOVAPS.Z    Z17, K6, Z17
+	VFMADD231PS  Z17, Z19, Z3
+	VFMADD231PS  Z17, Z19, Z13
+	VFMADD231PS  Z17, Z20, Z4
+	VFMADD231PS  Z17, Z20, Z14
+	VMULPS       Z22, Z18, Z18
+	VMULPS       Z18, Z9, Z9
+	VGETEXPPS    Z9, Z15
+	VADDPS       Z15, Z10, Z10
+	VGETMANTPS   $0x00, Z9, Z9
+	VSUBPS.BCST  16(SI), Z11, Z15
+	VSUBPS.BCST  20(SI), Z12, Z16
+	VMULPS       Z15, Z15, Z17
+	VFMADD231PS  Z16, Z16, Z17
+	VCMPPS       $0x06, Z0, Z17, K5
+	VMAXPS       Z17, Z0, Z17
+	VADDPS       c3f800000<>+0(SB), Z17, Z18
+	VMULPS       Z18, Z17, Z17
+	VSUBPS.BCST  24(SI), Z11, Z11
+	VSUBPS.BCST  28(SI), Z12, Z12
+	VMULPS       Z11, Z11, Z19
+	VFMADD231PS  Z12, Z12, Z19
+	VCMPPS       $0x06, Z0, Z19, K6
+	VMAXPS       Z19, Z0, Z19
+	VADDPS       c3f800000<>+0(SB), Z19, Z20
+	VMULPS       Z20, Z19, Z19
+	VMULPS       Z17, Z19, Z21
+	VRCP14PS     Z21, Z22
+	VMOVAPS      Z22, Z23
+	VFNMADD213PS c40000000<>+0(SB), Z21, Z23
+	VMULPS       Z23, Z22, Z22
+	VMULPS.Z     Z19, Z22, K3, Z19
+	VMULPS.Z     Z17, Z22, K4, Z17
+	VFMADD213PS  c3f800000<>+0(SB), Z19, Z18
+	VMOVAPS.Z    Z19, K5, Z19
+	VFMADD231PS  Z19, Z15, Z5
+	VFMADD231PS  Z19, Z15, Z13
+	VFMADD231PS  Z19, Z16, Z6
+	VFMADD231PS  Z19, Z16, Z14
+	VFMADD213PS  c3f800000<>+0(SB), Z17, Z20
+	VMOVAPS.Z    Z17, K6, Z17
+	VFMADD231PS  Z17, Z11, Z7
+	VFMADD231PS  Z17, Z11, Z13
+	VFMADD231PS  Z17, Z12, Z8
+	VFMADD231PS  Z17, Z12, Z14
+	VMULPS       Z20, Z18, Z18
+	VMULPS       Z18, Z9, Z9
+	VGETEXPPS    Z9, Z11
+	VADDPS       Z11, Z10, Z10
+	VGETMANTPS   $0x00, Z9, Z9
+	VMOVUPS      Z13, (BX)(R10*4)
+	VMOVUPS      Z14, (AX)(R10*4)
+	ADDQ         $0x10, R10
+	JMP          pass0_columnsAVX512
+
+pass0_nextAVX512:
+	ADDQ $0x20, DI
+	JMP  pass0AVX512
+
+pass0_doneAVX512:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	VMOVUPS Z5, 256(AX)
+	VMOVUPS Z6, 320(AX)
+	VMOVUPS Z7, 384(AX)
+	VMOVUPS Z8, 448(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Z9, (AX)
+	VMOVUPS Z10, 64(AX)
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ         stride+48(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), DX
+	MOVQ         gradient_base+24(FP), BX
+	LEAQ         (BX)(AX*4), AX
+	MOVQ         heads_base+72(FP), SI
+	VBROADCASTSS least+144(FP), Y0
+	MOVQ         sums_base+96(FP), DI
+	VMOVUPS      (DI), Y1
+	VMOVUPS      64(DI), Y2
+	MOVQ         state_base+120(FP), DI
+	VMOVUPS      (DI), Y3
+	VMOVUPS      64(DI), Y4
+	MOVQ         stretches+56(FP), R9
+	MOVQ         count+64(FP), R10
+	SHLQ         $0x05, R10
+	ADDQ         R9, R10
+
+pass0AVX2:
+	CMPQ R9, R10
+	JGE  pass0_doneAVX2
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DI
+	XORQ R8, R8
+
+pass0_columnsAVX2:
+	CMPQ         R12, R11
+	JGE          pass0_nextAVX2
+	VBROADCASTSS (SI), Y6
+	VMOVUPS      (CX)(R12*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS 4(SI), Y7
+	VMOVUPS      (DX)(R12*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VMULPS       Y5, Y5, Y7
+	VFMADD231PS  Y6, Y6, Y7
+	VCMPPS       $0x06, Y0, Y7, Y9
+	VMAXPS       Y7, Y0, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y8
+	VMULPS       Y8, Y7, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VDIVPS       Y7, Y10, Y10
+	VANDPS       (DI)(R8*4), Y10, Y10
+	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
+	VANDPS       Y9, Y10, Y10
+	VFMADD231PS  Y10, Y5, Y1
+	VMOVUPS      (BX)(R12*4), Y7
+	VFMADD231PS  Y10, Y5, Y7
+	VMOVUPS      Y7, (BX)(R12*4)
+	VFMADD231PS  Y10, Y6, Y2
+	VMOVUPS      (AX)(R12*4), Y5
+	VFMADD231PS  Y10, Y6, Y5
+	VMOVUPS      Y5, (AX)(R12*4)
+	VMULPS       Y8, Y3, Y3
+	VPSRLD       $0x17, Y3, Y5
+	VPSUBD       c0000007f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VANDPS       c007fffff<>+0(SB), Y3, Y3
+	VORPS        c3f800000<>+0(SB), Y3, Y3
+	ADDQ         $0x08, R12
+	XORQ         $0x08, R8
+	JMP          pass0_columnsAVX2
+
+pass0_nextAVX2:
+	ADDQ $0x20, R9
+	JMP  pass0AVX2
+
+pass0_doneAVX2:
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS Y1, (DI)
+	VMOVUPS Y2, 64(DI)
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS Y3, (DI)
+	VMOVUPS Y4, 64(DI)
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS 128(DI), Y1
+	VMOVUPS 192(DI), Y2
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS (DI), Y3
+	VMOVUPS 64(DI), Y4
+	MOVQ    stretches+56(FP), R9
+	MOVQ    count+64(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
+
+pass1AVX2:
+	CMPQ R9, R10
+	JGE  pass1_doneAVX2
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DI
+	XORQ R8, R8
+
+pass1_columnsAVX2:
+	CMPQ         R12, R11
+	JGE          pass1_nextAVX2
+	VBROADCASTSS 8(SI), Y6
+	VMOVUPS      (CX)(R12*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS 12(SI), Y7
+	VMOVUPS      (DX)(R12*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VMULPS       Y5, Y5, Y7
+	VFMADD231PS  Y6, Y6, Y7
+	VCMPPS       $0x06, Y0, Y7, Y9
+	VMAXPS       Y7, Y0, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y8
+	VMULPS       Y8, Y7, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VDIVPS       Y7, Y10, Y10
+	VANDPS       64(DI)(R8*4), Y10, Y10
+	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
+	VANDPS       Y9, Y10, Y10
+	VFMADD231PS  Y10, Y5, Y1
+	VMOVUPS      (BX)(R12*4), Y7
+	VFMADD231PS  Y10, Y5, Y7
+	VMOVUPS      Y7, (BX)(R12*4)
+	VFMADD231PS  Y10, Y6, Y2
+	VMOVUPS      (AX)(R12*4), Y5
+	VFMADD231PS  Y10, Y6, Y5
+	VMOVUPS      Y5, (AX)(R12*4)
+	VMULPS       Y8, Y3, Y3
+	VPSRLD       $0x17, Y3, Y5
+	VPSUBD       c0000007f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VANDPS       c007fffff<>+0(SB), Y3, Y3
+	VORPS        c3f800000<>+0(SB), Y3, Y3
+	ADDQ         $0x08, R12
+	XORQ         $0x08, R8
+	JMP          pass1_columnsAVX2
+
+pass1_nextAVX2:
+	ADDQ $0x20, R9
+	JMP  pass1AVX2
+
+pass1_doneAVX2:
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS Y1, 128(DI)
+	VMOVUPS Y2, 192(DI)
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS Y3, (DI)
+	VMOVUPS Y4, 64(DI)
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS 256(DI), Y1
+	VMOVUPS 320(DI), Y2
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS (DI), Y3
+	VMOVUPS 64(DI), Y4
+	MOVQ    stretches+56(FP), R9
+	MOVQ    count+64(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
+
+pass2AVX2:
+	CMPQ R9, R10
+	JGE  pass2_doneAVX2
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DI
+	XORQ R8, R8
+
+pass2_columnsAVX2:
+	CMPQ         R12, R11
+	JGE          pass2_nextAVX2
+	VBROADCASTSS 16(SI), Y6
+	VMOVUPS      (CX)(R12*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS 20(SI), Y7
+	VMOVUPS      (DX)(R12*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VMULPS       Y5, Y5, Y7
+	VFMADD231PS  Y6, Y6, Y7
+	VCMPPS       $0x06, Y0, Y7, Y9
+	VMAXPS       Y7, Y0, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y8
+	VMULPS       Y8, Y7, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VDIVPS       Y7, Y10, Y10
+	VANDPS       128(DI)(R8*4), Y10, Y10
+	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
+	VANDPS       Y9, Y10, Y10
+	VFMADD231PS  Y10, Y5, Y1
+	VMOVUPS      (BX)(R12*4), Y7
+	VFMADD231PS  Y10, Y5, Y7
+	VMOVUPS      Y7, (BX)(R12*4)
+	VFMADD231PS  Y10, Y6, Y2
+	VMOVUPS      (AX)(R12*4), Y5
+	VFMADD231PS  Y10, Y6, Y5
+	VMOVUPS      Y5, (AX)(R12*4)
+	VMULPS       Y8, Y3, Y3
+	VPSRLD       $0x17, Y3, Y5
+	VPSUBD       c0000007f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VANDPS       c007fffff<>+0(SB), Y3, Y3
+	VORPS        c3f800000<>+0(SB), Y3, Y3
+	ADDQ         $0x08, R12
+	XORQ         $0x08, R8
+	JMP          pass2_columnsAVX2
+
+pass2_nextAVX2:
+	ADDQ $0x20, R9
+	JMP  pass2AVX2
+
+pass2_doneAVX2:
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS Y1, 256(DI)
+	VMOVUPS Y2, 320(DI)
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS Y3, (DI)
+	VMOVUPS Y4, 64(DI)
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS 384(DI), Y1
+	VMOVUPS 448(DI), Y2
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS (DI), Y3
+	VMOVUPS 64(DI), Y4
+	MOVQ    stretches+56(FP), R9
+	MOVQ    count+64(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
+
+pass3AVX2:
+	CMPQ R9, R10
+	JGE  pass3_doneAVX2
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DI
+	XORQ R8, R8
+
+pass3_columnsAVX2:
+	CMPQ         R12, R11
+	JGE          pass3_nextAVX2
+	VBROADCASTSS 24(SI), Y6
+	VMOVUPS      (CX)(R12*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS 28(SI), Y7
+	VMOVUPS      (DX)(R12*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VMULPS       Y5, Y5, Y7
+	VFMADD231PS  Y6, Y6, Y7
+	VCMPPS       $0x06, Y0, Y7, Y9
+	VMAXPS       Y7, Y0, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y8
+	VMULPS       Y8, Y7, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VDIVPS       Y7, Y10, Y10
+	VANDPS       192(DI)(R8*4), Y10, Y10
+	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
+	VANDPS       Y9, Y10, Y10
+	VFMADD231PS  Y10, Y5, Y1
+	VMOVUPS      (BX)(R12*4), Y7
+	VFMADD231PS  Y10, Y5, Y7
+	VMOVUPS      Y7, (BX)(R12*4)
+	VFMADD231PS  Y10, Y6, Y2
+	VMOVUPS      (AX)(R12*4), Y5
+	VFMADD231PS  Y10, Y6, Y5
+	VMOVUPS      Y5, (AX)(R12*4)
+	VMULPS       Y8, Y3, Y3
+	VPSRLD       $0x17, Y3, Y5
+	VPSUBD       c0000007f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VANDPS       c007fffff<>+0(SB), Y3, Y3
+	VORPS        c3f800000<>+0(SB), Y3, Y3
+	ADDQ         $0x08, R12
+	XORQ         $0x08, R8
+	JMP          pass3_columnsAVX2
+
+pass3_nextAVX2:
+	ADDQ $0x20, R9
+	JMP  pass3AVX2
+
+pass3_doneAVX2:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Y1, 384(AX)
+	VMOVUPS Y2, 448(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Y3, (AX)
+	VMOVUPS Y4, 64(AX)
+	VZEROUPPER
+	RET
+
+// func denseTotals2Vector(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
+// Requires: AVX, AVX512DQ, AVX512F, FMA3
+TEXT ·denseTotals2Vector(SB), NOSPLIT, $0-132
+	CMPQ    ·current+0(SB), $0x02
+	JNE     formAVX2
+	MOVQ    stride+24(FP), AX
+	MOVQ    columns_base+0(FP), CX
+	LEAQ    (CX)(AX*4), AX
+	MOVQ    heads_base+48(FP), DX
+	MOVQ    squares_base+96(FP), BX
+	MOVQ    width+120(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    sums_base+72(FP), DI
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	VMOVUPS 128(DI), Z2
+	VMOVUPS 192(DI), Z3
+	VMOVUPS 256(DI), Z4
+	VMOVUPS 320(DI), Z5
+	VMOVUPS 384(DI), Z6
+	VMOVUPS 448(DI), Z7
+	VMOVUPS 512(DI), Z8
+	VMOVUPS 576(DI), Z9
+	VMOVUPS 640(DI), Z10
+	VMOVUPS 704(DI), Z11
+	MOVQ    stretches+32(FP), R11
+	MOVQ    count+40(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
+
+pass0AVX512:
+	CMPQ     R11, R12
+	JGE      pass0_doneAVX512
+	MOVQ     (R11), R14
+	MOVQ     8(R11), R13
+	ADDQ     R14, R13
+	MOVQ     24(R11), DI
+	VMOVUPS  (DI), Z12
+	VPMOVD2M Z12, K1
+	VMOVUPS  64(DI), Z12
+	VPMOVD2M Z12, K2
+	VMOVUPS  128(DI), Z12
+	VPMOVD2M Z12, K3
+	VMOVUPS  192(DI), Z12
+	VPMOVD2M Z12, K4
+	MOVQ     16(R11), R10
+	SUBQ     R14, R10
+	LEAQ     (BX)(R10*4), R10
+	MOVQ     R10, DI
+	ADDQ     SI, R10
+	MOVQ     R10, R8
+	ADDQ     SI, R10
+	MOVQ     R10, R9
+	ADDQ     SI, R10
+
+pass0_columnsAVX512:
+	CMPQ         R14, R13
+	JGE          pass0_nextAVX512
+	VMOVUPS      (CX)(R14*4), Z12
+	VMOVUPS      (AX)(R14*4), Z13
+	VSUBPS.BCST  (DX), Z12, Z14
+	VSUBPS.BCST  4(DX), Z13, Z15
+	VMOVUPS      c3f800000<>+0(SB), Z16
+	VFMADD231PS  Z14, Z14, Z16
+	VFMADD231PS  Z15, Z15, Z16
+	VSUBPS.BCST  8(DX), Z12, Z17
+	VSUBPS.BCST  12(DX), Z13, Z18
+	VMOVUPS      c3f800000<>+0(SB), Z19
+	VFMADD231PS  Z17, Z17, Z19
+	VFMADD231PS  Z18, Z18, Z19
+	VSUBPS.BCST  16(DX), Z12, Z20
+	VSUBPS.BCST  20(DX), Z13, Z21
+	VMOVUPS      c3f800000<>+0(SB), Z22
+	VFMADD231PS  Z20, Z20, Z22
+	VFMADD231PS  Z21, Z21, Z22
+	VSUBPS.BCST  24(DX), Z12, Z12
+	VSUBPS.BCST  28(DX), Z13, Z13
+	VMOVUPS      c3f800000<>+0(SB), Z23
+	VFMADD231PS  Z12, Z12, Z23
+	VFMADD231PS  Z13, Z13, Z23
+	VMULPS       Z16, Z19, Z24
+	VMULPS       Z22, Z23, Z25
+	VMULPS       Z24, Z25, Z26
+	VRCP14PS     Z26, Z27
+	VMOVAPS      Z27, Z28
+	VFNMADD213PS c40000000<>+0(SB), Z26, Z28
+	VMULPS       Z28, Z27, Z27
+	VMULPS       Z27, Z24, Z24
+	VMULPS       Z27, Z25, Z25
+	VMULPS.Z     Z19, Z25, K1, Z19
+	VMULPS.Z     Z16, Z25, K2, Z16
+	VMULPS.Z     Z23, Z24, K3, Z23
+	VMULPS.Z     Z22, Z24, K4, Z22
+	VADDPS       Z19, Z2, Z2
+	VMULPS       Z19, Z19, Z19
+	VMOVUPS      Z19, (DI)(R14*4)
+	VFMADD231PS  Z19, Z14, Z0
+	VFMADD231PS  Z19, Z15, Z1
+	VADDPS       Z16, Z5, Z5
+	VMULPS       Z16, Z16, Z16
+	VMOVUPS      Z16, (R8)(R14*4)
+	VFMADD231PS  Z16, Z17, Z3
+	VFMADD231PS  Z16, Z18, Z4
+	VADDPS       Z23, Z8, Z8
+	VMULPS       Z23, Z23, Z23
+	VMOVUPS      Z23, (R9)(R14*4)
+	VFMADD231PS  Z23, Z20, Z6
+	VFMADD231PS  Z23, Z21, Z7
+	VADDPS       Z22, Z11, Z11
+	VMULPS       Z22, Z22, Z22
+	VMOVUPS      Z22, (R10)(R14*4)
+	VFMADD231PS  Z22, Z12, Z9
+	VFMADD231PS  Z22, Z13, Z10
+	ADDQ         $0x10, R14
+	JMP          pass0_columnsAVX512
+
+pass0_nextAVX512:
+	ADDQ $0x20, R11
+	JMP  pass0AVX512
+
+pass0_doneAVX512:
+	MOVQ    sums_base+72(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z4, 256(AX)
+	VMOVUPS Z5, 320(AX)
+	VMOVUPS Z6, 384(AX)
+	VMOVUPS Z7, 448(AX)
+	VMOVUPS Z8, 512(AX)
+	VMOVUPS Z9, 576(AX)
+	VMOVUPS Z10, 640(AX)
+	VMOVUPS Z11, 704(AX)
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ    stride+24(FP), AX
+	MOVQ    columns_base+0(FP), CX
+	LEAQ    (CX)(AX*4), AX
+	MOVQ    heads_base+48(FP), DX
+	MOVQ    squares_base+96(FP), DI
+	MOVQ    width+120(FP), R8
+	SHLQ    $0x02, R8
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS (BX), Y0
+	VMOVUPS 64(BX), Y1
+	VMOVUPS 128(BX), Y2
+	MOVQ    stretches+32(FP), R10
+	MOVQ    count+40(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
+
+pass0AVX2:
+	CMPQ R10, R11
+	JGE  pass0_doneAVX2
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), BX
+	XORQ SI, SI
+	MOVQ 16(R10), R9
+	SUBQ R13, R9
+	LEAQ (DI)(R9*4), R9
+
+pass0_columnsAVX2:
+	CMPQ         R13, R12
+	JGE          pass0_nextAVX2
+	VBROADCASTSS (DX), Y4
+	VMOVUPS      (CX)(R13*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS 4(DX), Y5
+	VMOVUPS      (AX)(R13*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFMADD231PS  Y3, Y3, Y5
+	VFMADD231PS  Y4, Y4, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VDIVPS       Y5, Y6, Y6
+	VANDPS       (BX)(SI*4), Y6, Y6
+	VADDPS       Y6, Y2, Y2
+	VMULPS       Y6, Y6, Y6
+	VMOVUPS      Y6, (R9)(R13*4)
+	VFMADD231PS  Y6, Y3, Y0
+	VFMADD231PS  Y6, Y4, Y1
+	ADDQ         $0x08, R13
+	XORQ         $0x08, SI
+	JMP          pass0_columnsAVX2
+
+pass0_nextAVX2:
+	ADDQ $0x20, R10
+	JMP  pass0AVX2
+
+pass0_doneAVX2:
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS Y0, (BX)
+	VMOVUPS Y1, 64(BX)
+	VMOVUPS Y2, 128(BX)
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS 192(BX), Y0
+	VMOVUPS 256(BX), Y1
+	VMOVUPS 320(BX), Y2
+	MOVQ    stretches+32(FP), R10
+	MOVQ    count+40(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
+
+pass1AVX2:
+	CMPQ R10, R11
+	JGE  pass1_doneAVX2
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), BX
+	XORQ SI, SI
+	MOVQ 16(R10), R9
+	SUBQ R13, R9
+	LEAQ (DI)(R9*4), R9
+	ADDQ R8, R9
+
+pass1_columnsAVX2:
+	CMPQ         R13, R12
+	JGE          pass1_nextAVX2
+	VBROADCASTSS 8(DX), Y4
+	VMOVUPS      (CX)(R13*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS 12(DX), Y5
+	VMOVUPS      (AX)(R13*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFMADD231PS  Y3, Y3, Y5
+	VFMADD231PS  Y4, Y4, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VDIVPS       Y5, Y6, Y6
+	VANDPS       64(BX)(SI*4), Y6, Y6
+	VADDPS       Y6, Y2, Y2
+	VMULPS       Y6, Y6, Y6
+	VMOVUPS      Y6, (R9)(R13*4)
+	VFMADD231PS  Y6, Y3, Y0
+	VFMADD231PS  Y6, Y4, Y1
+	ADDQ         $0x08, R13
+	XORQ         $0x08, SI
+	JMP          pass1_columnsAVX2
+
+pass1_nextAVX2:
+	ADDQ $0x20, R10
+	JMP  pass1AVX2
+
+pass1_doneAVX2:
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS Y0, 192(BX)
+	VMOVUPS Y1, 256(BX)
+	VMOVUPS Y2, 320(BX)
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS 384(BX), Y0
+	VMOVUPS 448(BX), Y1
+	VMOVUPS 512(BX), Y2
+	MOVQ    stretches+32(FP), R10
+	MOVQ    count+40(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
+
+pass2AVX2:
+	CMPQ R10, R11
+	JGE  pass2_doneAVX2
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), BX
+	XORQ SI, SI
+	MOVQ 16(R10), R9
+	SUBQ R13, R9
+	LEAQ (DI)(R9*4), R9
+	ADDQ R8, R9
+	ADDQ R8, R9
+
+pass2_columnsAVX2:
+	CMPQ         R13, R12
+	JGE          pass2_nextAVX2
+	VBROADCASTSS 16(DX), Y4
+	VMOVUPS      (CX)(R13*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS 20(DX), Y5
+	VMOVUPS      (AX)(R13*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFMADD231PS  Y3, Y3, Y5
+	VFMADD231PS  Y4, Y4, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VDIVPS       Y5, Y6, Y6
+	VANDPS       128(BX)(SI*4), Y6, Y6
+	VADDPS       Y6, Y2, Y2
+	VMULPS       Y6, Y6, Y6
+	VMOVUPS      Y6, (R9)(R13*4)
+	VFMADD231PS  Y6, Y3, Y0
+	VFMADD231PS  Y6, Y4, Y1
+	ADDQ         $0x08, R13
+	XORQ         $0x08, SI
+	JMP          pass2_columnsAVX2
+
+pass2_nextAVX2:
+	ADDQ $0x20, R10
+	JMP  pass2AVX2
+
+pass2_doneAVX2:
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS Y0, 384(BX)
+	VMOVUPS Y1, 448(BX)
+	VMOVUPS Y2, 512(BX)
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS 576(BX), Y0
+	VMOVUPS 640(BX), Y1
+	VMOVUPS 704(BX), Y2
+	MOVQ    stretches+32(FP), R10
+	MOVQ    count+40(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
+
+pass3AVX2:
+	CMPQ R10, R11
+	JGE  pass3_doneAVX2
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), BX
+	XORQ SI, SI
+	MOVQ 16(R10), R9
+	SUBQ R13, R9
+	LEAQ (DI)(R9*4), R9
+	ADDQ R8, R9
+	ADDQ R8, R9
+	ADDQ R8, R9
+
+pass3_columnsAVX2:
+	CMPQ         R13, R12
+	JGE          pass3_nextAVX2
+	VBROADCASTSS 24(DX), Y4
+	VMOVUPS      (CX)(R13*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS 28(DX), Y5
+	VMOVUPS      (AX)(R13*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFMADD231PS  Y3, Y3, Y5
+	VFMADD231PS  Y4, Y4, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VDIVPS       Y5, Y6, Y6
+	VANDPS       192(BX)(SI*4), Y6, Y6
+	VADDPS       Y6, Y2, Y2
+	VMULPS       Y6, Y6, Y6
+	VMOVUPS      Y6, (R9)(R13*4)
+	VFMADD231PS  Y6, Y3, Y0
+	VFMADD231PS  Y6, Y4, Y1
+	ADDQ         $0x08, R13
+	XORQ         $0x08, SI
+	JMP          pass3_columnsAVX2
+
+pass3_nextAVX2:
+	ADDQ $0x20, R10
+	JMP  pass3AVX2
+
+pass3_doneAVX2:
+	MOVQ    sums_base+72(FP), AX
+	VMOVUPS Y0, 576(AX)
+	VMOVUPS Y1, 640(AX)
+	VMOVUPS Y2, 704(AX)
+	VZEROUPPER
+	RET
+
+// func denseNegCareful2Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
+TEXT ·denseNegCareful2Vector(SB), NOSPLIT, $0-168
+	CMPQ    ·current+0(SB), $0x02
+	JNE     formAVX2
+	MOVQ    stride+48(FP), AX
+	MOVQ    columns_base+0(FP), CX
+	LEAQ    (CX)(AX*4), DX
+	MOVQ    gradient_base+24(FP), BX
+	LEAQ    (BX)(AX*4), AX
+	MOVQ    heads_base+72(FP), SI
+	MOVQ    constants_base+144(FP), DI
+	MOVQ    sums_base+96(FP), R8
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS 128(R8), Z2
+	VMOVUPS 192(R8), Z3
+	VMOVUPS 256(R8), Z4
+	VMOVUPS 320(R8), Z5
+	VMOVUPS 384(R8), Z6
+	VMOVUPS 448(R8), Z7
+	MOVQ    state_base+120(FP), R8
+	VMOVUPS (R8), Z8
+	VMOVUPS 64(R8), Z9
+	VMOVUPS 128(R8), Z10
+	MOVQ    stretches+56(FP), R8
+	MOVQ    count+64(FP), R9
+	SHLQ    $0x05, R9
+	ADDQ    R8, R9
+
+pass0AVX512:
+	CMPQ     R8, R9
+	JGE      pass0_doneAVX512
+	MOVQ     (R8), R11
+	MOVQ     8(R8), R10
+	ADDQ     R11, R10
+	MOVQ     24(R8), R12
+	VMOVUPS  (R12), Z11
+	VPMOVD2M Z11, K1
+	VMOVUPS  64(R12), Z11
+	VPMOVD2M Z11, K2
+	VMOVUPS  128(R12), Z11
+	VPMOVD2M Z11, K3
+	VMOVUPS  192(R12), Z11
+	VPMOVD2M Z11, K4
+
+pass0_columnsAVX512:
+	CMPQ             R11, R10
+	JGE              pass0_nextAVX512
+	VMOVUPS          (CX)(R11*4), Z11
+	VMOVUPS          (DX)(R11*4), Z12
+	VMOVUPS          (BX)(R11*4), Z13
+	VMOVUPS          (AX)(R11*4), Z14
+	VSUBPS.BCST      (SI), Z11, Z15
+	VSUBPS.BCST      4(SI), Z12, Z16
+	VMOVUPS          c3f800000<>+0(SB), Z17
+	VFMADD231PS      Z15, Z15, Z17
+	VFMADD231PS      Z16, Z16, Z17
+	VMOVUPS          c3f800000<>+0(SB), Z18
+	VFMADD231PS.BCST (DI), Z17, Z18
+	VMULPS           Z17, Z18, Z19
+	VRCP14PS         Z19, Z20
+	VMOVAPS          Z20, Z21
+	VFNMADD213PS     c40000000<>+0(SB), Z19, Z21
+	VMULPS.Z         Z21, Z20, K1, Z19
+	VMULPS           Z19, Z18, Z18
+	VMOVUPS          c3f800000<>+0(SB), Z20
+	VFMADD231PS.BCST 4(DI), Z18, Z20
+	VBROADCASTSS     8(DI), Z18
+	VCMPPS           $0x0a, Z18, Z20, K5
+	VMOVAPS.Z        Z19, K5, Z19
+	VMINPS           Z20, Z18, Z20
+	VFMADD231PS      Z17, Z19, Z10
+	VFMADD231PS      Z19, Z15, Z0
+	VFMADD231PS      Z19, Z15, Z13
+	VFMADD231PS      Z19, Z16, Z1
+	VFMADD231PS      Z19, Z16, Z14
+	VSUBPS.BCST      8(SI), Z11, Z15
+	VSUBPS.BCST      12(SI), Z12, Z16
+	VMOVUPS          c3f800000<>+0(SB), Z17
+	VFMADD231PS      Z15, Z15, Z17
+	VFMADD231PS      Z16, Z16, Z17
+	VMOVUPS          c3f800000<>+0(SB), Z18
+	VFMADD231PS.BCST (DI), Z17, Z18
+	VMULPS           Z17, Z18, Z19
+	VRCP14PS         Z19, Z21
+	VMOVAPS          Z21, Z22
+	VFNMADD213PS     c40000000<>+0(SB), Z19, Z22
+	VMULPS.Z         Z22, Z21, K2, Z19
+	VMULPS           Z19, Z18, Z18
+	VMOVUPS          c3f800000<>+0(SB), Z21
+	VFMADD231PS.BCST 4(DI), Z18, Z21
+	VBROADCASTSS     8(DI), Z18
+	VCMPPS           $0x0a, Z18, Z21, K5
+	VMOVAPS.Z        Z19, K5, Z19
+	VMINPS           Z21, Z18, Z21
+	VFMADD231PS      Z17, Z19, Z10
+	VFMADD231PS      Z19, Z15, Z2
+	VFMADD231PS      Z19, Z15, Z13
+	VFMADD231PS      Z19, Z16, Z3
+	VFMADD231PS      Z19, Z16, Z14
+	VMULPS           Z21, Z20, Z20
+	VSUBPS.BCST      16(SI), Z11, Z15
+	VSUBPS.BCST      20(SI), Z12, Z16
+	VMOVUPS          c3f800000<>+0(SB), Z17
+	VFMADD231PS      Z15, Z15, Z17
+	VFMADD231PS      Z16, Z16, Z17
+	VMOVUPS          c3f800000<>+0(SB), Z18
+	VFMADD231PS.BCST (DI), Z17, Z18
+	VMULPS           Z17, Z18, Z19
+	VRCP14PS         Z19, Z21
+	VMOVAPS          Z21, Z22
+	VFNMADD213PS     c40000000<>+0(SB), Z19, Z22
+	VMULPS.Z         Z22, Z21, K3, Z19
+	VMULPS           Z19, Z18, Z18
+	VMOVUPS          c3f800000<>+0(SB), Z21
+	VFMADD231PS.BCST 4(DI), Z18, Z21
+	VBROADCASTSS     8(DI), Z18
+	VCMPPS           $0x0a, Z18, Z21, K5
+	VMOVAPS.Z        Z19, K5, Z19
+	VMINPS           Z21, Z18, Z21
+	VFMADD231PS      Z17, Z19, Z10
+	VFMADD231PS      Z19, Z15, Z4
+	VFMADD231PS      Z19, Z15, Z13
+	VFMADD231PS      Z19, Z16, Z5
+	VFMADD231PS      Z19, Z16, Z14
+	VMULPS           Z21, Z20, Z20
+	VSUBPS.BCST      24(SI), Z11, Z11
+	VSUBPS.BCST      28(SI), Z12, Z12
+	VMOVUPS          c3f800000<>+0(SB), Z15
+	VFMADD231PS      Z11, Z11, Z15
+	VFMADD231PS      Z12, Z12, Z15
+	VMOVUPS          c3f800000<>+0(SB), Z16
+	VFMADD231PS.BCST (DI), Z15, Z16
+	VMULPS           Z15, Z16, Z17
+	VRCP14PS         Z17, Z18
+	VMOVAPS          Z18, Z19
+	VFNMADD213PS     c40000000<>+0(SB), Z17, Z19
+	VMULPS.Z         Z19, Z18, K4, Z17
+	VMULPS           Z17, Z16, Z16
+	VMOVUPS          c3f800000<>+0(SB), Z18
+	VFMADD231PS.BCST 4(DI), Z16, Z18
+	VBROADCASTSS     8(DI), Z16
+	VCMPPS           $0x0a, Z16, Z18, K5
+	VMOVAPS.Z        Z17, K5, Z17
+	VMINPS           Z18, Z16, Z18
+	VFMADD231PS      Z15, Z17, Z10
+	VFMADD231PS      Z17, Z11, Z6
+	VFMADD231PS      Z17, Z11, Z13
+	VFMADD231PS      Z17, Z12, Z7
+	VFMADD231PS      Z17, Z12, Z14
+	VMULPS           Z18, Z20, Z20
+	VMULPS           Z20, Z8, Z8
+	VGETEXPPS        Z8, Z11
+	VADDPS           Z11, Z9, Z9
+	VGETMANTPS       $0x00, Z8, Z8
+	VMOVUPS          Z13, (BX)(R11*4)
+	VMOVUPS          Z14, (AX)(R11*4)
+	ADDQ             $0x10, R11
+	JMP              pass0_columnsAVX512
+
+pass0_nextAVX512:
+	ADDQ $0x20, R8
+	JMP  pass0AVX512
+
+pass0_doneAVX512:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z4, 256(AX)
+	VMOVUPS Z5, 320(AX)
+	VMOVUPS Z6, 384(AX)
+	VMOVUPS Z7, 448(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	VMOVUPS Z10, 128(AX)
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ         stride+48(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), DX
+	MOVQ         gradient_base+24(FP), BX
+	LEAQ         (BX)(AX*4), AX
+	MOVQ         heads_base+72(FP), SI
+	MOVQ         constants_base+144(FP), R9
+	VBROADCASTSS (R9), Y0
+	VBROADCASTSS 4(R9), Y1
+	MOVQ         sums_base+96(FP), DI
+	VMOVUPS      (DI), Y2
+	VMOVUPS      64(DI), Y3
+	MOVQ         state_base+120(FP), DI
+	VMOVUPS      (DI), Y4
+	VMOVUPS      64(DI), Y5
+	VMOVUPS      128(DI), Y6
+	MOVQ         stretches+56(FP), R10
+	MOVQ         count+64(FP), R11
+	SHLQ         $0x05, R11
+	ADDQ         R10, R11
+
+pass0AVX2:
+	CMPQ R10, R11
+	JGE  pass0_doneAVX2
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), DI
+	XORQ R8, R8
+
+pass0_columnsAVX2:
+	CMPQ         R13, R12
+	JGE          pass0_nextAVX2
+	VBROADCASTSS (SI), Y8
+	VMOVUPS      (CX)(R13*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 4(SI), Y9
+	VMOVUPS      (DX)(R13*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VFMADD231PS  Y0, Y9, Y10
+	VMULPS       Y9, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VDIVPS       Y11, Y12, Y12
+	VANDPS       (DI)(R8*4), Y12, Y12
+	VMULPS       Y12, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y1, Y10, Y11
+	VBROADCASTSS 8(R9), Y10
+	VCMPPS       $0x0a, Y10, Y11, Y13
+	VANDPS       Y13, Y12, Y12
+	VMINPS       Y11, Y10, Y11
+	VFMADD231PS  Y9, Y12, Y6
+	VFMADD231PS  Y12, Y7, Y2
+	VMOVUPS      (BX)(R13*4), Y9
+	VFMADD231PS  Y12, Y7, Y9
+	VMOVUPS      Y9, (BX)(R13*4)
+	VFMADD231PS  Y12, Y8, Y3
+	VMOVUPS      (AX)(R13*4), Y7
+	VFMADD231PS  Y12, Y8, Y7
+	VMOVUPS      Y7, (AX)(R13*4)
+	VMULPS       Y11, Y4, Y4
+	VPSRLD       $0x17, Y4, Y7
+	VPSUBD       c0000007f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y5, Y5
+	VANDPS       c007fffff<>+0(SB), Y4, Y4
+	VORPS        c3f800000<>+0(SB), Y4, Y4
+	ADDQ         $0x08, R13
+	XORQ         $0x08, R8
+	JMP          pass0_columnsAVX2
+
+pass0_nextAVX2:
+	ADDQ $0x20, R10
+	JMP  pass0AVX2
+
+pass0_doneAVX2:
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS Y2, (DI)
+	VMOVUPS Y3, 64(DI)
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 64(DI)
+	VMOVUPS Y6, 128(DI)
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS 128(DI), Y2
+	VMOVUPS 192(DI), Y3
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 64(DI), Y5
+	VMOVUPS 128(DI), Y6
+	MOVQ    stretches+56(FP), R10
+	MOVQ    count+64(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
+
+pass1AVX2:
+	CMPQ R10, R11
+	JGE  pass1_doneAVX2
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), DI
+	XORQ R8, R8
+
+pass1_columnsAVX2:
+	CMPQ         R13, R12
+	JGE          pass1_nextAVX2
+	VBROADCASTSS 8(SI), Y8
+	VMOVUPS      (CX)(R13*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 12(SI), Y9
+	VMOVUPS      (DX)(R13*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VFMADD231PS  Y0, Y9, Y10
+	VMULPS       Y9, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VDIVPS       Y11, Y12, Y12
+	VANDPS       64(DI)(R8*4), Y12, Y12
+	VMULPS       Y12, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y1, Y10, Y11
+	VBROADCASTSS 8(R9), Y10
+	VCMPPS       $0x0a, Y10, Y11, Y13
+	VANDPS       Y13, Y12, Y12
+	VMINPS       Y11, Y10, Y11
+	VFMADD231PS  Y9, Y12, Y6
+	VFMADD231PS  Y12, Y7, Y2
+	VMOVUPS      (BX)(R13*4), Y9
+	VFMADD231PS  Y12, Y7, Y9
+	VMOVUPS      Y9, (BX)(R13*4)
+	VFMADD231PS  Y12, Y8, Y3
+	VMOVUPS      (AX)(R13*4), Y7
+	VFMADD231PS  Y12, Y8, Y7
+	VMOVUPS      Y7, (AX)(R13*4)
+	VMULPS       Y11, Y4, Y4
+	VPSRLD       $0x17, Y4, Y7
+	VPSUBD       c0000007f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y5, Y5
+	VANDPS       c007fffff<>+0(SB), Y4, Y4
+	VORPS        c3f800000<>+0(SB), Y4, Y4
+	ADDQ         $0x08, R13
+	XORQ         $0x08, R8
+	JMP          pass1_columnsAVX2
+
+pass1_nextAVX2:
+	ADDQ $0x20, R10
+	JMP  pass1AVX2
+
+pass1_doneAVX2:
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS Y2, 128(DI)
+	VMOVUPS Y3, 192(DI)
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 64(DI)
+	VMOVUPS Y6, 128(DI)
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS 256(DI), Y2
+	VMOVUPS 320(DI), Y3
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 64(DI), Y5
+	VMOVUPS 128(DI), Y6
+	MOVQ    stretches+56(FP), R10
+	MOVQ    count+64(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
+
+pass2AVX2:
+	CMPQ R10, R11
+	JGE  pass2_doneAVX2
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), DI
+	XORQ R8, R8
+
+pass2_columnsAVX2:
+	CMPQ         R13, R12
+	JGE          pass2_nextAVX2
+	VBROADCASTSS 16(SI), Y8
+	VMOVUPS      (CX)(R13*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 20(SI), Y9
+	VMOVUPS      (DX)(R13*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VFMADD231PS  Y0, Y9, Y10
+	VMULPS       Y9, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VDIVPS       Y11, Y12, Y12
+	VANDPS       128(DI)(R8*4), Y12, Y12
+	VMULPS       Y12, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y1, Y10, Y11
+	VBROADCASTSS 8(R9), Y10
+	VCMPPS       $0x0a, Y10, Y11, Y13
+	VANDPS       Y13, Y12, Y12
+	VMINPS       Y11, Y10, Y11
+	VFMADD231PS  Y9, Y12, Y6
+	VFMADD231PS  Y12, Y7, Y2
+	VMOVUPS      (BX)(R13*4), Y9
+	VFMADD231PS  Y12, Y7, Y9
+	VMOVUPS      Y9, (BX)(R13*4)
+	VFMADD231PS  Y12, Y8, Y3
+	VMOVUPS      (AX)(R13*4), Y7
+	VFMADD231PS  Y12, Y8, Y7
+	VMOVUPS      Y7, (AX)(R13*4)
+	VMULPS       Y11, Y4, Y4
+	VPSRLD       $0x17, Y4, Y7
+	VPSUBD       c0000007f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y5, Y5
+	VANDPS       c007fffff<>+0(SB), Y4, Y4
+	VORPS        c3f800000<>+0(SB), Y4, Y4
+	ADDQ         $0x08, R13
+	XORQ         $0x08, R8
+	JMP          pass2_columnsAVX2
+
+pass2_nextAVX2:
+	ADDQ $0x20, R10
+	JMP  pass2AVX2
+
+pass2_doneAVX2:
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS Y2, 256(DI)
+	VMOVUPS Y3, 320(DI)
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 64(DI)
+	VMOVUPS Y6, 128(DI)
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS 384(DI), Y2
+	VMOVUPS 448(DI), Y3
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 64(DI), Y5
+	VMOVUPS 128(DI), Y6
+	MOVQ    stretches+56(FP), R10
+	MOVQ    count+64(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
+
+pass3AVX2:
+	CMPQ R10, R11
+	JGE  pass3_doneAVX2
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), DI
+	XORQ R8, R8
+
+pass3_columnsAVX2:
+	CMPQ         R13, R12
+	JGE          pass3_nextAVX2
+	VBROADCASTSS 24(SI), Y8
+	VMOVUPS      (CX)(R13*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 28(SI), Y9
+	VMOVUPS      (DX)(R13*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VFMADD231PS  Y0, Y9, Y10
+	VMULPS       Y9, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VDIVPS       Y11, Y12, Y12
+	VANDPS       192(DI)(R8*4), Y12, Y12
+	VMULPS       Y12, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y1, Y10, Y11
+	VBROADCASTSS 8(R9), Y10
+	VCMPPS       $0x0a, Y10, Y11, Y13
+	VANDPS       Y13, Y12, Y12
+	VMINPS       Y11, Y10, Y11
+	VFMADD231PS  Y9, Y12, Y6
+	VFMADD231PS  Y12, Y7, Y2
+	VMOVUPS      (BX)(R13*4), Y9
+	VFMADD231PS  Y12, Y7, Y9
+	VMOVUPS      Y9, (BX)(R13*4)
+	VFMADD231PS  Y12, Y8, Y3
+	VMOVUPS      (AX)(R13*4), Y7
+	VFMADD231PS  Y12, Y8, Y7
+	VMOVUPS      Y7, (AX)(R13*4)
+	VMULPS       Y11, Y4, Y4
+	VPSRLD       $0x17, Y4, Y7
+	VPSUBD       c0000007f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y5, Y5
+	VANDPS       c007fffff<>+0(SB), Y4, Y4
+	VORPS        c3f800000<>+0(SB), Y4, Y4
+	ADDQ         $0x08, R13
+	XORQ         $0x08, R8
+	JMP          pass3_columnsAVX2
+
+pass3_nextAVX2:
+	ADDQ $0x20, R10
+	JMP  pass3AVX2
+
+pass3_doneAVX2:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Y2, 384(AX)
+	VMOVUPS Y3, 448(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Y4, (AX)
+	VMOVUPS Y5, 64(AX)
+	VMOVUPS Y6, 128(AX)
+	VZEROUPPER
+	RET
+
+// func denseUMAPCareful2Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
+TEXT ·denseUMAPCareful2Vector(SB), NOSPLIT, $0-148
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
+	MOVQ         stride+48(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), DX
+	MOVQ         gradient_base+24(FP), BX
+	LEAQ         (BX)(AX*4), AX
+	MOVQ         heads_base+72(FP), SI
+	VBROADCASTSS least+144(FP), Z0
+	MOVQ         sums_base+96(FP), DI
+	VMOVUPS      (DI), Z1
+	VMOVUPS      64(DI), Z2
+	VMOVUPS      128(DI), Z3
+	VMOVUPS      192(DI), Z4
+	VMOVUPS      256(DI), Z5
+	VMOVUPS      320(DI), Z6
+	VMOVUPS      384(DI), Z7
+	VMOVUPS      448(DI), Z8
+	MOVQ         state_base+120(FP), DI
+	VMOVUPS      (DI), Z9
+	VMOVUPS      64(DI), Z10
+	MOVQ         stretches+56(FP), DI
+	MOVQ         count+64(FP), R8
+	SHLQ         $0x05, R8
+	ADDQ         DI, R8
+
+pass0AVX512:
+	CMPQ     DI, R8
+	JGE      pass0_doneAVX512
+	MOVQ     (DI), R10
+	MOVQ     8(DI), R9
+	ADDQ     R10, R9
+	MOVQ     24(DI), R11
+	VMOVUPS  (R11), Z11
+	VPMOVD2M Z11, K1
+	VMOVUPS  64(R11), Z11
+	VPMOVD2M Z11, K2
+	VMOVUPS  128(R11), Z11
+	VPMOVD2M Z11, K3
+	VMOVUPS  192(R11), Z11
+	VPMOVD2M Z11, K4
+
+pass0_columnsAVX512:
+	CMPQ         R10, R9
+	JGE          pass0_nextAVX512
+	VMOVUPS      (CX)(R10*4), Z11
+	VMOVUPS      (DX)(R10*4), Z12
+	VMOVUPS      (BX)(R10*4), Z13
+	VMOVUPS      (AX)(R10*4), Z14
+	VSUBPS.BCST  (SI), Z11, Z15
+	VSUBPS.BCST  4(SI), Z12, Z16
+	VMULPS       Z15, Z15, Z17
+	VFMADD231PS  Z16, Z16, Z17
+	VCMPPS       $0x06, Z0, Z17, K5
+	VMAXPS       Z17, Z0, Z17
+	VADDPS       c3f800000<>+0(SB), Z17, Z18
+	VMULPS       Z18, Z17, Z17
+	VRCP14PS     Z17, Z19
+	VMOVAPS      Z19, Z20
+	VFNMADD213PS c40000000<>+0(SB), Z17, Z20
+	VMULPS.Z     Z20, Z19, K1, Z17
+	VFMADD213PS  c3f800000<>+0(SB), Z17, Z18
+	VMOVAPS.Z    Z17, K5, Z17
+	VFMADD231PS  Z17, Z15, Z1
+	VFMADD231PS  Z17, Z15, Z13
+	VFMADD231PS  Z17, Z16, Z2
+	VFMADD231PS  Z17, Z16, Z14
+	VMULPS       Z18, Z9, Z9
+	VGETEXPPS    Z9, Z15
+	VADDPS       Z15, Z10, Z10
+	VGETMANTPS   $0x00, Z9, Z9
+	VSUBPS.BCST  8(SI), Z11, Z15
+	VSUBPS.BCST  12(SI), Z12, Z16
+	VMULPS       Z15, Z15, Z17
+	VFMADD231PS  Z16, Z16, Z17
+	VCMPPS       $0x06, Z0, Z17, K5
+	VMAXPS       Z17, Z0, Z17
+	VADDPS       c3f800000<>+0(SB), Z17, Z18
+	VMULPS       Z18, Z17, Z17
+	VRCP14PS     Z17, Z19
+	VMOVAPS      Z19, Z20
+	VFNMADD213PS c40000000<>+0(SB), Z17, Z20
+	VMULPS.Z     Z20, Z19, K2, Z17
+	VFMADD213PS  c3f800000<>+0(SB), Z17, Z18
+	VMOVAPS.Z    Z17, K5, Z17
+	VFMADD231PS  Z17, Z15, Z3
+	VFMADD231PS  Z17, Z15, Z13
+	VFMADD231PS  Z17, Z16, Z4
+	VFMADD231PS  Z17, Z16, Z14
+	VMULPS       Z18, Z9, Z9
+	VGETEXPPS    Z9, Z15
+	VADDPS       Z15, Z10, Z10
+	VGETMANTPS   $0x00, Z9, Z9
+	VSUBPS.BCST  16(SI), Z11, Z15
+	VSUBPS.BCST  20(SI), Z12, Z16
+	VMULPS       Z15, Z15, Z17
+	VFMADD231PS  Z16, Z16, Z17
+	VCMPPS       $0x06, Z0, Z17, K5
+	VMAXPS       Z17, Z0, Z17
+	VADDPS       c3f800000<>+0(SB), Z17, Z18
+	VMULPS       Z18, Z17, Z17
+	VRCP14PS     Z17, Z19
+	VMOVAPS      Z19, Z20
+	VFNMADD213PS c40000000<>+0(SB), Z17, Z20
+	VMULPS.Z     Z20, Z19, K3, Z17
+	VFMADD213PS  c3f800000<>+0(SB), Z17, Z18
+	VMOVAPS.Z    Z17, K5, Z17
+	VFMADD231PS  Z17, Z15, Z5
+	VFMADD231PS  Z17, Z15, Z13
+	VFMADD231PS  Z17, Z16, Z6
+	VFMADD231PS  Z17, Z16, Z14
+	VMULPS       Z18, Z9, Z9
+	VGETEXPPS    Z9, Z15
+	VADDPS       Z15, Z10, Z10
+	VGETMANTPS   $0x00, Z9, Z9
+	VSUBPS.BCST  24(SI), Z11, Z11
+	VSUBPS.BCST  28(SI), Z12, Z12
+	VMULPS       Z11, Z11, Z15
+	VFMADD231PS  Z12, Z12, Z15
+	VCMPPS       $0x06, Z0, Z15, K5
+	VMAXPS       Z15, Z0, Z15
+	VADDPS       c3f800000<>+0(SB), Z15, Z16
+	VMULPS       Z16, Z15, Z15
+	VRCP14PS     Z15, Z17
+	VMOVAPS      Z17, Z18
+	VFNMADD213PS c40000000<>+0(SB), Z15, Z18
+	VMULPS.Z     Z18, Z17, K4, Z15
+	VFMADD213PS  c3f800000<>+0(SB), Z15, Z16
+	VMOVAPS.Z    Z15, K5, Z15
+	VFMADD231PS  Z15, Z11, Z7
+	VFMADD231PS  Z15, Z11, Z13
+	VFMADD231PS  Z15, Z12, Z8
+	VFMADD231PS  Z15, Z12, Z14
+	VMULPS       Z16, Z9, Z9
+	VGETEXPPS    Z9, Z11
+	VADDPS       Z11, Z10, Z10
+	VGETMANTPS   $0x00, Z9, Z9
+	VMOVUPS      Z13, (BX)(R10*4)
+	VMOVUPS      Z14, (AX)(R10*4)
+	ADDQ         $0x10, R10
+	JMP          pass0_columnsAVX512
+
+pass0_nextAVX512:
+	ADDQ $0x20, DI
+	JMP  pass0AVX512
+
+pass0_doneAVX512:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	VMOVUPS Z5, 256(AX)
+	VMOVUPS Z6, 320(AX)
+	VMOVUPS Z7, 384(AX)
+	VMOVUPS Z8, 448(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Z9, (AX)
+	VMOVUPS Z10, 64(AX)
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ         stride+48(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), DX
+	MOVQ         gradient_base+24(FP), BX
+	LEAQ         (BX)(AX*4), AX
+	MOVQ         heads_base+72(FP), SI
+	VBROADCASTSS least+144(FP), Y0
+	MOVQ         sums_base+96(FP), DI
+	VMOVUPS      (DI), Y1
+	VMOVUPS      64(DI), Y2
+	MOVQ         state_base+120(FP), DI
+	VMOVUPS      (DI), Y3
+	VMOVUPS      64(DI), Y4
+	MOVQ         stretches+56(FP), R9
+	MOVQ         count+64(FP), R10
+	SHLQ         $0x05, R10
+	ADDQ         R9, R10
+
+pass0AVX2:
+	CMPQ R9, R10
+	JGE  pass0_doneAVX2
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DI
+	XORQ R8, R8
+
+pass0_columnsAVX2:
+	CMPQ         R12, R11
+	JGE          pass0_nextAVX2
+	VBROADCASTSS (SI), Y6
+	VMOVUPS      (CX)(R12*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS 4(SI), Y7
+	VMOVUPS      (DX)(R12*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VMULPS       Y5, Y5, Y7
+	VFMADD231PS  Y6, Y6, Y7
+	VCMPPS       $0x06, Y0, Y7, Y9
+	VMAXPS       Y7, Y0, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y8
+	VMULPS       Y8, Y7, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VDIVPS       Y7, Y10, Y10
+	VANDPS       (DI)(R8*4), Y10, Y10
+	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
+	VANDPS       Y9, Y10, Y10
+	VFMADD231PS  Y10, Y5, Y1
+	VMOVUPS      (BX)(R12*4), Y7
+	VFMADD231PS  Y10, Y5, Y7
+	VMOVUPS      Y7, (BX)(R12*4)
+	VFMADD231PS  Y10, Y6, Y2
+	VMOVUPS      (AX)(R12*4), Y5
+	VFMADD231PS  Y10, Y6, Y5
+	VMOVUPS      Y5, (AX)(R12*4)
+	VMULPS       Y8, Y3, Y3
+	VPSRLD       $0x17, Y3, Y5
+	VPSUBD       c0000007f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VANDPS       c007fffff<>+0(SB), Y3, Y3
+	VORPS        c3f800000<>+0(SB), Y3, Y3
+	ADDQ         $0x08, R12
+	XORQ         $0x08, R8
+	JMP          pass0_columnsAVX2
+
+pass0_nextAVX2:
+	ADDQ $0x20, R9
+	JMP  pass0AVX2
+
+pass0_doneAVX2:
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS Y1, (DI)
+	VMOVUPS Y2, 64(DI)
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS Y3, (DI)
+	VMOVUPS Y4, 64(DI)
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS 128(DI), Y1
+	VMOVUPS 192(DI), Y2
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS (DI), Y3
+	VMOVUPS 64(DI), Y4
+	MOVQ    stretches+56(FP), R9
+	MOVQ    count+64(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
+
+pass1AVX2:
+	CMPQ R9, R10
+	JGE  pass1_doneAVX2
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DI
+	XORQ R8, R8
+
+pass1_columnsAVX2:
+	CMPQ         R12, R11
+	JGE          pass1_nextAVX2
+	VBROADCASTSS 8(SI), Y6
+	VMOVUPS      (CX)(R12*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS 12(SI), Y7
+	VMOVUPS      (DX)(R12*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VMULPS       Y5, Y5, Y7
+	VFMADD231PS  Y6, Y6, Y7
+	VCMPPS       $0x06, Y0, Y7, Y9
+	VMAXPS       Y7, Y0, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y8
+	VMULPS       Y8, Y7, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VDIVPS       Y7, Y10, Y10
+	VANDPS       64(DI)(R8*4), Y10, Y10
+	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
+	VANDPS       Y9, Y10, Y10
+	VFMADD231PS  Y10, Y5, Y1
+	VMOVUPS      (BX)(R12*4), Y7
+	VFMADD231PS  Y10, Y5, Y7
+	VMOVUPS      Y7, (BX)(R12*4)
+	VFMADD231PS  Y10, Y6, Y2
+	VMOVUPS      (AX)(R12*4), Y5
+	VFMADD231PS  Y10, Y6, Y5
+	VMOVUPS      Y5, (AX)(R12*4)
+	VMULPS       Y8, Y3, Y3
+	VPSRLD       $0x17, Y3, Y5
+	VPSUBD       c0000007f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VANDPS       c007fffff<>+0(SB), Y3, Y3
+	VORPS        c3f800000<>+0(SB), Y3, Y3
+	ADDQ         $0x08, R12
+	XORQ         $0x08, R8
+	JMP          pass1_columnsAVX2
+
+pass1_nextAVX2:
+	ADDQ $0x20, R9
+	JMP  pass1AVX2
+
+pass1_doneAVX2:
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS Y1, 128(DI)
+	VMOVUPS Y2, 192(DI)
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS Y3, (DI)
+	VMOVUPS Y4, 64(DI)
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS 256(DI), Y1
+	VMOVUPS 320(DI), Y2
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS (DI), Y3
+	VMOVUPS 64(DI), Y4
+	MOVQ    stretches+56(FP), R9
+	MOVQ    count+64(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
+
+pass2AVX2:
+	CMPQ R9, R10
+	JGE  pass2_doneAVX2
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DI
+	XORQ R8, R8
+
+pass2_columnsAVX2:
+	CMPQ         R12, R11
+	JGE          pass2_nextAVX2
+	VBROADCASTSS 16(SI), Y6
+	VMOVUPS      (CX)(R12*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS 20(SI), Y7
+	VMOVUPS      (DX)(R12*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VMULPS       Y5, Y5, Y7
+	VFMADD231PS  Y6, Y6, Y7
+	VCMPPS       $0x06, Y0, Y7, Y9
+	VMAXPS       Y7, Y0, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y8
+	VMULPS       Y8, Y7, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VDIVPS       Y7, Y10, Y10
+	VANDPS       128(DI)(R8*4), Y10, Y10
+	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
+	VANDPS       Y9, Y10, Y10
+	VFMADD231PS  Y10, Y5, Y1
+	VMOVUPS      (BX)(R12*4), Y7
+	VFMADD231PS  Y10, Y5, Y7
+	VMOVUPS      Y7, (BX)(R12*4)
+	VFMADD231PS  Y10, Y6, Y2
+	VMOVUPS      (AX)(R12*4), Y5
+	VFMADD231PS  Y10, Y6, Y5
+	VMOVUPS      Y5, (AX)(R12*4)
+	VMULPS       Y8, Y3, Y3
+	VPSRLD       $0x17, Y3, Y5
+	VPSUBD       c0000007f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VANDPS       c007fffff<>+0(SB), Y3, Y3
+	VORPS        c3f800000<>+0(SB), Y3, Y3
+	ADDQ         $0x08, R12
+	XORQ         $0x08, R8
+	JMP          pass2_columnsAVX2
+
+pass2_nextAVX2:
+	ADDQ $0x20, R9
+	JMP  pass2AVX2
+
+pass2_doneAVX2:
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS Y1, 256(DI)
+	VMOVUPS Y2, 320(DI)
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS Y3, (DI)
+	VMOVUPS Y4, 64(DI)
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS 384(DI), Y1
+	VMOVUPS 448(DI), Y2
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS (DI), Y3
+	VMOVUPS 64(DI), Y4
+	MOVQ    stretches+56(FP), R9
+	MOVQ    count+64(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
+
+pass3AVX2:
+	CMPQ R9, R10
+	JGE  pass3_doneAVX2
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DI
+	XORQ R8, R8
+
+pass3_columnsAVX2:
+	CMPQ         R12, R11
+	JGE          pass3_nextAVX2
+	VBROADCASTSS 24(SI), Y6
+	VMOVUPS      (CX)(R12*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS 28(SI), Y7
+	VMOVUPS      (DX)(R12*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VMULPS       Y5, Y5, Y7
+	VFMADD231PS  Y6, Y6, Y7
+	VCMPPS       $0x06, Y0, Y7, Y9
+	VMAXPS       Y7, Y0, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y8
+	VMULPS       Y8, Y7, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VDIVPS       Y7, Y10, Y10
+	VANDPS       192(DI)(R8*4), Y10, Y10
+	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
+	VANDPS       Y9, Y10, Y10
+	VFMADD231PS  Y10, Y5, Y1
+	VMOVUPS      (BX)(R12*4), Y7
+	VFMADD231PS  Y10, Y5, Y7
+	VMOVUPS      Y7, (BX)(R12*4)
+	VFMADD231PS  Y10, Y6, Y2
+	VMOVUPS      (AX)(R12*4), Y5
+	VFMADD231PS  Y10, Y6, Y5
+	VMOVUPS      Y5, (AX)(R12*4)
+	VMULPS       Y8, Y3, Y3
+	VPSRLD       $0x17, Y3, Y5
+	VPSUBD       c0000007f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VANDPS       c007fffff<>+0(SB), Y3, Y3
+	VORPS        c3f800000<>+0(SB), Y3, Y3
+	ADDQ         $0x08, R12
+	XORQ         $0x08, R8
+	JMP          pass3_columnsAVX2
+
+pass3_nextAVX2:
+	ADDQ $0x20, R9
+	JMP  pass3AVX2
+
+pass3_doneAVX2:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Y1, 384(AX)
+	VMOVUPS Y2, 448(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Y3, (AX)
+	VMOVUPS Y4, 64(AX)
+	VZEROUPPER
+	RET
+
+// func denseTotalsCareful2Vector(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
+// Requires: AVX, AVX512DQ, AVX512F, FMA3
+TEXT ·denseTotalsCareful2Vector(SB), NOSPLIT, $0-132
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
+	MOVQ         stride+24(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), AX
+	MOVQ         heads_base+48(FP), DX
+	MOVQ         squares_base+96(FP), BX
+	MOVQ         width+120(FP), SI
+	VBROADCASTSS clamp+128(FP), Z0
+	SHLQ         $0x02, SI
+	MOVQ         sums_base+72(FP), DI
+	VMOVUPS      (DI), Z1
+	VMOVUPS      64(DI), Z2
+	VMOVUPS      128(DI), Z3
+	VMOVUPS      192(DI), Z4
+	VMOVUPS      256(DI), Z5
+	VMOVUPS      320(DI), Z6
+	VMOVUPS      384(DI), Z7
+	VMOVUPS      448(DI), Z8
+	VMOVUPS      512(DI), Z9
+	VMOVUPS      576(DI), Z10
+	VMOVUPS      640(DI), Z11
+	VMOVUPS      704(DI), Z12
+	MOVQ         stretches+32(FP), R11
+	MOVQ         count+40(FP), R12
+	SHLQ         $0x05, R12
+	ADDQ         R11, R12
+
+pass0AVX512:
+	CMPQ     R11, R12
+	JGE      pass0_doneAVX512
+	MOVQ     (R11), R14
+	MOVQ     8(R11), R13
+	ADDQ     R14, R13
+	MOVQ     24(R11), DI
+	VMOVUPS  (DI), Z13
+	VPMOVD2M Z13, K1
+	VMOVUPS  64(DI), Z13
+	VPMOVD2M Z13, K2
+	VMOVUPS  128(DI), Z13
+	VPMOVD2M Z13, K3
+	VMOVUPS  192(DI), Z13
+	VPMOVD2M Z13, K4
+	MOVQ     16(R11), R10
+	SUBQ     R14, R10
+	LEAQ     (BX)(R10*4), R10
+	MOVQ     R10, DI
+	ADDQ     SI, R10
+	MOVQ     R10, R8
+	ADDQ     SI, R10
+	MOVQ     R10, R9
+	ADDQ     SI, R10
+
+pass0_columnsAVX512:
+	CMPQ         R14, R13
+	JGE          pass0_nextAVX512
+	VMOVUPS      (CX)(R14*4), Z13
+	VMOVUPS      (AX)(R14*4), Z14
+	VSUBPS.BCST  (DX), Z13, Z15
+	VSUBPS.BCST  4(DX), Z14, Z16
+	VMOVUPS      c3f800000<>+0(SB), Z17
+	VFMADD231PS  Z15, Z15, Z17
+	VFMADD231PS  Z16, Z16, Z17
+	VRCP14PS     Z17, Z18
+	VMOVAPS      Z18, Z19
+	VFNMADD213PS c40000000<>+0(SB), Z17, Z19
+	VMULPS.Z     Z19, Z18, K1, Z17
+	VCMPPS       $0x06, Z0, Z17, K5
+	VMAXPS       Z17, Z0, Z18
+	VMOVAPS.Z    Z18, K1, Z18
+	VADDPS       Z18, Z3, Z3
+	VMOVAPS.Z    Z17, K5, Z17
+	VMULPS       Z17, Z17, Z17
+	VMOVUPS      Z17, (DI)(R14*4)
+	VFMADD231PS  Z17, Z15, Z1
+	VFMADD231PS  Z17, Z16, Z2
+	VSUBPS.BCST  8(DX), Z13, Z15
+	VSUBPS.BCST  12(DX), Z14, Z16
+	VMOVUPS      c3f800000<>+0(SB), Z17
+	VFMADD231PS  Z15, Z15, Z17
+	VFMADD231PS  Z16, Z16, Z17
+	VRCP14PS     Z17, Z18
+	VMOVAPS      Z18, Z19
+	VFNMADD213PS c40000000<>+0(SB), Z17, Z19
+	VMULPS.Z     Z19, Z18, K2, Z17
+	VCMPPS       $0x06, Z0, Z17, K5
+	VMAXPS       Z17, Z0, Z18
+	VMOVAPS.Z    Z18, K2, Z18
+	VADDPS       Z18, Z6, Z6
+	VMOVAPS.Z    Z17, K5, Z17
+	VMULPS       Z17, Z17, Z17
+	VMOVUPS      Z17, (R8)(R14*4)
+	VFMADD231PS  Z17, Z15, Z4
+	VFMADD231PS  Z17, Z16, Z5
+	VSUBPS.BCST  16(DX), Z13, Z15
+	VSUBPS.BCST  20(DX), Z14, Z16
+	VMOVUPS      c3f800000<>+0(SB), Z17
+	VFMADD231PS  Z15, Z15, Z17
+	VFMADD231PS  Z16, Z16, Z17
+	VRCP14PS     Z17, Z18
+	VMOVAPS      Z18, Z19
+	VFNMADD213PS c40000000<>+0(SB), Z17, Z19
+	VMULPS.Z     Z19, Z18, K3, Z17
+	VCMPPS       $0x06, Z0, Z17, K5
+	VMAXPS       Z17, Z0, Z18
+	VMOVAPS.Z    Z18, K3, Z18
+	VADDPS       Z18, Z9, Z9
+	VMOVAPS.Z    Z17, K5, Z17
+	VMULPS       Z17, Z17, Z17
+	VMOVUPS      Z17, (R9)(R14*4)
+	VFMADD231PS  Z17, Z15, Z7
+	VFMADD231PS  Z17, Z16, Z8
+	VSUBPS.BCST  24(DX), Z13, Z13
+	VSUBPS.BCST  28(DX), Z14, Z14
+	VMOVUPS      c3f800000<>+0(SB), Z15
+	VFMADD231PS  Z13, Z13, Z15
+	VFMADD231PS  Z14, Z14, Z15
+	VRCP14PS     Z15, Z16
+	VMOVAPS      Z16, Z17
+	VFNMADD213PS c40000000<>+0(SB), Z15, Z17
+	VMULPS.Z     Z17, Z16, K4, Z15
+	VCMPPS       $0x06, Z0, Z15, K5
+	VMAXPS       Z15, Z0, Z16
+	VMOVAPS.Z    Z16, K4, Z16
+	VADDPS       Z16, Z12, Z12
+	VMOVAPS.Z    Z15, K5, Z15
+	VMULPS       Z15, Z15, Z15
+	VMOVUPS      Z15, (R10)(R14*4)
+	VFMADD231PS  Z15, Z13, Z10
+	VFMADD231PS  Z15, Z14, Z11
+	ADDQ         $0x10, R14
+	JMP          pass0_columnsAVX512
+
+pass0_nextAVX512:
+	ADDQ $0x20, R11
+	JMP  pass0AVX512
+
+pass0_doneAVX512:
+	MOVQ    sums_base+72(FP), AX
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	VMOVUPS Z5, 256(AX)
+	VMOVUPS Z6, 320(AX)
+	VMOVUPS Z7, 384(AX)
+	VMOVUPS Z8, 448(AX)
+	VMOVUPS Z9, 512(AX)
+	VMOVUPS Z10, 576(AX)
+	VMOVUPS Z11, 640(AX)
+	VMOVUPS Z12, 704(AX)
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ         stride+24(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), AX
+	MOVQ         heads_base+48(FP), DX
+	MOVQ         squares_base+96(FP), DI
+	MOVQ         width+120(FP), R8
+	VBROADCASTSS clamp+128(FP), Y0
+	SHLQ         $0x02, R8
+	MOVQ         sums_base+72(FP), BX
+	VMOVUPS      (BX), Y1
+	VMOVUPS      64(BX), Y2
+	VMOVUPS      128(BX), Y3
+	MOVQ         stretches+32(FP), R10
+	MOVQ         count+40(FP), R11
+	SHLQ         $0x05, R11
+	ADDQ         R10, R11
+
+pass0AVX2:
+	CMPQ R10, R11
+	JGE  pass0_doneAVX2
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), BX
+	XORQ SI, SI
+	MOVQ 16(R10), R9
+	SUBQ R13, R9
+	LEAQ (DI)(R9*4), R9
+
+pass0_columnsAVX2:
+	CMPQ         R13, R12
+	JGE          pass0_nextAVX2
+	VBROADCASTSS (DX), Y5
+	VMOVUPS      (CX)(R13*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VBROADCASTSS 4(DX), Y6
+	VMOVUPS      (AX)(R13*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VFMADD231PS  Y4, Y4, Y6
+	VFMADD231PS  Y5, Y5, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y6, Y7, Y7
+	VANDPS       (BX)(SI*4), Y7, Y7
+	VCMPPS       $0x06, Y0, Y7, Y6
+	VMAXPS       Y7, Y0, Y8
+	VANDPS       (BX)(SI*4), Y8, Y8
+	VADDPS       Y8, Y3, Y3
+	VANDPS       Y6, Y7, Y7
+	VMULPS       Y7, Y7, Y7
+	VMOVUPS      Y7, (R9)(R13*4)
+	VFMADD231PS  Y7, Y4, Y1
+	VFMADD231PS  Y7, Y5, Y2
+	ADDQ         $0x08, R13
+	XORQ         $0x08, SI
+	JMP          pass0_columnsAVX2
+
+pass0_nextAVX2:
+	ADDQ $0x20, R10
+	JMP  pass0AVX2
+
+pass0_doneAVX2:
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS Y1, (BX)
+	VMOVUPS Y2, 64(BX)
+	VMOVUPS Y3, 128(BX)
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS 192(BX), Y1
+	VMOVUPS 256(BX), Y2
+	VMOVUPS 320(BX), Y3
+	MOVQ    stretches+32(FP), R10
+	MOVQ    count+40(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
+
+pass1AVX2:
+	CMPQ R10, R11
+	JGE  pass1_doneAVX2
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), BX
+	XORQ SI, SI
+	MOVQ 16(R10), R9
+	SUBQ R13, R9
+	LEAQ (DI)(R9*4), R9
+	ADDQ R8, R9
+
+pass1_columnsAVX2:
+	CMPQ         R13, R12
+	JGE          pass1_nextAVX2
+	VBROADCASTSS 8(DX), Y5
+	VMOVUPS      (CX)(R13*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VBROADCASTSS 12(DX), Y6
+	VMOVUPS      (AX)(R13*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VFMADD231PS  Y4, Y4, Y6
+	VFMADD231PS  Y5, Y5, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y6, Y7, Y7
+	VANDPS       64(BX)(SI*4), Y7, Y7
+	VCMPPS       $0x06, Y0, Y7, Y6
+	VMAXPS       Y7, Y0, Y8
+	VANDPS       64(BX)(SI*4), Y8, Y8
+	VADDPS       Y8, Y3, Y3
+	VANDPS       Y6, Y7, Y7
+	VMULPS       Y7, Y7, Y7
+	VMOVUPS      Y7, (R9)(R13*4)
+	VFMADD231PS  Y7, Y4, Y1
+	VFMADD231PS  Y7, Y5, Y2
+	ADDQ         $0x08, R13
+	XORQ         $0x08, SI
+	JMP          pass1_columnsAVX2
+
+pass1_nextAVX2:
+	ADDQ $0x20, R10
+	JMP  pass1AVX2
+
+pass1_doneAVX2:
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS Y1, 192(BX)
+	VMOVUPS Y2, 256(BX)
+	VMOVUPS Y3, 320(BX)
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS 384(BX), Y1
+	VMOVUPS 448(BX), Y2
+	VMOVUPS 512(BX), Y3
+	MOVQ    stretches+32(FP), R10
+	MOVQ    count+40(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
+
+pass2AVX2:
+	CMPQ R10, R11
+	JGE  pass2_doneAVX2
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), BX
+	XORQ SI, SI
+	MOVQ 16(R10), R9
+	SUBQ R13, R9
+	LEAQ (DI)(R9*4), R9
+	ADDQ R8, R9
+	ADDQ R8, R9
+
+pass2_columnsAVX2:
+	CMPQ         R13, R12
+	JGE          pass2_nextAVX2
+	VBROADCASTSS 16(DX), Y5
+	VMOVUPS      (CX)(R13*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VBROADCASTSS 20(DX), Y6
+	VMOVUPS      (AX)(R13*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VFMADD231PS  Y4, Y4, Y6
+	VFMADD231PS  Y5, Y5, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y6, Y7, Y7
+	VANDPS       128(BX)(SI*4), Y7, Y7
+	VCMPPS       $0x06, Y0, Y7, Y6
+	VMAXPS       Y7, Y0, Y8
+	VANDPS       128(BX)(SI*4), Y8, Y8
+	VADDPS       Y8, Y3, Y3
+	VANDPS       Y6, Y7, Y7
+	VMULPS       Y7, Y7, Y7
+	VMOVUPS      Y7, (R9)(R13*4)
+	VFMADD231PS  Y7, Y4, Y1
+	VFMADD231PS  Y7, Y5, Y2
+	ADDQ         $0x08, R13
+	XORQ         $0x08, SI
+	JMP          pass2_columnsAVX2
+
+pass2_nextAVX2:
+	ADDQ $0x20, R10
+	JMP  pass2AVX2
+
+pass2_doneAVX2:
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS Y1, 384(BX)
+	VMOVUPS Y2, 448(BX)
+	VMOVUPS Y3, 512(BX)
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS 576(BX), Y1
+	VMOVUPS 640(BX), Y2
+	VMOVUPS 704(BX), Y3
+	MOVQ    stretches+32(FP), R10
+	MOVQ    count+40(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
+
+pass3AVX2:
+	CMPQ R10, R11
+	JGE  pass3_doneAVX2
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), BX
+	XORQ SI, SI
+	MOVQ 16(R10), R9
+	SUBQ R13, R9
+	LEAQ (DI)(R9*4), R9
+	ADDQ R8, R9
+	ADDQ R8, R9
+	ADDQ R8, R9
+
+pass3_columnsAVX2:
+	CMPQ         R13, R12
+	JGE          pass3_nextAVX2
+	VBROADCASTSS 24(DX), Y5
+	VMOVUPS      (CX)(R13*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VBROADCASTSS 28(DX), Y6
+	VMOVUPS      (AX)(R13*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VFMADD231PS  Y4, Y4, Y6
+	VFMADD231PS  Y5, Y5, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y6, Y7, Y7
+	VANDPS       192(BX)(SI*4), Y7, Y7
+	VCMPPS       $0x06, Y0, Y7, Y6
+	VMAXPS       Y7, Y0, Y8
+	VANDPS       192(BX)(SI*4), Y8, Y8
+	VADDPS       Y8, Y3, Y3
+	VANDPS       Y6, Y7, Y7
+	VMULPS       Y7, Y7, Y7
+	VMOVUPS      Y7, (R9)(R13*4)
+	VFMADD231PS  Y7, Y4, Y1
+	VFMADD231PS  Y7, Y5, Y2
+	ADDQ         $0x08, R13
+	XORQ         $0x08, SI
+	JMP          pass3_columnsAVX2
+
+pass3_nextAVX2:
+	ADDQ $0x20, R10
+	JMP  pass3AVX2
+
+pass3_doneAVX2:
+	MOVQ    sums_base+72(FP), AX
+	VMOVUPS Y1, 576(AX)
+	VMOVUPS Y2, 640(AX)
+	VMOVUPS Y3, 704(AX)
+	VZEROUPPER
+	RET
+
+// func denseSpread2Vector(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
+// Requires: AVX, AVX512F, FMA3
+TEXT ·denseSpread2Vector(SB), NOSPLIT, $0-96
+	CMPQ ·current+0(SB), $0x02
+	JNE  formAVX2
+	MOVQ n+24(FP), AX
+	MOVQ stride+32(FP), CX
+	MOVQ out_base+0(FP), DX
+	LEAQ (DX)(CX*4), BX
+	LEAQ (BX)(CX*4), SI
+	MOVQ width+64(FP), DI
+	MOVQ squares_base+40(FP), R8
+	SHLQ $0x02, DI
+	MOVQ coefficients_len+80(FP), R9
+	MOVQ coefficients_base+72(FP), R10
+	LEAQ (R10)(R9*4), R9
+	XORQ CX, CX
+	MOVQ AX, R11
+	SUBQ $0x80, R11
+
+columns8AVX512:
+	CMPQ    CX, R11
+	JG      columns8_doneAVX512
+	VMOVUPS (DX)(CX*4), Z0
+	VMOVUPS 64(DX)(CX*4), Z1
+	VMOVUPS 128(DX)(CX*4), Z2
+	VMOVUPS 192(DX)(CX*4), Z3
+	VMOVUPS 256(DX)(CX*4), Z4
+	VMOVUPS 320(DX)(CX*4), Z5
+	VMOVUPS 384(DX)(CX*4), Z6
+	VMOVUPS 448(DX)(CX*4), Z7
+	VMOVUPS (BX)(CX*4), Z8
+	VMOVUPS 64(BX)(CX*4), Z9
+	VMOVUPS 128(BX)(CX*4), Z10
+	VMOVUPS 192(BX)(CX*4), Z11
+	VMOVUPS 256(BX)(CX*4), Z12
+	VMOVUPS 320(BX)(CX*4), Z13
+	VMOVUPS 384(BX)(CX*4), Z14
+	VMOVUPS 448(BX)(CX*4), Z15
+	VMOVUPS (SI)(CX*4), Z16
+	VMOVUPS 64(SI)(CX*4), Z17
+	VMOVUPS 128(SI)(CX*4), Z18
+	VMOVUPS 192(SI)(CX*4), Z19
+	VMOVUPS 256(SI)(CX*4), Z20
+	VMOVUPS 320(SI)(CX*4), Z21
+	VMOVUPS 384(SI)(CX*4), Z22
+	VMOVUPS 448(SI)(CX*4), Z23
+	MOVQ    R10, R12
+	LEAQ    (R8)(CX*4), R13
+
+columns8_headsAVX512:
+	VBROADCASTSS (R12), Z24
+	VBROADCASTSS 4(R12), Z25
+	VBROADCASTSS 8(R12), Z26
+	VMOVUPS      (R13), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z8
+	VFMADD231PS  Z26, Z27, Z16
+	VMOVUPS      64(R13), Z27
+	VFMADD231PS  Z24, Z27, Z1
+	VFMADD231PS  Z25, Z27, Z9
+	VFMADD231PS  Z26, Z27, Z17
+	VMOVUPS      128(R13), Z27
+	VFMADD231PS  Z24, Z27, Z2
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z18
+	VMOVUPS      192(R13), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z11
+	VFMADD231PS  Z26, Z27, Z19
+	VMOVUPS      256(R13), Z27
+	VFMADD231PS  Z24, Z27, Z4
+	VFMADD231PS  Z25, Z27, Z12
+	VFMADD231PS  Z26, Z27, Z20
+	VMOVUPS      320(R13), Z27
+	VFMADD231PS  Z24, Z27, Z5
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z21
+	VMOVUPS      384(R13), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z14
+	VFMADD231PS  Z26, Z27, Z22
+	VMOVUPS      448(R13), Z27
+	VFMADD231PS  Z24, Z27, Z7
+	VFMADD231PS  Z25, Z27, Z15
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R13
+	ADDQ         $0x0c, R12
+	CMPQ         R12, R9
+	JL           columns8_headsAVX512
+	VMOVUPS      Z0, (DX)(CX*4)
+	VMOVUPS      Z1, 64(DX)(CX*4)
+	VMOVUPS      Z2, 128(DX)(CX*4)
+	VMOVUPS      Z3, 192(DX)(CX*4)
+	VMOVUPS      Z4, 256(DX)(CX*4)
+	VMOVUPS      Z5, 320(DX)(CX*4)
+	VMOVUPS      Z6, 384(DX)(CX*4)
+	VMOVUPS      Z7, 448(DX)(CX*4)
+	VMOVUPS      Z8, (BX)(CX*4)
+	VMOVUPS      Z9, 64(BX)(CX*4)
+	VMOVUPS      Z10, 128(BX)(CX*4)
+	VMOVUPS      Z11, 192(BX)(CX*4)
+	VMOVUPS      Z12, 256(BX)(CX*4)
+	VMOVUPS      Z13, 320(BX)(CX*4)
+	VMOVUPS      Z14, 384(BX)(CX*4)
+	VMOVUPS      Z15, 448(BX)(CX*4)
+	VMOVUPS      Z16, (SI)(CX*4)
+	VMOVUPS      Z17, 64(SI)(CX*4)
+	VMOVUPS      Z18, 128(SI)(CX*4)
+	VMOVUPS      Z19, 192(SI)(CX*4)
+	VMOVUPS      Z20, 256(SI)(CX*4)
+	VMOVUPS      Z21, 320(SI)(CX*4)
+	VMOVUPS      Z22, 384(SI)(CX*4)
+	VMOVUPS      Z23, 448(SI)(CX*4)
+	ADDQ         $0x80, CX
+	JMP          columns8AVX512
+
+columns8_doneAVX512:
+	SUBQ $0x10, AX
+
+columns1AVX512:
+	CMPQ    CX, AX
+	JG      columns1_doneAVX512
+	VMOVUPS (DX)(CX*4), Z0
+	VMOVUPS (BX)(CX*4), Z1
+	VMOVUPS (SI)(CX*4), Z2
+	MOVQ    R10, R11
+	LEAQ    (R8)(CX*4), R12
+
+columns1_headsAVX512:
+	VBROADCASTSS (R11), Z3
+	VBROADCASTSS 4(R11), Z4
+	VBROADCASTSS 8(R11), Z5
+	VMOVUPS      (R12), Z6
+	VFMADD231PS  Z3, Z6, Z0
+	VFMADD231PS  Z4, Z6, Z1
+	VFMADD231PS  Z5, Z6, Z2
+	ADDQ         DI, R12
+	ADDQ         $0x0c, R11
+	CMPQ         R11, R9
+	JL           columns1_headsAVX512
+	VMOVUPS      Z0, (DX)(CX*4)
+	VMOVUPS      Z1, (BX)(CX*4)
+	VMOVUPS      Z2, (SI)(CX*4)
+	ADDQ         $0x10, CX
+	JMP          columns1AVX512
+
+columns1_doneAVX512:
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ n+24(FP), AX
+	MOVQ stride+32(FP), CX
+	MOVQ out_base+0(FP), DX
+	LEAQ (DX)(CX*4), BX
+	LEAQ (BX)(CX*4), SI
+	MOVQ width+64(FP), DI
+	MOVQ squares_base+40(FP), R8
+	SHLQ $0x02, DI
+	MOVQ coefficients_len+80(FP), R9
+	MOVQ coefficients_base+72(FP), R10
+	LEAQ (R10)(R9*4), R9
+	XORQ CX, CX
+	MOVQ AX, R11
+	SUBQ $0x10, R11
+
+columns2AVX2:
+	CMPQ    CX, R11
+	JG      columns2_doneAVX2
+	VMOVUPS (DX)(CX*4), Y0
+	VMOVUPS 32(DX)(CX*4), Y1
+	VMOVUPS (BX)(CX*4), Y2
+	VMOVUPS 32(BX)(CX*4), Y3
+	VMOVUPS (SI)(CX*4), Y4
+	VMOVUPS 32(SI)(CX*4), Y5
+	MOVQ    R10, R12
+	LEAQ    (R8)(CX*4), R13
+
+columns2_headsAVX2:
+	VBROADCASTSS (R12), Y6
+	VBROADCASTSS 4(R12), Y7
+	VBROADCASTSS 8(R12), Y8
+	VMOVUPS      (R13), Y9
+	VFMADD231PS  Y6, Y9, Y0
+	VFMADD231PS  Y7, Y9, Y2
+	VFMADD231PS  Y8, Y9, Y4
+	VMOVUPS      32(R13), Y9
+	VFMADD231PS  Y6, Y9, Y1
+	VFMADD231PS  Y7, Y9, Y3
+	VFMADD231PS  Y8, Y9, Y5
+	ADDQ         DI, R13
+	ADDQ         $0x0c, R12
+	CMPQ         R12, R9
+	JL           columns2_headsAVX2
+	VMOVUPS      Y0, (DX)(CX*4)
+	VMOVUPS      Y1, 32(DX)(CX*4)
+	VMOVUPS      Y2, (BX)(CX*4)
+	VMOVUPS      Y3, 32(BX)(CX*4)
+	VMOVUPS      Y4, (SI)(CX*4)
+	VMOVUPS      Y5, 32(SI)(CX*4)
+	ADDQ         $0x10, CX
+	JMP          columns2AVX2
+
+columns2_doneAVX2:
+	SUBQ $0x08, AX
+
+columns1AVX2:
+	CMPQ    CX, AX
+	JG      columns1_doneAVX2
+	VMOVUPS (DX)(CX*4), Y0
+	VMOVUPS (BX)(CX*4), Y1
+	VMOVUPS (SI)(CX*4), Y2
+	MOVQ    R10, R11
+	LEAQ    (R8)(CX*4), R12
+
+columns1_headsAVX2:
+	VBROADCASTSS (R11), Y3
+	VBROADCASTSS 4(R11), Y4
+	VBROADCASTSS 8(R11), Y5
+	VMOVUPS      (R12), Y6
+	VFMADD231PS  Y3, Y6, Y0
+	VFMADD231PS  Y4, Y6, Y1
+	VFMADD231PS  Y5, Y6, Y2
+	ADDQ         DI, R12
+	ADDQ         $0x0c, R11
+	CMPQ         R11, R9
+	JL           columns1_headsAVX2
+	VMOVUPS      Y0, (DX)(CX*4)
+	VMOVUPS      Y1, (BX)(CX*4)
+	VMOVUPS      Y2, (SI)(CX*4)
+	ADDQ         $0x08, CX
+	JMP          columns1AVX2
+
+columns1_doneAVX2:
+	VZEROUPPER
+	RET
+
+// func extents2Vector(least []float32, most []float32, sum []float32, src []float32)
 // Requires: AVX, AVX512F
-TEXT ·winogradImageAVX512(SB), $2304-80
+TEXT ·extents2Vector(SB), NOSPLIT, $0-96
+	CMPQ    ·current+0(SB), $0x02
+	JNE     formAVX2
+	MOVQ    least_base+0(FP), AX
+	MOVQ    most_base+24(FP), CX
+	MOVQ    sum_base+48(FP), DX
+	MOVQ    src_base+72(FP), BX
+	MOVQ    src_len+80(FP), SI
+	VMOVUPS (BX), Z0
+	VMOVAPS Z0, Z1
+	VMOVAPS Z0, Z2
+	VMOVUPS 64(BX), Z3
+	VMOVAPS Z3, Z4
+	VMOVAPS Z3, Z5
+	MOVQ    $0x00000020, DI
+
+loop0AVX512:
+	CMPQ    DI, SI
+	JGE     loop0_doneAVX512
+	VMOVUPS (BX)(DI*4), Z6
+	VMINPS  Z6, Z0, Z0
+	VMAXPS  Z6, Z1, Z1
+	VADDPS  Z6, Z2, Z2
+	VMOVUPS 64(BX)(DI*4), Z6
+	VMINPS  Z6, Z3, Z3
+	VMAXPS  Z6, Z4, Z4
+	VADDPS  Z6, Z5, Z5
+	ADDQ    $0x20, DI
+	JMP     loop0AVX512
+
+loop0_doneAVX512:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, (CX)
+	VMOVUPS Z2, (DX)
+	VMOVUPS Z3, 64(AX)
+	VMOVUPS Z4, 64(CX)
+	VMOVUPS Z5, 64(DX)
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ    least_base+0(FP), AX
+	MOVQ    most_base+24(FP), CX
+	MOVQ    sum_base+48(FP), DX
+	MOVQ    src_base+72(FP), BX
+	MOVQ    src_len+80(FP), SI
+	VMOVUPS (BX), Y0
+	VMOVAPS Y0, Y1
+	VMOVAPS Y0, Y2
+	VMOVUPS 32(BX), Y3
+	VMOVAPS Y3, Y4
+	VMOVAPS Y3, Y5
+	VMOVUPS 64(BX), Y6
+	VMOVAPS Y6, Y7
+	VMOVAPS Y6, Y8
+	VMOVUPS 96(BX), Y9
+	VMOVAPS Y9, Y10
+	VMOVAPS Y9, Y11
+	MOVQ    $0x00000020, DI
+
+loop0AVX2:
+	CMPQ    DI, SI
+	JGE     loop0_doneAVX2
+	VMOVUPS (BX)(DI*4), Y12
+	VMINPS  Y12, Y0, Y0
+	VMAXPS  Y12, Y1, Y1
+	VADDPS  Y12, Y2, Y2
+	VMOVUPS 32(BX)(DI*4), Y12
+	VMINPS  Y12, Y3, Y3
+	VMAXPS  Y12, Y4, Y4
+	VADDPS  Y12, Y5, Y5
+	VMOVUPS 64(BX)(DI*4), Y12
+	VMINPS  Y12, Y6, Y6
+	VMAXPS  Y12, Y7, Y7
+	VADDPS  Y12, Y8, Y8
+	VMOVUPS 96(BX)(DI*4), Y12
+	VMINPS  Y12, Y9, Y9
+	VMAXPS  Y12, Y10, Y10
+	VADDPS  Y12, Y11, Y11
+	ADDQ    $0x20, DI
+	JMP     loop0AVX2
+
+loop0_doneAVX2:
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, (CX)
+	VMOVUPS Y2, (DX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 32(CX)
+	VMOVUPS Y5, 32(DX)
+	VMOVUPS Y6, 64(AX)
+	VMOVUPS Y7, 64(CX)
+	VMOVUPS Y8, 64(DX)
+	VMOVUPS Y9, 96(AX)
+	VMOVUPS Y10, 96(CX)
+	VMOVUPS Y11, 96(DX)
+	VZEROUPPER
+	RET
+
+// func denseNeg3Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
+TEXT ·denseNeg3Vector(SB), NOSPLIT, $0-168
+	CMPQ    ·current+0(SB), $0x02
+	JNE     formAVX2
+	MOVQ    stride+48(FP), AX
+	MOVQ    columns_base+0(FP), CX
+	LEAQ    (CX)(AX*4), DX
+	LEAQ    (DX)(AX*4), BX
+	MOVQ    gradient_base+24(FP), SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), AX
+	MOVQ    heads_base+72(FP), R8
+	MOVQ    constants_base+144(FP), R9
+	MOVQ    sums_base+96(FP), R10
+	VMOVUPS (R10), Z0
+	VMOVUPS 64(R10), Z1
+	VMOVUPS 128(R10), Z2
+	VMOVUPS 192(R10), Z3
+	VMOVUPS 256(R10), Z4
+	VMOVUPS 320(R10), Z5
+	VMOVUPS 384(R10), Z6
+	VMOVUPS 448(R10), Z7
+	VMOVUPS 512(R10), Z8
+	VMOVUPS 576(R10), Z9
+	VMOVUPS 640(R10), Z10
+	VMOVUPS 704(R10), Z11
+	MOVQ    state_base+120(FP), R10
+	VMOVUPS (R10), Z12
+	VMOVUPS 64(R10), Z13
+	VMOVUPS 128(R10), Z14
+	MOVQ    stretches+56(FP), R10
+	MOVQ    count+64(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
+
+pass0AVX512:
+	CMPQ     R10, R11
+	JGE      pass0_doneAVX512
+	MOVQ     (R10), R13
+	MOVQ     8(R10), R12
+	ADDQ     R13, R12
+	MOVQ     24(R10), R14
+	VMOVUPS  (R14), Z15
+	VPMOVD2M Z15, K1
+	VMOVUPS  64(R14), Z15
+	VPMOVD2M Z15, K2
+	VMOVUPS  128(R14), Z15
+	VPMOVD2M Z15, K3
+	VMOVUPS  192(R14), Z15
+	VPMOVD2M Z15, K4
+
+pass0_columnsAVX512:
+	CMPQ             R13, R12
+	JGE              pass0_nextAVX512
+	VMOVUPS          (SI)(R13*4), Z15
+	VMOVUPS          (DI)(R13*4), Z16
+	VMOVUPS          (AX)(R13*4), Z17
+	VMOVUPS          (CX)(R13*4), Z18
+	VSUBPS.BCST      (R8), Z18, Z18
+	VMOVUPS          (DX)(R13*4), Z19
+	VSUBPS.BCST      4(R8), Z19, Z19
+	VMOVUPS          (BX)(R13*4), Z20
+	VSUBPS.BCST      8(R8), Z20, Z20
+	VMOVUPS          c3f800000<>+0(SB), Z21
+	VFMADD231PS      Z18, Z18, Z21
+	VFMADD231PS      Z19, Z19, Z21
+	VFMADD231PS      Z20, Z20, Z21
+	VMOVUPS          c3f800000<>+0(SB), Z22
+	VFMADD231PS.BCST (R9), Z21, Z22
+	VMULPS           Z21, Z22, Z23
+	VRCP14PS         Z23, Z24
+	VMOVAPS          Z24, Z25
+	VFNMADD213PS     c40000000<>+0(SB), Z23, Z25
+	VMULPS.Z         Z25, Z24, K1, Z23
+	VMULPS           Z23, Z22, Z22
+	VMOVUPS          c3f800000<>+0(SB), Z24
+	VFMADD231PS.BCST 4(R9), Z22, Z24
+	VFMADD231PS      Z21, Z23, Z14
+	VFMADD231PS      Z23, Z18, Z0
+	VFMADD231PS      Z23, Z18, Z15
+	VFMADD231PS      Z23, Z19, Z1
+	VFMADD231PS      Z23, Z19, Z16
+	VFMADD231PS      Z23, Z20, Z2
+	VFMADD231PS      Z23, Z20, Z17
+	VMOVUPS          (CX)(R13*4), Z18
+	VSUBPS.BCST      12(R8), Z18, Z18
+	VMOVUPS          (DX)(R13*4), Z19
+	VSUBPS.BCST      16(R8), Z19, Z19
+	VMOVUPS          (BX)(R13*4), Z20
+	VSUBPS.BCST      20(R8), Z20, Z20
+	VMOVUPS          c3f800000<>+0(SB), Z21
+	VFMADD231PS      Z18, Z18, Z21
+	VFMADD231PS      Z19, Z19, Z21
+	VFMADD231PS      Z20, Z20, Z21
+	VMOVUPS          c3f800000<>+0(SB), Z22
+	VFMADD231PS.BCST (R9), Z21, Z22
+	VMULPS           Z21, Z22, Z23
+	VRCP14PS         Z23, Z25
+	VMOVAPS          Z25, Z26
+	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
+	VMULPS.Z         Z26, Z25, K2, Z23
+	VMULPS           Z23, Z22, Z22
+	VMOVUPS          c3f800000<>+0(SB), Z25
+	VFMADD231PS.BCST 4(R9), Z22, Z25
+	VFMADD231PS      Z21, Z23, Z14
+	VFMADD231PS      Z23, Z18, Z3
+	VFMADD231PS      Z23, Z18, Z15
+	VFMADD231PS      Z23, Z19, Z4
+	VFMADD231PS      Z23, Z19, Z16
+	VFMADD231PS      Z23, Z20, Z5
+	VFMADD231PS      Z23, Z20, Z17
+	VMULPS           Z25, Z24, Z24
+	VMOVUPS          (CX)(R13*4), Z18
+	VSUBPS.BCST      24(R8), Z18, Z18
+	VMOVUPS          (DX)(R13*4), Z19
+	VSUBPS.BCST      28(R8), Z19, Z19
+	VMOVUPS          (BX)(R13*4), Z20
+	VSUBPS.BCST      32(R8), Z20, Z20
+	VMOVUPS          c3f800000<>+0(SB), Z21
+	VFMADD231PS      Z18, Z18, Z21
+	VFMADD231PS      Z19, Z19, Z21
+	VFMADD231PS      Z20, Z20, Z21
+	VMOVUPS          c3f800000<>+0(SB), Z22
+	VFMADD231PS.BCST (R9), Z21, Z22
+	VMULPS           Z21, Z22, Z23
+	VRCP14PS         Z23, Z25
+	VMOVAPS          Z25, Z26
+	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
+	VMULPS.Z         Z26, Z25, K3, Z23
+	VMULPS           Z23, Z22, Z22
+	VMOVUPS          c3f800000<>+0(SB), Z25
+	VFMADD231PS.BCST 4(R9), Z22, Z25
+	VFMADD231PS      Z21, Z23, Z14
+	VFMADD231PS      Z23, Z18, Z6
+	VFMADD231PS      Z23, Z18, Z15
+	VFMADD231PS      Z23, Z19, Z7
+	VFMADD231PS      Z23, Z19, Z16
+	VFMADD231PS      Z23, Z20, Z8
+	VFMADD231PS      Z23, Z20, Z17
+	VMULPS           Z25, Z24, Z24
+	VMOVUPS          (CX)(R13*4), Z18
+	VSUBPS.BCST      36(R8), Z18, Z18
+	VMOVUPS          (DX)(R13*4), Z19
+	VSUBPS.BCST      40(R8), Z19, Z19
+	VMOVUPS          (BX)(R13*4), Z20
+	VSUBPS.BCST      44(R8), Z20, Z20
+	VMOVUPS          c3f800000<>+0(SB), Z21
+	VFMADD231PS      Z18, Z18, Z21
+	VFMADD231PS      Z19, Z19, Z21
+	VFMADD231PS      Z20, Z20, Z21
+	VMOVUPS          c3f800000<>+0(SB), Z22
+	VFMADD231PS.BCST (R9), Z21, Z22
+	VMULPS           Z21, Z22, Z23
+	VRCP14PS         Z23, Z25
+	VMOVAPS          Z25, Z26
+	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
+	VMULPS.Z         Z26, Z25, K4, Z23
+	VMULPS           Z23, Z22, Z22
+	VMOVUPS          c3f800000<>+0(SB), Z25
+	VFMADD231PS.BCST 4(R9), Z22, Z25
+	VFMADD231PS      Z21, Z23, Z14
+	VFMADD231PS      Z23, Z18, Z9
+	VFMADD231PS      Z23, Z18, Z15
+	VFMADD231PS      Z23, Z19, Z10
+	VFMADD231PS      Z23, Z19, Z16
+	VFMADD231PS      Z23, Z20, Z11
+	VFMADD231PS      Z23, Z20, Z17
+	VMULPS           Z25, Z24, Z24
+	VMULPS           Z24, Z12, Z12
+	VGETEXPPS        Z12, Z18
+	VADDPS           Z18, Z13, Z13
+	VGETMANTPS       $0x00, Z12, Z12
+	VMOVUPS          Z15, (SI)(R13*4)
+	VMOVUPS          Z16, (DI)(R13*4)
+	VMOVUPS          Z17, (AX)(R13*4)
+	ADDQ             $0x10, R13
+	JMP              pass0_columnsAVX512
+
+pass0_nextAVX512:
+	ADDQ $0x20, R10
+	JMP  pass0AVX512
+
+pass0_doneAVX512:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z4, 256(AX)
+	VMOVUPS Z5, 320(AX)
+	VMOVUPS Z6, 384(AX)
+	VMOVUPS Z7, 448(AX)
+	VMOVUPS Z8, 512(AX)
+	VMOVUPS Z9, 576(AX)
+	VMOVUPS Z10, 640(AX)
+	VMOVUPS Z11, 704(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	VMOVUPS Z14, 128(AX)
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ         stride+48(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), DX
+	LEAQ         (DX)(AX*4), BX
+	MOVQ         gradient_base+24(FP), SI
+	LEAQ         (SI)(AX*4), DI
+	LEAQ         (DI)(AX*4), AX
+	MOVQ         heads_base+72(FP), R8
+	MOVQ         constants_base+144(FP), R9
+	VBROADCASTSS (R9), Y0
+	VBROADCASTSS 4(R9), Y1
+	MOVQ         sums_base+96(FP), R9
+	VMOVUPS      (R9), Y2
+	VMOVUPS      64(R9), Y3
+	VMOVUPS      128(R9), Y4
+	MOVQ         state_base+120(FP), R9
+	VMOVUPS      (R9), Y5
+	VMOVUPS      64(R9), Y6
+	VMOVUPS      128(R9), Y7
+	MOVQ         stretches+56(FP), R11
+	MOVQ         count+64(FP), R12
+	SHLQ         $0x05, R12
+	ADDQ         R11, R12
+
+pass0AVX2:
+	CMPQ R11, R12
+	JGE  pass0_doneAVX2
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), R9
+	XORQ R10, R10
+
+pass0_columnsAVX2:
+	CMPQ         R14, R13
+	JGE          pass0_nextAVX2
+	VBROADCASTSS (R8), Y9
+	VMOVUPS      (CX)(R14*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 4(R8), Y10
+	VMOVUPS      (DX)(R14*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS 8(R8), Y11
+	VMOVUPS      (BX)(R14*4), Y10
+	VSUBPS       Y11, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y8, Y8, Y11
+	VFMADD231PS  Y9, Y9, Y11
+	VFMADD231PS  Y10, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VFMADD231PS  Y0, Y11, Y12
+	VMULPS       Y11, Y12, Y13
+	VMOVUPS      c3f800000<>+0(SB), Y14
+	VDIVPS       Y13, Y14, Y14
+	VANDPS       (R9)(R10*4), Y14, Y14
+	VMULPS       Y14, Y12, Y12
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VFMADD231PS  Y1, Y12, Y13
+	VFMADD231PS  Y11, Y14, Y7
+	VFMADD231PS  Y14, Y8, Y2
+	VMOVUPS      (SI)(R14*4), Y11
+	VFMADD231PS  Y14, Y8, Y11
+	VMOVUPS      Y11, (SI)(R14*4)
+	VFMADD231PS  Y14, Y9, Y3
+	VMOVUPS      (DI)(R14*4), Y8
+	VFMADD231PS  Y14, Y9, Y8
+	VMOVUPS      Y8, (DI)(R14*4)
+	VFMADD231PS  Y14, Y10, Y4
+	VMOVUPS      (AX)(R14*4), Y8
+	VFMADD231PS  Y14, Y10, Y8
+	VMOVUPS      Y8, (AX)(R14*4)
+	VMULPS       Y13, Y5, Y5
+	VPSRLD       $0x17, Y5, Y8
+	VPSUBD       c0000007f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       Y8, Y6, Y6
+	VANDPS       c007fffff<>+0(SB), Y5, Y5
+	VORPS        c3f800000<>+0(SB), Y5, Y5
+	ADDQ         $0x08, R14
+	XORQ         $0x08, R10
+	JMP          pass0_columnsAVX2
+
+pass0_nextAVX2:
+	ADDQ $0x20, R11
+	JMP  pass0AVX2
+
+pass0_doneAVX2:
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 64(R9)
+	VMOVUPS Y4, 128(R9)
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS Y5, (R9)
+	VMOVUPS Y6, 64(R9)
+	VMOVUPS Y7, 128(R9)
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS 192(R9), Y2
+	VMOVUPS 256(R9), Y3
+	VMOVUPS 320(R9), Y4
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS (R9), Y5
+	VMOVUPS 64(R9), Y6
+	VMOVUPS 128(R9), Y7
+	MOVQ    stretches+56(FP), R11
+	MOVQ    count+64(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
+
+pass1AVX2:
+	CMPQ R11, R12
+	JGE  pass1_doneAVX2
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), R9
+	XORQ R10, R10
+
+pass1_columnsAVX2:
+	CMPQ         R14, R13
+	JGE          pass1_nextAVX2
+	VBROADCASTSS 12(R8), Y9
+	VMOVUPS      (CX)(R14*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 16(R8), Y10
+	VMOVUPS      (DX)(R14*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS 20(R8), Y11
+	VMOVUPS      (BX)(R14*4), Y10
+	VSUBPS       Y11, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y8, Y8, Y11
+	VFMADD231PS  Y9, Y9, Y11
+	VFMADD231PS  Y10, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VFMADD231PS  Y0, Y11, Y12
+	VMULPS       Y11, Y12, Y13
+	VMOVUPS      c3f800000<>+0(SB), Y14
+	VDIVPS       Y13, Y14, Y14
+	VANDPS       64(R9)(R10*4), Y14, Y14
+	VMULPS       Y14, Y12, Y12
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VFMADD231PS  Y1, Y12, Y13
+	VFMADD231PS  Y11, Y14, Y7
+	VFMADD231PS  Y14, Y8, Y2
+	VMOVUPS      (SI)(R14*4), Y11
+	VFMADD231PS  Y14, Y8, Y11
+	VMOVUPS      Y11, (SI)(R14*4)
+	VFMADD231PS  Y14, Y9, Y3
+	VMOVUPS      (DI)(R14*4), Y8
+	VFMADD231PS  Y14, Y9, Y8
+	VMOVUPS      Y8, (DI)(R14*4)
+	VFMADD231PS  Y14, Y10, Y4
+	VMOVUPS      (AX)(R14*4), Y8
+	VFMADD231PS  Y14, Y10, Y8
+	VMOVUPS      Y8, (AX)(R14*4)
+	VMULPS       Y13, Y5, Y5
+	VPSRLD       $0x17, Y5, Y8
+	VPSUBD       c0000007f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       Y8, Y6, Y6
+	VANDPS       c007fffff<>+0(SB), Y5, Y5
+	VORPS        c3f800000<>+0(SB), Y5, Y5
+	ADDQ         $0x08, R14
+	XORQ         $0x08, R10
+	JMP          pass1_columnsAVX2
+
+pass1_nextAVX2:
+	ADDQ $0x20, R11
+	JMP  pass1AVX2
+
+pass1_doneAVX2:
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS Y2, 192(R9)
+	VMOVUPS Y3, 256(R9)
+	VMOVUPS Y4, 320(R9)
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS Y5, (R9)
+	VMOVUPS Y6, 64(R9)
+	VMOVUPS Y7, 128(R9)
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS 384(R9), Y2
+	VMOVUPS 448(R9), Y3
+	VMOVUPS 512(R9), Y4
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS (R9), Y5
+	VMOVUPS 64(R9), Y6
+	VMOVUPS 128(R9), Y7
+	MOVQ    stretches+56(FP), R11
+	MOVQ    count+64(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
+
+pass2AVX2:
+	CMPQ R11, R12
+	JGE  pass2_doneAVX2
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), R9
+	XORQ R10, R10
+
+pass2_columnsAVX2:
+	CMPQ         R14, R13
+	JGE          pass2_nextAVX2
+	VBROADCASTSS 24(R8), Y9
+	VMOVUPS      (CX)(R14*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 28(R8), Y10
+	VMOVUPS      (DX)(R14*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS 32(R8), Y11
+	VMOVUPS      (BX)(R14*4), Y10
+	VSUBPS       Y11, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y8, Y8, Y11
+	VFMADD231PS  Y9, Y9, Y11
+	VFMADD231PS  Y10, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VFMADD231PS  Y0, Y11, Y12
+	VMULPS       Y11, Y12, Y13
+	VMOVUPS      c3f800000<>+0(SB), Y14
+	VDIVPS       Y13, Y14, Y14
+	VANDPS       128(R9)(R10*4), Y14, Y14
+	VMULPS       Y14, Y12, Y12
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VFMADD231PS  Y1, Y12, Y13
+	VFMADD231PS  Y11, Y14, Y7
+	VFMADD231PS  Y14, Y8, Y2
+	VMOVUPS      (SI)(R14*4), Y11
+	VFMADD231PS  Y14, Y8, Y11
+	VMOVUPS      Y11, (SI)(R14*4)
+	VFMADD231PS  Y14, Y9, Y3
+	VMOVUPS      (DI)(R14*4), Y8
+	VFMADD231PS  Y14, Y9, Y8
+	VMOVUPS      Y8, (DI)(R14*4)
+	VFMADD231PS  Y14, Y10, Y4
+	VMOVUPS      (AX)(R14*4), Y8
+	VFMADD231PS  Y14, Y10, Y8
+	VMOVUPS      Y8, (AX)(R14*4)
+	VMULPS       Y13, Y5, Y5
+	VPSRLD       $0x17, Y5, Y8
+	VPSUBD       c0000007f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       Y8, Y6, Y6
+	VANDPS       c007fffff<>+0(SB), Y5, Y5
+	VORPS        c3f800000<>+0(SB), Y5, Y5
+	ADDQ         $0x08, R14
+	XORQ         $0x08, R10
+	JMP          pass2_columnsAVX2
+
+pass2_nextAVX2:
+	ADDQ $0x20, R11
+	JMP  pass2AVX2
+
+pass2_doneAVX2:
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS Y2, 384(R9)
+	VMOVUPS Y3, 448(R9)
+	VMOVUPS Y4, 512(R9)
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS Y5, (R9)
+	VMOVUPS Y6, 64(R9)
+	VMOVUPS Y7, 128(R9)
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS 576(R9), Y2
+	VMOVUPS 640(R9), Y3
+	VMOVUPS 704(R9), Y4
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS (R9), Y5
+	VMOVUPS 64(R9), Y6
+	VMOVUPS 128(R9), Y7
+	MOVQ    stretches+56(FP), R11
+	MOVQ    count+64(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
+
+pass3AVX2:
+	CMPQ R11, R12
+	JGE  pass3_doneAVX2
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), R9
+	XORQ R10, R10
+
+pass3_columnsAVX2:
+	CMPQ         R14, R13
+	JGE          pass3_nextAVX2
+	VBROADCASTSS 36(R8), Y9
+	VMOVUPS      (CX)(R14*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 40(R8), Y10
+	VMOVUPS      (DX)(R14*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS 44(R8), Y11
+	VMOVUPS      (BX)(R14*4), Y10
+	VSUBPS       Y11, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y8, Y8, Y11
+	VFMADD231PS  Y9, Y9, Y11
+	VFMADD231PS  Y10, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VFMADD231PS  Y0, Y11, Y12
+	VMULPS       Y11, Y12, Y13
+	VMOVUPS      c3f800000<>+0(SB), Y14
+	VDIVPS       Y13, Y14, Y14
+	VANDPS       192(R9)(R10*4), Y14, Y14
+	VMULPS       Y14, Y12, Y12
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VFMADD231PS  Y1, Y12, Y13
+	VFMADD231PS  Y11, Y14, Y7
+	VFMADD231PS  Y14, Y8, Y2
+	VMOVUPS      (SI)(R14*4), Y11
+	VFMADD231PS  Y14, Y8, Y11
+	VMOVUPS      Y11, (SI)(R14*4)
+	VFMADD231PS  Y14, Y9, Y3
+	VMOVUPS      (DI)(R14*4), Y8
+	VFMADD231PS  Y14, Y9, Y8
+	VMOVUPS      Y8, (DI)(R14*4)
+	VFMADD231PS  Y14, Y10, Y4
+	VMOVUPS      (AX)(R14*4), Y8
+	VFMADD231PS  Y14, Y10, Y8
+	VMOVUPS      Y8, (AX)(R14*4)
+	VMULPS       Y13, Y5, Y5
+	VPSRLD       $0x17, Y5, Y8
+	VPSUBD       c0000007f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       Y8, Y6, Y6
+	VANDPS       c007fffff<>+0(SB), Y5, Y5
+	VORPS        c3f800000<>+0(SB), Y5, Y5
+	ADDQ         $0x08, R14
+	XORQ         $0x08, R10
+	JMP          pass3_columnsAVX2
+
+pass3_nextAVX2:
+	ADDQ $0x20, R11
+	JMP  pass3AVX2
+
+pass3_doneAVX2:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Y2, 576(AX)
+	VMOVUPS Y3, 640(AX)
+	VMOVUPS Y4, 704(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Y5, (AX)
+	VMOVUPS Y6, 64(AX)
+	VMOVUPS Y7, 128(AX)
+	VZEROUPPER
+	RET
+
+// func denseUMAP3Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
+TEXT ·denseUMAP3Vector(SB), NOSPLIT, $0-148
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
+	MOVQ         stride+48(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), DX
+	LEAQ         (DX)(AX*4), BX
+	MOVQ         gradient_base+24(FP), SI
+	LEAQ         (SI)(AX*4), DI
+	LEAQ         (DI)(AX*4), AX
+	MOVQ         heads_base+72(FP), R8
+	VBROADCASTSS least+144(FP), Z0
+	MOVQ         sums_base+96(FP), R9
+	VMOVUPS      (R9), Z1
+	VMOVUPS      64(R9), Z2
+	VMOVUPS      128(R9), Z3
+	VMOVUPS      192(R9), Z4
+	VMOVUPS      256(R9), Z5
+	VMOVUPS      320(R9), Z6
+	VMOVUPS      384(R9), Z7
+	VMOVUPS      448(R9), Z8
+	VMOVUPS      512(R9), Z9
+	VMOVUPS      576(R9), Z10
+	VMOVUPS      640(R9), Z11
+	VMOVUPS      704(R9), Z12
+	MOVQ         state_base+120(FP), R9
+	VMOVUPS      (R9), Z13
+	VMOVUPS      64(R9), Z14
+	MOVQ         stretches+56(FP), R9
+	MOVQ         count+64(FP), R10
+	SHLQ         $0x05, R10
+	ADDQ         R9, R10
+
+pass0AVX512:
+	CMPQ     R9, R10
+	JGE      pass0_doneAVX512
+	MOVQ     (R9), R12
+	MOVQ     8(R9), R11
+	ADDQ     R12, R11
+	MOVQ     24(R9), R13
+	VMOVUPS  (R13), Z15
+	VPMOVD2M Z15, K1
+	VMOVUPS  64(R13), Z15
+	VPMOVD2M Z15, K2
+	VMOVUPS  128(R13), Z15
+	VPMOVD2M Z15, K3
+	VMOVUPS  192(R13), Z15
+	VPMOVD2M Z15, K4
+
+pass0_columnsAVX512:
+	CMPQ         R12, R11
+	JGE          pass0_nextAVX512
+	VMOVUPS      (SI)(R12*4), Z15
+	VMOVUPS      (DI)(R12*4), Z16
+	VMOVUPS      (AX)(R12*4), Z17
+	VMOVUPS      (CX)(R12*4), Z18
+	VSUBPS.BCST  (R8), Z18, Z18
+	VMOVUPS      (DX)(R12*4), Z19
+	VSUBPS.BCST  4(R8), Z19, Z19
+	VMOVUPS      (BX)(R12*4), Z20
+	VSUBPS.BCST  8(R8), Z20, Z20
+	VMULPS       Z18, Z18, Z21
+	VFMADD231PS  Z19, Z19, Z21
+	VFMADD231PS  Z20, Z20, Z21
+	VCMPPS       $0x06, Z0, Z21, K5
+	VMAXPS       Z21, Z0, Z21
+	VADDPS       c3f800000<>+0(SB), Z21, Z22
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      (CX)(R12*4), Z23
+	VSUBPS.BCST  12(R8), Z23, Z23
+	VMOVUPS      (DX)(R12*4), Z24
+	VSUBPS.BCST  16(R8), Z24, Z24
+	VMOVUPS      (BX)(R12*4), Z25
+	VSUBPS.BCST  20(R8), Z25, Z25
+	VMULPS       Z23, Z23, Z26
+	VFMADD231PS  Z24, Z24, Z26
+	VFMADD231PS  Z25, Z25, Z26
+	VCMPPS       $0x06, Z0, Z26, K6
+	VMAXPS       Z26, Z0, Z26
+	VADDPS       c3f800000<>+0(SB), Z26, Z27
+	VMULPS       Z27, Z26, Z26
+	VMULPS       Z21, Z26, Z28
+	VRCP14PS     Z28, Z29
+	VMOVAPS      Z29, Z30
+	VFNMADD213PS c40000000<>+0(SB), Z28, Z30
+	VMULPS       Z30, Z29, Z29
+	VMULPS.Z     Z26, Z29, K1, Z26
+	VMULPS.Z     Z21, Z29, K2, Z21
+	VFMADD213PS  c3f800000<>+0(SB), Z26, Z22
+	VMOVAPS.Z    Z26, K5, Z26
+	VFMADD231PS  Z26, Z18, Z1
+	VFMADD231PS  Z26, Z18, Z15
+	VFMADD231PS  Z26, Z19, Z2
+	VFMADD231PS  Z26, Z19, Z16
+	VFMADD231PS  Z26, Z20, Z3
+	VFMADD231PS  Z26, Z20, Z17
+	VFMADD213PS  c3f800000<>+0(SB), Z21, Z27
+	VMOVAPS.Z    Z21, K6, Z21
+	VFMADD231PS  Z21, Z23, Z4
+	VFMADD231PS  Z21, Z23, Z15
+	VFMADD231PS  Z21, Z24, Z5
+	VFMADD231PS  Z21, Z24, Z16
+	VFMADD231PS  Z21, Z25, Z6
+	VFMADD231PS  Z21, Z25, Z17
+	VMULPS       Z27, Z22, Z22
+	VMULPS       Z22, Z13, Z13
+	VGETEXPPS    Z13, Z18
+	VADDPS       Z18, Z14, Z14
+	VGETMANTPS   $0x00, Z13, Z13
+	VMOVUPS      (CX)(R12*4), Z18
+	VSUBPS.BCST  24(R8), Z18, Z18
+	VMOVUPS      (DX)(R12*4), Z19
+	VSUBPS.BCST  28(R8), Z19, Z19
+	VMOVUPS      (BX)(R12*4), Z20
+	VSUBPS.BCST  32(R8), Z20, Z20
+	VMULPS       Z18, Z18, Z21
+	VFMADD231PS  Z19, Z19, Z21
+	VFMADD231PS  Z20, Z20, Z21
+	VCMPPS       $0x06, Z0, Z21, K5
+	VMAXPS       Z21, Z0, Z21
+	VADDPS       c3f800000<>+0(SB), Z21, Z22
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      (CX)(R12*4), Z23
+	VSUBPS.BCST  36(R8), Z23, Z23
+	VMOVUPS      (DX)(R12*4), Z24
+	VSUBPS.BCST  40(R8), Z24, Z24
+	VMOVUPS      (BX)(R12*4), Z25
+	VSUBPS.BCST  44(R8), Z25, Z25
+	VMULPS       Z23, Z23, Z26
+	VFMADD231PS  Z24, Z24, Z26
+	VFMADD231PS  Z25, Z25, Z26
+	VCMPPS       $0x06, Z0, Z26, K6
+	VMAXPS       Z26, Z0, Z26
+	VADDPS       c3f800000<>+0(SB), Z26, Z27
+	VMULPS       Z27, Z26, Z26
+	VMULPS       Z21, Z26, Z28
+	VRCP14PS     Z28, Z29
+	VMOVAPS      Z29, Z30
+	VFNMADD213PS c40000000<>+0(SB), Z28, Z30
+	VMULPS       Z30, Z29, Z29
+	VMULPS.Z     Z26, Z29, K3, Z26
+	VMULPS.Z     Z21, Z29, K4, Z21
+	VFMADD213PS  c3f800000<>+0(SB), Z26, Z22
+	VMOVAPS.Z    Z26, K5, Z26
+	VFMADD231PS  Z26, Z18, Z7
+	VFMADD231PS  Z26, Z18, Z15
+	VFMADD231PS  Z26, Z19, Z8
+	VFMADD231PS  Z26, Z19, Z16
+	VFMADD231PS  Z26, Z20, Z9
+	VFMADD231PS  Z26, Z20, Z17
+	VFMADD213PS  c3f800000<>+0(SB), Z21, Z27
+	VMOVAPS.Z    Z21, K6, Z21
+	VFMADD231PS  Z21, Z23, Z10
+	VFMADD231PS  Z21, Z23, Z15
+	VFMADD231PS  Z21, Z24, Z11
+	VFMADD231PS  Z21, Z24, Z16
+	VFMADD231PS  Z21, Z25, Z12
+	VFMADD231PS  Z21, Z25, Z17
+	VMULPS       Z27, Z22, Z22
+	VMULPS       Z22, Z13, Z13
+	VGETEXPPS    Z13, Z18
+	VADDPS       Z18, Z14, Z14
+	VGETMANTPS   $0x00, Z13, Z13
+	VMOVUPS      Z15, (SI)(R12*4)
+	VMOVUPS      Z16, (DI)(R12*4)
+	VMOVUPS      Z17, (AX)(R12*4)
+	ADDQ         $0x10, R12
+	JMP          pass0_columnsAVX512
+
+pass0_nextAVX512:
+	ADDQ $0x20, R9
+	JMP  pass0AVX512
+
+pass0_doneAVX512:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	VMOVUPS Z5, 256(AX)
+	VMOVUPS Z6, 320(AX)
+	VMOVUPS Z7, 384(AX)
+	VMOVUPS Z8, 448(AX)
+	VMOVUPS Z9, 512(AX)
+	VMOVUPS Z10, 576(AX)
+	VMOVUPS Z11, 640(AX)
+	VMOVUPS Z12, 704(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Z13, (AX)
+	VMOVUPS Z14, 64(AX)
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ         stride+48(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), DX
+	LEAQ         (DX)(AX*4), BX
+	MOVQ         gradient_base+24(FP), SI
+	LEAQ         (SI)(AX*4), DI
+	LEAQ         (DI)(AX*4), AX
+	MOVQ         heads_base+72(FP), R8
+	VBROADCASTSS least+144(FP), Y0
+	MOVQ         sums_base+96(FP), R9
+	VMOVUPS      (R9), Y1
+	VMOVUPS      64(R9), Y2
+	VMOVUPS      128(R9), Y3
+	MOVQ         state_base+120(FP), R9
+	VMOVUPS      (R9), Y4
+	VMOVUPS      64(R9), Y5
+	MOVQ         stretches+56(FP), R11
+	MOVQ         count+64(FP), R12
+	SHLQ         $0x05, R12
+	ADDQ         R11, R12
+
+pass0AVX2:
+	CMPQ R11, R12
+	JGE  pass0_doneAVX2
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), R9
+	XORQ R10, R10
+
+pass0_columnsAVX2:
+	CMPQ         R14, R13
+	JGE          pass0_nextAVX2
+	VBROADCASTSS (R8), Y7
+	VMOVUPS      (CX)(R14*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS 4(R8), Y8
+	VMOVUPS      (DX)(R14*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 8(R8), Y9
+	VMOVUPS      (BX)(R14*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VMULPS       Y6, Y6, Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VCMPPS       $0x06, Y0, Y9, Y11
+	VMAXPS       Y9, Y0, Y9
+	VADDPS       c3f800000<>+0(SB), Y9, Y10
+	VMULPS       Y10, Y9, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VDIVPS       Y9, Y12, Y12
+	VANDPS       (R9)(R10*4), Y12, Y12
+	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
+	VANDPS       Y11, Y12, Y12
+	VFMADD231PS  Y12, Y6, Y1
+	VMOVUPS      (SI)(R14*4), Y9
+	VFMADD231PS  Y12, Y6, Y9
+	VMOVUPS      Y9, (SI)(R14*4)
+	VFMADD231PS  Y12, Y7, Y2
+	VMOVUPS      (DI)(R14*4), Y6
+	VFMADD231PS  Y12, Y7, Y6
+	VMOVUPS      Y6, (DI)(R14*4)
+	VFMADD231PS  Y12, Y8, Y3
+	VMOVUPS      (AX)(R14*4), Y6
+	VFMADD231PS  Y12, Y8, Y6
+	VMOVUPS      Y6, (AX)(R14*4)
+	VMULPS       Y10, Y4, Y4
+	VPSRLD       $0x17, Y4, Y6
+	VPSUBD       c0000007f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VANDPS       c007fffff<>+0(SB), Y4, Y4
+	VORPS        c3f800000<>+0(SB), Y4, Y4
+	ADDQ         $0x08, R14
+	XORQ         $0x08, R10
+	JMP          pass0_columnsAVX2
+
+pass0_nextAVX2:
+	ADDQ $0x20, R11
+	JMP  pass0AVX2
+
+pass0_doneAVX2:
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS Y1, (R9)
+	VMOVUPS Y2, 64(R9)
+	VMOVUPS Y3, 128(R9)
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 64(R9)
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS 192(R9), Y1
+	VMOVUPS 256(R9), Y2
+	VMOVUPS 320(R9), Y3
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS (R9), Y4
+	VMOVUPS 64(R9), Y5
+	MOVQ    stretches+56(FP), R11
+	MOVQ    count+64(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
+
+pass1AVX2:
+	CMPQ R11, R12
+	JGE  pass1_doneAVX2
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), R9
+	XORQ R10, R10
+
+pass1_columnsAVX2:
+	CMPQ         R14, R13
+	JGE          pass1_nextAVX2
+	VBROADCASTSS 12(R8), Y7
+	VMOVUPS      (CX)(R14*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS 16(R8), Y8
+	VMOVUPS      (DX)(R14*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 20(R8), Y9
+	VMOVUPS      (BX)(R14*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VMULPS       Y6, Y6, Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VCMPPS       $0x06, Y0, Y9, Y11
+	VMAXPS       Y9, Y0, Y9
+	VADDPS       c3f800000<>+0(SB), Y9, Y10
+	VMULPS       Y10, Y9, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VDIVPS       Y9, Y12, Y12
+	VANDPS       64(R9)(R10*4), Y12, Y12
+	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
+	VANDPS       Y11, Y12, Y12
+	VFMADD231PS  Y12, Y6, Y1
+	VMOVUPS      (SI)(R14*4), Y9
+	VFMADD231PS  Y12, Y6, Y9
+	VMOVUPS      Y9, (SI)(R14*4)
+	VFMADD231PS  Y12, Y7, Y2
+	VMOVUPS      (DI)(R14*4), Y6
+	VFMADD231PS  Y12, Y7, Y6
+	VMOVUPS      Y6, (DI)(R14*4)
+	VFMADD231PS  Y12, Y8, Y3
+	VMOVUPS      (AX)(R14*4), Y6
+	VFMADD231PS  Y12, Y8, Y6
+	VMOVUPS      Y6, (AX)(R14*4)
+	VMULPS       Y10, Y4, Y4
+	VPSRLD       $0x17, Y4, Y6
+	VPSUBD       c0000007f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VANDPS       c007fffff<>+0(SB), Y4, Y4
+	VORPS        c3f800000<>+0(SB), Y4, Y4
+	ADDQ         $0x08, R14
+	XORQ         $0x08, R10
+	JMP          pass1_columnsAVX2
+
+pass1_nextAVX2:
+	ADDQ $0x20, R11
+	JMP  pass1AVX2
+
+pass1_doneAVX2:
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS Y1, 192(R9)
+	VMOVUPS Y2, 256(R9)
+	VMOVUPS Y3, 320(R9)
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 64(R9)
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS 384(R9), Y1
+	VMOVUPS 448(R9), Y2
+	VMOVUPS 512(R9), Y3
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS (R9), Y4
+	VMOVUPS 64(R9), Y5
+	MOVQ    stretches+56(FP), R11
+	MOVQ    count+64(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
+
+pass2AVX2:
+	CMPQ R11, R12
+	JGE  pass2_doneAVX2
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), R9
+	XORQ R10, R10
+
+pass2_columnsAVX2:
+	CMPQ         R14, R13
+	JGE          pass2_nextAVX2
+	VBROADCASTSS 24(R8), Y7
+	VMOVUPS      (CX)(R14*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS 28(R8), Y8
+	VMOVUPS      (DX)(R14*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 32(R8), Y9
+	VMOVUPS      (BX)(R14*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VMULPS       Y6, Y6, Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VCMPPS       $0x06, Y0, Y9, Y11
+	VMAXPS       Y9, Y0, Y9
+	VADDPS       c3f800000<>+0(SB), Y9, Y10
+	VMULPS       Y10, Y9, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VDIVPS       Y9, Y12, Y12
+	VANDPS       128(R9)(R10*4), Y12, Y12
+	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
+	VANDPS       Y11, Y12, Y12
+	VFMADD231PS  Y12, Y6, Y1
+	VMOVUPS      (SI)(R14*4), Y9
+	VFMADD231PS  Y12, Y6, Y9
+	VMOVUPS      Y9, (SI)(R14*4)
+	VFMADD231PS  Y12, Y7, Y2
+	VMOVUPS      (DI)(R14*4), Y6
+	VFMADD231PS  Y12, Y7, Y6
+	VMOVUPS      Y6, (DI)(R14*4)
+	VFMADD231PS  Y12, Y8, Y3
+	VMOVUPS      (AX)(R14*4), Y6
+	VFMADD231PS  Y12, Y8, Y6
+	VMOVUPS      Y6, (AX)(R14*4)
+	VMULPS       Y10, Y4, Y4
+	VPSRLD       $0x17, Y4, Y6
+	VPSUBD       c0000007f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VANDPS       c007fffff<>+0(SB), Y4, Y4
+	VORPS        c3f800000<>+0(SB), Y4, Y4
+	ADDQ         $0x08, R14
+	XORQ         $0x08, R10
+	JMP          pass2_columnsAVX2
+
+pass2_nextAVX2:
+	ADDQ $0x20, R11
+	JMP  pass2AVX2
+
+pass2_doneAVX2:
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS Y1, 384(R9)
+	VMOVUPS Y2, 448(R9)
+	VMOVUPS Y3, 512(R9)
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 64(R9)
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS 576(R9), Y1
+	VMOVUPS 640(R9), Y2
+	VMOVUPS 704(R9), Y3
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS (R9), Y4
+	VMOVUPS 64(R9), Y5
+	MOVQ    stretches+56(FP), R11
+	MOVQ    count+64(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
+
+pass3AVX2:
+	CMPQ R11, R12
+	JGE  pass3_doneAVX2
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), R9
+	XORQ R10, R10
+
+pass3_columnsAVX2:
+	CMPQ         R14, R13
+	JGE          pass3_nextAVX2
+	VBROADCASTSS 36(R8), Y7
+	VMOVUPS      (CX)(R14*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS 40(R8), Y8
+	VMOVUPS      (DX)(R14*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 44(R8), Y9
+	VMOVUPS      (BX)(R14*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VMULPS       Y6, Y6, Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VCMPPS       $0x06, Y0, Y9, Y11
+	VMAXPS       Y9, Y0, Y9
+	VADDPS       c3f800000<>+0(SB), Y9, Y10
+	VMULPS       Y10, Y9, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VDIVPS       Y9, Y12, Y12
+	VANDPS       192(R9)(R10*4), Y12, Y12
+	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
+	VANDPS       Y11, Y12, Y12
+	VFMADD231PS  Y12, Y6, Y1
+	VMOVUPS      (SI)(R14*4), Y9
+	VFMADD231PS  Y12, Y6, Y9
+	VMOVUPS      Y9, (SI)(R14*4)
+	VFMADD231PS  Y12, Y7, Y2
+	VMOVUPS      (DI)(R14*4), Y6
+	VFMADD231PS  Y12, Y7, Y6
+	VMOVUPS      Y6, (DI)(R14*4)
+	VFMADD231PS  Y12, Y8, Y3
+	VMOVUPS      (AX)(R14*4), Y6
+	VFMADD231PS  Y12, Y8, Y6
+	VMOVUPS      Y6, (AX)(R14*4)
+	VMULPS       Y10, Y4, Y4
+	VPSRLD       $0x17, Y4, Y6
+	VPSUBD       c0000007f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VANDPS       c007fffff<>+0(SB), Y4, Y4
+	VORPS        c3f800000<>+0(SB), Y4, Y4
+	ADDQ         $0x08, R14
+	XORQ         $0x08, R10
+	JMP          pass3_columnsAVX2
+
+pass3_nextAVX2:
+	ADDQ $0x20, R11
+	JMP  pass3AVX2
+
+pass3_doneAVX2:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Y1, 576(AX)
+	VMOVUPS Y2, 640(AX)
+	VMOVUPS Y3, 704(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Y4, (AX)
+	VMOVUPS Y5, 64(AX)
+	VZEROUPPER
+	RET
+
+// func denseTotals3Vector(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
+// Requires: AVX, AVX512DQ, AVX512F, FMA3
+TEXT ·denseTotals3Vector(SB), NOSPLIT, $0-132
+	CMPQ    ·current+0(SB), $0x02
+	JNE     formAVX2
+	MOVQ    stride+24(FP), AX
+	MOVQ    columns_base+0(FP), CX
+	LEAQ    (CX)(AX*4), DX
+	LEAQ    (DX)(AX*4), AX
+	MOVQ    heads_base+48(FP), BX
+	MOVQ    squares_base+96(FP), SI
+	MOVQ    width+120(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    sums_base+72(FP), R8
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS 128(R8), Z2
+	VMOVUPS 192(R8), Z3
+	VMOVUPS 256(R8), Z4
+	VMOVUPS 320(R8), Z5
+	VMOVUPS 384(R8), Z6
+	VMOVUPS 448(R8), Z7
+	VMOVUPS 512(R8), Z8
+	VMOVUPS 576(R8), Z9
+	VMOVUPS 640(R8), Z10
+	VMOVUPS 704(R8), Z11
+	VMOVUPS 768(R8), Z12
+	VMOVUPS 832(R8), Z13
+	VMOVUPS 896(R8), Z14
+	VMOVUPS 960(R8), Z15
+	MOVQ    stretches+32(FP), R12
+	MOVQ    count+40(FP), R13
+	SHLQ    $0x05, R13
+	ADDQ    R12, R13
+
+pass0AVX512:
+	CMPQ     R12, R13
+	JGE      pass0_doneAVX512
+	MOVQ     (R12), R15
+	MOVQ     8(R12), R14
+	ADDQ     R15, R14
+	MOVQ     24(R12), R8
+	VMOVUPS  (R8), Z16
+	VPMOVD2M Z16, K1
+	VMOVUPS  64(R8), Z16
+	VPMOVD2M Z16, K2
+	VMOVUPS  128(R8), Z16
+	VPMOVD2M Z16, K3
+	VMOVUPS  192(R8), Z16
+	VPMOVD2M Z16, K4
+	MOVQ     16(R12), R11
+	SUBQ     R15, R11
+	LEAQ     (SI)(R11*4), R11
+	MOVQ     R11, R8
+	ADDQ     DI, R11
+	MOVQ     R11, R9
+	ADDQ     DI, R11
+	MOVQ     R11, R10
+	ADDQ     DI, R11
+
+pass0_columnsAVX512:
+	CMPQ         R15, R14
+	JGE          pass0_nextAVX512
+	VMOVUPS      (CX)(R15*4), Z16
+	VSUBPS.BCST  (BX), Z16, Z16
+	VMOVUPS      (DX)(R15*4), Z17
+	VSUBPS.BCST  4(BX), Z17, Z17
+	VMOVUPS      (AX)(R15*4), Z18
+	VSUBPS.BCST  8(BX), Z18, Z18
+	VMOVUPS      c3f800000<>+0(SB), Z19
+	VFMADD231PS  Z16, Z16, Z19
+	VFMADD231PS  Z17, Z17, Z19
+	VFMADD231PS  Z18, Z18, Z19
+	VMOVUPS      (CX)(R15*4), Z20
+	VSUBPS.BCST  12(BX), Z20, Z20
+	VMOVUPS      (DX)(R15*4), Z21
+	VSUBPS.BCST  16(BX), Z21, Z21
+	VMOVUPS      (AX)(R15*4), Z22
+	VSUBPS.BCST  20(BX), Z22, Z22
+	VMOVUPS      c3f800000<>+0(SB), Z23
+	VFMADD231PS  Z20, Z20, Z23
+	VFMADD231PS  Z21, Z21, Z23
+	VFMADD231PS  Z22, Z22, Z23
+	VMULPS       Z19, Z23, Z24
+	VRCP14PS     Z24, Z25
+	VMOVAPS      Z25, Z26
+	VFNMADD213PS c40000000<>+0(SB), Z24, Z26
+	VMULPS       Z26, Z25, Z25
+	VMULPS.Z     Z23, Z25, K1, Z23
+	VMULPS.Z     Z19, Z25, K2, Z19
+	VADDPS       Z23, Z3, Z3
+	VMULPS       Z23, Z23, Z23
+	VMOVUPS      Z23, (R8)(R15*4)
+	VFMADD231PS  Z23, Z16, Z0
+	VFMADD231PS  Z23, Z17, Z1
+	VFMADD231PS  Z23, Z18, Z2
+	VADDPS       Z19, Z7, Z7
+	VMULPS       Z19, Z19, Z19
+	VMOVUPS      Z19, (R9)(R15*4)
+	VFMADD231PS  Z19, Z20, Z4
+	VFMADD231PS  Z19, Z21, Z5
+	VFMADD231PS  Z19, Z22, Z6
+	VMOVUPS      (CX)(R15*4), Z16
+	VSUBPS.BCST  24(BX), Z16, Z16
+	VMOVUPS      (DX)(R15*4), Z17
+	VSUBPS.BCST  28(BX), Z17, Z17
+	VMOVUPS      (AX)(R15*4), Z18
+	VSUBPS.BCST  32(BX), Z18, Z18
+	VMOVUPS      c3f800000<>+0(SB), Z19
+	VFMADD231PS  Z16, Z16, Z19
+	VFMADD231PS  Z17, Z17, Z19
+	VFMADD231PS  Z18, Z18, Z19
+	VMOVUPS      (CX)(R15*4), Z20
+	VSUBPS.BCST  36(BX), Z20, Z20
+	VMOVUPS      (DX)(R15*4), Z21
+	VSUBPS.BCST  40(BX), Z21, Z21
+	VMOVUPS      (AX)(R15*4), Z22
+	VSUBPS.BCST  44(BX), Z22, Z22
+	VMOVUPS      c3f800000<>+0(SB), Z23
+	VFMADD231PS  Z20, Z20, Z23
+	VFMADD231PS  Z21, Z21, Z23
+	VFMADD231PS  Z22, Z22, Z23
+	VMULPS       Z19, Z23, Z24
+	VRCP14PS     Z24, Z25
+	VMOVAPS      Z25, Z26
+	VFNMADD213PS c40000000<>+0(SB), Z24, Z26
+	VMULPS       Z26, Z25, Z25
+	VMULPS.Z     Z23, Z25, K3, Z23
+	VMULPS.Z     Z19, Z25, K4, Z19
+	VADDPS       Z23, Z11, Z11
+	VMULPS       Z23, Z23, Z23
+	VMOVUPS      Z23, (R10)(R15*4)
+	VFMADD231PS  Z23, Z16, Z8
+	VFMADD231PS  Z23, Z17, Z9
+	VFMADD231PS  Z23, Z18, Z10
+	VADDPS       Z19, Z15, Z15
+	VMULPS       Z19, Z19, Z19
+	VMOVUPS      Z19, (R11)(R15*4)
+	VFMADD231PS  Z19, Z20, Z12
+	VFMADD231PS  Z19, Z21, Z13
+	VFMADD231PS  Z19, Z22, Z14
+	ADDQ         $0x10, R15
+	JMP          pass0_columnsAVX512
+
+pass0_nextAVX512:
+	ADDQ $0x20, R12
+	JMP  pass0AVX512
+
+pass0_doneAVX512:
+	MOVQ    sums_base+72(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z4, 256(AX)
+	VMOVUPS Z5, 320(AX)
+	VMOVUPS Z6, 384(AX)
+	VMOVUPS Z7, 448(AX)
+	VMOVUPS Z8, 512(AX)
+	VMOVUPS Z9, 576(AX)
+	VMOVUPS Z10, 640(AX)
+	VMOVUPS Z11, 704(AX)
+	VMOVUPS Z12, 768(AX)
+	VMOVUPS Z13, 832(AX)
+	VMOVUPS Z14, 896(AX)
+	VMOVUPS Z15, 960(AX)
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ    stride+24(FP), AX
+	MOVQ    columns_base+0(FP), CX
+	LEAQ    (CX)(AX*4), DX
+	LEAQ    (DX)(AX*4), AX
+	MOVQ    heads_base+48(FP), BX
+	MOVQ    squares_base+96(FP), R8
+	MOVQ    width+120(FP), R9
+	SHLQ    $0x02, R9
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS (SI), Y0
+	VMOVUPS 64(SI), Y1
+	VMOVUPS 128(SI), Y2
+	VMOVUPS 192(SI), Y3
+	MOVQ    stretches+32(FP), R11
+	MOVQ    count+40(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
+
+pass0AVX2:
+	CMPQ R11, R12
+	JGE  pass0_doneAVX2
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), SI
+	XORQ DI, DI
+	MOVQ 16(R11), R10
+	SUBQ R14, R10
+	LEAQ (R8)(R10*4), R10
+
+pass0_columnsAVX2:
+	CMPQ         R14, R13
+	JGE          pass0_nextAVX2
+	VBROADCASTSS (BX), Y5
+	VMOVUPS      (CX)(R14*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VBROADCASTSS 4(BX), Y6
+	VMOVUPS      (DX)(R14*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS 8(BX), Y7
+	VMOVUPS      (AX)(R14*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VFMADD231PS  Y4, Y4, Y7
+	VFMADD231PS  Y5, Y5, Y7
+	VFMADD231PS  Y6, Y6, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VDIVPS       Y7, Y8, Y8
+	VANDPS       (SI)(DI*4), Y8, Y8
+	VADDPS       Y8, Y3, Y3
+	VMULPS       Y8, Y8, Y8
+	VMOVUPS      Y8, (R10)(R14*4)
+	VFMADD231PS  Y8, Y4, Y0
+	VFMADD231PS  Y8, Y5, Y1
+	VFMADD231PS  Y8, Y6, Y2
+	ADDQ         $0x08, R14
+	XORQ         $0x08, DI
+	JMP          pass0_columnsAVX2
+
+pass0_nextAVX2:
+	ADDQ $0x20, R11
+	JMP  pass0AVX2
+
+pass0_doneAVX2:
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS Y0, (SI)
+	VMOVUPS Y1, 64(SI)
+	VMOVUPS Y2, 128(SI)
+	VMOVUPS Y3, 192(SI)
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS 256(SI), Y0
+	VMOVUPS 320(SI), Y1
+	VMOVUPS 384(SI), Y2
+	VMOVUPS 448(SI), Y3
+	MOVQ    stretches+32(FP), R11
+	MOVQ    count+40(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
+
+pass1AVX2:
+	CMPQ R11, R12
+	JGE  pass1_doneAVX2
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), SI
+	XORQ DI, DI
+	MOVQ 16(R11), R10
+	SUBQ R14, R10
+	LEAQ (R8)(R10*4), R10
+	ADDQ R9, R10
+
+pass1_columnsAVX2:
+	CMPQ         R14, R13
+	JGE          pass1_nextAVX2
+	VBROADCASTSS 12(BX), Y5
+	VMOVUPS      (CX)(R14*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VBROADCASTSS 16(BX), Y6
+	VMOVUPS      (DX)(R14*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS 20(BX), Y7
+	VMOVUPS      (AX)(R14*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VFMADD231PS  Y4, Y4, Y7
+	VFMADD231PS  Y5, Y5, Y7
+	VFMADD231PS  Y6, Y6, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VDIVPS       Y7, Y8, Y8
+	VANDPS       64(SI)(DI*4), Y8, Y8
+	VADDPS       Y8, Y3, Y3
+	VMULPS       Y8, Y8, Y8
+	VMOVUPS      Y8, (R10)(R14*4)
+	VFMADD231PS  Y8, Y4, Y0
+	VFMADD231PS  Y8, Y5, Y1
+	VFMADD231PS  Y8, Y6, Y2
+	ADDQ         $0x08, R14
+	XORQ         $0x08, DI
+	JMP          pass1_columnsAVX2
+
+pass1_nextAVX2:
+	ADDQ $0x20, R11
+	JMP  pass1AVX2
+
+pass1_doneAVX2:
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS Y0, 256(SI)
+	VMOVUPS Y1, 320(SI)
+	VMOVUPS Y2, 384(SI)
+	VMOVUPS Y3, 448(SI)
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS 512(SI), Y0
+	VMOVUPS 576(SI), Y1
+	VMOVUPS 640(SI), Y2
+	VMOVUPS 704(SI), Y3
+	MOVQ    stretches+32(FP), R11
+	MOVQ    count+40(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
+
+pass2AVX2:
+	CMPQ R11, R12
+	JGE  pass2_doneAVX2
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), SI
+	XORQ DI, DI
+	MOVQ 16(R11), R10
+	SUBQ R14, R10
+	LEAQ (R8)(R10*4), R10
+	ADDQ R9, R10
+	ADDQ R9, R10
+
+pass2_columnsAVX2:
+	CMPQ         R14, R13
+	JGE          pass2_nextAVX2
+	VBROADCASTSS 24(BX), Y5
+	VMOVUPS      (CX)(R14*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VBROADCASTSS 28(BX), Y6
+	VMOVUPS      (DX)(R14*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS 32(BX), Y7
+	VMOVUPS      (AX)(R14*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VFMADD231PS  Y4, Y4, Y7
+	VFMADD231PS  Y5, Y5, Y7
+	VFMADD231PS  Y6, Y6, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VDIVPS       Y7, Y8, Y8
+	VANDPS       128(SI)(DI*4), Y8, Y8
+	VADDPS       Y8, Y3, Y3
+	VMULPS       Y8, Y8, Y8
+	VMOVUPS      Y8, (R10)(R14*4)
+	VFMADD231PS  Y8, Y4, Y0
+	VFMADD231PS  Y8, Y5, Y1
+	VFMADD231PS  Y8, Y6, Y2
+	ADDQ         $0x08, R14
+	XORQ         $0x08, DI
+	JMP          pass2_columnsAVX2
+
+pass2_nextAVX2:
+	ADDQ $0x20, R11
+	JMP  pass2AVX2
+
+pass2_doneAVX2:
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS Y0, 512(SI)
+	VMOVUPS Y1, 576(SI)
+	VMOVUPS Y2, 640(SI)
+	VMOVUPS Y3, 704(SI)
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS 768(SI), Y0
+	VMOVUPS 832(SI), Y1
+	VMOVUPS 896(SI), Y2
+	VMOVUPS 960(SI), Y3
+	MOVQ    stretches+32(FP), R11
+	MOVQ    count+40(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
+
+pass3AVX2:
+	CMPQ R11, R12
+	JGE  pass3_doneAVX2
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), SI
+	XORQ DI, DI
+	MOVQ 16(R11), R10
+	SUBQ R14, R10
+	LEAQ (R8)(R10*4), R10
+	ADDQ R9, R10
+	ADDQ R9, R10
+	ADDQ R9, R10
+
+pass3_columnsAVX2:
+	CMPQ         R14, R13
+	JGE          pass3_nextAVX2
+	VBROADCASTSS 36(BX), Y5
+	VMOVUPS      (CX)(R14*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VBROADCASTSS 40(BX), Y6
+	VMOVUPS      (DX)(R14*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS 44(BX), Y7
+	VMOVUPS      (AX)(R14*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VFMADD231PS  Y4, Y4, Y7
+	VFMADD231PS  Y5, Y5, Y7
+	VFMADD231PS  Y6, Y6, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VDIVPS       Y7, Y8, Y8
+	VANDPS       192(SI)(DI*4), Y8, Y8
+	VADDPS       Y8, Y3, Y3
+	VMULPS       Y8, Y8, Y8
+	VMOVUPS      Y8, (R10)(R14*4)
+	VFMADD231PS  Y8, Y4, Y0
+	VFMADD231PS  Y8, Y5, Y1
+	VFMADD231PS  Y8, Y6, Y2
+	ADDQ         $0x08, R14
+	XORQ         $0x08, DI
+	JMP          pass3_columnsAVX2
+
+pass3_nextAVX2:
+	ADDQ $0x20, R11
+	JMP  pass3AVX2
+
+pass3_doneAVX2:
+	MOVQ    sums_base+72(FP), AX
+	VMOVUPS Y0, 768(AX)
+	VMOVUPS Y1, 832(AX)
+	VMOVUPS Y2, 896(AX)
+	VMOVUPS Y3, 960(AX)
+	VZEROUPPER
+	RET
+
+// func denseNegCareful3Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
+TEXT ·denseNegCareful3Vector(SB), NOSPLIT, $0-168
+	CMPQ    ·current+0(SB), $0x02
+	JNE     formAVX2
+	MOVQ    stride+48(FP), AX
+	MOVQ    columns_base+0(FP), CX
+	LEAQ    (CX)(AX*4), DX
+	LEAQ    (DX)(AX*4), BX
+	MOVQ    gradient_base+24(FP), SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), AX
+	MOVQ    heads_base+72(FP), R8
+	MOVQ    constants_base+144(FP), R9
+	MOVQ    sums_base+96(FP), R10
+	VMOVUPS (R10), Z0
+	VMOVUPS 64(R10), Z1
+	VMOVUPS 128(R10), Z2
+	VMOVUPS 192(R10), Z3
+	VMOVUPS 256(R10), Z4
+	VMOVUPS 320(R10), Z5
+	VMOVUPS 384(R10), Z6
+	VMOVUPS 448(R10), Z7
+	VMOVUPS 512(R10), Z8
+	VMOVUPS 576(R10), Z9
+	VMOVUPS 640(R10), Z10
+	VMOVUPS 704(R10), Z11
+	MOVQ    state_base+120(FP), R10
+	VMOVUPS (R10), Z12
+	VMOVUPS 64(R10), Z13
+	VMOVUPS 128(R10), Z14
+	MOVQ    stretches+56(FP), R10
+	MOVQ    count+64(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
+
+pass0AVX512:
+	CMPQ     R10, R11
+	JGE      pass0_doneAVX512
+	MOVQ     (R10), R13
+	MOVQ     8(R10), R12
+	ADDQ     R13, R12
+	MOVQ     24(R10), R14
+	VMOVUPS  (R14), Z15
+	VPMOVD2M Z15, K1
+	VMOVUPS  64(R14), Z15
+	VPMOVD2M Z15, K2
+	VMOVUPS  128(R14), Z15
+	VPMOVD2M Z15, K3
+	VMOVUPS  192(R14), Z15
+	VPMOVD2M Z15, K4
+
+pass0_columnsAVX512:
+	CMPQ             R13, R12
+	JGE              pass0_nextAVX512
+	VMOVUPS          (SI)(R13*4), Z15
+	VMOVUPS          (DI)(R13*4), Z16
+	VMOVUPS          (AX)(R13*4), Z17
+	VMOVUPS          (CX)(R13*4), Z18
+	VSUBPS.BCST      (R8), Z18, Z18
+	VMOVUPS          (DX)(R13*4), Z19
+	VSUBPS.BCST      4(R8), Z19, Z19
+	VMOVUPS          (BX)(R13*4), Z20
+	VSUBPS.BCST      8(R8), Z20, Z20
+	VMOVUPS          c3f800000<>+0(SB), Z21
+	VFMADD231PS      Z18, Z18, Z21
+	VFMADD231PS      Z19, Z19, Z21
+	VFMADD231PS      Z20, Z20, Z21
+	VMOVUPS          c3f800000<>+0(SB), Z22
+	VFMADD231PS.BCST (R9), Z21, Z22
+	VMULPS           Z21, Z22, Z23
+	VRCP14PS         Z23, Z24
+	VMOVAPS          Z24, Z25
+	VFNMADD213PS     c40000000<>+0(SB), Z23, Z25
+	VMULPS.Z         Z25, Z24, K1, Z23
+	VMULPS           Z23, Z22, Z22
+	VMOVUPS          c3f800000<>+0(SB), Z24
+	VFMADD231PS.BCST 4(R9), Z22, Z24
+	VBROADCASTSS     8(R9), Z22
+	VCMPPS           $0x0a, Z22, Z24, K5
+	VMOVAPS.Z        Z23, K5, Z23
+	VMINPS           Z24, Z22, Z24
+	VFMADD231PS      Z21, Z23, Z14
+	VFMADD231PS      Z23, Z18, Z0
+	VFMADD231PS      Z23, Z18, Z15
+	VFMADD231PS      Z23, Z19, Z1
+	VFMADD231PS      Z23, Z19, Z16
+	VFMADD231PS      Z23, Z20, Z2
+	VFMADD231PS      Z23, Z20, Z17
+	VMOVUPS          (CX)(R13*4), Z18
+	VSUBPS.BCST      12(R8), Z18, Z18
+	VMOVUPS          (DX)(R13*4), Z19
+	VSUBPS.BCST      16(R8), Z19, Z19
+	VMOVUPS          (BX)(R13*4), Z20
+	VSUBPS.BCST      20(R8), Z20, Z20
+	VMOVUPS          c3f800000<>+0(SB), Z21
+	VFMADD231PS      Z18, Z18, Z21
+	VFMADD231PS      Z19, Z19, Z21
+	VFMADD231PS      Z20, Z20, Z21
+	VMOVUPS          c3f800000<>+0(SB), Z22
+	VFMADD231PS.BCST (R9), Z21, Z22
+	VMULPS           Z21, Z22, Z23
+	VRCP14PS         Z23, Z25
+	VMOVAPS          Z25, Z26
+	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
+	VMULPS.Z         Z26, Z25, K2, Z23
+	VMULPS           Z23, Z22, Z22
+	VMOVUPS          c3f800000<>+0(SB), Z25
+	VFMADD231PS.BCST 4(R9), Z22, Z25
+	VBROADCASTSS     8(R9), Z22
+	VCMPPS           $0x0a, Z22, Z25, K5
+	VMOVAPS.Z        Z23, K5, Z23
+	VMINPS           Z25, Z22, Z25
+	VFMADD231PS      Z21, Z23, Z14
+	VFMADD231PS      Z23, Z18, Z3
+	VFMADD231PS      Z23, Z18, Z15
+	VFMADD231PS      Z23, Z19, Z4
+	VFMADD231PS      Z23, Z19, Z16
+	VFMADD231PS      Z23, Z20, Z5
+	VFMADD231PS      Z23, Z20, Z17
+	VMULPS           Z25, Z24, Z24
+	VMOVUPS          (CX)(R13*4), Z18
+	VSUBPS.BCST      24(R8), Z18, Z18
+	VMOVUPS          (DX)(R13*4), Z19
+	VSUBPS.BCST      28(R8), Z19, Z19
+	VMOVUPS          (BX)(R13*4), Z20
+	VSUBPS.BCST      32(R8), Z20, Z20
+	VMOVUPS          c3f800000<>+0(SB), Z21
+	VFMADD231PS      Z18, Z18, Z21
+	VFMADD231PS      Z19, Z19, Z21
+	VFMADD231PS      Z20, Z20, Z21
+	VMOVUPS          c3f800000<>+0(SB), Z22
+	VFMADD231PS.BCST (R9), Z21, Z22
+	VMULPS           Z21, Z22, Z23
+	VRCP14PS         Z23, Z25
+	VMOVAPS          Z25, Z26
+	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
+	VMULPS.Z         Z26, Z25, K3, Z23
+	VMULPS           Z23, Z22, Z22
+	VMOVUPS          c3f800000<>+0(SB), Z25
+	VFMADD231PS.BCST 4(R9), Z22, Z25
+	VBROADCASTSS     8(R9), Z22
+	VCMPPS           $0x0a, Z22, Z25, K5
+	VMOVAPS.Z        Z23, K5, Z23
+	VMINPS           Z25, Z22, Z25
+	VFMADD231PS      Z21, Z23, Z14
+	VFMADD231PS      Z23, Z18, Z6
+	VFMADD231PS      Z23, Z18, Z15
+	VFMADD231PS      Z23, Z19, Z7
+	VFMADD231PS      Z23, Z19, Z16
+	VFMADD231PS      Z23, Z20, Z8
+	VFMADD231PS      Z23, Z20, Z17
+	VMULPS           Z25, Z24, Z24
+	VMOVUPS          (CX)(R13*4), Z18
+	VSUBPS.BCST      36(R8), Z18, Z18
+	VMOVUPS          (DX)(R13*4), Z19
+	VSUBPS.BCST      40(R8), Z19, Z19
+	VMOVUPS          (BX)(R13*4), Z20
+	VSUBPS.BCST      44(R8), Z20, Z20
+	VMOVUPS          c3f800000<>+0(SB), Z21
+	VFMADD231PS      Z18, Z18, Z21
+	VFMADD231PS      Z19, Z19, Z21
+	VFMADD231PS      Z20, Z20, Z21
+	VMOVUPS          c3f800000<>+0(SB), Z22
+	VFMADD231PS.BCST (R9), Z21, Z22
+	VMULPS           Z21, Z22, Z23
+	VRCP14PS         Z23, Z25
+	VMOVAPS          Z25, Z26
+	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
+	VMULPS.Z         Z26, Z25, K4, Z23
+	VMULPS           Z23, Z22, Z22
+	VMOVUPS          c3f800000<>+0(SB), Z25
+	VFMADD231PS.BCST 4(R9), Z22, Z25
+	VBROADCASTSS     8(R9), Z22
+	VCMPPS           $0x0a, Z22, Z25, K5
+	VMOVAPS.Z        Z23, K5, Z23
+	VMINPS           Z25, Z22, Z25
+	VFMADD231PS      Z21, Z23, Z14
+	VFMADD231PS      Z23, Z18, Z9
+	VFMADD231PS      Z23, Z18, Z15
+	VFMADD231PS      Z23, Z19, Z10
+	VFMADD231PS      Z23, Z19, Z16
+	VFMADD231PS      Z23, Z20, Z11
+	VFMADD231PS      Z23, Z20, Z17
+	VMULPS           Z25, Z24, Z24
+	VMULPS           Z24, Z12, Z12
+	VGETEXPPS        Z12, Z18
+	VADDPS           Z18, Z13, Z13
+	VGETMANTPS       $0x00, Z12, Z12
+	VMOVUPS          Z15, (SI)(R13*4)
+	VMOVUPS          Z16, (DI)(R13*4)
+	VMOVUPS          Z17, (AX)(R13*4)
+	ADDQ             $0x10, R13
+	JMP              pass0_columnsAVX512
+
+pass0_nextAVX512:
+	ADDQ $0x20, R10
+	JMP  pass0AVX512
+
+pass0_doneAVX512:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z4, 256(AX)
+	VMOVUPS Z5, 320(AX)
+	VMOVUPS Z6, 384(AX)
+	VMOVUPS Z7, 448(AX)
+	VMOVUPS Z8, 512(AX)
+	VMOVUPS Z9, 576(AX)
+	VMOVUPS Z10, 640(AX)
+	VMOVUPS Z11, 704(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	VMOVUPS Z14, 128(AX)
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ         stride+48(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), DX
+	LEAQ         (DX)(AX*4), BX
+	MOVQ         gradient_base+24(FP), SI
+	LEAQ         (SI)(AX*4), DI
+	LEAQ         (DI)(AX*4), AX
+	MOVQ         heads_base+72(FP), R8
+	MOVQ         constants_base+144(FP), R11
+	VBROADCASTSS (R11), Y0
+	VBROADCASTSS 4(R11), Y1
+	MOVQ         sums_base+96(FP), R9
+	VMOVUPS      (R9), Y2
+	VMOVUPS      64(R9), Y3
+	VMOVUPS      128(R9), Y4
+	MOVQ         state_base+120(FP), R9
+	VMOVUPS      (R9), Y5
+	VMOVUPS      64(R9), Y6
+	VMOVUPS      128(R9), Y7
+	MOVQ         stretches+56(FP), R12
+	MOVQ         count+64(FP), R13
+	SHLQ         $0x05, R13
+	ADDQ         R12, R13
+
+pass0AVX2:
+	CMPQ R12, R13
+	JGE  pass0_doneAVX2
+	MOVQ (R12), R15
+	MOVQ 8(R12), R14
+	ADDQ R15, R14
+	MOVQ 24(R12), R9
+	XORQ R10, R10
+
+pass0_columnsAVX2:
+	CMPQ         R15, R14
+	JGE          pass0_nextAVX2
+	VBROADCASTSS (R8), Y9
+	VMOVUPS      (CX)(R15*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 4(R8), Y10
+	VMOVUPS      (DX)(R15*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS 8(R8), Y11
+	VMOVUPS      (BX)(R15*4), Y10
+	VSUBPS       Y11, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y8, Y8, Y11
+	VFMADD231PS  Y9, Y9, Y11
+	VFMADD231PS  Y10, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VFMADD231PS  Y0, Y11, Y12
+	VMULPS       Y11, Y12, Y13
+	VMOVUPS      c3f800000<>+0(SB), Y14
+	VDIVPS       Y13, Y14, Y14
+	VANDPS       (R9)(R10*4), Y14, Y14
+	VMULPS       Y14, Y12, Y12
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VFMADD231PS  Y1, Y12, Y13
+	VBROADCASTSS 8(R11), Y12
+	VCMPPS       $0x0a, Y12, Y13, Y15
+	VANDPS       Y15, Y14, Y14
+	VMINPS       Y13, Y12, Y13
+	VFMADD231PS  Y11, Y14, Y7
+	VFMADD231PS  Y14, Y8, Y2
+	VMOVUPS      (SI)(R15*4), Y11
+	VFMADD231PS  Y14, Y8, Y11
+	VMOVUPS      Y11, (SI)(R15*4)
+	VFMADD231PS  Y14, Y9, Y3
+	VMOVUPS      (DI)(R15*4), Y8
+	VFMADD231PS  Y14, Y9, Y8
+	VMOVUPS      Y8, (DI)(R15*4)
+	VFMADD231PS  Y14, Y10, Y4
+	VMOVUPS      (AX)(R15*4), Y8
+	VFMADD231PS  Y14, Y10, Y8
+	VMOVUPS      Y8, (AX)(R15*4)
+	VMULPS       Y13, Y5, Y5
+	VPSRLD       $0x17, Y5, Y8
+	VPSUBD       c0000007f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       Y8, Y6, Y6
+	VANDPS       c007fffff<>+0(SB), Y5, Y5
+	VORPS        c3f800000<>+0(SB), Y5, Y5
+	ADDQ         $0x08, R15
+	XORQ         $0x08, R10
+	JMP          pass0_columnsAVX2
+
+pass0_nextAVX2:
+	ADDQ $0x20, R12
+	JMP  pass0AVX2
+
+pass0_doneAVX2:
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 64(R9)
+	VMOVUPS Y4, 128(R9)
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS Y5, (R9)
+	VMOVUPS Y6, 64(R9)
+	VMOVUPS Y7, 128(R9)
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS 192(R9), Y2
+	VMOVUPS 256(R9), Y3
+	VMOVUPS 320(R9), Y4
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS (R9), Y5
+	VMOVUPS 64(R9), Y6
+	VMOVUPS 128(R9), Y7
+	MOVQ    stretches+56(FP), R12
+	MOVQ    count+64(FP), R13
+	SHLQ    $0x05, R13
+	ADDQ    R12, R13
+
+pass1AVX2:
+	CMPQ R12, R13
+	JGE  pass1_doneAVX2
+	MOVQ (R12), R15
+	MOVQ 8(R12), R14
+	ADDQ R15, R14
+	MOVQ 24(R12), R9
+	XORQ R10, R10
+
+pass1_columnsAVX2:
+	CMPQ         R15, R14
+	JGE          pass1_nextAVX2
+	VBROADCASTSS 12(R8), Y9
+	VMOVUPS      (CX)(R15*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 16(R8), Y10
+	VMOVUPS      (DX)(R15*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS 20(R8), Y11
+	VMOVUPS      (BX)(R15*4), Y10
+	VSUBPS       Y11, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y8, Y8, Y11
+	VFMADD231PS  Y9, Y9, Y11
+	VFMADD231PS  Y10, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VFMADD231PS  Y0, Y11, Y12
+	VMULPS       Y11, Y12, Y13
+	VMOVUPS      c3f800000<>+0(SB), Y14
+	VDIVPS       Y13, Y14, Y14
+	VANDPS       64(R9)(R10*4), Y14, Y14
+	VMULPS       Y14, Y12, Y12
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VFMADD231PS  Y1, Y12, Y13
+	VBROADCASTSS 8(R11), Y12
+	VCMPPS       $0x0a, Y12, Y13, Y15
+	VANDPS       Y15, Y14, Y14
+	VMINPS       Y13, Y12, Y13
+	VFMADD231PS  Y11, Y14, Y7
+	VFMADD231PS  Y14, Y8, Y2
+	VMOVUPS      (SI)(R15*4), Y11
+	VFMADD231PS  Y14, Y8, Y11
+	VMOVUPS      Y11, (SI)(R15*4)
+	VFMADD231PS  Y14, Y9, Y3
+	VMOVUPS      (DI)(R15*4), Y8
+	VFMADD231PS  Y14, Y9, Y8
+	VMOVUPS      Y8, (DI)(R15*4)
+	VFMADD231PS  Y14, Y10, Y4
+	VMOVUPS      (AX)(R15*4), Y8
+	VFMADD231PS  Y14, Y10, Y8
+	VMOVUPS      Y8, (AX)(R15*4)
+	VMULPS       Y13, Y5, Y5
+	VPSRLD       $0x17, Y5, Y8
+	VPSUBD       c0000007f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       Y8, Y6, Y6
+	VANDPS       c007fffff<>+0(SB), Y5, Y5
+	VORPS        c3f800000<>+0(SB), Y5, Y5
+	ADDQ         $0x08, R15
+	XORQ         $0x08, R10
+	JMP          pass1_columnsAVX2
+
+pass1_nextAVX2:
+	ADDQ $0x20, R12
+	JMP  pass1AVX2
+
+pass1_doneAVX2:
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS Y2, 192(R9)
+	VMOVUPS Y3, 256(R9)
+	VMOVUPS Y4, 320(R9)
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS Y5, (R9)
+	VMOVUPS Y6, 64(R9)
+	VMOVUPS Y7, 128(R9)
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS 384(R9), Y2
+	VMOVUPS 448(R9), Y3
+	VMOVUPS 512(R9), Y4
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS (R9), Y5
+	VMOVUPS 64(R9), Y6
+	VMOVUPS 128(R9), Y7
+	MOVQ    stretches+56(FP), R12
+	MOVQ    count+64(FP), R13
+	SHLQ    $0x05, R13
+	ADDQ    R12, R13
+
+pass2AVX2:
+	CMPQ R12, R13
+	JGE  pass2_doneAVX2
+	MOVQ (R12), R15
+	MOVQ 8(R12), R14
+	ADDQ R15, R14
+	MOVQ 24(R12), R9
+	XORQ R10, R10
+
+pass2_columnsAVX2:
+	CMPQ         R15, R14
+	JGE          pass2_nextAVX2
+	VBROADCASTSS 24(R8), Y9
+	VMOVUPS      (CX)(R15*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 28(R8), Y10
+	VMOVUPS      (DX)(R15*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS 32(R8), Y11
+	VMOVUPS      (BX)(R15*4), Y10
+	VSUBPS       Y11, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y8, Y8, Y11
+	VFMADD231PS  Y9, Y9, Y11
+	VFMADD231PS  Y10, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VFMADD231PS  Y0, Y11, Y12
+	VMULPS       Y11, Y12, Y13
+	VMOVUPS      c3f800000<>+0(SB), Y14
+	VDIVPS       Y13, Y14, Y14
+	VANDPS       128(R9)(R10*4), Y14, Y14
+	VMULPS       Y14, Y12, Y12
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VFMADD231PS  Y1, Y12, Y13
+	VBROADCASTSS 8(R11), Y12
+	VCMPPS       $0x0a, Y12, Y13, Y15
+	VANDPS       Y15, Y14, Y14
+	VMINPS       Y13, Y12, Y13
+	VFMADD231PS  Y11, Y14, Y7
+	VFMADD231PS  Y14, Y8, Y2
+	VMOVUPS      (SI)(R15*4), Y11
+	VFMADD231PS  Y14, Y8, Y11
+	VMOVUPS      Y11, (SI)(R15*4)
+	VFMADD231PS  Y14, Y9, Y3
+	VMOVUPS      (DI)(R15*4), Y8
+	VFMADD231PS  Y14, Y9, Y8
+	VMOVUPS      Y8, (DI)(R15*4)
+	VFMADD231PS  Y14, Y10, Y4
+	VMOVUPS      (AX)(R15*4), Y8
+	VFMADD231PS  Y14, Y10, Y8
+	VMOVUPS      Y8, (AX)(R15*4)
+	VMULPS       Y13, Y5, Y5
+	VPSRLD       $0x17, Y5, Y8
+	VPSUBD       c0000007f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       Y8, Y6, Y6
+	VANDPS       c007fffff<>+0(SB), Y5, Y5
+	VORPS        c3f800000<>+0(SB), Y5, Y5
+	ADDQ         $0x08, R15
+	XORQ         $0x08, R10
+	JMP          pass2_columnsAVX2
+
+pass2_nextAVX2:
+	ADDQ $0x20, R12
+	JMP  pass2AVX2
+
+pass2_doneAVX2:
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS Y2, 384(R9)
+	VMOVUPS Y3, 448(R9)
+	VMOVUPS Y4, 512(R9)
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS Y5, (R9)
+	VMOVUPS Y6, 64(R9)
+	VMOVUPS Y7, 128(R9)
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS 576(R9), Y2
+	VMOVUPS 640(R9), Y3
+	VMOVUPS 704(R9), Y4
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS (R9), Y5
+	VMOVUPS 64(R9), Y6
+	VMOVUPS 128(R9), Y7
+	MOVQ    stretches+56(FP), R12
+	MOVQ    count+64(FP), R13
+	SHLQ    $0x05, R13
+	ADDQ    R12, R13
+
+pass3AVX2:
+	CMPQ R12, R13
+	JGE  pass3_doneAVX2
+	MOVQ (R12), R15
+	MOVQ 8(R12), R14
+	ADDQ R15, R14
+	MOVQ 24(R12), R9
+	XORQ R10, R10
+
+pass3_columnsAVX2:
+	CMPQ         R15, R14
+	JGE          pass3_nextAVX2
+	VBROADCASTSS 36(R8), Y9
+	VMOVUPS      (CX)(R15*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 40(R8), Y10
+	VMOVUPS      (DX)(R15*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS 44(R8), Y11
+	VMOVUPS      (BX)(R15*4), Y10
+	VSUBPS       Y11, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y8, Y8, Y11
+	VFMADD231PS  Y9, Y9, Y11
+	VFMADD231PS  Y10, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VFMADD231PS  Y0, Y11, Y12
+	VMULPS       Y11, Y12, Y13
+	VMOVUPS      c3f800000<>+0(SB), Y14
+	VDIVPS       Y13, Y14, Y14
+	VANDPS       192(R9)(R10*4), Y14, Y14
+	VMULPS       Y14, Y12, Y12
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VFMADD231PS  Y1, Y12, Y13
+	VBROADCASTSS 8(R11), Y12
+	VCMPPS       $0x0a, Y12, Y13, Y15
+	VANDPS       Y15, Y14, Y14
+	VMINPS       Y13, Y12, Y13
+	VFMADD231PS  Y11, Y14, Y7
+	VFMADD231PS  Y14, Y8, Y2
+	VMOVUPS      (SI)(R15*4), Y11
+	VFMADD231PS  Y14, Y8, Y11
+	VMOVUPS      Y11, (SI)(R15*4)
+	VFMADD231PS  Y14, Y9, Y3
+	VMOVUPS      (DI)(R15*4), Y8
+	VFMADD231PS  Y14, Y9, Y8
+	VMOVUPS      Y8, (DI)(R15*4)
+	VFMADD231PS  Y14, Y10, Y4
+	VMOVUPS      (AX)(R15*4), Y8
+	VFMADD231PS  Y14, Y10, Y8
+	VMOVUPS      Y8, (AX)(R15*4)
+	VMULPS       Y13, Y5, Y5
+	VPSRLD       $0x17, Y5, Y8
+	VPSUBD       c0000007f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       Y8, Y6, Y6
+	VANDPS       c007fffff<>+0(SB), Y5, Y5
+	VORPS        c3f800000<>+0(SB), Y5, Y5
+	ADDQ         $0x08, R15
+	XORQ         $0x08, R10
+	JMP          pass3_columnsAVX2
+
+pass3_nextAVX2:
+	ADDQ $0x20, R12
+	JMP  pass3AVX2
+
+pass3_doneAVX2:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Y2, 576(AX)
+	VMOVUPS Y3, 640(AX)
+	VMOVUPS Y4, 704(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Y5, (AX)
+	VMOVUPS Y6, 64(AX)
+	VMOVUPS Y7, 128(AX)
+	VZEROUPPER
+	RET
+
+// func denseUMAPCareful3Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
+TEXT ·denseUMAPCareful3Vector(SB), NOSPLIT, $0-148
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
+	MOVQ         stride+48(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), DX
+	LEAQ         (DX)(AX*4), BX
+	MOVQ         gradient_base+24(FP), SI
+	LEAQ         (SI)(AX*4), DI
+	LEAQ         (DI)(AX*4), AX
+	MOVQ         heads_base+72(FP), R8
+	VBROADCASTSS least+144(FP), Z0
+	MOVQ         sums_base+96(FP), R9
+	VMOVUPS      (R9), Z1
+	VMOVUPS      64(R9), Z2
+	VMOVUPS      128(R9), Z3
+	VMOVUPS      192(R9), Z4
+	VMOVUPS      256(R9), Z5
+	VMOVUPS      320(R9), Z6
+	VMOVUPS      384(R9), Z7
+	VMOVUPS      448(R9), Z8
+	VMOVUPS      512(R9), Z9
+	VMOVUPS      576(R9), Z10
+	VMOVUPS      640(R9), Z11
+	VMOVUPS      704(R9), Z12
+	MOVQ         state_base+120(FP), R9
+	VMOVUPS      (R9), Z13
+	VMOVUPS      64(R9), Z14
+	MOVQ         stretches+56(FP), R9
+	MOVQ         count+64(FP), R10
+	SHLQ         $0x05, R10
+	ADDQ         R9, R10
+
+pass0AVX512:
+	CMPQ     R9, R10
+	JGE      pass0_doneAVX512
+	MOVQ     (R9), R12
+	MOVQ     8(R9), R11
+	ADDQ     R12, R11
+	MOVQ     24(R9), R13
+	VMOVUPS  (R13), Z15
+	VPMOVD2M Z15, K1
+	VMOVUPS  64(R13), Z15
+	VPMOVD2M Z15, K2
+	VMOVUPS  128(R13), Z15
+	VPMOVD2M Z15, K3
+	VMOVUPS  192(R13), Z15
+	VPMOVD2M Z15, K4
+
+pass0_columnsAVX512:
+	CMPQ         R12, R11
+	JGE          pass0_nextAVX512
+	VMOVUPS      (SI)(R12*4), Z15
+	VMOVUPS      (DI)(R12*4), Z16
+	VMOVUPS      (AX)(R12*4), Z17
+	VMOVUPS      (CX)(R12*4), Z18
+	VSUBPS.BCST  (R8), Z18, Z18
+	VMOVUPS      (DX)(R12*4), Z19
+	VSUBPS.BCST  4(R8), Z19, Z19
+	VMOVUPS      (BX)(R12*4), Z20
+	VSUBPS.BCST  8(R8), Z20, Z20
+	VMULPS       Z18, Z18, Z21
+	VFMADD231PS  Z19, Z19, Z21
+	VFMADD231PS  Z20, Z20, Z21
+	VCMPPS       $0x06, Z0, Z21, K5
+	VMAXPS       Z21, Z0, Z21
+	VADDPS       c3f800000<>+0(SB), Z21, Z22
+	VMULPS       Z22, Z21, Z21
+	VRCP14PS     Z21, Z23
+	VMOVAPS      Z23, Z24
+	VFNMADD213PS c40000000<>+0(SB), Z21, Z24
+	VMULPS.Z     Z24, Z23, K1, Z21
+	VFMADD213PS  c3f800000<>+0(SB), Z21, Z22
+	VMOVAPS.Z    Z21, K5, Z21
+	VFMADD231PS  Z21, Z18, Z1
+	VFMADD231PS  Z21, Z18, Z15
+	VFMADD231PS  Z21, Z19, Z2
+	VFMADD231PS  Z21, Z19, Z16
+	VFMADD231PS  Z21, Z20, Z3
+	VFMADD231PS  Z21, Z20, Z17
+	VMULPS       Z22, Z13, Z13
+	VGETEXPPS    Z13, Z18
+	VADDPS       Z18, Z14, Z14
+	VGETMANTPS   $0x00, Z13, Z13
+	VMOVUPS      (CX)(R12*4), Z18
+	VSUBPS.BCST  12(R8), Z18, Z18
+	VMOVUPS      (DX)(R12*4), Z19
+	VSUBPS.BCST  16(R8), Z19, Z19
+	VMOVUPS      (BX)(R12*4), Z20
+	VSUBPS.BCST  20(R8), Z20, Z20
+	VMULPS       Z18, Z18, Z21
+	VFMADD231PS  Z19, Z19, Z21
+	VFMADD231PS  Z20, Z20, Z21
+	VCMPPS       $0x06, Z0, Z21, K5
+	VMAXPS       Z21, Z0, Z21
+	VADDPS       c3f800000<>+0(SB), Z21, Z22
+	VMULPS       Z22, Z21, Z21
+	VRCP14PS     Z21, Z23
+	VMOVAPS      Z23, Z24
+	VFNMADD213PS c40000000<>+0(SB), Z21, Z24
+	VMULPS.Z     Z24, Z23, K2, Z21
+	VFMADD213PS  c3f800000<>+0(SB), Z21, Z22
+	VMOVAPS.Z    Z21, K5, Z21
+	VFMADD231PS  Z21, Z18, Z4
+	VFMADD231PS  Z21, Z18, Z15
+	VFMADD231PS  Z21, Z19, Z5
+	VFMADD231PS  Z21, Z19, Z16
+	VFMADD231PS  Z21, Z20, Z6
+	VFMADD231PS  Z21, Z20, Z17
+	VMULPS       Z22, Z13, Z13
+	VGETEXPPS    Z13, Z18
+	VADDPS       Z18, Z14, Z14
+	VGETMANTPS   $0x00, Z13, Z13
+	VMOVUPS      (CX)(R12*4), Z18
+	VSUBPS.BCST  24(R8), Z18, Z18
+	VMOVUPS      (DX)(R12*4), Z19
+	VSUBPS.BCST  28(R8), Z19, Z19
+	VMOVUPS      (BX)(R12*4), Z20
+	VSUBPS.BCST  32(R8), Z20, Z20
+	VMULPS       Z18, Z18, Z21
+	VFMADD231PS  Z19, Z19, Z21
+	VFMADD231PS  Z20, Z20, Z21
+	VCMPPS       $0x06, Z0, Z21, K5
+	VMAXPS       Z21, Z0, Z21
+	VADDPS       c3f800000<>+0(SB), Z21, Z22
+	VMULPS       Z22, Z21, Z21
+	VRCP14PS     Z21, Z23
+	VMOVAPS      Z23, Z24
+	VFNMADD213PS c40000000<>+0(SB), Z21, Z24
+	VMULPS.Z     Z24, Z23, K3, Z21
+	VFMADD213PS  c3f800000<>+0(SB), Z21, Z22
+	VMOVAPS.Z    Z21, K5, Z21
+	VFMADD231PS  Z21, Z18, Z7
+	VFMADD231PS  Z21, Z18, Z15
+	VFMADD231PS  Z21, Z19, Z8
+	VFMADD231PS  Z21, Z19, Z16
+	VFMADD231PS  Z21, Z20, Z9
+	VFMADD231PS  Z21, Z20, Z17
+	VMULPS       Z22, Z13, Z13
+	VGETEXPPS    Z13, Z18
+	VADDPS       Z18, Z14, Z14
+	VGETMANTPS   $0x00, Z13, Z13
+	VMOVUPS      (CX)(R12*4), Z18
+	VSUBPS.BCST  36(R8), Z18, Z18
+	VMOVUPS      (DX)(R12*4), Z19
+	VSUBPS.BCST  40(R8), Z19, Z19
+	VMOVUPS      (BX)(R12*4), Z20
+	VSUBPS.BCST  44(R8), Z20, Z20
+	VMULPS       Z18, Z18, Z21
+	VFMADD231PS  Z19, Z19, Z21
+	VFMADD231PS  Z20, Z20, Z21
+	VCMPPS       $0x06, Z0, Z21, K5
+	VMAXPS       Z21, Z0, Z21
+	VADDPS       c3f800000<>+0(SB), Z21, Z22
+	VMULPS       Z22, Z21, Z21
+	VRCP14PS     Z21, Z23
+	VMOVAPS      Z23, Z24
+	VFNMADD213PS c40000000<>+0(SB), Z21, Z24
+	VMULPS.Z     Z24, Z23, K4, Z21
+	VFMADD213PS  c3f800000<>+0(SB), Z21, Z22
+	VMOVAPS.Z    Z21, K5, Z21
+	VFMADD231PS  Z21, Z18, Z10
+	VFMADD231PS  Z21, Z18, Z15
+	VFMADD231PS  Z21, Z19, Z11
+	VFMADD231PS  Z21, Z19, Z16
+	VFMADD231PS  Z21, Z20, Z12
+	VFMADD231PS  Z21, Z20, Z17
+	VMULPS       Z22, Z13, Z13
+	VGETEXPPS    Z13, Z18
+	VADDPS       Z18, Z14, Z14
+	VGETMANTPS   $0x00, Z13, Z13
+	VMOVUPS      Z15, (SI)(R12*4)
+	VMOVUPS      Z16, (DI)(R12*4)
+	VMOVUPS      Z17, (AX)(R12*4)
+	ADDQ         $0x10, R12
+	JMP          pass0_columnsAVX512
+
+pass0_nextAVX512:
+	ADDQ $0x20, R9
+	JMP  pass0AVX512
+
+pass0_doneAVX512:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	VMOVUPS Z5, 256(AX)
+	VMOVUPS Z6, 320(AX)
+	VMOVUPS Z7, 384(AX)
+	VMOVUPS Z8, 448(AX)
+	VMOVUPS Z9, 512(AX)
+	VMOVUPS Z10, 576(AX)
+	VMOVUPS Z11, 640(AX)
+	VMOVUPS Z12, 704(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Z13, (AX)
+	VMOVUPS Z14, 64(AX)
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ         stride+48(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), DX
+	LEAQ         (DX)(AX*4), BX
+	MOVQ         gradient_base+24(FP), SI
+	LEAQ         (SI)(AX*4), DI
+	LEAQ         (DI)(AX*4), AX
+	MOVQ         heads_base+72(FP), R8
+	VBROADCASTSS least+144(FP), Y0
+	MOVQ         sums_base+96(FP), R9
+	VMOVUPS      (R9), Y1
+	VMOVUPS      64(R9), Y2
+	VMOVUPS      128(R9), Y3
+	MOVQ         state_base+120(FP), R9
+	VMOVUPS      (R9), Y4
+	VMOVUPS      64(R9), Y5
+	MOVQ         stretches+56(FP), R11
+	MOVQ         count+64(FP), R12
+	SHLQ         $0x05, R12
+	ADDQ         R11, R12
+
+pass0AVX2:
+	CMPQ R11, R12
+	JGE  pass0_doneAVX2
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), R9
+	XORQ R10, R10
+
+pass0_columnsAVX2:
+	CMPQ         R14, R13
+	JGE          pass0_nextAVX2
+	VBROADCASTSS (R8), Y7
+	VMOVUPS      (CX)(R14*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS 4(R8), Y8
+	VMOVUPS      (DX)(R14*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 8(R8), Y9
+	VMOVUPS      (BX)(R14*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VMULPS       Y6, Y6, Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VCMPPS       $0x06, Y0, Y9, Y11
+	VMAXPS       Y9, Y0, Y9
+	VADDPS       c3f800000<>+0(SB), Y9, Y10
+	VMULPS       Y10, Y9, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VDIVPS       Y9, Y12, Y12
+	VANDPS       (R9)(R10*4), Y12, Y12
+	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
+	VANDPS       Y11, Y12, Y12
+	VFMADD231PS  Y12, Y6, Y1
+	VMOVUPS      (SI)(R14*4), Y9
+	VFMADD231PS  Y12, Y6, Y9
+	VMOVUPS      Y9, (SI)(R14*4)
+	VFMADD231PS  Y12, Y7, Y2
+	VMOVUPS      (DI)(R14*4), Y6
+	VFMADD231PS  Y12, Y7, Y6
+	VMOVUPS      Y6, (DI)(R14*4)
+	VFMADD231PS  Y12, Y8, Y3
+	VMOVUPS      (AX)(R14*4), Y6
+	VFMADD231PS  Y12, Y8, Y6
+	VMOVUPS      Y6, (AX)(R14*4)
+	VMULPS       Y10, Y4, Y4
+	VPSRLD       $0x17, Y4, Y6
+	VPSUBD       c0000007f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VANDPS       c007fffff<>+0(SB), Y4, Y4
+	VORPS        c3f800000<>+0(SB), Y4, Y4
+	ADDQ         $0x08, R14
+	XORQ         $0x08, R10
+	JMP          pass0_columnsAVX2
+
+pass0_nextAVX2:
+	ADDQ $0x20, R11
+	JMP  pass0AVX2
+
+pass0_doneAVX2:
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS Y1, (R9)
+	VMOVUPS Y2, 64(R9)
+	VMOVUPS Y3, 128(R9)
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 64(R9)
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS 192(R9), Y1
+	VMOVUPS 256(R9), Y2
+	VMOVUPS 320(R9), Y3
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS (R9), Y4
+	VMOVUPS 64(R9), Y5
+	MOVQ    stretches+56(FP), R11
+	MOVQ    count+64(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
+
+pass1AVX2:
+	CMPQ R11, R12
+	JGE  pass1_doneAVX2
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), R9
+	XORQ R10, R10
+
+pass1_columnsAVX2:
+	CMPQ         R14, R13
+	JGE          pass1_nextAVX2
+	VBROADCASTSS 12(R8), Y7
+	VMOVUPS      (CX)(R14*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS 16(R8), Y8
+	VMOVUPS      (DX)(R14*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 20(R8), Y9
+	VMOVUPS      (BX)(R14*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VMULPS       Y6, Y6, Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VCMPPS       $0x06, Y0, Y9, Y11
+	VMAXPS       Y9, Y0, Y9
+	VADDPS       c3f800000<>+0(SB), Y9, Y10
+	VMULPS       Y10, Y9, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VDIVPS       Y9, Y12, Y12
+	VANDPS       64(R9)(R10*4), Y12, Y12
+	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
+	VANDPS       Y11, Y12, Y12
+	VFMADD231PS  Y12, Y6, Y1
+	VMOVUPS      (SI)(R14*4), Y9
+	VFMADD231PS  Y12, Y6, Y9
+	VMOVUPS      Y9, (SI)(R14*4)
+	VFMADD231PS  Y12, Y7, Y2
+	VMOVUPS      (DI)(R14*4), Y6
+	VFMADD231PS  Y12, Y7, Y6
+	VMOVUPS      Y6, (DI)(R14*4)
+	VFMADD231PS  Y12, Y8, Y3
+	VMOVUPS      (AX)(R14*4), Y6
+	VFMADD231PS  Y12, Y8, Y6
+	VMOVUPS      Y6, (AX)(R14*4)
+	VMULPS       Y10, Y4, Y4
+	VPSRLD       $0x17, Y4, Y6
+	VPSUBD       c0000007f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VANDPS       c007fffff<>+0(SB), Y4, Y4
+	VORPS        c3f800000<>+0(SB), Y4, Y4
+	ADDQ         $0x08, R14
+	XORQ         $0x08, R10
+	JMP          pass1_columnsAVX2
+
+pass1_nextAVX2:
+	ADDQ $0x20, R11
+	JMP  pass1AVX2
+
+pass1_doneAVX2:
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS Y1, 192(R9)
+	VMOVUPS Y2, 256(R9)
+	VMOVUPS Y3, 320(R9)
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 64(R9)
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS 384(R9), Y1
+	VMOVUPS 448(R9), Y2
+	VMOVUPS 512(R9), Y3
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS (R9), Y4
+	VMOVUPS 64(R9), Y5
+	MOVQ    stretches+56(FP), R11
+	MOVQ    count+64(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
+
+pass2AVX2:
+	CMPQ R11, R12
+	JGE  pass2_doneAVX2
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), R9
+	XORQ R10, R10
+
+pass2_columnsAVX2:
+	CMPQ         R14, R13
+	JGE          pass2_nextAVX2
+	VBROADCASTSS 24(R8), Y7
+	VMOVUPS      (CX)(R14*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS 28(R8), Y8
+	VMOVUPS      (DX)(R14*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 32(R8), Y9
+	VMOVUPS      (BX)(R14*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VMULPS       Y6, Y6, Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VCMPPS       $0x06, Y0, Y9, Y11
+	VMAXPS       Y9, Y0, Y9
+	VADDPS       c3f800000<>+0(SB), Y9, Y10
+	VMULPS       Y10, Y9, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VDIVPS       Y9, Y12, Y12
+	VANDPS       128(R9)(R10*4), Y12, Y12
+	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
+	VANDPS       Y11, Y12, Y12
+	VFMADD231PS  Y12, Y6, Y1
+	VMOVUPS      (SI)(R14*4), Y9
+	VFMADD231PS  Y12, Y6, Y9
+	VMOVUPS      Y9, (SI)(R14*4)
+	VFMADD231PS  Y12, Y7, Y2
+	VMOVUPS      (DI)(R14*4), Y6
+	VFMADD231PS  Y12, Y7, Y6
+	VMOVUPS      Y6, (DI)(R14*4)
+	VFMADD231PS  Y12, Y8, Y3
+	VMOVUPS      (AX)(R14*4), Y6
+	VFMADD231PS  Y12, Y8, Y6
+	VMOVUPS      Y6, (AX)(R14*4)
+	VMULPS       Y10, Y4, Y4
+	VPSRLD       $0x17, Y4, Y6
+	VPSUBD       c0000007f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VANDPS       c007fffff<>+0(SB), Y4, Y4
+	VORPS        c3f800000<>+0(SB), Y4, Y4
+	ADDQ         $0x08, R14
+	XORQ         $0x08, R10
+	JMP          pass2_columnsAVX2
+
+pass2_nextAVX2:
+	ADDQ $0x20, R11
+	JMP  pass2AVX2
+
+pass2_doneAVX2:
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS Y1, 384(R9)
+	VMOVUPS Y2, 448(R9)
+	VMOVUPS Y3, 512(R9)
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 64(R9)
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS 576(R9), Y1
+	VMOVUPS 640(R9), Y2
+	VMOVUPS 704(R9), Y3
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS (R9), Y4
+	VMOVUPS 64(R9), Y5
+	MOVQ    stretches+56(FP), R11
+	MOVQ    count+64(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
+
+pass3AVX2:
+	CMPQ R11, R12
+	JGE  pass3_doneAVX2
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), R9
+	XORQ R10, R10
+
+pass3_columnsAVX2:
+	CMPQ         R14, R13
+	JGE          pass3_nextAVX2
+	VBROADCASTSS 36(R8), Y7
+	VMOVUPS      (CX)(R14*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS 40(R8), Y8
+	VMOVUPS      (DX)(R14*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 44(R8), Y9
+	VMOVUPS      (BX)(R14*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VMULPS       Y6, Y6, Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VCMPPS       $0x06, Y0, Y9, Y11
+	VMAXPS       Y9, Y0, Y9
+	VADDPS       c3f800000<>+0(SB), Y9, Y10
+	VMULPS       Y10, Y9, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VDIVPS       Y9, Y12, Y12
+	VANDPS       192(R9)(R10*4), Y12, Y12
+	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
+	VANDPS       Y11, Y12, Y12
+	VFMADD231PS  Y12, Y6, Y1
+	VMOVUPS      (SI)(R14*4), Y9
+	VFMADD231PS  Y12, Y6, Y9
+	VMOVUPS      Y9, (SI)(R14*4)
+	VFMADD231PS  Y12, Y7, Y2
+	VMOVUPS      (DI)(R14*4), Y6
+	VFMADD231PS  Y12, Y7, Y6
+	VMOVUPS      Y6, (DI)(R14*4)
+	VFMADD231PS  Y12, Y8, Y3
+	VMOVUPS      (AX)(R14*4), Y6
+	VFMADD231PS  Y12, Y8, Y6
+	VMOVUPS      Y6, (AX)(R14*4)
+	VMULPS       Y10, Y4, Y4
+	VPSRLD       $0x17, Y4, Y6
+	VPSUBD       c0000007f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VANDPS       c007fffff<>+0(SB), Y4, Y4
+	VORPS        c3f800000<>+0(SB), Y4, Y4
+	ADDQ         $0x08, R14
+	XORQ         $0x08, R10
+	JMP          pass3_columnsAVX2
+
+pass3_nextAVX2:
+	ADDQ $0x20, R11
+	JMP  pass3AVX2
+
+pass3_doneAVX2:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Y1, 576(AX)
+	VMOVUPS Y2, 640(AX)
+	VMOVUPS Y3, 704(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Y4, (AX)
+	VMOVUPS Y5, 64(AX)
+	VZEROUPPER
+	RET
+
+// func denseTotalsCareful3Vector(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
+// Requires: AVX, AVX512DQ, AVX512F, FMA3
+TEXT ·denseTotalsCareful3Vector(SB), NOSPLIT, $0-132
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
+	MOVQ         stride+24(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), DX
+	LEAQ         (DX)(AX*4), AX
+	MOVQ         heads_base+48(FP), BX
+	MOVQ         squares_base+96(FP), SI
+	MOVQ         width+120(FP), DI
+	VBROADCASTSS clamp+128(FP), Z0
+	SHLQ         $0x02, DI
+	MOVQ         sums_base+72(FP), R8
+	VMOVUPS      (R8), Z1
+	VMOVUPS      64(R8), Z2
+	VMOVUPS      128(R8), Z3
+	VMOVUPS      192(R8), Z4
+	VMOVUPS      256(R8), Z5
+	VMOVUPS      320(R8), Z6
+	VMOVUPS      384(R8), Z7
+	VMOVUPS      448(R8), Z8
+	VMOVUPS      512(R8), Z9
+	VMOVUPS      576(R8), Z10
+	VMOVUPS      640(R8), Z11
+	VMOVUPS      704(R8), Z12
+	VMOVUPS      768(R8), Z13
+	VMOVUPS      832(R8), Z14
+	VMOVUPS      896(R8), Z15
+	VMOVUPS      960(R8), Z16
+	MOVQ         stretches+32(FP), R12
+	MOVQ         count+40(FP), R13
+	SHLQ         $0x05, R13
+	ADDQ         R12, R13
+
+pass0AVX512:
+	CMPQ     R12, R13
+	JGE      pass0_doneAVX512
+	MOVQ     (R12), R15
+	MOVQ     8(R12), R14
+	ADDQ     R15, R14
+	MOVQ     24(R12), R8
+	VMOVUPS  (R8), Z17
+	VPMOVD2M Z17, K1
+	VMOVUPS  64(R8), Z17
+	VPMOVD2M Z17, K2
+	VMOVUPS  128(R8), Z17
+	VPMOVD2M Z17, K3
+	VMOVUPS  192(R8), Z17
+	VPMOVD2M Z17, K4
+	MOVQ     16(R12), R11
+	SUBQ     R15, R11
+	LEAQ     (SI)(R11*4), R11
+	MOVQ     R11, R8
+	ADDQ     DI, R11
+	MOVQ     R11, R9
+	ADDQ     DI, R11
+	MOVQ     R11, R10
+	ADDQ     DI, R11
+
+pass0_columnsAVX512:
+	CMPQ         R15, R14
+	JGE          pass0_nextAVX512
+	VMOVUPS      (CX)(R15*4), Z17
+	VSUBPS.BCST  (BX), Z17, Z17
+	VMOVUPS      (DX)(R15*4), Z18
+	VSUBPS.BCST  4(BX), Z18, Z18
+	VMOVUPS      (AX)(R15*4), Z19
+	VSUBPS.BCST  8(BX), Z19, Z19
+	VMOVUPS      c3f800000<>+0(SB), Z20
+	VFMADD231PS  Z17, Z17, Z20
+	VFMADD231PS  Z18, Z18, Z20
+	VFMADD231PS  Z19, Z19, Z20
+	VRCP14PS     Z20, Z21
+	VMOVAPS      Z21, Z22
+	VFNMADD213PS c40000000<>+0(SB), Z20, Z22
+	VMULPS.Z     Z22, Z21, K1, Z20
+	VCMPPS       $0x06, Z0, Z20, K5
+	VMAXPS       Z20, Z0, Z21
+	VMOVAPS.Z    Z21, K1, Z21
+	VADDPS       Z21, Z4, Z4
+	VMOVAPS.Z    Z20, K5, Z20
+	VMULPS       Z20, Z20, Z20
+	VMOVUPS      Z20, (R8)(R15*4)
+	VFMADD231PS  Z20, Z17, Z1
+	VFMADD231PS  Z20, Z18, Z2
+	VFMADD231PS  Z20, Z19, Z3
+	VMOVUPS      (CX)(R15*4), Z17
+	VSUBPS.BCST  12(BX), Z17, Z17
+	VMOVUPS      (DX)(R15*4), Z18
+	VSUBPS.BCST  16(BX), Z18, Z18
+	VMOVUPS      (AX)(R15*4), Z19
+	VSUBPS.BCST  20(BX), Z19, Z19
+	VMOVUPS      c3f800000<>+0(SB), Z20
+	VFMADD231PS  Z17, Z17, Z20
+	VFMADD231PS  Z18, Z18, Z20
+	VFMADD231PS  Z19, Z19, Z20
+	VRCP14PS     Z20, Z21
+	VMOVAPS      Z21, Z22
+	VFNMADD213PS c40000000<>+0(SB), Z20, Z22
+	VMULPS.Z     Z22, Z21, K2, Z20
+	VCMPPS       $0x06, Z0, Z20, K5
+	VMAXPS       Z20, Z0, Z21
+	VMOVAPS.Z    Z21, K2, Z21
+	VADDPS       Z21, Z8, Z8
+	VMOVAPS.Z    Z20, K5, Z20
+	VMULPS       Z20, Z20, Z20
+	VMOVUPS      Z20, (R9)(R15*4)
+	VFMADD231PS  Z20, Z17, Z5
+	VFMADD231PS  Z20, Z18, Z6
+	VFMADD231PS  Z20, Z19, Z7
+	VMOVUPS      (CX)(R15*4), Z17
+	VSUBPS.BCST  24(BX), Z17, Z17
+	VMOVUPS      (DX)(R15*4), Z18
+	VSUBPS.BCST  28(BX), Z18, Z18
+	VMOVUPS      (AX)(R15*4), Z19
+	VSUBPS.BCST  32(BX), Z19, Z19
+	VMOVUPS      c3f800000<>+0(SB), Z20
+	VFMADD231PS  Z17, Z17, Z20
+	VFMADD231PS  Z18, Z18, Z20
+	VFMADD231PS  Z19, Z19, Z20
+	VRCP14PS     Z20, Z21
+	VMOVAPS      Z21, Z22
+	VFNMADD213PS c40000000<>+0(SB), Z20, Z22
+	VMULPS.Z     Z22, Z21, K3, Z20
+	VCMPPS       $0x06, Z0, Z20, K5
+	VMAXPS       Z20, Z0, Z21
+	VMOVAPS.Z    Z21, K3, Z21
+	VADDPS       Z21, Z12, Z12
+	VMOVAPS.Z    Z20, K5, Z20
+	VMULPS       Z20, Z20, Z20
+	VMOVUPS      Z20, (R10)(R15*4)
+	VFMADD231PS  Z20, Z17, Z9
+	VFMADD231PS  Z20, Z18, Z10
+	VFMADD231PS  Z20, Z19, Z11
+	VMOVUPS      (CX)(R15*4), Z17
+	VSUBPS.BCST  36(BX), Z17, Z17
+	VMOVUPS      (DX)(R15*4), Z18
+	VSUBPS.BCST  40(BX), Z18, Z18
+	VMOVUPS      (AX)(R15*4), Z19
+	VSUBPS.BCST  44(BX), Z19, Z19
+	VMOVUPS      c3f800000<>+0(SB), Z20
+	VFMADD231PS  Z17, Z17, Z20
+	VFMADD231PS  Z18, Z18, Z20
+	VFMADD231PS  Z19, Z19, Z20
+	VRCP14PS     Z20, Z21
+	VMOVAPS      Z21, Z22
+	VFNMADD213PS c40000000<>+0(SB), Z20, Z22
+	VMULPS.Z     Z22, Z21, K4, Z20
+	VCMPPS       $0x06, Z0, Z20, K5
+	VMAXPS       Z20, Z0, Z21
+	VMOVAPS.Z    Z21, K4, Z21
+	VADDPS       Z21, Z16, Z16
+	VMOVAPS.Z    Z20, K5, Z20
+	VMULPS       Z20, Z20, Z20
+	VMOVUPS      Z20, (R11)(R15*4)
+	VFMADD231PS  Z20, Z17, Z13
+	VFMADD231PS  Z20, Z18, Z14
+	VFMADD231PS  Z20, Z19, Z15
+	ADDQ         $0x10, R15
+	JMP          pass0_columnsAVX512
+
+pass0_nextAVX512:
+	ADDQ $0x20, R12
+	JMP  pass0AVX512
+
+pass0_doneAVX512:
+	MOVQ    sums_base+72(FP), AX
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	VMOVUPS Z5, 256(AX)
+	VMOVUPS Z6, 320(AX)
+	VMOVUPS Z7, 384(AX)
+	VMOVUPS Z8, 448(AX)
+	VMOVUPS Z9, 512(AX)
+	VMOVUPS Z10, 576(AX)
+	VMOVUPS Z11, 640(AX)
+	VMOVUPS Z12, 704(AX)
+	VMOVUPS Z13, 768(AX)
+	VMOVUPS Z14, 832(AX)
+	VMOVUPS Z15, 896(AX)
+	VMOVUPS Z16, 960(AX)
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ         stride+24(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), DX
+	LEAQ         (DX)(AX*4), AX
+	MOVQ         heads_base+48(FP), BX
+	MOVQ         squares_base+96(FP), R8
+	MOVQ         width+120(FP), R9
+	VBROADCASTSS clamp+128(FP), Y0
+	SHLQ         $0x02, R9
+	MOVQ         sums_base+72(FP), SI
+	VMOVUPS      (SI), Y1
+	VMOVUPS      64(SI), Y2
+	VMOVUPS      128(SI), Y3
+	VMOVUPS      192(SI), Y4
+	MOVQ         stretches+32(FP), R11
+	MOVQ         count+40(FP), R12
+	SHLQ         $0x05, R12
+	ADDQ         R11, R12
+
+pass0AVX2:
+	CMPQ R11, R12
+	JGE  pass0_doneAVX2
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), SI
+	XORQ DI, DI
+	MOVQ 16(R11), R10
+	SUBQ R14, R10
+	LEAQ (R8)(R10*4), R10
+
+pass0_columnsAVX2:
+	CMPQ         R14, R13
+	JGE          pass0_nextAVX2
+	VBROADCASTSS (BX), Y6
+	VMOVUPS      (CX)(R14*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS 4(BX), Y7
+	VMOVUPS      (DX)(R14*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS 8(BX), Y8
+	VMOVUPS      (AX)(R14*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VFMADD231PS  Y5, Y5, Y8
+	VFMADD231PS  Y6, Y6, Y8
+	VFMADD231PS  Y7, Y7, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VDIVPS       Y8, Y9, Y9
+	VANDPS       (SI)(DI*4), Y9, Y9
+	VCMPPS       $0x06, Y0, Y9, Y8
+	VMAXPS       Y9, Y0, Y10
+	VANDPS       (SI)(DI*4), Y10, Y10
+	VADDPS       Y10, Y4, Y4
+	VANDPS       Y8, Y9, Y9
+	VMULPS       Y9, Y9, Y9
+	VMOVUPS      Y9, (R10)(R14*4)
+	VFMADD231PS  Y9, Y5, Y1
+	VFMADD231PS  Y9, Y6, Y2
+	VFMADD231PS  Y9, Y7, Y3
+	ADDQ         $0x08, R14
+	XORQ         $0x08, DI
+	JMP          pass0_columnsAVX2
+
+pass0_nextAVX2:
+	ADDQ $0x20, R11
+	JMP  pass0AVX2
+
+pass0_doneAVX2:
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS Y1, (SI)
+	VMOVUPS Y2, 64(SI)
+	VMOVUPS Y3, 128(SI)
+	VMOVUPS Y4, 192(SI)
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS 256(SI), Y1
+	VMOVUPS 320(SI), Y2
+	VMOVUPS 384(SI), Y3
+	VMOVUPS 448(SI), Y4
+	MOVQ    stretches+32(FP), R11
+	MOVQ    count+40(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
+
+pass1AVX2:
+	CMPQ R11, R12
+	JGE  pass1_doneAVX2
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), SI
+	XORQ DI, DI
+	MOVQ 16(R11), R10
+	SUBQ R14, R10
+	LEAQ (R8)(R10*4), R10
+	ADDQ R9, R10
+
+pass1_columnsAVX2:
+	CMPQ         R14, R13
+	JGE          pass1_nextAVX2
+	VBROADCASTSS 12(BX), Y6
+	VMOVUPS      (CX)(R14*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS 16(BX), Y7
+	VMOVUPS      (DX)(R14*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS 20(BX), Y8
+	VMOVUPS      (AX)(R14*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VFMADD231PS  Y5, Y5, Y8
+	VFMADD231PS  Y6, Y6, Y8
+	VFMADD231PS  Y7, Y7, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VDIVPS       Y8, Y9, Y9
+	VANDPS       64(SI)(DI*4), Y9, Y9
+	VCMPPS       $0x06, Y0, Y9, Y8
+	VMAXPS       Y9, Y0, Y10
+	VANDPS       64(SI)(DI*4), Y10, Y10
+	VADDPS       Y10, Y4, Y4
+	VANDPS       Y8, Y9, Y9
+	VMULPS       Y9, Y9, Y9
+	VMOVUPS      Y9, (R10)(R14*4)
+	VFMADD231PS  Y9, Y5, Y1
+	VFMADD231PS  Y9, Y6, Y2
+	VFMADD231PS  Y9, Y7, Y3
+	ADDQ         $0x08, R14
+	XORQ         $0x08, DI
+	JMP          pass1_columnsAVX2
+
+pass1_nextAVX2:
+	ADDQ $0x20, R11
+	JMP  pass1AVX2
+
+pass1_doneAVX2:
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS Y1, 256(SI)
+	VMOVUPS Y2, 320(SI)
+	VMOVUPS Y3, 384(SI)
+	VMOVUPS Y4, 448(SI)
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS 512(SI), Y1
+	VMOVUPS 576(SI), Y2
+	VMOVUPS 640(SI), Y3
+	VMOVUPS 704(SI), Y4
+	MOVQ    stretches+32(FP), R11
+	MOVQ    count+40(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
+
+pass2AVX2:
+	CMPQ R11, R12
+	JGE  pass2_doneAVX2
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), SI
+	XORQ DI, DI
+	MOVQ 16(R11), R10
+	SUBQ R14, R10
+	LEAQ (R8)(R10*4), R10
+	ADDQ R9, R10
+	ADDQ R9, R10
+
+pass2_columnsAVX2:
+	CMPQ         R14, R13
+	JGE          pass2_nextAVX2
+	VBROADCASTSS 24(BX), Y6
+	VMOVUPS      (CX)(R14*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS 28(BX), Y7
+	VMOVUPS      (DX)(R14*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS 32(BX), Y8
+	VMOVUPS      (AX)(R14*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VFMADD231PS  Y5, Y5, Y8
+	VFMADD231PS  Y6, Y6, Y8
+	VFMADD231PS  Y7, Y7, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VDIVPS       Y8, Y9, Y9
+	VANDPS       128(SI)(DI*4), Y9, Y9
+	VCMPPS       $0x06, Y0, Y9, Y8
+	VMAXPS       Y9, Y0, Y10
+	VANDPS       128(SI)(DI*4), Y10, Y10
+	VADDPS       Y10, Y4, Y4
+	VANDPS       Y8, Y9, Y9
+	VMULPS       Y9, Y9, Y9
+	VMOVUPS      Y9, (R10)(R14*4)
+	VFMADD231PS  Y9, Y5, Y1
+	VFMADD231PS  Y9, Y6, Y2
+	VFMADD231PS  Y9, Y7, Y3
+	ADDQ         $0x08, R14
+	XORQ         $0x08, DI
+	JMP          pass2_columnsAVX2
+
+pass2_nextAVX2:
+	ADDQ $0x20, R11
+	JMP  pass2AVX2
+
+pass2_doneAVX2:
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS Y1, 512(SI)
+	VMOVUPS Y2, 576(SI)
+	VMOVUPS Y3, 640(SI)
+	VMOVUPS Y4, 704(SI)
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS 768(SI), Y1
+	VMOVUPS 832(SI), Y2
+	VMOVUPS 896(SI), Y3
+	VMOVUPS 960(SI), Y4
+	MOVQ    stretches+32(FP), R11
+	MOVQ    count+40(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
+
+pass3AVX2:
+	CMPQ R11, R12
+	JGE  pass3_doneAVX2
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), SI
+	XORQ DI, DI
+	MOVQ 16(R11), R10
+	SUBQ R14, R10
+	LEAQ (R8)(R10*4), R10
+	ADDQ R9, R10
+	ADDQ R9, R10
+	ADDQ R9, R10
+
+pass3_columnsAVX2:
+	CMPQ         R14, R13
+	JGE          pass3_nextAVX2
+	VBROADCASTSS 36(BX), Y6
+	VMOVUPS      (CX)(R14*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS 40(BX), Y7
+	VMOVUPS      (DX)(R14*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS 44(BX), Y8
+	VMOVUPS      (AX)(R14*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VFMADD231PS  Y5, Y5, Y8
+	VFMADD231PS  Y6, Y6, Y8
+	VFMADD231PS  Y7, Y7, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VDIVPS       Y8, Y9, Y9
+	VANDPS       192(SI)(DI*4), Y9, Y9
+	VCMPPS       $0x06, Y0, Y9, Y8
+	VMAXPS       Y9, Y0, Y10
+	VANDPS       192(SI)(DI*4), Y10, Y10
+	VADDPS       Y10, Y4, Y4
+	VANDPS       Y8, Y9, Y9
+	VMULPS       Y9, Y9, Y9
+	VMOVUPS      Y9, (R10)(R14*4)
+	VFMADD231PS  Y9, Y5, Y1
+	VFMADD231PS  Y9, Y6, Y2
+	VFMADD231PS  Y9, Y7, Y3
+	ADDQ         $0x08, R14
+	XORQ         $0x08, DI
+	JMP          pass3_columnsAVX2
+
+pass3_nextAVX2:
+	ADDQ $0x20, R11
+	JMP  pass3AVX2
+
+pass3_doneAVX2:
+	MOVQ    sums_base+72(FP), AX
+	VMOVUPS Y1, 768(AX)
+	VMOVUPS Y2, 832(AX)
+	VMOVUPS Y3, 896(AX)
+	VMOVUPS Y4, 960(AX)
+	VZEROUPPER
+	RET
+
+// func denseSpread3Vector(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
+// Requires: AVX, AVX512F, FMA3
+TEXT ·denseSpread3Vector(SB), NOSPLIT, $0-96
+	CMPQ ·current+0(SB), $0x02
+	JNE  formAVX2
+	MOVQ n+24(FP), AX
+	MOVQ stride+32(FP), CX
+	MOVQ out_base+0(FP), DX
+	LEAQ (DX)(CX*4), BX
+	LEAQ (BX)(CX*4), SI
+	LEAQ (SI)(CX*4), DI
+	MOVQ width+64(FP), R8
+	MOVQ squares_base+40(FP), R9
+	SHLQ $0x02, R8
+	MOVQ coefficients_len+80(FP), R10
+	MOVQ coefficients_base+72(FP), R11
+	LEAQ (R11)(R10*4), R10
+	XORQ CX, CX
+	MOVQ AX, R12
+	SUBQ $0x60, R12
+
+columns6AVX512:
+	CMPQ    CX, R12
+	JG      columns6_doneAVX512
+	VMOVUPS (DX)(CX*4), Z0
+	VMOVUPS 64(DX)(CX*4), Z1
+	VMOVUPS 128(DX)(CX*4), Z2
+	VMOVUPS 192(DX)(CX*4), Z3
+	VMOVUPS 256(DX)(CX*4), Z4
+	VMOVUPS 320(DX)(CX*4), Z5
+	VMOVUPS (BX)(CX*4), Z6
+	VMOVUPS 64(BX)(CX*4), Z7
+	VMOVUPS 128(BX)(CX*4), Z8
+	VMOVUPS 192(BX)(CX*4), Z9
+	VMOVUPS 256(BX)(CX*4), Z10
+	VMOVUPS 320(BX)(CX*4), Z11
+	VMOVUPS (SI)(CX*4), Z12
+	VMOVUPS 64(SI)(CX*4), Z13
+	VMOVUPS 128(SI)(CX*4), Z14
+	VMOVUPS 192(SI)(CX*4), Z15
+	VMOVUPS 256(SI)(CX*4), Z16
+	VMOVUPS 320(SI)(CX*4), Z17
+	VMOVUPS (DI)(CX*4), Z18
+	VMOVUPS 64(DI)(CX*4), Z19
+	VMOVUPS 128(DI)(CX*4), Z20
+	VMOVUPS 192(DI)(CX*4), Z21
+	VMOVUPS 256(DI)(CX*4), Z22
+	VMOVUPS 320(DI)(CX*4), Z23
+	MOVQ    R11, R13
+	LEAQ    (R9)(CX*4), R14
+
+columns6_headsAVX512:
+	VBROADCASTSS (R13), Z24
+	VBROADCASTSS 4(R13), Z25
+	VBROADCASTSS 8(R13), Z26
+	VBROADCASTSS 12(R13), Z27
+	VMOVUPS      (R14), Z28
+	VFMADD231PS  Z24, Z28, Z0
+	VFMADD231PS  Z25, Z28, Z6
+	VFMADD231PS  Z26, Z28, Z12
+	VFMADD231PS  Z27, Z28, Z18
+	VMOVUPS      64(R14), Z28
+	VFMADD231PS  Z24, Z28, Z1
+	VFMADD231PS  Z25, Z28, Z7
+	VFMADD231PS  Z26, Z28, Z13
+	VFMADD231PS  Z27, Z28, Z19
+	VMOVUPS      128(R14), Z28
+	VFMADD231PS  Z24, Z28, Z2
+	VFMADD231PS  Z25, Z28, Z8
+	VFMADD231PS  Z26, Z28, Z14
+	VFMADD231PS  Z27, Z28, Z20
+	VMOVUPS      192(R14), Z28
+	VFMADD231PS  Z24, Z28, Z3
+	VFMADD231PS  Z25, Z28, Z9
+	VFMADD231PS  Z26, Z28, Z15
+	VFMADD231PS  Z27, Z28, Z21
+	VMOVUPS      256(R14), Z28
+	VFMADD231PS  Z24, Z28, Z4
+	VFMADD231PS  Z25, Z28, Z10
+	VFMADD231PS  Z26, Z28, Z16
+	VFMADD231PS  Z27, Z28, Z22
+	VMOVUPS      320(R14), Z28
+	VFMADD231PS  Z24, Z28, Z5
+	VFMADD231PS  Z25, Z28, Z11
+	VFMADD231PS  Z26, Z28, Z17
+	VFMADD231PS  Z27, Z28, Z23
+	ADDQ         R8, R14
+	ADDQ         $0x10, R13
+	CMPQ         R13, R10
+	JL           columns6_headsAVX512
+	VMOVUPS      Z0, (DX)(CX*4)
+	VMOVUPS      Z1, 64(DX)(CX*4)
+	VMOVUPS      Z2, 128(DX)(CX*4)
+	VMOVUPS      Z3, 192(DX)(CX*4)
+	VMOVUPS      Z4, 256(DX)(CX*4)
+	VMOVUPS      Z5, 320(DX)(CX*4)
+	VMOVUPS      Z6, (BX)(CX*4)
+	VMOVUPS      Z7, 64(BX)(CX*4)
+	VMOVUPS      Z8, 128(BX)(CX*4)
+	VMOVUPS      Z9, 192(BX)(CX*4)
+	VMOVUPS      Z10, 256(BX)(CX*4)
+	VMOVUPS      Z11, 320(BX)(CX*4)
+	VMOVUPS      Z12, (SI)(CX*4)
+	VMOVUPS      Z13, 64(SI)(CX*4)
+	VMOVUPS      Z14, 128(SI)(CX*4)
+	VMOVUPS      Z15, 192(SI)(CX*4)
+	VMOVUPS      Z16, 256(SI)(CX*4)
+	VMOVUPS      Z17, 320(SI)(CX*4)
+	VMOVUPS      Z18, (DI)(CX*4)
+	VMOVUPS      Z19, 64(DI)(CX*4)
+	VMOVUPS      Z20, 128(DI)(CX*4)
+	VMOVUPS      Z21, 192(DI)(CX*4)
+	VMOVUPS      Z22, 256(DI)(CX*4)
+	VMOVUPS      Z23, 320(DI)(CX*4)
+	ADDQ         $0x60, CX
+	JMP          columns6AVX512
+
+columns6_doneAVX512:
+	SUBQ $0x10, AX
+
+columns1AVX512:
+	CMPQ    CX, AX
+	JG      columns1_doneAVX512
+	VMOVUPS (DX)(CX*4), Z0
+	VMOVUPS (BX)(CX*4), Z1
+	VMOVUPS (SI)(CX*4), Z2
+	VMOVUPS (DI)(CX*4), Z3
+	MOVQ    R11, R12
+	LEAQ    (R9)(CX*4), R13
+
+columns1_headsAVX512:
+	VBROADCASTSS (R12), Z4
+	VBROADCASTSS 4(R12), Z5
+	VBROADCASTSS 8(R12), Z6
+	VBROADCASTSS 12(R12), Z7
+	VMOVUPS      (R13), Z8
+	VFMADD231PS  Z4, Z8, Z0
+	VFMADD231PS  Z5, Z8, Z1
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
+	ADDQ         R8, R13
+	ADDQ         $0x10, R12
+	CMPQ         R12, R10
+	JL           columns1_headsAVX512
+	VMOVUPS      Z0, (DX)(CX*4)
+	VMOVUPS      Z1, (BX)(CX*4)
+	VMOVUPS      Z2, (SI)(CX*4)
+	VMOVUPS      Z3, (DI)(CX*4)
+	ADDQ         $0x10, CX
+	JMP          columns1AVX512
+
+columns1_doneAVX512:
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ n+24(FP), AX
+	MOVQ stride+32(FP), CX
+	MOVQ out_base+0(FP), DX
+	LEAQ (DX)(CX*4), BX
+	LEAQ (BX)(CX*4), SI
+	LEAQ (SI)(CX*4), DI
+	MOVQ width+64(FP), R8
+	MOVQ squares_base+40(FP), R9
+	SHLQ $0x02, R8
+	MOVQ coefficients_len+80(FP), R10
+	MOVQ coefficients_base+72(FP), R11
+	LEAQ (R11)(R10*4), R10
+	XORQ CX, CX
+	MOVQ AX, R12
+	SUBQ $0x10, R12
+
+columns2AVX2:
+	CMPQ    CX, R12
+	JG      columns2_doneAVX2
+	VMOVUPS (DX)(CX*4), Y0
+	VMOVUPS 32(DX)(CX*4), Y1
+	VMOVUPS (BX)(CX*4), Y2
+	VMOVUPS 32(BX)(CX*4), Y3
+	VMOVUPS (SI)(CX*4), Y4
+	VMOVUPS 32(SI)(CX*4), Y5
+	VMOVUPS (DI)(CX*4), Y6
+	VMOVUPS 32(DI)(CX*4), Y7
+	MOVQ    R11, R13
+	LEAQ    (R9)(CX*4), R14
+
+columns2_headsAVX2:
+	VBROADCASTSS (R13), Y8
+	VBROADCASTSS 4(R13), Y9
+	VBROADCASTSS 8(R13), Y10
+	VBROADCASTSS 12(R13), Y11
+	VMOVUPS      (R14), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y2
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y6
+	VMOVUPS      32(R14), Y12
+	VFMADD231PS  Y8, Y12, Y1
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y5
+	VFMADD231PS  Y11, Y12, Y7
+	ADDQ         R8, R14
+	ADDQ         $0x10, R13
+	CMPQ         R13, R10
+	JL           columns2_headsAVX2
+	VMOVUPS      Y0, (DX)(CX*4)
+	VMOVUPS      Y1, 32(DX)(CX*4)
+	VMOVUPS      Y2, (BX)(CX*4)
+	VMOVUPS      Y3, 32(BX)(CX*4)
+	VMOVUPS      Y4, (SI)(CX*4)
+	VMOVUPS      Y5, 32(SI)(CX*4)
+	VMOVUPS      Y6, (DI)(CX*4)
+	VMOVUPS      Y7, 32(DI)(CX*4)
+	ADDQ         $0x10, CX
+	JMP          columns2AVX2
+
+columns2_doneAVX2:
+	SUBQ $0x08, AX
+
+columns1AVX2:
+	CMPQ    CX, AX
+	JG      columns1_doneAVX2
+	VMOVUPS (DX)(CX*4), Y0
+	VMOVUPS (BX)(CX*4), Y1
+	VMOVUPS (SI)(CX*4), Y2
+	VMOVUPS (DI)(CX*4), Y3
+	MOVQ    R11, R12
+	LEAQ    (R9)(CX*4), R13
+
+columns1_headsAVX2:
+	VBROADCASTSS (R12), Y4
+	VBROADCASTSS 4(R12), Y5
+	VBROADCASTSS 8(R12), Y6
+	VBROADCASTSS 12(R12), Y7
+	VMOVUPS      (R13), Y8
+	VFMADD231PS  Y4, Y8, Y0
+	VFMADD231PS  Y5, Y8, Y1
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	ADDQ         R8, R13
+	ADDQ         $0x10, R12
+	CMPQ         R12, R10
+	JL           columns1_headsAVX2
+	VMOVUPS      Y0, (DX)(CX*4)
+	VMOVUPS      Y1, (BX)(CX*4)
+	VMOVUPS      Y2, (SI)(CX*4)
+	VMOVUPS      Y3, (DI)(CX*4)
+	ADDQ         $0x08, CX
+	JMP          columns1AVX2
+
+columns1_doneAVX2:
+	VZEROUPPER
+	RET
+
+// func extents3Vector(least []float32, most []float32, sum []float32, src []float32)
+// Requires: AVX, AVX512F
+TEXT ·extents3Vector(SB), NOSPLIT, $0-96
+	CMPQ    ·current+0(SB), $0x02
+	JNE     formAVX2
+	MOVQ    least_base+0(FP), AX
+	MOVQ    most_base+24(FP), CX
+	MOVQ    sum_base+48(FP), DX
+	MOVQ    src_base+72(FP), BX
+	MOVQ    src_len+80(FP), SI
+	VMOVUPS (BX), Z0
+	VMOVAPS Z0, Z1
+	VMOVAPS Z0, Z2
+	VMOVUPS 64(BX), Z3
+	VMOVAPS Z3, Z4
+	VMOVAPS Z3, Z5
+	VMOVUPS 128(BX), Z6
+	VMOVAPS Z6, Z7
+	VMOVAPS Z6, Z8
+	MOVQ    $0x00000030, DI
+
+loop0AVX512:
+	CMPQ    DI, SI
+	JGE     loop0_doneAVX512
+	VMOVUPS (BX)(DI*4), Z9
+	VMINPS  Z9, Z0, Z0
+	VMAXPS  Z9, Z1, Z1
+	VADDPS  Z9, Z2, Z2
+	VMOVUPS 64(BX)(DI*4), Z9
+	VMINPS  Z9, Z3, Z3
+	VMAXPS  Z9, Z4, Z4
+	VADDPS  Z9, Z5, Z5
+	VMOVUPS 128(BX)(DI*4), Z9
+	VMINPS  Z9, Z6, Z6
+	VMAXPS  Z9, Z7, Z7
+	VADDPS  Z9, Z8, Z8
+	ADDQ    $0x30, DI
+	JMP     loop0AVX512
+
+loop0_doneAVX512:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, (CX)
+	VMOVUPS Z2, (DX)
+	VMOVUPS Z3, 64(AX)
+	VMOVUPS Z4, 64(CX)
+	VMOVUPS Z5, 64(DX)
+	VMOVUPS Z6, 128(AX)
+	VMOVUPS Z7, 128(CX)
+	VMOVUPS Z8, 128(DX)
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ    least_base+0(FP), AX
+	MOVQ    most_base+24(FP), CX
+	MOVQ    sum_base+48(FP), DX
+	MOVQ    src_base+72(FP), BX
+	MOVQ    src_len+80(FP), SI
+	VMOVUPS (BX), Y0
+	VMOVAPS Y0, Y1
+	VMOVAPS Y0, Y2
+	VMOVUPS 32(BX), Y3
+	VMOVAPS Y3, Y4
+	VMOVAPS Y3, Y5
+	VMOVUPS 64(BX), Y6
+	VMOVAPS Y6, Y7
+	VMOVAPS Y6, Y8
+	VMOVUPS 96(BX), Y9
+	VMOVAPS Y9, Y10
+	VMOVAPS Y9, Y11
+	MOVQ    $0x00000030, DI
+
+loop0AVX2:
+	CMPQ    DI, SI
+	JGE     loop0_doneAVX2
+	VMOVUPS (BX)(DI*4), Y12
+	VMINPS  Y12, Y0, Y0
+	VMAXPS  Y12, Y1, Y1
+	VADDPS  Y12, Y2, Y2
+	VMOVUPS 32(BX)(DI*4), Y12
+	VMINPS  Y12, Y3, Y3
+	VMAXPS  Y12, Y4, Y4
+	VADDPS  Y12, Y5, Y5
+	VMOVUPS 64(BX)(DI*4), Y12
+	VMINPS  Y12, Y6, Y6
+	VMAXPS  Y12, Y7, Y7
+	VADDPS  Y12, Y8, Y8
+	VMOVUPS 96(BX)(DI*4), Y12
+	VMINPS  Y12, Y9, Y9
+	VMAXPS  Y12, Y10, Y10
+	VADDPS  Y12, Y11, Y11
+	ADDQ    $0x30, DI
+	JMP     loop0AVX2
+
+loop0_doneAVX2:
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, (CX)
+	VMOVUPS Y2, (DX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 32(CX)
+	VMOVUPS Y5, 32(DX)
+	VMOVUPS Y6, 64(AX)
+	VMOVUPS Y7, 64(CX)
+	VMOVUPS Y8, 64(DX)
+	VMOVUPS Y9, 96(AX)
+	VMOVUPS Y10, 96(CX)
+	VMOVUPS Y11, 96(DX)
+	VMOVUPS 128(BX), Y0
+	VMOVAPS Y0, Y1
+	VMOVAPS Y0, Y2
+	VMOVUPS 160(BX), Y3
+	VMOVAPS Y3, Y4
+	VMOVAPS Y3, Y5
+	MOVQ    $0x00000030, DI
+
+loop4AVX2:
+	CMPQ    DI, SI
+	JGE     loop4_doneAVX2
+	VMOVUPS 128(BX)(DI*4), Y6
+	VMINPS  Y6, Y0, Y0
+	VMAXPS  Y6, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VMOVUPS 160(BX)(DI*4), Y6
+	VMINPS  Y6, Y3, Y3
+	VMAXPS  Y6, Y4, Y4
+	VADDPS  Y6, Y5, Y5
+	ADDQ    $0x30, DI
+	JMP     loop4AVX2
+
+loop4_doneAVX2:
+	VMOVUPS Y0, 128(AX)
+	VMOVUPS Y1, 128(CX)
+	VMOVUPS Y2, 128(DX)
+	VMOVUPS Y3, 160(AX)
+	VMOVUPS Y4, 160(CX)
+	VMOVUPS Y5, 160(DX)
+	VZEROUPPER
+	RET
+
+// func planesVector(dst []float32, stride int, src []float32, d int, n int)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·planesVector(SB), NOSPLIT, $0-72
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         src_base+32(FP), CX
+	MOVQ         stride+24(FP), DX
+	MOVQ         d+56(FP), BX
+	MOVQ         n+64(FP), SI
+	VMOVQ        BX, X0
+	VPBROADCASTD X0, Z0
+	VPMULLD      countUp<>+0(SB), Z0, Z0
+	MOVQ         BX, DI
+	SHLQ         $0x06, DI
+
+coordinateAVX512:
+	CMPQ BX, $0x00
+	JE   doneAVX512
+	MOVQ AX, R8
+	MOVQ CX, R9
+	XORQ R10, R10
+
+rowsAVX512:
+	CMPQ       R10, SI
+	JGE        rows_doneAVX512
+	VXORPS     X1, X1, X1
+	KXNORW     K1, K1, K1
+	VGATHERDPS (R9)(Z0*4), K1, Z1
+	VMOVUPS    Z1, (R8)(R10*4)
+	ADDQ       DI, R9
+	ADDQ       $0x10, R10
+	JMP        rowsAVX512
+
+rows_doneAVX512:
+	LEAQ (AX)(DX*4), AX
+	ADDQ $0x04, CX
+	DECQ BX
+	JMP  coordinateAVX512
+
+doneAVX512:
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         src_base+32(FP), CX
+	MOVQ         stride+24(FP), DX
+	MOVQ         d+56(FP), BX
+	MOVQ         n+64(FP), SI
+	VMOVQ        BX, X0
+	VPBROADCASTD X0, Y0
+	VPMULLD      countUp<>+0(SB), Y0, Y0
+	MOVQ         BX, DI
+	SHLQ         $0x05, DI
+
+coordinateAVX2:
+	CMPQ BX, $0x00
+	JE   doneAVX2
+	MOVQ AX, R8
+	MOVQ CX, R9
+	XORQ R10, R10
+
+rowsAVX2:
+	CMPQ       R10, SI
+	JGE        rows_doneAVX2
+	VXORPS     X1, X1, X1
+	VPCMPEQD   Y2, Y2, Y2
+	VGATHERDPS Y2, (R9)(Y0*4), Y1
+	VMOVUPS    Y1, (R8)(R10*4)
+	ADDQ       DI, R9
+	ADDQ       $0x08, R10
+	JMP        rowsAVX2
+
+rows_doneAVX2:
+	LEAQ (AX)(DX*4), AX
+	ADDQ $0x04, CX
+	DECQ BX
+	JMP  coordinateAVX2
+
+doneAVX2:
+	VZEROUPPER
+	RET
+
+DATA countUp<>+0(SB)/4, $0x00000000
+DATA countUp<>+4(SB)/4, $0x00000001
+DATA countUp<>+8(SB)/4, $0x00000002
+DATA countUp<>+12(SB)/4, $0x00000003
+DATA countUp<>+16(SB)/4, $0x00000004
+DATA countUp<>+20(SB)/4, $0x00000005
+DATA countUp<>+24(SB)/4, $0x00000006
+DATA countUp<>+28(SB)/4, $0x00000007
+DATA countUp<>+32(SB)/4, $0x00000008
+DATA countUp<>+36(SB)/4, $0x00000009
+DATA countUp<>+40(SB)/4, $0x0000000a
+DATA countUp<>+44(SB)/4, $0x0000000b
+DATA countUp<>+48(SB)/4, $0x0000000c
+DATA countUp<>+52(SB)/4, $0x0000000d
+DATA countUp<>+56(SB)/4, $0x0000000e
+DATA countUp<>+60(SB)/4, $0x0000000f
+GLOBL countUp<>(SB), RODATA|NOPTR, $64
+
+// func lessProductVector(dst []float32, a []float32, b []float32, c float32)
+// Requires: AVX, AVX512F, FMA3
+TEXT ·lessProductVector(SB), NOSPLIT, $0-76
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
+	VBROADCASTSS c+72(FP), Z0
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         a_base+24(FP), CX
+	MOVQ         b_base+48(FP), DX
+	MOVQ         dst_len+8(FP), BX
+	XORQ         SI, SI
+
+loopAVX512:
+	CMPQ         SI, BX
+	JGE          loop_doneAVX512
+	VMOVUPS      (AX)(SI*4), Z1
+	VMOVUPS      (CX)(SI*4), Z2
+	VSUBPS       Z0, Z2, Z2
+	VFNMADD231PS (DX)(SI*4), Z2, Z1
+	VMOVUPS      Z1, (AX)(SI*4)
+	ADDQ         $0x10, SI
+	JMP          loopAVX512
+
+loop_doneAVX512:
+	VZEROUPPER
+	RET
+
+formAVX2:
+	VBROADCASTSS c+72(FP), Y0
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         a_base+24(FP), CX
+	MOVQ         b_base+48(FP), DX
+	MOVQ         dst_len+8(FP), BX
+	XORQ         SI, SI
+
+loopAVX2:
+	CMPQ         SI, BX
+	JGE          loop_doneAVX2
+	VMOVUPS      (AX)(SI*4), Y1
+	VMOVUPS      (CX)(SI*4), Y2
+	VSUBPS       Y0, Y2, Y2
+	VFNMADD231PS (DX)(SI*4), Y2, Y1
+	VMOVUPS      Y1, (AX)(SI*4)
+	ADDQ         $0x08, SI
+	JMP          loopAVX2
+
+loop_doneAVX2:
+	VZEROUPPER
+	RET
+
+// func pullVector(dst []float32, w []float32, a []float32, b []float32, f float32)
+// Requires: AVX, AVX512F, FMA3
+TEXT ·pullVector(SB), NOSPLIT, $0-100
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         w_base+24(FP), CX
+	MOVQ         a_base+48(FP), DX
+	MOVQ         b_base+72(FP), BX
+	VBROADCASTSS f+96(FP), Z0
+	MOVQ         dst_len+8(FP), SI
+	XORQ         DI, DI
+
+loopAVX512:
+	CMPQ        DI, SI
+	JGE         loop_doneAVX512
+	VMOVUPS     (AX)(DI*4), Z1
+	VMOVUPS     (DX)(DI*4), Z2
+	VSUBPS      (BX)(DI*4), Z2, Z2
+	VMULPS      (CX)(DI*4), Z0, Z3
+	VFMADD231PS Z2, Z3, Z1
+	VMOVUPS     Z1, (AX)(DI*4)
+	ADDQ        $0x10, DI
+	JMP         loopAVX512
+
+loop_doneAVX512:
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         w_base+24(FP), CX
+	MOVQ         a_base+48(FP), DX
+	MOVQ         b_base+72(FP), BX
+	VBROADCASTSS f+96(FP), Y0
+	MOVQ         dst_len+8(FP), SI
+	XORQ         DI, DI
+
+loopAVX2:
+	CMPQ        DI, SI
+	JGE         loop_doneAVX2
+	VMOVUPS     (AX)(DI*4), Y1
+	VMOVUPS     (DX)(DI*4), Y2
+	VSUBPS      (BX)(DI*4), Y2, Y2
+	VMULPS      (CX)(DI*4), Y0, Y3
+	VFMADD231PS Y2, Y3, Y1
+	VMOVUPS     Y1, (AX)(DI*4)
+	ADDQ        $0x08, DI
+	JMP         loopAVX2
+
+loop_doneAVX2:
+	VZEROUPPER
+	RET
+
+// func foldSlotsVector(dst []float32, src []float32)
+// Requires: AVX
+TEXT ·foldSlotsVector(SB), NOSPLIT, $0-48
+	CMPQ ·current+0(SB), $0x02
+	JNE  formAVX2
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ dst_len+8(FP), DX
+	XORQ BX, BX
+
+loopAVX512:
+	CMPQ         BX, DX
+	JGE          loop_doneAVX512
+	VMOVUPS      (CX), Y0
+	VADDPS       32(CX), Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDSS       X1, X0, X0
+	VMOVSS       X0, (AX)(BX*4)
+	ADDQ         $0x40, CX
+	INCQ         BX
+	JMP          loopAVX512
+
+loop_doneAVX512:
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ dst_len+8(FP), DX
+	XORQ BX, BX
+
+loopAVX2:
+	CMPQ         BX, DX
+	JGE          loop_doneAVX2
+	VMOVUPS      (CX), Y0
+	VADDPS       32(CX), Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDSS       X1, X0, X0
+	VMOVSS       X0, (AX)(BX*4)
+	ADDQ         $0x40, CX
+	INCQ         BX
+	JMP          loopAVX2
+
+loop_doneAVX2:
+	VZEROUPPER
+	RET
+
+// func winogradImageTile(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// Requires: AVX, AVX2, AVX512F, FMA3
+TEXT ·winogradImageTile(SB), $2304-80
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         dst+0(FP), AX
 	MOVQ         dstRow+16(FP), CX
 	MOVQ         dstPixel+24(FP), DX
@@ -6720,7 +13722,7 @@ TEXT ·winogradImageAVX512(SB), $2304-80
 	VMOVD        R10, X2
 	VPBROADCASTD X2, Z2
 
-channels:
+channelsAVX512:
 	MOVQ         BX, R10
 	LEAQ         (BX)(SI*2), R11
 	ADDQ         SI, R11
@@ -7139,13 +14141,459 @@ channels:
 	ADDQ         $0x40, BX
 	ADDQ         $0x40, AX
 	SUBQ         $0x10, R8
-	JG           channels
+	JG           channelsAVX512
 	VZEROUPPER
 	RET
 
-// func winogradGradientAVX512(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
-// Requires: AVX, AVX512F
-TEXT ·winogradGradientAVX512(SB), $1536-80
+formAVX2:
+	MOVQ         dst+0(FP), AX
+	MOVQ         dstRow+16(FP), CX
+	MOVQ         dstPixel+24(FP), DX
+	MOVQ         src+32(FP), BX
+	MOVQ         srcRow+48(FP), SI
+	MOVQ         srcPixel+56(FP), DI
+	ADDQ         dstAt+8(FP), AX
+	ADDQ         srcAt+40(FP), BX
+	MOVQ         channels+64(FP), R8
+	MOVQ         inside+72(FP), R9
+	MOVL         $0x40000000, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x40800000, R10
+	VMOVD        R10, X1
+	VPBROADCASTD X1, Y1
+	MOVL         $0x40a00000, R10
+	VMOVD        R10, X2
+	VPBROADCASTD X2, Y2
+
+channelsAVX2:
+	MOVQ         BX, R10
+	LEAQ         (BX)(SI*2), R11
+	ADDQ         SI, R11
+	VPBROADCASTD (R9), Y3
+	VMASKMOVPS   (R10), Y3, Y3
+	VPBROADCASTD 24(R9), Y4
+	VMASKMOVPS   (R10)(SI*1), Y4, Y4
+	VPBROADCASTD 48(R9), Y5
+	VMASKMOVPS   (R10)(SI*2), Y5, Y5
+	VPBROADCASTD 72(R9), Y6
+	VMASKMOVPS   (R11), Y6, Y6
+	VPBROADCASTD 96(R9), Y7
+	VMASKMOVPS   (R11)(SI*1), Y7, Y7
+	VPBROADCASTD 120(R9), Y8
+	VMASKMOVPS   (R11)(SI*2), Y8, Y8
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y5, Y1, Y9
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y4, Y1, Y10
+	VFMADD213PS  Y7, Y1, Y3
+	VFNMADD231PS Y5, Y2, Y3
+	VFMADD231PS  Y4, Y1, Y8
+	VFNMADD231PS Y6, Y2, Y8
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VADDPS       Y9, Y10, Y4
+	VSUBPS       Y10, Y9, Y5
+	VMOVAPS      Y7, Y9
+	VFMADD231PS  Y6, Y0, Y9
+	VFNMADD231PS Y6, Y0, Y7
+	VMOVUPS      Y3, (SP)
+	VMOVUPS      Y4, 192(SP)
+	VMOVUPS      Y5, 384(SP)
+	VMOVUPS      Y9, 576(SP)
+	VMOVUPS      Y7, 768(SP)
+	VMOVUPS      Y8, 960(SP)
+	VPBROADCASTD 4(R9), Y3
+	VMASKMOVPS   (R10), Y3, Y3
+	VPBROADCASTD 28(R9), Y4
+	VMASKMOVPS   (R10)(SI*1), Y4, Y4
+	VPBROADCASTD 52(R9), Y5
+	VMASKMOVPS   (R10)(SI*2), Y5, Y5
+	VPBROADCASTD 76(R9), Y6
+	VMASKMOVPS   (R11), Y6, Y6
+	VPBROADCASTD 100(R9), Y7
+	VMASKMOVPS   (R11)(SI*1), Y7, Y7
+	VPBROADCASTD 124(R9), Y8
+	VMASKMOVPS   (R11)(SI*2), Y8, Y8
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y5, Y1, Y9
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y4, Y1, Y10
+	VFMADD213PS  Y7, Y1, Y3
+	VFNMADD231PS Y5, Y2, Y3
+	VFMADD231PS  Y4, Y1, Y8
+	VFNMADD231PS Y6, Y2, Y8
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VADDPS       Y9, Y10, Y4
+	VSUBPS       Y10, Y9, Y5
+	VMOVAPS      Y7, Y9
+	VFMADD231PS  Y6, Y0, Y9
+	VFNMADD231PS Y6, Y0, Y7
+	VMOVUPS      Y3, 32(SP)
+	VMOVUPS      Y4, 224(SP)
+	VMOVUPS      Y5, 416(SP)
+	VMOVUPS      Y9, 608(SP)
+	VMOVUPS      Y7, 800(SP)
+	VMOVUPS      Y8, 992(SP)
+	VPBROADCASTD 8(R9), Y3
+	VMASKMOVPS   (R10), Y3, Y3
+	VPBROADCASTD 32(R9), Y4
+	VMASKMOVPS   (R10)(SI*1), Y4, Y4
+	VPBROADCASTD 56(R9), Y5
+	VMASKMOVPS   (R10)(SI*2), Y5, Y5
+	VPBROADCASTD 80(R9), Y6
+	VMASKMOVPS   (R11), Y6, Y6
+	VPBROADCASTD 104(R9), Y7
+	VMASKMOVPS   (R11)(SI*1), Y7, Y7
+	VPBROADCASTD 128(R9), Y8
+	VMASKMOVPS   (R11)(SI*2), Y8, Y8
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y5, Y1, Y9
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y4, Y1, Y10
+	VFMADD213PS  Y7, Y1, Y3
+	VFNMADD231PS Y5, Y2, Y3
+	VFMADD231PS  Y4, Y1, Y8
+	VFNMADD231PS Y6, Y2, Y8
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VADDPS       Y9, Y10, Y4
+	VSUBPS       Y10, Y9, Y5
+	VMOVAPS      Y7, Y9
+	VFMADD231PS  Y6, Y0, Y9
+	VFNMADD231PS Y6, Y0, Y7
+	VMOVUPS      Y3, 64(SP)
+	VMOVUPS      Y4, 256(SP)
+	VMOVUPS      Y5, 448(SP)
+	VMOVUPS      Y9, 640(SP)
+	VMOVUPS      Y7, 832(SP)
+	VMOVUPS      Y8, 1024(SP)
+	VPBROADCASTD 12(R9), Y3
+	VMASKMOVPS   (R10), Y3, Y3
+	VPBROADCASTD 36(R9), Y4
+	VMASKMOVPS   (R10)(SI*1), Y4, Y4
+	VPBROADCASTD 60(R9), Y5
+	VMASKMOVPS   (R10)(SI*2), Y5, Y5
+	VPBROADCASTD 84(R9), Y6
+	VMASKMOVPS   (R11), Y6, Y6
+	VPBROADCASTD 108(R9), Y7
+	VMASKMOVPS   (R11)(SI*1), Y7, Y7
+	VPBROADCASTD 132(R9), Y8
+	VMASKMOVPS   (R11)(SI*2), Y8, Y8
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y5, Y1, Y9
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y4, Y1, Y10
+	VFMADD213PS  Y7, Y1, Y3
+	VFNMADD231PS Y5, Y2, Y3
+	VFMADD231PS  Y4, Y1, Y8
+	VFNMADD231PS Y6, Y2, Y8
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VADDPS       Y9, Y10, Y4
+	VSUBPS       Y10, Y9, Y5
+	VMOVAPS      Y7, Y9
+	VFMADD231PS  Y6, Y0, Y9
+	VFNMADD231PS Y6, Y0, Y7
+	VMOVUPS      Y3, 96(SP)
+	VMOVUPS      Y4, 288(SP)
+	VMOVUPS      Y5, 480(SP)
+	VMOVUPS      Y9, 672(SP)
+	VMOVUPS      Y7, 864(SP)
+	VMOVUPS      Y8, 1056(SP)
+	VPBROADCASTD 16(R9), Y3
+	VMASKMOVPS   (R10), Y3, Y3
+	VPBROADCASTD 40(R9), Y4
+	VMASKMOVPS   (R10)(SI*1), Y4, Y4
+	VPBROADCASTD 64(R9), Y5
+	VMASKMOVPS   (R10)(SI*2), Y5, Y5
+	VPBROADCASTD 88(R9), Y6
+	VMASKMOVPS   (R11), Y6, Y6
+	VPBROADCASTD 112(R9), Y7
+	VMASKMOVPS   (R11)(SI*1), Y7, Y7
+	VPBROADCASTD 136(R9), Y8
+	VMASKMOVPS   (R11)(SI*2), Y8, Y8
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y5, Y1, Y9
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y4, Y1, Y10
+	VFMADD213PS  Y7, Y1, Y3
+	VFNMADD231PS Y5, Y2, Y3
+	VFMADD231PS  Y4, Y1, Y8
+	VFNMADD231PS Y6, Y2, Y8
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VADDPS       Y9, Y10, Y4
+	VSUBPS       Y10, Y9, Y5
+	VMOVAPS      Y7, Y9
+	VFMADD231PS  Y6, Y0, Y9
+	VFNMADD231PS Y6, Y0, Y7
+	VMOVUPS      Y3, 128(SP)
+	VMOVUPS      Y4, 320(SP)
+	VMOVUPS      Y5, 512(SP)
+	VMOVUPS      Y9, 704(SP)
+	VMOVUPS      Y7, 896(SP)
+	VMOVUPS      Y8, 1088(SP)
+	VPBROADCASTD 20(R9), Y3
+	VMASKMOVPS   (R10), Y3, Y3
+	VPBROADCASTD 44(R9), Y4
+	VMASKMOVPS   (R10)(SI*1), Y4, Y4
+	VPBROADCASTD 68(R9), Y5
+	VMASKMOVPS   (R10)(SI*2), Y5, Y5
+	VPBROADCASTD 92(R9), Y6
+	VMASKMOVPS   (R11), Y6, Y6
+	VPBROADCASTD 116(R9), Y7
+	VMASKMOVPS   (R11)(SI*1), Y7, Y7
+	VPBROADCASTD 140(R9), Y8
+	VMASKMOVPS   (R11)(SI*2), Y8, Y8
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y5, Y1, Y9
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y4, Y1, Y10
+	VFMADD213PS  Y7, Y1, Y3
+	VFNMADD231PS Y5, Y2, Y3
+	VFMADD231PS  Y4, Y1, Y8
+	VFNMADD231PS Y6, Y2, Y8
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VADDPS       Y9, Y10, Y4
+	VSUBPS       Y10, Y9, Y5
+	VMOVAPS      Y7, Y9
+	VFMADD231PS  Y6, Y0, Y9
+	VFNMADD231PS Y6, Y0, Y7
+	VMOVUPS      Y3, 160(SP)
+	VMOVUPS      Y4, 352(SP)
+	VMOVUPS      Y5, 544(SP)
+	VMOVUPS      Y9, 736(SP)
+	VMOVUPS      Y7, 928(SP)
+	VMOVUPS      Y8, 1120(SP)
+	MOVQ         AX, R11
+	VMOVUPS      (SP), Y3
+	VMOVUPS      32(SP), Y4
+	VMOVUPS      64(SP), Y5
+	VMOVUPS      96(SP), Y6
+	VMOVUPS      128(SP), Y7
+	VMOVUPS      160(SP), Y8
+	MOVQ         R11, R10
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y5, Y1, Y9
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y4, Y1, Y10
+	VFMADD213PS  Y7, Y1, Y3
+	VFNMADD231PS Y5, Y2, Y3
+	VFMADD231PS  Y4, Y1, Y8
+	VFNMADD231PS Y6, Y2, Y8
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VADDPS       Y9, Y10, Y4
+	VSUBPS       Y10, Y9, Y5
+	VMOVAPS      Y7, Y9
+	VFMADD231PS  Y6, Y0, Y9
+	VFNMADD231PS Y6, Y0, Y7
+	VMOVUPS      Y3, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y5, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y9, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y8, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      192(SP), Y3
+	VMOVUPS      224(SP), Y4
+	VMOVUPS      256(SP), Y5
+	VMOVUPS      288(SP), Y6
+	VMOVUPS      320(SP), Y7
+	VMOVUPS      352(SP), Y8
+	MOVQ         R11, R10
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y5, Y1, Y9
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y4, Y1, Y10
+	VFMADD213PS  Y7, Y1, Y3
+	VFNMADD231PS Y5, Y2, Y3
+	VFMADD231PS  Y4, Y1, Y8
+	VFNMADD231PS Y6, Y2, Y8
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VADDPS       Y9, Y10, Y4
+	VSUBPS       Y10, Y9, Y5
+	VMOVAPS      Y7, Y9
+	VFMADD231PS  Y6, Y0, Y9
+	VFNMADD231PS Y6, Y0, Y7
+	VMOVUPS      Y3, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y5, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y9, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y8, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      384(SP), Y3
+	VMOVUPS      416(SP), Y4
+	VMOVUPS      448(SP), Y5
+	VMOVUPS      480(SP), Y6
+	VMOVUPS      512(SP), Y7
+	VMOVUPS      544(SP), Y8
+	MOVQ         R11, R10
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y5, Y1, Y9
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y4, Y1, Y10
+	VFMADD213PS  Y7, Y1, Y3
+	VFNMADD231PS Y5, Y2, Y3
+	VFMADD231PS  Y4, Y1, Y8
+	VFNMADD231PS Y6, Y2, Y8
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VADDPS       Y9, Y10, Y4
+	VSUBPS       Y10, Y9, Y5
+	VMOVAPS      Y7, Y9
+	VFMADD231PS  Y6, Y0, Y9
+	VFNMADD231PS Y6, Y0, Y7
+	VMOVUPS      Y3, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y5, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y9, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y8, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      576(SP), Y3
+	VMOVUPS      608(SP), Y4
+	VMOVUPS      640(SP), Y5
+	VMOVUPS      672(SP), Y6
+	VMOVUPS      704(SP), Y7
+	VMOVUPS      736(SP), Y8
+	MOVQ         R11, R10
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y5, Y1, Y9
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y4, Y1, Y10
+	VFMADD213PS  Y7, Y1, Y3
+	VFNMADD231PS Y5, Y2, Y3
+	VFMADD231PS  Y4, Y1, Y8
+	VFNMADD231PS Y6, Y2, Y8
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VADDPS       Y9, Y10, Y4
+	VSUBPS       Y10, Y9, Y5
+	VMOVAPS      Y7, Y9
+	VFMADD231PS  Y6, Y0, Y9
+	VFNMADD231PS Y6, Y0, Y7
+	VMOVUPS      Y3, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y5, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y9, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y8, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      768(SP), Y3
+	VMOVUPS      800(SP), Y4
+	VMOVUPS      832(SP), Y5
+	VMOVUPS      864(SP), Y6
+	VMOVUPS      896(SP), Y7
+	VMOVUPS      928(SP), Y8
+	MOVQ         R11, R10
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y5, Y1, Y9
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y4, Y1, Y10
+	VFMADD213PS  Y7, Y1, Y3
+	VFNMADD231PS Y5, Y2, Y3
+	VFMADD231PS  Y4, Y1, Y8
+	VFNMADD231PS Y6, Y2, Y8
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VADDPS       Y9, Y10, Y4
+	VSUBPS       Y10, Y9, Y5
+	VMOVAPS      Y7, Y9
+	VFMADD231PS  Y6, Y0, Y9
+	VFNMADD231PS Y6, Y0, Y7
+	VMOVUPS      Y3, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y5, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y9, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y8, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      960(SP), Y3
+	VMOVUPS      992(SP), Y4
+	VMOVUPS      1024(SP), Y5
+	VMOVUPS      1056(SP), Y6
+	VMOVUPS      1088(SP), Y7
+	VMOVUPS      1120(SP), Y8
+	MOVQ         R11, R10
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y5, Y1, Y9
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y4, Y1, Y10
+	VFMADD213PS  Y7, Y1, Y3
+	VFNMADD231PS Y5, Y2, Y3
+	VFMADD231PS  Y4, Y1, Y8
+	VFNMADD231PS Y6, Y2, Y8
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VADDPS       Y9, Y10, Y4
+	VSUBPS       Y10, Y9, Y5
+	VMOVAPS      Y7, Y9
+	VFMADD231PS  Y6, Y0, Y9
+	VFNMADD231PS Y6, Y0, Y7
+	VMOVUPS      Y3, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y5, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y9, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y8, (R10)
+	ADDQ         $0x20, BX
+	ADDQ         $0x20, AX
+	SUBQ         $0x08, R8
+	JG           channelsAVX2
+	VZEROUPPER
+	RET
+
+// func winogradGradientTile(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// Requires: AVX, AVX2, AVX512F, FMA3
+TEXT ·winogradGradientTile(SB), $1536-80
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         dst+0(FP), AX
 	MOVQ         dstRow+16(FP), CX
 	MOVQ         dstPixel+24(FP), DX
@@ -7163,7 +14611,7 @@ TEXT ·winogradGradientAVX512(SB), $1536-80
 	VMOVD        R10, X1
 	VPBROADCASTD X1, Z1
 
-channels:
+channelsAVX512:
 	MOVQ         BX, R10
 	LEAQ         (BX)(SI*2), R11
 	ADDQ         SI, R11
@@ -7424,13 +14872,298 @@ channels:
 	ADDQ         $0x40, BX
 	ADDQ         $0x40, AX
 	SUBQ         $0x10, R8
-	JG           channels
+	JG           channelsAVX512
 	VZEROUPPER
 	RET
 
-// func winogradResultAVX512(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
-// Requires: AVX, AVX512F
-TEXT ·winogradResultAVX512(SB), $1536-80
+formAVX2:
+	MOVQ         dst+0(FP), AX
+	MOVQ         dstRow+16(FP), CX
+	MOVQ         dstPixel+24(FP), DX
+	MOVQ         src+32(FP), BX
+	MOVQ         srcRow+48(FP), SI
+	MOVQ         srcPixel+56(FP), DI
+	ADDQ         dstAt+8(FP), AX
+	ADDQ         srcAt+40(FP), BX
+	MOVQ         channels+64(FP), R8
+	MOVQ         inside+72(FP), R9
+	MOVL         $0x40000000, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x40800000, R10
+	VMOVD        R10, X1
+	VPBROADCASTD X1, Y1
+
+channelsAVX2:
+	MOVQ         BX, R10
+	LEAQ         (BX)(SI*2), R11
+	ADDQ         SI, R11
+	VPBROADCASTD (R9), Y2
+	VMASKMOVPS   (R10), Y2, Y2
+	VPBROADCASTD 16(R9), Y3
+	VMASKMOVPS   (R10)(SI*1), Y3, Y3
+	VPBROADCASTD 32(R9), Y4
+	VMASKMOVPS   (R10)(SI*2), Y4, Y4
+	VPBROADCASTD 48(R9), Y5
+	VMASKMOVPS   (R11), Y5, Y5
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VADDPS       Y2, Y4, Y6
+	VADDPS       Y3, Y5, Y7
+	VADDPS       Y6, Y7, Y8
+	VSUBPS       Y7, Y6, Y7
+	VFMADD213PS  Y2, Y1, Y4
+	VFMADD231PS  Y5, Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  Y3, Y0, Y6
+	VFNMADD231PS Y3, Y0, Y4
+	VMOVUPS      Y2, (SP)
+	VMOVUPS      Y8, 128(SP)
+	VMOVUPS      Y7, 256(SP)
+	VMOVUPS      Y6, 384(SP)
+	VMOVUPS      Y4, 512(SP)
+	VMOVUPS      Y5, 640(SP)
+	VPBROADCASTD 4(R9), Y2
+	VMASKMOVPS   (R10), Y2, Y2
+	VPBROADCASTD 20(R9), Y3
+	VMASKMOVPS   (R10)(SI*1), Y3, Y3
+	VPBROADCASTD 36(R9), Y4
+	VMASKMOVPS   (R10)(SI*2), Y4, Y4
+	VPBROADCASTD 52(R9), Y5
+	VMASKMOVPS   (R11), Y5, Y5
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VADDPS       Y2, Y4, Y6
+	VADDPS       Y3, Y5, Y7
+	VADDPS       Y6, Y7, Y8
+	VSUBPS       Y7, Y6, Y7
+	VFMADD213PS  Y2, Y1, Y4
+	VFMADD231PS  Y5, Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  Y3, Y0, Y6
+	VFNMADD231PS Y3, Y0, Y4
+	VMOVUPS      Y2, 32(SP)
+	VMOVUPS      Y8, 160(SP)
+	VMOVUPS      Y7, 288(SP)
+	VMOVUPS      Y6, 416(SP)
+	VMOVUPS      Y4, 544(SP)
+	VMOVUPS      Y5, 672(SP)
+	VPBROADCASTD 8(R9), Y2
+	VMASKMOVPS   (R10), Y2, Y2
+	VPBROADCASTD 24(R9), Y3
+	VMASKMOVPS   (R10)(SI*1), Y3, Y3
+	VPBROADCASTD 40(R9), Y4
+	VMASKMOVPS   (R10)(SI*2), Y4, Y4
+	VPBROADCASTD 56(R9), Y5
+	VMASKMOVPS   (R11), Y5, Y5
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VADDPS       Y2, Y4, Y6
+	VADDPS       Y3, Y5, Y7
+	VADDPS       Y6, Y7, Y8
+	VSUBPS       Y7, Y6, Y7
+	VFMADD213PS  Y2, Y1, Y4
+	VFMADD231PS  Y5, Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  Y3, Y0, Y6
+	VFNMADD231PS Y3, Y0, Y4
+	VMOVUPS      Y2, 64(SP)
+	VMOVUPS      Y8, 192(SP)
+	VMOVUPS      Y7, 320(SP)
+	VMOVUPS      Y6, 448(SP)
+	VMOVUPS      Y4, 576(SP)
+	VMOVUPS      Y5, 704(SP)
+	VPBROADCASTD 12(R9), Y2
+	VMASKMOVPS   (R10), Y2, Y2
+	VPBROADCASTD 28(R9), Y3
+	VMASKMOVPS   (R10)(SI*1), Y3, Y3
+	VPBROADCASTD 44(R9), Y4
+	VMASKMOVPS   (R10)(SI*2), Y4, Y4
+	VPBROADCASTD 60(R9), Y5
+	VMASKMOVPS   (R11), Y5, Y5
+	VADDPS       Y2, Y4, Y6
+	VADDPS       Y3, Y5, Y7
+	VADDPS       Y6, Y7, Y8
+	VSUBPS       Y7, Y6, Y7
+	VFMADD213PS  Y2, Y1, Y4
+	VFMADD231PS  Y5, Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  Y3, Y0, Y6
+	VFNMADD231PS Y3, Y0, Y4
+	VMOVUPS      Y2, 96(SP)
+	VMOVUPS      Y8, 224(SP)
+	VMOVUPS      Y7, 352(SP)
+	VMOVUPS      Y6, 480(SP)
+	VMOVUPS      Y4, 608(SP)
+	VMOVUPS      Y5, 736(SP)
+	MOVQ         AX, R11
+	VMOVUPS      (SP), Y2
+	VMOVUPS      32(SP), Y3
+	VMOVUPS      64(SP), Y4
+	VMOVUPS      96(SP), Y5
+	MOVQ         R11, R10
+	VADDPS       Y2, Y4, Y6
+	VADDPS       Y3, Y5, Y7
+	VADDPS       Y6, Y7, Y8
+	VSUBPS       Y7, Y6, Y7
+	VFMADD213PS  Y2, Y1, Y4
+	VFMADD231PS  Y5, Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  Y3, Y0, Y6
+	VFNMADD231PS Y3, Y0, Y4
+	VMOVUPS      Y2, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y8, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y6, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y5, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      128(SP), Y2
+	VMOVUPS      160(SP), Y3
+	VMOVUPS      192(SP), Y4
+	VMOVUPS      224(SP), Y5
+	MOVQ         R11, R10
+	VADDPS       Y2, Y4, Y6
+	VADDPS       Y3, Y5, Y7
+	VADDPS       Y6, Y7, Y8
+	VSUBPS       Y7, Y6, Y7
+	VFMADD213PS  Y2, Y1, Y4
+	VFMADD231PS  Y5, Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  Y3, Y0, Y6
+	VFNMADD231PS Y3, Y0, Y4
+	VMOVUPS      Y2, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y8, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y6, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y5, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      256(SP), Y2
+	VMOVUPS      288(SP), Y3
+	VMOVUPS      320(SP), Y4
+	VMOVUPS      352(SP), Y5
+	MOVQ         R11, R10
+	VADDPS       Y2, Y4, Y6
+	VADDPS       Y3, Y5, Y7
+	VADDPS       Y6, Y7, Y8
+	VSUBPS       Y7, Y6, Y7
+	VFMADD213PS  Y2, Y1, Y4
+	VFMADD231PS  Y5, Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  Y3, Y0, Y6
+	VFNMADD231PS Y3, Y0, Y4
+	VMOVUPS      Y2, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y8, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y6, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y5, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      384(SP), Y2
+	VMOVUPS      416(SP), Y3
+	VMOVUPS      448(SP), Y4
+	VMOVUPS      480(SP), Y5
+	MOVQ         R11, R10
+	VADDPS       Y2, Y4, Y6
+	VADDPS       Y3, Y5, Y7
+	VADDPS       Y6, Y7, Y8
+	VSUBPS       Y7, Y6, Y7
+	VFMADD213PS  Y2, Y1, Y4
+	VFMADD231PS  Y5, Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  Y3, Y0, Y6
+	VFNMADD231PS Y3, Y0, Y4
+	VMOVUPS      Y2, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y8, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y6, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y5, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      512(SP), Y2
+	VMOVUPS      544(SP), Y3
+	VMOVUPS      576(SP), Y4
+	VMOVUPS      608(SP), Y5
+	MOVQ         R11, R10
+	VADDPS       Y2, Y4, Y6
+	VADDPS       Y3, Y5, Y7
+	VADDPS       Y6, Y7, Y8
+	VSUBPS       Y7, Y6, Y7
+	VFMADD213PS  Y2, Y1, Y4
+	VFMADD231PS  Y5, Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  Y3, Y0, Y6
+	VFNMADD231PS Y3, Y0, Y4
+	VMOVUPS      Y2, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y8, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y6, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y5, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      640(SP), Y2
+	VMOVUPS      672(SP), Y3
+	VMOVUPS      704(SP), Y4
+	VMOVUPS      736(SP), Y5
+	MOVQ         R11, R10
+	VADDPS       Y2, Y4, Y6
+	VADDPS       Y3, Y5, Y7
+	VADDPS       Y6, Y7, Y8
+	VSUBPS       Y7, Y6, Y7
+	VFMADD213PS  Y2, Y1, Y4
+	VFMADD231PS  Y5, Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  Y3, Y0, Y6
+	VFNMADD231PS Y3, Y0, Y4
+	VMOVUPS      Y2, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y8, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y6, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y5, (R10)
+	ADDQ         $0x20, BX
+	ADDQ         $0x20, AX
+	SUBQ         $0x08, R8
+	JG           channelsAVX2
+	VZEROUPPER
+	RET
+
+// func winogradResultTile(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// Requires: AVX, AVX2, AVX512F, FMA3
+TEXT ·winogradResultTile(SB), $1536-80
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         dst+0(FP), AX
 	MOVQ         dstRow+16(FP), CX
 	MOVQ         dstPixel+24(FP), DX
@@ -7451,7 +15184,7 @@ TEXT ·winogradResultAVX512(SB), $1536-80
 	VMOVD        R10, X2
 	VPBROADCASTD X2, Z2
 
-channels:
+channelsAVX512:
 	MOVQ        BX, R10
 	LEAQ        (BX)(SI*2), R11
 	ADDQ        SI, R11
@@ -7704,13 +15437,293 @@ channels:
 	ADDQ        $0x40, BX
 	ADDQ        $0x40, AX
 	SUBQ        $0x10, R8
-	JG          channels
+	JG          channelsAVX512
 	VZEROUPPER
 	RET
 
-// func winogradWeightsAVX512(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
-// Requires: AVX, AVX512F
-TEXT ·winogradWeightsAVX512(SB), $1152-80
+formAVX2:
+	MOVQ         dst+0(FP), AX
+	MOVQ         dstRow+16(FP), CX
+	MOVQ         dstPixel+24(FP), DX
+	MOVQ         src+32(FP), BX
+	MOVQ         srcRow+48(FP), SI
+	MOVQ         srcPixel+56(FP), DI
+	ADDQ         dstAt+8(FP), AX
+	ADDQ         srcAt+40(FP), BX
+	MOVQ         channels+64(FP), R8
+	MOVQ         inside+72(FP), R9
+	MOVL         $0x40000000, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x40800000, R10
+	VMOVD        R10, X1
+	VPBROADCASTD X1, Y1
+	MOVL         $0x41000000, R10
+	VMOVD        R10, X2
+	VPBROADCASTD X2, Y2
+
+channelsAVX2:
+	MOVQ         BX, R10
+	LEAQ         (BX)(SI*2), R11
+	ADDQ         SI, R11
+	VMOVUPS      (R10), Y3
+	VMOVUPS      (R10)(SI*1), Y4
+	VMOVUPS      (R10)(SI*2), Y5
+	VMOVUPS      (R11), Y6
+	VMOVUPS      (R11)(SI*1), Y7
+	VMOVUPS      (R11)(SI*2), Y8
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VADDPS       Y4, Y5, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y6, Y7, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y4, Y8, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VFMADD231PS  Y6, Y0, Y4
+	VFMADD231PS  Y5, Y1, Y9
+	VMOVUPS      Y3, (SP)
+	VMOVUPS      Y4, 192(SP)
+	VMOVUPS      Y9, 384(SP)
+	VMOVUPS      Y8, 576(SP)
+	VMOVUPS      (R10), Y3
+	VMOVUPS      (R10)(SI*1), Y4
+	VMOVUPS      (R10)(SI*2), Y5
+	VMOVUPS      (R11), Y6
+	VMOVUPS      (R11)(SI*1), Y7
+	VMOVUPS      (R11)(SI*2), Y8
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VADDPS       Y4, Y5, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y6, Y7, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y4, Y8, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VFMADD231PS  Y6, Y0, Y4
+	VFMADD231PS  Y5, Y1, Y9
+	VMOVUPS      Y3, 32(SP)
+	VMOVUPS      Y4, 224(SP)
+	VMOVUPS      Y9, 416(SP)
+	VMOVUPS      Y8, 608(SP)
+	VMOVUPS      (R10), Y3
+	VMOVUPS      (R10)(SI*1), Y4
+	VMOVUPS      (R10)(SI*2), Y5
+	VMOVUPS      (R11), Y6
+	VMOVUPS      (R11)(SI*1), Y7
+	VMOVUPS      (R11)(SI*2), Y8
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VADDPS       Y4, Y5, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y6, Y7, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y4, Y8, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VFMADD231PS  Y6, Y0, Y4
+	VFMADD231PS  Y5, Y1, Y9
+	VMOVUPS      Y3, 64(SP)
+	VMOVUPS      Y4, 256(SP)
+	VMOVUPS      Y9, 448(SP)
+	VMOVUPS      Y8, 640(SP)
+	VMOVUPS      (R10), Y3
+	VMOVUPS      (R10)(SI*1), Y4
+	VMOVUPS      (R10)(SI*2), Y5
+	VMOVUPS      (R11), Y6
+	VMOVUPS      (R11)(SI*1), Y7
+	VMOVUPS      (R11)(SI*2), Y8
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VADDPS       Y4, Y5, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y6, Y7, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y4, Y8, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VFMADD231PS  Y6, Y0, Y4
+	VFMADD231PS  Y5, Y1, Y9
+	VMOVUPS      Y3, 96(SP)
+	VMOVUPS      Y4, 288(SP)
+	VMOVUPS      Y9, 480(SP)
+	VMOVUPS      Y8, 672(SP)
+	VMOVUPS      (R10), Y3
+	VMOVUPS      (R10)(SI*1), Y4
+	VMOVUPS      (R10)(SI*2), Y5
+	VMOVUPS      (R11), Y6
+	VMOVUPS      (R11)(SI*1), Y7
+	VMOVUPS      (R11)(SI*2), Y8
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VADDPS       Y4, Y5, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y6, Y7, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y4, Y8, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VFMADD231PS  Y6, Y0, Y4
+	VFMADD231PS  Y5, Y1, Y9
+	VMOVUPS      Y3, 128(SP)
+	VMOVUPS      Y4, 320(SP)
+	VMOVUPS      Y9, 512(SP)
+	VMOVUPS      Y8, 704(SP)
+	VMOVUPS      (R10), Y3
+	VMOVUPS      (R10)(SI*1), Y4
+	VMOVUPS      (R10)(SI*2), Y5
+	VMOVUPS      (R11), Y6
+	VMOVUPS      (R11)(SI*1), Y7
+	VMOVUPS      (R11)(SI*2), Y8
+	VADDPS       Y4, Y5, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y6, Y7, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y4, Y8, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VFMADD231PS  Y6, Y0, Y4
+	VFMADD231PS  Y5, Y1, Y9
+	VMOVUPS      Y3, 160(SP)
+	VMOVUPS      Y4, 352(SP)
+	VMOVUPS      Y9, 544(SP)
+	VMOVUPS      Y8, 736(SP)
+	MOVQ         AX, R11
+	VMOVUPS      (SP), Y3
+	VMOVUPS      32(SP), Y4
+	VMOVUPS      64(SP), Y5
+	VMOVUPS      96(SP), Y6
+	VMOVUPS      128(SP), Y7
+	VMOVUPS      160(SP), Y8
+	MOVQ         R11, R10
+	VADDPS       Y4, Y5, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y6, Y7, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y4, Y8, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VFMADD231PS  Y6, Y0, Y4
+	VFMADD231PS  Y5, Y1, Y9
+	VPBROADCASTD (R9), Y5
+	VMASKMOVPS   Y3, Y5, (R10)
+	ADDQ         DX, R10
+	VPBROADCASTD 4(R9), Y3
+	VMASKMOVPS   Y4, Y3, (R10)
+	ADDQ         DX, R10
+	VPBROADCASTD 8(R9), Y3
+	VMASKMOVPS   Y9, Y3, (R10)
+	ADDQ         DX, R10
+	VPBROADCASTD 12(R9), Y3
+	VMASKMOVPS   Y8, Y3, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      192(SP), Y3
+	VMOVUPS      224(SP), Y4
+	VMOVUPS      256(SP), Y5
+	VMOVUPS      288(SP), Y6
+	VMOVUPS      320(SP), Y7
+	VMOVUPS      352(SP), Y8
+	MOVQ         R11, R10
+	VADDPS       Y4, Y5, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y6, Y7, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y4, Y8, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VFMADD231PS  Y6, Y0, Y4
+	VFMADD231PS  Y5, Y1, Y9
+	VPBROADCASTD 16(R9), Y5
+	VMASKMOVPS   Y3, Y5, (R10)
+	ADDQ         DX, R10
+	VPBROADCASTD 20(R9), Y3
+	VMASKMOVPS   Y4, Y3, (R10)
+	ADDQ         DX, R10
+	VPBROADCASTD 24(R9), Y3
+	VMASKMOVPS   Y9, Y3, (R10)
+	ADDQ         DX, R10
+	VPBROADCASTD 28(R9), Y3
+	VMASKMOVPS   Y8, Y3, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      384(SP), Y3
+	VMOVUPS      416(SP), Y4
+	VMOVUPS      448(SP), Y5
+	VMOVUPS      480(SP), Y6
+	VMOVUPS      512(SP), Y7
+	VMOVUPS      544(SP), Y8
+	MOVQ         R11, R10
+	VADDPS       Y4, Y5, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y6, Y7, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y4, Y8, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VFMADD231PS  Y6, Y0, Y4
+	VFMADD231PS  Y5, Y1, Y9
+	VPBROADCASTD 32(R9), Y5
+	VMASKMOVPS   Y3, Y5, (R10)
+	ADDQ         DX, R10
+	VPBROADCASTD 36(R9), Y3
+	VMASKMOVPS   Y4, Y3, (R10)
+	ADDQ         DX, R10
+	VPBROADCASTD 40(R9), Y3
+	VMASKMOVPS   Y9, Y3, (R10)
+	ADDQ         DX, R10
+	VPBROADCASTD 44(R9), Y3
+	VMASKMOVPS   Y8, Y3, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      576(SP), Y3
+	VMOVUPS      608(SP), Y4
+	VMOVUPS      640(SP), Y5
+	VMOVUPS      672(SP), Y6
+	VMOVUPS      704(SP), Y7
+	VMOVUPS      736(SP), Y8
+	MOVQ         R11, R10
+	VADDPS       Y4, Y5, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y6, Y7, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y4, Y8, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VFMADD231PS  Y6, Y0, Y4
+	VFMADD231PS  Y5, Y1, Y9
+	VPBROADCASTD 48(R9), Y5
+	VMASKMOVPS   Y3, Y5, (R10)
+	ADDQ         DX, R10
+	VPBROADCASTD 52(R9), Y3
+	VMASKMOVPS   Y4, Y3, (R10)
+	ADDQ         DX, R10
+	VPBROADCASTD 56(R9), Y3
+	VMASKMOVPS   Y9, Y3, (R10)
+	ADDQ         DX, R10
+	VPBROADCASTD 60(R9), Y3
+	VMASKMOVPS   Y8, Y3, (R10)
+	ADDQ         $0x20, BX
+	ADDQ         $0x20, AX
+	SUBQ         $0x08, R8
+	JG           channelsAVX2
+	VZEROUPPER
+	RET
+
+// func winogradWeightsTile(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// Requires: AVX, AVX2, AVX512F, FMA3
+TEXT ·winogradWeightsTile(SB), $1152-80
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         dst+0(FP), AX
 	MOVQ         dstRow+16(FP), CX
 	MOVQ         dstPixel+24(FP), DX
@@ -7734,7 +15747,7 @@ TEXT ·winogradWeightsAVX512(SB), $1152-80
 	VMOVD        R9, X3
 	VPBROADCASTD X3, Z3
 
-channels:
+channelsAVX512:
 	MOVQ        BX, R9
 	LEAQ        (BX)(SI*2), R10
 	ADDQ        SI, R10
@@ -7985,13 +15998,294 @@ channels:
 	ADDQ        $0x40, BX
 	ADDQ        $0x40, AX
 	SUBQ        $0x10, R8
-	JG          channels
+	JG          channelsAVX512
 	VZEROUPPER
 	RET
 
-// func winogradWeightsGradientAVX512(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
-// Requires: AVX, AVX512F
-TEXT ·winogradWeightsGradientAVX512(SB), $1152-80
+formAVX2:
+	MOVQ         dst+0(FP), AX
+	MOVQ         dstRow+16(FP), CX
+	MOVQ         dstPixel+24(FP), DX
+	MOVQ         src+32(FP), BX
+	MOVQ         srcRow+48(FP), SI
+	MOVQ         srcPixel+56(FP), DI
+	ADDQ         dstAt+8(FP), AX
+	ADDQ         srcAt+40(FP), BX
+	MOVQ         channels+64(FP), R8
+	MOVQ         inside+72(FP), R9
+	MOVL         $0x3e800000, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x3e2aaaab, R9
+	VMOVD        R9, X1
+	VPBROADCASTD X1, Y1
+	MOVL         $0x3daaaaab, R9
+	VMOVD        R9, X2
+	VPBROADCASTD X2, Y2
+	MOVL         $0x3d2aaaab, R9
+	VMOVD        R9, X3
+	VPBROADCASTD X3, Y3
+
+channelsAVX2:
+	MOVQ        BX, R9
+	LEAQ        (BX)(SI*2), R10
+	ADDQ        SI, R10
+	VMOVUPS     (R9), Y4
+	VMOVUPS     (R9)(SI*1), Y5
+	VMOVUPS     (R9)(SI*2), Y6
+	ADDQ        DI, R9
+	ADDQ        DI, R10
+	VMULPS      Y0, Y4, Y7
+	VADDPS      Y4, Y6, Y8
+	VMULPS      Y1, Y8, Y8
+	VMULPS      Y1, Y5, Y9
+	VADDPS      Y8, Y9, Y10
+	VXORPS      X12, X12, X12
+	VSUBPS      Y10, Y12, Y10
+	VSUBPS      Y8, Y9, Y11
+	VMULPS      Y1, Y6, Y8
+	VFMADD231PS Y4, Y3, Y8
+	VMULPS      Y2, Y5, Y9
+	VADDPS      Y8, Y9, Y4
+	VSUBPS      Y9, Y8, Y5
+	VMOVUPS     Y7, (SP)
+	VMOVUPS     Y10, 96(SP)
+	VMOVUPS     Y11, 192(SP)
+	VMOVUPS     Y4, 288(SP)
+	VMOVUPS     Y5, 384(SP)
+	VMOVUPS     Y6, 480(SP)
+	VMOVUPS     (R9), Y4
+	VMOVUPS     (R9)(SI*1), Y5
+	VMOVUPS     (R9)(SI*2), Y6
+	ADDQ        DI, R9
+	ADDQ        DI, R10
+	VMULPS      Y0, Y4, Y7
+	VADDPS      Y4, Y6, Y8
+	VMULPS      Y1, Y8, Y8
+	VMULPS      Y1, Y5, Y9
+	VADDPS      Y8, Y9, Y10
+	VXORPS      X12, X12, X12
+	VSUBPS      Y10, Y12, Y10
+	VSUBPS      Y8, Y9, Y11
+	VMULPS      Y1, Y6, Y8
+	VFMADD231PS Y4, Y3, Y8
+	VMULPS      Y2, Y5, Y9
+	VADDPS      Y8, Y9, Y4
+	VSUBPS      Y9, Y8, Y5
+	VMOVUPS     Y7, 32(SP)
+	VMOVUPS     Y10, 128(SP)
+	VMOVUPS     Y11, 224(SP)
+	VMOVUPS     Y4, 320(SP)
+	VMOVUPS     Y5, 416(SP)
+	VMOVUPS     Y6, 512(SP)
+	VMOVUPS     (R9), Y4
+	VMOVUPS     (R9)(SI*1), Y5
+	VMOVUPS     (R9)(SI*2), Y6
+	VMULPS      Y0, Y4, Y7
+	VADDPS      Y4, Y6, Y8
+	VMULPS      Y1, Y8, Y8
+	VMULPS      Y1, Y5, Y9
+	VADDPS      Y8, Y9, Y10
+	VXORPS      X12, X12, X12
+	VSUBPS      Y10, Y12, Y10
+	VSUBPS      Y8, Y9, Y11
+	VMULPS      Y1, Y6, Y8
+	VFMADD231PS Y4, Y3, Y8
+	VMULPS      Y2, Y5, Y9
+	VADDPS      Y8, Y9, Y4
+	VSUBPS      Y9, Y8, Y5
+	VMOVUPS     Y7, 64(SP)
+	VMOVUPS     Y10, 160(SP)
+	VMOVUPS     Y11, 256(SP)
+	VMOVUPS     Y4, 352(SP)
+	VMOVUPS     Y5, 448(SP)
+	VMOVUPS     Y6, 544(SP)
+	MOVQ        AX, R10
+	VMOVUPS     (SP), Y4
+	VMOVUPS     32(SP), Y5
+	VMOVUPS     64(SP), Y6
+	MOVQ        R10, R9
+	VMULPS      Y0, Y4, Y7
+	VADDPS      Y4, Y6, Y8
+	VMULPS      Y1, Y8, Y8
+	VMULPS      Y1, Y5, Y9
+	VADDPS      Y8, Y9, Y10
+	VXORPS      X12, X12, X12
+	VSUBPS      Y10, Y12, Y10
+	VSUBPS      Y8, Y9, Y11
+	VMULPS      Y1, Y6, Y8
+	VFMADD231PS Y4, Y3, Y8
+	VMULPS      Y2, Y5, Y9
+	VADDPS      Y8, Y9, Y4
+	VSUBPS      Y9, Y8, Y5
+	VMOVUPS     Y7, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y10, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y11, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y4, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y5, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y6, (R9)
+	ADDQ        CX, R10
+	VMOVUPS     96(SP), Y4
+	VMOVUPS     128(SP), Y5
+	VMOVUPS     160(SP), Y6
+	MOVQ        R10, R9
+	VMULPS      Y0, Y4, Y7
+	VADDPS      Y4, Y6, Y8
+	VMULPS      Y1, Y8, Y8
+	VMULPS      Y1, Y5, Y9
+	VADDPS      Y8, Y9, Y10
+	VXORPS      X12, X12, X12
+	VSUBPS      Y10, Y12, Y10
+	VSUBPS      Y8, Y9, Y11
+	VMULPS      Y1, Y6, Y8
+	VFMADD231PS Y4, Y3, Y8
+	VMULPS      Y2, Y5, Y9
+	VADDPS      Y8, Y9, Y4
+	VSUBPS      Y9, Y8, Y5
+	VMOVUPS     Y7, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y10, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y11, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y4, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y5, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y6, (R9)
+	ADDQ        CX, R10
+	VMOVUPS     192(SP), Y4
+	VMOVUPS     224(SP), Y5
+	VMOVUPS     256(SP), Y6
+	MOVQ        R10, R9
+	VMULPS      Y0, Y4, Y7
+	VADDPS      Y4, Y6, Y8
+	VMULPS      Y1, Y8, Y8
+	VMULPS      Y1, Y5, Y9
+	VADDPS      Y8, Y9, Y10
+	VXORPS      X12, X12, X12
+	VSUBPS      Y10, Y12, Y10
+	VSUBPS      Y8, Y9, Y11
+	VMULPS      Y1, Y6, Y8
+	VFMADD231PS Y4, Y3, Y8
+	VMULPS      Y2, Y5, Y9
+	VADDPS      Y8, Y9, Y4
+	VSUBPS      Y9, Y8, Y5
+	VMOVUPS     Y7, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y10, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y11, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y4, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y5, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y6, (R9)
+	ADDQ        CX, R10
+	VMOVUPS     288(SP), Y4
+	VMOVUPS     320(SP), Y5
+	VMOVUPS     352(SP), Y6
+	MOVQ        R10, R9
+	VMULPS      Y0, Y4, Y7
+	VADDPS      Y4, Y6, Y8
+	VMULPS      Y1, Y8, Y8
+	VMULPS      Y1, Y5, Y9
+	VADDPS      Y8, Y9, Y10
+	VXORPS      X12, X12, X12
+	VSUBPS      Y10, Y12, Y10
+	VSUBPS      Y8, Y9, Y11
+	VMULPS      Y1, Y6, Y8
+	VFMADD231PS Y4, Y3, Y8
+	VMULPS      Y2, Y5, Y9
+	VADDPS      Y8, Y9, Y4
+	VSUBPS      Y9, Y8, Y5
+	VMOVUPS     Y7, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y10, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y11, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y4, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y5, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y6, (R9)
+	ADDQ        CX, R10
+	VMOVUPS     384(SP), Y4
+	VMOVUPS     416(SP), Y5
+	VMOVUPS     448(SP), Y6
+	MOVQ        R10, R9
+	VMULPS      Y0, Y4, Y7
+	VADDPS      Y4, Y6, Y8
+	VMULPS      Y1, Y8, Y8
+	VMULPS      Y1, Y5, Y9
+	VADDPS      Y8, Y9, Y10
+	VXORPS      X12, X12, X12
+	VSUBPS      Y10, Y12, Y10
+	VSUBPS      Y8, Y9, Y11
+	VMULPS      Y1, Y6, Y8
+	VFMADD231PS Y4, Y3, Y8
+	VMULPS      Y2, Y5, Y9
+	VADDPS      Y8, Y9, Y4
+	VSUBPS      Y9, Y8, Y5
+	VMOVUPS     Y7, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y10, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y11, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y4, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y5, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y6, (R9)
+	ADDQ        CX, R10
+	VMOVUPS     480(SP), Y4
+	VMOVUPS     512(SP), Y5
+	VMOVUPS     544(SP), Y6
+	MOVQ        R10, R9
+	VMULPS      Y0, Y4, Y7
+	VADDPS      Y4, Y6, Y8
+	VMULPS      Y1, Y8, Y8
+	VMULPS      Y1, Y5, Y9
+	VADDPS      Y8, Y9, Y10
+	VXORPS      X12, X12, X12
+	VSUBPS      Y10, Y12, Y10
+	VSUBPS      Y8, Y9, Y11
+	VMULPS      Y1, Y6, Y8
+	VFMADD231PS Y4, Y3, Y8
+	VMULPS      Y2, Y5, Y9
+	VADDPS      Y8, Y9, Y4
+	VSUBPS      Y9, Y8, Y5
+	VMOVUPS     Y7, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y10, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y11, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y4, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y5, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y6, (R9)
+	ADDQ        $0x20, BX
+	ADDQ        $0x20, AX
+	SUBQ        $0x08, R8
+	JG          channelsAVX2
+	VZEROUPPER
+	RET
+
+// func winogradWeightsGradientTile(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// Requires: AVX, AVX2, AVX512F, FMA3
+TEXT ·winogradWeightsGradientTile(SB), $1152-80
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
 	MOVQ         dst+0(FP), AX
 	MOVQ         dstRow+16(FP), CX
 	MOVQ         dstPixel+24(FP), DX
@@ -8015,7 +16309,7 @@ TEXT ·winogradWeightsGradientAVX512(SB), $1152-80
 	VMOVD        R9, X3
 	VPBROADCASTD X3, Z3
 
-channels:
+channelsAVX512:
 	MOVQ         BX, R9
 	LEAQ         (BX)(SI*2), R10
 	ADDQ         SI, R10
@@ -8224,13 +16518,250 @@ channels:
 	ADDQ         $0x40, BX
 	ADDQ         $0x40, AX
 	SUBQ         $0x10, R8
-	JG           channels
+	JG           channelsAVX512
 	VZEROUPPER
 	RET
 
-// func winogradImagePairsAVX512(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+formAVX2:
+	MOVQ         dst+0(FP), AX
+	MOVQ         dstRow+16(FP), CX
+	MOVQ         dstPixel+24(FP), DX
+	MOVQ         src+32(FP), BX
+	MOVQ         srcRow+48(FP), SI
+	MOVQ         srcPixel+56(FP), DI
+	ADDQ         dstAt+8(FP), AX
+	ADDQ         srcAt+40(FP), BX
+	MOVQ         channels+64(FP), R8
+	MOVQ         inside+72(FP), R9
+	MOVL         $0x3e800000, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x3e2aaaab, R9
+	VMOVD        R9, X1
+	VPBROADCASTD X1, Y1
+	MOVL         $0x3daaaaab, R9
+	VMOVD        R9, X2
+	VPBROADCASTD X2, Y2
+	MOVL         $0x3d2aaaab, R9
+	VMOVD        R9, X3
+	VPBROADCASTD X3, Y3
+
+channelsAVX2:
+	MOVQ         BX, R9
+	LEAQ         (BX)(SI*2), R10
+	ADDQ         SI, R10
+	VMOVUPS      (R9), Y4
+	VMOVUPS      (R9)(SI*1), Y5
+	VMOVUPS      (R9)(SI*2), Y6
+	VMOVUPS      (R10), Y7
+	VMOVUPS      (R10)(SI*1), Y8
+	VMOVUPS      (R10)(SI*2), Y9
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	VADDPS       Y5, Y6, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y7, Y8, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y7, Y2, Y5
+	VSUBPS       Y10, Y6, Y7
+	VFMADD231PS  Y7, Y1, Y9
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y10, Y1, Y4
+	VFMADD231PS  Y6, Y3, Y4
+	VMOVUPS      Y4, (SP)
+	VMOVUPS      Y5, 192(SP)
+	VMOVUPS      Y9, 384(SP)
+	VMOVUPS      (R9), Y4
+	VMOVUPS      (R9)(SI*1), Y5
+	VMOVUPS      (R9)(SI*2), Y6
+	VMOVUPS      (R10), Y7
+	VMOVUPS      (R10)(SI*1), Y8
+	VMOVUPS      (R10)(SI*2), Y9
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	VADDPS       Y5, Y6, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y7, Y8, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y7, Y2, Y5
+	VSUBPS       Y10, Y6, Y7
+	VFMADD231PS  Y7, Y1, Y9
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y10, Y1, Y4
+	VFMADD231PS  Y6, Y3, Y4
+	VMOVUPS      Y4, 32(SP)
+	VMOVUPS      Y5, 224(SP)
+	VMOVUPS      Y9, 416(SP)
+	VMOVUPS      (R9), Y4
+	VMOVUPS      (R9)(SI*1), Y5
+	VMOVUPS      (R9)(SI*2), Y6
+	VMOVUPS      (R10), Y7
+	VMOVUPS      (R10)(SI*1), Y8
+	VMOVUPS      (R10)(SI*2), Y9
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	VADDPS       Y5, Y6, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y7, Y8, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y7, Y2, Y5
+	VSUBPS       Y10, Y6, Y7
+	VFMADD231PS  Y7, Y1, Y9
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y10, Y1, Y4
+	VFMADD231PS  Y6, Y3, Y4
+	VMOVUPS      Y4, 64(SP)
+	VMOVUPS      Y5, 256(SP)
+	VMOVUPS      Y9, 448(SP)
+	VMOVUPS      (R9), Y4
+	VMOVUPS      (R9)(SI*1), Y5
+	VMOVUPS      (R9)(SI*2), Y6
+	VMOVUPS      (R10), Y7
+	VMOVUPS      (R10)(SI*1), Y8
+	VMOVUPS      (R10)(SI*2), Y9
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	VADDPS       Y5, Y6, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y7, Y8, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y7, Y2, Y5
+	VSUBPS       Y10, Y6, Y7
+	VFMADD231PS  Y7, Y1, Y9
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y10, Y1, Y4
+	VFMADD231PS  Y6, Y3, Y4
+	VMOVUPS      Y4, 96(SP)
+	VMOVUPS      Y5, 288(SP)
+	VMOVUPS      Y9, 480(SP)
+	VMOVUPS      (R9), Y4
+	VMOVUPS      (R9)(SI*1), Y5
+	VMOVUPS      (R9)(SI*2), Y6
+	VMOVUPS      (R10), Y7
+	VMOVUPS      (R10)(SI*1), Y8
+	VMOVUPS      (R10)(SI*2), Y9
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	VADDPS       Y5, Y6, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y7, Y8, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y7, Y2, Y5
+	VSUBPS       Y10, Y6, Y7
+	VFMADD231PS  Y7, Y1, Y9
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y10, Y1, Y4
+	VFMADD231PS  Y6, Y3, Y4
+	VMOVUPS      Y4, 128(SP)
+	VMOVUPS      Y5, 320(SP)
+	VMOVUPS      Y9, 512(SP)
+	VMOVUPS      (R9), Y4
+	VMOVUPS      (R9)(SI*1), Y5
+	VMOVUPS      (R9)(SI*2), Y6
+	VMOVUPS      (R10), Y7
+	VMOVUPS      (R10)(SI*1), Y8
+	VMOVUPS      (R10)(SI*2), Y9
+	VADDPS       Y5, Y6, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y7, Y8, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y7, Y2, Y5
+	VSUBPS       Y10, Y6, Y7
+	VFMADD231PS  Y7, Y1, Y9
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y10, Y1, Y4
+	VFMADD231PS  Y6, Y3, Y4
+	VMOVUPS      Y4, 160(SP)
+	VMOVUPS      Y5, 352(SP)
+	VMOVUPS      Y9, 544(SP)
+	MOVQ         AX, R10
+	VMOVUPS      (SP), Y4
+	VMOVUPS      32(SP), Y5
+	VMOVUPS      64(SP), Y6
+	VMOVUPS      96(SP), Y7
+	VMOVUPS      128(SP), Y8
+	VMOVUPS      160(SP), Y9
+	MOVQ         R10, R9
+	VADDPS       Y5, Y6, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y7, Y8, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y7, Y2, Y5
+	VSUBPS       Y10, Y6, Y7
+	VFMADD231PS  Y7, Y1, Y9
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y10, Y1, Y4
+	VFMADD231PS  Y6, Y3, Y4
+	VMOVUPS      Y4, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y5, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y9, (R9)
+	ADDQ         CX, R10
+	VMOVUPS      192(SP), Y4
+	VMOVUPS      224(SP), Y5
+	VMOVUPS      256(SP), Y6
+	VMOVUPS      288(SP), Y7
+	VMOVUPS      320(SP), Y8
+	VMOVUPS      352(SP), Y9
+	MOVQ         R10, R9
+	VADDPS       Y5, Y6, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y7, Y8, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y7, Y2, Y5
+	VSUBPS       Y10, Y6, Y7
+	VFMADD231PS  Y7, Y1, Y9
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y10, Y1, Y4
+	VFMADD231PS  Y6, Y3, Y4
+	VMOVUPS      Y4, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y5, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y9, (R9)
+	ADDQ         CX, R10
+	VMOVUPS      384(SP), Y4
+	VMOVUPS      416(SP), Y5
+	VMOVUPS      448(SP), Y6
+	VMOVUPS      480(SP), Y7
+	VMOVUPS      512(SP), Y8
+	VMOVUPS      544(SP), Y9
+	MOVQ         R10, R9
+	VADDPS       Y5, Y6, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y7, Y8, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y7, Y2, Y5
+	VSUBPS       Y10, Y6, Y7
+	VFMADD231PS  Y7, Y1, Y9
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y10, Y1, Y4
+	VFMADD231PS  Y6, Y3, Y4
+	VMOVUPS      Y4, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y5, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y9, (R9)
+	ADDQ         $0x20, BX
+	ADDQ         $0x20, AX
+	SUBQ         $0x08, R8
+	JG           channelsAVX2
+	VZEROUPPER
+	RET
+
+// func winogradImagePairsTile(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 // Requires: AVX, AVX512F
-TEXT ·winogradImagePairsAVX512(SB), $2304-80
+TEXT ·winogradImagePairsTile(SB), $2304-80
 	MOVQ         dst+0(FP), AX
 	MOVQ         dstRow+16(FP), CX
 	MOVQ         dstPixel+24(FP), DX
@@ -8251,7 +16782,7 @@ TEXT ·winogradImagePairsAVX512(SB), $2304-80
 	VMOVD        R10, X2
 	VPBROADCASTD X2, Z2
 
-channels:
+channelsAVX512:
 	MOVQ         BX, R10
 	LEAQ         (BX)(SI*2), R11
 	ADDQ         SI, R11
@@ -8994,13 +17525,13 @@ channels:
 	ADDQ    $0x40, BX
 	ADDQ    $0x20, AX
 	SUBQ    $0x10, R8
-	JG      channels
+	JG      channelsAVX512
 	VZEROUPPER
 	RET
 
-// func winogradImageFirstAVX512(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// func winogradImageFirstTile(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 // Requires: AVX, AVX512F
-TEXT ·winogradImageFirstAVX512(SB), $2304-80
+TEXT ·winogradImageFirstTile(SB), $2304-80
 	MOVQ         dst+0(FP), AX
 	MOVQ         dstRow+16(FP), CX
 	MOVQ         dstPixel+24(FP), DX
@@ -9021,7 +17552,7 @@ TEXT ·winogradImageFirstAVX512(SB), $2304-80
 	VMOVD        R10, X2
 	VPBROADCASTD X2, Z2
 
-channels:
+channelsAVX512:
 	MOVQ         BX, R10
 	LEAQ         (BX)(SI*2), R11
 	ADDQ         SI, R11
@@ -9800,13 +18331,13 @@ channels:
 	ADDQ      $0x40, BX
 	ADDQ      $0x40, AX
 	SUBQ      $0x10, R8
-	JG        channels
+	JG        channelsAVX512
 	VZEROUPPER
 	RET
 
-// func winogradGradientFirstAVX512(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// func winogradGradientFirstTile(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 // Requires: AVX, AVX512F
-TEXT ·winogradGradientFirstAVX512(SB), $1536-80
+TEXT ·winogradGradientFirstTile(SB), $1536-80
 	MOVQ         dst+0(FP), AX
 	MOVQ         dstRow+16(FP), CX
 	MOVQ         dstPixel+24(FP), DX
@@ -9824,7 +18355,7 @@ TEXT ·winogradGradientFirstAVX512(SB), $1536-80
 	VMOVD        R10, X1
 	VPBROADCASTD X1, Z1
 
-channels:
+channelsAVX512:
 	MOVQ         BX, R10
 	LEAQ         (BX)(SI*2), R11
 	ADDQ         SI, R11
@@ -10445,13 +18976,13 @@ channels:
 	ADDQ      $0x40, BX
 	ADDQ      $0x40, AX
 	SUBQ      $0x10, R8
-	JG        channels
+	JG        channelsAVX512
 	VZEROUPPER
 	RET
 
-// func winogradWeightsFirstAVX512(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// func winogradWeightsFirstTile(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 // Requires: AVX, AVX512F
-TEXT ·winogradWeightsFirstAVX512(SB), $1152-80
+TEXT ·winogradWeightsFirstTile(SB), $1152-80
 	MOVQ         dst+0(FP), AX
 	MOVQ         dstRow+16(FP), CX
 	MOVQ         dstPixel+24(FP), DX
@@ -10475,7 +19006,7 @@ TEXT ·winogradWeightsFirstAVX512(SB), $1152-80
 	VMOVD        R9, X3
 	VPBROADCASTD X3, Z3
 
-channels:
+channelsAVX512:
 	MOVQ        BX, R9
 	LEAQ        (BX)(SI*2), R10
 	ADDQ        SI, R10
@@ -11086,13 +19617,13 @@ channels:
 	ADDQ      $0x40, BX
 	ADDQ      $0x40, AX
 	SUBQ      $0x10, R8
-	JG        channels
+	JG        channelsAVX512
 	VZEROUPPER
 	RET
 
-// func winogradImageSecondAVX512(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// func winogradImageSecondTile(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 // Requires: AVX, AVX512F
-TEXT ·winogradImageSecondAVX512(SB), $2304-80
+TEXT ·winogradImageSecondTile(SB), $2304-80
 	MOVQ         dst+0(FP), AX
 	MOVQ         dstRow+16(FP), CX
 	MOVQ         dstPixel+24(FP), DX
@@ -11113,7 +19644,7 @@ TEXT ·winogradImageSecondAVX512(SB), $2304-80
 	VMOVD        R10, X2
 	VPBROADCASTD X2, Z2
 
-channels:
+channelsAVX512:
 	MOVQ         BX, R10
 	LEAQ         (BX)(SI*2), R11
 	ADDQ         SI, R11
@@ -11964,13 +20495,13 @@ channels:
 	ADDQ      $0x40, BX
 	ADDQ      $0x40, AX
 	SUBQ      $0x10, R8
-	JG        channels
+	JG        channelsAVX512
 	VZEROUPPER
 	RET
 
-// func winogradGradientSecondAVX512(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// func winogradGradientSecondTile(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 // Requires: AVX, AVX512F
-TEXT ·winogradGradientSecondAVX512(SB), $1536-80
+TEXT ·winogradGradientSecondTile(SB), $1536-80
 	MOVQ         dst+0(FP), AX
 	MOVQ         dstRow+16(FP), CX
 	MOVQ         dstPixel+24(FP), DX
@@ -11988,7 +20519,7 @@ TEXT ·winogradGradientSecondAVX512(SB), $1536-80
 	VMOVD        R10, X1
 	VPBROADCASTD X1, Z1
 
-channels:
+channelsAVX512:
 	MOVQ         BX, R10
 	LEAQ         (BX)(SI*2), R11
 	ADDQ         SI, R11
@@ -12681,13 +21212,13 @@ channels:
 	ADDQ      $0x40, BX
 	ADDQ      $0x40, AX
 	SUBQ      $0x10, R8
-	JG        channels
+	JG        channelsAVX512
 	VZEROUPPER
 	RET
 
-// func winogradWeightsSecondAVX512(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// func winogradWeightsSecondTile(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 // Requires: AVX, AVX512F
-TEXT ·winogradWeightsSecondAVX512(SB), $1152-80
+TEXT ·winogradWeightsSecondTile(SB), $1152-80
 	MOVQ         dst+0(FP), AX
 	MOVQ         dstRow+16(FP), CX
 	MOVQ         dstPixel+24(FP), DX
@@ -12711,7 +21242,7 @@ TEXT ·winogradWeightsSecondAVX512(SB), $1152-80
 	VMOVD        R9, X3
 	VPBROADCASTD X3, Z3
 
-channels:
+channelsAVX512:
 	MOVQ        BX, R9
 	LEAQ        (BX)(SI*2), R10
 	ADDQ        SI, R10
@@ -13394,8544 +21925,21 @@ channels:
 	ADDQ      $0x40, BX
 	ADDQ      $0x40, AX
 	SUBQ      $0x10, R8
-	JG        channels
+	JG        channelsAVX512
 	VZEROUPPER
 	RET
 
-// func pairs2AVX2(d2 []float32, dx []float32, dy []float32, features []float32, head int, tails []int32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·pairs2AVX2(SB), NOSPLIT, $0-128
-	MOVQ d2_base+0(FP), AX
-	MOVQ dx_base+24(FP), CX
-	MOVQ dy_base+48(FP), DX
-	MOVQ features_base+72(FP), BX
-	MOVQ tails_base+104(FP), SI
-	MOVQ head+96(FP), DI
-	LEAQ (BX)(DI*8), DI
-	MOVQ d2_len+8(FP), R8
-	XORQ R9, R9
-
-loop:
-	CMPQ        R9, R8
-	JGE         loop_done
-	MOVLQSX     (SI)(R9*4), R10
-	MOVLQSX     4(SI)(R9*4), R11
-	VMOVSD      (BX)(R10*8), X0
-	VMOVHPS     (BX)(R11*8), X0, X0
-	MOVLQSX     8(SI)(R9*4), R10
-	MOVLQSX     12(SI)(R9*4), R11
-	VMOVSD      (BX)(R10*8), X1
-	VMOVHPS     (BX)(R11*8), X1, X1
-	VINSERTF128 $0x01, X1, Y0, Y1
-	MOVLQSX     16(SI)(R9*4), R10
-	MOVLQSX     20(SI)(R9*4), R11
-	VMOVSD      (BX)(R10*8), X0
-	VMOVHPS     (BX)(R11*8), X0, X0
-	MOVLQSX     24(SI)(R9*4), R10
-	MOVLQSX     28(SI)(R9*4), R11
-	VMOVSD      (BX)(R10*8), X2
-	VMOVHPS     (BX)(R11*8), X2, X2
-	VINSERTF128 $0x01, X2, Y0, Y2
-	VMOVUPS     (DI)(R9*8), Y3
-	VMOVUPS     32(DI)(R9*8), Y4
-	VSUBPS      Y1, Y3, Y3
-	VSUBPS      Y2, Y4, Y4
-	VSHUFPS     $0x88, Y4, Y3, Y1
-	VSHUFPS     $0xdd, Y4, Y3, Y2
-	VPERMPD     $0xd8, Y1, Y1
-	VPERMPD     $0xd8, Y2, Y2
-	VMOVUPS     Y1, (CX)(R9*4)
-	VMOVUPS     Y2, (DX)(R9*4)
-	VMULPS      Y1, Y1, Y1
-	VFMADD231PS Y2, Y2, Y1
-	VMOVUPS     Y1, (AX)(R9*4)
-	ADDQ        $0x08, R9
-	JMP         loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func spread2AVX2(grad []float32, hx []float32, hy []float32, g []float32, dx []float32, dy []float32, tails []int32)
-// Requires: AVX
-TEXT ·spread2AVX2(SB), NOSPLIT, $0-168
-	MOVQ grad_base+0(FP), AX
-	MOVQ hx_base+24(FP), CX
-	MOVQ hy_base+48(FP), DX
-	MOVQ g_base+72(FP), BX
-	MOVQ dx_base+96(FP), SI
-	MOVQ dy_base+120(FP), DI
-	MOVQ tails_base+144(FP), R8
-	MOVQ g_len+80(FP), R9
-	XORQ R10, R10
-
-loop:
-	CMPQ         R10, R9
-	JGE          loop_done
-	VMOVUPS      (BX)(R10*4), Y0
-	VADDPS       Y0, Y0, Y0
-	VMULPS       (SI)(R10*4), Y0, Y1
-	VMULPS       (DI)(R10*4), Y0, Y0
-	VADDPS       (CX)(R10*4), Y1, Y2
-	VMOVUPS      Y2, (CX)(R10*4)
-	VADDPS       (DX)(R10*4), Y0, Y2
-	VMOVUPS      Y2, (DX)(R10*4)
-	VUNPCKLPS    Y0, Y1, Y2
-	VUNPCKHPS    Y0, Y1, Y0
-	MOVLQSX      (R8)(R10*4), R11
-	VMOVSD       (AX)(R11*8), X1
-	VSUBPS       X2, X1, X1
-	VMOVSD       X1, (AX)(R11*8)
-	MOVLQSX      4(R8)(R10*4), R11
-	VXORPS       X1, X1, X1
-	VMOVHPS      (AX)(R11*8), X1, X1
-	VSUBPS       X2, X1, X1
-	VMOVHPS      X1, (AX)(R11*8)
-	MOVLQSX      8(R8)(R10*4), R11
-	VMOVSD       (AX)(R11*8), X1
-	VSUBPS       X0, X1, X1
-	VMOVSD       X1, (AX)(R11*8)
-	MOVLQSX      12(R8)(R10*4), R11
-	VXORPS       X1, X1, X1
-	VMOVHPS      (AX)(R11*8), X1, X1
-	VSUBPS       X0, X1, X1
-	VMOVHPS      X1, (AX)(R11*8)
-	VEXTRACTF128 $0x01, Y2, X1
-	MOVLQSX      16(R8)(R10*4), R11
-	VMOVSD       (AX)(R11*8), X2
-	VSUBPS       X1, X2, X2
-	VMOVSD       X2, (AX)(R11*8)
-	MOVLQSX      20(R8)(R10*4), R11
-	VXORPS       X2, X2, X2
-	VMOVHPS      (AX)(R11*8), X2, X2
-	VSUBPS       X1, X2, X2
-	VMOVHPS      X2, (AX)(R11*8)
-	VEXTRACTF128 $0x01, Y0, X0
-	MOVLQSX      24(R8)(R10*4), R11
-	VMOVSD       (AX)(R11*8), X1
-	VSUBPS       X0, X1, X1
-	VMOVSD       X1, (AX)(R11*8)
-	MOVLQSX      28(R8)(R10*4), R11
-	VXORPS       X1, X1, X1
-	VMOVHPS      (AX)(R11*8), X1, X1
-	VSUBPS       X0, X1, X1
-	VMOVHPS      X1, (AX)(R11*8)
-	ADDQ         $0x08, R10
-	JMP          loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func negPositiveAVX2(x []float32, c float32, limit float32, logLimit float32) (loss float32, dTheta float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·negPositiveAVX2(SB), NOSPLIT, $0-48
-	MOVQ         x_base+0(FP), AX
-	VBROADCASTSS c+24(FP), Y0
-	VBROADCASTSS limit+28(FP), Y1
-	VBROADCASTSS logLimit+32(FP), Y2
-	MOVL         $0x3f800000, CX
-	VMOVD        CX, X3
-	VPBROADCASTD X3, Y3
-	VXORPS       X4, X4, X4
-	VXORPS       X5, X5, X5
-	MOVQ         x_len+8(FP), CX
-	XORQ         DX, DX
-
-loop:
-	CMPQ         DX, CX
-	JGE          loop_done
-	VADDPS       (AX)(DX*4), Y3, Y6
-	VMULPS       Y0, Y6, Y6
-	VADDPS       Y3, Y6, Y7
-	VCMPPS       $0x0a, Y1, Y7, Y9
-	VDIVPS       Y7, Y3, Y8
-	VMULPS       Y8, Y6, Y6
-	VMULPS       Y0, Y8, Y8
-	VANDPS       Y9, Y8, Y8
-	VMOVUPS      Y8, (AX)(DX*4)
-	VANDPS       Y9, Y6, Y6
-	VADDPS       Y6, Y5, Y5
-	VPSUBD       c3f3504f3<>+0(SB), Y7, Y8
-	VPSRAD       $0x17, Y8, Y6
-	VCVTDQ2PS    Y6, Y6
-	VPAND        c007fffff<>+0(SB), Y8, Y8
-	VPADDD       c3f3504f3<>+0(SB), Y8, Y8
-	VSUBPS       Y3, Y8, Y8
-	VMULPS       Y8, Y8, Y11
-	VMOVUPS      c3d9021bb<>+0(SB), Y10
-	VFMADD213PS  cbdebd1b8<>+0(SB), Y8, Y10
-	VFMADD213PS  c3def251a<>+0(SB), Y8, Y10
-	VFMADD213PS  cbdfe5d4f<>+0(SB), Y8, Y10
-	VFMADD213PS  c3e11e9bf<>+0(SB), Y8, Y10
-	VFMADD213PS  cbe2aae50<>+0(SB), Y8, Y10
-	VFMADD213PS  c3e4cceac<>+0(SB), Y8, Y10
-	VFMADD213PS  cbe7ffffc<>+0(SB), Y8, Y10
-	VFMADD213PS  c3eaaaaaa<>+0(SB), Y8, Y10
-	VMULPS       Y8, Y10, Y10
-	VMULPS       Y11, Y10, Y10
-	VFMADD231PS  cb95e8083<>+0(SB), Y6, Y10
-	VFNMADD231PS c3f000000<>+0(SB), Y11, Y10
-	VADDPS       Y8, Y10, Y10
-	VFMADD231PS  c3f318000<>+0(SB), Y6, Y10
-	VFMADD231PS  c00000000<>+0(SB), Y7, Y10
-	VBLENDVPS    Y9, Y10, Y2, Y10
-	VADDPS       Y10, Y4, Y4
-	ADDQ         $0x08, DX
-	JMP          loop
-
-loop_done:
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPS       X0, X4, X4
-	VMOVHLPS     X4, X4, X0
-	VADDPS       X0, X4, X4
-	VMOVSHDUP    X4, X0
-	VADDSS       X0, X4, X4
-	VMOVSS       X4, loss+40(FP)
-	VEXTRACTF128 $0x01, Y5, X0
-	VADDPS       X0, X5, X5
-	VMOVHLPS     X5, X5, X0
-	VADDPS       X0, X5, X5
-	VMOVSHDUP    X5, X0
-	VADDSS       X0, X5, X5
-	VMOVSS       X5, dTheta+44(FP)
-	VZEROUPPER
-	RET
-
-// func negNegativeAVX2(x []float32, invC float32, limit float32) (loss float32, dTheta float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·negNegativeAVX2(SB), NOSPLIT, $0-40
-	MOVQ         x_base+0(FP), AX
-	VBROADCASTSS invC+24(FP), Y0
-	VBROADCASTSS limit+28(FP), Y1
-	MOVL         $0x3f800000, CX
-	VMOVD        CX, X2
-	VPBROADCASTD X2, Y2
-	MOVL         $0x3f800000, CX
-	VMOVD        CX, X3
-	VPBROADCASTD X3, Y3
-	VXORPS       X4, X4, X4
-	VXORPS       X5, X5, X5
-	MOVQ         x_len+8(FP), CX
-	XORQ         DX, DX
-
-loop:
-	CMPQ         DX, CX
-	JGE          loop_done
-	VADDPS       (AX)(DX*4), Y2, Y6
-	VDIVPS       Y6, Y2, Y6
-	VMULPS       Y0, Y6, Y7
-	VADDPS       Y2, Y7, Y8
-	VCMPPS       $0x0a, Y1, Y8, Y9
-	VDIVPS       Y8, Y7, Y7
-	VANDPS       Y9, Y7, Y7
-	VSUBPS       Y7, Y5, Y5
-	VFNMADD213PS c00000000<>+0(SB), Y7, Y6
-	VMOVUPS      Y6, (AX)(DX*4)
-	VMINPS       Y8, Y1, Y8
-	VPAND        c7f800000<>+0(SB), Y8, Y6
-	VMOVUPS      c7f000000<>+0(SB), Y7
-	VPSUBD       Y6, Y7, Y7
-	VMULPS       Y8, Y7, Y7
-	VMULPS       Y7, Y3, Y3
-	VPSRLD       $0x17, Y6, Y6
-	VPSUBD       c0000007f<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
-	ADDQ         $0x08, DX
-	JMP          loop
-
-loop_done:
-	VCVTDQ2PS    Y4, Y4
-	VPSUBD       c3f3504f3<>+0(SB), Y3, Y1
-	VPSRAD       $0x17, Y1, Y0
-	VCVTDQ2PS    Y0, Y0
-	VPAND        c007fffff<>+0(SB), Y1, Y1
-	VPADDD       c3f3504f3<>+0(SB), Y1, Y1
-	VSUBPS       Y2, Y1, Y1
-	VMULPS       Y1, Y1, Y6
-	VMOVUPS      c3d9021bb<>+0(SB), Y2
-	VFMADD213PS  cbdebd1b8<>+0(SB), Y1, Y2
-	VFMADD213PS  c3def251a<>+0(SB), Y1, Y2
-	VFMADD213PS  cbdfe5d4f<>+0(SB), Y1, Y2
-	VFMADD213PS  c3e11e9bf<>+0(SB), Y1, Y2
-	VFMADD213PS  cbe2aae50<>+0(SB), Y1, Y2
-	VFMADD213PS  c3e4cceac<>+0(SB), Y1, Y2
-	VFMADD213PS  cbe7ffffc<>+0(SB), Y1, Y2
-	VFMADD213PS  c3eaaaaaa<>+0(SB), Y1, Y2
-	VMULPS       Y1, Y2, Y2
-	VMULPS       Y6, Y2, Y2
-	VFMADD231PS  cb95e8083<>+0(SB), Y0, Y2
-	VFNMADD231PS c3f000000<>+0(SB), Y6, Y2
-	VADDPS       Y1, Y2, Y2
-	VFMADD231PS  c3f318000<>+0(SB), Y0, Y2
-	VFMADD231PS  c00000000<>+0(SB), Y3, Y2
-	VFMADD231PS  c3f317218<>+0(SB), Y4, Y2
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X2
-	VMOVHLPS     X2, X2, X0
-	VADDPS       X0, X2, X2
-	VMOVSHDUP    X2, X0
-	VADDSS       X0, X2, X2
-	VMOVSS       X2, loss+32(FP)
-	VEXTRACTF128 $0x01, Y5, X0
-	VADDPS       X0, X5, X5
-	VMOVHLPS     X5, X5, X0
-	VADDPS       X0, X5, X5
-	VMOVSHDUP    X5, X0
-	VADDSS       X0, X5, X5
-	VMOVSS       X5, dTheta+36(FP)
-	VZEROUPPER
-	RET
-
-DATA c7f800000<>+0(SB)/4, $0x7f800000
-DATA c7f800000<>+4(SB)/4, $0x7f800000
-DATA c7f800000<>+8(SB)/4, $0x7f800000
-DATA c7f800000<>+12(SB)/4, $0x7f800000
-DATA c7f800000<>+16(SB)/4, $0x7f800000
-DATA c7f800000<>+20(SB)/4, $0x7f800000
-DATA c7f800000<>+24(SB)/4, $0x7f800000
-DATA c7f800000<>+28(SB)/4, $0x7f800000
-DATA c7f800000<>+32(SB)/4, $0x7f800000
-DATA c7f800000<>+36(SB)/4, $0x7f800000
-DATA c7f800000<>+40(SB)/4, $0x7f800000
-DATA c7f800000<>+44(SB)/4, $0x7f800000
-DATA c7f800000<>+48(SB)/4, $0x7f800000
-DATA c7f800000<>+52(SB)/4, $0x7f800000
-DATA c7f800000<>+56(SB)/4, $0x7f800000
-DATA c7f800000<>+60(SB)/4, $0x7f800000
-GLOBL c7f800000<>(SB), RODATA|NOPTR, $64
-
-DATA c7f000000<>+0(SB)/4, $0x7f000000
-DATA c7f000000<>+4(SB)/4, $0x7f000000
-DATA c7f000000<>+8(SB)/4, $0x7f000000
-DATA c7f000000<>+12(SB)/4, $0x7f000000
-DATA c7f000000<>+16(SB)/4, $0x7f000000
-DATA c7f000000<>+20(SB)/4, $0x7f000000
-DATA c7f000000<>+24(SB)/4, $0x7f000000
-DATA c7f000000<>+28(SB)/4, $0x7f000000
-DATA c7f000000<>+32(SB)/4, $0x7f000000
-DATA c7f000000<>+36(SB)/4, $0x7f000000
-DATA c7f000000<>+40(SB)/4, $0x7f000000
-DATA c7f000000<>+44(SB)/4, $0x7f000000
-DATA c7f000000<>+48(SB)/4, $0x7f000000
-DATA c7f000000<>+52(SB)/4, $0x7f000000
-DATA c7f000000<>+56(SB)/4, $0x7f000000
-DATA c7f000000<>+60(SB)/4, $0x7f000000
-GLOBL c7f000000<>(SB), RODATA|NOPTR, $64
-
-DATA c0000007f<>+0(SB)/4, $0x0000007f
-DATA c0000007f<>+4(SB)/4, $0x0000007f
-DATA c0000007f<>+8(SB)/4, $0x0000007f
-DATA c0000007f<>+12(SB)/4, $0x0000007f
-DATA c0000007f<>+16(SB)/4, $0x0000007f
-DATA c0000007f<>+20(SB)/4, $0x0000007f
-DATA c0000007f<>+24(SB)/4, $0x0000007f
-DATA c0000007f<>+28(SB)/4, $0x0000007f
-DATA c0000007f<>+32(SB)/4, $0x0000007f
-DATA c0000007f<>+36(SB)/4, $0x0000007f
-DATA c0000007f<>+40(SB)/4, $0x0000007f
-DATA c0000007f<>+44(SB)/4, $0x0000007f
-DATA c0000007f<>+48(SB)/4, $0x0000007f
-DATA c0000007f<>+52(SB)/4, $0x0000007f
-DATA c0000007f<>+56(SB)/4, $0x0000007f
-DATA c0000007f<>+60(SB)/4, $0x0000007f
-GLOBL c0000007f<>(SB), RODATA|NOPTR, $64
-
-// func umapPositiveAVX2(x []float32, limit float32, logLimit float32) (loss float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·umapPositiveAVX2(SB), NOSPLIT, $0-36
-	MOVQ         x_base+0(FP), AX
-	VBROADCASTSS limit+24(FP), Y0
-	VBROADCASTSS logLimit+28(FP), Y1
-	MOVL         $0x3f800000, CX
-	VMOVD        CX, X2
-	VPBROADCASTD X2, Y2
-	VXORPS       X3, X3, X3
-	MOVQ         x_len+8(FP), CX
-	XORQ         DX, DX
-
-loop:
-	CMPQ         DX, CX
-	JGE          loop_done
-	VADDPS       (AX)(DX*4), Y2, Y4
-	VCMPPS       $0x0a, Y0, Y4, Y6
-	VDIVPS       Y4, Y2, Y5
-	VANDPS       Y6, Y5, Y5
-	VMOVUPS      Y5, (AX)(DX*4)
-	VPSUBD       c3f3504f3<>+0(SB), Y4, Y7
-	VPSRAD       $0x17, Y7, Y5
-	VCVTDQ2PS    Y5, Y5
-	VPAND        c007fffff<>+0(SB), Y7, Y7
-	VPADDD       c3f3504f3<>+0(SB), Y7, Y7
-	VSUBPS       Y2, Y7, Y7
-	VMULPS       Y7, Y7, Y9
-	VMOVUPS      c3d9021bb<>+0(SB), Y8
-	VFMADD213PS  cbdebd1b8<>+0(SB), Y7, Y8
-	VFMADD213PS  c3def251a<>+0(SB), Y7, Y8
-	VFMADD213PS  cbdfe5d4f<>+0(SB), Y7, Y8
-	VFMADD213PS  c3e11e9bf<>+0(SB), Y7, Y8
-	VFMADD213PS  cbe2aae50<>+0(SB), Y7, Y8
-	VFMADD213PS  c3e4cceac<>+0(SB), Y7, Y8
-	VFMADD213PS  cbe7ffffc<>+0(SB), Y7, Y8
-	VFMADD213PS  c3eaaaaaa<>+0(SB), Y7, Y8
-	VMULPS       Y7, Y8, Y8
-	VMULPS       Y9, Y8, Y8
-	VFMADD231PS  cb95e8083<>+0(SB), Y5, Y8
-	VFNMADD231PS c3f000000<>+0(SB), Y9, Y8
-	VADDPS       Y7, Y8, Y8
-	VFMADD231PS  c3f318000<>+0(SB), Y5, Y8
-	VFMADD231PS  c00000000<>+0(SB), Y4, Y8
-	VBLENDVPS    Y6, Y8, Y1, Y8
-	VADDPS       Y8, Y3, Y3
-	ADDQ         $0x08, DX
-	JMP          loop
-
-loop_done:
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X0, X3, X3
-	VMOVHLPS     X3, X3, X0
-	VADDPS       X0, X3, X3
-	VMOVSHDUP    X3, X0
-	VADDSS       X0, X3, X3
-	VMOVSS       X3, loss+32(FP)
-	VZEROUPPER
-	RET
-
-// func umapNegativeAVX2(x []float32, limit float32, logLimit float32) (loss float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·umapNegativeAVX2(SB), NOSPLIT, $0-36
-	MOVQ         x_base+0(FP), AX
-	VBROADCASTSS limit+24(FP), Y0
-	VBROADCASTSS logLimit+28(FP), Y1
-	MOVL         $0x3f800000, CX
-	VMOVD        CX, X2
-	VPBROADCASTD X2, Y2
-	VXORPS       X3, X3, X3
-	MOVQ         x_len+8(FP), CX
-	XORQ         DX, DX
-
-loop:
-	CMPQ         DX, CX
-	JGE          loop_done
-	VMOVUPS      (AX)(DX*4), Y4
-	VADDPS       Y2, Y4, Y5
-	VDIVPS       Y4, Y2, Y4
-	VADDPS       Y2, Y4, Y6
-	VCMPPS       $0x0a, Y0, Y6, Y7
-	VDIVPS       Y5, Y4, Y4
-	VMULPS       cbf800000<>+0(SB), Y4, Y4
-	VANDPS       Y7, Y4, Y4
-	VMOVUPS      Y4, (AX)(DX*4)
-	VPSUBD       c3f3504f3<>+0(SB), Y6, Y5
-	VPSRAD       $0x17, Y5, Y4
-	VCVTDQ2PS    Y4, Y4
-	VPAND        c007fffff<>+0(SB), Y5, Y5
-	VPADDD       c3f3504f3<>+0(SB), Y5, Y5
-	VSUBPS       Y2, Y5, Y5
-	VMULPS       Y5, Y5, Y9
-	VMOVUPS      c3d9021bb<>+0(SB), Y8
-	VFMADD213PS  cbdebd1b8<>+0(SB), Y5, Y8
-	VFMADD213PS  c3def251a<>+0(SB), Y5, Y8
-	VFMADD213PS  cbdfe5d4f<>+0(SB), Y5, Y8
-	VFMADD213PS  c3e11e9bf<>+0(SB), Y5, Y8
-	VFMADD213PS  cbe2aae50<>+0(SB), Y5, Y8
-	VFMADD213PS  c3e4cceac<>+0(SB), Y5, Y8
-	VFMADD213PS  cbe7ffffc<>+0(SB), Y5, Y8
-	VFMADD213PS  c3eaaaaaa<>+0(SB), Y5, Y8
-	VMULPS       Y5, Y8, Y8
-	VMULPS       Y9, Y8, Y8
-	VFMADD231PS  cb95e8083<>+0(SB), Y4, Y8
-	VFNMADD231PS c3f000000<>+0(SB), Y9, Y8
-	VADDPS       Y5, Y8, Y8
-	VFMADD231PS  c3f318000<>+0(SB), Y4, Y8
-	VFMADD231PS  c00000000<>+0(SB), Y6, Y8
-	VBLENDVPS    Y7, Y8, Y1, Y8
-	VADDPS       Y8, Y3, Y3
-	ADDQ         $0x08, DX
-	JMP          loop
-
-loop_done:
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X0, X3, X3
-	VMOVHLPS     X3, X3, X0
-	VADDPS       X0, X3, X3
-	VMOVSHDUP    X3, X0
-	VADDSS       X0, X3, X3
-	VMOVSS       X3, loss+32(FP)
-	VZEROUPPER
-	RET
-
-// func similaritiesAVX2(x []float32, total []float32, clamp float32)
-// Requires: AVX, AVX2
-TEXT ·similaritiesAVX2(SB), NOSPLIT, $0-52
-	MOVQ         x_base+0(FP), AX
-	MOVQ         total_base+24(FP), CX
-	VBROADCASTSS clamp+48(FP), Y0
-	MOVL         $0x3f800000, DX
-	VMOVD        DX, X1
-	VPBROADCASTD X1, Y1
-	MOVQ         x_len+8(FP), DX
-	XORQ         BX, BX
-
-loop:
-	CMPQ    BX, DX
-	JGE     loop_done
-	VADDPS  (AX)(BX*4), Y1, Y2
-	VDIVPS  Y2, Y1, Y2
-	VMAXPS  Y2, Y0, Y2
-	VMOVUPS Y2, (AX)(BX*4)
-	VADDPS  (CX)(BX*4), Y2, Y2
-	VMOVUPS Y2, (CX)(BX*4)
-	ADDQ    $0x08, BX
-	JMP     loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func logTotalsAVX2(total []float32, weight float32) (loss float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·logTotalsAVX2(SB), NOSPLIT, $0-36
-	MOVQ         total_base+0(FP), AX
-	VBROADCASTSS weight+24(FP), Y0
-	MOVL         $0x3f800000, CX
-	VMOVD        CX, X1
-	VPBROADCASTD X1, Y1
-	VXORPS       X2, X2, X2
-	MOVQ         total_len+8(FP), CX
-	XORQ         DX, DX
-
-loop:
-	CMPQ         DX, CX
-	JGE          loop_done
-	VMOVUPS      (AX)(DX*4), Y3
-	VDIVPS       Y3, Y0, Y4
-	VMOVUPS      Y4, (AX)(DX*4)
-	VPSUBD       c3f3504f3<>+0(SB), Y3, Y5
-	VPSRAD       $0x17, Y5, Y4
-	VCVTDQ2PS    Y4, Y4
-	VPAND        c007fffff<>+0(SB), Y5, Y5
-	VPADDD       c3f3504f3<>+0(SB), Y5, Y5
-	VSUBPS       Y1, Y5, Y5
-	VMULPS       Y5, Y5, Y7
-	VMOVUPS      c3d9021bb<>+0(SB), Y6
-	VFMADD213PS  cbdebd1b8<>+0(SB), Y5, Y6
-	VFMADD213PS  c3def251a<>+0(SB), Y5, Y6
-	VFMADD213PS  cbdfe5d4f<>+0(SB), Y5, Y6
-	VFMADD213PS  c3e11e9bf<>+0(SB), Y5, Y6
-	VFMADD213PS  cbe2aae50<>+0(SB), Y5, Y6
-	VFMADD213PS  c3e4cceac<>+0(SB), Y5, Y6
-	VFMADD213PS  cbe7ffffc<>+0(SB), Y5, Y6
-	VFMADD213PS  c3eaaaaaa<>+0(SB), Y5, Y6
-	VMULPS       Y5, Y6, Y6
-	VMULPS       Y7, Y6, Y6
-	VFMADD231PS  cb95e8083<>+0(SB), Y4, Y6
-	VFNMADD231PS c3f000000<>+0(SB), Y7, Y6
-	VADDPS       Y5, Y6, Y6
-	VFMADD231PS  c3f318000<>+0(SB), Y4, Y6
-	VFMADD231PS  c00000000<>+0(SB), Y3, Y6
-	VADDPS       Y6, Y2, Y2
-	ADDQ         $0x08, DX
-	JMP          loop
-
-loop_done:
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X2
-	VMOVHLPS     X2, X2, X0
-	VADDPS       X0, X2, X2
-	VMOVSHDUP    X2, X0
-	VADDSS       X0, X2, X2
-	VMOVSS       X2, loss+32(FP)
-	VZEROUPPER
-	RET
-
-// func infoncPositiveAVX2(q []float32, share []float32, clamp float32, inTotal float32) (loss float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·infoncPositiveAVX2(SB), NOSPLIT, $0-60
-	MOVQ         q_base+0(FP), AX
-	MOVQ         share_base+24(FP), CX
-	VBROADCASTSS clamp+48(FP), Y0
-	VBROADCASTSS inTotal+52(FP), Y1
-	MOVL         $0x3f800000, DX
-	VMOVD        DX, X2
-	VPBROADCASTD X2, Y2
-	VXORPS       X3, X3, X3
-	MOVQ         q_len+8(FP), DX
-	XORQ         BX, BX
-
-loop:
-	CMPQ         BX, DX
-	JGE          loop_done
-	VMOVUPS      (AX)(BX*4), Y4
-	VMULPS       (CX)(BX*4), Y4, Y5
-	VMULPS       Y1, Y5, Y5
-	VFNMADD213PS Y4, Y4, Y5
-	VCMPPS       $0x06, Y0, Y4, Y6
-	VANDPS       Y6, Y5, Y5
-	VMOVUPS      Y5, (AX)(BX*4)
-	VPSUBD       c3f3504f3<>+0(SB), Y4, Y6
-	VPSRAD       $0x17, Y6, Y5
-	VCVTDQ2PS    Y5, Y5
-	VPAND        c007fffff<>+0(SB), Y6, Y6
-	VPADDD       c3f3504f3<>+0(SB), Y6, Y6
-	VSUBPS       Y2, Y6, Y6
-	VMULPS       Y6, Y6, Y8
-	VMOVUPS      c3d9021bb<>+0(SB), Y7
-	VFMADD213PS  cbdebd1b8<>+0(SB), Y6, Y7
-	VFMADD213PS  c3def251a<>+0(SB), Y6, Y7
-	VFMADD213PS  cbdfe5d4f<>+0(SB), Y6, Y7
-	VFMADD213PS  c3e11e9bf<>+0(SB), Y6, Y7
-	VFMADD213PS  cbe2aae50<>+0(SB), Y6, Y7
-	VFMADD213PS  c3e4cceac<>+0(SB), Y6, Y7
-	VFMADD213PS  cbe7ffffc<>+0(SB), Y6, Y7
-	VFMADD213PS  c3eaaaaaa<>+0(SB), Y6, Y7
-	VMULPS       Y6, Y7, Y7
-	VMULPS       Y8, Y7, Y7
-	VFMADD231PS  cb95e8083<>+0(SB), Y5, Y7
-	VFNMADD231PS c3f000000<>+0(SB), Y8, Y7
-	VADDPS       Y6, Y7, Y7
-	VFMADD231PS  c3f318000<>+0(SB), Y5, Y7
-	VFMADD231PS  c00000000<>+0(SB), Y4, Y7
-	VSUBPS       Y7, Y3, Y3
-	ADDQ         $0x08, BX
-	JMP          loop
-
-loop_done:
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X0, X3, X3
-	VMOVHLPS     X3, X3, X0
-	VADDPS       X0, X3, X3
-	VMOVSHDUP    X3, X0
-	VADDSS       X0, X3, X3
-	VMOVSS       X3, loss+56(FP)
-	VZEROUPPER
-	RET
-
-// func infoncNegativeAVX2(q []float32, share []float32, clamp float32)
-// Requires: AVX, FMA3
-TEXT ·infoncNegativeAVX2(SB), NOSPLIT, $0-52
-	MOVQ         q_base+0(FP), AX
-	MOVQ         share_base+24(FP), CX
-	VBROADCASTSS clamp+48(FP), Y0
-	VXORPS       X1, X1, X1
-	MOVQ         q_len+8(FP), DX
-	XORQ         BX, BX
-
-loop:
-	CMPQ         BX, DX
-	JGE          loop_done
-	VMOVUPS      (AX)(BX*4), Y2
-	VMULPS       (CX)(BX*4), Y2, Y3
-	VFNMADD213PS Y1, Y2, Y3
-	VCMPPS       $0x06, Y0, Y2, Y2
-	VANDPS       Y2, Y3, Y3
-	VMOVUPS      Y3, (AX)(BX*4)
-	ADDQ         $0x08, BX
-	JMP          loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func addAVX2(dst []float32, src []float32)
-// Requires: AVX
-TEXT ·addAVX2(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), AX
-	MOVQ src_base+24(FP), CX
-	MOVQ src_len+32(FP), DX
-	XORQ BX, BX
-
-loop:
-	CMPQ    BX, DX
-	JGE     loop_done
-	VMOVUPS (CX)(BX*4), Y0
-	VADDPS  (AX)(BX*4), Y0, Y0
-	VMOVUPS Y0, (AX)(BX*4)
-	ADDQ    $0x08, BX
-	JMP     loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func scaleAVX2(x []float32, f float32)
-// Requires: AVX
-TEXT ·scaleAVX2(SB), NOSPLIT, $0-28
-	MOVQ         x_base+0(FP), AX
-	VBROADCASTSS f+24(FP), Y0
-	MOVQ         x_len+8(FP), CX
-	XORQ         DX, DX
-
-loop:
-	CMPQ    DX, CX
-	JGE     loop_done
-	VMULPS  (AX)(DX*4), Y0, Y1
-	VMOVUPS Y1, (AX)(DX*4)
-	ADDQ    $0x08, DX
-	JMP     loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func addPlaneAVX2(dst []float32, xs []float32, ys []float32)
-// Requires: AVX
-TEXT ·addPlaneAVX2(SB), NOSPLIT, $0-72
-	MOVQ dst_base+0(FP), AX
-	MOVQ xs_base+24(FP), CX
-	MOVQ ys_base+48(FP), DX
-	MOVQ xs_len+32(FP), BX
-	XORQ SI, SI
-
-loop:
-	CMPQ         SI, BX
-	JGE          loop_done
-	VMOVUPS      (CX)(SI*4), Y0
-	VMOVUPS      (DX)(SI*4), Y1
-	VUNPCKLPS    Y1, Y0, Y2
-	VUNPCKHPS    Y1, Y0, Y0
-	VADDPS       (AX)(SI*8), X2, X1
-	VMOVUPS      X1, (AX)(SI*8)
-	VADDPS       16(AX)(SI*8), X0, X1
-	VMOVUPS      X1, 16(AX)(SI*8)
-	VEXTRACTF128 $0x01, Y2, X1
-	VADDPS       32(AX)(SI*8), X1, X1
-	VMOVUPS      X1, 32(AX)(SI*8)
-	VEXTRACTF128 $0x01, Y0, X0
-	VADDPS       48(AX)(SI*8), X0, X0
-	VMOVUPS      X0, 48(AX)(SI*8)
-	ADDQ         $0x08, SI
-	JMP          loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func gatherRows2AVX2(dst []float32, src []float32, index []int32)
-// Requires: AVX
-TEXT ·gatherRows2AVX2(SB), NOSPLIT, $0-72
-	MOVQ dst_base+0(FP), AX
-	MOVQ src_base+24(FP), CX
-	MOVQ index_base+48(FP), DX
-	MOVQ index_len+56(FP), BX
-	XORQ SI, SI
-
-loop:
-	CMPQ    SI, BX
-	JGE     loop_done
-	MOVLQSX (DX)(SI*4), DI
-	MOVQ    (CX)(DI*8), DI
-	MOVQ    DI, (AX)(SI*8)
-	MOVLQSX 4(DX)(SI*4), DI
-	MOVQ    (CX)(DI*8), DI
-	MOVQ    DI, 8(AX)(SI*8)
-	MOVLQSX 8(DX)(SI*4), DI
-	MOVQ    (CX)(DI*8), DI
-	MOVQ    DI, 16(AX)(SI*8)
-	MOVLQSX 12(DX)(SI*4), DI
-	MOVQ    (CX)(DI*8), DI
-	MOVQ    DI, 24(AX)(SI*8)
-	MOVLQSX 16(DX)(SI*4), DI
-	MOVQ    (CX)(DI*8), DI
-	MOVQ    DI, 32(AX)(SI*8)
-	MOVLQSX 20(DX)(SI*4), DI
-	MOVQ    (CX)(DI*8), DI
-	MOVQ    DI, 40(AX)(SI*8)
-	MOVLQSX 24(DX)(SI*4), DI
-	MOVQ    (CX)(DI*8), DI
-	MOVQ    DI, 48(AX)(SI*8)
-	MOVLQSX 28(DX)(SI*4), DI
-	MOVQ    (CX)(DI*8), DI
-	MOVQ    DI, 56(AX)(SI*8)
-	ADDQ    $0x08, SI
-	JMP     loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func scatterRows2AVX2(dst []float32, src []float32, index []int32)
-// Requires: AVX
-TEXT ·scatterRows2AVX2(SB), NOSPLIT, $0-72
-	MOVQ dst_base+0(FP), AX
-	MOVQ src_base+24(FP), CX
-	MOVQ index_base+48(FP), DX
-	MOVQ index_len+56(FP), BX
-	XORQ SI, SI
-
-loop:
-	CMPQ    SI, BX
-	JGE     loop_done
-	VMOVUPS (CX)(SI*8), X0
-	MOVLQSX (DX)(SI*4), DI
-	VMOVSD  (AX)(DI*8), X1
-	VADDPS  X0, X1, X1
-	VMOVSD  X1, (AX)(DI*8)
-	MOVLQSX 4(DX)(SI*4), DI
-	VXORPS  X1, X1, X1
-	VMOVHPS (AX)(DI*8), X1, X1
-	VADDPS  X0, X1, X1
-	VMOVHPS X1, (AX)(DI*8)
-	VMOVUPS 16(CX)(SI*8), X0
-	MOVLQSX 8(DX)(SI*4), DI
-	VMOVSD  (AX)(DI*8), X1
-	VADDPS  X0, X1, X1
-	VMOVSD  X1, (AX)(DI*8)
-	MOVLQSX 12(DX)(SI*4), DI
-	VXORPS  X1, X1, X1
-	VMOVHPS (AX)(DI*8), X1, X1
-	VADDPS  X0, X1, X1
-	VMOVHPS X1, (AX)(DI*8)
-	VMOVUPS 32(CX)(SI*8), X0
-	MOVLQSX 16(DX)(SI*4), DI
-	VMOVSD  (AX)(DI*8), X1
-	VADDPS  X0, X1, X1
-	VMOVSD  X1, (AX)(DI*8)
-	MOVLQSX 20(DX)(SI*4), DI
-	VXORPS  X1, X1, X1
-	VMOVHPS (AX)(DI*8), X1, X1
-	VADDPS  X0, X1, X1
-	VMOVHPS X1, (AX)(DI*8)
-	VMOVUPS 48(CX)(SI*8), X0
-	MOVLQSX 24(DX)(SI*4), DI
-	VMOVSD  (AX)(DI*8), X1
-	VADDPS  X0, X1, X1
-	VMOVSD  X1, (AX)(DI*8)
-	MOVLQSX 28(DX)(SI*4), DI
-	VXORPS  X1, X1, X1
-	VMOVHPS (AX)(DI*8), X1, X1
-	VADDPS  X0, X1, X1
-	VMOVHPS X1, (AX)(DI*8)
-	ADDQ    $0x08, SI
-	JMP     loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func descendAVX2(x []float32, grad []float32, step float32, clip float32)
-// Requires: AVX
-TEXT ·descendAVX2(SB), NOSPLIT, $0-56
-	MOVQ         x_base+0(FP), AX
-	MOVQ         grad_base+24(FP), CX
-	VBROADCASTSS step+48(FP), Y0
-	VBROADCASTSS clip+52(FP), Y1
-	VMULPS       cbf800000<>+0(SB), Y1, Y2
-	MOVQ         x_len+8(FP), DX
-	XORQ         BX, BX
-
-loop:
-	CMPQ    BX, DX
-	JGE     loop_done
-	VMOVUPS (AX)(BX*4), Y3
-	VMOVUPS (CX)(BX*4), Y4
-	VMINPS  Y4, Y1, Y4
-	VMAXPS  Y4, Y2, Y4
-	VMULPS  Y0, Y4, Y4
-	VSUBPS  Y4, Y3, Y3
-	VMOVUPS Y3, (AX)(BX*4)
-	ADDQ    $0x08, BX
-	JMP     loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func descendRows2AVX2(table []float32, grad []float32, rows []int32, step float32, clip float32)
-// Requires: AVX
-TEXT ·descendRows2AVX2(SB), NOSPLIT, $0-80
-	MOVQ         table_base+0(FP), AX
-	MOVQ         grad_base+24(FP), CX
-	MOVQ         rows_base+48(FP), DX
-	VBROADCASTSS step+72(FP), Y0
-	VBROADCASTSS clip+76(FP), Y1
-	VMULPS       cbf800000<>+0(SB), Y1, Y2
-	MOVQ         rows_len+56(FP), BX
-	XORQ         SI, SI
-
-loop:
-	CMPQ         SI, BX
-	JGE          loop_done
-	VMOVUPS      (CX)(SI*8), Y3
-	VMINPS       Y3, Y1, Y3
-	VMAXPS       Y3, Y2, Y3
-	VMULPS       Y0, Y3, Y3
-	MOVLQSX      (DX)(SI*4), DI
-	VMOVSD       (AX)(DI*8), X4
-	VSUBPS       X3, X4, X4
-	VMOVSD       X4, (AX)(DI*8)
-	MOVLQSX      4(DX)(SI*4), DI
-	VXORPS       X4, X4, X4
-	VMOVHPS      (AX)(DI*8), X4, X4
-	VSUBPS       X3, X4, X4
-	VMOVHPS      X4, (AX)(DI*8)
-	VEXTRACTF128 $0x01, Y3, X3
-	MOVLQSX      8(DX)(SI*4), DI
-	VMOVSD       (AX)(DI*8), X4
-	VSUBPS       X3, X4, X4
-	VMOVSD       X4, (AX)(DI*8)
-	MOVLQSX      12(DX)(SI*4), DI
-	VXORPS       X4, X4, X4
-	VMOVHPS      (AX)(DI*8), X4, X4
-	VSUBPS       X3, X4, X4
-	VMOVHPS      X4, (AX)(DI*8)
-	VMOVUPS      32(CX)(SI*8), Y3
-	VMINPS       Y3, Y1, Y3
-	VMAXPS       Y3, Y2, Y3
-	VMULPS       Y0, Y3, Y3
-	MOVLQSX      16(DX)(SI*4), DI
-	VMOVSD       (AX)(DI*8), X4
-	VSUBPS       X3, X4, X4
-	VMOVSD       X4, (AX)(DI*8)
-	MOVLQSX      20(DX)(SI*4), DI
-	VXORPS       X4, X4, X4
-	VMOVHPS      (AX)(DI*8), X4, X4
-	VSUBPS       X3, X4, X4
-	VMOVHPS      X4, (AX)(DI*8)
-	VEXTRACTF128 $0x01, Y3, X3
-	MOVLQSX      24(DX)(SI*4), DI
-	VMOVSD       (AX)(DI*8), X4
-	VSUBPS       X3, X4, X4
-	VMOVSD       X4, (AX)(DI*8)
-	MOVLQSX      28(DX)(SI*4), DI
-	VXORPS       X4, X4, X4
-	VMOVHPS      (AX)(DI*8), X4, X4
-	VSUBPS       X3, X4, X4
-	VMOVHPS      X4, (AX)(DI*8)
-	ADDQ         $0x08, SI
-	JMP          loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func momentumStepAVX2(w []float32, g []float32, buf []float32, step float32, clip float32, decay float32, keep float32, add float32, ofG float32, ofBuf float32)
-// Requires: AVX
-TEXT ·momentumStepAVX2(SB), NOSPLIT, $0-100
-	MOVQ         w_base+0(FP), AX
-	MOVQ         g_base+24(FP), CX
-	MOVQ         buf_base+48(FP), DX
-	VBROADCASTSS step+72(FP), Y0
-	VBROADCASTSS clip+76(FP), Y1
-	VMULPS       cbf800000<>+0(SB), Y1, Y2
-	VBROADCASTSS decay+80(FP), Y3
-	VBROADCASTSS keep+84(FP), Y4
-	VBROADCASTSS add+88(FP), Y5
-	VBROADCASTSS ofG+92(FP), Y6
-	VBROADCASTSS ofBuf+96(FP), Y7
-	MOVQ         w_len+8(FP), BX
-	XORQ         SI, SI
-
-loop:
-	CMPQ    SI, BX
-	JGE     loop_done
-	VMOVUPS (AX)(SI*4), Y8
-	VMOVUPS (CX)(SI*4), Y9
-	VMOVUPS (DX)(SI*4), Y10
-	VMINPS  Y9, Y1, Y9
-	VMAXPS  Y9, Y2, Y9
-	VMULPS  Y3, Y8, Y11
-	VADDPS  Y11, Y9, Y9
-	VMULPS  Y4, Y10, Y10
-	VMULPS  Y5, Y9, Y11
-	VADDPS  Y11, Y10, Y10
-	VMOVUPS Y10, (DX)(SI*4)
-	VMULPS  Y6, Y9, Y9
-	VMULPS  Y7, Y10, Y10
-	VADDPS  Y10, Y9, Y9
-	VMULPS  Y0, Y9, Y9
-	VSUBPS  Y9, Y8, Y8
-	VMOVUPS Y8, (AX)(SI*4)
-	ADDQ    $0x08, SI
-	JMP     loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func adamStepAVX2(w []float32, g []float32, m []float32, v []float32, step float32, clip float32, decay float32, ofG float32, keep float32, ofG2 float32, scale float32, epsilon float32)
-// Requires: AVX
-TEXT ·adamStepAVX2(SB), NOSPLIT, $0-128
-	MOVQ         w_base+0(FP), AX
-	MOVQ         g_base+24(FP), CX
-	MOVQ         m_base+48(FP), DX
-	MOVQ         v_base+72(FP), BX
-	VBROADCASTSS step+96(FP), Y0
-	VBROADCASTSS clip+100(FP), Y1
-	VMULPS       cbf800000<>+0(SB), Y1, Y2
-	VBROADCASTSS decay+104(FP), Y3
-	VBROADCASTSS ofG+108(FP), Y4
-	VBROADCASTSS keep+112(FP), Y5
-	VBROADCASTSS ofG2+116(FP), Y6
-	VBROADCASTSS scale+120(FP), Y7
-	VBROADCASTSS epsilon+124(FP), Y8
-	MOVQ         w_len+8(FP), SI
-	XORQ         DI, DI
-
-loop:
-	CMPQ    DI, SI
-	JGE     loop_done
-	VMOVUPS (AX)(DI*4), Y9
-	VMOVUPS (CX)(DI*4), Y10
-	VMOVUPS (DX)(DI*4), Y11
-	VMINPS  Y10, Y1, Y10
-	VMAXPS  Y10, Y2, Y10
-	VMULPS  Y3, Y9, Y12
-	VADDPS  Y12, Y10, Y10
-	VSUBPS  Y11, Y10, Y12
-	VMULPS  Y4, Y12, Y12
-	VADDPS  Y12, Y11, Y11
-	VMOVUPS Y11, (DX)(DI*4)
-	VMULPS  Y6, Y10, Y12
-	VMULPS  Y10, Y12, Y12
-	VMULPS  (BX)(DI*4), Y5, Y10
-	VADDPS  Y12, Y10, Y10
-	VMOVUPS Y10, (BX)(DI*4)
-	VSQRTPS Y10, Y10
-	VMULPS  Y7, Y10, Y10
-	VADDPS  Y8, Y10, Y10
-	VMULPS  Y0, Y11, Y11
-	VDIVPS  Y10, Y11, Y11
-	VSUBPS  Y11, Y9, Y9
-	VMOVUPS Y9, (AX)(DI*4)
-	ADDQ    $0x08, DI
-	JMP     loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func maskPositiveAVX2(dst []float32, y []float32, g []float32)
-// Requires: AVX
-TEXT ·maskPositiveAVX2(SB), NOSPLIT, $0-72
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   y_base+24(FP), CX
-	MOVQ   g_base+48(FP), DX
-	VXORPS X0, X0, X0
-	MOVQ   dst_len+8(FP), BX
-	XORQ   SI, SI
-
-loop:
-	CMPQ    SI, BX
-	JGE     loop_done
-	VMOVUPS (CX)(SI*4), Y1
-	VCMPPS  $0x1e, Y0, Y1, Y1
-	VANDPS  (DX)(SI*4), Y1, Y1
-	VMOVUPS Y1, (AX)(SI*4)
-	ADDQ    $0x08, SI
-	JMP     loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func columnSumsAVX2(dst []float32, x []float32, rows int, d int)
-// Requires: AVX
-TEXT ·columnSumsAVX2(SB), NOSPLIT, $0-64
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    x_base+24(FP), CX
-	MOVQ    rows+48(FP), DX
-	MOVQ    d+56(FP), BX
-	MOVQ    BX, SI
-	SHLQ    $0x02, SI
-	LEAQ    (SI)(SI*2), DI
-	LEAQ    (SI)(SI*4), R8
-	LEAQ    (DI)(SI*4), R9
-	MOVQ    BX, R10
-	ANDQ    $-8, R10
-	LEAQ    firstLanes<>+64(SB), R11
-	MOVQ    BX, R12
-	ANDQ    $0x07, R12
-	NEGQ    R12
-	VMOVUPS (R11)(R12*4), Y0
-
-eight:
-	CMPQ DX, $0x08
-	JLT  eight_done
-	MOVQ CX, R11
-	XORQ R12, R12
-
-eight_columns:
-	CMPQ    R12, R10
-	JGE     eight_last
-	VMOVUPS (AX)(R12*4), Y1
-	VADDPS  (R11), Y1, Y1
-	VADDPS  (R11)(SI*1), Y1, Y1
-	VADDPS  (R11)(SI*2), Y1, Y1
-	VADDPS  (R11)(DI*1), Y1, Y1
-	VADDPS  (R11)(SI*4), Y1, Y1
-	VADDPS  (R11)(R8*1), Y1, Y1
-	VADDPS  (R11)(DI*2), Y1, Y1
-	VADDPS  (R11)(R9*1), Y1, Y1
-	VMOVUPS Y1, (AX)(R12*4)
-	ADDQ    $0x20, R11
-	ADDQ    $0x08, R12
-	JMP     eight_columns
-
-eight_last:
-	CMPQ       R12, BX
-	JGE        eight_next
-	VMASKMOVPS (AX)(R12*4), Y0, Y1
-	VMASKMOVPS (R11), Y0, Y2
-	VADDPS     Y2, Y1, Y1
-	VMASKMOVPS (R11)(SI*1), Y0, Y2
-	VADDPS     Y2, Y1, Y1
-	VMASKMOVPS (R11)(SI*2), Y0, Y2
-	VADDPS     Y2, Y1, Y1
-	VMASKMOVPS (R11)(DI*1), Y0, Y2
-	VADDPS     Y2, Y1, Y1
-	VMASKMOVPS (R11)(SI*4), Y0, Y2
-	VADDPS     Y2, Y1, Y1
-	VMASKMOVPS (R11)(R8*1), Y0, Y2
-	VADDPS     Y2, Y1, Y1
-	VMASKMOVPS (R11)(DI*2), Y0, Y2
-	VADDPS     Y2, Y1, Y1
-	VMASKMOVPS (R11)(R9*1), Y0, Y2
-	VADDPS     Y2, Y1, Y1
-	VMASKMOVPS Y1, Y0, (AX)(R12*4)
-
-eight_next:
-	LEAQ (CX)(SI*8), CX
-	SUBQ $0x08, DX
-	JMP  eight
-
-eight_done:
-one:
-	CMPQ DX, $0x01
-	JLT  one_done
-	MOVQ CX, R11
-	XORQ R12, R12
-
-one_columns:
-	CMPQ    R12, R10
-	JGE     one_last
-	VMOVUPS (AX)(R12*4), Y1
-	VADDPS  (R11), Y1, Y1
-	VMOVUPS Y1, (AX)(R12*4)
-	ADDQ    $0x20, R11
-	ADDQ    $0x08, R12
-	JMP     one_columns
-
-one_last:
-	CMPQ       R12, BX
-	JGE        one_next
-	VMASKMOVPS (AX)(R12*4), Y0, Y1
-	VMASKMOVPS (R11), Y0, Y2
-	VADDPS     Y2, Y1, Y1
-	VMASKMOVPS Y1, Y0, (AX)(R12*4)
-
-one_next:
-	LEAQ (CX)(SI*1), CX
-	SUBQ $0x01, DX
-	JMP  one
-
-one_done:
-	VZEROUPPER
-	RET
-
-// func maxUint32AVX2(x []int32) uint32
-// Requires: AVX, AVX2
-TEXT ·maxUint32AVX2(SB), NOSPLIT, $0-28
-	MOVQ   x_base+0(FP), AX
-	VXORPS X0, X0, X0
-	MOVQ   x_len+8(FP), CX
-	XORQ   DX, DX
-
-loop:
-	CMPQ    DX, CX
-	JGE     loop_done
-	VPMAXUD (AX)(DX*4), Y0, Y0
-	ADDQ    $0x08, DX
-	JMP     loop
-
-loop_done:
-	VEXTRACTI128 $0x01, Y0, X1
-	VPMAXUD      X1, X0, X0
-	VPSHUFD      $0x4e, X0, X1
-	VPMAXUD      X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VPMAXUD      X1, X0, X0
-	VMOVD        X0, AX
-	MOVL         AX, ret+24(FP)
-	VZEROUPPER
-	RET
-
-// func inverseSum2AVX2(xs []float32, ys []float32, x float32, y float32) (sum float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·inverseSum2AVX2(SB), NOSPLIT, $0-60
-	MOVQ         xs_base+0(FP), AX
-	MOVQ         ys_base+24(FP), CX
-	VBROADCASTSS x+48(FP), Y0
-	VBROADCASTSS y+52(FP), Y1
-	MOVL         $0x3f800000, DX
-	VMOVD        DX, X2
-	VPBROADCASTD X2, Y2
-	VXORPS       X3, X3, X3
-	MOVQ         xs_len+8(FP), DX
-	XORQ         BX, BX
-
-loop:
-	CMPQ        BX, DX
-	JGE         loop_done
-	VSUBPS      (AX)(BX*4), Y0, Y4
-	VSUBPS      (CX)(BX*4), Y1, Y5
-	VMOVAPS     Y2, Y6
-	VFMADD231PS Y4, Y4, Y6
-	VFMADD231PS Y5, Y5, Y6
-	VDIVPS      Y6, Y2, Y6
-	VADDPS      Y6, Y3, Y3
-	ADDQ        $0x08, BX
-	JMP         loop
-
-loop_done:
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X0, X3, X3
-	VMOVHLPS     X3, X3, X0
-	VADDPS       X0, X3, X3
-	VMOVSHDUP    X3, X0
-	VADDSS       X0, X3, X3
-	VMOVSS       X3, sum+56(FP)
-	VZEROUPPER
-	RET
-
-// func inverseSum2NearAVX2(xs []float32, ys []float32, x float32, y float32) (sum float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·inverseSum2NearAVX2(SB), NOSPLIT, $0-60
-	MOVQ         xs_base+0(FP), AX
-	MOVQ         ys_base+24(FP), CX
-	VBROADCASTSS x+48(FP), Y0
-	VBROADCASTSS y+52(FP), Y1
-	MOVL         $0x3f800000, DX
-	VMOVD        DX, X2
-	VPBROADCASTD X2, Y2
-	VXORPS       X3, X3, X3
-	MOVQ         xs_len+8(FP), DX
-	XORQ         BX, BX
-
-loop:
-	CMPQ        BX, DX
-	JGE         loop_done
-	VSUBPS      (AX)(BX*4), Y0, Y4
-	VSUBPS      (CX)(BX*4), Y1, Y5
-	VMOVAPS     Y2, Y6
-	VFMADD231PS Y4, Y4, Y6
-	VFMADD231PS Y5, Y5, Y6
-	ADDQ        $0x08, BX
-	VSUBPS      (AX)(BX*4), Y0, Y4
-	VSUBPS      (CX)(BX*4), Y1, Y5
-	VMOVAPS     Y2, Y7
-	VFMADD231PS Y4, Y4, Y7
-	VFMADD231PS Y5, Y5, Y7
-	VMULPS      Y6, Y7, Y4
-	VADDPS      Y6, Y7, Y6
-	VDIVPS      Y4, Y6, Y6
-	VADDPS      Y6, Y3, Y3
-	ADDQ        $0x08, BX
-	JMP         loop
-
-loop_done:
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X0, X3, X3
-	VMOVHLPS     X3, X3, X0
-	VADDPS       X0, X3, X3
-	VMOVSHDUP    X3, X0
-	VADDSS       X0, X3, X3
-	VMOVSS       X3, sum+56(FP)
-	VZEROUPPER
-	RET
-
-// func addSquaresAVX2(dst []float32, xs []float32, x float32)
-// Requires: AVX, FMA3
-TEXT ·addSquaresAVX2(SB), NOSPLIT, $0-52
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         xs_base+24(FP), CX
-	VBROADCASTSS x+48(FP), Y0
-	MOVQ         xs_len+32(FP), DX
-	XORQ         BX, BX
-
-loop:
-	CMPQ        BX, DX
-	JGE         loop_done
-	VMOVUPS     (AX)(BX*4), Y1
-	VSUBPS      (CX)(BX*4), Y0, Y2
-	VFMADD231PS Y2, Y2, Y1
-	VMOVUPS     Y1, (AX)(BX*4)
-	ADDQ        $0x08, BX
-	JMP         loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func inverseSumAVX2(d2 []float32) (sum float32)
-// Requires: AVX, AVX2
-TEXT ·inverseSumAVX2(SB), NOSPLIT, $0-28
-	MOVQ         d2_base+0(FP), AX
-	MOVL         $0x3f800000, CX
-	VMOVD        CX, X0
-	VPBROADCASTD X0, Y0
-	VXORPS       X1, X1, X1
-	MOVQ         d2_len+8(FP), CX
-	XORQ         DX, DX
-
-loop:
-	CMPQ   DX, CX
-	JGE    loop_done
-	VADDPS (AX)(DX*4), Y0, Y2
-	VDIVPS Y2, Y0, Y2
-	VADDPS Y2, Y1, Y1
-	ADDQ   $0x08, DX
-	JMP    loop
-
-loop_done:
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X0, X1, X1
-	VMOVHLPS     X1, X1, X0
-	VADDPS       X0, X1, X1
-	VMOVSHDUP    X1, X0
-	VADDSS       X0, X1, X1
-	VMOVSS       X1, sum+24(FP)
-	VZEROUPPER
-	RET
-
-// func inverseLogSumAVX2(x []float32, slope float32, offset float32, limit float32, logLimit float32) (sum float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·inverseLogSumAVX2(SB), NOSPLIT, $0-44
-	MOVQ         x_base+0(FP), AX
-	VBROADCASTSS slope+24(FP), Y0
-	VBROADCASTSS offset+28(FP), Y1
-	VBROADCASTSS limit+32(FP), Y2
-	VBROADCASTSS logLimit+36(FP), Y3
-	MOVL         $0x3f800000, CX
-	VMOVD        CX, X4
-	VPBROADCASTD X4, Y4
-	MOVL         $0x40000000, CX
-	VMOVD        CX, X5
-	VPBROADCASTD X5, Y5
-	VXORPS       X6, X6, X6
-	MOVQ         x_len+8(FP), CX
-	XORQ         DX, DX
-
-loop:
-	CMPQ         DX, CX
-	JGE          loop_done
-	VMOVUPS      (AX)(DX*4), Y7
-	VFMADD213PS  Y1, Y0, Y7
-	VDIVPS       Y7, Y4, Y7
-	VADDPS       Y4, Y7, Y8
-	VSUBPS       Y4, Y8, Y9
-	VSUBPS       Y9, Y7, Y7
-	VCMPPS       $0x0a, Y5, Y8, Y9
-	VANDPS       Y9, Y7, Y7
-	VCMPPS       $0x0a, Y2, Y8, Y9
-	VPSUBD       c3f3504f3<>+0(SB), Y8, Y11
-	VPSRAD       $0x17, Y11, Y10
-	VCVTDQ2PS    Y10, Y10
-	VPAND        c007fffff<>+0(SB), Y11, Y11
-	VPADDD       c3f3504f3<>+0(SB), Y11, Y11
-	VSUBPS       Y4, Y11, Y11
-	VMULPS       Y11, Y11, Y13
-	VMOVUPS      c3d9021bb<>+0(SB), Y12
-	VFMADD213PS  cbdebd1b8<>+0(SB), Y11, Y12
-	VFMADD213PS  c3def251a<>+0(SB), Y11, Y12
-	VFMADD213PS  cbdfe5d4f<>+0(SB), Y11, Y12
-	VFMADD213PS  c3e11e9bf<>+0(SB), Y11, Y12
-	VFMADD213PS  cbe2aae50<>+0(SB), Y11, Y12
-	VFMADD213PS  c3e4cceac<>+0(SB), Y11, Y12
-	VFMADD213PS  cbe7ffffc<>+0(SB), Y11, Y12
-	VFMADD213PS  c3eaaaaaa<>+0(SB), Y11, Y12
-	VMULPS       Y11, Y12, Y12
-	VMULPS       Y13, Y12, Y12
-	VFMADD231PS  cb95e8083<>+0(SB), Y10, Y12
-	VFNMADD231PS c3f000000<>+0(SB), Y13, Y12
-	VADDPS       Y11, Y12, Y12
-	VFMADD231PS  c3f318000<>+0(SB), Y10, Y12
-	VFMADD231PS  c00000000<>+0(SB), Y8, Y12
-	VADDPS       Y7, Y12, Y12
-	VBLENDVPS    Y9, Y12, Y3, Y12
-	VADDPS       Y12, Y6, Y6
-	ADDQ         $0x08, DX
-	JMP          loop
-
-loop_done:
-	VEXTRACTF128 $0x01, Y6, X0
-	VADDPS       X0, X6, X6
-	VMOVHLPS     X6, X6, X0
-	VADDPS       X0, X6, X6
-	VMOVSHDUP    X6, X0
-	VADDSS       X0, X6, X6
-	VMOVSS       X6, sum+40(FP)
-	VZEROUPPER
-	RET
-
-// func countBelowAVX2(counts []int32, x []float32, limits []float32)
-// Requires: AVX, POPCNT
-TEXT ·countBelowAVX2(SB), NOSPLIT, $0-72
-	MOVQ counts_base+0(FP), AX
-	MOVQ x_base+24(FP), CX
-	MOVQ limits_base+48(FP), DX
-	MOVQ limits_len+56(FP), BX
-	XORQ SI, SI
-
-limits:
-	CMPQ         SI, BX
-	JGE          limits_done
-	VBROADCASTSS (DX)(SI*4), Y0
-	XORL         DI, DI
-	VBROADCASTSS 4(DX)(SI*4), Y1
-	XORL         R8, R8
-	VBROADCASTSS 8(DX)(SI*4), Y2
-	XORL         R9, R9
-	VBROADCASTSS 12(DX)(SI*4), Y3
-	XORL         R10, R10
-	MOVQ         x_len+32(FP), R11
-	XORQ         R12, R12
-
-loop:
-	CMPQ      R12, R11
-	JGE       loop_done
-	VMOVUPS   (CX)(R12*4), Y4
-	VCMPPS    $0x11, Y0, Y4, Y5
-	VMOVMSKPS Y5, R13
-	POPCNTL   R13, R13
-	ADDL      R13, DI
-	VCMPPS    $0x11, Y1, Y4, Y5
-	VMOVMSKPS Y5, R13
-	POPCNTL   R13, R13
-	ADDL      R13, R8
-	VCMPPS    $0x11, Y2, Y4, Y5
-	VMOVMSKPS Y5, R13
-	POPCNTL   R13, R13
-	ADDL      R13, R9
-	VCMPPS    $0x11, Y3, Y4, Y4
-	VMOVMSKPS Y4, R13
-	POPCNTL   R13, R13
-	ADDL      R13, R10
-	ADDQ      $0x08, R12
-	JMP       loop
-
-loop_done:
-	ADDL DI, (AX)(SI*4)
-	ADDL R8, 4(AX)(SI*4)
-	ADDL R9, 8(AX)(SI*4)
-	ADDL R10, 12(AX)(SI*4)
-	ADDQ $0x04, SI
-	JMP  limits
-
-limits_done:
-	VZEROUPPER
-	RET
-
-// func drawOthersAVX2(column []int32, state uint64, others uint32)
-// Requires: AVX, AVX2
-TEXT ·drawOthersAVX2(SB), NOSPLIT, $0-36
-	MOVQ         column_base+0(FP), AX
-	MOVQ         state+24(FP), CX
-	VMOVQ        CX, X0
-	VPBROADCASTQ X0, Y0
-	VPADDQ       gammas<>+0(SB), Y0, Y0
-	MOVQ         $0x78dde6e5fd29f054, CX
-	VMOVQ        CX, X1
-	VPBROADCASTQ X1, Y1
-	MOVL         others+32(FP), CX
-	VMOVD        CX, X2
-	VPBROADCASTQ X2, Y2
-	VMOVUPS      before<>+0(SB), Y3
-	MOVQ         $0x0000000800000008, CX
-	VMOVQ        CX, X4
-	VPBROADCASTQ X4, Y4
-	MOVQ         $0xbf58476d1ce4e5b9, CX
-	VMOVQ        CX, X5
-	VPBROADCASTQ X5, Y5
-	MOVQ         $0x00000000bf58476d, CX
-	VMOVQ        CX, X6
-	VPBROADCASTQ X6, Y6
-	MOVQ         $0x94d049bb133111eb, CX
-	VMOVQ        CX, X7
-	VPBROADCASTQ X7, Y7
-	MOVQ         $0x0000000094d049bb, CX
-	VMOVQ        CX, X8
-	VPBROADCASTQ X8, Y8
-	MOVQ         column_len+8(FP), CX
-	XORQ         DX, DX
-
-loop:
-	CMPQ     DX, CX
-	JGE      loop_done
-	VMOVUPS  Y0, Y9
-	VPADDQ   Y1, Y0, Y0
-	VPSRLQ   $0x1e, Y9, Y10
-	VPXOR    Y10, Y9, Y9
-	VPSRLQ   $0x20, Y9, Y10
-	VPMULUDQ Y5, Y10, Y10
-	VPMULUDQ Y6, Y9, Y11
-	VPADDQ   Y11, Y10, Y10
-	VPSLLQ   $0x20, Y10, Y10
-	VPMULUDQ Y5, Y9, Y9
-	VPADDQ   Y10, Y9, Y9
-	VPSRLQ   $0x1b, Y9, Y10
-	VPXOR    Y10, Y9, Y9
-	VPSRLQ   $0x20, Y9, Y10
-	VPMULUDQ Y7, Y10, Y10
-	VPMULUDQ Y8, Y9, Y11
-	VPADDQ   Y11, Y10, Y10
-	VPSLLQ   $0x20, Y10, Y10
-	VPMULUDQ Y7, Y9, Y9
-	VPADDQ   Y10, Y9, Y9
-	VPSRLQ   $0x1f, Y9, Y10
-	VPXOR    Y10, Y9, Y9
-	VPSRLQ   $0x20, Y9, Y10
-	VPMULUDQ Y2, Y9, Y9
-	VPMULUDQ Y2, Y10, Y10
-	VPSRLQ   $0x20, Y9, Y9
-	VPBLENDD $0xaa, Y10, Y9, Y9
-	VPCMPGTD Y3, Y9, Y10
-	VPSUBD   Y10, Y9, Y9
-	VPADDD   Y4, Y3, Y3
-	VMOVUPS  Y9, (AX)(DX*4)
-	ADDQ     $0x08, DX
-	JMP      loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func denseNeg2AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·denseNeg2AVX2(SB), NOSPLIT, $0-168
-	MOVQ         stride+48(FP), AX
-	MOVQ         columns_base+0(FP), CX
-	LEAQ         (CX)(AX*4), DX
-	MOVQ         gradient_base+24(FP), BX
-	LEAQ         (BX)(AX*4), AX
-	MOVQ         heads_base+72(FP), SI
-	MOVQ         constants_base+144(FP), DI
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS 4(DI), Y1
-	MOVQ         sums_base+96(FP), DI
-	VMOVUPS      (DI), Y2
-	VMOVUPS      64(DI), Y3
-	MOVQ         state_base+120(FP), DI
-	VMOVUPS      (DI), Y4
-	VMOVUPS      64(DI), Y5
-	VMOVUPS      128(DI), Y6
-	MOVQ         stretches+56(FP), R9
-	MOVQ         count+64(FP), R10
-	SHLQ         $0x05, R10
-	ADDQ         R9, R10
-
-pass0:
-	CMPQ R9, R10
-	JGE  pass0_done
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
-	XORQ R8, R8
-
-pass0_columns:
-	CMPQ         R12, R11
-	JGE          pass0_next
-	VBROADCASTSS (SI), Y8
-	VMOVUPS      (CX)(R12*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 4(SI), Y9
-	VMOVUPS      (DX)(R12*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VFMADD231PS  Y0, Y9, Y10
-	VMULPS       Y9, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y11, Y12, Y12
-	VANDPS       (DI)(R8*4), Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y10, Y11
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (BX)(R12*4), Y9
-	VFMADD231PS  Y12, Y7, Y9
-	VMOVUPS      Y9, (BX)(R12*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R12*4), Y7
-	VFMADD231PS  Y12, Y8, Y7
-	VMOVUPS      Y7, (AX)(R12*4)
-	VMULPS       Y11, Y4, Y4
-	VPSRLD       $0x17, Y4, Y7
-	VPSUBD       c0000007f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       Y7, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R12
-	XORQ         $0x08, R8
-	JMP          pass0_columns
-
-pass0_next:
-	ADDQ $0x20, R9
-	JMP  pass0
-
-pass0_done:
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS Y2, (DI)
-	VMOVUPS Y3, 64(DI)
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y4, (DI)
-	VMOVUPS Y5, 64(DI)
-	VMOVUPS Y6, 128(DI)
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS 128(DI), Y2
-	VMOVUPS 192(DI), Y3
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 64(DI), Y5
-	VMOVUPS 128(DI), Y6
-	MOVQ    stretches+56(FP), R9
-	MOVQ    count+64(FP), R10
-	SHLQ    $0x05, R10
-	ADDQ    R9, R10
-
-pass1:
-	CMPQ R9, R10
-	JGE  pass1_done
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
-	XORQ R8, R8
-
-pass1_columns:
-	CMPQ         R12, R11
-	JGE          pass1_next
-	VBROADCASTSS 8(SI), Y8
-	VMOVUPS      (CX)(R12*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 12(SI), Y9
-	VMOVUPS      (DX)(R12*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VFMADD231PS  Y0, Y9, Y10
-	VMULPS       Y9, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y11, Y12, Y12
-	VANDPS       64(DI)(R8*4), Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y10, Y11
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (BX)(R12*4), Y9
-	VFMADD231PS  Y12, Y7, Y9
-	VMOVUPS      Y9, (BX)(R12*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R12*4), Y7
-	VFMADD231PS  Y12, Y8, Y7
-	VMOVUPS      Y7, (AX)(R12*4)
-	VMULPS       Y11, Y4, Y4
-	VPSRLD       $0x17, Y4, Y7
-	VPSUBD       c0000007f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       Y7, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R12
-	XORQ         $0x08, R8
-	JMP          pass1_columns
-
-pass1_next:
-	ADDQ $0x20, R9
-	JMP  pass1
-
-pass1_done:
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS Y2, 128(DI)
-	VMOVUPS Y3, 192(DI)
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y4, (DI)
-	VMOVUPS Y5, 64(DI)
-	VMOVUPS Y6, 128(DI)
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS 256(DI), Y2
-	VMOVUPS 320(DI), Y3
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 64(DI), Y5
-	VMOVUPS 128(DI), Y6
-	MOVQ    stretches+56(FP), R9
-	MOVQ    count+64(FP), R10
-	SHLQ    $0x05, R10
-	ADDQ    R9, R10
-
-pass2:
-	CMPQ R9, R10
-	JGE  pass2_done
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
-	XORQ R8, R8
-
-pass2_columns:
-	CMPQ         R12, R11
-	JGE          pass2_next
-	VBROADCASTSS 16(SI), Y8
-	VMOVUPS      (CX)(R12*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 20(SI), Y9
-	VMOVUPS      (DX)(R12*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VFMADD231PS  Y0, Y9, Y10
-	VMULPS       Y9, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y11, Y12, Y12
-	VANDPS       128(DI)(R8*4), Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y10, Y11
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (BX)(R12*4), Y9
-	VFMADD231PS  Y12, Y7, Y9
-	VMOVUPS      Y9, (BX)(R12*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R12*4), Y7
-	VFMADD231PS  Y12, Y8, Y7
-	VMOVUPS      Y7, (AX)(R12*4)
-	VMULPS       Y11, Y4, Y4
-	VPSRLD       $0x17, Y4, Y7
-	VPSUBD       c0000007f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       Y7, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R12
-	XORQ         $0x08, R8
-	JMP          pass2_columns
-
-pass2_next:
-	ADDQ $0x20, R9
-	JMP  pass2
-
-pass2_done:
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS Y2, 256(DI)
-	VMOVUPS Y3, 320(DI)
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y4, (DI)
-	VMOVUPS Y5, 64(DI)
-	VMOVUPS Y6, 128(DI)
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS 384(DI), Y2
-	VMOVUPS 448(DI), Y3
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 64(DI), Y5
-	VMOVUPS 128(DI), Y6
-	MOVQ    stretches+56(FP), R9
-	MOVQ    count+64(FP), R10
-	SHLQ    $0x05, R10
-	ADDQ    R9, R10
-
-pass3:
-	CMPQ R9, R10
-	JGE  pass3_done
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
-	XORQ R8, R8
-
-pass3_columns:
-	CMPQ         R12, R11
-	JGE          pass3_next
-	VBROADCASTSS 24(SI), Y8
-	VMOVUPS      (CX)(R12*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 28(SI), Y9
-	VMOVUPS      (DX)(R12*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VFMADD231PS  Y0, Y9, Y10
-	VMULPS       Y9, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y11, Y12, Y12
-	VANDPS       192(DI)(R8*4), Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y10, Y11
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (BX)(R12*4), Y9
-	VFMADD231PS  Y12, Y7, Y9
-	VMOVUPS      Y9, (BX)(R12*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R12*4), Y7
-	VFMADD231PS  Y12, Y8, Y7
-	VMOVUPS      Y7, (AX)(R12*4)
-	VMULPS       Y11, Y4, Y4
-	VPSRLD       $0x17, Y4, Y7
-	VPSUBD       c0000007f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       Y7, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R12
-	XORQ         $0x08, R8
-	JMP          pass3_columns
-
-pass3_next:
-	ADDQ $0x20, R9
-	JMP  pass3
-
-pass3_done:
-	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Y2, 384(AX)
-	VMOVUPS Y3, 448(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 64(AX)
-	VMOVUPS Y6, 128(AX)
-	VZEROUPPER
-	RET
-
-// func denseUMAP2AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·denseUMAP2AVX2(SB), NOSPLIT, $0-148
-	MOVQ         stride+48(FP), AX
-	MOVQ         columns_base+0(FP), CX
-	LEAQ         (CX)(AX*4), DX
-	MOVQ         gradient_base+24(FP), BX
-	LEAQ         (BX)(AX*4), AX
-	MOVQ         heads_base+72(FP), SI
-	VBROADCASTSS least+144(FP), Y0
-	MOVQ         sums_base+96(FP), DI
-	VMOVUPS      (DI), Y1
-	VMOVUPS      64(DI), Y2
-	MOVQ         state_base+120(FP), DI
-	VMOVUPS      (DI), Y3
-	VMOVUPS      64(DI), Y4
-	MOVQ         stretches+56(FP), R9
-	MOVQ         count+64(FP), R10
-	SHLQ         $0x05, R10
-	ADDQ         R9, R10
-
-pass0:
-	CMPQ R9, R10
-	JGE  pass0_done
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
-	XORQ R8, R8
-
-pass0_columns:
-	CMPQ         R12, R11
-	JGE          pass0_next
-	VBROADCASTSS (SI), Y6
-	VMOVUPS      (CX)(R12*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 4(SI), Y7
-	VMOVUPS      (DX)(R12*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VMULPS       Y5, Y5, Y7
-	VFMADD231PS  Y6, Y6, Y7
-	VCMPPS       $0x06, Y0, Y7, Y9
-	VMAXPS       Y7, Y0, Y7
-	VADDPS       c3f800000<>+0(SB), Y7, Y8
-	VMULPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VDIVPS       Y7, Y10, Y10
-	VANDPS       (DI)(R8*4), Y10, Y10
-	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
-	VANDPS       Y9, Y10, Y10
-	VFMADD231PS  Y10, Y5, Y1
-	VMOVUPS      (BX)(R12*4), Y7
-	VFMADD231PS  Y10, Y5, Y7
-	VMOVUPS      Y7, (BX)(R12*4)
-	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (AX)(R12*4), Y5
-	VFMADD231PS  Y10, Y6, Y5
-	VMOVUPS      Y5, (AX)(R12*4)
-	VMULPS       Y8, Y3, Y3
-	VPSRLD       $0x17, Y3, Y5
-	VPSUBD       c0000007f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       Y5, Y4, Y4
-	VANDPS       c007fffff<>+0(SB), Y3, Y3
-	VORPS        c3f800000<>+0(SB), Y3, Y3
-	ADDQ         $0x08, R12
-	XORQ         $0x08, R8
-	JMP          pass0_columns
-
-pass0_next:
-	ADDQ $0x20, R9
-	JMP  pass0
-
-pass0_done:
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS Y1, (DI)
-	VMOVUPS Y2, 64(DI)
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y3, (DI)
-	VMOVUPS Y4, 64(DI)
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS 128(DI), Y1
-	VMOVUPS 192(DI), Y2
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS (DI), Y3
-	VMOVUPS 64(DI), Y4
-	MOVQ    stretches+56(FP), R9
-	MOVQ    count+64(FP), R10
-	SHLQ    $0x05, R10
-	ADDQ    R9, R10
-
-pass1:
-	CMPQ R9, R10
-	JGE  pass1_done
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
-	XORQ R8, R8
-
-pass1_columns:
-	CMPQ         R12, R11
-	JGE          pass1_next
-	VBROADCASTSS 8(SI), Y6
-	VMOVUPS      (CX)(R12*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 12(SI), Y7
-	VMOVUPS      (DX)(R12*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VMULPS       Y5, Y5, Y7
-	VFMADD231PS  Y6, Y6, Y7
-	VCMPPS       $0x06, Y0, Y7, Y9
-	VMAXPS       Y7, Y0, Y7
-	VADDPS       c3f800000<>+0(SB), Y7, Y8
-	VMULPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VDIVPS       Y7, Y10, Y10
-	VANDPS       64(DI)(R8*4), Y10, Y10
-	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
-	VANDPS       Y9, Y10, Y10
-	VFMADD231PS  Y10, Y5, Y1
-	VMOVUPS      (BX)(R12*4), Y7
-	VFMADD231PS  Y10, Y5, Y7
-	VMOVUPS      Y7, (BX)(R12*4)
-	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (AX)(R12*4), Y5
-	VFMADD231PS  Y10, Y6, Y5
-	VMOVUPS      Y5, (AX)(R12*4)
-	VMULPS       Y8, Y3, Y3
-	VPSRLD       $0x17, Y3, Y5
-	VPSUBD       c0000007f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       Y5, Y4, Y4
-	VANDPS       c007fffff<>+0(SB), Y3, Y3
-	VORPS        c3f800000<>+0(SB), Y3, Y3
-	ADDQ         $0x08, R12
-	XORQ         $0x08, R8
-	JMP          pass1_columns
-
-pass1_next:
-	ADDQ $0x20, R9
-	JMP  pass1
-
-pass1_done:
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS Y1, 128(DI)
-	VMOVUPS Y2, 192(DI)
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y3, (DI)
-	VMOVUPS Y4, 64(DI)
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS 256(DI), Y1
-	VMOVUPS 320(DI), Y2
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS (DI), Y3
-	VMOVUPS 64(DI), Y4
-	MOVQ    stretches+56(FP), R9
-	MOVQ    count+64(FP), R10
-	SHLQ    $0x05, R10
-	ADDQ    R9, R10
-
-pass2:
-	CMPQ R9, R10
-	JGE  pass2_done
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
-	XORQ R8, R8
-
-pass2_columns:
-	CMPQ         R12, R11
-	JGE          pass2_next
-	VBROADCASTSS 16(SI), Y6
-	VMOVUPS      (CX)(R12*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 20(SI), Y7
-	VMOVUPS      (DX)(R12*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VMULPS       Y5, Y5, Y7
-	VFMADD231PS  Y6, Y6, Y7
-	VCMPPS       $0x06, Y0, Y7, Y9
-	VMAXPS       Y7, Y0, Y7
-	VADDPS       c3f800000<>+0(SB), Y7, Y8
-	VMULPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VDIVPS       Y7, Y10, Y10
-	VANDPS       128(DI)(R8*4), Y10, Y10
-	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
-	VANDPS       Y9, Y10, Y10
-	VFMADD231PS  Y10, Y5, Y1
-	VMOVUPS      (BX)(R12*4), Y7
-	VFMADD231PS  Y10, Y5, Y7
-	VMOVUPS      Y7, (BX)(R12*4)
-	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (AX)(R12*4), Y5
-	VFMADD231PS  Y10, Y6, Y5
-	VMOVUPS      Y5, (AX)(R12*4)
-	VMULPS       Y8, Y3, Y3
-	VPSRLD       $0x17, Y3, Y5
-	VPSUBD       c0000007f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       Y5, Y4, Y4
-	VANDPS       c007fffff<>+0(SB), Y3, Y3
-	VORPS        c3f800000<>+0(SB), Y3, Y3
-	ADDQ         $0x08, R12
-	XORQ         $0x08, R8
-	JMP          pass2_columns
-
-pass2_next:
-	ADDQ $0x20, R9
-	JMP  pass2
-
-pass2_done:
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS Y1, 256(DI)
-	VMOVUPS Y2, 320(DI)
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y3, (DI)
-	VMOVUPS Y4, 64(DI)
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS 384(DI), Y1
-	VMOVUPS 448(DI), Y2
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS (DI), Y3
-	VMOVUPS 64(DI), Y4
-	MOVQ    stretches+56(FP), R9
-	MOVQ    count+64(FP), R10
-	SHLQ    $0x05, R10
-	ADDQ    R9, R10
-
-pass3:
-	CMPQ R9, R10
-	JGE  pass3_done
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
-	XORQ R8, R8
-
-pass3_columns:
-	CMPQ         R12, R11
-	JGE          pass3_next
-	VBROADCASTSS 24(SI), Y6
-	VMOVUPS      (CX)(R12*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 28(SI), Y7
-	VMOVUPS      (DX)(R12*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VMULPS       Y5, Y5, Y7
-	VFMADD231PS  Y6, Y6, Y7
-	VCMPPS       $0x06, Y0, Y7, Y9
-	VMAXPS       Y7, Y0, Y7
-	VADDPS       c3f800000<>+0(SB), Y7, Y8
-	VMULPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VDIVPS       Y7, Y10, Y10
-	VANDPS       192(DI)(R8*4), Y10, Y10
-	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
-	VANDPS       Y9, Y10, Y10
-	VFMADD231PS  Y10, Y5, Y1
-	VMOVUPS      (BX)(R12*4), Y7
-	VFMADD231PS  Y10, Y5, Y7
-	VMOVUPS      Y7, (BX)(R12*4)
-	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (AX)(R12*4), Y5
-	VFMADD231PS  Y10, Y6, Y5
-	VMOVUPS      Y5, (AX)(R12*4)
-	VMULPS       Y8, Y3, Y3
-	VPSRLD       $0x17, Y3, Y5
-	VPSUBD       c0000007f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       Y5, Y4, Y4
-	VANDPS       c007fffff<>+0(SB), Y3, Y3
-	VORPS        c3f800000<>+0(SB), Y3, Y3
-	ADDQ         $0x08, R12
-	XORQ         $0x08, R8
-	JMP          pass3_columns
-
-pass3_next:
-	ADDQ $0x20, R9
-	JMP  pass3
-
-pass3_done:
-	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Y1, 384(AX)
-	VMOVUPS Y2, 448(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Y3, (AX)
-	VMOVUPS Y4, 64(AX)
-	VZEROUPPER
-	RET
-
-// func denseTotals2AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
-// Requires: AVX, FMA3
-TEXT ·denseTotals2AVX2(SB), NOSPLIT, $0-132
-	MOVQ    stride+24(FP), AX
-	MOVQ    columns_base+0(FP), CX
-	LEAQ    (CX)(AX*4), AX
-	MOVQ    heads_base+48(FP), DX
-	MOVQ    squares_base+96(FP), DI
-	MOVQ    width+120(FP), R8
-	SHLQ    $0x02, R8
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS (BX), Y0
-	VMOVUPS 64(BX), Y1
-	VMOVUPS 128(BX), Y2
-	MOVQ    stretches+32(FP), R10
-	MOVQ    count+40(FP), R11
-	SHLQ    $0x05, R11
-	ADDQ    R10, R11
-
-pass0:
-	CMPQ R10, R11
-	JGE  pass0_done
-	MOVQ (R10), R13
-	MOVQ 8(R10), R12
-	ADDQ R13, R12
-	MOVQ 24(R10), BX
-	XORQ SI, SI
-	MOVQ 16(R10), R9
-	SUBQ R13, R9
-	LEAQ (DI)(R9*4), R9
-
-pass0_columns:
-	CMPQ         R13, R12
-	JGE          pass0_next
-	VBROADCASTSS (DX), Y4
-	VMOVUPS      (CX)(R13*4), Y3
-	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 4(DX), Y5
-	VMOVUPS      (AX)(R13*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      c3f800000<>+0(SB), Y5
-	VFMADD231PS  Y3, Y3, Y5
-	VFMADD231PS  Y4, Y4, Y5
-	VMOVUPS      c3f800000<>+0(SB), Y6
-	VDIVPS       Y5, Y6, Y6
-	VANDPS       (BX)(SI*4), Y6, Y6
-	VADDPS       Y6, Y2, Y2
-	VMULPS       Y6, Y6, Y6
-	VMOVUPS      Y6, (R9)(R13*4)
-	VFMADD231PS  Y6, Y3, Y0
-	VFMADD231PS  Y6, Y4, Y1
-	ADDQ         $0x08, R13
-	XORQ         $0x08, SI
-	JMP          pass0_columns
-
-pass0_next:
-	ADDQ $0x20, R10
-	JMP  pass0
-
-pass0_done:
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y1, 64(BX)
-	VMOVUPS Y2, 128(BX)
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS 192(BX), Y0
-	VMOVUPS 256(BX), Y1
-	VMOVUPS 320(BX), Y2
-	MOVQ    stretches+32(FP), R10
-	MOVQ    count+40(FP), R11
-	SHLQ    $0x05, R11
-	ADDQ    R10, R11
-
-pass1:
-	CMPQ R10, R11
-	JGE  pass1_done
-	MOVQ (R10), R13
-	MOVQ 8(R10), R12
-	ADDQ R13, R12
-	MOVQ 24(R10), BX
-	XORQ SI, SI
-	MOVQ 16(R10), R9
-	SUBQ R13, R9
-	LEAQ (DI)(R9*4), R9
-	ADDQ R8, R9
-
-pass1_columns:
-	CMPQ         R13, R12
-	JGE          pass1_next
-	VBROADCASTSS 8(DX), Y4
-	VMOVUPS      (CX)(R13*4), Y3
-	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 12(DX), Y5
-	VMOVUPS      (AX)(R13*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      c3f800000<>+0(SB), Y5
-	VFMADD231PS  Y3, Y3, Y5
-	VFMADD231PS  Y4, Y4, Y5
-	VMOVUPS      c3f800000<>+0(SB), Y6
-	VDIVPS       Y5, Y6, Y6
-	VANDPS       64(BX)(SI*4), Y6, Y6
-	VADDPS       Y6, Y2, Y2
-	VMULPS       Y6, Y6, Y6
-	VMOVUPS      Y6, (R9)(R13*4)
-	VFMADD231PS  Y6, Y3, Y0
-	VFMADD231PS  Y6, Y4, Y1
-	ADDQ         $0x08, R13
-	XORQ         $0x08, SI
-	JMP          pass1_columns
-
-pass1_next:
-	ADDQ $0x20, R10
-	JMP  pass1
-
-pass1_done:
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS Y0, 192(BX)
-	VMOVUPS Y1, 256(BX)
-	VMOVUPS Y2, 320(BX)
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS 384(BX), Y0
-	VMOVUPS 448(BX), Y1
-	VMOVUPS 512(BX), Y2
-	MOVQ    stretches+32(FP), R10
-	MOVQ    count+40(FP), R11
-	SHLQ    $0x05, R11
-	ADDQ    R10, R11
-
-pass2:
-	CMPQ R10, R11
-	JGE  pass2_done
-	MOVQ (R10), R13
-	MOVQ 8(R10), R12
-	ADDQ R13, R12
-	MOVQ 24(R10), BX
-	XORQ SI, SI
-	MOVQ 16(R10), R9
-	SUBQ R13, R9
-	LEAQ (DI)(R9*4), R9
-	ADDQ R8, R9
-	ADDQ R8, R9
-
-pass2_columns:
-	CMPQ         R13, R12
-	JGE          pass2_next
-	VBROADCASTSS 16(DX), Y4
-	VMOVUPS      (CX)(R13*4), Y3
-	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 20(DX), Y5
-	VMOVUPS      (AX)(R13*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      c3f800000<>+0(SB), Y5
-	VFMADD231PS  Y3, Y3, Y5
-	VFMADD231PS  Y4, Y4, Y5
-	VMOVUPS      c3f800000<>+0(SB), Y6
-	VDIVPS       Y5, Y6, Y6
-	VANDPS       128(BX)(SI*4), Y6, Y6
-	VADDPS       Y6, Y2, Y2
-	VMULPS       Y6, Y6, Y6
-	VMOVUPS      Y6, (R9)(R13*4)
-	VFMADD231PS  Y6, Y3, Y0
-	VFMADD231PS  Y6, Y4, Y1
-	ADDQ         $0x08, R13
-	XORQ         $0x08, SI
-	JMP          pass2_columns
-
-pass2_next:
-	ADDQ $0x20, R10
-	JMP  pass2
-
-pass2_done:
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS Y0, 384(BX)
-	VMOVUPS Y1, 448(BX)
-	VMOVUPS Y2, 512(BX)
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS 576(BX), Y0
-	VMOVUPS 640(BX), Y1
-	VMOVUPS 704(BX), Y2
-	MOVQ    stretches+32(FP), R10
-	MOVQ    count+40(FP), R11
-	SHLQ    $0x05, R11
-	ADDQ    R10, R11
-
-pass3:
-	CMPQ R10, R11
-	JGE  pass3_done
-	MOVQ (R10), R13
-	MOVQ 8(R10), R12
-	ADDQ R13, R12
-	MOVQ 24(R10), BX
-	XORQ SI, SI
-	MOVQ 16(R10), R9
-	SUBQ R13, R9
-	LEAQ (DI)(R9*4), R9
-	ADDQ R8, R9
-	ADDQ R8, R9
-	ADDQ R8, R9
-
-pass3_columns:
-	CMPQ         R13, R12
-	JGE          pass3_next
-	VBROADCASTSS 24(DX), Y4
-	VMOVUPS      (CX)(R13*4), Y3
-	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 28(DX), Y5
-	VMOVUPS      (AX)(R13*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      c3f800000<>+0(SB), Y5
-	VFMADD231PS  Y3, Y3, Y5
-	VFMADD231PS  Y4, Y4, Y5
-	VMOVUPS      c3f800000<>+0(SB), Y6
-	VDIVPS       Y5, Y6, Y6
-	VANDPS       192(BX)(SI*4), Y6, Y6
-	VADDPS       Y6, Y2, Y2
-	VMULPS       Y6, Y6, Y6
-	VMOVUPS      Y6, (R9)(R13*4)
-	VFMADD231PS  Y6, Y3, Y0
-	VFMADD231PS  Y6, Y4, Y1
-	ADDQ         $0x08, R13
-	XORQ         $0x08, SI
-	JMP          pass3_columns
-
-pass3_next:
-	ADDQ $0x20, R10
-	JMP  pass3
-
-pass3_done:
-	MOVQ    sums_base+72(FP), AX
-	VMOVUPS Y0, 576(AX)
-	VMOVUPS Y1, 640(AX)
-	VMOVUPS Y2, 704(AX)
-	VZEROUPPER
-	RET
-
-// func denseNegCareful2AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·denseNegCareful2AVX2(SB), NOSPLIT, $0-168
-	MOVQ         stride+48(FP), AX
-	MOVQ         columns_base+0(FP), CX
-	LEAQ         (CX)(AX*4), DX
-	MOVQ         gradient_base+24(FP), BX
-	LEAQ         (BX)(AX*4), AX
-	MOVQ         heads_base+72(FP), SI
-	MOVQ         constants_base+144(FP), R9
-	VBROADCASTSS (R9), Y0
-	VBROADCASTSS 4(R9), Y1
-	MOVQ         sums_base+96(FP), DI
-	VMOVUPS      (DI), Y2
-	VMOVUPS      64(DI), Y3
-	MOVQ         state_base+120(FP), DI
-	VMOVUPS      (DI), Y4
-	VMOVUPS      64(DI), Y5
-	VMOVUPS      128(DI), Y6
-	MOVQ         stretches+56(FP), R10
-	MOVQ         count+64(FP), R11
-	SHLQ         $0x05, R11
-	ADDQ         R10, R11
-
-pass0:
-	CMPQ R10, R11
-	JGE  pass0_done
-	MOVQ (R10), R13
-	MOVQ 8(R10), R12
-	ADDQ R13, R12
-	MOVQ 24(R10), DI
-	XORQ R8, R8
-
-pass0_columns:
-	CMPQ         R13, R12
-	JGE          pass0_next
-	VBROADCASTSS (SI), Y8
-	VMOVUPS      (CX)(R13*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 4(SI), Y9
-	VMOVUPS      (DX)(R13*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VFMADD231PS  Y0, Y9, Y10
-	VMULPS       Y9, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y11, Y12, Y12
-	VANDPS       (DI)(R8*4), Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y10, Y11
-	VBROADCASTSS 8(R9), Y10
-	VCMPPS       $0x0a, Y10, Y11, Y13
-	VANDPS       Y13, Y12, Y12
-	VMINPS       Y11, Y10, Y11
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (BX)(R13*4), Y9
-	VFMADD231PS  Y12, Y7, Y9
-	VMOVUPS      Y9, (BX)(R13*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R13*4), Y7
-	VFMADD231PS  Y12, Y8, Y7
-	VMOVUPS      Y7, (AX)(R13*4)
-	VMULPS       Y11, Y4, Y4
-	VPSRLD       $0x17, Y4, Y7
-	VPSUBD       c0000007f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       Y7, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R13
-	XORQ         $0x08, R8
-	JMP          pass0_columns
-
-pass0_next:
-	ADDQ $0x20, R10
-	JMP  pass0
-
-pass0_done:
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS Y2, (DI)
-	VMOVUPS Y3, 64(DI)
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y4, (DI)
-	VMOVUPS Y5, 64(DI)
-	VMOVUPS Y6, 128(DI)
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS 128(DI), Y2
-	VMOVUPS 192(DI), Y3
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 64(DI), Y5
-	VMOVUPS 128(DI), Y6
-	MOVQ    stretches+56(FP), R10
-	MOVQ    count+64(FP), R11
-	SHLQ    $0x05, R11
-	ADDQ    R10, R11
-
-pass1:
-	CMPQ R10, R11
-	JGE  pass1_done
-	MOVQ (R10), R13
-	MOVQ 8(R10), R12
-	ADDQ R13, R12
-	MOVQ 24(R10), DI
-	XORQ R8, R8
-
-pass1_columns:
-	CMPQ         R13, R12
-	JGE          pass1_next
-	VBROADCASTSS 8(SI), Y8
-	VMOVUPS      (CX)(R13*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 12(SI), Y9
-	VMOVUPS      (DX)(R13*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VFMADD231PS  Y0, Y9, Y10
-	VMULPS       Y9, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y11, Y12, Y12
-	VANDPS       64(DI)(R8*4), Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y10, Y11
-	VBROADCASTSS 8(R9), Y10
-	VCMPPS       $0x0a, Y10, Y11, Y13
-	VANDPS       Y13, Y12, Y12
-	VMINPS       Y11, Y10, Y11
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (BX)(R13*4), Y9
-	VFMADD231PS  Y12, Y7, Y9
-	VMOVUPS      Y9, (BX)(R13*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R13*4), Y7
-	VFMADD231PS  Y12, Y8, Y7
-	VMOVUPS      Y7, (AX)(R13*4)
-	VMULPS       Y11, Y4, Y4
-	VPSRLD       $0x17, Y4, Y7
-	VPSUBD       c0000007f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       Y7, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R13
-	XORQ         $0x08, R8
-	JMP          pass1_columns
-
-pass1_next:
-	ADDQ $0x20, R10
-	JMP  pass1
-
-pass1_done:
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS Y2, 128(DI)
-	VMOVUPS Y3, 192(DI)
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y4, (DI)
-	VMOVUPS Y5, 64(DI)
-	VMOVUPS Y6, 128(DI)
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS 256(DI), Y2
-	VMOVUPS 320(DI), Y3
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 64(DI), Y5
-	VMOVUPS 128(DI), Y6
-	MOVQ    stretches+56(FP), R10
-	MOVQ    count+64(FP), R11
-	SHLQ    $0x05, R11
-	ADDQ    R10, R11
-
-pass2:
-	CMPQ R10, R11
-	JGE  pass2_done
-	MOVQ (R10), R13
-	MOVQ 8(R10), R12
-	ADDQ R13, R12
-	MOVQ 24(R10), DI
-	XORQ R8, R8
-
-pass2_columns:
-	CMPQ         R13, R12
-	JGE          pass2_next
-	VBROADCASTSS 16(SI), Y8
-	VMOVUPS      (CX)(R13*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 20(SI), Y9
-	VMOVUPS      (DX)(R13*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VFMADD231PS  Y0, Y9, Y10
-	VMULPS       Y9, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y11, Y12, Y12
-	VANDPS       128(DI)(R8*4), Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y10, Y11
-	VBROADCASTSS 8(R9), Y10
-	VCMPPS       $0x0a, Y10, Y11, Y13
-	VANDPS       Y13, Y12, Y12
-	VMINPS       Y11, Y10, Y11
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (BX)(R13*4), Y9
-	VFMADD231PS  Y12, Y7, Y9
-	VMOVUPS      Y9, (BX)(R13*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R13*4), Y7
-	VFMADD231PS  Y12, Y8, Y7
-	VMOVUPS      Y7, (AX)(R13*4)
-	VMULPS       Y11, Y4, Y4
-	VPSRLD       $0x17, Y4, Y7
-	VPSUBD       c0000007f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       Y7, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R13
-	XORQ         $0x08, R8
-	JMP          pass2_columns
-
-pass2_next:
-	ADDQ $0x20, R10
-	JMP  pass2
-
-pass2_done:
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS Y2, 256(DI)
-	VMOVUPS Y3, 320(DI)
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y4, (DI)
-	VMOVUPS Y5, 64(DI)
-	VMOVUPS Y6, 128(DI)
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS 384(DI), Y2
-	VMOVUPS 448(DI), Y3
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 64(DI), Y5
-	VMOVUPS 128(DI), Y6
-	MOVQ    stretches+56(FP), R10
-	MOVQ    count+64(FP), R11
-	SHLQ    $0x05, R11
-	ADDQ    R10, R11
-
-pass3:
-	CMPQ R10, R11
-	JGE  pass3_done
-	MOVQ (R10), R13
-	MOVQ 8(R10), R12
-	ADDQ R13, R12
-	MOVQ 24(R10), DI
-	XORQ R8, R8
-
-pass3_columns:
-	CMPQ         R13, R12
-	JGE          pass3_next
-	VBROADCASTSS 24(SI), Y8
-	VMOVUPS      (CX)(R13*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 28(SI), Y9
-	VMOVUPS      (DX)(R13*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VFMADD231PS  Y0, Y9, Y10
-	VMULPS       Y9, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y11, Y12, Y12
-	VANDPS       192(DI)(R8*4), Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y10, Y11
-	VBROADCASTSS 8(R9), Y10
-	VCMPPS       $0x0a, Y10, Y11, Y13
-	VANDPS       Y13, Y12, Y12
-	VMINPS       Y11, Y10, Y11
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (BX)(R13*4), Y9
-	VFMADD231PS  Y12, Y7, Y9
-	VMOVUPS      Y9, (BX)(R13*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R13*4), Y7
-	VFMADD231PS  Y12, Y8, Y7
-	VMOVUPS      Y7, (AX)(R13*4)
-	VMULPS       Y11, Y4, Y4
-	VPSRLD       $0x17, Y4, Y7
-	VPSUBD       c0000007f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       Y7, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R13
-	XORQ         $0x08, R8
-	JMP          pass3_columns
-
-pass3_next:
-	ADDQ $0x20, R10
-	JMP  pass3
-
-pass3_done:
-	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Y2, 384(AX)
-	VMOVUPS Y3, 448(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 64(AX)
-	VMOVUPS Y6, 128(AX)
-	VZEROUPPER
-	RET
-
-// func denseUMAPCareful2AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·denseUMAPCareful2AVX2(SB), NOSPLIT, $0-148
-	MOVQ         stride+48(FP), AX
-	MOVQ         columns_base+0(FP), CX
-	LEAQ         (CX)(AX*4), DX
-	MOVQ         gradient_base+24(FP), BX
-	LEAQ         (BX)(AX*4), AX
-	MOVQ         heads_base+72(FP), SI
-	VBROADCASTSS least+144(FP), Y0
-	MOVQ         sums_base+96(FP), DI
-	VMOVUPS      (DI), Y1
-	VMOVUPS      64(DI), Y2
-	MOVQ         state_base+120(FP), DI
-	VMOVUPS      (DI), Y3
-	VMOVUPS      64(DI), Y4
-	MOVQ         stretches+56(FP), R9
-	MOVQ         count+64(FP), R10
-	SHLQ         $0x05, R10
-	ADDQ         R9, R10
-
-pass0:
-	CMPQ R9, R10
-	JGE  pass0_done
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
-	XORQ R8, R8
-
-pass0_columns:
-	CMPQ         R12, R11
-	JGE          pass0_next
-	VBROADCASTSS (SI), Y6
-	VMOVUPS      (CX)(R12*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 4(SI), Y7
-	VMOVUPS      (DX)(R12*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VMULPS       Y5, Y5, Y7
-	VFMADD231PS  Y6, Y6, Y7
-	VCMPPS       $0x06, Y0, Y7, Y9
-	VMAXPS       Y7, Y0, Y7
-	VADDPS       c3f800000<>+0(SB), Y7, Y8
-	VMULPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VDIVPS       Y7, Y10, Y10
-	VANDPS       (DI)(R8*4), Y10, Y10
-	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
-	VANDPS       Y9, Y10, Y10
-	VFMADD231PS  Y10, Y5, Y1
-	VMOVUPS      (BX)(R12*4), Y7
-	VFMADD231PS  Y10, Y5, Y7
-	VMOVUPS      Y7, (BX)(R12*4)
-	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (AX)(R12*4), Y5
-	VFMADD231PS  Y10, Y6, Y5
-	VMOVUPS      Y5, (AX)(R12*4)
-	VMULPS       Y8, Y3, Y3
-	VPSRLD       $0x17, Y3, Y5
-	VPSUBD       c0000007f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       Y5, Y4, Y4
-	VANDPS       c007fffff<>+0(SB), Y3, Y3
-	VORPS        c3f800000<>+0(SB), Y3, Y3
-	ADDQ         $0x08, R12
-	XORQ         $0x08, R8
-	JMP          pass0_columns
-
-pass0_next:
-	ADDQ $0x20, R9
-	JMP  pass0
-
-pass0_done:
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS Y1, (DI)
-	VMOVUPS Y2, 64(DI)
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y3, (DI)
-	VMOVUPS Y4, 64(DI)
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS 128(DI), Y1
-	VMOVUPS 192(DI), Y2
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS (DI), Y3
-	VMOVUPS 64(DI), Y4
-	MOVQ    stretches+56(FP), R9
-	MOVQ    count+64(FP), R10
-	SHLQ    $0x05, R10
-	ADDQ    R9, R10
-
-pass1:
-	CMPQ R9, R10
-	JGE  pass1_done
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
-	XORQ R8, R8
-
-pass1_columns:
-	CMPQ         R12, R11
-	JGE          pass1_next
-	VBROADCASTSS 8(SI), Y6
-	VMOVUPS      (CX)(R12*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 12(SI), Y7
-	VMOVUPS      (DX)(R12*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VMULPS       Y5, Y5, Y7
-	VFMADD231PS  Y6, Y6, Y7
-	VCMPPS       $0x06, Y0, Y7, Y9
-	VMAXPS       Y7, Y0, Y7
-	VADDPS       c3f800000<>+0(SB), Y7, Y8
-	VMULPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VDIVPS       Y7, Y10, Y10
-	VANDPS       64(DI)(R8*4), Y10, Y10
-	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
-	VANDPS       Y9, Y10, Y10
-	VFMADD231PS  Y10, Y5, Y1
-	VMOVUPS      (BX)(R12*4), Y7
-	VFMADD231PS  Y10, Y5, Y7
-	VMOVUPS      Y7, (BX)(R12*4)
-	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (AX)(R12*4), Y5
-	VFMADD231PS  Y10, Y6, Y5
-	VMOVUPS      Y5, (AX)(R12*4)
-	VMULPS       Y8, Y3, Y3
-	VPSRLD       $0x17, Y3, Y5
-	VPSUBD       c0000007f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       Y5, Y4, Y4
-	VANDPS       c007fffff<>+0(SB), Y3, Y3
-	VORPS        c3f800000<>+0(SB), Y3, Y3
-	ADDQ         $0x08, R12
-	XORQ         $0x08, R8
-	JMP          pass1_columns
-
-pass1_next:
-	ADDQ $0x20, R9
-	JMP  pass1
-
-pass1_done:
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS Y1, 128(DI)
-	VMOVUPS Y2, 192(DI)
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y3, (DI)
-	VMOVUPS Y4, 64(DI)
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS 256(DI), Y1
-	VMOVUPS 320(DI), Y2
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS (DI), Y3
-	VMOVUPS 64(DI), Y4
-	MOVQ    stretches+56(FP), R9
-	MOVQ    count+64(FP), R10
-	SHLQ    $0x05, R10
-	ADDQ    R9, R10
-
-pass2:
-	CMPQ R9, R10
-	JGE  pass2_done
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
-	XORQ R8, R8
-
-pass2_columns:
-	CMPQ         R12, R11
-	JGE          pass2_next
-	VBROADCASTSS 16(SI), Y6
-	VMOVUPS      (CX)(R12*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 20(SI), Y7
-	VMOVUPS      (DX)(R12*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VMULPS       Y5, Y5, Y7
-	VFMADD231PS  Y6, Y6, Y7
-	VCMPPS       $0x06, Y0, Y7, Y9
-	VMAXPS       Y7, Y0, Y7
-	VADDPS       c3f800000<>+0(SB), Y7, Y8
-	VMULPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VDIVPS       Y7, Y10, Y10
-	VANDPS       128(DI)(R8*4), Y10, Y10
-	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
-	VANDPS       Y9, Y10, Y10
-	VFMADD231PS  Y10, Y5, Y1
-	VMOVUPS      (BX)(R12*4), Y7
-	VFMADD231PS  Y10, Y5, Y7
-	VMOVUPS      Y7, (BX)(R12*4)
-	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (AX)(R12*4), Y5
-	VFMADD231PS  Y10, Y6, Y5
-	VMOVUPS      Y5, (AX)(R12*4)
-	VMULPS       Y8, Y3, Y3
-	VPSRLD       $0x17, Y3, Y5
-	VPSUBD       c0000007f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       Y5, Y4, Y4
-	VANDPS       c007fffff<>+0(SB), Y3, Y3
-	VORPS        c3f800000<>+0(SB), Y3, Y3
-	ADDQ         $0x08, R12
-	XORQ         $0x08, R8
-	JMP          pass2_columns
-
-pass2_next:
-	ADDQ $0x20, R9
-	JMP  pass2
-
-pass2_done:
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS Y1, 256(DI)
-	VMOVUPS Y2, 320(DI)
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y3, (DI)
-	VMOVUPS Y4, 64(DI)
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS 384(DI), Y1
-	VMOVUPS 448(DI), Y2
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS (DI), Y3
-	VMOVUPS 64(DI), Y4
-	MOVQ    stretches+56(FP), R9
-	MOVQ    count+64(FP), R10
-	SHLQ    $0x05, R10
-	ADDQ    R9, R10
-
-pass3:
-	CMPQ R9, R10
-	JGE  pass3_done
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
-	XORQ R8, R8
-
-pass3_columns:
-	CMPQ         R12, R11
-	JGE          pass3_next
-	VBROADCASTSS 24(SI), Y6
-	VMOVUPS      (CX)(R12*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 28(SI), Y7
-	VMOVUPS      (DX)(R12*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VMULPS       Y5, Y5, Y7
-	VFMADD231PS  Y6, Y6, Y7
-	VCMPPS       $0x06, Y0, Y7, Y9
-	VMAXPS       Y7, Y0, Y7
-	VADDPS       c3f800000<>+0(SB), Y7, Y8
-	VMULPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VDIVPS       Y7, Y10, Y10
-	VANDPS       192(DI)(R8*4), Y10, Y10
-	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
-	VANDPS       Y9, Y10, Y10
-	VFMADD231PS  Y10, Y5, Y1
-	VMOVUPS      (BX)(R12*4), Y7
-	VFMADD231PS  Y10, Y5, Y7
-	VMOVUPS      Y7, (BX)(R12*4)
-	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (AX)(R12*4), Y5
-	VFMADD231PS  Y10, Y6, Y5
-	VMOVUPS      Y5, (AX)(R12*4)
-	VMULPS       Y8, Y3, Y3
-	VPSRLD       $0x17, Y3, Y5
-	VPSUBD       c0000007f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       Y5, Y4, Y4
-	VANDPS       c007fffff<>+0(SB), Y3, Y3
-	VORPS        c3f800000<>+0(SB), Y3, Y3
-	ADDQ         $0x08, R12
-	XORQ         $0x08, R8
-	JMP          pass3_columns
-
-pass3_next:
-	ADDQ $0x20, R9
-	JMP  pass3
-
-pass3_done:
-	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Y1, 384(AX)
-	VMOVUPS Y2, 448(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Y3, (AX)
-	VMOVUPS Y4, 64(AX)
-	VZEROUPPER
-	RET
-
-// func denseTotalsCareful2AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
-// Requires: AVX, FMA3
-TEXT ·denseTotalsCareful2AVX2(SB), NOSPLIT, $0-132
-	MOVQ         stride+24(FP), AX
-	MOVQ         columns_base+0(FP), CX
-	LEAQ         (CX)(AX*4), AX
-	MOVQ         heads_base+48(FP), DX
-	MOVQ         squares_base+96(FP), DI
-	MOVQ         width+120(FP), R8
-	VBROADCASTSS clamp+128(FP), Y0
-	SHLQ         $0x02, R8
-	MOVQ         sums_base+72(FP), BX
-	VMOVUPS      (BX), Y1
-	VMOVUPS      64(BX), Y2
-	VMOVUPS      128(BX), Y3
-	MOVQ         stretches+32(FP), R10
-	MOVQ         count+40(FP), R11
-	SHLQ         $0x05, R11
-	ADDQ         R10, R11
-
-pass0:
-	CMPQ R10, R11
-	JGE  pass0_done
-	MOVQ (R10), R13
-	MOVQ 8(R10), R12
-	ADDQ R13, R12
-	MOVQ 24(R10), BX
-	XORQ SI, SI
-	MOVQ 16(R10), R9
-	SUBQ R13, R9
-	LEAQ (DI)(R9*4), R9
-
-pass0_columns:
-	CMPQ         R13, R12
-	JGE          pass0_next
-	VBROADCASTSS (DX), Y5
-	VMOVUPS      (CX)(R13*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 4(DX), Y6
-	VMOVUPS      (AX)(R13*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VMOVUPS      c3f800000<>+0(SB), Y6
-	VFMADD231PS  Y4, Y4, Y6
-	VFMADD231PS  Y5, Y5, Y6
-	VMOVUPS      c3f800000<>+0(SB), Y7
-	VDIVPS       Y6, Y7, Y7
-	VANDPS       (BX)(SI*4), Y7, Y7
-	VCMPPS       $0x06, Y0, Y7, Y6
-	VMAXPS       Y7, Y0, Y8
-	VANDPS       (BX)(SI*4), Y8, Y8
-	VADDPS       Y8, Y3, Y3
-	VANDPS       Y6, Y7, Y7
-	VMULPS       Y7, Y7, Y7
-	VMOVUPS      Y7, (R9)(R13*4)
-	VFMADD231PS  Y7, Y4, Y1
-	VFMADD231PS  Y7, Y5, Y2
-	ADDQ         $0x08, R13
-	XORQ         $0x08, SI
-	JMP          pass0_columns
-
-pass0_next:
-	ADDQ $0x20, R10
-	JMP  pass0
-
-pass0_done:
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS Y1, (BX)
-	VMOVUPS Y2, 64(BX)
-	VMOVUPS Y3, 128(BX)
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS 192(BX), Y1
-	VMOVUPS 256(BX), Y2
-	VMOVUPS 320(BX), Y3
-	MOVQ    stretches+32(FP), R10
-	MOVQ    count+40(FP), R11
-	SHLQ    $0x05, R11
-	ADDQ    R10, R11
-
-pass1:
-	CMPQ R10, R11
-	JGE  pass1_done
-	MOVQ (R10), R13
-	MOVQ 8(R10), R12
-	ADDQ R13, R12
-	MOVQ 24(R10), BX
-	XORQ SI, SI
-	MOVQ 16(R10), R9
-	SUBQ R13, R9
-	LEAQ (DI)(R9*4), R9
-	ADDQ R8, R9
-
-pass1_columns:
-	CMPQ         R13, R12
-	JGE          pass1_next
-	VBROADCASTSS 8(DX), Y5
-	VMOVUPS      (CX)(R13*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 12(DX), Y6
-	VMOVUPS      (AX)(R13*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VMOVUPS      c3f800000<>+0(SB), Y6
-	VFMADD231PS  Y4, Y4, Y6
-	VFMADD231PS  Y5, Y5, Y6
-	VMOVUPS      c3f800000<>+0(SB), Y7
-	VDIVPS       Y6, Y7, Y7
-	VANDPS       64(BX)(SI*4), Y7, Y7
-	VCMPPS       $0x06, Y0, Y7, Y6
-	VMAXPS       Y7, Y0, Y8
-	VANDPS       64(BX)(SI*4), Y8, Y8
-	VADDPS       Y8, Y3, Y3
-	VANDPS       Y6, Y7, Y7
-	VMULPS       Y7, Y7, Y7
-	VMOVUPS      Y7, (R9)(R13*4)
-	VFMADD231PS  Y7, Y4, Y1
-	VFMADD231PS  Y7, Y5, Y2
-	ADDQ         $0x08, R13
-	XORQ         $0x08, SI
-	JMP          pass1_columns
-
-pass1_next:
-	ADDQ $0x20, R10
-	JMP  pass1
-
-pass1_done:
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS Y1, 192(BX)
-	VMOVUPS Y2, 256(BX)
-	VMOVUPS Y3, 320(BX)
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS 384(BX), Y1
-	VMOVUPS 448(BX), Y2
-	VMOVUPS 512(BX), Y3
-	MOVQ    stretches+32(FP), R10
-	MOVQ    count+40(FP), R11
-	SHLQ    $0x05, R11
-	ADDQ    R10, R11
-
-pass2:
-	CMPQ R10, R11
-	JGE  pass2_done
-	MOVQ (R10), R13
-	MOVQ 8(R10), R12
-	ADDQ R13, R12
-	MOVQ 24(R10), BX
-	XORQ SI, SI
-	MOVQ 16(R10), R9
-	SUBQ R13, R9
-	LEAQ (DI)(R9*4), R9
-	ADDQ R8, R9
-	ADDQ R8, R9
-
-pass2_columns:
-	CMPQ         R13, R12
-	JGE          pass2_next
-	VBROADCASTSS 16(DX), Y5
-	VMOVUPS      (CX)(R13*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 20(DX), Y6
-	VMOVUPS      (AX)(R13*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VMOVUPS      c3f800000<>+0(SB), Y6
-	VFMADD231PS  Y4, Y4, Y6
-	VFMADD231PS  Y5, Y5, Y6
-	VMOVUPS      c3f800000<>+0(SB), Y7
-	VDIVPS       Y6, Y7, Y7
-	VANDPS       128(BX)(SI*4), Y7, Y7
-	VCMPPS       $0x06, Y0, Y7, Y6
-	VMAXPS       Y7, Y0, Y8
-	VANDPS       128(BX)(SI*4), Y8, Y8
-	VADDPS       Y8, Y3, Y3
-	VANDPS       Y6, Y7, Y7
-	VMULPS       Y7, Y7, Y7
-	VMOVUPS      Y7, (R9)(R13*4)
-	VFMADD231PS  Y7, Y4, Y1
-	VFMADD231PS  Y7, Y5, Y2
-	ADDQ         $0x08, R13
-	XORQ         $0x08, SI
-	JMP          pass2_columns
-
-pass2_next:
-	ADDQ $0x20, R10
-	JMP  pass2
-
-pass2_done:
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS Y1, 384(BX)
-	VMOVUPS Y2, 448(BX)
-	VMOVUPS Y3, 512(BX)
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS 576(BX), Y1
-	VMOVUPS 640(BX), Y2
-	VMOVUPS 704(BX), Y3
-	MOVQ    stretches+32(FP), R10
-	MOVQ    count+40(FP), R11
-	SHLQ    $0x05, R11
-	ADDQ    R10, R11
-
-pass3:
-	CMPQ R10, R11
-	JGE  pass3_done
-	MOVQ (R10), R13
-	MOVQ 8(R10), R12
-	ADDQ R13, R12
-	MOVQ 24(R10), BX
-	XORQ SI, SI
-	MOVQ 16(R10), R9
-	SUBQ R13, R9
-	LEAQ (DI)(R9*4), R9
-	ADDQ R8, R9
-	ADDQ R8, R9
-	ADDQ R8, R9
-
-pass3_columns:
-	CMPQ         R13, R12
-	JGE          pass3_next
-	VBROADCASTSS 24(DX), Y5
-	VMOVUPS      (CX)(R13*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 28(DX), Y6
-	VMOVUPS      (AX)(R13*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VMOVUPS      c3f800000<>+0(SB), Y6
-	VFMADD231PS  Y4, Y4, Y6
-	VFMADD231PS  Y5, Y5, Y6
-	VMOVUPS      c3f800000<>+0(SB), Y7
-	VDIVPS       Y6, Y7, Y7
-	VANDPS       192(BX)(SI*4), Y7, Y7
-	VCMPPS       $0x06, Y0, Y7, Y6
-	VMAXPS       Y7, Y0, Y8
-	VANDPS       192(BX)(SI*4), Y8, Y8
-	VADDPS       Y8, Y3, Y3
-	VANDPS       Y6, Y7, Y7
-	VMULPS       Y7, Y7, Y7
-	VMOVUPS      Y7, (R9)(R13*4)
-	VFMADD231PS  Y7, Y4, Y1
-	VFMADD231PS  Y7, Y5, Y2
-	ADDQ         $0x08, R13
-	XORQ         $0x08, SI
-	JMP          pass3_columns
-
-pass3_next:
-	ADDQ $0x20, R10
-	JMP  pass3
-
-pass3_done:
-	MOVQ    sums_base+72(FP), AX
-	VMOVUPS Y1, 576(AX)
-	VMOVUPS Y2, 640(AX)
-	VMOVUPS Y3, 704(AX)
-	VZEROUPPER
-	RET
-
-// func denseSpread2AVX2(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
-// Requires: AVX, FMA3
-TEXT ·denseSpread2AVX2(SB), NOSPLIT, $0-96
-	MOVQ n+24(FP), AX
-	MOVQ stride+32(FP), CX
-	MOVQ out_base+0(FP), DX
-	LEAQ (DX)(CX*4), BX
-	LEAQ (BX)(CX*4), SI
-	MOVQ width+64(FP), DI
-	MOVQ squares_base+40(FP), R8
-	SHLQ $0x02, DI
-	MOVQ coefficients_len+80(FP), R9
-	MOVQ coefficients_base+72(FP), R10
-	LEAQ (R10)(R9*4), R9
-	XORQ CX, CX
-	MOVQ AX, R11
-	SUBQ $0x10, R11
-
-columns2:
-	CMPQ    CX, R11
-	JG      columns2_done
-	VMOVUPS (DX)(CX*4), Y0
-	VMOVUPS 32(DX)(CX*4), Y1
-	VMOVUPS (BX)(CX*4), Y2
-	VMOVUPS 32(BX)(CX*4), Y3
-	VMOVUPS (SI)(CX*4), Y4
-	VMOVUPS 32(SI)(CX*4), Y5
-	MOVQ    R10, R12
-	LEAQ    (R8)(CX*4), R13
-
-columns2_heads:
-	VBROADCASTSS (R12), Y6
-	VBROADCASTSS 4(R12), Y7
-	VBROADCASTSS 8(R12), Y8
-	VMOVUPS      (R13), Y9
-	VFMADD231PS  Y6, Y9, Y0
-	VFMADD231PS  Y7, Y9, Y2
-	VFMADD231PS  Y8, Y9, Y4
-	VMOVUPS      32(R13), Y9
-	VFMADD231PS  Y6, Y9, Y1
-	VFMADD231PS  Y7, Y9, Y3
-	VFMADD231PS  Y8, Y9, Y5
-	ADDQ         DI, R13
-	ADDQ         $0x0c, R12
-	CMPQ         R12, R9
-	JL           columns2_heads
-	VMOVUPS      Y0, (DX)(CX*4)
-	VMOVUPS      Y1, 32(DX)(CX*4)
-	VMOVUPS      Y2, (BX)(CX*4)
-	VMOVUPS      Y3, 32(BX)(CX*4)
-	VMOVUPS      Y4, (SI)(CX*4)
-	VMOVUPS      Y5, 32(SI)(CX*4)
-	ADDQ         $0x10, CX
-	JMP          columns2
-
-columns2_done:
-	SUBQ $0x08, AX
-
-columns1:
-	CMPQ    CX, AX
-	JG      columns1_done
-	VMOVUPS (DX)(CX*4), Y0
-	VMOVUPS (BX)(CX*4), Y1
-	VMOVUPS (SI)(CX*4), Y2
-	MOVQ    R10, R11
-	LEAQ    (R8)(CX*4), R12
-
-columns1_heads:
-	VBROADCASTSS (R11), Y3
-	VBROADCASTSS 4(R11), Y4
-	VBROADCASTSS 8(R11), Y5
-	VMOVUPS      (R12), Y6
-	VFMADD231PS  Y3, Y6, Y0
-	VFMADD231PS  Y4, Y6, Y1
-	VFMADD231PS  Y5, Y6, Y2
-	ADDQ         DI, R12
-	ADDQ         $0x0c, R11
-	CMPQ         R11, R9
-	JL           columns1_heads
-	VMOVUPS      Y0, (DX)(CX*4)
-	VMOVUPS      Y1, (BX)(CX*4)
-	VMOVUPS      Y2, (SI)(CX*4)
-	ADDQ         $0x08, CX
-	JMP          columns1
-
-columns1_done:
-	VZEROUPPER
-	RET
-
-// func extents2AVX2(least []float32, most []float32, sum []float32, src []float32)
-// Requires: AVX
-TEXT ·extents2AVX2(SB), NOSPLIT, $0-96
-	MOVQ    least_base+0(FP), AX
-	MOVQ    most_base+24(FP), CX
-	MOVQ    sum_base+48(FP), DX
-	MOVQ    src_base+72(FP), BX
-	MOVQ    src_len+80(FP), SI
-	VMOVUPS (BX), Y0
-	VMOVAPS Y0, Y1
-	VMOVAPS Y0, Y2
-	VMOVUPS 32(BX), Y3
-	VMOVAPS Y3, Y4
-	VMOVAPS Y3, Y5
-	VMOVUPS 64(BX), Y6
-	VMOVAPS Y6, Y7
-	VMOVAPS Y6, Y8
-	VMOVUPS 96(BX), Y9
-	VMOVAPS Y9, Y10
-	VMOVAPS Y9, Y11
-	MOVQ    $0x00000020, DI
-
-loop0:
-	CMPQ    DI, SI
-	JGE     loop0_done
-	VMOVUPS (BX)(DI*4), Y12
-	VMINPS  Y12, Y0, Y0
-	VMAXPS  Y12, Y1, Y1
-	VADDPS  Y12, Y2, Y2
-	VMOVUPS 32(BX)(DI*4), Y12
-	VMINPS  Y12, Y3, Y3
-	VMAXPS  Y12, Y4, Y4
-	VADDPS  Y12, Y5, Y5
-	VMOVUPS 64(BX)(DI*4), Y12
-	VMINPS  Y12, Y6, Y6
-	VMAXPS  Y12, Y7, Y7
-	VADDPS  Y12, Y8, Y8
-	VMOVUPS 96(BX)(DI*4), Y12
-	VMINPS  Y12, Y9, Y9
-	VMAXPS  Y12, Y10, Y10
-	VADDPS  Y12, Y11, Y11
-	ADDQ    $0x20, DI
-	JMP     loop0
-
-loop0_done:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, (CX)
-	VMOVUPS Y2, (DX)
-	VMOVUPS Y3, 32(AX)
-	VMOVUPS Y4, 32(CX)
-	VMOVUPS Y5, 32(DX)
-	VMOVUPS Y6, 64(AX)
-	VMOVUPS Y7, 64(CX)
-	VMOVUPS Y8, 64(DX)
-	VMOVUPS Y9, 96(AX)
-	VMOVUPS Y10, 96(CX)
-	VMOVUPS Y11, 96(DX)
-	VZEROUPPER
-	RET
-
-// func denseNeg3AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·denseNeg3AVX2(SB), NOSPLIT, $0-168
-	MOVQ         stride+48(FP), AX
-	MOVQ         columns_base+0(FP), CX
-	LEAQ         (CX)(AX*4), DX
-	LEAQ         (DX)(AX*4), BX
-	MOVQ         gradient_base+24(FP), SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), AX
-	MOVQ         heads_base+72(FP), R8
-	MOVQ         constants_base+144(FP), R9
-	VBROADCASTSS (R9), Y0
-	VBROADCASTSS 4(R9), Y1
-	MOVQ         sums_base+96(FP), R9
-	VMOVUPS      (R9), Y2
-	VMOVUPS      64(R9), Y3
-	VMOVUPS      128(R9), Y4
-	MOVQ         state_base+120(FP), R9
-	VMOVUPS      (R9), Y5
-	VMOVUPS      64(R9), Y6
-	VMOVUPS      128(R9), Y7
-	MOVQ         stretches+56(FP), R11
-	MOVQ         count+64(FP), R12
-	SHLQ         $0x05, R12
-	ADDQ         R11, R12
-
-pass0:
-	CMPQ R11, R12
-	JGE  pass0_done
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
-	XORQ R10, R10
-
-pass0_columns:
-	CMPQ         R14, R13
-	JGE          pass0_next
-	VBROADCASTSS (R8), Y9
-	VMOVUPS      (CX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VBROADCASTSS 4(R8), Y10
-	VMOVUPS      (DX)(R14*4), Y9
-	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS 8(R8), Y11
-	VMOVUPS      (BX)(R14*4), Y10
-	VSUBPS       Y11, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y8, Y8, Y11
-	VFMADD231PS  Y9, Y9, Y11
-	VFMADD231PS  Y10, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VFMADD231PS  Y0, Y11, Y12
-	VMULPS       Y11, Y12, Y13
-	VMOVUPS      c3f800000<>+0(SB), Y14
-	VDIVPS       Y13, Y14, Y14
-	VANDPS       (R9)(R10*4), Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VFMADD231PS  Y1, Y12, Y13
-	VFMADD231PS  Y11, Y14, Y7
-	VFMADD231PS  Y14, Y8, Y2
-	VMOVUPS      (SI)(R14*4), Y11
-	VFMADD231PS  Y14, Y8, Y11
-	VMOVUPS      Y11, (SI)(R14*4)
-	VFMADD231PS  Y14, Y9, Y3
-	VMOVUPS      (DI)(R14*4), Y8
-	VFMADD231PS  Y14, Y9, Y8
-	VMOVUPS      Y8, (DI)(R14*4)
-	VFMADD231PS  Y14, Y10, Y4
-	VMOVUPS      (AX)(R14*4), Y8
-	VFMADD231PS  Y14, Y10, Y8
-	VMOVUPS      Y8, (AX)(R14*4)
-	VMULPS       Y13, Y5, Y5
-	VPSRLD       $0x17, Y5, Y8
-	VPSUBD       c0000007f<>+0(SB), Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VADDPS       Y8, Y6, Y6
-	VANDPS       c007fffff<>+0(SB), Y5, Y5
-	VORPS        c3f800000<>+0(SB), Y5, Y5
-	ADDQ         $0x08, R14
-	XORQ         $0x08, R10
-	JMP          pass0_columns
-
-pass0_next:
-	ADDQ $0x20, R11
-	JMP  pass0
-
-pass0_done:
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 64(R9)
-	VMOVUPS Y4, 128(R9)
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y5, (R9)
-	VMOVUPS Y6, 64(R9)
-	VMOVUPS Y7, 128(R9)
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS 192(R9), Y2
-	VMOVUPS 256(R9), Y3
-	VMOVUPS 320(R9), Y4
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS (R9), Y5
-	VMOVUPS 64(R9), Y6
-	VMOVUPS 128(R9), Y7
-	MOVQ    stretches+56(FP), R11
-	MOVQ    count+64(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass1:
-	CMPQ R11, R12
-	JGE  pass1_done
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
-	XORQ R10, R10
-
-pass1_columns:
-	CMPQ         R14, R13
-	JGE          pass1_next
-	VBROADCASTSS 12(R8), Y9
-	VMOVUPS      (CX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VBROADCASTSS 16(R8), Y10
-	VMOVUPS      (DX)(R14*4), Y9
-	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS 20(R8), Y11
-	VMOVUPS      (BX)(R14*4), Y10
-	VSUBPS       Y11, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y8, Y8, Y11
-	VFMADD231PS  Y9, Y9, Y11
-	VFMADD231PS  Y10, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VFMADD231PS  Y0, Y11, Y12
-	VMULPS       Y11, Y12, Y13
-	VMOVUPS      c3f800000<>+0(SB), Y14
-	VDIVPS       Y13, Y14, Y14
-	VANDPS       64(R9)(R10*4), Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VFMADD231PS  Y1, Y12, Y13
-	VFMADD231PS  Y11, Y14, Y7
-	VFMADD231PS  Y14, Y8, Y2
-	VMOVUPS      (SI)(R14*4), Y11
-	VFMADD231PS  Y14, Y8, Y11
-	VMOVUPS      Y11, (SI)(R14*4)
-	VFMADD231PS  Y14, Y9, Y3
-	VMOVUPS      (DI)(R14*4), Y8
-	VFMADD231PS  Y14, Y9, Y8
-	VMOVUPS      Y8, (DI)(R14*4)
-	VFMADD231PS  Y14, Y10, Y4
-	VMOVUPS      (AX)(R14*4), Y8
-	VFMADD231PS  Y14, Y10, Y8
-	VMOVUPS      Y8, (AX)(R14*4)
-	VMULPS       Y13, Y5, Y5
-	VPSRLD       $0x17, Y5, Y8
-	VPSUBD       c0000007f<>+0(SB), Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VADDPS       Y8, Y6, Y6
-	VANDPS       c007fffff<>+0(SB), Y5, Y5
-	VORPS        c3f800000<>+0(SB), Y5, Y5
-	ADDQ         $0x08, R14
-	XORQ         $0x08, R10
-	JMP          pass1_columns
-
-pass1_next:
-	ADDQ $0x20, R11
-	JMP  pass1
-
-pass1_done:
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS Y2, 192(R9)
-	VMOVUPS Y3, 256(R9)
-	VMOVUPS Y4, 320(R9)
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y5, (R9)
-	VMOVUPS Y6, 64(R9)
-	VMOVUPS Y7, 128(R9)
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS 384(R9), Y2
-	VMOVUPS 448(R9), Y3
-	VMOVUPS 512(R9), Y4
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS (R9), Y5
-	VMOVUPS 64(R9), Y6
-	VMOVUPS 128(R9), Y7
-	MOVQ    stretches+56(FP), R11
-	MOVQ    count+64(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass2:
-	CMPQ R11, R12
-	JGE  pass2_done
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
-	XORQ R10, R10
-
-pass2_columns:
-	CMPQ         R14, R13
-	JGE          pass2_next
-	VBROADCASTSS 24(R8), Y9
-	VMOVUPS      (CX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VBROADCASTSS 28(R8), Y10
-	VMOVUPS      (DX)(R14*4), Y9
-	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS 32(R8), Y11
-	VMOVUPS      (BX)(R14*4), Y10
-	VSUBPS       Y11, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y8, Y8, Y11
-	VFMADD231PS  Y9, Y9, Y11
-	VFMADD231PS  Y10, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VFMADD231PS  Y0, Y11, Y12
-	VMULPS       Y11, Y12, Y13
-	VMOVUPS      c3f800000<>+0(SB), Y14
-	VDIVPS       Y13, Y14, Y14
-	VANDPS       128(R9)(R10*4), Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VFMADD231PS  Y1, Y12, Y13
-	VFMADD231PS  Y11, Y14, Y7
-	VFMADD231PS  Y14, Y8, Y2
-	VMOVUPS      (SI)(R14*4), Y11
-	VFMADD231PS  Y14, Y8, Y11
-	VMOVUPS      Y11, (SI)(R14*4)
-	VFMADD231PS  Y14, Y9, Y3
-	VMOVUPS      (DI)(R14*4), Y8
-	VFMADD231PS  Y14, Y9, Y8
-	VMOVUPS      Y8, (DI)(R14*4)
-	VFMADD231PS  Y14, Y10, Y4
-	VMOVUPS      (AX)(R14*4), Y8
-	VFMADD231PS  Y14, Y10, Y8
-	VMOVUPS      Y8, (AX)(R14*4)
-	VMULPS       Y13, Y5, Y5
-	VPSRLD       $0x17, Y5, Y8
-	VPSUBD       c0000007f<>+0(SB), Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VADDPS       Y8, Y6, Y6
-	VANDPS       c007fffff<>+0(SB), Y5, Y5
-	VORPS        c3f800000<>+0(SB), Y5, Y5
-	ADDQ         $0x08, R14
-	XORQ         $0x08, R10
-	JMP          pass2_columns
-
-pass2_next:
-	ADDQ $0x20, R11
-	JMP  pass2
-
-pass2_done:
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS Y2, 384(R9)
-	VMOVUPS Y3, 448(R9)
-	VMOVUPS Y4, 512(R9)
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y5, (R9)
-	VMOVUPS Y6, 64(R9)
-	VMOVUPS Y7, 128(R9)
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS 576(R9), Y2
-	VMOVUPS 640(R9), Y3
-	VMOVUPS 704(R9), Y4
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS (R9), Y5
-	VMOVUPS 64(R9), Y6
-	VMOVUPS 128(R9), Y7
-	MOVQ    stretches+56(FP), R11
-	MOVQ    count+64(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass3:
-	CMPQ R11, R12
-	JGE  pass3_done
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
-	XORQ R10, R10
-
-pass3_columns:
-	CMPQ         R14, R13
-	JGE          pass3_next
-	VBROADCASTSS 36(R8), Y9
-	VMOVUPS      (CX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VBROADCASTSS 40(R8), Y10
-	VMOVUPS      (DX)(R14*4), Y9
-	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS 44(R8), Y11
-	VMOVUPS      (BX)(R14*4), Y10
-	VSUBPS       Y11, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y8, Y8, Y11
-	VFMADD231PS  Y9, Y9, Y11
-	VFMADD231PS  Y10, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VFMADD231PS  Y0, Y11, Y12
-	VMULPS       Y11, Y12, Y13
-	VMOVUPS      c3f800000<>+0(SB), Y14
-	VDIVPS       Y13, Y14, Y14
-	VANDPS       192(R9)(R10*4), Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VFMADD231PS  Y1, Y12, Y13
-	VFMADD231PS  Y11, Y14, Y7
-	VFMADD231PS  Y14, Y8, Y2
-	VMOVUPS      (SI)(R14*4), Y11
-	VFMADD231PS  Y14, Y8, Y11
-	VMOVUPS      Y11, (SI)(R14*4)
-	VFMADD231PS  Y14, Y9, Y3
-	VMOVUPS      (DI)(R14*4), Y8
-	VFMADD231PS  Y14, Y9, Y8
-	VMOVUPS      Y8, (DI)(R14*4)
-	VFMADD231PS  Y14, Y10, Y4
-	VMOVUPS      (AX)(R14*4), Y8
-	VFMADD231PS  Y14, Y10, Y8
-	VMOVUPS      Y8, (AX)(R14*4)
-	VMULPS       Y13, Y5, Y5
-	VPSRLD       $0x17, Y5, Y8
-	VPSUBD       c0000007f<>+0(SB), Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VADDPS       Y8, Y6, Y6
-	VANDPS       c007fffff<>+0(SB), Y5, Y5
-	VORPS        c3f800000<>+0(SB), Y5, Y5
-	ADDQ         $0x08, R14
-	XORQ         $0x08, R10
-	JMP          pass3_columns
-
-pass3_next:
-	ADDQ $0x20, R11
-	JMP  pass3
-
-pass3_done:
-	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Y2, 576(AX)
-	VMOVUPS Y3, 640(AX)
-	VMOVUPS Y4, 704(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Y5, (AX)
-	VMOVUPS Y6, 64(AX)
-	VMOVUPS Y7, 128(AX)
-	VZEROUPPER
-	RET
-
-// func denseUMAP3AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·denseUMAP3AVX2(SB), NOSPLIT, $0-148
-	MOVQ         stride+48(FP), AX
-	MOVQ         columns_base+0(FP), CX
-	LEAQ         (CX)(AX*4), DX
-	LEAQ         (DX)(AX*4), BX
-	MOVQ         gradient_base+24(FP), SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), AX
-	MOVQ         heads_base+72(FP), R8
-	VBROADCASTSS least+144(FP), Y0
-	MOVQ         sums_base+96(FP), R9
-	VMOVUPS      (R9), Y1
-	VMOVUPS      64(R9), Y2
-	VMOVUPS      128(R9), Y3
-	MOVQ         state_base+120(FP), R9
-	VMOVUPS      (R9), Y4
-	VMOVUPS      64(R9), Y5
-	MOVQ         stretches+56(FP), R11
-	MOVQ         count+64(FP), R12
-	SHLQ         $0x05, R12
-	ADDQ         R11, R12
-
-pass0:
-	CMPQ R11, R12
-	JGE  pass0_done
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
-	XORQ R10, R10
-
-pass0_columns:
-	CMPQ         R14, R13
-	JGE          pass0_next
-	VBROADCASTSS (R8), Y7
-	VMOVUPS      (CX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 4(R8), Y8
-	VMOVUPS      (DX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 8(R8), Y9
-	VMOVUPS      (BX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMULPS       Y6, Y6, Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VCMPPS       $0x06, Y0, Y9, Y11
-	VMAXPS       Y9, Y0, Y9
-	VADDPS       c3f800000<>+0(SB), Y9, Y10
-	VMULPS       Y10, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y9, Y12, Y12
-	VANDPS       (R9)(R10*4), Y12, Y12
-	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
-	VANDPS       Y11, Y12, Y12
-	VFMADD231PS  Y12, Y6, Y1
-	VMOVUPS      (SI)(R14*4), Y9
-	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, (SI)(R14*4)
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (DI)(R14*4), Y6
-	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (DI)(R14*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R14*4), Y6
-	VFMADD231PS  Y12, Y8, Y6
-	VMOVUPS      Y6, (AX)(R14*4)
-	VMULPS       Y10, Y4, Y4
-	VPSRLD       $0x17, Y4, Y6
-	VPSUBD       c0000007f<>+0(SB), Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VADDPS       Y6, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R14
-	XORQ         $0x08, R10
-	JMP          pass0_columns
-
-pass0_next:
-	ADDQ $0x20, R11
-	JMP  pass0
-
-pass0_done:
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS Y1, (R9)
-	VMOVUPS Y2, 64(R9)
-	VMOVUPS Y3, 128(R9)
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 64(R9)
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS 192(R9), Y1
-	VMOVUPS 256(R9), Y2
-	VMOVUPS 320(R9), Y3
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 64(R9), Y5
-	MOVQ    stretches+56(FP), R11
-	MOVQ    count+64(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass1:
-	CMPQ R11, R12
-	JGE  pass1_done
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
-	XORQ R10, R10
-
-pass1_columns:
-	CMPQ         R14, R13
-	JGE          pass1_next
-	VBROADCASTSS 12(R8), Y7
-	VMOVUPS      (CX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 16(R8), Y8
-	VMOVUPS      (DX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 20(R8), Y9
-	VMOVUPS      (BX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMULPS       Y6, Y6, Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VCMPPS       $0x06, Y0, Y9, Y11
-	VMAXPS       Y9, Y0, Y9
-	VADDPS       c3f800000<>+0(SB), Y9, Y10
-	VMULPS       Y10, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y9, Y12, Y12
-	VANDPS       64(R9)(R10*4), Y12, Y12
-	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
-	VANDPS       Y11, Y12, Y12
-	VFMADD231PS  Y12, Y6, Y1
-	VMOVUPS      (SI)(R14*4), Y9
-	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, (SI)(R14*4)
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (DI)(R14*4), Y6
-	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (DI)(R14*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R14*4), Y6
-	VFMADD231PS  Y12, Y8, Y6
-	VMOVUPS      Y6, (AX)(R14*4)
-	VMULPS       Y10, Y4, Y4
-	VPSRLD       $0x17, Y4, Y6
-	VPSUBD       c0000007f<>+0(SB), Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VADDPS       Y6, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R14
-	XORQ         $0x08, R10
-	JMP          pass1_columns
-
-pass1_next:
-	ADDQ $0x20, R11
-	JMP  pass1
-
-pass1_done:
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS Y1, 192(R9)
-	VMOVUPS Y2, 256(R9)
-	VMOVUPS Y3, 320(R9)
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 64(R9)
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS 384(R9), Y1
-	VMOVUPS 448(R9), Y2
-	VMOVUPS 512(R9), Y3
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 64(R9), Y5
-	MOVQ    stretches+56(FP), R11
-	MOVQ    count+64(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass2:
-	CMPQ R11, R12
-	JGE  pass2_done
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
-	XORQ R10, R10
-
-pass2_columns:
-	CMPQ         R14, R13
-	JGE          pass2_next
-	VBROADCASTSS 24(R8), Y7
-	VMOVUPS      (CX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 28(R8), Y8
-	VMOVUPS      (DX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 32(R8), Y9
-	VMOVUPS      (BX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMULPS       Y6, Y6, Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VCMPPS       $0x06, Y0, Y9, Y11
-	VMAXPS       Y9, Y0, Y9
-	VADDPS       c3f800000<>+0(SB), Y9, Y10
-	VMULPS       Y10, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y9, Y12, Y12
-	VANDPS       128(R9)(R10*4), Y12, Y12
-	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
-	VANDPS       Y11, Y12, Y12
-	VFMADD231PS  Y12, Y6, Y1
-	VMOVUPS      (SI)(R14*4), Y9
-	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, (SI)(R14*4)
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (DI)(R14*4), Y6
-	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (DI)(R14*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R14*4), Y6
-	VFMADD231PS  Y12, Y8, Y6
-	VMOVUPS      Y6, (AX)(R14*4)
-	VMULPS       Y10, Y4, Y4
-	VPSRLD       $0x17, Y4, Y6
-	VPSUBD       c0000007f<>+0(SB), Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VADDPS       Y6, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R14
-	XORQ         $0x08, R10
-	JMP          pass2_columns
-
-pass2_next:
-	ADDQ $0x20, R11
-	JMP  pass2
-
-pass2_done:
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS Y1, 384(R9)
-	VMOVUPS Y2, 448(R9)
-	VMOVUPS Y3, 512(R9)
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 64(R9)
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS 576(R9), Y1
-	VMOVUPS 640(R9), Y2
-	VMOVUPS 704(R9), Y3
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 64(R9), Y5
-	MOVQ    stretches+56(FP), R11
-	MOVQ    count+64(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass3:
-	CMPQ R11, R12
-	JGE  pass3_done
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
-	XORQ R10, R10
-
-pass3_columns:
-	CMPQ         R14, R13
-	JGE          pass3_next
-	VBROADCASTSS 36(R8), Y7
-	VMOVUPS      (CX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 40(R8), Y8
-	VMOVUPS      (DX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 44(R8), Y9
-	VMOVUPS      (BX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMULPS       Y6, Y6, Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VCMPPS       $0x06, Y0, Y9, Y11
-	VMAXPS       Y9, Y0, Y9
-	VADDPS       c3f800000<>+0(SB), Y9, Y10
-	VMULPS       Y10, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y9, Y12, Y12
-	VANDPS       192(R9)(R10*4), Y12, Y12
-	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
-	VANDPS       Y11, Y12, Y12
-	VFMADD231PS  Y12, Y6, Y1
-	VMOVUPS      (SI)(R14*4), Y9
-	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, (SI)(R14*4)
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (DI)(R14*4), Y6
-	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (DI)(R14*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R14*4), Y6
-	VFMADD231PS  Y12, Y8, Y6
-	VMOVUPS      Y6, (AX)(R14*4)
-	VMULPS       Y10, Y4, Y4
-	VPSRLD       $0x17, Y4, Y6
-	VPSUBD       c0000007f<>+0(SB), Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VADDPS       Y6, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R14
-	XORQ         $0x08, R10
-	JMP          pass3_columns
-
-pass3_next:
-	ADDQ $0x20, R11
-	JMP  pass3
-
-pass3_done:
-	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Y1, 576(AX)
-	VMOVUPS Y2, 640(AX)
-	VMOVUPS Y3, 704(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 64(AX)
-	VZEROUPPER
-	RET
-
-// func denseTotals3AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
-// Requires: AVX, FMA3
-TEXT ·denseTotals3AVX2(SB), NOSPLIT, $0-132
-	MOVQ    stride+24(FP), AX
-	MOVQ    columns_base+0(FP), CX
-	LEAQ    (CX)(AX*4), DX
-	LEAQ    (DX)(AX*4), AX
-	MOVQ    heads_base+48(FP), BX
-	MOVQ    squares_base+96(FP), R8
-	MOVQ    width+120(FP), R9
-	SHLQ    $0x02, R9
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS (SI), Y0
-	VMOVUPS 64(SI), Y1
-	VMOVUPS 128(SI), Y2
-	VMOVUPS 192(SI), Y3
-	MOVQ    stretches+32(FP), R11
-	MOVQ    count+40(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass0:
-	CMPQ R11, R12
-	JGE  pass0_done
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), SI
-	XORQ DI, DI
-	MOVQ 16(R11), R10
-	SUBQ R14, R10
-	LEAQ (R8)(R10*4), R10
-
-pass0_columns:
-	CMPQ         R14, R13
-	JGE          pass0_next
-	VBROADCASTSS (BX), Y5
-	VMOVUPS      (CX)(R14*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 4(BX), Y6
-	VMOVUPS      (DX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 8(BX), Y7
-	VMOVUPS      (AX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VMOVUPS      c3f800000<>+0(SB), Y7
-	VFMADD231PS  Y4, Y4, Y7
-	VFMADD231PS  Y5, Y5, Y7
-	VFMADD231PS  Y6, Y6, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VDIVPS       Y7, Y8, Y8
-	VANDPS       (SI)(DI*4), Y8, Y8
-	VADDPS       Y8, Y3, Y3
-	VMULPS       Y8, Y8, Y8
-	VMOVUPS      Y8, (R10)(R14*4)
-	VFMADD231PS  Y8, Y4, Y0
-	VFMADD231PS  Y8, Y5, Y1
-	VFMADD231PS  Y8, Y6, Y2
-	ADDQ         $0x08, R14
-	XORQ         $0x08, DI
-	JMP          pass0_columns
-
-pass0_next:
-	ADDQ $0x20, R11
-	JMP  pass0
-
-pass0_done:
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS Y0, (SI)
-	VMOVUPS Y1, 64(SI)
-	VMOVUPS Y2, 128(SI)
-	VMOVUPS Y3, 192(SI)
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS 256(SI), Y0
-	VMOVUPS 320(SI), Y1
-	VMOVUPS 384(SI), Y2
-	VMOVUPS 448(SI), Y3
-	MOVQ    stretches+32(FP), R11
-	MOVQ    count+40(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass1:
-	CMPQ R11, R12
-	JGE  pass1_done
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), SI
-	XORQ DI, DI
-	MOVQ 16(R11), R10
-	SUBQ R14, R10
-	LEAQ (R8)(R10*4), R10
-	ADDQ R9, R10
-
-pass1_columns:
-	CMPQ         R14, R13
-	JGE          pass1_next
-	VBROADCASTSS 12(BX), Y5
-	VMOVUPS      (CX)(R14*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 16(BX), Y6
-	VMOVUPS      (DX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 20(BX), Y7
-	VMOVUPS      (AX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VMOVUPS      c3f800000<>+0(SB), Y7
-	VFMADD231PS  Y4, Y4, Y7
-	VFMADD231PS  Y5, Y5, Y7
-	VFMADD231PS  Y6, Y6, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VDIVPS       Y7, Y8, Y8
-	VANDPS       64(SI)(DI*4), Y8, Y8
-	VADDPS       Y8, Y3, Y3
-	VMULPS       Y8, Y8, Y8
-	VMOVUPS      Y8, (R10)(R14*4)
-	VFMADD231PS  Y8, Y4, Y0
-	VFMADD231PS  Y8, Y5, Y1
-	VFMADD231PS  Y8, Y6, Y2
-	ADDQ         $0x08, R14
-	XORQ         $0x08, DI
-	JMP          pass1_columns
-
-pass1_next:
-	ADDQ $0x20, R11
-	JMP  pass1
-
-pass1_done:
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS Y0, 256(SI)
-	VMOVUPS Y1, 320(SI)
-	VMOVUPS Y2, 384(SI)
-	VMOVUPS Y3, 448(SI)
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS 512(SI), Y0
-	VMOVUPS 576(SI), Y1
-	VMOVUPS 640(SI), Y2
-	VMOVUPS 704(SI), Y3
-	MOVQ    stretches+32(FP), R11
-	MOVQ    count+40(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass2:
-	CMPQ R11, R12
-	JGE  pass2_done
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), SI
-	XORQ DI, DI
-	MOVQ 16(R11), R10
-	SUBQ R14, R10
-	LEAQ (R8)(R10*4), R10
-	ADDQ R9, R10
-	ADDQ R9, R10
-
-pass2_columns:
-	CMPQ         R14, R13
-	JGE          pass2_next
-	VBROADCASTSS 24(BX), Y5
-	VMOVUPS      (CX)(R14*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 28(BX), Y6
-	VMOVUPS      (DX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 32(BX), Y7
-	VMOVUPS      (AX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VMOVUPS      c3f800000<>+0(SB), Y7
-	VFMADD231PS  Y4, Y4, Y7
-	VFMADD231PS  Y5, Y5, Y7
-	VFMADD231PS  Y6, Y6, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VDIVPS       Y7, Y8, Y8
-	VANDPS       128(SI)(DI*4), Y8, Y8
-	VADDPS       Y8, Y3, Y3
-	VMULPS       Y8, Y8, Y8
-	VMOVUPS      Y8, (R10)(R14*4)
-	VFMADD231PS  Y8, Y4, Y0
-	VFMADD231PS  Y8, Y5, Y1
-	VFMADD231PS  Y8, Y6, Y2
-	ADDQ         $0x08, R14
-	XORQ         $0x08, DI
-	JMP          pass2_columns
-
-pass2_next:
-	ADDQ $0x20, R11
-	JMP  pass2
-
-pass2_done:
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS Y0, 512(SI)
-	VMOVUPS Y1, 576(SI)
-	VMOVUPS Y2, 640(SI)
-	VMOVUPS Y3, 704(SI)
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS 768(SI), Y0
-	VMOVUPS 832(SI), Y1
-	VMOVUPS 896(SI), Y2
-	VMOVUPS 960(SI), Y3
-	MOVQ    stretches+32(FP), R11
-	MOVQ    count+40(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass3:
-	CMPQ R11, R12
-	JGE  pass3_done
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), SI
-	XORQ DI, DI
-	MOVQ 16(R11), R10
-	SUBQ R14, R10
-	LEAQ (R8)(R10*4), R10
-	ADDQ R9, R10
-	ADDQ R9, R10
-	ADDQ R9, R10
-
-pass3_columns:
-	CMPQ         R14, R13
-	JGE          pass3_next
-	VBROADCASTSS 36(BX), Y5
-	VMOVUPS      (CX)(R14*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 40(BX), Y6
-	VMOVUPS      (DX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 44(BX), Y7
-	VMOVUPS      (AX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VMOVUPS      c3f800000<>+0(SB), Y7
-	VFMADD231PS  Y4, Y4, Y7
-	VFMADD231PS  Y5, Y5, Y7
-	VFMADD231PS  Y6, Y6, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VDIVPS       Y7, Y8, Y8
-	VANDPS       192(SI)(DI*4), Y8, Y8
-	VADDPS       Y8, Y3, Y3
-	VMULPS       Y8, Y8, Y8
-	VMOVUPS      Y8, (R10)(R14*4)
-	VFMADD231PS  Y8, Y4, Y0
-	VFMADD231PS  Y8, Y5, Y1
-	VFMADD231PS  Y8, Y6, Y2
-	ADDQ         $0x08, R14
-	XORQ         $0x08, DI
-	JMP          pass3_columns
-
-pass3_next:
-	ADDQ $0x20, R11
-	JMP  pass3
-
-pass3_done:
-	MOVQ    sums_base+72(FP), AX
-	VMOVUPS Y0, 768(AX)
-	VMOVUPS Y1, 832(AX)
-	VMOVUPS Y2, 896(AX)
-	VMOVUPS Y3, 960(AX)
-	VZEROUPPER
-	RET
-
-// func denseNegCareful3AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·denseNegCareful3AVX2(SB), NOSPLIT, $0-168
-	MOVQ         stride+48(FP), AX
-	MOVQ         columns_base+0(FP), CX
-	LEAQ         (CX)(AX*4), DX
-	LEAQ         (DX)(AX*4), BX
-	MOVQ         gradient_base+24(FP), SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), AX
-	MOVQ         heads_base+72(FP), R8
-	MOVQ         constants_base+144(FP), R11
-	VBROADCASTSS (R11), Y0
-	VBROADCASTSS 4(R11), Y1
-	MOVQ         sums_base+96(FP), R9
-	VMOVUPS      (R9), Y2
-	VMOVUPS      64(R9), Y3
-	VMOVUPS      128(R9), Y4
-	MOVQ         state_base+120(FP), R9
-	VMOVUPS      (R9), Y5
-	VMOVUPS      64(R9), Y6
-	VMOVUPS      128(R9), Y7
-	MOVQ         stretches+56(FP), R12
-	MOVQ         count+64(FP), R13
-	SHLQ         $0x05, R13
-	ADDQ         R12, R13
-
-pass0:
-	CMPQ R12, R13
-	JGE  pass0_done
-	MOVQ (R12), R15
-	MOVQ 8(R12), R14
-	ADDQ R15, R14
-	MOVQ 24(R12), R9
-	XORQ R10, R10
-
-pass0_columns:
-	CMPQ         R15, R14
-	JGE          pass0_next
-	VBROADCASTSS (R8), Y9
-	VMOVUPS      (CX)(R15*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VBROADCASTSS 4(R8), Y10
-	VMOVUPS      (DX)(R15*4), Y9
-	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS 8(R8), Y11
-	VMOVUPS      (BX)(R15*4), Y10
-	VSUBPS       Y11, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y8, Y8, Y11
-	VFMADD231PS  Y9, Y9, Y11
-	VFMADD231PS  Y10, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VFMADD231PS  Y0, Y11, Y12
-	VMULPS       Y11, Y12, Y13
-	VMOVUPS      c3f800000<>+0(SB), Y14
-	VDIVPS       Y13, Y14, Y14
-	VANDPS       (R9)(R10*4), Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VFMADD231PS  Y1, Y12, Y13
-	VBROADCASTSS 8(R11), Y12
-	VCMPPS       $0x0a, Y12, Y13, Y15
-	VANDPS       Y15, Y14, Y14
-	VMINPS       Y13, Y12, Y13
-	VFMADD231PS  Y11, Y14, Y7
-	VFMADD231PS  Y14, Y8, Y2
-	VMOVUPS      (SI)(R15*4), Y11
-	VFMADD231PS  Y14, Y8, Y11
-	VMOVUPS      Y11, (SI)(R15*4)
-	VFMADD231PS  Y14, Y9, Y3
-	VMOVUPS      (DI)(R15*4), Y8
-	VFMADD231PS  Y14, Y9, Y8
-	VMOVUPS      Y8, (DI)(R15*4)
-	VFMADD231PS  Y14, Y10, Y4
-	VMOVUPS      (AX)(R15*4), Y8
-	VFMADD231PS  Y14, Y10, Y8
-	VMOVUPS      Y8, (AX)(R15*4)
-	VMULPS       Y13, Y5, Y5
-	VPSRLD       $0x17, Y5, Y8
-	VPSUBD       c0000007f<>+0(SB), Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VADDPS       Y8, Y6, Y6
-	VANDPS       c007fffff<>+0(SB), Y5, Y5
-	VORPS        c3f800000<>+0(SB), Y5, Y5
-	ADDQ         $0x08, R15
-	XORQ         $0x08, R10
-	JMP          pass0_columns
-
-pass0_next:
-	ADDQ $0x20, R12
-	JMP  pass0
-
-pass0_done:
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 64(R9)
-	VMOVUPS Y4, 128(R9)
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y5, (R9)
-	VMOVUPS Y6, 64(R9)
-	VMOVUPS Y7, 128(R9)
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS 192(R9), Y2
-	VMOVUPS 256(R9), Y3
-	VMOVUPS 320(R9), Y4
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS (R9), Y5
-	VMOVUPS 64(R9), Y6
-	VMOVUPS 128(R9), Y7
-	MOVQ    stretches+56(FP), R12
-	MOVQ    count+64(FP), R13
-	SHLQ    $0x05, R13
-	ADDQ    R12, R13
-
-pass1:
-	CMPQ R12, R13
-	JGE  pass1_done
-	MOVQ (R12), R15
-	MOVQ 8(R12), R14
-	ADDQ R15, R14
-	MOVQ 24(R12), R9
-	XORQ R10, R10
-
-pass1_columns:
-	CMPQ         R15, R14
-	JGE          pass1_next
-	VBROADCASTSS 12(R8), Y9
-	VMOVUPS      (CX)(R15*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VBROADCASTSS 16(R8), Y10
-	VMOVUPS      (DX)(R15*4), Y9
-	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS 20(R8), Y11
-	VMOVUPS      (BX)(R15*4), Y10
-	VSUBPS       Y11, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y8, Y8, Y11
-	VFMADD231PS  Y9, Y9, Y11
-	VFMADD231PS  Y10, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VFMADD231PS  Y0, Y11, Y12
-	VMULPS       Y11, Y12, Y13
-	VMOVUPS      c3f800000<>+0(SB), Y14
-	VDIVPS       Y13, Y14, Y14
-	VANDPS       64(R9)(R10*4), Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VFMADD231PS  Y1, Y12, Y13
-	VBROADCASTSS 8(R11), Y12
-	VCMPPS       $0x0a, Y12, Y13, Y15
-	VANDPS       Y15, Y14, Y14
-	VMINPS       Y13, Y12, Y13
-	VFMADD231PS  Y11, Y14, Y7
-	VFMADD231PS  Y14, Y8, Y2
-	VMOVUPS      (SI)(R15*4), Y11
-	VFMADD231PS  Y14, Y8, Y11
-	VMOVUPS      Y11, (SI)(R15*4)
-	VFMADD231PS  Y14, Y9, Y3
-	VMOVUPS      (DI)(R15*4), Y8
-	VFMADD231PS  Y14, Y9, Y8
-	VMOVUPS      Y8, (DI)(R15*4)
-	VFMADD231PS  Y14, Y10, Y4
-	VMOVUPS      (AX)(R15*4), Y8
-	VFMADD231PS  Y14, Y10, Y8
-	VMOVUPS      Y8, (AX)(R15*4)
-	VMULPS       Y13, Y5, Y5
-	VPSRLD       $0x17, Y5, Y8
-	VPSUBD       c0000007f<>+0(SB), Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VADDPS       Y8, Y6, Y6
-	VANDPS       c007fffff<>+0(SB), Y5, Y5
-	VORPS        c3f800000<>+0(SB), Y5, Y5
-	ADDQ         $0x08, R15
-	XORQ         $0x08, R10
-	JMP          pass1_columns
-
-pass1_next:
-	ADDQ $0x20, R12
-	JMP  pass1
-
-pass1_done:
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS Y2, 192(R9)
-	VMOVUPS Y3, 256(R9)
-	VMOVUPS Y4, 320(R9)
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y5, (R9)
-	VMOVUPS Y6, 64(R9)
-	VMOVUPS Y7, 128(R9)
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS 384(R9), Y2
-	VMOVUPS 448(R9), Y3
-	VMOVUPS 512(R9), Y4
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS (R9), Y5
-	VMOVUPS 64(R9), Y6
-	VMOVUPS 128(R9), Y7
-	MOVQ    stretches+56(FP), R12
-	MOVQ    count+64(FP), R13
-	SHLQ    $0x05, R13
-	ADDQ    R12, R13
-
-pass2:
-	CMPQ R12, R13
-	JGE  pass2_done
-	MOVQ (R12), R15
-	MOVQ 8(R12), R14
-	ADDQ R15, R14
-	MOVQ 24(R12), R9
-	XORQ R10, R10
-
-pass2_columns:
-	CMPQ         R15, R14
-	JGE          pass2_next
-	VBROADCASTSS 24(R8), Y9
-	VMOVUPS      (CX)(R15*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VBROADCASTSS 28(R8), Y10
-	VMOVUPS      (DX)(R15*4), Y9
-	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS 32(R8), Y11
-	VMOVUPS      (BX)(R15*4), Y10
-	VSUBPS       Y11, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y8, Y8, Y11
-	VFMADD231PS  Y9, Y9, Y11
-	VFMADD231PS  Y10, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VFMADD231PS  Y0, Y11, Y12
-	VMULPS       Y11, Y12, Y13
-	VMOVUPS      c3f800000<>+0(SB), Y14
-	VDIVPS       Y13, Y14, Y14
-	VANDPS       128(R9)(R10*4), Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VFMADD231PS  Y1, Y12, Y13
-	VBROADCASTSS 8(R11), Y12
-	VCMPPS       $0x0a, Y12, Y13, Y15
-	VANDPS       Y15, Y14, Y14
-	VMINPS       Y13, Y12, Y13
-	VFMADD231PS  Y11, Y14, Y7
-	VFMADD231PS  Y14, Y8, Y2
-	VMOVUPS      (SI)(R15*4), Y11
-	VFMADD231PS  Y14, Y8, Y11
-	VMOVUPS      Y11, (SI)(R15*4)
-	VFMADD231PS  Y14, Y9, Y3
-	VMOVUPS      (DI)(R15*4), Y8
-	VFMADD231PS  Y14, Y9, Y8
-	VMOVUPS      Y8, (DI)(R15*4)
-	VFMADD231PS  Y14, Y10, Y4
-	VMOVUPS      (AX)(R15*4), Y8
-	VFMADD231PS  Y14, Y10, Y8
-	VMOVUPS      Y8, (AX)(R15*4)
-	VMULPS       Y13, Y5, Y5
-	VPSRLD       $0x17, Y5, Y8
-	VPSUBD       c0000007f<>+0(SB), Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VADDPS       Y8, Y6, Y6
-	VANDPS       c007fffff<>+0(SB), Y5, Y5
-	VORPS        c3f800000<>+0(SB), Y5, Y5
-	ADDQ         $0x08, R15
-	XORQ         $0x08, R10
-	JMP          pass2_columns
-
-pass2_next:
-	ADDQ $0x20, R12
-	JMP  pass2
-
-pass2_done:
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS Y2, 384(R9)
-	VMOVUPS Y3, 448(R9)
-	VMOVUPS Y4, 512(R9)
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y5, (R9)
-	VMOVUPS Y6, 64(R9)
-	VMOVUPS Y7, 128(R9)
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS 576(R9), Y2
-	VMOVUPS 640(R9), Y3
-	VMOVUPS 704(R9), Y4
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS (R9), Y5
-	VMOVUPS 64(R9), Y6
-	VMOVUPS 128(R9), Y7
-	MOVQ    stretches+56(FP), R12
-	MOVQ    count+64(FP), R13
-	SHLQ    $0x05, R13
-	ADDQ    R12, R13
-
-pass3:
-	CMPQ R12, R13
-	JGE  pass3_done
-	MOVQ (R12), R15
-	MOVQ 8(R12), R14
-	ADDQ R15, R14
-	MOVQ 24(R12), R9
-	XORQ R10, R10
-
-pass3_columns:
-	CMPQ         R15, R14
-	JGE          pass3_next
-	VBROADCASTSS 36(R8), Y9
-	VMOVUPS      (CX)(R15*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VBROADCASTSS 40(R8), Y10
-	VMOVUPS      (DX)(R15*4), Y9
-	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS 44(R8), Y11
-	VMOVUPS      (BX)(R15*4), Y10
-	VSUBPS       Y11, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y8, Y8, Y11
-	VFMADD231PS  Y9, Y9, Y11
-	VFMADD231PS  Y10, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VFMADD231PS  Y0, Y11, Y12
-	VMULPS       Y11, Y12, Y13
-	VMOVUPS      c3f800000<>+0(SB), Y14
-	VDIVPS       Y13, Y14, Y14
-	VANDPS       192(R9)(R10*4), Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VFMADD231PS  Y1, Y12, Y13
-	VBROADCASTSS 8(R11), Y12
-	VCMPPS       $0x0a, Y12, Y13, Y15
-	VANDPS       Y15, Y14, Y14
-	VMINPS       Y13, Y12, Y13
-	VFMADD231PS  Y11, Y14, Y7
-	VFMADD231PS  Y14, Y8, Y2
-	VMOVUPS      (SI)(R15*4), Y11
-	VFMADD231PS  Y14, Y8, Y11
-	VMOVUPS      Y11, (SI)(R15*4)
-	VFMADD231PS  Y14, Y9, Y3
-	VMOVUPS      (DI)(R15*4), Y8
-	VFMADD231PS  Y14, Y9, Y8
-	VMOVUPS      Y8, (DI)(R15*4)
-	VFMADD231PS  Y14, Y10, Y4
-	VMOVUPS      (AX)(R15*4), Y8
-	VFMADD231PS  Y14, Y10, Y8
-	VMOVUPS      Y8, (AX)(R15*4)
-	VMULPS       Y13, Y5, Y5
-	VPSRLD       $0x17, Y5, Y8
-	VPSUBD       c0000007f<>+0(SB), Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VADDPS       Y8, Y6, Y6
-	VANDPS       c007fffff<>+0(SB), Y5, Y5
-	VORPS        c3f800000<>+0(SB), Y5, Y5
-	ADDQ         $0x08, R15
-	XORQ         $0x08, R10
-	JMP          pass3_columns
-
-pass3_next:
-	ADDQ $0x20, R12
-	JMP  pass3
-
-pass3_done:
-	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Y2, 576(AX)
-	VMOVUPS Y3, 640(AX)
-	VMOVUPS Y4, 704(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Y5, (AX)
-	VMOVUPS Y6, 64(AX)
-	VMOVUPS Y7, 128(AX)
-	VZEROUPPER
-	RET
-
-// func denseUMAPCareful3AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·denseUMAPCareful3AVX2(SB), NOSPLIT, $0-148
-	MOVQ         stride+48(FP), AX
-	MOVQ         columns_base+0(FP), CX
-	LEAQ         (CX)(AX*4), DX
-	LEAQ         (DX)(AX*4), BX
-	MOVQ         gradient_base+24(FP), SI
-	LEAQ         (SI)(AX*4), DI
-	LEAQ         (DI)(AX*4), AX
-	MOVQ         heads_base+72(FP), R8
-	VBROADCASTSS least+144(FP), Y0
-	MOVQ         sums_base+96(FP), R9
-	VMOVUPS      (R9), Y1
-	VMOVUPS      64(R9), Y2
-	VMOVUPS      128(R9), Y3
-	MOVQ         state_base+120(FP), R9
-	VMOVUPS      (R9), Y4
-	VMOVUPS      64(R9), Y5
-	MOVQ         stretches+56(FP), R11
-	MOVQ         count+64(FP), R12
-	SHLQ         $0x05, R12
-	ADDQ         R11, R12
-
-pass0:
-	CMPQ R11, R12
-	JGE  pass0_done
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
-	XORQ R10, R10
-
-pass0_columns:
-	CMPQ         R14, R13
-	JGE          pass0_next
-	VBROADCASTSS (R8), Y7
-	VMOVUPS      (CX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 4(R8), Y8
-	VMOVUPS      (DX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 8(R8), Y9
-	VMOVUPS      (BX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMULPS       Y6, Y6, Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VCMPPS       $0x06, Y0, Y9, Y11
-	VMAXPS       Y9, Y0, Y9
-	VADDPS       c3f800000<>+0(SB), Y9, Y10
-	VMULPS       Y10, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y9, Y12, Y12
-	VANDPS       (R9)(R10*4), Y12, Y12
-	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
-	VANDPS       Y11, Y12, Y12
-	VFMADD231PS  Y12, Y6, Y1
-	VMOVUPS      (SI)(R14*4), Y9
-	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, (SI)(R14*4)
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (DI)(R14*4), Y6
-	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (DI)(R14*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R14*4), Y6
-	VFMADD231PS  Y12, Y8, Y6
-	VMOVUPS      Y6, (AX)(R14*4)
-	VMULPS       Y10, Y4, Y4
-	VPSRLD       $0x17, Y4, Y6
-	VPSUBD       c0000007f<>+0(SB), Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VADDPS       Y6, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R14
-	XORQ         $0x08, R10
-	JMP          pass0_columns
-
-pass0_next:
-	ADDQ $0x20, R11
-	JMP  pass0
-
-pass0_done:
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS Y1, (R9)
-	VMOVUPS Y2, 64(R9)
-	VMOVUPS Y3, 128(R9)
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 64(R9)
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS 192(R9), Y1
-	VMOVUPS 256(R9), Y2
-	VMOVUPS 320(R9), Y3
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 64(R9), Y5
-	MOVQ    stretches+56(FP), R11
-	MOVQ    count+64(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass1:
-	CMPQ R11, R12
-	JGE  pass1_done
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
-	XORQ R10, R10
-
-pass1_columns:
-	CMPQ         R14, R13
-	JGE          pass1_next
-	VBROADCASTSS 12(R8), Y7
-	VMOVUPS      (CX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 16(R8), Y8
-	VMOVUPS      (DX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 20(R8), Y9
-	VMOVUPS      (BX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMULPS       Y6, Y6, Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VCMPPS       $0x06, Y0, Y9, Y11
-	VMAXPS       Y9, Y0, Y9
-	VADDPS       c3f800000<>+0(SB), Y9, Y10
-	VMULPS       Y10, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y9, Y12, Y12
-	VANDPS       64(R9)(R10*4), Y12, Y12
-	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
-	VANDPS       Y11, Y12, Y12
-	VFMADD231PS  Y12, Y6, Y1
-	VMOVUPS      (SI)(R14*4), Y9
-	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, (SI)(R14*4)
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (DI)(R14*4), Y6
-	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (DI)(R14*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R14*4), Y6
-	VFMADD231PS  Y12, Y8, Y6
-	VMOVUPS      Y6, (AX)(R14*4)
-	VMULPS       Y10, Y4, Y4
-	VPSRLD       $0x17, Y4, Y6
-	VPSUBD       c0000007f<>+0(SB), Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VADDPS       Y6, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R14
-	XORQ         $0x08, R10
-	JMP          pass1_columns
-
-pass1_next:
-	ADDQ $0x20, R11
-	JMP  pass1
-
-pass1_done:
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS Y1, 192(R9)
-	VMOVUPS Y2, 256(R9)
-	VMOVUPS Y3, 320(R9)
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 64(R9)
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS 384(R9), Y1
-	VMOVUPS 448(R9), Y2
-	VMOVUPS 512(R9), Y3
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 64(R9), Y5
-	MOVQ    stretches+56(FP), R11
-	MOVQ    count+64(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass2:
-	CMPQ R11, R12
-	JGE  pass2_done
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
-	XORQ R10, R10
-
-pass2_columns:
-	CMPQ         R14, R13
-	JGE          pass2_next
-	VBROADCASTSS 24(R8), Y7
-	VMOVUPS      (CX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 28(R8), Y8
-	VMOVUPS      (DX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 32(R8), Y9
-	VMOVUPS      (BX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMULPS       Y6, Y6, Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VCMPPS       $0x06, Y0, Y9, Y11
-	VMAXPS       Y9, Y0, Y9
-	VADDPS       c3f800000<>+0(SB), Y9, Y10
-	VMULPS       Y10, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y9, Y12, Y12
-	VANDPS       128(R9)(R10*4), Y12, Y12
-	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
-	VANDPS       Y11, Y12, Y12
-	VFMADD231PS  Y12, Y6, Y1
-	VMOVUPS      (SI)(R14*4), Y9
-	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, (SI)(R14*4)
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (DI)(R14*4), Y6
-	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (DI)(R14*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R14*4), Y6
-	VFMADD231PS  Y12, Y8, Y6
-	VMOVUPS      Y6, (AX)(R14*4)
-	VMULPS       Y10, Y4, Y4
-	VPSRLD       $0x17, Y4, Y6
-	VPSUBD       c0000007f<>+0(SB), Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VADDPS       Y6, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R14
-	XORQ         $0x08, R10
-	JMP          pass2_columns
-
-pass2_next:
-	ADDQ $0x20, R11
-	JMP  pass2
-
-pass2_done:
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS Y1, 384(R9)
-	VMOVUPS Y2, 448(R9)
-	VMOVUPS Y3, 512(R9)
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 64(R9)
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS 576(R9), Y1
-	VMOVUPS 640(R9), Y2
-	VMOVUPS 704(R9), Y3
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 64(R9), Y5
-	MOVQ    stretches+56(FP), R11
-	MOVQ    count+64(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass3:
-	CMPQ R11, R12
-	JGE  pass3_done
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
-	XORQ R10, R10
-
-pass3_columns:
-	CMPQ         R14, R13
-	JGE          pass3_next
-	VBROADCASTSS 36(R8), Y7
-	VMOVUPS      (CX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 40(R8), Y8
-	VMOVUPS      (DX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 44(R8), Y9
-	VMOVUPS      (BX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMULPS       Y6, Y6, Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VCMPPS       $0x06, Y0, Y9, Y11
-	VMAXPS       Y9, Y0, Y9
-	VADDPS       c3f800000<>+0(SB), Y9, Y10
-	VMULPS       Y10, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y9, Y12, Y12
-	VANDPS       192(R9)(R10*4), Y12, Y12
-	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
-	VANDPS       Y11, Y12, Y12
-	VFMADD231PS  Y12, Y6, Y1
-	VMOVUPS      (SI)(R14*4), Y9
-	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, (SI)(R14*4)
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (DI)(R14*4), Y6
-	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (DI)(R14*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R14*4), Y6
-	VFMADD231PS  Y12, Y8, Y6
-	VMOVUPS      Y6, (AX)(R14*4)
-	VMULPS       Y10, Y4, Y4
-	VPSRLD       $0x17, Y4, Y6
-	VPSUBD       c0000007f<>+0(SB), Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VADDPS       Y6, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R14
-	XORQ         $0x08, R10
-	JMP          pass3_columns
-
-pass3_next:
-	ADDQ $0x20, R11
-	JMP  pass3
-
-pass3_done:
-	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Y1, 576(AX)
-	VMOVUPS Y2, 640(AX)
-	VMOVUPS Y3, 704(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 64(AX)
-	VZEROUPPER
-	RET
-
-// func denseTotalsCareful3AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
-// Requires: AVX, FMA3
-TEXT ·denseTotalsCareful3AVX2(SB), NOSPLIT, $0-132
-	MOVQ         stride+24(FP), AX
-	MOVQ         columns_base+0(FP), CX
-	LEAQ         (CX)(AX*4), DX
-	LEAQ         (DX)(AX*4), AX
-	MOVQ         heads_base+48(FP), BX
-	MOVQ         squares_base+96(FP), R8
-	MOVQ         width+120(FP), R9
-	VBROADCASTSS clamp+128(FP), Y0
-	SHLQ         $0x02, R9
-	MOVQ         sums_base+72(FP), SI
-	VMOVUPS      (SI), Y1
-	VMOVUPS      64(SI), Y2
-	VMOVUPS      128(SI), Y3
-	VMOVUPS      192(SI), Y4
-	MOVQ         stretches+32(FP), R11
-	MOVQ         count+40(FP), R12
-	SHLQ         $0x05, R12
-	ADDQ         R11, R12
-
-pass0:
-	CMPQ R11, R12
-	JGE  pass0_done
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), SI
-	XORQ DI, DI
-	MOVQ 16(R11), R10
-	SUBQ R14, R10
-	LEAQ (R8)(R10*4), R10
-
-pass0_columns:
-	CMPQ         R14, R13
-	JGE          pass0_next
-	VBROADCASTSS (BX), Y6
-	VMOVUPS      (CX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 4(BX), Y7
-	VMOVUPS      (DX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 8(BX), Y8
-	VMOVUPS      (AX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VFMADD231PS  Y5, Y5, Y8
-	VFMADD231PS  Y6, Y6, Y8
-	VFMADD231PS  Y7, Y7, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VDIVPS       Y8, Y9, Y9
-	VANDPS       (SI)(DI*4), Y9, Y9
-	VCMPPS       $0x06, Y0, Y9, Y8
-	VMAXPS       Y9, Y0, Y10
-	VANDPS       (SI)(DI*4), Y10, Y10
-	VADDPS       Y10, Y4, Y4
-	VANDPS       Y8, Y9, Y9
-	VMULPS       Y9, Y9, Y9
-	VMOVUPS      Y9, (R10)(R14*4)
-	VFMADD231PS  Y9, Y5, Y1
-	VFMADD231PS  Y9, Y6, Y2
-	VFMADD231PS  Y9, Y7, Y3
-	ADDQ         $0x08, R14
-	XORQ         $0x08, DI
-	JMP          pass0_columns
-
-pass0_next:
-	ADDQ $0x20, R11
-	JMP  pass0
-
-pass0_done:
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS Y1, (SI)
-	VMOVUPS Y2, 64(SI)
-	VMOVUPS Y3, 128(SI)
-	VMOVUPS Y4, 192(SI)
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS 256(SI), Y1
-	VMOVUPS 320(SI), Y2
-	VMOVUPS 384(SI), Y3
-	VMOVUPS 448(SI), Y4
-	MOVQ    stretches+32(FP), R11
-	MOVQ    count+40(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass1:
-	CMPQ R11, R12
-	JGE  pass1_done
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), SI
-	XORQ DI, DI
-	MOVQ 16(R11), R10
-	SUBQ R14, R10
-	LEAQ (R8)(R10*4), R10
-	ADDQ R9, R10
-
-pass1_columns:
-	CMPQ         R14, R13
-	JGE          pass1_next
-	VBROADCASTSS 12(BX), Y6
-	VMOVUPS      (CX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 16(BX), Y7
-	VMOVUPS      (DX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 20(BX), Y8
-	VMOVUPS      (AX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VFMADD231PS  Y5, Y5, Y8
-	VFMADD231PS  Y6, Y6, Y8
-	VFMADD231PS  Y7, Y7, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VDIVPS       Y8, Y9, Y9
-	VANDPS       64(SI)(DI*4), Y9, Y9
-	VCMPPS       $0x06, Y0, Y9, Y8
-	VMAXPS       Y9, Y0, Y10
-	VANDPS       64(SI)(DI*4), Y10, Y10
-	VADDPS       Y10, Y4, Y4
-	VANDPS       Y8, Y9, Y9
-	VMULPS       Y9, Y9, Y9
-	VMOVUPS      Y9, (R10)(R14*4)
-	VFMADD231PS  Y9, Y5, Y1
-	VFMADD231PS  Y9, Y6, Y2
-	VFMADD231PS  Y9, Y7, Y3
-	ADDQ         $0x08, R14
-	XORQ         $0x08, DI
-	JMP          pass1_columns
-
-pass1_next:
-	ADDQ $0x20, R11
-	JMP  pass1
-
-pass1_done:
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS Y1, 256(SI)
-	VMOVUPS Y2, 320(SI)
-	VMOVUPS Y3, 384(SI)
-	VMOVUPS Y4, 448(SI)
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS 512(SI), Y1
-	VMOVUPS 576(SI), Y2
-	VMOVUPS 640(SI), Y3
-	VMOVUPS 704(SI), Y4
-	MOVQ    stretches+32(FP), R11
-	MOVQ    count+40(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass2:
-	CMPQ R11, R12
-	JGE  pass2_done
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), SI
-	XORQ DI, DI
-	MOVQ 16(R11), R10
-	SUBQ R14, R10
-	LEAQ (R8)(R10*4), R10
-	ADDQ R9, R10
-	ADDQ R9, R10
-
-pass2_columns:
-	CMPQ         R14, R13
-	JGE          pass2_next
-	VBROADCASTSS 24(BX), Y6
-	VMOVUPS      (CX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 28(BX), Y7
-	VMOVUPS      (DX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 32(BX), Y8
-	VMOVUPS      (AX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VFMADD231PS  Y5, Y5, Y8
-	VFMADD231PS  Y6, Y6, Y8
-	VFMADD231PS  Y7, Y7, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VDIVPS       Y8, Y9, Y9
-	VANDPS       128(SI)(DI*4), Y9, Y9
-	VCMPPS       $0x06, Y0, Y9, Y8
-	VMAXPS       Y9, Y0, Y10
-	VANDPS       128(SI)(DI*4), Y10, Y10
-	VADDPS       Y10, Y4, Y4
-	VANDPS       Y8, Y9, Y9
-	VMULPS       Y9, Y9, Y9
-	VMOVUPS      Y9, (R10)(R14*4)
-	VFMADD231PS  Y9, Y5, Y1
-	VFMADD231PS  Y9, Y6, Y2
-	VFMADD231PS  Y9, Y7, Y3
-	ADDQ         $0x08, R14
-	XORQ         $0x08, DI
-	JMP          pass2_columns
-
-pass2_next:
-	ADDQ $0x20, R11
-	JMP  pass2
-
-pass2_done:
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS Y1, 512(SI)
-	VMOVUPS Y2, 576(SI)
-	VMOVUPS Y3, 640(SI)
-	VMOVUPS Y4, 704(SI)
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS 768(SI), Y1
-	VMOVUPS 832(SI), Y2
-	VMOVUPS 896(SI), Y3
-	VMOVUPS 960(SI), Y4
-	MOVQ    stretches+32(FP), R11
-	MOVQ    count+40(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass3:
-	CMPQ R11, R12
-	JGE  pass3_done
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), SI
-	XORQ DI, DI
-	MOVQ 16(R11), R10
-	SUBQ R14, R10
-	LEAQ (R8)(R10*4), R10
-	ADDQ R9, R10
-	ADDQ R9, R10
-	ADDQ R9, R10
-
-pass3_columns:
-	CMPQ         R14, R13
-	JGE          pass3_next
-	VBROADCASTSS 36(BX), Y6
-	VMOVUPS      (CX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 40(BX), Y7
-	VMOVUPS      (DX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 44(BX), Y8
-	VMOVUPS      (AX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VFMADD231PS  Y5, Y5, Y8
-	VFMADD231PS  Y6, Y6, Y8
-	VFMADD231PS  Y7, Y7, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VDIVPS       Y8, Y9, Y9
-	VANDPS       192(SI)(DI*4), Y9, Y9
-	VCMPPS       $0x06, Y0, Y9, Y8
-	VMAXPS       Y9, Y0, Y10
-	VANDPS       192(SI)(DI*4), Y10, Y10
-	VADDPS       Y10, Y4, Y4
-	VANDPS       Y8, Y9, Y9
-	VMULPS       Y9, Y9, Y9
-	VMOVUPS      Y9, (R10)(R14*4)
-	VFMADD231PS  Y9, Y5, Y1
-	VFMADD231PS  Y9, Y6, Y2
-	VFMADD231PS  Y9, Y7, Y3
-	ADDQ         $0x08, R14
-	XORQ         $0x08, DI
-	JMP          pass3_columns
-
-pass3_next:
-	ADDQ $0x20, R11
-	JMP  pass3
-
-pass3_done:
-	MOVQ    sums_base+72(FP), AX
-	VMOVUPS Y1, 768(AX)
-	VMOVUPS Y2, 832(AX)
-	VMOVUPS Y3, 896(AX)
-	VMOVUPS Y4, 960(AX)
-	VZEROUPPER
-	RET
-
-// func denseSpread3AVX2(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
-// Requires: AVX, FMA3
-TEXT ·denseSpread3AVX2(SB), NOSPLIT, $0-96
-	MOVQ n+24(FP), AX
-	MOVQ stride+32(FP), CX
-	MOVQ out_base+0(FP), DX
-	LEAQ (DX)(CX*4), BX
-	LEAQ (BX)(CX*4), SI
-	LEAQ (SI)(CX*4), DI
-	MOVQ width+64(FP), R8
-	MOVQ squares_base+40(FP), R9
-	SHLQ $0x02, R8
-	MOVQ coefficients_len+80(FP), R10
-	MOVQ coefficients_base+72(FP), R11
-	LEAQ (R11)(R10*4), R10
-	XORQ CX, CX
-	MOVQ AX, R12
-	SUBQ $0x10, R12
-
-columns2:
-	CMPQ    CX, R12
-	JG      columns2_done
-	VMOVUPS (DX)(CX*4), Y0
-	VMOVUPS 32(DX)(CX*4), Y1
-	VMOVUPS (BX)(CX*4), Y2
-	VMOVUPS 32(BX)(CX*4), Y3
-	VMOVUPS (SI)(CX*4), Y4
-	VMOVUPS 32(SI)(CX*4), Y5
-	VMOVUPS (DI)(CX*4), Y6
-	VMOVUPS 32(DI)(CX*4), Y7
-	MOVQ    R11, R13
-	LEAQ    (R9)(CX*4), R14
-
-columns2_heads:
-	VBROADCASTSS (R13), Y8
-	VBROADCASTSS 4(R13), Y9
-	VBROADCASTSS 8(R13), Y10
-	VBROADCASTSS 12(R13), Y11
-	VMOVUPS      (R14), Y12
-	VFMADD231PS  Y8, Y12, Y0
-	VFMADD231PS  Y9, Y12, Y2
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y6
-	VMOVUPS      32(R14), Y12
-	VFMADD231PS  Y8, Y12, Y1
-	VFMADD231PS  Y9, Y12, Y3
-	VFMADD231PS  Y10, Y12, Y5
-	VFMADD231PS  Y11, Y12, Y7
-	ADDQ         R8, R14
-	ADDQ         $0x10, R13
-	CMPQ         R13, R10
-	JL           columns2_heads
-	VMOVUPS      Y0, (DX)(CX*4)
-	VMOVUPS      Y1, 32(DX)(CX*4)
-	VMOVUPS      Y2, (BX)(CX*4)
-	VMOVUPS      Y3, 32(BX)(CX*4)
-	VMOVUPS      Y4, (SI)(CX*4)
-	VMOVUPS      Y5, 32(SI)(CX*4)
-	VMOVUPS      Y6, (DI)(CX*4)
-	VMOVUPS      Y7, 32(DI)(CX*4)
-	ADDQ         $0x10, CX
-	JMP          columns2
-
-columns2_done:
-	SUBQ $0x08, AX
-
-columns1:
-	CMPQ    CX, AX
-	JG      columns1_done
-	VMOVUPS (DX)(CX*4), Y0
-	VMOVUPS (BX)(CX*4), Y1
-	VMOVUPS (SI)(CX*4), Y2
-	VMOVUPS (DI)(CX*4), Y3
-	MOVQ    R11, R12
-	LEAQ    (R9)(CX*4), R13
-
-columns1_heads:
-	VBROADCASTSS (R12), Y4
-	VBROADCASTSS 4(R12), Y5
-	VBROADCASTSS 8(R12), Y6
-	VBROADCASTSS 12(R12), Y7
-	VMOVUPS      (R13), Y8
-	VFMADD231PS  Y4, Y8, Y0
-	VFMADD231PS  Y5, Y8, Y1
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	ADDQ         R8, R13
-	ADDQ         $0x10, R12
-	CMPQ         R12, R10
-	JL           columns1_heads
-	VMOVUPS      Y0, (DX)(CX*4)
-	VMOVUPS      Y1, (BX)(CX*4)
-	VMOVUPS      Y2, (SI)(CX*4)
-	VMOVUPS      Y3, (DI)(CX*4)
-	ADDQ         $0x08, CX
-	JMP          columns1
-
-columns1_done:
-	VZEROUPPER
-	RET
-
-// func extents3AVX2(least []float32, most []float32, sum []float32, src []float32)
-// Requires: AVX
-TEXT ·extents3AVX2(SB), NOSPLIT, $0-96
-	MOVQ    least_base+0(FP), AX
-	MOVQ    most_base+24(FP), CX
-	MOVQ    sum_base+48(FP), DX
-	MOVQ    src_base+72(FP), BX
-	MOVQ    src_len+80(FP), SI
-	VMOVUPS (BX), Y0
-	VMOVAPS Y0, Y1
-	VMOVAPS Y0, Y2
-	VMOVUPS 32(BX), Y3
-	VMOVAPS Y3, Y4
-	VMOVAPS Y3, Y5
-	VMOVUPS 64(BX), Y6
-	VMOVAPS Y6, Y7
-	VMOVAPS Y6, Y8
-	VMOVUPS 96(BX), Y9
-	VMOVAPS Y9, Y10
-	VMOVAPS Y9, Y11
-	MOVQ    $0x00000030, DI
-
-loop0:
-	CMPQ    DI, SI
-	JGE     loop0_done
-	VMOVUPS (BX)(DI*4), Y12
-	VMINPS  Y12, Y0, Y0
-	VMAXPS  Y12, Y1, Y1
-	VADDPS  Y12, Y2, Y2
-	VMOVUPS 32(BX)(DI*4), Y12
-	VMINPS  Y12, Y3, Y3
-	VMAXPS  Y12, Y4, Y4
-	VADDPS  Y12, Y5, Y5
-	VMOVUPS 64(BX)(DI*4), Y12
-	VMINPS  Y12, Y6, Y6
-	VMAXPS  Y12, Y7, Y7
-	VADDPS  Y12, Y8, Y8
-	VMOVUPS 96(BX)(DI*4), Y12
-	VMINPS  Y12, Y9, Y9
-	VMAXPS  Y12, Y10, Y10
-	VADDPS  Y12, Y11, Y11
-	ADDQ    $0x30, DI
-	JMP     loop0
-
-loop0_done:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, (CX)
-	VMOVUPS Y2, (DX)
-	VMOVUPS Y3, 32(AX)
-	VMOVUPS Y4, 32(CX)
-	VMOVUPS Y5, 32(DX)
-	VMOVUPS Y6, 64(AX)
-	VMOVUPS Y7, 64(CX)
-	VMOVUPS Y8, 64(DX)
-	VMOVUPS Y9, 96(AX)
-	VMOVUPS Y10, 96(CX)
-	VMOVUPS Y11, 96(DX)
-	VMOVUPS 128(BX), Y0
-	VMOVAPS Y0, Y1
-	VMOVAPS Y0, Y2
-	VMOVUPS 160(BX), Y3
-	VMOVAPS Y3, Y4
-	VMOVAPS Y3, Y5
-	MOVQ    $0x00000030, DI
-
-loop4:
-	CMPQ    DI, SI
-	JGE     loop4_done
-	VMOVUPS 128(BX)(DI*4), Y6
-	VMINPS  Y6, Y0, Y0
-	VMAXPS  Y6, Y1, Y1
-	VADDPS  Y6, Y2, Y2
-	VMOVUPS 160(BX)(DI*4), Y6
-	VMINPS  Y6, Y3, Y3
-	VMAXPS  Y6, Y4, Y4
-	VADDPS  Y6, Y5, Y5
-	ADDQ    $0x30, DI
-	JMP     loop4
-
-loop4_done:
-	VMOVUPS Y0, 128(AX)
-	VMOVUPS Y1, 128(CX)
-	VMOVUPS Y2, 128(DX)
-	VMOVUPS Y3, 160(AX)
-	VMOVUPS Y4, 160(CX)
-	VMOVUPS Y5, 160(DX)
-	VZEROUPPER
-	RET
-
-// func planesAVX2(dst []float32, stride int, src []float32, d int, n int)
-// Requires: AVX, AVX2
-TEXT ·planesAVX2(SB), NOSPLIT, $0-72
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         src_base+32(FP), CX
-	MOVQ         stride+24(FP), DX
-	MOVQ         d+56(FP), BX
-	MOVQ         n+64(FP), SI
-	VMOVQ        BX, X0
-	VPBROADCASTD X0, Y0
-	VPMULLD      countUp<>+0(SB), Y0, Y0
-	MOVQ         BX, DI
-	SHLQ         $0x05, DI
-
-coordinate:
-	CMPQ BX, $0x00
-	JE   done
-	MOVQ AX, R8
-	MOVQ CX, R9
-	XORQ R10, R10
-
-rows:
-	CMPQ       R10, SI
-	JGE        rows_done
-	VXORPS     X1, X1, X1
-	VPCMPEQD   Y2, Y2, Y2
-	VGATHERDPS Y2, (R9)(Y0*4), Y1
-	VMOVUPS    Y1, (R8)(R10*4)
-	ADDQ       DI, R9
-	ADDQ       $0x08, R10
-	JMP        rows
-
-rows_done:
-	LEAQ (AX)(DX*4), AX
-	ADDQ $0x04, CX
-	DECQ BX
-	JMP  coordinate
-
-done:
-	VZEROUPPER
-	RET
-
-// func lessProductAVX2(dst []float32, a []float32, b []float32, c float32)
-// Requires: AVX, FMA3
-TEXT ·lessProductAVX2(SB), NOSPLIT, $0-76
-	VBROADCASTSS c+72(FP), Y0
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         a_base+24(FP), CX
-	MOVQ         b_base+48(FP), DX
-	MOVQ         dst_len+8(FP), BX
-	XORQ         SI, SI
-
-loop:
-	CMPQ         SI, BX
-	JGE          loop_done
-	VMOVUPS      (AX)(SI*4), Y1
-	VMOVUPS      (CX)(SI*4), Y2
-	VSUBPS       Y0, Y2, Y2
-	VFNMADD231PS (DX)(SI*4), Y2, Y1
-	VMOVUPS      Y1, (AX)(SI*4)
-	ADDQ         $0x08, SI
-	JMP          loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func pullAVX2(dst []float32, w []float32, a []float32, b []float32, f float32)
-// Requires: AVX, FMA3
-TEXT ·pullAVX2(SB), NOSPLIT, $0-100
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         w_base+24(FP), CX
-	MOVQ         a_base+48(FP), DX
-	MOVQ         b_base+72(FP), BX
-	VBROADCASTSS f+96(FP), Y0
-	MOVQ         dst_len+8(FP), SI
-	XORQ         DI, DI
-
-loop:
-	CMPQ        DI, SI
-	JGE         loop_done
-	VMOVUPS     (AX)(DI*4), Y1
-	VMOVUPS     (DX)(DI*4), Y2
-	VSUBPS      (BX)(DI*4), Y2, Y2
-	VMULPS      (CX)(DI*4), Y0, Y3
-	VFMADD231PS Y2, Y3, Y1
-	VMOVUPS     Y1, (AX)(DI*4)
-	ADDQ        $0x08, DI
-	JMP         loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func foldSlotsAVX2(dst []float32, src []float32)
-// Requires: AVX
-TEXT ·foldSlotsAVX2(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), AX
-	MOVQ src_base+24(FP), CX
-	MOVQ dst_len+8(FP), DX
-	XORQ BX, BX
-
-loop:
-	CMPQ         BX, DX
-	JGE          loop_done
-	VMOVUPS      (CX), Y0
-	VADDPS       32(CX), Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X0
-	VMOVHLPS     X0, X0, X1
-	VADDPS       X1, X0, X0
-	VMOVSHDUP    X0, X1
-	VADDSS       X1, X0, X0
-	VMOVSS       X0, (AX)(BX*4)
-	ADDQ         $0x40, CX
-	INCQ         BX
-	JMP          loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func rowDistancesAVX2(x []float32, norms []float32, norm float32, slack float32, near float32, found []uint64)
-// Requires: AVX
-TEXT ·rowDistancesAVX2(SB), NOSPLIT, $0-88
-	MOVQ         x_base+0(FP), AX
-	MOVQ         norms_base+24(FP), CX
-	MOVQ         found_base+64(FP), DX
-	VBROADCASTSS norm+48(FP), Y0
-	VBROADCASTSS slack+52(FP), Y1
-	VBROADCASTSS near+56(FP), Y2
-	VXORPS       X3, X3, X3
-	MOVQ         x_len+8(FP), BX
-	XORQ         SI, SI
-
-loop:
-	CMPQ      SI, BX
-	JGE       loop_done
-	VADDPS    (CX)(SI*4), Y0, Y4
-	VADDPS    (AX)(SI*4), Y4, Y5
-	VMAXPS    Y5, Y3, Y5
-	VMOVUPS   Y5, (AX)(SI*4)
-	VADDPS    Y1, Y5, Y5
-	VMULPS    Y2, Y4, Y4
-	VCMPPS    $0x11, Y4, Y5, Y4
-	MOVQ      SI, DI
-	SHRQ      $0x03, DI
-	VMOVMSKPS Y4, R8
-	MOVB      R8, (DX)(DI*1)
-	ADDQ      $0x08, SI
-	JMP       loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func rowSimilaritiesAVX2(x []float32, clamp float32) (sum float32)
-// Requires: AVX, AVX2
-TEXT ·rowSimilaritiesAVX2(SB), NOSPLIT, $0-36
-	MOVQ         x_base+0(FP), AX
-	VBROADCASTSS clamp+24(FP), Y0
-	MOVL         $0x3f800000, CX
-	VMOVD        CX, X1
-	VPBROADCASTD X1, Y1
-	VXORPS       X2, X2, X2
-	VXORPS       X3, X3, X3
-	MOVQ         x_len+8(FP), CX
-	XORQ         DX, DX
-
-loop:
-	CMPQ    DX, CX
-	JGE     loop_done
-	VMOVUPS (AX)(DX*4), Y4
-	VCMPPS  $0x05, Y2, Y4, Y5
-	VADDPS  Y1, Y4, Y4
-	VMOVUPS c7e167699<>+0(SB), Y6
-	VMINPS  Y4, Y6, Y4
-	VDIVPS  Y4, Y1, Y4
-	VMAXPS  Y4, Y0, Y4
-	VANDPS  Y5, Y4, Y4
-	VMOVUPS Y4, (AX)(DX*4)
-	VADDPS  Y4, Y3, Y3
-	ADDQ    $0x08, DX
-	JMP     loop
-
-loop_done:
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X0, X3, X3
-	VMOVHLPS     X3, X3, X0
-	VADDPS       X0, X3, X3
-	VMOVSHDUP    X3, X0
-	VADDSS       X0, X3, X3
-	VMOVSS       X3, sum+32(FP)
-	VZEROUPPER
-	RET
-
-// func rowInfoNCAVX2(q []float32, share float32, clamp float32)
-// Requires: AVX
-TEXT ·rowInfoNCAVX2(SB), NOSPLIT, $0-32
-	MOVQ         q_base+0(FP), AX
-	VBROADCASTSS share+24(FP), Y0
-	VBROADCASTSS clamp+28(FP), Y1
-	VMULPS       cbf800000<>+0(SB), Y0, Y0
-	MOVQ         q_len+8(FP), CX
-	XORQ         DX, DX
-
-loop:
-	CMPQ    DX, CX
-	JGE     loop_done
-	VMOVUPS (AX)(DX*4), Y2
-	VMULPS  Y0, Y2, Y3
-	VMULPS  Y2, Y3, Y3
-	VCMPPS  $0x06, Y1, Y2, Y2
-	VANDPS  Y2, Y3, Y3
-	VMOVUPS Y3, (AX)(DX*4)
-	ADDQ    $0x08, DX
-	JMP     loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func rowNegAVX2(x []float32, c float32, invC float32, limit float32) (loss float32, dTheta float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·rowNegAVX2(SB), NOSPLIT, $0-48
-	MOVQ         x_base+0(FP), AX
-	VBROADCASTSS c+24(FP), Y0
-	VBROADCASTSS invC+28(FP), Y1
-	VBROADCASTSS limit+32(FP), Y2
-	MOVL         $0x3f800000, CX
-	VMOVD        CX, X3
-	VPBROADCASTD X3, Y3
-	MOVL         $0x3f800000, CX
-	VMOVD        CX, X4
-	VPBROADCASTD X4, Y4
-	VXORPS       X5, X5, X5
-	VXORPS       X6, X6, X6
-	MOVQ         x_len+8(FP), CX
-	XORQ         DX, DX
-
-loop:
-	CMPQ         DX, CX
-	JGE          loop_done
-	VMOVUPS      (AX)(DX*4), Y7
-	VMOVUPS      c5d5e0b6b<>+0(SB), Y8
-	VCMPPS       $0x0a, Y8, Y7, Y8
-	VMOVUPS      c5d5e0b6b<>+0(SB), Y9
-	VMINPS       Y7, Y9, Y7
-	VADDPS       Y3, Y7, Y7
-	VMOVAPS      Y3, Y9
-	VFMADD231PS  Y0, Y7, Y9
-	VMULPS       Y7, Y9, Y10
-	VMOVUPS      c7e167699<>+0(SB), Y11
-	VMINPS       Y10, Y11, Y10
-	VDIVPS       Y10, Y3, Y11
-	VANDPS       Y8, Y11, Y11
-	VMULPS       Y11, Y9, Y10
-	VFMADD213PS  Y3, Y1, Y10
-	VCMPPS       $0x0a, Y2, Y10, Y8
-	VANDPS       Y8, Y11, Y11
-	VMINPS       Y10, Y2, Y10
-	VPAND        c7f800000<>+0(SB), Y10, Y8
-	VMOVUPS      c7f000000<>+0(SB), Y9
-	VPSUBD       Y8, Y9, Y9
-	VMULPS       Y10, Y9, Y9
-	VMULPS       Y9, Y4, Y4
-	VPSRLD       $0x17, Y8, Y8
-	VPSUBD       c0000007f<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y5, Y5
-	VFNMADD231PS Y11, Y7, Y6
-	VMULPS       cbf800000<>+0(SB), Y11, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	ADDQ         $0x08, DX
-	JMP          loop
-
-loop_done:
-	VCVTDQ2PS    Y5, Y5
-	VPSUBD       c3f3504f3<>+0(SB), Y4, Y1
-	VPSRAD       $0x17, Y1, Y0
-	VCVTDQ2PS    Y0, Y0
-	VPAND        c007fffff<>+0(SB), Y1, Y1
-	VPADDD       c3f3504f3<>+0(SB), Y1, Y1
-	VSUBPS       Y3, Y1, Y1
-	VMULPS       Y1, Y1, Y3
-	VMOVUPS      c3d9021bb<>+0(SB), Y2
-	VFMADD213PS  cbdebd1b8<>+0(SB), Y1, Y2
-	VFMADD213PS  c3def251a<>+0(SB), Y1, Y2
-	VFMADD213PS  cbdfe5d4f<>+0(SB), Y1, Y2
-	VFMADD213PS  c3e11e9bf<>+0(SB), Y1, Y2
-	VFMADD213PS  cbe2aae50<>+0(SB), Y1, Y2
-	VFMADD213PS  c3e4cceac<>+0(SB), Y1, Y2
-	VFMADD213PS  cbe7ffffc<>+0(SB), Y1, Y2
-	VFMADD213PS  c3eaaaaaa<>+0(SB), Y1, Y2
-	VMULPS       Y1, Y2, Y2
-	VMULPS       Y3, Y2, Y2
-	VFMADD231PS  cb95e8083<>+0(SB), Y0, Y2
-	VFNMADD231PS c3f000000<>+0(SB), Y3, Y2
-	VADDPS       Y1, Y2, Y2
-	VFMADD231PS  c3f318000<>+0(SB), Y0, Y2
-	VFMADD231PS  c00000000<>+0(SB), Y4, Y2
-	VFMADD231PS  c3f317218<>+0(SB), Y5, Y2
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X2
-	VMOVHLPS     X2, X2, X0
-	VADDPS       X0, X2, X2
-	VMOVSHDUP    X2, X0
-	VADDSS       X0, X2, X2
-	VMOVSS       X2, loss+40(FP)
-	VEXTRACTF128 $0x01, Y6, X0
-	VADDPS       X0, X6, X6
-	VMOVHLPS     X6, X6, X0
-	VADDPS       X0, X6, X6
-	VMOVSHDUP    X6, X0
-	VADDSS       X0, X6, X6
-	VMOVSS       X6, dTheta+44(FP)
-	VZEROUPPER
-	RET
-
-// func rowUMAPAVX2(x []float32, limit float32) (loss float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·rowUMAPAVX2(SB), NOSPLIT, $0-36
-	MOVQ         x_base+0(FP), AX
-	VBROADCASTSS limit+24(FP), Y0
-	MOVL         $0x3f800000, CX
-	VMOVD        CX, X1
-	VPBROADCASTD X1, Y1
-	MOVL         $0x3f800000, CX
-	VMOVD        CX, X2
-	VPBROADCASTD X2, Y2
-	VXORPS       X3, X3, X3
-	MOVQ         x_len+8(FP), CX
-	XORQ         DX, DX
-
-loop:
-	CMPQ        DX, CX
-	JGE         loop_done
-	VMOVUPS     (AX)(DX*4), Y4
-	VMOVUPS     c5d5e0b6b<>+0(SB), Y5
-	VCMPPS      $0x0a, Y5, Y4, Y6
-	VMOVUPS     c5d5e0b6b<>+0(SB), Y5
-	VMINPS      Y4, Y5, Y4
-	VADDPS      Y1, Y4, Y5
-	VMULPS      Y5, Y4, Y4
-	VMOVUPS     c0082ab1e<>+0(SB), Y7
-	VMAXPS      Y4, Y7, Y4
-	VDIVPS      Y4, Y1, Y7
-	VANDPS      Y6, Y7, Y7
-	VMOVAPS     Y1, Y4
-	VFMADD231PS Y5, Y7, Y4
-	VCMPPS      $0x0a, Y0, Y4, Y5
-	VANDPS      Y5, Y7, Y7
-	VMINPS      Y4, Y0, Y4
-	VPAND       c7f800000<>+0(SB), Y4, Y5
-	VMOVUPS     c7f000000<>+0(SB), Y6
-	VPSUBD      Y5, Y6, Y6
-	VMULPS      Y4, Y6, Y6
-	VMULPS      Y6, Y2, Y2
-	VPSRLD      $0x17, Y5, Y5
-	VPSUBD      c0000007f<>+0(SB), Y5, Y5
-	VPADDD      Y5, Y3, Y3
-	VMULPS      cbf800000<>+0(SB), Y7, Y7
-	VMOVUPS     Y7, (AX)(DX*4)
-	ADDQ        $0x08, DX
-	JMP         loop
-
-loop_done:
-	VCVTDQ2PS    Y3, Y3
-	VPSUBD       c3f3504f3<>+0(SB), Y2, Y4
-	VPSRAD       $0x17, Y4, Y0
-	VCVTDQ2PS    Y0, Y0
-	VPAND        c007fffff<>+0(SB), Y4, Y4
-	VPADDD       c3f3504f3<>+0(SB), Y4, Y4
-	VSUBPS       Y1, Y4, Y4
-	VMULPS       Y4, Y4, Y5
-	VMOVUPS      c3d9021bb<>+0(SB), Y1
-	VFMADD213PS  cbdebd1b8<>+0(SB), Y4, Y1
-	VFMADD213PS  c3def251a<>+0(SB), Y4, Y1
-	VFMADD213PS  cbdfe5d4f<>+0(SB), Y4, Y1
-	VFMADD213PS  c3e11e9bf<>+0(SB), Y4, Y1
-	VFMADD213PS  cbe2aae50<>+0(SB), Y4, Y1
-	VFMADD213PS  c3e4cceac<>+0(SB), Y4, Y1
-	VFMADD213PS  cbe7ffffc<>+0(SB), Y4, Y1
-	VFMADD213PS  c3eaaaaaa<>+0(SB), Y4, Y1
-	VMULPS       Y4, Y1, Y1
-	VMULPS       Y5, Y1, Y1
-	VFMADD231PS  cb95e8083<>+0(SB), Y0, Y1
-	VFNMADD231PS c3f000000<>+0(SB), Y5, Y1
-	VADDPS       Y4, Y1, Y1
-	VFMADD231PS  c3f318000<>+0(SB), Y0, Y1
-	VFMADD231PS  c00000000<>+0(SB), Y2, Y1
-	VFMADD231PS  c3f317218<>+0(SB), Y3, Y1
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X0, X1, X1
-	VMOVHLPS     X1, X1, X0
-	VADDPS       X0, X1, X1
-	VMOVSHDUP    X1, X0
-	VADDSS       X0, X1, X1
-	VMOVSS       X1, loss+32(FP)
-	VZEROUPPER
-	RET
-
-// func rowMaxAVX2(x []float32, least float32) float32
-// Requires: AVX
-TEXT ·rowMaxAVX2(SB), NOSPLIT, $0-36
-	MOVQ         x_base+0(FP), AX
-	VBROADCASTSS least+24(FP), Y0
-	MOVQ         x_len+8(FP), CX
-	XORQ         DX, DX
-
-loop:
-	CMPQ   DX, CX
-	JGE    loop_done
-	VMAXPS (AX)(DX*4), Y0, Y0
-	ADDQ   $0x08, DX
-	JMP    loop
-
-loop_done:
-	VEXTRACTF128 $0x01, Y0, X1
-	VMAXPS       X1, X0, X0
-	VMOVHLPS     X0, X0, X1
-	VMAXPS       X1, X0, X0
-	VMOVSHDUP    X0, X1
-	VMAXSS       X1, X0, X0
-	VMOVSS       X0, ret+32(FP)
-	VZEROUPPER
-	RET
-
-// func rowExpAVX2(x []float32, top float32) (sum float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·rowExpAVX2(SB), NOSPLIT, $0-36
-	MOVQ         x_base+0(FP), AX
-	VBROADCASTSS top+24(FP), Y0
-	MOVL         $0x3f800000, CX
-	VMOVD        CX, X1
-	VPBROADCASTD X1, Y1
-	VXORPS       X2, X2, X2
-	MOVQ         x_len+8(FP), CX
-	XORQ         DX, DX
-
-loop:
-	CMPQ         DX, CX
-	JGE          loop_done
-	VMOVUPS      (AX)(DX*4), Y3
-	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      cc2ae0000<>+0(SB), Y4
-	VCMPPS       $0x0a, Y3, Y4, Y6
-	VMAXPS       Y3, Y4, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y4
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
-	VSUBPS       c4b400000<>+0(SB), Y4, Y5
-	VFNMADD231PS c3f318000<>+0(SB), Y5, Y3
-	VFNMADD231PS cb95e8083<>+0(SB), Y5, Y3
-	VMOVUPS      c39506967<>+0(SB), Y5
-	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y5
-	VFMADD213PS  c3c088908<>+0(SB), Y3, Y5
-	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y5
-	VFMADD213PS  c3e2aaaaa<>+0(SB), Y3, Y5
-	VFMADD213PS  c3f000000<>+0(SB), Y3, Y5
-	VMULPS       Y3, Y3, Y7
-	VFMADD213PS  Y3, Y7, Y5
-	VADDPS       Y1, Y5, Y5
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y4, Y5, Y5
-	VFMADD231PS  c00000000<>+0(SB), Y3, Y5
-	VANDPS       Y6, Y5, Y5
-	VMOVUPS      Y5, (AX)(DX*4)
-	VADDPS       Y5, Y2, Y2
-	ADDQ         $0x08, DX
-	JMP          loop
-
-loop_done:
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X2
-	VMOVHLPS     X2, X2, X0
-	VADDPS       X0, X2, X2
-	VMOVSHDUP    X2, X0
-	VADDSS       X0, X2, X2
-	VMOVSS       X2, sum+32(FP)
-	VZEROUPPER
-	RET
-
-// func rowLogisticAVX2(x []float32, theta float32) (loss float32, dTheta float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·rowLogisticAVX2(SB), NOSPLIT, $0-40
-	MOVQ         x_base+0(FP), AX
-	VBROADCASTSS theta+24(FP), Y0
-	MOVL         $0x3f800000, CX
-	VMOVD        CX, X1
-	VPBROADCASTD X1, Y1
-	VXORPS       X2, X2, X2
-	MOVL         $0x3f800000, CX
-	VMOVD        CX, X3
-	VPBROADCASTD X3, Y3
-	VXORPS       X4, X4, X4
-	VXORPS       X5, X5, X5
-	VXORPS       X6, X6, X6
-	MOVQ         x_len+8(FP), CX
-	XORQ         DX, DX
-
-loop:
-	CMPQ         DX, CX
-	JGE          loop_done
-	VMOVUPS      (AX)(DX*4), Y7
-	VSUBPS       Y0, Y7, Y7
-	VORPS        c80000000<>+0(SB), Y7, Y8
-	VCMPPS       $0x0a, Y2, Y7, Y9
-	VMAXPS       Y7, Y2, Y7
-	VADDPS       Y7, Y5, Y5
-	VMOVUPS      cc2ae0000<>+0(SB), Y7
-	VCMPPS       $0x0a, Y8, Y7, Y11
-	VMAXPS       Y8, Y7, Y8
-	VMOVUPS      c4b400000<>+0(SB), Y7
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y8, Y7
-	VSUBPS       c4b400000<>+0(SB), Y7, Y10
-	VFNMADD231PS c3f318000<>+0(SB), Y10, Y8
-	VFNMADD231PS cb95e8083<>+0(SB), Y10, Y8
-	VMOVUPS      c39506967<>+0(SB), Y10
-	VFMADD213PS  c3ab743ce<>+0(SB), Y8, Y10
-	VFMADD213PS  c3c088908<>+0(SB), Y8, Y10
-	VFMADD213PS  c3d2aa9c1<>+0(SB), Y8, Y10
-	VFMADD213PS  c3e2aaaaa<>+0(SB), Y8, Y10
-	VFMADD213PS  c3f000000<>+0(SB), Y8, Y10
-	VMULPS       Y8, Y8, Y12
-	VFMADD213PS  Y8, Y12, Y10
-	VADDPS       Y1, Y10, Y10
-	VPSLLD       $0x17, Y7, Y7
-	VPADDD       Y7, Y10, Y10
-	VFMADD231PS  c00000000<>+0(SB), Y8, Y10
-	VANDPS       Y11, Y10, Y10
-	VADDPS       Y1, Y10, Y7
-	VDIVPS       Y7, Y1, Y8
-	VBLENDVPS    Y9, Y10, Y1, Y10
-	VMULPS       Y10, Y8, Y10
-	VSUBPS       Y10, Y6, Y6
-	VMOVUPS      Y10, (AX)(DX*4)
-	VPAND        c7f800000<>+0(SB), Y7, Y8
-	VMOVUPS      c7f000000<>+0(SB), Y9
-	VPSUBD       Y8, Y9, Y9
-	VMULPS       Y7, Y9, Y9
-	VMULPS       Y9, Y3, Y3
-	VPSRLD       $0x17, Y8, Y8
-	VPSUBD       c0000007f<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y4, Y4
-	ADDQ         $0x08, DX
-	JMP          loop
-
-loop_done:
-	VCVTDQ2PS    Y4, Y4
-	VPSUBD       c3f3504f3<>+0(SB), Y3, Y2
-	VPSRAD       $0x17, Y2, Y0
-	VCVTDQ2PS    Y0, Y0
-	VPAND        c007fffff<>+0(SB), Y2, Y2
-	VPADDD       c3f3504f3<>+0(SB), Y2, Y2
-	VSUBPS       Y1, Y2, Y2
-	VMULPS       Y2, Y2, Y7
-	VMOVUPS      c3d9021bb<>+0(SB), Y1
-	VFMADD213PS  cbdebd1b8<>+0(SB), Y2, Y1
-	VFMADD213PS  c3def251a<>+0(SB), Y2, Y1
-	VFMADD213PS  cbdfe5d4f<>+0(SB), Y2, Y1
-	VFMADD213PS  c3e11e9bf<>+0(SB), Y2, Y1
-	VFMADD213PS  cbe2aae50<>+0(SB), Y2, Y1
-	VFMADD213PS  c3e4cceac<>+0(SB), Y2, Y1
-	VFMADD213PS  cbe7ffffc<>+0(SB), Y2, Y1
-	VFMADD213PS  c3eaaaaaa<>+0(SB), Y2, Y1
-	VMULPS       Y2, Y1, Y1
-	VMULPS       Y7, Y1, Y1
-	VFMADD231PS  cb95e8083<>+0(SB), Y0, Y1
-	VFNMADD231PS c3f000000<>+0(SB), Y7, Y1
-	VADDPS       Y2, Y1, Y1
-	VFMADD231PS  c3f318000<>+0(SB), Y0, Y1
-	VFMADD231PS  c00000000<>+0(SB), Y3, Y1
-	VFMADD231PS  c3f317218<>+0(SB), Y4, Y1
-	VADDPS       Y1, Y5, Y5
-	VEXTRACTF128 $0x01, Y5, X0
-	VADDPS       X0, X5, X5
-	VMOVHLPS     X5, X5, X0
-	VADDPS       X0, X5, X5
-	VMOVSHDUP    X5, X0
-	VADDSS       X0, X5, X5
-	VMOVSS       X5, loss+32(FP)
-	VEXTRACTF128 $0x01, Y6, X0
-	VADDPS       X0, X6, X6
-	VMOVHLPS     X6, X6, X0
-	VADDPS       X0, X6, X6
-	VMOVSHDUP    X6, X0
-	VADDSS       X0, X6, X6
-	VMOVSS       X6, dTheta+36(FP)
-	VZEROUPPER
-	RET
-
-// func nearRowsAVX2(dst []float32, found []uint64, x []float32, row []float32, cols []int32, limit float32, limits []float32)
-// Requires: AVX, FMA3, MMX+
-TEXT ·nearRowsAVX2(SB), NOSPLIT, $8-152
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         found_base+24(FP), CX
-	MOVQ         row_base+72(FP), DX
-	MOVQ         limits_base+128(FP), BX
-	VBROADCASTSS limit+120(FP), Y0
-	MOVQ         x_base+48(FP), SI
-	MOVQ         cols_base+96(FP), DI
-	MOVQ         row_len+80(FP), R8
-	LEAQ         firstLanes<>+64(SB), R9
-	MOVQ         R8, R10
-	ANDQ         $0x07, R10
-	NEGQ         R10
-	VMOVUPS      (R9)(R10*4), Y3
-	SHLQ         $0x02, R8
-	MOVQ         R8, R9
-	ANDQ         $-32, R9
-	MOVQ         cols_len+104(FP), R10
-	XORQ         R11, R11
-
-columns:
-	CMPQ       R11, R10
-	JGE        columns_done
-	LEAQ       8(R11), R12
-	MOVQ       cols_len+104(FP), R13
-	CMPQ       R12, R13
-	JGE        here
-	CMPQ       R8, $0x000000c0
-	JLE        here
-	MOVLQSX    (DI)(R12*4), R13
-	IMULQ      R8, R13
-	PREFETCHT0 (R13)(SI*1)
-	PREFETCHT0 64(R13)(SI*1)
-	PREFETCHT0 128(R13)(SI*1)
-	PREFETCHT0 192(R13)(SI*1)
-	MOVLQSX    4(DI)(R12*4), R13
-	IMULQ      R8, R13
-	PREFETCHT0 (R13)(SI*1)
-	PREFETCHT0 64(R13)(SI*1)
-	PREFETCHT0 128(R13)(SI*1)
-	PREFETCHT0 192(R13)(SI*1)
-	MOVLQSX    8(DI)(R12*4), R13
-	IMULQ      R8, R13
-	PREFETCHT0 (R13)(SI*1)
-	PREFETCHT0 64(R13)(SI*1)
-	PREFETCHT0 128(R13)(SI*1)
-	PREFETCHT0 192(R13)(SI*1)
-	MOVLQSX    12(DI)(R12*4), R13
-	IMULQ      R8, R13
-	PREFETCHT0 (R13)(SI*1)
-	PREFETCHT0 64(R13)(SI*1)
-	PREFETCHT0 128(R13)(SI*1)
-	PREFETCHT0 192(R13)(SI*1)
-	MOVLQSX    16(DI)(R12*4), R13
-	IMULQ      R8, R13
-	PREFETCHT0 (R13)(SI*1)
-	PREFETCHT0 64(R13)(SI*1)
-	PREFETCHT0 128(R13)(SI*1)
-	PREFETCHT0 192(R13)(SI*1)
-	MOVLQSX    20(DI)(R12*4), R13
-	IMULQ      R8, R13
-	PREFETCHT0 (R13)(SI*1)
-	PREFETCHT0 64(R13)(SI*1)
-	PREFETCHT0 128(R13)(SI*1)
-	PREFETCHT0 192(R13)(SI*1)
-	MOVLQSX    24(DI)(R12*4), R13
-	IMULQ      R8, R13
-	PREFETCHT0 (R13)(SI*1)
-	PREFETCHT0 64(R13)(SI*1)
-	PREFETCHT0 128(R13)(SI*1)
-	PREFETCHT0 192(R13)(SI*1)
-	MOVLQSX    28(DI)(R12*4), R12
-	IMULQ      R8, R12
-	PREFETCHT0 (R12)(SI*1)
-	PREFETCHT0 64(R12)(SI*1)
-	PREFETCHT0 128(R12)(SI*1)
-	PREFETCHT0 192(R12)(SI*1)
-
-here:
-	VXORPS  X4, X4, X4
-	MOVLQSX (DI)(R11*4), R12
-	IMULQ   R8, R12
-	ADDQ    SI, R12
-	VXORPS  X5, X5, X5
-	MOVLQSX 4(DI)(R11*4), R13
-	IMULQ   R8, R13
-	ADDQ    SI, R13
-	VXORPS  X6, X6, X6
-	MOVLQSX 8(DI)(R11*4), R14
-	IMULQ   R8, R14
-	ADDQ    SI, R14
-	VXORPS  X7, X7, X7
-	MOVLQSX 12(DI)(R11*4), R15
-	IMULQ   R8, R15
-	ADDQ    SI, R15
-	XORQ    BP, BP
-
-elements00000000:
-	CMPQ        BP, R9
-	JGE         elements00000000_last
-	VMOVUPS     (DX)(BP*1), Y1
-	VMOVUPS     (R12)(BP*1), Y2
-	VSUBPS      Y2, Y1, Y2
-	VFMADD231PS Y2, Y2, Y4
-	VMOVUPS     (R13)(BP*1), Y2
-	VSUBPS      Y2, Y1, Y2
-	VFMADD231PS Y2, Y2, Y5
-	VMOVUPS     (R14)(BP*1), Y2
-	VSUBPS      Y2, Y1, Y2
-	VFMADD231PS Y2, Y2, Y6
-	VMOVUPS     (R15)(BP*1), Y2
-	VSUBPS      Y2, Y1, Y2
-	VFMADD231PS Y2, Y2, Y7
-	ADDQ        $0x20, BP
-	JMP         elements00000000
-
-elements00000000_last:
-	CMPQ        BP, R8
-	JGE         elements00000000_done
-	VMASKMOVPS  (DX)(BP*1), Y3, Y1
-	VMASKMOVPS  (R12)(BP*1), Y3, Y2
-	VSUBPS      Y2, Y1, Y2
-	VFMADD231PS Y2, Y2, Y4
-	VMASKMOVPS  (R13)(BP*1), Y3, Y2
-	VSUBPS      Y2, Y1, Y2
-	VFMADD231PS Y2, Y2, Y5
-	VMASKMOVPS  (R14)(BP*1), Y3, Y2
-	VSUBPS      Y2, Y1, Y2
-	VFMADD231PS Y2, Y2, Y6
-	VMASKMOVPS  (R15)(BP*1), Y3, Y2
-	VSUBPS      Y2, Y1, Y2
-	VFMADD231PS Y2, Y2, Y7
-
-elements00000000_done:
-	VUNPCKLPS Y5, Y4, Y1
-	VUNPCKHPS Y5, Y4, Y8
-	VADDPS    Y8, Y1, Y1
-	VUNPCKLPS Y7, Y6, Y2
-	VUNPCKHPS Y7, Y6, Y8
-	VADDPS    Y8, Y2, Y2
-	VUNPCKLPD Y2, Y1, Y8
-	VUNPCKHPD Y2, Y1, Y1
-	VADDPS    Y1, Y8, Y8
-	VXORPS    X9, X9, X9
-	MOVLQSX   16(DI)(R11*4), R12
-	IMULQ     R8, R12
-	ADDQ      SI, R12
-	VXORPS    X10, X10, X10
-	MOVLQSX   20(DI)(R11*4), R13
-	IMULQ     R8, R13
-	ADDQ      SI, R13
-	VXORPS    X11, X11, X11
-	MOVLQSX   24(DI)(R11*4), R14
-	IMULQ     R8, R14
-	ADDQ      SI, R14
-	VXORPS    X12, X12, X12
-	MOVLQSX   28(DI)(R11*4), R15
-	IMULQ     R8, R15
-	ADDQ      SI, R15
-	XORQ      BP, BP
-
-elements00000004:
-	CMPQ        BP, R9
-	JGE         elements00000004_last
-	VMOVUPS     (DX)(BP*1), Y1
-	VMOVUPS     (R12)(BP*1), Y2
-	VSUBPS      Y2, Y1, Y2
-	VFMADD231PS Y2, Y2, Y9
-	VMOVUPS     (R13)(BP*1), Y2
-	VSUBPS      Y2, Y1, Y2
-	VFMADD231PS Y2, Y2, Y10
-	VMOVUPS     (R14)(BP*1), Y2
-	VSUBPS      Y2, Y1, Y2
-	VFMADD231PS Y2, Y2, Y11
-	VMOVUPS     (R15)(BP*1), Y2
-	VSUBPS      Y2, Y1, Y2
-	VFMADD231PS Y2, Y2, Y12
-	ADDQ        $0x20, BP
-	JMP         elements00000004
-
-elements00000004_last:
-	CMPQ        BP, R8
-	JGE         elements00000004_done
-	VMASKMOVPS  (DX)(BP*1), Y3, Y1
-	VMASKMOVPS  (R12)(BP*1), Y3, Y2
-	VSUBPS      Y2, Y1, Y2
-	VFMADD231PS Y2, Y2, Y9
-	VMASKMOVPS  (R13)(BP*1), Y3, Y2
-	VSUBPS      Y2, Y1, Y2
-	VFMADD231PS Y2, Y2, Y10
-	VMASKMOVPS  (R14)(BP*1), Y3, Y2
-	VSUBPS      Y2, Y1, Y2
-	VFMADD231PS Y2, Y2, Y11
-	VMASKMOVPS  (R15)(BP*1), Y3, Y2
-	VSUBPS      Y2, Y1, Y2
-	VFMADD231PS Y2, Y2, Y12
-
-elements00000004_done:
-	VUNPCKLPS  Y10, Y9, Y1
-	VUNPCKHPS  Y10, Y9, Y2
-	VADDPS     Y2, Y1, Y1
-	VUNPCKLPS  Y12, Y11, Y13
-	VUNPCKHPS  Y12, Y11, Y2
-	VADDPS     Y2, Y13, Y13
-	VUNPCKLPD  Y13, Y1, Y2
-	VUNPCKHPD  Y13, Y1, Y1
-	VADDPS     Y1, Y2, Y2
-	VPERM2F128 $0x20, Y2, Y8, Y1
-	VPERM2F128 $0x31, Y2, Y8, Y2
-	VADDPS     Y2, Y1, Y1
-	VMOVUPS    Y1, (AX)(R11*4)
-	VMAXPS     (BX)(R11*4), Y0, Y2
-	VCMPPS     $0x12, Y2, Y1, Y1
-	MOVQ       R11, R12
-	SHRQ       $0x03, R12
-	VMOVMSKPS  Y1, R13
-	MOVB       R13, (CX)(R12*1)
-	ADDQ       $0x08, R11
-	JMP        columns
-
-columns_done:
-	VZEROUPPER
-	RET
-
-// func nearTilesAVX2(dst []float32, found []uint16, x []float32, width int, rows *int32, cols []int32, rowLimits *float32, limits []float32, ahead []int32)
-// Requires: AVX, FMA3, MMX+
-TEXT ·nearTilesAVX2(SB), NOSPLIT, $0-168
-	MOVQ           width+72(FP), AX
-	LEAQ           firstLanes<>+64(SB), CX
-	MOVQ           AX, DX
-	ANDQ           $0x07, DX
-	NEGQ           DX
-	VMOVUPS        (CX)(DX*4), Y0
-	SHLQ           $0x02, AX
-	MOVQ           AX, CX
-	ANDQ           $-32, CX
-	MOVQ           rowLimits+112(FP), DX
-	VBROADCASTF128 (DX), Y1
-	VPERMILPS      quadruple<>+0(SB), Y1, Y1
-	VBROADCASTF128 (DX), Y2
-	VPERMILPS      quadruple<>+32(SB), Y2, Y2
-	XORQ           DX, DX
-
-columns:
-	CMPQ    DX, cols_len+96(FP)
-	JGE     done
-	MOVQ    cols_base+88(FP), BX
-	MOVLQSX (BX)(DX*4), SI
-	IMULQ   AX, SI
-	ADDQ    x_base+48(FP), SI
-	MOVLQSX 4(BX)(DX*4), DI
-	IMULQ   AX, DI
-	ADDQ    x_base+48(FP), DI
-	MOVLQSX 8(BX)(DX*4), R8
-	IMULQ   AX, R8
-	ADDQ    x_base+48(FP), R8
-	MOVLQSX 12(BX)(DX*4), BX
-	IMULQ   AX, BX
-	ADDQ    x_base+48(FP), BX
-	MOVQ    SI, R9
-	MOVQ    DX, R10
-	SHRQ    $0x02, R10
-	CMPQ    R10, ahead_len+152(FP)
-	JGE     here
-	MOVQ    ahead_base+144(FP), R9
-	MOVLQSX (R9)(R10*4), R9
-	IMULQ   AX, R9
-	ADDQ    x_base+48(FP), R9
-
-here:
-	MOVQ    rows+80(FP), R10
-	MOVLQSX (R10), R11
-	IMULQ   AX, R11
-	ADDQ    x_base+48(FP), R11
-	VXORPS  X3, X3, X3
-	VXORPS  X4, X4, X4
-	VXORPS  X5, X5, X5
-	VXORPS  X6, X6, X6
-	MOVLQSX 4(R10), R10
-	IMULQ   AX, R10
-	ADDQ    x_base+48(FP), R10
-	VXORPS  X7, X7, X7
-	VXORPS  X8, X8, X8
-	VXORPS  X9, X9, X9
-	VXORPS  X10, X10, X10
-	XORQ    R12, R12
-
-elements00000000:
-	CMPQ        R12, CX
-	JGE         elements00000000_last
-	VMOVUPS     (R11)(R12*1), Y13
-	VMOVUPS     (R10)(R12*1), Y14
-	PREFETCHT0  (R9)(R12*1)
-	VMOVUPS     (SI)(R12*1), Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y3
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y7
-	VMOVUPS     (DI)(R12*1), Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y4
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y8
-	VMOVUPS     (R8)(R12*1), Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y5
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y9
-	VMOVUPS     (BX)(R12*1), Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y6
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y10
-	ADDQ        $0x20, R12
-	JMP         elements00000000
-
-elements00000000_last:
-	CMPQ        R12, AX
-	JGE         elements00000000_done
-	VMASKMOVPS  (R11)(R12*1), Y0, Y13
-	VMASKMOVPS  (R10)(R12*1), Y0, Y14
-	PREFETCHT0  (R9)(R12*1)
-	VMASKMOVPS  (SI)(R12*1), Y0, Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y3
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y7
-	VMASKMOVPS  (DI)(R12*1), Y0, Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y4
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y8
-	VMASKMOVPS  (R8)(R12*1), Y0, Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y5
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y9
-	VMASKMOVPS  (BX)(R12*1), Y0, Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y6
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y10
-
-elements00000000_done:
-	VUNPCKLPS      Y4, Y3, Y11
-	VUNPCKHPS      Y4, Y3, Y12
-	VADDPS         Y12, Y11, Y11
-	VUNPCKLPS      Y6, Y5, Y13
-	VUNPCKHPS      Y6, Y5, Y12
-	VADDPS         Y12, Y13, Y13
-	VUNPCKLPD      Y13, Y11, Y12
-	VUNPCKHPD      Y13, Y11, Y11
-	VADDPS         Y11, Y12, Y12
-	VUNPCKLPS      Y8, Y7, Y11
-	VUNPCKHPS      Y8, Y7, Y13
-	VADDPS         Y13, Y11, Y11
-	VUNPCKLPS      Y10, Y9, Y14
-	VUNPCKHPS      Y10, Y9, Y13
-	VADDPS         Y13, Y14, Y14
-	VUNPCKLPD      Y14, Y11, Y13
-	VUNPCKHPD      Y14, Y11, Y11
-	VADDPS         Y11, Y13, Y13
-	VPERM2F128     $0x20, Y13, Y12, Y11
-	VPERM2F128     $0x31, Y13, Y12, Y12
-	VADDPS         Y12, Y11, Y11
-	MOVQ           DX, R9
-	SHLQ           $0x04, R9
-	ADDQ           dst_base+0(FP), R9
-	VMOVUPS        Y11, (R9)
-	MOVQ           limits_base+120(FP), R9
-	VBROADCASTF128 (R9)(DX*4), Y12
-	VMAXPS         Y12, Y1, Y12
-	VCMPPS         $0x12, Y12, Y11, Y11
-	MOVQ           DX, R9
-	SHRQ           $0x01, R9
-	ADDQ           found_base+24(FP), R9
-	VMOVMSKPS      Y11, R10
-	MOVB           R10, (R9)
-	MOVQ           rows+80(FP), R9
-	MOVLQSX        8(R9), R10
-	IMULQ          AX, R10
-	ADDQ           x_base+48(FP), R10
-	VXORPS         X15, X15, X15
-	VXORPS         X16, X16, X16
-	VXORPS         X17, X17, X17
-	VXORPS         X18, X18, X18
-	MOVLQSX        12(R9), R9
-	IMULQ          AX, R9
-	ADDQ           x_base+48(FP), R9
-	VXORPS         X19, X19, X19
-	VXORPS         X20, X20, X20
-	VXORPS         X21, X21, X21
-	VXORPS         X22, X22, X22
-	XORQ           R11, R11
-
-elements00000001:
-	CMPQ        R11, CX
-	JGE         elements00000001_last
-	VMOVUPS     (R10)(R11*1), Y13
-	VMOVUPS     (R9)(R11*1), Y14
-	VMOVUPS     (SI)(R11*1), Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y15
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y19
-	VMOVUPS     (DI)(R11*1), Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y16
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y20
-	VMOVUPS     (R8)(R11*1), Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y17
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y21
-	VMOVUPS     (BX)(R11*1), Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y18
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y22
-	ADDQ        $0x20, R11
-	JMP         elements00000001
-
-elements00000001_last:
-	CMPQ        R11, AX
-	JGE         elements00000001_done
-	VMASKMOVPS  (R10)(R11*1), Y0, Y13
-	VMASKMOVPS  (R9)(R11*1), Y0, Y14
-	VMASKMOVPS  (SI)(R11*1), Y0, Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y15
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y19
-	VMASKMOVPS  (DI)(R11*1), Y0, Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y16
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y20
-	VMASKMOVPS  (R8)(R11*1), Y0, Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y17
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y21
-	VMASKMOVPS  (BX)(R11*1), Y0, Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y18
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y22
-
-elements00000001_done:
-	VUNPCKLPS      Y16, Y15, Y11
-	VUNPCKHPS      Y16, Y15, Y12
-	VADDPS         Y12, Y11, Y11
-	VUNPCKLPS      Y18, Y17, Y13
-	VUNPCKHPS      Y18, Y17, Y12
-	VADDPS         Y12, Y13, Y13
-	VUNPCKLPD      Y13, Y11, Y12
-	VUNPCKHPD      Y13, Y11, Y11
-	VADDPS         Y11, Y12, Y12
-	VUNPCKLPS      Y20, Y19, Y11
-	VUNPCKHPS      Y20, Y19, Y13
-	VADDPS         Y13, Y11, Y11
-	VUNPCKLPS      Y22, Y21, Y14
-	VUNPCKHPS      Y22, Y21, Y13
-	VADDPS         Y13, Y14, Y14
-	VUNPCKLPD      Y14, Y11, Y13
-	VUNPCKHPD      Y14, Y11, Y11
-	VADDPS         Y11, Y13, Y13
-	VPERM2F128     $0x20, Y13, Y12, Y11
-	VPERM2F128     $0x31, Y13, Y12, Y12
-	VADDPS         Y12, Y11, Y11
-	MOVQ           DX, BX
-	SHLQ           $0x04, BX
-	ADDQ           dst_base+0(FP), BX
-	VMOVUPS        Y11, 32(BX)
-	MOVQ           limits_base+120(FP), BX
-	VBROADCASTF128 (BX)(DX*4), Y12
-	VMAXPS         Y12, Y2, Y12
-	VCMPPS         $0x12, Y12, Y11, Y11
-	MOVQ           DX, BX
-	SHRQ           $0x01, BX
-	ADDQ           found_base+24(FP), BX
-	VMOVMSKPS      Y11, SI
-	MOVB           SI, 1(BX)
-	ADDQ           $0x04, DX
-	JMP            columns
-
-done:
-	VZEROUPPER
-	RET
-
-// func projectRowsAVX2(dst []float32, x []float32, from []float32, along []float32, cols []int32)
-// Requires: AVX, FMA3, MMX+
-TEXT ·projectRowsAVX2(SB), NOSPLIT, $0-120
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    from_base+48(FP), CX
-	MOVQ    along_base+72(FP), DX
-	MOVQ    x_base+24(FP), BX
-	MOVQ    cols_base+96(FP), SI
-	MOVQ    from_len+56(FP), DI
-	LEAQ    firstLanes<>+64(SB), R8
-	MOVQ    DI, R9
-	ANDQ    $0x07, R9
-	NEGQ    R9
-	VMOVUPS (R8)(R9*4), Y3
-	SHLQ    $0x02, DI
-	MOVQ    DI, R8
-	ANDQ    $-32, R8
-	MOVQ    cols_len+104(FP), R9
-	XORQ    R10, R10
-
-columns:
-	CMPQ       R10, R9
-	JGE        columns_done
-	LEAQ       8(R10), R11
-	MOVQ       cols_len+104(FP), R12
-	CMPQ       R11, R12
-	JGE        here
-	CMPQ       DI, $0x000000c0
-	JLE        here
-	MOVLQSX    (SI)(R11*4), R12
-	IMULQ      DI, R12
-	PREFETCHT0 (R12)(BX*1)
-	PREFETCHT0 64(R12)(BX*1)
-	PREFETCHT0 128(R12)(BX*1)
-	PREFETCHT0 192(R12)(BX*1)
-	MOVLQSX    4(SI)(R11*4), R12
-	IMULQ      DI, R12
-	PREFETCHT0 (R12)(BX*1)
-	PREFETCHT0 64(R12)(BX*1)
-	PREFETCHT0 128(R12)(BX*1)
-	PREFETCHT0 192(R12)(BX*1)
-	MOVLQSX    8(SI)(R11*4), R12
-	IMULQ      DI, R12
-	PREFETCHT0 (R12)(BX*1)
-	PREFETCHT0 64(R12)(BX*1)
-	PREFETCHT0 128(R12)(BX*1)
-	PREFETCHT0 192(R12)(BX*1)
-	MOVLQSX    12(SI)(R11*4), R12
-	IMULQ      DI, R12
-	PREFETCHT0 (R12)(BX*1)
-	PREFETCHT0 64(R12)(BX*1)
-	PREFETCHT0 128(R12)(BX*1)
-	PREFETCHT0 192(R12)(BX*1)
-	MOVLQSX    16(SI)(R11*4), R12
-	IMULQ      DI, R12
-	PREFETCHT0 (R12)(BX*1)
-	PREFETCHT0 64(R12)(BX*1)
-	PREFETCHT0 128(R12)(BX*1)
-	PREFETCHT0 192(R12)(BX*1)
-	MOVLQSX    20(SI)(R11*4), R12
-	IMULQ      DI, R12
-	PREFETCHT0 (R12)(BX*1)
-	PREFETCHT0 64(R12)(BX*1)
-	PREFETCHT0 128(R12)(BX*1)
-	PREFETCHT0 192(R12)(BX*1)
-	MOVLQSX    24(SI)(R11*4), R12
-	IMULQ      DI, R12
-	PREFETCHT0 (R12)(BX*1)
-	PREFETCHT0 64(R12)(BX*1)
-	PREFETCHT0 128(R12)(BX*1)
-	PREFETCHT0 192(R12)(BX*1)
-	MOVLQSX    28(SI)(R11*4), R11
-	IMULQ      DI, R11
-	PREFETCHT0 (R11)(BX*1)
-	PREFETCHT0 64(R11)(BX*1)
-	PREFETCHT0 128(R11)(BX*1)
-	PREFETCHT0 192(R11)(BX*1)
-
-here:
-	VXORPS  X4, X4, X4
-	MOVLQSX (SI)(R10*4), R11
-	IMULQ   DI, R11
-	ADDQ    BX, R11
-	VXORPS  X5, X5, X5
-	MOVLQSX 4(SI)(R10*4), R12
-	IMULQ   DI, R12
-	ADDQ    BX, R12
-	VXORPS  X6, X6, X6
-	MOVLQSX 8(SI)(R10*4), R13
-	IMULQ   DI, R13
-	ADDQ    BX, R13
-	VXORPS  X7, X7, X7
-	MOVLQSX 12(SI)(R10*4), R14
-	IMULQ   DI, R14
-	ADDQ    BX, R14
-	XORQ    R15, R15
-
-elements00000000:
-	CMPQ        R15, R8
-	JGE         elements00000000_last
-	VMOVUPS     (CX)(R15*1), Y0
-	VMOVUPS     (DX)(R15*1), Y1
-	VMOVUPS     (R11)(R15*1), Y2
-	VSUBPS      Y0, Y2, Y2
-	VFMADD231PS Y1, Y2, Y4
-	VMOVUPS     (R12)(R15*1), Y2
-	VSUBPS      Y0, Y2, Y2
-	VFMADD231PS Y1, Y2, Y5
-	VMOVUPS     (R13)(R15*1), Y2
-	VSUBPS      Y0, Y2, Y2
-	VFMADD231PS Y1, Y2, Y6
-	VMOVUPS     (R14)(R15*1), Y2
-	VSUBPS      Y0, Y2, Y2
-	VFMADD231PS Y1, Y2, Y7
-	ADDQ        $0x20, R15
-	JMP         elements00000000
-
-elements00000000_last:
-	CMPQ        R15, DI
-	JGE         elements00000000_done
-	VMASKMOVPS  (CX)(R15*1), Y3, Y0
-	VMASKMOVPS  (DX)(R15*1), Y3, Y1
-	VMASKMOVPS  (R11)(R15*1), Y3, Y2
-	VSUBPS      Y0, Y2, Y2
-	VFMADD231PS Y1, Y2, Y4
-	VMASKMOVPS  (R12)(R15*1), Y3, Y2
-	VSUBPS      Y0, Y2, Y2
-	VFMADD231PS Y1, Y2, Y5
-	VMASKMOVPS  (R13)(R15*1), Y3, Y2
-	VSUBPS      Y0, Y2, Y2
-	VFMADD231PS Y1, Y2, Y6
-	VMASKMOVPS  (R14)(R15*1), Y3, Y2
-	VSUBPS      Y0, Y2, Y2
-	VFMADD231PS Y1, Y2, Y7
-
-elements00000000_done:
-	VUNPCKLPS Y5, Y4, Y0
-	VUNPCKHPS Y5, Y4, Y8
-	VADDPS    Y8, Y0, Y0
-	VUNPCKLPS Y7, Y6, Y1
-	VUNPCKHPS Y7, Y6, Y8
-	VADDPS    Y8, Y1, Y1
-	VUNPCKLPD Y1, Y0, Y8
-	VUNPCKHPD Y1, Y0, Y0
-	VADDPS    Y0, Y8, Y8
-	VXORPS    X9, X9, X9
-	MOVLQSX   16(SI)(R10*4), R11
-	IMULQ     DI, R11
-	ADDQ      BX, R11
-	VXORPS    X10, X10, X10
-	MOVLQSX   20(SI)(R10*4), R12
-	IMULQ     DI, R12
-	ADDQ      BX, R12
-	VXORPS    X11, X11, X11
-	MOVLQSX   24(SI)(R10*4), R13
-	IMULQ     DI, R13
-	ADDQ      BX, R13
-	VXORPS    X12, X12, X12
-	MOVLQSX   28(SI)(R10*4), R14
-	IMULQ     DI, R14
-	ADDQ      BX, R14
-	XORQ      R15, R15
-
-elements00000004:
-	CMPQ        R15, R8
-	JGE         elements00000004_last
-	VMOVUPS     (CX)(R15*1), Y0
-	VMOVUPS     (DX)(R15*1), Y1
-	VMOVUPS     (R11)(R15*1), Y2
-	VSUBPS      Y0, Y2, Y2
-	VFMADD231PS Y1, Y2, Y9
-	VMOVUPS     (R12)(R15*1), Y2
-	VSUBPS      Y0, Y2, Y2
-	VFMADD231PS Y1, Y2, Y10
-	VMOVUPS     (R13)(R15*1), Y2
-	VSUBPS      Y0, Y2, Y2
-	VFMADD231PS Y1, Y2, Y11
-	VMOVUPS     (R14)(R15*1), Y2
-	VSUBPS      Y0, Y2, Y2
-	VFMADD231PS Y1, Y2, Y12
-	ADDQ        $0x20, R15
-	JMP         elements00000004
-
-elements00000004_last:
-	CMPQ        R15, DI
-	JGE         elements00000004_done
-	VMASKMOVPS  (CX)(R15*1), Y3, Y0
-	VMASKMOVPS  (DX)(R15*1), Y3, Y1
-	VMASKMOVPS  (R11)(R15*1), Y3, Y2
-	VSUBPS      Y0, Y2, Y2
-	VFMADD231PS Y1, Y2, Y9
-	VMASKMOVPS  (R12)(R15*1), Y3, Y2
-	VSUBPS      Y0, Y2, Y2
-	VFMADD231PS Y1, Y2, Y10
-	VMASKMOVPS  (R13)(R15*1), Y3, Y2
-	VSUBPS      Y0, Y2, Y2
-	VFMADD231PS Y1, Y2, Y11
-	VMASKMOVPS  (R14)(R15*1), Y3, Y2
-	VSUBPS      Y0, Y2, Y2
-	VFMADD231PS Y1, Y2, Y12
-
-elements00000004_done:
-	VUNPCKLPS  Y10, Y9, Y0
-	VUNPCKHPS  Y10, Y9, Y1
-	VADDPS     Y1, Y0, Y0
-	VUNPCKLPS  Y12, Y11, Y2
-	VUNPCKHPS  Y12, Y11, Y1
-	VADDPS     Y1, Y2, Y2
-	VUNPCKLPD  Y2, Y0, Y1
-	VUNPCKHPD  Y2, Y0, Y0
-	VADDPS     Y0, Y1, Y1
-	VPERM2F128 $0x20, Y1, Y8, Y0
-	VPERM2F128 $0x31, Y1, Y8, Y1
-	VADDPS     Y1, Y0, Y0
-	VMOVUPS    Y0, (AX)(R10*4)
-	ADDQ       $0x08, R10
-	JMP        columns
-
-columns_done:
-	VZEROUPPER
-	RET
-
-// func columnMomentsAVX2(x *float32, rows int, stride int, pivot *float32, sums *float64, squares *float64)
-// Requires: AVX, FMA3
-TEXT ·columnMomentsAVX2(SB), NOSPLIT, $0-48
-	MOVQ         x+0(FP), AX
-	MOVQ         pivot+24(FP), CX
-	VMOVUPS      (CX), Y0
-	VCVTPS2PD    X0, Y1
-	VEXTRACTF128 $0x01, Y0, X0
-	VCVTPS2PD    X0, Y0
-	VXORPS       X2, X2, X2
-	VXORPS       X3, X3, X3
-	VXORPS       X4, X4, X4
-	VXORPS       X5, X5, X5
-	MOVQ         rows+8(FP), CX
-	MOVQ         stride+16(FP), DX
-
-rows:
-	TESTQ       CX, CX
-	JZ          done
-	VCVTPS2PD   (AX), Y6
-	VSUBPD      Y1, Y6, Y6
-	VADDPD      Y6, Y2, Y2
-	VFMADD231PD Y6, Y6, Y4
-	VCVTPS2PD   16(AX), Y6
-	VSUBPD      Y0, Y6, Y6
-	VADDPD      Y6, Y3, Y3
-	VFMADD231PD Y6, Y6, Y5
-	ADDQ        DX, AX
-	DECQ        CX
-	JMP         rows
-
-done:
-	MOVQ    sums+32(FP), AX
-	VADDPD  (AX), Y2, Y2
-	VMOVUPD Y2, (AX)
-	VADDPD  32(AX), Y3, Y3
-	VMOVUPD Y3, 32(AX)
-	MOVQ    squares+40(FP), AX
-	VADDPD  (AX), Y4, Y4
-	VMOVUPD Y4, (AX)
-	VADDPD  32(AX), Y5, Y5
-	VMOVUPD Y5, 32(AX)
-	VZEROUPPER
-	RET
-
-// func columnApplyAVX2(dst *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32)
-// Requires: AVX, FMA3
-TEXT ·columnApplyAVX2(SB), NOSPLIT, $0-60
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         pivot+32(FP), DX
-	VMOVUPS      (DX), Y0
-	MOVQ         scale+40(FP), DX
-	VMOVUPS      (DX), Y1
-	MOVQ         shift+48(FP), DX
-	VMOVUPS      (DX), Y2
-	VBROADCASTSS floor+56(FP), Y3
-	MOVQ         rows+16(FP), DX
-	MOVQ         stride+24(FP), BX
-
-rows:
-	TESTQ       DX, DX
-	JZ          done
-	VMOVUPS     (CX), Y4
-	VSUBPS      Y0, Y4, Y4
-	VFMADD213PS Y2, Y1, Y4
-	VMAXPS      Y4, Y3, Y4
-	VMOVUPS     Y4, (AX)
-	ADDQ        BX, AX
-	ADDQ        BX, CX
-	DECQ        DX
-	JMP         rows
-
-done:
-	VZEROUPPER
-	RET
-
-// func columnProductsAVX2(grad *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32, sums *float64, products *float64)
-// Requires: AVX, FMA3
-TEXT ·columnProductsAVX2(SB), NOSPLIT, $0-80
-	MOVQ         grad+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         pivot+32(FP), DX
-	VMOVUPS      (DX), Y0
-	MOVQ         scale+40(FP), DX
-	VMOVUPS      (DX), Y1
-	MOVQ         shift+48(FP), DX
-	VMOVUPS      (DX), Y2
-	VBROADCASTSS floor+56(FP), Y3
-	VXORPS       X4, X4, X4
-	VXORPS       X5, X5, X5
-	VXORPS       X6, X6, X6
-	VXORPS       X7, X7, X7
-	MOVQ         rows+16(FP), DX
-	MOVQ         stride+24(FP), BX
-
-rows:
-	TESTQ        DX, DX
-	JZ           done
-	VMOVUPS      (CX), Y8
-	VSUBPS       Y0, Y8, Y8
-	VMOVAPS      Y8, Y9
-	VFMADD213PS  Y2, Y1, Y9
-	VCMPPS       $0x06, Y3, Y9, Y9
-	VANDPS       (AX), Y9, Y9
-	VCVTPS2PD    X9, Y10
-	VEXTRACTF128 $0x01, Y9, X9
-	VCVTPS2PD    X9, Y9
-	VCVTPS2PD    X8, Y11
-	VEXTRACTF128 $0x01, Y8, X8
-	VCVTPS2PD    X8, Y8
-	VADDPD       Y10, Y4, Y4
-	VADDPD       Y9, Y5, Y5
-	VFMADD231PD  Y11, Y10, Y6
-	VFMADD231PD  Y8, Y9, Y7
-	ADDQ         BX, AX
-	ADDQ         BX, CX
-	DECQ         DX
-	JMP          rows
-
-done:
-	MOVQ    sums+64(FP), AX
-	VADDPD  (AX), Y4, Y4
-	VMOVUPD Y4, (AX)
-	VADDPD  32(AX), Y5, Y5
-	VMOVUPD Y5, 32(AX)
-	MOVQ    products+72(FP), AX
-	VADDPD  (AX), Y6, Y6
-	VMOVUPD Y6, (AX)
-	VADDPD  32(AX), Y7, Y7
-	VMOVUPD Y7, 32(AX)
-	VZEROUPPER
-	RET
-
-// func columnGradientAVX2(dst *float32, grad *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32, a *float32, b *float32, o *float32)
-// Requires: AVX, FMA3
-TEXT ·columnGradientAVX2(SB), NOSPLIT, $0-96
-	MOVQ         dst+0(FP), AX
-	MOVQ         grad+8(FP), CX
-	MOVQ         x+16(FP), DX
-	MOVQ         pivot+40(FP), BX
-	VMOVUPS      (BX), Y0
-	MOVQ         scale+48(FP), BX
-	VMOVUPS      (BX), Y1
-	MOVQ         shift+56(FP), BX
-	VMOVUPS      (BX), Y2
-	VBROADCASTSS floor+64(FP), Y3
-	MOVQ         a+72(FP), BX
-	VMOVUPS      (BX), Y4
-	MOVQ         b+80(FP), BX
-	VMOVUPS      (BX), Y5
-	MOVQ         o+88(FP), BX
-	VMOVUPS      (BX), Y6
-	MOVQ         rows+24(FP), BX
-	MOVQ         stride+32(FP), SI
-
-rows:
-	TESTQ       BX, BX
-	JZ          done
-	VMOVUPS     (DX), Y7
-	VSUBPS      Y0, Y7, Y7
-	VMOVAPS     Y7, Y8
-	VFMADD213PS Y2, Y1, Y8
-	VCMPPS      $0x06, Y3, Y8, Y8
-	VANDPS      (CX), Y8, Y8
-	VFMADD213PS Y6, Y5, Y7
-	VFMADD231PS Y8, Y4, Y7
-	VMOVUPS     Y7, (AX)
-	ADDQ        SI, AX
-	ADDQ        SI, CX
-	ADDQ        SI, DX
-	DECQ        BX
-	JMP         rows
-
-done:
-	VZEROUPPER
-	RET
-
-// func addReLUAVX2(dst []float32, a []float32, b []float32)
-// Requires: AVX
-TEXT ·addReLUAVX2(SB), NOSPLIT, $0-72
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   a_base+24(FP), CX
-	MOVQ   b_base+48(FP), DX
-	VXORPS X0, X0, X0
-	MOVQ   dst_len+8(FP), BX
-	XORQ   SI, SI
-
-loop:
-	CMPQ    SI, BX
-	JGE     loop_done
-	VMOVUPS (CX)(SI*4), Y1
-	VADDPS  (DX)(SI*4), Y1, Y1
-	VMAXPS  Y1, Y0, Y1
-	VMOVUPS Y1, (AX)(SI*4)
-	ADDQ    $0x08, SI
-	JMP     loop
-
-loop_done:
-	VZEROUPPER
-	RET
-
-// func winogradImageAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·winogradImageAVX2(SB), $1152-80
-	MOVQ         dst+0(FP), AX
-	MOVQ         dstRow+16(FP), CX
-	MOVQ         dstPixel+24(FP), DX
-	MOVQ         src+32(FP), BX
-	MOVQ         srcRow+48(FP), SI
-	MOVQ         srcPixel+56(FP), DI
-	ADDQ         dstAt+8(FP), AX
-	ADDQ         srcAt+40(FP), BX
-	MOVQ         channels+64(FP), R8
-	MOVQ         inside+72(FP), R9
-	MOVL         $0x40000000, R10
-	VMOVD        R10, X0
-	VPBROADCASTD X0, Y0
-	MOVL         $0x40800000, R10
-	VMOVD        R10, X1
-	VPBROADCASTD X1, Y1
-	MOVL         $0x40a00000, R10
-	VMOVD        R10, X2
-	VPBROADCASTD X2, Y2
-
-channels:
-	MOVQ         BX, R10
-	LEAQ         (BX)(SI*2), R11
-	ADDQ         SI, R11
-	VPBROADCASTD (R9), Y3
-	VMASKMOVPS   (R10), Y3, Y3
-	VPBROADCASTD 24(R9), Y4
-	VMASKMOVPS   (R10)(SI*1), Y4, Y4
-	VPBROADCASTD 48(R9), Y5
-	VMASKMOVPS   (R10)(SI*2), Y5, Y5
-	VPBROADCASTD 72(R9), Y6
-	VMASKMOVPS   (R11), Y6, Y6
-	VPBROADCASTD 96(R9), Y7
-	VMASKMOVPS   (R11)(SI*1), Y7, Y7
-	VPBROADCASTD 120(R9), Y8
-	VMASKMOVPS   (R11)(SI*2), Y8, Y8
-	ADDQ         DI, R10
-	ADDQ         DI, R11
-	VMOVAPS      Y7, Y9
-	VFNMADD231PS Y5, Y1, Y9
-	VMOVAPS      Y6, Y10
-	VFNMADD231PS Y4, Y1, Y10
-	VFMADD213PS  Y7, Y1, Y3
-	VFNMADD231PS Y5, Y2, Y3
-	VFMADD231PS  Y4, Y1, Y8
-	VFNMADD231PS Y6, Y2, Y8
-	VSUBPS       Y5, Y7, Y7
-	VSUBPS       Y4, Y6, Y6
-	VADDPS       Y9, Y10, Y4
-	VSUBPS       Y10, Y9, Y5
-	VMOVAPS      Y7, Y9
-	VFMADD231PS  Y6, Y0, Y9
-	VFNMADD231PS Y6, Y0, Y7
-	VMOVUPS      Y3, (SP)
-	VMOVUPS      Y4, 192(SP)
-	VMOVUPS      Y5, 384(SP)
-	VMOVUPS      Y9, 576(SP)
-	VMOVUPS      Y7, 768(SP)
-	VMOVUPS      Y8, 960(SP)
-	VPBROADCASTD 4(R9), Y3
-	VMASKMOVPS   (R10), Y3, Y3
-	VPBROADCASTD 28(R9), Y4
-	VMASKMOVPS   (R10)(SI*1), Y4, Y4
-	VPBROADCASTD 52(R9), Y5
-	VMASKMOVPS   (R10)(SI*2), Y5, Y5
-	VPBROADCASTD 76(R9), Y6
-	VMASKMOVPS   (R11), Y6, Y6
-	VPBROADCASTD 100(R9), Y7
-	VMASKMOVPS   (R11)(SI*1), Y7, Y7
-	VPBROADCASTD 124(R9), Y8
-	VMASKMOVPS   (R11)(SI*2), Y8, Y8
-	ADDQ         DI, R10
-	ADDQ         DI, R11
-	VMOVAPS      Y7, Y9
-	VFNMADD231PS Y5, Y1, Y9
-	VMOVAPS      Y6, Y10
-	VFNMADD231PS Y4, Y1, Y10
-	VFMADD213PS  Y7, Y1, Y3
-	VFNMADD231PS Y5, Y2, Y3
-	VFMADD231PS  Y4, Y1, Y8
-	VFNMADD231PS Y6, Y2, Y8
-	VSUBPS       Y5, Y7, Y7
-	VSUBPS       Y4, Y6, Y6
-	VADDPS       Y9, Y10, Y4
-	VSUBPS       Y10, Y9, Y5
-	VMOVAPS      Y7, Y9
-	VFMADD231PS  Y6, Y0, Y9
-	VFNMADD231PS Y6, Y0, Y7
-	VMOVUPS      Y3, 32(SP)
-	VMOVUPS      Y4, 224(SP)
-	VMOVUPS      Y5, 416(SP)
-	VMOVUPS      Y9, 608(SP)
-	VMOVUPS      Y7, 800(SP)
-	VMOVUPS      Y8, 992(SP)
-	VPBROADCASTD 8(R9), Y3
-	VMASKMOVPS   (R10), Y3, Y3
-	VPBROADCASTD 32(R9), Y4
-	VMASKMOVPS   (R10)(SI*1), Y4, Y4
-	VPBROADCASTD 56(R9), Y5
-	VMASKMOVPS   (R10)(SI*2), Y5, Y5
-	VPBROADCASTD 80(R9), Y6
-	VMASKMOVPS   (R11), Y6, Y6
-	VPBROADCASTD 104(R9), Y7
-	VMASKMOVPS   (R11)(SI*1), Y7, Y7
-	VPBROADCASTD 128(R9), Y8
-	VMASKMOVPS   (R11)(SI*2), Y8, Y8
-	ADDQ         DI, R10
-	ADDQ         DI, R11
-	VMOVAPS      Y7, Y9
-	VFNMADD231PS Y5, Y1, Y9
-	VMOVAPS      Y6, Y10
-	VFNMADD231PS Y4, Y1, Y10
-	VFMADD213PS  Y7, Y1, Y3
-	VFNMADD231PS Y5, Y2, Y3
-	VFMADD231PS  Y4, Y1, Y8
-	VFNMADD231PS Y6, Y2, Y8
-	VSUBPS       Y5, Y7, Y7
-	VSUBPS       Y4, Y6, Y6
-	VADDPS       Y9, Y10, Y4
-	VSUBPS       Y10, Y9, Y5
-	VMOVAPS      Y7, Y9
-	VFMADD231PS  Y6, Y0, Y9
-	VFNMADD231PS Y6, Y0, Y7
-	VMOVUPS      Y3, 64(SP)
-	VMOVUPS      Y4, 256(SP)
-	VMOVUPS      Y5, 448(SP)
-	VMOVUPS      Y9, 640(SP)
-	VMOVUPS      Y7, 832(SP)
-	VMOVUPS      Y8, 1024(SP)
-	VPBROADCASTD 12(R9), Y3
-	VMASKMOVPS   (R10), Y3, Y3
-	VPBROADCASTD 36(R9), Y4
-	VMASKMOVPS   (R10)(SI*1), Y4, Y4
-	VPBROADCASTD 60(R9), Y5
-	VMASKMOVPS   (R10)(SI*2), Y5, Y5
-	VPBROADCASTD 84(R9), Y6
-	VMASKMOVPS   (R11), Y6, Y6
-	VPBROADCASTD 108(R9), Y7
-	VMASKMOVPS   (R11)(SI*1), Y7, Y7
-	VPBROADCASTD 132(R9), Y8
-	VMASKMOVPS   (R11)(SI*2), Y8, Y8
-	ADDQ         DI, R10
-	ADDQ         DI, R11
-	VMOVAPS      Y7, Y9
-	VFNMADD231PS Y5, Y1, Y9
-	VMOVAPS      Y6, Y10
-	VFNMADD231PS Y4, Y1, Y10
-	VFMADD213PS  Y7, Y1, Y3
-	VFNMADD231PS Y5, Y2, Y3
-	VFMADD231PS  Y4, Y1, Y8
-	VFNMADD231PS Y6, Y2, Y8
-	VSUBPS       Y5, Y7, Y7
-	VSUBPS       Y4, Y6, Y6
-	VADDPS       Y9, Y10, Y4
-	VSUBPS       Y10, Y9, Y5
-	VMOVAPS      Y7, Y9
-	VFMADD231PS  Y6, Y0, Y9
-	VFNMADD231PS Y6, Y0, Y7
-	VMOVUPS      Y3, 96(SP)
-	VMOVUPS      Y4, 288(SP)
-	VMOVUPS      Y5, 480(SP)
-	VMOVUPS      Y9, 672(SP)
-	VMOVUPS      Y7, 864(SP)
-	VMOVUPS      Y8, 1056(SP)
-	VPBROADCASTD 16(R9), Y3
-	VMASKMOVPS   (R10), Y3, Y3
-	VPBROADCASTD 40(R9), Y4
-	VMASKMOVPS   (R10)(SI*1), Y4, Y4
-	VPBROADCASTD 64(R9), Y5
-	VMASKMOVPS   (R10)(SI*2), Y5, Y5
-	VPBROADCASTD 88(R9), Y6
-	VMASKMOVPS   (R11), Y6, Y6
-	VPBROADCASTD 112(R9), Y7
-	VMASKMOVPS   (R11)(SI*1), Y7, Y7
-	VPBROADCASTD 136(R9), Y8
-	VMASKMOVPS   (R11)(SI*2), Y8, Y8
-	ADDQ         DI, R10
-	ADDQ         DI, R11
-	VMOVAPS      Y7, Y9
-	VFNMADD231PS Y5, Y1, Y9
-	VMOVAPS      Y6, Y10
-	VFNMADD231PS Y4, Y1, Y10
-	VFMADD213PS  Y7, Y1, Y3
-	VFNMADD231PS Y5, Y2, Y3
-	VFMADD231PS  Y4, Y1, Y8
-	VFNMADD231PS Y6, Y2, Y8
-	VSUBPS       Y5, Y7, Y7
-	VSUBPS       Y4, Y6, Y6
-	VADDPS       Y9, Y10, Y4
-	VSUBPS       Y10, Y9, Y5
-	VMOVAPS      Y7, Y9
-	VFMADD231PS  Y6, Y0, Y9
-	VFNMADD231PS Y6, Y0, Y7
-	VMOVUPS      Y3, 128(SP)
-	VMOVUPS      Y4, 320(SP)
-	VMOVUPS      Y5, 512(SP)
-	VMOVUPS      Y9, 704(SP)
-	VMOVUPS      Y7, 896(SP)
-	VMOVUPS      Y8, 1088(SP)
-	VPBROADCASTD 20(R9), Y3
-	VMASKMOVPS   (R10), Y3, Y3
-	VPBROADCASTD 44(R9), Y4
-	VMASKMOVPS   (R10)(SI*1), Y4, Y4
-	VPBROADCASTD 68(R9), Y5
-	VMASKMOVPS   (R10)(SI*2), Y5, Y5
-	VPBROADCASTD 92(R9), Y6
-	VMASKMOVPS   (R11), Y6, Y6
-	VPBROADCASTD 116(R9), Y7
-	VMASKMOVPS   (R11)(SI*1), Y7, Y7
-	VPBROADCASTD 140(R9), Y8
-	VMASKMOVPS   (R11)(SI*2), Y8, Y8
-	VMOVAPS      Y7, Y9
-	VFNMADD231PS Y5, Y1, Y9
-	VMOVAPS      Y6, Y10
-	VFNMADD231PS Y4, Y1, Y10
-	VFMADD213PS  Y7, Y1, Y3
-	VFNMADD231PS Y5, Y2, Y3
-	VFMADD231PS  Y4, Y1, Y8
-	VFNMADD231PS Y6, Y2, Y8
-	VSUBPS       Y5, Y7, Y7
-	VSUBPS       Y4, Y6, Y6
-	VADDPS       Y9, Y10, Y4
-	VSUBPS       Y10, Y9, Y5
-	VMOVAPS      Y7, Y9
-	VFMADD231PS  Y6, Y0, Y9
-	VFNMADD231PS Y6, Y0, Y7
-	VMOVUPS      Y3, 160(SP)
-	VMOVUPS      Y4, 352(SP)
-	VMOVUPS      Y5, 544(SP)
-	VMOVUPS      Y9, 736(SP)
-	VMOVUPS      Y7, 928(SP)
-	VMOVUPS      Y8, 1120(SP)
-	MOVQ         AX, R11
-	VMOVUPS      (SP), Y3
-	VMOVUPS      32(SP), Y4
-	VMOVUPS      64(SP), Y5
-	VMOVUPS      96(SP), Y6
-	VMOVUPS      128(SP), Y7
-	VMOVUPS      160(SP), Y8
-	MOVQ         R11, R10
-	VMOVAPS      Y7, Y9
-	VFNMADD231PS Y5, Y1, Y9
-	VMOVAPS      Y6, Y10
-	VFNMADD231PS Y4, Y1, Y10
-	VFMADD213PS  Y7, Y1, Y3
-	VFNMADD231PS Y5, Y2, Y3
-	VFMADD231PS  Y4, Y1, Y8
-	VFNMADD231PS Y6, Y2, Y8
-	VSUBPS       Y5, Y7, Y7
-	VSUBPS       Y4, Y6, Y6
-	VADDPS       Y9, Y10, Y4
-	VSUBPS       Y10, Y9, Y5
-	VMOVAPS      Y7, Y9
-	VFMADD231PS  Y6, Y0, Y9
-	VFNMADD231PS Y6, Y0, Y7
-	VMOVUPS      Y3, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y4, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y5, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y9, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y7, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y8, (R10)
-	ADDQ         CX, R11
-	VMOVUPS      192(SP), Y3
-	VMOVUPS      224(SP), Y4
-	VMOVUPS      256(SP), Y5
-	VMOVUPS      288(SP), Y6
-	VMOVUPS      320(SP), Y7
-	VMOVUPS      352(SP), Y8
-	MOVQ         R11, R10
-	VMOVAPS      Y7, Y9
-	VFNMADD231PS Y5, Y1, Y9
-	VMOVAPS      Y6, Y10
-	VFNMADD231PS Y4, Y1, Y10
-	VFMADD213PS  Y7, Y1, Y3
-	VFNMADD231PS Y5, Y2, Y3
-	VFMADD231PS  Y4, Y1, Y8
-	VFNMADD231PS Y6, Y2, Y8
-	VSUBPS       Y5, Y7, Y7
-	VSUBPS       Y4, Y6, Y6
-	VADDPS       Y9, Y10, Y4
-	VSUBPS       Y10, Y9, Y5
-	VMOVAPS      Y7, Y9
-	VFMADD231PS  Y6, Y0, Y9
-	VFNMADD231PS Y6, Y0, Y7
-	VMOVUPS      Y3, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y4, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y5, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y9, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y7, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y8, (R10)
-	ADDQ         CX, R11
-	VMOVUPS      384(SP), Y3
-	VMOVUPS      416(SP), Y4
-	VMOVUPS      448(SP), Y5
-	VMOVUPS      480(SP), Y6
-	VMOVUPS      512(SP), Y7
-	VMOVUPS      544(SP), Y8
-	MOVQ         R11, R10
-	VMOVAPS      Y7, Y9
-	VFNMADD231PS Y5, Y1, Y9
-	VMOVAPS      Y6, Y10
-	VFNMADD231PS Y4, Y1, Y10
-	VFMADD213PS  Y7, Y1, Y3
-	VFNMADD231PS Y5, Y2, Y3
-	VFMADD231PS  Y4, Y1, Y8
-	VFNMADD231PS Y6, Y2, Y8
-	VSUBPS       Y5, Y7, Y7
-	VSUBPS       Y4, Y6, Y6
-	VADDPS       Y9, Y10, Y4
-	VSUBPS       Y10, Y9, Y5
-	VMOVAPS      Y7, Y9
-	VFMADD231PS  Y6, Y0, Y9
-	VFNMADD231PS Y6, Y0, Y7
-	VMOVUPS      Y3, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y4, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y5, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y9, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y7, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y8, (R10)
-	ADDQ         CX, R11
-	VMOVUPS      576(SP), Y3
-	VMOVUPS      608(SP), Y4
-	VMOVUPS      640(SP), Y5
-	VMOVUPS      672(SP), Y6
-	VMOVUPS      704(SP), Y7
-	VMOVUPS      736(SP), Y8
-	MOVQ         R11, R10
-	VMOVAPS      Y7, Y9
-	VFNMADD231PS Y5, Y1, Y9
-	VMOVAPS      Y6, Y10
-	VFNMADD231PS Y4, Y1, Y10
-	VFMADD213PS  Y7, Y1, Y3
-	VFNMADD231PS Y5, Y2, Y3
-	VFMADD231PS  Y4, Y1, Y8
-	VFNMADD231PS Y6, Y2, Y8
-	VSUBPS       Y5, Y7, Y7
-	VSUBPS       Y4, Y6, Y6
-	VADDPS       Y9, Y10, Y4
-	VSUBPS       Y10, Y9, Y5
-	VMOVAPS      Y7, Y9
-	VFMADD231PS  Y6, Y0, Y9
-	VFNMADD231PS Y6, Y0, Y7
-	VMOVUPS      Y3, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y4, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y5, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y9, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y7, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y8, (R10)
-	ADDQ         CX, R11
-	VMOVUPS      768(SP), Y3
-	VMOVUPS      800(SP), Y4
-	VMOVUPS      832(SP), Y5
-	VMOVUPS      864(SP), Y6
-	VMOVUPS      896(SP), Y7
-	VMOVUPS      928(SP), Y8
-	MOVQ         R11, R10
-	VMOVAPS      Y7, Y9
-	VFNMADD231PS Y5, Y1, Y9
-	VMOVAPS      Y6, Y10
-	VFNMADD231PS Y4, Y1, Y10
-	VFMADD213PS  Y7, Y1, Y3
-	VFNMADD231PS Y5, Y2, Y3
-	VFMADD231PS  Y4, Y1, Y8
-	VFNMADD231PS Y6, Y2, Y8
-	VSUBPS       Y5, Y7, Y7
-	VSUBPS       Y4, Y6, Y6
-	VADDPS       Y9, Y10, Y4
-	VSUBPS       Y10, Y9, Y5
-	VMOVAPS      Y7, Y9
-	VFMADD231PS  Y6, Y0, Y9
-	VFNMADD231PS Y6, Y0, Y7
-	VMOVUPS      Y3, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y4, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y5, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y9, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y7, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y8, (R10)
-	ADDQ         CX, R11
-	VMOVUPS      960(SP), Y3
-	VMOVUPS      992(SP), Y4
-	VMOVUPS      1024(SP), Y5
-	VMOVUPS      1056(SP), Y6
-	VMOVUPS      1088(SP), Y7
-	VMOVUPS      1120(SP), Y8
-	MOVQ         R11, R10
-	VMOVAPS      Y7, Y9
-	VFNMADD231PS Y5, Y1, Y9
-	VMOVAPS      Y6, Y10
-	VFNMADD231PS Y4, Y1, Y10
-	VFMADD213PS  Y7, Y1, Y3
-	VFNMADD231PS Y5, Y2, Y3
-	VFMADD231PS  Y4, Y1, Y8
-	VFNMADD231PS Y6, Y2, Y8
-	VSUBPS       Y5, Y7, Y7
-	VSUBPS       Y4, Y6, Y6
-	VADDPS       Y9, Y10, Y4
-	VSUBPS       Y10, Y9, Y5
-	VMOVAPS      Y7, Y9
-	VFMADD231PS  Y6, Y0, Y9
-	VFNMADD231PS Y6, Y0, Y7
-	VMOVUPS      Y3, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y4, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y5, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y9, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y7, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y8, (R10)
-	ADDQ         $0x20, BX
-	ADDQ         $0x20, AX
-	SUBQ         $0x08, R8
-	JG           channels
-	VZEROUPPER
-	RET
-
-// func winogradGradientAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·winogradGradientAVX2(SB), $768-80
-	MOVQ         dst+0(FP), AX
-	MOVQ         dstRow+16(FP), CX
-	MOVQ         dstPixel+24(FP), DX
-	MOVQ         src+32(FP), BX
-	MOVQ         srcRow+48(FP), SI
-	MOVQ         srcPixel+56(FP), DI
-	ADDQ         dstAt+8(FP), AX
-	ADDQ         srcAt+40(FP), BX
-	MOVQ         channels+64(FP), R8
-	MOVQ         inside+72(FP), R9
-	MOVL         $0x40000000, R10
-	VMOVD        R10, X0
-	VPBROADCASTD X0, Y0
-	MOVL         $0x40800000, R10
-	VMOVD        R10, X1
-	VPBROADCASTD X1, Y1
-
-channels:
-	MOVQ         BX, R10
-	LEAQ         (BX)(SI*2), R11
-	ADDQ         SI, R11
-	VPBROADCASTD (R9), Y2
-	VMASKMOVPS   (R10), Y2, Y2
-	VPBROADCASTD 16(R9), Y3
-	VMASKMOVPS   (R10)(SI*1), Y3, Y3
-	VPBROADCASTD 32(R9), Y4
-	VMASKMOVPS   (R10)(SI*2), Y4, Y4
-	VPBROADCASTD 48(R9), Y5
-	VMASKMOVPS   (R11), Y5, Y5
-	ADDQ         DI, R10
-	ADDQ         DI, R11
-	VADDPS       Y2, Y4, Y6
-	VADDPS       Y3, Y5, Y7
-	VADDPS       Y6, Y7, Y8
-	VSUBPS       Y7, Y6, Y7
-	VFMADD213PS  Y2, Y1, Y4
-	VFMADD231PS  Y5, Y1, Y3
-	VMOVAPS      Y4, Y6
-	VFMADD231PS  Y3, Y0, Y6
-	VFNMADD231PS Y3, Y0, Y4
-	VMOVUPS      Y2, (SP)
-	VMOVUPS      Y8, 128(SP)
-	VMOVUPS      Y7, 256(SP)
-	VMOVUPS      Y6, 384(SP)
-	VMOVUPS      Y4, 512(SP)
-	VMOVUPS      Y5, 640(SP)
-	VPBROADCASTD 4(R9), Y2
-	VMASKMOVPS   (R10), Y2, Y2
-	VPBROADCASTD 20(R9), Y3
-	VMASKMOVPS   (R10)(SI*1), Y3, Y3
-	VPBROADCASTD 36(R9), Y4
-	VMASKMOVPS   (R10)(SI*2), Y4, Y4
-	VPBROADCASTD 52(R9), Y5
-	VMASKMOVPS   (R11), Y5, Y5
-	ADDQ         DI, R10
-	ADDQ         DI, R11
-	VADDPS       Y2, Y4, Y6
-	VADDPS       Y3, Y5, Y7
-	VADDPS       Y6, Y7, Y8
-	VSUBPS       Y7, Y6, Y7
-	VFMADD213PS  Y2, Y1, Y4
-	VFMADD231PS  Y5, Y1, Y3
-	VMOVAPS      Y4, Y6
-	VFMADD231PS  Y3, Y0, Y6
-	VFNMADD231PS Y3, Y0, Y4
-	VMOVUPS      Y2, 32(SP)
-	VMOVUPS      Y8, 160(SP)
-	VMOVUPS      Y7, 288(SP)
-	VMOVUPS      Y6, 416(SP)
-	VMOVUPS      Y4, 544(SP)
-	VMOVUPS      Y5, 672(SP)
-	VPBROADCASTD 8(R9), Y2
-	VMASKMOVPS   (R10), Y2, Y2
-	VPBROADCASTD 24(R9), Y3
-	VMASKMOVPS   (R10)(SI*1), Y3, Y3
-	VPBROADCASTD 40(R9), Y4
-	VMASKMOVPS   (R10)(SI*2), Y4, Y4
-	VPBROADCASTD 56(R9), Y5
-	VMASKMOVPS   (R11), Y5, Y5
-	ADDQ         DI, R10
-	ADDQ         DI, R11
-	VADDPS       Y2, Y4, Y6
-	VADDPS       Y3, Y5, Y7
-	VADDPS       Y6, Y7, Y8
-	VSUBPS       Y7, Y6, Y7
-	VFMADD213PS  Y2, Y1, Y4
-	VFMADD231PS  Y5, Y1, Y3
-	VMOVAPS      Y4, Y6
-	VFMADD231PS  Y3, Y0, Y6
-	VFNMADD231PS Y3, Y0, Y4
-	VMOVUPS      Y2, 64(SP)
-	VMOVUPS      Y8, 192(SP)
-	VMOVUPS      Y7, 320(SP)
-	VMOVUPS      Y6, 448(SP)
-	VMOVUPS      Y4, 576(SP)
-	VMOVUPS      Y5, 704(SP)
-	VPBROADCASTD 12(R9), Y2
-	VMASKMOVPS   (R10), Y2, Y2
-	VPBROADCASTD 28(R9), Y3
-	VMASKMOVPS   (R10)(SI*1), Y3, Y3
-	VPBROADCASTD 44(R9), Y4
-	VMASKMOVPS   (R10)(SI*2), Y4, Y4
-	VPBROADCASTD 60(R9), Y5
-	VMASKMOVPS   (R11), Y5, Y5
-	VADDPS       Y2, Y4, Y6
-	VADDPS       Y3, Y5, Y7
-	VADDPS       Y6, Y7, Y8
-	VSUBPS       Y7, Y6, Y7
-	VFMADD213PS  Y2, Y1, Y4
-	VFMADD231PS  Y5, Y1, Y3
-	VMOVAPS      Y4, Y6
-	VFMADD231PS  Y3, Y0, Y6
-	VFNMADD231PS Y3, Y0, Y4
-	VMOVUPS      Y2, 96(SP)
-	VMOVUPS      Y8, 224(SP)
-	VMOVUPS      Y7, 352(SP)
-	VMOVUPS      Y6, 480(SP)
-	VMOVUPS      Y4, 608(SP)
-	VMOVUPS      Y5, 736(SP)
-	MOVQ         AX, R11
-	VMOVUPS      (SP), Y2
-	VMOVUPS      32(SP), Y3
-	VMOVUPS      64(SP), Y4
-	VMOVUPS      96(SP), Y5
-	MOVQ         R11, R10
-	VADDPS       Y2, Y4, Y6
-	VADDPS       Y3, Y5, Y7
-	VADDPS       Y6, Y7, Y8
-	VSUBPS       Y7, Y6, Y7
-	VFMADD213PS  Y2, Y1, Y4
-	VFMADD231PS  Y5, Y1, Y3
-	VMOVAPS      Y4, Y6
-	VFMADD231PS  Y3, Y0, Y6
-	VFNMADD231PS Y3, Y0, Y4
-	VMOVUPS      Y2, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y8, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y7, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y6, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y4, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y5, (R10)
-	ADDQ         CX, R11
-	VMOVUPS      128(SP), Y2
-	VMOVUPS      160(SP), Y3
-	VMOVUPS      192(SP), Y4
-	VMOVUPS      224(SP), Y5
-	MOVQ         R11, R10
-	VADDPS       Y2, Y4, Y6
-	VADDPS       Y3, Y5, Y7
-	VADDPS       Y6, Y7, Y8
-	VSUBPS       Y7, Y6, Y7
-	VFMADD213PS  Y2, Y1, Y4
-	VFMADD231PS  Y5, Y1, Y3
-	VMOVAPS      Y4, Y6
-	VFMADD231PS  Y3, Y0, Y6
-	VFNMADD231PS Y3, Y0, Y4
-	VMOVUPS      Y2, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y8, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y7, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y6, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y4, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y5, (R10)
-	ADDQ         CX, R11
-	VMOVUPS      256(SP), Y2
-	VMOVUPS      288(SP), Y3
-	VMOVUPS      320(SP), Y4
-	VMOVUPS      352(SP), Y5
-	MOVQ         R11, R10
-	VADDPS       Y2, Y4, Y6
-	VADDPS       Y3, Y5, Y7
-	VADDPS       Y6, Y7, Y8
-	VSUBPS       Y7, Y6, Y7
-	VFMADD213PS  Y2, Y1, Y4
-	VFMADD231PS  Y5, Y1, Y3
-	VMOVAPS      Y4, Y6
-	VFMADD231PS  Y3, Y0, Y6
-	VFNMADD231PS Y3, Y0, Y4
-	VMOVUPS      Y2, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y8, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y7, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y6, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y4, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y5, (R10)
-	ADDQ         CX, R11
-	VMOVUPS      384(SP), Y2
-	VMOVUPS      416(SP), Y3
-	VMOVUPS      448(SP), Y4
-	VMOVUPS      480(SP), Y5
-	MOVQ         R11, R10
-	VADDPS       Y2, Y4, Y6
-	VADDPS       Y3, Y5, Y7
-	VADDPS       Y6, Y7, Y8
-	VSUBPS       Y7, Y6, Y7
-	VFMADD213PS  Y2, Y1, Y4
-	VFMADD231PS  Y5, Y1, Y3
-	VMOVAPS      Y4, Y6
-	VFMADD231PS  Y3, Y0, Y6
-	VFNMADD231PS Y3, Y0, Y4
-	VMOVUPS      Y2, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y8, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y7, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y6, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y4, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y5, (R10)
-	ADDQ         CX, R11
-	VMOVUPS      512(SP), Y2
-	VMOVUPS      544(SP), Y3
-	VMOVUPS      576(SP), Y4
-	VMOVUPS      608(SP), Y5
-	MOVQ         R11, R10
-	VADDPS       Y2, Y4, Y6
-	VADDPS       Y3, Y5, Y7
-	VADDPS       Y6, Y7, Y8
-	VSUBPS       Y7, Y6, Y7
-	VFMADD213PS  Y2, Y1, Y4
-	VFMADD231PS  Y5, Y1, Y3
-	VMOVAPS      Y4, Y6
-	VFMADD231PS  Y3, Y0, Y6
-	VFNMADD231PS Y3, Y0, Y4
-	VMOVUPS      Y2, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y8, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y7, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y6, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y4, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y5, (R10)
-	ADDQ         CX, R11
-	VMOVUPS      640(SP), Y2
-	VMOVUPS      672(SP), Y3
-	VMOVUPS      704(SP), Y4
-	VMOVUPS      736(SP), Y5
-	MOVQ         R11, R10
-	VADDPS       Y2, Y4, Y6
-	VADDPS       Y3, Y5, Y7
-	VADDPS       Y6, Y7, Y8
-	VSUBPS       Y7, Y6, Y7
-	VFMADD213PS  Y2, Y1, Y4
-	VFMADD231PS  Y5, Y1, Y3
-	VMOVAPS      Y4, Y6
-	VFMADD231PS  Y3, Y0, Y6
-	VFNMADD231PS Y3, Y0, Y4
-	VMOVUPS      Y2, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y8, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y7, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y6, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y4, (R10)
-	ADDQ         DX, R10
-	VMOVUPS      Y5, (R10)
-	ADDQ         $0x20, BX
-	ADDQ         $0x20, AX
-	SUBQ         $0x08, R8
-	JG           channels
-	VZEROUPPER
-	RET
-
-// func winogradResultAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·winogradResultAVX2(SB), $768-80
-	MOVQ         dst+0(FP), AX
-	MOVQ         dstRow+16(FP), CX
-	MOVQ         dstPixel+24(FP), DX
-	MOVQ         src+32(FP), BX
-	MOVQ         srcRow+48(FP), SI
-	MOVQ         srcPixel+56(FP), DI
-	ADDQ         dstAt+8(FP), AX
-	ADDQ         srcAt+40(FP), BX
-	MOVQ         channels+64(FP), R8
-	MOVQ         inside+72(FP), R9
-	MOVL         $0x40000000, R10
-	VMOVD        R10, X0
-	VPBROADCASTD X0, Y0
-	MOVL         $0x40800000, R10
-	VMOVD        R10, X1
-	VPBROADCASTD X1, Y1
-	MOVL         $0x41000000, R10
-	VMOVD        R10, X2
-	VPBROADCASTD X2, Y2
-
-channels:
-	MOVQ         BX, R10
-	LEAQ         (BX)(SI*2), R11
-	ADDQ         SI, R11
-	VMOVUPS      (R10), Y3
-	VMOVUPS      (R10)(SI*1), Y4
-	VMOVUPS      (R10)(SI*2), Y5
-	VMOVUPS      (R11), Y6
-	VMOVUPS      (R11)(SI*1), Y7
-	VMOVUPS      (R11)(SI*2), Y8
-	ADDQ         DI, R10
-	ADDQ         DI, R11
-	VADDPS       Y4, Y5, Y9
-	VSUBPS       Y5, Y4, Y4
-	VADDPS       Y6, Y7, Y5
-	VSUBPS       Y7, Y6, Y6
-	VADDPS       Y9, Y3, Y3
-	VADDPS       Y5, Y3, Y3
-	VADDPS       Y4, Y8, Y8
-	VFMADD231PS  Y6, Y2, Y8
-	VFMADD231PS  Y6, Y0, Y4
-	VFMADD231PS  Y5, Y1, Y9
-	VMOVUPS      Y3, (SP)
-	VMOVUPS      Y4, 192(SP)
-	VMOVUPS      Y9, 384(SP)
-	VMOVUPS      Y8, 576(SP)
-	VMOVUPS      (R10), Y3
-	VMOVUPS      (R10)(SI*1), Y4
-	VMOVUPS      (R10)(SI*2), Y5
-	VMOVUPS      (R11), Y6
-	VMOVUPS      (R11)(SI*1), Y7
-	VMOVUPS      (R11)(SI*2), Y8
-	ADDQ         DI, R10
-	ADDQ         DI, R11
-	VADDPS       Y4, Y5, Y9
-	VSUBPS       Y5, Y4, Y4
-	VADDPS       Y6, Y7, Y5
-	VSUBPS       Y7, Y6, Y6
-	VADDPS       Y9, Y3, Y3
-	VADDPS       Y5, Y3, Y3
-	VADDPS       Y4, Y8, Y8
-	VFMADD231PS  Y6, Y2, Y8
-	VFMADD231PS  Y6, Y0, Y4
-	VFMADD231PS  Y5, Y1, Y9
-	VMOVUPS      Y3, 32(SP)
-	VMOVUPS      Y4, 224(SP)
-	VMOVUPS      Y9, 416(SP)
-	VMOVUPS      Y8, 608(SP)
-	VMOVUPS      (R10), Y3
-	VMOVUPS      (R10)(SI*1), Y4
-	VMOVUPS      (R10)(SI*2), Y5
-	VMOVUPS      (R11), Y6
-	VMOVUPS      (R11)(SI*1), Y7
-	VMOVUPS      (R11)(SI*2), Y8
-	ADDQ         DI, R10
-	ADDQ         DI, R11
-	VADDPS       Y4, Y5, Y9
-	VSUBPS       Y5, Y4, Y4
-	VADDPS       Y6, Y7, Y5
-	VSUBPS       Y7, Y6, Y6
-	VADDPS       Y9, Y3, Y3
-	VADDPS       Y5, Y3, Y3
-	VADDPS       Y4, Y8, Y8
-	VFMADD231PS  Y6, Y2, Y8
-	VFMADD231PS  Y6, Y0, Y4
-	VFMADD231PS  Y5, Y1, Y9
-	VMOVUPS      Y3, 64(SP)
-	VMOVUPS      Y4, 256(SP)
-	VMOVUPS      Y9, 448(SP)
-	VMOVUPS      Y8, 640(SP)
-	VMOVUPS      (R10), Y3
-	VMOVUPS      (R10)(SI*1), Y4
-	VMOVUPS      (R10)(SI*2), Y5
-	VMOVUPS      (R11), Y6
-	VMOVUPS      (R11)(SI*1), Y7
-	VMOVUPS      (R11)(SI*2), Y8
-	ADDQ         DI, R10
-	ADDQ         DI, R11
-	VADDPS       Y4, Y5, Y9
-	VSUBPS       Y5, Y4, Y4
-	VADDPS       Y6, Y7, Y5
-	VSUBPS       Y7, Y6, Y6
-	VADDPS       Y9, Y3, Y3
-	VADDPS       Y5, Y3, Y3
-	VADDPS       Y4, Y8, Y8
-	VFMADD231PS  Y6, Y2, Y8
-	VFMADD231PS  Y6, Y0, Y4
-	VFMADD231PS  Y5, Y1, Y9
-	VMOVUPS      Y3, 96(SP)
-	VMOVUPS      Y4, 288(SP)
-	VMOVUPS      Y9, 480(SP)
-	VMOVUPS      Y8, 672(SP)
-	VMOVUPS      (R10), Y3
-	VMOVUPS      (R10)(SI*1), Y4
-	VMOVUPS      (R10)(SI*2), Y5
-	VMOVUPS      (R11), Y6
-	VMOVUPS      (R11)(SI*1), Y7
-	VMOVUPS      (R11)(SI*2), Y8
-	ADDQ         DI, R10
-	ADDQ         DI, R11
-	VADDPS       Y4, Y5, Y9
-	VSUBPS       Y5, Y4, Y4
-	VADDPS       Y6, Y7, Y5
-	VSUBPS       Y7, Y6, Y6
-	VADDPS       Y9, Y3, Y3
-	VADDPS       Y5, Y3, Y3
-	VADDPS       Y4, Y8, Y8
-	VFMADD231PS  Y6, Y2, Y8
-	VFMADD231PS  Y6, Y0, Y4
-	VFMADD231PS  Y5, Y1, Y9
-	VMOVUPS      Y3, 128(SP)
-	VMOVUPS      Y4, 320(SP)
-	VMOVUPS      Y9, 512(SP)
-	VMOVUPS      Y8, 704(SP)
-	VMOVUPS      (R10), Y3
-	VMOVUPS      (R10)(SI*1), Y4
-	VMOVUPS      (R10)(SI*2), Y5
-	VMOVUPS      (R11), Y6
-	VMOVUPS      (R11)(SI*1), Y7
-	VMOVUPS      (R11)(SI*2), Y8
-	VADDPS       Y4, Y5, Y9
-	VSUBPS       Y5, Y4, Y4
-	VADDPS       Y6, Y7, Y5
-	VSUBPS       Y7, Y6, Y6
-	VADDPS       Y9, Y3, Y3
-	VADDPS       Y5, Y3, Y3
-	VADDPS       Y4, Y8, Y8
-	VFMADD231PS  Y6, Y2, Y8
-	VFMADD231PS  Y6, Y0, Y4
-	VFMADD231PS  Y5, Y1, Y9
-	VMOVUPS      Y3, 160(SP)
-	VMOVUPS      Y4, 352(SP)
-	VMOVUPS      Y9, 544(SP)
-	VMOVUPS      Y8, 736(SP)
-	MOVQ         AX, R11
-	VMOVUPS      (SP), Y3
-	VMOVUPS      32(SP), Y4
-	VMOVUPS      64(SP), Y5
-	VMOVUPS      96(SP), Y6
-	VMOVUPS      128(SP), Y7
-	VMOVUPS      160(SP), Y8
-	MOVQ         R11, R10
-	VADDPS       Y4, Y5, Y9
-	VSUBPS       Y5, Y4, Y4
-	VADDPS       Y6, Y7, Y5
-	VSUBPS       Y7, Y6, Y6
-	VADDPS       Y9, Y3, Y3
-	VADDPS       Y5, Y3, Y3
-	VADDPS       Y4, Y8, Y8
-	VFMADD231PS  Y6, Y2, Y8
-	VFMADD231PS  Y6, Y0, Y4
-	VFMADD231PS  Y5, Y1, Y9
-	VPBROADCASTD (R9), Y5
-	VMASKMOVPS   Y3, Y5, (R10)
-	ADDQ         DX, R10
-	VPBROADCASTD 4(R9), Y3
-	VMASKMOVPS   Y4, Y3, (R10)
-	ADDQ         DX, R10
-	VPBROADCASTD 8(R9), Y3
-	VMASKMOVPS   Y9, Y3, (R10)
-	ADDQ         DX, R10
-	VPBROADCASTD 12(R9), Y3
-	VMASKMOVPS   Y8, Y3, (R10)
-	ADDQ         CX, R11
-	VMOVUPS      192(SP), Y3
-	VMOVUPS      224(SP), Y4
-	VMOVUPS      256(SP), Y5
-	VMOVUPS      288(SP), Y6
-	VMOVUPS      320(SP), Y7
-	VMOVUPS      352(SP), Y8
-	MOVQ         R11, R10
-	VADDPS       Y4, Y5, Y9
-	VSUBPS       Y5, Y4, Y4
-	VADDPS       Y6, Y7, Y5
-	VSUBPS       Y7, Y6, Y6
-	VADDPS       Y9, Y3, Y3
-	VADDPS       Y5, Y3, Y3
-	VADDPS       Y4, Y8, Y8
-	VFMADD231PS  Y6, Y2, Y8
-	VFMADD231PS  Y6, Y0, Y4
-	VFMADD231PS  Y5, Y1, Y9
-	VPBROADCASTD 16(R9), Y5
-	VMASKMOVPS   Y3, Y5, (R10)
-	ADDQ         DX, R10
-	VPBROADCASTD 20(R9), Y3
-	VMASKMOVPS   Y4, Y3, (R10)
-	ADDQ         DX, R10
-	VPBROADCASTD 24(R9), Y3
-	VMASKMOVPS   Y9, Y3, (R10)
-	ADDQ         DX, R10
-	VPBROADCASTD 28(R9), Y3
-	VMASKMOVPS   Y8, Y3, (R10)
-	ADDQ         CX, R11
-	VMOVUPS      384(SP), Y3
-	VMOVUPS      416(SP), Y4
-	VMOVUPS      448(SP), Y5
-	VMOVUPS      480(SP), Y6
-	VMOVUPS      512(SP), Y7
-	VMOVUPS      544(SP), Y8
-	MOVQ         R11, R10
-	VADDPS       Y4, Y5, Y9
-	VSUBPS       Y5, Y4, Y4
-	VADDPS       Y6, Y7, Y5
-	VSUBPS       Y7, Y6, Y6
-	VADDPS       Y9, Y3, Y3
-	VADDPS       Y5, Y3, Y3
-	VADDPS       Y4, Y8, Y8
-	VFMADD231PS  Y6, Y2, Y8
-	VFMADD231PS  Y6, Y0, Y4
-	VFMADD231PS  Y5, Y1, Y9
-	VPBROADCASTD 32(R9), Y5
-	VMASKMOVPS   Y3, Y5, (R10)
-	ADDQ         DX, R10
-	VPBROADCASTD 36(R9), Y3
-	VMASKMOVPS   Y4, Y3, (R10)
-	ADDQ         DX, R10
-	VPBROADCASTD 40(R9), Y3
-	VMASKMOVPS   Y9, Y3, (R10)
-	ADDQ         DX, R10
-	VPBROADCASTD 44(R9), Y3
-	VMASKMOVPS   Y8, Y3, (R10)
-	ADDQ         CX, R11
-	VMOVUPS      576(SP), Y3
-	VMOVUPS      608(SP), Y4
-	VMOVUPS      640(SP), Y5
-	VMOVUPS      672(SP), Y6
-	VMOVUPS      704(SP), Y7
-	VMOVUPS      736(SP), Y8
-	MOVQ         R11, R10
-	VADDPS       Y4, Y5, Y9
-	VSUBPS       Y5, Y4, Y4
-	VADDPS       Y6, Y7, Y5
-	VSUBPS       Y7, Y6, Y6
-	VADDPS       Y9, Y3, Y3
-	VADDPS       Y5, Y3, Y3
-	VADDPS       Y4, Y8, Y8
-	VFMADD231PS  Y6, Y2, Y8
-	VFMADD231PS  Y6, Y0, Y4
-	VFMADD231PS  Y5, Y1, Y9
-	VPBROADCASTD 48(R9), Y5
-	VMASKMOVPS   Y3, Y5, (R10)
-	ADDQ         DX, R10
-	VPBROADCASTD 52(R9), Y3
-	VMASKMOVPS   Y4, Y3, (R10)
-	ADDQ         DX, R10
-	VPBROADCASTD 56(R9), Y3
-	VMASKMOVPS   Y9, Y3, (R10)
-	ADDQ         DX, R10
-	VPBROADCASTD 60(R9), Y3
-	VMASKMOVPS   Y8, Y3, (R10)
-	ADDQ         $0x20, BX
-	ADDQ         $0x20, AX
-	SUBQ         $0x08, R8
-	JG           channels
-	VZEROUPPER
-	RET
-
-// func winogradWeightsAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·winogradWeightsAVX2(SB), $576-80
-	MOVQ         dst+0(FP), AX
-	MOVQ         dstRow+16(FP), CX
-	MOVQ         dstPixel+24(FP), DX
-	MOVQ         src+32(FP), BX
-	MOVQ         srcRow+48(FP), SI
-	MOVQ         srcPixel+56(FP), DI
-	ADDQ         dstAt+8(FP), AX
-	ADDQ         srcAt+40(FP), BX
-	MOVQ         channels+64(FP), R8
-	MOVQ         inside+72(FP), R9
-	MOVL         $0x3e800000, R9
-	VMOVD        R9, X0
-	VPBROADCASTD X0, Y0
-	MOVL         $0x3e2aaaab, R9
-	VMOVD        R9, X1
-	VPBROADCASTD X1, Y1
-	MOVL         $0x3daaaaab, R9
-	VMOVD        R9, X2
-	VPBROADCASTD X2, Y2
-	MOVL         $0x3d2aaaab, R9
-	VMOVD        R9, X3
-	VPBROADCASTD X3, Y3
-
-channels:
-	MOVQ        BX, R9
-	LEAQ        (BX)(SI*2), R10
-	ADDQ        SI, R10
-	VMOVUPS     (R9), Y4
-	VMOVUPS     (R9)(SI*1), Y5
-	VMOVUPS     (R9)(SI*2), Y6
-	ADDQ        DI, R9
-	ADDQ        DI, R10
-	VMULPS      Y0, Y4, Y7
-	VADDPS      Y4, Y6, Y8
-	VMULPS      Y1, Y8, Y8
-	VMULPS      Y1, Y5, Y9
-	VADDPS      Y8, Y9, Y10
-	VXORPS      X12, X12, X12
-	VSUBPS      Y10, Y12, Y10
-	VSUBPS      Y8, Y9, Y11
-	VMULPS      Y1, Y6, Y8
-	VFMADD231PS Y4, Y3, Y8
-	VMULPS      Y2, Y5, Y9
-	VADDPS      Y8, Y9, Y4
-	VSUBPS      Y9, Y8, Y5
-	VMOVUPS     Y7, (SP)
-	VMOVUPS     Y10, 96(SP)
-	VMOVUPS     Y11, 192(SP)
-	VMOVUPS     Y4, 288(SP)
-	VMOVUPS     Y5, 384(SP)
-	VMOVUPS     Y6, 480(SP)
-	VMOVUPS     (R9), Y4
-	VMOVUPS     (R9)(SI*1), Y5
-	VMOVUPS     (R9)(SI*2), Y6
-	ADDQ        DI, R9
-	ADDQ        DI, R10
-	VMULPS      Y0, Y4, Y7
-	VADDPS      Y4, Y6, Y8
-	VMULPS      Y1, Y8, Y8
-	VMULPS      Y1, Y5, Y9
-	VADDPS      Y8, Y9, Y10
-	VXORPS      X12, X12, X12
-	VSUBPS      Y10, Y12, Y10
-	VSUBPS      Y8, Y9, Y11
-	VMULPS      Y1, Y6, Y8
-	VFMADD231PS Y4, Y3, Y8
-	VMULPS      Y2, Y5, Y9
-	VADDPS      Y8, Y9, Y4
-	VSUBPS      Y9, Y8, Y5
-	VMOVUPS     Y7, 32(SP)
-	VMOVUPS     Y10, 128(SP)
-	VMOVUPS     Y11, 224(SP)
-	VMOVUPS     Y4, 320(SP)
-	VMOVUPS     Y5, 416(SP)
-	VMOVUPS     Y6, 512(SP)
-	VMOVUPS     (R9), Y4
-	VMOVUPS     (R9)(SI*1), Y5
-	VMOVUPS     (R9)(SI*2), Y6
-	VMULPS      Y0, Y4, Y7
-	VADDPS      Y4, Y6, Y8
-	VMULPS      Y1, Y8, Y8
-	VMULPS      Y1, Y5, Y9
-	VADDPS      Y8, Y9, Y10
-	VXORPS      X12, X12, X12
-	VSUBPS      Y10, Y12, Y10
-	VSUBPS      Y8, Y9, Y11
-	VMULPS      Y1, Y6, Y8
-	VFMADD231PS Y4, Y3, Y8
-	VMULPS      Y2, Y5, Y9
-	VADDPS      Y8, Y9, Y4
-	VSUBPS      Y9, Y8, Y5
-	VMOVUPS     Y7, 64(SP)
-	VMOVUPS     Y10, 160(SP)
-	VMOVUPS     Y11, 256(SP)
-	VMOVUPS     Y4, 352(SP)
-	VMOVUPS     Y5, 448(SP)
-	VMOVUPS     Y6, 544(SP)
-	MOVQ        AX, R10
-	VMOVUPS     (SP), Y4
-	VMOVUPS     32(SP), Y5
-	VMOVUPS     64(SP), Y6
-	MOVQ        R10, R9
-	VMULPS      Y0, Y4, Y7
-	VADDPS      Y4, Y6, Y8
-	VMULPS      Y1, Y8, Y8
-	VMULPS      Y1, Y5, Y9
-	VADDPS      Y8, Y9, Y10
-	VXORPS      X12, X12, X12
-	VSUBPS      Y10, Y12, Y10
-	VSUBPS      Y8, Y9, Y11
-	VMULPS      Y1, Y6, Y8
-	VFMADD231PS Y4, Y3, Y8
-	VMULPS      Y2, Y5, Y9
-	VADDPS      Y8, Y9, Y4
-	VSUBPS      Y9, Y8, Y5
-	VMOVUPS     Y7, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y10, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y11, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y4, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y5, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y6, (R9)
-	ADDQ        CX, R10
-	VMOVUPS     96(SP), Y4
-	VMOVUPS     128(SP), Y5
-	VMOVUPS     160(SP), Y6
-	MOVQ        R10, R9
-	VMULPS      Y0, Y4, Y7
-	VADDPS      Y4, Y6, Y8
-	VMULPS      Y1, Y8, Y8
-	VMULPS      Y1, Y5, Y9
-	VADDPS      Y8, Y9, Y10
-	VXORPS      X12, X12, X12
-	VSUBPS      Y10, Y12, Y10
-	VSUBPS      Y8, Y9, Y11
-	VMULPS      Y1, Y6, Y8
-	VFMADD231PS Y4, Y3, Y8
-	VMULPS      Y2, Y5, Y9
-	VADDPS      Y8, Y9, Y4
-	VSUBPS      Y9, Y8, Y5
-	VMOVUPS     Y7, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y10, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y11, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y4, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y5, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y6, (R9)
-	ADDQ        CX, R10
-	VMOVUPS     192(SP), Y4
-	VMOVUPS     224(SP), Y5
-	VMOVUPS     256(SP), Y6
-	MOVQ        R10, R9
-	VMULPS      Y0, Y4, Y7
-	VADDPS      Y4, Y6, Y8
-	VMULPS      Y1, Y8, Y8
-	VMULPS      Y1, Y5, Y9
-	VADDPS      Y8, Y9, Y10
-	VXORPS      X12, X12, X12
-	VSUBPS      Y10, Y12, Y10
-	VSUBPS      Y8, Y9, Y11
-	VMULPS      Y1, Y6, Y8
-	VFMADD231PS Y4, Y3, Y8
-	VMULPS      Y2, Y5, Y9
-	VADDPS      Y8, Y9, Y4
-	VSUBPS      Y9, Y8, Y5
-	VMOVUPS     Y7, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y10, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y11, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y4, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y5, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y6, (R9)
-	ADDQ        CX, R10
-	VMOVUPS     288(SP), Y4
-	VMOVUPS     320(SP), Y5
-	VMOVUPS     352(SP), Y6
-	MOVQ        R10, R9
-	VMULPS      Y0, Y4, Y7
-	VADDPS      Y4, Y6, Y8
-	VMULPS      Y1, Y8, Y8
-	VMULPS      Y1, Y5, Y9
-	VADDPS      Y8, Y9, Y10
-	VXORPS      X12, X12, X12
-	VSUBPS      Y10, Y12, Y10
-	VSUBPS      Y8, Y9, Y11
-	VMULPS      Y1, Y6, Y8
-	VFMADD231PS Y4, Y3, Y8
-	VMULPS      Y2, Y5, Y9
-	VADDPS      Y8, Y9, Y4
-	VSUBPS      Y9, Y8, Y5
-	VMOVUPS     Y7, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y10, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y11, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y4, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y5, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y6, (R9)
-	ADDQ        CX, R10
-	VMOVUPS     384(SP), Y4
-	VMOVUPS     416(SP), Y5
-	VMOVUPS     448(SP), Y6
-	MOVQ        R10, R9
-	VMULPS      Y0, Y4, Y7
-	VADDPS      Y4, Y6, Y8
-	VMULPS      Y1, Y8, Y8
-	VMULPS      Y1, Y5, Y9
-	VADDPS      Y8, Y9, Y10
-	VXORPS      X12, X12, X12
-	VSUBPS      Y10, Y12, Y10
-	VSUBPS      Y8, Y9, Y11
-	VMULPS      Y1, Y6, Y8
-	VFMADD231PS Y4, Y3, Y8
-	VMULPS      Y2, Y5, Y9
-	VADDPS      Y8, Y9, Y4
-	VSUBPS      Y9, Y8, Y5
-	VMOVUPS     Y7, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y10, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y11, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y4, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y5, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y6, (R9)
-	ADDQ        CX, R10
-	VMOVUPS     480(SP), Y4
-	VMOVUPS     512(SP), Y5
-	VMOVUPS     544(SP), Y6
-	MOVQ        R10, R9
-	VMULPS      Y0, Y4, Y7
-	VADDPS      Y4, Y6, Y8
-	VMULPS      Y1, Y8, Y8
-	VMULPS      Y1, Y5, Y9
-	VADDPS      Y8, Y9, Y10
-	VXORPS      X12, X12, X12
-	VSUBPS      Y10, Y12, Y10
-	VSUBPS      Y8, Y9, Y11
-	VMULPS      Y1, Y6, Y8
-	VFMADD231PS Y4, Y3, Y8
-	VMULPS      Y2, Y5, Y9
-	VADDPS      Y8, Y9, Y4
-	VSUBPS      Y9, Y8, Y5
-	VMOVUPS     Y7, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y10, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y11, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y4, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y5, (R9)
-	ADDQ        DX, R9
-	VMOVUPS     Y6, (R9)
-	ADDQ        $0x20, BX
-	ADDQ        $0x20, AX
-	SUBQ        $0x08, R8
-	JG          channels
-	VZEROUPPER
-	RET
-
-// func winogradWeightsGradientAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·winogradWeightsGradientAVX2(SB), $576-80
-	MOVQ         dst+0(FP), AX
-	MOVQ         dstRow+16(FP), CX
-	MOVQ         dstPixel+24(FP), DX
-	MOVQ         src+32(FP), BX
-	MOVQ         srcRow+48(FP), SI
-	MOVQ         srcPixel+56(FP), DI
-	ADDQ         dstAt+8(FP), AX
-	ADDQ         srcAt+40(FP), BX
-	MOVQ         channels+64(FP), R8
-	MOVQ         inside+72(FP), R9
-	MOVL         $0x3e800000, R9
-	VMOVD        R9, X0
-	VPBROADCASTD X0, Y0
-	MOVL         $0x3e2aaaab, R9
-	VMOVD        R9, X1
-	VPBROADCASTD X1, Y1
-	MOVL         $0x3daaaaab, R9
-	VMOVD        R9, X2
-	VPBROADCASTD X2, Y2
-	MOVL         $0x3d2aaaab, R9
-	VMOVD        R9, X3
-	VPBROADCASTD X3, Y3
-
-channels:
-	MOVQ         BX, R9
-	LEAQ         (BX)(SI*2), R10
-	ADDQ         SI, R10
-	VMOVUPS      (R9), Y4
-	VMOVUPS      (R9)(SI*1), Y5
-	VMOVUPS      (R9)(SI*2), Y6
-	VMOVUPS      (R10), Y7
-	VMOVUPS      (R10)(SI*1), Y8
-	VMOVUPS      (R10)(SI*2), Y9
-	ADDQ         DI, R9
-	ADDQ         DI, R10
-	VADDPS       Y5, Y6, Y10
-	VSUBPS       Y5, Y6, Y5
-	VADDPS       Y7, Y8, Y6
-	VSUBPS       Y8, Y7, Y7
-	VMULPS       Y1, Y5, Y5
-	VFMADD231PS  Y7, Y2, Y5
-	VSUBPS       Y10, Y6, Y7
-	VFMADD231PS  Y7, Y1, Y9
-	VMULPS       Y0, Y4, Y4
-	VFNMADD231PS Y10, Y1, Y4
-	VFMADD231PS  Y6, Y3, Y4
-	VMOVUPS      Y4, (SP)
-	VMOVUPS      Y5, 192(SP)
-	VMOVUPS      Y9, 384(SP)
-	VMOVUPS      (R9), Y4
-	VMOVUPS      (R9)(SI*1), Y5
-	VMOVUPS      (R9)(SI*2), Y6
-	VMOVUPS      (R10), Y7
-	VMOVUPS      (R10)(SI*1), Y8
-	VMOVUPS      (R10)(SI*2), Y9
-	ADDQ         DI, R9
-	ADDQ         DI, R10
-	VADDPS       Y5, Y6, Y10
-	VSUBPS       Y5, Y6, Y5
-	VADDPS       Y7, Y8, Y6
-	VSUBPS       Y8, Y7, Y7
-	VMULPS       Y1, Y5, Y5
-	VFMADD231PS  Y7, Y2, Y5
-	VSUBPS       Y10, Y6, Y7
-	VFMADD231PS  Y7, Y1, Y9
-	VMULPS       Y0, Y4, Y4
-	VFNMADD231PS Y10, Y1, Y4
-	VFMADD231PS  Y6, Y3, Y4
-	VMOVUPS      Y4, 32(SP)
-	VMOVUPS      Y5, 224(SP)
-	VMOVUPS      Y9, 416(SP)
-	VMOVUPS      (R9), Y4
-	VMOVUPS      (R9)(SI*1), Y5
-	VMOVUPS      (R9)(SI*2), Y6
-	VMOVUPS      (R10), Y7
-	VMOVUPS      (R10)(SI*1), Y8
-	VMOVUPS      (R10)(SI*2), Y9
-	ADDQ         DI, R9
-	ADDQ         DI, R10
-	VADDPS       Y5, Y6, Y10
-	VSUBPS       Y5, Y6, Y5
-	VADDPS       Y7, Y8, Y6
-	VSUBPS       Y8, Y7, Y7
-	VMULPS       Y1, Y5, Y5
-	VFMADD231PS  Y7, Y2, Y5
-	VSUBPS       Y10, Y6, Y7
-	VFMADD231PS  Y7, Y1, Y9
-	VMULPS       Y0, Y4, Y4
-	VFNMADD231PS Y10, Y1, Y4
-	VFMADD231PS  Y6, Y3, Y4
-	VMOVUPS      Y4, 64(SP)
-	VMOVUPS      Y5, 256(SP)
-	VMOVUPS      Y9, 448(SP)
-	VMOVUPS      (R9), Y4
-	VMOVUPS      (R9)(SI*1), Y5
-	VMOVUPS      (R9)(SI*2), Y6
-	VMOVUPS      (R10), Y7
-	VMOVUPS      (R10)(SI*1), Y8
-	VMOVUPS      (R10)(SI*2), Y9
-	ADDQ         DI, R9
-	ADDQ         DI, R10
-	VADDPS       Y5, Y6, Y10
-	VSUBPS       Y5, Y6, Y5
-	VADDPS       Y7, Y8, Y6
-	VSUBPS       Y8, Y7, Y7
-	VMULPS       Y1, Y5, Y5
-	VFMADD231PS  Y7, Y2, Y5
-	VSUBPS       Y10, Y6, Y7
-	VFMADD231PS  Y7, Y1, Y9
-	VMULPS       Y0, Y4, Y4
-	VFNMADD231PS Y10, Y1, Y4
-	VFMADD231PS  Y6, Y3, Y4
-	VMOVUPS      Y4, 96(SP)
-	VMOVUPS      Y5, 288(SP)
-	VMOVUPS      Y9, 480(SP)
-	VMOVUPS      (R9), Y4
-	VMOVUPS      (R9)(SI*1), Y5
-	VMOVUPS      (R9)(SI*2), Y6
-	VMOVUPS      (R10), Y7
-	VMOVUPS      (R10)(SI*1), Y8
-	VMOVUPS      (R10)(SI*2), Y9
-	ADDQ         DI, R9
-	ADDQ         DI, R10
-	VADDPS       Y5, Y6, Y10
-	VSUBPS       Y5, Y6, Y5
-	VADDPS       Y7, Y8, Y6
-	VSUBPS       Y8, Y7, Y7
-	VMULPS       Y1, Y5, Y5
-	VFMADD231PS  Y7, Y2, Y5
-	VSUBPS       Y10, Y6, Y7
-	VFMADD231PS  Y7, Y1, Y9
-	VMULPS       Y0, Y4, Y4
-	VFNMADD231PS Y10, Y1, Y4
-	VFMADD231PS  Y6, Y3, Y4
-	VMOVUPS      Y4, 128(SP)
-	VMOVUPS      Y5, 320(SP)
-	VMOVUPS      Y9, 512(SP)
-	VMOVUPS      (R9), Y4
-	VMOVUPS      (R9)(SI*1), Y5
-	VMOVUPS      (R9)(SI*2), Y6
-	VMOVUPS      (R10), Y7
-	VMOVUPS      (R10)(SI*1), Y8
-	VMOVUPS      (R10)(SI*2), Y9
-	VADDPS       Y5, Y6, Y10
-	VSUBPS       Y5, Y6, Y5
-	VADDPS       Y7, Y8, Y6
-	VSUBPS       Y8, Y7, Y7
-	VMULPS       Y1, Y5, Y5
-	VFMADD231PS  Y7, Y2, Y5
-	VSUBPS       Y10, Y6, Y7
-	VFMADD231PS  Y7, Y1, Y9
-	VMULPS       Y0, Y4, Y4
-	VFNMADD231PS Y10, Y1, Y4
-	VFMADD231PS  Y6, Y3, Y4
-	VMOVUPS      Y4, 160(SP)
-	VMOVUPS      Y5, 352(SP)
-	VMOVUPS      Y9, 544(SP)
-	MOVQ         AX, R10
-	VMOVUPS      (SP), Y4
-	VMOVUPS      32(SP), Y5
-	VMOVUPS      64(SP), Y6
-	VMOVUPS      96(SP), Y7
-	VMOVUPS      128(SP), Y8
-	VMOVUPS      160(SP), Y9
-	MOVQ         R10, R9
-	VADDPS       Y5, Y6, Y10
-	VSUBPS       Y5, Y6, Y5
-	VADDPS       Y7, Y8, Y6
-	VSUBPS       Y8, Y7, Y7
-	VMULPS       Y1, Y5, Y5
-	VFMADD231PS  Y7, Y2, Y5
-	VSUBPS       Y10, Y6, Y7
-	VFMADD231PS  Y7, Y1, Y9
-	VMULPS       Y0, Y4, Y4
-	VFNMADD231PS Y10, Y1, Y4
-	VFMADD231PS  Y6, Y3, Y4
-	VMOVUPS      Y4, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y5, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y9, (R9)
-	ADDQ         CX, R10
-	VMOVUPS      192(SP), Y4
-	VMOVUPS      224(SP), Y5
-	VMOVUPS      256(SP), Y6
-	VMOVUPS      288(SP), Y7
-	VMOVUPS      320(SP), Y8
-	VMOVUPS      352(SP), Y9
-	MOVQ         R10, R9
-	VADDPS       Y5, Y6, Y10
-	VSUBPS       Y5, Y6, Y5
-	VADDPS       Y7, Y8, Y6
-	VSUBPS       Y8, Y7, Y7
-	VMULPS       Y1, Y5, Y5
-	VFMADD231PS  Y7, Y2, Y5
-	VSUBPS       Y10, Y6, Y7
-	VFMADD231PS  Y7, Y1, Y9
-	VMULPS       Y0, Y4, Y4
-	VFNMADD231PS Y10, Y1, Y4
-	VFMADD231PS  Y6, Y3, Y4
-	VMOVUPS      Y4, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y5, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y9, (R9)
-	ADDQ         CX, R10
-	VMOVUPS      384(SP), Y4
-	VMOVUPS      416(SP), Y5
-	VMOVUPS      448(SP), Y6
-	VMOVUPS      480(SP), Y7
-	VMOVUPS      512(SP), Y8
-	VMOVUPS      544(SP), Y9
-	MOVQ         R10, R9
-	VADDPS       Y5, Y6, Y10
-	VSUBPS       Y5, Y6, Y5
-	VADDPS       Y7, Y8, Y6
-	VSUBPS       Y8, Y7, Y7
-	VMULPS       Y1, Y5, Y5
-	VFMADD231PS  Y7, Y2, Y5
-	VSUBPS       Y10, Y6, Y7
-	VFMADD231PS  Y7, Y1, Y9
-	VMULPS       Y0, Y4, Y4
-	VFNMADD231PS Y10, Y1, Y4
-	VFMADD231PS  Y6, Y3, Y4
-	VMOVUPS      Y4, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y5, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y9, (R9)
-	ADDQ         $0x20, BX
-	ADDQ         $0x20, AX
-	SUBQ         $0x08, R8
-	JG           channels
-	VZEROUPPER
-	RET
-
-// func pairUpAVX512(dst []uint32, x []float32)
+// func pairUpVector(dst []uint32, x []float32)
 // Requires: AVX, AVX512F
-TEXT ·pairUpAVX512(SB), NOSPLIT, $0-48
+TEXT ·pairUpVector(SB), NOSPLIT, $0-48
 	MOVQ dst_base+0(FP), AX
 	MOVQ x_base+24(FP), CX
 	MOVQ x_len+32(FP), DX
 	XORQ BX, BX
 
-pairs:
+pairsAVX512:
 	CMPQ    BX, DX
-	JGE     pairs_done
+	JGE     pairs_doneAVX512
 	VMOVUPS (CX)(BX*4), Z0
 	VMOVAPS Z0, Z31
 
@@ -21944,24 +21952,24 @@ pairs:
 	BYTE    $0xff
 	VMOVUPS Y31, (AX)(BX*2)
 	ADDQ    $0x10, BX
-	JMP     pairs
+	JMP     pairsAVX512
 
-pairs_done:
+pairs_doneAVX512:
 	VZEROUPPER
 	RET
 
-// func pairRowsAVX512(dst []uint32, x []float32, y []float32)
+// func pairRowsVector(dst []uint32, x []float32, y []float32)
 // Requires: AVX, AVX512F
-TEXT ·pairRowsAVX512(SB), NOSPLIT, $0-72
+TEXT ·pairRowsVector(SB), NOSPLIT, $0-72
 	MOVQ dst_base+0(FP), AX
 	MOVQ x_base+24(FP), CX
 	MOVQ y_base+48(FP), DX
 	MOVQ x_len+32(FP), BX
 	XORQ SI, SI
 
-rows:
+rowsAVX512:
 	CMPQ    SI, BX
-	JGE     rows_done
+	JGE     rows_doneAVX512
 	VMOVUPS (CX)(SI*4), Z0
 	VMOVAPS Z0, Z31
 
@@ -21989,15 +21997,15 @@ rows:
 	VPORD     (AX)(SI*4), Z31, Z31
 	VMOVUPS   Z31, (AX)(SI*4)
 	ADDQ      $0x10, SI
-	JMP       rows
+	JMP       rowsAVX512
 
-rows_done:
+rows_doneAVX512:
 	VZEROUPPER
 	RET
 
-// func placeWordsAMD64(order []uint64, words []uint64, choice []uint8, next []int)
+// func placeWords(order []uint64, words []uint64, choice []uint8, next []int)
 // Requires: MMX+
-TEXT ·placeWordsAMD64(SB), NOSPLIT, $0-96
+TEXT ·placeWords(SB), NOSPLIT, $0-96
 	MOVQ order_base+0(FP), AX
 	MOVQ words_base+24(FP), CX
 	MOVQ choice_base+48(FP), DX

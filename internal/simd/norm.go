@@ -1,5 +1,7 @@
 package simd
 
+import "cne/internal/isa"
+
 // A Norm maps images, whose channels are the columns of a matrix [rows, c], to
 // max(Floor, Scale·(x−Pivot) + Shift), channel by channel.
 type Norm[T Float] struct {
@@ -122,7 +124,10 @@ func (n *Norm[T]) Gradient(dst, g, x, a, b, o []T) {
 // eachStrip calls body for strips of a few rows and a vector of columns that
 // make up columns [0, end) of a matrix [rows, c].
 func eachStrip(rows, c, end int, body func(at, column, rows int)) {
-	width := vectorLanes()
+	width := lanes / 2
+	if current == isa.AVX512 {
+		width = lanes
+	}
 	for r := 0; r < rows; r += normRows {
 		for column := 0; column < end; column += width {
 			body(r*c+column, column, min(normRows, rows-r))

@@ -2,9 +2,6 @@
 
 package simd
 
-func pairUpVector(dst []uint32, x []float32)      { pairUpAVX512(dst, x) }
-func pairRowsVector(dst []uint32, x, y []float32) { pairRowsAVX512(dst, x, y) }
-
 // A pairsFunc is a transform of tiles to bfloat16 in assembly, with distances in bytes.
 type pairsFunc func(dst *uint32, dstAt, dstRow, dstPixel int, src *float32, srcAt, srcRow, srcPixel, channels int, inside *uint32)
 
@@ -13,17 +10,17 @@ func (f pairsFunc) run(dst []uint32, to Grid, src []float32, from Grid, channels
 }
 
 func winogradImagePairsVector(dst []uint32, to Grid, src []float32, from Grid, channels int, inside *Inside) {
-	pairsFunc(winogradImagePairsAVX512).run(dst, to, src, from, channels, &inside[0])
+	pairsFunc(winogradImagePairsTile).run(dst, to, src, from, channels, &inside[0])
 }
 
 func winogradImageHalfVector(dst []uint32, to Grid, src []float32, from Grid, channels int, inside *Inside, h Half) {
-	[...]pairsFunc{winogradImageFirstAVX512, winogradImageSecondAVX512}[h].run(dst, to, src, from, channels, &inside[0])
+	[...]pairsFunc{winogradImageFirstTile, winogradImageSecondTile}[h].run(dst, to, src, from, channels, &inside[0])
 }
 
 func winogradGradientHalfVector(dst []uint32, to Grid, src []float32, from Grid, channels int, inside *Inside, h Half) {
-	[...]pairsFunc{winogradGradientFirstAVX512, winogradGradientSecondAVX512}[h].run(dst, to, src, from, channels, &inside[0])
+	[...]pairsFunc{winogradGradientFirstTile, winogradGradientSecondTile}[h].run(dst, to, src, from, channels, &inside[0])
 }
 
 func winogradWeightsHalfVector(dst []uint32, to Grid, src []float32, from Grid, channels int, h Half) {
-	[...]pairsFunc{winogradWeightsFirstAVX512, winogradWeightsSecondAVX512}[h].run(dst, to, src, from, channels, nil)
+	[...]pairsFunc{winogradWeightsFirstTile, winogradWeightsSecondTile}[h].run(dst, to, src, from, channels, nil)
 }

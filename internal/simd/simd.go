@@ -9,7 +9,7 @@ import (
 // lanes divides the number of elements that the vector forms take.
 const lanes = 16
 
-// current is the instruction set in use: the best, except in tests.
+// current is the instruction set in use: the best, except in tests. The vector forms read it.
 var current = isa.Best()
 
 func vectors() bool { return current != isa.Portable }

@@ -4,455 +4,245 @@
 
 package simd
 
-// pairs2AVX512 is the vector form of pairs2.
-func pairs2AVX512(d2 []float32, dx []float32, dy []float32, features []float32, head int, tails []int32)
+// pairs2Vector is the vector form of pairs2.
+func pairs2Vector(d2 []float32, dx []float32, dy []float32, features []float32, head int, tails []int32)
 
-// spread2AVX512 is the vector form of spread2.
-func spread2AVX512(grad []float32, hx []float32, hy []float32, g []float32, dx []float32, dy []float32, tails []int32)
+// spread2Vector is the vector form of spread2.
+func spread2Vector(grad []float32, hx []float32, hy []float32, g []float32, dx []float32, dy []float32, tails []int32)
 
-// negPositiveAVX512 is the vector form of negPositive.
-func negPositiveAVX512(x []float32, c float32, limit float32, logLimit float32) (loss float32, dTheta float32)
+// negPositiveVector is the vector form of negPositive.
+func negPositiveVector(x []float32, c float32, limit float32, logLimit float32) (loss float32, dTheta float32)
 
-// negNegativeAVX512 is the vector form of negNegative for at most 960 pairs.
-func negNegativeAVX512(x []float32, invC float32, limit float32) (loss float32, dTheta float32)
+// negNegativeVector is the vector form of negNegative for at most 960 pairs.
+func negNegativeVector(x []float32, invC float32, limit float32) (loss float32, dTheta float32)
 
-// umapPositiveAVX512 is the vector form of umapPositive.
-func umapPositiveAVX512(x []float32, limit float32, logLimit float32) (loss float32)
+// umapPositiveVector is the vector form of umapPositive.
+func umapPositiveVector(x []float32, limit float32, logLimit float32) (loss float32)
 
-// umapNegativeAVX512 is the vector form of umapNegative.
-func umapNegativeAVX512(x []float32, limit float32, logLimit float32) (loss float32)
+// umapNegativeVector is the vector form of umapNegative.
+func umapNegativeVector(x []float32, limit float32, logLimit float32) (loss float32)
 
-// similaritiesAVX512 is the vector form of similarities.
-func similaritiesAVX512(x []float32, total []float32, clamp float32)
+// similaritiesVector is the vector form of similarities.
+func similaritiesVector(x []float32, total []float32, clamp float32)
 
-// logTotalsAVX512 is the vector form of logTotals, but for the factor weight of the loss.
-func logTotalsAVX512(total []float32, weight float32) (loss float32)
+// logTotalsVector is the vector form of logTotals, but for the factor weight of the loss.
+func logTotalsVector(total []float32, weight float32) (loss float32)
 
-// infoncPositiveAVX512 is the vector form of infoncPositive.
-func infoncPositiveAVX512(q []float32, share []float32, clamp float32, inTotal float32) (loss float32)
+// infoncPositiveVector is the vector form of infoncPositive.
+func infoncPositiveVector(q []float32, share []float32, clamp float32, inTotal float32) (loss float32)
 
-// infoncNegativeAVX512 is the vector form of infoncNegative.
-func infoncNegativeAVX512(q []float32, share []float32, clamp float32)
+// infoncNegativeVector is the vector form of infoncNegative.
+func infoncNegativeVector(q []float32, share []float32, clamp float32)
 
-// addAVX512 is the vector form of add.
-func addAVX512(dst []float32, src []float32)
+// addVector is the vector form of add.
+func addVector(dst []float32, src []float32)
 
-// scaleAVX512 is the vector form of scale.
-func scaleAVX512(x []float32, f float32)
+// scaleVector is the vector form of scale.
+func scaleVector(x []float32, f float32)
 
-// addPlaneAVX512 is the vector form of addPlane.
-func addPlaneAVX512(dst []float32, xs []float32, ys []float32)
+// addPlaneVector is the vector form of addPlane.
+func addPlaneVector(dst []float32, xs []float32, ys []float32)
 
-// gatherRows2AVX512 is the vector form of gatherRows for rows of two.
-func gatherRows2AVX512(dst []float32, src []float32, index []int32)
+// gatherRows2Vector is the vector form of gatherRows for rows of two.
+func gatherRows2Vector(dst []float32, src []float32, index []int32)
 
-// scatterRows2AVX512 is the vector form of scatterRows for rows of two.
-func scatterRows2AVX512(dst []float32, src []float32, index []int32)
+// scatterRows2Vector is the vector form of scatterRows for rows of two.
+func scatterRows2Vector(dst []float32, src []float32, index []int32)
 
-// descendAVX512 is the vector form of descend.
-func descendAVX512(x []float32, grad []float32, step float32, clip float32)
+// descendVector is the vector form of descend.
+func descendVector(x []float32, grad []float32, step float32, clip float32)
 
-// descendRows2AVX512 is the vector form of DescendRows for rows of two.
-func descendRows2AVX512(table []float32, grad []float32, rows []int32, step float32, clip float32)
+// descendRows2Vector is the vector form of DescendRows for rows of two.
+func descendRows2Vector(table []float32, grad []float32, rows []int32, step float32, clip float32)
 
-// momentumStepAVX512 is the vector form of momentumStep.
-func momentumStepAVX512(w []float32, g []float32, buf []float32, step float32, clip float32, decay float32, keep float32, add float32, ofG float32, ofBuf float32)
+// momentumStepVector is the vector form of momentumStep.
+func momentumStepVector(w []float32, g []float32, buf []float32, step float32, clip float32, decay float32, keep float32, add float32, ofG float32, ofBuf float32)
 
-// adamStepAVX512 is the vector form of adamStep.
-func adamStepAVX512(w []float32, g []float32, m []float32, v []float32, step float32, clip float32, decay float32, ofG float32, keep float32, ofG2 float32, scale float32, epsilon float32)
+// adamStepVector is the vector form of adamStep.
+func adamStepVector(w []float32, g []float32, m []float32, v []float32, step float32, clip float32, decay float32, ofG float32, keep float32, ofG2 float32, scale float32, epsilon float32)
 
-// maskPositiveAVX512 is the vector form of maskPositive.
-func maskPositiveAVX512(dst []float32, y []float32, g []float32)
+// maskPositiveVector is the vector form of maskPositive.
+func maskPositiveVector(dst []float32, y []float32, g []float32)
 
-// columnSumsAVX512 is the vector form of columnSums.
-func columnSumsAVX512(dst []float32, x []float32, rows int, d int)
+// columnSumsVector is the vector form of columnSums.
+func columnSumsVector(dst []float32, x []float32, rows int, d int)
 
-// maxUint32AVX512 is the vector form of maxUint32.
-func maxUint32AVX512(x []int32) uint32
+// maxUint32Vector is the vector form of maxUint32.
+func maxUint32Vector(x []int32) uint32
 
-// inverseSum2AVX512 is the vector form of inverseSum2.
-func inverseSum2AVX512(xs []float32, ys []float32, x float32, y float32) (sum float32)
+// inverseSum2Vector is the vector form of inverseSum2.
+func inverseSum2Vector(xs []float32, ys []float32, x float32, y float32) (sum float32)
 
-// inverseSum2NearAVX512 is the vector form of InverseSum2Near, for multiples of two vectors.
-func inverseSum2NearAVX512(xs []float32, ys []float32, x float32, y float32) (sum float32)
+// inverseSum2NearVector is the vector form of InverseSum2Near, for multiples of two vectors.
+func inverseSum2NearVector(xs []float32, ys []float32, x float32, y float32) (sum float32)
 
-// addSquaresAVX512 is the vector form of addSquares.
-func addSquaresAVX512(dst []float32, xs []float32, x float32)
+// addSquaresVector is the vector form of addSquares.
+func addSquaresVector(dst []float32, xs []float32, x float32)
 
-// inverseSumAVX512 is the vector form of inverseSum.
-func inverseSumAVX512(d2 []float32) (sum float32)
+// inverseSumVector is the vector form of inverseSum.
+func inverseSumVector(d2 []float32) (sum float32)
 
-// inverseLogSumAVX512 is the vector form of inverseLogSum.
-func inverseLogSumAVX512(x []float32, slope float32, offset float32, limit float32, logLimit float32) (sum float32)
+// inverseLogSumVector is the vector form of inverseLogSum.
+func inverseLogSumVector(x []float32, slope float32, offset float32, limit float32, logLimit float32) (sum float32)
 
-// countBelowAVX512 is the vector form of countBelow.
-func countBelowAVX512(counts []int32, x []float32, limits []float32)
+// countBelowVector is the vector form of countBelow.
+func countBelowVector(counts []int32, x []float32, limits []float32)
 
-// drawOthersAVX512 is the vector form of drawOthers.
-func drawOthersAVX512(column []int32, state uint64, others uint32)
+// drawOthersVector is the vector form of drawOthers.
+func drawOthersVector(column []int32, state uint64, others uint32)
 
-// denseNeg2AVX512 is a vector form of denseNeg for d = 2.
-func denseNeg2AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
+// rowDistancesVector is the vector form of rowDistances.
+func rowDistancesVector(x []float32, norms []float32, norm float32, slack float32, near float32, found []uint64)
 
-// denseUMAP2AVX512 is a vector form of denseUMAP for d = 2.
-func denseUMAP2AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
+// rowSimilaritiesVector is the vector form of rowSimilarities.
+func rowSimilaritiesVector(x []float32, clamp float32) (sum float32)
 
-// denseTotals2AVX512 is a vector form of denseTotals for d = 2.
-func denseTotals2AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
+// rowInfoNCVector is the vector form of rowInfoNC.
+func rowInfoNCVector(q []float32, share float32, clamp float32)
 
-// denseNegCareful2AVX512 is a vector form of denseNeg for d = 2.
-func denseNegCareful2AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
+// rowNegVector is the vector form of negNegative for at most 960 pairs.
+func rowNegVector(x []float32, c float32, invC float32, limit float32) (loss float32, dTheta float32)
 
-// denseUMAPCareful2AVX512 is a vector form of denseUMAP for d = 2.
-func denseUMAPCareful2AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
+// rowUMAPVector is the vector form of umapNegative for at most 960 pairs.
+func rowUMAPVector(x []float32, limit float32) (loss float32)
 
-// denseTotalsCareful2AVX512 is a vector form of denseTotals for d = 2.
-func denseTotalsCareful2AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
+// rowMaxVector is the vector form of rowMax, but for NaNs, which it may pass over.
+func rowMaxVector(x []float32, least float32) float32
 
-// denseSpread2AVX512 is the vector form of denseSpread for d = 2.
-func denseSpread2AVX512(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
+// rowExpVector is the vector form of rowExp.
+func rowExpVector(x []float32, top float32) (sum float32)
 
-// extents2AVX512 is the vector form of extents for d = 2.
-func extents2AVX512(least []float32, most []float32, sum []float32, src []float32)
+// rowLogisticVector is the vector form of LogisticNegative for at most 960 pairs.
+func rowLogisticVector(x []float32, theta float32) (loss float32, dTheta float32)
 
-// denseNeg3AVX512 is a vector form of denseNeg for d = 3.
-func denseNeg3AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
+// nearRowsVector is the vector form of nearRows.
+func nearRowsVector(dst []float32, found []uint64, x []float32, row []float32, cols []int32, limit float32, limits []float32)
 
-// denseUMAP3AVX512 is a vector form of denseUMAP for d = 3.
-func denseUMAP3AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
+// nearTilesVector is the vector form of nearTiles.
+func nearTilesVector(dst []float32, found []uint16, x []float32, width int, rows *[4]int32, cols []int32, rowLimits *[4]float32, limits []float32, ahead []int32)
 
-// denseTotals3AVX512 is a vector form of denseTotals for d = 3.
-func denseTotals3AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
+// projectRowsVector is the vector form of projectRows.
+func projectRowsVector(dst []float32, x []float32, from []float32, along []float32, cols []int32)
 
-// denseNegCareful3AVX512 is a vector form of denseNeg for d = 3.
-func denseNegCareful3AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
+// columnMomentsVector adds up the moments of a vector of columns.
+func columnMomentsVector(x []float32, rows int, c int, pivot []float32, sums []float64, squares []float64)
 
-// denseUMAPCareful3AVX512 is a vector form of denseUMAP for d = 3.
-func denseUMAPCareful3AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
+// columnApplyVector maps a vector of columns.
+func columnApplyVector(dst []float32, x []float32, rows int, c int, pivot []float32, scale []float32, shift []float32, floor float32)
 
-// denseTotalsCareful3AVX512 is a vector form of denseTotals for d = 3.
-func denseTotalsCareful3AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
+// columnProductsVector adds up the products of a vector of columns.
+func columnProductsVector(grad []float32, x []float32, rows int, c int, pivot []float32, scale []float32, shift []float32, floor float32, sums []float64, products []float64)
 
-// denseSpread3AVX512 is the vector form of denseSpread for d = 3.
-func denseSpread3AVX512(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
+// columnGradientVector writes the gradient of a vector of columns.
+func columnGradientVector(dst []float32, grad []float32, x []float32, rows int, c int, pivot []float32, scale []float32, shift []float32, floor float32, a []float32, b []float32, o []float32)
 
-// extents3AVX512 is the vector form of extents for d = 3.
-func extents3AVX512(least []float32, most []float32, sum []float32, src []float32)
+// addReLUVector is the vector form of addReLU.
+func addReLUVector(dst []float32, a []float32, b []float32)
 
-// planesAVX512 is the vector form of planes.
-func planesAVX512(dst []float32, stride int, src []float32, d int, n int)
+// denseNeg2Vector is a vector form of denseNeg for d = 2.
+func denseNeg2Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 
-// lessProductAVX512 is the vector form of lessProduct.
-func lessProductAVX512(dst []float32, a []float32, b []float32, c float32)
+// denseUMAP2Vector is a vector form of denseUMAP for d = 2.
+func denseUMAP2Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 
-// pullAVX512 is the vector form of pull.
-func pullAVX512(dst []float32, w []float32, a []float32, b []float32, f float32)
+// denseTotals2Vector is a vector form of denseTotals for d = 2.
+func denseTotals2Vector(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
 
-// foldSlotsAVX512 is the vector form of foldSlots.
-func foldSlotsAVX512(dst []float32, src []float32)
+// denseNegCareful2Vector is a vector form of denseNeg for d = 2.
+func denseNegCareful2Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 
-// rowDistancesAVX512 is the vector form of rowDistances.
-func rowDistancesAVX512(x []float32, norms []float32, norm float32, slack float32, near float32, found []uint64)
+// denseUMAPCareful2Vector is a vector form of denseUMAP for d = 2.
+func denseUMAPCareful2Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 
-// rowSimilaritiesAVX512 is the vector form of rowSimilarities.
-func rowSimilaritiesAVX512(x []float32, clamp float32) (sum float32)
+// denseTotalsCareful2Vector is a vector form of denseTotals for d = 2.
+func denseTotalsCareful2Vector(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
 
-// rowInfoNCAVX512 is the vector form of rowInfoNC.
-func rowInfoNCAVX512(q []float32, share float32, clamp float32)
+// denseSpread2Vector is the vector form of denseSpread for d = 2.
+func denseSpread2Vector(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
 
-// rowNegAVX512 is the vector form of negNegative for at most 960 pairs.
-func rowNegAVX512(x []float32, c float32, invC float32, limit float32) (loss float32, dTheta float32)
+// extents2Vector is the vector form of extents for d = 2.
+func extents2Vector(least []float32, most []float32, sum []float32, src []float32)
 
-// rowUMAPAVX512 is the vector form of umapNegative for at most 960 pairs.
-func rowUMAPAVX512(x []float32, limit float32) (loss float32)
+// denseNeg3Vector is a vector form of denseNeg for d = 3.
+func denseNeg3Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 
-// rowMaxAVX512 is the vector form of rowMax, but for NaNs, which it may pass over.
-func rowMaxAVX512(x []float32, least float32) float32
+// denseUMAP3Vector is a vector form of denseUMAP for d = 3.
+func denseUMAP3Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 
-// rowExpAVX512 is the vector form of rowExp.
-func rowExpAVX512(x []float32, top float32) (sum float32)
+// denseTotals3Vector is a vector form of denseTotals for d = 3.
+func denseTotals3Vector(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
 
-// rowLogisticAVX512 is the vector form of LogisticNegative for at most 960 pairs.
-func rowLogisticAVX512(x []float32, theta float32) (loss float32, dTheta float32)
+// denseNegCareful3Vector is a vector form of denseNeg for d = 3.
+func denseNegCareful3Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 
-// nearRowsAVX512 is the vector form of nearRows.
-func nearRowsAVX512(dst []float32, found []uint64, x []float32, row []float32, cols []int32, limit float32, limits []float32)
+// denseUMAPCareful3Vector is a vector form of denseUMAP for d = 3.
+func denseUMAPCareful3Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 
-// nearTilesAVX512 is the vector form of nearTiles.
-func nearTilesAVX512(dst []float32, found []uint16, x []float32, width int, rows *int32, cols []int32, rowLimits *float32, limits []float32, ahead []int32)
+// denseTotalsCareful3Vector is a vector form of denseTotals for d = 3.
+func denseTotalsCareful3Vector(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
 
-// projectRowsAVX512 is the vector form of projectRows.
-func projectRowsAVX512(dst []float32, x []float32, from []float32, along []float32, cols []int32)
+// denseSpread3Vector is the vector form of denseSpread for d = 3.
+func denseSpread3Vector(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
 
-// columnMomentsAVX512 adds up the moments of a vector of columns.
-func columnMomentsAVX512(x *float32, rows int, stride int, pivot *float32, sums *float64, squares *float64)
+// extents3Vector is the vector form of extents for d = 3.
+func extents3Vector(least []float32, most []float32, sum []float32, src []float32)
 
-// columnApplyAVX512 maps a vector of columns.
-func columnApplyAVX512(dst *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32)
+// planesVector is the vector form of planes.
+func planesVector(dst []float32, stride int, src []float32, d int, n int)
 
-// columnProductsAVX512 adds up the products of a vector of columns.
-func columnProductsAVX512(grad *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32, sums *float64, products *float64)
+// lessProductVector is the vector form of lessProduct.
+func lessProductVector(dst []float32, a []float32, b []float32, c float32)
 
-// columnGradientAVX512 writes the gradient of a vector of columns.
-func columnGradientAVX512(dst *float32, grad *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32, a *float32, b *float32, o *float32)
+// pullVector is the vector form of pull.
+func pullVector(dst []float32, w []float32, a []float32, b []float32, f float32)
 
-// addReLUAVX512 is the vector form of addReLU.
-func addReLUAVX512(dst []float32, a []float32, b []float32)
+// foldSlotsVector is the vector form of foldSlots.
+func foldSlotsVector(dst []float32, src []float32)
 
-// winogradImageAVX512 is the vector form of winogradImage; distances are in bytes, channels a multiple of 16.
-func winogradImageAVX512(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// winogradImageTile is the vector form of winogradImage; distances are in bytes, channels a multiple of 16.
+func winogradImageTile(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 
-// winogradGradientAVX512 is the vector form of winogradGradient; distances are in bytes, channels a multiple of 16.
-func winogradGradientAVX512(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// winogradGradientTile is the vector form of winogradGradient; distances are in bytes, channels a multiple of 16.
+func winogradGradientTile(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 
-// winogradResultAVX512 is the vector form of winogradResult; distances are in bytes, channels a multiple of 16.
-func winogradResultAVX512(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// winogradResultTile is the vector form of winogradResult; distances are in bytes, channels a multiple of 16.
+func winogradResultTile(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 
-// winogradWeightsAVX512 is the vector form of winogradWeights; distances are in bytes, channels a multiple of 16.
-func winogradWeightsAVX512(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// winogradWeightsTile is the vector form of winogradWeights; distances are in bytes, channels a multiple of 16.
+func winogradWeightsTile(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 
-// winogradWeightsGradientAVX512 is the vector form of winogradWeightsGradient; distances are in bytes, channels a multiple of 16.
-func winogradWeightsGradientAVX512(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// winogradWeightsGradientTile is the vector form of winogradWeightsGradient; distances are in bytes, channels a multiple of 16.
+func winogradWeightsGradientTile(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 
-// winogradImagePairsAVX512 is the vector form of winogradImagePairs; distances are in bytes, channels a multiple of 16.
-func winogradImagePairsAVX512(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// winogradImagePairsTile is the vector form of winogradImagePairs; distances are in bytes, channels a multiple of 16.
+func winogradImagePairsTile(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 
-// winogradImageFirstAVX512 is the vector form of winogradImageFirst; distances are in bytes, channels a multiple of 16.
-func winogradImageFirstAVX512(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// winogradImageFirstTile is the vector form of winogradImageFirst; distances are in bytes, channels a multiple of 16.
+func winogradImageFirstTile(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 
-// winogradGradientFirstAVX512 is the vector form of winogradGradientFirst; distances are in bytes, channels a multiple of 16.
-func winogradGradientFirstAVX512(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// winogradGradientFirstTile is the vector form of winogradGradientFirst; distances are in bytes, channels a multiple of 16.
+func winogradGradientFirstTile(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 
-// winogradWeightsFirstAVX512 is the vector form of winogradWeightsFirst; distances are in bytes, channels a multiple of 16.
-func winogradWeightsFirstAVX512(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// winogradWeightsFirstTile is the vector form of winogradWeightsFirst; distances are in bytes, channels a multiple of 16.
+func winogradWeightsFirstTile(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 
-// winogradImageSecondAVX512 is the vector form of winogradImageSecond; distances are in bytes, channels a multiple of 16.
-func winogradImageSecondAVX512(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// winogradImageSecondTile is the vector form of winogradImageSecond; distances are in bytes, channels a multiple of 16.
+func winogradImageSecondTile(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 
-// winogradGradientSecondAVX512 is the vector form of winogradGradientSecond; distances are in bytes, channels a multiple of 16.
-func winogradGradientSecondAVX512(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// winogradGradientSecondTile is the vector form of winogradGradientSecond; distances are in bytes, channels a multiple of 16.
+func winogradGradientSecondTile(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 
-// winogradWeightsSecondAVX512 is the vector form of winogradWeightsSecond; distances are in bytes, channels a multiple of 16.
-func winogradWeightsSecondAVX512(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// winogradWeightsSecondTile is the vector form of winogradWeightsSecond; distances are in bytes, channels a multiple of 16.
+func winogradWeightsSecondTile(dst *uint32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 
-// pairs2AVX2 is the vector form of pairs2.
-func pairs2AVX2(d2 []float32, dx []float32, dy []float32, features []float32, head int, tails []int32)
+// pairUpVector writes the numbers of x in pairs; their number is a multiple of 16.
+func pairUpVector(dst []uint32, x []float32)
 
-// spread2AVX2 is the vector form of spread2.
-func spread2AVX2(grad []float32, hx []float32, hy []float32, g []float32, dx []float32, dy []float32, tails []int32)
+// pairRowsVector pairs each number of x with that of y; their number is a multiple of 16.
+func pairRowsVector(dst []uint32, x []float32, y []float32)
 
-// negPositiveAVX2 is the vector form of negPositive.
-func negPositiveAVX2(x []float32, c float32, limit float32, logLimit float32) (loss float32, dTheta float32)
-
-// negNegativeAVX2 is the vector form of negNegative for at most 960 pairs.
-func negNegativeAVX2(x []float32, invC float32, limit float32) (loss float32, dTheta float32)
-
-// umapPositiveAVX2 is the vector form of umapPositive.
-func umapPositiveAVX2(x []float32, limit float32, logLimit float32) (loss float32)
-
-// umapNegativeAVX2 is the vector form of umapNegative.
-func umapNegativeAVX2(x []float32, limit float32, logLimit float32) (loss float32)
-
-// similaritiesAVX2 is the vector form of similarities.
-func similaritiesAVX2(x []float32, total []float32, clamp float32)
-
-// logTotalsAVX2 is the vector form of logTotals, but for the factor weight of the loss.
-func logTotalsAVX2(total []float32, weight float32) (loss float32)
-
-// infoncPositiveAVX2 is the vector form of infoncPositive.
-func infoncPositiveAVX2(q []float32, share []float32, clamp float32, inTotal float32) (loss float32)
-
-// infoncNegativeAVX2 is the vector form of infoncNegative.
-func infoncNegativeAVX2(q []float32, share []float32, clamp float32)
-
-// addAVX2 is the vector form of add.
-func addAVX2(dst []float32, src []float32)
-
-// scaleAVX2 is the vector form of scale.
-func scaleAVX2(x []float32, f float32)
-
-// addPlaneAVX2 is the vector form of addPlane.
-func addPlaneAVX2(dst []float32, xs []float32, ys []float32)
-
-// gatherRows2AVX2 is the vector form of gatherRows for rows of two.
-func gatherRows2AVX2(dst []float32, src []float32, index []int32)
-
-// scatterRows2AVX2 is the vector form of scatterRows for rows of two.
-func scatterRows2AVX2(dst []float32, src []float32, index []int32)
-
-// descendAVX2 is the vector form of descend.
-func descendAVX2(x []float32, grad []float32, step float32, clip float32)
-
-// descendRows2AVX2 is the vector form of DescendRows for rows of two.
-func descendRows2AVX2(table []float32, grad []float32, rows []int32, step float32, clip float32)
-
-// momentumStepAVX2 is the vector form of momentumStep.
-func momentumStepAVX2(w []float32, g []float32, buf []float32, step float32, clip float32, decay float32, keep float32, add float32, ofG float32, ofBuf float32)
-
-// adamStepAVX2 is the vector form of adamStep.
-func adamStepAVX2(w []float32, g []float32, m []float32, v []float32, step float32, clip float32, decay float32, ofG float32, keep float32, ofG2 float32, scale float32, epsilon float32)
-
-// maskPositiveAVX2 is the vector form of maskPositive.
-func maskPositiveAVX2(dst []float32, y []float32, g []float32)
-
-// columnSumsAVX2 is the vector form of columnSums.
-func columnSumsAVX2(dst []float32, x []float32, rows int, d int)
-
-// maxUint32AVX2 is the vector form of maxUint32.
-func maxUint32AVX2(x []int32) uint32
-
-// inverseSum2AVX2 is the vector form of inverseSum2.
-func inverseSum2AVX2(xs []float32, ys []float32, x float32, y float32) (sum float32)
-
-// inverseSum2NearAVX2 is the vector form of InverseSum2Near, for multiples of two vectors.
-func inverseSum2NearAVX2(xs []float32, ys []float32, x float32, y float32) (sum float32)
-
-// addSquaresAVX2 is the vector form of addSquares.
-func addSquaresAVX2(dst []float32, xs []float32, x float32)
-
-// inverseSumAVX2 is the vector form of inverseSum.
-func inverseSumAVX2(d2 []float32) (sum float32)
-
-// inverseLogSumAVX2 is the vector form of inverseLogSum.
-func inverseLogSumAVX2(x []float32, slope float32, offset float32, limit float32, logLimit float32) (sum float32)
-
-// countBelowAVX2 is the vector form of countBelow.
-func countBelowAVX2(counts []int32, x []float32, limits []float32)
-
-// drawOthersAVX2 is the vector form of drawOthers.
-func drawOthersAVX2(column []int32, state uint64, others uint32)
-
-// denseNeg2AVX2 is a vector form of denseNeg for d = 2.
-func denseNeg2AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
-
-// denseUMAP2AVX2 is a vector form of denseUMAP for d = 2.
-func denseUMAP2AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
-
-// denseTotals2AVX2 is a vector form of denseTotals for d = 2.
-func denseTotals2AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
-
-// denseNegCareful2AVX2 is a vector form of denseNeg for d = 2.
-func denseNegCareful2AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
-
-// denseUMAPCareful2AVX2 is a vector form of denseUMAP for d = 2.
-func denseUMAPCareful2AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
-
-// denseTotalsCareful2AVX2 is a vector form of denseTotals for d = 2.
-func denseTotalsCareful2AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
-
-// denseSpread2AVX2 is the vector form of denseSpread for d = 2.
-func denseSpread2AVX2(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
-
-// extents2AVX2 is the vector form of extents for d = 2.
-func extents2AVX2(least []float32, most []float32, sum []float32, src []float32)
-
-// denseNeg3AVX2 is a vector form of denseNeg for d = 3.
-func denseNeg3AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
-
-// denseUMAP3AVX2 is a vector form of denseUMAP for d = 3.
-func denseUMAP3AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
-
-// denseTotals3AVX2 is a vector form of denseTotals for d = 3.
-func denseTotals3AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
-
-// denseNegCareful3AVX2 is a vector form of denseNeg for d = 3.
-func denseNegCareful3AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
-
-// denseUMAPCareful3AVX2 is a vector form of denseUMAP for d = 3.
-func denseUMAPCareful3AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
-
-// denseTotalsCareful3AVX2 is a vector form of denseTotals for d = 3.
-func denseTotalsCareful3AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
-
-// denseSpread3AVX2 is the vector form of denseSpread for d = 3.
-func denseSpread3AVX2(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
-
-// extents3AVX2 is the vector form of extents for d = 3.
-func extents3AVX2(least []float32, most []float32, sum []float32, src []float32)
-
-// planesAVX2 is the vector form of planes.
-func planesAVX2(dst []float32, stride int, src []float32, d int, n int)
-
-// lessProductAVX2 is the vector form of lessProduct.
-func lessProductAVX2(dst []float32, a []float32, b []float32, c float32)
-
-// pullAVX2 is the vector form of pull.
-func pullAVX2(dst []float32, w []float32, a []float32, b []float32, f float32)
-
-// foldSlotsAVX2 is the vector form of foldSlots.
-func foldSlotsAVX2(dst []float32, src []float32)
-
-// rowDistancesAVX2 is the vector form of rowDistances.
-func rowDistancesAVX2(x []float32, norms []float32, norm float32, slack float32, near float32, found []uint64)
-
-// rowSimilaritiesAVX2 is the vector form of rowSimilarities.
-func rowSimilaritiesAVX2(x []float32, clamp float32) (sum float32)
-
-// rowInfoNCAVX2 is the vector form of rowInfoNC.
-func rowInfoNCAVX2(q []float32, share float32, clamp float32)
-
-// rowNegAVX2 is the vector form of negNegative for at most 960 pairs.
-func rowNegAVX2(x []float32, c float32, invC float32, limit float32) (loss float32, dTheta float32)
-
-// rowUMAPAVX2 is the vector form of umapNegative for at most 960 pairs.
-func rowUMAPAVX2(x []float32, limit float32) (loss float32)
-
-// rowMaxAVX2 is the vector form of rowMax, but for NaNs, which it may pass over.
-func rowMaxAVX2(x []float32, least float32) float32
-
-// rowExpAVX2 is the vector form of rowExp.
-func rowExpAVX2(x []float32, top float32) (sum float32)
-
-// rowLogisticAVX2 is the vector form of LogisticNegative for at most 960 pairs.
-func rowLogisticAVX2(x []float32, theta float32) (loss float32, dTheta float32)
-
-// nearRowsAVX2 is the vector form of nearRows.
-func nearRowsAVX2(dst []float32, found []uint64, x []float32, row []float32, cols []int32, limit float32, limits []float32)
-
-// nearTilesAVX2 is the vector form of nearTiles.
-func nearTilesAVX2(dst []float32, found []uint16, x []float32, width int, rows *int32, cols []int32, rowLimits *float32, limits []float32, ahead []int32)
-
-// projectRowsAVX2 is the vector form of projectRows.
-func projectRowsAVX2(dst []float32, x []float32, from []float32, along []float32, cols []int32)
-
-// columnMomentsAVX2 adds up the moments of a vector of columns.
-func columnMomentsAVX2(x *float32, rows int, stride int, pivot *float32, sums *float64, squares *float64)
-
-// columnApplyAVX2 maps a vector of columns.
-func columnApplyAVX2(dst *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32)
-
-// columnProductsAVX2 adds up the products of a vector of columns.
-func columnProductsAVX2(grad *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32, sums *float64, products *float64)
-
-// columnGradientAVX2 writes the gradient of a vector of columns.
-func columnGradientAVX2(dst *float32, grad *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32, a *float32, b *float32, o *float32)
-
-// addReLUAVX2 is the vector form of addReLU.
-func addReLUAVX2(dst []float32, a []float32, b []float32)
-
-// winogradImageAVX2 is the vector form of winogradImage; distances are in bytes, channels a multiple of 16.
-func winogradImageAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
-
-// winogradGradientAVX2 is the vector form of winogradGradient; distances are in bytes, channels a multiple of 16.
-func winogradGradientAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
-
-// winogradResultAVX2 is the vector form of winogradResult; distances are in bytes, channels a multiple of 16.
-func winogradResultAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
-
-// winogradWeightsAVX2 is the vector form of winogradWeights; distances are in bytes, channels a multiple of 16.
-func winogradWeightsAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
-
-// winogradWeightsGradientAVX2 is the vector form of winogradWeightsGradient; distances are in bytes, channels a multiple of 16.
-func winogradWeightsGradientAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
-
-// pairUpAVX512 writes the numbers of x in pairs; their number is a multiple of 16.
-func pairUpAVX512(dst []uint32, x []float32)
-
-// pairRowsAVX512 pairs each number of x with that of y; their number is a multiple of 16.
-func pairRowsAVX512(dst []uint32, x []float32, y []float32)
-
-// placeWordsAMD64 is placeWords, which asks for the cache line after the one it writes to.
-func placeWordsAMD64(order []uint64, words []uint64, choice []uint8, next []int)
+// placeWords is placeWordsPortable, which asks for the cache line after the one it writes to.
+func placeWords(order []uint64, words []uint64, choice []uint8, next []int)
 
 // fetchRows asks for the first lines, at least 1, of 64 bytes of rows that are stride bytes apart.
 func fetchRows(x *byte, stride int, lines int, rows []int32)

@@ -3,87 +3,93 @@
 package simd
 
 // The vector forms are never called where vectors is false.
+const noForm = "simd: no vector form"
 
-func pairs2Vector(d2, dx, dy, features []float32, head int, tails []int32) {
-	panic("simd: no vector form")
+func pairs2Vector([]float32, []float32, []float32, []float32, int, []int32) { panic(noForm) }
+func spread2Vector([]float32, []float32, []float32, []float32, []float32, []float32, []int32) {
+	panic(noForm)
 }
-
-func spread2Vector(grad, hx, hy, g, dx, dy []float32, tails []int32) {
-	panic("simd: no vector form")
+func negPositiveVector([]float32, float32, float32, float32) (float32, float32) { panic(noForm) }
+func negNegativeVector([]float32, float32, float32) (float32, float32)          { panic(noForm) }
+func umapPositiveVector([]float32, float32, float32) float32                    { panic(noForm) }
+func umapNegativeVector([]float32, float32, float32) float32                    { panic(noForm) }
+func similaritiesVector([]float32, []float32, float32)                          { panic(noForm) }
+func logTotalsVector([]float32, float32) float32                                { panic(noForm) }
+func infoncPositiveVector([]float32, []float32, float32, float32) float32       { panic(noForm) }
+func infoncNegativeVector([]float32, []float32, float32)                        { panic(noForm) }
+func addVector([]float32, []float32)                                            { panic(noForm) }
+func maxUint32Vector([]int32) uint32                                            { panic(noForm) }
+func inverseSum2Vector([]float32, []float32, float32, float32) float32          { panic(noForm) }
+func inverseSum2NearVector([]float32, []float32, float32, float32) float32      { panic(noForm) }
+func addSquaresVector([]float32, []float32, float32)                            { panic(noForm) }
+func inverseSumVector([]float32) float32                                        { panic(noForm) }
+func inverseLogSumVector([]float32, float32, float32, float32, float32) float32 { panic(noForm) }
+func countBelowVector([]int32, []float32, []float32)                            { panic(noForm) }
+func scaleVector([]float32, float32)                                            { panic(noForm) }
+func addPlaneVector([]float32, []float32, []float32)                            { panic(noForm) }
+func gatherRows2Vector([]float32, []float32, []int32)                           { panic(noForm) }
+func scatterRows2Vector([]float32, []float32, []int32)                          { panic(noForm) }
+func descendRows2Vector([]float32, []float32, []int32, float32, float32)        { panic(noForm) }
+func drawOthersVector([]int32, uint64, uint32)                                  { panic(noForm) }
+func descendVector([]float32, []float32, float32, float32)                      { panic(noForm) }
+func momentumStepVector([]float32, []float32, []float32, float32, float32, float32, float32, float32, float32, float32) {
+	panic(noForm)
 }
-
-func negPositiveVector(x []float32, c, limit, logLimit float32) (loss float32, dTheta float32) {
-	panic("simd: no vector form")
+func adamStepVector([]float32, []float32, []float32, []float32, float32, float32, float32, float32, float32, float32, float32, float32) {
+	panic(noForm)
 }
-
-func negNegativeVector(x []float32, invC, limit float32) (loss float32, dTheta float32) {
-	panic("simd: no vector form")
+func maskPositiveVector([]float32, []float32, []float32)                           { panic(noForm) }
+func columnSumsVector([]float32, []float32, int, int)                              { panic(noForm) }
+func denseNegVector(*Quad[float32], bool)                                          { panic(noForm) }
+func denseUMAPVector(*Quad[float32], float32, bool)                                { panic(noForm) }
+func denseTotalsVector(*Quad[float32], []float32, int, float32, bool)              { panic(noForm) }
+func denseSpreadVector([]float32, int, int, int, []float32, int, []float32)        { panic(noForm) }
+func foldSlotsVector([]float32, []float32)                                         { panic(noForm) }
+func planesVector([]float32, int, []float32, int, int)                             { panic(noForm) }
+func extentsVector([]float32, []float32, []float32, []float32, int)                { panic(noForm) }
+func lessProductVector([]float32, []float32, []float32, float32)                   { panic(noForm) }
+func pullVector([]float32, []float32, []float32, []float32, float32)               { panic(noForm) }
+func rowDistancesVector([]float32, []float32, float32, float32, float32, []uint64) { panic(noForm) }
+func rowSimilaritiesVector([]float32, float32) float32                             { panic(noForm) }
+func rowInfoNCVector([]float32, float32, float32)                                  { panic(noForm) }
+func rowNegVector([]float32, float32, float32, float32) (float32, float32)         { panic(noForm) }
+func rowUMAPVector([]float32, float32) float32                                     { panic(noForm) }
+func rowMaxVector([]float32, float32) float32                                      { panic(noForm) }
+func rowExpVector([]float32, float32) float32                                      { panic(noForm) }
+func rowLogisticVector([]float32, float32) (float32, float32)                      { panic(noForm) }
+func nearRowsVector([]float32, []uint64, []float32, []float32, []int32, float32, []float32) {
+	panic(noForm)
 }
-
-func umapPositiveVector(x []float32, limit, logLimit float32) (loss float32) {
-	panic("simd: no vector form")
+func projectRowsVector([]float32, []float32, []float32, []float32, []int32) { panic(noForm) }
+func nearTilesVector([]float32, []uint16, []float32, int, *[4]int32, []int32, *[4]float32, []float32, []int32) {
+	panic(noForm)
 }
-
-func umapNegativeVector(x []float32, limit, logLimit float32) (loss float32) {
-	panic("simd: no vector form")
+func columnMomentsVector([]float32, int, int, []float32, []float64, []float64) { panic(noForm) }
+func columnApplyVector([]float32, []float32, int, int, []float32, []float32, []float32, float32) {
+	panic(noForm)
 }
-
-func similaritiesVector(x, total []float32, clamp float32) { panic("simd: no vector form") }
-
-func logTotalsVector(total []float32, weight float32) (loss float32) { panic("simd: no vector form") }
-
-func infoncPositiveVector(q, share []float32, clamp, inTotal float32) (loss float32) {
-	panic("simd: no vector form")
+func columnProductsVector([]float32, []float32, int, int, []float32, []float32, []float32, float32, []float64, []float64) {
+	panic(noForm)
 }
-
-func infoncNegativeVector(q, share []float32, clamp float32) { panic("simd: no vector form") }
-
-func addVector(dst, src []float32) { panic("simd: no vector form") }
-
-func maxUint32Vector(x []int32) uint32 { panic("simd: no vector form") }
-
-func inverseSum2Vector(xs, ys []float32, x, y float32) (sum float32) {
-	panic("simd: no vector form")
+func columnGradientVector([]float32, []float32, []float32, int, int, []float32, []float32, []float32, float32, []float32, []float32, []float32) {
+	panic(noForm)
 }
+func addReLUVector([]float32, []float32, []float32)                                  { panic(noForm) }
+func winogradImageVector([]float32, Grid, []float32, Grid, int, *Inside)             { panic(noForm) }
+func winogradGradientVector([]float32, Grid, []float32, Grid, int, *Inside)          { panic(noForm) }
+func winogradResultVector([]float32, Grid, []float32, Grid, int, *Inside)            { panic(noForm) }
+func winogradWeightsVector([]float32, Grid, []float32, Grid, int)                    { panic(noForm) }
+func winogradWeightsGradientVector([]float32, Grid, []float32, Grid, int)            { panic(noForm) }
+func pairUpVector([]uint32, []float32)                                               { panic(noForm) }
+func pairRowsVector([]uint32, []float32, []float32)                                  { panic(noForm) }
+func winogradImagePairsVector([]uint32, Grid, []float32, Grid, int, *Inside)         { panic(noForm) }
+func winogradImageHalfVector([]uint32, Grid, []float32, Grid, int, *Inside, Half)    { panic(noForm) }
+func winogradGradientHalfVector([]uint32, Grid, []float32, Grid, int, *Inside, Half) { panic(noForm) }
+func winogradWeightsHalfVector([]uint32, Grid, []float32, Grid, int, Half)           { panic(noForm) }
 
-func inverseSum2NearVector(xs, ys []float32, x, y float32) (sum float32) {
-	panic("simd: no vector form")
+// Go has no way to ask for memory ahead.
+func fetchRows(x *byte, stride, lines int, rows []int32) {}
+
+func placeWords(order, words []uint64, choice []uint8, next []int) {
+	placeWordsPortable(order, words, choice, next)
 }
-
-func addSquaresVector(dst, xs []float32, x float32) { panic("simd: no vector form") }
-
-func inverseSumVector(d2 []float32) (sum float32) { panic("simd: no vector form") }
-
-func inverseLogSumVector(x []float32, slope, offset, limit, logLimit float32) (sum float32) {
-	panic("simd: no vector form")
-}
-
-func countBelowVector(counts []int32, x, limits []float32) { panic("simd: no vector form") }
-
-func scaleVector(x []float32, f float32) { panic("simd: no vector form") }
-
-func addPlaneVector(dst, xs, ys []float32) { panic("simd: no vector form") }
-
-func gatherRows2Vector(dst, src []float32, index []int32) { panic("simd: no vector form") }
-
-func scatterRows2Vector(dst, src []float32, index []int32) { panic("simd: no vector form") }
-
-func descendRows2Vector(table, grad []float32, rows []int32, step, clip float32) {
-	panic("simd: no vector form")
-}
-
-func drawOthersVector(column []int32, state uint64, others uint32) { panic("simd: no vector form") }
-
-func descendVector(x, grad []float32, step, clip float32) { panic("simd: no vector form") }
-
-func momentumStepVector(w, g, buf []float32, step, clip, decay, keep, add, ofG, ofBuf float32) {
-	panic("simd: no vector form")
-}
-
-func adamStepVector(w, g, m, v []float32, step, clip, decay, ofG, keep, ofG2, scale, epsilon float32) {
-	panic("simd: no vector form")
-}
-
-func maskPositiveVector(dst, y, g []float32) { panic("simd: no vector form") }
-
-func columnSumsVector(dst, x []float32, rows, d int) { panic("simd: no vector form") }

@@ -2,8 +2,6 @@
 
 package simd
 
-import "cne/internal/isa"
-
 // A tileFunc is a transform of tiles in assembly, with distances in bytes.
 type tileFunc func(dst *float32, dstAt, dstRow, dstPixel int, src *float32, srcAt, srcRow, srcPixel, channels int, inside *uint32)
 
@@ -12,41 +10,21 @@ func (f tileFunc) run(dst []float32, to Grid, src []float32, from Grid, channels
 }
 
 func winogradImageVector(dst []float32, to Grid, src []float32, from Grid, channels int, inside *Inside) {
-	f := tileFunc(winogradImageAVX2)
-	if current == isa.AVX512 {
-		f = winogradImageAVX512
-	}
-	f.run(dst, to, src, from, channels, &inside[0])
+	tileFunc(winogradImageTile).run(dst, to, src, from, channels, &inside[0])
 }
 
 func winogradGradientVector(dst []float32, to Grid, src []float32, from Grid, channels int, inside *Inside) {
-	f := tileFunc(winogradGradientAVX2)
-	if current == isa.AVX512 {
-		f = winogradGradientAVX512
-	}
-	f.run(dst, to, src, from, channels, &inside[0])
+	tileFunc(winogradGradientTile).run(dst, to, src, from, channels, &inside[0])
 }
 
 func winogradResultVector(dst []float32, to Grid, src []float32, from Grid, channels int, inside *Inside) {
-	f := tileFunc(winogradResultAVX2)
-	if current == isa.AVX512 {
-		f = winogradResultAVX512
-	}
-	f.run(dst, to, src, from, channels, &inside[0])
+	tileFunc(winogradResultTile).run(dst, to, src, from, channels, &inside[0])
 }
 
 func winogradWeightsVector(dst []float32, to Grid, src []float32, from Grid, channels int) {
-	f := tileFunc(winogradWeightsAVX2)
-	if current == isa.AVX512 {
-		f = winogradWeightsAVX512
-	}
-	f.run(dst, to, src, from, channels, nil)
+	tileFunc(winogradWeightsTile).run(dst, to, src, from, channels, nil)
 }
 
 func winogradWeightsGradientVector(dst []float32, to Grid, src []float32, from Grid, channels int) {
-	f := tileFunc(winogradWeightsGradientAVX2)
-	if current == isa.AVX512 {
-		f = winogradWeightsGradientAVX512
-	}
-	f.run(dst, to, src, from, channels, nil)
+	tileFunc(winogradWeightsGradientTile).run(dst, to, src, from, channels, nil)
 }

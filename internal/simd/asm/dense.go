@@ -27,20 +27,20 @@ type dense struct {
 	maskMemory, half Register
 }
 
-func (s *isa) dense() {
+func denseKernels() {
 	for d := 2; d <= 3; d++ {
 		for _, careful := range []bool{false, true} {
-			s.denseNeg(d, careful)
-			s.denseUMAP(d, careful)
-			s.denseTotals(d, careful)
+			both(func(s *isa) { s.denseNeg(d, careful) })
+			both(func(s *isa) { s.denseUMAP(d, careful) })
+			both(func(s *isa) { s.denseTotals(d, careful) })
 		}
-		s.denseSpread(d)
-		s.extents(d)
+		both(func(s *isa) { s.denseSpread(d) })
+		both(func(s *isa) { s.extents(d) })
 	}
-	s.planes()
-	s.lessProduct()
-	s.pull()
-	s.foldSlots()
+	both((*isa).planes)
+	both((*isa).lessProduct)
+	both((*isa).pull)
+	both((*isa).foldSlots)
 }
 
 // variant names a kernel for its width. The careful one sees to clamps, and to
@@ -121,9 +121,9 @@ func (k *dense) overStretches(label string, begin func(stretch, i Register), bod
 	stretch, end, n, i := Load(Param("stretches"), GP64()), Load(Param("count"), GP64()), GP64(), GP64()
 	SHLQ(Imm(uint64(bits.TrailingZeros(stretchSize))), end)
 	ADDQ(stretch, end)
-	Label(label)
+	k.label(label)
 	CMPQ(stretch, end)
-	JGE(LabelRef(label + "_done"))
+	JGE(k.to(label + "_done"))
 	field := func(offset int) Mem { return Mem{Base: stretch}.Offset(offset) }
 	MOVQ(field(stretchFirst), i)
 	MOVQ(field(stretchN), n)
@@ -143,19 +143,19 @@ func (k *dense) overStretches(label string, begin func(stretch, i Register), bod
 	if begin != nil {
 		begin(stretch, i)
 	}
-	Label(label + "_columns")
+	k.label(label + "_columns")
 	CMPQ(i, n)
-	JGE(LabelRef(label + "_next"))
+	JGE(k.to(label + "_next"))
 	body(i)
 	ADDQ(Imm(uint64(k.lanes)), i)
 	if !k.wide() {
 		XORQ(Imm(uint64(k.lanes)), k.half)
 	}
-	JMP(LabelRef(label + "_columns"))
-	Label(label + "_next")
+	JMP(k.to(label + "_columns"))
+	k.label(label + "_next")
 	ADDQ(Imm(stretchSize), stretch)
-	JMP(LabelRef(label))
-	Label(label + "_done")
+	JMP(k.to(label))
+	k.label(label + "_done")
 }
 
 // slots are vectors of sums in memory, 16 numbers each.
@@ -390,8 +390,7 @@ func (s *isa) denseNeg(d int, careful bool) {
 		k.storeSlots("sums", sums)
 		k.storeSlots("state", state)
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 // A scalar is a number to multiply by: in a register or, where the instruction
@@ -472,8 +471,7 @@ func (s *isa) denseUMAP(d int, careful bool) {
 		k.storeSlots("sums", sums)
 		k.storeSlots("state", state)
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 func (s *isa) denseTotals(d int, careful bool) {
@@ -542,8 +540,7 @@ func (s *isa) denseTotals(d int, careful bool) {
 		})
 		k.storeSlots("sums", sums)
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 // denseSpread is the product of a [1+d, heads] matrix and the squares. Several
@@ -574,9 +571,9 @@ func (s *isa) denseSpread(d int) {
 		last := GP64()
 		MOVQ(n, last)
 		SUBQ(Imm(uint64(vectors*s.lanes)), last)
-		Label(label)
+		s.label(label)
 		CMPQ(i, last)
-		JG(LabelRef(label + "_done"))
+		JG(s.to(label + "_done"))
 		var sums []VecVirtual
 		for _, p := range out {
 			for v := range vectors {
@@ -588,7 +585,7 @@ func (s *isa) denseSpread(d int) {
 		coefficient, row := GP64(), GP64()
 		MOVQ(first, coefficient)
 		LEAQ(at(squares, i), row)
-		Label(label + "_heads")
+		s.label(label + "_heads")
 		var factors []VecVirtual
 		for j := range out {
 			f := s.vec()
@@ -605,18 +602,17 @@ func (s *isa) denseSpread(d int) {
 		ADDQ(width, row)
 		ADDQ(Imm(uint64(4*len(out))), coefficient)
 		CMPQ(coefficient, end)
-		JL(LabelRef(label + "_heads"))
+		JL(s.to(label + "_heads"))
 		for j, p := range out {
 			for v := range vectors {
 				VMOVUPS(sums[j*vectors+v], at(p, i).Offset(v*s.bytes()))
 			}
 		}
 		ADDQ(Imm(uint64(vectors*s.lanes)), i)
-		JMP(LabelRef(label))
-		Label(label + "_done")
+		JMP(s.to(label))
+		s.label(label + "_done")
 	}
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 // planes gathers each coordinate of the rows into a plane.
@@ -634,16 +630,16 @@ func (s *isa) planes() {
 	SHLQ(Imm(uint64(bits.TrailingZeros(uint(s.bytes())))), step)
 	left := GP64()
 	MOVQ(d, left)
-	Label("coordinate")
+	s.label("coordinate")
 	CMPQ(left, Imm(0))
-	JE(LabelRef("done"))
+	JE(s.to("done"))
 	at0, row, i := GP64(), GP64(), GP64()
 	MOVQ(dst, at0)
 	MOVQ(src, row)
 	XORQ(i, i)
-	Label("rows")
+	s.label("rows")
 	CMPQ(i, n)
-	JGE(LabelRef("rows_done"))
+	JGE(s.to("rows_done"))
 	v := s.zero()
 	from := Mem{Base: row, Index: index, Scale: 4}
 	if s.wide() {
@@ -658,15 +654,14 @@ func (s *isa) planes() {
 	VMOVUPS(v, at(at0, i))
 	ADDQ(step, row)
 	ADDQ(Imm(uint64(s.lanes)), i)
-	JMP(LabelRef("rows"))
-	Label("rows_done")
+	JMP(s.to("rows"))
+	s.label("rows_done")
 	LEAQ(Mem{Base: dst, Index: stride, Scale: 4}, dst)
 	ADDQ(Imm(4), src)
 	DECQ(left)
-	JMP(LabelRef("coordinate"))
-	Label("done")
-	VZEROUPPER()
-	RET()
+	JMP(s.to("coordinate"))
+	s.label("done")
+	s.end()
 }
 
 // lessProduct and pull finish gradients that lie in planes.
@@ -680,8 +675,7 @@ func (s *isa) lessProduct() {
 		VFNMADD231PS(at(b, i), x, v)
 		VMOVUPS(v, at(dst, i))
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 func (s *isa) pull() {
@@ -694,8 +688,7 @@ func (s *isa) pull() {
 		VFMADD231PS(x, y, v)
 		VMOVUPS(v, at(dst, i))
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 // extents finds the least and the largest coordinates and the sums of 16 rows at
@@ -717,9 +710,9 @@ func (s *isa) extents(d int) {
 		}
 		label := fmt.Sprintf("loop%d", first)
 		MOVQ(U32(uint32(16*d)), i)
-		Label(label)
+		s.label(label)
 		CMPQ(i, n)
-		JGE(LabelRef(label + "_done"))
+		JGE(s.to(label + "_done"))
 		for v := range count {
 			x := s.vec()
 			VMOVUPS(at(src, i).Offset((first+v)*s.bytes()), x)
@@ -728,16 +721,15 @@ func (s *isa) extents(d int) {
 			VADDPS(x, total[v], total[v])
 		}
 		ADDQ(Imm(uint64(16*d)), i)
-		JMP(LabelRef(label))
-		Label(label + "_done")
+		JMP(s.to(label))
+		s.label(label + "_done")
 		for v := range count {
 			VMOVUPS(lo[v], Mem{Base: least}.Offset((first+v)*s.bytes()))
 			VMOVUPS(hi[v], Mem{Base: most}.Offset((first+v)*s.bytes()))
 			VMOVUPS(total[v], Mem{Base: sum}.Offset((first+v)*s.bytes()))
 		}
 	}
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 // words returns a vector of 16 words in read-only memory.
@@ -759,9 +751,9 @@ func (s *isa) foldSlots() {
 	dst, src := s.pointer("dst"), s.pointer("src")
 	n, i := Load(Param("dst").Len(), GP64()), GP64()
 	XORQ(i, i)
-	Label("loop")
+	s.label("loop")
 	CMPQ(i, n)
-	JGE(LabelRef("loop_done"))
+	JGE(s.to("loop_done"))
 	v, t := YMM(), YMM()
 	VMOVUPS(Mem{Base: src}, v)
 	VADDPS(Mem{Base: src}.Offset(32), v, v)
@@ -774,8 +766,7 @@ func (s *isa) foldSlots() {
 	VMOVSS(v.AsX(), at(dst, i))
 	ADDQ(Imm(64), src)
 	INCQ(i)
-	JMP(LabelRef("loop"))
-	Label("loop_done")
-	VZEROUPPER()
-	RET()
+	JMP(s.to("loop"))
+	s.label("loop_done")
+	s.end()
 }

@@ -6,14 +6,6 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// gathered emits the kernels that compare one row with rows wherever they lie in
-// a matrix.
-func (s *isa) gathered() {
-	s.nearRows()
-	s.nearTiles()
-	s.projectRows()
-}
-
 // leOQ is the predicate less or equal, which does not hold for a NaN.
 const leOQ = 0x12
 
@@ -35,9 +27,9 @@ func (s *isa) overColumns(row string, fetch func(l, mask Register), term func(fr
 		ahead := GP64()
 		LEAQ(Mem{Base: i, Disp: s.lanes}, ahead)
 		CMPQ(ahead, Load(Param("cols").Len(), GP64()))
-		JGE(LabelRef("here"))
+		JGE(s.to("here"))
 		CMPQ(width, U32(fetched-64))
-		JLE(LabelRef("here"))
+		JLE(s.to("here"))
 		for c := range s.lanes {
 			next := GP64()
 			MOVLQSX(Mem{Base: cols, Index: ahead, Scale: 4, Disp: 4 * c}, next)
@@ -46,7 +38,7 @@ func (s *isa) overColumns(row string, fetch func(l, mask Register), term func(fr
 				PREFETCHT0(Mem{Base: next, Index: x, Scale: 1, Disp: line})
 			}
 		}
-		Label("here")
+		s.label("here")
 		var quads []VecVirtual
 		for first := 0; first < s.lanes; first += 4 {
 			var from [4]Register
@@ -65,17 +57,17 @@ func (s *isa) overColumns(row string, fetch func(l, mask Register), term func(fr
 				}
 			}
 			XORQ(l, l)
-			Label(label)
+			s.label(label)
 			CMPQ(l, whole)
-			JGE(LabelRef(label + "_last"))
+			JGE(s.to(label + "_last"))
 			terms(nil)
 			ADDQ(Imm(uint64(s.bytes())), l)
-			JMP(LabelRef(label))
-			Label(label + "_last")
+			JMP(s.to(label))
+			s.label(label + "_last")
 			CMPQ(l, width)
-			JGE(LabelRef(label + "_done"))
+			JGE(s.to(label + "_done"))
 			terms(mask)
-			Label(label + "_done")
+			s.label(label + "_done")
 			quads = append(quads, s.quad(acc))
 		}
 		done(s.foldQuads(quads), i)
@@ -143,14 +135,13 @@ func (s *isa) nearRows() {
 			mask := s.compare(leOQ, d2, t)
 			s.storeMask(mask, found, i)
 		})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 // nearTiles compares four rows with four at a time, as a matrix product does: what is
 // loaded of a row serves four pairs. The sums are those of nearRows.
 func (s *isa) nearTiles() {
-	s.begin("nearTiles", "(dst []float32, found []uint16, x []float32, width int, rows *int32, cols []int32, rowLimits *float32, limits []float32, ahead []int32)", "is the vector form of nearTiles.")
+	s.begin("nearTiles", "(dst []float32, found []uint16, x []float32, width int, rows *[4]int32, cols []int32, rowLimits *[4]float32, limits []float32, ahead []int32)", "is the vector form of nearTiles.")
 	width, whole := Load(Param("width"), GP64()), GP64()
 	mask := s.firstLanes(width)
 	SHLQ(Imm(2), width)
@@ -188,9 +179,9 @@ func (s *isa) nearTiles() {
 
 	i := GP64()
 	XORQ(i, i)
-	Label("columns")
+	s.label("columns")
 	CMPQ(i, memory(Param("cols").Len()))
-	JGE(LabelRef("done"))
+	JGE(s.to("done"))
 	cols := Load(Param("cols").Base(), GP64())
 	var column [4]Register
 	for c := range column {
@@ -202,12 +193,12 @@ func (s *isa) nearTiles() {
 	MOVQ(i, tile)
 	SHRQ(Imm(2), tile)
 	CMPQ(tile, memory(Param("ahead").Len()))
-	JGE(LabelRef("here"))
+	JGE(s.to("here"))
 	MOVQ(memory(Param("ahead").Base()), next)
 	MOVLQSX(Mem{Base: next, Index: tile, Scale: 4}, next)
 	IMULQ(width, next)
 	ADDQ(x(), next)
-	Label("here")
+	s.label("here")
 	for h := range rowLimits {
 		numbers := Load(Param("rows"), GP64())
 		row := make([]Register, perVector)
@@ -238,17 +229,17 @@ func (s *isa) nearTiles() {
 			}
 		}
 		XORQ(l, l)
-		Label(label)
+		s.label(label)
 		CMPQ(l, whole)
-		JGE(LabelRef(label + "_last"))
+		JGE(s.to(label + "_last"))
 		terms(nil)
 		ADDQ(Imm(uint64(s.bytes())), l)
-		JMP(LabelRef(label))
-		Label(label + "_last")
+		JMP(s.to(label))
+		s.label(label + "_last")
 		CMPQ(l, width)
-		JGE(LabelRef(label + "_done"))
+		JGE(s.to(label + "_done"))
 		terms(mask)
-		Label(label + "_done")
+		s.label(label + "_done")
 
 		quads := make([]VecVirtual, perVector)
 		for r := range quads {
@@ -276,10 +267,9 @@ func (s *isa) nearTiles() {
 		}
 	}
 	ADDQ(Imm(4), i)
-	JMP(LabelRef("columns"))
-	Label("done")
-	VZEROUPPER()
-	RET()
+	JMP(s.to("columns"))
+	s.label("done")
+	s.end()
 }
 
 // broadcastQuad loads four numbers into each 128 bits.
@@ -308,8 +298,7 @@ func (s *isa) projectRows() {
 			VFMADD231PS(w, t, acc)
 		},
 		func(sums VecVirtual, i Register) { VMOVUPS(sums, at(dst, i)) })
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 // fetch emits the hint to the processor that rows will be needed.

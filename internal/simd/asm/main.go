@@ -1,7 +1,8 @@
 // Command asm generates the vector forms of the loops of package simd. Each
 // kernel is written once, against the type isa, which hides what differs
 // between AVX-512 (masks in registers of their own, 16 lanes) and AVX2 with
-// FMA (masks in vectors, 8 lanes). All of them but columnSums expect a number of
+// FMA (masks in vectors, 8 lanes), and becomes one function with both forms, which
+// chooses by simd.current. All of them but columnSums expect a number of
 // elements that is a multiple of 16; the Go callers see to the rest.
 package main
 
@@ -16,46 +17,33 @@ import (
 
 func main() {
 	ConstraintExpr("amd64,!noasm")
-	for _, s := range []*isa{{name: "AVX512", lanes: 16}, {name: "AVX2", lanes: 8}} {
-		s.pairs2()
-		s.spread2()
-		s.negPositive()
-		s.negNegative()
-		s.umapPositive()
-		s.umapNegative()
-		s.similarities()
-		s.logTotals()
-		s.infoncPositive()
-		s.infoncNegative()
-		s.add()
-		s.scale()
-		s.addPlane()
-		s.gatherRows2()
-		s.scatterRows2()
-		s.descend()
-		s.descendRows2()
-		s.momentumStep()
-		s.adamStep()
-		s.maskPositive()
-		s.columnSums()
-		s.maxUint32()
-		s.inverseSum2()
-		s.inverseSum2Near()
-		s.addSquares()
-		s.inverseSum()
-		s.inverseLogSum()
-		s.countBelow()
-		s.drawOthers()
-		s.dense()
-		s.rows()
-		s.gathered()
-		s.norm()
-		s.winograd()
+	for _, kernel := range []func(s *isa){
+		(*isa).pairs2, (*isa).spread2, (*isa).negPositive, (*isa).negNegative, (*isa).umapPositive,
+		(*isa).umapNegative, (*isa).similarities, (*isa).logTotals, (*isa).infoncPositive, (*isa).infoncNegative,
+		(*isa).add, (*isa).scale, (*isa).addPlane, (*isa).gatherRows2, (*isa).scatterRows2, (*isa).descend,
+		(*isa).descendRows2, (*isa).momentumStep, (*isa).adamStep, (*isa).maskPositive, (*isa).columnSums,
+		(*isa).maxUint32, (*isa).inverseSum2, (*isa).inverseSum2Near, (*isa).addSquares, (*isa).inverseSum,
+		(*isa).inverseLogSum, (*isa).countBelow, (*isa).drawOthers, (*isa).rowDistances, (*isa).rowSimilarities,
+		(*isa).rowInfoNC, (*isa).rowNeg, (*isa).rowUMAP, (*isa).rowMax, (*isa).rowExp, (*isa).rowLogistic,
+		(*isa).nearRows, (*isa).nearTiles, (*isa).projectRows, (*isa).columnMoments, (*isa).columnApply,
+		(*isa).columnProducts, (*isa).columnGradient, (*isa).addReLU,
+	} {
+		both(kernel)
 	}
+	denseKernels()
+	winograd()
 	pairs()
-	memoryKernels()
+	placeWords()
 	fetch()
 	Generate()
+}
+
+var avx512, avx2 = &isa{name: "AVX512", lanes: 16}, &isa{name: "AVX2", lanes: 8}
+
+// both emits a kernel, first its form for AVX-512.
+func both(kernel func(s *isa)) {
+	kernel(avx512)
+	kernel(avx2)
 }
 
 // An isa is one of the two instruction sets.
@@ -83,10 +71,36 @@ func (s *isa) half(v VecVirtual) Register {
 	return v.AsX()
 }
 
+// begin begins a kernel, or in it the form for AVX2.
 func (s *isa) begin(name, signature, doc string) {
-	TEXT(name+s.name, NOSPLIT, "func"+signature)
-	Doc(name + s.name + " " + doc)
+	if s.wide() {
+		name += "Vector"
+		TEXT(name, NOSPLIT, "func"+signature)
+		Doc(name + " " + doc)
+	}
+	s.choose()
 }
+
+// choose emits what the two forms of a kernel begin with.
+func (s *isa) choose() {
+	const widest = 2 // isa.AVX512
+	if s.wide() {
+		CMPQ(Mem{Symbol: Symbol{Name: "·current"}, Base: StaticBase}, Imm(widest))
+		JNE(avx2.to("form"))
+	} else {
+		s.label("form")
+	}
+}
+
+// end ends a form.
+func (s *isa) end() {
+	VZEROUPPER()
+	RET()
+}
+
+// label and to are a label of the form.
+func (s *isa) label(name string)       { Label(name + s.name) }
+func (s *isa) to(name string) LabelRef { return LabelRef(name + s.name) }
 
 // constant returns a register with x in every lane.
 func (s *isa) constant(x float64) VecVirtual { return s.bits(math.Float32bits(float32(x))) }
@@ -130,13 +144,13 @@ func (s *isa) pointer(slice string) Register { return Load(Param(slice).Base(), 
 func (s *isa) loop(slice, label string, body func(i Register)) {
 	n, i := Load(Param(slice).Len(), GP64()), GP64()
 	XORQ(i, i)
-	Label(label)
+	s.label(label)
 	CMPQ(i, n)
-	JGE(LabelRef(label + "_done"))
+	JGE(s.to(label + "_done"))
 	body(i)
 	ADDQ(Imm(uint64(s.lanes)), i)
-	JMP(LabelRef(label))
-	Label(label + "_done")
+	JMP(s.to(label))
+	s.label(label + "_done")
 }
 
 func at(p, i Register) Mem { return Mem{Base: p, Index: i, Scale: 4} }
@@ -170,8 +184,8 @@ func (s *isa) keep(mask Register, v VecVirtual) {
 	VANDPS(mask, v, v)
 }
 
-// choose sets v to other where the mask is not set.
-func (s *isa) choose(mask Register, v, other VecVirtual) {
+// blend sets v to other where the mask is not set.
+func (s *isa) blend(mask Register, v, other VecVirtual) {
 	if s.wide() {
 		VBLENDMPS(v, other, mask, v)
 		return
@@ -294,8 +308,7 @@ func (s *isa) pairs2() {
 		VFMADD231PS(y, y, x)
 		VMOVUPS(x, at(d2, i))
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 // gather2 returns the rows (x, y) that lanes/2 indices name, from the first'th
@@ -385,8 +398,7 @@ func (s *isa) spread2() {
 			}
 		}
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 // update2 combines the two pairs of numbers in part with the rows of table,
@@ -421,8 +433,7 @@ func (s *isa) gatherRows2() {
 			MOVQ(r, Mem{Base: dst, Index: i, Scale: 8}.Offset(8*e))
 		}
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 func (s *isa) scatterRows2() {
@@ -435,8 +446,7 @@ func (s *isa) scatterRows2() {
 			s.update2(dst, index, i, e, part, VADDPS)
 		}
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 func (s *isa) descendRows2() {
@@ -454,8 +464,7 @@ func (s *isa) descendRows2() {
 			}
 		}
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 // A clip holds the bounds of gradients.
@@ -486,8 +495,7 @@ func (s *isa) descend() {
 		VSUBPS(g, v, v)
 		VMOVUPS(v, at(x, i))
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 // momentumStep and adamStep multiply and add in separate instructions, so that
@@ -514,8 +522,7 @@ func (s *isa) momentumStep() {
 		VSUBPS(d, x, x)
 		VMOVUPS(x, at(w, i))
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 func (s *isa) adamStep() {
@@ -546,8 +553,7 @@ func (s *isa) adamStep() {
 		VSUBPS(mean, x, x)
 		VMOVUPS(x, at(w, i))
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 func (s *isa) maskPositive() {
@@ -566,8 +572,7 @@ func (s *isa) maskPositive() {
 		}
 		VMOVUPS(v, at(dst, i))
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 // columnSums takes rows in groups of eight, vector after vector of columns, so
@@ -596,14 +601,14 @@ func (s *isa) columnSums() {
 		rows  []Mem
 	}{{"eight", eight}, {"one", eight[:1]}} {
 		label, n := group.label, len(group.rows)
-		Label(label)
+		s.label(label)
 		CMPQ(rows, Imm(uint64(n)))
-		JLT(LabelRef(label + "_done"))
+		JLT(s.to(label + "_done"))
 		MOVQ(row, x)
 		XORQ(j, j)
-		Label(label + "_columns")
+		s.label(label + "_columns")
 		CMPQ(j, whole)
-		JGE(LabelRef(label + "_last"))
+		JGE(s.to(label + "_last"))
 		VMOVUPS(at(dst, j), sum)
 		for _, m := range group.rows {
 			VADDPS(m, sum, sum)
@@ -611,10 +616,10 @@ func (s *isa) columnSums() {
 		VMOVUPS(sum, at(dst, j))
 		ADDQ(Imm(uint64(s.bytes())), x)
 		ADDQ(Imm(uint64(s.lanes)), j)
-		JMP(LabelRef(label + "_columns"))
-		Label(label + "_last")
+		JMP(s.to(label + "_columns"))
+		s.label(label + "_last")
 		CMPQ(j, d)
-		JGE(LabelRef(label + "_next"))
+		JGE(s.to(label + "_next"))
 		s.loadMasked(at(dst, j), mask, sum)
 		for _, m := range group.rows {
 			v := s.vec()
@@ -622,14 +627,13 @@ func (s *isa) columnSums() {
 			VADDPS(v, sum, sum)
 		}
 		s.storeMasked(sum, mask, at(dst, j))
-		Label(label + "_next")
+		s.label(label + "_next")
 		LEAQ(Mem{Base: row, Index: stride, Scale: uint8(n)}, row)
 		SUBQ(Imm(uint64(n)), rows)
-		JMP(LabelRef(label))
-		Label(label + "_done")
+		JMP(s.to(label))
+		s.label(label + "_done")
 	}
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 // firstLanes returns a mask that is set in the first n modulo lanes lanes.
@@ -695,13 +699,12 @@ func (s *isa) negPositive() {
 		s.keep(mask, cu)
 		VADDPS(cu, dTheta, dTheta)
 		log := l.of(v)
-		s.choose(mask, log, logLimit)
+		s.blend(mask, log, logLimit)
 		VADDPS(log, loss, loss)
 	})
 	s.sum(loss, "loss")
 	s.sum(dTheta, "dTheta")
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 func (s *isa) negNegative() {
@@ -726,8 +729,7 @@ func (s *isa) negNegative() {
 	})
 	s.sum(logs.total(l), "loss")
 	s.sum(dTheta, "dTheta")
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 func (s *isa) umapPositive() {
@@ -743,12 +745,11 @@ func (s *isa) umapPositive() {
 		s.keep(mask, g)
 		VMOVUPS(g, at(x, i))
 		log := l.of(u)
-		s.choose(mask, log, logLimit)
+		s.blend(mask, log, logLimit)
 		VADDPS(log, loss, loss)
 	})
 	s.sum(loss, "loss")
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 func (s *isa) umapNegative() {
@@ -768,12 +769,11 @@ func (s *isa) umapNegative() {
 		s.keep(mask, r)
 		VMOVUPS(r, at(x, i))
 		log := l.of(v)
-		s.choose(mask, log, logLimit)
+		s.blend(mask, log, logLimit)
 		VADDPS(log, loss, loss)
 	})
 	s.sum(loss, "loss")
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 func (s *isa) similarities() {
@@ -789,8 +789,7 @@ func (s *isa) similarities() {
 		VADDPS(at(total, i), q, t)
 		VMOVUPS(t, at(total, i))
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 func (s *isa) logTotals() {
@@ -805,8 +804,7 @@ func (s *isa) logTotals() {
 		VADDPS(l.of(t), loss, loss)
 	})
 	s.sum(loss, "loss")
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 func (s *isa) infoncPositive() {
@@ -824,8 +822,7 @@ func (s *isa) infoncPositive() {
 		VSUBPS(l.of(v), loss, loss)
 	})
 	s.sum(loss, "loss")
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 func (s *isa) infoncNegative() {
@@ -839,8 +836,7 @@ func (s *isa) infoncNegative() {
 		s.keep(s.aboveClamp(v, clamp), g)
 		VMOVUPS(g, at(q, i))
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 // aboveClamp is set where v ≤ clamp does not hold: a NaN is kept.
@@ -864,8 +860,7 @@ func (s *isa) add() {
 		VADDPS(at(dst, i), v, v)
 		VMOVUPS(v, at(dst, i))
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 func (s *isa) scale() {
@@ -876,8 +871,7 @@ func (s *isa) scale() {
 		VMULPS(at(x, i), f, v)
 		VMOVUPS(v, at(x, i))
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 func (s *isa) addPlane() {
@@ -896,8 +890,7 @@ func (s *isa) addPlane() {
 			}
 		}
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 // quarter returns the q-th 128 bits of v.
@@ -933,8 +926,7 @@ func (s *isa) maxUint32() {
 	r := GP32()
 	VMOVD(m.AsX(), r)
 	Store(r, ReturnIndex(0))
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 func (s *isa) inverseSum2() {
@@ -952,8 +944,7 @@ func (s *isa) inverseSum2() {
 		VADDPS(u, sum, sum)
 	})
 	s.sum(sum, "sum")
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 // inverseSum2Near adds 1/u + 1/v as (u+v)/(u·v): a division takes longer than all else.
@@ -980,8 +971,7 @@ func (s *isa) inverseSum2Near() {
 		VADDPS(u, sum, sum)
 	})
 	s.sum(sum, "sum")
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 func (s *isa) addSquares() {
@@ -993,8 +983,7 @@ func (s *isa) addSquares() {
 		VFMADD231PS(dx, dx, sum)
 		VMOVUPS(sum, at(dst, i))
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 func (s *isa) inverseSum() {
@@ -1007,8 +996,7 @@ func (s *isa) inverseSum() {
 		VADDPS(u, sum, sum)
 	})
 	s.sum(sum, "sum")
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 // inverseLogSum adds to log v, where v is 1+r rounded, what the rounding has
@@ -1031,12 +1019,11 @@ func (s *isa) inverseLogSum() {
 		mask := s.notGreater(v, limit)
 		log := l.of(v)
 		VADDPS(r, log, log)
-		s.choose(mask, log, logLimit)
+		s.blend(mask, log, logLimit)
 		VADDPS(log, sum, sum)
 	})
 	s.sum(sum, "sum")
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 // countBelow compares each vector with four limits at a time.
@@ -1046,9 +1033,9 @@ func (s *isa) countBelow() {
 	counts, x, limits := s.pointer("counts"), s.pointer("x"), s.pointer("limits")
 	groups, l := Load(Param("limits").Len(), GP64()), GP64()
 	XORQ(l, l)
-	Label("limits")
+	s.label("limits")
 	CMPQ(l, groups)
-	JGE(LabelRef("limits_done"))
+	JGE(s.to("limits_done"))
 	var limit [4]VecVirtual
 	var count [4]Register
 	for k := range limit {
@@ -1077,10 +1064,9 @@ func (s *isa) countBelow() {
 		ADDL(count[k], Mem{Base: counts, Index: l, Scale: 4, Disp: 4 * k})
 	}
 	ADDQ(Imm(4), l)
-	JMP(LabelRef("limits"))
-	Label("limits_done")
-	VZEROUPPER()
-	RET()
+	JMP(s.to("limits"))
+	s.label("limits_done")
+	s.end()
 }
 
 // Constants of SplitMix64, as package rng has them.
@@ -1136,8 +1122,7 @@ func (s *isa) drawOthers() {
 		VPADDD(advance, before, before)
 		VMOVUPS(z, at(column, i))
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 // broadcast64 sets every 64-bit lane of v to a parameter.

@@ -6,12 +6,6 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// memoryKernels emits the kernels that only move memory, which are the same for all
-// instruction sets.
-func memoryKernels() {
-	placeWords()
-}
-
 // forEach emits body for each element of a slice.
 func forEach(slice, label string, body func(i Register)) {
 	n, i := Load(Param(slice).Len(), GP64()), GP64()
@@ -26,8 +20,8 @@ func forEach(slice, label string, body func(i Register)) {
 }
 
 func placeWords() {
-	TEXT("placeWordsAMD64", NOSPLIT, "func(order, words []uint64, choice []uint8, next []int)")
-	Doc("placeWordsAMD64 is placeWords, which asks for the cache line after the one it writes to.")
+	TEXT("placeWords", NOSPLIT, "func(order, words []uint64, choice []uint8, next []int)")
+	Doc("placeWords is placeWordsPortable, which asks for the cache line after the one it writes to.")
 	order, words := Load(Param("order").Base(), GP64()), Load(Param("words").Base(), GP64())
 	choice, next := Load(Param("choice").Base(), GP64()), Load(Param("next").Base(), GP64())
 	forEach("choice", "words", func(i Register) {

@@ -6,36 +6,27 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// norm emits the kernels of layers that work on the channels of images, the
-// columns of a matrix: all but the last two take a vector of columns of some
-// rows, which are stride bytes apart.
-func (s *isa) norm() {
-	s.columnMoments()
-	s.columnApply()
-	s.columnProducts()
-	s.columnGradient()
-	s.addReLU()
-}
-
-// overRows emits a loop over the rows. The pointers are to those of the row.
+// overRows emits a loop over the rows of a matrix, whose columns are the channels of
+// images. The pointers are to a vector of columns of the row.
 func (s *isa) overRows(pointers []Register, body func()) {
-	rows, stride := Load(Param("rows"), GP64()), Load(Param("stride"), GP64())
-	Label("rows")
+	rows, stride := Load(Param("rows"), GP64()), Load(Param("c"), GP64())
+	SHLQ(Imm(2), stride)
+	s.label("rows")
 	TESTQ(rows, rows)
-	JZ(LabelRef("done"))
+	JZ(s.to("done"))
 	body()
 	for _, p := range pointers {
 		ADDQ(stride, p)
 	}
 	DECQ(rows)
-	JMP(LabelRef("rows"))
-	Label("done")
+	JMP(s.to("rows"))
+	s.label("done")
 }
 
 // column loads a vector from where the parameter points to.
 func (s *isa) column(param string) VecVirtual {
 	v := s.vec()
-	VMOVUPS(Mem{Base: Load(Param(param), GP64())}, v)
+	VMOVUPS(Mem{Base: s.pointer(param)}, v)
 	return v
 }
 
@@ -61,7 +52,7 @@ func (s *isa) zeros(n int) (out []VecVirtual) {
 
 // addTo adds two registers of float64 to the memory at the parameter.
 func (s *isa) addTo(param string, sums []VecVirtual) {
-	p := Load(Param(param), GP64())
+	p := s.pointer(param)
 	for i, v := range sums {
 		m := Mem{Base: p}.Offset(s.bytes() * i)
 		VADDPD(m, v, v)
@@ -70,8 +61,8 @@ func (s *isa) addTo(param string, sums []VecVirtual) {
 }
 
 func (s *isa) columnMoments() {
-	s.begin("columnMoments", "(x *float32, rows, stride int, pivot *float32, sums, squares *float64)", "adds up the moments of a vector of columns.")
-	x := Load(Param("x"), GP64())
+	s.begin("columnMoments", "(x []float32, rows, c int, pivot []float32, sums, squares []float64)", "adds up the moments of a vector of columns.")
+	x := s.pointer("x")
 	low, high := s.doubles(s.column("pivot"))
 	sums, squares := s.zeros(2), s.zeros(2)
 	s.overRows([]Register{x}, func() {
@@ -85,13 +76,12 @@ func (s *isa) columnMoments() {
 	})
 	s.addTo("sums", sums)
 	s.addTo("squares", squares)
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 func (s *isa) columnApply() {
-	s.begin("columnApply", "(dst, x *float32, rows, stride int, pivot, scale, shift *float32, floor float32)", "maps a vector of columns.")
-	dst, x := Load(Param("dst"), GP64()), Load(Param("x"), GP64())
+	s.begin("columnApply", "(dst, x []float32, rows, c int, pivot, scale, shift []float32, floor float32)", "maps a vector of columns.")
+	dst, x := s.pointer("dst"), s.pointer("x")
 	pivot, scale, shift, floor := s.column("pivot"), s.column("scale"), s.column("shift"), s.broadcast("floor")
 	s.overRows([]Register{dst, x}, func() {
 		v := s.vec()
@@ -101,8 +91,7 @@ func (s *isa) columnApply() {
 		VMAXPS(v, floor, v) // the second source, v, if one is a NaN
 		VMOVUPS(v, Mem{Base: dst})
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 // passing returns x−pivot, and the gradient at g where the value of x is not
@@ -127,8 +116,8 @@ func (s *isa) passing(g, x Register, pivot, scale, shift, floor VecVirtual) (v, 
 }
 
 func (s *isa) columnProducts() {
-	s.begin("columnProducts", "(grad, x *float32, rows, stride int, pivot, scale, shift *float32, floor float32, sums, products *float64)", "adds up the products of a vector of columns.")
-	g, x := Load(Param("grad"), GP64()), Load(Param("x"), GP64())
+	s.begin("columnProducts", "(grad, x []float32, rows, c int, pivot, scale, shift []float32, floor float32, sums, products []float64)", "adds up the products of a vector of columns.")
+	g, x := s.pointer("grad"), s.pointer("x")
 	pivot, scale, shift, floor := s.column("pivot"), s.column("scale"), s.column("shift"), s.broadcast("floor")
 	sums, products := s.zeros(2), s.zeros(2)
 	s.overRows([]Register{g, x}, func() {
@@ -142,13 +131,12 @@ func (s *isa) columnProducts() {
 	})
 	s.addTo("sums", sums)
 	s.addTo("products", products)
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 func (s *isa) columnGradient() {
-	s.begin("columnGradient", "(dst, grad, x *float32, rows, stride int, pivot, scale, shift *float32, floor float32, a, b, o *float32)", "writes the gradient of a vector of columns.")
-	dst, g, x := Load(Param("dst"), GP64()), Load(Param("grad"), GP64()), Load(Param("x"), GP64())
+	s.begin("columnGradient", "(dst, grad, x []float32, rows, c int, pivot, scale, shift []float32, floor float32, a, b, o []float32)", "writes the gradient of a vector of columns.")
+	dst, g, x := s.pointer("dst"), s.pointer("grad"), s.pointer("x")
 	pivot, scale, shift, floor := s.column("pivot"), s.column("scale"), s.column("shift"), s.broadcast("floor")
 	a, b, o := s.column("a"), s.column("b"), s.column("o")
 	s.overRows([]Register{dst, g, x}, func() {
@@ -157,8 +145,7 @@ func (s *isa) columnGradient() {
 		VFMADD231PS(gradient, a, v)
 		VMOVUPS(v, Mem{Base: dst})
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 func (s *isa) addReLU() {
@@ -170,6 +157,5 @@ func (s *isa) addReLU() {
 		VMAXPS(v, zero, v) // the second source, v, if one is a NaN
 		VMOVUPS(v, at(dst, i))
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }

@@ -10,17 +10,17 @@ import (
 // pairs makes the conversions to pairs of bfloat16, for AVX-512 with its instructions
 // for bfloat16.
 func pairs() {
-	s := &isa{name: "AVX512", lanes: 16}
-
-	s.begin("pairUp", "(dst []uint32, x []float32)", "writes the numbers of x in pairs; their number is a multiple of 16.")
+	s := avx512
+	TEXT("pairUpVector", NOSPLIT, "func(dst []uint32, x []float32)")
+	Doc("pairUpVector writes the numbers of x in pairs; their number is a multiple of 16.")
 	dst, x := s.pointer("dst"), s.pointer("x")
 	s.loop("x", "pairs", func(i Register) {
 		storeHalves(s.load(x, i), asPairs, Mem{Base: dst, Index: i, Scale: 2})
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 
-	s.begin("pairRows", "(dst []uint32, x, y []float32)", "pairs each number of x with that of y; their number is a multiple of 16.")
+	TEXT("pairRowsVector", NOSPLIT, "func(dst []uint32, x, y []float32)")
+	Doc("pairRowsVector pairs each number of x with that of y; their number is a multiple of 16.")
 	dst, x = s.pointer("dst"), s.pointer("x")
 	y := s.pointer("y")
 	s.loop("x", "rows", func(i Register) {
@@ -28,8 +28,7 @@ func pairs() {
 		storeHalves(s.load(x, i), asFirst, to)
 		storeHalves(s.load(y, i), asSecond, to)
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 // storeHalves writes a vector of 16 numbers in bfloat16: as 8 pairs, as the first halves

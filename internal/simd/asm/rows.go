@@ -6,19 +6,6 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// rows generates the kernels of one head's pairs with many rows. Reciprocals
-// are those of reciprocal, so that arguments are bounded first.
-func (s *isa) rows() {
-	s.rowDistances()
-	s.rowSimilarities()
-	s.rowInfoNC()
-	s.rowNeg()
-	s.rowUMAP()
-	s.rowMax()
-	s.rowExp()
-	s.rowLogistic()
-}
-
 // Predicates of comparisons: less, and not less, where a NaN is not less.
 const (
 	ltOQ  = 0x11
@@ -141,8 +128,7 @@ func (s *isa) rowDistances() {
 		mask := s.compare(ltOQ, d2, bound)
 		s.storeMask(mask, found, i)
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 func (s *isa) rowSimilarities() {
@@ -161,8 +147,7 @@ func (s *isa) rowSimilarities() {
 		VADDPS(q, sum, sum)
 	})
 	s.sum(sum, "sum")
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 func (s *isa) rowInfoNC() {
@@ -177,8 +162,7 @@ func (s *isa) rowInfoNC() {
 		s.keep(s.aboveClamp(v, clamp), g)
 		VMOVUPS(g, at(q, i))
 	})
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 // rowNeg computes with u = 1+x and w = 1+cu: the derivative −1/(uw), the pair's
@@ -212,8 +196,7 @@ func (s *isa) rowNeg() {
 	})
 	s.sum(logs.total(log), "loss")
 	s.sum(dTheta, "dTheta")
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 // rowUMAP computes the derivative −1/(x(1+x)) and the loss log(1+1/x).
@@ -241,8 +224,7 @@ func (s *isa) rowUMAP() {
 		VMOVUPS(t, at(x, i))
 	})
 	s.sum(logs.total(log), "loss")
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 func (s *isa) rowMax() {
@@ -261,8 +243,7 @@ func (s *isa) rowMax() {
 	VMOVSHDUP(m.AsX(), t.AsX())
 	VMAXSS(t.AsX(), m.AsX(), m.AsX())
 	VMOVSS(m.AsX(), memory(ReturnIndex(0)))
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 var expCoefficients = []float64{
@@ -315,8 +296,7 @@ func (s *isa) rowExp() {
 		VADDPS(e, sum, sum)
 	})
 	s.sum(sum, "sum")
-	VZEROUPPER()
-	RET()
+	s.end()
 }
 
 // rowLogistic computes with e = exp(−|x−θ|): the slope 1/(1+e) or, where x is
@@ -338,7 +318,7 @@ func (s *isa) rowLogistic() {
 		e := s.exp(a, one)
 		VADDPS(one, e, u)
 		r := s.reciprocal(u, one)
-		s.choose(below, e, one)
+		s.blend(below, e, one)
 		VMULPS(e, r, e)
 		VSUBPS(e, dTheta, dTheta)
 		VMOVUPS(e, at(x, i))
@@ -347,6 +327,5 @@ func (s *isa) rowLogistic() {
 	VADDPS(logs.total(log), loss, loss)
 	s.sum(loss, "loss")
 	s.sum(dTheta, "dTheta")
-	VZEROUPPER()
-	RET()
+	s.end()
 }

@@ -8,15 +8,13 @@ import (
 
 // winograd emits the transforms of Winograd's F(4×4, 3×3), each of a tile of
 // in×in vectors to one of out×out.
-func (s *isa) winograd() {
-	s.tiles("winogradImage", 6, 6, true, false, asFloats, s.imageRow)
-	s.tiles("winogradGradient", 4, 6, true, false, asFloats, s.gradientRow)
-	s.tiles("winogradResult", 6, 4, false, true, asFloats, s.resultRow)
-	s.tiles("winogradWeights", 3, 6, false, false, asFloats, s.weightsRow)
-	s.tiles("winogradWeightsGradient", 6, 3, false, false, asFloats, s.weightsGradientRow)
-	if !s.wide() {
-		return
-	}
+func winograd() {
+	both(func(s *isa) { s.tiles("winogradImage", 6, 6, true, false, asFloats, s.imageRow) })
+	both(func(s *isa) { s.tiles("winogradGradient", 4, 6, true, false, asFloats, s.gradientRow) })
+	both(func(s *isa) { s.tiles("winogradResult", 6, 4, false, true, asFloats, s.resultRow) })
+	both(func(s *isa) { s.tiles("winogradWeights", 3, 6, false, false, asFloats, s.weightsRow) })
+	both(func(s *isa) { s.tiles("winogradWeightsGradient", 6, 3, false, false, asFloats, s.weightsGradientRow) })
+	s := avx512
 	s.tiles("winogradImage", 6, 6, true, false, asPairs, s.imageRow)
 	for _, form := range []tileForm{asFirst, asSecond} {
 		s.tiles("winogradImage", 6, 6, true, false, form, s.imageRow)
@@ -51,10 +49,16 @@ func (s *isa) tiles(name string, in, out int, masksIn, masksOut bool, form tileF
 	if form == asPairs {
 		stored /= 2
 	}
-	// Not NOSPLIT: the frame holds a tile.
-	TEXT(name+s.name, 0, "func(dst "+to32+", dstAt, dstRow, dstPixel int, src *float32, srcAt, srcRow, srcPixel, channels int, inside *uint32)")
-	Doc(name + s.name + " is the vector form of " + name + "; distances are in bytes, channels a multiple of 16.")
-	half := AllocLocal(in * out * s.bytes())
+	if s.wide() {
+		// Not NOSPLIT: the frame holds a tile.
+		TEXT(name+"Tile", 0, "func(dst "+to32+", dstAt, dstRow, dstPixel int, src *float32, srcAt, srcRow, srcPixel, channels int, inside *uint32)")
+		Doc(name + "Tile is the vector form of " + name + "; distances are in bytes, channels a multiple of 16.")
+		AllocLocal(in * out * s.bytes())
+	}
+	if form == asFloats {
+		s.choose()
+	}
+	half := NewStackAddr(0)
 	dst, dstRow, dstPixel := Load(Param("dst"), GP64()), Load(Param("dstRow"), GP64()), Load(Param("dstPixel"), GP64())
 	src, srcRow, srcPixel := Load(Param("src"), GP64()), Load(Param("srcRow"), GP64()), Load(Param("srcPixel"), GP64())
 	ADDQ(memory(Param("dstAt")), dst)
@@ -65,7 +69,7 @@ func (s *isa) tiles(name string, in, out int, masksIn, masksOut bool, form tileF
 		constants[c] = s.constant(c)
 	}
 	low, high, to, row0 := GP64(), GP64(), GP64(), GP64()
-	Label("channels")
+	s.label("channels")
 	MOVQ(src, low)
 	LEAQ(Mem{Base: src, Index: srcRow, Scale: 2}, high)
 	ADDQ(srcRow, high)
@@ -122,9 +126,8 @@ func (s *isa) tiles(name string, in, out int, masksIn, masksOut bool, form tileF
 	ADDQ(Imm(uint64(s.bytes())), src)
 	ADDQ(Imm(uint64(stored)), dst)
 	SUBQ(Imm(uint64(s.lanes)), channels)
-	JG(LabelRef("channels"))
-	VZEROUPPER()
-	RET()
+	JG(s.to("channels"))
+	s.end()
 }
 
 // tileConstants are what the transforms multiply by.
