@@ -14,44 +14,36 @@ type Memory = memory.Estimate
 // A MemoryLimit is how many more bytes this process may take, and what says so.
 type MemoryLimit = memory.Limit
 
-// A Workload is what the memory of a run depends on.
-type Workload = memory.Points
-
 // AvailableMemory returns the tightest limit that the system sets to this process's
 // memory; ok is false where it tells of none.
 func AvailableMemory() (limit MemoryLimit, ok bool) { return memory.Available() }
 
 // Memory estimates what Embed takes of points of a size, on the CPU or beside Device. It
 // allocates nothing, and reads nothing.
-func (o *Options) Memory(size data.Size) Memory {
-	w := o.Workload(size)
-	return w.Estimate()
-}
+func (o *Options) Memory(size data.Size) Memory { return o.Workload(size).Estimate() }
 
-// Workload is what the memory of Embed depends on, for an estimate of a run that does more.
-func (o *Options) Workload(size data.Size) Workload {
+// Workload returns what the estimate depends on, for a run that does more than Embed.
+func (o *Options) Workload(size data.Size) *memory.Points {
 	n, d := size.Likely, max(1, size.Width)
-	w := Workload{
-		N: n, Width: d, ValueBytes: 4, Nonzeros: size.Nonzeros, Components: o.Reduces(n, d), Neighbors: orElse(o.Neighbors, DefaultNeighbors),
-		Weighted: o.SampleEdges, Dim: orElse(o.Dim, DefaultDim), Hidden: o.Hidden, OnComponents: o.OnComponents, NumberBytes: 4,
-		Batch: orElse(o.BatchSize, DefaultBatchSize), Device: !o.Device.OnHost(),
-	}
-	if w.Components > 0 && o.releasesInput() {
-		w.ValueBytes = map[data.Storage]float64{data.InMemory: 4, data.AsBytes: 1}[size.Storage]
+	w := &memory.Points{
+		N: n, Width: d, ValueBytes: 4, Nonzeros: size.Nonzeros, Components: o.Reduces(n, d), KeepsInput: !o.releasesInput(), Neighbors: orElse(o.Neighbors, DefaultNeighbors),
+		Dim: orElse(o.Dim, DefaultDim), Hidden: o.Hidden, NumberBytes: 4, Batch: orElse(o.BatchSize, DefaultBatchSize), Device: !o.Device.OnHost(),
 	}
 	w.Approximate = o.Search.Approximates(n, cmp.Or(w.Components, d), w.Neighbors)
-	if o.Graph != nil {
-		w.Neighbors, w.Edges = 0, o.Graph.Edges()
+	if w.Components > 0 && !w.KeepsInput {
+		w.ValueBytes = map[data.Storage]float64{data.InMemory: 4, data.AsBytes: 1}[size.Storage]
+	} else if w.KeepsInput {
+		w.ValueBytes = 5 // with the values that are not 0, of points such as MNIST's
 	}
 	if o.Float64 {
 		w.NumberBytes = 8
+		if w.KeepsInput {
+			w.ValueBytes = 12
+		}
 	}
-	switch {
-	case o.adam() && o.network():
-		w.Moments = 2
-	case o.adam():
-		w.Moments = 3 // and the gradient of the whole table
-	case o.Momentum != 0 || o.WeightDecay != 0:
+	if o.adam() {
+		w.Moments = 3
+	} else if o.Momentum != 0 || o.WeightDecay != 0 {
 		w.Moments = 1
 	}
 	for _, p := range o.phases() {

@@ -22,9 +22,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 
+	"cne"
 	"cne/data"
+	"cne/model"
 )
 
 //go:embed default.yaml
@@ -42,7 +45,7 @@ var Train = &Schema[Config]{
 	size:     (*Config).CheckSize,
 	columns:  func(ctx context.Context, c *Config, started bool) error { return c.checkColumns(ctx, started) },
 	dataSize: func(ctx context.Context, c *Config) data.Size { return c.dataSize(ctx) },
-	memory:   (*Config).memory,
+	memory:   func(c *Config, size data.Size, on *model.Device) cne.Memory { return c.memory(size, on, 1) },
 	common: func(c *Config) Common {
 		return Common{&c.Output.Dir, c.Train.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, c.Model.DType, c.Inputs()}
 	},
@@ -65,6 +68,9 @@ var Train = &Schema[Config]{
 var Spectrum = func() *Schema[Config] {
 	s := *Train
 	s.command = "cne spectrum"
+	s.memory = func(c *Config, size data.Size, on *model.Device) cne.Memory {
+		return c.memory(size, on, runtime.GOMAXPROCS(0))
+	}
 	s.dir = func(c *Config) string {
 		return filepath.ToSlash(filepath.Join("runs", "spectrum-"+filepath.Base(dirFor(c.Data.Path[0]))))
 	}

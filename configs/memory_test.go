@@ -17,7 +17,7 @@ func liveOf(t *testing.T, size data.Size, change func(c *Config)) int64 {
 	}
 	c.Quality = Quality{}
 	change(c)
-	return c.memory(size, MemoryOptions{}).Live
+	return c.memory(size, nil, 1).Live
 }
 
 // What the configuration says of the points and of what is made of them counts.
@@ -37,7 +37,7 @@ func TestMemoryFollowsTheConfiguration(t *testing.T) {
 		"a network":   {func(c *Config) { c.Model.Kind = "mlp" }, 4 * 1000 * n},
 		"all columns": {func(c *Config) { c.Graph.PCA = 0 }, 4 * 1000 * n},
 		"recall":      {func(c *Config) { c.Quality.Recall, c.Quality.K = true, 60 }, 4 * 45 * n},
-		"float64":     {func(c *Config) { c.Model.Kind, c.Model.DType = "mlp", "float64" }, 12 * 1000 * n},
+		"float64":     {func(c *Config) { c.Model.Kind, c.Model.DType = "mlp", "float64" }, 11 * 1000 * n},
 	} {
 		if more := liveOf(t, size, tc.change) - plain; more < tc.least {
 			t.Errorf("%s: %d bytes more, want at least %d", what, more, tc.least)
@@ -75,22 +75,22 @@ func TestCheckMemory(t *testing.T) {
 		err  error
 		want string
 	}{
-		"points":          {Train.CheckMemory(table, data.SizeOf(many, 30), MemoryOptions{}, nil), ", with 1000000000000 rows of data), but " + available.Source},
-		"bounds":          {Train.CheckMemory(table, unknown, MemoryOptions{}, nil), "lower graph.k (the order of the edges: "},
-		"origin":          {Train.CheckMemory(table, unknown, MemoryOptions{}, Origins{"graph.k": "run.yaml:3"}), "run.yaml:3: the run takes"},
-		"many images":     {Pretrain.CheckMemory(c, data.SizeOf(many, 3072), MemoryOptions{}, nil), "give at most some "},
-		"representations": {CheckImages(memory.Images{Whole: 32, Width: 64, Represented: many}), "give at most some "},
-		"positions":       {CheckImages(memory.Images{Whole: 32, Width: 64, Out: 128, Placed: many}), " images, or give more memory"},
-		"pixels":          {CheckImages(memory.Images{Evaluated: many, Pixels: 3072}), "give at most some "},
+		"points":          {Train.CheckMemory(table, data.SizeOf(many, 30), nil, nil), ", with 1000000000000 rows of data), but " + available.Source},
+		"bounds":          {Train.CheckMemory(table, unknown, nil, nil), "lower graph.k (the order of the edges: "},
+		"origin":          {Train.CheckMemory(table, unknown, nil, Origins{"graph.k": "run.yaml:3"}), "run.yaml:3: the run takes"},
+		"many images":     {Pretrain.CheckMemory(c, data.SizeOf(many, 3072), nil, nil), "give at most some "},
+		"representations": {CheckImages(memory.Images{Whole: 32, Width: 64, Represented: many}), "; give fewer data, or give more memory"},
+		"positions":       {CheckImages(memory.Images{Whole: 32, Width: 64, Out: 128, Placed: many}), "; give fewer data, or give more memory"},
+		"pixels":          {CheckImages(memory.Images{Evaluated: many, Pixels: 3072}), "; give fewer data, or give more memory"},
 		"large images":    {CheckImages(memory.Images{Whole: 1 << 15, Width: 64, Represented: 1000}), "lower views.whole_size (the network at work: "},
-		"large pixels":    {CheckImages(memory.Images{Evaluated: 10, Pixels: many}), "; give fewer images, or give more memory"},
+		"large pixels":    {CheckImages(memory.Images{Evaluated: 10, Pixels: many}), "; give fewer data, or give more memory"},
 	} {
 		if tc.err == nil || !strings.Contains(tc.err.Error(), tc.want) || strings.Contains(tc.err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q", name, tc.err, tc.want)
 		}
 	}
 	for name, err := range map[string]error{
-		"points": Train.CheckMemory(table, data.SizeOf(100, 30), MemoryOptions{}, nil),
+		"points": Train.CheckMemory(table, data.SizeOf(100, 30), nil, nil),
 		"images": CheckImages(memory.Images{Whole: 32, Width: 4, Represented: 8}),
 	} {
 		if err != nil {
@@ -106,10 +106,10 @@ func TestFewerRowsFit(t *testing.T) {
 		t.Skip("the system tells of no limit")
 	}
 	rows := func(n int) memory.Estimate { return memory.Estimate{Live: int64(n) * (available.Bytes / 12100)} }
-	if err := checkMemory(rows, 1e6, 1e6, "rows", nil); err == nil || !strings.Contains(err.Error(), "; give at most some 11000 rows, or give more memory") {
+	if err := checkMemory(rows, 1e6, true, nil); err == nil || !strings.Contains(err.Error(), "; give at most some 11000 rows of data, or give more memory") {
 		t.Error(err)
 	}
-	if err := checkMemory(rows, 1e6, 0, "rows", nil); err == nil || !strings.HasSuffix(err.Error(), "; give fewer rows, or give more memory") {
+	if err := checkMemory(rows, 1e6, false, nil); err == nil || !strings.HasSuffix(err.Error(), "; give fewer data, or give more memory") {
 		t.Error(err)
 	}
 }

@@ -1,9 +1,11 @@
 package configs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"cne"
 	"cne/data"
@@ -15,6 +17,38 @@ import (
 
 // AnySize is the size of data of which nothing is known.
 var AnySize = data.Size{Low: 2, High: math.MaxInt32, Likely: 2}
+
+// dataSize returns what is known of the points of data.path.
+func (c *Config) dataSize(ctx context.Context) data.Size {
+	d := &c.Data
+	if name, ok := strings.CutPrefix(d.Path[0], BuiltinPrefix); ok && len(d.Path) == 1 {
+		size, err := data.BuiltinSize(name)
+		if err != nil {
+			return AnySize
+		}
+		return d.TrainOn.listed(ctx, size)
+	}
+	return d.TrainOn.listed(ctx, data.PointsSize(ctx, d.Path, c.ReadOptions(d)))
+}
+
+// listed returns the size of the points whose rows a file lists, of points of a size, or
+// that of all if there is no such file.
+func (t *TrainOn) listed(ctx context.Context, size data.Size) data.Size {
+	if t == nil || t.File == "" {
+		return size
+	}
+	lines, heading, err := data.OpenLines(ctx, t.File)
+	n := len(lines)
+	if heading {
+		n--
+	}
+	if err != nil || n < 1 || n > size.High { // which reading says best
+		size.Low, size.Likely = min(2, size.Low), min(2, size.Low)
+		return size
+	}
+	size.Low, size.High, size.Likely = n, n, n
+	return size
+}
 
 // CheckSize refuses what is right by itself but not for data of a size, as far as this
 // is known. Faults are of the type *Error.

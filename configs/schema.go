@@ -17,6 +17,7 @@ import (
 	"cne"
 	"cne/data"
 	"cne/internal/text"
+	"cne/model"
 )
 
 // An Error is a fault in a configuration. Its text is one sentence.
@@ -107,7 +108,7 @@ type Schema[C any] struct {
 	// columns looks for the files and columns with what is known of the points besides;
 	// nil: there are none.
 	columns func(ctx context.Context, c *C, started bool) error
-	memory  func(*C, data.Size, MemoryOptions) cne.Memory
+	memory  func(*C, data.Size, *model.Device) cne.Memory
 	common  func(*C) Common
 	// dir returns the folder for the results of data of one's own.
 	dir func(*C) string

@@ -353,7 +353,7 @@ func TestTableWithoutClustersOnDevice(t *testing.T) {
 		})
 	}
 	x := c.prepare(t, fakecuda.Open(t))
-	if why := x.run.whySingle(2700); why != "a cluster's blocks would need 253.1 KiB of shared memory each and have 226.0 KiB" {
+	if why := x.run.whySingle(2700); why != "a cluster's blocks would need 259 kB of shared memory each and have 231 kB" {
 		t.Errorf("batches of 2700 edges are trained by one block since %q", why)
 	}
 	if why := x.run.whySingle(2000); why != "" {

@@ -14,7 +14,7 @@ import (
 // refuse says why a run that begins cannot have its folder, or cannot be made of its
 // data, as far as this is known before they are read.
 // It changes nothing, so that a run that fails before it can begin leaves nothing behind.
-func (r *runState[C]) refuse(ctx context.Context, more configs.MemoryOptions) error {
+func (r *runState[C]) refuse(ctx context.Context) error {
 	if !r.resumed {
 		if err := rundir.Check(*r.common().Dir, r.force, r.common().Inputs...); err != nil {
 			return err
@@ -23,23 +23,22 @@ func (r *runState[C]) refuse(ctx context.Context, more configs.MemoryOptions) er
 	if err := r.schema.CheckColumns(ctx, r.config, r.from != nil); err != nil {
 		return err
 	}
-	return r.checkSize(r.schema.DataSize(ctx, r.config), more)
+	return r.checkSize(r.schema.DataSize(ctx, r.config))
 }
 
 // checkSize says why a run cannot be made of data of a size: by what they are, or by the
 // memory that it would take.
-func (r *runState[C]) checkSize(size data.Size, more configs.MemoryOptions) error {
-	more.Device = r.device
+func (r *runState[C]) checkSize(size data.Size) error {
 	if err := r.schema.CheckSize(r.config, size, nil); err != nil {
 		return err
 	}
-	return r.schema.CheckMemory(r.config, size, more, nil)
+	return r.schema.CheckMemory(r.config, size, r.device, nil)
 }
 
 // checkRead says why a run cannot be made of what was read, and drawn. It reads what is
 // known of the points besides, and the embedding from which they start unless they have.
-func checkRead(ctx context.Context, r *runState[configs.Config], in *inputs, more configs.MemoryOptions) (err error) {
-	if err := r.checkSize(in.size(), more); err != nil {
+func checkRead(ctx context.Context, r *runState[configs.Config], in *inputs) (err error) {
+	if err := r.checkSize(in.size()); err != nil {
 		return err
 	}
 	if err := figures.Check(in.points, in.held, r.config); err != nil {

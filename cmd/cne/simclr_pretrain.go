@@ -78,7 +78,7 @@ type pretraining struct {
 func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := p.config
-	if err := p.refuse(ctx, configs.MemoryOptions{}); err != nil {
+	if err := p.refuse(ctx); err != nil {
 		return err
 	}
 	p.options = c.Pretraining()
@@ -97,7 +97,7 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	if p.rows, err = c.SimCLR.Rows(p.images); err != nil {
 		return err
 	}
-	if err := p.checkSize(data.SizeOf(len(p.rows), 3*p.images.W*p.images.H), configs.MemoryOptions{}); err != nil {
+	if err := p.checkSize(data.SizeOf(len(p.rows), 3*p.images.W*p.images.H)); err != nil {
 		return err
 	}
 	if err := p.options.Check(len(p.rows)); err != nil {

@@ -157,8 +157,7 @@ func (s *spectrum) begunWith() (*configs.Axis, error) {
 func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := s.config
-	together := configs.MemoryOptions{Embeddings: len(s.axis.Values)}
-	if err := s.refuse(ctx, together); err != nil {
+	if err := s.refuse(ctx); err != nil {
 		return err
 	}
 	var n int
@@ -167,7 +166,7 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	}
 	s.warn()
 	s.load = time.Since(start)
-	if err := checkRead(ctx, s.runState, s.in, together); err != nil {
+	if err := checkRead(ctx, s.runState, s.in); err != nil {
 		return err
 	}
 	unlock, err := s.open()

@@ -68,7 +68,7 @@ func (t *training) result() *result {
 func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := t.config
-	if err := t.refuse(ctx, configs.MemoryOptions{}); err != nil {
+	if err := t.refuse(ctx); err != nil {
 		return err
 	}
 	var n int
@@ -76,7 +76,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	t.load = time.Since(start)
-	if err := checkRead(ctx, t.runState, t.in, configs.MemoryOptions{}); err != nil {
+	if err := checkRead(ctx, t.runState, t.in); err != nil {
 		return err
 	}
 	// Until the new run can begin, nothing of an earlier one is touched but

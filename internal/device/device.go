@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 	"unsafe"
+
+	"cne/internal/text"
 )
 
 // The kinds of error that devices return, to be told apart with errors.Is.
@@ -33,23 +35,10 @@ type MemoryError struct {
 func (e *MemoryError) Error() string {
 	if e.Needed == 0 {
 		return fmt.Sprintf("%s has too little memory: %s needs more than the %s of %s that are free; take smaller batches, or another device",
-			e.Device, e.For, Bytes(e.Free), Bytes(e.Total))
+			e.Device, e.For, text.Bytes(e.Free), text.Bytes(e.Total))
 	}
 	return fmt.Sprintf("%s has too little memory: %s were needed, and %s of %s are free; take smaller batches, or another device",
-		e.Device, Bytes(e.Needed), Bytes(e.Free), Bytes(e.Total))
-}
-
-// Bytes formats a number of bytes for people: 1.5 GiB.
-func Bytes(n int64) string {
-	switch {
-	case n >= 1<<30:
-		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
-	case n >= 1<<20:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-	case n >= 1<<10:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	}
-	return fmt.Sprintf("%d bytes", n)
+		e.Device, text.Bytes(e.Needed), text.Bytes(e.Free), text.Bytes(e.Total))
 }
 
 // A Pointer is an address in the memory of a device.

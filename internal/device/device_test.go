@@ -336,16 +336,6 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestBytes(t *testing.T) {
-	for n, want := range map[int64]string{
-		0: "0 bytes", 1023: "1023 bytes", 1536: "1.5 KiB", 1 << 20: "1.0 MiB", 5 << 28: "1.2 GiB", 139 << 30: "139.0 GiB",
-	} {
-		if got := Bytes(n); got != want {
-			t.Errorf("%d bytes are %s, want %s", n, got, want)
-		}
-	}
-}
-
 func TestHostRefuses(t *testing.T) {
 	for _, d := range []*Device{CPU(), nil} {
 		if !d.OnHost() || d.Properties() != (Properties{}) {
@@ -463,8 +453,8 @@ func TestNotify(t *testing.T) {
 
 func TestMemoryError(t *testing.T) {
 	for want, e := range map[string]MemoryError{
-		"cuda:0 has too little memory: 2.5 MiB were needed, and 2.0 MiB of 3.0 MiB are free; take smaller batches, or another device":       {Device: "cuda:0", Needed: 5 << 19, Free: 2 << 20, Total: 3 << 20},
-		"cuda:0 has too little memory: cuDNN needs more than the 2.0 MiB of 3.0 MiB that are free; take smaller batches, or another device": {Device: "cuda:0", Free: 2 << 20, Total: 3 << 20, For: "cuDNN"},
+		"cuda:0 has too little memory: 3 MB were needed, and 2 MB of 3 MB are free; take smaller batches, or another device":          {Device: "cuda:0", Needed: 5 << 19, Free: 2 << 20, Total: 3 << 20},
+		"cuda:0 has too little memory: cuDNN needs more than the 2 MB of 3 MB that are free; take smaller batches, or another device": {Device: "cuda:0", Free: 2 << 20, Total: 3 << 20, For: "cuDNN"},
 	} {
 		if e.Error() != want {
 			t.Errorf("%+v is %q, want %q", e, e.Error(), want)
@@ -510,7 +500,7 @@ func TestTooLittleMemory(t *testing.T) {
 	if !errors.As(err, &full) || *full != (MemoryError{Device: "cuda:0", Needed: 5 << 19, Free: 2 << 20, Total: 3 << 20}) {
 		t.Fatalf("the error is %#v", err)
 	}
-	if want := "cuda:0 has too little memory: 2.5 MiB were needed, and 2.0 MiB of 3.0 MiB are free; take smaller batches, or another device"; err.Error() != want {
+	if want := "cuda:0 has too little memory: 3 MB were needed, and 2 MB of 3 MB are free; take smaller batches, or another device"; err.Error() != want {
 		t.Errorf("the error is %q, want %q", err, want)
 	}
 	// The device still works.

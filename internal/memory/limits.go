@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"cne/internal/text"
 )
 
 // A Limit is how many more bytes this process may take, and what says so, in words for
@@ -22,56 +24,46 @@ type Limit struct {
 	Source string
 }
 
-// Available returns the tightest of the system's limits: of the control groups (version 2
-// and 1, with all groups around them, where they are usually mounted), of the process
-// (ulimit -v and -d), the machine's free memory with its swap, and GOMEMLIMIT. ok is
-// false where the system tells of none, as those other than Linux do.
-func Available() (tightest Limit, ok bool) { return system{os.DirFS("/"), goLimit}.tightest() }
-
 // goLimit is GOMEMLIMIT: Economize changes what the runtime has.
 var goLimit = debug.SetMemoryLimit(-1)
+
+// Available returns the tightest of the system's limits: of the control groups (version 2
+// and 1, with all groups around them), of the process (ulimit -v and -d), the machine's free
+// memory with its swap, and GOMEMLIMIT. ok is false where the system tells of none, as
+// those other than Linux do.
+func Available() (tightest Limit, ok bool) { return tightestOf(os.DirFS("/"), goLimit) }
 
 // Economize keeps garbage from taking the memory that a run needs, which holds so many
 // bytes at least. The garbage collector leaves a tenth of what is Available, unless
 // GOMEMLIMIT is set. A large run has garbage collected once it takes a fifth of what is
-// held, not as much again, unless GOGC is set: most of a large run are arrays of numbers,
-// where the collector has nothing to look for.
+// held, not as much again, unless GOGC is set: it mostly holds arrays of numbers, where the
+// collector has nothing to look for.
 func Economize(held int64) {
 	if available, ok := Available(); ok && goLimit == math.MaxInt64 {
-		used := system{root: os.DirFS("/")}.fields("proc/self/status")["RssAnon"]
-		debug.SetMemoryLimit(used + available.Bytes/10*9)
+		debug.SetMemoryLimit(fields(os.DirFS("/"), "proc/self/status")["RssAnon"] + available.Bytes/10*9)
 	}
 	if _, given := os.LookupEnv("GOGC"); !given && held > 512<<20 {
 		debug.SetGCPercent(20)
 	}
 }
 
-// A system is where limits stand.
-type system struct {
-	root    fs.FS // has proc and sys
-	goLimit int64 // math.MaxInt64: none
-}
-
-// heapBlocks is address space that the heap reserves beyond what it uses: it grows by
-// 64 MiB.
-const heapBlocks = 128 << 20
-
-func (s system) tightest() (Limit, bool) {
-	limits := s.ofGroups()
-	for _, l := range s.ofProcess() {
+// tightestOf is Available by the files below root, of which some are in proc and sys.
+func tightestOf(root fs.FS, goLimit int64) (Limit, bool) {
+	const heapBlocks = 128 << 20 // address space that the heap reserves beyond what it uses
+	limits := ofGroups(root)
+	if l, ok := least(ofProcess(root)); ok {
 		limits = append(limits, Limit{l.Bytes - heapBlocks, l.Source})
 	}
-	info := s.fields("proc/meminfo")
-	if free, ok := info["MemAvailable"]; ok {
-		limits = append(limits, Limit{free + info["SwapFree"], "the machine's free memory"})
+	if info := fields(root, "proc/meminfo"); info["MemAvailable"] > 0 {
+		limits = append(limits, Limit{info["MemAvailable"] + info["SwapFree"], "the machine's free memory"})
 	}
-	if s.goLimit < math.MaxInt64 {
-		limits = append(limits, Limit{s.goLimit - s.fields("proc/self/status")["RssAnon"], "GOMEMLIMIT"})
+	if goLimit < math.MaxInt64 {
+		limits = append(limits, Limit{goLimit - fields(root, "proc/self/status")["RssAnon"], "GOMEMLIMIT"})
 	}
-	return tightestOf(limits)
+	return least(limits)
 }
 
-func tightestOf(limits []Limit) (l Limit, ok bool) {
+func least(limits []Limit) (l Limit, ok bool) {
 	if len(limits) == 0 {
 		return Limit{}, false
 	}
@@ -82,31 +74,23 @@ func tightestOf(limits []Limit) (l Limit, ok bool) {
 
 // ofGroups returns the limits of the control groups. Caches of files do not count as used:
 // the kernel takes them back first.
-func (s system) ofGroups() (limits []Limit) {
-	for line := range strings.Lines(s.read("proc/self/cgroup")) {
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(parts) != 3 {
+func ofGroups(root fs.FS) (limits []Limit) {
+	for _, line := range lines(root, "proc/self/cgroup") {
+		parts := strings.SplitN(line, ":", 3) // number, controllers, group
+		mount, limitFile, usageFile := "sys/fs/cgroup", "memory.max", "memory.current"
+		if len(parts) == 3 && slices.Contains(strings.Split(parts[1], ","), "memory") { // version 1
+			mount, limitFile, usageFile = "sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+		} else if len(parts) < 3 || parts[1] != "" {
 			continue
 		}
-		mount, limitFile, usageFile := "sys/fs/cgroup", "memory.max", "memory.current"
-		if parts[1] != "" { // version 1
-			if !slices.Contains(strings.Split(parts[1], ","), "memory") {
-				continue
-			}
-			mount, limitFile, usageFile = "sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
-		}
-		// A container sees its own group as the root of the mount.
-		for group := path.Clean("/" + parts[2]); ; group = path.Dir(group) {
-			folder := path.Join(mount, group)
-			limit, limited := s.number(path.Join(folder, limitFile))
-			usage, known := s.number(path.Join(folder, usageFile))
+		// The group and those around it. A container sees its own as the root of the mount.
+		for folder := path.Join(mount, path.Clean("/"+parts[2])); strings.HasPrefix(folder, mount); folder = path.Dir(folder) {
+			limit, limited := fields(root, path.Join(folder, limitFile))[""]
+			usage, known := fields(root, path.Join(folder, usageFile))[""]
 			if limited && known && limit < math.MaxInt64/2 { // version 1 writes nearly 2⁶³ for no limit
-				stat := s.fields(path.Join(folder, "memory.stat"))
+				stat := fields(root, path.Join(folder, "memory.stat"))
 				cached := cmp.Or(stat["total_inactive_file"], stat["inactive_file"]) + cmp.Or(stat["total_active_file"], stat["active_file"])
-				limits = append(limits, Limit{limit - max(0, usage-cached), fmt.Sprintf("the control group's limit of %s (/%s)", Format(limit), path.Join(folder, limitFile))})
-			}
-			if group == "/" {
-				break
+				limits = append(limits, Limit{limit - max(0, usage-cached), fmt.Sprintf("the control group's limit of %s (/%s/%s)", text.Bytes(limit), folder, limitFile)})
 			}
 		}
 	}
@@ -114,66 +98,43 @@ func (s system) ofGroups() (limits []Limit) {
 }
 
 // ofProcess returns the limits on what the process may map.
-func (s system) ofProcess() (limits []Limit) {
-	used := s.fields("proc/self/status")
-	for line := range strings.Lines(s.read("proc/self/limits")) {
+func ofProcess(root fs.FS) (limits []Limit) {
+	used := fields(root, "proc/self/status")
+	for _, line := range lines(root, "proc/self/limits") {
 		for _, l := range [][3]string{{"Max address space", "VmSize", "the address space (ulimit -v)"}, {"Max data size", "VmData", "memory to write to (ulimit -d)"}} {
 			values, ok := strings.CutPrefix(line, l[0])
-			limit, err := strconv.ParseInt(strings.SplitN(strings.TrimSpace(values), " ", 2)[0], 10, 64)
-			if ok && err == nil {
-				limits = append(limits, Limit{limit - used[l[1]], fmt.Sprintf("the limit of %s on %s", Format(limit), l[2])})
+			soft, _, _ := strings.Cut(strings.TrimSpace(values), " ")
+			if limit, err := strconv.ParseInt(soft, 10, 64); ok && err == nil {
+				limits = append(limits, Limit{limit - used[l[1]], fmt.Sprintf("the limit of %s on %s", text.Bytes(limit), l[2])})
 			}
 		}
 	}
 	return limits
 }
 
-// read returns the text of a file, "" if there is none.
-func (s system) read(name string) string {
-	text, err := fs.ReadFile(s.root, name)
-	if err != nil {
-		return ""
-	}
-	return string(text)
+// lines returns the lines of a file; none if it cannot be read.
+func lines(root fs.FS, name string) []string {
+	text, _ := fs.ReadFile(root, name)
+	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }
 
-// number returns the number that a file holds; ok is false for "max" and other words.
-func (s system) number(name string) (n int64, ok bool) {
-	n, err := strconv.ParseInt(strings.TrimSpace(s.read(name)), 10, 64)
-	return n, err == nil
-}
-
-// fields returns the numbers of a file of lines such as "MemFree:  123 kB", by the first
-// word without its colon; kB become bytes.
-func (s system) fields(name string) map[string]int64 {
+// fields returns the numbers of a file of lines such as "MemFree:  123 kB" by their names,
+// in bytes; a file that holds a number alone has it by the name "".
+func fields(root fs.FS, name string) map[string]int64 {
 	found := map[string]int64{}
-	for line := range strings.Lines(s.read(name)) {
+	for _, line := range lines(root, name) {
 		words := strings.Fields(line)
-		if len(words) < 2 {
-			continue
+		if len(words) == 1 {
+			words = []string{"", words[0]}
 		}
-		n, err := strconv.ParseInt(words[1], 10, 64)
-		if err != nil {
-			continue
+		if len(words) > 1 {
+			if n, err := strconv.ParseInt(words[1], 10, 64); err == nil {
+				if words[len(words)-1] == "kB" {
+					n *= 1024
+				}
+				found[strings.TrimSuffix(words[0], ":")] = n
+			}
 		}
-		if len(words) > 2 && words[2] == "kB" {
-			n *= 1024
-		}
-		found[strings.TrimSuffix(words[0], ":")] = n
 	}
 	return found
-}
-
-// Format writes a number of bytes for people: 123 MB, 4.5 GB.
-func Format(bytes int64) string {
-	switch b := float64(bytes); {
-	case b >= 9.995e14:
-		return fmt.Sprintf("%.3g PB", b/1e15)
-	case b >= 9.995e11:
-		return fmt.Sprintf("%.3g TB", b/1e12)
-	case b >= 9.995e8:
-		return fmt.Sprintf("%.3g GB", b/1e9)
-	default:
-		return fmt.Sprintf("%.0f MB", b/1e6)
-	}
 }

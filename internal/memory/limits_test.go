@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -63,9 +64,9 @@ func TestTightest(t *testing.T) {
 			"sys/fs/cgroup/memory/job/memory.limit_in_bytes": "8000000\n", "sys/fs/cgroup/memory/job/memory.usage_in_bytes": "5000000\n",
 			"sys/fs/cgroup/memory/job/memory.stat": "total_inactive_file 1000000\ninactive_file 9\ntotal_active_file 500000\n",
 		}, 0, 4500000, "the control group's limit of 8 MB (/sys/fs/cgroup/memory/job/memory.limit_in_bytes)"},
-		"the address space":     {map[string]string{"proc/meminfo": meminfo, "proc/self/status": status, "proc/self/limits": limits("unlimited", heapBlocks+1000<<10+5)}, 0, 5, "the limit of 135 MB on the address space (ulimit -v)"},
+		"the address space":     {map[string]string{"proc/meminfo": meminfo, "proc/self/status": status, "proc/self/limits": limits("unlimited", 128<<20+1000<<10+5)}, 0, 5, "the limit of 135 MB on the address space (ulimit -v)"},
 		"no address space left": {map[string]string{"proc/meminfo": meminfo, "proc/self/status": status, "proc/self/limits": limits("unlimited", 1)}, 0, 0, "on the address space (ulimit -v)"},
-		"memory to write to":    {map[string]string{"proc/self/status": status, "proc/self/limits": limits(heapBlocks+400<<10, heapBlocks+2000<<10)}, 0, 200 << 10, "on memory to write to (ulimit -d)"},
+		"memory to write to":    {map[string]string{"proc/self/status": status, "proc/self/limits": limits(128<<20+400<<10, 128<<20+2000<<10)}, 0, 200 << 10, "on memory to write to (ulimit -d)"},
 		"no limit of a process": {map[string]string{"proc/meminfo": meminfo, "proc/self/limits": limits("unlimited", "unlimited")}, 0, 20000 << 10, "the machine's free memory"},
 		"GOMEMLIMIT":            {map[string]string{"proc/meminfo": meminfo, "proc/self/status": status}, 1000 << 10, 700 << 10, "GOMEMLIMIT"},
 		"damaged files": {map[string]string{
@@ -74,22 +75,10 @@ func TestTightest(t *testing.T) {
 		}, 0, -1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := system{root: files(tc.files), goLimit: math.MaxInt64}
-			if tc.goLimit > 0 {
-				s.goLimit = tc.goLimit
-			}
-			l, ok := s.tightest()
+			l, ok := tightestOf(files(tc.files), cmp.Or(tc.goLimit, math.MaxInt64))
 			if ok != (tc.bytes >= 0) || ok && (l.Bytes != tc.bytes || !strings.Contains(l.Source, tc.source)) {
 				t.Errorf("%d by %q, %v; want %d by %q", l.Bytes, l.Source, ok, tc.bytes, tc.source)
 			}
 		})
-	}
-}
-
-func TestFormat(t *testing.T) {
-	for bytes, want := range map[int64]string{0: "0 MB", 1e6: "1 MB", 999e6: "999 MB", 1e9: "1 GB", 4.5e9: "4.5 GB", 87.3e9: "87.3 GB", 6.67e12: "6.67 TB", math.MaxInt64: "9.22e+03 PB"} {
-		if got := Format(bytes); got != want {
-			t.Errorf("Format(%d) = %s, want %s", bytes, got, want)
-		}
 	}
 }
