@@ -42,7 +42,7 @@ func Economize(held int64) {
 	if available, ok := Available(); ok && goLimit == math.MaxInt64 {
 		debug.SetMemoryLimit(fields(os.DirFS("/"), "proc/self/status")["RssAnon"] + available.Bytes/10*9)
 	}
-	if _, given := os.LookupEnv("GOGC"); !given && held > 512<<20 {
+	if _, given := os.LookupEnv("GOGC"); !given && held > 400<<20 {
 		debug.SetGCPercent(20)
 	}
 }

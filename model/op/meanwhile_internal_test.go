@@ -57,8 +57,8 @@ func TestMeanwhile(t *testing.T) {
 	}
 }
 
-// Tiles are of full vectors and whole parts, in the plane as well, and their pairs are no
-// more than ContrastiveScratch says.
+// Tiles are of full vectors and whole parts, in the plane as well, and have at most
+// tilePairs pairs unless 16 heads have more.
 func TestTiles(t *testing.T) {
 	for m := range 3000 {
 		for _, d := range []int{2, 3} {
