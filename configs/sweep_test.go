@@ -1,7 +1,7 @@
 package configs
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,30 +29,30 @@ func TestReadSweep(t *testing.T) {
 		text   string
 		output string
 		runs   []string
-		check  map[string]string // of the last run
+		epochs int // of the last run
 	}{
 		"product": {
 			"config: base.yaml\nset: {graph.k: 3}\naxes:\n  loss.name: [neg, nc]\n  seed: [4, 5]", "runs/sweep",
 			[]string{"loss.name=neg seed=4", "loss.name=neg seed=5", "loss.name=nc seed=4", "loss.name=nc seed=5"},
-			map[string]string{"train.epochs": "7", "graph.k": "3", "seed": "5"},
+			7,
 		},
 		"listed": {
 			"output: there\nruns: [{loss.name: neg, loss.s: 0.5}, {loss.name: nc}]", "there",
-			[]string{"loss.name=neg loss.s=0.5", "loss.name=nc loss.s=null"},
-			map[string]string{"train.epochs": "750"},
+			[]string{"loss.name=neg loss.s=0.5", "loss.name=nc loss.s="},
+			750,
 		},
 		"listed, with axes": {
 			"runs: [{loss.name: umap}, {}]\naxes: {seed: [1, 2]}", "runs/sweep",
-			[]string{"loss.name=umap seed=1", "loss.name=umap seed=2", "loss.name=neg seed=1", "loss.name=neg seed=2"}, nil,
+			[]string{"loss.name=umap seed=1", "loss.name=umap seed=2", "loss.name= seed=1", "loss.name= seed=2"}, 750,
 		},
 		"lists and mappings": {
 			"axes:\n  train.phases: [[{epochs: 3, s: 1}], []]\n  data.path: [[a, b], '1 2']", "runs/sweep",
-			[]string{"train.phases=[{epochs: 3, s: 1.0}] data.path=[a, b]", "train.phases=[{epochs: 3, s: 1.0}] data.path=[1 2]",
-				"train.phases=[] data.path=[a, b]", "train.phases=[] data.path=[1 2]"}, nil,
+			[]string{"train.phases=[{epochs: 3, s: 1}] data.path=[a, b]", "train.phases=[{epochs: 3, s: 1}] data.path=1 2",
+				"train.phases=[] data.path=[a, b]", "train.phases=[] data.path=1 2"}, 750,
 		},
 		"pretraining": {
 			"command: simclr pretrain\nset: {train.epochs: 20}\naxes: {loss.negatives: [2, full]}", "runs/sweep",
-			[]string{"loss.negatives=2", "loss.negatives=full"}, map[string]string{"train.epochs": "20"},
+			[]string{"loss.negatives=2", "loss.negatives=full"}, 0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,83 +68,71 @@ func TestReadSweep(t *testing.T) {
 					t.Errorf("run %d: %s, want %s", i, got, want)
 				}
 			}
-			last := s.Runs[len(s.Runs)-1]
-			for k, want := range x.check {
-				if last.Values[k] != want {
-					t.Errorf("%s is %s, want %s", k, last.Values[k], want)
-				}
+			c, _, err := Train.Load(Sources{File: s.Config, Settings: s.Runs[len(s.Runs)-1]})
+			if s.Command == Pretrain.Command() {
+				return
 			}
-			// The settings give the run, too, and its folder.
-			if dir := last.Settings[len(last.Settings)-1].Value; dir != fmt.Sprintf("%s/%02d", x.output, len(x.runs)-1) {
-				t.Errorf("the last run is in %s", dir)
-			}
-			record := s.Record()
-			text, err := json.Marshal(record)
-			if err != nil {
-				t.Fatal(err)
-			}
-			read := new(SweepRecord)
-			if err := json.Unmarshal(text, read); err != nil || s.Changed(read) != "" {
-				t.Errorf("changed: %s (%v)", s.Changed(read), err)
-			}
-			for k := range record.Runs[0] {
-				if _, common := record.Common[k]; common {
-					t.Errorf("%s is of all runs and of one", k)
-				}
+			if err != nil || c.Train.Epochs != x.epochs || c.Output.Dir != fmt.Sprintf("%s/%02d", x.output, len(x.runs)-1) {
+				t.Errorf("the last run has %d epochs in %s, %v", c.Train.Epochs, c.Output.Dir, err)
 			}
 		})
 	}
 }
 
+// A run that was begun with another configuration is refused, unless it differs in what
+// may differ between machines.
 func TestSweepHasChanged(t *testing.T) {
 	const before = "axes: {seed: [1, 2]}"
 	for now, want := range map[string]string{
 		before:                                "",
 		"set: {device.name: cpu}\n" + before:  "",
-		"set: {train.epochs: 3}\n" + before:   "train.epochs of run 00 was 750 and is now 3",
-		"axes: {seed: [1, 3]}":                "seed of run 01 was 2 and is now 3",
-		"axes: {seed: [1, 2, 3]}":             "it had 2 runs and has now 3",
-		"command: simclr pretrain\n" + before: `its command was "cne train" and is now "cne simclr pretrain"`,
+		"set: {log.format: json}\n" + before:  "",
+		"set: {train.epochs: 900}\n" + before: "sweep.yaml: train.epochs is 900, but run 01 in runs/sweep was begun with 750; leave it as it was, or choose another output",
+		"set: {data.path: a.npy}\n" + before:  "data.path is",
+		"axes: {seed: [1, 3]}":                "seed is 3, but run 01 in runs/sweep was begun with 2",
+		"axes: {seed: [1, 2, 3]}":             "",
 	} {
-		old, err := ReadSweep(t.Context(), writeSweep(t, before), nil)
+		s, err := ReadSweep(t.Context(), writeSweep(t, before), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := ReadSweep(t.Context(), writeSweep(t, now), nil)
+		c, _, err := Train.Load(Sources{Settings: s.Runs[1]})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.Changed(old.Record()); got != want {
-			t.Errorf("%s: %s, want %s", now, got, want)
+		path := writeSweep(t, now)
+		if err := os.MkdirAll(s.RunDir(1), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Create(s.RunDir(1) + "/config.yaml")
+		if err := errors.Join(err, Train.Write(f, c), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadSweep(t.Context(), path, nil); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %s", now, err, want)
 		}
 	}
 }
 
 // badSweeps are files with the sentence that each must give.
 var badSweeps = []struct{ text, want string }{
-	{"", `sweep.yaml: the file is empty; give axes, such as "axes: {seed: [0, 1, 2]}", or runs`},
-	{"[1]", "sweep.yaml:1: a sweep has keys such as axes, but the file holds a list"},
+	{"", "sweep.yaml: the file names no runs"},
+	{"[1]", "sweep.yaml:1: the file is a list, but must be a mapping of keys, such as {seed: 1}"},
 	{"a: [", "sweep.yaml:1: this is not valid YAML: did not find expected node content"},
-	{"{}", `sweep.yaml:1: the file names no runs; give axes, such as "axes: {seed: [0, 1, 2]}", or runs`},
-	{"axis: {seed: [1]}", "sweep.yaml:1: axis is not a key of a sweep; did you mean axes?"},
-	{"train: {epochs: 3}\naxes: {seed: [1]}", "sweep.yaml:1: train is a key of the runs; write it below set, for all, or below axes, with a list of values"},
+	{"{}", `sweep.yaml: the file names no runs; give axes, such as "axes: {seed: [0, 1, 2]}", or runs`},
+	{"axis: {seed: [1]}", "sweep.yaml:1: axis is not a key of a sweep, which has command, config, set, output, axes and runs; write keys of the runs below set or axes"},
 	{"axes: [1]", "sweep.yaml:1: axes is a list, but must be a mapping of keys, such as {seed: 1}"},
-	{"axes: {seed: 1}", "sweep.yaml:1: axes: seed is 1, but must be a list of values, such as [0, 1, 2]"},
-	{"axes: {seed: []}", "sweep.yaml:1: axes: seed is an empty list; give at least one value, or leave the axis out"},
+	{"axes: {seed: []}", "sweep.yaml: the file names no runs"},
 	{"axes: {sed: [1]}", "sweep.yaml:1: sed is not a key; did you mean seed?"},
 	{"axes:\n  seed:\n  - 1\n  - x", `sweep.yaml:4: seed is "x", but must be a whole number of at least 0`},
-	{"axes: {seed: [1, 1]}", "sweep.yaml: the runs 00 (seed=1) and 01 (seed=1) are the same; keep one of them"},
-	{"runs: [{seed: 1}, {loss.name: neg, seed: 1}]", "sweep.yaml: the runs 00 (seed=1 loss.name=neg) and 01 (seed=1 loss.name=neg) are the same; keep one of them"},
-	{"axes: {seed: [1]}\nruns: [{seed: 2}]", "sweep.yaml:2: seed is both among axes and in runs; keep it in one of them"},
-	{"set: {seed: 1}\naxes: {seed: [1, 2]}", "sweep.yaml:1: seed is set for all runs, but they differ in it; keep it in one place"},
 	{"axes: {seed: [1], seed: [2]}", "sweep.yaml:1: seed is given twice, first in line 1; keep one of them"},
-	{"runs: []", "sweep.yaml:1: runs is an empty list, but must be a list of runs, such as [{seed: 1}, {seed: 2}]"},
-	{"runs: [1]", "sweep.yaml:1: runs: item 1 is 1, but must be a mapping of keys, such as {seed: 1}"},
+	{"runs: []", "sweep.yaml: the file names no runs"},
+	{"runs: [1]", "sweep.yaml:1: a run is 1, but must be a mapping of keys, such as {seed: 1}"},
 	{"axes: {output.dir: [a, b]}", "sweep.yaml:1: output.dir is set by the sweep itself, whose runs and their cache are in its output; leave it out"},
-	{"axes: {train: [{epochs: 1}]}", "sweep.yaml:1: train is a section; write its keys with a full stop, such as train.epochs"},
-	{"command: evaluate\naxes: {seed: [1]}", `sweep.yaml:1: command is "evaluate", but must be train or simclr pretrain`},
+	{"axes: {train: [{epochs: 1}]}", "sweep.yaml:1: train is a section; set one of its keys, such as train."},
+	{"command: evaluate\naxes: {seed: [1]}", `sweep.yaml: command is "cne evaluate", but must be train or simclr pretrain`},
 	{"command: simclr pretrain\naxes: {graph.k: [1, 2]}", `sweep.yaml:2: graph.k is a key of "cne train", but this is a configuration of "cne simclr pretrain"`},
-	{"config: 3\naxes: {seed: [1]}", "sweep.yaml:1: config is 3, but must be the path of a configuration"},
+	{"config: 3\naxes: {seed: [1]}", "sweep.yaml:1: config is 3, but must be text"},
 	{"config: none.yaml\naxes: {seed: [1]}", "cannot read the configuration: open sub/none.yaml"},
 	{"axes: {loss.name: [nc], loss.s: [0, 1]}", "sweep.yaml:1: loss.s"},
 	{"axes: {seed: [" + strings.Repeat("1,", 1000) + "], graph.k: [" + strings.Repeat("1,", 1000) + "]}", "sweep.yaml: these are more than 100000 runs; make several sweeps of them"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -13,42 +14,26 @@ import (
 )
 
 func sweepCmd() *cobra.Command {
-	var only int
+	var only, jobs int
 	var count, report bool
 	cmd := &cobra.Command{
 		Use:   "sweep FILE",
 		Short: "Carry out many runs that differ in some keys",
-		Long: `Carry out the runs that a YAML file describes: a configuration, and the keys in
-which the runs differ.
-
-  config: base.yaml          # of all runs, beside this file; without it the defaults
-  set: {train.epochs: 250}   # keys of all runs, on top of it
-  output: runs/losses        # the folder of the runs; without it runs/ and this file's name
-  axes:                      # every combination of these values is a run
-    loss.name: [neg, infonce]
-    seed: [0, 1, 2]
-  runs: [{graph.k: 15}, {graph.k: 30}]  # or these are, with every combination of the axes
-  command: train             # or simclr pretrain
-
-The runs are numbered from 0 and have a folder each. They share principal
-components and neighbours, which are found once. What is done is skipped, what
-was interrupted goes on, and a run that fails is told at the end and tried again
-the next time. Several processes, on one machine or on many, may work on one
-sweep at once; --only is for job arrays.
-
-When all are done, or with --report, tables (report.csv, and report.md with mean
-and standard deviation over seeds), curves along every axis of numbers, and an
-explorer of all embeddings are made of what they gave.`,
-		Example: `  cne sweep losses.yaml
-  cne sweep losses.yaml --count
-  cne sweep losses.yaml --only 3
-  cne sweep losses.yaml --report`,
-		Args: cli.ExactlyOne("the file that describes the runs"),
+		Long: `Carry out the runs that a YAML file describes: its axes are keys with lists of
+values, of which every combination is a run, as in docs/guide.md. Runs that have
+succeeded are skipped, interrupted ones continue, and failed ones are tried again.
+Several processes may work on one sweep; --only is for job arrays. At the end, or
+with --report, report.csv in its folder gets the figures of all runs.`,
+		Example: `  cne sweep losses.yaml --jobs 2`,
+		Args:    cli.ExactlyOne("the file that describes the runs"),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		one := cmd.Flags().Changed("only")
 		if one && report || one && count || report && count {
 			return cli.Usage(cmd, errors.New("--only, --count and --report are given together; give one of them"))
+		}
+		if jobs < 1 {
+			return cli.Usage(cmd, fmt.Errorf("--jobs is %d, but must be at least 1", jobs))
 		}
 		described, err := configs.ReadSweep(cmd.Context(), args[0], os.Environ())
 		if err != nil {
@@ -58,30 +43,32 @@ explorer of all embeddings are made of what they gave.`,
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), len(described.Runs))
 			return err
 		}
-		if one && (only < 0 || only >= len(described.Runs)) {
-			return cli.Usage(cmd, fmt.Errorf("--only is %d, but the runs of %s are numbered from 0 to %d", only, args[0], len(described.Runs)-1))
+		from, to := 0, len(described.Runs)
+		if one && (only < 0 || only >= to) {
+			return cli.Usage(cmd, fmt.Errorf("--only is %d, but the runs of %s are numbered from 0 to %d", only, args[0], to-1))
+		} else if one {
+			from, to = only, only+1
 		}
-		s := &sweep.Sweep{Sweep: described, Log: cli.Reporter(cmd, cli.LogFormat(cmd)).Log, Stderr: cmd.ErrOrStderr()}
+		s := &sweep.Sweep{
+			Sweep: described, Jobs: jobs,
+			Flags:  []string{"--log-format", cli.LogFormat(cmd), fmt.Sprintf("--quiet=%v", cli.Quiet(cmd))},
+			Stderr: cmd.ErrOrStderr(), Log: cli.Reporter(cmd, cli.LogFormat(cmd)).Log,
+		}
 		if s.Program, err = os.Executable(); err != nil {
 			return fmt.Errorf("cannot find this program: %w", err)
 		}
-		s.Flags = []string{"--log-format", cli.LogFormat(cmd)}
-		if cli.Quiet(cmd) {
-			s.Flags = append(s.Flags, "--quiet")
+		if !report {
+			err = s.Run(cmd.Context(), from, to)
 		}
-		if err := s.Open(); err != nil {
+		if one || cmd.Context().Err() != nil {
 			return err
 		}
-		switch {
-		case one:
-			return s.CarryOutOne(cmd.Context(), only)
-		case report:
-			return s.PrintReport(cmd.Context(), cmd.OutOrStdout())
-		}
-		return s.CarryOut(cmd.Context(), cmd.OutOrStdout())
+		// What has succeeded is reported even if others have failed.
+		return cmp.Or(err, s.Report(cmd.OutOrStdout()))
 	}
-	cmd.Flags().IntVar(&only, "only", 0, "carry out the run of this `number` alone, counted from 0")
+	cmd.Flags().IntVar(&only, "only", 0, "carry out only the run of this `number`, counted from 0")
+	cmd.Flags().IntVarP(&jobs, "jobs", "j", 1, "`number` of runs at once")
 	cmd.Flags().BoolVar(&count, "count", false, "print how many runs there are")
-	cmd.Flags().BoolVar(&report, "report", false, "report on the runs that are done, and carry none out")
+	cmd.Flags().BoolVar(&report, "report", false, "report on the runs that have succeeded, and carry none out")
 	return cmd
 }
