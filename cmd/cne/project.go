@@ -113,7 +113,7 @@ func (p *projectRun) check(cmd *cobra.Command) error {
 	if p.rowsText != "" {
 		var ok bool
 		if p.rows, ok = projection.ParseRows(p.rowsText); !ok {
-			return fmt.Errorf("--rows is %s, but must be a range of rows counted from 0, such as 0:1000, :1000 or 1000:", text.Quote(p.rowsText))
+			return fmt.Errorf("--rows is %s, but must be a range such as 0:1000, :1000 or 1000: of rows counted from 0", text.Quote(p.rowsText))
 		}
 	}
 	if err := device.CheckName(p.deviceName); err != nil {
