@@ -2,7 +2,6 @@ package data
 
 import (
 	"archive/zip"
-	"cmp"
 	"io"
 	"math"
 	"strings"
@@ -14,6 +13,7 @@ import (
 type csrReader struct {
 	n, d                   int
 	indptr, indices, value csrArray
+	opened                 []io.Closer
 	row                    int // rows read
 	entries                int // values read
 	// The row that came last, as it is stored, and for read.
@@ -25,8 +25,7 @@ type csrReader struct {
 // A csrArray is an array of a csrReader.
 type csrArray struct {
 	*arrayReader
-	name   string
-	closer io.Closer
+	name string
 }
 
 // isSparse tells whether an archive holds a matrix of scipy.sparse, and nothing that
@@ -38,18 +37,6 @@ func (z *npz) isSparse() bool {
 
 // beginCSR begins to read a matrix of scipy.sparse.
 func (z *npz) beginCSR() (*csrReader, error) {
-	for _, name := range []string{"format", "shape", "indptr", "indices", "data"} {
-		if z.find(name) == nil {
-			return nil, errorf(ErrFormat, "the archive holds a sparse matrix without an array %s, but %s; write the file with scipy.sparse.save_npz", name, z.list())
-		}
-	}
-	format, err := z.sparseFormat()
-	if err != nil {
-		return nil, err
-	}
-	if format != "csr" {
-		return nil, errorf(ErrUnsupported, "the archive holds a sparse matrix in the format %.20q, and csr is read; save m.tocsr() with scipy.sparse.save_npz", format)
-	}
 	r := new(csrReader)
 	if err := r.begin(z); err != nil {
 		r.Close()
@@ -58,25 +45,63 @@ func (z *npz) beginCSR() (*csrReader, error) {
 	return r, nil
 }
 
-// begin opens the arrays of a matrix, and compares their lengths.
+// begin opens the arrays of a matrix, and compares what they say.
 func (r *csrReader) begin(z *npz) (err error) {
-	if r.n, r.d, err = z.sparseShape(); err != nil {
-		return err
-	}
+	var format, shape csrArray
 	for _, a := range []struct {
-		to       *csrArray
-		name     string
-		integers bool
-	}{{&r.indptr, "indptr", true}, {&r.indices, "indices", true}, {&r.value, "data", false}} {
-		if *a.to, err = z.openCSRArray(a.name, a.integers); err != nil {
+		to                *csrArray
+		name, kinds, what string
+	}{
+		{&format, "format", "SU", "text"}, {&shape, "shape", "iu", "whole numbers"}, {&r.indptr, "indptr", "iu", "whole numbers"},
+		{&r.indices, "indices", "iu", "whole numbers"}, {&r.value, "data", "buifc", "numbers"},
+	} {
+		f := z.find(a.name)
+		if f == nil {
+			return errorf(ErrFormat, "the archive holds a sparse matrix without an array %s, but %s; write the file with scipy.sparse.save_npz", a.name, z.list())
+		}
+		s, c, err := z.open(f)
+		if err != nil {
 			return err
 		}
+		r.opened = append(r.opened, c)
+		a.to.name = f.Name
+		head, err := npyHeader(s, true)
+		if a.to == &format && len(head.shape) == 0 {
+			head.shape = []int{1}
+		}
+		switch {
+		case err != nil:
+		case len(head.shape) != 1:
+			err = errorf(ErrShape, "it has the shape %s, but is to have one dimension; write the file again with scipy.sparse.save_npz", shapeText(head.shape))
+		case strings.IndexByte(a.kinds, head.kind) < 0:
+			err = errorf(ErrFormat, "it holds no %s; write the file again with scipy.sparse.save_npz", a.what)
+		default:
+			a.to.arrayReader, err = newArrayReader(head, s)
+		}
+		if err != nil {
+			return inArray(f.Name, err)
+		}
+		if a.to == &format {
+			if err := format.isCSR(); err != nil {
+				return err
+			}
+		}
 	}
-	if got := r.indptr.total; got-1 != r.n {
-		return errorf(ErrFormat, "the array indptr has %d entries, but a sparse matrix of %d rows has one more than rows; write the file again with scipy.sparse.save_npz", got, r.n)
+	if shape.total != 2 {
+		return errorf(ErrShape, "the array shape has %d entries, but points are the rows of a matrix, which has two dimensions", shape.total)
 	}
-	if a, b := r.indices.total, r.value.total; a != b {
-		return errorf(ErrFormat, "the array indices has %d entries, but data has %d, and each value has a column; write the file again with scipy.sparse.save_npz", a, b)
+	dims, err := shape.take(2, nil)
+	if err != nil {
+		return err
+	}
+	r.n, r.d = int(shape.integer(dims, 0)), int(shape.integer(dims, 1))
+	switch {
+	case r.n < 0 || r.d < 0 || r.n == math.MaxInt || r.d > math.MaxInt32:
+		return errorf(ErrFormat, "the array shape says that there are %d rows and %d columns, and up to %d columns are read; write the file again with scipy.sparse.save_npz", r.n, r.d, math.MaxInt32)
+	case r.indptr.total-1 != r.n:
+		return errorf(ErrFormat, "the array indptr has %d entries, but a sparse matrix of %d rows has one more than rows; write the file again with scipy.sparse.save_npz", r.indptr.total, r.n)
+	case r.indices.total != r.value.total:
+		return errorf(ErrFormat, "the array indices has %d entries, but data has %d, and each value has a column; write the file again with scipy.sparse.save_npz", r.indices.total, r.value.total)
 	}
 	first, err := r.indptr.take(1, nil)
 	if err == nil && r.indptr.integer(first, 0) != 0 {
@@ -85,74 +110,16 @@ func (r *csrReader) begin(z *npz) (err error) {
 	return err
 }
 
-// sparseFormat reads the array that says how a matrix is stored: a text of one to four
-// bytes for each character.
-func (z *npz) sparseFormat() (format string, err error) {
-	f := z.find("format")
-	err = z.read(f, func(s *byteSource) error {
-		a, err := anyHeader(s)
-		if err != nil || !a.isText() || len(a.shape) > 1 || len(a.shape) == 1 && a.shape[0] != 1 {
-			return cmp.Or(err, errorf(ErrFormat, "it is no array of a short text; write the file with scipy.sparse.save_npz"))
-		}
-		a.shape = []int{1}
-		r, err := newArrayReader(a, s)
-		if err != nil {
-			return err
-		}
-		texts, err := r.readLabels()
-		format = strings.Join(texts, "")
-		return err
-	})
-	return format, err
-}
-
-// sparseShape reads the numbers of rows and columns.
-func (z *npz) sparseShape() (n, d int, err error) {
-	a, err := z.openCSRArray("shape", true)
+// isCSR returns an error unless the array, which says how a matrix is stored, says csr.
+func (a *csrArray) isCSR() error {
+	texts, err := a.readLabels()
 	if err != nil {
-		return 0, 0, err
+		return inArray(a.name, err)
 	}
-	defer a.closer.Close()
-	if a.total != 2 {
-		return 0, 0, errorf(ErrShape, "the array shape has %d entries, but points are the rows of a matrix, which has two dimensions", a.total)
+	if format := strings.Join(texts, ", "); format != "csr" {
+		return errorf(ErrUnsupported, "the archive holds a sparse matrix in the format %.20q, and csr is read; save m.tocsr() with scipy.sparse.save_npz", format)
 	}
-	shape, err := a.take(2, nil)
-	if err != nil {
-		return 0, 0, err
-	}
-	n, d = int(a.integer(shape, 0)), int(a.integer(shape, 1))
-	if n < 0 || d < 0 || n == math.MaxInt || d > math.MaxInt32 {
-		err = errorf(ErrFormat, "the array shape says that there are %d rows and %d columns, and up to %d columns are read; write the file again with scipy.sparse.save_npz", n, d, math.MaxInt32)
-	}
-	return n, d, err
-}
-
-// openCSRArray begins to read one of the arrays of a sparse matrix.
-func (z *npz) openCSRArray(name string, integers bool) (csrArray, error) {
-	f := z.find(name)
-	s, c, err := z.open(f)
-	if err != nil {
-		return csrArray{}, err
-	}
-	a := csrArray{name: f.Name, closer: c}
-	head, err := anyHeader(s)
-	if err == nil && len(head.shape) != 1 {
-		err = errorf(ErrShape, "it has the shape %s, but is to have one dimension; write the file again with scipy.sparse.save_npz", shapeText(head.shape))
-	}
-	if err == nil && head.isText() {
-		err = errorf(ErrUnsupported, "its values are texts, and those of a sparse matrix are numbers; convert it with m.astype('float32')")
-	}
-	if err == nil && integers && head.kind != 'i' && head.kind != 'u' {
-		err = errorf(ErrFormat, "it holds no whole numbers; write the file again with scipy.sparse.save_npz")
-	}
-	if err == nil {
-		a.arrayReader, err = newArrayReader(head, s)
-	}
-	if err != nil {
-		c.Close()
-		return csrArray{}, inArray(f.Name, err)
-	}
-	return a, nil
+	return nil
 }
 
 // take returns the values that come next, so many that must be there, as they are stored
@@ -285,10 +252,8 @@ func (r *csrReader) relate(relation) {}
 
 // Close closes the arrays.
 func (r *csrReader) Close() error {
-	for _, a := range []*csrArray{&r.indptr, &r.indices, &r.value} {
-		if a.closer != nil {
-			a.closer.Close() // of what was read to the end, if it was
-		}
+	for _, c := range r.opened {
+		c.Close() // of what was read to the end, if it was
 	}
 	return nil
 }

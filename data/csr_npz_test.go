@@ -128,7 +128,7 @@ func TestOpenCSRFaults(t *testing.T) {
 		"coo": {func(c *csrFile) {
 			c.format = npy("{'descr': '|S3', 'fortran_order': False, 'shape': (), }", []byte("coo")...)
 		}, data.ErrUnsupported, `in the format "coo", and csr is read`},
-		"format of number": {func(c *csrFile) { c.format = numbers[int32](1) }, data.ErrFormat, "the array format.npy: it is no array of a short text"},
+		"format of number": {func(c *csrFile) { c.format = numbers[int32](1) }, data.ErrFormat, "the array format.npy: it holds no text"},
 		"format cut":       {func(c *csrFile) { c.format = c.format[:9] }, data.ErrFormat, "the array format.npy: the file ends within its header"},
 		"no shape":         {func(c *csrFile) { c.shape = nil }, data.ErrFormat, "without an array shape"},
 		"shape of one":     {func(c *csrFile) { c.shape = numbers[int64](2) }, data.ErrShape, "the array shape has 1 entries"},
@@ -153,7 +153,7 @@ func TestOpenCSRFaults(t *testing.T) {
 		}, data.ErrFormat, "the array indices.npy: it holds no whole numbers"},
 		"texts": {func(c *csrFile) {
 			c.values = npy("{'descr': '|S2', 'fortran_order': False, 'shape': (3,), }\n", make([]byte, 6)...)
-		}, data.ErrUnsupported, "the array data.npy: its values are texts"},
+		}, data.ErrFormat, "the array data.npy: it holds no numbers"},
 		"NaN":         {func(c *csrFile) { c.values = numbers[float64](1, 2, math.NaN()) }, data.ErrNotFinite, "a.npz: row 2, column 3 (counted from 1) is NaN as a float32"},
 		"infinity":    {func(c *csrFile) { c.values = numbers[float32](inf, 2, 3) }, data.ErrNotFinite, "a.npz: row 1, column 2 (counted from 1) is +Inf"},
 		"too large":   {func(c *csrFile) { c.values = numbers[float64](1, 2e300, 3) }, data.ErrNotFinite, "a.npz: row 2, column 1"},

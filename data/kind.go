@@ -32,7 +32,7 @@ const (
 // header reads the head of an array; the format is IDX or npy.
 func (f format) header(s *byteSource) (array, error) {
 	if f == formatNPY {
-		return npyHeader(s)
+		return npyHeader(s, false)
 	}
 	return idxHeader(s)
 }

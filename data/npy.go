@@ -39,17 +39,9 @@ const (
 // io.ReaderAt that is an io.Seeker, is held in memory as it is stored while it is read.
 func ReadNPY(r io.Reader) (*Dataset, error) { return readArrayPoints(r, formatNPY) }
 
-// npyHeader reads the head of an npy file of real numbers, or of texts.
-func npyHeader(s *byteSource) (array, error) {
-	a, err := anyHeader(s)
-	if err == nil && a.kind == 'c' {
-		err = errorf(ErrUnsupported, "the array holds complex numbers (dtype c%d); convert it with x.real.astype('float32')", a.size)
-	}
-	return a, err
-}
-
-// anyHeader reads the head of an npy file.
-func anyHeader(s *byteSource) (array, error) {
+// npyHeader reads the head of an npy file, which has complex numbers only where they are
+// wanted.
+func npyHeader(s *byteSource, orComplex bool) (array, error) {
 	head := make([]byte, len(npy.Magic)+4)
 	n, err := s.full(head)
 	if err != nil && err != errShort {
@@ -80,16 +72,11 @@ func anyHeader(s *byteSource) (array, error) {
 	} else if err != nil {
 		return array{}, err
 	}
-	return parseNPYHeader(string(text))
-}
-
-// parseNPYHeader understands the Python dictionary in a header.
-func parseNPYHeader(text string) (array, error) {
-	header, err := npy.ParseHeader(text)
+	header, err := npy.ParseHeader(string(text))
 	if err != nil {
 		return array{}, errorf(ErrFormat, "the npy header %.80q cannot be understood (%w); write the file again with np.save", text, err)
 	}
-	e, err := npyType(header.Descr)
+	e, err := npyType(header.Descr, orComplex)
 	if err != nil {
 		return array{}, err
 	}
@@ -104,7 +91,7 @@ var npyWidths = map[byte][]int{'b': {1}, 'u': {1, 2, 4, 8}, 'i': {1, 2, 4, 8}, '
 
 // npyType understands a type as NumPy writes it: the order of bytes, a letter for the
 // kind, and the bytes of a value, or the characters of a text.
-func npyType(descr string) (scalarType, error) {
+func npyType(descr string, orComplex bool) (scalarType, error) {
 	if strings.HasPrefix(descr, "[") {
 		return scalarType{}, errorf(ErrUnsupported, "the array is structured, with fields %.40q; make it a plain one with numpy.lib.recfunctions.structured_to_unstructured(x)", descr)
 	}
@@ -112,28 +99,20 @@ func npyType(descr string) (scalarType, error) {
 	if descr == "|O" {
 		return scalarType{}, errorf(ErrUnsupported, "the array holds Python objects (dtype object); convert it with x.astype('float32'), or labels with x.astype(str), and write it again with np.save")
 	}
-	if len(descr) < 3 {
+	if len(descr) < 3 || strings.IndexByte("<>|", descr[0]) < 0 {
 		return scalarType{}, unknown
 	}
-	order, kind := descr[0], descr[1]
 	count, err := strconv.ParseUint(descr[2:], 10, 31)
-	if err != nil {
+	t := scalarType{descr[1], int(count), descr[0] == '>'}
+	widths := npyWidths[t.kind]
+	switch {
+	case err != nil, count == 0, widths == nil, t.kind == 'c' && !orComplex, descr[0] == '|' && count > 1 && t.kind != 'S':
 		return scalarType{}, unknown
-	}
-	t := scalarType{kind, int(count), order == '>'}
-	widths := npyWidths[kind]
-	if kind == 'S' || kind == 'U' {
-		if count > maxLabel {
-			return scalarType{}, errorf(ErrUnsupported, "the array has texts of %d characters; labels have at most %d", count, maxLabel)
-		}
+	case t.isText() && count > maxLabel:
+		return scalarType{}, errorf(ErrUnsupported, "the array has texts of %d characters; labels have at most %d", count, maxLabel)
+	case t.isText():
 		t.size *= widths[0]
-		if order == '|' && kind == 'U' || count == 0 {
-			return scalarType{}, unknown
-		}
-	} else if !slices.Contains(widths, t.size) || order == '|' && t.size > 1 {
-		return scalarType{}, unknown
-	}
-	if order != '<' && order != '>' && order != '|' {
+	case !slices.Contains(widths, t.size):
 		return scalarType{}, unknown
 	}
 	return t, nil

@@ -109,7 +109,7 @@ func IntegerRows(r io.ReaderAt, size int64, name string, row func(n int, values 
 
 // integerRows is IntegerRows for an array.
 func integerRows(s *byteSource, row func(n int, values []int64) error) error {
-	a, err := npyHeader(s)
+	a, err := npyHeader(s, false)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func inArray(name string, err error) error { return fmt.Errorf("the array %s: %w
 
 // npyLabels begins to read an npy array of labels.
 func npyLabels(s *byteSource) (*arrayReader, error) {
-	a, err := npyHeader(s)
+	a, err := npyHeader(s, false)
 	if err != nil {
 		return nil, err
 	}

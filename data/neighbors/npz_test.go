@@ -217,7 +217,7 @@ func TestDecodeNPZRefuses(t *testing.T) {
 	}{
 		{"another format", map[string][]byte{"format.npy": member("|S3", "()", []byte("csc"))},
 			`a sparse matrix in the format "csc", and csr is read; save m.tocsr() with scipy.sparse.save_npz`},
-		{"two formats", map[string][]byte{"format.npy": member("|S3", "(2,)", []byte("csrcsr"))}, "format.npy: it is no array of a short text"},
+		{"two formats", map[string][]byte{"format.npy": member("|S3", "(2,)", []byte("csrcsr"))}, `in the format "csr, csr"`},
 		{"no indices", map[string][]byte{"indices.npy": nil}, "without an array indices"},
 		{"not square", map[string][]byte{"shape.npy": member("<i8", "(2,)", []int64{3, 4})}, "3 rows and 4 columns, but a graph is a square matrix"},
 		{"three dimensions", map[string][]byte{"shape.npy": member("<i8", "(3,)", []int64{3, 3, 3})}, "the array shape has 3 entries"},
