@@ -37,10 +37,7 @@ func ofTable(path, dir string, more ...string) []string {
 
 func succeed(t *testing.T, args ...string) string {
 	t.Helper()
-	code, _, stderr := runCne(t.Context(), args...)
-	if code != 0 {
-		t.Fatalf("%q: %s", args, stderr)
-	}
+	_, stderr := mustRun(t, args...)
 	return stderr
 }
 
@@ -104,51 +101,6 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
-func TestAnnotationFaults(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writeKinds(t, "t.csv", 30)
-	writeTestFile(t, "short.txt", "a\nb\n")
-	writeTestFile(t, "latin.txt", strings.Repeat("\xe9\n", 30))
-	writeTestFile(t, "inf.txt", strings.Repeat("1\n", 29)+"inf\n")
-	writeTestFile(t, "none.txt", strings.Repeat("\n", 30))
-	for name, tc := range map[string]struct {
-		args []string
-		text string
-	}{
-		"no such column":    {[]string{"--set", "output.html_color=[size]"}, `output.html_color: "size" is no file, and is not found as a column`},
-		"no such name":      {[]string{"--set", "data.names=nme"}, `data.names: "nme" is no file`},
-		"too few":           {[]string{"--set", "data.names=short.txt"}, `"short.txt" has 2 rows for 30 points`},
-		"not UTF-8":         {[]string{"--set", "data.names=latin.txt"}, "line 1 (counted from 1) is not UTF-8"},
-		"infinite":          {[]string{"--set", "output.html_color=inf.txt"}, `"inf" is inf for point 30`},
-		"no values":         {[]string{"--set", "output.html_color=none.txt"}, `"none" has no value for any point`},
-		"several":           {[]string{"--set", "output.html_color=t.csv"}, "is a table of 6 columns; name one of them as t.csv:COLUMN"},
-		"twice":             {[]string{"--set", "output.html_color=[age, age]"}, `"age" is given twice`},
-		"no start":          {[]string{"--set", "model.init=pac"}, `model.init`},
-		"start of an mlp":   {[]string{"--set", "model.kind=mlp", "--set", "model.init=t.csv"}, "only a table starts"},
-		"names of no start": {[]string{"--set", "model.init_names=short.txt"}, "model.init_names"},
-		"another width":     {[]string{"--set", "model.init=t.csv:a"}, "model.init"},
-	} {
-		code, _, stderr := runCne(t.Context(), ofTable("t.csv", "run", tc.args...)...)
-		if code == 0 || !strings.Contains(stderr, tc.text) || strings.Count(stderr, "cne: ") != 1 {
-			t.Errorf("%s: exit %d, %s", name, code, stderr)
-		}
-		if _, err := os.Stat("run/embedding.npy"); err == nil {
-			t.Errorf("%s: there is an embedding", name)
-		}
-	}
-	for name, tc := range map[string]struct {
-		args []string
-		text string
-	}{
-		"a picture": {[]string{"plot", "t.csv", "--names", "id"}, "--names and --color are for pages"},
-		"curves":    {[]string{"plot", "t.csv", "--metrics", "--class-names"}, "--class-names is for pictures of embeddings"},
-	} {
-		if code, _, stderr := runCne(t.Context(), tc.args...); code != exitUsage || !strings.Contains(stderr, tc.text) {
-			t.Errorf("%s: exit %d, %s", name, code, stderr)
-		}
-	}
-}
-
 // A run that starts from an earlier one leaves its points where they were, found by their
 // names, and puts new ones among their neighbours.
 func TestStartsFromARun(t *testing.T) {
@@ -165,11 +117,7 @@ func TestStartsFromARun(t *testing.T) {
 	if !strings.Contains(stderr, "new points") {
 		t.Error(stderr)
 	}
-	open := func(path string) *data.Matrix {
-		set, err := data.Open(t.Context(), []string{path}, data.Options{})
-		must(t, err)
-		return set.Points
-	}
+	open := func(path string) *data.Matrix { return readPositions(t, path) }
 	first, grown := open("first/embedding.npy"), open("grown/embedding.npy")
 	for i := range 40 {
 		if !slices.Equal(first.Row(i), grown.Row(49-i)) {
@@ -200,19 +148,7 @@ func TestStartsFromARun(t *testing.T) {
 	if !slices.Equal(open("named/embedding.npy").X, grown.X) {
 		t.Error("with names it is another embedding")
 	}
-	for name, tc := range map[string]struct {
-		args []string
-		text string
-	}{
-		"fewer points":  {ofTable("first.csv", "x", "--set", "model.init=grown/embedding.npy"), "has 50 points, but there are 40"},
-		"other names":   {append(ofTable("first.csv", "x", "--set", "model.init=first"), "--set", "data.names=kind"), "no name of data.names"},
-		"another width": {ofTable("first.csv", "x", "--set", "model.init=first", "--set", "model.dim=3"), "has 2 coordinates, but model.dim is 3"},
-		"no embedding":  {ofTable("first.csv", "x", "--set", "model.init=."), "neither embedding.csv nor embedding.npy"},
-	} {
-		if code, _, stderr := runCne(t.Context(), tc.args...); code != 1 || !strings.Contains(stderr, tc.text) {
-			t.Errorf("%s: exit %d, %s", name, code, stderr)
-		}
-	}
+	mustFail(t, 1, "no name of data.names", ofTable("first.csv", "x", set("model.init=first", "data.names=kind")...)...)
 	succeed(t, append(ofTable("first.csv", "spectral"), "--set", "model.init=spectral")...)
 
 	// Once it has started, a run does without the earlier one, which may have moved.
@@ -223,47 +159,6 @@ func TestStartsFromARun(t *testing.T) {
 		t.Error("the folder does not know where the earlier run is now")
 	}
 	for _, other := range []string{"pca", "spectral"} {
-		if code, _, stderr := runCne(t.Context(), "train", "--resume", "grown", "--set", "model.init="+other); code != 1 || !strings.Contains(stderr, "model.init moved, not "+other) {
-			t.Errorf("exit %d, %s", code, stderr)
-		}
-	}
-}
-
-// The check of a configuration finds files and columns that are not there, and reads no
-// more of the others than it needs.
-func TestCheckOfColumns(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writeKinds(t, "t.csv", 30)
-	writeTestFile(t, "names.txt", "a\n") // too few, which shows when they are read
-	x := data.NewMatrix(30, 2)
-	for i := range x.X {
-		x.X[i] = float32(i)
-	}
-	makeArray(t, "x.npy", x)
-	for name, tc := range map[string]struct {
-		settings string
-		text     string // "" if it is right
-	}{
-		"columns and files":     {"data.names=id output.html_color=[age,names.txt,t.csv:2]", ""},
-		"no such column":        {"output.html_color=[age,size]", `output.html_color: "size" is no file, and is not found as a column: t.csv: there is no column "size"`},
-		"no such name":          {"data.names=nme", `data.names: "nme" is no file, and is not found as a column`},
-		"no such file":          {"data.names=missing.txt", `data.names: "missing.txt" is no file`},
-		"no column of a file":   {"data.names=t.csv:nme", `data.names: t.csv: there is no column "nme"`},
-		"a column of an array":  {"data.names=x.npy:a", `data.names: x.npy: this is an array, which has no column "a"`},
-		"an array":              {"data.path=x.npy data.drop=[] data.label_column=null data.names=age", `x.npy: this is an array, which has no column "age"`},
-		"points of the program": {"data.path=builtin:mnist10k data.drop=[] data.label_column=null data.names=age", `data.names: there is no file "age", and the points come from no table`},
-		"points not there yet":  {"data.path=later.csv data.names=nme", ""},
-		"no start":              {"model.init=nowhere", `model.init is "nowhere", but must be pca, spectral, coarse, random, or the run folder or file`},
-		"names of a start":      {"model.init=t.csv data.names=id model.init_names=nme", `model.init_names: "nme" is no file, and is not found as a column`},
-		"a start by names":      {"model.init=t.csv data.names=id model.init_names=id", ""},
-	} {
-		args := []string{"config", "--check", "--set", "data.path=t.csv", "--set", "data.label_column=kind", "--set", "data.drop=[id,age]", "--set", "graph.k=5"}
-		for _, s := range strings.Fields(tc.settings) {
-			args = append(args, "--set", s)
-		}
-		code, _, stderr := runCne(t.Context(), args...)
-		if tc.text == "" && code != 0 || tc.text != "" && (code != 1 || !strings.Contains(stderr, tc.text) || strings.Count(stderr, "\n") != 1) {
-			t.Errorf("%s: exit %d, %s", name, code, stderr)
-		}
+		mustFail(t, 1, "model.init moved, not "+other, "train", "--resume", "grown", "--set", "model.init="+other)
 	}
 }

@@ -1,14 +1,13 @@
 package main
 
 import (
+	"encoding/csv"
 	"encoding/json"
-	"fmt"
-	"io"
 	"maps"
 	"math"
-	"os"
-	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,41 +15,25 @@ import (
 	"cne/data/neighbors"
 	"cne/internal/figures"
 	"cne/internal/rng"
+	"cne/internal/rundir"
 	"cne/train/quality"
 )
 
 // evaluated runs cne evaluate --json and returns what it prints.
 func evaluated(t *testing.T, args ...string) *figures.Evaluation {
 	t.Helper()
-	code, stdout, stderr := runCne(t.Context(), append([]string{"evaluate", "--json", "-q"}, args...)...)
-	if code != 0 {
-		t.Fatalf("cne evaluate %q: exit code %d: %s", args, code, stderr)
-	}
+	stdout, _ := mustRun(t, append([]string{"evaluate", "--json", "-q"}, args...)...)
 	var e figures.Evaluation
-	if err := json.Unmarshal([]byte(stdout), &e); err != nil {
-		t.Fatalf("%v in\n%s", err, stdout)
-	}
+	must(t, json.Unmarshal([]byte(stdout), &e))
 	return &e
-}
-
-func fileText(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
 
 // All that the command says of a run of NC-t-SNE is what the packages say of its
 // embedding, its points and its graph; what the run has measured itself is the
 // same to the last bit, on the CPU, where all of this is computed.
 func TestEvaluateARun(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writePoints(t, "points.csv", 200, 6)
-	if code, _, stderr := runCne(t.Context(), short("--set", "loss.name=nc", "--set", "loss.negatives=7", "--set", "quality.k=8", "--set", "graph.pca=4", "--set", "device.name=cpu")...); code != 0 {
-		t.Fatal(stderr)
-	}
+	folderOf(t, 200, 6)
+	mustRun(t, short(set("loss.name=nc", "loss.negatives=7", "quality.k=8", "graph.pca=4", "device.name=cpu")...)...)
 	before := listFiles(t, "run")
 	e := evaluated(t, "run")
 	if after := listFiles(t, "run"); !slices.Equal(before, after) {
@@ -72,47 +55,27 @@ func TestEvaluateARun(t *testing.T) {
 		t.Errorf("%d edges, but %v in metrics.json", e.Edges, edges)
 	}
 
-	set, err := data.Open(t.Context(), []string{"points.csv"}, data.Options{LabelColumn: "kind"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := set.Scale(t.Context(), data.ScaleUnit); err != nil {
-		t.Fatal(err)
-	}
-	pca, err := data.FitPCA(t.Context(), set.Points, 4, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	points, err := pca.Transform(t.Context(), set.Points, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	embedding, err := data.Open(t.Context(), []string{"run/embedding.npy"}, data.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := neighbors.KNN(t.Context(), embedding.Points, 8, neighbors.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	input, err := data.Open(t.Context(), []string{"points.csv"}, data.Options{LabelColumn: "kind"})
+	must(t, err)
+	_, err = input.Scale(t.Context(), data.ScaleUnit)
+	must(t, err)
+	pca, err := data.FitPCA(t.Context(), input.Points, 4, nil)
+	must(t, err)
+	points, err := pca.Transform(t.Context(), input.Points, nil)
+	must(t, err)
+	embedding := readPositions(t, "run/embedding.npy")
+	found, err := neighbors.KNN(t.Context(), embedding, 8, neighbors.Options{})
+	must(t, err)
 	ranks, err := neighbors.Ranks(t.Context(), points, found.Index, 8, neighbors.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	trust, err := quality.Trustworthiness(ranks, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	graph, err := neighbors.ReadNPZ(t.Context(), "run/graph.npz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	heads, tails := graph.EdgeList()
 	pairs := 200. * 199
-	losses, err := quality.ExpectedLosses(t.Context(), heads, tails, embedding.Points.X, 2, 7, 1e-10, []quality.Discriminator{quality.Neg(1), quality.UMAP(), quality.NC(*f.PartitionFunction/pairs, 7), quality.NC(run["z"].(float64)/pairs, 7)}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	losses, err := quality.ExpectedLosses(t.Context(), heads, tails, embedding.X, 2, 7, 1e-10, []quality.Discriminator{quality.Neg(1), quality.UMAP(), quality.NC(*f.PartitionFunction/pairs, 7), quality.NC(run["z"].(float64)/pairs, 7)}, nil)
+	must(t, err)
 	for name, v := range map[string]struct {
 		got  *float64
 		want float64
@@ -127,17 +90,14 @@ func TestEvaluateARun(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, v.got, v.want)
 		}
 	}
-	infonc, err := quality.ExpectedInfoNC(t.Context(), heads, tails, embedding.Points.X, 2, 7, 1, 1e-10, 50, 9, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	infonc, err := quality.ExpectedInfoNC(t.Context(), heads, tails, embedding.X, 2, 7, 1, 1e-10, 50, 9, nil)
+	must(t, err)
 	if both := math.Hypot(infonc.Error, f.Losses.InfoNCError); !(math.Abs(infonc.Mean-f.Losses.InfoNC) < 5*both && f.Losses.InfoNCError < infonc.Error) {
 		t.Errorf("InfoNC is %v ± %v, want %v ± %v", f.Losses.InfoNC, f.Losses.InfoNCError, infonc.Mean, infonc.Error)
 	}
 
 	// The same without the folder: what it says is said by flags.
-	flags := []string{"run/embedding.npy", "--data", "points.csv", "--set", "data.label_column=kind", "--set", "graph.k=5", "--set", "quality.k=8", "--set", "graph.pca=4", "--set", "device.name=cpu", "--m", "7"}
-	g := evaluated(t, flags...).Embeddings[0]
+	g := evaluated(t, append(set("data.label_column=kind", "graph.k=5", "quality.k=8", "graph.pca=4", "device.name=cpu"), "run/embedding.npy", "--data", "points.csv", "--m", "7")...).Embeddings[0]
 	if *g.KNNRecall != *f.KNNRecall || *g.Trustworthiness != *f.Trustworthiness || g.Losses.Neg != f.Losses.Neg || g.Losses.InfoNC != f.Losses.InfoNC || *g.Accuracy != *f.Accuracy {
 		t.Errorf("from flags %+v, from the folder %+v", g, f)
 	}
@@ -148,7 +108,7 @@ func TestEvaluateARun(t *testing.T) {
 	// A damaged cache is as good as none, and stays.
 	writeTestFile(t, "run/cache.safetensors", "damaged")
 	g = evaluated(t, "run").Embeddings[0]
-	if *g.KNNRecall != *f.KNNRecall || fileText(t, "run/cache.safetensors") != "damaged" {
+	if *g.KNNRecall != *f.KNNRecall || readText(t, "run/cache.safetensors") != "damaged" {
 		t.Errorf("without the cache %+v", g)
 	}
 }
@@ -164,15 +124,15 @@ func writeEmbedding(t *testing.T, path string, n int, seed uint64, change func(m
 	if change != nil {
 		change(m)
 	}
-	writeMatrix(t, path, func(w io.Writer) error { return data.WriteNPY(w, m) })
+	makeArray(t, path, m)
 }
 
 func TestEvaluateConstants(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writePoints(t, "points.csv", 100, 4)
+	const n = 40 // points
+	folderOf(t, n, 4)
 	base := []string{"a.npy", "--data", "points.csv", "--set", "data.label_column=kind", "--set", "graph.k=5"}
-	writeEmbedding(t, "a.npy", 100, 1, nil)
-	zBar := func(s float64) float64 { return math.Pow(100*100, 1-s) * math.Pow(100*100/5, s) }
+	writeEmbedding(t, "a.npy", n, 1, nil)
+	zBar := func(s float64) float64 { return math.Pow(100*n, 1-s) * math.Pow(n*n/5, s) }
 	for _, tc := range []struct {
 		flags     []string
 		zBar, rho float64 // 0: none
@@ -202,7 +162,7 @@ func TestEvaluateConstants(t *testing.T) {
 		}
 	}
 	// c = Z̄·m/n² is 1 for this Z̄.
-	if e := evaluated(t, append(slices.Clone(base), "--zbar", "2000")...); math.Abs(*e.Embeddings[0].Losses.NegZBar-e.Embeddings[0].Losses.Neg) > 1e-9 {
+	if e := evaluated(t, append(slices.Clone(base), "--zbar", "320")...); math.Abs(*e.Embeddings[0].Losses.NegZBar-e.Embeddings[0].Losses.Neg) > 1e-9 {
 		t.Errorf("with c = 1 the losses of Neg-t-SNE are %+v", e.Embeddings[0].Losses)
 	}
 }
@@ -210,8 +170,7 @@ func TestEvaluateConstants(t *testing.T) {
 // Motions, reflections and the order of the columns leave every figure; an
 // embedding is entirely like itself.
 func TestEvaluateInvariances(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writePoints(t, "points.csv", 150, 5)
+	folderOf(t, 150, 5)
 	writeEmbedding(t, "a.npy", 150, 1, nil)
 	writeEmbedding(t, "b.npy", 150, 1, func(m *data.Matrix) {
 		sin, cos := math.Sincos(1)
@@ -250,97 +209,45 @@ func TestEvaluateWhatThereIs(t *testing.T) {
 	makeEmbeddings(t) // of 24 points
 	writePoints(t, "points.csv", 24, 4)
 	writePoints(t, "plainpoints.csv", 24, 4)
-	graph, err := neighbors.FromNeighbors(mustKNN(t, "points.csv", 3))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := graph.WriteNPZ("graph.npz"); err != nil {
-		t.Fatal(err)
-	}
-	few := []string{"--set", "quality.k=5", "--set", "graph.k=3"}
+	input, err := data.Open(t.Context(), []string{"points.csv"}, data.Options{LabelColumn: "kind"})
+	must(t, err)
+	nb, err := neighbors.KNN(t.Context(), input.Points, 3, neighbors.Options{})
+	must(t, err)
+	graph, err := neighbors.FromNeighbors(nb)
+	must(t, err)
+	must(t, graph.WriteNPZ("graph.npz"))
 	const (
 		ofData, ofPartition, ofGraph, ofLabels, ofOther = "knn_recall trustworthiness spearman", "partition_function", "kl losses", "accuracy", "against"
 	)
-	for _, tc := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"a.npy", "--against", "e.v2.csv"}, ofPartition + " " + ofOther},
-		{[]string{"e.v2.csv", "--against", "a.npy"}, ofPartition + " " + ofLabels + " " + ofOther},
-		{[]string{"a.npy", "--against", "a.npy", "--labels", "labels.txt"}, ofPartition + " " + ofLabels + " " + ofOther},
-		{[]string{"bare", "--graph", "graph.npz"}, ofPartition + " " + ofGraph},
-		{[]string{"run", "--graph", "graph.npz"}, ofPartition + " " + ofGraph + " " + ofLabels}, // the table in the folder
-		{[]string{"plain.csv", "--data", "points.csv", "--set", "data.label_column=kind"}, ofData + " " + ofPartition + " " + ofGraph + " " + ofLabels},
-		{[]string{"a.npy", "--data", "plainpoints.csv", "--set", "data.drop=[kind]"}, ofData + " " + ofPartition + " " + ofGraph},
-		{[]string{"a.npy", "--data", "plainpoints.csv", "--set", "data.drop=[kind]", "--labels", "half1.txt", "--labels", "half2.txt", "--graph", "graph.npz"}, ofData + " " + ofPartition + " " + ofGraph + " " + ofLabels},
-		{[]string{"a.npy", "--data", "points.csv", "--set", "data.label_column=kind", "--set", "quality.k=12"}, "knn_recall spearman " + ofPartition + " " + ofGraph + " " + ofLabels},
+	for args, want := range map[string]string{
+		"a.npy --against e.v2.csv":                                 ofPartition + " " + ofOther,
+		"e.v2.csv --against a.npy":                                 ofPartition + " " + ofLabels + " " + ofOther,
+		"a.npy --against a.npy --labels labels.txt":                ofPartition + " " + ofLabels + " " + ofOther,
+		"bare --graph graph.npz":                                   ofPartition + " " + ofGraph,
+		"run --graph graph.npz":                                    ofPartition + " " + ofGraph + " " + ofLabels, // the table in the folder
+		"plain.csv --data points.csv --set data.label_column=kind": ofData + " " + ofPartition + " " + ofGraph + " " + ofLabels,
+		"a.npy --data plainpoints.csv --set data.drop=[kind]":      ofData + " " + ofPartition + " " + ofGraph,
+		"a.npy --data plainpoints.csv --set data.drop=[kind] --labels half1.txt --labels half2.txt --graph graph.npz": ofData + " " + ofPartition + " " + ofGraph + " " + ofLabels,
+		"a.npy --data points.csv --set data.label_column=kind --set quality.k=12":                                     "knn_recall spearman " + ofPartition + " " + ofGraph + " " + ofLabels,
 	} {
-		code, stdout, stderr := runCne(t.Context(), append(append([]string{"evaluate", "--json", "-q"}, few...), tc.args...)...)
-		if code != 0 {
-			t.Fatalf("%q: %s", tc.args, stderr)
-		}
+		stdout, _ := mustRun(t, slices.Concat([]string{"evaluate", "--json", "-q"}, set("quality.k=5", "graph.k=3"), strings.Fields(args))...)
 		var e struct{ Embeddings []map[string]any }
-		if err := json.Unmarshal([]byte(stdout), &e); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(stdout), &e))
 		got := e.Embeddings[0]
 		delete(got, "path")
 		delete(got, "dim")
-		names := slices.Sorted(maps.Keys(got))
-		want := strings.Fields(tc.want)
-		slices.Sort(want)
-		if !slices.Equal(names, want) {
-			t.Errorf("%q: figures %v, want %v", tc.args, names, want)
+		if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, slices.Sorted(strings.FieldsSeq(want))) {
+			t.Errorf("%q: figures %v, want %v", args, names, want)
 		}
-	}
-}
-
-// mustKNN returns the neighbours of the points of writePoints.
-func mustKNN(t *testing.T, path string, k int) *neighbors.Neighbors {
-	t.Helper()
-	set, err := data.Open(t.Context(), []string{path}, data.Options{LabelColumn: "kind"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	nb, err := neighbors.KNN(t.Context(), set.Points, k, neighbors.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return nb
-}
-
-// Points that were held out are not among those of the embedding.
-func TestEvaluateAHoldoutRun(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writeClusters(t, "points.csv", 0, 240, animal)
-	if code, _, stderr := runCne(t.Context(), holdoutRun("--set", "data.holdout=0.25", "--set", "quality.accuracy=false", "--set", "quality.spearman=0")...); code != 0 {
-		t.Fatal(stderr)
-	}
-	e := evaluated(t, "run")
-	run := readMetrics(t, "run/metrics.json")
-	if f := e.Embeddings[0]; e.N != 180 || *f.KNNRecall != run["knn_recall"] || *f.KL != run["kl"] || f.Accuracy == nil || f.Spearman == nil {
-		t.Errorf("%d points, %+v; metrics.json has %v", e.N, e.Embeddings[0], run)
-	}
-	code, _, stderr := runCne(t.Context(), "evaluate", "run", "--set", "data.holdout=0.5")
-	if code != 1 || !strings.Contains(stderr, "embedding.npy has 180 points, but the data points.csv have 120 once data.holdout has taken its share") {
-		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
 
 func TestEvaluatePrintsATable(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writePoints(t, "points.csv", 60, 4)
-	if code, _, stderr := runCne(t.Context(), short()...); code != 0 {
-		t.Fatal(stderr)
-	}
-	if code, _, stderr := runCne(t.Context(), short("--set", "loss.name=nc", "-o", "nc")...); code != 0 {
-		t.Fatal(stderr)
-	}
+	folderOf(t, 60, 4)
+	mustRun(t, short()...)
+	mustRun(t, short("--set", "loss.name=nc", "-o", "nc")...)
 	writeEmbedding(t, "mine.npy", 60, 1, nil)
-	code, stdout, stderr := runCne(t.Context(), "evaluate", "run", "nc", "mine.npy", "--s", "0.5", "--against", "mine.npy", "-o", "figures.json")
-	if code != 0 {
-		t.Fatal(stderr)
-	}
+	stdout, _ := mustRun(t, "evaluate", "run", "nc", "mine.npy", "--s", "0.5", "--against", "mine.npy", "-o", "figures.json")
 	lines := strings.Split(strings.TrimSuffix(stdout, "\n"), "\n")
 	var names []string
 	for _, line := range lines {
@@ -363,136 +270,97 @@ func TestEvaluatePrintsATable(t *testing.T) {
 		t.Errorf("an embedding against itself: %q", lines[len(lines)-2])
 	}
 	var e figures.Evaluation
-	if err := json.Unmarshal([]byte(fileText(t, "figures.json")), &e); err != nil || len(e.Embeddings) != 3 || e.Embeddings[2].Path != "mine.npy" || e.Embeddings[1].Losses.NCLearntZ == nil {
+	if err := json.Unmarshal([]byte(readText(t, "figures.json")), &e); err != nil || len(e.Embeddings) != 3 || e.Embeddings[2].Path != "mine.npy" || e.Embeddings[1].Losses.NCLearntZ == nil {
 		t.Errorf("figures.json: %v, %+v", err, e)
 	}
-	if _, stdout, _ := runCne(t.Context(), "evaluate", "run", "--m", "1"); !strings.HasSuffix(stdout, ", 1 negative per edge\n") {
+	if stdout, _ := mustRun(t, "evaluate", "run", "--m", "1"); !strings.HasSuffix(stdout, ", 1 negative per edge\n") {
 		t.Errorf("with one negative:\n%s", stdout)
 	}
 	// Without data there is no graph.
-	code, stdout, _ = runCne(t.Context(), "evaluate", "mine.npy", "--against", "run")
-	if code != 0 || !strings.HasSuffix(stdout, "\n60 points\n") || strings.Contains(stdout, "loss") {
-		t.Errorf("exit code %d:\n%s", code, stdout)
+	if stdout, _ := mustRun(t, "evaluate", "mine.npy", "--against", "run"); !strings.HasSuffix(stdout, "\n60 points\n") || strings.Contains(stdout, "loss") {
+		t.Errorf("without data:\n%s", stdout)
 	}
 }
 
-// Where the seed decides which points there are, another one is refused: figures
-// of other points would look as good as right.
+// Where the seed decides which points there are, another one is refused: figures of other
+// points would look as good as right. Points that were held out are not among them.
 func TestEvaluateKeepsToThePoints(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writePoints(t, "points.csv", 60, 4)
-	for _, tt := range []struct {
-		name, set string
-		refused   bool
-	}{
-		{"all", "data.holdout=null", false},
-		{"imbalanced", "data.imbalance=linear", true},
-		{"held", "data.holdout=0.2", true},
-	} {
+	folderOf(t, 60, 4)
+	for name, setting := range map[string]string{"all": "data.holdout=null", "imbalanced": "data.imbalance=linear", "held": "data.holdout=0.2"} {
 		for _, seed := range []string{"0", "1"} {
-			if code, _, stderr := runCne(t.Context(), short("--set", tt.set, "--seed", seed, "-o", tt.name+seed)...); code != 0 {
-				t.Fatal(stderr)
-			}
+			mustRun(t, short("--set", setting, "--set", "output.plot=false", "--seed", seed, "-o", name+seed)...)
 		}
-		if code, _, stderr := runCne(t.Context(), "evaluate", "-q", tt.name+"0", "--seed", "0"); code != 0 {
-			t.Errorf("%s with its own seed: %s", tt.name, stderr)
+		e, run := evaluated(t, name+"0", "--seed", "0"), readMetrics(t, name+"0/metrics.json")
+		if f := e.Embeddings[0]; float64(e.N) != run["n"] || *f.KNNRecall != run["knn_recall"] || *f.KL != run["kl"] {
+			t.Errorf("%s: %d points, %+v; metrics.json has %v", name, e.N, f, run)
 		}
-		for _, args := range [][]string{{tt.name + "0", tt.name + "1"}, {tt.name + "0", "--seed", "1"}} {
-			code, _, stderr := runCne(t.Context(), append([]string{"evaluate", "-q"}, args...)...)
-			if (code == 1 && strings.Contains(stderr, "seed")) != tt.refused {
-				t.Errorf("%v: exit code %d: %s", args, code, stderr)
+		for _, args := range [][]string{{name + "0", name + "1"}, {name + "0", "--seed", "1"}} {
+			if name == "all" {
+				mustRun(t, append([]string{"evaluate", "-q"}, args...)...)
+			} else {
+				mustFail(t, 1, "seed", append([]string{"evaluate", "-q"}, args...)...)
 			}
 		}
 	}
+	mustFail(t, 1, "embedding.npy has 48 points, but the data points.csv have 30 once data.holdout has taken its share", "evaluate", "held0", "--set", "data.holdout=0.5")
 }
 
-func TestEvaluateBadInput(t *testing.T) {
-	t.Chdir(t.TempDir())
-	makeEmbeddings(t) // of 24 points
-	writePoints(t, "points.csv", 24, 4)
-	writePoints(t, "more.csv", 30, 4)
-	writeEmbedding(t, "e30.npy", 30, 1, nil)
-	writeEmbedding(t, "nan.npy", 24, 1, func(m *data.Matrix) { m.Row(7)[1] = float32(math.NaN()) })
-	writeTestFile(t, "graph.npz", "no archive")
-	graph, err := neighbors.FromNeighbors(mustKNN(t, "more.csv", 3))
-	if err != nil {
-		t.Fatal(err)
+// Of more points than are all counted, a run writes and prints estimates with errors,
+// cne evaluate and cne spectrum the same ones, and with quality.points=0 there are none.
+func TestMoreThanExactPoints(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures more than 100 000 points")
 	}
-	if err := graph.WriteNPZ("graph30.npz"); err != nil {
-		t.Fatal(err)
-	}
-	quick := []string{"--set", "data.path=points.csv", "--set", "graph.k=3", "--set", "quality.k=3", "--epochs", "2", "-q"}
-	for folder, more := range map[string][]string{"one": nil, "raw": {"--set", "data.scale=none"}} {
-		if code, _, stderr := runCne(t.Context(), append(append(append([]string{"train"}, quick...), "--set", "data.label_column=kind", "-o", folder), more...)...); code != 0 {
-			t.Fatal(stderr)
+	folderOf(t, quality.ExactPoints+1, 3)
+	flags := append(set("train.batch_size=4096", "output.plot=false", "output.metrics_every=1", "quality.spearman=100", "quality.points=500"), "--epochs", "1")
+	stdout, _ := mustRun(t, short(flags...)...)
+	run := readMetrics(t, "run/metrics.json")
+	rows := map[string]string{"knn_recall": "kNN recall", "partition_function": "partition function", "kl": "KL divergence", "accuracy": "kNN accuracy"}
+	for key, row := range rows {
+		if v, ok := run[key+"_error"].(float64); !ok || !(v > 0) {
+			t.Errorf("%s_error is %v", key, run[key+"_error"])
+		}
+		if !regexp.MustCompile(`(?m)^` + row + `.* ± `).MatchString(stdout) {
+			t.Errorf("%s is printed without its error", key)
 		}
 	}
-	writeTestFile(t, "single.csv", "x,y\n1,2\n")
-	for _, folder := range []string{"spoilt", "images"} {
-		if err := os.Mkdir(folder, 0o777); err != nil {
-			t.Fatal(err)
-		}
+	if record := readMetrics(t, "run/metrics.jsonl"); record["partition_function"] != run["partition_function"] || record["kl"] != run["kl"] {
+		t.Errorf("metrics.jsonl has %v, metrics.json %v", record, run)
 	}
-	writeTestFile(t, "spoilt/config.yaml", fileText(t, "one/config.yaml"))
-	writeTestFile(t, "spoilt/embedding.npy", fileText(t, "one/embedding.npy"))
-	writeTestFile(t, "spoilt/metrics.json", "{")
-	writeTestFile(t, "images/config.yaml", strings.Replace(fileText(t, "one/config.yaml"), "cne train --config", "cne simclr pretrain --config", 1))
-	withData := "--data points.csv --set data.label_column=kind --set quality.k=3"
-	for _, tc := range []struct {
-		args string
-		code int
-		want string
-	}{
-		{"", 2, "cne evaluate needs an argument: the file with the embedding, or the run folder"},
-		{"a.npy", 1, "nothing says what points a.npy shows; name them with --data, or give --against or --graph"},
-		{"a.npy --s 1 --zbar 2 " + withData, 2, "--s and --zbar are both given"},
-		{"a.npy --s NaN " + withData, 2, "--s is NaN, but must be a finite number"},
-		{"a.npy --s 1000 " + withData, 2, "--s is 1000, too far out on the spectrum; give a number from -100 to 100"},
-		{"a.npy --zbar 0 " + withData, 2, "--zbar is 0, but must be a number above 0"},
-		{"a.npy --zbar 1e300 " + withData, 2, "--zbar is 1e+300, but must be a number above 0 and at most 1e+100"},
-		{"single.csv --against single.csv", 1, "single.csv has a single point, which has no neighbours; give an embedding of more"},
-		{"a.npy --m 0 " + withData, 2, "--m is 0, but must be at least 1"},
-		{"a.npy -o figures.txt " + withData, 2, `--output is "figures.txt", but must end in .json`},
-		{"a.npy -o none/figures.json " + withData, 1, "there is no folder none"},
-		{"nosuch.npy " + withData, 1, "the embedding cannot be read"},
-		{"folder " + withData, 1, "the folder folder holds neither embedding.csv nor embedding.npy"},
-		{"nan.npy " + withData, 1, "nan.npy"},
-		{"nan.npy " + withData, 1, "NaN"},
-		{"e30.npy " + withData, 1, "e30.npy has 30 points, but the data points.csv have 24; give an embedding of these points, or their data with --data"},
-		{"a.npy e30.npy " + withData, 1, "e30.npy has 30 points, but a.npy has 24; give embeddings of the same points"},
-		{"a.npy --against e30.npy", 1, "e30.npy has 30 points, but a.npy has 24"},
-		{"a.npy --against nosuch.npy", 1, "nosuch.npy"},
-		{"a.npy --data nosuch.csv --set quality.k=3", 1, "stat nosuch.csv: no such file or directory); check the path (data.path)"},
-		{"a.npy --labels nosuch.txt --set data.drop=[kind] --data points.csv --set quality.k=3", 1, "nosuch.txt: no such file or directory (data.labels)"},
-		{"a.npy --labels short.txt --set data.drop=[kind] --data points.csv --set quality.k=3", 1, "2 labels"},
-		{"a.npy --against a.npy --labels short.txt --set quality.k=3", 1, "2 labels"},
-		{"a.npy --data builtin:nosuch --set quality.k=3", 1, "nosuch"},
-		{"a.npy --graph graph.npz --set quality.k=3", 1, "graph.file cannot be used"},
-		{"a.npy --graph graph30.npz --set quality.k=3", 1, "graph.file graph30.npz has 30 points, but the data have 24"},
-		{"a.npy --graph graph30.npz " + withData, 1, "graph.file graph30.npz has 30 points, but the data have 24"},
-		{"a.npy --against a.npy --set quality.k=24", 1, "the 24 points of a.npy do not have 24 neighbours each; set quality.k below 24"},
-		{"a.npy --set graph.k=24 " + withData, 1, "set graph.k and quality.k below 24"},
-		{"a.npy --config nosuch.yaml", 1, "cannot read the configuration"},
-		{"one raw", 1, `the run in raw has data.scale none, but that in one has unit; evaluate embeddings of the same points, or say which with --data`},
-		{"spoilt", 1, "metrics.json is not what a run writes"},
-		{"images", 1, `the run in images is one of "cne simclr pretrain"`},
+
+	f := evaluated(t, "run", "--against", "run").Embeddings[0]
+	for key, got := range map[string]*float64{
+		"knn_recall": f.KNNRecall, "partition_function": f.PartitionFunction, "kl": f.KL, "accuracy": f.Accuracy,
+		"knn_recall_error": f.KNNRecallError, "partition_function_error": f.PartitionFunctionError, "kl_error": f.KLError, "accuracy_error": f.AccuracyError,
 	} {
-		code, stdout, stderr := runCne(t.Context(), append([]string{"evaluate", "-q"}, strings.Fields(tc.args)...)...)
-		if code != tc.code || stdout != "" || !strings.Contains(stderr, tc.want) || strings.Count(stderr, "\n") != 1 {
-			t.Errorf("cne evaluate %s: exit code %d, stdout %q, stderr\n%s want code %d and %q", tc.args, code, stdout, stderr, tc.code, tc.want)
+		if got == nil || *got != run[key] {
+			t.Errorf("%s is %v, but %v in metrics.json", key, got, run[key])
 		}
 	}
-	// With --data the runs' own are not compared.
-	if e := evaluated(t, "one", "raw", "--data", "points.csv"); len(e.Embeddings) != 2 {
-		t.Errorf("%+v", e)
+	if f.TrustworthinessError == nil || f.Against.KNNRecallError == nil || f.Against.KNNRecall != 1 {
+		t.Errorf("%+v", f)
 	}
-	// An input is not written over.
-	writeMatrix(t, "points.json", func(w io.Writer) error {
-		_, err := fmt.Fprint(w, fileText(t, filepath.FromSlash("labels.txt")))
-		return err
-	})
-	code, _, stderr := runCne(t.Context(), "evaluate", "a.npy", "--against", "a.npy", "--labels", "points.json", "-o", "points.json")
-	if code != 1 || !strings.Contains(stderr, "points.json would be replaced by the results") {
-		t.Errorf("exit code %d: %s", code, stderr)
+
+	stdout, _ = mustRun(t, append(append([]string{"spectrum", "--s", "0"}, short(flags...)[1:]...), "--epochs", "2", "-o", "spectrum")...)
+	table, err := csv.NewReader(strings.NewReader(readText(t, "spectrum/"+rundir.SpectrumTable))).ReadAll()
+	must(t, err)
+	for key := range rows {
+		column := slices.Index(table[0], key+"_error")
+		if column < 1 || table[0][column-1] != key {
+			t.Fatalf("spectrum.csv has %v", table[0])
+		}
+		if v, err := strconv.ParseFloat(table[1][column], 64); err != nil || !(v > 0) {
+			t.Errorf("%s_error is %q", key, table[1][column])
+		}
+	}
+	if strings.Count(stdout, " ± ") != len(rows) {
+		t.Errorf("printed: %s", stdout)
+	}
+
+	// All are counted.
+	stdout, _ = mustRun(t, append(short(flags...), append(set("quality.points=0", "quality.kl=false", "quality.accuracy=false", "quality.partition=false", "output.metrics_every=0"), "--force")...)...)
+	exact, share, off := readMetrics(t, "run/metrics.json"), run["knn_recall"].(float64), run["knn_recall_error"].(float64)
+	if exact["knn_recall_error"] != nil || strings.Contains(stdout, "±") || math.Abs(exact["knn_recall"].(float64)-share) > 4*off {
+		t.Errorf("recall of all points %v ± %v, of a sample %v ± %v", exact["knn_recall"], exact["knn_recall_error"], share, off)
 	}
 }

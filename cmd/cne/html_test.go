@@ -12,9 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"cne/data"
-	"cne/internal/rundir"
 )
 
 // An htmlPage is what a test wants to know of a page.
@@ -93,148 +90,105 @@ func writeIDX(t *testing.T, n int) {
 		for k := range 12 {
 			images[16+12*i+k] = byte(i%3*60 + k*(i%3) + (i*7+k*k)%11)
 		}
-		fmt.Fprintln(&labels, []string{"ant", "bee", "cat"}[i%3])
+		fmt.Fprintln(&labels, animal(i))
 	}
-	must(t, os.WriteFile("images.idx", images, 0o666))
+	writeTestFile(t, "images.idx", string(images))
 	writeTestFile(t, "labels.txt", labels.String())
 }
 
 func TestTrainWritesAPage(t *testing.T) {
-	run := func(t *testing.T, flags ...string) string {
+	t.Chdir(t.TempDir())
+	run := func(n int, flags ...string) *htmlPage {
 		t.Helper()
-		code, stdout, stderr := runCne(t.Context(), append([]string{"train", "--set", "data.path=images.idx", "--set", "data.labels=labels.txt",
-			"--set", "graph.k=5", "--set", "train.batch_size=64", "--html", "--epochs", "10", "-o", "run"}, flags...)...)
-		if code != 0 || !strings.Contains(stdout, filepath.FromSlash("run/embedding.html")) {
-			t.Fatal(code, stdout, stderr)
+		writeIDX(t, n)
+		stdout, _ := mustRun(t, slices.Concat([]string{"train", "images.idx", "--html", "--epochs", "5", "-o", "run", "--force"}, set("data.labels=labels.txt", "graph.k=5", "train.batch_size=64", "output.plot=false"), flags)...)
+		if !strings.Contains(stdout, filepath.FromSlash("run/embedding.html")) {
+			t.Errorf("stdout does not name the page: %s", stdout)
 		}
+		return readPage(t, "run/embedding.html")
+	}
+	plot := func(flags ...string) (stderr string) {
+		t.Helper()
+		_, stderr = mustRun(t, append([]string{"plot", "run", "--html"}, flags...)...)
 		return stderr
 	}
-	t.Run("not wanted after all", func(t *testing.T) {
-		t.Chdir(t.TempDir())
-		writeIDX(t, 60)
-		if code, _, stderr := runCne(t.Context(), "train", "--set", "data.path=images.idx", "--set", "graph.k=5", "--epochs", "1", "--html", "--html=false", "-o", "run"); code != 0 {
-			t.Fatal(stderr)
+	p := run(120)
+	if p.Title != "images" || p.N != 120 || p.classes != 3 || p.HeldOut || p.Images == nil || p.Images.Width != 3 || p.Images.Height != 4 {
+		t.Errorf("%+v", p)
+	}
+	if len(p.Views[0].Facts) != 5 || p.Views[0].Facts[0][0] != "kNN recall" {
+		t.Errorf("facts %v", p.Views[0].Facts)
+	}
+	// cne plot makes the same again, but for the title.
+	if stderr := plot("--title", "images", "-o", "again.html"); stderr != "" {
+		t.Error(stderr)
+	}
+	sameFile(t, "again.html", "run/embedding.html")
+	// A new run removes the page of the old one.
+	mustRun(t, "train", "images.idx", "--set", "graph.k=5", "--epochs", "1", "-o", "run", "--force", "--html", "--html=false")
+	if exists("run/embedding.html") {
+		t.Error("the page of the run before is still there, or --html=false writes one")
+	}
+	mustFail(t, exitUsage, "cne: --html: output.html is \"maybe\", but must be true or false; see \"cne train --help\"\n", "train", "--html=maybe")
+
+	if p := run(60, "--html=true", "--set", "output.html_images=false", "--set", "plot.title=Mine"); p.Images != nil || p.Title != "Mine" {
+		t.Errorf("without images: %+v", p)
+	}
+	if stderr := plot(); readPage(t, "run/embedding.html").Images != nil {
+		t.Errorf("cne plot asks for images that the run did not want: %s", stderr)
+	}
+
+	// A share held out: every row has the place, the class and the state of its image.
+	p = run(120, "--set", "data.holdout=0.25")
+	if p.N != 120 || p.Images == nil || !p.HeldOut {
+		t.Fatalf("%+v", p)
+	}
+	train, held := readPositions(t, "run/embedding.npy"), readPositions(t, "run/holdout.npy")
+	rows := rowsIn(t, "run/holdout_rows.csv")
+	h, k := 0, 0
+	for i := range 120 {
+		m, at := train, &k
+		if slices.Contains(rows, i) {
+			m, at = held, &h
 		}
-		if slices.Contains(listFiles(t, "run"), "embedding.html") {
-			t.Error("--html=false writes a page")
+		if p.held[i] != (m == held) || int(p.category[i]) != i%3 {
+			t.Fatalf("row %d: held out %v, class %d", i, p.held[i], p.category[i])
 		}
-		if code, _, stderr := runCne(t.Context(), "train", "--html=maybe"); code != exitUsage || stderr != "cne: --html: output.html is \"maybe\", but must be true or false; see \"cne train --help\"\n" {
-			t.Error(code, stderr)
-		}
-	})
-	t.Run("plain", func(t *testing.T) {
-		t.Chdir(t.TempDir())
-		writeIDX(t, 120)
-		run(t)
-		p := readPage(t, "run/embedding.html")
-		if p.Title != "images" || p.N != 120 || p.classes != 3 || p.HeldOut || p.Images == nil || p.Images.Width != 3 || p.Images.Height != 4 {
-			t.Errorf("%+v", p)
-		}
-		if len(p.Views[0].Facts) != 5 || p.Views[0].Facts[0][0] != "kNN recall" {
-			t.Errorf("facts %v", p.Views[0].Facts)
-		}
-		// cne plot makes the same again, but for the title.
-		if code, stdout, stderr := runCne(t.Context(), "plot", "run", "--html", "--title", "images", "-o", "again.html"); code != 0 || stdout != "again.html\n" || stderr != "" {
-			t.Fatal(code, stdout, stderr)
-		}
-		if readText(t, "again.html") != readText(t, "run/embedding.html") {
-			t.Error("cne plot makes another page")
-		}
-		// A new run removes the page of the old one.
-		if code, _, stderr := runCne(t.Context(), "train", "--set", "data.path=images.idx", "--set", "graph.k=5", "--epochs", "1", "-o", "run", "--force"); code != 0 {
-			t.Fatal(stderr)
-		}
-		if slices.Contains(listFiles(t, "run"), "embedding.html") {
-			t.Error("the page of the run before is still there")
-		}
-	})
-	t.Run("without images", func(t *testing.T) {
-		t.Chdir(t.TempDir())
-		writeIDX(t, 60)
-		run(t, "--html=true", "--set", "output.html_images=false", "--set", "plot.title=Mine")
-		if p := readPage(t, "run/embedding.html"); p.Images != nil || p.Title != "Mine" {
-			t.Errorf("%+v", p)
-		}
-		if code, _, stderr := runCne(t.Context(), "plot", "run", "--html"); code != 0 || readPage(t, "run/embedding.html").Images != nil {
-			t.Errorf("cne plot asks for images that the run did not want: %s", stderr)
-		}
-	})
-	t.Run("a share held out", func(t *testing.T) {
-		t.Chdir(t.TempDir())
-		writeIDX(t, 120)
-		run(t, "--set", "data.holdout=0.25")
-		p := readPage(t, "run/embedding.html")
-		if p.N != 120 || p.Images == nil || !p.HeldOut {
-			t.Fatalf("%+v", p)
-		}
-		// Every row has the place, the class and the state of its image.
-		read := func(path string) *data.Dataset {
-			set, err := data.Open(t.Context(), []string{path}, data.Options{LabelColumn: rundir.LabelColumn})
-			must(t, err)
-			return set
-		}
-		train, held := read("run/embedding.csv"), read("run/holdout.csv")
-		rows, err := rundir.ReadRows("run/holdout_rows.csv", 120)
-		must(t, err)
-		h, k := 0, 0
-		for i := range 120 {
-			set, at := train, &k
-			if slices.Contains(rows, i) {
-				set, at = held, &h
-			}
-			if p.held[i] != (set == held) || int(p.category[i]) != i%3 {
-				t.Fatalf("row %d: held out %v, class %d", i, p.held[i], p.category[i])
-			}
-			for c, want := range set.Points.Row(*at) {
-				if d := p.xy[2*i+c] - float64(want); math.Abs(d) > 1e-5*p.Views[0].Unit {
-					t.Fatalf("row %d lies elsewhere by %v", i, d)
-				}
-			}
-			*at++
-		}
-		if code, _, stderr := runCne(t.Context(), "plot", "run", "--title", "images", "-o", "again.html"); code != 0 || readText(t, "again.html") != readText(t, "run/embedding.html") {
-			t.Errorf("cne plot makes another page: %s", stderr)
-		}
-		for text, want := range map[string]string{
-			"row\n1\n1\n": "line 3", "row\n200\n": "line 2", "x\n": "line 1", "row\n1\n2\n": "has 2 rows, but there are 30",
-		} {
-			writeTestFile(t, "run/holdout_rows.csv", text)
-			if code, _, stderr := runCne(t.Context(), "plot", "run", "--html"); code != 1 || !strings.Contains(stderr, want) || !strings.Contains(stderr, "holdout_rows.csv") {
-				t.Errorf("rows %q: exit code %d: %s", text, code, stderr)
+		for c, want := range m.Row(*at) {
+			if d := p.xy[2*i+c] - float64(want); math.Abs(d) > 1e-5*p.Views[0].Unit {
+				t.Fatalf("row %d lies elsewhere by %v", i, d)
 			}
 		}
-	})
-	t.Run("files held out", func(t *testing.T) {
-		t.Chdir(t.TempDir())
-		writeIDX(t, 30)
-		must(t, os.Rename("images.idx", "held.idx"))
-		writeIDX(t, 60)
-		run(t, "--set", "data.holdout=held.idx")
-		if p := readPage(t, "run/embedding.html"); p.N != 90 || p.Images == nil || !p.held[60] || p.held[59] {
-			t.Errorf("%+v", p)
-		}
-	})
-	t.Run("images that are gone", func(t *testing.T) {
-		t.Chdir(t.TempDir())
-		writeIDX(t, 60)
-		run(t)
-		must(t, os.Remove("images.idx"))
-		code, _, stderr := runCne(t.Context(), "plot", "run", "--html")
-		if code != 0 || !strings.Contains(stderr, "the images of the points are left out") || readPage(t, "run/embedding.html").Images != nil {
-			t.Errorf("exit code %d: %s", code, stderr)
-		}
-		writeIDX(t, 50)
-		if _, _, stderr := runCne(t.Context(), "plot", "run", "--html"); !strings.Contains(stderr, "data.path has 50 images now, but the embedding 60 points") {
-			t.Errorf("too few images: %s", stderr)
-		}
-		if code, _, stderr := runCne(t.Context(), "plot", "run", "--html", "--images", "none"); code != 0 || stderr != "" {
-			t.Errorf("without images: exit code %d: %s", code, stderr)
-		}
-		writeTestFile(t, "run/config.yaml", strings.Replace(readText(t, "run/config.yaml"), "\nseed:", "\nsed:", 1))
-		if code, _, stderr := runCne(t.Context(), "plot", "run", "--html", "--images", "none"); code != 0 || !strings.Contains(stderr, "names and columns that the run has are left out") {
-			t.Errorf("no configuration: exit code %d: %s", code, stderr)
-		}
-	})
+		*at++
+	}
+	plot("--title", "images", "-o", "again.html")
+	sameFile(t, "again.html", "run/embedding.html")
+	for text, want := range map[string]string{"row\n1\n1\n": "line 3", "row\n200\n": "line 2", "x\n": "line 1", "row\n1\n2\n": "has 2 rows, but there are 30"} {
+		writeTestFile(t, "run/holdout_rows.csv", text)
+		mustFail(t, 1, want, "plot", "run", "--html")
+	}
+	must(t, os.Rename("images.idx", "held.idx"))
+	if p := run(60, "--set", "data.holdout=held.idx"); p.N != 180 || p.Images == nil || !p.held[60] || p.held[59] {
+		t.Errorf("a file held out: %+v", p)
+	}
+
+	// Images that are gone or changed are left out.
+	run(60)
+	must(t, os.Remove("images.idx"))
+	if stderr := plot(); !strings.Contains(stderr, "the images of the points are left out") || readPage(t, "run/embedding.html").Images != nil {
+		t.Errorf("images that are gone: %s", stderr)
+	}
+	writeIDX(t, 50)
+	if stderr := plot(); !strings.Contains(stderr, "data.path has 50 images now, but the embedding 60 points") {
+		t.Errorf("too few images: %s", stderr)
+	}
+	if stderr := plot("--images", "none"); stderr != "" {
+		t.Errorf("without images: %s", stderr)
+	}
+	writeTestFile(t, "run/config.yaml", strings.Replace(readText(t, "run/config.yaml"), "\nseed:", "\nsed:", 1))
+	if stderr := plot("--images", "none"); !strings.Contains(stderr, "names and columns that the run has are left out") {
+		t.Errorf("no configuration: %s", stderr)
+	}
 }
 
 func TestPlotPage(t *testing.T) {
@@ -252,39 +206,10 @@ func TestPlotPage(t *testing.T) {
 		{"a.npy --html -o c.html --images images.idx", "c.html", "a", 0, true},
 		{"ages.csv -o d.html", "d.html", "ages", 0, false},
 	} {
-		code, stdout, stderr := runCne(t.Context(), append([]string{"plot"}, strings.Fields(tc.args)...)...)
-		if code != 0 || stdout != filepath.FromSlash(tc.output)+"\n" || stderr != "" {
-			t.Errorf("cne plot %s: exit code %d, stdout %q, stderr %q", tc.args, code, stdout, stderr)
-			continue
-		}
+		stdout, stderr := mustRun(t, append([]string{"plot"}, strings.Fields(tc.args)...)...)
 		p := readPage(t, tc.output)
-		if p.N != 24 || p.Title != tc.title || p.classes != tc.classes || (p.Images != nil) != tc.images {
-			t.Errorf("cne plot %s: %+v", tc.args, p)
+		if stdout != filepath.FromSlash(tc.output)+"\n" || stderr != "" || p.N != 24 || p.Title != tc.title || p.classes != tc.classes || (p.Images != nil) != tc.images {
+			t.Errorf("cne plot %s: stdout %q, stderr %q, %+v", tc.args, stdout, stderr, p)
 		}
-	}
-	before := listFiles(t, ".")
-	const see = `; see "cne plot --help"`
-	for _, tc := range []struct {
-		args string
-		code int
-		want string
-	}{
-		{"a.npy --html -o a.png", 2, `--output is "a.png" and --html asks for a page; let it end in .html, or leave --html out` + see},
-		{"a.npy --images images.idx", 2, "--images is given, but a picture shows no images; add --html, or an --output that ends in .html" + see},
-		{"a.npy --html --width 10", 2, "--width is for pictures; a page fits itself to its window, leave the flag out" + see},
-		{"a.npy -o x.html --point-size 3", 2, "--point-size is for pictures"},
-		{"a.npy --html --images none.idx", 1, "--images: the images cannot be read (stat none.idx"},
-		{"a.npy --html --images a.npy", 1, "--images: a.npy: "},
-		{"a.npy --html --images builtin:mnist10k", 1, "--images names 10000 images, but the embedding has 24 points; give one per point, in the same order"},
-		{"a.npy --html --images builtin:x", 1, `--images: there is no built-in data set "x"`},
-		{"a.npy -o none/x.html", 1, "--output is none/x.html, but there is no folder none; make it, or choose another file"},
-	} {
-		code, stdout, stderr := runCne(t.Context(), append([]string{"plot"}, strings.Fields(tc.args)...)...)
-		if code != tc.code || stdout != "" || !strings.HasPrefix(stderr, "cne: "+tc.want) || strings.Count(stderr, "\n") != 1 {
-			t.Errorf("cne plot %s: exit code %d, stdout %q, stderr\n%swant %d and\ncne: %s", tc.args, code, stdout, stderr, tc.code, tc.want)
-		}
-	}
-	if after := listFiles(t, "."); !slices.Equal(after, before) {
-		t.Errorf("files are left: %v, before %v", after, before)
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"image/gif"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -21,9 +20,7 @@ func shortRuns(t *testing.T) {
 	writePoints(t, "points.csv", 300, 6)
 	for _, loss := range []string{"neg", "nc"} {
 		args := short("--set", "loss.name="+loss, "--set", "output.metrics_every=2", "--set", "output.snapshots=3", "-o", filepath.Join("runs", loss))
-		if code, _, stderr := runCne(t.Context(), args...); code != 0 {
-			t.Fatalf("exit code %d: %s", code, stderr)
-		}
+		mustRun(t, args...)
 	}
 }
 
@@ -34,11 +31,6 @@ func makeFile(t *testing.T, path, text string) {
 		t.Fatal(err)
 	}
 	writeTestFile(t, path, text)
-}
-
-func makeArray(t *testing.T, path string, m *data.Matrix) {
-	t.Helper()
-	writeMatrix(t, path, func(w io.Writer) error { return data.WriteNPY(w, m) })
 }
 
 // plotTexts runs cne plot and returns the texts of the SVG that it names.
@@ -90,44 +82,6 @@ func TestPlotMetrics(t *testing.T) {
 			if slices.Contains(got, other) {
 				t.Errorf("%s: the picture has %q", name, other)
 			}
-		}
-	}
-}
-
-func TestPlotMetricsBadInput(t *testing.T) {
-	t.Chdir(t.TempDir())
-	makeFile(t, "empty/metrics.jsonl", "")
-	makeFile(t, "cut/metrics.jsonl", `{"epoch":1,"loss":2}`)
-	writeTestFile(t, "bad.jsonl", `{"epoch":1,"loss":2}`+"\nnothing\n")
-	writeTestFile(t, "other.jsonl", `{"loss":2}`+"\n")
-	writeTestFile(t, "text.jsonl", `{"epoch":1,"loss":"2"}`+"\n")
-	writeTestFile(t, "fine.png", `{"epoch":1,"loss":2}`+"\n")
-	makeFile(t, "none/config.yaml", "")
-	const see = `; see "cne plot --help"`
-	for _, tc := range []struct {
-		args string
-		code int
-		want string
-	}{
-		{"", 2, "cne plot --metrics needs an argument: one run folder or more" + see},
-		{"a b", 2, "--metrics of several runs needs --output, the file for their picture" + see},
-		{"a --animate", 2, "--metrics and --animate are both given; a picture shows curves or points" + see},
-		{"a --labels l.txt", 2, "--metrics draws curves, for which there are no labels, columns or sizes of points; leave out --labels, --label-column, --drop and --point-size" + see},
-		{"a --follow", 2, "--fps and --follow are about films; give --animate, too" + see},
-		{"a -o a.gif", 2, `--output is "a.gif", but must end in .png or .svg` + see},
-		{"missing", 1, "the run cannot be read (stat missing: no such file or directory); check the path"},
-		{"none", 1, "the folder none holds no metrics.jsonl; name the folder of a run"},
-		{"empty", 1, filepath.FromSlash("empty/metrics.jsonl") + " holds no record of an epoch yet"},
-		{"cut", 1, filepath.FromSlash("cut/metrics.jsonl") + " holds no record of an epoch yet"},
-		{"bad.jsonl", 1, "bad.jsonl: line 2 (counted from 1) is no record of an epoch; give the metrics.jsonl of a run"},
-		{"other.jsonl", 1, "other.jsonl: line 1 (counted from 1) is no record of an epoch"},
-		{"text.jsonl", 1, "text.jsonl: line 1 (counted from 1) is no record of an epoch"},
-		{"fine.png -o fine.png", 1, "fine.png would be replaced by the results (--output)"},
-	} {
-		args := append([]string{"plot", "--metrics"}, strings.Fields(tc.args)...)
-		code, stdout, stderr := runCne(t.Context(), args...)
-		if code != tc.code || stdout != "" || !strings.HasPrefix(stderr, "cne: "+tc.want) || strings.Count(stderr, "\n") != 1 {
-			t.Errorf("cne plot --metrics %s: exit code %d, stdout %q, stderr\n%swant %d and\ncne: %s", tc.args, code, stdout, stderr, tc.code, tc.want)
 		}
 	}
 }

@@ -14,19 +14,6 @@ import (
 	"cne/data"
 )
 
-// writeMatrix writes a file with data.WriteNPY or data.WriteCSV.
-func writeMatrix(t *testing.T, path string, write func(io.Writer) error) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	var b bytes.Buffer
-	if err := write(&b); err != nil {
-		t.Fatal(err)
-	}
-	writeTestFile(t, path, b.String())
-}
-
 // makeEmbeddings writes, below the current folder, the files from which the
 // tests of cne plot take theirs: 24 points each.
 func makeEmbeddings(t *testing.T) {
@@ -72,9 +59,7 @@ func makeEmbeddings(t *testing.T) {
 	writeTestFile(t, "half2.txt", strings.Join(names[n/2:], "\n"))
 	writeTestFile(t, "short.txt", "1\n2\n")
 	writeTestFile(t, "table.png", noLabels.String())
-	if err := os.Mkdir("folder", 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir("folder", 0o777))
 }
 
 // pictureTexts returns the texts of an SVG: note, title and legend, but not the
@@ -161,77 +146,13 @@ func TestPlot(t *testing.T) {
 func TestPlotSize(t *testing.T) {
 	t.Chdir(t.TempDir())
 	makeEmbeddings(t)
-	if code, _, stderr := runCne(t.Context(), "plot", "a.npy", "--width", "10.16", "--height", "5.08", "--point-size", "8"); code != 0 {
-		t.Fatal(stderr)
-	}
+	mustRun(t, "plot", "a.npy", "--width", "10.16", "--height", "5.08", "--point-size", "8")
 	f, err := os.Open("a.png")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	c, err := png.DecodeConfig(f)
 	if err != nil || c.Width != 4*200 || c.Height != 2*200 {
 		t.Errorf("%d×%d pixels (%v), want 4 × 2 inches of 200 pixels", c.Width, c.Height, err)
-	}
-}
-
-func TestPlotBadInput(t *testing.T) {
-	t.Chdir(t.TempDir())
-	makeEmbeddings(t)
-	writeTestFile(t, "nan.csv", "x,y\n1,2\n3,NaN\n")
-	writeTestFile(t, "ragged.csv", "x,y\n1,2\n3\n")
-	writeTestFile(t, "empty.csv", "")
-	writeTestFile(t, "labels.csv", "label\na\nb\n")
-	writeTestFile(t, "truncated.npy", "\x93NUMPY\x01\x00\x10\x00{")
-	if err := os.Mkdir("folder.png", 0o777); err != nil {
-		t.Fatal(err)
-	}
-	before := listFiles(t, ".")
-	const (
-		one = "cne plot needs an argument: the file with the embedding, or the run folder"
-		see = `; see "cne plot --help"`
-	)
-	for _, tc := range []struct {
-		args string
-		code int
-		want string // of stderr
-	}{
-		{"", 2, one + see},
-		{"a.npy b.npy", 2, `2 embeddings need --output, the file for their picture` + see},
-		{"a.npy -o a.jpg", 2, `--output is "a.jpg", but must end in .png, .svg or .html` + see},
-		{"a.npy -o folder", 2, `--output is "folder", but must end in .png, .svg or .html` + see},
-		{"a.npy --width 101", 2, "--width is 101, but must be a number from 0 to 100" + see},
-		{"a.npy --height -1", 2, "--height is -1, but must be a number from 0 to 100" + see},
-		{"a.npy --height nan", 2, "--height is NaN, but must be a number from 0 to 100" + see},
-		{"a.npy --point-size 1e9", 2, "--point-size is 1e+09, but must be a number from 0 to 100" + see},
-		{"plain.csv --labels labels.txt --label-column kind", 2, "--labels and --label-column are both given; labels can come from one of them" + see},
-		{"a.npy --width 1", 1, "a.png: cannot draw the plot: 1 × 12.7 cm leave too little room for the points beside legend, title and scale bar; make the picture wider and higher"},
-		{"none.npy", 1, "the embedding cannot be read (stat none.npy: no such file or directory); check the path"},
-		{"folder", 1, "the folder folder holds neither embedding.csv nor embedding.npy; name the folder of a finished run, or a file"},
-		{"table.png -o table.png", 1, "table.png would be replaced by the results (--output); choose another file"},
-		{"a.npy -o none/a.png", 1, "--output is none/a.png, but there is no folder none; make it, or choose another file"},
-		{"a.npy -o folder.png", 1, "--output is folder.png, which is not a regular file; choose another"},
-		{"a.npy --log-format xml", 2, `invalid argument "xml" for "--log-format" flag: it must be text or json` + see},
-		{"a.npy --label-column kind", 1, "a.npy: a label column or columns to take or drop are set, but this is an array"},
-		{"a.npy --labels none.txt", 1, "open none.txt: "},
-		{"a.npy --labels short.txt", 1, "there are 2 labels for 24 points (short.txt: 2)"},
-		{"kinds.csv", 1, `kinds.csv: line 2, column 1 ("id"), both counted from 1: "p0" is not a number; name this column as label column or drop it`},
-		{"plain.csv --label-column kind", 1, `plain.csv: there is no column "kind"; the columns are ["x" "y"]`},
-		{"plain.csv --drop 3", 1, "plain.csv: there is no column 3; the table has 2 columns"},
-		{"both.csv --drop kind --drop x --drop y", 1, "both.csv: no column is left for the points"},
-		{"labels.csv", 1, "labels.csv: no column is left for the points"},
-		{"nan.csv", 1, "nan.csv: line 3, column 2 (\"y\"), both counted from 1: \"NaN\" is not finite"},
-		{"ragged.csv", 1, "ragged.csv: line 3 (counted from 1) has 1 field, but line 1 has 2"},
-		{"empty.csv", 1, "empty.csv: the file is empty"},
-		{"truncated.npy", 1, "truncated.npy: the file ends within its header"},
-	} {
-		code, stdout, stderr := runCne(t.Context(), append([]string{"plot"}, strings.Fields(tc.args)...)...)
-		if code != tc.code || stdout != "" || !strings.HasPrefix(stderr, "cne: "+tc.want) || strings.Count(stderr, "\n") != 1 {
-			t.Errorf("cne plot %s: exit code %d, stdout %q, stderr\n%swant %d and\ncne: %s", tc.args, code, stdout, stderr, tc.code, tc.want)
-		}
-	}
-	if after := listFiles(t, "."); !slices.Equal(after, before) {
-		t.Errorf("files are left: %v, before %v", after, before)
 	}
 }
 
@@ -241,9 +162,7 @@ func TestPlotStrip(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, []byte(text), 0o666))
 	}
 	write("one.csv", "x,y,label\n0,0,ant\n1,2,bee\n3,1,ant\n")
 	write("two.csv", "x,y,label\n0,0,cat\n10,20,bee\n5,5,cat\n7,1,bee\n")
@@ -253,9 +172,7 @@ func TestPlotStrip(t *testing.T) {
 		t.Fatalf("exit code %d, stdout %q: %s", code, stdout, stderr)
 	}
 	picture, err := os.ReadFile("strip.svg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, text := range []string{">one<", ">two<", ">bare<", ">ant<", ">bee<", ">cat<", ">no label<"} {
 		if got := strings.Count(string(picture), text); got != 1 {
 			t.Errorf("%s stands %d times in the picture", text, got)
@@ -263,28 +180,5 @@ func TestPlotStrip(t *testing.T) {
 	}
 	if code, _, stderr := runCne(t.Context(), "plot", "one.csv", "two.csv", "-o", "strip.png", "--title", "A", "--title", "B"); code != 0 {
 		t.Errorf("exit code %d: %s", code, stderr)
-	}
-	for _, tt := range []struct {
-		args string
-		code int
-		want string
-	}{
-		{"one.csv two.csv", exitUsage, "2 embeddings need --output"},
-		{"one.csv two.csv -o strip.png --title A", exitUsage, "--title is given 1 times for 2 embeddings"},
-		{"one.csv -o strip.png --title A --title B", exitUsage, "--title is given 2 times for one picture"},
-		{"one.csv two.csv -o strip.png --width 20", exitUsage, "--width and --height are about a single embedding"},
-		{"one.csv two.csv -o strip.png --columns -1", exitUsage, "--columns is -1"},
-		{"one.csv --columns 2", exitUsage, "--columns is about several embeddings"},
-		{"one.csv two.csv -o two.csv", exitUsage, "must end in .png or .svg"},
-		{"one.csv none.csv -o other.png", exitFailure, "the embedding cannot be read"},
-		{"--animate one.csv two.csv", exitUsage, "takes one argument"},
-	} {
-		code, _, stderr := runCne(t.Context(), append([]string{"plot"}, strings.Fields(tt.args)...)...)
-		if code != tt.code || !strings.Contains(stderr, tt.want) {
-			t.Errorf("cne plot %s: exit code %d: %s; want code %d and %q", tt.args, code, stderr, tt.code, tt.want)
-		}
-	}
-	if _, err := os.Stat("other.png"); err == nil {
-		t.Error("a picture is left of a command that failed")
 	}
 }

@@ -138,7 +138,7 @@ func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 // Whatever is printed, that it could not be is a failure.
 func TestFullStdout(t *testing.T) {
-	for _, args := range [][]string{nil, {"--help"}, {"train", "--help"}, {"help", "train"}, {"simclr"}, {"version"}, {"--version"}, {"config"}, {"completion", "bash"}} {
+	for _, args := range [][]string{{}, {"--help"}, {"train", "--help"}, {"help", "train"}, {"simclr"}, {"version"}, {"--version"}, {"config"}, {"completion", "bash"}} {
 		var stderr bytes.Buffer
 		code := run(t.Context(), commands, args, fullDisk{}, &stderr)
 		if code != exitFailure || !strings.Contains(stderr.String(), "no space left on device") || strings.Count(stderr.String(), "\n") != 1 {

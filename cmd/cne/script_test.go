@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 func TestScript(t *testing.T) {
 	points := filepath.Join(t.TempDir(), "points.csv")
 	writePoints(t, points, 60, 5)
-	content := fileText(t, points)
+	content := readText(t, points)
 	testscript.Run(t, testscript.Params{
 		Dir:             "testdata/script",
 		ContinueOnError: true,
