@@ -310,15 +310,6 @@ func (k *Cursor) SkipGroups(rows int) (skipped int) {
 	return skipped
 }
 
-// Groups returns how many rows each of the row groups has.
-func (f *File) Groups() []int {
-	rows := make([]int, len(f.groups))
-	for i, g := range f.groups {
-		rows[i] = g.rows
-	}
-	return rows
-}
-
 // Width finds out how many values the first list of a column of lists has, and has
 // the cursor expect as many of the others. Without rows it gives io.EOF.
 func (k *Cursor) Width() (int, error) {

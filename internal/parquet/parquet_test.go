@@ -284,7 +284,7 @@ func encodeTexts(r *rand.Rand, encoding int, texts []string, at []uint32) []byte
 	return plainTexts(texts)
 }
 
-// otherFiles are what testdata/make.go has written by two other writers.
+// otherFiles were written by two other writers, parquet-go and arrow-go.
 func otherFiles(t testing.TB) []string {
 	paths, err := filepath.Glob(filepath.Join("testdata", "*.parquet"))
 	if err != nil || len(paths) != 8 {

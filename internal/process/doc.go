@@ -1,2 +1,0 @@
-// Package process runs other programs that save their state when they are interrupted.
-package process
