@@ -113,12 +113,9 @@ func lossesOfPairs[T Float](ctx context.Context, e []T, n, d int, clamp float64,
 		})
 	}
 	limit := logLimit(clamp)
-	return overTiles(ctx, n, len(discriminators), func(i, lo, hi int, _ []float32, sums []float64) {
-		for j := lo; j < hi; j++ {
-			d2 := squaredDistance(e[i*d:(i+1)*d], e[j*d:(j+1)*d])
-			for k, p := range discriminators {
-				sums[k] += min(limit, math.Log1p(1/(p.slope*d2+p.offset)))
-			}
+	return overDistances(ctx, e, n, d, len(discriminators), func(d2 float64, sums []float64) {
+		for k, p := range discriminators {
+			sums[k] += min(limit, math.Log1p(1/(p.slope*d2+p.offset)))
 		}
 	})
 }

@@ -39,13 +39,13 @@ func PartitionFunction[T Float](ctx context.Context, embedding []T, d int, on *D
 	var sum []float64
 	switch e, single := any(embedding).([]float32); {
 	case !single:
-		sum, err = pairSum(ctx, embedding, n, d)
+		sum, err = overDistances(ctx, embedding, n, d, 1, func(d2 float64, sums []float64) { sums[0] += 1 / (1 + d2) })
 	case !on.OnHost():
 		sum, err = devicePairs(ctx, on, e, n, d, nil, simd.Bound[float32]{})
 	case d == 2:
-		sum, err = pairSum2(ctx, e)
+		sum, err = planarSum(ctx, e)
 	default:
-		sum, err = pairSumPlanes(ctx, e, n, d)
+		sum, err = overPlanes(ctx, e, n, d, 1, func(d2 []float32, sums []float64) { sums[0] += simd.InverseSum(d2) })
 	}
 	if err != nil {
 		return 0, err
@@ -53,33 +53,24 @@ func PartitionFunction[T Float](ctx context.Context, embedding []T, d int, on *D
 	return 2 * sum[0], nil
 }
 
-// pairSum adds 1/(1+‖e_i−e_j‖²) over the unordered pairs.
-func pairSum[T Float](ctx context.Context, e []T, n, d int) ([]float64, error) {
-	return overTiles(ctx, n, 1, func(i, lo, hi int, _ []float32, sums []float64) {
+// overDistances calls add with the squared distance of each unordered pair, in double precision,
+// and returns what it adds to sums.
+func overDistances[T Float](ctx context.Context, e []T, n, d, sums int, add func(d2 float64, sums []float64)) ([]float64, error) {
+	return overTiles(ctx, n, sums, func(i, lo, hi int, _ []float32, sums []float64) {
 		a := e[i*d : (i+1)*d]
-		var sum float64
 		for j := lo; j < hi; j++ {
-			sum += 1 / (1 + squaredDistance(a, e[j*d:(j+1)*d]))
+			add(squaredDistance(a, e[j*d:(j+1)*d]), sums)
 		}
-		sums[0] += sum
 	})
 }
 
-// pairSum2 is pairSum for planar float32 points.
-func pairSum2(ctx context.Context, e []float32) ([]float64, error) {
+// planarSum adds 1/(1+‖e_i−e_j‖²) over the unordered pairs of planar float32 points.
+func planarSum(ctx context.Context, e []float32) ([]float64, error) {
 	n := len(e) / 2
-	xs, ys := make([]float32, n), make([]float32, n)
-	for i := range xs {
-		xs[i], ys[i] = e[2*i], e[2*i+1]
-	}
+	planes := planesOf(e, n, 2)
 	return overTiles(ctx, n, 1, func(i, lo, hi int, _ []float32, sums []float64) {
-		sums[0] += cauchySum(xs[i], ys[i], xs[lo:hi], ys[lo:hi])
+		sums[0] += cauchySum(e[2*i], e[2*i+1], planes[lo:hi], planes[n+lo:n+hi])
 	})
-}
-
-// pairSumPlanes is pairSum for float32 points, coordinate by coordinate.
-func pairSumPlanes(ctx context.Context, e []float32, n, d int) ([]float64, error) {
-	return overPlanes(ctx, e, n, d, 1, func(d2 []float32, sums []float64) { sums[0] += simd.InverseSum(d2) })
 }
 
 // overPlanes calls add with the squared distances of the pairs i < j < n of
