@@ -198,7 +198,7 @@ func TestTrainMeasures(t *testing.T) {
 	points, err := data.Open(t.Context(), []string{"points.csv"}, data.Options{LabelColumn: "kind"})
 	must(t, err)
 	embedding := readPositions(t, "run/embedding.npy")
-	recall, err := quality.KNNRecall(nearest(points.Points), nearest(embedding), 7)
+	recall, err := quality.KNNRecall(nearest(points.Points), nearest(embedding), 7, embedding.N)
 	must(t, err)
 	partition, err := quality.PartitionFunction(t.Context(), embedding.X, 2, nil)
 	must(t, err)

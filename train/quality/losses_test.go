@@ -1,11 +1,9 @@
 package quality
 
 import (
-	"errors"
 	"math"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"cne/internal/rng"
@@ -424,59 +422,6 @@ func TestGoldenTrustworthiness(t *testing.T) {
 	}
 	for i, want := range value(t, f, "trustworthiness") {
 		near(t, "trustworthiness in the file", trustworthiness(int(ks[i])), want, 1e-12)
-	}
-}
-
-func TestLossRefusals(t *testing.T) {
-	e, edge := []float32{0, 1, 3}, []int32{1}
-	nan := []float32{0, float32(math.NaN()), 3}
-	losses := func(heads, tails []int32, e []float32, m int, clamp float64, p ...Discriminator) func() error {
-		return func() error {
-			_, err := ExpectedLosses(t.Context(), heads, tails, e, 1, m, clamp, p, nil)
-			return err
-		}
-	}
-	infonc := func(heads, tails []int32, e []float32, m int, rho, clamp float64, draws int) func() error {
-		return func() error {
-			_, err := ExpectedInfoNC(t.Context(), heads, tails, e, 1, m, rho, clamp, draws, 0, nil)
-			return err
-		}
-	}
-	trust := func(ranks []int32, k int) func() error {
-		return func() error {
-			_, err := Trustworthiness(ranks, k)
-			return err
-		}
-	}
-	for name, tc := range map[string]struct {
-		call func() error
-		is   error
-		want string
-	}{
-		"NaN":                      {losses(edge, []int32{0}, nan, 5, 0), ErrNotFinite, "point 1 of the embedding"},
-		"edges":                    {losses(edge, nil, e, 5, 0), ErrInput, "1 heads and 0 tails"},
-		"no edges":                 {losses(nil, nil, e, 5, 0), ErrUndefined, "loss on a graph without edges"},
-		"edge out of range":        {losses(edge, []int32{3}, e, 5, 0), ErrInput, "edge 0 (counted from 0) joins points 1 and 3"},
-		"no negatives":             {losses(edge, []int32{0}, e, 0, 0), ErrInput, "0 negatives per edge"},
-		"clamp":                    {losses(edge, []int32{0}, e, 5, 1), ErrInput, "clamp 1"},
-		"NaN clamp":                {losses(edge, []int32{0}, e, 5, math.NaN()), ErrInput, "clamp NaN"},
-		"constant":                 {losses(edge, []int32{0}, e, 5, 0, UMAP(), Neg(0)), ErrInput, "normalisation constant 0"},
-		"infinite constant":        {losses(edge, []int32{0}, e, 5, 0, NC(math.Inf(1), 5)), ErrInput, "normalisation constant +Inf"},
-		"one point":                {losses([]int32{0}, []int32{0}, e[:1], 5, 0), ErrUndefined, "1 points has no negatives"},
-		"InfoNC: NaN":              {infonc(edge, []int32{0}, nan, 5, 1, 0, 2), ErrNotFinite, "point 1 of the embedding"},
-		"InfoNC: edge":             {infonc(edge, []int32{-1}, e, 5, 1, 0, 2), ErrInput, "joins points 1 and -1"},
-		"InfoNC: negatives":        {infonc(edge, []int32{0}, e, 0, 1, 0, 2), ErrInput, "0 negatives per edge"},
-		"InfoNC: rho":              {infonc(edge, []int32{0}, e, 5, 0, 0, 2), ErrInput, "ρ = 0 with 2 draws"},
-		"InfoNC: draws":            {infonc(edge, []int32{0}, e, 5, 1, 0, 1), ErrInput, "ρ = 1 with 1 draws"},
-		"trustworthiness: k":       {trust([]int32{1, 2, 3}, 0), ErrInput, "3 ranks are not a list of 0"},
-		"trustworthiness: sizes":   {trust([]int32{1, 2, 3}, 2), ErrInput, "3 ranks are not a list of 2"},
-		"trustworthiness: large k": {trust([]int32{1, 2, 1, 2, 1, 2, 1, 2}, 2), ErrUndefined, "2 neighbours among 4 points"},
-		"trustworthiness: none":    {trust(nil, 1), ErrUndefined, "1 neighbours among 0 points"},
-		"trustworthiness: rank":    {trust([]int32{1, 3, 1}, 1), ErrInput, "point 1 (counted from 0) has a neighbour of rank 3"},
-	} {
-		if err := tc.call(); !errors.Is(err, tc.is) || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: error %v, want one with %q", name, err, tc.want)
-		}
 	}
 }
 

@@ -351,7 +351,7 @@ func (m *measurement) recall(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	hits, err := hitsOf(near, found, m.K, m.embedding.N, "points")
+	hits, err := hitsOf(near, found, m.K, m.embedding.N)
 	if err != nil {
 		return err
 	}
@@ -633,7 +633,7 @@ func (m *measurement) heldOutRecall(ctx context.Context, held HeldOut, f *HeldOu
 	if err != nil {
 		return err
 	}
-	return set(&f.KNNRecall)(HeldOutRecall(near.Index, found.Index, m.K, m.embedding.N))
+	return set(&f.KNNRecall)(KNNRecall(near.Index, found.Index, m.K, m.embedding.N))
 }
 
 func (m *measurement) heldOutAccuracy(ctx context.Context, held HeldOut, f *HeldOutFigures) error {

@@ -66,7 +66,7 @@ func TestMeasure(t *testing.T) {
 	}
 	z, err := PartitionFunction(ctx, embedding.X, 2, nil)
 	check("partition function", f.PartitionFunction)(z, err)
-	check("recall", f.KNNRecall)(KNNRecall(near.Nearest(k).Index, found.Index, k))
+	check("recall", f.KNNRecall)(KNNRecall(near.Nearest(k).Index, found.Index, k, n))
 	check("Spearman", f.Spearman)(Spearman(ctx, points, embedding, 100, seed, nil))
 	heads, tails := graph.EdgeList()
 	check("KL", f.KL)(KL(ctx, heads, tails, embedding.X, 2, z, nil))
@@ -280,7 +280,7 @@ func TestMeasureHeldOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want, err := HeldOutRecall(near.Index, found.Index, 5, 150); err != nil || *f.KNNRecall != want {
+	if want, err := KNNRecall(near.Index, found.Index, 5, 150); err != nil || *f.KNNRecall != want {
 		t.Errorf("recall %v, want %v (%v)", *f.KNNRecall, want, err)
 	}
 	var known, tests classified

@@ -4,9 +4,8 @@
 // tells classes apart (KNNAccuracy), and the quantities of contrastive embedding
 // theory: the partition function, the Kullback–Leibler divergence between graph
 // and embedding, and the losses that training on the graph expects
-// (PartitionFunction, KL, ExpectedLosses, ExpectedInfoNC). HeldOutRecall and
-// HeldOutAccuracy do the same for points that were placed among those that a
-// network was trained on. Align turns one embedding onto another.
+// (PartitionFunction, KL, ExpectedLosses, ExpectedInfoNC). HeldOutAccuracy is about
+// points that were placed among those that a network was trained on. Align turns one embedding onto another.
 //
 // Measure gives all figures of a pair of matrices, points and embedding, in one
 // call, and MeasureHeldOut those of held-out points.

@@ -169,7 +169,7 @@ func TestGolden(t *testing.T) {
 			}
 		}
 	}
-	recall, err := KNNRecall(inData, nearestNaive(y, 2, k), k)
+	recall, err := KNNRecall(inData, nearestNaive(y, 2, k), k, 300)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,17 +323,21 @@ func TestKL(t *testing.T) {
 
 func TestKNNRecall(t *testing.T) {
 	for name, tc := range map[string]struct {
-		x, y []int32
-		k    int
-		want float64
+		x, y      []int32
+		k, points int
+		want      float64
 	}{
-		"all":            {[]int32{1, 2, 0, 2, 0, 1}, []int32{2, 1, 2, 0, 1, 0}, 2, 1},
-		"none":           {[]int32{1, 2, 3, 0}, []int32{2, 3, 0, 1}, 1, 0},
-		"half":           {[]int32{1, 2, 3, 0}, []int32{1, 2, 0, 1}, 1, 0.5},
-		"duplicate":      {[]int32{1, 2, 0, 2, 0, 1}, []int32{1, 1, 2, 2, 0, 0}, 2, 0.5},
-		"not the last's": {[]int32{1, 1, 0}, []int32{1, 0, 1}, 1, 1. / 3},
+		"all":             {[]int32{1, 2, 0, 2, 0, 1}, []int32{2, 1, 2, 0, 1, 0}, 2, 3, 1},
+		"none":            {[]int32{1, 2, 3, 0}, []int32{2, 3, 0, 1}, 1, 4, 0},
+		"half":            {[]int32{1, 2, 3, 0}, []int32{1, 2, 0, 1}, 1, 4, 0.5},
+		"duplicate":       {[]int32{1, 2, 0, 2, 0, 1}, []int32{1, 1, 2, 2, 0, 0}, 2, 3, 0.5},
+		"not the last's":  {[]int32{1, 1, 0}, []int32{1, 0, 1}, 1, 3, 1. / 3},
+		"of others, all":  {[]int32{7, 2, 0, 9}, []int32{2, 7, 9, 0}, 2, 10, 1},
+		"of others, half": {[]int32{7, 2, 0, 9}, []int32{2, 3, 9, 1}, 2, 10, 0.5},
+		"of others, none": {[]int32{3}, []int32{4}, 1, 5, 0},
+		"of fewer others": {[]int32{0, 1, 1, 0}, []int32{0, 1, 0, 0}, 1, 2, 0.75},
 	} {
-		if got, err := KNNRecall(tc.x, tc.y, tc.k); err != nil || got != tc.want {
+		if got, err := KNNRecall(tc.x, tc.y, tc.k, tc.points); err != nil || got != tc.want {
 			t.Errorf("%s: %v, %v; want %v", name, got, err, tc.want)
 		}
 	}
@@ -346,9 +350,9 @@ func TestKNNRecall(t *testing.T) {
 			y[i] = x[i]
 		}
 	}
-	got, _ := KNNRecall(x, y, k)
+	got, _ := KNNRecall(x, y, k, n)
 	near(t, "a quarter agrees", got, 0.25, 0.01)
-	sameBits(t, "recall", func() (float64, error) { return KNNRecall(x, y, k) })
+	sameBits(t, "recall", func() (float64, error) { return KNNRecall(x, y, k, n) })
 }
 
 // spearmanNaive follows the textbook: mean ranks, then Pearson's correlation.
@@ -649,24 +653,6 @@ func TestHeldOutAccuracy(t *testing.T) {
 	}
 }
 
-func TestHeldOutRecall(t *testing.T) {
-	for name, tc := range map[string]struct {
-		x, y     []int32
-		k, train int
-		want     float64
-	}{
-		"all":             {[]int32{7, 2, 0, 9}, []int32{2, 7, 9, 0}, 2, 10, 1},
-		"half":            {[]int32{7, 2, 0, 9}, []int32{2, 3, 9, 1}, 2, 10, 0.5},
-		"none":            {[]int32{3}, []int32{4}, 1, 5, 0},
-		"more held out":   {[]int32{0, 1, 1, 0}, []int32{0, 1, 0, 0}, 1, 2, 0.75},
-		"duplicate, once": {[]int32{1, 2}, []int32{1, 1}, 2, 3, 0.5},
-	} {
-		if got, err := HeldOutRecall(tc.x, tc.y, tc.k, tc.train); err != nil || got != tc.want {
-			t.Errorf("%s: %v, %v; want %v", name, got, err, tc.want)
-		}
-	}
-}
-
 func TestKNNAccuracySeparated(t *testing.T) {
 	x := normal[float32](1, 700, 2, 1)
 	classes := make([]int32, 700)
@@ -692,6 +678,26 @@ func TestRefusals(t *testing.T) {
 	nan := float32(math.NaN())
 	three := []float32{0, 0, 1, 0, 0, 2}
 	m := matrix(three, 2)
+	e, edge := []float32{0, 1, 3}, []int32{1}
+	broken := []float32{0, nan, 3}
+	losses := func(heads, tails []int32, e []float32, m int, clamp float64, p ...Discriminator) func() (float64, error) {
+		return func() (float64, error) {
+			_, err := ExpectedLosses(t.Context(), heads, tails, e, 1, m, clamp, p, nil)
+			return 0, err
+		}
+	}
+	infonc := func(heads, tails []int32, e []float32, m int, rho, clamp float64, draws int) func() (float64, error) {
+		return func() (float64, error) {
+			_, err := ExpectedInfoNC(t.Context(), heads, tails, e, 1, m, rho, clamp, draws, 0, nil)
+			return 0, err
+		}
+	}
+	trust := func(ranks []int32, k int) func() (float64, error) {
+		return func() (float64, error) {
+			_, err := Trustworthiness(ranks, k)
+			return 0, err
+		}
+	}
 	for name, tc := range map[string]struct {
 		call func() (float64, error)
 		is   error
@@ -706,20 +712,18 @@ func TestRefusals(t *testing.T) {
 		"KL: range":           {func() (float64, error) { return KL(t.Context(), []int32{0, 1}, []int32{1, 3}, three, 2, 1, nil) }, ErrInput, "edge 1 (counted from 0) joins points 1 and 3, but the embedding has points 0 to 2"},
 		"KL: negative":        {func() (float64, error) { return KL(t.Context(), []int32{-1}, []int32{1}, three, 2, 1, nil) }, ErrInput, "edge 0"},
 		"KL: partition":       {func() (float64, error) { return KL(t.Context(), []int32{0}, []int32{1}, three, 2, math.NaN(), nil) }, ErrInput, "positive number"},
-		"recall: k":           {func() (float64, error) { return KNNRecall([]int32{1}, []int32{1}, 0) }, ErrInput, "two lists of 0"},
-		"recall: lengths":     {func() (float64, error) { return KNNRecall([]int32{1, 0}, []int32{1}, 1) }, ErrInput, "2 and 1 neighbours"},
-		"recall: range":       {func() (float64, error) { return KNNRecall([]int32{1, 0}, []int32{1, 2}, 1) }, ErrInput, "point 1 (counted from 0) has 2"},
-		"recall: empty":       {func() (float64, error) { return KNNRecall(nil, nil, 5) }, ErrUndefined, "no points"},
+		"recall: k":           {func() (float64, error) { return KNNRecall([]int32{1}, []int32{1}, 0, 2) }, ErrInput, "two lists of 0"},
+		"recall: lengths":     {func() (float64, error) { return KNNRecall([]int32{1, 0}, []int32{1}, 1, 2) }, ErrInput, "2 and 1 neighbours"},
+		"recall: range":       {func() (float64, error) { return KNNRecall([]int32{1, 0}, []int32{1, 2}, 1, 2) }, ErrInput, "point 1 (counted from 0) has 2"},
+		"recall: empty":       {func() (float64, error) { return KNNRecall(nil, nil, 5, 1) }, ErrUndefined, "no points"},
 		"Spearman: numbers":   {func() (float64, error) { return Spearman(t.Context(), m, matrix(three[:4], 2), 10, 1, nil) }, ErrInput, "the data have 3 points, the embedding has 2"},
 		"Spearman: sample":    {func() (float64, error) { return Spearman(t.Context(), m, m, 2, 1, nil) }, ErrInput, "a sample of 2 from 3 points"},
 		"Spearman: too large": {func() (float64, error) {
 			large := matrix(make([]float32, 70000), 1)
 			return Spearman(t.Context(), large, large, 70000, 1, nil)
 		}, ErrInput, "3 to 65536 are needed"},
-		"Spearman: collapsed":    {func() (float64, error) { return Spearman(t.Context(), m, matrix(make([]float32, 3), 1), 10, 1, nil) }, ErrUndefined, "all distances are equal"},
-		"Spearman: NaN":          {func() (float64, error) { return Spearman(t.Context(), matrix([]float32{1, 2, nan}, 1), m, 10, 1, nil) }, ErrNotFinite, "point 2 of the data"},
-		"held-out recall: range": {func() (float64, error) { return HeldOutRecall([]int32{1, 4}, []int32{1, 5}, 1, 5) }, ErrInput, "point 1 (counted from 0) has 5 as a neighbour, but there are training points 0 to 4"},
-		"held-out recall: k":     {func() (float64, error) { return HeldOutRecall([]int32{1}, []int32{1}, 0, 5) }, ErrInput, "two lists of 0"},
+		"Spearman: collapsed": {func() (float64, error) { return Spearman(t.Context(), m, matrix(make([]float32, 3), 1), 10, 1, nil) }, ErrUndefined, "all distances are equal"},
+		"Spearman: NaN":       {func() (float64, error) { return Spearman(t.Context(), matrix([]float32{1, 2, nan}, 1), m, 10, 1, nil) }, ErrNotFinite, "point 2 of the data"},
 		"held-out accuracy: width": {func() (float64, error) {
 			return HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, matrix(three, 3), []int32{1, 2}, 1, nil)
 		}, ErrInput, "held-out points of 3 coordinates, training points of 2"},
@@ -741,6 +745,26 @@ func TestRefusals(t *testing.T) {
 		"accuracy: NaN": {func() (float64, error) {
 			return KNNAccuracy(t.Context(), matrix([]float32{nan, 1}, 1), []int32{1, 2}, 1, 0.5, 1, nil)
 		}, ErrNotFinite, "point 0"},
+		"losses: NaN":               {losses(edge, []int32{0}, broken, 5, 0), ErrNotFinite, "point 1 of the embedding"},
+		"losses: edges":             {losses(edge, nil, e, 5, 0), ErrInput, "1 heads and 0 tails"},
+		"losses: no edges":          {losses(nil, nil, e, 5, 0), ErrUndefined, "loss on a graph without edges"},
+		"losses: edge out of range": {losses(edge, []int32{3}, e, 5, 0), ErrInput, "edge 0 (counted from 0) joins points 1 and 3"},
+		"losses: no negatives":      {losses(edge, []int32{0}, e, 0, 0), ErrInput, "0 negatives per edge"},
+		"losses: clamp":             {losses(edge, []int32{0}, e, 5, 1), ErrInput, "clamp 1"},
+		"losses: NaN clamp":         {losses(edge, []int32{0}, e, 5, math.NaN()), ErrInput, "clamp NaN"},
+		"losses: constant":          {losses(edge, []int32{0}, e, 5, 0, UMAP(), Neg(0)), ErrInput, "normalisation constant 0"},
+		"losses: infinite constant": {losses(edge, []int32{0}, e, 5, 0, NC(math.Inf(1), 5)), ErrInput, "normalisation constant +Inf"},
+		"losses: one point":         {losses([]int32{0}, []int32{0}, e[:1], 5, 0), ErrUndefined, "1 points has no negatives"},
+		"InfoNC: NaN":               {infonc(edge, []int32{0}, broken, 5, 1, 0, 2), ErrNotFinite, "point 1 of the embedding"},
+		"InfoNC: edge":              {infonc(edge, []int32{-1}, e, 5, 1, 0, 2), ErrInput, "joins points 1 and -1"},
+		"InfoNC: negatives":         {infonc(edge, []int32{0}, e, 0, 1, 0, 2), ErrInput, "0 negatives per edge"},
+		"InfoNC: rho":               {infonc(edge, []int32{0}, e, 5, 0, 0, 2), ErrInput, "ρ = 0 with 2 draws"},
+		"InfoNC: draws":             {infonc(edge, []int32{0}, e, 5, 1, 0, 1), ErrInput, "ρ = 1 with 1 draws"},
+		"trustworthiness: k":        {trust([]int32{1, 2, 3}, 0), ErrInput, "3 ranks are not a list of 0"},
+		"trustworthiness: sizes":    {trust([]int32{1, 2, 3}, 2), ErrInput, "3 ranks are not a list of 2"},
+		"trustworthiness: large k":  {trust([]int32{1, 2, 1, 2, 1, 2, 1, 2}, 2), ErrUndefined, "2 neighbours among 4 points"},
+		"trustworthiness: none":     {trust(nil, 1), ErrUndefined, "1 neighbours among 0 points"},
+		"trustworthiness: rank":     {trust([]int32{1, 3, 1}, 1), ErrInput, "point 1 (counted from 0) has a neighbour of rank 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := tc.call()

@@ -14,30 +14,12 @@ import (
 
 // KNNRecall returns the mean share of a point's k nearest neighbours in the
 // embedding that are among its k nearest in the data, from 0 to 1. Both
-// arguments are n×k: entries i·k to i·k+k−1 are the neighbours of point i,
-// counted from 0, in any order, the point itself not among them. Errors wrap
+// lists are n×k: entries i·k to i·k+k−1 are the neighbours of point i, in any order, the
+// point itself not among them: numbers from 0 to points−1. These may be other points, as
+// those are among which held-out points have been placed. Errors wrap
 // ErrInput, and ErrUndefined if there are no points.
-func KNNRecall(inData, inEmbedding []int32, k int) (float64, error) {
-	points := 0
-	if k > 0 {
-		points = len(inData) / k
-	}
-	return recall(inData, inEmbedding, k, points, "points")
-}
-
-// HeldOutRecall returns the mean share of a held-out point's k nearest
-// training points in the embedding that are among its k nearest training
-// points in the data, from 0 to 1. Both lists are held-out points × k, as
-// KNNRecall's are, of training points numbered from 0 to training−1. Errors
-// are KNNRecall's.
-func HeldOutRecall(inData, inEmbedding []int32, k, training int) (float64, error) {
-	return recall(inData, inEmbedding, k, training, "training points")
-}
-
-// recall is the mean share of k neighbours in the embedding, out of so many
-// points, that are neighbours in the data. What names these points in errors.
-func recall(inData, inEmbedding []int32, k, points int, what string) (float64, error) {
-	hits, err := hitsOf(inData, inEmbedding, k, points, what)
+func KNNRecall(inData, inEmbedding []int32, k, points int) (float64, error) {
+	hits, err := hitsOf(inData, inEmbedding, k, points)
 	total := 0
 	for _, h := range hits {
 		total += h
@@ -47,7 +29,7 @@ func recall(inData, inEmbedding []int32, k, points int, what string) (float64, e
 
 // hitsOf counts how many of each point's k neighbours in the embedding are neighbours in the
 // data.
-func hitsOf(inData, inEmbedding []int32, k, points int, what string) ([]int, error) {
+func hitsOf(inData, inEmbedding []int32, k, points int) ([]int, error) {
 	if k < 1 || len(inData)%k != 0 || len(inEmbedding) != len(inData) {
 		return nil, fmt.Errorf("%w: %d and %d neighbours are not two lists of %d for each point", ErrInput, len(inData), len(inEmbedding), k)
 	}
@@ -58,7 +40,7 @@ func hitsOf(inData, inEmbedding []int32, k, points int, what string) ([]int, err
 	for _, list := range [][]int32{inData, inEmbedding} {
 		for e, j := range list {
 			if j < 0 || int(j) >= points {
-				return nil, fmt.Errorf("%w: point %d (counted from 0) has %d as a neighbour, but there are %s 0 to %d", ErrInput, e/k, j, what, points-1)
+				return nil, fmt.Errorf("%w: point %d (counted from 0) has %d as a neighbour, but there are points 0 to %d", ErrInput, e/k, j, points-1)
 			}
 		}
 	}
