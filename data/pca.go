@@ -174,7 +174,7 @@ func (f *pcaFit) fit(ctx context.Context, pca *PCA) (int, error) {
 	for found < len(values) && values[found] > 0 {
 		found++
 	}
-	if wide {
+	if wide && found > 0 {
 		if vectors, found, err = f.across(ctx, values[:found], vectors); err != nil {
 			return 0, err
 		}
@@ -292,8 +292,7 @@ func fixSign(axis []float64) {
 // Transform returns the coordinates of points along the axes: an N×K
 // matrix, computed on a device, or on the CPU if that is nil or the points are sparse;
 // the results agree up to the rounding of sums in float64. Points of another width than D
-// give
-// ErrShape. Errors are also the device's, and ctx's if it ends before.
+// give ErrShape. Errors are also the device's, and ctx's if it ends before.
 func (p *PCA) Transform(ctx context.Context, points Source, on *Device) (*Matrix, error) {
 	if err := p.checkPoints(points); err != nil {
 		return nil, err

@@ -75,42 +75,31 @@ const (
 	edgesAtOnce = 1 << 20
 )
 
-// A deviceEdges has an embedding on an accelerator, and room for some edges.
-type deviceEdges struct {
-	on     *Device
-	n, d   int
-	memory device.Pieces // the embedding, heads, tails, and results of 16 bytes for each
-}
-
-func newDeviceEdges(on *Device, e []float32, d, edges int) (*deviceEdges, error) {
-	edges = min(edges, edgesAtOnce)
+// deviceEdges calls f with edges on an accelerator, so many at a time, with the number of the
+// first and how many there are: memory has the embedding's planes, heads, tails, and room for
+// results of 16 bytes for each.
+func deviceEdges(ctx context.Context, on *Device, heads, tails []int32, e []float32, d int, f func(memory device.Pieces, first, count int) error) error {
+	edges := min(len(heads), edgesAtOnce)
 	memory, err := on.AllocPieces(len(e)*4, edges*4, edges*4, edges*16)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	g := &deviceEdges{on, len(e) / d, d, memory}
-	if err := device.Upload(on, memory.At(0), planesOf(e, g.n, d)); err != nil {
-		memory.Free()
-		return nil, err
+	defer memory.Free()
+	if err := device.Upload(on, memory.At(0), planesOf(e, len(e)/d, d)); err != nil {
+		return err
 	}
-	return g, nil
-}
-
-// each uploads edges, so many at a time, and calls f with the first one's number and how
-// many there are.
-func (g *deviceEdges) each(ctx context.Context, heads, tails []int32, f func(first, count int) error) error {
 	for lo := 0; lo < len(heads); lo += edgesAtOnce {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		hi := min(len(heads), lo+edgesAtOnce)
-		if err := device.Upload(g.on, g.memory.At(1), heads[lo:hi]); err != nil {
+		if err := device.Upload(on, memory.At(1), heads[lo:hi]); err != nil {
 			return err
 		}
-		if err := device.Upload(g.on, g.memory.At(2), tails[lo:hi]); err != nil {
+		if err := device.Upload(on, memory.At(2), tails[lo:hi]); err != nil {
 			return err
 		}
-		if err := f(lo, hi-lo); err != nil {
+		if err := f(memory, lo, hi-lo); err != nil {
 			return err
 		}
 	}
@@ -121,19 +110,14 @@ func (g *deviceEdges) each(ctx context.Context, heads, tails []int32, f func(fir
 // distances x of edges, on an accelerator: terms in single precision, their sums in
 // double.
 func deviceOverEdges(ctx context.Context, on *Device, heads, tails []int32, e []float32, d int, slope, offset, limit float64) (sum float64, err error) {
-	g, err := newDeviceEdges(on, e, d, len(heads))
-	if err != nil {
-		return 0, err
-	}
-	defer g.memory.Free()
-	return sum, g.each(ctx, heads, tails, func(_, count int) error {
+	err = deviceEdges(ctx, on, heads, tails, e, d, func(memory device.Pieces, _, count int) error {
 		parts := make([]float64, (count+edgesOfPart-1)/edgesOfPart)
 		if err := on.Launch("metrics_edges", device.Launch{Grid: len(parts), Block: pairRows},
-			device.Arg(g.memory.At(3)), device.Arg(g.memory.At(0)), device.Arg(g.memory.At(1)), device.Arg(g.memory.At(2)), device.Int(g.n), device.Int(d), device.Int(count),
+			device.Arg(memory.At(3)), device.Arg(memory.At(0)), device.Arg(memory.At(1)), device.Arg(memory.At(2)), device.Int(len(e)/d), device.Int(d), device.Int(count),
 			device.F32(slope), device.F32(offset), device.F32(math.Exp(limit)), device.F32(limit)); err != nil {
 			return err
 		}
-		if err := device.Download(on, parts, g.memory.At(3)); err != nil {
+		if err := device.Download(on, parts, memory.At(3)); err != nil {
 			return err
 		}
 		for _, v := range parts {
@@ -141,25 +125,21 @@ func deviceOverEdges(ctx context.Context, on *Device, heads, tails []int32, e []
 		}
 		return nil
 	})
+	return sum, err
 }
 
 // deviceLogTotals is logTotal of edges on an accelerator, the first of which is the first
 // of the stream: means and variances.
 func deviceLogTotals(ctx context.Context, on *Device, heads, tails []int32, e []float32, d, m, draws int, clamp float64, state uint64) (means, variances []float64, err error) {
-	g, err := newDeviceEdges(on, e, d, len(heads))
-	if err != nil {
-		return nil, nil, err
-	}
-	defer g.memory.Free()
 	means, variances = make([]float64, len(heads)), make([]float64, len(heads))
 	both := make([]float64, 2*min(len(heads), edgesAtOnce))
-	return means, variances, g.each(ctx, heads, tails, func(first, count int) error {
+	return means, variances, deviceEdges(ctx, on, heads, tails, e, d, func(memory device.Pieces, first, count int) error {
 		if err := on.Each("metrics_infonc", count,
-			device.Arg(g.memory.At(3)), device.Arg(g.memory.At(0)), device.Arg(g.memory.At(1)), device.Arg(g.memory.At(2)), device.Int(g.n), device.Int(d), device.Int(count),
+			device.Arg(memory.At(3)), device.Arg(memory.At(0)), device.Arg(memory.At(1)), device.Arg(memory.At(2)), device.Int(len(e)/d), device.Int(d), device.Int(count),
 			device.Int(first), device.Int(m), device.Int(draws), device.Word(state), device.F32(clamp)); err != nil {
 			return err
 		}
-		if err := device.Download(on, both[:2*count], g.memory.At(3)); err != nil {
+		if err := device.Download(on, both[:2*count], memory.At(3)); err != nil {
 			return err
 		}
 		for k := range count {

@@ -130,7 +130,7 @@ func overTiles(ctx context.Context, n, sums int, row func(i, lo, hi int, work []
 
 // squaredDistance is computed in double precision, so that exact ties and
 // small differences survive.
-func squaredDistance[T Float](a, b []T) float64 {
+func squaredDistance[A, B Float](a []A, b []B) float64 {
 	var s0, s1, s2, s3 float64
 	b = b[:len(a)]
 	k := 0

@@ -89,11 +89,7 @@ type classified struct {
 
 // pickClassified returns some of the points with their classes.
 func pickClassified(m *data.Matrix, classes []int32, rows []int) classified {
-	class := make([]int32, len(rows))
-	for p, i := range rows {
-		class[p] = classes[i]
-	}
-	return classified{pick(m, rows), class}
+	return classified{pick(m, rows), gather(classes, 1, rows)}
 }
 
 // pick returns some of the points.
