@@ -134,6 +134,7 @@ type Images struct {
 func (r *Images) Estimate() (e Estimate) {
 	w, hidden, b, side := float64(r.Width), float64(r.Hidden), float64(r.Batch), float64(r.Whole*r.Whole)
 	images := Part{"images", "", float64(r.N) * float64(r.Bytes)}
+	e.step("the images are read", images, Part{"images that are decoded", "", images.Bytes / 2})
 	// At most 256 images go through the network at a time, and fewer large ones.
 	work := Part{"the network at work", "views.whole_size", 16*w*max(side, min(256*side, 1<<20)) + 16000*w*w}
 	batch := Part{"a batch", "train.batch_size", 128*w*b*float64(r.Size*r.Size) + 16000*w*w}
