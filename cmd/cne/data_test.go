@@ -23,12 +23,12 @@ import (
 	"cne/internal/rundir"
 )
 
-// aNetwork are the flags of a run that trains a small network.
+// aNetwork returns the flags of a run that trains a small network.
 func aNetwork(more ...string) []string {
 	return append(set("model.kind=mlp", "model.hidden=[20, 10]"), more...)
 }
 
-// aTable are those of one that trains a table and keeps its points.
+// aTable returns the flags of a run that trains a table and keeps its points.
 func aTable(more ...string) []string { return append(set("model.keep_data=true"), more...) }
 
 // withLabels opens a table that a run has written.
@@ -145,7 +145,7 @@ func TestTrainFarFromZero(t *testing.T) {
 	}
 }
 
-// splitPoints writes 300 points in three clusters: the first ones into points.csv and the
+// splitPoints writes points in three clusters: the first ones into points.csv and the
 // others into held.csv, with labels of their own.
 func splitPoints(t *testing.T, first, others int, kinds, heldKinds func(i int) string) {
 	t.Helper()

@@ -190,7 +190,7 @@ func folderOf(t *testing.T, n, d int) {
 	writePoints(t, "points.csv", n, d)
 }
 
-// set returns the flags of settings.
+// set returns a flag --set for each setting.
 func set(settings ...string) (flags []string) {
 	for _, s := range settings {
 		flags = append(flags, "--set", s)
@@ -198,7 +198,7 @@ func set(settings ...string) (flags []string) {
 	return flags
 }
 
-// short are the arguments of a quick run on points.csv.
+// short returns the arguments of a quick run on points.csv.
 func short(more ...string) []string {
 	return append([]string{"train", "--set", "data.path=points.csv", "--set", "data.label_column=kind", "--set", "graph.k=5",
 		"--set", "train.batch_size=64", "--epochs", "8", "-o", "run"}, more...)

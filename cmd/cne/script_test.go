@@ -19,6 +19,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"cne/internal/npy"
 	"cne/internal/rng"
 	"cne/internal/text"
 )
@@ -32,19 +33,19 @@ func TestMain(m *testing.M) {
 
 // TestScript runs the scripts of testdata/script, each in a folder of its own with the
 // file points.csv: 60 points of five columns f0 to f4 in three clusters, and their kind.
-// The commands of these scripts, besides those of package testscript:
+// Their commands, besides those of package testscript:
 //
-//	refused TEXT ARGUMENT...    cne exits with 1 and changes no file; its only error has the text
-//	misused TEXT ARGUMENT...    the same with exit code 2, for wrong usage
-//	text FILE TEXT...           writes a file of texts with Go's escapes; *N repeats the next one
-//	array FILE DTYPE N,D VALUE...   writes an array; random values follow those given
-//	images FOLDER SIZE TRAIN TEST   makes a folder of images in three classes, square and in colour
-//	cells FOLDER FROM N         makes a folder of 10x with counts of cells in three classes
-//	npz FILE ARRAY...           writes an archive of arrays
-//	cut FILE TO BYTES           copies the first bytes of a file
-//	swap FILE TO OLD NEW        copies a file with a text replaced, where it is first
-//	await FILE LINES            waits until a file has so many lines
-//	signal NAME                 sends a signal to what runs in the background
+//	refused TEXT ARGUMENT...       cne exits with 1, changes no file, and its one error has the text
+//	misused TEXT ARGUMENT...       the same with exit code 2, for wrong usage
+//	text FILE TEXT...              writes a file of texts with Go's escapes; *N repeats the next one
+//	array FILE DTYPE N,D VALUE...  writes an array; random values follow the given ones
+//	npz FILE ARRAY...              writes an archive of arrays
+//	images FOLDER SIZE TRAIN TEST  makes a folder of square images in three classes
+//	cells FOLDER FROM N            makes a folder of 10x with counts of cells in three classes
+//	cut FILE TO BYTES              copies the first bytes of a file
+//	swap FILE TO OLD NEW           copies a file with the first OLD replaced
+//	await FILE LINES               waits until a file has so many lines
+//	signal NAME                    sends a signal to what runs in the background
 func TestScript(t *testing.T) {
 	points := filepath.Join(t.TempDir(), "points.csv")
 	writePoints(t, points, 60, 5)
@@ -188,15 +189,15 @@ func scriptText(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func scriptArray(ts *testscript.TestScript, _ bool, args []string) {
-	head := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s,), }", args[1], args[2])
-	content := binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(head)+1))
-	content = append(content, head+"\n"...)
 	n := 1
+	var shape []int
 	for d := range strings.SplitSeq(args[2], ",") {
 		size, err := strconv.Atoi(d)
 		ts.Check(err)
 		n *= size
+		shape = append(shape, size)
 	}
+	content := npy.Head(128, args[1], shape...)
 	stream := rng.New(1, rng.Sample)
 	for i := range n {
 		v := float64(stream.IntN(256))

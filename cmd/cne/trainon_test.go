@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cne/internal/npy"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,9 +11,11 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"cne/internal/npy"
 )
 
-// someLines returns lines of text, behind its heading.
+// someLines returns the heading of a text and some of the lines after it.
 func someLines(text string, heading int, rows []int) string {
 	lines := strings.SplitAfter(text, "\n")
 	some := lines[:heading:heading]
