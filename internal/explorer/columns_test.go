@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/input"
-	"github.com/chromedp/chromedp/kb"
 
 	"cne/internal/rng"
 )
@@ -108,6 +107,7 @@ func annotated() *Page {
 }
 
 func TestBrowserColumns(t *testing.T) {
+	t.Parallel()
 	b := show(t, annotated(), setting{}).ready()
 	b.until("cne.complete")
 	b.expect("begins with the labels", "cne.column", "label")
@@ -118,57 +118,52 @@ func TestBrowserColumns(t *testing.T) {
 	}
 	before := b.pixel(1)
 	// What is hidden of one column is shown of another.
-	b.click("#classes li:first-child button")
-	b.mouse(input.DispatchMouseEventTypeMouseMoved, 5, 5) // over no class, which would stand out
+	b.after("click #classes li:first-child button")
+	b.mouse(input.DispatchMouseEventTypeMouseMoved, 0, 5, 5) // over no class, which would stand out
 	b.expect("one class is hidden", "cne.visible", "2")
 	choose(1)
 	b.expect("all are shown", "cne.visible", "4")
 	b.expect("no text became an element", "document.querySelectorAll('img').length", "0")
-	if got := b.text("#classes"); !strings.Contains(got, "<script>alert(1)</script>") || !strings.Contains(got, "tall") || !strings.Contains(got, "no label") {
+	if got := get[string](b, "document.querySelector('#classes').innerText"); !strings.Contains(got, "<script>alert(1)</script>") || !strings.Contains(got, "tall") || !strings.Contains(got, "no label") {
 		t.Errorf("the legend has %q", got)
 	}
 	b.colour("row 1 is tall", 1, b.pixel(3))
 	choose(2)
 	b.expect("the legend", "document.getElementById('legend-title').textContent + document.querySelectorAll('#classes li').length", "Values0")
-	if got := b.text("#colours"); !strings.Contains(got, "80") || !strings.Contains(got, "no label") {
+	if got := get[string](b, "document.querySelector('#colours').innerText"); !strings.Contains(got, "80") || !strings.Contains(got, "no label") {
 		t.Errorf("the scale has %q", got)
 	}
 	if b.pixel(1) == b.pixel(3) {
 		t.Error("other values have the same colour")
 	}
 	b.key("/")
-	b.key("3")
-	b.key("4")
-	b.key(".")
-	b.key("5")
-	b.settle()
+	b.after("find 34.5")
 	b.expect("a value is found", "cne.standing", "1")
 	b.expect("and offered", "document.querySelector('#found .what').textContent", "label 34.5")
 	choose(0)
 	b.expect("which is no label", "cne.standing", "0")
 	b.expect("nor offered", "document.querySelector('#found').textContent", "Nothing found")
-	b.key(kb.Escape)
-	b.key(kb.Escape)
+	b.key("Escape")
+	b.key("Escape")
 	b.key("/")
-	b.key("Z")
-	b.key("o")
-	b.settle()
+	b.after("find Zo")
 	b.expect("a name is found", "cne.standing", "1")
-	b.key(kb.Enter)
+	b.key("Enter")
 	b.until("cne.pinned === 3")
 	b.settle()
-	if got := b.text("#tip"); !strings.Contains(got, "dog") || !strings.Contains(got, "Zoë 😀") || !strings.Contains(got, "tall") || !strings.Contains(got, "80") {
+	if got := get[string](b, "document.querySelector('#tip').innerText"); !strings.Contains(got, "dog") || !strings.Contains(got, "Zoë 😀") || !strings.Contains(got, "tall") || !strings.Contains(got, "80") {
 		t.Errorf("the tip says %q", got)
 	}
-	b.key(kb.Escape)
-	b.key(kb.Escape)
-	b.key(kb.Escape)
+	b.key("Escape")
+	b.key("Escape")
+	b.key("Escape")
 	b.settle()
 	b.colour("as at first", 1, before)
 }
 
 // Of many points, names and columns are compressed, and are read again.
 func TestBrowserUnpacks(t *testing.T) {
+	t.Parallel()
 	const n = 17_000 // a byte for each is just enough to be compressed
 	p := &Page{Views: []View{{Embedding: normal(n, 2, 1, 0)}}, Names: make([]string, n)}
 	values, classes := make([]float64, n), make([]int32, n)
@@ -185,15 +180,12 @@ func TestBrowserUnpacks(t *testing.T) {
 	b := show(t, p, setting{}).ready()
 	b.until("cne.complete")
 	b.key("/")
-	for _, c := range "s16999" {
-		b.key(string(c))
-	}
-	b.settle()
+	b.after("find s16999")
 	b.expect("found", "cne.standing", "1")
-	b.key(kb.Enter)
+	b.key("Enter")
 	b.until("cne.pinned === 16999")
 	b.settle()
-	if got := b.text("#tip"); !strings.Contains(got, "16999.25") || !strings.Contains(got, "s16999") {
+	if got := get[string](b, "document.querySelector('#tip').innerText"); !strings.Contains(got, "16999.25") || !strings.Contains(got, "s16999") {
 		t.Errorf("the tip says %q", got)
 	}
 	const old = "delete window.DecompressionStream; window.addEventListener('unhandledrejection', (e) => e.preventDefault());"

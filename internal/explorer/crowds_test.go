@@ -47,6 +47,7 @@ func (b *tab) red(row int) float64 {
 // Where very many points cover each other, the picture still tells how many
 // there are; of fewer, all such places look the same.
 func TestBrowserCrowds(t *testing.T) {
+	t.Parallel()
 	b := show(t, crowded(0), setting{}).ready()
 	left, right := b.red(0), b.red(1)
 	ink := float64(plot.ClassColour(0).R)
@@ -64,7 +65,7 @@ func TestBrowserCrowds(t *testing.T) {
 
 	// Points are as strong as what remains visible lets them be.
 	crowd := b.pixel(2)
-	b.click("#classes li:nth-child(1) button")
+	b.after("click #classes li:nth-child(1) button")
 	b.settle()
 	want := plot.ClassColour(1)
 	var red, green, blue int
@@ -77,10 +78,9 @@ func TestBrowserCrowds(t *testing.T) {
 	}
 
 	// From near by, all points are as they are by themselves.
-	b.click("#classes li:nth-child(1) button")
-	x, y := b.at(1)
+	b.after("click #classes li:nth-child(1) button")
 	for range 5 {
-		b.wheel(x, y, -300)
+		b.wheel(1, -300)
 	}
 	b.settle()
 	b.colour("near by", 1, inkOf(plot.ClassColour(0))[0])
