@@ -358,13 +358,13 @@ func (p *Panel) chart(colours map[seriesName]color.NRGBA, room vg.Point) *gonum.
 	chart.BackgroundColor = nil
 	chart.Add(&plotter.Grid{Vertical: gridLine, Horizontal: gridLine})
 	for _, m := range p.Marks {
-		chart.Add(m)
+		chart.Add(Mark{scaled(m.X, p.LogX), m.Name})
 	}
 	for k := range p.Series { // below all lines
-		p.Series[k].addBounds(chart, colours[nameOf(p, k)])
+		p.addBounds(chart, &p.Series[k], colours[nameOf(p, k)])
 	}
 	for k := range p.Series {
-		p.Series[k].addLines(chart, colours[nameOf(p, k)])
+		p.addLines(chart, &p.Series[k], colours[nameOf(p, k)])
 	}
 	if title := Printable(p.Title); title != "" {
 		chart.Add(heading{title, len(p.Marks) > 0})
@@ -382,28 +382,29 @@ func setAxis(a *gonum.Axis, label string, t ticks) {
 	a.Label.TextStyle.Font, a.Label.TextStyle.Color, a.Label.TextStyle.Handler = legendStyle.Font, ink, fonts
 
 	const room = 0.04
-	low, high := a.Min, a.Max
-	if t.log {
-		low, high = math.Log10(low), math.Log10(high)
-	}
-	pad := room*high - room*low
-	if !(pad > 1e-12*max(math.Abs(low), math.Abs(high))) { // one value
+	pad := room*a.Max - room*a.Min
+	if !(pad > 1e-12*max(math.Abs(a.Min), math.Abs(a.Max))) { // one value
 		switch {
 		case t.log:
 			pad = 0.5
-		case low == 0:
+		case a.Min == 0:
 			pad = 1
 		default:
-			pad = max(math.Abs(low)/10, 4*math.SmallestNonzeroFloat64)
+			pad = max(math.Abs(a.Min)/10, 4*math.SmallestNonzeroFloat64)
 		}
 	}
-	low, high = low-pad, high+pad
+	a.Min, a.Max = max(a.Min-pad, -math.MaxFloat64), min(a.Max+pad, math.MaxFloat64)
 	a.Scale = linear{}
-	if t.log {
-		low, high = max(math.Pow(10, low), math.SmallestNonzeroFloat64), math.Pow(10, high)
-		a.Scale = gonum.LogScale{}
+}
+
+// scaled returns where a value is on an axis: a logarithmic one shows exponents of ten.
+// (gonum's own takes the middle of an axis for that of its values, to which it makes
+// room for the name.)
+func scaled(v float64, log bool) float64 {
+	if log {
+		return math.Log10(v)
 	}
-	a.Min, a.Max = max(low, -math.MaxFloat64), min(high, math.MaxFloat64)
+	return v
 }
 
 // linear is a linear scale whose range may overflow.
@@ -411,6 +412,10 @@ type linear struct{}
 
 // Normalize returns how far x is from low to high.
 func (linear) Normalize(low, high, x float64) float64 { return (x/2 - low/2) / (high/2 - low/2) }
+
+func (p *Panel) point(x, y float64) plotter.XY {
+	return plotter.XY{X: scaled(x, p.LogX), Y: scaled(y, p.LogY)}
+}
 
 // runs returns the numbers of points in pieces, between those that are left out.
 func (s *Series) runs(out func(i int) bool) (runs [][]int) {
@@ -429,14 +434,14 @@ func (s *Series) runs(out func(i int) bool) (runs [][]int) {
 }
 
 // addBounds adds the band or the error bars.
-func (s *Series) addBounds(to *gonum.Plot, colour color.NRGBA) {
+func (p *Panel) addBounds(to *gonum.Plot, s *Series, colour color.NRGBA) {
 	if s.Low == nil {
 		return
 	}
 	for _, run := range s.runs(func(i int) bool { return math.IsNaN(s.Y[i] + s.Low[i] + s.High[i]) }) {
 		var lower, upper plotter.XYs
 		for _, i := range run {
-			low, high := plotter.XY{X: s.X[i], Y: s.Low[i]}, plotter.XY{X: s.X[i], Y: s.High[i]}
+			low, high := p.point(s.X[i], s.Low[i]), p.point(s.X[i], s.High[i])
 			if s.Marker {
 				to.Add(&plotter.Line{XYs: plotter.XYs{low, high}, LineStyle: draw.LineStyle{Color: colour, Width: 0.75}})
 			}
@@ -453,11 +458,11 @@ func (s *Series) addBounds(to *gonum.Plot, colour color.NRGBA) {
 
 // addLines adds the line and its markers. A point without neighbours, which no line
 // shows, is a dot.
-func (s *Series) addLines(to *gonum.Plot, colour color.NRGBA) {
+func (p *Panel) addLines(to *gonum.Plot, s *Series, colour color.NRGBA) {
 	for _, run := range s.runs(func(i int) bool { return math.IsNaN(s.Y[i]) }) {
 		var points plotter.XYs
 		for _, i := range run {
-			points = append(points, plotter.XY{X: s.X[i], Y: s.Y[i]})
+			points = append(points, p.point(s.X[i], s.Y[i]))
 		}
 		to.Add(s.line(colour, points))
 		if s.Marker || len(run) == 1 {
@@ -564,22 +569,22 @@ func round(low, high float64) (all []gonum.Tick) {
 	return all
 }
 
-// powers returns the ticks of a logarithmic axis: at the powers of ten, or at 1, 2 and
-// 5 times those if there are fewer than two, or at round numbers if the axis is shorter
-// than that.
+// powers returns the ticks of a logarithmic axis between two exponents of ten: at the
+// powers of ten, or at 1, 2 and 5 times those if there are fewer than two, or at round
+// numbers if the axis is shorter than that.
 func powers(low, high float64) (all []gonum.Tick) {
-	first, last := int(math.Ceil(math.Log10(low))), int(math.Floor(math.Log10(high)))
+	first, last := int(math.Ceil(low)), int(math.Floor(high))
 	numbered := 0
 	for e := first - 1; e <= last; e++ {
 		for m := 1; m < 10; m++ {
-			tick := gonum.Tick{Value: decimal(m, e)}
+			tick := gonum.Tick{Value: float64(e) + math.Log10(float64(m))}
 			switch {
 			case tick.Value < low || tick.Value > high, m > 1 && last-first > 10:
 				continue
 			case last > first && m == 1:
 				tick.Label = "10" + raise.Replace(strconv.Itoa(e))
 			case last <= first && (m == 1 || m == 2 || m == 5):
-				tick.Label = Number(tick.Value)
+				tick.Label = Number(decimal(m, e))
 			}
 			if tick.Label != "" {
 				numbered++
@@ -588,7 +593,10 @@ func powers(low, high float64) (all []gonum.Tick) {
 		}
 	}
 	if numbered < 2 {
-		return round(low, high)
+		all = round(math.Pow(10, low), min(math.Pow(10, high), math.MaxFloat64))
+		for i := range all {
+			all[i].Value = math.Log10(all[i].Value)
+		}
 	}
 	return all
 }

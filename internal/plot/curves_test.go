@@ -152,9 +152,9 @@ func TestAxisTicks(t *testing.T) {
 	numbers := func(log bool, values ...float64) string {
 		t.Helper()
 		a := gonum.New().X
-		a.Min, a.Max = slices.Min(values), slices.Max(values)
+		a.Min, a.Max = scaled(slices.Min(values), log), scaled(slices.Max(values), log)
 		setAxis(&a, "", ticks{log: log, length: 160, horizontal: true})
-		if !(a.Norm(values[0]) > 0 && a.Norm(a.Max) == 1) {
+		if !(a.Norm(scaled(values[0], log)) > 0 && a.Norm(a.Max) == 1) {
 			t.Errorf("%v: from %v to %v", values, a.Min, a.Max)
 		}
 		var said []string
@@ -172,7 +172,7 @@ func TestAxisTicks(t *testing.T) {
 			if strings.ContainsAny(text, raised) {
 				text = "1e" + strings.ReplaceAll(strings.TrimPrefix(lower.Replace(text), "10"), "−", "-")
 			}
-			if v, err := strconv.ParseFloat(text, 64); err != nil || len(all) > 1 && math.Abs(v-tick.Value) > 1e-12*math.Abs(v) {
+			if v, err := strconv.ParseFloat(text, 64); err != nil || len(all) > 1 && math.Abs(scaled(v, log)-tick.Value) > 1e-12*max(1, math.Abs(v)) {
 				t.Fatalf("%v: %s stands at %v", values, tick.Label, tick.Value)
 			}
 			said = append(said, tick.Label)
