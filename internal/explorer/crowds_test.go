@@ -39,8 +39,8 @@ func (b *tab) red(row int) float64 {
 	return get[float64](b, fmt.Sprintf(`(() => {
 	  const [x, y] = cne.place(%d);
 	  let sum = 0;
-	  for (let i = -3; i < 3; i++) for (let j = -3; j < 3; j++) sum += cne.pixel(x + 5 * i + 2, y + 5 * j + 2)[0];
-	  return sum / 36;
+	  for (let i = -3; i < 3; i += 2) for (let j = -3; j < 3; j += 2) sum += cne.pixel(x + 5 * i + 2, y + 5 * j + 2)[0];
+	  return sum / 9;
 	})()`, row))
 }
 
