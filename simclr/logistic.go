@@ -1,13 +1,10 @@
 package simclr
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
-
-	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/optimize"
 
 	"cne/data"
 	"cne/internal/blas"
@@ -76,7 +73,7 @@ type Logistic struct {
 // Without a penalty, classes that a plane separates have no finite optimum; the
 // weights then grow until the derivatives are small.
 //
-// Besides a standardised copy of the features it takes up to 640·count·D bytes,
+// Besides a standardised copy of the features it takes up to 256·count·D bytes,
 // and about 24·D² for D up to 4096; wider features are not preconditioned, and
 // need more steps. Errors wrap ErrOption, ErrShape, ErrLabels or ErrFeatures, or are
 // those of ctx or of the device. It is not an error if the tolerance is not met.
@@ -256,7 +253,7 @@ func (o *objective) penaltyOf(theta []float64) float64 {
 		return 0
 	}
 	w := theta[:o.k*o.d]
-	return o.penalty / 2 * floats.Dot(w, w)
+	return o.penalty / 2 * dot(w, w)
 }
 
 // piece computes the losses of a piece of the images and their gradient.
@@ -297,66 +294,175 @@ func (o *objective) piece(piece, lo, hi int) {
 // memory is the number of steps from which L-BFGS learns the curvature.
 const memory = 20
 
-// noise bounds the rounding error of the objective. Values are rounded to it, so that the
-// gradient decides where the decrease is smaller.
-const noise = 1e-6
+// noise bounds the rounding error of the objective, relative to it.
+const noise = 1e-7
 
-// minimize finds the minimum from θ = 0 by L-BFGS, in coordinates in which the features'
-// covariance is the identity, and writes what became of it to l.
+// minimize finds the minimum from θ = 0 and writes what became of it to l.
 func (o *objective) minimize(ctx context.Context, options LogisticOptions, l *Logistic) ([]float64, error) {
-	theta, gradient := make([]float64, o.k*o.d+o.k), make([]float64, o.k*o.d+o.k)
-	var failed error
-	evaluate := func(x []float64) float64 {
-		copy(theta, x)
-		o.whiten(theta, false)
-		l.Loss, failed = o.at(theta, gradient)
+	size := o.k*o.d + o.k
+	theta, gradient := make([]float64, size), make([]float64, size)
+	next, nextGradient := make([]float64, size), make([]float64, size)
+	direction := make([]float64, size)
+	loss, err := o.at(theta, gradient)
+	if err != nil {
+		return nil, err
+	}
+	l.Loss = loss
+	h := &history{precondition: o.precondition, scale: float64(o.k)}
+	for {
 		l.Gradient = largest(gradient)
 		l.Converged = l.Gradient <= options.Tolerance
-		o.whiten(gradient, true)
-		return math.Round(l.Loss/noise) * noise
-	}
-	problem := optimize.Problem{
-		Func: evaluate,
-		Grad: func(dst, _ []float64) { copy(dst, gradient) }, // asked for at the same x, after the value
-		Status: func() (optimize.Status, error) {
-			if failed == nil {
-				failed = ctx.Err()
-			}
-			if failed != nil {
-				return optimize.Failure, failed
-			}
-			if l.Converged {
-				return optimize.GradientThreshold, nil
-			}
-			return optimize.NotTerminated, nil
-		},
-	}
-	x := make([]float64, len(theta))
-	for {
-		settings := &optimize.Settings{MajorIterations: options.Iterations - l.Steps, Converger: optimize.NeverTerminate{}}
-		r, err := optimize.Minimize(problem, x, settings, &optimize.LBFGS{Store: memory})
-		if failed != nil || r == nil {
-			return nil, cmp.Or(failed, err)
-		}
-		l.Steps += r.MajorIterations
-		if l.Converged {
+		if l.Converged || l.Steps == options.Iterations {
 			return theta, nil
 		}
-		// Where rounding leaves no step, a start without memory may have one.
-		if x = r.X; err == nil || r.MajorIterations <= 1 || l.Steps >= options.Iterations {
-			evaluate(x)
-			return theta, failed
+		h.direction(direction, gradient)
+		slope := dot(direction, gradient)
+		loss, err := o.search(ctx, theta, direction, l.Loss, slope, next, nextGradient)
+		if errors.Is(err, errNoStep) {
+			if len(h.steps) == 0 {
+				return theta, nil // as near as float32 comes
+			}
+			h.steps = h.steps[:0]
+			continue
 		}
+		if err != nil {
+			return nil, err
+		}
+		h.add(theta, next, gradient, nextGradient)
+		theta, next = next, theta
+		gradient, nextGradient = nextGradient, gradient
+		l.Loss = loss
+		l.Steps++
 	}
 }
 
-// whiten changes the coordinates of W, class by class, from those of minimize, or those
-// of the gradient to them.
-func (o *objective) whiten(v []float64, gradient bool) {
+// errNoStep: no step along a direction meets the conditions.
+var errNoStep = errors.New("no step decreases the objective")
+
+// search finds a step along a direction that meets the strong Wolfe conditions, by
+// bisection from 1, since the objective is convex. It allows for the rounding of the
+// objective, so that the gradient decides where the decrease is smaller than that.
+func (o *objective) search(ctx context.Context, theta, direction []float64, loss, slope float64, next, gradient []float64) (float64, error) {
+	const decrease, curvature = 1e-4, 0.9
+	if !(slope < 0) {
+		return 0, errNoStep
+	}
+	lo, hi, step := 0.0, math.Inf(1), 1.0
+	for range 30 {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		for i, v := range theta {
+			next[i] = v + step*direction[i]
+		}
+		reached, err := o.at(next, gradient)
+		if err != nil {
+			return 0, err
+		}
+		switch at := dot(direction, gradient); {
+		case !(reached <= loss+decrease*step*slope+noise*math.Abs(loss)) || at > -curvature*slope:
+			hi = step
+		case at < curvature*slope:
+			lo = step
+		default:
+			return reached, nil
+		}
+		if math.IsInf(hi, 1) {
+			step *= 2
+		} else {
+			step = (lo + hi) / 2
+		}
+	}
+	return 0, errNoStep
+}
+
+// precondition multiplies a gradient by the inverse of the features' covariance, class
+// by class, and leaves that of the bias as it is.
+func (o *objective) precondition(v []float64) {
 	if o.inverse != nil {
-		o.inverse.apply(v[:o.k*o.d], o.k, gradient)
+		o.inverse.apply(v[:o.k*o.d], o.k)
+	}
+}
+
+// A history is L-BFGS's memory of past steps.
+type history struct {
+	precondition func([]float64) // multiplies by a first guess of H⁻¹
+	scale        float64         // of that guess
+	steps        []pair
+}
+
+// A pair is a step s and the difference y that it made to the gradient.
+type pair struct {
+	s, y []float64
+	rho  float64 // 1/(s·y)
+}
+
+// add remembers a step, in place of the oldest if there are many.
+func (h *history) add(from, to, fromGradient, toGradient []float64) {
+	var p pair
+	if len(h.steps) == memory {
+		p = h.steps[0]
+		copy(h.steps, h.steps[1:])
+		h.steps = h.steps[:memory-1]
+	} else {
+		p.s, p.y = make([]float64, len(to)), make([]float64, len(to))
+	}
+	for i := range to {
+		p.s[i], p.y[i] = to[i]-from[i], toGradient[i]-fromGradient[i]
+	}
+	curvature := dot(p.s, p.y)
+	guess := make([]float64, len(p.y))
+	copy(guess, p.y)
+	h.precondition(guess)
+	square := dot(p.y, guess)
+	if !(curvature > 0 && square > 0) {
+		return // rounding alone
+	}
+	p.rho = 1 / curvature
+	h.scale = curvature / square
+	h.steps = append(h.steps, p)
+}
+
+// direction writes the direction of the next step: −H⁻¹·gradient, with H as
+// remembered.
+func (h *history) direction(dst, gradient []float64) {
+	for i, v := range gradient {
+		dst[i] = -v
+	}
+	alpha := make([]float64, len(h.steps))
+	for i := len(h.steps) - 1; i >= 0; i-- {
+		p := h.steps[i]
+		alpha[i] = p.rho * dot(p.s, dst)
+		add(dst, -alpha[i], p.y)
+	}
+	h.precondition(dst)
+	for i := range dst {
+		dst[i] *= h.scale
+	}
+	for i, p := range h.steps {
+		add(dst, alpha[i]-p.rho*dot(p.y, dst), p.s)
+	}
+}
+
+func dot(a, b []float64) float64 {
+	var s float64
+	for i, v := range a {
+		s += float64(v * b[i])
+	}
+	return s
+}
+
+func add(dst []float64, factor float64, x []float64) {
+	for i, v := range x {
+		dst[i] += float64(factor * v)
 	}
 }
 
 // largest returns the largest magnitude.
-func largest(x []float64) float64 { return floats.Norm(x, math.Inf(1)) }
+func largest(x []float64) float64 {
+	var m float64
+	for _, v := range x {
+		m = max(m, math.Abs(v))
+	}
+	return m
+}

@@ -3,8 +3,6 @@ package simclr
 import (
 	"math"
 
-	"gonum.org/v1/gonum/floats"
-
 	"cne/internal/blas"
 )
 
@@ -20,8 +18,8 @@ const leastVariance = 1e-5
 type preconditioner struct {
 	d       int
 	inverse []float32 // [d, d]: L⁻¹
-	from    []float32 // vectors, and what becomes of them
-	to      []float32
+	half    []float32 // L⁻¹·v for some vectors v
+	whole   []float32
 }
 
 // newPreconditioner returns that of standardised features [n, d], to whose variance
@@ -40,11 +38,10 @@ func newPreconditioner(x []float32, n, d int, ridge float64) *preconditioner {
 	return w
 }
 
-// apply multiplies count vectors of d, one after the other, by L⁻¹ if they are
-// gradients, and by its transpose if they are weights: together, by C⁻¹.
-func (w *preconditioner) apply(v []float64, count int, gradients bool) {
-	if w.from == nil {
-		w.from, w.to = make([]float32, len(v)), make([]float32, len(v))
+// apply multiplies count vectors of d, one after the other, by C⁻¹.
+func (w *preconditioner) apply(v []float64, count int) {
+	if w.half == nil {
+		w.half, w.whole = make([]float32, len(v)), make([]float32, len(v))
 	}
 	// Scaled to size 1, so that no gradient is too small for float32.
 	size := largest(v)
@@ -52,10 +49,12 @@ func (w *preconditioner) apply(v []float64, count int, gradients bool) {
 		return
 	}
 	for i, x := range v {
-		w.from[i] = float32(x / size)
+		w.whole[i] = float32(x / size)
 	}
-	blas.Gemm(false, gradients, count, w.d, w.d, 1, w.from, w.d, w.inverse, w.d, 0, w.to, w.d)
-	for i, x := range w.to {
+	d := w.d
+	blas.Gemm(false, true, count, d, d, 1, w.whole, d, w.inverse, d, 0, w.half, d)
+	blas.Gemm(false, false, count, d, d, 1, w.half, d, w.inverse, d, 0, w.whole, d)
+	for i, x := range w.whole {
 		v[i] = float64(x) * size
 	}
 }
@@ -115,7 +114,7 @@ func invertFactor(a, inverse, work []float64, n, stride int) {
 func invertSmallFactor(a, inverse []float64, n, stride int) {
 	for i := range n {
 		for j := range i + 1 {
-			s := a[i*stride+j] - floats.Dot(a[i*stride:i*stride+j], a[j*stride:j*stride+j])
+			s := a[i*stride+j] - dot(a[i*stride:i*stride+j], a[j*stride:])
 			if i == j {
 				a[i*stride+i] = math.Sqrt(max(s, leastVariance))
 			} else {
