@@ -34,8 +34,8 @@ const (
 // made are 0. If ctx ends before, the error is ctx's, and a may still be in use. a is
 // positive semidefinite but for rounding.
 //
-// A device, if one is given, multiplies where nearly all of the work are products; errors are
-// then also the device's.
+// A device, if given, computes the products of subspace iteration; errors are then also the
+// device's.
 func largestEigen(ctx context.Context, a []float64, n, k int, on *Device) (values, vectors []float64, err error) {
 	if n >= subspaceFrom && k <= n/8 {
 		values, vectors, err = subspaceEigen(ctx, a, n, k, on)
@@ -112,7 +112,7 @@ func subspaceEigen(ctx context.Context, a []float64, n, k int, on *Device) (valu
 		}
 	}
 	s := newSubspace(n, width, rng.New(uint64(n), rng.Components), multiply)
-	values, converged, err := s.eigen(ctx, k, ulp*float64(16+n/32), 16*n/width)
+	values, converged, err := s.eigen(ctx, k, ulp*float64(16+n/32), 0, 16*n/width)
 	if !converged {
 		return nil, nil, err
 	}
@@ -143,12 +143,12 @@ func newSubspace(n, width int, stream rng.Stream, multiply func(to, from []float
 
 // eigen turns the basis to the eigenvectors of the largest eigenvalues, which it returns, by
 // subspace iteration with Chebyshev filters (Zhou, Saad, Tiago and Chelikowsky, 2006): a
-// polynomial of the matrix, which is small between 0 and the least eigenvalue that is in sight
-// and grows quickly beyond, turns the basis towards them, again and again, until no residual of
-// the first k is beyond the tolerance, relative to the matrix, or more than so many products
-// would be needed. As there are more directions than are wanted, none of the largest
-// eigenvalues can be missed, be they as often the same as they like.
-func (s *subspace) eigen(ctx context.Context, k int, tolerance float64, most int) (values []float64, converged bool, err error) {
+// polynomial of the matrix, which is small between 0 and the smallest Ritz value and grows
+// quickly beyond it, turns the basis towards them until all first k residuals are within the
+// tolerance, or most products are spent. Residuals may be as large as tolerance times the
+// largest eigenvalue, and as own times their own unless own is 0. The subspace has more directions than are
+// wanted, so repeated eigenvalues are found as often as they occur.
+func (s *subspace) eigen(ctx context.Context, k int, tolerance, own float64, most int) (values []float64, converged bool, err error) {
 	products := 0
 	for degree := 1; ; degree = min(2*degree, highestDegree) {
 		orthonormalize(s.basis, s.n, s.width)
@@ -160,15 +160,23 @@ func (s *subspace) eigen(ctx context.Context, k int, tolerance float64, most int
 			return nil, false, err
 		}
 		size := max(values[0], -values[s.width-1])
-		if converged = s.residual(values[:k]) <= tolerance*size; converged || products+degree > most {
-			return values, converged, nil
+		converged = true
+		for i, r := range s.residuals(values[:k]) {
+			limit := tolerance * size
+			if own > 0 {
+				limit = min(limit, max(own*values[i], noiseOf(s.width)*size))
+			}
+			converged = converged && r <= limit
 		}
-		// Between 0 and high all shall become small.
+		// Components with eigenvalues between 0 and high become small.
 		high := max(values[s.width-1], size*ulp*float64(s.n))
 		growth := func(value float64) float64 { return math.Acosh(max(1, 2*value/high-1)) }
 		bounded := degree
 		if apart := growth(values[0]) - growth(values[k-1]); float64(degree)*apart > math.Log(farthest) {
 			bounded = max(1, int(math.Log(farthest)/apart))
+		}
+		if converged || products+bounded > most {
+			return values, converged, nil
 		}
 		if err := s.filter(bounded, high/2); err != nil {
 			return nil, false, err
@@ -194,8 +202,8 @@ func (s *subspace) rotate(ctx context.Context) ([]float64, error) {
 	return values, nil
 }
 
-// residual returns the largest length of image − value·basis, of the first vectors.
-func (s *subspace) residual(values []float64) float64 {
+// residuals returns the lengths of image − value·basis of the first vectors.
+func (s *subspace) residuals(values []float64) []float64 {
 	squares := make([]float64, len(values))
 	for i := range s.n {
 		basis, image := s.basis[i*s.width:], s.image[i*s.width:]
@@ -204,7 +212,10 @@ func (s *subspace) residual(values []float64) float64 {
 			squares[c] += r * r
 		}
 	}
-	return math.Sqrt(slices.Max(squares))
+	for c, v := range squares {
+		squares[c] = math.Sqrt(v)
+	}
+	return squares
 }
 
 // filter replaces the basis by T((A−c)/c) times it, where A is the matrix and T Chebyshev's

@@ -12,9 +12,10 @@ const (
 	// oversampling is how many directions more than components are followed: the first
 	// ones then converge as fast as the variance falls to that of the last.
 	oversampling = 14
-	// sparseProducts bounds the products with the covariance matrix, and settled is the
-	// residual of an axis, relative to the first variance, below which no more are worth it.
-	sparseProducts, settled = 16, 1e-6
+	// sparseProducts bounds the products with the covariance matrix. An axis is exact enough
+	// if its residual is at most settled times the first variance and settledOwn times its
+	// own.
+	sparseProducts, settled, settledOwn = 16, 1e-6, 1e-4
 	// lanes is the number of directions that are computed at a time.
 	lanes = blas.StripWidth
 	// watchedRows is how many rows are computed between two looks at the context.
@@ -54,7 +55,7 @@ func FitSparsePCA(ctx context.Context, m *Matrix, k int, seed uint64) (*PCA, err
 	}
 	f := &sparseFit{CSR: m.CSR, mean: mean, width: min(k+oversampling, m.N, m.D)}
 	space := newSubspace(m.D, f.width, rng.New(seed, rng.Components), func(to, from []float64) error { return f.multiply(ctx, to, from) })
-	values, _, err := space.eigen(ctx, k, settled, sparseProducts)
+	values, _, err := space.eigen(ctx, k, settled, settledOwn, sparseProducts)
 	if err != nil {
 		return nil, err
 	}
