@@ -286,7 +286,6 @@ func OpenSparseFile(r io.ReaderAt, size int64) (*SparseFile, error) {
 // valid until it is called again. After the last row it returns io.EOF.
 func (f *SparseFile) Next() (columns []int32, values []float64, err error) {
 	if err := f.r.next(); err != nil {
-		f.r.Close()
 		return nil, nil, err
 	}
 	f.values = f.values[:0]
@@ -295,3 +294,6 @@ func (f *SparseFile) Next() (columns []int32, values []float64, err error) {
 	}
 	return f.r.columns, f.values, nil
 }
+
+// Close closes the arrays of the archive.
+func (f *SparseFile) Close() error { return f.r.Close() }

@@ -97,7 +97,7 @@ func IntegerRows(r io.ReaderAt, size int64, name string, row func(n int, values 
 	}
 	z, err := zip.NewReader(r, size)
 	if err != nil {
-		return errorf(ErrFormat, "the file is neither an npy file nor an npz archive (%w); write it with np.save", err)
+		return errorf(ErrFormat, "the file is neither an npy file nor an npz archive (%w); write it with np.save or scipy.sparse.save_npz", err)
 	}
 	archive := &npz{z, r, size}
 	f := archive.find(name)
@@ -114,7 +114,7 @@ func integerRows(s *byteSource, row func(n int, values []int64) error) error {
 		return err
 	}
 	if len(a.shape) != 2 || a.kind != 'i' && a.kind != 'u' || a.shape[1] == 0 {
-		return errorf(ErrShape, "the array is no table of whole numbers with a column or more")
+		return errorf(ErrShape, "the array has the shape %s and the type %c%d; give the numbers of each point's neighbours in a row, as whole numbers in an array of n×k", shapeText(a.shape), a.kind, a.size)
 	}
 	r, err := newArrayReader(a, s)
 	if err != nil {

@@ -52,7 +52,7 @@ func DecodeFile(r io.ReaderAt, size int64) (*Graph, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w; give the numbers of each point's neighbours in a row, as an array of n×k", ErrInvalidGraph, err)
+		return nil, fmt.Errorf("%w: %w", ErrInvalidGraph, err)
 	}
 	return symmetric(n, func(i int) []int32 { return kept[rows[i]:rows[i+1]] }), nil
 }

@@ -91,12 +91,12 @@ func TestReadFileErrors(t *testing.T) {
 	}{
 		"too large":     {table("<i4", "False", 2, 2, []int32{0, 1, 1, 2}), "neighbour 1 of row 1 (both counted from 0) is no row of this array of 2"},
 		"negative":      {table("<i4", "False", 2, 2, []int32{0, -2, 1, 0}), "neighbour 1 of row 0"},
-		"floats":        {table("<f4", "False", 2, 2, []float32{0, 1, 1, 0}), "no table of whole numbers"},
-		"no columns":    {table("<i4", "False", 1<<30, 0, []int32{}), "no table"},
+		"floats":        {table("<f4", "False", 2, 2, []float32{0, 1, 1, 0}), "shape 2×2 and the type f4"},
+		"no columns":    {table("<i4", "False", 1<<30, 0, []int32{}), "the shape 1073741824×0"},
 		"cut":           {sound[:len(sound)-1], "the header announces 4 values (shape 2×2, 4 bytes each), but only 15 bytes follow"},
 		"longer":        {append(bytes.Clone(sound), 0), "there is more in the file than its header says"},
 		"absurd":        {table("<i4", "False", 1<<40, 1<<40, []int32{0}), "impossible shape"},
-		"one dimension": {[]byte(strings.Replace(string(sound), "(2, 2)", "(4,  )", 1)), "no table"},
+		"one dimension": {[]byte(strings.Replace(string(sound), "(2, 2)", "(4,  )", 1)), "the shape 4 "},
 		"in an archive": {archiveOf("indices.npy", table("<i4", "False", 1, 1, []int32{5})), "indices.npy: neighbour 0 of row 0"},
 		"another name":  {archiveOf("neighbours.npy", sound), "without an array format"},
 	} {

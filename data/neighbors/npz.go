@@ -67,6 +67,7 @@ func decodeCSR(r io.ReaderAt, size int64) (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer f.Close()
 	if f.N != f.D {
 		return nil, fmt.Errorf("the matrix has %d rows and %d columns, but a graph is a square matrix; give it one row and one column per point", f.N, f.D)
 	}

@@ -573,6 +573,7 @@ func round(low, high float64) (all []gonum.Tick) {
 // powers of ten, or at 1, 2 and 5 times those if there are fewer than two, or at round
 // numbers if the axis is shorter than that.
 func powers(low, high float64) (all []gonum.Tick) {
+	high = min(high, math.Log10(math.MaxFloat64))
 	first, last := int(math.Ceil(low)), int(math.Floor(high))
 	numbered := 0
 	for e := first - 1; e <= last; e++ {
