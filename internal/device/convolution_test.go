@@ -11,9 +11,7 @@ func TestConvolve(t *testing.T) {
 	d, p := newDevice(t, 1<<20)
 	for _, tf32 := range []bool{true, false} {
 		d.TF32 = tf32
-		if err := d.Convolve(Convolution{N: 1000, H: 1, W: 1}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Convolve(Convolution{N: 1000, H: 1, W: 1}))
 	}
 	if !slices.Equal(p.multiply, []bool{true, false}) {
 		t.Errorf("TF32 was allowed: %v", p.multiply)
@@ -37,9 +35,7 @@ func TestConvolve(t *testing.T) {
 func TestConvolveMakesRoom(t *testing.T) {
 	d, _ := newDevice(t, 1<<20)
 	m, err := d.Alloc(900 << 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	full := new(MemoryError)
 	if err := d.Convolve(Convolution{N: 500 << 10, H: 1, W: 1}); !errors.As(err, &full) || full.Device != "cuda:0" || full.Needed < 500<<10 {
 		t.Errorf("a full device returned %v", err)
@@ -59,9 +55,7 @@ func TestScratch(t *testing.T) {
 			seen = append(seen, at)
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	// The workspace grows at least twofold, and the old one stays in place for
 	// captures.
@@ -97,9 +91,7 @@ func TestScratch(t *testing.T) {
 func TestScratchIsOnes(t *testing.T) {
 	d, _ := newDevice(t, 1<<20)
 	r, err := d.Capture(func() error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	inside := 0
 	var all sync.WaitGroup
 	for range 4 {

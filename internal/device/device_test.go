@@ -15,6 +15,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A fakeBackend is a Backend in the program's memory. Its kernels are count(p), which
 // adds 1 to the word at p, and args, which records its arguments.
 type fakeBackend struct {
@@ -309,9 +317,7 @@ func TestOpen(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if d.Name() != c.is || d.Why() != c.says || d.OnHost() != (c.is == "cpu") {
 				t.Errorf("it is %s (on the host: %t), and says %q; want %s, %q", d.Name(), d.OnHost(), d.Why(), c.is, c.says)
 			}
@@ -372,9 +378,7 @@ func TestSizesOfMemory(t *testing.T) {
 func alloc(t *testing.T, d *Device, bytes int) *Memory {
 	t.Helper()
 	m, err := d.Alloc(bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
@@ -428,9 +432,7 @@ func TestNotify(t *testing.T) {
 	p.notes = []string{"opened"}
 	convolve := func(n int) {
 		t.Helper()
-		if err := d.Convolve(Convolution{N: n, H: 1, W: 1}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Convolve(Convolution{N: n, H: 1, W: 1}))
 	}
 	convolve(1)
 	var told []string
@@ -513,9 +515,7 @@ func TestTooLittleMemory(t *testing.T) {
 func TestPieces(t *testing.T) {
 	d, _ := newDevice(t, 3<<20)
 	p, err := d.AllocPieces(1<<20, 256, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, m := range p {
 		if p.At(i) != m.Pointer() {
 			t.Errorf("piece %d is at %d, and said to be at %d", i, m.Pointer(), p.At(i))
@@ -606,9 +606,7 @@ func TestLaunchArguments(t *testing.T) {
 			t.Errorf("%+v with %d arguments: %v", c.l, len(c.args), err)
 		}
 	}
-	if err := d.Launch("args", Launch{Grid: 1, Block: 1}, Int(-1), Int(7), Word(1<<63), F32(-0.5), Arg(Pointer(512).At(3, 4))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Launch("args", Launch{Grid: 1, Block: 1}, Int(-1), Int(7), Word(1<<63), F32(-0.5), Arg(Pointer(512).At(3, 4))))
 	if want := []uint64{math.MaxUint64, 7, 1 << 63, uint64(math.Float32bits(-0.5)), 524}; !slices.Equal(p.args, want) {
 		t.Errorf("the arguments are %x, want %x", p.args, want)
 	}
@@ -627,14 +625,10 @@ func TestLaunchArguments(t *testing.T) {
 func TestMultiplyAllowsTF32(t *testing.T) {
 	d, p := newDevice(t, 1<<20)
 	for _, c := range []Product{{M: 1, N: 1}, {M: 1, N: 1, Exact: true}, {M: 0, N: 1}, {M: 1, N: 0}} {
-		if err := d.Multiply(c); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Multiply(c))
 	}
 	d.TF32 = false
-	if err := d.Multiply(Product{M: 1, N: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Multiply(Product{M: 1, N: 1}))
 	if want := []bool{true, false, false}; !slices.Equal(p.multiply, want) {
 		t.Errorf("products were allowed TF32: %v, want %v", p.multiply, want)
 	}
@@ -653,26 +647,18 @@ func TestCapture(t *testing.T) {
 	d, p := newDevice(t, 1<<20)
 	m := alloc(t, d, 8)
 	count := func() error { return d.Launch("count", Launch{Grid: 1, Block: 1}, Arg(m.Pointer())) }
-	if err := d.Zero(m.Pointer(), 8); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Zero(m.Pointer(), 8))
 	r, err := d.Capture(func() error {
 		return errors.Join(count(), count(), d.Copy(m.Pointer().At(1, 4), m.Pointer(), 4))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	words := make([]uint32, 2)
 	for run := range uint32(3) {
-		if err := Download(d, words, m.Pointer()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, Download(d, words, m.Pointer()))
 		if words[0] != 2*run || words[1] != 2*run {
 			t.Errorf("after %d runs: %v", run, words)
 		}
-		if err := r.Run(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.Run())
 	}
 	if err := r.Close(); err != nil || p.replays != 0 {
 		t.Errorf("%d replays are open: %v", p.replays, err)
@@ -685,9 +671,7 @@ func TestCapture(t *testing.T) {
 	if p.replays != 0 || p.capturing != nil {
 		t.Error("what failed is still captured")
 	}
-	if err := count(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, count())
 	// The first error is returned, not that of ending the capture.
 	if _, err := d.Capture(func() error {
 		p.fails = errors.New("invalidated")
@@ -706,9 +690,7 @@ func TestCapture(t *testing.T) {
 func TestCaptureWithin(t *testing.T) {
 	d, p := newDevice(t, 1<<20)
 	r, err := d.Capture(func() error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, within := range map[string]func() error{
 		"capture": func() error {
 			_, err := d.Capture(func() error { return nil })
@@ -752,9 +734,7 @@ func TestEngine(t *testing.T) {
 		t.Error("the engine works with other orders of elements than rows")
 	}
 	mem, err := e.Alloc(60)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := make([]float32, 15)
 	for _, step := range []struct {
 		do   func() error
@@ -764,9 +744,7 @@ func TestEngine(t *testing.T) {
 		{func() error { return e.Memset(mem, int32(math.Float32bits(-1))) }, -1},
 		{func() error { e.Memclr(mem); return nil }, 0},
 	} {
-		if err := errors.Join(step.do(), Download(d, got, Pointer(mem.Uintptr()))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(step.do(), Download(d, got, Pointer(mem.Uintptr()))))
 		for _, v := range got {
 			if v != step.want {
 				t.Fatalf("the memory holds %v, want %g", got, step.want)
@@ -779,9 +757,7 @@ func TestEngine(t *testing.T) {
 	if _, err := e.Accessible(mem); !errors.Is(err, ErrAccess) {
 		t.Errorf("the error is %v", err)
 	}
-	if err := e.Free(mem, 60); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Free(mem, 60))
 	if err := e.Free(mem, 60); err == nil {
 		t.Error("memory was freed twice")
 	}
@@ -797,9 +773,7 @@ func TestEngine(t *testing.T) {
 func TestGoroutinesShareADevice(t *testing.T) {
 	d, _ := newDevice(t, 1<<20)
 	counter := alloc(t, d, 4)
-	if err := d.Zero(counter.Pointer(), 4); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Zero(counter.Pointer(), 4))
 	var all sync.WaitGroup
 	for g := range 4 {
 		all.Go(func() {
@@ -834,9 +808,7 @@ func TestGoroutinesShareADevice(t *testing.T) {
 func TestOperations(t *testing.T) {
 	d := New("pretence", newPretence(t, 1<<20))
 	m, err := d.Alloc(8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	check := func(what string, asked, replayed int) {
 		t.Helper()
 		if a, r := d.Operations(); a != asked || r != replayed {
@@ -846,18 +818,12 @@ func TestOperations(t *testing.T) {
 	three := func() error {
 		return errors.Join(d.Zero(m.Pointer(), 4), d.Copy(m.Pointer().At(1, 4), m.Pointer(), 4), d.Each("count", 1, Arg(m.Pointer())))
 	}
-	if err := errors.Join(three(), d.Copy(0, 0, 0), d.Zero(0, 0), d.Multiply(Product{M: 1, N: 1, K: 1}), d.Convolve(Convolution{N: 1, H: 1, W: 1})); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(three(), d.Copy(0, 0, 0), d.Zero(0, 0), d.Multiply(Product{M: 1, N: 1, K: 1}), d.Convolve(Convolution{N: 1, H: 1, W: 1})))
 	check("one by one", 5, 0)
 	r, err := d.Capture(three)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	check("captured", 5, 0)
-	if err := errors.Join(r.Run(), r.Run(), r.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(r.Run(), r.Run(), r.Close()))
 	check("replayed twice", 7, 6)
 }
 
@@ -885,14 +851,10 @@ func TestStreams(t *testing.T) {
 		}
 	}
 	m, err := d.Alloc(64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wait(MainStream)
 	e, err := d.NewEvent()
-	if err := errors.Join(err, d.Main().Record(e), d.Side().Wait(e), d.Side().Fill(m.Pointer(), 7, 16), d.Side().Synchronize(), e.Close(), new(Event).Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, d.Main().Record(e), d.Side().Wait(e), d.Side().Fill(m.Pointer(), 7, 16), d.Side().Synchronize(), e.Close(), new(Event).Close()))
 	wait(MainStream, SideStream)
 	got := make([]uint32, 16)
 	if err := DownloadFrom(d.Side(), got, m.Pointer()); err != nil || got[15] != 7 {
