@@ -34,9 +34,7 @@ func product(shape []int) int {
 func stats(t testing.TB, dtype tensor.Dtype, channels int) *op.BatchStats {
 	t.Helper()
 	s, err := op.NewBatchStats(nil, dtype, channels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -98,13 +96,11 @@ func newActiveNormGraph(t testing.TB, dtype tensor.Dtype, act op.Activation, sha
 	t.Helper()
 	n := newNormInputs(t, dtype, shape...)
 	var err error
-	if n.y, err = op.BatchNorm(n.x, n.scale, n.shift, n.stats, act); err != nil {
-		t.Fatal(err)
-	}
+	n.y, err = op.BatchNorm(n.x, n.scale, n.shift, n.stats, act)
+	must(t, err)
 	n.loss = gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(n.y, n.c))))
-	if n.grads, err = gorgonia.Grad(n.loss, n.x, n.scale, n.shift); err != nil {
-		t.Fatal(err)
-	}
+	n.grads, err = gorgonia.Grad(n.loss, n.x, n.scale, n.shift)
+	must(t, err)
 	n.outputs = append(gorgonia.Nodes{n.loss, n.y}, n.grads...)
 	return n
 }
@@ -125,9 +121,7 @@ func TestBatchNormByFiniteDifferences(t *testing.T) {
 					defer m.Close()
 					evaluateLoss := func() float64 {
 						m.Reset()
-						if err := m.RunAll(); err != nil {
-							t.Fatal(err)
-						}
+						must(t, m.RunAll())
 						return float64sOf(t, n.loss.Value())[0]
 					}
 					evaluateLoss()
@@ -195,9 +189,7 @@ func TestBatchNormAgainstDefinition(t *testing.T) {
 							wantVar[k] = 0.9*wantVar[k] + 0.1*variance[k]
 						}
 						m.Reset()
-						if err := m.RunAll(); err != nil {
-							t.Fatal(err)
-						}
+						must(t, m.RunAll())
 						if machine == "vm" { // the other keeps no values within a graph
 							closeTo(t, "y", float64sOf(t, n.y.Value()), y, tol)
 						}
@@ -206,9 +198,7 @@ func TestBatchNormAgainstDefinition(t *testing.T) {
 						for i := range n.xs {
 							n.xs[i] = float64(float32(1.5*n.xs[i] + 1))
 						}
-						if err := gorgonia.Let(n.x, valueOf(dtype, n.xs, shape...)); err != nil {
-							t.Fatal(err)
-						}
+						must(t, gorgonia.Let(n.x, valueOf(dtype, n.xs, shape...)))
 					}
 				})
 			}
@@ -224,13 +214,9 @@ func TestBatchNormEvaluation(t *testing.T) {
 		n.stats.Evaluate = true
 		mean, variance := numbers(n.stats.Mean), numbers(n.stats.Var)
 		p, err := vm.Compile(nil, n.outputs...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for range 2 {
-			if err := p.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.RunAll())
 		}
 		want, wantGrad := make([]float64, len(n.xs)), make([]float64, len(n.xs))
 		for i, v := range n.xs {
@@ -247,9 +233,7 @@ func TestBatchNormEvaluation(t *testing.T) {
 		one := newNormGraph(t, dtype, 1, 1, 1, 2)
 		one.stats.Evaluate = true
 		q, err := vm.Compile(nil, one.outputs...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := q.RunAll(); err != nil {
 			t.Errorf("%v: %v", dtype, err)
 		}
@@ -275,16 +259,10 @@ func TestBatchNormSingleMatchesDouble(t *testing.T) {
 					x[j] = float64(float32(x[j]))
 				}
 			}
-			if err := gorgonia.Let(n.x, valueOf(dtype, n.xs, shape...)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, gorgonia.Let(n.x, valueOf(dtype, n.xs, shape...)))
 			p, err := vm.Compile(nil, n.outputs...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := p.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, p.RunAll())
 			for _, o := range n.outputs[1:] {
 				got[i] = append(got[i], slices.Clone(float64sOf(t, o.Value())))
 			}
@@ -306,16 +284,10 @@ func TestBatchNormOfConstants(t *testing.T) {
 		for i := range n.xs {
 			n.xs[i] = []float64{1e6 + 1, -123456.7, 0}[i%3]
 		}
-		if err := gorgonia.Let(n.x, valueOf(dtype, n.xs, 2, 4, 5, 3)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, gorgonia.Let(n.x, valueOf(dtype, n.xs, 2, 4, 5, 3)))
 		p, err := vm.Compile(nil, n.outputs...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := p.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, p.RunAll())
 		want := make([]float64, len(n.xs))
 		for i := range want {
 			want[i] = n.shifts[i%3]
@@ -336,14 +308,10 @@ func TestTwoBatchNormsOfOneInput(t *testing.T) {
 			z := gorgonia.Must(op.BatchNorm(n.x, n.scale, n.shift, second, op.NoActivation))
 			sum := gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(gorgonia.Must(gorgonia.Add(y, z)), n.c))))
 			grads, err := gorgonia.Grad(sum, n.shift, n.scale)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			m := newMachine(t, n.graph, sum, grads[0], grads[1])
 			defer m.Close()
-			if err := m.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, m.RunAll())
 			first, _, _ := n.direct(shape)
 			var want float64
 			wantScale, wantShift := make([]float64, 2), make([]float64, 2)
@@ -371,16 +339,10 @@ func TestBatchNormKeepsNaN(t *testing.T) {
 			shape := []int{3, 5, 5, 18}
 			n := newNormGraph(t, dtype, shape...)
 			n.xs[at%len(n.xs)] = math.NaN()
-			if err := gorgonia.Let(n.x, valueOf(dtype, n.xs, shape...)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, gorgonia.Let(n.x, valueOf(dtype, n.xs, shape...)))
 			p, err := vm.Compile(nil, n.outputs...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := p.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, p.RunAll())
 			bad := at % 18
 			for _, o := range []*gorgonia.Node{n.y, n.grads[0]} {
 				for i, v := range float64sOf(t, o.Value()) {
@@ -405,12 +367,8 @@ func runOn(t *testing.T, procs int, outputs gorgonia.Nodes) (all [][]float64) {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
 	p, err := vm.Compile(nil, outputs...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, p.RunAll())
 	for _, o := range outputs {
 		all = append(all, slices.Clone(float64sOf(t, o.Value())))
 	}
@@ -437,12 +395,8 @@ func steady(t *testing.T, outputs ...*gorgonia.Node) uint64 {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	p, err := vm.Compile(nil, outputs...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, p.RunAll())
 	// The least of several series: on a busy machine the runtime allocates now
 	// and then, but what a run needs is needed in every series.
 	least := uint64(math.MaxUint64)
@@ -450,9 +404,7 @@ func steady(t *testing.T, outputs ...*gorgonia.Node) uint64 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		for range 20 {
-			if err := p.Run(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.Run())
 		}
 		runtime.ReadMemStats(&after)
 		least = min(least, after.Mallocs-before.Mallocs)
@@ -466,9 +418,7 @@ func incomingTo(t testing.TB, y *gorgonia.Node, inputs ...*gorgonia.Node) gorgon
 	t.Helper()
 	g := imagesOf(y.Graph(), y.Dtype(), "incoming", normals(y.Shape().TotalSize(), 9), y.Shape()...)
 	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{g}, inputs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return append(gorgonia.Nodes{y}, grads...)
 }
 
@@ -612,18 +562,12 @@ func BenchmarkImages(b *testing.B) {
 						outputs, arrays = incomingTo(b, y, inputs...), c.arrays
 					}
 					p, err := vm.Compile(nil, outputs...)
-					if err != nil {
-						b.Fatal(err)
-					}
-					if err := p.RunAll(); err != nil {
-						b.Fatal(err)
-					}
+					must(b, err)
+					must(b, p.RunAll())
 					b.SetBytes(int64(4 * n * arrays))
 					b.ReportAllocs()
 					for b.Loop() {
-						if err := p.Run(); err != nil {
-							b.Fatal(err)
-						}
+						must(b, p.Run())
 					}
 				})
 			}

@@ -65,25 +65,15 @@ func BenchmarkFullBatch(b *testing.B) {
 				gorgonia.WithValue(tensor.New(tensor.WithShape(1), tensor.WithBacking([]int32{-1}))))
 			theta := gorgonia.NewScalar(g, tensor.Float32, gorgonia.WithName("theta"), gorgonia.WithValue(float32(0)))
 			loss, err := op.Contrastive(features, negatives, runs, theta, op.ContrastiveOptions{Loss: c.loss, Metric: c.metric, Clamp: 1e-10})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			gradients, err := gorgonia.Grad(loss, features, theta)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			p, err := vm.Compile(nil, loss, gradients[0], gradients[1])
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := p.RunAll(); err != nil { // binds the inputs, and grows what is kept between steps
-				b.Fatal(err)
-			}
+			must(b, err)
+			must(b, p.RunAll()) // binds the inputs, and grows what is kept between steps
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := p.Run(); err != nil {
-					b.Fatal(err)
-				}
+				must(b, p.Run())
 			}
 		})
 	}

@@ -30,12 +30,8 @@ func (c convCase) parts(t *testing.T, dtype tensor.Dtype, precision op.Precision
 	g := newConvGraph(t, c, dtype, precision)
 	g.let(t, x, w, factors)
 	p, err := vm.Compile(nil, g.y, g.dx, g.dw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, p.RunAll())
 	var parts [3][]float64
 	for i, n := range []*gorgonia.Node{g.y, g.dx, g.dw} {
 		parts[i] = slices.Clone(float64sOf(t, n.Value()))

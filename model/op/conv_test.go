@@ -90,13 +90,10 @@ func newConvGraph(t testing.TB, c convCase, dtype tensor.Dtype, precision op.Pre
 	}
 	g.x, g.w, g.factors = node("x", g.shapeX), node("w", g.shapeW), node("factors", g.shapeY)
 	var err error
-	if g.y, err = op.Conv2d(g.x, g.w, c.stride, c.pad, precision); err != nil {
-		t.Fatal(err)
-	}
+	g.y, err = op.Conv2d(g.x, g.w, c.stride, c.pad, precision)
+	must(t, err)
 	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{g.y}, gorgonia.Nodes{g.factors}, gorgonia.Nodes{g.x, g.w})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g.dx, g.dw = grads[0], grads[1]
 	return g
 }
@@ -115,9 +112,7 @@ func (g *convGraph) let(t testing.TB, x, w, factors []float64) {
 			}
 			backing = single
 		}
-		if err := gorgonia.Let(n, tensor.New(tensor.WithShape(v.shape...), tensor.WithBacking(backing))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, gorgonia.Let(n, tensor.New(tensor.WithShape(v.shape...), tensor.WithBacking(backing))))
 	}
 }
 
@@ -143,9 +138,7 @@ func TestConv2d(t *testing.T) {
 					evaluate := func() float64 {
 						m.Reset()
 						g.let(t, x, w, factors)
-						if err := m.RunAll(); err != nil {
-							t.Fatal(err)
-						}
+						must(t, m.RunAll())
 						var sum float64
 						for i, v := range float64sOf(t, g.y.Value()) {
 							sum += v * factors[i]
@@ -188,12 +181,8 @@ func TestConv2dFloat32(t *testing.T) {
 			g := newConvGraph(t, c, dtype, op.Float32)
 			g.let(t, normals(volume(g.shapeX), 1), normals(volume(g.shapeW), 2), normals(volume(g.shapeY), 3))
 			p, err := vm.Compile(nil, g.y, g.dx, g.dw)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := p.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, p.RunAll())
 			got, want = want, nil
 			for _, n := range []*gorgonia.Node{g.y, g.dx, g.dw} {
 				want = append(want, slices.Clone(float64sOf(t, n.Value())))
@@ -218,9 +207,7 @@ func TestConv2dIsGorgonias(t *testing.T) {
 			if err == nil {
 				n, err = op.ChannelsLast(n)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return n
 		}
 		var nodes [2]gorgonia.Nodes
@@ -229,21 +216,15 @@ func TestConv2dIsGorgonias(t *testing.T) {
 			last(gorgonia.Conv2d(x, w, tensor.Shape{c.kh, c.kw}, []int{c.pad, c.pad}, []int{c.stride, c.stride}, []int{1, 1})),
 		} {
 			grads, err := gorgonia.Grad(gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(y, factors)))), x, w)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			nodes[i] = append(gorgonia.Nodes{y}, grads...)
 		}
 		m := gorgonia.NewTapeMachine(graph)
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, m.RunAll())
 		for i, what := range []string{"result", "gradient of the images", "gradient of the weights"} {
 			closeTo(t, fmt.Sprintf("%v: %s", c, what), float64sOf(t, nodes[0][i].Value()), float64sOf(t, nodes[1][i].Value()), 1e-12)
 		}
-		if err := m.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, m.Close())
 	}
 }
 
@@ -252,18 +233,14 @@ func convProgram(t testing.TB, c convCase, precision op.Precision) (*convGraph, 
 	t.Helper()
 	g := newConvGraph(t, c, tensor.Float32, precision)
 	p, err := vm.Compile(nil, g.y, g.dx, g.dw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for n, shape := range map[*gorgonia.Node][]int{g.x: g.shapeX, g.w: g.shapeW, g.factors: g.shapeY} {
 		data := make([]float32, volume(shape))
 		s := rng.New(1, rng.Sample)
 		for i := range data {
 			data[i] = float32(s.Normal())
 		}
-		if err := op.Share(p.Input(n), data, shape...); err != nil {
-			t.Fatal(err)
-		}
+		must(t, op.Share(p.Input(n), data, shape...))
 	}
 	return g, p
 }
@@ -290,9 +267,7 @@ func TestConv2dSameBitsAndNoAllocation(t *testing.T) {
 		var want [][]float32
 		for _, procs := range []int{1, 2, 7} {
 			runtime.GOMAXPROCS(procs)
-			if err := p.Run(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.Run())
 			var got [][]float32
 			for _, n := range []*gorgonia.Node{g.y, g.dx, g.dw} {
 				got = append(got, slices.Clone(op.Data[float32](p.Output(n))))
@@ -329,17 +304,11 @@ func TestConv2dOfNoImages(t *testing.T) {
 			precision = op.BFloat16
 		}
 		g, p := convProgram(t, c, precision)
-		if err := p.Run(); err != nil { // leaves what the next run must not find
-			t.Fatal(err)
-		}
+		must(t, p.Run()) // leaves what the next run must not find
 		for _, n := range []*gorgonia.Node{g.x, g.factors} {
-			if err := op.Share(p.Input(n), []float32{}, append([]int{0}, n.Shape()[1:]...)...); err != nil {
-				t.Fatal(err)
-			}
+			must(t, op.Share(p.Input(n), []float32{}, append([]int{0}, n.Shape()[1:]...)...))
 		}
-		if err := p.Run(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Run())
 		y, dx, dw := p.Output(g.y), p.Output(g.dx), op.Data[float32](p.Output(g.dw))
 		if y.Len() != 0 || dx.Len() != 0 || len(dw) == 0 || slices.ContainsFunc(dw, func(v float32) bool { return v != 0 }) {
 			t.Errorf("%v: results of shapes %v and %v, a gradient %v", c, y.Shape(), dx.Shape(), dw)
@@ -382,9 +351,7 @@ func BenchmarkConv2d(b *testing.B) {
 				_, p := convProgram(b, c, precision)
 				b.ReportAllocs()
 				for b.Loop() {
-					if err := p.Run(); err != nil {
-						b.Fatal(err)
-					}
+					must(b, p.Run())
 				}
 				oh, ow := c.result()
 				work := 3 * 2 * float64(c.n*c.k*oh*ow) * float64(c.c*c.kh*c.kw)

@@ -17,14 +17,6 @@ import (
 	"cne/model/vm"
 )
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // onBoth runs a graph on the CPU and on a device and compares all outputs. build makes
 // the graph, and returns its inputs' values and its outputs. within is the largest
 // difference allowed, relative to the largest element of the CPU's result.

@@ -35,27 +35,19 @@ type golden struct {
 func readGolden(t *testing.T, path string) golden {
 	t.Helper()
 	f, err := safetensors.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	floats := func(name string) []float64 {
 		x, err := f.Tensors[name].Float64s()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return x
 	}
 	number := func(key string) float64 {
 		x, err := strconv.ParseFloat(f.Metadata[key], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return x
 	}
 	tails, err := f.Tensors["tails"].Int64s()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	shape := f.Tensors["tails"].Shape
 	g := golden{
 		features: floats("features"), b: shape[0], d: f.Tensors["features"].Shape[1], m: shape[1] - 1,
@@ -108,17 +100,13 @@ func newDenseGraph(t *testing.T, dtype tensor.Dtype, features []float64, d int, 
 	f := g.features
 	var err error
 	if o.Metric == op.Cosine {
-		if f, err = op.Normalize(f); err != nil {
-			t.Fatal(err)
-		}
+		f, err = op.Normalize(f)
+		must(t, err)
 	}
-	if g.loss, err = op.Contrastive(f, g.negatives, g.runs, g.theta, o); err != nil {
-		t.Fatal(err)
-	}
+	g.loss, err = op.Contrastive(f, g.negatives, g.runs, g.theta, o)
+	must(t, err)
 	grads, err := gorgonia.Grad(g.loss, g.features, g.theta)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g.gradFeatures, g.gradOfTheta = grads[0], grads[1]
 	g.negsData = tensor.New(tensor.WithShape(m, b), tensor.WithBacking(negatives))
 	g.runsData = tensor.New(tensor.WithShape(len(runs)), tensor.WithBacking(runs))
@@ -142,9 +130,7 @@ func (g *lossGraph) let(t *testing.T, features []float64, theta float64) {
 		g.thetaData = gorgonia.NewF32(float32(theta))
 	}
 	for n, v := range map[*gorgonia.Node]gorgonia.Value{g.features: g.featureData, g.negatives: g.negsData, g.runs: g.runsData, g.theta: g.thetaData} {
-		if err := gorgonia.Let(n, v); err != nil {
-			t.Fatal(err)
-		}
+		must(t, gorgonia.Let(n, v))
 	}
 }
 
@@ -152,9 +138,7 @@ func (g *lossGraph) let(t *testing.T, features []float64, theta float64) {
 var machines = map[string]func(t *testing.T, g *gorgonia.ExprGraph, outputs ...*gorgonia.Node) gorgonia.VM{
 	"vm": func(t *testing.T, _ *gorgonia.ExprGraph, outputs ...*gorgonia.Node) gorgonia.VM {
 		p, err := vm.Compile(nil, outputs...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return p
 	},
 	"tape": func(_ *testing.T, g *gorgonia.ExprGraph, _ ...*gorgonia.Node) gorgonia.VM {
@@ -216,9 +200,7 @@ func TestContrastiveMatchesGolden(t *testing.T) {
 						op.ContrastiveOptions{Loss: g.loss, Metric: g.metric, Temperature: g.temperature, Clamp: g.clamp})
 					m := newMachine(t, graph.graph, graph.loss, graph.gradFeatures, graph.gradOfTheta)
 					defer m.Close()
-					if err := m.RunAll(); err != nil {
-						t.Fatal(err)
-					}
+					must(t, m.RunAll())
 					closeTo(t, "loss", float64sOf(t, graph.loss.Value()), []float64{g.wantLoss}, tol)
 					closeTo(t, "gradient", float64sOf(t, graph.gradFeatures.Value()), g.wantGrad, tol)
 					if g.loss == op.NC {

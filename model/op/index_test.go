@@ -70,13 +70,9 @@ func TestRowNumbersOutOfRange(t *testing.T) {
 		}
 		withOneOutside(rows, func(which string, index []int32) {
 			y, err := apply(gorgonia.NewGraph(), index)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			p, err := vm.Compile(nil, y)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			bad := index[slices.IndexFunc(index, func(i int32) bool { return i < 0 || int(i) >= rows })]
 			if err := p.RunAll(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("is %d, but", bad)) && !strings.Contains(err.Error(), fmt.Sprintf("is row %d, but", bad)) {
 				t.Errorf("%s, %s: %v", name, which, err)

@@ -19,9 +19,7 @@ func TestChannelsLast(t *testing.T) {
 			x := imagesOf(gorgonia.NewGraph(), dtype, "x", normals(n*c*h*w, 1), n, c, h, w)
 			outputs := incomingTo(t, gorgonia.Must(op.ChannelsLast(x)), x)
 			m := newMachine(t, x.Graph(), outputs...)
-			if err := m.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, m.RunAll())
 			first, last := float64sOf(t, x.Value()), float64sOf(t, outputs[0].Value())
 			grad, incoming := float64sOf(t, outputs[1].Value()), numbersOf(dtype, normals(n*c*h*w, 9))
 			if !slices.Equal(outputs[0].Shape(), tensor.Shape{n, h, w, c}) || !slices.Equal(outputs[1].Shape(), tensor.Shape{n, c, h, w}) {

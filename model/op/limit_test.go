@@ -46,12 +46,8 @@ func everyNegative(t *testing.T, points []float64, k int, theta float64, loss op
 	}
 	g := newLossGraph(t, tensor.Float64, features, 2, negatives, b, theta, op.ContrastiveOptions{Loss: loss})
 	p, err := vm.Compile(nil, g.loss, g.gradFeatures, g.gradOfTheta)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, p.RunAll())
 	ofRows := float64sOf(t, g.gradFeatures.Value())
 	grad = make([]float64, len(points))
 	for r, p := range point {

@@ -68,22 +68,16 @@ func TestLinearByFiniteDifferences(t *testing.T) {
 				} else {
 					y, err = op.Linear(x, w, b, tc.act)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				c := matrixOf(g, tensor.Float64, "c", y.Shape()[0], out, normals(y.Shape().TotalSize(), 4))
 				loss := gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(y, c))))
 				grads, err := gorgonia.Grad(loss, x, w, b)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				m := newMachine(t, g, append(gorgonia.Nodes{loss}, grads...)...)
 				defer m.Close()
 				evaluate := func() float64 {
 					m.Reset()
-					if err := m.RunAll(); err != nil {
-						t.Fatal(err)
-					}
+					must(t, m.RunAll())
 					return float64sOf(t, loss.Value())[0]
 				}
 				evaluate()
@@ -103,14 +97,10 @@ func TestLinearByFiniteDifferences(t *testing.T) {
 // The network of the golden file, forward and backward, as a chain of Linear.
 func TestLinearMatchesGoldenMLP(t *testing.T) {
 	f, err := safetensors.ReadFile("testdata/mlp_12_100_100_100_2.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	read := func(name string) []float64 {
 		x, err := f.Tensors[name].Float64s()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return x
 	}
 	for dtype, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-9, tensor.Float32: 1e-4} {
@@ -128,24 +118,17 @@ func TestLinearMatchesGoldenMLP(t *testing.T) {
 				if l == 3 {
 					act = op.NoActivation
 				}
-				if y, err = op.Linear(y, w, b, act); err != nil {
-					t.Fatal(err)
-				}
+				y, err = op.Linear(y, w, b, act)
+				must(t, err)
 				params = append(params, w, b)
 				names = append(names, layer+".grad_weight", layer+".grad_bias")
 			}
 			gradY := matrixOf(g, dtype, "grad_y", 32, 2, read("grad_y"))
 			grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{gradY}, params)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			p, err := vm.Compile(nil, append(gorgonia.Nodes{y}, grads...)...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := p.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, p.RunAll())
 			closeTo(t, "y", float64sOf(t, y.Value()), read("y"), tol)
 			for i, name := range names {
 				closeTo(t, name, float64sOf(t, grads[i].Value()), read(name), tol)
@@ -174,22 +157,14 @@ func TestLinearRowsIsLinearOfGather(t *testing.T) {
 		} else {
 			y, err = op.LinearRows(x, indexOf(g, index), w, b, op.ReLUActivation)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c := matrixOf(g, dtype, "c", len(index), out, normals(len(index)*out, 4))
 		grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{c}, gorgonia.Nodes{x, w, b})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		outputs := append(gorgonia.Nodes{y}, grads...)
 		p, err := vm.Compile(nil, outputs...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := p.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, p.RunAll())
 		var all [][]float64
 		for _, o := range outputs {
 			all = append(all, slices.Clone(float64sOf(t, o.Value())))
@@ -216,16 +191,10 @@ func TestLinearSameBitsOnAnyNumberOfCores(t *testing.T) {
 		b := vectorOf(g, tensor.Float32, "b", normals(out, 3))
 		y := gorgonia.Must(op.Linear(x, w, b, op.ReLUActivation))
 		grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{incoming(g, y)}, gorgonia.Nodes{x, w, b})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p, err := vm.Compile(nil, append(gorgonia.Nodes{y}, grads...)...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := p.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, p.RunAll())
 		var all [][]float64
 		for _, o := range append(gorgonia.Nodes{y}, grads...) {
 			all = append(all, slices.Clone(float64sOf(t, o.Value())))
@@ -306,21 +275,15 @@ func TestLinearOfSparse(t *testing.T) {
 			w := matrixOf(g, tensor.Float32, "w", out, in, normals(out*in, 2))
 			b := vectorOf(g, tensor.Float32, "b", normals(out, 3))
 			y, err := apply(indexOf(g, index), w, b, g)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			c := matrixOf(g, tensor.Float32, "c", len(index), out, normals(len(index)*out, 4))
 			loss := gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(y, c))))
 			grads, err := gorgonia.Grad(loss, w, b)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			outputs := append(gorgonia.Nodes{loss}, grads...)
 			m := newMachine(t, g, outputs...)
 			defer m.Close()
-			if err := m.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, m.RunAll())
 			var all [][]float64
 			for _, o := range outputs {
 				all = append(all, slices.Clone(float64sOf(t, o.Value())))
@@ -343,13 +306,9 @@ func TestLinearOfSparse(t *testing.T) {
 		t.Error("a bias of 2 was taken for 7 outputs")
 	}
 	y, err := op.LinearOfSparse(sparse, indexOf(g, []int32{30}), w, b, op.ReLUActivation)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := vm.Compile(nil, y)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := p.RunAll(); err == nil || !strings.Contains(err.Error(), "row 0 of the index is 30, but there are 30 points") {
 		t.Errorf("error %v", err)
 	}

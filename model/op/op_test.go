@@ -17,6 +17,14 @@ import (
 	"cne/model/vm"
 )
 
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func normals(n int, seed uint64) []float64 {
 	s := rng.New(seed, rng.Init)
 	x := make([]float64, n)
@@ -60,23 +68,17 @@ func TestGradientsByFiniteDifferences(t *testing.T) {
 				x := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithValue(value), gorgonia.WithName("x"))
 				ix := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithValue(tensor.New(tensor.WithShape(6), tensor.WithBacking(index))), gorgonia.WithName("index"))
 				y, err := tc.apply(x, ix)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				weights := tensor.New(tensor.WithShape(y.Shape()...), tensor.WithBacking(normals(y.Shape().TotalSize(), 4)))
 				w := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithValue(weights), gorgonia.WithName("w"))
 				loss := gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(y, w))))
 				grads, err := gorgonia.Grad(loss, x)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				m := newMachine(t, g, loss, grads[0])
 				defer m.Close()
 				evaluate := func() float64 {
 					m.Reset()
-					if err := m.RunAll(); err != nil {
-						t.Fatal(err)
-					}
+					must(t, m.RunAll())
 					return float64sOf(t, loss.Value())[0]
 				}
 				evaluate()
@@ -147,14 +149,10 @@ func TestContrastiveByFiniteDifferences(t *testing.T) {
 				}
 				g := newLossGraph(t, tensor.Float64, features, size.d, negatives, size.b, theta[0], o)
 				p, err := vm.Compile(nil, g.loss, g.gradFeatures, g.gradOfTheta)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				evaluate := func() float64 {
 					g.let(t, features, theta[0])
-					if err := p.RunAll(); err != nil {
-						t.Fatal(err)
-					}
+					must(t, p.RunAll())
 					return float64sOf(t, g.loss.Value())[0]
 				}
 				evaluate()
@@ -205,9 +203,7 @@ func TestDenseByFiniteDifferences(t *testing.T) {
 					evaluate := func() float64 {
 						m.Reset()
 						g.let(t, features, theta[0])
-						if err := m.RunAll(); err != nil {
-							t.Fatal(err)
-						}
+						must(t, m.RunAll())
 						return float64sOf(t, g.loss.Value())[0]
 					}
 					evaluate()
@@ -226,12 +222,8 @@ func lossAndGrad(t *testing.T, dtype tensor.Dtype, features []float64, d int, ne
 	t.Helper()
 	g := newLossGraph(t, dtype, features, d, negatives, b, theta, o)
 	p, err := vm.Compile(nil, g.loss, g.gradFeatures)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, p.RunAll())
 	return float64sOf(t, g.loss.Value())[0], float64sOf(t, g.gradFeatures.Value())
 }
 
@@ -361,39 +353,24 @@ func TestNoNegatives(t *testing.T) {
 			unit := f
 			var err error
 			if tc.o.Metric == op.Cosine {
-				if unit, err = op.Normalize(f); err != nil {
-					t.Fatal(err)
-				}
+				unit, err = op.Normalize(f)
+				must(t, err)
 			}
 			runs := noRuns(g)
 			loss, err := op.Contrastive(unit, n, runs, theta, tc.o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			grads, err := gorgonia.Grad(loss, f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			p, err := vm.Compile(nil, loss, grads[0])
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := p.Input(f).SetValue(tensor.New(tensor.WithShape(2, 2), tensor.WithBacking(x))); err != nil {
-				t.Fatal(err)
-			}
-			if err := op.Share(p.Input(n), []int32{}, 0, 1); err != nil {
-				t.Fatal(err)
-			}
-			if err := op.Share(p.Input(runs), []int32{0}, 1); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, p.Input(f).SetValue(tensor.New(tensor.WithShape(2, 2), tensor.WithBacking(x))))
+			must(t, op.Share(p.Input(n), []int32{}, 0, 1))
+			must(t, op.Share(p.Input(runs), []int32{0}, 1))
 			zero := gorgonia.Value(gorgonia.NewF64(0))
 			if dtype == tensor.Float32 {
 				zero = gorgonia.NewF32(0)
 			}
-			if err := p.Input(theta).SetValue(zero); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.Input(theta).SetValue(zero))
 			if err := p.RunChecked(); err != nil {
 				t.Errorf("%+v: %v", tc.o, err)
 			}
@@ -409,20 +386,12 @@ func TestNormalizeZeroRow(t *testing.T) {
 	g := gorgonia.NewGraph()
 	x := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithName("x"), gorgonia.WithValue(tensor.New(tensor.WithShape(2, 2), tensor.WithBacking([]float64{0, 0, 3, 4}))))
 	y, err := op.Normalize(x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	grads, err := gorgonia.Grad(gorgonia.Must(gorgonia.Sum(y)), x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := vm.Compile(nil, y, grads[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, p.RunAll())
 	closeTo(t, "unit rows", float64sOf(t, y.Value()), []float64{0, 0, 0.6, 0.8}, 1e-15)
 	for i, v := range float64sOf(t, grads[0].Value()) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {

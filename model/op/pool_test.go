@@ -26,14 +26,10 @@ func TestGlobalAvgPoolMatchesGorgonia(t *testing.T) {
 						c := imagesOf(g, dtype, "c", normals(images*channels, 2), images, channels)
 						loss := gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(pool(x), c))))
 						grads, err := gorgonia.Grad(loss, x)
-						if err != nil {
-							t.Fatal(err)
-						}
+						must(t, err)
 						m := newMachine(t, g, loss, grads[0])
 						defer m.Close()
-						if err := m.RunAll(); err != nil {
-							t.Fatal(err)
-						}
+						must(t, m.RunAll())
 						return [][]float64{slices.Clone(float64sOf(t, loss.Value())), slices.Clone(float64sOf(t, grads[0].Value()))}
 					}
 					got := run(func(x *gorgonia.Node) *gorgonia.Node { return gorgonia.Must(op.GlobalAvgPool(x)) })
@@ -62,16 +58,12 @@ func TestGlobalAvgPoolByFiniteDifferences(t *testing.T) {
 			c := imagesOf(g, tensor.Float64, "c", normals(6, 2), 2, 3)
 			loss := gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(gorgonia.Must(op.GlobalAvgPool(x)), c))))
 			grads, err := gorgonia.Grad(loss, x)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			m := newMachine(t, g, loss, grads[0])
 			defer m.Close()
 			evaluate := func() float64 {
 				m.Reset()
-				if err := m.RunAll(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, m.RunAll())
 				return float64sOf(t, loss.Value())[0]
 			}
 			evaluate()

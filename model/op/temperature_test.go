@@ -23,23 +23,15 @@ func scaled[T op.Float](t *testing.T, x, w []T, logTemperature T) (y, dx []T, dL
 	nw := gorgonia.NewMatrix(g, op.Dtype[T](), gorgonia.WithShape(len(x)/3, 3), gorgonia.WithName("w"))
 	nt := gorgonia.NewVector(g, op.Dtype[T](), gorgonia.WithShape(1), gorgonia.WithName("t"))
 	ny, err := op.ScaleByTemperature(nx, nt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{ny}, gorgonia.Nodes{nw}, gorgonia.Nodes{nx, nt})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := vm.Compile(nil, append(gorgonia.Nodes{ny}, grads...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, s := range []error{
 		op.Share(p.Input(nx), x, len(x)/3, 3), op.Share(p.Input(nw), w, len(w)/3, 3), op.Share(p.Input(nt), []T{logTemperature}, 1), p.Run(),
 	} {
-		if s != nil {
-			t.Fatal(s)
-		}
+		must(t, s)
 	}
 	return slices.Clone(op.Data[T](p.Output(ny))), slices.Clone(op.Data[T](p.Output(grads[0]))), op.Data[T](p.Output(grads[1]))[0]
 }
