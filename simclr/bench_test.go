@@ -37,9 +37,7 @@ func BenchmarkView(b *testing.B) {
 			dst := make([]float32, 3*32*32)
 			b.ReportAllocs()
 			for i := range b.N {
-				if err := c.a.ViewTo(dst, images.Image(i%64), 32, 32, simclr.ViewStream(1, 0, i, 0)); err != nil {
-					b.Fatal(err)
-				}
+				must(b, c.a.ViewTo(dst, images.Image(i%64), 32, 32, simclr.ViewStream(1, 0, i, 0)))
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "views/s")
 		})
@@ -69,9 +67,7 @@ func BenchmarkPretraining(b *testing.B) {
 				p := c.p
 				p.Precision, p.BatchSize, p.Epochs, p.WarmUp = precision, c.views/2, b.N, 0
 				_, r, err := p.Run(context.Background(), noise(c.views/2, 32, 32), nil)
-				if err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
 				b.ReportMetric(float64(c.views*b.N)/r.Elapsed.Seconds(), "views/s")
 			})
 		}
@@ -89,9 +85,7 @@ func BenchmarkBatch(b *testing.B) {
 	dst := make([]float32, 512*3*32*32)
 	b.Run(fmt.Sprintf("cores=%d", runtime.GOMAXPROCS(0)), func(b *testing.B) {
 		for i := range b.N {
-			if err := a.BatchTo(dst, images, index, i, 0, 1); err != nil {
-				b.Fatal(err)
-			}
+			must(b, a.BatchTo(dst, images, index, i, 0, 1))
 		}
 		b.ReportMetric(512*float64(b.N)/b.Elapsed().Seconds(), "views/s")
 	})

@@ -13,14 +13,6 @@ import (
 	"cne/simclr"
 )
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestEvaluationOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	testLogisticGolden(t, d)

@@ -22,35 +22,36 @@ import (
 	"cne/train"
 )
 
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // probes is what scikit-learn found for 300 points, the first 200 of which it
 // was trained on.
 func probes(t testing.TB) (f *safetensors.File, classes []int32, split simclr.Split) {
 	t.Helper()
 	f, err := safetensors.ReadFile(filepath.Join("testdata", "probes.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if classes, err = f.Tensors["labels"].Int32s(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	classes, err = f.Tensors["labels"].Int32s()
+	must(t, err)
 	return f, classes, simclr.Split{Train: rows(300)[:200], Test: rows(300)[200:]}
 }
 
 func golden64(t testing.TB, f *safetensors.File, name string) []float64 {
 	t.Helper()
 	v, err := f.Tensors[name].Float64s()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return v
 }
 
 func goldenPoints(t testing.TB, f *safetensors.File, name string) *data.Matrix {
 	t.Helper()
 	x, err := f.Tensors[name].Float32s()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &data.Matrix{N: 300, D: 20, X: x}
 }
 
@@ -90,9 +91,7 @@ func TestKNNAccuracy(t *testing.T) {
 	f, classes, split := probes(t)
 	x := goldenPoints(t, f, "X")
 	got, err := simclr.KNNAccuracy(t.Context(), x, classes, split, 15, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := golden64(t, f, "knn_cosine_accuracy")[0]; got != want {
 		t.Errorf("accuracy %v, want %v", got, want)
 	}
@@ -107,9 +106,7 @@ func TestKNNAccuracy(t *testing.T) {
 	for _, s := range []simclr.Split{split, backwards} {
 		for _, k := range []int{1, 2, 5, 15, 200} {
 			got, err := simclr.KNNAccuracy(t.Context(), hard, classes, s, k, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if want := knnNaive(hard, classes, s, k); got != want {
 				t.Errorf("k=%d: accuracy %v, want %v", k, got, want)
 			}
@@ -168,9 +165,7 @@ func testLogisticGolden(t *testing.T, on *device.Device) {
 	x := goldenPoints(t, f, "logreg_X")
 	before := slices.Clone(x.X)
 	l, err := simclr.FitLogistic(t.Context(), x, classes, split.Train, 6, simclr.LogisticOptions{Penalty: 1. / 200, Tolerance: 1e-6, Device: on})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !l.Converged || l.Gradient > 1e-6 {
 		t.Errorf("after %d steps a derivative is %g", l.Steps, l.Gradient)
 	}
@@ -190,9 +185,7 @@ func testLogisticGolden(t *testing.T, on *device.Device) {
 	}
 	// The most probable class, by the definition.
 	found, err := l.Classify(x, split.Test)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	right := 0
 	for i, row := range split.Test {
 		best, class := math.Inf(-1), int32(-1)
@@ -232,9 +225,7 @@ func TestLogisticClosedForm(t *testing.T) {
 	}
 	m.N = len(m.X)
 	l, err := simclr.FitLogistic(t.Context(), m, classes, nil, 2, simclr.LogisticOptions{Tolerance: 1e-7})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for v := range 2 {
 		x := (float64(v) - l.Scaler.Mean[0]) / l.Scaler.SD[0]
 		got := (l.Weights[1]-l.Weights[0])*x + l.Bias[1] - l.Bias[0]
@@ -270,9 +261,7 @@ func TestLogisticDegenerate(t *testing.T) {
 			classes[i] = int32(i % 3)
 		}
 		l, err := simclr.FitLogistic(t.Context(), m, classes, nil, 3, simclr.LogisticOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !l.Converged {
 			t.Errorf("%s: after %d steps a derivative is %g", name, l.Steps, l.Gradient)
 		}
@@ -311,18 +300,12 @@ func TestEvaluationSameBits(t *testing.T) {
 	for i, procs := range []int{1, 2, 3, 8} {
 		runtime.GOMAXPROCS(procs)
 		features, err := simclr.Pixels(images, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		e := simclr.Evaluation{K: 5, Seeds: []uint64{1, 2}, Test: 300}
 		got, err := e.Run(t.Context(), features, images)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		l, err := simclr.FitLogistic(t.Context(), features, images.Labels.Class, nil, 3, simclr.LogisticOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if i == 0 {
 			want, weights = got, l.Weights
 			continue
@@ -336,19 +319,13 @@ func TestEvaluationSameBits(t *testing.T) {
 func TestEvaluation(t *testing.T) {
 	images := labelled(900, 6)
 	features, err := simclr.Pixels(images, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var heard []int
 	e := simclr.Evaluation{Progress: func(done, all int) { heard = append(heard, done, all) }}
 	got, err := e.Run(t.Context(), features, images)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	official, err := simclr.OfficialSplit(images)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	knn := knnNaive(features, images.Labels.Class, official, 15)
 	if !got.Official || got.K != 15 || got.Train != 675 || got.Test != 225 || len(got.Splits) != 1 ||
 		got.KNN != (simclr.Score{Mean: knn}) || got.Linear.Mean < 0.8 || got.Linear.Std != 0 || !got.Splits[0].Converged {
@@ -359,15 +336,12 @@ func TestEvaluation(t *testing.T) {
 	}
 
 	e = simclr.Evaluation{Seeds: []uint64{3, 4, 5}, Test: 200, K: 7}
-	if got, err = e.Run(t.Context(), features, images); err != nil {
-		t.Fatal(err)
-	}
+	got, err = e.Run(t.Context(), features, images)
+	must(t, err)
 	var mean, square float64
 	for i, s := range got.Splits {
 		split, err := simclr.StratifiedSplit(images, 200, s.Seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if want := knnNaive(features, images.Labels.Class, split, 7); s.Seed != e.Seeds[i] || s.KNN != want {
 			t.Errorf("split %d: %+v, want %v", i, s, want)
 		}
@@ -389,9 +363,7 @@ func TestSplits(t *testing.T) {
 		images.Labels.Class[i] = 0
 	}
 	s, err := simclr.StratifiedSplit(images, 60, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	again, _ := simclr.StratifiedSplit(images, 60, 1)
 	other, _ := simclr.StratifiedSplit(images, 60, 2)
 	if !slices.Equal(s.Test, again.Test) || slices.Equal(s.Test, other.Test) {
@@ -412,9 +384,7 @@ func TestSplits(t *testing.T) {
 		t.Errorf("test images of each class: %v", got)
 	}
 	sample, err := s.Sample(images, 48, 100, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := shares(sample.Train); got != [3]int{32, 8, 8} || !slices.Equal(sample.Test, s.Test) {
 		t.Errorf("a sample has %v and %d test images", got, len(sample.Test))
 	}
@@ -457,9 +427,7 @@ func TestFeatures(t *testing.T) {
 	index := []int32{599, 3, 3}
 	index = append(index, rows(300)...)
 	m, err := simclr.Features(t.Context(), &average{}, &a, images, index, func(done, all int) { heard = append(heard, done, all) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if m.N != 303 || m.D != 6 || !slices.Equal(heard, []int{256, 303, 303, 303}) {
 		t.Errorf("%d×%d, progress %v", m.N, m.D, heard)
 	}
@@ -498,9 +466,7 @@ func TestFeatures(t *testing.T) {
 // Large images go through a network a few at a time, with the same bits as one by one.
 func TestFeaturesOfLargeImages(t *testing.T) {
 	net, err := model.NewResNet[float32](model.ResNetOptions{Width: 2}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	images, a := noise(3, 10, 12), bare(8)
 	a.WholeSize = 600 // of which two go together
 	var steps []int
@@ -522,13 +488,9 @@ func TestWholeSize(t *testing.T) {
 	a, large := bare(4), bare(7)
 	a.WholeSize = 7
 	got, err := simclr.Features(t.Context(), &average{}, &a, images, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want, err := simclr.Features(t.Context(), &average{}, &large, images, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !slices.Equal(got.X, want.X) {
 		t.Error("images at WholeSize have other features than at that Size")
 	}
@@ -550,9 +512,7 @@ func TestWholeSize(t *testing.T) {
 // Evaluation, and a monitor, leave a network as it was, in training or not.
 func TestEvaluationChangesNothing(t *testing.T) {
 	net, err := model.NewResNet[float32](model.ResNetOptions{Width: 2}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	snapshot := func() map[string][]float32 {
 		all := map[string][]float32{}
 		for name, a := range net.Tensors() {
@@ -571,9 +531,7 @@ func TestEvaluationChangesNothing(t *testing.T) {
 		net.Evaluate(evaluate)
 		before := snapshot()
 		first, err := simclr.Features(t.Context(), net, &a, images, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		e := simclr.Evaluation{K: 3}
 		if _, err := e.Run(t.Context(), first, images); err != nil {
 			t.Fatal(err)
@@ -582,9 +540,7 @@ func TestEvaluationChangesNothing(t *testing.T) {
 		accuracy := -1.
 		hook, err := (&simclr.Monitor{Images: images, Split: split, Augmentation: &a, K: 3,
 			Report: func(_ int, a float64) error { accuracy = a; return nil }}).Hook(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := hook.AfterEpoch(&train.State{Epoch: 1, Model: network{ResNet: net}}); err != nil || accuracy < 0 {
 			t.Fatalf("accuracy %v, %v", accuracy, err)
 		}
@@ -595,9 +551,7 @@ func TestEvaluationChangesNothing(t *testing.T) {
 		}
 		// A part of the images has the features that it has among all.
 		some, err := simclr.Features(t.Context(), net, &a, images, []int32{39, 5}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i, row := range []int{39, 5} {
 			for j, v := range some.Row(i) {
 				if w := first.Row(row)[j]; math.Abs(float64(v-w)) > 1e-5*max(1, math.Abs(float64(w))) {
@@ -625,9 +579,7 @@ type pretender struct {
 func TestMonitor(t *testing.T) {
 	images := labelled(90, 4)
 	split, err := simclr.StratifiedSplit(images, 30, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	split.Train = split.Train[5:50]
 	a := bare(4)
 	var epochs []int
@@ -641,9 +593,7 @@ func TestMonitor(t *testing.T) {
 		return nil
 	}}
 	hook, err := m.Hook(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	fake := &average{}
 	for epoch := 1; epoch <= 7; epoch++ {
 		err := hook.AfterEpoch(&train.State{Epoch: epoch, Epochs: 7, Model: pretender{average: fake}})
@@ -655,9 +605,7 @@ func TestMonitor(t *testing.T) {
 		t.Errorf("measured after epochs %v by %d calls", epochs, fake.calls)
 	}
 	features, err := simclr.Features(t.Context(), fake, &a, images, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := knnNaive(features, images.Labels.Class, split, 3); accuracy != want {
 		t.Errorf("accuracy %v, want %v", accuracy, want)
 	}
@@ -803,9 +751,7 @@ func BenchmarkLogistic(b *testing.B) {
 			}
 			for b.Loop() {
 				l, err := simclr.FitLogistic(b.Context(), m, classes, nil, 10, simclr.LogisticOptions{})
-				if err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
 				b.ReportMetric(float64(l.Steps), "steps")
 			}
 		})

@@ -25,9 +25,7 @@ func TestImagesOutOfRange(t *testing.T) {
 		features.Row(i)[i%3] = float32(i)
 	}
 	logistic, err := simclr.FitLogistic(t.Context(), features, classes, nil, 2, simclr.LogisticOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, bad := range []int32{0, -1, n, math.MaxInt32, math.MinInt32} { // 0 is in its place
 		for _, at := range []int{0, 20, n - 1} {
 			if bad == 0 && at > 0 {

@@ -36,9 +36,7 @@ func TestObjectiveGradient(t *testing.T) {
 	o.prepare()
 	at := func(theta, gradient []float64) float64 {
 		loss, err := o.at(theta, gradient)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return loss
 	}
 	s := rng.New(2, rng.Sample)
@@ -146,12 +144,9 @@ func TestMinimiseWithoutWhitening(t *testing.T) {
 			o.inverse = nil
 		}
 		options, err := LogisticOptions{Tolerance: 1e-6}.complete()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if fits[i], err = o.minimize(t.Context(), options, &losses[i]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		fits[i], err = o.minimize(t.Context(), options, &losses[i])
+		must(t, err)
 		if !losses[i].Converged {
 			t.Fatalf("fit %d: %+v", i, losses[i])
 		}

@@ -10,6 +10,14 @@ import (
 	"cne/model"
 )
 
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // The first half of a batch are the views 0 of its images, the second their
 // views 1, each that of its image's own row whatever the batch or the subset.
 func TestViewsOfABatch(t *testing.T) {
@@ -21,9 +29,7 @@ func TestViewsOfABatch(t *testing.T) {
 	p := PaperPretraining()
 	p.Augmentation.Size, p.BatchSize, p.Seed, p.Network = 4, 2, 11, model.ResNetOptions{Width: 1}
 	n, err := p.stage(p.stages(), 0, nil, images, []int32{8, 2, 5, 7})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	heads, tails := edges(4)
 	if !slices.Equal(heads, []int32{0, 1, 2, 3}) || !slices.Equal(tails, []int32{4, 5, 6, 7}) {
 		t.Fatalf("edges from %v to %v", heads, tails)
@@ -34,25 +40,17 @@ func TestViewsOfABatch(t *testing.T) {
 		t.Fatalf("views of shape %v", got)
 	}
 	got := make([]float32, 6*size)
-	if err := source.ImagesTo(got, []int32{2, 0, 1, 6, 4, 5}, epoch); err != nil {
-		t.Fatal(err)
-	}
+	must(t, source.ImagesTo(got, []int32{2, 0, 1, 6, 4, 5}, epoch))
 	want := make([]float32, size)
 	for i, x := range []struct{ row, view int }{{5, 0}, {8, 0}, {2, 0}, {5, 1}, {8, 1}, {2, 1}} {
-		if err := p.Augmentation.ViewTo(want, images.Image(x.row), 6, 6, ViewStream(11, epoch, x.row, x.view)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Augmentation.ViewTo(want, images.Image(x.row), 6, 6, ViewStream(11, epoch, x.row, x.view)))
 		if !slices.Equal(got[i*size:(i+1)*size], want) {
 			t.Errorf("image %d of the batch is not view %d of row %d", i, x.view, x.row)
 		}
 	}
 	// A smaller batch comes after it.
-	if err := source.ImagesTo(got[:2*size], []int32{3, 7}, epoch); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Augmentation.ViewTo(want, images.Image(7), 6, 6, ViewStream(11, epoch, 7, 0)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, source.ImagesTo(got[:2*size], []int32{3, 7}, epoch))
+	must(t, p.Augmentation.ViewTo(want, images.Image(7), 6, 6, ViewStream(11, epoch, 7, 0)))
 	if !slices.Equal(got[:size], want) {
 		t.Error("image 0 of the smaller batch is not view 0 of row 7")
 	}
@@ -64,9 +62,7 @@ func TestSparedParameters(t *testing.T) {
 	p := PaperPretraining()
 	p.BatchSize, p.Network, p.LearnTemperature = 2, model.ResNetOptions{Width: 1}, true
 	n, err := p.stage(p.stages(), 0, nil, &data.Images{N: 2, H: 1, W: 1, C: 3, Pixels: make([]byte, 6)}, []int32{0, 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, p.NoNormDecay = range []bool{false, true} {
 		for _, q := range n.Parameters() {
 			norm := strings.Contains(q.Name, "bn") || strings.Contains(q.Name, "shortcut.1") || strings.HasSuffix(q.Name, ".bias")

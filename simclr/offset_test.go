@@ -29,20 +29,14 @@ func TestClassifiersHeedOffsets(t *testing.T) {
 	}
 	offset.Offset = []float64{4, 4, 4}
 	want, err := simclr.KNNAccuracy(t.Context(), plain, classes, split, 5, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got, err := simclr.KNNAccuracy(t.Context(), offset, classes, split, 5, nil); err != nil || got != want {
 		t.Errorf("the accuracy is %v, want %v (%v)", got, want, err)
 	}
 	fitted, err := simclr.FitLogistic(t.Context(), offset, classes, split.Train, 3, simclr.LogisticOptions{Penalty: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a, err := fitted.Classify(offset, split.Test)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, err := fitted.Classify(plain, split.Test)
 	if err != nil || !slices.Equal(a, b) {
 		t.Errorf("the classes are %v, and without an offset %v (%v)", a, b, err)

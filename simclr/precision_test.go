@@ -37,9 +37,7 @@ func TestPretrainingInBFloat16(t *testing.T) {
 	p.Checkpoints = nil
 	for i := 1; i <= saved; i++ {
 		c, err := train.ReadCheckpoint(path(i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if c.Progress.Precision != "bf16" {
 			t.Errorf("checkpoint %d says that its precision is %q", i, c.Progress.Precision)
 		}
@@ -60,7 +58,5 @@ func TestPretrainingInBFloat16(t *testing.T) {
 	}
 	// What was trained in bfloat16 is used in float32.
 	features := make([]float32, n.Width())
-	if err := n.RepresentTo(features, make([]float32, 3*8*8), 8, 8); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.RepresentTo(features, make([]float32, 3*8*8), 8, 8))
 }

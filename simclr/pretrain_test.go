@@ -56,9 +56,7 @@ func small() simclr.Pretraining {
 func pretrain(t *testing.T, p simclr.Pretraining, images *data.Images, rows []int32) (*simclr.Network, train.Result) {
 	t.Helper()
 	n, r, err := p.Run(context.Background(), images, rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n, r
 }
 
@@ -204,9 +202,7 @@ func TestPretrainingResumes(t *testing.T) {
 			}
 			for i := 1; i <= len(at); i++ {
 				c, err := train.ReadCheckpoint(path(i))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				p.Checkpoints, p.Resume = nil, c
 				n, r := pretrain(t, p, images, nil)
 				if !slices.Equal(state(n, r), want) {
@@ -266,14 +262,10 @@ func TestNetworkEmbeds(t *testing.T) {
 		t.Fatalf("%d points of %d", points, d)
 	}
 	all := make([]float32, points*d)
-	if err := n.EmbedTo(all); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.EmbedTo(all))
 	for _, i := range []int{0, 255, 256, 296} {
 		plain, want := make([]float32, 3*8*8), make([]float32, d)
-		if err := errors.Join(p.Augmentation.EvalTo(plain, images.Image(3+i), 8, 8), n.ProjectTo(want, plain)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(p.Augmentation.EvalTo(plain, images.Image(3+i), 8, 8), n.ProjectTo(want, plain)))
 		for k, v := range want {
 			if math.Abs(float64(all[i*d+k]-v)) > 1e-5*(1+math.Abs(float64(v))) {
 				t.Errorf("image %d is embedded at %v, want %v", i, all[i*d:(i+1)*d], want)
@@ -296,18 +288,12 @@ func TestPretrainedNetworkIsSaved(t *testing.T) {
 	p := small()
 	n, _ := pretrain(t, p, images, nil)
 	path := filepath.Join(t.TempDir(), "model.safetensors")
-	if err := n.Save(path, &model.Description{Images: p.Augmentation.Input()}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Save(path, &model.Description{Images: p.Augmentation.Input()}))
 	s, err := model.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	represent := func(net *model.ResNet[float32], a simclr.Augmentation) []float32 {
 		x, h := make([]float32, 16*3*8*8), make([]float32, 16*net.Width())
-		if err := errors.Join(a.EvalBatchTo(x, images, rows(16)), net.RepresentTo(h, x, a.Size, a.Size)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(a.EvalBatchTo(x, images, rows(16)), net.RepresentTo(h, x, a.Size, a.Size)))
 		return h
 	}
 	if !slices.Equal(represent(s.ResNet, simclr.EvalTransform(s.Images)), represent(n.ResNet, p.Augmentation)) {

@@ -45,9 +45,7 @@ func TestRecords(t *testing.T) {
 			for line := range strings.Lines(b.String()) {
 				var r simclr.Record
 				var all map[string]any
-				if err := errors.Join(json.Unmarshal([]byte(line), &r), json.Unmarshal([]byte(line), &all)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, errors.Join(json.Unmarshal([]byte(line), &r), json.Unmarshal([]byte(line), &all)))
 				epochs, last = append(epochs, r.Epoch), r
 				if r.LR <= 0 || r.Seconds <= 0 || r.ImagesPerSecond <= 0 || (r.Accuracy != nil) != (tc.accuracy != nil && r.Epoch == 1) {
 					t.Errorf("record %s", line)

@@ -120,9 +120,7 @@ func TestReplacedOutput(t *testing.T) {
 		t.Error("the seed does not decide the new output")
 	}
 	net, err := model.NewResNet[float32](model.ResNetOptions{Width: 2, Hidden: 16, Out: 8}, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	old := op.Data[float32](net.Tensors()["fc2.weight"])
 	if len(first["fc2.weight"]) != 2*16 || slices.Equal(first["fc2.weight"], old[:2*16]) {
 		t.Errorf("the new output has %d weights, or those of the old one", len(first["fc2.weight"]))
@@ -168,9 +166,7 @@ func TestStagesResume(t *testing.T) {
 			p.Checkpoints = nil
 			for i := 1; i <= len(at); i++ {
 				c, err := train.ReadCheckpoint(path(i))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				p.Resume = c
 				n, r := pretrain(t, p, images, nil)
 				if !slices.Equal(state(n, r), want) {
@@ -239,9 +235,7 @@ func TestTSimCNE(t *testing.T) {
 
 func TestStagesRefused(t *testing.T) {
 	net, err := model.NewResNet[float32](model.ResNetOptions{Width: 3, Hidden: 16, Out: 8}, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, tc := range map[string]struct {
 		change func(p *simclr.Pretraining)
 		want   string

@@ -16,14 +16,6 @@ import (
 	"cne/model/op"
 )
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // randomImages returns images of smooth colours with noise, among them some that
 // are grey, black and white.
 func randomImages(n, h, w int) *data.Images {
@@ -109,10 +101,8 @@ func TestChoicesOnDevice(t *testing.T) {
 			defer v.Close()
 			of, at := intsOn(t, d, rows), intsOn(t, d, points)
 			must(t, v.choices.Resize([]int{c.views, choiceWords}))
-			if err := d.Each("views_draw", c.views, v.choices.Arg(), at.Arg(), of.Arg(), v.settings, device.Int(c.views), device.Int(c.views),
-				device.Word(rng.New(seed, rng.Views, epoch).State()), device.Int(c.h), device.Int(c.w)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, d.Each("views_draw", c.views, v.choices.Arg(), at.Arg(), of.Arg(), v.settings, device.Int(c.views), device.Int(c.views),
+				device.Word(rng.New(seed, rng.Views, epoch).State()), device.Int(c.h), device.Int(c.w)))
 			got := make([]uint32, c.views*choiceWords)
 			must(t, device.Download(d, got, v.choices.Pointer()))
 			for i := range c.views {

@@ -69,16 +69,12 @@ func TestIdentity(t *testing.T) {
 			"jittered": {jittered, want},
 			"mirrored": {flipped, mirrored(want, 32)},
 		} {
-			if err := c.a.ViewTo(got, image, 32, 32, simclr.ViewStream(1, 2, i, 0)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.a.ViewTo(got, image, 32, 32, simclr.ViewStream(1, 2, i, 0)))
 			if !slices.Equal(got, c.want) {
 				t.Errorf("%s: the view of image %d is not the image", name, i)
 			}
 		}
-		if err := a.EvalTo(got, image, 32, 32); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.EvalTo(got, image, 32, 32))
 		if !slices.Equal(got, want) {
 			t.Errorf("image %d without augmentation is not the image", i)
 		}
@@ -89,9 +85,7 @@ func TestNormalisation(t *testing.T) {
 	images := noise(1, 32, 32)
 	a := simclr.Paper()
 	got := make([]float32, 3*32*32)
-	if err := a.EvalTo(got, images.Pixels, 32, 32); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.EvalTo(got, images.Pixels, 32, 32))
 	for i, x := range intensities(images.Pixels) {
 		c := i / 1024
 		if want := (x - a.Mean[c]) / a.Std[c]; math.Abs(float64(got[i]-want)) > 1e-6 {
@@ -121,9 +115,7 @@ func TestResizeAgainstPillow(t *testing.T) {
 		}
 		a := bare(c.size)
 		got := make([]float32, 3*c.size*c.size)
-		if err := a.EvalTo(got, image, c.h, c.w); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.EvalTo(got, image, c.h, c.w))
 		n := c.size * c.size
 		for i, want := range c.want {
 			for plane, want := range [...]float64{want, 1 - want, want} {
@@ -144,9 +136,7 @@ func TestRange(t *testing.T) {
 	for name, a := range map[string]simclr.Augmentation{"paper": simclr.Paper(), "strong": strong} {
 		dst := make([]float32, 8*3*1024)
 		for epoch := range 30 {
-			if err := a.BatchTo(dst, images, rows(8), epoch, 0, 1); err != nil {
-				t.Fatal(err)
-			}
+			must(t, a.BatchTo(dst, images, rows(8), epoch, 0, 1))
 			for i, x := range dst {
 				c := i / 1024 % 3
 				if v := x*a.Std[c] + a.Mean[c]; !(v > -1e-6 && v < 1+1e-6) {
@@ -171,9 +161,7 @@ func TestStreams(t *testing.T) {
 		dst := make([]float32, len(index)*n)
 		err := a.BatchTo(dst, images, index, 3, 1, 9)
 		runtime.GOMAXPROCS(old)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if first == nil {
 			first = dst
 		}
@@ -183,9 +171,7 @@ func TestStreams(t *testing.T) {
 	}
 	view := make([]float32, n)
 	for i, row := range index {
-		if err := a.ViewTo(view, images.Image(int(row)), 32, 32, simclr.ViewStream(9, 3, int(row), 1)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.ViewTo(view, images.Image(int(row)), 32, 32, simclr.ViewStream(9, 3, int(row), 1)))
 		if !slices.Equal(view, first[i*n:][:n]) {
 			t.Errorf("item %d: alone the view of image %d is another", i, row)
 		}
@@ -198,9 +184,7 @@ func TestStreams(t *testing.T) {
 		seed        uint64
 	}{"view": {3, 0, 9}, "epoch": {1, 1, 9}, "seed": {3, 1, 3}, "view and epoch exchanged": {1, 3, 9}} {
 		dst := make([]float32, len(first))
-		if err := a.BatchTo(dst, images, index, s.epoch, s.view, s.seed); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.BatchTo(dst, images, index, s.epoch, s.view, s.seed))
 		for i := range index {
 			if slices.Equal(dst[i*n:][:n], first[i*n:][:n]) {
 				t.Errorf("other %s: item %d has the same view", name, i)
@@ -287,13 +271,9 @@ func TestGrid(t *testing.T) {
 	a.Size = 8
 	var file bytes.Buffer
 	index := []int32{4, 1}
-	if err := a.Grid(&file, images, index, 3, 6, 1, 2); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Grid(&file, images, index, 3, 6, 1, 2))
 	img, err := png.Decode(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if b := img.Bounds(); b.Dx() != 4*20-4 || b.Dy() != 2*20-4 {
 		t.Fatalf("the grid has %v", b)
 	}
@@ -311,9 +291,7 @@ func TestGrid(t *testing.T) {
 		} else {
 			err = a.BatchTo(want, images, index, 6, column-1, 1)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for row := range 2 {
 			for i := range 16 * 16 {
 				x, y := i%16, i/16
@@ -356,9 +334,7 @@ func FuzzView(f *testing.F) {
 		stream := simclr.ViewStream(seed, 0, 0, 0)
 		view, again := make([]float32, 3*size*size), make([]float32, 3*size*size)
 		for _, dst := range [][]float32{view, again} {
-			if err := a.ViewTo(dst, images.Pixels, h, w, stream); err != nil {
-				t.Fatal(err)
-			}
+			must(t, a.ViewTo(dst, images.Pixels, h, w, stream))
 		}
 		for i, x := range view {
 			if !(x > -1e-5 && x < 1+1e-5) {
@@ -368,8 +344,6 @@ func FuzzView(f *testing.F) {
 		if !slices.Equal(view, again) {
 			t.Error("the same stream gave another view")
 		}
-		if err := a.EvalTo(view, images.Pixels, h, w); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.EvalTo(view, images.Pixels, h, w))
 	})
 }
