@@ -17,14 +17,6 @@ import (
 	"cne/model/op"
 )
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // randomEdges returns edges between n points, some of which occur often.
 func randomEdges(n, edges int) []edge {
 	s := rng.New(5, rng.Sample)
@@ -311,9 +303,7 @@ func TestCapturedBatchOnDevice(t *testing.T) {
 	at := control(t, d, words)
 	for _, m := range []int{5, 40} {
 		draw := func() error { return drawOnDevice(d, negatives, runs, SampleAuto, m, b, at) }
-		if err := draw(); err != nil { // so that there is memory
-			t.Fatal(err)
-		}
+		must(t, draw()) // so that there is memory
 		captured, err := d.Capture(draw)
 		must(t, err)
 		for batch := range 3 {

@@ -13,6 +13,14 @@ import (
 	"cne/model/op"
 )
 
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func numbered(n int) []edge {
 	edges := make([]edge, n)
 	for i := range edges {
@@ -387,17 +395,11 @@ func TestEndpointsTeachWhatPointsDo(t *testing.T) {
 			learnt := func(byEnds bool, cores int) []float32 {
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
 				start, err := model.InitNormal[float32](c.n, c.d, 1, 5)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				e, err := model.NewEmbedding(start, c.d, op.ContrastiveOptions{Clamp: 1e-10})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				m := c.method()
-				if err := m.Init(e.Parameters()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, m.Init(e.Parameters()))
 				feed := newPrefetcher(edges, c.n, byEnds, &Options{BatchSize: c.size, Seed: 1}, position{}, 2)
 				defer feed.close()
 				var draw negativeSampler
@@ -447,13 +449,9 @@ func (l *localOnly) Step(b *model.Batch, theta float64) (float64, error) {
 func TestOtherModelsGetLocal(t *testing.T) {
 	const n = 1000
 	start, err := model.InitNormal[float32](n, 2, 1, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e, err := model.NewEmbedding(start, 2, op.ContrastiveOptions{Clamp: 1e-10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	heads, tails := make([]int32, n), make([]int32, n)
 	for i := range heads {
 		heads[i], tails[i] = int32(i), int32((i+1)%n)
@@ -477,9 +475,7 @@ func TestImagesUseMemoryAgain(t *testing.T) {
 	for i, rows := range [][]int32{{4, 2, 3}, {1}, {5, 0}} {
 		before := &b.Images[0]
 		b.Rows = rows
-		if err := draw(zeroImages{}, &b, i); err != nil {
-			t.Fatal(err)
-		}
+		must(t, draw(zeroImages{}, &b, i))
 		if len(b.Images) != 12*len(rows) || (before == &b.Images[0]) != (i > 0) {
 			t.Errorf("%d points have %d values, in other memory: %v", len(rows), len(b.Images), before != &b.Images[0])
 		}

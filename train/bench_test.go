@@ -48,16 +48,13 @@ func timedEdges() int {
 // table in d dimensions with step size 1: an operation is one epoch.
 func benchmarkEpochs(b *testing.B, d int, loss op.Loss, heads, tails []int32, size, negatives int, sampling train.Sampling) {
 	m, err := model.NewEmbedding(normal[float32](mnistPoints, d, 1), d, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	b.ResetTimer()
-	if _, err = train.Fit(context.Background(), m, heads, tails, train.Options{
+	_, err = train.Fit(context.Background(), m, heads, tails, train.Options{
 		BatchSize: size, Clip: 4, Sampling: sampling,
 		Phases: []train.Phase{{Epochs: b.N, LR: 1, Place: train.Place{}, Negatives: negatives}},
-	}); err != nil {
-		b.Fatal(err)
-	}
+	})
+	must(b, err)
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(timedEdges()), "ns/edge")
 }
 
@@ -139,20 +136,15 @@ func BenchmarkNetworkEpoch(b *testing.B) {
 		for _, size := range []int{1024, 32768, 524288} {
 			b.Run(fmt.Sprintf("neg-%s/b=%d", ground.name, size), func(b *testing.B) {
 				network, err := model.NewMLP[float32](in, nil, 2, 1)
-				if err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
 				m, err := model.NewParametric(network, points, op.ContrastiveOptions{Clamp: 1e-10})
-				if err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
 				b.ResetTimer()
-				if _, err = train.Fit(context.Background(), m, heads, tails, train.Options{
+				_, err = train.Fit(context.Background(), m, heads, tails, train.Options{
 					BatchSize: size, Clip: 4, Method: new(train.Adam),
 					Phases: []train.Phase{{Epochs: b.N, LR: 0.001, Negatives: 5}},
-				}); err != nil {
-					b.Fatal(err)
-				}
+				})
+				must(b, err)
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(timedEdges()), "ns/edge")
 			})
 		}
@@ -169,13 +161,9 @@ func BenchmarkNetworkStep(b *testing.B) {
 		const edges = 1024
 		b.Run(ground.name, func(b *testing.B) {
 			network, err := model.NewMLP[float32](in, nil, 2, 1)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			m, err := model.NewParametric(network, points, op.ContrastiveOptions{Clamp: 1e-10})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			stream := rng.New(1, rng.Sample)
 			batch := model.Batch{Rows: make([]int32, 2*edges), Local: make([]int32, 2*edges), Negatives: make([]int32, 5*edges)}
 			for i, p := range stream.Perm(n)[:2*edges] {
@@ -185,9 +173,7 @@ func BenchmarkNetworkStep(b *testing.B) {
 				batch.Negatives[i] = int32(stream.IntN(2 * edges))
 			}
 			method := new(train.Adam)
-			if err := method.Init(m.Parameters()); err != nil {
-				b.Fatal(err)
-			}
+			must(b, method.Init(m.Parameters()))
 			b.ReportAllocs()
 			for range b.N {
 				if _, err := m.Step(&batch, 0); err != nil {

@@ -26,20 +26,15 @@ func runOn(t *testing.T, d *device.Device, first float32) *fit {
 		p := model.Parameter{Name: name}
 		var err error
 		for _, a := range []**op.Array{&p.Value, &p.Grad} {
-			if *a, err = op.NewArray(d, dtype, n); err != nil {
-				t.Fatal(err)
-			}
-			if err := (*a).Zero(); err != nil {
-				t.Fatal(err)
-			}
+			*a, err = op.NewArray(d, dtype, n)
+			must(t, err)
+			must(t, (*a).Zero())
 		}
 		return p
 	}
 	h.params = []model.Parameter{add("w", tensor.Float32, 5)}
 	h.paramZ = add(logZName, logZType, 1)
-	if err := errors.Join(h.Method.Init(h.params), h.MethodZ.Init([]model.Parameter{h.paramZ})); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(h.Method.Init(h.params), h.MethodZ.Init([]model.Parameter{h.paramZ})))
 	for _, s := range h.arrays() {
 		values := make([]float32, s.Value.Len())
 		for i := range values {
@@ -47,13 +42,9 @@ func runOn(t *testing.T, d *device.Device, first float32) *fit {
 			first++
 		}
 		a, err := op.ArrayOf(values, s.Value.Shape()...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if s.Value.Dtype() != tensor.Int32 {
-			if err := copyArray(s.Value, a); err != nil {
-				t.Fatal(err)
-			}
+			must(t, copyArray(s.Value, a))
 		}
 	}
 	return &fit{job: h.job, engine: h}
@@ -64,18 +55,12 @@ func stateOf(t *testing.T, f *fit) (all []float64) {
 	t.Helper()
 	for _, s := range f.engine.arrays() {
 		a, err := op.NewArray(nil, tensor.Float64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if s.Value.Dtype() == tensor.Int32 {
 			continue
 		}
-		if err := a.Resize(s.Value.Shape()); err != nil {
-			t.Fatal(err)
-		}
-		if err := copyArray(a, s.Value); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.Resize(s.Value.Shape()))
+		must(t, copyArray(a, s.Value))
 		all = append(all, op.Data[float64](a)...)
 	}
 	return all
@@ -89,17 +74,11 @@ func goesOn(t *testing.T, from, to *device.Device) {
 	want := stateOf(t, begun)
 	c := &Checkpoint{arrays: begun.engine.arrays()}
 	copied, err := c.Clone()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(t.TempDir(), "checkpoint.safetensors")
-	if err := c.WriteFile(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.WriteFile(path))
 	read, err := ReadCheckpoint(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for what, c := range map[string]*Checkpoint{"shared": c, "copied": copied, "read": read} {
 		f := runOn(t, to, 100)
 		if err := f.restore(c); err != nil {
@@ -124,25 +103,17 @@ func TestCheckpointOfAnotherType(t *testing.T) {
 			continue
 		}
 		single, err := op.NewArray(nil, tensor.Float32, s.Value.Shape()...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := copyArray(single, s.Value); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, copyArray(single, s.Value))
 		c.arrays[i].Value = single
 	}
 	f := runOn(t, device.CPU(), 100)
-	if err := f.restore(c); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.restore(c))
 	if got, want := stateOf(t, f), stateOf(t, runOn(t, device.CPU(), 1)); !slices.Equal(got, want) {
 		t.Errorf("state %v, want %v", got, want)
 	}
 	double, err := op.NewArray(nil, tensor.Float64, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c.arrays[0].Value = double
 	if err := f.restore(c); !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), "its parameter.w is of float64") {
 		t.Errorf("error %v", err)

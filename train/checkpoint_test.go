@@ -27,9 +27,7 @@ type resumable struct {
 func (r resumable) model(t *testing.T) model.Model {
 	t.Helper()
 	m, err := r.make()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
@@ -124,9 +122,7 @@ func outcomeOf(t *testing.T, m model.Model, r train.Result) outcome {
 	t.Helper()
 	n, d := m.Points()
 	o := outcome{embedding: make([]float32, n*d), logZ: r.LogZ, loss: r.Loss, epochs: r.Epochs}
-	if err := m.EmbedTo(o.embedding); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.EmbedTo(o.embedding))
 	for _, p := range m.Parameters() {
 		var values []float64
 		for _, v := range op.Data[float32](p.Value) {
@@ -168,18 +164,14 @@ func TestResumeGivesTheSameBits(t *testing.T) {
 			}}
 			m := r.model(t)
 			result, err := train.Fit(context.Background(), m, heads, tails, options)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			want := outcomeOf(t, m, result)
 			if saved < 20 {
 				t.Fatalf("%d checkpoints", saved)
 			}
 			for i := 1; i <= saved; i++ {
 				c, err := train.ReadCheckpoint(filepath.Join(dir, strconv.Itoa(i)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if c.Notes["n"] != strconv.Itoa(i) {
 					t.Errorf("notes %v", c.Notes)
 				}
@@ -208,15 +200,11 @@ func TestResumeFromEarlierVersion(t *testing.T) {
 				m, options := r.model(t), r.options()
 				options.Resume = resume
 				result, err := train.Fit(t.Context(), m, heads, tails, options)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				return outcomeOf(t, m, result)
 			}
 			c, err := train.ReadCheckpoint(filepath.Join("testdata", file+".safetensors"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if c.Notes["run"] != name || c.Progress.Epochs != 1 || c.Progress.Batches != 3 {
 				t.Errorf("notes %v, progress %+v", c.Notes, c.Progress)
 			}
@@ -251,9 +239,7 @@ func TestClone(t *testing.T) {
 			}}
 			m := r.model(t)
 			result, err := train.Fit(context.Background(), m, heads, tails, options)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			want := outcomeOf(t, m, result)
 			if clone.Notes["n"] != "first" || clone.Progress.Epochs != 3 {
 				t.Errorf("the clone has the notes %v and is at %+v", clone.Notes, clone.Progress)
@@ -263,9 +249,7 @@ func TestClone(t *testing.T) {
 				options.Resume = clone
 				m := r.model(t)
 				result, err := train.Fit(context.Background(), m, heads, tails, options)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				sameOutcome(t, "from the clone", outcomeOf(t, m, result), want)
 			}
 		})
@@ -278,9 +262,7 @@ func TestInterruptedRunIsSaved(t *testing.T) {
 	r := resumables()["table, adam, learnt Z"]
 	m := r.model(t)
 	result, err := train.Fit(context.Background(), m, heads, tails, r.options())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := outcomeOf(t, m, result)
 
 	path := filepath.Join(t.TempDir(), "c")
@@ -297,16 +279,14 @@ func TestInterruptedRunIsSaved(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	options = r.options()
-	if options.Resume, err = train.ReadCheckpoint(path); err != nil {
-		t.Fatal(err)
-	}
+	options.Resume, err = train.ReadCheckpoint(path)
+	must(t, err)
 	if p := options.Resume.Progress; p.Epochs != 3 || p.Batches != 0 {
 		t.Errorf("saved at %+v", p)
 	}
 	m = r.model(t)
-	if result, err = train.Fit(context.Background(), m, heads, tails, options); err != nil {
-		t.Fatal(err)
-	}
+	result, err = train.Fit(context.Background(), m, heads, tails, options)
+	must(t, err)
 	sameOutcome(t, "resumed", outcomeOf(t, m, result), want)
 }
 
@@ -342,9 +322,7 @@ func TestResumeWithMoreEpochs(t *testing.T) {
 		t.Fatal(err)
 	}
 	last, err := train.ReadCheckpoint(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	options = r.options()
 	options.Phases = slices.Clone(options.Phases)
 	options.Phases[1].Epochs += 2
@@ -382,9 +360,8 @@ func TestResumeRefuses(t *testing.T) {
 			options := r.options()
 			tc.change(&options)
 			var err error
-			if options.Resume, err = train.ReadCheckpoint(path); err != nil {
-				t.Fatal(err)
-			}
+			options.Resume, err = train.ReadCheckpoint(path)
+			must(t, err)
 			_, err = train.Fit(context.Background(), resumable{make: tc.model}.model(t), heads, tails, options)
 			if !errors.Is(err, train.ErrCheckpoint) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want one with %q", err, tc.want)
@@ -411,9 +388,7 @@ func TestReadCheckpointRefusesOthers(t *testing.T) {
 			if tc.kind != "" {
 				f.Seal(tc.kind, tc.format)
 			}
-			if err := f.WriteFile(path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.WriteFile(path))
 			if _, err := train.ReadCheckpoint(path); !errors.Is(err, train.ErrCheckpoint) || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), path) {
 				t.Errorf("error %v, want one with %q", err, tc.want)
 			}
@@ -426,13 +401,9 @@ func TestReadCheckpointRefusesOthers(t *testing.T) {
 func TestReadCheckpointRefusesDamage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c")
 	table, err := model.InitNormal[float32](3, 1, 1, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e, err := model.NewEmbedding(table, 1, op.ContrastiveOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := train.Fit(context.Background(), e, []int32{0, 1, 2}, []int32{1, 2, 0}, train.Options{
 		Phases: []train.Phase{{Epochs: 1, LR: 0.1, Negatives: 1}}, BatchSize: 2, Method: new(train.Adam),
 		Checkpoints: &train.Checkpoints{Save: func(c *train.Checkpoint) error { return c.WriteFile(path) }},
@@ -440,16 +411,12 @@ func TestReadCheckpointRefusesDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	good, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range good {
 		bad := slices.Clone(good)
 		bad[i] ^= 1 << (i % 8)
 		for what, content := range map[string][]byte{"damaged": bad, "cut off": good[:i]} {
-			if err := os.WriteFile(path, content, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, content, 0o666))
 			if _, err := train.ReadCheckpoint(path); !errors.Is(err, train.ErrCheckpoint) {
 				t.Errorf("%s at byte %d: %v", what, i, err)
 			}

@@ -23,16 +23,12 @@ func FuzzResume(f *testing.F) {
 	ctx, cancel := context.WithCancel(context.Background())
 	options.Hooks = []train.Hook{train.HookFunc(func(*train.State) error { cancel(); return nil })}
 	m, err := r.make()
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	if _, err := train.Fit(ctx, m, heads, tails, options); !errors.Is(err, context.Canceled) {
 		f.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	f.Add(text)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		file, err := safetensors.Read(bytes.NewReader(text), int64(len(text)))
@@ -55,9 +51,7 @@ func FuzzResume(f *testing.F) {
 			return
 		}
 		m, err := r.make()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, err = train.Fit(context.Background(), m, heads, tails, options)
 		var diverged *train.DivergedError
 		if err != nil && !errors.Is(err, train.ErrCheckpoint) && !errors.As(err, &diverged) {

@@ -38,9 +38,7 @@ func TestNumbersOutOfRange(t *testing.T) {
 	const n = 80
 	newTable := func() *model.Embedding[float32] {
 		m, err := model.NewEmbedding(normal[float32](n, 2, 1), 2, op.ContrastiveOptions{Clamp: 1e-10})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return m
 	}
 	other := numbersBelow(n)
@@ -58,13 +56,9 @@ func TestNumbersOutOfRange(t *testing.T) {
 	})
 
 	network, err := model.NewMLP[float32](3, []int{4}, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	parametric, err := model.NewParametric(network, normal[float32](n, 3, 1), op.ContrastiveOptions{Clamp: 1e-10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const b = 67
 	for name, m := range map[string]model.Model{"table": newTable(), "network": parametric} {
 		good := func() *model.Batch {

@@ -18,14 +18,6 @@ import (
 	"cne/train"
 )
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // copyTo returns a copy of an array on a device.
 func copyTo(t *testing.T, d *device.Device, a *op.Array) *op.Array {
 	t.Helper()

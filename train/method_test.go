@@ -30,17 +30,13 @@ var methods = map[string]func() train.Method{
 func arrayOf[T op.Float](t *testing.T, values []T, shape ...int) *op.Array {
 	t.Helper()
 	a, err := op.ArrayOf(values, shape...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return a
 }
 
 func initMethod(t *testing.T, m train.Method, params ...model.Parameter) {
 	t.Helper()
-	if err := m.Init(params); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Init(params))
 }
 
 // The trajectories that PyTorch's optimisers take down wᵀAw/2.
@@ -59,9 +55,7 @@ func TestGoldenTrajectories(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := safetensors.ReadFile("testdata/optim_" + name + ".safetensors")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			a, errA := f.Tensors["A"].Float64s()
 			want, errT := f.Tensors["trajectory"].Float64s()
 			if errA != nil || errT != nil {

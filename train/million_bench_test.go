@@ -36,15 +36,12 @@ func BenchmarkManyPoints(b *testing.B) {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
 			heads, tails := scattered(n, 22*n)
 			m, err := model.NewEmbedding(normal[float32](n, 2, 1), 2, op.ContrastiveOptions{Clamp: 1e-10})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			b.ResetTimer()
-			if _, err = train.Fit(context.Background(), m, heads, tails, train.Options{
+			_, err = train.Fit(context.Background(), m, heads, tails, train.Options{
 				BatchSize: 1024, Clip: 4, Phases: []train.Phase{{Epochs: b.N, LR: 1, Negatives: 5}},
-			}); err != nil {
-				b.Fatal(err)
-			}
+			})
+			must(b, err)
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(heads)), "ns/edge")
 		})
 	}

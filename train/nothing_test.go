@@ -18,9 +18,7 @@ func TestNothing(t *testing.T) {
 	_, noLoss := model.NewEmbedding(make([]float32, 4), 2, op.ContrastiveOptions{Loss: 9})
 	_, noDevice := model.OpenDevice("abacus")
 	table, err := model.NewEmbedding(make([]float32, 4), 2, op.ContrastiveOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, noPoint := train.Fit(t.Context(), table, []int32{0}, []int32{2}, train.Options{})
 	for name, x := range map[string]struct{ got, want error }{
 		"model":    {noModel, train.ErrInput},

@@ -16,15 +16,11 @@ func recordNC(t *testing.T, o train.Options) []float64 {
 	t.Helper()
 	heads, tails := ring(40, 2)
 	e, err := model.NewEmbedding(normal[float64](40, 2, 5), 2, op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := &recorder{Embedding: e}
 	o.BatchSize = 40
 	result, err := train.Fit(t.Context(), r, heads, tails, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return append(r.logConsts, result.LogZ)
 }
 
@@ -72,9 +68,7 @@ func TestMomentumOfLogZStartsAgain(t *testing.T) {
 func TestWhereLogZCannotStart(t *testing.T) {
 	for _, z := range []float64{-61, 1000, math.NaN()} {
 		m, err := model.NewEmbedding(normal[float64](3, 2, 1), 2, op.ContrastiveOptions{Loss: op.NC})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, err = train.Fit(t.Context(), m, toyHeads, toyTails, train.Options{Phases: []train.Phase{{Epochs: 1, LR: 1, Negatives: 5}, {Epochs: 1, LR: 1, Negatives: 5, LogZ: &z}}})
 		if err == nil || !strings.Contains(err.Error(), "phase 2 starts log Z at") {
 			t.Errorf("log Z = %g: error %v", z, err)

@@ -71,9 +71,7 @@ func projectorOptions() map[string]model.FitInfo {
 func newProjector(t testing.TB, d int, training model.FitInfo) *train.Projector {
 	t.Helper()
 	p, err := train.NewProjector(t.Context(), clustered(trainedPoints, trainedWidth, 1, 1), clustered(trainedPoints, d, 0.5, 2).X, d, training)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
@@ -81,9 +79,7 @@ func placeWith(t testing.TB, p model.Mapper, x *data.Matrix) *data.Matrix {
 	t.Helper()
 	_, d := p.Size()
 	dst := data.NewMatrix(x.N, d)
-	if err := p.ProjectTo(dst.X, x.X); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.ProjectTo(dst.X, x.X))
 	return dst
 }
 
@@ -122,9 +118,7 @@ func TestProjectorPlacesTrainingPointsNearTheirPositions(t *testing.T) {
 	points := clustered(trainedPoints, trainedWidth, 0.01, 1)
 	table := clustered(trainedPoints, 2, 0.05, 1)
 	p, err := train.NewProjector(t.Context(), points, table.X, 2, training)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	placed := placeWith(t, p, points)
 	for i := range placed.N {
 		a, b := placed.Row(i), table.Row(i)
@@ -215,9 +209,7 @@ func TestProjectorEpochsAndSeed(t *testing.T) {
 	points, table := &data.Matrix{N: 3, D: 1, X: []float32{0, 2, 100}}, []float32{10, 20, 1000}
 	training.Neighbors = 2
 	p, err := train.NewProjector(t.Context(), points, table, 1, training)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.Epochs = -1
 	// 0.5 from the first, 1.5 from the second.
 	a, b := 1/(1+0.25), 1/(1+2.25)
@@ -277,9 +269,7 @@ func TestProjectorRefuses(t *testing.T) {
 func BenchmarkProjector(b *testing.B) {
 	points := clustered(10000, 50, 1, 1)
 	p, err := train.NewProjector(b.Context(), points, clustered(10000, 2, 1, 2).X, 2, projectorOptions()[op.Neg.String()])
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	x := clustered(1000, 50, 1, 3)
 	for b.Loop() {
 		placeWith(b, p, x)

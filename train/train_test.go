@@ -20,6 +20,14 @@ import (
 	"cne/train/quality"
 )
 
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // The toy data of Supp. I: three points, each the neighbour of the others.
 var (
 	toyHeads = []int32{0, 0, 1, 1, 2, 2}
@@ -31,16 +39,12 @@ func fitToy(t *testing.T, loss op.Loss, place train.Place, logZ float64, epochs 
 	t.Helper()
 	start := []float64{0, 0, 1, 0, 0.3, 0.8}
 	m, err := model.NewEmbedding(start, 2, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = train.Fit(context.Background(), m, toyHeads, toyTails, train.Options{
 		BatchSize: 6, Seed: 3, LogZ: logZ, FixZ: true,
 		Phases: []train.Phase{{Epochs: epochs, LR: 0.01, Place: place, Negatives: 5}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m.Table()
 }
 
@@ -57,9 +61,7 @@ func TestToyPartitionFunctionIsZBar(t *testing.T) {
 	for _, zBar := range []float64{0.2, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 5.7} {
 		y := fitToy(t, op.Neg, placeFor(zBar), 0, 20000)
 		z, err := quality.PartitionFunction(t.Context(), y, 2, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if math.Abs(z/zBar-1) > 0.01 {
 			t.Errorf("Z̄ = %g: partition function %.4f", zBar, z)
 		}
@@ -91,9 +93,7 @@ func TestSmallLastBatch(t *testing.T) {
 	heads, tails := randomEdges(n, 2000)
 	fit := func(o op.ContrastiveOptions, place train.Place) []float64 {
 		m, err := model.NewEmbedding(normal[float64](n, 2, 5), 2, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := train.Fit(context.Background(), m, heads, tails, train.Options{
 			BatchSize: 999, LogZ: math.Log(z), FixZ: true, // 2 edges are left over, which have 2 negatives
 			Phases: []train.Phase{{Epochs: 2, LR: 0.1, Place: place, Negatives: 5}}}); err != nil {
@@ -125,9 +125,7 @@ func TestDropLast(t *testing.T) {
 		{300, true, []int{100}},
 	} {
 		e, err := model.NewEmbedding(normal[float64](25, 2, 5), 2, op.ContrastiveOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r := &recorder{Embedding: e}
 		var watched [][3]int
 		var sofar []float64
@@ -136,9 +134,7 @@ func TestDropLast(t *testing.T) {
 			Watch: func(epoch, done, batches int, loss float64) {
 				watched, sofar = append(watched, [3]int{epoch, done, batches}), append(sofar, loss)
 			}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		count := len(tc.batches)
 		for i, w := range watched {
 			if want := [3]int{1 + i/count, 1 + i%count, count}; w != want {
@@ -206,18 +202,14 @@ func TestImages(t *testing.T) {
 	heads, tails := ring(25, 2)
 	fit := func(source *imageSource) (*recorder, error) {
 		e, err := model.NewEmbedding(normal[float64](25, 2, 5), 2, op.ContrastiveOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r := &recorder{Embedding: e, steps: &source.steps}
 		_, err = train.Fit(context.Background(), r, heads, tails, train.Options{Images: source, BatchSize: 30, Phases: phase(3, train.Place{}, 5)})
 		return r, err
 	}
 	source := new(imageSource)
 	r, err := fit(source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var want [][2]int
 	var images []float32
 	for epoch := range 3 {
@@ -278,9 +270,7 @@ func TestNegativesAreDrawnAnew(t *testing.T) {
 	heads, tails := ring(40, 2) // 160 edges: 4 batches
 	record := func(seed uint64, m int) *recorder {
 		e, err := model.NewEmbedding(normal[float64](40, 2, 5), 2, op.ContrastiveOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r := &recorder{Embedding: e}
 		if _, err := train.Fit(context.Background(), r, heads, tails, train.Options{
 			BatchSize: 40, Seed: seed, Phases: phase(3, train.AtZBar(80), m)}); err != nil {
@@ -326,18 +316,14 @@ func fitRing(t *testing.T, loss op.Loss, o train.Options, dtype string) []float6
 	options := op.ContrastiveOptions{Loss: loss, Clamp: 1e-10}
 	if dtype == "float64" {
 		m, err := model.NewEmbedding(normal[float64](200, 2, 5), 2, options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := train.Fit(context.Background(), m, heads, tails, o); err != nil {
 			t.Fatal(err)
 		}
 		return m.Table()
 	}
 	m, err := model.NewEmbedding(normal[float32](200, 2, 5), 2, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := train.Fit(context.Background(), m, heads, tails, o); err != nil {
 		t.Fatal(err)
 	}
@@ -394,14 +380,10 @@ func TestSameBitsOnAnyNumberOfCores(t *testing.T) {
 			for _, procs := range []int{1, 2, 7} {
 				runtime.GOMAXPROCS(procs)
 				m, err := model.NewEmbedding(normal[float32](3000, 2, 5), 2, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				got, err := train.Fit(context.Background(), m, heads, tails, train.Options{
 					BatchSize: tc.size, Clip: 4, Seed: 9, Phases: phase(3, train.Place{}, tc.m)})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				got.Elapsed = 0
 				if want == nil {
 					want, wantResult = m.Table(), got
@@ -424,13 +406,9 @@ func TestManyNegatives(t *testing.T) {
 			}
 			o := op.ContrastiveOptions{Loss: op.InfoNC, Metric: metric, Clamp: 1e-10}
 			table, err := model.NewEmbedding(normal[float32](200, d, 5), d, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			network, err := model.NewMLP[float32](7, nil, d, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			points := make([]float32, 7*200) // on a ring, too
 			for i := range 200 {
 				for k := range 7 {
@@ -438,9 +416,7 @@ func TestManyNegatives(t *testing.T) {
 				}
 			}
 			parametric, err := model.NewParametric(network, points, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for name, m := range map[string]model.Model{"table": table, "network": parametric} {
 				options := train.Options{BatchSize: 100, Clip: 4, Phases: []train.Phase{
 					{Epochs: 5, LR: 0.01, Negatives: 5}, {Epochs: 5, LR: 0.01, Negatives: 60}, {Epochs: 30, LR: 0.01, Negatives: train.Full}}}
@@ -477,9 +453,7 @@ func TestSameBitsOfLargeBatches(t *testing.T) {
 	for _, procs := range []int{1, 2, 7} {
 		runtime.GOMAXPROCS(procs)
 		m, err := model.NewEmbedding(normal[float32](n, 2, 5), 2, op.ContrastiveOptions{Clamp: 1e-10})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := train.Fit(context.Background(), m, heads, tails, train.Options{
 			BatchSize: 60000, Clip: 4, Phases: phase(2, train.Place{}, 5)}); err != nil {
 			t.Fatal(err)
@@ -507,15 +481,11 @@ func TestLogZConverges(t *testing.T) {
 	heads, tails := ring(200, 5)
 	for _, start := range []float64{-8, 0, 3} {
 		m, err := model.NewEmbedding(normal[float64](200, 2, 5), 2, op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		result, err := train.Fit(context.Background(), m, heads, tails, train.Options{
 			BatchSize: 200, LogZ: start, LRZ: 0.0005,
 			Phases: []train.Phase{{Epochs: 300, LR: 1e-12, Anneal: train.Constant, Negatives: 5}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		// Where the expected gradient Σ 1−1/(1+cu) − Σ 1/(1+cu) is zero.
 		if b := balance(t, m.Table(), heads, tails, 5*math.Exp(result.LogZ)); math.Abs(b) > 0.02 {
 			t.Errorf("from %g to %g, where the gradient is %.3g per edge", start, result.LogZ, b)
@@ -573,9 +543,7 @@ func TestBatchSizes(t *testing.T) {
 		for _, m := range []int{1, 5, 77, 1000, train.Full} {
 			var epochs int
 			e, err := model.NewEmbedding(normal[float64](20, 2, 1), 2, op.ContrastiveOptions{Clamp: 1e-10})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			result, err := train.Fit(context.Background(), e, heads, tails, train.Options{
 				BatchSize: size, Phases: phase(3, train.Place{}, m),
 				Hooks: []train.Hook{train.HookFunc(func(s *train.State) error { epochs++; return nil })},
@@ -600,9 +568,7 @@ func TestSchedules(t *testing.T) {
 	var got []epoch
 	heads, tails := ring(20, 1)
 	e, err := model.NewEmbedding(normal[float64](20, 2, 1), 2, op.ContrastiveOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = train.Fit(context.Background(), e, heads, tails, train.Options{
 		Phases: []train.Phase{
 			{Epochs: 2, LR: 1, Place: train.Place{}, Negatives: 5},
@@ -614,9 +580,7 @@ func TestSchedules(t *testing.T) {
 			return nil
 		})},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := []epoch{{0, 1}, {0, 0.5}, {1, 2}, {1, 1.5}, {1, 1}, {1, 0.5}, {2, 3}, {2, 3}}; !slices.Equal(got, want) {
 		t.Errorf("phases and step sizes %v, want %v", got, want)
 	}
@@ -678,14 +642,10 @@ func TestMeanLoss(t *testing.T) {
 	heads, tails := ring(20, 1) // 40 edges
 	fit := func(mean bool, lr float64) (train.Result, []float64) {
 		e, err := model.NewEmbedding(normal[float64](20, 2, 1), 2, op.ContrastiveOptions{Mean: mean})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		result, err := train.Fit(context.Background(), e, heads, tails, train.Options{
 			BatchSize: 10, Phases: []train.Phase{{Epochs: 3, LR: lr, Place: train.Place{}, Negatives: 5}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return result, e.Table()
 	}
 	sum, want := fit(false, 0.1)
@@ -703,9 +663,7 @@ func TestMeanLoss(t *testing.T) {
 func TestCancelKeepsTheModel(t *testing.T) {
 	heads, tails := ring(20, 1)
 	e, err := model.NewEmbedding(normal[float64](20, 2, 1), 2, op.ContrastiveOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	result, err := train.Fit(ctx, e, heads, tails, train.Options{
 		Phases: phase(100, train.Place{}, 5),
@@ -751,16 +709,12 @@ func TestDivergenceWithFiniteLoss(t *testing.T) {
 	heads, tails := ring(100, 5)
 	table := func() *model.Embedding[float32] {
 		m, err := model.NewEmbedding(normal[float32](100, 2, 5), 2, op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Temperature: 0.5})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return m
 	}
 	for value, want := range map[float32]string{1: "", float32(math.Inf(1)): "epoch 1 (running_var is not finite)", float32(math.NaN()): "epoch 1 (running_var is not finite)"} {
 		state, err := op.ArrayOf([]float32{1}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, err = train.Fit(context.Background(), &stateful{table(), state, value}, heads, tails, train.Options{BatchSize: 64, Phases: phase(3, train.Place{}, 5)})
 		var diverged *train.DivergedError
 		if (want == "") != (err == nil) || err != nil && (!errors.As(err, &diverged) || !strings.Contains(err.Error(), want)) {
@@ -785,9 +739,7 @@ func TestDivergenceIsReported(t *testing.T) {
 		"far":      {1e7, "flown apart"},
 	} {
 		m, err := model.NewEmbedding(normal[float32](200, 2, 5), 2, op.ContrastiveOptions{Clamp: 1e-10})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, err = train.Fit(context.Background(), m, heads, tails, train.Options{
 			Clip: 4, BatchSize: 64, Phases: []train.Phase{{Epochs: 5, LR: tc.lr, Place: train.Place{}, Negatives: 5}}})
 		var diverged *train.DivergedError
@@ -796,9 +748,7 @@ func TestDivergenceIsReported(t *testing.T) {
 		}
 	}
 	nc, err := model.NewEmbedding(normal[float32](200, 2, 5), 2, op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = train.Fit(context.Background(), nc, heads, tails, train.Options{LRZ: 100, BatchSize: 64, Phases: phase(5, train.Place{}, 5)})
 	if !errors.Is(err, train.ErrLogZ) {
 		t.Errorf("error %v, want ErrLogZ", err)
@@ -806,9 +756,7 @@ func TestDivergenceIsReported(t *testing.T) {
 	start := normal[float64](200, 2, 5)
 	start[17] = math.NaN()
 	m, err := model.NewEmbedding(start, 2, op.ContrastiveOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = train.Fit(context.Background(), m, heads, tails, train.Options{Phases: phase(5, train.Place{}, 5)})
 	if err == nil || !strings.Contains(err.Error(), "epoch 1, batch 1 (vm: input embedding is not finite in row 8") {
 		t.Errorf("error %v does not name the row that is not finite", err)
@@ -848,9 +796,7 @@ func TestBadOptions(t *testing.T) {
 		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.LogZ = new(float64) })}, "phase 1 starts log Z again, but the loss neg has none"},
 	} {
 		m, err := model.NewEmbedding(normal[float64](20, 2, 1), 2, op.ContrastiveOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := train.Fit(context.Background(), m, tc.heads, tc.tails, tc.o); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("error %v, want one with %q", err, tc.want)
 		}
@@ -865,9 +811,7 @@ func TestPlacesThatTheLossDoesNotHave(t *testing.T) {
 	} {
 		for _, place := range places {
 			m, err := model.NewEmbedding(normal[float64](3, 2, 1), 2, op.ContrastiveOptions{Loss: loss})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			_, err = train.Fit(context.Background(), m, toyHeads, toyTails, train.Options{Phases: phase(1, place, 5)})
 			if err == nil || !strings.Contains(err.Error(), "is not on that spectrum") {
 				t.Errorf("%v at %v: error %v", loss, place, err)
@@ -880,9 +824,7 @@ func TestPlacesThatTheLossDoesNotHave(t *testing.T) {
 func TestNegativesOfHugeBatches(t *testing.T) {
 	heads, tails := randomEdges(1000, 100000)
 	m, err := model.NewEmbedding(normal[float32](1000, 2, 1), 2, op.ContrastiveOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = train.Fit(context.Background(), m, heads, tails, train.Options{BatchSize: 1 << 20, Sampling: train.SamplePerHead, Phases: phase(1, train.Place{}, 199997)})
 	if err == nil || !strings.Contains(err.Error(), "199997 negatives for each of the 100000 edges of a batch, more than fit in memory if each head draws its own") {
 		t.Errorf("error %v", err)
@@ -893,9 +835,7 @@ func TestHooks(t *testing.T) {
 	heads, tails := ring(20, 1)
 	for _, loss := range []op.Loss{op.Neg, op.NC} {
 		e, err := model.NewEmbedding(normal[float64](20, 2, 1), 2, op.ContrastiveOptions{Loss: loss})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var lines bytes.Buffer
 		var epochs []int
 		var last []float32
@@ -913,9 +853,7 @@ func TestHooks(t *testing.T) {
 				train.EveryEpochs(0, train.HookFunc(func(*train.State) error { return nil })),
 			},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !slices.Equal(epochs, []int{2, 4}) {
 			t.Errorf("snapshots after epochs %v", epochs)
 		}
@@ -924,9 +862,7 @@ func TestHooks(t *testing.T) {
 		for epoch := 1; epoch <= 5; epoch++ {
 			before := r.Seconds
 			r = train.Record{}
-			if err := decoder.Decode(&r); err != nil {
-				t.Fatal(err)
-			}
+			must(t, decoder.Decode(&r))
 			if wantPhase := min(1, (epoch-1)/2); r.Epoch != epoch || r.Phase != wantPhase || r.Loss <= 0 || r.LR <= 0 ||
 				r.EdgesPerSecond <= 0 || r.Seconds <= before || (r.LogZ != nil) != (loss == op.NC) {
 				t.Errorf("record %d is %+v", epoch, r)
@@ -947,9 +883,7 @@ func TestMeasure(t *testing.T) {
 	heads, tails := ring(20, 1)
 	for _, loss := range []op.Loss{op.Neg, op.NC} {
 		e, err := model.NewEmbedding(normal[float64](20, 2, 1), 2, op.ContrastiveOptions{Loss: loss})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var measuring time.Duration
 		var lines bytes.Buffer
 		start := time.Now()
@@ -973,18 +907,14 @@ func TestMeasure(t *testing.T) {
 				train.Records(&lines, loss == op.NC),
 			},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if whole := time.Since(start); result.Elapsed > whole-measuring {
 			t.Errorf("the run says that it took %v, but of %v the hooks had %v", result.Elapsed, whole, measuring)
 		}
 		var got []string
 		for line := range strings.Lines(lines.String()) {
 			var r train.Record
-			if err := json.Unmarshal([]byte(line), &r); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal([]byte(line), &r))
 			s := fmt.Sprint(r.Epoch)
 			if r.PartitionFunction != nil {
 				s += fmt.Sprint(" z ", *r.PartitionFunction)
@@ -1010,13 +940,9 @@ func TestMeasure(t *testing.T) {
 // A log Z whose exponential is too large is recorded all the same.
 func TestRecordOfLargeZ(t *testing.T) {
 	e, err := model.NewEmbedding(normal[float64](20, 2, 1), 2, op.ContrastiveOptions{Loss: op.NC})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var line bytes.Buffer
-	if err := train.Records(&line, true).AfterEpoch(&train.State{Epoch: 3, LogZ: 800, Model: e}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, train.Records(&line, true).AfterEpoch(&train.State{Epoch: 3, LogZ: 800, Model: e}))
 	if s := line.String(); !strings.Contains(s, `"log_z":800`) || strings.Contains(s, `"z"`) {
 		t.Errorf("recorded %s", s)
 	}
@@ -1025,9 +951,7 @@ func TestRecordOfLargeZ(t *testing.T) {
 func TestMeasureFails(t *testing.T) {
 	heads, tails := ring(20, 1)
 	e, err := model.NewEmbedding(normal[float64](20, 2, 1), 2, op.ContrastiveOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	failure := errors.New("cannot be measured")
 	result, err := train.Fit(context.Background(), e, heads, tails, train.Options{
 		Phases: phase(5, train.Place{}, 5),

@@ -28,9 +28,7 @@ func TestWeightsDrawEdges(t *testing.T) {
 	}
 	fit := func(weights []float32) ([]float32, error) {
 		m, err := model.NewEmbedding(normal[float32](n, 2, 1), 2, op.ContrastiveOptions{Clamp: 1e-10})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := train.Fit(t.Context(), m, heads, tails, train.Options{
 			Phases: []train.Phase{{Epochs: 300, LR: 0.5, Negatives: 5}}, BatchSize: 16, Seed: 1, Clip: 4, Weights: weights,
 		}); err != nil {
@@ -53,13 +51,9 @@ func TestWeightsDrawEdges(t *testing.T) {
 		return within / between
 	}
 	plain, err := fit(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	weighted, err := fit(weights)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if a, b := ratio(plain), ratio(weighted); a < 0.6 || b > 0.5*a {
 		t.Errorf("pairs are %.3f as far apart as others without weights, and %.3f with them", a, b)
 	}
