@@ -29,9 +29,7 @@ func pairBatch(b, size int) *model.Batch {
 func newConvolutional[T op.Float](t *testing.T, n *model.ResNet[T], points, size int, o op.ContrastiveOptions, learn bool) *model.Convolutional[T] {
 	t.Helper()
 	c, err := model.NewConvolutional(n, points, size, o, learn, nil, op.Float32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -49,16 +47,12 @@ func TestConvolutionalByFiniteDifferences(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			net, err := model.NewResNet[float64](model.ResNetOptions{Width: 1, Hidden: 6, Out: 4}, 2)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			learn := o.Metric == op.Cosine
 			c := newConvolutional(t, net, 2*b, size, o, learn)
 			loss := func() float64 {
 				v, err := c.Step(batch, 0.3)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				return v
 			}
 			loss()
@@ -96,17 +90,13 @@ func TestLearntTemperature(t *testing.T) {
 	var losses []float64
 	for _, learn := range []bool{false, true} {
 		net, err := model.NewResNet[float64](model.ResNetOptions{Width: 2, Hidden: 8, Out: 4}, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c := newConvolutional(t, net, 2*b, size, cosine(op.InfoNC), learn)
 		if got := c.Objective(); math.Abs(got.Temperature-0.4) > 1e-12 {
 			t.Errorf("temperature %g at the start, want 0.4", got.Temperature)
 		}
 		loss, err := c.Step(batch, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		losses = append(losses, loss)
 		if learn {
 			params := c.Parameters()
@@ -142,9 +132,7 @@ func TestConvolutionalProjects(t *testing.T) {
 	}
 	c := newConvolutional(t, net, shape[0], shape[2], cosine(op.InfoNC), false)
 	got := make([]float64, len(want))
-	if err := c.ProjectTo(got, x); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.ProjectTo(got, x))
 	compareTo(t, "eval.z", got, want, 1e-9)
 	if err := c.ProjectTo(got[1:], x); err == nil {
 		t.Error("a result of the wrong size is taken")
@@ -155,9 +143,7 @@ func TestConvolutionalProjects(t *testing.T) {
 		c := newConvolutional(t, goldenNet[float64](g), shape[0], shape[2], cosine(op.InfoNC), true)
 		for range 2 {
 			loss, err := c.Step(batch, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			losses = append(losses, loss)
 			between(c)
 		}
@@ -168,12 +154,8 @@ func TestConvolutionalProjects(t *testing.T) {
 	}
 	wantLosses, wantGrads := step(func(*model.Convolutional[float64]) {})
 	losses, grads := step(func(c *model.Convolutional[float64]) {
-		if err := c.ProjectTo(make([]float64, len(want)), x); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.RepresentTo(make([]float64, shape[0]*c.Width()), x, shape[2], shape[3]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.ProjectTo(make([]float64, len(want)), x))
+		must(t, c.RepresentTo(make([]float64, shape[0]*c.Width()), x, shape[2], shape[3]))
 	})
 	if !slices.Equal(losses, wantLosses) || !slices.Equal(grads, wantGrads) {
 		t.Error("projections between the steps change them")
@@ -184,22 +166,16 @@ func TestConvolutionalProjects(t *testing.T) {
 // pass, which moves the running statistics.
 func TestConvolutionalDiagnosesTheStep(t *testing.T) {
 	net, err := model.NewResNet[float64](model.ResNetOptions{Width: 1, Hidden: 2, Out: 2}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := newConvolutional(t, net, 6, 8, cosine(op.InfoNC), false)
 	batch := pairBatch(3, 8)
 	if _, err := c.Step(batch, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.ProjectTo(make([]float64, 2), normals(3*8*8, 1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.ProjectTo(make([]float64, 2), normals(3*8*8, 1)))
 	running := op.Data[float64](net.Tensors()["bn1.running_mean"])
 	before := running[0]
-	if err := c.Diagnose(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Diagnose())
 	if running[0] == before {
 		t.Error("the step was diagnosed in evaluation")
 	}
@@ -207,9 +183,7 @@ func TestConvolutionalDiagnosesTheStep(t *testing.T) {
 
 func TestConvolutionalRefuses(t *testing.T) {
 	net, err := model.NewResNet[float32](model.ResNetOptions{Width: 1, Hidden: 2, Out: 2}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, tc := range map[string]struct {
 		points, size int
 		options      op.ContrastiveOptions

@@ -12,14 +12,6 @@ import (
 	"cne/model"
 )
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // A network that does not fit a device's memory stays where it was.
 func TestNetworksThatDoNotFitOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)

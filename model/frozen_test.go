@@ -28,9 +28,7 @@ func frozenOptions() map[string]op.ContrastiveOptions {
 func newFrozen(t *testing.T, d int, o op.ContrastiveOptions) *model.Frozen {
 	t.Helper()
 	f, err := model.NewFrozen(d, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return f
 }
 
@@ -38,9 +36,7 @@ func newFrozen(t *testing.T, d int, o op.ContrastiveOptions) *model.Frozen {
 func frozenStep(t *testing.T, f *model.Frozen, x []float32, q, m int) (float64, []float32) {
 	t.Helper()
 	loss, grad, err := f.Step(x, q, m, false, -0.5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return loss, slices.Clone(grad)
 }
 
@@ -131,9 +127,7 @@ func TestFrozenSharedNegatives(t *testing.T) {
 				}
 				want, wantGrad := frozenStep(t, f, alone, q, m)
 				loss, grad, err := f.Step(x, q, m, true, -0.5)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				grad = slices.Clone(grad)
 				if math.Abs(loss-want) > 1e-5*math.Abs(want) {
 					t.Errorf("loss %g, want %g", loss, want)
@@ -155,9 +149,7 @@ func TestFrozenSharedNegatives(t *testing.T) {
 				part = append(part, x[(2*q-16)*d:(2*q-12)*d]...)
 				part = append(part, x[(2*q-8)*d:]...)
 				_, some, err := f.Step(part, 16, m, true, -0.5)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				same := slices.Clone(grad[(q-12)*d : (q-8)*d])
 				same = append(same, grad[(q-16)*d:(q-12)*d]...)
 				same = append(same, grad[(q-8)*d:]...)
@@ -195,18 +187,14 @@ func TestFrozenRefuses(t *testing.T) {
 func BenchmarkProject(b *testing.B) {
 	const n, in, out = 70000, 784, 2
 	network, err := model.NewMLP[float32](in, nil, out, 1)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	x, dst := make([]float32, n*in), make([]float32, n*out)
 	for i := range x {
 		x[i] = float32(i%256) / 255
 	}
 	b.ResetTimer()
 	for range b.N {
-		if err := network.ProjectTo(dst, x); err != nil {
-			b.Fatal(err)
-		}
+		must(b, network.ProjectTo(dst, x))
 	}
 	b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "points/s")
 }

@@ -17,26 +17,16 @@ import (
 func FuzzLoad(f *testing.F) {
 	dir := f.TempDir()
 	network, err := model.NewMLP[float32](2, []int{2}, 1, 1)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	table, err := model.NewEmbedding([]float32{1, 2}, 1, op.ContrastiveOptions{})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	resNet, err := model.NewResNet[float32](model.ResNetOptions{Width: 1, Hidden: 2, Out: 1}, 1)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	path := filepath.Join(dir, "f")
 	for _, save := range []func(string, *model.Description) error{network.Save, table.Save, resNet.Save} {
-		if err := save(path, description()); err != nil {
-			f.Fatal(err)
-		}
+		must(f, save(path, description()))
 		text, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must(f, err)
 		f.Add(text, true)
 		f.Add(text, false)
 	}

@@ -18,6 +18,14 @@ import (
 	"cne/model/op"
 )
 
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func normals(n int, seed uint64) []float64 {
 	s := rng.New(seed, rng.Sample)
 	x := make([]float64, n)
@@ -38,18 +46,14 @@ func to32(x []float64) []float32 {
 func newMLP[T op.Float](t *testing.T, in int, hidden []int, out int, seed uint64) *model.MLP[T] {
 	t.Helper()
 	n, err := model.NewMLP[T](in, hidden, out, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n
 }
 
 func newParametric[T op.Float](t *testing.T, n *model.MLP[T], points []T, o op.ContrastiveOptions) *model.Parametric[T] {
 	t.Helper()
 	p, err := model.NewParametric(n, points, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
@@ -85,9 +89,7 @@ func TestMLPInitialisation(t *testing.T) {
 	}
 	project := func(seed uint64) []float32 {
 		dst := make([]float32, 2)
-		if err := newMLP[float64](t, 400, nil, 2, seed).ProjectTo(dst, to32(normals(400, 1))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, newMLP[float64](t, 400, nil, 2, seed).ProjectTo(dst, to32(normals(400, 1))))
 		return dst
 	}
 	if !slices.Equal(project(7), project(7)) || slices.Equal(project(7), project(8)) {
@@ -111,9 +113,7 @@ func TestDistinctPointsHaveThePlainGradient(t *testing.T) {
 			}
 			step := func(b *model.Batch) (float64, [][]float64) {
 				loss, err := p.Step(b, -0.5)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				var grads [][]float64
 				for _, x := range p.Parameters() {
 					grads = append(grads, slices.Clone(op.Data[float64](x.Grad)))
@@ -166,13 +166,9 @@ func TestSparsePointsHaveTheDenseGradient(t *testing.T) {
 	p, q := newParametric(t, single, sparse, o), newParametric(t, newMLP[float64](t, in, []int{30, 20}, 2, 3), exact, o)
 	b := &model.Batch{Rows: []int32{4, 59, 2, 0}, Local: []int32{0, 1, 1, 2, 1, 0, 3, 3}, Negatives: []int32{2, 3, 7, 6, 5, 6, 1, 4}}
 	got, err := p.Step(b, -0.5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want, err := q.Step(b, -0.5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if math.Abs(got-want) > 1e-5*math.Abs(want) {
 		t.Errorf("loss %g, want %g", got, want)
 	}
@@ -205,9 +201,7 @@ func TestProjectionOneByOne(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			project := func(x []float32) []float32 {
 				dst := make([]float32, len(x)/in*3)
-				if err := network.ProjectTo(dst, x); err != nil {
-					t.Fatal(err)
-				}
+				must(t, network.ProjectTo(dst, x))
 				return dst
 			}
 			all := project(x)
@@ -256,21 +250,15 @@ func TestSaveAndLoad(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := description()
-			if err := network.Save(path, d); err != nil {
-				t.Fatal(err)
-			}
+			must(t, network.Save(path, d))
 			s, err := model.Load(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if s.Foreign || s.Training != d.Training || !slices.Equal(s.Labels, d.Labels) || s.Config != d.Config || s.Version != d.Version ||
 				s.Preprocessing.Width != 5 || s.Preprocessing.Scaler.Divisor != 255 {
 				t.Errorf("description %+v", s.Description)
 			}
 			want, got := make([]float32, 80), make([]float32, 80)
-			if err := errors.Join(network.ProjectTo(want, x), s.Network.ProjectTo(got, x)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(network.ProjectTo(want, x), s.Network.ProjectTo(got, x)))
 			if !slices.Equal(got, want) {
 				t.Error("the loaded network projects otherwise")
 			}
@@ -278,25 +266,17 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 	t.Run("table", func(t *testing.T) {
 		e, err := model.NewEmbedding([]float32{1, 2, 3, 4, 5, 6}, 2, op.ContrastiveOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := e.Save(path, description()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, e.Save(path, description()))
 		s, err := model.Load(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if s.Network != nil || s.N != 3 || s.D != 2 || !slices.Equal(s.Table, []float32{1, 2, 3, 4, 5, 6}) {
 			t.Errorf("table %+v", s)
 		}
 	})
 	t.Run("points", func(t *testing.T) {
 		m := &data.Matrix{N: 2, D: 2, X: []float32{1, 2, 3, 4}}
-		if err := model.SavePoints(path, m); err != nil {
-			t.Fatal(err)
-		}
+		must(t, model.SavePoints(path, m))
 		got, err := model.LoadPoints(path)
 		if err != nil || got.N != 2 || got.D != 2 || !slices.Equal(got.X, m.X) {
 			t.Errorf("points %+v, error %v", got, err)
@@ -313,34 +293,22 @@ func TestLoadForeign(t *testing.T) {
 	dir := t.TempDir()
 	own := newMLP[float32](t, 3, []int{4}, 2, 5)
 	path := filepath.Join(dir, "own")
-	if err := own.Save(path, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, own.Save(path, nil))
 	saved, err := safetensors.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	x := to32(normals(30, 1))
 	want := make([]float32, 20)
-	if err := own.ProjectTo(want, x); err != nil {
-		t.Fatal(err)
-	}
+	must(t, own.ProjectTo(want, x))
 	f := &safetensors.File{Metadata: map[string]string{"format": "pt"}, Tensors: map[string]safetensors.Tensor{}}
 	for name, t := range saved.Tensors {
 		f.Tensors["layers."+strings.Replace(name, "2.", "10.", 1)] = t
 	}
 	path = filepath.Join(dir, "foreign")
-	if err := f.WriteFile(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.WriteFile(path))
 	s, err := model.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := make([]float32, 20)
-	if err := s.Network.ProjectTo(got, x); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Network.ProjectTo(got, x))
 	if !s.Foreign || !slices.Equal(got, want) {
 		t.Errorf("foreign %v, positions %v, want %v", s.Foreign, got, want)
 	}
@@ -372,9 +340,7 @@ func TestLoadRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "f")
-			if err := (&safetensors.File{Tensors: tc.tensors}).WriteFile(path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, (&safetensors.File{Tensors: tc.tensors}).WriteFile(path))
 			_, err := model.Load(path)
 			if !errors.Is(err, model.ErrFile) || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), path) {
 				t.Errorf("error %v, want one with %q", err, tc.want)
@@ -388,13 +354,9 @@ func TestLoadRefusesSealed(t *testing.T) {
 	dir := t.TempDir()
 	network, table, points := filepath.Join(dir, "network"), filepath.Join(dir, "table"), filepath.Join(dir, "points")
 	e, err := model.NewEmbedding([]float32{1, 2, 3, 4}, 2, op.ContrastiveOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(newMLP[float32](t, 5, nil, 2, 1).Save(network, description()), e.Save(table, description()),
-		model.SavePoints(points, &data.Matrix{N: 2, D: 1, X: []float32{1, 2}})); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, errors.Join(newMLP[float32](t, 5, nil, 2, 1).Save(network, description()), e.Save(table, description()),
+		model.SavePoints(points, &data.Matrix{N: 2, D: 1, X: []float32{1, 2}})))
 	set := func(key, value string) func(f *safetensors.File) {
 		return func(f *safetensors.File) { f.Metadata[key] = value }
 	}
@@ -430,15 +392,11 @@ func TestLoadRefusesSealed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := safetensors.ReadFile(tc.path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			tc.change(f)
 			f.Seal(tc.kind, tc.format)
 			path := filepath.Join(t.TempDir(), "f")
-			if err := f.WriteFile(path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.WriteFile(path))
 			if tc.path == points {
 				_, err = model.LoadPoints(path)
 			} else {
@@ -457,9 +415,7 @@ func TestLoadAllocatesWithinBounds(t *testing.T) {
 	header := `{"0.bias":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"0.weight":{"dtype":"F32","shape":[1,1],"data_offsets":[4,8]},` +
 		`"2.weight":{"dtype":"X","shape":[134217728,1],"data_offsets":[8,12]},"2.bias":{"dtype":"X","shape":[134217728],"data_offsets":[12,16]}}`
 	file := append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)
-	if err := os.WriteFile(path, append(file, make([]byte, 16)...), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, append(file, make([]byte, 16)...), 0o666))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if _, err := model.Load(path); !errors.Is(err, model.ErrFile) {
@@ -475,25 +431,17 @@ func TestLoadAllocatesWithinBounds(t *testing.T) {
 // shorter file.
 func TestLoadRefusesDamage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
-	if err := newMLP[float32](t, 3, []int{2}, 2, 1).Save(path, description()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, newMLP[float32](t, 3, []int{2}, 2, 1).Save(path, description()))
 	good, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range good {
 		bad := slices.Clone(good)
 		bad[i] ^= 1 << (i % 8)
-		if err := os.WriteFile(path, bad, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, bad, 0o666))
 		if _, err := model.Load(path); !errors.Is(err, model.ErrFile) {
 			t.Errorf("byte %d damaged: %v", i, err)
 		}
-		if err := os.WriteFile(path, good[:i], 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, good[:i], 0o666))
 		if _, err := model.Load(path); !errors.Is(err, model.ErrFile) {
 			t.Errorf("cut off at %d: %v", i, err)
 		}

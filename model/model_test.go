@@ -13,9 +13,7 @@ import (
 func initFrom(t *testing.T, coordinates []float32, width, d int, std float64) []float64 {
 	t.Helper()
 	table, err := model.InitFrom[float64](coordinates, width, d, std, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return table
 }
 
@@ -68,9 +66,7 @@ func TestInitFrom(t *testing.T) {
 func TestStepLeavesTheGradientOfTheBatchsRows(t *testing.T) {
 	table := []float64{0, 0, 1, 0, 0, 2, 3, 3, 9, 9}
 	e, err := model.NewEmbedding(table, 2, op.ContrastiveOptions{Clamp: 1e-10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// The edges 3→1 and 1→0; each head has the other edge's tail as its
 	// negative, which for the second is its own point.
 	b := &model.Batch{Rows: []int32{3, 1, 0}, Local: []int32{0, 1, 1, 2}, Negatives: []int32{3, 2}}
@@ -78,9 +74,7 @@ func TestStepLeavesTheGradientOfTheBatchsRows(t *testing.T) {
 		t.Errorf("%d edges, want 2", b.Edges())
 	}
 	loss, err := e.Step(b, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// Squared distances: 13 for the first edge and 18 to its negative, 1 for
 	// the second and 0 to its negative.
 	want := math.Log(1+14) + math.Log(1+1./19) + math.Log(1+2) + math.Log(1+1./1)
@@ -98,9 +92,7 @@ func TestStepLeavesTheGradientOfTheBatchsRows(t *testing.T) {
 		t.Errorf("gradient of point 1 is (%g, %g), want (%g, %g)", grad[2], grad[3], wantX, wantY)
 	}
 	dst := make([]float32, 10)
-	if err := e.EmbedTo(dst); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.EmbedTo(dst))
 	if n, d := e.Points(); n != 5 || d != 2 || dst[8] != 9 {
 		t.Errorf("%d×%d points %v", n, d, dst)
 	}
@@ -144,23 +136,15 @@ func TestBatchesByEndpoints(t *testing.T) {
 	} {
 		for _, d := range []int{2, 3} {
 			table, err := model.InitNormal[float32](97, d, 1, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			e, err := model.NewEmbedding(table, d, options)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			want, err := e.Step(byPoints, 0.3)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			p := e.Parameters()[0]
 			grad, dTheta := slices.Clone(op.Data[float32](p.Grad)), e.DTheta()
 			got, err := e.Step(byEnds, 0.3)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got != want || e.DTheta() != dTheta || p.Grad.Rows() != 2*edges || byEnds.Edges() != edges {
 				t.Errorf("%+v: loss %v, derivative %v, %d rows of %d edges; want %v, %v, %d and %d", options, got, e.DTheta(), p.Grad.Rows(), byEnds.Edges(), want, dTheta, 2*edges, edges)
 			}
@@ -188,22 +172,16 @@ func TestBatchesByEndpoints(t *testing.T) {
 func TestNextRowsChangeNothing(t *testing.T) {
 	const n = 1 << 18
 	table, err := model.InitNormal[float32](n, 2, 1, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e, err := model.NewEmbedding(table, 2, op.ContrastiveOptions{Clamp: 1e-10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b := &model.Batch{Rows: []int32{3, n - 1, 0}, Local: []int32{0, 1, 1, 2}, Negatives: []int32{3, 2}}
 	var want float64
 	var grad []float32
 	for i, next := range [][]int32{nil, {}, {7}, {1, n - 1, 5, 0}, {4, 5, 6, 7, 8, 9, 10, 11, 12}} {
 		b.Next = next
 		loss, err := e.Step(b, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got := op.Data[float32](e.Parameters()[0].Grad)
 		if i == 0 {
 			want, grad = loss, slices.Clone(got)
@@ -220,13 +198,9 @@ func TestCosineIgnoresLengths(t *testing.T) {
 	var losses []float64
 	for _, length := range []float64{1, 7} {
 		e, err := model.NewEmbedding([]float64{1 * length, 0, 0.6, 0.8, 0, -1, -0.8 * length, 0.6 * length}, 2, op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		loss, err := e.Step(b, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		losses = append(losses, loss)
 	}
 	// Cosines at τ = ½: 0→2 are at right angles, 1→3 at 0; 0 and 3 at −0.8, 1
@@ -241,9 +215,7 @@ func TestCosineIgnoresLengths(t *testing.T) {
 
 func TestStepRefusesWhatIsNoBatch(t *testing.T) {
 	e, err := model.NewEmbedding(make([]float32, 8), 2, op.ContrastiveOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, b := range map[string]model.Batch{
 		"empty":            {},
 		"half an edge":     {Rows: []int32{0, 1}, Local: []int32{0, 1, 0}},
@@ -266,13 +238,9 @@ func TestStepRefusesWhatIsNoBatch(t *testing.T) {
 		}
 	}
 	network, err := model.NewMLP[float32](2, []int{3}, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := model.NewParametric(network, make([]float32, 8), op.ContrastiveOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := p.Step(&model.Batch{Rows: []int32{0, 1}}, 0); err == nil || !strings.Contains(err.Error(), "without Local") {
 		t.Errorf("a network has the error %v for a batch by its endpoints", err)
 	}
@@ -324,17 +292,11 @@ func TestNewEmbeddingRefuses(t *testing.T) {
 // A destination of the wrong length, and the CPU as an accelerator, are refused.
 func TestModelsRefuse(t *testing.T) {
 	table, err := model.NewEmbedding(make([]float32, 8), 2, op.ContrastiveOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	network, err := model.NewMLP[float32](3, nil, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	parametric, err := model.NewParametric(network, make([]float32, 12), op.ContrastiveOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, m := range map[string]interface {
 		EmbedTo([]float32) error
 		OnDevice(*model.Device) (*model.DeviceModel, error)

@@ -19,9 +19,7 @@ func represented[T op.Float](t *testing.T, g goldenResNet, n *model.ResNet[T]) [
 	t.Helper()
 	x, shape := g.tensor("x")
 	h := make([]T, shape[0]*n.Width())
-	if err := n.RepresentTo(h, converted[T](x), shape[2], shape[3]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.RepresentTo(h, converted[T](x), shape[2], shape[3]))
 	return h
 }
 
@@ -37,9 +35,7 @@ func TestSaveAndLoadResNet(t *testing.T) {
 	check := func(t *testing.T) *model.ResNet[float32] {
 		t.Helper()
 		s, err := model.Load(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if s.Foreign || s.Network != nil || s.ResNet == nil || *s.Images != *d.Images || s.Training != d.Training ||
 			!slices.Equal(s.Labels, d.Labels) || s.Config != d.Config || s.Version != d.Version {
 			t.Errorf("loaded %+v", s)
@@ -50,9 +46,7 @@ func TestSaveAndLoadResNet(t *testing.T) {
 		return s.ResNet
 	}
 	single := goldenNet[float32](g)
-	if err := single.Save(path, d); err != nil {
-		t.Fatal(err)
-	}
+	must(t, single.Save(path, d))
 	got := check(t)
 	for name, a := range single.Tensors() {
 		if !slices.Equal(op.Data[float32](got.Tensors()[name]), op.Data[float32](a)) {
@@ -62,9 +56,7 @@ func TestSaveAndLoadResNet(t *testing.T) {
 	if !slices.Equal(represented(t, g, got), represented(t, g, single)) {
 		t.Error("the loaded network represents otherwise")
 	}
-	if err := goldenNet[float64](g).Save(path, d); err != nil {
-		t.Fatal(err)
-	}
+	must(t, goldenNet[float64](g).Save(path, d))
 	if !slices.Equal(represented(t, g, check(t)), represented(t, g, single)) {
 		t.Error("the network saved in float64 represents otherwise")
 	}
@@ -107,13 +99,9 @@ func TestLoadForeignResNet(t *testing.T) {
 			for name, v := range f.Tensors {
 				f.Tensors[name] = convert(v)
 			}
-			if err := f.WriteFile(path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.WriteFile(path))
 			s, err := model.Load(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if !s.Foreign || s.ResNet == nil || s.Images != nil {
 				t.Fatalf("loaded %+v", s)
 			}
@@ -165,9 +153,7 @@ func TestLoadRefusesResNet(t *testing.T) {
 			f := stateOf(g)
 			tc.change(f)
 			path := filepath.Join(t.TempDir(), "f")
-			if err := f.WriteFile(path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.WriteFile(path))
 			_, err := model.Load(path)
 			if !errors.Is(err, model.ErrFile) || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), path) {
 				t.Errorf("error %v, want one with %q", err, tc.want)

@@ -26,9 +26,7 @@ type goldenResNet struct {
 func readGoldenResNet(t *testing.T) goldenResNet {
 	t.Helper()
 	f, err := safetensors.ReadFile("testdata/resnet18_w4.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return goldenResNet{t, f}
 }
 
@@ -113,29 +111,15 @@ func testGoldenResNet[T op.Float](t *testing.T, tol float64) {
 	in := gorgonia.NewTensor(graph, op.Dtype[T](), 4, gorgonia.WithShape(shape...), gorgonia.WithName("x"))
 	gradIn := gorgonia.NewTensor(graph, op.Dtype[T](), 2, gorgonia.WithShape(shapeZ...), gorgonia.WithName("grad_z"))
 	h, z, nodes, err := net.Graph(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{z}, gorgonia.Nodes{gradIn}, nodes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := vm.Compile(nil, append(gorgonia.Nodes{h, z}, grads...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := net.Share(p, nodes); err != nil {
-		t.Fatal(err)
-	}
-	if err := op.Share(p.Input(in), converted[T](x), shape...); err != nil {
-		t.Fatal(err)
-	}
-	if err := op.Share(p.Input(gradIn), converted[T](gradZ), shapeZ...); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, net.Share(p, nodes))
+	must(t, op.Share(p.Input(in), converted[T](x), shape...))
+	must(t, op.Share(p.Input(gradIn), converted[T](gradZ), shapeZ...))
+	must(t, p.Run())
 	wantH, _ := g.tensor("train.h")
 	wantZ, _ := g.tensor("train.z")
 	compareTo(t, "train.h", op.Data[T](p.Output(h)), wantH, tol)
@@ -157,15 +141,11 @@ func testGoldenResNet[T op.Float](t *testing.T, tol float64) {
 	wantEval, evalShape := g.tensor("eval.h")
 	for _, count := range []int{shape[0], 1} {
 		got := make([]T, count*evalShape[1])
-		if err := net.RepresentTo(got, converted[T](x)[:count*3*shape[2]*shape[3]], shape[2], shape[3]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, net.RepresentTo(got, converted[T](x)[:count*3*shape[2]*shape[3]], shape[2], shape[3]))
 		compareTo(t, "eval.h", got, wantEval[:len(got)], tol)
 	}
 	net.Evaluate(true)
-	if err := p.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Run())
 	wantEvalZ, _ := g.tensor("eval.z")
 	compareTo(t, "eval.z", op.Data[T](p.Output(z)), wantEvalZ, tol)
 	for name, a := range net.Tensors() {
@@ -183,9 +163,7 @@ func TestResNetMatchesGolden(t *testing.T) {
 // The paper's network: 11 million parameters, with PyTorch's names.
 func TestResNetSizes(t *testing.T) {
 	net, err := model.NewResNet[float32](model.ResNetOptions{}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got, want := net.Options(), (model.ResNetOptions{Width: 64, Hidden: 1024, Out: 128}); got != want || net.Width() != 512 {
 		t.Errorf("options %+v and width %d, want %+v and 512", got, net.Width(), want)
 	}
@@ -251,35 +229,23 @@ func BenchmarkResNet(b *testing.B) {
 	for _, count := range counts {
 		b.Run(fmt.Sprintf("images=%d", count), func(b *testing.B) {
 			net, err := model.NewResNet[float32](model.ResNetOptions{}, 1)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			graph := gorgonia.NewGraph()
 			x := gorgonia.NewTensor(graph, gorgonia.Float32, 4, gorgonia.WithShape(count, 3, 32, 32), gorgonia.WithName("x"))
 			gradZ := gorgonia.NewTensor(graph, gorgonia.Float32, 2, gorgonia.WithShape(count, 128), gorgonia.WithName("grad_z"))
 			_, z, nodes, err := net.Graph(x)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			grads, err := gorgonia.Backpropagate(gorgonia.Nodes{z}, gorgonia.Nodes{gradZ}, nodes)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			p, err := vm.Compile(nil, append(gorgonia.Nodes{z}, grads...)...)
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := errors.Join(
+			must(b, err)
+			must(b, errors.Join(
 				net.Share(p, nodes),
 				op.Share(p.Input(x), to32(normals(count*3*32*32, 1)), count, 3, 32, 32),
 				op.Share(p.Input(gradZ), to32(normals(count*128, 2)), count, 128),
-			); err != nil {
-				b.Fatal(err)
-			}
+			))
 			for b.Loop() {
-				if err := p.Run(); err != nil {
-					b.Fatal(err)
-				}
+				must(b, p.Run())
 			}
 			b.ReportMetric(float64(count*b.N)/b.Elapsed().Seconds(), "images/s")
 			b.ReportMetric(float64(4*p.Elements())/1e6, "MB")
