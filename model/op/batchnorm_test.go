@@ -62,13 +62,21 @@ type normGraph struct {
 	c                *gorgonia.Node
 	outputs          gorgonia.Nodes
 	channels, values int // values per channel
+	shape            []int
+}
+
+// run computes all outputs of the images as they are now.
+func (n *normGraph) run(t *testing.T) {
+	t.Helper()
+	must(t, gorgonia.Let(n.x, valueOf(n.x.Dtype(), n.xs, n.shape...)))
+	ran(t, n.outputs...)
 }
 
 // newNormInputs has the inputs alone.
 func newNormInputs(t testing.TB, dtype tensor.Dtype, shape ...int) *normGraph {
 	t.Helper()
 	c := shape[3]
-	n := &normGraph{graph: gorgonia.NewGraph(), stats: stats(t, dtype, c), channels: c, values: product(shape) / c,
+	n := &normGraph{graph: gorgonia.NewGraph(), stats: stats(t, dtype, c), channels: c, values: product(shape) / c, shape: shape,
 		xs: normals(product(shape), 1), scales: normals(c, 2), shifts: normals(c, 3), cs: normals(product(shape), 4)}
 	for i := range n.xs { // means and variances that are not 0 and 1
 		k := float64(i % c)
@@ -98,9 +106,8 @@ func newActiveNormGraph(t testing.TB, dtype tensor.Dtype, act op.Activation, sha
 	var err error
 	n.y, err = op.BatchNorm(n.x, n.scale, n.shift, n.stats, act)
 	must(t, err)
-	n.loss = gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(n.y, n.c))))
-	n.grads, err = gorgonia.Grad(n.loss, n.x, n.scale, n.shift)
-	must(t, err)
+	n.loss = contracted(n.y, n.c)
+	n.grads = gradients(t, n.loss, n.x, n.scale, n.shift)
 	n.outputs = append(gorgonia.Nodes{n.loss, n.y}, n.grads...)
 	return n
 }
@@ -119,16 +126,9 @@ func TestBatchNormByFiniteDifferences(t *testing.T) {
 					n.stats.Evaluate = evaluate
 					m := newMachine(t, n.graph, append(gorgonia.Nodes{n.loss}, n.grads...)...)
 					defer m.Close()
-					evaluateLoss := func() float64 {
-						m.Reset()
-						must(t, m.RunAll())
-						return float64sOf(t, n.loss.Value())[0]
-					}
+					evaluateLoss := func() float64 { return evaluated(t, m, n.loss) }
 					evaluateLoss()
-					var grads [][]float64
-					for _, g := range n.grads {
-						grads = append(grads, slices.Clone(float64sOf(t, g.Value())))
-					}
+					grads := valuesOf(t, n.grads...)
 					for i, p := range []struct {
 						name string
 						data []float64
@@ -259,13 +259,8 @@ func TestBatchNormSingleMatchesDouble(t *testing.T) {
 					x[j] = float64(float32(x[j]))
 				}
 			}
-			must(t, gorgonia.Let(n.x, valueOf(dtype, n.xs, shape...)))
-			p, err := vm.Compile(nil, n.outputs...)
-			must(t, err)
-			must(t, p.RunAll())
-			for _, o := range n.outputs[1:] {
-				got[i] = append(got[i], slices.Clone(float64sOf(t, o.Value())))
-			}
+			n.run(t)
+			got[i] = valuesOf(t, n.outputs[1:]...)
 			running[i] = [2][]float64{numbers(n.stats.Mean), numbers(n.stats.Var)}
 		}
 		for j, what := range []string{"y", "gradient of x", "gradient of scale", "gradient of shift"} {
@@ -284,10 +279,7 @@ func TestBatchNormOfConstants(t *testing.T) {
 		for i := range n.xs {
 			n.xs[i] = []float64{1e6 + 1, -123456.7, 0}[i%3]
 		}
-		must(t, gorgonia.Let(n.x, valueOf(dtype, n.xs, 2, 4, 5, 3)))
-		p, err := vm.Compile(nil, n.outputs...)
-		must(t, err)
-		must(t, p.RunAll())
+		n.run(t)
 		want := make([]float64, len(n.xs))
 		for i := range want {
 			want[i] = n.shifts[i%3]
@@ -306,9 +298,8 @@ func TestTwoBatchNormsOfOneInput(t *testing.T) {
 			second.Evaluate = true // of means 0 and variances 1
 			y := gorgonia.Must(op.BatchNorm(n.x, n.scale, n.shift, n.stats, op.NoActivation))
 			z := gorgonia.Must(op.BatchNorm(n.x, n.scale, n.shift, second, op.NoActivation))
-			sum := gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(gorgonia.Must(gorgonia.Add(y, z)), n.c))))
-			grads, err := gorgonia.Grad(sum, n.shift, n.scale)
-			must(t, err)
+			sum := contracted(gorgonia.Must(gorgonia.Add(y, z)), n.c)
+			grads := gradients(t, sum, n.shift, n.scale)
 			m := newMachine(t, n.graph, sum, grads[0], grads[1])
 			defer m.Close()
 			must(t, m.RunAll())
@@ -339,10 +330,7 @@ func TestBatchNormKeepsNaN(t *testing.T) {
 			shape := []int{3, 5, 5, 18}
 			n := newNormGraph(t, dtype, shape...)
 			n.xs[at%len(n.xs)] = math.NaN()
-			must(t, gorgonia.Let(n.x, valueOf(dtype, n.xs, shape...)))
-			p, err := vm.Compile(nil, n.outputs...)
-			must(t, err)
-			must(t, p.RunAll())
+			n.run(t)
 			bad := at % 18
 			for _, o := range []*gorgonia.Node{n.y, n.grads[0]} {
 				for i, v := range float64sOf(t, o.Value()) {
@@ -362,29 +350,35 @@ func TestBatchNormKeepsNaN(t *testing.T) {
 	}
 }
 
-// run computes all outputs on a number of processors.
-func runOn(t *testing.T, procs int, outputs gorgonia.Nodes) (all [][]float64) {
+// runOn computes all outputs on a number of processors.
+func runOn(t *testing.T, procs int, outputs gorgonia.Nodes) [][]float64 {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-	p, err := vm.Compile(nil, outputs...)
-	must(t, err)
-	must(t, p.RunAll())
-	for _, o := range outputs {
-		all = append(all, slices.Clone(float64sOf(t, o.Value())))
-	}
-	return all
+	ran(t, outputs...)
+	return valuesOf(t, outputs...)
 }
 
-func TestBatchNormSameBitsOnAnyNumberOfCores(t *testing.T) {
-	run := func(procs int) [][]float64 {
-		n := newNormGraph(t, tensor.Float32, 16, 30, 31, 19)
-		return append(runOn(t, procs, n.outputs[1:]), numbers(n.stats.Mean), numbers(n.stats.Var))
-	}
-	want := run(1)
-	for _, procs := range []int{2, 7} {
-		for i, got := range run(procs) {
-			if !slices.Equal(got, want[i]) {
-				t.Errorf("output %d differs on %d cores", i, procs)
+func TestLayersHaveTheSameBitsOnAnyNumberOfCores(t *testing.T) {
+	for name, run := range map[string]func(procs int) [][]float64{
+		"BatchNorm": func(procs int) [][]float64 {
+			n := newNormGraph(t, tensor.Float32, 16, 30, 31, 19)
+			return append(runOn(t, procs, n.outputs[1:]), numbers(n.stats.Mean), numbers(n.stats.Var))
+		},
+		"GlobalAvgPool": func(procs int) [][]float64 {
+			x := imagesOf(gorgonia.NewGraph(), tensor.Float32, "x", normals(16*9*30*31, 1), 16, 30, 31, 9)
+			return runOn(t, procs, incomingTo(t, gorgonia.Must(op.GlobalAvgPool(x)), x))
+		},
+		"Linear": func(procs int) [][]float64 {
+			x, w, b := layerOf(gorgonia.NewGraph(), tensor.Float32, 5000, 64, 50)
+			return runOn(t, procs, incomingTo(t, gorgonia.Must(op.Linear(x, w, b, op.ReLUActivation)), x, w, b))
+		},
+	} {
+		want := run(1)
+		for _, procs := range []int{2, 7} {
+			for i, got := range run(procs) {
+				if !slices.Equal(got, want[i]) {
+					t.Errorf("%s: output %d differs on %d cores", name, i, procs)
+				}
 			}
 		}
 	}
@@ -394,9 +388,7 @@ func TestBatchNormSameBitsOnAnyNumberOfCores(t *testing.T) {
 func steady(t *testing.T, outputs ...*gorgonia.Node) uint64 {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	p, err := vm.Compile(nil, outputs...)
-	must(t, err)
-	must(t, p.RunAll())
+	p := ran(t, outputs...)
 	// The least of several series: on a busy machine the runtime allocates now
 	// and then, but what a run needs is needed in every series.
 	least := uint64(math.MaxUint64)
@@ -417,9 +409,7 @@ func steady(t *testing.T, outputs ...*gorgonia.Node) uint64 {
 func incomingTo(t testing.TB, y *gorgonia.Node, inputs ...*gorgonia.Node) gorgonia.Nodes {
 	t.Helper()
 	g := imagesOf(y.Graph(), y.Dtype(), "incoming", normals(y.Shape().TotalSize(), 9), y.Shape()...)
-	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{g}, inputs)
-	must(t, err)
-	return append(gorgonia.Nodes{y}, grads...)
+	return append(gorgonia.Nodes{y}, weighted(t, y, g, inputs...)...)
 }
 
 // BatchNormAddReLU gives, to the bit, what BatchNorm and Gorgonia's ReLU of a sum give: the result, all gradients and the running statistics.
@@ -483,37 +473,31 @@ func TestBatchNormRefuses(t *testing.T) {
 	pixel := imagesOf(g, tensor.Float64, "pixel", normals(3, 1), 1, 1, 1, 3)
 	empty, none := imagesOf(g, tensor.Float64, "empty", nil, 2, 2, 2, 0), vectorOf(g, tensor.Float64, "none", nil)
 	three, four := vectorOf(g, tensor.Float64, "three", normals(3, 1)), vectorOf(g, tensor.Float64, "four", normals(4, 1))
-	run := func(y *gorgonia.Node, err error) error {
-		if err != nil {
-			return err
-		}
-		p, err := vm.Compile(nil, y)
-		if err != nil {
-			return err
-		}
-		return p.RunAll()
-	}
 	for name, tc := range map[string]struct {
 		apply func() error
 		want  string
 	}{
-		"no statistics": {func() error { return run(op.BatchNorm(x, three, three, nil, op.NoActivation)) }, "NewBatchStats makes them"},
-		"scale": {func() error { return run(op.BatchNorm(x, four, three, stats(t, tensor.Float64, 3), op.NoActivation)) },
+		"no statistics": {func() error { return runOf(op.BatchNorm(x, three, three, nil, op.NoActivation)) }, "NewBatchStats makes them"},
+		"scale": {func() error { return runOf(op.BatchNorm(x, four, three, stats(t, tensor.Float64, 3), op.NoActivation)) },
 			"batch_norm takes images [n,h,w,c] of one channel or more, a scale [c] and a shift [c], not shapes [2 2 2 3], [4] and [3]"},
 		"no channel": {func() error {
-			return run(op.BatchNorm(empty, none, none, stats(t, tensor.Float64, 0), op.NoActivation))
+			return runOf(op.BatchNorm(empty, none, none, stats(t, tensor.Float64, 0), op.NoActivation))
 		},
 			"of one channel or more, a scale [c] and a shift [c], not shapes [2 2 2 0], [0] and [0]"},
-		"shift":    {func() error { return run(op.BatchNorm(x, three, four, stats(t, tensor.Float64, 3), op.NoActivation)) }, "not shapes [2 2 2 3], [3] and [4]"},
-		"channels": {func() error { return run(op.BatchNorm(x, three, three, stats(t, tensor.Float64, 4), op.NoActivation)) }, "batch_norm of 3 channels has statistics of shapes [4] and [4]"},
-		"type":     {func() error { return run(op.BatchNorm(x, three, three, stats(t, tensor.Float32, 3), op.NoActivation)) }, "batch_norm of float64 has statistics of float32"},
-		"added": {func() error { return run(op.BatchNormAddReLU(x, three, three, pixel, stats(t, tensor.Float64, 3))) },
+		"shift": {func() error { return runOf(op.BatchNorm(x, three, four, stats(t, tensor.Float64, 3), op.NoActivation)) }, "not shapes [2 2 2 3], [3] and [4]"},
+		"channels": {func() error {
+			return runOf(op.BatchNorm(x, three, three, stats(t, tensor.Float64, 4), op.NoActivation))
+		}, "batch_norm of 3 channels has statistics of shapes [4] and [4]"},
+		"type": {func() error {
+			return runOf(op.BatchNorm(x, three, three, stats(t, tensor.Float32, 3), op.NoActivation))
+		}, "batch_norm of float64 has statistics of float32"},
+		"added": {func() error { return runOf(op.BatchNormAddReLU(x, three, three, pixel, stats(t, tensor.Float64, 3))) },
 			"batch_norm_add_relu takes images and others of their shape, not shapes [2 2 2 3] and [1 1 1 3]"},
 		"one value": {func() error {
-			return run(op.BatchNorm(pixel, three, three, stats(t, tensor.Float64, 3), op.NoActivation))
+			return runOf(op.BatchNorm(pixel, three, three, stats(t, tensor.Float64, 3), op.NoActivation))
 		}, "needs at least two values of a channel, but images of shape [1 1 1 3] have 1"},
 		"activation": {func() error {
-			return run(op.BatchNorm(x, three, three, stats(t, tensor.Float64, 3), op.Activation(7)))
+			return runOf(op.BatchNorm(x, three, three, stats(t, tensor.Float64, 3), op.Activation(7)))
 		}, "no activation 7"},
 		"type of it": {func() error { _, err := op.NewBatchStats(nil, tensor.Int32, 3); return err }, "no batch statistics of int32"},
 		"size of it": {func() error { _, err := op.NewBatchStats(nil, tensor.Float32, -3); return err }, "negative dimension"},
@@ -561,9 +545,7 @@ func BenchmarkImages(b *testing.B) {
 					if pass == "both" {
 						outputs, arrays = incomingTo(b, y, inputs...), c.arrays
 					}
-					p, err := vm.Compile(nil, outputs...)
-					must(b, err)
-					must(b, p.RunAll())
+					p := ran(b, outputs...)
 					b.SetBytes(int64(4 * n * arrays))
 					b.ReportAllocs()
 					for b.Loop() {

@@ -10,7 +10,6 @@ import (
 
 	"cne/internal/rng"
 	"cne/model/op"
-	"cne/model/vm"
 )
 
 // spread returns features [rows, d] as large as those of an embedding, or of
@@ -66,11 +65,8 @@ func BenchmarkFullBatch(b *testing.B) {
 			theta := gorgonia.NewScalar(g, tensor.Float32, gorgonia.WithName("theta"), gorgonia.WithValue(float32(0)))
 			loss, err := op.Contrastive(features, negatives, runs, theta, op.ContrastiveOptions{Loss: c.loss, Metric: c.metric, Clamp: 1e-10})
 			must(b, err)
-			gradients, err := gorgonia.Grad(loss, features, theta)
-			must(b, err)
-			p, err := vm.Compile(nil, loss, gradients[0], gradients[1])
-			must(b, err)
-			must(b, p.RunAll()) // binds the inputs, and grows what is kept between steps
+			grads := gradients(b, loss, features, theta)
+			p := ran(b, loss, grads[0], grads[1])
 			b.ReportAllocs()
 			for b.Loop() {
 				must(b, p.Run())

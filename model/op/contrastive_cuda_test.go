@@ -49,8 +49,7 @@ func (p *lossCase) graph(t testing.TB, g *gorgonia.ExprGraph) (map[*gorgonia.Nod
 	loss, err := op.Contrastive(f, n, r, th, p.options)
 	must(t, err)
 	incoming := g.AddNode(gorgonia.NewConstant(float32(-3)))
-	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{loss}, gorgonia.Nodes{incoming}, gorgonia.Nodes{f, th})
-	must(t, err)
+	grads := weighted(t, loss, incoming, f, th)
 	return map[*gorgonia.Node]*op.Array{f: features, n: negatives, r: runs, th: theta}, append(gorgonia.Nodes{loss}, grads...)
 }
 

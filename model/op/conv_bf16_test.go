@@ -3,7 +3,6 @@ package op_test
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -11,7 +10,6 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/model/op"
-	"cne/model/vm"
 )
 
 // bfloat16s rounds numbers to 8 bits of mantissa.
@@ -29,14 +27,8 @@ func (c convCase) parts(t *testing.T, dtype tensor.Dtype, precision op.Precision
 	t.Helper()
 	g := newConvGraph(t, c, dtype, precision)
 	g.let(t, x, w, factors)
-	p, err := vm.Compile(nil, g.y, g.dx, g.dw)
-	must(t, err)
-	must(t, p.RunAll())
-	var parts [3][]float64
-	for i, n := range []*gorgonia.Node{g.y, g.dx, g.dw} {
-		parts[i] = slices.Clone(float64sOf(t, n.Value()))
-	}
-	return parts
+	ran(t, g.y, g.dx, g.dw)
+	return [3][]float64(valuesOf(t, g.y, g.dx, g.dw))
 }
 
 var partNames = [3]string{"result", "gradient of the images", "gradient of the weights"}

@@ -92,8 +92,7 @@ func newConvGraph(t testing.TB, c convCase, dtype tensor.Dtype, precision op.Pre
 	var err error
 	g.y, err = op.Conv2d(g.x, g.w, c.stride, c.pad, precision)
 	must(t, err)
-	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{g.y}, gorgonia.Nodes{g.factors}, gorgonia.Nodes{g.x, g.w})
-	must(t, err)
+	grads := weighted(t, g.y, g.factors, g.x, g.w)
 	g.dx, g.dw = grads[0], grads[1]
 	return g
 }
@@ -104,24 +103,8 @@ func (g *convGraph) let(t testing.TB, x, w, factors []float64) {
 		shape []int
 		data  []float64
 	}{g.x: {g.shapeX, x}, g.w: {g.shapeW, w}, g.factors: {g.shapeY, factors}} {
-		var backing any = slices.Clone(v.data)
-		if g.dtype == tensor.Float32 {
-			single := make([]float32, len(v.data))
-			for i, f := range v.data {
-				single[i] = float32(f)
-			}
-			backing = single
-		}
-		must(t, gorgonia.Let(n, tensor.New(tensor.WithShape(v.shape...), tensor.WithBacking(backing))))
+		must(t, gorgonia.Let(n, valueOf(g.dtype, slices.Clone(v.data), v.shape...)))
 	}
-}
-
-func volume(shape []int) int {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	return n
 }
 
 // By the definition, and by central differences, under both machines.
@@ -131,7 +114,7 @@ func TestConv2d(t *testing.T) {
 			for _, dtype := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 				t.Run(fmt.Sprintf("%v/%s/%v", c, machine, dtype), func(t *testing.T) {
 					g := newConvGraph(t, c, dtype, op.Float32)
-					x, w, factors := normals(volume(g.shapeX), 1), normals(volume(g.shapeW), 2), normals(volume(g.shapeY), 3)
+					x, w, factors := normals(product(g.shapeX), 1), normals(product(g.shapeW), 2), normals(product(g.shapeY), 3)
 					g.let(t, x, w, factors)
 					m := newMachine(t, g.graph, g.y, g.dx, g.dw)
 					defer m.Close()
@@ -179,16 +162,11 @@ func TestConv2dFloat32(t *testing.T) {
 		var got, want [][]float64
 		for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 			g := newConvGraph(t, c, dtype, op.Float32)
-			g.let(t, normals(volume(g.shapeX), 1), normals(volume(g.shapeW), 2), normals(volume(g.shapeY), 3))
-			p, err := vm.Compile(nil, g.y, g.dx, g.dw)
-			must(t, err)
-			must(t, p.RunAll())
-			got, want = want, nil
-			for _, n := range []*gorgonia.Node{g.y, g.dx, g.dw} {
-				want = append(want, slices.Clone(float64sOf(t, n.Value())))
-			}
+			g.let(t, normals(product(g.shapeX), 1), normals(product(g.shapeW), 2), normals(product(g.shapeY), 3))
+			ran(t, g.y, g.dx, g.dw)
+			got, want = want, valuesOf(t, g.y, g.dx, g.dw)
 		}
-		for i, what := range []string{"result", "gradient of the images", "gradient of the weights"} {
+		for i, what := range partNames {
 			closeTo(t, fmt.Sprintf("%v: %s", c, what), got[i], want[i], 2e-5)
 		}
 	}
@@ -215,13 +193,11 @@ func TestConv2dIsGorgonias(t *testing.T) {
 			gorgonia.Must(op.Conv2d(last(x, nil), w, c.stride, c.pad, op.Float32)),
 			last(gorgonia.Conv2d(x, w, tensor.Shape{c.kh, c.kw}, []int{c.pad, c.pad}, []int{c.stride, c.stride}, []int{1, 1})),
 		} {
-			grads, err := gorgonia.Grad(gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(y, factors)))), x, w)
-			must(t, err)
-			nodes[i] = append(gorgonia.Nodes{y}, grads...)
+			nodes[i] = append(gorgonia.Nodes{y}, gradients(t, contracted(y, factors), x, w)...)
 		}
 		m := gorgonia.NewTapeMachine(graph)
 		must(t, m.RunAll())
-		for i, what := range []string{"result", "gradient of the images", "gradient of the weights"} {
+		for i, what := range partNames {
 			closeTo(t, fmt.Sprintf("%v: %s", c, what), float64sOf(t, nodes[0][i].Value()), float64sOf(t, nodes[1][i].Value()), 1e-12)
 		}
 		must(t, m.Close())
@@ -235,7 +211,7 @@ func convProgram(t testing.TB, c convCase, precision op.Precision) (*convGraph, 
 	p, err := vm.Compile(nil, g.y, g.dx, g.dw)
 	must(t, err)
 	for n, shape := range map[*gorgonia.Node][]int{g.x: g.shapeX, g.w: g.shapeW, g.factors: g.shapeY} {
-		data := make([]float32, volume(shape))
+		data := make([]float32, product(shape))
 		s := rng.New(1, rng.Sample)
 		for i := range data {
 			data[i] = float32(s.Normal())

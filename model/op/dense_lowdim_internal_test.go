@@ -161,7 +161,7 @@ func testDense[T Float](t *testing.T, s denseSweep[T], o ContrastiveOptions, d, 
 func TestSoASweepAgreeWithListedNegatives(t *testing.T) {
 	for _, o := range completeOptions(Euclidean, 1e-10, 0, 0.05) {
 		for d := 1; d <= simd.MaxDenseWidth; d++ {
-			for _, b := range []int{1, 2, 15, 16, 17, 33, 64, 100, 129} {
+			for _, b := range []int{1, 2, 15, 16, 17, 33, 129} {
 				for _, extra := range []int{0, 1, 40} {
 					if o.Loss == UMAP && o.Clamp == 0 {
 						continue // coincident points weigh what the largest float allows
@@ -177,7 +177,7 @@ func TestSoASweepAgreeWithListedNegatives(t *testing.T) {
 // Batches of several pieces, of whole groups and not.
 func TestSoASweepInPieces(t *testing.T) {
 	for _, o := range completeOptions(Euclidean, 1e-10) {
-		for _, b := range []int{300, 801, 1024} {
+		for _, b := range []int{304, 601} {
 			s := new(soaSweep[float32])
 			testDense(t, s, o, 2, b, 3, 1e-4)
 			if len(s.pieces) < 3 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -105,8 +106,7 @@ func newDenseGraph(t *testing.T, dtype tensor.Dtype, features []float64, d int, 
 	}
 	g.loss, err = op.Contrastive(f, g.negatives, g.runs, g.theta, o)
 	must(t, err)
-	grads, err := gorgonia.Grad(g.loss, g.features, g.theta)
-	must(t, err)
+	grads := gradients(t, g.loss, g.features, g.theta)
 	g.gradFeatures, g.gradOfTheta = grads[0], grads[1]
 	g.negsData = tensor.New(tensor.WithShape(m, b), tensor.WithBacking(negatives))
 	g.runsData = tensor.New(tensor.WithShape(len(runs)), tensor.WithBacking(runs))
@@ -117,20 +117,83 @@ func newDenseGraph(t *testing.T, dtype tensor.Dtype, features []float64, d int, 
 // let binds the inputs' values.
 func (g *lossGraph) let(t *testing.T, features []float64, theta float64) {
 	t.Helper()
-	shape := tensor.WithShape(g.features.Shape()...)
-	if g.dtype == tensor.Float64 {
-		g.featureData = tensor.New(shape, tensor.WithBacking(append([]float64(nil), features...)))
-		g.thetaData = gorgonia.NewF64(theta)
-	} else {
-		single := make([]float32, len(features))
-		for i, v := range features {
-			single[i] = float32(v)
-		}
-		g.featureData = tensor.New(shape, tensor.WithBacking(single))
+	g.featureData = valueOf(g.dtype, slices.Clone(features), g.features.Shape()...)
+	g.thetaData = gorgonia.NewF64(theta)
+	if g.dtype == tensor.Float32 {
 		g.thetaData = gorgonia.NewF32(float32(theta))
 	}
 	for n, v := range map[*gorgonia.Node]gorgonia.Value{g.features: g.featureData, g.negatives: g.negsData, g.runs: g.runsData, g.theta: g.thetaData} {
 		must(t, gorgonia.Let(n, v))
+	}
+}
+
+// ran returns a program that has computed some outputs.
+func ran(t testing.TB, outputs ...*gorgonia.Node) *vm.Program {
+	t.Helper()
+	p, err := vm.Compile(nil, outputs...)
+	must(t, err)
+	must(t, p.RunAll())
+	return p
+}
+
+// gradients returns the gradients of a loss with respect to inputs.
+func gradients(t testing.TB, loss *gorgonia.Node, inputs ...*gorgonia.Node) gorgonia.Nodes {
+	t.Helper()
+	grads, err := gorgonia.Grad(loss, inputs...)
+	must(t, err)
+	return grads
+}
+
+// weighted returns the gradients with respect to inputs of a weighted sum of y's
+// elements.
+func weighted(t testing.TB, y *gorgonia.Node, weights *gorgonia.Node, inputs ...*gorgonia.Node) gorgonia.Nodes {
+	t.Helper()
+	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{weights}, inputs)
+	must(t, err)
+	return grads
+}
+
+// contracted returns Σ y·c.
+func contracted(y, c *gorgonia.Node) *gorgonia.Node {
+	return gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(y, c))))
+}
+
+// valuesOf returns copies of the values of nodes.
+func valuesOf(t *testing.T, nodes ...*gorgonia.Node) (all [][]float64) {
+	t.Helper()
+	for _, n := range nodes {
+		all = append(all, slices.Clone(float64sOf(t, n.Value())))
+	}
+	return all
+}
+
+// evaluated runs a machine and returns the loss.
+func evaluated(t *testing.T, m gorgonia.VM, loss *gorgonia.Node) float64 {
+	t.Helper()
+	m.Reset()
+	must(t, m.RunAll())
+	return float64sOf(t, loss.Value())[0]
+}
+
+// byDifferences compares the gradients of Σ y·c for random c with central differences, on
+// our machine and on Gorgonia's. The inputs share their values with their nodes.
+func byDifferences(t *testing.T, build func(g *gorgonia.ExprGraph) (y *gorgonia.Node, inputs gorgonia.Nodes)) {
+	t.Helper()
+	for machine, newMachine := range machines {
+		t.Run(machine, func(t *testing.T) {
+			g := gorgonia.NewGraph()
+			y, inputs := build(g)
+			loss := contracted(y, imagesOf(g, tensor.Float64, "c", normals(y.Shape().TotalSize(), 4), y.Shape()...))
+			grads := gradients(t, loss, inputs...)
+			m := newMachine(t, g, append(gorgonia.Nodes{loss}, grads...)...)
+			defer m.Close()
+			evaluate := func() float64 { return evaluated(t, m, loss) }
+			evaluate()
+			for i, got := range valuesOf(t, grads...) {
+				data := inputs[i].Value().Data().([]float64)
+				closeTo(t, "gradient of "+inputs[i].Name(), got, differences(data, evaluate), 1e-8)
+			}
+		})
 	}
 }
 

@@ -19,15 +19,6 @@ import (
 	"cne/model/op"
 )
 
-// weighted returns the gradients with respect to inputs of a weighted sum of y's
-// elements.
-func weighted(t testing.TB, y *gorgonia.Node, weights *gorgonia.Node, inputs ...*gorgonia.Node) gorgonia.Nodes {
-	t.Helper()
-	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{weights}, inputs)
-	must(t, err)
-	return grads
-}
-
 // far moves each channel of images away from 0 by another distance.
 func far(x *op.Array, by float32) *op.Array {
 	c := x.Shape()[len(x.Shape())-1]

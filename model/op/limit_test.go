@@ -7,7 +7,6 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/model/op"
-	"cne/model/vm"
 )
 
 // ringOf returns n points of two coordinates and the directed edges that join each to
@@ -45,9 +44,7 @@ func everyNegative(t *testing.T, points []float64, k int, theta float64, loss op
 		}
 	}
 	g := newLossGraph(t, tensor.Float64, features, 2, negatives, b, theta, op.ContrastiveOptions{Loss: loss})
-	p, err := vm.Compile(nil, g.loss, g.gradFeatures, g.gradOfTheta)
-	must(t, err)
-	must(t, p.RunAll())
+	ran(t, g.loss, g.gradFeatures, g.gradOfTheta)
 	ofRows := float64sOf(t, g.gradFeatures.Value())
 	grad = make([]float64, len(points))
 	for r, p := range point {

@@ -1,7 +1,6 @@
 package op_test
 
 import (
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +11,6 @@ import (
 
 	"cne/internal/safetensors"
 	"cne/model/op"
-	"cne/model/vm"
 )
 
 // matrixOf and vectorOf make input nodes bound to values of a type.
@@ -40,58 +38,9 @@ func indexOf(g *gorgonia.ExprGraph, index []int32) *gorgonia.Node {
 	return gorgonia.NewVector(g, tensor.Int32, gorgonia.WithValue(tensor.New(tensor.WithShape(len(index)), tensor.WithBacking(index))), gorgonia.WithName("index"))
 }
 
-// Linear's gradients with respect to all operands, contracted with random
-// weights, against central differences, on our machine and on Gorgonia's.
-func TestLinearByFiniteDifferences(t *testing.T) {
-	index := []int32{2, 0, 2, 4, 1, 2, 3}
-	for name, tc := range map[string]struct {
-		act     op.Activation
-		indexed bool
-	}{
-		"linear":         {op.NoActivation, false},
-		"relu":           {op.ReLUActivation, false},
-		"linear of rows": {op.NoActivation, true},
-		"relu of rows":   {op.ReLUActivation, true},
-	} {
-		for machine, newMachine := range machines {
-			t.Run(name+"/"+machine, func(t *testing.T) {
-				const n, in, out = 5, 4, 3
-				g := gorgonia.NewGraph()
-				xs, ws, bs := normals(n*in, 1), normals(out*in, 2), normals(out, 3)
-				x := matrixOf(g, tensor.Float64, "x", n, in, xs)
-				w := matrixOf(g, tensor.Float64, "w", out, in, ws)
-				b := vectorOf(g, tensor.Float64, "b", bs)
-				var y *gorgonia.Node
-				var err error
-				if tc.indexed {
-					y, err = op.LinearRows(x, indexOf(g, index), w, b, tc.act)
-				} else {
-					y, err = op.Linear(x, w, b, tc.act)
-				}
-				must(t, err)
-				c := matrixOf(g, tensor.Float64, "c", y.Shape()[0], out, normals(y.Shape().TotalSize(), 4))
-				loss := gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(y, c))))
-				grads, err := gorgonia.Grad(loss, x, w, b)
-				must(t, err)
-				m := newMachine(t, g, append(gorgonia.Nodes{loss}, grads...)...)
-				defer m.Close()
-				evaluate := func() float64 {
-					m.Reset()
-					must(t, m.RunAll())
-					return float64sOf(t, loss.Value())[0]
-				}
-				evaluate()
-				for i, p := range []struct {
-					name string
-					data []float64
-				}{{"x", xs}, {"w", ws}, {"b", bs}} {
-					grad := slices.Clone(float64sOf(t, grads[i].Value()))
-					closeTo(t, "gradient of "+p.name, grad, differences(p.data, evaluate), 1e-8)
-					evaluate()
-				}
-			})
-		}
-	}
+// layerOf makes n random rows, and the weights and the bias of a layer.
+func layerOf(g *gorgonia.ExprGraph, dtype tensor.Dtype, n, in, out int) (x, w, b *gorgonia.Node) {
+	return matrixOf(g, dtype, "x", n, in, normals(n*in, 1)), matrixOf(g, dtype, "w", out, in, normals(out*in, 2)), vectorOf(g, dtype, "b", normals(out, 3))
 }
 
 // The network of the golden file, forward and backward, as a chain of Linear.
@@ -126,9 +75,7 @@ func TestLinearMatchesGoldenMLP(t *testing.T) {
 			gradY := matrixOf(g, dtype, "grad_y", 32, 2, read("grad_y"))
 			grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{gradY}, params)
 			must(t, err)
-			p, err := vm.Compile(nil, append(gorgonia.Nodes{y}, grads...)...)
-			must(t, err)
-			must(t, p.RunAll())
+			ran(t, append(gorgonia.Nodes{y}, grads...)...)
 			closeTo(t, "y", float64sOf(t, y.Value()), read("y"), tol)
 			for i, name := range names {
 				closeTo(t, name, float64sOf(t, grads[i].Value()), read(name), tol)
@@ -147,9 +94,7 @@ func TestLinearRowsIsLinearOfGather(t *testing.T) {
 	}
 	run := func(dtype tensor.Dtype, gathered bool) [][]float64 {
 		g := gorgonia.NewGraph()
-		x := matrixOf(g, dtype, "x", n, in, normals(n*in, 1))
-		w := matrixOf(g, dtype, "w", out, in, normals(out*in, 2))
-		b := vectorOf(g, dtype, "b", normals(out, 3))
+		x, w, b := layerOf(g, dtype, n, in, out)
 		var y *gorgonia.Node
 		var err error
 		if gathered {
@@ -159,17 +104,9 @@ func TestLinearRowsIsLinearOfGather(t *testing.T) {
 		}
 		must(t, err)
 		c := matrixOf(g, dtype, "c", len(index), out, normals(len(index)*out, 4))
-		grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{c}, gorgonia.Nodes{x, w, b})
-		must(t, err)
-		outputs := append(gorgonia.Nodes{y}, grads...)
-		p, err := vm.Compile(nil, outputs...)
-		must(t, err)
-		must(t, p.RunAll())
-		var all [][]float64
-		for _, o := range outputs {
-			all = append(all, slices.Clone(float64sOf(t, o.Value())))
-		}
-		return all
+		outputs := append(gorgonia.Nodes{y}, weighted(t, y, c, x, w, b)...)
+		ran(t, outputs...)
+		return valuesOf(t, outputs...)
 	}
 	for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 		a, b := run(dtype, true), run(dtype, false)
@@ -179,41 +116,6 @@ func TestLinearRowsIsLinearOfGather(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestLinearSameBitsOnAnyNumberOfCores(t *testing.T) {
-	const n, in, out = 5000, 64, 50
-	run := func(procs int) [][]float64 {
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-		g := gorgonia.NewGraph()
-		x := matrixOf(g, tensor.Float32, "x", n, in, normals(n*in, 1))
-		w := matrixOf(g, tensor.Float32, "w", out, in, normals(out*in, 2))
-		b := vectorOf(g, tensor.Float32, "b", normals(out, 3))
-		y := gorgonia.Must(op.Linear(x, w, b, op.ReLUActivation))
-		grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{incoming(g, y)}, gorgonia.Nodes{x, w, b})
-		must(t, err)
-		p, err := vm.Compile(nil, append(gorgonia.Nodes{y}, grads...)...)
-		must(t, err)
-		must(t, p.RunAll())
-		var all [][]float64
-		for _, o := range append(gorgonia.Nodes{y}, grads...) {
-			all = append(all, slices.Clone(float64sOf(t, o.Value())))
-		}
-		return all
-	}
-	want := run(1)
-	for _, procs := range []int{2, 7} {
-		for i, got := range run(procs) {
-			if !slices.Equal(got, want[i]) {
-				t.Errorf("output %d differs on %d cores", i, procs)
-			}
-		}
-	}
-}
-
-// incoming is an incoming gradient of y's shape.
-func incoming(g *gorgonia.ExprGraph, y *gorgonia.Node) *gorgonia.Node {
-	return matrixOf(g, y.Dtype(), "g", y.Shape()[0], y.Shape()[1], normals(y.Shape().TotalSize(), 9))
 }
 
 func TestLinearRefuses(t *testing.T) {
@@ -231,20 +133,10 @@ func TestLinearRefuses(t *testing.T) {
 		"width":      {func() (*gorgonia.Node, error) { return op.Linear(x, narrow, b, op.ReLUActivation) }, "linear_relu takes rows [n,in]"},
 		"bias":       {func() (*gorgonia.Node, error) { return op.Linear(x, w, short, op.NoActivation) }, "linear takes rows [n,in]"},
 		"activation": {func() (*gorgonia.Node, error) { return op.Linear(x, w, b, 7) }, "no activation 7"},
-		"index": {func() (*gorgonia.Node, error) {
-			y, err := op.LinearRows(x, outside, w, b, op.ReLUActivation)
-			if err != nil {
-				return nil, err
-			}
-			p, err := vm.Compile(nil, y)
-			if err != nil {
-				return nil, err
-			}
-			return nil, p.RunAll()
-		}, "row 1 of the index is 2, but there are 2 points"},
+		"index":      {func() (*gorgonia.Node, error) { return op.LinearRows(x, outside, w, b, op.ReLUActivation) }, "row 1 of the index is 2, but there are 2 points"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := tc.apply()
+			err := runOf(tc.apply())
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want one with %q", err, tc.want)
 			}
@@ -277,18 +169,12 @@ func TestLinearOfSparse(t *testing.T) {
 			y, err := apply(indexOf(g, index), w, b, g)
 			must(t, err)
 			c := matrixOf(g, tensor.Float32, "c", len(index), out, normals(len(index)*out, 4))
-			loss := gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(y, c))))
-			grads, err := gorgonia.Grad(loss, w, b)
-			must(t, err)
-			outputs := append(gorgonia.Nodes{loss}, grads...)
+			loss := contracted(y, c)
+			outputs := append(gorgonia.Nodes{loss}, gradients(t, loss, w, b)...)
 			m := newMachine(t, g, outputs...)
 			defer m.Close()
 			must(t, m.RunAll())
-			var all [][]float64
-			for _, o := range outputs {
-				all = append(all, slices.Clone(float64sOf(t, o.Value())))
-			}
-			return all
+			return valuesOf(t, outputs...)
 		}
 		got := run(func(index, w, b *gorgonia.Node, _ *gorgonia.ExprGraph) (*gorgonia.Node, error) {
 			return op.LinearOfSparse(sparse, index, w, b, op.ReLUActivation)
@@ -305,11 +191,7 @@ func TestLinearOfSparse(t *testing.T) {
 	if _, err := op.LinearOfSparse(sparse, indexOf(g, index), w, vectorOf(g, tensor.Float32, "short", normals(2, 1)), op.ReLUActivation); err == nil {
 		t.Error("a bias of 2 was taken for 7 outputs")
 	}
-	y, err := op.LinearOfSparse(sparse, indexOf(g, []int32{30}), w, b, op.ReLUActivation)
-	must(t, err)
-	p, err := vm.Compile(nil, y)
-	must(t, err)
-	if err := p.RunAll(); err == nil || !strings.Contains(err.Error(), "row 0 of the index is 30, but there are 30 points") {
+	if err := runOf(op.LinearOfSparse(sparse, indexOf(g, []int32{30}), w, b, op.ReLUActivation)); err == nil || !strings.Contains(err.Error(), "row 0 of the index is 30, but there are 30 points") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -45,47 +45,41 @@ func draws(m, b int, seed uint64) []int32 {
 	return x
 }
 
-// Each differentiable op's gradient, contracted with random weights by
-// Gorgonia's own operations, against central differences in float64.
+// The gradients of each differentiable operation with respect to all operands.
 func TestGradientsByFiniteDifferences(t *testing.T) {
-	index := []int32{2, 0, 2, 4, 1, 2}
-	for name, tc := range map[string]struct {
-		rows, cols int
-		apply      func(x, index *gorgonia.Node) (*gorgonia.Node, error)
-	}{
-		"gather": {5, 3, op.Gather},
-		"scatter_add": {6, 3, func(x, index *gorgonia.Node) (*gorgonia.Node, error) {
-			like := gorgonia.NewMatrix(x.Graph(), tensor.Float64, gorgonia.WithValue(tensor.New(tensor.WithShape(5, 3), tensor.Of(tensor.Float64))), gorgonia.WithName("like"))
-			return op.ScatterAdd(x, index, like)
-		}},
-		"normalize": {4, 3, func(x, _ *gorgonia.Node) (*gorgonia.Node, error) { return op.Normalize(x) }},
-	} {
-		for machine, newMachine := range machines {
-			t.Run(name+"/"+machine, func(t *testing.T) {
-				g := gorgonia.NewGraph()
-				data := normals(tc.rows*tc.cols, 3)
-				value := tensor.New(tensor.WithShape(tc.rows, tc.cols), tensor.WithBacking(data))
-				x := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithValue(value), gorgonia.WithName("x"))
-				ix := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithValue(tensor.New(tensor.WithShape(6), tensor.WithBacking(index))), gorgonia.WithName("index"))
-				y, err := tc.apply(x, ix)
-				must(t, err)
-				weights := tensor.New(tensor.WithShape(y.Shape()...), tensor.WithBacking(normals(y.Shape().TotalSize(), 4)))
-				w := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithValue(weights), gorgonia.WithName("w"))
-				loss := gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(y, w))))
-				grads, err := gorgonia.Grad(loss, x)
-				must(t, err)
-				m := newMachine(t, g, loss, grads[0])
-				defer m.Close()
-				evaluate := func() float64 {
-					m.Reset()
-					must(t, m.RunAll())
-					return float64sOf(t, loss.Value())[0]
-				}
-				evaluate()
-				grad := slices.Clone(float64sOf(t, grads[0].Value()))
-				closeTo(t, "gradient", grad, differences(data, evaluate), 1e-8)
-			})
+	ofMatrix := func(rows, cols int, apply func(x *gorgonia.Node) (*gorgonia.Node, error)) func(g *gorgonia.ExprGraph) (*gorgonia.Node, gorgonia.Nodes) {
+		return func(g *gorgonia.ExprGraph) (*gorgonia.Node, gorgonia.Nodes) {
+			x := matrixOf(g, tensor.Float64, "x", rows, cols, normals(rows*cols, 3))
+			return gorgonia.Must(apply(x)), gorgonia.Nodes{x}
 		}
+	}
+	ofLayer := func(act op.Activation, indexed bool) func(g *gorgonia.ExprGraph) (*gorgonia.Node, gorgonia.Nodes) {
+		return func(g *gorgonia.ExprGraph) (*gorgonia.Node, gorgonia.Nodes) {
+			x, w, b := layerOf(g, tensor.Float64, 5, 4, 3)
+			y, err := op.Linear(x, w, b, act)
+			if indexed {
+				y, err = op.LinearRows(x, indexOf(g, []int32{2, 0, 2, 4, 1, 2, 3}), w, b, act)
+			}
+			return gorgonia.Must(y, err), gorgonia.Nodes{x, w, b}
+		}
+	}
+	index := []int32{2, 0, 2, 4, 1, 2}
+	for name, build := range map[string]func(g *gorgonia.ExprGraph) (*gorgonia.Node, gorgonia.Nodes){
+		"gather": ofMatrix(5, 3, func(x *gorgonia.Node) (*gorgonia.Node, error) { return op.Gather(x, indexOf(x.Graph(), index)) }),
+		"scatter_add": ofMatrix(6, 3, func(x *gorgonia.Node) (*gorgonia.Node, error) {
+			return op.ScatterAdd(x, indexOf(x.Graph(), index), matrixOf(x.Graph(), tensor.Float64, "like", 5, 3, make([]float64, 15)))
+		}),
+		"normalize":      ofMatrix(4, 3, op.Normalize),
+		"linear":         ofLayer(op.NoActivation, false),
+		"relu":           ofLayer(op.ReLUActivation, false),
+		"linear of rows": ofLayer(op.NoActivation, true),
+		"relu of rows":   ofLayer(op.ReLUActivation, true),
+		"pool": func(g *gorgonia.ExprGraph) (*gorgonia.Node, gorgonia.Nodes) {
+			x := imagesOf(g, tensor.Float64, "x", normals(2*3*3*5, 1), 2, 3, 5, 3)
+			return gorgonia.Must(op.GlobalAvgPool(x)), gorgonia.Nodes{x}
+		},
+	} {
+		t.Run(name, func(t *testing.T) { byDifferences(t, build) })
 	}
 }
 
@@ -152,8 +146,7 @@ func TestContrastiveByFiniteDifferences(t *testing.T) {
 				must(t, err)
 				evaluate := func() float64 {
 					g.let(t, features, theta[0])
-					must(t, p.RunAll())
-					return float64sOf(t, g.loss.Value())[0]
+					return evaluated(t, p, g.loss)
 				}
 				evaluate()
 				grad := slices.Clone(float64sOf(t, g.gradFeatures.Value()))
@@ -201,10 +194,8 @@ func TestDenseByFiniteDifferences(t *testing.T) {
 					m := newMachine(t, g.graph, g.loss, g.gradFeatures, g.gradOfTheta)
 					defer m.Close()
 					evaluate := func() float64 {
-						m.Reset()
 						g.let(t, features, theta[0])
-						must(t, m.RunAll())
-						return float64sOf(t, g.loss.Value())[0]
+						return evaluated(t, m, g.loss)
 					}
 					evaluate()
 					grad := slices.Clone(float64sOf(t, g.gradFeatures.Value()))
@@ -221,9 +212,7 @@ func TestDenseByFiniteDifferences(t *testing.T) {
 func lossAndGrad(t *testing.T, dtype tensor.Dtype, features []float64, d int, negatives []int32, b int, theta float64, o op.ContrastiveOptions) (loss float64, grad []float64) {
 	t.Helper()
 	g := newLossGraph(t, dtype, features, d, negatives, b, theta, o)
-	p, err := vm.Compile(nil, g.loss, g.gradFeatures)
-	must(t, err)
-	must(t, p.RunAll())
+	ran(t, g.loss, g.gradFeatures)
 	return float64sOf(t, g.loss.Value())[0], float64sOf(t, g.gradFeatures.Value())
 }
 
@@ -359,8 +348,7 @@ func TestNoNegatives(t *testing.T) {
 			runs := noRuns(g)
 			loss, err := op.Contrastive(unit, n, runs, theta, tc.o)
 			must(t, err)
-			grads, err := gorgonia.Grad(loss, f)
-			must(t, err)
+			grads := gradients(t, loss, f)
 			p, err := vm.Compile(nil, loss, grads[0])
 			must(t, err)
 			must(t, p.Input(f).SetValue(tensor.New(tensor.WithShape(2, 2), tensor.WithBacking(x))))
@@ -387,11 +375,8 @@ func TestNormalizeZeroRow(t *testing.T) {
 	x := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithName("x"), gorgonia.WithValue(tensor.New(tensor.WithShape(2, 2), tensor.WithBacking([]float64{0, 0, 3, 4}))))
 	y, err := op.Normalize(x)
 	must(t, err)
-	grads, err := gorgonia.Grad(gorgonia.Must(gorgonia.Sum(y)), x)
-	must(t, err)
-	p, err := vm.Compile(nil, y, grads[0])
-	must(t, err)
-	must(t, p.RunAll())
+	grads := gradients(t, gorgonia.Must(gorgonia.Sum(y)), x)
+	ran(t, y, grads[0])
 	closeTo(t, "unit rows", float64sOf(t, y.Value()), []float64{0, 0, 0.6, 0.8}, 1e-15)
 	for i, v := range float64sOf(t, grads[0].Value()) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -473,6 +458,18 @@ func TestUMAPIsNegWithInverseSquareKernel(t *testing.T) {
 	closeTo(t, "loss", []float64{umap}, []float64{neg}, 1e-12)
 }
 
+// runOf computes the result of an operation, if there is one.
+func runOf(y *gorgonia.Node, err error) error {
+	if err != nil {
+		return err
+	}
+	p, err := vm.Compile(nil, y)
+	if err != nil {
+		return err
+	}
+	return p.RunAll()
+}
+
 // runDense computes a loss of 20 edges with runs.
 func runDense(runs []int32) func(g *gorgonia.ExprGraph) error {
 	return func(g *gorgonia.ExprGraph) error {
@@ -502,30 +499,21 @@ func runDense(runs []int32) func(g *gorgonia.ExprGraph) error {
 }
 
 func TestBadOperands(t *testing.T) {
+	with := func(o op.ContrastiveOptions) func(g *gorgonia.ExprGraph) error {
+		return func(*gorgonia.ExprGraph) error {
+			_, err := op.Contrastive(nil, nil, nil, nil, o)
+			return err
+		}
+	}
 	for name, tc := range map[string]struct {
 		run  func(g *gorgonia.ExprGraph) error
 		want string
 	}{
-		"UMAP with cosine": {func(g *gorgonia.ExprGraph) error {
-			_, err := op.Contrastive(nil, nil, nil, nil, op.ContrastiveOptions{Loss: op.UMAP, Metric: op.Cosine})
-			return err
-		}, "UMAP's loss needs similarities below 1"},
-		"clamp": {func(g *gorgonia.ExprGraph) error {
-			_, err := op.Contrastive(nil, nil, nil, nil, op.ContrastiveOptions{Clamp: 1})
-			return err
-		}, "clamp 1 is not in [0, 1)"},
-		"temperature": {func(g *gorgonia.ExprGraph) error {
-			_, err := op.Contrastive(nil, nil, nil, nil, op.ContrastiveOptions{Temperature: 1e-40})
-			return err
-		}, "temperature 1e-40"},
-		"scale": {func(g *gorgonia.ExprGraph) error {
-			_, err := op.Contrastive(nil, nil, nil, nil, op.ContrastiveOptions{Scale: 1e300})
-			return err
-		}, "scale 1e+300"},
-		"loss": {func(g *gorgonia.ExprGraph) error {
-			_, err := op.Contrastive(nil, nil, nil, nil, op.ContrastiveOptions{Loss: 7})
-			return err
-		}, "no loss 7"},
+		"UMAP with cosine": {with(op.ContrastiveOptions{Loss: op.UMAP, Metric: op.Cosine}), "UMAP's loss needs similarities below 1"},
+		"clamp":            {with(op.ContrastiveOptions{Clamp: 1}), "clamp 1 is not in [0, 1)"},
+		"temperature":      {with(op.ContrastiveOptions{Temperature: 1e-40}), "temperature 1e-40"},
+		"scale":            {with(op.ContrastiveOptions{Scale: 1e300}), "scale 1e+300"},
+		"loss":             {with(op.ContrastiveOptions{Loss: 7}), "no loss 7"},
 		"batch sizes": {func(g *gorgonia.ExprGraph) error {
 			f := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithShape(5, 2))
 			n := gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithShape(5, 3))
@@ -540,28 +528,12 @@ func TestBadOperands(t *testing.T) {
 		"gather index": {func(g *gorgonia.ExprGraph) error {
 			x := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithValue(tensor.New(tensor.WithShape(2, 2), tensor.Of(tensor.Float64))))
 			i := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithValue(tensor.New(tensor.WithShape(2), tensor.WithBacking([]int32{0, 2}))))
-			y, err := op.Gather(x, i)
-			if err != nil {
-				return err
-			}
-			p, err := vm.Compile(nil, y)
-			if err != nil {
-				return err
-			}
-			return p.RunAll()
+			return runOf(op.Gather(x, i))
 		}, "row 1 of the index is 2, but the source has 2 rows"},
 		"negative index": {func(g *gorgonia.ExprGraph) error {
 			x := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithValue(tensor.New(tensor.WithShape(4, 2), tensor.Of(tensor.Float64))))
 			n := gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithValue(tensor.New(tensor.WithShape(1, 2), tensor.WithBacking([]int32{0, -1}))))
-			y, err := op.Contrastive(x, n, noRuns(g), gorgonia.NewScalar(g, tensor.Float64, gorgonia.WithValue(0.0)), op.ContrastiveOptions{})
-			if err != nil {
-				return err
-			}
-			p, err := vm.Compile(nil, y)
-			if err != nil {
-				return err
-			}
-			return p.RunAll()
+			return runOf(op.Contrastive(x, n, noRuns(g), gorgonia.NewScalar(g, tensor.Float64, gorgonia.WithValue(0.0)), op.ContrastiveOptions{}))
 		}, "negative 0 of head 1 is row -1, but there are 4 rows"},
 		"no runs":            {runDense(nil), "a vector of runs"},
 		"runs of nothing":    {runDense([]int32{-2}), "runs begin with -2"},

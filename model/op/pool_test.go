@@ -24,13 +24,12 @@ func TestGlobalAvgPoolMatchesGorgonia(t *testing.T) {
 						g := gorgonia.NewGraph()
 						x := imagesOf(g, dtype, "x", normals(images*size*channels, 1), shape...)
 						c := imagesOf(g, dtype, "c", normals(images*channels, 2), images, channels)
-						loss := gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(pool(x), c))))
-						grads, err := gorgonia.Grad(loss, x)
-						must(t, err)
+						loss := contracted(pool(x), c)
+						grads := gradients(t, loss, x)
 						m := newMachine(t, g, loss, grads[0])
 						defer m.Close()
 						must(t, m.RunAll())
-						return [][]float64{slices.Clone(float64sOf(t, loss.Value())), slices.Clone(float64sOf(t, grads[0].Value()))}
+						return valuesOf(t, loss, grads[0])
 					}
 					got := run(func(x *gorgonia.Node) *gorgonia.Node { return gorgonia.Must(op.GlobalAvgPool(x)) })
 					want := run(func(x *gorgonia.Node) *gorgonia.Node {
@@ -44,45 +43,6 @@ func TestGlobalAvgPoolMatchesGorgonia(t *testing.T) {
 					closeTo(t, "loss", got[0], want[0], tol)
 					closeTo(t, "gradient", got[1], want[1], tol)
 				})
-			}
-		}
-	}
-}
-
-func TestGlobalAvgPoolByFiniteDifferences(t *testing.T) {
-	for machine, newMachine := range machines {
-		t.Run(machine, func(t *testing.T) {
-			g := gorgonia.NewGraph()
-			xs := normals(2*3*3*5, 1)
-			x := imagesOf(g, tensor.Float64, "x", xs, 2, 3, 5, 3)
-			c := imagesOf(g, tensor.Float64, "c", normals(6, 2), 2, 3)
-			loss := gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(gorgonia.Must(op.GlobalAvgPool(x)), c))))
-			grads, err := gorgonia.Grad(loss, x)
-			must(t, err)
-			m := newMachine(t, g, loss, grads[0])
-			defer m.Close()
-			evaluate := func() float64 {
-				m.Reset()
-				must(t, m.RunAll())
-				return float64sOf(t, loss.Value())[0]
-			}
-			evaluate()
-			grad := slices.Clone(float64sOf(t, grads[0].Value()))
-			closeTo(t, "gradient", grad, differences(xs, evaluate), 1e-8)
-		})
-	}
-}
-
-func TestGlobalAvgPoolSameBitsOnAnyNumberOfCores(t *testing.T) {
-	run := func(procs int) [][]float64 {
-		x := imagesOf(gorgonia.NewGraph(), tensor.Float32, "x", normals(16*9*30*31, 1), 16, 30, 31, 9)
-		return runOn(t, procs, incomingTo(t, gorgonia.Must(op.GlobalAvgPool(x)), x))
-	}
-	want := run(1)
-	for _, procs := range []int{2, 7} {
-		for i, got := range run(procs) {
-			if !slices.Equal(got, want[i]) {
-				t.Errorf("output %d differs on %d cores", i, procs)
 			}
 		}
 	}

@@ -24,8 +24,7 @@ func scaled[T op.Float](t *testing.T, x, w []T, logTemperature T) (y, dx []T, dL
 	nt := gorgonia.NewVector(g, op.Dtype[T](), gorgonia.WithShape(1), gorgonia.WithName("t"))
 	ny, err := op.ScaleByTemperature(nx, nt)
 	must(t, err)
-	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{ny}, gorgonia.Nodes{nw}, gorgonia.Nodes{nx, nt})
-	must(t, err)
+	grads := weighted(t, ny, nw, nx, nt)
 	p, err := vm.Compile(nil, append(gorgonia.Nodes{ny}, grads...)...)
 	must(t, err)
 	for _, s := range []error{
