@@ -39,17 +39,12 @@ func BenchmarkEpochOnDevice(b *testing.B) {
 			d.TF32, d.Unpooled = true, false
 			o := train.Options{BatchSize: size, Clip: 4, Device: d, Phases: []train.Phase{{Epochs: b.N + 1, LR: 1, Negatives: c.negatives}}}
 			var m model.Model
-			var err error
 			if c.network {
-				var network *model.MLP[float32]
-				network, err = model.NewMLP[float32](784, nil, 2, 1)
-				must(b, err)
 				o.Method, o.Phases[0].LR = new(train.Adam), 0.001
-				m, err = model.NewParametric(network, grounded(points, 0.19), op.ContrastiveOptions{Clamp: 1e-10})
+				m = networkOf(b, grounded(points, 0.19), 784, nil, 2, 1, op.ContrastiveOptions{Clamp: 1e-10})
 			} else {
-				m, err = model.NewEmbedding(normal[float32](points, 2, 1), 2, op.ContrastiveOptions{Clamp: 1e-10})
+				m = tableOf[float32](b, points, 2, 1, op.ContrastiveOptions{Clamp: 1e-10})
 			}
-			must(b, err)
 			// The first epoch, which loads the kernels, is not timed.
 			o.Hooks = []train.Hook{train.HookFunc(func(s *train.State) error {
 				if s.Epoch == 1 {
@@ -57,9 +52,7 @@ func BenchmarkEpochOnDevice(b *testing.B) {
 				}
 				return nil
 			})}
-			if _, err := train.Fit(b.Context(), m, heads, tails, o); err != nil {
-				b.Fatal(err)
-			}
+			trained(b, m, heads, tails, o)
 			b.StopTimer()
 			b.ReportMetric(float64(edges)*float64(b.N)/b.Elapsed().Seconds()*1e-6, "Medges/s")
 		})

@@ -1,7 +1,6 @@
 package train_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -47,14 +46,12 @@ func timedEdges() int {
 // benchmarkEpochs times epochs over as many edges as MNIST's graph has, of a
 // table in d dimensions with step size 1: an operation is one epoch.
 func benchmarkEpochs(b *testing.B, d int, loss op.Loss, heads, tails []int32, size, negatives int, sampling train.Sampling) {
-	m, err := model.NewEmbedding(normal[float32](mnistPoints, d, 1), d, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
-	must(b, err)
+	m := tableOf[float32](b, mnistPoints, d, 1, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
 	b.ResetTimer()
-	_, err = train.Fit(context.Background(), m, heads, tails, train.Options{
+	trained(b, m, heads, tails, train.Options{
 		BatchSize: size, Clip: 4, Sampling: sampling,
 		Phases: []train.Phase{{Epochs: b.N, LR: 1, Place: train.Place{}, Negatives: negatives}},
 	})
-	must(b, err)
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(timedEdges()), "ns/edge")
 }
 
@@ -135,16 +132,12 @@ func BenchmarkNetworkEpoch(b *testing.B) {
 		points := grounded(mnistPoints, ground.share)
 		for _, size := range []int{1024, 32768, 524288} {
 			b.Run(fmt.Sprintf("neg-%s/b=%d", ground.name, size), func(b *testing.B) {
-				network, err := model.NewMLP[float32](in, nil, 2, 1)
-				must(b, err)
-				m, err := model.NewParametric(network, points, op.ContrastiveOptions{Clamp: 1e-10})
-				must(b, err)
+				m := networkOf(b, points, in, nil, 2, 1, op.ContrastiveOptions{Clamp: 1e-10})
 				b.ResetTimer()
-				_, err = train.Fit(context.Background(), m, heads, tails, train.Options{
+				trained(b, m, heads, tails, train.Options{
 					BatchSize: size, Clip: 4, Method: new(train.Adam),
 					Phases: []train.Phase{{Epochs: b.N, LR: 0.001, Negatives: 5}},
 				})
-				must(b, err)
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(timedEdges()), "ns/edge")
 			})
 		}
@@ -160,10 +153,7 @@ func BenchmarkNetworkStep(b *testing.B) {
 		points := grounded(n, ground.share)
 		const edges = 1024
 		b.Run(ground.name, func(b *testing.B) {
-			network, err := model.NewMLP[float32](in, nil, 2, 1)
-			must(b, err)
-			m, err := model.NewParametric(network, points, op.ContrastiveOptions{Clamp: 1e-10})
-			must(b, err)
+			m := networkOf(b, points, in, nil, 2, 1, op.ContrastiveOptions{Clamp: 1e-10})
 			stream := rng.New(1, rng.Sample)
 			batch := model.Batch{Rows: make([]int32, 2*edges), Local: make([]int32, 2*edges), Negatives: make([]int32, 5*edges)}
 			for i, p := range stream.Perm(n)[:2*edges] {

@@ -20,15 +20,8 @@ import (
 
 // A run to be stopped and gone on with: a model at its start, and options.
 type resumable struct {
-	make    func() (model.Model, error)
+	model   func(t testing.TB) model.Model
 	options func() train.Options
-}
-
-func (r resumable) model(t *testing.T) model.Model {
-	t.Helper()
-	m, err := r.make()
-	must(t, err)
-	return m
 }
 
 const resumePoints = 40
@@ -42,27 +35,13 @@ func resumeEdges() (heads, tails []int32) {
 	return heads, tails
 }
 
-func resumeTable(o op.ContrastiveOptions) func() (model.Model, error) {
-	return func() (model.Model, error) {
-		table, err := model.InitNormal[float32](resumePoints, 2, 1, 3)
-		if err != nil {
-			return nil, err
-		}
-		return model.NewEmbedding(table, 2, o)
-	}
+func resumeTable(o op.ContrastiveOptions) func(t testing.TB) model.Model {
+	return func(t testing.TB) model.Model { return tableOf[float32](t, resumePoints, 2, 3, o) }
 }
 
-func resumeMLP[T op.Float](o op.ContrastiveOptions) func() (model.Model, error) {
-	return func() (model.Model, error) {
-		points, err := model.InitNormal[T](resumePoints, 6, 1, 4)
-		if err != nil {
-			return nil, err
-		}
-		network, err := model.NewMLP[T](6, []int{9, 7}, 2, 5)
-		if err != nil {
-			return nil, err
-		}
-		return model.NewParametric(network, points, o)
+func resumeMLP[T op.Float](o op.ContrastiveOptions) func(t testing.TB) model.Model {
+	return func(t testing.TB) model.Model {
+		return networkOf(t, normal[T](resumePoints, 6, 4), 6, []int{9, 7}, 2, 5, o)
 	}
 }
 
@@ -118,10 +97,14 @@ type outcome struct {
 	epochs    int
 }
 
-func outcomeOf(t *testing.T, m model.Model, r train.Result) outcome {
+// outcome returns how a run ends.
+func (r resumable) outcome(t *testing.T, options train.Options) outcome {
 	t.Helper()
+	m := r.model(t)
+	heads, tails := resumeEdges()
+	result := trained(t, m, heads, tails, options)
 	n, d := m.Points()
-	o := outcome{embedding: make([]float32, n*d), logZ: r.LogZ, loss: r.Loss, epochs: r.Epochs}
+	o := outcome{embedding: make([]float32, n*d), logZ: result.LogZ, loss: result.Loss, epochs: result.Epochs}
 	must(t, m.EmbedTo(o.embedding))
 	for _, p := range m.Parameters() {
 		var values []float64
@@ -131,6 +114,13 @@ func outcomeOf(t *testing.T, m model.Model, r train.Result) outcome {
 		o.params = append(o.params, append(values, op.Data[float64](p.Value)...))
 	}
 	return o
+}
+
+func readCheckpoint(t *testing.T, path string) *train.Checkpoint {
+	t.Helper()
+	c, err := train.ReadCheckpoint(path)
+	must(t, err)
+	return c
 }
 
 func sameOutcome(t *testing.T, what string, got, want outcome) {
@@ -151,7 +141,6 @@ func sameOutcome(t *testing.T, what string, got, want outcome) {
 // A run that goes on from any of its checkpoints, read back from a file, ends
 // with the bits of the run that never stopped.
 func TestResumeGivesTheSameBits(t *testing.T) {
-	heads, tails := resumeEdges()
 	for name, r := range resumables() {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -162,27 +151,18 @@ func TestResumeGivesTheSameBits(t *testing.T) {
 				c.Notes = map[string]string{"n": strconv.Itoa(saved)}
 				return c.WriteFile(filepath.Join(dir, strconv.Itoa(saved)))
 			}}
-			m := r.model(t)
-			result, err := train.Fit(context.Background(), m, heads, tails, options)
-			must(t, err)
-			want := outcomeOf(t, m, result)
+			want := r.outcome(t, options)
 			if saved < 20 {
 				t.Fatalf("%d checkpoints", saved)
 			}
 			for i := 1; i <= saved; i++ {
-				c, err := train.ReadCheckpoint(filepath.Join(dir, strconv.Itoa(i)))
-				must(t, err)
+				c := readCheckpoint(t, filepath.Join(dir, strconv.Itoa(i)))
 				if c.Notes["n"] != strconv.Itoa(i) {
 					t.Errorf("notes %v", c.Notes)
 				}
 				options := r.options()
 				options.Resume = c
-				m := r.model(t)
-				result, err := train.Fit(context.Background(), m, heads, tails, options)
-				if err != nil {
-					t.Fatalf("from %+v: %v", c.Progress, err)
-				}
-				sameOutcome(t, "from checkpoint "+strconv.Itoa(i), outcomeOf(t, m, result), want)
+				sameOutcome(t, "from checkpoint "+strconv.Itoa(i), r.outcome(t, options), want)
 			}
 		})
 	}
@@ -192,19 +172,15 @@ func TestResumeGivesTheSameBits(t *testing.T) {
 // there were engines, go on to where the whole runs end, but for the rounding of other
 // processors.
 func TestResumeFromEarlierVersion(t *testing.T) {
-	heads, tails := resumeEdges()
 	for file, name := range map[string]string{"checkpoint_adam": "mlp, adam, learnt Z", "checkpoint_momentum": "table, momentum"} {
 		t.Run(name, func(t *testing.T) {
 			r := resumables()[name]
 			fit := func(resume *train.Checkpoint) outcome {
-				m, options := r.model(t), r.options()
+				options := r.options()
 				options.Resume = resume
-				result, err := train.Fit(t.Context(), m, heads, tails, options)
-				must(t, err)
-				return outcomeOf(t, m, result)
+				return r.outcome(t, options)
 			}
-			c, err := train.ReadCheckpoint(filepath.Join("testdata", file+".safetensors"))
-			must(t, err)
+			c := readCheckpoint(t, filepath.Join("testdata", file+".safetensors"))
 			if c.Notes["run"] != name || c.Progress.Epochs != 1 || c.Progress.Batches != 3 {
 				t.Errorf("notes %v, progress %+v", c.Notes, c.Progress)
 			}
@@ -224,7 +200,6 @@ func TestResumeFromEarlierVersion(t *testing.T) {
 
 // A clone stays as it is while its run, and those that go on from it, move on.
 func TestClone(t *testing.T) {
-	heads, tails := resumeEdges()
 	for name, r := range resumables() {
 		t.Run(name, func(t *testing.T) {
 			var clone *train.Checkpoint
@@ -237,20 +212,14 @@ func TestClone(t *testing.T) {
 				}
 				return err
 			}}
-			m := r.model(t)
-			result, err := train.Fit(context.Background(), m, heads, tails, options)
-			must(t, err)
-			want := outcomeOf(t, m, result)
+			want := r.outcome(t, options)
 			if clone.Notes["n"] != "first" || clone.Progress.Epochs != 3 {
 				t.Errorf("the clone has the notes %v and is at %+v", clone.Notes, clone.Progress)
 			}
 			for range 2 {
 				options := r.options()
 				options.Resume = clone
-				m := r.model(t)
-				result, err := train.Fit(context.Background(), m, heads, tails, options)
-				must(t, err)
-				sameOutcome(t, "from the clone", outcomeOf(t, m, result), want)
+				sameOutcome(t, "from the clone", r.outcome(t, options), want)
 			}
 		})
 	}
@@ -260,11 +229,7 @@ func TestClone(t *testing.T) {
 func TestInterruptedRunIsSaved(t *testing.T) {
 	heads, tails := resumeEdges()
 	r := resumables()["table, adam, learnt Z"]
-	m := r.model(t)
-	result, err := train.Fit(context.Background(), m, heads, tails, r.options())
-	must(t, err)
-	want := outcomeOf(t, m, result)
-
+	want := r.outcome(t, r.options())
 	path := filepath.Join(t.TempDir(), "c")
 	ctx, cancel := context.WithCancel(context.Background())
 	options := r.options()
@@ -279,15 +244,11 @@ func TestInterruptedRunIsSaved(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	options = r.options()
-	options.Resume, err = train.ReadCheckpoint(path)
-	must(t, err)
+	options.Resume = readCheckpoint(t, path)
 	if p := options.Resume.Progress; p.Epochs != 3 || p.Batches != 0 {
 		t.Errorf("saved at %+v", p)
 	}
-	m = r.model(t)
-	result, err = train.Fit(context.Background(), m, heads, tails, options)
-	must(t, err)
-	sameOutcome(t, "resumed", outcomeOf(t, m, result), want)
+	sameOutcome(t, "resumed", r.outcome(t, options), want)
 }
 
 // Checkpoints are taken after so many epochs, and at the end, once.
@@ -301,9 +262,7 @@ func TestCheckpointsByEpoch(t *testing.T) {
 			epochs = append(epochs, c.Progress.Epochs)
 			return nil
 		}}
-		if _, err := train.Fit(context.Background(), r.model(t), heads, tails, options); err != nil {
-			t.Fatal(err)
-		}
+		trained(t, r.model(t), heads, tails, options)
 		if !slices.Equal(epochs, want) {
 			t.Errorf("every %d epochs: saved after epochs %v, want %v", every, epochs, want)
 		}
@@ -314,19 +273,14 @@ func TestCheckpointsByEpoch(t *testing.T) {
 func TestResumeWithMoreEpochs(t *testing.T) {
 	heads, tails := resumeEdges()
 	r := resumables()["mlp, adam"]
-	var last *train.Checkpoint
 	options := r.options()
 	path := filepath.Join(t.TempDir(), "c")
 	options.Checkpoints = &train.Checkpoints{Save: func(c *train.Checkpoint) error { return c.WriteFile(path) }}
-	if _, err := train.Fit(context.Background(), r.model(t), heads, tails, options); err != nil {
-		t.Fatal(err)
-	}
-	last, err := train.ReadCheckpoint(path)
-	must(t, err)
+	trained(t, r.model(t), heads, tails, options)
 	options = r.options()
 	options.Phases = slices.Clone(options.Phases)
 	options.Phases[1].Epochs += 2
-	options.Resume = last
+	options.Resume = readCheckpoint(t, path)
 	result, err := train.Fit(context.Background(), r.model(t), heads, tails, options)
 	if err != nil || result.Epochs != 7 {
 		t.Errorf("%d epochs, error %v", result.Epochs, err)
@@ -339,30 +293,26 @@ func TestResumeRefuses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c")
 	options := r.options()
 	options.Checkpoints = &train.Checkpoints{Save: func(c *train.Checkpoint) error { return c.WriteFile(path) }}
-	if _, err := train.Fit(context.Background(), r.model(t), heads, tails, options); err != nil {
-		t.Fatal(err)
-	}
+	trained(t, r.model(t), heads, tails, options)
 	for name, tc := range map[string]struct {
 		change func(o *train.Options)
-		model  func() (model.Model, error)
+		model  func(t testing.TB) model.Model
 		want   string
 	}{
-		"seed":       {func(o *train.Options) { o.Seed++ }, r.make, "the seed of its run is 11, that of this one 12"},
-		"batch size": {func(o *train.Options) { o.BatchSize = 30 }, r.make, "batch size"},
-		"fewer":      {func(o *train.Options) { o.Phases = o.Phases[:1] }, r.make, "this run ends after 2 epochs"},
-		"method":     {func(o *train.Options) { o.Method = new(train.SGD) }, r.make, "arrays, but this run has"},
+		"seed":       {func(o *train.Options) { o.Seed++ }, r.model, "the seed of its run is 11, that of this one 12"},
+		"batch size": {func(o *train.Options) { o.BatchSize = 30 }, r.model, "batch size"},
+		"fewer":      {func(o *train.Options) { o.Phases = o.Phases[:1] }, r.model, "this run ends after 2 epochs"},
+		"method":     {func(o *train.Options) { o.Method = new(train.SGD) }, r.model, "arrays, but this run has"},
 		"model":      {func(*train.Options) {}, resumeMLP[float32](op.ContrastiveOptions{Loss: op.NC}), "it has no parameter.0.weight"},
-		"other table": {func(*train.Options) {}, func() (model.Model, error) {
-			return model.NewEmbedding(make([]float32, 3*resumePoints), 3, op.ContrastiveOptions{Loss: op.NC})
+		"other table": {func(*train.Options) {}, func(t testing.TB) model.Model {
+			return tableOf[float32](t, resumePoints, 3, 3, op.ContrastiveOptions{Loss: op.NC})
 		}, "of float32 and shape [40 2], that of this run of float32 and shape [40 3]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			options := r.options()
 			tc.change(&options)
-			var err error
-			options.Resume, err = train.ReadCheckpoint(path)
-			must(t, err)
-			_, err = train.Fit(context.Background(), resumable{make: tc.model}.model(t), heads, tails, options)
+			options.Resume = readCheckpoint(t, path)
+			_, err := train.Fit(context.Background(), tc.model(t), heads, tails, options)
 			if !errors.Is(err, train.ErrCheckpoint) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want one with %q", err, tc.want)
 			}
@@ -400,16 +350,11 @@ func TestReadCheckpointRefusesOthers(t *testing.T) {
 // shorter file.
 func TestReadCheckpointRefusesDamage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c")
-	table, err := model.InitNormal[float32](3, 1, 1, 1)
-	must(t, err)
-	e, err := model.NewEmbedding(table, 1, op.ContrastiveOptions{})
-	must(t, err)
-	if _, err := train.Fit(context.Background(), e, []int32{0, 1, 2}, []int32{1, 2, 0}, train.Options{
+	e := tableOf[float32](t, 3, 1, 1, op.ContrastiveOptions{})
+	trained(t, e, []int32{0, 1, 2}, []int32{1, 2, 0}, train.Options{
 		Phases: []train.Phase{{Epochs: 1, LR: 0.1, Negatives: 1}}, BatchSize: 2, Method: new(train.Adam),
 		Checkpoints: &train.Checkpoints{Save: func(c *train.Checkpoint) error { return c.WriteFile(path) }},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	good, err := os.ReadFile(path)
 	must(t, err)
 	for i := range good {

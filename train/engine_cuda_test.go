@@ -42,12 +42,8 @@ const (
 func (r *deviceRun) model(t *testing.T) model.Model {
 	t.Helper()
 	if !r.network {
-		m, err := model.NewEmbedding(normal[float32](devicePoints, 2, 5), 2, r.loss)
-		must(t, err)
-		return m
+		return tableOf[float32](t, devicePoints, 2, 5, r.loss)
 	}
-	network, err := model.NewMLP[float32](deviceWidth, []int{9, 8}, 2, 1)
-	must(t, err)
 	points, signs := normal[float32](devicePoints, deviceWidth, 6), normal[float32](devicePoints, deviceWidth, 7)
 	for i, s := range signs {
 		if r.inDirection {
@@ -55,9 +51,7 @@ func (r *deviceRun) model(t *testing.T) model.Model {
 		}
 		points[i] *= 1 + r.moved*float32(math.Copysign(1, float64(s)))
 	}
-	m, err := model.NewParametric(network, points, r.loss)
-	must(t, err)
-	return m
+	return networkOf(t, points, deviceWidth, []int{9, 8}, 2, 1, r.loss)
 }
 
 // fit returns the embedding and the epochs' losses.
@@ -485,8 +479,7 @@ func TestDeviceIsLostInMidRun(t *testing.T) {
 		if err := d.Synchronize(); !errors.Is(err, device.ErrLost) {
 			t.Errorf("%s: the device is used again: %v", name, err)
 		}
-		c, err := train.ReadCheckpoint(path)
-		must(t, err)
+		c := readCheckpoint(t, path)
 		fakecuda.Fail(t, -1, 0)
 		again, err := device.Open(d.Name())
 		must(t, err)
@@ -538,12 +531,11 @@ func TestNothingLeaksOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	heads, tails := ring(8, 1)
 	const epochs = 200 // of two batches each
-	m, err := model.NewEmbedding(normal[float32](8, 2, 5), 2, op.ContrastiveOptions{Metric: op.Cosine})
-	must(t, err)
+	m := tableOf[float32](t, 8, 2, 5, op.ContrastiveOptions{Metric: op.Cosine})
 	before, _ := fakecuda.Usage()
 	var inUse [2]int64
 	var pieces [2]int
-	if _, err := train.Fit(t.Context(), m, heads, tails, train.Options{
+	trained(t, m, heads, tails, train.Options{
 		Device: d, BatchSize: 8, Phases: []train.Phase{{Epochs: epochs, LR: 0.01, Negatives: 2}},
 		Hooks: []train.Hook{train.HookFunc(func(s *train.State) error {
 			switch s.Epoch {
@@ -554,9 +546,7 @@ func TestNothingLeaksOnDevice(t *testing.T) {
 			}
 			return nil
 		})},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	if inUse[1] > inUse[0] || pieces[1] > pieces[0] {
 		t.Errorf("%d bytes in %d pieces after %d steps, %d in %d after 10", inUse[1], pieces[1], 2*epochs, inUse[0], pieces[0])
 	}
@@ -577,10 +567,8 @@ func TestNothingLeaksOnDevice(t *testing.T) {
 func TestWhatDevicesDoNotTake(t *testing.T) {
 	d := fakecuda.Open(t)
 	heads, tails := ring(8, 1)
-	double, err := model.NewEmbedding(normal[float64](8, 2, 5), 2, op.ContrastiveOptions{})
-	must(t, err)
-	single, err := model.NewEmbedding(normal[float32](8, 2, 5), 2, op.ContrastiveOptions{})
-	must(t, err)
+	double := tableOf[float64](t, 8, 2, 5, op.ContrastiveOptions{})
+	single := tableOf[float32](t, 8, 2, 5, op.ContrastiveOptions{})
 	for want, run := range map[string]struct {
 		model   model.Model
 		options train.Options

@@ -22,9 +22,7 @@ func FuzzResume(f *testing.F) {
 	options.Checkpoints = &train.Checkpoints{Interval: 1, Save: func(c *train.Checkpoint) error { return c.WriteFile(path) }}
 	ctx, cancel := context.WithCancel(context.Background())
 	options.Hooks = []train.Hook{train.HookFunc(func(*train.State) error { cancel(); return nil })}
-	m, err := r.make()
-	must(f, err)
-	if _, err := train.Fit(ctx, m, heads, tails, options); !errors.Is(err, context.Canceled) {
+	if _, err := train.Fit(ctx, r.model(f), heads, tails, options); !errors.Is(err, context.Canceled) {
 		f.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
@@ -50,9 +48,7 @@ func FuzzResume(f *testing.F) {
 			}
 			return
 		}
-		m, err := r.make()
-		must(t, err)
-		_, err = train.Fit(context.Background(), m, heads, tails, options)
+		_, err = train.Fit(context.Background(), r.model(t), heads, tails, options)
 		var diverged *train.DivergedError
 		if err != nil && !errors.Is(err, train.ErrCheckpoint) && !errors.As(err, &diverged) {
 			t.Error(err)

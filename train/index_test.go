@@ -37,9 +37,7 @@ func numbersBelow(n int) []int32 {
 func TestNumbersOutOfRange(t *testing.T) {
 	const n = 80
 	newTable := func() *model.Embedding[float32] {
-		m, err := model.NewEmbedding(normal[float32](n, 2, 1), 2, op.ContrastiveOptions{Clamp: 1e-10})
-		must(t, err)
-		return m
+		return tableOf[float32](t, n, 2, 1, op.ContrastiveOptions{Clamp: 1e-10})
 	}
 	other := numbersBelow(n)
 	for i := range other {
@@ -55,12 +53,11 @@ func TestNumbersOutOfRange(t *testing.T) {
 		}
 	})
 
-	network, err := model.NewMLP[float32](3, []int{4}, 2, 1)
-	must(t, err)
-	parametric, err := model.NewParametric(network, normal[float32](n, 3, 1), op.ContrastiveOptions{Clamp: 1e-10})
-	must(t, err)
 	const b = 67
-	for name, m := range map[string]model.Model{"table": newTable(), "network": parametric} {
+	for name, m := range map[string]model.Model{
+		"table":   newTable(),
+		"network": networkOf(t, normal[float32](n, 3, 1), 3, []int{4}, 2, 1, op.ContrastiveOptions{Clamp: 1e-10}),
+	} {
 		good := func() *model.Batch {
 			return &model.Batch{Rows: numbersBelow(n), Local: append(numbersBelow(b), numbersBelow(b)...), Negatives: numbersBelow(2 * b)}
 		}

@@ -1,12 +1,10 @@
 package train_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
 	"cne/internal/rng"
-	"cne/model"
 	"cne/model/op"
 	"cne/train"
 )
@@ -35,13 +33,11 @@ func BenchmarkManyPoints(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
 			heads, tails := scattered(n, 22*n)
-			m, err := model.NewEmbedding(normal[float32](n, 2, 1), 2, op.ContrastiveOptions{Clamp: 1e-10})
-			must(b, err)
+			m := tableOf[float32](b, n, 2, 1, op.ContrastiveOptions{Clamp: 1e-10})
 			b.ResetTimer()
-			_, err = train.Fit(context.Background(), m, heads, tails, train.Options{
+			trained(b, m, heads, tails, train.Options{
 				BatchSize: 1024, Clip: 4, Phases: []train.Phase{{Epochs: b.N, LR: 1, Negatives: 5}},
 			})
-			must(b, err)
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(heads)), "ns/edge")
 		})
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"cne/model"
 	"cne/model/op"
 	"cne/train"
 )
@@ -15,12 +14,10 @@ import (
 func recordNC(t *testing.T, o train.Options) []float64 {
 	t.Helper()
 	heads, tails := ring(40, 2)
-	e, err := model.NewEmbedding(normal[float64](40, 2, 5), 2, op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10})
-	must(t, err)
+	e := tableOf[float64](t, 40, 2, 5, op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10})
 	r := &recorder{Embedding: e}
 	o.BatchSize = 40
-	result, err := train.Fit(t.Context(), r, heads, tails, o)
-	must(t, err)
+	result := trained(t, r, heads, tails, o)
 	return append(r.logConsts, result.LogZ)
 }
 
@@ -67,9 +64,8 @@ func TestMomentumOfLogZStartsAgain(t *testing.T) {
 
 func TestWhereLogZCannotStart(t *testing.T) {
 	for _, z := range []float64{-61, 1000, math.NaN()} {
-		m, err := model.NewEmbedding(normal[float64](3, 2, 1), 2, op.ContrastiveOptions{Loss: op.NC})
-		must(t, err)
-		_, err = train.Fit(t.Context(), m, toyHeads, toyTails, train.Options{Phases: []train.Phase{{Epochs: 1, LR: 1, Negatives: 5}, {Epochs: 1, LR: 1, Negatives: 5, LogZ: &z}}})
+		m := tableOf[float64](t, 3, 2, 1, op.ContrastiveOptions{Loss: op.NC})
+		_, err := train.Fit(t.Context(), m, toyHeads, toyTails, train.Options{Phases: []train.Phase{{Epochs: 1, LR: 1, Negatives: 5}, {Epochs: 1, LR: 1, Negatives: 5, LogZ: &z}}})
 		if err == nil || !strings.Contains(err.Error(), "phase 2 starts log Z at") {
 			t.Errorf("log Z = %g: error %v", z, err)
 		}

@@ -4,7 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"cne/model"
 	"cne/model/op"
 	"cne/train"
 	"cne/train/quality"
@@ -22,13 +21,10 @@ func fitSimplex(t *testing.T, d int, place train.Place, m int) float64 {
 			}
 		}
 	}
-	e, err := model.NewEmbedding(normal[float64](d+1, d, 7), d, op.ContrastiveOptions{Clamp: 1e-10})
-	must(t, err)
-	if _, err := train.Fit(t.Context(), e, heads, tails, train.Options{
+	e := tableOf[float64](t, d+1, d, 7, op.ContrastiveOptions{Clamp: 1e-10})
+	trained(t, e, heads, tails, train.Options{
 		BatchSize: len(heads), Seed: 3, Phases: []train.Phase{{Epochs: 10000, LR: 0.01, Place: place, Negatives: m}},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	z, err := quality.PartitionFunction(t.Context(), e.Table(), d, nil)
 	must(t, err)
 	return z

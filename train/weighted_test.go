@@ -5,7 +5,6 @@ import (
 	"math"
 	"testing"
 
-	"cne/model"
 	"cne/model/op"
 	"cne/train"
 )
@@ -27,8 +26,7 @@ func TestWeightsDrawEdges(t *testing.T) {
 		}
 	}
 	fit := func(weights []float32) ([]float32, error) {
-		m, err := model.NewEmbedding(normal[float32](n, 2, 1), 2, op.ContrastiveOptions{Clamp: 1e-10})
-		must(t, err)
+		m := tableOf[float32](t, n, 2, 1, op.ContrastiveOptions{Clamp: 1e-10})
 		if _, err := train.Fit(t.Context(), m, heads, tails, train.Options{
 			Phases: []train.Phase{{Epochs: 300, LR: 0.5, Negatives: 5}}, BatchSize: 16, Seed: 1, Clip: 4, Weights: weights,
 		}); err != nil {
