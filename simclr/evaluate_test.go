@@ -30,6 +30,9 @@ func must(t testing.TB, err error) {
 	}
 }
 
+// errorOf drops what comes with an error.
+func errorOf[T any](_ T, err error) error { return err }
+
 // probes is what scikit-learn found for 300 points, the first 200 of which it
 // was trained on.
 func probes(t testing.TB) (f *safetensors.File, classes []int32, split simclr.Split) {
@@ -640,16 +643,13 @@ func TestEvaluationErrors(t *testing.T) {
 	a := bare(4)
 	seeds := []uint64{1}
 	knn := func(x []float32, classes []int32, s simclr.Split, k int) error {
-		_, err := simclr.KNNAccuracy(ctx, &data.Matrix{N: len(x), D: 1, X: x}, classes, s, k, nil)
-		return err
+		return errorOf(simclr.KNNAccuracy(ctx, &data.Matrix{N: len(x), D: 1, X: x}, classes, s, k, nil))
 	}
 	fit := func(x []float32, classes, rows []int32, count int, o simclr.LogisticOptions) error {
-		_, err := simclr.FitLogistic(ctx, &data.Matrix{N: len(x), D: 1, X: x}, classes, rows, count, o)
-		return err
+		return errorOf(simclr.FitLogistic(ctx, &data.Matrix{N: len(x), D: 1, X: x}, classes, rows, count, o))
 	}
 	monitor := func(m simclr.Monitor) error {
-		_, err := m.Hook(ctx)
-		return err
+		return errorOf(m.Hook(ctx))
 	}
 	nan := float32(math.NaN())
 	for _, c := range []struct {
@@ -675,11 +675,7 @@ func TestEvaluationErrors(t *testing.T) {
 		{"all for testing", run(simclr.Evaluation{Seeds: seeds, Test: 60}, images(same)), simclr.ErrSplit, "of 60 images, 60 cannot be drawn"},
 		{"10000 for testing", run(simclr.Evaluation{Seeds: seeds}, images(same)), simclr.ErrSplit, "of 60 images, 10000 cannot be drawn"},
 		{"tolerance", run(simclr.Evaluation{Logistic: simclr.LogisticOptions{Tolerance: -1}}, images(same)), simclr.ErrOption, "a tolerance of -1"},
-		{"features of others", func() error {
-			e := simclr.Evaluation{}
-			_, err := e.Run(ctx, data.NewMatrix(59, 2), images(same))
-			return err
-		}(), simclr.ErrLabels, "60 classes for the features of 59"},
+		{"features of others", errorOf(new(simclr.Evaluation).Run(ctx, data.NewMatrix(59, 2), images(same))), simclr.ErrLabels, "60 classes for the features of 59"},
 
 		{"not finite", knn([]float32{1, nan, 3}, []int32{0, 1, 0}, simclr.Split{Train: []int32{0, 1}, Test: []int32{2}}, 1), simclr.ErrFeatures, "image 1"},
 		{"row twice", knn([]float32{1, 2, 3}, []int32{0, 1, 0}, simclr.Split{Train: []int32{0, 1}, Test: []int32{1}}, 1), simclr.ErrSplit, "image 1 (counted from 0) is named twice"},
@@ -693,28 +689,13 @@ func TestEvaluationErrors(t *testing.T) {
 		{"infinite", fit([]float32{1, 2, float32(math.Inf(1))}, []int32{0, 1, 1}, nil, 2, simclr.LogisticOptions{}), simclr.ErrFeatures, "+Inf"},
 		{"penalty", fit([]float32{1, 2}, []int32{0, 1}, nil, 2, simclr.LogisticOptions{Penalty: math.NaN()}), simclr.ErrOption, "NaN"},
 
-		{"greyscale", func() error {
-			_, err := simclr.Features(ctx, &average{}, &a, &data.Images{N: 1, H: 4, W: 4, C: 1, Pixels: make([]byte, 16)}, nil, nil)
-			return err
-		}(), simclr.ErrShape, "of 3 colours"},
-		{"no images", func() error {
-			_, err := simclr.Features(ctx, &average{}, &a, images(same), []int32{}, nil)
-			return err
-		}(), simclr.ErrShape, "no images"},
-		{"diverged", func() error {
-			_, err := simclr.Features(ctx, &average{value: nan}, &a, images(same), []int32{40}, nil)
-			return err
-		}(), simclr.ErrFeatures, "image 40"},
-		{"pixels of no image", func() error {
-			_, err := simclr.Pixels(images(same), []int32{60})
-			return err
-		}(), simclr.ErrShape, "image 60"},
+		{"greyscale", errorOf(simclr.Features(ctx, &average{}, &a, &data.Images{N: 1, H: 4, W: 4, C: 1, Pixels: make([]byte, 16)}, nil, nil)), simclr.ErrShape, "of 3 colours"},
+		{"no images", errorOf(simclr.Features(ctx, &average{}, &a, images(same), []int32{}, nil)), simclr.ErrShape, "no images"},
+		{"diverged", errorOf(simclr.Features(ctx, &average{value: nan}, &a, images(same), []int32{40}, nil)), simclr.ErrFeatures, "image 40"},
+		{"pixels of no image", errorOf(simclr.Pixels(images(same), []int32{60})), simclr.ErrShape, "image 60"},
 		{"monitor's k", monitor(simclr.Monitor{Images: images(same), Augmentation: &a, Split: full, K: 46}), simclr.ErrOption, "46 neighbours cannot be found among 45"},
 		{"monitor's split", monitor(simclr.Monitor{Images: images(same), Augmentation: &a, Split: simclr.Split{Train: []int32{0}}}), simclr.ErrSplit, "no test images"},
-		{"sample", func() error {
-			_, err := full.Sample(images(same), 0, 5, 1)
-			return err
-		}(), simclr.ErrSplit, "0 of 45"},
+		{"sample", errorOf(full.Sample(images(same), 0, 5, 1)), simclr.ErrSplit, "0 of 45"},
 	} {
 		switch {
 		case c.err == nil:

@@ -38,22 +38,17 @@ func TestImagesOutOfRange(t *testing.T) {
 			rows[at] = bad
 			dst := make([]float32, n*3*a.Size*a.Size)
 			for name, use := range map[string]func() error{
-				"Features": func() error {
-					_, err := simclr.Features(t.Context(), &average{}, &a, im, rows, nil)
-					return err
-				},
-				"Pixels":      func() error { _, err := simclr.Pixels(im, rows); return err },
+				"Features":    func() error { return errorOf(simclr.Features(t.Context(), &average{}, &a, im, rows, nil)) },
+				"Pixels":      func() error { return errorOf(simclr.Pixels(im, rows)) },
 				"BatchTo":     func() error { return a.BatchTo(dst, im, rows, 0, 0, 1) },
 				"EvalBatchTo": func() error { return a.EvalBatchTo(dst, im, rows) },
 				"Grid":        func() error { return a.Grid(io.Discard, im, rows, 2, 0, 1, 1) },
 				"FitLogistic": func() error {
-					_, err := simclr.FitLogistic(t.Context(), features, classes, rows, 2, simclr.LogisticOptions{})
-					return err
+					return errorOf(simclr.FitLogistic(t.Context(), features, classes, rows, 2, simclr.LogisticOptions{}))
 				},
-				"Classify": func() error { _, err := logistic.Classify(features, rows); return err },
+				"Classify": func() error { return errorOf(logistic.Classify(features, rows)) },
 				"KNNAccuracy": func() error {
-					_, err := simclr.KNNAccuracy(t.Context(), features, classes, simclr.Split{Train: rows[:30], Test: rows[30:]}, 3, nil)
-					return err
+					return errorOf(simclr.KNNAccuracy(t.Context(), features, classes, simclr.Split{Train: rows[:30], Test: rows[30:]}, 3, nil))
 				},
 				"Run": func() error {
 					_, _, err := p.Run(context.Background(), im, rows)

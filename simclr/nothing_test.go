@@ -12,27 +12,19 @@ import (
 func TestNothing(t *testing.T) {
 	ctx, a := t.Context(), simclr.Paper()
 	e := new(simclr.Evaluation)
-	_, noEncoder := simclr.Features(ctx, nil, &a, new(data.Images), nil, nil)
-	_, noPixels := simclr.Pixels(nil, nil)
-	_, noFeatures := simclr.KNNAccuracy(ctx, nil, nil, simclr.Split{}, 3, nil)
-	_, noLogistic := simclr.FitLogistic(ctx, nil, nil, nil, 2, simclr.LogisticOptions{})
-	_, noImages := e.Run(ctx, nil, nil)
-	_, noOfficial := simclr.OfficialSplit(nil)
-	_, noStratified := simclr.StratifiedSplit(nil, 3, 0)
-	_, noMonitor := new(simclr.Monitor).Hook(ctx)
 	p := simclr.PaperPretraining()
 	_, _, noPretraining := p.Run(ctx, nil, nil)
 	for name, x := range map[string]struct{ got, want error }{
-		"encoder":               {noEncoder, simclr.ErrOption},
+		"encoder":               {errorOf(simclr.Features(ctx, nil, &a, new(data.Images), nil, nil)), simclr.ErrOption},
 		"augmentation":          {(*simclr.Augmentation)(nil).Check(), simclr.ErrOption},
-		"pixels":                {noPixels, simclr.ErrShape},
-		"features":              {noFeatures, simclr.ErrShape},
-		"features to fit":       {noLogistic, simclr.ErrShape},
-		"images to evaluate":    {noImages, simclr.ErrLabels},
-		"official split":        {noOfficial, simclr.ErrSplit},
-		"stratified split":      {noStratified, simclr.ErrLabels},
+		"pixels":                {errorOf(simclr.Pixels(nil, nil)), simclr.ErrShape},
+		"features":              {errorOf(simclr.KNNAccuracy(ctx, nil, nil, simclr.Split{}, 3, nil)), simclr.ErrShape},
+		"features to fit":       {errorOf(simclr.FitLogistic(ctx, nil, nil, nil, 2, simclr.LogisticOptions{})), simclr.ErrShape},
+		"images to evaluate":    {errorOf(e.Run(ctx, nil, nil)), simclr.ErrLabels},
+		"official split":        {errorOf(simclr.OfficialSplit(nil)), simclr.ErrSplit},
+		"stratified split":      {errorOf(simclr.StratifiedSplit(nil, 3, 0)), simclr.ErrLabels},
 		"images to view":        {a.BatchTo(nil, nil, nil, 0, 0, 0), simclr.ErrShape},
-		"images to monitor":     {noMonitor, simclr.ErrShape},
+		"images to monitor":     {errorOf(new(simclr.Monitor).Hook(ctx)), simclr.ErrShape},
 		"images to pretrain on": {noPretraining, simclr.ErrShape},
 	} {
 		if !errors.Is(x.got, x.want) {

@@ -77,6 +77,33 @@ func state(n *simclr.Network, r train.Result) []float64 {
 	return all
 }
 
+// resumesAnywhere runs a pretraining, and then goes on from each of its checkpoints, which
+// must end with the same bits. It returns the checkpoints.
+func resumesAnywhere(t *testing.T, p simclr.Pretraining, images *data.Images) (saved []*train.Checkpoint, n *simclr.Network, r train.Result) {
+	t.Helper()
+	dir := t.TempDir()
+	path := func(i int) string { return filepath.Join(dir, strconv.Itoa(i)) }
+	count := 0
+	p.Checkpoints = &train.Checkpoints{Interval: 1, Save: func(c *train.Checkpoint) error {
+		count++
+		return c.WriteFile(path(count - 1))
+	}}
+	n, r = pretrain(t, p, images, nil)
+	want := state(n, r)
+	p.Checkpoints = nil
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for i := range count {
+		c, err := train.ReadCheckpoint(path(i))
+		must(t, err)
+		saved, p.Resume = append(saved, c), c
+		runtime.GOMAXPROCS(1 + i%3)
+		if n, r := pretrain(t, p, images, nil); !slices.Equal(state(n, r), want) {
+			t.Errorf("another network from checkpoint %+v on", c.Progress)
+		}
+	}
+	return saved, n, r
+}
+
 func cosine(loss op.Loss) op.ContrastiveOptions {
 	return op.ContrastiveOptions{Loss: loss, Metric: op.Cosine, Temperature: 0.5, Mean: true}
 }
@@ -182,32 +209,18 @@ func TestPretrainingIsReproducible(t *testing.T) {
 // A run that goes on from any of its checkpoints, between two batches as well as
 // after an epoch, ends with the bits of the run that never stopped.
 func TestPretrainingResumes(t *testing.T) {
-	images := patches(20, 8)
-	dir := t.TempDir()
 	for name, loss := range map[string]op.ContrastiveOptions{"infonce": small().Loss, "nc": cosine(op.NC)} {
 		t.Run(name, func(t *testing.T) {
 			p := small()
 			p.Loss, p.LearnTemperature = loss, true
+			saved, _, _ := resumesAnywhere(t, p, patches(20, 8))
 			var at [][2]int
-			path := func(i int) string { return filepath.Join(dir, name+strconv.Itoa(i)) }
-			p.Checkpoints = &train.Checkpoints{Interval: 1, Save: func(c *train.Checkpoint) error {
+			for _, c := range saved {
 				at = append(at, [2]int{c.Progress.Epochs, c.Progress.Batches})
-				return c.WriteFile(path(len(at)))
-			}}
-			n, r := pretrain(t, p, images, nil)
-			want := state(n, r)
+			}
 			// 20 images are two batches of 8; the 4 left over are left out.
 			if all := [][2]int{{0, 0}, {0, 1}, {1, 0}, {1, 1}, {2, 0}, {2, 1}, {3, 0}}; !slices.Equal(at, all) {
-				t.Fatalf("checkpoints after %v epochs and batches, want %v", at, all)
-			}
-			for i := 1; i <= len(at); i++ {
-				c, err := train.ReadCheckpoint(path(i))
-				must(t, err)
-				p.Checkpoints, p.Resume = nil, c
-				n, r := pretrain(t, p, images, nil)
-				if !slices.Equal(state(n, r), want) {
-					t.Errorf("another network from checkpoint %v on", at[i-1])
-				}
+				t.Errorf("checkpoints after %v epochs and batches, want %v", at, all)
 			}
 		})
 	}
