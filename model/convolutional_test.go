@@ -46,14 +46,11 @@ func TestConvolutionalByFiniteDifferences(t *testing.T) {
 		"infonce": cosine(op.InfoNC), "neg": cosine(op.Neg), "nc": cosine(op.NC), "umap": {Loss: op.UMAP, Clamp: 1e-10},
 	} {
 		t.Run(name, func(t *testing.T) {
-			net, err := model.NewResNet[float64](model.ResNetOptions{Width: 1, Hidden: 6, Out: 4}, 2)
-			must(t, err)
+			net := newResNet[float64](t, model.ResNetOptions{Width: 1, Hidden: 6, Out: 4}, 2)
 			learn := o.Metric == op.Cosine
 			c := newConvolutional(t, net, 2*b, size, o, learn)
 			loss := func() float64 {
-				v, err := c.Step(batch, 0.3)
-				must(t, err)
-				return v
+				return step(t, c, batch, 0.3)
 			}
 			loss()
 			params := c.Parameters()
@@ -89,15 +86,12 @@ func TestLearntTemperature(t *testing.T) {
 	batch := pairBatch(b, size)
 	var losses []float64
 	for _, learn := range []bool{false, true} {
-		net, err := model.NewResNet[float64](model.ResNetOptions{Width: 2, Hidden: 8, Out: 4}, 2)
-		must(t, err)
+		net := newResNet[float64](t, model.ResNetOptions{Width: 2, Hidden: 8, Out: 4}, 2)
 		c := newConvolutional(t, net, 2*b, size, cosine(op.InfoNC), learn)
 		if got := c.Objective(); math.Abs(got.Temperature-0.4) > 1e-12 {
 			t.Errorf("temperature %g at the start, want 0.4", got.Temperature)
 		}
-		loss, err := c.Step(batch, 0)
-		must(t, err)
-		losses = append(losses, loss)
+		losses = append(losses, step(t, c, batch, 0))
 		if learn {
 			params := c.Parameters()
 			op.Data[float64](params[len(params)-1].Value)[0] = math.Log(0.7)
@@ -142,9 +136,7 @@ func TestConvolutionalProjects(t *testing.T) {
 	step := func(between func(c *model.Convolutional[float64])) (losses []float64, grads []float64) {
 		c := newConvolutional(t, goldenNet[float64](g), shape[0], shape[2], cosine(op.InfoNC), true)
 		for range 2 {
-			loss, err := c.Step(batch, 0)
-			must(t, err)
-			losses = append(losses, loss)
+			losses = append(losses, step(t, c, batch, 0))
 			between(c)
 		}
 		for _, p := range c.Parameters() {
@@ -165,13 +157,10 @@ func TestConvolutionalProjects(t *testing.T) {
 // A projection between a step and its diagnosis leaves the diagnosis a training
 // pass, which moves the running statistics.
 func TestConvolutionalDiagnosesTheStep(t *testing.T) {
-	net, err := model.NewResNet[float64](model.ResNetOptions{Width: 1, Hidden: 2, Out: 2}, 1)
-	must(t, err)
+	net := newResNet[float64](t, model.ResNetOptions{Width: 1, Hidden: 2, Out: 2}, 1)
 	c := newConvolutional(t, net, 6, 8, cosine(op.InfoNC), false)
 	batch := pairBatch(3, 8)
-	if _, err := c.Step(batch, 0); err != nil {
-		t.Fatal(err)
-	}
+	step(t, c, batch, 0)
 	must(t, c.ProjectTo(make([]float64, 2), normals(3*8*8, 1)))
 	running := op.Data[float64](net.Tensors()["bn1.running_mean"])
 	before := running[0]
@@ -182,8 +171,7 @@ func TestConvolutionalDiagnosesTheStep(t *testing.T) {
 }
 
 func TestConvolutionalRefuses(t *testing.T) {
-	net, err := model.NewResNet[float32](model.ResNetOptions{Width: 1, Hidden: 2, Out: 2}, 1)
-	must(t, err)
+	net := newResNet[float32](t, model.ResNetOptions{Width: 1, Hidden: 2, Out: 2}, 1)
 	for name, tc := range map[string]struct {
 		points, size int
 		options      op.ContrastiveOptions
@@ -201,9 +189,7 @@ func TestConvolutionalRefuses(t *testing.T) {
 	}
 	c := newConvolutional(t, net, 4, 8, cosine(op.Neg), false)
 	batch := pairBatch(2, 8)
-	if _, err := c.Step(batch, 0); err != nil {
-		t.Fatal(err)
-	}
+	step(t, c, batch, 0)
 	if err := c.Diagnose(); err != nil {
 		t.Errorf("a finite model is diagnosed with %v", err)
 	}

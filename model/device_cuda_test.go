@@ -18,14 +18,12 @@ func TestNetworksThatDoNotFitOnDevice(t *testing.T) {
 	if !fakecuda.InUse() {
 		t.Skip("a GPU's memory cannot be changed")
 	}
-	mlp, err := model.NewMLP[float32](5, []int{7}, 3, 1)
-	must(t, err)
+	mlp := newMLP[float32](t, 5, []int{7}, 3, 1)
 	points := make([]float32, 4*5)
 	for i := range points {
 		points[i] = float32(i%7) - 3
 	}
-	resnet, err := model.NewResNet[float32](model.ResNetOptions{Width: 2, Hidden: 4, Out: 3}, 1)
-	must(t, err)
+	resnet := newResNet[float32](t, model.ResNetOptions{Width: 2, Hidden: 4, Out: 3}, 1)
 	images := make([]float32, 2*3*8*8)
 	for i := range images {
 		images[i] = float32(i%11) / 11

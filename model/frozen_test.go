@@ -33,9 +33,9 @@ func newFrozen(t *testing.T, d int, o op.ContrastiveOptions) *model.Frozen {
 }
 
 // frozenStep returns the loss and a copy of the gradient.
-func frozenStep(t *testing.T, f *model.Frozen, x []float32, q, m int) (float64, []float32) {
+func frozenStep(t *testing.T, f *model.Frozen, x []float32, q, m int, shared bool) (float64, []float32) {
 	t.Helper()
-	loss, grad, err := f.Step(x, q, m, false, -0.5)
+	loss, grad, err := f.Step(x, q, m, shared, -0.5)
 	must(t, err)
 	return loss, slices.Clone(grad)
 }
@@ -50,16 +50,16 @@ func TestFrozenGradient(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %dD", name, d), func(t *testing.T) {
 				f := newFrozen(t, d, o)
 				x := to32(normals(q*(2+m)*d, 3))
-				_, grad := frozenStep(t, f, x, q, m)
+				_, grad := frozenStep(t, f, x, q, m, false)
 				for i := range q * d {
 					// rise is how much the loss rises over 2h.
 					rise := func(h float32) float64 {
 						at := x[i]
 						defer func() { x[i] = at }()
 						x[i] = at + h
-						up, _ := frozenStep(t, f, x, q, m)
+						up, _ := frozenStep(t, f, x, q, m, false)
 						x[i] = at - h
-						down, _ := frozenStep(t, f, x, q, m)
+						down, _ := frozenStep(t, f, x, q, m, false)
 						return up - down
 					}
 					const h = 1e-2
@@ -81,7 +81,7 @@ func TestFrozenHeadsAreIndependent(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %dD", name, d), func(t *testing.T) {
 				x := to32(normals(q*(2+m)*d, 4))
 				f := newFrozen(t, d, o)
-				loss, grad := frozenStep(t, f, x, q, m)
+				loss, grad := frozenStep(t, f, x, q, m, false)
 				order := rng.New(1, rng.Sample)
 				chosen := order.Perm(q)[:few]
 				part := make([]float32, 0, few*(2+m)*d)
@@ -91,7 +91,7 @@ func TestFrozenHeadsAreIndependent(t *testing.T) {
 						part = append(part, x[at:at+d]...)
 					}
 				}
-				_, some := frozenStep(t, f, part, few, m)
+				_, some := frozenStep(t, f, part, few, m, false)
 				for k, i := range chosen {
 					if !slices.Equal(some[k*d:(k+1)*d], grad[i*d:(i+1)*d]) {
 						t.Errorf("head %d: gradient %v among few, %v among many", i, some[k*d:(k+1)*d], grad[i*d:(i+1)*d])
@@ -99,7 +99,7 @@ func TestFrozenHeadsAreIndependent(t *testing.T) {
 				}
 				for _, procs := range []int{1, 2, 7} {
 					old := runtime.GOMAXPROCS(procs)
-					again, grads := frozenStep(t, f, x, q, m)
+					again, grads := frozenStep(t, f, x, q, m, false)
 					runtime.GOMAXPROCS(old)
 					if again != loss || !slices.Equal(grads, grad) {
 						t.Errorf("GOMAXPROCS %d gives another loss or gradient", procs)
@@ -125,10 +125,8 @@ func TestFrozenSharedNegatives(t *testing.T) {
 						alone = append(alone, x[(2*q+j)*d:(2*q+j+1)*d]...)
 					}
 				}
-				want, wantGrad := frozenStep(t, f, alone, q, m)
-				loss, grad, err := f.Step(x, q, m, true, -0.5)
-				must(t, err)
-				grad = slices.Clone(grad)
+				want, wantGrad := frozenStep(t, f, alone, q, m, false)
+				loss, grad := frozenStep(t, f, x, q, m, true)
 				if math.Abs(loss-want) > 1e-5*math.Abs(want) {
 					t.Errorf("loss %g, want %g", loss, want)
 				}
@@ -142,18 +140,10 @@ func TestFrozenSharedNegatives(t *testing.T) {
 					}
 				}
 				// The last 16 heads, the second four of them first.
-				part := slices.Clone(x[(q-12)*d : (q-8)*d])
-				part = append(part, x[(q-16)*d:(q-12)*d]...)
-				part = append(part, x[(q-8)*d:q*d]...)
-				part = append(part, x[(2*q-12)*d:(2*q-8)*d]...)
-				part = append(part, x[(2*q-16)*d:(2*q-12)*d]...)
-				part = append(part, x[(2*q-8)*d:]...)
-				_, some, err := f.Step(part, 16, m, true, -0.5)
-				must(t, err)
-				same := slices.Clone(grad[(q-12)*d : (q-8)*d])
-				same = append(same, grad[(q-16)*d:(q-12)*d]...)
-				same = append(same, grad[(q-8)*d:]...)
-				if !slices.Equal(some, same) {
+				part := slices.Concat(x[(q-12)*d:(q-8)*d], x[(q-16)*d:(q-12)*d], x[(q-8)*d:q*d],
+					x[(2*q-12)*d:(2*q-8)*d], x[(2*q-16)*d:(2*q-12)*d], x[(2*q-8)*d:])
+				_, some := frozenStep(t, f, part, 16, m, true)
+				if same := slices.Concat(grad[(q-12)*d:(q-8)*d], grad[(q-16)*d:(q-12)*d], grad[(q-8)*d:]); !slices.Equal(some, same) {
 					t.Errorf("the bits of heads depend on others: %v, %v", some, same)
 				}
 			})
@@ -186,8 +176,7 @@ func TestFrozenRefuses(t *testing.T) {
 // A network of the default size on as many points as MNIST has.
 func BenchmarkProject(b *testing.B) {
 	const n, in, out = 70000, 784, 2
-	network, err := model.NewMLP[float32](in, nil, out, 1)
-	must(b, err)
+	network := newMLP[float32](b, in, nil, out, 1)
 	x, dst := make([]float32, n*in), make([]float32, n*out)
 	for i := range x {
 		x[i] = float32(i%256) / 255

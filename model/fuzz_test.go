@@ -16,12 +16,9 @@ import (
 // whatever they say, they are loaded or refused.
 func FuzzLoad(f *testing.F) {
 	dir := f.TempDir()
-	network, err := model.NewMLP[float32](2, []int{2}, 1, 1)
-	must(f, err)
-	table, err := model.NewEmbedding([]float32{1, 2}, 1, op.ContrastiveOptions{})
-	must(f, err)
-	resNet, err := model.NewResNet[float32](model.ResNetOptions{Width: 1, Hidden: 2, Out: 1}, 1)
-	must(f, err)
+	network := newMLP[float32](f, 2, []int{2}, 1, 1)
+	table := newEmbedding(f, []float32{1, 2}, 1, op.ContrastiveOptions{})
+	resNet := newResNet[float32](f, model.ResNetOptions{Width: 1, Hidden: 2, Out: 1}, 1)
 	path := filepath.Join(dir, "f")
 	for _, save := range []func(string, *model.Description) error{network.Save, table.Save, resNet.Save} {
 		must(f, save(path, description()))

@@ -43,18 +43,49 @@ func to32(x []float64) []float32 {
 	return y
 }
 
-func newMLP[T op.Float](t *testing.T, in int, hidden []int, out int, seed uint64) *model.MLP[T] {
+func newMLP[T op.Float](t testing.TB, in int, hidden []int, out int, seed uint64) *model.MLP[T] {
 	t.Helper()
 	n, err := model.NewMLP[T](in, hidden, out, seed)
 	must(t, err)
 	return n
 }
 
-func newParametric[T op.Float](t *testing.T, n *model.MLP[T], points []T, o op.ContrastiveOptions) *model.Parametric[T] {
+func newParametric[T op.Float](t testing.TB, n *model.MLP[T], points []T, o op.ContrastiveOptions) *model.Parametric[T] {
 	t.Helper()
 	p, err := model.NewParametric(n, points, o)
 	must(t, err)
 	return p
+}
+
+func newResNet[T op.Float](t testing.TB, o model.ResNetOptions, seed uint64) *model.ResNet[T] {
+	t.Helper()
+	n, err := model.NewResNet[T](o, seed)
+	must(t, err)
+	return n
+}
+
+func newEmbedding[T op.Float](t testing.TB, table []T, d int, o op.ContrastiveOptions) *model.Embedding[T] {
+	t.Helper()
+	e, err := model.NewEmbedding(table, d, o)
+	must(t, err)
+	return e
+}
+
+func load(t testing.TB, path string) *model.Saved {
+	t.Helper()
+	s, err := model.Load(path)
+	must(t, err)
+	return s
+}
+
+// step returns the loss of a step.
+func step(t testing.TB, m interface {
+	Step(b *model.Batch, logConst float64) (float64, error)
+}, b *model.Batch, logConst float64) float64 {
+	t.Helper()
+	loss, err := m.Step(b, logConst)
+	must(t, err)
+	return loss
 }
 
 // PyTorch's Linear draws weights and biases uniformly from ±1/√in.
@@ -112,8 +143,7 @@ func TestDistinctPointsHaveThePlainGradient(t *testing.T) {
 				plain.Rows = append(plain.Rows, distinct.Rows[s])
 			}
 			step := func(b *model.Batch) (float64, [][]float64) {
-				loss, err := p.Step(b, -0.5)
-				must(t, err)
+				loss := step(t, p, b, -0.5)
 				var grads [][]float64
 				for _, x := range p.Parameters() {
 					grads = append(grads, slices.Clone(op.Data[float64](x.Grad)))
@@ -165,10 +195,8 @@ func TestSparsePointsHaveTheDenseGradient(t *testing.T) {
 	single := newMLP[float32](t, in, []int{30, 20}, 2, 3)
 	p, q := newParametric(t, single, sparse, o), newParametric(t, newMLP[float64](t, in, []int{30, 20}, 2, 3), exact, o)
 	b := &model.Batch{Rows: []int32{4, 59, 2, 0}, Local: []int32{0, 1, 1, 2, 1, 0, 3, 3}, Negatives: []int32{2, 3, 7, 6, 5, 6, 1, 4}}
-	got, err := p.Step(b, -0.5)
-	must(t, err)
-	want, err := q.Step(b, -0.5)
-	must(t, err)
+	got := step(t, p, b, -0.5)
+	want := step(t, q, b, -0.5)
 	if math.Abs(got-want) > 1e-5*math.Abs(want) {
 		t.Errorf("loss %g, want %g", got, want)
 	}
@@ -251,8 +279,7 @@ func TestSaveAndLoad(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := description()
 			must(t, network.Save(path, d))
-			s, err := model.Load(path)
-			must(t, err)
+			s := load(t, path)
 			if s.Foreign || s.Training != d.Training || !slices.Equal(s.Labels, d.Labels) || s.Config != d.Config || s.Version != d.Version ||
 				s.Preprocessing.Width != 5 || s.Preprocessing.Scaler.Divisor != 255 {
 				t.Errorf("description %+v", s.Description)
@@ -265,11 +292,9 @@ func TestSaveAndLoad(t *testing.T) {
 		})
 	}
 	t.Run("table", func(t *testing.T) {
-		e, err := model.NewEmbedding([]float32{1, 2, 3, 4, 5, 6}, 2, op.ContrastiveOptions{})
-		must(t, err)
+		e := newEmbedding(t, []float32{1, 2, 3, 4, 5, 6}, 2, op.ContrastiveOptions{})
 		must(t, e.Save(path, description()))
-		s, err := model.Load(path)
-		must(t, err)
+		s := load(t, path)
 		if s.Network != nil || s.N != 3 || s.D != 2 || !slices.Equal(s.Table, []float32{1, 2, 3, 4, 5, 6}) {
 			t.Errorf("table %+v", s)
 		}
@@ -305,8 +330,7 @@ func TestLoadForeign(t *testing.T) {
 	}
 	path = filepath.Join(dir, "foreign")
 	must(t, f.WriteFile(path))
-	s, err := model.Load(path)
-	must(t, err)
+	s := load(t, path)
 	got := make([]float32, 20)
 	must(t, s.Network.ProjectTo(got, x))
 	if !s.Foreign || !slices.Equal(got, want) {
@@ -353,8 +377,7 @@ func TestLoadRefuses(t *testing.T) {
 func TestLoadRefusesSealed(t *testing.T) {
 	dir := t.TempDir()
 	network, table, points := filepath.Join(dir, "network"), filepath.Join(dir, "table"), filepath.Join(dir, "points")
-	e, err := model.NewEmbedding([]float32{1, 2, 3, 4}, 2, op.ContrastiveOptions{})
-	must(t, err)
+	e := newEmbedding(t, []float32{1, 2, 3, 4}, 2, op.ContrastiveOptions{})
 	must(t, errors.Join(newMLP[float32](t, 5, nil, 2, 1).Save(network, description()), e.Save(table, description()),
 		model.SavePoints(points, &data.Matrix{N: 2, D: 1, X: []float32{1, 2}})))
 	set := func(key, value string) func(f *safetensors.File) {

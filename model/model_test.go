@@ -65,16 +65,14 @@ func TestInitFrom(t *testing.T) {
 
 func TestStepLeavesTheGradientOfTheBatchsRows(t *testing.T) {
 	table := []float64{0, 0, 1, 0, 0, 2, 3, 3, 9, 9}
-	e, err := model.NewEmbedding(table, 2, op.ContrastiveOptions{Clamp: 1e-10})
-	must(t, err)
+	e := newEmbedding(t, table, 2, op.ContrastiveOptions{Clamp: 1e-10})
 	// The edges 3→1 and 1→0; each head has the other edge's tail as its
 	// negative, which for the second is its own point.
 	b := &model.Batch{Rows: []int32{3, 1, 0}, Local: []int32{0, 1, 1, 2}, Negatives: []int32{3, 2}}
 	if b.Edges() != 2 {
 		t.Errorf("%d edges, want 2", b.Edges())
 	}
-	loss, err := e.Step(b, 0)
-	must(t, err)
+	loss := step(t, e, b, 0)
 	// Squared distances: 13 for the first edge and 18 to its negative, 1 for
 	// the second and 0 to its negative.
 	want := math.Log(1+14) + math.Log(1+1./19) + math.Log(1+2) + math.Log(1+1./1)
@@ -137,14 +135,11 @@ func TestBatchesByEndpoints(t *testing.T) {
 		for _, d := range []int{2, 3} {
 			table, err := model.InitNormal[float32](97, d, 1, 1)
 			must(t, err)
-			e, err := model.NewEmbedding(table, d, options)
-			must(t, err)
-			want, err := e.Step(byPoints, 0.3)
-			must(t, err)
+			e := newEmbedding(t, table, d, options)
+			want := step(t, e, byPoints, 0.3)
 			p := e.Parameters()[0]
 			grad, dTheta := slices.Clone(op.Data[float32](p.Grad)), e.DTheta()
-			got, err := e.Step(byEnds, 0.3)
-			must(t, err)
+			got := step(t, e, byEnds, 0.3)
 			if got != want || e.DTheta() != dTheta || p.Grad.Rows() != 2*edges || byEnds.Edges() != edges {
 				t.Errorf("%+v: loss %v, derivative %v, %d rows of %d edges; want %v, %v, %d and %d", options, got, e.DTheta(), p.Grad.Rows(), byEnds.Edges(), want, dTheta, 2*edges, edges)
 			}
@@ -173,15 +168,13 @@ func TestNextRowsChangeNothing(t *testing.T) {
 	const n = 1 << 18
 	table, err := model.InitNormal[float32](n, 2, 1, 1)
 	must(t, err)
-	e, err := model.NewEmbedding(table, 2, op.ContrastiveOptions{Clamp: 1e-10})
-	must(t, err)
+	e := newEmbedding(t, table, 2, op.ContrastiveOptions{Clamp: 1e-10})
 	b := &model.Batch{Rows: []int32{3, n - 1, 0}, Local: []int32{0, 1, 1, 2}, Negatives: []int32{3, 2}}
 	var want float64
 	var grad []float32
 	for i, next := range [][]int32{nil, {}, {7}, {1, n - 1, 5, 0}, {4, 5, 6, 7, 8, 9, 10, 11, 12}} {
 		b.Next = next
-		loss, err := e.Step(b, 0)
-		must(t, err)
+		loss := step(t, e, b, 0)
 		got := op.Data[float32](e.Parameters()[0].Grad)
 		if i == 0 {
 			want, grad = loss, slices.Clone(got)
@@ -197,11 +190,8 @@ func TestCosineIgnoresLengths(t *testing.T) {
 	b := &model.Batch{Rows: []int32{0, 1, 2, 3}, Local: []int32{0, 1, 2, 3}, Negatives: []int32{3, 2}}
 	var losses []float64
 	for _, length := range []float64{1, 7} {
-		e, err := model.NewEmbedding([]float64{1 * length, 0, 0.6, 0.8, 0, -1, -0.8 * length, 0.6 * length}, 2, op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine})
-		must(t, err)
-		loss, err := e.Step(b, 0)
-		must(t, err)
-		losses = append(losses, loss)
+		e := newEmbedding(t, []float64{1 * length, 0, 0.6, 0.8, 0, -1, -0.8 * length, 0.6 * length}, 2, op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine})
+		losses = append(losses, step(t, e, b, 0))
 	}
 	// Cosines at τ = ½: 0→2 are at right angles, 1→3 at 0; 0 and 3 at −0.8, 1
 	// and 2 at −0.8.
@@ -214,8 +204,7 @@ func TestCosineIgnoresLengths(t *testing.T) {
 }
 
 func TestStepRefusesWhatIsNoBatch(t *testing.T) {
-	e, err := model.NewEmbedding(make([]float32, 8), 2, op.ContrastiveOptions{})
-	must(t, err)
+	e := newEmbedding(t, make([]float32, 8), 2, op.ContrastiveOptions{})
 	for name, b := range map[string]model.Batch{
 		"empty":            {},
 		"half an edge":     {Rows: []int32{0, 1}, Local: []int32{0, 1, 0}},
@@ -237,10 +226,8 @@ func TestStepRefusesWhatIsNoBatch(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	network, err := model.NewMLP[float32](2, []int{3}, 2, 1)
-	must(t, err)
-	p, err := model.NewParametric(network, make([]float32, 8), op.ContrastiveOptions{})
-	must(t, err)
+	network := newMLP[float32](t, 2, []int{3}, 2, 1)
+	p := newParametric(t, network, make([]float32, 8), op.ContrastiveOptions{})
 	if _, err := p.Step(&model.Batch{Rows: []int32{0, 1}}, 0); err == nil || !strings.Contains(err.Error(), "without Local") {
 		t.Errorf("a network has the error %v for a batch by its endpoints", err)
 	}
@@ -291,12 +278,9 @@ func TestNewEmbeddingRefuses(t *testing.T) {
 
 // A destination of the wrong length, and the CPU as an accelerator, are refused.
 func TestModelsRefuse(t *testing.T) {
-	table, err := model.NewEmbedding(make([]float32, 8), 2, op.ContrastiveOptions{})
-	must(t, err)
-	network, err := model.NewMLP[float32](3, nil, 2, 1)
-	must(t, err)
-	parametric, err := model.NewParametric(network, make([]float32, 12), op.ContrastiveOptions{})
-	must(t, err)
+	table := newEmbedding(t, make([]float32, 8), 2, op.ContrastiveOptions{})
+	network := newMLP[float32](t, 3, nil, 2, 1)
+	parametric := newParametric(t, network, make([]float32, 12), op.ContrastiveOptions{})
 	for name, m := range map[string]interface {
 		EmbedTo([]float32) error
 		OnDevice(*model.Device) (*model.DeviceModel, error)

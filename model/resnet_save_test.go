@@ -34,8 +34,7 @@ func TestSaveAndLoadResNet(t *testing.T) {
 	}
 	check := func(t *testing.T) *model.ResNet[float32] {
 		t.Helper()
-		s, err := model.Load(path)
-		must(t, err)
+		s := load(t, path)
 		if s.Foreign || s.Network != nil || s.ResNet == nil || *s.Images != *d.Images || s.Training != d.Training ||
 			!slices.Equal(s.Labels, d.Labels) || s.Config != d.Config || s.Version != d.Version {
 			t.Errorf("loaded %+v", s)
@@ -100,8 +99,7 @@ func TestLoadForeignResNet(t *testing.T) {
 				f.Tensors[name] = convert(v)
 			}
 			must(t, f.WriteFile(path))
-			s, err := model.Load(path)
-			must(t, err)
+			s := load(t, path)
 			if !s.Foreign || s.ResNet == nil || s.Images != nil {
 				t.Fatalf("loaded %+v", s)
 			}

@@ -162,8 +162,7 @@ func TestResNetMatchesGolden(t *testing.T) {
 
 // The paper's network: 11 million parameters, with PyTorch's names.
 func TestResNetSizes(t *testing.T) {
-	net, err := model.NewResNet[float32](model.ResNetOptions{}, 1)
-	must(t, err)
+	net := newResNet[float32](t, model.ResNetOptions{}, 1)
 	if got, want := net.Options(), (model.ResNetOptions{Width: 64, Hidden: 1024, Out: 128}); got != want || net.Width() != 512 {
 		t.Errorf("options %+v and width %d, want %+v and 512", got, net.Width(), want)
 	}
@@ -228,8 +227,7 @@ func BenchmarkResNet(b *testing.B) {
 	}
 	for _, count := range counts {
 		b.Run(fmt.Sprintf("images=%d", count), func(b *testing.B) {
-			net, err := model.NewResNet[float32](model.ResNetOptions{}, 1)
-			must(b, err)
+			net := newResNet[float32](b, model.ResNetOptions{}, 1)
 			graph := gorgonia.NewGraph()
 			x := gorgonia.NewTensor(graph, gorgonia.Float32, 4, gorgonia.WithShape(count, 3, 32, 32), gorgonia.WithName("x"))
 			gradZ := gorgonia.NewTensor(graph, gorgonia.Float32, 2, gorgonia.WithShape(count, 128), gorgonia.WithName("grad_z"))
