@@ -63,15 +63,8 @@ func TestConvolutionalByFiniteDifferences(t *testing.T) {
 			}
 			for i, p := range params {
 				w := op.Data[float64](p.Value)
-				const h = 1e-6
 				for _, k := range []int{0, len(w) - 1} {
-					before := w[k]
-					w[k] = before + h
-					above := loss()
-					w[k] = before - h
-					below := loss()
-					w[k] = before
-					if want := (above - below) / (2 * h); math.Abs(grads[i][k]-want) > 1e-6*(1+math.Abs(want)) {
+					if want := slope(w, k, 1e-6, loss); math.Abs(grads[i][k]-want) > 1e-6*(1+math.Abs(want)) {
 						t.Errorf("the gradient of %s[%d] is %g, want %g", p.Name, k, grads[i][k], want)
 					}
 				}

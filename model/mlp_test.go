@@ -78,6 +78,17 @@ func load(t testing.TB, path string) *model.Saved {
 	return s
 }
 
+// slope returns the derivative of f with respect to x[i], which f reads, by differences.
+func slope[T op.Float](x []T, i int, h T, f func() float64) float64 {
+	at := x[i]
+	x[i] = at + h
+	up := f()
+	x[i] = at - h
+	down := f()
+	x[i] = at
+	return (up - down) / (2 * float64(h))
+}
+
 // step returns the loss of a step.
 func step(t testing.TB, m interface {
 	Step(b *model.Batch, logConst float64) (float64, error)
@@ -162,16 +173,10 @@ func TestDistinctPointsHaveThePlainGradient(t *testing.T) {
 						t.Fatalf("gradient of %s[%d] is %g, plainly %g", x.Name, j, got[i][j], want[i][j])
 					}
 				}
-				const h = 1e-6
 				j := len(values) / 2
-				at := values[j]
-				values[j] = at + h
-				up, _ := step(distinct)
-				values[j] = at - h
-				down, _ := step(distinct)
-				values[j] = at
-				if slope := (up - down) / (2 * h); math.Abs(slope-got[i][j]) > 1e-5*(1+math.Abs(slope)) {
-					t.Errorf("gradient of %s[%d] is %g, by differences %g", x.Name, j, got[i][j], slope)
+				by := slope(values, j, 1e-6, func() float64 { loss, _ := step(distinct); return loss })
+				if math.Abs(by-got[i][j]) > 1e-5*(1+math.Abs(by)) {
+					t.Errorf("gradient of %s[%d] is %g, by differences %g", x.Name, j, got[i][j], by)
 				}
 			}
 		})
