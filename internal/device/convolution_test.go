@@ -34,8 +34,7 @@ func TestConvolve(t *testing.T) {
 // The pool's free memory makes room for a convolution's.
 func TestConvolveMakesRoom(t *testing.T) {
 	d, _ := newDevice(t, 1<<20)
-	m, err := d.Alloc(900 << 10)
-	must(t, err)
+	m := alloc(t, d, 900<<10)
 	full := new(MemoryError)
 	if err := d.Convolve(Convolution{N: 500 << 10, H: 1, W: 1}); !errors.As(err, &full) || full.Device != "cuda:0" || full.Needed < 500<<10 {
 		t.Errorf("a full device returned %v", err)

@@ -342,18 +342,23 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// operations returns the errors of all operations of a device, with memory at an address.
+func operations(d *Device, at Pointer) map[string]error {
+	_, allocated := d.Alloc(1 << 10)
+	_, captured := d.Capture(func() error { return nil })
+	return map[string]error{
+		"Alloc": allocated, "Capture": captured, "Copy": d.Copy(at, at, 4), "Fill": d.Fill(at, 1, 1), "Zero": d.Zero(at, 4),
+		"Upload": Upload(d, at, []int32{1}), "Download": Download(d, []int32{1}, at),
+		"Launch": d.Launch("count", Launch{Grid: 1, Block: 1}, Arg(at)), "Multiply": d.Multiply(Product{M: 1, N: 1}),
+	}
+}
+
 func TestHostRefuses(t *testing.T) {
 	for _, d := range []*Device{CPU(), nil} {
 		if !d.OnHost() || d.Properties() != (Properties{}) {
 			t.Error("the CPU has properties of an accelerator")
 		}
-		_, allocated := d.Alloc(4)
-		_, captured := d.Capture(func() error { return nil })
-		for what, err := range map[string]error{
-			"Alloc": allocated, "Capture": captured, "Copy": d.Copy(0, 0, 4), "Fill": d.Fill(0, 0, 1), "Zero": d.Zero(0, 4),
-			"Upload": Upload(d, 0, []int32{1}), "Download": Download(d, []int32{1}, 0),
-			"Launch": d.Launch("count", Launch{Grid: 1, Block: 1}), "Multiply": d.Multiply(Product{M: 1, N: 1}),
-		} {
+		for what, err := range operations(d, 0) {
 			if !errors.Is(err, ErrHost) {
 				t.Errorf("%s on the CPU returns %v, want ErrHost", what, err)
 			}
@@ -552,14 +557,9 @@ func TestLostDevice(t *testing.T) {
 	}
 	// Nothing works any more, even if the driver recovers.
 	p.fails = nil
-	_, allocated := d.Alloc(1 << 10)
-	_, captured := d.Capture(func() error { return nil })
-	for what, err := range map[string]error{
-		"Alloc": allocated, "Capture": captured, "Copy": d.Copy(m.Pointer(), m.Pointer(), 4), "Fill": d.Fill(m.Pointer(), 1, 1),
-		"Upload": Upload(d, m.Pointer(), []int32{1}), "Download": Download(d, []int32{1}, m.Pointer()),
-		"Launch": d.Launch("count", Launch{Grid: 1, Block: 1}, Arg(m.Pointer())), "Multiply": d.Multiply(Product{M: 1, N: 1}),
-		"Synchronize": d.Synchronize(),
-	} {
+	refused := operations(d, m.Pointer())
+	refused["Synchronize"] = d.Synchronize()
+	for what, err := range refused {
 		if !errors.Is(err, ErrLost) || err.Error() != first.Error() {
 			t.Errorf("%s returns %v, want %v", what, err, first)
 		}
@@ -806,9 +806,8 @@ func TestGoroutinesShareADevice(t *testing.T) {
 
 // Operations are counted as they are asked for; a replay's when it runs.
 func TestOperations(t *testing.T) {
-	d := New("pretence", newPretence(t, 1<<20))
-	m, err := d.Alloc(8)
-	must(t, err)
+	d, _ := newDevice(t, 1<<20)
+	m := alloc(t, d, 8)
 	check := func(what string, asked, replayed int) {
 		t.Helper()
 		if a, r := d.Operations(); a != asked || r != replayed {
@@ -850,8 +849,7 @@ func TestStreams(t *testing.T) {
 			t.Errorf("it has waited for the streams %v (%v), want %v", p.waits, err, want)
 		}
 	}
-	m, err := d.Alloc(64)
-	must(t, err)
+	m := alloc(t, d, 64)
 	wait(MainStream)
 	e, err := d.NewEvent()
 	must(t, errors.Join(err, d.Main().Record(e), d.Side().Wait(e), d.Side().Fill(m.Pointer(), 7, 16), d.Side().Synchronize(), e.Close(), new(Event).Close()))
