@@ -40,21 +40,12 @@ func TestConv2dInBFloat16OnDevice(t *testing.T) {
 			t.Run(c.String(), func(t *testing.T) {
 				oh, ow := c.result()
 				var parts [3][]float64
-				in := [3][]float64{normals(c.n*c.h*c.w*c.c, 1), normals(c.k*c.c*c.kh*c.kw, 2), normals(c.n*oh*ow*c.k, 3)}
-				shapes := [3][]int{{c.n, c.h, c.w, c.c}, {c.k, c.c, c.kh, c.kw}, {c.n, oh, ow, c.k}}
-				for i := range parts {
-					for _, v := range in[i] {
-						parts[i] = append(parts[i], float64(float32(v)))
-					}
-				}
 				var arrays []*op.Array
-				for i, part := range parts {
-					a, err := op.NewArray(nil, tensor.Float32, shapes[i]...)
-					must(t, err)
-					for k, v := range part {
-						op.Data[float32](a)[k] = float32(v)
+				for i, shape := range [3][]int{{c.n, c.h, c.w, c.c}, {c.k, c.c, c.kh, c.kw}, {c.n, oh, ow, c.k}} {
+					arrays = append(arrays, filled(t, uint64(i+1), shape...))
+					for _, v := range op.Data[float32](arrays[i]) {
+						parts[i] = append(parts[i], float64(v))
 					}
-					arrays = append(arrays, a)
 				}
 				nodes, values := inputs(gorgonia.NewGraph(), arrays...)
 				y, err := op.Conv2d(nodes[0], nodes[1], c.stride, c.pad, op.BFloat16)
@@ -81,30 +72,6 @@ func TestConv2dInBFloat16OnDevice(t *testing.T) {
 			})
 		}
 	})
-}
-
-// exactly returns the result [n,oh,ow,k] and the gradients of a convolution of images
-// [n,h,w,c], weights [k,c,kh,kw] and a gradient of the result, by the definition.
-func (c convCase) exactly(in [3][]float64) (out [3][]float64) {
-	oh, ow := c.result()
-	x, w, g := in[0], in[1], in[2]
-	y, dx, dw := make([]float64, len(g)), make([]float64, len(x)), make([]float64, len(w))
-	for at := range y {
-		k, px, py, n := at%c.k, at/c.k%ow, at/c.k/ow%oh, at/c.k/ow/oh
-		for tap := range c.kh * c.kw {
-			iy, ix := py*c.stride+tap/c.kw-c.pad, px*c.stride+tap%c.kw-c.pad
-			if iy < 0 || ix < 0 || iy >= c.h || ix >= c.w {
-				continue
-			}
-			for ch := range c.c {
-				i, j := ((n*c.h+iy)*c.w+ix)*c.c+ch, (k*c.c+ch)*c.kh*c.kw+tap
-				y[at] += x[i] * w[j]
-				dx[i] += g[at] * w[j]
-				dw[j] += g[at] * x[i]
-			}
-		}
-	}
-	return [3][]float64{y, dx, dw}
 }
 
 // evaluate computes a node with its operands, where values has not got them. On a device

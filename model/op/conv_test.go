@@ -45,31 +45,28 @@ var convCases = []convCase{
 	{3, 2, 2, 3, 4, 2, 3, 1, 0}, {2, 2, 2, 2, 3, 3, 3, 2, 1}, {2, 1, 1, 2, 2, 5, 6, 2, 4},
 }
 
-// convolve is the definition.
-func (c convCase) convolve(x, w []float64) []float64 {
+// exactly returns the result [n,oh,ow,k] and the gradients of a convolution of images
+// [n,h,w,c], weights [k,c,kh,kw] and a gradient of the result, by the definition.
+func (c convCase) exactly(in [3][]float64) (out [3][]float64) {
 	oh, ow := c.result()
-	y := make([]float64, c.n*c.k*oh*ow)
-	for n := range c.n {
-		for k := range c.k {
-			for i := range oh {
-				for j := range ow {
-					var sum float64
-					for ch := range c.c {
-						for r := range c.kh {
-							for q := range c.kw {
-								row, column := i*c.stride+r-c.pad, j*c.stride+q-c.pad
-								if row >= 0 && row < c.h && column >= 0 && column < c.w {
-									sum += x[((n*c.h+row)*c.w+column)*c.c+ch] * w[((k*c.c+ch)*c.kh+r)*c.kw+q]
-								}
-							}
-						}
-					}
-					y[((n*oh+i)*ow+j)*c.k+k] = sum
-				}
+	x, w, g := in[0], in[1], in[2]
+	y, dx, dw := make([]float64, len(g)), make([]float64, len(x)), make([]float64, len(w))
+	for at := range y {
+		k, px, py, n := at%c.k, at/c.k%ow, at/c.k/ow%oh, at/c.k/ow/oh
+		for tap := range c.kh * c.kw {
+			iy, ix := py*c.stride+tap/c.kw-c.pad, px*c.stride+tap%c.kw-c.pad
+			if iy < 0 || ix < 0 || iy >= c.h || ix >= c.w {
+				continue
+			}
+			for ch := range c.c {
+				i, j := ((n*c.h+iy)*c.w+ix)*c.c+ch, (k*c.c+ch)*c.kh*c.kw+tap
+				y[at] += x[i] * w[j]
+				dx[i] += g[at] * w[j]
+				dw[j] += g[at] * x[i]
 			}
 		}
 	}
-	return y
+	return [3][]float64{y, dx, dw}
 }
 
 // A convGraph is a convolution and the gradients of its contraction with given
@@ -133,7 +130,7 @@ func TestConv2d(t *testing.T) {
 					if dtype == tensor.Float32 {
 						tol = 1e-5
 					}
-					closeTo(t, "result", float64sOf(t, g.y.Value()), c.convolve(x, w), tol)
+					closeTo(t, "result", float64sOf(t, g.y.Value()), c.exactly([3][]float64{x, w, factors})[0], tol)
 					if dtype == tensor.Float32 {
 						return
 					}

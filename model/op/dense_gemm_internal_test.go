@@ -131,7 +131,7 @@ func productCases(bs, ds []int, options []ContrastiveOptions) (list []productCas
 	return list
 }
 
-func converted[T Float](x []float64) []T {
+func converted[T, S Float](x []S) []T {
 	y := make([]T, len(x))
 	for i, v := range x {
 		y[i] = T(v)

@@ -76,6 +76,9 @@ func listed[T Float](o ContrastiveOptions, features []T, d, b int, runs []int32,
 // sameAs compares with the largest magnitude.
 func sameAs[T Float](t *testing.T, what string, got, want []T, tol float64) {
 	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s has %d elements, want %d", what, len(got), len(want))
+	}
 	var most float64
 	for _, v := range want {
 		most = max(most, math.Abs(float64(v)))
@@ -213,22 +216,14 @@ func TestSoASweepOfFarRows(t *testing.T) {
 			s.init(o)
 			grad := make([]float32, len(features))
 			got := s.run(features, d, 2*b, b, []int32{allRows}, -0.3, true, grad)
-			double := make([]float64, len(features))
-			for i, v := range features {
-				double[i] = float64(v)
-			}
-			want, wantGrad := listed(o, double, d, b, []int32{allRows}, -0.3)
+			want, wantGrad := listed(o, converted[float64](features), d, b, []int32{allRows}, -0.3)
 			tol := 2e-6
 			if o.Loss == InfoNC {
 				tol = tc.infonc
 			}
 			what := fmt.Sprintf("%s, %v, exclude %v", name, o.Loss, o.ExcludePositive)
 			sameAs(t, what+": loss", []float64{got.Loss}, []float64{want.Loss}, 1e-4)
-			same := make([]float64, len(grad))
-			for i, v := range grad {
-				same[i] = float64(v)
-			}
-			sameAs(t, what+": gradient", same, wantGrad, tol)
+			sameAs(t, what+": gradient", converted[float64](grad), wantGrad, tol)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package op
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"testing"
 
@@ -23,23 +22,6 @@ func drawn(n int, s *rng.Stream) []float32 {
 	return x
 }
 
-// near fails unless all elements agree to 1e-4 of the largest.
-func near(t *testing.T, what string, got, want []float32) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s has %d elements, want %d", what, len(got), len(want))
-	}
-	var most float64
-	for _, w := range want {
-		most = max(most, math.Abs(float64(w)))
-	}
-	for i, w := range want {
-		if diff := math.Abs(float64(got[i]) - float64(w)); !(diff <= 1e-4*most) {
-			t.Fatalf("%s: element %d is %g, want %g", what, i, got[i], w)
-		}
-	}
-}
-
 func TestEngineMultipliesLikeGonum(t *testing.T) {
 	transposes := []gonumblas.Transpose{gonumblas.NoTrans, gonumblas.Trans, gonumblas.ConjTrans}
 	for _, size := range [][3]int{{1, 1, 1}, {0, 2, 3}, {2, 3, 0}, {13, 33, 7}, {70, 20, 130}} {
@@ -54,7 +36,7 @@ func TestEngineMultipliesLikeGonum(t *testing.T) {
 					want := slices.Clone(c)
 					gonum.Implementation{}.Sgemm(tA, tB, m, n, k, f[0], a, ld, b, ld, f[1], want, ld)
 					engine{}.Sgemm(tA, tB, m, n, k, f[0], a, ld, b, ld, f[1], c, ld)
-					near(t, fmt.Sprintf("%v %c %c alpha %g beta %g", size, tA, tB, f[0], f[1]), c, want)
+					sameAs(t, fmt.Sprintf("%v %c %c alpha %g beta %g", size, tA, tB, f[0], f[1]), c, want, 1e-4)
 				}
 			}
 		}
@@ -133,9 +115,9 @@ func TestAccelerate(t *testing.T) {
 				t.Fatal("Gorgonia uses another implementation")
 			}
 			c, da, db := stock(t, m, n, k, transA, transB, a, b, g)
-			near(t, "the product", c, wantC)
-			near(t, "the gradient of a", da, wantA)
-			near(t, "the gradient of b", db, wantB)
+			sameAs(t, "the product", c, wantC, 1e-4)
+			sameAs(t, "the gradient of a", da, wantA, 1e-4)
+			sameAs(t, "the gradient of b", db, wantB, 1e-4)
 		})
 	}
 }
