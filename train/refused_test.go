@@ -2,6 +2,7 @@ package train_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -101,6 +102,30 @@ func TestNumbersOutOfRange(t *testing.T) {
 	for _, positions := range []int{n - 1, n + 1} {
 		if _, err := train.NewProjector(t.Context(), points, normal[float32](positions, 2, 1), 2, projectorOptions()[op.Neg.String()]); err == nil {
 			t.Errorf("%d positions of %d points: no error", positions, n)
+		}
+	}
+}
+
+// errorOf drops what comes with an error.
+func errorOf[T any](_ T, err error) error { return err }
+
+// What is nil, unknown or does not fit is an error of its package, of a kind.
+func TestNothing(t *testing.T) {
+	table, err := model.NewEmbedding(make([]float32, 4), 2, op.ContrastiveOptions{})
+	must(t, err)
+	for name, x := range map[string]struct{ got, want error }{
+		"model":    {errorOf(train.Fit(t.Context(), nil, nil, nil, train.Options{})), train.ErrInput},
+		"point":    {errorOf(train.Fit(t.Context(), table, []int32{0}, []int32{2}, train.Options{})), train.ErrInput},
+		"points":   {errorOf(train.NewProjector(t.Context(), nil, nil, 2, model.FitInfo{})), train.ErrInput},
+		"network":  {errorOf(model.NewParametric[float32](nil, make([]float32, 4), op.ContrastiveOptions{})), model.ErrInput},
+		"table":    {errorOf(model.NewEmbedding[float32](nil, 2, op.ContrastiveOptions{})), model.ErrInput},
+		"loss":     {errorOf(model.NewEmbedding(make([]float32, 4), 2, op.ContrastiveOptions{Loss: 9})), op.ErrInput},
+		"word":     {new(op.Loss).UnmarshalText([]byte("tsne")), op.ErrInput},
+		"schedule": {new(train.Anneal).UnmarshalText([]byte("steps")), train.ErrInput},
+		"device":   {errorOf(model.OpenDevice("abacus")), model.ErrDevice},
+	} {
+		if !errors.Is(x.got, x.want) {
+			t.Errorf("no such %s: the error is %v", name, x.got)
 		}
 	}
 }
