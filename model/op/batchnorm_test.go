@@ -103,9 +103,7 @@ func newNormGraph(t testing.TB, dtype tensor.Dtype, shape ...int) *normGraph {
 func newActiveNormGraph(t testing.TB, dtype tensor.Dtype, act op.Activation, shape ...int) *normGraph {
 	t.Helper()
 	n := newNormInputs(t, dtype, shape...)
-	var err error
-	n.y, err = op.BatchNorm(n.x, n.scale, n.shift, n.stats, act)
-	must(t, err)
+	n.y = gorgonia.Must(op.BatchNorm(n.x, n.scale, n.shift, n.stats, act))
 	n.loss = contracted(n.y, n.c)
 	n.grads = gradients(t, n.loss, n.x, n.scale, n.shift)
 	n.outputs = append(gorgonia.Nodes{n.loss, n.y}, n.grads...)

@@ -111,8 +111,7 @@ func BenchmarkConvolutionOnDevice(b *testing.B) {
 			s := benchmarkOn(b, func(d *device.Device, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
 				used = d
 				nx, nw, ng := nodeOf(g, x, "x"), nodeOf(g, w, "w"), nodeOf(g, gradient, "gradient")
-				y, err := op.Conv2d(nx, nw, 1, 1, precision)
-				must(b, err)
+				y := gorgonia.Must(op.Conv2d(nx, nw, 1, 1, precision))
 				return map[*gorgonia.Node]*op.Array{nx: x, nw: w, ng: gradient}, append(gorgonia.Nodes{y}, weighted(b, y, ng, nx, nw)...)
 			})
 			if software := used.Properties().Software; by == "library" && !strings.Contains(software, "cuDNN") {
@@ -133,8 +132,7 @@ func BenchmarkBatchNormOnDevice(b *testing.B) {
 		stats, err := op.NewBatchStats(d, tensor.Float32, c)
 		must(b, err)
 		nx, ng, ns, nh := nodeOf(g, x, "x"), nodeOf(g, gradient, "gradient"), nodeOf(g, scale, "scale"), nodeOf(g, shift, "shift")
-		y, err := op.BatchNorm(nx, ns, nh, stats, op.ReLUActivation)
-		must(b, err)
+		y := gorgonia.Must(op.BatchNorm(nx, ns, nh, stats, op.ReLUActivation))
 		return map[*gorgonia.Node]*op.Array{nx: x, ng: gradient, ns: scale, nh: shift}, append(gorgonia.Nodes{y}, weighted(b, y, ng, nx, ns, nh)...)
 	})
 	// Forwards the images are read twice and written; backwards they and the gradient are

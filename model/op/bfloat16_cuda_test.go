@@ -48,8 +48,7 @@ func TestConv2dInBFloat16OnDevice(t *testing.T) {
 					}
 				}
 				nodes, values := inputs(gorgonia.NewGraph(), arrays...)
-				y, err := op.Conv2d(nodes[0], nodes[1], c.stride, c.pad, op.BFloat16)
-				must(t, err)
+				y := gorgonia.Must(op.Conv2d(nodes[0], nodes[1], c.stride, c.pad, op.BFloat16))
 				out := append(gorgonia.Nodes{y}, weighted(t, y, nodes[2], nodes[:2]...)...)
 				got := computed(t, d, values, out)
 				if c.n == 0 {
@@ -90,8 +89,7 @@ func evaluate(t *testing.T, d *device.Device, n *gorgonia.Node, values map[*gorg
 	k := op.KernelOf(n)
 	shape, err := k.ResultShape(nil, in)
 	must(t, err)
-	dst, err := op.NewArray(d, op.ResultDtype(d, k, n, stored), shape...)
-	must(t, err)
+	dst := newArray(t, d, op.ResultDtype(d, k, n, stored), shape...)
 	if d.OnHost() {
 		err = k.Run(dst, in)
 	} else {
@@ -106,8 +104,7 @@ func evaluate(t *testing.T, d *device.Device, n *gorgonia.Node, values map[*gorg
 // same numbers.
 func inHalves(t *testing.T, d *device.Device, a *op.Array) *op.Array {
 	t.Helper()
-	there, err := op.NewArray(d, op.DtypeBFloat16)
-	must(t, err)
+	there := newArray(t, d, op.DtypeBFloat16)
 	must(t, op.Copy(there, a))
 	must(t, op.Copy(a, there))
 	return there
@@ -157,8 +154,7 @@ func TestOperationsOnHalvesOnDevice(t *testing.T) {
 					var err error
 					stats[i], err = op.NewBatchStats(on, tensor.Float32, c)
 					must(t, err)
-					y, err := build(nodes[0], nodes[1], nodes[2], nodes[3], stats[i])
-					must(t, err)
+					y := gorgonia.Must(build(nodes[0], nodes[1], nodes[2], nodes[3], stats[i]))
 					of := filled(t, 9, y.Shape()...)
 					gradient := nodeOf(g, of, "g")
 					if halves := inHalves(t, d, of); on == nil {
@@ -207,8 +203,7 @@ func TestOperationsOnHalvesOnDevice(t *testing.T) {
 // copyTo returns a copy of an array on a device.
 func copyTo(t *testing.T, d *device.Device, a *op.Array) *op.Array {
 	t.Helper()
-	there, err := op.NewArray(d, a.Dtype())
-	must(t, err)
+	there := newArray(t, d, a.Dtype())
 	must(t, op.Copy(there, a))
 	return there
 }
@@ -239,10 +234,8 @@ func TestCopiesOfHalvesOnDevice(t *testing.T) {
 	if halves.Cap() < 15 || halves.Cap() > 16 {
 		t.Errorf("15 elements have room for %d", halves.Cap())
 	}
-	wide, err := op.NewArray(d, tensor.Float32)
-	must(t, err)
-	again, err := op.NewArray(d, op.DtypeBFloat16)
-	must(t, err)
+	wide := newArray(t, d, tensor.Float32)
+	again := newArray(t, d, op.DtypeBFloat16)
 	for _, c := range [][2]*op.Array{{wide, halves}, {again, wide}, {halves, again}} {
 		must(t, op.Copy(c[0], c[1]))
 	}
@@ -257,17 +250,9 @@ func TestCopiesOfHalvesOnDevice(t *testing.T) {
 	if _, err := op.NewArray(nil, op.DtypeBFloat16, 3); err == nil {
 		t.Error("the CPU has an array of bfloat16")
 	}
-	if err := op.Copy(intsOn(t, d), halves); err == nil {
+	if err := op.Copy(newArray(t, d, tensor.Int32), halves); err == nil {
 		t.Error("integers are made of bfloat16")
 	}
-}
-
-// intsOn returns an empty array of integers on a device.
-func intsOn(t *testing.T, d *device.Device) *op.Array {
-	t.Helper()
-	a, err := op.NewArray(d, tensor.Int32)
-	must(t, err)
-	return a
 }
 
 // Arrays of both types in one operation are refused.
@@ -284,10 +269,8 @@ func TestMixedTypesAreRefusedOnDevice(t *testing.T) {
 	}
 	// Of two convolutions the second is in float32.
 	in, w := nodeOf(g, x, "x"), nodeOf(g, filled(t, 2, 4, 4, 1, 1), "w")
-	first, err := op.Conv2d(in, w, 1, 0, op.BFloat16)
-	must(t, err)
-	second, err := op.Conv2d(first, w, 1, 0, op.Float32)
-	must(t, err)
+	first := gorgonia.Must(op.Conv2d(in, w, 1, 0, op.BFloat16))
+	second := gorgonia.Must(op.Conv2d(first, w, 1, 0, op.Float32))
 	p := compiled(t, d, map[*gorgonia.Node]*op.Array{in: x, w: filled(t, 2, 4, 4, 1, 1)}, second)
 	if err := p.Run(); err == nil || !strings.Contains(err.Error(), "takes no images of bfloat16") {
 		t.Errorf("float32 after bfloat16: the error is %v", err)
@@ -301,8 +284,7 @@ func TestDiagnosisOfHalvesOnDevice(t *testing.T) {
 	x, w := filled(t, 1, 3, 4, 4, 4), filled(t, 2, 4, 4, 1, 1)
 	op.Data[float32](x)[2*64+5], op.Data[float32](x)[2*64+6] = math.MaxFloat32, math.MaxFloat32
 	in, weights := nodeOf(g, x, "x"), nodeOf(g, w, "w")
-	y, err := op.Conv2d(in, weights, 1, 0, op.BFloat16)
-	must(t, err)
+	y := gorgonia.Must(op.Conv2d(in, weights, 1, 0, op.BFloat16))
 	p := compiled(t, d, map[*gorgonia.Node]*op.Array{in: x, weights: w}, gorgonia.Must(op.GlobalAvgPool(y)))
 	if err := p.RunChecked(); err == nil || !strings.Contains(err.Error(), "conv2d") || !strings.Contains(err.Error(), "row 2") {
 		t.Errorf("the error is %v", err)
@@ -326,8 +308,7 @@ func TestTapeOfHalvesOnDevice(t *testing.T) {
 		must(t, op.Copy(&to, a))
 		values[n], nodes, there = copyTo(t, d, a), append(nodes, n), append(there, v)
 	}
-	y, err := op.Conv2d(nodes[0], nodes[1], 1, 1, op.BFloat16)
-	must(t, err)
+	y := gorgonia.Must(op.Conv2d(nodes[0], nodes[1], 1, 1, op.BFloat16))
 	means := gorgonia.Must(op.GlobalAvgPool(y))
 	want := onHost(t, evaluate(t, d, means, values))
 	v, err := y.Op().Do(there...)
@@ -354,8 +335,7 @@ func TestClearedViewOfHalvesOnDevice(t *testing.T) {
 		first, n int
 		refused  bool
 	}{{0, 3, true}, {4, 1, true}, {7, 2, true}, {4, 2, false}, {0, 8, false}} {
-		some, err := op.NewArray(d, op.DtypeBFloat16)
-		must(t, err)
+		some := newArray(t, d, op.DtypeBFloat16)
 		must(t, some.View(all, c.first, c.n))
 		if err := some.Zero(); (err != nil) != c.refused {
 			t.Errorf("%d from %d on: the error is %v", c.n, c.first, err)

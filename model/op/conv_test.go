@@ -86,9 +86,7 @@ func newConvGraph(t testing.TB, c convCase, dtype tensor.Dtype, precision op.Pre
 		return gorgonia.NewTensor(g.graph, dtype, 4, gorgonia.WithShape(shape...), gorgonia.WithName(name))
 	}
 	g.x, g.w, g.factors = node("x", g.shapeX), node("w", g.shapeW), node("factors", g.shapeY)
-	var err error
-	g.y, err = op.Conv2d(g.x, g.w, c.stride, c.pad, precision)
-	must(t, err)
+	g.y = gorgonia.Must(op.Conv2d(g.x, g.w, c.stride, c.pad, precision))
 	grads := weighted(t, g.y, g.factors, g.x, g.w)
 	g.dx, g.dw = grads[0], grads[1]
 	return g

@@ -55,11 +55,17 @@ func inputs(g *gorgonia.ExprGraph, arrays ...*op.Array) (nodes gorgonia.Nodes, v
 	return nodes, values
 }
 
+func newArray(t testing.TB, on *device.Device, dtype tensor.Dtype, shape ...int) *op.Array {
+	t.Helper()
+	a, err := op.NewArray(on, dtype, shape...)
+	must(t, err)
+	return a
+}
+
 // onHost returns a copy of an array of floats in the program's memory, in float32.
 func onHost(t *testing.T, a *op.Array) *op.Array {
 	t.Helper()
-	here, err := op.NewArray(nil, tensor.Float32)
-	must(t, err)
+	here := newArray(t, nil, tensor.Float32)
 	must(t, op.Copy(here, a))
 	return here
 }
@@ -100,8 +106,7 @@ func compareArrays(t *testing.T, what string, got, want *op.Array, within float6
 // filled returns an array of normally distributed numbers.
 func filled(t testing.TB, seed uint64, shape ...int) *op.Array {
 	t.Helper()
-	a, err := op.NewArray(nil, tensor.Float32, shape...)
-	must(t, err)
+	a := newArray(t, nil, tensor.Float32, shape...)
 	s := rng.New(seed, rng.Init)
 	for i := range op.Data[float32](a) {
 		op.Data[float32](a)[i] = float32(s.Normal())

@@ -99,13 +99,10 @@ func newDenseGraph(t *testing.T, dtype tensor.Dtype, features []float64, d int, 
 	g.runs = gorgonia.NewVector(g.graph, tensor.Int32, gorgonia.WithShape(len(runs)), gorgonia.WithName("runs"))
 	g.theta = gorgonia.NewScalar(g.graph, dtype, gorgonia.WithName("theta"))
 	f := g.features
-	var err error
 	if o.Metric == op.Cosine {
-		f, err = op.Normalize(f)
-		must(t, err)
+		f = gorgonia.Must(op.Normalize(f))
 	}
-	g.loss, err = op.Contrastive(f, g.negatives, g.runs, g.theta, o)
-	must(t, err)
+	g.loss = gorgonia.Must(op.Contrastive(f, g.negatives, g.runs, g.theta, o))
 	grads := gradients(t, g.loss, g.features, g.theta)
 	g.gradFeatures, g.gradOfTheta = grads[0], grads[1]
 	g.negsData = tensor.New(tensor.WithShape(m, b), tensor.WithBacking(negatives))

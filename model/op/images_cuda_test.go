@@ -73,13 +73,11 @@ func TestBatchNormOnDevice(t *testing.T) {
 				}
 				stats = append(stats, s)
 				nodes, in := inputs(graph, x, scale, shift, g)
-				y, err := op.BatchNorm(nodes[0], nodes[1], nodes[2], s, c.act)
-				must(t, err)
+				y := gorgonia.Must(op.BatchNorm(nodes[0], nodes[1], nodes[2], s, c.act))
 				outputs := append(gorgonia.Nodes{y}, weighted(t, y, nodes[3], nodes[:3]...)...)
 				// The end of a residual block, which has the same statistics and, but for a
 				// ReLU's, the same gradient.
-				sum, err := op.BatchNormAddReLU(nodes[0], nodes[1], nodes[2], nodes[3], s)
-				must(t, err)
+				sum := gorgonia.Must(op.BatchNormAddReLU(nodes[0], nodes[1], nodes[2], nodes[3], s))
 				return in, append(outputs, sum)
 			})
 			compareArrays(t, "the running mean", onHost(t, stats[1].Mean), stats[0].Mean, 1e-5)
@@ -132,8 +130,7 @@ func (c convCase) convolved(t *testing.T, g *gorgonia.ExprGraph) (map[*gorgonia.
 	x, w := filled(t, 1, c.n, c.h, c.w, c.c), filled(t, 2, c.k, c.c, c.kh, c.kw)
 	of := filled(t, 3, c.n, oh, ow, c.k)
 	nodes, in := inputs(g, x, w, of)
-	y, err := op.Conv2d(nodes[0], nodes[1], c.stride, c.pad, op.Float32)
-	must(t, err)
+	y := gorgonia.Must(op.Conv2d(nodes[0], nodes[1], c.stride, c.pad, op.Float32))
 	return in, append(gorgonia.Nodes{y}, weighted(t, y, nodes[2], nodes[:2]...)...)
 }
 

@@ -69,8 +69,7 @@ func TestRowNumbersOutOfRange(t *testing.T) {
 			rows = 2 * count
 		}
 		withOneOutside(rows, func(which string, index []int32) {
-			y, err := apply(gorgonia.NewGraph(), index)
-			must(t, err)
+			y := gorgonia.Must(apply(gorgonia.NewGraph(), index))
 			p, err := vm.Compile(nil, y)
 			must(t, err)
 			bad := index[slices.IndexFunc(index, func(i int32) bool { return i < 0 || int(i) >= rows })]

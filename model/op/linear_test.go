@@ -67,8 +67,7 @@ func TestLinearMatchesGoldenMLP(t *testing.T) {
 				if l == 3 {
 					act = op.NoActivation
 				}
-				y, err = op.Linear(y, w, b, act)
-				must(t, err)
+				y = gorgonia.Must(op.Linear(y, w, b, act))
 				params = append(params, w, b)
 				names = append(names, layer+".grad_weight", layer+".grad_bias")
 			}
@@ -166,8 +165,7 @@ func TestLinearOfSparse(t *testing.T) {
 			g := gorgonia.NewGraph()
 			w := matrixOf(g, tensor.Float32, "w", out, in, normals(out*in, 2))
 			b := vectorOf(g, tensor.Float32, "b", normals(out, 3))
-			y, err := apply(indexOf(g, index), w, b, g)
-			must(t, err)
+			y := gorgonia.Must(apply(indexOf(g, index), w, b, g))
 			c := matrixOf(g, tensor.Float32, "c", len(index), out, normals(len(index)*out, 4))
 			loss := contracted(y, c)
 			outputs := append(gorgonia.Nodes{loss}, gradients(t, loss, w, b)...)

@@ -37,8 +37,7 @@ func gradientsOnBoth(t *testing.T, d *device.Device, within float64, apply func(
 	t.Helper()
 	onBoth(t, d, within, func(g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
 		in, values := inputs(g, arrays...)
-		y, err := apply(in)
-		must(t, err)
+		y := gorgonia.Must(apply(in))
 		grad := filled(t, 99, y.Shape()...)
 		gradNode := nodeOf(g, grad, "grad")
 		values[gradNode] = grad
@@ -288,8 +287,7 @@ func TestTapeMachineOnDevice(t *testing.T) {
 			m.Reset()
 		}
 		for _, n := range append(gorgonia.Nodes{y}, grads...) {
-			here, err := op.NewArray(nil, tensor.Float32)
-			must(t, err)
+			here := newArray(t, nil, tensor.Float32)
 			must(t, here.CopyValue(n.Value()))
 			results[i] = append(results[i], here)
 		}
