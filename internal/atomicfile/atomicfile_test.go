@@ -8,11 +8,20 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 )
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // text returns a function that writes it.
 func text(s string) func(io.Writer) error {
@@ -22,257 +31,208 @@ func text(s string) func(io.Writer) error {
 	}
 }
 
-func content(t *testing.T, path string) string {
+// holds reports a file with other content.
+func holds(t *testing.T, path, want string) {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
+	if got, err := os.ReadFile(path); err != nil || string(got) != want {
+		t.Errorf("%s holds %d bytes, %.10q and so on, want %d (%v)", path, len(got), got, len(want), err)
 	}
-	return string(b)
 }
 
-// onlyFile reports anything in a folder beside a file of that name.
-func onlyFile(t *testing.T, folder, name string) {
+// contains reports a folder with other names in it.
+func contains(t *testing.T, folder string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	var names []string
 	for _, e := range entries {
-		if e.Name() != name {
-			t.Errorf("%s is left in the folder", e.Name())
-		}
+		names = append(names, e.Name())
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("the folder contains %q, want %q", names, want)
+	}
+}
+
+// wholeFile reports a file that is not one letter, size times.
+func wholeFile(t *testing.T, path string, size int) {
+	t.Helper()
+	got, err := os.ReadFile(path)
+	if err != nil || len(got) != size || strings.Trim(string(got), string(got[:1])) != "" {
+		t.Errorf("the file holds %d bytes, %.10q and so on (%v)", len(got), got, err)
 	}
 }
 
 func TestWrite(t *testing.T) {
-	for _, name := range []string{"a.txt", ".hidden", "name with spaces", strings.Repeat("n", 255)} {
-		dir := t.TempDir()
-		path := filepath.Join(dir, name)
-		for _, s := range []string{"first", strings.Repeat("second", 100_000), ""} {
-			if err := Write(path, text(s)); err != nil {
-				t.Fatal(err)
-			}
-			if got := content(t, path); got != s {
-				t.Errorf("%s: wrote %d bytes, read %d", name, len(s), len(got))
-			}
-		}
-		onlyFile(t, dir, name)
-	}
-}
-
-func TestWriteInTheCurrentFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := Write("a.txt", text("a")); err != nil {
-		t.Fatal(err)
-	}
-	if got := content(t, "a.txt"); got != "a" {
-		t.Errorf("the file holds %q", got)
-	}
-	onlyFile(t, ".", "a.txt")
-}
-
-// The old file stays until the new one is complete.
-func TestWriteShowsNoPart(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a")
-	if err := Write(path, text("old")); err != nil {
-		t.Fatal(err)
-	}
-	err := Write(path, func(w io.Writer) error {
-		if err := text(strings.Repeat("new", 1<<17))(w); err != nil {
-			return err
+	for k, name := range []string{"a.txt", ".hidden", "name with spaces", strings.Repeat("n", 255)} {
+		dir := fmt.Sprint("folder", k)
+		must(t, os.Mkdir(dir, 0o777))
+		for _, s := range []string{"first", strings.Repeat("second", 100_000), ""} {
+			must(t, Write(filepath.Join(dir, name), text(s)))
+			holds(t, filepath.Join(dir, name), s)
 		}
-		if got := content(t, path); got != "old" {
-			t.Errorf("while the new content is written, the file holds %d bytes", len(got))
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+		contains(t, dir, name)
 	}
-	if got := content(t, path); len(got) != 3<<17 {
-		t.Errorf("in the end the file holds %d bytes", len(got))
+	// The permissions are those that os.Create gives, whatever the umask is, also in the
+	// current folder, and in one that cannot be read and so not be brought to disk.
+	usual, err := os.Create("usual")
+	must(t, err)
+	defer usual.Close()
+	want, err := usual.Stat()
+	must(t, err)
+	must(t, os.Mkdir("unreadable", 0o777))
+	must(t, os.Chmod("unreadable", 0o300))
+	defer os.Chmod("unreadable", 0o700) // so that it can be removed
+	for _, path := range []string{"a", filepath.Join("unreadable", "a")} {
+		must(t, Write(path, text("a")))
+		holds(t, path, "a")
+		if got, err := os.Stat(path); err != nil || got.Mode() != want.Mode() {
+			t.Errorf("the mode is %v (%v), want %v", got.Mode(), err, want.Mode())
+		}
 	}
 }
 
+// The old file stays until the new one is complete, and for good if that fails.
 func TestFailureLeavesNoTrace(t *testing.T) {
 	broken := errors.New("broken")
-	part := func(w io.Writer) { fmt.Fprint(w, strings.Repeat("x", 1<<17)) }
-	for name, write := range map[string]func(io.Writer) error{
-		"at once": func(io.Writer) error { return broken },
-		"halfway": func(w io.Writer) error { part(w); return broken },
-		"panic":   func(w io.Writer) error { part(w); panic(broken) },
+	for name, end := range map[string]func() error{
+		"none":  func() error { return nil },
+		"error": func() error { return broken },
+		"panic": func() error { panic(broken) },
 	} {
 		for _, old := range []string{"", "old"} {
-			t.Run(fmt.Sprintf("%s/%q", name, old), func(t *testing.T) {
+			for _, part := range []int{0, 1 << 17} {
 				dir := t.TempDir()
 				path := filepath.Join(dir, "a")
+				var left []string
 				if old != "" {
-					if err := Write(path, text(old)); err != nil {
-						t.Fatal(err)
-					}
+					must(t, Write(path, text(old)))
+					left = []string{"a"}
 				}
-				func() {
+				err := func() (err error) {
 					defer func() {
-						if r := recover(); (r != nil) != (name == "panic") {
-							t.Errorf("recovered %v", r)
+						if r := recover(); r != nil {
+							err = r.(error)
 						}
 					}()
-					if err := Write(path, write); !errors.Is(err, broken) {
-						t.Errorf("got the error %v", err)
-					}
+					return Write(path, func(w io.Writer) error {
+						must(t, text(strings.Repeat("x", part))(w))
+						if old != "" {
+							holds(t, path, old)
+						}
+						return end()
+					})
 				}()
-				if old == "" {
-					onlyFile(t, dir, "")
-				} else {
-					onlyFile(t, dir, "a")
-					if got := content(t, path); got != old {
-						t.Errorf("the file holds %d bytes", len(got))
-					}
+				if name == "none" {
+					must(t, err)
+					holds(t, path, strings.Repeat("x", part))
+					continue
 				}
-			})
+				if !errors.Is(err, broken) {
+					t.Errorf("%s: got the error %v", name, err)
+				}
+				contains(t, dir, left...)
+				if old != "" {
+					holds(t, path, old)
+				}
+			}
 		}
 	}
 }
 
 func TestRefusals(t *testing.T) {
 	dir := t.TempDir()
-	folder := filepath.Join(dir, "folder")
-	if err := os.Mkdir(folder, 0o777); err != nil {
-		t.Fatal(err)
+	must(t, os.Mkdir(filepath.Join(dir, "folder"), 0o777))
+	for path, want := range map[string]error{
+		filepath.Join(dir, "folder"):       ErrNotRegular,
+		os.DevNull:                         ErrNotRegular,
+		filepath.Join(dir, "missing", "a"): fs.ErrNotExist,
+	} {
+		if err := Write(path, func(io.Writer) error { t.Errorf("%s is written", path); return nil }); !errors.Is(err, want) {
+			t.Errorf("%s: got %v, want %v", path, err, want)
+		}
 	}
-	called := false
-	write := func(io.Writer) error { called = true; return nil }
-	if err := Write(folder, write); !errors.Is(err, ErrNotRegular) {
-		t.Errorf("a folder: got %v", err)
-	}
-	if err := Write(os.DevNull, write); !errors.Is(err, ErrNotRegular) {
-		t.Errorf("a device: got %v", err)
-	}
-	if err := Write(filepath.Join(dir, "missing", "a"), write); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a missing folder: got %v", err)
-	}
-	if called {
-		t.Error("the content was written before the path was looked at")
-	}
-	onlyFile(t, dir, "folder")
-}
-
-// The permissions are those that os.Create gives, whatever the umask is.
-func TestPermissions(t *testing.T) {
-	dir := t.TempDir()
-	f, err := os.Create(filepath.Join(dir, "usual"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := f.Stat()
-	f.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(dir, "a")
-	if err := Write(path, text("a")); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := os.Stat(path); err != nil || got.Mode() != want.Mode() {
-		t.Errorf("the mode is %v (%v), want %v", got.Mode(), err, want.Mode())
-	}
+	contains(t, dir, "folder")
 }
 
 func TestSymbolicLinkIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
-	if err := os.WriteFile(target, []byte("target"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Write(target, text("target")))
 	if err := os.Symlink(target, link); err != nil {
 		t.Skip(err) // not every system lets everybody make links
 	}
-	if err := Write(link, text("new")); err != nil {
-		t.Fatal(err)
-	}
-	if content(t, target) != "target" || content(t, link) != "new" {
-		t.Errorf("the target holds %q, the link %q", content(t, target), content(t, link))
-	}
-}
-
-// Of several that write at once, one wins, and its content is whole.
-func TestConcurrentWrites(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "a")
-	var wait sync.WaitGroup
-	for i := range 8 {
-		wait.Go(func() {
-			if err := Write(path, text(strings.Repeat(string(rune('a'+i)), 1<<17))); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wait.Wait()
-	if got := content(t, path); len(got) != 1<<17 || strings.Trim(got, got[:1]) != "" {
-		t.Errorf("the file holds %d bytes of several writers", len(got))
-	}
-	onlyFile(t, dir, "a")
+	must(t, Write(link, text("new")))
+	holds(t, target, "target")
+	holds(t, link, "new")
 }
 
 func TestWriteSeek(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
 	const rows = 100_000 // more than the buffer holds
-	err := WriteSeek(path, func(w io.WriteSeeker) error {
-		if err := text("??????\n" + strings.Repeat("x", rows))(w); err != nil {
-			return err
-		}
+	must(t, WriteSeek(path, func(w io.WriteSeeker) error {
+		must(t, text("??????\n"+strings.Repeat("x", rows))(w))
 		if at, err := w.Seek(0, io.SeekCurrent); err != nil || at != 7+rows {
 			t.Errorf("after %d bytes, the position is %d (%v)", 7+rows, at, err)
 		}
-		if _, err := w.Seek(0, io.SeekStart); err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintf(w, "%6d", rows); err != nil {
-			return err
-		}
-		if _, err := w.Seek(0, io.SeekEnd); err != nil {
-			return err
-		}
+		_, err := w.Seek(0, io.SeekStart)
+		must(t, err)
+		must(t, text(fmt.Sprintf("%6d", rows))(w))
+		_, err = w.Seek(0, io.SeekEnd)
+		must(t, err)
 		return text("end")(w)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := content(t, path), "100000\n"+strings.Repeat("x", rows)+"end"; got != want {
-		t.Errorf("the file holds %d bytes, %.10q and so on", len(got), got)
-	}
-	broken := errors.New("broken")
+	}))
+	holds(t, path, "100000\n"+strings.Repeat("x", rows)+"end")
 	if err := WriteSeek(path, func(w io.WriteSeeker) error {
-		if _, err := w.Seek(-1, io.SeekStart); err == nil {
-			t.Error("no error from a place before the start")
-		}
-		return broken
-	}); !errors.Is(err, broken) {
-		t.Errorf("got the error %v", err)
+		_, err := w.Seek(-1, io.SeekStart)
+		return err
+	}); err == nil {
+		t.Error("no error from a place before the start")
 	}
-	onlyFile(t, dir, "a")
+	contains(t, dir, "a")
 }
 
-// A folder that cannot be read, and so not be brought to disk, can be written
-// to all the same.
-func TestWriteInAnUnreadableFolder(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "folder")
-	if err := os.Mkdir(dir, 0o777); err != nil {
-		t.Fatal(err)
+// Of several that write at once, one wins, and its content is whole; of several that
+// create, only one does.
+func TestConcurrentWriters(t *testing.T) {
+	dir := t.TempDir()
+	made := make(chan bool, 8)
+	var wait sync.WaitGroup
+	for i := range 8 {
+		wait.Go(func() {
+			content := text(strings.Repeat(string(rune('a'+i)), 1<<17))
+			if err := Write(filepath.Join(dir, "a"), content); err != nil {
+				t.Error(err)
+			}
+			if err := Create(filepath.Join(dir, "b"), content); err == nil {
+				made <- true
+			} else if !errors.Is(err, fs.ErrExist) {
+				t.Error(err)
+			}
+		})
 	}
-	if err := os.Chmod(dir, 0o300); err != nil {
-		t.Fatal(err)
+	wait.Wait()
+	wholeFile(t, filepath.Join(dir, "a"), 1<<17)
+	wholeFile(t, filepath.Join(dir, "b"), 1<<17)
+	if len(made) != 1 {
+		t.Errorf("%d of 8 have created one file", len(made))
 	}
-	defer os.Chmod(dir, 0o700) // so that it can be removed
-	path := filepath.Join(dir, "a")
-	if err := Write(path, text("a")); err != nil {
-		t.Fatal(err)
+	contains(t, dir, "a", "b")
+}
+
+// Where there are no links, a name is claimed in another way; neither leaves anything
+// of a failure.
+func TestCreateFails(t *testing.T) {
+	dir := t.TempDir()
+	broken := errors.New("broken")
+	if err := Create(filepath.Join(dir, "a"), func(io.Writer) error { return broken }); !errors.Is(err, broken) {
+		t.Error(err)
 	}
-	if got := content(t, path); got != "a" {
-		t.Errorf("the file holds %q", got)
+	if err := link(filepath.Join(dir, "none"), filepath.Join(dir, "a")); !errors.Is(err, fs.ErrNotExist) { // no link to nothing
+		t.Error(err)
 	}
+	contains(t, dir)
 }
 
 // writerOf is the environment variable that turns the test program into one
@@ -292,82 +252,112 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// startWriter starts that program; kill ends it.
+func startWriter(t *testing.T, path string) (kill func()) {
+	t.Helper()
+	writer := exec.Command(os.Args[0])
+	writer.Env = append(os.Environ(), writerOf+"="+path)
+	var stderr strings.Builder
+	writer.Stderr = &stderr
+	if err := writer.Start(); err != nil {
+		t.Skip(err) // not every system starts processes
+	}
+	return func() {
+		err := writer.Process.Kill()
+		_ = writer.Wait() // it says that the process was killed
+		if err != nil || stderr.Len() > 0 {
+			t.Errorf("the writer failed: %s (%v)", stderr.String(), err)
+		}
+	}
+}
+
 // Whenever a writer is killed, the file is whole, and what else it left behind
 // can be removed.
 func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
-	if err := Write(path, text(strings.Repeat("a", 1<<18))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Write(path, text(strings.Repeat("a", 1<<18))))
 	for i := range 12 {
-		writer := exec.Command(os.Args[0])
-		writer.Env = append(os.Environ(), writerOf+"="+path)
-		if err := writer.Start(); err != nil {
-			t.Skip(err) // not every system starts processes
-		}
+		kill := startWriter(t, path)
 		time.Sleep(time.Duration(10+3*i) * time.Millisecond)
-		if err := writer.Process.Kill(); err != nil {
-			t.Fatal("the writer failed: ", err)
-		}
-		_ = writer.Wait() // it says that the process was killed
-		if got := content(t, path); len(got) != 1<<18 || strings.Trim(got, got[:1]) != "" {
-			t.Errorf("the file holds %d bytes, %.10q and so on", len(got), got)
-		}
+		kill()
+		wholeFile(t, path, 1<<18)
 	}
-	if err := RemoveStale(dir, 0); err != nil {
-		t.Fatal(err)
+	must(t, RemoveStale(dir, 0))
+	contains(t, dir, "a")
+}
+
+// Several processes that write in a folder, and sweep it again and again, do not take
+// each other's files away.
+func TestSweepingWhileOthersWrite(t *testing.T) {
+	dir := t.TempDir()
+	kill := startWriter(t, filepath.Join(dir, "other"))
+	defer kill()
+	var wait sync.WaitGroup
+	for i := range 3 {
+		wait.Go(func() {
+			path := filepath.Join(dir, string(rune('a'+i)))
+			for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); {
+				swept.Clear()
+				if err := Write(path, text(strings.Repeat("x", 1000))); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
 	}
-	onlyFile(t, dir, "a")
+	wait.Wait()
+}
+
+// What a killed writer has left goes when another process writes, and what a living one
+// is writing stays.
+func TestAbandonedFilesAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	const name = prefix + "0123456789abcdef" + suffix
+	left := filepath.Join(dir, name)
+	must(t, os.WriteFile(left, []byte("a part"), 0o666))
+	release, err := claim(left)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip("files cannot be claimed here")
+	}
+	must(t, err)
+	if _, err := claim(left); !errors.Is(err, errClaimed) {
+		t.Errorf("claimed twice: %v", err)
+	}
+	sweep(dir)
+	contains(t, dir, name)
+	release()
+	swept.Clear()
+	must(t, Write(filepath.Join(dir, "a"), text("a")))
+	contains(t, dir, "a")
 }
 
 func TestRemoveStale(t *testing.T) {
-	for name, tc := range map[string]struct {
-		age  time.Duration
-		left string
-	}{
-		"an hour": {time.Hour, ".cne-.tmp .cne-folder.tmp .cne-fresh.tmp .cne-x.tmp~ .tmp cne-x.tmp model"},
-		"all":     {0, ".cne-folder.tmp .cne-x.tmp~ .tmp cne-x.tmp model"},
+	now, old := time.Now(), time.Now().Add(-2*time.Hour)
+	for age, want := range map[time.Duration][]string{
+		time.Hour: {".cne-.tmp", ".cne-folder.tmp", ".cne-fresh.tmp", ".cne-x.tmp~", ".tmp", "cne-x.tmp", "model"},
+		0:         {".cne-folder.tmp", ".cne-x.tmp~", ".tmp", "cne-x.tmp", "model"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			old := time.Now().Add(-2 * time.Hour)
-			for file, changed := range map[string]time.Time{
-				".cne-0123456789abcdef.tmp": old,
-				".cne-fresh.tmp":            time.Now(),
-				".cne-.tmp":                 time.Now().Add(time.Hour), // by a clock that was set back
-				".cne-x.tmp~":               old,
-				"cne-x.tmp":                 old,
-				".tmp":                      old,
-				"model":                     old,
-			} {
-				path := filepath.Join(dir, file)
-				if err := os.WriteFile(path, []byte("x"), 0o666); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.Chtimes(path, changed, changed); err != nil {
-					t.Fatal(err)
-				}
+		dir := t.TempDir()
+		must(t, os.Mkdir(filepath.Join(dir, ".cne-folder.tmp"), 0o777))
+		for file, changed := range map[string]time.Time{
+			".cne-0123456789abcdef.tmp": old,
+			".cne-fresh.tmp":            now,
+			".cne-.tmp":                 now.Add(time.Hour), // by a clock that was set back
+			".cne-x.tmp~":               old,
+			"cne-x.tmp":                 old,
+			".tmp":                      old,
+			"model":                     old,
+			".cne-folder.tmp":           old,
+		} {
+			path := filepath.Join(dir, file)
+			if file != ".cne-folder.tmp" {
+				must(t, os.WriteFile(path, []byte("x"), 0o666))
 			}
-			folder := filepath.Join(dir, ".cne-folder.tmp")
-			if err := errors.Join(os.Mkdir(folder, 0o777), os.Chtimes(folder, old, old)); err != nil {
-				t.Fatal(err)
-			}
-			if err := RemoveStale(dir, tc.age); err != nil {
-				t.Fatal(err)
-			}
-			entries, err := os.ReadDir(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var names []string
-			for _, e := range entries {
-				names = append(names, e.Name())
-			}
-			if left := strings.Join(names, " "); left != tc.left {
-				t.Errorf("left are %s, want %s", left, tc.left)
-			}
-		})
+			must(t, os.Chtimes(path, changed, changed))
+		}
+		must(t, RemoveStale(dir, age))
+		contains(t, dir, want...)
 	}
 	if err := RemoveStale(filepath.Join(t.TempDir(), "missing"), 0); err != nil {
 		t.Errorf("a missing folder: %v", err)
@@ -379,26 +369,18 @@ func TestRemoveStale(t *testing.T) {
 func TestRemovedWhileWritten(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
-	if err := Write(path, text("old")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Write(path, text("old")))
 	err := Write(path, func(w io.Writer) error {
-		if err := RemoveStale(dir, time.Hour); err != nil {
-			return err
-		}
+		must(t, RemoveStale(dir, time.Hour))
 		if found, _ := filepath.Glob(filepath.Join(dir, Pattern)); len(found) != 1 {
 			t.Errorf("the temporary file is not among %q", found)
 		}
-		if err := text("new")(w); err != nil {
-			return err
-		}
+		must(t, text("new")(w))
 		return RemoveStale(dir, 0)
 	})
 	if err == nil {
 		t.Skip("this system does not remove files that are open")
 	}
-	if got := content(t, path); got != "old" {
-		t.Errorf("the file holds %q", got)
-	}
-	onlyFile(t, dir, "a")
+	holds(t, path, "old")
+	contains(t, dir, "a")
 }
