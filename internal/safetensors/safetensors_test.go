@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,13 +15,37 @@ import (
 	"cne/internal/safetensors"
 )
 
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func encode(t testing.TB, f *safetensors.File) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := f.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Write(&b))
 	return b.Bytes()
+}
+
+// parse reads a file from memory.
+func parse(b []byte) (*safetensors.File, error) {
+	return safetensors.Read(bytes.NewReader(b), int64(len(b)))
+}
+
+// one returns a file of one tensor.
+func one(name string, x safetensors.Tensor) *safetensors.File {
+	return &safetensors.File{Tensors: map[string]safetensors.Tensor{name: x}}
+}
+
+// fails compares an error with the sentinel it wraps and its words.
+func fails(t *testing.T, what string, err, is error, want string) {
+	t.Helper()
+	if !errors.Is(err, is) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: error %v, want one with %q", what, err, want)
+	}
 }
 
 // raw puts the header's length before a header and its data.
@@ -32,16 +57,12 @@ func raw(header string, data int) []byte {
 
 func TestReadsReferenceFile(t *testing.T) {
 	f, err := safetensors.ReadFile(filepath.Join("testdata", "loss.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := f.Metadata["temperature"]; got != "0.5" {
 		t.Errorf("temperature %q, want 0.5", got)
 	}
 	x, err := f.Tensor("features")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := []int{14, 2}; !reflect.DeepEqual(x.Shape, want) || x.Len() != 28 {
 		t.Errorf("features: shape %v with %d elements, want %v", x.Shape, x.Len(), want)
 	}
@@ -50,9 +71,7 @@ func TestReadsReferenceFile(t *testing.T) {
 	}
 	tails, _ := f.Tensor("tails")
 	v, err := tails.Int64s()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range 7 { // column 0 is the head's own tail, row 7+i
 		if v[2*i] != int64(7+i) {
 			t.Errorf("tails[%d][0] = %d, want %d", i, v[2*i], 7+i)
@@ -89,27 +108,18 @@ func TestRoundTrip(t *testing.T) {
 	if n := binary.LittleEndian.Uint64(b); n%8 != 0 {
 		t.Errorf("header of %d bytes is not padded to 8", n)
 	}
-	got, err := safetensors.Read(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got, err := parse(b)
+	must(t, err)
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)
 	}
-	if v, _ := got.Tensors["f32"].Float32s(); v[1] != -2.5 || !math.IsInf(float64(v[2]), 1) {
-		t.Errorf("f32 = %v", v)
-	}
-	if v, _ := got.Tensors["f64"].Float64s(); v[0] != math.Pi {
-		t.Errorf("f64 = %v", v)
-	}
-	if v, _ := got.Tensors["i32"].Int32s(); v[0] != -1 || v[1] != math.MaxInt32 {
-		t.Errorf("i32 = %v", v)
-	}
-	if v, _ := got.Tensors["i64"].Int64s(); v[0] != math.MinInt64 || v[1] != 7 {
-		t.Errorf("i64 = %v", v)
-	}
-	if v, _ := got.Tensors["bytes"].Uint8s(); !bytes.Equal(v, []byte{1, 2, 255}) {
-		t.Errorf("bytes = %v", v)
+	f32, _ := got.Tensors["f32"].Float32s()
+	f64, _ := got.Tensors["f64"].Float64s()
+	i32, _ := got.Tensors["i32"].Int32s()
+	i64, _ := got.Tensors["i64"].Int64s()
+	u8, _ := got.Tensors["bytes"].Uint8s()
+	if got, want := fmt.Sprint(f32, f64, i32, i64, u8), fmt.Sprint("[1 -2.5 +Inf 4 5 6] [", math.Pi, "] [-1 2147483647] [-9223372036854775808 7] [1 2 255]"); got != want {
+		t.Errorf("the values %s, want %s", got, want)
 	}
 	if again := encode(t, got); !bytes.Equal(again, b) {
 		t.Error("the same contents gave other bytes")
@@ -141,18 +151,13 @@ func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "w.safetensors")
 	for range 2 { // the second time over the first
-		if err := example().WriteFile(path); err != nil {
-			t.Fatal(err)
-		}
+		must(t, example().WriteFile(path))
 	}
 	if got, err := safetensors.ReadFile(path); err != nil || !reflect.DeepEqual(got, example()) {
 		t.Errorf("read back %v, %v", got, err)
 	}
 
-	bad := &safetensors.File{Tensors: map[string]safetensors.Tensor{"w": safetensors.New([]float32{1}, 2)}}
-	if err := bad.WriteFile(path); !errors.Is(err, safetensors.ErrFormat) || !strings.Contains(err.Error(), path) {
-		t.Errorf("bad contents: %v", err)
-	}
+	fails(t, "bad contents", one("w", safetensors.New([]float32{1}, 2)).WriteFile(path), safetensors.ErrFormat, path)
 	if got, err := safetensors.ReadFile(path); err != nil || len(got.Tensors) != len(example().Tensors) {
 		t.Errorf("a failed write harmed the old file: %v", err)
 	}
@@ -172,27 +177,22 @@ func TestWriteFile(t *testing.T) {
 
 func TestWriteRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {
-		file safetensors.File
+		file *safetensors.File
 		want string
 	}{
-		"shape too large": {safetensors.File{Tensors: map[string]safetensors.Tensor{"w": safetensors.New([]float32{1}, 2)}}, "takes 8 bytes, but it has 4"},
-		"negative":        {safetensors.File{Tensors: map[string]safetensors.Tensor{"w": safetensors.New([]float32{1}, -1, -1)}}, "dimension 1"},
-		"rank":            {safetensors.File{Tensors: map[string]safetensors.Tensor{"w": safetensors.New([]float32{}, make([]int, 65)...)}}, "65 dimensions, more than the 64 allowed"},
-		"no dtype":        {safetensors.File{Tensors: map[string]safetensors.Tensor{"w": {}}}, "no dtype"},
-		"reserved name":   {safetensors.File{Tensors: map[string]safetensors.Tensor{"__metadata__": safetensors.New([]float32{1}, 1)}}, "cannot be named"},
-		"name not UTF-8":  {safetensors.File{Tensors: map[string]safetensors.Tensor{"\xff": safetensors.New([]float32{1}, 1)}}, "not UTF-8"},
-		"value not UTF-8": {safetensors.File{Metadata: map[string]string{"a": "\xff"}}, "not UTF-8"},
+		"shape too large": {one("w", safetensors.New([]float32{1}, 2)), "takes 8 bytes, but it has 4"},
+		"negative":        {one("w", safetensors.New([]float32{1}, -1, -1)), "dimension 1"},
+		"rank":            {one("w", safetensors.New([]float32{}, make([]int, 65)...)), "65 dimensions, more than the 64 allowed"},
+		"no dtype":        {one("w", safetensors.Tensor{}), "no dtype"},
+		"reserved name":   {one("__metadata__", safetensors.New([]float32{1}, 1)), "cannot be named"},
+		"name not UTF-8":  {one("\xff", safetensors.New([]float32{1}, 1)), "not UTF-8"},
+		"value not UTF-8": {&safetensors.File{Metadata: map[string]string{"a": "\xff"}}, "not UTF-8"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			var b bytes.Buffer
-			err := tc.file.Write(&b)
-			if !errors.Is(err, safetensors.ErrFormat) || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("error %v, want one with %q", err, tc.want)
-			}
-			if b.Len() > 0 {
-				t.Errorf("%d bytes were written", b.Len())
-			}
-		})
+		var b bytes.Buffer
+		fails(t, name, tc.file.Write(&b), safetensors.ErrFormat, tc.want)
+		if b.Len() > 0 {
+			t.Errorf("%s: %d bytes were written", name, b.Len())
+		}
 	}
 }
 
@@ -244,26 +244,13 @@ var invalid = map[string]struct {
 
 func TestReadRefuses(t *testing.T) {
 	for name, tc := range invalid {
-		t.Run(name, func(t *testing.T) {
-			_, err := safetensors.Read(bytes.NewReader(tc.file), int64(len(tc.file)))
-			if !errors.Is(err, safetensors.ErrFormat) || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("error %v, want one with %q", err, tc.want)
-			}
-		})
+		_, err := parse(tc.file)
+		fails(t, name, err, safetensors.ErrFormat, tc.want)
 	}
-}
-
-func TestReadNamesFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "short.safetensors")
-	if err := os.WriteFile(path, []byte("abc"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := safetensors.ReadFile(path); !errors.Is(err, safetensors.ErrFormat) || !strings.Contains(err.Error(), path) {
-		t.Errorf("error %v does not name %s", err, path)
-	}
-}
-
-func TestReadCutSource(t *testing.T) {
+	must(t, os.WriteFile(path, []byte("abc"), 0o600))
+	_, err := safetensors.ReadFile(path)
+	fails(t, "a short file", err, safetensors.ErrFormat, path)
 	b := encode(t, example())
 	for _, n := range []int{0, 4, 20, len(b) - 1} {
 		if _, err := safetensors.Read(bytes.NewReader(b[:n]), int64(len(b))); err == nil {
@@ -282,12 +269,12 @@ func FuzzRead(f *testing.F) {
 		f.Add(tc.file)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		file, err := safetensors.Read(bytes.NewReader(b), int64(len(b)))
+		file, err := parse(b)
 		if err != nil {
 			return
 		}
 		out := encode(t, file)
-		again, err := safetensors.Read(bytes.NewReader(out), int64(len(out)))
+		again, err := parse(out)
 		if err != nil {
 			t.Fatalf("written back and refused: %v", err)
 		}
@@ -298,18 +285,4 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("got %v, want %v", again, file)
 		}
 	})
-}
-
-func BenchmarkRead(b *testing.B) {
-	data := encode(b, &safetensors.File{Tensors: map[string]safetensors.Tensor{"w": safetensors.New(make([]float32, 1<<20), 1024, 1024)}})
-	b.SetBytes(int64(len(data)))
-	for b.Loop() {
-		f, err := safetensors.Read(bytes.NewReader(data), int64(len(data)))
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := f.Tensors["w"].Float32s(); err != nil {
-			b.Fatal(err)
-		}
-	}
 }
