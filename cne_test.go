@@ -21,23 +21,87 @@ import (
 	"cne/train"
 )
 
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // points returns the coordinates of two rings.
 func points(t *testing.T, n int) *data.Matrix {
 	t.Helper()
 	m, err := data.FromMat(rings(n))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
 func embed(t *testing.T, m *data.Matrix, o cne.Options) *cne.Embedding {
 	t.Helper()
 	e, err := cne.Embed(t.Context(), m, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return e
+}
+
+// project places points.
+func project(t *testing.T, e *cne.Embedding, m *data.Matrix) *data.Matrix {
+	t.Helper()
+	positions, err := e.Project(t.Context(), m)
+	must(t, err)
+	return positions
+}
+
+// prepare returns the neighbourhood of points.
+func prepare(t *testing.T, m *data.Matrix, o cne.Options) *cne.Neighborhood {
+	t.Helper()
+	h, err := cne.Prepare(t.Context(), m, o)
+	must(t, err)
+	return h
+}
+
+// fit embeds a neighbourhood.
+func fit(t *testing.T, h *cne.Neighborhood, o cne.Options) *cne.Embedding {
+	t.Helper()
+	e, err := h.Fit(t.Context(), o)
+	must(t, err)
+	return e
+}
+
+// reloaded returns an embedding that was saved and loaded.
+func reloaded(t *testing.T, e *cne.Embedding) *cne.Embedding {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "e.safetensors")
+	must(t, e.Save(path))
+	loaded, err := cne.Load(path)
+	must(t, err)
+	return loaded
+}
+
+// nearest returns the neighbours of points.
+func nearest(t *testing.T, m *data.Matrix, k int) *neighbors.Neighbors {
+	t.Helper()
+	found, err := neighbors.KNN(t.Context(), m, k, neighbors.Options{})
+	must(t, err)
+	return found
+}
+
+// spectrum returns the embeddings of a spectrum.
+func spectrum(t *testing.T, m *data.Matrix, last []train.Phase, o cne.Options) []*cne.Embedding {
+	t.Helper()
+	all, err := cne.Spectrum(t.Context(), m, last, o)
+	must(t, err)
+	return all
+}
+
+// written returns the path of a file with points.
+func written(t *testing.T, m *data.Matrix) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "points.npy")
+	var b bytes.Buffer
+	must(t, data.WriteNPY(&b, m))
+	must(t, os.WriteFile(path, b.Bytes(), 0o666))
+	return path
 }
 
 // few are options of a short run.
@@ -81,26 +145,11 @@ func TestRoundTrip(t *testing.T) {
 			m := points(t, 40)
 			before := slices.Clone(m.X)
 			e := embed(t, m, few(change))
-			path := filepath.Join(t.TempDir(), "e.safetensors")
-			if err := e.Save(path); err != nil {
-				t.Fatal(err)
+			loaded := reloaded(t, e)
+			if want, got := project(t, e, m.Rows(3, 20)), project(t, loaded, m.Rows(3, 20)); !slices.Equal(got.X, want.X) {
+				t.Error("the loaded embedding places points elsewhere")
 			}
-			loaded, err := cne.Load(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, err := e.Project(t.Context(), m.Rows(3, 20))
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := loaded.Project(t.Context(), m.Rows(3, 20))
-			if err != nil || !slices.Equal(got.X, want.X) {
-				t.Errorf("the loaded embedding places points elsewhere (%v)", err)
-			}
-			again := filepath.Join(t.TempDir(), "again.safetensors")
-			if err := loaded.Save(again); err != nil {
-				t.Fatal(err)
-			}
+			reloaded(t, loaded)
 			if !slices.Equal(m.X, before) {
 				t.Error("the points have changed")
 			}
@@ -119,14 +168,9 @@ func TestOwnParts(t *testing.T) {
 	if !slices.Equal(still.Positions.X, start.X) {
 		t.Error("the table does not start where it should")
 	}
-	nearest, err := neighbors.KNN(t.Context(), m, 3, neighbors.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	nearest := nearest(t, m, 3)
 	graph, err := neighbors.FromNeighbors(nearest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e := embed(t, m, few(func(o *cne.Options) { o.Graph = graph }))
 	if e.Neighborhood.Graph != graph || e.Neighborhood.Nearest != nil || e.Result.Edges != graph.Edges() {
 		t.Error("the graph is another")
@@ -136,12 +180,7 @@ func TestOwnParts(t *testing.T) {
 	if err := h.Complete(t.Context(), &o, 0); err != nil || !slices.Equal(h.Graph.Indices, graph.Indices) {
 		t.Errorf("the neighbours were looked for again (%v)", err)
 	}
-	if e, err = h.Fit(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := e.Project(t.Context(), m.Rows(0, 4)); err != nil {
-		t.Errorf("points as they are cannot be placed: %v", err)
-	}
+	project(t, fit(t, h, o), m.Rows(0, 4)) // points as they are can be placed
 }
 
 // The embeddings of a spectrum are those of runs of their own.
@@ -149,10 +188,7 @@ func TestSpectrumIsSeparateRuns(t *testing.T) {
 	m := points(t, 300)
 	o := few(func(o *cne.Options) { o.Epochs = 6 })
 	last := []train.Phase{{Place: train.AtZBar(1e3)}, {Place: train.AtZBar(1e4), Negatives: 3}}
-	spectrum, err := cne.Spectrum(t.Context(), m, last, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	spectrum := spectrum(t, m, last, o)
 	each, shared := o.SpectrumOptions(last)
 	if shared != 1 || each[0].Phases[0].Epochs != 2 || each[0].Phases[1].Epochs != 4 {
 		t.Errorf("%d phases are shared; the phases are %+v", shared, each[0].Phases)
@@ -213,10 +249,7 @@ func TestGraphMetric(t *testing.T) {
 				row[j] = float32((float64(v) - mean) / math.Sqrt(squares))
 			}
 		}
-		want, err := neighbors.KNN(t.Context(), unit, o.Neighbors, neighbors.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := nearest(t, unit, o.Neighbors)
 		if same := sameElements(e.Neighborhood.Nearest.Index, want.Index); same < 0.99 { // but for what is as near to seven digits
 			t.Errorf("%s: of the neighbours %.3f are right", metric, same)
 		}
@@ -224,11 +257,7 @@ func TestGraphMetric(t *testing.T) {
 		for i := range longer.X {
 			longer.X[i] *= 4
 		}
-		positions, err := e.Project(t.Context(), longer)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, v := range positions.X {
+		for i, v := range project(t, e, longer).X {
 			if math.Abs(float64(v-e.Positions.X[i])) > 1e-4 {
 				t.Fatalf("%s: coordinate %d of the run's own points is %v, not %v", metric, i, v, e.Positions.X[i])
 			}
@@ -264,10 +293,7 @@ func TestSpectrumGoesOn(t *testing.T) {
 	m := points(t, 300)
 	o := few(func(o *cne.Options) { o.Epochs = 6 })
 	last := cne.Places(train.AtZBar(1e3), train.AtZBar(1e4))
-	want, err := cne.Spectrum(t.Context(), m, last, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := spectrum(t, m, last, o)
 	var mutex sync.Mutex
 	kept := map[int]*train.Checkpoint{}
 	enough := errors.New("enough")
@@ -297,10 +323,7 @@ func TestSpectrumGoesOn(t *testing.T) {
 		}
 	}
 	limit = 0 // none
-	got, err := cne.Spectrum(t.Context(), m, last, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := spectrum(t, m, last, o)
 	for i := range want {
 		if !slices.Equal(got[i].Positions.X, want[i].Positions.X) || got[i].Result.Epochs != want[i].Result.Epochs || got[i].Result.Loss != want[i].Result.Loss {
 			t.Errorf("embedding %d differs from that of a spectrum that was left alone", i)
@@ -392,12 +415,9 @@ func TestBadInput(t *testing.T) {
 		"graph without edges": {m, func(o *cne.Options) { o.Graph = &neighbors.Graph{N: 40, Indptr: make([]int64, 41)} }, cne.ErrOption},
 		"width of a layer":    {m, func(o *cne.Options) { o.Hidden = []int{0} }, cne.ErrOption},
 	} {
-		t.Run(name, func(t *testing.T) {
-			e, err := cne.Embed(t.Context(), x.points, few(x.change))
-			if e != nil || !errors.Is(err, x.cause) {
-				t.Errorf("the error is %v, the embedding %v", err, e)
-			}
-		})
+		if e, err := cne.Embed(t.Context(), x.points, few(x.change)); e != nil || !errors.Is(err, x.cause) {
+			t.Errorf("%s: the error is %v, the embedding %v", name, err, e)
+		}
 	}
 
 	e := embed(t, m, few(nil))
@@ -423,18 +443,8 @@ func TestBadInput(t *testing.T) {
 // Parts that do not fit together are errors, too.
 func TestBadParts(t *testing.T) {
 	m, ctx := points(t, 20), t.Context()
-	h, err := cne.Prepare(ctx, m, few(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := h.Fit(ctx, few(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	nearest, err := neighbors.KNN(ctx, m.Rows(0, 30), 5, neighbors.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := prepare(t, m, few(nil))
+	e := fit(t, h, few(nil))
 	fit := func(h *cne.Neighborhood, change func(*cne.Options)) error {
 		_, err := h.Fit(ctx, few(change))
 		return err
@@ -452,9 +462,7 @@ func TestBadParts(t *testing.T) {
 		return err
 	}
 	small, err := model.NewEmbedding(make([]float32, 20), 2, e.Description.Training.Objective)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dst, void := data.NewMatrix(40, 2), new(cne.Embedding)
 	for name, x := range map[string]struct{ got, want error }{
 		"nothing to fit":                {fit(new(cne.Neighborhood), nil), cne.ErrPoints},
@@ -466,7 +474,7 @@ func TestBadParts(t *testing.T) {
 		"model of another size":         {fitModel(small), cne.ErrOption},
 		"nothing to complete":           {complete(cne.Neighborhood{}), cne.ErrPoints},
 		"points that do not fit":        {complete(cne.Neighborhood{Input: &data.Matrix{N: 40, D: 3}}), cne.ErrPoints},
-		"neighbours of others":          {complete(cne.Neighborhood{Input: m, Nearest: nearest}), cne.ErrPoints},
+		"neighbours of others":          {complete(cne.Neighborhood{Input: m, Nearest: nearest(t, m.Rows(0, 30), 5)}), cne.ErrPoints},
 		"too few neighbours":            {complete(cne.Neighborhood{Input: m, Nearest: h.Nearest.Nearest(2)}), cne.ErrPoints},
 		"no positions":                  {place(e, nil, m, nil), cne.ErrPoints},
 		"no points":                     {place(e, dst, nil, nil), cne.ErrPoints},
@@ -544,41 +552,23 @@ func TestPhasesInherit(t *testing.T) {
 // A table that was saved without its training points says so, and takes them.
 func TestTableWithoutItsPoints(t *testing.T) {
 	m := points(t, 30)
-	h, err := cne.Prepare(t.Context(), m, few(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := h.Fit(t.Context(), few(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := prepare(t, m, few(nil))
+	e := fit(t, h, few(nil))
 	table, err := model.NewEmbedding(e.Positions.X, 2, e.Description.Training.Objective)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(t.TempDir(), "e.safetensors")
-	if err := table.Save(path, &e.Description); err != nil {
-		t.Fatal(err)
-	}
+	must(t, table.Save(path, &e.Description))
 	loaded, err := cne.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := loaded.Project(t.Context(), m); !errors.Is(err, cne.ErrNoTrainingPoints) {
 		t.Errorf("the error is %v", err)
 	}
 	if err := loaded.UseTrainingPoints(m.Rows(0, 3)); !errors.Is(err, cne.ErrPoints) {
 		t.Errorf("the error is %v", err)
 	}
-	if err := loaded.UseTrainingPoints(h.Points); err != nil {
-		t.Fatal(err)
-	}
-	want, err := e.Project(t.Context(), m.Rows(0, 4))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := loaded.Project(t.Context(), m.Rows(0, 4)); err != nil || !slices.Equal(got.X, want.X) {
-		t.Errorf("the points are placed elsewhere (%v)", err)
+	must(t, loaded.UseTrainingPoints(h.Points))
+	if want, got := project(t, e, m.Rows(0, 4)), project(t, loaded, m.Rows(0, 4)); !slices.Equal(got.X, want.X) {
+		t.Error("the points are placed elsewhere")
 	}
 }
 
@@ -595,9 +585,7 @@ func TestFarFromZero(t *testing.T) {
 	}
 	matrix := func(rows [][]float64) *data.Matrix {
 		m, err := data.FromRows(rows)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return m
 	}
 	for _, scaling := range []data.Scaling{data.ScaleNone, data.ScaleUnit, data.ScaleStandard} {
@@ -608,24 +596,10 @@ func TestFarFromZero(t *testing.T) {
 				if !slices.Equal(a.Neighborhood.Graph.Indices, b.Neighborhood.Graph.Indices) {
 					t.Fatal("the graph is another")
 				}
-				path := filepath.Join(t.TempDir(), "e.safetensors")
-				if err := b.Save(path); err != nil {
-					t.Fatal(err)
-				}
-				loaded, err := cne.Load(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				whole, err := loaded.Project(t.Context(), matrix(far))
-				if err != nil {
-					t.Fatal(err)
-				}
+				loaded := reloaded(t, b)
+				whole := project(t, loaded, matrix(far))
 				// A few have no offset of their own, or another.
-				few, err := loaded.Project(t.Context(), matrix(far[:3]))
-				if err != nil {
-					t.Fatal(err)
-				}
-				for i, v := range few.X {
+				for i, v := range project(t, loaded, matrix(far[:3])).X {
 					if math.Abs(float64(v-whole.X[i])) > 1e-3 {
 						t.Errorf("coordinate %d is %v among few and %v among all", i, v, whole.X[i])
 					}
@@ -648,19 +622,8 @@ func TestProjectByName(t *testing.T) {
 		"network of PCA": few(func(o *cne.Options) { o.Hidden, o.OnComponents, o.Components = []int{8}, true, 2 }),
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := embed(t, m, o)
-			path := filepath.Join(t.TempDir(), "e.safetensors")
-			if err := e.Save(path); err != nil {
-				t.Fatal(err)
-			}
-			e, err := cne.Load(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, err := e.Project(t.Context(), m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := reloaded(t, embed(t, m, o))
+			want := project(t, e, m)
 			// Backwards, behind a column that is not known.
 			back := data.NewMatrix(m.N, m.D+1)
 			back.Columns = []string{"other"}
@@ -673,13 +636,10 @@ func TestProjectByName(t *testing.T) {
 					back.Row(i)[m.D-j] = v
 				}
 			}
-			got, err := e.Project(t.Context(), back)
-			if err != nil || !slices.Equal(got.X, want.X) {
-				t.Errorf("points are placed elsewhere (%v)", err)
-			}
-			unnamed := &data.Matrix{N: m.N, D: m.D, X: m.X}
-			if got, err = e.Project(t.Context(), unnamed); err != nil || !slices.Equal(got.X, want.X) {
-				t.Errorf("points without names are placed elsewhere (%v)", err)
+			for name, points := range map[string]*data.Matrix{"in another order": back, "without names": {N: m.N, D: m.D, X: m.X}} {
+				if !slices.Equal(project(t, e, points).X, want.X) {
+					t.Errorf("points %s are placed elsewhere", name)
+				}
 			}
 			back.Columns[1] = "unknown"
 			if _, err := e.Project(t.Context(), back); !errors.Is(err, cne.ErrPoints) || !errors.Is(err, data.ErrShape) {
@@ -696,28 +656,16 @@ func TestPrepareSet(t *testing.T) {
 	for i := range m.X {
 		m.X[i] = float32(stream.Normal())
 	}
-	path := filepath.Join(t.TempDir(), "points.npy")
-	var file bytes.Buffer
-	if err := data.WriteNPY(&file, m); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, file.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	path := written(t, m)
 	for _, o := range []cne.Options{{Components: 4}, {Components: -1}, {Components: 4, Hidden: []int{5}}, {Components: 4, Hidden: []int{5}, OnComponents: true}} {
 		o.Neighbors = 5
-		want, err := cne.Prepare(t.Context(), m, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := prepare(t, m, o)
 		set, err := data.Open(t.Context(), []string{path}, data.Options{BlocksAbove: 4})
 		if err != nil || set.Stored == nil {
 			t.Fatal(set, err)
 		}
 		got, err := cne.PrepareSet(t.Context(), set, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !reflect.DeepEqual(got.Points.X, want.Points.X) || !reflect.DeepEqual(got.Graph, want.Graph) || !reflect.DeepEqual(got.PCA, want.PCA) ||
 			!reflect.DeepEqual(got.Input, want.Input) || !reflect.DeepEqual(got.Before, want.Before) || got.Stored != nil || set.Stored != nil {
 			t.Errorf("%+v: the neighbourhoods differ", o)

@@ -3,6 +3,7 @@ package cne_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"math"
 	"os"
 	"path/filepath"
@@ -31,18 +32,15 @@ func Example() {
 	ctx := context.Background()
 	points, err := data.FromMat(rings(200))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	e, err := cne.Embed(ctx, points, cne.Options{Epochs: 100})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	figures, err := quality.Measure(ctx, points, e.Positions, quality.Options{K: 15})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	n, d := e.Positions.Dims()
 	fmt.Printf("%d points in %d dimensions keep more than half of their neighbours: %t\n", n, d, *figures.KNNRecall > 0.5)
@@ -55,34 +53,28 @@ func Example_network() {
 	ctx := context.Background()
 	points, err := data.FromMat(rings(100))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	e, err := cne.Embed(ctx, points, cne.Options{Hidden: []int{32, 32}, Epochs: 20, Scaling: data.ScaleStandard})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	folder, err := os.MkdirTemp("", "cne")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer os.RemoveAll(folder)
 	path := filepath.Join(folder, "model.safetensors")
 	if err := e.Save(path); err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	loaded, err := cne.Load(path)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	positions, err := loaded.Project(ctx, points)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(mat.Equal(positions, e.Positions))
 	// Output: true
@@ -94,8 +86,7 @@ func Example_heldOut() {
 	ctx := context.Background()
 	points, err := data.FromMat(rings(200))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	names := make([]string, points.N)
 	for i := range names {
@@ -104,24 +95,20 @@ func Example_heldOut() {
 	all := &data.Dataset{Points: points, Labels: data.NewLabels(names)}
 	rest, held, _, err := all.Split(0.1, 1)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	e, err := cne.Embed(ctx, rest.Points, cne.Options{Epochs: 100})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	positions, err := e.Project(ctx, held.Points)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	figures, err := quality.MeasureHeldOut(ctx, rest.Points, e.Positions,
 		quality.HeldOut{Points: held.Points, Embedding: positions, Labels: held.Labels}, quality.Options{Labels: rest.Labels})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Printf("%d points, accuracy %.2f, most neighbours kept: %t\n", figures.N, *figures.Accuracy, *figures.KNNRecall > 0.5)
 	// Output: 40 points, accuracy 1.00, most neighbours kept: true
@@ -132,13 +119,11 @@ func Example_heldOut() {
 func Example_checkpoints() {
 	points, err := data.FromMat(rings(50))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	folder, err := os.MkdirTemp("", "cne")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer os.RemoveAll(folder)
 	path := filepath.Join(folder, "checkpoint.safetensors")
@@ -156,18 +141,15 @@ func Example_checkpoints() {
 	fmt.Println(err, "after", e.Result.Epochs, "epochs")
 	checkpoint, err := train.ReadCheckpoint(path)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	resumed, err := cne.Embed(context.Background(), points, cne.Options{Epochs: 40, Resume: checkpoint})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	whole, err := cne.Embed(context.Background(), points, cne.Options{Epochs: 40})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(mat.Equal(resumed.Positions, whole.Positions))
 	// Output:
@@ -180,14 +162,12 @@ func Example_checkpoints() {
 func ExampleSpectrum() {
 	points, err := data.FromMat(rings(300))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	places := cne.Places(train.AtS(0), train.AtS(0.5), train.AtS(1))
 	embeddings, err := cne.Spectrum(context.Background(), points, places, cne.Options{Epochs: 60})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	for _, e := range embeddings {
 		fmt.Println(e.Positions.Dims())
@@ -202,19 +182,16 @@ func ExampleSpectrum() {
 func ExampleOptions() {
 	points, err := data.FromMat(rings(50))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	ctx := context.Background()
 	nearest, err := neighbors.KNN(ctx, points, 4, neighbors.Options{})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	graph, err := neighbors.FromNeighbors(nearest)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	_, err = cne.Embed(ctx, points, cne.Options{
 		Graph: graph, Epochs: 30, Seed: 1,
@@ -224,7 +201,7 @@ func ExampleOptions() {
 		}))},
 	})
 	if err != nil {
-		fmt.Println(err)
+		log.Fatal(err)
 	}
 	// Output:
 	// epoch 10 of 30

@@ -25,21 +25,24 @@ func sparsePoints(t *testing.T, n int) *data.Matrix {
 		indptr = append(indptr, len(values))
 	}
 	m, err := data.FromCSR(n, 300, indptr, indices, values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
+}
+
+// densePoints draws the same points, and returns them as dense ones, too.
+func densePoints(t *testing.T, n int) (sparse, dense *data.Matrix) {
+	t.Helper()
+	sparse = sparsePoints(t, n)
+	dense, err := sparse.Dense()
+	must(t, err)
+	return sparse, dense
 }
 
 // Sparse points have nearly all the neighbours of the same points as dense ones: the
 // components differ by what the randomised method leaves. On any number of cores the
 // embedding has the same bits.
 func TestSparsePointsHaveTheirNeighbors(t *testing.T) {
-	m := sparsePoints(t, 400)
-	dense, err := m.Dense()
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, dense := densePoints(t, 400)
 	for _, metric := range []data.Metric{data.Euclidean, data.Cosine} {
 		o := cne.Options{Components: 3, Epochs: 2, Seed: 3, GraphMetric: metric}
 		sparse, same := embed(t, m, o), embed(t, dense, o)
@@ -69,10 +72,8 @@ func TestSparsePointsHaveTheirNeighbors(t *testing.T) {
 		}
 
 		// New points, sparse or dense, get the same places.
-		x, errSparse := sparse.Project(t.Context(), m.Rows(5, 25))
-		y, errDense := sparse.Project(t.Context(), dense.Rows(5, 25))
-		if errSparse != nil || errDense != nil || !slices.Equal(x.X, y.X) {
-			t.Errorf("%s: sparse and dense points are placed at different places (%v, %v)", metric, errSparse, errDense)
+		if x, y := project(t, sparse, m.Rows(5, 25)), project(t, sparse, dense.Rows(5, 25)); !slices.Equal(x.X, y.X) {
+			t.Errorf("%s: sparse and dense points are placed at different places", metric)
 		}
 	}
 }
@@ -80,11 +81,7 @@ func TestSparsePointsHaveTheirNeighbors(t *testing.T) {
 // A network that sees the points learns from sparse ones what it learns from the same as
 // dense ones, to the last bit, given the same graph: its first layer skips zeros in both.
 func TestNetworkOnSparsePoints(t *testing.T) {
-	m := sparsePoints(t, 200)
-	dense, err := m.Dense()
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, dense := densePoints(t, 200)
 	o := cne.Options{Components: 3, Epochs: 2, Hidden: []int{10}}
 	e := embed(t, m, o)
 	o.Graph = e.Neighborhood.Graph
@@ -95,9 +92,8 @@ func TestNetworkOnSparsePoints(t *testing.T) {
 	if e.Neighborhood.Input.CSR == nil {
 		t.Error("the points have become dense")
 	}
-	x, errProject := e.Project(t.Context(), m)
-	if errProject != nil || !slices.Equal(x.X, e.Positions.X) {
-		t.Error("training points are placed elsewhere", errProject)
+	if !slices.Equal(project(t, e, m).X, e.Positions.X) {
+		t.Error("training points are placed elsewhere")
 	}
 	prepared := data.NewMatrix(m.N, 2)
 	if err := e.ProjectPrepared(t.Context(), prepared, e.Neighborhood.Input); err != nil || !slices.Equal(prepared.X, e.Positions.X) {
@@ -111,11 +107,7 @@ func TestNetworkOnSparsePoints(t *testing.T) {
 // Without principal components sparse points become dense, so that everything is as it
 // is for dense points.
 func TestSparsePointsBecomeDense(t *testing.T) {
-	m := sparsePoints(t, 100)
-	dense, err := m.Dense()
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, dense := densePoints(t, 100)
 	o := cne.Options{Components: cne.None, Epochs: 1, Scaling: data.ScaleStandard, GraphMetric: data.Correlation}
 	if a, b := embed(t, m, o), embed(t, dense, o); !slices.Equal(a.Positions.X, b.Positions.X) {
 		t.Error("the embeddings differ")
@@ -132,9 +124,7 @@ func TestSparsePointsBecomeDense(t *testing.T) {
 		}
 	}
 	wide, err := data.FromCSR(40, 70000, make([]int, 41), []int{}, []float32{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wide.CSR.Start[40], wide.CSR.Column, wide.CSR.Value = 1, []int32{69999}, []float32{1}
 	if _, err := cne.Embed(t.Context(), wide, cne.Options{Components: 1, Epochs: 1, Hidden: []int{4}}); !errors.Is(err, cne.ErrOption) {
 		t.Errorf("wide points for a network: %v", err)

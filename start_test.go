@@ -1,7 +1,6 @@
 package cne_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -32,9 +31,7 @@ func line(t *testing.T, n int, begin ...int) *cne.Neighborhood {
 		g.Indptr = append(g.Indptr, int64(len(g.Indices)))
 		points.Row(i)[0], points.Row(i)[1] = float32(i), float32(i%2)
 	}
-	if err := g.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, g.Validate())
 	return &cne.Neighborhood{Points: points, Input: points, Graph: g}
 }
 
@@ -42,9 +39,7 @@ func TestStartFrom(t *testing.T) {
 	h := line(t, 9, 7)
 	earlier := &data.Matrix{N: 3, D: 2, X: []float32{0, 0, 10, 4, 20, 8}}
 	start, err := h.StartFrom(earlier, []int{2, -1, 0, -1, -1, -1, 1, -1, -1}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	near := func(i int, x, y float64) {
 		t.Helper()
 		row := start.Row(i)
@@ -111,11 +106,7 @@ func TestSpectralStart(t *testing.T) {
 		t.Helper()
 		o.SpectralStart, o.LR = true, 1e-30
 		o.Phases = []train.Phase{{Epochs: 1}}
-		e, err := h.Fit(context.Background(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return e.Positions.X
+		return fit(t, h, o).Positions.X
 	}
 	x := start(h, cne.Options{StartStd: 3, Dim: 2})
 	var mean, square float64
@@ -133,10 +124,7 @@ func TestSpectralStart(t *testing.T) {
 	}
 	// The parts of a graph lie where their principal components do, and are as large.
 	spectral := start(line(t, n, n/2), cne.Options{Dim: 1})
-	e, err := line(t, n, n/2).Fit(context.Background(), cne.Options{Dim: 1, LR: 1e-30, Epochs: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := fit(t, line(t, n, n/2), cne.Options{Dim: 1, LR: 1e-30, Epochs: 1})
 	for half := range 2 {
 		moments := func(x []float32) (mean, std float64) {
 			x = x[half*n/2 : (half+1)*n/2]

@@ -1,13 +1,10 @@
 package cne_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -25,9 +22,7 @@ func someOf(t *testing.T, n, d int, rows []int) (all, some *data.Matrix) {
 		all.X[i] = float32(s.Normal() + 8*float64(i/d%3*(i%d%3)))
 	}
 	set, err := (&data.Dataset{Points: all}).Take(rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all, set.Points
 }
 
@@ -36,18 +31,9 @@ func someOf(t *testing.T, n, d int, rows []int) (all, some *data.Matrix) {
 func TestTrainOn(t *testing.T) {
 	const n, d = 90, 6
 	rows, err := data.DrawRows(n, 40, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all, some := someOf(t, n, d, rows)
-	path := filepath.Join(t.TempDir(), "points.npy")
-	var b bytes.Buffer
-	if err := data.WriteNPY(&b, all); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	path := written(t, all)
 	for name, o := range map[string]cne.Options{
 		"table":      {Neighbors: 5, Epochs: 3, BatchSize: 64},
 		"network":    {Neighbors: 5, Epochs: 2, BatchSize: 64, Hidden: []int{8}},
@@ -55,28 +41,18 @@ func TestTrainOn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
-			alone, err := cne.Embed(ctx, some, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, err := alone.Project(ctx, all)
-			if err != nil {
-				t.Fatal(err)
-			}
+			alone := embed(t, some, o)
+			want := project(t, alone, all)
 			for k, i := range rows {
 				copy(want.Row(i), alone.Positions.Row(k))
 			}
 			o.TrainOn = rows
-			e, err := cne.Embed(ctx, all, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := embed(t, all, o)
 			if !slices.Equal(e.Positions.X, want.X) || !slices.Equal(e.Rows, rows) || e.Neighborhood.Graph.N != len(rows) {
 				t.Error("it is another embedding than that of the rows alone, with the others placed")
 			}
-			more, err := e.Project(ctx, all.Rows(3, 9))
-			if again, errAlone := alone.Project(ctx, all.Rows(3, 9)); err != nil || errAlone != nil || !slices.Equal(more.X, again.X) {
-				t.Errorf("it places further points elsewhere (%v, %v)", err, errAlone)
+			if more, again := project(t, e, all.Rows(3, 9)), project(t, alone, all.Rows(3, 9)); !slices.Equal(more.X, again.X) {
+				t.Error("it places further points elsewhere")
 			}
 			// From the CPU to the CPU there is nothing to prepare again.
 			before, err := e.Mapper(ctx)
@@ -89,26 +65,19 @@ func TestTrainOn(t *testing.T) {
 
 			o.TrainOn = nil
 			set, err := data.OpenRows(ctx, []string{path}, data.Options{}, rows, n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			h, err := cne.PrepareSet(ctx, set, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if e, err = h.Fit(ctx, o); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			e = fit(t, h, o)
 			blocks, err := data.OpenBlocks(ctx, []string{path}, e.Description.Preprocessing.Reading(data.Options{}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer blocks.Close()
 			got := data.NewMatrix(n, e.Dim())
-			count, err := e.PlaceAll(ctx, blocks, rows, func(lo int, positions *data.Matrix) error {
+			put := func(lo int, positions *data.Matrix) error {
 				copy(got.X[lo*got.D:], positions.X)
 				return nil
-			})
+			}
+			count, err := e.PlaceAll(ctx, blocks, rows, put)
 			if err != nil || count != n || !slices.Equal(got.X, want.X) {
 				t.Errorf("PlaceAll of %d points: %v, or other positions", count, err)
 			}
@@ -122,16 +91,13 @@ func TestTrainOn(t *testing.T) {
 			spoilt := &matrixBlocks{Matrix: &data.Matrix{N: n, D: d, X: slices.Clone(all.X)}}
 			nan := float32(math.NaN())
 			spoilt.Row(known)[0] = nan
-			if count, err = e.PlaceAll(ctx, spoilt, rows, func(lo int, positions *data.Matrix) error {
-				copy(got.X[lo*got.D:], positions.X)
-				return nil
-			}); err != nil || count != n || !slices.Equal(got.X, want.X) {
+			if count, err = e.PlaceAll(ctx, spoilt, rows, put); err != nil || count != n || !slices.Equal(got.X, want.X) {
 				t.Errorf("a row that was learnt and is none any more: %v, or other positions", err)
 			}
 			spoilt.at = 0
 			spoilt.Row(other)[0] = nan
 			var bad *cne.PointError
-			if _, err = e.PlaceAll(ctx, spoilt, rows, func(int, *data.Matrix) error { return nil }); !errors.As(err, &bad) || bad.Row != other {
+			if _, err = e.PlaceAll(ctx, spoilt, rows, put); !errors.As(err, &bad) || bad.Row != other {
 				t.Errorf("row %d cannot be placed: %v", other, err)
 			}
 		})
@@ -161,10 +127,7 @@ func TestTrainOnRefuses(t *testing.T) {
 	if _, err := cne.Prepare(ctx, all, o); !errors.Is(err, cne.ErrOption) {
 		t.Errorf("Prepare: %v", err)
 	}
-	e, err := cne.Embed(ctx, all, cne.Options{Neighbors: 3, Epochs: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := embed(t, all, cne.Options{Neighbors: 3, Epochs: 1})
 	ended, end := context.WithCancel(ctx)
 	end()
 	rows := make([]int, 40)
