@@ -23,13 +23,9 @@ import (
 func film(t *testing.T, a *Animation) (*gif.GIF, []*image.NRGBA) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := a.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Write(&b))
 	g, err := gif.DecodeAll(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var shown []*image.NRGBA
 	now := image.NewNRGBA(image.Rect(0, 0, g.Config.Width, g.Config.Height))
 	for _, img := range g.Image {
@@ -66,9 +62,7 @@ func TestAnimationFrames(t *testing.T) {
 		t.Errorf("delays %v, want %v", g.Delay, want)
 	}
 	scatters, err := a.scatters()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, s := range scatters {
 		if want := "run, " + frames[i].Caption; s.Title != want {
 			t.Errorf("frame %d has the title %q, want %q", i, s.Title, want)
@@ -102,15 +96,10 @@ func TestAnimationAxes(t *testing.T) {
 	widths := func(follow bool) []float64 {
 		a := &Animation{Frames: frames, Follow: follow}
 		scatters, err := a.scatters()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var list []float64
 		for i := range scatters {
-			l, err := scatters[i].layout()
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := layoutOf(t, &scatters[i])
 			x := l.layers[0].x
 			list = append(list, slices.Max(x)-slices.Min(x))
 			r := l.layers[0].diameter/2 - 1e-6
@@ -197,9 +186,7 @@ func TestAnimationStill(t *testing.T) {
 	one := &Animation{Scatter: Scatter{Classes: classes}, Frames: frames}
 	many := &Animation{Scatter: Scatter{Classes: classes}, Frames: slices.Repeat(frames, 10), FramesPerSecond: 25}
 	var a, b bytes.Buffer
-	if err := errors.Join(one.Write(&a), many.Write(&b)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(one.Write(&a), many.Write(&b)))
 	if b.Len() > a.Len()+10*64 {
 		t.Errorf("10 frames take %d bytes, and one of them %d", b.Len(), a.Len())
 	}
@@ -245,9 +232,7 @@ func TestAnimationRefused(t *testing.T) {
 		t.Errorf("a PNG: %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "a.gif")
-	if err := (&Animation{Frames: frames}).Save(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, (&Animation{Frames: frames}).Save(path))
 	if b, err := os.ReadFile(path); err != nil || !bytes.HasPrefix(b, []byte("GIF89a")) {
 		t.Errorf("%v", err)
 	}

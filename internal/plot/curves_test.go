@@ -2,9 +2,7 @@ package plot
 
 import (
 	"bytes"
-	"errors"
 	"image/color"
-	"image/png"
 	"math"
 	"slices"
 	"strconv"
@@ -18,15 +16,6 @@ import (
 
 	"cne/internal/rng"
 )
-
-func writeCurves(t testing.TB, c *Curves, format Format) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := c.Write(&b, format); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
 
 // falling returns a series of n points of the curve 1/x.
 func falling(name string, n int) Series {
@@ -53,11 +42,7 @@ func TestCurvesSize(t *testing.T) {
 	} {
 		c := tc.c
 		c.Panels, c.Columns = slices.Repeat([]Panel{panel}, tc.panels), tc.columns
-		img, err := png.Decode(bytes.NewReader(writeCurves(t, &c, PNG)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if size := img.Bounds().Size(); size.X != tc.w || size.Y < tc.h || size.Y > tc.h+1 {
+		if size := decode(t, &c).Rect.Size(); size.X != tc.w || size.Y < tc.h || size.Y > tc.h+1 {
 			t.Errorf("%s: %v, want %d×%d", name, size, tc.w, tc.h)
 		}
 	}
@@ -67,10 +52,7 @@ func TestCurvesSize(t *testing.T) {
 // the order of drawing.
 func drawn(t *testing.T, c *Curves) (lines, dots map[color.Color][]vg.Path, boxes []vg.Rectangle) {
 	t.Helper()
-	l, err := c.layout()
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := layoutOf(t, c)
 	canvas := new(recorder.Canvas)
 	to := draw.NewCanvas(canvas, vg.Length(l.width), vg.Length(l.height))
 	for _, f := range l.furniture {
@@ -249,7 +231,7 @@ func TestCurvesSeries(t *testing.T) {
 	if got := len(dots[colourA]); got != 1 {
 		t.Errorf("%d dots, want 1", got)
 	}
-	svg := string(writeCurves(t, curves, SVG))
+	svg := string(write(t, curves, SVG))
 	for text, want := range map[string]int{">a</text>": 1, ">b</text>": 1, ">two</text>": 1} {
 		if got := strings.Count(svg, text); got != want {
 			t.Errorf("%q is %d times in the SVG, want %d", text, got, want)
@@ -264,59 +246,17 @@ func TestCurvesText(t *testing.T) {
 			Title: strings.Repeat("long ", 100), XLabel: "Z̄", YLabel: "a Z̄ b", Series: []Series{falling("<script>\x00", 3)},
 		}},
 	}
-	svg := writeCurves(t, c, SVG)
-	if err := wellFormed(svg); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"runs &lt;a&gt; &amp; ", "Z = 10", "&lt;script&gt;", "…</text>", ">Z</text>", ">a Z b</text>"} {
-		if !bytes.Contains(svg, []byte(want)) {
-			t.Errorf("the SVG lacks %q", want)
-		}
-	}
+	svg := write(t, c, SVG)
+	must(t, wellFormed(svg))
+	contains(t, svg, "runs &lt;a&gt; &amp; ", "Z = 10", "&lt;script&gt;", "…</text>", ">Z</text>", ">a Z b</text>")
 	plain := *c
 	plain.Panels = slices.Clone(c.Panels)
 	plain.Panels[0].XLabel = "Z"
-	if bytes.Equal(writeCurves(t, c, PNG), writeCurves(t, &plain, PNG)) {
+	if bytes.Equal(write(t, c, PNG), write(t, &plain, PNG)) {
 		t.Error("Z̄ looks like Z")
 	}
-	if !bytes.Equal(writeCurves(t, c, PNG), writeCurves(t, c, PNG)) || !bytes.Equal(svg, writeCurves(t, c, SVG)) {
+	if !bytes.Equal(write(t, c, PNG), write(t, c, PNG)) || !bytes.Equal(svg, write(t, c, SVG)) {
 		t.Error("two drawings differ")
-	}
-}
-
-func TestCurvesRefused(t *testing.T) {
-	nan, inf := math.NaN(), math.Inf(1)
-	one := func(s Series) []Panel { return []Panel{{Title: "loss", Series: []Series{s}}} }
-	logY := func(s Series) []Panel { p := one(s); p[0].LogY = true; return p }
-	for name, tc := range map[string]struct {
-		c    Curves
-		want error
-		says string
-	}{
-		"no panels":       {Curves{}, ErrInput, "no panels"},
-		"no series":       {Curves{Panels: []Panel{{Title: "loss"}}}, ErrInput, `panel 1 ("loss"): cannot draw the plot: there are no points`},
-		"no number":       {Curves{Panels: one(Series{X: []float64{1}, Y: []float64{nan}})}, ErrInput, "no points"},
-		"lengths":         {Curves{Panels: one(Series{Name: "a", X: []float64{1}, Y: []float64{1, 2}})}, ErrInput, `series 1 ("a") has 1 numbers in X and 2 in Y`},
-		"one bound":       {Curves{Panels: one(Series{X: []float64{1}, Y: []float64{1}, Low: []float64{1}})}, ErrInput, "1 lower and 0 upper bounds"},
-		"NaN in X":        {Curves{Panels: one(Series{X: []float64{nan}, Y: []float64{1}})}, ErrNotFinite, "NaN in X at point 0"},
-		"infinite Y":      {Curves{Panels: one(Series{X: []float64{1}, Y: []float64{inf}})}, ErrNotFinite, "+Inf in Y"},
-		"zero on log":     {Curves{Panels: logY(Series{X: []float64{1, 2}, Y: []float64{1, 0}})}, ErrInput, "0 in Y at point 1 (counted from 0), which a logarithmic axis cannot show"},
-		"low on log":      {Curves{Panels: logY(Series{X: []float64{1}, Y: []float64{1}, Low: []float64{-1}, High: []float64{2}})}, ErrInput, "-1 in Low"},
-		"mark on log":     {Curves{Panels: []Panel{{LogX: true, Series: []Series{falling("", 2)}, Marks: []Mark{{0, "m"}}}}}, ErrInput, `the mark "m" is at 0`},
-		"mark NaN":        {Curves{Panels: []Panel{{Series: []Series{falling("", 2)}, Marks: []Mark{{nan, "m"}}}}}, ErrNotFinite, `the mark "m" is at NaN`},
-		"too small":       {Curves{Width: 1, Panels: one(falling("", 2))}, ErrInput, "make the picture wider and higher"},
-		"negative DPI":    {Curves{DPI: -1, Panels: one(falling("", 2))}, ErrInput, "DPI is -1"},
-		"wide":            {Curves{Width: 101, Panels: one(falling("", 2))}, ErrInput, "Width is 101"},
-		"too many pixels": {Curves{Width: 100, Height: 100, DPI: 1200, Panels: one(falling("", 2))}, ErrInput, "reduce Width, Height or DPI"},
-	} {
-		var b bytes.Buffer
-		err := tc.c.Write(&b, PNG)
-		if !errors.Is(err, tc.want) || !strings.Contains(err.Error(), tc.says) {
-			t.Errorf("%s: %v, want %q", name, err, tc.says)
-		}
-		if b.Len() > 0 {
-			t.Errorf("%s: something was written", name)
-		}
 	}
 }
 

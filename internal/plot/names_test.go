@@ -1,7 +1,6 @@
 package plot
 
 import (
-	"bytes"
 	"fmt"
 	"image"
 	"strings"
@@ -64,14 +63,7 @@ func TestNameClasses(t *testing.T) {
 			c[k] = 1 // so that sizes differ
 		}
 	}
-	draw := func(s *Scatter, f Format) string {
-		t.Helper()
-		var b bytes.Buffer
-		if err := s.Write(&b, f); err != nil {
-			t.Fatal(err)
-		}
-		return b.String()
-	}
+	draw := func(p picture, f Format) string { return string(write(t, p, f)) }
 	plain := &Scatter{Embedding: m, Classes: c, ClassNames: names}
 	with := *plain
 	with.NameClasses = true
@@ -99,9 +91,8 @@ func TestNameClasses(t *testing.T) {
 		t.Errorf("no picture: %v", err)
 	}
 	strip := &Strip{Panels: []*Scatter{&with, plain}, Side: 5}
-	var b bytes.Buffer
-	if err := strip.Write(&b, SVG); err != nil || strings.Count(b.String(), ">single<") != 2+haloSteps {
-		t.Errorf("in a strip it is written %d times, %v", strings.Count(b.String(), ">single<"), err)
+	if n := strings.Count(draw(strip, SVG), ">single<"); n != 2+haloSteps {
+		t.Errorf("in a strip it is written %d times", n)
 	}
 	// Very many classes are drawn quickly, too.
 	many := make([]int32, len(c))

@@ -45,26 +45,53 @@ func clusters(count, per, d int) (*data.Matrix, []int32) {
 	return m, classes
 }
 
-func points(xy ...float32) *data.Matrix { return &data.Matrix{N: len(xy) / 2, D: 2, X: xy} }
-
-func write(t testing.TB, s *Scatter, format Format) []byte {
+// must ends the test at an error.
+func must(t testing.TB, err error) {
 	t.Helper()
-	var b bytes.Buffer
-	if err := s.Write(&b, format); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
-func decode(t testing.TB, s *Scatter) *image.NRGBA {
-	t.Helper()
-	img, err := png.Decode(bytes.NewReader(write(t, s, PNG)))
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func points(xy ...float32) *data.Matrix { return &data.Matrix{N: len(xy) / 2, D: 2, X: xy} }
+
+// A picture is a Scatter, a Strip or Curves.
+type picture interface {
+	Write(io.Writer, Format) error
+	layout() (*layout, error)
+}
+
+func write(t testing.TB, p picture, format Format) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	must(t, p.Write(&b, format))
+	return b.Bytes()
+}
+
+func layoutOf(t testing.TB, p picture) *layout {
+	t.Helper()
+	l, err := p.layout()
+	must(t, err)
+	return l
+}
+
+func decode(t testing.TB, s picture) *image.NRGBA {
+	t.Helper()
+	img, err := png.Decode(bytes.NewReader(write(t, s, PNG)))
+	must(t, err)
 	out := image.NewNRGBA(img.Bounds())
 	draw.Draw(out, out.Rect, img, image.Point{}, draw.Src)
 	return out
+}
+
+// contains reports texts that a picture lacks.
+func contains(t testing.TB, svg []byte, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if !bytes.Contains(svg, []byte(text)) {
+			t.Errorf("the picture lacks %q", text)
+		}
+	}
 }
 
 // extent returns the bounds of the pixels of a colour.
@@ -120,10 +147,7 @@ func TestEveryClassShows(t *testing.T) {
 	classes[0] = -1
 	s := &Scatter{Embedding: m, Classes: classes, Alpha: 1, PointSize: 3}
 	img := decode(t, s)
-	l, err := s.layout()
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := layoutOf(t, s)
 	edge := int(l.box.Max.X.Points() / 72 * 200)
 	legend := crop(img, image.Rect(edge, 0, img.Bounds().Max.X, img.Bounds().Max.Y))
 	for c := range 12 {
@@ -137,11 +161,8 @@ func TestEveryClassShows(t *testing.T) {
 	if extent(inBox(img, l), unlabeled).Empty() {
 		t.Error("the point without a class is missing")
 	}
-	svg := string(write(t, s, SVG))
 	for c := range 12 {
-		if !strings.Contains(svg, `<path stroke="`+hex(ClassColour(c))) {
-			t.Errorf("class %d does not occur in the SVG", c)
-		}
+		contains(t, write(t, s, SVG), `<path stroke="`+hex(ClassColour(c)))
 	}
 }
 
@@ -168,10 +189,7 @@ func TestNothingOverlaps(t *testing.T) {
 			{HeldOut: held, Width: 1.8, Height: 2},
 		} {
 			s.Embedding = e
-			l, err := s.layout()
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := layoutOf(t, &s)
 			for _, p := range l.layers {
 				r := p.diameter/2 - 1e-9
 				for i := range p.x {
@@ -180,32 +198,19 @@ func TestNothingOverlaps(t *testing.T) {
 					}
 				}
 			}
-			// Without its points, the picture is white in the box.
+			// Without its points, the picture is white in the box, and at its edges.
 			l.layers = nil
 			var b bytes.Buffer
-			if err := l.writePNG(&b, 72); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.writePNG(&b, 72))
 			img, _ := png.Decode(&b)
-			for y := int(l.height-l.box.Max.Y.Points()) + 1; y < int(l.height-l.box.Min.Y.Points()); y++ {
-				for x := int(l.box.Min.X) + 1; x < int(l.box.Max.X); x++ {
-					if r, g, b, _ := img.At(x, y).RGBA(); r+g+b != 3*0xffff {
-						t.Fatalf("something is drawn at %d, %d inside the box %v", x, y, l.box)
-					}
-				}
-			}
-			// And so is the outermost frame of the whole picture.
-			for x := range img.Bounds().Dx() {
-				for _, y := range []int{0, 1, 2, 3, img.Bounds().Dy() - 1, img.Bounds().Dy() - 2} {
-					if r, g, b, _ := img.At(x, y).RGBA(); r+g+b != 3*0xffff {
-						t.Fatalf("something reaches the edge at %d, %d", x, y)
-					}
-				}
-			}
-			for y := range img.Bounds().Dy() {
-				for _, x := range []int{0, 1, 2, 3, img.Bounds().Dx() - 1, img.Bounds().Dx() - 2} {
-					if r, g, b, _ := img.At(x, y).RGBA(); r+g+b != 3*0xffff {
-						t.Fatalf("something reaches the edge at %d, %d", x, y)
+			box := image.Rect(int(l.box.Min.X)+1, int(l.height-l.box.Max.Y.Points())+1, int(l.box.Max.X), int(l.height-l.box.Min.Y.Points()))
+			size := img.Bounds().Size()
+			inner := image.Rect(4, 4, size.X-2, size.Y-2)
+			for y := range size.Y {
+				for x := range size.X {
+					at := image.Pt(x, y)
+					if r, g, b, _ := img.At(x, y).RGBA(); r+g+b != 3*0xffff && (at.In(box) || !at.In(inner)) {
+						t.Fatalf("something is drawn at %v, at the edge or inside the box %v", at, box)
 					}
 				}
 			}
@@ -238,9 +243,7 @@ func TestEqualAxesAndScaleBar(t *testing.T) {
 		if want := decimal(mantissa, exponent); math.Abs(length/want-1) > 0.02 {
 			t.Errorf("radius %v: the scale bar is %v long, which is not round", radius, length)
 		}
-		if svg := string(write(t, s, SVG)); !strings.Contains(svg, ">"+Number(decimal(mantissa, exponent))+"</text>") {
-			t.Errorf("radius %v: the scale bar does not say %v", radius, length)
-		}
+		contains(t, write(t, s, SVG), ">"+Number(decimal(mantissa, exponent))+"</text>")
 	}
 }
 
@@ -352,10 +355,7 @@ func TestHeldOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := tc.s
 			s.Embedding, s.HeldOut, s.Alpha, s.PointSize = m, held, 1, 4
-			l, err := s.layout()
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := layoutOf(t, &s)
 			if len(l.layers) != 2 || len(l.layers[0].x) != n || len(l.layers[1].x) != n {
 				t.Fatalf("%d layers", len(l.layers))
 			}
@@ -389,11 +389,7 @@ func TestHeldOut(t *testing.T) {
 			if err := wellFormed(svg); err != nil {
 				t.Error(err)
 			}
-			for _, text := range []string{training, heldOut} {
-				if !bytes.Contains(svg, []byte(">"+text+"</text>")) {
-					t.Errorf("the SVG lacks %q", text)
-				}
-			}
+			contains(t, svg, ">"+training+"</text>", ">"+heldOut+"</text>")
 			if got := bytes.Count(svg, []byte("h0")); got != 3*n { // with a rim each
 				t.Errorf("%d dots in the SVG, want %d", got, 3*n)
 			}
@@ -477,10 +473,7 @@ func TestNoClassCoversAnother(t *testing.T) {
 		classes[i] = -1
 	}
 	only := &Scatter{Embedding: m, Classes: classes, Alpha: 1}
-	l, err := only.layout()
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := layoutOf(t, only)
 	if r := extent(inBox(decode(t, only), l), unlabeled); !r.Empty() {
 		t.Errorf("points without a class cover others at %v", r)
 	}
@@ -587,27 +580,17 @@ func TestDegenerate(t *testing.T) {
 
 func TestLegend(t *testing.T) {
 	m, classes := clusters(41, 3, 2)
-	text := func(s Scatter) string { return string(write(t, &s, SVG)) }
-	if svg := text(Scatter{Embedding: m, Classes: classes}); strings.Contains(svg, ">40</text>") {
+	if bytes.Contains(write(t, &Scatter{Embedding: m, Classes: classes}, SVG), []byte(">40</text>")) {
 		t.Error("41 classes have a legend")
 	}
 	classes[len(classes)-1], classes[len(classes)-2], classes[len(classes)-3] = 0, 0, 0
-	svg := text(Scatter{Embedding: m, Classes: classes, ClassNames: []string{"zero & <one>", "", "two"}})
-	for _, want := range []string{"zero &amp; &lt;one&gt;", "two", "1", "3", "39"} {
-		if !strings.Contains(svg, ">"+want+"</text>") {
-			t.Errorf("the legend lacks %q", want)
-		}
-	}
+	contains(t, write(t, &Scatter{Embedding: m, Classes: classes, ClassNames: []string{"zero & <one>", "", "two"}}, SVG),
+		">zero &amp; &lt;one&gt;</text>", ">two</text>", ">1</text>", ">3</text>", ">39</text>")
 	values := make([]float64, m.N)
 	for i := range values {
 		values[i] = float64(i) / float64(m.N) // up to just below 1
 	}
-	svg = text(Scatter{Embedding: m, Values: values})
-	for _, want := range []string{"0", "0.2", "0.4", "0.6", "0.8"} {
-		if !strings.Contains(svg, ">"+want+"</text>") {
-			t.Errorf("the colour bar lacks %q", want)
-		}
-	}
+	contains(t, write(t, &Scatter{Embedding: m, Values: values}, SVG), ">0</text>", ">0.2</text>", ">0.4</text>", ">0.6</text>", ">0.8</text>")
 }
 
 // The legend explains grey points if there are any.
@@ -630,10 +613,7 @@ func TestLegendOfGreyPoints(t *testing.T) {
 		if got := strings.Contains(string(write(t, &tc.s, SVG)), ">"+NoLabel+"</text>"); got != tc.want {
 			t.Errorf("%s: the legend tells of points without a label: %v", name, got)
 		}
-		l, err := tc.s.layout()
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := layoutOf(t, &tc.s)
 		edge := int(l.box.Max.X.Points() / 72 * 200)
 		img := decode(t, &tc.s)
 		grey := extent(crop(img, image.Rect(edge, 0, img.Bounds().Max.X, img.Bounds().Max.Y)), unlabeled)
@@ -697,10 +677,7 @@ func TestTitle(t *testing.T) {
 	m, _ := clusters(2, 50, 3)
 	heights := map[string]vg.Length{}
 	for _, s := range []*Scatter{{Embedding: m}, {Embedding: m, Title: "T"}} {
-		l, err := s.layout()
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := layoutOf(t, s)
 		heights[s.Title] = l.box.Max.Y
 	}
 	if heights["T"] != heights[""]-titleHeight || heights[""] > defaultSide-margin-noteHeight {
@@ -749,9 +726,7 @@ func TestStanding(t *testing.T) {
 	}
 	s := &Scatter{Embedding: &data.Matrix{N: len(x), D: 1, X: x}}
 	v, err := s.view()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var low, high float64 // highest points of either half
 	for i, x := range x {
 		if v.xy[2*i] != float64(x) || v.xy[2*i+1] < 0 {
@@ -831,45 +806,67 @@ func TestShort(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	nan, inf := float32(math.NaN()), math.Inf(1)
 	m := points(0, 0, 1, 1)
+	of := func(s Series) []Panel { return []Panel{{Title: "loss", Series: []Series{s}}} }
+	logY := func(s Series) []Panel { p := of(s); p[0].LogY = true; return p }
 	for name, tc := range map[string]struct {
-		s    Scatter
+		p    picture
 		is   error
 		want string
 	}{
-		"no embedding":    {Scatter{}, ErrInput, "no points"},
-		"no points":       {Scatter{Embedding: data.NewMatrix(0, 2)}, ErrInput, "no points"},
-		"no coordinates":  {Scatter{Embedding: &data.Matrix{N: 1}}, ErrInput, "1 points with 0 coordinates"},
-		"too few numbers": {Scatter{Embedding: &data.Matrix{N: 3, D: 2, X: make([]float32, 4)}}, ErrInput, "4 numbers are not an embedding of 3 points with 2"},
-		"NaN":             {Scatter{Embedding: points(0, 0, 0, nan)}, ErrNotFinite, "row 1 of the embedding (counted from 0) has NaN as coordinate 1"},
-		"NaN beyond two":  {Scatter{Embedding: &data.Matrix{N: 1, D: 3, X: []float32{1, 2, nan}}}, ErrNotFinite, "row 0 of the embedding (counted from 0) has NaN as coordinate 2"},
-		"infinite":        {Scatter{Embedding: points(float32(inf), 0)}, ErrNotFinite, "row 0 of the embedding"},
-		"infinite value":  {Scatter{Embedding: m, Values: []float64{1, inf}}, ErrNotFinite, "row 1 (counted from 0) has the value +Inf"},
-		"classes":         {Scatter{Embedding: m, Classes: make([]int32, 3)}, ErrInput, "3 classes for 2 points"},
-		"values":          {Scatter{Embedding: m, Values: make([]float64, 3)}, ErrInput, "3 values for 2 points"},
-		"held out":        {Scatter{Embedding: m, HeldOut: make([]bool, 3)}, ErrInput, "HeldOut has 3 entries for 2 points"},
-		"no room for key": {Scatter{Embedding: m, HeldOut: []bool{true, false}, Width: 1}, ErrInput, "leave too little room"},
-		"both":            {Scatter{Embedding: m, Classes: make([]int32, 2), Values: make([]float64, 2)}, ErrInput, "both Classes and Values"},
-		"width":           {Scatter{Embedding: m, Width: -1}, ErrInput, "Width is -1; give a number up to 100"},
-		"height":          {Scatter{Embedding: m, Height: math.NaN()}, ErrInput, "Height is NaN"},
-		"DPI":             {Scatter{Embedding: m, DPI: 5000}, ErrInput, "DPI is 5000; give a number up to 1200"},
-		"size":            {Scatter{Embedding: m, PointSize: inf}, ErrInput, "PointSize is +Inf"},
-		"alpha":           {Scatter{Embedding: m, Alpha: 1.5}, ErrInput, "Alpha is 1.5"},
-		"pixels":          {Scatter{Embedding: m, Width: 100, Height: 100, DPI: 300}, ErrInput, "reduce Width, Height or DPI"},
-		"no room":         {Scatter{Embedding: m, Classes: []int32{0, 1}, Width: 0.7}, ErrInput, "1.78 × 12.7 cm leave too little room for the points beside legend, title and scale bar"},
+		"no embedding":            {&Scatter{}, ErrInput, "no points"},
+		"no points":               {&Scatter{Embedding: data.NewMatrix(0, 2)}, ErrInput, "no points"},
+		"no coordinates":          {&Scatter{Embedding: &data.Matrix{N: 1}}, ErrInput, "1 points with 0 coordinates"},
+		"too few numbers":         {&Scatter{Embedding: &data.Matrix{N: 3, D: 2, X: make([]float32, 4)}}, ErrInput, "4 numbers are not an embedding of 3 points with 2"},
+		"NaN":                     {&Scatter{Embedding: points(0, 0, 0, nan)}, ErrNotFinite, "row 1 of the embedding (counted from 0) has NaN as coordinate 1"},
+		"NaN beyond two":          {&Scatter{Embedding: &data.Matrix{N: 1, D: 3, X: []float32{1, 2, nan}}}, ErrNotFinite, "row 0 of the embedding (counted from 0) has NaN as coordinate 2"},
+		"infinite":                {&Scatter{Embedding: points(float32(inf), 0)}, ErrNotFinite, "row 0 of the embedding"},
+		"infinite value":          {&Scatter{Embedding: m, Values: []float64{1, inf}}, ErrNotFinite, "row 1 (counted from 0) has the value +Inf"},
+		"classes":                 {&Scatter{Embedding: m, Classes: make([]int32, 3)}, ErrInput, "3 classes for 2 points"},
+		"values":                  {&Scatter{Embedding: m, Values: make([]float64, 3)}, ErrInput, "3 values for 2 points"},
+		"held out":                {&Scatter{Embedding: m, HeldOut: make([]bool, 3)}, ErrInput, "HeldOut has 3 entries for 2 points"},
+		"no room for key":         {&Scatter{Embedding: m, HeldOut: []bool{true, false}, Width: 1}, ErrInput, "leave too little room"},
+		"both":                    {&Scatter{Embedding: m, Classes: make([]int32, 2), Values: make([]float64, 2)}, ErrInput, "both Classes and Values"},
+		"width":                   {&Scatter{Embedding: m, Width: -1}, ErrInput, "Width is -1; give a number up to 100"},
+		"height":                  {&Scatter{Embedding: m, Height: math.NaN()}, ErrInput, "Height is NaN"},
+		"DPI":                     {&Scatter{Embedding: m, DPI: 5000}, ErrInput, "DPI is 5000; give a number up to 1200"},
+		"size":                    {&Scatter{Embedding: m, PointSize: inf}, ErrInput, "PointSize is +Inf"},
+		"alpha":                   {&Scatter{Embedding: m, Alpha: 1.5}, ErrInput, "Alpha is 1.5"},
+		"pixels":                  {&Scatter{Embedding: m, Width: 100, Height: 100, DPI: 300}, ErrInput, "reduce Width, Height or DPI"},
+		"no room":                 {&Scatter{Embedding: m, Classes: []int32{0, 1}, Width: 0.7}, ErrInput, "1.78 × 12.7 cm leave too little room for the points beside legend, title and scale bar"},
+		"curves, no panels":       {&Curves{}, ErrInput, "no panels"},
+		"curves, no series":       {&Curves{Panels: []Panel{{Title: "loss"}}}, ErrInput, `panel 1 ("loss"): cannot draw the plot: there are no points`},
+		"curves, no number":       {&Curves{Panels: of(Series{X: []float64{1}, Y: []float64{math.NaN()}})}, ErrInput, "no points"},
+		"curves, lengths":         {&Curves{Panels: of(Series{Name: "a", X: []float64{1}, Y: []float64{1, 2}})}, ErrInput, `series 1 ("a") has 1 numbers in X and 2 in Y`},
+		"curves, one bound":       {&Curves{Panels: of(Series{X: []float64{1}, Y: []float64{1}, Low: []float64{1}})}, ErrInput, "1 lower and 0 upper bounds"},
+		"curves, NaN in X":        {&Curves{Panels: of(Series{X: []float64{math.NaN()}, Y: []float64{1}})}, ErrNotFinite, "NaN in X at point 0"},
+		"curves, infinite Y":      {&Curves{Panels: of(Series{X: []float64{1}, Y: []float64{inf}})}, ErrNotFinite, "+Inf in Y"},
+		"curves, zero on log":     {&Curves{Panels: logY(Series{X: []float64{1, 2}, Y: []float64{1, 0}})}, ErrInput, "0 in Y at point 1 (counted from 0), which a logarithmic axis cannot show"},
+		"curves, low on log":      {&Curves{Panels: logY(Series{X: []float64{1}, Y: []float64{1}, Low: []float64{-1}, High: []float64{2}})}, ErrInput, "-1 in Low"},
+		"curves, mark on log":     {&Curves{Panels: []Panel{{LogX: true, Series: []Series{falling("", 2)}, Marks: []Mark{{0, "m"}}}}}, ErrInput, `the mark "m" is at 0`},
+		"curves, mark NaN":        {&Curves{Panels: []Panel{{Series: []Series{falling("", 2)}, Marks: []Mark{{math.NaN(), "m"}}}}}, ErrNotFinite, `the mark "m" is at NaN`},
+		"curves, too small":       {&Curves{Width: 1, Panels: of(falling("", 2))}, ErrInput, "make the picture wider and higher"},
+		"curves, negative DPI":    {&Curves{DPI: -1, Panels: of(falling("", 2))}, ErrInput, "DPI is -1"},
+		"curves, wide":            {&Curves{Width: 101, Panels: of(falling("", 2))}, ErrInput, "Width is 101"},
+		"curves, too many pixels": {&Curves{Width: 100, Height: 100, DPI: 1200, Panels: of(falling("", 2))}, ErrInput, "reduce Width, Height or DPI"},
+		"strip, no panels":        {&Strip{}, ErrInput, ""},
+		"strip, missing panel":    {&Strip{Panels: []*Scatter{row(1, ""), nil}}, ErrInput, ""},
+		"strip, empty panel":      {&Strip{Panels: []*Scatter{row(1, ""), {}}}, ErrInput, ""},
+		"strip, columns":          {&Strip{Panels: []*Scatter{row(1, "")}, Columns: -1}, ErrInput, ""},
+		"strip, side":             {&Strip{Panels: []*Scatter{row(1, "")}, Side: 21}, ErrInput, ""},
+		"strip, too small":        {&Strip{Panels: []*Scatter{row(1, "")}, Side: 0.4}, ErrInput, ""},
+		"strip, resolution":       {&Strip{Panels: []*Scatter{row(1, "")}, DPI: 1201}, ErrInput, ""},
+		"strip, mixed labels":     {&Strip{Panels: []*Scatter{row(1, ""), {Embedding: row(1, "").Embedding}}}, ErrInput, ""},
+		"strip, missing number":   {&Strip{Panels: []*Scatter{{Embedding: &data.Matrix{N: 1, D: 2, X: []float32{1}}}}}, ErrInput, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			var b bytes.Buffer
-			err := tc.s.Write(&b, PNG)
-			if !errors.Is(err, tc.is) || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("error %v, want one with %q", err, tc.want)
-			}
-			if b.Len() > 0 {
-				t.Errorf("%d bytes were written", b.Len())
-			}
-		})
+		var b bytes.Buffer
+		if err := tc.p.Write(&b, PNG); !errors.Is(err, tc.is) || !strings.Contains(err.Error(), tc.want) || b.Len() > 0 {
+			t.Errorf("%s: error %v after %d bytes, want one with %q", name, err, b.Len(), tc.want)
+		}
 	}
-	if err := (&Scatter{Embedding: m}).Write(io.Discard, "jpg"); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), `"jpg"; give png or svg`) {
-		t.Errorf("jpg: %v", err)
+	for _, p := range []picture{&Scatter{Embedding: m}, &Strip{Panels: []*Scatter{row(1, "")}}} {
+		if err := p.Write(io.Discard, "jpg"); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), `"jpg"; give png or svg`) {
+			t.Errorf("jpg: %v", err)
+		}
 	}
 }
 
@@ -879,9 +876,7 @@ func TestSave(t *testing.T) {
 	for name, magic := range map[string]string{"a.png": "\x89PNG", "b.SVG": "<?xml"} {
 		path := filepath.Join(dir, name)
 		for range 2 { // the second time over the first
-			if err := s.Save(path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Save(path))
 		}
 		if b, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(b), magic) {
 			t.Errorf("%s: begins with %.5q, %v", name, b, err)
@@ -913,15 +908,14 @@ func FuzzText(f *testing.F) {
 }
 
 func BenchmarkWrite(b *testing.B) {
-	m, classes := clusters(10, 7000, 2)
-	for _, format := range []Format{PNG, SVG} {
-		b.Run(fmt.Sprint(format), func(b *testing.B) {
-			s := &Scatter{Embedding: m, Classes: classes}
-			for b.Loop() {
-				if err := s.Write(io.Discard, format); err != nil {
-					b.Fatal(err)
+	for _, n := range []int{DenseFrom - 1, 1_000_000} {
+		s := many(n)
+		for _, format := range []Format{PNG, SVG} {
+			b.Run(fmt.Sprint(n, format), func(b *testing.B) {
+				for b.Loop() {
+					must(b, s.Write(io.Discard, format))
 				}
-			}
-		})
+			})
+		}
 	}
 }

@@ -2,8 +2,6 @@ package plot
 
 import (
 	"bytes"
-	"errors"
-	"image/png"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -44,10 +42,7 @@ func TestStripColumns(t *testing.T) {
 // the picture, and the legend comes once.
 func TestStripLayout(t *testing.T) {
 	s := &Strip{Panels: []*Scatter{row(1, "one"), row(40, "two"), row(7, "three")}, Columns: 2, Side: 2}
-	l, err := s.layout()
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := layoutOf(t, s)
 	if l.height != 2*2*72 || l.width <= 2*2*72 {
 		t.Errorf("the picture is %v × %v points, want two rows of %v and room for the legend", l.width, l.height, 2*72)
 	}
@@ -61,12 +56,9 @@ func TestStripLayout(t *testing.T) {
 			}
 		}
 	}
-	var b bytes.Buffer
-	if err := s.Write(&b, SVG); err != nil {
-		t.Fatal(err)
-	}
+	svg := string(write(t, s, SVG))
 	for text, want := range map[string]int{">one<": 1, ">two<": 1, ">three<": 1, ">even<": 1, ">odd<": 1, ">0.2<": 1, ">10<": 1, ">1<": 1} {
-		if got := strings.Count(b.String(), text); got != want {
+		if got := strings.Count(svg, text); got != want {
 			t.Errorf("%s stands %d times in the picture, want %d", text, got, want)
 		}
 	}
@@ -75,48 +67,12 @@ func TestStripLayout(t *testing.T) {
 func TestStripPNG(t *testing.T) {
 	s := &Strip{Panels: []*Scatter{row(1, ""), row(2, "")}, Side: 1.5, DPI: 100}
 	path := filepath.Join(t.TempDir(), "strip.png")
-	if err := s.Save(path); err != nil {
-		t.Fatal(err)
-	}
-	var b, again bytes.Buffer
-	for _, w := range []*bytes.Buffer{&b, &again} {
-		if err := s.Write(w, PNG); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !bytes.Equal(b.Bytes(), again.Bytes()) {
+	must(t, s.Save(path))
+	if !bytes.Equal(write(t, s, PNG), write(t, s, PNG)) {
 		t.Error("the same strip gives other bytes")
 	}
-	img, err := png.Decode(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if size := img.Bounds().Size(); size.Y != 150 || size.X <= 300 {
+	if size := decode(t, s).Rect.Size(); size.Y != 150 || size.X <= 300 {
 		t.Errorf("the picture is %v pixels large, want 150 high and more than 300 wide", size)
-	}
-}
-
-func TestStripRefuses(t *testing.T) {
-	for name, tt := range map[string]struct {
-		strip  Strip
-		format Format
-		want   error
-	}{
-		"no panels":      {Strip{}, PNG, ErrInput},
-		"missing panel":  {Strip{Panels: []*Scatter{row(1, ""), nil}}, PNG, ErrInput},
-		"empty panel":    {Strip{Panels: []*Scatter{row(1, ""), {}}}, PNG, ErrInput},
-		"format":         {Strip{Panels: []*Scatter{row(1, "")}}, "gif", ErrFormat},
-		"columns":        {Strip{Panels: []*Scatter{row(1, "")}, Columns: -1}, PNG, ErrInput},
-		"side":           {Strip{Panels: []*Scatter{row(1, "")}, Side: 21}, PNG, ErrInput},
-		"too small":      {Strip{Panels: []*Scatter{row(1, "")}, Side: 0.4}, SVG, ErrInput},
-		"resolution":     {Strip{Panels: []*Scatter{row(1, "")}, DPI: 1201}, PNG, ErrInput},
-		"mixed labels":   {Strip{Panels: []*Scatter{row(1, ""), {Embedding: row(1, "").Embedding}}}, PNG, ErrInput},
-		"missing number": {Strip{Panels: []*Scatter{{Embedding: &data.Matrix{N: 1, D: 2, X: []float32{1}}}}}, SVG, ErrInput},
-	} {
-		var b bytes.Buffer
-		if err := tt.strip.Write(&b, tt.format); !errors.Is(err, tt.want) || b.Len() > 0 {
-			t.Errorf("%s: error %v after %d bytes, want %v", name, err, b.Len(), tt.want)
-		}
 	}
 }
 
@@ -134,10 +90,7 @@ func TestStripColours(t *testing.T) {
 	}
 	at := func(s *Strip, panel int) (left, right any) {
 		t.Helper()
-		l, err := s.layout()
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := layoutOf(t, s)
 		seen := colours(l.layers[panel])
 		places := slices.Sorted(maps.Keys(seen))
 		return seen[places[0]], seen[places[1]]
