@@ -69,9 +69,8 @@ func TestBrowserCrowds(t *testing.T) {
 	b.settle()
 	want := plot.ClassColour(1)
 	var red, green, blue int
-	if _, err := fmt.Sscanf(b.pixel(2), "#%02x%02x%02x", &red, &green, &blue); err != nil {
-		t.Fatal(err)
-	}
+	_, err := fmt.Sscanf(b.pixel(2), "#%02x%02x%02x", &red, &green, &blue)
+	must(t, err)
 	// Seen through as a single one is (opacity above).
 	if limit := 255 - 0.55*float64(255-int(want.B)); float64(blue) > limit {
 		t.Errorf("a point of %v that is left alone is drawn in blue %d, want at most %.0f (in the crowd %s)", want, blue, limit, crowd)

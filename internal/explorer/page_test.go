@@ -38,12 +38,18 @@ func normal(n, d int, scale, shift float64) *data.Matrix {
 
 func matrix(d int, x ...float32) *data.Matrix { return &data.Matrix{N: len(x) / d, D: d, X: x} }
 
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func write(t testing.TB, p *Page) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := p.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Write(&b))
 	return b.String()
 }
 
@@ -61,9 +67,7 @@ func blockBytes(t testing.TB, html, id string) []byte {
 	t.Helper()
 	text, compressed := strings.CutPrefix(blockText(t, html, id), packed)
 	b, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !compressed {
 		return b
 	}
@@ -71,17 +75,13 @@ func blockBytes(t testing.TB, html, id string) []byte {
 	if err == nil {
 		b, err = io.ReadAll(z)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
 func aboutOf(t testing.TB, html string) (a about) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(blockText(t, html, "about")), &a); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(blockText(t, html, "about")), &a))
 	return a
 }
 
@@ -122,9 +122,7 @@ func TestWidths(t *testing.T) {
 		html := write(t, &Page{Views: []View{{Embedding: m}}})
 		v := aboutOf(t, html).Views[0]
 		want, note, err := (&plot.Scatter{Embedding: m}).Plane()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if v.Note != note || (note == "") != (d == 2) {
 			t.Errorf("%d columns: note %q", d, v.Note)
 		}
@@ -318,9 +316,7 @@ func TestSameBytes(t *testing.T) {
 		t.Error("other bytes on one core")
 	}
 	path := filepath.Join(t.TempDir(), "x.html")
-	if err := p.Save(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Save(path))
 	if b, err := os.ReadFile(path); err != nil || string(b) != want {
 		t.Errorf("the file differs (%v)", err)
 	}
@@ -371,9 +367,7 @@ func all(n int) []int {
 func digits(t testing.TB) (*data.Dataset, *data.Images) {
 	t.Helper()
 	ds, err := data.Builtin("mnist10k")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	im := &data.Images{N: ds.Points.N, H: 28, W: 28, C: 1, Pixels: make([]byte, len(ds.Points.X))}
 	for i, v := range ds.Points.X {
 		im.Pixels[i] = byte(v)
@@ -436,9 +430,7 @@ func TestImages(t *testing.T) {
 				} else {
 					atlas, err = jpeg.Decode(b)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if atlas.Bounds().Dy() > highestAtlas {
 					t.Errorf("%s: an atlas is %d pixels high", name, atlas.Bounds().Dy())
 				}
@@ -505,9 +497,7 @@ func TestScriptsAreOfTheirYear(t *testing.T) {
 	later := regexp.MustCompile(`\?\?=|\|\|=|&&=|\.at\(|\.replaceAll\(|Object\.hasOwn|\.findLast|this\.#|^\s*(static |async )?#[a-z]|structuredClone|\d_\d`)
 	for _, name := range scripts {
 		text, err := files.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i, line := range strings.Split(string(text), "\n") {
 			if later.MatchString(line) {
 				t.Errorf("%s:%d: %s", name, i+1, line)
