@@ -2,7 +2,6 @@ package explorer
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -67,26 +66,6 @@ func TestValueCodings(t *testing.T) {
 			if got := valueOf(b, about.valueCoding, n, i); got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
 				t.Fatalf("%s: value %d is %v, want %v", name, i, got, want)
 			}
-		}
-	}
-}
-
-func TestColumnRefusals(t *testing.T) {
-	views := []View{{Embedding: matrix(2, 0, 0, 1, 1)}}
-	for name, tc := range map[string]struct {
-		c    Column
-		kind error
-		text string
-	}{
-		"neither":  {Column{Name: "a"}, ErrInput, `column "a" has neither`},
-		"both":     {Column{Name: "a", Classes: make([]int32, 2), Values: make([]float64, 2)}, ErrInput, `column "a"`},
-		"classes":  {Column{Name: "a", Classes: make([]int32, 3)}, ErrInput, "3 classes for 2 points"},
-		"values":   {Column{Name: "a", Values: make([]float64, 1)}, ErrInput, "1 values for 2 points"},
-		"infinite": {Column{Name: "a", Values: []float64{0, math.Inf(1)}}, ErrNotFinite, "row 1"},
-	} {
-		err := (&Page{Views: views, Columns: []Column{tc.c}}).Write(new(strings.Builder))
-		if !errors.Is(err, tc.kind) || !strings.Contains(fmt.Sprint(err), tc.text) {
-			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

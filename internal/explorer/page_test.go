@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"image/color"
 	"image/jpeg"
 	"image/png"
 	"io"
@@ -85,24 +84,32 @@ func aboutOf(t testing.TB, html string) (a about) {
 	return a
 }
 
-// What the browser computes of the blocks is the embedding again, to a
-// ten-millionth of its size, wherever it lies and however large it is.
+// What the browser computes of the blocks is the embedding again, to a ten-millionth of
+// its size, wherever it lies and however large it is; other than two columns are what a
+// picture shows of them.
 func TestPositions(t *testing.T) {
-	for name, tc := range map[string]struct{ scale, shift float64 }{
-		"common": {10, 0}, "far off": {1, 1000}, "large": {1e30, 0}, "largest": {3e37, 1e38}, "small": {1e-30, 0}, "no extent": {0, 5},
+	for name, tc := range map[string]struct {
+		d            int
+		scale, shift float64
+		within       float64
+	}{
+		"common": {2, 10, 0, 1e-7}, "far off": {2, 1, 1000, 1e-7}, "large": {2, 1e30, 0, 1e-7}, "largest": {2, 3e37, 1e38, 1e-7}, "small": {2, 1e-30, 0, 1e-7},
+		"no extent": {2, 0, 5, 1e-7}, "1 column": {1, 3, 1, 1e-6}, "3 columns": {3, 3, 1, 1e-6}, "8 columns": {8, 3, 1, 1e-6},
 	} {
-		m := normal(1000, 2, tc.scale, tc.shift)
+		m := normal(1000, tc.d, tc.scale, tc.shift)
 		html := write(t, &Page{Views: []View{{Embedding: m}}})
 		v := aboutOf(t, html).Views[0]
+		want, note, err := (&plot.Scatter{Embedding: m}).Plane()
+		must(t, err)
 		b := blockBytes(t, html, "view-0")
-		if len(b) != 8*m.N {
-			t.Fatalf("%s: %d bytes", name, len(b))
+		if len(b) != 8*m.N || v.Note != note || (note == "") != (tc.d == 2) {
+			t.Fatalf("%s: %d bytes, note %q", name, len(b), v.Note)
 		}
 		var most float64
-		for i, x := range m.X {
+		for i, x := range want {
 			p := float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))
 			most = max(most, math.Abs(p))
-			if got := v.Centre[i%2] + p*v.Unit; math.Abs(got-float64(x)) > 1e-7*v.Unit {
+			if got := v.Centre[i%2] + p*v.Unit; math.Abs(got-x) > tc.within*v.Unit || tc.d == 2 && x != float64(m.X[i]) {
 				t.Fatalf("%s: number %d is %v, want %v", name, i, got, x)
 			}
 		}
@@ -111,27 +118,6 @@ func TestPositions(t *testing.T) {
 		}
 		if v.Unit <= 0 || max(v.Half[0], v.Half[1]) > v.Unit {
 			t.Errorf("%s: frame %+v", name, v)
-		}
-	}
-}
-
-// Other than two columns are what a picture shows of them.
-func TestWidths(t *testing.T) {
-	for _, d := range []int{1, 2, 3, 8} {
-		m := normal(200, d, 3, 1)
-		html := write(t, &Page{Views: []View{{Embedding: m}}})
-		v := aboutOf(t, html).Views[0]
-		want, note, err := (&plot.Scatter{Embedding: m}).Plane()
-		must(t, err)
-		if v.Note != note || (note == "") != (d == 2) {
-			t.Errorf("%d columns: note %q", d, v.Note)
-		}
-		b := blockBytes(t, html, "view-0")
-		for i, x := range want {
-			p := float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))
-			if got := v.Centre[i%2] + p*v.Unit; math.Abs(got-x) > 1e-6*v.Unit {
-				t.Fatalf("%d columns: number %d is %v, want %v", d, i, got, x)
-			}
 		}
 	}
 }
@@ -289,6 +275,11 @@ func TestRefusals(t *testing.T) {
 		"images":         {Page{Views: one, Images: &data.Images{N: 2, H: 1, W: 1, C: 1, Pixels: []byte{1, 2}}}, ErrInput, "2 images for 3 points"},
 		"torn images":    {Page{Views: one, Images: &data.Images{N: 3, H: 1, W: 1, C: 1, Pixels: []byte{1, 2}}}, ErrInput, "2 bytes"},
 		"two colours":    {Page{Views: one, Images: &data.Images{N: 3, H: 1, W: 1, C: 2, Pixels: make([]byte, 6)}}, ErrInput, "2 values"},
+		"empty column":   {Page{Views: one, Columns: []Column{{Name: "a"}}}, ErrInput, `column "a" has neither`},
+		"column of both": {Page{Views: one, Columns: []Column{{Name: "a", Classes: make([]int32, 3), Values: make([]float64, 3)}}}, ErrInput, `column "a"`},
+		"long column":    {Page{Views: one, Columns: []Column{{Name: "a", Classes: make([]int32, 4)}}}, ErrInput, "4 classes for 3 points"},
+		"short column":   {Page{Views: one, Columns: []Column{{Name: "a", Values: make([]float64, 1)}}}, ErrInput, "1 values for 3 points"},
+		"infinite in it": {Page{Views: one, Columns: []Column{{Name: "a", Values: []float64{0, math.Inf(1), 0}}}}, ErrNotFinite, "row 1"},
 	} {
 		var b bytes.Buffer
 		err := tc.p.Write(&b)
@@ -332,15 +323,13 @@ func TestBudgets(t *testing.T) {
 		classes[i] = int32(i % 10)
 	}
 	e := normal(n, 2, 5, 1)
-	empty := len(write(t, &Page{Views: []View{{Embedding: matrix(2, 1, 1)}}}))
 	one := len(write(t, &Page{Views: []View{{Embedding: e}}, Classes: classes}))
 	two := len(write(t, &Page{Views: []View{{Embedding: e}, {Embedding: e}}, Classes: classes}))
 	if one > 1_000_000 {
 		t.Errorf("an embedding of 70 000 points takes %d bytes", one)
 	}
 	more := two - one
-	mnist, im := digits(t)
-	html := write(t, &Page{Views: []View{{Embedding: normal(mnist.Points.N, 2, 1, 0)}}, Images: im})
+	_, im := digits(t)
 	// The 16 levels that all 70 000 get, since 10 000 may have more.
 	size := 0
 	for _, atlas := range (coding{levels: 16, shrink: 1}).encode(im, all(im.N)) {
@@ -352,7 +341,6 @@ func TestBudgets(t *testing.T) {
 	if total := one + 6*more + (levelBudget+2)/3*4; total > 15_000_000 {
 		t.Errorf("seven embeddings with images may take %d bytes", total)
 	}
-	t.Logf("page %d, 70 000 points %d, each more %d, MNIST's 10 000 with images %d, all images in 16 levels about %d", empty, one, more, len(html), 7*size/3*4)
 }
 
 func all(n int) []int {
@@ -482,13 +470,6 @@ func TestCodings(t *testing.T) {
 	}
 	if about.Type != "image/jpeg" || size > jpegBudget*11/10 {
 		t.Errorf("noise takes %d bytes as %+v", size, about)
-	}
-}
-
-func TestColoursOfTheTwoThemes(t *testing.T) {
-	c := color.NRGBA{0x47, 0x0d, 0x98, 0xff}
-	if ink := inkOf(c); ink[0] != "#470d98" || ink[1] == ink[0] {
-		t.Errorf("ink %v", ink)
 	}
 }
 
