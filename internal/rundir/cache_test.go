@@ -25,9 +25,7 @@ func TestCacheOutOfRange(t *testing.T) {
 	for _, bad := range []int32{3, -1, n, math.MaxInt32, math.MinInt32} { // 3 is a point
 		h := &cne.Neighborhood{Input: data.NewMatrix(n, 3), Nearest: &neighbors.Neighbors{N: n, K: k, Index: make([]int32, n*k), Dist2: make([]float64, n*k)}}
 		h.Nearest.Index[17] = bad
-		if err := dir.Cache("").Save("key", h); err != nil {
-			t.Fatal(err)
-		}
+		must(t, dir.Cache("").Save("key", h))
 		found := &cne.Neighborhood{Input: h.Input}
 		x, err := dir.Cache("").Load(t.Context(), "key", found, false, k, nil)
 		if ok := x.Found; err != nil || ok != (bad == 3) || (found.Nearest != nil) != ok {
@@ -107,9 +105,7 @@ func TestNotesOfPointsKeys(t *testing.T) {
 		_, _ = z.Write([]byte{0, 0, 8, 2, 0, 0, 0, n, 0, 0, 0, d})
 		_, _ = z.Write(values)
 		path := filepath.Join(folder, "points.idx.gz")
-		if err := errors.Join(z.Close(), os.WriteFile(path, file.Bytes(), 0o666)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(z.Close(), os.WriteFile(path, file.Bytes(), 0o666)))
 		set, err := data.Open(t.Context(), []string{path}, data.Options{BlocksAbove: 3})
 		if err == nil && scaling != "" {
 			_, err = set.Scale(t.Context(), scaling)
@@ -119,19 +115,15 @@ func TestNotesOfPointsKeys(t *testing.T) {
 		}
 		return set.Stored
 	}
-	key := func(cache *Cache, points data.Source) string {
+	gives := func(what string, cache *Cache, points data.Source, want string) {
 		t.Helper()
-		key, err := cache.PointsKey(t.Context(), points)
-		if err != nil {
-			t.Error(err)
+		if got, err := cache.PointsKey(t.Context(), points); err != nil || got != want {
+			t.Errorf("%s gives the key %s, not %s (%v)", what, got, want, err)
 		}
-		return key
 	}
 	notes := func() []string {
 		found, err := filepath.Glob(filepath.Join(shared, "points-*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return found
 	}
 	for i := range values {
@@ -139,35 +131,24 @@ func TestNotesOfPointsKeys(t *testing.T) {
 	}
 	points := open(data.ScaleUnit)
 	want, err := PointsKey(t.Context(), points)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 
 	// No note comes of points of a run by itself or one that is only looked at, or of
 	// points that are in memory.
 	cache := At(t.TempDir()).Cache(shared)
-	if got := key(At(t.TempDir()).Cache(""), points); got != want {
-		t.Errorf("the key %s, not %s", got, want)
-	}
-	if got := key(View(t.TempDir()).Cache(shared), points); got != want {
-		t.Errorf("the key %s, not %s", got, want)
-	}
+	gives("a run by itself", At(t.TempDir()).Cache(""), points, want)
+	gives("a view", View(t.TempDir()).Cache(shared), points, want)
 	memory, err := data.Collect(t.Context(), points)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := key(cache, memory); got != want || len(notes()) != 0 {
-		t.Errorf("the key %s, not %s; notes %v", got, want, notes())
+	must(t, err)
+	gives("memory", cache, memory, want)
+	if len(notes()) != 0 {
+		t.Errorf("the notes %v", notes())
 	}
 
 	// Runs that begin at once agree.
 	var all sync.WaitGroup
 	for range 8 {
-		all.Go(func() {
-			if got := key(At(t.TempDir()).Cache(shared), points); got != want {
-				t.Errorf("the key %s, not %s", got, want)
-			}
-		})
+		all.Go(func() { gives("a run of several", At(t.TempDir()).Cache(shared), points, want) })
 	}
 	all.Wait()
 	if len(notes()) != 1 {
@@ -175,17 +156,13 @@ func TestNotesOfPointsKeys(t *testing.T) {
 	}
 	note := notes()[0]
 	sound, err := os.ReadFile(note)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	fingerprint, _ := data.Fingerprint(points)
 	forged := func(kind string, format int, of string) []byte {
 		var b bytes.Buffer
 		f := &safetensors.File{Metadata: map[string]string{"fingerprint": of, "key": "forged"}}
 		f.Seal(kind, format)
-		if err := f.Write(&b); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.Write(&b))
 		return b.Bytes()
 	}
 	for name, tc := range map[string]struct {
@@ -201,12 +178,8 @@ func TestNotesOfPointsKeys(t *testing.T) {
 		"empty":                          {nil, want},
 		"with another letter in the key": {bytes.Replace(sound, []byte(want), []byte("x"+want[1:]), 1), want},
 	} {
-		if err := os.WriteFile(note, tc.content, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if got := key(cache, points); got != tc.want {
-			t.Errorf("a note that is %s gives the key %s, not %s", name, got, tc.want)
-		}
+		must(t, os.WriteFile(note, tc.content, 0o666))
+		gives("a note that is "+name, cache, points, tc.want)
 		if now, err := os.ReadFile(note); err != nil || tc.want == want && !bytes.Equal(now, sound) {
 			t.Errorf("a note that is %s is not written anew: %v", name, err)
 		}
@@ -219,8 +192,9 @@ func TestNotesOfPointsKeys(t *testing.T) {
 	for i, points := range []data.Source{other, changed} {
 		want, err := PointsKey(t.Context(), points)
 		for range 2 {
-			if got := key(cache, points); err != nil || got != want || len(notes()) != 2+i {
-				t.Errorf("the key %s, not %s; notes %v; %v", got, want, notes(), err)
+			gives("another source", cache, points, want)
+			if err != nil || len(notes()) != 2+i {
+				t.Errorf("notes %v; %v", notes(), err)
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package rundir
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,6 +11,38 @@ import (
 
 	"cne/configs"
 )
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// open opens a run folder.
+func open(t *testing.T, path string, force bool) *Dir {
+	t.Helper()
+	d, err := Open(path, force)
+	must(t, err)
+	return d
+}
+
+// contains reports a folder with other files below it.
+func contains(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	if got := listFiles(t, dir); !slices.Equal(got, want) {
+		t.Errorf("the folder holds %q, want %q", got, want)
+	}
+}
+
+// begins reports an error that begins otherwise.
+func begins(t *testing.T, what string, err error, want string) {
+	t.Helper()
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%s: got %v, want %s", what, err, want)
+	}
+}
 
 // listFiles returns the files below a folder by their relative paths, sorted.
 func listFiles(t *testing.T, dir string) []string {
@@ -24,9 +55,7 @@ func listFiles(t *testing.T, dir string) []string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return found
 }
 
@@ -65,15 +94,9 @@ func TestOpen(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "runs", "a")
-			if err := os.MkdirAll(dir, 0o777); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.MkdirAll(dir, 0o777))
 			for _, f := range tc.files {
 				name, other, _ := strings.Cut(f, ":")
-				path := filepath.Join(dir, filepath.FromSlash(name))
-				if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-					t.Fatal(err)
-				}
 				text := "content"
 				switch {
 				case name == "config.yaml" && other == "":
@@ -83,23 +106,17 @@ func TestOpen(t *testing.T) {
 				case other == "cut":
 					text = ours[:len(ours)/2]
 				}
-				writeTestFile(t, path, text)
+				writeTestFile(t, filepath.Join(dir, filepath.FromSlash(name)), text)
 			}
 			before := listFiles(t, dir)
 			d, err := Open(dir, tc.force)
 			if tc.wantErr == "" && err != nil {
 				t.Fatal(err)
 			}
-			if got := listFiles(t, dir); !slices.Equal(got, before) {
-				t.Errorf("opening the folder changed %q to %q", before, got)
-			}
+			contains(t, dir, before...)
 			if err == nil {
-				if err := d.Begin(noConfig); err != nil {
-					t.Fatal(err)
-				}
-				if err := d.Clear(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, d.Begin(noConfig))
+				must(t, d.Clear())
 			}
 			if tc.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tc.wantErr) || !strings.Contains(err.Error(), dir)) {
 				t.Errorf("got the error %v", err)
@@ -107,9 +124,7 @@ func TestOpen(t *testing.T) {
 			if errors.Is(err, ErrExists) != tc.exists {
 				t.Errorf("%v is ErrExists: %v", err, !tc.exists)
 			}
-			if got := listFiles(t, dir); !slices.Equal(got, tc.remain) {
-				t.Errorf("the folder holds %q, want %q", got, tc.remain)
-			}
+			contains(t, dir, tc.remain...)
 			if err == nil && d.Path("snapshots/x.npy") != filepath.Join(dir, "snapshots", "x.npy") {
 				t.Errorf("path %s", d.Path("snapshots/x.npy"))
 			}
@@ -121,21 +136,17 @@ func TestOpen(t *testing.T) {
 func configText(t *testing.T) string {
 	t.Helper()
 	c, _, err := configs.Train.Load(configs.Sources{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var text strings.Builder
-	if err := configs.Train.Write(&text, c); err != nil {
-		t.Fatal(err)
-	}
+	must(t, configs.Train.Write(&text, c))
 	return text.String()
 }
 
+// writeTestFile writes a file, and makes its folder.
 func writeTestFile(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o777))
+	must(t, os.WriteFile(path, []byte(text), 0o666))
 }
 
 func TestOpenRefuses(t *testing.T) {
@@ -146,52 +157,36 @@ func TestOpenRefuses(t *testing.T) {
 		file:                     "the run folder " + file + " is a file; choose another output.dir",
 		filepath.Join(file, "x"): "cannot make the run folder " + filepath.Join(file, "x"),
 	} {
-		if _, err := Open(path, true); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: got %v, want %s", path, err, want)
-		}
+		_, err := Open(path, true)
+		begins(t, path, err, want)
 	}
 	if os.Geteuid() == 0 {
 		t.Skip("root can write everywhere")
 	}
-	if err := os.Chmod(dir, 0o555); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(dir, 0o555))
 	t.Cleanup(func() { _ = os.Chmod(dir, 0o777) }) // so that it can be removed
-	if _, err := Open(dir, false); err == nil || !strings.HasPrefix(err.Error(), "cannot write in the run folder "+dir) {
-		t.Errorf("a folder without write permission: got %v", err)
-	}
+	_, err := Open(dir, false)
+	begins(t, "a folder without write permission", err, "cannot write in the run folder "+dir)
 }
 
 // What is left of a run that is refused before it begins is nothing: the folders that
 // were made for it go, and no others.
 func TestRemoveEmpty(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.MkdirAll("there/kept", 0o777); err != nil {
-		t.Fatal(err)
-	}
-	open := func(path string) *Dir {
-		t.Helper()
-		d, err := Open(path, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
-	}
+	must(t, os.MkdirAll("there/kept", 0o777))
 	exists := func(path string, want bool) {
 		t.Helper()
 		if _, err := os.Stat(path); (err == nil) != want {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	open("there/kept").RemoveEmpty()
+	open(t, "there/kept", false).RemoveEmpty()
 	exists("there/kept", true)
-	open("there/a/b/").RemoveEmpty()
+	open(t, "there/a/b/", false).RemoveEmpty()
 	exists("there/a", false)
 	exists("there", true)
-	d := open("there/a/b")
-	if err := os.WriteFile(d.Path("cache.safetensors"), nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	d := open(t, "there/a/b", false)
+	must(t, os.WriteFile(d.Path("cache.safetensors"), nil, 0o666))
 	d.RemoveEmpty()
 	exists("there/a/b/cache.safetensors", true)
 	if _, err := Open("there/new/"+strings.Repeat("x", 300), false); err == nil {
@@ -200,6 +195,7 @@ func TestRemoveEmpty(t *testing.T) {
 	exists("there/new", false)
 }
 
+// A failure, and even a panic, leaves the old content and nothing else.
 func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	d := At(dir)
@@ -210,31 +206,18 @@ func TestWriteFile(t *testing.T) {
 			return err
 		}
 	}
-	content := func() string {
-		b, err := os.ReadFile(d.Path(name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(b)
-	}
-	for _, text := range []string{"first", strings.Repeat("second", 100_000), ""} {
-		if err := d.WriteFile(name, write(text)); err != nil {
-			t.Fatal(err)
-		}
-		if content() != text {
-			t.Errorf("wrote %d bytes, read %d", len(text), len(content()))
+	holds := func(want string) {
+		t.Helper()
+		if b, err := os.ReadFile(d.Path(name)); err != nil || string(b) != want {
+			t.Errorf("the file holds %d bytes, want %d (%v)", len(b), len(want), err)
 		}
 	}
-
-	// A failure, and even a panic, leaves the old content and nothing else.
-	if err := d.WriteFile(name, write("old")); err != nil {
-		t.Fatal(err)
+	for _, text := range []string{"first", strings.Repeat("second", 100_000), "", "old"} {
+		must(t, d.WriteFile(name, write(text)))
+		holds(text)
 	}
 	broken := errors.New("broken")
-	err := d.WriteFile(name, func(w io.Writer) error {
-		fmt.Fprint(w, strings.Repeat("x", 1<<17))
-		return broken
-	})
+	err := d.WriteFile(name, func(w io.Writer) error { return errors.Join(write(strings.Repeat("x", 1<<17))(w), broken) })
 	if !errors.Is(err, broken) || !strings.Contains(err.Error(), d.Path(name)) {
 		t.Errorf("got %v", err)
 	}
@@ -246,19 +229,13 @@ func TestWriteFile(t *testing.T) {
 		}()
 		_ = d.WriteFile(name, func(io.Writer) error { panic("bug") })
 	}()
-	if content() != "old" {
-		t.Errorf("the file holds %q", content())
-	}
-	if got := listFiles(t, dir); !slices.Equal(got, []string{name}) {
-		t.Errorf("the folder holds %q", got)
-	}
+	holds("old")
+	contains(t, dir, name)
 	for path, want := range map[string]string{
 		"snapshots":       "cannot write " + d.Path("snapshots") + ": not a regular file",
 		name + "/below/x": "cannot write " + d.Path(name+"/below/x") + ": ",
 	} {
-		if err := d.WriteFile(path, write("")); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: got %v, want %s", path, err, want)
-		}
+		begins(t, path, d.WriteFile(path, write("")), want)
 	}
 }
 
@@ -268,23 +245,12 @@ func noConfig(io.Writer) error { return nil }
 // Of two runs that found the folder free, one gets it.
 func TestBeginClaimsTheFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	first, err := Open(dir, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := Open(dir, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Begin(noConfig); err != nil {
-		t.Fatal(err)
-	}
+	first, second := open(t, dir, false), open(t, dir, false)
+	must(t, first.Begin(noConfig))
 	if err := second.Begin(noConfig); !errors.Is(err, ErrExists) {
 		t.Errorf("the second run got %v", err)
 	}
-	if got := listFiles(t, dir); !slices.Equal(got, []string{"config.yaml"}) {
-		t.Errorf("the folder holds %q", got)
-	}
+	contains(t, dir, "config.yaml")
 }
 
 func TestRecordsUpTo(t *testing.T) {
@@ -319,9 +285,7 @@ func TestInspect(t *testing.T) {
 		switch path := filepath.Join(dir, ConfigFile); tc.config {
 		case "-":
 		case "/":
-			if err := os.Mkdir(path, 0o777); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Mkdir(path, 0o777))
 		default:
 			writeTestFile(t, path, tc.config)
 		}
@@ -334,9 +298,7 @@ func TestInspect(t *testing.T) {
 func TestSnapshotEpochs(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"epoch-0002.npy", "epoch-0010.npy", "epoch-12345.npy", "epoch-3.npy", "epoch-0004.npz", "epoch-0005.npy.tmp", "x.npy", "epoch-.npy"} {
-		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		writeTestFile(t, filepath.Join(folder, name), "")
 	}
 	if got, err := SnapshotEpochs(folder); err != nil || !slices.Equal(got, []int{2, 10, 12345}) {
 		t.Errorf("%v (%v)", got, err)
