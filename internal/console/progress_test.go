@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -18,10 +19,27 @@ type clock struct{ t time.Time }
 func (c *clock) now() time.Time          { return c.t }
 func (c *clock) advance(d time.Duration) { c.t = c.t.Add(d) }
 
+// newLines returns progress in lines, and newBar as a bar.
+func newLines() (*lineProgress, *clock, *bytes.Buffer) {
+	b, ck := new(bytes.Buffer), new(clock)
+	return &lineProgress{w: b, now: ck.now}, ck, b
+}
+
+func newBar() (*barProgress, *clock, *bytes.Buffer) {
+	b, ck := new(bytes.Buffer), new(clock)
+	return &barProgress{con: newTestTerminal(b, 200), now: ck.now}, ck, b
+}
+
+// says compares what has been written.
+func says(t *testing.T, b fmt.Stringer, want string) {
+	t.Helper()
+	if got := b.String(); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s\n(%q, want %q)", got, want, got, want)
+	}
+}
+
 func TestLineProgress(t *testing.T) {
-	var b bytes.Buffer
-	ck := &clock{time.Unix(0, 0)}
-	p := &lineProgress{w: &b, now: ck.now}
+	p, ck, b := newLines()
 	p.Start(100)
 	for e := 1; e <= 100; e++ {
 		ck.advance(120 * time.Millisecond) // 12 s in all
@@ -33,16 +51,12 @@ func TestLineProgress(t *testing.T) {
 epoch  84/100  loss 3.4123  41.2 M edges/s  2s left
 epoch 100/100  loss 3.4123  41.2 M edges/s
 `
-	if b.String() != want {
-		t.Errorf("got:\n%s", b.String())
-	}
+	says(t, b, want)
 }
 
 // Within epochs that take long, a line comes every minute.
 func TestLineProgressWithinEpochs(t *testing.T) {
-	var b bytes.Buffer
-	ck := &clock{}
-	p := &lineProgress{w: &b, now: ck.now}
+	p, ck, b := newLines()
 	p.Start(2)
 	accuracy := 0.5
 	for part := range 199 {
@@ -56,44 +70,42 @@ epoch  1.60/20  loss 3  accuracy 0.5000  200 images/s  1h00m left
 epoch  1.90/20  loss 3  accuracy 0.5000  200 images/s  1h00m left
 epoch  2/20  loss 2  210 images/s
 `
-	if b.String() != want {
-		t.Errorf("got:\n%s", b.String())
+	says(t, b, want)
+}
+
+// drew compares how often a bar was drawn, and how.
+func drew(t *testing.T, b *bytes.Buffer, times int, want map[int]string) {
+	t.Helper()
+	lines := strings.Split(b.String(), startOfLine)[1:]
+	if len(lines) != times {
+		t.Fatalf("drawn %d times, want %d", len(lines), times)
+	}
+	for k, line := range want {
+		if lines[k] != line {
+			t.Errorf("got %q, want %q", lines[k], line)
+		}
 	}
 }
 
 func TestBarProgressWithinEpochs(t *testing.T) {
-	var b bytes.Buffer
-	ck := &clock{}
-	p := &barProgress{con: newTestTerminal(&b, 200), now: ck.now}
+	p, ck, b := newBar()
 	p.Start(4)
 	for part := range 10 {
 		ck.advance(20 * time.Millisecond)
 		p.Part(EpochReport{Epoch: 1, Part: float64(part+1) / 20, Epochs: 4, Loss: 2, Unit: "images", Speed: 50, Left: time.Minute})
 	}
-	lines := strings.Split(b.String(), startOfLine)[1:]
-	if len(lines) != 3 {
-		t.Errorf("drawn %d times", len(lines))
-	}
-	if got, want := lines[2], "epoch 1.50/4 [=======>            ]  38 %  loss 2  50 images/s  1m00s left"+eraseLine; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	drew(t, b, 3, map[int]string{2: "epoch 1.50/4 [=======>            ]  38 %  loss 2  50 images/s  1m00s left" + eraseLine})
 }
 
 func TestLineProgressEndsEarly(t *testing.T) {
-	var b bytes.Buffer
-	ck := &clock{}
-	p := &lineProgress{w: &b, now: ck.now}
+	p, _, b := newLines()
 	p.Start(100)
 	p.Done()
-	if b.Len() > 0 {
-		t.Errorf("without an epoch: %q", b.String())
-	}
+	says(t, b, "") // without an epoch
 	p.Start(100)
 	p.Epoch(EpochReport{Epoch: 3, Epochs: 100, Unit: "edges", Left: -1})
 	p.Done()
-	if got, want := b.String(), "epoch   3/100  loss 0  0 edges/s\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	says(t, b, "epoch   3/100  loss 0  0 edges/s\n")
 }
 
 // newTestTerminal returns a console that takes the buffer for a terminal.
@@ -102,27 +114,18 @@ func newTestTerminal(b *bytes.Buffer, width int) *console {
 }
 
 func TestBarProgress(t *testing.T) {
-	var b bytes.Buffer
-	ck := &clock{}
-	con := newTestTerminal(&b, 200)
-	p := &barProgress{con: con, now: ck.now}
+	p, ck, b := newBar()
 	p.Start(1000)
 	for e := 1; e <= 1000; e++ {
 		ck.advance(time.Millisecond)
 		p.Epoch(EpochReport{Epoch: e, Epochs: 1000, Loss: 2, Unit: "edges", Speed: 1500, Left: time.Duration(1000-e) * time.Millisecond})
 	}
 	p.Done()
-	lines := strings.Split(b.String(), startOfLine)[1:]
 	// Once at the start, ten times a second, and not twice at the end.
-	if len(lines) != 11 {
-		t.Errorf("drawn %d times", len(lines))
-	}
-	if got, want := lines[5], "epoch  500/1000 [==========>         ]  50 %  loss 2  1.5 k edges/s  500ms left"+eraseLine; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if got, want := lines[10], "epoch 1000/1000 [====================] 100 %  loss 2  1.5 k edges/s"+eraseLine+"\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	drew(t, b, 11, map[int]string{
+		5:  "epoch  500/1000 [==========>         ]  50 %  loss 2  1.5 k edges/s  500ms left" + eraseLine,
+		10: "epoch 1000/1000 [====================] 100 %  loss 2  1.5 k edges/s" + eraseLine + "\n",
+	})
 }
 
 func TestMessagesGoAboveTheBar(t *testing.T) {
@@ -138,9 +141,7 @@ func TestMessagesGoAboveTheBar(t *testing.T) {
 		t.Error(err)
 	}
 	want := startOfLine + "bar 1" + eraseLine + startOfLine + eraseLine + "message\nbar 1\nlater\n"
-	if b.String() != want {
-		t.Errorf("got %q, want %q", b.String(), want)
-	}
+	says(t, &b, want)
 }
 
 func TestBarIsCutToTheTerminal(t *testing.T) {

@@ -22,9 +22,7 @@ func TestTextLog(t *testing.T) {
 warning: duplicates empty=""
 error: failed a=1 g.b=2 g.c=3 g.h.d=4
 `
-	if b.String() != want {
-		t.Errorf("got:\n%s", b.String())
-	}
+	says(t, &b, want)
 }
 
 func TestProgressLogger(t *testing.T) {
@@ -39,9 +37,7 @@ func TestProgressLogger(t *testing.T) {
 	for done := range 4 {
 		often(done, 3)
 	}
-	if want := "working done=0 of=3\nworking done=1 of=3\nworking done=2 of=3\n"; b.String() != want {
-		t.Errorf("got:\n%s", b.String())
-	}
+	says(t, &b, "working done=0 of=3\nworking done=1 of=3\nworking done=2 of=3\n")
 }
 
 func TestQuietLog(t *testing.T) {
