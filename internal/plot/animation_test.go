@@ -259,3 +259,35 @@ func TestQuantiser(t *testing.T) {
 		}
 	}
 }
+
+// A film of very many points shows each pixel nearly as a picture does.
+func TestDenseAnimation(t *testing.T) {
+	s := many(DenseFrom)
+	half := data.NewMatrix(s.Embedding.N, 2)
+	for i, v := range s.Embedding.X {
+		half.X[i] = v * (0.5 + 0.5*float32(i%2))
+	}
+	a := &Animation{Scatter: *s, Frames: []Frame{{Embedding: half}, {Embedding: s.Embedding}}}
+	_, frames := film(t, a)
+	s.DPI = frameDPI
+	want := decode(t, s)
+	var sum, seen float64
+	for y := range want.Rect.Dy() {
+		for x := range want.Rect.Dx() {
+			c, w := frames[1].NRGBAAt(x, y), want.NRGBAAt(x, y)
+			if w == (color.NRGBA{0xff, 0xff, 0xff, 0xff}) {
+				if c != w {
+					t.Fatalf("pixel %d, %d of the ground is %v", x, y, c)
+				}
+				continue
+			}
+			seen++
+			for _, d := range []int{int(c.R) - int(w.R), int(c.G) - int(w.G), int(c.B) - int(w.B)} {
+				sum += math.Abs(float64(d)) / 3
+			}
+		}
+	}
+	if mean := sum / seen; mean > 6 {
+		t.Errorf("pixels differ by %.1f on average", mean)
+	}
+}

@@ -6,13 +6,11 @@ import (
 	"image"
 	"image/color"
 	"image/png"
-	"io"
 	"math"
 	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"cne/data"
@@ -159,25 +157,6 @@ func TestDensityPixels(t *testing.T) {
 	}
 }
 
-func TestMixedColour(t *testing.T) {
-	red, blue := color.NRGBA{200, 0, 0, 0xff}, color.NRGBA{0, 100, 240, 0xff}
-	l := layer{colours: []color.NRGBA{red, blue, unlabeled}, diameter: 1, alpha: 0.5, dense: true, grey: 1}
-	// A grey point, and three red ones and a blue one at the same place.
-	for _, c := range []int32{2, 0, 0, 1, 0} {
-		l.x, l.y, l.colour = append(l.x, 5.5), append(l.y, 5.5), append(l.colour, c)
-	}
-	images := l.densities(1, 10)
-	if len(images) != 2 {
-		t.Fatalf("%d images, want that of the grey point below that of the others", len(images))
-	}
-	if c := images[0].NRGBAAt(5, 4); c.R != unlabeled.R || c.G != unlabeled.G || c.B != unlabeled.B {
-		t.Errorf("the grey point is %v", c)
-	}
-	if c := images[1].NRGBAAt(5, 4); c.R != 150 || c.G != 25 || c.B != 60 {
-		t.Errorf("three red and a blue point make %v", c)
-	}
-}
-
 func TestEqualised(t *testing.T) {
 	// Levels of equally many pixels are equally far apart, however large they are.
 	counts := make([]int, numLevels)
@@ -200,24 +179,6 @@ func TestEqualised(t *testing.T) {
 	counts[levelOf(DenseFrom*fullCover)] = 3
 	if got := equalised(counts, 0.4)[levelOf(DenseFrom*fullCover)]; got != 255 {
 		t.Errorf("points in one place have the opacity %d", got)
-	}
-}
-
-func TestLevels(t *testing.T) {
-	last := -1
-	for cover := uint64(0); cover < 1<<62; cover += 1 + cover/100 {
-		level := levelOf(cover)
-		if level < last || level >= numLevels {
-			t.Fatalf("cover %d has level %d after %d", cover, level, last)
-		}
-		last = level
-		c := float64(cover) / fullCover
-		if got := discs(level); got > c || got < c*(1-1./fullCover) {
-			t.Fatalf("cover %d is %v discs, level %d says %v", cover, c, level, got)
-		}
-	}
-	if levelOf(math.MaxUint64) >= numLevels {
-		t.Error("the largest cover has no level")
 	}
 }
 
@@ -256,6 +217,12 @@ func TestDensitySVG(t *testing.T) {
 	images, places := embeddedImages(t, svg)
 	if len(images) != 2 {
 		t.Fatalf("%d images, want that of the grey points and that of the others", len(images))
+	}
+	// Grey points lie below the others, and mix with none of them.
+	for i, grey := 0, images[0].(*image.NRGBA).Pix; i < len(grey); i += 4 {
+		if grey[i+3] > 0 && (grey[i] != unlabeled.R || grey[i+1] != unlabeled.G || grey[i+2] != unlabeled.B) {
+			t.Fatalf("byte %d of the grey points is coloured", i)
+		}
 	}
 	got := image.NewRGBA(decode(t, s).Rect)
 	for k, img := range images {
@@ -332,16 +299,6 @@ func TestDenseStrip(t *testing.T) {
 	for k, p := range places {
 		if left := 144 * float64(k); p[0] < left || p[0]+p[2] > left+144 || p[1] < 0 || p[1]+p[3] > 144 {
 			t.Errorf("panel %d is at %v", k, p)
-		}
-	}
-}
-
-func TestDenseTooLarge(t *testing.T) {
-	s := many(DenseFrom)
-	s.Width, s.Height, s.DPI = 100, 100, 1200
-	for _, format := range []Format{PNG, SVG} {
-		if err := s.Write(io.Discard, format); err == nil || !strings.Contains(err.Error(), "reduce Width") {
-			t.Errorf("%s: %v", format, err)
 		}
 	}
 }

@@ -808,6 +808,8 @@ func TestRefusals(t *testing.T) {
 	m := points(0, 0, 1, 1)
 	of := func(s Series) []Panel { return []Panel{{Title: "loss", Series: []Series{s}}} }
 	logY := func(s Series) []Panel { p := of(s); p[0].LogY = true; return p }
+	dense := many(DenseFrom)
+	dense.Width, dense.Height, dense.DPI = 100, 100, 1200
 	for name, tc := range map[string]struct {
 		p    picture
 		is   error
@@ -832,6 +834,7 @@ func TestRefusals(t *testing.T) {
 		"size":                    {&Scatter{Embedding: m, PointSize: inf}, ErrInput, "PointSize is +Inf"},
 		"alpha":                   {&Scatter{Embedding: m, Alpha: 1.5}, ErrInput, "Alpha is 1.5"},
 		"pixels":                  {&Scatter{Embedding: m, Width: 100, Height: 100, DPI: 300}, ErrInput, "reduce Width, Height or DPI"},
+		"dense":                   {dense, ErrInput, "reduce Width"},
 		"no room":                 {&Scatter{Embedding: m, Classes: []int32{0, 1}, Width: 0.7}, ErrInput, "1.78 × 12.7 cm leave too little room for the points beside legend, title and scale bar"},
 		"curves, no panels":       {&Curves{}, ErrInput, "no panels"},
 		"curves, no series":       {&Curves{Panels: []Panel{{Title: "loss"}}}, ErrInput, `panel 1 ("loss"): cannot draw the plot: there are no points`},
@@ -858,8 +861,12 @@ func TestRefusals(t *testing.T) {
 		"strip, mixed labels":     {&Strip{Panels: []*Scatter{row(1, ""), {Embedding: row(1, "").Embedding}}}, ErrInput, ""},
 		"strip, missing number":   {&Strip{Panels: []*Scatter{{Embedding: &data.Matrix{N: 1, D: 2, X: []float32{1}}}}}, ErrInput, ""},
 	} {
+		format := PNG
+		if tc.p == dense {
+			format = SVG // whose points are an image
+		}
 		var b bytes.Buffer
-		if err := tc.p.Write(&b, PNG); !errors.Is(err, tc.is) || !strings.Contains(err.Error(), tc.want) || b.Len() > 0 {
+		if err := tc.p.Write(&b, format); !errors.Is(err, tc.is) || !strings.Contains(err.Error(), tc.want) || b.Len() > 0 {
 			t.Errorf("%s: error %v after %d bytes, want one with %q", name, err, b.Len(), tc.want)
 		}
 	}
