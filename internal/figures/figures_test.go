@@ -153,14 +153,22 @@ func TestInputOrder(t *testing.T) {
 	}
 }
 
+// An estimate is shown with its standard error, in the form in which it is shown.
 func TestFacts(t *testing.T) {
-	z, recall := 1.234e7, 0.10449
-	want := []explorer.Fact{{Name: "kNN recall", Value: "0.104"}, {Name: "partition function", Value: "1.23e7"}}
-	if got := Facts(&quality.Figures{KNNRecall: &recall, PartitionFunction: &z}, nil); !slices.Equal(got, want) {
-		t.Errorf("%v", got)
-	}
-	if got := Facts(&quality.Figures{}, nil); got != nil {
-		t.Errorf("of nothing: %v", got)
+	z, recall, recallError, zError, kl := 1.2345e9, 0.10449, 0.00321, 3.6e6, 5.5
+	for name, tc := range map[string]struct {
+		of   quality.Figures
+		want []explorer.Fact
+	}{
+		"some":    {quality.Figures{KNNRecall: &recall, PartitionFunction: &z}, []explorer.Fact{{Name: "kNN recall", Value: "0.104"}, {Name: "partition function", Value: "1.23e9"}}},
+		"nothing": {},
+		"estimates": {quality.Figures{KNNRecall: &recall, KNNRecallError: &recallError, PartitionFunction: &z, PartitionFunctionError: &zError, KL: &kl}, []explorer.Fact{
+			{Name: "kNN recall", Value: "0.104 ± 0.003"}, {Name: "partition function", Value: "1.23e9 ± 4e+06"}, {Name: "KL divergence", Value: "5.500"},
+		}},
+	} {
+		if got := Facts(&tc.of, nil); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
 	}
 }
 
@@ -174,17 +182,5 @@ func TestEvenly(t *testing.T) {
 	}
 	if got := evenly(all[:250], 250); !slices.Equal(got, all[:250]) {
 		t.Errorf("of 250: %v", got)
-	}
-}
-
-// An estimate is shown with its standard error, in the form in which it is shown.
-func TestFactsOfASample(t *testing.T) {
-	recall, recallError, z, zError, kl := 0.12345, 0.00321, 1.2345e9, 3.6e6, 5.5
-	facts := Facts(&quality.Figures{KNNRecall: &recall, KNNRecallError: &recallError, PartitionFunction: &z, PartitionFunctionError: &zError, KL: &kl}, nil)
-	want := []explorer.Fact{
-		{Name: "kNN recall", Value: "0.123 ± 0.003"}, {Name: "partition function", Value: plot.Number(1.23e9) + " ± 4e+06"}, {Name: "KL divergence", Value: "5.500"},
-	}
-	if !slices.Equal(facts, want) {
-		t.Errorf("%q, want %q", facts, want)
 	}
 }

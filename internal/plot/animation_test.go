@@ -122,20 +122,6 @@ func TestAnimationAxes(t *testing.T) {
 		t.Errorf("frames are %v wide to %v wide, with axes that follow %v to %v", still[0], still[29], following[0], following[29])
 	}
 
-	own := []bounds{{0, 1, 0, 1}, {-5, 1, 0, 1}, {0, 2, 0, 1}, {0, 1, 0, 9}, {100, 101, 0, 1}}
-	for range 4 {
-		own = append(own, own...)
-	}
-	for i, b := range smoothly(own) {
-		if b != b.union(own[i]) {
-			t.Errorf("frame %d shows %v, in which %v is not", i, b, own[i])
-		}
-	}
-	for i, b := range together(own) {
-		if b != (bounds{-5, 101, 0, 9}) {
-			t.Errorf("frame %d shows %v", i, b)
-		}
-	}
 	// One frame far from the others moves the axes step by step.
 	calm := slices.Repeat([]bounds{{0, 1, 0, 1}}, 40)
 	calm[20].x1 = 100

@@ -26,28 +26,6 @@ func falling(name string, n int) Series {
 	return s
 }
 
-func TestCurvesSize(t *testing.T) {
-	panel := Panel{Title: "t", XLabel: "x", YLabel: "y", Series: []Series{falling("", 5)}}
-	for name, tc := range map[string]struct {
-		panels, columns int
-		c               Curves
-		w, h            int // in pixels
-	}{
-		"one":        {1, 0, Curves{DPI: 72}, 2*margin + panelWidth, 2*margin + 158},
-		"two":        {2, 0, Curves{DPI: 72}, 2*margin + 2*panelWidth + panelGap, 2*margin + 158},
-		"four":       {4, 0, Curves{DPI: 72}, 2*margin + 2*panelWidth + panelGap, 2*margin + 317 + panelGap},
-		"five":       {5, 0, Curves{DPI: 72}, 2*margin + 3*panelWidth + 2*panelGap, 2*margin + 317 + panelGap},
-		"one column": {3, 1, Curves{DPI: 72}, 2*margin + panelWidth, 2*margin + 475 + 2*panelGap},
-		"given":      {3, 0, Curves{Width: 8, Height: 3, DPI: 50}, 400, 150},
-	} {
-		c := tc.c
-		c.Panels, c.Columns = slices.Repeat([]Panel{panel}, tc.panels), tc.columns
-		if size := decode(t, &c).Rect.Size(); size.X != tc.w || size.Y < tc.h || size.Y > tc.h+1 {
-			t.Errorf("%s: %v, want %d×%d", name, size, tc.w, tc.h)
-		}
-	}
-}
-
 // drawn returns what is drawn in the charts of c: lines and dots by colour, in
 // the order of drawing.
 func drawn(t *testing.T, c *Curves) (lines, dots map[color.Color][]vg.Path, boxes []vg.Rectangle) {

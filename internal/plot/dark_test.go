@@ -31,7 +31,7 @@ func TestOnDark(t *testing.T) {
 		}
 	}
 	for c := range maxLegend {
-		light, dark := oklab(ClassColour(c), normal), oklab(OnDark(ClassColour(c)), normal)
+		light, dark := oklab(ClassColour(c), eyes["normal"]), oklab(OnDark(ClassColour(c)), eyes["normal"])
 		turn := math.Atan2(light[2], light[1]) - math.Atan2(dark[2], dark[1])
 		if turn = math.Abs(math.Remainder(turn, 2*math.Pi)); turn > 0.12 {
 			t.Errorf("class %d turns by %.2f rad in hue", c, turn)
@@ -41,5 +41,3 @@ func TestOnDark(t *testing.T) {
 		t.Errorf("the opacity of %v becomes %v", c, OnDark(c).A)
 	}
 }
-
-var normal = [3][3]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}
