@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -104,6 +105,14 @@ func written(t *testing.T, m *data.Matrix) string {
 	return path
 }
 
+// same reports numbers that differ.
+func same(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Error(what)
+	}
+}
+
 // few are options of a short run.
 func few(change func(*cne.Options)) cne.Options {
 	o := cne.Options{Epochs: 4, Neighbors: 5}
@@ -146,13 +155,9 @@ func TestRoundTrip(t *testing.T) {
 			before := slices.Clone(m.X)
 			e := embed(t, m, few(change))
 			loaded := reloaded(t, e)
-			if want, got := project(t, e, m.Rows(3, 20)), project(t, loaded, m.Rows(3, 20)); !slices.Equal(got.X, want.X) {
-				t.Error("the loaded embedding places points elsewhere")
-			}
+			same(t, "the loaded embedding places points elsewhere", project(t, loaded, m.Rows(3, 20)).X, project(t, e, m.Rows(3, 20)).X)
 			reloaded(t, loaded)
-			if !slices.Equal(m.X, before) {
-				t.Error("the points have changed")
-			}
+			same(t, "the points have changed", m.X, before)
 		})
 	}
 }
@@ -165,9 +170,7 @@ func TestOwnParts(t *testing.T) {
 		start.X[i] = float32(i%7) + 1 // no zero, which any step would move
 	}
 	still := embed(t, m, few(func(o *cne.Options) { o.Start, o.Epochs, o.LR = start, 1, 1e-20 }))
-	if !slices.Equal(still.Positions.X, start.X) {
-		t.Error("the table does not start where it should")
-	}
+	same(t, "the table does not start where it should", still.Positions.X, start.X)
 	nearest := nearest(t, m, 3)
 	graph, err := neighbors.FromNeighbors(nearest)
 	must(t, err)
@@ -194,9 +197,7 @@ func TestSpectrumIsSeparateRuns(t *testing.T) {
 		t.Errorf("%d phases are shared; the phases are %+v", shared, each[0].Phases)
 	}
 	for i := range each {
-		if alone := embed(t, m, each[i]); !slices.Equal(alone.Positions.X, spectrum[i].Positions.X) {
-			t.Errorf("embedding %d differs from that of a run of its own", i)
-		}
+		same(t, fmt.Sprintf("embedding %d differs from that of a run of its own", i), embed(t, m, each[i]).Positions.X, spectrum[i].Positions.X)
 	}
 	var failed *cne.SpectrumError
 	if _, err := cne.Spectrum(t.Context(), m, []train.Phase{{}, {Negatives: -7}}, o); !errors.As(err, &failed) || failed.Index != 1 || !errors.Is(err, cne.ErrOption) {
@@ -359,9 +360,7 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || e == nil || e.Result.Epochs != 2 || kept == nil {
 		t.Fatalf("%v; the embedding is %v", err, e)
 	}
-	if got := embed(t, m, few(func(o *cne.Options) { o.Resume = kept })); !slices.Equal(got.Positions.X, want.Positions.X) {
-		t.Error("the run that went on ends elsewhere")
-	}
+	same(t, "the run that went on ends elsewhere", embed(t, m, few(func(o *cne.Options) { o.Resume = kept })).Positions.X, want.Positions.X)
 	if e, err := cne.Embed(ctx, m, few(nil)); !errors.Is(err, context.Canceled) || e != nil {
 		t.Errorf("before it began: %v, %v", e, err)
 	}
@@ -567,9 +566,7 @@ func TestTableWithoutItsPoints(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	must(t, loaded.UseTrainingPoints(h.Points))
-	if want, got := project(t, e, m.Rows(0, 4)), project(t, loaded, m.Rows(0, 4)); !slices.Equal(got.X, want.X) {
-		t.Error("the points are placed elsewhere")
-	}
+	same(t, "the points are placed elsewhere", project(t, loaded, m.Rows(0, 4)).X, project(t, e, m.Rows(0, 4)).X)
 }
 
 // Points far from zero have the neighbours that they have near it, and new ones are
@@ -637,9 +634,7 @@ func TestProjectByName(t *testing.T) {
 				}
 			}
 			for name, points := range map[string]*data.Matrix{"in another order": back, "without names": {N: m.N, D: m.D, X: m.X}} {
-				if !slices.Equal(project(t, e, points).X, want.X) {
-					t.Errorf("points %s are placed elsewhere", name)
-				}
+				same(t, "points "+name+" are placed elsewhere", project(t, e, points).X, want.X)
 			}
 			back.Columns[1] = "unknown"
 			if _, err := e.Project(t.Context(), back); !errors.Is(err, cne.ErrPoints) || !errors.Is(err, data.ErrShape) {

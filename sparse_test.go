@@ -45,8 +45,8 @@ func TestSparsePointsHaveTheirNeighbors(t *testing.T) {
 	m, dense := densePoints(t, 400)
 	for _, metric := range []data.Metric{data.Euclidean, data.Cosine} {
 		o := cne.Options{Components: 3, Epochs: 2, Seed: 3, GraphMetric: metric}
-		sparse, same := embed(t, m, o), embed(t, dense, o)
-		a, b := sparse.Neighborhood, same.Neighborhood
+		sparse, full := embed(t, m, o), embed(t, dense, o)
+		a, b := sparse.Neighborhood, full.Neighborhood
 		differ := 0
 		for i := range m.N {
 			k := a.Nearest.K
@@ -67,14 +67,10 @@ func TestSparsePointsHaveTheirNeighbors(t *testing.T) {
 		before := runtime.GOMAXPROCS(1)
 		alone := embed(t, m, o)
 		runtime.GOMAXPROCS(before)
-		if !slices.Equal(alone.Positions.X, sparse.Positions.X) {
-			t.Errorf("%s: the embedding has other bits on one core", metric)
-		}
+		same(t, string(metric)+": the embedding has other bits on one core", alone.Positions.X, sparse.Positions.X)
 
 		// New points, sparse or dense, get the same places.
-		if x, y := project(t, sparse, m.Rows(5, 25)), project(t, sparse, dense.Rows(5, 25)); !slices.Equal(x.X, y.X) {
-			t.Errorf("%s: sparse and dense points are placed at different places", metric)
-		}
+		same(t, string(metric)+": sparse and dense points are placed at different places", project(t, sparse, m.Rows(5, 25)).X, project(t, sparse, dense.Rows(5, 25)).X)
 	}
 }
 
@@ -85,16 +81,11 @@ func TestNetworkOnSparsePoints(t *testing.T) {
 	o := cne.Options{Components: 3, Epochs: 2, Hidden: []int{10}}
 	e := embed(t, m, o)
 	o.Graph = e.Neighborhood.Graph
-	same := embed(t, dense, o)
-	if !slices.Equal(e.Positions.X, same.Positions.X) {
-		t.Error("the embeddings differ")
-	}
+	same(t, "the embeddings differ", e.Positions.X, embed(t, dense, o).Positions.X)
 	if e.Neighborhood.Input.CSR == nil {
 		t.Error("the points have become dense")
 	}
-	if !slices.Equal(project(t, e, m).X, e.Positions.X) {
-		t.Error("training points are placed elsewhere")
-	}
+	same(t, "training points are placed elsewhere", project(t, e, m).X, e.Positions.X)
 	prepared := data.NewMatrix(m.N, 2)
 	if err := e.ProjectPrepared(t.Context(), prepared, e.Neighborhood.Input); err != nil || !slices.Equal(prepared.X, e.Positions.X) {
 		t.Error("prepared points are placed elsewhere", err)
@@ -109,9 +100,7 @@ func TestNetworkOnSparsePoints(t *testing.T) {
 func TestSparsePointsBecomeDense(t *testing.T) {
 	m, dense := densePoints(t, 100)
 	o := cne.Options{Components: cne.None, Epochs: 1, Scaling: data.ScaleStandard, GraphMetric: data.Correlation}
-	if a, b := embed(t, m, o), embed(t, dense, o); !slices.Equal(a.Positions.X, b.Positions.X) {
-		t.Error("the embeddings differ")
-	}
+	same(t, "the embeddings differ", embed(t, m, o).Positions.X, embed(t, dense, o).Positions.X)
 	for name, spoil := range map[string]func(o *cne.Options){
 		"scaling": func(o *cne.Options) { o.Scaling = data.ScaleStandard },
 		"metric":  func(o *cne.Options) { o.GraphMetric = data.Correlation },

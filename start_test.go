@@ -48,9 +48,7 @@ func TestStartFrom(t *testing.T) {
 		}
 	}
 	for i, row := range map[int]int{0: 2, 2: 0, 6: 1} {
-		if !slices.Equal(start.Row(i), earlier.Row(row)) {
-			t.Errorf("point %d has moved to %v", i, start.Row(i))
-		}
+		same(t, fmt.Sprintf("point %d has moved to %v", i, start.Row(i)), start.Row(i), earlier.Row(row))
 	}
 	near(1, 10, 4) // between 0 and 2
 	near(3, 0, 0)  // beside 2
