@@ -65,15 +65,13 @@ func TestBrowserThemes(t *testing.T) {
 		b.after("click #theme", "cne.theme", []string{"light", "dark"}[theme])
 		// Should the system change its mind, it counts for those who have made no choice.
 		b.do("try { localStorage.clear(); } catch {}")
-		b.after("find row 0")
-		b.key("Enter")
+		b.after("find row 0; key Enter")
 		b.prefer(theme == 0)
 		b.after("away", "cne.theme", []string{"dark", "light"}[theme], `"#" + getComputedStyle(document.querySelector("#tip .dot")).backgroundColor.match(/\d+/g).map((v) => Number(v).toString(16).padStart(2, "0")).join("")`, classInk(0, 1-theme))
 		b.colour("after the system", 0, classInk(0, 1-theme))
 		// Text stands off from its ground, by the WCAG's measure: selection, settings and
 		// what was found, too.
-		b.after("key x")
-		b.after("find row")
+		b.after("key x; find row")
 		b.after("do document.getElementById('settings-open').click()")
 		b.expect("text of less than the contrast 4.5", `(() => {
 		  const light = (c) => { const v = c.match(/\d+(\.\d+)?/g).slice(0, 3).map((x) => x / 255).map((x) => (x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4)); return 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2]; };
@@ -133,9 +131,7 @@ func TestBrowserSlider(t *testing.T) {
 	b.after("click #play", "cne.t < 0.5 && cne.playing", "true")
 	b.after("click #play", "cne.playing", "false")
 	// At one scale, the second view is ten times as large.
-	b.after("click #settings-open")
-	b.after("click #same")
-	b.after("key Home", "cne.t", "0")
+	b.after("click #settings-open; click #same; key Home", "cne.t", "0")
 	const far = "Math.hypot(cne.place(0)[0] - cne.place(1)[0], cne.place(0)[1] - cne.place(1)[1])"
 	before := get[float64](b, far)
 	b.after("click #ticks span:nth-child(2)", "cne.t", "1", fmt.Sprintf("Math.abs(%s / %v - 10) < 2", far, before), "true")
@@ -198,8 +194,7 @@ func TestBrowserMovesAndZooms(t *testing.T) {
 	b.moved(7, x, y, 60, -20)
 	b.after("key 0", "cne.camera.zoom", "1")
 	b.moved(7, x, y, 0, 0)
-	b.key("+")
-	b.after("click #zoom-in", fmt.Sprintf("Math.abs(cne.camera.scale / %v - 1.3 * 1.6) < 0.01", scale), "true")
+	b.after("key +; click #zoom-in", fmt.Sprintf("Math.abs(cne.camera.scale / %v - 1.3 * 1.6) < 0.01", scale), "true")
 	for key, by := range map[string][2]float64{"d": {-60, 0}, "a": {60, 0}, "w": {0, 60}, "s": {0, -60}, "Up": {0, 60}, "Down": {0, -60}} {
 		x, y := b.at(7)
 		b.after("key " + key)
@@ -260,8 +255,7 @@ func TestBrowserLegend(t *testing.T) {
 	b.after("click #all", "cne.visible", "30")
 	// By keys: down twice, then the space bar. The class that is focused stands out.
 	b.run(chromedp.Focus(chromedp.CSS(entry(0))))
-	b.key("Down")
-	b.after("key Down", "cne.standing", "10")
+	b.after("key Down; key Down", "cne.standing", "10")
 	b.after("key Space", "cne.visible", "20", "cne.playing", "false")
 	b.after("key shift+Enter", "cne.visible", "10")
 	// What was selected and is hidden is not exported.
@@ -297,15 +291,11 @@ func TestBrowserSearch(t *testing.T) {
 	b.after("find 30", "cne.standing", "0")
 	// Of what is hidden, the search shows what was chosen; zoomed in elsewhere, it is
 	// brought into sight.
-	b.after("click #classes li:nth-child(1) button")
-	b.after("find #3")
-	b.key("Down")
-	b.after("key Enter", "[cne.visible, cne.pinned]", "30,3")
+	b.after("click #classes li:nth-child(1) button; find #3; key Down; key Enter", "[cne.visible, cne.pinned]", "30,3")
 	for range 12 {
 		b.key("+")
 	}
-	b.after("find row 5")
-	b.after("key Enter", "(() => { const [x, y] = cne.place(5), s = document.getElementById('stage'); return x >= 0 && y >= 0 && x <= s.clientWidth && y <= s.clientHeight; })()", "true")
+	b.after("find row 5; key Enter", "(() => { const [x, y] = cne.place(5), s = document.getElementById('stage'); return x >= 0 && y >= 0 && x <= s.clientWidth && y <= s.clientHeight; })()", "true")
 }
 
 func TestBrowserLasso(t *testing.T) {
@@ -359,8 +349,7 @@ func TestBrowserLasso(t *testing.T) {
 	b.drag(0, 300, 300, 320, 300)
 	b.after("dragged without the lasso", "cne.camera.x !== 0", "true")
 	// Found by name, selected by key.
-	b.key("0")
-	b.after("find ant")
+	b.after("key 0; find ant")
 	b.do("document.activeElement.blur()")
 	b.after("key x", "cne.selection", rows(0))
 }
@@ -431,14 +420,11 @@ func TestBrowserPhone(t *testing.T) {
 	touch([]float64{150, 300}, []float64{150, 300, 210, 300}, []float64{150, 300, 270, 300}, []float64{120, 300, 270, 300})
 	b.after("pinched", "Math.abs(cne.camera.zoom - 2.5) < 0.05", "true", "cne.selection", "null")
 	// A line drawn by a finger.
-	b.after("click #zoom-fit")
-	b.after("click #lasso")
+	b.after("click #zoom-fit; click #lasso")
 	x, y = b.at(2)
 	touch([]float64{x - 50, y - 50}, []float64{x + 50, y - 50}, []float64{x + 50, y + 50}, []float64{x - 50, y + 50})
 	b.after("surrounded", "cne.selection?.length > 0 && cne.selection.every((row) => row % 3 === 2)", "true")
-	b.after("click #selection-clear")
-	b.after("click #side-close")
-	b.after("click #side-open", legend, "true")
+	b.after("click #selection-clear; click #side-close; click #side-open", legend, "true")
 	b.after("click #classes li:nth-child(1) button", "cne.visible", "20")
 	b.after("click #side-close", legend, "false")
 }
@@ -513,8 +499,7 @@ func TestBrowserExtremes(t *testing.T) {
 			b.colour("held out", 3, classInk(0, 0))
 			b.after("click #key li:nth-child(1) button", "cne.visible", "2")
 			b.after("click #classes li:nth-child(1) button", "cne.visible", "0")
-			b.after("find row 0")
-			b.after("key Enter", "[cne.visible, cne.pinned]", "30,0")
+			b.after("find row 0; key Enter", "[cne.visible, cne.pinned]", "30,0")
 		}},
 		"values": {&Page{Views: []View{{Embedding: values}}, Values: []float64{1, 5.5, 10, math.NaN()}}, setting{}, func(b *tab) {
 			for row, at := range []float64{0, 0.5, 1} {
@@ -549,8 +534,7 @@ func TestBrowserExtremes(t *testing.T) {
 			}`)
 			b.until("window.lost")
 			// What happens meanwhile counts afterwards.
-			b.key("t")
-			b.after("click #classes li:nth-child(2) button", "cne.drawn === lost", "true")
+			b.after("key t; click #classes li:nth-child(2) button", "cne.drawn === lost", "true")
 			b.after("do restore()", "cne.drawn > lost", "true", "cne.pixel(3, 3)", "18,20,24", "cne.pixel(...cne.place(1)).slice(0, 3)", "18,20,24")
 			b.colour("after a loss", 2, classInk(2, 1))
 			b.forgive("CONTEXT_LOST")
@@ -569,8 +553,7 @@ func TestBrowserExtremes(t *testing.T) {
 
 // fits checks a page whose names are longer than whatever shows them.
 func fits(b *tab) {
-	b.after("find row 6")
-	b.key("Enter")
+	b.after("find row 6; key Enter")
 	b.run(chromedp.SendKeys(chromedp.CSS("#query"), " "))
 	b.after("found",
 		`(() => { const r = document.getElementById("tip-row").getBoundingClientRect(), s = document.getElementById("stage").getBoundingClientRect(); return r.height > 0 && r.top > s.top && r.bottom < s.bottom; })()`, "true",

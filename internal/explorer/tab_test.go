@@ -298,34 +298,41 @@ func (b *tab) key(name string) {
 		}
 		call(b, input.DispatchKeyEvent, *p)
 	}
-	b.settle()
 }
 
-// after does something – clicks on an element, presses a key, types into the search,
-// hovers over a row or over none, runs a statement – and waits for expressions to get
-// their values.
-func (b *tab) after(action string, expected ...string) {
+// after does something – clicks on an element, presses keys, types into the search, hovers
+// over a row or over none, chooses a column, runs a statement, or several of all but the
+// last, with semicolons between – and waits for expressions to get their values.
+func (b *tab) after(actions string, expected ...string) {
 	b.t.Helper()
-	switch verb, what, _ := strings.Cut(action, " "); verb {
-	case "click":
-		b.run(chromedp.Click(chromedp.CSS(what)))
-	case "key":
-		b.key(what)
-	case "find":
-		b.do("document.getElementById('query').value = ''")
-		b.run(chromedp.Focus(chromedp.CSS("#query")), chromedp.SendKeys(chromedp.CSS("#query"), what))
-	case "hover":
-		row, _ := strconv.Atoi(what)
-		x, y := b.at(row)
-		b.mouse(input.DispatchMouseEventTypeMouseMoved, 0, x, y)
-	case "away":
-		b.mouse(input.DispatchMouseEventTypeMouseMoved, 0, 400, 550)
-	case "do":
-		b.do(what)
+	steps := []string{actions}
+	if !strings.HasPrefix(actions, "do ") {
+		steps = strings.Split(actions, "; ")
 	}
-	b.settle()
+	for _, step := range steps {
+		switch verb, what, _ := strings.Cut(step, " "); verb {
+		case "click":
+			b.run(chromedp.Click(chromedp.CSS(what)))
+		case "key":
+			b.key(what)
+		case "find":
+			b.do("document.getElementById('query').value = ''")
+			b.run(chromedp.Focus(chromedp.CSS("#query")), chromedp.SendKeys(chromedp.CSS("#query"), what))
+		case "hover":
+			row, _ := strconv.Atoi(what)
+			x, y := b.at(row)
+			b.mouse(input.DispatchMouseEventTypeMouseMoved, 0, x, y)
+		case "away":
+			b.mouse(input.DispatchMouseEventTypeMouseMoved, 0, 400, 550)
+		case "choose":
+			b.do("{ const choice = document.getElementById('column'); choice.value = '" + what + "'; choice.dispatchEvent(new Event('change')); }")
+		case "do":
+			b.do(what)
+		}
+		b.settle()
+	}
 	for i := 0; i < len(expected); i += 2 {
-		b.expect(action, expected[i], expected[i+1])
+		b.expect(actions, expected[i], expected[i+1])
 	}
 }
 
