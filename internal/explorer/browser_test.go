@@ -1,7 +1,6 @@
 package explorer
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"os"
@@ -21,34 +20,6 @@ import (
 	"cne/data"
 	"cne/internal/plot"
 )
-
-// three returns three groups of ten points, far from each other, and the same
-// with the groups turned by one place and ten times as large.
-func three() *Page {
-	first, second := data.NewMatrix(30, 2), data.NewMatrix(30, 2)
-	classes := make([]int32, 30)
-	corners := [][2]float64{{-10, -8}, {10, -8}, {0, 8}}
-	for i := range 30 {
-		g := i % 3
-		classes[i] = int32(g)
-		sin, cos := math.Sincos(float64(i))
-		for k, c := range []float64{cos, sin} {
-			first.Row(i)[k] = float32(corners[g][k] + 1.5*c)
-			second.Row(i)[k] = float32(10 * (corners[(g+1)%3][k] + 1.5*c))
-		}
-	}
-	return &Page{
-		Title: "Three groups", Slider: "s", Classes: classes, ClassNames: []string{"ant", "bee", "cat"},
-		Views: []View{
-			{Name: "s = 0", Embedding: first, Facts: []Fact{{"kNN recall", "0.1"}, {"loss", "7"}}},
-			{Name: "s = 1", Embedding: second, Facts: []Fact{{"kNN recall", "0.2"}}},
-			{Name: "s = 2", Embedding: first, Facts: []Fact{{"kNN recall", "0.3"}}},
-		},
-	}
-}
-
-// classInk is the colour of a class in the light theme, or in the dark one.
-func classInk(class, theme int) string { return inkOf(plot.ClassColour(class))[theme] }
 
 func TestBrowserThemes(t *testing.T) {
 	t.Parallel()
@@ -561,24 +532,4 @@ func fits(b *tab) {
 		`document.querySelector("#facts dd").getBoundingClientRect().right <= innerWidth`, "true",
 		`(() => { const t = Array.from(document.querySelectorAll("#ticks span:not(.bare)"), (e) => e.getBoundingClientRect());
 		  return t.length > 0 && t[0].left >= 0 && t.every((r, k) => r.right <= innerWidth && (k === 0 || r.left >= t[k - 1].right)); })()`, "true")
-}
-
-// 30 000 points with the images of MNIST's 10 000, three times.
-func TestBrowserLarge(t *testing.T) {
-	t.Parallel()
-	ds, few := digits(t)
-	im := &data.Images{N: 3 * few.N, H: few.H, W: few.W, C: 1, Pixels: bytes.Repeat(few.Pixels, 3)}
-	p := &Page{Classes: slices.Repeat(ds.Labels.Class, 3), ClassNames: ds.Labels.Names, Images: im, Slider: "s"}
-	for k := range 2 {
-		p.Views = append(p.Views, View{Embedding: normal(im.N, 2, float64(k+1), 0)})
-	}
-	b := show(t, p, setting{}).ready()
-	b.after("key End", "cne.visible", "30000", "cne.t", "1")
-	b.after("hover 29999", "cne.hovered >= 0", "true", pictured, "true")
-	row := get[int](b, "cne.hovered")
-	for i, v := range get[[]int](b, "Array.from(document.getElementById('tip-image').getContext('2d').getImageData(0, 0, 28, 28).data).filter((_, i) => i % 4 === 0)") {
-		if d := v - int(im.Image(row)[i]); d > 9 || d < -9 { // 16 levels
-			t.Fatalf("the image of row %d differs by %d at byte %d", row, d, i)
-		}
-	}
 }

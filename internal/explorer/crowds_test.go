@@ -1,8 +1,10 @@
 package explorer
 
 import (
+	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"cne/data"
@@ -83,4 +85,24 @@ func TestBrowserCrowds(t *testing.T) {
 	}
 	b.settle()
 	b.colour("near by", 1, inkOf(plot.ClassColour(0))[0])
+}
+
+// 30 000 points with the images of MNIST's 10 000, three times.
+func TestBrowserLarge(t *testing.T) {
+	t.Parallel()
+	ds, few := digits(t)
+	im := &data.Images{N: 3 * few.N, H: few.H, W: few.W, C: 1, Pixels: bytes.Repeat(few.Pixels, 3)}
+	p := &Page{Classes: slices.Repeat(ds.Labels.Class, 3), ClassNames: ds.Labels.Names, Images: im, Slider: "s"}
+	for k := range 2 {
+		p.Views = append(p.Views, View{Embedding: normal(im.N, 2, float64(k+1), 0)})
+	}
+	b := show(t, p, setting{}).ready()
+	b.after("key End", "cne.visible", "30000", "cne.t", "1")
+	b.after("hover 29999", "cne.hovered >= 0", "true", pictured, "true")
+	row := get[int](b, "cne.hovered")
+	for i, v := range get[[]int](b, "Array.from(document.getElementById('tip-image').getContext('2d').getImageData(0, 0, 28, 28).data).filter((_, i) => i % 4 === 0)") {
+		if d := v - int(im.Image(row)[i]); d > 9 || d < -9 { // 16 levels
+			t.Fatalf("the image of row %d differs by %d at byte %d", row, d, i)
+		}
+	}
 }

@@ -2,6 +2,8 @@ package explorer
 
 import (
 	"cmp"
+	"cne/data"
+	"cne/internal/plot"
 	"context"
 	"errors"
 	"fmt"
@@ -366,3 +368,31 @@ func (b *tab) drag(modifiers int64, places ...float64) {
 	b.mouse(input.DispatchMouseEventTypeMouseReleased, modifiers, places[len(places)-2], places[len(places)-1])
 	b.settle()
 }
+
+// three returns three groups of ten points, far from each other, and the same
+// with the groups turned by one place and ten times as large.
+func three() *Page {
+	first, second := data.NewMatrix(30, 2), data.NewMatrix(30, 2)
+	classes := make([]int32, 30)
+	corners := [][2]float64{{-10, -8}, {10, -8}, {0, 8}}
+	for i := range 30 {
+		g := i % 3
+		classes[i] = int32(g)
+		sin, cos := math.Sincos(float64(i))
+		for k, c := range []float64{cos, sin} {
+			first.Row(i)[k] = float32(corners[g][k] + 1.5*c)
+			second.Row(i)[k] = float32(10 * (corners[(g+1)%3][k] + 1.5*c))
+		}
+	}
+	return &Page{
+		Title: "Three groups", Slider: "s", Classes: classes, ClassNames: []string{"ant", "bee", "cat"},
+		Views: []View{
+			{Name: "s = 0", Embedding: first, Facts: []Fact{{"kNN recall", "0.1"}, {"loss", "7"}}},
+			{Name: "s = 1", Embedding: second, Facts: []Fact{{"kNN recall", "0.2"}}},
+			{Name: "s = 2", Embedding: first, Facts: []Fact{{"kNN recall", "0.3"}}},
+		},
+	}
+}
+
+// classInk is the colour of a class in the light theme, or in the dark one.
+func classInk(class, theme int) string { return inkOf(plot.ClassColour(class))[theme] }
