@@ -490,6 +490,16 @@ func TestBadParts(t *testing.T) {
 			t.Errorf("%s: the error is %v", name, x.got)
 		}
 	}
+	for _, bad := range []int32{-1, 40, math.MaxInt32, math.MinInt32} {
+		for _, at := range []int{0, 40, len(h.Graph.Indices) - 1} {
+			broken := *h.Graph
+			broken.Indices = slices.Clone(broken.Indices)
+			broken.Indices[at] = bad
+			if _, err := cne.Embed(ctx, m, few(func(o *cne.Options) { o.Graph = &broken })); !errors.Is(err, neighbors.ErrInvalidGraph) {
+				t.Errorf("%d at %d of the graph: %v", bad, at, err)
+			}
+		}
+	}
 	if d := void.Dim(); d != 0 {
 		t.Errorf("nothing has %d dimensions", d)
 	}
