@@ -143,7 +143,7 @@ func TestTrainOnRefuses(t *testing.T) {
 		"no points":   {ctx, 3, rows, cne.ErrPoints},
 		"ended":       {ended, 3, rows, context.Canceled},
 	} {
-		if _, err := e.PlaceAll(x.ctx, nothing(x.width), x.rows, func(int, *data.Matrix) error { return nil }); !errors.Is(err, x.want) {
+		if _, err := e.PlaceAll(x.ctx, &matrixBlocks{Matrix: data.NewMatrix(0, x.width)}, x.rows, func(int, *data.Matrix) error { return nil }); !errors.Is(err, x.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -166,10 +166,3 @@ func (m *matrixBlocks) Next(dst *data.Matrix) (int, error) {
 	m.at += n
 	return n, nil
 }
-
-// nothing delivers no points of so many values.
-type nothing int
-
-func (d nothing) D() int { return int(d) }
-
-func (d nothing) Next(*data.Matrix) (int, error) { return 0, io.EOF }

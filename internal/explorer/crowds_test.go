@@ -66,16 +66,13 @@ func TestBrowserCrowds(t *testing.T) {
 	}
 
 	// Points are as strong as what remains visible lets them be.
-	crowd := b.pixel(2)
 	b.after("click #classes li:nth-child(1) button")
 	b.settle()
 	want := plot.ClassColour(1)
-	var red, green, blue int
-	_, err := fmt.Sscanf(b.pixel(2), "#%02x%02x%02x", &red, &green, &blue)
-	must(t, err)
+	blue := get[[]int](b, "cne.pixel(...cne.place(2))")[2]
 	// Seen through as a single one is (opacity above).
 	if limit := 255 - 0.55*float64(255-int(want.B)); float64(blue) > limit {
-		t.Errorf("a point of %v that is left alone is drawn in blue %d, want at most %.0f (in the crowd %s)", want, blue, limit, crowd)
+		t.Errorf("a point of %v that is left alone is drawn in blue %d, want at most %.0f", want, blue, limit)
 	}
 
 	// From near by, all points are as they are by themselves.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"cne/configs"
+	"cne/data"
 )
 
 // must ends the test at an error.
@@ -285,5 +286,13 @@ func TestSnapshotEpochs(t *testing.T) {
 	}
 	if got, err := SnapshotEpochs(filepath.Join(folder, "none")); err != nil || got != nil {
 		t.Errorf("of a folder that is not there: %v (%v)", got, err)
+	}
+}
+
+// Sparse points are no embedding, whatever it is for.
+func TestSparsePointsAreNoEmbedding(t *testing.T) {
+	const path = "../../data/testdata/sparse/float32.npz"
+	if _, err := OpenEmbedding(t.Context(), []string{path}, data.Options{}); err == nil || !strings.Contains(err.Error(), path+" holds sparse points") {
+		t.Error(err)
 	}
 }
