@@ -187,17 +187,13 @@ func TestCurvesSeries(t *testing.T) {
 	}
 	colourA, colourC, colourB := color.Color(ClassColour(0)), color.Color(ClassColour(1)), color.Color(ClassColour(2))
 	// In each chart a line and three bars; one line in the legend.
-	if got := len(lines[colourA]); got != 2*(1+3)+1 {
-		t.Errorf("%d lines of a, want 9", got)
-	}
-	if got := len(dots[colourA]); got != 2*4+1 {
-		t.Errorf("%d dots of a, want 9", got)
-	}
-	if got := len(lines[colourB]); got != 2+1 {
-		t.Errorf("%d lines of b, want 3", got)
-	}
-	if got := len(lines[colourC]); got != 1 {
-		t.Errorf("%d lines of the series without a name, want 1", got)
+	for what, n := range map[string][2]int{
+		"lines of a": {len(lines[colourA]), 2*(1+3) + 1}, "dots of a": {len(dots[colourA]), 2*4 + 1},
+		"lines of b": {len(lines[colourB]), 2 + 1}, "lines of the series without a name": {len(lines[colourC]), 1},
+	} {
+		if n[0] != n[1] {
+			t.Errorf("%d %s, want %d", n[0], what, n[1])
+		}
 	}
 	band := ClassColour(2)
 	band.A = 0x38
