@@ -30,10 +30,7 @@ func TestReadIDXTypes(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, file := range [][]byte{tc.file, gz(tc.file)} {
-				ds, err := data.ReadIDX(bytes.NewReader(file))
-				if err != nil {
-					t.Fatal(err)
-				}
+				ds := need(data.ReadIDX(bytes.NewReader(file)))(t)
 				sameMatrix(t, ds.Points, tc.want)
 				if want := tc.name == "unsigned byte" || strings.HasPrefix(tc.name, "images"); ds.Bytes != want {
 					t.Errorf("Bytes is %v, want %v", ds.Bytes, want)
@@ -83,10 +80,7 @@ func TestReadNPYTypes(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, file := range [][]byte{tc.file, gz(tc.file)} {
-				ds, err := data.ReadNPY(bytes.NewReader(file))
-				if err != nil {
-					t.Fatal(err)
-				}
+				ds := need(data.ReadNPY(bytes.NewReader(file)))(t)
 				sameMatrix(t, ds.Points, tc.want)
 				if want := strings.Contains(tc.name, "u1") || bytes.Contains(tc.file, []byte("|u1")); ds.Bytes != want {
 					t.Errorf("Bytes is %v, want %v", ds.Bytes, want)
@@ -102,14 +96,9 @@ func TestArrayBoundaries(t *testing.T) {
 	for _, n := range []int{1<<14 - 1, 1 << 14, 1<<14 + 1, 40000} {
 		want := normal(uint64(n), n, 1)
 		var file bytes.Buffer
-		if err := data.WriteNPY(&file, want); err != nil {
-			t.Fatal(err)
-		}
+		must(t, data.WriteNPY(&file, want))
 		for _, r := range []io.Reader{bytes.NewReader(file.Bytes()), bytes.NewReader(gz(file.Bytes())), io.MultiReader(&file)} {
-			ds, err := data.ReadNPY(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ds := need(data.ReadNPY(r))(t)
 			sameMatrix(t, ds.Points, want)
 		}
 	}
@@ -120,9 +109,7 @@ func TestWriteNPY(t *testing.T) {
 		m := normal(1, shape[0], shape[1])
 		m.X[0] = float32(math.Copysign(0, -1))
 		var b bytes.Buffer
-		if err := data.WriteNPY(&b, m); err != nil {
-			t.Fatal(err)
-		}
+		must(t, data.WriteNPY(&b, m))
 		file := b.Bytes()
 		if string(file[:8]) != "\x93NUMPY\x01\x00" {
 			t.Errorf("the file begins with %q", file[:8])
@@ -134,10 +121,7 @@ func TestWriteNPY(t *testing.T) {
 		if want := body(binary.LittleEndian, m.X); !bytes.Equal(file[end:], want) {
 			t.Error("the body is not the values in order")
 		}
-		ds, err := data.ReadNPY(&b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ds := need(data.ReadNPY(&b))(t)
 		sameMatrix(t, ds.Points, m)
 	}
 	if err := data.WriteNPY(io.Discard, &data.Matrix{N: 2, D: 2, X: make([]float32, 3)}); !errors.Is(err, data.ErrShape) {
@@ -216,9 +200,7 @@ func TestMemory(t *testing.T) {
 	} {
 		var err error
 		used := allocated(func() { err = tc.read() })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if limit := uint64(tc.size*4 + 2<<20); used > limit {
 			t.Errorf("%s: %d bytes were allocated for %d points, want no more than %d", tc.name, used, n, limit)
 		}
@@ -274,18 +256,12 @@ func wantError(t *testing.T, err, kind error, want string) {
 
 func TestBuiltin(t *testing.T) {
 	for _, name := range data.BuiltinNames() {
-		ds, err := data.Builtin(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ds := need(data.Builtin(name))(t)
 		if ds.Name != name || ds.Points.N == 0 {
 			t.Errorf("%s is called %q and has %d points", name, ds.Name, ds.Points.N)
 		}
 	}
-	ds, err := data.Builtin("mnist10k")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ds := need(data.Builtin("mnist10k"))(t)
 	if ds.Points.N != 10000 || ds.Points.D != 784 || !ds.Bytes {
 		t.Errorf("the points are %d×%d, Bytes is %v", ds.Points.N, ds.Points.D, ds.Bytes)
 	}
@@ -300,6 +276,6 @@ func TestBuiltin(t *testing.T) {
 	if want := []int{980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009}; !slices.Equal(counts, want) {
 		t.Errorf("the classes have %v points, want %v", counts, want)
 	}
-	_, err = data.Builtin("mnist")
+	_, err := data.Builtin("mnist")
 	wantError(t, err, data.ErrOption, `there is no built-in data set "mnist"; the names are ["mnist10k"]`)
 }

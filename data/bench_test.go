@@ -13,52 +13,33 @@ import (
 
 func BenchmarkBuiltin(b *testing.B) {
 	for b.Loop() {
-		if _, err := data.Builtin("mnist10k"); err != nil {
-			b.Fatal(err)
-		}
+		need(data.Builtin("mnist10k"))(b)
 	}
 }
 
 func BenchmarkFitPCA(b *testing.B) {
-	ds, err := data.Builtin("mnist10k")
-	if err != nil {
-		b.Fatal(err)
-	}
+	ds := need(data.Builtin("mnist10k"))(b)
 	for b.Loop() {
-		if _, err := data.FitPCA(b.Context(), ds.Points, 50, nil); err != nil {
-			b.Fatal(err)
-		}
+		need(data.FitPCA(b.Context(), ds.Points, 50, nil))(b)
 	}
 }
 
 func BenchmarkTransform(b *testing.B) {
-	ds, err := data.Builtin("mnist10k")
-	if err != nil {
-		b.Fatal(err)
-	}
-	pca, err := data.FitPCA(b.Context(), ds.Points, 50, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	ds := need(data.Builtin("mnist10k"))(b)
+	pca := need(data.FitPCA(b.Context(), ds.Points, 50, nil))(b)
 	dst := data.NewMatrix(ds.Points.N, pca.K)
 	for b.Loop() {
-		if err := pca.TransformTo(b.Context(), dst, ds.Points, nil); err != nil {
-			b.Fatal(err)
-		}
+		must(b, pca.TransformTo(b.Context(), dst, ds.Points, nil))
 	}
 }
 
 func BenchmarkReadCSV(b *testing.B) {
 	var file bytes.Buffer
-	if err := data.WriteCSV(&file, normal(1, 5000, 100), nil, nil); err != nil {
-		b.Fatal(err)
-	}
+	must(b, data.WriteCSV(&file, normal(1, 5000, 100), nil, nil))
 	b.SetBytes(int64(file.Len()))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := data.ReadCSV(bytes.NewReader(file.Bytes()), data.Options{}); err != nil {
-			b.Fatal(err)
-		}
+		need(data.ReadCSV(bytes.NewReader(file.Bytes()), data.Options{}))(b)
 	}
 }
 
@@ -90,26 +71,16 @@ func BenchmarkReadCounts(b *testing.B) {
 			b.SetBytes(int64(len(plain))) // of text
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := data.ReadCounts(bytes.NewReader(file)); err != nil {
-					b.Fatal(err)
-				}
+				need(data.ReadCounts(bytes.NewReader(file)))(b)
 			}
 		})
 	}
 }
 
 func BenchmarkFitCounts(b *testing.B) {
-	c, err := data.ReadCounts(bytes.NewReader(countsFile()))
-	if err != nil {
-		b.Fatal(err)
-	}
+	c := need(data.ReadCounts(bytes.NewReader(countsFile())))(b)
 	for b.Loop() {
-		s, err := data.FitCounts(c, 1000)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := s.Apply(c); err != nil {
-			b.Fatal(err)
-		}
+		s := need(data.FitCounts(c, 1000))(b)
+		need(s.Apply(c))(b)
 	}
 }

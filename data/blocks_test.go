@@ -102,9 +102,7 @@ func sameAsOpen(t *testing.T, paths []string, opt data.Options) {
 func sameAfterSkip(t *testing.T, paths []string, opt data.Options) {
 	t.Helper()
 	whole, all, err := readBlocks(paths, opt, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	n, d := whole.Points.N, whole.Points.D
 	for _, skip := range []int{1, n / 2, n - 1} {
 		got, labels, err := readBlocksFrom(paths, opt, 3, skip)
@@ -112,10 +110,7 @@ func sameAfterSkip(t *testing.T, paths []string, opt data.Options) {
 			t.Fatalf("after %d of %d rows: %+v, %q, %v", skip, n, got, labels, err)
 		}
 	}
-	b, err := data.OpenBlocks(t.Context(), paths, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := need(data.OpenBlocks(t.Context(), paths, opt))(t)
 	defer b.Close()
 	if skipped, err := b.Skip(n + 1); skipped != n || err != nil {
 		t.Errorf("%d of %d rows are skipped: %v", skipped, n, err)
@@ -128,35 +123,25 @@ func sameAfterSkip(t *testing.T, paths []string, opt data.Options) {
 // Rows that are skipped count in the names of rows and lines.
 func TestSkippedRowsCount(t *testing.T) {
 	table := put(t, t.TempDir(), "a.csv", []byte("x,y\n1,2\n\n3,4\n5,6\n7,inf\n9,z\n"))
-	b, err := data.OpenBlocks(t.Context(), []string{table, table}, data.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := need(data.OpenBlocks(t.Context(), []string{table, table}, data.Options{}))(t)
 	defer b.Close()
 	if skipped, err := b.Skip(3); skipped != 3 || err != nil {
 		t.Fatal(skipped, err)
 	}
 	block := data.NewMatrix(1, 2)
-	n, err := b.Next(block)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := need(b.Next(block))(t)
 	wantError(t, b.CheckFinite(block, n), data.ErrNotFinite, "a.csv: row 4 (row 4 over all files), column 2")
-	_, err = b.Next(block)
+	_, err := b.Next(block)
 	wantError(t, err, data.ErrFormat, "a.csv: line 7, column 2")
 }
 
 func TestBlocksEqualOpen(t *testing.T) {
 	folder := t.TempDir()
 	var array bytes.Buffer
-	if err := data.WriteNPY(&array, normal(1, 10, 2)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, data.WriteNPY(&array, normal(1, 10, 2)))
 	long := normal(2, 40, 5000) // rows that cross the buffer's bounds
 	var longNPY, longCSV bytes.Buffer
-	if err := errors.Join(data.WriteNPY(&longNPY, long), data.WriteCSV(&longCSV, long, nil, nil)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(data.WriteNPY(&longNPY, long), data.WriteCSV(&longCSV, long, nil, nil)))
 	table := put(t, folder, "a.csv", []byte("x,kind,y\n1,b,2\n\n3,a,4\n5,\"b\",6"))
 	npyPath := put(t, folder, "b.npy", array.Bytes())
 	packed := put(t, folder, "c.npy.gz", gz(array.Bytes()))
@@ -195,10 +180,7 @@ func TestBlocksDeliverWhatIsNotFinite(t *testing.T) {
 	folder := t.TempDir()
 	a := put(t, folder, "a.csv", []byte("1,2\n3,4\nnan,6\n"))
 	b := put(t, folder, "b.csv", []byte("7,8\n9,-inf\n"))
-	blocks, err := data.OpenBlocks(t.Context(), []string{a, b}, data.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	blocks := need(data.OpenBlocks(t.Context(), []string{a, b}, data.Options{}))(t)
 	defer blocks.Close()
 	block := data.NewMatrix(4, 2)
 	n, err := blocks.Next(block)
@@ -229,10 +211,7 @@ func TestBlocksErrors(t *testing.T) {
 	_, err := data.OpenBlocks(t.Context(), []string{path}, data.Options{Labels: []string{"l.txt"}})
 	wantError(t, err, data.ErrOption, "labels from a file of their own (l.txt) cannot be read along with blocks of points")
 
-	b, err := data.OpenBlocks(t.Context(), []string{path}, data.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := need(data.OpenBlocks(t.Context(), []string{path}, data.Options{}))(t)
 	defer b.Close()
 	_, err = b.Next(data.NewMatrix(2, 3))
 	wantError(t, err, data.ErrShape, "the block has rows of 3 values, the points have 2; make it 2×2")
@@ -264,10 +243,7 @@ func TestBlocksMemory(t *testing.T) {
 		{put(t, folder, "a.npy.gz", zeros), data.Options{}},
 		{put(t, folder, "a.csv.gz", table), data.Options{LabelColumn: "-1"}},
 	} {
-		b, err := data.OpenBlocks(t.Context(), []string{tc.path}, tc.opt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := need(data.OpenBlocks(t.Context(), []string{tc.path}, tc.opt))(t)
 		block := data.NewMatrix(size, d)
 		var before, now runtime.MemStats
 		runtime.GC()
@@ -279,9 +255,7 @@ func TestBlocksMemory(t *testing.T) {
 			if err == io.EOF {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if rows == n/2 || rows == n {
 				runtime.GC()
 				runtime.ReadMemStats(&now)
@@ -306,9 +280,7 @@ func FuzzBlocks(f *testing.F) {
 	f.Add(gz(npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 1), }\n", body(binary.LittleEndian, []float64{1, math.Inf(1)})...)), uint8(1), "")
 	f.Fuzz(func(t *testing.T, file []byte, size uint8, column string) {
 		path := filepath.Join(t.TempDir(), "file")
-		if err := os.WriteFile(path, file, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, file, 0o666))
 		opt := data.Options{LabelColumn: column}
 		want, wantErr := data.Open(t.Context(), []string{path}, opt)
 		// A header may announce rows of any width, for which Open makes room
@@ -341,33 +313,18 @@ func TestNPYWriter(t *testing.T) {
 	for _, shape := range [][2]int{{1, 1}, {3, 2}, {1000, 7}, {30000, 2}} {
 		m := normal(1, shape[0], shape[1])
 		var want bytes.Buffer
-		if err := data.WriteNPY(&want, m); err != nil {
-			t.Fatal(err)
-		}
-		f, err := os.Create(filepath.Join(t.TempDir(), "a.npy"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, data.WriteNPY(&want, m))
+		f := need(os.Create(filepath.Join(t.TempDir(), "a.npy")))(t)
 		defer f.Close()
 		f.WriteString("before") // a file may begin elsewhere than at 0
-		w, err := data.NewNPYWriter(f, m.D)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := need(data.NewNPYWriter(f, m.D))(t)
 		for lo := 0; lo < m.N; lo += 11 {
-			if err := w.Write(m.Rows(lo, min(m.N, lo+11))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, w.Write(m.Rows(lo, min(m.N, lo+11))))
 		}
 		wantError(t, w.Write(data.NewMatrix(1, m.D+1)), data.ErrShape, "the rows have")
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Close())
 		f.WriteString("after")
-		got, err := os.ReadFile(f.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := need(os.ReadFile(f.Name()))(t)
 		if !bytes.Equal(got, slices.Concat([]byte("before"), want.Bytes(), []byte("after"))) || w.N() != m.N {
 			t.Errorf("%d×%d: the file differs from that of WriteNPY; N is %d", m.N, m.D, w.N())
 		}
@@ -375,20 +332,12 @@ func TestNPYWriter(t *testing.T) {
 }
 
 func TestNPYWriterErrors(t *testing.T) {
-	f, err := os.Create(filepath.Join(t.TempDir(), "a.npy"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = data.NewNPYWriter(f, 0)
+	f := need(os.Create(filepath.Join(t.TempDir(), "a.npy")))(t)
+	_, err := data.NewNPYWriter(f, 0)
 	wantError(t, err, data.ErrShape, "rows of 0 values")
-	w, err := data.NewNPYWriter(f, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := need(data.NewNPYWriter(f, 2))(t)
 	wantError(t, w.Write(data.NewMatrix(0, 2)), data.ErrEmpty, "the matrix is 0×2")
-	if err := w.Write(data.NewMatrix(30000, 2)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Write(data.NewMatrix(30000, 2)))
 	// What was not completed is refused.
 	_, err = data.Open(t.Context(), []string{f.Name()}, data.Options{})
 	wantError(t, err, data.ErrEmpty, "the array of shape 0×2 holds no values")
@@ -418,26 +367,17 @@ func TestCSVWriter(t *testing.T) {
 				l = data.NewLabels(labels)
 			}
 			var want, got bytes.Buffer
-			if err := data.WriteCSV(&want, m, l, nil); err != nil {
-				t.Fatal(err)
-			}
-			w, err := data.NewCSVWriter(&got, d, labeled)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, data.WriteCSV(&want, m, l, nil))
+			w := need(data.NewCSVWriter(&got, d, labeled))(t)
 			for lo := 0; lo < m.N; lo += 7 {
 				hi := min(m.N, lo+7)
 				var some []string
 				if labeled {
 					some = labels[lo:hi]
 				}
-				if err := w.Write(m.Rows(lo, hi), some); err != nil {
-					t.Fatal(err)
-				}
+				must(t, w.Write(m.Rows(lo, hi), some))
 			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, w.Close())
 			if got.String() != want.String() {
 				t.Errorf("%d columns, labels %v: the table differs from that of WriteCSV", d, labeled)
 			}
@@ -462,10 +402,7 @@ func TestCSVWriterErrors(t *testing.T) {
 		{"no labels", true, two, nil, data.ErrLabels, "there are 0 labels for 2 points"},
 		{"unwanted labels", false, two, []string{"a", "b"}, data.ErrLabels, "the table was begun without a column for them"},
 	} {
-		w, err := data.NewCSVWriter(io.Discard, 1, tc.labeled)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := need(data.NewCSVWriter(io.Discard, 1, tc.labeled))(t)
 		wantError(t, w.Write(tc.m, tc.labels), tc.kind, tc.want)
 	}
 	w, _ := data.NewCSVWriter(brokenWriter{}, 1, false)

@@ -53,10 +53,7 @@ func fortranOf(shape ...int) (c, fortran []byte) {
 func TestFortranOrder(t *testing.T) {
 	for _, shape := range [][]int{{3, 2}, {1, 7}, {7, 1}, {5, 3, 4}, {2, 3, 1, 5}, {100, 17}, {9000, 35}, {70, 9000}} {
 		c, fortran := fortranOf(shape...)
-		want, err := data.ReadNPY(bytes.NewReader(c))
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := need(data.ReadNPY(bytes.NewReader(c)))(t)
 		for name, r := range map[string]io.Reader{
 			"in any order": bytes.NewReader(fortran), "gzip": bytes.NewReader(gz(fortran)), "unsized": io.MultiReader(bytes.NewReader(fortran)),
 		} {
@@ -69,10 +66,7 @@ func TestFortranOrder(t *testing.T) {
 		for _, method := range []uint16{zip.Store, zip.Deflate} {
 			path := put(t, t.TempDir(), "a.npz", zipOf(method, entry{"x.npy", fortran}))
 			sameAsOpen(t, []string{path}, data.Options{})
-			got, err := data.Open(t.Context(), []string{path}, data.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := need(data.Open(t.Context(), []string{path}, data.Options{}))(t)
 			sameMatrix(t, got.Points, want.Points)
 		}
 	}
@@ -80,14 +74,8 @@ func TestFortranOrder(t *testing.T) {
 		c, fortran := orders(descr, size, func(i int) []byte {
 			return binary.BigEndian.AppendUint32(nil, uint32(i%100))[4-size:]
 		}, 50, 20)
-		want, err := data.ReadNPY(bytes.NewReader(c))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := data.ReadNPY(bytes.NewReader(fortran))
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := need(data.ReadNPY(bytes.NewReader(c)))(t)
+		got := need(data.ReadNPY(bytes.NewReader(fortran)))(t)
 		sameMatrix(t, got.Points, want.Points)
 	}
 }
@@ -102,10 +90,7 @@ func TestFortranOrderAllocates(t *testing.T) {
 		fortran = nil
 		block := data.NewMatrix(1000, d)
 		if used := allocated(func() {
-			b, err := data.OpenBlocks(t.Context(), []string{path}, data.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := need(data.OpenBlocks(t.Context(), []string{path}, data.Options{}))(t)
 			defer b.Close()
 			rows := 0
 			for {
@@ -113,9 +98,7 @@ func TestFortranOrderAllocates(t *testing.T) {
 				if err == io.EOF {
 					break
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				rows += got
 			}
 			if rows != n {
@@ -173,10 +156,7 @@ func TestHalf(t *testing.T) {
 		all = binary.LittleEndian.AppendUint16(all, uint16(h))
 		want = append(want, float32(math.Copysign(v, float64(0x7fff-h))))
 	}
-	ds, err := data.ReadNPY(bytes.NewReader(npy(fmt.Sprintf("{'descr': '<f2', 'fortran_order': False, 'shape': (%d, 1), }", len(want)), all...)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ds := need(data.ReadNPY(bytes.NewReader(npy(fmt.Sprintf("{'descr': '<f2', 'fortran_order': False, 'shape': (%d, 1), }", len(want)), all...))))(t)
 	sameMatrix(t, ds.Points, matrix(len(want), 1, want...))
 	for _, h := range []uint16{0x7c00, 0xfc00, 0x7e00} { // ±∞, NaN
 		_, err := data.ReadNPY(bytes.NewReader(npy("{'descr': '<f2', 'fortran_order': False, 'shape': (1, 1), }", byte(h), byte(h>>8))))
@@ -251,10 +231,7 @@ func TestUnsignedOffset(t *testing.T) {
 	for i := range values {
 		values[i] = base + 4096*(uint64(i)%100)
 	}
-	ds, err := data.ReadNPY(bytes.NewReader(npy("{'descr': '<u8', 'fortran_order': True, 'shape': (200, 1), }", body(binary.LittleEndian, values)...)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ds := need(data.ReadNPY(bytes.NewReader(npy("{'descr': '<u8', 'fortran_order': True, 'shape': (200, 1), }", body(binary.LittleEndian, values)...))))(t)
 	if ds.Points.Offset == nil {
 		t.Fatal("the points have no offset")
 	}

@@ -41,10 +41,7 @@ func TestColumnsByName(t *testing.T) {
 			opt := tc.opt
 			opt.Columns = []string{"a", "b", "c"}
 			opt.Log, log = logged()
-			ds, err := data.Open(t.Context(), []string{path}, opt)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ds := need(data.Open(t.Context(), []string{path}, opt))(t)
 			sameMatrix(t, ds.Points, matrix(2, 3, 1, 2, 3, 4, 5, 6))
 			if named := tc.log != "have no names"; named != slices.Equal(ds.Points.Columns, opt.Columns) {
 				t.Errorf("the columns are called %q", ds.Points.Columns)
@@ -52,10 +49,7 @@ func TestColumnsByName(t *testing.T) {
 			if !strings.Contains(log.String(), tc.log) || strings.Count(log.String(), "\n") != min(len(tc.log), 1) {
 				t.Errorf("the log says %q, want %q", log, tc.log)
 			}
-			blocks, err := data.OpenBlocks(t.Context(), []string{path}, opt)
-			if err != nil {
-				t.Fatal(err)
-			}
+			blocks := need(data.OpenBlocks(t.Context(), []string{path}, opt))(t)
 			defer blocks.Close()
 			block := data.NewMatrix(2, blocks.D())
 			if n, err := blocks.Next(block); n != 2 || err != nil && err != io.EOF {
@@ -71,10 +65,7 @@ func TestColumnsByName(t *testing.T) {
 
 // Names that are numbers make a header where all that are wanted are there.
 func TestColumnsOfNumbers(t *testing.T) {
-	ds, err := data.ReadCSV(strings.NewReader("2,0,1\n30,10,20\n"), data.Options{Columns: []string{"0", "1", "2"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ds := need(data.ReadCSV(strings.NewReader("2,0,1\n30,10,20\n"), data.Options{Columns: []string{"0", "1", "2"}}))(t)
 	sameMatrix(t, ds.Points, matrix(1, 3, 10, 20, 30))
 }
 
@@ -105,10 +96,7 @@ func TestColumnsErrors(t *testing.T) {
 
 // Columns in the order of training need no names of their own.
 func TestColumnsTwiceInOrder(t *testing.T) {
-	ds, err := data.ReadCSV(strings.NewReader("a,b,a\n1,2,3\n"), data.Options{Columns: []string{"a", "b", "a"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ds := need(data.ReadCSV(strings.NewReader("a,b,a\n1,2,3\n"), data.Options{Columns: []string{"a", "b", "a"}}))(t)
 	sameMatrix(t, ds.Points, matrix(1, 3, 1, 2, 3))
 }
 
@@ -142,15 +130,10 @@ func TestSelect(t *testing.T) {
 // points.
 func TestPreprocessingColumns(t *testing.T) {
 	p := &data.Preprocessing{Width: 2, Columns: []string{"a", "b"}, Scaler: &data.Scaler{Kind: data.ScaleNone, Offset: []float64{1, 2}}}
-	if err := p.Check(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Check())
 	m := matrix(1, 3, 5, 6, 7)
 	m.Columns = []string{"b", "c", "a"}
-	got, err := p.Apply(context.Background(), m, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := need(p.Apply(context.Background(), m, nil))(t)
 	sameMatrix(t, got, matrix(1, 2, 6, 3))
 	o := p.Reading(data.Options{Name: "x"})
 	if o.Name != "x" || !slices.Equal(o.Columns, p.Columns) || !slices.Equal(o.Offset, p.Scaler.Offset) {
@@ -170,9 +153,7 @@ func TestPreprocessingColumns(t *testing.T) {
 func TestCountingHeaderIsLogged(t *testing.T) {
 	for file, said := range map[string]bool{"0,1,2\n5,6,7\n": true, "a,b,c\n5,6,7\n": false, "5,6,7\n0,1,2\n": false} {
 		log, text := logged()
-		if _, err := data.ReadCSV(strings.NewReader(file), data.Options{Log: log}); err != nil {
-			t.Fatal(err)
-		}
+		need(data.ReadCSV(strings.NewReader(file), data.Options{Log: log}))(t)
 		if strings.Contains(text.String(), "is taken for column names") != said {
 			t.Errorf("of %q the log says %q", file, text)
 		}

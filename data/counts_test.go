@@ -79,10 +79,7 @@ func TestOpenCounts(t *testing.T) {
 		if !data.IsCounts(folder) {
 			t.Error("the folder is not recognised")
 		}
-		c, err := data.OpenCounts(t.Context(), []string{folder}, data.Options{Labels: []string{labels}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := need(data.OpenCounts(t.Context(), []string{folder}, data.Options{Labels: []string{labels}}))(t)
 		wantDense(t, c, []float64{5, 0, 2}, []float64{1, 7, 0})
 		if c.Name != filepath.Base(folder) || !slices.Equal(c.CellNames, []string{"AAAC-1", "AAAG-1"}) || !slices.Equal(c.GeneNames, []string{"ENSG1", "ENSG2", "ENSG3"}) {
 			t.Errorf("the names are %q, %q, %q", c.Name, c.CellNames, c.GeneNames)
@@ -98,14 +95,12 @@ func TestOpenCounts(t *testing.T) {
 		if !data.IsCounts(file) || data.IsCounts(labels) || data.IsCounts(filepath.Dir(labels)) || data.IsCounts("gone") {
 			t.Error("counts and other files are confounded")
 		}
-		if c, err = data.OpenCounts(t.Context(), []string{file, folder}, data.Options{Name: "both"}); err != nil {
-			t.Fatal(err)
-		}
+		c = need(data.OpenCounts(t.Context(), []string{file, folder}, data.Options{Name: "both"}))(t)
 		wantDense(t, c, []float64{5, 0, 2}, []float64{1, 7, 0}, []float64{5, 0, 2}, []float64{1, 7, 0})
 		if c.Name != "both" || c.CellNames != nil || len(c.GeneNames) != 3 {
 			t.Errorf("the names are %q, %q, %q", c.Name, c.CellNames, c.GeneNames)
 		}
-		if c, err = data.OpenCounts(t.Context(), []string{folder, folder}, data.Options{}); err != nil || len(c.CellNames) != 4 {
+		if c, err := data.OpenCounts(t.Context(), []string{folder, folder}, data.Options{}); err != nil || len(c.CellNames) != 4 {
 			t.Errorf("%q, %v", c.CellNames, err)
 		}
 		for _, open := range []func() error{
@@ -185,10 +180,7 @@ func TestReadCounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, file := range [][]byte{tc.file, gz(tc.file)} {
 				for _, r := range []io.Reader{bytes.NewReader(file), io.MultiReader(bytes.NewReader(file))} {
-					c, err := data.ReadCounts(r)
-					if err != nil {
-						t.Fatal(err)
-					}
+					c := need(data.ReadCounts(r))(t)
 					wantDense(t, c, tc.want...)
 				}
 			}
@@ -205,17 +197,12 @@ func TestReadCountsNumbers(t *testing.T) {
 		v := math.Exp(8 * s.Normal())
 		text := fmt.Sprintf([]string{"%.3f", "%g", "%e", "%.0f", "%.18e", "%.12f", "%.1f"}[i%7], v)
 		var x float64
-		if _, err := fmt.Sscan(text, &x); err != nil {
-			t.Fatal(err)
-		}
+		need(fmt.Sscan(text, &x))(t)
 		want = append(want, float64(float32(x)))
 		lines = append(lines, fmt.Sprintf("%d 1 %s", i+1, text))
 	}
 	lines[0] = "3000 1 3000"
-	c, err := data.ReadCounts(bytes.NewReader(bytes.Replace(mtx(lines...), []byte("integer"), []byte("real"), 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := need(data.ReadCounts(bytes.NewReader(bytes.Replace(mtx(lines...), []byte("integer"), []byte("real"), 1))))(t)
 	wantDense(t, c, want)
 }
 
@@ -364,16 +351,12 @@ func TestOpenCountsErrors(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			for name, text := range tc.files {
-				if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.MkdirAll(filepath.Dir(name), 0o777))
 				put(t, ".", name, []byte(text))
 			}
 			_, err := data.OpenCounts(t.Context(), tc.paths, tc.opt)
 			if tc.kind == nil {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				put(t, "e", "genes.tsv", []byte("x\nw\nz\n"))
 				_, err = data.OpenCounts(t.Context(), tc.paths, tc.opt)
 				wantError(t, err, data.ErrShape, `e: gene 2 (counted from 1) is "w", but that of d is "y"`)
@@ -388,9 +371,7 @@ func TestCountsCheck(t *testing.T) {
 	good := func() *data.Counts {
 		return &data.Counts{Cells: 2, Genes: 3, CSR: data.CSR{Start: []int{0, 2, 3}, Column: []int32{0, 2, 1}, Value: []float32{1, 2, 3}}}
 	}
-	if err := good().Check(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, good().Check())
 	for name, tc := range map[string]struct {
 		spoil func(c *data.Counts)
 		kind  error
@@ -503,14 +484,8 @@ func TestFitCounts(t *testing.T) {
 		}
 		var first *data.Dataset
 		withProcs(t, func(t *testing.T, procs int) {
-			s, err := data.FitCounts(c, tc.n)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ds, err := s.Apply(c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := need(data.FitCounts(c, tc.n))(t)
+			ds := need(s.Apply(c))(t)
 			if first != nil {
 				sameMatrix(t, ds.Points, first.Points)
 				return
@@ -536,9 +511,7 @@ func TestFitCounts(t *testing.T) {
 			}
 			// A part of the cells comes out as it does among the others.
 			part := data.NewMatrix(3, tc.n)
-			if err := s.ApplyTo(part, c, 5); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.ApplyTo(part, c, 5))
 			sameMatrix(t, part, ds.Points.Rows(5, 8))
 		})
 	}
@@ -564,17 +537,11 @@ func TestFitCountsByHand(t *testing.T) {
 	}
 	// Library sizes: 107 (9 cells), 7 (1), 4 (10); the median is (4+7)/2.
 	for n, want := range map[int][]int32{1: {1}, 2: {1, 3}, 1000: {1, 3}} {
-		s, err := data.FitCounts(c, n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := need(data.FitCounts(c, n))(t)
 		if !slices.Equal(s.Genes, want) || s.LibrarySize != 5.5 || s.Names != nil {
 			t.Errorf("%d genes: %+v", n, s)
 		}
-		ds, err := s.Apply(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ds := need(s.Apply(c))(t)
 		if got, want := ds.Points.Row(9)[0], float32(math.Log2(4./7*5.5+1)); got != want || ds.Points.Row(10)[0] != 0 {
 			t.Errorf("the points are %v and %v, want %v and 0", got, ds.Points.Row(10)[0], want)
 		}
@@ -584,10 +551,7 @@ func TestFitCountsByHand(t *testing.T) {
 	for i := range 3 {
 		c.Cells++
 		c.Start = append(c.Start, len(c.Column))
-		s, err := data.FitCounts(c, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := need(data.FitCounts(c, 1))(t)
 		ds, err := s.Apply(c)
 		if err != nil || ds.Points.Row(20 + i)[0] != 0 {
 			t.Fatalf("%v, %v", ds, err)
@@ -618,22 +582,11 @@ func TestFitCountsRefuses(t *testing.T) {
 // after the scaling has been written and read as JSON.
 func TestCountScalingOfOtherCounts(t *testing.T) {
 	c := drawCounts(3, 100, 80)
-	fitted, err := data.FitCounts(c, 20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(fitted)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fitted := need(data.FitCounts(c, 20))(t)
+	text := need(json.Marshal(fitted))(t)
 	var s data.CountScaling
-	if err := json.Unmarshal(text, &s); err != nil {
-		t.Fatal(err)
-	}
-	all, err := s.Apply(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &s))
+	all := need(s.Apply(c))(t)
 
 	// The same cells with the genes in the opposite order and one more.
 	other := &data.Counts{Cells: c.Cells, Genes: 81, CSR: data.CSR{Start: c.Start, Column: slices.Clone(c.Column), Value: slices.Clone(c.Value)}}
@@ -648,10 +601,7 @@ func TestCountScalingOfOtherCounts(t *testing.T) {
 		other.GeneNames = append(other.GeneNames, c.GeneNames[79-g])
 	}
 	other.GeneNames = append(other.GeneNames, "new")
-	got, err := s.Apply(other)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := need(s.Apply(other))(t)
 	for i, v := range got.Points.X { // the library sizes are added up in another order
 		if math.Abs(float64(v-all.Points.X[i])) > 1e-6 {
 			t.Fatalf("value %d is %v, want %v", i, v, all.Points.X[i])
@@ -693,9 +643,7 @@ func TestCountScalingOfOtherCounts(t *testing.T) {
 	p := data.Preprocessing{Width: 19, Counts: fitted}
 	wantError(t, p.Check(), data.ErrShape, "makes points of 20 values of counts, but takes points of 19")
 	p.Width = 20
-	if err := p.Check(); err != nil {
-		t.Error(err)
-	}
+	must(t, p.Check())
 	p.Counts = &s
 	wantError(t, p.Check(), data.ErrShape, "the scaling of counts is inconsistent")
 }

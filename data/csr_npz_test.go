@@ -19,17 +19,11 @@ import (
 // twice, and a stored zero.
 func TestOpenCSR(t *testing.T) {
 	folder := filepath.Join("testdata", "sparse")
-	want, err := data.Open(t.Context(), []string{filepath.Join(folder, "dense.npy")}, data.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := need(data.Open(t.Context(), []string{filepath.Join(folder, "dense.npy")}, data.Options{}))(t)
 	for _, name := range []string{"float32", "float64-plain", "untidy-int64", "times4-int64"} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(folder, name+".npz")
-			ds, err := data.Open(t.Context(), []string{path}, data.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			ds := need(data.Open(t.Context(), []string{path}, data.Options{}))(t)
 			if ds.Points.CSR == nil || ds.Points.Nonzeros() != 12 || ds.Name != name {
 				t.Fatalf("%q has %d values that are not 0", ds.Name, ds.Points.Nonzeros())
 			}
@@ -41,9 +35,7 @@ func TestOpenCSR(t *testing.T) {
 			} else {
 				sameAfterSkip(t, []string{path, path}, data.Options{})
 				blocks, _, err := readBlocks([]string{path, path}, data.Options{}, 3)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if !slices.Equal(blocks.Points.X, slices.Concat(want.Points.X, want.Points.X)) {
 					t.Errorf("read in blocks, the points are %v", blocks.Points.X)
 				}
@@ -61,10 +53,7 @@ func TestOpenCSR(t *testing.T) {
 			}
 		})
 	}
-	both, err := data.Open(t.Context(), []string{filepath.Join(folder, "float32.npz"), filepath.Join(folder, "untidy-int64.npz")}, data.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	both := need(data.Open(t.Context(), []string{filepath.Join(folder, "float32.npz"), filepath.Join(folder, "untidy-int64.npz")}, data.Options{}))(t)
 	if x := densePoints(t, both.Points).X; !slices.Equal(x, slices.Concat(want.Points.X, want.Points.X)) {
 		t.Errorf("two files together are %v", x)
 	}
@@ -75,7 +64,7 @@ func TestOpenCSR(t *testing.T) {
 		_, err := data.Open(t.Context(), paths, data.Options{})
 		wantError(t, err, data.ErrShape, paths[1]+": these points are ")
 	}
-	_, err = data.Open(t.Context(), []string{filepath.Join(folder, "csc.npz")}, data.Options{})
+	_, err := data.Open(t.Context(), []string{filepath.Join(folder, "csc.npz")}, data.Options{})
 	wantError(t, err, data.ErrUnsupported, `csc.npz: the archive holds a sparse matrix in the format "csc", and csr is read; save m.tocsr()`)
 	_, err = data.OpenImages(t.Context(), []string{filepath.Join(folder, "float32.npz")}, data.ImageOptions{})
 	wantError(t, err, data.ErrUnsupported, "sparse matrix, which holds no images")
@@ -225,10 +214,7 @@ func FuzzCSR(f *testing.F) {
 			return
 		}
 		whole := densePoints(t, ds.Points)
-		b, err := data.OpenBlocks(t.Context(), []string{path}, data.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := need(data.OpenBlocks(t.Context(), []string{path}, data.Options{}))(t)
 		defer b.Close()
 		block, at := data.NewMatrix(2, b.D()), 0
 		for {
@@ -236,9 +222,7 @@ func FuzzCSR(f *testing.F) {
 			if err == io.EOF {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if !slices.Equal(block.X[:n*b.D()], whole.X[at:at+n*b.D()]) {
 				t.Fatalf("the rows from %d on are others in blocks", at/b.D())
 			}
@@ -296,13 +280,8 @@ func TestSparsePointsAsDense(t *testing.T) {
 		t.Error("rows differ")
 	}
 	for _, ds := range []*data.Dataset{sparse, same} {
-		scaler, err := ds.Scale(t.Context(), data.ScaleUnit)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := ds.Normalize(t.Context(), data.Cosine, scaler); err != nil {
-			t.Fatal(err)
-		}
+		scaler := need(ds.Scale(t.Context(), data.ScaleUnit))(t)
+		must(t, ds.Normalize(t.Context(), data.Cosine, scaler))
 	}
 	sameMatrix(t, densePoints(t, sparse.Points), same.Points)
 	a, b, _, errSparse := sparse.Split(0.3, 1)

@@ -43,10 +43,7 @@ func TestReadCSV(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, r := range []io.Reader{strings.NewReader(tc.text), io.MultiReader(strings.NewReader(tc.text)), bytes.NewReader(gz([]byte(tc.text)))} {
-				ds, err := data.ReadCSV(r, tc.opt)
-				if err != nil {
-					t.Fatal(err)
-				}
+				ds := need(data.ReadCSV(r, tc.opt))(t)
 				sameMatrix(t, ds.Points, tc.want)
 				if (ds.Labels != nil) != (tc.labels != nil) {
 					t.Fatalf("the labels are %+v, want %q", ds.Labels, tc.labels)
@@ -174,9 +171,7 @@ func TestCSVRoundTrip(t *testing.T) {
 				opt.LabelColumn = "label"
 			}
 			var b bytes.Buffer
-			if err := data.WriteCSV(&b, m, l, nil); err != nil {
-				t.Fatal(err)
-			}
+			must(t, data.WriteCSV(&b, m, l, nil))
 			want := map[int]string{1: "x", 2: "x,y", 3: "x,y,z", 5: "x1,x2,x3,x4,x5"}[d]
 			if withLabels {
 				want += ",label"
@@ -184,10 +179,7 @@ func TestCSVRoundTrip(t *testing.T) {
 			if head, _, _ := strings.Cut(b.String(), "\n"); head != want {
 				t.Errorf("the header is %q, want %q", head, want)
 			}
-			ds, err := data.ReadCSV(&b, opt)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ds := need(data.ReadCSV(&b, opt))(t)
 			sameMatrix(t, ds.Points, m)
 			if withLabels && (!slices.Equal(ds.Labels.Class, l.Class) || !slices.Equal(ds.Labels.Names, l.Names)) {
 				t.Errorf("the labels are %+v, want %+v", ds.Labels, l)
@@ -221,17 +213,13 @@ func TestWriteCSVErrors(t *testing.T) {
 func TestCSVMemory(t *testing.T) {
 	m := normal(5, 8000, 100)
 	var b bytes.Buffer
-	if err := data.WriteCSV(&b, m, nil, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, data.WriteCSV(&b, m, nil, nil))
 	packed := gz(b.Bytes())
 	for name, file := range map[string][]byte{"plain": b.Bytes(), "gzip": packed} {
 		var ds *data.Dataset
 		var err error
 		used := allocated(func() { ds, err = data.ReadCSV(bytes.NewReader(file), data.Options{}) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		sameMatrix(t, ds.Points, m)
 		if limit := uint64(2*4*len(m.X) + 2<<20 + raceBytes); used > limit {
 			t.Errorf("%s: %d bytes were allocated for %d of points, want no more than %d", name, used, 4*len(m.X), limit)

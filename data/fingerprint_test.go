@@ -65,18 +65,10 @@ func TestFingerprint(t *testing.T) {
 	})
 
 	plain := put(t, folder, "plain.idx", idx(0x08, []uint32{n, d}, values...))
-	memory, err := data.Open(t.Context(), []string{whole}, data.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := data.Open(t.Context(), []string{whole}, data.Options{BlocksAbove: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	memory := need(data.Open(t.Context(), []string{whole}, data.Options{}))(t)
+	set := need(data.Open(t.Context(), []string{whole}, data.Options{BlocksAbove: 3}))(t)
 	rest, _, _, err := set.Split(0.5, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, points := range map[string]data.Source{
 		"in memory": memory.Points, "in a file": open(data.ScaleUnit, plain),
 		"split": rest.Source(), "standardised": open(data.ScaleStandard, whole),

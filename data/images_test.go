@@ -35,9 +35,7 @@ func plant(t testing.TB, files tree) string {
 		if strings.HasSuffix(name, "/") {
 			folder = path
 		}
-		if err := os.MkdirAll(folder, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(folder, 0o777))
 		if folder != path {
 			put(t, root, filepath.FromSlash(name), content)
 		}
@@ -194,10 +192,7 @@ func TestOpenImagesCIFAR(t *testing.T) {
 		{put(t, archives, "cifar-10-binary.tar.gz", gz(packed)), "cifar-10-binary"},
 		{put(t, archives, "plain.tar", packed), "plain"},
 	} {
-		im, err := data.OpenImages(t.Context(), []string{tc.path}, data.ImageOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		im := need(data.OpenImages(t.Context(), []string{tc.path}, data.ImageOptions{}))(t)
 		wantImages(t, im, 7, 32, 32, 3, labels, train)
 		if im.Name != tc.name {
 			t.Errorf("the name is %q, want %q", im.Name, tc.name)
@@ -216,17 +211,11 @@ func TestOpenImagesCIFAR(t *testing.T) {
 		}
 		return paths
 	}
-	im, err := data.OpenImages(t.Context(), batches("test_batch.bin", "data_batch_3.bin"), data.ImageOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	im := need(data.OpenImages(t.Context(), batches("test_batch.bin", "data_batch_3.bin"), data.ImageOptions{}))(t)
 	wantImages(t, im, 3, 32, 32, 3, []string{"truck", "airplane", "cat"}, []bool{false, false, true})
 
 	// A batch under a name of one's own, without names for the classes.
-	im, err = data.OpenImages(t.Context(), []string{put(t, archives, "some.bin.gz", gz(files["test_batch.bin"]))}, data.ImageOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	im = need(data.OpenImages(t.Context(), []string{put(t, archives, "some.bin.gz", gz(files["test_batch.bin"]))}, data.ImageOptions{}))(t)
 	wantImages(t, im, 2, 32, 32, 3, []string{"9", "0"}, nil)
 }
 
@@ -241,9 +230,7 @@ func TestOpenImagesFolder(t *testing.T) {
 			".hidden/a.webp": nil,
 			"LICENSE":        nil,
 		})}, data.ImageOptions{Name: "pets"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		wantImages(t, im, 3, 1, 2, 3, []string{"cat", "dog", "dog"}, nil)
 		if want := []byte{1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3}; !bytes.Equal(im.Pixels, want) {
 			t.Errorf("the pixels are %v, want %v", im.Pixels, want)
@@ -260,9 +247,7 @@ func TestOpenImagesFolder(t *testing.T) {
 		"train/b/10.png": pngOf(grays(1, 4)),
 		"train/a/1.jpg":  jpegOf(grays(1, 5)),
 	})}, data.ImageOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantImages(t, im, 5, 1, 1, 1, []string{"a", "b", "b", "a", "c"}, []bool{true, true, true, false, false})
 	if want := []byte{5, 3, 4, 1, 2}; !bytes.Equal(im.Pixels, want) {
 		t.Errorf("the pixels are %v, want %v", im.Pixels, want)
@@ -273,9 +258,7 @@ func TestOpenImagesFolder(t *testing.T) {
 		plant(t, tree{"test/1.png": pngOf(grays(1, 1)), "train/1.png": pngOf(grays(1, 2))}),
 		plant(t, tree{"10/1.png": pngOf(grays(1, 4)), "9/1.png": pngOf(grays(1, 3))}),
 	}, data.ImageOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantImages(t, im, 4, 1, 1, 1, []string{"test", "train", "9", "10"}, nil)
 	if want := []byte{1, 2, 3, 4}; !bytes.Equal(im.Pixels, want) {
 		t.Errorf("the pixels are %v, want %v", im.Pixels, want)
@@ -309,10 +292,7 @@ func TestImageKinds(t *testing.T) {
 		{"JPEG in greyscale", jpegOf(grays(2, 90, 100, 110, 120)), 1, []byte{90, 100, 110, 120}, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			im, err := data.OpenImages(t.Context(), []string{plant(t, tree{"a/1.png": tc.file})}, data.ImageOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			im := need(data.OpenImages(t.Context(), []string{plant(t, tree{"a/1.png": tc.file})}, data.ImageOptions{}))(t)
 			wantImages(t, im, 1, 2, 2, tc.c, []string{"a"}, nil)
 			for i, v := range im.Pixels {
 				if d := int(v) - int(tc.want[i]); d > tc.near || d < -tc.near {
@@ -348,10 +328,7 @@ func TestImageSize(t *testing.T) {
 		{"npy of that size", tree{"x.npy": bytesNPY("(1, 2, 2)", 1, 2, 3, 4)}, "x.npy", 1, 1, map[int]byte{0: 1, 1: 2, 2: 3, 3: 4}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			im, err := data.OpenImages(t.Context(), []string{filepath.Join(plant(t, tc.files), tc.open)}, data.ImageOptions{Size: 2})
-			if err != nil {
-				t.Fatal(err)
-			}
+			im := need(data.OpenImages(t.Context(), []string{filepath.Join(plant(t, tc.files), tc.open)}, data.ImageOptions{Size: 2}))(t)
 			wantImages(t, im, tc.n, 2, 2, tc.c, classes(im), nil)
 			for i, want := range tc.want {
 				if im.Pixels[i] != want {
@@ -396,10 +373,7 @@ func TestOpenImagesArrays(t *testing.T) {
 			if tc.labels != "" {
 				opt.Labels = []string{filepath.Join(root, "l.txt")}
 			}
-			im, err := data.OpenImages(t.Context(), []string{filepath.Join(root, "pictures.any")}, opt)
-			if err != nil {
-				t.Fatal(err)
-			}
+			im := need(data.OpenImages(t.Context(), []string{filepath.Join(root, "pictures.any")}, opt))(t)
 			wantImages(t, im, 2, 1, 2, tc.c, tc.want, nil)
 			if !bytes.Equal(im.Pixels, rgb[:4*tc.c]) {
 				t.Errorf("the pixels are %v", im.Pixels)
@@ -644,10 +618,7 @@ func TestImagesOfPointFolder(t *testing.T) {
 		"train-images-idx3-ubyte": images(3), "train-labels-idx1-ubyte": idx(8, []uint32{3}, 7, 8, 7),
 		"t10k-images-idx3-ubyte": images(2), "t10k-labels-idx1-ubyte": idx(8, []uint32{2}, 9, 7),
 	}
-	im, err := data.OpenImages(t.Context(), []string{plant(t, folder)}, data.ImageOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	im := need(data.OpenImages(t.Context(), []string{plant(t, folder)}, data.ImageOptions{}))(t)
 	if im.N != 5 || im.H != 2 || im.W != 3 || im.C != 1 || im.Image(0)[0] != 30 || im.Image(3)[0] != 20 || im.Image(4)[5] != 31 {
 		t.Errorf("%+v", im)
 	}
@@ -666,14 +637,8 @@ func TestImagesOfPointFolder(t *testing.T) {
 }
 
 func TestBuiltinImages(t *testing.T) {
-	im, err := data.BuiltinImages("mnist10k")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ds, err := data.Builtin("mnist10k")
-	if err != nil {
-		t.Fatal(err)
-	}
+	im := need(data.BuiltinImages("mnist10k"))(t)
+	ds := need(data.Builtin("mnist10k"))(t)
 	if im.N != 10000 || im.H != 28 || im.W != 28 || im.C != 1 || len(im.Labels.Class) != 10000 {
 		t.Fatalf("%d images of %d×%d×%d, %d labels", im.N, im.H, im.W, im.C, len(im.Labels.Class))
 	}

@@ -25,9 +25,7 @@ func TestImbalance(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			ds := numbered(tc.n, tc.label)
 			kept, rows, err := ds.Imbalance(1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if !slices.IsSorted(rows) || len(rows) != kept.Points.N || !kept.Bytes || kept.Name != ds.Name {
 				t.Fatalf("rows %v of %+v", rows, kept)
 			}
@@ -59,13 +57,9 @@ func TestImbalance(t *testing.T) {
 func TestImbalanceOrigin(t *testing.T) {
 	ds := numbered(200, func(i int) string { return fmt.Sprint(i % 4) })
 	kept, _, err := ds.Imbalance(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	train, held, _, err := kept.Split(0.2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, part := range []*data.Dataset{train, held} {
 		for i, v := range part.Points.X {
 			if part.Origin(i) != int(v) {
@@ -88,9 +82,7 @@ func TestImbalanceIsFair(t *testing.T) {
 	const runs = 2000
 	for seed := range uint64(runs) {
 		_, rows, err := ds.Imbalance(seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, row := range rows {
 			drawn[row]++
 		}

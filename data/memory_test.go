@@ -116,10 +116,7 @@ func opaque(w, h int) *image.RGBA {
 
 func TestFromImages(t *testing.T) {
 	m := opaque(4, 3)
-	wide, err := data.FromImages([]image.Image{m.SubImage(image.Rect(1, 1, 3, 3)), m.SubImage(image.Rect(0, 0, 2, 2))}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wide := need(data.FromImages([]image.Image{m.SubImage(image.Rect(1, 1, 3, 3)), m.SubImage(image.Rect(0, 0, 2, 2))}, 0))(t)
 	if want := []byte{10, 20, 7, 20, 20, 7, 10, 40, 7, 20, 40, 7, 0, 0, 7, 10, 0, 7, 0, 20, 7, 10, 20, 7}; wide.N != 2 || wide.H != 2 || wide.W != 2 || wide.C != 3 || !slices.Equal(wide.Pixels, want) {
 		t.Errorf("%+v, want the pixels %v", wide, want)
 	}
@@ -133,23 +130,15 @@ func TestFromImages(t *testing.T) {
 // Decoded images are what OpenImages reads of their files.
 func TestFromImagesIsOpenImages(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.Mkdir(filepath.Join(folder, "class"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(folder, "class"), 0o777))
 	var images []image.Image
 	for i, size := range []image.Point{{9, 7}, {8, 8}, {5, 16}} {
 		file := jpegOf(opaque(size.X, size.Y))
 		put(t, filepath.Join(folder, "class"), fmt.Sprintf("%d.jpg", i), file)
-		m, err := jpeg.Decode(bytes.NewReader(file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := need(jpeg.Decode(bytes.NewReader(file)))(t)
 		images = append(images, m)
 	}
-	want, err := data.OpenImages(t.Context(), []string{folder}, data.ImageOptions{Size: 6})
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := need(data.OpenImages(t.Context(), []string{folder}, data.ImageOptions{Size: 6}))(t)
 	got, err := data.FromImages(images, 6)
 	if err != nil || got.N != 3 || got.H != 6 || got.W != 6 || got.C != 3 || !bytes.Equal(got.Pixels, want.Pixels) {
 		t.Errorf("%+v, %v", got, err)

@@ -51,9 +51,7 @@ func TestNormalizeGivesSimilarities(t *testing.T) {
 	for _, metric := range []data.Metric{data.Cosine, data.Correlation} {
 		raw := directions(40, 7)
 		ds := &data.Dataset{Points: raw.Clone()}
-		if err := ds.Normalize(t.Context(), metric, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, ds.Normalize(t.Context(), metric, nil))
 		for i := range raw.N {
 			for j := range i {
 				d2 := 0.
@@ -75,9 +73,7 @@ func TestNormalizeGivesSimilarities(t *testing.T) {
 			}
 		}
 		again := &data.Dataset{Points: moved}
-		if err := again.Normalize(t.Context(), metric, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, again.Normalize(t.Context(), metric, nil))
 		for i, v := range again.Points.X {
 			if math.Abs(float64(v-ds.Points.X[i])) > 1e-6 {
 				t.Fatalf("%s: value %d is %v of scaled points, %v before", metric, i, v, ds.Points.X[i])
@@ -114,9 +110,7 @@ func TestNormalizeWithOffset(t *testing.T) {
 				if err == nil {
 					err = ds.Normalize(t.Context(), metric, scaler)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				return ds.Points.X
 			}
 			want, got := normalized(whole), normalized(parts)
@@ -154,10 +148,7 @@ func TestNoDirection(t *testing.T) {
 		}
 		p := &data.Preprocessing{Width: 6, Metric: tt.metric}
 		skipped := make([]bool, m.N)
-		lenient, err := p.ApplySkipping(t.Context(), m.Clone(), nil, skipped)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lenient := need(p.ApplySkipping(t.Context(), m.Clone(), nil, skipped))(t)
 		_, applied := p.Apply(t.Context(), m.Clone(), nil)
 		fitted := (&data.Dataset{Points: m}).Normalize(t.Context(), tt.metric, nil)
 		for _, err := range []error{applied, fitted} {
@@ -185,9 +176,7 @@ func TestNoDirection(t *testing.T) {
 	ds := &data.Dataset{Name: "x", Points: directions(50, 3)}
 	clear(ds.Points.Row(17))
 	train, held, _, err := ds.Split(0.5, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var e *data.DirectionError
 	if err := errors.Join(train.Normalize(t.Context(), data.Cosine, nil), held.Normalize(t.Context(), data.Cosine, nil)); !errors.As(err, &e) || !slices.Equal(e.Rows, []int{17}) {
 		t.Errorf("the zeros in row 17 of a split give %v", err)

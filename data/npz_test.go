@@ -41,10 +41,7 @@ func fillKuzushiji(t *testing.T, folder, name string) {
 func TestOpenKuzushiji(t *testing.T) {
 	for _, name := range []string{"k49", "kmnist"} {
 		folder := kuzushiji(t, name)
-		ds, err := data.Open(t.Context(), []string{folder}, data.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		ds := need(data.Open(t.Context(), []string{folder}, data.Options{}))(t)
 		sameMatrix(t, ds.Points, matrix(3, 2, 1, 2, 3, 4, 5, 6))
 		if !slices.Equal(ds.Labels.Value, []float64{48, 0, 48}) || !ds.Bytes {
 			t.Errorf("%s: the labels are %+v, Bytes is %v", name, ds.Labels, ds.Bytes)
@@ -53,19 +50,14 @@ func TestOpenKuzushiji(t *testing.T) {
 
 		// One of the files with its labels.
 		of := func(kind string) string { return filepath.Join(folder, name+"-"+kind+".npz") }
-		ds, err = data.Open(t.Context(), []string{of("train-imgs")}, data.Options{Labels: []string{of("train-labels")}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		ds = need(data.Open(t.Context(), []string{of("train-imgs")}, data.Options{Labels: []string{of("train-labels")}}))(t)
 		sameMatrix(t, ds.Points, matrix(2, 2, 1, 2, 3, 4))
 		if !slices.Equal(ds.Labels.Value, []float64{48, 0}) || ds.Name != name+"-train-imgs" {
 			t.Errorf("%s: the labels are %+v, the name is %q", name, ds.Labels, ds.Name)
 		}
 
-		if err := os.Remove(of("test-labels")); err != nil {
-			t.Fatal(err)
-		}
-		_, err = data.Open(t.Context(), []string{folder}, data.Options{})
+		must(t, os.Remove(of("test-labels")))
+		_, err := data.Open(t.Context(), []string{folder}, data.Options{})
 		wantError(t, err, data.ErrUnsupported, name+"-test-labels.npz is not in the folder; fetch it")
 
 		// Beside a part of another collection, the whole one is meant; of two
@@ -113,10 +105,7 @@ func TestOpenNPZ(t *testing.T) {
 				sameAsOpen(t, paths, opt)
 				sameAsOpen(t, append(paths, paths...), opt)
 			}
-			ds, err := data.Open(t.Context(), paths, opt)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ds := need(data.Open(t.Context(), paths, opt))(t)
 			sameMatrix(t, ds.Points, matrix(2, 1, 1, 2))
 			var got []float64
 			if ds.Labels != nil {

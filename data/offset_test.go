@@ -101,16 +101,9 @@ func TestOffset(t *testing.T) {
 	short, long := wholes[int32](rows, 2e9, 0, -2e9), wholes[int64](rows, 1e18, 0, -1e15)
 	var archive bytes.Buffer
 	z := zip.NewWriter(&archive)
-	member, err := z.Create("x.npy")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := member.Write(npyOf("<f8", n, d, flat)); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	member := need(z.Create("x.npy"))(t)
+	need(member.Write(npyOf("<f8", n, d, flat)))(t)
+	must(t, z.Close())
 	var text bytes.Buffer
 	for i, v := range long {
 		fmt.Fprintf(&text, "%d%s", v, []string{",", ",", "\n"}[i%d])
@@ -133,10 +126,7 @@ func TestOffset(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			path := put(t, t.TempDir(), tc.name, tc.content)
 			log, said := logged()
-			ds, err := data.Open(t.Context(), []string{path}, data.Options{Log: log})
-			if err != nil {
-				t.Fatal(err)
-			}
+			ds := need(data.Open(t.Context(), []string{path}, data.Options{Log: log}))(t)
 			differences(t, ds.Points, tc.value)
 			if o := ds.Points.Offset; o == nil || o[0] == 0 || o[1] != 0 || o[2] == 0 {
 				t.Fatalf("the offset is %v", ds.Points.Offset)
@@ -149,10 +139,7 @@ func TestOffset(t *testing.T) {
 				t.Errorf("the second column begins with %v, want %v", got, want)
 			}
 			// Blocks, and files of their own, are read relative to the same.
-			blocks, err := data.OpenBlocks(t.Context(), []string{path}, data.Options{Offset: ds.Points.Offset})
-			if err != nil {
-				t.Fatal(err)
-			}
+			blocks := need(data.OpenBlocks(t.Context(), []string{path}, data.Options{Offset: ds.Points.Offset}))(t)
 			defer blocks.Close()
 			block := data.NewMatrix(n+1, d)
 			if got, err := blocks.Next(block); got != n || err != nil && err != io.EOF {
@@ -162,10 +149,7 @@ func TestOffset(t *testing.T) {
 			if !slices.Equal(block.Offset, ds.Points.Offset) {
 				t.Errorf("the block has the offset %v", block.Offset)
 			}
-			two, err := data.Open(t.Context(), []string{path, path}, data.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			two := need(data.Open(t.Context(), []string{path, path}, data.Options{}))(t)
 			differences(t, two.Points, func(i, j int) float64 { return tc.value(i%n, j) })
 		})
 	}
@@ -202,50 +186,31 @@ func TestOffsetTakesNoPart(t *testing.T) {
 	for _, kind := range []data.Scaling{data.ScaleNone, data.ScaleStandard, data.ScaleUnit} {
 		t.Run(string(kind), func(t *testing.T) {
 			scaledNear, scaledFar := near.Clone(), far.Clone()
-			a, err := (&data.Dataset{Points: scaledNear}).Scale(t.Context(), kind)
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := need((&data.Dataset{Points: scaledNear}).Scale(t.Context(), kind))(t)
 			b, err := (&data.Dataset{Points: scaledFar}).Scale(t.Context(), kind)
 			if err != nil || scaledFar.Offset != nil {
 				t.Fatal(scaledFar.Offset, err)
 			}
 			again := new1.Clone()
-			if err := b.Apply(again); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.Apply(again))
 			close(t, again, scaledFar.Rows(0, 50), false)
 			if kind == data.ScaleUnit {
 				return // the largest magnitude is another
 			}
 			close(t, scaledFar, scaledNear, kind == data.ScaleNone)
-			alone, err := data.FromRows(moved(rows[:50], 0, 0, 0))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := a.Apply(alone); err != nil {
-				t.Fatal(err)
-			}
+			alone := need(data.FromRows(moved(rows[:50], 0, 0, 0)))(t)
+			must(t, a.Apply(alone))
 			close(t, again, alone, kind == data.ScaleNone)
 		})
 	}
 	t.Run("PCA", func(t *testing.T) {
-		a, err := data.FitPCA(t.Context(), near, 2, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := need(data.FitPCA(t.Context(), near, 2, nil))(t)
 		b, err := data.FitPCA(t.Context(), far, 2, nil)
 		if err != nil || math.Abs(b.Mean[1]-a.Mean[1]-1e9) > 1e-4 {
 			t.Fatal(b.Mean, err)
 		}
-		want, err := a.Transform(t.Context(), near.Rows(0, 50), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := b.Transform(t.Context(), new1, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := need(a.Transform(t.Context(), near.Rows(0, 50), nil))(t)
+		got := need(b.Transform(t.Context(), new1, nil))(t)
 		close(t, got, want, false)
 	})
 	t.Run("At, Rows and Split", func(t *testing.T) {
@@ -259,12 +224,8 @@ func TestOffsetTakesNoPart(t *testing.T) {
 	})
 	t.Run("written", func(t *testing.T) {
 		var array, table bytes.Buffer
-		if err := data.WriteNPY(&array, far); err != nil {
-			t.Fatal(err)
-		}
-		if err := data.WriteCSV(&table, far, nil, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, data.WriteNPY(&array, far))
+		must(t, data.WriteCSV(&table, far, nil, nil))
 		want := float32(rows[7][1] + 1e9)
 		if ds, err := data.ReadNPY(&array); err != nil || ds.Points.X[22] != want {
 			t.Errorf("the array has %v, want %v (%v)", ds.Points.X[22], want, err)
@@ -313,18 +274,12 @@ func TestNoOffset(t *testing.T) {
 			for range 2000 {
 				rows = append(rows, []float64{draw()})
 			}
-			m, err := data.FromRows(rows)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := need(data.FromRows(rows))(t)
 			if m.Offset != nil {
 				t.Fatal(m.Offset)
 			}
 			log, said := logged()
-			ds, err := data.ReadCSV(bytes.NewReader(tableOf(rows)), data.Options{Log: log})
-			if err != nil {
-				t.Fatal(err)
-			}
+			ds := need(data.ReadCSV(bytes.NewReader(tableOf(rows)), data.Options{Log: log}))(t)
 			if ds.Points.Offset != nil {
 				t.Fatal(ds.Points.Offset)
 			}
@@ -347,23 +302,17 @@ func TestFromMatOffset(t *testing.T) {
 	for i, row := range far {
 		dense.SetRow(i, row)
 	}
-	want, err := data.FromRows(far)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := need(data.FromRows(far))(t)
 	want.Columns = []string{"a", "b"}
 	for name, from := range map[string]mat.Matrix{"rows": dense, "any": dense.T().T(), "transposed": mat.DenseCopyOf(dense.T()).T(), "ours": want} {
-		got, err := data.FromMat(from)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := need(data.FromMat(from))(t)
 		sameMatrix(t, got, want)
 		if !slices.Equal(got.Offset, want.Offset) || (got.Columns != nil) != (name == "ours") {
 			t.Errorf("%s: offset %v, columns %q", name, got.Offset, got.Columns)
 		}
 	}
 	want.Offset[1] = math.Inf(1)
-	_, err = data.FromMat(want)
+	_, err := data.FromMat(want)
 	wantError(t, err, data.ErrNotFinite, "the offset of column 2")
 }
 
@@ -375,9 +324,7 @@ func TestLostPrecisionIsLogged(t *testing.T) {
 	}
 	path := put(t, t.TempDir(), "x.csv", append([]byte("a,b\n"), tableOf(rows)...))
 	log, said := logged()
-	if _, err := data.Open(t.Context(), []string{path}, data.Options{Log: log}); err != nil {
-		t.Fatal(err)
-	}
+	need(data.Open(t.Context(), []string{path}, data.Options{Log: log}))(t)
 	if !strings.Contains(said.String(), "WARN") || !strings.Contains(said.String(), "columns=b worst=b values_in_a_sample=") {
 		t.Errorf("the log says %q", said)
 	}

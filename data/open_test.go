@@ -28,10 +28,7 @@ func mnistFolder(t *testing.T) string {
 
 func TestOpenFolder(t *testing.T) {
 	folder := mnistFolder(t)
-	ds, err := data.Open(t.Context(), []string{folder}, data.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ds := need(data.Open(t.Context(), []string{folder}, data.Options{}))(t)
 	sameMatrix(t, ds.Points, matrix(3, 2, 1, 2, 3, 4, 5, 6))
 	if !slices.Equal(ds.Labels.Names, []string{"0", "9"}) || !slices.Equal(ds.Labels.Class, []int32{1, 0, 1}) || !slices.Equal(ds.Labels.Value, []float64{9, 0, 9}) {
 		t.Errorf("the labels are %+v", ds.Labels)
@@ -41,25 +38,20 @@ func TestOpenFolder(t *testing.T) {
 	}
 
 	// Labels of one's own replace those of the folder.
-	ds, err = data.Open(t.Context(), []string{folder}, data.Options{Name: "mine", Labels: []string{put(t, t.TempDir(), "l.txt", []byte("a\nb\na\n"))}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ds = need(data.Open(t.Context(), []string{folder}, data.Options{Name: "mine", Labels: []string{put(t, t.TempDir(), "l.txt", []byte("a\nb\na\n"))}}))(t)
 	if ds.Name != "mine" || !slices.Equal(ds.Labels.Names, []string{"a", "b"}) || ds.Labels.Value != nil {
 		t.Errorf("the name is %q, the labels are %+v", ds.Name, ds.Labels)
 	}
 
 	os.Remove(filepath.Join(folder, "t10k-images-idx3-ubyte"))
-	_, err = data.Open(t.Context(), []string{folder}, data.Options{})
+	_, err := data.Open(t.Context(), []string{folder}, data.Options{})
 	wantError(t, err, data.ErrUnsupported, "of MNIST's four files, t10k-images-idx3-ubyte is not in the folder; fetch it")
 }
 
 func TestOpenConcatenates(t *testing.T) {
 	folder := t.TempDir()
 	var array bytes.Buffer
-	if err := data.WriteNPY(&array, matrix(1, 2, 0.5, 1.5)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, data.WriteNPY(&array, matrix(1, 2, 0.5, 1.5)))
 	paths := []string{
 		put(t, folder, "first.tsv.gz", gz([]byte("1\t2\n3\t4\n"))),
 		put(t, folder, "second.npy", array.Bytes()),
@@ -71,10 +63,7 @@ func TestOpenConcatenates(t *testing.T) {
 		put(t, folder, "l.npy", npy("{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }", body(binary.LittleEndian, []int64{-1, 3})...)),
 		put(t, folder, "l.txt.gz", gz([]byte("digit\r\n10\r\n3\r\n\r\n"))),
 	}
-	ds, err := data.Open(t.Context(), paths, data.Options{Labels: labels})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ds := need(data.Open(t.Context(), paths, data.Options{Labels: labels}))(t)
 	sameMatrix(t, ds.Points, matrix(6, 2, 1, 2, 3, 4, 0.5, 1.5, 7, 8, 9, 10, 11, 12))
 	if ds.Name != "first" || ds.Bytes {
 		t.Errorf("the name is %q, Bytes is %v", ds.Name, ds.Bytes)
@@ -189,9 +178,7 @@ func TestOpenErrors(t *testing.T) {
 			t.Chdir(t.TempDir())
 			for name, content := range tc.files {
 				if folder := filepath.Dir(name); folder != "." {
-					if err := os.Mkdir(folder, 0o777); err != nil {
-						t.Fatal(err)
-					}
+					must(t, os.Mkdir(folder, 0o777))
 				}
 				put(t, ".", name, content)
 			}
@@ -228,17 +215,12 @@ func TestTrimEnding(t *testing.T) {
 func TestReadingEndsWithItsContext(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(name, text string) {
-		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, []byte(text), 0o666))
 	}
 	write("points.csv", "a,b\n1,2\n3,4\n")
 	write("counts.mtx", "%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 1 3\n")
 	ctx, cancel := context.WithCancel(t.Context())
-	blocks, err := data.OpenBlocks(ctx, []string{"points.csv"}, data.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	blocks := need(data.OpenBlocks(ctx, []string{"points.csv"}, data.Options{}))(t)
 	defer blocks.Close()
 	cancel()
 	for name, read := range map[string]func() error{

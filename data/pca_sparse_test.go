@@ -72,14 +72,8 @@ func TestSparsePCAIsTheExact(t *testing.T) {
 					m.CSR.Value[e] *= tc.dominant
 				}
 			}
-			exact, err := data.FitPCA(t.Context(), densePoints(t, m), tc.k, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := data.FitSparsePCA(t.Context(), m, tc.k, 5)
-			if err != nil {
-				t.Fatal(err)
-			}
+			exact := need(data.FitPCA(t.Context(), densePoints(t, m), tc.k, nil))(t)
+			got := need(data.FitSparsePCA(t.Context(), m, tc.k, 5))(t)
 			if math.Abs(got.TotalVariance/exact.TotalVariance-1) > 1e-12 {
 				t.Errorf("the total variance is %v, and exactly %v", got.TotalVariance, exact.TotalVariance)
 			}
@@ -137,14 +131,8 @@ func TestSparsePCAOfFewColumns(t *testing.T) {
 		"far":       fromCSR(t, 3, 2, []int{0, 2, 4, 6}, []int{0, 1, 0, 1, 0, 1}, []float32{4000, 1, 4001, 3, 4002, 2}),
 	} {
 		k := min(m.N, m.D)
-		exact, err := data.FitPCA(t.Context(), densePoints(t, m), k, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := data.FitSparsePCA(t.Context(), m, k, 5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		exact := need(data.FitPCA(t.Context(), densePoints(t, m), k, nil))(t)
+		got := need(data.FitSparsePCA(t.Context(), m, k, 5))(t)
 		for a, v := range exact.Variance {
 			if math.Abs(got.Variance[a]-v) > 1e-10*exact.Variance[0] {
 				t.Errorf("%s: variance %d is %v, and exactly %v", name, a, got.Variance[a], v)
@@ -171,10 +159,7 @@ func TestSparsePCAProperties(t *testing.T) {
 	const n, d, k = 500, 200, 4
 	m := drawSparse(t, 3, n, d, 15, 5)
 	fit := func(m *data.Matrix, seed uint64) *data.PCA {
-		p, err := data.FitSparsePCA(t.Context(), m, k, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := need(data.FitSparsePCA(t.Context(), m, k, seed))(t)
 		return p
 	}
 	first := fit(m, 1)
@@ -258,8 +243,6 @@ func BenchmarkSparsePCA(b *testing.B) {
 	m := drawSparse(b, 1, n, d, 500, 60)
 	b.SetBytes(int64(8 * m.Nonzeros()))
 	for b.Loop() {
-		if _, err := data.FitSparsePCA(b.Context(), m, 50, 1); err != nil {
-			b.Fatal(err)
-		}
+		need(data.FitSparsePCA(b.Context(), m, 50, 1))(b)
 	}
 }

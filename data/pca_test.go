@@ -192,10 +192,7 @@ func testFitPCA(t *testing.T, on *data.Device) {
 		{"huge", times(spread(normal(10, 200, 5)), 1e30), 5, 5, 1e-9},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			p, err := data.FitPCA(t.Context(), tc.m, tc.k, on)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := need(data.FitPCA(t.Context(), tc.m, tc.k, on))(t)
 			if p.K != tc.k || p.D != tc.m.D || len(p.Axes) != tc.k*p.D || len(p.Variance) != tc.k {
 				t.Fatalf("the result has K %d, D %d, %d values in Axes and %d in Variance", p.K, p.D, len(p.Axes), len(p.Variance))
 			}
@@ -209,10 +206,7 @@ func testFitPCA(t *testing.T, on *data.Device) {
 // with the variances.
 func checkTransform(t *testing.T, m *data.Matrix, p *data.PCA, on *data.Device) {
 	t.Helper()
-	y, err := p.Transform(t.Context(), m, on)
-	if err != nil {
-		t.Fatal(err)
-	}
+	y := need(p.Transform(t.Context(), m, on))(t)
 	size := math.Sqrt(p.TotalVariance)
 	diff := make([]float64, m.D)
 	sums := make([]float64, p.K)
@@ -238,14 +232,8 @@ func checkTransform(t *testing.T, m *data.Matrix, p *data.PCA, on *data.Device) 
 // TestPCAReconstruction checks that all axes together lose nothing.
 func TestPCAReconstruction(t *testing.T) {
 	m := spread(normal(1, 40, 6))
-	p, err := data.FitPCA(t.Context(), m, 6, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	y, err := p.Transform(t.Context(), m, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := need(data.FitPCA(t.Context(), m, 6, nil))(t)
+	y := need(p.Transform(t.Context(), m, nil))(t)
 	for i := range m.N {
 		for j, want := range m.Row(i) {
 			got := p.Mean[j]
@@ -264,17 +252,11 @@ func TestPCAEqualPoints(t *testing.T) {
 	for i := range m.X {
 		m.X[i] = 7
 	}
-	p, err := data.FitPCA(t.Context(), m, 3, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := need(data.FitPCA(t.Context(), m, 3, nil))(t)
 	if want := []float64{1, 0, 0, 0, 1, 0, 0, 0, 1}; !slices.Equal(p.Axes, want) || !slices.Equal(p.Variance, make([]float64, 3)) || p.TotalVariance != 0 {
 		t.Errorf("the axes are %v, the variances %v", p.Axes, p.Variance)
 	}
-	y, err := p.Transform(t.Context(), m, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	y := need(p.Transform(t.Context(), m, nil))(t)
 	sameMatrix(t, y, data.NewMatrix(5, 3))
 }
 
@@ -285,10 +267,7 @@ func TestPCAProperties(t *testing.T) {
 		m := spread(normal(21, n, d))
 		const k = 4
 		fit := func(m *data.Matrix) *data.PCA {
-			p, err := data.FitPCA(t.Context(), m, k, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := need(data.FitPCA(t.Context(), m, k, nil))(t)
 			return p
 		}
 		base := fit(m)
@@ -334,13 +313,8 @@ func TestPCASign(t *testing.T) {
 		m.Row(i)[1] += 0.1 * float32(i%2)
 	}
 	ds := &data.Dataset{Points: m}
-	if _, err := ds.Scale(t.Context(), data.ScaleStandard); err != nil {
-		t.Fatal(err)
-	}
-	p, err := data.FitPCA(t.Context(), m, 2, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	need(ds.Scale(t.Context(), data.ScaleStandard))(t)
+	p := need(data.FitPCA(t.Context(), m, 2, nil))(t)
 	h := math.Sqrt(0.5)
 	for i, want := range []float64{h, -h, h, h} {
 		if math.Abs(p.Axes[i]-want) > 1e-6 {
@@ -355,14 +329,8 @@ func TestPCABits(t *testing.T) {
 		var first *data.PCA
 		var coordinates *data.Matrix
 		withProcs(t, func(t *testing.T, procs int) {
-			p, err := data.FitPCA(t.Context(), m, 10, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			y, err := p.Transform(t.Context(), m, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := need(data.FitPCA(t.Context(), m, 10, nil))(t)
+			y := need(p.Transform(t.Context(), m, nil))(t)
 			if first == nil {
 				first, coordinates = p, y
 			}
@@ -400,11 +368,8 @@ func TestPCAErrors(t *testing.T) {
 		})
 	}
 
-	p, err := data.FitPCA(t.Context(), m, 2, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = p.Transform(t.Context(), normal(1, 2, 4), nil)
+	p := need(data.FitPCA(t.Context(), m, 2, nil))(t)
+	_, err := p.Transform(t.Context(), normal(1, 2, 4), nil)
 	wantError(t, err, data.ErrShape, "are those of points of 3 values, these have 4")
 	_, err = p.Transform(t.Context(), nil, nil)
 	wantError(t, err, data.ErrEmpty, "there is no matrix")

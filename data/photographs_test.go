@@ -27,10 +27,7 @@ func filled(w, h int, c color.Color) *image.NRGBA {
 // photographs are files as folders of them hold: of many shapes and in greyscale, some
 // broken, and others that are no images.
 func photographs(t *testing.T) tree {
-	cmyk, err := os.ReadFile("testdata/cmyk.jpg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cmyk := need(os.ReadFile("testdata/cmyk.jpg"))(t)
 	grey := image.NewGray(image.Rect(0, 0, 9, 9))
 	for i := range grey.Pix {
 		grey.Pix[i] = 100
@@ -68,9 +65,7 @@ func TestPhotographs(t *testing.T) {
 		}
 		last = done
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if im.N != 8 || im.H != 4 || im.W != 4 || im.C != 3 || im.Labels != nil || im.Train != nil || len(im.Skipped) != 0 || last != 8 {
 		t.Fatalf("%d images of %d×%d×%d, labels %v, progress to %d", im.N, im.H, im.W, im.C, im.Labels, last)
 	}
@@ -111,14 +106,8 @@ func TestBrokenPhotographs(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want one that names %s and says %q", err, name, tc.want)
 			}
-			im, err := data.OpenImages(t.Context(), []string{root}, data.ImageOptions{Size: 4, SkipBroken: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			without, err := data.OpenImages(t.Context(), []string{filepath.Join(plant(t, photographs(t)), "d")}, data.ImageOptions{Size: 4})
-			if err != nil {
-				t.Fatal(err)
-			}
+			im := need(data.OpenImages(t.Context(), []string{root}, data.ImageOptions{Size: 4, SkipBroken: true}))(t)
+			without := need(data.OpenImages(t.Context(), []string{filepath.Join(plant(t, photographs(t)), "d")}, data.ImageOptions{Size: 4}))(t)
 			if len(im.Skipped) != 1 || !strings.Contains(im.Skipped[0], name) || slices.Contains(im.Names, name) || !bytes.Equal(im.Pixels, without.Pixels) {
 				t.Errorf("left out are %q; the others differ: %v", im.Skipped, !bytes.Equal(im.Pixels, without.Pixels))
 			}
@@ -130,10 +119,7 @@ func TestBrokenPhotographs(t *testing.T) {
 	}
 	// Classes and the split lose what is left out, too.
 	root := plant(t, tree{"d/train/x/1.png": whole, "d/train/x/2.png": nil, "d/train/y/3.png": whole, "d/test/x/4.png": whole})
-	im, err := data.OpenImages(t.Context(), []string{filepath.Join(root, "d")}, data.ImageOptions{SkipBroken: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	im := need(data.OpenImages(t.Context(), []string{filepath.Join(root, "d")}, data.ImageOptions{SkipBroken: true}))(t)
 	if im.N != 3 || !slices.Equal(im.Labels.Class, []int32{0, 1, 0}) || !slices.Equal(im.Train, []bool{true, true, false}) {
 		t.Errorf("%d images of classes %v, training %v", im.N, im.Labels.Class, im.Train)
 	}
@@ -162,10 +148,7 @@ func TestSkippedPhotographsAreNamed(t *testing.T) {
 			if _, err := data.OpenImages(t.Context(), []string{root}, data.ImageOptions{}); err == nil {
 				t.Error("they are not refused")
 			}
-			im, err := data.OpenImages(t.Context(), []string{root}, data.ImageOptions{SkipBroken: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			im := need(data.OpenImages(t.Context(), []string{root}, data.ImageOptions{SkipBroken: true}))(t)
 			var got []string
 			for _, s := range im.Skipped {
 				path, why, _ := strings.Cut(s, " (")

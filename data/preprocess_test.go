@@ -15,35 +15,18 @@ func TestPreprocessing(t *testing.T) {
 		for _, components := range []int{0, 3} {
 			set := &data.Dataset{Points: normal(1, 50, 7)}
 			raw := slices.Clone(set.Points.X)
-			scaler, err := set.Scale(t.Context(), kind)
-			if err != nil {
-				t.Fatal(err)
-			}
+			scaler := need(set.Scale(t.Context(), kind))(t)
 			p := &data.Preprocessing{Width: 7, Scaler: scaler}
 			want := set.Points
 			if components > 0 {
-				if p.PCA, err = data.FitPCA(t.Context(), set.Points, components, nil); err != nil {
-					t.Fatal(err)
-				}
-				if want, err = p.PCA.Transform(t.Context(), set.Points, nil); err != nil {
-					t.Fatal(err)
-				}
+				p.PCA = need(data.FitPCA(t.Context(), set.Points, components, nil))(t)
+				want = need(p.PCA.Transform(t.Context(), set.Points, nil))(t)
 			}
-			text, err := json.Marshal(p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := need(json.Marshal(p))(t)
 			var read data.Preprocessing
-			if err := json.Unmarshal(text, &read); err != nil {
-				t.Fatal(err)
-			}
-			if err := read.Check(); err != nil {
-				t.Fatal(err)
-			}
-			got, err := read.Apply(t.Context(), &data.Matrix{N: 50, D: 7, X: slices.Clone(raw)}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal(text, &read))
+			must(t, read.Check())
+			got := need(read.Apply(t.Context(), &data.Matrix{N: 50, D: 7, X: slices.Clone(raw)}, nil))(t)
 			if got.D != read.Out() || !slices.Equal(got.X, want.X) {
 				t.Errorf("%s, %d components: other points", kind, components)
 			}

@@ -28,36 +28,24 @@ func TestScale(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			again := slices.Clone(tc.ds.Points.X)
-			s, err := tc.ds.Scale(t.Context(), tc.kind)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := need(tc.ds.Scale(t.Context(), tc.kind))(t)
 			sameMatrix(t, tc.ds.Points, tc.want)
 			if s.Kind != tc.fit.Kind || s.Divisor != tc.fit.Divisor || !slices.Equal(s.Mean, tc.fit.Mean) || !slices.Equal(s.SD, tc.fit.SD) {
 				t.Errorf("the scaler is %+v, want %+v", *s, tc.fit)
 			}
 			// Saved and loaded, the scaler does the same again.
-			text, err := json.Marshal(s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := need(json.Marshal(s))(t)
 			var loaded data.Scaler
-			if err := json.Unmarshal(text, &loaded); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal(text, &loaded))
 			m := matrix(tc.want.N, tc.want.D, again...)
-			if err := loaded.Apply(m); err != nil {
-				t.Fatal(err)
-			}
+			must(t, loaded.Apply(m))
 			sameMatrix(t, m, tc.want)
 		})
 	}
 
 	ds := pixels()
 	for range 2 {
-		if _, err := ds.Scale(t.Context(), data.ScaleUnit); err != nil {
-			t.Fatal(err)
-		}
+		need(ds.Scale(t.Context(), data.ScaleUnit))(t)
 	}
 	if ds.Bytes || ds.Points.X[3] != 1 {
 		t.Errorf("scaled twice, Bytes is %v and the largest value %v, want false and 1", ds.Bytes, ds.Points.X[3])
@@ -79,9 +67,7 @@ func TestScaleStandardMoments(t *testing.T) {
 			row[4] = 3
 		}
 		ds := &data.Dataset{Points: m}
-		if _, err := ds.Scale(t.Context(), data.ScaleStandard); err != nil {
-			t.Fatal(err)
-		}
+		need(ds.Scale(t.Context(), data.ScaleStandard))(t)
 		for j := range d {
 			var sum, square float64
 			for i := range n {

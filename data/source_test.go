@@ -69,13 +69,8 @@ var stay = data.Options{BlocksAbove: 3}
 // openBoth opens files in memory and where they are.
 func openBoth(t testing.TB, paths []string, storage data.Storage) (whole, stored *data.Dataset) {
 	t.Helper()
-	whole, err := data.Open(t.Context(), paths, data.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if stored, err = data.Open(t.Context(), paths, stay); err != nil {
-		t.Fatal(err)
-	}
+	whole = need(data.Open(t.Context(), paths, data.Options{}))(t)
+	stored = need(data.Open(t.Context(), paths, stay))(t)
 	if stored.Points != nil || stored.Stored == nil || stored.Size(0).Storage != storage {
 		t.Fatalf("%v: the points are not left where they are: %+v", paths, stored.Size(0))
 	}
@@ -110,10 +105,7 @@ func TestStoredPoints(t *testing.T) {
 	dir := t.TempDir()
 	const n, d = 640, 14
 	bytes := arrayFile(t, dir, "|u1", n, d)
-	content, err := os.ReadFile(bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := need(os.ReadFile(bytes))(t)
 	packed := put(t, dir, "packed.npy.gz", gz(content))
 	for name, tc := range map[string]struct {
 		paths   []string
@@ -139,9 +131,7 @@ func TestStoredPoints(t *testing.T) {
 
 					whole, stored = openBoth(t, tc.paths, tc.storage)
 					wholePart, wholeHeld, wantRows, err := whole.Split(0.2, 1)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					part, held, rows, err := stored.Split(0.2, 1)
 					if err != nil || !reflect.DeepEqual(rows, wantRows) {
 						t.Fatal(rows, err)
@@ -158,37 +148,21 @@ func TestStoredPoints(t *testing.T) {
 // of the same in memory.
 func samePreprocessing(t *testing.T, stored, whole *data.Dataset, scaling data.Scaling, metric data.Metric) {
 	t.Helper()
-	want, err := whole.Scale(t.Context(), scaling)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := need(whole.Scale(t.Context(), scaling))(t)
 	got, err := stored.Scale(t.Context(), scaling)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("%s: the scaler is %+v (%v), want %+v", scaling, got, err, want)
 	}
-	if err := whole.Normalize(t.Context(), metric, want); err != nil {
-		t.Fatal(err)
-	}
-	if err := stored.Normalize(t.Context(), metric, got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, whole.Normalize(t.Context(), metric, want))
+	must(t, stored.Normalize(t.Context(), metric, got))
 	sameSource(t, stored.Source(), whole.Points)
-	wantPCA, err := data.FitPCA(t.Context(), whole.Points, 3, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantPCA := need(data.FitPCA(t.Context(), whole.Points, 3, nil))(t)
 	gotPCA, err := data.FitPCA(t.Context(), stored.Source(), 3, nil)
 	if err != nil || !reflect.DeepEqual(gotPCA, wantPCA) {
 		t.Fatalf("%s, %s: the components differ, %v", scaling, metric, err)
 	}
-	wantPoints, err := wantPCA.Transform(t.Context(), whole.Points, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	points, err := gotPCA.Transform(t.Context(), stored.Source(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantPoints := need(wantPCA.Transform(t.Context(), whole.Points, nil))(t)
+	points := need(gotPCA.Transform(t.Context(), stored.Source(), nil))(t)
 	sameMatrix(t, points, wantPoints)
 }
 
@@ -196,10 +170,7 @@ func samePreprocessing(t *testing.T, stored, whole *data.Dataset, scaling data.S
 func TestNotStored(t *testing.T) {
 	dir := t.TempDir()
 	floats := arrayFile(t, dir, "<f4", 40, 6)
-	content, err := os.ReadFile(floats)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := need(os.ReadFile(floats))(t)
 	for name, tc := range map[string]struct {
 		path  string
 		above int
@@ -276,14 +247,9 @@ func TestStoredFileChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := arrayFile(t, t.TempDir(), "<f4", 640, 14)
 			_, stored := openBoth(t, []string{path}, data.InFiles)
-			content, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := change(path, content); err != nil {
-				t.Fatal(err)
-			}
-			_, err = data.FitPCA(t.Context(), stored.Source(), 3, nil)
+			content := need(os.ReadFile(path))(t)
+			must(t, change(path, content))
+			_, err := data.FitPCA(t.Context(), stored.Source(), 3, nil)
 			if !errors.Is(err, data.ErrChanged) || !strings.HasPrefix(err.Error(), path+" has changed") || strings.Contains(err.Error(), "\n") {
 				t.Errorf("the error is %v", err)
 			}
@@ -341,19 +307,12 @@ func TestStoredInterrupted(t *testing.T) {
 func TestStoredMemory(t *testing.T) {
 	const d = 64
 	path := arrayFile(t, t.TempDir(), "|u1", 1<<18, d) // 16 MiB, 64 as float32
-	ds, err := data.Open(t.Context(), []string{path}, stay)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ds.Scale(t.Context(), data.ScaleUnit); err != nil {
-		t.Fatal(err)
-	}
+	ds := need(data.Open(t.Context(), []string{path}, stay))(t)
+	need(ds.Scale(t.Context(), data.ScaleUnit))(t)
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := data.FitPCA(t.Context(), ds.Source(), 3, nil); err != nil {
-		t.Fatal(err)
-	}
+	need(data.FitPCA(t.Context(), ds.Source(), 3, nil))(t)
 	runtime.ReadMemStats(&after)
 	// Four passes with 4 MiB of bytes and of float32 each, and one chunk of float64.
 	if got := after.TotalAlloc - before.TotalAlloc; got > 48<<20 {

@@ -29,18 +29,13 @@ func numbered(n int, label func(i int) string) *data.Dataset {
 // The names of points go with them, those of their values stay.
 func TestNames(t *testing.T) {
 	path := put(t, t.TempDir(), "a.csv", []byte("x,y,kind\n1,2,a\n3,4,b\n5,6,a\n7,8,b\n"))
-	ds, err := data.Open(t.Context(), []string{path}, data.Options{LabelColumn: "kind"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ds := need(data.Open(t.Context(), []string{path}, data.Options{LabelColumn: "kind"}))(t)
 	if !slices.Equal(ds.Points.Columns, []string{"x", "y"}) || ds.Names != nil {
 		t.Fatalf("the columns are %q, the names %q", ds.Points.Columns, ds.Names)
 	}
 	ds.Names = []string{"one", "two", "three", "four"}
 	train, held, rows, err := ds.Split(0.5, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, row := range rows {
 		if held.Names[i] != ds.Names[row] {
 			t.Errorf("row %d is called %s", row, held.Names[i])
@@ -79,9 +74,7 @@ func TestSplit(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			ds := numbered(tc.n, tc.label)
 			train, held, rows, err := ds.Split(tc.share, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if len(rows) != tc.held || held.Points.N != tc.held || train.Points.N != tc.n-tc.held {
 				t.Fatalf("%d rows are held out, %d kept, want %d and %d", held.Points.N, train.Points.N, tc.held, tc.n-tc.held)
 			}
@@ -96,9 +89,7 @@ func TestSplit(t *testing.T) {
 				t.Error("points are lost or occur twice")
 			}
 			for _, part := range []*data.Dataset{train, held} {
-				if err := part.Check(); err != nil {
-					t.Error(err)
-				}
+				must(t, part.Check())
 				if part.Name != ds.Name || !part.Bytes || !slices.IsSorted(part.Points.X) {
 					t.Errorf("the name is %q, Bytes is %v, the rows are %v", part.Name, part.Bytes, part.Points.X)
 				}
@@ -148,9 +139,7 @@ func TestSplitIsUniform(t *testing.T) {
 		count := make([]int, n)
 		for seed := range uint64(draws) {
 			_, _, rows, err := ds.Split(0.2, seed)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, row := range rows {
 				count[row]++
 			}
@@ -168,14 +157,9 @@ func TestSplitKeepsRowNames(t *testing.T) {
 	folder := t.TempDir()
 	a := put(t, folder, "a.csv", []byte("1\n2\n3\n"))
 	b := put(t, folder, "b.csv", []byte("4\n5\n"))
-	ds, err := data.Open(t.Context(), []string{a, b}, data.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ds := need(data.Open(t.Context(), []string{a, b}, data.Options{}))(t)
 	train, held, rows, err := ds.Split(0.4, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	name := func(row int) string {
 		if row < 3 {
 			return fmt.Sprintf("%s: row %d (row %d over all files)", a, row+1, row+1)
@@ -186,9 +170,7 @@ func TestSplitKeepsRowNames(t *testing.T) {
 	wantError(t, held.Check(), data.ErrNotFinite, name(rows[1])+", column 1")
 	first := int(train.Points.X[0]) - 1
 	_, inner, innerRows, err := train.Split(0.5, 1) // and through a second split
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := int(train.Points.X[innerRows[0]]) - 1
 	inner.Points.X[0] = float32(math.Inf(1))
 	wantError(t, inner.Check(), data.ErrNotFinite, name(want))
@@ -232,9 +214,7 @@ func TestLabelsSplit(t *testing.T) {
 		{"some", some, len(some) / 2, [4]int{}},
 	} {
 		rest, held, err := l.Split(tc.rows, tc.count, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		rows := tc.rows
 		if rows == nil {
 			for i := range int32(200) {

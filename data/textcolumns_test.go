@@ -18,9 +18,7 @@ import (
 func writeFile(t testing.TB, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(content), 0o666))
 	return path
 }
 
@@ -65,10 +63,7 @@ func TestOpenColumns(t *testing.T) {
 
 // Columns of Parquet files are read as those of text are, and numbers as text.
 func TestOpenParquetColumns(t *testing.T) {
-	columns, err := data.OpenColumns(t.Context(), []string{parquetFile("arrow"), parquetFile("duckdb-gzip")}, []string{"kind", "a", "c"}, data.Options{Drop: []string{"kind"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	columns := need(data.OpenColumns(t.Context(), []string{parquetFile("arrow"), parquetFile("duckdb-gzip")}, []string{"kind", "a", "c"}, data.Options{Drop: []string{"kind"}}))(t)
 	for k, want := range []func(i int) string{
 		func(i int) string { return fmt.Sprintf("k%d", i%3) },
 		func(i int) string { return fmt.Sprint(parquetRow(i)[0]) },
@@ -102,10 +97,8 @@ func TestOpenParquetColumns(t *testing.T) {
 	}
 	var file bytes.Buffer
 	nan := float32(math.NaN())
-	if err := data.WriteParquet(&file, &data.Matrix{N: 2, D: 2, X: []float32{1.5, 1, nan, 2}}, nil, nil); err != nil {
-		t.Fatal(err)
-	}
-	columns, err = data.OpenColumns(t.Context(), []string{writeFile(t, "x.parquet", file.String())}, []string{"x"}, data.Options{})
+	must(t, data.WriteParquet(&file, &data.Matrix{N: 2, D: 2, X: []float32{1.5, 1, nan, 2}}, nil, nil))
+	columns, err := data.OpenColumns(t.Context(), []string{writeFile(t, "x.parquet", file.String())}, []string{"x"}, data.Options{})
 	if err != nil || !slices.Equal(columns[0], []string{"1.5", ""}) {
 		t.Errorf("a value that is missing: %q, %v", columns, err)
 	}
