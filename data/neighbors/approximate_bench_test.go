@@ -18,10 +18,7 @@ import (
 // digits returns n digits of MNIST, deformed, as 50 principal components.
 func digits(b testing.TB, n int) *data.Matrix {
 	b.Helper()
-	originals, err := data.BuiltinImages("mnist10k")
-	if err != nil {
-		b.Fatal(err)
-	}
+	originals := need(data.BuiltinImages("mnist10k"))(b)
 	endless := deform.Endless{Originals: originals, Seed: 7}
 	block := 20000
 	if testing.Short() {
@@ -36,17 +33,11 @@ func digits(b testing.TB, n int) *data.Matrix {
 		}
 	}
 	fill(n)
-	pca, err := data.FitPCA(b.Context(), images, 50, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	pca := need(data.FitPCA(b.Context(), images, 50, nil))(b)
 	m := data.NewMatrix(n, 50)
 	for lo := 0; lo < n; lo += block {
 		fill(lo)
-		reduced, err := pca.Transform(b.Context(), images.Rows(0, min(block, n-lo)), nil)
-		if err != nil {
-			b.Fatal(err)
-		}
+		reduced := need(pca.Transform(b.Context(), images.Rows(0, min(block, n-lo)), nil))(b)
 		copy(m.X[lo*50:], reduced.X)
 	}
 	return m
@@ -70,12 +61,8 @@ func BenchmarkApproximateKNN(b *testing.B) {
 		m := digits(b, n)
 		if *digitsFile != "" {
 			var array bytes.Buffer
-			if err := data.WriteNPY(&array, m); err != nil {
-				b.Fatal(err)
-			}
-			if err := os.WriteFile(*digitsFile, array.Bytes(), 0o666); err != nil {
-				b.Fatal(err)
-			}
+			must(b, data.WriteNPY(&array, m))
+			must(b, os.WriteFile(*digitsFile, array.Bytes(), 0o666))
 		}
 		for _, search := range []SearchMethod{Approximate, Exact} {
 			if search == Exact && n > 200_000 {
@@ -85,17 +72,11 @@ func BenchmarkApproximateKNN(b *testing.B) {
 				var nb *Neighbors
 				begun := userTime()
 				for range b.N {
-					var err error
-					if nb, err = KNN(b.Context(), m, 15, Options{Search: search, Seed: 1}); err != nil {
-						b.Fatal(err)
-					}
+					nb = need(KNN(b.Context(), m, 15, Options{Search: search, Seed: 1}))(b)
 				}
 				b.ReportMetric((userTime()-begun).Seconds()/float64(b.N), "user-s/op")
 				b.StopTimer()
-				r, err := EstimateRecall(b.Context(), m, nb, 1, Options{})
-				if err != nil {
-					b.Fatal(err)
-				}
+				r := need(EstimateRecall(b.Context(), m, nb, 1, Options{}))(b)
 				b.ReportMetric(r.Share, "recall")
 			})
 		}
@@ -108,26 +89,18 @@ func BenchmarkApproximateSearch(b *testing.B) {
 		held := min(20_000, n/2)
 		m := digits(b, n)
 		base, queries := m.Rows(0, n-held), m.Rows(n-held, n)
-		x, err := NewIndex(b.Context(), base, Options{Search: Approximate})
-		if err != nil {
-			b.Fatal(err)
-		}
+		x := need(NewIndex(b.Context(), base, Options{Search: Approximate}))(b)
 		for _, k := range []int{15, 100} {
 			b.Run(fmt.Sprintf("n=%d/k=%d", n, k), func(b *testing.B) {
 				var near *Neighbors
 				begun := userTime()
 				for range b.N {
-					if near, err = x.Search(b.Context(), queries, k); err != nil {
-						b.Fatal(err)
-					}
+					near = need(x.Search(b.Context(), queries, k))(b)
 				}
 				b.ReportMetric(float64(b.N)*float64(held)/(userTime()-begun).Seconds(), "queries/user-s")
 				b.StopTimer()
 				few := 500
-				nearest, err := Search(b.Context(), base, queries.Rows(0, few), k, Options{Search: Exact})
-				if err != nil {
-					b.Fatal(err)
-				}
+				nearest := need(Search(b.Context(), base, queries.Rows(0, few), k, Options{Search: Exact}))(b)
 				b.ReportMetric(recall(&Neighbors{N: few, K: k, Index: near.Index[:few*k], Dist2: near.Dist2[:few*k]}, nearest), "recall")
 			})
 		}

@@ -16,10 +16,7 @@ import (
 // approximated returns what the approximate search finds.
 func approximated(t testing.TB, m *data.Matrix, k int) *Neighbors {
 	t.Helper()
-	nb, err := KNN(t.Context(), m, k, Options{Search: Approximate, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	nb := need(KNN(t.Context(), m, k, Options{Search: Approximate, Seed: 1}))(t)
 	wellFormed(t, m, m, nb, true)
 	return nb
 }
@@ -61,10 +58,7 @@ func recall(nb, nearest *Neighbors) float64 {
 
 func exactly(t testing.TB, m *data.Matrix, k int) *Neighbors {
 	t.Helper()
-	nb, err := KNN(t.Context(), m, k, Options{Search: Exact})
-	if err != nil {
-		t.Fatal(err)
-	}
+	nb := need(KNN(t.Context(), m, k, Options{Search: Exact}))(t)
 	return nb
 }
 
@@ -173,10 +167,7 @@ func TestApproximateRecall(t *testing.T) {
 			if !(r >= 0.97) {
 				t.Errorf("recall %.4f", r)
 			}
-			estimate, err := EstimateRecall(t.Context(), m, nb, 3, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			estimate := need(EstimateRecall(t.Context(), m, nb, 3, Options{}))(t)
 			if d := math.Abs(estimate.Share - r); d > 5*estimate.StdErr+1e-3 || estimate.Points != min(1000, m.N) {
 				t.Errorf("recall %.4f of all, estimated as %.4f ± %.4f of %d", r, estimate.Share, estimate.StdErr, estimate.Points)
 			}
@@ -228,14 +219,8 @@ func TestApproximateSameBitsForAnyGOMAXPROCS(t *testing.T) {
 		for _, procs := range []int{1, 7} {
 			runtime.GOMAXPROCS(procs)
 			nb := approximated(t, m, 10)
-			x, err := NewIndex(t.Context(), m, Options{Search: Approximate})
-			if err != nil {
-				t.Fatal(err)
-			}
-			near, err := x.Search(t.Context(), queries, 10)
-			if err != nil {
-				t.Fatal(err)
-			}
+			x := need(NewIndex(t.Context(), m, Options{Search: Approximate}))(t)
+			near := need(x.Search(t.Context(), queries, 10))(t)
 			if first == nil {
 				first, found = nb, near
 			}
@@ -247,14 +232,8 @@ func TestApproximateSameBitsForAnyGOMAXPROCS(t *testing.T) {
 
 func TestApproximateSeeds(t *testing.T) {
 	m := manifold(5000, 30, 12)
-	one, err := KNN(t.Context(), m, 10, Options{Search: Approximate, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	two, err := KNN(t.Context(), m, 10, Options{Search: Approximate, Seed: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := need(KNN(t.Context(), m, 10, Options{Search: Approximate, Seed: 1}))(t)
+	two := need(KNN(t.Context(), m, 10, Options{Search: Approximate, Seed: 2}))(t)
 	if slices.Equal(one.Index, two.Index) {
 		t.Error("two seeds have the same result")
 	}
@@ -277,20 +256,11 @@ func TestApproximateSearch(t *testing.T) {
 	for name, m := range hardSets(n) {
 		t.Run(name, func(t *testing.T) {
 			base, queries := m.Rows(0, n-500), m.Rows(n-500, n)
-			x, err := NewIndex(t.Context(), base, Options{Search: Approximate})
-			if err != nil {
-				t.Fatal(err)
-			}
+			x := need(NewIndex(t.Context(), base, Options{Search: Approximate}))(t)
 			for _, k := range []int{1, 15, 120} {
-				near, err := x.Search(t.Context(), queries, k)
-				if err != nil {
-					t.Fatal(err)
-				}
+				near := need(x.Search(t.Context(), queries, k))(t)
 				wellFormed(t, base, queries, near, false)
-				nearest, err := Search(t.Context(), base, queries, k, Options{Search: Exact})
-				if err != nil {
-					t.Fatal(err)
-				}
+				nearest := need(Search(t.Context(), base, queries, k, Options{Search: Exact}))(t)
 				least := 0.95
 				if name == "few duplicates" {
 					least = 0.93 // a point's edges lead to places a third as many
@@ -298,10 +268,7 @@ func TestApproximateSearch(t *testing.T) {
 				if r := recall(near, nearest); !(r >= least) {
 					t.Errorf("k = %d: recall %.4f", k, r)
 				}
-				alone, err := x.Search(t.Context(), queries.Rows(77, 78), k)
-				if err != nil {
-					t.Fatal(err)
-				}
+				alone := need(x.Search(t.Context(), queries.Rows(77, 78), k))(t)
 				if !slices.Equal(alone.Index, near.Of(77)) {
 					t.Errorf("k = %d: a query alone has other neighbours: %v, not %v", k, alone.Index, near.Of(77))
 				}
@@ -319,14 +286,8 @@ func TestApproximateSearchFarAway(t *testing.T) {
 		queries.X[l] *= 1e30
 	}
 	for _, k := range []int{5, 3000} {
-		near, err := Search(t.Context(), base, queries, k, Options{Search: Approximate})
-		if err != nil {
-			t.Fatal(err)
-		}
-		nearest, err := Search(t.Context(), base, queries, k, Options{Search: Exact})
-		if err != nil {
-			t.Fatal(err)
-		}
+		near := need(Search(t.Context(), base, queries, k, Options{Search: Approximate}))(t)
+		nearest := need(Search(t.Context(), base, queries, k, Options{Search: Exact}))(t)
 		if k > 5 {
 			same(t, near, nearest)
 		} else {

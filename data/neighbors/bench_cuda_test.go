@@ -25,9 +25,7 @@ func BenchmarkKNNOnDevice(b *testing.B) {
 			d.Unpooled, d.TF32 = false, c.tf32
 			m := normal(n, 50, 1)
 			search := func() {
-				if _, err := KNN(b.Context(), m, 15, Options{Search: Exact, Device: d}); err != nil {
-					b.Fatal(err)
-				}
+				need(KNN(b.Context(), m, 15, Options{Search: Exact, Device: d}))(b)
 			}
 			search() // loads kernels and allocates memory
 			b.ResetTimer()

@@ -47,15 +47,9 @@ func TestCoarsenNegativeWeights(t *testing.T) {
 // is valid and symmetric, and each has a point with all its neighbours.
 func TestCoarsenKeepsWeight(t *testing.T) {
 	const n = 5000
-	nb, err := KNN(t.Context(), normal(n, 3, 1), 10, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	nb := need(KNN(t.Context(), normal(n, 3, 1), 10, Options{}))(t)
 	for name, graphOf := range map[string]func(*Neighbors) (*Graph, error){"equal": FromNeighbors, "fuzzy": FuzzyGraph} {
-		g, err := graphOf(nb)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := need(graphOf(nb))(t)
 		coarse, group := g.Coarsen()
 		if err := coarse.Validate(); err != nil || !coarse.Symmetric() {
 			t.Fatalf("%s: symmetric: %t, %v", name, coarse.Symmetric(), err)

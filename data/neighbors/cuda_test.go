@@ -16,13 +16,6 @@ import (
 	"cne/internal/device/fakecuda"
 )
 
-func fatal(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // asked is a device's source of candidates that counts the queries whose candidates are
 // found again.
 type asked struct {
@@ -41,7 +34,7 @@ func (a *asked) again(ctx context.Context, points *data.Matrix, rows []int32, ow
 func searchOnDevice(t *testing.T, d *data.Device, base, points *data.Matrix, k int) (nb *Neighbors, again, improved int) {
 	t.Helper()
 	b, err := newDeviceBlocks(t.Context(), d, base)
-	fatal(t, err)
+	must(t, err)
 	defer b.free()
 	own := points == nil
 	if own {
@@ -51,7 +44,7 @@ func searchOnDevice(t *testing.T, d *data.Device, base, points *data.Matrix, k i
 	x.candidates, x.frame = a, &b.frame
 	nb = newNeighbors(points.N, k)
 	improved, err = x.findAmongCandidates(t.Context(), nb, points, own)
-	fatal(t, err)
+	must(t, err)
 	return nb, a.count, improved
 }
 
@@ -64,12 +57,12 @@ func TestRoundingOnDevice(t *testing.T) {
 		x[i] = math.Float32frombits(r.Uint32() &^ (1 << 30)) // below 2
 	}
 	memory, err := d.AllocPieces(len(x)*4, len(x)*4)
-	fatal(t, err)
+	must(t, err)
 	defer memory.Free()
-	fatal(t, device.Upload(d, memory.At(0), x))
-	fatal(t, d.Each("neighbors_round", len(x), device.Arg(memory.At(1)), device.Arg(memory.At(0)), device.Int(len(x))))
+	must(t, device.Upload(d, memory.At(0), x))
+	must(t, d.Each("neighbors_round", len(x), device.Arg(memory.At(1)), device.Arg(memory.At(0)), device.Int(len(x))))
 	got := make([]float32, len(x))
-	fatal(t, device.Download(d, got, memory.At(1)))
+	must(t, device.Download(d, got, memory.At(1)))
 	for i, v := range x {
 		if got[i] != roundTF32(v) {
 			t.Errorf("the device rounds %v to %v, the CPU to %v", v, got[i], roundTF32(v))
@@ -192,7 +185,7 @@ func TestCoarseCandidatesOnDeviceAreFoundAgain(t *testing.T) {
 			if queries == nil {
 				queries = c.base
 			}
-			fatal(t, treeIndex(c.base).findInTree(t.Context(), want, queries, c.points == nil))
+			must(t, treeIndex(c.base).findInTree(t.Context(), want, queries, c.points == nil))
 			same(t, got, want)
 			if !c.again(again) || !c.improved(improved) {
 				t.Errorf("%d queries were looked at again, and %d in the tree", again, improved)
@@ -210,7 +203,7 @@ func TestKNNOnDeviceInBlocks(t *testing.T) {
 		copy(m.Row(size.n-1), m.Row(0)) // a pair in the first and the last block
 		got, _, improved := searchOnDevice(t, d, m, nil, size.k)
 		want, err := KNN(t.Context(), m, size.k, Options{})
-		fatal(t, err)
+		must(t, err)
 		same(t, got, want)
 		if improved > 0 {
 			t.Errorf("n=%d, D=%d: %d normal points were searched in the tree", size.n, size.d, improved)
@@ -247,14 +240,14 @@ func TestNeighborsOnDeviceInSegments(t *testing.T) {
 					queries = c.base
 				}
 				want := newNeighbors(queries.N, 5)
-				fatal(t, treeIndex(c.base).findInTree(t.Context(), want, queries, c.points == nil))
+				must(t, treeIndex(c.base).findInTree(t.Context(), want, queries, c.points == nil))
 				got, _, _ := searchOnDevice(t, d, c.base, c.points, 5)
 				same(t, got, want)
 				b, err := newDeviceBlocks(t.Context(), d, c.base)
-				fatal(t, err)
+				must(t, err)
 				defer b.free()
 				p, err := b.newPlan(queries.N, 5+slack)
-				fatal(t, err)
+				must(t, err)
 				if want := (plan{c.group, c.room}); p != want {
 					t.Errorf("the plan is %v, want %v", p, want)
 				}
@@ -274,7 +267,7 @@ func TestInterruptedSearchOnDeviceStops(t *testing.T) {
 	m := normal(20*queryBlock, 10, 1)
 	for _, points := range []*data.Matrix{nil, m} {
 		b, err := newDeviceBlocks(t.Context(), d, m)
-		fatal(t, err)
+		must(t, err)
 		defer b.free()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -304,9 +297,9 @@ func TestKNNOnDeviceChoosesTheCPU(t *testing.T) {
 		k  int
 	}{{nil, 3}, {device.CPU(), 3}, {d, 40}, {d, 15}} {
 		got, err := KNN(t.Context(), m, c.k, Options{Device: c.on})
-		fatal(t, err)
+		must(t, err)
 		want, err := KNN(t.Context(), m, c.k, Options{})
-		fatal(t, err)
+		must(t, err)
 		same(t, got, want)
 	}
 	if _, err := KNN(t.Context(), m, 60, Options{Device: d}); err == nil {
@@ -327,25 +320,25 @@ func TestSearchOnDevice(t *testing.T) {
 			kind.fill(base, rand.New(rand.NewPCG(9, uint64(size.d))))
 			points := queriesFor(base, kind.fill)
 			index, err := NewIndex(t.Context(), base, Options{Device: d})
-			fatal(t, err)
+			must(t, err)
 			got, err := index.Search(t.Context(), points, size.k)
-			fatal(t, err)
+			must(t, err)
 			want, err := Search(t.Context(), base, points, size.k, Options{})
-			fatal(t, err)
+			must(t, err)
 			same(t, got, want)
 			// The whole base, too many for the device.
 			got, err = index.Search(t.Context(), points, size.n)
-			fatal(t, err)
+			must(t, err)
 			want, err = Search(t.Context(), base, points, size.n, Options{Device: d})
-			fatal(t, err)
+			must(t, err)
 			same(t, got, want)
 		}
 	}
 	base, points := normal(130, 9, 1), normal(queryBlock+4, 9, 2)
 	got, err := Search(t.Context(), base, points, 3, Options{Device: d})
-	fatal(t, err)
+	must(t, err)
 	want, err := Search(t.Context(), base, points, 3, Options{})
-	fatal(t, err)
+	must(t, err)
 	same(t, got, want)
 }
 
@@ -353,11 +346,11 @@ func TestMemoryOnDeviceIsGivenBack(t *testing.T) {
 	d := fakecuda.Open(t)
 	m := normal(300, 10, 1)
 	_, err := KNN(t.Context(), m, 5, Options{Device: d})
-	fatal(t, err)
+	must(t, err)
 	_, err = Search(t.Context(), m, m, 5, Options{Device: d})
-	fatal(t, err)
+	must(t, err)
 	_, err = Ranks(t.Context(), m, someOthers(300, 2, rand.New(rand.NewPCG(1, 1))), 2, Options{Device: d})
-	fatal(t, err)
+	must(t, err)
 	if used, _ := d.Usage(); used != 0 {
 		t.Errorf("%d bytes of the device's memory are in use", used)
 	}
@@ -393,9 +386,9 @@ func TestRanksOnDevice(t *testing.T) {
 			kind.fill(m, r)
 			index := someOthers(size.n, size.k, r)
 			got, err := Ranks(t.Context(), m, index, size.k, Options{Device: d})
-			fatal(t, err)
+			must(t, err)
 			want, err := Ranks(t.Context(), m, index, size.k, Options{})
-			fatal(t, err)
+			must(t, err)
 			if !slices.Equal(got, want) {
 				t.Errorf("%s, n=%d, D=%d, k=%d: the ranks differ", kind.name, size.n, size.d, size.k)
 			}
@@ -409,9 +402,9 @@ func TestRanksOnDeviceInBlocks(t *testing.T) {
 	m := normal(4100, 9, 3)
 	index := someOthers(m.N, 3, rand.New(rand.NewPCG(1, 2)))
 	got, err := Ranks(t.Context(), m, index, 3, Options{Device: d})
-	fatal(t, err)
+	must(t, err)
 	want, err := Ranks(t.Context(), m, index, 3, Options{})
-	fatal(t, err)
+	must(t, err)
 	if !slices.Equal(got, want) {
 		t.Error("the ranks differ")
 	}

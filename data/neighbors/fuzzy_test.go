@@ -14,17 +14,9 @@ import (
 // neighbours with n_neighbors = 4. Points 3 and 4 coincide.
 func TestFuzzyGraphIsUMAPs(t *testing.T) {
 	m := &data.Matrix{N: 7, D: 2, X: []float32{0, 0, 1, 0, 0, 2, 3, 3, 3, 3, 7, 1, 2.5, 0.5}}
-	nb, err := KNN(t.Context(), m, 3, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := FuzzyGraph(nb)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := g.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	nb := need(KNN(t.Context(), m, 3, Options{}))(t)
+	g := need(FuzzyGraph(nb))(t)
+	must(t, g.Validate())
 	want := [7][7]float64{
 		{0, 1, 1, 0, 0, 0, 0.71232},
 		{1, 0, 0.82420, 0, 0, 0, 1},
@@ -58,18 +50,9 @@ func TestFuzzyGraph(t *testing.T) {
 		spread.Row(480 + i)[0] += 1e6 * float32(i+1)
 	}
 	for _, k := range []int{1, 2, 15, 40} {
-		nb, err := KNN(t.Context(), spread, k, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		plain, err := FromNeighbors(nb)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := FuzzyGraph(nb)
-		if err != nil {
-			t.Fatal(err)
-		}
+		nb := need(KNN(t.Context(), spread, k, Options{}))(t)
+		plain := need(FromNeighbors(nb))(t)
+		g := need(FuzzyGraph(nb))(t)
 		if !slices.Equal(g.Indptr, plain.Indptr) || !slices.Equal(g.Indices, plain.Indices) {
 			t.Fatalf("k = %d: other edges than FromNeighbors'", k)
 		}
@@ -85,9 +68,7 @@ func TestFuzzyGraph(t *testing.T) {
 			}
 		}
 		file := filepath.Join(t.TempDir(), "graph.npz")
-		if err := g.WriteNPZ(file); err != nil {
-			t.Fatal(err)
-		}
+		must(t, g.WriteNPZ(file))
 		want := g.Weights
 		if k == 1 { // and every weight 1, as without weights
 			want = nil

@@ -38,10 +38,7 @@ func archiveOf(name string, file []byte) []byte {
 
 // Neighbours that are given make the graph that FromNeighbors makes of them.
 func TestReadFile(t *testing.T) {
-	want, err := FromNeighbors(&Neighbors{N: 4, K: 2, Index: []int32{1, 2, 0, 2, 0, 1, 0, 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := need(FromNeighbors(&Neighbors{N: 4, K: 2, Index: []int32{1, 2, 0, 2, 0, 1, 0, 2}}))(t)
 	rows := []int32{0, 1, 2, 1, 2, 0, 2, 0, 1, 3, 2, 0} // with the points themselves
 	var small []int8
 	columns := make([]int64, len(rows))
@@ -60,9 +57,7 @@ func TestReadFile(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "g.npz")
 		if file == nil {
-			if err := want.WriteNPZ(path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, want.WriteNPZ(path))
 		} else if err := os.WriteFile(path, file, 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -119,8 +114,6 @@ func FuzzDecodeFile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := g.Validate(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, g.Validate())
 	})
 }

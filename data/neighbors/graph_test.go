@@ -9,14 +9,8 @@ import (
 )
 
 func TestGoldenGraph(t *testing.T) {
-	nb, err := KNN(t.Context(), goldenPoints(t), 15, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := FromNeighbors(nb)
-	if err != nil {
-		t.Fatal(err)
-	}
+	nb := need(KNN(t.Context(), goldenPoints(t), 15, Options{}))(t)
+	g := need(FromNeighbors(nb))(t)
 	want := make([]int16, 6194*2)
 	readTestdata(t, "sknn_6194x2.i16", want)
 	heads, tails := g.EdgeList()
@@ -190,8 +184,6 @@ func BenchmarkFromNeighbors(b *testing.B) {
 		nb.Index[e] = int32((e/15 + 1 + r.IntN(nb.N-1)) % nb.N)
 	}
 	for b.Loop() {
-		if _, err := FromNeighbors(nb); err != nil {
-			b.Fatal(err)
-		}
+		need(FromNeighbors(nb))(b)
 	}
 }

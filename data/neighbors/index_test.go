@@ -38,9 +38,7 @@ func TestPointsOutOfRange(t *testing.T) {
 			row[0], row[1] = row[1], row[0]
 		}
 	}
-	if err := rows.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, rows.Validate())
 	for _, bad := range []int32{-1, n, math.MaxInt32, math.MinInt32} {
 		for _, at := range []int{0, 37, n*k - 1} {
 			index := good()

@@ -73,9 +73,7 @@ func blockedIndex(base *data.Matrix) *Index {
 func knnTree(t testing.TB, m *data.Matrix, k int) *Neighbors {
 	t.Helper()
 	nb := newNeighbors(m.N, k)
-	if err := treeIndex(m).findInTree(t.Context(), nb, m, true); err != nil {
-		t.Fatal(err)
-	}
+	must(t, treeIndex(m).findInTree(t.Context(), nb, m, true))
 	return nb
 }
 
@@ -84,10 +82,7 @@ func knnTree(t testing.TB, m *data.Matrix, k int) *Neighbors {
 func knnBlocked(t testing.TB, m *data.Matrix, k int) (nb *Neighbors, improved int) {
 	t.Helper()
 	nb = newNeighbors(m.N, k)
-	improved, err := blockedIndex(m).findAmongCandidates(t.Context(), nb, m, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	improved = need(blockedIndex(m).findAmongCandidates(t.Context(), nb, m, true))(t)
 	return nb, improved
 }
 
@@ -203,10 +198,7 @@ func TestKNNEqualsScanOfAllPairs(t *testing.T) {
 						copy(want.Index[i*k:(i+1)*k], all.Of(i))
 						copy(want.Dist2[i*k:(i+1)*k], all.Dist2[i*all.K:])
 					}
-					got, err := KNN(t.Context(), m, k, Options{})
-					if err != nil {
-						t.Fatal(err)
-					}
+					got := need(KNN(t.Context(), m, k, Options{}))(t)
 					same(t, got, want)
 					same(t, knnTree(t, m, k), want)
 					blocked, _ := knnBlocked(t, m, k)
@@ -275,14 +267,8 @@ func TestPermutedRowsPermuteTheResult(t *testing.T) {
 		for i, p := range perm {
 			copy(moved.Row(p), m.Row(i))
 		}
-		a, err := KNN(t.Context(), m, 10, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := KNN(t.Context(), moved, 10, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := need(KNN(t.Context(), m, 10, Options{}))(t)
+		b := need(KNN(t.Context(), moved, 10, Options{}))(t)
 		for i, p := range perm {
 			for q, j := range a.Of(i) {
 				if got := b.Of(p)[q]; got != int32(perm[j]) {
@@ -296,19 +282,13 @@ func TestPermutedRowsPermuteTheResult(t *testing.T) {
 func TestScaledPointsHaveTheSameNeighbours(t *testing.T) {
 	for _, d := range []int{2, 30} {
 		m := normal(700, d, 7)
-		want, err := KNN(t.Context(), m, 10, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := need(KNN(t.Context(), m, 10, Options{}))(t)
 		for _, scale := range []float64{-1, 0x1p-100, 0x1p120} {
 			scaled := data.NewMatrix(m.N, d)
 			for i, v := range m.X {
 				scaled.X[i] = float32(float64(v) * scale)
 			}
-			got, err := KNN(t.Context(), scaled, 10, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := need(KNN(t.Context(), scaled, 10, Options{}))(t)
 			if !slices.Equal(got.Index, want.Index) {
 				t.Errorf("D=%d: other neighbours at scale %g", d, scale)
 			}
@@ -329,10 +309,7 @@ func TestSameBitsForAnyGOMAXPROCS(t *testing.T) {
 		var want *Neighbors
 		for _, procs := range []int{1, 2, 7} {
 			runtime.GOMAXPROCS(procs)
-			got, err := KNN(t.Context(), m, 15, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := need(KNN(t.Context(), m, 15, Options{}))(t)
 			if want == nil {
 				want = got
 			}
@@ -345,10 +322,7 @@ func TestSameBitsForAnyGOMAXPROCS(t *testing.T) {
 
 func readTestdata(t testing.TB, name string, values any) {
 	t.Helper()
-	b, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := need(os.ReadFile("testdata/" + name))(t)
 	if err := binary.Read(bytes.NewReader(b), binary.LittleEndian, values); err != nil || binary.Size(values) != len(b) {
 		t.Fatalf("testdata/%s has %d bytes, want %d: %v", name, len(b), binary.Size(values), err)
 	}
@@ -364,10 +338,7 @@ func TestGoldenNeighbours(t *testing.T) {
 	m := goldenPoints(t)
 	want := make([]int16, 300*15)
 	readTestdata(t, "knn_300x15.i16", want)
-	got, err := KNN(t.Context(), m, 15, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := need(KNN(t.Context(), m, 15, Options{}))(t)
 	for i := range 300 {
 		own := slices.Sorted(slices.Values(got.Of(i)))
 		for p, j := range want[i*15 : (i+1)*15] {
@@ -785,9 +756,7 @@ func BenchmarkKNN(b *testing.B) {
 				}
 			}
 			for b.Loop() {
-				if _, err := KNN(b.Context(), m, bc.k, Options{}); err != nil {
-					b.Fatal(err)
-				}
+				need(KNN(b.Context(), m, bc.k, Options{}))(b)
 			}
 		})
 	}

@@ -299,25 +299,16 @@ func TestDecodeNPZRefusesFalseSizes(t *testing.T) {
 		header := uint64(len(array) - 4*len(tc.held))
 
 		var packed, b bytes.Buffer
-		fw, err := flate.NewWriter(&packed, flate.BestSpeed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := fw.Write(array); err != nil {
-			t.Fatal(err)
-		}
-		if err := fw.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fw := need(flate.NewWriter(&packed, flate.BestSpeed))(t)
+		need(fw.Write(array))(t)
+		must(t, fw.Close())
 		z := zip.NewWriter(&b)
 		for name, contents := range members {
 			w, err := z.Create(name)
 			if err == nil {
 				_, err = w.Write(contents)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
 		for _, name := range []string{"indices.npy", "data.npy"} {
 			w, err := z.CreateRaw(&zip.FileHeader{
@@ -327,17 +318,13 @@ func TestDecodeNPZRefusesFalseSizes(t *testing.T) {
 			if err == nil {
 				_, err = w.Write(packed.Bytes())
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, z.Close())
 
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err = decode(b.Bytes())
+		_, err := decode(b.Bytes())
 		runtime.ReadMemStats(&after)
 		if err == nil || !strings.Contains(err.Error(), tc.want) || !errors.Is(err, ErrInvalidGraph) {
 			t.Errorf("%s: error %v, want an ErrInvalidGraph with %q", tc.name, err, tc.want)
@@ -366,14 +353,9 @@ func TestNPZRoundTrip(t *testing.T) {
 	for _, g := range []*Graph{sample(), {N: 4, Indptr: make([]int64, 5)}, {Indptr: []int64{0}}} {
 		path := filepath.Join(t.TempDir(), "graph.npz")
 		for range 2 { // the second time over the first file
-			if err := g.WriteNPZ(path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, g.WriteNPZ(path))
 		}
-		got, err := ReadNPZ(t.Context(), path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := need(ReadNPZ(t.Context(), path))(t)
 		if !equalGraphs(got, g) {
 			t.Errorf("read %v, wrote %v", *got, *g)
 		}
@@ -388,27 +370,16 @@ func TestNPZRoundTrip(t *testing.T) {
 func TestEncodeNPZ(t *testing.T) {
 	g := &Graph{N: 3, Indptr: []int64{0, 2, 2, 3}, Indices: []int32{1, 2, 0}}
 	var a, b bytes.Buffer
-	if err := errors.Join(g.EncodeNPZ(&a), g.EncodeNPZ(&b)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(g.EncodeNPZ(&a), g.EncodeNPZ(&b)))
 	if !bytes.Equal(a.Bytes(), b.Bytes()) {
 		t.Error("the same graph gave different bytes")
 	}
 	want := csr()
 	want["data.npy"] = member("<f4", "(3,)", []float32{1, 1, 1})
-	z, err := zip.NewReader(bytes.NewReader(a.Bytes()), int64(a.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := need(zip.NewReader(bytes.NewReader(a.Bytes()), int64(a.Len())))(t)
 	for _, f := range z.File {
-		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := need(f.Open())(t)
+		got := need(io.ReadAll(r))(t)
 		if !bytes.Equal(got, want[f.Name]) {
 			t.Errorf("%s is %q, want %q", f.Name, got, want[f.Name])
 		}
@@ -442,9 +413,7 @@ func TestWriteNPZFails(t *testing.T) {
 		t.Errorf("error %v, want one that says that there is no such folder", err)
 	}
 	var whole bytes.Buffer
-	if err := sample().EncodeNPZ(&whole); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sample().EncodeNPZ(&whole))
 	for after := 0; after < whole.Len(); after += 50 {
 		if err := sample().EncodeNPZ(&failingWriter{after}); err == nil || !strings.Contains(err.Error(), "the disk is full") {
 			t.Errorf("error %v when the disk is full after %d bytes", err, after)
@@ -457,9 +426,7 @@ func TestReadNPZNamesTheFile(t *testing.T) {
 	if _, err := ReadNPZ(t.Context(), path); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "broken.npz") {
 		t.Errorf("error %v, want one that says that broken.npz does not exist", err)
 	}
-	if err := os.WriteFile(path, []byte("PK"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("PK"), 0o600))
 	if _, err := ReadNPZ(t.Context(), path); !errors.Is(err, ErrInvalidGraph) || !strings.Contains(err.Error(), "broken.npz") {
 		t.Errorf("error %v, want an ErrInvalidGraph that names broken.npz", err)
 	}
@@ -475,17 +442,10 @@ func checkDecoded(t *testing.T, archive []byte) {
 		}
 		return
 	}
-	if err := g.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, g.Validate())
 	var b bytes.Buffer
-	if err := g.EncodeNPZ(&b); err != nil {
-		t.Fatal(err)
-	}
-	again, err := decode(b.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, g.EncodeNPZ(&b))
+	again := need(decode(b.Bytes()))(t)
 	if !equalGraphs(g, again) {
 		t.Fatal("the graph changed in a round trip")
 	}
@@ -526,16 +486,12 @@ func BenchmarkNPZ(b *testing.B) {
 	b.Run("encode", func(b *testing.B) {
 		for b.Loop() {
 			file.Reset()
-			if err := g.EncodeNPZ(&file); err != nil {
-				b.Fatal(err)
-			}
+			must(b, g.EncodeNPZ(&file))
 		}
 	})
 	b.Run("decode", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := decode(file.Bytes()); err != nil {
-				b.Fatal(err)
-			}
+			need(decode(file.Bytes()))(b)
 		}
 	})
 }

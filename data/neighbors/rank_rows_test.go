@@ -19,10 +19,7 @@ func TestRanksOfRows(t *testing.T) {
 				m := data.NewMatrix(size.n, size.d)
 				kind.fill(m, r)
 				index := someOthers(size.n, size.k, r)
-				all, err := Ranks(t.Context(), m, index, size.k, Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				all := need(Ranks(t.Context(), m, index, size.k, Options{}))(t)
 				rows := r.Perm(size.n)[:size.n/2]
 				var asked, want []int32
 				for _, i := range rows {

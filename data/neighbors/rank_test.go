@@ -38,10 +38,7 @@ func TestRanksEqualSortedDistances(t *testing.T) {
 				m := data.NewMatrix(size.n, size.d)
 				kind.fill(m, r)
 				index := someOthers(size.n, size.k, r) // some of them twice
-				got, err := Ranks(t.Context(), m, index, size.k, Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := need(Ranks(t.Context(), m, index, size.k, Options{}))(t)
 				all := oracle(m, size.n-1)
 				for e, j := range index {
 					if want := 1 + slices.Index(all.Of(e/size.k), j); int(got[e]) != want {
@@ -60,10 +57,7 @@ func TestRanksBesideAnOutlier(t *testing.T) {
 		m.Row(300)[l] = 1e6
 	}
 	index := someOthers(600, 15, rand.New(rand.NewPCG(2, 2)))
-	got, err := Ranks(t.Context(), m, index, 15, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := need(Ranks(t.Context(), m, index, 15, Options{}))(t)
 	all := oracle(m, 599)
 	for e, j := range index {
 		if want := 1 + slices.Index(all.Of(e/15), j); int(got[e]) != want {
@@ -80,16 +74,10 @@ func TestRanksOfNeighbours(t *testing.T) {
 		for i := range 300 { // some ties
 			copy(m.Row(i), m.Row(i%10))
 		}
-		nb, err := KNN(t.Context(), m, 12, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		nb := need(KNN(t.Context(), m, 12, Options{}))(t)
 		for _, procs := range []int{1, 2, 7} {
 			runtime.GOMAXPROCS(procs)
-			ranks, err := Ranks(t.Context(), m, nb.Index, 12, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			ranks := need(Ranks(t.Context(), m, nb.Index, 12, Options{}))(t)
 			for e, r := range ranks {
 				if int(r) != 1+e%12 {
 					t.Fatalf("D=%d, %d processors: neighbour %d of point %d has rank %d", d, procs, e%12, e/12, r)
@@ -132,25 +120,18 @@ func BenchmarkRanks(b *testing.B) {
 		n = 2000
 	}
 	m := normal(n, 50, 1)
-	nb, err := KNN(b.Context(), m, 15, Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	nb := need(KNN(b.Context(), m, 15, Options{}))(b)
 	for name, index := range map[string][]int32{"near": nb.Index, "any": someOthers(m.N, 15, rand.New(rand.NewPCG(1, 1)))} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := Ranks(b.Context(), m, index, 15, Options{}); err != nil {
-					b.Fatal(err)
-				}
+				need(Ranks(b.Context(), m, index, 15, Options{}))(b)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(m.N*m.N), "ns/pair")
 		})
 	}
 	b.Run("KNN", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := KNN(b.Context(), m, 15, Options{}); err != nil {
-				b.Fatal(err)
-			}
+			need(KNN(b.Context(), m, 15, Options{}))(b)
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(m.N*m.N), "ns/pair")
 	})

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/internal/rng"
 )
 
 // searchOracle computes all distances and sorts each row.
@@ -91,28 +92,17 @@ func TestSearchEqualsScanOfAllPairs(t *testing.T) {
 			base := data.NewMatrix(size.n, size.d)
 			kind.fill(base, rand.New(rand.NewPCG(uint64(size.n), uint64(size.d))))
 			queries := queriesFor(base, kind.fill)
-			x, err := NewIndex(t.Context(), base, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			x := need(NewIndex(t.Context(), base, Options{}))(t)
 			among := blockedIndex(base)
 			for _, k := range size.ks {
 				t.Run(fmt.Sprintf("%s/n=%d,D=%d,k=%d", kind.name, size.n, size.d, k), func(t *testing.T) {
 					want := searchOracle(base, queries, k)
-					got, err := x.Search(t.Context(), queries, k)
-					if err != nil {
-						t.Fatal(err)
-					}
+					got := need(x.Search(t.Context(), queries, k))(t)
 					same(t, got, want)
-					once, err := Search(t.Context(), base, queries, k, Options{})
-					if err != nil {
-						t.Fatal(err)
-					}
+					once := need(Search(t.Context(), base, queries, k, Options{}))(t)
 					same(t, once, want)
 					blocked := newNeighbors(queries.N, k)
-					if _, err := among.findAmongCandidates(t.Context(), blocked, queries, false); err != nil {
-						t.Fatal(err)
-					}
+					need(among.findAmongCandidates(t.Context(), blocked, queries, false))(t)
 					same(t, blocked, want)
 				})
 			}
@@ -138,10 +128,7 @@ func TestWhichQueriesAreSearched(t *testing.T) {
 		{"far", far, 10},
 		{"some far", stack(normal(300, 20, 2), far, normal(300, 20, 4)), 10},
 	} {
-		got, err := blockedIndex(base).findAmongCandidates(t.Context(), newNeighbors(tc.queries.N, 15), tc.queries, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := need(blockedIndex(base).findAmongCandidates(t.Context(), newNeighbors(tc.queries.N, 15), tc.queries, false))(t)
 		if got != tc.want {
 			t.Errorf("%s: %d queries were searched in the tree, want %d", tc.name, got, tc.want)
 		}
@@ -153,14 +140,8 @@ func TestWhichQueriesAreSearched(t *testing.T) {
 func TestSearchAgreesWithKNN(t *testing.T) {
 	for _, d := range []int{2, 30} {
 		m := normal(700, d, 5)
-		knn, err := KNN(t.Context(), m, 10, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		found, err := Search(t.Context(), m, m, 11, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		knn := need(KNN(t.Context(), m, 10, Options{}))(t)
+		found := need(Search(t.Context(), m, m, 11, Options{}))(t)
 		for i := range m.N {
 			if got := found.Of(i); got[0] != int32(i) || !slices.Equal(got[1:], knn.Of(i)) {
 				t.Fatalf("D=%d: point %d finds %v, its neighbours are %v", d, i, got, knn.Of(i))
@@ -179,16 +160,10 @@ func TestSearchDoesNotDependOnTheBlock(t *testing.T) {
 			copy(base.Row(i), base.Row(i%10))
 			copy(queries.Row(i), base.Row(i%20))
 		}
-		want, err := Search(t.Context(), base, queries, 15, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := need(Search(t.Context(), base, queries, 15, Options{}))(t)
 		for _, procs := range []int{1, 2, 7} {
 			runtime.GOMAXPROCS(procs)
-			x, err := NewIndex(t.Context(), base, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			x := need(NewIndex(t.Context(), base, Options{}))(t)
 			var wg sync.WaitGroup
 			for _, size := range []int{1, 7, 256, 700} {
 				wg.Go(func() {
@@ -260,10 +235,7 @@ func FuzzSearch(f *testing.F) {
 			m.X[i] = float32(int8(b[i]))
 		}
 		queries, base := m.Rows(0, int(q)), m.Rows(int(q), m.N)
-		got, err := Search(t.Context(), base, queries, int(k), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := need(Search(t.Context(), base, queries, int(k), Options{}))(t)
 		same(t, got, searchOracle(base, queries, int(k)))
 	})
 }
@@ -272,17 +244,30 @@ func BenchmarkSearch(b *testing.B) {
 	for _, d := range []int{2, 50} {
 		for _, queries := range []int{1, 1000, 10000} {
 			b.Run(fmt.Sprintf("10000x%d, %d queries", d, queries), func(b *testing.B) {
-				x, err := NewIndex(b.Context(), normal(10000, d, 1), Options{})
-				if err != nil {
-					b.Fatal(err)
-				}
+				x := need(NewIndex(b.Context(), normal(10000, d, 1), Options{}))(b)
 				q := normal(queries, d, 2)
 				for b.Loop() {
-					if _, err := x.Search(b.Context(), q, 15); err != nil {
-						b.Fatal(err)
-					}
+					need(x.Search(b.Context(), q, 15))(b)
 				}
 			})
 		}
+	}
+}
+
+// Queries are searched where they are, whatever offset the base has.
+func TestSearchRelatesOffsets(t *testing.T) {
+	s := rng.New(1, rng.Init)
+	base, queries := data.NewMatrix(200, 2), data.NewMatrix(20, 2)
+	for i := range base.X {
+		base.X[i] = float32(s.IntN(4096)) / 64
+	}
+	copy(queries.X, base.X)
+	want := need(Search(t.Context(), base, queries, 5, Options{}))(t)
+	base.Offset = []float64{1e9, -1e9}
+	moved := queries.Relative([]float64{8, -4})
+	moved.Offset = []float64{1e9 + 8, -1e9 - 4}
+	got, err := Search(t.Context(), base, moved, 5, Options{})
+	if err != nil || !slices.Equal(got.Index, want.Index) || !slices.Equal(got.Dist2, want.Dist2) {
+		t.Errorf("the neighbours are others (%v)", err)
 	}
 }
