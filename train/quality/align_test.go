@@ -1,4 +1,4 @@
-package quality_test
+package quality
 
 import (
 	"errors"
@@ -8,11 +8,10 @@ import (
 
 	"cne/data"
 	"cne/internal/rng"
-	"cne/train/quality"
 )
 
-// scattered returns n points of d coordinates around a centre.
-func scattered(n, d int, seed uint64) *data.Matrix {
+// around returns n points of d coordinates around a centre.
+func around(n, d int, seed uint64) *data.Matrix {
 	s := rng.New(seed, rng.Sample)
 	m := data.NewMatrix(n, d)
 	for i := range m.X {
@@ -34,7 +33,7 @@ func TestAlign(t *testing.T) {
 	} {
 		for _, size := range []float32{0.25, 1, 3} {
 			for _, d := range []int{2, 3, 5} {
-				reference := scattered(50, d, 1)
+				reference := around(50, d, 1)
 				moved := &data.Matrix{N: reference.N, D: d, X: slices.Clone(reference.X)}
 				for i := range moved.N {
 					move(moved.Row(i))
@@ -43,15 +42,15 @@ func TestAlign(t *testing.T) {
 					}
 				}
 				before := pairwise(moved)
-				scale, disparity, err := quality.Align(moved, reference)
+				scale, disparity, err := Align(moved, reference)
 				if err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
-				if !near(scale, 1/float64(size), 1e-5) || disparity > 1e-6 {
+				if !nearly(scale, 1/float64(size), 1e-5) || disparity > 1e-6 {
 					t.Errorf("%s of a copy of size %v in %d dimensions: scale %v and disparity %v, want %v and 0", name, size, d, scale, disparity, 1/size)
 				}
 				for k, want := range before {
-					if got := pairwise(moved)[k]; !near(got, want, 1e-4) {
+					if got := pairwise(moved)[k]; !nearly(got, want, 1e-4) {
 						t.Fatalf("%s: a distance was %v and is %v after the alignment", name, want, got)
 					}
 				}
@@ -71,7 +70,7 @@ func TestAlign(t *testing.T) {
 // No turn or reflection of many tried may bring a noisy copy nearer than Align
 // does.
 func TestAlignIsBest(t *testing.T) {
-	reference, noise := scattered(80, 2, 2), scattered(80, 2, 3)
+	reference, noise := around(80, 2, 2), around(80, 2, 3)
 	moved := data.NewMatrix(80, 2)
 	for i, v := range reference.X {
 		moved.X[i] = v + noise.X[i]
@@ -79,7 +78,7 @@ func TestAlignIsBest(t *testing.T) {
 	for i := range moved.N {
 		turn(moved.Row(i), 1)
 	}
-	if _, _, err := quality.Align(moved, reference); err != nil {
+	if _, _, err := Align(moved, reference); err != nil {
 		t.Fatal(err)
 	}
 	distance := func(m *data.Matrix) (sum float64) {
@@ -112,21 +111,19 @@ func TestAlignIsBest(t *testing.T) {
 // What is said of scale and disparity is what stretching by the scale leaves, and
 // no other scale leaves less.
 func TestAlignScaleAndDisparity(t *testing.T) {
-	line := scattered(20, 2, 6)
+	line := around(20, 2, 6)
 	for i := range line.N { // of rank 1
 		line.Row(i)[1] = 2 * line.Row(i)[0]
 	}
 	for name, tt := range map[string]struct{ embedding, reference *data.Matrix }{
-		"one dimension":    {scattered(30, 1, 1), scattered(30, 1, 2)},
-		"two dimensions":   {scattered(30, 2, 3), scattered(30, 2, 4)},
-		"five dimensions":  {scattered(30, 5, 3), scattered(30, 5, 4)},
-		"two points":       {scattered(2, 2, 3), scattered(2, 2, 4)},
-		"points of a line": {line, scattered(20, 2, 5)},
+		"one dimension":    {around(30, 1, 1), around(30, 1, 2)},
+		"two dimensions":   {around(30, 2, 3), around(30, 2, 4)},
+		"five dimensions":  {around(30, 5, 3), around(30, 5, 4)},
+		"two points":       {around(2, 2, 3), around(2, 2, 4)},
+		"points of a line": {line, around(20, 2, 5)},
 	} {
-		scale, disparity, err := quality.Align(tt.embedding, tt.reference)
-		if err != nil {
-			t.Fatal(err)
-		}
+		scale, disparity, err := Align(tt.embedding, tt.reference)
+		must(t, err)
 		n, d := tt.reference.N, tt.reference.D
 		centre := make([]float64, d) // of both, after the alignment
 		for i, v := range tt.reference.X {
@@ -154,7 +151,7 @@ func TestAlignScaleAndDisparity(t *testing.T) {
 // their distances from the origin.
 func TestAlignDirections(t *testing.T) {
 	for _, by := range []float32{0, 5} {
-		reference := scattered(50, 2, 1)
+		reference := around(50, 2, 1)
 		moved := &data.Matrix{N: 50, D: 2, X: slices.Clone(reference.X)}
 		for i := range moved.N {
 			row := moved.Row(i)
@@ -162,19 +159,17 @@ func TestAlignDirections(t *testing.T) {
 			row[0], row[1] = 2*row[0]+by, 2*row[1]
 		}
 		before := slices.Clone(moved.X)
-		scale, disparity, err := quality.AlignDirections(moved, reference)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if same := near(scale, 0.5, 1e-5) && disparity < 1e-6; same != (by == 0) {
+		scale, disparity, err := AlignDirections(moved, reference)
+		must(t, err)
+		if same := nearly(scale, 0.5, 1e-5) && disparity < 1e-6; same != (by == 0) {
 			t.Errorf("moved by %v: scale %v and disparity %v", by, scale, disparity)
 		}
 		for i := range moved.N {
 			x, y := moved.Row(i), before[2*i:2*i+2]
-			if got, want := math.Hypot(float64(x[0]), float64(x[1])), math.Hypot(float64(y[0]), float64(y[1])); !near(got, want, 1e-5) {
+			if got, want := math.Hypot(float64(x[0]), float64(x[1])), math.Hypot(float64(y[0]), float64(y[1])); !nearly(got, want, 1e-5) {
 				t.Fatalf("moved by %v: point %d was at %v from the origin and is at %v", by, i, want, got)
 			}
-			if want := reference.Row(i); by == 0 && (!near(float64(x[0]), 2*float64(want[0]), 1e-4) || !near(float64(x[1]), 2*float64(want[1]), 1e-4)) {
+			if want := reference.Row(i); by == 0 && (!nearly(float64(x[0]), 2*float64(want[0]), 1e-4) || !nearly(float64(x[1]), 2*float64(want[1]), 1e-4)) {
 				t.Fatalf("point %d is at %v, want twice %v", i, x, want)
 			}
 		}
@@ -182,21 +177,47 @@ func TestAlignDirections(t *testing.T) {
 }
 
 func TestAlignRefuses(t *testing.T) {
-	good := scattered(4, 2, 1)
-	broken := scattered(4, 2, 1)
+	good := around(4, 2, 1)
+	broken := around(4, 2, 1)
 	broken.X[3] = float32(math.NaN())
 	for name, tt := range map[string]struct {
 		embedding, reference *data.Matrix
 		want                 error
 	}{
-		"other number of points": {scattered(5, 2, 1), good, quality.ErrInput},
-		"other width":            {scattered(4, 3, 1), good, quality.ErrInput},
-		"NaN":                    {broken, good, quality.ErrNotFinite},
-		"coinciding points":      {data.NewMatrix(4, 2), good, quality.ErrUndefined},
-		"coinciding reference":   {good, data.NewMatrix(4, 2), quality.ErrUndefined},
+		"other number of points": {around(5, 2, 1), good, ErrInput},
+		"other width":            {around(4, 3, 1), good, ErrInput},
+		"NaN":                    {broken, good, ErrNotFinite},
+		"coinciding points":      {data.NewMatrix(4, 2), good, ErrUndefined},
+		"coinciding reference":   {good, data.NewMatrix(4, 2), ErrUndefined},
 	} {
-		if _, _, err := quality.Align(tt.embedding, tt.reference); !errors.Is(err, tt.want) {
+		if _, _, err := Align(tt.embedding, tt.reference); !errors.Is(err, tt.want) {
 			t.Errorf("%s: error %v, want %v", name, err, tt.want)
+		}
+	}
+}
+
+// Embeddings far from zero are aligned where they are.
+func TestAlignRelatesOffsets(t *testing.T) {
+	s := rng.New(1, rng.Init)
+	near, far := data.NewMatrix(100, 2), data.NewMatrix(100, 2)
+	for i := range near.X {
+		near.X[i] = float32(s.IntN(4096)) / 64
+		far.X[i] = near.X[i] - 32
+	}
+	far.Offset = []float64{32, 32}
+	for name, align := range map[string]func(a, b *data.Matrix) (float64, float64, error){"Align": Align, "AlignDirections": AlignDirections} {
+		moved := far.Clone()
+		scale, disparity, err := align(moved, near)
+		if err != nil || math.Abs(scale-1) > 1e-6 || disparity > 1e-6 || moved.Offset != nil {
+			t.Errorf("%s: scale %v, disparity %v, offset %v, %v", name, scale, disparity, moved.Offset, err)
+		}
+		for i, v := range moved.X {
+			if math.Abs(float64(v-near.X[i])) > 1e-4 {
+				t.Fatalf("%s: coordinate %d is %v, want %v", name, i, v, near.X[i])
+			}
+		}
+		if scale, disparity, err := align(near.Clone(), far); err != nil || math.Abs(scale-1) > 1e-6 || disparity > 1e-6 {
+			t.Errorf("%s to one with an offset: scale %v, disparity %v, %v", name, scale, disparity, err)
 		}
 	}
 }
@@ -220,6 +241,6 @@ func pairwise(m *data.Matrix) (d []float64) {
 	return d
 }
 
-func near(a, b, relative float64) bool {
+func nearly(a, b, relative float64) bool {
 	return math.Abs(a-b) <= relative*max(math.Abs(a), math.Abs(b))
 }

@@ -17,14 +17,6 @@ import (
 	"cne/internal/simd"
 )
 
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // scattered returns n points around a few centres, some of them twice.
 func scattered(n, d int) *data.Matrix {
 	m, s := data.NewMatrix(n, d), rng.New(uint64(n), rng.Init)

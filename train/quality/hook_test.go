@@ -1,4 +1,4 @@
-package quality_test
+package quality
 
 import (
 	"errors"
@@ -8,16 +8,12 @@ import (
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
-	"cne/train/quality"
 )
 
 // An embedding that cannot be measured has diverged.
 func TestHookOfDivergedRun(t *testing.T) {
-	m, err := model.NewEmbedding([]float32{0, 0, 1, float32(math.Inf(1))}, 2, op.ContrastiveOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	hook := quality.Hook(2, quality.Options{})
+	m := need(model.NewEmbedding([]float32{0, 0, 1, float32(math.Inf(1))}, 2, op.ContrastiveOptions{}))(t)
+	hook := Hook(2, Options{})
 	state := train.State{Epoch: 1, Epochs: 9, LR: 0.5, Model: m}
 	if err := hook.AfterEpoch(&state); err != nil {
 		t.Errorf("in an epoch in which nothing is measured: %v", err)

@@ -25,10 +25,7 @@ func TestPointsOutOfRange(t *testing.T) {
 	list := func(index []int32) *neighbors.Neighbors {
 		return &neighbors.Neighbors{N: n, K: k, Index: index, Dist2: make([]float64, n*k)}
 	}
-	graph, err := neighbors.FromNeighbors(list(good()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := need(neighbors.FromNeighbors(list(good())))(t)
 	for _, bad := range []int32{-1, n, math.MaxInt32, math.MinInt32} {
 		for _, at := range []int{0, 37, n*k - 1} {
 			index := good()

@@ -13,15 +13,9 @@ func TestManyNegatives(t *testing.T) {
 		heads, tails := symmetric(nearestNaive(x, 2, 3), 3)
 		for _, rho := range []float64{1, 3} {
 			const m = manyNegatives * (n - 1)
-			got, err := ExpectedInfoNC(t.Context(), heads, tails, x, 2, m, rho, 1e-10, 2, 1, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := need(ExpectedInfoNC(t.Context(), heads, tails, x, 2, m, rho, 1e-10, 2, 1, nil))(t)
 			// One negative less is drawn.
-			want, err := expectedInfoNC(t.Context(), nil, heads, tails, x, 2, m-1, rho, 1e-10, 300, 1, math.MaxInt)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := need(expectedInfoNC(t.Context(), nil, heads, tails, x, 2, m-1, rho, 1e-10, 300, 1, math.MaxInt))(t)
 			if got.Error != 0 || want.Error == 0 {
 				t.Errorf("errors of %g of the expansion and %g of draws", got.Error, want.Error)
 			}
@@ -51,16 +45,10 @@ func TestBoundedWork(t *testing.T) {
 		"the fewest edges":      {50, 1},
 		"edges, many negatives": {manyNegatives * n, 100 * n},
 	} {
-		full, err := expectedInfoNC(t.Context(), nil, heads, tails, x, 2, tc.m, 1, 1e-10, 100, 1, math.MaxInt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		full := need(expectedInfoNC(t.Context(), nil, heads, tails, x, 2, tc.m, 1, 1e-10, 100, 1, math.MaxInt))(t)
 		var sum, squares, claimed float64
 		for r := range repetitions {
-			e, err := expectedInfoNC(t.Context(), nil, heads, tails, x, 2, tc.m, 1, 1e-10, 100, uint64(r), tc.work)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := need(expectedInfoNC(t.Context(), nil, heads, tails, x, 2, tc.m, 1, 1e-10, 100, uint64(r), tc.work))(t)
 			sum += e.Mean - full.Mean
 			squares += (e.Mean - full.Mean) * (e.Mean - full.Mean)
 			claimed += e.Error / repetitions

@@ -51,14 +51,8 @@ func TestExpectedLosses(t *testing.T) {
 				func(q float64) float64 { return q / z / (q/z + m) },
 				func(q float64) float64 { return q },
 			}
-			losses, err := ExpectedLosses(t.Context(), heads, tails, x, d, m, clamp, discriminators, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			losses32, err := ExpectedLosses(t.Context(), heads, tails, single, d, m, clamp, discriminators, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			losses := need(ExpectedLosses(t.Context(), heads, tails, x, d, m, clamp, discriminators, nil))(t)
+			losses32 := need(ExpectedLosses(t.Context(), heads, tails, single, d, m, clamp, discriminators, nil))(t)
 			for k, p := range probabilities {
 				want := lossNaive(heads, tails, x, d, m, clamp, p)
 				near(t, "float64", losses[k], want, 1e-10)
@@ -73,14 +67,8 @@ func TestExpectedLosses(t *testing.T) {
 func TestExpectedLossesOfDistantPairs(t *testing.T) {
 	x := normal[float32](1, 300, 2, 1e5)
 	heads, tails := symmetric(nearestNaive(x, 2, 1), 1)
-	losses, err := ExpectedLosses(t.Context(), heads, tails, x, 2, 5, 0, []Discriminator{Neg(1e3)}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	positive, err := ExpectedLosses(t.Context(), heads, tails, x, 2, 1, 0, []Discriminator{Neg(1e3)}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	losses := need(ExpectedLosses(t.Context(), heads, tails, x, 2, 5, 0, []Discriminator{Neg(1e3)}, nil))(t)
+	positive := need(ExpectedLosses(t.Context(), heads, tails, x, 2, 1, 0, []Discriminator{Neg(1e3)}, nil))(t)
 	var sum float64
 	for i := range 300 {
 		for j := range i {
@@ -102,10 +90,7 @@ func TestExpectedLossesOfExtremeConstants(t *testing.T) {
 	copy(x[2:4], x[:2]) // two points coincide
 	heads, tails := symmetric(nearestNaive(x, 2, 3), 3)
 	for _, c := range []float64{1e-50, 1e-30, 1e-19, 1e19, 1e30, 1e50} {
-		losses, err := ExpectedLosses(t.Context(), heads, tails, x, 2, 5, 1e-10, []Discriminator{Neg(1), Neg(c)}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		losses := need(ExpectedLosses(t.Context(), heads, tails, x, 2, 5, 1e-10, []Discriminator{Neg(1), Neg(c)}, nil))(t)
 		near(t, "Neg-t-SNE", losses[0], lossNaive(heads, tails, x, 2, 5, 1e-10, func(q float64) float64 { return q / (q + 1) }), 1e-5)
 		var sum float64 // with the complement in a form that does not cancel
 		for i := range 60 {
@@ -145,16 +130,10 @@ func TestExpectedLossesOfEqualPoints(t *testing.T) {
 	same := make([]float32, 40)
 	heads, tails := []int32{0, 1}, []int32{1, 0}
 	for _, clamp := range []float64{1e-10, 1e-4} {
-		losses, err := ExpectedLosses(t.Context(), heads, tails, same, 2, 5, clamp, []Discriminator{UMAP(), Neg(1)}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		losses := need(ExpectedLosses(t.Context(), heads, tails, same, 2, 5, clamp, []Discriminator{UMAP(), Neg(1)}, nil))(t)
 		near(t, "UMAP", losses[0], -5*math.Log(clamp), 1e-6)
 		near(t, "Neg-t-SNE", losses[1], 6*math.Ln2, 1e-6)
-		infonc, err := ExpectedInfoNC(t.Context(), heads, tails, same, 2, 5, 1, clamp, 2, 0, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		infonc := need(ExpectedInfoNC(t.Context(), heads, tails, same, 2, 5, 1, clamp, 2, 0, nil))(t)
 		near(t, "InfoNC-t-SNE", infonc.Mean, math.Log(6), 1e-12)
 		if infonc.Error != 0 {
 			t.Errorf("an error of %g where all draws are equal", infonc.Error)
@@ -170,10 +149,7 @@ func TestNCAtItsConstant(t *testing.T) {
 	heads, tails := symmetric(nearestNaive(same, 2, 29), 29) // all pairs
 	z, _ := PartitionFunction(t.Context(), same, 2, nil)
 	z /= 30 * 29
-	losses, err := ExpectedLosses(t.Context(), heads, tails, same, 2, 5, 0, []Discriminator{NC(z/1.1, 5), NC(z, 5), NC(1.1*z, 5)}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	losses := need(ExpectedLosses(t.Context(), heads, tails, same, 2, 5, 0, []Discriminator{NC(z/1.1, 5), NC(z, 5), NC(1.1*z, 5)}, nil))(t)
 	if !(losses[1] < losses[0] && losses[1] < losses[2]) {
 		t.Errorf("losses %v around the partition function; the one in the middle is the least", losses)
 	}
@@ -200,10 +176,7 @@ func TestExpectedInfoNC(t *testing.T) {
 		return sum / 3
 	}
 	for _, rho := range []float64{1, 4, 0.25} {
-		got, err := ExpectedInfoNC(t.Context(), heads, tails, line, 1, 1, rho, 1e-10, 200000, 1, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := need(ExpectedInfoNC(t.Context(), heads, tails, line, 1, 1, rho, 1e-10, 200000, 1, nil))(t)
 		if !(math.Abs(got.Mean-want(rho)) < 4*got.Error) || !(got.Error > 0 && got.Error < 1e-3/rho) {
 			t.Errorf("ρ = %g: %g ± %g, want %g", rho, got.Mean, got.Error, want(rho))
 		}
@@ -215,10 +188,7 @@ func TestExpectedInfoNC(t *testing.T) {
 	h, u := symmetric(nearestNaive(x, 2, 5), 5)
 	var sum, squares, claimed float64
 	for r := range repetitions {
-		e, err := ExpectedInfoNC(t.Context(), h, u, x, 2, 5, 1, 1e-10, 2, uint64(r), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := need(ExpectedInfoNC(t.Context(), h, u, x, 2, 5, 1, 1e-10, 2, uint64(r), nil))(t)
 		sum += e.Mean
 		squares += e.Mean * e.Mean
 		claimed += e.Error / repetitions
@@ -236,23 +206,11 @@ func TestExpectedInfoNC(t *testing.T) {
 // losses returns what is invariant of an embedding of a graph.
 func figures(t *testing.T, heads, tails []int32, x []float32, d int) []float64 {
 	t.Helper()
-	z, err := PartitionFunction(t.Context(), x, d, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := need(PartitionFunction(t.Context(), x, d, nil))(t)
 	n := float64(len(x) / d)
-	kl, err := KL(t.Context(), heads, tails, x, d, z, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	losses, err := ExpectedLosses(t.Context(), heads, tails, x, d, 5, 1e-10, []Discriminator{Neg(1), Neg(0.01), NC(z/n/(n-1), 5), UMAP()}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	infonc, err := ExpectedInfoNC(t.Context(), heads, tails, x, d, 5, 1, 1e-10, 2, 0, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kl := need(KL(t.Context(), heads, tails, x, d, z, nil))(t)
+	losses := need(ExpectedLosses(t.Context(), heads, tails, x, d, 5, 1e-10, []Discriminator{Neg(1), Neg(0.01), NC(z/n/(n-1), 5), UMAP()}, nil))(t)
+	infonc := need(ExpectedInfoNC(t.Context(), heads, tails, x, d, 5, 1, 1e-10, 2, 0, nil))(t)
 	return append(losses, z, kl, infonc.Mean)
 }
 
@@ -384,10 +342,7 @@ func TestTrustworthiness(t *testing.T) {
 	for i := range y {
 		y[i] = x[2*i]
 	}
-	got, err = Trustworthiness(ranksNaive(x, 2, nearestNaive(y, 1, k), k), k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got = need(Trustworthiness(ranksNaive(x, 2, nearestNaive(y, 1, k), k), k))(t)
 	near(t, "one coordinate", got, trustworthinessNaive(x, 2, y, 1, k), 1e-14)
 	if !(got > 0.7 && got < 0.95) {
 		t.Errorf("one coordinate of two: %v; it is worse than both and better than none", got)
@@ -397,16 +352,10 @@ func TestTrustworthiness(t *testing.T) {
 // The golden points have the trustworthiness of the definition and, where the golden file
 // brings values for some k, these.
 func TestGoldenTrustworthiness(t *testing.T) {
-	f, err := safetensors.ReadFile(filepath.Join("testdata", "metrics.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := need(safetensors.ReadFile(filepath.Join("testdata", "metrics.safetensors")))(t)
 	x, y := value(t, f, "X"), value(t, f, "Y")
 	trustworthiness := func(k int) float64 {
-		got, err := Trustworthiness(ranksNaive(x, 20, nearestNaive(y, 2, k), k), k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := need(Trustworthiness(ranksNaive(x, 20, nearestNaive(y, 2, k), k), k))(t)
 		return got
 	}
 	for _, k := range []int{1, 3, 15, 100} {
@@ -416,10 +365,7 @@ func TestGoldenTrustworthiness(t *testing.T) {
 	if !ok {
 		return
 	}
-	ks, err := saved.Int32s()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ks := need(saved.Int32s())(t)
 	for i, want := range value(t, f, "trustworthiness") {
 		near(t, "trustworthiness in the file", trustworthiness(int(ks[i])), want, 1e-12)
 	}
@@ -429,9 +375,7 @@ func BenchmarkExpectedLosses(b *testing.B) {
 	const n = 10000
 	y := normal[float32](1, n, 2, 10)
 	for b.Loop() {
-		if _, err := ExpectedLosses(b.Context(), []int32{0}, []int32{1}, y, 2, 5, 1e-10, []Discriminator{Neg(1), NC(1e-3, 5), UMAP()}, nil); err != nil {
-			b.Fatal(err)
-		}
+		need(ExpectedLosses(b.Context(), []int32{0}, []int32{1}, y, 2, 5, 1e-10, []Discriminator{Neg(1), NC(1e-3, 5), UMAP()}, nil))(b)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(n*(n-1)/2), "ns/pair")
 }

@@ -31,27 +31,15 @@ func TestMeasure(t *testing.T) {
 	const n, k, m, seed = 300, 7, 3, 11
 	ctx := t.Context()
 	points, embedding, labels := reduced(n)
-	near, err := neighbors.KNN(t.Context(), points, 2*k, neighbors.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := neighbors.KNN(t.Context(), embedding, k, neighbors.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	graph, err := neighbors.FromNeighbors(near.Nearest(k))
-	if err != nil {
-		t.Fatal(err)
-	}
+	near := need(neighbors.KNN(t.Context(), points, 2*k, neighbors.Options{}))(t)
+	found := need(neighbors.KNN(t.Context(), embedding, k, neighbors.Options{}))(t)
+	graph := need(neighbors.FromNeighbors(near.Nearest(k)))(t)
 	var measured Metric
 	o := Options{
 		K: k, Sample: 100, Seed: seed, Labels: labels, Measured: func(m Metric, took time.Duration) { measured |= m },
 		Losses: LossOptions{Negatives: m, ZBar: 1e3, LearntZ: 2e4, Rho: 2, Clamp: 1e-4},
 	}
-	f, err := Measure(ctx, points, embedding, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := need(Measure(ctx, points, embedding, o))(t)
 	if measured != 1<<7-1 {
 		t.Errorf("metrics %b were measured", measured)
 	}
@@ -70,10 +58,7 @@ func TestMeasure(t *testing.T) {
 	check("Spearman", f.Spearman)(Spearman(ctx, points, embedding, 100, seed, nil))
 	heads, tails := graph.EdgeList()
 	check("KL", f.KL)(KL(ctx, heads, tails, embedding.X, 2, z, nil))
-	ranks, err := neighbors.Ranks(t.Context(), points, found.Index, k, neighbors.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ranks := need(neighbors.Ranks(t.Context(), points, found.Index, k, neighbors.Options{}))(t)
 	check("trustworthiness", f.Trustworthiness)(Trustworthiness(ranks, k))
 	labelled := data.NewMatrix(0, 2)
 	var class []int32
@@ -86,9 +71,7 @@ func TestMeasure(t *testing.T) {
 	check("accuracy", f.Accuracy)(KNNAccuracy(ctx, labelled, class, AccuracyK, AccuracyTest, seed, nil))
 	losses, err := ExpectedLosses(ctx, heads, tails, embedding.X, 2, m, 1e-4,
 		[]Discriminator{Neg(1), UMAP(), Neg(1e3 * m / (n * n)), NC(z/(n*(n-1)), m), NC(2e4/float64(n*(n-1)), m)}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, got := range []*float64{&f.Losses.Neg, &f.Losses.UMAP, f.Losses.NegZBar, f.Losses.NC, f.Losses.NCLearntZ} {
 		check("loss", got)(losses[i], nil)
 	}
@@ -108,14 +91,8 @@ func TestMeasure(t *testing.T) {
 func TestMeasureLeavesOut(t *testing.T) {
 	const sum = MetricPartition
 	points, embedding, labels := reduced(40)
-	near, err := neighbors.KNN(t.Context(), points, 5, neighbors.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	graph, err := neighbors.FromNeighbors(near)
-	if err != nil {
-		t.Fatal(err)
-	}
+	near := need(neighbors.KNN(t.Context(), points, 5, neighbors.Options{}))(t)
+	graph := need(neighbors.FromNeighbors(near))(t)
 	ages := make([]string, 40)
 	for i := range ages {
 		ages[i] = string(rune('0'+i%10)) + ".5"
@@ -161,10 +138,7 @@ func TestMeasureRefuses(t *testing.T) {
 	points, embedding, labels := reduced(40)
 	broken := data.NewMatrix(40, 2)
 	broken.X[5] = float32(math.Inf(1))
-	near, err := neighbors.KNN(t.Context(), points, 5, neighbors.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	near := need(neighbors.KNN(t.Context(), points, 5, neighbors.Options{}))(t)
 	for name, tc := range map[string]struct {
 		points, embedding *data.Matrix
 		o                 Options
@@ -272,14 +246,8 @@ func TestMeasureHeldOut(t *testing.T) {
 	if err != nil || f.N != 50 || f.OtherLabels {
 		t.Fatalf("%+v, %v", f, err)
 	}
-	near, err := neighbors.Search(t.Context(), points.Rows(0, 150), h.Points, 5, neighbors.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := neighbors.Search(t.Context(), train, held, 5, neighbors.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	near := need(neighbors.Search(t.Context(), points.Rows(0, 150), h.Points, 5, neighbors.Options{}))(t)
+	found := need(neighbors.Search(t.Context(), train, held, 5, neighbors.Options{}))(t)
 	if want, err := KNNRecall(near.Index, found.Index, 5, 150); err != nil || *f.KNNRecall != want {
 		t.Errorf("recall %v, want %v (%v)", *f.KNNRecall, want, err)
 	}

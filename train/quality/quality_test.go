@@ -79,14 +79,8 @@ func sameBits(t *testing.T, what string, metric func() (float64, error)) {
 
 func value(t *testing.T, f *safetensors.File, name string) []float64 {
 	t.Helper()
-	x, err := f.Tensor(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := x.Float64s()
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := need(f.Tensor(name))(t)
+	v := need(x.Float64s())(t)
 	return v
 }
 
@@ -123,41 +117,26 @@ func symmetric(neighbours []int32, k int) (heads, tails []int32) {
 
 // The golden values were computed by NumPy, SciPy and scikit-learn.
 func TestGolden(t *testing.T) {
-	f, err := safetensors.ReadFile(filepath.Join("testdata", "metrics.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := need(safetensors.ReadFile(filepath.Join("testdata", "metrics.safetensors")))(t)
 	const k, tolerance = 15, 1e-9
 	x, y := value(t, f, "X"), value(t, f, "Y")
-	inData, err := f.Tensors["knn_x"].Int32s()
-	if err != nil {
-		t.Fatal(err)
-	}
+	inData := need(f.Tensors["knn_x"].Int32s())(t)
 
-	z, err := PartitionFunction(t.Context(), y, 2, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := need(PartitionFunction(t.Context(), y, 2, nil))(t)
 	near(t, "partition function", z, value(t, f, "partition")[0], tolerance)
 
 	single := make([]float32, len(y))
 	for i, v := range y {
 		single[i] = float32(v)
 	}
-	z32, err := PartitionFunction(t.Context(), single, 2, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z32 := need(PartitionFunction(t.Context(), single, 2, nil))(t)
 	near(t, "partition function in float32", z32, value(t, f, "partition")[0], 1e-6)
 
 	heads, tails := symmetric(inData, k)
 	if want, _ := f.Tensors["edges"].Int32s(); len(heads) != int(want[0]) {
 		t.Fatalf("%d edges, want %d", len(heads), want[0])
 	}
-	kl, err := KL(t.Context(), heads, tails, y, 2, z, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kl := need(KL(t.Context(), heads, tails, y, 2, z, nil))(t)
 	near(t, "KL", kl, value(t, f, "kl")[0], tolerance)
 
 	if got := nearestNaive(x, 20, k); !slices.Equal(got, inData) {
@@ -169,16 +148,10 @@ func TestGolden(t *testing.T) {
 			}
 		}
 	}
-	recall, err := KNNRecall(inData, nearestNaive(y, 2, k), k, 300)
-	if err != nil {
-		t.Fatal(err)
-	}
+	recall := need(KNNRecall(inData, nearestNaive(y, 2, k), k, 300))(t)
 	near(t, "recall", recall, value(t, f, "knn_recall")[0], tolerance)
 
-	rho, err := spearman(t.Context(), x, 20, y, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rho := need(spearman(t.Context(), x, 20, y, 2))(t)
 	near(t, "Spearman", rho, value(t, f, "spearman")[0], tolerance)
 
 	// Rounding the coordinates to float32 swaps the ranks of a few pairs.
@@ -186,10 +159,7 @@ func TestGolden(t *testing.T) {
 	for i, v := range x {
 		x32[i] = float32(v)
 	}
-	rho, err = Spearman(t.Context(), matrix(x32, 20), matrix(single, 2), 300, 0, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rho = need(Spearman(t.Context(), matrix(x32, 20), matrix(single, 2), 300, 0, nil))(t)
 	near(t, "Spearman of float32", rho, value(t, f, "spearman")[0], 1e-5)
 }
 
@@ -214,16 +184,10 @@ func TestPartitionFunction(t *testing.T) {
 	for _, d := range []int{1, 2, 3, 6, 50} {
 		for _, n := range []int{0, 1, 2, 3, 63, 64, 65, 300, 1500} {
 			x := normal[float64](uint64(n), n, d, 2)
-			got, err := PartitionFunction(t.Context(), x, d, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := need(PartitionFunction(t.Context(), x, d, nil))(t)
 			near(t, "float64", got, partitionNaive(x, d), 1e-12)
 			y := normal[float32](uint64(n), n, d, 2)
-			got, err = PartitionFunction(t.Context(), y, d, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got = need(PartitionFunction(t.Context(), y, d, nil))(t)
 			near(t, "float32", got, partitionNaive(y, d), 1e-6)
 		}
 	}
@@ -296,10 +260,7 @@ func TestKL(t *testing.T) {
 	// Four points, by hand: q is 1/2 on both edges.
 	e := []float64{0, 1, 5, 6}
 	z, _ := PartitionFunction(t.Context(), e, 1, nil)
-	got, err := KL(t.Context(), []int32{0, 1, 2, 3}, []int32{1, 0, 3, 2}, e, 1, z, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := need(KL(t.Context(), []int32{0, 1, 2, 3}, []int32{1, 0, 3, 2}, e, 1, z, nil))(t)
 	near(t, "by hand", got, math.Log(0.25/(0.5/z)), 1e-14)
 
 	const n = 400
@@ -397,15 +358,9 @@ func TestSpearmanNaive(t *testing.T) {
 	copy(duplicates[40:], duplicates[:40])
 	x := normal[float32](2, 60, 7, 1)
 	for name, y := range map[string][]float32{"random": normal[float32](3, 60, 2, 1), "grid": grid, "duplicates": duplicates} {
-		got, err := Spearman(t.Context(), matrix(x, 7), matrix(y, 2), 60, 0, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := need(Spearman(t.Context(), matrix(x, 7), matrix(y, 2), 60, 0, nil))(t)
 		near(t, name, got, spearmanNaive(x, 7, y, 2), 1e-12)
-		got, err = Spearman(t.Context(), matrix(y, 2), matrix(x, 7), 60, 0, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got = need(Spearman(t.Context(), matrix(y, 2), matrix(x, 7), 60, 0, nil))(t)
 		near(t, name+", other way round", got, spearmanNaive(x, 7, y, 2), 1e-12)
 	}
 }
@@ -452,10 +407,7 @@ func TestSpearmanSample(t *testing.T) {
 	for i := range 2000 {
 		copy(y.Row(i), x.Row(i)[:2])
 	}
-	all, err := Spearman(t.Context(), x, y, 5000, 1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := need(Spearman(t.Context(), x, y, 5000, 1, nil))(t)
 	a, _ := Spearman(t.Context(), x, y, 600, 1, nil)
 	b, _ := Spearman(t.Context(), x, y, 600, 2, nil)
 	if a == b || a == all {
@@ -479,9 +431,7 @@ func checkRanks(t *testing.T, keys []uint64) {
 		}
 		to.squares.addTimes(twice, len(places))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sorted, all := slices.Sorted(slices.Values(keys)), 0.
 	for p, k := range keys {
 		first, _ := slices.BinarySearch(sorted, k)
@@ -578,10 +528,7 @@ func TestKNNAccuracy(t *testing.T) {
 				classes[i] = int32(s.IntN(5))
 			}
 		}
-		got, err := KNNAccuracy(t.Context(), matrix(x, d), classes, k, 0.02, 1, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := need(KNNAccuracy(t.Context(), matrix(x, d), classes, k, 0.02, 1, nil))(t)
 
 		split := rng.New(1, rng.Split)
 		order := split.Perm(n)
@@ -620,10 +567,7 @@ func TestHeldOutAccuracy(t *testing.T) {
 		classes[i] = int32(x[i*d]/3) - 2
 	}
 	all := matrix(x, d)
-	want, err := KNNAccuracy(t.Context(), all, classes, k, 0.1, 1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := need(KNNAccuracy(t.Context(), all, classes, k, 0.1, 1, nil))(t)
 	stream := rng.New(1, rng.Split)
 	order := stream.Perm(n)
 	held := data.NewMatrix(0, d)

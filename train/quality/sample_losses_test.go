@@ -17,22 +17,13 @@ func TestSampledLosses(t *testing.T) {
 			c.o.Points, c.o.Losses = 1400, LossOptions{Negatives: 3, Clamp: 1e-10}
 			heads, tails := c.o.Graph.EdgeList()
 			for _, some := range [][]Discriminator{discriminators[:3], discriminators} {
-				exact, err := ExpectedLosses(t.Context(), heads, tails, c.embedding.X, c.embedding.D, 3, 1e-10, some, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				exact := need(ExpectedLosses(t.Context(), heads, tails, c.embedding.X, c.embedding.D, 3, 1e-10, some, nil))(t)
 				squares := make([]float64, len(some))
 				for seed := range uint64(seeds) {
 					c.o.Seed = seed
 					sampleFrom(t, n-1)
-					m, err := newMeasurement(nil, c.embedding, c.o)
-					if err != nil {
-						t.Fatal(err)
-					}
-					got, err := m.sampleLosses(t.Context(), some)
-					if err != nil {
-						t.Fatal(err)
-					}
+					m := need(newMeasurement(nil, c.embedding, c.o))(t)
+					got := need(m.sampleLosses(t.Context(), some))(t)
 					for k, e := range got {
 						off := (e.Mean - exact[k]) / e.Error
 						if math.Abs(e.Mean-exact[k]) < 1e-6*exact[k] {
@@ -65,14 +56,8 @@ func TestRowLosses(t *testing.T) {
 		}
 		for _, discriminators := range [][]Discriminator{{Neg(1), UMAP()}, {UMAP(), Neg(1e25)}} {
 			for _, clamp := range []float64{0, 0.1} {
-				sums, err := rowLosses(t.Context(), e, rows, clamp, discriminators)
-				if err != nil {
-					t.Fatal(err)
-				}
-				want, err := lossesOfPairs(t.Context(), e.X, n, d, clamp, discriminators, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				sums := need(rowLosses(t.Context(), e, rows, clamp, discriminators))(t)
+				want := need(lossesOfPairs(t.Context(), e.X, n, d, clamp, discriminators, nil))(t)
 				for k := range discriminators {
 					var got float64
 					for _, row := range sums {
@@ -92,20 +77,14 @@ func TestLossesHaveErrors(t *testing.T) {
 	errorsOf := func(l *Losses) []*float64 {
 		return []*float64{l.NegError, l.NegZBarError, l.NCError, l.NCLearntZError, l.UMAPError}
 	}
-	exact, err := Measure(t.Context(), c.points, c.embedding, c.o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	exact := need(Measure(t.Context(), c.points, c.embedding, c.o))(t)
 	for k, e := range errorsOf(exact.Losses) {
 		if e != nil {
 			t.Errorf("exact loss %d has the error %v", k, *e)
 		}
 	}
 	sampleFrom(t, 1199)
-	got, err := Measure(t.Context(), c.points, c.embedding, c.o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := need(Measure(t.Context(), c.points, c.embedding, c.o))(t)
 	values := func(l *Losses) []float64 { return []float64{l.Neg, *l.NegZBar, *l.NC, *l.NCLearntZ, l.UMAP} }
 	for k, e := range errorsOf(got.Losses) {
 		v, want := values(got.Losses)[k], values(exact.Losses)[k]
@@ -113,10 +92,7 @@ func TestLossesHaveErrors(t *testing.T) {
 			t.Errorf("loss %d is %v, exactly %v, with the error %v", k, v, want, e)
 		}
 	}
-	m, err := newMeasurement(nil, c.embedding, c.o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := need(newMeasurement(nil, c.embedding, c.o))(t)
 	sameBits(t, "losses", func() (float64, error) {
 		e, err := m.sampleLosses(t.Context(), []Discriminator{Neg(2), UMAP()})
 		if err != nil {

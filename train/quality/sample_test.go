@@ -40,14 +40,8 @@ func sampledCases(t *testing.T, n int) map[string]sampledCase {
 				labels[i] = "right"
 			}
 		}
-		near, err := neighbors.KNN(t.Context(), points, 9, neighbors.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		graph, err := neighbors.FromNeighbors(near)
-		if err != nil {
-			t.Fatal(err)
-		}
+		near := need(neighbors.KNN(t.Context(), points, 9, neighbors.Options{}))(t)
+		graph := need(neighbors.FromNeighbors(near))(t)
 		cases[name] = sampledCase{points, embedding, Options{
 			K: 9, Points: 300, Labels: data.NewLabels(labels), Graph: graph, Neighbors: near, Skip: MetricLosses | MetricSpearman,
 		}}
@@ -93,26 +87,17 @@ func TestSampledFigures(t *testing.T) {
 	for name, c := range sampledCases(t, n) {
 		t.Run(name, func(t *testing.T) {
 			sampleFrom(t, n) // all count
-			exact, err := Measure(t.Context(), c.points, c.embedding, c.o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			exact := need(Measure(t.Context(), c.points, c.embedding, c.o))(t)
 			far, squares := map[string]int{}, map[string]float64{}
 			for seed := range uint64(seeds) {
 				c.o.Seed = seed
 				sampleAbove = n
 				accuracy := c.o // the seed decides who is held out
 				accuracy.Skip = ^MetricAccuracy
-				of, err := Measure(t.Context(), c.points, c.embedding, accuracy)
-				if err != nil {
-					t.Fatal(err)
-				}
+				of := need(Measure(t.Context(), c.points, c.embedding, accuracy))(t)
 				exact.Accuracy = of.Accuracy
 				sampleAbove = n - 1
-				got, err := Measure(t.Context(), c.points, c.embedding, c.o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := need(Measure(t.Context(), c.points, c.embedding, c.o))(t)
 				for what, f := range compared(got, exact) {
 					if f.exact == nil || f.value == nil || f.err == nil {
 						t.Fatalf("%s is missing: %v", what, f)
@@ -154,10 +139,7 @@ func TestRowSums(t *testing.T) {
 		for i := range all {
 			all[i] = i
 		}
-		sums, err := rowSums(t.Context(), e, all)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sums := need(rowSums(t.Context(), e, all))(t)
 		var total float64
 		for i, got := range sums {
 			var want float64
@@ -180,21 +162,12 @@ func TestSampledBits(t *testing.T) {
 	sampleFrom(t, n-1)
 	for name, c := range sampledCases(t, n) {
 		t.Run(name, func(t *testing.T) {
-			found, err := neighbors.KNN(t.Context(), c.embedding, 12, neighbors.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			found := need(neighbors.KNN(t.Context(), c.embedding, 12, neighbors.Options{}))(t)
 			known, unknown := c.o, c.o
 			known.Found, unknown.Neighbors = found, nil
-			want, err := Measure(t.Context(), c.points, c.embedding, known)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := need(Measure(t.Context(), c.points, c.embedding, known))(t)
 			for what, o := range map[string]Options{"given": c.o, "searched": unknown} {
-				got, err := Measure(t.Context(), c.points, c.embedding, o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := need(Measure(t.Context(), c.points, c.embedding, o))(t)
 				for figure, f := range compared(got, want) {
 					if *f.value != *f.exact {
 						t.Errorf("with neighbours %s, %s is %v, want %v", what, figure, *f.value, *f.exact)
@@ -229,10 +202,7 @@ func TestSampled(t *testing.T) {
 	c := sampledCases(t, 500)["reduced"]
 	for _, size := range []int{-1, 500, 1 << 40} {
 		c.o.Points = size
-		f, err := Measure(t.Context(), c.points, c.embedding, c.o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := need(Measure(t.Context(), c.points, c.embedding, c.o))(t)
 		for what, e := range compared(f, f) {
 			if e.value == nil || e.err != nil {
 				t.Errorf("%s of all points is %v with error %v", what, e.value, e.err)
@@ -250,10 +220,7 @@ func TestSampled(t *testing.T) {
 // The accuracy is exact where no more points are held out than the sample has.
 func TestSampledAccuracyOfAllHeldOut(t *testing.T) {
 	c := sampledCases(t, 1200)["reduced"]
-	exact, err := Measure(t.Context(), c.points, c.embedding, c.o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	exact := need(Measure(t.Context(), c.points, c.embedding, c.o))(t)
 	sampleFrom(t, 1199)
 	f, err := Measure(t.Context(), c.points, c.embedding, c.o) // 300, of 171 held out
 	if err != nil || *f.Accuracy != *exact.Accuracy || f.AccuracyError != nil {
