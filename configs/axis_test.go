@@ -20,10 +20,7 @@ func TestAxis(t *testing.T) {
 		{"m", "full", "m = full", "m=full", "cne spectrum --m full"},
 		{"m", "500", "m = 500", "m=500", "cne spectrum --m 500"},
 	} {
-		a, err := ParseAxis(tt.flag, tt.list)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := need(ParseAxis(tt.flag, tt.list))(t)
 		if got := a.Title(a.Values[0]); got != tt.title {
 			t.Errorf("--%s %s: title %q, want %q", tt.flag, tt.list, got, tt.title)
 		}
@@ -42,9 +39,7 @@ func TestAxisPhases(t *testing.T) {
 	c := func(settings ...Setting) *Config {
 		t.Helper()
 		c, _, err := Train.Load(Sources{Settings: settings})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return c
 	}
 	set := func(k, v string) Setting { return Setting{Source: "--set " + k, Key: k, Value: v} }

@@ -38,9 +38,7 @@ func loadTextAs[C any](t testing.TB, s *Schema[C], text string, settings ...Sett
 func mustLoad(t testing.TB, text string, settings ...Setting) *Config {
 	t.Helper()
 	c, _, err := loadText(t, text, settings...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -59,9 +57,7 @@ func TestKeysAgree(t *testing.T) {
 func commentedKeys(t *testing.T, text string) (all, bare []string) {
 	t.Helper()
 	var document yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(text), &document))
 	var walk func(n *yaml.Node, prefix string)
 	walk = func(n *yaml.Node, prefix string) {
 		for i := 0; i < len(n.Content); i += 2 {
@@ -94,9 +90,7 @@ func TestDefaults(t *testing.T) {
 		Log:        Log{Format: "text"},
 	}
 	c, origins, err := Train.Load(Sources{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got\n%+v, want\n%+v", c, want)
 	}
@@ -119,13 +113,8 @@ func TestConfigFiles(t *testing.T) {
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			c, _, err := Train.Load(Sources{File: path})
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			text := need(os.ReadFile(path))(t)
 			if _, bare := commentedKeys(t, string(text)); len(bare) > 0 {
 				t.Errorf("keys without a comment: %q", bare)
 			}
@@ -154,9 +143,7 @@ func TestConfigFiles(t *testing.T) {
 
 func TestTSNEQualityFile(t *testing.T) {
 	c, _, err := Train.Load(Sources{File: "mnist-tsne-quality.yaml"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []Stage{
 		{Epochs: 20, LR: 1, Negatives: 5, Anneal: train.Linear},
 		{Epochs: 100, LR: 16, Negatives: Full, Anneal: train.Linear},
@@ -168,9 +155,7 @@ func TestTSNEQualityFile(t *testing.T) {
 
 func TestMillionFile(t *testing.T) {
 	c, _, err := Train.Load(Sources{File: "million.yaml"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []Stage{
 		{Epochs: 4, LR: 0.5, S: ptr(1.), Negatives: 5, Anneal: train.Linear},
 		{Epochs: 14, LR: 8, S: ptr(0.), Negatives: 500, Anneal: train.Linear},
@@ -183,9 +168,7 @@ func TestMillionFile(t *testing.T) {
 
 func TestEarlyExaggerationFile(t *testing.T) {
 	c, _, err := Train.Load(Sources{File: "mnist-negtsne-early-exaggeration.yaml"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []Stage{
 		{Epochs: 250, LR: 1, ZBar: ptr(Uniform), Negatives: 5, Anneal: train.Linear},
 		{Epochs: 500, LR: 1, S: ptr(0.0), Negatives: 5, Anneal: train.Linear},

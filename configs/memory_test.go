@@ -12,9 +12,7 @@ import (
 func liveOf(t *testing.T, size data.Size, change func(c *Config)) int64 {
 	t.Helper()
 	c, _, err := Train.Load(Sources{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c.Quality = Quality{}
 	change(c)
 	return c.memory(size, nil, 1).Live
@@ -62,13 +60,9 @@ func TestCheckMemory(t *testing.T) {
 		t.Skip("the system tells of no limit")
 	}
 	c, _, err := Pretrain.Load(Sources{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	table, _, err := Train.Load(Sources{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const many = 1e12
 	unknown := data.Size{Low: many, High: 2 * many, Likely: many, Width: 30}
 	for name, tc := range map[string]struct {

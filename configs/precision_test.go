@@ -32,18 +32,14 @@ func TestPrecision(t *testing.T) {
 			t.Chdir(t.TempDir())
 			writeTestFile(t, "run.yaml", "device: {"+c.settings+"}\n")
 			got, _, err := Pretrain.Load(Sources{File: "run.yaml"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			d := &got.Device
 			if d.Precision != c.want || d.RoundsToTF32() != c.tf32 || d.OfConvolutions() != c.of {
 				t.Errorf("%v, TF32 %t, convolutions of %v", d.Precision, d.RoundsToTF32(), d.OfConvolutions())
 			}
 			// What is written says the same, and can be overridden by the newer word alone.
 			var text strings.Builder
-			if err := Pretrain.Write(&text, got); err != nil {
-				t.Fatal(err)
-			}
+			must(t, Pretrain.Write(&text, got))
 			writeTestFile(t, "written.yaml", text.String())
 			again, _, err := Pretrain.Load(Sources{File: "written.yaml"})
 			if err != nil || again.Device != got.Device {
@@ -62,13 +58,9 @@ func TestPrecisionOfResumedRuns(t *testing.T) {
 	for _, begun := range []Precision{Float32, TF32, BF16} {
 		for _, now := range []Precision{Float32, TF32, BF16} {
 			a, _, err := Pretrain.Load(Sources{Settings: []Setting{{"--set", "device.precision", begun.String()}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			b, origins, err := Pretrain.Load(Sources{Settings: []Setting{{"--set", "device.precision", now.String()}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			violations := Pretrain.Violations(a, b, origins)
 			if refused := (begun == BF16) != (now == BF16); refused != (len(violations) == 1) || refused && !strings.HasPrefix(violations[0], "device.precision "+begun.String()+", not "+now.String()) {
 				t.Errorf("from %v to %v: %q", begun, now, violations)

@@ -95,9 +95,7 @@ func TestViolations(t *testing.T) {
 		{"{graph: {k: 6}, data: {holdout: [a]}}", []string{"data.holdout 0.5, not [a] (run.yaml:1)", "graph.k 5, not 6 (run.yaml:1)"}},
 	} {
 		c, origins, err := loadText(t, tc.text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := Train.Violations(begun, c, origins); !reflect.DeepEqual(got, tc.want) {
 			t.Errorf("%s: %q, want %q", tc.text, got, tc.want)
 		}

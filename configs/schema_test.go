@@ -28,9 +28,7 @@ func TestPrecedence(t *testing.T) {
 			{"--set seed", "seed", "6"},
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if c.Seed != 6 || c.Train.LR != 2 || c.Train.Epochs != 20 || c.Train.BatchSize != 256 || c.Loss.S != nil || c.Graph.K != 15 {
 		t.Errorf("got %+v", c)
 	}
@@ -215,9 +213,7 @@ func TestDefaultFolder(t *testing.T) {
 		{[]Setting{{"--set", "data.path", "points.npy"}, {"--output", "output.dir", "runs/mnist10k"}}, "runs/mnist10k"},
 	} {
 		c, _, err := Train.Load(Sources{Settings: tc.settings})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if c.Output.Dir != tc.want {
 			t.Errorf("%v: folder %s, want %s", tc.settings, c.Output.Dir, tc.want)
 		}
@@ -298,10 +294,7 @@ func TestWriteYAMLKeepsComments(t *testing.T) {
 
 func loadSetting(t testing.TB, k, value string) (*Config, error) {
 	t.Helper()
-	given, err := ParseSetting("--set", k+"="+value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given := need(ParseSetting("--set", k+"="+value))(t)
 	c, _, err := loadText(t, "", given)
 	return c, err
 }
@@ -321,9 +314,7 @@ func checkSentence(t *testing.T, err error) {
 
 func writeTestFile(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o666))
 }
 
 func writeYAML(t testing.TB, c *Config) string {
@@ -334,9 +325,7 @@ func writeYAML(t testing.TB, c *Config) string {
 func writeYAMLAs[C any](t testing.TB, s *Schema[C], c *C) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := s.Write(&b, c); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Write(&b, c))
 	return b.String()
 }
 

@@ -17,9 +17,7 @@ import (
 func mustLoadSimCLR(t testing.TB, text string, settings ...Setting) *SimCLR {
 	t.Helper()
 	c, _, err := loadTextAs(t, Pretrain, text, settings...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -33,9 +31,7 @@ func TestSimCLRKeysAgree(t *testing.T) {
 // The defaults are the paper's run.
 func TestSimCLRDefaults(t *testing.T) {
 	c, origins, err := Pretrain.Load(Sources{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, k := range names(Pretrain.keys) {
 		if origins[k] != defaultOrigin {
 			t.Errorf("the origin of %s is %q", k, origins[k])
@@ -89,13 +85,8 @@ func TestSimCLRFiles(t *testing.T) {
 	dirs := map[string]string{}
 	for _, path := range paths {
 		c, _, err := Pretrain.Load(Sources{File: path})
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		text := need(os.ReadFile(path))(t)
 		if _, bare := commentedKeys(t, string(text)); len(bare) > 0 {
 			t.Errorf("%s: keys without a comment: %q", path, bare)
 		}

@@ -22,18 +22,14 @@ func TestSparsePointsAreChecked(t *testing.T) {
 		{"model: {kind: mlp, input: pca}", ""},
 	} {
 		c, _, err := loadText(t, tc.text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		err = c.CheckSize(size)
 		if fault, _ := err.(*Error); (fault == nil) != (tc.key == "") || fault != nil && (fault.Key != tc.key || strings.Contains(fault.Problem, "\n")) {
 			t.Errorf("%q: %v", tc.text, err)
 		}
 	}
 	c, _, err := loadText(t, "model: {kind: mlp, dtype: float64}\ndevice: {name: cpu}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	size.Width = 2000
 	if fault, _ := c.CheckSize(size).(*Error); fault == nil || fault.Key != "model.input" {
 		t.Error(fault)

@@ -14,12 +14,8 @@ func writeSweep(t testing.TB, text string) string {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{"sub/sweep.yaml": text, "sub/base.yaml": "train: {epochs: 7}"} {
-		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(name), 0o777))
+		must(t, os.WriteFile(name, []byte(text), 0o666))
 	}
 	return "sub/sweep.yaml"
 }
@@ -56,10 +52,7 @@ func TestReadSweep(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := ReadSweep(t.Context(), writeSweep(t, x.text), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := need(ReadSweep(t.Context(), writeSweep(t, x.text), nil))(t)
 			if s.Output != x.output || len(s.Runs) != len(x.runs) {
 				t.Fatalf("%d runs in %s", len(s.Runs), s.Output)
 			}
@@ -92,22 +85,13 @@ func TestSweepHasChanged(t *testing.T) {
 		"axes: {seed: [1, 3]}":                "seed is 3, but run 01 in runs/sweep was begun with 2",
 		"axes: {seed: [1, 2, 3]}":             "",
 	} {
-		s, err := ReadSweep(t.Context(), writeSweep(t, before), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := need(ReadSweep(t.Context(), writeSweep(t, before), nil))(t)
 		c, _, err := Train.Load(Sources{Settings: s.Runs[1]})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		path := writeSweep(t, now)
-		if err := os.MkdirAll(s.RunDir(1), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(s.RunDir(1), 0o777))
 		f, err := os.Create(s.RunDir(1) + "/config.yaml")
-		if err := errors.Join(err, Train.Write(f, c), f.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, Train.Write(f, c), f.Close()))
 		if _, err := ReadSweep(t.Context(), path, nil); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %s", now, err, want)
 		}

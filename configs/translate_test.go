@@ -65,23 +65,14 @@ func TestDefaultIsTheZeroValue(t *testing.T) {
 			rows[i][j] = math.Sin(float64(i*j)) + float64(i%3)
 		}
 	}
-	points, err := data.FromRows(rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	points := need(data.FromRows(rows))(t)
 	for yaml, zero := range map[string]cne.Options{
 		"{}":                   {},
 		"{model: {kind: mlp}}": {Hidden: model.DefaultHidden},
 	} {
 		c := mustLoad(t, yaml)
-		want, err := cne.Embed(t.Context(), points, c.Options())
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := cne.Embed(t.Context(), points, zero)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := need(cne.Embed(t.Context(), points, c.Options()))(t)
+		got := need(cne.Embed(t.Context(), points, zero))(t)
 		if !slices.Equal(got.Positions.X, want.Positions.X) || got.Result.Epochs != c.Train.Epochs {
 			t.Errorf("%s: the positions differ, after %d and %d epochs", yaml, got.Result.Epochs, c.Train.Epochs)
 		}
