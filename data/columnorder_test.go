@@ -51,7 +51,7 @@ func fortranOf(shape ...int) (c, fortran []byte) {
 
 // An array in Fortran order is the points that it is in C order, wherever it comes from.
 func TestFortranOrder(t *testing.T) {
-	for _, shape := range [][]int{{3, 2}, {1, 7}, {7, 1}, {5, 3, 4}, {2, 3, 1, 5}, {100, 17}, {9000, 35}, {70, 9000}} {
+	for _, shape := range [][]int{{3, 2}, {1, 7}, {7, 1}, {5, 3, 4}, {2, 3, 1, 5}, {100, 17}, {1000, 35}, {66, 8200}} {
 		c, fortran := fortranOf(shape...)
 		want := need(data.ReadNPY(bytes.NewReader(c)))(t)
 		for name, r := range map[string]io.Reader{

@@ -58,22 +58,16 @@ func checkEigen(t *testing.T, name string, a, wanted, values, vectors []float64)
 			t.Errorf("%s: eigenvalue %d is %g, want %g", name, i, v, wanted[i])
 		}
 		x := vectors[i*n : (i+1)*n]
-		for r := range n {
-			sum := -v * x[r]
-			for c, v := range x {
-				sum += full.At(r, c) * v
-			}
-			if math.Abs(sum) > tolerance {
-				t.Fatalf("%s: vector %d has a residual of %g", name, i, sum)
-			}
+		var residual mat.VecDense
+		residual.MulVec(full, mat.NewVecDense(n, x))
+		floats.AddScaled(residual.RawVector().Data, -v, x)
+		if r := mat.Norm(&residual, math.Inf(1)); !(r <= tolerance) {
+			t.Fatalf("%s: vector %d has a residual of %g", name, i, r)
 		}
 		for j := range i + 1 {
-			dot, want := 0.0, 0.0
+			dot, want := floats.Dot(vectors[j*n:(j+1)*n], x), 0.0
 			if i == j {
 				want = 1
-			}
-			for c, y := range vectors[j*n : (j+1)*n] {
-				dot += y * x[c]
 			}
 			if math.Abs(dot-want) > 1e-13 {
 				t.Fatalf("%s: the product of vectors %d and %d is %g", name, i, j, dot)

@@ -41,7 +41,7 @@ func put(t testing.TB, folder, name string, content []byte) string {
 
 func gz(content []byte) []byte {
 	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
+	z, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed)
 	z.Write(content)
 	z.Close()
 	return b.Bytes()
