@@ -25,24 +25,43 @@ func stored(rows, cols, ld int, s *rng.Stream) []float32 {
 	return x
 }
 
+// normals returns n random numbers.
+func normals[T Float](n int, seed uint64) []T {
+	s := rng.New(seed, rng.Init)
+	x := make([]T, n)
+	for i := range x {
+		x[i] = T(s.Normal())
+	}
+	return x
+}
+
+// strides returns how far apart the rows of A and B are if nothing lies between them.
+func strides(transA, transB bool, m, n, k int) (lda, ldb int) {
+	lda, ldb = k, n
+	if transA {
+		lda = m
+	}
+	if transB {
+		ldb = k
+	}
+	return lda, ldb
+}
+
 // naive computes the product in float64, with the sum of the terms' sizes.
 func naive(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) (want, scale []float64) {
 	want, scale = make([]float64, m*n), make([]float64, m*n)
+	rowA, stepA, stepB, columnB := lda, 1, ldb, 1
+	if transA {
+		rowA, stepA = 1, lda
+	}
+	if transB {
+		stepB, columnB = 1, ldb
+	}
 	for i := range m {
 		for j := range n {
 			var sum, size float64
 			for l := range k {
-				x, y := float64(0), float64(0)
-				if transA {
-					x = float64(a[l*lda+i])
-				} else {
-					x = float64(a[i*lda+l])
-				}
-				if transB {
-					y = float64(b[j*ldb+l])
-				} else {
-					y = float64(b[l*ldb+j])
-				}
+				x, y := float64(a[i*rowA+l*stepA]), float64(b[l*stepB+j*columnB])
 				sum += x * y
 				size += math.Abs(x * y)
 			}
@@ -117,13 +136,7 @@ func TestGemmInRounds(t *testing.T) {
 		for trans := range 4 {
 			m, n, k := size[0], size[1], size[2]
 			transA, transB := trans&1 != 0, trans&2 != 0
-			lda, ldb := k, n
-			if transA {
-				lda = m
-			}
-			if transB {
-				ldb = k
-			}
+			lda, ldb := strides(transA, transB, m, n, k)
 			a, b := x[:m*k], x[1:][:k*n]
 			want, scale := naive(transA, transB, m, n, k, 1, a, lda, b, ldb, 0, nil, n)
 			forms(t, func(t *testing.T) {
@@ -153,26 +166,18 @@ func TestGemmFloat64(t *testing.T) {
 // C with what was there. Its bits are the same on any number of cores.
 func testGemmFloat64(t *testing.T, m, n, k int, transA, transB bool) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	s := rng.New(1, rng.Sample)
-	normal := func(n int) []float64 {
-		x := make([]float64, n)
-		for i := range x {
-			x[i] = s.Normal()
-		}
-		return x
-	}
 	const apart, alpha, beta = 3, -1.5, 0.25 // more than the rows are long
-	across := func(rows, columns int, trans bool) ([]float64, int, func(i, j int) int) {
+	across := func(rows, columns int, trans bool, seed uint64) ([]float64, int, func(i, j int) int) {
 		if trans {
 			ld := rows + apart
-			return normal(columns * ld), ld, func(i, j int) int { return j*ld + i }
+			return normals[float64](columns*ld, seed), ld, func(i, j int) int { return j*ld + i }
 		}
 		ld := columns + apart
-		return normal(rows * ld), ld, func(i, j int) int { return i*ld + j }
+		return normals[float64](rows*ld, seed), ld, func(i, j int) int { return i*ld + j }
 	}
-	a, lda, inA := across(m, k, transA)
-	b, ldb, inB := across(k, n, transB)
-	before, ldc, inC := across(m, n, false)
+	a, lda, inA := across(m, k, transA, 1)
+	b, ldb, inB := across(k, n, transB, 2)
+	before, ldc, inC := across(m, n, false, 3)
 	var first, overFirst []float64
 	for _, procs := range []int{1, 3} {
 		runtime.GOMAXPROCS(procs)
@@ -246,14 +251,40 @@ func TestSameBitsOnAnyNumberOfCores(t *testing.T) {
 	})
 }
 
-func TestGemmRefusesWhatDoesNotFit(t *testing.T) {
-	x := make([]float32, 100)
+func TestRefusesWhatDoesNotFit(t *testing.T) {
+	x, y, few := make([]float32, 100), make([]float32, 100), make([]float32, 20)
+	s, four := NewSparse(make([]float32, 6), 2, 3), make([]float32, 12)
 	for name, f := range map[string]func(){
-		"a too short": func() { Gemm(false, false, 11, 2, 10, 1, x, 10, x, 2, 0, make([]float32, 22), 2) },
-		"b too short": func() { Gemm(false, true, 2, 11, 10, 1, x, 10, x, 10, 0, make([]float32, 22), 11) },
-		"c too short": func() { Gemm(false, false, 10, 10, 10, 1, x, 10, x, 10, 0, x[:99], 10) },
-		"stride":      func() { Gemm(false, false, 2, 2, 10, 1, x, 9, x, 2, 0, x, 2) },
-		"negative":    func() { Gemm(false, false, -1, 2, 10, 1, x, 10, x, 2, 0, x, 2) },
+		"a too short":         func() { Gemm(false, false, 11, 2, 10, 1, x, 10, x, 2, 0, make([]float32, 22), 2) },
+		"b too short":         func() { Gemm(false, true, 2, 11, 10, 1, x, 10, x, 10, 0, make([]float32, 22), 11) },
+		"c too short":         func() { Gemm(false, false, 10, 10, 10, 1, x, 10, x, 10, 0, x[:99], 10) },
+		"stride":              func() { Gemm(false, false, 2, 2, 10, 1, x, 9, x, 2, 0, x, 2) },
+		"negative":            func() { Gemm(false, false, -1, 2, 10, 1, x, 10, x, 2, 0, x, 2) },
+		"bias":                func() { Linear(4, 2, 5, few, 5, nil, few, 5, few[:1], false, y, 2) },
+		"x too short":         func() { Linear(5, 2, 5, few, 5, nil, few, 5, nil, false, y, 2) },
+		"w too short":         func() { Linear(4, 5, 5, few, 5, nil, few, 5, nil, false, y, 5) },
+		"row too high":        func() { Linear(2, 2, 5, few, 5, []int32{0, 4}, few, 5, nil, false, y, 2) },
+		"row below 0":         func() { Linear(2, 2, 5, few, 5, []int32{-1, 3}, few, 5, nil, false, y, 2) },
+		"too few rows":        func() { Linear(2, 2, 5, few, 5, []int32{1}, few, 5, nil, false, y, 2) },
+		"no rows":             func() { Linear(2, 2, 5, few, 5, []int32{}, few, 5, nil, false, y, 2) },
+		"gradient's row":      func() { LinearGrad(2, 2, 5, few, 2, few, 5, []int32{0, 4}, y, 5) },
+		"gradient's rows":     func() { LinearGrad(3, 2, 5, few, 2, few, 5, []int32{0, 3}, y, 5) },
+		"g too short":         func() { LinearGrad(4, 6, 5, few, 6, few, 5, nil, y, 5) },
+		"dw too short":        func() { LinearGrad(4, 5, 5, few, 5, few, 5, nil, y[:24], 5) },
+		"negative, gradient":  func() { LinearGrad(-1, 5, 5, few, 5, few, 5, nil, y, 5) },
+		"sparse, size":        func() { NewSparse(four, 2, 3) },
+		"sparse, no columns":  func() { NewSparse(nil, 2, 0) },
+		"sparse, too wide":    func() { NewSparse(make([]float32, MaxSparseColumns+1), 1, MaxSparseColumns+1) },
+		"sparse, row":         func() { s.Linear([]int32{2}, 4, four, 3, nil, false, four, 4) },
+		"sparse, negative":    func() { s.LinearGrad([]int32{-1}, 4, four, 4, four, 3) },
+		"sparse, weights":     func() { s.Linear(nil, 5, four, 3, nil, false, four, 5) },
+		"sparse, bias":        func() { s.Linear(nil, 4, four, 3, four[:3], false, four, 4) },
+		"sparse, result":      func() { s.Linear(nil, 4, four, 3, nil, false, four[:7], 4) },
+		"sparse, gradient":    func() { s.LinearGrad(nil, 4, four[:7], 4, four, 3) },
+		"sparse, of weights":  func() { s.LinearGrad(nil, 4, four, 4, four[:11], 3) },
+		"sparse, near stride": func() { s.LinearGrad(nil, 4, four, 3, four, 3) },
+		"strip below 0":       func() { SumStrip([]int32{-1}, []float32{1}, make([]float64, 40*StripWidth), new([StripWidth]float64)) },
+		"strip too high":      func() { SumStrip([]int32{40}, []float32{1}, make([]float64, 40*StripWidth), new([StripWidth]float64)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -283,15 +314,8 @@ func BenchmarkGemm(b *testing.B) {
 			name := fmt.Sprintf("%s/%dx%dx%d/%s", form, tc.m, tc.k, tc.n, map[[2]bool]string{{false, false}: "NN", {false, true}: "NT", {true, false}: "TN"}[[2]bool{tc.transA, tc.transB}])
 			b.Run(name, func(b *testing.B) {
 				defer use(form)()
-				s := rng.New(1, rng.Sample)
-				x, y, c := stored(1, tc.m*tc.k, 1, &s), stored(1, tc.k*tc.n, 1, &s), make([]float32, tc.m*tc.n)
-				lda, ldb := tc.k, tc.n
-				if tc.transA {
-					lda = tc.m
-				}
-				if tc.transB {
-					ldb = tc.k
-				}
+				x, y, c := normals[float32](tc.m*tc.k, 1), normals[float32](tc.k*tc.n, 2), make([]float32, tc.m*tc.n)
+				lda, ldb := strides(tc.transA, tc.transB, tc.m, tc.n, tc.k)
 				for b.Loop() {
 					Gemm(tc.transA, tc.transB, tc.m, tc.n, tc.k, 1, x, lda, y, ldb, 0, c, tc.n)
 				}
@@ -309,13 +333,7 @@ func BenchmarkGemmFloat64(b *testing.B) {
 			}
 			b.Run(fmt.Sprintf("%s/%dx%dx%d", form, tc.m, tc.k, tc.n), func(b *testing.B) {
 				defer use(form)()
-				s := rng.New(1, rng.Sample)
-				x, y, c := make([]float64, tc.m*tc.k), make([]float64, tc.k*tc.n), make([]float64, tc.m*tc.n)
-				for _, z := range [][]float64{x, y} {
-					for i := range z {
-						z[i] = s.Normal()
-					}
-				}
+				x, y, c := normals[float64](tc.m*tc.k, 1), normals[float64](tc.k*tc.n, 2), make([]float64, tc.m*tc.n)
 				for b.Loop() {
 					Gemm(true, false, tc.m, tc.n, tc.k, 1, x, tc.m, y, tc.n, 0, c, tc.n)
 				}

@@ -28,10 +28,7 @@ func newLayer[T Float](m, n, k, gap int, indexed, biased, relu bool) *layer[T] {
 	height := m
 	if indexed {
 		height = m/2 + 1
-		l.rows = make([]int32, m)
-		for i := range l.rows {
-			l.rows[i] = int32(s.IntN(height))
-		}
+		l.rows = drawn(m, height)
 	}
 	l.x, l.w = convert[T](stored(height, k, l.ldx, &s)), convert[T](stored(n, k, l.ldw, &s))
 	if biased {
@@ -206,33 +203,6 @@ func testRowsAlone[T Float](t *testing.T) {
 	}
 }
 
-func TestLinearRefusesWhatDoesNotFit(t *testing.T) {
-	x, y := make([]float32, 20), make([]float32, 100)
-	for name, f := range map[string]func(){
-		"bias":            func() { Linear(4, 2, 5, x, 5, nil, x, 5, x[:1], false, y, 2) },
-		"x too short":     func() { Linear(5, 2, 5, x, 5, nil, x, 5, nil, false, y, 2) },
-		"w too short":     func() { Linear(4, 5, 5, x, 5, nil, x, 5, nil, false, y, 5) },
-		"row too high":    func() { Linear(2, 2, 5, x, 5, []int32{0, 4}, x, 5, nil, false, y, 2) },
-		"row below 0":     func() { Linear(2, 2, 5, x, 5, []int32{-1, 3}, x, 5, nil, false, y, 2) },
-		"too few rows":    func() { Linear(2, 2, 5, x, 5, []int32{1}, x, 5, nil, false, y, 2) },
-		"no rows":         func() { Linear(2, 2, 5, x, 5, []int32{}, x, 5, nil, false, y, 2) },
-		"gradient's row":  func() { LinearGrad(2, 2, 5, x, 2, x, 5, []int32{0, 4}, y, 5) },
-		"gradient's rows": func() { LinearGrad(3, 2, 5, x, 2, x, 5, []int32{0, 3}, y, 5) },
-		"g too short":     func() { LinearGrad(4, 6, 5, x, 6, x, 5, nil, y, 5) },
-		"dw too short":    func() { LinearGrad(4, 5, 5, x, 5, x, 5, nil, y[:24], 5) },
-		"negative":        func() { LinearGrad(-1, 5, 5, x, 5, x, 5, nil, y, 5) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
-				}
-			}()
-			f()
-		})
-	}
-}
-
 func TestNothingIsAllocated(t *testing.T) {
 	t.Run("float32", func(t *testing.T) { forms(t, testAllocations[float32]) })
 	t.Run("float64", testAllocations[float64])
@@ -286,10 +256,7 @@ func BenchmarkLayer(b *testing.B) {
 			s := rng.New(1, rng.Sample)
 			height, rows := tc.m, []int32(nil)
 			if tc.indexed {
-				height, rows = points, make([]int32, tc.m)
-				for i := range rows {
-					rows[i] = int32(s.IntN(points))
-				}
+				height, rows = points, drawn(tc.m, points)
 			}
 			x := slices.Repeat([]float32{0.5}, height*tc.k)
 			w, dw := stored(tc.n, tc.k, tc.k, &s), make([]float32, tc.n*tc.k)

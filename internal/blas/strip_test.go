@@ -2,7 +2,6 @@ package blas
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
 
 	"cne/internal/isa"
@@ -10,22 +9,11 @@ import (
 
 // Every instruction set adds up the same sums, and touches the named rows alone.
 func TestStrips(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 1))
 	const rows = 40
-	normals := func(n int) []float64 {
-		x := make([]float64, n)
-		for i := range x {
-			x[i] = r.NormFloat64()
-		}
-		return x
-	}
-	strip := normals(rows * StripWidth)
+	strip := normals[float64](rows*StripWidth, 1)
 	for _, columns := range [][]int32{nil, {0}, {39}, {0, 3, 4, 17, 38, 39}} {
-		values := make([]float32, len(columns))
-		for i := range values {
-			values[i] = float32(r.NormFloat64())
-		}
-		begin := [StripWidth]float64(normals(StripWidth))
+		values := normals[float32](len(columns), 2)
+		begin := [StripWidth]float64(normals[float64](StripWidth, 3))
 		sum, spread := begin, append([]float64{}, strip...)
 		for k, j := range columns {
 			for i := range StripWidth {
@@ -50,15 +38,5 @@ func TestStrips(t *testing.T) {
 			}
 			restore()
 		}
-	}
-	for _, columns := range [][]int32{{-1}, {rows}} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("columns %v of a strip of %d rows do not panic", columns, rows)
-				}
-			}()
-			SumStrip(columns, []float32{1}, strip, new([StripWidth]float64))
-		}()
 	}
 }
