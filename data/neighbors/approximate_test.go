@@ -1,8 +1,6 @@
 package neighbors
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -58,8 +56,7 @@ func recall(nb, nearest *Neighbors) float64 {
 
 func exactly(t testing.TB, m *data.Matrix, k int) *Neighbors {
 	t.Helper()
-	nb := need(KNN(t.Context(), m, k, Options{Search: Exact}))(t)
-	return nb
+	return need(KNN(t.Context(), m, k, Options{Search: Exact}))(t)
 }
 
 // filled returns n points of d values that fill sets.
@@ -292,58 +289,6 @@ func TestApproximateSearchFarAway(t *testing.T) {
 			same(t, near, nearest)
 		} else {
 			same(t, &Neighbors{N: 5, K: k, Index: near.Index[:5*k], Dist2: near.Dist2[:5*k]}, &Neighbors{N: 5, K: k, Index: nearest.Index[:5*k], Dist2: nearest.Dist2[:5*k]})
-		}
-	}
-}
-
-func TestApproximateRefuses(t *testing.T) {
-	bad := normal(3000, 12, 1)
-	bad.X[5000] = float32(math.NaN())
-	for _, tc := range []struct {
-		m    *data.Matrix
-		k    int
-		want error
-	}{
-		{bad, 5, ErrNotFinite},
-		{normal(10, 3, 1), 10, ErrTooFewPoints},
-		{normal(10, 3, 1), 0, ErrInput},
-	} {
-		if _, err := KNN(t.Context(), tc.m, tc.k, Options{Search: Approximate}); !errors.Is(err, tc.want) {
-			t.Errorf("%v, want %v", err, tc.want)
-		}
-	}
-	if _, err := EstimateRecall(t.Context(), normal(10, 3, 1), exactly(t, normal(11, 3, 1), 2), 1, Options{}); !errors.Is(err, ErrInput) {
-		t.Errorf("neighbours of other points: %v", err)
-	}
-}
-
-func TestApproximateContext(t *testing.T) {
-	m := normal(3000, 12, 1)
-	for name, search := range map[string]func(ctx context.Context) (none bool, err error){
-		"KNN": func(ctx context.Context) (bool, error) {
-			nb, err := KNN(ctx, m, 5, Options{Search: Approximate})
-			return nb == nil, err
-		},
-		"Search": func(ctx context.Context) (bool, error) {
-			nb, err := Search(ctx, m, m, 5, Options{Search: Approximate})
-			return nb == nil, err
-		},
-	} {
-		ended := 0
-		for left := int64(0); ; left = 2*left + 1 {
-			ctx := &expiring{Context: t.Context()}
-			ctx.left.Store(left)
-			none, err := search(ctx)
-			if err == nil && !none {
-				break
-			}
-			ended++
-			if !none || !errors.Is(err, context.Canceled) {
-				t.Fatalf("%s: after %d looks at the context the error is %v, no result: %v", name, left, err, none)
-			}
-		}
-		if ended < 5 {
-			t.Errorf("%s looks at the context %d times", name, ended)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"sync/atomic"
 	"testing"
 
@@ -24,25 +25,19 @@ func (e *expiring) Err() error {
 	return nil
 }
 
-// testContext ends the context of each search at many of the places where it is
-// looked at: the error is then the context's, and there is no result.
-func testContext(t *testing.T, opt Options) {
+// none reports whether a search has no result.
+func none(result any, err error) (bool, error) { return reflect.ValueOf(result).IsNil(), err }
+
+// testContext ends the context of each search at many of the places where it is looked at,
+// of which there are at least so many: the error is then the context's, and there is no result.
+func testContext(t *testing.T, opt Options, least int, sets ...*data.Matrix) {
 	t.Helper()
-	for _, m := range []*data.Matrix{normal(700, 12, 1), normal(700, 3, 2), data.NewMatrix(700, 12)} {
+	for _, m := range sets {
 		index := someOthers(m.N, 2, rand.New(rand.NewPCG(1, 1)))
 		for name, search := range map[string]func(ctx context.Context) (none bool, err error){
-			"KNN": func(ctx context.Context) (bool, error) {
-				nb, err := KNN(ctx, m, 5, opt)
-				return nb == nil, err
-			},
-			"Search": func(ctx context.Context) (bool, error) {
-				nb, err := Search(ctx, m, m, 5, opt)
-				return nb == nil, err
-			},
-			"Ranks": func(ctx context.Context) (bool, error) {
-				ranks, err := Ranks(ctx, m, index, 2, opt)
-				return ranks == nil, err
-			},
+			"KNN":    func(ctx context.Context) (bool, error) { return none(KNN(ctx, m, 5, opt)) },
+			"Search": func(ctx context.Context) (bool, error) { return none(Search(ctx, m, m, 5, opt)) },
+			"Ranks":  func(ctx context.Context) (bool, error) { return none(Ranks(ctx, m, index, 2, opt)) },
 		} {
 			t.Run(fmt.Sprintf("%s, D=%d", name, m.D), func(t *testing.T) {
 				ended := 0
@@ -58,12 +53,20 @@ func testContext(t *testing.T, opt Options) {
 						t.Fatalf("after %d looks at the context the error is %v, no result: %v", left, err, none)
 					}
 				}
-				if ended < 2 {
-					t.Errorf("the context is looked at less than twice")
+				if ended < least && name != "Ranks" || ended < 2 {
+					t.Errorf("the context is looked at %d times", ended)
 				}
 			})
 		}
 	}
 }
 
-func TestContext(t *testing.T) { testContext(t, Options{}) }
+// hundreds are sets of points that take a short while.
+func hundreds() []*data.Matrix {
+	return []*data.Matrix{normal(700, 12, 1), normal(700, 3, 2), data.NewMatrix(700, 12)}
+}
+
+func TestContext(t *testing.T) {
+	testContext(t, Options{}, 2, hundreds()...)
+	testContext(t, Options{Search: Approximate}, 5, normal(3000, 12, 1))
+}

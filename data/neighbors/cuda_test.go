@@ -358,7 +358,7 @@ func TestMemoryOnDeviceIsGivenBack(t *testing.T) {
 
 func TestContextOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
-	testContext(t, Options{Device: d})
+	testContext(t, Options{Device: d}, 2, hundreds()...)
 	if used, _ := d.Usage(); used != 0 {
 		t.Errorf("%d bytes of the device's memory are in use", used)
 	}

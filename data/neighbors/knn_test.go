@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -18,26 +17,29 @@ import (
 	"cne/data"
 )
 
-// oracle computes all distances and sorts each row.
-func oracle(m *data.Matrix, k int) *Neighbors {
-	nb := newNeighbors(m.N, k)
+// oracle computes all distances of a matrix's points and sorts each row.
+func oracle(m *data.Matrix, k int) *Neighbors { return scan(m, m, k, true) }
+
+// scan computes the distances of queries from all base points, but their own if they have
+// any, and sorts each row.
+func scan(base, queries *data.Matrix, k int, own bool) *Neighbors {
+	nb := newNeighbors(queries.N, k)
 	type pair struct {
 		d float64
 		i int
 	}
-	row := make([]pair, 0, m.N)
-	for i := range m.N {
-		row = row[:0]
-		for j := range m.N {
-			if j != i {
-				row = append(row, pair{dist2(m.Row(i), m.Row(j), math.Inf(1)), j})
+	for q := range queries.N {
+		var row []pair
+		for j := range base.N {
+			if !own || j != q {
+				row = append(row, pair{dist2(queries.Row(q), base.Row(j), math.Inf(1)), j})
 			}
 		}
 		slices.SortFunc(row, func(a, b pair) int {
 			return cmp.Or(cmp.Compare(a.d, b.d), a.i-b.i)
 		})
 		for p := range k {
-			nb.Index[i*k+p], nb.Dist2[i*k+p] = int32(row[p].i), row[p].d
+			nb.Index[q*k+p], nb.Dist2[q*k+p] = int32(row[p].i), row[p].d
 		}
 	}
 	return nb
@@ -86,26 +88,23 @@ func knnBlocked(t testing.TB, m *data.Matrix, k int) (nb *Neighbors, improved in
 	return nb, improved
 }
 
+// each fills a matrix value by value: value l of d of point i.
+func each(value func(i, l, d int, r *rand.Rand) float64) func(*data.Matrix, *rand.Rand) {
+	return func(m *data.Matrix, r *rand.Rand) {
+		for e := range m.X {
+			m.X[e] = float32(value(e/m.D, e%m.D, m.D, r))
+		}
+	}
+}
+
 // kinds are the sorts of data that the search must get right.
 var kinds = []struct {
 	name string
 	fill func(m *data.Matrix, r *rand.Rand)
 }{
-	{"normal", func(m *data.Matrix, r *rand.Rand) {
-		for i := range m.X {
-			m.X[i] = float32(r.NormFloat64())
-		}
-	}},
-	{"integer grid", func(m *data.Matrix, r *rand.Rand) {
-		for i := range m.X {
-			m.X[i] = float32(r.IntN(5) - 2)
-		}
-	}},
-	{"binary", func(m *data.Matrix, r *rand.Rand) {
-		for i := range m.X {
-			m.X[i] = float32(r.IntN(2))
-		}
-	}},
+	{"normal", each(func(_, _, _ int, r *rand.Rand) float64 { return r.NormFloat64() })},
+	{"integer grid", each(func(_, _, _ int, r *rand.Rand) float64 { return float64(r.IntN(5) - 2) })},
+	{"binary", each(func(_, _, _ int, r *rand.Rand) float64 { return float64(r.IntN(2)) })},
 	{"a tenth duplicates", func(m *data.Matrix, r *rand.Rand) {
 		for i := range m.X {
 			m.X[i] = float32(r.NormFloat64())
@@ -116,58 +115,25 @@ var kinds = []struct {
 	}},
 	{"half of them one point", func(m *data.Matrix, r *rand.Rand) {
 		for i := range m.N {
-			if r.IntN(2) == 0 {
-				continue
-			}
-			for l := range m.Row(i) {
-				m.Row(i)[l] = float32(r.NormFloat64())
+			if r.IntN(2) == 1 {
+				normalRow(m.Row(i), r)
 			}
 		}
 	}},
-	{"all of them one point", func(m *data.Matrix, _ *rand.Rand) {
-		for i := range m.X {
-			m.X[i] = float32(1+i%m.D) / 3
+	{"all of them one point", each(func(_, l, _ int, _ *rand.Rand) float64 { return float64(1+l) / 3 })},
+	{"both zeros", each(func(_, _, _ int, r *rand.Rand) float64 { return math.Copysign(0, float64(r.IntN(2))-0.5) })},
+	{"clusters far from the origin", each(func(i, _, _ int, r *rand.Rand) float64 { return 1e4 + 10*float64(i%3) + r.NormFloat64() })},
+	{"clusters far from each other", each(func(i, _, _ int, r *rand.Rand) float64 { return 1e4*float64(i%3-1) + r.NormFloat64() })},
+	{"constant columns", each(func(_, l, d int, r *rand.Rand) float64 {
+		if l == d/2 {
+			return r.NormFloat64()
 		}
-	}},
-	{"both zeros", func(m *data.Matrix, r *rand.Rand) {
-		for i := range m.X {
-			if r.IntN(2) == 0 {
-				m.X[i] = float32(math.Copysign(0, -1))
-			}
-		}
-	}},
-	{"clusters far from the origin", func(m *data.Matrix, r *rand.Rand) {
-		for i := range m.N {
-			for l := range m.Row(i) {
-				m.Row(i)[l] = float32(1e4 + 10*float64(i%3) + r.NormFloat64())
-			}
-		}
-	}},
-	{"clusters far from each other", func(m *data.Matrix, r *rand.Rand) {
-		for i := range m.N {
-			for l := range m.Row(i) {
-				m.Row(i)[l] = float32(1e4*float64(i%3-1) + r.NormFloat64())
-			}
-		}
-	}},
-	{"constant columns", func(m *data.Matrix, r *rand.Rand) {
-		for i := range m.X {
-			m.X[i] = 1e6
-			if i%m.D == m.D/2 {
-				m.X[i] = float32(r.NormFloat64())
-			}
-		}
-	}},
-	{"on a line, in order", func(m *data.Matrix, r *rand.Rand) {
-		for i := range m.X {
-			m.X[i] = float32(i/m.D) * float32(1+i%m.D)
-		}
-	}},
-	{"huge and tiny values", func(m *data.Matrix, r *rand.Rand) {
-		for i := range m.X {
-			m.X[i] = float32(math.Copysign(math.Pow(10, float64(r.IntN(80)-42)), r.NormFloat64()))
-		}
-	}},
+		return 1e6
+	})},
+	{"on a line, in order", each(func(i, l, _ int, _ *rand.Rand) float64 { return float64(i) * float64(1+l) })},
+	{"huge and tiny values", each(func(_, _, _ int, r *rand.Rand) float64 {
+		return math.Copysign(math.Pow(10, float64(r.IntN(80)-42)), r.NormFloat64())
+	})},
 }
 
 func TestKNNEqualsScanOfAllPairs(t *testing.T) {
@@ -347,43 +313,6 @@ func TestGoldenNeighbours(t *testing.T) {
 				break
 			}
 		}
-	}
-}
-
-func TestKNNRefuses(t *testing.T) {
-	with := func(at int, v float64) *data.Matrix {
-		m := data.NewMatrix(5, 3)
-		m.X[at] = float32(v)
-		return m
-	}
-	for _, tc := range []struct {
-		name string
-		m    *data.Matrix
-		k    int
-		want string
-		is   error
-	}{
-		{"no matrix", nil, 1, "there is no matrix", ErrInput},
-		{"no points", &data.Matrix{D: 3}, 1, "0 points of 3 values; both must be at least 1", ErrInput},
-		{"no values", &data.Matrix{N: 3}, 1, "3 points of 0 values; both must be at least 1", ErrInput},
-		{"negative", &data.Matrix{N: -1, D: -3, X: make([]float32, 3)}, 1, "both must be at least 1", ErrInput},
-		{"too many points", &data.Matrix{N: math.MaxInt, D: 2}, 1, "take a sample", ErrInput},
-		{"short", &data.Matrix{N: 3, D: 2, X: make([]float32, 5)}, 1, "claims 3 points of 2 values but holds 5 values", ErrInput},
-		{"sizes that overflow", &data.Matrix{N: 1 << 30, D: math.MaxInt}, 1, "but holds 0 values", ErrInput},
-		{"k = 0", data.NewMatrix(5, 3), 0, "k is 0; ask for at least 1", ErrInput},
-		{"k = n", data.NewMatrix(5, 3), 5, "5 points cannot have 5 other points each as neighbours; set k to at most 4 or give more points", ErrTooFewPoints},
-		{"NaN", with(7, math.NaN()), 2, "value 1 of point 2 (both counted from 0) is NaN; remove the point", ErrNotFinite},
-		{"infinite", with(14, math.Inf(-1)), 2, "value 2 of point 4 (both counted from 0) is -Inf", ErrNotFinite},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			_, err := KNN(t.Context(), tc.m, tc.k, Options{})
-			if err == nil || !strings.HasPrefix(err.Error(), "neighbors: ") || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("error %v, want one with %q", err, tc.want)
-			}
-			if !errors.Is(err, tc.is) {
-				t.Errorf("error %v is not %v", err, tc.is)
-			}
-		})
 	}
 }
 

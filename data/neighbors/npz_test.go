@@ -42,16 +42,12 @@ func zipped(members map[string][]byte, method uint16) []byte {
 	z := zip.NewWriter(&b)
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: method})
-		if err == nil {
-			_, err = w.Write(members[name])
-		}
 		if err != nil {
 			panic(err)
 		}
+		w.Write(members[name])
 	}
-	if err := z.Close(); err != nil {
-		panic(err)
-	}
+	z.Close()
 	return b.Bytes()
 }
 

@@ -1,13 +1,10 @@
 package neighbors
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"cne/data"
@@ -28,6 +25,17 @@ func someOthers(n, k int, r *rand.Rand) []int32 {
 	return index
 }
 
+// sortedRanks checks ranks with all distances, sorted.
+func sortedRanks(t *testing.T, m *data.Matrix, index []int32, k int, got []int32) {
+	t.Helper()
+	all := oracle(m, m.N-1)
+	for e, j := range index {
+		if want := 1 + slices.Index(all.Of(e/k), j); int(got[e]) != want {
+			t.Fatalf("point %d has rank %d for point %d, want %d", j, got[e], e/k, want)
+		}
+	}
+}
+
 func TestRanksEqualSortedDistances(t *testing.T) {
 	for _, size := range []struct{ n, d, k int }{
 		{2, 1, 1}, {17, 2, 15}, {100, 3, 4}, {255, 9, 15}, {256, 20, 1}, {513, 12, 40}, {90, 100, 3},
@@ -39,12 +47,7 @@ func TestRanksEqualSortedDistances(t *testing.T) {
 				kind.fill(m, r)
 				index := someOthers(size.n, size.k, r) // some of them twice
 				got := need(Ranks(t.Context(), m, index, size.k, Options{}))(t)
-				all := oracle(m, size.n-1)
-				for e, j := range index {
-					if want := 1 + slices.Index(all.Of(e/size.k), j); int(got[e]) != want {
-						t.Fatalf("point %d has rank %d for point %d, want %d", j, got[e], e/size.k, want)
-					}
-				}
+				sortedRanks(t, m, index, size.k, got)
 			})
 		}
 	}
@@ -58,12 +61,7 @@ func TestRanksBesideAnOutlier(t *testing.T) {
 	}
 	index := someOthers(600, 15, rand.New(rand.NewPCG(2, 2)))
 	got := need(Ranks(t.Context(), m, index, 15, Options{}))(t)
-	all := oracle(m, 599)
-	for e, j := range index {
-		if want := 1 + slices.Index(all.Of(e/15), j); int(got[e]) != want {
-			t.Fatalf("point %d has rank %d for point %d, want %d", j, got[e], e/15, want)
-		}
-	}
+	sortedRanks(t, m, index, 15, got)
 }
 
 // The neighbours that KNN finds have the ranks 1, 2, ….
@@ -87,29 +85,27 @@ func TestRanksOfNeighbours(t *testing.T) {
 	}
 }
 
-func TestRanksRefusals(t *testing.T) {
-	m := normal(4, 2, 1)
-	bad := normal(4, 2, 1)
-	bad.X[3] = float32(math.NaN())
-	for _, tc := range []struct {
-		name  string
-		m     *data.Matrix
-		index []int32
-		k     int
-		want  string
-		is    error
-	}{
-		{"no points", nil, nil, 1, "there is no matrix of points", ErrInput},
-		{"no k", m, nil, 0, "0 indices are not 0 for each of 4 points", ErrInput},
-		{"too few indices", m, []int32{1, 2, 3}, 1, "3 indices are not 1 for each of 4 points", ErrInput},
-		{"too many indices", m, []int32{1, 0, 0, 0, 1}, 1, "5 indices are not 1 for each of 4 points", ErrInput},
-		{"a point that is not there", m, []int32{1, 2, 3, 4}, 1, "point 3 is asked for the rank of 4; give other points from 0 to 3", ErrInput},
-		{"negative", m, []int32{1, -1, 3, 0}, 1, "point 1 is asked for the rank of -1", ErrInput},
-		{"itself", m, []int32{1, 2, 2, 0}, 1, "point 2 is asked for the rank of 2", ErrInput},
-		{"NaN", bad, []int32{1, 2, 3, 0}, 1, "value 1 of point 1 (both counted from 0) is NaN", ErrNotFinite},
-	} {
-		if _, err := Ranks(t.Context(), tc.m, tc.index, tc.k, Options{}); err == nil || !strings.Contains(err.Error(), tc.want) || !errors.Is(err, tc.is) {
-			t.Errorf("%s: %v, want %q, which is %v", tc.name, err, tc.want, tc.is)
+// The ranks of some rows, in any order, are those among the ranks of all.
+func TestRanksOfRows(t *testing.T) {
+	for _, size := range []struct{ n, d, k int }{{17, 2, 3}, {256, 20, 1}, {1100, 12, 5}} {
+		for _, kind := range kinds {
+			t.Run(fmt.Sprintf("%s/n=%d,D=%d,k=%d", kind.name, size.n, size.d, size.k), func(t *testing.T) {
+				r := rand.New(rand.NewPCG(uint64(size.n), 3))
+				m := data.NewMatrix(size.n, size.d)
+				kind.fill(m, r)
+				index := someOthers(size.n, size.k, r)
+				all := need(Ranks(t.Context(), m, index, size.k, Options{}))(t)
+				rows := r.Perm(size.n)[:size.n/2]
+				var asked, want []int32
+				for _, i := range rows {
+					asked = append(asked, index[i*size.k:(i+1)*size.k]...)
+					want = append(want, all[i*size.k:(i+1)*size.k]...)
+				}
+				got, err := RanksOf(t.Context(), m, rows, asked, size.k)
+				if err != nil || !slices.Equal(got, want) {
+					t.Errorf("%v\nwant %v (%v)", got, want, err)
+				}
+			})
 		}
 	}
 }

@@ -2,42 +2,17 @@ package neighbors
 
 import (
 	"bytes"
-	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
 	"cne/data"
 	"cne/internal/rng"
 )
-
-// searchOracle computes all distances and sorts each row.
-func searchOracle(base, queries *data.Matrix, k int) *Neighbors {
-	nb := newNeighbors(queries.N, k)
-	type pair struct {
-		d float64
-		i int
-	}
-	row := make([]pair, base.N)
-	for q := range queries.N {
-		for j := range base.N {
-			row[j] = pair{dist2(queries.Row(q), base.Row(j), math.Inf(1)), j}
-		}
-		slices.SortFunc(row, func(a, b pair) int {
-			return cmp.Or(cmp.Compare(a.d, b.d), a.i-b.i)
-		})
-		for p := range k {
-			nb.Index[q*k+p], nb.Dist2[q*k+p] = int32(row[p].i), row[p].d
-		}
-	}
-	return nb
-}
 
 // stack puts matrices of one width one below the other.
 func stack(ms ...*data.Matrix) *data.Matrix {
@@ -96,7 +71,7 @@ func TestSearchEqualsScanOfAllPairs(t *testing.T) {
 			among := blockedIndex(base)
 			for _, k := range size.ks {
 				t.Run(fmt.Sprintf("%s/n=%d,D=%d,k=%d", kind.name, size.n, size.d, k), func(t *testing.T) {
-					want := searchOracle(base, queries, k)
+					want := scan(base, queries, k, false)
 					got := need(x.Search(t.Context(), queries, k))(t)
 					same(t, got, want)
 					once := need(Search(t.Context(), base, queries, k, Options{}))(t)
@@ -186,43 +161,6 @@ func TestSearchDoesNotDependOnTheBlock(t *testing.T) {
 	}
 }
 
-func TestSearchRefuses(t *testing.T) {
-	with := func(at int, v float64) *data.Matrix {
-		m := data.NewMatrix(5, 3)
-		m.X[at] = float32(v)
-		return m
-	}
-	five := data.NewMatrix(5, 3)
-	for _, tc := range []struct {
-		name          string
-		base, queries *data.Matrix
-		k             int
-		want          string
-		is            error
-	}{
-		{"no base", nil, five, 1, "there is no base of points", ErrInput},
-		{"no queries", five, nil, 1, "there is no query matrix of points", ErrInput},
-		{"empty base", data.NewMatrix(0, 3), five, 1, "the base has 0 points of 3 values", ErrInput},
-		{"empty queries", five, data.NewMatrix(0, 3), 1, "the query matrix has 0 points of 3 values", ErrInput},
-		{"short queries", five, &data.Matrix{N: 3, D: 3, X: make([]float32, 5)}, 1, "the query matrix claims 3 points of 3 values but holds 5 values", ErrInput},
-		{"widths", five, data.NewMatrix(5, 2), 1, "the query points have 2 values, the base points 3; search with points of the same width", ErrInput},
-		{"k = 0", five, five, 0, "k is 0; ask for at least 1", ErrInput},
-		{"k > n", five, five, 6, "among 5 base points there are no 6 neighbours; set k to at most 5", ErrTooFewPoints},
-		{"NaN in the base", with(7, math.NaN()), five, 2, "value 1 of base point 2 (both counted from 0) is NaN", ErrNotFinite},
-		{"infinite query", five, with(14, math.Inf(-1)), 2, "value 2 of query point 4 (both counted from 0) is -Inf", ErrNotFinite},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			_, err := Search(t.Context(), tc.base, tc.queries, tc.k, Options{})
-			if err == nil || !strings.HasPrefix(err.Error(), "neighbors: ") || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("error %v, want one with %q", err, tc.want)
-			}
-			if !errors.Is(err, tc.is) {
-				t.Errorf("error %v is not %v", err, tc.is)
-			}
-		})
-	}
-}
-
 func FuzzSearch(f *testing.F) {
 	f.Add(uint8(3), uint8(2), uint8(5), []byte("some points and queries"))
 	f.Add(uint8(9), uint8(1), uint8(3), bytes.Repeat([]byte{0, 1, 1, 0, 255}, 160))
@@ -236,7 +174,7 @@ func FuzzSearch(f *testing.F) {
 		}
 		queries, base := m.Rows(0, int(q)), m.Rows(int(q), m.N)
 		got := need(Search(t.Context(), base, queries, int(k), Options{}))(t)
-		same(t, got, searchOracle(base, queries, int(k)))
+		same(t, got, scan(base, queries, int(k), false))
 	})
 }
 

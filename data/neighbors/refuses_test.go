@@ -1,0 +1,87 @@
+package neighbors
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"cne/data"
+)
+
+// Points, queries, numbers of neighbours and rows are checked before anything is searched.
+func TestRefuses(t *testing.T) {
+	five, wide, nan := data.NewMatrix(5, 3), data.NewMatrix(3000, 12), math.NaN()
+	with := func(m *data.Matrix, at int, v float64) *data.Matrix {
+		m = m.Clone()
+		m.X[at] = float32(v)
+		return m
+	}
+	knn := func(m *data.Matrix, k int) error { return second(KNN(t.Context(), m, k, Options{})) }
+	nearly := func(m *data.Matrix, k int) error { return second(KNN(t.Context(), m, k, Options{Search: Approximate})) }
+	search := func(base, queries *data.Matrix, k int) error {
+		return second(Search(t.Context(), base, queries, k, Options{}))
+	}
+	four := normal(4, 2, 1)
+	ranks := func(m *data.Matrix, k int, index ...int32) error {
+		return second(Ranks(t.Context(), m, index, k, Options{}))
+	}
+	rows := func(k int, rows []int, index ...int32) error {
+		return second(RanksOf(t.Context(), five, rows, index, k))
+	}
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+		is   error
+	}{
+		"no matrix":                  {knn(nil, 1), "there is no matrix", ErrInput},
+		"no points":                  {knn(&data.Matrix{D: 3}, 1), "0 points of 3 values; both must be at least 1", ErrInput},
+		"no values":                  {knn(&data.Matrix{N: 3}, 1), "3 points of 0 values; both must be at least 1", ErrInput},
+		"negative":                   {knn(&data.Matrix{N: -1, D: -3, X: make([]float32, 3)}, 1), "both must be at least 1", ErrInput},
+		"too many points":            {knn(&data.Matrix{N: math.MaxInt, D: 2}, 1), "take a sample", ErrInput},
+		"short":                      {knn(&data.Matrix{N: 3, D: 2, X: make([]float32, 5)}, 1), "claims 3 points of 2 values but holds 5 values", ErrInput},
+		"sizes that overflow":        {knn(&data.Matrix{N: 1 << 30, D: math.MaxInt}, 1), "but holds 0 values", ErrInput},
+		"k = 0":                      {knn(five, 0), "k is 0; ask for at least 1", ErrInput},
+		"k = n":                      {knn(five, 5), "5 points cannot have 5 other points each as neighbours; set k to at most 4 or give more points", ErrTooFewPoints},
+		"NaN":                        {knn(with(five, 7, nan), 2), "value 1 of point 2 (both counted from 0) is NaN; remove the point", ErrNotFinite},
+		"infinite":                   {knn(with(five, 14, math.Inf(-1)), 2), "value 2 of point 4 (both counted from 0) is -Inf", ErrNotFinite},
+		"approximate: NaN":           {nearly(with(wide, 5000, nan), 5), "is NaN", ErrNotFinite},
+		"approximate: k = n":         {nearly(five, 5), "set k to at most 4", ErrTooFewPoints},
+		"approximate: k = 0":         {nearly(five, 0), "k is 0", ErrInput},
+		"neighbours of other points": {second(EstimateRecall(t.Context(), normal(10, 3, 1), exactly(t, normal(11, 3, 1), 2), 1, Options{})), "", ErrInput},
+
+		"search: no base":           {search(nil, five, 1), "there is no base of points", ErrInput},
+		"search: no queries":        {search(five, nil, 1), "there is no query matrix of points", ErrInput},
+		"search: empty base":        {search(data.NewMatrix(0, 3), five, 1), "the base has 0 points of 3 values", ErrInput},
+		"search: empty queries":     {search(five, data.NewMatrix(0, 3), 1), "the query matrix has 0 points of 3 values", ErrInput},
+		"search: short queries":     {search(five, &data.Matrix{N: 3, D: 3, X: make([]float32, 5)}, 1), "the query matrix claims 3 points of 3 values but holds 5 values", ErrInput},
+		"search: widths":            {search(five, data.NewMatrix(5, 2), 1), "the query points have 2 values, the base points 3; search with points of the same width", ErrInput},
+		"search: k = 0":             {search(five, five, 0), "k is 0; ask for at least 1", ErrInput},
+		"search: k > n":             {search(five, five, 6), "among 5 base points there are no 6 neighbours; set k to at most 5", ErrTooFewPoints},
+		"search: NaN in the base":   {search(with(five, 7, nan), five, 2), "value 1 of base point 2 (both counted from 0) is NaN", ErrNotFinite},
+		"search: an infinite query": {search(five, with(five, 14, math.Inf(-1)), 2), "value 2 of query point 4 (both counted from 0) is -Inf", ErrNotFinite},
+
+		"ranks: no points":                 {ranks(nil, 1), "there is no matrix of points", ErrInput},
+		"ranks: no k":                      {ranks(four, 0), "0 indices are not 0 for each of 4 points", ErrInput},
+		"ranks: too few indices":           {ranks(four, 1, 1, 2, 3), "3 indices are not 1 for each of 4 points", ErrInput},
+		"ranks: too many indices":          {ranks(four, 1, 1, 0, 0, 0, 1), "5 indices are not 1 for each of 4 points", ErrInput},
+		"ranks: a point that is not there": {ranks(four, 1, 1, 2, 3, 4), "point 3 is asked for the rank of 4; give other points from 0 to 3", ErrInput},
+		"ranks: negative":                  {ranks(four, 1, 1, -1, 3, 0), "point 1 is asked for the rank of -1", ErrInput},
+		"ranks: itself":                    {ranks(four, 1, 1, 2, 2, 0), "point 2 is asked for the rank of 2", ErrInput},
+		"ranks: NaN":                       {ranks(with(four, 3, nan), 1, 1, 2, 3, 0), "value 1 of point 1 (both counted from 0) is NaN", ErrNotFinite},
+
+		"rows: none":            {rows(1, nil), "", ErrInput},
+		"rows: no neighbours":   {rows(0, []int{1}), "", ErrInput},
+		"rows: too few indices": {rows(1, []int{1, 2}, 3), "", ErrInput},
+		"rows: a negative row":  {rows(1, []int{-1}, 3), "", ErrInput},
+		"rows: a row beyond":    {rows(1, []int{5}, 3), "", ErrInput},
+		"rows: itself":          {rows(1, []int{4}, 4), "", ErrInput},
+		"rows: a point beyond":  {rows(1, []int{4}, 5), "", ErrInput},
+	} {
+		if tc.err == nil || !strings.HasPrefix(tc.err.Error(), "neighbors: ") || !strings.Contains(tc.err.Error(), tc.want) || !errors.Is(tc.err, tc.is) {
+			t.Errorf("%s: %v, want %q, which is %v", name, tc.err, tc.want, tc.is)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
