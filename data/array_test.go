@@ -276,6 +276,5 @@ func TestBuiltin(t *testing.T) {
 	if want := []int{980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009}; !slices.Equal(counts, want) {
 		t.Errorf("the classes have %v points, want %v", counts, want)
 	}
-	_, err := data.Builtin("mnist")
-	wantError(t, err, data.ErrOption, `there is no built-in data set "mnist"; the names are ["mnist10k"]`)
+	wantError(t, errorOf(data.Builtin("mnist")), data.ErrOption, `there is no built-in data set "mnist"; the names are ["mnist10k"]`)
 }

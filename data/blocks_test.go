@@ -131,8 +131,7 @@ func TestSkippedRowsCount(t *testing.T) {
 	block := data.NewMatrix(1, 2)
 	n := need(b.Next(block))(t)
 	wantError(t, b.CheckFinite(block, n), data.ErrNotFinite, "a.csv: row 4 (row 4 over all files), column 2")
-	_, err := b.Next(block)
-	wantError(t, err, data.ErrFormat, "a.csv: line 7, column 2")
+	wantError(t, errorOf(b.Next(block)), data.ErrFormat, "a.csv: line 7, column 2")
 }
 
 func TestBlocksEqualOpen(t *testing.T) {
@@ -208,15 +207,12 @@ func TestBlocksDeliverWhatIsNotFinite(t *testing.T) {
 
 func TestBlocksErrors(t *testing.T) {
 	path := put(t, t.TempDir(), "a.csv", []byte("1,2\n3,4\nfive,6\n7,8\n"))
-	_, err := data.OpenBlocks(t.Context(), []string{path}, data.Options{Labels: []string{"l.txt"}})
-	wantError(t, err, data.ErrOption, "labels from a file of their own (l.txt) cannot be read along with blocks of points")
+	wantError(t, errorOf(data.OpenBlocks(t.Context(), []string{path}, data.Options{Labels: []string{"l.txt"}})), data.ErrOption, "labels from a file of their own (l.txt) cannot be read along with blocks of points")
 
 	b := need(data.OpenBlocks(t.Context(), []string{path}, data.Options{}))(t)
 	defer b.Close()
-	_, err = b.Next(data.NewMatrix(2, 3))
-	wantError(t, err, data.ErrShape, "the block has rows of 3 values, the points have 2; make it 2×2")
-	_, err = b.Next(data.NewMatrix(0, 2))
-	wantError(t, err, data.ErrEmpty, "the matrix is 0×2")
+	wantError(t, errorOf(b.Next(data.NewMatrix(2, 3))), data.ErrShape, "the block has rows of 3 values, the points have 2; make it 2×2")
+	wantError(t, errorOf(b.Next(data.NewMatrix(0, 2))), data.ErrEmpty, "the matrix is 0×2")
 	block := data.NewMatrix(10, 2)
 	if n, err := b.Next(block); n != 2 || err != nil || block.X[3] != 4 {
 		t.Errorf("before the error there are %d rows, %v", n, err)
@@ -333,14 +329,12 @@ func TestNPYWriter(t *testing.T) {
 
 func TestNPYWriterErrors(t *testing.T) {
 	f := need(os.Create(filepath.Join(t.TempDir(), "a.npy")))(t)
-	_, err := data.NewNPYWriter(f, 0)
-	wantError(t, err, data.ErrShape, "rows of 0 values")
+	wantError(t, errorOf(data.NewNPYWriter(f, 0)), data.ErrShape, "rows of 0 values")
 	w := need(data.NewNPYWriter(f, 2))(t)
 	wantError(t, w.Write(data.NewMatrix(0, 2)), data.ErrEmpty, "the matrix is 0×2")
 	must(t, w.Write(data.NewMatrix(30000, 2)))
 	// What was not completed is refused.
-	_, err = data.Open(t.Context(), []string{f.Name()}, data.Options{})
-	wantError(t, err, data.ErrEmpty, "the array of shape 0×2 holds no values")
+	wantError(t, errorOf(data.Open(t.Context(), []string{f.Name()}, data.Options{})), data.ErrEmpty, "the array of shape 0×2 holds no values")
 	f.Close()
 	if err := w.Write(data.NewMatrix(30000, 2)); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("writing to a closed file gives %v", err)
@@ -386,8 +380,7 @@ func TestCSVWriter(t *testing.T) {
 }
 
 func TestCSVWriterErrors(t *testing.T) {
-	_, err := data.NewCSVWriter(io.Discard, 0, false)
-	wantError(t, err, data.ErrShape, "points of 0 values")
+	wantError(t, errorOf(data.NewCSVWriter(io.Discard, 0, false)), data.ErrShape, "points of 0 values")
 	two := matrix(2, 1, 1, 2)
 	for _, tc := range []struct {
 		name    string

@@ -85,11 +85,9 @@ func TestColumnsErrors(t *testing.T) {
 		{"another width than the offset", "1,2,3\n", data.Options{Offset: []float64{1, 2}}, data.ErrShape, "the points have 3 values, but those that were trained on have 2"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := data.ReadCSV(strings.NewReader(tc.file), tc.opt)
-			wantError(t, err, tc.kind, tc.want)
+			wantError(t, errorOf(data.ReadCSV(strings.NewReader(tc.file), tc.opt)), tc.kind, tc.want)
 			path := put(t, t.TempDir(), "x.csv", []byte(tc.file))
-			_, err = data.OpenBlocks(t.Context(), []string{path}, tc.opt)
-			wantError(t, err, tc.kind, tc.want)
+			wantError(t, errorOf(data.OpenBlocks(t.Context(), []string{path}, tc.opt)), tc.kind, tc.want)
 		})
 	}
 }

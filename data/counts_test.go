@@ -152,8 +152,7 @@ func TestOpenCountsFeatures(t *testing.T) {
 		t.Errorf("%v, the log says %q", err, said)
 	}
 	zeros := put(t, folder, "zeros.mtx", mtx("3 2 2", "1 1 0", "2 2 0"))
-	_, err = data.OpenCounts(t.Context(), []string{zeros}, data.Options{})
-	wantError(t, err, data.ErrEmpty, "zeros.mtx: no count of the 3 genes in 2 cells is above 0")
+	wantError(t, errorOf(data.OpenCounts(t.Context(), []string{zeros}, data.Options{})), data.ErrEmpty, "zeros.mtx: no count of the 3 genes in 2 cells is above 0")
 }
 
 func TestReadCounts(t *testing.T) {
@@ -291,8 +290,7 @@ func TestReadCountsErrors(t *testing.T) {
 		{"gzip damaged", append(slices.Clone(long[:len(long)-8]), 1, 2, 3, 4, 5, 6, 7, 8), data.ErrFormat, "the gzip stream is damaged"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := data.ReadCounts(bytes.NewReader(tc.file))
-			wantError(t, err, tc.kind, tc.want)
+			wantError(t, errorOf(data.ReadCounts(bytes.NewReader(tc.file))), tc.kind, tc.want)
 		})
 	}
 }
@@ -306,8 +304,7 @@ func TestReadCountsAllocates(t *testing.T) {
 	} {
 		for _, r := range []io.Reader{bytes.NewReader(file), io.MultiReader(bytes.NewReader(file)), bytes.NewReader(gz(file))} {
 			if n := allocated(func() {
-				_, err := data.ReadCounts(r)
-				wantError(t, err, data.ErrFormat, "")
+				wantError(t, errorOf(data.ReadCounts(r)), data.ErrFormat, "")
 			}); n > 1<<22 {
 				t.Errorf("%s: %d bytes were allocated", name, n)
 			}
@@ -358,8 +355,7 @@ func TestOpenCountsErrors(t *testing.T) {
 			if tc.kind == nil {
 				must(t, err)
 				put(t, "e", "genes.tsv", []byte("x\nw\nz\n"))
-				_, err = data.OpenCounts(t.Context(), tc.paths, tc.opt)
-				wantError(t, err, data.ErrShape, `e: gene 2 (counted from 1) is "w", but that of d is "y"`)
+				wantError(t, errorOf(data.OpenCounts(t.Context(), tc.paths, tc.opt)), data.ErrShape, `e: gene 2 (counted from 1) is "w", but that of d is "y"`)
 				return
 			}
 			wantError(t, err, tc.kind, tc.want)
@@ -561,21 +557,17 @@ func TestFitCountsByHand(t *testing.T) {
 
 func TestFitCountsRefuses(t *testing.T) {
 	c := drawCounts(1, 40, 30)
-	_, err := data.FitCounts(c, 0)
-	wantError(t, err, data.ErrOption, "0 genes cannot be chosen")
-	_, err = data.FitCounts(&data.Counts{}, 1)
-	wantError(t, err, data.ErrEmpty, "there are 0 counts")
+	wantError(t, errorOf(data.FitCounts(c, 0)), data.ErrOption, "0 genes cannot be chosen")
+	wantError(t, errorOf(data.FitCounts(&data.Counts{}, 1)), data.ErrEmpty, "there are 0 counts")
 	few := drawCounts(1, 9, 30)
-	_, err = data.FitCounts(few, 5)
-	wantError(t, err, data.ErrEmpty, "no gene was seen in at least 10 of the 9 cells and missing in more than 2 % of them")
+	wantError(t, errorOf(data.FitCounts(few, 5)), data.ErrEmpty, "no gene was seen in at least 10 of the 9 cells and missing in more than 2 % of them")
 	sparse := drawCounts(1, 40, 30)
 	for range 41 {
 		sparse.Cells++
 		sparse.Start = append(sparse.Start, len(sparse.Column))
 	}
 	sparse.CellNames = nil
-	_, err = data.FitCounts(sparse, 5)
-	wantError(t, err, data.ErrEmpty, "most of the 81 cells have no counts; give the filtered matrix")
+	wantError(t, errorOf(data.FitCounts(sparse, 5)), data.ErrEmpty, "most of the 81 cells have no counts; give the filtered matrix")
 }
 
 // New counts are scaled as the old ones were, their genes found by name, also
@@ -622,8 +614,7 @@ func TestCountScalingOfOtherCounts(t *testing.T) {
 	other.GeneNames[slices.Index(names, second)] = first
 	refuses := func(kind error, want string) {
 		t.Helper()
-		_, err := s.Apply(other)
-		wantError(t, err, kind, want)
+		wantError(t, errorOf(s.Apply(other)), kind, want)
 	}
 	refuses(data.ErrShape, fmt.Sprintf("trained on several genes named %q", first))
 	s.Names[5], other.GeneNames = second, names

@@ -61,13 +61,10 @@ func TestOpenCSR(t *testing.T) {
 		for i := range paths {
 			paths[i] = filepath.Join(folder, paths[i])
 		}
-		_, err := data.Open(t.Context(), paths, data.Options{})
-		wantError(t, err, data.ErrShape, paths[1]+": these points are ")
+		wantError(t, errorOf(data.Open(t.Context(), paths, data.Options{})), data.ErrShape, paths[1]+": these points are ")
 	}
-	_, err := data.Open(t.Context(), []string{filepath.Join(folder, "csc.npz")}, data.Options{})
-	wantError(t, err, data.ErrUnsupported, `csc.npz: the archive holds a sparse matrix in the format "csc", and csr is read; save m.tocsr()`)
-	_, err = data.OpenImages(t.Context(), []string{filepath.Join(folder, "float32.npz")}, data.ImageOptions{})
-	wantError(t, err, data.ErrUnsupported, "sparse matrix, which holds no images")
+	wantError(t, errorOf(data.Open(t.Context(), []string{filepath.Join(folder, "csc.npz")}, data.Options{})), data.ErrUnsupported, `csc.npz: the archive holds a sparse matrix in the format "csc", and csr is read; save m.tocsr()`)
+	wantError(t, errorOf(data.OpenImages(t.Context(), []string{filepath.Join(folder, "float32.npz")}, data.ImageOptions{})), data.ErrUnsupported, "sparse matrix, which holds no images")
 }
 
 // numbers returns an npy array of one dimension.
@@ -177,8 +174,7 @@ func TestOpenCSRBeside(t *testing.T) {
 		t.Fatal(err, ds)
 	}
 	path = put(t, t.TempDir(), "a.npz", zipOf(zip.Deflate, append(entries, entry{"labels.npy", numbers[int32](7)})...))
-	_, err = data.Open(t.Context(), []string{path}, data.Options{})
-	wantError(t, err, data.ErrLabels, "1 labels for 2 points")
+	wantError(t, errorOf(data.Open(t.Context(), []string{path}, data.Options{})), data.ErrLabels, "1 labels for 2 points")
 
 	c.indices = npy("{'descr': '<i4', 'fortran_order': False, 'shape': (1000000000,), }", 1, 2)
 	c.values = npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000,), }", 1, 2)
@@ -186,8 +182,7 @@ func TestOpenCSRBeside(t *testing.T) {
 	for _, method := range []uint16{zip.Store, zip.Deflate} {
 		path := put(t, t.TempDir(), "a.npz", c.archive(method))
 		if n := allocated(func() {
-			_, err := data.Open(t.Context(), []string{path}, data.Options{})
-			wantError(t, err, data.ErrFormat, "a.npz: ")
+			wantError(t, errorOf(data.Open(t.Context(), []string{path}, data.Options{})), data.ErrFormat, "a.npz: ")
 		}); n > 1<<24 {
 			t.Errorf("%d bytes were allocated", n)
 		}
@@ -292,12 +287,10 @@ func TestSparsePointsAsDense(t *testing.T) {
 	sameMatrix(t, densePoints(t, a.Points), c.Points)
 	sameMatrix(t, densePoints(t, b.Points), d.Points)
 
-	_, err := sparse.Scale(t.Context(), data.ScaleStandard)
-	wantError(t, err, data.ErrSparse, "would make sparse points dense; scale by unit or none")
+	wantError(t, errorOf(sparse.Scale(t.Context(), data.ScaleStandard)), data.ErrSparse, "would make sparse points dense; scale by unit or none")
 	wantError(t, sparse.Normalize(t.Context(), data.Correlation, nil), data.ErrSparse, "take cosine")
 	wantError(t, data.WriteNPY(io.Discard, m), data.ErrSparse, "make them dense")
-	_, err = fromCSR(t, 1<<20, 1<<20, make([]int, 1<<20+1), nil, nil).Dense()
-	wantError(t, err, data.ErrSparse, "1048576 sparse points of 1048576 values")
+	wantError(t, errorOf(fromCSR(t, 1<<20, 1<<20, make([]int, 1<<20+1), nil, nil).Dense()), data.ErrSparse, "1048576 sparse points of 1048576 values")
 	zero := &data.Dataset{Points: fromCSR(t, 2, 3, []int{0, 1, 1}, []int{1}, []float32{2})}
 	wantError(t, zero.Normalize(t.Context(), data.Cosine, nil), data.ErrDirection, "row 2 of 2 points: points of which all values are 0 have no direction")
 

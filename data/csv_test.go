@@ -100,8 +100,7 @@ func TestReadCSVErrors(t *testing.T) {
 		{"separator", "1,2\n", data.Options{Separator: ' '}, data.ErrOption, "the separator ' ' is not supported"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := data.ReadCSV(strings.NewReader(tc.text), tc.opt)
-			wantError(t, err, tc.kind, tc.want)
+			wantError(t, errorOf(data.ReadCSV(strings.NewReader(tc.text), tc.opt)), tc.kind, tc.want)
 		})
 	}
 }

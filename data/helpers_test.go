@@ -31,6 +31,9 @@ func need[T any](value T, err error) func(testing.TB) T {
 	}
 }
 
+// errorOf returns the error of a call.
+func errorOf[T any](_ T, err error) error { return err }
+
 // put writes a file below a folder of the test and returns its path.
 func put(t testing.TB, folder, name string, content []byte) string {
 	t.Helper()

@@ -57,19 +57,17 @@ func TestOpenKuzushiji(t *testing.T) {
 		}
 
 		must(t, os.Remove(of("test-labels")))
-		_, err := data.Open(t.Context(), []string{folder}, data.Options{})
-		wantError(t, err, data.ErrUnsupported, name+"-test-labels.npz is not in the folder; fetch it")
+		wantError(t, errorOf(data.Open(t.Context(), []string{folder}, data.Options{})), data.ErrUnsupported, name+"-test-labels.npz is not in the folder; fetch it")
 
 		// Beside a part of another collection, the whole one is meant; of two
 		// whole ones, no one knows which.
 		other := map[string]string{"k49": "kmnist", "kmnist": "k49"}[name]
 		fillKuzushiji(t, folder, other)
-		if ds, err = data.Open(t.Context(), []string{folder}, data.Options{}); err != nil || ds.Points.N != 3 {
+		if ds, err := data.Open(t.Context(), []string{folder}, data.Options{}); err != nil || ds.Points.N != 3 {
 			t.Errorf("%s in part and %s: %v", name, other, err)
 		}
 		fillKuzushiji(t, folder, name)
-		_, err = data.Open(t.Context(), []string{folder}, data.Options{})
-		wantError(t, err, data.ErrUnsupported, "the folder holds both Kuzushiji-49 and Kuzushiji-MNIST; name the files one by one")
+		wantError(t, errorOf(data.Open(t.Context(), []string{folder}, data.Options{})), data.ErrUnsupported, "the folder holds both Kuzushiji-49 and Kuzushiji-MNIST; name the files one by one")
 	}
 }
 
@@ -125,8 +123,7 @@ func TestOpenNPZAllocates(t *testing.T) {
 	for _, method := range []uint16{zip.Store, zip.Deflate} {
 		path := put(t, t.TempDir(), "a.npz", zipOf(method, entry{"x.npy", claims}))
 		if n := allocated(func() {
-			_, err := data.Open(t.Context(), []string{path}, data.Options{})
-			wantError(t, err, data.ErrFormat, "a.npz: the array x.npy: the ")
+			wantError(t, errorOf(data.Open(t.Context(), []string{path}, data.Options{})), data.ErrFormat, "a.npz: the array x.npy: the ")
 		}); n > 1<<24 {
 			t.Errorf("%d bytes were allocated", n)
 		}

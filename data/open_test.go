@@ -44,8 +44,7 @@ func TestOpenFolder(t *testing.T) {
 	}
 
 	os.Remove(filepath.Join(folder, "t10k-images-idx3-ubyte"))
-	_, err := data.Open(t.Context(), []string{folder}, data.Options{})
-	wantError(t, err, data.ErrUnsupported, "of MNIST's four files, t10k-images-idx3-ubyte is not in the folder; fetch it")
+	wantError(t, errorOf(data.Open(t.Context(), []string{folder}, data.Options{})), data.ErrUnsupported, "of MNIST's four files, t10k-images-idx3-ubyte is not in the folder; fetch it")
 }
 
 func TestOpenConcatenates(t *testing.T) {
@@ -182,8 +181,7 @@ func TestOpenErrors(t *testing.T) {
 				}
 				put(t, ".", name, content)
 			}
-			_, err := data.Open(t.Context(), tc.paths, tc.opt)
-			wantError(t, err, tc.kind, tc.want)
+			wantError(t, errorOf(data.Open(t.Context(), tc.paths, tc.opt)), tc.kind, tc.want)
 			if len(tc.opt.Labels) == 0 {
 				sameAsOpen(t, tc.paths, tc.opt)
 			}
@@ -193,7 +191,7 @@ func TestOpenErrors(t *testing.T) {
 
 func TestOpenPartlyLabeled(t *testing.T) {
 	plain := put(t, t.TempDir(), "plain.idx", idx(8, []uint32{1, 1, 2}, 1, 2))
-	_, err := data.Open(t.Context(), []string{mnistFolder(t), plain}, data.Options{})
+	err := errorOf(data.Open(t.Context(), []string{mnistFolder(t), plain}, data.Options{}))
 	wantError(t, err, data.ErrLabels, "plain.idx: this file has no labels although others have")
 	if errors.Is(err, data.ErrFormat) {
 		t.Error("the error is of two kinds")
@@ -223,16 +221,13 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 	blocks := need(data.OpenBlocks(ctx, []string{"points.csv"}, data.Options{}))(t)
 	defer blocks.Close()
 	cancel()
-	for name, read := range map[string]func() error{
-		"points": func() error { _, err := data.Open(ctx, []string{"points.csv"}, data.Options{}); return err },
-		"blocks": func() error { _, err := data.OpenBlocks(ctx, []string{"points.csv"}, data.Options{}); return err },
-		"counts": func() error { _, err := data.OpenCounts(ctx, []string{"counts.mtx"}, data.Options{}); return err },
-		"images": func() error {
-			_, err := data.OpenImages(ctx, []string{"points.csv"}, data.ImageOptions{})
-			return err
-		},
+	for name, err := range map[string]error{
+		"points": errorOf(data.Open(ctx, []string{"points.csv"}, data.Options{})),
+		"blocks": errorOf(data.OpenBlocks(ctx, []string{"points.csv"}, data.Options{})),
+		"counts": errorOf(data.OpenCounts(ctx, []string{"counts.mtx"}, data.Options{})),
+		"images": errorOf(data.OpenImages(ctx, []string{"points.csv"}, data.ImageOptions{})),
 	} {
-		if err := read(); !errors.Is(err, context.Canceled) {
+		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: the error is %v", name, err)
 		}
 	}

@@ -222,17 +222,12 @@ func TestSparsePCAProperties(t *testing.T) {
 
 func TestSparsePCARefuses(t *testing.T) {
 	m := drawSparse(t, 1, 10, 5, 2, 2)
-	_, err := data.FitPCA(t.Context(), m, 2, nil)
-	wantError(t, err, data.ErrSparse, "the points are sparse")
-	_, err = data.FitSparsePCA(t.Context(), densePoints(t, m), 2, 0)
-	wantError(t, err, data.ErrOption, "the points are dense")
-	_, err = data.FitSparsePCA(t.Context(), m, 6, 0)
-	wantError(t, err, data.ErrOption, "6 principal components are asked of 10 points of 5 values")
-	_, err = data.FitSparsePCA(t.Context(), m.Rows(0, 1), 1, 0)
-	wantError(t, err, data.ErrEmpty, "at least two points")
+	wantError(t, errorOf(data.FitPCA(t.Context(), m, 2, nil)), data.ErrSparse, "the points are sparse")
+	wantError(t, errorOf(data.FitSparsePCA(t.Context(), densePoints(t, m), 2, 0)), data.ErrOption, "the points are dense")
+	wantError(t, errorOf(data.FitSparsePCA(t.Context(), m, 6, 0)), data.ErrOption, "6 principal components are asked of 10 points of 5 values")
+	wantError(t, errorOf(data.FitSparsePCA(t.Context(), m.Rows(0, 1), 1, 0)), data.ErrEmpty, "at least two points")
 	m.CSR.Value[3] = float32(math.Inf(1))
-	_, err = data.FitSparsePCA(t.Context(), m, 2, 0)
-	wantError(t, err, data.ErrNotFinite, "+Inf")
+	wantError(t, errorOf(data.FitSparsePCA(t.Context(), m, 2, 0)), data.ErrNotFinite, "+Inf")
 }
 
 func BenchmarkSparsePCA(b *testing.B) {

@@ -363,19 +363,15 @@ func TestPCAErrors(t *testing.T) {
 		{"infinity", inf, 1, data.ErrNotFinite, "row 3, column 2 (both counted from 1) is +Inf"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := data.FitPCA(t.Context(), tc.m, tc.k, nil)
-			wantError(t, err, tc.kind, tc.want)
+			wantError(t, errorOf(data.FitPCA(t.Context(), tc.m, tc.k, nil)), tc.kind, tc.want)
 		})
 	}
 
 	p := need(data.FitPCA(t.Context(), m, 2, nil))(t)
-	_, err := p.Transform(t.Context(), normal(1, 2, 4), nil)
-	wantError(t, err, data.ErrShape, "are those of points of 3 values, these have 4")
-	_, err = p.Transform(t.Context(), nil, nil)
-	wantError(t, err, data.ErrEmpty, "there is no matrix")
+	wantError(t, errorOf(p.Transform(t.Context(), normal(1, 2, 4), nil)), data.ErrShape, "are those of points of 3 values, these have 4")
+	wantError(t, errorOf(p.Transform(t.Context(), nil, nil)), data.ErrEmpty, "there is no matrix")
 	wantError(t, p.TransformTo(t.Context(), nil, m, nil), data.ErrShape, "there is no matrix for 5 points along 2 axes; make one of 5×2")
 	wantError(t, p.TransformTo(t.Context(), data.NewMatrix(5, 3), m, nil), data.ErrShape, "5 points along 2 axes do not fit a matrix of 5×3; make it 5×2")
 	p.Axes = p.Axes[:5]
-	_, err = p.Transform(t.Context(), m, nil)
-	wantError(t, err, data.ErrShape, "the principal components are inconsistent: K is 2, D 3, but Mean has 3 values and Axes 5")
+	wantError(t, errorOf(p.Transform(t.Context(), m, nil)), data.ErrShape, "the principal components are inconsistent: K is 2, D 3, but Mean has 3 values and Axes 5")
 }

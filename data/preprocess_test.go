@@ -55,10 +55,8 @@ func TestPreprocessingRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) { wantError(t, tc.p.Check(), tc.kind, tc.want) })
 	}
 	p := data.Preprocessing{Width: 3, PCA: pca}
-	_, err := p.Apply(t.Context(), data.NewMatrix(2, 4), nil)
-	wantError(t, err, data.ErrShape, "the points have 4 values, but the model was trained on points of 3")
-	_, err = p.Apply(t.Context(), nil, nil)
-	wantError(t, err, data.ErrEmpty, "there is no matrix")
+	wantError(t, errorOf(p.Apply(t.Context(), data.NewMatrix(2, 4), nil)), data.ErrShape, "the points have 4 values, but the model was trained on points of 3")
+	wantError(t, errorOf(p.Apply(t.Context(), nil, nil)), data.ErrEmpty, "there is no matrix")
 	var none *data.Preprocessing
 	m := normal(1, 2, 4)
 	if got, err := none.Apply(t.Context(), m, nil); got != m || err != nil {
