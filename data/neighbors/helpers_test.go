@@ -18,3 +18,6 @@ func need[T any](value T, err error) func(testing.TB) T {
 		return value
 	}
 }
+
+// errorOf returns the error of a call.
+func errorOf[T any](_ T, err error) error { return err }

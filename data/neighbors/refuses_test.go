@@ -17,17 +17,19 @@ func TestRefuses(t *testing.T) {
 		m.X[at] = float32(v)
 		return m
 	}
-	knn := func(m *data.Matrix, k int) error { return second(KNN(t.Context(), m, k, Options{})) }
-	nearly := func(m *data.Matrix, k int) error { return second(KNN(t.Context(), m, k, Options{Search: Approximate})) }
+	knn := func(m *data.Matrix, k int) error { return errorOf(KNN(t.Context(), m, k, Options{})) }
+	nearly := func(m *data.Matrix, k int) error {
+		return errorOf(KNN(t.Context(), m, k, Options{Search: Approximate}))
+	}
 	search := func(base, queries *data.Matrix, k int) error {
-		return second(Search(t.Context(), base, queries, k, Options{}))
+		return errorOf(Search(t.Context(), base, queries, k, Options{}))
 	}
 	four := normal(4, 2, 1)
 	ranks := func(m *data.Matrix, k int, index ...int32) error {
-		return second(Ranks(t.Context(), m, index, k, Options{}))
+		return errorOf(Ranks(t.Context(), m, index, k, Options{}))
 	}
 	rows := func(k int, rows []int, index ...int32) error {
-		return second(RanksOf(t.Context(), five, rows, index, k))
+		return errorOf(RanksOf(t.Context(), five, rows, index, k))
 	}
 	for name, tc := range map[string]struct {
 		err  error
@@ -48,7 +50,7 @@ func TestRefuses(t *testing.T) {
 		"approximate: NaN":           {nearly(with(wide, 5000, nan), 5), "is NaN", ErrNotFinite},
 		"approximate: k = n":         {nearly(five, 5), "set k to at most 4", ErrTooFewPoints},
 		"approximate: k = 0":         {nearly(five, 0), "k is 0", ErrInput},
-		"neighbours of other points": {second(EstimateRecall(t.Context(), normal(10, 3, 1), exactly(t, normal(11, 3, 1), 2), 1, Options{})), "", ErrInput},
+		"neighbours of other points": {errorOf(EstimateRecall(t.Context(), normal(10, 3, 1), exactly(t, normal(11, 3, 1), 2), 1, Options{})), "", ErrInput},
 
 		"search: no base":           {search(nil, five, 1), "there is no base of points", ErrInput},
 		"search: no queries":        {search(five, nil, 1), "there is no query matrix of points", ErrInput},
@@ -83,5 +85,3 @@ func TestRefuses(t *testing.T) {
 		}
 	}
 }
-
-func second[T any](_ T, err error) error { return err }

@@ -179,16 +179,16 @@ func TestMeasureStops(t *testing.T) {
 	end()
 	heads, tails := []int32{0, 1}, []int32{1, 0}
 	for name, err := range map[string]error{
-		"partition function":       second(PartitionFunction(ended, embedding.X, 2, nil)),
-		"partition function, wide": second(PartitionFunction(ended, points.X, 3, nil)),
-		"partition function, 64":   second(PartitionFunction(ended, make([]float64, 9), 3, nil)),
-		"KL":                       second(KL(ended, heads, tails, embedding.X, 2, 1, nil)),
-		"losses":                   second(ExpectedLosses(ended, heads, tails, embedding.X, 2, 5, 0, []Discriminator{UMAP()}, nil)),
-		"InfoNC":                   second(ExpectedInfoNC(ended, heads, tails, embedding.X, 2, 5, 1, 0, 2, 1, nil)),
-		"Spearman":                 second(Spearman(ended, points, embedding, 300, 1, nil)),
-		"accuracy":                 second(KNNAccuracy(ended, embedding, labels.Class, 5, 0.2, 1, nil)),
-		"held-out accuracy":        second(HeldOutAccuracy(ended, embedding, labels.Class, embedding, labels.Class, 5, nil)),
-		"held-out figures":         second(MeasureHeldOut(ended, points, embedding, HeldOut{Points: points, Embedding: embedding}, Options{})),
+		"partition function":       errorOf(PartitionFunction(ended, embedding.X, 2, nil)),
+		"partition function, wide": errorOf(PartitionFunction(ended, points.X, 3, nil)),
+		"partition function, 64":   errorOf(PartitionFunction(ended, make([]float64, 9), 3, nil)),
+		"KL":                       errorOf(KL(ended, heads, tails, embedding.X, 2, 1, nil)),
+		"losses":                   errorOf(ExpectedLosses(ended, heads, tails, embedding.X, 2, 5, 0, []Discriminator{UMAP()}, nil)),
+		"InfoNC":                   errorOf(ExpectedInfoNC(ended, heads, tails, embedding.X, 2, 5, 1, 0, 2, 1, nil)),
+		"Spearman":                 errorOf(Spearman(ended, points, embedding, 300, 1, nil)),
+		"accuracy":                 errorOf(KNNAccuracy(ended, embedding, labels.Class, 5, 0.2, 1, nil)),
+		"held-out accuracy":        errorOf(HeldOutAccuracy(ended, embedding, labels.Class, embedding, labels.Class, 5, nil)),
+		"held-out figures":         errorOf(MeasureHeldOut(ended, points, embedding, HeldOut{Points: points, Embedding: embedding}, Options{})),
 	} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", name, err)
@@ -205,8 +205,6 @@ func TestMeasureStops(t *testing.T) {
 		t.Errorf("%+v, %v", f, err)
 	}
 }
-
-func second[T any](_ T, err error) error { return err }
 
 func TestDivergence(t *testing.T) {
 	pair := &neighbors.Graph{N: 3, Indptr: []int64{0, 1, 2, 2}, Indices: []int32{1, 0}}

@@ -626,44 +626,44 @@ func TestRefusals(t *testing.T) {
 	broken := []float32{0, nan, 3}
 	large := matrix(make([]float32, 70000), 1)
 	losses := func(heads, tails []int32, e []float32, m int, clamp float64, p ...Discriminator) error {
-		return second(ExpectedLosses(t.Context(), heads, tails, e, 1, m, clamp, p, nil))
+		return errorOf(ExpectedLosses(t.Context(), heads, tails, e, 1, m, clamp, p, nil))
 	}
 	infonc := func(heads, tails []int32, e []float32, m int, rho, clamp float64, draws int) error {
-		return second(ExpectedInfoNC(t.Context(), heads, tails, e, 1, m, rho, clamp, draws, 0, nil))
+		return errorOf(ExpectedInfoNC(t.Context(), heads, tails, e, 1, m, rho, clamp, draws, 0, nil))
 	}
 	for name, tc := range map[string]struct {
 		err, is error
 		want    string
 	}{
-		"partition: width":                    {second(PartitionFunction(t.Context(), three, 4, nil)), ErrInput, "6 values of the embedding cannot be points of 4"},
-		"partition: width 0":                  {second(PartitionFunction(t.Context(), three, 0, nil)), ErrInput, "points of 0 coordinates"},
-		"partition: NaN":                      {second(PartitionFunction(t.Context(), []float32{1, 2, 3, nan}, 2, nil)), ErrNotFinite, "point 1 of the embedding (counted from 0) has NaN as coordinate 1"},
-		"partition: infinite":                 {second(PartitionFunction(t.Context(), []float64{1, math.Inf(-1)}, 1, nil)), ErrNotFinite, "-Inf"},
-		"KL: no edges":                        {second(KL(t.Context(), nil, nil, three, 2, 1, nil)), ErrUndefined, "without edges"},
-		"KL: lengths":                         {second(KL(t.Context(), []int32{1}, nil, three, 2, 1, nil)), ErrInput, "1 heads and 0 tails"},
-		"KL: range":                           {second(KL(t.Context(), []int32{0, 1}, []int32{1, 3}, three, 2, 1, nil)), ErrInput, "edge 1 (counted from 0) joins points 1 and 3, but the embedding has points 0 to 2"},
-		"KL: negative":                        {second(KL(t.Context(), []int32{-1}, []int32{1}, three, 2, 1, nil)), ErrInput, "edge 0"},
-		"KL: partition":                       {second(KL(t.Context(), []int32{0}, []int32{1}, three, 2, math.NaN(), nil)), ErrInput, "positive number"},
-		"recall: k":                           {second(KNNRecall([]int32{1}, []int32{1}, 0, 2)), ErrInput, "two lists of 0"},
-		"recall: lengths":                     {second(KNNRecall([]int32{1, 0}, []int32{1}, 1, 2)), ErrInput, "2 and 1 neighbours"},
-		"recall: range":                       {second(KNNRecall([]int32{1, 0}, []int32{1, 2}, 1, 2)), ErrInput, "point 1 (counted from 0) has 2"},
-		"recall: empty":                       {second(KNNRecall(nil, nil, 5, 1)), ErrUndefined, "no points"},
-		"Spearman: numbers":                   {second(Spearman(t.Context(), m, matrix(three[:4], 2), 10, 1, nil)), ErrInput, "the data have 3 points, the embedding has 2"},
-		"Spearman: sample":                    {second(Spearman(t.Context(), m, m, 2, 1, nil)), ErrInput, "a sample of 2 from 3 points"},
-		"Spearman: too large":                 {second(Spearman(t.Context(), large, large, 70000, 1, nil)), ErrInput, "3 to 65536 are needed"},
-		"Spearman: collapsed":                 {second(Spearman(t.Context(), m, matrix(make([]float32, 3), 1), 10, 1, nil)), ErrUndefined, "all distances are equal"},
-		"Spearman: NaN":                       {second(Spearman(t.Context(), matrix([]float32{1, 2, nan}, 1), m, 10, 1, nil)), ErrNotFinite, "point 2 of the data"},
-		"held-out accuracy: width":            {second(HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, matrix(three, 3), []int32{1, 2}, 1, nil)), ErrInput, "held-out points of 3 coordinates, training points of 2"},
-		"held-out accuracy: training classes": {second(HeldOutAccuracy(t.Context(), m, nil, m, []int32{1, 2, 3}, 1, nil)), ErrInput, "0 classes for 3 training points"},
-		"held-out accuracy: held-out classes": {second(HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, m, nil, 1, nil)), ErrInput, "0 classes for 3 held-out points"},
-		"held-out accuracy: k":                {second(HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, m, []int32{1, 2, 3}, 4, nil)), ErrInput, "4 neighbours; give a number from 1 to 3, the training points"},
-		"held-out accuracy: none":             {second(HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, data.NewMatrix(0, 2), nil, 1, nil)), ErrUndefined, "no points"},
-		"held-out accuracy: NaN":              {second(HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, matrix([]float32{nan, 1}, 2), []int32{1}, 1, nil)), ErrNotFinite, "point 0 of the held-out points' embedding"},
-		"accuracy: classes":                   {second(KNNAccuracy(t.Context(), m, []int32{1}, 1, 0.5, 1, nil)), ErrInput, "1 classes for 3 points"},
-		"accuracy: share":                     {second(KNNAccuracy(t.Context(), m, []int32{1, 2, 3}, 1, 1, 1, nil)), ErrInput, "test share 1"},
-		"accuracy: no test":                   {second(KNNAccuracy(t.Context(), m, []int32{1, 2, 3}, 1, 0.1, 1, nil)), ErrInput, "holds none out"},
-		"accuracy: k":                         {second(KNNAccuracy(t.Context(), m, []int32{1, 2, 3}, 3, 0.3, 1, nil)), ErrInput, "from 1 to 2"},
-		"accuracy: NaN":                       {second(KNNAccuracy(t.Context(), matrix([]float32{nan, 1}, 1), []int32{1, 2}, 1, 0.5, 1, nil)), ErrNotFinite, "point 0"},
+		"partition: width":                    {errorOf(PartitionFunction(t.Context(), three, 4, nil)), ErrInput, "6 values of the embedding cannot be points of 4"},
+		"partition: width 0":                  {errorOf(PartitionFunction(t.Context(), three, 0, nil)), ErrInput, "points of 0 coordinates"},
+		"partition: NaN":                      {errorOf(PartitionFunction(t.Context(), []float32{1, 2, 3, nan}, 2, nil)), ErrNotFinite, "point 1 of the embedding (counted from 0) has NaN as coordinate 1"},
+		"partition: infinite":                 {errorOf(PartitionFunction(t.Context(), []float64{1, math.Inf(-1)}, 1, nil)), ErrNotFinite, "-Inf"},
+		"KL: no edges":                        {errorOf(KL(t.Context(), nil, nil, three, 2, 1, nil)), ErrUndefined, "without edges"},
+		"KL: lengths":                         {errorOf(KL(t.Context(), []int32{1}, nil, three, 2, 1, nil)), ErrInput, "1 heads and 0 tails"},
+		"KL: range":                           {errorOf(KL(t.Context(), []int32{0, 1}, []int32{1, 3}, three, 2, 1, nil)), ErrInput, "edge 1 (counted from 0) joins points 1 and 3, but the embedding has points 0 to 2"},
+		"KL: negative":                        {errorOf(KL(t.Context(), []int32{-1}, []int32{1}, three, 2, 1, nil)), ErrInput, "edge 0"},
+		"KL: partition":                       {errorOf(KL(t.Context(), []int32{0}, []int32{1}, three, 2, math.NaN(), nil)), ErrInput, "positive number"},
+		"recall: k":                           {errorOf(KNNRecall([]int32{1}, []int32{1}, 0, 2)), ErrInput, "two lists of 0"},
+		"recall: lengths":                     {errorOf(KNNRecall([]int32{1, 0}, []int32{1}, 1, 2)), ErrInput, "2 and 1 neighbours"},
+		"recall: range":                       {errorOf(KNNRecall([]int32{1, 0}, []int32{1, 2}, 1, 2)), ErrInput, "point 1 (counted from 0) has 2"},
+		"recall: empty":                       {errorOf(KNNRecall(nil, nil, 5, 1)), ErrUndefined, "no points"},
+		"Spearman: numbers":                   {errorOf(Spearman(t.Context(), m, matrix(three[:4], 2), 10, 1, nil)), ErrInput, "the data have 3 points, the embedding has 2"},
+		"Spearman: sample":                    {errorOf(Spearman(t.Context(), m, m, 2, 1, nil)), ErrInput, "a sample of 2 from 3 points"},
+		"Spearman: too large":                 {errorOf(Spearman(t.Context(), large, large, 70000, 1, nil)), ErrInput, "3 to 65536 are needed"},
+		"Spearman: collapsed":                 {errorOf(Spearman(t.Context(), m, matrix(make([]float32, 3), 1), 10, 1, nil)), ErrUndefined, "all distances are equal"},
+		"Spearman: NaN":                       {errorOf(Spearman(t.Context(), matrix([]float32{1, 2, nan}, 1), m, 10, 1, nil)), ErrNotFinite, "point 2 of the data"},
+		"held-out accuracy: width":            {errorOf(HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, matrix(three, 3), []int32{1, 2}, 1, nil)), ErrInput, "held-out points of 3 coordinates, training points of 2"},
+		"held-out accuracy: training classes": {errorOf(HeldOutAccuracy(t.Context(), m, nil, m, []int32{1, 2, 3}, 1, nil)), ErrInput, "0 classes for 3 training points"},
+		"held-out accuracy: held-out classes": {errorOf(HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, m, nil, 1, nil)), ErrInput, "0 classes for 3 held-out points"},
+		"held-out accuracy: k":                {errorOf(HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, m, []int32{1, 2, 3}, 4, nil)), ErrInput, "4 neighbours; give a number from 1 to 3, the training points"},
+		"held-out accuracy: none":             {errorOf(HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, data.NewMatrix(0, 2), nil, 1, nil)), ErrUndefined, "no points"},
+		"held-out accuracy: NaN":              {errorOf(HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, matrix([]float32{nan, 1}, 2), []int32{1}, 1, nil)), ErrNotFinite, "point 0 of the held-out points' embedding"},
+		"accuracy: classes":                   {errorOf(KNNAccuracy(t.Context(), m, []int32{1}, 1, 0.5, 1, nil)), ErrInput, "1 classes for 3 points"},
+		"accuracy: share":                     {errorOf(KNNAccuracy(t.Context(), m, []int32{1, 2, 3}, 1, 1, 1, nil)), ErrInput, "test share 1"},
+		"accuracy: no test":                   {errorOf(KNNAccuracy(t.Context(), m, []int32{1, 2, 3}, 1, 0.1, 1, nil)), ErrInput, "holds none out"},
+		"accuracy: k":                         {errorOf(KNNAccuracy(t.Context(), m, []int32{1, 2, 3}, 3, 0.3, 1, nil)), ErrInput, "from 1 to 2"},
+		"accuracy: NaN":                       {errorOf(KNNAccuracy(t.Context(), matrix([]float32{nan, 1}, 1), []int32{1, 2}, 1, 0.5, 1, nil)), ErrNotFinite, "point 0"},
 		"losses: NaN":                         {losses(edge, []int32{0}, broken, 5, 0), ErrNotFinite, "point 1 of the embedding"},
 		"losses: edges":                       {losses(edge, nil, e, 5, 0), ErrInput, "1 heads and 0 tails"},
 		"losses: no edges":                    {losses(nil, nil, e, 5, 0), ErrUndefined, "loss on a graph without edges"},
@@ -679,11 +679,11 @@ func TestRefusals(t *testing.T) {
 		"InfoNC: negatives":                   {infonc(edge, []int32{0}, e, 0, 1, 0, 2), ErrInput, "0 negatives per edge"},
 		"InfoNC: rho":                         {infonc(edge, []int32{0}, e, 5, 0, 0, 2), ErrInput, "ρ = 0 with 2 draws"},
 		"InfoNC: draws":                       {infonc(edge, []int32{0}, e, 5, 1, 0, 1), ErrInput, "ρ = 1 with 1 draws"},
-		"trustworthiness: k":                  {second(Trustworthiness([]int32{1, 2, 3}, 0)), ErrInput, "3 ranks are not a list of 0"},
-		"trustworthiness: sizes":              {second(Trustworthiness([]int32{1, 2, 3}, 2)), ErrInput, "3 ranks are not a list of 2"},
-		"trustworthiness: large k":            {second(Trustworthiness([]int32{1, 2, 1, 2, 1, 2, 1, 2}, 2)), ErrUndefined, "2 neighbours among 4 points"},
-		"trustworthiness: none":               {second(Trustworthiness(nil, 1)), ErrUndefined, "1 neighbours among 0 points"},
-		"trustworthiness: rank":               {second(Trustworthiness([]int32{1, 3, 1}, 1)), ErrInput, "point 1 (counted from 0) has a neighbour of rank 3"},
+		"trustworthiness: k":                  {errorOf(Trustworthiness([]int32{1, 2, 3}, 0)), ErrInput, "3 ranks are not a list of 0"},
+		"trustworthiness: sizes":              {errorOf(Trustworthiness([]int32{1, 2, 3}, 2)), ErrInput, "3 ranks are not a list of 2"},
+		"trustworthiness: large k":            {errorOf(Trustworthiness([]int32{1, 2, 1, 2, 1, 2, 1, 2}, 2)), ErrUndefined, "2 neighbours among 4 points"},
+		"trustworthiness: none":               {errorOf(Trustworthiness(nil, 1)), ErrUndefined, "1 neighbours among 0 points"},
+		"trustworthiness: rank":               {errorOf(Trustworthiness([]int32{1, 3, 1}, 1)), ErrInput, "point 1 (counted from 0) has a neighbour of rank 3"},
 	} {
 		if !errors.Is(tc.err, tc.is) || !strings.Contains(tc.err.Error(), tc.want) {
 			t.Errorf("%s: error %v, want one with %q", name, tc.err, tc.want)
