@@ -38,8 +38,7 @@ func TestAxis(t *testing.T) {
 func TestAxisPhases(t *testing.T) {
 	c := func(settings ...Setting) *Config {
 		t.Helper()
-		c, _, err := Train.Load(Sources{Settings: settings})
-		must(t, err)
+		c := loaded(Train.Load(Sources{Settings: settings}))(t)
 		return c
 	}
 	set := func(k, v string) Setting { return Setting{Source: "--set " + k, Key: k, Value: v} }

@@ -37,9 +37,7 @@ func loadTextAs[C any](t testing.TB, s *Schema[C], text string, settings ...Sett
 
 func mustLoad(t testing.TB, text string, settings ...Setting) *Config {
 	t.Helper()
-	c, _, err := loadText(t, text, settings...)
-	must(t, err)
-	return c
+	return loaded(loadText(t, text, settings...))(t)
 }
 
 func ptr[T any](v T) *T { return &v }
@@ -112,8 +110,7 @@ func TestConfigFiles(t *testing.T) {
 			continue // see TestSimCLRFiles
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			c, _, err := Train.Load(Sources{File: path})
-			must(t, err)
+			c := loaded(Train.Load(Sources{File: path}))(t)
 			text := need(os.ReadFile(path))(t)
 			if _, bare := commentedKeys(t, string(text)); len(bare) > 0 {
 				t.Errorf("keys without a comment: %q", bare)
@@ -142,8 +139,7 @@ func TestConfigFiles(t *testing.T) {
 }
 
 func TestTSNEQualityFile(t *testing.T) {
-	c, _, err := Train.Load(Sources{File: "mnist-tsne-quality.yaml"})
-	must(t, err)
+	c := loaded(Train.Load(Sources{File: "mnist-tsne-quality.yaml"}))(t)
 	want := []Stage{
 		{Epochs: 20, LR: 1, Negatives: 5, Anneal: train.Linear},
 		{Epochs: 100, LR: 16, Negatives: Full, Anneal: train.Linear},
@@ -154,8 +150,7 @@ func TestTSNEQualityFile(t *testing.T) {
 }
 
 func TestMillionFile(t *testing.T) {
-	c, _, err := Train.Load(Sources{File: "million.yaml"})
-	must(t, err)
+	c := loaded(Train.Load(Sources{File: "million.yaml"}))(t)
 	want := []Stage{
 		{Epochs: 4, LR: 0.5, S: ptr(1.), Negatives: 5, Anneal: train.Linear},
 		{Epochs: 14, LR: 8, S: ptr(0.), Negatives: 500, Anneal: train.Linear},
@@ -167,8 +162,7 @@ func TestMillionFile(t *testing.T) {
 }
 
 func TestEarlyExaggerationFile(t *testing.T) {
-	c, _, err := Train.Load(Sources{File: "mnist-negtsne-early-exaggeration.yaml"})
-	must(t, err)
+	c := loaded(Train.Load(Sources{File: "mnist-negtsne-early-exaggeration.yaml"}))(t)
 	want := []Stage{
 		{Epochs: 250, LR: 1, ZBar: ptr(Uniform), Negatives: 5, Anneal: train.Linear},
 		{Epochs: 500, LR: 1, S: ptr(0.0), Negatives: 5, Anneal: train.Linear},

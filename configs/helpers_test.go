@@ -18,3 +18,6 @@ func need[T any](value T, err error) func(testing.TB) T {
 		return value
 	}
 }
+
+// loaded returns a configuration, which must be right: loaded(s.Load(x))(t).
+func loaded[C any](c *C, _ Origins, err error) func(testing.TB) *C { return need(c, err) }

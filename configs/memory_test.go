@@ -11,8 +11,7 @@ import (
 // liveOf returns what a run on data of a size holds at least, by the defaults with changes.
 func liveOf(t *testing.T, size data.Size, change func(c *Config)) int64 {
 	t.Helper()
-	c, _, err := Train.Load(Sources{})
-	must(t, err)
+	c := loaded(Train.Load(Sources{}))(t)
 	c.Quality = Quality{}
 	change(c)
 	return c.memory(size, nil, 1).Live
@@ -59,8 +58,7 @@ func TestCheckMemory(t *testing.T) {
 	if !ok {
 		t.Skip("the system tells of no limit")
 	}
-	c, _, err := Pretrain.Load(Sources{})
-	must(t, err)
+	c := loaded(Pretrain.Load(Sources{}))(t)
 	table, _, err := Train.Load(Sources{})
 	must(t, err)
 	const many = 1e12

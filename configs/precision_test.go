@@ -31,8 +31,7 @@ func TestPrecision(t *testing.T) {
 		t.Run(c.settings, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			writeTestFile(t, "run.yaml", "device: {"+c.settings+"}\n")
-			got, _, err := Pretrain.Load(Sources{File: "run.yaml"})
-			must(t, err)
+			got := loaded(Pretrain.Load(Sources{File: "run.yaml"}))(t)
 			d := &got.Device
 			if d.Precision != c.want || d.RoundsToTF32() != c.tf32 || d.OfConvolutions() != c.of {
 				t.Errorf("%v, TF32 %t, convolutions of %v", d.Precision, d.RoundsToTF32(), d.OfConvolutions())
@@ -57,8 +56,7 @@ func TestPrecision(t *testing.T) {
 func TestPrecisionOfResumedRuns(t *testing.T) {
 	for _, begun := range []Precision{Float32, TF32, BF16} {
 		for _, now := range []Precision{Float32, TF32, BF16} {
-			a, _, err := Pretrain.Load(Sources{Settings: []Setting{{"--set", "device.precision", begun.String()}}})
-			must(t, err)
+			a := loaded(Pretrain.Load(Sources{Settings: []Setting{{"--set", "device.precision", begun.String()}}}))(t)
 			b, origins, err := Pretrain.Load(Sources{Settings: []Setting{{"--set", "device.precision", now.String()}}})
 			must(t, err)
 			violations := Pretrain.Violations(a, b, origins)

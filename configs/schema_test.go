@@ -212,8 +212,7 @@ func TestDefaultFolder(t *testing.T) {
 		{[]Setting{{"--set", "data.path", "points.npy"}, {"--output", "output.dir", "here"}}, "here"},
 		{[]Setting{{"--set", "data.path", "points.npy"}, {"--output", "output.dir", "runs/mnist10k"}}, "runs/mnist10k"},
 	} {
-		c, _, err := Train.Load(Sources{Settings: tc.settings})
-		must(t, err)
+		c := loaded(Train.Load(Sources{Settings: tc.settings}))(t)
 		if c.Output.Dir != tc.want {
 			t.Errorf("%v: folder %s, want %s", tc.settings, c.Output.Dir, tc.want)
 		}

@@ -16,9 +16,7 @@ import (
 
 func mustLoadSimCLR(t testing.TB, text string, settings ...Setting) *SimCLR {
 	t.Helper()
-	c, _, err := loadTextAs(t, Pretrain, text, settings...)
-	must(t, err)
-	return c
+	return loaded(loadTextAs(t, Pretrain, text, settings...))(t)
 }
 
 func TestSimCLRKeysAgree(t *testing.T) {
@@ -84,8 +82,7 @@ func TestSimCLRFiles(t *testing.T) {
 	}
 	dirs := map[string]string{}
 	for _, path := range paths {
-		c, _, err := Pretrain.Load(Sources{File: path})
-		must(t, err)
+		c := loaded(Pretrain.Load(Sources{File: path}))(t)
 		text := need(os.ReadFile(path))(t)
 		if _, bare := commentedKeys(t, string(text)); len(bare) > 0 {
 			t.Errorf("%s: keys without a comment: %q", path, bare)

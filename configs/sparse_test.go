@@ -21,15 +21,13 @@ func TestSparsePointsAreChecked(t *testing.T) {
 		{"model: {kind: mlp}", "model.input"},
 		{"model: {kind: mlp, input: pca}", ""},
 	} {
-		c, _, err := loadText(t, tc.text)
-		must(t, err)
-		err = c.CheckSize(size)
+		c := loaded(loadText(t, tc.text))(t)
+		err := c.CheckSize(size)
 		if fault, _ := err.(*Error); (fault == nil) != (tc.key == "") || fault != nil && (fault.Key != tc.key || strings.Contains(fault.Problem, "\n")) {
 			t.Errorf("%q: %v", tc.text, err)
 		}
 	}
-	c, _, err := loadText(t, "model: {kind: mlp, dtype: float64}\ndevice: {name: cpu}")
-	must(t, err)
+	c := loaded(loadText(t, "model: {kind: mlp, dtype: float64}\ndevice: {name: cpu}"))(t)
 	size.Width = 2000
 	if fault, _ := c.CheckSize(size).(*Error); fault == nil || fault.Key != "model.input" {
 		t.Error(fault)

@@ -86,8 +86,7 @@ func TestSweepHasChanged(t *testing.T) {
 		"axes: {seed: [1, 2, 3]}":             "",
 	} {
 		s := need(ReadSweep(t.Context(), writeSweep(t, before), nil))(t)
-		c, _, err := Train.Load(Sources{Settings: s.Runs[1]})
-		must(t, err)
+		c := loaded(Train.Load(Sources{Settings: s.Runs[1]}))(t)
 		path := writeSweep(t, now)
 		must(t, os.MkdirAll(s.RunDir(1), 0o777))
 		f, err := os.Create(s.RunDir(1) + "/config.yaml")
