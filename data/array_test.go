@@ -98,8 +98,7 @@ func TestArrayBoundaries(t *testing.T) {
 		var file bytes.Buffer
 		must(t, data.WriteNPY(&file, want))
 		for _, r := range []io.Reader{bytes.NewReader(file.Bytes()), bytes.NewReader(gz(file.Bytes())), io.MultiReader(&file)} {
-			ds := need(data.ReadNPY(r))(t)
-			sameMatrix(t, ds.Points, want)
+			sameMatrix(t, need(data.ReadNPY(r))(t).Points, want)
 		}
 	}
 }
@@ -121,8 +120,7 @@ func TestWriteNPY(t *testing.T) {
 		if want := body(binary.LittleEndian, m.X); !bytes.Equal(file[end:], want) {
 			t.Error("the body is not the values in order")
 		}
-		ds := need(data.ReadNPY(&b))(t)
-		sameMatrix(t, ds.Points, m)
+		sameMatrix(t, need(data.ReadNPY(&b))(t).Points, m)
 	}
 	if err := data.WriteNPY(io.Discard, &data.Matrix{N: 2, D: 2, X: make([]float32, 3)}); !errors.Is(err, data.ErrShape) {
 		t.Errorf("an inconsistent matrix gives %v", err)

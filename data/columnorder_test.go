@@ -66,8 +66,7 @@ func TestFortranOrder(t *testing.T) {
 		for _, method := range []uint16{zip.Store, zip.Deflate} {
 			path := put(t, t.TempDir(), "a.npz", zipOf(method, entry{"x.npy", fortran}))
 			sameAsOpen(t, []string{path}, data.Options{})
-			got := need(data.Open(t.Context(), []string{path}, data.Options{}))(t)
-			sameMatrix(t, got.Points, want.Points)
+			sameMatrix(t, need(data.Open(t.Context(), []string{path}, data.Options{}))(t).Points, want.Points)
 		}
 	}
 	for size, descr := range map[int]string{1: "|i1", 2: ">i2", 4: ">i4"} {
@@ -75,8 +74,7 @@ func TestFortranOrder(t *testing.T) {
 			return binary.BigEndian.AppendUint32(nil, uint32(i%100))[4-size:]
 		}, 50, 20)
 		want := need(data.ReadNPY(bytes.NewReader(c)))(t)
-		got := need(data.ReadNPY(bytes.NewReader(fortran)))(t)
-		sameMatrix(t, got.Points, want.Points)
+		sameMatrix(t, need(data.ReadNPY(bytes.NewReader(fortran)))(t).Points, want.Points)
 	}
 }
 

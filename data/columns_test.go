@@ -63,10 +63,11 @@ func TestColumnsByName(t *testing.T) {
 	}
 }
 
-// Names that are numbers make a header where all that are wanted are there.
-func TestColumnsOfNumbers(t *testing.T) {
-	ds := need(data.ReadCSV(strings.NewReader("2,0,1\n30,10,20\n"), data.Options{Columns: []string{"0", "1", "2"}}))(t)
-	sameMatrix(t, ds.Points, matrix(1, 3, 10, 20, 30))
+// Names that are numbers make a header where all that are wanted are there, and columns in
+// the order of training need no names of their own.
+func TestColumnsOfNumbersAndInOrder(t *testing.T) {
+	sameMatrix(t, need(data.ReadCSV(strings.NewReader("2,0,1\n30,10,20\n"), data.Options{Columns: []string{"0", "1", "2"}}))(t).Points, matrix(1, 3, 10, 20, 30))
+	sameMatrix(t, need(data.ReadCSV(strings.NewReader("a,b,a\n1,2,3\n"), data.Options{Columns: []string{"a", "b", "a"}}))(t).Points, matrix(1, 3, 1, 2, 3))
 }
 
 func TestColumnsErrors(t *testing.T) {
@@ -90,12 +91,6 @@ func TestColumnsErrors(t *testing.T) {
 			wantError(t, errorOf(data.OpenBlocks(t.Context(), []string{path}, tc.opt)), tc.kind, tc.want)
 		})
 	}
-}
-
-// Columns in the order of training need no names of their own.
-func TestColumnsTwiceInOrder(t *testing.T) {
-	ds := need(data.ReadCSV(strings.NewReader("a,b,a\n1,2,3\n"), data.Options{Columns: []string{"a", "b", "a"}}))(t)
-	sameMatrix(t, ds.Points, matrix(1, 3, 1, 2, 3))
 }
 
 func TestSelect(t *testing.T) {
@@ -131,8 +126,7 @@ func TestPreprocessingColumns(t *testing.T) {
 	must(t, p.Check())
 	m := matrix(1, 3, 5, 6, 7)
 	m.Columns = []string{"b", "c", "a"}
-	got := need(p.Apply(context.Background(), m, nil))(t)
-	sameMatrix(t, got, matrix(1, 2, 6, 3))
+	sameMatrix(t, need(p.Apply(context.Background(), m, nil))(t), matrix(1, 2, 6, 3))
 	o := p.Reading(data.Options{Name: "x"})
 	if o.Name != "x" || !slices.Equal(o.Columns, p.Columns) || !slices.Equal(o.Offset, p.Scaler.Offset) {
 		t.Errorf("read with %+v", o)

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -179,8 +178,7 @@ func TestReadCounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, file := range [][]byte{tc.file, gz(tc.file)} {
 				for _, r := range []io.Reader{bytes.NewReader(file), io.MultiReader(bytes.NewReader(file))} {
-					c := need(data.ReadCounts(r))(t)
-					wantDense(t, c, tc.want...)
+					wantDense(t, need(data.ReadCounts(r))(t), tc.want...)
 				}
 			}
 		})
@@ -201,8 +199,7 @@ func TestReadCountsNumbers(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("%d 1 %s", i+1, text))
 	}
 	lines[0] = "3000 1 3000"
-	c := need(data.ReadCounts(bytes.NewReader(bytes.Replace(mtx(lines...), []byte("integer"), []byte("real"), 1))))(t)
-	wantDense(t, c, want)
+	wantDense(t, need(data.ReadCounts(bytes.NewReader(bytes.Replace(mtx(lines...), []byte("integer"), []byte("real"), 1))))(t), want)
 }
 
 // Entries in any order, some of them twice, give the same bits on any number of
@@ -289,9 +286,7 @@ func TestReadCountsErrors(t *testing.T) {
 		{"gzip cut", long[:len(long)-9], data.ErrFormat, "the gzip stream ends early"},
 		{"gzip damaged", append(slices.Clone(long[:len(long)-8]), 1, 2, 3, 4, 5, 6, 7, 8), data.ErrFormat, "the gzip stream is damaged"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			wantError(t, errorOf(data.ReadCounts(bytes.NewReader(tc.file))), tc.kind, tc.want)
-		})
+		t.Run(tc.name, func(t *testing.T) { wantError(t, errorOf(data.ReadCounts(bytes.NewReader(tc.file))), tc.kind, tc.want) })
 	}
 }
 
@@ -314,16 +309,15 @@ func TestReadCountsAllocates(t *testing.T) {
 
 func TestOpenCountsErrors(t *testing.T) {
 	matrix := mtx("3 2 4", "1 1 5", "3 1 2", "1 2 1", "2 2 7")
-	type files map[string]string
-	good := files{"d/matrix.mtx": string(matrix), "d/barcodes.tsv": "a\nb\n", "d/features.tsv": "x\ny\nz\n"}
-	with := func(name, text string) files {
+	good := tree{"d/matrix.mtx": matrix, "d/barcodes.tsv": []byte("a\nb\n"), "d/features.tsv": []byte("x\ny\nz\n")}
+	with := func(name, text string) tree {
 		f := maps.Clone(good)
-		f[name] = text
+		f[name] = []byte(text)
 		return f
 	}
 	for _, tc := range []struct {
 		name  string
-		files files
+		files tree
 		paths []string
 		opt   data.Options
 		kind  error
@@ -331,8 +325,8 @@ func TestOpenCountsErrors(t *testing.T) {
 	}{
 		{"no paths", nil, nil, data.Options{}, data.ErrOption, "no counts are named"},
 		{"missing", nil, []string{"gone"}, data.Options{}, fs.ErrNotExist, "gone: no such file or directory); check the path"},
-		{"other folder", files{"d/x": ""}, []string{"d"}, data.Options{}, data.ErrUnsupported, "d: a folder of counts holds a file matrix.mtx or matrix.mtx.gz"},
-		{"other file", files{"d/x.csv": "1,2\n"}, []string{"d/x.csv"}, data.Options{}, data.ErrFormat, filepath.Join("d", "x.csv") + ": the file does not begin with %%MatrixMarket"},
+		{"other folder", tree{"d/x": nil}, []string{"d"}, data.Options{}, data.ErrUnsupported, "d: a folder of counts holds a file matrix.mtx or matrix.mtx.gz"},
+		{"other file", tree{"d/x.csv": []byte("1,2\n")}, []string{"d/x.csv"}, data.Options{}, data.ErrFormat, filepath.Join("d", "x.csv") + ": the file does not begin with %%MatrixMarket"},
 		{"label column", good, []string{"d"}, data.Options{LabelColumn: "1"}, data.ErrOption, "d: a label column or columns to drop are set"},
 		{"dropped column", good, []string{"d"}, data.Options{Drop: []string{"1"}}, data.ErrOption, "d: a label column or columns to drop are set"},
 		{"genes", with("d/features.tsv", "x\ny\n"), []string{"d"}, data.Options{}, data.ErrShape, "matrix.mtx: the matrix has 3 rows, but " + filepath.Join("d", "features.tsv") + " names 2 genes; it has cells as rows, so write it transposed"},
@@ -346,11 +340,7 @@ func TestOpenCountsErrors(t *testing.T) {
 		{"names", with("e/matrix.mtx", string(matrix)), []string{"d", "e"}, data.Options{}, nil, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			t.Chdir(t.TempDir())
-			for name, text := range tc.files {
-				must(t, os.MkdirAll(filepath.Dir(name), 0o777))
-				put(t, ".", name, []byte(text))
-			}
+			t.Chdir(plant(t, tc.files))
 			_, err := data.OpenCounts(t.Context(), tc.paths, tc.opt)
 			if tc.kind == nil {
 				must(t, err)

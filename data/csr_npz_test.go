@@ -275,8 +275,7 @@ func TestSparsePointsAsDense(t *testing.T) {
 		t.Error("rows differ")
 	}
 	for _, ds := range []*data.Dataset{sparse, same} {
-		scaler := need(ds.Scale(t.Context(), data.ScaleUnit))(t)
-		must(t, ds.Normalize(t.Context(), data.Cosine, scaler))
+		must(t, ds.Normalize(t.Context(), data.Cosine, need(ds.Scale(t.Context(), data.ScaleUnit))(t)))
 	}
 	sameMatrix(t, densePoints(t, sparse.Points), same.Points)
 	a, b, _, errSparse := sparse.Split(0.3, 1)

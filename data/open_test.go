@@ -92,10 +92,9 @@ func TestOpenErrors(t *testing.T) {
 		noise[i] = byte(100 * v)
 	}
 	long := gz(idx(8, []uint32{3, 100000}, noise...))
-	type files map[string][]byte
 	for _, tc := range []struct {
 		name  string
-		files files
+		files tree
 		paths []string
 		opt   data.Options
 		kind  error
@@ -103,84 +102,78 @@ func TestOpenErrors(t *testing.T) {
 	}{
 		{"no path", nil, nil, data.Options{}, data.ErrOption, "no data file is named"},
 		{"missing file", nil, []string{"gone.csv"}, data.Options{}, fs.ErrNotExist, "gone.csv: no such file"},
-		{"missing labels", files{"a.csv": []byte("1\n")}, []string{"a.csv"}, data.Options{Labels: []string{"gone.txt"}}, fs.ErrNotExist, "gone.txt"},
-		{"empty file", files{"a.csv": nil}, []string{"a.csv"}, data.Options{}, data.ErrEmpty, "a.csv: the file is empty"},
-		{"empty gzip", files{"a.csv.gz": gz(nil)}, []string{"a.csv.gz"}, data.Options{}, data.ErrEmpty, "a.csv.gz: the file is empty"},
-		{"folder without data", files{"d/x": nil}, []string{"d"}, data.Options{}, data.ErrUnsupported, "d: a folder is read if it holds the four files of MNIST, Kuzushiji-49 or Kuzushiji-MNIST"},
-		{"unknown binary", files{"a.bin": []byte("abc\x00def")}, []string{"a.bin"}, data.Options{}, data.ErrUnsupported, "a.bin: the file is neither IDX nor npy nor Parquet nor text"},
-		{"npz: no zip", files{"a.npz": []byte("PK\x03\x04....")}, []string{"a.npz"}, data.Options{}, data.ErrFormat, "a.npz: the zip archive cannot be read"},
-		{"npz: within gzip", files{"a.npz.gz": gz(zipOf(zip.Store, entry{"x.npy", bytesOf("(1, 1)", 1)}))}, []string{"a.npz.gz"}, data.Options{}, data.ErrUnsupported, "a.npz.gz: the file is a zip archive within a gzip stream"},
-		{"npz: other names", files{"a.npz": zipOf(zip.Store, entry{"train.npy", bytesOf("(1, 1)", 1)}, entry{"test.npy", bytesOf("(1, 1)", 1)})}, []string{"a.npz"}, data.Options{}, data.ErrFormat, `a.npz: the archive holds no array named images, x or X, but "train", "test"; name it in np.savez(file, x=points, labels=y)`},
-		{"npz: labels as points", files{"a.npz": zipOf(zip.Store, entry{"arr_0.npy", bytesOf("(2,)", 1, 2)})}, []string{"a.npz"}, data.Options{}, data.ErrShape, "a.npz: the array arr_0.npy: the array has the one dimension 2; if it holds labels, name the file as labels"},
-		{"npz: too few labels", files{"a.npz": zipOf(zip.Store, entry{"x.npy", bytesOf("(2, 1)", 1, 2)}, entry{"y.npy", bytesOf("(1,)", 1)})}, []string{"a.npz"}, data.Options{}, data.ErrLabels, "a.npz: the array y.npy has 1 labels for 2 points"},
-		{"npz: labels of two dimensions", files{"a.npz": zipOf(zip.Store, entry{"x.npy", bytesOf("(2, 1)", 1, 2)}, entry{"y.npy", bytesOf("(1, 2)", 1, 2)})}, []string{"a.npz"}, data.Options{}, data.ErrShape, "a.npz: the array y.npy: labels need an array of one dimension"},
-		{"npz: truncated", files{"a.npz": zipOf(zip.Deflate, entry{"x.npy", bytesOf("(2, 2)", 1, 2, 3)})}, []string{"a.npz"}, data.Options{}, data.ErrFormat, "a.npz: the array x.npy: the file ends after 3 of the 4 values"},
-		{"npz: labels truncated", files{"a.npz": zipOf(zip.Deflate, entry{"x.npy", bytesOf("(2, 2)", 1, 2, 3, 4)}, entry{"labels.npy", bytesOf("(2,)", 1)})}, []string{"a.npz"}, data.Options{}, data.ErrFormat, "a.npz: the array labels.npy: the file ends after 1 of the 2 values"},
-		{"npz: second of two", files{"a.csv": []byte("1\n"), "b.npz": zipOf(zip.Store, entry{"x.npy", complexes})}, []string{"a.csv", "b.npz"}, data.Options{}, data.ErrUnsupported, "b.npz: the array x.npy: the array has the dtype"},
-		{"npz: column", files{"a.npz": zipOf(zip.Store, entry{"x.npy", bytesOf("(1, 1)", 1)})}, []string{"a.npz"}, data.Options{LabelColumn: "1"}, data.ErrOption, "a.npz: a label column or columns to take or drop are set, but this is an array"},
-		{"npz: only some with labels", files{"a.npz": zipOf(zip.Store, entry{"x.npy", bytesOf("(1, 1)", 1)}, entry{"y.npy", bytesOf("(1,)", 1)}), "b.csv": []byte("1\n")}, []string{"a.npz", "b.csv"}, data.Options{}, data.ErrLabels, "b.csv: this file has no labels although others have"},
-		{"labels: npz of other names", files{"a.csv": []byte("1\n"), "l.npz": zipOf(zip.Store, entry{"a.npy", bytesOf("(1,)", 1)}, entry{"b.npy", bytesOf("(1,)", 1)})}, []string{"a.csv"}, data.Options{Labels: []string{"l.npz"}}, data.ErrFormat, `l.npz: the archive holds no array named labels or y, but "a", "b"`},
-		{"options: header", files{"a.csv": []byte("1\n")}, []string{"a.csv"}, data.Options{Header: "yes"}, data.ErrOption, `the header setting "yes" is unknown; write auto, present or none`},
-		{"options: separator", files{"a.csv": []byte("1\n")}, []string{"a.csv"}, data.Options{Separator: '|'}, data.ErrOption, `the separator '|' is not supported`},
-		{"options: labels twice", files{"a.csv": []byte("1\n")}, []string{"a.csv"}, data.Options{LabelColumn: "1", Labels: []string{"b"}}, data.ErrOption, `labels are asked for twice, from column "1" and from the file b`},
-		{"options: column of an array", files{"a.idx": idx(8, []uint32{1, 1}, 1)}, []string{"a.idx"}, data.Options{LabelColumn: "1"}, data.ErrOption, "a.idx: a label column or columns to take or drop are set, but this is an array"},
+		{"missing labels", tree{"a.csv": []byte("1\n")}, []string{"a.csv"}, data.Options{Labels: []string{"gone.txt"}}, fs.ErrNotExist, "gone.txt"},
+		{"empty file", tree{"a.csv": nil}, []string{"a.csv"}, data.Options{}, data.ErrEmpty, "a.csv: the file is empty"},
+		{"empty gzip", tree{"a.csv.gz": gz(nil)}, []string{"a.csv.gz"}, data.Options{}, data.ErrEmpty, "a.csv.gz: the file is empty"},
+		{"folder without data", tree{"d/x": nil}, []string{"d"}, data.Options{}, data.ErrUnsupported, "d: a folder is read if it holds the four files of MNIST, Kuzushiji-49 or Kuzushiji-MNIST"},
+		{"unknown binary", tree{"a.bin": []byte("abc\x00def")}, []string{"a.bin"}, data.Options{}, data.ErrUnsupported, "a.bin: the file is neither IDX nor npy nor Parquet nor text"},
+		{"npz: no zip", tree{"a.npz": []byte("PK\x03\x04....")}, []string{"a.npz"}, data.Options{}, data.ErrFormat, "a.npz: the zip archive cannot be read"},
+		{"npz: within gzip", tree{"a.npz.gz": gz(zipOf(zip.Store, entry{"x.npy", bytesOf("(1, 1)", 1)}))}, []string{"a.npz.gz"}, data.Options{}, data.ErrUnsupported, "a.npz.gz: the file is a zip archive within a gzip stream"},
+		{"npz: other names", tree{"a.npz": zipOf(zip.Store, entry{"train.npy", bytesOf("(1, 1)", 1)}, entry{"test.npy", bytesOf("(1, 1)", 1)})}, []string{"a.npz"}, data.Options{}, data.ErrFormat, `a.npz: the archive holds no array named images, x or X, but "train", "test"; name it in np.savez(file, x=points, labels=y)`},
+		{"npz: labels as points", tree{"a.npz": zipOf(zip.Store, entry{"arr_0.npy", bytesOf("(2,)", 1, 2)})}, []string{"a.npz"}, data.Options{}, data.ErrShape, "a.npz: the array arr_0.npy: the array has the one dimension 2; if it holds labels, name the file as labels"},
+		{"npz: too few labels", tree{"a.npz": zipOf(zip.Store, entry{"x.npy", bytesOf("(2, 1)", 1, 2)}, entry{"y.npy", bytesOf("(1,)", 1)})}, []string{"a.npz"}, data.Options{}, data.ErrLabels, "a.npz: the array y.npy has 1 labels for 2 points"},
+		{"npz: labels of two dimensions", tree{"a.npz": zipOf(zip.Store, entry{"x.npy", bytesOf("(2, 1)", 1, 2)}, entry{"y.npy", bytesOf("(1, 2)", 1, 2)})}, []string{"a.npz"}, data.Options{}, data.ErrShape, "a.npz: the array y.npy: labels need an array of one dimension"},
+		{"npz: truncated", tree{"a.npz": zipOf(zip.Deflate, entry{"x.npy", bytesOf("(2, 2)", 1, 2, 3)})}, []string{"a.npz"}, data.Options{}, data.ErrFormat, "a.npz: the array x.npy: the file ends after 3 of the 4 values"},
+		{"npz: labels truncated", tree{"a.npz": zipOf(zip.Deflate, entry{"x.npy", bytesOf("(2, 2)", 1, 2, 3, 4)}, entry{"labels.npy", bytesOf("(2,)", 1)})}, []string{"a.npz"}, data.Options{}, data.ErrFormat, "a.npz: the array labels.npy: the file ends after 1 of the 2 values"},
+		{"npz: second of two", tree{"a.csv": []byte("1\n"), "b.npz": zipOf(zip.Store, entry{"x.npy", complexes})}, []string{"a.csv", "b.npz"}, data.Options{}, data.ErrUnsupported, "b.npz: the array x.npy: the array has the dtype"},
+		{"npz: column", tree{"a.npz": zipOf(zip.Store, entry{"x.npy", bytesOf("(1, 1)", 1)})}, []string{"a.npz"}, data.Options{LabelColumn: "1"}, data.ErrOption, "a.npz: a label column or columns to take or drop are set, but this is an array"},
+		{"npz: only some with labels", tree{"a.npz": zipOf(zip.Store, entry{"x.npy", bytesOf("(1, 1)", 1)}, entry{"y.npy", bytesOf("(1,)", 1)}), "b.csv": []byte("1\n")}, []string{"a.npz", "b.csv"}, data.Options{}, data.ErrLabels, "b.csv: this file has no labels although others have"},
+		{"labels: npz of other names", tree{"a.csv": []byte("1\n"), "l.npz": zipOf(zip.Store, entry{"a.npy", bytesOf("(1,)", 1)}, entry{"b.npy", bytesOf("(1,)", 1)})}, []string{"a.csv"}, data.Options{Labels: []string{"l.npz"}}, data.ErrFormat, `l.npz: the archive holds no array named labels or y, but "a", "b"`},
+		{"options: header", tree{"a.csv": []byte("1\n")}, []string{"a.csv"}, data.Options{Header: "yes"}, data.ErrOption, `the header setting "yes" is unknown; write auto, present or none`},
+		{"options: separator", tree{"a.csv": []byte("1\n")}, []string{"a.csv"}, data.Options{Separator: '|'}, data.ErrOption, `the separator '|' is not supported`},
+		{"options: labels twice", tree{"a.csv": []byte("1\n")}, []string{"a.csv"}, data.Options{LabelColumn: "1", Labels: []string{"b"}}, data.ErrOption, `labels are asked for twice, from column "1" and from the file b`},
+		{"options: column of an array", tree{"a.idx": idx(8, []uint32{1, 1}, 1)}, []string{"a.idx"}, data.Options{LabelColumn: "1"}, data.ErrOption, "a.idx: a label column or columns to take or drop are set, but this is an array"},
 
-		{"gzip cut", files{"a.gz": packed[:len(packed)-12]}, []string{"a.gz"}, data.Options{}, data.ErrFormat, "a.gz: the gzip stream ends early"},
-		{"gzip cut within the values", files{"a.gz": long[:len(long)/2]}, []string{"a.gz"}, data.Options{}, data.ErrFormat, " of the 300000 values that its header announces (shape 3×100000)"},
-		{"gzip header cut", files{"a.gz": packed[:5]}, []string{"a.gz"}, data.Options{}, data.ErrFormat, "a.gz: the gzip stream ends early"},
-		{"gzip damaged", files{"a.gz": broken}, []string{"a.gz"}, data.Options{}, data.ErrFormat, "a.gz: the gzip stream is damaged"},
-		{"gzip of text cut", files{"a.csv.gz": gz([]byte(strings.Repeat("1,2\n3,4\n", 100)))[:30]}, []string{"a.csv.gz"}, data.Options{}, data.ErrFormat, "a.csv.gz: the gzip stream ends early"},
+		{"gzip cut", tree{"a.gz": packed[:len(packed)-12]}, []string{"a.gz"}, data.Options{}, data.ErrFormat, "a.gz: the gzip stream ends early"},
+		{"gzip cut within the values", tree{"a.gz": long[:len(long)/2]}, []string{"a.gz"}, data.Options{}, data.ErrFormat, " of the 300000 values that its header announces (shape 3×100000)"},
+		{"gzip header cut", tree{"a.gz": packed[:5]}, []string{"a.gz"}, data.Options{}, data.ErrFormat, "a.gz: the gzip stream ends early"},
+		{"gzip damaged", tree{"a.gz": broken}, []string{"a.gz"}, data.Options{}, data.ErrFormat, "a.gz: the gzip stream is damaged"},
+		{"gzip of text cut", tree{"a.csv.gz": gz([]byte(strings.Repeat("1,2\n3,4\n", 100)))[:30]}, []string{"a.csv.gz"}, data.Options{}, data.ErrFormat, "a.csv.gz: the gzip stream ends early"},
 
-		{"idx: wrong magic", files{"a.idx": []byte("abcdefgh")}, []string{"a.idx"}, data.Options{}, data.ErrFormat, "a.idx: the file begins with the bytes 61 62 63 64, which are no IDX magic number"},
-		{"idx: unknown type", files{"a": idx(7, []uint32{1, 1}, 1)}, []string{"a"}, data.Options{}, data.ErrFormat, "00 00 07 02"},
-		{"idx: three bytes", files{"a": {0, 0, 8}}, []string{"a"}, data.Options{}, data.ErrFormat, "a: the file has 3 bytes"},
-		{"idx: sizes cut", files{"a": {0, 0, 8, 2, 0, 0, 0, 1}}, []string{"a"}, data.Options{}, data.ErrFormat, "a: the file ends within the sizes of its 2 dimensions"},
-		{"idx: truncated", files{"a": idx(8, []uint32{2, 2}, 1, 2, 3)}, []string{"a"}, data.Options{}, data.ErrFormat, "a: the header announces 4 values (shape 2×2, 1 bytes each), but only 3 bytes follow it"},
-		{"idx: truncated inside of gzip", files{"a.gz": gz(idx(8, []uint32{2, 2}, 1, 2, 3))}, []string{"a.gz"}, data.Options{}, data.ErrFormat, "a.gz: the file ends after 3 of the 4 values"},
-		{"idx: too long", files{"a": idx(8, []uint32{1, 2}, 1, 2, 3)}, []string{"a"}, data.Options{}, data.ErrFormat, "a: there is more in the file than its header says"},
-		{"idx: no dimension", files{"a": idx(8, nil, 1)}, []string{"a"}, data.Options{}, data.ErrShape, "a: the array is a single number"},
-		{"idx: labels as points", files{"a": idx(8, []uint32{3}, 1, 2, 3)}, []string{"a"}, data.Options{}, data.ErrShape, "a: the array has the one dimension 3; if it holds labels, name the file as labels"},
-		{"idx: no points", files{"a": idx(8, []uint32{0, 28, 28})}, []string{"a"}, data.Options{}, data.ErrEmpty, "a: the array of shape 0×28×28 holds no values"},
-		{"idx: no columns", files{"a": idx(8, []uint32{5, 0})}, []string{"a"}, data.Options{}, data.ErrEmpty, "a: the array of shape 5×0 holds no values"},
+		{"idx: wrong magic", tree{"a.idx": []byte("abcdefgh")}, []string{"a.idx"}, data.Options{}, data.ErrFormat, "a.idx: the file begins with the bytes 61 62 63 64, which are no IDX magic number"},
+		{"idx: unknown type", tree{"a": idx(7, []uint32{1, 1}, 1)}, []string{"a"}, data.Options{}, data.ErrFormat, "00 00 07 02"},
+		{"idx: three bytes", tree{"a": {0, 0, 8}}, []string{"a"}, data.Options{}, data.ErrFormat, "a: the file has 3 bytes"},
+		{"idx: sizes cut", tree{"a": {0, 0, 8, 2, 0, 0, 0, 1}}, []string{"a"}, data.Options{}, data.ErrFormat, "a: the file ends within the sizes of its 2 dimensions"},
+		{"idx: truncated", tree{"a": idx(8, []uint32{2, 2}, 1, 2, 3)}, []string{"a"}, data.Options{}, data.ErrFormat, "a: the header announces 4 values (shape 2×2, 1 bytes each), but only 3 bytes follow it"},
+		{"idx: truncated inside of gzip", tree{"a.gz": gz(idx(8, []uint32{2, 2}, 1, 2, 3))}, []string{"a.gz"}, data.Options{}, data.ErrFormat, "a.gz: the file ends after 3 of the 4 values"},
+		{"idx: too long", tree{"a": idx(8, []uint32{1, 2}, 1, 2, 3)}, []string{"a"}, data.Options{}, data.ErrFormat, "a: there is more in the file than its header says"},
+		{"idx: no dimension", tree{"a": idx(8, nil, 1)}, []string{"a"}, data.Options{}, data.ErrShape, "a: the array is a single number"},
+		{"idx: labels as points", tree{"a": idx(8, []uint32{3}, 1, 2, 3)}, []string{"a"}, data.Options{}, data.ErrShape, "a: the array has the one dimension 3; if it holds labels, name the file as labels"},
+		{"idx: no points", tree{"a": idx(8, []uint32{0, 28, 28})}, []string{"a"}, data.Options{}, data.ErrEmpty, "a: the array of shape 0×28×28 holds no values"},
+		{"idx: no columns", tree{"a": idx(8, []uint32{5, 0})}, []string{"a"}, data.Options{}, data.ErrEmpty, "a: the array of shape 5×0 holds no values"},
 
-		{"npy: wrong magic", files{"a.npy": []byte("1,2,3,4,5,6\n")}, []string{"a.npy"}, data.Options{}, data.ErrFormat, `a.npy: the file does not begin with \x93NUMPY`},
-		{"npy: header cut", files{"a": complexes[:40]}, []string{"a"}, data.Options{}, data.ErrFormat, "a: the file ends within its header"},
-		{"npy: version", files{"a": []byte("\x93NUMPY\x07\x00xxxx")}, []string{"a"}, data.Options{}, data.ErrUnsupported, "a: the file has version 7 of the npy format"},
-		{"npy: complex numbers", files{"a": complexes}, []string{"a"}, data.Options{}, data.ErrUnsupported, `a: the array has the dtype "<c8"; numbers of up to 64 bits and bool are read, and text as labels: convert it with x.astype('float32')`},
-		{"npy: objects", files{"a": dtype("|O")}, []string{"a"}, data.Options{}, data.ErrUnsupported, "a: the array holds Python objects (dtype object); convert it with x.astype('float32')"},
-		{"npy: fields", files{"a": npy("{'descr': [('a', '<f4'), ('b', '<f4')], 'fortran_order': False, 'shape': (1,), }\n", make([]byte, 8)...)}, []string{"a"}, data.Options{}, data.ErrUnsupported, "a: the array is structured, with fields"},
-		{"npy: text", files{"a": dtype("<U5")}, []string{"a"}, data.Options{}, data.ErrUnsupported, "a: the values of the array are texts, and points need numbers; convert it with x.astype('float32')"},
-		{"npy: structured", files{"a": npy("{'descr': [('x', '<f4'), ('y', [('z', '<f4')])], 'fortran_order': False, 'shape': (1,), }")}, []string{"a"}, data.Options{}, data.ErrUnsupported, `the array is structured, with fields "[('x', '<f4')`},
-		{"npy: no dictionary", files{"a": npy("rubbish")}, []string{"a"}, data.Options{}, data.ErrFormat, `a: the npy header "rubbish" cannot be understood (it is no dictionary)`},
-		{"npy: key missing", files{"a": npy("{'descr': '<f4', 'shape': (1, 1)}")}, []string{"a"}, data.Options{}, data.ErrFormat, `the key "fortran_order" is missing`},
-		{"npy: negative size", files{"a": bytesOf("(-1, 2)")}, []string{"a"}, data.Options{}, data.ErrFormat, "shape holds something other than sizes"},
-		{"npy: truncated", files{"a": bytesOf("(2, 2)", 1)}, []string{"a"}, data.Options{}, data.ErrFormat, "a: the header announces 4 values (shape 2×2, 1 bytes each), but only 1 bytes follow it"},
-		{"npy: one dimension", files{"a": bytesOf("(2,)", 1, 2)}, []string{"a"}, data.Options{}, data.ErrShape, "reshape it to 2×1"},
-		{"npy: NaN", files{"a": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", append(make([]byte, 12), 0, 0, 0xc0, 0x7f)...)}, []string{"a"}, data.Options{}, data.ErrNotFinite, "a: row 2, column 2 (counted from 1) is NaN as a float32"},
-		{"npy: too large for float32", files{"a": npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }", body(binary.LittleEndian, 1e300)...)}, []string{"a"}, data.Options{}, data.ErrNotFinite, "a: row 1, column 1 (counted from 1) is +Inf as a float32"},
+		{"npy: wrong magic", tree{"a.npy": []byte("1,2,3,4,5,6\n")}, []string{"a.npy"}, data.Options{}, data.ErrFormat, `a.npy: the file does not begin with \x93NUMPY`},
+		{"npy: header cut", tree{"a": complexes[:40]}, []string{"a"}, data.Options{}, data.ErrFormat, "a: the file ends within its header"},
+		{"npy: version", tree{"a": []byte("\x93NUMPY\x07\x00xxxx")}, []string{"a"}, data.Options{}, data.ErrUnsupported, "a: the file has version 7 of the npy format"},
+		{"npy: complex numbers", tree{"a": complexes}, []string{"a"}, data.Options{}, data.ErrUnsupported, `a: the array has the dtype "<c8"; numbers of up to 64 bits and bool are read, and text as labels: convert it with x.astype('float32')`},
+		{"npy: objects", tree{"a": dtype("|O")}, []string{"a"}, data.Options{}, data.ErrUnsupported, "a: the array holds Python objects (dtype object); convert it with x.astype('float32')"},
+		{"npy: fields", tree{"a": npy("{'descr': [('a', '<f4'), ('b', '<f4')], 'fortran_order': False, 'shape': (1,), }\n", make([]byte, 8)...)}, []string{"a"}, data.Options{}, data.ErrUnsupported, "a: the array is structured, with fields"},
+		{"npy: text", tree{"a": dtype("<U5")}, []string{"a"}, data.Options{}, data.ErrUnsupported, "a: the values of the array are texts, and points need numbers; convert it with x.astype('float32')"},
+		{"npy: structured", tree{"a": npy("{'descr': [('x', '<f4'), ('y', [('z', '<f4')])], 'fortran_order': False, 'shape': (1,), }")}, []string{"a"}, data.Options{}, data.ErrUnsupported, `the array is structured, with fields "[('x', '<f4')`},
+		{"npy: no dictionary", tree{"a": npy("rubbish")}, []string{"a"}, data.Options{}, data.ErrFormat, `a: the npy header "rubbish" cannot be understood (it is no dictionary)`},
+		{"npy: key missing", tree{"a": npy("{'descr': '<f4', 'shape': (1, 1)}")}, []string{"a"}, data.Options{}, data.ErrFormat, `the key "fortran_order" is missing`},
+		{"npy: negative size", tree{"a": bytesOf("(-1, 2)")}, []string{"a"}, data.Options{}, data.ErrFormat, "shape holds something other than sizes"},
+		{"npy: truncated", tree{"a": bytesOf("(2, 2)", 1)}, []string{"a"}, data.Options{}, data.ErrFormat, "a: the header announces 4 values (shape 2×2, 1 bytes each), but only 1 bytes follow it"},
+		{"npy: one dimension", tree{"a": bytesOf("(2,)", 1, 2)}, []string{"a"}, data.Options{}, data.ErrShape, "reshape it to 2×1"},
+		{"npy: NaN", tree{"a": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", append(make([]byte, 12), 0, 0, 0xc0, 0x7f)...)}, []string{"a"}, data.Options{}, data.ErrNotFinite, "a: row 2, column 2 (counted from 1) is NaN as a float32"},
+		{"npy: too large for float32", tree{"a": npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }", body(binary.LittleEndian, 1e300)...)}, []string{"a"}, data.Options{}, data.ErrNotFinite, "a: row 1, column 1 (counted from 1) is +Inf as a float32"},
 
-		{"several: widths differ", files{"a.csv": []byte("1,2\n"), "b.idx": idx(8, []uint32{1, 3}, 1, 2, 3)}, []string{"a.csv", "b.idx"}, data.Options{}, data.ErrShape, "b.idx: its points have 3 values, those of a.csv have 2"},
-		{"several: columns differ", files{"a.csv": []byte("x,y\n1,2\n"), "b.csv": []byte("y,x\n1,2\n")}, []string{"a.csv", "b.csv"}, data.Options{}, data.ErrShape, `b.csv: its data column 1 (counted from 1, without labels and dropped columns) is "y", that of a.csv is "x"`},
-		{"several: NaN in the second", files{"a.csv": []byte("1\n2\n"), "b.csv": []byte("3\nnan\n")}, []string{"a.csv", "b.csv"}, data.Options{}, data.ErrNotFinite, "b.csv: line 2, column 1, both counted from 1: \"nan\" is not finite"},
-		{"several: second damaged", files{"a.csv": []byte("1\n"), "b.npy": complexes}, []string{"a.csv", "b.npy"}, data.Options{}, data.ErrUnsupported, "b.npy: the array has the dtype"},
+		{"several: widths differ", tree{"a.csv": []byte("1,2\n"), "b.idx": idx(8, []uint32{1, 3}, 1, 2, 3)}, []string{"a.csv", "b.idx"}, data.Options{}, data.ErrShape, "b.idx: its points have 3 values, those of a.csv have 2"},
+		{"several: columns differ", tree{"a.csv": []byte("x,y\n1,2\n"), "b.csv": []byte("y,x\n1,2\n")}, []string{"a.csv", "b.csv"}, data.Options{}, data.ErrShape, `b.csv: its data column 1 (counted from 1, without labels and dropped columns) is "y", that of a.csv is "x"`},
+		{"several: NaN in the second", tree{"a.csv": []byte("1\n2\n"), "b.csv": []byte("3\nnan\n")}, []string{"a.csv", "b.csv"}, data.Options{}, data.ErrNotFinite, "b.csv: line 2, column 1, both counted from 1: \"nan\" is not finite"},
+		{"several: second damaged", tree{"a.csv": []byte("1\n"), "b.npy": complexes}, []string{"a.csv", "b.npy"}, data.Options{}, data.ErrUnsupported, "b.npy: the array has the dtype"},
 
-		{"labels: too few", files{"a.csv": []byte("1\n2\n3\n"), "l.txt": []byte("a\nb\n")}, []string{"a.csv"}, data.Options{Labels: []string{"l.txt"}}, data.ErrLabels, "there are 2 labels for 3 points (l.txt: 2); give one label per point"},
-		{"labels: one too many, no heading", files{"a.csv": []byte("1\n2\n"), "l.txt": []byte("a\nb\na\n")}, []string{"a.csv"}, data.Options{Labels: []string{"l.txt"}}, data.ErrLabels, "there are 3 labels for 2 points"},
-		{"labels: one number too many", files{"a.csv": []byte("1\n2\n"), "l.txt": []byte("7\n8\n9\n")}, []string{"a.csv"}, data.Options{Labels: []string{"l.txt"}}, data.ErrLabels, "there are 3 labels for 2 points"},
-		{"labels: images", files{"a.csv": []byte("1\n2\n"), "l": idx(8, []uint32{2, 2}, 1, 2, 3, 4)}, []string{"a.csv"}, data.Options{Labels: []string{"l"}}, data.ErrShape, "l: labels need an array of one dimension, but this one has the shape 2×2; are these the points?"},
-		{"labels: truncated", files{"a.csv": []byte("1\n2\n"), "l": idx(8, []uint32{2}, 1)}, []string{"a.csv"}, data.Options{Labels: []string{"l"}}, data.ErrFormat, "l: the header announces 2 values"},
-		{"labels: empty line", files{"a.csv": []byte("1\n2\n3\n"), "l.txt": []byte("a\n\nb\n")}, []string{"a.csv"}, data.Options{Labels: []string{"l.txt"}}, data.ErrFormat, "l.txt: line 2 (counted from 1) is empty"},
-		{"labels: endless line", files{"a.csv": []byte("1\n"), "l.txt": bytes.Repeat([]byte("a"), 1<<17)}, []string{"a.csv"}, data.Options{Labels: []string{"l.txt"}}, data.ErrFormat, "l.txt: line 1 (counted from 1) has more than 65536 bytes"},
-		{"labels: NaN", files{"a.csv": []byte("1\n"), "l.npy": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", 0, 0, 0xc0, 0x7f)}, []string{"a.csv"}, data.Options{Labels: []string{"l.npy"}}, data.ErrNotFinite, "l.npy: label 1 (counted from 1) is NaN"},
+		{"labels: too few", tree{"a.csv": []byte("1\n2\n3\n"), "l.txt": []byte("a\nb\n")}, []string{"a.csv"}, data.Options{Labels: []string{"l.txt"}}, data.ErrLabels, "there are 2 labels for 3 points (l.txt: 2); give one label per point"},
+		{"labels: one too many, no heading", tree{"a.csv": []byte("1\n2\n"), "l.txt": []byte("a\nb\na\n")}, []string{"a.csv"}, data.Options{Labels: []string{"l.txt"}}, data.ErrLabels, "there are 3 labels for 2 points"},
+		{"labels: one number too many", tree{"a.csv": []byte("1\n2\n"), "l.txt": []byte("7\n8\n9\n")}, []string{"a.csv"}, data.Options{Labels: []string{"l.txt"}}, data.ErrLabels, "there are 3 labels for 2 points"},
+		{"labels: images", tree{"a.csv": []byte("1\n2\n"), "l": idx(8, []uint32{2, 2}, 1, 2, 3, 4)}, []string{"a.csv"}, data.Options{Labels: []string{"l"}}, data.ErrShape, "l: labels need an array of one dimension, but this one has the shape 2×2; are these the points?"},
+		{"labels: truncated", tree{"a.csv": []byte("1\n2\n"), "l": idx(8, []uint32{2}, 1)}, []string{"a.csv"}, data.Options{Labels: []string{"l"}}, data.ErrFormat, "l: the header announces 2 values"},
+		{"labels: empty line", tree{"a.csv": []byte("1\n2\n3\n"), "l.txt": []byte("a\n\nb\n")}, []string{"a.csv"}, data.Options{Labels: []string{"l.txt"}}, data.ErrFormat, "l.txt: line 2 (counted from 1) is empty"},
+		{"labels: endless line", tree{"a.csv": []byte("1\n"), "l.txt": bytes.Repeat([]byte("a"), 1<<17)}, []string{"a.csv"}, data.Options{Labels: []string{"l.txt"}}, data.ErrFormat, "l.txt: line 1 (counted from 1) has more than 65536 bytes"},
+		{"labels: NaN", tree{"a.csv": []byte("1\n"), "l.npy": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", 0, 0, 0xc0, 0x7f)}, []string{"a.csv"}, data.Options{Labels: []string{"l.npy"}}, data.ErrNotFinite, "l.npy: label 1 (counted from 1) is NaN"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			t.Chdir(t.TempDir())
-			for name, content := range tc.files {
-				if folder := filepath.Dir(name); folder != "." {
-					must(t, os.Mkdir(folder, 0o777))
-				}
-				put(t, ".", name, content)
-			}
+			t.Chdir(plant(t, tc.files))
 			wantError(t, errorOf(data.Open(t.Context(), tc.paths, tc.opt)), tc.kind, tc.want)
 			if len(tc.opt.Labels) == 0 {
 				sameAsOpen(t, tc.paths, tc.opt)
@@ -211,12 +204,10 @@ func TestTrimEnding(t *testing.T) {
 
 // Reading ends with its context, whichever kind of file is read.
 func TestReadingEndsWithItsContext(t *testing.T) {
-	t.Chdir(t.TempDir())
-	write := func(name, text string) {
-		must(t, os.WriteFile(name, []byte(text), 0o666))
-	}
-	write("points.csv", "a,b\n1,2\n3,4\n")
-	write("counts.mtx", "%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 1 3\n")
+	t.Chdir(plant(t, tree{
+		"points.csv": []byte("a,b\n1,2\n3,4\n"),
+		"counts.mtx": []byte("%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 1 3\n"),
+	}))
 	ctx, cancel := context.WithCancel(t.Context())
 	blocks := need(data.OpenBlocks(ctx, []string{"points.csv"}, data.Options{}))(t)
 	defer blocks.Close()

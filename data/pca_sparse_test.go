@@ -159,8 +159,7 @@ func TestSparsePCAProperties(t *testing.T) {
 	const n, d, k = 500, 200, 4
 	m := drawSparse(t, 3, n, d, 15, 5)
 	fit := func(m *data.Matrix, seed uint64) *data.PCA {
-		p := need(data.FitSparsePCA(t.Context(), m, k, seed))(t)
-		return p
+		return need(data.FitSparsePCA(t.Context(), m, k, seed))(t)
 	}
 	first := fit(m, 1)
 	same := func(name string, p *data.PCA) {

@@ -256,8 +256,7 @@ func TestPCAEqualPoints(t *testing.T) {
 	if want := []float64{1, 0, 0, 0, 1, 0, 0, 0, 1}; !slices.Equal(p.Axes, want) || !slices.Equal(p.Variance, make([]float64, 3)) || p.TotalVariance != 0 {
 		t.Errorf("the axes are %v, the variances %v", p.Axes, p.Variance)
 	}
-	y := need(p.Transform(t.Context(), m, nil))(t)
-	sameMatrix(t, y, data.NewMatrix(5, 3))
+	sameMatrix(t, need(p.Transform(t.Context(), m, nil))(t), data.NewMatrix(5, 3))
 }
 
 // TestPCAProperties checks what changes of the points do to the axes.
@@ -267,8 +266,7 @@ func TestPCAProperties(t *testing.T) {
 		m := spread(normal(21, n, d))
 		const k = 4
 		fit := func(m *data.Matrix) *data.PCA {
-			p := need(data.FitPCA(t.Context(), m, k, nil))(t)
-			return p
+			return need(data.FitPCA(t.Context(), m, k, nil))(t)
 		}
 		base := fit(m)
 		near := func(what string, p *data.PCA, variance float64) {
@@ -362,9 +360,7 @@ func TestPCAErrors(t *testing.T) {
 		{"inconsistent", &data.Matrix{N: 3, D: 3, X: make([]float32, 8)}, 1, data.ErrShape, "a matrix of 3×3 has 8 values"},
 		{"infinity", inf, 1, data.ErrNotFinite, "row 3, column 2 (both counted from 1) is +Inf"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			wantError(t, errorOf(data.FitPCA(t.Context(), tc.m, tc.k, nil)), tc.kind, tc.want)
-		})
+		t.Run(tc.name, func(t *testing.T) { wantError(t, errorOf(data.FitPCA(t.Context(), tc.m, tc.k, nil)), tc.kind, tc.want) })
 	}
 
 	p := need(data.FitPCA(t.Context(), m, 2, nil))(t)

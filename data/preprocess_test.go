@@ -57,9 +57,4 @@ func TestPreprocessingRefuses(t *testing.T) {
 	p := data.Preprocessing{Width: 3, PCA: pca}
 	wantError(t, errorOf(p.Apply(t.Context(), data.NewMatrix(2, 4), nil)), data.ErrShape, "the points have 4 values, but the model was trained on points of 3")
 	wantError(t, errorOf(p.Apply(t.Context(), nil, nil)), data.ErrEmpty, "there is no matrix")
-	var none *data.Preprocessing
-	m := normal(1, 2, 4)
-	if got, err := none.Apply(t.Context(), m, nil); got != m || err != nil {
-		t.Errorf("no preprocessing makes %v of the points: %v", got, err)
-	}
 }

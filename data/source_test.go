@@ -162,8 +162,7 @@ func samePreprocessing(t *testing.T, stored, whole *data.Dataset, scaling data.S
 		t.Fatalf("%s, %s: the components differ, %v", scaling, metric, err)
 	}
 	wantPoints := need(wantPCA.Transform(t.Context(), whole.Points, nil))(t)
-	points := need(gotPCA.Transform(t.Context(), stored.Source(), nil))(t)
-	sameMatrix(t, points, wantPoints)
+	sameMatrix(t, need(gotPCA.Transform(t.Context(), stored.Source(), nil))(t), wantPoints)
 }
 
 // Points that cannot stay are read into memory.
@@ -247,8 +246,7 @@ func TestStoredFileChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := arrayFile(t, t.TempDir(), "<f4", 640, 14)
 			_, stored := openBoth(t, []string{path}, data.InFiles)
-			content := need(os.ReadFile(path))(t)
-			must(t, change(path, content))
+			must(t, change(path, need(os.ReadFile(path))(t)))
 			_, err := data.FitPCA(t.Context(), stored.Source(), 3, nil)
 			if !errors.Is(err, data.ErrChanged) || !strings.HasPrefix(err.Error(), path+" has changed") || strings.Contains(err.Error(), "\n") {
 				t.Errorf("the error is %v", err)

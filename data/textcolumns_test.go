@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,9 +15,7 @@ import (
 
 func writeFile(t testing.TB, name, content string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	must(t, os.WriteFile(path, []byte(content), 0o666))
-	return path
+	return put(t, t.TempDir(), name, []byte(content))
 }
 
 func TestOpenColumns(t *testing.T) {
