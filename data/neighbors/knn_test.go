@@ -164,8 +164,7 @@ func TestKNNEqualsScanOfAllPairs(t *testing.T) {
 						copy(want.Index[i*k:(i+1)*k], all.Of(i))
 						copy(want.Dist2[i*k:(i+1)*k], all.Dist2[i*all.K:])
 					}
-					got := need(KNN(t.Context(), m, k, Options{}))(t)
-					same(t, got, want)
+					same(t, need(KNN(t.Context(), m, k, Options{}))(t), want)
 					same(t, knnTree(t, m, k), want)
 					blocked, _ := knnBlocked(t, m, k)
 					same(t, blocked, want)

@@ -46,8 +46,7 @@ func TestRanksEqualSortedDistances(t *testing.T) {
 				m := data.NewMatrix(size.n, size.d)
 				kind.fill(m, r)
 				index := someOthers(size.n, size.k, r) // some of them twice
-				got := need(Ranks(t.Context(), m, index, size.k, Options{}))(t)
-				sortedRanks(t, m, index, size.k, got)
+				sortedRanks(t, m, index, size.k, need(Ranks(t.Context(), m, index, size.k, Options{}))(t))
 			})
 		}
 	}
@@ -60,8 +59,7 @@ func TestRanksBesideAnOutlier(t *testing.T) {
 		m.Row(300)[l] = 1e6
 	}
 	index := someOthers(600, 15, rand.New(rand.NewPCG(2, 2)))
-	got := need(Ranks(t.Context(), m, index, 15, Options{}))(t)
-	sortedRanks(t, m, index, 15, got)
+	sortedRanks(t, m, index, 15, need(Ranks(t.Context(), m, index, 15, Options{}))(t))
 }
 
 // The neighbours that KNN finds have the ranks 1, 2, ….

@@ -72,10 +72,8 @@ func TestSearchEqualsScanOfAllPairs(t *testing.T) {
 			for _, k := range size.ks {
 				t.Run(fmt.Sprintf("%s/n=%d,D=%d,k=%d", kind.name, size.n, size.d, k), func(t *testing.T) {
 					want := scan(base, queries, k, false)
-					got := need(x.Search(t.Context(), queries, k))(t)
-					same(t, got, want)
-					once := need(Search(t.Context(), base, queries, k, Options{}))(t)
-					same(t, once, want)
+					same(t, need(x.Search(t.Context(), queries, k))(t), want)
+					same(t, need(Search(t.Context(), base, queries, k, Options{}))(t), want)
 					blocked := newNeighbors(queries.N, k)
 					need(among.findAmongCandidates(t.Context(), blocked, queries, false))(t)
 					same(t, blocked, want)
@@ -173,8 +171,7 @@ func FuzzSearch(f *testing.F) {
 			m.X[i] = float32(int8(b[i]))
 		}
 		queries, base := m.Rows(0, int(q)), m.Rows(int(q), m.N)
-		got := need(Search(t.Context(), base, queries, int(k), Options{}))(t)
-		same(t, got, scan(base, queries, int(k), false))
+		same(t, need(Search(t.Context(), base, queries, int(k), Options{}))(t), scan(base, queries, int(k), false))
 	})
 }
 

@@ -210,8 +210,7 @@ func figures(t *testing.T, heads, tails []int32, x []float32, d int) []float64 {
 	n := float64(len(x) / d)
 	kl := need(KL(t.Context(), heads, tails, x, d, z, nil))(t)
 	losses := need(ExpectedLosses(t.Context(), heads, tails, x, d, 5, 1e-10, []Discriminator{Neg(1), Neg(0.01), NC(z/n/(n-1), 5), UMAP()}, nil))(t)
-	infonc := need(ExpectedInfoNC(t.Context(), heads, tails, x, d, 5, 1, 1e-10, 2, 0, nil))(t)
-	return append(losses, z, kl, infonc.Mean)
+	return append(losses, z, kl, need(ExpectedInfoNC(t.Context(), heads, tails, x, d, 5, 1, 1e-10, 2, 0, nil))(t).Mean)
 }
 
 func TestMotionsAndReflectionsLeaveTheFigures(t *testing.T) {
@@ -355,8 +354,7 @@ func TestGoldenTrustworthiness(t *testing.T) {
 	f := need(safetensors.ReadFile(filepath.Join("testdata", "metrics.safetensors")))(t)
 	x, y := value(t, f, "X"), value(t, f, "Y")
 	trustworthiness := func(k int) float64 {
-		got := need(Trustworthiness(ranksNaive(x, 20, nearestNaive(y, 2, k), k), k))(t)
-		return got
+		return need(Trustworthiness(ranksNaive(x, 20, nearestNaive(y, 2, k), k), k))(t)
 	}
 	for _, k := range []int{1, 3, 15, 100} {
 		near(t, "trustworthiness by the definition", trustworthiness(k), trustworthinessNaive(x, 20, y, 2, k), 1e-12)

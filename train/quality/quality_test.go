@@ -79,9 +79,8 @@ func sameBits(t *testing.T, what string, metric func() (float64, error)) {
 
 func value(t *testing.T, f *safetensors.File, name string) []float64 {
 	t.Helper()
-	x := need(f.Tensor(name))(t)
-	v := need(x.Float64s())(t)
-	return v
+	saved := need(f.Tensor(name))(t)
+	return need(saved.Float64s())(t)
 }
 
 // nearestNaive returns the k nearest other points of each point.
@@ -129,15 +128,13 @@ func TestGolden(t *testing.T) {
 	for i, v := range y {
 		single[i] = float32(v)
 	}
-	z32 := need(PartitionFunction(t.Context(), single, 2, nil))(t)
-	near(t, "partition function in float32", z32, value(t, f, "partition")[0], 1e-6)
+	near(t, "partition function in float32", need(PartitionFunction(t.Context(), single, 2, nil))(t), value(t, f, "partition")[0], 1e-6)
 
 	heads, tails := symmetric(inData, k)
 	if want, _ := f.Tensors["edges"].Int32s(); len(heads) != int(want[0]) {
 		t.Fatalf("%d edges, want %d", len(heads), want[0])
 	}
-	kl := need(KL(t.Context(), heads, tails, y, 2, z, nil))(t)
-	near(t, "KL", kl, value(t, f, "kl")[0], tolerance)
+	near(t, "KL", need(KL(t.Context(), heads, tails, y, 2, z, nil))(t), value(t, f, "kl")[0], tolerance)
 
 	if got := nearestNaive(x, 20, k); !slices.Equal(got, inData) {
 		// The order within a row may differ; the sets may not.
@@ -148,8 +145,7 @@ func TestGolden(t *testing.T) {
 			}
 		}
 	}
-	recall := need(KNNRecall(inData, nearestNaive(y, 2, k), k, 300))(t)
-	near(t, "recall", recall, value(t, f, "knn_recall")[0], tolerance)
+	near(t, "recall", need(KNNRecall(inData, nearestNaive(y, 2, k), k, 300))(t), value(t, f, "knn_recall")[0], tolerance)
 
 	rho := need(spearman(t.Context(), x, 20, y, 2))(t)
 	near(t, "Spearman", rho, value(t, f, "spearman")[0], tolerance)
