@@ -68,9 +68,6 @@ var Train = &Schema[Config]{
 var Spectrum = func() *Schema[Config] {
 	s := *Train
 	s.command = "cne spectrum"
-	s.memory = func(c *Config, size data.Size, on *model.Device) cne.Memory {
-		return c.memory(size, on, runtime.GOMAXPROCS(0))
-	}
 	s.dir = func(c *Config) string {
 		return filepath.ToSlash(filepath.Join("runs", "spectrum-"+filepath.Base(dirFor(c.Data.Path[0]))))
 	}
@@ -82,6 +79,17 @@ var Spectrum = func() *Schema[Config] {
 	}
 	return &s
 }()
+
+// SpectrumAlong is the configuration of a spectrum along an axis, which Write notes in its
+// command line: "cne spectrum --s 0,1".
+func SpectrumAlong(a *Axis) *Schema[Config] {
+	s := *Spectrum
+	s.command = a.Command()
+	s.memory = func(c *Config, size data.Size, on *model.Device) cne.Memory {
+		return c.memory(size, on, min(len(a.Values), runtime.GOMAXPROCS(0)))
+	}
+	return &s
+}
 
 // Pretrain is the configuration of cne simclr.
 var Pretrain = &Schema[SimCLR]{

@@ -52,7 +52,9 @@ func checkMemory(of func(n int) cne.Memory, n int, known bool, origins Origins) 
 	}
 	rows, source := "", ""
 	var remedies []string
-	if i := slices.IndexFunc(e.Parts, func(p memory.Part) bool { return p.Key != "" && p.Bytes >= float64(e.Live)/10 }); i >= 0 {
+	const small = 64e6 // of which no run needs less
+	large := func(p memory.Part) bool { return p.Key != "" && p.Bytes >= max(small, float64(e.Live)/10) }
+	if i := slices.IndexFunc(e.Parts, large); i >= 0 {
 		p := e.Parts[i] // the largest
 		source, remedies = origins[p.Key], []string{fmt.Sprintf("lower %s (%s: %s)", p.Key, p.What, text.Bytes(int64(p.Bytes)))}
 	}
@@ -63,8 +65,12 @@ func checkMemory(of func(n int) cne.Memory, n int, known bool, origins Origins) 
 			remedies = append(remedies, fmt.Sprintf("give at most some %d rows of data", fits/unit*unit))
 		}
 	}
-	return &Error{Source: source, Problem: fmt.Sprintf("the run takes at least %s of memory (while %s%s), but %s leaves %s; %s, or give more memory", text.Bytes(e.Live), e.During, rows,
-		available.Source, text.Bytes(available.Bytes), cmp.Or(strings.Join(remedies, ", "), "give fewer data"))}
+	advice := "give more memory"
+	if e.Live >= small {
+		advice = cmp.Or(strings.Join(remedies, ", "), "give fewer data") + ", or " + advice
+	}
+	return &Error{Source: source, Problem: fmt.Sprintf("the run takes at least %s of memory (while %s%s), but %s leaves %s; %s", text.Bytes(e.Live), e.During, rows,
+		available.Source, text.Bytes(available.Bytes), advice)}
 }
 
 // Report looks for what a run would be refused for, as far as it is known before the data
@@ -78,7 +84,7 @@ func (s *Schema[C]) Report(ctx context.Context, c *C, origins Origins) (string, 
 	report := "about " + text.Bytes(e.Peak)
 	switch most := &e.Parts[0]; {
 	case size.High == math.MaxInt32:
-		report = fmt.Sprintf("at least %s; how many points there are is known once they are read", text.Bytes(e.Live))
+		report = fmt.Sprintf("at least %s; how many points there are is known once they are read", text.Bytes(e.Peak))
 	case !size.Known():
 		report += fmt.Sprintf(" for some %d points", size.Likely)
 		fallthrough

@@ -139,14 +139,6 @@ func (s *Schema[C]) Common(c *C) Common { return s.common(c) }
 // Command returns the command that takes the configuration, such as "cne train".
 func (s *Schema[C]) Command() string { return s.command }
 
-// WithCommand returns the schema of a command with other words in it, which
-// Write notes: "cne spectrum --s 0,1".
-func (s *Schema[C]) WithCommand(command string) *Schema[C] {
-	other := *s
-	other.command = command
-	return &other
-}
-
 // DefaultDir returns the output.dir of a configuration that does not set it,
 // which is named after the data.
 func (s *Schema[C]) DefaultDir(c *C) string { return s.dir(c) }

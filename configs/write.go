@@ -32,7 +32,7 @@ func CutOff(text []byte) bool {
 const takes = " --config takes it"
 
 // CommandLine returns the command in the first line of such a file with the words that
-// WithCommand gave it, "cne spectrum --s 0,1"; "" if there is none.
+// SpectrumAlong gave it, "cne spectrum --s 0,1"; "" if there is none.
 func CommandLine(line string) string {
 	_, command, _ := strings.Cut(line, "; ")
 	command, ok := strings.CutSuffix(strings.TrimRight(command, "\r\n"), takes)

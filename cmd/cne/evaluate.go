@@ -327,6 +327,7 @@ func (a *evaluationRun) openCandidate(ctx context.Context, paths ...string) (*ca
 			return nil, err
 		}
 		s.path = fmt.Sprintf("%s and %d more", path, len(paths)-1)
+		s.file = s.path
 	}
 	var o data.Options
 	if !a.dataKnown {

@@ -74,7 +74,7 @@ func (p *plotting) page(ctx context.Context, log *slog.Logger, s *plot.Scatter, 
 			return nil, err
 		}
 	}
-	if p.join || files[0] == p.input {
+	if p.join && len(p.inputs) > 1 || files[0] == p.input {
 		return figures.FilePage(ctx, log, files, name, s, images, p.wanted, p.data)
 	}
 	return figures.RunPage(ctx, log, p.input, name, s, images, len(p.images) == 0, p.wanted)

@@ -135,7 +135,7 @@ func (s *spectrum) complete() error {
 			return err
 		}
 	}
-	s.schema = configs.Spectrum.WithCommand(s.axis.Command()) // as config.yaml tells it
+	s.schema = configs.SpectrumAlong(s.axis)
 	return s.axis.Check(s.config, s.origins)
 }
 

@@ -21,14 +21,14 @@ func PrintError(w io.Writer, format, program, message string) {
 }
 
 // newJSONHandler returns a handler that writes records as JSON, in which long names are
-// shortened, and control characters of names are escaped.
+// shortened.
 func newJSONHandler(w io.Writer, level slog.Level) slog.Handler {
-	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+	return slog.NewJSONHandler(text.JSONWriter{Writer: w}, &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
 		switch {
 		case len(groups) == 0 && a.Key == slog.MessageKey:
 			a.Value = slog.StringValue(text.Message(a.Value.String()))
 		case a.Value.Kind() == slog.KindString:
-			a.Value = slog.StringValue(text.Escape(text.Shorten(a.Value.String())))
+			a.Value = slog.StringValue(text.Shorten(a.Value.String()))
 		case a.Value.Kind() == slog.KindAny:
 			a.Value = shortened(a.Value)
 		}

@@ -112,7 +112,7 @@ func (p *Projection) place(ctx context.Context, points Source, write func(positi
 		})
 		var bad *cne.PointError
 		if errors.As(err, &bad) {
-			return fmt.Errorf("%s: %s; mend the values, or give --skip-bad to pass over such points", points.Row(p.Count+bad.Row), bad.Fault)
+			return fmt.Errorf("%s: %s; fix the values, or give --skip-bad to pass over such points", points.Row(p.Count+bad.Row), bad.Fault)
 		}
 		if err != nil {
 			return err

@@ -113,8 +113,9 @@ const (
 	NameColumn  = "name"
 )
 
-// OpenEmbedding reads an embedding from files, one below the other. In a table, a column LabelColumn is never
-// a coordinate: it gives the labels unless o has others. Nor is a column NameColumn.
+// OpenEmbedding reads an embedding from files, one below the other. In a table, a column
+// LabelColumn is never a coordinate: it gives the labels unless o has others. Nor is a
+// column NameColumn.
 func OpenEmbedding(ctx context.Context, paths []string, o data.Options) (*data.Dataset, error) {
 	if !slices.Contains(o.Drop, NameColumn) {
 		named := o

@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"cne/internal/atomicfile"
+	"cne/internal/text"
 )
 
 // ErrExists is the cause of the refusal of a folder that holds a run.
@@ -189,9 +190,10 @@ func (d *Dir) WriteJSON(name string, v any) error {
 	return d.WriteFile(name, func(w io.Writer) error { return EncodeJSON(w, v) })
 }
 
-// EncodeJSON writes a value for people to read, too.
+// EncodeJSON writes a value with indentation, and without characters that control a
+// terminal.
 func EncodeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(text.JSONWriter{Writer: w})
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }

@@ -4,10 +4,12 @@ package text
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -166,4 +168,28 @@ func Few(names []string, write func(string) string) string {
 		list += fmt.Sprintf(" and %d more", more)
 	}
 	return list
+}
+
+// A JSONWriter escapes what is Unsafe in the JSON texts that are written to it, each whole.
+// They mean the same afterwards.
+type JSONWriter struct{ io.Writer }
+
+// Write implements io.Writer.
+func (w JSONWriter) Write(b []byte) (int, error) {
+	var out []byte
+	for _, r := range string(b) { // a JSON text has no invalid UTF-8
+		switch {
+		case r == '\n' || !Unsafe(r):
+			out = utf8.AppendRune(out, r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+	}
+	if _, err := w.Writer.Write(out); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }

@@ -1,6 +1,8 @@
 package text
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -99,6 +101,22 @@ func TestBytes(t *testing.T) {
 	for bytes, want := range map[int64]string{0: "0 kB", 12345: "12 kB", 1e6: "1 MB", 999e6: "999 MB", 1e9: "1 GB", 4.5e9: "4.5 GB", 87.3e9: "87.3 GB", 6.67e12: "6.67 TB", math.MaxInt64: "9.22e+03 PB"} {
 		if got := Bytes(bytes); got != want {
 			t.Errorf("%d bytes are %s, want %s", bytes, got, want)
+		}
+	}
+}
+
+func TestJSONWriter(t *testing.T) {
+	for _, s := range []string{"plain", "two\nlines", "\x1b[31mred", "C1 \u009b", "bidi \u202e", "a tag \U000e0001", "Z̄ and 😀"} {
+		var b bytes.Buffer
+		if err := json.NewEncoder(JSONWriter{&b}).Encode(s); err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		if err := json.Unmarshal(b.Bytes(), &got); err != nil || got != s {
+			t.Errorf("%q means %q (%v)", b.String(), got, err)
+		}
+		if strings.ContainsFunc(strings.TrimSpace(b.String()), Unsafe) {
+			t.Errorf("%q controls a terminal", b.String())
 		}
 	}
 }
