@@ -36,7 +36,7 @@ func TestTablePlacesOnDevice(t *testing.T) {
 	must(t, err)
 	path := filepath.Join(t.TempDir(), "model.safetensors")
 	must(t, e.Save(path))
-	e, _, err = Load(path, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	e, err = Load(path, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	must(t, err)
 	place := func(on *model.Device) []float32 {
 		t.Helper()
