@@ -369,7 +369,7 @@ func (c *testColumn) schema(e *encoder) {
 		e.i32(3, outer)
 		e.text(4, c.name)
 		e.i32(5, 1)
-		e.i32(6, convertedList)
+		e.i32(6, 3)
 	})
 	e.structure(func() {
 		e.i32(3, repeated)

@@ -30,11 +30,12 @@ type Cursor struct {
 	indexed bool    // the numbers of the page are those of the dictionary that indices tell
 	indices hybrid
 
-	rep, def hybrid // levels of the page
-	scratch  []uint32
+	rep, def         hybrid // levels of the page
+	scratch          []uint32
+	packed, unpacked []byte // memory of pages
 
 	width int // values of a row; 0: not known
-	taken int // values taken from the file
+	taken int // values of the pages read
 }
 
 // Cursor begins to read column i.
@@ -63,7 +64,7 @@ func (k *Cursor) load() error {
 			return damaged("the column %.60q has fewer values than it says", k.c.Name)
 		}
 		if k.group == len(k.f.groups) {
-			k.dictionary, k.content = content{}, content{}
+			*k = Cursor{f: k.f, c: k.c, group: k.group} // lets go of the memory
 			return io.EOF
 		}
 		g := &k.f.groups[k.group]
@@ -101,12 +102,12 @@ func (k *Cursor) readPage() error {
 	if p.compressed > k.end-k.at {
 		return k.damaged("goes beyond its end")
 	}
-	b := make([]byte, p.compressed)
-	if err := readAt(k.f.r, b, int64(k.at)); err != nil {
+	k.packed = slices.Grow(k.packed[:0], p.compressed)[:p.compressed]
+	if err := readAt(k.f.r, k.packed, int64(k.at)); err != nil {
 		return err
 	}
 	k.at += p.compressed
-	if p.crc >= 0 && int(crc32.ChecksumIEEE(b)) != p.crc {
+	if p.crc.id != 0 && crc32.ChecksumIEEE(k.packed) != uint32(p.crc.number) {
 		return k.damaged("has another checksum than it should have")
 	}
 	isText, isDictionary := k.c.Kind == Text, p.kind == pageDictionary
@@ -116,38 +117,39 @@ func (k *Cursor) readPage() error {
 	if (!isText || !isDictionary) && p.values > k.left || !isText && p.uncompressed > valueRoom*p.values+pageRoom {
 		return k.damaged(fmt.Sprintf("claims to hold %d bytes for %d values, of %d in all", p.uncompressed, p.values, k.left))
 	}
-	if !isDictionary {
-		return k.readData(&p, b)
+	levels, body, codec := k.packed[:p.repBytes+p.defBytes], k.packed[p.repBytes+p.defBytes:], k.codec
+	if !p.isCompressed {
+		codec = codecNone
 	}
-	if b, err = decompress(k.codec, b, p.uncompressed); err != nil {
+	if body, err = decompress(codec, body, p.uncompressed-len(levels), k.unpacked); err != nil {
 		return err
+	}
+	if codec != codecNone {
+		k.unpacked = body
+	}
+	if !isDictionary {
+		return k.readData(&p, levels, body)
 	}
 	if p.encoding == encodingPlainDictionary {
 		p.encoding = encodingPlain
 	}
-	k.dictionary, err = k.c.decode(p.encoding, b, p.values)
+	k.dictionary, err = k.c.decode(p.encoding, body, p.values)
+	k.dictionary.numbers = slices.Clone(k.dictionary.numbers)
 	return err
 }
 
-func (k *Cursor) readData(p *pageHead, b []byte) (err error) {
-	levels, rest := b[:p.repBytes+p.defBytes], b[p.repBytes+p.defBytes:]
-	codec := k.codec
-	if !p.isCompressed {
-		codec = codecNone
-	}
-	if rest, err = decompress(codec, rest, p.uncompressed-len(levels)); err != nil {
-		return err
-	}
-	k.rep, k.def = newHybrid(levels[:p.repBytes], bits.Len(uint(k.c.maxRep))), newHybrid(levels[p.repBytes:], bits.Len(uint(k.c.maxDef)))
+// readData begins a page with values.
+func (k *Cursor) readData(p *pageHead, levels, body []byte) (err error) {
+	k.rep = hybrid{b: levels[:p.repBytes], width: bits.Len(uint(k.c.maxRep))}
+	k.def = hybrid{b: levels[p.repBytes:], width: bits.Len(uint(k.c.maxDef))}
+	d := decoder{b: body}
 	for _, h := range []*hybrid{&k.rep, &k.def} {
-		if p.kind == pageDataV2 || h.width == 0 {
-			continue
+		if p.kind == pageData && h.width > 0 {
+			h.b = d.sized()
 		}
-		if len(rest) < 4 || uint64(binary.LittleEndian.Uint32(rest)) > uint64(len(rest)-4) {
-			return k.damaged("ends within its levels")
-		}
-		n := 4 + int(binary.LittleEndian.Uint32(rest))
-		h.b, rest = rest[4:n], rest[n:]
+	}
+	if d.err != nil {
+		return k.damaged("ends within its levels")
 	}
 	k.count, k.left = p.values, k.left-p.values
 	if k.width == 0 {
@@ -157,33 +159,38 @@ func (k *Cursor) readData(p *pageHead, b []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	k.indexed = p.encoding == encodingDictionary || p.encoding == encodingPlainDictionary
-	if !k.indexed {
-		k.content, err = k.c.decode(p.encoding, rest, there)
-	} else if len(rest) > 0 && rest[0] <= 32 {
-		k.indices = newHybrid(rest[1:], int(rest[0]))
-	} else if there > 0 {
-		return k.damaged("has no indices")
+	k.taken += p.values
+	k.indexed = true
+	switch isBool := k.c.physical == typeBool; {
+	case p.encoding == encodingDictionary || p.encoding == encodingPlainDictionary:
+		width := d.byte()
+		if there > 0 && (d.err != nil || width > 32) {
+			return k.damaged("has no indices")
+		}
+		k.indices = hybrid{b: d.b, width: int(width)}
+	case isBool && p.encoding == encodingPlain:
+		k.indices, k.dictionary.numbers = hybrid{b: d.b, width: 1, packed: true, run: there}, []byte{0, 1}
+	case isBool && p.encoding == encodingRLE:
+		k.indices, k.dictionary.numbers = hybrid{b: d.sized(), width: 1}, []byte{0, 1}
+	default:
+		k.indexed = false
+		k.content, err = k.c.decode(p.encoding, d.b, there)
 	}
 	return err
 }
 
 // What may be wrong with a page.
-const (
-	fewLevels  = "has fewer levels than values"
-	wrongIndex = "asks for what its dictionary does not have"
-)
+const fewLevels, wrongIndex = "has fewer levels than values", "asks for what its dictionary does not have"
 
 // checkLevels makes sure of a page with so many values that no number is missing, and that
 // all lists have the same width. It returns how many values are there.
 func (k *Cursor) checkLevels(values int) (there int, err error) {
-	if k.c.maxDef == 0 {
-		return values, nil
-	}
 	def, most := k.def, uint32(k.c.maxDef) // a copy, since Texts reads them again
-	within := k.taken % k.width
-	for at := k.taken; at < k.taken+values; {
-		part := k.scratch[:min(k.taken+values-at, len(k.scratch))]
+	if def.all(values, most) {
+		there = values
+	}
+	for at := 0; there < values && at < values; at += scratchSize {
+		part := k.scratch[:min(values-at, scratchSize)]
 		if !def.next(part) {
 			return 0, k.damaged(fewLevels)
 		}
@@ -191,17 +198,25 @@ func (k *Cursor) checkLevels(values int) (there int, err error) {
 			if v == most {
 				there++
 			} else if k.c.Kind != Text {
-				return 0, k.missing((at + i) / k.width)
+				what := "is missing (null)"
+				if k.c.List {
+					what = "is missing, empty, or has a missing value in it (null)"
+				}
+				return 0, k.c.badRow((k.taken+at+i)/k.width, "the value "+what+"; fill it in, remove the row, or drop the column")
 			}
 		}
-		if k.c.List && !k.rep.next(part) {
+	}
+	within := k.taken % k.width
+	for at := 0; k.c.List && at < values; at += scratchSize {
+		part := k.scratch[:min(values-at, scratchSize)]
+		if !k.rep.next(part) {
 			return 0, k.damaged(fewLevels)
 		}
-		for i := 0; k.c.List && i < len(part); i++ {
+		for i, v := range part {
 			// Every list begins with level 0, and goes on with level 1.
-			if begins := within == 0; begins != (part[i] == 0) {
-				row := (at + i) / k.width
-				if begins {
+			if v != uint32(min(1, within)) {
+				row := (k.taken + at + i) / k.width
+				if within == 0 {
 					row = max(1, row) - 1
 				}
 				return 0, k.c.badRow(row, fmt.Sprintf("the list does not have %d values, as those before it have; give all points the same number of values", k.width))
@@ -210,22 +225,9 @@ func (k *Cursor) checkLevels(values int) (there int, err error) {
 				within = 0
 			}
 		}
-		at += len(part)
 	}
 	return there, nil
 }
-
-// missing is the error for a value that is missing in a row.
-func (k *Cursor) missing(row int) error {
-	what := "is missing (null)"
-	if k.c.List {
-		what = "is missing, empty, or has a missing value in it (null)"
-	}
-	return k.c.badRow(row, "the value "+what+"; fill it in, remove the row, or drop the column")
-}
-
-// pass counts n values of the page as taken.
-func (k *Cursor) pass(n int) { k.count, k.taken = k.count-n, k.taken+n }
 
 // Numbers fills dst with the numbers that come next, little-endian and of the column's
 // size, those of lists one after the other. A missing one, or a list of another length,
@@ -240,29 +242,28 @@ func (k *Cursor) Numbers(dst []byte) error {
 		if !k.indexed {
 			copy(dst, k.content.numbers[:n*size])
 			k.content.numbers = k.content.numbers[n*size:]
-		} else {
-			n = min(n, len(k.scratch))
-			if !k.indices.next(k.scratch[:n]) || !lookUp(dst, k.dictionary.numbers, size, k.scratch[:n]) {
-				return k.damaged(wrongIndex)
-			}
+		} else if n = min(n, scratchSize); !k.indices.next(k.scratch[:n]) || !lookUp(dst, k.dictionary.numbers, size, k.scratch[:n]) {
+			return k.damaged(wrongIndex)
 		}
 		dst = dst[n*size:]
-		k.pass(n)
+		k.count -= n
 	}
 	return nil
 }
 
 // lookUp puts numbers of a dictionary into dst, or returns false if it does not have them.
 func lookUp(dst, dictionary []byte, size int, indices []uint32) bool {
-	if int(slices.Max(indices)) >= len(dictionary)/size {
-		return false
-	}
-	for i, at := range indices {
-		if size == 4 {
-			binary.NativeEndian.PutUint32(dst[4*i:], binary.NativeEndian.Uint32(dictionary[4*at:]))
-		} else {
-			copy(dst[i*size:(i+1)*size], dictionary[int(at)*size:])
+	for _, at := range indices {
+		from := int(at) * size
+		if from >= len(dictionary) {
+			return false
 		}
+		if size == 4 {
+			binary.NativeEndian.PutUint32(dst, binary.NativeEndian.Uint32(dictionary[from:]))
+		} else {
+			copy(dst, dictionary[from:from+size])
+		}
+		dst = dst[size:]
 	}
 	return true
 }
@@ -287,7 +288,7 @@ func (k *Cursor) Texts(to []string, n int) ([]string, error) {
 			text = k.dictionary.texts[one[0]]
 		}
 		to = append(to, text)
-		k.pass(1)
+		k.count--
 	}
 	return to, nil
 }
@@ -312,29 +313,28 @@ func (k *Cursor) SkipGroups(rows int) (skipped int) {
 
 // Width finds out how many values the first list of a column of lists has, and has
 // the cursor expect as many of the others. Without rows it gives io.EOF.
-func (k *Cursor) Width() (int, error) {
-	probe, one := *k, make([]uint32, 1)
-	probe.width = 0
-	for width := 0; ; width++ {
-		err := probe.load()
-		if err == nil && !probe.rep.next(one) {
-			err = k.damaged(fewLevels)
-		}
-		switch {
-		case width > 0 && (err == io.EOF || err == nil && one[0] == 0):
-			k.width = width
-			return width, nil
-		case err != nil:
+func (k *Cursor) Width() (width int, err error) {
+	probe, level := *k, make([]uint32, 1)
+	for ; ; width++ {
+		if err := probe.load(); err == io.EOF && width > 0 {
+			break
+		} else if err != nil {
 			return 0, err
-		case width > k.f.Most():
-			return 0, damaged("the column %.60q claims to begin with a list of more than %d values", k.c.Name, width)
-		case width == 0 && one[0] != 0:
-			return 0, damaged("the column %.60q begins within a list", k.c.Name)
-		case !probe.def.next(one):
+		}
+		if !probe.rep.next(level) {
 			return 0, k.damaged(fewLevels)
-		case one[0] != uint32(k.c.maxDef):
-			return 0, k.missing(0)
+		}
+		if width > 0 && level[0] == 0 {
+			break
+		}
+		if width == 0 && level[0] != 0 {
+			return 0, damaged("the column %.60q begins within a list", k.c.Name)
+		}
+		if width > k.f.Most() {
+			return 0, damaged("the column %.60q claims to begin with a list of more than %d values", k.c.Name, width)
 		}
 		probe.count--
 	}
+	k.width = width
+	return width, nil
 }

@@ -11,7 +11,7 @@
 // times as long for MNIST in 784 columns, and makes a program 33 MB larger.
 //
 // Read are the encodings PLAIN, dictionaries, RLE (of booleans), DELTA_BINARY_PACKED,
-// DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY (of texts) and BYTE_STREAM_SPLIT, in pages of both
+// DELTA_LENGTH_BYTE_ARRAY (of texts) and BYTE_STREAM_SPLIT, in pages of both
 // versions, uncompressed or compressed with snappy, gzip or zstd: what pandas, pyarrow, DuckDB,
 // Polars and Spark write. The files of testdata were written with arrow-go v18.8.0 and
 // parquet-go v0.32.0.
@@ -34,22 +34,21 @@ var (
 
 // A fault is an error of a kind, which its text does not name.
 type fault struct {
+	error
 	kind error
-	text string
 }
 
-func (f *fault) Error() string { return f.text }
-func (f *fault) Unwrap() error { return f.kind }
+func (f fault) Unwrap() error { return f.kind }
 
 func damaged(format string, args ...any) error {
-	return &fault{ErrDamaged, fmt.Sprintf(format, args...) + "; the file is damaged, fetch or write it again"}
+	return fault{fmt.Errorf(format+"; the file is damaged, fetch or write it again", args...), ErrDamaged}
 }
 
 func unsupported(format string, args ...any) error {
-	return &fault{ErrUnsupported, fmt.Sprintf(format, args...)}
+	return fault{fmt.Errorf(format, args...), ErrUnsupported}
 }
 
 // badRow is the error for a row, counted from 0.
 func (c *Column) badRow(row int, what string) error {
-	return &fault{ErrRow, fmt.Sprintf("row %d (counted from 1), column %.60q: %s", row+1, c.Name, what)}
+	return fault{fmt.Errorf("row %d (counted from 1), column %.60q: %s", row+1, c.Name, what), ErrRow}
 }

@@ -15,8 +15,6 @@ type hybrid struct {
 	bit    int
 }
 
-func newHybrid(b []byte, width int) hybrid { return hybrid{b: b, width: width} }
-
 // begin reads the head of the next run; false if there is none.
 func (h *hybrid) begin() bool {
 	if h.packed {
@@ -80,5 +78,15 @@ func (h *hybrid) unpack(dst []uint32) bool {
 		bit += h.width
 	}
 	h.bit = bit
+	return true
+}
+
+// all reports whether the n numbers that come next are v, told by runs of equal ones.
+func (h hybrid) all(n int, v uint32) bool {
+	for ; n > 0 && h.width > 0; n -= h.run {
+		if !h.begin() || h.packed || h.value != v {
+			return false
+		}
+	}
 	return true
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 )
 
 // Magic is what Parquet files begin and end with.
@@ -126,8 +125,8 @@ func (f *File) describe(meta value) error {
 		for _, v := range v.field(1).parts {
 			m := v.field(3)
 			c := chunk{codec: m.get(4, 0), values: m.get(5, 0), bytes: m.get(7, 0), start: m.get(9, 0), encrypted: v.field(8).id != 0}
-			if dictionary := m.get(11, 0); dictionary > 0 && dictionary < c.start {
-				c.start = dictionary
+			if dictionary := m.get(11, 0); dictionary > 0 {
+				c.start = min(c.start, dictionary)
 			}
 			if c.start < len(Magic) || c.bytes < 0 || c.start > f.size || c.bytes > f.size-c.start {
 				return damaged("a column lies outside of it, or it is truncated")
@@ -158,69 +157,59 @@ func (f *File) columns(schema []value) (leaves int, err error) {
 	if len(schema) == 0 || schema[0].get(schemaType, -1) >= 0 {
 		return 0, damaged("it has no schema")
 	}
-	rest := schema[1:]
-	for range schema[0].get(schemaChildren, 0) {
+	for rest := schema[1:]; len(rest) > 0; {
 		// An element is followed by all that are below it.
-		size, open := 0, 1
-		for ; open != 0 && size < len(rest); size++ {
-			open += rest[size].get(schemaChildren, 0) - 1
+		leaf, size, open := leaves, 0, 1
+		for ; open > 0 && size < len(rest); size++ {
+			if open += rest[size].get(schemaChildren, 0) - 1; rest[size].get(schemaType, -1) >= 0 {
+				leaves++
+			}
 		}
 		if open != 0 {
 			return 0, damaged("its schema contradicts itself")
 		}
 		c := newColumn(rest[:size])
-		c.leaf = leaves
-		f.Columns = append(f.Columns, c)
-		for _, e := range rest[:size] {
-			if e.get(schemaType, -1) >= 0 {
-				leaves++
-			}
-		}
-		rest = rest[size:]
+		c.leaf = leaf
+		f.Columns, rest = append(f.Columns, c), rest[size:]
 	}
-	if len(rest) > 0 {
+	if len(f.Columns) != schema[0].get(schemaChildren, 0) {
 		return 0, damaged("its schema contradicts itself")
 	}
 	return leaves, nil
 }
 
-// Logical types, by their field in the union, and converted types, their predecessors.
-const (
-	logicalList, convertedList = 3, 3
-	logicalInteger             = 10
-	logicalFloat16             = 15
-	convertedUint8             = 11 // to 14 of 64 bits
-)
+// Logical types, by their field in the union.
+const logicalList, logicalDecimal, logicalDate, logicalTime, logicalTimestamp, logicalInteger, logicalFloat16 = 3, 5, 6, 7, 8, 10, 15
 
-// others are the types that are neither plain numbers nor texts.
-var others = []struct {
-	is        string
-	logical   int
-	converted []int
-}{
-	{"a decimal number", 5, []int{5}},
-	{"a date", 6, []int{6}},
-	{"a time", 7, []int{7, 8, 21}},
-	{"a point in time", 8, []int{9, 10}},
-}
+// others are what is neither a plain number nor a text.
+var others = map[int]string{logicalDecimal: "a decimal number", logicalDate: "a date", logicalTime: "a time", logicalTimestamp: "a point in time"}
 
-// logicalType returns the logical type of an element, 0 without one, and the converted
-// one, -1 without one.
-func logicalType(element value) (logical value, converted int) {
+// converted gives the converted types, the predecessors of the logical ones, their successors.
+var converted = map[int]int{3: logicalList, 5: logicalDecimal, 6: logicalDate, 7: logicalTime, 8: logicalTime, 9: logicalTimestamp, 10: logicalTimestamp, 21: logicalTime}
+
+// logicalType returns the logical type of an element, 0 without one, and how many bits
+// whole numbers without a sign have, 0 of others.
+func logicalType(element value) (id, unsigned int) {
 	if union := element.field(schemaLogical).parts; len(union) > 0 {
-		logical = union[0]
+		if t := union[0]; t.id != logicalInteger || t.get(2, 0) != 0 {
+			return t.id, 0
+		}
+		return logicalInteger, union[0].get(1, 0)
 	}
-	return logical, element.get(schemaConverted, -1)
+	old := element.get(schemaConverted, -1)
+	if old >= 11 && old <= 14 {
+		return logicalInteger, 1 << (old - 8)
+	}
+	return converted[old], 0
 }
 
 // newColumn makes a column of the elements of a field.
 func newColumn(field []value) Column {
-	c := Column{Name: string(field[0].field(schemaName).text)}
 	last := len(field) - 1
 	leaf := field[last]
-	logical, converted := logicalType(field[0])
-	isList := converted == convertedList || logical.id == logicalList
-	if leaf.get(schemaType, -1) < 0 || last > 0 && (!isList || last > 2 || field[1].get(schemaRepetition, 0) != repeated || last == 2 && leaf.get(schemaRepetition, 0) == repeated) {
+	c := Column{Name: string(field[0].field(schemaName).text), physical: leaf.get(schemaType, -1)}
+	logical, _ := logicalType(field[0])
+	if c.physical < 0 || last > 0 && (logical != logicalList || last > 2 || field[1].get(schemaRepetition, 0) != repeated || last == 2 && leaf.get(schemaRepetition, 0) == repeated) {
 		c.Is = "a structure of several columns"
 		return c
 	}
@@ -234,10 +223,12 @@ func newColumn(field []value) Column {
 		}
 	}
 	c.List = c.maxRep > 0
-	c.physical = leaf.get(schemaType, -1)
 	c.setKind(leaf)
-	if c.List && c.Kind != 0 {
-		c.Is = "a list of " + map[bool]string{true: "texts", false: "numbers"}[c.Kind == Text]
+	switch {
+	case c.List && c.Kind == Text:
+		c.Is = "a list of texts"
+	case c.List && c.Kind != 0:
+		c.Is = "a list of numbers"
 	}
 	return c
 }
@@ -245,30 +236,24 @@ func newColumn(field []value) Column {
 // setKind finds out what the values of a leaf are.
 func (c *Column) setKind(leaf value) {
 	number := func(kind Kind, size int) { c.Kind, c.Size, c.Is = kind, size, "a number" }
-	logical, converted := logicalType(leaf)
-	for _, t := range others {
-		if t.logical == logical.id || slices.Contains(t.converted, converted) {
-			c.Is = t.is
-			return
-		}
-	}
-	switch {
+	logical, unsigned := logicalType(leaf)
+	switch is := others[logical]; {
+	case is != "":
+		c.Is = is
 	case c.physical == typeInt96:
-		c.Is = "a point in time"
+		c.Is = others[logicalTimestamp]
 	case c.physical == typeBool:
 		number(Bool, 1)
 	case c.physical == typeInt32 || c.physical == typeInt64:
 		number(Signed, 4*c.physical)
-		unsigned := logical.id == logicalInteger && logical.get(2, 0) == 0
-		c.Byte = converted == convertedUint8 || unsigned && logical.get(1, 0) == 8
-		if unsigned || converted >= convertedUint8 && converted < convertedUint8+4 {
+		if c.Byte = unsigned == 8; unsigned > 0 {
 			c.Kind = Unsigned
 		}
 	case c.physical == typeFloat:
 		number(Float, 4)
 	case c.physical == typeDouble:
 		number(Float, 8)
-	case c.physical == typeFixed && logical.id == logicalFloat16 && leaf.get(schemaLength, 0) == 2:
+	case c.physical == typeFixed && logical == logicalFloat16 && leaf.get(schemaLength, 0) == 2:
 		number(Float, 2)
 	case c.physical == typeBytes:
 		c.Kind, c.Is = Text, "text"

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/snappy"
@@ -17,9 +18,9 @@ const pageData, pageDictionary, pageDataV2 = 0, 2, 3
 
 // Encodings, of which old files call the dictionary plain.
 const (
-	encodingPlain, encodingSplit, encodingRLE             = 0, 9, 3
-	encodingDictionary, encodingPlainDictionary           = 8, 2
-	encodingDelta, encodingDeltaLength, encodingDeltaText = 5, 6, 7
+	encodingPlain, encodingSplit, encodingRLE   = 0, 9, 3
+	encodingDictionary, encodingPlainDictionary = 8, 2
+	encodingDelta, encodingDeltaLength          = 5, 6
 )
 
 // Codecs.
@@ -44,7 +45,7 @@ const (
 type pageHead struct {
 	kind, values, encoding   int
 	uncompressed, compressed int
-	crc                      int // -1: none
+	crc                      value
 	// Bytes of the levels, which version 2 does not compress, and whether the rest is.
 	repBytes, defBytes int
 	isCompressed       bool
@@ -53,40 +54,40 @@ type pageHead struct {
 // readHead reads the head of the page at the front of b, and returns its size.
 func readHead(b []byte) (p pageHead, size int, err error) {
 	v, size, err := parse(b)
-	if err != nil {
-		return p, 0, err
+	kind := v.get(1, -1)
+	more := v.field(5 + kind)
+	p = pageHead{kind: kind, uncompressed: v.get(2, 0), compressed: v.get(3, 0), crc: v.field(4), values: more.get(1, 0), encoding: more.get(2, 0), isCompressed: true}
+	if kind == pageDataV2 {
+		p.encoding, p.defBytes, p.repBytes, p.isCompressed = more.get(4, 0), more.get(5, 0), more.get(6, 0), more.get(7, 1) != 0
 	}
-	p = pageHead{kind: v.get(1, -1), uncompressed: v.get(2, 0), compressed: v.get(3, 0), crc: -1, isCompressed: true}
-	if crc := v.field(4); crc.id != 0 {
-		p.crc = int(uint32(crc.number))
+	if err == nil && (min(p.uncompressed, p.compressed, p.values, p.repBytes, p.defBytes) < 0 || p.repBytes+p.defBytes > min(p.compressed, p.uncompressed)) {
+		err = damaged("a page has impossible sizes")
 	}
-	encoding := 2
-	more := v.field(map[int]int{pageData: 5, pageDictionary: 7, pageDataV2: 8}[p.kind])
-	if p.kind == pageDataV2 {
-		encoding, p.defBytes, p.repBytes, p.isCompressed = 4, more.get(5, 0), more.get(6, 0), more.get(7, 1) != 0
-	}
-	p.values, p.encoding = more.get(1, 0), more.get(encoding, 0)
-	if min(p.uncompressed, p.compressed, p.values, p.repBytes, p.defBytes) < 0 || p.repBytes+p.defBytes > min(p.compressed, p.uncompressed) {
-		return p, 0, damaged("a page has impossible sizes")
-	}
-	return p, size, nil
+	return p, size, err
 }
 
-// gzips and zstds are readers that are not in use: to make one takes as long as many pages.
-var (
-	gzips = sync.Pool{New: func() any { return new(gzip.Reader) }}
-	zstds = sync.Pool{New: func() any {
+// An unpacker is a reader that can begin anew: to make one takes as long as many pages.
+type unpacker interface {
+	io.Reader
+	Reset(r io.Reader) error
+}
+
+// unpackers are not in use.
+var unpackers = map[int]*sync.Pool{
+	codecGzip: {New: func() any { return new(gzip.Reader) }},
+	codecZstd: {New: func() any {
 		// Without concurrency it is read as it is asked for.
 		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(freePage), zstd.WithDecoderLowmem(true))
 		if err != nil {
 			panic(err) // of options that do not go together
 		}
 		return z
-	}}
-)
+	}},
+}
 
-// decompress undoes a codec; what comes out has to have the given size.
-func decompress(codec int, b []byte, size int) (out []byte, err error) {
+// decompress undoes a codec; what comes out has to have the given size, and may be in the
+// memory of out, which grows as bytes come.
+func decompress(codec int, b []byte, size int, out []byte) (_ []byte, err error) {
 	if size > max(freePage, pageRatio*len(b)) || codec == codecNone && size != len(b) {
 		return nil, damaged("a page of %d bytes claims to hold %d", len(b), size)
 	}
@@ -97,20 +98,15 @@ func decompress(codec int, b []byte, size int) (out []byte, err error) {
 		if n, err := snappy.DecodedLen(b); err != nil || n != size {
 			return nil, damaged("a page is no snappy stream of its size")
 		}
-		out, err = snappy.Decode(nil, b)
-	case codecGzip:
-		z := gzips.Get().(*gzip.Reader)
-		defer gzips.Put(z)
+		out, err = snappy.Decode(out, b)
+	case codecGzip, codecZstd:
+		z := unpackers[codec].Get().(unpacker)
+		defer unpackers[codec].Put(z)
 		if err = z.Reset(bytes.NewReader(b)); err == nil {
-			out, err = readUpTo(z, size, len(b))
+			to := bytes.NewBuffer(slices.Grow(out[:0], min(size, 4*len(b))+bytes.MinRead))
+			_, err = to.ReadFrom(io.LimitReader(z, int64(size)+1))
+			out = to.Bytes()
 		}
-	case codecZstd:
-		z := zstds.Get().(*zstd.Decoder)
-		defer zstds.Put(z)
-		if err = z.Reset(bytes.NewReader(b)); err == nil {
-			out, err = readUpTo(z, size, len(b))
-		}
-		_ = z.Reset(nil) // lets b go
 	default:
 		name := cmp.Or(map[int]string{3: "LZO", 4: "Brotli", 5: "LZ4", 7: "LZ4"}[codec], "an unknown codec")
 		return nil, unsupported("the file is compressed with %s; write it with snappy, gzip or zstd", name)
@@ -119,13 +115,6 @@ func decompress(codec int, b []byte, size int) (out []byte, err error) {
 		return nil, damaged("a page cannot be decompressed")
 	}
 	return out, nil
-}
-
-// readUpTo reads as many bytes and one more, with memory that grows as they come.
-func readUpTo(r io.Reader, size, packed int) ([]byte, error) {
-	out := bytes.NewBuffer(make([]byte, 0, min(size, 4*packed)+bytes.MinRead))
-	_, err := out.ReadFrom(io.LimitReader(r, int64(size)+1))
-	return out.Bytes(), err
 }
 
 // A content is what a page holds: little-endian numbers of the column's size, or texts.
@@ -140,44 +129,31 @@ func (c *Column) decode(encoding int, b []byte, count int) (out content, err err
 	switch {
 	case encoding == encodingPlain && c.Kind == Text:
 		all := string(b) // of which the texts are parts
-		for range count {
-			if len(b) < 4 || uint64(binary.LittleEndian.Uint32(b)) > uint64(len(b)-4) {
+		for d := (decoder{b: b}); len(out.texts) < count; {
+			size := len(d.sized())
+			if d.err != nil {
 				return out, short
 			}
-			n, at := int(binary.LittleEndian.Uint32(b)), len(all)-len(b)+4
-			out.texts, b = append(out.texts, all[at:at+n]), b[4+n:]
+			end := len(all) - len(d.b)
+			out.texts = append(out.texts, all[end-size:end])
 		}
 	case encoding == encodingDeltaLength && c.Kind == Text:
-		var lengths []int64
-		if lengths, b, err = deltas(b, count); err == nil {
-			out.texts, err = cut(b, make([]int64, count), lengths, short)
-		}
-	case encoding == encodingDeltaText && c.Kind == Text:
-		var shared, lengths []int64
-		if shared, b, err = deltas(b, count); err != nil {
+		lengths, rest, err := deltas(b, count)
+		if err != nil {
 			return out, err
 		}
-		if lengths, b, err = deltas(b, count); err == nil {
-			out.texts, err = cut(b, shared, lengths, short)
-		}
-	case c.physical == typeBool && (encoding == encodingPlain || encoding == encodingRLE):
-		h := hybrid{b: b, width: 1, packed: true, run: count}
-		if encoding == encodingRLE {
-			h = newHybrid(b[min(4, len(b)):], 1) // after its size
-		}
-		if count > maxDelta {
-			return out, short
-		}
-		for bit := make([]uint32, 1); len(out.numbers) < count; out.numbers = append(out.numbers, byte(bit[0])) {
-			if !h.next(bit) {
+		all := string(rest)
+		for _, n := range lengths {
+			if n < 0 || n > int64(len(all)) {
 				return out, short
 			}
+			out.texts, all = append(out.texts, all[:n]), all[n:]
 		}
 	case c.Kind != Text && c.physical != typeBool && (encoding == encodingPlain || encoding == encodingSplit):
 		if count > len(b)/c.Size {
 			return out, short
 		}
-		if out.numbers = b; encoding == encodingSplit {
+		if out.numbers = b[:count*c.Size]; encoding == encodingSplit {
 			out.numbers = make([]byte, count*c.Size)
 			for k := range c.Size {
 				for i, v := range b[k*count : (k+1)*count] {
@@ -190,81 +166,49 @@ func (c *Column) decode(encoding int, b []byte, count int) (out content, err err
 		if err != nil {
 			return out, err
 		}
-		var word [8]byte
-		for _, v := range values {
-			binary.LittleEndian.PutUint64(word[:], uint64(v))
-			out.numbers = append(out.numbers, word[:c.Size]...)
+		for i, v := range values {
+			out.numbers = binary.LittleEndian.AppendUint64(out.numbers, uint64(v))[:(i+1)*c.Size]
 		}
 	default:
-		err = unsupported("the column %.60q has the encoding %d, which is not read; write the file with plain or dictionary encoding", c.Name, encoding)
+		return out, unsupported("the column %.60q has the encoding %d, which is not read; write the file with plain or dictionary encoding", c.Name, encoding)
 	}
-	if err == nil {
-		out.numbers = out.numbers[:count*c.Size] // none of texts
-		err = c.checkBytes(out.numbers)
-	}
-	return out, err
-}
-
-// checkBytes refuses numbers above 255 in a column that says that it has none.
-func (c *Column) checkBytes(numbers []byte) error {
-	all := uint32(0)
-	for i := 0; c.Byte && i+4 <= len(numbers); i += 4 {
-		all |= binary.LittleEndian.Uint32(numbers[i:])
-	}
-	if all > 255 {
-		return damaged("the column %.60q says that its numbers are from 0 to 255, and has others", c.Name)
-	}
-	return nil
-}
-
-// cut returns texts that begin with so many bytes as those before them, and of which the
-// rest, of some lengths, stands one after the other.
-func cut(b []byte, shared, lengths []int64, short error) (texts []string, err error) {
-	all, before, room := string(b), "", int64(freePage)
-	for i, n := range lengths {
-		if n < 0 || n > int64(len(all)) || shared[i] < 0 || shared[i] > min(room, int64(len(before))) {
-			return nil, short
+	for i := 0; c.Byte && i < len(out.numbers); i += 4 {
+		if binary.LittleEndian.Uint32(out.numbers[i:]) > 255 {
+			return out, damaged("the column %.60q says that its numbers are from 0 to 255, and has others", c.Name)
 		}
-		text := all[:n]
-		if shared[i] > 0 {
-			text = before[:shared[i]] + text
-		}
-		texts, before, all, room = append(texts, text), text, all[n:], room-shared[i]
 	}
-	return texts, nil
+	return out, nil
 }
 
 // deltas decodes count whole numbers from their differences (DELTA_BINARY_PACKED), and
 // returns what follows them.
 func deltas(b []byte, count int) (values []int64, rest []byte, err error) {
-	d := &decoder{b: b}
+	d := decoder{b: b}
 	block, parts, total, number := d.uvarint(), d.uvarint(), d.uvarint(), d.integer()
 	broken := damaged("a page of differences contradicts itself")
-	if d.err != nil || count > maxDelta || total != uint64(count) || parts == 0 || parts > 1<<10 || block > 1<<20 || block == 0 || block%(32*parts) != 0 {
+	if count > maxDelta || total != uint64(count) || parts == 0 || parts > 1<<10 || block > 1<<20 || block == 0 || block%(32*parts) != 0 {
 		return nil, nil, broken
 	}
 	each := int(block / parts)
 	if count > 0 {
 		values = append(values, number)
 	}
-	for len(values) < count {
+	for len(values) < count && d.err == nil {
 		least, widths := d.integer(), d.take(parts)
-		for _, w := range widths {
-			if len(values) == count {
-				break
-			}
-			packed := d.take(uint64(each / 8 * int(w)))
+		for k := 0; k < len(widths) && len(values) < count; k++ {
+			w := int(widths[k])
+			packed := d.take(uint64(each / 8 * w))
 			if d.err != nil || w > 64 {
 				return nil, nil, broken
 			}
 			for i := range min(each, count-len(values)) {
-				number += least + int64(bitsAt(packed, i*int(w), int(w)))
+				number += least + int64(bitsAt(packed, i*w, w))
 				values = append(values, number)
 			}
 		}
-		if d.err != nil {
-			return nil, nil, broken
-		}
+	}
+	if d.err != nil {
+		return nil, nil, broken
 	}
 	return values, d.b, nil
 }

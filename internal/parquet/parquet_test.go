@@ -205,7 +205,7 @@ func TestNumbers(t *testing.T) {
 func TestTexts(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	words := []string{"", "a", "ab", "größe", strings.Repeat("long ", 100), "abc"}
-	for _, encoding := range []int{encodingPlain, encodingDictionary, encodingDeltaLength, encodingDeltaText} {
+	for _, encoding := range []int{encodingPlain, encodingDictionary, encodingDeltaLength} {
 		for version := 1; version <= 2; version++ {
 			for _, codec := range []int{codecNone, codecSnappy, codecGzip, codecZstd} {
 				t.Run(fmt.Sprintf("encoding %d/version %d/codec %d", encoding, version, codec), func(t *testing.T) {
@@ -262,24 +262,15 @@ func TestTexts(t *testing.T) {
 
 // encodeTexts encodes texts, of which at are the entries of a dictionary.
 func encodeTexts(r *rand.Rand, encoding int, texts []string, at []uint32) []byte {
-	var lengths, shared []int64
-	var all string
-	before := ""
-	for _, s := range texts {
-		same := 0
-		for encoding == encodingDeltaText && same < min(len(s), len(before)) && s[same] == before[same] {
-			same++
-		}
-		shared, lengths, all = append(shared, int64(same)), append(lengths, int64(len(s)-same)), all+s[same:]
-		before = s
-	}
 	switch encoding {
 	case encodingDictionary:
 		return append([]byte{5}, runs(r, at, 5)...)
 	case encodingDeltaLength:
-		return append(differences(lengths), all...)
-	case encodingDeltaText:
-		return append(append(differences(shared), differences(lengths)...), all...)
+		var lengths []int64
+		for _, s := range texts {
+			lengths = append(lengths, int64(len(s)))
+		}
+		return append(differences(lengths), strings.Join(texts, "")...)
 	}
 	return plainTexts(texts)
 }
@@ -371,6 +362,9 @@ func TestOtherWriters(t *testing.T) {
 				c, cursor := &f.Columns[ci], f.Cursor(ci)
 				if c.Kind == Text {
 					texts, err := cursor.Texts(nil, f.Rows)
+					if errors.Is(err, ErrUnsupported) && strings.Contains(err.Error(), "encoding 7") {
+						continue // DELTA_BYTE_ARRAY, which nobody writes unasked
+					}
 					if err != nil {
 						t.Fatalf("%s: %v", c.Name, err)
 					}

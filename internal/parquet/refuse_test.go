@@ -163,9 +163,8 @@ func TestRefusals(t *testing.T) {
 			p.kind, p.plainBody, c.codec = pageDataV2, false, codecSnappy
 			p.body = p.body[:3]
 		}), ErrDamaged, "fewer values"},
-		"texts beyond the page":     {one(t, texts(encodingPlain, append(binary.LittleEndian.AppendUint32(nil, 1<<31), make([]byte, 40)...))), ErrDamaged, "fewer values than it says"},
-		"texts of negative length":  {one(t, texts(encodingDeltaLength, append(differences([]int64{1, -1, 1, 1, 1, 1, 1, 1, 1, 1}), make([]byte, 40)...))), ErrDamaged, "fewer values than it says"},
-		"texts that share too much": {one(t, texts(encodingDeltaText, append(append(differences([]int64{0, 9, 1, 1, 1, 1, 1, 1, 1, 1}), differences(make([]int64, 10))...), make([]byte, 40)...))), ErrDamaged, "fewer values than it says"},
+		"texts beyond the page":    {one(t, texts(encodingPlain, append(binary.LittleEndian.AppendUint32(nil, 1<<31), make([]byte, 40)...))), ErrDamaged, "fewer values than it says"},
+		"texts of negative length": {one(t, texts(encodingDeltaLength, append(differences([]int64{1, -1, 1, 1, 1, 1, 1, 1, 1, 1}), make([]byte, 40)...))), ErrDamaged, "fewer values than it says"},
 	} {
 		err := read(tc.file)
 		if err == nil || !errors.Is(err, tc.kind) || !strings.Contains(err.Error(), tc.want) {
@@ -264,7 +263,7 @@ func FuzzLevels(f *testing.F) {
 			v[i] = uint32((uint64(x) * 0x01010101) & (1<<w - 1))
 		}
 		encoded := runs(r, v, w)
-		h, got := newHybrid(encoded, w), make([]uint32, len(v))
+		h, got := hybrid{b: encoded, width: w}, make([]uint32, len(v))
 		for at := 0; at < len(got); {
 			next := min(len(got), at+1+r.IntN(20))
 			if !h.next(got[at:next]) {
@@ -275,7 +274,7 @@ func FuzzLevels(f *testing.F) {
 		if !slices.Equal(got, v) {
 			t.Fatalf("%v come back as %v", v, got)
 		}
-		h = newHybrid(raw, w)
+		h = hybrid{b: raw, width: w}
 		h.next(got)
 	})
 }

@@ -79,10 +79,17 @@ func (d *decoder) uvarint() uint64 {
 	v, n := binary.Uvarint(d.b)
 	if n <= 0 {
 		d.fail()
-		return 0
 	}
-	d.b = d.b[n:]
+	d.b = d.b[max(0, n):]
 	return v
+}
+
+// sized takes what stands after its size in 4 bytes.
+func (d *decoder) sized() []byte {
+	if size := d.take(4); size != nil {
+		return d.take(uint64(binary.LittleEndian.Uint32(size)))
+	}
+	return nil
 }
 
 // integer reads an i16, i32 or i64.
@@ -96,9 +103,8 @@ func (d *decoder) value(kind byte, depth int) (v value) {
 		d.fail()
 	}
 	switch kind {
-	case thriftTrue:
-		v.number = 1
-	case thriftFalse:
+	case thriftTrue, thriftFalse:
+		v.number = thriftFalse - int(kind)
 	case thriftByte:
 		v.number = int(int8(d.byte()))
 	case thriftI16, thriftI32, thriftI64:
@@ -116,10 +122,7 @@ func (d *decoder) value(kind byte, depth int) (v value) {
 		if n == 15 {
 			n = d.uvarint()
 		}
-		kind := head & 15
-		if kind == thriftTrue || kind == thriftFalse {
-			kind = thriftByte // which they take in a list
-		}
+		kind := max(head&15, thriftByte) // which true and false take in a list
 		for ; n > 0 && d.err == nil; n-- {
 			if e := d.value(kind, depth+1); kind == thriftStruct {
 				v.parts = append(v.parts, e)
