@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/binary"
+	"hash/crc32"
+	"math"
 	"math/bits"
 	"math/rand/v2"
 	"testing"
@@ -20,9 +22,8 @@ type testColumn struct {
 	name           string
 	physical       int
 	length         int // of typeFixed
-	logical        int // 0: none; of a logicalInteger bits and signed count
+	logical        int // 0: none; of a logicalInteger without sign the bits count
 	bits           int
-	signed         bool
 	optional, list bool
 	codec          int
 	groups         [][]testPage
@@ -71,14 +72,12 @@ func runs(r *rand.Rand, v []uint32, width int) []byte {
 }
 
 // packed writes numbers bit by bit, filled up to so many.
-func packed(v []uint32, count, width int) []byte {
+func packed[T uint32 | uint64](v []T, count, width int) []byte {
 	out := make([]byte, (count*width+7)/8)
 	for i, x := range v {
 		for k := range width {
-			if x>>k&1 != 0 {
-				at := i*width + k
-				out[at/8] |= 1 << (at % 8)
-			}
+			at := i*width + k
+			out[at/8] |= byte(x>>k&1) << (at % 8)
 		}
 	}
 	return out
@@ -92,36 +91,24 @@ func differences(v []int64) []byte {
 		return append(b, 0)
 	}
 	b = binary.AppendVarint(b, v[0])
-	for at := 1; at < len(v); at += block {
-		ds := make([]int64, min(block, len(v)-at))
-		least := int64(1<<63 - 1)
-		for i := range ds {
-			ds[i] = v[at+i] - v[at+i-1]
-			least = min(least, ds[i])
+	for v := v; len(v) > 1; v = v[min(block, len(v)-1):] {
+		least := int64(math.MaxInt64)
+		for i, x := range v[1:min(1+block, len(v))] {
+			least = min(least, x-v[i])
 		}
 		b = binary.AppendVarint(b, least)
-		widths, body := make([]byte, parts), []byte(nil)
+		widths, body := bytes.Repeat([]byte{33}, parts), []byte(nil) // those of parts that are not needed may be anything
 		for p := range parts {
-			lo, hi := min(p*block/parts, len(ds)), min((p+1)*block/parts, len(ds))
-			width := 0
-			for _, d := range ds[lo:hi] {
-				width = max(width, bits.Len64(uint64(d)-uint64(least)))
+			var part []uint64
+			var all uint64
+			for i := p * block / parts; i < min((p+1)*block/parts, len(v)-1); i++ {
+				part = append(part, uint64(v[i+1]-v[i]-least))
+				all |= part[len(part)-1]
 			}
-			if lo == hi { // the widths of parts that are not needed may be anything
-				widths[p] = 33
-				continue
+			if part != nil {
+				widths[p] = byte(bits.Len64(all))
+				body = append(body, packed(part, block/parts, int(widths[p]))...)
 			}
-			widths[p] = byte(width)
-			out := make([]byte, block/parts*width/8)
-			for i, d := range ds[lo:hi] {
-				x := uint64(d) - uint64(least)
-				for k := range width {
-					if x>>k&1 != 0 {
-						out[(i*width+k)/8] |= 1 << ((i*width + k) % 8)
-					}
-				}
-			}
-			body = append(body, out...)
 		}
 		b = append(append(b, widths...), body...)
 	}
@@ -172,68 +159,47 @@ func squeeze(t testing.TB, codec int, b []byte) []byte {
 	return b
 }
 
+// sized puts the size of b before it.
+func sized(b []byte) []byte {
+	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(b))), b...)
+}
+
 // bytes returns the page as it stands in a file.
 func (p *testPage) bytes(t testing.TB, r *rand.Rand, c *testColumn) []byte {
-	levels := func(v []uint32, most int) []byte {
-		if most == 0 {
-			return nil
-		}
-		return runs(r, v, bits.Len(uint(most)))
-	}
 	mostRep, mostDef := c.levels()
-	rep, def := levels(p.rep, mostRep), levels(p.def, mostDef)
-	var content []byte
-	var unpacked int
+	rep, def := runs(r, p.rep, bits.Len(uint(mostRep))), runs(r, p.def, bits.Len(uint(mostDef)))
+	own := structure(1, int32(p.values), 2, int32(p.encoding))
+	var levels, body []byte
+	var size int // of all, not compressed
 	switch p.kind {
 	case pageDataV2:
-		body := p.body
-		if !p.plainBody {
+		fields := []any{1, int32(p.values), 3, int32(p.values), 4, int32(p.encoding), 5, int32(len(def)), 6, int32(len(rep))}
+		levels, body = append(rep, def...), p.body
+		size = len(levels) + len(body)
+		if p.plainBody {
+			fields = append(fields, 7, int32(0))
+		} else {
 			body = squeeze(t, c.codec, body)
 		}
-		content = append(append(append(content, rep...), def...), body...)
-		unpacked = len(rep) + len(def) + len(p.body)
+		own = structure(fields...)
+	case pageData:
+		if mostRep > 0 {
+			levels = sized(rep)
+		}
+		if mostDef > 0 {
+			levels = append(levels, sized(def)...)
+		}
+		fallthrough
 	default:
-		if p.kind == pageData {
-			for _, l := range []struct {
-				b    []byte
-				most int
-			}{{rep, mostRep}, {def, mostDef}} {
-				if l.most > 0 {
-					content = append(binary.LittleEndian.AppendUint32(content, uint32(len(l.b))), l.b...)
-				}
-			}
-		}
-		content = append(content, p.body...)
-		unpacked = len(content)
-		content = squeeze(t, c.codec, content)
+		size = len(levels) + len(p.body)
+		levels, body = nil, squeeze(t, c.codec, append(levels, p.body...))
 	}
-	var e encoder
-	e.structure(func() {
-		e.i32(1, p.kind)
-		e.i32(2, unpacked)
-		e.i32(3, len(content))
-		if p.crc {
-			e.i32(4, int(int32(crcOf(content))))
-		}
-		id := map[int]int{pageData: 5, pageDictionary: 7, pageDataV2: 8}[p.kind]
-		e.field(id, thriftStruct)
-		e.structure(func() {
-			e.i32(1, p.values)
-			if p.kind != pageDataV2 {
-				e.i32(2, p.encoding)
-				return
-			}
-			e.i32(2, 0)
-			e.i32(3, p.values)
-			e.i32(4, p.encoding)
-			e.i32(5, len(def))
-			e.i32(6, len(rep))
-			if p.plainBody {
-				e.field(7, thriftFalse)
-			}
-		})
-	})
-	return append(e.b, content...)
+	content := append(levels, body...)
+	fields := []any{1, int32(p.kind), 2, int32(size), 3, int32(len(content))}
+	if p.crc {
+		fields = append(fields, 4, int32(crc32.ChecksumIEEE(content)))
+	}
+	return append(structure(append(fields, 5+p.kind, own)...), content...)
 }
 
 // levels returns the largest levels.
@@ -250,180 +216,65 @@ func (c *testColumn) levels() (rep, def int) {
 // buildFile returns a file of columns, whose row groups have so many rows each.
 func buildFile(t testing.TB, r *rand.Rand, rows []int, columns []testColumn) []byte {
 	out := []byte(Magic)
-	type where struct{ start, size, values, dictionary int }
-	places := make([][]where, len(columns))
+	schema, chunks := []any{root(len(columns))}, make([][]any, len(rows))
 	for ci := range columns {
 		c := &columns[ci]
-		for _, group := range c.groups {
-			w := where{start: len(out), dictionary: -1}
-			for pi := range group {
-				p := &group[pi]
-				switch p.kind {
-				case pageDictionary:
-					w.dictionary = len(out)
-				case pageData, pageDataV2:
-					if w.values == 0 {
-						w.start = len(out)
-					}
-					w.values += p.values
+		schema = append(schema, c.schema()...)
+		for g, pages := range c.groups {
+			start, values := len(out), 0
+			meta := []any{1, int32(c.physical), 4, int32(c.codec)}
+			var dictionary []any
+			first := 0
+			for pi := range pages {
+				p := &pages[pi]
+				if p.kind == pageDictionary {
+					dictionary = []any{11, int64(len(out))}
+				} else if values += p.values; first == 0 {
+					first = len(out)
 				}
-				b := p.bytes(t, r, c)
-				out = append(out, b...)
-				w.size += len(b)
+				out = append(out, p.bytes(t, r, c)...)
 			}
-			places[ci] = append(places[ci], w)
+			meta = append(append(meta, 5, int64(values), 7, int64(len(out)-start), 9, int64(first)), dictionary...)
+			chunks[g] = append(chunks[g], structure(3, structure(meta...)))
 		}
 	}
-	total := 0
-	for _, n := range rows {
+	total, groups := 0, []any(nil)
+	for g, n := range rows {
 		total += n
+		groups = append(groups, structure(1, chunks[g], 3, int64(n)))
 	}
-	var e encoder
-	e.structure(func() {
-		e.i32(1, 2)
-		count := 1
-		for i := range columns {
-			count++
-			if columns[i].list {
-				count += 2
-			}
-		}
-		e.list(2, thriftStruct, count)
-		e.structure(func() {
-			e.text(4, "schema")
-			e.i32(5, len(columns))
-		})
-		for i := range columns {
-			columns[i].schema(&e)
-		}
-		e.i64(3, total)
-		e.list(4, thriftStruct, len(rows))
-		for g, n := range rows {
-			e.structure(func() {
-				e.list(1, thriftStruct, len(columns))
-				for ci := range columns {
-					w := places[ci][g]
-					e.structure(func() {
-						e.field(3, thriftStruct)
-						e.structure(func() {
-							e.i32(1, columns[ci].physical)
-							e.i32(4, columns[ci].codec)
-							e.i64(5, w.values)
-							e.i64(7, w.size)
-							e.i64(9, w.start)
-							if w.dictionary >= 0 {
-								e.i64(11, w.dictionary)
-							}
-						})
-					})
-				}
-				e.i64(3, n)
-			})
-		}
-	})
-	out = append(out, e.b...)
-	out = binary.LittleEndian.AppendUint32(out, uint32(len(e.b)))
-	return append(out, Magic...)
+	return withFooter(out, 1, int32(2), 2, schema, 3, int64(total), 4, groups)
 }
 
-// schema writes the elements of the column.
-func (c *testColumn) schema(e *encoder) {
-	leaf := func(name string, repetition int) {
-		e.structure(func() {
-			e.i32(1, c.physical)
-			if c.physical == typeFixed {
-				e.i32(2, c.length)
-			}
-			e.i32(3, repetition)
-			e.text(4, name)
-			if c.logical == 0 {
-				return
-			}
-			e.field(10, thriftStruct)
-			e.structure(func() {
-				e.field(c.logical, thriftStruct)
-				e.structure(func() {
-					if c.logical != logicalInteger {
-						return
-					}
-					e.field(1, thriftByte)
-					e.b = append(e.b, byte(c.bits))
-					if c.signed {
-						e.field(2, thriftTrue)
-					} else {
-						e.field(2, thriftFalse)
-					}
-				})
-			})
-		})
-	}
+// withFooter ends a file with metadata.
+func withFooter(file []byte, fields ...any) []byte {
+	meta := structure(fields...)
+	return append(binary.LittleEndian.AppendUint32(append(file, meta...), uint32(len(meta))), Magic...)
+}
+
+// root and leaf are elements of a schema.
+func root(children int) []byte                { return structure(4, "schema", 5, int32(children)) }
+func leaf(name string, physical int32) []byte { return structure(1, physical, 4, name) }
+
+// schema returns the elements of the column.
+func (c *testColumn) schema() []any {
 	outer := required
 	if c.optional {
 		outer = optional
 	}
+	leaf := func(name string, repetition int) []byte {
+		fields := []any{1, int32(c.physical), 2, int32(c.length), 3, int32(repetition), 4, name}
+		if c.logical != 0 {
+			fields = append(fields, 10, structure(c.logical, structure(1, int32(c.bits), 2, int32(0))))
+		}
+		return structure(fields...)
+	}
 	if !c.list {
-		leaf(c.name, outer)
-		return
+		return []any{leaf(c.name, outer)}
 	}
-	e.structure(func() {
-		e.i32(3, outer)
-		e.text(4, c.name)
-		e.i32(5, 1)
-		e.i32(6, 3)
-	})
-	e.structure(func() {
-		e.i32(3, repeated)
-		e.text(4, "list")
-		e.i32(5, 1)
-	})
-	leaf("element", optional)
-}
-
-// An encoder writes Thrift's compact protocol.
-type encoder struct {
-	b    []byte
-	last []int // ids of the fields written last, of the structures that are open
-}
-
-func (e *encoder) field(id int, kind byte) {
-	last := &e.last[len(e.last)-1]
-	e.b = append(e.b, byte(id-*last)<<4|kind)
-	*last = id
-}
-
-func (e *encoder) i32(id, v int) {
-	e.field(id, thriftI32)
-	e.b = binary.AppendVarint(e.b, int64(v))
-}
-
-func (e *encoder) i64(id, v int) {
-	e.field(id, thriftI64)
-	e.b = binary.AppendVarint(e.b, int64(v))
-}
-
-func (e *encoder) text(id int, s string) {
-	e.field(id, thriftBinary)
-	e.string(s)
-}
-
-func (e *encoder) string(s string) {
-	e.b = append(binary.AppendUvarint(e.b, uint64(len(s))), s...)
-}
-
-// list begins a list of n elements.
-func (e *encoder) list(id int, kind byte, n int) {
-	e.field(id, thriftList)
-	if n < 15 {
-		e.b = append(e.b, byte(n)<<4|kind)
-		return
+	return []any{
+		structure(3, int32(outer), 4, c.name, 5, int32(1), 6, int32(3)),
+		structure(3, int32(repeated), 4, "list", 5, int32(1)),
+		leaf("element", optional),
 	}
-	e.b = binary.AppendUvarint(append(e.b, 0xf0|kind), uint64(n))
-}
-
-// structure writes a structure, whose fields write writes in the order of their ids.
-func (e *encoder) structure(write func()) {
-	e.last = append(e.last, 0)
-	write()
-	e.last = e.last[:len(e.last)-1]
-	e.b = append(e.b, thriftStop)
 }

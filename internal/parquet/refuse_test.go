@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -28,25 +27,9 @@ func one(t *testing.T, change func(c *testColumn, p *testPage)) []byte {
 	return buildFile(t, rand.New(rand.NewPCG(1, 1)), []int{10}, []testColumn{c})
 }
 
-// footerOf returns a file of nothing but metadata.
-func footerOf(write func(e *encoder)) []byte {
-	var e encoder
-	e.structure(func() { write(&e) })
-	out := append([]byte(Magic), e.b...)
-	return append(binary.LittleEndian.AppendUint32(out, uint32(len(e.b))), Magic...)
-}
-
-// node writes an element of a schema.
-func node(e *encoder, name string, physical, children int) {
-	e.structure(func() {
-		if physical >= 0 {
-			e.i32(1, physical)
-		}
-		e.text(4, name)
-		if children > 0 {
-			e.i32(5, children)
-		}
-	})
+// footerOf returns a file of nothing but metadata: a schema, and other fields.
+func footerOf(schema []any, fields ...any) []byte {
+	return withFooter([]byte(Magic), append([]any{2, schema}, fields...)...)
 }
 
 // What cannot be read is refused in words that say why, and as what it is.
@@ -82,41 +65,19 @@ func TestRefusals(t *testing.T) {
 		kind error
 		want string
 	}{
-		"nothing":               {nil, ErrDamaged, "fewer than any Parquet file"},
-		"ends alone":            {[]byte("PAR1\x00\x00\x00\x00PAR1"), ErrDamaged, "metadata cannot be understood"},
-		"another end":           {ends("PAR2"), ErrDamaged, "does not end with PAR1"},
-		"encrypted":             {ends("PARE"), ErrUnsupported, "encrypted"},
-		"metadata of 4 GB":      {append(append([]byte("PAR1"), 0xff, 0xff, 0xff, 0xff), Magic...), ErrDamaged, "metadata claim to take 4294967295 bytes of the file's 12"},
-		"no schema":             {footerOf(func(e *encoder) { e.i32(1, 1) }), ErrDamaged, "no schema"},
-		"endless schema":        {append(append([]byte(Magic), 0x15, 2, 0x19, 0xfc, 0x80, 0x80, 0x80, 0x80, 1), append([]byte{9, 0, 0, 0}, Magic...)...), ErrDamaged, "metadata cannot be understood"},
-		"children that are not": {footerOf(func(e *encoder) { e.list(2, thriftStruct, 1); node(e, "schema", -1, 1<<30) }), ErrDamaged, "schema contradicts itself"},
-		"children too many": {footerOf(func(e *encoder) {
-			e.list(2, thriftStruct, 2)
-			node(e, "schema", -1, 0)
-			node(e, "x", typeInt32, 0)
-		}), ErrDamaged, "schema contradicts itself"},
-		"deep": {append(append([]byte(Magic), bytes.Repeat([]byte{0x1c}, 40)...), append([]byte{40, 0, 0, 0}, Magic...)...), ErrDamaged, "metadata cannot be understood"},
-		"rows without row groups": {footerOf(func(e *encoder) {
-			e.list(2, thriftStruct, 2)
-			node(e, "schema", -1, 1)
-			node(e, "x", typeInt32, 0)
-			e.i64(3, 5)
-		}), ErrDamaged, "announces 5 rows, and its row groups 0"},
-		"columns that are missing": {footerOf(func(e *encoder) {
-			e.list(2, thriftStruct, 2)
-			node(e, "schema", -1, 1)
-			node(e, "x", typeInt32, 0)
-			e.i64(3, 5)
-			e.list(4, thriftStruct, 1)
-			e.structure(func() { e.i64(3, 5) })
-		}), ErrDamaged, "0 columns, the schema 1"},
-		"negative rows": {footerOf(func(e *encoder) {
-			e.list(2, thriftStruct, 1)
-			node(e, "schema", -1, 0)
-			e.i64(3, -5)
-			e.list(4, thriftStruct, 1)
-			e.structure(func() { e.i64(3, -5) })
-		}), ErrDamaged, "impossible number of rows"},
+		"nothing":                   {nil, ErrDamaged, "fewer than any Parquet file"},
+		"ends alone":                {[]byte("PAR1\x00\x00\x00\x00PAR1"), ErrDamaged, "metadata cannot be understood"},
+		"another end":               {ends("PAR2"), ErrDamaged, "does not end with PAR1"},
+		"encrypted":                 {ends("PARE"), ErrUnsupported, "encrypted"},
+		"metadata of 4 GB":          {append(append([]byte("PAR1"), 0xff, 0xff, 0xff, 0xff), Magic...), ErrDamaged, "metadata claim to take 4294967295 bytes of the file's 12"},
+		"no schema":                 {withFooter([]byte(Magic), 1, int32(1)), ErrDamaged, "no schema"},
+		"endless schema":            {append(append([]byte(Magic), 0x15, 2, 0x19, 0xfc, 0x80, 0x80, 0x80, 0x80, 1), append([]byte{9, 0, 0, 0}, Magic...)...), ErrDamaged, "metadata cannot be understood"},
+		"children that are not":     {footerOf([]any{root(1 << 30)}), ErrDamaged, "schema contradicts itself"},
+		"children too many":         {footerOf([]any{root(0), leaf("x", typeInt32)}), ErrDamaged, "schema contradicts itself"},
+		"deep":                      {append(append([]byte(Magic), bytes.Repeat([]byte{0x1c}, 40)...), append([]byte{40, 0, 0, 0}, Magic...)...), ErrDamaged, "metadata cannot be understood"},
+		"rows without row groups":   {footerOf([]any{root(1), leaf("x", typeInt32)}, 3, int64(5)), ErrDamaged, "announces 5 rows, and its row groups 0"},
+		"columns that are missing":  {footerOf([]any{root(1), leaf("x", typeInt32)}, 3, int64(5), 4, []any{structure(3, int64(5))}), ErrDamaged, "0 columns, the schema 1"},
+		"negative rows":             {footerOf([]any{root(0)}, 3, int64(-5), 4, []any{structure(3, int64(-5))}), ErrDamaged, "impossible number of rows"},
 		"brotli":                    {one(t, func(c *testColumn, _ *testPage) { c.codec = 4 }), ErrUnsupported, "compressed with Brotli"},
 		"LZO":                       {one(t, func(c *testColumn, _ *testPage) { c.codec = 3 }), ErrUnsupported, "compressed with LZO"},
 		"LZ4":                       {one(t, func(c *testColumn, _ *testPage) { c.codec = 7 }), ErrUnsupported, "compressed with LZ4"},
@@ -186,23 +147,15 @@ func runsOf(v byte, n int) []byte { return append(leb(nil, uint64(n)<<1), v) }
 // Columns that cannot be points are told as what they are, and keep no other from being
 // read.
 func TestKinds(t *testing.T) {
-	file := footerOf(func(e *encoder) {
-		e.list(2, thriftStruct, 9)
-		node(e, "schema", -1, 6)
-		node(e, "long ago", typeInt96, 0)
-		node(e, "pair", -1, 2)
-		node(e, "a", typeInt32, 0)
-		node(e, "b", typeInt32, 0)
-		node(e, "raw", typeFixed, 0)
-		node(e, "x", typeDouble, 0)
-		e.structure(func() { e.i32(1, typeInt32); e.text(4, "day"); e.i32(6, 6) })
-		e.structure(func() { e.i32(1, typeBytes); e.text(4, "price"); e.i32(6, 5) })
-		e.i64(3, 0)
-	})
-	f, err := Open(bytes.NewReader(file), int64(len(file)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := open(t, footerOf([]any{
+		root(6),
+		leaf("long ago", typeInt96),
+		structure(4, "pair", 5, int32(2)), leaf("a", typeInt32), leaf("b", typeInt32),
+		leaf("raw", typeFixed),
+		leaf("x", typeDouble),
+		structure(1, int32(typeInt32), 4, "day", 6, int32(6)),
+		structure(1, int32(typeBytes), 4, "price", 6, int32(5)),
+	}, 3, int64(0)))
 	var got []string
 	for _, c := range f.Columns {
 		got = append(got, c.Name+" is "+c.Is)
@@ -239,11 +192,7 @@ func TestBombs(t *testing.T) {
 
 // FuzzRead reads any bytes as a file.
 func FuzzRead(f *testing.F) {
-	for _, path := range otherFiles(f) {
-		file, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
+	for _, file := range otherFiles(f) {
 		f.Add(file)
 	}
 	f.Fuzz(func(t *testing.T, file []byte) { checkError(t, read(file)) })
@@ -311,44 +260,28 @@ func TestWrite(t *testing.T) {
 	double := func(i int) float64 { return float64(i) / 7 }
 	whole := func(i int) int64 { return int64(i-9) << 33 }
 	text := func(i int) string { return strings.Repeat("ß", i%5) }
+	want := []func(i int) float64{
+		func(i int) float64 { return float64(single(i)) },
+		double,
+		func(i int) float64 { return float64(whole(i)) },
+	}
 	fields := []Field{Floats("f", single), Doubles("d", double), Integers("w", whole), Texts("größe", text)}
 	var b bytes.Buffer
 	if err := Write(&b, n, fields); err != nil {
 		t.Fatal(err)
 	}
-	f, err := Open(bytes.NewReader(b.Bytes()), int64(b.Len()))
-	if err != nil || f.Rows != n || len(f.Columns) != len(fields) {
-		t.Fatalf("%+v, %v", f, err)
+	f := open(t, b.Bytes())
+	if f.Rows != n || len(f.Columns) != len(fields) {
+		t.Fatalf("%+v", f)
 	}
-	for ci := range fields {
-		c, cursor := &f.Columns[ci], f.Cursor(ci)
-		if c.Name != fields[ci].name {
-			t.Errorf("column %d is called %q", ci, c.Name)
+	for ci := range want {
+		if got := f.Columns[ci].Name; got != fields[ci].name {
+			t.Errorf("column %d is called %q", ci, got)
 		}
-		if c.Kind == Text {
-			texts, err := cursor.Texts(nil, n)
-			if err != nil || texts[n-1] != text(n-1) || texts[7] != text(7) {
-				t.Errorf("texts: %v", err)
-			}
-			continue
-		}
-		raw := make([]byte, n*c.Size)
-		if err := cursor.Numbers(raw); err != nil {
-			t.Fatal(err)
-		}
-		for i := range n {
-			var want float64
-			switch ci {
-			case 0:
-				want = float64(single(i))
-			case 1:
-				want = double(i)
-			case 2:
-				want = float64(whole(i))
-			}
-			if got := number(t, c, raw[i*c.Size:(i+1)*c.Size]); got != want {
-				t.Fatalf("%s: row %d is %v, want %v", c.Name, i, got, want)
-			}
-		}
+		wantNumbers(t, f, ci, want[ci])
+	}
+	texts, err := f.Cursor(3).Texts(nil, n)
+	if err != nil || f.Columns[3].Name != "größe" || texts[n-1] != text(n-1) || texts[7] != text(7) {
+		t.Errorf("texts: %v", err)
 	}
 }
