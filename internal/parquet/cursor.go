@@ -19,10 +19,8 @@ const scratchSize = 1 << 10
 type Cursor struct {
 	f          *File
 	c          *Column
-	group      int // of the row groups, the one after the current
-	at, end    int // of the chunk's pages to come
-	codec      int
-	left       int // values of the chunk in pages to come
+	group      int   // of the row groups, the one after the current
+	chunk      chunk // its pages to come
 	dictionary content
 
 	count   int     // values left of the page
@@ -54,13 +52,13 @@ func (k *Cursor) damaged(what string) error {
 // load makes sure that the page has values left; io.EOF tells that there are no more.
 func (k *Cursor) load() error {
 	for k.count == 0 {
-		if k.at < k.end {
+		if k.chunk.at < k.chunk.end {
 			if err := k.readPage(); err != nil {
 				return err
 			}
 			continue
 		}
-		if k.left > 0 {
+		if k.chunk.values > 0 {
 			return damaged("the column %.60q has fewer values than it says", k.c.Name)
 		}
 		if k.group == len(k.f.groups) {
@@ -68,16 +66,14 @@ func (k *Cursor) load() error {
 			return io.EOF
 		}
 		g := &k.f.groups[k.group]
+		k.chunk, k.dictionary = g.chunks[k.c.leaf], content{}
 		k.group++
-		chunk := &g.chunks[k.c.leaf]
-		if chunk.encrypted {
+		if k.chunk.encrypted {
 			return unsupported("the column %.60q is encrypted; write the file without encryption", k.c.Name)
 		}
-		if !k.c.List && chunk.values != g.rows || chunk.values < g.rows {
-			return damaged("the column %.60q has %d values for the %d rows of a row group", k.c.Name, chunk.values, g.rows)
+		if values := k.chunk.values; !k.c.List && values != g.rows || values < g.rows {
+			return damaged("the column %.60q has %d values for the %d rows of a row group", k.c.Name, values, g.rows)
 		}
-		k.at, k.end, k.codec, k.left = chunk.start, chunk.start+chunk.bytes, chunk.codec, chunk.values
-		k.dictionary = content{}
 	}
 	return nil
 }
@@ -85,10 +81,10 @@ func (k *Cursor) load() error {
 // readPage reads the next page of the chunk.
 func (k *Cursor) readPage() error {
 	var p pageHead
-	size, err := 0, error(nil)
+	size, err, left := 0, error(nil), &k.chunk
 	for try := headSize; ; try *= 8 {
-		head := make([]byte, min(try, k.end-k.at))
-		if err := readAt(k.f.r, head, int64(k.at)); err != nil {
+		head := make([]byte, min(try, left.end-left.at))
+		if err := readAt(k.f.r, head, int64(left.at)); err != nil {
 			return err
 		}
 		if p, size, err = readHead(head); err == nil {
@@ -98,15 +94,15 @@ func (k *Cursor) readPage() error {
 			return err
 		}
 	}
-	k.at += size
-	if p.compressed > k.end-k.at {
+	left.at += size
+	if p.compressed > left.end-left.at {
 		return k.damaged("goes beyond its end")
 	}
 	k.packed = slices.Grow(k.packed[:0], p.compressed)[:p.compressed]
-	if err := readAt(k.f.r, k.packed, int64(k.at)); err != nil {
+	if err := readAt(k.f.r, k.packed, int64(left.at)); err != nil {
 		return err
 	}
-	k.at += p.compressed
+	left.at += p.compressed
 	if p.crc.id != 0 && crc32.ChecksumIEEE(k.packed) != uint32(p.crc.number) {
 		return k.damaged("has another checksum than it should have")
 	}
@@ -114,10 +110,10 @@ func (k *Cursor) readPage() error {
 	if !isDictionary && p.kind != pageData && p.kind != pageDataV2 {
 		return nil // it has no values
 	}
-	if (!isText || !isDictionary) && p.values > k.left || !isText && p.uncompressed > valueRoom*p.values+pageRoom {
-		return k.damaged(fmt.Sprintf("claims to hold %d bytes for %d values, of %d in all", p.uncompressed, p.values, k.left))
+	if (!isText || !isDictionary) && p.values > left.values || !isText && p.uncompressed > valueRoom*p.values+pageRoom {
+		return k.damaged(fmt.Sprintf("claims to hold %d bytes for %d values, of %d in all", p.uncompressed, p.values, left.values))
 	}
-	levels, body, codec := k.packed[:p.repBytes+p.defBytes], k.packed[p.repBytes+p.defBytes:], k.codec
+	levels, body, codec := k.packed[:p.repBytes+p.defBytes], k.packed[p.repBytes+p.defBytes:], left.codec
 	if !p.isCompressed {
 		codec = codecNone
 	}
@@ -130,10 +126,7 @@ func (k *Cursor) readPage() error {
 	if !isDictionary {
 		return k.readData(&p, levels, body)
 	}
-	if p.encoding == encodingPlainDictionary {
-		p.encoding = encodingPlain
-	}
-	k.dictionary, err = k.c.decode(p.encoding, body, p.values)
+	k.dictionary, err = k.c.decode(encodingPlain, body, p.values)
 	k.dictionary.numbers = slices.Clone(k.dictionary.numbers)
 	return err
 }
@@ -151,7 +144,7 @@ func (k *Cursor) readData(p *pageHead, levels, body []byte) (err error) {
 	if d.err != nil {
 		return k.damaged("ends within its levels")
 	}
-	k.count, k.left = p.values, k.left-p.values
+	k.count, k.chunk.values = p.values, k.chunk.values-p.values
 	if k.width == 0 {
 		return nil // Width wants the levels alone
 	}
@@ -313,28 +306,23 @@ func (k *Cursor) SkipGroups(rows int) (skipped int) {
 
 // Width finds out how many values the first list of a column of lists has, and has
 // the cursor expect as many of the others. Without rows it gives io.EOF.
-func (k *Cursor) Width() (width int, err error) {
+func (k *Cursor) Width() (width int, _ error) {
 	probe, level := *k, make([]uint32, 1)
 	for ; ; width++ {
-		if err := probe.load(); err == io.EOF && width > 0 {
-			break
-		} else if err != nil {
-			return 0, err
-		}
-		if !probe.rep.next(level) {
+		err := probe.load()
+		switch {
+		case err == nil && !probe.rep.next(level):
 			return 0, k.damaged(fewLevels)
-		}
-		if width > 0 && level[0] == 0 {
-			break
-		}
-		if width == 0 && level[0] != 0 {
+		case width > 0 && (err == io.EOF || err == nil && level[0] == 0):
+			k.width = width
+			return width, nil
+		case err != nil:
+			return 0, err
+		case width == 0 && level[0] != 0:
 			return 0, damaged("the column %.60q begins within a list", k.c.Name)
-		}
-		if width > k.f.Most() {
+		case width > k.f.Most():
 			return 0, damaged("the column %.60q claims to begin with a list of more than %d values", k.c.Name, width)
 		}
 		probe.count--
 	}
-	k.width = width
-	return width, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 )
 
 // Magic is what Parquet files begin and end with.
@@ -20,14 +21,8 @@ const required, optional, repeated = 0, 1, 2
 // A Kind is what the values of a column are, by NumPy's letters.
 type Kind byte
 
-// Kinds of columns that can be read.
-const (
-	Bool     Kind = 'b' // a byte, 0 or 1
-	Signed   Kind = 'i'
-	Unsigned Kind = 'u'
-	Float    Kind = 'f'
-	Text     Kind = 'S'
-)
+// Kinds of columns that can be read. Bools are bytes, 0 or 1.
+const Bool, Signed, Unsigned, Float, Text Kind = 'b', 'i', 'u', 'f', 'S'
 
 // A Column is a field of a file's rows.
 type Column struct {
@@ -66,8 +61,9 @@ type rowGroup struct {
 
 // A chunk is where values of a stored column are.
 type chunk struct {
-	codec, values, start, bytes int
-	encrypted                   bool
+	codec, values int
+	at, end       int // in the file
+	encrypted     bool
 }
 
 // Open reads what a file of the given size in bytes says about itself.
@@ -76,18 +72,16 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	if size < ends {
 		return nil, damaged("it has %d bytes, fewer than any Parquet file", size)
 	}
-	var tail [8]byte
-	if err := readAt(r, tail[:], size-8); err != nil {
+	tail := make([]byte, 8)
+	if err := readAt(r, tail, size-8); err != nil {
 		return nil, err
 	}
-	switch string(tail[4:]) {
-	case Magic:
-	case "PARE":
+	if end := string(tail[4:]); end == "PARE" {
 		return nil, unsupported("the file is encrypted; write it without encryption")
-	default:
+	} else if end != Magic {
 		return nil, damaged("it does not end with %s, so that it is truncated", Magic)
 	}
-	length := int64(binary.LittleEndian.Uint32(tail[:]))
+	length := int64(binary.LittleEndian.Uint32(tail))
 	if length > size-ends {
 		return nil, damaged("its metadata claim to take %d bytes of the file's %d", length, size)
 	}
@@ -124,14 +118,14 @@ func (f *File) describe(meta value) error {
 		g := rowGroup{rows: v.get(3, 0)}
 		for _, v := range v.field(1).parts {
 			m := v.field(3)
-			c := chunk{codec: m.get(4, 0), values: m.get(5, 0), bytes: m.get(7, 0), start: m.get(9, 0), encrypted: v.field(8).id != 0}
+			start, size := m.get(9, 0), m.get(7, 0)
 			if dictionary := m.get(11, 0); dictionary > 0 {
-				c.start = min(c.start, dictionary)
+				start = min(start, dictionary)
 			}
-			if c.start < len(Magic) || c.bytes < 0 || c.start > f.size || c.bytes > f.size-c.start {
+			if start < len(Magic) || size < 0 || start > f.size || size > f.size-start {
 				return damaged("a column lies outside of it, or it is truncated")
 			}
-			g.chunks = append(g.chunks, c)
+			g.chunks = append(g.chunks, chunk{m.get(4, 0), m.get(5, 0), start, start + size, v.field(8).id != 0})
 		}
 		if len(g.chunks) != leaves {
 			return damaged("a row group has %d columns, the schema %d", len(g.chunks), leaves)
@@ -224,11 +218,8 @@ func newColumn(field []value) Column {
 	}
 	c.List = c.maxRep > 0
 	c.setKind(leaf)
-	switch {
-	case c.List && c.Kind == Text:
-		c.Is = "a list of texts"
-	case c.List && c.Kind != 0:
-		c.Is = "a list of numbers"
+	if c.List && c.Kind != 0 {
+		c.Is = "a list of " + strings.TrimPrefix(c.Is, "a ") + "s"
 	}
 	return c
 }

@@ -77,11 +77,8 @@ var unpackers = map[int]*sync.Pool{
 	codecGzip: {New: func() any { return new(gzip.Reader) }},
 	codecZstd: {New: func() any {
 		// Without concurrency it is read as it is asked for.
-		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(freePage), zstd.WithDecoderLowmem(true))
-		if err != nil {
-			panic(err) // of options that do not go together
-		}
-		return z
+		z, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(freePage), zstd.WithDecoderLowmem(true))
+		return z // no error: the options go together
 	}},
 }
 
@@ -137,17 +134,21 @@ func (c *Column) decode(encoding int, b []byte, count int) (out content, err err
 			end := len(all) - len(d.b)
 			out.texts = append(out.texts, all[end-size:end])
 		}
-	case encoding == encodingDeltaLength && c.Kind == Text:
-		lengths, rest, err := deltas(b, count)
+	case encoding == encodingDeltaLength && c.Kind == Text, encoding == encodingDelta && (c.physical == typeInt32 || c.physical == typeInt64):
+		values, rest, err := deltas(b, count)
 		if err != nil {
 			return out, err
 		}
 		all := string(rest)
-		for _, n := range lengths {
-			if n < 0 || n > int64(len(all)) {
+		for i, v := range values {
+			switch {
+			case c.Kind != Text:
+				out.numbers = binary.LittleEndian.AppendUint64(out.numbers, uint64(v))[:(i+1)*c.Size]
+			case v < 0 || v > int64(len(all)):
 				return out, short
+			default:
+				out.texts, all = append(out.texts, all[:v]), all[v:]
 			}
-			out.texts, all = append(out.texts, all[:n]), all[n:]
 		}
 	case c.Kind != Text && c.physical != typeBool && (encoding == encodingPlain || encoding == encodingSplit):
 		if count > len(b)/c.Size {
@@ -160,14 +161,6 @@ func (c *Column) decode(encoding int, b []byte, count int) (out content, err err
 					out.numbers[i*c.Size+k] = v
 				}
 			}
-		}
-	case encoding == encodingDelta && (c.physical == typeInt32 || c.physical == typeInt64):
-		values, _, err := deltas(b, count)
-		if err != nil {
-			return out, err
-		}
-		for i, v := range values {
-			out.numbers = binary.LittleEndian.AppendUint64(out.numbers, uint64(v))[:(i+1)*c.Size]
 		}
 	default:
 		return out, unsupported("the column %.60q has the encoding %d, which is not read; write the file with plain or dictionary encoding", c.Name, encoding)

@@ -174,12 +174,7 @@ func TestBombs(t *testing.T) {
 		"a dictionary": {name: "x", physical: typeInt32, groups: [][]testPage{{{kind: pageDictionary, values: 4 << 20, body: make([]byte, 16<<20)}, ints(10)}}},
 	} {
 		c.codec = codecZstd
-		columns := make([]testColumn, 4)
-		for i := range columns {
-			columns[i] = c
-		}
-		r := rand.New(rand.NewPCG(1, 1))
-		file := buildFile(t, r, []int{10}, columns)
+		file := buildFile(t, rand.New(rand.NewPCG(1, 1)), []int{10}, slices.Repeat([]testColumn{c}, 4))
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		err := read(file)
