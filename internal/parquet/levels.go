@@ -21,22 +21,17 @@ func (h *hybrid) begin() bool {
 		h.b = h.b[min(len(h.b), (h.bit+7)/8):]
 	}
 	head, n := binary.Uvarint(h.b)
-	if n <= 0 || head>>1 == 0 || head>>1 > 1<<31 {
+	size, length := (h.width+7)/8, head>>1
+	h.packed, h.bit = head&1 == 1, 0
+	if n <= 0 || length == 0 || length > 1<<31 || !h.packed && len(h.b) < n+size {
 		return false
 	}
-	h.b = h.b[n:]
-	h.packed, h.bit, h.run = head&1 == 1, 0, int(head>>1)
-	if h.packed {
+	if h.run, h.b = int(length), h.b[n:]; h.packed {
 		// The last group may be cut, but every number that is asked for has its bits.
 		h.run *= 8
-		return true
+	} else {
+		h.value, h.b = uint32(bitsAt(h.b, 0, 8*size)), h.b[size:]
 	}
-	size := (h.width + 7) / 8
-	if len(h.b) < size {
-		return false
-	}
-	h.value = uint32(bitsAt(h.b, 0, 8*size))
-	h.b = h.b[size:]
 	return true
 }
 

@@ -184,14 +184,13 @@ var converted = map[int]int{3: logicalList, 5: logicalDecimal, 6: logicalDate, 7
 // logicalType returns the logical type of an element, 0 without one, and how many bits
 // whole numbers without a sign have, 0 of others.
 func logicalType(element value) (id, unsigned int) {
-	if union := element.field(schemaLogical).parts; len(union) > 0 {
-		if t := union[0]; t.id != logicalInteger || t.get(2, 0) != 0 {
-			return t.id, 0
-		}
+	union, old := element.field(schemaLogical).parts, element.get(schemaConverted, -1)
+	switch {
+	case len(union) > 0 && union[0].id == logicalInteger && union[0].get(2, 0) == 0:
 		return logicalInteger, union[0].get(1, 0)
-	}
-	old := element.get(schemaConverted, -1)
-	if old >= 11 && old <= 14 {
+	case len(union) > 0:
+		return union[0].id, 0
+	case old >= 11 && old <= 14: // of 8 to 64 bits
 		return logicalInteger, 1 << (old - 8)
 	}
 	return converted[old], 0
