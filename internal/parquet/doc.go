@@ -11,10 +11,10 @@
 // times as long for MNIST in 784 columns, and makes a program 33 MB larger.
 //
 // Read are the encodings PLAIN, dictionaries, RLE (of booleans), DELTA_BINARY_PACKED,
-// DELTA_LENGTH_BYTE_ARRAY (of texts) and BYTE_STREAM_SPLIT, in pages of both
-// versions, uncompressed or compressed with snappy, gzip or zstd: what pandas, pyarrow, DuckDB,
-// Polars and Spark write. The files of testdata were written with arrow-go v18.8.0 and
-// parquet-go v0.32.0.
+// DELTA_LENGTH_BYTE_ARRAY and BYTE_STREAM_SPLIT, in pages of both versions, uncompressed or
+// compressed with snappy, gzip or zstd: what pandas, pyarrow, DuckDB, Polars and Spark write
+// by default. DELTA_BYTE_ARRAY is not read. The files of testdata were written with arrow-go
+// v18.8.0 and parquet-go v0.32.0.
 package parquet
 
 import (
