@@ -110,28 +110,52 @@ func readAt(r io.ReaderAt, b []byte, off int64) error {
 
 // describe makes the columns and row groups of the metadata.
 func (f *File) describe(meta value) error {
-	leaves, err := f.columns(meta.field(2).parts)
+	var schema []value
+	for e := range meta.field(2).parts() {
+		if schema = append(schema, e); len(schema) > maxColumns {
+			return unsupported("the file has more than %d columns; write fewer", maxColumns)
+		}
+	}
+	leaves, err := f.columns(schema)
 	if err != nil {
 		return err
 	}
-	for _, v := range meta.field(4).parts {
+	for v := range meta.field(4).parts() {
 		g := rowGroup{rows: v.get(3, 0)}
-		for _, v := range v.field(1).parts {
-			m := v.field(3)
-			start, size := m.get(9, 0), m.get(7, 0)
-			if dictionary := m.get(11, 0); dictionary > 0 {
+		for v := range v.field(1).parts() {
+			var c chunk
+			var start, size, dictionary int
+			for m := range v.field(3).parts() { // in one pass, as there are many chunks
+				switch m.id {
+				case 4:
+					c.codec = m.number
+				case 5:
+					c.values = m.number
+				case 7:
+					size = m.number
+				case 9:
+					start = m.number
+				case 11:
+					dictionary = m.number
+				}
+			}
+			if dictionary > 0 {
 				start = min(start, dictionary)
 			}
 			if start < len(Magic) || size < 0 || start > f.size || size > f.size-start {
 				return damaged("a column lies outside of it, or it is truncated")
 			}
-			g.chunks = append(g.chunks, chunk{m.get(4, 0), m.get(5, 0), start, start + size, v.field(8).id != 0})
+			c.at, c.end, c.encrypted = start, start+size, v.field(8).id != 0
+			g.chunks = append(g.chunks, c)
 		}
 		if len(g.chunks) != leaves {
 			return damaged("a row group has %d columns, the schema %d", len(g.chunks), leaves)
 		}
 		if g.rows < 0 || g.rows > math.MaxInt32-f.Rows {
 			return damaged("its row groups have an impossible number of rows")
+		}
+		if leaves == 0 {
+			return damaged("it has rows, but no columns")
 		}
 		f.Rows += g.rows
 		f.groups = append(f.groups, g)
@@ -141,6 +165,9 @@ func (f *File) describe(meta value) error {
 	}
 	return nil
 }
+
+// maxColumns bounds the elements of the schema.
+const maxColumns = 1 << 20
 
 // Fields of an element of the schema; the logical type is a union.
 const schemaType, schemaLength, schemaRepetition, schemaName, schemaChildren, schemaConverted, schemaLogical = 1, 2, 3, 4, 5, 6, 10
@@ -184,16 +211,18 @@ var converted = map[int]int{3: logicalList, 5: logicalDecimal, 6: logicalDate, 7
 // logicalType returns the logical type of an element, 0 without one, and how many bits
 // whole numbers without a sign have, 0 of others.
 func logicalType(element value) (id, unsigned int) {
-	union, old := element.field(schemaLogical).parts, element.get(schemaConverted, -1)
-	switch {
-	case len(union) > 0 && union[0].id == logicalInteger && union[0].get(2, 0) == 0:
-		return logicalInteger, union[0].get(1, 0)
-	case len(union) > 0:
-		return union[0].id, 0
+	for only := range element.field(schemaLogical).parts() {
+		if only.id == logicalInteger && only.get(2, 0) == 0 {
+			return logicalInteger, only.get(1, 0)
+		}
+		return only.id, 0
+	}
+	switch old := element.get(schemaConverted, -1); {
 	case old >= 11 && old <= 14: // of 8 to 64 bits
 		return logicalInteger, 1 << (old - 8)
+	default:
+		return converted[old], 0
 	}
-	return converted[old], 0
 }
 
 // newColumn makes a column of the elements of a field.

@@ -280,3 +280,21 @@ func TestWrite(t *testing.T) {
 		t.Errorf("texts: %v", err)
 	}
 }
+
+// The metadata of a file take no more memory than in the file, whatever they hold.
+func TestMemoryOfMetadata(t *testing.T) {
+	const n = 1 << 20
+	unknown := []any{}
+	for range n {
+		unknown = append(unknown, []byte{thriftStop})
+	}
+	footer := structure(1, int32(1), 99, unknown)
+	b := append(binary.LittleEndian.AppendUint32(append([]byte(Magic), footer...), uint32(len(footer))), Magic...)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := Open(bytes.NewReader(b), int64(len(b)))
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; err == nil || !strings.Contains(err.Error(), "it has no schema") || used > 2*n {
+		t.Errorf("%d bytes of metadata take %d: %v", len(footer), used, err)
+	}
+}

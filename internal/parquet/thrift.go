@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"encoding/binary"
+	"iter"
 	"math"
 )
 
@@ -14,17 +15,31 @@ const (
 // maxDepth bounds how deep structures may be nested.
 const maxDepth = 32
 
-// A value is a value of Thrift's compact protocol.
+// A value is a value of Thrift's compact protocol. Structures and lists stay encoded until
+// their parts are asked for, so that metadata take no more memory than in the file.
 type value struct {
 	id     int // of a field
 	number int // of integers, and 1 for true
 	text   []byte
-	parts  []value // the fields of a structure, or the structures in a list
+	kind   byte // of a structure or list, which text encodes
+}
+
+// parts returns the fields of a structure, or the structures in a list.
+func (v value) parts() iter.Seq[value] {
+	return func(yield func(value) bool) {
+		d := decoder{b: v.text}
+		switch v.kind {
+		case thriftStruct:
+			d.fields(0, yield)
+		case thriftList:
+			d.elements(0, yield)
+		}
+	}
 }
 
 // field returns a field of a structure; without it, an empty value.
 func (v value) field(id int) value {
-	for _, f := range v.parts {
+	for f := range v.parts() {
 		if f.id == id {
 			return f
 		}
@@ -47,8 +62,8 @@ func parse(b []byte) (v value, size int, err error) {
 	return v, len(b) - len(d.b), d.err
 }
 
-// A decoder reads Thrift's compact protocol. After the first fault, kept in err, all is
-// zero. Nothing is allocated on the word of a size: every element takes a byte at least.
+// A decoder reads Thrift's compact protocol, and allocates nothing. After the first fault,
+// kept in err, all is zero.
 type decoder struct {
 	b   []byte
 	err error
@@ -117,34 +132,51 @@ func (d *decoder) value(kind byte, depth int) (v value) {
 	case thriftBinary:
 		v.text = d.take(d.uvarint())
 	case thriftList, thriftSet:
-		head := d.byte()
-		n := uint64(head >> 4)
-		if n == 15 {
-			n = d.uvarint()
-		}
-		kind := max(head&15, thriftByte) // which true and false take in a list
-		for ; n > 0 && d.err == nil; n-- {
-			if e := d.value(kind, depth+1); kind == thriftStruct {
-				v.parts = append(v.parts, e)
-			}
-		}
+		v.kind, v.text = thriftList, d.b
+		d.elements(depth, func(value) bool { return true })
 	case thriftStruct:
-		for id := 0; d.err == nil; {
-			head := d.byte()
-			if head&15 == thriftStop {
-				break
-			}
-			if id += int(head >> 4); head>>4 == 0 {
-				id = int(int16(d.integer()))
-			}
-			f := d.value(head&15, depth+1)
-			f.id = id
-			v.parts = append(v.parts, f)
-		}
+		v.kind, v.text = thriftStruct, d.b
+		d.fields(depth, func(value) bool { return true })
 	default:
 		d.fail()
 	}
+	if v.kind != 0 {
+		v.text = v.text[:len(v.text)-len(d.b)]
+	}
 	return v
+}
+
+// elements calls yield with the structures of a list until it returns false.
+func (d *decoder) elements(depth int, yield func(value) bool) {
+	head := d.byte()
+	n := uint64(head >> 4)
+	if n == 15 {
+		n = d.uvarint()
+	}
+	kind := max(head&15, thriftByte) // which true and false take in a list
+	for ; n > 0 && d.err == nil; n-- {
+		if e := d.value(kind, depth+1); kind == thriftStruct && d.err == nil && !yield(e) {
+			return
+		}
+	}
+}
+
+// fields calls yield with the fields of a structure until it returns false.
+func (d *decoder) fields(depth int, yield func(value) bool) {
+	for id := 0; d.err == nil; {
+		head := d.byte()
+		if head&15 == thriftStop {
+			return
+		}
+		if id += int(head >> 4); head>>4 == 0 {
+			id = int(int16(d.integer()))
+		}
+		f := d.value(head&15, depth+1)
+		f.id = id
+		if d.err != nil || !yield(f) {
+			return
+		}
+	}
 }
 
 // structure encodes fields, given by their number and value in turn: an int32 or int64, a
