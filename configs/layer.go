@@ -148,37 +148,38 @@ func syntaxError(path string, err error) error {
 // addMapping reads a mapping whose keys begin with prefix, the whole file or a
 // section of it, into a layer.
 func (s *keySet) addMapping(l *layer, path string, n *yaml.Node, prefix string) error {
-	lines := map[string]int{}
-	for i := 0; i < len(n.Content); i += 2 {
-		name, node := n.Content[i], resolve(n.Content[i+1])
+	return eachKey(path, prefix, n, func(name, node *yaml.Node) error {
 		k := prefix + name.Value
-		if first, twice := lines[k]; twice {
-			return &Error{at(path, name), k, fmt.Sprintf("is given twice, first in line %d; keep one of them", first)}
-		}
-		lines[k] = name.Line
-
 		if prefix == "" && slices.Contains(s.sections(), k) {
 			if isNull(node) {
-				continue
+				return nil
 			}
 			if short := s.inFull(k); short != k && node.Kind == yaml.ScalarNode {
-				if err := s.add(l, path, name, node, short); err != nil {
-					return err
-				}
-				continue
+				return s.add(l, path, name, node, short)
 			}
 			if node.Kind != yaml.MappingNode {
 				return &Error{at(path, name), k, fmt.Sprintf("is %s, but must be a section with keys such as %s", describe(node), s.firstKey(k))}
 			}
-			if err := s.addMapping(l, path, node, k+"."); err != nil {
-				return err
-			}
-			continue
+			return s.addMapping(l, path, node, k+".")
 		}
 		if section, rest, dotted := strings.Cut(name.Value, "."); dotted && s.Has(k) {
 			return &Error{at(path, name), k, fmt.Sprintf("is a key of the section %s; write \"%s: {%s: …}\"", section, section, rest)}
 		}
-		if err := s.add(l, path, name, node, k); err != nil {
+		return s.add(l, path, name, node, k)
+	})
+}
+
+// eachKey calls each for every key of a mapping, whose names begin with prefix, and its
+// value.
+func eachKey(path, prefix string, n *yaml.Node, each func(name, node *yaml.Node) error) error {
+	lines := map[string]int{}
+	for i := 0; i < len(n.Content); i += 2 {
+		name := n.Content[i]
+		if first, twice := lines[name.Value]; twice {
+			return &Error{at(path, name), text.Printable(prefix + name.Value), fmt.Sprintf("is given twice, first in line %d; keep one of them", first)}
+		}
+		lines[name.Value] = name.Line
+		if err := each(name, resolve(n.Content[i+1])); err != nil {
 			return err
 		}
 	}

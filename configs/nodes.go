@@ -157,10 +157,16 @@ func line(v any) string {
 	if err != nil {
 		return fmt.Sprint(v)
 	}
-	n.Style |= yaml.FlowStyle
-	line, err := yaml.Marshal(n)
+	line, err := flow(*n)
 	if err != nil {
 		return fmt.Sprint(v)
 	}
-	return strings.Join(slices.Collect(strings.FieldsSeq(string(line))), " ")
+	return strings.Join(slices.Collect(strings.FieldsSeq(line)), " ")
+}
+
+// flow writes a node as one line of YAML, or more if it is long.
+func flow(n yaml.Node) (string, error) {
+	n.Style |= yaml.FlowStyle
+	line, err := yaml.Marshal(&n)
+	return strings.TrimSpace(string(line)), err
 }

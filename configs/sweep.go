@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -37,22 +39,27 @@ type Sweep struct {
 	Runs    [][]Setting
 	Varied  []string // the keys in which runs differ, in the order of the file
 
-	common       []Setting     // of all runs
-	listed, axes [][][]Setting // the runs that are listed, as an only item, and the values of each axis
+	common       []Setting      // of all runs
+	listed, axes [][][]Setting  // the runs that are listed, as an only item, and the values of each axis
+	configs      map[string]int // the run of each configuration
 }
 
 // mostRuns bounds how many runs a sweep may have, far above what anybody waits for.
 const mostRuns = 100_000
 
 // ReadSweep reads a file, of at most 1 MiB, that describes a sweep, and checks the
-// configuration of each run, over which environ is laid. It refuses a run that was begun
-// with another configuration. Faults are of the type *Error.
+// configuration of each run, over which environ is laid. It refuses an output that is not
+// the folder of a sweep, two equal runs, and a run that was begun with another
+// configuration. Faults are of the type *Error.
 func ReadSweep(ctx context.Context, path string, environ []string) (*Sweep, error) {
 	content, err := readLimited(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	s, err := parseSweep(path, content)
+	if err == nil {
+		err = s.checkOutput()
+	}
 	for run := 0; err == nil && run < len(s.Runs); run++ {
 		from := Sources{File: s.Config, Environ: environ, Settings: s.Runs[run], Context: ctx}
 		if s.Command == Pretrain.Command() {
@@ -64,11 +71,36 @@ func ReadSweep(ctx context.Context, path string, environ []string) (*Sweep, erro
 	return s, err
 }
 
+// A folder in which a file is locked is that of a sweep, whatever else it holds.
+var lockNames, ownNames = regexp.MustCompile(`^\d\d+\.lock$`), regexp.MustCompile(`^(\d\d+(\.done)?|cache)$`)
+
+func (s *Sweep) checkOutput() error {
+	entries, err := os.ReadDir(s.Output)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return &Error{s.Path, "output", fmt.Sprintf("is %s, which cannot be read as a folder (%v); choose another", text.Quote(s.Output), err)}
+	}
+	isOther := func(e fs.DirEntry) bool { return !ownNames.MatchString(e.Name()) }
+	isLock := func(e fs.DirEntry) bool { return lockNames.MatchString(e.Name()) }
+	if i := slices.IndexFunc(entries, isOther); i >= 0 && !slices.ContainsFunc(entries, isLock) {
+		return &Error{Problem: fmt.Sprintf("the folder %s holds other things (%s) and no sweep; choose another output for %s", s.Output, text.Quote(entries[i].Name()), s.Path)}
+	}
+	return nil
+}
+
+// freeKeys may differ between machines.
+var freeKeys = regexp.MustCompile(`^(device|log|checkpoint|output\.dir|graph\.cache)(\.|$)`)
+
 func checkRun[C any](s *Sweep, schema *Schema[C], run int, from Sources) error {
 	now, _, err := schema.Load(from)
 	if err != nil {
 		return err
 	}
+	*schema.Common(now).Dir = ""
+	all := fmt.Sprint(schema.Compare(new(C), now))
+	if first, twice := s.configs[all]; twice {
+		return &Error{Source: s.Path, Problem: fmt.Sprintf("the runs %s (%s) and %s (%s) are the same; keep one of them", s.RunName(first), s.Describe(first), s.RunName(run), s.Describe(run))}
+	}
+	s.configs[all] = run
 	begun, _, err := schema.Load(Sources{File: s.RunDir(run) + "/config.yaml"})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -76,9 +108,7 @@ func checkRun[C any](s *Sweep, schema *Schema[C], run int, from Sources) error {
 		return err
 	}
 	for _, d := range schema.Compare(begun, now) {
-		section, _, _ := strings.Cut(d.Key, ".")
-		free := []string{"device", "log", "checkpoint", "output.dir", "graph.cache"} // may differ between machines
-		if !d.MayChange || !slices.Contains(free, section) && !slices.Contains(free, d.Key) {
+		if !d.MayChange || !freeKeys.MatchString(d.Key) {
 			return &Error{s.Path, d.Key, fmt.Sprintf("is %s, but run %s in %s was begun with %s; leave it as it was, or choose another output", d.Second, s.RunName(run), s.Output, d.First)}
 		}
 	}
@@ -93,21 +123,20 @@ func (s *Sweep) RunName(run int) string {
 	return fmt.Sprintf("%0*d", max(2, len(fmt.Sprint(len(s.Runs)-1))), run)
 }
 
-// Value returns what the file sets a key of a run to, "" if nothing.
-func (s *Sweep) Value(run int, key string) string {
-	for _, x := range slices.Backward(s.Runs[run]) {
-		if x.Key == key {
-			return x.Value
-		}
+// Values returns what the file sets the keys of a run to.
+func (s *Sweep) Values(run int) map[string]string {
+	values := map[string]string{}
+	for _, x := range s.Runs[run] {
+		values[x.Key] = x.Value
 	}
-	return ""
+	return values
 }
 
 // Describe returns what tells a run from the others, such as "loss.name=neg seed=1".
 func (s *Sweep) Describe(run int) string {
 	words := make([]string, len(s.Varied))
 	for i, k := range s.Varied {
-		words[i] = k + "=" + text.Shorten(s.Value(run, k))
+		words[i] = k + "=" + text.Shorten(s.Values(run)[k])
 	}
 	return strings.Join(words, " ")
 }
@@ -119,7 +148,7 @@ func parseSweep(path string, content []byte) (*Sweep, error) {
 		return nil, syntaxError(path, err)
 	}
 	name := filepath.Base(path)
-	s := &Sweep{Path: path, Command: "train", Output: "runs/" + strings.TrimSuffix(name, filepath.Ext(name))}
+	s := &Sweep{Path: path, Command: "train", Output: "runs/" + strings.TrimSuffix(name, filepath.Ext(name)), configs: map[string]int{}}
 	if err := s.mapping(root, "the file", s.key); err != nil && !isNull(root) {
 		return nil, err
 	}
@@ -165,18 +194,7 @@ func (s *Sweep) mapping(n *yaml.Node, what string, each func(name, node *yaml.No
 	if n.Kind != yaml.MappingNode {
 		return &Error{at(s.Path, n), what, "is " + describe(n) + ", but must be a mapping of keys, such as {seed: 1}"}
 	}
-	lines := map[string]int{}
-	for i := 0; i < len(n.Content); i += 2 {
-		name := n.Content[i]
-		if first, twice := lines[name.Value]; twice {
-			return &Error{at(s.Path, name), text.Printable(name.Value), fmt.Sprintf("is given twice, first in line %d; keep one of them", first)}
-		}
-		lines[name.Value] = name.Line
-		if err := each(name, resolve(n.Content[i+1])); err != nil {
-			return err
-		}
-	}
-	return nil
+	return eachKey(s.Path, "", n, each)
 }
 
 // values reads the items of a list, or an only item.
@@ -201,9 +219,8 @@ func (s *Sweep) key(name, node *yaml.Node) (err error) {
 	case "set":
 		s.common, err = s.settings(node)
 	case "runs":
-		runs, err := values(node, s.settings)
-		s.listed = [][][]Setting{runs}
-		return err
+		s.listed = make([][][]Setting, 1)
+		s.listed[0], err = values(node, s.settings)
 	case "axes":
 		return s.mapping(node, "axes", func(name, node *yaml.Node) error {
 			axis, err := values(node, func(item *yaml.Node) ([]Setting, error) {
@@ -238,17 +255,13 @@ func (s *Sweep) settings(node *yaml.Node) (all []Setting, err error) {
 }
 
 // setting reads a key of a run and its value, which becomes a line of YAML.
-func (s *Sweep) setting(name, node *yaml.Node) (Setting, error) {
-	x := Setting{at(s.Path, name), name.Value, node.Value}
+func (s *Sweep) setting(name, node *yaml.Node) (x Setting, err error) {
+	x = Setting{at(s.Path, name), name.Value, node.Value}
 	if x.Key == "output.dir" || x.Key == "graph.cache" {
 		return x, &Error{x.Source, x.Key, "is set by the sweep itself, whose runs and their cache are in its output; leave it out"}
 	}
-	if node.Kind == yaml.ScalarNode {
-		return x, nil
+	if node.Kind != yaml.ScalarNode {
+		x.Value, err = flow(*node)
 	}
-	flow := *node
-	flow.Style |= yaml.FlowStyle
-	line, err := yaml.Marshal(&flow)
-	x.Value = strings.TrimSpace(string(line))
 	return x, err
 }

@@ -97,6 +97,28 @@ func TestSweepHasChanged(t *testing.T) {
 	}
 }
 
+// A folder that holds other things, and no lock file, is not that of a sweep.
+func TestSweepOutput(t *testing.T) {
+	for files, want := range map[string]string{
+		"":                                     "",
+		"out/00/x out/00.done out/cache/x":     "",
+		"out/00.lock out/report.csv out/a.png": "",
+		"out/100.lock out/a.lock":              "",
+		"out/00/x out/report.csv":              `the folder out holds other things ("report.csv") and no sweep; choose another output for sub/sweep.yaml`,
+		"out/a.lock":                           `the folder out holds other things ("a.lock") and no sweep; choose another output for sub/sweep.yaml`,
+		"out":                                  `sub/sweep.yaml: output is "out", which cannot be read as a folder (`,
+	} {
+		path := writeSweep(t, "output: out\naxes: {seed: [1, 2]}")
+		for _, name := range strings.Fields(files) {
+			must(t, os.MkdirAll(filepath.Dir(name), 0o777))
+			must(t, os.WriteFile(name, nil, 0o666))
+		}
+		if _, err := ReadSweep(t.Context(), path, nil); want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+			t.Errorf("%s: %v, want %s", files, err, want)
+		}
+	}
+}
+
 // badSweeps are files with the sentence that each must give.
 var badSweeps = []struct{ text, want string }{
 	{"", "sweep.yaml: the file names no runs"},
@@ -111,6 +133,8 @@ var badSweeps = []struct{ text, want string }{
 	{"axes: {seed: [1], seed: [2]}", "sweep.yaml:1: seed is given twice, first in line 1; keep one of them"},
 	{"runs: []", "sweep.yaml: the file names no runs"},
 	{"runs: [1]", "sweep.yaml:1: a run is 1, but must be a mapping of keys, such as {seed: 1}"},
+	{"axes: {seed: [0, 1, 1]}", "sweep.yaml: the runs 01 (seed=1) and 02 (seed=1) are the same; keep one of them"},
+	{"runs: [{seed: 1}, {loss.name: neg, seed: 1}]", "sweep.yaml: the runs 00 (seed=1 loss.name=) and 01 (seed=1 loss.name=neg) are the same; keep one of them"},
 	{"axes: {output.dir: [a, b]}", "sweep.yaml:1: output.dir is set by the sweep itself, whose runs and their cache are in its output; leave it out"},
 	{"axes: {train: [{epochs: 1}]}", "sweep.yaml:1: train is a section; set one of its keys, such as train."},
 	{"command: evaluate\naxes: {seed: [1]}", `sweep.yaml: command is "cne evaluate", but must be train or simclr pretrain`},

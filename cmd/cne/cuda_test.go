@@ -66,7 +66,7 @@ func TestDeviceIsLostInARun(t *testing.T) {
 					mustRun(t, append(slices.Clone(args), "-o", folder)...)
 					continue
 				}
-				if !strings.Contains(stderr, "--resume "+folder+"\" goes on") {
+				if !strings.Contains(stderr, "--resume "+folder+"\" continues") {
 					t.Errorf("stderr does not say how to go on: %q", stderr)
 				}
 				resume := args[:1]

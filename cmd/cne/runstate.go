@@ -96,7 +96,7 @@ func (r *runState[C]) carryOut(cmd *cobra.Command, given configs.Sources, resume
 	command := r.schema.Command() // without the words that run may add
 	err = run(cmd.Context(), r, cmd.OutOrStdout())
 	if err != nil && r.canGoOn {
-		err = fmt.Errorf("%w; \"%s --resume %s\" goes on", err, command, r.dir.Root())
+		err = fmt.Errorf("%w; \"%s --resume %s\" continues", err, command, r.dir.Root())
 	}
 	return err
 }

@@ -310,7 +310,7 @@ func TestStoppedPretrainingIsResumed(t *testing.T) {
 		if err := cmd.Wait(); err == nil {
 			t.Logf("moment %d: the run was over before it was stopped", moment)
 		} else if signal == os.Interrupt {
-			for _, part := range []string{"cne: interrupted after epoch ", "the network so far is in " + filepath.Join("run", rundir.ModelFile), `"cne simclr pretrain --resume run" goes on`} {
+			for _, part := range []string{"cne: interrupted after epoch ", "the network so far is in " + filepath.Join("run", rundir.ModelFile), `"cne simclr pretrain --resume run" continues`} {
 				if !strings.Contains(stderr.String(), part) {
 					t.Errorf("%q lacks %q", stderr, part)
 				}

@@ -227,7 +227,7 @@ func TestSpectrumGoesOn(t *testing.T) {
 				}
 			}()
 			code, stdout, stderr := runCne(ctx, flags("run")...)
-			if code != exitFailure || stdout != "" || !strings.Contains(stderr, "cne: interrupted ") || !strings.Contains(stderr, `; "cne spectrum --resume run" goes on`) {
+			if code != exitFailure || stdout != "" || !strings.Contains(stderr, "cne: interrupted ") || !strings.Contains(stderr, `; "cne spectrum --resume run" continues`) {
 				t.Fatalf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 			}
 			mustRun(t, "spectrum", "--resume", "run")

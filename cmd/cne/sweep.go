@@ -14,7 +14,7 @@ import (
 )
 
 func sweepCmd() *cobra.Command {
-	var only, jobs int
+	var only int
 	var count, report bool
 	cmd := &cobra.Command{
 		Use:   "sweep FILE",
@@ -22,18 +22,15 @@ func sweepCmd() *cobra.Command {
 		Long: `Carry out the runs that a YAML file describes: its axes are keys with lists of
 values, of which every combination is a run, as in docs/guide.md. Runs that have
 succeeded are skipped, interrupted ones continue, and failed ones are tried again.
-Several processes may work on one sweep; --only is for job arrays. At the end, or
-with --report, report.csv in its folder gets the figures of all runs.`,
-		Example: `  cne sweep losses.yaml --jobs 2`,
+Several processes may work on one sweep; --only is for job arrays. When all have
+ended, or with --report, report.csv in its folder gets the figures of the runs.`,
+		Example: `  cne sweep losses.yaml`,
 		Args:    cli.ExactlyOne("the file that describes the runs"),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		one := cmd.Flags().Changed("only")
 		if one && report || one && count || report && count {
 			return cli.Usage(cmd, errors.New("--only, --count and --report are given together; give one of them"))
-		}
-		if jobs < 1 {
-			return cli.Usage(cmd, fmt.Errorf("--jobs is %d, but must be at least 1", jobs))
 		}
 		described, err := configs.ReadSweep(cmd.Context(), args[0], os.Environ())
 		if err != nil {
@@ -50,24 +47,24 @@ with --report, report.csv in its folder gets the figures of all runs.`,
 			from, to = only, only+1
 		}
 		s := &sweep.Sweep{
-			Sweep: described, Jobs: jobs,
+			Sweep:  described,
 			Flags:  []string{"--log-format", cli.LogFormat(cmd), fmt.Sprintf("--quiet=%v", cli.Quiet(cmd))},
 			Stderr: cmd.ErrOrStderr(), Log: cli.Reporter(cmd, cli.LogFormat(cmd)).Log,
 		}
 		if s.Program, err = os.Executable(); err != nil {
 			return fmt.Errorf("cannot find this program: %w", err)
 		}
-		if !report {
-			err = s.Run(cmd.Context(), from, to)
+		if report {
+			return s.Report(cmd.OutOrStdout())
 		}
-		if one || cmd.Context().Err() != nil {
+		elsewhere, err := s.Run(cmd.Context(), from, to)
+		if one || elsewhere > 0 || cmd.Context().Err() != nil {
 			return err
 		}
 		// What has succeeded is reported even if others have failed.
 		return cmp.Or(err, s.Report(cmd.OutOrStdout()))
 	}
 	cmd.Flags().IntVar(&only, "only", 0, "carry out only the run of this `number`, counted from 0")
-	cmd.Flags().IntVarP(&jobs, "jobs", "j", 1, "`number` of runs at once")
 	cmd.Flags().BoolVar(&count, "count", false, "print how many runs there are")
 	cmd.Flags().BoolVar(&report, "report", false, "report on the runs that have succeeded, and carry none out")
 	return cmd

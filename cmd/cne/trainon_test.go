@@ -158,7 +158,7 @@ func TestTrainOnGoesOn(t *testing.T) {
 		err := cmd.Wait()
 		if placed := exists(dir + "/embedding.npy"); placed { // which is there as a whole or not at all
 			sameFile(t, dir+"/embedding.npy", "whole/embedding.npy")
-		} else if err != nil && signal == os.Interrupt && !strings.Contains(stderr.String(), "interrupted while the other points were placed; those trained on are in "+dir+"/sample.npy; \"cne train --resume "+dir+"\" goes on") {
+		} else if err != nil && signal == os.Interrupt && !strings.Contains(stderr.String(), "interrupted while the other points were placed; those trained on are in "+dir+"/sample.npy; \"cne train --resume "+dir+"\" continues") {
 			t.Errorf("%s", stderr)
 		}
 		mustRun(t, "train", "--resume", dir)

@@ -212,7 +212,7 @@ func LoadImageNetwork(log *slog.Logger, path string) (*model.Saved, error) {
 	case errors.Is(err, fs.ErrNotExist) && isRun && !exists(filepath.Join(path, ConfigFile)):
 		return nil, fmt.Errorf("the folder %s holds no run; give that of one of %q, or the file of a network", path, command)
 	case errors.Is(err, fs.ErrNotExist) && isRun:
-		return nil, fmt.Errorf("there is no %s yet, which is written when the run ends; \"%s --resume %s\" goes on", file, command, path)
+		return nil, fmt.Errorf("there is no %s yet, which is written when the run ends; \"%s --resume %s\" continues", file, command, path)
 	case err != nil:
 		return nil, err
 	case saved.ResNet == nil:

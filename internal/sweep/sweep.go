@@ -30,7 +30,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 
 	"cne/configs"
@@ -45,37 +44,42 @@ type Sweep struct {
 	*configs.Sweep
 	Program string    // path of cne
 	Flags   []string  // what every run is given besides its configuration
-	Jobs    int       // how many runs are at work at once
-	Stderr  io.Writer // what runs say; several write at once
+	Stderr  io.Writer // what runs say
 	Log     *slog.Logger
 }
 
 // Run carries out the runs from one number on and before another that have not succeeded.
-// Interrupted ones continue, and those on which other processes are at work are left to
-// them. A run that fails does not keep others from being tried: the error is that of all.
-// When ctx ends, runs save their state.
-func (s *Sweep) Run(ctx context.Context, from, to int) error {
-	failures := make([]string, to-from)
-	var atWork sync.WaitGroup
-	slots := make(chan bool, s.Jobs)
+// Interrupted ones continue. A run that fails does not keep others from being tried: the
+// error is that of all. Runs on which other processes are at work to the end are left to
+// them; elsewhere is how many these are. When ctx ends, the run at work saves its state.
+func (s *Sweep) Run(ctx context.Context, from, to int) (elsewhere int, err error) {
+	var failures []string
+	var locked []int
 	for run := from; run < to; run++ {
-		slots <- true
-		atWork.Go(func() {
-			if err := s.carryOut(ctx, run); err != nil {
-				failures[run-from] = fmt.Sprintf("%s (%s): %v", s.RunName(run), s.Describe(run), err)
+		locked = append(locked, run)
+	}
+	// What was locked is looked at again as long as some of it is free, so that whoever
+	// ends last finds all done.
+	for before := -1; before != len(locked); {
+		before = len(locked)
+		locked = slices.DeleteFunc(locked, func(run int) bool {
+			err := s.carryOut(ctx, run)
+			if err != nil && !errors.Is(err, rundir.ErrLocked) {
+				failures = append(failures, fmt.Sprintf("%s (%s): %v", s.RunName(run), s.Describe(run), err))
 			}
-			<-slots
+			return !errors.Is(err, rundir.ErrLocked)
 		})
 	}
-	atWork.Wait()
 	if ctx.Err() != nil {
-		return fmt.Errorf("interrupted; \"cne sweep %s\" continues", text.Printable(s.Path))
+		return len(locked), fmt.Errorf("interrupted; \"cne sweep %s\" continues", text.Printable(s.Path))
 	}
-	failures = slices.DeleteFunc(failures, func(failure string) bool { return failure == "" })
+	if len(locked) > 0 {
+		s.Log.Info("other processes are at work on runs; --report reports on all when they have ended", "runs", len(locked))
+	}
 	if len(failures) > 0 {
-		return fmt.Errorf("%d of %d runs have failed: %s", len(failures), to-from, strings.Join(failures, "; "))
+		return len(locked), fmt.Errorf("%d of %d runs have failed: %s", len(failures), to-from, strings.Join(failures, "; "))
 	}
-	return nil
+	return len(locked), nil
 }
 
 // done reports whether a run has succeeded.
@@ -87,43 +91,63 @@ func (s *Sweep) done(run int) bool {
 // attributes are those of the processes of runs, where the system has them.
 var attributes *syscall.SysProcAttr
 
-// carryOut carries out a run that has not succeeded. Its error is what the run says last.
+// carryOut carries out a run that has not succeeded. Its error is what the run says last,
+// or rundir.ErrLocked if another process is at work on it.
 func (s *Sweep) carryOut(ctx context.Context, run int) error {
 	if err := os.MkdirAll(s.Output, 0o777); err != nil {
 		return fmt.Errorf("cannot make the folder of the sweep: %w", err)
 	}
 	unlock, err := rundir.LockFile(s.RunDir(run) + ".lock")
-	if errors.Is(err, rundir.ErrLocked) {
-		s.Log.Info("another process is at work on a run", "run", s.RunName(run))
-		return nil
-	} else if err != nil {
+	if err != nil {
 		return fmt.Errorf("cannot lock a run: %w", err)
 	}
 	defer unlock()
+	if release, err := rundir.At(s.RunDir(run)).Lock(); err == nil {
+		release()
+	} else if errors.Is(err, rundir.ErrLocked) { // by a run whose sweep was killed
+		return err
+	}
 	args, err := s.arguments(run)
 	if err != nil || s.done(run) || ctx.Err() != nil {
 		return err
 	}
 	s.Log.Info("a run of the sweep", "run", s.RunName(run), "of", len(s.Runs), "with", s.Describe(run))
 	cmd := exec.CommandContext(ctx, s.Program, args...)
-	var said bytes.Buffer
-	cmd.Stderr = io.MultiWriter(&said, s.Stderr)
+	said := &lastLine{to: s.Stderr}
+	cmd.Stderr = said
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.SysProcAttr = attributes
 	if err := cmd.Run(); err != nil {
-		line := strings.TrimSpace(said.String())
-		line = strings.TrimPrefix(line[strings.LastIndexByte(line, '\n')+1:], "cne: ")
-		return errors.New(text.Message(cmp.Or(line, err.Error())))
+		var record struct{ Msg string }
+		_ = json.Unmarshal(said.line, &record)
+		line := strings.TrimPrefix(strings.TrimSpace(string(said.line)), "cne: ")
+		return errors.New(text.Message(cmp.Or(record.Msg, line, err.Error())))
 	}
 	return os.WriteFile(s.RunDir(run)+".done", nil, 0o666)
 }
 
-// arguments returns those of the program that begins a run, or continues it.
+// A lastLine passes on what is written, and keeps the last line that is not empty.
+type lastLine struct {
+	to   io.Writer
+	line []byte
+}
+
+// Write never fails: a run need not fail because nobody reads what it says.
+func (l *lastLine) Write(p []byte) (int, error) {
+	_, _ = l.to.Write(p)
+	l.line = append(l.line, p...)
+	end := bytes.LastIndexByte(bytes.TrimRight(l.line, " \r\n"), '\n')
+	l.line = l.line[max(end+1, len(l.line)-1<<16):] // a line may never end
+	return len(p), nil
+}
+
+// arguments returns those of the program that begins a run, or continues it with what may
+// have changed, such as the device.
 func (s *Sweep) arguments(run int) ([]string, error) {
 	args := append(strings.Fields(s.Command)[1:], s.Flags...)
 	contents, _, err := rundir.Inspect(s.RunDir(run))
 	if contents == rundir.Run {
-		return append(args, "--resume", s.RunDir(run)), nil
+		args = append(args, "--resume", s.RunDir(run))
 	}
 	if s.Config != "" {
 		args = append(args, "--config", s.Config)
@@ -136,9 +160,10 @@ func (s *Sweep) arguments(run int) ([]string, error) {
 
 // Report writes a table of what the runs that have succeeded gave: for each the values of
 // the keys that are varied, and the numbers in its metrics.json, under names such as
-// "accuracy" and "holdout.accuracy". It prints the path.
+// "accuracy" and "holdout.accuracy", but for times and memory, so that the table is the
+// same each time. It prints the path.
 func (s *Sweep) Report(stdout io.Writer) error {
-	figures := make([]map[string]string, len(s.Runs))
+	var figures []map[string]string
 	all := map[string]string{}
 	for run := range s.Runs {
 		if !s.done(run) {
@@ -146,39 +171,30 @@ func (s *Sweep) Report(stdout io.Writer) error {
 		}
 		var metrics map[string]any
 		content, err := os.ReadFile(filepath.Join(s.RunDir(run), rundir.MetricsFile))
-		if err == nil {
-			err = json.Unmarshal(content, &metrics)
-		}
-		if err != nil {
+		if err := cmp.Or(err, json.Unmarshal(content, &metrics)); err != nil {
 			return fmt.Errorf("the figures of the run in %s cannot be read: %w", s.RunDir(run), err)
 		}
-		figures[run] = map[string]string{}
-		addNumbers(figures[run], "", metrics)
-		maps.Copy(all, figures[run])
+		f := map[string]string{"run": s.RunName(run)}
+		addNumbers(f, "", metrics)
+		addNumbers(all, "", metrics)
+		maps.Copy(f, s.Values(run))
+		figures = append(figures, f)
 	}
-	if len(all) == 0 {
+	if figures == nil {
 		return fmt.Errorf("no run of the sweep in %s has succeeded, so there is nothing to report", s.Output)
 	}
-	delete(all, "seed") // which stands with what is varied, or is the same
-	names := slices.Sorted(maps.Keys(all))
-	err := rundir.At(s.Output).WriteFile(reportFile, func(w io.Writer) error {
-		table := csv.NewWriter(w)
-		_ = table.Write(slices.Concat([]string{"run"}, s.Varied, names)) // Flush finds the error
-		for run, f := range figures {
-			row := []string{s.RunName(run)}
-			for _, key := range s.Varied {
-				row = append(row, s.Value(run, key))
-			}
-			for _, name := range names {
-				row = append(row, f[name])
-			}
-			if f != nil {
-				_ = table.Write(row)
-			}
+	// A seed stands with what is varied, or is the same.
+	maps.DeleteFunc(all, func(name, _ string) bool { return name == "seed" || name == "peak_rss_bytes" || strings.HasPrefix(name, "seconds.") })
+	columns := slices.Concat([]string{"run"}, s.Varied, slices.Sorted(maps.Keys(all)))
+	rows := [][]string{columns}
+	for _, f := range figures {
+		row := make([]string, len(columns))
+		for i, column := range columns {
+			row[i] = f[column]
 		}
-		table.Flush()
-		return table.Error()
-	})
+		rows = append(rows, row)
+	}
+	err := rundir.At(s.Output).WriteFile(reportFile, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(rows) })
 	if err == nil {
 		_, err = fmt.Fprintln(stdout, text.Escape(filepath.Join(s.Output, reportFile)))
 	}
@@ -190,7 +206,7 @@ func addNumbers(figures map[string]string, before string, object map[string]any)
 	for key, v := range object {
 		switch v := v.(type) {
 		case float64:
-			figures[before+key] = strconv.FormatFloat(v, 'g', -1, 64)
+			figures[before+key] = strconv.FormatFloat(v, 'f', -1, 64)
 		case map[string]any:
 			addNumbers(figures, before+key+".", v)
 		}

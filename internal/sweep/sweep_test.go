@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"cne/configs"
@@ -24,11 +25,11 @@ import (
 const program = `#!/bin/sh
 echo "$*" >>calls
 for a; do case $a in output.dir=*) dir=${a#output.dir=} ;; seed=*) seed=${a#seed=} ;; esac; done
-[ -n "$dir" ] || { for dir; do :; done; seed=0; }
+[ "$3" != --resume ] || seed=0
 echo "working" >&2
 [ "$seed" -lt 10 ] || { echo "cne: it failed" >&2; exit 1; }
 mkdir -p "$dir"
-echo "{\"kl\": 1.$seed, \"holdout\": {\"accuracy\": 0.2$seed}, \"seed\": $seed, \"device\": \"cpu\"}" >"$dir/metrics.json"
+echo "{\"kl\": 1.$seed, \"holdout\": {\"accuracy\": 0.2$seed}, \"seed\": $seed, \"n\": 31084544, \"seconds\": {\"total\": $$}, \"peak_rss_bytes\": $$, \"device\": \"cpu\"}" >"$dir/metrics.json"
 `
 
 func write(t *testing.T, path, text string) {
@@ -47,7 +48,7 @@ func open(t *testing.T, text string) *Sweep {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Sweep{Sweep: described, Program: "./program", Flags: []string{"--quiet=true"}, Jobs: 1, Stderr: io.Discard, Log: slog.New(slog.DiscardHandler)}
+	return &Sweep{Sweep: described, Program: "./program", Flags: []string{"--quiet=true"}, Stderr: io.Discard, Log: slog.New(slog.DiscardHandler)}
 }
 
 // calls returns what the program was asked for, and forgets it.
@@ -70,7 +71,7 @@ func TestRun(t *testing.T) {
 		t.Error(err)
 	}
 	want := "2 of 4 runs have failed: 01 (graph.k=3 seed=10): it failed; 03 (graph.k=4 seed=10): it failed"
-	if err := s.Run(t.Context(), 0, 4); err == nil || err.Error() != want {
+	if _, err := s.Run(t.Context(), 0, 4); err == nil || err.Error() != want {
 		t.Fatalf("%v\nwant %s", err, want)
 	}
 	asked := calls(t)
@@ -84,13 +85,13 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, "out/01/"+rundir.ConfigFile, config.String())
-	if err := s.Run(t.Context(), 0, 4); err == nil || !strings.HasPrefix(err.Error(), "1 of 4 runs have failed: 03 ") {
+	if _, err := s.Run(t.Context(), 0, 4); err == nil || !strings.HasPrefix(err.Error(), "1 of 4 runs have failed: 03 ") {
 		t.Error(err)
 	}
-	if asked = calls(t); len(asked) != 2 || asked[0] != "train --quiet=true --resume out/01" || !strings.Contains(asked[1], "seed=10") {
+	if asked = calls(t); len(asked) != 2 || asked[0] != "train --quiet=true --resume out/01 --set graph.k=3 --set seed=10 --set graph.cache=out/cache --set output.dir=out/01" || !strings.Contains(asked[1], "seed=10") {
 		t.Errorf("%q", asked)
 	}
-	if err := s.Run(t.Context(), 0, 1); err != nil || len(calls(t)) > 0 {
+	if _, err := s.Run(t.Context(), 0, 1); err != nil || len(calls(t)) > 0 {
 		t.Errorf("a run that has succeeded is carried out: %v", err)
 	}
 	var printed bytes.Buffer
@@ -98,7 +99,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("%q, %v", &printed, err)
 	}
 	table, err := os.ReadFile("out/report.csv")
-	if want := "run,graph.k,seed,holdout.accuracy,kl\n00,3,1,0.21,1.1\n01,3,10,0.2,1\n02,4,1,0.21,1.1\n"; string(table) != want || err != nil {
+	if want := "run,graph.k,seed,holdout.accuracy,kl,n\n00,3,1,0.21,1.1,31084544\n01,3,10,0.2,1,31084544\n02,4,1,0.21,1.1,31084544\n"; string(table) != want || err != nil {
 		t.Errorf("%s\nwant %s (%v)", table, want, err)
 	}
 	write(t, "out/02/metrics.json", "{")
@@ -107,41 +108,79 @@ func TestRun(t *testing.T) {
 	}
 	ctx, end := context.WithCancel(t.Context())
 	end()
-	if err := s.Run(ctx, 0, 4); err == nil || err.Error() != `interrupted; "cne sweep s.yaml" continues` || len(calls(t)) > 0 {
+	if _, err := s.Run(ctx, 0, 4); err == nil || err.Error() != `interrupted; "cne sweep s.yaml" continues` || len(calls(t)) > 0 {
 		t.Error(err)
 	}
 	s.Program = "./none"
-	if err := s.Run(t.Context(), 3, 4); err == nil || !strings.Contains(err.Error(), "./none: no such file") {
+	if _, err := s.Run(t.Context(), 3, 4); err == nil || !strings.Contains(err.Error(), "./none: no such file") {
 		t.Error(err)
 	}
 }
 
-// Several processes on one sweep, with several runs at once, carry each run out once.
+// What a run says last is its failure, also in JSON, and if nobody can read it.
+func TestRunSays(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := open(t, "axes: {seed: [1]}")
+	reader, unread := io.Pipe()
+	_ = reader.Close()
+	s.Stderr = unread
+	for script, want := range map[string]string{
+		"echo a >&2; printf 'cne: it failed\\n\\n' >&2; exit 1":          "it failed",
+		`echo '{"level":"ERROR","msg":"cannot open \"a\""}' >&2; exit 1`: `cannot open "a"`,
+		"exit 3": "exit status 3",
+		"head -c 200000 /dev/zero | tr '\\0' x >&2; printf '\\nlast' >&2; exit 1": "last",
+		"echo a >&2": "",
+	} {
+		write(t, "program", "#!/bin/sh\n"+script)
+		_, err := s.Run(t.Context(), 0, 1)
+		if want == "" && err != nil || want != "" && (err == nil || err.Error() != "1 of 1 runs have failed: 00 (seed=1): "+want) {
+			t.Errorf("%s: %v, want %s", script, err, want)
+		}
+	}
+	said := lastLine{to: io.Discard}
+	for range 1000 {
+		_, _ = said.Write(make([]byte, 1000))
+	}
+	if cap(said.line) > 1<<20 {
+		t.Errorf("%d bytes of a line are kept", cap(said.line))
+	}
+}
+
+// Several processes on one sweep carry each run out once, and whoever ends last knows that
+// no other is at work.
 func TestRunTogether(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := open(t, "axes: {seed: [0, 1, 2, 3, 4, 5, 6, 7]}")
-	s.Jobs = 3
 	var all sync.WaitGroup
+	var complete atomic.Int32
 	for range 4 {
 		all.Go(func() {
-			if err := s.Run(t.Context(), 0, 8); err != nil {
+			elsewhere, err := s.Run(t.Context(), 0, 8)
+			if err != nil {
 				t.Error(err)
+			} else if elsewhere == 0 {
+				complete.Add(1)
 			}
 		})
 	}
 	all.Wait()
 	asked := calls(t)
 	slices.Sort(asked)
-	if len(asked) != 8 || len(slices.Compact(asked)) != 8 {
-		t.Errorf("%q", asked)
+	if len(asked) != 8 || len(slices.Compact(asked)) != 8 || complete.Load() == 0 {
+		t.Errorf("%q, %d", asked, complete.Load())
 	}
-	// A run that another is at work on is left to it.
-	unlock, err := rundir.LockFile("out/05.lock")
-	if err := errors.Join(err, os.Remove("out/05.done")); err != nil {
-		t.Fatal(err)
-	}
-	defer unlock()
-	if err := s.Run(t.Context(), 0, 8); err != nil || len(calls(t)) > 0 {
-		t.Error(err)
+	// A run that another is at work on is left to it, also without its sweep.
+	for _, lock := range []func() (func(), error){
+		func() (func(), error) { return rundir.LockFile("out/05.lock") },
+		rundir.At("out/05").Lock,
+	} {
+		unlock, err := lock()
+		if err := errors.Join(err, os.RemoveAll("out/05.done")); err != nil {
+			t.Fatal(err)
+		}
+		if elsewhere, err := s.Run(t.Context(), 0, 8); err != nil || elsewhere != 1 || len(calls(t)) > 0 {
+			t.Errorf("%d, %v", elsewhere, err)
+		}
+		unlock()
 	}
 }
