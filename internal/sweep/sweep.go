@@ -104,7 +104,7 @@ func (s *Sweep) carryOut(ctx context.Context, run int) error {
 	defer unlock()
 	if release, err := rundir.At(s.RunDir(run)).Lock(); err == nil {
 		release()
-	} else if errors.Is(err, rundir.ErrLocked) { // by a run whose sweep was killed
+	} else if errors.Is(err, rundir.ErrLocked) && !s.done(run) { // by a run whose sweep was killed
 		return err
 	}
 	args, err := s.arguments(run)
@@ -184,12 +184,13 @@ func (s *Sweep) Report(stdout io.Writer) error {
 		return fmt.Errorf("no run of the sweep in %s has succeeded, so there is nothing to report", s.Output)
 	}
 	// A seed stands with what is varied, or is the same.
-	maps.DeleteFunc(all, func(name, _ string) bool { return name == "seed" || name == "peak_rss_bytes" || strings.HasPrefix(name, "seconds.") })
-	columns := slices.Concat([]string{"run"}, s.Varied, slices.Sorted(maps.Keys(all)))
-	rows := [][]string{columns}
+	maps.DeleteFunc(all, func(name, _ string) bool {
+		return name == "seed" || name == "peak_rss_bytes" || strings.HasPrefix(name, "seconds.")
+	})
+	rows := [][]string{slices.Concat([]string{"run"}, s.Varied, slices.Sorted(maps.Keys(all)))}
 	for _, f := range figures {
-		row := make([]string, len(columns))
-		for i, column := range columns {
+		row := make([]string, len(rows[0]))
+		for i, column := range rows[0] {
 			row[i] = f[column]
 		}
 		rows = append(rows, row)

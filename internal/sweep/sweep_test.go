@@ -183,4 +183,13 @@ func TestRunTogether(t *testing.T) {
 		}
 		unlock()
 	}
+	// One that has succeeded may be locked by whatever looks at it.
+	unlock, err := rundir.At("out/04").Lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if elsewhere, err := s.Run(t.Context(), 0, 5); err != nil || elsewhere != 0 {
+		t.Errorf("%d, %v", elsewhere, err)
+	}
 }
