@@ -56,7 +56,7 @@ func random(b *testing.B, d *device.Device, floats int) device.Pointer {
 func BenchmarkDeviceLaunch(b *testing.B) {
 	d := open(b)
 	x := random(b, d, 1)
-	repeat(b, d, func() error { return d.Each("relu", 1, device.Arg(x), device.Arg(x), device.Int(1)) })
+	repeat(b, d, func() error { return d.Each("sum", 1, device.Arg(x), device.Arg(x), device.Arg(x), device.Int(1)) })
 }
 
 // BenchmarkDeviceCopy times copies within the device's memory, whose bandwidth bounds
