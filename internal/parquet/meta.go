@@ -123,30 +123,20 @@ func (f *File) describe(meta value) error {
 	for v := range meta.field(4).parts() {
 		g := rowGroup{rows: v.get(3, 0)}
 		for v := range v.field(1).parts() {
-			var c chunk
-			var start, size, dictionary int
-			for m := range v.field(3).parts() { // in one pass, as there are many chunks
-				switch m.id {
-				case 4:
-					c.codec = m.number
-				case 5:
-					c.values = m.number
-				case 7:
-					size = m.number
-				case 9:
-					start = m.number
-				case 11:
-					dictionary = m.number
+			var m [12]int // its fields, in one pass, as there are many chunks
+			for p := range v.field(3).parts() {
+				if p.id >= 0 && p.id < len(m) {
+					m[p.id] = p.number
 				}
 			}
-			if dictionary > 0 {
+			start, size := m[9], m[7]
+			if dictionary := m[11]; dictionary > 0 {
 				start = min(start, dictionary)
 			}
 			if start < len(Magic) || size < 0 || start > f.size || size > f.size-start {
 				return damaged("a column lies outside of it, or it is truncated")
 			}
-			c.at, c.end, c.encrypted = start, start+size, v.field(8).id != 0
-			g.chunks = append(g.chunks, c)
+			g.chunks = append(g.chunks, chunk{m[4], m[5], start, start + size, v.field(8).id != 0})
 		}
 		if len(g.chunks) != leaves {
 			return damaged("a row group has %d columns, the schema %d", len(g.chunks), leaves)
@@ -268,10 +258,8 @@ func (c *Column) setKind(leaf value) {
 		if c.Byte = unsigned == 8; unsigned > 0 {
 			c.Kind = Unsigned
 		}
-	case c.physical == typeFloat:
-		number(Float, 4)
-	case c.physical == typeDouble:
-		number(Float, 8)
+	case c.physical == typeFloat || c.physical == typeDouble:
+		number(Float, 4*(c.physical-typeInt96))
 	case c.physical == typeFixed && logical == logicalFloat16 && leaf.get(schemaLength, 0) == 2:
 		number(Float, 2)
 	case c.physical == typeBytes:

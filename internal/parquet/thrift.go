@@ -28,11 +28,10 @@ type value struct {
 func (v value) parts() iter.Seq[value] {
 	return func(yield func(value) bool) {
 		d := decoder{b: v.text}
-		switch v.kind {
-		case thriftStruct:
-			d.fields(0, yield)
-		case thriftList:
+		if v.kind == thriftList {
 			d.elements(0, yield)
+		} else {
+			d.fields(0, yield)
 		}
 	}
 }
