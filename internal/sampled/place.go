@@ -62,7 +62,7 @@ func (p *Points) place(ctx context.Context, dir *rundir.Dir, e *cne.Embedding) e
 		}
 		n, err := e.PlaceAll(ctx, w.reader, p.Rows, w.write)
 		if bad := new(cne.PointError); errors.As(err, &bad) {
-			return fmt.Errorf("%s: %s; mend the values, and resume the run", from.Row(bad.Row), bad.Fault)
+			return fmt.Errorf("%s: %s; fix the values, and resume the run", from.Row(bad.Row), bad.Fault)
 		}
 		if err == nil && n != p.N {
 			err = fmt.Errorf("there are %d points now, but there were %d as the run began; bring the others back, and resume the run", n, p.N)
