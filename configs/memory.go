@@ -52,7 +52,7 @@ func checkMemory(of func(n int) cne.Memory, n int, known bool, origins Origins) 
 	}
 	rows, source := "", ""
 	var remedies []string
-	const small = 64e6 // of which no run needs less
+	const small = 64e6 // every run needs this much
 	large := func(p memory.Part) bool { return p.Key != "" && p.Bytes >= max(small, float64(e.Live)/10) }
 	if i := slices.IndexFunc(e.Parts, large); i >= 0 {
 		p := e.Parts[i] // the largest

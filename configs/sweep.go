@@ -71,8 +71,8 @@ func ReadSweep(ctx context.Context, path string, environ []string) (*Sweep, erro
 	return s, err
 }
 
-// A folder in which a file is locked is that of a sweep, whatever else it holds.
-var lockNames, ownNames = regexp.MustCompile(`^\d\d+\.lock$`), regexp.MustCompile(`^(\d\d+(\.done)?|cache)$`)
+// A folder with a lock or a mark of a sweep is its own, whatever else it holds.
+var markNames, ownNames = regexp.MustCompile(`^\d\d+\.(lock|done)$`), regexp.MustCompile(`^(\d\d+(\.done)?|cache)$`)
 
 func (s *Sweep) checkOutput() error {
 	entries, err := os.ReadDir(s.Output)
@@ -80,8 +80,8 @@ func (s *Sweep) checkOutput() error {
 		return &Error{s.Path, "output", fmt.Sprintf("is %s, which cannot be read as a folder (%v); choose another", text.Quote(s.Output), err)}
 	}
 	isOther := func(e fs.DirEntry) bool { return !ownNames.MatchString(e.Name()) }
-	isLock := func(e fs.DirEntry) bool { return lockNames.MatchString(e.Name()) }
-	if i := slices.IndexFunc(entries, isOther); i >= 0 && !slices.ContainsFunc(entries, isLock) {
+	isMark := func(e fs.DirEntry) bool { return markNames.MatchString(e.Name()) }
+	if i := slices.IndexFunc(entries, isOther); i >= 0 && !slices.ContainsFunc(entries, isMark) {
 		return &Error{Problem: fmt.Sprintf("the folder %s holds other things (%s) and no sweep; choose another output for %s", s.Output, text.Quote(entries[i].Name()), s.Path)}
 	}
 	return nil

@@ -145,9 +145,10 @@ func newSubspace(n, width int, stream rng.Stream, multiply func(to, from []float
 // subspace iteration with Chebyshev filters (Zhou, Saad, Tiago and Chelikowsky, 2006): a
 // polynomial of the matrix, which is small between 0 and the smallest Ritz value and grows
 // quickly beyond it, turns the basis towards them until all first k residuals are within the
-// tolerance, or most products are spent. Residuals may be as large as tolerance times the
-// largest eigenvalue, and as own times their own unless own is 0. The subspace has more directions than are
-// wanted, so repeated eigenvalues are found as often as they occur.
+// tolerance, or another filter would need more than most products in all. A residual must
+// be at most tolerance times the largest eigenvalue and, if own > 0, own times its
+// eigenvalue, but not below rounding. The subspace has more directions than are wanted, so
+// repeated eigenvalues are found as often as they occur.
 func (s *subspace) eigen(ctx context.Context, k int, tolerance, own float64, most int) (values []float64, converged bool, err error) {
 	products := 0
 	for degree := 1; ; degree = min(2*degree, highestDegree) {

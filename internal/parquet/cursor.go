@@ -62,7 +62,7 @@ func (k *Cursor) load() error {
 			return damaged("the column %.60q has fewer values than it says", k.c.Name)
 		}
 		if k.group == len(k.f.groups) {
-			*k = Cursor{f: k.f, c: k.c, group: k.group} // lets go of the memory
+			*k = Cursor{f: k.f, c: k.c, group: k.group, scratch: k.scratch, width: k.width} // releases pages
 			return io.EOF
 		}
 		g := &k.f.groups[k.group]
@@ -83,7 +83,7 @@ func (k *Cursor) readPage() error {
 	var p pageHead
 	size, err, left := 0, error(nil), &k.chunk
 	for try := headSize; ; try *= 8 {
-		head := make([]byte, min(try, left.end-left.at))
+		head := make([]byte, min(try, maxHead, left.end-left.at))
 		if err := readAt(k.f.r, head, int64(left.at)); err != nil {
 			return err
 		}

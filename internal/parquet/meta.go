@@ -157,7 +157,7 @@ func (f *File) describe(meta value) error {
 }
 
 // maxColumns bounds the elements of the schema.
-const maxColumns = 1 << 20
+const maxColumns = 1 << 18
 
 // Fields of an element of the schema; the logical type is a union.
 const schemaType, schemaLength, schemaRepetition, schemaName, schemaChildren, schemaConverted, schemaLogical = 1, 2, 3, 4, 5, 6, 10

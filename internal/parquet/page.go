@@ -60,7 +60,8 @@ func readHead(b []byte) (p pageHead, size int, err error) {
 	if kind == pageDataV2 {
 		p.encoding, p.defBytes, p.repBytes, p.isCompressed = more.get(4, 0), more.get(5, 0), more.get(6, 0), more.get(7, 1) != 0
 	}
-	if err == nil && (min(p.uncompressed, p.compressed, p.values, p.repBytes, p.defBytes) < 0 || p.repBytes+p.defBytes > min(p.compressed, p.uncompressed)) {
+	most := min(p.compressed, p.uncompressed)
+	if err == nil && (min(p.uncompressed, p.compressed, p.values, p.repBytes, p.defBytes) < 0 || p.defBytes > most || p.repBytes > most-p.defBytes) {
 		err = damaged("a page has impossible sizes")
 	}
 	return p, size, err

@@ -16,7 +16,7 @@ const (
 const maxDepth = 32
 
 // A value is a value of Thrift's compact protocol. Structures and lists stay encoded until
-// their parts are asked for, so that metadata take no more memory than in the file.
+// their parts are asked for, so that they take no memory besides the file's.
 type value struct {
 	id     int // of a field
 	number int // of integers, and 1 for true

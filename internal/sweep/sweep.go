@@ -7,7 +7,7 @@
 //	00.done     a run has succeeded
 //	00.lock     by which one process at a time is at work on a run
 //	cache       principal components and neighbours, which the runs share (rundir.Cache)
-//	report.csv  the figures of all runs
+//	report.csv  the figures of the runs that have succeeded
 //
 // The runs are the same however many processes made them, and however often they were
 // interrupted.
@@ -31,6 +31,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"cne/configs"
 	"cne/internal/rundir"
@@ -53,23 +54,15 @@ type Sweep struct {
 // error is that of all. Runs on which other processes are at work to the end are left to
 // them; elsewhere is how many these are. When ctx ends, the run at work saves its state.
 func (s *Sweep) Run(ctx context.Context, from, to int) (elsewhere int, err error) {
-	var failures []string
-	var locked []int
+	failures, locked := []string(nil), []int(nil)
 	for run := from; run < to; run++ {
-		locked = append(locked, run)
+		if err := s.carryOut(ctx, run); errors.Is(err, rundir.ErrLocked) {
+			locked = append(locked, run)
+		} else if err != nil {
+			failures = append(failures, fmt.Sprintf("%s (%s): %v", s.RunName(run), s.Describe(run), err))
+		}
 	}
-	// What was locked is looked at again as long as some of it is free, so that whoever
-	// ends last finds all done.
-	for before := -1; before != len(locked); {
-		before = len(locked)
-		locked = slices.DeleteFunc(locked, func(run int) bool {
-			err := s.carryOut(ctx, run)
-			if err != nil && !errors.Is(err, rundir.ErrLocked) {
-				failures = append(failures, fmt.Sprintf("%s (%s): %v", s.RunName(run), s.Describe(run), err))
-			}
-			return !errors.Is(err, rundir.ErrLocked)
-		})
-	}
+	locked = slices.DeleteFunc(locked, s.done) // so that the process that ends last reports
 	if ctx.Err() != nil {
 		return len(locked), fmt.Errorf("interrupted; \"cne sweep %s\" continues", text.Printable(s.Path))
 	}
@@ -102,10 +95,15 @@ func (s *Sweep) carryOut(ctx context.Context, run int) error {
 		return fmt.Errorf("cannot lock a run: %w", err)
 	}
 	defer unlock()
-	if release, err := rundir.At(s.RunDir(run)).Lock(); err == nil {
-		release()
-	} else if errors.Is(err, rundir.ErrLocked) && !s.done(run) { // by a run whose sweep was killed
-		return err
+	for !s.done(run) && ctx.Err() == nil { // a run whose sweep was killed saves its state
+		release, err := rundir.At(s.RunDir(run)).Lock()
+		if err == nil {
+			release()
+		}
+		if !errors.Is(err, rundir.ErrLocked) {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
 	args, err := s.arguments(run)
 	if err != nil || s.done(run) || ctx.Err() != nil {
