@@ -27,9 +27,7 @@ func newJSONHandler(w io.Writer, level slog.Level) slog.Handler {
 		switch {
 		case len(groups) == 0 && a.Key == slog.MessageKey:
 			a.Value = slog.StringValue(text.Message(a.Value.String()))
-		case a.Value.Kind() == slog.KindString:
-			a.Value = slog.StringValue(text.Shorten(a.Value.String()))
-		case a.Value.Kind() == slog.KindAny:
+		case a.Value.Kind() == slog.KindString || a.Value.Kind() == slog.KindAny:
 			a.Value = shortened(a.Value)
 		}
 		return a
