@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cne/configs"
-	"cne/internal/cli"
+	"cne/internal/app/cli"
 )
 
 func configCmd() *cobra.Command {

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"cne/internal/app/rundir"
 	"cne/internal/device/fakecuda"
-	"cne/internal/rundir"
 )
 
 // onDevice are the commands that train, on a device, with a checkpoint after each

@@ -18,9 +18,9 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/internal/app/rundir"
 	"cne/internal/npy"
 	"cne/internal/rng"
-	"cne/internal/rundir"
 )
 
 // aNetwork returns the flags of a run that trains a small network.

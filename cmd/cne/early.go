@@ -5,8 +5,8 @@ import (
 
 	"cne/configs"
 	"cne/data"
-	"cne/internal/figures"
-	"cne/internal/rundir"
+	"cne/internal/app/report"
+	"cne/internal/app/rundir"
 )
 
 // What can be known before the points are read, which may take long, is looked at here.
@@ -41,7 +41,7 @@ func checkRead(ctx context.Context, r *runState[configs.Config], in *inputs) (er
 	if err := r.checkSize(in.size()); err != nil {
 		return err
 	}
-	if err := figures.Check(in.points, in.held, r.config); err != nil {
+	if err := report.Check(in.points, in.held, r.config); err != nil {
 		return err
 	}
 	n, _ := in.points.Dims()
@@ -49,7 +49,7 @@ func checkRead(ctx context.Context, r *runState[configs.Config], in *inputs) (er
 		held, _ := in.held.Dims()
 		n += held
 	}
-	if in.annotations, err = figures.ReadAnnotations(ctx, r.Log, rundir.TableOf(r.config), figures.WantedBy(r.config), n, in.pageRows()); err == nil && r.from == nil {
+	if in.annotations, err = report.ReadAnnotations(ctx, r.Log, rundir.TableOf(r.config), report.WantedBy(r.config), n, in.pageRows()); err == nil && r.from == nil {
 		in.earlier, err = rundir.ReadEarlier(ctx, r.config)
 	}
 	if ctx.Err() != nil {

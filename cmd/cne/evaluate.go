@@ -16,13 +16,13 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/app/cli"
+	"cne/internal/app/console"
+	"cne/internal/app/report"
+	"cne/internal/app/rundir"
 	"cne/internal/atomicfile"
-	"cne/internal/cli"
-	"cne/internal/console"
 	"cne/internal/ctxio"
-	"cne/internal/figures"
 	"cne/internal/finite"
-	"cne/internal/rundir"
 	"cne/model"
 	"cne/train/quality"
 )
@@ -351,7 +351,7 @@ func (a *evaluationRun) run(ctx context.Context, stdout io.Writer) error {
 			return err
 		}
 	}
-	e, err := ctxio.Await(ctx, func() (*figures.Evaluation, error) { return a.evaluate(ctx) })
+	e, err := ctxio.Await(ctx, func() (*report.Evaluation, error) { return a.evaluate(ctx) })
 	if ctx.Err() != nil {
 		return errors.New("interrupted; nothing was written")
 	}

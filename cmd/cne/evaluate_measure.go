@@ -11,8 +11,8 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/data/neighbors"
-	"cne/internal/figures"
-	"cne/internal/rundir"
+	"cne/internal/app/report"
+	"cne/internal/app/rundir"
 	"cne/internal/version"
 	"cne/model/op"
 	"cne/train"
@@ -26,8 +26,8 @@ func stopwatch(sum *float64) func() {
 }
 
 // evaluate measures all embeddings.
-func (a *evaluationRun) evaluate(ctx context.Context) (*figures.Evaluation, error) {
-	e := &figures.Evaluation{K: a.config.Quality.K, AccuracyK: quality.AccuracyK, Against: a.against, Version: version.String()}
+func (a *evaluationRun) evaluate(ctx context.Context) (*report.Evaluation, error) {
+	e := &report.Evaluation{K: a.config.Quality.K, AccuracyK: quality.AccuracyK, Against: a.against, Version: version.String()}
 	stop := stopwatch(&e.Seconds.Prepare)
 	embeddings := [][]string{a.inputs}
 	if !a.join {
@@ -100,7 +100,7 @@ type reference struct {
 
 // prepare reads the data, if they are known, and makes what the embeddings are
 // measured by; first is one of them.
-func (a *evaluationRun) prepare(ctx context.Context, e *figures.Evaluation, first *candidate) (*reference, error) {
+func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first *candidate) (*reference, error) {
 	y := &reference{Options: a.config.Quality.Options()}
 	y.Skip, y.Seed, y.Device = 0, a.config.Seed, a.device
 	if !a.dataKnown {
@@ -159,7 +159,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *figures.Evaluation, firs
 }
 
 // constants fills in those of the losses.
-func (a *evaluationRun) constants(e *figures.Evaluation) {
+func (a *evaluationRun) constants(e *report.Evaluation) {
 	stages := a.config.Stages()
 	last, loss := stages[len(stages)-1], a.config.Loss.Name
 	e.Negatives = a.negatives
@@ -193,8 +193,8 @@ func (a *evaluationRun) constants(e *figures.Evaluation) {
 }
 
 // measure measures one embedding.
-func (a *evaluationRun) measure(ctx context.Context, e *figures.Evaluation, s, other *candidate, y *reference) (*figures.EvaluatedFigures, error) {
-	f := &figures.EvaluatedFigures{Path: s.path, Dim: s.positions.D}
+func (a *evaluationRun) measure(ctx context.Context, e *report.Evaluation, s, other *candidate, y *reference) (*report.EvaluatedFigures, error) {
+	f := &report.EvaluatedFigures{Path: s.path, Dim: s.positions.D}
 	o := y.Options
 	if o.Labels == nil {
 		o.Labels = s.labels
@@ -228,7 +228,7 @@ func (a *evaluationRun) measure(ctx context.Context, e *figures.Evaluation, s, o
 		if err != nil {
 			return nil, err
 		}
-		f.Against = &figures.Comparison{KNNRecall: *alike.KNNRecall, KNNRecallError: alike.KNNRecallError, Spearman: alike.Spearman}
+		f.Against = &report.Comparison{KNNRecall: *alike.KNNRecall, KNNRecallError: alike.KNNRecallError, Spearman: alike.Spearman}
 	}
 	return f, nil
 }

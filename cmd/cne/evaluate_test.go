@@ -13,17 +13,17 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
-	"cne/internal/figures"
+	"cne/internal/app/report"
+	"cne/internal/app/rundir"
 	"cne/internal/rng"
-	"cne/internal/rundir"
 	"cne/train/quality"
 )
 
 // evaluated runs cne evaluate --json and returns what it prints.
-func evaluated(t *testing.T, args ...string) *figures.Evaluation {
+func evaluated(t *testing.T, args ...string) *report.Evaluation {
 	t.Helper()
 	stdout, _ := mustRun(t, append([]string{"evaluate", "--json", "-q"}, args...)...)
-	var e figures.Evaluation
+	var e report.Evaluation
 	must(t, json.Unmarshal([]byte(stdout), &e))
 	return &e
 }
@@ -181,7 +181,7 @@ func TestEvaluateInvariances(t *testing.T) {
 	})
 	writeEmbedding(t, "other.npy", 150, 2, nil)
 	e := evaluated(t, "a.npy", "b.npy", "other.npy", "--data", "points.csv", "--set", "data.label_column=kind", "--set", "graph.k=5", "--s", "0.5", "--against", "a.npy")
-	valuesOf := func(f figures.EvaluatedFigures) map[string]float64 {
+	valuesOf := func(f report.EvaluatedFigures) map[string]float64 {
 		return map[string]float64{
 			"recall": *f.KNNRecall, "trustworthiness": *f.Trustworthiness, "Spearman": *f.Spearman, "accuracy": *f.Accuracy,
 			"partition function": *f.PartitionFunction, "KL": *f.KL, "Neg": f.Losses.Neg, "Neg, Z̄": *f.Losses.NegZBar, "NC": *f.Losses.NC,
@@ -247,7 +247,7 @@ func TestEvaluatePrintsATable(t *testing.T) {
 	mustRun(t, short()...)
 	mustRun(t, short("--set", "loss.name=nc", "-o", "nc")...)
 	writeEmbedding(t, "mine.npy", 60, 1, nil)
-	stdout, _ := mustRun(t, "evaluate", "run", "nc", "mine.npy", "--s", "0.5", "--against", "mine.npy", "-o", "figures.json")
+	stdout, _ := mustRun(t, "evaluate", "run", "nc", "mine.npy", "--s", "0.5", "--against", "mine.npy", "-o", "report.json")
 	lines := strings.Split(strings.TrimSuffix(stdout, "\n"), "\n")
 	var names []string
 	for _, line := range lines {
@@ -269,9 +269,9 @@ func TestEvaluatePrintsATable(t *testing.T) {
 	if got := strings.Fields(lines[len(lines)-2]); got[len(got)-1] != "1.000" {
 		t.Errorf("an embedding against itself: %q", lines[len(lines)-2])
 	}
-	var e figures.Evaluation
-	if err := json.Unmarshal([]byte(readText(t, "figures.json")), &e); err != nil || len(e.Embeddings) != 3 || e.Embeddings[2].Path != "mine.npy" || e.Embeddings[1].Losses.NCLearntZ == nil {
-		t.Errorf("figures.json: %v, %+v", err, e)
+	var e report.Evaluation
+	if err := json.Unmarshal([]byte(readText(t, "report.json")), &e); err != nil || len(e.Embeddings) != 3 || e.Embeddings[2].Path != "mine.npy" || e.Embeddings[1].Losses.NCLearntZ == nil {
+		t.Errorf("report.json: %v, %+v", err, e)
 	}
 	if stdout, _ := mustRun(t, "evaluate", "run", "--m", "1"); !strings.HasSuffix(stdout, ", 1 negative per edge\n") {
 		t.Errorf("with one negative:\n%s", stdout)

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"cne/data/neighbors"
+	"cne/internal/app/rundir"
 	"cne/internal/rng"
-	"cne/internal/rundir"
 )
 
 // A run on approximate neighbours and its evaluation tell how good they are, also when they

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"cne/data"
+	"cne/internal/app/rundir"
 	"cne/internal/ctxio"
-	"cne/internal/rundir"
 	"cne/internal/version"
 )
 

@@ -2,8 +2,8 @@
 //
 // The package holds what only a program needs: its commands, each with its flags, the
 // packages that it calls, and what it prints. Configurations are read by package
-// configs; run folders are kept by internal/rundir and drawn by internal/figures; flags
-// that commands share are in internal/cli, messages and progress in internal/console.
+// configs; run folders are kept by internal/app/rundir and drawn by internal/app/report; flags
+// that commands share are in internal/app/cli, messages and progress in internal/app/console.
 // What a Go programmer may want to call lives in the module's other packages, which
 // know neither YAML nor flags.
 package main
@@ -19,8 +19,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cne/internal/cli"
-	"cne/internal/console"
+	"cne/internal/app/cli"
+	"cne/internal/app/console"
 	"cne/internal/text"
 	"cne/model/op"
 )

@@ -11,13 +11,13 @@ import (
 
 	"cne/configs"
 	"cne/data"
-	"cne/internal/cli"
-	"cne/internal/figures"
+	"cne/internal/app/cli"
+	"cne/internal/app/report"
 	"cne/internal/text"
 )
 
 func plotCmd() *cobra.Command {
-	p := plotting{wanted: figures.Wanted{NamesFrom: "--names", ColumnsFrom: "--color"}}
+	p := plotting{wanted: report.Wanted{NamesFrom: "--names", ColumnsFrom: "--color"}}
 	cmd := &cobra.Command{
 		Use:   "plot INPUT...",
 		Short: "Draw embeddings, the curves of runs, and films",
@@ -143,7 +143,7 @@ type plotting struct {
 	follow  bool
 	html    bool
 	images  []string // paths, or noImages alone
-	wanted  figures.Wanted
+	wanted  report.Wanted
 }
 
 const defaultFPS = 10

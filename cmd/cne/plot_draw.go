@@ -8,11 +8,11 @@ import (
 	"slices"
 
 	"cne/data"
-	"cne/internal/cli"
+	"cne/internal/app/cli"
+	"cne/internal/app/report"
+	"cne/internal/app/rundir"
 	"cne/internal/explorer"
-	"cne/internal/figures"
 	"cne/internal/plot"
-	"cne/internal/rundir"
 )
 
 // chooseOutput fills in the output, if it is not given, and checks it.
@@ -47,7 +47,7 @@ func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 	if p.join {
 		inputs = p.inputs
 	}
-	files, s, err := figures.OpenScatter(ctx, inputs, p.data, p.plot)
+	files, s, err := report.OpenScatter(ctx, inputs, p.data, p.plot)
 	if err != nil {
 		return err
 	}
@@ -70,14 +70,14 @@ func (p *plotting) page(ctx context.Context, log *slog.Logger, s *plot.Scatter, 
 	name = data.TrimEnding(filepath.Base(name))
 	var images *data.Images
 	if len(p.images) > 0 && !slices.Equal(p.images, []string{noImages}) {
-		if images, err = figures.GivenImages(ctx, p.images, s.Embedding.N); err != nil {
+		if images, err = report.GivenImages(ctx, p.images, s.Embedding.N); err != nil {
 			return nil, err
 		}
 	}
 	if p.join && len(p.inputs) > 1 || files[0] == p.input {
-		return figures.FilePage(ctx, log, files, name, s, images, p.wanted, p.data)
+		return report.FilePage(ctx, log, files, name, s, images, p.wanted, p.data)
 	}
-	return figures.RunPage(ctx, log, p.input, name, s, images, len(p.images) == 0, p.wanted)
+	return report.RunPage(ctx, log, p.input, name, s, images, len(p.images) == 0, p.wanted)
 }
 
 // noImages is the argument of --images for a page without.
@@ -85,7 +85,7 @@ const noImages = "none"
 
 // drawStrip draws several embeddings side by side, with one legend.
 func (p *plotting) drawStrip(ctx context.Context) error {
-	strip, err := figures.OpenStrip(ctx, p.inputs, p.titles, p.data, p.plot)
+	strip, err := report.OpenStrip(ctx, p.inputs, p.titles, p.data, p.plot)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (p *plotting) drawStrip(ctx context.Context) error {
 
 // drawMetrics draws the curves of one or more runs.
 func (p *plotting) drawMetrics(ctx context.Context) error {
-	curves, err := figures.OpenCurves(ctx, p.inputs, p.plot)
+	curves, err := report.OpenCurves(ctx, p.inputs, p.plot)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (p *plotting) drawMetrics(ctx context.Context) error {
 
 // drawAnimation makes a film of the snapshots of a run.
 func (p *plotting) drawAnimation(ctx context.Context) error {
-	film, err := figures.ReadFilm(ctx, p.input, p.data)
+	film, err := report.ReadFilm(ctx, p.input, p.data)
 	if err != nil {
 		return err
 	}

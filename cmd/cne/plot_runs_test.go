@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"cne/data"
-	"cne/internal/figures"
+	"cne/internal/app/report"
 )
 
 // shortRuns trains two runs with snapshots and quality, below the current
@@ -104,7 +104,7 @@ func readGIF(t *testing.T, path string) *gif.GIF {
 func TestPlotAnimate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	shortRuns(t) // snapshots of the epochs 3 and 6 of 8
-	film, err := figures.ReadFilm(t.Context(), "runs/nc", data.Options{})
+	film, err := report.ReadFilm(t.Context(), "runs/nc", data.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestPlotAnimate(t *testing.T) {
 	if code, _, stderr := runCne(t.Context(), short("--set", "output.snapshots=4", "-o", "four")...); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	if film, err := figures.ReadFilm(t.Context(), "four", data.Options{}); err != nil || len(film.Frames) != 2 {
+	if film, err := report.ReadFilm(t.Context(), "four", data.Options{}); err != nil || len(film.Frames) != 2 {
 		t.Errorf("%+v (%v), want 2 frames", film, err)
 	}
 }

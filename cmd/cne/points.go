@@ -10,10 +10,10 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/internal/app/report"
+	"cne/internal/app/rundir"
+	"cne/internal/app/sampled"
 	"cne/internal/ctxio"
-	"cne/internal/figures"
-	"cne/internal/rundir"
-	"cne/internal/sampled"
 )
 
 // inputs is what a run reads.
@@ -41,8 +41,8 @@ type inputs struct {
 	images     *data.Images
 	imagesRead bool
 
-	annotations *figures.Annotations // in the order of a page
-	earlier     *rundir.Earlier      // the embedding from which the points start; nil for none
+	annotations *report.Annotations // in the order of a page
+	earlier     *rundir.Earlier     // the embedding from which the points start; nil for none
 
 	log *slog.Logger
 }

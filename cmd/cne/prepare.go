@@ -6,8 +6,8 @@ import (
 
 	"cne"
 	"cne/configs"
+	"cne/internal/app/rundir"
 	"cne/internal/ctxio"
-	"cne/internal/rundir"
 )
 
 // A neighborhood is what the embeddings of a run are to preserve, with what

@@ -10,11 +10,11 @@ import (
 
 	"cne/configs"
 	"cne/data"
-	"cne/internal/cli"
-	"cne/internal/console"
+	"cne/internal/app/cli"
+	"cne/internal/app/console"
+	"cne/internal/app/projection"
 	"cne/internal/ctxio"
 	"cne/internal/device"
-	"cne/internal/projection"
 	"cne/internal/text"
 	"cne/model"
 )

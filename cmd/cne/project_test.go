@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/internal/app/projection"
 	"cne/internal/finite"
-	"cne/internal/projection"
 	"cne/internal/rng"
 	"cne/internal/safetensors"
 )

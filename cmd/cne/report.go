@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"cne/data"
+	"cne/internal/app/report"
+	"cne/internal/app/rundir"
 	"cne/internal/ctxio"
-	"cne/internal/figures"
 	"cne/internal/memory"
-	"cne/internal/rundir"
 	"cne/internal/text"
 	"cne/train/quality"
 )
@@ -60,7 +60,7 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	}
 	estimate := func(name, format string, value, standardError *float64, more string) {
 		if value != nil {
-			row(name, format+"%s%s", *value, figures.PlusMinus(standardError), more)
+			row(name, format+"%s%s", *value, report.PlusMinus(standardError), more)
 		}
 	}
 	ofK := func(k int) string { return fmt.Sprintf(" (k = %d)", k) }

@@ -7,10 +7,10 @@ import (
 	"cne"
 	"cne/configs"
 	"cne/data"
+	"cne/internal/app/report"
+	"cne/internal/app/rundir"
 	"cne/internal/explorer"
-	"cne/internal/figures"
 	"cne/internal/plot"
-	"cne/internal/rundir"
 	"cne/internal/version"
 	"cne/model"
 	"cne/model/op"
@@ -96,9 +96,9 @@ func (r *result) write() error {
 // draw makes the picture and the page, if they are asked for. held may be nil,
 // and so may the metrics of a run that ended early.
 func (r *result) draw(ctx context.Context, held *data.Matrix, m *rundir.Metrics) error {
-	s := figures.Scatter(r.embedded.Positions, r.in.points.Labels, r.config.Plot)
+	s := report.Scatter(r.embedded.Positions, r.in.points.Labels, r.config.Plot)
 	if held != nil {
-		s = figures.ScatterWithHeldOut(r.embedded.Positions, held, r.in.points.Labels, r.in.held.Labels, r.config.Plot)
+		s = report.ScatterWithHeldOut(r.embedded.Positions, held, r.in.points.Labels, r.in.held.Labels, r.config.Plot)
 	}
 	if r.config.Output.Plot {
 		if err := s.Save(r.dir.Path("embedding.png")); err != nil {
@@ -116,13 +116,13 @@ func (r *result) drawHTML(ctx context.Context, s *plot.Scatter, m *rundir.Metric
 	}
 	// With data.imbalance there are no places for the points that were left out.
 	if r.in.rows == nil && r.in.heldRows != nil {
-		figures.InputOrder(s, r.in.heldRows)
+		report.InputOrder(s, r.in.heldRows)
 	}
 	var facts []explorer.Fact
 	if m != nil {
-		facts = figures.Facts(&m.Figures, m.Z)
+		facts = report.Facts(&m.Figures, m.Z)
 	}
-	page := figures.Page(s, r.in.points.Name, facts, r.pageImages(ctx, s.Embedding.N))
+	page := report.Page(s, r.in.points.Name, facts, r.pageImages(ctx, s.Embedding.N))
 	r.in.annotations.AddTo(page)
 	return page.Save(r.dir.Path(rundir.PageFile))
 }
@@ -132,7 +132,7 @@ func (r *result) drawHTML(ctx context.Context, s *plot.Scatter, m *rundir.Metric
 func (r *result) pageImages(ctx context.Context, n int) *data.Images {
 	in := r.in
 	if r.config.Output.HTMLImages && in.sampled == nil && !in.imagesRead {
-		in.images, in.imagesRead = figures.RunImages(ctx, r.log, r.config, n, in.pageRows()), true
+		in.images, in.imagesRead = report.RunImages(ctx, r.log, r.config, n, in.pageRows()), true
 	}
 	return in.images
 }

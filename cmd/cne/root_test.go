@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cne/internal/cli"
+	"cne/internal/app/cli"
 	"cne/internal/version"
 )
 

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"cne/configs"
-	"cne/internal/cli"
-	"cne/internal/console"
+	"cne/internal/app/cli"
+	"cne/internal/app/console"
+	"cne/internal/app/rundir"
 	"cne/internal/ctxio"
-	"cne/internal/rundir"
 	"cne/model"
 	"cne/train"
 )

@@ -9,10 +9,10 @@ import (
 
 	"cne/configs"
 	"cne/data"
-	"cne/internal/cli"
-	"cne/internal/console"
+	"cne/internal/app/cli"
+	"cne/internal/app/console"
+	"cne/internal/app/report"
 	"cne/internal/ctxio"
-	"cne/internal/figures"
 )
 
 func simclrCmd() *cobra.Command {
@@ -71,7 +71,7 @@ func openImages(ctx context.Context, r *console.Reporter, c *configs.ImageData, 
 		images = images.InColour()
 	}
 	if n := len(images.Skipped); n > 0 {
-		r.Log.Warn("images that cannot be read are left out", "count", n, "files", figures.Skipped(images))
+		r.Log.Warn("images that cannot be read are left out", "count", n, "files", report.Skipped(images))
 	}
 	return images, nil
 }

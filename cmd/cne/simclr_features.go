@@ -10,8 +10,8 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/internal/app/cli"
 	"cne/internal/atomicfile"
-	"cne/internal/cli"
 	"cne/internal/memory"
 	"cne/internal/text"
 	"cne/simclr"

@@ -12,9 +12,9 @@ import (
 
 	"cne/configs"
 	"cne/data"
-	"cne/internal/figures"
+	"cne/internal/app/report"
+	"cne/internal/app/rundir"
 	"cne/internal/memory"
-	"cne/internal/rundir"
 	"cne/internal/text"
 	"cne/internal/version"
 	"cne/model"
@@ -282,7 +282,7 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 	}
 	if c.Embeds() {
 		var err error
-		placed := figures.Placed{Images: p.images, Trained: p.rows, Device: p.device}
+		placed := report.Placed{Images: p.images, Trained: p.rows, Device: p.device}
 		if m.Plane, err = placed.Write(ctx, p.dir, c, p.network.ResNet, p.ProgressLogger("placing the images")); err != nil {
 			return nil, fmt.Errorf("%w (the network is in %s)", err, p.dir.Path(rundir.ModelFile))
 		}

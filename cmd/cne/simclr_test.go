@@ -16,8 +16,8 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/internal/app/rundir"
 	"cne/internal/rng"
-	"cne/internal/rundir"
 	"cne/internal/version"
 	"cne/model"
 	"cne/model/op"

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"cne/configs"
+	"cne/internal/app/cli"
 	"cne/internal/atomicfile"
-	"cne/internal/cli"
 	"cne/internal/text"
 )
 

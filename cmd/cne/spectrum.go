@@ -13,10 +13,10 @@ import (
 
 	"cne"
 	"cne/configs"
-	"cne/internal/cli"
+	"cne/internal/app/cli"
+	"cne/internal/app/rundir"
 	"cne/internal/ctxio"
 	"cne/internal/memory"
-	"cne/internal/rundir"
 	"cne/model/op"
 	"cne/train/quality"
 )

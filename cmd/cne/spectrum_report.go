@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"cne/configs"
+	"cne/internal/app/report"
+	"cne/internal/app/rundir"
 	"cne/internal/explorer"
-	"cne/internal/figures"
 	"cne/internal/plot"
-	"cne/internal/rundir"
 	"cne/internal/text"
 	"cne/internal/version"
 	"cne/model/op"
@@ -40,7 +40,7 @@ func (s *spectrum) figures() *rundir.SpectrumMetrics {
 // lossTitles are the names of the losses for people.
 var lossTitles = map[op.Loss]string{op.Neg: "Neg-t-SNE", op.NC: "NC-t-SNE", op.InfoNC: "InfoNC-t-SNE", op.UMAP: "UMAP's loss"}
 
-// write writes the embeddings and their figures. spectrum.json, which comes when
+// write writes the embeddings and their report. spectrum.json, which comes when
 // all else is there, and config.yaml, which is there already, are not among it.
 func (s *spectrum) write(f *rundir.SpectrumMetrics) error {
 	rows := s.in.rows
@@ -67,8 +67,8 @@ func (s *spectrum) write(f *rundir.SpectrumMetrics) error {
 		}
 	}
 	return errors.Join(
-		s.dir.WriteFile(rundir.SpectrumTable, func(w io.Writer) error { return figures.WriteSpectrumCSV(w, f) }),
-		s.dir.WriteFile(rundir.SpectrumTimes, func(w io.Writer) error { return figures.WriteSpectrumTimes(w, f) }),
+		s.dir.WriteFile(rundir.SpectrumTable, func(w io.Writer) error { return report.WriteSpectrumCSV(w, f) }),
+		s.dir.WriteFile(rundir.SpectrumTimes, func(w io.Writer) error { return report.WriteSpectrumTimes(w, f) }),
 	)
 }
 
@@ -84,10 +84,10 @@ func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
 		if err := s.at(x).draw(ctx, nil, x.metrics); err != nil {
 			return err
 		}
-		panel := figures.Scatter(x.embedded.Positions, labels, configs.Plot{Title: s.axis.Title(x.value), PointSize: s.config.Plot.PointSize, Names: s.config.Plot.Names})
+		panel := report.Scatter(x.embedded.Positions, labels, configs.Plot{Title: s.axis.Title(x.value), PointSize: s.config.Plot.PointSize, Names: s.config.Plot.Names})
 		strip.Panels = append(strip.Panels, panel)
 		page.Classes, page.ClassNames, page.Values = panel.Classes, panel.ClassNames, panel.Values
-		page.Views = append(page.Views, explorer.View{Name: s.axis.Title(x.value), Embedding: x.embedded.Positions, Facts: figures.SpectrumFacts(&f.Stops[i])})
+		page.Views = append(page.Views, explorer.View{Name: s.axis.Title(x.value), Embedding: x.embedded.Positions, Facts: report.SpectrumFacts(&f.Stops[i])})
 	}
 	s.in.annotations.AddTo(page)
 	page.Images = s.at(s.stops[0]).pageImages(ctx, f.N)
@@ -101,7 +101,7 @@ func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
 	for i, x := range s.stops {
 		at[i] = s.abscissa(x)
 	}
-	if curves := figures.SpectrumCurves(f, at, s.config.Quality.K); len(curves.Panels) > 0 {
+	if curves := report.SpectrumCurves(f, at, s.config.Quality.K); len(curves.Panels) > 0 {
 		return curves.Save(s.dir.Path(rundir.SpectrumCurves))
 	}
 	return nil
@@ -125,7 +125,7 @@ func (s *spectrum) abscissa(x *sweepPoint) float64 {
 
 // print writes the figures for people.
 func (s *spectrum) print(w io.Writer, f *rundir.SpectrumMetrics, took time.Duration) error {
-	if err := figures.PrintSpectrum(w, f, s.axis.Symbol()); err != nil {
+	if err := report.PrintSpectrum(w, f, s.axis.Symbol()); err != nil {
 		return err
 	}
 	places := "1 place"

@@ -15,7 +15,7 @@ import (
 
 	"cne/configs"
 	"cne/data"
-	"cne/internal/rundir"
+	"cne/internal/app/rundir"
 	"cne/train/quality"
 )
 

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"cne"
-	"cne/internal/console"
-	"cne/internal/rundir"
+	"cne/internal/app/console"
+	"cne/internal/app/rundir"
 	"cne/train"
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"cne/configs"
-	"cne/internal/cli"
-	"cne/internal/sweep"
+	"cne/internal/app/cli"
+	"cne/internal/app/sweep"
 )
 
 func sweepCmd() *cobra.Command {

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"cne/internal/rundir"
+	"cne/internal/app/rundir"
 )
 
 // sweepOf is a sweep of short runs, with more of its file.

@@ -12,7 +12,7 @@ import (
 	"cne"
 	"cne/configs"
 	"cne/data"
-	"cne/internal/rundir"
+	"cne/internal/app/rundir"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"

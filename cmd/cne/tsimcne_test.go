@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"cne/data"
-	"cne/internal/rundir"
+	"cne/internal/app/rundir"
 	"cne/internal/safetensors"
 	"cne/model/op"
 )

@@ -23,8 +23,8 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/internal/app/rundir"
 	"cne/internal/atomicfile"
-	"cne/internal/rundir"
 )
 
 func main() {

@@ -10,7 +10,7 @@ import (
 
 	"cne/configs"
 	"cne/data"
-	"cne/internal/rundir"
+	"cne/internal/app/rundir"
 )
 
 // images returns n images of one colour each: image i is (i, 2i, 255−i).

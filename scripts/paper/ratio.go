@@ -8,8 +8,8 @@ import (
 	"math"
 	"strings"
 
+	"cne/internal/app/rundir"
 	"cne/internal/plot"
-	"cne/internal/rundir"
 	"cne/scripts/internal/summary"
 )
 

@@ -1,4 +1,4 @@
-package figures
+package report
 
 import (
 	"encoding/csv"
@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"text/tabwriter"
 
+	"cne/internal/app/rundir"
 	"cne/internal/explorer"
 	"cne/internal/plot"
-	"cne/internal/rundir"
 	"cne/train"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cne/internal/console"
+	"cne/internal/app/console"
 )
 
 // formatNote is the annotation of a root command with the form in which one of its

@@ -1,7 +1,7 @@
-// Package figures shows what runs have made: pictures of embeddings, the curves of
+// Package report shows what runs have made: pictures of embeddings, the curves of
 // their training, films of their snapshots, pages that explore them, and tables of what
 // they are worth.
-package figures
+package report
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package figures
+package report
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/internal/app/rundir"
 	"cne/internal/explorer"
 	"cne/internal/plot"
-	"cne/internal/rundir"
 	"cne/simclr"
 )
 

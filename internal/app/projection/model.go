@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"cne"
-	"cne/internal/rundir"
+	"cne/internal/app/rundir"
 	"cne/model"
 )
 

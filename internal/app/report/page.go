@@ -1,4 +1,4 @@
-package figures
+package report
 
 import (
 	"cmp"
@@ -15,9 +15,9 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/internal/app/rundir"
 	"cne/internal/explorer"
 	"cne/internal/plot"
-	"cne/internal/rundir"
 	"cne/train/quality"
 )
 

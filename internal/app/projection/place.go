@@ -13,9 +13,9 @@ import (
 	"cne"
 	"cne/configs"
 	"cne/data"
+	"cne/internal/app/report"
 	"cne/internal/atomicfile"
 	"cne/internal/ctxio"
-	"cne/internal/figures"
 	"cne/internal/parallel"
 )
 
@@ -218,5 +218,5 @@ func (p *Picture) Draw(path string) error {
 	if p.labels != nil {
 		labels = data.NewLabels(p.labels)
 	}
-	return figures.Scatter(&data.Matrix{N: len(p.positions) / p.d, D: p.d, X: p.positions}, labels, configs.Plot{}).Save(path)
+	return report.Scatter(&data.Matrix{N: len(p.positions) / p.d, D: p.d, X: p.positions}, labels, configs.Plot{}).Save(path)
 }

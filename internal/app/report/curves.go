@@ -1,4 +1,4 @@
-package figures
+package report
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"cne/configs"
+	"cne/internal/app/rundir"
 	"cne/internal/plot"
-	"cne/internal/rundir"
 )
 
 // Curves draws the curves of runs, those of one kind in one panel. The paths are

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"cne/internal/rundir"
+	"cne/internal/app/rundir"
 )
 
 // An Output is a file for results that a command line names.

@@ -1,4 +1,4 @@
-package figures
+package report
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/internal/app/rundir"
 	"cne/internal/plot"
-	"cne/internal/rundir"
 )
 
 // A Film is the embedding of a run after some of its epochs.

@@ -11,9 +11,9 @@ import (
 
 	"cne"
 	"cne/data"
+	"cne/internal/app/projection"
+	"cne/internal/app/rundir"
 	"cne/internal/atomicfile"
-	"cne/internal/projection"
-	"cne/internal/rundir"
 )
 
 // toldEvery is how often it is told how many points are placed.

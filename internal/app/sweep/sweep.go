@@ -34,7 +34,7 @@ import (
 	"time"
 
 	"cne/configs"
-	"cne/internal/rundir"
+	"cne/internal/app/rundir"
 	"cne/internal/text"
 )
 

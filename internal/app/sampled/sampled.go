@@ -21,7 +21,7 @@ import (
 
 	"cne/configs"
 	"cne/data"
-	"cne/internal/rundir"
+	"cne/internal/app/rundir"
 	"cne/internal/text"
 )
 

@@ -1,4 +1,4 @@
-package figures
+package report
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"cne/internal/rundir"
+	"cne/internal/app/rundir"
 	"cne/internal/text"
 	"cne/train/quality"
 )

@@ -1,4 +1,4 @@
-package figures
+package report
 
 import (
 	"context"
@@ -6,8 +6,8 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/internal/app/rundir"
 	"cne/internal/plot"
-	"cne/internal/rundir"
 )
 
 // OpenScatter reads an embedding, of files or of a run folder with the points that were

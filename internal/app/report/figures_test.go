@@ -1,4 +1,4 @@
-package figures
+package report
 
 import (
 	"bytes"
@@ -13,9 +13,9 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/internal/app/rundir"
 	"cne/internal/explorer"
 	"cne/internal/plot"
-	"cne/internal/rundir"
 	"cne/train/quality"
 )
 

@@ -1,4 +1,4 @@
-package figures
+package report
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/internal/app/rundir"
 	"cne/internal/explorer"
-	"cne/internal/rundir"
 	"cne/internal/text"
 )
 

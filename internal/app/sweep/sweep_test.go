@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"cne/configs"
-	"cne/internal/rundir"
+	"cne/internal/app/rundir"
 )
 
 // program stands in for cne: it notes what it is asked for, says something, and fails for
