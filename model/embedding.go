@@ -62,7 +62,7 @@ func NewEmbedding[T op.Float](table []T, d int, options op.ContrastiveOptions) (
 			return nil, fmt.Errorf("model: %w", err)
 		}
 		if len(table)*int(unsafe.Sizeof(table[0])) >= fetchFrom {
-			op.Meanwhile(p.lossNode, e.fetch)
+			op.Overlap(p.lossNode, e.fetch)
 		}
 		e.last = p
 	}

@@ -228,7 +228,7 @@ func TestContrastiveShowsWhatIsNotFiniteOnDevice(t *testing.T) {
 	}
 }
 
-// A sweep gives the same bits in any order of threads, and when it is replayed.
+// A loss has the same bits in any order of threads, and when it is replayed.
 func TestContrastiveCanBeCapturedOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, runs := range []int32{0, -1} {
@@ -254,7 +254,7 @@ func TestContrastiveCanBeCapturedOnDevice(t *testing.T) {
 				fakecuda.Order(t, order)
 				must(t, again.Run())
 				if got := fmt.Sprint(results()); got != want {
-					t.Errorf("runs of %d, %v: a captured sweep in order %d gives\n%s, not\n%s", runs, o.Loss, order, got, want)
+					t.Errorf("runs of %d, %v: a captured loss in order %d gives\n%s, not\n%s", runs, o.Loss, order, got, want)
 				}
 			}
 			must(t, again.Close())

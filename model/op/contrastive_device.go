@@ -11,7 +11,7 @@ import (
 	"cne/internal/simd"
 )
 
-// A deviceSweep computes a contrastive loss on an accelerator, and holds its unscaled
+// A deviceLoop computes a contrastive loss on an accelerator, and holds its unscaled
 // gradients.
 //
 // Only the device knows the contents of runs, so the kernel is chosen by shapes alone:
@@ -19,7 +19,7 @@ import (
 // where none are listed), suggest that the negatives are runs of consecutive rows. The
 // choice affects speed only: each kernel reads runs on the device and handles every
 // kind of negatives that its inputs' shapes allow.
-type deviceSweep struct {
+type deviceLoop struct {
 	// gradient [rows, d] is the last batch's, without norm, in fixed point; if
 	// inFloats, floats has it. parts [blocks, 2] are sums of losses and of derivatives
 	// with respect to theta, and pairs [tile, rows] a tile of cosines over τ.
@@ -62,7 +62,7 @@ const (
 )
 
 // on makes the arrays on a device, if they are not there yet.
-func (s *deviceSweep) on(d *Device) error {
+func (s *deviceLoop) on(d *Device) error {
 	if s.parts != nil && s.parts.Device() == d {
 		return nil
 	}
@@ -81,6 +81,9 @@ func (s *deviceSweep) on(d *Device) error {
 
 // Launch implements Launcher.
 func (o *contrastive) Launch(d *Device, dst *Array, in []*Array) error {
+	if err := o.options.CheckOnDevice(); err != nil {
+		return err
+	}
 	s := &o.onDevice
 	if err := s.on(d); err != nil {
 		return err
@@ -149,7 +152,7 @@ func (o *contrastive) launchPairs(d *Device, f, n, runs, theta *Array, dense boo
 	kernel, args := "contrast_heads_%s", []Arg{s.gradient.Arg(), s.parts.Arg(), f.Arg()}
 	if grouped {
 		kernel = "contrast_groups_%s"
-		if own && o.options.Loss == InfoNC {
+		if own && o.options.Loss.Info().PerHead {
 			kernel = "contrast_info_groups_%s"
 		}
 		args = append(args, runs.Arg(), theta.Arg(), device.Int(rows), device.Int(b), loss, flags, limit)

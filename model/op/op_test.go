@@ -105,9 +105,9 @@ func differences(x []float64, f func() float64) []float64 {
 // allOptions are all losses under all metrics and options.
 func allOptions() map[string]op.ContrastiveOptions {
 	out := map[string]op.ContrastiveOptions{}
-	for _, loss := range []op.Loss{op.Neg, op.NC, op.InfoNC, op.UMAP} {
+	for _, loss := range op.Losses() {
 		for _, metric := range []op.Metric{op.Euclidean, op.Cosine} {
-			if loss == op.UMAP && metric == op.Cosine {
+			if loss.Info().EuclideanOnly && metric == op.Cosine {
 				continue
 			}
 			o := op.ContrastiveOptions{Loss: loss, Metric: metric, Clamp: 1e-10}
@@ -115,7 +115,7 @@ func allOptions() map[string]op.ContrastiveOptions {
 			out[name] = o
 			o.Mean, o.Scale = true, 0.7
 			out[name+"/mean"] = o
-			if loss == op.InfoNC {
+			if loss.Info().PerHead {
 				o.ExcludePositive = true
 				out[name+"/exclude"] = o
 			}
@@ -258,7 +258,7 @@ func TestSameBitsOnAnyNumberOfCores(t *testing.T) {
 // A head may meet its own point again, at distance 0: no NaN, no gradient.
 func TestOwnPointHasNoGradient(t *testing.T) {
 	for _, clamp := range []float64{1e-10, 0} {
-		for _, loss := range []op.Loss{op.Neg, op.NC, op.InfoNC, op.UMAP} {
+		for _, loss := range op.Losses() {
 			for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 				const b = 20
 				features := make([]float64, 4*b) // all points are one
@@ -505,11 +505,11 @@ func TestBadOperands(t *testing.T) {
 		run  func(g *gorgonia.ExprGraph) error
 		want string
 	}{
-		"UMAP with cosine": {with(op.ContrastiveOptions{Loss: op.UMAP, Metric: op.Cosine}), "UMAP's loss needs similarities below 1"},
-		"clamp":            {with(op.ContrastiveOptions{Clamp: 1}), "clamp 1 is not in [0, 1)"},
-		"temperature":      {with(op.ContrastiveOptions{Temperature: 1e-40}), "temperature 1e-40"},
-		"scale":            {with(op.ContrastiveOptions{Scale: 1e300}), "scale 1e+300"},
-		"loss":             {with(op.ContrastiveOptions{Loss: 7}), "no loss 7"},
+		"UMAP with cosine": {with(op.ContrastiveOptions{Loss: op.UMAP, Metric: op.Cosine}), "metric: got cosine, want euclidean"},
+		"clamp":            {with(op.ContrastiveOptions{Clamp: 1}), "clamp: got 1, want a number in [0, 1)"},
+		"temperature":      {with(op.ContrastiveOptions{Temperature: 1e-40}), "temperature: got 1e-40, want"},
+		"scale":            {with(op.ContrastiveOptions{Scale: 1e300}), "scale: got 1e+300, want"},
+		"loss":             {with(op.ContrastiveOptions{Loss: 7}), "loss: got 7, want one of [neg"},
 		"batch sizes": {func(g *gorgonia.ExprGraph) error {
 			f := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithShape(5, 2))
 			n := gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithShape(5, 3))

@@ -54,16 +54,16 @@ func named(runs []int32, b, rows int) []int32 {
 	return list
 }
 
-// A denseSweep goes over a batch whose heads are contrasted with stretches of
+// A denseLoop goes over a batch whose heads are contrasted with stretches of
 // rows.
-type denseSweep[T Float] interface {
+type denseLoop[T Float] interface {
 	init(options ContrastiveOptions)
 	run(features []T, d, rows, b int, runs []int32, theta float64, withGrad bool, grad []T) simd.Sum
 }
 
-// listed computes a batch by the sweep over negatives that are named one by one.
+// listed computes a batch by the loop over negatives that are named one by one.
 func listed[T Float](o ContrastiveOptions, features []T, d, b int, runs []int32, theta float64) (simd.Sum, []T) {
-	var s sweep[T]
+	var s pairLoop[T]
 	s.init(o)
 	sum := s.run(features, d, named(runs, b, len(features)/d), b, theta, true)
 	grad := make([]T, len(features))
@@ -91,16 +91,17 @@ func sameAs[T Float](t *testing.T, what string, got, want []T, tol float64) {
 	}
 }
 
-// completeOptions are all losses of a metric, with and without their options.
-func completeOptions(metric Metric, clamps ...float64) (all []ContrastiveOptions) {
+// planarOptions are all losses that a planarLoop takes, with and without their options.
+func planarOptions(clamps ...float64) (all []ContrastiveOptions) {
 	for _, clamp := range clamps {
-		for _, loss := range []Loss{Neg, NC, InfoNC, UMAP} {
-			if loss == UMAP && metric == Cosine {
+		for _, loss := range Losses() {
+			o := ContrastiveOptions{Loss: loss, Clamp: clamp, Temperature: 0.5, Scale: 1}
+			var s planarLoop[float32]
+			if s.init(o); !s.takes(2) {
 				continue
 			}
-			o := ContrastiveOptions{Loss: loss, Metric: metric, Clamp: clamp, Temperature: 0.5, Scale: 1}
 			all = append(all, o)
-			if loss == InfoNC {
+			if loss.Info().PerHead {
 				o.ExcludePositive = true
 				all = append(all, o)
 			}
@@ -109,8 +110,8 @@ func completeOptions(metric Metric, clamps ...float64) (all []ContrastiveOptions
 	return all
 }
 
-// testDense compares a dense sweep with the one over listed negatives.
-func testDense[T Float](t *testing.T, s denseSweep[T], o ContrastiveOptions, d, b, extra int, tol float64) {
+// testDense compares a dense loop with the one over listed negatives.
+func testDense[T Float](t *testing.T, s denseLoop[T], o ContrastiveOptions, d, b, extra int, tol float64) {
 	t.Helper()
 	random := rng.New(uint64(b*100+d), rng.Sample)
 	rows := 2*b + extra
@@ -161,8 +162,8 @@ func testDense[T Float](t *testing.T, s denseSweep[T], o ContrastiveOptions, d, 
 	}
 }
 
-func TestSoASweepAgreeWithListedNegatives(t *testing.T) {
-	for _, o := range completeOptions(Euclidean, 1e-10, 0, 0.05) {
+func TestPlanarLoopAgreeWithListedNegatives(t *testing.T) {
+	for _, o := range planarOptions(1e-10, 0, 0.05) {
 		for d := 1; d <= simd.MaxDenseWidth; d++ {
 			for _, b := range []int{1, 2, 15, 16, 17, 33, 129} {
 				for _, extra := range []int{0, 1, 40} {
@@ -172,8 +173,8 @@ func TestSoASweepAgreeWithListedNegatives(t *testing.T) {
 					if b > 100 && extra != 1 {
 						continue // the largest takes longest
 					}
-					testDense[float64](t, &soaSweep[float64]{}, o, d, b, extra, 1e-9)
-					testDense[float32](t, &soaSweep[float32]{}, o, d, b, extra, 1e-4)
+					testDense[float64](t, &planarLoop[float64]{}, o, d, b, extra, 1e-9)
+					testDense[float32](t, &planarLoop[float32]{}, o, d, b, extra, 1e-4)
 				}
 			}
 		}
@@ -181,10 +182,10 @@ func TestSoASweepAgreeWithListedNegatives(t *testing.T) {
 }
 
 // Batches of several pieces, of whole groups and not.
-func TestSoASweepInPieces(t *testing.T) {
-	for _, o := range completeOptions(Euclidean, 1e-10) {
+func TestPlanarLoopInPieces(t *testing.T) {
+	for _, o := range planarOptions(1e-10) {
 		for _, b := range []int{304, 601} {
-			s := new(soaSweep[float32])
+			s := new(planarLoop[float32])
 			testDense(t, s, o, 2, b, 3, 1e-4)
 			if len(s.pieces) < 3 {
 				t.Errorf("b=%d: %d pieces; there is nothing to add up", b, len(s.pieces))
@@ -196,7 +197,7 @@ func TestSoASweepInPieces(t *testing.T) {
 // Rows far from the origin, or some far from the others, cost no digits but
 // those of InfoNC's sums of products, whose error is that of rounding the
 // coordinates.
-func TestSoASweepOfFarRows(t *testing.T) {
+func TestPlanarLoopOfFarRows(t *testing.T) {
 	const b, d = 200, 2
 	random := rng.New(7, rng.Sample)
 	for name, tc := range map[string]struct {
@@ -214,8 +215,8 @@ func TestSoASweepOfFarRows(t *testing.T) {
 		for i := range features {
 			features[i] = float32(tc.move(i/d, random.Normal()))
 		}
-		for _, o := range completeOptions(Euclidean, 1e-10) {
-			var s soaSweep[float32]
+		for _, o := range planarOptions(1e-10) {
+			var s planarLoop[float32]
 			s.init(o)
 			grad := make([]float32, len(features))
 			got := s.run(features, d, 2*b, b, []int32{allRows}, -0.3, true, grad)
@@ -231,12 +232,12 @@ func TestSoASweepOfFarRows(t *testing.T) {
 	}
 }
 
-// TestDenseSameBits: the bits of a dense sweep do not depend on how many cores
+// TestDenseSameBits: the bits of a dense loop do not depend on how many cores
 // there are, nor on what was computed before.
 func TestDenseSameBits(t *testing.T) {
 	const b, rows = 300, 610
 	random := rng.New(3, rng.Sample)
-	for _, o := range completeOptions(Euclidean, 1e-10) {
+	for _, o := range planarOptions(1e-10) {
 		for name, runs := range map[string][]int32{"every row": {allRows}, "runs": inRuns(b, rows, 133, &random)} {
 			for d := 1; d <= simd.MaxDenseWidth; d++ {
 				features := make([]float32, rows*d)
@@ -245,7 +246,7 @@ func TestDenseSameBits(t *testing.T) {
 				}
 				var first []float32
 				var loss float64
-				var s soaSweep[float32]
+				var s planarLoop[float32]
 				s.init(o)
 				for _, procs := range []int{1, 2, 7} {
 					old := runtime.GOMAXPROCS(procs)
@@ -272,8 +273,8 @@ func TestDenseDoesNotAllocate(t *testing.T) {
 	}
 	random := rng.New(3, rng.Sample)
 	all, runs := []int32{allRows}, inRuns(b, rows, 133, &random)
-	for _, o := range completeOptions(Euclidean, 1e-10) {
-		var s soaSweep[float32]
+	for _, o := range planarOptions(1e-10) {
+		var s planarLoop[float32]
 		s.init(o)
 		step := func() {
 			s.run(features, 2, rows, b, all, 0, true, grad)
@@ -294,7 +295,7 @@ func TestDenseDoesNotAllocate(t *testing.T) {
 
 // A number that is none shows in the loss, also where it is no end of an edge.
 func TestDenseKeepsNaN(t *testing.T) {
-	for _, o := range completeOptions(Euclidean, 1e-10) {
+	for _, o := range planarOptions(1e-10) {
 		for _, row := range []int{16, 100, 130} {
 			for _, bad := range []float64{math.NaN(), math.Inf(1)} {
 				features := make([]float32, 2*140)
@@ -302,7 +303,7 @@ func TestDenseKeepsNaN(t *testing.T) {
 					features[i] = float32(i)
 				}
 				features[2*row+1] = float32(bad)
-				var s soaSweep[float32]
+				var s planarLoop[float32]
 				s.init(o)
 				grad := make([]float32, len(features))
 				sum := s.run(features, 2, 140, 64, []int32{allRows}, 0, true, grad)
@@ -314,7 +315,7 @@ func TestDenseKeepsNaN(t *testing.T) {
 	}
 }
 
-func BenchmarkDenseSweep(b *testing.B) {
+func BenchmarkPlanarLoop(b *testing.B) {
 	const edges = 1024
 	for d := 1; d <= simd.MaxDenseWidth; d++ {
 		random := rng.New(1, rng.Sample)
@@ -322,11 +323,11 @@ func BenchmarkDenseSweep(b *testing.B) {
 		for i := range features {
 			features[i] = float32(20 * random.Normal())
 		}
-		for _, o := range completeOptions(Euclidean, 1e-10) {
+		for _, o := range planarOptions(1e-10) {
 			if o.ExcludePositive {
 				continue
 			}
-			var s soaSweep[float32]
+			var s planarLoop[float32]
 			s.init(o)
 			for _, m := range []int{50, 500} {
 				runs := inRuns(edges, 2*edges, m, &random)

@@ -10,7 +10,7 @@ import (
 // What is done meanwhile gets each of a batch's edges once and in order, whatever the size
 // of tiles, where one goroutine computes all pairs, and none of them twice where several
 // do; and the sums are those without it.
-func TestMeanwhile(t *testing.T) {
+func TestOverlap(t *testing.T) {
 	for _, c := range []struct {
 		b, m, d  int
 		metric   Metric
@@ -29,11 +29,11 @@ func TestMeanwhile(t *testing.T) {
 		}
 		for _, procs := range []int{1, 2} {
 			old := runtime.GOMAXPROCS(procs)
-			var with, without sweep[float32]
+			var with, without pairLoop[float32]
 			with.init(ContrastiveOptions{Metric: c.metric, Temperature: 1})
 			without.init(with.options)
 			times, next := make([]int, c.b), 0
-			with.meanwhile = func(from, to int) {
+			with.overlap = func(from, to int) {
 				if from < next || from > to {
 					t.Errorf("%+v, %d cores: [%d, %d) after %d", c, procs, from, to, next)
 				}
@@ -62,7 +62,7 @@ func TestMeanwhile(t *testing.T) {
 func TestTiles(t *testing.T) {
 	for m := range 3000 {
 		for _, d := range []int{2, 3} {
-			s := sweep[float32]{d: d, m: m}
+			s := pairLoop[float32]{d: d, m: m}
 			tile := s.tileOf()
 			if tile < 16 || tile%16 != 0 || tile > tileHeads && tile != planeHeads || tile*(1+m) > max(16*(1+m), tilePairs) {
 				t.Errorf("m = %d, d = %d: a tile of %d heads", m, d, tile)

@@ -19,7 +19,7 @@ const (
 	finishGrain = 1 << 14
 )
 
-// A gemmSweep computes what a sweep does by matrix products, which pays where a head
+// A gemmLoop computes what a pairLoop does by matrix products, which pays where a head
 // is contrasted with many rows that are next to each other. The inner products of
 // heads with rows are a block X = H·Yᵀ.
 // Its elements become squared distances or cosines over τ, and these the
@@ -32,8 +32,10 @@ const (
 // and so does the gradient. The rows are centred first, and pairs that are still close
 // together, like the positive pairs, are taken out of the products and computed one by
 // one.
-type gemmSweep[T Float] struct {
+type gemmLoop[T Float] struct {
 	options ContrastiveOptions
+	perHead bool
+	kernels pairKernels[T] // unless perHead
 	bound   simd.Bound[T]
 	clamp   T
 
@@ -41,13 +43,11 @@ type gemmSweep[T Float] struct {
 	d, rows, b int
 	m          int
 	runs       []int32 // where those of the groups begin; empty: every row
-	theta      float64
 	withGrad   bool
 	grad       []T
 
-	c     T // of Neg and NC on Euclidean distances
-	logC  T // of Neg and NC on cosines
-	share T // exp −θ of InfoNC
+	c      T // of a sum over pairs
+	weight T // 1/ρ of InfoNC
 	// slack and near say which pairs are near each other: see
 	// simd.RowDistances.
 	slack, near T
@@ -84,7 +84,7 @@ type gemmPiece[T Float] struct {
 	segments []segment
 	block    []T // [groupHeads, ld]
 	norms    []T // [ld]
-	sums     []T // of the shape of gemmSweep.y
+	sums     []T // of the shape of gemmLoop.y
 	_        [64]byte
 }
 
@@ -95,8 +95,8 @@ type segment struct{ row, n, column int }
 // A pair is a column of a block and the row that it stands for.
 type pair struct{ column, row int }
 
-func (s *gemmSweep[T]) init(options ContrastiveOptions) {
-	s.options = options
+func (s *gemmLoop[T]) init(options ContrastiveOptions) {
+	s.options, s.perHead, s.kernels = options, options.Loss.Info().PerHead, kernelsFor[T](options)
 	s.bound = simd.BoundOf[T](options.Clamp)
 	s.clamp = s.bound.Clamp()
 	// The products' squared distances are good to some ε/near.
@@ -104,10 +104,9 @@ func (s *gemmSweep[T]) init(options ContrastiveOptions) {
 	if _, single := any(s.near).(float32); single {
 		s.near = 1e-2
 	}
-	// All similarities but UMAP's are functions of 1+x.
-	s.slack = 1
-	if options.Loss == UMAP {
-		s.slack = 0
+	s.slack = s.kernels.slack
+	if s.perHead {
+		s.slack = 1
 	}
 	s.centerLoop.Body = s.center
 	s.rowLoop.Body = s.headRows
@@ -119,11 +118,11 @@ func (s *gemmSweep[T]) init(options ContrastiveOptions) {
 // [rows, d] with its gradient; neither has the factor Scale or 1/b.
 //
 // features is [rows, d], rows ≥ 2b, and runs are those of Contrastive, not 0.
-func (s *gemmSweep[T]) run(features []T, d, rows, b int, runs []int32, theta float64, withGrad bool, grad []T) simd.Sum {
+func (s *gemmLoop[T]) run(features []T, d, rows, b int, runs []int32, theta float64, withGrad bool, grad []T) simd.Sum {
 	s.features, s.d, s.rows, s.b = features[:rows*d], d, rows, b
-	s.theta, s.withGrad, s.grad = theta, withGrad, grad
+	s.withGrad, s.grad = withGrad, grad
 	s.m, s.runs = decode(runs, rows)
-	s.setConstants()
+	s.c, s.weight = constant[T](s.options, theta, s.m), T(math.Exp(-theta))
 	s.setMatrix()
 	s.positive = grow(s.positive, b)
 	s.used, s.total = 0, simd.Sum{}
@@ -138,17 +137,8 @@ func (s *gemmSweep[T]) run(features []T, d, rows, b int, runs []int32, theta flo
 	return s.total
 }
 
-// setConstants sets what follows from theta.
-func (s *gemmSweep[T]) setConstants() {
-	s.c, s.logC = constant[T](s.options.Loss, s.theta, s.m), T(s.theta)
-	if s.options.Loss == NC {
-		s.logC = T(s.theta + math.Log(float64(s.m)))
-	}
-	s.share = T(math.Exp(-s.theta))
-}
-
 // setMatrix sets y.
-func (s *gemmSweep[T]) setMatrix() {
+func (s *gemmLoop[T]) setMatrix() {
 	if s.options.Metric == Cosine {
 		s.y, s.ldy = s.features, s.d
 		return
@@ -184,7 +174,7 @@ func stride(n int) int {
 }
 
 // center fills rows [lo, hi) of the centred features, and their norms.
-func (s *gemmSweep[T]) center(_, lo, hi int) {
+func (s *gemmLoop[T]) center(_, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		from, to := s.features[i*s.d:(i+1)*s.d], s.centered[i*s.ldy:(i+1)*s.ldy]
 		var norm T
@@ -200,7 +190,7 @@ func (s *gemmSweep[T]) center(_, lo, hi int) {
 
 // setPieces cuts n items of so many pairs each into pieces, whose sums it clears, and
 // returns the grain.
-func (s *gemmSweep[T]) setPieces(n, work int) (grain int) {
+func (s *gemmLoop[T]) setPieces(n, work int) (grain int) {
 	grain = parallel.Pieces(n, min(maxPieces, 1+n*work/gemmGrain))
 	count := parallel.Pieces(n, grain)
 	for len(s.pieces) < count {
@@ -216,14 +206,14 @@ func (s *gemmSweep[T]) setPieces(n, work int) (grain int) {
 }
 
 // addSums adds what the first pieces have added up to the total.
-func (s *gemmSweep[T]) addSums(pieces int) {
+func (s *gemmLoop[T]) addSums(pieces int) {
 	for i := range pieces {
 		s.total.Add(s.pieces[i].sum)
 	}
 }
 
 // byTiles contrasts each head with all rows.
-func (s *gemmSweep[T]) byTiles() {
+func (s *gemmLoop[T]) byTiles() {
 	s.ld = stride(s.rows)
 	tiles := parallel.Pieces(s.b, max(groupHeads, gemmBlock/s.ld))
 	s.tile = parallel.Pieces(s.b, tiles) // tiles of a size
@@ -261,7 +251,7 @@ func (s *gemmSweep[T]) byTiles() {
 }
 
 // factor is what inner products are multiplied by.
-func (s *gemmSweep[T]) factor() T {
+func (s *gemmLoop[T]) factor() T {
 	if s.options.Metric == Euclidean {
 		return -2
 	}
@@ -269,7 +259,7 @@ func (s *gemmSweep[T]) factor() T {
 }
 
 // gradFactor is what products with the derivatives are multiplied by.
-func (s *gemmSweep[T]) gradFactor() T {
+func (s *gemmLoop[T]) gradFactor() T {
 	if s.options.Metric == Euclidean {
 		return 1
 	}
@@ -277,7 +267,7 @@ func (s *gemmSweep[T]) gradFactor() T {
 }
 
 // headRows works on the tile's heads [lo, hi).
-func (s *gemmSweep[T]) headRows(number, lo, hi int) {
+func (s *gemmLoop[T]) headRows(number, lo, hi int) {
 	p := &s.pieces[number]
 	s.positives(s.head+lo, s.head+hi)
 	for r := lo; r < hi; r++ {
@@ -291,7 +281,7 @@ func (s *gemmSweep[T]) headRows(number, lo, hi int) {
 }
 
 // byGroups contrasts each group of heads with a run of rows.
-func (s *gemmSweep[T]) byGroups() {
+func (s *gemmLoop[T]) byGroups() {
 	s.ld = stride(s.m)
 	n := parallel.Pieces(s.b, groupHeads)
 	s.groupLoop.Run(n, s.setPieces(n, groupHeads*s.ld*(1+s.d/16)))
@@ -299,7 +289,7 @@ func (s *gemmSweep[T]) byGroups() {
 }
 
 // groups works on the groups [lo, hi).
-func (s *gemmSweep[T]) groups(number, lo, hi int) {
+func (s *gemmLoop[T]) groups(number, lo, hi int) {
 	p := &s.pieces[number]
 	p.block = grow(p.block, groupHeads*s.ld)
 	if s.withGrad {
@@ -314,7 +304,7 @@ func (s *gemmSweep[T]) groups(number, lo, hi int) {
 }
 
 // group works on group g.
-func (s *gemmSweep[T]) group(p *gemmPiece[T], g int) {
+func (s *gemmLoop[T]) group(p *gemmPiece[T], g int) {
 	lo, hi := groupHeads*g, min(s.b, groupHeads*(g+1))
 	p.segments = p.segments[:0]
 	column := 0
@@ -349,7 +339,7 @@ func (s *gemmSweep[T]) group(p *gemmPiece[T], g int) {
 
 // positives computes the squared distances, or cosines over τ, of the
 // positive pairs of heads [lo, hi).
-func (s *gemmSweep[T]) positives(lo, hi int) {
+func (s *gemmLoop[T]) positives(lo, hi int) {
 	tau := T(1 / s.options.Temperature)
 	for i := lo; i < hi; i++ {
 		if s.options.Metric == Euclidean {
@@ -366,7 +356,7 @@ func (s *gemmSweep[T]) positives(lo, hi int) {
 }
 
 // squared returns the squared distance of rows i and j.
-func (s *gemmSweep[T]) squared(i, j int) (sum T) {
+func (s *gemmLoop[T]) squared(i, j int) (sum T) {
 	o := s.features[j*s.d:][:s.d]
 	for k, v := range s.features[i*s.d:][:s.d] {
 		sum += (v - o[k]) * (v - o[k])
@@ -376,39 +366,42 @@ func (s *gemmSweep[T]) squared(i, j int) (sum T) {
 
 // finishPositives turns positive into derivatives, for the losses in which these do
 // not depend on the negatives.
-func (s *gemmSweep[T]) finishPositives(p *gemmPiece[T], lo, hi int) {
-	x := s.positive[lo:hi]
-	switch {
-	case s.options.Loss == InfoNC:
-	case s.options.Loss == UMAP:
-		p.sum.Loss += simd.UMAPPositive(x, s.bound)
-	case s.options.Metric == Euclidean:
-		p.sum.Add(simd.NegPositive(x, s.c, s.bound))
-	default:
-		p.sum.Add(simd.LogisticPositive(x, s.logC))
+func (s *gemmLoop[T]) finishPositives(p *gemmPiece[T], lo, hi int) {
+	if !s.perHead {
+		p.sum.Add(s.kernels.positive(s.positive[lo:hi], s.c, s.bound))
 	}
 }
 
 // row turns the inner products of a head with n rows into derivatives. The
 // elements from n on belong to no pair and become 0.
-func (s *gemmSweep[T]) row(p *gemmPiece[T], head int, x []T, n int, norms []T, segments []segment) {
+func (s *gemmLoop[T]) row(p *gemmPiece[T], head int, x []T, n int, norms []T, segments []segment) {
 	if s.options.Metric == Cosine {
 		s.exclude(x, head, n, T(math.Inf(-1)))
-		s.cosine(p, head, x)
+		if s.perHead {
+			s.softmax(p, head, x)
+		} else {
+			p.sum.Add(s.kernels.row(x, s.c, s.bound))
+		}
 		return
 	}
 	p.nearby = p.nearby[:0]
 	if len(x) > 0 {
 		s.distances(p, head, x, n, norms, segments)
 	}
-	s.euclidean(p, head, x, n)
+	if s.perHead {
+		s.exclude(x, head, n, -1)
+		s.totals(p, head, x)
+	} else {
+		s.exclude(x, head, n, T(math.Inf(1)))
+		p.sum.Add(s.kernels.row(x, s.c, s.bound))
+	}
 	if s.withGrad && len(p.nearby) > 0 {
 		s.spread(p, head, x)
 	}
 }
 
 // exclude marks the elements of a row that are no negative pairs.
-func (s *gemmSweep[T]) exclude(x []T, head, n int, mark T) {
+func (s *gemmLoop[T]) exclude(x []T, head, n int, mark T) {
 	if len(x) == 0 {
 		return
 	}
@@ -422,7 +415,7 @@ func (s *gemmSweep[T]) exclude(x []T, head, n int, mark T) {
 
 // distances turns inner products into squared distances, and notes which pairs
 // are near each other.
-func (s *gemmSweep[T]) distances(p *gemmPiece[T], head int, x []T, n int, norms []T, segments []segment) {
+func (s *gemmLoop[T]) distances(p *gemmPiece[T], head int, x []T, n int, norms []T, segments []segment) {
 	p.found = grow(p.found, (len(x)+63)/64)
 	simd.RowDistances(x, norms, s.norms[head], s.slack, s.near, p.found)
 	at := 0
@@ -447,7 +440,7 @@ func (s *gemmSweep[T]) distances(p *gemmPiece[T], head int, x []T, n int, norms 
 
 // spread adds the gradient of the pairs near each other, and takes them out of
 // the row.
-func (s *gemmSweep[T]) spread(p *gemmPiece[T], head int, x []T) {
+func (s *gemmLoop[T]) spread(p *gemmPiece[T], head int, x []T) {
 	d := s.d
 	if !p.hasGrad {
 		p.grad, p.hasGrad = grow(p.grad, s.rows*d), true
@@ -466,49 +459,35 @@ func (s *gemmSweep[T]) spread(p *gemmPiece[T], head int, x []T) {
 	}
 }
 
-// euclidean turns a head's squared distances into derivatives.
-func (s *gemmSweep[T]) euclidean(p *gemmPiece[T], head int, x []T, n int) {
-	switch s.options.Loss {
-	case Neg, NC:
-		s.exclude(x, head, n, T(math.Inf(1)))
-		p.sum.Add(simd.RowNeg(x, s.c, s.bound))
-	case UMAP:
-		s.exclude(x, head, n, T(math.Inf(1)))
-		p.sum.Loss += simd.RowUMAP(x, s.bound)
-	case InfoNC:
-		s.exclude(x, head, n, -1)
-		q := max(s.clamp, 1/(1+s.positive[head]))
-		total, inTotal := simd.RowSimilarities(x, s.clamp), T(1)
-		if s.options.ExcludePositive {
-			inTotal = 0
-		} else {
-			total += float64(q)
-		}
-		var share T // where there is nothing to contrast with, the sum drops out
-		if inTotal != 0 || s.m > 0 {
-			logs := float64(s.share) * math.Log(total)
-			p.sum.Loss += logs
-			p.sum.DTheta -= logs
-			share = T(float64(s.share) / total)
-		}
-		p.sum.Loss -= math.Log(float64(q))
-		if q > s.clamp {
-			s.positive[head] = q - inTotal*(q*(q*share))
-		} else {
-			s.positive[head] = 0
-		}
-		if s.withGrad {
-			simd.RowInfoNC(x, share, s.clamp)
-		}
+// totals turns a head's squared distances into InfoNC's derivatives.
+func (s *gemmLoop[T]) totals(p *gemmPiece[T], head int, x []T) {
+	q := max(s.clamp, 1/(1+s.positive[head]))
+	total, inTotal := simd.RowSimilarities(x, s.clamp), T(1)
+	if s.options.ExcludePositive {
+		inTotal = 0
+	} else {
+		total += float64(q)
+	}
+	var share T // where there is nothing to contrast with, the sum drops out
+	if inTotal != 0 || s.m > 0 {
+		logs := float64(s.weight) * math.Log(total)
+		p.sum.Loss += logs
+		p.sum.DTheta -= logs
+		share = T(float64(s.weight) / total)
+	}
+	p.sum.Loss -= math.Log(float64(q))
+	if q > s.clamp {
+		s.positive[head] = q - inTotal*(q*(q*share))
+	} else {
+		s.positive[head] = 0
+	}
+	if s.withGrad {
+		simd.RowInfoNC(x, share, s.clamp)
 	}
 }
 
-// cosine turns a head's cosines over τ into derivatives.
-func (s *gemmSweep[T]) cosine(p *gemmPiece[T], head int, x []T) {
-	if s.options.Loss != InfoNC {
-		p.sum.Add(simd.RowLogistic(x, s.logC))
-		return
-	}
+// softmax turns a head's cosines over τ into InfoNC's derivatives.
+func (s *gemmLoop[T]) softmax(p *gemmPiece[T], head int, x []T) {
 	own := s.positive[head]
 	p.sum.Loss -= float64(own)
 	s.positive[head] = -1
@@ -521,11 +500,11 @@ func (s *gemmSweep[T]) cosine(p *gemmPiece[T], head int, x []T) {
 	top := simd.RowMax(x, own)
 	own = T(math.Exp(float64(own - top)))
 	total := simd.RowExp(x, top) + float64(own)
-	logs := float64(s.share) * (float64(top) + math.Log(total))
+	logs := float64(s.weight) * (float64(top) + math.Log(total))
 	p.sum.Loss += logs
 	p.sum.DTheta -= logs
 	if s.withGrad {
-		share := T(float64(s.share) / total)
+		share := T(float64(s.weight) / total)
 		simd.Scale(x, share)
 		s.positive[head] += share * own
 	}
@@ -533,7 +512,7 @@ func (s *gemmSweep[T]) cosine(p *gemmPiece[T], head int, x []T) {
 
 // finish writes rows [lo, hi) of the gradient from the sums, and adds what the
 // positive pairs and those near each other contribute.
-func (s *gemmSweep[T]) finish(_, lo, hi int) {
+func (s *gemmLoop[T]) finish(_, lo, hi int) {
 	d := s.d
 	euclidean := s.options.Metric == Euclidean
 	if len(s.runs) > 0 {

@@ -28,12 +28,12 @@ type productCase struct {
 // there are clamps.
 func productOptions(clamps ...float64) (list []ContrastiveOptions) {
 	for _, metric := range []Metric{Euclidean, Cosine} {
-		for loss := Neg; loss <= UMAP; loss++ {
-			if metric == Cosine && loss == UMAP {
+		for _, loss := range Losses() {
+			if metric == Cosine && loss.Info().EuclideanOnly {
 				continue
 			}
 			for _, exclude := range []bool{false, true} {
-				if exclude && loss != InfoNC {
+				if exclude && !loss.Info().PerHead {
 					continue
 				}
 				for _, clamp := range clamps {
@@ -139,8 +139,8 @@ func converted[T, S Float](x []S) []T {
 	return y
 }
 
-// againstSweep compares a gemmSweep with a sweep over the list of pairs.
-func againstSweep[T Float](t *testing.T, s *gemmSweep[T], c *productCase, tol float64) {
+// againstPairs compares a gemmLoop with a loop over the list of pairs.
+func againstPairs[T Float](t *testing.T, s *gemmLoop[T], c *productCase, tol float64) {
 	t.Helper()
 	features := converted[T](c.features)
 	want, wantGrad := listed(c.options, features, c.d, c.b, c.runs, c.theta)
@@ -168,19 +168,19 @@ func againstSweep[T Float](t *testing.T, s *gemmSweep[T], c *productCase, tol fl
 	}
 }
 
-func TestGemmSweepIsSweep(t *testing.T) {
+func TestGemmLoopIsPairLoop(t *testing.T) {
 	cases := productCases([]int{1, 2, 15, 16, 17, 33, 129}, []int{1, 2, 5, 10}, productOptions(1e-10))
 	cases = append(cases, productCases([]int{1, 17, 33}, []int{2, 3, 10, 128}, productOptions(0, 1e-10, 0.05))...)
 	cases = append(cases, productCases([]int{129}, []int{128}, productOptions(0.05))...)
-	areSweeps(t, cases)
+	agree(t, cases)
 }
 
-func areSweeps(t *testing.T, cases []productCase) {
-	var single gemmSweep[float32]
-	var double gemmSweep[float64]
+func agree(t *testing.T, cases []productCase) {
+	var single gemmLoop[float32]
+	var double gemmLoop[float64]
 	for i := range cases {
-		againstSweep(t, &single, &cases[i], 1e-4)
-		againstSweep(t, &double, &cases[i], 1e-10)
+		againstPairs(t, &single, &cases[i], 1e-4)
+		againstPairs(t, &double, &cases[i], 1e-10)
 	}
 }
 
@@ -191,11 +191,11 @@ func TestDenseOnEverySet(t *testing.T) {
 		if got := isa.Best().String(); got != os.Getenv(variable) {
 			t.Fatalf("the set in use is %s", got)
 		}
-		areSweeps(t, productCases([]int{1, 17, 100}, []int{2, 10, 50}, productOptions(1e-10, 0.05)))
-		for _, o := range completeOptions(Euclidean, 1e-10, 0.05) {
+		agree(t, productCases([]int{1, 17, 100}, []int{2, 10, 50}, productOptions(1e-10, 0.05)))
+		for _, o := range planarOptions(1e-10, 0.05) {
 			for d := 1; d <= simd.MaxDenseWidth; d++ {
 				for _, b := range []int{1, 17, 100} {
-					testDense(t, &soaSweep[float32]{}, o, d, b, 3, 1e-4)
+					testDense(t, &planarLoop[float32]{}, o, d, b, 3, 1e-4)
 				}
 			}
 		}
@@ -221,7 +221,7 @@ func TestDenseOnEverySet(t *testing.T) {
 	}
 }
 
-func TestGemmSweepSameBitsOnAnyNumberOfCores(t *testing.T) {
+func TestGemmLoopSameBitsOnAnyNumberOfCores(t *testing.T) {
 	for _, c := range productCases([]int{17, 129}, []int{10, 50}, productOptions(1e-10)) {
 		sameBits[float32](t, &c)
 		sameBits[float64](t, &c)
@@ -234,7 +234,7 @@ func sameBits[T Float](t *testing.T, c *productCase) {
 	var sum simd.Sum
 	for _, procs := range []int{1, 2, 7} {
 		old := runtime.GOMAXPROCS(procs)
-		var s gemmSweep[T]
+		var s gemmLoop[T]
 		s.init(c.options)
 		grad := make([]T, c.rows*c.d)
 		got := s.run(converted[T](c.features), c.d, c.rows, c.b, c.runs, c.theta, true, grad)
@@ -249,16 +249,16 @@ func sameBits[T Float](t *testing.T, c *productCase) {
 }
 
 // Several tiles, and many pairs near each other in all of them.
-func TestGemmSweepOfSeveralTiles(t *testing.T) {
+func TestGemmLoopOfSeveralTiles(t *testing.T) {
 	const b, extra, d = 40, 70000, 2
 	o := ContrastiveOptions{Loss: UMAP, Temperature: 0.5, Clamp: 1e-10, Scale: 1}
 	c := productCase{name: "tiles", options: o, d: d, b: b, rows: 2*b + extra, runs: []int32{allRows}, features: productFeatures(o, 2*b+extra, d, 1)}
-	againstSweep(t, new(gemmSweep[float32]), &c, 1e-4)
-	againstSweep(t, new(gemmSweep[float64]), &c, 1e-10)
+	againstPairs(t, new(gemmLoop[float32]), &c, 1e-4)
+	againstPairs(t, new(gemmLoop[float64]), &c, 1e-10)
 }
 
 // A feature that is no number does not go unseen.
-func TestGemmSweepKeepsNaNs(t *testing.T) {
+func TestGemmLoopKeepsNaNs(t *testing.T) {
 	for _, c := range productCases([]int{33}, []int{10}, productOptions(1e-10)) {
 		if m := int(c.runs[0]); m != allRows && m < c.rows-2*groupHeads {
 			continue // not every row is a negative
@@ -266,7 +266,7 @@ func TestGemmSweepKeepsNaNs(t *testing.T) {
 		for _, row := range []int{3, 40, c.rows - 1} {
 			features, grad := converted[float32](c.features), make([]float32, len(c.features))
 			features[row*c.d+4] = float32(math.NaN())
-			var s gemmSweep[float32]
+			var s gemmLoop[float32]
 			s.init(c.options)
 			if sum := s.run(features, c.d, c.rows, c.b, c.runs, c.theta, true, grad); !math.IsNaN(sum.Loss) {
 				t.Errorf("%s: with a NaN in row %d the loss is %g", c.name, row, sum.Loss)
@@ -278,14 +278,14 @@ func TestGemmSweepKeepsNaNs(t *testing.T) {
 	}
 }
 
-func TestGemmSweepDoesNotAllocate(t *testing.T) {
+func TestGemmLoopDoesNotAllocate(t *testing.T) {
 	for _, c := range productCases([]int{129}, []int{10}, productOptions(1e-10)) {
 		if isa.Best() == isa.Portable && len(c.runs) > 1 {
 			continue // products of groups use more workers than there are processors, which come and go
 		}
 		for _, procs := range []int{1, 2} {
 			old := runtime.GOMAXPROCS(procs)
-			var s gemmSweep[float32]
+			var s gemmLoop[float32]
 			s.init(c.options)
 			features, grad := converted[float32](c.features), make([]float32, len(c.features))
 			run := func() { s.run(features, c.d, c.rows, c.b, c.runs, c.theta, true, grad) }
@@ -307,10 +307,10 @@ func TestGemmSweepDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkGemmSweep times what BenchmarkFullBatch does not: runs of m
-// negatives (m=0 is every row) by products and by the sweep over a list of
+// BenchmarkGemmLoop times what BenchmarkFullBatch does not: runs of m
+// negatives (m=0 is every row) by products and by the loop over a list of
 // them, the loss alone, points in clusters, and other losses.
-func BenchmarkGemmSweep(b *testing.B) {
+func BenchmarkGemmLoop(b *testing.B) {
 	for _, tc := range []struct {
 		metric  Metric
 		loss    Loss
@@ -319,7 +319,7 @@ func BenchmarkGemmSweep(b *testing.B) {
 	}{
 		{Cosine, InfoNC, 1024, 128, 512, "products"},
 		{Cosine, InfoNC, 1024, 128, 128, "products"},
-		{Cosine, InfoNC, 1024, 128, 128, "sweep"},
+		{Cosine, InfoNC, 1024, 128, 128, "pairs"},
 		{Cosine, Neg, 1024, 128, 0, "products"},
 		{Euclidean, InfoNC, 1024, 10, 0, "loss"},
 		{Euclidean, Neg, 1024, 10, 0, "products"},
@@ -327,7 +327,7 @@ func BenchmarkGemmSweep(b *testing.B) {
 		{Euclidean, UMAP, 1024, 10, 0, "products"},
 		{Euclidean, Neg, 1024, 10, 512, "products"},
 		{Euclidean, Neg, 1024, 10, 128, "products"},
-		{Euclidean, Neg, 1024, 10, 128, "sweep"},
+		{Euclidean, Neg, 1024, 10, 128, "pairs"},
 	} {
 		b.Run(fmt.Sprintf("%v/%v/b=%d/d=%d/m=%d/%s", tc.metric, tc.loss, tc.b, tc.d, tc.m, tc.how), func(b *testing.B) {
 			o := ContrastiveOptions{Loss: tc.loss, Metric: tc.metric, Temperature: 0.5, Clamp: 1e-10, Scale: 1}
@@ -348,16 +348,16 @@ func BenchmarkGemmSweep(b *testing.B) {
 				}
 			}
 			grad := make([]float32, len(features))
-			if tc.how == "sweep" {
+			if tc.how == "pairs" {
 				negatives := named(c.runs, c.b, c.rows)
-				var s sweep[float32]
+				var s pairLoop[float32]
 				s.init(o)
 				for b.Loop() {
 					s.run(features, c.d, negatives, c.b, 0, true)
 				}
 				return
 			}
-			var s gemmSweep[float32]
+			var s gemmLoop[float32]
 			s.init(o)
 			for b.Loop() {
 				s.run(features, c.d, c.rows, c.b, c.runs, 0, tc.how != "loss", grad)

@@ -22,7 +22,7 @@ const (
 	maxMasks = 10 + groupHeads/simd.QuadHeads + 22
 )
 
-// A soaSweep computes a loss on Euclidean distances in at most simd.MaxDenseWidth
+// A planarLoop computes a loss on Euclidean distances in at most simd.MaxDenseWidth
 // dimensions where the negatives of a head are whole stretches of rows. The coordinates
 // are held as a structure of arrays, one plane per dimension, and four heads at a time
 // pass along a stretch: no row is looked up, and hardly anything is stored per pair.
@@ -30,13 +30,15 @@ const (
 // Where every row is a negative, and the weight of a pair does not depend on which of
 // its two points is the head (all losses but InfoNC), a pair of heads is computed once
 // and counted twice.
-type soaSweep[T Float] struct {
+type planarLoop[T Float] struct {
 	options ContrastiveOptions
+	perHead bool
+	kernels pairKernels[T] // unless perHead
 	bound   simd.Bound[T]
 	loop    parallel.Loop
-	pieces  []soaPiece[T]
-	used    int              // how many pieces
-	scratch []*soaScratch[T] // of the seats of the loop
+	pieces  []planarPiece[T]
+	used    int                 // how many pieces
+	scratch []*planarScratch[T] // of the seats of the loop
 
 	// finishing adds up the pieces, columns by columns.
 	finishing      parallel.Loop
@@ -46,7 +48,7 @@ type soaSweep[T Float] struct {
 	d, width, rows, b, m int
 	wide                 []T     // points of one coordinate in the plane
 	runs                 []int32 // where those of the groups begin; empty: every row
-	c                    T       // of Neg and NC
+	c                    T       // of a sum over pairs
 	weight               T       // 1/ρ of InfoNC
 
 	// planes [d, stride] are the coordinates: of the heads, of the tails from
@@ -70,19 +72,19 @@ type soaSweep[T Float] struct {
 // points, are coordinates, the others scratch.
 type box[T Float] struct{ least, most, sum []T }
 
-// A soaPiece is what one share of the groups leaves behind: its loss, and
+// A planarPiece is what one share of the groups leaves behind: its loss, and
 // planes of the gradient of pairs that count once and twice. Of InfoNC once
 // holds the planes of simd.DenseSpread.
-type soaPiece[T Float] struct {
+type planarPiece[T Float] struct {
 	sum         simd.Sum
 	once, twice []T
 	_           [64]byte // keeps two pieces out of one cache line
 }
 
-// A soaScratch is the memory for work on a piece. As it is large, the pieces do not have
+// A planarScratch is the memory for work on a piece. As it is large, the pieces do not have
 // one each: the next piece on the same core uses it, which has it in its cache.
-type soaScratch[T Float] struct {
-	*soaPiece[T]
+type planarScratch[T Float] struct {
+	*planarPiece[T]
 	quad simd.Quad[T]
 	// onceSums and twiceSums are what the kernels add up of the pairs that
 	// count once and twice.
@@ -109,21 +111,26 @@ func (u *sums[T]) resize(heads int) {
 	u.state = grow(u.state, 3*simd.Lanes)
 }
 
-func (s *soaSweep[T]) init(options ContrastiveOptions) {
-	s.options = options
+func (s *planarLoop[T]) init(options ContrastiveOptions) {
+	s.options, s.perHead, s.kernels = options, options.Loss.Info().PerHead, kernelsFor[T](options)
 	s.bound = simd.BoundOf[T](options.Clamp)
 	s.loop.Seated, s.finishing.Seated = s.piece, s.finish
 }
 
+// takes reports whether the loop has kernels for the loss of features of width d.
+func (s *planarLoop[T]) takes(d int) bool {
+	return s.options.Metric == Euclidean && d <= simd.MaxDenseWidth && (s.perHead || s.kernels.dense != nil)
+}
+
 // run computes the loss of the batch and, if withGrad, its gradient [rows, d];
 // neither has the factor Scale or 1/b. runs are those of Contrastive, not 0.
-func (s *soaSweep[T]) run(features []T, d, rows, b int, runs []int32, theta float64, withGrad bool, grad []T) simd.Sum {
+func (s *planarLoop[T]) run(features []T, d, rows, b int, runs []int32, theta float64, withGrad bool, grad []T) simd.Sum {
 	s.width, s.d, s.rows, s.b = d, max(d, simd.MinDenseWidth), rows, b
 	if s.width < s.d {
 		features = s.inPlane(features)
 	}
 	s.m, s.runs = decode(runs, rows)
-	s.c, s.weight = constant[T](s.options.Loss, theta, s.m), T(math.Exp(-theta))
+	s.c, s.weight = constant[T](s.options, theta, s.m), T(math.Exp(-theta))
 	s.transpose(features)
 	sum := s.positives(features)
 
@@ -132,18 +139,18 @@ func (s *soaSweep[T]) run(features []T, d, rows, b int, runs []int32, theta floa
 	s.grain = parallel.Pieces(groups, count)
 	count = parallel.Pieces(groups, s.grain)
 	for len(s.pieces) < count {
-		s.pieces = append(s.pieces, soaPiece[T]{})
+		s.pieces = append(s.pieces, planarPiece[T]{})
 	}
 	seats := min(count, runtime.GOMAXPROCS(0))
 	for len(s.scratch) < seats {
-		s.scratch = append(s.scratch, new(soaScratch[T]))
+		s.scratch = append(s.scratch, new(planarScratch[T]))
 	}
 	s.loop.Seats, s.finishing.Seats = seats, seats
 	s.loop.Run(groups, s.grain)
 	for i := range count {
 		sum.Add(s.pieces[i].sum)
 	}
-	if s.options.Loss == InfoNC {
+	if s.perHead {
 		inTotal := T(1)
 		if s.options.ExcludePositive {
 			inTotal = 0
@@ -159,7 +166,7 @@ func (s *soaSweep[T]) run(features []T, d, rows, b int, runs []int32, theta floa
 
 // inPlane returns points of one coordinate as points of two, the second of which is 0: the
 // zeros that it adds change no sum.
-func (s *soaSweep[T]) inPlane(features []T) []T {
+func (s *planarLoop[T]) inPlane(features []T) []T {
 	s.wide = grow(s.wide, 2*len(features))
 	for i, v := range features {
 		s.wide[2*i], s.wide[2*i+1] = v, 0
@@ -168,7 +175,7 @@ func (s *soaSweep[T]) inPlane(features []T) []T {
 }
 
 // transpose fills the planes from rows.
-func (s *soaSweep[T]) transpose(features []T) {
+func (s *planarLoop[T]) transpose(features []T) {
 	d := s.d
 	for i, rows := range [2][]T{features, features[2*s.b*d:]} {
 		if x := &s.boxes[i]; len(rows) > 0 {
@@ -207,7 +214,7 @@ func (s *soaSweep[T]) transpose(features []T) {
 func wholeVectors(n int) int { return (n + simd.Lanes - 1) / simd.Lanes * simd.Lanes }
 
 // positives computes what does not depend on the negatives of the positive pairs.
-func (s *soaSweep[T]) positives(features []T) (sum simd.Sum) {
+func (s *planarLoop[T]) positives(features []T) simd.Sum {
 	s.x = grow(s.x, s.b)
 	s.own = tailsOf(s.own, s.b)
 	if s.d == 2 {
@@ -218,33 +225,29 @@ func (s *soaSweep[T]) positives(features []T) (sum simd.Sum) {
 	}
 	s.headGrad = grow(s.headGrad, s.d*s.tails)
 	clear(s.headGrad)
-	switch s.options.Loss {
-	case Neg, NC:
-		return simd.NegPositive(s.x, s.c, s.bound)
-	case UMAP:
-		sum.Loss = simd.UMAPPositive(s.x, s.bound)
-	case InfoNC:
-		s.share = grow(s.share, s.b)
-		clear(s.share)
-		simd.Similarities(s.x, s.share, s.bound.Clamp())
-		if s.options.ExcludePositive {
-			clear(s.share)
-		}
+	if !s.perHead {
+		return s.kernels.positive(s.x, s.c, s.bound)
 	}
-	return sum
+	s.share = grow(s.share, s.b)
+	clear(s.share)
+	simd.Similarities(s.x, s.share, s.bound.Clamp())
+	if s.options.ExcludePositive {
+		clear(s.share)
+	}
+	return simd.Sum{}
 }
 
 // piece works on the groups [lo, hi).
-func (s *soaSweep[T]) piece(seat, number, lo, hi int) {
+func (s *planarLoop[T]) piece(seat, number, lo, hi int) {
 	p := s.scratch[seat]
-	p.soaPiece = &s.pieces[number]
+	p.planarPiece = &s.pieces[number]
 	p.sum = simd.Sum{}
 	// Masks must stay where they are while the stretches refer to them.
 	p.masks = grow(p.masks, maxMasks)
 	p.heads = grow(p.heads, groupHeads*s.d)
 	p.quad = simd.Quad[T]{D: s.d, Columns: s.planes, Stride: s.stride}
 	slots, work := s.d, s.group
-	if s.options.Loss == InfoNC {
+	if s.perHead {
 		slots, work = 1+s.d, s.totals
 		p.width = s.stride + maxParts*simd.Lanes
 		p.squares = grow(p.squares, groupHeads*p.width)
@@ -262,15 +265,15 @@ func (s *soaSweep[T]) piece(seat, number, lo, hi int) {
 	for g := lo; g < hi; g++ {
 		work(p, g)
 	}
-	p.soaPiece = nil
+	p.planarPiece = nil
 }
 
 // countsTwice tells whether a pair of heads is computed once and counted twice.
-func (s *soaSweep[T]) countsTwice() bool { return len(s.runs) == 0 && s.options.Loss != InfoNC }
+func (s *planarLoop[T]) countsTwice() bool { return len(s.runs) == 0 && !s.perHead }
 
 // place puts the coordinates of a group's heads side by side, with zeros for the heads
 // that a smaller group lacks.
-func (s *soaSweep[T]) place(p *soaScratch[T], group int) (first, size int) {
+func (s *planarLoop[T]) place(p *planarScratch[T], group int) (first, size int) {
 	first = group * groupHeads
 	size = min(groupHeads, s.b-first)
 	clear(p.heads)
@@ -283,7 +286,7 @@ func (s *soaSweep[T]) place(p *soaScratch[T], group int) (first, size int) {
 }
 
 // group adds up the pairs of a group's heads, of all losses but InfoNC.
-func (s *soaSweep[T]) group(p *soaScratch[T], group int) {
+func (s *planarLoop[T]) group(p *planarScratch[T], group int) {
 	first, size := s.place(p, group)
 	once := s.meet(p, group)
 	for _, to := range [2]*sums[T]{&p.onceSums, &p.twiceSums} {
@@ -310,7 +313,7 @@ func (s *soaSweep[T]) group(p *soaScratch[T], group int) {
 
 // toHeads adds a factor times sums, [heads, slots], of which the first d count,
 // to the gradient of some heads from the first on.
-func (s *soaSweep[T]) toHeads(sums []T, first, heads, slots int, factor T) {
+func (s *planarLoop[T]) toHeads(sums []T, first, heads, slots int, factor T) {
 	for h := range heads {
 		for k := range s.d {
 			s.headGrad[k*s.tails+first+h] += factor * sums[h*slots+k]
@@ -319,15 +322,11 @@ func (s *soaSweep[T]) toHeads(sums []T, first, heads, slots int, factor T) {
 }
 
 // along computes the pairs of the quad's heads with some stretches and folds the sums.
-func (s *soaSweep[T]) along(p *soaScratch[T], to *sums[T], gradient []T, stretches []simd.Stretch) {
+func (s *planarLoop[T]) along(p *planarScratch[T], to *sums[T], gradient []T, stretches []simd.Stretch) {
 	q := &p.quad
 	q.Stretches, q.Gradient, q.Sums, q.State = stretches, gradient, to.heads, to.state
 	q.Fresh(false)
-	if s.options.Loss == UMAP {
-		simd.DenseUMAP(q, s.bound)
-	} else {
-		simd.DenseNeg(q, s.c, s.bound)
-	}
+	s.kernels.dense(q, s.c, s.bound)
 	simd.Fold(p.folded, q.Sums)
 }
 
@@ -339,7 +338,7 @@ func (u *sums[T]) sum(factor float64) simd.Sum {
 
 // meet sets what a group's heads are contrasted with, and returns how many
 // stretches count once.
-func (s *soaSweep[T]) meet(p *soaScratch[T], group int) (once int) {
+func (s *planarLoop[T]) meet(p *planarScratch[T], group int) (once int) {
 	p.stretches, p.masks = p.stretches[:0], p.masks[:0]
 	first := group * groupHeads
 	next := min(s.b, first+groupHeads)
@@ -363,7 +362,7 @@ func (s *soaSweep[T]) meet(p *soaScratch[T], group int) (once int) {
 		}
 		return len(p.stretches)
 	}
-	if s.options.Loss == InfoNC {
+	if s.perHead {
 		p.add(0, first)
 		p.add(next, s.b)
 	}
@@ -392,7 +391,7 @@ func (s *soaSweep[T]) meet(p *soaScratch[T], group int) (once int) {
 
 // add appends the columns [lo, hi) to the stretches: those that fill vectors and
 // the rest.
-func (p *soaScratch[T]) add(lo, hi int) {
+func (p *planarScratch[T]) add(lo, hi int) {
 	if hi <= lo {
 		return
 	}
@@ -417,14 +416,14 @@ func (p *soaScratch[T]) add(lo, hi int) {
 }
 
 // mask returns masks for a stretch. Of a piece there are enough of them.
-func (p *soaScratch[T]) mask() *simd.Masks {
+func (p *planarScratch[T]) mask() *simd.Masks {
 	p.masks = p.masks[:len(p.masks)+1]
 	return &p.masks[len(p.masks)-1]
 }
 
 // reach returns at least 1 + the largest squared distance between a head of the
 // quad and a column of its stretches.
-func (s *soaSweep[T]) reach(p *soaScratch[T]) T {
+func (s *planarLoop[T]) reach(p *planarScratch[T]) T {
 	of := &s.boxes[0]
 	if len(s.runs) > 0 && p.stretches[0].First >= s.others && p.stretches[len(p.stretches)-1].First >= s.others {
 		of = &s.boxes[1]
@@ -463,7 +462,7 @@ func init() {
 
 // enter makes four heads of a group, of which there are size, the quad's, and
 // returns how many of them there are. head is the number of the first of them.
-func (s *soaSweep[T]) enter(p *soaScratch[T], head, size int) (heads int) {
+func (s *planarLoop[T]) enter(p *planarScratch[T], head, size int) (heads int) {
 	p.quad.Heads = p.heads[head*s.d : (head+simd.QuadHeads)*s.d]
 	p.quad.Most = s.reach(p)
 	heads = min(simd.QuadHeads, size-head)
@@ -492,7 +491,7 @@ func (s *soaSweep[T]) enter(p *soaScratch[T], head, size int) (heads int) {
 }
 
 // totals adds up the pairs of a group's heads for InfoNC.
-func (s *soaSweep[T]) totals(p *soaScratch[T], group int) {
+func (s *planarLoop[T]) totals(p *planarScratch[T], group int) {
 	first, size := s.place(p, group)
 	s.meet(p, group)
 	slots := 1 + s.d
@@ -537,9 +536,9 @@ const finishColumns = 128
 
 // finish writes the gradient of the rows that columns [lo, hi) hold, from what
 // the pieces have left and the positive pairs.
-func (s *soaSweep[T]) finish(_, _, lo, hi int) {
+func (s *planarLoop[T]) finish(_, _, lo, hi int) {
 	factor, slots := T(-2), s.d
-	if s.options.Loss == InfoNC {
+	if s.perHead {
 		factor, slots = 2, 1+s.d
 	}
 	once := s.pieces[0].once
@@ -570,7 +569,7 @@ func (s *soaSweep[T]) finish(_, _, lo, hi int) {
 		for k := range s.width {
 			at := k*s.stride + from
 			x, g := s.planes[at:][:to-from], once[at:][:to-from]
-			if s.options.Loss == InfoNC {
+			if s.perHead {
 				g = once[at+s.stride:][:to-from]
 				simd.LessProduct(g, x, once[from:], s.center[k])
 			}
@@ -589,7 +588,7 @@ func (s *soaSweep[T]) finish(_, _, lo, hi int) {
 }
 
 // interleave writes coordinate k of the gradient of rows from the first one on.
-func (s *soaSweep[T]) interleave(g []T, first, k int) {
+func (s *planarLoop[T]) interleave(g []T, first, k int) {
 	grad := s.grad[first*s.width+k:]
 	for i, v := range g {
 		grad[i*s.width] = v

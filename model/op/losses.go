@@ -1,0 +1,266 @@
+package op
+
+import (
+	"math"
+	"slices"
+
+	"cne/internal/enum"
+	"cne/internal/errkind"
+	"cne/internal/simd"
+)
+
+// A Loss is a contrastive loss: a line of the table of losses. Sections and equations are
+// those of Damrich et al. (ICLR 2023).
+type Loss int
+
+// The losses. q is the similarity of a pair, m the number of negatives of a head.
+const (
+	// Neg is Neg-t-SNE's negative-sampling loss (Sec. 5):
+	// −log(q/(q+c)) for the positive and −log(1 − q/(q+c)) for each negative
+	// pair, with c = Z̄·m/|X|.
+	Neg Loss = iota
+	// NC is NC-t-SNE's noise-contrastive estimation (Eq. 6): Neg with
+	// c = m·Z, where Z is learnt.
+	NC
+	// InfoNC is InfoNC-t-SNE's (Eq. 4): −log q + (1/ρ)·log Σ q over the
+	// positive and the negatives of a head.
+	InfoNC
+	// UMAP is UMAP's: −log q for the positive and −log(1−q) for each negative
+	// pair. It is Neg with c = 1 and the similarity 1/‖a−b‖² (Sec. 6).
+	UMAP
+)
+
+// losses is the table of losses. All that differs from loss to loss is here, but for the
+// vector kernels and the accelerator's. A line without these is a complete loss: the CPU
+// computes it pair by pair.
+var losses = [...]LossInfo{
+	Neg: {
+		Word: "neg", Aliases: []string{"neg-tsne"}, Title: "Neg-t-SNE", Constant: FixedZ, Scale: 1,
+		Positive: negPositive, Negative: negNegative, Odds: func(c float64) (slope, offset float64) { return c, c },
+		onDevice: true, single: negKernels[float32](), double: negKernels[float64](),
+	},
+	NC: {
+		Word: "nc", Aliases: []string{"nc-tsne"}, Title: "NC-t-SNE", Constant: LearntZ, Scale: 1,
+		Positive: negPositive, Negative: negNegative, Odds: func(c float64) (slope, offset float64) { return c, c },
+		onDevice: true, single: negKernels[float32](), double: negKernels[float64](),
+	},
+	InfoNC: {
+		Word: "infonc", Aliases: []string{"infonce", "infonc-tsne"}, Title: "InfoNC-t-SNE", Constant: Divisor, Scale: 0.5,
+		PerHead: true, onDevice: true,
+	},
+	UMAP: {
+		Word: "umap", Title: "UMAP", Scale: 1, EuclideanOnly: true,
+		Positive: func(q, _, _ float64) PairLoss { return PairLoss{Loss: -math.Log(q), LogQ: -1} },
+		Negative: func(q, rest, _ float64) PairLoss { return PairLoss{Loss: math.Log1p(q / rest), LogQ: q / rest} },
+		Odds:     func(float64) (slope, offset float64) { return 1, 0 },
+		onDevice: true, single: umapKernels[float32](), double: umapKernels[float64](),
+	},
+}
+
+// A LossInfo is a line of the table of losses.
+type LossInfo struct {
+	// Word is the loss's name in configurations and files, Aliases are further names that
+	// are read, and Title is for people.
+	Word    string
+	Aliases []string
+	Title   string
+	// Constant is the constant that the loss has.
+	Constant Constant
+	// Scale is the factor of the loss in the paper's runs, the default.
+	Scale float64
+	// EuclideanOnly says that the loss needs similarities below 1, which the cosine metric
+	// does not give.
+	EuclideanOnly bool
+	// PerHead says that the loss is one of a head and all its pairs, InfoNC's; otherwise it
+	// is a sum over pairs.
+	PerHead bool
+	// Positive and Negative give the loss of a pair from its similarity q, rest = 1−q
+	// without cancellation, and the constant c. Both are −log p for some p, which is where
+	// ContrastiveOptions.Clamp applies. PerHead has none.
+	Positive, Negative func(q, rest, c float64) PairLoss
+	// Odds, if not nil, says that p = 1/(1+w) for the positive and 1/(1+1/w) for the
+	// negative pairs, with w = slope·x + offset of the squared distance x of the Cauchy
+	// kernel, for a constant c: a fast form for package quality.
+	Odds func(c float64) (slope, offset float64)
+
+	onDevice bool // there are kernels for accelerators
+	single   kernelSet[float32]
+	double   kernelSet[float64]
+}
+
+// A PairLoss is the loss of a pair, and its derivatives with respect to log q and to the
+// logarithm of the constant.
+type PairLoss struct{ Loss, LogQ, LogC float64 }
+
+// A Constant is the constant of a loss, by which it has a place on the spectrum from t-SNE
+// to UMAP.
+type Constant int
+
+const (
+	NoConstant Constant = iota
+	// FixedZ is c = Z̄·m/|X| with the fixed normalisation constant Z̄.
+	FixedZ
+	// LearntZ is c = m·Z, where Z is learnt.
+	LearntZ
+	// Divisor is ρ.
+	Divisor
+)
+
+// Info returns a loss's line of the table, an empty one for an invalid loss.
+func (l Loss) Info() LossInfo {
+	if !lossNames.Valid(l) {
+		return LossInfo{}
+	}
+	return losses[l]
+}
+
+// Losses returns all losses.
+func Losses() []Loss {
+	all := make([]Loss, len(losses))
+	for i := range all {
+		all[i] = Loss(i)
+	}
+	return all
+}
+
+// HasSpectrum reports whether the loss has a place s on the spectrum.
+func (l LossInfo) HasSpectrum() bool { return l.Constant == FixedZ || l.Constant == Divisor }
+
+var lossNames = namesOfLosses()
+
+func namesOfLosses() enum.Names[Loss] {
+	n := enum.Names[Loss]{Package: "op", Type: "Loss", What: "loss", Err: ErrInput, Aliases: map[string]Loss{}}
+	for i, l := range losses {
+		n.Words = append(n.Words, l.Word)
+		for _, alias := range l.Aliases {
+			n.Aliases[alias] = Loss(i)
+		}
+	}
+	return n
+}
+
+func (l Loss) String() string { return lossNames.String(l) }
+
+// MarshalText implements encoding.TextMarshaler by the loss's name.
+func (l Loss) MarshalText() ([]byte, error) { return lossNames.Text(l) }
+
+// UnmarshalText implements encoding.TextUnmarshaler. It takes the paper's names
+// too: neg-tsne, nc-tsne and infonc-tsne, and infonce.
+func (l *Loss) UnmarshalText(text []byte) error { return lossNames.Parse(l, text) }
+
+// Words returns the names of all losses.
+func (Loss) Words() []string { return slices.Clone(lossNames.Words) }
+
+func negPositive(q, _, c float64) PairLoss {
+	return PairLoss{Loss: math.Log1p(c / q), LogQ: -c / (q + c), LogC: c / (q + c)}
+}
+
+func negNegative(q, _, c float64) PairLoss {
+	return PairLoss{Loss: math.Log1p(q / c), LogQ: q / (q + c), LogC: -q / (q + c)}
+}
+
+// CheckOnDevice returns an error if an accelerator cannot compute the loss.
+func (o ContrastiveOptions) CheckOnDevice() error {
+	if !o.Loss.Info().onDevice {
+		return errkind.Errorf(ErrInput, "op: loss: got %v, which only the CPU computes, want another loss or the CPU", o.Loss)
+	}
+	return nil
+}
+
+// A kernel replaces the squared distances of pairs by the derivatives of a loss with
+// respect to them, and returns the losses. c is the constant. With the cosine metric,
+// cosines over τ stand for squared distances, and log c for c.
+type kernel[T Float] func(x []T, c T, bound simd.Bound[T]) simd.Sum
+
+// pairKernels compute a loss that is a sum over pairs.
+type pairKernels[T Float] struct {
+	positive, negative kernel[T]
+	// row is negative for the pairs of one head with many rows, the excluded ones of which
+	// have an infinite distance.
+	row kernel[T]
+	// dense, if not nil, is negative for a quad, whose loss it leaves there.
+	dense func(q *simd.Quad[T], c T, bound simd.Bound[T])
+	// joined says that negative takes the pairs of many columns at once.
+	joined bool
+	// slack is 1 if the loss is a smooth function of 1 + the squared distance, and 0 if it
+	// is not at distance 0: see simd.RowDistances.
+	slack T
+}
+
+// A kernelSet has the kernels for each metric; those without are computed pair by pair.
+type kernelSet[T Float] struct{ euclidean, cosine *pairKernels[T] }
+
+func negKernels[T Float]() kernelSet[T] {
+	return kernelSet[T]{
+		euclidean: &pairKernels[T]{positive: simd.NegPositive[T], negative: simd.NegNegative[T], row: simd.RowNeg[T], dense: simd.DenseNeg[T], joined: true, slack: 1},
+		cosine: &pairKernels[T]{
+			positive: func(x []T, c T, _ simd.Bound[T]) simd.Sum { return simd.LogisticPositive(x, c) },
+			negative: func(x []T, c T, _ simd.Bound[T]) simd.Sum { return simd.LogisticNegative(x, c) },
+			row:      func(x []T, c T, _ simd.Bound[T]) simd.Sum { return simd.RowLogistic(x, c) },
+		},
+	}
+}
+
+func umapKernels[T Float]() kernelSet[T] {
+	of := func(f func(x []T, bound simd.Bound[T]) float64) kernel[T] {
+		return func(x []T, _ T, bound simd.Bound[T]) simd.Sum { return simd.Sum{Loss: f(x, bound)} }
+	}
+	return kernelSet[T]{euclidean: &pairKernels[T]{
+		positive: of(simd.UMAPPositive[T]), negative: of(simd.UMAPNegative[T]), row: of(simd.RowUMAP[T]),
+		dense: func(q *simd.Quad[T], _ T, bound simd.Bound[T]) { simd.DenseUMAP(q, bound) },
+	}}
+}
+
+// kernelsFor returns the kernels for a loss with options: the fast ones, or the table's
+// functions pair by pair.
+func kernelsFor[T Float](o ContrastiveOptions) pairKernels[T] {
+	info := o.Loss.Info()
+	set, single := any(info.single).(kernelSet[T])
+	if !single {
+		set = any(info.double).(kernelSet[T])
+	}
+	fast, generic := set.euclidean, euclideanPairs[T]
+	if o.Metric == Cosine {
+		fast, generic = set.cosine, cosinePairs[T]
+	}
+	if fast != nil {
+		return *fast
+	}
+	return pairKernels[T]{positive: generic(info.Positive), negative: generic(info.Negative), row: generic(info.Negative)}
+}
+
+// euclideanPairs is a kernel that computes a loss pair by pair.
+func euclideanPairs[T Float](loss func(q, rest, c float64) PairLoss) kernel[T] {
+	return func(x []T, c T, bound simd.Bound[T]) (sum simd.Sum) {
+		most := -math.Log(float64(bound.Clamp()))
+		for i, d2 := range x {
+			u := 1 + float64(d2)
+			rest := float64(d2) / u
+			if d2 > 1 { // or infinite
+				rest = 1 - 1/u
+			}
+			p := loss(1/u, rest, float64(c))
+			if p.Loss > most {
+				x[i] = 0
+				sum.Loss += most
+				continue
+			}
+			x[i] = T(-p.LogQ / u)
+			sum.Add(simd.Sum{Loss: p.Loss, DTheta: p.LogC})
+		}
+		return sum
+	}
+}
+
+// cosinePairs is euclideanPairs for the cosine metric, which has no clamp.
+func cosinePairs[T Float](loss func(q, rest, c float64) PairLoss) kernel[T] {
+	return func(x []T, logC T, _ simd.Bound[T]) (sum simd.Sum) {
+		c := math.Exp(float64(logC))
+		for i, v := range x {
+			p := loss(math.Exp(float64(v)), -math.Expm1(float64(v)), c)
+			x[i] = T(p.LogQ)
+			sum.Add(simd.Sum{Loss: p.Loss, DTheta: p.LogC})
+		}
+		return sum
+	}
+}
