@@ -288,13 +288,9 @@ func (o *Options) checkGraph(n int) error {
 
 // Objective returns the loss of a batch.
 func (o *Options) Objective() op.ContrastiveOptions {
-	scale := 1.
-	if o.Loss == op.InfoNC {
-		scale = 0.5
-	}
 	return op.ContrastiveOptions{
 		Loss: o.Loss, Metric: o.Metric, Temperature: orElse(o.Temperature, 0.5), Clamp: orNone(o.Clamp, DefaultClamp),
-		Scale: orElse(o.Scale, scale), Mean: o.Mean, ExcludePositive: o.ExcludePositive,
+		Scale: orElse(o.Scale, o.Loss.Info().Scale), Mean: o.Mean, ExcludePositive: o.ExcludePositive,
 	}
 }
 

@@ -108,7 +108,7 @@ func (o Options) SpectrumOptions(last []train.Phase) (each []Options, shared int
 		first.Epochs = max(1, end.Epochs/3)
 		end.Epochs -= first.Epochs
 		first.Place = train.Place{}
-		if o.Loss == op.InfoNC {
+		if o.Loss.Info().Constant == op.Divisor {
 			first.Place = train.AtS(1)
 		}
 		early = []train.Phase{first}

@@ -106,10 +106,10 @@ func (a *Axis) Check(c *Config, origins Origins) error {
 	}
 	shared := sharedEpochs(c.Train.Epochs)
 	switch {
-	case a.Flag == "s" && !c.Loss.HasSpectrum():
-		return fault("loss.name", "is %s, but --s moves along the spectrum of neg or infonce; choose one of them, or compare numbers of negatives with --m", c.Loss.Name)
-	case a.Flag == "zbar" && c.Loss.Name != op.Neg:
-		return fault("loss.name", "is %s, but --zbar sets the normalisation constant of neg; choose neg, or compare numbers of negatives with --m", c.Loss.Name)
+	case a.Flag == "s" && !c.Loss.Name.Info().HasSpectrum():
+		return fault("loss.name", "is %s, but --s moves along the spectrum of %s; choose one of them, or compare numbers of negatives with --m", c.Loss.Name, LossesWithSpectrum())
+	case a.Flag == "zbar" && c.Loss.Name.Info().Constant != op.FixedZ:
+		return fault("loss.name", "is %s, but --zbar sets the normalisation constant of %[2]s; choose %[2]s, or compare numbers of negatives with --m", c.Loss.Name, LossesWith(op.FixedZ))
 	case c.Data.Holdout != nil:
 		return fault("data.holdout", "keeps points from training, which cne spectrum does not; set it to null")
 	case c.Data.TrainOn != nil:
@@ -129,17 +129,17 @@ func sharedEpochs(epochs int) int { return max(1, epochs/3) }
 // phases returns the phases that all embeddings share, of which there may be
 // none, and the last one, in which they differ. Without train.phases, the first
 // third of the epochs is shared; it is the paper's early exaggeration: at
-// Z̄ = |X|/m (neg), or at s = 1 (infonce).
+// Z̄ = |X|/m, or at s = 1.
 func (a *Axis) phases(c *Config) (shared []Phase, last Phase) {
 	if n := len(c.Train.Phases); n > 0 {
 		return slices.Clone(c.Train.Phases[:n-1]), c.Train.Phases[n-1]
 	}
 	early := Phase{Epochs: sharedEpochs(c.Train.Epochs)}
-	switch c.Loss.Name {
-	case op.Neg:
+	switch c.Loss.Name.Info().Constant {
+	case op.FixedZ:
 		uniform := Uniform
 		early.ZBar = &uniform
-	case op.InfoNC:
+	case op.Divisor:
 		umap := 1.0
 		early.S = &umap
 	}

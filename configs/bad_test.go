@@ -75,9 +75,9 @@ var badFiles = []struct{ text, want string }{
 	{"loss: {negatives: 0}", `run.yaml:1: loss.negatives is 0, but must be a whole number from 1 to 2147483647, or full`},
 	{"loss: {negatives: all}", `run.yaml:1: loss.negatives is "all", but must be a whole number from 1 to 2147483647, or full`},
 	{"loss: {z_bar: 0}", `run.yaml:1: loss.z_bar is 0, but must be a number above 0, or uniform, or null`},
-	{"loss: {name: umpa}", `run.yaml:1: loss.name is "umpa", but must be neg, nc, infonce or umap; did you mean umap?`},
-	{"loss: {name: infonc}", `run.yaml:1: loss.name is "infonc", but must be neg, nc, infonce or umap; did you mean infonce?`},
-	{"loss: {name: largevis}", `run.yaml:1: loss.name is "largevis", but must be neg, nc, infonce or umap`},
+	{"loss: {name: umpa}", `run.yaml:1: loss.name is "umpa", but must be neg, nc, infonc or umap; did you mean umap?`},
+	{"loss: {name: infonca}", `run.yaml:1: loss.name is "infonca", but must be neg, nc, infonc or umap; did you mean infonc?`},
+	{"loss: {name: largevis}", `run.yaml:1: loss.name is "largevis", but must be neg, nc, infonc or umap`},
 	{"loss: {metric: euclidian}", `run.yaml:1: loss.metric is "euclidian", but must be euclidean or cosine; did you mean euclidean?`},
 	{"model: {kind: resnet18}", `run.yaml:1: model.kind is "resnet18", but must be table or mlp`},
 
@@ -108,17 +108,17 @@ var badFiles = []struct{ text, want string }{
 	{"train: {phases: [{epochs: 1, s: 0, z_bar: 1}]}", `run.yaml:1: train.phases: phase 1 gives both s and z_bar, which exclude each other; keep one of them`},
 
 	// Values that do not go together.
-	{"loss:\n  name: umap\n  s: 0.5", `run.yaml:3: loss.s is 0.5, but loss.name is umap (run.yaml:2); only neg and infonce have a spectrum, so set loss.s to null or choose one of them`},
-	{"loss: {name: nc, s: 0}", `run.yaml:1: loss.s is 0.0, but loss.name is nc; only neg and infonce have a spectrum, so set loss.s to null or choose one of them`},
-	{"loss: {name: infonce, z_bar: uniform}", `run.yaml:1: loss.z_bar is uniform, but loss.name is infonce; only neg has a fixed normalisation constant, so set loss.z_bar to null or choose neg`},
+	{"loss:\n  name: umap\n  s: 0.5", `run.yaml:3: loss.s is 0.5, but loss.name is umap (run.yaml:2); only neg and infonc have a spectrum, so set loss.s to null or choose one of them`},
+	{"loss: {name: nc, s: 0}", `run.yaml:1: loss.s is 0.0, but loss.name is nc; only neg and infonc have a spectrum, so set loss.s to null or choose one of them`},
+	{"loss: {name: infonc, z_bar: uniform}", `run.yaml:1: loss.z_bar is uniform, but loss.name is infonc; only neg has a fixed normalisation constant, so set loss.z_bar to null or choose neg`},
 	{"loss: {s: 0, z_bar: 5}", `run.yaml:1: loss.z_bar is 5.0, but loss.s is 0.0; they exclude each other, so set one of them to null`},
-	{"loss: {name: infonce, metric: cosine}\nmodel: {dim: 1}", `run.yaml:2: model.dim is 1, but loss.metric is cosine (run.yaml:1); in one dimension a cosine is 1 or -1, so take at least 2 dimensions or the metric euclidean`},
+	{"loss: {name: infonc, metric: cosine}\nmodel: {dim: 1}", `run.yaml:2: model.dim is 1, but loss.metric is cosine (run.yaml:1); in one dimension a cosine is 1 or -1, so take at least 2 dimensions or the metric euclidean`},
 	{"loss: {name: umap, metric: cosine}", `run.yaml:1: loss.metric is cosine, but loss.name is umap; umap needs the metric euclidean`},
-	{"loss: {positive_in_denominator: false}", `run.yaml:1: loss.positive_in_denominator is false, but loss.name is neg (default); only infonce has such a denominator, so set it to true or choose infonce`},
+	{"loss: {positive_in_denominator: false}", `run.yaml:1: loss.positive_in_denominator is false, but loss.name is neg (default); only infonc has such a denominator, so set it to true or choose infonc`},
 	{"loss: {learn_z: false}", `run.yaml:1: loss.learn_z is false, but loss.name is neg (default); only nc learns a normalisation constant, so set it to true or choose nc`},
 	{"loss: {log_z: 1}", `run.yaml:1: loss.log_z is 1.0, but loss.name is neg (default); only nc learns a normalisation constant, so set it to 0 or choose nc`},
 	{"train: {early_exaggeration: third}", `run.yaml:1: train.early_exaggeration is third, but loss.s is null (default); set loss.s, for example to 0`},
-	{"loss: {name: nc}\ntrain: {early_exaggeration: third}", `run.yaml:2: train.early_exaggeration is third, but loss.name is nc (run.yaml:1); only neg and infonce have a spectrum, so set it to none or choose one of them`},
+	{"loss: {name: nc}\ntrain: {early_exaggeration: third}", `run.yaml:2: train.early_exaggeration is third, but loss.name is nc (run.yaml:1); only neg and infonc have a spectrum, so set it to none or choose one of them`},
 	{"loss: {s: 0}\ntrain: {early_exaggeration: third, phases: [{epochs: 1}]}", `run.yaml:2: train.early_exaggeration is third, but train.phases is [{epochs: 1}]; write the exaggeration as a phase, or set train.phases to []`},
 	{"train: {momentum: 0.9, optimizer: adam}", `run.yaml:1: train.momentum is 0.9, but train.optimizer is adam; only sgd has a momentum, so set it to 0 or train.optimizer to sgd`},
 	{"model: {kind: mlp}\ntrain: {momentum: 0.9}", `run.yaml:2: train.momentum is 0.9, but train.optimizer is adam (default); only sgd has a momentum, so set it to 0 or train.optimizer to sgd`},
@@ -134,8 +134,8 @@ var badFiles = []struct{ text, want string }{
 	{"data: {train_on: 100}\nmodel: {init: runs/a}", `run.yaml:1: data.train_on is 100, but model.init is runs/a (run.yaml:2); the rows of an earlier embedding are not those that are trained on, so give data.names, by which the points are found, or set data.train_on to null`},
 	{"graph: {search: approximate, file: g.npz}", `run.yaml:1: graph.search is approximate, but graph.file is g.npz; a graph of one's own needs no search, so leave it at auto or set graph.file to null`},
 	{"train: {epochs: 5, phases: [{epochs: 1}]}", `run.yaml:1: train.epochs is 5, but train.phases is [{epochs: 1}]; the phases say how many epochs are run, so leave train.epochs out or set train.phases to []`},
-	{"loss: {name: umap}\ntrain: {phases: [{epochs: 1}, {epochs: 1, s: 1}]}", `run.yaml:2: train.phases: s of phase 2 is 1.0, but loss.name is umap (run.yaml:1); only neg and infonce have a spectrum, so leave it out or choose one of them`},
-	{"loss: {name: infonce}\ntrain: {phases: [{epochs: 1, z_bar: 1}]}", `run.yaml:2: train.phases: z_bar of phase 1 is 1.0, but loss.name is infonce (run.yaml:1); only neg has a fixed normalisation constant, so leave it out or choose neg`},
+	{"loss: {name: umap}\ntrain: {phases: [{epochs: 1}, {epochs: 1, s: 1}]}", `run.yaml:2: train.phases: s of phase 2 is 1.0, but loss.name is umap (run.yaml:1); only neg and infonc have a spectrum, so leave it out or choose one of them`},
+	{"loss: {name: infonc}\ntrain: {phases: [{epochs: 1, z_bar: 1}]}", `run.yaml:2: train.phases: z_bar of phase 1 is 1.0, but loss.name is infonc (run.yaml:1); only neg has a fixed normalisation constant, so leave it out or choose neg`},
 	{"train: {phases: [{epochs: 1}, {epochs: 1, log_z: 0}]}", `run.yaml:1: train.phases: log_z of phase 2 is 0.0, but loss.name is neg (default); only nc learns a normalisation constant, so leave it out or choose nc`},
 }
 
@@ -187,7 +187,7 @@ func TestBadVariables(t *testing.T) {
 		{"CNE_TRAIN_EPOCH=5", `CNE_TRAIN_EPOCH: no key has this variable; did you mean CNE_TRAIN_EPOCHS?`},
 		{"CNE_EPOCHS=5", `CNE_EPOCHS: no key has this variable; unset it, or see "cne config" for the keys`},
 		{"CNE_TRAIN_EPOCHS=x", `CNE_TRAIN_EPOCHS: train.epochs is "x", but must be a whole number of at least 1, or null`},
-		{"CNE_LOSS_S=0", `CNE_LOSS_S: loss.s is 0.0, but loss.name is umap (run.yaml:1); only neg and infonce have a spectrum, so set loss.s to null or choose one of them`},
+		{"CNE_LOSS_S=0", `CNE_LOSS_S: loss.s is 0.0, but loss.name is umap (run.yaml:1); only neg and infonc have a spectrum, so set loss.s to null or choose one of them`},
 	} {
 		t.Chdir(t.TempDir())
 		writeTestFile(t, "run.yaml", "loss: {name: umap}")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"cne/data/neighbors"
+	"cne/internal/text"
 	"cne/model/op"
 )
 
@@ -54,29 +55,50 @@ func (s *Schema[C]) value(c *C, name string) any {
 	return value(c, k)
 }
 
+// lossesWith returns the words of the losses of which something holds, joined.
+func lossesWith(holds func(op.LossInfo) bool) string {
+	var words []string
+	for _, l := range op.Losses() {
+		if info := l.Info(); holds(info) {
+			words = append(words, info.Word)
+		}
+	}
+	return text.Join(words, "and")
+}
+
+// LossesWithSpectrum returns the words of the losses that have a place s on the spectrum.
+func LossesWithSpectrum() string { return lossesWith(op.LossInfo.HasSpectrum) }
+
+// LossesWith returns the words of the losses that have a constant.
+func LossesWith(c op.Constant) string {
+	return lossesWith(func(l op.LossInfo) bool { return l.Constant == c })
+}
+
 // clashes lists what can clash in a loss by itself.
 func (loss *Loss) clashes() []clash {
+	info := loss.Name.Info()
 	return []clash{
-		when(loss.S != nil && !loss.HasSpectrum(), "loss.s", "loss.name",
-			"only neg and infonce have a spectrum, so set loss.s to null or choose one of them"),
-		when(loss.ZBar != nil && loss.Name != op.Neg, "loss.z_bar", "loss.name",
-			"only neg has a fixed normalisation constant, so set loss.z_bar to null or choose neg"),
+		when(loss.S != nil && !info.HasSpectrum(), "loss.s", "loss.name",
+			"only "+LossesWithSpectrum()+" have a spectrum, so set loss.s to null or choose one of them"),
+		when(loss.ZBar != nil && info.Constant != op.FixedZ, "loss.z_bar", "loss.name",
+			"only "+LossesWith(op.FixedZ)+" has a fixed normalisation constant, so set loss.z_bar to null or choose "+LossesWith(op.FixedZ)),
 		when(loss.S != nil && loss.ZBar != nil, "loss.z_bar", "loss.s",
 			"they exclude each other, so set one of them to null"),
-		when(loss.Metric == op.Cosine && loss.Name == op.UMAP, "loss.metric", "loss.name",
-			"umap needs the metric euclidean"),
-		when(!loss.PositiveInDenominator && loss.Name != op.InfoNC, "loss.positive_in_denominator", "loss.name",
-			"only infonce has such a denominator, so set it to true or choose infonce"),
-		when(!loss.LearnZ && loss.Name != op.NC, "loss.learn_z", "loss.name",
-			"only nc learns a normalisation constant, so set it to true or choose nc"),
-		when(loss.LogZ != 0 && loss.Name != op.NC, "loss.log_z", "loss.name",
-			"only nc learns a normalisation constant, so set it to 0 or choose nc"),
+		when(loss.Metric == op.Cosine && info.EuclideanOnly, "loss.metric", "loss.name",
+			info.Word+" needs the metric euclidean"),
+		when(!loss.PositiveInDenominator && !info.PerHead, "loss.positive_in_denominator", "loss.name",
+			"only "+LossesWith(op.Divisor)+" has such a denominator, so set it to true or choose "+LossesWith(op.Divisor)),
+		when(!loss.LearnZ && info.Constant != op.LearntZ, "loss.learn_z", "loss.name",
+			"only "+LossesWith(op.LearntZ)+" learns a normalisation constant, so set it to true or choose "+LossesWith(op.LearntZ)),
+		when(loss.LogZ != 0 && info.Constant != op.LearntZ, "loss.log_z", "loss.name",
+			"only "+LossesWith(op.LearntZ)+" learns a normalisation constant, so set it to 0 or choose "+LossesWith(op.LearntZ)),
 	}
 }
 
 // clashes lists what can clash.
 func (c *Config) clashes() []clash {
 	loss, train := &c.Loss, &c.Train
+	info := loss.Name.Info()
 	phased := len(train.Phases) > 0
 
 	list := append(loss.clashes(), []clash{
@@ -86,8 +108,8 @@ func (c *Config) clashes() []clash {
 			"a GPU computes in float32, so take that or the device cpu"),
 		when(loss.Metric == op.Cosine && c.Model.Dim == 1, "model.dim", "loss.metric",
 			"in one dimension a cosine is 1 or -1, so take at least 2 dimensions or the metric euclidean"),
-		when(train.EarlyExaggeration != "none" && !loss.HasSpectrum(), "train.early_exaggeration", "loss.name",
-			"only neg and infonce have a spectrum, so set it to none or choose one of them"),
+		when(train.EarlyExaggeration != "none" && !info.HasSpectrum(), "train.early_exaggeration", "loss.name",
+			"only "+LossesWithSpectrum()+" have a spectrum, so set it to none or choose one of them"),
 		when(train.EarlyExaggeration != "none" && phased, "train.early_exaggeration", "train.phases",
 			"write the exaggeration as a phase, or set train.phases to []"),
 		when(train.EarlyExaggeration != "none" && loss.S == nil, "train.early_exaggeration", "loss.s",
@@ -134,19 +156,19 @@ func (c *Config) clashes() []clash {
 				remedy: "take fewer epochs to warm up than there are, for example warm_up: 0 in the phase",
 			},
 			clash{
-				found: p.S != nil && !loss.HasSpectrum(),
+				found: p.S != nil && !info.HasSpectrum(),
 				key:   "train.phases", part: fmt.Sprintf("s of phase %d", i+1), value: p.S, other: "loss.name",
-				remedy: "only neg and infonce have a spectrum, so leave it out or choose one of them",
+				remedy: "only " + LossesWithSpectrum() + " have a spectrum, so leave it out or choose one of them",
 			},
 			clash{
-				found: p.ZBar != nil && loss.Name != op.Neg,
+				found: p.ZBar != nil && info.Constant != op.FixedZ,
 				key:   "train.phases", part: fmt.Sprintf("z_bar of phase %d", i+1), value: p.ZBar, other: "loss.name",
-				remedy: "only neg has a fixed normalisation constant, so leave it out or choose neg",
+				remedy: "only " + LossesWith(op.FixedZ) + " has a fixed normalisation constant, so leave it out or choose " + LossesWith(op.FixedZ),
 			},
 			clash{
-				found: p.LogZ != nil && loss.Name != op.NC,
+				found: p.LogZ != nil && info.Constant != op.LearntZ,
 				key:   "train.phases", part: fmt.Sprintf("log_z of phase %d", i+1), value: p.LogZ, other: "loss.name",
-				remedy: "only nc learns a normalisation constant, so leave it out or choose nc",
+				remedy: "only " + LossesWith(op.LearntZ) + " learns a normalisation constant, so leave it out or choose " + LossesWith(op.LearntZ),
 			},
 		)
 	}

@@ -143,27 +143,23 @@ type Loss struct {
 	Temperature           float64        `key:"temperature" in:"[0.01,1e6]"` // cosine
 	Negatives             Negatives      `key:"negatives"`
 	Sampling              train.Sampling `key:"draw"`
-	S                     *float64       `key:"s"`                       // neg and infonce
-	ZBar                  *ZBar          `key:"z_bar"`                   // neg
+	S                     *float64       `key:"s"`                       // losses with HasSpectrum
+	ZBar                  *ZBar          `key:"z_bar"`                   // losses with op.FixedZ
 	Scale                 *float64       `key:"scale" in:"[1e-30,1e30]"` // see Factor
 	Clamp                 float64        `key:"clamp" in:"[0,1)"`
 	Reduction             string         `key:"reduction" words:"sum mean"`
-	PositiveInDenominator bool           `key:"positive_in_denominator"` // infonce
-	LearnZ                bool           `key:"learn_z"`                 // nc
-	LogZ                  float64        `key:"log_z" in:"[-60,60]"`     // nc
+	PositiveInDenominator bool           `key:"positive_in_denominator"` // losses with PerHead
+	LearnZ                bool           `key:"learn_z"`                 // losses with op.LearntZ
+	LogZ                  float64        `key:"log_z" in:"[-60,60]"`     // losses with op.LearntZ
 }
 
-// Factor returns what the loss is multiplied by: Scale if it is given, and
-// otherwise 0.5 for InfoNC-t-SNE, as in the paper's runs, and 1 for the others.
+// Factor returns what the loss is multiplied by: Scale, or if it is not given the loss's
+// own factor.
 func (l *Loss) Factor() float64 {
-	switch {
-	case l.Scale != nil:
+	if l.Scale != nil {
 		return *l.Scale
-	case l.Name == op.InfoNC:
-		return 0.5
-	default:
-		return 1
 	}
+	return l.Name.Info().Scale
 }
 
 // inits are the words of model.init.
@@ -208,9 +204,6 @@ func given(s *string) []string {
 	}
 	return []string{*s}
 }
-
-// HasSpectrum tells whether the loss has places from t-SNE to UMAP.
-func (l *Loss) HasSpectrum() bool { return l.Name == op.Neg || l.Name == op.InfoNC }
 
 // Optimization describes how the parameters are moved. Epochs, Optimizer and LR
 // may be null in a file, but never are in a Config.

@@ -23,5 +23,5 @@ func ExampleSchema() {
 	// Output:
 	// neg 0.5 from example
 	// s = 0.5
-	// run.yaml:2: loss.name is "umpa", but must be neg, nc, infonce or umap; did you mean umap?
+	// run.yaml:2: loss.name is "umpa", but must be neg, nc, infonc or umap; did you mean umap?
 }

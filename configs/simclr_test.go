@@ -225,7 +225,7 @@ var badSimCLRFiles = []struct{ text, want string }{
 	{"evaluate: {split: random}", `run.yaml:1: evaluate.split is "random", but must be official or stratified, or null`},
 
 	{"loss: {name: umap}", `run.yaml:1: loss.metric is cosine (default), but loss.name is umap; umap needs the metric euclidean`},
-	{"loss: {z_bar: 5}", `run.yaml:1: loss.z_bar is 5.0, but loss.name is infonce (default); only neg has a fixed normalisation constant, so set loss.z_bar to null or choose neg`},
+	{"loss: {z_bar: 5}", `run.yaml:1: loss.z_bar is 5.0, but loss.name is infonc (default); only neg has a fixed normalisation constant, so set loss.z_bar to null or choose neg`},
 	{"loss: {metric: euclidean, learn_temperature: true}", `run.yaml:1: loss.learn_temperature is true, but loss.metric is euclidean; only the cosine similarity has a temperature, so set it to false or choose cosine`},
 	{"device: {precision: fp8}", `run.yaml:1: device.precision is "fp8", but must be float32, tf32 or bf16`},
 	{"network: {out: 1}", `run.yaml:1: network.out is 1, but loss.metric is cosine (default); in one dimension a cosine is 1 or -1, so take at least 2 dimensions or the metric euclidean`},

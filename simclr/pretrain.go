@@ -92,7 +92,7 @@ type Pretraining struct {
 func PaperPretraining() Pretraining {
 	return Pretraining{
 		Augmentation: Paper(),
-		Loss:         op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Temperature: 0.5, Scale: 0.5, Mean: true},
+		Loss:         op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Temperature: 0.5, Scale: op.InfoNC.Info().Scale, Mean: true},
 		BatchSize:    1024,
 		Negatives:    16,
 		Sampling:     train.SamplePerHead,

@@ -352,7 +352,7 @@ func TestPretrainingRefuses(t *testing.T) {
 		"momentum":                  {func(p *simclr.Pretraining, _ *data.Images) { p.Momentum = -1 }, nil, "momentum -1"},
 		"place":                     {func(p *simclr.Pretraining, _ *data.Images) { p.Place = train.AtZBar(3) }, nil, "not on that spectrum"},
 		"width":                     {func(p *simclr.Pretraining, _ *data.Images) { p.Network.Width = -1 }, nil, "cannot have widths -1"},
-		"loss":                      {func(p *simclr.Pretraining, _ *data.Images) { p.Loss = cosine(op.UMAP) }, nil, "UMAP's loss needs similarities below 1"},
+		"loss":                      {func(p *simclr.Pretraining, _ *data.Images) { p.Loss = cosine(op.UMAP) }, nil, "metric: got cosine, want euclidean"},
 		"temperature": {func(p *simclr.Pretraining, _ *data.Images) {
 			p.Loss, p.LearnTemperature = op.ContrastiveOptions{}, true
 		}, nil, "with the cosine metric alone"},

@@ -47,7 +47,7 @@ func (p *Pretraining) Records(w io.Writer, every int, accuracy func(epoch int) *
 			temperature := s.Model.Objective().Temperature
 			r.Temperature = &temperature
 		}
-		if p.Loss.Loss == op.NC {
+		if p.Loss.Loss.Info().Constant == op.LearntZ {
 			r.LogZ = &s.LogZ
 		}
 		if err := encoder.Encode(r); err != nil {

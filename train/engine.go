@@ -127,13 +127,16 @@ func (j *job) lossWeight(edges int) float64 {
 	return 1
 }
 
+// hasZ reports whether the loss's constant is log Z.
+func (j *job) hasZ() bool { return j.objective.Loss.Info().Constant == op.LearntZ }
+
 // learnsZ tells whether log Z is learnt.
-func (j *job) learnsZ() bool { return j.objective.Loss == op.NC && !j.FixZ }
+func (j *job) learnsZ() bool { return j.hasZ() && !j.FixZ }
 
 // logConst returns the logarithm of the loss's constant for a batch with m
 // negatives for each head: fewer, in a small last batch, than asked for.
 func (j *job) logConst(place Place, m int, logZ float64) float64 {
-	if j.objective.Loss == op.NC {
+	if j.hasZ() {
 		return logZ
 	}
 	return Normalization{j.n}.LogConst(j.objective.Loss, place, max(1, m))

@@ -403,7 +403,7 @@ func (r *deviceEngine) putControls(e *epochRun, w *deviceWindow) error {
 	for i := range w.count {
 		batch := w.first + i
 		var logConst float64
-		if r.objective.Loss != op.NC {
+		if !r.hasZ() {
 			logConst = r.logConst(e.place, r.Sampling.count(e.Negatives, r.edgesOf(batch)), 0)
 		}
 		numbers := r.method.numbers(r.stepSize(e, batch), r.Clip)
@@ -452,7 +452,7 @@ func (r *deviceEngine) sampleNegatives(m, b int, control device.Pointer) error {
 		return err
 	}
 	logConst := logConstAt(control)
-	if r.objective.Loss == op.NC {
+	if r.hasZ() {
 		logConst = r.paramZ.Value.Pointer()
 	}
 	return errors.Join(

@@ -314,10 +314,10 @@ func (f *fit) reach(place Place, m int) float64 {
 		return 1e15 // the squares of such distances are still finite in float32
 	}
 	c := 1.
-	switch f.objective.Loss {
-	case op.Neg:
+	switch f.objective.Loss.Info().Constant {
+	case op.FixedZ:
 		c = math.Exp(f.logConst(place, m, 0))
-	case op.NC:
+	case op.LearntZ:
 		c = math.Exp(f.engine.logZ()) * float64(m)
 	}
 	return 1 / math.Sqrt(f.objective.Clamp*min(1, c))

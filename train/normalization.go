@@ -39,12 +39,12 @@ func (p Normalization) Z(logZ float64) float64 {
 // of c = Z̄·m/|X| for Neg-t-SNE, where |X| = n² and m is the number of negatives of each
 // head, of ρ for InfoNC-t-SNE, and 0 for the others.
 func (p Normalization) LogConst(loss op.Loss, at Place, m int) float64 {
-	switch {
-	case loss == op.Neg && at.kind == byZBar:
+	switch constant := loss.Info().Constant; {
+	case constant == op.FixedZ && at.kind == byZBar:
 		return math.Log(at.value) + math.Log(float64(m)) - 2*math.Log(float64(p.N))
-	case loss == op.Neg && at.kind == byS:
+	case constant == op.FixedZ && at.kind == byS:
 		return p.LogConst(loss, AtZBar(p.ZBar(at.value)), m)
-	case loss == op.InfoNC && at.kind == byS:
+	case constant == op.Divisor && at.kind == byS:
 		return at.value * math.Log(4)
 	}
 	return 0
@@ -84,7 +84,8 @@ func (p Place) String() string {
 
 // suits tells whether a loss can be at the place.
 func (p Place) suits(loss op.Loss) bool {
-	return p.kind == open || loss == op.Neg || loss == op.InfoNC && p.kind == byS
+	constant := loss.Info().Constant
+	return p.kind == open || constant == op.FixedZ || constant == op.Divisor && p.kind == byS
 }
 
 // Exaggerated is the place during early exaggeration: at least s = 1. A place

@@ -185,6 +185,11 @@ func (o *Options) Check(objective op.ContrastiveOptions, points, edges int) erro
 	case slices.Contains(o.Hooks, nil):
 		return wrong("Hooks", "one of the hooks is nil; leave it out")
 	}
+	if !o.Device.OnHost() {
+		if err := objective.CheckOnDevice(); err != nil {
+			return wrong("Device", "%v", err)
+		}
+	}
 	if c := o.Checkpoints; c != nil && (c.Save == nil || c.Epochs < 0 || c.Interval < 0) {
 		return wrong("Checkpoints", "checkpoints after every %d epochs or %v; give a Save, and numbers of at least 0", c.Epochs, c.Interval)
 	}
@@ -220,7 +225,7 @@ func (o *Options) phaseProblem(p *Phase, objective op.ContrastiveOptions, points
 		return "Negatives", fmt.Sprintf("has %d negatives for each of the %d edges of a batch, more than fit in memory if each head draws its own; take fewer of either, or draw them in runs", m, size)
 	case !p.Place.suits(objective.Loss):
 		return "Place", fmt.Sprintf("stands at %v, but the loss %v is not on that spectrum", p.Place, objective.Loss)
-	case p.LogZ != nil && objective.Loss != op.NC:
+	case p.LogZ != nil && objective.Loss.Info().Constant != op.LearntZ:
 		return "LogZ", fmt.Sprintf("starts log Z again, but the loss %v has none; leave it out", objective.Loss)
 	case p.LogZ != nil && !(math.Abs(*p.LogZ) <= maxLogConst):
 		return "LogZ", fmt.Sprintf("starts log Z at %g; take a number between −%d and %d", *p.LogZ, maxLogConst, maxLogConst)

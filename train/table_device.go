@@ -143,7 +143,7 @@ func (r *tableRun) batches(rows, local, counts *op.Array, control, losses device
 		return nil
 	}
 	names := []string{"table_batches_d%d", "table_cluster_d%d"}
-	if r.objective.Loss == op.InfoNC {
+	if r.objective.Loss.Info().PerHead {
 		names = []string{"table_info_batches_d%d", "table_info_cluster_d%d"}
 	}
 	ofLoss, ofGradient := r.norms(b)

@@ -53,7 +53,7 @@ and, if there are labels,
                    embedding gives the right label, of a seventh held out
 Measured of the embedding and the graph, with the Cauchy similarity: the
 partition function, the Kullback-Leibler divergence, and the losses per edge that
-Neg-t-SNE, NC-t-SNE, InfoNC-t-SNE and UMAP expect if negatives are drawn
+` + titlesOfLosses() + ` expect if negatives are drawn
 uniformly from all other points. That of InfoNC-t-SNE is estimated from random
 draws, of a part of the edges if there are many negatives; ± gives its standard
 error. Of up to 100 000 points all else is exact; of more, a random sample

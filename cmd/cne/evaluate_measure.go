@@ -161,7 +161,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 // constants fills in those of the losses.
 func (a *evaluationRun) constants(e *report.Evaluation) {
 	stages := a.config.Stages()
-	last, loss := stages[len(stages)-1], a.config.Loss.Name
+	last, constant := stages[len(stages)-1], a.config.Loss.Name.Info().Constant
 	e.Negatives = a.negatives
 	if e.Negatives == 0 {
 		e.Negatives = int(last.Negatives)
@@ -178,16 +178,16 @@ func (a *evaluationRun) constants(e *report.Evaluation) {
 			last.ZBar = &fixed
 		}
 	}
-	if last.S != nil && (a.withS || loss == op.Neg) {
+	if last.S != nil && (a.withS || constant == op.FixedZ) {
 		z := train.Normalization{N: e.N}.ZBar(*last.S)
 		e.ZBar = &z
 	}
-	if last.ZBar != nil && *last.ZBar != configs.Uniform && (a.withZBar || loss == op.Neg) {
+	if last.ZBar != nil && *last.ZBar != configs.Uniform && (a.withZBar || constant == op.FixedZ) {
 		z := float64(*last.ZBar)
 		e.ZBar = &z
 	}
 	e.Rho = 1
-	if last.S != nil && (a.withS || loss == op.InfoNC) {
+	if last.S != nil && (a.withS || constant == op.Divisor) {
 		e.Rho = math.Pow(4, *last.S)
 	}
 }

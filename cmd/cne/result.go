@@ -36,7 +36,7 @@ func (r *result) metrics() *rundir.Metrics {
 		Device: nameOf(r.device), Seed: r.config.Seed, Version: version.String(),
 		PointsKey: r.near.pointsKey, GraphKey: r.near.graphKey,
 	}
-	if r.config.Loss.Name == op.NC {
+	if r.config.Loss.Name.Info().Constant == op.LearntZ {
 		z := train.Normalization{N: r.near.Graph.N}.Z(r.embedded.Result.LogZ)
 		m.Z = &z
 	}

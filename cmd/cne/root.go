@@ -6,7 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"cne/internal/app/cli"
+	"cne/internal/text"
 	"cne/internal/version"
+	"cne/model/op"
 )
 
 // commands lists what makes the subcommands of cne.
@@ -22,6 +24,15 @@ var commands = []func() *cobra.Command{
 	versionCmd,
 }
 
+// titlesOfLosses lists the losses.
+func titlesOfLosses() string {
+	var titles []string
+	for _, l := range op.Losses() {
+		titles = append(titles, l.Info().Title)
+	}
+	return text.Join(titles, "and")
+}
+
 // newRootCommand returns cne with the given subcommands, and with those that
 // cobra adds: help and completion.
 func newRootCommand(commands []func() *cobra.Command, stdout, stderr io.Writer) *cobra.Command {
@@ -29,7 +40,7 @@ func newRootCommand(commands []func() *cobra.Command, stdout, stderr io.Writer) 
 		Use:   "cne",
 		Short: "Contrastive neighbour embeddings: t-SNE, UMAP and what lies between",
 		Long: `cne places points in the plane so that neighbours stay neighbours. It trains
-contrastive neighbour embeddings (Neg-t-SNE, NC-t-SNE, InfoNC-t-SNE and UMAP)
+contrastive neighbour embeddings (` + titlesOfLosses() + `)
 on the k-nearest-neighbour graph of the points.
 
 Results go to the run folder and to stdout, progress and messages to stderr.

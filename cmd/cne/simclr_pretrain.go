@@ -263,7 +263,7 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 		temperature := p.network.Objective().Temperature
 		m.Temperature = &temperature
 	}
-	if c.Loss.Name == op.NC {
+	if c.Loss.Name.Info().Constant == op.LearntZ {
 		m.LogZ = &p.result.LogZ
 	}
 	if c.Evaluate.AtEnd {

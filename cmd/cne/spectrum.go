@@ -44,8 +44,8 @@ train, and ends as if nothing had happened.
 Points and configuration are given as for cne train. Of its phases (train.phases) all but the
 last are shared, so that of one alone nothing is, and the last is run at each
 value. Without phases the first third of the epochs is shared, at Z̄ = |X|/m for
-neg and s = 1 for infonce.
-The values are given with one of --s (neg and infonce), --zbar (neg) and --m
+` + configs.LossesWith(op.FixedZ) + ` and s = 1 for ` + configs.LossesWith(op.Divisor) + `.
+The values are given with one of --s (` + configs.LossesWithSpectrum() + `), --zbar (` + configs.LossesWith(op.FixedZ) + `) and --m
 (every loss); without any, s is ` + configs.DefaultPlaces + `.`,
 		Example: `  cne spectrum
   cne spectrum --config configs/mnist-negtsne.yaml DIR --s -0.5,0,0.5,1,1.5
@@ -66,8 +66,8 @@ The values are given with one of --s (neg and infonce), --zbar (neg) and --m
 		return s.run(ctx, stdout)
 	})
 	flags := cmd.Flags()
-	flags.StringVar(&places, "s", "", "`values` of s with commas between them, for neg and infonce: 0 is like t-SNE, 1 like UMAP")
-	flags.StringVar(&constants, "zbar", "", "`values` of the normalisation constant of neg, in place of s")
+	flags.StringVar(&places, "s", "", "`values` of s with commas between them, for "+configs.LossesWithSpectrum()+": 0 is like t-SNE, 1 like UMAP")
+	flags.StringVar(&constants, "zbar", "", "`values` of the normalisation constant of "+configs.LossesWith(op.FixedZ)+", in place of s")
 	flags.StringVar(&negatives, "m", "", "`numbers` of negatives (or full), in place of s")
 	return cmd
 }

@@ -37,9 +37,6 @@ func (s *spectrum) figures() *rundir.SpectrumMetrics {
 	return f
 }
 
-// lossTitles are the names of the losses for people.
-var lossTitles = map[op.Loss]string{op.Neg: "Neg-t-SNE", op.NC: "NC-t-SNE", op.InfoNC: "InfoNC-t-SNE", op.UMAP: "UMAP's loss"}
-
 // write writes the embeddings and their report. spectrum.json, which comes when
 // all else is there, and config.yaml, which is there already, are not among it.
 func (s *spectrum) write(f *rundir.SpectrumMetrics) error {
@@ -77,7 +74,7 @@ func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
 	labels := s.in.points.Labels
 	strip := &plot.Strip{}
 	page := &explorer.Page{
-		Title:  cmp.Or(s.config.Plot.Title, s.in.points.Name+", "+lossTitles[s.config.Loss.Name]),
+		Title:  cmp.Or(s.config.Plot.Title, s.in.points.Name+", "+s.config.Loss.Name.Info().Title),
 		Slider: s.axis.Symbol(),
 	}
 	for i, x := range s.stops {
@@ -109,7 +106,9 @@ func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
 
 // hasZBar tells whether the embeddings differ in Neg-t-SNE's normalisation
 // constant, however it is given.
-func (s *spectrum) hasZBar() bool { return s.config.Loss.Name == op.Neg && s.axis.Flag != "m" }
+func (s *spectrum) hasZBar() bool {
+	return s.config.Loss.Name.Info().Constant == op.FixedZ && s.axis.Flag != "m"
+}
 
 // abscissa returns the place of a stop in curves: Z̄ for Neg-t-SNE, as in the
 // paper's figures, the number of negatives that there were, or else s.

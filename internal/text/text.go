@@ -145,12 +145,15 @@ func flatten(err error) string {
 }
 
 // Enumerate joins words as in "a, b or c".
-func Enumerate(words []string) string {
+func Enumerate(words []string) string { return Join(words, "or") }
+
+// Join joins words as in "a, b and c", with the given word before the last.
+func Join(words []string, before string) string {
 	last := len(words) - 1
 	if last < 1 {
 		return strings.Join(words, "")
 	}
-	return strings.Join(words[:last], ", ") + " or " + words[last]
+	return strings.Join(words[:last], ", ") + " " + before + " " + words[last]
 }
 
 // Few writes names for a message, the first few of many, each as write does; nil leaves
