@@ -226,8 +226,8 @@ func convert[T op.Float](x []float32) []T {
 
 // preprocessing returns what is done to points before the model sees them; of a
 // table, before their neighbours are looked for.
-func (h *Neighborhood) preprocessing(o *Options) *data.Preprocessing {
-	var p data.Preprocessing
+func (h *Neighborhood) preprocessing(o *Options) *model.Preprocessing {
+	var p model.Preprocessing
 	switch {
 	case h.Before != nil:
 		p = *h.Before

@@ -9,6 +9,8 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/data/pca"
+	"cne/model"
 )
 
 // A Neighborhood is what an embedding is to preserve: points, and which of them are
@@ -25,7 +27,7 @@ type Neighborhood struct {
 	// Points is the space in which neighbours are near: Input, or its principal
 	// components, which PCA then gives of any points.
 	Points *data.Matrix
-	PCA    *data.PCA
+	PCA    *pca.PCA
 	// Nearest has the nearest neighbours of each point, as many as the graph needs
 	// or more; nil if the graph is the caller's own.
 	Nearest *neighbors.Neighbors
@@ -36,7 +38,7 @@ type Neighborhood struct {
 	Graph *neighbors.Graph
 	// Before is what was done to the points before they became Input; nil if
 	// nothing was. Embeddings keep it for new points.
-	Before *data.Preprocessing
+	Before *model.Preprocessing
 
 	// PCATime and GraphTime are what the principal components and the graph took.
 	PCATime, GraphTime time.Duration
@@ -88,7 +90,7 @@ func PrepareSet(ctx context.Context, set *data.Dataset, o Options) (*Neighborhoo
 	default:
 		return nil, fmt.Errorf("%w: %w", ErrPoints, err)
 	}
-	h := &Neighborhood{Input: set.Points, Stored: set.Stored, Before: &data.Preprocessing{
+	h := &Neighborhood{Input: set.Points, Stored: set.Stored, Before: &model.Preprocessing{
 		Width: d, Columns: slices.Clone(columns), Scaler: scaler, Metric: o.GraphMetric,
 	}}
 	set.Points, set.Stored = nil, nil
@@ -279,9 +281,9 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 	}
 	o.log("computing principal components", "from", d, "to", components)
 	if h.Input != nil && h.Input.CSR != nil {
-		h.PCA, err = data.FitSparsePCA(ctx, h.Input, components, o.Seed)
+		h.PCA, err = pca.FitSparse(ctx, h.Input, components, o.Seed)
 	} else {
-		h.PCA, err = data.FitPCA(ctx, points, components, o.Device)
+		h.PCA, err = pca.Fit(ctx, points, components, o.Device)
 	}
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cne/data"
+	"cne/data/pca"
 	"cne/internal/rng"
 	"cne/internal/spectral"
 	"cne/model"
@@ -144,7 +145,7 @@ func moments(m *data.Matrix, rows []int32) (mean []float64, square float64) {
 // components returns the first principal components of the points, at most dim.
 func (h *Neighborhood) components(ctx context.Context, dim int) (*data.Matrix, error) {
 	// Points that are principal components already come out as they are.
-	pca, err := data.FitPCA(ctx, h.Points, min(dim, h.Points.D, h.Points.N), nil)
+	pca, err := pca.Fit(ctx, h.Points, min(dim, h.Points.D, h.Points.N), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -17,22 +17,6 @@ func BenchmarkBuiltin(b *testing.B) {
 	}
 }
 
-func BenchmarkFitPCA(b *testing.B) {
-	ds := need(data.Builtin("mnist10k"))(b)
-	for b.Loop() {
-		need(data.FitPCA(b.Context(), ds.Points, 50, nil))(b)
-	}
-}
-
-func BenchmarkTransform(b *testing.B) {
-	ds := need(data.Builtin("mnist10k"))(b)
-	pca := need(data.FitPCA(b.Context(), ds.Points, 50, nil))(b)
-	dst := data.NewMatrix(ds.Points.N, pca.K)
-	for b.Loop() {
-		must(b, pca.TransformTo(b.Context(), dst, ds.Points, nil))
-	}
-}
-
 func BenchmarkReadCSV(b *testing.B) {
 	var file bytes.Buffer
 	must(b, data.WriteCSV(&file, normal(1, 5000, 100), nil, nil))

@@ -60,7 +60,7 @@ func (m *Matrix) Select(columns []string) (selected *Matrix, left []string, err 
 	if len(columns) == 0 || m.Columns == nil || slices.Equal(m.Columns, columns) {
 		return m, nil, nil
 	}
-	if err := m.checkAny(); err != nil {
+	if err := m.Check(); err != nil {
 		return nil, nil, err
 	}
 	from, left, err := match(columns, m.Columns)

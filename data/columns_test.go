@@ -2,7 +2,6 @@ package data_test
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"log/slog"
 	"slices"
@@ -117,28 +116,6 @@ func TestSelect(t *testing.T) {
 	m.Columns = m.Columns[:2]
 	_, _, err = m.Select([]string{"a"})
 	wantError(t, err, data.ErrShape, "2 names of columns")
-}
-
-// Preprocessing finds columns by their names, too, and says how to read further
-// points.
-func TestPreprocessingColumns(t *testing.T) {
-	p := &data.Preprocessing{Width: 2, Columns: []string{"a", "b"}, Scaler: &data.Scaler{Kind: data.ScaleNone, Offset: []float64{1, 2}}}
-	must(t, p.Check())
-	m := matrix(1, 3, 5, 6, 7)
-	m.Columns = []string{"b", "c", "a"}
-	sameMatrix(t, need(p.Apply(context.Background(), m, nil))(t), matrix(1, 2, 6, 3))
-	o := p.Reading(data.Options{Name: "x"})
-	if o.Name != "x" || !slices.Equal(o.Columns, p.Columns) || !slices.Equal(o.Offset, p.Scaler.Offset) {
-		t.Errorf("read with %+v", o)
-	}
-	if o := (*data.Preprocessing)(nil).Reading(data.Options{Name: "x"}); o.Name != "x" || o.Columns != nil {
-		t.Errorf("read with %+v", o)
-	}
-	p.Columns = p.Columns[:1]
-	wantError(t, p.Check(), data.ErrShape, "has names for 1")
-	p.Columns = nil
-	p.Scaler.Offset = p.Scaler.Offset[:1]
-	wantError(t, p.Check(), data.ErrShape, "fitted to points of 1 values")
 }
 
 // A first line that counts is taken for names, and that is said.

@@ -54,7 +54,7 @@ func (c *Counts) Check() error {
 	faults := make([]error, parallel.Pieces(c.Cells, csrGrain))
 	parallel.For(c.Cells, csrGrain, func(piece, lo, hi int) {
 		for i := lo; i < hi && faults[piece] == nil; i++ {
-			gene, value := c.row(i)
+			gene, value := c.Row(i)
 			for k, v := range value {
 				switch {
 				case v-v != 0:
@@ -467,7 +467,7 @@ func (c *Counts) librarySizes() []float64 {
 }
 
 func (c *Counts) librarySize(i int) float64 {
-	_, value := c.row(i)
+	_, value := c.Row(i)
 	sum := 0.0
 	for _, v := range value {
 		sum += float64(v)
@@ -500,7 +500,7 @@ func (s *CountScaling) Apply(c *Counts) (*Dataset, error) {
 // more rows than there are cells, gives ErrShape, and so does what Apply
 // refuses.
 func (s *CountScaling) ApplyTo(dst *Matrix, c *Counts, first int) error {
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return err
 	}
 	if err := dst.check(); err != nil {
@@ -518,7 +518,7 @@ func (s *CountScaling) ApplyTo(dst *Matrix, c *Counts, first int) error {
 			row := dst.Row(i)
 			clear(row)
 			size := c.librarySize(first + i)
-			gene, value := c.row(first + i)
+			gene, value := c.Row(first + i)
 			for k, g := range gene {
 				if j := column[g]; j >= 0 {
 					row[j] = float32(math.Log2(float64(value[k])/size*s.LibrarySize + 1))
@@ -572,8 +572,8 @@ func (s *CountScaling) columns(c *Counts) ([]int32, error) {
 	return column, nil
 }
 
-// check reports what is inconsistent, as it may be in a file.
-func (s *CountScaling) check() error {
+// Check reports what is inconsistent, as it may be in a file (ErrShape, ErrOption).
+func (s *CountScaling) Check() error {
 	if len(s.Genes) == 0 || !ascending(s.Genes) || s.Genes[0] < 0 || int(s.Genes[len(s.Genes)-1]) >= s.Total || s.Names != nil && len(s.Names) != len(s.Genes) {
 		return errorf(ErrShape, "the scaling of counts is inconsistent: it keeps %d of %d genes, with %d names; fit it again", len(s.Genes), s.Total, len(s.Names))
 	}

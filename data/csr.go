@@ -25,8 +25,8 @@ type CSR struct {
 // csrGrain is how many rows of a sparse matrix make a task.
 const csrGrain = 256
 
-// row returns the columns and values of a row.
-func (c *CSR) row(i int) (column []int32, value []float32) {
+// Row returns the columns and values of row i, which share memory with c.
+func (c *CSR) Row(i int) (column []int32, value []float32) {
 	lo, hi := c.Start[i], c.Start[i+1]
 	return c.Column[lo:hi:hi], c.Value[lo:hi:hi]
 }
@@ -49,7 +49,7 @@ func (c *CSR) take(rows []int) *CSR {
 	}
 	t.Column, t.Value = make([]int32, t.Start[len(rows)]), make([]float32, t.Start[len(rows)])
 	for k, i := range rows {
-		column, value := c.row(i)
+		column, value := c.Row(i)
 		copy(t.Column[t.Start[k]:], column)
 		copy(t.Value[t.Start[k]:], value)
 	}
@@ -87,7 +87,7 @@ func (c *CSR) check(n, d int) string {
 	faults := make([]string, parallel.Pieces(n, csrGrain))
 	parallel.For(n, csrGrain, func(piece, lo, hi int) {
 		for i := lo; i < hi && faults[piece] == ""; i++ {
-			if column, _ := c.row(i); len(column) > 0 && (column[0] < 0 || int(column[len(column)-1]) >= d || !ascending(column)) {
+			if column, _ := c.Row(i); len(column) > 0 && (column[0] < 0 || int(column[len(column)-1]) >= d || !ascending(column)) {
 				faults[piece] = fmt.Sprintf("the columns of row %d (counted from 0) are not in ascending order from 0 to %d", i, d-1)
 			}
 		}
@@ -112,7 +112,7 @@ func (c *CSR) order() {
 	parallel.For(n, csrGrain, func(piece, lo, hi int) {
 		var keys []uint64
 		for i := lo; i < hi; i++ {
-			column, value := c.row(i)
+			column, value := c.Row(i)
 			untidy[piece] = untidy[piece] || slices.Contains(value, 0)
 			if ascending(column) {
 				continue
@@ -135,7 +135,7 @@ func (c *CSR) order() {
 	}
 	kept := 0
 	for i := range n {
-		column, value := c.row(i)
+		column, value := c.Row(i)
 		c.Start[i] = kept
 		for k := 0; k < len(column); {
 			j, sum := column[k], value[k]

@@ -27,7 +27,7 @@ func TestOpenCSR(t *testing.T) {
 			if ds.Points.CSR == nil || ds.Points.Nonzeros() != 12 || ds.Name != name {
 				t.Fatalf("%q has %d values that are not 0", ds.Name, ds.Points.Nonzeros())
 			}
-			got := densePoints(t, ds.Points)
+			got := need(ds.Points.Dense())(t)
 			if name == "times4-int64" {
 				for i := range got.X {
 					got.X[i] /= 4
@@ -54,7 +54,7 @@ func TestOpenCSR(t *testing.T) {
 		})
 	}
 	both := need(data.Open(t.Context(), []string{filepath.Join(folder, "float32.npz"), filepath.Join(folder, "untidy-int64.npz")}, data.Options{}))(t)
-	if x := densePoints(t, both.Points).X; !slices.Equal(x, slices.Concat(want.Points.X, want.Points.X)) {
+	if x := need(both.Points.Dense())(t).X; !slices.Equal(x, slices.Concat(want.Points.X, want.Points.X)) {
 		t.Errorf("two files together are %v", x)
 	}
 	for _, paths := range [][]string{{"float32.npz", "dense.npy"}, {"dense.npy", "float32.npz"}} {
@@ -208,7 +208,7 @@ func FuzzCSR(f *testing.F) {
 		if err != nil || ds.Points.D > 1<<12 {
 			return
 		}
-		whole := densePoints(t, ds.Points)
+		whole := need(ds.Points.Dense())(t)
 		b := need(data.OpenBlocks(t.Context(), []string{path}, data.Options{}))(t)
 		defer b.Close()
 		block, at := data.NewMatrix(2, b.D()), 0
@@ -263,9 +263,16 @@ func TestFromCSR(t *testing.T) {
 // Scaling, normalising, splitting and selecting sparse points give what they give of the
 // same points as dense ones, and what would make them dense is refused.
 func TestSparsePointsAsDense(t *testing.T) {
-	m := drawSparse(t, 4, 40, 12, 5, 3)
+	indptr, indices, values := []int{0}, []int{}, normal(4, 40, 5).X
+	for i := range values {
+		indices = append(indices, (i*i+i/5)%12)
+		if i%5 == 4 {
+			indptr = append(indptr, i+1)
+		}
+	}
+	m := fromCSR(t, 40, 12, indptr, indices, values)
 	sparse := &data.Dataset{Points: m.Clone(), Labels: nil}
-	same := &data.Dataset{Points: densePoints(t, m)}
+	same := &data.Dataset{Points: need(m.Dense())(t)}
 	for points, want := range map[*data.Matrix]bool{m: false, m.Rows(3, 4): true} {
 		if equal, err := data.AllEqual(t.Context(), points); err != nil || equal != want {
 			t.Errorf("%d points are all equal: %t, %v", points.N, equal, err)
@@ -277,14 +284,14 @@ func TestSparsePointsAsDense(t *testing.T) {
 	for _, ds := range []*data.Dataset{sparse, same} {
 		must(t, ds.Normalize(t.Context(), data.Cosine, need(ds.Scale(t.Context(), data.ScaleUnit))(t)))
 	}
-	sameMatrix(t, densePoints(t, sparse.Points), same.Points)
+	sameMatrix(t, need(sparse.Points.Dense())(t), same.Points)
 	a, b, _, errSparse := sparse.Split(0.3, 1)
 	c, d, _, errSame := same.Split(0.3, 1)
 	if errSparse != nil || errSame != nil {
 		t.Fatal(errSparse, errSame)
 	}
-	sameMatrix(t, densePoints(t, a.Points), c.Points)
-	sameMatrix(t, densePoints(t, b.Points), d.Points)
+	sameMatrix(t, need(a.Points.Dense())(t), c.Points)
+	sameMatrix(t, need(b.Points.Dense())(t), d.Points)
 
 	wantError(t, errorOf(sparse.Scale(t.Context(), data.ScaleStandard)), data.ErrSparse, "would make sparse points dense; scale by unit or none")
 	wantError(t, sparse.Normalize(t.Context(), data.Correlation, nil), data.ErrSparse, "take cosine")
@@ -297,7 +304,7 @@ func TestSparsePointsAsDense(t *testing.T) {
 	named := fromCSR(t, 2, 3, []int{0, 2, 3}, []int{0, 2, 1}, []float32{1, 2, 3})
 	named.Columns = names
 	selected, left, err := named.Select([]string{"c", "a"})
-	if err != nil || !slices.Equal(left, []string{"b"}) || !slices.Equal(densePoints(t, selected).X, []float32{2, 1, 0, 0}) {
+	if err != nil || !slices.Equal(left, []string{"b"}) || !slices.Equal(need(selected.Dense())(t).X, []float32{2, 1, 0, 0}) {
 		t.Error(selected, left, err)
 	}
 }

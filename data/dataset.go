@@ -55,7 +55,7 @@ func (ds *Dataset) check(ctx context.Context) error {
 		return errorf(ErrEmpty, "there are no points; name a file that holds at least one")
 	}
 	points := ds.Source()
-	if err := checkAnySource(points); err != nil {
+	if err := CheckPoints(points); err != nil {
 		return err
 	}
 	if err := ds.Labels.Check(n); err != nil {

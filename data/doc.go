@@ -4,18 +4,17 @@
 // FromRows and FromMat make the matrix of slices and of gonum's matrices; it is such
 // a matrix itself.
 //
-// FromCSR makes sparse points, of which FitSparsePCA finds the principal components;
-// those of scipy's npz files stay sparse, too.
+// FromCSR makes sparse points; scipy's sparse npz files stay sparse, too.
 //
 // Open reads IDX (the format of MNIST), npy, CSV and TSV files, plain or
 // compressed with gzip, and npz files, and puts several files one below the
 // other. Builtin gives the data that travel inside the program. OpenBlocks reads
 // the same files a block of rows at a time, for those that memory cannot hold. A
-// Source is read in blocks, too, as often as is needed, which is what FitPCA wants.
+// Source is read in blocks, too, as often as is needed, as package data/pca does.
 //
 // What usually happens to the points next lives here too: Split holds some of
 // them out, Imbalance thins classes out, Scale brings the points to a common
-// scale, FitPCA finds their principal components. WriteNPY and WriteCSV write an
+// scale, Normalize to length 1. WriteNPY and WriteCSV write an
 // embedding, NPYWriter and CSVWriter one that comes in blocks.
 //
 // OpenCounts reads the counts of single-cell sequencing, a sparse matrix in the
@@ -28,8 +27,8 @@
 //
 // Every result is the same to the last bit whatever GOMAXPROCS is.
 //
-// Not here: the nearest neighbours of the points and the graph made of them
-// (package data/neighbors), anything that is learnt from them, and the
+// Not here: principal components (package data/pca), the nearest neighbours of the
+// points and the graph made of them (package data/neighbors), anything that is learnt from them, and the
 // augmented views of images.
 //
 // # Errors

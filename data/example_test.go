@@ -93,24 +93,6 @@ func ExampleFromImages() {
 	// 1 2 2 3 [250 100 0]
 }
 
-func ExampleFitPCA() {
-	// Four points near the line y = x/2.
-	m := &data.Matrix{N: 4, D: 2, X: []float32{0, 0, 2, 1.1, 4, 1.9, 6, 3}}
-	pca, err := data.FitPCA(context.Background(), m, 1, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	y, err := pca.Transform(context.Background(), m, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Printf("axis %.3f, %.1f %% of the variance\n", pca.Axes, 100*pca.Variance[0]/pca.TotalVariance)
-	fmt.Printf("%.2f\n", y.X)
-	// Output:
-	// axis [0.898 0.440], 99.9 % of the variance
-	// [-3.35 -1.07 1.07 3.35]
-}
-
 func ExampleDataset_Scale() {
 	train := &data.Dataset{Points: &data.Matrix{N: 2, D: 2, X: []float32{1, 10, 3, 30}}}
 	scaler, err := train.Scale(context.Background(), data.ScaleStandard)

@@ -119,3 +119,12 @@ func withProcs(t *testing.T, f func(t *testing.T, procs int)) {
 		f(t, procs)
 	}
 }
+
+func fromCSR(tb testing.TB, n, d int, indptr, indices []int, values []float32) *data.Matrix {
+	tb.Helper()
+	m, err := data.FromCSR(n, d, indptr, indices, values)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}

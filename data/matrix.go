@@ -110,7 +110,7 @@ func FromMat(from mat.Matrix) (*Matrix, error) {
 	}
 	switch from := from.(type) {
 	case *Matrix:
-		if err := from.checkAny(); err != nil {
+		if err := from.Check(); err != nil {
 			return nil, fmt.Errorf("data: %w", err)
 		}
 		return from.Clone().finite()
@@ -184,9 +184,9 @@ func (m *Matrix) checkWidth(d int) error {
 	return nil
 }
 
-// check is checkAny of a matrix that must be dense.
+// check is Check of a matrix that must be dense.
 func (m *Matrix) check() error {
-	if err := m.checkAny(); err != nil {
+	if err := m.Check(); err != nil {
 		return err
 	}
 	if m.CSR != nil {
@@ -195,9 +195,9 @@ func (m *Matrix) check() error {
 	return nil
 }
 
-// checkAny reports a matrix without values, or one whose fields contradict each
-// other.
-func (m *Matrix) checkAny() error {
+// Check reports a matrix without values (ErrEmpty), one whose fields contradict each
+// other (ErrShape), or an Offset that is not finite (ErrNotFinite).
+func (m *Matrix) Check() error {
 	if m == nil {
 		return errorf(ErrEmpty, "data: there is no matrix of points; give one with at least one point")
 	}

@@ -145,18 +145,6 @@ func TestFromImagesIsOpenImages(t *testing.T) {
 	}
 }
 
-// Nothing was done to the points, so nothing is done to others.
-func TestNilPreprocessing(t *testing.T) {
-	var p *data.Preprocessing
-	m := matrix(1, 2, 3, 4)
-	if got, err := p.Apply(t.Context(), m, nil); got != m || err != nil || p.Check() != nil || p.Out() != 0 {
-		t.Errorf("%v, %v", got, err)
-	}
-	if _, err := (&data.Preprocessing{Width: 2}).Apply(t.Context(), nil, nil); !errors.Is(err, data.ErrEmpty) {
-		t.Errorf("without points the error is %v", err)
-	}
-}
-
 func TestLabelsOfSeveralSets(t *testing.T) {
 	ages := data.NewLabels([]string{"31", "", "7", "NaN"})
 	points, known := ages.Known()

@@ -93,7 +93,7 @@ func (e *DirectionError) Unwrap() error { return ErrDirection }
 // Correlation of sparse points, which it would make dense, ErrSparse. When ctx ends, so
 // does going through the points of Stored, with its error; they are then as they were.
 func (ds *Dataset) Normalize(ctx context.Context, metric Metric, scaler *Scaler) error {
-	if err := checkAnySource(ds.Source()); err != nil {
+	if err := CheckPoints(ds.Source()); err != nil {
 		return err
 	}
 	if err := metric.checkFor(ds.Points); err != nil || metric.isEuclidean() {
@@ -128,19 +128,39 @@ func (ds *Dataset) Normalize(ctx context.Context, metric Metric, scaler *Scaler)
 	return e
 }
 
-func (m Metric) check() error {
+// Check reports an unknown metric (ErrOption).
+func (m Metric) Check() error {
 	if m == "" {
 		return nil
 	}
 	return new(Metric).UnmarshalText([]byte(m))
 }
 
-// checkFor is check for points; nil are some that are not sparse.
+// checkFor is Check for points; nil are some that are not sparse.
 func (m Metric) checkFor(points *Matrix) error {
 	if points != nil && points.CSR != nil && m == Correlation {
 		return errorf(ErrSparse, "the metric correlation subtracts from every point the mean of its values, which would make sparse points dense; take cosine, or make them dense")
 	}
-	return m.check()
+	return m.Check()
+}
+
+// Apply brings points, which a scaler, if not nil, has scaled, in place to what the metric
+// measures. Points without direction become zeros and are marked in skipped, which has an
+// element for each point; if it is nil, they give a *DirectionError. Correlation of sparse
+// points, which it would make dense, gives ErrSparse, and an unknown metric ErrOption.
+func (m Metric) Apply(points *Matrix, scaler *Scaler, skipped []bool) error {
+	if err := m.checkFor(points); err != nil || m.isEuclidean() {
+		return err
+	}
+	marks := skipped
+	if marks == nil {
+		marks = make([]bool, points.N)
+	}
+	m.normalize(points, scaler, marks)
+	if e := directionError(m, marks); e != nil && skipped == nil {
+		return e
+	}
+	return nil
 }
 
 // directionError returns the error about the points that are marked, nil if none is.

@@ -146,10 +146,9 @@ func TestNoDirection(t *testing.T) {
 				row[j] = tt.value
 			}
 		}
-		p := &data.Preprocessing{Width: 6, Metric: tt.metric}
-		skipped := make([]bool, m.N)
-		lenient := need(p.ApplySkipping(t.Context(), m.Clone(), nil, skipped))(t)
-		_, applied := p.Apply(t.Context(), m.Clone(), nil)
+		skipped, lenient := make([]bool, m.N), m.Clone()
+		must(t, tt.metric.Apply(lenient, nil, skipped))
+		applied := tt.metric.Apply(m.Clone(), nil, nil)
 		fitted := (&data.Dataset{Points: m}).Normalize(t.Context(), tt.metric, nil)
 		for _, err := range []error{applied, fitted} {
 			var e *data.DirectionError

@@ -10,7 +10,7 @@ import (
 // them, which keep their digits where a mean is far from zero, and tells which columns are
 // constant. It goes through the points twice.
 func columnMoments(ctx context.Context, points Source) (mean, squares []float64, constant []bool, err error) {
-	if mean, constant, err = columnMeans(ctx, points); err != nil {
+	if mean, constant, err = ColumnMeans(ctx, points); err != nil {
 		return nil, nil, nil, err
 	}
 	sums := newPieceSums(points)
@@ -27,8 +27,9 @@ func columnMoments(ctx context.Context, points Source) (mean, squares []float64,
 	return mean, sums.total(), constant, err
 }
 
-// columnMeans returns the means of the columns, and tells which columns are constant.
-func columnMeans(ctx context.Context, points Source) (mean []float64, constant []bool, err error) {
+// ColumnMeans returns the means of the columns, and reports which columns are constant.
+// Its errors are those of Each.
+func ColumnMeans(ctx context.Context, points Source) (mean []float64, constant []bool, err error) {
 	n, d := points.Dims()
 	sums := newPieceSums(points)
 	varies := make([]bool, len(sums.sums))

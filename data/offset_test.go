@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"cne/data"
+	"cne/data/pca"
 	"cne/internal/rng"
 )
 
@@ -198,8 +199,8 @@ func TestOffsetTakesNoPart(t *testing.T) {
 		})
 	}
 	t.Run("PCA", func(t *testing.T) {
-		a := need(data.FitPCA(t.Context(), near, 2, nil))(t)
-		b, err := data.FitPCA(t.Context(), far, 2, nil)
+		a := need(pca.Fit(t.Context(), near, 2, nil))(t)
+		b, err := pca.Fit(t.Context(), far, 2, nil)
 		if err != nil || math.Abs(b.Mean[1]-a.Mean[1]-1e9) > 1e-4 {
 			t.Fatal(b.Mean, err)
 		}

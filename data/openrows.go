@@ -76,7 +76,7 @@ func Count(ctx context.Context, paths []string, opt Options) (int, error) {
 		return 0, err
 	}
 	defer b.Close()
-	block := NewMatrix(chunkOf(b.D()), b.D())
+	block := NewMatrix(BlockRows(b.D()), b.D())
 	for n := 0; ; {
 		got, err := b.Next(block)
 		n += got
@@ -188,7 +188,7 @@ func (st *stream) readSome(b *builder, wanted []int, before int) error {
 	}
 	b.d = st.d
 	b.reserve(len(wanted)*st.d - len(b.x))
-	block := NewMatrix(chunkOf(st.d), st.d)
+	block := NewMatrix(BlockRows(st.d), st.d)
 	var labels []string
 	return st.some(wanted, before, func() (int, error) {
 		labels = labels[:0]

@@ -130,7 +130,7 @@ func (ds *Dataset) ScaleBy(s *Scaler) error {
 		}
 	} else {
 		_, d := ds.Dims()
-		if err := s.check(d); err != nil {
+		if err := s.Check(d); err != nil {
 			return err
 		}
 		ds.Stored = s.scaled(ds.Stored, ds.Bytes)
@@ -161,10 +161,10 @@ func (s *Scaler) scaled(points Source, bytes bool) Source {
 // that no fit can have made ErrOption, and one that would make sparse points dense
 // ErrSparse.
 func (s *Scaler) Apply(m *Matrix) error {
-	if err := m.checkAny(); err != nil {
+	if err := m.Check(); err != nil {
 		return err
 	}
-	if err := s.check(m.D); err != nil {
+	if err := s.Check(m.D); err != nil {
 		return err
 	}
 	if m.CSR != nil && (s.Offset != nil || s.Kind == ScaleStandard) {
@@ -197,8 +197,8 @@ func (s *Scaler) Apply(m *Matrix) error {
 	return nil
 }
 
-// check reports what keeps the scaler from points of d values.
-func (s *Scaler) check(d int) error {
+// Check reports what keeps the scaler from points of d values (ErrShape, ErrOption).
+func (s *Scaler) Check(d int) error {
 	if s.Offset != nil && len(s.Offset) != d {
 		return errorf(ErrShape, "the scaler was fitted to points of %d values, these have %d; scale points of the same width", len(s.Offset), d)
 	}

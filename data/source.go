@@ -3,6 +3,7 @@ package data
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
 // A Source is points that can be gone through from the first to the last, as often as
@@ -46,7 +47,7 @@ func (m *Matrix) Each(ctx context.Context, rows int, f func(lo int, block *Matri
 // Collect returns the points of a source as a matrix: a *Matrix itself, or else what
 // it reads, which takes four bytes for each value.
 func Collect(ctx context.Context, s Source) (*Matrix, error) {
-	if err := checkSource(s); err != nil {
+	if err := CheckDense(s); err != nil {
 		return nil, err
 	}
 	if m, ok := s.(*Matrix); ok {
@@ -63,6 +64,17 @@ func Collect(ctx context.Context, s Source) (*Matrix, error) {
 	}
 	return m, nil
 }
+
+const (
+	// blockValues is the number of values of a block where a width alone decides: 8 MB
+	// as float64.
+	blockValues = 1 << 20
+	// blockRows bounds the rows of a block from above, which matters for narrow data only.
+	blockRows = 1 << 13
+)
+
+// BlockRows returns how many rows of a width are read or computed at a time.
+func BlockRows(width int) int { return min(blockRows, max(1, blockValues/width)) }
 
 // errStop ends Each where nothing more is to be known.
 var errStop = errors.New("enough is known")
@@ -92,18 +104,18 @@ func AllEqual(ctx context.Context, s Source) (bool, error) {
 	return err == nil, err
 }
 
-// checkSource is Matrix.check for any source.
-func checkSource(s Source) error {
+// CheckDense is CheckPoints for points that must not be sparse (ErrSparse).
+func CheckDense(s Source) error {
 	if m, ok := s.(*Matrix); ok || s == nil {
 		return m.check()
 	}
-	return checkAnySource(s)
+	return CheckPoints(s)
 }
 
-// checkAnySource is Matrix.checkAny for any source.
-func checkAnySource(s Source) error {
+// CheckPoints is Matrix.Check for any source.
+func CheckPoints(s Source) error {
 	if m, ok := s.(*Matrix); ok || s == nil {
-		return m.checkAny()
+		return m.Check()
 	}
 	if n, d := s.Dims(); n < 1 || d < 1 {
 		return errorf(ErrEmpty, "data: there are %d points of %d values; give at least one point of one value", n, d)
@@ -122,6 +134,15 @@ func isFinite(s Source) bool {
 		return isFinite(s.of)
 	}
 	return false
+}
+
+// CheckFinite returns an error (ErrNotFinite) that names the first value of a source that
+// is NaN or infinite, nil if there is none. It goes through the points, unless their files
+// were checked when they were opened; its errors are also those of Each.
+func CheckFinite(ctx context.Context, s Source) error {
+	return checkFinite(ctx, s, func(row, column int, v float32) error {
+		return notFinite(fmt.Sprintf("row %d", row+1), column, v)
+	})
 }
 
 // checkFinite returns the error that fault makes of the first value of a source that is
@@ -174,7 +195,7 @@ func (s *subset) Block(n int) *Matrix { return s.of.Block(n) }
 func (s *subset) Each(ctx context.Context, rows int, f func(lo int, block *Matrix) error) error {
 	n, d := s.Dims()
 	if rows <= 0 {
-		rows = chunkOf(d)
+		rows = BlockRows(d)
 	}
 	out := s.Block(min(rows, n))
 	done, filled := 0, 0 // rows that f has had, and those that come next

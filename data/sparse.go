@@ -78,7 +78,7 @@ func (m *Matrix) Dense() (*Matrix, error) {
 	if m.CSR == nil {
 		return m, nil
 	}
-	if err := m.checkAny(); err != nil {
+	if err := m.Check(); err != nil {
 		return nil, err
 	}
 	bytes := 4 * float64(m.N) * float64(m.D)
@@ -106,7 +106,7 @@ func (m *Matrix) CopyRows(dst []float32, first int) {
 		clear(dst[lo*m.D : hi*m.D])
 		for i := lo; i < hi; i++ {
 			row := dst[i*m.D : (i+1)*m.D]
-			column, value := m.CSR.row(first + i)
+			column, value := m.CSR.Row(first + i)
 			for k, j := range column {
 				row[j] = value[k]
 			}
@@ -116,7 +116,7 @@ func (m *Matrix) CopyRows(dst []float32, first int) {
 
 // at returns a value.
 func (c *CSR) at(i, j int) float64 {
-	column, value := c.row(i)
+	column, value := c.Row(i)
 	if k, ok := slices.BinarySearch(column, int32(j)); ok {
 		return float64(value[k])
 	}
@@ -134,7 +134,7 @@ func (c *CSR) selectColumns(from []int, d int) *CSR {
 	}
 	s := &CSR{Start: make([]int, 1, len(c.Start))}
 	for i := range len(c.Start) - 1 {
-		column, value := c.row(i)
+		column, value := c.Row(i)
 		for k, j := range column {
 			if to[j] >= 0 {
 				s.Column, s.Value = append(s.Column, to[j]), append(s.Value, value[k])
@@ -151,7 +151,7 @@ func (c *CSR) selectColumns(from []int, d int) *CSR {
 func (c *CSR) normalize(skipped []bool) {
 	parallel.For(len(c.Start)-1, csrGrain, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
-			_, value := c.row(i)
+			_, value := c.Row(i)
 			squares := 0.
 			for _, v := range value {
 				squares += float64(v) * float64(v)
@@ -169,9 +169,9 @@ func (c *CSR) normalize(skipped []bool) {
 
 // allEqual tells whether all rows are equal.
 func (c *CSR) allEqual() bool {
-	firstColumn, firstValue := c.row(0)
+	firstColumn, firstValue := c.Row(0)
 	for i := 1; i < len(c.Start)-1; i++ {
-		if column, value := c.row(i); !slices.Equal(column, firstColumn) || !slices.Equal(value, firstValue) {
+		if column, value := c.Row(i); !slices.Equal(column, firstColumn) || !slices.Equal(value, firstValue) {
 			return false
 		}
 	}

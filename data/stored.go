@@ -256,7 +256,7 @@ func (s *stored) Each(ctx context.Context, rows int, f func(lo int, block *Matri
 // each is Each; a sample of the values, if one is wanted, is taken on the way.
 func (s *stored) each(ctx context.Context, rows int, sampled *sample, f func(lo int, block *Matrix) error) error {
 	if rows <= 0 {
-		rows = chunkOf(s.d)
+		rows = BlockRows(s.d)
 	}
 	block := s.Block(min(rows, s.n))
 	delivered, filled := 0, 0 // rows, and values of the block

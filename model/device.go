@@ -7,7 +7,6 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"cne/data"
 	"cne/internal/device"
 	"cne/internal/errkind"
 	"cne/model/op"
@@ -15,7 +14,7 @@ import (
 )
 
 // A Device is where models run: see OpenDevice. A nil *Device is the CPU.
-type Device = data.Device
+type Device = device.Device
 
 // OpenDevice opens a device by name: cpu; cuda for NVIDIA's first GPU, cuda:1 for the
 // second; auto for the first GPU if it can be used, else the CPU. Its Why says which it

@@ -260,7 +260,7 @@ func TestProjectionOneByOne(t *testing.T) {
 
 func description() *model.Description {
 	return &model.Description{
-		Preprocessing: &data.Preprocessing{Width: 5, Scaler: &data.Scaler{Kind: data.ScaleUnit, Divisor: 255}},
+		Preprocessing: &model.Preprocessing{Width: 5, Scaler: &data.Scaler{Kind: data.ScaleUnit, Divisor: 255}},
 		Training: model.FitInfo{
 			Objective: op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Temperature: 0.5, Scale: 0.5},
 			LogConst:  -1.5, Negatives: 5, Neighbors: 15, LR: 1, Clip: 4,

@@ -29,7 +29,7 @@ type Description struct {
 	Points *data.Matrix
 
 	// Preprocessing is what to do to new points; nil means nothing.
-	Preprocessing *data.Preprocessing
+	Preprocessing *Preprocessing
 	// Images is how images are prepared for a ResNet; nil means unknown.
 	Images *ImageInput
 	// Training is how the model was trained.

@@ -90,7 +90,7 @@ func fitAndSave(path string, set *data.Dataset) error {
 		return err
 	}
 	return network.Save(path, &model.Description{
-		Preprocessing: &data.Preprocessing{Width: points.D, Scaler: scaler},
+		Preprocessing: &model.Preprocessing{Width: points.D, Scaler: scaler},
 		Training:      model.FitInfo{Objective: loss, Negatives: 5, Neighbors: 10},
 	})
 }

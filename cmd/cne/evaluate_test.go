@@ -13,6 +13,7 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/data/pca"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/rng"
@@ -59,9 +60,9 @@ func TestEvaluateARun(t *testing.T) {
 	must(t, err)
 	_, err = input.Scale(t.Context(), data.ScaleUnit)
 	must(t, err)
-	pca, err := data.FitPCA(t.Context(), input.Points, 4, nil)
+	components, err := pca.Fit(t.Context(), input.Points, 4, nil)
 	must(t, err)
-	points, err := pca.Transform(t.Context(), input.Points, nil)
+	points, err := components.Transform(t.Context(), input.Points, nil)
 	must(t, err)
 	embedding := readPositions(t, "run/embedding.npy")
 	found, err := neighbors.KNN(t.Context(), embedding, 8, neighbors.Options{})

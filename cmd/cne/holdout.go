@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cne/data"
+	"cne/data/pca"
 	"cne/internal/app/rundir"
 	"cne/internal/ctxio"
 	"cne/internal/version"
@@ -68,12 +69,12 @@ func (in *inputs) keepHeld(ctx context.Context, near *neighborhood) (err error) 
 
 // heldPoints returns the points that were held out, which are scaled already, as
 // their principal components if there are any.
-func (in *inputs) heldPoints(ctx context.Context, pca *data.PCA) (_ *data.Matrix, err error) {
-	if pca == nil {
+func (in *inputs) heldPoints(ctx context.Context, components *pca.PCA) (_ *data.Matrix, err error) {
+	if components == nil {
 		return in.held.Points, nil
 	}
 	if in.heldComponents == nil {
-		in.heldComponents, err = pca.Transform(ctx, in.held.Source(), nil)
+		in.heldComponents, err = components.Transform(ctx, in.held.Source(), nil)
 	}
 	return in.heldComponents, err
 }

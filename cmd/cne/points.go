@@ -14,6 +14,7 @@ import (
 	"cne/internal/app/rundir"
 	"cne/internal/app/sampled"
 	"cne/internal/ctxio"
+	"cne/model"
 )
 
 // inputs is what a run reads.
@@ -150,8 +151,8 @@ func blame(key string, err error) error {
 }
 
 // before returns what was done to the points.
-func (in *inputs) before() *data.Preprocessing {
-	p := &data.Preprocessing{Counts: in.counts, Width: in.width, Scaler: in.scaler, Metric: in.metric}
+func (in *inputs) before() *model.Preprocessing {
+	p := &model.Preprocessing{Counts: in.counts, Width: in.width, Scaler: in.scaler, Metric: in.metric}
 	if in.counts == nil { // which has the names of the genes
 		p.Columns = in.points.Columns()
 	}

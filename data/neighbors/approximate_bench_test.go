@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cne/data"
+	"cne/data/pca"
 	"cne/internal/deform"
 )
 
@@ -33,11 +34,11 @@ func digits(b testing.TB, n int) *data.Matrix {
 		}
 	}
 	fill(n)
-	pca := need(data.FitPCA(b.Context(), images, 50, nil))(b)
+	components := need(pca.Fit(b.Context(), images, 50, nil))(b)
 	m := data.NewMatrix(n, 50)
 	for lo := 0; lo < n; lo += block {
 		fill(lo)
-		reduced := need(pca.Transform(b.Context(), images.Rows(0, min(block, n-lo)), nil))(b)
+		reduced := need(components.Transform(b.Context(), images.Rows(0, min(block, n-lo)), nil))(b)
 		copy(m.X[lo*50:], reduced.X)
 	}
 	return m

@@ -31,7 +31,7 @@ func (a *asked) again(ctx context.Context, points *data.Matrix, rows []int32, ow
 // searchOnDevice finds neighbours among base points, of queries or, if these are nil, of the
 // base points, by ranking a device's candidates. It also returns how many queries'
 // candidates were found again, and how many were searched in the tree.
-func searchOnDevice(t *testing.T, d *data.Device, base, points *data.Matrix, k int) (nb *Neighbors, again, improved int) {
+func searchOnDevice(t *testing.T, d *device.Device, base, points *data.Matrix, k int) (nb *Neighbors, again, improved int) {
 	t.Helper()
 	b, err := newDeviceBlocks(t.Context(), d, base)
 	must(t, err)
@@ -79,7 +79,7 @@ func smallBlocks(t *testing.T) {
 
 // bothForms runs a test without and with products in TF32, of which a GPU may cut the
 // operands off.
-func bothForms(t *testing.T, d *data.Device, test func(t *testing.T)) {
+func bothForms(t *testing.T, d *device.Device, test func(t *testing.T)) {
 	for _, tf32 := range []bool{false, true} {
 		t.Run(fmt.Sprintf("tf32=%t", tf32), func(t *testing.T) {
 			t.Setenv("FAKECUDA_TF32", "cut")

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"cne/data"
+	"cne/internal/device"
 	"cne/internal/finite"
 )
 
@@ -34,7 +35,7 @@ type Options struct {
 	// is the same to the last bit: a device finds the candidates for the nearest
 	// neighbours, and the CPU ranks them. Errors are then also the device's. An
 	// approximate search is the CPU's, whatever this is.
-	Device *data.Device
+	Device *device.Device
 }
 
 // Neighbors holds the K nearest neighbours of each of N points. Those of point

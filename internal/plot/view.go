@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cne/data"
+	"cne/data/pca"
 	"cne/internal/rng"
 )
 
@@ -35,34 +36,34 @@ func (s *Scatter) view() (view, error) {
 // principalPlane projects the points of m orthogonally to the plane in which
 // they vary most. Distances in it are at most those in the embedding.
 func principalPlane(m *data.Matrix) (view, error) {
-	pca, note, err := fitPlane(m)
+	components, note, err := fitPlane(m)
 	if err != nil {
 		return view{}, err
 	}
-	return view{onPlane(pca, m), note}, nil
+	return view{onPlane(components, m), note}, nil
 }
 
 // fitPlane finds that plane, and says in a note what it shows.
-func fitPlane(m *data.Matrix) (*data.PCA, string, error) {
-	pca, err := data.FitPCA(context.Background(), m, 2, nil)
+func fitPlane(m *data.Matrix) (*pca.PCA, string, error) {
+	components, err := pca.Fit(context.Background(), m, 2, nil)
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: %w", ErrInput, err)
 	}
 	note := fmt.Sprintf("first 2 of %d principal axes of the embedding", m.D)
-	if pca.TotalVariance > 0 {
-		note += fmt.Sprintf(", %.0f %% of its variance", 100*(pca.Variance[0]+pca.Variance[1])/pca.TotalVariance)
+	if components.TotalVariance > 0 {
+		note += fmt.Sprintf(", %.0f %% of its variance", 100*(components.Variance[0]+components.Variance[1])/components.TotalVariance)
 	}
-	return pca, note, nil
+	return components, note, nil
 }
 
 // onPlane returns the points of m on the plane.
-func onPlane(pca *data.PCA, m *data.Matrix) []float64 {
+func onPlane(components *pca.PCA, m *data.Matrix) []float64 {
 	xy := make([]float64, 2*m.N)
 	for i := range m.N {
 		for j, x := range m.Row(i) {
-			x := float64(x) - pca.Mean[j]
-			xy[2*i] += x * pca.Axes[j]
-			xy[2*i+1] += x * pca.Axes[m.D+j]
+			x := float64(x) - components.Mean[j]
+			xy[2*i] += x * components.Axes[j]
+			xy[2*i+1] += x * components.Axes[m.D+j]
 		}
 	}
 	return xy

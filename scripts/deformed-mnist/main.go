@@ -30,6 +30,7 @@ import (
 	"strconv"
 
 	"cne/data"
+	"cne/data/pca"
 	"cne/internal/atomicfile"
 	"cne/internal/deform"
 	"cne/internal/npy"
@@ -196,7 +197,7 @@ func (m *maker) components(ctx context.Context, w io.Writer, width int) error {
 	}); err != nil {
 		return err
 	}
-	pca, err := data.FitPCA(ctx, first, width, nil)
+	components, err := pca.Fit(ctx, first, width, nil)
 	if err != nil {
 		return err
 	}
@@ -208,7 +209,7 @@ func (m *maker) components(ctx context.Context, w io.Writer, width int) error {
 		m.label(origin)
 		part := rows.Rows(0, len(origin))
 		scale(part.X, pixels)
-		reduced, err := pca.Transform(ctx, part, nil)
+		reduced, err := components.Transform(ctx, part, nil)
 		if err != nil {
 			return err
 		}

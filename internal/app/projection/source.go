@@ -11,6 +11,7 @@ import (
 	"cne"
 	"cne/configs"
 	"cne/data"
+	"cne/model"
 )
 
 // A Source is where points come from, in blocks: see data.Blocks, which is one.
@@ -75,7 +76,7 @@ func Open(ctx context.Context, e *cne.Embedding, paths []string, opt data.Option
 }
 
 // open opens all points.
-func open(ctx context.Context, before *data.Preprocessing, paths []string, opt data.Options, rows Rows) (Source, error) {
+func open(ctx context.Context, before *model.Preprocessing, paths []string, opt data.Options, rows Rows) (Source, error) {
 	if before != nil && before.Counts != nil {
 		opt.Columns = before.Counts.Names
 		counts, err := data.OpenCounts(ctx, paths, opt)

@@ -18,6 +18,7 @@ import (
 	"cne"
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/data/pca"
 	"cne/internal/safetensors"
 	"cne/internal/version"
 )
@@ -131,7 +132,7 @@ func load(path, key string, h *cne.Neighborhood, reduced bool, k int) bool {
 			return false
 		}
 		found.Points = &data.Matrix{N: n, D: points.Shape[1], X: x}
-		found.PCA = new(data.PCA)
+		found.PCA = new(pca.PCA)
 		if json.Unmarshal([]byte(f.Metadata["pca"]), found.PCA) != nil || found.PCA.K != found.Points.D {
 			return false
 		}

@@ -14,6 +14,7 @@ import (
 	"cne/internal/app/projection"
 	"cne/internal/app/rundir"
 	"cne/internal/atomicfile"
+	"cne/model"
 )
 
 // toldEvery is how often it is told how many points are placed.
@@ -125,7 +126,7 @@ func (p *Points) tell() func(n int) {
 }
 
 // reopen opens the points to go through all of them, as they were prepared for training.
-func (p *Points) reopen(ctx context.Context, before *data.Preprocessing) (projection.Source, error) {
+func (p *Points) reopen(ctx context.Context, before *model.Preprocessing) (projection.Source, error) {
 	if p.builtin != nil {
 		return projection.OfDataset(p.builtin), nil
 	}

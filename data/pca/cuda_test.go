@@ -1,6 +1,6 @@
 //go:build cu
 
-package data_test
+package pca
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 
 func TestFitPCAOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
-	testFitPCA(t, d)
+	testFit(t, d)
 	if used, _ := d.Usage(); used != 0 {
 		t.Errorf("%d bytes of the device's memory are in use", used)
 	}
@@ -21,19 +21,19 @@ func TestFitPCAOnDevice(t *testing.T) {
 
 func TestPCAOnDeviceRefuses(t *testing.T) {
 	d := fakecuda.Open(t)
-	p, err := data.FitPCA(t.Context(), spread(normal(1, 30, 4)), 2, d)
+	p, err := Fit(t.Context(), spread(normal(1, 30, 4)), 2, d)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.Transform(t.Context(), normal(1, 5, 3), d); !errors.Is(err, data.ErrShape) {
 		t.Errorf("points of another width give %v", err)
 	}
-	if _, err := data.FitPCA(t.Context(), normal(1, 30, 4), 5, d); !errors.Is(err, data.ErrOption) {
+	if _, err := Fit(t.Context(), normal(1, 30, 4), 5, d); !errors.Is(err, data.ErrOption) {
 		t.Errorf("five components of four columns give %v", err)
 	}
 	fakecuda.Memory(t, 1000)
 	var full *device.MemoryError
-	if _, err := data.FitPCA(t.Context(), normal(1, 30, 4), 2, d); !errors.As(err, &full) {
+	if _, err := Fit(t.Context(), normal(1, 30, 4), 2, d); !errors.As(err, &full) {
 		t.Errorf("with too little memory the error is %v", err)
 	}
 }

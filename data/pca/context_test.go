@@ -1,4 +1,4 @@
-package data
+package pca
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"cne/data"
+	"cne/internal/device"
 	"cne/internal/rng"
 )
 
@@ -24,22 +26,22 @@ func (e *expiring) Err() error {
 
 // testPCAContext ends the context at each place where it is looked at: the error
 // is then the context's, and there is no result.
-func testPCAContext(t *testing.T, on *Device) {
+func testPCAContext(t *testing.T, on *device.Device) {
 	t.Helper()
-	fit := func(m *Matrix) func(ctx context.Context) (bool, error) {
+	fit := func(m *data.Matrix) func(ctx context.Context) (bool, error) {
 		return func(ctx context.Context) (bool, error) {
-			p, err := FitPCA(ctx, m, 2, on)
+			p, err := Fit(ctx, m, 2, on)
 			return p == nil, err
 		}
 	}
-	tall, wide := NewMatrix(20000, 3), NewMatrix(20, 300)
-	for _, m := range []*Matrix{tall, wide} {
+	tall, wide := data.NewMatrix(20000, 3), data.NewMatrix(20, 300)
+	for _, m := range []*data.Matrix{tall, wide} {
 		s := rng.New(1, rng.Init)
 		for i := range m.X {
 			m.X[i] = float32(s.Normal())
 		}
 	}
-	p, err := FitPCA(t.Context(), tall, 2, nil)
+	p, err := Fit(t.Context(), tall, 2, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,12 @@
-package data
+package model
 
-import "context"
+import (
+	"context"
+
+	"cne/data"
+	"cne/data/pca"
+	"cne/internal/errkind"
+)
 
 // A Preprocessing is what was done to the points of a run before its model saw
 // them, so that it can be done to new points. It is saved with the model. A nil
@@ -8,18 +14,18 @@ import "context"
 type Preprocessing struct {
 	// Counts turns counts into points; nil if the points were no counts. It is
 	// not done by Apply.
-	Counts *CountScaling `json:"counts,omitempty"`
+	Counts *data.CountScaling `json:"counts,omitempty"`
 	// Width is the number of values of a point before anything else is done.
 	Width int `json:"width"`
 	// Columns are the names of those values, by which the values of new points are
 	// found; nil if they had none.
 	Columns []string `json:"columns,omitempty"`
 	// Scaler scales the points; nil leaves them.
-	Scaler *Scaler `json:"scaler,omitempty"`
+	Scaler *data.Scaler `json:"scaler,omitempty"`
 	// Metric then brings every point to length 1, if it is Cosine or Correlation.
-	Metric Metric `json:"metric,omitempty"`
+	Metric data.Metric `json:"metric,omitempty"`
 	// PCA then takes their principal components; nil keeps the points.
-	PCA *PCA `json:"pca,omitempty"`
+	PCA *pca.PCA `json:"pca,omitempty"`
 }
 
 // Check reports what is inconsistent, as it may be in a file (ErrShape,
@@ -29,29 +35,29 @@ func (p *Preprocessing) Check() error {
 		return nil
 	}
 	if p.Width < 1 {
-		return errorf(ErrShape, "data: the preprocessing takes points of %d values; a point has at least one", p.Width)
+		return errkind.Errorf(data.ErrShape, "model: preprocessing: got a width of %d, want at least 1", p.Width)
 	}
 	if c := p.Counts; c != nil {
-		if err := c.check(); err != nil {
+		if err := c.Check(); err != nil {
 			return err
 		}
 		if len(c.Genes) != p.Width {
-			return errorf(ErrShape, "data: the preprocessing makes points of %d values of counts, but takes points of %d", len(c.Genes), p.Width)
+			return errkind.Errorf(data.ErrShape, "model: preprocessing: got %d genes, want %d as the width says", len(c.Genes), p.Width)
 		}
 	}
 	if p.Columns != nil && len(p.Columns) != p.Width {
-		return errorf(ErrShape, "the preprocessing takes points of %d values, but has names for %d", p.Width, len(p.Columns))
+		return errkind.Errorf(data.ErrShape, "model: preprocessing: got %d names of columns, want %d as the width says", len(p.Columns), p.Width)
 	}
 	if p.Scaler != nil {
-		if err := p.Scaler.check(p.Width); err != nil {
+		if err := p.Scaler.Check(p.Width); err != nil {
 			return err
 		}
 	}
-	if err := p.Metric.check(); err != nil {
+	if err := p.Metric.Check(); err != nil {
 		return err
 	}
 	if p.PCA != nil {
-		return p.PCA.check(p.Width)
+		return p.PCA.Check(p.Width)
 	}
 	return nil
 }
@@ -70,7 +76,7 @@ func (p *Preprocessing) Out() int {
 
 // Reading returns the options by which further points are read for Apply: with the
 // same columns, and with the offset that leaves of their values what it needs.
-func (p *Preprocessing) Reading(opt Options) Options {
+func (p *Preprocessing) Reading(opt data.Options) data.Options {
 	if p == nil {
 		return opt
 	}
@@ -89,21 +95,18 @@ func (p *Preprocessing) Reading(opt Options) Options {
 // Points of another width give ErrShape, none ErrEmpty, and those that Metric knows no
 // direction of a *DirectionError. Errors are also the device's, and ctx's if it ends
 // before.
-func (p *Preprocessing) Apply(ctx context.Context, m *Matrix, on *Device) (*Matrix, error) {
+func (p *Preprocessing) Apply(ctx context.Context, m *data.Matrix, on *Device) (*data.Matrix, error) {
 	return p.ApplySkipping(ctx, m, on, nil)
 }
 
 // ApplySkipping is Apply of points of which some may have no direction: they become
 // zeros before their components are taken, and are marked in skipped, which has an
 // element for each point, or is nil and gives the error.
-func (p *Preprocessing) ApplySkipping(ctx context.Context, m *Matrix, on *Device, skipped []bool) (*Matrix, error) {
+func (p *Preprocessing) ApplySkipping(ctx context.Context, m *data.Matrix, on *Device, skipped []bool) (*data.Matrix, error) {
 	if p == nil {
 		return m, nil
 	}
-	if err := m.checkAny(); err != nil {
-		return nil, err
-	}
-	if err := p.Metric.checkFor(m); err != nil {
+	if err := m.Check(); err != nil {
 		return nil, err
 	}
 	m, _, err := m.Select(p.Columns)
@@ -111,22 +114,15 @@ func (p *Preprocessing) ApplySkipping(ctx context.Context, m *Matrix, on *Device
 		return nil, err
 	}
 	if m.D != p.Width {
-		return nil, errorf(ErrShape, "data: the points have %d values, but the model was trained on points of %d; give points of the same kind", m.D, p.Width)
+		return nil, errkind.Errorf(data.ErrShape, "model: points: got %d values each, want %d as in training", m.D, p.Width)
 	}
 	if p.Scaler != nil {
 		if err := p.Scaler.Apply(m); err != nil {
 			return nil, err
 		}
 	}
-	if !p.Metric.isEuclidean() {
-		marks := skipped
-		if marks == nil {
-			marks = make([]bool, m.N)
-		}
-		p.Metric.normalize(m, p.Scaler, marks)
-		if e := directionError(p.Metric, marks); e != nil && skipped == nil {
-			return nil, e
-		}
+	if err := p.Metric.Apply(m, p.Scaler, skipped); err != nil {
+		return nil, err
 	}
 	if p.PCA == nil {
 		return m, nil

@@ -1,6 +1,6 @@
 //go:build cu
 
-package data
+package pca
 
 import (
 	"fmt"

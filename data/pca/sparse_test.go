@@ -1,4 +1,4 @@
-package data_test
+package pca
 
 import (
 	"math"
@@ -41,15 +41,6 @@ func fromCSR(tb testing.TB, n, d int, indptr, indices []int, values []float32) *
 	return m
 }
 
-func densePoints(tb testing.TB, m *data.Matrix) *data.Matrix {
-	tb.Helper()
-	dense, err := m.Dense()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return dense
-}
-
 // The randomised components are the exact ones of the dense points. The variances of
 // subspace iteration approach the exact ones from below, with the square of the angle
 // between the subspaces. Here the components stand out, and the variances lack less than
@@ -72,8 +63,8 @@ func TestSparsePCAIsTheExact(t *testing.T) {
 					m.CSR.Value[e] *= tc.dominant
 				}
 			}
-			exact := need(data.FitPCA(t.Context(), densePoints(t, m), tc.k, nil))(t)
-			got := need(data.FitSparsePCA(t.Context(), m, tc.k, 5))(t)
+			exact := need(Fit(t.Context(), need(m.Dense())(t), tc.k, nil))(t)
+			got := need(FitSparse(t.Context(), m, tc.k, 5))(t)
 			if math.Abs(got.TotalVariance/exact.TotalVariance-1) > 1e-12 {
 				t.Errorf("the total variance is %v, and exactly %v", got.TotalVariance, exact.TotalVariance)
 			}
@@ -96,7 +87,7 @@ func TestSparsePCAIsTheExact(t *testing.T) {
 
 // outside returns the sine of the largest angle between an axis of p and the span of
 // those of q.
-func outside(p, q *data.PCA) float64 {
+func outside(p, q *PCA) float64 {
 	worst := 0.
 	for a := range p.K {
 		axis := slices.Clone(p.Axes[a*p.D : (a+1)*p.D])
@@ -131,8 +122,8 @@ func TestSparsePCAOfFewColumns(t *testing.T) {
 		"far":       fromCSR(t, 3, 2, []int{0, 2, 4, 6}, []int{0, 1, 0, 1, 0, 1}, []float32{4000, 1, 4001, 3, 4002, 2}),
 	} {
 		k := min(m.N, m.D)
-		exact := need(data.FitPCA(t.Context(), densePoints(t, m), k, nil))(t)
-		got := need(data.FitSparsePCA(t.Context(), m, k, 5))(t)
+		exact := need(Fit(t.Context(), need(m.Dense())(t), k, nil))(t)
+		got := need(FitSparse(t.Context(), m, k, 5))(t)
 		for a, v := range exact.Variance {
 			if math.Abs(got.Variance[a]-v) > 1e-10*exact.Variance[0] {
 				t.Errorf("%s: variance %d is %v, and exactly %v", name, a, got.Variance[a], v)
@@ -158,11 +149,11 @@ func TestSparsePCAOfFewColumns(t *testing.T) {
 func TestSparsePCAProperties(t *testing.T) {
 	const n, d, k = 500, 200, 4
 	m := drawSparse(t, 3, n, d, 15, 5)
-	fit := func(m *data.Matrix, seed uint64) *data.PCA {
-		return need(data.FitSparsePCA(t.Context(), m, k, seed))(t)
+	fit := func(m *data.Matrix, seed uint64) *PCA {
+		return need(FitSparse(t.Context(), m, k, seed))(t)
 	}
 	first := fit(m, 1)
-	same := func(name string, p *data.PCA) {
+	same := func(name string, p *PCA) {
 		if !slices.Equal(p.Axes, first.Axes) || !slices.Equal(p.Variance, first.Variance) || !slices.Equal(p.Mean, first.Mean) {
 			t.Errorf("%s: the components have other bits", name)
 		}
@@ -208,7 +199,7 @@ func TestSparsePCAProperties(t *testing.T) {
 
 	// Sparse and dense points have the same coordinates.
 	a, errA := first.Transform(t.Context(), m, nil)
-	b, errB := first.Transform(t.Context(), densePoints(t, m), nil)
+	b, errB := first.Transform(t.Context(), need(m.Dense())(t), nil)
 	if errA != nil || errB != nil {
 		t.Fatal(errA, errB)
 	}
@@ -221,12 +212,12 @@ func TestSparsePCAProperties(t *testing.T) {
 
 func TestSparsePCARefuses(t *testing.T) {
 	m := drawSparse(t, 1, 10, 5, 2, 2)
-	wantError(t, errorOf(data.FitPCA(t.Context(), m, 2, nil)), data.ErrSparse, "the points are sparse")
-	wantError(t, errorOf(data.FitSparsePCA(t.Context(), densePoints(t, m), 2, 0)), data.ErrOption, "the points are dense")
-	wantError(t, errorOf(data.FitSparsePCA(t.Context(), m, 6, 0)), data.ErrOption, "6 principal components are asked of 10 points of 5 values")
-	wantError(t, errorOf(data.FitSparsePCA(t.Context(), m.Rows(0, 1), 1, 0)), data.ErrEmpty, "at least two points")
+	wantError(t, errorOf(Fit(t.Context(), m, 2, nil)), data.ErrSparse, "the points are sparse")
+	wantError(t, errorOf(FitSparse(t.Context(), need(m.Dense())(t), 2, 0)), data.ErrOption, "got dense points")
+	wantError(t, errorOf(FitSparse(t.Context(), m, 6, 0)), data.ErrOption, "components of 10 points of 5 values: got 6")
+	wantError(t, errorOf(FitSparse(t.Context(), m.Rows(0, 1), 1, 0)), data.ErrEmpty, "want at least 2")
 	m.CSR.Value[3] = float32(math.Inf(1))
-	wantError(t, errorOf(data.FitSparsePCA(t.Context(), m, 2, 0)), data.ErrNotFinite, "+Inf")
+	wantError(t, errorOf(FitSparse(t.Context(), m, 2, 0)), data.ErrNotFinite, "+Inf")
 }
 
 func BenchmarkSparsePCA(b *testing.B) {
@@ -237,6 +228,6 @@ func BenchmarkSparsePCA(b *testing.B) {
 	m := drawSparse(b, 1, n, d, 500, 60)
 	b.SetBytes(int64(8 * m.Nonzeros()))
 	for b.Loop() {
-		need(data.FitSparsePCA(b.Context(), m, 50, 1))(b)
+		need(FitSparse(b.Context(), m, 50, 1))(b)
 	}
 }

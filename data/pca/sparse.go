@@ -1,9 +1,11 @@
-package data
+package pca
 
 import (
 	"context"
 
+	"cne/data"
 	"cne/internal/blas"
+	"cne/internal/errkind"
 	"cne/internal/parallel"
 	"cne/internal/rng"
 )
@@ -20,9 +22,11 @@ const (
 	lanes = blas.StripWidth
 	// watchedRows is how many rows are computed between two looks at the context.
 	watchedRows = 1 << 13
+	// rowGrain is how many points of a matrix make a task of Transform.
+	rowGrain = 256
 )
 
-// FitSparsePCA finds the first k principal components of sparse points by a randomised
+// FitSparse finds the first k principal components of sparse points by a randomised
 // method (Halko, Martinsson and Tropp, Finding structure with randomness, SIAM Review
 // 2011, sections 4.5 and 5), without making them dense: k+14 directions, drawn at random
 // by seed, are turned towards the components by polynomials of the covariance matrix (see
@@ -34,21 +38,21 @@ const (
 // less certain, and so it is in the points. All is computed in float64. A product takes
 // time as nnz·k; memory beyond m is about 40·D·(k+14) bytes.
 //
-// The rest is as FitPCA has it.
-func FitSparsePCA(ctx context.Context, m *Matrix, k int, seed uint64) (*PCA, error) {
-	if err := m.checkAny(); err != nil {
+// The rest is as Fit has it.
+func FitSparse(ctx context.Context, m *data.Matrix, k int, seed uint64) (*PCA, error) {
+	if err := m.Check(); err != nil {
 		return nil, err
 	}
 	if m.CSR == nil {
-		return nil, errorf(ErrOption, "data: the points are dense; FitPCA finds their principal components")
+		return nil, errkind.Errorf(data.ErrOption, "pca: got dense points, want sparse ones; Fit takes dense points")
 	}
 	if err := checkComponents(m.N, m.D, k); err != nil {
 		return nil, err
 	}
-	if err := checkFinite(ctx, m, notFiniteAt); err != nil {
+	if err := data.CheckFinite(ctx, m); err != nil {
 		return nil, err
 	}
-	mean, squares := m.CSR.moments(m.D)
+	mean, squares := moments(m.CSR, m.D)
 	pca := newPCA(k, mean)
 	for _, s := range squares {
 		pca.TotalVariance += s / float64(m.N-1)
@@ -70,7 +74,7 @@ func FitSparsePCA(ctx context.Context, m *Matrix, k int, seed uint64) (*PCA, err
 }
 
 // moments returns the means of d columns, and the sums of squared deviations from them.
-func (c *CSR) moments(d int) (mean, squares []float64) {
+func moments(c *data.CSR, d int) (mean, squares []float64) {
 	mean, squares = make([]float64, d), make([]float64, d)
 	n := len(c.Start) - 1
 	held := make([]int, d)
@@ -91,7 +95,7 @@ func (c *CSR) moments(d int) (mean, squares []float64) {
 
 // A sparseFit looks for the principal axes of sparse points.
 type sparseFit struct {
-	*CSR
+	*data.CSR
 	mean  []float64
 	width int // directions
 }
@@ -128,7 +132,7 @@ func (f *sparseFit) multiply(ctx context.Context, product, basis []float64) erro
 // to sum.
 func (f *sparseFit) spread(to, from []float64, first, last int, origin, sum *[lanes]float64) {
 	for i := first; i < last; i++ {
-		column, value := f.row(i)
+		column, value := f.Row(i)
 		var y [blas.StripWidth]float64
 		blas.SumStrip(column, value, from, &y)
 		for t := range y {
@@ -140,13 +144,13 @@ func (f *sparseFit) spread(to, from []float64, first, last int, origin, sum *[la
 }
 
 // transformSparse is TransformTo of sparse points.
-func (p *PCA) transformSparse(ctx context.Context, dst *Matrix, c *CSR, origin []float64) error {
+func (p *PCA) transformSparse(ctx context.Context, dst *data.Matrix, c *data.CSR, origin []float64) error {
 	axes := transposed(p.Axes, p.K, p.D)
-	return parallel.ForContext(ctx, dst.N, csrGrain, func(_, lo, hi int) {
+	return parallel.ForContext(ctx, dst.N, rowGrain, func(_, lo, hi int) {
 		sum := make([]float64, p.K)
 		for i := lo; i < hi; i++ {
 			clear(sum)
-			column, value := c.row(i)
+			column, value := c.Row(i)
 			for k, j := range column {
 				v := float64(value[k])
 				for a, x := range axes[int(j)*p.K:][:p.K] {

@@ -1,21 +1,21 @@
-package data
+// Package pca finds the principal components of points (package data): Fit exactly, and
+// FitSparse for sparse points by a randomised method. The results are the same to the last
+// bit whatever GOMAXPROCS is.
+package pca
 
 import (
 	"context"
 	"math"
 
+	"cne/data"
 	"cne/internal/blas"
+	"cne/internal/device"
+	"cne/internal/errkind"
 	"cne/internal/finite"
 	"cne/internal/parallel"
 )
 
 const (
-	// chunkValues is the number of float64 values that are held of the data
-	// at a time: 8 MB.
-	chunkValues = 1 << 20
-	// chunkRows bounds the rows of a chunk from above, which matters for
-	// narrow data only.
-	chunkRows = 1 << 13
 	// tile is the width of the strips of a covariance matrix whose parts left
 	// of the diagonal are not computed.
 	tile = 128
@@ -42,7 +42,7 @@ type PCA struct {
 	TotalVariance float64 `json:"total_variance"`
 }
 
-// FitPCA finds the first k principal components of points, exactly:
+// Fit finds the first k principal components of points, exactly:
 // through the eigenvectors of the covariance matrix, or, with fewer points than
 // columns, of the n×n matrix of the points' inner products. Everything is
 // computed in float64. Time grows as n·D·min(n,D) + min(n,D)³;
@@ -62,22 +62,22 @@ type PCA struct {
 //
 // k below 1 or above min(n, D) gives ErrOption, fewer than two points
 // ErrEmpty, a value that is NaN or infinite ErrNotFinite (Dataset.Check says
-// which), and sparse points, for which there is FitSparsePCA, ErrSparse. Errors are also
+// which), and sparse points, for which there is FitSparse, ErrSparse. Errors are also
 // the device's, and ctx's if it ends before.
-func FitPCA(ctx context.Context, points Source, k int, on *Device) (*PCA, error) {
-	if err := checkSource(points); err != nil {
+func Fit(ctx context.Context, points data.Source, k int, on *device.Device) (*PCA, error) {
+	if err := data.CheckDense(points); err != nil {
 		return nil, err
 	}
 	n, d := points.Dims()
 	if err := checkComponents(n, d, k); err != nil {
 		return nil, err
 	}
-	mean, constant, err := columnMeans(ctx, points)
+	mean, constant, err := data.ColumnMeans(ctx, points)
 	if err != nil {
 		return nil, err
 	}
 	if finite.First(mean) >= 0 { // as the sums of float32 are, unless a value is not
-		if err := checkFinite(ctx, points, notFiniteAt); err != nil {
+		if err := data.CheckFinite(ctx, points); err != nil {
 			return nil, err
 		}
 	}
@@ -105,17 +105,12 @@ func FitPCA(ctx context.Context, points Source, k int, on *Device) (*PCA, error)
 // checkComponents says why n points of d values have no k principal components.
 func checkComponents(n, d, k int) error {
 	if n < 2 {
-		return errorf(ErrEmpty, "data: principal components need at least two points; there is one")
+		return errkind.Errorf(data.ErrEmpty, "pca: got %d points, want at least 2", n)
 	}
 	if limit := min(n, d); k < 1 || k > limit {
-		return errorf(ErrOption, "data: %d principal components are asked of %d points of %d values; ask for 1 to %d", k, n, d, limit)
+		return errkind.Errorf(data.ErrOption, "pca: components of %d points of %d values: got %d, want 1 to %d", n, d, k, limit)
 	}
 	return nil
-}
-
-// notFiniteAt is the error for a value, of points of which nothing more is known.
-func notFiniteAt(row, column int, v float32) error {
-	return errorf(ErrNotFinite, "data: row %d, column %d (both counted from 1) is %v; remove the row or replace the value", row+1, column+1, v)
 }
 
 // newPCA returns k axes that are still zeros.
@@ -138,11 +133,11 @@ func (p *PCA) finish(found int) {
 
 // A pcaFit looks for the principal axes of points.
 type pcaFit struct {
-	points  Source
+	points  data.Source
 	n       int
 	columns []int32   // those that are not constant
 	mean    []float64 // of these
-	device  *Device
+	device  *device.Device
 }
 
 // fit sets the axes and variances of pca and returns how many axes it has found: of n points
@@ -153,7 +148,7 @@ func (f *pcaFit) fit(ctx context.Context, pca *PCA) (int, error) {
 	wide := width > f.n
 	if wide {
 		order = f.n
-		m, err := Collect(ctx, f.points)
+		m, err := data.Collect(ctx, f.points)
 		if err != nil {
 			return 0, err
 		}
@@ -209,9 +204,9 @@ func (f *pcaFit) products(ctx context.Context, order int, wide bool) ([]float64,
 func (f *pcaFit) chunks(ctx context.Context, across bool, each func(lo, rows int, x []float64)) error {
 	width := len(f.columns)
 	if !across {
-		chunk := min(f.n, chunkOf(width))
+		chunk := min(f.n, data.BlockRows(width))
 		x := make([]float64, chunk*width)
-		return f.points.Each(ctx, chunk, func(lo int, block *Matrix) error {
+		return f.points.Each(ctx, chunk, func(lo int, block *data.Matrix) error {
 			parallel.For(block.N, fillGrain, func(_, from, to int) {
 				for i := from; i < to; i++ {
 					row, out := block.Row(i), x[i*width:(i+1)*width]
@@ -224,8 +219,8 @@ func (f *pcaFit) chunks(ctx context.Context, across bool, each func(lo, rows int
 			return nil
 		})
 	}
-	m := f.points.(*Matrix)
-	chunk := min(width, chunkOf(f.n))
+	m := f.points.(*data.Matrix)
+	chunk := min(width, data.BlockRows(f.n))
 	x := make([]float64, chunk*f.n)
 	for lo := 0; lo < width; lo += chunk {
 		if err := ctx.Err(); err != nil {
@@ -265,9 +260,6 @@ func (f *pcaFit) across(ctx context.Context, values, vectors []float64) (axes []
 	return transposed(columns, width, count), found, nil
 }
 
-// chunkOf returns how many rows of a width are converted at a time.
-func chunkOf(width int) int { return min(chunkRows, max(1, chunkValues/width)) }
-
 // fixSign turns an axis round if its leading component is negative. Of two
 // columns that share the variance evenly, the rounding of float32 data decides
 // which component is the larger, so that the first of nearly equal ones counts.
@@ -293,12 +285,12 @@ func fixSign(axis []float64) {
 // matrix, computed on a device, or on the CPU if that is nil or the points are sparse;
 // the results agree up to the rounding of sums in float64. Points of another width than D
 // give ErrShape. Errors are also the device's, and ctx's if it ends before.
-func (p *PCA) Transform(ctx context.Context, points Source, on *Device) (*Matrix, error) {
+func (p *PCA) Transform(ctx context.Context, points data.Source, on *device.Device) (*data.Matrix, error) {
 	if err := p.checkPoints(points); err != nil {
 		return nil, err
 	}
 	n, _ := points.Dims()
-	dst := NewMatrix(n, p.K)
+	dst := data.NewMatrix(n, p.K)
 	if err := p.TransformTo(ctx, dst, points, on); err != nil {
 		return nil, err
 	}
@@ -308,16 +300,16 @@ func (p *PCA) Transform(ctx context.Context, points Source, on *Device) (*Matrix
 // TransformTo writes what Transform returns into dst, which must be N×K and
 // not share memory with the points; other shapes give ErrShape. After an error dst may
 // hold some of the coordinates.
-func (p *PCA) TransformTo(ctx context.Context, dst *Matrix, points Source, on *Device) error {
+func (p *PCA) TransformTo(ctx context.Context, dst *data.Matrix, points data.Source, on *device.Device) error {
 	if err := p.checkPoints(points); err != nil {
 		return err
 	}
 	n, _ := points.Dims()
 	if dst == nil {
-		return errorf(ErrShape, "data: there is no matrix for %d points along %d axes; make one of %[1]d×%[2]d", n, p.K)
+		return errkind.Errorf(data.ErrShape, "pca: destination: got none, want a matrix of %d×%d", n, p.K)
 	}
 	if dst.N != n || dst.D != p.K || len(dst.X) != n*p.K {
-		return errorf(ErrShape, "data: %d points along %d axes do not fit a matrix of %d×%d; make it %[1]d×%[2]d", n, p.K, dst.N, dst.D)
+		return errkind.Errorf(data.ErrShape, "pca: destination: got a matrix of %d×%d, want %d×%d", dst.N, dst.D, n, p.K)
 	}
 	// The mean is subtracted afterwards, as its own coordinates, so that zeros of sparse
 	// points are passed over.
@@ -332,17 +324,17 @@ func (p *PCA) TransformTo(ctx context.Context, dst *Matrix, points Source, on *D
 			origin[a] += v * mean
 		}
 	}
-	if m, ok := points.(*Matrix); ok && m.CSR != nil {
+	if m, ok := points.(*data.Matrix); ok && m.CSR != nil {
 		return p.transformSparse(ctx, dst, m.CSR, origin)
 	}
 	if !on.OnHost() {
 		return p.transformOnDevice(ctx, on, dst, points, origin)
 	}
 	axes := transposed(p.Axes, p.K, p.D)
-	chunk := min(n, chunkOf(p.D+p.K))
+	chunk := min(n, data.BlockRows(p.D+p.K))
 	x := make([]float64, chunk*p.D)
 	y := make([]float64, chunk*p.K)
-	return points.Each(ctx, chunk, func(lo int, block *Matrix) error {
+	return points.Each(ctx, chunk, func(lo int, block *data.Matrix) error {
 		n := block.N
 		parallel.For(n, fillGrain, func(_, from, to int) {
 			for i, v := range block.X[from*p.D : to*p.D] {
@@ -360,21 +352,22 @@ func (p *PCA) TransformTo(ctx context.Context, dst *Matrix, points Source, on *D
 }
 
 // checkPoints reports what keeps the components from being used on points.
-func (p *PCA) checkPoints(points Source) error {
-	if err := checkAnySource(points); err != nil {
+func (p *PCA) checkPoints(points data.Source) error {
+	if err := data.CheckPoints(points); err != nil {
 		return err
 	}
 	_, d := points.Dims()
-	return p.check(d)
+	return p.Check(d)
 }
 
-// check reports what keeps the components from points of d values.
-func (p *PCA) check(d int) error {
+// Check reports what keeps the components from points of d values, as it may be in a
+// file (ErrShape).
+func (p *PCA) Check(d int) error {
 	if p.K < 1 || p.D < 1 || len(p.Mean) != p.D || len(p.Axes)/p.D != p.K || len(p.Axes)%p.D != 0 {
-		return errorf(ErrShape, "data: the principal components are inconsistent: K is %d, D %d, but Mean has %d values and Axes %d; fit them again", p.K, p.D, len(p.Mean), len(p.Axes))
+		return errkind.Errorf(data.ErrShape, "pca: %d components of width %d: got %d values in Mean and %d in Axes, want %[2]d and %[5]d", p.K, p.D, len(p.Mean), len(p.Axes), p.K*p.D)
 	}
 	if d != p.D {
-		return errorf(ErrShape, "data: the principal components are those of points of %d values, these have %d; transform points of the same width", p.D, d)
+		return errkind.Errorf(data.ErrShape, "pca: points: got %d values each, want %d as when the components were fitted", d, p.D)
 	}
 	return nil
 }

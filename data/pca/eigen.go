@@ -1,4 +1,4 @@
-package data
+package pca
 
 import (
 	"context"
@@ -36,7 +36,7 @@ const (
 //
 // A device, if given, computes the products of subspace iteration; errors are then also the
 // device's.
-func largestEigen(ctx context.Context, a []float64, n, k int, on *Device) (values, vectors []float64, err error) {
+func largestEigen(ctx context.Context, a []float64, n, k int, on *device.Device) (values, vectors []float64, err error) {
 	if n >= subspaceFrom && k <= n/8 {
 		values, vectors, err = subspaceEigen(ctx, a, n, k, on)
 	}
@@ -67,7 +67,7 @@ func allEigen(ctx context.Context, a []float64, n, k int) (values, vectors []flo
 	select {
 	case converged := <-done:
 		if !converged {
-			return nil, nil, fmt.Errorf("the eigenvalues of a %d×%d covariance matrix did not converge; scale the data first", n, n)
+			return nil, nil, fmt.Errorf("pca: the eigenvalues of a %d×%d covariance matrix did not converge; scale the data first", n, n)
 		}
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
@@ -86,7 +86,7 @@ func allEigen(ctx context.Context, a []float64, n, k int) (values, vectors []flo
 // subspaceEigen is largestEigen in a subspace, for few eigenvectors. It returns nothing if
 // those that are wanted are hardly larger than those that are not, so that LAPACK takes no
 // longer. On a device, the products of the matrix are computed there, if it has room for it.
-func subspaceEigen(ctx context.Context, a []float64, n, k int, on *Device) (values, vectors []float64, err error) {
+func subspaceEigen(ctx context.Context, a []float64, n, k int, on *device.Device) (values, vectors []float64, err error) {
 	const strip = 16 // columns that products compute together
 	width := (k + k/4 + 8 + strip - 1) / strip * strip
 	for i := range n {

@@ -1,4 +1,4 @@
-package data_test
+package pca
 
 import (
 	"math"
@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"cne/data"
+	"cne/internal/device"
 	"cne/internal/rng"
 )
 
@@ -20,7 +21,7 @@ func dot(a, b []float64) float64 {
 	return s
 }
 
-func axis(p *data.PCA, a int) []float64 { return p.Axes[a*p.D : (a+1)*p.D] }
+func axis(p *PCA, a int) []float64 { return p.Axes[a*p.D : (a+1)*p.D] }
 
 // centered returns the points less their mean.
 func centered(m *data.Matrix) (*mat.Dense, []float64) {
@@ -54,7 +55,7 @@ func spread(m *data.Matrix) *data.Matrix {
 // checkPCA compares with the singular values and vectors of the centred
 // points and checks what holds of every PCA. rank is how many of the axes have
 // a variance.
-func checkPCA(t *testing.T, m *data.Matrix, p *data.PCA, rank int, tol float64) {
+func checkPCA(t *testing.T, m *data.Matrix, p *PCA, rank int, tol float64) {
 	t.Helper()
 	x, mean := centered(m)
 	var svd mat.SVD
@@ -117,10 +118,10 @@ func checkPCA(t *testing.T, m *data.Matrix, p *data.PCA, rank int, tol float64) 
 	}
 }
 
-func TestFitPCA(t *testing.T) { testFitPCA(t, nil) }
+func TestFit(t *testing.T) { testFit(t, nil) }
 
 // testFitPCA tests fitting and transforming on a device.
-func testFitPCA(t *testing.T, on *data.Device) {
+func testFit(t *testing.T, on *device.Device) {
 	t.Helper()
 	offset := func(m *data.Matrix, by float32) *data.Matrix {
 		for i := range m.X {
@@ -192,7 +193,7 @@ func testFitPCA(t *testing.T, on *data.Device) {
 		{"huge", times(spread(normal(10, 200, 5)), 1e30), 5, 5, 1e-9},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			p := need(data.FitPCA(t.Context(), tc.m, tc.k, on))(t)
+			p := need(Fit(t.Context(), tc.m, tc.k, on))(t)
 			if p.K != tc.k || p.D != tc.m.D || len(p.Axes) != tc.k*p.D || len(p.Variance) != tc.k {
 				t.Fatalf("the result has K %d, D %d, %d values in Axes and %d in Variance", p.K, p.D, len(p.Axes), len(p.Variance))
 			}
@@ -204,7 +205,7 @@ func testFitPCA(t *testing.T, on *data.Device) {
 
 // checkTransform compares the coordinates with those computed one by one, and
 // with the variances.
-func checkTransform(t *testing.T, m *data.Matrix, p *data.PCA, on *data.Device) {
+func checkTransform(t *testing.T, m *data.Matrix, p *PCA, on *device.Device) {
 	t.Helper()
 	y := need(p.Transform(t.Context(), m, on))(t)
 	size := math.Sqrt(p.TotalVariance)
@@ -232,7 +233,7 @@ func checkTransform(t *testing.T, m *data.Matrix, p *data.PCA, on *data.Device) 
 // TestPCAReconstruction checks that all axes together lose nothing.
 func TestPCAReconstruction(t *testing.T) {
 	m := spread(normal(1, 40, 6))
-	p := need(data.FitPCA(t.Context(), m, 6, nil))(t)
+	p := need(Fit(t.Context(), m, 6, nil))(t)
 	y := need(p.Transform(t.Context(), m, nil))(t)
 	for i := range m.N {
 		for j, want := range m.Row(i) {
@@ -252,7 +253,7 @@ func TestPCAEqualPoints(t *testing.T) {
 	for i := range m.X {
 		m.X[i] = 7
 	}
-	p := need(data.FitPCA(t.Context(), m, 3, nil))(t)
+	p := need(Fit(t.Context(), m, 3, nil))(t)
 	if want := []float64{1, 0, 0, 0, 1, 0, 0, 0, 1}; !slices.Equal(p.Axes, want) || !slices.Equal(p.Variance, make([]float64, 3)) || p.TotalVariance != 0 {
 		t.Errorf("the axes are %v, the variances %v", p.Axes, p.Variance)
 	}
@@ -265,11 +266,11 @@ func TestPCAProperties(t *testing.T) {
 		n, d := shape[0], shape[1]
 		m := spread(normal(21, n, d))
 		const k = 4
-		fit := func(m *data.Matrix) *data.PCA {
-			return need(data.FitPCA(t.Context(), m, k, nil))(t)
+		fit := func(m *data.Matrix) *PCA {
+			return need(Fit(t.Context(), m, k, nil))(t)
 		}
 		base := fit(m)
-		near := func(what string, p *data.PCA, variance float64) {
+		near := func(what string, p *PCA, variance float64) {
 			t.Helper()
 			for i, v := range p.Axes {
 				if math.Abs(v-base.Axes[i]) > 1e-9 {
@@ -312,7 +313,7 @@ func TestPCASign(t *testing.T) {
 	}
 	ds := &data.Dataset{Points: m}
 	need(ds.Scale(t.Context(), data.ScaleStandard))(t)
-	p := need(data.FitPCA(t.Context(), m, 2, nil))(t)
+	p := need(Fit(t.Context(), m, 2, nil))(t)
 	h := math.Sqrt(0.5)
 	for i, want := range []float64{h, -h, h, h} {
 		if math.Abs(p.Axes[i]-want) > 1e-6 {
@@ -324,10 +325,10 @@ func TestPCASign(t *testing.T) {
 
 func TestPCABits(t *testing.T) {
 	for _, m := range []*data.Matrix{spread(normal(31, 6000, 190)), spread(normal(32, 150, 9000))} {
-		var first *data.PCA
+		var first *PCA
 		var coordinates *data.Matrix
 		withProcs(t, func(t *testing.T, procs int) {
-			p := need(data.FitPCA(t.Context(), m, 10, nil))(t)
+			p := need(Fit(t.Context(), m, 10, nil))(t)
 			y := need(p.Transform(t.Context(), m, nil))(t)
 			if first == nil {
 				first, coordinates = p, y
@@ -351,23 +352,39 @@ func TestPCAErrors(t *testing.T) {
 		kind error
 		want string
 	}{
-		{"no axes", m, 0, data.ErrOption, "0 principal components are asked of 5 points of 3 values; ask for 1 to 3"},
-		{"more axes than columns", m, 4, data.ErrOption, "ask for 1 to 3"},
-		{"more axes than points", normal(1, 3, 9), 4, data.ErrOption, "ask for 1 to 3"},
-		{"one point", normal(1, 1, 3), 1, data.ErrEmpty, "need at least two points"},
+		{"no axes", m, 0, data.ErrOption, "components of 5 points of 3 values: got 0, want 1 to 3"},
+		{"more axes than columns", m, 4, data.ErrOption, "want 1 to 3"},
+		{"more axes than points", normal(1, 3, 9), 4, data.ErrOption, "want 1 to 3"},
+		{"one point", normal(1, 1, 3), 1, data.ErrEmpty, "got 1 points, want at least 2"},
 		{"no matrix", nil, 1, data.ErrEmpty, "there is no matrix"},
 		{"no points", data.NewMatrix(0, 3), 1, data.ErrEmpty, "the matrix is 0×3"},
 		{"inconsistent", &data.Matrix{N: 3, D: 3, X: make([]float32, 8)}, 1, data.ErrShape, "a matrix of 3×3 has 8 values"},
-		{"infinity", inf, 1, data.ErrNotFinite, "row 3, column 2 (both counted from 1) is +Inf"},
+		{"infinity", inf, 1, data.ErrNotFinite, "row 3, column 2 (counted from 1) is +Inf"},
 	} {
-		t.Run(tc.name, func(t *testing.T) { wantError(t, errorOf(data.FitPCA(t.Context(), tc.m, tc.k, nil)), tc.kind, tc.want) })
+		t.Run(tc.name, func(t *testing.T) { wantError(t, errorOf(Fit(t.Context(), tc.m, tc.k, nil)), tc.kind, tc.want) })
 	}
 
-	p := need(data.FitPCA(t.Context(), m, 2, nil))(t)
-	wantError(t, errorOf(p.Transform(t.Context(), normal(1, 2, 4), nil)), data.ErrShape, "are those of points of 3 values, these have 4")
+	p := need(Fit(t.Context(), m, 2, nil))(t)
+	wantError(t, errorOf(p.Transform(t.Context(), normal(1, 2, 4), nil)), data.ErrShape, "got 4 values each, want 3")
 	wantError(t, errorOf(p.Transform(t.Context(), nil, nil)), data.ErrEmpty, "there is no matrix")
-	wantError(t, p.TransformTo(t.Context(), nil, m, nil), data.ErrShape, "there is no matrix for 5 points along 2 axes; make one of 5×2")
-	wantError(t, p.TransformTo(t.Context(), data.NewMatrix(5, 3), m, nil), data.ErrShape, "5 points along 2 axes do not fit a matrix of 5×3; make it 5×2")
+	wantError(t, p.TransformTo(t.Context(), nil, m, nil), data.ErrShape, "got none, want a matrix of 5×2")
+	wantError(t, p.TransformTo(t.Context(), data.NewMatrix(5, 3), m, nil), data.ErrShape, "got a matrix of 5×3, want 5×2")
 	p.Axes = p.Axes[:5]
-	wantError(t, errorOf(p.Transform(t.Context(), m, nil)), data.ErrShape, "the principal components are inconsistent: K is 2, D 3, but Mean has 3 values and Axes 5")
+	wantError(t, errorOf(p.Transform(t.Context(), m, nil)), data.ErrShape, "2 components of width 3: got 3 values in Mean and 5 in Axes, want 3 and 6")
+}
+
+func BenchmarkFit(b *testing.B) {
+	ds := need(data.Builtin("mnist10k"))(b)
+	for b.Loop() {
+		need(Fit(b.Context(), ds.Points, 50, nil))(b)
+	}
+}
+
+func BenchmarkTransform(b *testing.B) {
+	ds := need(data.Builtin("mnist10k"))(b)
+	pca := need(Fit(b.Context(), ds.Points, 50, nil))(b)
+	dst := data.NewMatrix(ds.Points.N, pca.K)
+	for b.Loop() {
+		must(b, pca.TransformTo(b.Context(), dst, ds.Points, nil))
+	}
 }

@@ -1,8 +1,9 @@
-package data
+package pca
 
 import (
 	"context"
 
+	"cne/data"
 	"cne/internal/device"
 )
 
@@ -51,7 +52,7 @@ func (f *pcaFit) deviceProducts(ctx context.Context, wide bool) ([]float64, erro
 		return nil, err
 	}
 	l := device.Launch{Grid: tiles * slices, Block: deviceThreads}
-	err = f.points.Each(ctx, chunk, func(lo int, points *Matrix) error {
+	err = f.points.Each(ctx, chunk, func(lo int, points *data.Matrix) error {
 		if err := device.Upload(d, x, points.X); err != nil {
 			return err
 		}
@@ -76,7 +77,7 @@ func (f *pcaFit) deviceProducts(ctx context.Context, wide bool) ([]float64, erro
 
 // transformOnDevice is TransformTo on a device, for checked arguments. origin are the
 // coordinates of the mean.
-func (p *PCA) transformOnDevice(ctx context.Context, d *Device, dst *Matrix, from Source, origin []float64) error {
+func (p *PCA) transformOnDevice(ctx context.Context, d *device.Device, dst *data.Matrix, from data.Source, origin []float64) error {
 	chunk := min(dst.N, max(1, deviceBytes/(4*p.D)))
 	memory, err := d.AllocPieces(chunk*p.K*4, chunk*p.D*4, len(p.Axes)*8, p.K*8)
 	if err != nil {
@@ -89,7 +90,7 @@ func (p *PCA) transformOnDevice(ctx context.Context, d *Device, dst *Matrix, fro
 	if err := device.Upload(d, memory.At(3), origin); err != nil {
 		return err
 	}
-	return from.Each(ctx, chunk, func(lo int, points *Matrix) error {
+	return from.Each(ctx, chunk, func(lo int, points *data.Matrix) error {
 		if err := device.Upload(d, memory.At(1), points.X); err != nil {
 			return err
 		}

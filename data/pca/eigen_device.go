@@ -1,4 +1,4 @@
-package data
+package pca
 
 import "cne/internal/device"
 

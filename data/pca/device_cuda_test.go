@@ -1,6 +1,6 @@
 //go:build cu
 
-package data
+package pca
 
 import (
 	"errors"
@@ -8,18 +8,11 @@ import (
 	"math"
 	"testing"
 
+	"cne/data"
 	"cne/internal/device"
 	"cne/internal/device/fakecuda"
 	"cne/internal/rng"
 )
-
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // Components are the CPU's for sizes around those of tiles and slices, and for more points
 // than are on the device at a time.
@@ -31,13 +24,13 @@ func TestPCAOnDevice(t *testing.T) {
 				defer func(before int) { deviceBytes = before }(deviceBytes)
 				deviceBytes = 4 * c.d * c.chunk
 			}
-			m, s := NewMatrix(c.n, c.d), rng.New(1, rng.Init)
+			m, s := data.NewMatrix(c.n, c.d), rng.New(1, rng.Init)
 			for i := range m.X {
 				m.X[i] = float32(s.Normal() * float64(c.d-i%c.d))
 			}
-			want, err := FitPCA(t.Context(), m, c.k, nil)
+			want, err := Fit(t.Context(), m, c.k, nil)
 			must(t, err)
-			got, err := FitPCA(t.Context(), m, c.k, d)
+			got, err := Fit(t.Context(), m, c.k, d)
 			must(t, err)
 			for a, v := range want.Variance {
 				if math.Abs(got.Variance[a]-v) > 1e-12*want.Variance[0] {

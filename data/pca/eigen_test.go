@@ -1,4 +1,4 @@
-package data
+package pca
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"cne/internal/device"
 	"cne/internal/rng"
 )
 
@@ -80,7 +81,7 @@ func checkEigen(t *testing.T, name string, a, wanted, values, vectors []float64)
 // those that are wanted are hardly larger than others.
 func TestSubspaceEigen(t *testing.T) { testSubspaceEigen(t, nil) }
 
-func testSubspaceEigen(t *testing.T, on *Device) {
+func testSubspaceEigen(t *testing.T, on *device.Device) {
 	t.Helper()
 	series := func(n int, f func(i int) float64) []float64 {
 		values := make([]float64, n)
