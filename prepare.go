@@ -43,7 +43,7 @@ type Neighborhood struct {
 	// PCATime and GraphTime are what the principal components and the graph took.
 	PCATime, GraphTime time.Duration
 
-	maps *data.Matrix // those of spectralStart, once they were asked for
+	maps *data.Matrix // eigenmaps of Graph, once they were asked for
 }
 
 // Prepare scales points, finds their neighbours and makes the graph, as the options

@@ -2,10 +2,8 @@ package cne_test
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"cne"
@@ -33,62 +31,6 @@ func line(t *testing.T, n int, begin ...int) *cne.Neighborhood {
 	}
 	must(t, g.Validate())
 	return &cne.Neighborhood{Points: points, Input: points, Graph: g}
-}
-
-func TestStartFrom(t *testing.T) {
-	h := line(t, 9, 7)
-	earlier := &data.Matrix{N: 3, D: 2, X: []float32{0, 0, 10, 4, 20, 8}}
-	start, err := h.StartFrom(earlier, []int{2, -1, 0, -1, -1, -1, 1, -1, -1}, 1)
-	must(t, err)
-	near := func(i int, x, y float64) {
-		t.Helper()
-		row := start.Row(i)
-		if math.Hypot(float64(row[0])-x, float64(row[1])-y) > 0.02 {
-			t.Errorf("point %d is at %v, want %v, %v", i, row, x, y)
-		}
-	}
-	for i, row := range map[int]int{0: 2, 2: 0, 6: 1} {
-		same(t, fmt.Sprintf("point %d has moved to %v", i, start.Row(i)), start.Row(i), earlier.Row(row))
-	}
-	near(1, 10, 4) // between 0 and 2
-	near(3, 0, 0)  // beside 2
-	near(5, 10, 4) // beside 6
-	near(4, 5, 2)  // between these
-	if slices.Equal(start.Row(1), []float32{10, 4}) {
-		t.Error("a new point lies on others")
-	}
-	for i := 7; i < 9; i++ { // no way leads there
-		if row := start.Row(i); math.Hypot(float64(row[0])-10, float64(row[1])-4) > 60 || row[0] != row[0] {
-			t.Errorf("point %d is at %v", i, row)
-		}
-	}
-	again, err := h.StartFrom(earlier, []int{2, -1, 0, -1, -1, -1, 1, -1, -1}, 1)
-	if err != nil || !slices.Equal(again.X, start.X) {
-		t.Errorf("the second time it is another (%v)", err)
-	}
-	if first, err := h.StartFrom(earlier, nil, 1); err != nil || !slices.Equal(first.X[:6], earlier.X) {
-		t.Errorf("the first points are at %v (%v)", first, err)
-	}
-	far := &data.Matrix{N: 1, D: 2, X: []float32{1, 2}, Offset: []float64{1, 0}}
-	if got, err := h.StartFrom(far, nil, 1); err != nil || !slices.Equal(got.X[:2], []float32{2, 2}) {
-		t.Errorf("with an offset: %v, %v", got, err)
-	}
-	for name, tc := range map[string]struct {
-		earlier *data.Matrix
-		rows    []int
-		text    string
-	}{
-		"too many":    {data.NewMatrix(10, 2), nil, "10 points for 9"},
-		"other rows":  {earlier, []int{0}, "1 rows for 9"},
-		"no such row": {earlier, slices.Repeat([]int{3}, 9), "row 3"},
-		"none":        {earlier, slices.Repeat([]int{-1}, 9), "none of the points"},
-		"empty":       {&data.Matrix{D: 2}, nil, "without positions"},
-		"sparse":      {sparsePoints(t, 9), nil, "sparse"},
-	} {
-		if _, err := h.StartFrom(tc.earlier, tc.rows, 1); !errors.Is(err, cne.ErrOption) || !strings.Contains(fmt.Sprint(err), tc.text) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
 }
 
 // A spectral start has the order of a row of points, where the principal components of
@@ -140,9 +82,11 @@ func TestSpectralStart(t *testing.T) {
 		}
 	}
 	for name, o := range map[string]cne.Options{
-		"network": {SpectralStart: true, Hidden: []int{3}},
-		"random":  {SpectralStart: true, RandomStart: true},
-		"start":   {SpectralStart: true, Start: data.NewMatrix(n, 2)},
+		"network":             {SpectralStart: true, Hidden: []int{3}},
+		"multilevel, network": {CoarseStart: true, Hidden: []int{3}}, "multilevel, random": {CoarseStart: true, RandomStart: true},
+		"multilevel, spectral": {CoarseStart: true, SpectralStart: true}, "multilevel, start": {CoarseStart: true, Start: data.NewMatrix(n, 2)},
+		"random": {SpectralStart: true, RandomStart: true},
+		"start":  {SpectralStart: true, Start: data.NewMatrix(n, 2)},
 	} {
 		if err := o.Check(n); !errors.Is(err, cne.ErrOption) {
 			t.Errorf("%s: %v", name, err)

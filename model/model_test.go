@@ -8,60 +8,8 @@ import (
 
 	"cne/model"
 	"cne/model/op"
+	"cne/train/initial"
 )
-
-func initFrom(t *testing.T, coordinates []float32, width, d int, std float64) []float64 {
-	t.Helper()
-	table, err := model.InitFrom[float64](coordinates, width, d, std, 1)
-	must(t, err)
-	return table
-}
-
-func TestInitFrom(t *testing.T) {
-	coordinates := []float32{
-		-6, 1, 5,
-		-2, -1, 5,
-		2, -1, 5,
-		6, 1, 5,
-	}
-	factor := 0.5 / math.Sqrt(20) // the first column has variance 20
-	got := initFrom(t, coordinates, 3, 2, 0.5)
-	for i := range 4 {
-		for j := range 2 {
-			if want := factor * float64(coordinates[3*i+j]); math.Abs(got[2*i+j]-want) > 1e-12 {
-				t.Errorf("coordinate %d of point %d is %g, want %g", j, i, got[2*i+j], want)
-			}
-		}
-	}
-	// A constant column, and one that is not there, become small noise; the
-	// others stay as they are.
-	got = initFrom(t, coordinates, 3, 5, 0.5)
-	for i := range 4 {
-		for j := range 5 {
-			v := got[5*i+j]
-			if j < 2 {
-				if want := factor * float64(coordinates[3*i+j]); math.Abs(v-want) > 1e-12 {
-					t.Errorf("coordinate %d of point %d is %g, want %g", j, i, v, want)
-				}
-			} else if v == 0 || math.Abs(v) > 1e-3 {
-				t.Errorf("coordinate %d of point %d is %g, want small noise", j, i, v)
-			}
-		}
-	}
-	if got[2] == got[3] || got[2] == got[7] {
-		t.Error("noise repeats")
-	}
-	// Points without extent start at random.
-	got = initFrom(t, make([]float32, 3000), 1, 2, 2)
-	var sum, sum2 float64
-	for _, v := range got {
-		sum += v
-		sum2 += v * v
-	}
-	if mean, sd := sum/6000, math.Sqrt(sum2/6000); math.Abs(mean) > 0.1 || math.Abs(sd-2) > 0.1 {
-		t.Errorf("mean %g and standard deviation %g, want 0 and 2", mean, sd)
-	}
-}
 
 func TestStepLeavesTheGradientOfTheBatchsRows(t *testing.T) {
 	table := []float64{0, 0, 1, 0, 0, 2, 3, 3, 9, 9}
@@ -133,7 +81,7 @@ func TestBatchesByEndpoints(t *testing.T) {
 		{Clamp: 1e-10}, {Loss: op.NC, Clamp: 1e-10}, {Loss: op.InfoNC, Scale: 0.5, Mean: true}, {Loss: op.UMAP, Clamp: 1e-4}, {Loss: op.InfoNC, Metric: op.Cosine},
 	} {
 		for _, d := range []int{2, 3} {
-			table, err := model.InitNormal[float32](97, d, 1, 1)
+			table, err := initial.Random[float32](97, d, 1, 1)
 			must(t, err)
 			e := newEmbedding(t, table, d, options)
 			want := step(t, e, byPoints, 0.3)
@@ -166,7 +114,7 @@ func TestBatchesByEndpoints(t *testing.T) {
 // which changes no result.
 func TestNextRowsChangeNothing(t *testing.T) {
 	const n = 1 << 18
-	table, err := model.InitNormal[float32](n, 2, 1, 1)
+	table, err := initial.Random[float32](n, 2, 1, 1)
 	must(t, err)
 	e := newEmbedding(t, table, 2, op.ContrastiveOptions{Clamp: 1e-10})
 	b := &model.Batch{Rows: []int32{3, n - 1, 0}, Local: []int32{0, 1, 1, 2}, Negatives: []int32{3, 2}}
@@ -230,31 +178,6 @@ func TestStepRefusesWhatIsNoBatch(t *testing.T) {
 	p := newParametric(t, network, make([]float32, 8), op.ContrastiveOptions{})
 	if _, err := p.Step(&model.Batch{Rows: []int32{0, 1}}, 0); err == nil || !strings.Contains(err.Error(), "without Local") {
 		t.Errorf("a network has the error %v for a batch by its endpoints", err)
-	}
-}
-
-func TestInitRefuses(t *testing.T) {
-	nan := float32(math.NaN())
-	for _, tc := range []struct {
-		coordinates []float32
-		width, d    int
-		std         float64
-		want        string
-	}{
-		{make([]float32, 4), 0, 2, 1, "4 coordinates are no points with 0 dimensions"},
-		{make([]float32, 4), 3, 2, 1, "4 coordinates are no points with 3 dimensions"},
-		{nil, 2, 2, 1, "no table of 0 points"},
-		{make([]float32, 4), 2, 0, 1, "with 0 dimensions"},
-		{make([]float32, 4), 2, 1 << 31, 1, "too large"},
-		{make([]float32, 4), 2, 2, 0, "standard deviation of 0"},
-		{make([]float32, 4), 2, 2, 1e-300, "standard deviation of 1e-300"},
-		{make([]float32, 4), 2, 2, math.Inf(1), "standard deviation of +Inf"},
-		{[]float32{nan, 1, 2, 3}, 2, 2, 1, "column 0"},
-		{[]float32{1, nan, 2, 3}, 2, 2, 1, "column 1"},
-	} {
-		if _, err := model.InitFrom[float32](tc.coordinates, tc.width, tc.d, tc.std, 0); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("error %v, want one with %q", err, tc.want)
-		}
 	}
 }
 

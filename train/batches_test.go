@@ -11,6 +11,7 @@ import (
 	"cne/internal/rng"
 	"cne/model"
 	"cne/model/op"
+	"cne/train/initial"
 )
 
 // must ends a test at an error.
@@ -394,7 +395,7 @@ func TestEndpointsTeachWhatPointsDo(t *testing.T) {
 			}
 			learnt := func(byEnds bool, cores int) []float32 {
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
-				start, err := model.InitNormal[float32](c.n, c.d, 1, 5)
+				start, err := initial.Random[float32](c.n, c.d, 1, 5)
 				must(t, err)
 				e, err := model.NewEmbedding(start, c.d, op.ContrastiveOptions{Clamp: 1e-10})
 				must(t, err)
@@ -448,7 +449,7 @@ func (l *localOnly) Step(b *model.Batch, theta float64) (float64, error) {
 // Models of others get batches with Local, whatever their parameters are.
 func TestOtherModelsGetLocal(t *testing.T) {
 	const n = 1000
-	start, err := model.InitNormal[float32](n, 2, 1, 5)
+	start, err := initial.Random[float32](n, 2, 1, 5)
 	must(t, err)
 	e, err := model.NewEmbedding(start, 2, op.ContrastiveOptions{Clamp: 1e-10})
 	must(t, err)

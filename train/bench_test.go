@@ -8,6 +8,7 @@ import (
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
+	"cne/train/initial"
 )
 
 // randomEdges returns e edges between n points, as many as MNIST's graph has
@@ -24,7 +25,7 @@ func randomEdges(n, e int) (heads, tails []int32) {
 
 // normal returns n points of d coordinates, normally distributed.
 func normal[T op.Float](n, d int, seed uint64) []T {
-	table, err := model.InitNormal[T](n, d, 1, seed)
+	table, err := initial.Random[T](n, d, 1, seed)
 	if err != nil {
 		panic(err)
 	}

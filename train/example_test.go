@@ -13,6 +13,7 @@ import (
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
+	"cne/train/initial"
 	"cne/train/quality"
 )
 
@@ -122,7 +123,7 @@ func Example_resume() {
 	path := filepath.Join(dir, "checkpoint.safetensors")
 	heads, tails := ring(30, 1)
 	fit := func(ctx context.Context, from *train.Checkpoint, hooks ...train.Hook) ([]float32, error) {
-		start, err := model.InitNormal[float32](30, 2, 1, 0)
+		start, err := initial.Random[float32](30, 2, 1, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -168,7 +169,7 @@ func Example_spectrum() {
 	heads, tails := ring(600, 2)
 	early := train.Phase{Epochs: 30, LR: 1, Negatives: 5}
 	fit := func(options train.Options) ([]float32, error) {
-		start, err := model.InitNormal[float32](600, 2, 1, 0)
+		start, err := initial.Random[float32](600, 2, 1, 0)
 		if err != nil {
 			return nil, err
 		}

@@ -17,6 +17,7 @@ import (
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
+	"cne/train/initial"
 	"cne/train/quality"
 )
 
@@ -939,7 +940,7 @@ func TestMeasureFails(t *testing.T) {
 func ExampleFit() {
 	// A ring of 30 points, each joined to its two neighbours.
 	heads, tails := ring(30, 1)
-	start, err := model.InitNormal[float32](30, 2, 1, 0)
+	start, err := initial.Random[float32](30, 2, 1, 0)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -33,6 +33,14 @@ type Graph struct {
 // Edges returns E, the number of directed edges.
 func (g *Graph) Edges() int { return len(g.Indices) }
 
+// weight returns the weight of an edge.
+func (g *Graph) weight(e int64) float32 {
+	if g.Weights == nil {
+		return 1
+	}
+	return g.Weights[e]
+}
+
 // Tails returns the tails of the edges with head i. The slice shares the
 // graph's memory.
 func (g *Graph) Tails(i int) []int32 {
@@ -138,6 +146,15 @@ func (g *Graph) Symmetric() bool {
 		}
 	}
 	return true
+}
+
+// Symmetrized returns the graph with every edge in both directions and without weights: g
+// itself if it is so already. The rows of g must be ascending, as Validate demands.
+func (g *Graph) Symmetrized() *Graph {
+	if g.Symmetric() {
+		return g
+	}
+	return symmetric(g.N, g.Tails)
 }
 
 // FromNeighbors makes the symmetric graph of nearest neighbours (sKNN): it has

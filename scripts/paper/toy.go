@@ -9,6 +9,7 @@ import (
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
+	"cne/train/initial"
 	"cne/train/quality"
 )
 
@@ -52,7 +53,7 @@ func threePoints(ctx context.Context, epochs int, lr float64) (string, *plot.Cur
 
 // embed places the three points at Z̄ and returns their partition function.
 func embed(ctx context.Context, zBar float64, epochs int, lr float64) (float64, error) {
-	start, err := model.InitNormal[float64](3, 2, 1, 0)
+	start, err := initial.Random[float64](3, 2, 1, 0)
 	if err != nil {
 		return 0, err
 	}

@@ -1,6 +1,7 @@
-package neighbors
+package initial
 
 import (
+	"cne/data/neighbors"
 	"math"
 	"runtime"
 	"slices"
@@ -10,12 +11,12 @@ import (
 func TestCoarsen(t *testing.T) {
 	// A path 0–1–2–3–4, of which 0 and 1 are a group and 3 with its neighbours another, and
 	// 5, which is alone.
-	g := &Graph{
+	g := &neighbors.Graph{
 		N: 6, Indptr: []int64{0, 1, 3, 5, 7, 8, 8},
 		Indices: []int32{1, 0, 2, 1, 3, 2, 4, 3},
 		Weights: []float32{0.9, 0.9, 0.3, 0.3, 0.8, 0.8, 0.5, 0.5},
 	}
-	coarse, group := g.Coarsen()
+	coarse, group := coarsen(g)
 	if want := []int32{0, 0, 1, 1, 1, 2}; !slices.Equal(group, want) {
 		t.Errorf("groups %v, want %v", group, want)
 	}
@@ -32,12 +33,12 @@ func TestCoarsen(t *testing.T) {
 // Weights of both signs do not cancel out: edges are drawn by magnitudes.
 func TestCoarsenNegativeWeights(t *testing.T) {
 	// Two triangles, 0 1 2 and 3 4 5, of which 2 and 3 as well as 1 and 4 are joined.
-	g := &Graph{
+	g := &neighbors.Graph{
 		N: 6, Indptr: []int64{0, 2, 5, 8, 11, 14, 16},
 		Indices: []int32{1, 2, 0, 2, 4, 0, 1, 3, 2, 4, 5, 1, 3, 5, 3, 4},
 		Weights: []float32{1, 1, 1, 1, -0.5, 1, 1, 0.5, 0.5, 1, 1, -0.5, 1, 1, 1, 1},
 	}
-	coarse, group := g.Coarsen()
+	coarse, group := coarsen(g)
 	if !slices.Equal(group, []int32{0, 0, 0, 1, 1, 1}) || !slices.Equal(coarse.Weights, []float32{1, 1}) {
 		t.Errorf("groups %v, weights between them %v, want 1 each", group, coarse.Weights)
 	}
@@ -47,10 +48,10 @@ func TestCoarsenNegativeWeights(t *testing.T) {
 // is valid and symmetric, and each has a point with all its neighbours.
 func TestCoarsenKeepsWeight(t *testing.T) {
 	const n = 5000
-	nb := need(KNN(t.Context(), normal(n, 3, 1), 10, Options{}))(t)
-	for name, graphOf := range map[string]func(*Neighbors) (*Graph, error){"equal": FromNeighbors, "fuzzy": FuzzyGraph} {
+	nb := need(neighbors.KNN(t.Context(), normal(n, 3, 1), 10, neighbors.Options{}))(t)
+	for name, graphOf := range map[string]func(*neighbors.Neighbors) (*neighbors.Graph, error){"equal": neighbors.FromNeighbors, "fuzzy": neighbors.FuzzyGraph} {
 		g := need(graphOf(nb))(t)
-		coarse, group := g.Coarsen()
+		coarse, group := coarsen(g)
 		if err := coarse.Validate(); err != nil || !coarse.Symmetric() {
 			t.Fatalf("%s: symmetric: %t, %v", name, coarse.Symmetric(), err)
 		}
@@ -62,7 +63,7 @@ func TestCoarsenKeepsWeight(t *testing.T) {
 			members[c]++
 			for e := g.Indptr[i]; e < g.Indptr[i+1]; e++ {
 				if group[g.Indices[e]] != c {
-					between += float64(g.weight(e))
+					between += float64(magnitude(g, e))
 				}
 			}
 		}
@@ -76,7 +77,7 @@ func TestCoarsenKeepsWeight(t *testing.T) {
 			t.Errorf("%s: a group of %d, fewer than a point and its ten neighbours", name, slices.Min(members))
 		}
 		procs := runtime.GOMAXPROCS(1)
-		again, same := g.Coarsen()
+		again, same := coarsen(g)
 		runtime.GOMAXPROCS(procs)
 		if !slices.Equal(same, group) || !slices.Equal(again.Indices, coarse.Indices) || !slices.Equal(again.Weights, coarse.Weights) {
 			t.Errorf("%s: other bits on one core", name)

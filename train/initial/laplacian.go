@@ -1,4 +1,4 @@
-package spectral
+package initial
 
 import (
 	"math"
@@ -122,19 +122,7 @@ func (g *graph) walkPlane(y, x []float64, lo, hi int) {
 // been taken; what is left joins the neighbour to which its edge weighs most. It returns
 // the graph of the groups, between which edges add up, and the group of each node.
 func (g *graph) coarsen() (*graph, []int32) {
-	group := slices.Repeat([]int32{-1}, g.n())
-	groups := int32(0)
-	for i := range group {
-		around := g.adj[g.ptr[i]:g.ptr[i+1]]
-		if group[i] >= 0 || slices.ContainsFunc(around, func(j int32) bool { return group[j] >= 0 }) {
-			continue
-		}
-		group[i] = groups
-		for _, j := range around {
-			group[j] = groups
-		}
-		groups++
-	}
+	group, groups := seedGroups(g.ptr, g.adj)
 	joined := slices.Clone(group)
 	for i := range joined {
 		if joined[i] >= 0 {
@@ -151,24 +139,12 @@ func (g *graph) coarsen() (*graph, []int32) {
 			}
 		}
 	}
-	return g.contract(joined, int(groups)), joined
+	return g.contract(joined, groups), joined
 }
 
 // contract returns the graph of groups of nodes.
 func (g *graph) contract(group []int32, groups int) *graph {
-	// The nodes by their groups.
-	start := make([]int32, groups+1)
-	for _, c := range group {
-		start[c+1]++
-	}
-	for c := range groups {
-		start[c+1] += start[c]
-	}
-	members, next := make([]int32, len(group)), slices.Clone(start[:groups])
-	for i, c := range group {
-		members[next[c]] = int32(i)
-		next[c]++
-	}
+	start, members := membersOf(group, groups)
 	ptr, loop := make([]int64, 1, groups+1), make([]float64, groups)
 	var adj []int32
 	var weight []float64
@@ -201,60 +177,29 @@ func (g *graph) contract(group []int32, groups int) *graph {
 	return newGraph(ptr, adj, weight, loop)
 }
 
-// Symmetric returns a graph, whose rows are ascending, with each edge in both directions: as
-// it is, if it is so already.
-func Symmetric(ptr []int64, adj []int32) ([]int64, []int32) {
-	n := len(ptr) - 1
-	back := make([]int64, n+1)
-	for _, j := range adj {
-		back[j+1]++
-	}
-	for i := range n {
-		back[i+1] += back[i]
-	}
-	from, next := make([]int32, len(adj)), slices.Clone(back[:n])
-	for i := range n {
-		for _, j := range adj[ptr[i]:ptr[i+1]] {
-			from[next[j]] = int32(i)
-			next[j]++
-		}
-	}
-	if slices.Equal(back, ptr) && slices.Equal(from, adj) {
-		return ptr, adj
-	}
-	both, ends := make([]int64, 1, n+1), make([]int32, 0, len(adj))
-	for i := range n {
-		row := slices.Concat(adj[ptr[i]:ptr[i+1]], from[back[i]:back[i+1]])
-		slices.Sort(row)
-		ends = append(ends, slices.Compact(row)...)
-		both = append(both, int64(len(ends)))
-	}
-	return both, ends
-}
-
-// components returns the component of each node, numbered in the order of their first
-// nodes, and the nodes of each, in breadth-first order from its first.
-func components(ptr []int64, adj []int32) (of []int32, members [][]int32) {
-	of = slices.Repeat([]int32{-1}, len(ptr)-1)
-	queue := make([]int32, 0, len(of))
-	for i := range of {
-		if of[i] >= 0 {
+// connected returns the nodes of each component, in the order of their first nodes, and in
+// breadth-first order from the first.
+func connected(ptr []int64, adj []int32) (members [][]int32) {
+	seen := make([]bool, len(ptr)-1)
+	queue := make([]int32, 0, len(seen))
+	for i := range seen {
+		if seen[i] {
 			continue
 		}
-		first, c := len(queue), int32(len(members))
-		of[i] = c
+		first := len(queue)
+		seen[i] = true
 		queue = append(queue, int32(i))
 		for k := first; k < len(queue); k++ {
 			for _, j := range adj[ptr[queue[k]]:ptr[queue[k]+1]] {
-				if of[j] < 0 {
-					of[j] = c
+				if !seen[j] {
+					seen[j] = true
 					queue = append(queue, j)
 				}
 			}
 		}
 		members = append(members, queue[first:])
 	}
-	return of, members
+	return members
 }
 
 // part returns the graph of the given nodes alone, which are whole components and numbered

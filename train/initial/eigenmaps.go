@@ -1,15 +1,4 @@
-// Package spectral finds Laplacian eigenmaps of graphs (Belkin and Niyogi, 2003): the
-// functions f on the nodes of a component with L·f = λ·D·f for the smallest λ but 0, where D
-// are the degrees and L = D − A.
-//
-// Of a small graph all eigenvectors are computed. A larger one is made smaller by putting
-// neighbours together, again and again; the eigenvectors of the smallest are then carried
-// back, step by step, where each step improves them by Chebyshev-filtered subspace
-// iteration (Zhou, Saad, Tiago and Chelikowsky, 2006): the smooth functions that are
-// wanted are nearly right on the smaller graph, and what carrying them back adds is rough,
-// which a polynomial of low degree takes away. Edges between groups add up, and so do
-// degrees, so that the problem is the same on each graph.
-package spectral
+package initial
 
 import (
 	"context"
@@ -18,52 +7,85 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"cne/data"
+	"cne/data/neighbors"
 	"cne/internal/parallel"
 	"cne/internal/rng"
 )
 
-// Most is how many eigenmaps can be asked for.
-const Most = 64
+// MostEigenmaps is how many eigenmaps Eigenmaps returns at most.
+const MostEigenmaps = 64
 
-// A Map is the eigenmaps of a graph, one component at a time.
-type Map struct {
-	X         []float32 // [n, d], row by row
-	Component []int32   // of each node, numbered from 0 in the order of first nodes
-	Sizes     []int     // of the components
+// Eigenmaps returns the first Laplacian eigenmaps of a graph, at most dim and at most
+// MostEigenmaps (Belkin and Niyogi, 2003): the functions f on the nodes of a component with
+// L·f = λ·D·f for the smallest λ except 0, where D are the degrees and L = D − A. Edges
+// count in both directions, weights not at all. If the graph has several components, each
+// has its own eigenmaps, about the middle of its principal components and as large as these.
+// Errors are those of Components, and ctx's if it ends before.
+//
+// Of a small graph all eigenvectors are computed. A larger one is made smaller by putting
+// neighbours together, again and again; the eigenvectors of the smallest are then carried
+// back, step by step, where each step improves them by Chebyshev-filtered subspace
+// iteration (Zhou, Saad, Tiago and Chelikowsky, 2006): the smooth functions that are
+// wanted are nearly right on the smaller graph, and what carrying them back adds is rough,
+// which a polynomial of low degree takes away. Edges between groups add up, and so do
+// degrees, so that the problem is the same on each graph.
+func Eigenmaps(ctx context.Context, g *neighbors.Graph, points *data.Matrix, dim int) (*data.Matrix, error) {
+	maps, members, err := eigenmaps(ctx, g, min(dim, MostEigenmaps))
+	if err != nil || len(members) < 2 {
+		return maps, err
+	}
+	components, err := Components(ctx, points, dim)
+	if err != nil {
+		return nil, err
+	}
+	for _, rows := range members {
+		middle, is := moments(components, rows)
+		mean, was := moments(maps, rows)
+		factor := 0.
+		if was > 0 {
+			factor = math.Sqrt(is / was)
+		}
+		for _, i := range rows {
+			row := maps.Row(int(i))
+			for j, v := range row {
+				at := factor * (float64(v) - mean[j])
+				if j < len(middle) {
+					at += middle[j]
+				}
+				row[j] = float32(at)
+			}
+		}
+	}
+	return maps, nil
 }
 
-// Eigenmaps returns the first d eigenmaps, 1 ≤ d ≤ Most, of each component of a graph by
-// itself, for which edges count in both directions: the neighbours of node i are
-// adj[ptr[i]:ptr[i+1]], ascending and without i. Those of a component of s nodes are
-// orthogonal in the scalar product with weights D, and of the same length; where
-// s − 1 < d, further columns are 0. The same graph gives the same bits on any number of
-// cores. When ctx ends, so does the computation, with its error.
-func Eigenmaps(ctx context.Context, ptr []int64, adj []int32, d int) (*Map, error) {
-	n := len(ptr) - 1
-	ptr, adj = Symmetric(ptr, adj)
-	m := &Map{X: make([]float32, n*d)}
-	var members [][]int32
-	m.Component, members = components(ptr, adj)
-	place := make([]int32, n)
+// eigenmaps returns the first d eigenmaps of each component of a graph, and the nodes of
+// each. Those of a component of s nodes are orthogonal in the scalar product with weights
+// D, and of the same length; where s − 1 < d, further columns are 0.
+func eigenmaps(ctx context.Context, g *neighbors.Graph, d int) (maps *data.Matrix, members [][]int32, err error) {
+	g = g.Symmetrized()
+	maps = data.NewMatrix(g.N, d)
+	members = connected(g.Indptr, g.Indices)
+	place := make([]int32, g.N)
 	for _, nodes := range members {
-		m.Sizes = append(m.Sizes, len(nodes))
 		if len(nodes) == 1 {
 			continue
 		}
-		g := part(ptr, adj, nodes, place)
+		g := part(g.Indptr, g.Indices, nodes, place)
 		k := min(d, len(nodes)-1)
 		u, width, err := solve(ctx, g, k, smallest)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for j := range k {
 			sign := signOf(u, g.root, width, j)
 			for row, i := range nodes {
-				m.X[int(i)*d+j] = float32(sign * u[row*width+j] / g.root[row])
+				maps.Row(int(i))[j] = float32(sign * u[row*width+j] / g.root[row])
 			}
 		}
 	}
-	return m, nil
+	return maps, members, nil
 }
 
 // signOf returns the sign that makes the largest value of a function positive.
@@ -85,7 +107,7 @@ const extra = 4
 const smallest = 256
 
 // errEigen is the error of a matrix whose eigenvalues are not found.
-var errEigen = errors.New("the eigenvectors of the graph did not converge")
+var errEigen = errors.New("initial: the eigenvectors of the graph did not converge")
 
 // solve returns the first k eigenvectors but the constant one of a connected graph in the
 // first columns of u, which has so many: eigenvectors of M = D^(−1/2)·A·D^(−1/2) for its

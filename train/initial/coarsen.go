@@ -1,42 +1,31 @@
-package neighbors
+package initial
 
 import (
 	"math"
 	"slices"
 
+	"cne/data/neighbors"
 	"cne/internal/parallel"
 )
 
-// Coarsen puts neighbours together, so that a graph has fewer points but the same shape:
+// coarsen puts neighbours together, so that a graph has fewer points but the same shape:
 // it returns the graph of groups of points, and the group of each point. A point, in the
 // order of points, makes a group of itself and all its neighbours if none of them is in
 // one. All that are left then join the group in which their neighbours weigh most. In a
 // graph of 15 nearest neighbours a group has some 60 points.
 //
 // Between groups the magnitudes of the weights of edges add up, by which edges are drawn,
-// or 1 for each where the graph has none; edges within a group are left out. The result does not depend on GOMAXPROCS.
-func (g *Graph) Coarsen() (coarse *Graph, group []int32) {
-	group, groups := g.groups()
-	// The points by their groups.
-	start := make([]int32, groups+1)
-	for _, c := range group {
-		start[c+1]++
-	}
-	for c := range groups {
-		start[c+1] += start[c]
-	}
-	members, next := make([]int32, g.N), slices.Clone(start[:groups])
-	for i, c := range group {
-		members[next[c]] = int32(i)
-		next[c]++
-	}
-	const grain = 2048
+// or 1 for each where the graph has none; edges within a group are left out. The result
+// does not depend on GOMAXPROCS.
+func coarsen(g *neighbors.Graph) (coarse *neighbors.Graph, group []int32) {
+	group, groups := groupsOf(g)
+	start, members := membersOf(group, groups)
 	type rows struct {
 		indices []int32
 		weights []float32
 	}
 	pieces := make([]rows, parallel.Pieces(groups, grain))
-	coarse = &Graph{N: groups, Indptr: make([]int64, groups+1)}
+	coarse = &neighbors.Graph{N: groups, Indptr: make([]int64, groups+1)}
 	parallel.For(groups, grain, func(piece, lo, hi int) {
 		r := &pieces[piece]
 		var keys []uint64 // the other group of an edge, and which of the edges it is
@@ -47,7 +36,7 @@ func (g *Graph) Coarsen() (coarse *Graph, group []int32) {
 				for e := g.Indptr[i]; e < g.Indptr[i+1]; e++ {
 					if to := group[g.Indices[e]]; int(to) != c {
 						keys = append(keys, uint64(to)<<32|uint64(len(weights)))
-						weights = append(weights, g.magnitude(e))
+						weights = append(weights, magnitude(g, e))
 					}
 				}
 			}
@@ -76,20 +65,47 @@ func (g *Graph) Coarsen() (coarse *Graph, group []int32) {
 	return coarse, group
 }
 
-// groups returns the group of each point, as Coarsen makes them, and their number.
-func (g *Graph) groups() (group []int32, groups int) {
-	first := slices.Repeat([]int32{-1}, g.N)
-	for i := range first {
-		taken := func(j int32) bool { return first[j] >= 0 }
-		if first[i] >= 0 || slices.ContainsFunc(g.Tails(i), taken) {
+// seedGroups makes groups of points, in the order of points, of each point and all its
+// neighbours if none of them is in one. It returns the group of each point, -1 for none,
+// and their number.
+func seedGroups(ptr []int64, adj []int32) (group []int32, groups int) {
+	group = slices.Repeat([]int32{-1}, len(ptr)-1)
+	for i := range group {
+		around := adj[ptr[i]:ptr[i+1]]
+		if group[i] >= 0 || slices.ContainsFunc(around, func(j int32) bool { return group[j] >= 0 }) {
 			continue
 		}
-		first[i] = int32(groups)
-		for _, j := range g.Tails(i) {
-			first[j] = int32(groups)
+		group[i] = int32(groups)
+		for _, j := range around {
+			group[j] = int32(groups)
 		}
 		groups++
 	}
+	return group, groups
+}
+
+// membersOf returns the points in the order of their groups, and the position of the first
+// of each group.
+func membersOf(group []int32, groups int) (start, members []int32) {
+	start = make([]int32, groups+1)
+	for _, c := range group {
+		start[c+1]++
+	}
+	for c := range groups {
+		start[c+1] += start[c]
+	}
+	members = make([]int32, len(group))
+	next := slices.Clone(start[:groups])
+	for i, c := range group {
+		members[next[c]] = int32(i)
+		next[c]++
+	}
+	return start, members
+}
+
+// groupsOf returns the group of each point, as coarsen makes them, and their number.
+func groupsOf(g *neighbors.Graph) (group []int32, groups int) {
+	first, groups := seedGroups(g.Indptr, g.Indices)
 	group = slices.Clone(first)
 	const grain = 4096
 	parallel.For(g.N, grain, func(_, lo, hi int) {
@@ -110,7 +126,7 @@ func (g *Graph) groups() (group []int32, groups int) {
 					at = len(near)
 					near, sums = append(near, c), append(sums, 0)
 				}
-				sums[at] += g.magnitude(e)
+				sums[at] += magnitude(g, e)
 			}
 			heaviest := 0
 			for at, sum := range sums {
@@ -124,13 +140,10 @@ func (g *Graph) groups() (group []int32, groups int) {
 	return group, groups
 }
 
-// weight returns that of an edge.
-func (g *Graph) weight(e int64) float32 {
+// magnitude returns the magnitude of an edge's weight.
+func magnitude(g *neighbors.Graph, e int64) float32 {
 	if g.Weights == nil {
 		return 1
 	}
-	return g.Weights[e]
+	return float32(math.Abs(float64(g.Weights[e])))
 }
-
-// magnitude returns that of an edge's weight.
-func (g *Graph) magnitude(e int64) float32 { return float32(math.Abs(float64(g.weight(e)))) }
