@@ -88,7 +88,7 @@ func nearest(t *testing.T, m *data.Matrix, k int) *neighbors.Neighbors {
 }
 
 // spectrum returns the embeddings of a spectrum.
-func spectrum(t *testing.T, m *data.Matrix, last []train.Phase, o cne.Options) []*cne.Embedding {
+func spectrum(t *testing.T, m *data.Matrix, last []cne.Phase, o cne.Options) []*cne.Embedding {
 	t.Helper()
 	all, err := cne.Spectrum(t.Context(), m, last, o)
 	must(t, err)
@@ -126,9 +126,9 @@ func few(change func(*cne.Options)) cne.Options {
 func TestZeroValueIsTheDefaultRun(t *testing.T) {
 	m := points(t, 60)
 	want := embed(t, m, cne.Options{
-		Scaling: data.ScaleUnit, Components: cne.DefaultComponents, Neighbors: cne.DefaultNeighbors, Dim: cne.DefaultDim, StartStd: 1,
-		Loss: op.Neg, Temperature: 0.5, Negatives: cne.DefaultNegatives, Scale: 1, Clamp: cne.DefaultClamp,
-		Epochs: cne.DefaultTableEpochs, BatchSize: cne.DefaultBatchSize, SGD: true, LR: cne.DefaultTableLR, LRZ: 0.001, Clip: cne.DefaultClip,
+		Scaling: data.ScaleUnit, Components: new(cne.DefaultComponents), Neighbors: cne.DefaultNeighbors, Dim: cne.DefaultDim, InitStd: 1,
+		Loss: op.Neg, Temperature: 0.5, Negatives: cne.DefaultNegatives, Scale: 1, Clamp: new(cne.DefaultClamp),
+		Epochs: cne.DefaultTableEpochs, BatchSize: cne.DefaultBatchSize, Optimizer: cne.SGD, LR: cne.DefaultTableLR, LRZ: new(0.001), Clip: new(float64(cne.DefaultClip)),
 	})
 	if got := embed(t, m, cne.Options{}); !slices.Equal(got.Positions.X, want.Positions.X) || got.Result.Epochs != 750 {
 		t.Error("the zero value embeds otherwise")
@@ -145,9 +145,9 @@ func TestRoundTrip(t *testing.T) {
 		"network":             func(o *cne.Options) { o.Hidden = []int{8} },
 		"linear network":      func(o *cne.Options) { o.Hidden = []int{} },
 		"float64 network":     func(o *cne.Options) { o.Hidden, o.Float64 = []int{8}, true },
-		"network of PCA":      func(o *cne.Options) { o.Hidden, o.OnComponents, o.Components = []int{8}, true, 2 },
-		"table by components": func(o *cne.Options) { o.Components, o.Scaling = 2, data.ScaleStandard },
-		"random start":        func(o *cne.Options) { o.RandomStart, o.StartStd = true, 0.1 },
+		"network of PCA":      func(o *cne.Options) { o.Hidden, o.OnComponents, o.Components = []int{8}, true, new(2) },
+		"table by components": func(o *cne.Options) { o.Components, o.Scaling = new(2), data.ScaleStandard },
+		"random start":        func(o *cne.Options) { o.Init, o.InitStd = cne.InitRandom, 0.1 },
 		"mean":                func(o *cne.Options) { o.Mean, o.LR = true, 100 },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestOwnParts(t *testing.T) {
 	for i := range start.X {
 		start.X[i] = float32(i%7) + 1 // no zero, which any step would move
 	}
-	still := embed(t, m, few(func(o *cne.Options) { o.Start, o.Epochs, o.LR = start, 1, 1e-20 }))
+	still := embed(t, m, few(func(o *cne.Options) { o.Init, o.Start, o.Epochs, o.LR = cne.InitGiven, start, 1, 1e-20 }))
 	same(t, "the table does not start where it should", still.Positions.X, start.X)
 	nearest := nearest(t, m, 3)
 	graph, err := neighbors.FromNeighbors(nearest)
@@ -190,7 +190,7 @@ func TestOwnParts(t *testing.T) {
 func TestSpectrumIsSeparateRuns(t *testing.T) {
 	m := points(t, 300)
 	o := few(func(o *cne.Options) { o.Epochs = 6 })
-	last := []train.Phase{{Place: train.AtZBar(1e3)}, {Place: train.AtZBar(1e4), Negatives: 3}}
+	last := []cne.Phase{{Spectrum: train.FromZBar(1e3)}, {Spectrum: train.FromZBar(1e4), Negatives: 3}}
 	spectrum := spectrum(t, m, last, o)
 	each, shared := o.SpectrumOptions(last)
 	if shared != 1 || each[0].Phases[0].Epochs != 2 || each[0].Phases[1].Epochs != 4 {
@@ -200,7 +200,7 @@ func TestSpectrumIsSeparateRuns(t *testing.T) {
 		same(t, fmt.Sprintf("embedding %d differs from that of a run of its own", i), embed(t, m, each[i]).Positions.X, spectrum[i].Positions.X)
 	}
 	var failed *cne.SpectrumError
-	if _, err := cne.Spectrum(t.Context(), m, []train.Phase{{}, {Negatives: -7}}, o); !errors.As(err, &failed) || failed.Index != 1 || !errors.Is(err, cne.ErrOption) {
+	if _, err := cne.Spectrum(t.Context(), m, []cne.Phase{{}, {Negatives: -7}}, o); !errors.As(err, &failed) || failed.Index != 1 || !errors.Is(err, cne.ErrOption) {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -209,8 +209,8 @@ func TestSpectrumIsSeparateRuns(t *testing.T) {
 // last of the options' does.
 func TestLogZOfASpectrum(t *testing.T) {
 	z, own := -1., 0.
-	o := cne.Options{Loss: op.NC, Phases: []train.Phase{{Epochs: 1}, {Epochs: 2, LogZ: &z}}}
-	each, _ := o.SpectrumOptions([]train.Phase{{Negatives: 3}, {LogZ: &own}})
+	o := cne.Options{Loss: op.NC, Phases: []cne.Phase{{Epochs: 1}, {Epochs: 2, LogZ: &z}}}
+	each, _ := o.SpectrumOptions([]cne.Phase{{Negatives: 3}, {LogZ: &own}})
 	if got := each[0].Phases[1].LogZ; got == nil || *got != z {
 		t.Errorf("the first embedding starts log Z at %v", got)
 	}
@@ -293,7 +293,7 @@ func sameElements(a, b []int32) float64 {
 func TestSpectrumGoesOn(t *testing.T) {
 	m := points(t, 300)
 	o := few(func(o *cne.Options) { o.Epochs = 6 })
-	last := cne.Places(train.AtZBar(1e3), train.AtZBar(1e4))
+	last := cne.PhasesAt(train.FromZBar(1e3), train.FromZBar(1e4))
 	want := spectrum(t, m, last, o)
 	var mutex sync.Mutex
 	kept := map[int]*train.Checkpoint{}
@@ -388,26 +388,26 @@ func TestBadInput(t *testing.T) {
 		"temperature":           {m, func(o *cne.Options) { o.Temperature = math.NaN() }, cne.ErrOption},
 		"scale":                 {m, func(o *cne.Options) { o.Scale = -1 }, cne.ErrOption},
 		"momentum":              {m, func(o *cne.Options) { o.Momentum = 7 }, cne.ErrOption},
-		"standard deviation":    {m, func(o *cne.Options) { o.StartStd = -1 }, cne.ErrOption},
+		"standard deviation":    {m, func(o *cne.Options) { o.InitStd = -1 }, cne.ErrOption},
 		"too many dimensions":   {m, func(o *cne.Options) { o.Dim = math.MaxInt / 2 }, cne.ErrOption},
 		"hook":                  {m, func(o *cne.Options) { o.Hooks = []train.Hook{nil} }, cne.ErrOption},
 		"no way to save":        {m, func(o *cne.Options) { o.Checkpoints = new(train.Checkpoints) }, cne.ErrOption},
 		"another's checkpoint":  {m, func(o *cne.Options) { o.Resume = new(train.Checkpoint) }, train.ErrCheckpoint},
 		"equal points":          {data.NewMatrix(40, 3), func(o *cne.Options) { o.Hidden = []int{4} }, cne.ErrEqualPoints},
 		"neighbours":            {m, func(o *cne.Options) { o.Neighbors = -3 }, cne.ErrOption},
-		"components":            {m, func(o *cne.Options) { o.Components = -2 }, cne.ErrOption},
+		"components":            {m, func(o *cne.Options) { o.Components = new(-2) }, cne.ErrOption},
 		"dimensions":            {m, func(o *cne.Options) { o.Dim = -2 }, cne.ErrOption},
-		"two methods":           {m, func(o *cne.Options) { o.Adam, o.SGD = true, true }, cne.ErrOption},
-		"Adam with momentum":    {m, func(o *cne.Options) { o.Adam, o.Momentum = true, 0.9 }, cne.ErrOption},
+		"unknown optimiser":     {m, func(o *cne.Options) { o.Optimizer = 3 }, cne.ErrOption},
+		"Adam with momentum":    {m, func(o *cne.Options) { o.Optimizer, o.Momentum = cne.Adam, 0.9 }, cne.ErrOption},
 		"a table of PCA":        {m, func(o *cne.Options) { o.OnComponents = true }, cne.ErrOption},
 		"epochs":                {m, func(o *cne.Options) { o.Epochs = -1 }, cne.ErrOption},
 		"negatives":             {m, func(o *cne.Options) { o.Negatives = -2 }, cne.ErrOption},
-		"clamp":                 {m, func(o *cne.Options) { o.Clamp = 2 }, cne.ErrOption},
-		"clip":                  {m, func(o *cne.Options) { o.Clip = math.NaN() }, cne.ErrOption},
-		"place":                 {m, func(o *cne.Options) { o.Loss, o.Place = op.UMAP, train.AtS(1) }, cne.ErrOption},
-		"start of another size": {m, func(o *cne.Options) { o.Start = data.NewMatrix(3, 2) }, cne.ErrOption},
+		"clamp":                 {m, func(o *cne.Options) { o.Clamp = new(2.) }, cne.ErrOption},
+		"clip":                  {m, func(o *cne.Options) { o.Clip = new(math.NaN()) }, cne.ErrOption},
+		"place":                 {m, func(o *cne.Options) { o.Loss, o.Spectrum = op.UMAP, train.FromS(1) }, cne.ErrOption},
+		"start of another size": {m, func(o *cne.Options) { o.Init, o.Start = cne.InitGiven, data.NewMatrix(3, 2) }, cne.ErrOption},
 		"start of no number": {m, func(o *cne.Options) {
-			o.Start = data.NewMatrix(40, 2)
+			o.Init, o.Start = cne.InitGiven, data.NewMatrix(40, 2)
 			o.Start.X[3] = float32(math.Inf(1))
 		}, cne.ErrOption},
 		"graph of others":     {m, func(o *cne.Options) { o.Graph = &neighbors.Graph{N: 3, Indptr: make([]int64, 4)} }, cne.ErrOption},
@@ -466,7 +466,7 @@ func TestBadParts(t *testing.T) {
 	for name, x := range map[string]struct{ got, want error }{
 		"nothing to fit":                {fit(new(cne.Neighborhood), nil), cne.ErrPoints},
 		"no neighbourhood":              {fit(nil, nil), cne.ErrPoints},
-		"start of another size":         {fit(h, func(o *cne.Options) { o.Start = data.NewMatrix(3, 2) }), cne.ErrOption},
+		"start of another size":         {fit(h, func(o *cne.Options) { o.Init, o.Start = cne.InitGiven, data.NewMatrix(3, 2) }), cne.ErrOption},
 		"another graph":                 {fit(h, func(o *cne.Options) { o.Graph = new(neighbors.Graph) }), cne.ErrOption},
 		"a network of a table's":        {fit(h, func(o *cne.Options) { o.Hidden = []int{3} }), cne.ErrOption},
 		"no model":                      {fitModel(nil), cne.ErrOption},
@@ -520,7 +520,7 @@ func TestInterruptedSpectrum(t *testing.T) {
 			return nil
 		})}
 	})
-	spectrum, err := cne.Spectrum(ctx, points(t, 300), cne.Places(train.AtZBar(1e3), train.AtZBar(1e4)), o)
+	spectrum, err := cne.Spectrum(ctx, points(t, 300), cne.PhasesAt(train.FromZBar(1e3), train.FromZBar(1e4)), o)
 	if !errors.Is(err, context.Canceled) || len(spectrum) != 2 {
 		t.Fatalf("%v: %v", spectrum, err)
 	}
@@ -534,7 +534,7 @@ func TestInterruptedSpectrum(t *testing.T) {
 		t.Errorf("the furthest embedding has learnt for %d epochs", most)
 	}
 	o.Hooks = nil
-	if none, err := cne.Spectrum(ctx, points(t, 300), cne.Places(train.Place{}), o); !errors.Is(err, context.Canceled) || none != nil {
+	if none, err := cne.Spectrum(ctx, points(t, 300), cne.PhasesAt(train.SpectrumParam{}), o); !errors.Is(err, context.Canceled) || none != nil {
 		t.Errorf("before it began: %v, %v", none, err)
 	}
 	for name, change := range map[string]func(*cne.Options){
@@ -543,7 +543,7 @@ func TestInterruptedSpectrum(t *testing.T) {
 			o.Checkpoints = &train.Checkpoints{Save: func(*train.Checkpoint) error { return nil }}
 		},
 	} {
-		if _, err := cne.Spectrum(t.Context(), points(t, 20), cne.Places(train.Place{}), few(change)); !errors.Is(err, cne.ErrOption) {
+		if _, err := cne.Spectrum(t.Context(), points(t, 20), cne.PhasesAt(train.SpectrumParam{}), few(change)); !errors.Is(err, cne.ErrOption) {
 			t.Errorf("a spectrum that is %s: the error is %v", name, err)
 		}
 	}
@@ -551,9 +551,10 @@ func TestInterruptedSpectrum(t *testing.T) {
 
 // Phases take what they leave open from the options.
 func TestPhasesInherit(t *testing.T) {
-	o := cne.Options{LR: 0.25, Negatives: 7, Phases: []train.Phase{{Epochs: 2}, {Epochs: 3, LR: 0.5, Negatives: train.Full}}}
+	o := cne.Options{LR: 0.25, Negatives: 7, Phases: []cne.Phase{{Epochs: 2}, {Epochs: 3, LR: 0.5, Negatives: train.Full}}}
 	got := o.FitOptions().Phases
-	if got[0].LR != 0.25 || got[0].Negatives != 7 || got[1] != o.Phases[1] || o.Phases[0].LR != 0 {
+	want := []train.Phase{{Epochs: 2, LR: 0.25, Negatives: 7}, {Epochs: 3, LR: 0.5, Negatives: train.Full}}
+	if !reflect.DeepEqual(got, want) || o.Phases[0].LR != 0 {
 		t.Errorf("the phases are %+v", got)
 	}
 }
@@ -626,7 +627,7 @@ func TestProjectByName(t *testing.T) {
 	}
 	for name, o := range map[string]cne.Options{
 		"table": few(nil), "network": few(func(o *cne.Options) { o.Hidden = []int{8} }),
-		"network of PCA": few(func(o *cne.Options) { o.Hidden, o.OnComponents, o.Components = []int{8}, true, 2 }),
+		"network of PCA": few(func(o *cne.Options) { o.Hidden, o.OnComponents, o.Components = []int{8}, true, new(2) }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := reloaded(t, embed(t, m, o))
@@ -662,7 +663,7 @@ func TestPrepareSet(t *testing.T) {
 		m.X[i] = float32(stream.Normal())
 	}
 	path := written(t, m)
-	for _, o := range []cne.Options{{Components: 4}, {Components: -1}, {Components: 4, Hidden: []int{5}}, {Components: 4, Hidden: []int{5}, OnComponents: true}} {
+	for _, o := range []cne.Options{{Components: new(4)}, {Components: new(0)}, {Components: new(4), Hidden: []int{5}}, {Components: new(4), Hidden: []int{5}, OnComponents: true}} {
 		o.Neighbors = 5
 		want := prepare(t, m, o)
 		set, err := data.Open(t.Context(), []string{path}, data.Options{BlocksAbove: 4})

@@ -18,7 +18,7 @@
 //	e, err = cne.Load("model.safetensors")
 //
 // [Options] also take a graph or a start of one's own, callbacks that hear how the
-// run goes (Hooks, Watch), and checkpoints, from which an interrupted run goes on.
+// run goes (Hooks, OnBatch), and checkpoints, from which an interrupted run goes on.
 // [Spectrum] makes several embeddings between t-SNE and UMAP from one early phase
 // that they share. How good an embedding is, with labels and for held-out points
 // (data.Dataset.Split), package train/quality tells.

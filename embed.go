@@ -1,6 +1,7 @@
 package cne
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -186,7 +187,7 @@ func (h *Neighborhood) NewModel(ctx context.Context, o *Options) (m Trainable, e
 }
 
 func newModel[T op.Float](ctx context.Context, h *Neighborhood, o *Options) (Trainable, error) {
-	dim := orElse(o.Dim, DefaultDim)
+	dim := cmp.Or(o.Dim, DefaultDim)
 	if !o.network() {
 		table, err := startingTable[T](ctx, h, o, dim)
 		if err != nil {
@@ -247,10 +248,10 @@ func (h *Neighborhood) training(o *Options, r train.Result) model.FitInfo {
 	phases := o.phases()
 	lr := phases[len(phases)-1].LR
 	if o.Mean { // new points are placed by the sum
-		lr /= float64(min(orElse(o.BatchSize, DefaultBatchSize), h.Graph.Edges()))
+		lr /= float64(min(cmp.Or(o.BatchSize, DefaultBatchSize), h.Graph.Edges()))
 	}
 	return model.FitInfo{
 		Objective: o.Objective(), LogConst: r.LogConst, Negatives: r.Negatives,
-		Neighbors: orElse(o.Neighbors, DefaultNeighbors), LR: lr, Clip: orNone(o.Clip, DefaultClip), Seed: o.Seed,
+		Neighbors: cmp.Or(o.Neighbors, DefaultNeighbors), LR: lr, Clip: or(o.Clip, DefaultClip), Seed: o.Seed,
 	}
 }

@@ -164,7 +164,7 @@ func ExampleSpectrum() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	places := cne.Places(train.AtS(0), train.AtS(0.5), train.AtS(1))
+	places := cne.PhasesAt(train.FromS(0), train.FromS(0.5), train.FromS(1))
 	embeddings, err := cne.Spectrum(context.Background(), points, places, cne.Options{Epochs: 60})
 	if err != nil {
 		log.Fatal(err)

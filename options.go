@@ -1,6 +1,7 @@
 package cne
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/enum"
 	"cne/internal/finite"
 	"cne/model"
 	"cne/model/op"
@@ -35,9 +37,6 @@ var (
 	// without its training points.
 	ErrNoTrainingPoints = errors.New("cne: the table was saved without its training points, beside which alone it can place new ones")
 )
-
-// None, where a field says so, leaves out what its zero value would stand for.
-const None = -1
 
 // The defaults, which the zero value of Options stands for.
 const (
@@ -67,9 +66,9 @@ type Options struct {
 	// positions.)
 	GraphMetric data.Metric
 	// Components is the number of principal components between which the distances
-	// for the graph are taken where points are wider; 0 means 50, and None the
-	// points themselves.
-	Components int
+	// for the graph are taken where points are wider; nil means 50, and 0 the points
+	// themselves.
+	Components *int
 	// Neighbors is k of the symmetric kNN graph; 0 means 15.
 	Neighbors int
 	// Search is how neighbours are found; the zero value, neighbors.Auto, finds the
@@ -101,16 +100,12 @@ type Options struct {
 	Dim int
 	// Float64 computes in float64 instead of float32.
 	Float64 bool
-	// Start [n, Dim] are the positions from which a table begins, as they are; see
-	// Neighborhood.StartFrom. Nil means the first principal components, the Laplacian
-	// eigenmaps of the graph if SpectralStart says so, embeddings of ever smaller groups
-	// of neighbours if CoarseStart does, or normally distributed positions if RandomStart
-	// does, scaled so that the first axis has the standard deviation StartStd; 0 means 1.
-	Start         *data.Matrix
-	SpectralStart bool
-	CoarseStart   bool
-	RandomStart   bool
-	StartStd      float64
+	// Init is where a table begins, in positions that are scaled so that the first axis has
+	// the standard deviation InitStd; 0 means 1. Start [n, Dim] are the positions for
+	// InitGiven, which are taken as they are; see Neighborhood.StartFrom.
+	Init    Init
+	InitStd float64
+	Start   *data.Matrix
 
 	// Loss is one of the paper's four; the zero value is Neg-t-SNE.
 	Loss op.Loss
@@ -123,16 +118,15 @@ type Options struct {
 	// all other points of the batch. Sampling says how they are drawn.
 	Negatives int
 	Sampling  train.Sampling
-	// Place is where on the spectrum between t-SNE and UMAP Neg-t-SNE and
-	// InfoNC-t-SNE stand: train.AtS, or train.AtZBar for Neg-t-SNE. The zero value
-	// is the paper's Z̄ = |X|/m, and ρ = 1.
-	Place train.Place
+	// Spectrum is where on the spectrum between t-SNE and UMAP Neg-t-SNE and
+	// InfoNC-t-SNE are. The zero value is the paper's Z̄ = |X|/m, and ρ = 1.
+	Spectrum train.SpectrumParam
 	// Scale multiplies the loss; 0 means 0.5 for InfoNC-t-SNE, as in the paper's
 	// runs, and 1 for the others.
 	Scale float64
-	// Clamp bounds the arguments of logarithms from below; 0 means 1e-10, None no
-	// bound.
-	Clamp float64
+	// Clamp bounds the arguments of logarithms from below, 0 ≤ Clamp < 1; nil means
+	// 1e-10, and 0 no bound.
+	Clamp *float64
 	// Mean takes the mean of a batch's losses instead of their sum.
 	Mean bool
 	// ExcludePositive leaves the positive pair out of InfoNC-t-SNE's denominator.
@@ -147,26 +141,25 @@ type Options struct {
 	Epochs int
 	// BatchSize is the number of edges of a batch; 0 means 1024.
 	BatchSize int
-	// Adam moves the parameters of a table by Adam, and SGD those of a network by
-	// stochastic gradient descent; otherwise it is the other way round. Momentum
-	// is that of the latter. WeightDecay is the L2 penalty of both.
-	Adam, SGD             bool
+	// Optimizer moves the parameters; the zero value is SGD for a table and Adam for a
+	// network. Momentum is that of SGD. WeightDecay is the L2 penalty of both.
+	Optimizer             Optimizer
 	Momentum, WeightDecay float64
-	// LR is the step size at the beginning, which Anneal lets fall; 0 means 1 for
-	// stochastic gradient descent and 0.001 for Adam. WarmUp is for how many epochs
-	// it first rises from 0. LRZ is the step size of log Z; 0 means 0.001.
-	LR, LRZ float64
-	Anneal  train.Anneal
-	WarmUp  int
-	// Clip bounds each element of the gradients; 0 means 4, None no bound.
-	Clip float64
-	// EarlyExaggeration runs the first third of the epochs, rounded up, at max(s, 1),
-	// where Place says s.
+	// LR is the learning rate at the beginning, which Schedule lets fall; 0 means 1 for
+	// SGD and 0.001 for Adam. WarmUp is for how many epochs it first rises from 0. LRZ is
+	// the learning rate of log Z; nil means 0.001, and 0 keeps log Z as FixZ does.
+	LR       float64
+	LRZ      *float64
+	Schedule train.Schedule
+	WarmUp   int
+	// Clip bounds each element of the gradients; nil means 4, and 0 no bound.
+	Clip *float64
+	// EarlyExaggeration runs the first third of the epochs (train.EarlyEpochs) at
+	// max(s, 1), where Spectrum has s.
 	EarlyExaggeration bool
-	// Phases, if there are any, are run one after the other in place of Epochs,
-	// Anneal, WarmUp and Place; LR and Negatives are those of phases that have none. A
-	// phase in which NC-t-SNE's log Z is to start again says where.
-	Phases []train.Phase
+	// Phases, if there are any, are run one after the other instead of one phase of all
+	// Epochs, which may then be 0 or their sum.
+	Phases []Phase
 
 	// Seed decides all that is random. The same seed gives the same embedding, bit
 	// for bit, on any number of cores.
@@ -174,10 +167,10 @@ type Options struct {
 	// Device is where it is computed; nil means the CPU.
 	Device *model.Device
 	// Hooks are called after every epoch, with how the run goes (train.State) and the
-	// model as it is. Watch, unless it is nil, is called after every batch: see
+	// model as it is. OnBatch, unless it is nil, is called after every batch: see
 	// train.Options.
-	Hooks []train.Hook
-	Watch func(epoch, done, batches int, loss float64)
+	Hooks   []train.Hook
+	OnBatch func(epoch, done, batches int, loss float64)
 	// Log, unless it is nil, is told what begins that takes long.
 	Log *slog.Logger
 	// Checkpoints says when the state of the run is kept; nil means never. Resume is
@@ -189,28 +182,78 @@ type Options struct {
 	SpectrumCheckpoints *SpectrumCheckpoints
 }
 
+// A Phase is a part of a run with a schedule of its own: see train.Phase. Fields that are
+// nil or 0 are those of Options, but for Epochs, which is at least 1.
+type Phase struct {
+	Epochs    int
+	LR        float64
+	Spectrum  train.SpectrumParam
+	Negatives int
+	Schedule  *train.Schedule
+	WarmUp    *int
+	// LogZ is where NC-t-SNE's log Z starts again; nil carries it over from the phase
+	// before.
+	LogZ *float64
+}
+
+// Init is where a table begins.
+type Init int
+
+const (
+	// InitPCA is the first principal components.
+	InitPCA Init = iota
+	// InitSpectral is the Laplacian eigenmaps of the graph.
+	InitSpectral
+	// InitMultilevel is where embeddings of ever smaller groups of neighbours lead.
+	InitMultilevel
+	// InitRandom is normally distributed positions.
+	InitRandom
+	// InitGiven is the positions Options.Start.
+	InitGiven
+)
+
+var initNames = enum.Names[Init]{
+	Package: "cne", Type: "Init", What: "start", Err: ErrOption, Words: []string{"pca", "spectral", "multilevel", "random", "given"},
+}
+
+func (i Init) String() string { return initNames.String(i) }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (i *Init) UnmarshalText(text []byte) error { return initNames.Parse(i, text) }
+
+// Words returns the names of all starts but InitGiven.
+func (Init) Words() []string { return initNames.Words[:InitGiven:InitGiven] }
+
+// Optimizer says what moves the parameters.
+type Optimizer int
+
+const (
+	// SGD is stochastic gradient descent (train.SGD).
+	SGD Optimizer = 1 + iota
+	// Adam is train.Adam.
+	Adam
+)
+
+var optimizerNames = enum.Names[Optimizer]{
+	Package: "cne", Type: "Optimizer", What: "optimiser", Err: ErrOption, Words: []string{"auto", "sgd", "adam"},
+}
+
+func (o Optimizer) String() string { return optimizerNames.String(o) }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (o *Optimizer) UnmarshalText(text []byte) error { return optimizerNames.Parse(o, text) }
+
+// Words returns the names of the optimisers.
+func (Optimizer) Words() []string { return optimizerNames.Words[SGD:] }
+
 // network tells whether a network is trained.
 func (o *Options) network() bool { return o.Hidden != nil }
 
-// adam tells whether Adam moves the parameters.
-func (o *Options) adam() bool { return !o.SGD && (o.Adam || o.network()) }
+// adam reports whether Adam moves the parameters.
+func (o *Options) adam() bool { return o.Optimizer == Adam || o.Optimizer == 0 && o.network() }
 
-// orElse returns v, or the default that its zero value stands for.
-func orElse[T int | float64 | data.Scaling](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
-}
-
-// orNone is orElse of a bound for which None stands for no bound, 0.
-func orNone(v, otherwise float64) float64 {
-	if v == None {
-		return 0
-	}
-	return orElse(v, otherwise)
-}
+// or returns *v, or otherwise if v is nil.
+func or[T any](v *T, otherwise T) T { return *cmp.Or(v, &otherwise) }
 
 func badOption(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrOption, fmt.Sprintf(format, args...))
@@ -221,37 +264,40 @@ func (o *Options) Check(n int) error {
 	if err := o.checkGraph(n); err != nil {
 		return err
 	}
-	switch dim := orElse(o.Dim, DefaultDim); {
+	switch dim := cmp.Or(o.Dim, DefaultDim); {
 	case dim < 0:
 		return badOption("%d dimensions; take 1 or more, or 0 for %d", dim, DefaultDim)
-	case o.Adam && o.SGD:
-		return badOption("both Adam and SGD; take one of them")
+	case !initNames.Valid(o.Init):
+		return badOption("no start %d", o.Init)
+	case !optimizerNames.Valid(o.Optimizer):
+		return badOption("no optimiser %d", o.Optimizer)
 	case o.Momentum != 0 && o.adam():
 		return badOption("a momentum of %g, which Adam does not have; take SGD, or leave it out", o.Momentum)
-	case o.OnComponents && (!o.network() || o.Components == None):
+	case o.OnComponents && (!o.network() || o.components() == 0):
 		return badOption("OnComponents, but no Hidden or no Components; a network alone sees points, and there must be components")
+	case len(o.Phases) > 0 && o.Epochs != 0 && o.Epochs != totalEpochs(o.Phases):
+		return badOption("%d epochs, but phases of %d; leave Epochs at 0", o.Epochs, totalEpochs(o.Phases))
 	case o.EarlyExaggeration && len(o.Phases) > 0:
 		return badOption("both EarlyExaggeration and Phases; write the exaggeration as a phase")
-	case o.Start != nil && (o.network() || o.RandomStart || o.SpectralStart || o.CoarseStart),
-		o.SpectralStart && (o.network() || o.RandomStart || o.CoarseStart), o.CoarseStart && (o.network() || o.RandomStart):
-		return badOption("Start, SpectralStart, CoarseStart, RandomStart or Hidden together; only a table starts somewhere, and at one place")
+	case o.network() && o.Init != InitPCA && o.Init != InitRandom:
+		return badOption("a network that begins at positions; only a table does")
+	case o.Start != nil && o.Init != InitGiven:
+		return badOption("Start, but not InitGiven")
 	case o.Start != nil && (o.Start.N != n || o.Start.D != dim || len(o.Start.X) != n*dim):
 		return badOption("a start of %d×%d for %d points in %d dimensions", o.Start.N, o.Start.D, n, dim)
 	case o.Start != nil && !finite.All(o.Start.X):
 		return badOption("a start with a value that is no finite number")
-	case !(o.StartStd >= 0) || math.IsInf(o.StartStd, 0):
-		return badOption("a start with a standard deviation of %g; take a positive number, or 0 for 1", o.StartStd)
+	case !(o.InitStd >= 0) || math.IsInf(o.InitStd, 0):
+		return badOption("a start with a standard deviation of %g; take a positive number, or 0 for 1", o.InitStd)
 	case slices.ContainsFunc(o.Hidden, func(width int) bool { return width < 1 }):
 		return badOption("hidden layers of the widths %d; take 1 or more for each", o.Hidden)
 	case !(o.Scale >= 0):
 		return badOption("a loss times %g; take a positive number, or 0 for the loss's own", o.Scale)
-	case o.Clamp < 0 && o.Clamp != None || o.Clamp >= 1 || math.IsNaN(o.Clamp):
-		return badOption("a clamp of %g; take a number in [0, 1), 0 for %g, or None", o.Clamp, DefaultClamp)
 	}
-	if err := errors.Join(o.Objective().Check(), o.method(o.WeightDecay).Init(nil)); err != nil {
+	if err := errors.Join(o.Objective().Check(), o.optimizer(o.WeightDecay).Init(nil)); err != nil {
 		return fmt.Errorf("%w: %w", ErrOption, err)
 	}
-	edges := n * max(1, orElse(o.Neighbors, DefaultNeighbors))
+	edges := n * max(1, cmp.Or(o.Neighbors, DefaultNeighbors))
 	if o.Graph != nil {
 		edges = o.Graph.Edges()
 	}
@@ -267,8 +313,8 @@ func (o *Options) checkGraph(n int) error {
 	switch {
 	case o.TrainOn != nil:
 		return badOption("TrainOn, which Embed alone has; prepare those points alone, and place the others with PlaceAll")
-	case o.Components < None:
-		return badOption("%d principal components; take 1 or more, 0 for %d, or None", o.Components, DefaultComponents)
+	case o.components() < 0:
+		return badOption("%d principal components; take 0 for none, or more", o.components())
 	case o.GraphMetric != "" && !slices.Contains(o.GraphMetric.Words(), string(o.GraphMetric)):
 		return badOption("the metric %q of points; take one of %v", o.GraphMetric, o.GraphMetric.Words())
 	case o.Neighbors < 0:
@@ -289,39 +335,50 @@ func (o *Options) checkGraph(n int) error {
 // Objective returns the loss of a batch.
 func (o *Options) Objective() op.ContrastiveOptions {
 	return op.ContrastiveOptions{
-		Loss: o.Loss, Metric: o.Metric, Temperature: orElse(o.Temperature, 0.5), Clamp: orNone(o.Clamp, DefaultClamp),
-		Scale: orElse(o.Scale, o.Loss.Info().Scale), Mean: o.Mean, ExcludePositive: o.ExcludePositive,
+		Loss: o.Loss, Metric: o.Metric, Temperature: cmp.Or(o.Temperature, 0.5), Clamp: or(o.Clamp, DefaultClamp),
+		Scale: cmp.Or(o.Scale, o.Loss.Info().Scale), Mean: o.Mean, ExcludePositive: o.ExcludePositive,
 	}
 }
 
-// method returns a new optimiser.
-func (o *Options) method(weightDecay float64) train.Method {
+// components returns the number of principal components wanted, 0 if none are.
+func (o *Options) components() int { return or(o.Components, DefaultComponents) }
+
+// fixZ reports whether log Z is kept.
+func (o *Options) fixZ() bool { return o.FixZ || o.LRZ != nil && *o.LRZ == 0 }
+
+// optimizer returns a new optimiser.
+func (o *Options) optimizer(weightDecay float64) train.Optimizer {
 	if o.adam() {
 		return &train.Adam{WeightDecay: weightDecay}
 	}
 	return &train.SGD{Momentum: o.Momentum, WeightDecay: weightDecay}
 }
 
-// phases returns what is run one after the other.
+// phases returns the phases of the training.
 func (o *Options) phases() []train.Phase {
-	epochs, lr, negatives := DefaultTableEpochs, float64(DefaultTableLR), orElse(o.Negatives, DefaultNegatives)
+	epochs, lr := DefaultTableEpochs, float64(DefaultTableLR)
 	if o.network() {
 		epochs = DefaultNetworkEpochs
 	}
 	if o.adam() {
 		lr = DefaultNetworkLR
 	}
-	lr = orElse(o.LR, lr)
-	if len(o.Phases) == 0 {
-		return []train.Phase{{
-			Epochs: orElse(o.Epochs, epochs), LR: lr, Anneal: o.Anneal, WarmUp: o.WarmUp,
-			Place: o.Place, ExaggerateEarly: o.EarlyExaggeration, Negatives: negatives,
-		}}
+	whole := train.Phase{
+		Epochs: cmp.Or(o.Epochs, epochs), LR: cmp.Or(o.LR, lr), Schedule: o.Schedule, WarmUp: o.WarmUp, Spectrum: o.Spectrum,
+		ExaggerateEarly: o.EarlyExaggeration, Negatives: cmp.Or(o.Negatives, DefaultNegatives),
 	}
-	phases := slices.Clone(o.Phases)
-	for i := range phases {
-		p := &phases[i]
-		p.LR, p.Negatives = orElse(p.LR, lr), orElse(p.Negatives, negatives)
+	if len(o.Phases) == 0 {
+		return []train.Phase{whole}
+	}
+	phases := make([]train.Phase, len(o.Phases))
+	for i, p := range o.Phases {
+		x := whole
+		x.Epochs, x.LR, x.Negatives = p.Epochs, cmp.Or(p.LR, x.LR), cmp.Or(p.Negatives, x.Negatives)
+		x.Schedule, x.WarmUp, x.LogZ = or(p.Schedule, x.Schedule), or(p.WarmUp, x.WarmUp), p.LogZ
+		if p.Spectrum.Given() {
+			x.Spectrum = p.Spectrum
+		}
+		phases[i] = x
 	}
 	return phases
 }
@@ -330,8 +387,8 @@ func (o *Options) phases() []train.Phase {
 func (o *Options) FitOptions() train.Options {
 	return train.Options{
 		Phases: o.phases(), BatchSize: o.BatchSize, Seed: o.Seed, Device: o.Device, Sampling: o.Sampling,
-		Method: o.method(o.WeightDecay), Clip: orNone(o.Clip, DefaultClip),
-		LogZ: o.LogZ, FixZ: o.FixZ, MethodZ: o.method(0), LRZ: o.LRZ,
-		Hooks: o.Hooks, Watch: o.Watch, Checkpoints: o.Checkpoints, Resume: o.Resume,
+		Optimizer: o.optimizer(o.WeightDecay), Clip: or(o.Clip, DefaultClip),
+		LogZ: o.LogZ, FixZ: o.fixZ(), OptimizerZ: o.optimizer(0), LRZ: or(o.LRZ, 0.001),
+		Hooks: o.Hooks, OnBatch: o.OnBatch, Checkpoints: o.Checkpoints, Resume: o.Resume,
 	}
 }

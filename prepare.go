@@ -1,6 +1,7 @@
 package cne
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,7 +78,7 @@ func PrepareSet(ctx context.Context, set *data.Dataset, o Options) (*Neighborhoo
 		set.Points = dense
 	}
 	columns := set.Columns()
-	scaler, err := set.Scale(ctx, orElse(o.Scaling, data.ScaleUnit))
+	scaler, err := set.Scale(ctx, cmp.Or(o.Scaling, data.ScaleUnit))
 	if err == nil {
 		err = set.Normalize(ctx, o.GraphMetric, scaler)
 	}
@@ -149,7 +150,7 @@ func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) er
 	}
 	k := atLeast
 	if h.Graph == nil {
-		k = max(k, orElse(o.Neighbors, DefaultNeighbors))
+		k = max(k, cmp.Or(o.Neighbors, DefaultNeighbors))
 	}
 	if n <= max(k, 1) {
 		return fmt.Errorf("%w: %d points do not have %d neighbours each; give more points, or ask for fewer neighbours", ErrPoints, n, max(k, 1))
@@ -205,7 +206,7 @@ func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) er
 		if o.SampleEdges {
 			graphOf = neighbors.FuzzyGraph
 		}
-		if h.Graph, err = graphOf(h.Nearest.Nearest(orElse(o.Neighbors, DefaultNeighbors))); err != nil {
+		if h.Graph, err = graphOf(h.Nearest.Nearest(cmp.Or(o.Neighbors, DefaultNeighbors))); err != nil {
 			return fmt.Errorf("%w: %w", ErrPoints, err)
 		}
 	}
@@ -262,7 +263,7 @@ func (h *Neighborhood) checkEqual(ctx context.Context, o *Options) error {
 // Reduces returns how many principal components the graph is built on for n points
 // of d values; 0 means the points themselves.
 func (o *Options) Reduces(n, d int) int {
-	if c := orElse(o.Components, DefaultComponents); c > 0 && c < d {
+	if c := o.components(); c > 0 && c < d {
 		return min(c, n)
 	}
 	return 0

@@ -44,7 +44,7 @@ func densePoints(t *testing.T, n int) (sparse, dense *data.Matrix) {
 func TestSparsePointsHaveTheirNeighbors(t *testing.T) {
 	m, dense := densePoints(t, 400)
 	for _, metric := range []data.Metric{data.Euclidean, data.Cosine} {
-		o := cne.Options{Components: 3, Epochs: 2, Seed: 3, GraphMetric: metric}
+		o := cne.Options{Components: new(3), Epochs: 2, Seed: 3, GraphMetric: metric}
 		sparse, full := embed(t, m, o), embed(t, dense, o)
 		a, b := sparse.Neighborhood, full.Neighborhood
 		differ := 0
@@ -78,7 +78,7 @@ func TestSparsePointsHaveTheirNeighbors(t *testing.T) {
 // dense ones, to the last bit, given the same graph: its first layer skips zeros in both.
 func TestNetworkOnSparsePoints(t *testing.T) {
 	m, dense := densePoints(t, 200)
-	o := cne.Options{Components: 3, Epochs: 2, Hidden: []int{10}}
+	o := cne.Options{Components: new(3), Epochs: 2, Hidden: []int{10}}
 	e := embed(t, m, o)
 	o.Graph = e.Neighborhood.Graph
 	same(t, "the embeddings differ", e.Positions.X, embed(t, dense, o).Positions.X)
@@ -99,14 +99,14 @@ func TestNetworkOnSparsePoints(t *testing.T) {
 // is for dense points.
 func TestSparsePointsBecomeDense(t *testing.T) {
 	m, dense := densePoints(t, 100)
-	o := cne.Options{Components: cne.None, Epochs: 1, Scaling: data.ScaleStandard, GraphMetric: data.Correlation}
+	o := cne.Options{Components: new(0), Epochs: 1, Scaling: data.ScaleStandard, GraphMetric: data.Correlation}
 	same(t, "the embeddings differ", embed(t, m, o).Positions.X, embed(t, dense, o).Positions.X)
 	for name, spoil := range map[string]func(o *cne.Options){
 		"scaling": func(o *cne.Options) { o.Scaling = data.ScaleStandard },
 		"metric":  func(o *cne.Options) { o.GraphMetric = data.Correlation },
 		"float64": func(o *cne.Options) { o.Hidden, o.Float64 = []int{4}, true },
 	} {
-		o := cne.Options{Components: 3, Epochs: 1}
+		o := cne.Options{Components: new(3), Epochs: 1}
 		spoil(&o)
 		if _, err := cne.Embed(t.Context(), m, o); !errors.Is(err, cne.ErrOption) {
 			t.Errorf("%s: %v", name, err)
@@ -115,7 +115,7 @@ func TestSparsePointsBecomeDense(t *testing.T) {
 	wide, err := data.FromCSR(40, 70000, make([]int, 41), []int{}, []float32{})
 	must(t, err)
 	wide.CSR.Start[40], wide.CSR.Column, wide.CSR.Value = 1, []int32{69999}, []float32{1}
-	if _, err := cne.Embed(t.Context(), wide, cne.Options{Components: 1, Epochs: 1, Hidden: []int{4}}); !errors.Is(err, cne.ErrOption) {
+	if _, err := cne.Embed(t.Context(), wide, cne.Options{Components: new(1), Epochs: 1, Hidden: []int{4}}); !errors.Is(err, cne.ErrOption) {
 		t.Errorf("wide points for a network: %v", err)
 	}
 }
@@ -128,7 +128,7 @@ func TestMemoryOfSparsePoints(t *testing.T) {
 	if e := o.Memory(size); e.Live < 8*25_000_000 || e.Live > 400<<20 {
 		t.Errorf("%+v", e)
 	}
-	o.Components = cne.None
+	o.Components = new(0)
 	if e := o.Memory(size); e.Live < 4*50_000*20_000+8*25_000_000 {
 		t.Errorf("made dense: %+v", e)
 	}

@@ -1,9 +1,11 @@
 package cne
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,20 +16,19 @@ import (
 
 // Spectrum makes several embeddings of points that share an early phase: at Z̄ =
 // |X|/m for Neg-t-SNE and at s = 1 for InfoNC-t-SNE, for the first third of the
-// epochs, or all of Options.Phases but the last. Each of last then runs to its end
-// from there. last are phases that differ in what shall be compared, such as their
-// Place or Negatives; where one has no Epochs, LR, Place, Negatives or LogZ, or neither
-// WarmUp nor an Anneal other than Linear, it takes those of the options. The embeddings
-// come in the order of last.
+// epochs (train.EarlyEpochs), or all of Options.Phases but the last. Each of last then
+// runs to its end from there. last are phases that differ in what shall be compared, such
+// as their Spectrum or Negatives; what one leaves out is that of the last of
+// Options.Phases, or of Options. The embeddings come in the order of last.
 //
 // Each is, bit for bit, what Embed gives with the shared phases and that one as
-// Options.Phases. Tables are trained a core's worth at a time, so that hooks and Watch
+// Options.Phases. Tables are trained a core's worth at a time, so that hooks and OnBatch
 // may be called from several goroutines at once; they hear of the shared phases, too.
 // Checkpoints and Resume must be nil: SpectrumCheckpoints takes their place.
 //
 // When ctx ends, or one of the runs fails (SpectrumError), the others end soon. The
 // embeddings are then as far as they were trained, and nil where that had not begun.
-func Spectrum(ctx context.Context, points *data.Matrix, last []train.Phase, o Options) ([]*Embedding, error) {
+func Spectrum(ctx context.Context, points *data.Matrix, last []Phase, o Options) ([]*Embedding, error) {
 	h, err := Prepare(ctx, points, o)
 	if err != nil {
 		return nil, err
@@ -35,11 +36,11 @@ func Spectrum(ctx context.Context, points *data.Matrix, last []train.Phase, o Op
 	return h.Spectrum(ctx, last, o)
 }
 
-// Places returns phases for Spectrum that differ in their place on the spectrum.
-func Places(at ...train.Place) []train.Phase {
-	phases := make([]train.Phase, len(at))
-	for i, place := range at {
-		phases[i].Place = place
+// PhasesAt returns phases for Spectrum that differ in where they are on the spectrum.
+func PhasesAt(at ...train.SpectrumParam) []Phase {
+	phases := make([]Phase, len(at))
+	for i, p := range at {
+		phases[i].Spectrum = p
 	}
 	return phases
 }
@@ -96,44 +97,39 @@ func (c *SpectrumCheckpoints) of(run int) (*train.Checkpoints, *train.Checkpoint
 
 // SpectrumOptions returns the options of each embedding of a spectrum as a run of its
 // own, and how many of their phases all share, which may be none.
-func (o Options) SpectrumOptions(last []train.Phase) (each []Options, shared int) {
-	whole := o
-	whole.Phases, whole.EarlyExaggeration = nil, false
-	end := whole.phases()[0]
-	var early []train.Phase
+func (o Options) SpectrumOptions(last []Phase) (each []Options, shared int) {
+	var early []Phase
+	var end Phase
 	if n := len(o.Phases); n > 0 {
 		early, end = o.Phases[:n-1], o.Phases[n-1]
 	} else {
-		first := end
-		first.Epochs = max(1, end.Epochs/3)
-		end.Epochs -= first.Epochs
-		first.Place = train.Place{}
-		if o.Loss.Info().Constant == op.Divisor {
-			first.Place = train.AtS(1)
+		epochs := o.phases()[0].Epochs
+		first := Phase{Epochs: train.EarlyEpochs(epochs)}
+		switch o.Loss.Info().Constant {
+		case op.FixedZ:
+			first.Spectrum = train.FromZBar(0)
+		case op.Divisor:
+			first.Spectrum = train.FromS(1)
 		}
-		early = []train.Phase{first}
+		early, end = []Phase{first}, Phase{Epochs: epochs - first.Epochs}
 	}
 	for _, p := range last {
+		p.Epochs, p.LR, p.Negatives = cmp.Or(p.Epochs, end.Epochs), cmp.Or(p.LR, end.LR), cmp.Or(p.Negatives, end.Negatives)
+		p.Schedule, p.WarmUp, p.LogZ = cmp.Or(p.Schedule, end.Schedule), cmp.Or(p.WarmUp, end.WarmUp), cmp.Or(p.LogZ, end.LogZ)
+		if !p.Spectrum.Given() {
+			p.Spectrum = end.Spectrum
+		}
 		x := o
 		x.EarlyExaggeration = false
-		p.Epochs, p.LR, p.Negatives = orElse(p.Epochs, end.Epochs), orElse(p.LR, end.LR), orElse(p.Negatives, end.Negatives)
-		if p.WarmUp == 0 && p.Anneal == train.Linear {
-			p.WarmUp, p.Anneal = end.WarmUp, end.Anneal
-		}
-		if p.Place == (train.Place{}) {
-			p.Place = end.Place
-		}
-		if p.LogZ == nil {
-			p.LogZ = end.LogZ
-		}
-		x.Phases = append(append([]train.Phase(nil), early...), p)
+		x.Phases = append(slices.Clone(early), p)
+		x.Epochs = totalEpochs(x.Phases)
 		each = append(each, x)
 	}
 	return each, len(early)
 }
 
 // Spectrum is Spectrum after Prepare.
-func (h *Neighborhood) Spectrum(ctx context.Context, last []train.Phase, o Options) ([]*Embedding, error) {
+func (h *Neighborhood) Spectrum(ctx context.Context, last []Phase, o Options) ([]*Embedding, error) {
 	if len(last) == 0 {
 		return nil, badOption("a spectrum of no embeddings")
 	}
@@ -213,6 +209,7 @@ func (h *Neighborhood) early(ctx context.Context, heads, tails []int32, o Option
 		return nil, nil
 	}
 	o.Phases = o.Phases[:shared]
+	o.Epochs = totalEpochs(o.Phases)
 	keep, from, err := o.SpectrumCheckpoints.of(-1)
 	if err != nil {
 		return nil, err
@@ -243,7 +240,7 @@ func (h *Neighborhood) early(ctx context.Context, heads, tails []int32, o Option
 }
 
 // totalEpochs returns how many epochs phases have together.
-func totalEpochs(phases []train.Phase) int {
+func totalEpochs(phases []Phase) int {
 	total := 0
 	for _, p := range phases {
 		total += p.Epochs

@@ -1,6 +1,7 @@
 package cne
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -12,7 +13,7 @@ import (
 	"cne/train/initial"
 )
 
-// StartFrom returns positions for Options.Start at which points stay that an earlier
+// StartFrom returns positions for InitGiven (Options.Start) at which points stay that an earlier
 // embedding [m, d] has, so that the new one lies like it: see initial.FromEarlier. Errors
 // wrap ErrOption.
 func (h *Neighborhood) StartFrom(earlier *data.Matrix, rows []int, seed uint64) (*data.Matrix, error) {
@@ -50,11 +51,11 @@ const finerStd = 20
 func embedGroups(o *Options, dim int) initial.EmbedFunc {
 	return func(ctx context.Context, g *neighbors.Graph, from *data.Matrix, first bool) (*data.Matrix, error) {
 		o.log("embedding groups of neighbours", "groups", g.N, "edges", g.Edges())
-		std, arrange := float64(finerStd), train.Phase{Epochs: 4, LR: 0.5, Negatives: 5, Place: train.AtS(1)}
+		std, arrange := float64(finerStd), train.Phase{Epochs: 4, LR: 0.5, Negatives: 5, Spectrum: train.FromS(1)}
 		if first {
-			std, arrange = 1, train.Phase{Epochs: 20, LR: 1, Negatives: 5, Place: train.AtS(1)}
+			std, arrange = 1, train.Phase{Epochs: 20, LR: 1, Negatives: 5, Spectrum: train.FromS(1)}
 		}
-		part := train.Phase{Epochs: 20, LR: 8, Negatives: 500, Place: train.AtS(0)}
+		part := train.Phase{Epochs: 20, LR: 8, Negatives: 500, Spectrum: train.FromS(0)}
 		table, err := initial.Table[float32](from, dim, std, o.Seed)
 		if err != nil {
 			return nil, err
@@ -75,19 +76,21 @@ func embedGroups(o *Options, dim int) initial.EmbedFunc {
 
 // startingTable returns the positions from which a table begins.
 func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options, dim int) ([]T, error) {
-	std := orElse(o.StartStd, 1)
+	std := cmp.Or(o.InitStd, 1)
 	var coordinates *data.Matrix
 	var err error
 	switch {
-	case o.Start != nil:
+	case o.Init == InitGiven && o.Start == nil:
+		return nil, badOption("InitGiven, but no Start")
+	case o.Init == InitGiven:
 		start := o.Start.Relative(nil)
 		return slices.Clone(convert[T](start.X)), nil
-	case o.RandomStart || o.Resume != nil: // which replaces any start
+	case o.Init == InitRandom || o.Resume != nil: // which replaces any start
 		return initial.Random[T](h.Points.N, dim, std, o.Seed)
-	case o.SpectralStart:
+	case o.Init == InitSpectral:
 		o.log("finding where to start", "from", "eigenvectors")
 		coordinates, err = h.eigenmaps(ctx, o, dim)
-	case o.CoarseStart:
+	case o.Init == InitMultilevel:
 		o.log("finding where to start", "from", "groups of neighbours")
 		coordinates, err = initial.Multilevel(ctx, h.Graph, h.Points, dim, o.Seed, embedGroups(o, dim))
 	default:

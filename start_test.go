@@ -10,7 +10,6 @@ import (
 	"cne/data"
 	"cne/data/neighbors"
 	"cne/internal/rng"
-	"cne/train"
 )
 
 // line returns the neighborhood of n points in a row, each with an edge to the next, but
@@ -44,11 +43,11 @@ func TestSpectralStart(t *testing.T) {
 	}
 	start := func(h *cne.Neighborhood, o cne.Options) []float32 {
 		t.Helper()
-		o.SpectralStart, o.LR = true, 1e-30
-		o.Phases = []train.Phase{{Epochs: 1}}
+		o.Init, o.LR = cne.InitSpectral, 1e-30
+		o.Phases = []cne.Phase{{Epochs: 1}}
 		return fit(t, h, o).Positions.X
 	}
-	x := start(h, cne.Options{StartStd: 3, Dim: 2})
+	x := start(h, cne.Options{InitStd: 3, Dim: 2})
 	var mean, square float64
 	for i := range n {
 		mean += float64(x[2*i]) / n
@@ -82,11 +81,10 @@ func TestSpectralStart(t *testing.T) {
 		}
 	}
 	for name, o := range map[string]cne.Options{
-		"network":             {SpectralStart: true, Hidden: []int{3}},
-		"multilevel, network": {CoarseStart: true, Hidden: []int{3}}, "multilevel, random": {CoarseStart: true, RandomStart: true},
-		"multilevel, spectral": {CoarseStart: true, SpectralStart: true}, "multilevel, start": {CoarseStart: true, Start: data.NewMatrix(n, 2)},
-		"random": {SpectralStart: true, RandomStart: true},
-		"start":  {SpectralStart: true, Start: data.NewMatrix(n, 2)},
+		"network":             {Init: cne.InitSpectral, Hidden: []int{3}},
+		"start":               {Init: cne.InitSpectral, Start: data.NewMatrix(n, 2)},
+		"unknown":             {Init: -1},
+		"multilevel, network": {Init: cne.InitMultilevel, Hidden: []int{3}}, "multilevel, start": {Init: cne.InitMultilevel, Start: data.NewMatrix(n, 2)},
 	} {
 		if err := o.Check(n); !errors.Is(err, cne.ErrOption) {
 			t.Errorf("%s: %v", name, err)

@@ -37,7 +37,7 @@ func TestTrainOn(t *testing.T) {
 	for name, o := range map[string]cne.Options{
 		"table":      {Neighbors: 5, Epochs: 3, BatchSize: 64},
 		"network":    {Neighbors: 5, Epochs: 2, BatchSize: 64, Hidden: []int{8}},
-		"components": {Neighbors: 5, Epochs: 2, BatchSize: 64, Components: 3},
+		"components": {Neighbors: 5, Epochs: 2, BatchSize: 64, Components: new(3)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
@@ -111,7 +111,7 @@ func TestTrainOnRefuses(t *testing.T) {
 		"falling":   {TrainOn: []int{2, 1}},
 		"outside":   {TrainOn: []int{1, 40}},
 		"negative":  {TrainOn: []int{-1, 4}},
-		"a start":   {TrainOn: []int{1, 2}, Start: data.NewMatrix(40, 2)},
+		"a start":   {TrainOn: []int{1, 2}, Init: cne.InitGiven, Start: data.NewMatrix(40, 2)},
 		"too large": {TrainOn: []int{39, 40, 41}},
 	} {
 		if _, err := cne.Embed(ctx, all, o); !errors.Is(err, cne.ErrOption) {

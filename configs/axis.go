@@ -10,6 +10,7 @@ import (
 	"cne/internal/finite"
 	"cne/internal/text"
 	"cne/model/op"
+	"cne/train"
 )
 
 // An Axis is what the embeddings of a spectrum differ in.
@@ -104,7 +105,7 @@ func (a *Axis) Check(c *Config, origins Origins) error {
 		}
 		return e
 	}
-	shared := sharedEpochs(c.Train.Epochs)
+	shared := train.EarlyEpochs(c.Train.Epochs)
 	switch {
 	case a.Flag == "s" && !c.Loss.Name.Info().HasSpectrum():
 		return fault("loss.name", "is %s, but --s moves along the spectrum of %s; choose one of them, or compare numbers of negatives with --m", c.Loss.Name, LossesWithSpectrum())
@@ -122,10 +123,6 @@ func (a *Axis) Check(c *Config, origins Origins) error {
 	return nil
 }
 
-// sharedEpochs returns how many of the epochs all embeddings share without
-// train.phases.
-func sharedEpochs(epochs int) int { return max(1, epochs/3) }
-
 // phases returns the phases that all embeddings share, of which there may be
 // none, and the last one, in which they differ. Without train.phases, the first
 // third of the epochs is shared; it is the paper's early exaggeration: at
@@ -134,7 +131,7 @@ func (a *Axis) phases(c *Config) (shared []Phase, last Phase) {
 	if n := len(c.Train.Phases); n > 0 {
 		return slices.Clone(c.Train.Phases[:n-1]), c.Train.Phases[n-1]
 	}
-	early := Phase{Epochs: sharedEpochs(c.Train.Epochs)}
+	early := Phase{Epochs: train.EarlyEpochs(c.Train.Epochs)}
 	switch c.Loss.Name.Info().Constant {
 	case op.FixedZ:
 		uniform := Uniform

@@ -48,19 +48,19 @@ func TestAxisPhases(t *testing.T) {
 		want   []Stage
 	}{
 		"Neg-t-SNE, as in the paper": {&Axis{"s", []float64{0.5}}, c(), []Stage{
-			{Epochs: 250, LR: 1, ZBar: ptr(Uniform), Negatives: 5, Anneal: train.Linear},
-			{Epochs: 500, LR: 1, S: ptr(0.5), Negatives: 5, Anneal: train.Linear}}},
+			{Epochs: 250, LR: 1, ZBar: ptr(Uniform), Negatives: 5, Schedule: train.Linear},
+			{Epochs: 500, LR: 1, S: ptr(0.5), Negatives: 5, Schedule: train.Linear}}},
 		"InfoNC-t-SNE": {&Axis{"s", []float64{-1}}, c(set("loss.name", "infonce"), set("train.epochs", "7")), []Stage{
-			{Epochs: 2, LR: 1, S: ptr(1.0), Negatives: 5, Anneal: train.Linear},
-			{Epochs: 5, LR: 1, S: ptr(-1.0), Negatives: 5, Anneal: train.Linear}}},
+			{Epochs: 3, LR: 1, S: ptr(1.0), Negatives: 5, Schedule: train.Linear},
+			{Epochs: 4, LR: 1, S: ptr(-1.0), Negatives: 5, Schedule: train.Linear}}},
 		"all negatives": {&Axis{"m", []float64{math.Inf(1)}}, c(set("loss.name", "nc"), set("train.epochs", "3")), []Stage{
-			{Epochs: 1, LR: 1, Negatives: 5, Anneal: train.Linear},
-			{Epochs: 2, LR: 1, Negatives: Full, Anneal: train.Linear}}},
+			{Epochs: 1, LR: 1, Negatives: 5, Schedule: train.Linear},
+			{Epochs: 2, LR: 1, Negatives: Full, Schedule: train.Linear}}},
 		"phases of one's own": {&Axis{"zbar", []float64{7}}, c(set("train.phases", "[{epochs: 3, s: 2}, {epochs: 4, lr: 0.5, s: 1, negatives: 9}]")), []Stage{
-			{Epochs: 3, LR: 1, S: ptr(2.0), Negatives: 5, Anneal: train.Linear},
-			{Epochs: 4, LR: 0.5, ZBar: ptr(ZBar(7)), Negatives: 9, Anneal: train.Linear}}},
+			{Epochs: 3, LR: 1, S: ptr(2.0), Negatives: 5, Schedule: train.Linear},
+			{Epochs: 4, LR: 0.5, ZBar: ptr(ZBar(7)), Negatives: 9, Schedule: train.Linear}}},
 		"a phase alone": {&Axis{"s", []float64{1}}, c(set("train.phases", "[{epochs: 3}]")), []Stage{
-			{Epochs: 3, LR: 1, S: ptr(1.0), Negatives: 5, Anneal: train.Linear}}},
+			{Epochs: 3, LR: 1, S: ptr(1.0), Negatives: 5, Schedule: train.Linear}}},
 	} {
 		at, shared := tt.axis.At(tt.config, tt.axis.Values[0])
 		got := at.Stages()

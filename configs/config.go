@@ -208,19 +208,19 @@ func given(s *string) []string {
 // Optimization describes how the parameters are moved. Epochs, Optimizer and LR
 // may be null in a file, but never are in a Config.
 type Optimization struct {
-	Epochs            int          `key:"epochs,null" in:"[1,inf)"` // of the whole run
-	BatchSize         int          `key:"batch_size" in:"[2,inf)"`  // edges
-	Optimizer         string       `key:"optimizer,null" words:"sgd adam"`
-	LR                float64      `key:"lr,null" in:"(0,inf)"`
-	Momentum          float64      `key:"momentum" in:"[0,1)"` // sgd
-	WeightDecay       float64      `key:"weight_decay" in:"[0,inf)"`
-	LRZ               float64      `key:"lr_z" in:"[0,inf)"` // nc
-	Anneal            train.Anneal `key:"anneal"`
-	WarmUp            int          `key:"warm_up" in:"[0,inf)"` // epochs, below Epochs
-	Clip              float64      `key:"clip" in:"[0,inf)"`    // 0: none
-	EarlyExaggeration string       `key:"early_exaggeration" words:"none third"`
-	Phases            []Phase      `key:"phases"` // see Config.Stages
-	LogEvery          int          `key:"log_every" in:"[1,inf)"`
+	Epochs            int            `key:"epochs,null" in:"[1,inf)"` // of the whole run
+	BatchSize         int            `key:"batch_size" in:"[2,inf)"`  // edges
+	Optimizer         string         `key:"optimizer,null" words:"sgd adam"`
+	LR                float64        `key:"lr,null" in:"(0,inf)"`
+	Momentum          float64        `key:"momentum" in:"[0,1)"` // sgd
+	WeightDecay       float64        `key:"weight_decay" in:"[0,inf)"`
+	LRZ               float64        `key:"lr_z" in:"[0,inf)"` // nc
+	Schedule          train.Schedule `key:"anneal"`
+	WarmUp            int            `key:"warm_up" in:"[0,inf)"` // epochs, below Epochs
+	Clip              float64        `key:"clip" in:"[0,inf)"`    // 0: none
+	EarlyExaggeration string         `key:"early_exaggeration" words:"none third"`
+	Phases            []Phase        `key:"phases"` // see Config.Stages
+	LogEvery          int            `key:"log_every" in:"[1,inf)"`
 }
 
 // Checkpoint says when the state of a run is saved.
@@ -271,14 +271,14 @@ const Uniform ZBar = -1
 // is inherited from the sections loss and train, but for LogZ. S and ZBar are
 // alternatives; a phase that gives one of them inherits neither.
 type Phase struct {
-	Epochs    int           `key:"epochs" in:"[1,inf)"`
-	LR        *float64      `key:"lr" in:"(0,inf)"`
-	S         *float64      `key:"s"`
-	ZBar      *ZBar         `key:"z_bar"`
-	Negatives *Negatives    `key:"negatives"`
-	Anneal    *train.Anneal `key:"anneal"`
-	WarmUp    *int          `key:"warm_up" in:"[0,inf)"`
-	LogZ      *float64      `key:"log_z" in:"[-60,60]"` // nc; nil: the phase before decides, or Loss.LogZ
+	Epochs    int             `key:"epochs" in:"[1,inf)"`
+	LR        *float64        `key:"lr" in:"(0,inf)"`
+	S         *float64        `key:"s"`
+	ZBar      *ZBar           `key:"z_bar"`
+	Negatives *Negatives      `key:"negatives"`
+	Schedule  *train.Schedule `key:"anneal"`
+	WarmUp    *int            `key:"warm_up" in:"[0,inf)"`
+	LogZ      *float64        `key:"log_z" in:"[-60,60]"` // nc; nil: the phase before decides, or Loss.LogZ
 }
 
 // TotalEpochs adds up the epochs of phases.
@@ -297,7 +297,7 @@ type Stage struct {
 	S         *float64 // at most one of S and ZBar is given
 	ZBar      *ZBar
 	Negatives Negatives
-	Anneal    train.Anneal
+	Schedule  train.Schedule
 	WarmUp    int
 	LogZ      *float64 // where log Z starts again; nil: it goes on
 }
@@ -313,7 +313,7 @@ func (c *Config) Stages() []Stage {
 		S:         c.Loss.S,
 		ZBar:      c.Loss.ZBar,
 		Negatives: c.Loss.Negatives,
-		Anneal:    c.Train.Anneal,
+		Schedule:  c.Train.Schedule,
 		WarmUp:    c.Train.WarmUp,
 	}
 	if len(c.Train.Phases) == 0 {
@@ -328,7 +328,7 @@ func (c *Config) Stages() []Stage {
 			st.S, st.ZBar = p.S, p.ZBar
 		}
 		st.Negatives = *cmp.Or(p.Negatives, &st.Negatives)
-		st.Anneal = *cmp.Or(p.Anneal, &st.Anneal)
+		st.Schedule = *cmp.Or(p.Schedule, &st.Schedule)
 		st.WarmUp = *cmp.Or(p.WarmUp, &st.WarmUp)
 		st.LogZ = p.LogZ
 		stages[i] = st

@@ -82,7 +82,7 @@ func TestDefaults(t *testing.T) {
 		Graph:      Graph{K: 15, Metric: data.Euclidean, PCA: 50, Weights: "ignore", Cache: Cache{Keep: true}},
 		Model:      Model{Kind: "table", Hidden: []int{100, 100, 100}, Input: "points", Dim: 2, DType: "float32", Init: "pca", InitStd: 1},
 		Loss:       Loss{Name: op.Neg, Metric: op.Euclidean, Temperature: 0.5, Negatives: 5, Sampling: train.SampleAuto, Clamp: 1e-10, Reduction: "sum", PositiveInDenominator: true, LearnZ: true},
-		Train:      Optimization{Epochs: 750, BatchSize: 1024, Optimizer: "sgd", LR: 1, LRZ: 0.001, Anneal: train.Linear, Clip: 4, EarlyExaggeration: "none", Phases: []Phase{}, LogEvery: 1},
+		Train:      Optimization{Epochs: 750, BatchSize: 1024, Optimizer: "sgd", LR: 1, LRZ: 0.001, Schedule: train.Linear, Clip: 4, EarlyExaggeration: "none", Phases: []Phase{}, LogEvery: 1},
 		Checkpoint: Checkpoint{Minutes: 5},
 		Quality:    Quality{K: 15, Points: 20000, Recall: true, Spearman: 5000, Partition: true, KL: true, Accuracy: true},
 		Log:        Log{Format: "text"},
@@ -130,7 +130,7 @@ func TestConfigFiles(t *testing.T) {
 				}
 				if c.Model.Kind != kind || c.Train.Epochs != epochs || c.Train.Optimizer != optimizer || c.Train.LR != lr ||
 					c.Train.BatchSize != 1024 || c.Loss.Negatives != 5 ||
-					c.Train.Anneal != train.Linear || c.Graph.PCA != 50 || c.Graph.K != 15 || c.Loss.Reduction != "sum" {
+					c.Train.Schedule != train.Linear || c.Graph.PCA != 50 || c.Graph.K != 15 || c.Loss.Reduction != "sum" {
 					t.Errorf("not the paper's Settings: %+v", c)
 				}
 			}
@@ -141,8 +141,8 @@ func TestConfigFiles(t *testing.T) {
 func TestTSNEQualityFile(t *testing.T) {
 	c := loaded(Train.Load(Sources{File: "mnist-tsne-quality.yaml"}))(t)
 	want := []Stage{
-		{Epochs: 20, LR: 1, Negatives: 5, Anneal: train.Linear},
-		{Epochs: 100, LR: 16, Negatives: Full, Anneal: train.Linear},
+		{Epochs: 20, LR: 1, Negatives: 5, Schedule: train.Linear},
+		{Epochs: 100, LR: 16, Negatives: Full, Schedule: train.Linear},
 	}
 	if got := c.Stages(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -152,9 +152,9 @@ func TestTSNEQualityFile(t *testing.T) {
 func TestMillionFile(t *testing.T) {
 	c := loaded(Train.Load(Sources{File: "million.yaml"}))(t)
 	want := []Stage{
-		{Epochs: 4, LR: 0.5, S: ptr(1.), Negatives: 5, Anneal: train.Linear},
-		{Epochs: 14, LR: 8, S: ptr(0.), Negatives: 500, Anneal: train.Linear},
-		{Epochs: 5, LR: 0.5, S: ptr(4.), Negatives: 50, Anneal: train.Linear},
+		{Epochs: 4, LR: 0.5, S: ptr(1.), Negatives: 5, Schedule: train.Linear},
+		{Epochs: 14, LR: 8, S: ptr(0.), Negatives: 500, Schedule: train.Linear},
+		{Epochs: 5, LR: 0.5, S: ptr(4.), Negatives: 50, Schedule: train.Linear},
 	}
 	if got := c.Stages(); !reflect.DeepEqual(got, want) || c.Quality.Points >= 1_000_000 {
 		t.Errorf("got %+v, want %+v, and quality from a sample, not of %d points", got, want, c.Quality.Points)
@@ -164,8 +164,8 @@ func TestMillionFile(t *testing.T) {
 func TestEarlyExaggerationFile(t *testing.T) {
 	c := loaded(Train.Load(Sources{File: "mnist-negtsne-early-exaggeration.yaml"}))(t)
 	want := []Stage{
-		{Epochs: 250, LR: 1, ZBar: ptr(Uniform), Negatives: 5, Anneal: train.Linear},
-		{Epochs: 500, LR: 1, S: ptr(0.0), Negatives: 5, Anneal: train.Linear},
+		{Epochs: 250, LR: 1, ZBar: ptr(Uniform), Negatives: 5, Schedule: train.Linear},
+		{Epochs: 500, LR: 1, S: ptr(0.0), Negatives: 5, Schedule: train.Linear},
 	}
 	if got := c.Stages(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -178,13 +178,13 @@ func TestStages(t *testing.T) {
 		want       []Stage
 	}{
 		{"no phases", "loss: {s: 0.5, negatives: full}\ntrain: {epochs: 3, lr: 2, anneal: none}",
-			[]Stage{{Epochs: 3, LR: 2, S: ptr(0.5), Negatives: Full, Anneal: train.Constant}}},
+			[]Stage{{Epochs: 3, LR: 2, S: ptr(0.5), Negatives: Full, Schedule: train.Constant}}},
 		{"all inherited", "loss: {z_bar: 7}\ntrain: {phases: [{epochs: 3}, {epochs: 4, s: null, lr: null}]}",
-			[]Stage{{Epochs: 3, LR: 1, ZBar: ptr(ZBar(7)), Negatives: 5, Anneal: train.Linear}, {Epochs: 4, LR: 1, ZBar: ptr(ZBar(7)), Negatives: 5, Anneal: train.Linear}}},
+			[]Stage{{Epochs: 3, LR: 1, ZBar: ptr(ZBar(7)), Negatives: 5, Schedule: train.Linear}, {Epochs: 4, LR: 1, ZBar: ptr(ZBar(7)), Negatives: 5, Schedule: train.Linear}}},
 		{"nothing inherited", "loss: {z_bar: 7}\ntrain: {phases: [{epochs: 3, lr: 0.5, s: -1, negatives: full, anneal: none}]}",
-			[]Stage{{Epochs: 3, LR: 0.5, S: ptr(-1.0), Negatives: Full, Anneal: train.Constant}}},
+			[]Stage{{Epochs: 3, LR: 0.5, S: ptr(-1.0), Negatives: Full, Schedule: train.Constant}}},
 		{"z_bar replaces s", "loss: {s: 0.5}\ntrain: {phases: [{epochs: 3, z_bar: uniform}]}",
-			[]Stage{{Epochs: 3, LR: 1, ZBar: ptr(Uniform), Negatives: 5, Anneal: train.Linear}}},
+			[]Stage{{Epochs: 3, LR: 1, ZBar: ptr(Uniform), Negatives: 5, Schedule: train.Linear}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := mustLoad(t, tc.text)

@@ -16,12 +16,12 @@ func ExampleSchema() {
 		return
 	}
 	fmt.Println(c.Loss.Name, *c.Loss.S, "from", origins["loss.s"])
-	fmt.Println(c.Options().Phases[0].Place)
+	fmt.Println(*c.Options().Spectrum.S)
 
 	_, err = configs.Train.Parse("run.yaml", []byte("loss:\n  name: umpa"))
 	fmt.Println(err)
 	// Output:
 	// neg 0.5 from example
-	// s = 0.5
+	// 0.5
 	// run.yaml:2: loss.name is "umpa", but must be neg, nc, infonc or umap; did you mean umap?
 }

@@ -189,7 +189,7 @@ func (c *Config) checkFit(low, high int) error {
 	if first == nil || last == nil {
 		return nil
 	}
-	if fault := new(train.OptionError); errors.As(first, &fault) && fault.Field == "Place" && !c.sameSide(fault.Phase, low, high) {
+	if fault := new(train.OptionError); errors.As(first, &fault) && fault.Field == "Spectrum" && !c.sameSide(fault.Phase, low, high) {
 		return nil
 	}
 	return c.Explain(last)
@@ -199,7 +199,7 @@ func (c *Config) checkFit(low, high int) error {
 // both numbers of points.
 func (c *Config) sameSide(phase, a, b int) bool {
 	o := c.Options()
-	place := o.Phases[phase].Place
+	place := o.FitOptions().Phases[phase].Spectrum
 	return math.Signbit(train.Normalization{N: a}.LogConst(o.Loss, place, 1)) == math.Signbit(train.Normalization{N: b}.LogConst(o.Loss, place, 1))
 }
 
@@ -225,9 +225,9 @@ func (c *SimCLR) CheckSize(size data.Size) error {
 		return nil
 	}
 	sign := func(n int) bool {
-		return math.Signbit(train.Normalization{N: 2 * n}.LogConst(p.Loss.Loss, p.Place, 1))
+		return math.Signbit(train.Normalization{N: 2 * n}.LogConst(p.Loss.Loss, p.Spectrum, 1))
 	}
-	if fault := new(train.OptionError); errors.As(last, &fault) && fault.Field == "Place" && sign(low) != sign(high) {
+	if fault := new(train.OptionError); errors.As(last, &fault) && fault.Field == "Spectrum" && sign(low) != sign(high) {
 		return nil
 	}
 	return c.Explain(last)
@@ -237,7 +237,7 @@ func (c *SimCLR) CheckSize(size data.Size) error {
 // where there is one phase.
 var optionKeys = map[string]string{
 	"Sampling": "loss.draw", "BatchSize": "train.batch_size", "Clip": "train.clip", "LRZ": "train.lr_z", "LogZ": "loss.log_z",
-	"Epochs": "train.epochs", "LR": "train.lr", "Anneal": "train.anneal", "WarmUp": "train.warm_up", "Negatives": "loss.negatives",
+	"Epochs": "train.epochs", "LR": "train.lr", "Schedule": "train.anneal", "WarmUp": "train.warm_up", "Negatives": "loss.negatives",
 }
 
 // CheckOptions says what is wrong with the options of the configuration for a graph of so
@@ -264,9 +264,9 @@ func (l *Loss) explain(err error, phased bool) error {
 	}
 	key, known := optionKeys[fault.Field]
 	switch {
-	case fault.Field == "Place" && l.ZBar != nil:
+	case fault.Field == "Spectrum" && l.ZBar != nil:
 		key = "loss.z_bar"
-	case fault.Field == "Place":
+	case fault.Field == "Spectrum":
 		key = "loss.s"
 	case !known:
 		return err

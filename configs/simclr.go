@@ -104,17 +104,17 @@ type SimCLRLoss struct {
 // ImageOptimization describes how the network is trained. Epochs and LR may be null
 // in a file, but never are in a SimCLR.
 type ImageOptimization struct {
-	Epochs      int          `key:"epochs,null" in:"[1,inf)"` // of all stages
-	BatchSize   int          `key:"batch_size" in:"[2,inf)"`  // images
-	LR          float64      `key:"lr,null" in:"(0,inf)"`
-	Momentum    float64      `key:"momentum" in:"[0,1)"`
-	WeightDecay float64      `key:"weight_decay" in:"[0,inf)"`
-	DecayNorms  bool         `key:"decay_norms"`
-	LRZ         float64      `key:"lr_z" in:"[0,inf)"` // nc
-	Anneal      train.Anneal `key:"anneal" words:"cosine"`
-	WarmUp      int          `key:"warm_up" in:"[0,inf)"` // epochs, below Epochs
-	Clip        float64      `key:"clip" in:"[0,inf)"`    // 0: none
-	LogEvery    int          `key:"log_every" in:"[1,inf)"`
+	Epochs      int            `key:"epochs,null" in:"[1,inf)"` // of all stages
+	BatchSize   int            `key:"batch_size" in:"[2,inf)"`  // images
+	LR          float64        `key:"lr,null" in:"(0,inf)"`
+	Momentum    float64        `key:"momentum" in:"[0,1)"`
+	WeightDecay float64        `key:"weight_decay" in:"[0,inf)"`
+	DecayNorms  bool           `key:"decay_norms"`
+	LRZ         float64        `key:"lr_z" in:"[0,inf)"` // nc
+	Schedule    train.Schedule `key:"anneal" words:"cosine"`
+	WarmUp      int            `key:"warm_up" in:"[0,inf)"` // epochs, below Epochs
+	Clip        float64        `key:"clip" in:"[0,inf)"`    // 0: none
+	LogEvery    int            `key:"log_every" in:"[1,inf)"`
 }
 
 // Monitor says how a classifier watches the training.

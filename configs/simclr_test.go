@@ -68,9 +68,9 @@ seed: 9`).Pretraining()
 	if p.Augmentation != a {
 		t.Errorf("augmentation %+v, want %+v", p.Augmentation, a)
 	}
-	if p.Epochs != 7 || p.BatchSize != 12 || p.LR != 2 || p.Momentum != 0 || p.WeightDecay != 0.1 || !p.NoNormDecay || p.Anneal != train.Constant ||
+	if p.Epochs != 7 || p.BatchSize != 12 || p.LR != 2 || p.Momentum != 0 || p.WeightDecay != 0.1 || !p.NoNormDecay || p.Schedule != train.Constant ||
 		p.WarmUp != 2 || p.Clip != 0 || p.Negatives != int(Full) || p.Sampling != train.SampleSharedRuns || p.Loss.Mean || p.Loss.Scale != 3 || p.Seed != 9 ||
-		p.Place != place(ptr(0.5), nil) {
+		*p.Spectrum.S != 0.5 {
 		t.Errorf("%+v", p)
 	}
 }

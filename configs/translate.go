@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -54,22 +55,33 @@ func (l *Loss) Options() op.ContrastiveOptions {
 func (c *Config) Options() cne.Options {
 	l, t := &c.Loss, &c.Train
 	o := cne.Options{
-		Scaling: c.Data.Scale, GraphMetric: c.Graph.Metric, Components: orNone(c.Graph.PCA), Neighbors: c.Graph.K, Search: c.Graph.Search, SampleEdges: c.Graph.SamplesEdges(),
+		Scaling: c.Data.Scale, GraphMetric: c.Graph.Metric, Components: &c.Graph.PCA, Neighbors: c.Graph.K, Search: c.Graph.Search, SampleEdges: c.Graph.SamplesEdges(),
 		OnComponents: c.Model.Input == "pca", Dim: c.Model.Dim, Float64: c.Model.DType == "float64",
-		RandomStart: c.Model.Init == "random", SpectralStart: c.Model.Init == "spectral", CoarseStart: c.Model.Init == "coarse", StartStd: c.Model.InitStd,
-		Loss: l.Name, Metric: l.Metric, Temperature: l.Temperature, Sampling: l.Sampling, Scale: l.Factor(), Clamp: orNone(l.Clamp),
-		Mean: l.Reduction == "mean", ExcludePositive: !l.PositiveInDenominator, LogZ: l.LogZ, FixZ: !l.LearnZ || t.LRZ == 0,
-		BatchSize: t.BatchSize, Adam: t.Optimizer == "adam", SGD: t.Optimizer == "sgd", Momentum: t.Momentum, WeightDecay: t.WeightDecay,
-		LRZ: t.LRZ, Clip: orNone(t.Clip), Seed: c.Seed,
+		InitStd: c.Model.InitStd,
+		Loss:    l.Name, Metric: l.Metric, Temperature: l.Temperature, Sampling: l.Sampling, Scale: l.Factor(), Clamp: &l.Clamp,
+		Mean: l.Reduction == "mean", ExcludePositive: !l.PositiveInDenominator, LogZ: l.LogZ, FixZ: !l.LearnZ,
+		BatchSize: t.BatchSize, Momentum: t.Momentum, WeightDecay: t.WeightDecay,
+		LRZ: &t.LRZ, Clip: &t.Clip, Seed: c.Seed,
 	}
 	if c.Model.Kind != "table" {
 		o.Hidden = append([]int{}, c.Model.Hidden...) // an empty list is no nil
 	}
-	for _, s := range c.Stages() {
-		o.Phases = append(o.Phases, train.Phase{
-			Epochs: s.Epochs, LR: s.LR, Negatives: int(s.Negatives), Anneal: s.Anneal, WarmUp: s.WarmUp,
-			Place: place(s.S, s.ZBar), ExaggerateEarly: t.EarlyExaggeration == "third", LogZ: s.LogZ,
-		})
+	o.Init = cne.InitGiven
+	if c.Model.InitPath() == "" && o.Init.UnmarshalText([]byte(c.Model.Init)) != nil {
+		o.Init = cne.InitMultilevel
+	}
+	o.Optimizer = map[string]cne.Optimizer{"sgd": cne.SGD, "adam": cne.Adam}[t.Optimizer]
+	o.Epochs, o.LR, o.Negatives, o.Schedule, o.WarmUp = t.Epochs, t.LR, int(l.Negatives), t.Schedule, t.WarmUp
+	o.Spectrum, o.EarlyExaggeration = place(l.S, l.ZBar), t.EarlyExaggeration == "third"
+	for _, p := range t.Phases {
+		x := cne.Phase{Epochs: p.Epochs, Spectrum: place(p.S, p.ZBar), Schedule: p.Schedule, WarmUp: p.WarmUp, LogZ: p.LogZ}
+		if p.LR != nil {
+			x.LR = *p.LR
+		}
+		if p.Negatives != nil {
+			x.Negatives = int(*p.Negatives)
+		}
+		o.Phases = append(o.Phases, x)
 	}
 	return o
 }
@@ -77,7 +89,7 @@ func (c *Config) Options() cne.Options {
 // Options returns what is to be measured, and of how many neighbours and points.
 // Trustworthiness and losses are left to cne evaluate.
 func (q *Quality) Options() quality.Options {
-	o := quality.Options{K: q.K, Sample: q.Spearman, Points: orNone(q.Points), Skip: quality.MetricTrustworthiness | quality.MetricLosses}
+	o := quality.Options{K: q.K, Sample: q.Spearman, Points: cmp.Or(q.Points, -1), Skip: quality.MetricTrustworthiness | quality.MetricLosses}
 	for metric, wanted := range map[quality.Metric]bool{
 		quality.MetricRecall: q.Recall, quality.MetricSpearman: q.Spearman > 0, quality.MetricPartition: q.Partition,
 		quality.MetricKL: q.KL, quality.MetricAccuracy: q.Accuracy,
@@ -89,23 +101,12 @@ func (q *Quality) Options() quality.Options {
 	return o
 }
 
-// orNone returns a value of the configuration, where 0 means none.
-func orNone[T int | float64](v T) T {
-	if v == 0 {
-		return cne.None
+// place returns where on the spectrum s or z_bar say.
+func place(s *float64, zBar *ZBar) train.SpectrumParam {
+	if zBar != nil && *zBar == Uniform {
+		return train.FromZBar(0)
 	}
-	return v
-}
-
-// place returns the place on the spectrum that s or z_bar say.
-func place(s *float64, zBar *ZBar) train.Place {
-	switch {
-	case s != nil:
-		return train.AtS(*s)
-	case zBar != nil && *zBar != Uniform:
-		return train.AtZBar(float64(*zBar))
-	}
-	return train.Place{}
+	return train.SpectrumParam{S: s, ZBar: (*float64)(zBar)}
 }
 
 // Options returns when the state of a run is saved, for save to do it.
@@ -120,10 +121,10 @@ func (c *SimCLR) Pretraining() simclr.Pretraining {
 		Augmentation: c.Views.Augmentation(),
 		Network:      model.ResNetOptions{Width: c.Network.Width, Hidden: c.Network.Hidden, Out: c.Network.Out},
 		Loss:         c.Loss.Options(), LearnTemperature: c.Loss.LearnTemperature,
-		Place: place(c.Loss.S, c.Loss.ZBar),
-		LogZ:  c.Loss.LogZ, LRZ: c.Train.LRZ, FixZ: !c.Loss.LearnZ || c.Train.LRZ == 0,
+		Spectrum: place(c.Loss.S, c.Loss.ZBar),
+		LogZ:     c.Loss.LogZ, LRZ: c.Train.LRZ, FixZ: !c.Loss.LearnZ || c.Train.LRZ == 0,
 		BatchSize: c.Train.BatchSize, Negatives: int(c.Loss.Negatives), Sampling: c.Loss.Sampling,
-		Epochs: c.Train.Epochs, WarmUp: c.Train.WarmUp, LR: c.Train.LR, Anneal: c.Train.Anneal, Stages: c.stages(),
+		Epochs: c.Train.Epochs, WarmUp: c.Train.WarmUp, LR: c.Train.LR, Schedule: c.Train.Schedule, Stages: c.stages(),
 		Momentum: c.Train.Momentum, WeightDecay: c.Train.WeightDecay, NoNormDecay: !c.Train.DecayNorms,
 		Clip: c.Train.Clip, Seed: c.Seed, Precision: c.Device.OfConvolutions(),
 	}

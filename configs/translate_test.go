@@ -25,16 +25,16 @@ func TestFitOptions(t *testing.T) {
 			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, Phases: []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}}},
 		{"{seed: 3, loss: {name: nc, log_z: -2, clamp: 0.5, scale: 3, reduction: mean}, train: {lr_z: 0.25, clip: 0, batch_size: 7, anneal: none, lr: 0.5, epochs: 9}}",
 			op.ContrastiveOptions{Loss: op.NC, Temperature: 0.5, Clamp: 0.5, Scale: 3, Mean: true},
-			train.Options{Seed: 3, LogZ: -2, BatchSize: 7, LRZ: 0.25, Phases: []train.Phase{{Epochs: 9, LR: 0.5, Negatives: 5, Anneal: train.Constant}}}},
+			train.Options{Seed: 3, LogZ: -2, BatchSize: 7, LRZ: 0.25, Phases: []train.Phase{{Epochs: 9, LR: 0.5, Negatives: 5, Schedule: train.Constant}}}},
 		{"{loss: {name: nc, learn_z: false}}", op.ContrastiveOptions{Loss: op.NC, Temperature: 0.5, Clamp: 1e-10, Scale: 1},
 			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, FixZ: true, Phases: []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}}},
 		{"{loss: {name: infonce, metric: cosine, temperature: 2, s: 0.5, positive_in_denominator: false, negatives: full}, train: {early_exaggeration: third}}",
 			op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Temperature: 2, Clamp: 1e-10, Scale: 0.5, ExcludePositive: true},
-			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, Phases: []train.Phase{{Epochs: 750, LR: 1, Negatives: train.Full, Place: train.AtS(0.5), ExaggerateEarly: true}}}},
+			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, Phases: []train.Phase{{Epochs: 750, LR: 1, Negatives: train.Full, Spectrum: train.FromS(0.5), ExaggerateEarly: true}}}},
 		{"{loss: {s: 1}, train: {phases: [{epochs: 2, z_bar: uniform, anneal: none}, {epochs: 3, z_bar: 7, lr: 2, negatives: 4}, {epochs: 1}]}}",
 			op.ContrastiveOptions{Temperature: 0.5, Clamp: 1e-10, Scale: 1},
 			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, Phases: []train.Phase{
-				{Epochs: 2, LR: 1, Negatives: 5, Anneal: train.Constant}, {Epochs: 3, LR: 2, Negatives: 4, Place: train.AtZBar(7)}, {Epochs: 1, LR: 1, Negatives: 5, Place: train.AtS(1)}}}},
+				{Epochs: 2, LR: 1, Negatives: 5, Schedule: train.Constant, Spectrum: train.FromZBar(0)}, {Epochs: 3, LR: 2, Negatives: 4, Spectrum: train.FromZBar(7)}, {Epochs: 1, LR: 1, Negatives: 5, Spectrum: train.FromS(1)}}}},
 		{"{loss: {name: nc, log_z: -2}, train: {phases: [{epochs: 2}, {epochs: 3, log_z: 0}]}}", op.ContrastiveOptions{Loss: op.NC, Temperature: 0.5, Clamp: 1e-10, Scale: 1},
 			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, LogZ: -2, Phases: []train.Phase{{Epochs: 2, LR: 1, Negatives: 5}, {Epochs: 3, LR: 1, Negatives: 5, LogZ: new(float64)}}}},
 		{"{loss: {draw: runs, negatives: 10}}", op.ContrastiveOptions{Temperature: 0.5, Clamp: 1e-10, Scale: 1},
@@ -49,7 +49,7 @@ func TestFitOptions(t *testing.T) {
 		if got := o.Objective(); got != tc.loss {
 			t.Errorf("%s: loss %+v, want %+v", tc.yaml, got, tc.loss)
 		}
-		tc.fit.Method, tc.fit.MethodZ = new(train.SGD), new(train.SGD)
+		tc.fit.Optimizer, tc.fit.OptimizerZ = new(train.SGD), new(train.SGD)
 		if got := o.FitOptions(); !reflect.DeepEqual(got, tc.fit) {
 			t.Errorf("%s: options %+v, want %+v", tc.yaml, got, tc.fit)
 		}

@@ -33,8 +33,8 @@ type Pretraining struct {
 	// its temperature, from Loss.Temperature on, with the step size of the weights.
 	Loss             op.ContrastiveOptions
 	LearnTemperature bool
-	// Place is the loss's place on the spectrum, for the 2n views of n images.
-	Place train.Place
+	// Spectrum is where the loss is on the spectrum, for the 2n views of n images.
+	Spectrum train.SpectrumParam
 	// LogZ, LRZ and FixZ are about NC-t-SNE's log Z: see train.Options.
 	LogZ, LRZ float64
 	FixZ      bool
@@ -52,7 +52,7 @@ type Pretraining struct {
 	// rises linearly from 0 to LR, with every batch; then it is annealed.
 	Epochs, WarmUp int
 	LR             float64
-	Anneal         train.Anneal
+	Schedule       train.Schedule
 	// Stages, unless there are none, take the place of Epochs, WarmUp and LR: they are run
 	// one after the other, each from the network that the one before has left.
 	Stages []Stage
@@ -76,12 +76,12 @@ type Pretraining struct {
 	// means the CPU.
 	Device *model.Device
 
-	// Hooks, Watch, Checkpoints and Resume are those of train.Options. In a hook, the
+	// Hooks, OnBatch, Checkpoints and Resume are those of train.Options. In a hook, the
 	// model of the state is a *Network, which may be used for representations:
 	// that changes nothing. An edge is an image, so that EdgesPerSecond are
 	// images, each seen twice, per second.
 	Hooks       []train.Hook
-	Watch       func(epoch, done, batches int, loss float64)
+	OnBatch     func(epoch, done, batches int, loss float64)
 	Checkpoints *train.Checkpoints
 	Resume      *train.Checkpoint
 }
@@ -99,7 +99,7 @@ func PaperPretraining() Pretraining {
 		Epochs:       1000,
 		WarmUp:       5,
 		LR:           0.03 * 1024 / 256,
-		Anneal:       train.Cosine,
+		Schedule:     train.Cosine,
 		Momentum:     0.9,
 		WeightDecay:  5e-4,
 		Clip:         4,
@@ -121,7 +121,7 @@ func (p *Pretraining) Check(images int) error {
 	if images > math.MaxInt32/2 {
 		return fmt.Errorf("%w: %d images are more than can be numbered; take up to %d", ErrOption, images, math.MaxInt32/2)
 	}
-	if err := p.options(Stage{}).Method.Init(nil); err != nil {
+	if err := p.options(Stage{}).Optimizer.Init(nil); err != nil {
 		return fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	return p.checkStages(images)

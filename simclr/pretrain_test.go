@@ -350,7 +350,7 @@ func TestPretrainingRefuses(t *testing.T) {
 		"warm-up":                   {func(p *simclr.Pretraining, _ *data.Images) { p.WarmUp = 3 }, nil, "warms up for 3 of its 3 epochs"},
 		"step size":                 {func(p *simclr.Pretraining, _ *data.Images) { p.LR = math.NaN() }, nil, "step size NaN"},
 		"momentum":                  {func(p *simclr.Pretraining, _ *data.Images) { p.Momentum = -1 }, nil, "momentum -1"},
-		"place":                     {func(p *simclr.Pretraining, _ *data.Images) { p.Place = train.AtZBar(3) }, nil, "not on that spectrum"},
+		"place":                     {func(p *simclr.Pretraining, _ *data.Images) { p.Spectrum = train.FromZBar(3) }, nil, "not on that spectrum"},
 		"width":                     {func(p *simclr.Pretraining, _ *data.Images) { p.Network.Width = -1 }, nil, "cannot have widths -1"},
 		"loss":                      {func(p *simclr.Pretraining, _ *data.Images) { p.Loss = cosine(op.UMAP) }, nil, "metric: got cosine, want euclidean"},
 		"temperature": {func(p *simclr.Pretraining, _ *data.Images) {
@@ -382,7 +382,7 @@ func TestPaperPretraining(t *testing.T) {
 		},
 		Loss:      op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Temperature: 0.5, Scale: 0.5, Mean: true},
 		BatchSize: 1024, Negatives: 16, Sampling: train.SamplePerHead,
-		Epochs: 1000, WarmUp: 5, LR: 0.12, Anneal: train.Cosine,
+		Epochs: 1000, WarmUp: 5, LR: 0.12, Schedule: train.Cosine,
 		Momentum: 0.9, WeightDecay: 5e-4, Clip: 4,
 	}
 	if !reflect.DeepEqual(p, want) {

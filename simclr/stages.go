@@ -161,11 +161,11 @@ func (s *Stage) frozen() func(name string) bool {
 func (p *Pretraining) options(s Stage) train.Options {
 	return train.Options{
 		Phases: []train.Phase{{
-			Epochs: s.Epochs, LR: s.LR, Anneal: p.Anneal, WarmUp: s.WarmUp, Place: p.Place, Negatives: p.Negatives,
+			Epochs: s.Epochs, LR: s.LR, Schedule: p.Schedule, WarmUp: s.WarmUp, Spectrum: p.Spectrum, Negatives: p.Negatives,
 		}},
 		BatchSize: p.batchSize(), DropLast: true, Seed: p.Seed, Sampling: p.Sampling,
-		Method: &train.SGD{Momentum: p.Momentum, WeightDecay: p.WeightDecay, NoDecay: p.noDecay},
-		Clip:   p.Clip, LogZ: p.LogZ, FixZ: p.FixZ, LRZ: p.LRZ, Device: p.Device,
-		Hooks: p.Hooks, Watch: p.Watch, Checkpoints: p.Checkpoints,
+		Optimizer: &train.SGD{Momentum: p.Momentum, WeightDecay: p.WeightDecay, NoDecay: p.noDecay},
+		Clip:      p.Clip, LogZ: p.LogZ, FixZ: p.FixZ, LRZ: p.LRZ, Device: p.Device,
+		Hooks: p.Hooks, OnBatch: p.OnBatch, Checkpoints: p.Checkpoints,
 	}
 }

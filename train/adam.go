@@ -13,7 +13,7 @@ import (
 	"cne/model/op"
 )
 
-// Adam is the method of Kingma and Ba (2015) as PyTorch defines it: in step t,
+// Adam is the optimiser of Kingma and Ba (2015) as PyTorch defines it: in step t,
 // with the clipped gradient g plus WeightDecay·w in place of g,
 //
 //	m ← Beta1·m + (1 − Beta1)·g
@@ -40,7 +40,7 @@ type Adam struct {
 	plan plan
 }
 
-// Init implements Method.
+// Init implements Optimizer.
 func (o *Adam) Init(params []model.Parameter) error {
 	o.step = simd.Adam{WeightDecay: o.WeightDecay, Beta1: cmp.Or(o.Beta1, 0.9), Beta2: cmp.Or(o.Beta2, 0.999), Epsilon: cmp.Or(o.Epsilon, 1e-8)}
 	if s := &o.step; !(s.Beta1 > 0 && s.Beta1 < 1) || !(s.Beta2 > 0 && s.Beta2 < 1) || !(s.Epsilon > 0) || !(s.WeightDecay >= 0) || math.IsInf(s.Epsilon+s.WeightDecay, 0) {
@@ -59,10 +59,10 @@ func (o *Adam) Init(params []model.Parameter) error {
 	return nil
 }
 
-// State implements Method.
+// State implements Optimizer.
 func (o *Adam) State() []NamedArray { return o.state }
 
-// Step implements Method.
+// Step implements Optimizer.
 func (o *Adam) Step(rows []int32, lr, clip float64) {
 	o.begin(lr, clip)
 	for i := range o.targets {
@@ -83,13 +83,13 @@ func (o *Adam) begin(lr, clip float64) {
 	o.step.Clip = bound(clip)
 }
 
-// numbers implements deviceMethod.
+// numbers implements deviceOptimizer.
 func (o *Adam) numbers(lr, clip float64) stepNumbers {
 	o.begin(lr, clip)
 	return stepNumbers{float32(o.step.Step), float32(o.step.Clip), float32(o.step.Scale)}
 }
 
-// launch implements deviceMethod.
+// launch implements deviceOptimizer.
 func (o *Adam) launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error {
 	return o.plan.launch(d, "adam_steps", o.targets, o.decay, rows, numbers, status,
 		device.F32(1-o.step.Beta1), device.F32(o.step.Beta2), device.F32(1-o.step.Beta2), device.F32(o.step.Epsilon))

@@ -368,20 +368,20 @@ func TestEndpointsTeachWhatPointsDo(t *testing.T) {
 	if !fewRepeats(2000, 200) || fewRepeats(2000, 300) || fewRepeats(1<<30, rowsPerPiece/2+1) {
 		t.Fatal("which batches come by their endpoints is not as supposed")
 	}
-	sgd := func() Method { return new(SGD) }
+	sgd := func() Optimizer { return new(SGD) }
 	for name, c := range map[string]struct {
 		n, d, size, count int
 		star              bool
-		method            func() Method
+		optimizer         func() Optimizer
 	}{
 		"SGD":              {2000, 2, 200, 20000, false, sgd},
 		"SGD, star":        {2000, 2, 200, 20000, true, sgd},
 		"SGD, large":       {1 << 19, 2, rowsPerPiece / 2, 3 * rowsPerPiece / 2, true, sgd},
 		"SGD, wide":        {2000, 3, 200, 20000, true, sgd},
-		"momentum":         {2000, 2, 200, 20000, true, func() Method { return &SGD{Momentum: 0.9, WeightDecay: 1e-3} }},
-		"Adam":             {2000, 2, 200, 20000, false, func() Method { return new(Adam) }},
-		"Adam, decay":      {2000, 3, 200, 20000, true, func() Method { return &Adam{WeightDecay: 1e-3} }},
-		"Nesterov, a tail": {2000, 2, 200, 20077, true, func() Method { return &SGD{Momentum: 0.9, Nesterov: true} }},
+		"momentum":         {2000, 2, 200, 20000, true, func() Optimizer { return &SGD{Momentum: 0.9, WeightDecay: 1e-3} }},
+		"Adam":             {2000, 2, 200, 20000, false, func() Optimizer { return new(Adam) }},
+		"Adam, decay":      {2000, 3, 200, 20000, true, func() Optimizer { return &Adam{WeightDecay: 1e-3} }},
+		"Nesterov, a tail": {2000, 2, 200, 20077, true, func() Optimizer { return &SGD{Momentum: 0.9, Nesterov: true} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := rng.New(6, rng.Sample)
@@ -399,7 +399,7 @@ func TestEndpointsTeachWhatPointsDo(t *testing.T) {
 				must(t, err)
 				e, err := model.NewEmbedding(start, c.d, op.ContrastiveOptions{Clamp: 1e-10})
 				must(t, err)
-				m := c.method()
+				m := c.optimizer()
 				must(t, m.Init(e.Parameters()))
 				feed := newPrefetcher(edges, c.n, byEnds, &Options{BatchSize: c.size, Seed: 1}, position{}, 2)
 				defer feed.close()

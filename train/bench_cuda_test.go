@@ -40,7 +40,7 @@ func BenchmarkEpochOnDevice(b *testing.B) {
 			o := train.Options{BatchSize: size, Clip: 4, Device: d, Phases: []train.Phase{{Epochs: b.N + 1, LR: 1, Negatives: c.negatives}}}
 			var m model.Model
 			if c.network {
-				o.Method, o.Phases[0].LR = new(train.Adam), 0.001
+				o.Optimizer, o.Phases[0].LR = new(train.Adam), 0.001
 				m = networkOf(b, grounded(points, 0.19), 784, nil, 2, 1, op.ContrastiveOptions{Clamp: 1e-10})
 			} else {
 				m = tableOf[float32](b, points, 2, 1, op.ContrastiveOptions{Clamp: 1e-10})

@@ -51,7 +51,7 @@ func benchmarkEpochs(b *testing.B, d int, loss op.Loss, heads, tails []int32, si
 	b.ResetTimer()
 	trained(b, m, heads, tails, train.Options{
 		BatchSize: size, Clip: 4, Sampling: sampling,
-		Phases: []train.Phase{{Epochs: b.N, LR: 1, Place: train.Place{}, Negatives: negatives}},
+		Phases: []train.Phase{{Epochs: b.N, LR: 1, Spectrum: train.SpectrumParam{}, Negatives: negatives}},
 	})
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(timedEdges()), "ns/edge")
 }
@@ -136,7 +136,7 @@ func BenchmarkNetworkEpoch(b *testing.B) {
 				m := networkOf(b, points, in, nil, 2, 1, op.ContrastiveOptions{Clamp: 1e-10})
 				b.ResetTimer()
 				trained(b, m, heads, tails, train.Options{
-					BatchSize: size, Clip: 4, Method: new(train.Adam),
+					BatchSize: size, Clip: 4, Optimizer: new(train.Adam),
 					Phases: []train.Phase{{Epochs: b.N, LR: 0.001, Negatives: 5}},
 				})
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(timedEdges()), "ns/edge")
@@ -163,14 +163,14 @@ func BenchmarkNetworkStep(b *testing.B) {
 			for i := range batch.Negatives {
 				batch.Negatives[i] = int32(stream.IntN(2 * edges))
 			}
-			method := new(train.Adam)
-			must(b, method.Init(m.Parameters()))
+			optimizer := new(train.Adam)
+			must(b, optimizer.Init(m.Parameters()))
 			b.ReportAllocs()
 			for range b.N {
 				if _, err := m.Step(&batch, 0); err != nil {
 					b.Fatal(err)
 				}
-				method.Step(batch.Rows, 1e-3, 4)
+				optimizer.Step(batch.Rows, 1e-3, 4)
 			}
 		})
 	}

@@ -91,7 +91,7 @@ type Progress struct {
 const (
 	parameterPrefix = "parameter."
 	statePrefix     = "state."
-	methodPrefix    = "method."
+	optimizerPrefix = "method."
 	methodZPrefix   = "method_z."
 
 	// logZName is the name of the parameter log Z.
@@ -182,7 +182,7 @@ func (f *fit) restore(c *Checkpoint) error {
 	for _, s := range want {
 		from, ok := saved[s.Name]
 		if !ok {
-			return fmt.Errorf("%w: it has no %s, which this run has; resume it with the model and the method it was begun with", ErrCheckpoint, s.Name)
+			return fmt.Errorf("%w: it has no %s, which this run has; resume it with the model and the optimiser it was begun with", ErrCheckpoint, s.Name)
 		}
 		if !ofOneType(s.Name, from, s.Value) || !slices.Equal(from.Shape(), s.Value.Shape()) {
 			return fmt.Errorf("%w: its %s is of %v and shape %v, that of this run of %v and shape %v; resume it with the model it was begun with",
@@ -190,7 +190,7 @@ func (f *fit) restore(c *Checkpoint) error {
 		}
 	}
 	if len(saved) != len(want) {
-		return fmt.Errorf("%w: it has %d arrays, but this run has %d; resume it with the model and the method it was begun with", ErrCheckpoint, len(saved), len(want))
+		return fmt.Errorf("%w: it has %d arrays, but this run has %d; resume it with the model and the optimiser it was begun with", ErrCheckpoint, len(saved), len(want))
 	}
 	for _, s := range want {
 		if err := copyArray(s.Value, saved[s.Name]); err != nil {
@@ -204,7 +204,7 @@ func (f *fit) restore(c *Checkpoint) error {
 }
 
 // ofOneType tells whether an array can be restored from another of its name. log Z and
-// its method's state are float64 on the CPU and float32 on a device, and a run may be
+// its optimiser's state are float64 on the CPU and float32 on a device, and a run may be
 // continued on the other of the two.
 func ofOneType(name string, from, to *op.Array) bool {
 	if name == parameterPrefix+logZName || strings.HasPrefix(name, methodZPrefix) {

@@ -21,7 +21,7 @@ func runOn(t *testing.T, d *device.Device, first float32) *fit {
 	if !d.OnHost() {
 		logZType = tensor.Float32
 	}
-	h := &hostEngine{job: &job{Options: Options{Method: &SGD{Momentum: 0.9}, MethodZ: new(Adam)}, batches: 10, epochs: 5}}
+	h := &hostEngine{job: &job{Options: Options{Optimizer: &SGD{Momentum: 0.9}, OptimizerZ: new(Adam)}, batches: 10, epochs: 5}}
 	add := func(name string, dtype tensor.Dtype, n int) model.Parameter {
 		p := model.Parameter{Name: name}
 		var err error
@@ -34,7 +34,7 @@ func runOn(t *testing.T, d *device.Device, first float32) *fit {
 	}
 	h.params = []model.Parameter{add("w", tensor.Float32, 5)}
 	h.paramZ = add(logZName, logZType, 1)
-	must(t, errors.Join(h.Method.Init(h.params), h.MethodZ.Init([]model.Parameter{h.paramZ})))
+	must(t, errors.Join(h.Optimizer.Init(h.params), h.OptimizerZ.Init([]model.Parameter{h.paramZ})))
 	for _, s := range h.arrays() {
 		values := make([]float32, s.Value.Len())
 		for i := range values {

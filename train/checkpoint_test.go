@@ -48,11 +48,11 @@ func resumeMLP[T op.Float](o op.ContrastiveOptions) func(t testing.TB) model.Mod
 func resumables() map[string]resumable {
 	phases := []train.Phase{
 		{Epochs: 2, LR: 0.01, Negatives: 3},
-		{Epochs: 3, LR: 0.02, Negatives: 4, Anneal: train.Cosine, WarmUp: 1},
+		{Epochs: 3, LR: 0.02, Negatives: 4, Schedule: train.Cosine, WarmUp: 1},
 	}
-	options := func(method, methodZ func() train.Method) func() train.Options {
+	options := func(optimizer, optimizerZ func() train.Optimizer) func() train.Options {
 		return func() train.Options {
-			return train.Options{Phases: phases, BatchSize: 25, Seed: 11, Clip: 4, Method: method(), MethodZ: methodZ()}
+			return train.Options{Phases: phases, BatchSize: 25, Seed: 11, Clip: 4, Optimizer: optimizer(), OptimizerZ: optimizerZ()}
 		}
 	}
 	// with changes options.
@@ -64,9 +64,9 @@ func resumables() map[string]resumable {
 			return o
 		}
 	}
-	sgd := func() train.Method { return new(train.SGD) }
-	momentum := func() train.Method { return &train.SGD{Momentum: 0.9, WeightDecay: 1e-3} }
-	adam := func() train.Method { return new(train.Adam) }
+	sgd := func() train.Optimizer { return new(train.SGD) }
+	momentum := func() train.Optimizer { return &train.SGD{Momentum: 0.9, WeightDecay: 1e-3} }
+	adam := func() train.Optimizer { return new(train.Adam) }
 	loss := func(l op.Loss) op.ContrastiveOptions { return op.ContrastiveOptions{Loss: l, Clamp: 1e-10} }
 	return map[string]resumable{
 		"table, sgd":             {resumeTable(loss(op.Neg)), options(sgd, sgd)},
@@ -77,13 +77,13 @@ func resumables() map[string]resumable {
 		"mlp, momentum, float64": {resumeMLP[float64](loss(op.Neg)), options(momentum, momentum)},
 		"table, all negatives":   {resumeTable(loss(op.InfoNC)), with(options(sgd, sgd), func(o *train.Options) { o.Phases[1].Negatives = train.Full })},
 		"table, exaggerated": {resumeTable(loss(op.Neg)), with(options(sgd, sgd), func(o *train.Options) {
-			o.Phases[1].ExaggerateEarly, o.Phases[1].Place = true, train.AtS(0)
+			o.Phases[1].ExaggerateEarly, o.Phases[1].Spectrum = true, train.FromS(0)
 		})},
 		"table, fixed Z":     {resumeTable(loss(op.NC)), with(options(sgd, sgd), func(o *train.Options) { o.FixZ, o.LogZ = true, -3 })},
 		"table, Z again":     {resumeTable(loss(op.NC)), with(options(sgd, sgd), func(o *train.Options) { o.Phases[1].LogZ = new(float64) })},
 		"mlp, adam, Z again": {resumeMLP[float64](loss(op.NC)), with(options(adam, adam), func(o *train.Options) { o.LogZ, o.Phases[1].LogZ = -2, new(float64) })},
 		"table, cosine, mean": {resumeTable(op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Mean: true}),
-			with(options(sgd, sgd), func(o *train.Options) { o.Phases[0].Place = train.AtS(0.5) })},
+			with(options(sgd, sgd), func(o *train.Options) { o.Phases[0].Spectrum = train.FromS(0.5) })},
 	}
 }
 
@@ -302,7 +302,7 @@ func TestResumeRefuses(t *testing.T) {
 		"seed":       {func(o *train.Options) { o.Seed++ }, r.model, "the seed of its run is 11, that of this one 12"},
 		"batch size": {func(o *train.Options) { o.BatchSize = 30 }, r.model, "batch size"},
 		"fewer":      {func(o *train.Options) { o.Phases = o.Phases[:1] }, r.model, "this run ends after 2 epochs"},
-		"method":     {func(o *train.Options) { o.Method = new(train.SGD) }, r.model, "arrays, but this run has"},
+		"optimizer":  {func(o *train.Options) { o.Optimizer = new(train.SGD) }, r.model, "arrays, but this run has"},
 		"model":      {func(*train.Options) {}, resumeMLP[float32](op.ContrastiveOptions{Loss: op.NC}), "it has no parameter.0.weight"},
 		"other table": {func(*train.Options) {}, func(t testing.TB) model.Model {
 			return tableOf[float32](t, resumePoints, 3, 3, op.ContrastiveOptions{Loss: op.NC})
@@ -352,7 +352,7 @@ func TestReadCheckpointRefusesDamage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c")
 	e := tableOf[float32](t, 3, 1, 1, op.ContrastiveOptions{})
 	trained(t, e, []int32{0, 1, 2}, []int32{1, 2, 0}, train.Options{
-		Phases: []train.Phase{{Epochs: 1, LR: 0.1, Negatives: 1}}, BatchSize: 2, Method: new(train.Adam),
+		Phases: []train.Phase{{Epochs: 1, LR: 0.1, Negatives: 1}}, BatchSize: 2, Optimizer: new(train.Adam),
 		Checkpoints: &train.Checkpoints{Save: func(c *train.Checkpoint) error { return c.WriteFile(path) }},
 	})
 	good, err := os.ReadFile(path)

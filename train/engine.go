@@ -17,7 +17,7 @@ type engine interface {
 	advance(e *epochRun) error
 	// logZ returns NC-t-SNE's log Z.
 	logZ() float64
-	// setLogZ starts log Z again, between two batches, with a new state of its method.
+	// setLogZ starts log Z again, between two batches, with a new state of its optimiser.
 	setLogZ(logZ float64) error
 	// arrays returns the arrays of the run's state, in the memory in which they are
 	// used.
@@ -49,14 +49,14 @@ func newJob(m model.Model, n, edges int, options Options) (*job, error) {
 		return nil, err
 	}
 	j.LRZ = cmp.Or(j.LRZ, 0.001)
-	if j.Method == nil {
-		j.Method = new(SGD)
+	if j.Optimizer == nil {
+		j.Optimizer = new(SGD)
 	}
-	if j.MethodZ == nil {
-		j.MethodZ = new(SGD)
+	if j.OptimizerZ == nil {
+		j.OptimizerZ = new(SGD)
 	}
-	if j.Method == j.MethodZ {
-		return nil, errkind.Errorf(ErrInput, "train: Method and MethodZ are one; each needs a state of its own")
+	if j.Optimizer == j.OptimizerZ {
+		return nil, errkind.Errorf(ErrInput, "train: Optimizer and OptimizerZ are one; each needs a state of its own")
 	}
 	j.size, j.batches = j.batchSize(edges), j.Options.batches(edges)
 	j.taken = min(edges, j.size*j.batches)
@@ -75,10 +75,10 @@ type position struct{ epoch, batch int }
 type epochRun struct {
 	*Phase
 	position
-	ofPhase int // counts the epochs of the phase
-	place   Place
-	sum     float64 // of the losses of the batches done
-	lr      float64 // of the last of them
+	ofPhase  int // counts the epochs of the phase
+	spectrum SpectrumParam
+	sum      float64 // of the losses of the batches done
+	lr       float64 // of the last of them
 
 	clock   time.Time
 	spent   time.Duration // on the batches that were done here
@@ -112,7 +112,7 @@ func (j *job) phaseOf(epoch int) *Phase {
 
 // stepSize returns that of a batch.
 func (j *job) stepSize(e *epochRun, batch int) float64 {
-	return scheduled(e.Anneal, e.LR, e.ofPhase, batch, j.batches, e.WarmUp, e.Epochs)
+	return scheduled(e.Schedule, e.LR, e.ofPhase, batch, j.batches, e.WarmUp, e.Epochs)
 }
 
 // edgesOf returns how many edges a batch of the epoch has.
@@ -135,11 +135,11 @@ func (j *job) learnsZ() bool { return j.hasZ() && !j.FixZ }
 
 // logConst returns the logarithm of the loss's constant for a batch with m
 // negatives for each head: fewer, in a small last batch, than asked for.
-func (j *job) logConst(place Place, m int, logZ float64) float64 {
+func (j *job) logConst(at SpectrumParam, m int, logZ float64) float64 {
 	if j.hasZ() {
 		return logZ
 	}
-	return Normalization{j.n}.LogConst(j.objective.Loss, place, max(1, m))
+	return Normalization{j.n}.LogConst(j.objective.Loss, at, max(1, m))
 }
 
 // diverged returns the error of a run that diverges in a batch.
@@ -147,7 +147,7 @@ func (j *job) diverged(e *epochRun, batch int, cause error) error {
 	return &DivergedError{Epoch: e.epoch + 1, Batch: batch + 1, LR: j.stepSize(e, batch), Cause: cause}
 }
 
-// arrays returns a run's parameters, log Z, the state of its methods and, if it has
+// arrays returns a run's parameters, log Z, the state of its optimisers and, if it has
 // one, that of its model: at says where an engine keeps an array of the latter.
 func (j *job) arrays(params []model.Parameter, paramZ model.Parameter, at func(*op.Array) *op.Array) []NamedArray {
 	var list []NamedArray
@@ -160,10 +160,10 @@ func (j *job) arrays(params []model.Parameter, paramZ model.Parameter, at func(*
 			list = append(list, NamedArray{statePrefix + s.Name, at(s.Value)})
 		}
 	}
-	for _, s := range j.Method.State() {
-		list = append(list, NamedArray{methodPrefix + s.Name, s.Value})
+	for _, s := range j.Optimizer.State() {
+		list = append(list, NamedArray{optimizerPrefix + s.Name, s.Value})
 	}
-	for _, s := range j.MethodZ.State() {
+	for _, s := range j.OptimizerZ.State() {
 		list = append(list, NamedArray{methodZPrefix + s.Name, s.Value})
 	}
 	return list

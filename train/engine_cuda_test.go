@@ -59,9 +59,9 @@ func (r *deviceRun) fit(t *testing.T, d *device.Device, change func(o *train.Opt
 	t.Helper()
 	m := r.model(t)
 	o := r.options
-	o.Device, o.Method, o.MethodZ = d, new(train.SGD), new(train.SGD)
+	o.Device, o.Optimizer, o.OptimizerZ = d, new(train.SGD), new(train.SGD)
 	if r.adam {
-		o.Method = new(train.Adam)
+		o.Optimizer = new(train.Adam)
 	}
 	var losses []float64
 	o.Hooks = append(slices.Clip(o.Hooks), train.HookFunc(func(s *train.State) error {
@@ -83,7 +83,7 @@ func (r *deviceRun) fit(t *testing.T, d *device.Device, change func(o *train.Opt
 // deviceRuns cover all forms of steps on a device.
 var deviceRuns = map[string]deviceRun{
 	"table, Neg": {loss: op.ContrastiveOptions{Clamp: 1e-10},
-		options: train.Options{BatchSize: 100, Clip: 4, Phases: []train.Phase{{Epochs: 4, LR: 0.1, Place: train.AtS(0.5), Negatives: 5}}}},
+		options: train.Options{BatchSize: 100, Clip: 4, Phases: []train.Phase{{Epochs: 4, LR: 0.1, Spectrum: train.FromS(0.5), Negatives: 5}}}},
 	"table, whole epochs as batches": {loss: op.ContrastiveOptions{Clamp: 1e-10},
 		options: train.Options{BatchSize: 100000, Clip: 4, Phases: []train.Phase{{Epochs: 4, LR: 0.1, Negatives: 5}}}},
 	"table, UMAP": {loss: op.ContrastiveOptions{Loss: op.UMAP, Clamp: 1e-10},
@@ -105,7 +105,7 @@ var deviceRuns = map[string]deviceRun{
 	"network, edges drawn by weight": {network: true, loss: op.ContrastiveOptions{Clamp: 1e-10}, adam: true,
 		options: train.Options{BatchSize: 100, Clip: 4, Weights: unequalWeights(), Phases: []train.Phase{{Epochs: 4, LR: 0.01, Negatives: 5}}}},
 	"network": {network: true, loss: op.ContrastiveOptions{Clamp: 1e-10}, adam: true,
-		options: train.Options{BatchSize: 100, Clip: 4, Phases: []train.Phase{{Epochs: 4, LR: 0.01, Negatives: 5, Anneal: train.Cosine, WarmUp: 1}}}},
+		options: train.Options{BatchSize: 100, Clip: 4, Phases: []train.Phase{{Epochs: 4, LR: 0.01, Negatives: 5, Schedule: train.Cosine, WarmUp: 1}}}},
 	"network, two phases, batches dropped": {network: true, loss: op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10}, adam: true,
 		options: train.Options{BatchSize: 130, DropLast: true, Phases: []train.Phase{{Epochs: 2, LR: 0.01, Negatives: 5}, {Epochs: 2, LR: 0.005, Negatives: 9}}}},
 	"network, NC whose Z starts again": {network: true, loss: op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10}, adam: true,
@@ -550,7 +550,7 @@ func TestNothingLeaksOnDevice(t *testing.T) {
 	if inUse[1] > inUse[0] || pieces[1] > pieces[0] {
 		t.Errorf("%d bytes in %d pieces after %d steps, %d in %d after 10", inUse[1], pieces[1], 2*epochs, inUse[0], pieces[0])
 	}
-	// The methods' state is freed by the garbage collector.
+	// The optimisers' state is freed by the garbage collector.
 	var used, after int64
 	for range 200 {
 		runtime.GC()
@@ -576,8 +576,8 @@ func TestWhatDevicesDoNotTake(t *testing.T) {
 		"accelerators compute in float32; take that, or device cpu": {model: double},
 		"the batches are prepared on the CPU, so that the run cannot be computed on cuda:0; take the device cpu": {
 			single, train.Options{Images: new(imageSource)}},
-		"cannot be computed on cuda:0; take the device cpu":                                {model: struct{ model.Model }{single}},
-		"methods of types *train_test.noMethod and *train.SGD do not work on cuda:0; take": {single, train.Options{Method: new(noMethod)}},
+		"cannot be computed on cuda:0; take the device cpu":                                      {model: struct{ model.Model }{single}},
+		"optimisers of types *train_test.noOptimizer and *train.SGD do not work on cuda:0; take": {single, train.Options{Optimizer: new(noOptimizer)}},
 	} {
 		o := run.options
 		o.Device, o.Phases = d, []train.Phase{{Epochs: 1, LR: 1, Negatives: 1}}
@@ -587,9 +587,9 @@ func TestWhatDevicesDoNotTake(t *testing.T) {
 	}
 }
 
-// noMethod is a method for the CPU alone.
-type noMethod struct{}
+// noOptimizer is an optimiser for the CPU alone.
+type noOptimizer struct{}
 
-func (*noMethod) Init([]model.Parameter) error   { return nil }
-func (*noMethod) Step([]int32, float64, float64) {}
-func (*noMethod) State() []train.NamedArray      { return nil }
+func (*noOptimizer) Init([]model.Parameter) error   { return nil }
+func (*noOptimizer) Step([]int32, float64, float64) {}
+func (*noOptimizer) State() []train.NamedArray      { return nil }

@@ -35,10 +35,10 @@ const (
 // device prepares what comes next: see devicePreparer.
 type deviceEngine struct {
 	*job
-	compiled *model.DeviceModel // the model on the device
-	method   deviceMethod
-	methodZ  deviceMethod // nil if log Z is not learnt
-	images   DeviceImages // nil if the model takes none
+	compiled   *model.DeviceModel // the model on the device
+	optimizer  deviceOptimizer
+	optimizerZ deviceOptimizer // nil if log Z is not learnt
+	images     DeviceImages    // nil if the model takes none
 
 	table   *tableRun   // nil unless the model is a table that needs no graph
 	network *networkRun // nil unless the model is a network with small batches
@@ -75,17 +75,17 @@ func newDeviceEngine(j *job, edges []edge) (r *deviceEngine, err error) {
 		return nil, fmt.Errorf("train: a model of type %T cannot be computed on %s; take the device cpu", j.model, j.Device.Name())
 	}
 	r = &deviceEngine{job: j, z: j.LogZ, controlled: [2]int{-1, 0}, chunk: firstChunk}
-	r.method, ok = j.Method.(deviceMethod)
-	methodZ, okZ := j.MethodZ.(deviceMethod)
+	r.optimizer, ok = j.Optimizer.(deviceOptimizer)
+	optimizerZ, okZ := j.OptimizerZ.(deviceOptimizer)
 	if !ok || !okZ {
-		return nil, fmt.Errorf("train: methods of types %T and %T do not work on %s; take the device cpu", j.Method, j.MethodZ, j.Device.Name())
+		return nil, fmt.Errorf("train: optimisers of types %T and %T do not work on %s; take the device cpu", j.Optimizer, j.OptimizerZ, j.Device.Name())
 	}
 	source, ok := j.Images.(DeviceImageSource)
 	if j.Images != nil && !ok {
 		return nil, fmt.Errorf("train: the batches are prepared on the CPU, so that the run cannot be computed on %s; take the device cpu", j.Device.Name())
 	}
 	if j.learnsZ() {
-		r.methodZ = methodZ
+		r.optimizerZ = optimizerZ
 	}
 	defer func() {
 		if err != nil {
@@ -117,10 +117,10 @@ func newDeviceEngine(j *job, edges []edge) (r *deviceEngine, err error) {
 		return r, err
 	}
 	r.paramZ.Name, r.paramZ.Grad = logZName, r.compiled.DTheta
-	if err := j.Method.Init(r.compiled.Parameters()); err != nil {
+	if err := j.Optimizer.Init(r.compiled.Parameters()); err != nil {
 		return r, err
 	}
-	if err := j.MethodZ.Init([]model.Parameter{r.paramZ}); err != nil {
+	if err := j.OptimizerZ.Init([]model.Parameter{r.paramZ}); err != nil {
 		return r, err
 	}
 	if err := r.setLogZ(j.LogZ); err != nil {
@@ -186,9 +186,9 @@ func (r *deviceEngine) takesEdges(b, m int) bool {
 // plainTable returns the model's table if it can be trained without a graph, else nil.
 func (r *deviceEngine) plainTable() *op.Array {
 	params := r.compiled.Parameters()
-	plain := func(m Method) bool { sgd, ok := m.(*SGD); return ok && sgd.plain() }
+	plain := func(m Optimizer) bool { sgd, ok := m.(*SGD); return ok && sgd.plain() }
 	_, ok := r.job.model.(*model.Embedding[float32])
-	if !ok || !tableTakes(r.objective, params[0].Value.Cols()) || !plain(r.Method) || r.methodZ != nil && !plain(r.MethodZ) {
+	if !ok || !tableTakes(r.objective, params[0].Value.Cols()) || !plain(r.Optimizer) || r.optimizerZ != nil && !plain(r.OptimizerZ) {
 		return nil
 	}
 	return params[0].Value
@@ -202,7 +202,7 @@ func (r *deviceEngine) setLogZ(logZ float64) error {
 	}
 	r.z = logZ
 	// Recorded steps know the arrays of the state by their addresses.
-	for _, s := range r.MethodZ.State() {
+	for _, s := range r.OptimizerZ.State() {
 		if err := s.Value.Zero(); err != nil {
 			return err
 		}
@@ -309,7 +309,7 @@ func (r *deviceEngine) train(e *epochRun, w *deviceWindow, count int) error {
 	if err := device.Download(r.Device, report, r.report.Pointer()); err != nil {
 		return err
 	}
-	if r.methodZ != nil {
+	if r.optimizerZ != nil {
 		r.z = float64(math.Float32frombits(report[1]))
 	}
 	if failed := int(report[0]); failed != 0 {
@@ -404,12 +404,12 @@ func (r *deviceEngine) putControls(e *epochRun, w *deviceWindow) error {
 		batch := w.first + i
 		var logConst float64
 		if !r.hasZ() {
-			logConst = r.logConst(e.place, r.Sampling.count(e.Negatives, r.edgesOf(batch)), 0)
+			logConst = r.logConst(e.spectrum, r.Sampling.count(e.Negatives, r.edgesOf(batch)), 0)
 		}
-		numbers := r.method.numbers(r.stepSize(e, batch), r.Clip)
+		numbers := r.optimizer.numbers(r.stepSize(e, batch), r.Clip)
 		var numbersZ stepNumbers
-		if r.methodZ != nil {
-			numbersZ = r.methodZ.numbers(r.LRZ, r.Clip)
+		if r.optimizerZ != nil {
+			numbersZ = r.optimizerZ.numbers(r.LRZ, r.Clip)
 		}
 		putControl(words[i*controlWords:(i+1)*controlWords], r.Seed, e.epoch, batch, logConst, numbers, numbersZ)
 	}
@@ -480,10 +480,10 @@ func (r *deviceEngine) step(e *epochRun, w *deviceWindow, batch int) error {
 // move takes the optimisers' steps for a batch.
 func (r *deviceEngine) move(rows *op.Array, control device.Pointer) error {
 	status := r.status.Pointer()
-	if err := r.method.launch(r.Device, rows, numbersAt(control), status); err != nil || r.methodZ == nil {
+	if err := r.optimizer.launch(r.Device, rows, numbersAt(control), status); err != nil || r.optimizerZ == nil {
 		return err
 	}
-	return r.methodZ.launch(r.Device, rows, numbersZAt(control), status)
+	return r.optimizerZ.launch(r.Device, rows, numbersZAt(control), status)
 }
 
 // divergedAt returns the error of a run that diverged in a batch of a window, which it

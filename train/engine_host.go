@@ -43,14 +43,14 @@ func newHostEngine(j *job, edges []edge) (*hostEngine, error) {
 		memory.Huge(op.Data[float32](p.Value))
 		memory.Huge(op.Data[float64](p.Value))
 	}
-	return h, errors.Join(j.Method.Init(h.params), j.MethodZ.Init([]model.Parameter{h.paramZ}))
+	return h, errors.Join(j.Optimizer.Init(h.params), j.OptimizerZ.Init([]model.Parameter{h.paramZ}))
 }
 
 func (h *hostEngine) logZ() float64 { return h.z }
 
 func (h *hostEngine) setLogZ(logZ float64) error {
 	op.Data[float64](h.paramZ.Value)[0], h.z = logZ, logZ
-	return h.MethodZ.Init([]model.Parameter{h.paramZ})
+	return h.OptimizerZ.Init([]model.Parameter{h.paramZ})
 }
 
 func (h *hostEngine) arrays() []NamedArray {
@@ -123,7 +123,7 @@ func (h *hostEngine) rowsAfter() []int32 {
 // step trains on a batch and returns its loss, as a sum over its edges.
 func (h *hostEngine) step(b *model.Batch, e *epochRun) (float64, error) {
 	h.sampler.draw(b, e.Negatives, e.epoch, e.batch)
-	loss, err := h.model.Step(b, h.logConst(e.place, h.Sampling.count(e.Negatives, b.Edges()), h.z))
+	loss, err := h.model.Step(b, h.logConst(e.spectrum, h.Sampling.count(e.Negatives, b.Edges()), h.z))
 	if err != nil {
 		return 0, err
 	}
@@ -134,10 +134,10 @@ func (h *hostEngine) step(b *model.Batch, e *epochRun) (float64, error) {
 		}
 		return 0, h.diverged(e, e.batch, cause)
 	}
-	h.Method.Step(b.Rows, e.lr, h.Clip)
+	h.Optimizer.Step(b.Rows, e.lr, h.Clip)
 	if h.learnsZ() {
 		op.Data[float64](h.paramZ.Grad)[0] = h.model.DTheta()
-		h.MethodZ.Step(nil, h.LRZ, h.Clip)
+		h.OptimizerZ.Step(nil, h.LRZ, h.Clip)
 		h.z = op.Data[float64](h.paramZ.Value)[0]
 		if !(math.Abs(h.z) <= maxLogConst) {
 			return 0, h.diverged(e, e.batch, ErrLogZ)

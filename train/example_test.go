@@ -85,8 +85,8 @@ func fitAndSave(path string, set *data.Dataset) error {
 	}
 	heads, tails := graph.EdgeList()
 	if _, err := train.Fit(context.Background(), m, heads, tails, train.Options{
-		Phases: []train.Phase{{Epochs: 60, LR: 0.002, Negatives: 5}},
-		Method: new(train.Adam), Clip: 4, BatchSize: 256,
+		Phases:    []train.Phase{{Epochs: 60, LR: 0.002, Negatives: 5}},
+		Optimizer: new(train.Adam), Clip: 4, BatchSize: 256,
 	}); err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func Example_spectrum() {
 	}
 	var partitions []float64
 	for _, zBar := range []float64{1e3, 1e4, 1e5} {
-		phases := []train.Phase{early, {Epochs: 60, LR: 1, Negatives: 5, Place: train.AtZBar(zBar)}}
+		phases := []train.Phase{early, {Epochs: 60, LR: 1, Negatives: 5, Spectrum: train.FromZBar(zBar)}}
 		embedding, err := fit(train.Options{Phases: phases, Resume: shared})
 		if err != nil {
 			fmt.Println(err)

@@ -7,16 +7,16 @@ import (
 	"cne/model/op"
 )
 
-// A DeviceMethod is a method whose steps on a device tests can take one by one.
-type DeviceMethod struct{ deviceMethod }
+// A DeviceOptimizer is an optimiser whose steps on a device tests can take one by one.
+type DeviceOptimizer struct{ deviceOptimizer }
 
-// OnDevice returns SGD or Adam as a DeviceMethod.
-func OnDevice(m Method) DeviceMethod { return DeviceMethod{m.(deviceMethod)} }
+// OnDevice returns SGD or Adam as a DeviceOptimizer.
+func OnDevice(m Optimizer) DeviceOptimizer { return DeviceOptimizer{m.(deviceOptimizer)} }
 
-// Numbers is deviceMethod's numbers.
-func (m DeviceMethod) Numbers(lr, clip float64) [8]float32 { return m.numbers(lr, clip) }
+// Numbers is deviceOptimizer's numbers.
+func (m DeviceOptimizer) Numbers(lr, clip float64) [8]float32 { return m.numbers(lr, clip) }
 
-// Launch is deviceMethod's launch.
-func (m DeviceMethod) Launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error {
+// Launch is deviceOptimizer's launch.
+func (m DeviceOptimizer) Launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error {
 	return m.launch(d, rows, numbers, status)
 }

@@ -134,7 +134,7 @@ func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Optio
 	last := &f.Phases[len(f.Phases)-1]
 	f.result.LogZ = f.engine.logZ()
 	f.result.Negatives = f.Sampling.count(last.Negatives, f.size)
-	f.result.LogConst = f.logConst(last.Place, f.result.Negatives, f.result.LogZ)
+	f.result.LogConst = f.logConst(last.Spectrum, f.result.Negatives, f.result.LogZ)
 	return f.result, err
 }
 
@@ -195,7 +195,7 @@ func (f *fit) run(ctx context.Context) error {
 // epoch runs an epoch of a phase, or what is left of it, and the hooks after it.
 func (f *fit) epoch(ctx context.Context, phase, ofPhase int) error {
 	e := &f.now
-	e.Phase, e.ofPhase, e.place = &f.Phases[phase], ofPhase, placeAt(&f.Phases[phase], ofPhase)
+	e.Phase, e.ofPhase, e.spectrum = &f.Phases[phase], ofPhase, spectrumAt(&f.Phases[phase], ofPhase)
 	e.clock, e.spent = time.Now(), 0
 	from := e.batch
 	if e.LogZ != nil && ofPhase == 0 && from == 0 {
@@ -218,8 +218,8 @@ func (f *fit) epoch(ctx context.Context, phase, ofPhase int) error {
 		if err := f.engine.advance(e); err != nil {
 			return err
 		}
-		if f.Watch != nil {
-			f.Watch(e.epoch+1, e.batch, f.batches, e.sum/float64(min(f.edges, e.batch*f.size)))
+		if f.OnBatch != nil {
+			f.OnBatch(e.epoch+1, e.batch, f.batches, e.sum/float64(min(f.edges, e.batch*f.size)))
 		}
 	}
 	e.pause()
@@ -246,12 +246,16 @@ func (f *fit) epoch(ctx context.Context, phase, ofPhase int) error {
 	return f.saveIf(f.Checkpoints.after(f.result.Epochs))
 }
 
-// placeAt returns the place on the spectrum of an epoch of a phase.
-func placeAt(p *Phase, epoch int) Place {
-	if p.ExaggerateEarly && 3*epoch < p.Epochs {
-		return p.Place.Exaggerated()
+// EarlyEpochs returns how many of the epochs of a run early exaggeration takes: a third,
+// rounded up.
+func EarlyEpochs(epochs int) int { return (epochs + 2) / 3 }
+
+// spectrumAt returns the position on the spectrum in an epoch of a phase.
+func spectrumAt(p *Phase, epoch int) SpectrumParam {
+	if p.ExaggerateEarly && epoch < EarlyEpochs(p.Epochs) {
+		return p.Spectrum.Exaggerated()
 	}
-	return p.Place
+	return p.Spectrum
 }
 
 // checkReach checks that the points have not flown apart: a clamped loss stays finite
@@ -264,7 +268,7 @@ func (f *fit) checkReach() error {
 		f.least = min(f.least, f.result.Loss)
 		return nil
 	}
-	reach := f.reach(f.now.place, f.Sampling.count(f.now.Negatives, f.size))
+	reach := f.reach(f.now.spectrum, f.Sampling.count(f.now.Negatives, f.size))
 	if math.IsInf(reach, 1) {
 		return nil // no need to compute the embedding
 	}
@@ -306,7 +310,7 @@ func (f *fit) checkFinite() error {
 // reach returns the distance d beyond which points no longer attract each other, as
 // the clamp binds there: 1/(1+c(1+d²)) is below it or, for losses without a constant
 // c, 1/(1+d²).
-func (f *fit) reach(place Place, m int) float64 {
+func (f *fit) reach(at SpectrumParam, m int) float64 {
 	if f.objective.Metric == op.Cosine {
 		return math.Inf(1) // the lengths of the rows do not matter
 	}
@@ -316,7 +320,7 @@ func (f *fit) reach(place Place, m int) float64 {
 	c := 1.
 	switch f.objective.Loss.Info().Constant {
 	case op.FixedZ:
-		c = math.Exp(f.logConst(place, m, 0))
+		c = math.Exp(f.logConst(at, m, 0))
 	case op.LearntZ:
 		c = math.Exp(f.engine.logZ()) * float64(m)
 	}

@@ -38,61 +38,53 @@ func (p Normalization) Z(logZ float64) float64 {
 // LogConst returns the logarithm of the loss's constant, as op.Contrastive takes it:
 // of c = Z̄·m/|X| for Neg-t-SNE, where |X| = n² and m is the number of negatives of each
 // head, of ρ for InfoNC-t-SNE, and 0 for the others.
-func (p Normalization) LogConst(loss op.Loss, at Place, m int) float64 {
+func (p Normalization) LogConst(loss op.Loss, at SpectrumParam, m int) float64 {
+	logC := func(zBar float64) float64 { return math.Log(zBar) + math.Log(float64(m)) - 2*math.Log(float64(p.N)) }
 	switch constant := loss.Info().Constant; {
-	case constant == op.FixedZ && at.kind == byZBar:
-		return math.Log(at.value) + math.Log(float64(m)) - 2*math.Log(float64(p.N))
-	case constant == op.FixedZ && at.kind == byS:
-		return p.LogConst(loss, AtZBar(p.ZBar(at.value)), m)
-	case constant == op.Divisor && at.kind == byS:
-		return at.value * math.Log(4)
+	case constant == op.FixedZ && at.ZBar != nil && *at.ZBar != 0:
+		return logC(*at.ZBar)
+	case constant == op.FixedZ && at.S != nil:
+		return logC(p.ZBar(*at.S))
+	case constant == op.Divisor && at.S != nil:
+		return *at.S * math.Log(4)
 	}
 	return 0
 }
 
-// A Place is a loss's place on the spectrum. The zero value leaves it open: c = 1 for
-// Neg-t-SNE, which is the paper's Z̄ = |X|/m, and ρ = 1 for InfoNC-t-SNE.
-type Place struct {
-	kind  placeKind
-	value float64
+// A SpectrumParam says where a loss is on the spectrum from t-SNE to UMAP. At most one of
+// S and ZBar is given. The zero value leaves it open: c = 1 for Neg-t-SNE, which is the
+// paper's Z̄ = |X|/m, and ρ = 1 for InfoNC-t-SNE.
+type SpectrumParam struct {
+	// S is the position on the slider, for Neg-t-SNE and InfoNC-t-SNE.
+	S *float64 `key:"s"`
+	// ZBar is a fixed normalisation constant above 0, for Neg-t-SNE, or 0 for |X|/m.
+	ZBar *float64 `key:"z_bar" in:"(0,inf)" words:"uniform=0"`
 }
 
-type placeKind int
+// FromS returns the position s on the slider.
+func FromS(s float64) SpectrumParam { return SpectrumParam{S: &s} }
 
-const (
-	open placeKind = iota
-	byS
-	byZBar
-)
+// FromZBar returns the position with the normalisation constant z.
+func FromZBar(z float64) SpectrumParam { return SpectrumParam{ZBar: &z} }
 
-// AtS is the place s on the slider, for Neg-t-SNE and InfoNC-t-SNE.
-func AtS(s float64) Place { return Place{byS, s} }
-
-// AtZBar is the place with a given normalisation constant, positive, for
-// Neg-t-SNE.
-func AtZBar(z float64) Place { return Place{byZBar, z} }
-
-func (p Place) String() string {
-	switch p.kind {
-	case byS:
-		return fmt.Sprintf("s = %g", p.value)
-	case byZBar:
-		return fmt.Sprintf("Z̄ = %g", p.value)
+func (p SpectrumParam) String() string {
+	switch {
+	case p.S != nil:
+		return fmt.Sprintf("s = %g", *p.S)
+	case p.ZBar != nil && *p.ZBar != 0:
+		return fmt.Sprintf("Z̄ = %g", *p.ZBar)
 	}
 	return "the default"
 }
 
-// suits tells whether a loss can be at the place.
-func (p Place) suits(loss op.Loss) bool {
-	constant := loss.Info().Constant
-	return p.kind == open || constant == op.FixedZ || constant == op.Divisor && p.kind == byS
-}
+// Given reports whether S or ZBar is given.
+func (p SpectrumParam) Given() bool { return p.S != nil || p.ZBar != nil }
 
-// Exaggerated is the place during early exaggeration: at least s = 1. A place
-// not given by s stays as it is.
-func (p Place) Exaggerated() Place {
-	if p.kind != byS {
+// Exaggerated returns the position during early exaggeration: at least s = 1. A position
+// that is not given by S stays as it is.
+func (p SpectrumParam) Exaggerated() SpectrumParam {
+	if p.S == nil {
 		return p
 	}
-	return AtS(max(p.value, 1))
+	return FromS(max(*p.S, 1))
 }

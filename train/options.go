@@ -18,19 +18,19 @@ type Phase struct {
 	// Epochs is the number of passes over all edges, at least 1.
 	Epochs int
 	// LR is the step size at the start, before it is annealed.
-	LR     float64
-	Anneal Anneal
+	LR       float64
+	Schedule Schedule
 	// WarmUp is the number of epochs, fewer than Epochs, in which the step size
 	// first rises linearly from 0 to LR.
 	WarmUp int
-	// Place is the loss's place on the spectrum.
-	Place Place
-	// ExaggerateEarly runs the first third of the epochs, rounded up, at max(s, 1).
+	// Spectrum is where the loss is on the spectrum.
+	Spectrum SpectrumParam
+	// ExaggerateEarly runs the first third of the epochs (EarlyEpochs) at max(s, 1).
 	ExaggerateEarly bool
 	// Negatives is m, the number of negatives for each head, or Full.
 	Negatives int
 	// LogZ is where NC-t-SNE's log Z starts again when the phase begins, with what its
-	// method remembers forgotten. nil carries it over from the phase before, or, in the
+	// optimiser remembers forgotten. nil carries it over from the phase before, or, in the
 	// first one, starts at Options.LogZ. The paper's program starts again at 0 after
 	// its early phase.
 	LogZ *float64
@@ -56,31 +56,31 @@ type Options struct {
 	// nil for other models.
 	Images ImageSource
 	// Device is where the run is computed; nil means the CPU. On a device the model
-	// must have OnDevice, as those of package model do; Method and MethodZ must be
+	// must have OnDevice, as those of package model do; Optimizer and OptimizerZ must be
 	// *SGD or *Adam, and Images a DeviceImageSource. The batches are the same as on
 	// the CPU. All that is copied to the device or back are a few numbers per batch,
 	// and what hooks and checkpoints ask for.
 	Device *model.Device
 	// Sampling is how negatives are drawn.
 	Sampling Sampling
-	// Method moves the parameters; nil means plain SGD.
-	Method Method
+	// Optimizer moves the parameters; nil means plain SGD.
+	Optimizer Optimizer
 	// Clip bounds the gradients element-wise, ±Clip; 0 means no bound.
 	Clip float64
 	// LogZ is where NC-t-SNE's log Z starts, counted per pair of points (see
-	// Normalization.Z); FixZ keeps it there, or where a phase says. MethodZ moves it; nil
+	// Normalization.Z); FixZ keeps it there, or where a phase says. OptimizerZ moves it; nil
 	// means plain SGD. LRZ is its step size, which is not annealed; 0 means 0.001.
-	LogZ    float64
-	FixZ    bool
-	MethodZ Method
-	LRZ     float64
+	LogZ       float64
+	FixZ       bool
+	OptimizerZ Optimizer
+	LRZ        float64
 	// Hooks are called in order after every epoch.
 	Hooks []Hook
-	// Watch, unless it is nil, is called after every batch, or on a device a few
+	// OnBatch, unless it is nil, is called after every batch, or on a device a few
 	// times a second, with the number of the current epoch (from 1), the number of
 	// its batches that are done, the number of all, and the mean loss of an edge so
 	// far. Its time counts as the run's.
-	Watch func(epoch, done, batches int, loss float64)
+	OnBatch func(epoch, done, batches int, loss float64)
 	// Follows is how an earlier run ended that this one takes further with another
 	// model, as the stages of a pretraining do; the zero value is none. Epochs and time
 	// count on from it, for hooks and checkpoints, and so that no random number is drawn
@@ -90,7 +90,7 @@ type Options struct {
 	Checkpoints *Checkpoints
 	// Resume is the checkpoint to go on from; nil starts from the beginning. Model,
 	// edges and the other options must be those of the run that was saved, but for
-	// Hooks, Watch and Checkpoints. The last phase may have more epochs, over which
+	// Hooks, OnBatch and Checkpoints. The last phase may have more epochs, over which
 	// its step size is then annealed, unless a phase exaggerates early.
 	Resume *Checkpoint
 }
@@ -215,24 +215,28 @@ func (o *Options) phaseProblem(p *Phase, objective op.ContrastiveOptions, points
 	switch {
 	case !(p.LR > 0) || math.IsInf(p.LR, 0):
 		return "LR", fmt.Sprintf("has step size %g; take a positive number", p.LR)
-	case p.Anneal < Linear || p.Anneal > Cosine:
-		return "Anneal", fmt.Sprintf("has the unknown schedule %d; take Linear, Constant or Cosine", int(p.Anneal))
+	case p.Schedule < Linear || p.Schedule > Cosine:
+		return "Schedule", fmt.Sprintf("has the unknown schedule %d; take Linear, Constant or Cosine", int(p.Schedule))
 	case p.WarmUp < 0 || p.WarmUp >= p.Epochs:
 		return "WarmUp", fmt.Sprintf("warms up for %d of its %d epochs; take fewer, and at least 0", p.WarmUp, p.Epochs)
 	case p.Negatives < 1 && p.Negatives != Full:
 		return "Negatives", fmt.Sprintf("has %d negatives; take 1 or more, or Full", p.Negatives)
 	case m < 2*size-2 && !o.Sampling.inRuns(m) && m > maxNegatives/size:
 		return "Negatives", fmt.Sprintf("has %d negatives for each of the %d edges of a batch, more than fit in memory if each head draws its own; take fewer of either, or draw them in runs", m, size)
-	case !p.Place.suits(objective.Loss):
-		return "Place", fmt.Sprintf("stands at %v, but the loss %v is not on that spectrum", p.Place, objective.Loss)
+	case p.Spectrum.S != nil && p.Spectrum.ZBar != nil:
+		return "Spectrum", "has both s and Z̄; take one of them"
+	case p.Spectrum.S != nil && !objective.Loss.Info().HasSpectrum():
+		return "Spectrum", fmt.Sprintf("stands at %v, but the loss %v is not on that spectrum", p.Spectrum, objective.Loss)
+	case p.Spectrum.ZBar != nil && objective.Loss.Info().Constant != op.FixedZ:
+		return "Spectrum", fmt.Sprintf("stands at %v, but the loss %v is not on that spectrum", p.Spectrum, objective.Loss)
 	case p.LogZ != nil && objective.Loss.Info().Constant != op.LearntZ:
 		return "LogZ", fmt.Sprintf("starts log Z again, but the loss %v has none; leave it out", objective.Loss)
 	case p.LogZ != nil && !(math.Abs(*p.LogZ) <= maxLogConst):
 		return "LogZ", fmt.Sprintf("starts log Z at %g; take a number between −%d and %d", *p.LogZ, maxLogConst, maxLogConst)
 	}
-	logConst := Normalization{points}.LogConst(objective.Loss, p.Place, 1)
+	logConst := Normalization{points}.LogConst(objective.Loss, p.Spectrum, 1)
 	if !(math.Abs(logConst) <= maxLogConst) {
-		return "Place", fmt.Sprintf("stands at %v, too far out on the spectrum for floating-point numbers; take a place nearer to 0 <= s <= 1", p.Place)
+		return "Spectrum", fmt.Sprintf("stands at %v, too far out on the spectrum for floating-point numbers; take a place nearer to 0 <= s <= 1", p.Spectrum)
 	}
 	return "", ""
 }

@@ -49,7 +49,7 @@ func TestMomentumOfLogZStartsAgain(t *testing.T) {
 	z := -15.
 	got := recordNC(t, train.Options{
 		Phases: []train.Phase{{Epochs: 2, LR: 1e-9, Negatives: 5, LogZ: &z}, {Epochs: 2, LR: 1e-9, Negatives: 5, LogZ: &z}},
-		LRZ:    1. / 64, Clip: 4, MethodZ: &train.SGD{Momentum: 0.5},
+		LRZ:    1. / 64, Clip: 4, OptimizerZ: &train.SGD{Momentum: 0.5},
 	})
 	want := z
 	step := 0.

@@ -217,7 +217,7 @@ const maxRepeats = 64
 
 // fewRepeats tells whether batches of size edges between n points are given by their
 // endpoints if they are for a table. The rows of a gradient that repeat others must not
-// be another core's, even if they are 0, so that they must be one piece of a Method's step.
+// be another core's, even if they are 0, so that they must be one piece of an Optimizer's step.
 func fewRepeats(n, size int) bool {
 	return 2*size <= rowsPerPiece && 2*size <= n && 2*size*size <= maxRepeats*n
 }

@@ -83,10 +83,10 @@ func TestNumbersOutOfRange(t *testing.T) {
 		}
 	}
 
-	for name, make := range methods {
+	for name, make := range optimizers {
 		withOneOutside(n, func(which string, index []int32) {
 			m := make()
-			initMethod(t, m, model.Parameter{Name: "w", Value: arrayOf(t, normal[float32](n, 2, 1), n, 2),
+			initOptimizer(t, m, model.Parameter{Name: "w", Value: arrayOf(t, normal[float32](n, 2, 1), n, 2),
 				Grad: arrayOf(t, normal[float32](len(index), 2, 2), len(index), 2), Sparse: true})
 			defer func() {
 				if r := recover(); r == nil || !strings.Contains(fmt.Sprint(r), "rows of w, which has 80") {
@@ -121,7 +121,7 @@ func TestNothing(t *testing.T) {
 		"table":    {errorOf(model.NewEmbedding[float32](nil, 2, op.ContrastiveOptions{})), model.ErrInput},
 		"loss":     {errorOf(model.NewEmbedding(make([]float32, 4), 2, op.ContrastiveOptions{Loss: 9})), op.ErrInput},
 		"word":     {new(op.Loss).UnmarshalText([]byte("tsne")), op.ErrInput},
-		"schedule": {new(train.Anneal).UnmarshalText([]byte("steps")), train.ErrInput},
+		"schedule": {new(train.Schedule).UnmarshalText([]byte("steps")), train.ErrInput},
 		"device":   {errorOf(model.OpenDevice("abacus")), model.ErrDevice},
 	} {
 		if !errors.Is(x.got, x.want) {

@@ -7,7 +7,7 @@ import (
 
 func TestScheduled(t *testing.T) {
 	for _, tc := range []struct {
-		anneal                                Anneal
+		anneal                                Schedule
 		epoch, batch, batches, warmUp, epochs int
 		want                                  float64
 	}{
@@ -36,7 +36,7 @@ func TestScheduled(t *testing.T) {
 // A step size rises in the warm-up and never after it, without a jump between.
 func TestScheduledIsMonotone(t *testing.T) {
 	const batches, warmUp, epochs = 7, 3, 12
-	for _, a := range []Anneal{Linear, Constant, Cosine} {
+	for _, a := range []Schedule{Linear, Constant, Cosine} {
 		last := -1.
 		for i := range batches * epochs {
 			lr := scheduled(a, 1, i/batches, i%batches, batches, warmUp, epochs)

@@ -41,7 +41,7 @@ type SGD struct {
 	plan plan
 }
 
-// Init implements Method.
+// Init implements Optimizer.
 func (o *SGD) Init(params []model.Parameter) error {
 	if !(o.Momentum >= 0 && o.Momentum <= 1) || !(o.Dampening >= 0 && o.Dampening <= 1) || !(o.WeightDecay >= 0) || math.IsInf(o.WeightDecay, 0) {
 		return errkind.Errorf(ErrInput, "train: SGD cannot have momentum %g, dampening %g and weight decay %g; the first two lie between 0 and 1, the last is at least 0", o.Momentum, o.Dampening, o.WeightDecay)
@@ -76,10 +76,10 @@ func (o *SGD) Init(params []model.Parameter) error {
 // plain tells whether only the gradient moves a parameter.
 func (o *SGD) plain() bool { return o.Momentum == 0 && o.WeightDecay == 0 }
 
-// State implements Method.
+// State implements Optimizer.
 func (o *SGD) State() []NamedArray { return o.state }
 
-// Step implements Method.
+// Step implements Optimizer.
 func (o *SGD) Step(rows []int32, lr, clip float64) {
 	o.rows = rows
 	o.begin(lr, clip)
@@ -115,13 +115,13 @@ func (o *SGD) decay(t *target) float64 {
 	return o.WeightDecay
 }
 
-// numbers implements deviceMethod.
+// numbers implements deviceOptimizer.
 func (o *SGD) numbers(lr, clip float64) stepNumbers {
 	o.begin(lr, clip)
 	return stepNumbers{float32(lr), float32(o.step.Clip), float32(1 - o.step.Dampening)}
 }
 
-// launch implements deviceMethod.
+// launch implements deviceOptimizer.
 func (o *SGD) launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error {
 	for i := range o.targets {
 		if t := &o.targets[i]; t.Sparse && o.plain() {

@@ -11,7 +11,7 @@ import (
 
 // fitSimplex trains the d+1 corners of a simplex, each the neighbour of all others, with
 // Neg-t-SNE and every edge in one batch, and returns their partition function.
-func fitSimplex(t *testing.T, d int, place train.Place, m int) float64 {
+func fitSimplex(t *testing.T, d int, place train.SpectrumParam, m int) float64 {
 	t.Helper()
 	var heads, tails []int32
 	for i := range int32(d + 1) {
@@ -23,7 +23,7 @@ func fitSimplex(t *testing.T, d int, place train.Place, m int) float64 {
 	}
 	e := tableOf[float64](t, d+1, d, 7, op.ContrastiveOptions{Clamp: 1e-10})
 	trained(t, e, heads, tails, train.Options{
-		BatchSize: len(heads), Seed: 3, Phases: []train.Phase{{Epochs: 10000, LR: 0.01, Place: place, Negatives: m}},
+		BatchSize: len(heads), Seed: 3, Phases: []train.Phase{{Epochs: 10000, LR: 0.01, Spectrum: place, Negatives: m}},
 	})
 	z, err := quality.PartitionFunction(t.Context(), e.Table(), d, nil)
 	must(t, err)
@@ -45,7 +45,7 @@ func TestPartitionFunctionIsZBarInSpace(t *testing.T) {
 		n := float64(d + 1)
 		for _, zBar := range []float64{1, most / 2, 0.9 * most, 1.2 * most} {
 			// The program takes 1/n² for ξ.
-			z := fitSimplex(t, d, train.AtZBar(zBar*noiseOf(d)*n*n), 5)
+			z := fitSimplex(t, d, train.FromZBar(zBar*noiseOf(d)*n*n), 5)
 			if want := min(zBar, most); math.Abs(z/want-1) > 0.02 {
 				t.Errorf("d = %d, Z̄ = %g: partition function %.4f, want %.4f", d, zBar, z, want)
 			}
@@ -58,7 +58,7 @@ func TestPartitionFunctionIsZBarInSpace(t *testing.T) {
 // becomes.
 func TestNegativeSamplingMakesThePartitionFunctionXOverM(t *testing.T) {
 	for _, m := range []int{1, 2, 3, 5, 8} {
-		z := fitSimplex(t, 2, train.Place{}, m)
+		z := fitSimplex(t, 2, train.SpectrumParam{}, m)
 		if want := min(6, 1/(float64(m)*noiseOf(2))); math.Abs(z/want-1) > 0.02 {
 			t.Errorf("m = %d: partition function %.4f, want %.4f", m, z, want)
 		}

@@ -62,14 +62,14 @@ var (
 )
 
 // fitToy trains the three points with every edge in one batch.
-func fitToy(t *testing.T, loss op.Loss, place train.Place, logZ float64, epochs int) []float64 {
+func fitToy(t *testing.T, loss op.Loss, place train.SpectrumParam, logZ float64, epochs int) []float64 {
 	t.Helper()
 	start := []float64{0, 0, 1, 0, 0.3, 0.8}
 	m, err := model.NewEmbedding(start, 2, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
 	must(t, err)
 	trained(t, m, toyHeads, toyTails, train.Options{
 		BatchSize: 6, Seed: 3, LogZ: logZ, FixZ: true,
-		Phases: []train.Phase{{Epochs: epochs, LR: 0.01, Place: place, Negatives: 5}},
+		Phases: []train.Phase{{Epochs: epochs, LR: 0.01, Spectrum: place, Negatives: 5}},
 	})
 	return m.Table()
 }
@@ -78,7 +78,7 @@ func fitToy(t *testing.T, loss op.Loss, place train.Place, logZ float64, epochs 
 // true noise density: of the 11 rows that a head can draw from the batch of
 // all six edges, 4 belong to each other point and 3 to itself, so that
 // ξ = 4/33 where the uniform approximation takes 1/|X| = 1/9.
-func placeFor(zBar float64) train.Place { return train.AtZBar(zBar * 9 * 4 / 33) }
+func placeFor(zBar float64) train.SpectrumParam { return train.FromZBar(zBar * 9 * 4 / 33) }
 
 // Theorem 1 and Corollary 2 of the paper: at the optimum of Neg-t-SNE on data
 // that can be embedded perfectly, the partition function equals Z̄; above 6,
@@ -104,8 +104,8 @@ func TestToyPartitionFunctionIsZBar(t *testing.T) {
 // c = m·Z and c = Z̄·m/|X|.
 func TestNCWithFixedZTrainsAsNeg(t *testing.T) {
 	const z = 0.3
-	nc := fitToy(t, op.NC, train.Place{}, math.Log(z), 500)
-	neg := fitToy(t, op.Neg, train.AtZBar(9*z), 0, 500)
+	nc := fitToy(t, op.NC, train.SpectrumParam{}, math.Log(z), 500)
+	neg := fitToy(t, op.Neg, train.FromZBar(9*z), 0, 500)
 	for i := range nc {
 		if math.Abs(nc[i]-neg[i]) > 1e-9 {
 			t.Fatalf("coordinates %v, want %v", nc, neg)
@@ -117,15 +117,15 @@ func TestNCWithFixedZTrainsAsNeg(t *testing.T) {
 func TestSmallLastBatch(t *testing.T) {
 	const n, z = 500, 0.01
 	heads, tails := randomEdges(n, 2000)
-	fit := func(o op.ContrastiveOptions, place train.Place) []float64 {
+	fit := func(o op.ContrastiveOptions, place train.SpectrumParam) []float64 {
 		m := tableOf[float64](t, n, 2, 5, o)
 		trained(t, m, heads, tails, train.Options{
 			BatchSize: 999, LogZ: math.Log(z), FixZ: true, // 2 edges are left over, which have 2 negatives
-			Phases: []train.Phase{{Epochs: 2, LR: 0.1, Place: place, Negatives: 5}}})
+			Phases: []train.Phase{{Epochs: 2, LR: 0.1, Spectrum: place, Negatives: 5}}})
 		return m.Table()
 	}
-	nc := fit(op.ContrastiveOptions{Loss: op.NC}, train.Place{})
-	neg := fit(op.ContrastiveOptions{Loss: op.Neg}, train.AtZBar(z*n*n))
+	nc := fit(op.ContrastiveOptions{Loss: op.NC}, train.SpectrumParam{})
+	neg := fit(op.ContrastiveOptions{Loss: op.Neg}, train.FromZBar(z*n*n))
 	for i := range nc {
 		if math.Abs(nc[i]-neg[i]) > 1e-9 {
 			t.Fatalf("coordinate %d is %g with NC at Z, %g with Neg at Z̄", i, nc[i], neg[i])
@@ -152,8 +152,8 @@ func TestDropLast(t *testing.T) {
 		var watched [][3]int
 		var sofar []float64
 		result := trained(t, r, heads, tails, train.Options{
-			BatchSize: tc.size, DropLast: tc.drop, Phases: phase(2, train.Place{}, 5),
-			Watch: func(epoch, done, batches int, loss float64) {
+			BatchSize: tc.size, DropLast: tc.drop, Phases: phase(2, train.SpectrumParam{}, 5),
+			OnBatch: func(epoch, done, batches int, loss float64) {
 				watched, sofar = append(watched, [3]int{epoch, done, batches}), append(sofar, loss)
 			}})
 		count := len(tc.batches)
@@ -224,7 +224,7 @@ func TestImages(t *testing.T) {
 	fit := func(source *imageSource) (*recorder, error) {
 		e := tableOf[float64](t, 25, 2, 5, op.ContrastiveOptions{})
 		r := &recorder{Embedding: e, steps: &source.steps}
-		_, err := train.Fit(context.Background(), r, heads, tails, train.Options{Images: source, BatchSize: 30, Phases: phase(3, train.Place{}, 5)})
+		_, err := train.Fit(context.Background(), r, heads, tails, train.Options{Images: source, BatchSize: 30, Phases: phase(3, train.SpectrumParam{}, 5)})
 		return r, err
 	}
 	source := new(imageSource)
@@ -292,7 +292,7 @@ func TestNegativesAreDrawnAnew(t *testing.T) {
 		e := tableOf[float64](t, 40, 2, 5, op.ContrastiveOptions{})
 		r := &recorder{Embedding: e}
 		trained(t, r, heads, tails, train.Options{
-			BatchSize: 40, Seed: seed, Phases: phase(3, train.AtZBar(80), m)})
+			BatchSize: 40, Seed: seed, Phases: phase(3, train.FromZBar(80), m)})
 		return r
 	}
 	all := append(record(1, 5).negatives, record(2, 5).negatives...)
@@ -339,8 +339,8 @@ func fitRing[T op.Float](t *testing.T, loss op.Loss, o train.Options) []float64 
 	return y
 }
 
-func phase(epochs int, place train.Place, m int) []train.Phase {
-	return []train.Phase{{Epochs: epochs, LR: 0.5, Place: place, Negatives: m}}
+func phase(epochs int, place train.SpectrumParam, m int) []train.Phase {
+	return []train.Phase{{Epochs: epochs, LR: 0.5, Spectrum: place, Negatives: m}}
 }
 
 // Sec. 5 of the paper: a smaller Z̄ gives a larger embedding, and so do more
@@ -356,7 +356,7 @@ func TestSmallerZBarAndMoreNegativesSpreadTheEmbedding(t *testing.T) {
 	}
 	var last float64
 	for _, z := range []float64{40000, 8000, 1600, 320} {
-		got := extent(op.Neg, train.Options{Phases: phase(60, train.AtZBar(z), 5)})
+		got := extent(op.Neg, train.Options{Phases: phase(60, train.FromZBar(z), 5)})
 		if got <= last {
 			t.Errorf("Z̄ = %g: extent %.3g, not more than %.3g at five times that", z, got, last)
 		}
@@ -364,7 +364,7 @@ func TestSmallerZBarAndMoreNegativesSpreadTheEmbedding(t *testing.T) {
 	}
 	last = 0
 	for _, m := range []int{1, 5, 50} {
-		got := extent(op.InfoNC, train.Options{Phases: phase(60, train.Place{}, m)})
+		got := extent(op.InfoNC, train.Options{Phases: phase(60, train.SpectrumParam{}, m)})
 		if got <= last {
 			t.Errorf("m = %d: extent %.3g, not more than %.3g with fewer negatives", m, got, last)
 		}
@@ -386,7 +386,7 @@ func TestSameBitsOnAnyNumberOfCores(t *testing.T) {
 				runtime.GOMAXPROCS(procs)
 				m := tableOf[float32](t, 3000, 2, 5, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
 				got := trained(t, m, heads, tails, train.Options{
-					BatchSize: tc.size, Clip: 4, Seed: 9, Phases: phase(3, train.Place{}, tc.m)})
+					BatchSize: tc.size, Clip: 4, Seed: 9, Phases: phase(3, train.SpectrumParam{}, tc.m)})
 				got.Elapsed = 0
 				if want == nil {
 					want, wantResult = m.Table(), got
@@ -420,7 +420,7 @@ func TestManyNegatives(t *testing.T) {
 				options := train.Options{BatchSize: 100, Clip: 4, Phases: []train.Phase{
 					{Epochs: 5, LR: 0.01, Negatives: 5}, {Epochs: 5, LR: 0.01, Negatives: 60}, {Epochs: 15, LR: 0.01, Negatives: train.Full}}}
 				if name == "network" {
-					options.Method = new(train.Adam)
+					options.Optimizer = new(train.Adam)
 				} else {
 					for i := range options.Phases {
 						options.Phases[i].LR = 0.3
@@ -450,7 +450,7 @@ func TestSameBitsOfLargeBatches(t *testing.T) {
 		runtime.GOMAXPROCS(procs)
 		m := tableOf[float32](t, n, 2, 5, op.ContrastiveOptions{Clamp: 1e-10})
 		trained(t, m, heads, tails, train.Options{
-			BatchSize: 60000, Clip: 4, Phases: phase(2, train.Place{}, 5)})
+			BatchSize: 60000, Clip: 4, Phases: phase(2, train.SpectrumParam{}, 5)})
 		if want == nil {
 			want = m.Table()
 			moved := 0
@@ -476,7 +476,7 @@ func TestLogZConverges(t *testing.T) {
 		m := tableOf[float64](t, 200, 2, 5, op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10})
 		result := trained(t, m, heads, tails, train.Options{
 			BatchSize: 200, LogZ: start, LRZ: 0.0005,
-			Phases: []train.Phase{{Epochs: 300, LR: 1e-12, Anneal: train.Constant, Negatives: 5}}})
+			Phases: []train.Phase{{Epochs: 300, LR: 1e-12, Schedule: train.Constant, Negatives: 5}}})
 		// Where the expected gradient Σ 1−1/(1+cu) − Σ 1/(1+cu) is zero.
 		if b := balance(t, m.Table(), heads, tails, 5*math.Exp(result.LogZ)); math.Abs(b) > 0.02 {
 			t.Errorf("from %g to %g, where the gradient is %.3g per edge", start, result.LogZ, b)
@@ -505,8 +505,8 @@ func balance(t *testing.T, y []float64, heads, tails []int32, c float64) float64
 }
 
 func TestSeedsDiffer(t *testing.T) {
-	a := fitRing[float64](t, op.Neg, train.Options{BatchSize: 64, Seed: 1, Phases: phase(2, train.Place{}, 5)})
-	b := fitRing[float64](t, op.Neg, train.Options{BatchSize: 64, Seed: 2, Phases: phase(2, train.Place{}, 5)})
+	a := fitRing[float64](t, op.Neg, train.Options{BatchSize: 64, Seed: 1, Phases: phase(2, train.SpectrumParam{}, 5)})
+	b := fitRing[float64](t, op.Neg, train.Options{BatchSize: 64, Seed: 2, Phases: phase(2, train.SpectrumParam{}, 5)})
 	if slices.Equal(a, b) {
 		t.Error("two seeds give one embedding")
 	}
@@ -515,7 +515,7 @@ func TestSeedsDiffer(t *testing.T) {
 // Both precisions follow the same path for a while.
 func TestFloat32FollowsFloat64(t *testing.T) {
 	for _, loss := range []op.Loss{op.Neg, op.NC, op.InfoNC, op.UMAP} {
-		o := train.Options{BatchSize: 64, Clip: 4, Seed: 1, Phases: []train.Phase{{Epochs: 3, LR: 0.01, Place: train.Place{}, Negatives: 5}}}
+		o := train.Options{BatchSize: 64, Clip: 4, Seed: 1, Phases: []train.Phase{{Epochs: 3, LR: 0.01, Spectrum: train.SpectrumParam{}, Negatives: 5}}}
 		single, double := fitRing[float32](t, loss, o), fitRing[float64](t, loss, o)
 		for i := range double {
 			if math.Abs(single[i]-double[i]) > 1e-3 {
@@ -535,7 +535,7 @@ func TestBatchSizes(t *testing.T) {
 			var epochs int
 			e := tableOf[float64](t, 20, 2, 1, op.ContrastiveOptions{Clamp: 1e-10})
 			result, err := train.Fit(context.Background(), e, heads, tails, train.Options{
-				BatchSize: size, Phases: phase(3, train.Place{}, m),
+				BatchSize: size, Phases: phase(3, train.SpectrumParam{}, m),
 				Hooks: []train.Hook{train.HookFunc(func(s *train.State) error { epochs++; return nil })},
 			})
 			if err != nil || result.Epochs != 3 || epochs != 3 || result.Edges != 40 {
@@ -560,9 +560,9 @@ func TestSchedules(t *testing.T) {
 	e := tableOf[float64](t, 20, 2, 1, op.ContrastiveOptions{})
 	trained(t, e, heads, tails, train.Options{
 		Phases: []train.Phase{
-			{Epochs: 2, LR: 1, Place: train.Place{}, Negatives: 5},
-			{Epochs: 4, LR: 2, Place: train.AtS(0), Negatives: 3},
-			{Epochs: 2, LR: 3, Place: train.AtS(0), Negatives: 3, Anneal: train.Constant},
+			{Epochs: 2, LR: 1, Spectrum: train.SpectrumParam{}, Negatives: 5},
+			{Epochs: 4, LR: 2, Spectrum: train.FromS(0), Negatives: 3},
+			{Epochs: 2, LR: 3, Spectrum: train.FromS(0), Negatives: 3, Schedule: train.Constant},
 		},
 		Hooks: []train.Hook{train.HookFunc(func(s *train.State) error {
 			got = append(got, epoch{s.Phase, s.LR})
@@ -579,24 +579,25 @@ func TestNormalization(t *testing.T) {
 	p := train.Normalization{N: 70000}
 	for _, tc := range []struct {
 		loss  op.Loss
-		place train.Place
+		place train.SpectrumParam
 		m     int
 		want  float64 // exp θ
 	}{
-		{op.Neg, train.Place{}, 5, 1},
-		{op.Neg, train.AtS(0), 5, 100. * 5 / 70000},
-		{op.Neg, train.AtS(1), 5, 1}, // Z_umap·m/n² = 5/5
-		{op.Neg, train.AtS(1), 10, 2},
-		{op.Neg, train.AtS(0.5), 5, math.Sqrt(100. * 5 / 70000)},
-		{op.Neg, train.AtZBar(8.13e6), 5, 8.13e6 * 5 / 4.9e9},
-		{op.Neg, train.AtS(0).Exaggerated(), 5, 1},
-		{op.Neg, train.AtS(1.5).Exaggerated(), 5, math.Exp(p.LogConst(op.Neg, train.AtS(1.5), 5))},
-		{op.InfoNC, train.Place{}, 5, 1},
-		{op.InfoNC, train.AtS(0), 5, 1},
-		{op.InfoNC, train.AtS(1), 5, 4},
-		{op.InfoNC, train.AtS(-0.5), 5, 0.5},
-		{op.NC, train.Place{}, 5, 1},
-		{op.UMAP, train.Place{}, 5, 1},
+		{op.Neg, train.SpectrumParam{}, 5, 1},
+		{op.Neg, train.FromS(0), 5, 100. * 5 / 70000},
+		{op.Neg, train.FromS(1), 5, 1}, // Z_umap·m/n² = 5/5
+		{op.Neg, train.FromS(1), 10, 2},
+		{op.Neg, train.FromS(0.5), 5, math.Sqrt(100. * 5 / 70000)},
+		{op.Neg, train.FromZBar(8.13e6), 5, 8.13e6 * 5 / 4.9e9},
+		{op.Neg, train.FromZBar(0), 5, 1},
+		{op.Neg, train.FromS(0).Exaggerated(), 5, 1},
+		{op.Neg, train.FromS(1.5).Exaggerated(), 5, math.Exp(p.LogConst(op.Neg, train.FromS(1.5), 5))},
+		{op.InfoNC, train.SpectrumParam{}, 5, 1},
+		{op.InfoNC, train.FromS(0), 5, 1},
+		{op.InfoNC, train.FromS(1), 5, 4},
+		{op.InfoNC, train.FromS(-0.5), 5, 0.5},
+		{op.NC, train.SpectrumParam{}, 5, 1},
+		{op.UMAP, train.SpectrumParam{}, 5, 1},
 	} {
 		if got := math.Exp(p.LogConst(tc.loss, tc.place, tc.m)); math.Abs(got/tc.want-1) > 1e-12 {
 			t.Errorf("%v at %+v, m=%d: %g, want %g", tc.loss, tc.place, tc.m, got, tc.want)
@@ -609,12 +610,12 @@ func TestNormalization(t *testing.T) {
 func TestExaggerateEarly(t *testing.T) {
 	lr := func(t int) float64 { return 0.5 * (1 - float64(t)/7) }
 	together := fitRing[float64](t, op.Neg, train.Options{BatchSize: 100, Phases: []train.Phase{
-		{Epochs: 7, LR: 0.5, Place: train.AtS(0), ExaggerateEarly: true, Negatives: 5}}})
+		{Epochs: 7, LR: 0.5, Spectrum: train.FromS(0), ExaggerateEarly: true, Negatives: 5}}})
 	var phases []train.Phase
 	for epoch := range 7 {
-		p := train.Phase{Epochs: 1, LR: lr(epoch), Place: train.AtS(0), Negatives: 5}
+		p := train.Phase{Epochs: 1, LR: lr(epoch), Spectrum: train.FromS(0), Negatives: 5}
 		if epoch < 3 {
-			p.Place = train.AtS(1)
+			p.Spectrum = train.FromS(1)
 		}
 		phases = append(phases, p)
 	}
@@ -631,7 +632,7 @@ func TestMeanLoss(t *testing.T) {
 	fit := func(mean bool, lr float64) (train.Result, []float64) {
 		e := tableOf[float64](t, 20, 2, 1, op.ContrastiveOptions{Mean: mean})
 		result := trained(t, e, heads, tails, train.Options{
-			BatchSize: 10, Phases: []train.Phase{{Epochs: 3, LR: lr, Place: train.Place{}, Negatives: 5}}})
+			BatchSize: 10, Phases: []train.Phase{{Epochs: 3, LR: lr, Spectrum: train.SpectrumParam{}, Negatives: 5}}})
 		return result, e.Table()
 	}
 	sum, want := fit(false, 0.1)
@@ -651,7 +652,7 @@ func TestCancelKeepsTheModel(t *testing.T) {
 	e := tableOf[float64](t, 20, 2, 1, op.ContrastiveOptions{})
 	ctx, cancel := context.WithCancel(context.Background())
 	result, err := train.Fit(ctx, e, heads, tails, train.Options{
-		Phases: phase(100, train.Place{}, 5),
+		Phases: phase(100, train.SpectrumParam{}, 5),
 		Hooks: []train.Hook{train.HookFunc(func(s *train.State) error {
 			if s.Epoch == 4 {
 				cancel()
@@ -664,7 +665,7 @@ func TestCancelKeepsTheModel(t *testing.T) {
 	}
 	stop := errors.New("enough")
 	result, err = train.Fit(context.Background(), e, heads, tails, train.Options{
-		Phases: phase(100, train.Place{}, 5),
+		Phases: phase(100, train.SpectrumParam{}, 5),
 		Hooks:  []train.Hook{train.EveryEpochs(3, train.HookFunc(func(s *train.State) error { return stop }))},
 	})
 	if !errors.Is(err, stop) || result.Epochs != 3 {
@@ -699,7 +700,7 @@ func TestDivergenceWithFiniteLoss(t *testing.T) {
 	for value, want := range map[float32]string{1: "", float32(math.Inf(1)): "epoch 1 (running_var is not finite)", float32(math.NaN()): "epoch 1 (running_var is not finite)"} {
 		state, err := op.ArrayOf([]float32{1}, 1)
 		must(t, err)
-		_, err = train.Fit(context.Background(), &stateful{table(), state, value}, heads, tails, train.Options{BatchSize: 64, Phases: phase(3, train.Place{}, 5)})
+		_, err = train.Fit(context.Background(), &stateful{table(), state, value}, heads, tails, train.Options{BatchSize: 64, Phases: phase(3, train.SpectrumParam{}, 5)})
 		var diverged *train.DivergedError
 		if (want == "") != (err == nil) || err != nil && (!errors.As(err, &diverged) || !strings.Contains(err.Error(), want)) {
 			t.Errorf("with a state of %v the error is %v, want %q", value, err, want)
@@ -724,14 +725,14 @@ func TestDivergenceIsReported(t *testing.T) {
 	} {
 		m := tableOf[float32](t, 200, 2, 5, op.ContrastiveOptions{Clamp: 1e-10})
 		_, err := train.Fit(context.Background(), m, heads, tails, train.Options{
-			Clip: 4, BatchSize: 64, Phases: []train.Phase{{Epochs: 5, LR: tc.lr, Place: train.Place{}, Negatives: 5}}})
+			Clip: 4, BatchSize: 64, Phases: []train.Phase{{Epochs: 5, LR: tc.lr, Spectrum: train.SpectrumParam{}, Negatives: 5}}})
 		var diverged *train.DivergedError
 		if !errors.As(err, &diverged) || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: error %v, want a DivergedError with %q", name, err, tc.want)
 		}
 	}
 	nc := tableOf[float32](t, 200, 2, 5, op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10})
-	_, err := train.Fit(context.Background(), nc, heads, tails, train.Options{LRZ: 100, BatchSize: 64, Phases: phase(5, train.Place{}, 5)})
+	_, err := train.Fit(context.Background(), nc, heads, tails, train.Options{LRZ: 100, BatchSize: 64, Phases: phase(5, train.SpectrumParam{}, 5)})
 	if !errors.Is(err, train.ErrLogZ) {
 		t.Errorf("error %v, want ErrLogZ", err)
 	}
@@ -739,14 +740,14 @@ func TestDivergenceIsReported(t *testing.T) {
 	start[17] = math.NaN()
 	m, err := model.NewEmbedding(start, 2, op.ContrastiveOptions{})
 	must(t, err)
-	_, err = train.Fit(context.Background(), m, heads, tails, train.Options{Phases: phase(5, train.Place{}, 5)})
+	_, err = train.Fit(context.Background(), m, heads, tails, train.Options{Phases: phase(5, train.SpectrumParam{}, 5)})
 	if err == nil || !strings.Contains(err.Error(), "epoch 1, batch 1 (vm: input embedding is not finite in row 8") {
 		t.Errorf("error %v does not name the row that is not finite", err)
 	}
 }
 
 func TestBadOptions(t *testing.T) {
-	good := phase(1, train.Place{}, 5)
+	good := phase(1, train.SpectrumParam{}, 5)
 	with := func(change func(p *train.Phase)) []train.Phase {
 		p := slices.Clone(good)
 		change(&p[0])
@@ -766,10 +767,10 @@ func TestBadOptions(t *testing.T) {
 		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Epochs = 0 })}, "0 epochs"},
 		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.LR = math.NaN() })}, "step size NaN"},
 		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Negatives = 0 })}, "0 negatives"},
-		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Place = train.AtS(1e4) })}, "stands at s = 10000, too far out"},
-		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Place = train.AtZBar(-1) })}, "stands at Z̄ = -1, too far out"},
-		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Place = train.AtZBar(1e60) })}, "too far out"},
-		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Place = train.AtZBar(0) })}, "too far out"},
+		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Spectrum = train.FromS(1e4) })}, "stands at s = 10000, too far out"},
+		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Spectrum = train.FromZBar(-1) })}, "stands at Z̄ = -1, too far out"},
+		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Spectrum = train.FromZBar(1e60) })}, "too far out"},
+		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Spectrum = train.SpectrumParam{S: new(0.), ZBar: new(1.)} })}, "both s and Z̄"},
 		{toyHeads, toyTails, train.Options{Phases: append(with(func(p *train.Phase) { p.Epochs = math.MaxInt32 }), good...)}, "phase 2 has 1 epochs"},
 		{toyHeads, toyTails, train.Options{Phases: good, Clip: -4}, "the bound of gradients, -4"},
 		{toyHeads, toyTails, train.Options{Phases: good, Clip: math.NaN()}, "the bound of gradients, NaN"},
@@ -785,10 +786,10 @@ func TestBadOptions(t *testing.T) {
 }
 
 func TestPlacesThatTheLossDoesNotHave(t *testing.T) {
-	for loss, places := range map[op.Loss][]train.Place{
-		op.InfoNC: {train.AtZBar(3)},
-		op.NC:     {train.AtZBar(3), train.AtS(0)},
-		op.UMAP:   {train.AtZBar(3), train.AtS(0)},
+	for loss, places := range map[op.Loss][]train.SpectrumParam{
+		op.InfoNC: {train.FromZBar(3)},
+		op.NC:     {train.FromZBar(3), train.FromS(0)},
+		op.UMAP:   {train.FromZBar(3), train.FromS(0)},
 	} {
 		for _, place := range places {
 			m := tableOf[float64](t, 3, 2, 1, op.ContrastiveOptions{Loss: loss})
@@ -804,7 +805,7 @@ func TestPlacesThatTheLossDoesNotHave(t *testing.T) {
 func TestNegativesOfHugeBatches(t *testing.T) {
 	heads, tails := randomEdges(1000, 100000)
 	m := tableOf[float32](t, 1000, 2, 1, op.ContrastiveOptions{})
-	_, err := train.Fit(context.Background(), m, heads, tails, train.Options{BatchSize: 1 << 20, Sampling: train.SamplePerHead, Phases: phase(1, train.Place{}, 199997)})
+	_, err := train.Fit(context.Background(), m, heads, tails, train.Options{BatchSize: 1 << 20, Sampling: train.SamplePerHead, Phases: phase(1, train.SpectrumParam{}, 199997)})
 	if err == nil || !strings.Contains(err.Error(), "199997 negatives for each of the 100000 edges of a batch, more than fit in memory if each head draws its own") {
 		t.Errorf("error %v", err)
 	}
@@ -818,7 +819,7 @@ func TestHooks(t *testing.T) {
 		var epochs []int
 		var last []float32
 		result := trained(t, e, heads, tails, train.Options{
-			Phases: append(phase(2, train.Place{}, 5), phase(3, train.Place{}, 5)...),
+			Phases: append(phase(2, train.SpectrumParam{}, 5), phase(3, train.SpectrumParam{}, 5)...),
 			Hooks: []train.Hook{
 				train.Records(&lines, loss == op.NC),
 				train.EveryEpochs(2, train.Snapshots(func(epoch int, embedding []float32, d int) error {
@@ -864,7 +865,7 @@ func TestMeasure(t *testing.T) {
 		var lines bytes.Buffer
 		start := time.Now()
 		result := trained(t, e, heads, tails, train.Options{
-			Phases: phase(5, train.Place{}, 5),
+			Phases: phase(5, train.SpectrumParam{}, 5),
 			Hooks: []train.Hook{
 				train.EveryEpochs(2, train.Measure(func(epoch int, embedding []float32, d int) (train.Quality, error) {
 					if d != 2 || len(embedding) != 40 {
@@ -927,7 +928,7 @@ func TestMeasureFails(t *testing.T) {
 	e := tableOf[float64](t, 20, 2, 1, op.ContrastiveOptions{})
 	failure := errors.New("cannot be measured")
 	result, err := train.Fit(context.Background(), e, heads, tails, train.Options{
-		Phases: phase(5, train.Place{}, 5),
+		Phases: phase(5, train.SpectrumParam{}, 5),
 		Hooks: []train.Hook{train.EveryEpochs(2, train.Measure(func(int, []float32, int) (train.Quality, error) {
 			return train.Quality{}, failure
 		}))},
@@ -951,7 +952,7 @@ func ExampleFit() {
 		return
 	}
 	result, err := train.Fit(context.Background(), m, heads, tails, train.Options{
-		Phases: []train.Phase{{Epochs: 200, LR: 1, Place: train.AtS(1), Negatives: 5}},
+		Phases: []train.Phase{{Epochs: 200, LR: 1, Spectrum: train.FromS(1), Negatives: 5}},
 		Clip:   4,
 	})
 	fmt.Println(result.Epochs, result.Edges, err)

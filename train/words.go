@@ -6,18 +6,18 @@ import (
 	"cne/internal/enum"
 )
 
-var annealNames = enum.Names[Anneal]{Package: "train", Type: "Anneal", What: "schedule", Err: ErrInput, Words: []string{"linear", "none", "cosine"}}
+var scheduleNames = enum.Names[Schedule]{Package: "train", Type: "Schedule", What: "schedule", Err: ErrInput, Words: []string{"linear", "none", "cosine"}}
 
-func (a Anneal) String() string { return annealNames.String(a) }
+func (a Schedule) String() string { return scheduleNames.String(a) }
 
 // MarshalText implements encoding.TextMarshaler: Constant is "none".
-func (a Anneal) MarshalText() ([]byte, error) { return annealNames.Text(a) }
+func (a Schedule) MarshalText() ([]byte, error) { return scheduleNames.Text(a) }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (a *Anneal) UnmarshalText(text []byte) error { return annealNames.Parse(a, text) }
+func (a *Schedule) UnmarshalText(text []byte) error { return scheduleNames.Parse(a, text) }
 
 // Words returns the names of all schedules, with that of none at the end.
-func (Anneal) Words() []string { return []string{"linear", "cosine", "none"} }
+func (Schedule) Words() []string { return []string{"linear", "cosine", "none"} }
 
 var samplingNames = enum.Names[Sampling]{Package: "train", Type: "Sampling", What: "way to draw negatives", Err: ErrInput, Words: []string{"auto", "singly", "runs"}}
 

@@ -17,9 +17,9 @@ func TestWords(t *testing.T) {
 		}
 		read func(text []byte) (any, error)
 	}{
-		{"linear", Linear, readText[Anneal]},
-		{"none", Constant, readText[Anneal]},
-		{"cosine", Cosine, readText[Anneal]},
+		{"linear", Linear, readText[Schedule]},
+		{"none", Constant, readText[Schedule]},
+		{"cosine", Cosine, readText[Schedule]},
 		{"auto", SampleAuto, readText[Sampling]},
 		{"singly", SamplePerHead, readText[Sampling]},
 		{"runs", SampleSharedRuns, readText[Sampling]},

@@ -183,7 +183,7 @@ func (p *pretraining) fit(ctx context.Context, monitor train.Hook) error {
 		p.options.Hooks = append(p.options.Hooks,
 			p.options.Records(records, c.Train.LogEvery, p.measured),
 			p.EpochHook("images", p.epochsBefore(), latest))
-		p.options.Watch = p.BatchWatch("images", c.Train.Epochs, c.Train.BatchSize, latest)
+		p.options.OnBatch = p.OnBatch("images", c.Train.Epochs, c.Train.BatchSize, latest)
 		p.options.Resume, p.options.Checkpoints, p.options.Device = p.from, p.checkpoints(), p.device
 		p.Log.Info("training", "loss", c.Loss.Name, "images", len(p.rows), "epochs", c.Train.Epochs)
 		p.Progress.Start(c.Train.Epochs)

@@ -24,7 +24,7 @@ func (s *spectrum) train(ctx context.Context, o cne.Options) error {
 	if c := from[-1]; c != nil {
 		s.done = c.Progress.Epochs
 	}
-	var last []train.Phase
+	var last []cne.Phase
 	for i, x := range s.stops {
 		s.all += x.config.Train.Epochs - shared
 		if c := from[i]; c != nil {

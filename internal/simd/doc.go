@@ -28,8 +28,8 @@
 //     train.Projector, consists of the results of its own search among as many points
 //     as the table has rows, which train.NewProjector compares, and of its own draws;
 //   - the index of ScatterRows is that of op.ScatterAdd, which checks it when it runs, or
-//     the rows of a step of a train.Method;
-//   - the rows of DescendRows are those of a step of a train.Method, all of which check
+//     the rows of a step of a train.Optimizer;
+//   - the rows of DescendRows are those of a step of a train.Optimizer, all of which check
 //     them first;
 //   - the rows that NearRows, NearTiles, ProjectRows and Fetch read are numbers that an
 //     approximate search of package neighbors gave its own points;

@@ -66,7 +66,7 @@ func embed(ctx context.Context, zBar float64, epochs int, lr float64) (float64, 
 	// Z̄·m/|X| takes it for 1/9.
 	const uniform, exact = 1. / 9, 4. / 33
 	_, err = train.Fit(ctx, m, []int32{0, 0, 1, 1, 2, 2}, []int32{1, 2, 0, 2, 0, 1}, train.Options{
-		Phases: []train.Phase{{Epochs: epochs, LR: lr, Negatives: 5, Place: train.AtZBar(zBar * exact / uniform)}},
+		Phases: []train.Phase{{Epochs: epochs, LR: lr, Negatives: 5, Spectrum: train.FromZBar(zBar * exact / uniform)}},
 	})
 	if err != nil {
 		return 0, err

@@ -47,7 +47,7 @@ func embedGroups(ctx context.Context, g *neighbors.Graph, from *data.Matrix, fir
 		return nil, err
 	}
 	_, err = train.Fit(ctx, m, g.Heads(), g.Indices, train.Options{Phases: []train.Phase{
-		{Epochs: epochs, LR: 1, Negatives: 5, Place: train.AtS(1)}, {Epochs: 20, LR: 8, Negatives: 500, Place: train.AtS(0)},
+		{Epochs: epochs, LR: 1, Negatives: 5, Spectrum: train.FromS(1)}, {Epochs: 20, LR: 8, Negatives: 500, Spectrum: train.FromS(0)},
 	}, Weights: g.Weights, Clip: 4})
 	if err != nil {
 		return nil, err

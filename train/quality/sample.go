@@ -156,7 +156,7 @@ func (m *measurement) edgeSums(ctx context.Context, rows []int, discriminators [
 // sampleDivergence estimates KL from the edges whose heads are in the sample: the mean
 // of −log q over edges is a quotient of two sums over heads, and the partition function z
 // another sum. The error is that of the expansion of all three to first order (delta
-// method), which knows how they vary together. Like all errors here it is blind to what
+// optimiser), which knows how they vary together. Like all errors here it is blind to what
 // few points alone decide, such as the long edges of a single outlier. It returns nil if none
 // of the points has an edge.
 func (m *measurement) sampleDivergence(ctx context.Context, z float64) (*Estimate, error) {

@@ -198,10 +198,10 @@ func (r *Reporter) EpochHook(unit string, done int, accuracy func() *float64) tr
 	})
 }
 
-// BatchWatch returns a function for train.Options.Watch that reports the progress
+// OnBatch returns a function for train.Options.OnBatch that reports the progress
 // within the epochs of a run, each of whose batches has so many units. accuracy is
 // that of EpochHook.
-func (r *Reporter) BatchWatch(unit string, epochs, perBatch int, accuracy func() *float64) func(epoch, done, batches int, loss float64) {
+func (r *Reporter) OnBatch(unit string, epochs, perBatch int, accuracy func() *float64) func(epoch, done, batches int, loss float64) {
 	began, start := time.Now(), -1 // of this process, in batches
 	return func(epoch, done, batches int, loss float64) {
 		at := (epoch-1)*batches + done

@@ -16,15 +16,15 @@ import (
 	"cne/train"
 )
 
-// methods are all methods with several options.
-var methods = map[string]func() train.Method{
-	"sgd":               func() train.Method { return new(train.SGD) },
-	"sgd, momentum":     func() train.Method { return &train.SGD{Momentum: 0.9} },
-	"sgd, dampening":    func() train.Method { return &train.SGD{Momentum: 0.8, Dampening: 0.3, WeightDecay: 1e-3} },
-	"sgd, Nesterov":     func() train.Method { return &train.SGD{Momentum: 0.8, Nesterov: true} },
-	"sgd, weight decay": func() train.Method { return &train.SGD{WeightDecay: 0.01} },
-	"adam":              func() train.Method { return new(train.Adam) },
-	"adam, others":      func() train.Method { return &train.Adam{Beta1: 0.8, Beta2: 0.99, Epsilon: 1e-3, WeightDecay: 0.1} },
+// optimisers are all optimisers with several options.
+var optimizers = map[string]func() train.Optimizer{
+	"sgd":               func() train.Optimizer { return new(train.SGD) },
+	"sgd, momentum":     func() train.Optimizer { return &train.SGD{Momentum: 0.9} },
+	"sgd, dampening":    func() train.Optimizer { return &train.SGD{Momentum: 0.8, Dampening: 0.3, WeightDecay: 1e-3} },
+	"sgd, Nesterov":     func() train.Optimizer { return &train.SGD{Momentum: 0.8, Nesterov: true} },
+	"sgd, weight decay": func() train.Optimizer { return &train.SGD{WeightDecay: 0.01} },
+	"adam":              func() train.Optimizer { return new(train.Adam) },
+	"adam, others":      func() train.Optimizer { return &train.Adam{Beta1: 0.8, Beta2: 0.99, Epsilon: 1e-3, WeightDecay: 0.1} },
 }
 
 func arrayOf[T op.Float](t *testing.T, values []T, shape ...int) *op.Array {
@@ -34,7 +34,7 @@ func arrayOf[T op.Float](t *testing.T, values []T, shape ...int) *op.Array {
 	return a
 }
 
-func initMethod(t *testing.T, m train.Method, params ...model.Parameter) {
+func initOptimizer(t *testing.T, m train.Optimizer, params ...model.Parameter) {
 	t.Helper()
 	must(t, m.Init(params))
 }
@@ -42,16 +42,16 @@ func initMethod(t *testing.T, m train.Method, params ...model.Parameter) {
 // The trajectories that PyTorch's optimisers take down wᵀAw/2.
 func TestGoldenTrajectories(t *testing.T) {
 	for name, tc := range map[string]struct {
-		method func() train.Method
-		lr     float64
+		optimizer func() train.Optimizer
+		lr        float64
 	}{
-		"sgd":             {func() train.Method { return new(train.SGD) }, 0.02},
-		"sgd_momentum_wd": {func() train.Method { return &train.SGD{Momentum: 0.9, WeightDecay: 5e-4} }, 0.02},
-		"sgd_dampening":   {func() train.Method { return &train.SGD{Momentum: 0.8, Dampening: 0.3, WeightDecay: 1e-3} }, 0.02},
-		"sgd_nesterov":    {func() train.Method { return &train.SGD{Momentum: 0.8, Nesterov: true} }, 0.02},
-		"sgd_wd":          {func() train.Method { return &train.SGD{WeightDecay: 0.1} }, 0.02},
-		"adam":            {func() train.Method { return new(train.Adam) }, 0.01},
-		"adam_wd":         {func() train.Method { return &train.Adam{WeightDecay: 0.01} }, 0.01},
+		"sgd":             {func() train.Optimizer { return new(train.SGD) }, 0.02},
+		"sgd_momentum_wd": {func() train.Optimizer { return &train.SGD{Momentum: 0.9, WeightDecay: 5e-4} }, 0.02},
+		"sgd_dampening":   {func() train.Optimizer { return &train.SGD{Momentum: 0.8, Dampening: 0.3, WeightDecay: 1e-3} }, 0.02},
+		"sgd_nesterov":    {func() train.Optimizer { return &train.SGD{Momentum: 0.8, Nesterov: true} }, 0.02},
+		"sgd_wd":          {func() train.Optimizer { return &train.SGD{WeightDecay: 0.1} }, 0.02},
+		"adam":            {func() train.Optimizer { return new(train.Adam) }, 0.01},
+		"adam_wd":         {func() train.Optimizer { return &train.Adam{WeightDecay: 0.01} }, 0.01},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := safetensors.ReadFile("testdata/optim_" + name + ".safetensors")
@@ -61,20 +61,20 @@ func TestGoldenTrajectories(t *testing.T) {
 			if errA != nil || errT != nil {
 				t.Fatal(errA, errT)
 			}
-			followTrajectory[float64](t, tc.method(), tc.lr, a, want, 1e-9)
-			followTrajectory[float32](t, tc.method(), tc.lr, a, want, 1e-4)
+			followTrajectory[float64](t, tc.optimizer(), tc.lr, a, want, 1e-9)
+			followTrajectory[float32](t, tc.optimizer(), tc.lr, a, want, 1e-4)
 		})
 	}
 }
 
-func followTrajectory[T op.Float](t *testing.T, m train.Method, lr float64, a, want []float64, tol float64) {
+func followTrajectory[T op.Float](t *testing.T, m train.Optimizer, lr float64, a, want []float64, tol float64) {
 	t.Helper()
 	const d = 6
 	w, g := make([]T, d), make([]T, d)
 	for i := range w {
 		w[i] = T(want[i])
 	}
-	initMethod(t, m, model.Parameter{Name: "w", Value: arrayOf(t, w, d), Grad: arrayOf(t, g, d)})
+	initOptimizer(t, m, model.Parameter{Name: "w", Value: arrayOf(t, w, d), Grad: arrayOf(t, g, d)})
 	for step := 1; step < len(want)/d; step++ {
 		for i := range g {
 			g[i] = 0
@@ -100,10 +100,10 @@ func noise[T op.Float](values []T, seed uint64) {
 }
 
 // A sparse gradient moves a parameter as the dense one does that has zeros in
-// its place, for every method.
+// its place, for every optimiser.
 func TestSparseIsDenseWithZeros(t *testing.T) {
 	const n, d = 50, 3
-	for name, method := range methods {
+	for name, optimizer := range optimizers {
 		t.Run(name, func(t *testing.T) {
 			for _, clip := range []float64{0, 0.5} {
 				sparse, dense := make([]float32, n*d), make([]float32, n*d)
@@ -111,9 +111,9 @@ func TestSparseIsDenseWithZeros(t *testing.T) {
 				copy(dense, sparse)
 				rows := []int32{7, 0, 49, 23}
 				grad, full := make([]float32, len(rows)*d), make([]float32, n*d)
-				a, b := method(), method()
-				initMethod(t, a, model.Parameter{Name: "w", Value: arrayOf(t, sparse, n, d), Grad: arrayOf(t, grad, len(rows), d), Sparse: true})
-				initMethod(t, b, model.Parameter{Name: "w", Value: arrayOf(t, dense, n, d), Grad: arrayOf(t, full, n, d)})
+				a, b := optimizer(), optimizer()
+				initOptimizer(t, a, model.Parameter{Name: "w", Value: arrayOf(t, sparse, n, d), Grad: arrayOf(t, grad, len(rows), d), Sparse: true})
+				initOptimizer(t, b, model.Parameter{Name: "w", Value: arrayOf(t, dense, n, d), Grad: arrayOf(t, full, n, d)})
 				for step := range 5 {
 					noise(grad, uint64(step))
 					clear(full)
@@ -130,21 +130,21 @@ func TestSparseIsDenseWithZeros(t *testing.T) {
 	}
 }
 
-// A method whose state is copied into a fresh one goes on with the same bits.
+// An optimiser whose state is copied into a fresh one goes on with the same bits.
 func TestStateIsAllThereIs(t *testing.T) {
 	const n = 37
-	for name, method := range methods {
+	for name, optimizer := range optimizers {
 		t.Run(name, func(t *testing.T) {
-			a, b := method(), method()
+			a, b := optimizer(), optimizer()
 			wa, wb, g := make([]float64, n), make([]float64, n), make([]float64, n)
 			noise(wa, 1)
-			initMethod(t, a, model.Parameter{Name: "w", Value: arrayOf(t, wa, n), Grad: arrayOf(t, g, n)})
+			initOptimizer(t, a, model.Parameter{Name: "w", Value: arrayOf(t, wa, n), Grad: arrayOf(t, g, n)})
 			for step := range 4 {
 				noise(g, uint64(step))
 				a.Step(nil, 0.1, 4)
 			}
 			copy(wb, wa)
-			initMethod(t, b, model.Parameter{Name: "w", Value: arrayOf(t, wb, n), Grad: arrayOf(t, g, n)})
+			initOptimizer(t, b, model.Parameter{Name: "w", Value: arrayOf(t, wb, n), Grad: arrayOf(t, g, n)})
 			from, to := a.State(), b.State()
 			if len(from) != len(to) {
 				t.Fatalf("%d and %d arrays", len(from), len(to))
@@ -167,7 +167,7 @@ func TestStateIsAllThereIs(t *testing.T) {
 				t.Error("the two part")
 			}
 			// Init forgets.
-			initMethod(t, a, model.Parameter{Name: "w", Value: arrayOf(t, wa, n), Grad: arrayOf(t, g, n)})
+			initOptimizer(t, a, model.Parameter{Name: "w", Value: arrayOf(t, wa, n), Grad: arrayOf(t, g, n)})
 			for _, s := range a.State() {
 				for _, v := range op.Data[float64](s.Value) {
 					if v != 0 {
@@ -183,15 +183,15 @@ func TestStateIsAllThereIs(t *testing.T) {
 // nothing is allocated.
 func TestStepOnAnyNumberOfCores(t *testing.T) {
 	const n = 100_003
-	for name, method := range methods {
+	for name, optimizer := range optimizers {
 		t.Run(name, func(t *testing.T) {
 			run := func(procs int) []float32 {
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
 				w, g := make([]float32, n), make([]float32, n)
 				noise(w, 1)
 				noise(g, 2)
-				m := method()
-				initMethod(t, m, model.Parameter{Name: "w", Value: arrayOf(t, w, n), Grad: arrayOf(t, g, n)})
+				m := optimizer()
+				initOptimizer(t, m, model.Parameter{Name: "w", Value: arrayOf(t, w, n), Grad: arrayOf(t, g, n)})
 				for range 3 {
 					m.Step(nil, 0.1, 1)
 				}
@@ -204,8 +204,8 @@ func TestStepOnAnyNumberOfCores(t *testing.T) {
 				}
 			}
 			w, g := make([]float32, 64), make([]float32, 64)
-			m := method()
-			initMethod(t, m, model.Parameter{Name: "w", Value: arrayOf(t, w, 32, 2), Grad: arrayOf(t, g[:8], 4, 2), Sparse: true})
+			m := optimizer()
+			initOptimizer(t, m, model.Parameter{Name: "w", Value: arrayOf(t, w, 32, 2), Grad: arrayOf(t, g[:8], 4, 2), Sparse: true})
 			rows := []int32{3, 1, 30, 9}
 			if allocs := testing.AllocsPerRun(10, func() { m.Step(rows, 0.1, 1) }); allocs != 0 {
 				t.Errorf("%g allocations", allocs)
@@ -220,7 +220,7 @@ func TestClip(t *testing.T) {
 	w := []float64{2, 2, 2}
 	g := []float64{100, -100, math.NaN()}
 	m := &train.SGD{WeightDecay: 0.5}
-	initMethod(t, m, model.Parameter{Name: "w", Value: arrayOf(t, w, 3), Grad: arrayOf(t, g, 3)})
+	initOptimizer(t, m, model.Parameter{Name: "w", Value: arrayOf(t, w, 3), Grad: arrayOf(t, g, 3)})
 	m.Step(nil, 0.1, 4)
 	if math.Abs(w[0]-(2-0.1*(4+1))) > 1e-15 || math.Abs(w[1]-(2-0.1*(-4+1))) > 1e-15 || !math.IsNaN(w[2]) {
 		t.Errorf("moved to %v", w)
@@ -232,7 +232,7 @@ func TestNoDecay(t *testing.T) {
 	w, bias := []float64{2}, []float64{2}
 	zero := arrayOf(t, []float64{0}, 1)
 	m := &train.SGD{Momentum: 0.9, WeightDecay: 0.5, NoDecay: func(p *model.Parameter) bool { return p.Name == "bias" }}
-	initMethod(t, m, model.Parameter{Name: "bias", Value: arrayOf(t, bias, 1), Grad: zero}, model.Parameter{Name: "w", Value: arrayOf(t, w, 1), Grad: zero})
+	initOptimizer(t, m, model.Parameter{Name: "bias", Value: arrayOf(t, bias, 1), Grad: zero}, model.Parameter{Name: "w", Value: arrayOf(t, w, 1), Grad: zero})
 	for range 2 {
 		m.Step(nil, 0.1, 4)
 	}
@@ -242,7 +242,7 @@ func TestNoDecay(t *testing.T) {
 }
 
 func TestInitRefusesOptions(t *testing.T) {
-	for want, m := range map[string]train.Method{
+	for want, m := range map[string]train.Optimizer{
 		"momentum -1":     &train.SGD{Momentum: -1},
 		"dampening 2":     &train.SGD{Dampening: 2},
 		"without":         &train.SGD{Dampening: 0.5},
@@ -262,13 +262,13 @@ func TestInitRefusesOptions(t *testing.T) {
 // Rows that are not those of the gradient would be written outside the table.
 func TestStepRefusesOtherRows(t *testing.T) {
 	for name, rows := range map[string][]int32{"beyond": {0, 5}, "negative": {-1, 0}, "too few": {1}} {
-		for method, m := range methods {
+		for optimizer, m := range optimizers {
 			m := m()
-			initMethod(t, m, model.Parameter{Name: "w", Value: arrayOf(t, make([]float32, 10), 5, 2), Grad: arrayOf(t, make([]float32, 4), 2, 2), Sparse: true})
+			initOptimizer(t, m, model.Parameter{Name: "w", Value: arrayOf(t, make([]float32, 10), 5, 2), Grad: arrayOf(t, make([]float32, 4), 2, 2), Sparse: true})
 			func() {
 				defer func() {
 					if r := recover(); r == nil || !strings.Contains(fmt.Sprint(r), "rows of w, which has 5") {
-						t.Errorf("%s, rows %s: %v", method, name, r)
+						t.Errorf("%s, rows %s: %v", optimizer, name, r)
 					}
 				}()
 				m.Step(rows, 0.1, 0)
@@ -283,9 +283,9 @@ func BenchmarkMethods(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
 				w, errW := op.ArrayOf(make([]float32, n), n)
 				g, errG := op.ArrayOf(make([]float32, n), n)
-				m := methods[name]()
+				m := optimizers[name]()
 				if errW != nil || errG != nil || m.Init([]model.Parameter{{Name: "w", Value: w, Grad: g}}) != nil {
-					b.Fatal("no method")
+					b.Fatal("no optimizer")
 				}
 				b.SetBytes(int64(4 * n))
 				for range b.N {

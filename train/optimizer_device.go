@@ -10,13 +10,13 @@ import (
 )
 
 // stepNumbers are the numbers of a step: its size, the gradient's clip bound, and
-// others that depend on the method.
+// others that depend on the optimiser.
 type stepNumbers [8]float32
 
-// A deviceMethod is a Method that can also step parameters on a device, in float32, if
+// A deviceOptimizer is an Optimizer that can also step parameters on a device, in float32, if
 // they were there at Init.
-type deviceMethod interface {
-	Method
+type deviceOptimizer interface {
+	Optimizer
 	// numbers returns the numbers of the next step, of that size and clip bound, and
 	// counts it as taken.
 	numbers(lr, clip float64) stepNumbers
@@ -27,8 +27,8 @@ type deviceMethod interface {
 }
 
 var (
-	_ deviceMethod = (*SGD)(nil)
-	_ deviceMethod = (*Adam)(nil)
+	_ deviceOptimizer = (*SGD)(nil)
+	_ deviceOptimizer = (*Adam)(nil)
 )
 
 const (
@@ -41,8 +41,8 @@ const (
 )
 
 // A plan lets one launch update all parameters whose rows all move. It lists, share by
-// share, where a parameter, its gradient and the method's state are on the device: see
-// kernels/src/optimizers.c.
+// share, where a parameter, its gradient and the optimiser's state are on the device: see
+// kernels/src/optimisers.c.
 type plan struct {
 	words     []int64
 	addresses []device.Pointer // of the arrays for which words were made

@@ -10,11 +10,11 @@ import (
 	"cne/model/op"
 )
 
-// A Method moves parameters against their gradients. *SGD and *Adam are methods, the
+// An Optimizer moves parameters against their gradients. *SGD and *Adam are optimisers, the
 // only ones that also work on a device.
-type Method interface {
+type Optimizer interface {
 	// Init makes a new state for parameters. The arrays of it that have the shape of
-	// a parameter are on the parameter's device. It returns an error if the method's
+	// a parameter are on the parameter's device. It returns an error if the optimiser's
 	// options have no meaning.
 	Init(params []model.Parameter) error
 	// Step takes a step of size lr against the gradients of the model's last step,
@@ -23,8 +23,8 @@ type Method interface {
 	// fewer, a point may come more than once: its gradient is then in the first of
 	// its rows, and the others are 0.
 	Step(rows []int32, lr, clip float64)
-	// State returns what the method remembers from one step to the next. The
-	// arrays are the method's own: writing to them changes its state, which is how
+	// State returns what the optimiser remembers from one step to the next. The
+	// arrays are the optimiser's own: writing to them changes its state, which is how
 	// a checkpoint is restored.
 	State() []NamedArray
 }
@@ -43,13 +43,13 @@ const (
 	elementsPerPiece = 1 << 13
 )
 
-// A target is a parameter as a method sees it.
+// A target is a parameter as an optimiser sees it.
 type target struct {
 	model.Parameter
-	// dense is the gradient of the whole parameter if Grad is sparse but the method
+	// dense is the gradient of the whole parameter if Grad is sparse but the optimiser
 	// moves all rows; it is zero between two steps.
 	dense *op.Array
-	// memory are the arrays of the method's state for it, of the same shape.
+	// memory are the arrays of the optimiser's state for it, of the same shape.
 	memory []*op.Array
 }
 

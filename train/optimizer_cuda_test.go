@@ -29,10 +29,10 @@ func copyTo(t *testing.T, d *device.Device, a *op.Array) *op.Array {
 	return to
 }
 
-// A deviceStep has a method and its parameters twice: on the CPU and on a device.
+// A deviceStep has an optimiser and its parameters twice: on the CPU and on a device.
 type deviceStep struct {
 	device                *device.Device
-	here, there           train.DeviceMethod
+	here, there           train.DeviceOptimizer
 	params, deviceParams  []model.Parameter
 	rows, numbers, status *op.Array // status is on the device
 	deviceRows            *op.Array
@@ -41,9 +41,9 @@ type deviceStep struct {
 
 // newDeviceStep makes parameters of several sizes, one of which takes several shares of
 // a launch, and one of which is sparse.
-func newDeviceStep(t *testing.T, d *device.Device, method func() train.Method) *deviceStep {
+func newDeviceStep(t *testing.T, d *device.Device, optimizer func() train.Optimizer) *deviceStep {
 	t.Helper()
-	s := &deviceStep{device: d, here: train.OnDevice(method()), there: train.OnDevice(method())}
+	s := &deviceStep{device: d, here: train.OnDevice(optimizer()), there: train.OnDevice(optimizer())}
 	add := func(name string, sparse bool, gradRows int, shape ...int) {
 		n := 1
 		for _, v := range shape {
@@ -63,8 +63,8 @@ func newDeviceStep(t *testing.T, d *device.Device, method func() train.Method) *
 	add("table", true, 4, 60, 3)
 	add("weights", false, 41, 41, 77)
 	add("a number", false, 1, 1)
-	initMethod(t, s.here, s.params...)
-	initMethod(t, s.there, s.deviceParams...)
+	initOptimizer(t, s.here, s.params...)
+	initOptimizer(t, s.there, s.deviceParams...)
 	var err error
 	s.rows, err = op.ArrayOf([]int32{7, 0, 59, 23}, 4)
 	must(t, err)
@@ -102,7 +102,7 @@ func (s *deviceStep) copy(t *testing.T, to, from *op.Array) {
 	must(t, op.Copy(to, from))
 }
 
-// compare compares the parameters and the methods' state.
+// compare compares the parameters and the optimisers' state.
 func (s *deviceStep) compare(t *testing.T, what string) {
 	t.Helper()
 	for i, p := range s.params {
@@ -135,29 +135,29 @@ func equalFloats(t *testing.T, what string, got, want *op.Array) {
 	}
 }
 
-// Steps on a device are the CPU's, for every method, also after its state moves to a
-// new method.
+// Steps on a device are the CPU's, for every optimiser, also after its state moves to a
+// new optimiser.
 func TestStepOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
-	all := map[string]func() train.Method{
-		"sgd, spared": func() train.Method {
+	all := map[string]func() train.Optimizer{
+		"sgd, spared": func() train.Optimizer {
 			return &train.SGD{Momentum: 0.9, WeightDecay: 0.1, NoDecay: func(p *model.Parameter) bool { return p.Name == "bias" }}
 		},
 	}
-	for name, method := range methods {
-		all[name] = method
+	for name, optimizer := range optimizers {
+		all[name] = optimizer
 	}
-	for name, method := range all {
+	for name, optimizer := range all {
 		t.Run(name, func(t *testing.T) {
 			for _, clip := range []float64{0, 0.5} {
-				s := newDeviceStep(t, d, method)
+				s := newDeviceStep(t, d, optimizer)
 				for step := range 6 {
 					s.take(t, step, clip)
 					s.compare(t, fmt.Sprintf("clip %g, step %d", clip, step))
 				}
-				// The state moves to a new method.
-				next := train.OnDevice(method())
-				initMethod(t, next, s.deviceParams...)
+				// The state moves to a new optimiser.
+				next := train.OnDevice(optimizer())
+				initOptimizer(t, next, s.deviceParams...)
 				for i, to := range next.State() {
 					s.copy(t, to.Value, s.there.State()[i].Value)
 				}
@@ -174,9 +174,9 @@ func TestStepOnDevice(t *testing.T) {
 // Once a batch has failed, nothing moves.
 func TestStepAfterFailureOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
-	for name, method := range methods {
+	for name, optimizer := range optimizers {
 		t.Run(name, func(t *testing.T) {
-			s := newDeviceStep(t, d, method)
+			s := newDeviceStep(t, d, optimizer)
 			s.take(t, 0, 0)
 			s.compare(t, "before")
 			failed, err := op.ArrayOf([]int32{3}, 1)
@@ -200,9 +200,9 @@ func TestStepAfterFailureOnDevice(t *testing.T) {
 // memory is found there.
 func TestStepOnDeviceIsCaptured(t *testing.T) {
 	d := fakecuda.Open(t)
-	for name, method := range methods {
+	for name, optimizer := range optimizers {
 		t.Run(name, func(t *testing.T) {
-			s := newDeviceStep(t, d, method)
+			s := newDeviceStep(t, d, optimizer)
 			s.take(t, 0, 0.5)
 			must(t, s.deviceParams[2].Grad.Reserve(2*41*77))
 			s.take(t, 1, 0.5)
@@ -224,8 +224,8 @@ func TestStepOnDeviceIsCaptured(t *testing.T) {
 
 func TestLaunchRefusesOtherRowsOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
-	for name, method := range methods {
-		s := newDeviceStep(t, d, method)
+	for name, optimizer := range optimizers {
+		s := newDeviceStep(t, d, optimizer)
 		for _, rows := range []*op.Array{nil, copyTo(t, d, arrayOf(t, []float32{0, 0}, 2))} {
 			err := s.there.Launch(d, rows, s.deviceNumbers.Pointer(), s.status.Pointer())
 			if err == nil || !strings.Contains(err.Error(), "rows of table for a gradient of 4") {
