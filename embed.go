@@ -12,6 +12,7 @@ import (
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
+	"cne/train/initial"
 )
 
 // An Embedding has the positions of points, and places further points. Its methods
@@ -180,7 +181,7 @@ func (h *Neighborhood) NewModel(ctx context.Context, o *Options) (m Trainable, e
 	} else {
 		m, err = newModel[float32](ctx, h, o)
 	}
-	if errors.Is(err, model.ErrInput) {
+	if errors.Is(err, model.ErrInput) || errors.Is(err, initial.ErrInput) {
 		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	return m, err
