@@ -56,7 +56,7 @@ func project(t *testing.T, e *cne.Embedding, m *data.Matrix) *data.Matrix {
 // prepare returns the neighbourhood of points.
 func prepare(t *testing.T, m *data.Matrix, o cne.Options) *cne.Neighborhood {
 	t.Helper()
-	h, err := cne.Prepare(t.Context(), m, o)
+	h, err := cne.Prepare(t.Context(), &data.Dataset{Points: m.Clone()}, o)
 	must(t, err)
 	return h
 }
@@ -178,12 +178,34 @@ func TestOwnParts(t *testing.T) {
 	if e.Neighborhood.Graph != graph || e.Neighborhood.Nearest != nil || e.Result.Edges != graph.Edges() {
 		t.Error("the graph is another")
 	}
-	h := &cne.Neighborhood{Input: m, Points: m, Nearest: nearest}
-	o := few(func(o *cne.Options) { o.Neighbors = 3 })
-	if err := h.Complete(t.Context(), &o, 0); err != nil || !slices.Equal(h.Graph.Indices, graph.Indices) {
-		t.Errorf("the neighbours were looked for again (%v)", err)
+	kept := &cache{nearest: nearest}
+	o := few(func(o *cne.Options) { o.Neighbors, o.Cache = 3, kept })
+	if h := prepare(t, m, o); !slices.Equal(h.Graph.Indices, graph.Indices) || h.Nearest != nearest || kept.saved != nil {
+		t.Error("the neighbours were looked for again")
 	}
-	project(t, fit(t, h, o), m.Rows(0, 4)) // points as they are can be placed
+	o.MinNeighbors = 7
+	if h := prepare(t, m, o); h.Nearest.K != 7 || kept.saved != h {
+		t.Error("too few neighbours were taken from the cache, or more not kept")
+	}
+}
+
+// A cache of neighbours.
+type cache struct {
+	nearest *neighbors.Neighbors
+	saved   *cne.Neighborhood
+}
+
+func (c *cache) Load(_ context.Context, h *cne.Neighborhood, _ *cne.Options, k int) (bool, error) {
+	if c.nearest.K < k {
+		return false, nil
+	}
+	h.Nearest = c.nearest
+	return true, nil
+}
+
+func (c *cache) Save(h *cne.Neighborhood) error {
+	c.saved = h
+	return nil
 }
 
 // The embeddings of a spectrum are those of runs of their own.
@@ -429,11 +451,13 @@ func TestBadInput(t *testing.T) {
 	if _, err := e.Project(t.Context(), nan); !errors.As(err, &bad) || bad.Row != 5 {
 		t.Errorf("the error is %v", err)
 	}
-	skipped := make([]bool, nan.N)
-	positions := data.NewMatrix(nan.N, 2)
-	if n, err := e.ProjectBlock(t.Context(), positions, &data.Matrix{N: 40, D: 3, X: slices.Clone(nan.X)}, skipped); err != nil || n != 1 || !skipped[5] || !math.IsNaN(float64(positions.Row(5)[0])) || math.IsNaN(float64(positions.Row(6)[0])) {
-		t.Errorf("%d points are skipped (%v)", n, err)
+	skipping := func(b *cne.ProjectedBlock) error {
+		if b.Bad != 1 || !math.IsNaN(float64(b.Positions.Row(5)[0])) || math.IsNaN(float64(b.Positions.Row(6)[0])) {
+			t.Errorf("%d points are skipped", b.Bad)
+		}
+		return nil
 	}
+	must(t, e.ProjectRows(t.Context(), cne.RowsOf(&data.Dataset{Points: nan}), cne.Projection{SkipBad: true}, skipping))
 	if _, err := cne.Load(filepath.Join(t.TempDir(), "none")); err == nil {
 		t.Error("a file that is not there was loaded")
 	}
@@ -452,17 +476,13 @@ func TestBadParts(t *testing.T) {
 		_, err := h.FitModel(ctx, m, few(nil))
 		return err
 	}
-	complete := func(h cne.Neighborhood) error {
-		o := few(nil)
-		return h.Complete(ctx, &o, 0)
-	}
-	place := func(e *cne.Embedding, dst, points *data.Matrix, skipped []bool) error {
-		_, err := e.ProjectBlock(ctx, dst, points, skipped)
+	place := func(e *cne.Embedding, points *data.Matrix) error {
+		_, err := e.Project(ctx, points)
 		return err
 	}
 	small, err := model.NewEmbedding(make([]float32, 20), 2, e.Description.Training.Objective)
 	must(t, err)
-	dst, void := data.NewMatrix(40, 2), new(cne.Embedding)
+	void := new(cne.Embedding)
 	for name, x := range map[string]struct{ got, want error }{
 		"nothing to fit":                {fit(new(cne.Neighborhood), nil), cne.ErrPoints},
 		"no neighbourhood":              {fit(nil, nil), cne.ErrPoints},
@@ -471,20 +491,14 @@ func TestBadParts(t *testing.T) {
 		"a network of a table's":        {fit(h, func(o *cne.Options) { o.Hidden = []int{3} }), cne.ErrOption},
 		"no model":                      {fitModel(nil), cne.ErrOption},
 		"model of another size":         {fitModel(small), cne.ErrOption},
-		"nothing to complete":           {complete(cne.Neighborhood{}), cne.ErrPoints},
-		"points that do not fit":        {complete(cne.Neighborhood{Input: &data.Matrix{N: 40, D: 3}}), cne.ErrPoints},
-		"neighbours of others":          {complete(cne.Neighborhood{Input: m, Nearest: nearest(t, m.Rows(0, 30), 5)}), cne.ErrPoints},
-		"too few neighbours":            {complete(cne.Neighborhood{Input: m, Nearest: h.Nearest.Nearest(2)}), cne.ErrPoints},
-		"no positions":                  {place(e, nil, m, nil), cne.ErrPoints},
-		"no points":                     {place(e, dst, nil, nil), cne.ErrPoints},
-		"too few positions":             {place(e, data.NewMatrix(6, 2), m, nil), cne.ErrPoints},
-		"too few marks":                 {place(e, dst, m, make([]bool, 3)), cne.ErrPoints},
+		"no points":                     {place(e, nil), cne.ErrPoints},
+		"points that do not fit":        {place(e, &data.Matrix{N: 40, D: 3}), cne.ErrPoints},
 		"no training points":            {e.UseTrainingPoints(nil), cne.ErrPoints},
 		"training points without value": {e.UseTrainingPoints(&data.Matrix{N: 40, D: 3}), cne.ErrPoints},
 		"sparse training points":        {e.UseTrainingPoints(sparsePoints(t, 40)), cne.ErrPoints},
 		"nothing to save":               {void.Save(filepath.Join(t.TempDir(), "e")), cne.ErrPoints},
 		"no model to save":              {void.SaveModel(filepath.Join(t.TempDir(), "e")), cne.ErrPoints},
-		"nothing to project by":         {place(void, dst, m, nil), cne.ErrPoints},
+		"nothing to project by":         {place(void, m), cne.ErrPoints},
 	} {
 		if !errors.Is(x.got, x.want) {
 			t.Errorf("%s: the error is %v", name, x.got)
@@ -503,7 +517,7 @@ func TestBadParts(t *testing.T) {
 	if d := void.Dim(); d != 0 {
 		t.Errorf("nothing has %d dimensions", d)
 	}
-	if place(e, dst, m, nil) != nil {
+	if place(e, m) != nil {
 		t.Error("the embedding is no longer what it was")
 	}
 }
@@ -576,7 +590,7 @@ func TestTableWithoutItsPoints(t *testing.T) {
 	if err := loaded.UseTrainingPoints(m.Rows(0, 3)); !errors.Is(err, cne.ErrPoints) {
 		t.Errorf("the error is %v", err)
 	}
-	must(t, loaded.UseTrainingPoints(h.Points))
+	must(t, loaded.UseTrainingPoints(h.Reduced))
 	same(t, "the points are placed elsewhere", project(t, loaded, m.Rows(0, 4)).X, project(t, e, m.Rows(0, 4)).X)
 }
 
@@ -656,7 +670,7 @@ func TestProjectByName(t *testing.T) {
 }
 
 // Points that stay in their file become what they become in memory.
-func TestPrepareSet(t *testing.T) {
+func TestPrepareFromFiles(t *testing.T) {
 	m := data.NewMatrix(60, 12)
 	stream := rng.New(3, rng.Init)
 	for i := range m.X {
@@ -670,14 +684,14 @@ func TestPrepareSet(t *testing.T) {
 		if err != nil || set.Stored == nil {
 			t.Fatal(set, err)
 		}
-		got, err := cne.PrepareSet(t.Context(), set, o)
+		got, err := cne.Prepare(t.Context(), set, o)
 		must(t, err)
-		if !reflect.DeepEqual(got.Points.X, want.Points.X) || !reflect.DeepEqual(got.Graph, want.Graph) || !reflect.DeepEqual(got.PCA, want.PCA) ||
-			!reflect.DeepEqual(got.Input, want.Input) || !reflect.DeepEqual(got.Before, want.Before) || got.Stored != nil || set.Stored != nil {
+		if !reflect.DeepEqual(got.Reduced.X, want.Reduced.X) || !reflect.DeepEqual(got.Graph, want.Graph) || !reflect.DeepEqual(got.PCA, want.PCA) ||
+			!reflect.DeepEqual(got.Scaled, want.Scaled) || !reflect.DeepEqual(got.Preprocessing, want.Preprocessing) || set.Stored != nil {
 			t.Errorf("%+v: the neighbourhoods differ", o)
 		}
 	}
-	if _, err := cne.PrepareSet(t.Context(), new(data.Dataset), cne.Options{}); !errors.Is(err, cne.ErrPoints) {
+	if _, err := cne.Prepare(t.Context(), new(data.Dataset), cne.Options{}); !errors.Is(err, cne.ErrPoints) {
 		t.Errorf("no points: %v", err)
 	}
 }

@@ -23,7 +23,7 @@ type Embedding struct {
 	// has failed that had them.
 	Positions *data.Matrix
 	// Rows are those of the points that it was learnt from, where these are some alone
-	// (Options.TrainOn); otherwise nil.
+	// (Options.Sample); otherwise nil.
 	Rows []int
 	// Neighborhood is what it was made of; nil where it was loaded.
 	Neighborhood *Neighborhood
@@ -32,15 +32,15 @@ type Embedding struct {
 	// Description is what is saved with it, and can be changed before: the names of
 	// classes, the configuration and the version of a program.
 	Description model.Description
-	// Foreign tells that it was loaded from a file that PyTorch has written, without
+	// FromPyTorch reports whether it was loaded from a file that PyTorch has written, without
 	// a Description: points are then taken as they are.
-	Foreign bool
+	FromPyTorch bool
 
-	model  saver         // what is saved
-	mapper model.Mapper  // what places new points; nil until a table is asked to
-	beside *data.Matrix  // the training points of a table, as the graph saw them
-	learnt *data.Matrix  // positions of the points with Rows; nil where they are Positions
-	device *model.Device // on which a table places points; nil for the CPU
+	model          saver         // what is saved
+	mapper         model.Mapper  // what places new points; nil until a table is asked to
+	trainPoints    *data.Matrix  // of a table, as the graph saw them
+	trainPositions *data.Matrix  // of the points with Rows; nil where they are Positions
+	device         *model.Device // on which a table places points; nil for the CPU
 }
 
 // Trainable is a model of points that can be trained and saved: a table
@@ -57,23 +57,45 @@ type saver interface {
 }
 
 // Embed embeds points [n, D], which it does not change. The options' zero value is
-// the default run of "cne train".
-//
-// With Options.TrainOn it embeds some of the points, and then places the others.
+// the default run of "cne train". With Options.Sample it embeds some of the points, and
+// then places the others.
 //
 // When ctx ends, Embed returns its error soon; if training had begun, with the
-// embedding so far (of the points of TrainOn alone). So it does if the run diverges (train.DivergedError), and if a
-// hook fails. Other errors wrap ErrPoints or ErrOption where points or options are
-// to blame.
+// embedding so far (of Options.Sample only). So it does if the run diverges
+// (train.DivergedError), and if a hook fails. Other errors wrap ErrPoints or ErrOption
+// where points or options are to blame.
 func Embed(ctx context.Context, points *data.Matrix, o Options) (*Embedding, error) {
-	if o.TrainOn != nil {
-		return embedSome(ctx, points, o)
+	if err := checkPoints(points); err != nil {
+		return nil, err
 	}
-	h, err := Prepare(ctx, points, o)
+	all := &data.Dataset{Points: points}
+	trained, rows := &data.Dataset{Points: points.Clone()}, o.Sample
+	if rows != nil {
+		if o.Graph != nil || o.Start != nil {
+			return nil, badOption("Sample: got Graph or Start too, want them for Prepare and Fit of the sample")
+		}
+		var err error
+		if trained, err = all.Take(rows); err != nil {
+			return nil, badOption("Sample: %v", err)
+		}
+	}
+	h, err := Prepare(ctx, trained, o)
 	if err != nil {
 		return nil, err
 	}
-	return h.Fit(ctx, o)
+	e, err := h.Fit(ctx, o)
+	if err != nil || len(rows) == 0 {
+		return e, err
+	}
+	if e.mapper == nil { // a table
+		e.device = o.Device
+		defer func() { _ = e.UseDevice(nil) }() // which cannot fail: the caller may close the device
+	}
+	positions, err := e.projectSet(ctx, all, Projection{Trained: rows})
+	if err == nil {
+		e.trainPositions, e.Positions, e.Rows = e.Positions, positions, rows
+	}
+	return e, err
 }
 
 // Fit trains a model to preserve the neighbourhood: Embed after Prepare.
@@ -123,7 +145,7 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 	case *model.Parametric[float64]:
 		e.mapper = m.Network()
 	default:
-		e.beside = h.Points
+		e.trainPoints = h.Reduced
 	}
 	n, d := m.Points()
 	positions := data.NewMatrix(n, d)
@@ -159,13 +181,13 @@ var errPositions = errors.New("the positions are not finite")
 // check says what is wrong with the options for the neighbourhood, or missing in it.
 func (h *Neighborhood) check(o *Options) error {
 	switch {
-	case h == nil || h.Graph == nil || h.Points == nil:
-		return fmt.Errorf("%w: the neighbourhood has no graph; Prepare or Complete makes it", ErrPoints)
-	case h.Points.N != h.Graph.N:
-		return fmt.Errorf("%w: %d of them, but a graph of %d", ErrPoints, h.Points.N, h.Graph.N)
+	case h == nil || h.Graph == nil || h.Reduced == nil:
+		return fmt.Errorf("%w: got a neighbourhood without a graph, want one of Prepare", ErrPoints)
+	case h.Reduced.N != h.Graph.N:
+		return fmt.Errorf("%w: %d of them, but a graph of %d", ErrPoints, h.Reduced.N, h.Graph.N)
 	case o.Graph != nil && o.Graph != h.Graph:
 		return badOption("another Graph than the neighbourhood has")
-	case o.network() && !o.OnComponents && h.Input == nil:
+	case o.network() && !o.OnComponents && h.Scaled == nil:
 		return badOption("Hidden, but the neighbourhood was made for a table, and has let go of what a network sees; give Hidden to Prepare, too")
 	}
 	return o.Check(h.Graph.N)
@@ -196,9 +218,9 @@ func newModel[T op.Float](ctx context.Context, h *Neighborhood, o *Options) (Tra
 		}
 		return model.NewEmbedding(table, dim, o.Objective())
 	}
-	points := h.Input
+	points := h.Scaled
 	if o.OnComponents {
-		points = h.Points
+		points = h.Reduced
 	}
 	network, err := model.NewMLP[T](points.D, o.Hidden, dim, o.Seed)
 	if err != nil {
@@ -231,14 +253,14 @@ func convert[T op.Float](x []float32) []T {
 func (h *Neighborhood) preprocessing(o *Options) *model.Preprocessing {
 	var p model.Preprocessing
 	switch {
-	case h.Before != nil:
-		p = *h.Before
+	case h.Preprocessing != nil:
+		p = *h.Preprocessing
 	case h.PCA != nil:
 		p.Width = h.PCA.D
 	default:
-		p.Width = h.Points.D
+		p.Width = h.Reduced.D
 	}
-	if o.releasesInput() {
+	if o.dropsScaled() {
 		p.PCA = h.PCA
 	}
 	return &p

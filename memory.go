@@ -26,7 +26,7 @@ func (o *Options) Memory(size data.Size) Memory { return o.Workload(size).Estima
 func (o *Options) Workload(size data.Size) *memory.Points {
 	n, d := size.Likely, max(1, size.Width)
 	w := &memory.Points{
-		N: n, Width: d, ValueBytes: 4, Nonzeros: size.Nonzeros, Components: o.Reduces(n, d), KeepsInput: !o.releasesInput(), Neighbors: cmp.Or(o.Neighbors, DefaultNeighbors),
+		N: n, Width: d, ValueBytes: 4, Nonzeros: size.Nonzeros, Components: o.Reduces(n, d), KeepsInput: !o.dropsScaled(), Neighbors: cmp.Or(o.Neighbors, DefaultNeighbors),
 		Dim: cmp.Or(o.Dim, DefaultDim), Hidden: o.Hidden, NumberBytes: 4, Batch: cmp.Or(o.BatchSize, DefaultBatchSize), Device: !o.Device.OnHost(),
 	}
 	w.Approximate = o.Search.Approximates(n, cmp.Or(w.Components, d), w.Neighbors)

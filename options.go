@@ -78,12 +78,17 @@ type Options struct {
 	// neighbors.FromNeighbors makes one of neighbours that were found elsewhere,
 	// neighbors.ReadNPZ reads one of scipy's.
 	Graph *neighbors.Graph
-	// TrainOn, if it is not nil, are the rows of the points, counted from 0 and ascending,
-	// that Embed learns from; data.DrawRows draws some. The embedding is then that of
-	// these points alone, bit for bit, and all others are placed as Project places them.
-	// Points that are not all in memory are read with data.OpenRows, for PrepareSet, and
-	// placed by Embedding.PlaceAll.
-	TrainOn []int
+	// MinNeighbors is how many neighbours of each point Neighborhood.Nearest has at least,
+	// where a measure of quality wants more of them than the graph.
+	MinNeighbors int
+	// Cache, unless it is nil, keeps what Prepare finds for later runs.
+	Cache Cache
+	// Sample, if it is not nil, are the rows of the points, counted from 0 and ascending,
+	// that Embed trains on; data.DrawRows draws some. The embedding is then that of these
+	// points only, bit for bit, and all others are placed as Project places them. Points
+	// that are not all in memory are read with data.OpenRows, for Prepare, and placed by
+	// Embedding.ProjectRows.
+	Sample []int
 	// SampleEdges draws the edges of an epoch in proportion to their weights, as UMAP
 	// does (train.Options.Weights), instead of taking each once: those of Graph, or of
 	// the kNN graph UMAP's (neighbors.FuzzyGraph).
@@ -311,14 +316,12 @@ func (o *Options) Check(n int) error {
 // checkGraph is the part of Check that is about the neighborhood.
 func (o *Options) checkGraph(n int) error {
 	switch {
-	case o.TrainOn != nil:
-		return badOption("TrainOn, which Embed alone has; prepare those points alone, and place the others with PlaceAll")
 	case o.components() < 0:
 		return badOption("%d principal components; take 0 for none, or more", o.components())
 	case o.GraphMetric != "" && !slices.Contains(o.GraphMetric.Words(), string(o.GraphMetric)):
 		return badOption("the metric %q of points; take one of %v", o.GraphMetric, o.GraphMetric.Words())
-	case o.Neighbors < 0:
-		return badOption("%d neighbours; take 1 or more, or 0 for %d", o.Neighbors, DefaultNeighbors)
+	case o.Neighbors < 0 || o.MinNeighbors < 0:
+		return badOption("%d neighbours, and at least %d; take 1 or more, or 0 for %d", o.Neighbors, o.MinNeighbors, DefaultNeighbors)
 	case o.Graph == nil:
 		return nil
 	case o.Search == neighbors.Approximate:

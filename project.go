@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 
@@ -22,7 +23,7 @@ func (e *Embedding) Save(path string) error {
 		return errEmpty
 	}
 	d := e.Description
-	d.Points = e.beside
+	d.Points = e.trainPoints
 	return e.model.Save(path, &d)
 }
 
@@ -46,7 +47,7 @@ func Load(path string) (*Embedding, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Embedding{Description: saved.Description, mapper: saved.Network, beside: saved.Points, Foreign: saved.Foreign}
+	e := &Embedding{Description: saved.Description, mapper: saved.Network, trainPoints: saved.Points, FromPyTorch: saved.Foreign}
 	switch network := saved.Network.(type) {
 	case saver:
 		e.model = network
@@ -69,18 +70,21 @@ func (e *Embedding) UseTrainingPoints(points *data.Matrix) error {
 		return err
 	}
 	if points.CSR != nil {
-		return fmt.Errorf("%w: the training points are sparse; give their principal components, or make them dense", ErrPoints)
+		return fmt.Errorf("%w: got sparse training points, want dense ones", ErrPoints)
 	}
 	if e.mapper == nil && e.Positions == nil {
 		return errEmpty
 	}
-	if e.Positions == nil || points.N != e.learntPositions().N {
-		return fmt.Errorf("%w: %d training points for a table of others", ErrPoints, points.N)
+	if e.Positions == nil {
+		return fmt.Errorf("%w: got training points for a network, want them for a table", ErrPoints)
+	}
+	if points.N != e.trainedPositions().N {
+		return fmt.Errorf("%w: got %d training points, want %d", ErrPoints, points.N, e.trainedPositions().N)
 	}
 	if p := e.Description.Preprocessing; p != nil && p.Out() != points.D {
-		return fmt.Errorf("%w: the training points have %d values, but points are prepared to have %d", ErrPoints, points.D, p.Out())
+		return fmt.Errorf("%w: got training points of %d values, want %d as points are prepared", ErrPoints, points.D, p.Out())
 	}
-	e.beside, e.mapper = points, nil
+	e.trainPoints, e.mapper = points, nil
 	return nil
 }
 
@@ -102,25 +106,25 @@ func (e *Embedding) UseDevice(d *model.Device) error {
 // HasTrainingPoints reports whether a table has the training points beside which it
 // places others; networks need none.
 func (e *Embedding) HasTrainingPoints() bool {
-	return e.mapper != nil || e.Positions == nil || e.beside != nil
+	return e.mapper != nil || e.Positions == nil || e.trainPoints != nil
 }
 
-// Mapper returns what maps points, prepared as Description.Preprocessing says, to
+// Projector returns what maps points, prepared as Description.Preprocessing says, to
 // their positions: the network, or for a table what finds a place beside its
 // training points, of which there must be some (ErrNoTrainingPoints). For a table the
 // first call prepares the search among these; if ctx ends before, the error is ctx's.
-func (e *Embedding) Mapper(ctx context.Context) (model.Mapper, error) {
+func (e *Embedding) Projector(ctx context.Context) (model.Mapper, error) {
 	if e.mapper != nil {
 		return e.mapper, nil
 	}
 	if e.model == nil || e.Positions == nil {
 		return nil, errEmpty
 	}
-	if e.beside == nil {
+	if e.trainPoints == nil {
 		return nil, ErrNoTrainingPoints
 	}
-	table := e.learntPositions()
-	p, err := train.NewProjectorOn(ctx, e.device, e.beside, table.X, table.D, e.Description.Training)
+	table := e.trainedPositions()
+	p, err := train.NewProjectorOn(ctx, e.device, e.trainPoints, table.X, table.D, e.Description.Training)
 	if err != nil {
 		return nil, err
 	}
@@ -139,10 +143,10 @@ func (e *Embedding) Width() (int, error) {
 		return width, nil
 	case e.model == nil || e.Positions == nil:
 		return 0, errEmpty
-	case e.beside == nil:
+	case e.trainPoints == nil:
 		return 0, ErrNoTrainingPoints
 	}
-	return e.beside.D, nil
+	return e.trainPoints.D, nil
 }
 
 // Dim returns how many dimensions the embedding has; an empty one has none.
@@ -157,163 +161,264 @@ func (e *Embedding) Dim() int {
 	return d
 }
 
-// projectedRows is how many points are placed between two looks at the context; of sparse
-// points so many that about denseValues are dense at a time.
-const (
-	projectedRows = 1 << 11
-	denseValues   = 1 << 22
-	// A device is busy with so many rows alone, whose values are bounded, too.
-	projectedOnDevice = 1 << 15
-	valuesOnDevice    = 1 << 24
-)
-
-// Project places points [r, D] of the kind that the embedding was learnt from, and
-// returns their positions [r, Dim]. A network maps them; beside a table each starts
-// among its nearest training points and is then optimised, while all others stay.
-// The position of a point does not depend on the others. The points stay as they
-// are. A point of another width, or with a value that is no finite number, is an
-// error that wraps ErrPoints; its row counts from 0.
-//
-// Where the columns of both have names, the values are found by them, in any order,
-// and others left out; it is an error that wraps ErrPoints if one is missing.
-// Otherwise they are taken as they come.
-func (e *Embedding) Project(ctx context.Context, points *data.Matrix) (*data.Matrix, error) {
-	mapper, err := e.Mapper(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkPoints(points); err != nil {
-		return nil, err
-	}
-	_, d := mapper.Size()
-	positions := data.NewMatrix(points.N, d)
-	rows := projectedRows
-	if !e.device.OnHost() {
-		rows = max(rows, min(projectedOnDevice, valuesOnDevice/points.D))
-	}
-	if points.CSR != nil {
-		rows = min(rows, max(1, denseValues/points.D))
-	}
-	block := data.NewMatrix(min(points.N, rows), points.D)
-	block.Offset, block.Columns = points.Offset, points.Columns
-	for lo := 0; lo < points.N; lo += rows {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		hi := min(points.N, lo+rows)
-		points.CopyRows(block.X[:(hi-lo)*points.D], lo)
-		if _, err := e.ProjectBlock(ctx, positions.Rows(lo, hi), block.Rows(0, hi-lo), nil); err != nil {
-			if bad, ok := err.(*PointError); ok {
-				bad.Row += lo
-			}
-			return nil, err
-		}
-	}
-	return positions, nil
+// A Projection says how ProjectRows places points. With the zero value it ends with an
+// error at the first that cannot be placed.
+type Projection struct {
+	// SkipBad gives points that cannot be placed NaNs as positions.
+	SkipBad bool
+	// Trained are the rows of all points that the embedding was trained on, counted from
+	// the first point and ascending. They keep their positions, whatever their values are.
+	Trained []int
 }
 
-// ProjectPrepared writes to dst the positions of points that are prepared as
-// Description.Preprocessing says, dense or sparse. Points or positions of other sizes are
-// an error that wraps ErrPoints.
-func (e *Embedding) ProjectPrepared(ctx context.Context, dst, points *data.Matrix) error {
-	mapper, err := e.Mapper(ctx)
-	if err != nil {
-		return err
-	}
-	width, d := mapper.Size()
-	if points.D != width || dst.N != points.N || dst.D != d {
-		return fmt.Errorf("%w: %d of %d values for a matrix of %d positions of %d, which takes points of %d", ErrPoints, points.N, points.D, dst.N, dst.D, width)
-	}
-	network, ok := mapper.(*model.MLP[float32])
-	switch {
-	case points.CSR == nil:
-		return mapper.ProjectTo(dst.X, points.X)
-	case ok:
-		return network.ProjectMatrixTo(dst.X, points)
-	}
-	return fmt.Errorf("%w: they are sparse, which a network of float32 alone takes; prepare dense ones", ErrPoints)
+// A ProjectedBlock has the positions of points that follow each other.
+type ProjectedBlock struct {
+	First     int // row of the first
+	Positions *data.Matrix
+	Labels    []string // one for each, nil if the points have none
+	Bad       int      // number of points that could not be placed
 }
 
 // A PointError is about a point that cannot be placed. It wraps ErrPoints.
 type PointError struct {
-	Row   int // counted from 0
+	Row   int    // counted from 0
+	Name  string // such as "points.csv: row 18"
 	Fault string
 }
 
-func (e *PointError) Error() string { return fmt.Sprintf("%v: row %d: %s", ErrPoints, e.Row, e.Fault) }
+func (e *PointError) Error() string { return fmt.Sprintf("%v: %s: %s", ErrPoints, e.Name, e.Fault) }
 
 // Unwrap returns ErrPoints.
 func (e *PointError) Unwrap() error { return ErrPoints }
 
-// ProjectBlock writes the positions of a block of points to dst, for callers who read
-// dense points block by block; it prepares them where they are, unless their columns have
-// to be put in order first (see Project). Without skipped, the first
-// point that cannot be placed is an error (*PointError); with it, of one element for
-// each point, such points are marked there, get NaNs as positions, and are counted.
-func (e *Embedding) ProjectBlock(ctx context.Context, dst, points *data.Matrix, skipped []bool) (bad int, err error) {
-	mapper, err := e.Mapper(ctx)
-	if err != nil {
-		return 0, err
-	}
-	width, err := e.Width()
-	if err != nil {
-		return 0, err
-	}
+// Sizes of a block: about how many values, so that what is done to them finds them in the
+// cache, and how many rows at least and at most.
+const (
+	blockValues  = 1 << 21
+	minBlockRows = 16
+	maxBlockRows = 1 << 11
+	// A device is busy with more rows only, whose values are bounded, too.
+	deviceBlockRows   = 1 << 15
+	deviceBlockValues = 1 << 24
+)
+
+// Project returns the positions [r, Dim] of points [r, D], which stay as they are: see
+// ProjectRows. Where the columns of both have names, the values are found by them, in any
+// order, and others left out; it is an error that wraps ErrPoints if one is missing.
+func (e *Embedding) Project(ctx context.Context, points *data.Matrix) (*data.Matrix, error) {
 	if err := checkPoints(points); err != nil {
-		return 0, err
+		return nil, err
 	}
-	if points.CSR != nil {
-		return 0, fmt.Errorf("%w: the block is sparse; Project takes sparse points", ErrPoints)
-	}
-	if dst == nil || dst.N != points.N || dst.D != e.Dim() || len(dst.X) != dst.N*dst.D || skipped != nil && len(skipped) != points.N {
-		return 0, fmt.Errorf("%w: %d of them need a matrix of %d rows of %d for their positions, and as many marks", ErrPoints, points.N, points.N, e.Dim())
-	}
-	before := e.Description.Preprocessing
-	if before != nil {
+	if before := e.Description.Preprocessing; before != nil {
+		var err error
 		if points, _, err = points.Select(before.Columns); err != nil {
-			return 0, fmt.Errorf("%w: %w", ErrPoints, err)
+			return nil, fmt.Errorf("%w: %w", ErrPoints, err)
 		}
 	}
-	if points.D != width {
-		return 0, fmt.Errorf("%w: they have %d values, but the embedding was learnt from points of %d; give points of the same kind", ErrPoints, points.D, width)
+	return e.ProjectSet(ctx, &data.Dataset{Points: points})
+}
+
+// ProjectSet is Project for the points of a set, which may have stayed in their files; their
+// columns are those of training.
+func (e *Embedding) ProjectSet(ctx context.Context, set *data.Dataset) (*data.Matrix, error) {
+	return e.projectSet(ctx, set, Projection{})
+}
+
+func (e *Embedding) projectSet(ctx context.Context, set *data.Dataset, o Projection) (*data.Matrix, error) {
+	n, _ := set.Dims()
+	all := data.NewMatrix(n, e.Dim())
+	rows := RowsOf(set)
+	defer rows.Close()
+	if err := e.ProjectRows(ctx, rows, o, func(b *ProjectedBlock) error {
+		copy(all.X[b.First*all.D:], b.Positions.X)
+		return nil
+	}); err != nil {
+		return nil, err
 	}
-	clear(skipped)
+	return all, nil
+}
+
+// ProjectRows places points of the kind that the embedding was learnt from, and calls write
+// with the positions of one block after the other, in the order of the points. A block is
+// valid until write returns. A network maps the points; beside a table each starts among
+// its nearest training points and is then optimised, while all others stay. The position
+// of a point does not depend on the others. Two blocks of points are in memory: one is read
+// while the other is placed. Points of files are to be read with the options of
+// Description.Preprocessing.Reading.
+//
+// An error of rows or write ends it, and so does the end of ctx. Points of another width
+// give ErrPoints, and so does the first point that cannot be placed (*PointError), unless
+// o.SkipBad is set.
+func (e *Embedding) ProjectRows(ctx context.Context, rows Rows, o Projection, write func(b *ProjectedBlock) error) error {
+	p, err := e.place(ctx, rows, o)
+	if err != nil {
+		return err
+	}
+	at := 0
+	current, next := p.newBlock(), p.newBlock()
+	for current.err == nil {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var failed error
+		parallel.For(2, 1, func(piece, _, _ int) {
+			if piece == 0 {
+				next.read(rows, at+current.n)
+			} else {
+				failed = p.placeBlock(ctx, current)
+			}
+		})
+		if bad := new(PointError); errors.As(failed, &bad) {
+			bad.Name = rows.Row(bad.Row)
+		}
+		if failed != nil {
+			return failed
+		}
+		if current.n > 0 {
+			if err := write(&current.ProjectedBlock); err != nil {
+				return err
+			}
+			at += current.n
+		}
+		current, next = next, current
+	}
+	switch {
+	case current.err != io.EOF:
+		return current.err
+	case p.trained < len(o.Trained):
+		return fmt.Errorf("%w: row %d was trained on: got %d points, want those among which it was", ErrPoints, o.Trained[p.trained], at)
+	}
+	return nil
+}
+
+// A placement is one run of ProjectRows.
+type placement struct {
+	Projection
+	before      *model.Preprocessing
+	mapper      model.Mapper
+	width, size int          // of a point, and of a block
+	learnt      *data.Matrix // positions of the rows of Trained
+	trained     int          // how many of these are passed
+	others      []int        // those of a block that are not among them
+	positions   *data.Matrix // of these
+	skipped     []bool       // which of these could not be placed; nil without SkipBad
+}
+
+// A placedBlock is some points that follow each other, and their positions.
+type placedBlock struct {
+	ProjectedBlock
+	n      int // points in use
+	points *data.Matrix
+	all    *data.Matrix // room for Positions
+	err    error        // why there are no more points; io.EOF after the last
+}
+
+// place prepares ProjectRows.
+func (e *Embedding) place(ctx context.Context, rows Rows, o Projection) (*placement, error) {
+	p := &placement{Projection: o, before: e.Description.Preprocessing, width: rows.D(), learnt: e.trainedPositions()}
+	if want, err := e.Width(); err != nil {
+		return nil, err
+	} else if p.width != want {
+		return nil, fmt.Errorf("%w: got points of %d values, want %d as in training", ErrPoints, p.width, want)
+	}
+	if len(o.Trained) > 0 && (p.learnt == nil || p.learnt.N != len(o.Trained)) {
+		return nil, fmt.Errorf("%w: got %d rows that were trained on, but the embedding has others", ErrPoints, len(o.Trained))
+	}
+	var err error
+	if p.mapper, err = e.Projector(ctx); err != nil {
+		return nil, err
+	}
+	p.size = min(max(minBlockRows, blockValues/p.width), maxBlockRows)
+	if !e.device.OnHost() {
+		p.size = max(p.size, min(deviceBlockRows, deviceBlockValues/p.width))
+	}
+	p.others, p.positions = make([]int, 0, p.size), data.NewMatrix(p.size, e.Dim())
+	if o.SkipBad {
+		p.skipped = make([]bool, p.size)
+	}
+	return p, nil
+}
+
+func (p *placement) newBlock() *placedBlock {
+	return &placedBlock{points: data.NewMatrix(p.size, p.width), all: data.NewMatrix(p.size, p.positions.D)}
+}
+
+// read fills the block with the points that come next.
+func (b *placedBlock) read(rows Rows, first int) {
+	b.First = first
+	if b.n, b.err = rows.Next(b.points); b.err == nil {
+		b.Labels = slices.Clone(rows.Labels())
+	}
+}
+
+// placeBlock finds the positions of a block.
+func (p *placement) placeBlock(ctx context.Context, b *placedBlock) error {
+	b.Positions, b.Bad, p.others = b.all.Rows(0, b.n), 0, p.others[:0]
+	// Points to be placed move to the front: a table takes long to place one.
+	for i := range b.n {
+		if p.trained < len(p.Trained) && p.Trained[p.trained] == b.First+i {
+			copy(b.all.Row(i), p.learnt.Row(p.trained))
+			p.trained++
+			continue
+		}
+		if k := len(p.others); k < i {
+			copy(b.points.Row(k), b.points.Row(i))
+		}
+		p.others = append(p.others, i)
+	}
+	n := len(p.others)
+	if n == 0 {
+		return nil
+	}
+	skipped := p.skipped
+	if skipped != nil {
+		skipped = skipped[:n]
+		clear(skipped)
+	}
+	placed := p.positions.Rows(0, n)
+	if err := p.project(ctx, placed, b.points.Rows(0, n), skipped); err != nil {
+		if bad := new(PointError); errors.As(err, &bad) {
+			bad.Row = b.First + p.others[bad.Row]
+		}
+		return err
+	}
+	for k, i := range p.others {
+		row := b.all.Row(i)
+		copy(row, placed.Row(k))
+		if skipped != nil && skipped[k] {
+			b.Bad++
+			for j := range row {
+				row[j] = float32(math.NaN())
+			}
+		}
+	}
+	return nil
+}
+
+// project writes the positions of points to dst. It prepares them where they are. Those
+// that cannot be placed are marked in skipped; if that is nil, the first is a *PointError.
+func (p *placement) project(ctx context.Context, dst, points *data.Matrix, skipped []bool) error {
 	if err := reject(points, skipped, func(row []float32) string {
 		at := slices.IndexFunc(row, func(v float32) bool { return !finite.Is(v) })
 		return fmt.Sprintf("value %d (counted from 1) is %v", at+1, row[at])
 	}); err != nil {
-		return 0, err
+		return err
 	}
 	tooLarge := func([]float32) string { return "the values are too large for this model" }
-	x := points
-	if before != nil {
-		var noDirection *data.DirectionError
-		if x, err = before.ApplySkipping(ctx, points, nil, skipped); errors.As(err, &noDirection) {
-			return 0, &PointError{Row: noDirection.Rows[0], Fault: noDirection.Metric.NoDirection()}
-		}
-		if err != nil {
-			return 0, err
-		}
-		if err := reject(x, skipped, tooLarge); err != nil {
-			return 0, err
-		}
+	x, err := p.before.ApplySkipping(ctx, points, nil, skipped)
+	if noDirection := new(data.DirectionError); errors.As(err, &noDirection) {
+		return &PointError{Row: noDirection.Rows[0], Fault: noDirection.Metric.NoDirection()}
 	}
-	if err := mapper.ProjectTo(dst.X, x.X); err != nil {
-		return 0, err
+	if err != nil {
+		return err
 	}
-	if err := reject(dst, skipped, tooLarge); err != nil {
-		return 0, err
+	if err := reject(x, skipped, tooLarge); err != nil {
+		return err
 	}
-	for i, skip := range skipped {
-		if !skip {
-			continue
-		}
-		bad++
-		for j, row := 0, dst.Row(i); j < len(row); j++ {
-			row[j] = float32(math.NaN())
-		}
+	if err := p.mapper.ProjectTo(dst.X, x.X); err != nil {
+		return err
 	}
-	return bad, nil
+	return reject(dst, skipped, tooLarge)
 }
 
 // reject marks the rows of m with a value that is not finite in skipped, and clears
@@ -341,5 +446,13 @@ func reject(m *data.Matrix, skipped []bool, fault func(row []float32) string) er
 	if at < 0 || skipped != nil {
 		return nil
 	}
-	return &PointError{first[at], fault(m.Row(first[at]))}
+	return &PointError{Row: first[at], Fault: fault(m.Row(first[at]))}
+}
+
+// trainedPositions returns the positions of the points that the embedding was trained on.
+func (e *Embedding) trainedPositions() *data.Matrix {
+	if e.trainPositions != nil {
+		return e.trainPositions
+	}
+	return e.Positions
 }

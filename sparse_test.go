@@ -82,17 +82,10 @@ func TestNetworkOnSparsePoints(t *testing.T) {
 	e := embed(t, m, o)
 	o.Graph = e.Neighborhood.Graph
 	same(t, "the embeddings differ", e.Positions.X, embed(t, dense, o).Positions.X)
-	if e.Neighborhood.Input.CSR == nil {
+	if e.Neighborhood.Scaled.CSR == nil {
 		t.Error("the points have become dense")
 	}
 	same(t, "training points are placed elsewhere", project(t, e, m).X, e.Positions.X)
-	prepared := data.NewMatrix(m.N, 2)
-	if err := e.ProjectPrepared(t.Context(), prepared, e.Neighborhood.Input); err != nil || !slices.Equal(prepared.X, e.Positions.X) {
-		t.Error("prepared points are placed elsewhere", err)
-	}
-	if err := e.ProjectPrepared(t.Context(), data.NewMatrix(3, 2), e.Neighborhood.Input); !errors.Is(err, cne.ErrPoints) {
-		t.Error(err)
-	}
 }
 
 // Without principal components sparse points become dense, so that everything is as it

@@ -29,7 +29,10 @@ import (
 // When ctx ends, or one of the runs fails (SpectrumError), the others end soon. The
 // embeddings are then as far as they were trained, and nil where that had not begun.
 func Spectrum(ctx context.Context, points *data.Matrix, last []Phase, o Options) ([]*Embedding, error) {
-	h, err := Prepare(ctx, points, o)
+	if err := checkPoints(points); err != nil {
+		return nil, err
+	}
+	h, err := Prepare(ctx, &data.Dataset{Points: points.Clone()}, o)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 // wrap ErrOption.
 func (h *Neighborhood) StartFrom(earlier *data.Matrix, rows []int, seed uint64) (*data.Matrix, error) {
 	if h == nil || h.Graph == nil {
-		return nil, badOption("a start without a graph; Prepare or Complete makes it")
+		return nil, badOption("a start without a graph; Prepare makes it")
 	}
 	start, err := initial.FromEarlier(h.Graph, earlier, rows, seed)
 	if err != nil {
@@ -34,7 +34,7 @@ func (h *Neighborhood) eigenmaps(ctx context.Context, o *Options, dim int) (*dat
 		return h.maps, nil
 	}
 	o.log("computing Laplacian eigenmaps", "points", h.Graph.N)
-	maps, err := initial.Eigenmaps(ctx, h.Graph, h.Points, dim)
+	maps, err := initial.Eigenmaps(ctx, h.Graph, h.Reduced, dim)
 	if err == nil {
 		h.maps = maps
 	}
@@ -86,15 +86,15 @@ func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options,
 		start := o.Start.Relative(nil)
 		return slices.Clone(convert[T](start.X)), nil
 	case o.Init == InitRandom || o.Resume != nil: // which replaces any start
-		return initial.Random[T](h.Points.N, dim, std, o.Seed)
+		return initial.Random[T](h.Reduced.N, dim, std, o.Seed)
 	case o.Init == InitSpectral:
 		o.log("finding where to start", "from", "eigenvectors")
 		coordinates, err = h.eigenmaps(ctx, o, dim)
 	case o.Init == InitMultilevel:
 		o.log("finding where to start", "from", "groups of neighbours")
-		coordinates, err = initial.Multilevel(ctx, h.Graph, h.Points, dim, o.Seed, embedGroups(o, dim))
+		coordinates, err = initial.Multilevel(ctx, h.Graph, h.Reduced, dim, o.Seed, embedGroups(o, dim))
 	default:
-		coordinates, err = initial.Components(ctx, h.Points, dim)
+		coordinates, err = initial.Components(ctx, h.Reduced, dim)
 	}
 	if err != nil {
 		return nil, err

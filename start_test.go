@@ -29,7 +29,7 @@ func line(t *testing.T, n int, begin ...int) *cne.Neighborhood {
 		points.Row(i)[0], points.Row(i)[1] = float32(i), float32(i%2)
 	}
 	must(t, g.Validate())
-	return &cne.Neighborhood{Points: points, Input: points, Graph: g}
+	return &cne.Neighborhood{Reduced: points, Scaled: points, Graph: g}
 }
 
 // A spectral start has the order of a row of points, where the principal components of
@@ -38,8 +38,8 @@ func TestSpectralStart(t *testing.T) {
 	const n = 400
 	h := line(t, n)
 	s := rng.New(1, rng.Init)
-	for i := range h.Points.X {
-		h.Points.X[i] = float32(s.Normal())
+	for i := range h.Reduced.X {
+		h.Reduced.X[i] = float32(s.Normal())
 	}
 	start := func(h *cne.Neighborhood, o cne.Options) []float32 {
 		t.Helper()

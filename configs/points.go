@@ -136,6 +136,15 @@ func (c *Config) ExplainPoints(err error, n, components int) error {
 	case errors.Is(err, cne.ErrEqualPoints):
 		return fmt.Errorf("%s: all %d points are equal, and a network places equal points at one position; give points that differ", text.Few(c.Data.Path, nil), n)
 	}
+	if kinds, ok := err.(interface{ Unwrap() []error }); ok && (errors.Is(err, cne.ErrPoints) || errors.Is(err, cne.ErrOption)) {
+		err = kinds.Unwrap()[1] // the cause
+	}
+	switch {
+	case errors.Is(err, data.ErrSparse):
+		return fmt.Errorf("graph.pca: %w", err)
+	case errors.Is(err, data.ErrDirection):
+		return fmt.Errorf("%w (graph.metric)", err)
+	}
 	return err
 }
 

@@ -454,15 +454,10 @@ func TestStoredInputChanges(t *testing.T) {
 	dir, err := rundir.Open("run", false)
 	must(t, err)
 	o := c.Options()
-	if _, err = prepare(t.Context(), c, &o, dir, log, in); !errors.Is(err, data.ErrChanged) {
+	if _, err = prepare(t.Context(), c, &o, dir, in); !errors.Is(err, data.ErrChanged) {
 		t.Errorf("the error is %v", err)
 	}
 	if files, err := os.ReadDir("run"); err != nil && !errors.Is(err, os.ErrNotExist) || len(files) > 0 {
 		t.Errorf("the run has left %v (%v)", files, err)
-	}
-	for err, want := range map[error]string{data.ErrChanged: data.ErrChanged.Error(), data.ErrSparse: data.ErrSparse.Error() + " (data.scale)"} {
-		if got := blame("data.scale", err); !errors.Is(got, err) || got.Error() != want {
-			t.Errorf("%v, want %s", got, want)
-		}
 	}
 }

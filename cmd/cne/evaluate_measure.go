@@ -129,33 +129,29 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 		if in.held != nil && in.heldRows != nil {
 			left = " once data.holdout has taken its share"
 		}
-		if in.sampled != nil {
+		if in.sample != nil {
 			left = " to train on (data.train_on)"
 		}
 		return nil, fmt.Errorf("%s has %d points, but the data %s have %d%s; give an embedding of these points, or their data with --data",
 			first.file, e.N, strings.Join(a.config.Data.Path, ", "), n, left)
 	}
-	key, err := rundir.PointsKey(ctx, in.points.Source())
-	if err == nil {
-		err = a.checkTrainedOn(key, "")
-	}
-	if err != nil {
-		return nil, err
-	}
 	e.Data, in.held = in.points.Name, nil
 	o := a.config.Options()
 	o.Hidden, o.OnComponents, o.Device = nil, false, a.device // the points themselves are needed by no network
-	near, err := prepare(ctx, a.config, &o, rundir.View(a.folder), a.Log, in)
+	near, err := prepare(ctx, a.config, &o, rundir.OpenReadOnly(a.folder), in)
+	if err == nil {
+		err = a.checkTrainedOn(near.pointsKey, "")
+	}
 	if err != nil {
 		return nil, err
 	}
-	y.points, y.Neighbors, y.Graph, y.Labels = near.Points, near.Nearest, near.Graph, in.points.Labels
+	y.points, y.Neighbors, y.Graph, y.Labels = near.Reduced, near.Nearest, near.Graph, in.points.Labels
 	e.Edges = y.Graph.Edges()
 	e.GraphRecall = rundir.RecallOf(near.Neighborhood)
 	if a.config.Graph.File == nil {
 		return y, nil
 	}
-	return y, a.checkTrainedOn("", rundir.GraphKey(y.Graph))
+	return y, a.checkTrainedOn("", near.graphKey)
 }
 
 // constants fills in those of the losses.

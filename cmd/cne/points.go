@@ -8,42 +8,34 @@ import (
 	"slices"
 	"strings"
 
+	"cne"
 	"cne/configs"
 	"cne/data"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
-	"cne/internal/app/sampled"
-	"cne/internal/ctxio"
-	"cne/model"
+	"cne/internal/text"
 )
 
 // inputs is what a run reads.
 type inputs struct {
-	// points are those to train on, scaled; held are those kept from it, nil
-	// if there are none, scaled alike.
+	// points are trained on, until prepare takes their values; held are kept from it, nil
+	// if there are none. Both are as they were read.
 	points, held *data.Dataset
-	// heldComponents are the principal components of held, once asked for.
-	heldComponents *data.Matrix
 	// rows and heldRows say which rows of the input, counted from 0, points and
 	// held are: rows if some were left out on purpose, heldRows if a share of
 	// them was held out; nil otherwise.
 	rows, heldRows []int
-	// sampled has the points of which rows are trained on; nil if all are.
-	sampled *sampled.Points
+	sample         *sample // has all points, if only rows are trained on
 	// counts is how counts became points, of which emptyCells are zeros; nil if
 	// the points were no counts.
 	counts     *data.CountScaling
 	emptyCells int
-	// scaler is how they were scaled, and width how wide they were.
-	scaler *data.Scaler
-	metric data.Metric // by which they were then brought to length 1, if not euclidean
-	width  int
 	// images are those that the points are, once asked for (see pageImages).
 	images     *data.Images
 	imagesRead bool
 
-	annotations *report.Annotations // in the order of a page
-	earlier     *rundir.Earlier     // the embedding from which the points start; nil for none
+	annotations *report.Annotations   // in the order of a page
+	earlier     *rundir.InitEmbedding // the embedding from which the points start; nil for none
 
 	log *slog.Logger
 }
@@ -59,151 +51,241 @@ func (in *inputs) pageRows() []int {
 	return slices.Concat(in.rows, in.heldRows)
 }
 
-// readInputs reads and scales the points of a run, until ctx ends.
-func readInputs(ctx context.Context, c *configs.Config, log *slog.Logger) (*inputs, error) {
-	return ctxio.Await(ctx, func() (*inputs, error) { return readAndScale(ctx, c, log) })
+// readRun reads the points of a run that begins, and what else is known of them, and says
+// why the run cannot be made of them; n of them are trained on.
+func (r *trainCommand[C]) readRun(ctx context.Context, c *configs.Config) (in *inputs, n int, err error) {
+	if in, err = readInputs(ctx, c, r.Log); err == nil {
+		n, err = r.checkRead(ctx, c, in)
+	}
+	if ctx.Err() != nil {
+		err = errReading
+	}
+	return in, n, err
 }
 
-// readRun is readInputs for a run that begins, which says what was read: n points to
-// train on.
-func readRun(ctx context.Context, c *configs.Config, log *slog.Logger) (in *inputs, n int, err error) {
-	if in, err = readInputs(ctx, c, log); ctx.Err() != nil {
-		return nil, 0, errReading
-	}
-	if err != nil {
-		return nil, 0, err
-	}
+func (r *trainCommand[C]) checkRead(ctx context.Context, c *configs.Config, in *inputs) (n int, err error) {
 	n, width := in.points.Dims()
-	log.Info("read the points", "data", in.points.Name, "points", n, "width", width)
-	in.logCounts(log, c.Data.Genes)
+	r.Log.Info("read the points", "data", in.points.Name, "points", n, "width", width)
+	in.logCounts(c.Data.Genes)
+	all := n
 	if in.held != nil {
 		held, _ := in.held.Dims()
-		log.Info("held out", "points", held)
+		r.Log.Info("held out", "points", held)
+		all += held
 	}
-	return in, n, nil
+	if err := r.checkSize(in.size()); err != nil {
+		return n, err
+	}
+	if err := report.Check(in.points, in.held, c); err != nil {
+		return n, err
+	}
+	if in.annotations, err = report.ReadAnnotations(ctx, r.Log, rundir.TableOf(c), report.WantedBy(c), all, in.pageRows()); err == nil && r.from == nil {
+		in.earlier, err = rundir.ReadInitEmbedding(ctx, c)
+	}
+	return n, err
 }
 
-func readAndScale(ctx context.Context, c *configs.Config, log *slog.Logger) (*inputs, error) {
+// size returns that of what was read, before some were held out.
+func (in *inputs) size() data.Size {
+	size := in.points.Size(len(in.heldRows))
+	if in.sample != nil {
+		size = in.points.Size(in.sample.uncounted())
+	}
+	if len(in.heldRows) > 0 {
+		size.Nonzeros += in.held.Points.Nonzeros()
+	}
+	return size
+}
+
+// readInputs reads the points of a run.
+func readInputs(ctx context.Context, c *configs.Config, log *slog.Logger) (in *inputs, err error) {
 	if err := c.CheckFiles(); err != nil {
 		return nil, err
 	}
-	in := &inputs{log: log}
-	var err error
-	switch {
-	case c.Data.TrainOn != nil:
-		if in.points, in.sampled, err = sampled.Open(ctx, log, c); err == nil {
-			in.rows = in.sampled.Rows
+	in = &inputs{log: log}
+	if c.Data.TrainOn != nil {
+		if in.points, in.sample, err = readSample(ctx, log, c); err == nil {
+			in.rows = in.sample.rows
 		}
-	case slices.ContainsFunc(c.Data.Path, data.IsCounts):
-		err = in.readCounts(ctx, &c.Data)
-	default:
-		in.points, err = in.open(ctx, &c.Data, c.ReadOptions(&c.Data), "data.path", "data.labels")
+		return in, err
 	}
-	if err != nil {
+	if in.points, err = in.read(ctx, &c.Data, c.ReadOptions(&c.Data), "data.path", "data.labels"); err != nil {
 		return nil, err
-	}
-	_, in.width = in.points.Dims()
-	if in.points.Points != nil {
-		o := c.Options()
-		o.Log = log
-		if in.points.Points, err = o.Densify(in.points.Points); err != nil {
-			return nil, fmt.Errorf("graph.pca: %w", err)
-		}
 	}
 	if c.Data.Imbalance != nil {
 		if in.points, _, err = in.points.Imbalance(c.Seed); err != nil {
 			return nil, fmt.Errorf("data.imbalance: %w", err)
 		}
 	}
-	if h := c.Data.Holdout; h != nil {
-		if err := in.holdOut(ctx, c, h); err != nil {
+	if h := c.Data.Holdout; h != nil && h.Share > 0 {
+		if in.points, in.held, _, err = in.points.Split(h.Share, c.Seed); err != nil {
+			return nil, fmt.Errorf("data.holdout: %w", err)
+		}
+		in.heldRows = in.held.Origins()
+	} else if h != nil {
+		if err := in.readHeld(ctx, c, h); err != nil {
 			return nil, err
 		}
 	}
 	if c.Data.Imbalance != nil {
 		in.rows = in.points.Origins()
 	}
-	if in.scaler, err = in.points.Scale(ctx, c.Data.Scale); err != nil {
-		return nil, blame("data.scale", err)
-	}
-	if err := in.points.Normalize(ctx, c.Graph.Metric, in.scaler); err != nil {
-		return nil, blame("graph.metric", err)
-	}
-	in.metric = c.Graph.Metric
-	if in.held == nil {
-		return in, nil
-	}
-	if err := in.held.ScaleBy(in.scaler); err != nil {
-		return nil, err
-	}
-	if err := in.held.Normalize(ctx, c.Graph.Metric, in.scaler); err != nil {
-		return nil, fmt.Errorf("data.holdout: %w", blame("graph.metric", err))
-	}
 	return in, nil
 }
 
-// blame adds a key to an error, unless that is about a file that has changed meanwhile.
-func blame(key string, err error) error {
-	if errors.Is(err, data.ErrChanged) {
-		return err
-	}
-	return fmt.Errorf("%w (%s)", err, key)
-}
-
-// before returns what was done to the points.
-func (in *inputs) before() *model.Preprocessing {
-	p := &model.Preprocessing{Counts: in.counts, Width: in.width, Scaler: in.scaler, Metric: in.metric}
-	if in.counts == nil { // which has the names of the genes
-		p.Columns = in.points.Columns()
-	}
-	return p
-}
-
-// holdOut fills in held.
-func (in *inputs) holdOut(ctx context.Context, c *configs.Config, h *configs.Holdout) error {
-	if h.Share > 0 {
-		var err error
-		if in.points, in.held, _, err = in.points.Split(h.Share, c.Seed); err != nil {
-			return fmt.Errorf("data.holdout: %w", err)
-		}
-		in.heldRows = in.held.Origins()
-		return nil
-	}
+// readHeld reads the files of points that are held out.
+func (in *inputs) readHeld(ctx context.Context, c *configs.Config, h *configs.Holdout) (err error) {
 	d := c.Data
 	d.Path, d.Labels = h.Paths, d.HoldoutLabels
-	var err error
-	if in.counts != nil {
-		in.held, err = in.heldCounts(ctx, &d)
-		return err
-	}
 	o := c.ReadOptions(&d)
 	o.Columns, o.Offset = in.points.Columns(), in.points.Offset()
-	held, err := in.open(ctx, &d, o, "data.holdout", "data.holdout_labels")
+	in.held, err = in.read(ctx, &d, o, "data.holdout", "data.holdout_labels")
 	if errors.Is(err, data.ErrShape) {
 		return fmt.Errorf("data.holdout: %w", err)
 	}
 	if err != nil {
 		return err
 	}
-	if _, d := held.Dims(); d != in.width {
-		return fmt.Errorf("data.holdout: the points have %d values, but those of data.path have %d; give points of the same kind", d, in.width)
+	_, got := in.held.Dims()
+	if _, want := in.points.Dims(); got != want {
+		return fmt.Errorf("data.holdout: got points of %d values, want %d as in data.path", got, want)
 	}
-	in.held = held
-	if held.Points != nil && (in.points.Points == nil || in.points.Points.CSR == nil) {
-		held.Points, err = held.Points.Dense()
+	if in.held.Points != nil && (in.points.Points == nil || in.points.Points.CSR == nil) {
+		in.held.Points, err = in.held.Points.Dense()
 	}
 	return err
 }
 
-// open reads points. pathKey and labelsKey are the keys that name their files and
+// read reads points. pathKey and labelsKey are the keys that name their files and
 // those of their labels.
-func (in *inputs) open(ctx context.Context, c *configs.Data, o data.Options, pathKey, labelsKey string) (*data.Dataset, error) {
-	if name, ok := strings.CutPrefix(c.Path[0], configs.BuiltinPrefix); ok {
-		if len(c.Path) > 1 || len(c.Labels) > 0 {
-			return nil, fmt.Errorf("%s is %s, which has labels of its own and goes with no other file; leave the other paths and %s out", pathKey, c.Path[0], labelsKey)
-		}
+func (in *inputs) read(ctx context.Context, c *configs.Data, o data.Options, pathKey, labelsKey string) (*data.Dataset, error) {
+	o.Log = in.log
+	name, builtin := strings.CutPrefix(c.Path[0], configs.BuiltinPrefix)
+	switch {
+	case in.counts != nil || slices.ContainsFunc(c.Path, data.IsCounts) && pathKey == "data.path":
+		return in.readCounts(ctx, c)
+	case builtin && (len(c.Path) > 1 || len(c.Labels) > 0):
+		return nil, fmt.Errorf("%s: %s has labels of its own and goes with no other file; leave the other paths and %s out", pathKey, c.Path[0], labelsKey)
+	case builtin:
 		return data.Builtin(name)
 	}
-	o.Log = in.log
 	return data.Open(ctx, c.Path, o)
+}
+
+// readCounts reads counts of single-cell sequencing and makes points of them: those that
+// are held out as those to train on have become.
+func (in *inputs) readCounts(ctx context.Context, c *configs.Data) (*data.Dataset, error) {
+	o := c.Options()
+	o.Log = in.log
+	if in.counts != nil {
+		o.Columns = in.counts.Names
+	}
+	counts, err := data.OpenCounts(ctx, c.Path, o)
+	if err != nil {
+		return nil, err
+	}
+	if in.counts != nil {
+		set, err := in.counts.Apply(counts)
+		if err != nil {
+			return nil, fmt.Errorf("data.holdout: %w", err)
+		}
+		return set, nil
+	}
+	if in.counts, err = data.FitCounts(counts, c.Genes); err != nil {
+		return nil, fmt.Errorf("%s: %w (data.path)", text.Few(c.Path, nil), err)
+	}
+	in.emptyCells = counts.EmptyCells()
+	return in.counts.Apply(counts)
+}
+
+// logCounts says what became of the counts.
+func (in *inputs) logCounts(wanted int) {
+	if in.counts == nil {
+		return
+	}
+	kept := len(in.counts.Genes)
+	in.log.Info("made points of the counts", "genes", kept, "of", in.counts.Total, "median_library_size", in.counts.LibrarySize)
+	if kept < wanted {
+		in.log.Warn("fewer genes vary enough than data.genes asks for", "genes", kept, "wanted", wanted)
+	}
+	if in.emptyCells > 0 {
+		in.log.Warn("cells without counts have become zeros", "cells", in.emptyCells)
+	}
+}
+
+// prepared is what the embeddings of a run are to preserve, with what identifies it.
+type prepared struct {
+	*cne.Neighborhood
+	pointsKey string // identifies the points
+	heldKey   string // and those that are held out; "" if there are none
+	rowsKey   string // and which of more they are; "" for all
+	graphKey  string // and the graph
+}
+
+// prepare finds the neighbours of the points, which it takes from the inputs, or takes them
+// from the cache of an earlier run on the same points with the same settings.
+func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir.Dir, in *inputs) (*prepared, error) {
+	n, width := in.points.Dims()
+	k := c.Graph.K
+	if c.Graph.File != nil {
+		var err error
+		if o.Graph, err = rundir.ReadGraph(ctx, in.log, &c.Graph, n); err != nil {
+			return nil, err
+		}
+		k = 0
+	}
+	if c.Quality.Recall {
+		o.MinNeighbors = c.Quality.K
+		k = max(k, o.MinNeighbors)
+	}
+	if err := c.CheckNeighbors(n, k); err != nil {
+		return nil, err
+	}
+	cache := dir.Cache(in.log, c.Graph.Cache)
+	defer cache.Release()
+	o.Log, o.Cache = in.log, cache
+	h, err := cne.Prepare(ctx, in.points, *o)
+	if err != nil {
+		return nil, c.ExplainPoints(err, n, o.Reduces(n, width))
+	}
+	if in.counts != nil { // which has the names of the genes
+		h.Preprocessing.Counts, h.Preprocessing.Columns = in.counts, nil
+	}
+	if h.Nearest != nil {
+		h.Nearest.Dist2 = nil // what is measured takes the indices only
+	}
+	p := &prepared{Neighborhood: h, pointsKey: cache.PointsKey, rowsKey: in.sample.key(), graphKey: rundir.GraphKey(h.Graph)}
+	if in.held != nil {
+		held, err := in.scaledHeld(ctx, h)
+		if err != nil {
+			return nil, err
+		}
+		if p.heldKey, err = rundir.PointsKey(ctx, held.Source()); err != nil {
+			return nil, err
+		}
+	}
+	o.Start, err = in.earlier.Start(in.log, h, in.annotations.Training(n, in.rows, in.heldRows), c.Seed)
+	return p, err
+}
+
+// scaledHeld returns the points that were held out as those of a neighborhood were scaled.
+func (in *inputs) scaledHeld(ctx context.Context, h *cne.Neighborhood) (_ *data.Dataset, err error) {
+	set := *in.held
+	switch {
+	case set.Points == nil:
+	case h.PCA == nil && set.Points.CSR != nil:
+		set.Points, err = set.Points.Dense()
+	default:
+		set.Points = set.Points.Clone()
+	}
+	if err == nil {
+		err = set.ScaleBy(h.Preprocessing.Scaler)
+	}
+	if err == nil {
+		err = set.Normalize(ctx, h.Preprocessing.Metric, h.Preprocessing.Scaler)
+	}
+	if errors.Is(err, data.ErrDirection) {
+		return nil, fmt.Errorf("data.holdout: %w (graph.metric)", err)
+	}
+	return &set, err
 }

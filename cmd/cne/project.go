@@ -5,15 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"cne"
 	"cne/configs"
 	"cne/data"
 	"cne/internal/app/cli"
 	"cne/internal/app/console"
-	"cne/internal/app/projection"
-	"cne/internal/ctxio"
+	"cne/internal/app/report"
+	"cne/internal/app/rundir"
+	"cne/internal/atomicfile"
 	"cne/internal/device"
 	"cne/internal/text"
 	"cne/model"
@@ -52,11 +61,7 @@ reads points takes several, and so do cne plot and cne evaluate with --join.`,
 				return cli.Usage(cmd, err)
 			}
 			p.Reporter = cli.Reporter(cmd, cli.LogFormat(cmd))
-			err := p.run(cmd.Context(), cmd.OutOrStdout())
-			if p.device != nil {
-				err = errors.Join(err, p.device.Close())
-			}
-			return err
+			return p.run(cmd.Context(), cmd.OutOrStdout())
 		},
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "npz", "csv", "tsv", "gz", "idx", "mtx"}, cobra.ShellCompDirectiveFilterFileExt),
 	}
@@ -64,9 +69,9 @@ reads points takes several, and so do cne plot and cne evaluate with --join.`,
 	flags.StringVarP(&p.model, "model", "m", "", "run folder, or `file` with the model")
 	flags.StringVarP(&p.output, "output", "o", "", "positions, a `file` that ends in .npy or .csv")
 	flags.StringVar(&p.picture, "plot", "", "also draw them, in a `file` that ends in .png or .svg; this keeps all positions in memory")
-	flags.BoolVar(&p.SkipBad, "skip-bad", false, "write NaN for points with a value that is not finite, instead of refusing them")
-	flags.StringVar(&p.data.LabelColumn, "label-column", "", "`column` of the table with labels, for the picture and for positions as .csv: its name, or its number counted from 1 (negative: from the end)")
-	flags.StringArrayVar(&p.data.Drop, "drop", nil, "`column` of the table to leave out, by name or number (repeatable)")
+	flags.BoolVar(&p.skipBad, "skip-bad", false, "write NaN for points with a value that is not finite, instead of refusing them")
+	flags.StringVar(&p.reading.LabelColumn, "label-column", "", "`column` of the table with labels, for the picture and for positions as .csv: its name, or its number counted from 1 (negative: from the end)")
+	flags.StringArrayVar(&p.reading.Drop, "drop", nil, "`column` of the table to leave out, by name or number (repeatable)")
 	flags.StringVar(&p.rowsText, "rows", "", "`range` of the rows to place, counted from 0: 0:1000 are the first 1000, 1000: all after them")
 	cli.AddDeviceFlag(cmd, &p.deviceName)
 	flags.StringVar(&p.header, "header", "auto", "whether tables begin with a line of column names: auto, yes or no")
@@ -81,14 +86,13 @@ type projectRun struct {
 	picture  string
 	header   string
 	rowsText string // as it is given
-	rows     projection.Rows
-	data     data.Options
+	rows     rowRange
+	skipBad  bool
+	reading  data.Options
 	*console.Reporter
 
 	deviceName string
 	device     *model.Device // that places points
-
-	projection.Projection
 }
 
 // check finds faults of the command line.
@@ -108,78 +112,20 @@ func (p *projectRun) check(cmd *cobra.Command) error {
 		if err := cli.CheckEnding("--plot", p.picture, ".png", ".svg"); err != nil {
 			return err
 		}
-		p.Picture = new(projection.Picture)
 	}
 	if p.rowsText != "" {
 		var ok bool
-		if p.rows, ok = projection.ParseRows(p.rowsText); !ok {
+		if p.rows, ok = parseRows(p.rowsText); !ok {
 			return fmt.Errorf("--rows is %s, but must be a range such as 0:1000, :1000 or 1000: of rows counted from 0", text.Quote(p.rowsText))
 		}
 	}
 	if err := device.CheckName(p.deviceName); err != nil {
 		return fmt.Errorf("--device: %w", err)
 	}
-	if err := p.data.Header.UnmarshalText([]byte(p.header)); err != nil {
-		return fmt.Errorf("--header is %s, but must be %s", text.Quote(p.header), text.Enumerate(p.data.Header.Words()))
+	if err := p.reading.Header.UnmarshalText([]byte(p.header)); err != nil {
+		return fmt.Errorf("--header is %s, but must be %s", text.Quote(p.header), text.Enumerate(p.reading.Header.Words()))
 	}
 	return nil
-}
-
-func (p *projectRun) run(ctx context.Context, stdout io.Writer) error {
-	if err := p.checkOutputs(); err != nil {
-		return err
-	}
-	// Reading may have to wait for the other end of a pipe.
-	points, err := ctxio.Await(ctx, func() (projection.Source, error) {
-		if err := p.load(ctx); err != nil {
-			return nil, err
-		}
-		p.data.Log = p.Log
-		return projection.Open(ctx, p.Embedding, p.input, p.data, p.rows)
-	})
-	if ctx.Err() != nil {
-		return errUnwritten
-	}
-	if err != nil {
-		return err
-	}
-	err = projection.CheckWidth(p.Embedding, p.input[0], points.D())
-	if err == nil {
-		err = p.Write(ctx, p.output, points)
-	}
-	if err != nil && ctx.Err() != nil {
-		return errUnwritten // the input may still be in use; it ends with the program
-	}
-	if err := errors.Join(err, points.Close()); err != nil {
-		return err
-	}
-	if p.Bad > 0 {
-		p.Log.Warn("points with values that are not finite have no position", "points", p.Bad, "of", p.Count)
-	}
-	if err := p.draw(ctx); err != nil {
-		return err
-	}
-	seconds, placed := max(p.Elapsed.Seconds(), 1e-9), p.Count-p.Bad
-	_, err = fmt.Fprintf(stdout, "%s: %d points placed in %.2f s, %.0f per second\n", text.Escape(p.output), placed, seconds, float64(placed)/seconds)
-	return err
-}
-
-// errUnwritten is the error of a projection that was interrupted.
-var errUnwritten = errors.New("interrupted; nothing was written")
-
-// draw makes the picture, if there is to be one.
-func (p *projectRun) draw(ctx context.Context) error {
-	if p.Picture == nil {
-		return nil
-	}
-	_, err := ctxio.Await(ctx, func() (struct{}, error) { return struct{}{}, p.Picture.Draw(p.picture) })
-	if err == nil {
-		return nil
-	}
-	if ctx.Err() != nil {
-		err = errors.New("interrupted before the picture was drawn")
-	}
-	return fmt.Errorf("%w (the positions are in %s)", err, p.output)
 }
 
 // checkOutputs finds what would keep the results from being written, and what
@@ -192,25 +138,340 @@ func (p *projectRun) checkOutputs() error {
 	return cli.Output{Flag: "--plot", Path: p.picture}.Check(inputs...)
 }
 
-// load reads the model, and opens the device that places points.
-func (p *projectRun) load(ctx context.Context) (err error) {
-	if p.Embedding, err = projection.Load(p.model, p.Log); err != nil {
+func (p *projectRun) run(ctx context.Context, stdout io.Writer) (err error) {
+	if err := p.checkOutputs(); err != nil {
 		return err
 	}
-	if p.Embedding.Positions == nil {
-		mapper, err := p.Embedding.Mapper(ctx)
-		if _, ok := mapper.(*model.MLP[float32]); !ok {
-			return err
+	e, err := p.load(ctx)
+	defer func() { err = errors.Join(err, p.device.Close()) }()
+	var rows cne.Rows
+	if err == nil {
+		rows, err = p.open(ctx, e)
+	}
+	if err == nil {
+		defer rows.Close()
+		err = p.place(ctx, e, rows, stdout)
+	}
+	bad := new(cne.PointError)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return errors.New("interrupted; nothing was written")
+	case errors.As(err, &bad):
+		return fmt.Errorf("%s: %s; fix the values, or give --skip-bad to pass over such points", bad.Name, bad.Fault)
+	}
+	return err
+}
+
+// load reads the model, and opens the device that places points.
+func (p *projectRun) load(ctx context.Context) (*cne.Embedding, error) {
+	e, err := p.loadModel()
+	if err != nil {
+		return nil, err
+	}
+	if e.Positions == nil {
+		network, err := e.Projector(ctx)
+		if _, ok := network.(*model.MLP[float32]); !ok {
+			return e, err
 		}
 	}
 	if p.device, err = openDevice(p.Log, configs.Device{Name: p.deviceName}); err != nil {
+		return nil, err
+	}
+	if err := e.UseDevice(p.device); err != nil {
+		return nil, err
+	}
+	if _, err := e.Projector(ctx); err != nil {
+		return nil, fmt.Errorf("%s: %w", p.model, err)
+	}
+	return e, nil
+}
+
+// loadModel reads the model, and of a table the training points from their file next to it.
+func (p *projectRun) loadModel() (*cne.Embedding, error) {
+	path := p.model
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, rundir.ModelFile)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("the folder %s holds no %s; name the folder of a finished run, or the file", filepath.Dir(path), rundir.ModelFile)
+		}
+	}
+	e, err := cne.Load(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("--model: %w", err)
+	case errors.Is(err, cne.ErrImages):
+		return nil, fmt.Errorf("%s is a network for images, which places no points; name a model that \"cne train\" has made", path)
+	case err != nil:
+		return nil, err
+	}
+	if e.FromPyTorch {
+		p.Log.Warn("the file does not say how points were scaled for training; they are taken as they are")
+	}
+	if e.HasTrainingPoints() {
+		return e, nil
+	}
+	beside := filepath.Join(filepath.Dir(path), rundir.PointsFile)
+	points, err := model.LoadPoints(beside)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is a table, which places new points only beside its training points, and there is no %s with them; train again with model.keep_data: true, or with model.kind: mlp", path, beside)
+	}
+	if err == nil {
+		err = e.UseTrainingPoints(points)
+	}
+	if errors.Is(err, cne.ErrPoints) {
+		err = fmt.Errorf("%s and %s are not of the same run: %w", path, beside, err)
+	}
+	return e, err
+}
+
+// place writes the positions of points, and draws them.
+func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows cne.Rows, stdout io.Writer) error {
+	if want, err := e.Width(); err != nil {
+		return err
+	} else if d := rows.D(); d != want {
+		return fmt.Errorf("%s: got points of %d values, want %d as in training (--label-column and --drop leave columns of a table out)", p.input[0], d, want)
+	}
+	begun := time.Now()
+	count, bad := 0, 0
+	drawn := &data.Matrix{D: e.Dim()}
+	var labels []string
+	if err := writePositions([]string{p.output}, e.Dim(), rows.Labeled(), func(write positionWriter) error {
+		return e.ProjectRows(ctx, rows, cne.Projection{SkipBad: p.skipBad}, func(b *cne.ProjectedBlock) error {
+			count, bad = count+b.Positions.N, bad+b.Bad
+			for i := range b.Positions.N {
+				if row := b.Positions.Row(i); p.picture != "" && row[0] == row[0] { // no NaN
+					drawn.N, drawn.X = drawn.N+1, append(drawn.X, row...)
+					if b.Labels != nil {
+						labels = append(labels, b.Labels[i])
+					}
+				}
+			}
+			return write(b.Positions, b.Labels)
+		})
+	}); err != nil {
 		return err
 	}
-	if err := p.Embedding.UseDevice(p.device); err != nil {
-		return err
+	seconds := max(time.Since(begun).Seconds(), 1e-9)
+	if bad > 0 {
+		p.Log.Warn("points with values that are not finite have no position", "points", bad, "of", count)
 	}
-	if _, err := p.Embedding.Mapper(ctx); err != nil {
-		return fmt.Errorf("%s: %w", p.model, err)
+	if p.picture != "" {
+		if err := p.draw(drawn, labels); err != nil {
+			return fmt.Errorf("%w (the positions are in %s)", err, p.output)
+		}
 	}
-	return nil
+	_, err := fmt.Fprintf(stdout, "%s: %d points placed in %.2f s, %.0f per second\n", text.Escape(p.output), count-bad, seconds, float64(count-bad)/seconds)
+	return err
+}
+
+// draw makes the picture.
+func (p *projectRun) draw(positions *data.Matrix, labels []string) error {
+	if positions.N == 0 {
+		return errors.New("there is nothing to draw: no point has a position")
+	}
+	var classes *data.Labels
+	if labels != nil {
+		classes = data.NewLabels(labels)
+	}
+	return report.Scatter(positions, classes, configs.Plot{}).Save(p.picture)
+}
+
+// A positionWriter writes the positions of points that follow each other, and their labels.
+type positionWriter func(positions *data.Matrix, labels []string) error
+
+// writePositions has place write the positions of points to files that end in .npy or .csv,
+// each complete or not at all.
+func writePositions(paths []string, d int, labeled bool, place func(write positionWriter) error) error {
+	if len(paths) == 0 {
+		return place(func(*data.Matrix, []string) error { return nil })
+	}
+	var failed error // of something else than this file
+	err := atomicfile.WriteSeek(paths[0], func(w io.WriteSeeker) (err error) {
+		var write positionWriter
+		var end func() error
+		if strings.EqualFold(filepath.Ext(paths[0]), ".csv") {
+			table, errOpen := data.NewCSVWriter(w, d, labeled)
+			err, write, end = errOpen, table.Write, table.Close
+		} else {
+			array, errOpen := data.NewNPYWriter(w, d)
+			err, write, end = errOpen, func(m *data.Matrix, _ []string) error { return array.Write(m) }, array.Close
+		}
+		if err != nil {
+			return err
+		}
+		var unwritten error
+		failed = writePositions(paths[1:], d, labeled, func(others positionWriter) error {
+			return place(func(m *data.Matrix, labels []string) error {
+				if unwritten = write(m, labels); unwritten != nil {
+					return unwritten
+				}
+				return others(m, labels)
+			})
+		})
+		if unwritten != nil {
+			failed = nil
+			return unwritten
+		}
+		if failed != nil {
+			return failed
+		}
+		return end()
+	})
+	if failed == nil && err != nil {
+		return fmt.Errorf("cannot write %s: %w", paths[0], err)
+	}
+	return failed
+}
+
+// A rowRange is a range of the rows of the input, counted from 0.
+type rowRange struct {
+	first int
+	end   int // the row after the last; 0: to the end of the input
+}
+
+// parseRows reads a range such as 0:1000, :1000 or 1000:, which ends before its second number.
+func parseRows(s string) (r rowRange, ok bool) {
+	first, end, ok := strings.Cut(s, ":")
+	number := func(s string) (n int) {
+		if s != "" && ok {
+			var err error
+			n, err = strconv.Atoi(s)
+			ok = err == nil && n >= 0
+		}
+		return n
+	}
+	r = rowRange{number(first), number(end)}
+	return r, ok && (end == "" || r.first < r.end)
+}
+
+func (r rowRange) String() string {
+	if r.end == 0 {
+		return fmt.Sprintf("%d:", r.first)
+	}
+	return fmt.Sprintf("%d:%d", r.first, r.end)
+}
+
+// beyond is the error of a range that an input of n rows does not have.
+func (r rowRange) beyond(n int) error {
+	return fmt.Errorf("--rows: got %v, want rows of the %d points, counted from 0", r, n)
+}
+
+// open opens the points, those of the range.
+func (p *projectRun) open(ctx context.Context, e *cne.Embedding) (cne.Rows, error) {
+	rows, err := p.openAll(ctx, e.Description.Preprocessing)
+	if err != nil || p.rows == (rowRange{}) {
+		return rows, err
+	}
+	skipped, err := rows.Skip(p.rows.first)
+	if err == nil && skipped < p.rows.first {
+		err = p.rows.beyond(skipped)
+	}
+	if err != nil {
+		rows.Close()
+		return nil, err
+	}
+	return &someRows{rows, p.rows, p.rows.first}, nil
+}
+
+// openAll opens all points.
+func (p *projectRun) openAll(ctx context.Context, before *model.Preprocessing) (cne.Rows, error) {
+	o := p.reading
+	o.Log = p.Log
+	if before != nil && before.Counts != nil {
+		o.Columns = before.Counts.Names
+		counts, err := data.OpenCounts(ctx, p.input, o)
+		if err != nil {
+			return nil, err
+		}
+		return &countRows{counts: counts, scaling: before.Counts}, nil
+	}
+	if i := slices.IndexFunc(p.input, data.IsCounts); i >= 0 {
+		return nil, fmt.Errorf("%s holds counts of single-cell sequencing, but the model was not trained on counts; give points of the kind that it was trained on", p.input[i])
+	}
+	o = before.Reading(o)
+	builtin := slices.IndexFunc(p.input, func(path string) bool { return strings.HasPrefix(path, configs.BuiltinPrefix) })
+	if builtin < 0 {
+		// The end of an array is known before any of it is placed.
+		if size := data.PointsSize(ctx, p.input, o); size.Known() && p.rows.end > size.Low {
+			return nil, p.rows.beyond(size.Low)
+		}
+		return data.OpenBlocks(ctx, p.input, o)
+	}
+	name := p.input[builtin]
+	if len(p.input) > 1 {
+		return nil, fmt.Errorf("%s goes with no other file; place them one after the other", name)
+	}
+	if o.LabelColumn != "" || len(o.Drop) > 0 || o.Header != data.HeaderAuto {
+		return nil, fmt.Errorf("%s has labels and no columns; leave --label-column, --drop and --header out", name)
+	}
+	set, err := data.Builtin(strings.TrimPrefix(name, configs.BuiltinPrefix))
+	if err != nil {
+		return nil, err
+	}
+	return cne.RowsOf(set), nil
+}
+
+// someRows are a range of rows.
+type someRows struct {
+	cne.Rows
+	rows rowRange
+	at   int // the next row
+}
+
+func (r *someRows) Next(dst *data.Matrix) (int, error) {
+	some := *dst
+	if r.rows.end > 0 {
+		if some.N = min(dst.N, r.rows.end-r.at); some.N == 0 {
+			return 0, io.EOF
+		}
+		some.X = dst.X[:some.N*dst.D]
+	}
+	n, err := r.Rows.Next(&some)
+	dst.Columns, dst.Offset = some.Columns, some.Offset
+	r.at += n
+	if err == io.EOF && (r.at < r.rows.end || r.at == r.rows.first) {
+		err = r.rows.beyond(r.at)
+	}
+	return n, err
+}
+
+func (r *someRows) Row(i int) string { return r.Rows.Row(r.rows.first + i) }
+
+// countRows are counts as points.
+type countRows struct {
+	counts  *data.Counts
+	scaling *data.CountScaling
+	at      int // the next cell
+}
+
+func (r *countRows) D() int { return len(r.scaling.Genes) }
+
+func (r *countRows) Labeled() bool { return false }
+
+func (r *countRows) Labels() []string { return nil }
+
+func (r *countRows) Close() error { return nil }
+
+func (r *countRows) Skip(rows int) (int, error) {
+	r.at = min(r.counts.Cells, rows)
+	return r.at, nil
+}
+
+func (r *countRows) Next(dst *data.Matrix) (int, error) {
+	n := min(dst.N, r.counts.Cells-r.at)
+	if n == 0 {
+		return 0, io.EOF
+	}
+	if err := r.scaling.ApplyTo(dst.Rows(0, n), r.counts, r.at); err != nil {
+		return 0, fmt.Errorf("%s: %w", r.counts.Name, err)
+	}
+	r.at += n
+	return n, nil
+}
+
+func (r *countRows) Row(i int) string {
+	if r.counts.CellNames != nil {
+		return fmt.Sprintf("%s: cell %d (%s)", r.counts.Name, i+1, r.counts.CellNames[i])
+	}
+	return fmt.Sprintf("%s: cell %d", r.counts.Name, i+1)
 }

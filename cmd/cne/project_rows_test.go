@@ -77,7 +77,7 @@ func TestProjectRowsBeyondTheEnd(t *testing.T) {
 	for _, input := range [][]string{{"points.npy"}, {"points.csv", "--drop", "kind"}} {
 		for _, rows := range []string{"60:", "61:", "70:80", "0:61", "59:61"} {
 			code, _, stderr := runCne(t.Context(), append([]string{"project", "--quiet", "-m", "run", "-o", "out.npy", "--rows", rows}, input...)...)
-			want := fmt.Sprintf("cne: --rows is %s, but there are 60 points; rows are counted from 0, and the last is 59\n", rows)
+			want := fmt.Sprintf("cne: --rows: got %s, want rows of the 60 points, counted from 0\n", rows)
 			if code != 1 || stderr != want {
 				t.Errorf("%v, %s: exit code %d, stderr %q, want %q", input, rows, code, stderr, want)
 			}
@@ -141,3 +141,16 @@ func sourceFolder(t *testing.T) string {
 
 // startFolder is that of the package, in which tests begin.
 var startFolder, _ = os.Getwd()
+
+func TestParseRows(t *testing.T) {
+	for s, want := range map[string]rowRange{"0:1": {0, 1}, "3:40": {3, 40}, ":7": {0, 7}, "7:": {7, 0}, ":": {}} {
+		if got, ok := parseRows(s); got != want || !ok {
+			t.Errorf("%q: %v, %v", s, got, ok)
+		}
+	}
+	for _, s := range []string{"", "1", "2:1", "1:1", "0:0", ":0", "-1:2", "1:-2", "a:2", "1:b", "1:2:3", "1e3:", "99999999999999999999:"} {
+		if got, ok := parseRows(s); ok {
+			t.Errorf("%q is taken for %v", s, got)
+		}
+	}
+}

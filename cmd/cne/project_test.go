@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"cne/data"
-	"cne/internal/app/projection"
 	"cne/internal/finite"
 	"cne/internal/rng"
 	"cne/internal/safetensors"
@@ -75,7 +74,8 @@ func TestProjectTrainingPoints(t *testing.T) {
 // More points than a block holds get the positions that they have alone.
 func TestProjectManyBlocks(t *testing.T) {
 	shortRun(t, aNetwork()...)
-	const n = 2*projection.MaxBlockRows + 100
+	const block = 1 << 11 // rows that are placed at a time
+	const n = 2*block + 100
 	s := rng.New(7, rng.Sample)
 	points := data.NewMatrix(n, 5)
 	for i := range points.X {
@@ -87,7 +87,7 @@ func TestProjectManyBlocks(t *testing.T) {
 	if all.N != n {
 		t.Fatalf("%d positions of %d points", all.N, n)
 	}
-	for _, at := range [][2]int{{0, 1}, {projection.MaxBlockRows - 3, projection.MaxBlockRows + 3}, {2 * projection.MaxBlockRows, n}} {
+	for _, at := range [][2]int{{0, 1}, {block - 3, block + 3}, {2 * block, n}} {
 		makeArray(t, "some.npy", points.Rows(at[0], at[1]))
 		place(t, "some-out.npy", "some.npy")
 		if got := readPositions(t, "some-out.npy"); !slices.Equal(got.X, all.Rows(at[0], at[1]).X) {

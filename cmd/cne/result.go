@@ -2,15 +2,22 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"log/slog"
+	"text/tabwriter"
+	"time"
 
 	"cne"
 	"cne/configs"
 	"cne/data"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
+	"cne/internal/ctxio"
 	"cne/internal/explorer"
+	"cne/internal/memory"
 	"cne/internal/plot"
+	"cne/internal/text"
 	"cne/internal/version"
 	"cne/model"
 	"cne/model/op"
@@ -25,7 +32,7 @@ type result struct {
 	device   *model.Device // which measures it
 	dir      *rundir.Dir   // where it is kept
 	in       *inputs
-	near     *neighborhood
+	near     *prepared
 	embedded *cne.Embedding
 }
 
@@ -55,7 +62,7 @@ func (r *result) measuring() quality.Options {
 
 // measure fills in what the configuration asks for.
 func (r *result) measure(ctx context.Context, m *rundir.Metrics) error {
-	figures, err := quality.Measure(ctx, r.near.Points, r.embedded.Positions, r.measuring())
+	figures, err := quality.Measure(ctx, r.near.Reduced, r.embedded.Positions, r.measuring())
 	if err == nil {
 		m.Figures = *figures
 	}
@@ -66,12 +73,17 @@ func (r *result) measure(ctx context.Context, m *rundir.Metrics) error {
 func (r *result) measureHeld(ctx context.Context, positions *data.Matrix) (*quality.HeldOutFigures, error) {
 	held := quality.HeldOut{Embedding: positions, Labels: r.in.held.Labels}
 	if r.config.Quality.Recall && r.near.Nearest != nil {
-		var err error
-		if held.Points, err = r.in.heldPoints(ctx, r.near.PCA); err != nil {
+		scaled, err := r.in.scaledHeld(ctx, r.near.Neighborhood)
+		if err == nil && r.near.PCA != nil {
+			held.Points, err = r.near.PCA.Transform(ctx, scaled.Source(), nil)
+		} else if err == nil {
+			held.Points, err = data.Collect(ctx, scaled.Source())
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
-	f, err := quality.MeasureHeldOut(ctx, r.near.Points, r.embedded.Positions, held, r.measuring())
+	f, err := quality.MeasureHeldOut(ctx, r.near.Reduced, r.embedded.Positions, held, r.measuring())
 	if err == nil && f.OtherLabels {
 		r.log.Warn("no label of the held-out points occurs among the training points; their accuracy is left out")
 	}
@@ -82,7 +94,7 @@ func (r *result) measureHeld(ctx context.Context, positions *data.Matrix) (*qual
 func (r *result) write() error {
 	m := r.embedded.Positions
 	names := r.in.annotations.Training(m.N, r.in.rows, r.in.heldRows)
-	if r.in.sampled == nil { // which has those of all points
+	if r.in.sample == nil { // which has those of all points
 		if err := r.dir.WriteNames(names); err != nil {
 			return err
 		}
@@ -90,7 +102,8 @@ func (r *result) write() error {
 	if names == nil {
 		names = r.in.points.Names
 	}
-	return r.dir.WriteEmbedding(&r.config.Output, r.in.sampled.Learnt(), m, r.in.points.Labels, names)
+	name, _ := r.in.sample.names()
+	return r.dir.WriteEmbedding(&r.config.Output, name, m, r.in.points.Labels, names)
 }
 
 // draw makes the picture and the page, if they are asked for. held may be nil,
@@ -131,8 +144,96 @@ func (r *result) drawHTML(ctx context.Context, s *plot.Scatter, m *rundir.Metric
 // are none or none are asked for, or they are some of too many. They are read once, for all pages.
 func (r *result) pageImages(ctx context.Context, n int) *data.Images {
 	in := r.in
-	if r.config.Output.HTMLImages && in.sampled == nil && !in.imagesRead {
+	if r.config.Output.HTMLImages && in.sample == nil && !in.imagesRead {
 		in.images, in.imagesRead = report.RunImages(ctx, r.log, r.config, n, in.pageRows()), true
 	}
 	return in.images
+}
+
+// report measures the embedding and writes metrics.json.
+func (t *training) report(ctx context.Context, held *data.Matrix, start time.Time) (*rundir.Metrics, error) {
+	measuring := time.Now()
+	result := t.result()
+	m := result.metrics()
+	_, err := ctxio.Await(ctx, func() (struct{}, error) {
+		err := result.measure(ctx, m)
+		if err != nil || held == nil {
+			return struct{}{}, err
+		}
+		m.Holdout, err = result.measureHeld(ctx, held)
+		return struct{}{}, err
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("interrupted while the quality was measured; the embedding is in %s", t.dir.Path("embedding.npy"))
+		}
+		return nil, err
+	}
+	m.Seconds = rundir.Seconds{
+		Load: t.load.Seconds(), PCA: t.near.PCATime.Seconds(), Graph: t.near.GraphTime.Seconds(), Start: t.startTime.Seconds(),
+		Optimize: t.embedded.Result.Elapsed.Seconds(), Project: t.projectTime.Seconds(), Quality: time.Since(measuring).Seconds(), Total: time.Since(start).Seconds(),
+	}
+	if t.from != nil {
+		m.Seconds.Total += (t.from.Progress.Elapsed + t.from.Progress.ElapsedSince).Seconds()
+	}
+	m.PeakRSSBytes = memory.PeakRSS()
+	if s := t.in.sample; s != nil {
+		m.Placed, m.Seconds.Project = s.others(), s.took.Seconds()
+	}
+	return m, t.dir.WriteJSON(rundir.MetricsFile, m)
+}
+
+// print writes the figures as a table.
+func (t *training) print(w io.Writer, m *rundir.Metrics) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(name, format string, values ...any) { fmt.Fprintf(table, name+"\t"+format+"\n", values...) }
+	optional := func(name, format string, value *float64, more ...any) {
+		if value != nil {
+			row(name, format, append([]any{*value}, more...)...)
+		}
+	}
+	estimate := func(name, format string, value, standardError *float64, more string) {
+		if value != nil {
+			row(name, format+"%s%s", *value, report.PlusMinus(standardError), more)
+		}
+	}
+	ofK := func(k int) string { return fmt.Sprintf(" (k = %d)", k) }
+	if t.config.Output.Plot {
+		row("picture", "%s", text.Escape(t.dir.Path("embedding.png")))
+	}
+	if t.config.Output.HTML {
+		row("page", "%s", text.Escape(t.dir.Path(rundir.PageFile)))
+	}
+	row("embedding", "%s", text.Escape(t.dir.Path("embedding.npy")))
+	if t.in.sample != nil {
+		row("placed", "%d points by those trained on, about which the figures are", m.Placed)
+	}
+	row("points", "%d, joined by %d directed edges", m.N, m.Edges)
+	if m.GraphRecall != nil {
+		row("graph", "approximate neighbours, of which %s", m.GraphRecall)
+	}
+	estimate("kNN recall", "%.4f", m.KNNRecall, m.KNNRecallError, ofK(t.config.Quality.K))
+	optional("Spearman correlation", "%.3f", m.Spearman)
+	estimate("partition function", "%.3g", m.PartitionFunction, m.PartitionFunctionError, "")
+	estimate("KL divergence", "%.4g", m.KL, m.KLError, "")
+	optional(ofZ(t.config.Options().FixZ)+" Z", "%.3g", m.Z)
+	estimate("kNN accuracy", "%.4f", m.Accuracy, m.AccuracyError, ofK(quality.AccuracyK))
+	if h := m.Holdout; h != nil {
+		row("held out", "%d points", h.N)
+		optional("  kNN accuracy", "%.4f (k = %d)", h.Accuracy, quality.AccuracyK)
+		optional("  kNN recall", "%.4f (k = %d)", h.KNNRecall, t.config.Quality.K)
+	}
+	row("loss", "%.5g per edge after %d epochs", m.Loss, m.Epochs)
+	s := m.Seconds
+	row("seconds", "%.1f (load %.1f, PCA %.1f, graph %.1f, start %.1f, optimisation %.1f, quality %.1f)", s.Total, s.Load, s.PCA, s.Graph, s.Start, s.Optimize, s.Quality)
+	row("memory", "%.0f MB at most", float64(m.PeakRSSBytes)/1e6)
+	return table.Flush()
+}
+
+// ofZ says where NC-t-SNE's Z comes from: it is learnt, or stays where it was put.
+func ofZ(fixed bool) string {
+	if fixed {
+		return "fixed"
+	}
+	return "learnt"
 }

@@ -54,15 +54,15 @@ epochs, over which the learning rate is then annealed; nothing else.`,
   cne simclr pretrain photos --set simclr.method=tsimcne --set data.size=64 --set evaluate.at_end=false --set monitor.every=0
   cne simclr pretrain --resume runs/m2`,
 	}
-	addTraining(configs.Pretrain, cmd, func(ctx context.Context, r *runState[configs.SimCLR], stdout io.Writer) error {
-		return (&pretraining{runState: r}).run(ctx, stdout)
+	addTraining(configs.Pretrain, cmd, func(ctx context.Context, r *trainCommand[configs.SimCLR], stdout io.Writer) error {
+		return (&pretraining{trainCommand: r}).run(ctx, stdout)
 	})
 	return cmd
 }
 
 // pretraining is one run of cne simclr pretrain.
 type pretraining struct {
-	*runState[configs.SimCLR]
+	*trainCommand[configs.SimCLR]
 
 	images   *data.Images
 	rows     []int32 // that are trained on
@@ -120,7 +120,7 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	defer unlock()
-	if err := p.begin(rundir.Identity{Note: rundir.PointsNote, What: "images of data.path", Value: rundir.ImagesKey(p.images, p.rows)}); err != nil {
+	if err := p.begin(rundir.Fingerprint{Note: rundir.PointsNote, What: "images of data.path", Value: rundir.ImagesKey(p.images, p.rows)}); err != nil {
 		return err
 	}
 	if err := p.fit(ctx, monitor); err != nil {

@@ -58,8 +58,8 @@ The values are given with one of --s (` + configs.LossesWithSpectrum() + `), --z
 		values, err = chosenAxis(cmd, map[string]string{"s": places, "zbar": constants, "m": negatives})
 		return cli.Usage(cmd, err)
 	}
-	addTraining(configs.Spectrum, cmd, func(ctx context.Context, r *runState[configs.Config], stdout io.Writer) error {
-		s := &spectrum{runState: r, axis: values}
+	addTraining(configs.Spectrum, cmd, func(ctx context.Context, r *trainCommand[configs.Config], stdout io.Writer) error {
+		s := &spectrum{trainCommand: r, axis: values}
 		if err := s.complete(); err != nil {
 			return err
 		}
@@ -92,10 +92,10 @@ func chosenAxis(cmd *cobra.Command, lists map[string]string) (*configs.Axis, err
 
 // spectrum is one run of cne spectrum.
 type spectrum struct {
-	*runState[configs.Config]
+	*trainCommand[configs.Config]
 	axis  *configs.Axis
 	in    *inputs
-	near  *neighborhood
+	near  *prepared
 	load  time.Duration
 	stops []*sweepPoint
 
@@ -161,14 +161,11 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	var n int
-	if s.in, n, err = readRun(ctx, c, s.Log); err != nil {
+	if s.in, n, err = s.readRun(ctx, c); err != nil {
 		return err
 	}
 	s.warn()
 	s.load = time.Since(start)
-	if err := checkRead(ctx, s.runState, s.in); err != nil {
-		return err
-	}
 	unlock, err := s.open()
 	if err != nil {
 		return err
@@ -179,7 +176,7 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	}
 	o := s.stops[0].config.Options()
 	o.Device = s.device
-	if s.near, err = prepare(ctx, c, &o, s.dir, s.Log, s.in); err != nil {
+	if s.near, err = prepare(ctx, c, &o, s.dir, s.in); err != nil {
 		if ctx.Err() != nil {
 			return errors.New("interrupted before training; nothing was written but what the cache holds")
 		}
@@ -188,7 +185,7 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err := s.check(s.near.Graph.N, s.near.Graph.Edges()); err != nil {
 		return err
 	}
-	if err := beginRun(s.runState, s.near); err != nil {
+	if err := s.beginOn(c, s.near); err != nil {
 		return err
 	}
 	defer func() {
@@ -198,7 +195,7 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	}()
 	if err := s.train(ctx, o); err != nil {
 		if ctx.Err() != nil {
-			if !s.canGoOn {
+			if !s.resumable {
 				return errors.New("interrupted before training; nothing was written but what the cache holds")
 			}
 			return fmt.Errorf("interrupted after %d of %d epochs", s.done, s.all)
@@ -300,7 +297,7 @@ func (s *spectrum) measure(ctx context.Context) error {
 
 // at returns what is kept of a stop.
 func (s *spectrum) at(x *sweepPoint) *result {
-	dir := rundir.At(s.dir.Path(s.axis.Folder(x.value)))
+	dir := rundir.NewDir(s.dir.Path(s.axis.Folder(x.value)))
 	x.config.Output.Dir = dir.Root() // as its config.yaml has it
 	return &result{log: s.Log, config: x.config, device: s.device, dir: dir, in: s.in, near: s.near, embedded: x.embedded}
 }

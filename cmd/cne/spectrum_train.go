@@ -62,7 +62,7 @@ func (s *spectrum) folder(run int) *rundir.Dir {
 	if run < 0 {
 		return s.dir
 	}
-	return rundir.At(s.dir.Path(s.axis.Folder(s.stops[run].value)))
+	return rundir.NewDir(s.dir.Path(s.axis.Folder(s.stops[run].value)))
 }
 
 // states returns the last checkpoint of each run that has begun, by its index; −1 is
@@ -88,7 +88,7 @@ func (s *spectrum) states() (map[int]*train.Checkpoint, error) {
 				return nil, fmt.Errorf("%s holds a checkpoint of other data; remove it", s.folder(i).Root())
 			}
 		}
-		from[i], s.canGoOn = c, true
+		from[i], s.resumable = c, true
 	}
 	return from, nil
 }
@@ -101,7 +101,7 @@ func (s *spectrum) keep(run int, c *train.Checkpoint) error {
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.saved, s.canGoOn = true, true
+	s.saved, s.resumable = true, true
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/internal/app/rundir"
+	"cne/internal/version"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
@@ -44,18 +45,18 @@ epochs, over which the learning rate is then annealed; nothing else.`,
   cne train --set model.kind=mlp --set data.holdout=0.1
   cne train --resume runs/mine`,
 	}
-	addTraining(configs.Train, cmd, func(ctx context.Context, r *runState[configs.Config], stdout io.Writer) error {
-		return (&training{runState: r}).run(ctx, stdout)
+	addTraining(configs.Train, cmd, func(ctx context.Context, r *trainCommand[configs.Config], stdout io.Writer) error {
+		return (&training{trainCommand: r}).run(ctx, stdout)
 	})
 	return cmd
 }
 
 // training is one run of cne train.
 type training struct {
-	*runState[configs.Config]
+	*trainCommand[configs.Config]
 
 	in                           *inputs
-	near                         *neighborhood
+	near                         *prepared
 	embedded                     *cne.Embedding
 	load, startTime, projectTime time.Duration
 }
@@ -72,13 +73,10 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	var n int
-	if t.in, n, err = readRun(ctx, c, t.Log); err != nil {
+	if t.in, n, err = t.readRun(ctx, c); err != nil {
 		return err
 	}
 	t.load = time.Since(start)
-	if err := checkRead(ctx, t.runState, t.in); err != nil {
-		return err
-	}
 	// Until the new run can begin, nothing of an earlier one is touched but
 	// the cache.
 	unlock, err := t.open()
@@ -92,7 +90,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	var m cne.Trainable
-	if t.near, err = prepare(ctx, c, &o, t.dir, t.Log, t.in); err == nil {
+	if t.near, err = prepare(ctx, c, &o, t.dir, t.in); err == nil {
 		begun := time.Now()
 		m, err = t.near.NewModel(ctx, &o)
 		t.startTime = time.Since(begun)
@@ -106,7 +104,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err := c.CheckOptions(&o, t.near.Graph.N, t.near.Graph.Edges()); err != nil {
 		return err
 	}
-	if err := beginRun(t.runState, t.near); err != nil {
+	if err := t.beginOn(c, t.near); err != nil {
 		return err
 	}
 	if err := t.fit(ctx, m, &o); err != nil {
@@ -120,7 +118,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 		err = t.embedded.UseDevice(t.device)
 	}
 	if err == nil {
-		err = t.in.sampled.Place(ctx, t.dir, t.embedded)
+		err = t.placeOthers(ctx)
 	}
 	if err != nil {
 		return err
@@ -135,27 +133,22 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	return t.print(stdout, metrics)
 }
 
-// beginRun makes the folder that of a run on points and their neighborhood, or checks
+// beginOn makes the folder that of a run on points and their neighborhood, or checks
 // that it is.
-func beginRun(r *runState[configs.Config], near *neighborhood) error {
-	near.graphKey = rundir.GraphKey(near.Graph)
+func (r *trainCommand[C]) beginOn(c *configs.Config, near *prepared) error {
 	if err := r.begin(
-		rundir.Identity{Note: rundir.PointsNote, What: "points of data.path", Value: near.pointsKey},
-		rundir.Identity{Note: rundir.HeldNote, What: "points of data.holdout", Value: near.heldKey},
-		rundir.Identity{Note: rundir.RowsNote, What: "rows of data.train_on", Value: near.rowsKey},
-		rundir.Identity{Note: rundir.GraphNote, What: "edges of the graph", Value: near.graphKey},
-	); err != nil {
+		rundir.Fingerprint{Note: rundir.PointsNote, What: "points of data.path", Value: near.pointsKey},
+		rundir.Fingerprint{Note: rundir.HeldNote, What: "points of data.holdout", Value: near.heldKey},
+		rundir.Fingerprint{Note: rundir.RowsNote, What: "rows of data.train_on", Value: near.rowsKey},
+		rundir.Fingerprint{Note: rundir.GraphNote, What: "edges of the graph", Value: near.graphKey},
+	); err != nil || c.Graph.File != nil {
 		return err
 	}
-	if cache := &r.config.Graph.Cache; cache.Keep && r.config.Graph.File == nil {
-		if err := r.dir.Cache(cache.Folder).KeepGraph(near.Graph, near.graphKey); err != nil {
-			if !r.resumed { // so that the folder is free for the next run
-				err = errors.Join(err, r.dir.Clear())
-			}
-			return err
-		}
+	err := r.dir.Cache(r.Log, c.Graph.Cache).KeepGraph(near.Graph, near.graphKey)
+	if err != nil && !r.resumed { // so that the folder is free for the next run
+		err = errors.Join(err, r.dir.Clear())
 	}
-	return nil
+	return err
 }
 
 // fit trains the model, with its hooks. A run that ends early keeps the
@@ -194,7 +187,8 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 		} else if !deviceFailed(err) {
 			return err // it has not begun
 		}
-		return t.endedEarly(err, epochs, also, "embedding", t.in.sampled.Learnt()+".npy", t.keep)
+		learnt, _ := t.in.sample.names()
+		return t.endedEarly(err, epochs, also, "embedding", learnt+".npy", t.keep)
 	})
 }
 
@@ -209,6 +203,33 @@ func (t *training) keep() error {
 		err = t.result().draw(context.Background(), held, nil)
 	}
 	return err
+}
+
+// projectHeld places the points that were held out, and writes them; it returns
+// nil if there are none.
+func (t *training) projectHeld(ctx context.Context) (*data.Matrix, error) {
+	in := t.in
+	if in.held == nil {
+		return nil, nil
+	}
+	start := time.Now()
+	defer func() { t.projectTime = time.Since(start) }()
+	held, err := t.embedded.ProjectSet(ctx, in.held)
+	if ctx.Err() != nil {
+		return nil, errors.New("interrupted while the held-out points were placed")
+	}
+	if err != nil {
+		return nil, err
+	}
+	names := in.annotations.HeldOut(t.near.Graph.N, in.rows, in.heldRows)
+	if names == nil {
+		names = in.held.Names
+	}
+	err = t.dir.WriteEmbedding(&t.config.Output, "holdout", held, in.held.Labels, names)
+	if err == nil && in.heldRows != nil {
+		err = t.dir.WriteRows(rundir.HeldRowsFile, in.heldRows)
+	}
+	return held, err
 }
 
 func (t *training) snapshot(epoch int, embedding []float32, d int) error {
@@ -230,18 +251,21 @@ func (t *training) save() error {
 	}
 	t.saved = true
 	if t.in.rows != nil {
-		if err := t.dir.WriteRows(t.in.sampled.RowsFile(), t.in.rows); err != nil {
+		_, name := t.in.sample.names()
+		if err := t.dir.WriteRows(name, t.in.rows); err != nil {
 			return err
 		}
 	}
-	if err := t.describe(); err != nil {
+	config, err := t.configText()
+	if err != nil {
 		return err
 	}
+	e.Description.Labels, e.Description.Version, e.Description.Config = t.in.points.Labels.ClassNames(), version.String(), config
 	if err := e.SaveModel(t.dir.Path(rundir.ModelFile)); err != nil {
 		return err
 	}
 	if t.config.Model.KeepData && t.config.Model.Kind == "table" {
-		return model.SavePoints(t.dir.Path(rundir.PointsFile), t.near.Points)
+		return model.SavePoints(t.dir.Path(rundir.PointsFile), t.near.Reduced)
 	}
 	return nil
 }

@@ -127,7 +127,7 @@ func TestTrainOn(t *testing.T) {
 				_ = os.Remove("run/" + name)
 			}
 			must(t, os.Mkdir("run/embedding.csv", 0o777))
-			mustFail(t, 1, "cannot write the embedding into run", "train", "--resume", "run")
+			mustFail(t, 1, "cannot write run/embedding.csv", "train", "--resume", "run")
 			if exists("run/embedding.npy") {
 				t.Error("it has written a part")
 			}

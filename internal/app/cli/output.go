@@ -50,12 +50,12 @@ func (o Output) Check(inputs ...string) error {
 
 // checkRuns refuses a file of a run.
 func (o Output) checkRuns(exists bool) error {
-	run, name, err := rundir.Owner(o.Path)
+	run, name, err := rundir.RunOf(o.Path)
 	if err != nil || run == "" {
 		return err
 	}
 	shown := slices.ContainsFunc(o.Runs, func(r string) bool { return rundir.SameFile(r, run) })
-	if rundir.Derived(name) && (shown || !exists) {
+	if rundir.Regenerable(name) && (shown || !exists) {
 		return nil
 	}
 	return fmt.Errorf("%s is %s, a file of the run in %s; choose another", o.Flag, o.Path, run)

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"unsafe"
 
 	"cne"
+	"cne/configs"
 	"cne/data"
 	"cne/data/neighbors"
 	"cne/data/pca"
@@ -31,10 +33,41 @@ const (
 	noteFormat  = 1 // one more whenever PointsKey changes
 )
 
-// CacheKey identifies the principal components and the k nearest neighbours of points,
-// whose own key is given.
-func CacheKey(pointsKey string, points data.Source, o *cne.Options, components, k int) string {
+// lookAgain is how often a run looks whether another has found what both need.
+const lookAgain = 50 * time.Millisecond
+
+// A Cache keeps the principal components and neighbours of the points of a run (it is a
+// cne.Cache): in the run folder for its next run, in a folder of its own for many runs.
+type Cache struct {
+	// PointsKey identifies the points, once Load was called: see the function.
+	PointsKey string
+
+	run    *Dir
+	keep   bool   // otherwise it finds nothing
+	shared string // the folder; "" for that of the run
+	log    *slog.Logger
+	key    string
+	unlock func() // lets others look for what was not found
+}
+
+// Cache returns the cache that the configuration says.
+func (d *Dir) Cache(log *slog.Logger, c configs.Cache) *Cache {
+	return &Cache{run: d, keep: c.Keep, shared: c.Folder, log: log}
+}
+
+// Release lets other runs look for what Load has not found and nobody has saved.
+func (c *Cache) Release() {
+	if c.unlock != nil {
+		c.unlock()
+		c.unlock = nil
+	}
+}
+
+// keyOf identifies the principal components and the k nearest neighbours of points whose
+// own key is given.
+func keyOf(pointsKey string, points data.Source, o *cne.Options, k int) string {
 	n, d := points.Dims()
+	components := o.Reduces(n, d)
 	key := fmt.Sprintf("%s, %d components, %d neighbours", pointsKey, components, k)
 	if o.Graph == nil && o.Search.Approximates(n, cmp.Or(components, d), k) {
 		key += fmt.Sprintf(", approximate, seed %d", o.Seed)
@@ -45,74 +78,48 @@ func CacheKey(pointsKey string, points data.Source, o *cne.Options, components, 
 	return key
 }
 
-// A Cache keeps the principal components and neighbours of points from one run to the
-// next: in the run folder those of its last run, in a folder of its own those of many.
-type Cache struct {
-	run    *Dir
-	shared string // the folder; "" for that of the run
-}
-
-// Cache returns the cache in a folder that runs share, or, if that is "", the one in the
-// run folder.
-func (d *Dir) Cache(shared string) *Cache { return &Cache{d, shared} }
-
-// path returns the file of a key.
-func (c *Cache) path(key string) string {
+// path returns the file of the key.
+func (c *Cache) path() string {
 	if c.shared == "" {
 		return c.run.Path(CacheFile)
 	}
-	hash := sha256.Sum256([]byte(key))
+	hash := sha256.Sum256([]byte(c.key))
 	return filepath.Join(c.shared, "neighbors-"+hex.EncodeToString(hash[:8])+".safetensors")
 }
 
-// lookAgain is how often a run looks whether another has found what both need.
-const lookAgain = 50 * time.Millisecond
-
-// Cached is what a cache says of a key.
-type Cached struct {
-	Found  bool
-	unlock func()
-}
-
-// Release lets others look for what was not found. It may be called more than once, and
-// of the zero value.
-func (x *Cached) Release() {
-	if x.unlock != nil {
-		x.unlock()
-		x.unlock = nil
+// Load implements cne.Cache. A file that cannot be read is as good as none: it is written
+// anew. Of runs that ask at once for what a shared cache does not have yet, the first finds
+// and saves it; the others wait until it has, or has given up (Release), or until their
+// context ends.
+func (c *Cache) Load(ctx context.Context, h *cne.Neighborhood, o *cne.Options, k int) (found bool, err error) {
+	if c.PointsKey, err = c.pointsKey(ctx, h.Source()); err != nil || !c.keep {
+		return false, err
 	}
-}
-
-// Load fills h, of which the input is known, from the cache if that has the key;
-// reduced says that the points are principal components, and k how many neighbours are
-// wanted. A cache that cannot be read is as good as none: it is written anew.
-//
-// Of runs that ask at once for what a shared cache does not have yet, the first is to
-// find and Save it, and to Release the others, which wait until then, or until their
-// context ends. Those call waiting first.
-func (c *Cache) Load(ctx context.Context, key string, h *cne.Neighborhood, reduced bool, k int, waiting func()) (x Cached, err error) {
-	path := c.path(key)
-	if x.Found = load(path, key, h, reduced, k); x.Found || c.shared == "" || c.run.ReadOnly() {
-		return x, nil
+	c.key = keyOf(c.PointsKey, h.Source(), o, k)
+	n, d := h.Source().Dims()
+	reduced, path := o.Reduces(n, d) > 0, c.path()
+	if load(path, c.key, h, reduced, k) {
+		return true, nil
+	}
+	if c.shared == "" || c.run.ReadOnly() {
+		return false, nil
 	}
 	if err := os.MkdirAll(c.shared, 0o777); err != nil {
-		return x, fmt.Errorf("cannot make the folder of graph.cache: %w", err)
+		return false, fmt.Errorf("cannot make the folder of graph.cache: %w", err)
 	}
 	for told := false; ; told = true {
-		x.unlock, err = LockFile(path + ".lock")
-		if err == nil {
-			x.Found = load(path, key, h, reduced, k)
-			return x, nil
+		if c.unlock, err = LockFile(path + ".lock"); err == nil {
+			return load(path, c.key, h, reduced, k), nil
 		}
 		if !errors.Is(err, ErrLocked) {
-			return x, fmt.Errorf("cannot use the folder of graph.cache: %w", err)
+			return false, fmt.Errorf("cannot use the folder of graph.cache: %w", err)
 		}
 		if !told {
-			waiting()
+			c.log.Info("another run finds the neighbours; waiting for it", "cache", c.shared)
 		}
 		select {
 		case <-ctx.Done():
-			return x, ctx.Err()
+			return false, ctx.Err()
 		case <-time.After(lookAgain):
 		}
 	}
@@ -124,16 +131,16 @@ func load(path, key string, h *cne.Neighborhood, reduced bool, k int) bool {
 		return false
 	}
 	n, _ := h.Source().Dims()
-	found := cne.Neighborhood{Input: h.Input, Stored: h.Stored, Before: h.Before, Points: h.Input}
+	found := *h
 	if reduced {
 		points := f.Tensors["points"]
 		x, err := points.Float32s()
 		if err != nil || len(points.Shape) != 2 || points.Shape[0] != n {
 			return false
 		}
-		found.Points = &data.Matrix{N: n, D: points.Shape[1], X: x}
+		found.Reduced = &data.Matrix{N: n, D: points.Shape[1], X: x}
 		found.PCA = new(pca.PCA)
-		if json.Unmarshal([]byte(f.Metadata["pca"]), found.PCA) != nil || found.PCA.K != found.Points.D {
+		if json.Unmarshal([]byte(f.Metadata["pca"]), found.PCA) != nil || found.PCA.K != found.Reduced.D {
 			return false
 		}
 	}
@@ -161,10 +168,14 @@ func load(path, key string, h *cne.Neighborhood, reduced bool, k int) bool {
 	return true
 }
 
-// Save writes what Load reads.
-func (c *Cache) Save(key string, h *cne.Neighborhood) error {
+// Save implements cne.Cache.
+func (c *Cache) Save(h *cne.Neighborhood) error {
+	defer c.Release()
+	if !c.keep || c.run.ReadOnly() {
+		return nil
+	}
 	f := &safetensors.File{
-		Metadata: map[string]string{"key": key, "version": version.String()},
+		Metadata: map[string]string{"key": c.key, "version": version.String()},
 		Tensors:  map[string]safetensors.Tensor{},
 	}
 	if h.PCA != nil {
@@ -173,7 +184,7 @@ func (c *Cache) Save(key string, h *cne.Neighborhood) error {
 			return fmt.Errorf("the principal components cannot be kept: %w", err)
 		}
 		f.Metadata["pca"] = string(text)
-		f.Tensors["points"] = safetensors.New(h.Points.X, h.Points.N, h.Points.D)
+		f.Tensors["points"] = safetensors.New(h.Reduced.X, h.Reduced.N, h.Reduced.D)
 	}
 	if nb := h.Nearest; nb != nil {
 		f.Tensors["neighbors"] = safetensors.New(nb.Index, nb.N, nb.K)
@@ -187,13 +198,16 @@ func (c *Cache) Save(key string, h *cne.Neighborhood) error {
 		f.Metadata["recall"] = string(text)
 	}
 	f.Seal(cacheKind, cacheFormat)
-	return f.WriteFile(c.path(key))
+	return f.WriteFile(c.path())
 }
 
 // KeepGraph writes a graph, whose GraphKey is given, for other programs: in the run folder
 // as GraphFile, or in a shared cache, where it has a name by its key, once for all runs.
 func (c *Cache) KeepGraph(g *neighbors.Graph, key string) error {
-	if c.shared == "" {
+	switch {
+	case !c.keep:
+		return nil
+	case c.shared == "":
 		return g.WriteNPZ(c.run.Path(GraphFile))
 	}
 	path := filepath.Join(c.shared, "graph-"+key[:16]+".npz")
@@ -203,11 +217,11 @@ func (c *Cache) KeepGraph(g *neighbors.Graph, key string) error {
 	return g.WriteNPZ(path)
 }
 
-// PointsKey is the function of that name, with a note in a shared cache, by the
+// pointsKey is PointsKey with a note in a shared cache, by the
 // Fingerprint of points that have one, so that of many runs on the same points only the
 // first goes through their values. A note that is missing, damaged or about other points
 // is written anew; where it cannot be, the next run goes through the values again.
-func (c *Cache) PointsKey(ctx context.Context, points data.Source) (string, error) {
+func (c *Cache) pointsKey(ctx context.Context, points data.Source) (string, error) {
 	if c.shared == "" {
 		return PointsKey(ctx, points)
 	}
@@ -232,6 +246,9 @@ func (c *Cache) PointsKey(ctx context.Context, points data.Source) (string, erro
 	return key, nil
 }
 
+// hashedValues is about how many values are hashed between two looks at the context.
+const hashedValues = 1 << 22
+
 // PointsKey identifies points. Sparse ones are other points than the same as dense ones.
 // The error is that of going through them.
 func PointsKey(ctx context.Context, points data.Source) (string, error) {
@@ -246,7 +263,7 @@ func PointsKey(ctx context.Context, points data.Source) (string, error) {
 		hash.Write(bytesOf(m.CSR.Value))
 		return hex.EncodeToString(hash.Sum(nil)), nil
 	}
-	err := points.Each(ctx, 0, func(_ int, block *data.Matrix) error {
+	err := points.Each(ctx, max(1, hashedValues/d), func(_ int, block *data.Matrix) error {
 		hash.Write(bytesOf(block.X))
 		return nil
 	})

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,22 +14,34 @@ import (
 	"testing"
 
 	"cne"
+	"cne/configs"
 	"cne/data"
 	"cne/data/neighbors"
 	"cne/internal/safetensors"
 )
 
+// cacheAt returns the cache in a folder that runs share, or that of a run ("").
+func cacheAt(dir *Dir, folder string) *Cache {
+	return dir.Cache(slog.New(slog.DiscardHandler), configs.Cache{Keep: true, Folder: folder})
+}
+
 // A cache whose neighbours are not among the points is as good as none.
 func TestCacheOutOfRange(t *testing.T) {
 	const n, k = 20, 2
-	dir := At(t.TempDir())
+	dir := NewDir(t.TempDir())
 	for _, bad := range []int32{3, -1, n, math.MaxInt32, math.MinInt32} { // 3 is a point
-		h := &cne.Neighborhood{Input: data.NewMatrix(n, 3), Nearest: &neighbors.Neighbors{N: n, K: k, Index: make([]int32, n*k), Dist2: make([]float64, n*k)}}
+		h := &cne.Neighborhood{Scaled: data.NewMatrix(n, 3)}
+		_ = os.Remove(dir.Path(CacheFile))
+		cache := cacheAt(dir, "")
+		if found, err := cache.Load(t.Context(), h, new(cne.Options), k); found || err != nil {
+			t.Fatal(found, err)
+		}
+		h.Nearest = &neighbors.Neighbors{N: n, K: k, Index: make([]int32, n*k), Dist2: make([]float64, n*k)}
 		h.Nearest.Index[17] = bad
-		must(t, dir.Cache("").Save("key", h))
-		found := &cne.Neighborhood{Input: h.Input}
-		x, err := dir.Cache("").Load(t.Context(), "key", found, false, k, nil)
-		if ok := x.Found; err != nil || ok != (bad == 3) || (found.Nearest != nil) != ok {
+		must(t, cache.Save(h))
+		again := &cne.Neighborhood{Scaled: h.Scaled}
+		ok, err := cacheAt(dir, "").Load(t.Context(), again, new(cne.Options), k)
+		if err != nil || ok != (bad == 3) || (again.Nearest != nil) != ok {
 			t.Errorf("a cache with the neighbour %d: %t, %v", bad, ok, err)
 		}
 	}
@@ -44,14 +57,14 @@ func TestSharedCache(t *testing.T) {
 	var all sync.WaitGroup
 	for range runs {
 		all.Go(func() {
-			h := &cne.Neighborhood{Input: input}
-			cache := At(t.TempDir()).Cache(folder)
-			x, err := cache.Load(t.Context(), "key", h, false, k, func() {})
-			defer x.Release()
+			h := &cne.Neighborhood{Scaled: input}
+			cache := cacheAt(NewDir(t.TempDir()), folder)
+			found, err := cache.Load(t.Context(), h, new(cne.Options), k)
+			defer cache.Release()
 			switch {
 			case err != nil:
 				t.Error(err)
-			case x.Found:
+			case found:
 				if h.Nearest.Index[3] != 7 {
 					t.Errorf("the neighbours %v", h.Nearest.Index)
 				}
@@ -60,7 +73,7 @@ func TestSharedCache(t *testing.T) {
 				begun.Add(1)
 				h.Nearest = &neighbors.Neighbors{N: n, K: k, Index: make([]int32, n*k), Dist2: make([]float64, n*k)}
 				h.Nearest.Index[3] = 7
-				if err := cache.Save("key", h); err != nil {
+				if err := cache.Save(h); err != nil {
 					t.Error(err)
 				}
 			}
@@ -71,21 +84,22 @@ func TestSharedCache(t *testing.T) {
 		t.Errorf("%d runs have found the neighbours, not one", begun.Load())
 	}
 
-	// Another key is another file, and whoever waits heeds its context.
-	cache := At(t.TempDir()).Cache(folder)
-	first, err := cache.Load(t.Context(), "other", &cne.Neighborhood{Input: input}, false, k, nil)
-	if err != nil || first.Found {
-		t.Fatalf("%+v, %v", first, err)
+	// Other points have another file, and whoever waits heeds its context.
+	other := &cne.Neighborhood{Scaled: data.NewMatrix(n, 4)}
+	first := cacheAt(NewDir(t.TempDir()), folder)
+	if found, err := first.Load(t.Context(), other, new(cne.Options), k); err != nil || found {
+		t.Fatalf("%t, %v", found, err)
 	}
 	defer first.Release()
-	ctx, cancel := context.WithCancel(t.Context())
-	if x, err := cache.Load(ctx, "other", &cne.Neighborhood{Input: input}, false, k, cancel); x.Found || !errors.Is(err, context.Canceled) {
-		t.Errorf("%+v, %v", x, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*lookAgain)
+	defer cancel()
+	if found, err := cacheAt(NewDir(t.TempDir()), folder).Load(ctx, other, new(cne.Options), k); found || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%t, %v", found, err)
 	}
 	// A run that is only looked at waits for nothing and makes nothing.
-	view := View(t.TempDir()).Cache(filepath.Join(folder, "none"))
-	if x, err := view.Load(t.Context(), "key", &cne.Neighborhood{Input: input}, false, k, nil); x.Found || err != nil {
-		t.Errorf("%+v, %v", x, err)
+	view := cacheAt(OpenReadOnly(t.TempDir()), filepath.Join(folder, "none"))
+	if found, err := view.Load(t.Context(), other, new(cne.Options), k); found || err != nil {
+		t.Errorf("%t, %v", found, err)
 	}
 	if missing := missingFolders(filepath.Join(folder, "none")); len(missing) != 1 {
 		t.Errorf("%v are missing", missing)
@@ -117,7 +131,7 @@ func TestNotesOfPointsKeys(t *testing.T) {
 	}
 	gives := func(what string, cache *Cache, points data.Source, want string) {
 		t.Helper()
-		if got, err := cache.PointsKey(t.Context(), points); err != nil || got != want {
+		if got, err := cache.pointsKey(t.Context(), points); err != nil || got != want {
 			t.Errorf("%s gives the key %s, not %s (%v)", what, got, want, err)
 		}
 	}
@@ -135,9 +149,9 @@ func TestNotesOfPointsKeys(t *testing.T) {
 
 	// No note comes of points of a run by itself or one that is only looked at, or of
 	// points that are in memory.
-	cache := At(t.TempDir()).Cache(shared)
-	gives("a run by itself", At(t.TempDir()).Cache(""), points, want)
-	gives("a view", View(t.TempDir()).Cache(shared), points, want)
+	cache := cacheAt(NewDir(t.TempDir()), shared)
+	gives("a run by itself", cacheAt(NewDir(t.TempDir()), ""), points, want)
+	gives("a view", cacheAt(OpenReadOnly(t.TempDir()), shared), points, want)
 	memory, err := data.Collect(t.Context(), points)
 	must(t, err)
 	gives("memory", cache, memory, want)
@@ -148,7 +162,7 @@ func TestNotesOfPointsKeys(t *testing.T) {
 	// Runs that begin at once agree.
 	var all sync.WaitGroup
 	for range 8 {
-		all.Go(func() { gives("a run of several", At(t.TempDir()).Cache(shared), points, want) })
+		all.Go(func() { gives("a run of several", cacheAt(NewDir(t.TempDir()), shared), points, want) })
 	}
 	all.Wait()
 	if len(notes()) != 1 {

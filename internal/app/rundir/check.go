@@ -9,7 +9,7 @@ import (
 // Check says why a new run cannot have the folder at a path, as Open does, without
 // making or changing anything: before the inputs are read, which may take long.
 func Check(path string, force bool, inputs ...string) error {
-	_, err := At(path).replaced(force, inputs)
+	_, err := NewDir(path).replaced(force, inputs)
 	return err
 }
 
@@ -27,9 +27,9 @@ func (d *Dir) replaced(force bool, inputs []string) ([]string, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case contents != Run && contents != Begun:
+	case contents != Run && contents != Incomplete:
 		return nil, fmt.Errorf("the folder %s holds a file %s that a run would overwrite, and no config.yaml written by cne; choose another output.dir", d.path, existing[0])
-	case contents == Begun && slices.Equal(existing, []string{ConfigFile}):
+	case contents == Incomplete && slices.Equal(existing, []string{ConfigFile}):
 		// It was never more than a beginning.
 	case !force:
 		return nil, fmt.Errorf("%w: %s; choose another output.dir, or give --force to replace them, or --resume to go on with it", ErrExists, d.path)

@@ -71,15 +71,15 @@ func ReadNames(ctx context.Context, folder string, n int) ([]string, error) {
 	return names, err
 }
 
-// An Earlier is an embedding from which another begins.
-type Earlier struct {
+// An InitEmbedding is an embedding from which another begins.
+type InitEmbedding struct {
 	Positions *data.Matrix
 	path      string
 	names     []string // of its points; nil if they have none
 }
 
-// ReadEarlier reads the embedding from which a run begins; nil if it begins at none.
-func ReadEarlier(ctx context.Context, c *configs.Config) (*Earlier, error) {
+// ReadInitEmbedding reads the embedding from which a run begins; nil if it begins at none.
+func ReadInitEmbedding(ctx context.Context, c *configs.Config) (*InitEmbedding, error) {
 	path := c.Model.InitPath()
 	if path == "" {
 		return nil, nil
@@ -95,7 +95,7 @@ func ReadEarlier(ctx context.Context, c *configs.Config) (*Earlier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("model.init: %w", err)
 	}
-	e := &Earlier{Positions: set.Points, path: path}
+	e := &InitEmbedding{Positions: set.Points, path: path}
 	if d := set.Points.D; d != c.Model.Dim {
 		return nil, fmt.Errorf("model.init: %s has %d coordinates, but model.dim is %d; begin with an embedding of that width", text.Quote(path), d, c.Model.Dim)
 	}
@@ -116,7 +116,7 @@ func ReadEarlier(ctx context.Context, c *configs.Config) (*Earlier, error) {
 
 // Start returns the positions at which the points of a neighborhood start, which have these
 // names or, for nil, none; nil for no earlier embedding.
-func (e *Earlier) Start(log *slog.Logger, h *cne.Neighborhood, names []string, seed uint64) (*data.Matrix, error) {
+func (e *InitEmbedding) Start(log *slog.Logger, h *cne.Neighborhood, names []string, seed uint64) (*data.Matrix, error) {
 	if e == nil {
 		return nil, nil
 	}
@@ -140,7 +140,7 @@ func (e *Earlier) Start(log *slog.Logger, h *cne.Neighborhood, names []string, s
 
 // rows returns which row of the earlier embedding each of n points has, or −1: by their
 // names, if both have some, or nil if its rows are the first points.
-func (e *Earlier) rows(names []string, n int) ([]int, error) {
+func (e *InitEmbedding) rows(names []string, n int) ([]int, error) {
 	if e.names == nil || names == nil {
 		if e.Positions.N > n {
 			return nil, fmt.Errorf("model.init: %s has %d points, but there are %d; give data.names and model.init_names, by which the points are found", text.Quote(e.path), e.Positions.N, n)

@@ -127,21 +127,21 @@ func sweepFiles() []string {
 	return files
 }
 
-// derivedFiles are those of runFiles that other commands than the one that trains make
+// regenerableFiles are those of runFiles that other commands than the one that trains make
 // of a run, and make anew as often as they are asked to.
-var derivedFiles = []string{
+var regenerableFiles = []string{
 	"embedding.png", "embedding.svg", PageFile, "curves.png", "curves.svg", "animation.gif",
 	EvaluationFile, PixelsFile,
 }
 
-// Derived tells whether the file of a run can be made anew of what else is in its
+// Regenerable tells whether the file of a run can be made anew of what else is in its
 // folder: a picture, a page, or an evaluation.
-func Derived(name string) bool { return slices.Contains(derivedFiles, path.Base(name)) }
+func Regenerable(name string) bool { return slices.Contains(regenerableFiles, path.Base(name)) }
 
-// Owner returns the folder of the run to which the file at a path belongs, or would
+// RunOf returns the folder of the run to which the file at a path belongs, or would
 // belong, and the file's name there; run is "" if there is none. A link belongs to the
 // run in whose folder it lies, or else to that of the file it leads to.
-func Owner(file string) (run, name string, err error) {
+func RunOf(file string) (run, name string, err error) {
 	places := []string{file}
 	if target, err := filepath.EvalSymlinks(file); err == nil {
 		places = append(places, target)
@@ -166,7 +166,7 @@ func Owner(file string) (run, name string, err error) {
 				return "", "", err
 			}
 			name = filepath.ToSlash(name)
-			if (contents == Run || contents == Begun) && isRunFile(name) {
+			if (contents == Run || contents == Incomplete) && isRunFile(name) {
 				return candidate, name, nil
 			}
 		}

@@ -135,7 +135,7 @@ func DataKeys(run string) (points, graph string) {
 	if m := ReadMetrics(run); m.PointsKey != "" {
 		return m.PointsKey, m.GraphKey
 	}
-	if c, err := At(run).LastCheckpoint(); err == nil && c != nil {
+	if c, err := NewDir(run).LastCheckpoint(); err == nil && c != nil {
 		return c.Notes[PointsNote], c.Notes[GraphNote]
 	}
 	return "", ""

@@ -48,10 +48,10 @@ func resumable[C any](s *configs.Schema[C], folder, file string) (*Dir, error) {
 	switch {
 	case contents == NoRun:
 		return nil, fmt.Errorf("there is no run in %s to be resumed; start one with %q", folder, s.Command())
-	case contents == Begun && !At(folder).hasCheckpoint():
+	case contents == Incomplete && !NewDir(folder).hasCheckpoint():
 		return nil, fmt.Errorf("the run in %s was stopped as it began, before its configuration was written; begin it again with \"%s -o %s\" and the configuration that it was to have", folder, s.Command(), folder)
-	case contents == Begun && file == "":
-		return nil, fmt.Errorf("%s is cut off; give the configuration with which the run was begun, in a file, with --config", At(folder).Path(ConfigFile))
+	case contents == Incomplete && file == "":
+		return nil, fmt.Errorf("%s is cut off; give the configuration with which the run was begun, in a file, with --config", NewDir(folder).Path(ConfigFile))
 	}
 	d, err := Reopen(folder)
 	if err != nil {
@@ -113,7 +113,7 @@ func ConfigOf[C any](s *configs.Schema[C], folder string, given configs.Sources,
 	switch {
 	case err != nil:
 		return nil, err
-	case contents == Begun:
+	case contents == Incomplete:
 		return nil, fmt.Errorf("the config.yaml in %s does not end as cne has written it: the run was stopped before it began, or the file is damaged; bring the whole file back, or do the run again", folder)
 	case contents != Run:
 		return nil, fmt.Errorf("the folder %s holds no config.yaml written by cne, so that there is no run in it; give the folder of a run of %q", folder, s.Command())
@@ -135,8 +135,8 @@ func ConfigOf[C any](s *configs.Schema[C], folder string, given configs.Sources,
 	return c, nil
 }
 
-// An Identity is what the checkpoints of a run note of its data.
-type Identity struct {
+// An Fingerprint is what the checkpoints of a run note of its data.
+type Fingerprint struct {
 	Note  string // its key
 	What  string // in words
 	Value string // "" if there is nothing
@@ -154,7 +154,7 @@ const (
 // Notes returns what the checkpoints of a run note: its configuration and its
 // data. It refuses other data than those of the checkpoint from which the run goes
 // on, unless that is nil.
-func Notes(from *train.Checkpoint, config string, data ...Identity) (map[string]string, error) {
+func Notes(from *train.Checkpoint, config string, data ...Fingerprint) (map[string]string, error) {
 	notes := map[string]string{ConfigNote: config}
 	for _, x := range data {
 		if x.Value != "" {

@@ -34,12 +34,12 @@ type Dir struct {
 	readOnly bool
 }
 
-// At returns the folder at a path as it is, without looking whether it exists.
-func At(path string) *Dir { return &Dir{path: path} }
+// NewDir returns the folder at a path as it is, without looking whether it exists.
+func NewDir(path string) *Dir { return &Dir{path: path} }
 
-// View returns the folder of a run that is only to be looked at, which is for its
+// OpenReadOnly returns the folder of a run that is only to be looked at, which is for its
 // users to heed: see ReadOnly.
-func View(path string) *Dir { return &Dir{path: path, readOnly: true} }
+func OpenReadOnly(path string) *Dir { return &Dir{path: path, readOnly: true} }
 
 // ReadOnly tells whether nothing may be kept in the folder.
 func (d *Dir) ReadOnly() bool { return d.readOnly }
@@ -51,7 +51,7 @@ func (d *Dir) ReadOnly() bool { return d.readOnly }
 // then they are somebody else's. They also stay, and the folder is refused, if
 // one of them is an input of the new run.
 func Open(path string, force bool, inputs ...string) (*Dir, error) {
-	d := At(path)
+	d := NewDir(path)
 	var err error
 	if d.old, err = d.replaced(force, inputs); err != nil {
 		return nil, err
@@ -90,12 +90,12 @@ func (d *Dir) RemoveEmpty() {
 
 // Reopen returns the folder of a run that is to go on.
 func Reopen(path string) (*Dir, error) {
-	d := At(path)
+	d := NewDir(path)
 	contents, _, err := Inspect(path)
 	if err != nil {
 		return nil, err
 	}
-	if contents != Run && contents != Begun {
+	if contents != Run && contents != Incomplete {
 		return nil, fmt.Errorf("the folder %s holds no config.yaml written by cne, so that there is no run in it to be resumed", path)
 	}
 	return d, d.probe()

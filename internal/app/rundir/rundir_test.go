@@ -198,7 +198,7 @@ func TestRemoveEmpty(t *testing.T) {
 
 // Folders of a file are made, and errors name it.
 func TestWriteFile(t *testing.T) {
-	d := At(t.TempDir())
+	d := NewDir(t.TempDir())
 	const name = "snapshots/a.txt"
 	must(t, d.WriteFile(name, func(w io.Writer) error {
 		_, err := io.WriteString(w, "content")
@@ -250,17 +250,17 @@ func TestInspect(t *testing.T) {
 		command string
 	}{
 		"none":            {"-", NoRun, ""},
-		"killed":          {"", Begun, ""},
-		"a folder":        {"/", Foreign, ""},
-		"somebody's":      {"seed: 1\n", Foreign, ""},
-		"too short":       {"# c", Foreign, ""},
+		"killed":          {"", Incomplete, ""},
+		"a folder":        {"/", NotOurs, ""},
+		"somebody's":      {"seed: 1\n", NotOurs, ""},
+		"too short":       {"# c", NotOurs, ""},
 		"train":           {configText(t), Run, "cne train"},
 		"a later version": {configs.Header + "9: of a run; cne fly --config takes it\n", Run, ""},
 		"a spectrum":      {configs.Header + "1: of a run; cne spectrum --s 0,1 --config takes it\n", Run, "cne spectrum"},
 		"images":          {configs.Header + "1: of a run; cne simclr pretrain --config takes it\n", Run, "cne simclr pretrain"},
-		"a cut-off line":  {configs.Header + "1: of a ru", Begun, ""},
-		"cut off":         {configText(t)[:4096], Begun, "cne train"},
-		"cut off late":    {strings.TrimSuffix(configText(t), "end\n"), Begun, "cne train"},
+		"a cut-off line":  {configs.Header + "1: of a ru", Incomplete, ""},
+		"cut off":         {configText(t)[:4096], Incomplete, "cne train"},
+		"cut off late":    {strings.TrimSuffix(configText(t), "end\n"), Incomplete, "cne train"},
 	} {
 		dir := t.TempDir()
 		switch path := filepath.Join(dir, ConfigFile); tc.config {

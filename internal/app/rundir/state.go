@@ -22,13 +22,13 @@ type Contents int
 const (
 	// NoRun is a folder without a config.yaml, or none.
 	NoRun Contents = iota
-	// Begun is that of a run whose config.yaml is empty or cut off, because it was
+	// Incomplete is that of a run whose config.yaml is empty or cut off, because it was
 	// killed as it began, or the disk was full.
-	Begun
+	Incomplete
 	// Run is that of a run.
 	Run
-	// Foreign has a config.yaml that this program has not written.
-	Foreign
+	// NotOurs has a config.yaml that this program has not written.
+	NotOurs
 )
 
 // largestConfig is far above the size of a config.yaml, in bytes.
@@ -46,7 +46,7 @@ func Inspect(folder string) (Contents, string, error) {
 		return NoRun, "", fmt.Errorf("cannot read the run folder: %w", err)
 	}
 	if !info.Mode().IsRegular() || info.Size() > largestConfig {
-		return Foreign, "", nil
+		return NotOurs, "", nil
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -55,11 +55,11 @@ func Inspect(folder string) (Contents, string, error) {
 	line, _, _ := strings.Cut(string(text), "\n")
 	switch {
 	case len(text) == 0:
-		return Begun, "", nil
+		return Incomplete, "", nil
 	case !strings.HasPrefix(line, configs.Header):
-		return Foreign, "", nil
+		return NotOurs, "", nil
 	case configs.CutOff(text):
-		return Begun, configs.CommandOf(line), nil
+		return Incomplete, configs.CommandOf(line), nil
 	}
 	return Run, configs.CommandOf(line), nil
 }

@@ -96,7 +96,7 @@ func (s *Sweep) carryOut(ctx context.Context, run int) error {
 	}
 	defer unlock()
 	for !s.done(run) && ctx.Err() == nil { // a run whose sweep was killed saves its state
-		release, err := rundir.At(s.RunDir(run)).Lock()
+		release, err := rundir.NewDir(s.RunDir(run)).Lock()
 		if err == nil {
 			release()
 		}
@@ -193,7 +193,7 @@ func (s *Sweep) Report(stdout io.Writer) error {
 		}
 		rows = append(rows, row)
 	}
-	err := rundir.At(s.Output).WriteFile(reportFile, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(rows) })
+	err := rundir.NewDir(s.Output).WriteFile(reportFile, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(rows) })
 	if err == nil {
 		_, err = fmt.Fprintln(stdout, text.Escape(filepath.Join(s.Output, reportFile)))
 	}

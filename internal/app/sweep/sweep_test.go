@@ -174,7 +174,7 @@ func TestRunTogether(t *testing.T) {
 	// A run that another sweep is at work on is left to it; one that saves its state
 	// without its sweep is waited for.
 	for left, lock := range []func() (func(), error){
-		rundir.At("out/05").Lock,
+		rundir.NewDir("out/05").Lock,
 		func() (func(), error) { return rundir.LockFile("out/05.lock") },
 	} {
 		unlock, err := lock()
@@ -192,7 +192,7 @@ func TestRunTogether(t *testing.T) {
 		}
 	}
 	// One that has succeeded may be locked by whatever looks at it.
-	unlock, err := rundir.At("out/04").Lock()
+	unlock, err := rundir.NewDir("out/04").Lock()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package cne_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -28,7 +29,7 @@ func someOf(t *testing.T, n, d int, rows []int) (all, some *data.Matrix) {
 
 // What Embed learns from some points is what it makes of these alone, and the others lie
 // where that places them; a file that is read in blocks gives the same.
-func TestTrainOn(t *testing.T) {
+func TestSample(t *testing.T) {
 	const n, d = 90, 6
 	rows, err := data.DrawRows(n, 40, 5)
 	must(t, err)
@@ -46,38 +47,38 @@ func TestTrainOn(t *testing.T) {
 			for k, i := range rows {
 				copy(want.Row(i), alone.Positions.Row(k))
 			}
-			o.TrainOn = rows
+			o.Sample = rows
 			e := embed(t, all, o)
 			if !slices.Equal(e.Positions.X, want.X) || !slices.Equal(e.Rows, rows) || e.Neighborhood.Graph.N != len(rows) {
 				t.Error("it is another embedding than that of the rows alone, with the others placed")
 			}
 			same(t, "it places further points elsewhere", project(t, e, all.Rows(3, 9)).X, project(t, alone, all.Rows(3, 9)).X)
 			// From the CPU to the CPU there is nothing to prepare again.
-			before, err := e.Mapper(ctx)
+			before, err := e.Projector(ctx)
 			if errDevice := e.UseDevice(nil); err != nil || errDevice != nil {
 				t.Fatal(err, errDevice)
 			}
-			if after, err := e.Mapper(ctx); err != nil || after != before {
+			if after, err := e.Projector(ctx); err != nil || after != before {
 				t.Errorf("on the same device it is prepared again (%v)", err)
 			}
 
-			o.TrainOn = nil
+			o.Sample = nil
 			set, err := data.OpenRows(ctx, []string{path}, data.Options{}, rows, n)
 			must(t, err)
-			h, err := cne.PrepareSet(ctx, set, o)
+			h, err := cne.Prepare(ctx, set, o)
 			must(t, err)
 			e = fit(t, h, o)
 			blocks, err := data.OpenBlocks(ctx, []string{path}, e.Description.Preprocessing.Reading(data.Options{}))
 			must(t, err)
 			defer blocks.Close()
 			got := data.NewMatrix(n, e.Dim())
-			put := func(lo int, positions *data.Matrix) error {
-				copy(got.X[lo*got.D:], positions.X)
+			put := func(b *cne.ProjectedBlock) error {
+				copy(got.X[b.First*got.D:], b.Positions.X)
 				return nil
 			}
-			count, err := e.PlaceAll(ctx, blocks, rows, put)
-			if err != nil || count != n || !slices.Equal(got.X, want.X) {
-				t.Errorf("PlaceAll of %d points: %v, or other positions", count, err)
+			trained := cne.Projection{Trained: rows}
+			if err := e.ProjectRows(ctx, blocks, trained, put); err != nil || !slices.Equal(got.X, want.X) {
+				t.Errorf("going through the file: %v, or other positions", err)
 			}
 
 			// A point is not placed where it was learnt, whatever it has become; one that
@@ -86,44 +87,47 @@ func TestTrainOn(t *testing.T) {
 			for slices.Contains(rows, other) || other < known {
 				other++
 			}
-			spoilt := &matrixBlocks{Matrix: &data.Matrix{N: n, D: d, X: slices.Clone(all.X)}}
+			spoilt := &data.Matrix{N: n, D: d, X: slices.Clone(all.X)}
 			nan := float32(math.NaN())
 			spoilt.Row(known)[0] = nan
-			if count, err = e.PlaceAll(ctx, spoilt, rows, put); err != nil || count != n || !slices.Equal(got.X, want.X) {
+			if err := e.ProjectRows(ctx, &sevenRows{matrix: spoilt}, trained, put); err != nil || !slices.Equal(got.X, want.X) {
 				t.Errorf("a row that was learnt and is none any more: %v, or other positions", err)
 			}
-			spoilt.at = 0
 			spoilt.Row(other)[0] = nan
 			var bad *cne.PointError
-			if _, err = e.PlaceAll(ctx, spoilt, rows, put); !errors.As(err, &bad) || bad.Row != other {
+			if err := e.ProjectRows(ctx, &sevenRows{matrix: spoilt}, trained, put); !errors.As(err, &bad) || bad.Row != other || bad.Name == "" {
 				t.Errorf("row %d cannot be placed: %v", other, err)
+			}
+			bads := 0
+			trained.SkipBad = true
+			if err := e.ProjectRows(ctx, &sevenRows{matrix: spoilt}, trained, func(b *cne.ProjectedBlock) error {
+				bads += b.Bad
+				return put(b)
+			}); err != nil || bads != 1 || !math.IsNaN(float64(got.Row(other)[1])) || !slices.Equal(got.Row(known), want.Row(known)) {
+				t.Errorf("row %d is to be skipped: %v", other, err)
 			}
 		})
 	}
 }
 
-func TestTrainOnRefuses(t *testing.T) {
+func TestSampleRefuses(t *testing.T) {
 	all, _ := someOf(t, 40, 3, []int{1})
 	ctx := t.Context()
 	for name, o := range map[string]cne.Options{
-		"none":      {TrainOn: []int{}},
-		"twice":     {TrainOn: []int{1, 1}},
-		"falling":   {TrainOn: []int{2, 1}},
-		"outside":   {TrainOn: []int{1, 40}},
-		"negative":  {TrainOn: []int{-1, 4}},
-		"a start":   {TrainOn: []int{1, 2}, Init: cne.InitGiven, Start: data.NewMatrix(40, 2)},
-		"too large": {TrainOn: []int{39, 40, 41}},
+		"none":      {Sample: []int{}},
+		"twice":     {Sample: []int{1, 1}},
+		"falling":   {Sample: []int{2, 1}},
+		"outside":   {Sample: []int{1, 40}},
+		"negative":  {Sample: []int{-1, 4}},
+		"a start":   {Sample: []int{1, 2}, Init: cne.InitGiven, Start: data.NewMatrix(40, 2)},
+		"too large": {Sample: []int{39, 40, 41}},
 	} {
 		if _, err := cne.Embed(ctx, all, o); !errors.Is(err, cne.ErrOption) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := cne.Embed(ctx, all, cne.Options{TrainOn: []int{1, 2, 3}}); !errors.Is(err, cne.ErrPoints) {
+	if _, err := cne.Embed(ctx, all, cne.Options{Sample: []int{1, 2, 3}}); !errors.Is(err, cne.ErrPoints) {
 		t.Errorf("fewer points than neighbours: %v", err)
-	}
-	o := cne.Options{TrainOn: []int{1, 2, 3}}
-	if _, err := cne.Prepare(ctx, all, o); !errors.Is(err, cne.ErrOption) {
-		t.Errorf("Prepare: %v", err)
 	}
 	e := embed(t, all, cne.Options{Neighbors: 3, Epochs: 1})
 	ended, end := context.WithCancel(ctx)
@@ -143,26 +147,32 @@ func TestTrainOnRefuses(t *testing.T) {
 		"no points":   {ctx, 3, rows, cne.ErrPoints},
 		"ended":       {ended, 3, rows, context.Canceled},
 	} {
-		if _, err := e.PlaceAll(x.ctx, &matrixBlocks{Matrix: data.NewMatrix(0, x.width)}, x.rows, func(int, *data.Matrix) error { return nil }); !errors.Is(err, x.want) {
+		rows := &sevenRows{matrix: data.NewMatrix(0, x.width)}
+		if err := e.ProjectRows(x.ctx, rows, cne.Projection{Trained: x.rows}, func(*cne.ProjectedBlock) error { return nil }); !errors.Is(err, x.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// matrixBlocks delivers the points of a matrix, seven at a time.
-type matrixBlocks struct {
-	*data.Matrix
-	at int
+// sevenRows delivers the points of a matrix, seven at a time.
+type sevenRows struct {
+	cne.Rows
+	matrix *data.Matrix
+	at     int
 }
 
-func (m *matrixBlocks) D() int { return m.Matrix.D }
+func (r *sevenRows) D() int { return r.matrix.D }
 
-func (m *matrixBlocks) Next(dst *data.Matrix) (int, error) {
-	if m.at == m.N {
+func (r *sevenRows) Labels() []string { return nil }
+
+func (r *sevenRows) Row(i int) string { return fmt.Sprint("row ", i) }
+
+func (r *sevenRows) Next(dst *data.Matrix) (int, error) {
+	if r.at == r.matrix.N {
 		return 0, io.EOF
 	}
-	n := min(7, m.N-m.at)
-	m.CopyRows(dst.X[:n*dst.D], m.at)
-	m.at += n
+	n := min(7, r.matrix.N-r.at)
+	r.matrix.CopyRows(dst.X[:n*dst.D], r.at)
+	r.at += n
 	return n, nil
 }

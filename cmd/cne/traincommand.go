@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cne/configs"
+	"cne/data"
 	"cne/internal/app/cli"
 	"cne/internal/app/console"
 	"cne/internal/app/rundir"
@@ -18,29 +19,29 @@ import (
 	"cne/train"
 )
 
-// A runState is what runs of all commands that train have in common: their
+// A trainCommand is what runs of all commands that train have in common: their
 // configuration, their folder, and whether they begin or go on. C is the type
 // of the configuration.
-type runState[C any] struct {
+type trainCommand[C any] struct {
 	*console.Reporter
 	schema  *configs.Schema[C]
 	config  *C
 	origins configs.Origins // of its values; nil for a run that goes on
 	force   bool
 
-	device  *model.Device // where the run is computed
-	dir     *rundir.Dir
-	resumed bool
-	from    *train.Checkpoint // where the run goes on; nil: at its beginning
-	notes   map[string]string // of its checkpoints
-	saved   bool              // there is something in the run folder that is worth keeping
-	canGoOn bool              // there is a checkpoint from which the run can be resumed
+	device    *model.Device // where the run is computed
+	dir       *rundir.Dir
+	resumed   bool
+	from      *train.Checkpoint // where the run goes on; nil: at its beginning
+	notes     map[string]string // of its checkpoints
+	saved     bool              // there is something in the run folder that is worth keeping
+	resumable bool              // there is a checkpoint from which the run can be resumed
 }
 
 // addTraining makes a command train: it gets the arguments and flags of all that do, and
 // calls run with its configuration.
-func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, run func(ctx context.Context, r *runState[C], stdout io.Writer) error) {
-	r := &runState[C]{schema: s}
+func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, run func(ctx context.Context, r *trainCommand[C], stdout io.Writer) error) {
+	r := &trainCommand[C]{schema: s}
 	var resume string
 	cmd.Args = cli.Inputs(s)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -51,7 +52,7 @@ func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, run func(ctx c
 		if err != nil {
 			return err
 		}
-		return cli.ConfigError(cmd, given, r.carryOut(cmd, given, resume, run))
+		return cli.ConfigError(cmd, given, r.execute(cmd, given, resume, run))
 	}
 	cli.AddFlags(s, cmd)
 	cmd.Flags().BoolVar(&r.force, "force", false, "replace the files of another run in the run folder")
@@ -59,9 +60,9 @@ func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, run func(ctx c
 	cli.AddProfileFlag(cmd)
 }
 
-// carryOut calls run with the configuration of given, or that in the folder of a run
+// execute calls run with the configuration of given, or that in the folder of a run
 // that is resumed, and the device.
-func (r *runState[C]) carryOut(cmd *cobra.Command, given configs.Sources, resume string, run func(ctx context.Context, r *runState[C], stdout io.Writer) error) (err error) {
+func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, resume string, run func(ctx context.Context, r *trainCommand[C], stdout io.Writer) error) (err error) {
 	if r.resumed {
 		var unlock func()
 		if _, err = ctxio.Await(cmd.Context(), func() (_ struct{}, err error) {
@@ -95,18 +96,42 @@ func (r *runState[C]) carryOut(cmd *cobra.Command, given configs.Sources, resume
 	defer func() { err = errors.Join(err, r.device.Close()) }()
 	command := r.schema.Command() // without the words that run may add
 	err = run(cmd.Context(), r, cmd.OutOrStdout())
-	if err != nil && r.canGoOn {
+	if err != nil && r.resumable {
 		err = fmt.Errorf("%w; \"%s --resume %s\" continues", err, command, r.dir.Root())
 	}
 	return err
 }
 
-func (r *runState[C]) common() configs.Common { return r.schema.Common(r.config) }
+func (r *trainCommand[C]) common() configs.Common { return r.schema.Common(r.config) }
+
+// refuse says why a run that begins cannot have its folder, or cannot be made of its
+// data, as far as this is known before they are read, which may take long. It changes
+// nothing, so that a run that fails before it can begin leaves nothing behind.
+func (r *trainCommand[C]) refuse(ctx context.Context) error {
+	if !r.resumed {
+		if err := rundir.Check(*r.common().Dir, r.force, r.common().Inputs...); err != nil {
+			return err
+		}
+	}
+	if err := r.schema.CheckColumns(ctx, r.config, r.from != nil); err != nil {
+		return err
+	}
+	return r.checkSize(r.schema.DataSize(ctx, r.config))
+}
+
+// checkSize says why a run cannot be made of data of a size: by what they are, or by the
+// memory that it would take.
+func (r *trainCommand[C]) checkSize(size data.Size) error {
+	if err := r.schema.CheckSize(r.config, size, nil); err != nil {
+		return err
+	}
+	return r.schema.CheckMemory(r.config, size, r.device, nil)
+}
 
 // open opens the folder of a run that begins, which must not hold one of the
 // inputs among the files to be replaced; the folder of one that goes on is
 // open. No other process opens it until unlock is called.
-func (r *runState[C]) open() (unlock func(), err error) {
+func (r *trainCommand[C]) open() (unlock func(), err error) {
 	if r.resumed {
 		return func() {}, nil
 	}
@@ -124,7 +149,7 @@ func (r *runState[C]) open() (unlock func(), err error) {
 }
 
 // begin makes the folder that of this run, or checks that it is.
-func (r *runState[C]) begin(data ...rundir.Identity) error {
+func (r *trainCommand[C]) begin(data ...rundir.Fingerprint) error {
 	config, err := r.configText()
 	if err != nil {
 		return err
@@ -138,7 +163,7 @@ func (r *runState[C]) begin(data ...rundir.Identity) error {
 	write := rundir.ConfigWriter(func(w io.Writer) error { return r.schema.Write(w, r.config) })
 	if r.resumed {
 		r.saved = true // whatever happens, the folder is not cleared
-		r.canGoOn = r.from != nil
+		r.resumable = r.from != nil
 		if err := r.dir.BeginAgain(r.Log, r.from, r.common().Epochs); err != nil {
 			return err
 		}
@@ -149,7 +174,7 @@ func (r *runState[C]) begin(data ...rundir.Identity) error {
 
 // configText returns the configuration as it is kept with the model and with
 // the state of the run, of which it is no property where they are written.
-func (r *runState[C]) configText() (string, error) {
+func (r *trainCommand[C]) configText() (string, error) {
 	c := *r.config
 	*r.schema.Common(&c).Dir = r.schema.DefaultDir(&c)
 	var text bytes.Buffer
@@ -158,14 +183,14 @@ func (r *runState[C]) configText() (string, error) {
 }
 
 // checkpoints returns when and how the state of the run is saved.
-func (r *runState[C]) checkpoints() *train.Checkpoints {
+func (r *trainCommand[C]) checkpoints() *train.Checkpoints {
 	when := r.common().Checkpoint
 	return when.Options(func(s *train.Checkpoint) error {
 		s.Notes = r.notes
 		if err := r.dir.KeepCheckpoint(s); err != nil {
 			return err
 		}
-		r.saved, r.canGoOn = true, true
+		r.saved, r.resumable = true, true
 		return nil
 	})
 }
@@ -173,7 +198,7 @@ func (r *runState[C]) checkpoints() *train.Checkpoints {
 // withRecords opens metrics.jsonl for the training that f does, which gets the
 // records of the run so far, too. A run that leaves nothing behind frees the
 // folder for the next.
-func (r *runState[C]) withRecords(f func(w io.Writer, before []byte) error) (err error) {
+func (r *trainCommand[C]) withRecords(f func(w io.Writer, before []byte) error) (err error) {
 	records, before, err := r.dir.OpenRecords(r.Log, r.from, r.common().LogEvery)
 	if err != nil {
 		return err
@@ -191,7 +216,7 @@ func (r *runState[C]) withRecords(f func(w io.Writer, before []byte) error) (err
 }
 
 // epochsBefore returns how many epochs were over before this process began.
-func (r *runState[C]) epochsBefore() int {
+func (r *trainCommand[C]) epochsBefore() int {
 	if r.from == nil {
 		return 0
 	}
@@ -199,8 +224,8 @@ func (r *runState[C]) epochsBefore() int {
 }
 
 // diverged says what to do about a run that has diverged.
-func (r *runState[C]) diverged(err *train.DivergedError, also string) error {
-	r.canGoOn = false // to the same end
+func (r *trainCommand[C]) diverged(err *train.DivergedError, also string) error {
+	r.resumable = false // to the same end
 	key := fmt.Sprintf("train.lr (%g in that epoch)%s", err.LR, also)
 	if errors.Is(err, train.ErrLogZ) {
 		key = "train.lr_z"
@@ -211,7 +236,7 @@ func (r *runState[C]) diverged(err *train.DivergedError, also string) error {
 // endedEarly is the error of a run whose training has ended after so many epochs with
 // err. What makes sense still, in words and as a file, is kept by save, unless the
 // training has diverged, from which lowering train.lr, or also, helps.
-func (r *runState[C]) endedEarly(err error, epochs int, also, what, file string, save func() error) error {
+func (r *trainCommand[C]) endedEarly(err error, epochs int, also, what, file string, save func() error) error {
 	var diverged *train.DivergedError
 	switch {
 	case errors.As(err, &diverged):

@@ -1,10 +1,8 @@
 //go:build cu
 
-package projection
+package cne_test
 
 import (
-	"io"
-	"log/slog"
 	"math"
 	"path/filepath"
 	"slices"
@@ -15,14 +13,6 @@ import (
 	"cne/internal/device/fakecuda"
 	"cne/model"
 )
-
-// must ends a test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // A table places points on a device that it is given, and on the CPU again afterwards.
 func TestTablePlacesOnDevice(t *testing.T) {
@@ -36,7 +26,7 @@ func TestTablePlacesOnDevice(t *testing.T) {
 	must(t, err)
 	path := filepath.Join(t.TempDir(), "model.safetensors")
 	must(t, e.Save(path))
-	e, err = Load(path, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	e, err = cne.Load(path)
 	must(t, err)
 	place := func(on *model.Device) []float32 {
 		t.Helper()
@@ -60,9 +50,9 @@ func TestTablePlacesOnDevice(t *testing.T) {
 	}
 
 	// What is learnt from some points places the others with the run's device.
-	o.TrainOn = nil
+	o.Sample = nil
 	for i := 0; i < points.N; i += 2 {
-		o.TrainOn = append(o.TrainOn, i)
+		o.Sample = append(o.Sample, i)
 	}
 	here, err := cne.Embed(t.Context(), points, o)
 	must(t, err)
