@@ -11,13 +11,6 @@ import (
 // limits it, and its largest parts.
 type Memory = memory.Estimate
 
-// A MemoryLimit is how many more bytes this process may take, and what says so.
-type MemoryLimit = memory.Limit
-
-// AvailableMemory returns the tightest limit that the system sets to this process's
-// memory; ok is false where it tells of none.
-func AvailableMemory() (limit MemoryLimit, ok bool) { return memory.Available() }
-
 // Memory estimates what Embed takes of points of a size, on the CPU or beside Device. It
 // allocates nothing, and reads nothing.
 func (o *Options) Memory(size data.Size) Memory { return o.Workload(size).Estimate() }
