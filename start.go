@@ -80,13 +80,13 @@ func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options,
 	var coordinates *data.Matrix
 	var err error
 	switch {
+	case o.Init == InitRandom || o.Resume != nil: // which replaces any start
+		return initial.Random[T](h.Reduced.N, dim, std, o.Seed)
 	case o.Init == InitGiven && o.Start == nil:
 		return nil, badOption("InitGiven, but no Start")
 	case o.Init == InitGiven:
 		start := o.Start.Relative(nil)
 		return slices.Clone(convert[T](start.X)), nil
-	case o.Init == InitRandom || o.Resume != nil: // which replaces any start
-		return initial.Random[T](h.Reduced.N, dim, std, o.Seed)
 	case o.Init == InitSpectral:
 		o.log("finding where to start", "from", "eigenvectors")
 		coordinates, err = h.eigenmaps(ctx, o, dim)

@@ -114,7 +114,7 @@ func (a *Axis) Check(c *Config, origins Origins) error {
 	case c.Data.Holdout != nil:
 		return fault("data.holdout", "keeps points from training, which cne spectrum does not; set it to null")
 	case c.Data.TrainOn != nil:
-		return fault("data.train_on", "has the other points placed at the end, which cne spectrum does not; set it to null")
+		return fault("data.sample", "has the other points placed at the end, which cne spectrum does not; set it to null")
 	case len(c.Train.Phases) == 0 && c.Train.Epochs < 2:
 		return fault("train.epochs", "is 1, but a spectrum needs at least 2, one that all its embeddings share and one in which they differ; give more, or a single entry of train.phases, of which nothing is shared")
 	case len(c.Train.Phases) == 0 && c.Train.WarmUp >= shared:
@@ -164,6 +164,6 @@ func (a *Axis) At(c *Config, v float64) (at *Config, shared int) {
 	x := *c
 	x.Train.Phases = append(phases, last)
 	x.Train.Epochs = TotalEpochs(x.Train.Phases)
-	x.Train.EarlyExaggeration = "none"
+	x.Train.EarlyExaggeration = false
 	return &x, shared
 }

@@ -35,8 +35,6 @@ type Device struct {
 	Name string `key:"name" as:"device"` // auto, cpu, cuda or cuda:n
 	// Precision is the coarsest that products may have.
 	Precision Precision `key:"precision"`
-	// TF32 is the older word for it: false forbids TF32. See complete.
-	TF32 bool `key:"tf32"`
 }
 
 // Output says what is written, and where.
@@ -49,10 +47,10 @@ type Output struct {
 	HTML    bool `key:"html"` // embedding.html
 	// HTMLImages puts the images of the points into embedding.html.
 	HTMLImages bool `key:"html_images"`
-	// HTMLColor are columns or files by which the points of embedding.html can be
+	// HTMLColumns are columns or files by which the points of embedding.html can be
 	// coloured: see SplitColumn.
-	HTMLColor []string `key:"html_color" as:"columns"`
-	Snapshots int      `key:"snapshots" in:"[0,inf)"` // every n epochs; 0: never
+	HTMLColumns []string `key:"html_columns" as:"columns"`
+	Snapshots   int      `key:"snapshots" in:"[0,inf)"` // every n epochs; 0: never
 	// MetricsEvery is after how many epochs the quality is measured; 0: never.
 	MetricsEvery int  `key:"metrics_every" in:"[0,inf)"`
 	TensorBoard  bool `key:"tensorboard"` // event files
@@ -71,7 +69,7 @@ type Data struct {
 	Imbalance     *string      `key:"imbalance" words:"linear"`
 	Holdout       *Holdout     `key:"holdout"`
 	HoldoutLabels []string     `key:"holdout_labels"`
-	TrainOn       *TrainOn     `key:"train_on"` // nil: all
+	TrainOn       *TrainOn     `key:"sample"` // nil: all
 	Scale         data.Scaling `key:"scale"`
 }
 
@@ -109,13 +107,10 @@ type Graph struct {
 	PCA    int                    `key:"pca" in:"[0,inf)"`   // principal components; 0: none
 	Search neighbors.SearchMethod `key:"search"`             // how neighbours are found
 	File   *string                `key:"file" as:"nonempty"` // CSR .npz in place of the kNN graph
-	// Weights says what those of the edges are for.
-	Weights string `key:"weights" words:"ignore sample"`
-	Cache   Cache  `key:"cache,leaf"` // of components and neighbours
+	// WeightedSampling draws edges by their weights.
+	WeightedSampling bool  `key:"weighted_sampling"`
+	Cache            Cache `key:"cache,leaf"` // of components and neighbours
 }
-
-// SamplesEdges tells whether edges are drawn by their weights.
-func (g *Graph) SamplesEdges() bool { return g.Weights == "sample" }
 
 // Cache says where principal components and neighbours are kept for later runs.
 type Cache struct {
@@ -142,7 +137,7 @@ type Loss struct {
 	Metric                op.Metric      `key:"metric"`
 	Temperature           float64        `key:"temperature" in:"[0.01,1e6]"` // cosine
 	Negatives             Negatives      `key:"negatives"`
-	Sampling              train.Sampling `key:"draw"`
+	Sampling              train.Sampling `key:"sampling"`
 	S                     *float64       `key:"s"`                       // losses with HasSpectrum
 	ZBar                  *ZBar          `key:"z_bar"`                   // losses with op.FixedZ
 	Scale                 *float64       `key:"scale" in:"[1e-30,1e30]"` // see Factor
@@ -163,7 +158,7 @@ func (l *Loss) Factor() float64 {
 }
 
 // inits are the words of model.init.
-var inits = []string{"pca", "spectral", "coarse", "random"}
+var inits = []string{"pca", "spectral", "multilevel", "random"}
 
 // InitPath returns the run folder or file with the earlier embedding from which a table
 // starts; "" if it starts at none.
@@ -189,7 +184,7 @@ func (c *Config) Inputs() []string {
 	if path := c.Model.InitPath(); path != "" {
 		inputs = append(inputs, path)
 	}
-	for _, spec := range slices.Concat(c.Output.HTMLColor, given(c.Data.Names), given(c.Model.InitNames)) {
+	for _, spec := range slices.Concat(c.Output.HTMLColumns, given(c.Data.Names), given(c.Model.InitNames)) {
 		if file, _ := SplitColumn(spec); file != "" {
 			inputs = append(inputs, file)
 		}
@@ -218,7 +213,7 @@ type Optimization struct {
 	Schedule          train.Schedule `key:"anneal"`
 	WarmUp            int            `key:"warm_up" in:"[0,inf)"` // epochs, below Epochs
 	Clip              float64        `key:"clip" in:"[0,inf)"`    // 0: none
-	EarlyExaggeration string         `key:"early_exaggeration" words:"none third"`
+	EarlyExaggeration bool           `key:"early_exaggeration"`
 	Phases            []Phase        `key:"phases"` // see Config.Stages
 	LogEvery          int            `key:"log_every" in:"[1,inf)"`
 }
@@ -232,9 +227,9 @@ type Checkpoint struct {
 // Quality says what is measured on the finished embedding.
 type Quality struct {
 	K         int  `key:"k" in:"[1,inf)"`
-	Points    int  `key:"points" in:"0 or [100,inf)"`   // drawn of more than quality.ExactPoints; 0: all
-	Recall    bool `key:"recall"`                       // kNN recall
-	Spearman  int  `key:"spearman" in:"0 or [3,20000]"` // points sampled; 0: off
+	Points    int  `key:"sample" in:"0 or [100,inf)"`          // drawn of more than quality.ExactPoints; 0: all
+	Recall    bool `key:"recall"`                              // kNN recall
+	Spearman  int  `key:"spearman_sample" in:"0 or [3,20000]"` // points sampled; 0: off
 	Partition bool `key:"partition"`
 	KL        bool `key:"kl"` // Kullback–Leibler divergence
 	Accuracy  bool `key:"accuracy"`
@@ -343,7 +338,6 @@ func (c *Config) DrawsPoints() bool {
 
 // complete fills in what depends on other values and was left null.
 func (c *Config) complete() {
-	c.Device.complete()
 	epochs, optimizer, lr := 750, "sgd", 1.0
 	if c.Model.Kind != "table" {
 		epochs, optimizer = 50, "adam"

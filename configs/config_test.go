@@ -76,13 +76,13 @@ func commentedKeys(t *testing.T, text string) (all, bare []string) {
 
 func TestDefaults(t *testing.T) {
 	want := &Config{
-		Device:     Device{Name: "auto", Precision: TF32, TF32: true},
-		Output:     Output{Dir: "runs/mnist10k", CSV: true, Plot: true, HTMLImages: true, HTMLColor: []string{}},
+		Device:     Device{Name: "auto", Precision: TF32},
+		Output:     Output{Dir: "runs/mnist10k", CSV: true, Plot: true, HTMLImages: true, HTMLColumns: []string{}},
 		Data:       Data{Path: []string{"builtin:mnist10k"}, Labels: []string{}, Columns: []string{}, Drop: []string{}, Header: data.HeaderAuto, Genes: 1000, HoldoutLabels: []string{}, Scale: data.ScaleUnit},
-		Graph:      Graph{K: 15, Metric: data.Euclidean, PCA: 50, Weights: "ignore", Cache: Cache{Keep: true}},
+		Graph:      Graph{K: 15, Metric: data.Euclidean, PCA: 50, Cache: Cache{Keep: true}},
 		Model:      Model{Kind: "table", Hidden: []int{100, 100, 100}, Input: "points", Dim: 2, DType: "float32", Init: "pca", InitStd: 1},
 		Loss:       Loss{Name: op.Neg, Metric: op.Euclidean, Temperature: 0.5, Negatives: 5, Sampling: train.SampleAuto, Clamp: 1e-10, Reduction: "sum", PositiveInDenominator: true, LearnZ: true},
-		Train:      Optimization{Epochs: 750, BatchSize: 1024, Optimizer: "sgd", LR: 1, LRZ: 0.001, Schedule: train.Linear, Clip: 4, EarlyExaggeration: "none", Phases: []Phase{}, LogEvery: 1},
+		Train:      Optimization{Epochs: 750, BatchSize: 1024, Optimizer: "sgd", LR: 1, LRZ: 0.001, Schedule: train.Linear, Clip: 4, Phases: []Phase{}, LogEvery: 1},
 		Checkpoint: Checkpoint{Minutes: 5},
 		Quality:    Quality{K: 15, Points: 20000, Recall: true, Spearman: 5000, Partition: true, KL: true, Accuracy: true},
 		Log:        Log{Format: "text"},

@@ -53,11 +53,11 @@ var Train = &Schema[Config]{
 	// The checkpoint knows the points, those held out and the graph by their
 	// contents; labels take no part in training.
 	mayChange: []string{
-		"device.name", "device.tf32", "output", "plot", "log", "quality", "checkpoint", "train.log_every", "graph.cache",
+		"device.name", "output", "plot", "log", "quality", "checkpoint", "train.log_every", "graph.cache",
 		"data.path", "data.labels", "data.holdout_labels", "data.names",
 	},
 	cannotExtend: func(begun, now *Config) string {
-		if now.Train.Epochs > begun.Train.Epochs && now.Train.EarlyExaggeration != "none" {
+		if now.Train.Epochs > begun.Train.Epochs && now.Train.EarlyExaggeration {
 			return fmt.Sprintf("cannot be given more epochs than %d, since its early exaggeration is a share of them", begun.Train.Epochs)
 		}
 		return ""
@@ -130,7 +130,7 @@ var Pretrain = &Schema[SimCLR]{
 	},
 	// The checkpoint knows the images by their contents; labels take no part
 	// in training.
-	mayChange:    []string{"device.name", "device.tf32", "output", "log", "monitor", "checkpoint", "evaluate", "train.log_every", "data.path", "data.labels"},
+	mayChange:    []string{"device.name", "output", "log", "monitor", "checkpoint", "evaluate", "train.log_every", "data.path", "data.labels"},
 	cannotExtend: func(_, _ *SimCLR) string { return "" },
 }
 

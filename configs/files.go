@@ -34,7 +34,7 @@ func (c *Config) CheckFiles() error {
 		{"data.labels", c.Data.Labels},
 		{"data.holdout", held},
 		{"data.holdout_labels", c.Data.HoldoutLabels},
-		{"data.train_on", rows},
+		{"data.sample", rows},
 		{"graph.file", graph},
 		{"data.path", c.Data.Path},
 	} {
@@ -69,7 +69,7 @@ func (m *Model) CheckInit() error {
 		return nil
 	}
 	if _, err := os.Stat(path); err != nil {
-		return fmt.Errorf("model.init is %s, but must be pca, spectral, coarse, random, or the run folder or file of an earlier embedding (%w)", text.Quote(path), err)
+		return fmt.Errorf("model.init is %s, but must be pca, spectral, multilevel, random, or the run folder or file of an earlier embedding (%w)", text.Quote(path), err)
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func (c *Config) checkColumns(ctx context.Context, started bool) error {
 	for _, x := range []struct {
 		key   string
 		specs []string
-	}{{"data.names", given(c.Data.Names)}, {"output.html_color", c.Output.HTMLColor}} {
+	}{{"data.names", given(c.Data.Names)}, {"output.html_columns", c.Output.HTMLColumns}} {
 		for _, spec := range x.specs {
 			if err := checkColumn(ctx, spec, points, o); err != nil {
 				return fmt.Errorf("%s: %w", x.key, err)

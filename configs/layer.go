@@ -33,11 +33,12 @@ var otherVariables = []string{
 
 // A layer is what one source sets.
 type layer struct {
-	value  map[string]any    // by key; in the types that the rules return
-	origin map[string]string // by key
+	value   map[string]any    // by key; in the types that the rules return
+	origin  map[string]string // by key
+	written bool              // by this program, so that old keys are translated
 }
 
-func newLayer() *layer { return &layer{map[string]any{}, map[string]string{}} }
+func newLayer() *layer { return &layer{value: map[string]any{}, origin: map[string]string{}} }
 
 // nested returns the values with a map for each section.
 func (l *layer) nested() map[string]any {
@@ -95,6 +96,7 @@ func readLimited(ctx context.Context, path string) ([]byte, error) {
 // readYAML reads the text of a configuration file. The path serves in errors.
 func (s *keySet) readYAML(path string, content []byte) (*layer, error) {
 	l := newLayer()
+	l.written = bytes.HasPrefix(content, []byte(Header))
 	root, err := parse(content)
 	switch {
 	case errors.Is(err, errManyDocuments):
@@ -189,6 +191,14 @@ func eachKey(path, prefix string, n *yaml.Node, each func(name, node *yaml.Node)
 // add checks the value of the key k and adds it to a layer. name is the node of
 // the key as it stands in the file.
 func (s *keySet) add(l *layer, path string, name, node *yaml.Node, k string) error {
+	if l.written {
+		k, node = s.translate(l, k, node)
+		if node == nil {
+			return nil
+		}
+	} else if err := s.refuseOld(at(path, name), k, node.Value); err != nil {
+		return err
+	}
 	known, ok := find(s.keys, k)
 	if !ok {
 		return s.unknownKey(at(path, name), k)
@@ -235,6 +245,11 @@ func (s *keySet) readEnvironment(environ []string) (*layer, error) {
 	for _, k := range s.keys {
 		byVariable[variable(k.name)] = k.name
 		variables = append(variables, variable(k.name))
+	}
+	for old, now := range renamed {
+		if others = append(others, variable(old)); s.Has(now.key) {
+			byVariable[variable(old)] = old // which is refused
+		}
 	}
 	for short, k := range shorthands {
 		if s.inFull(short) == k {
@@ -287,6 +302,9 @@ func (s *keySet) readSettings(settings []Setting) (*layer, error) {
 // addText sets a key of a layer to a value given as text.
 func (s *keySet) addText(l *layer, source, k, value string) error {
 	k = s.inFull(k)
+	if err := s.refuseOld(source, k, strings.TrimSpace(value)); err != nil {
+		return err
+	}
 	known, ok := find(s.keys, k)
 	if !ok {
 		if slices.Contains(s.sections(), k) {

@@ -111,7 +111,7 @@ func (c *Config) memory(size data.Size, on *model.Device, embeddings int) cne.Me
 		size.Storage = min(size.Storage, data.AsBytes) // at best
 	}
 	w := o.Workload(size)
-	w.Held, w.Columns, w.Spearman, w.Embeddings = n-size.Likely, len(c.Output.HTMLColor), c.Quality.Spearman, embeddings
+	w.Held, w.Columns, w.Spearman, w.Embeddings = n-size.Likely, len(c.Output.HTMLColumns), c.Quality.Spearman, embeddings
 	if c.Data.Names != nil {
 		w.Columns++
 	}

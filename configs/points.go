@@ -57,7 +57,7 @@ func (c *Config) CheckSize(size data.Size) error {
 	few := func(key string, k int) error {
 		points, remedy := fmt.Sprint(high, " points"), "give more points"
 		if t := c.Data.TrainOn; t != nil {
-			points, remedy = fmt.Sprintf("the %d points of data.train_on", high), "train on more"
+			points, remedy = fmt.Sprintf("the %d points of data.sample", high), "train on more"
 		} else if high < size.High {
 			points, remedy = fmt.Sprintf("the %d points that data.holdout leaves", high), "hold fewer out"
 		}
@@ -65,7 +65,7 @@ func (c *Config) CheckSize(size data.Size) error {
 	}
 	switch {
 	case c.Data.TrainOn != nil && c.Data.TrainOn.Number > size.High:
-		return &Error{Key: "data.train_on", Problem: fmt.Sprintf("is %d, but there are %d points; train on fewer, or set it to null for all", c.Data.TrainOn.Number, size.High)}
+		return &Error{Key: "data.sample", Problem: fmt.Sprintf("is %d, but there are %d points; train on fewer, or set it to null for all", c.Data.TrainOn.Number, size.High)}
 	case high < 2: // the run says so, whatever the configuration
 	case c.Graph.File == nil && c.Graph.K >= high:
 		return few("graph.k", c.Graph.K)
@@ -88,7 +88,7 @@ func (c *Config) CheckSize(size data.Size) error {
 func (c *Config) CheckNeighbors(n, k int) error {
 	if n < 2 {
 		if c.Data.TrainOn != nil {
-			return errors.New("data.train_on leaves a single point to train on, which has no neighbours; train on more")
+			return errors.New("data.sample leaves a single point to train on, which has no neighbours; train on more")
 		}
 		if c.Data.Holdout != nil {
 			return errors.New("data.holdout leaves a single point, which has no neighbours; hold fewer out, or give more points")
@@ -97,7 +97,7 @@ func (c *Config) CheckNeighbors(n, k int) error {
 	}
 	if n <= k {
 		if c.Data.TrainOn != nil {
-			return fmt.Errorf("the %d points of data.train_on do not have %d neighbours each; train on more, or set graph.k and quality.k below %d", n, k, n)
+			return fmt.Errorf("the %d points of data.sample do not have %d neighbours each; train on more, or set graph.k and quality.k below %d", n, k, n)
 		}
 		if c.Data.Holdout != nil {
 			return fmt.Errorf("the %d points that data.holdout leaves do not have %d neighbours each; hold fewer out, or set graph.k and quality.k below %d", n, k, n)
@@ -149,7 +149,7 @@ func (c *Config) ExplainPoints(err error, n, components int) error {
 }
 
 // left returns how many of n points are trained on: all but a share that is held out, or
-// those of data.train_on.
+// those of data.sample.
 func (c *Config) left(n int) int {
 	if c.Data.TrainOn != nil {
 		return c.Data.TrainOn.Of(n)
@@ -245,7 +245,7 @@ func (c *SimCLR) CheckSize(size data.Size) error {
 // optionKeys are the keys of the fields of train.Options, and of those of its phases
 // where there is one phase.
 var optionKeys = map[string]string{
-	"Sampling": "loss.draw", "BatchSize": "train.batch_size", "Clip": "train.clip", "LRZ": "train.lr_z", "LogZ": "loss.log_z",
+	"Sampling": "loss.sampling", "BatchSize": "train.batch_size", "Clip": "train.clip", "LRZ": "train.lr_z", "LogZ": "loss.log_z",
 	"Epochs": "train.epochs", "LR": "train.lr", "Schedule": "train.anneal", "WarmUp": "train.warm_up", "Negatives": "loss.negatives",
 }
 

@@ -26,11 +26,11 @@ func TestCheckSize(t *testing.T) {
 		{"{graph: {k: 3}, quality: {recall: false}}", data.SizeOf(10, 3), ""},
 		{"data: {holdout: 0.5}", data.SizeOf(30, 3), "graph.k is 15, but the 15 points that data.holdout leaves do not have 15 neighbours each; hold fewer out"},
 		{"data: {holdout: 0.5}", data.SizeOf(32, 3), ""},
-		{"data: {train_on: 15}", data.SizeOf(100, 3), "graph.k is 15, but the 15 points of data.train_on do not have 15 neighbours each; train on more, or set it below 15"},
-		{"data: {train_on: 0.15}", data.SizeOf(100, 3), "graph.k is 15, but the 15 points of data.train_on"},
-		{"data: {train_on: 101}", data.SizeOf(100, 3), "data.train_on is 101, but there are 100 points; train on fewer, or set it to null for all"},
-		{"data: {train_on: 100}", data.SizeOf(100, 3), ""},
-		{"data: {train_on: rows.txt}", data.SizeOf(100, 3), ""},
+		{"data: {sample: 15}", data.SizeOf(100, 3), "graph.k is 15, but the 15 points of data.sample do not have 15 neighbours each; train on more, or set it below 15"},
+		{"data: {sample: 0.15}", data.SizeOf(100, 3), "graph.k is 15, but the 15 points of data.sample"},
+		{"data: {sample: 101}", data.SizeOf(100, 3), "data.sample is 101, but there are 100 points; train on fewer, or set it to null for all"},
+		{"data: {sample: 100}", data.SizeOf(100, 3), ""},
+		{"data: {sample: rows.txt}", data.SizeOf(100, 3), ""},
 		// At 500 points the slider does not move.
 		{"loss: {s: 1000}", data.SizeOf(500, 3), ""},
 		{"loss: {s: 1000}", data.SizeOf(10000, 3), "loss.s cannot be used: the run stands at s = 1000, too far out on the spectrum"},
@@ -44,7 +44,7 @@ func TestCheckSize(t *testing.T) {
 		{"{model: {kind: mlp, hidden: [65536, 32764]}}", data.SizeOf(100, 9), "model.hidden is [65536, 32764], and a network of such layers for 9 values"},
 		{"{model: {kind: table, dim: 65536}}", data.SizeOf(40000, 3), "model.dim is 65536, and a table of 40000 points"},
 		{"{model: {kind: table, dim: 65536}}", between(100, 40000, 3), ""},
-		{"{loss: {negatives: 300000, draw: singly}, train: {batch_size: 200000}}", data.SizeOf(70000, 3), "loss.negatives cannot be used: the run has 300000 negatives for each of the 200000 edges"},
+		{"{loss: {negatives: 300000, sampling: singly}, train: {batch_size: 200000}}", data.SizeOf(70000, 3), "loss.negatives cannot be used: the run has 300000 negatives for each of the 200000 edges"},
 	} {
 		c, _, err := loadText(t, tc.text)
 		if err == nil {

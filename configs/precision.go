@@ -43,16 +43,8 @@ func (p *Precision) UnmarshalText(text []byte) error { return precisionNames.Par
 // Words returns the names of all precisions.
 func (Precision) Words() []string { return slices.Clone(precisionNames.Words) }
 
-// complete translates device.tf32: false, which says that no product is rounded to TF32,
-// into the precision float32, but for bf16.
-func (d *Device) complete() {
-	if d.Precision != BF16 && !d.TF32 {
-		d.Precision, d.TF32 = Float32, true
-	}
-}
-
-// RoundsToTF32 tells whether products may be rounded to TF32 on a GPU.
-func (d *Device) RoundsToTF32() bool { return d.Precision != Float32 && d.TF32 }
+// RoundsToTF32 reports whether products may be rounded to TF32 on a GPU.
+func (d *Device) RoundsToTF32() bool { return d.Precision != Float32 }
 
 // OfConvolutions returns the precision of the convolutions in training.
 func (d *Device) OfConvolutions() op.Precision {

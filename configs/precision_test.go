@@ -7,8 +7,7 @@ import (
 	"cne/model/op"
 )
 
-// device.tf32 is the older word for device.precision: false makes float32 of tf32, and
-// true says nothing. In bf16 it is about products that are none of convolutions.
+// What the precisions allow, and that they are written as they were read.
 func TestPrecision(t *testing.T) {
 	for _, c := range []struct {
 		settings string // of the section device
@@ -17,16 +16,10 @@ func TestPrecision(t *testing.T) {
 		of       op.Precision
 	}{
 		{"", TF32, true, op.Float32},
-		{"tf32: true", TF32, true, op.Float32},
-		{"tf32: false", Float32, false, op.Float32},
 		{"precision: float32", Float32, false, op.Float32},
-		{"precision: float32, tf32: true", Float32, false, op.Float32}, // in the run folders of older versions
-		{"precision: float32, tf32: false", Float32, false, op.Float32},
 		{"precision: tf32", TF32, true, op.Float32},
-		{"precision: tf32, tf32: false", Float32, false, op.Float32},
 		{"precision: bf16", BF16, true, op.BFloat16},
 		{"precision: bf16, name: cuda", BF16, true, op.BFloat16},
-		{"precision: bf16, tf32: false", BF16, false, op.BFloat16},
 	} {
 		t.Run(c.settings, func(t *testing.T) {
 			t.Chdir(t.TempDir())
@@ -36,17 +29,12 @@ func TestPrecision(t *testing.T) {
 			if d.Precision != c.want || d.RoundsToTF32() != c.tf32 || d.OfConvolutions() != c.of {
 				t.Errorf("%v, TF32 %t, convolutions of %v", d.Precision, d.RoundsToTF32(), d.OfConvolutions())
 			}
-			// What is written says the same, and can be overridden by the newer word alone.
 			var text strings.Builder
 			must(t, Pretrain.Write(&text, got))
 			writeTestFile(t, "written.yaml", text.String())
 			again, _, err := Pretrain.Load(Sources{File: "written.yaml"})
 			if err != nil || again.Device != got.Device {
 				t.Errorf("written, it is %+v, not %+v (%v)", again.Device, got.Device, err)
-			}
-			other, _, err := Pretrain.Load(Sources{File: "written.yaml", Settings: []Setting{{"--set", "device.precision", "tf32"}}})
-			if err != nil || other.Device.RoundsToTF32() != (c.want != BF16 || c.tf32) {
-				t.Errorf("with --set device.precision=tf32 it is %+v (%v)", other.Device, err)
 			}
 		})
 	}

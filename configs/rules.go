@@ -98,7 +98,7 @@ func ruleOf(t reflect.Type, tag reflect.StructTag) rule {
 			r.words = []string{"auto", "cpu", "cuda"}
 			return r
 		case as == "start":
-			r := textOf(parseNonEmpty, "pca, spectral, coarse, random, or the path of a run folder or a file", quoteHint)
+			r := textOf(parseNonEmpty, "pca, spectral, multilevel, random, or the path of a run folder or a file", quoteHint)
 			r.words = inits
 			return r
 		case as == "column":

@@ -348,7 +348,7 @@ func (s *Schema[C]) changeable(key string, before, now any) bool {
 		a, okA := before.(Holdout)
 		b, okB := now.(Holdout)
 		return okA && okB && a.Share == b.Share
-	case "data.train_on":
+	case "data.sample":
 		a, okA := before.(TrainOn)
 		b, okB := now.(TrainOn)
 		return okA && okB && a.File != "" && b.File != ""

@@ -50,18 +50,18 @@ func TestPrecedence(t *testing.T) {
 func TestDeviceInShort(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "short.yaml", "device: cuda:1\n")
-	writeTestFile(t, "long.yaml", "device:\n  name: cuda\n  tf32: false\n")
+	writeTestFile(t, "long.yaml", "device:\n  name: cuda\n  precision: float32\n")
 	for name, tc := range map[string]struct {
 		from   Sources
 		want   Device
 		origin string
 	}{
-		"a file":                 {Sources{File: "short.yaml"}, Device{Name: "cuda:1", Precision: TF32, TF32: true}, "short.yaml:1"},
-		"a section":              {Sources{File: "long.yaml"}, Device{Name: "cuda", Precision: Float32, TF32: true}, "long.yaml:2"},
-		"the environment":        {Sources{File: "long.yaml", Environ: []string{"CNE_DEVICE=cpu"}}, Device{Name: "cpu", Precision: Float32, TF32: true}, "CNE_DEVICE"},
-		"the whole key there":    {Sources{Environ: []string{"CNE_DEVICE_NAME=cpu"}}, Device{Name: "cpu", Precision: TF32, TF32: true}, "CNE_DEVICE_NAME"},
-		"the command line":       {Sources{File: "short.yaml", Settings: []Setting{{"--set device", "device", "auto"}}}, Device{Name: "auto", Precision: TF32, TF32: true}, "--set device"},
-		"a flag after the short": {Sources{Settings: []Setting{{"--set device", "device", "cuda"}, {"--device", "device.name", "cpu"}}}, Device{Name: "cpu", Precision: TF32, TF32: true}, "--device"},
+		"a file":                 {Sources{File: "short.yaml"}, Device{Name: "cuda:1", Precision: TF32}, "short.yaml:1"},
+		"a section":              {Sources{File: "long.yaml"}, Device{Name: "cuda", Precision: Float32}, "long.yaml:2"},
+		"the environment":        {Sources{File: "long.yaml", Environ: []string{"CNE_DEVICE=cpu"}}, Device{Name: "cpu", Precision: Float32}, "CNE_DEVICE"},
+		"the whole key there":    {Sources{Environ: []string{"CNE_DEVICE_NAME=cpu"}}, Device{Name: "cpu", Precision: TF32}, "CNE_DEVICE_NAME"},
+		"the command line":       {Sources{File: "short.yaml", Settings: []Setting{{"--set device", "device", "auto"}}}, Device{Name: "auto", Precision: TF32}, "--set device"},
+		"a flag after the short": {Sources{Settings: []Setting{{"--set device", "device", "cuda"}, {"--device", "device.name", "cpu"}}}, Device{Name: "cpu", Precision: TF32}, "--device"},
 	} {
 		c, origins, err := Train.Load(tc.from)
 		if err != nil {
@@ -242,9 +242,9 @@ func TestYAMLRoundTrip(t *testing.T) {
 		"log Z":      "loss: {name: nc}\ntrain: {phases: [{epochs: 2}, {epochs: 3, log_z: 0}]}",
 		"network":    "model: {kind: mlp, hidden: [3, 4], input: pca}\ntrain: {weight_decay: 1e-4, anneal: cosine, warm_up: 2}\ncheckpoint: {epochs: 3}",
 		"linear":     "model: {kind: mlp, hidden: []}\ntrain: {optimizer: sgd, momentum: 0.9}",
-		"a sample":   "data: {train_on: 1000}",
-		"its share":  "data: {train_on: 0.5}",
-		"its rows":   "data: {train_on: './0.5'}",
+		"a sample":   "data: {sample: 1000}",
+		"its share":  "data: {sample: 0.5}",
+		"its rows":   "data: {sample: './0.5'}",
 		"a share":    "data: {holdout: 0.25}",
 		"imbalance":  "data: {imbalance: linear}",
 		"held files": "data: {holdout: [a.npy, '0.5.npy'], holdout_labels: b.txt}",

@@ -136,7 +136,6 @@ type Evaluate struct {
 
 // complete fills in what depends on other values and was left null.
 func (c *SimCLR) complete() {
-	c.Device.complete()
 	c.Network.Hidden = cmp.Or(c.Network.Hidden, min(16*c.Network.Width, 65536)) // the largest that there may be
 	c.Network.Out = cmp.Or(c.Network.Out, 2*c.Network.Width)
 	c.Views.WholeSize = cmp.Or(c.Views.WholeSize, c.Views.Size)

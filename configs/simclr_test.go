@@ -60,7 +60,7 @@ func TestSimCLRDefaultsByOthers(t *testing.T) {
 func TestSimCLRPretrainingOptions(t *testing.T) {
 	p := mustLoadSimCLR(t, `
 views: {size: 24, min_scale: 0.1, max_scale: 0.9, min_ratio: 0.5, max_ratio: 2, flip: 0, jitter: 1, brightness: 0.1, contrast: 0.2, saturation: 0.3, hue: 0.05, grey: 0.4, mean: [0.1, 0.2, 0.3], std: [1, 2, 3]}
-loss: {name: neg, metric: euclidean, s: 0.5, negatives: full, draw: runs, reduction: sum, scale: 3}
+loss: {name: neg, metric: euclidean, s: 0.5, negatives: full, sampling: runs, reduction: sum, scale: 3}
 train: {epochs: 7, batch_size: 12, lr: 2, momentum: 0, weight_decay: 0.1, decay_norms: false, anneal: none, warm_up: 2, clip: 0}
 seed: 9`).Pretraining()
 	a := simclr.Augmentation{Size: 24, MinScale: 0.1, MaxScale: 0.9, MinRatio: 0.5, MaxRatio: 2, Jitter: 1, Brightness: 0.1, Contrast: 0.2,

@@ -55,7 +55,7 @@ func (l *Loss) Options() op.ContrastiveOptions {
 func (c *Config) Options() cne.Options {
 	l, t := &c.Loss, &c.Train
 	o := cne.Options{
-		Scaling: c.Data.Scale, GraphMetric: c.Graph.Metric, Components: &c.Graph.PCA, Neighbors: c.Graph.K, Search: c.Graph.Search, SampleEdges: c.Graph.SamplesEdges(),
+		Scaling: c.Data.Scale, GraphMetric: c.Graph.Metric, Components: &c.Graph.PCA, Neighbors: c.Graph.K, Search: c.Graph.Search, SampleEdges: c.Graph.WeightedSampling,
 		OnComponents: c.Model.Input == "pca", Dim: c.Model.Dim, Float64: c.Model.DType == "float64",
 		InitStd: c.Model.InitStd,
 		Loss:    l.Name, Metric: l.Metric, Temperature: l.Temperature, Sampling: l.Sampling, Scale: l.Factor(), Clamp: &l.Clamp,
@@ -72,7 +72,7 @@ func (c *Config) Options() cne.Options {
 	}
 	o.Optimizer = map[string]cne.Optimizer{"sgd": cne.SGD, "adam": cne.Adam}[t.Optimizer]
 	o.Epochs, o.LR, o.Negatives, o.Schedule, o.WarmUp = t.Epochs, t.LR, int(l.Negatives), t.Schedule, t.WarmUp
-	o.Spectrum, o.EarlyExaggeration = place(l.S, l.ZBar), t.EarlyExaggeration == "third"
+	o.Spectrum, o.EarlyExaggeration = place(l.S, l.ZBar), t.EarlyExaggeration
 	for _, p := range t.Phases {
 		x := cne.Phase{Epochs: p.Epochs, Spectrum: place(p.S, p.ZBar), Schedule: p.Schedule, WarmUp: p.WarmUp, LogZ: p.LogZ}
 		if p.LR != nil {

@@ -65,7 +65,7 @@ func TestAnnotations(t *testing.T) {
 		}
 	}
 	same := func(i int) int { return i }
-	stderr := succeed(t, ofTable("t.csv", "run", "--html", "--set", "output.html_color=[age]", "--set", "data.holdout=0.2", "--set", "model.keep_data=true", "--set", "output.parquet=true")...)
+	stderr := succeed(t, ofTable("t.csv", "run", "--html", "--set", "output.html_columns=[age]", "--set", "data.holdout=0.2", "--set", "model.keep_data=true", "--set", "output.parquet=true")...)
 	if !strings.Contains(stderr, "points without a value are grey") {
 		t.Error("nothing is said of a missing value:", stderr)
 	}
@@ -91,7 +91,7 @@ func TestAnnotations(t *testing.T) {
 	succeed(t, "plot", "thin", "--html", "-o", "thin.html")
 	check("thinned out and plotted", readPage(t, "thin.html"), left, "label")
 
-	sweep := ofTable("t.csv", "sweep", "--html", "--set", "output.html_color=[age]", "--s", "0,1")
+	sweep := ofTable("t.csv", "sweep", "--html", "--set", "output.html_columns=[age]", "--s", "0,1")
 	sweep[0] = "spectrum"
 	succeed(t, sweep...)
 	check("a spectrum", readPage(t, "sweep/explorer.html"), same, "label", "age")

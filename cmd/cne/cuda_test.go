@@ -19,7 +19,7 @@ func onDevice(t *testing.T) map[string][]string {
 	t.Helper()
 	writePoints(t, "points.csv", 60, 4)
 	writeImages(t, "images", 8, 8, 4)
-	every := []string{"--quiet", "--set", "device.name=cuda", "--set", "device.tf32=false", "--set", "checkpoint.epochs=1"}
+	every := []string{"--quiet", "--set", "device.name=cuda", "--set", "device.precision=float32", "--set", "checkpoint.epochs=1"}
 	return map[string][]string{
 		"table":    append(short("--set", "graph.cache=false"), every...),
 		"mlp":      append(short("--set", "graph.cache=false", "--set", "model.kind=mlp", "--set", "model.hidden=[9]", "--set", "train.optimizer=adam", "--set", "train.lr=0.01"), every...),

@@ -47,7 +47,7 @@ the graph are taken (principal components, if graph.pca says so):
   trustworthiness  how near in the data the nearest in the embedding are; 1 if
                    none is outside the quality.k nearest, about 0.5 by chance
   Spearman         the rank correlation of the distances between a sample of
-                   points (quality.spearman)
+                   points (quality.spearman_sample)
 and, if there are labels,
   kNN accuracy     the share of points to which a vote of their 10 nearest in the
                    embedding gives the right label, of a seventh held out
@@ -57,7 +57,7 @@ partition function, the Kullback-Leibler divergence, and the losses per edge tha
 uniformly from all other points. That of InfoNC-t-SNE is estimated from random
 draws, of a part of the edges if there are many negatives; ± gives its standard
 error. Of up to 100 000 points all else is exact; of more, a random sample
-(quality.points) is measured against all points, with standard errors.
+(quality.sample) is measured against all points, with standard errors.
 
 Figures for which something is missing are left out. Of several runs, all of the
 same points and graph, the first says k and the constants of the losses.`,
@@ -310,7 +310,7 @@ func (a *evaluationRun) openCandidate(ctx context.Context, paths ...string) (*ca
 	if err != nil {
 		return nil, err
 	}
-	// An array is read faster than the table; of a run with data.train_on the points that
+	// An array is read faster than the table; of a run with data.sample the points that
 	// were trained on are measured.
 	s := &candidate{path: path, file: filepath.Join(path, rundir.SampleName+".npy")}
 	if _, err := os.Stat(s.file); err != nil {

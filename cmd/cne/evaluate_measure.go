@@ -130,7 +130,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 			left = " once data.holdout has taken its share"
 		}
 		if in.sample != nil {
-			left = " to train on (data.train_on)"
+			left = " to train on (data.sample)"
 		}
 		return nil, fmt.Errorf("%s has %d points, but the data %s have %d%s; give an embedding of these points, or their data with --data",
 			first.file, e.N, strings.Join(a.config.Data.Path, ", "), n, left)

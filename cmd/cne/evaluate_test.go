@@ -307,13 +307,13 @@ func TestEvaluateKeepsToThePoints(t *testing.T) {
 }
 
 // Of more points than are all counted, a run writes and prints estimates with errors,
-// cne evaluate and cne spectrum the same ones, and with quality.points=0 there are none.
+// cne evaluate and cne spectrum the same ones, and with quality.sample=0 there are none.
 func TestMoreThanExactPoints(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures more than 100 000 points")
 	}
 	folderOf(t, quality.ExactPoints+1, 3)
-	flags := append(set("train.batch_size=4096", "output.plot=false", "output.metrics_every=1", "quality.spearman=100", "quality.points=500"), "--epochs", "1")
+	flags := append(set("train.batch_size=4096", "output.plot=false", "output.metrics_every=1", "quality.spearman_sample=100", "quality.sample=500"), "--epochs", "1")
 	stdout, _ := mustRun(t, short(flags...)...)
 	run := readMetrics(t, "run/metrics.json")
 	rows := map[string]string{"knn_recall": "kNN recall", "partition_function": "partition function", "kl": "KL divergence", "accuracy": "kNN accuracy"}
@@ -359,7 +359,7 @@ func TestMoreThanExactPoints(t *testing.T) {
 	}
 
 	// All are counted.
-	stdout, _ = mustRun(t, append(short(flags...), append(set("quality.points=0", "quality.kl=false", "quality.accuracy=false", "quality.partition=false", "output.metrics_every=0"), "--force")...)...)
+	stdout, _ = mustRun(t, append(short(flags...), append(set("quality.sample=0", "quality.kl=false", "quality.accuracy=false", "quality.partition=false", "output.metrics_every=0"), "--force")...)...)
 	exact, share, off := readMetrics(t, "run/metrics.json"), run["knn_recall"].(float64), run["knn_recall_error"].(float64)
 	if exact["knn_recall_error"] != nil || strings.Contains(stdout, "±") || math.Abs(exact["knn_recall"].(float64)-share) > 4*off {
 		t.Errorf("recall of all points %v ± %v, of a sample %v ± %v", exact["knn_recall"], exact["knn_recall_error"], share, off)

@@ -73,7 +73,7 @@ func TestGraphWeights(t *testing.T) {
 		if got != want || strings.Contains(stderr, warning) != unequal {
 			t.Errorf("%s: the embedding is another: %t, %q", name, got != want, stderr)
 		}
-		got, stderr = train("drawn-"+name, "graph.file="+name+".npz", "graph.weights=sample")
+		got, stderr = train("drawn-"+name, "graph.file="+name+".npz", "graph.weighted_sampling=true")
 		if (got != want) != unequal || strings.Contains(stderr, "equal weights") == unequal {
 			t.Errorf("%s: drawn by weight, the embedding is another: %t, %q", name, got != want, stderr)
 		}
@@ -81,8 +81,8 @@ func TestGraphWeights(t *testing.T) {
 			t.Errorf("%s: cne evaluate says %q", name, stderr)
 		}
 	}
-	umap, _ := train("umap", "graph.weights=sample")
-	if again, _ := train("again", "graph.weights=sample", "graph.file=umap/graph.npz"); umap == want || umap != again {
+	umap, _ := train("umap", "graph.weighted_sampling=true")
+	if again, _ := train("again", "graph.weighted_sampling=true", "graph.file=umap/graph.npz"); umap == want || umap != again {
 		t.Errorf("drawn by UMAP's weights: as without them: %t, or otherwise than by those of the run's graph.npz", umap == want)
 	}
 }

@@ -29,7 +29,7 @@ func TestMemoryEstimate(t *testing.T) {
 		}
 		return string(out)
 	}
-	const settings = " --set train.epochs=1 --set quality.spearman=4000 --set quality.partition=false --set quality.kl=false"
+	const settings = " --set train.epochs=1 --set quality.spearman_sample=4000 --set quality.partition=false --set quality.kl=false"
 	report := program("config --check" + settings)
 	var estimate float64
 	if _, err := fmt.Sscanf(report, "memory: about %f MB", &estimate); err != nil {
@@ -69,10 +69,10 @@ func TestTooLittleMemory(t *testing.T) {
 		"a wide head":        {"true", images("network.out=65536", "network.hidden=65536"), "lower network.out (the output's weights with their gradients and copies: "},
 		"many rows":          {"export GOMEMLIMIT=300MiB", "train --quiet -o run --set data.path=many.npy --set model.init=random", "give at most some "},
 		"wide layers":        {"true", "train --quiet -o run --set model.kind=mlp --set model.hidden=[65536,30000,30000]", "model.hidden"},
-		"many distances":     {"export GOMEMLIMIT=500MiB", "train --quiet -o run --set quality.spearman=20000", ", with 10000 rows of data), but GOMEMLIMIT leaves"},
-		"a soft limit":       {"export GOMEMLIMIT=150MiB", "config --check", "lower quality.spearman (distances for the rank correlation: 251 MB)"},
-		"address space":      {"ulimit -v 2000000", "train --quiet -o run --set quality.spearman=20000", "(ulimit -v)"},
-		"less than it takes": {"ulimit -d 400000", "train --quiet -o run --set quality.spearman=20000", "(ulimit -d)"},
+		"many distances":     {"export GOMEMLIMIT=500MiB", "train --quiet -o run --set quality.spearman_sample=20000", ", with 10000 rows of data), but GOMEMLIMIT leaves"},
+		"a soft limit":       {"export GOMEMLIMIT=150MiB", "config --check", "lower quality.spearman_sample (distances for the rank correlation: 251 MB)"},
+		"address space":      {"ulimit -v 2000000", "train --quiet -o run --set quality.spearman_sample=20000", "(ulimit -v)"},
+		"less than it takes": {"ulimit -d 400000", "train --quiet -o run --set quality.spearman_sample=20000", "(ulimit -d)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			self, err := os.Executable()

@@ -216,7 +216,8 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	optional("Spearman correlation", "%.3f", m.Spearman)
 	estimate("partition function", "%.3g", m.PartitionFunction, m.PartitionFunctionError, "")
 	estimate("KL divergence", "%.4g", m.KL, m.KLError, "")
-	optional(ofZ(t.config.Options().FixZ)+" Z", "%.3g", m.Z)
+	o := t.config.Options()
+	optional(ofZ(o.FitOptions().FixZ)+" Z", "%.3g", m.Z)
 	estimate("kNN accuracy", "%.4f", m.Accuracy, m.AccuracyError, ofK(quality.AccuracyK))
 	if h := m.Holdout; h != nil {
 		row("held out", "%d points", h.N)

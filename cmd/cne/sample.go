@@ -24,7 +24,7 @@ import (
 	"cne/internal/text"
 )
 
-// A sample is the points that a run trains on where these are not all (data.train_on). All
+// A sample is the points that a run trains on where these are not all (data.sample). All
 // others are placed when it has trained. A nil *sample is all points.
 type sample struct {
 	n    int           // number of all points
@@ -40,7 +40,7 @@ type sample struct {
 func readSample(ctx context.Context, log *slog.Logger, c *configs.Config) (set *data.Dataset, s *sample, err error) {
 	s = &sample{config: c}
 	if i := slices.IndexFunc(c.Data.Path, data.IsCounts); i >= 0 {
-		return nil, nil, fmt.Errorf("data.train_on: got counts of single-cell sequencing in %s, want points that are read in blocks; if there are too many cells, set data.holdout to a share instead", c.Data.Path[i])
+		return nil, nil, fmt.Errorf("data.sample: got counts of single-cell sequencing in %s, want points that are read in blocks; if there are too many cells, set data.holdout to a share instead", c.Data.Path[i])
 	}
 	o := c.ReadOptions(&c.Data)
 	o.Log = log
@@ -72,16 +72,16 @@ func (s *sample) choose(ctx context.Context) (err error) {
 	t := s.config.Data.TrainOn
 	switch {
 	case t.Number > s.n:
-		return fmt.Errorf("data.train_on: got %d, want at most the %d points that there are", t.Number, s.n)
+		return fmt.Errorf("data.sample: got %d, want at most the %d points that there are", t.Number, s.n)
 	case t.File == "":
 		s.rows, err = data.DrawRows(s.n, t.Of(s.n), s.config.Seed)
 		return err
 	}
 	if s.rows, err = readRows(ctx, t.File); err != nil {
-		return fmt.Errorf("data.train_on: %w", err)
+		return fmt.Errorf("data.sample: %w", err)
 	}
 	if err := data.CheckRows(s.rows, s.n); err != nil {
-		return fmt.Errorf("data.train_on: %s: %w", t.File, err)
+		return fmt.Errorf("data.sample: %s: %w", t.File, err)
 	}
 	return nil
 }

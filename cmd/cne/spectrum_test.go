@@ -126,7 +126,7 @@ func TestPaperPartitionFunctionRisesWithZBar(t *testing.T) {
 		t.Skip("embeds real images")
 	}
 	t.Chdir(t.TempDir())
-	mustRun(t, "spectrum", "--zbar", "1e5,1e6,1e7,1e8,1e9", "--epochs", "12", "--set", "quality.spearman=0", "-o", "run")
+	mustRun(t, "spectrum", "--zbar", "1e5,1e6,1e7,1e8,1e9", "--epochs", "12", "--set", "quality.spearman_sample=0", "-o", "run")
 	figures := stopsOf(t)
 	for i, m := range figures.Stops[1:] {
 		if before := *figures.Stops[i].PartitionFunction; *m.PartitionFunction < 1.5*before {

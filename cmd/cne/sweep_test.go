@@ -25,7 +25,7 @@ func sweepOf(t *testing.T, more string) {
 	t.Setenv(mainVariable, "1")
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 60, 6)
-	writeTestFile(t, "s.yaml", "output: out\nset: {data.path: points.csv, data.label_column: kind, graph.k: 5, data.scale: none, quality.spearman: 30}\n"+more)
+	writeTestFile(t, "s.yaml", "output: out\nset: {data.path: points.csv, data.label_column: kind, graph.k: 5, data.scale: none, quality.spearman_sample: 30}\n"+more)
 }
 
 // filesOf returns the files below a folder but for what tells times and memory.

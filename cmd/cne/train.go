@@ -139,7 +139,7 @@ func (r *trainCommand[C]) beginOn(c *configs.Config, near *prepared) error {
 	if err := r.begin(
 		rundir.Fingerprint{Note: rundir.PointsNote, What: "points of data.path", Value: near.pointsKey},
 		rundir.Fingerprint{Note: rundir.HeldNote, What: "points of data.holdout", Value: near.heldKey},
-		rundir.Fingerprint{Note: rundir.RowsNote, What: "rows of data.train_on", Value: near.rowsKey},
+		rundir.Fingerprint{Note: rundir.RowsNote, What: "rows of data.sample", Value: near.rowsKey},
 		rundir.Fingerprint{Note: rundir.GraphNote, What: "edges of the graph", Value: near.graphKey},
 	); err != nil || c.Graph.File != nil {
 		return err

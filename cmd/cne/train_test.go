@@ -88,10 +88,10 @@ func TestTrainOptions(t *testing.T) {
 		"full":                          {"loss.negatives=full"},
 		"PCA":                           {"graph.pca=3", "data.scale=standard"},
 		"phases":                        {"train.phases=[{epochs: 3, z_bar: uniform}, {epochs: 4, s: 0}]", "train.epochs=7"},
-		"early exaggeration":            {"loss.s=0", "train.early_exaggeration=third"},
+		"early exaggeration":            {"loss.s=0", "train.early_exaggeration=true"},
 		"fixed Z":                       {"loss.name=nc", "loss.learn_z=false", "loss.log_z=-2"},
 		"mean":                          {"loss.reduction=mean", "loss.scale=2"},
-		"no quality":                    {"quality.recall=false", "quality.spearman=0", "quality.partition=false", "quality.kl=false", "quality.accuracy=false"},
+		"no quality":                    {"quality.recall=false", "quality.spearman_sample=0", "quality.partition=false", "quality.kl=false", "quality.accuracy=false"},
 		"recall beyond the graph":       {"quality.k=20"},
 		"no cache":                      {"graph.cache=false"},
 		"nothing but npy":               {"output.csv=false", "output.plot=false"},
@@ -223,8 +223,8 @@ func TestTrainMeasures(t *testing.T) {
 func TestTrainMeasuresWhatIsAsked(t *testing.T) {
 	folderOf(t, 60, 5)
 	rows := map[string]string{"knn_recall": "kNN recall", "spearman": "Spearman correlation", "partition_function": "partition function", "kl": "KL divergence", "accuracy": "kNN accuracy"}
-	for asked, setting := range map[string]string{"knn_recall": "recall=true", "spearman": "spearman=50", "partition_function": "partition=true", "kl": "kl=true", "accuracy": "accuracy=true"} {
-		stdout, _ := mustRun(t, short(append(set("quality.recall=false", "quality.spearman=0", "quality.partition=false", "quality.kl=false", "quality.accuracy=false",
+	for asked, setting := range map[string]string{"knn_recall": "recall=true", "spearman": "spearman_sample=50", "partition_function": "partition=true", "kl": "kl=true", "accuracy": "accuracy=true"} {
+		stdout, _ := mustRun(t, short(append(set("quality.recall=false", "quality.spearman_sample=0", "quality.partition=false", "quality.kl=false", "quality.accuracy=false",
 			"quality."+setting), "--force")...)...)
 		m := readMetrics(t, "run/metrics.json")
 		for figure, row := range rows {

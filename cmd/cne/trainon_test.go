@@ -60,7 +60,7 @@ func TestTrainOn(t *testing.T) {
 			writeTestFile(t, "labels.txt", labels.String())
 			writeTestFile(t, "rows.csv", "row\n"+rows.String())
 			flags := append([]string{"train", "--epochs", "5"}, set(append(x.settings, "graph.k=5", "train.batch_size=64")...)...)
-			stdout, _ := mustRun(t, append(flags, "-o", "run", input, "--set", "data.train_on="+x.on)...)
+			stdout, _ := mustRun(t, append(flags, "-o", "run", input, "--set", "data.sample="+x.on)...)
 			if !strings.Contains(stdout, "placed                90 points by those trained on") {
 				t.Errorf("%s", stdout)
 			}
@@ -143,7 +143,7 @@ func TestTrainOn(t *testing.T) {
 func TestTrainOnGoesOn(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeRandom(t, "points.npy", "<f4", 3000, 20)
-	args := append([]string{"train", "--epochs", "3", "points.npy"}, set("graph.k=5", "data.train_on=300", "output.csv=false")...)
+	args := append([]string{"train", "--epochs", "3", "points.npy"}, set("graph.k=5", "data.sample=300", "output.csv=false")...)
 	mustRun(t, append(args, "-o", "whole")...)
 	for i, signal := range []os.Signal{os.Interrupt, syscall.SIGKILL} {
 		dir := fmt.Sprint("run", i)

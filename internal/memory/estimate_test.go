@@ -90,8 +90,8 @@ func TestEstimates(t *testing.T) {
 		during, most string
 		key          string
 	}{
-		"a thousand points": {points(1000).Estimate(), 10, 65, "the quality is measured", "distances for the rank correlation", "quality.spearman"},
-		"ten thousand":      {points(10000).Estimate(), 256, 409, "the quality is measured", "distances for the rank correlation", "quality.spearman"},
+		"a thousand points": {points(1000).Estimate(), 10, 65, "the quality is measured", "distances for the rank correlation", "quality.spearman_sample"},
+		"ten thousand":      {points(10000).Estimate(), 256, 409, "the quality is measured", "distances for the rank correlation", "quality.spearman_sample"},
 		"a million":         {many.Estimate(), 814, 1190, "the model is trained", "the order of the edges", "graph.k"},
 		"a deep network":    {deep.Estimate(), 35690, 50017, "the model is trained", "the network's weights with their gradients and copies", "model.hidden"},
 		"images":            {pretraining().Estimate(), 2728, 3870, "the network is trained", "a batch", "train.batch_size"},

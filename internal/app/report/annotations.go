@@ -34,7 +34,7 @@ type Wanted struct {
 
 // WantedBy returns which annotations a run has.
 func WantedBy(c *configs.Config) Wanted {
-	w := Wanted{Columns: c.Output.HTMLColor, NamesFrom: "data.names", ColumnsFrom: "output.html_color"}
+	w := Wanted{Columns: c.Output.HTMLColumns, NamesFrom: "data.names", ColumnsFrom: "output.html_columns"}
 	if c.Data.Names != nil {
 		w.Names = *c.Data.Names
 	}

@@ -113,7 +113,7 @@ func runAnnotations(ctx context.Context, log *slog.Logger, c *configs.Config, w 
 // pageRows returns which rows of the input the points of a run's picture are, nil if they
 // are all, which it puts into the order of the input.
 func pageRows(folder string, s *plot.Scatter) ([]int, error) {
-	// The embedding of a run with data.train_on is that of all points, or of those alone.
+	// The embedding of a run with data.sample is that of all points, or of those alone.
 	if rows, err := rundir.ReadRows(filepath.Join(folder, rundir.SampleRowsFile), math.MaxInt32); err != nil || len(rows) == s.Embedding.N {
 		return rows, err
 	}

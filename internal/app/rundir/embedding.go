@@ -59,7 +59,7 @@ func EmbeddingFiles(paths []string) (files []string, err error) {
 }
 
 // LearntFile is EmbeddingFile but for a run that was trained on some of its points
-// (data.train_on): then it returns the embedding of these.
+// (data.sample): then it returns the embedding of these.
 func LearntFile(path string) (string, error) {
 	for _, ending := range []string{".csv", ".npy"} {
 		if file := filepath.Join(path, SampleName+ending); exists(file) {

@@ -31,7 +31,7 @@ const (
 	// RowsFile says which rows of the input the points of the embedding are.
 	RowsFile = "rows.csv"
 	// SampleName begins the names of the positions of those points that a run with
-	// data.train_on was trained on, and SampleRowsFile says which rows of the input they
+	// data.sample was trained on, and SampleRowsFile says which rows of the input they
 	// are.
 	SampleName     = "sample"
 	SampleRowsFile = "sample_rows.csv"

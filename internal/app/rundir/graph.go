@@ -23,10 +23,10 @@ func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Graph, n int) (
 		return nil, fmt.Errorf("graph.file %s has no edges, which are its entries other than 0; an embedding needs some", path)
 	}
 	switch {
-	case c.SamplesEdges() && g.Weights == nil:
+	case c.WeightedSampling && g.Weights == nil:
 		log.Warn("the edges of graph.file have equal weights; every edge is taken once in an epoch")
-	case !c.SamplesEdges() && g.Weights != nil:
-		log.Warn("graph.file has edges of different weights, which count as equal; graph.weights=sample draws them in proportion")
+	case !c.WeightedSampling && g.Weights != nil:
+		log.Warn("graph.file has edges of different weights, which count as equal; graph.weighted_sampling=true draws them in proportion")
 		g.Weights = nil
 	}
 	if !g.Symmetric() {

@@ -114,14 +114,14 @@ func LocateInputs(run string, c *configs.Config, origins configs.Origins) {
 		located.Paths = LocatePaths(run, h.Paths)
 		c.Data.Holdout = &located
 	}
-	if t := c.Data.TrainOn; t != nil && t.File != "" && own("data.train_on") {
+	if t := c.Data.TrainOn; t != nil && t.File != "" && own("data.sample") {
 		c.Data.TrainOn = &configs.TrainOn{File: LocatePaths(run, []string{t.File})[0]}
 	}
 	if c.Graph.File != nil && own("graph.file") {
 		c.Graph.File = &LocatePaths(run, []string{*c.Graph.File})[0]
 	}
-	if own("output.html_color") {
-		c.Output.HTMLColor = locateColumns(run, c.Output.HTMLColor)
+	if own("output.html_columns") {
+		c.Output.HTMLColumns = locateColumns(run, c.Output.HTMLColumns)
 	}
 	if c.Data.Names != nil && own("data.names") {
 		c.Data.Names = &locateColumns(run, []string{*c.Data.Names})[0]

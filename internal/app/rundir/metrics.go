@@ -26,7 +26,7 @@ type Metrics struct {
 	N     int      `json:"n"`
 	Edges int      `json:"edges"` // directed
 	// Placed is the number of points that were placed beside the N that were trained on
-	// (data.train_on), about which the figures are.
+	// (data.sample), about which the figures are.
 	Placed int `json:"placed,omitempty"`
 	// PointsKey and GraphKey identify the points that were trained on, and the graph.
 	PointsKey string `json:"points_key,omitempty"`
