@@ -17,7 +17,6 @@ import (
 	"cne/data"
 	"cne/data/neighbors"
 	"cne/internal/app/cli"
-	"cne/internal/app/console"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/atomicfile"
@@ -87,7 +86,7 @@ same points and graph, the first says k and the constants of the losses.`,
 			if err := a.configure(from); err != nil {
 				return cli.ConfigError(cmd, from, err)
 			}
-			a.Reporter = cli.Reporter(cmd, a.config.Log.Format)
+			a.Reporter = cli.NewReporter(cmd, a.config.Log.Format)
 			if a.device, err = openDevice(a.Log, a.config.Device); err != nil {
 				return err
 			}
@@ -115,7 +114,7 @@ same points and graph, the first says k and the constants of the losses.`,
 
 // evaluationRun is one run of cne evaluate.
 type evaluationRun struct {
-	*console.Reporter
+	*cli.Reporter
 	inputs          []string
 	data, labels    []string
 	graph           string

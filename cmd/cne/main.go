@@ -3,7 +3,7 @@
 // The package holds what only a program needs: its commands, each with its flags, the
 // packages that it calls, and what it prints. Configurations are read by package
 // configs; run folders are kept by internal/app/rundir and drawn by internal/app/report; flags
-// that commands share are in internal/app/cli, messages and progress in internal/app/console.
+// and reports that commands share are in internal/app/cli.
 // What a Go programmer may want to call lives in the module's other packages, which
 // know neither YAML nor flags.
 package main
@@ -20,7 +20,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"cne/internal/app/cli"
-	"cne/internal/app/console"
 	"cne/internal/text"
 	"cne/model/op"
 )
@@ -50,7 +49,7 @@ func main() {
 func run(ctx context.Context, commands []func() *cobra.Command, args []string, stdout, stderr io.Writer) (code int) {
 	out := &cli.ResultWriter{Writer: stdout}
 	root := newRootCommand(commands, out, stderr)
-	report := func(message string) { console.PrintError(stderr, cli.ErrorFormat(root, args), "cne", message) }
+	report := func(message string) { cli.PrintError(stderr, cli.ErrorFormat(root, args), "cne", message) }
 	defer func() {
 		if r := recover(); r != nil {
 			report(fmt.Sprintf("internal error: %v; please report it as a bug, with the command line and the output of \"cne version\" (%s=1 shows where it happened)", r, debugVariable))

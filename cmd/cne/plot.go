@@ -67,7 +67,7 @@ than 250 snapshots some are left out.`,
 			if err := p.chooseOutput(); err != nil {
 				return err
 			}
-			log := cli.Reporter(cmd, cli.LogFormat(cmd)).Log
+			log := cli.NewReporter(cmd, cli.LogFormat(cmd)).Log
 			draw := func(ctx context.Context) error { return p.draw(ctx, log) }
 			switch {
 			case p.metrics:

@@ -19,7 +19,6 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/internal/app/cli"
-	"cne/internal/app/console"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/atomicfile"
@@ -60,7 +59,7 @@ reads points takes several, and so do cne plot and cne evaluate with --join.`,
 			if err := p.check(cmd); err != nil {
 				return cli.Usage(cmd, err)
 			}
-			p.Reporter = cli.Reporter(cmd, cli.LogFormat(cmd))
+			p.Reporter = cli.NewReporter(cmd, cli.LogFormat(cmd))
 			return p.run(cmd.Context(), cmd.OutOrStdout())
 		},
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "npz", "csv", "tsv", "gz", "idx", "mtx"}, cobra.ShellCompDirectiveFilterFileExt),
@@ -89,7 +88,7 @@ type projectRun struct {
 	rows     rowRange
 	skipBad  bool
 	reading  data.Options
-	*console.Reporter
+	*cli.Reporter
 
 	deviceName string
 	device     *model.Device // that places points

@@ -10,7 +10,6 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/internal/app/cli"
-	"cne/internal/app/console"
 	"cne/internal/app/report"
 	"cne/internal/ctxio"
 )
@@ -48,7 +47,7 @@ overriding the ones before.`,
 
 // openImages reads the images of a configuration. key is what names them, such
 // as data.path.
-func openImages(ctx context.Context, r *console.Reporter, c *configs.ImageData, key string) (*data.Images, error) {
+func openImages(ctx context.Context, r *cli.Reporter, c *configs.ImageData, key string) (*data.Images, error) {
 	if err := c.CheckFiles(key); err != nil {
 		return nil, err
 	}

@@ -16,7 +16,6 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/internal/app/cli"
-	"cne/internal/app/console"
 	"cne/internal/app/rundir"
 	"cne/internal/atomicfile"
 	"cne/internal/ctxio"
@@ -114,7 +113,7 @@ for comparison, and written to evaluation-pixels.json.`,
 // A representation is a network that was trained by cne simclr pretrain, or
 // elsewhere, or the pixels of images themselves.
 type representation struct {
-	*console.Reporter
+	*cli.Reporter
 	config       *configs.SimCLR
 	folder       string // of the run; "" if there is none
 	asTrained    bool   // its images are those of the run, as its configuration has them
@@ -166,7 +165,7 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 		}
 		resized = !origins.IsDefault("views.whole_size")
 	}
-	r.Reporter = cli.Reporter(cmd, r.config.Log.Format)
+	r.Reporter = cli.NewReporter(cmd, r.config.Log.Format)
 	if r.device, err = openDevice(r.Log, r.config.Device); err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ configuration sees in the given epoch.`,
 			if err := (cli.Output{Flag: "--output", Path: output}).Check(c.Inputs()...); err != nil {
 				return err
 			}
-			images, err := openImages(cmd.Context(), cli.Reporter(cmd, c.Log.Format), &c.Data, "data.path")
+			images, err := openImages(cmd.Context(), cli.NewReporter(cmd, c.Log.Format), &c.Data, "data.path")
 			if err != nil {
 				return err
 			}

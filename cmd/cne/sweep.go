@@ -47,7 +47,7 @@ ended, or with --report, report.csv in its folder gets the figures of the runs.`
 			from, to = only, only+1
 		}
 		s := &sweep.Sweep{
-			Sweep: described, Stderr: cmd.ErrOrStderr(), Log: cli.Reporter(cmd, cli.LogFormat(cmd)).Log,
+			Sweep: described, Stderr: cmd.ErrOrStderr(), Log: cli.NewReporter(cmd, cli.LogFormat(cmd)).Log,
 			Flags: []string{"--log-format", cli.LogFormat(cmd), fmt.Sprintf("--quiet=%v", cli.Quiet(cmd))},
 		}
 		if s.Program, err = os.Executable(); err != nil {

@@ -12,7 +12,6 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/internal/app/cli"
-	"cne/internal/app/console"
 	"cne/internal/app/rundir"
 	"cne/internal/ctxio"
 	"cne/model"
@@ -23,7 +22,7 @@ import (
 // configuration, their folder, and whether they begin or go on. C is the type
 // of the configuration.
 type trainCommand[C any] struct {
-	*console.Reporter
+	*cli.Reporter
 	schema  *configs.Schema[C]
 	config  *C
 	origins configs.Origins // of its values; nil for a run that goes on
@@ -86,7 +85,7 @@ func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, res
 		return err
 	}
 	defer stop()
-	r.Reporter = cli.Reporter(cmd, r.common().Log.Format)
+	r.Reporter = cli.NewReporter(cmd, r.common().Log.Format)
 	if !r.resumed {
 		cli.NoteReplaced(r.schema, r.Log, given)
 	}

@@ -3,45 +3,32 @@
 package neighbors
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
-	"os"
 	"syscall"
 	"testing"
 	"time"
 
 	"cne/data"
 	"cne/data/pca"
-	"cne/internal/deform"
 )
 
-// digits returns n digits of MNIST, deformed, as 50 principal components.
+var digitsFile = flag.String("digits", "", "1000000 points or more for BenchmarkApproximate…: the points.npy of scripts/deformed-mnist -pca 50")
+
+// digits returns n points of digitsFile; with -short, digits of MNIST.
 func digits(b testing.TB, n int) *data.Matrix {
 	b.Helper()
-	originals := need(data.BuiltinImages("mnist10k"))(b)
-	endless := deform.Endless{Originals: originals, Seed: 7}
-	block := 20000
 	if testing.Short() {
-		block = min(block, n)
+		set := need(data.Builtin("mnist10k"))(b)
+		set.Points, set.Labels = set.Points.Rows(0, n), nil
+		need(set.Scale(b.Context(), data.ScaleUnit))(b)
+		components := need(pca.Fit(b.Context(), set.Points, 50, nil))(b)
+		return need(components.Transform(b.Context(), set.Points, nil))(b)
 	}
-	images := data.NewMatrix(block, originals.H*originals.W)
-	pixels, origin := make([]byte, len(images.X)), make([]int32, block)
-	fill := func(first int) {
-		endless.Fill(pixels, origin, first)
-		for i, p := range pixels {
-			images.X[i] = float32(p) / 255
-		}
+	if *digitsFile == "" {
+		b.Skip("no points; see -digits")
 	}
-	fill(n)
-	components := need(pca.Fit(b.Context(), images, 50, nil))(b)
-	m := data.NewMatrix(n, 50)
-	for lo := 0; lo < n; lo += block {
-		fill(lo)
-		reduced := need(components.Transform(b.Context(), images.Rows(0, min(block, n-lo)), nil))(b)
-		copy(m.X[lo*50:], reduced.X)
-	}
-	return m
+	return need(data.Open(b.Context(), []string{*digitsFile}, data.Options{}))(b).Points.Rows(0, n)
 }
 
 // benchmarked are numbers of points, few with -short.
@@ -52,19 +39,12 @@ func benchmarked() []int {
 	return []int{70_000, 200_000, 1_000_000}
 }
 
-var digitsFile = flag.String("digits", "", "where BenchmarkApproximateKNN leaves the last points as an array (.npy), for other programs")
-
 // BenchmarkApproximateKNN times the approximate search, in processor time, too, since
 // that says more on a machine that does other things; and, up to 200 000 points, the
 // exact one.
 func BenchmarkApproximateKNN(b *testing.B) {
 	for _, n := range benchmarked() {
 		m := digits(b, n)
-		if *digitsFile != "" {
-			var array bytes.Buffer
-			must(b, data.WriteNPY(&array, m))
-			must(b, os.WriteFile(*digitsFile, array.Bytes(), 0o666))
-		}
 		for _, search := range []SearchMethod{Approximate, Exact} {
 			if search == Exact && n > 200_000 {
 				continue

@@ -17,9 +17,17 @@ import (
 	"cne/internal/device"
 	"cne/internal/device/fakecuda"
 	"cne/internal/device/kernels"
-	_ "cne/internal/device/kernels/kerneltest"
 	"cne/internal/rng"
 )
+
+// init adds the kernels that only tests launch: see kerneltest/src.
+func init() {
+	text, err := os.ReadFile("kernels/kerneltest/functions.ptx")
+	if err != nil {
+		panic(err)
+	}
+	kernels.Add("kerneltest/functions.ptx", string(text))
+}
 
 // upload returns device memory with these elements.
 func upload[T any](t *testing.T, d *device.Device, v []T) device.Pointer {

@@ -32,7 +32,6 @@ import (
 	"cne/data"
 	"cne/data/pca"
 	"cne/internal/atomicfile"
-	"cne/internal/deform"
 	"cne/internal/npy"
 )
 
@@ -93,7 +92,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return fmt.Errorf("the folder to write to cannot be made: %w", err)
 	}
-	m := maker{endless: deform.Endless{Originals: originals, Seed: seed}, n: n, labels: make([]byte, 0, n)}
+	m := maker{endless: endless{originals, seed}, n: n, labels: make([]byte, 0, n)}
 	name, content := "images.npy", m.images
 	if *width > 0 {
 		name, content = "points.npy", func(ctx context.Context, w io.Writer) error { return m.components(ctx, w, *width) }
@@ -142,15 +141,15 @@ const (
 
 // A maker writes images, or what becomes of them, and gathers their labels.
 type maker struct {
-	endless deform.Endless
-	n       int
-	labels  []byte
+	endless
+	n      int
+	labels []byte
 }
 
 // each calls use for all images, block by block; what it gets is its own until it
 // returns.
 func (m *maker) each(ctx context.Context, n int, use func(pixels []byte, origin []int32) error) error {
-	o := m.endless.Originals
+	o := m.originals
 	pixels, origin := make([]byte, block*o.H*o.W), make([]int32, block)
 	for lo := 0; lo < n; lo += block {
 		if err := ctx.Err(); err != nil {
@@ -158,7 +157,7 @@ func (m *maker) each(ctx context.Context, n int, use func(pixels []byte, origin 
 		}
 		count := min(block, n-lo)
 		pixels, origin := pixels[:count*o.H*o.W], origin[:count]
-		m.endless.Fill(pixels, origin, lo)
+		m.fill(pixels, origin, lo)
 		if err := use(pixels, origin); err != nil {
 			return err
 		}
@@ -169,13 +168,13 @@ func (m *maker) each(ctx context.Context, n int, use func(pixels []byte, origin 
 // label keeps the labels of a block.
 func (m *maker) label(origin []int32) {
 	for _, i := range origin {
-		m.labels = append(m.labels, byte(m.endless.Originals.Labels.Class[i]))
+		m.labels = append(m.labels, byte(m.originals.Labels.Class[i]))
 	}
 }
 
 // images writes the images as a npy file.
 func (m *maker) images(ctx context.Context, w io.Writer) error {
-	o := m.endless.Originals
+	o := m.originals
 	if _, err := w.Write(npy.Head(64, "|u1", m.n, o.H*o.W)); err != nil {
 		return err
 	}
@@ -188,7 +187,7 @@ func (m *maker) images(ctx context.Context, w io.Writer) error {
 
 // components writes the first principal components as a npy file.
 func (m *maker) components(ctx context.Context, w io.Writer, width int) error {
-	o := m.endless.Originals
+	o := m.originals
 	first := data.NewMatrix(min(m.n, fitted), o.H*o.W)
 	at := 0
 	if err := m.each(ctx, first.N, func(pixels []byte, _ []int32) error {

@@ -6,23 +6,21 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"cne/internal/app/console"
 )
 
 // formatNote is the annotation of a root command with the form in which one of its
 // commands reports.
 const formatNote = "cne/log-format"
 
-// Reporter returns what reports on a command's stderr in a format, in which ErrorFormat
+// NewReporter returns what reports on a command's stderr in a format, in which ErrorFormat
 // then has the error with which the command ends.
-func Reporter(cmd *cobra.Command, format string) *console.Reporter {
+func NewReporter(cmd *cobra.Command, format string) *Reporter {
 	root := cmd.Root()
 	if root.Annotations == nil {
 		root.Annotations = map[string]string{}
 	}
 	root.Annotations[formatNote] = format
-	return console.NewReporter(cmd.ErrOrStderr(), format, Quiet(cmd))
+	return newReporter(cmd.ErrOrStderr(), format, Quiet(cmd))
 }
 
 // ErrorFormat returns the form, text or json, of the error with which a command line

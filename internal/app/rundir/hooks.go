@@ -5,7 +5,6 @@ import (
 	"io"
 	"time"
 
-	"cne/internal/tensorboard"
 	"cne/train"
 )
 
@@ -22,7 +21,7 @@ func (d *Dir) RecordHook(w io.Writer, every int, withZ, tensorBoard bool, first 
 	if err != nil {
 		return nil, nil, err
 	}
-	events, err := tensorboard.NewWriter(f, time.Now(), first)
+	events, err := newEventWriter(f, time.Now(), first)
 	if err != nil {
 		return nil, nil, errors.Join(err, f.Close())
 	}
@@ -30,7 +29,7 @@ func (d *Dir) RecordHook(w io.Writer, every int, withZ, tensorBoard bool, first 
 		if err := records.AfterEpoch(s); err != nil {
 			return err
 		}
-		return events.Write(time.Now(), s.Epoch, scalars(s.Record(withZ)))
+		return events.write(time.Now(), s.Epoch, scalars(s.Record(withZ)))
 	})
 	return everyOrMeasured(every, both), f.Close, nil
 }
@@ -49,8 +48,8 @@ func everyOrMeasured(n int, h train.Hook) train.Hook {
 
 // scalars returns the curves of TensorBoard, which have the names that
 // metrics.jsonl uses.
-func scalars(r train.Record) []tensorboard.Scalar {
-	list := []tensorboard.Scalar{{Tag: "loss", Value: r.Loss}, {Tag: "lr", Value: r.LR}, {Tag: "edges_per_second", Value: r.EdgesPerSecond}}
+func scalars(r train.Record) []scalar {
+	list := []scalar{{"loss", r.Loss}, {"lr", r.LR}, {"edges_per_second", r.EdgesPerSecond}}
 	for _, more := range []struct {
 		tag   string
 		value *float64
@@ -58,7 +57,7 @@ func scalars(r train.Record) []tensorboard.Scalar {
 		{"log_z", r.LogZ}, {"z", r.Z}, {"partition_function", r.PartitionFunction}, {"kl", r.KL},
 	} {
 		if more.value != nil {
-			list = append(list, tensorboard.Scalar{Tag: more.tag, Value: *more.value})
+			list = append(list, scalar{more.tag, *more.value})
 		}
 	}
 	return list

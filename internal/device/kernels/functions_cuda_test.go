@@ -5,14 +5,24 @@ package kernels_test
 import (
 	"errors"
 	"math"
+	"os"
 	"slices"
 	"testing"
 
 	"cne/internal/device"
 	"cne/internal/device/fakecuda"
-	_ "cne/internal/device/kernels/kerneltest"
+	"cne/internal/device/kernels"
 	"cne/internal/rng"
 )
+
+// init adds the kernels that only tests launch: see kerneltest/src.
+func init() {
+	text, err := os.ReadFile("kerneltest/functions.ptx")
+	if err != nil {
+		panic(err)
+	}
+	kernels.Add("kerneltest/functions.ptx", string(text))
+}
 
 // upload returns, as a kernel's argument, device memory with these elements of size
 // bytes each.

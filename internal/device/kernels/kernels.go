@@ -62,8 +62,8 @@ func add(file, text string) {
 	}
 }
 
-// Add adds the kernels of another file, with names that no other kernel has: see
-// package kerneltest.
+// Add adds the kernels of another file, with names that no other kernel has. Tests add
+// those of kerneltest.
 func Add(file, text string) {
 	known.Lock()
 	defer known.Unlock()

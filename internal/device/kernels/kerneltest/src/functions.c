@@ -1,4 +1,4 @@
-// Kernels that test the functions of kernel.h: see kerneltest.go.
+// Kernels that test the functions of kernel.h: see functions_cuda_test.go.
 #include "../../src/kernel.h"
 
 // test_function: y = f(x), a thread for each of n elements, where f, from 0, is exp,

@@ -1,4 +1,4 @@
-package console
+package cli
 
 import (
 	"context"
@@ -22,9 +22,9 @@ type Reporter struct {
 	interval time.Duration // between the messages of ProgressLogger
 }
 
-// NewReporter returns a Reporter that writes to w. The format is text or json; a
+// newReporter returns a Reporter that writes to w. The format is text or json; a
 // quiet one gives warnings and errors only, and no progress.
-func NewReporter(w io.Writer, format string, quiet bool) *Reporter {
+func newReporter(w io.Writer, format string, quiet bool) *Reporter {
 	con := newConsole(w)
 	level := slog.LevelInfo
 	if quiet {

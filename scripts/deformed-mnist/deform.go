@@ -1,7 +1,4 @@
-// Package deform makes many different images of a few: greyscale images moved, turned,
-// scaled and warped a little, at random, for measuring what cne does with a million
-// points where there are only some ten thousand.
-package deform
+package main
 
 import (
 	"math"
@@ -11,22 +8,22 @@ import (
 	"cne/internal/rng"
 )
 
-// An Endless set of images: the i-th, for any i ≥ 0, is one of the originals, drawn at
-// random and deformed. Seed and i alone decide it.
-type Endless struct {
-	Originals *data.Images // greyscale (C = 1), at least one
-	Seed      uint64
+// An endless set of images: the i-th, for any i ≥ 0, is one of the originals, drawn at
+// random, and moved, turned, scaled and warped a little. Seed and i alone decide it.
+type endless struct {
+	originals *data.Images // greyscale (C = 1), at least one
+	seed      uint64
 }
 
-// Fill writes the images first, first+1, … to dst, of H×W bytes each, and to origin,
+// fill writes the images first, first+1, … to dst, of H×W bytes each, and to origin,
 // which has an entry per image, which of the originals each was.
-func (e Endless) Fill(dst []byte, origin []int32, first int) {
-	o := e.Originals
+func (e endless) fill(dst []byte, origin []int32, first int) {
+	o := e.originals
 	size := o.H * o.W
 	across, down := waves(o.W), waves(o.H)
 	parallel.For(len(origin), 64, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
-			s := rng.New(e.Seed, rng.Views, uint64(first+i))
+			s := rng.New(e.seed, rng.Views, uint64(first+i))
 			origin[i] = int32(s.IntN(o.N))
 			deform(dst[i*size:(i+1)*size], o.Image(int(origin[i])), across, down, &s)
 		}

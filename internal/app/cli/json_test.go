@@ -1,4 +1,4 @@
-package console
+package cli
 
 import (
 	"bytes"
@@ -50,7 +50,7 @@ func TestPrintError(t *testing.T) {
 func TestNastyNamesInRecords(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		var b bytes.Buffer
-		log := NewReporter(&b, format, false).Log
+		log := newReporter(&b, format, false).Log
 		log.Info("read "+nasty, "file", nasty, "error", errors.New(nasty))
 		log.With("file", nasty).WithGroup("group").Warn("read", "file", strings.Repeat("x", 100_000))
 		checkLines(t, b.String(), 2)

@@ -1,4 +1,4 @@
-package tensorboard
+package rundir
 
 import (
 	"bytes"
@@ -18,13 +18,13 @@ var noon = time.Unix(1_600_000_000, 250_000_000)
 
 // The bytes are put together by hand of the definitions of TFRecord, Event and
 // Summary; the checksums were computed bit by bit (see slowCRC).
-func TestGoldenBytes(t *testing.T) {
+func TestEventBytes(t *testing.T) {
 	var b bytes.Buffer
-	w, err := NewWriter(&b, noon, 7)
+	w, err := newEventWriter(&b, noon, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Write(noon, 300, []Scalar{{"loss", 0.5}, {"kl", -2}}); err != nil {
+	if err := w.write(noon, 300, []scalar{{"loss", 0.5}, {"kl", -2}}); err != nil {
 		t.Fatal(err)
 	}
 	wall := "09" + "00001000" + "84d7d741" // field 1, 1600000000.25 = 0x1.7d784001p30
@@ -53,7 +53,7 @@ func TestGoldenBytes(t *testing.T) {
 }
 
 // The checksum of "123456789" is a published one of CRC-32C.
-func TestChecksum(t *testing.T) {
+func TestEventChecksum(t *testing.T) {
 	const check = 0xe3069283
 	if got := slowCRC([]byte("123456789")); got != check {
 		t.Fatalf("the test's CRC-32C is %#x, want %#x", got, check)
@@ -81,9 +81,9 @@ func slowCRC(b []byte) uint32 {
 
 func mask(c uint32) uint32 { return (c>>15 | c<<17) + 0xa282ead8 }
 
-func TestRoundTrip(t *testing.T) {
+func TestEventsRoundTrip(t *testing.T) {
 	var b bytes.Buffer
-	w, err := NewWriter(&b, noon, 1)
+	w, err := newEventWriter(&b, noon, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,13 +93,13 @@ func TestRoundTrip(t *testing.T) {
 	}
 	for _, e := range []struct {
 		step   int
-		values []Scalar
+		values []scalar
 	}{
-		{1, []Scalar{{"loss", 3.25}, {"größe/ü", -1e-30}}},
+		{1, []scalar{{"loss", 3.25}, {"größe/ü", -1e-30}}},
 		{2, nil},
-		{123456789012, []Scalar{{"nan", math.NaN()}, {"inf", math.Inf(1)}, {"long", math.Pi}}},
+		{123456789012, []scalar{{"nan", math.NaN()}, {"inf", math.Inf(1)}, {"long", math.Pi}}},
 	} {
-		if err := w.Write(noon.Add(time.Duration(e.step)), e.step, e.values); err != nil {
+		if err := w.write(noon.Add(time.Duration(e.step)), e.step, e.values); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -211,12 +211,12 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
-func TestWriteFails(t *testing.T) {
-	w, err := NewWriter(failing{}, noon, 1)
+func TestEventsWriteFails(t *testing.T) {
+	w, err := newEventWriter(failing{}, noon, 1)
 	if err == nil || !strings.Contains(err.Error(), "events cannot be written: disk full") {
 		t.Errorf("%v", err)
 	}
-	if err := w.Write(noon, 1, nil); err == nil {
+	if err := w.write(noon, 1, nil); err == nil {
 		t.Error("no error")
 	}
 }

@@ -1,4 +1,4 @@
-package console
+package cli
 
 import (
 	"bytes"
@@ -182,7 +182,7 @@ func TestConsoleWithoutTerminal(t *testing.T) {
 		if newConsole(w).terminal {
 			t.Errorf("%T is taken for a terminal", w)
 		}
-		if _, ok := NewReporter(w, "text", false).Progress.(*lineProgress); !ok {
+		if _, ok := newReporter(w, "text", false).Progress.(*lineProgress); !ok {
 			t.Errorf("%T gets a bar", w)
 		}
 	}

@@ -1,7 +1,4 @@
-// Package console is how the program reports on stderr: messages as lines for
-// people or as JSON, and the progress of training as a bar on a terminal and as
-// lines elsewhere.
-package console
+package cli
 
 import (
 	"io"

@@ -1,10 +1,4 @@
-// Package tensorboard writes the curves of a run as TensorBoard's event files.
-//
-// An event file is a sequence of TFRecords, each an Event of TensorFlow's
-// event.proto: the first says the version of the format, the others have the
-// step, the time and the values of some scalars. The few fields that scalars
-// take are encoded here by hand, so that no protocol buffer library is needed.
-package tensorboard
+package rundir
 
 import (
 	"encoding/binary"
@@ -15,43 +9,46 @@ import (
 	"time"
 )
 
-// A Scalar is a value of the curve with the name Tag; TensorBoard shows tags
+// A scalar is a value of the curve with the name tag; TensorBoard shows tags
 // with the same part before a slash together. It is stored in single precision.
-type Scalar struct {
-	Tag   string
-	Value float64
+type scalar struct {
+	tag   string
+	value float64
 }
 
-// A Writer writes an event file. It does not buffer: every call of Write is a
+// An eventWriter writes an event file of TensorBoard: a sequence of TFRecords, each an
+// Event of TensorFlow's event.proto. The first says the version of the format, the others
+// have the step, the time and the values of some scalars. The few fields that scalars take
+// are encoded here by hand, so that no protocol buffer library is needed. It does not buffer: every call of write is a
 // single write to the file, so that TensorBoard sees it at once and a process
 // that is killed loses none.
-type Writer struct{ w io.Writer }
+type eventWriter struct{ w io.Writer }
 
-// NewWriter begins an event file on w at the given time. first is the step
+// newEventWriter begins an event file on w at the given time. first is the step
 // from which on the run is (again) reported: TensorBoard forgets what other
 // files of the folder say of that step and later ones, as it must of a run
 // that goes on from a checkpoint before its end. Errors are w's.
-func NewWriter(w io.Writer, at time.Time, first int) (*Writer, error) {
+func newEventWriter(w io.Writer, at time.Time, first int) (*eventWriter, error) {
 	version := newEvent(at, 0).text(fieldFileVersion, "brain.Event:2")
 	start := newEvent(at, first).message(fieldSessionLog, message(nil).varint(fieldStatus, statusStart))
-	t := &Writer{w}
+	t := &eventWriter{w}
 	return t, t.records(version, start)
 }
 
-// Write adds an event with the values of a step. Values that are not finite
+// write adds an event with the values of a step. Values that are not finite
 // are left to TensorBoard, which marks them. Errors are those of the writer
 // below.
-func (t *Writer) Write(at time.Time, step int, values []Scalar) error {
+func (t *eventWriter) write(at time.Time, step int, values []scalar) error {
 	var summary message
 	for _, v := range values {
-		summary = summary.message(fieldValue, message(nil).text(fieldTag, v.Tag).float(fieldSimpleValue, float32(v.Value)))
+		summary = summary.message(fieldValue, message(nil).text(fieldTag, v.tag).float(fieldSimpleValue, float32(v.value)))
 	}
 	return t.records(newEvent(at, step).message(fieldSummary, summary))
 }
 
 // records writes each event as a TFRecord: its length and that of the events,
 // each with a checksum.
-func (t *Writer) records(events ...message) error {
+func (t *eventWriter) records(events ...message) error {
 	var b []byte
 	for _, e := range events {
 		start := len(b)

@@ -1,4 +1,4 @@
-package console
+package cli
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 
 func TestTextLog(t *testing.T) {
 	var b bytes.Buffer
-	log := NewReporter(&b, "text", false).Log
+	log := newReporter(&b, "text", false).Log
 	log.Debug("not shown")
 	log.Info("points read", "n", 70000, "file", "a b.npy", "share", 1.0/3, "after", 1500*time.Millisecond)
 	log.Warn("duplicates", "empty", "")
@@ -27,7 +27,7 @@ error: failed a=1 g.b=2 g.c=3 g.h.d=4
 
 func TestProgressLogger(t *testing.T) {
 	var b bytes.Buffer
-	r := NewReporter(&b, "text", false)
+	r := newReporter(&b, "text", false)
 	never := r.ProgressLogger("waiting")
 	for done := range 4 {
 		never(done, 3)
@@ -43,7 +43,7 @@ func TestProgressLogger(t *testing.T) {
 func TestQuietLog(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		var b bytes.Buffer
-		r := NewReporter(&b, format, true)
+		r := newReporter(&b, format, true)
 		r.Progress.Start(1)
 		r.Progress.Epoch(EpochReport{Epoch: 1, Epochs: 1})
 		r.Progress.Done()
@@ -97,7 +97,7 @@ func TestLineHandlerRules(t *testing.T) {
 
 func TestJSONLog(t *testing.T) {
 	var b bytes.Buffer
-	r := NewReporter(&b, "json", false)
+	r := newReporter(&b, "json", false)
 	r.Progress.Start(2)
 	r.Progress.Epoch(EpochReport{Epoch: 1, Epochs: 2, Loss: 0.5, Unit: "edges", Speed: 1e6, Left: 3 * time.Second})
 	r.Progress.Epoch(EpochReport{Epoch: 2, Epochs: 2, Loss: math.NaN(), Left: -1})

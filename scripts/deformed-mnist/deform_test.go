@@ -1,4 +1,4 @@
-package deform
+package main
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ func TestFillIsDecidedBySeedAndNumber(t *testing.T) {
 	size := o.H * o.W
 	fill := func(seed uint64, first, n int) ([]byte, []int32) {
 		pixels, origin := make([]byte, n*size), make([]int32, n)
-		Endless{o, seed}.Fill(pixels, origin, first)
+		endless{o, seed}.fill(pixels, origin, first)
 		return pixels, origin
 	}
 	pixels, origin := fill(3, 100, 300)
@@ -54,7 +54,7 @@ func TestImagesStayWhatTheyAre(t *testing.T) {
 	const n = 100
 	size := o.H * o.W
 	pixels, origin := make([]byte, n*size), make([]int32, n)
-	Endless{o, 1}.Fill(pixels, origin, 0)
+	endless{o, 1}.fill(pixels, origin, 0)
 	right := 0
 	var ink, inkBefore float64
 	for i := range n {
