@@ -93,7 +93,7 @@ func (s *negativeSampler) draw(to *model.Batch, m, epoch, batch int) {
 	default:
 		s.rows = resize(s.rows, m*b)
 		for j := range m {
-			stream = simd.DrawOthers(s.rows[j*b:(j+1)*b], stream)
+			simd.DrawOthers(s.rows[j*b:(j+1)*b], stream.At(uint64(j*((b+1)/2))).State())
 		}
 		to.Negatives = s.rows
 	}

@@ -5,13 +5,13 @@ import (
 	"math"
 	"slices"
 
-	"cne/internal/isa"
+	"cne/internal/simd"
 )
 
 // current is the instruction set in use: the best, except in tests.
-var current = isa.Best()
+var current = simd.Best()
 
-func vectors() bool { return current != isa.Portable }
+func vectors() bool { return current != simd.Portable }
 
 // A Float is an element of a matrix.
 type Float interface{ float32 | float64 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"cne/internal/isa"
 	"cne/internal/rng"
+	"cne/internal/simd"
 )
 
 // stored returns a matrix of rows×cols with rows ld apart, NaN in the gaps.
@@ -298,7 +298,7 @@ func TestRefusesWhatDoesNotFit(t *testing.T) {
 }
 
 func BenchmarkGemm(b *testing.B) {
-	for _, form := range isa.Available() {
+	for _, form := range simd.Available() {
 		for _, tc := range []struct {
 			transA, transB bool
 			m, n, k        int
@@ -326,7 +326,7 @@ func BenchmarkGemm(b *testing.B) {
 }
 
 func BenchmarkGemmFloat64(b *testing.B) {
-	for _, form := range isa.Available() {
+	for _, form := range simd.Available() {
 		for _, tc := range []struct{ m, n, k int }{{784, 784, 1024}, {784, 80, 784}, {3072, 80, 3072}} {
 			if testing.Short() && tc.m > 784 {
 				continue
@@ -345,7 +345,7 @@ func BenchmarkGemmFloat64(b *testing.B) {
 
 // forms runs a test on every form that this processor has.
 func forms(t *testing.T, test func(t *testing.T)) {
-	for _, set := range isa.Available() {
+	for _, set := range simd.Available() {
 		t.Run(set.String(), func(t *testing.T) {
 			defer use(set)()
 			test(t)
@@ -354,7 +354,7 @@ func forms(t *testing.T, test func(t *testing.T)) {
 }
 
 // use selects a form and returns a function that selects the former one again.
-func use(set isa.Set) func() {
+func use(set simd.Set) func() {
 	old := current
 	current = set
 	return func() { current = old }

@@ -3,8 +3,8 @@
 package blas
 
 import (
-	"cne/internal/isa"
 	"cne/internal/parallel"
+	"cne/internal/simd"
 )
 
 const (
@@ -24,7 +24,7 @@ type doubleKernel struct {
 }
 
 func doubleKernelInUse() doubleKernel {
-	if current == isa.AVX512 {
+	if current == simd.AVX512 {
 		return doubleKernel{12, 16, doublesAVX512}
 	}
 	return doubleKernel{6, 8, doublesAVX2}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"cne/internal/isa"
 	"cne/internal/rng"
+	"cne/internal/simd"
 )
 
 // layer is a call of Linear, with a gap between the rows of each matrix.
@@ -245,7 +245,7 @@ func testAllocations[T Float](t *testing.T) {
 // on rows drawn from all points.
 func BenchmarkLayer(b *testing.B) {
 	const points = 70000
-	for _, form := range isa.Available() {
+	for _, form := range simd.Available() {
 		for _, tc := range []struct {
 			m, n, k int
 			indexed bool

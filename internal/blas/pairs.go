@@ -3,7 +3,7 @@ package blas
 import (
 	"math"
 
-	"cne/internal/isa"
+	"cne/internal/simd"
 )
 
 // Products of bfloat16, the upper half of a float32: 8 bits of mantissa, the exponent
@@ -17,7 +17,7 @@ import (
 // portable form does the same, bit for bit; what kind of NaN there is can differ.
 
 // BFloat16 tells whether the inner loops of MultiplyPairs are used.
-func BFloat16() bool { return current == isa.AVX512 && isa.BFloat16() }
+func BFloat16() bool { return current == simd.AVX512 && simd.BFloat16() }
 
 // MultiplyPairs computes C = A·B, or C = A·B + C if add is set, on the calling goroutine,
 // for factors in pairs: A has m rows whose pair (i, l) is a[i·rowStride+l·stepStride], and B

@@ -5,8 +5,8 @@ import (
 	"math"
 	"testing"
 
-	"cne/internal/isa"
 	"cne/internal/rng"
+	"cne/internal/simd"
 )
 
 // words returns n random pairs of bfloat16: kinds are numbers around 1, any bits but
@@ -34,7 +34,7 @@ func words(n int, kind string, s *rng.Stream) []uint32 {
 // The inner loops and the portable form give the same bits, whatever the factors are,
 // in all sizes of tiles, and stay within the matrices.
 func TestPairsAreExact(t *testing.T) {
-	if !isa.BFloat16() {
+	if !simd.BFloat16() {
 		t.Skip("the processor does not multiply bfloat16")
 	}
 	for _, kind := range []string{"ordinary", "any", "tiny"} {
@@ -71,7 +71,7 @@ func testPairs(t *testing.T, kind string, m, n, k int, trans, add bool, s *rng.S
 	form := Panels{k, n, 32}
 	MultiplyPairs(form, m, a, rows, columns, b, add, c, n+3)
 	func() {
-		defer use(isa.Portable)()
+		defer use(simd.Portable)()
 		MultiplyPairs(form, m, a, rows, columns, b, add, want, n+3)
 	}()
 	for i := range m {
@@ -117,7 +117,7 @@ func TestPairsAtTheEdges(t *testing.T) {
 	} {
 		forms(t, func(t *testing.T) {
 			form := Panels{1, 16, 16}
-			if current == isa.AVX512 {
+			if current == simd.AVX512 {
 				form.width = 32
 			}
 			b, c := make([]uint32, 16), make([]float32, 16)

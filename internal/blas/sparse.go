@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime"
 
-	"cne/internal/isa"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
@@ -343,7 +342,7 @@ func (p *sparseProduct) collectColumns(k0, k1 int) {
 // sumRow writes to y the sum of the bias and of the rows of w that the columns
 // of row name, each times its value. The row after it is fetched meanwhile.
 func (p *sparseProduct) sumRow(row, next sparseRow, w, bias, y []float32) {
-	if current != isa.Portable {
+	if current != simd.Portable {
 		sumRowVector(row, next, w, bias, p.relu, y)
 		return
 	}
@@ -366,7 +365,7 @@ func (p *sparseProduct) sumRow(row, next sparseRow, w, bias, y []float32) {
 // spreadRow adds g times each value of row to the row of dw, whose rows are
 // width apart, that its column names. The row after it is fetched meanwhile.
 func (p *sparseProduct) spreadRow(row, next sparseRow, g, dw []float32, width int) {
-	if current != isa.Portable {
+	if current != simd.Portable {
 		spreadRowVector(row, next, g, dw, width)
 		return
 	}
@@ -382,7 +381,7 @@ func (p *sparseProduct) spreadRow(row, next sparseRow, g, dw []float32, width in
 // are ldSrc apart, to dst, whose rows are ldDst apart.
 func transpose(dst []float32, ldDst int, src []float32, ldSrc, rows, cols int) {
 	r := 0
-	if current != isa.Portable {
+	if current != simd.Portable {
 		r = transposeVector(dst, ldDst, src, ldSrc, rows, cols)
 	}
 	for ; r < rows; r++ {

@@ -6,7 +6,7 @@ import (
 	"math"
 	"unsafe"
 
-	"cne/internal/isa"
+	"cne/internal/simd"
 )
 
 // A sumFunc and a spreadFunc are the inner loops over the elements of a sparse
@@ -26,7 +26,7 @@ var (
 
 // sparseLanes returns how many outputs a vector holds.
 func sparseLanes() int {
-	if current == isa.AVX512 {
+	if current == simd.AVX512 {
 		return 16
 	}
 	return 8
@@ -39,7 +39,7 @@ func sumRowVector(row, next sparseRow, w, bias []float32, relu bool, y []float32
 	}
 	vectors, last := lastVector(len(y))
 	sum := sums2[vectors-1]
-	if current == isa.AVX512 {
+	if current == simd.AVX512 {
 		sum = sums512[vectors-1]
 	}
 	sum(len(row.col), unsafe.SliceData(row.col), unsafe.SliceData(row.val), &w[0], 4*len(bias), &bias[0], floor, &y[0], mask(last),
@@ -49,7 +49,7 @@ func sumRowVector(row, next sparseRow, w, bias []float32, relu bool, y []float32
 func spreadRowVector(row, next sparseRow, g, dw []float32, width int) {
 	vectors, last := lastVector(len(g))
 	spread := spreads2[vectors-1]
-	if current == isa.AVX512 {
+	if current == simd.AVX512 {
 		spread = spreads512[vectors-1]
 	}
 	spread(len(row.col), unsafe.SliceData(row.col), unsafe.SliceData(row.val), &g[0], mask(last), &dw[0], 4*width,

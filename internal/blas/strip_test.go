@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"cne/internal/isa"
+	"cne/internal/simd"
 )
 
 // Every instruction set adds up the same sums, and touches the named rows alone.
@@ -21,7 +21,7 @@ func TestStrips(t *testing.T) {
 				spread[int(j)*StripWidth+i] += float64(values[k]) * begin[i]
 			}
 		}
-		for _, form := range isa.Available() {
+		for _, form := range simd.Available() {
 			restore := use(form)
 			y, to := begin, append([]float64{}, strip...)
 			SumStrip(columns, values, strip, &y)

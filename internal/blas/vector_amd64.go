@@ -2,7 +2,7 @@
 
 package blas
 
-import "cne/internal/isa"
+import "cne/internal/simd"
 
 // ones and zeros: a mask of n columns begins n words before the zeros.
 var ones = func() (m [64]uint32) {
@@ -47,7 +47,7 @@ func classOf(columns int) int {
 
 // kernelsInUse returns the inner loops in use.
 func kernelsInUse() *kernels {
-	if current == isa.AVX512 {
+	if current == simd.AVX512 {
 		return &kernels512
 	}
 	return &kernels2

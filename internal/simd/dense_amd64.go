@@ -4,8 +4,6 @@ package simd
 
 import (
 	"unsafe"
-
-	"cne/internal/isa"
 )
 
 type (
@@ -16,7 +14,7 @@ type (
 
 // The assembly knows the layout of a Stretch, and the number of a set: others do not compile.
 var (
-	_ = [1]struct{}{}[isa.AVX512-2]
+	_ = [1]struct{}{}[AVX512-2]
 	_ = [1]struct{}{}[unsafe.Sizeof(Stretch{})-32]
 	_ = [1]struct{}{}[unsafe.Offsetof(Stretch{}.First)]
 	_ = [1]struct{}{}[unsafe.Offsetof(Stretch{}.N)-8]

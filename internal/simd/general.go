@@ -2,8 +2,6 @@ package simd
 
 import (
 	"math"
-
-	"cne/internal/rng"
 )
 
 // Pairs computes the squared distance of each pair k of row head+k of
@@ -148,33 +146,35 @@ func ScatterRows[T Float](dst, src []T, d int, index []int32) {
 }
 
 // DrawOthers fills a column of b numbers, number i of which is uniform on
-// 0 … 2b−1 without i, from the words of a stream: the k-th word gives numbers
-// 2k and 2k+1. It returns the stream after them.
-func DrawOthers(column []int32, stream rng.Stream) rng.Stream {
-	end := stream.At(uint64(len(column)+1) / 2)
+// 0 … 2b−1 without i, from the next words of the stream of package rng that is in a
+// state: the k-th word gives numbers 2k and 2k+1.
+func DrawOthers(column []int32, state uint64) {
 	others, first := uint32(2*len(column)-1), 0
 	if n := len(column); vectors() && n >= lanes {
 		first = n - n%lanes
-		drawOthersVector(column[:first], stream.State(), others)
-		stream = stream.At(uint64(first / 2))
+		drawOthersVector(column[:first], state, others)
 	}
-	drawOthers(column, first, others, stream)
-	return end
+	drawOthers(column, first, others, state)
 }
 
-// drawOthers fills the column from number first, an even one, on.
-func drawOthers(column []int32, first int, others uint32, stream rng.Stream) {
+// drawOthers fills the column from number first, an even one, on. It repeats rng.Mix and
+// rng.Bounded, since this package imports no other of the module.
+func drawOthers(column []int32, first int, others uint32, state uint64) {
 	for i := first; i < len(column); i += 2 {
-		word := stream.Uint64()
-		column[i] = skip(rng.Bounded(uint32(word), others), int32(i))
+		z := state + uint64(i/2+1)*0x9e3779b97f4a7c15
+		z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+		z = (z ^ z>>27) * 0x94d049bb133111eb
+		word := z ^ z>>31
+		column[i] = skip(uint32(word), others, int32(i))
 		if i+1 < len(column) {
-			column[i+1] = skip(rng.Bounded(uint32(word>>32), others), int32(i+1))
+			column[i+1] = skip(uint32(word>>32), others, int32(i+1))
 		}
 	}
 }
 
-// skip moves r ≥ i up by one, so that i itself is never met.
-func skip(r uint32, i int32) int32 {
-	v := int32(r)
+// skip maps 32 random bits to 0 … others−1, and moves numbers from i on up by one, so that
+// i itself is never met.
+func skip(word, others uint32, i int32) int32 {
+	v := int32(uint64(word) * uint64(others) >> 32)
 	return v - (i-1-v)>>31 // the shift gives −1 where v ≥ i
 }

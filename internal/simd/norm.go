@@ -1,7 +1,5 @@
 package simd
 
-import "cne/internal/isa"
-
 // A Norm maps images, whose channels are the columns of a matrix [rows, c], to
 // max(Floor, Scale·(x−Pivot) + Shift), channel by channel.
 type Norm[T Float] struct {
@@ -125,7 +123,7 @@ func (n *Norm[T]) Gradient(dst, g, x, a, b, o []T) {
 // make up columns [0, end) of a matrix [rows, c].
 func eachStrip(rows, c, end int, body func(at, column, rows int)) {
 	width := lanes / 2
-	if current == isa.AVX512 {
+	if current == AVX512 {
 		width = lanes
 	}
 	for r := 0; r < rows; r += normRows {

@@ -3,8 +3,6 @@ package simd
 import (
 	"fmt"
 	"math"
-
-	"cne/internal/isa"
 )
 
 // Numbers of bfloat16, which are the upper half of a float32, are stored in pairs, the
@@ -12,7 +10,7 @@ import (
 // taken, and of two the even one; subnormal numbers become 0.
 
 // pairVectors tells whether there are vector forms of what makes pairs.
-func pairVectors() bool { return current == isa.AVX512 && isa.BFloat16() }
+func pairVectors() bool { return current == AVX512 && BFloat16() }
 
 // Pair returns a pair of numbers.
 func Pair(first, second float32) uint32 { return uint32(half(second))<<16 | uint32(half(first)) }

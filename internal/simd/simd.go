@@ -2,17 +2,15 @@ package simd
 
 import (
 	"math"
-
-	"cne/internal/isa"
 )
 
 // lanes divides the number of elements that the vector forms take.
 const lanes = 16
 
 // current is the instruction set in use: the best, except in tests. The vector forms read it.
-var current = isa.Best()
+var current = Best()
 
-func vectors() bool { return current != isa.Portable }
+func vectors() bool { return current != Portable }
 
 // float32s returns s as []float32 and whether it is one and a vector form
 // exists for it.

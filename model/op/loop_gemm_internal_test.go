@@ -9,7 +9,6 @@ import (
 	"slices"
 	"testing"
 
-	"cne/internal/isa"
 	"cne/internal/rng"
 	"cne/internal/simd"
 )
@@ -188,7 +187,7 @@ func agree(t *testing.T, cases []productCase) {
 func TestDenseOnEverySet(t *testing.T) {
 	const variable = "CNE_TEST_SET"
 	if os.Getenv(variable) != "" {
-		if got := isa.Best().String(); got != os.Getenv(variable) {
+		if got := simd.Best().String(); got != os.Getenv(variable) {
 			t.Fatalf("the set in use is %s", got)
 		}
 		agree(t, productCases([]int{1, 17, 100}, []int{2, 10, 50}, productOptions(1e-10, 0.05)))
@@ -201,9 +200,9 @@ func TestDenseOnEverySet(t *testing.T) {
 		}
 		return
 	}
-	off := map[isa.Set]string{isa.Portable: "cpu.avx512f=off,cpu.avx2=off", isa.AVX2: "cpu.avx512f=off"}
-	for _, set := range isa.Available() {
-		if set == isa.Best() {
+	off := map[simd.Set]string{simd.Portable: "cpu.avx512f=off,cpu.avx2=off", simd.AVX2: "cpu.avx512f=off"}
+	for _, set := range simd.Available() {
+		if set == simd.Best() {
 			continue
 		}
 		t.Run(set.String(), func(t *testing.T) {
@@ -280,7 +279,7 @@ func TestGemmLoopKeepsNaNs(t *testing.T) {
 
 func TestGemmLoopDoesNotAllocate(t *testing.T) {
 	for _, c := range productCases([]int{129}, []int{10}, productOptions(1e-10)) {
-		if isa.Best() == isa.Portable && len(c.runs) > 1 {
+		if simd.Best() == simd.Portable && len(c.runs) > 1 {
 			continue // products of groups use more workers than there are processors, which come and go
 		}
 		for _, procs := range []int{1, 2} {

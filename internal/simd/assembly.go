@@ -1,5 +1,5 @@
 //go:build amd64 && !noasm
 
-package isa
+package simd
 
 const assembly = true

@@ -1,11 +1,9 @@
-// Package isa says for which instruction set the packages with assembly shall
-// choose their vector forms.
-package isa
+package simd
 
 import "golang.org/x/sys/cpu"
 
-// A Set is an instruction set for which there may be vector forms; a wider one
-// comes after a narrower one.
+// A Set is an instruction set for which packages with assembly may have vector forms; a
+// wider one comes after a narrower one.
 type Set int
 
 // The sets. Portable stands for plain Go.
@@ -38,5 +36,5 @@ func Available() (sets []Set) {
 	return sets
 }
 
-// BFloat16 tells whether, with AVX512, the processor multiplies pairs of bfloat16.
+// BFloat16 reports whether, with AVX512, the processor multiplies pairs of bfloat16.
 func BFloat16() bool { return Best() == AVX512 && cpu.X86.HasAVX512BF16 }
