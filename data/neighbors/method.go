@@ -1,7 +1,7 @@
 package neighbors
 
 import (
-	"cne/internal/enum"
+	"cne/internal/text"
 )
 
 // A SearchMethod says how neighbours are found.
@@ -18,7 +18,7 @@ const (
 	Approximate
 )
 
-var searchMethods = enum.Names[SearchMethod]{Package: "neighbors", Type: "SearchMethod", What: "search for neighbours",
+var searchMethods = text.Names[SearchMethod]{Package: "neighbors", Type: "SearchMethod", What: "search for neighbours",
 	Words: []string{"auto", "exact", "approximate"}}
 
 // String returns "auto", "exact" or "approximate".

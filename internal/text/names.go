@@ -1,7 +1,4 @@
-// Package enum gives the constants of an enumeration their words: a type of
-// integers whose constants count from 0 has one Names, to which its methods
-// String, MarshalText, UnmarshalText and Words pass on.
-package enum
+package text
 
 import (
 	"fmt"
@@ -10,7 +7,9 @@ import (
 	"cne/internal/errkind"
 )
 
-// Names holds the words of an enumeration T.
+// Names holds the words of an enumeration T: a type of integers whose constants count from
+// 0 has one Names, to which its methods String, MarshalText, UnmarshalText and Words pass
+// on.
 type Names[T ~int] struct {
 	Package, Type string // as in errors: "op" and "Loss"
 	What          string // in plain words: "loss"
@@ -20,7 +19,7 @@ type Names[T ~int] struct {
 	Aliases map[string]T
 }
 
-// Valid tells whether v is one of the constants.
+// Valid reports whether v is one of the constants.
 func (n *Names[T]) Valid(v T) bool { return v >= 0 && int(v) < len(n.Words) }
 
 // String returns the word of v, or the like of "Loss(7)".
@@ -34,7 +33,7 @@ func (n *Names[T]) String(v T) string {
 // Text returns the word of v.
 func (n *Names[T]) Text(v T) ([]byte, error) {
 	if !n.Valid(v) {
-		return nil, errkind.Errorf(n.Err, "%s: no %s %d", n.Package, n.What, int(v))
+		return nil, errkind.Errorf(n.Err, "%s: %s: got %d, want 0 to %d", n.Package, n.What, int(v), len(n.Words)-1)
 	}
 	return []byte(n.Words[v]), nil
 }

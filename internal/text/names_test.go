@@ -1,4 +1,4 @@
-package enum
+package text
 
 import (
 	"errors"
@@ -19,8 +19,8 @@ func TestNames(t *testing.T) {
 	}{
 		{0, "red", ""},
 		{1, "green", ""},
-		{2, "Colour(2)", "paint: no colour 2"},
-		{-1, "Colour(-1)", "paint: no colour -1"},
+		{2, "Colour(2)", "paint: colour: got 2, want 0 to 1"},
+		{-1, "Colour(-1)", "paint: colour: got -1, want 0 to 1"},
 	} {
 		if got := names.String(tc.v); got != tc.word {
 			t.Errorf("%d: word %s, want %s", tc.v, got, tc.word)
