@@ -12,6 +12,7 @@ import (
 	"cne/internal/finite"
 	"cne/model"
 	"cne/model/op"
+	"cne/train/quality"
 )
 
 // State is what a hook sees after an epoch.
@@ -32,7 +33,7 @@ type State struct {
 	EdgesPerSecond float64
 	Model          model.Model
 	// Quality is what a hook before this one has measured (Measure), if any.
-	Quality *Quality
+	Quality *quality.Figures
 }
 
 // A Hook is called after every epoch. An error ends the run with it.

@@ -1,10 +1,15 @@
 package train
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
+
+	"cne/data"
+	"cne/train/quality"
 )
 
 // A Record is what Records writes of an epoch.
@@ -19,8 +24,8 @@ type Record struct {
 	// and Z if it overflows.
 	LogZ *float64 `json:"log_z,omitempty"`
 	Z    *float64 `json:"z,omitempty"`
-	// Quality is that of the epoch, if it was measured.
-	Quality
+	// Figures are those of the epoch, if they were measured.
+	quality.Figures
 	// Seconds since the run began, without the hooks.
 	Seconds        float64 `json:"seconds"`
 	EdgesPerSecond float64 `json:"edges_per_second"`
@@ -39,7 +44,7 @@ func (s *State) Record(withZ bool) Record {
 		}
 	}
 	if s.Quality != nil {
-		r.Quality = *s.Quality
+		r.Figures = *s.Quality
 	}
 	return r
 }
@@ -62,29 +67,26 @@ func Snapshots(save func(epoch int, embedding []float32, d int) error) Hook {
 	return embedded(func(s *State, embedding []float32, d int) error { return save(s.Epoch, embedding, d) })
 }
 
-// Quality is what is measured of the embedding of an epoch. A nil field was not
-// measured, or has no value.
-type Quality struct {
-	// PartitionFunction is the sum of the similarities over all ordered pairs
-	// of points.
-	PartitionFunction *float64 `json:"partition_function,omitempty"`
-	// KL is the Kullback–Leibler divergence between graph and embedding, in
-	// nats.
-	KL *float64 `json:"kl,omitempty"`
-}
-
-// Measure returns a hook that measures the embedding [n, d] after an epoch, for the
-// hooks after it (State.Quality). The slice is reused for the next. Use EveryEpochs
-// to measure less often: at a second for each epoch, runs take several times as long,
-// though State.Elapsed does not include hooks.
-func Measure(measure func(epoch int, embedding []float32, d int) (Quality, error)) Hook {
-	return embedded(func(s *State, embedding []float32, d int) error {
-		q, err := measure(s.Epoch, embedding, d)
-		if err != nil {
-			return err
+// Measure returns a hook that measures the embedding after every so many epochs, and
+// after the last, for the hooks after it (State.Quality): all figures that need nothing
+// else but the Graph of the options, of which Points, Seed and Device count as well. At a
+// second for each epoch, runs take several times as long, though State.Elapsed does not
+// include hooks. An embedding that is not finite ends the run with a *DivergedError.
+func Measure(every int, o quality.Options) Hook {
+	o.Skip = ^quality.Where(func(f *quality.Figure) bool { return f.OfEmbedding() && !f.Slow })
+	measure := embedded(func(s *State, embedding []float32, d int) (err error) {
+		// An epoch that has ended is measured even if the run is interrupted.
+		s.Quality, err = quality.Measure(context.Background(), nil, &data.Matrix{N: len(embedding) / d, D: d, X: embedding}, o)
+		if errors.Is(err, quality.ErrNotFinite) {
+			return &DivergedError{Epoch: s.Epoch, LR: s.LR, Cause: err}
 		}
-		s.Quality = &q
-		return nil
+		return err
+	})
+	return HookFunc(func(s *State) error {
+		if s.Epoch%max(1, every) != 0 && s.Epoch != s.Epochs {
+			return nil
+		}
+		return measure.AfterEpoch(s)
 	})
 }
 

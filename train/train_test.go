@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"cne/data/neighbors"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
@@ -859,28 +860,41 @@ func TestHooks(t *testing.T) {
 // measured, and takes nothing from the time of the run.
 func TestMeasure(t *testing.T) {
 	heads, tails := ring(20, 1)
+	graph := &neighbors.Graph{N: 20, Indptr: make([]int64, 21)}
+	for i := range 20 {
+		before, after := int32((i+19)%20), int32((i+1)%20)
+		graph.Indices = append(graph.Indices, min(before, after), max(before, after))
+		graph.Indptr[i+1] = int64(2 * (i + 1))
+	}
 	for _, loss := range []op.Loss{op.Neg, op.NC} {
 		e := tableOf[float64](t, 20, 2, 1, op.ContrastiveOptions{Loss: loss})
 		var measuring time.Duration
+		var begun time.Time
+		var wanted []string
 		var lines bytes.Buffer
 		start := time.Now()
 		result := trained(t, e, heads, tails, train.Options{
 			Phases: phase(5, train.SpectrumParam{}, 5),
 			Hooks: []train.Hook{
-				train.EveryEpochs(2, train.Measure(func(epoch int, embedding []float32, d int) (train.Quality, error) {
-					if d != 2 || len(embedding) != 40 {
-						t.Errorf("%d numbers, %d wide", len(embedding), d)
-					}
-					begun := time.Now()
-					defer func() { measuring += time.Since(begun) }()
+				train.HookFunc(func(s *train.State) error { begun = time.Now(); return nil }),
+				train.Measure(2, quality.Options{Graph: graph}),
+				train.HookFunc(func(s *train.State) error {
 					time.Sleep(10 * time.Millisecond)
-					z, kl := float64(100*epoch), float64(epoch)/4
-					q := train.Quality{PartitionFunction: &z, KL: &kl}
-					if epoch == 4 {
-						q.KL = nil
+					measuring += time.Since(begun)
+					want := "nothing"
+					if s.Epoch%2 == 0 || s.Epoch == 5 {
+						x := make([]float32, 40)
+						must(t, e.EmbedTo(x))
+						z, err := quality.PartitionFunction(t.Context(), x, 2, nil)
+						must(t, err)
+						heads, tails := graph.EdgeList()
+						kl, err := quality.KL(t.Context(), heads, tails, x, 2, z, nil)
+						must(t, err)
+						want = fmt.Sprint(z, kl)
 					}
-					return q, nil
-				})),
+					wanted = append(wanted, want)
+					return nil
+				}),
 				train.Records(&lines, loss == op.NC),
 			},
 		})
@@ -891,12 +905,9 @@ func TestMeasure(t *testing.T) {
 		for line := range strings.Lines(lines.String()) {
 			var r train.Record
 			must(t, json.Unmarshal([]byte(line), &r))
-			s := fmt.Sprint(r.Epoch)
-			if r.PartitionFunction != nil {
-				s += fmt.Sprint(" z ", *r.PartitionFunction)
-			}
-			if r.KL != nil {
-				s += fmt.Sprint(" kl ", *r.KL)
+			s := "nothing"
+			if r.PartitionFunction != nil && r.KL != nil {
+				s = fmt.Sprint(*r.PartitionFunction, *r.KL)
 			}
 			got = append(got, s)
 			if loss == op.NC {
@@ -907,8 +918,8 @@ func TestMeasure(t *testing.T) {
 				t.Errorf("%s has a Z", line)
 			}
 		}
-		if want := []string{"1", "2 z 200 kl 0.5", "3", "4 z 400", "5"}; !slices.Equal(got, want) {
-			t.Errorf("measured %q, want %q", got, want)
+		if !slices.Equal(got, wanted) {
+			t.Errorf("measured %q, want %q", got, wanted)
 		}
 	}
 }
@@ -923,18 +934,21 @@ func TestRecordOfLargeZ(t *testing.T) {
 	}
 }
 
-func TestMeasureFails(t *testing.T) {
-	heads, tails := ring(20, 1)
-	e := tableOf[float64](t, 20, 2, 1, op.ContrastiveOptions{})
-	failure := errors.New("cannot be measured")
-	result, err := train.Fit(context.Background(), e, heads, tails, train.Options{
-		Phases: phase(5, train.SpectrumParam{}, 5),
-		Hooks: []train.Hook{train.EveryEpochs(2, train.Measure(func(int, []float32, int) (train.Quality, error) {
-			return train.Quality{}, failure
-		}))},
-	})
-	if !errors.Is(err, failure) || result.Epochs != 2 {
-		t.Errorf("%v after %d epochs", err, result.Epochs)
+// An embedding that cannot be measured has diverged.
+func TestMeasureOfDivergedRun(t *testing.T) {
+	m, err := model.NewEmbedding([]float32{0, 0, 1, float32(math.Inf(1))}, 2, op.ContrastiveOptions{})
+	must(t, err)
+	hook := train.Measure(2, quality.Options{})
+	state := train.State{Epoch: 1, Epochs: 9, LR: 0.5, Model: m}
+	if err := hook.AfterEpoch(&state); err != nil {
+		t.Errorf("in an epoch in which nothing is measured: %v", err)
+	}
+	var diverged *train.DivergedError
+	for _, epoch := range []int{2, 9} {
+		state.Epoch = epoch
+		if err := hook.AfterEpoch(&state); !errors.As(err, &diverged) || diverged.Epoch != epoch || diverged.LR != 0.5 {
+			t.Errorf("epoch %d: %v", epoch, err)
+		}
 	}
 }
 

@@ -67,10 +67,8 @@ func (a *evaluationRun) evaluate(ctx context.Context) (*report.Evaluation, error
 		return nil, err
 	}
 	a.constants(e)
-	y.Losses = quality.LossOptions{Negatives: e.Negatives, Rho: e.Rho, Clamp: a.config.Loss.Clamp}
-	if e.ZBar != nil {
-		y.Losses.ZBar = *e.ZBar
-	}
+	y.Losses = e.LossOptions()
+	y.Losses.Clamp = a.config.Loss.Clamp
 	stop()
 
 	if y.Sampled(e.N) > 0 {
@@ -217,14 +215,15 @@ func (a *evaluationRun) measure(ctx context.Context, e *report.Evaluation, s, ot
 	if other != nil {
 		defer stopwatch(&e.Seconds.Against)()
 		// The other embedding takes the place of the data.
-		alike, err := quality.Measure(ctx, other.positions, s.positions, quality.Options{
+		f.Against, err = quality.Measure(ctx, other.positions, s.positions, quality.Options{
 			K: o.K, Sample: o.Sample, Points: o.Points, Seed: o.Seed, Device: o.Device, Neighbors: other.found, Found: s.found,
-			Skip: ^(quality.MetricRecall | quality.MetricSpearman),
+			Skip: ^quality.Where(func(f *quality.Figure) bool {
+				return !f.Slow && f.Needs&(quality.NeedsPoints|quality.NeedsNeighbors) != 0
+			}),
 		})
 		if err != nil {
 			return nil, err
 		}
-		f.Against = &report.Comparison{KNNRecall: *alike.KNNRecall, KNNRecallError: alike.KNNRecallError, Spearman: alike.Spearman}
 	}
 	return f, nil
 }

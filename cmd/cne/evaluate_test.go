@@ -17,6 +17,7 @@ import (
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/rng"
+	"cne/model/op"
 	"cne/train/quality"
 )
 
@@ -46,7 +47,7 @@ func TestEvaluateARun(t *testing.T) {
 	f := e.Embeddings[0]
 	run := readMetrics(t, "run/metrics.json")
 	for key, got := range map[string]*float64{
-		"knn_recall": f.KNNRecall, "spearman": f.Spearman, "partition_function": f.PartitionFunction, "kl": f.KL, "accuracy": f.Accuracy, "z": f.Losses.LearntZ,
+		"knn_recall": f.KNNRecall, "spearman": f.Spearman, "partition_function": f.PartitionFunction, "kl": f.KL, "accuracy": f.Accuracy, "z": loss(f.Losses, "learnt_z"),
 	} {
 		if got == nil || *got != run[key] {
 			t.Errorf("%s is %v, but %v in metrics.json", key, got, run[key])
@@ -69,23 +70,25 @@ func TestEvaluateARun(t *testing.T) {
 	must(t, err)
 	ranks, err := neighbors.Ranks(t.Context(), points, found.Index, 8, neighbors.Options{})
 	must(t, err)
-	trust, err := quality.Trustworthiness(ranks, 8)
+	trust, err := quality.Trustworthiness(ranks, 8, 200)
 	must(t, err)
 	graph, err := neighbors.ReadNPZ(t.Context(), "run/graph.npz")
 	must(t, err)
 	heads, tails := graph.EdgeList()
 	pairs := 200. * 199
-	losses, err := quality.ExpectedLosses(t.Context(), heads, tails, embedding.X, 2, 7, 1e-10, []quality.Discriminator{quality.Neg(1), quality.UMAP(), quality.NC(*f.PartitionFunction/pairs, 7), quality.NC(run["z"].(float64)/pairs, 7)}, nil)
+	losses, err := quality.ExpectedLosses(t.Context(), heads, tails, embedding.X, 2, 7, 1e-10, []quality.Discriminator{
+		{Loss: op.Neg, C: 1}, {Loss: op.UMAP}, {Loss: op.NC, C: *f.PartitionFunction / pairs * 7}, {Loss: op.NC, C: run["z"].(float64) / pairs * 7},
+	}, nil)
 	must(t, err)
 	for name, v := range map[string]struct {
 		got  *float64
 		want float64
 	}{
-		"trustworthiness": {f.Trustworthiness, trust},
-		"Neg":             {&f.Losses.Neg, losses[0]},
-		"UMAP":            {&f.Losses.UMAP, losses[1]},
-		"NC":              {f.Losses.NC, losses[2]},
-		"NC, learnt":      {f.Losses.NCLearntZ, losses[3]},
+		"trustworthiness": {f.Trustworthiness, trust.Mean},
+		"Neg":             {loss(f.Losses, "neg"), losses[0]},
+		"UMAP":            {loss(f.Losses, "umap"), losses[1]},
+		"NC":              {loss(f.Losses, "nc"), losses[2]},
+		"NC, learnt":      {loss(f.Losses, "nc_learnt_z"), losses[3]},
 	} {
 		if v.got == nil || math.Abs(*v.got-v.want) > 1e-12*v.want {
 			t.Errorf("%s is %v, want %v", name, v.got, v.want)
@@ -93,17 +96,17 @@ func TestEvaluateARun(t *testing.T) {
 	}
 	infonc, err := quality.ExpectedInfoNC(t.Context(), heads, tails, embedding.X, 2, 7, 1, 1e-10, 50, 9, nil)
 	must(t, err)
-	if both := math.Hypot(infonc.Error, f.Losses.InfoNCError); !(math.Abs(infonc.Mean-f.Losses.InfoNC) < 5*both && f.Losses.InfoNCError < infonc.Error) {
-		t.Errorf("InfoNC is %v ± %v, want %v ± %v", f.Losses.InfoNC, f.Losses.InfoNCError, infonc.Mean, infonc.Error)
+	if both := math.Hypot(infonc.Error, f.Losses["infonc_error"]); !(math.Abs(infonc.Mean-f.Losses["infonc"]) < 5*both && f.Losses["infonc_error"] < infonc.Error) {
+		t.Errorf("InfoNC is %v ± %v, want %v ± %v", f.Losses["infonc"], f.Losses["infonc_error"], infonc.Mean, infonc.Error)
 	}
 
 	// The same without the folder: what it says is said by flags.
 	g := evaluated(t, append(set("data.label_column=kind", "graph.k=5", "quality.k=8", "graph.pca=4", "device.name=cpu"), "run/embedding.npy", "--data", "points.csv", "--m", "7")...).Embeddings[0]
-	if *g.KNNRecall != *f.KNNRecall || *g.Trustworthiness != *f.Trustworthiness || g.Losses.Neg != f.Losses.Neg || g.Losses.InfoNC != f.Losses.InfoNC || *g.Accuracy != *f.Accuracy {
+	if *g.KNNRecall != *f.KNNRecall || *g.Trustworthiness != *f.Trustworthiness || g.Losses["neg"] != f.Losses["neg"] || g.Losses["infonc"] != f.Losses["infonc"] || *g.Accuracy != *f.Accuracy {
 		t.Errorf("from flags %+v, from the folder %+v", g, f)
 	}
 	g = evaluated(t, "run/embedding.npy", "--config", "run/config.yaml").Embeddings[0]
-	if *g.KL != *f.KL || *g.Spearman != *f.Spearman || g.Losses.NCLearntZ != nil {
+	if *g.KL != *f.KL || *g.Spearman != *f.Spearman || loss(g.Losses, "nc_learnt_z") != nil {
 		t.Errorf("from the configuration %+v, from the folder %+v", g, f)
 	}
 	// A damaged cache is as good as none, and stays.
@@ -112,6 +115,14 @@ func TestEvaluateARun(t *testing.T) {
 	if *g.KNNRecall != *f.KNNRecall || readText(t, "run/cache.safetensors") != "damaged" {
 		t.Errorf("without the cache %+v", g)
 	}
+}
+
+// loss returns the loss with a key, nil if there is none.
+func loss(losses map[string]float64, key string) *float64 {
+	if v, ok := losses[key]; ok {
+		return &v
+	}
+	return nil
 }
 
 // writeEmbedding writes n planar points drawn with a seed.
@@ -158,12 +169,12 @@ func TestEvaluateConstants(t *testing.T) {
 			t.Errorf("%q: Z̄ %v, ρ %v and %d negatives, want %v, %v and %d", tc.flags, e.ZBar, e.Rho, e.Negatives, tc.zBar, tc.rho, tc.negatives)
 		}
 		l := e.Embeddings[0].Losses
-		if (l.NegZBar == nil) != (tc.zBar == 0) || l.NC == nil || l.NCLearntZ != nil {
+		if (loss(l, "neg_z_bar") == nil) != (tc.zBar == 0) || loss(l, "nc") == nil || loss(l, "nc_learnt_z") != nil {
 			t.Errorf("%q: losses %+v", tc.flags, l)
 		}
 	}
 	// c = Z̄·m/n² is 1 for this Z̄.
-	if e := evaluated(t, append(slices.Clone(base), "--zbar", "320")...); math.Abs(*e.Embeddings[0].Losses.NegZBar-e.Embeddings[0].Losses.Neg) > 1e-9 {
+	if e := evaluated(t, append(slices.Clone(base), "--zbar", "320")...); math.Abs(e.Embeddings[0].Losses["neg_z_bar"]-e.Embeddings[0].Losses["neg"]) > 1e-9 {
 		t.Errorf("with c = 1 the losses of Neg-t-SNE are %+v", e.Embeddings[0].Losses)
 	}
 }
@@ -183,11 +194,18 @@ func TestEvaluateInvariances(t *testing.T) {
 	writeEmbedding(t, "other.npy", 150, 2, nil)
 	e := evaluated(t, "a.npy", "b.npy", "other.npy", "--data", "points.csv", "--set", "data.label_column=kind", "--set", "graph.k=5", "--s", "0.5", "--against", "a.npy")
 	valuesOf := func(f report.EvaluatedFigures) map[string]float64 {
-		return map[string]float64{
-			"recall": *f.KNNRecall, "trustworthiness": *f.Trustworthiness, "Spearman": *f.Spearman, "accuracy": *f.Accuracy,
-			"partition function": *f.PartitionFunction, "KL": *f.KL, "Neg": f.Losses.Neg, "Neg, Z̄": *f.Losses.NegZBar, "NC": *f.Losses.NC,
-			"InfoNC": f.Losses.InfoNC, "UMAP": f.Losses.UMAP, "against, recall": f.Against.KNNRecall, "against, Spearman": *f.Against.Spearman,
+		values := map[string]float64{}
+		for _, of := range append(quality.Table(), e.LossOptions().Figures()...) {
+			for prefix, figures := range map[string]*quality.Figures{"": &f.Figures, "against, ": f.Against} {
+				if v, _ := of.Of(figures); v != nil {
+					values[prefix+of.Key] = *v
+				}
+			}
 		}
+		if len(values) != 6+5+2 {
+			t.Errorf("%d values: %v", len(values), values)
+		}
+		return values
 	}
 	want, moved, other := valuesOf(e.Embeddings[0]), valuesOf(e.Embeddings[1]), valuesOf(e.Embeddings[2])
 	for _, name := range slices.Sorted(maps.Keys(want)) {
@@ -198,8 +216,8 @@ func TestEvaluateInvariances(t *testing.T) {
 			t.Errorf("%s: %v of two embeddings", name, other[name])
 		}
 	}
-	if want["against, recall"] != 1 || want["against, Spearman"] != 1 {
-		t.Errorf("an embedding is like itself by %v and %v", want["against, recall"], want["against, Spearman"])
+	if want["against, knn_recall"] != 1 || want["against, spearman"] != 1 {
+		t.Errorf("an embedding is like itself by %v and %v", want["against, knn_recall"], want["against, spearman"])
 	}
 }
 
@@ -255,8 +273,8 @@ func TestEvaluatePrintsATable(t *testing.T) {
 		name, _, _ := strings.Cut(line, "  ")
 		names = append(names, name)
 	}
-	want := []string{"", "coordinates", "kNN recall (k = 15)", "trustworthiness (k = 15)", "Spearman correlation", "kNN accuracy (k = 10)", "partition function",
-		"KL divergence", "Neg-t-SNE loss, c = 1", "Neg-t-SNE loss, Z̄ = 2078", "NC-t-SNE loss, Z = partition function", "NC-t-SNE loss, learnt Z",
+	want := []string{"", "coordinates", "kNN recall (k = 15) ↑", "trustworthiness (k = 15) ↑", "Spearman correlation ↑", "kNN accuracy (k = 10) ↑", "partition function",
+		"KL divergence ↓", "Neg-t-SNE loss, c = 1", "Neg-t-SNE loss, Z̄ = 2078", "NC-t-SNE loss, Z = partition function", "NC-t-SNE loss, learnt Z",
 		"InfoNC-t-SNE loss, ρ = 2", "UMAP loss", "against mine.npy: kNN recall (k = 15)", "against mine.npy: Spearman"}
 	if !slices.Equal(names[:len(names)-1], want) {
 		t.Errorf("rows %q, want %q", names[:len(names)-1], want)
@@ -271,7 +289,7 @@ func TestEvaluatePrintsATable(t *testing.T) {
 		t.Errorf("an embedding against itself: %q", lines[len(lines)-2])
 	}
 	var e report.Evaluation
-	if err := json.Unmarshal([]byte(readText(t, "report.json")), &e); err != nil || len(e.Embeddings) != 3 || e.Embeddings[2].Path != "mine.npy" || e.Embeddings[1].Losses.NCLearntZ == nil {
+	if err := json.Unmarshal([]byte(readText(t, "report.json")), &e); err != nil || len(e.Embeddings) != 3 || e.Embeddings[2].Path != "mine.npy" || loss(e.Embeddings[1].Losses, "nc_learnt_z") == nil {
 		t.Errorf("report.json: %v, %+v", err, e)
 	}
 	if stdout, _ := mustRun(t, "evaluate", "run", "--m", "1"); !strings.HasSuffix(stdout, ", 1 negative per edge\n") {
@@ -338,7 +356,7 @@ func TestMoreThanExactPoints(t *testing.T) {
 			t.Errorf("%s is %v, but %v in metrics.json", key, got, run[key])
 		}
 	}
-	if f.TrustworthinessError == nil || f.Against.KNNRecallError == nil || f.Against.KNNRecall != 1 {
+	if f.TrustworthinessError == nil || f.Against.KNNRecallError == nil || *f.Against.KNNRecall != 1 {
 		t.Errorf("%+v", f)
 	}
 

@@ -192,12 +192,6 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 			row(name, format, append([]any{*value}, more...)...)
 		}
 	}
-	estimate := func(name, format string, value, standardError *float64, more string) {
-		if value != nil {
-			row(name, format+"%s%s", *value, report.PlusMinus(standardError), more)
-		}
-	}
-	ofK := func(k int) string { return fmt.Sprintf(" (k = %d)", k) }
 	if t.config.Output.Plot {
 		row("picture", "%s", text.Escape(t.dir.Path("embedding.png")))
 	}
@@ -212,13 +206,13 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	if m.GraphRecall != nil {
 		row("graph", "approximate neighbours, of which %s", m.GraphRecall)
 	}
-	estimate("kNN recall", "%.4f", m.KNNRecall, m.KNNRecallError, ofK(t.config.Quality.K))
-	optional("Spearman correlation", "%.3f", m.Spearman)
-	estimate("partition function", "%.3g", m.PartitionFunction, m.PartitionFunctionError, "")
-	estimate("KL divergence", "%.4g", m.KL, m.KLError, "")
+	for _, f := range report.Figures() {
+		if value, standardError := f.Of(&m.Figures); value != nil {
+			row(f.Title, f.Format+"%s%s", *value, report.PlusMinus(standardError), f.OfNeighbors(t.config.Quality.K))
+		}
+	}
 	o := t.config.Options()
 	optional(ofZ(o.FitOptions().FixZ)+" Z", "%.3g", m.Z)
-	estimate("kNN accuracy", "%.4f", m.Accuracy, m.AccuracyError, ofK(quality.AccuracyK))
 	if h := m.Holdout; h != nil {
 		row("held out", "%d points", h.N)
 		optional("  kNN accuracy", "%.4f (k = %d)", h.Accuracy, quality.AccuracyK)

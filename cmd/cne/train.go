@@ -17,7 +17,6 @@ import (
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
-	"cne/train/quality"
 )
 
 func trainCmd() *cobra.Command {
@@ -157,7 +156,7 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 	return t.withRecords(func(records io.Writer, _ []byte) (err error) {
 		c := t.config
 		if every := c.Output.MetricsEvery; every > 0 {
-			o.Hooks = append(o.Hooks, quality.Hook(every, t.result().measuring()))
+			o.Hooks = append(o.Hooks, train.Measure(every, t.result().measuring()))
 		}
 		record, closeRecords, err := t.dir.RecordHook(records, c.Train.LogEvery, c.Loss.Name.Info().Constant == op.LearntZ, c.Output.TensorBoard, t.epochsBefore()+1)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"cne/internal/plot"
+	"cne/model/op"
 	"cne/train/quality"
 )
 
@@ -14,7 +15,7 @@ import (
 var drawn = []struct {
 	name string
 	p    quality.Discriminator
-}{{"UMAP", quality.UMAP()}, {"Neg-t-SNE", quality.Neg(1)}}
+}{{"UMAP", quality.Discriminator{Loss: op.UMAP, C: 1}}, {"Neg-t-SNE", quality.Discriminator{Loss: op.Neg, C: 1}}}
 
 // terms draws the two terms of Neg-t-SNE's and UMAP's loss, attraction and repulsion,
 // by the distance of a pair in the embedding: UMAP's repulsion diverges where points

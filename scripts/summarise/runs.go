@@ -11,32 +11,30 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"cne/train/quality"
 )
 
 // Metrics is what the table needs of a run's metrics.json. Figures that a run
 // may lack are nil then.
 type Metrics struct {
-	KNNRecall         *float64 `json:"knn_recall"`
-	Spearman          *float64 `json:"spearman"`
-	PartitionFunction *float64 `json:"partition_function"`
-	KL                *float64 `json:"kl"`
-	Z                 *float64 `json:"z"`
-	Loss              *float64 `json:"loss"`
-	Accuracy          *float64 `json:"accuracy"`
-	Holdout           Holdout  `json:"holdout"`
-	N                 int      `json:"n"`
-	Edges             int      `json:"edges"`
-	Images            int      `json:"images"` // above 0: a pretraining on images
-	PretrainOn        string   `json:"pretrain_on"`
-	Split             string   `json:"split"` // of the accuracies
-	KNN               *Score   `json:"knn"`
-	Linear            *Score   `json:"linear"`
-	Monitor           *float64 `json:"monitor"`
-	Epochs            int      `json:"epochs"`
-	Seconds           Seconds  `json:"seconds"`
-	PeakRSSBytes      int64    `json:"peak_rss_bytes"`
-	Seed              uint64   `json:"seed"`
-	Version           string   `json:"version"`
+	quality.Figures
+	Z            *float64 `json:"z"`
+	Loss         *float64 `json:"loss"`
+	Holdout      Holdout  `json:"holdout"`
+	N            int      `json:"n"`
+	Edges        int      `json:"edges"`
+	Images       int      `json:"images"` // above 0: a pretraining on images
+	PretrainOn   string   `json:"pretrain_on"`
+	Split        string   `json:"split"` // of the accuracies
+	KNN          *Score   `json:"knn"`
+	Linear       *Score   `json:"linear"`
+	Monitor      *float64 `json:"monitor"`
+	Epochs       int      `json:"epochs"`
+	Seconds      Seconds  `json:"seconds"`
+	PeakRSSBytes int64    `json:"peak_rss_bytes"`
+	Seed         uint64   `json:"seed"`
+	Version      string   `json:"version"`
 
 	own splitScore // of a pretraining, from its evaluation.json
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"cne/scripts/internal/summary"
+	"cne/train/quality"
 )
 
 // A column is a figure of the table.
@@ -19,17 +20,20 @@ type column struct {
 	maybe bool                    // left out if no run has the figure
 }
 
-var columns = []column{
-	{head: "kNN recall", value: func(m *Metrics) *float64 { return m.KNNRecall }},
-	{head: "Spearman", value: func(m *Metrics) *float64 { return m.Spearman }},
-	{head: "partition function", value: func(m *Metrics) *float64 { return m.PartitionFunction }},
-	{head: "KL", value: func(m *Metrics) *float64 { return m.KL }},
-	{head: "learnt Z", value: func(m *Metrics) *float64 { return m.Z }},
-	{head: "loss per edge", value: func(m *Metrics) *float64 { return m.Loss }},
-	{head: "accuracy", value: func(m *Metrics) *float64 { return m.Accuracy }},
-	{head: "held-out recall", value: func(m *Metrics) *float64 { return m.Holdout.KNNRecall }, maybe: true},
-	{head: "held-out accuracy", value: func(m *Metrics) *float64 { return m.Holdout.Accuracy }, maybe: true},
-	{head: "optimisation, s", value: func(m *Metrics) *float64 { return &m.Seconds.Optimize }},
+var columns = figureColumns()
+
+func figureColumns() (all []column) {
+	for _, f := range quality.Table() {
+		of := func(m *Metrics) *float64 { v, _ := f.Of(&m.Figures); return v }
+		all = append(all, column{head: f.Heading(), value: of, maybe: f.Slow})
+	}
+	return append(all,
+		column{head: "learnt Z", value: func(m *Metrics) *float64 { return m.Z }},
+		column{head: "loss per edge", value: func(m *Metrics) *float64 { return m.Loss }},
+		column{head: "held-out recall", value: func(m *Metrics) *float64 { return m.Holdout.KNNRecall }, maybe: true},
+		column{head: "held-out accuracy", value: func(m *Metrics) *float64 { return m.Holdout.Accuracy }, maybe: true},
+		column{head: "optimisation, s", value: func(m *Metrics) *float64 { return &m.Seconds.Optimize }},
+	)
 }
 
 // imageColumns are those of pretrainings on images.

@@ -41,7 +41,7 @@ func align(embedding, reference *data.Matrix, translate bool) (scale, disparity 
 	}
 	n, d := embedding.N, embedding.D
 	if reference.N != n || reference.D != d {
-		return 0, 0, fmt.Errorf("%w: an embedding of %d points with %d coordinates cannot be aligned to one of %d points with %d", ErrInput, n, d, reference.N, reference.D)
+		return 0, 0, fmt.Errorf("%w: embedding to align: got %d points with %d coordinates, want %d with %d as in the reference", ErrInput, n, d, reference.N, reference.D)
 	}
 	// Both where they are, however far that is.
 	reference = reference.Relative(nil)
@@ -53,7 +53,7 @@ func align(embedding, reference *data.Matrix, translate bool) (scale, disparity 
 	}
 	spread, wanted := spreadAbout(from, embedding), spreadAbout(to, reference)
 	if spread == 0 || wanted == 0 {
-		return 0, 0, fmt.Errorf("%w: an alignment of points that all coincide", ErrUndefined)
+		return 0, 0, fmt.Errorf("%w: alignment: all points coincide", ErrUndefined)
 	}
 	// The turn R that maximises the trace of R·C, where C sums the products of
 	// both positions of each point, is V·Uᵀ with C = U·S·Vᵀ.
@@ -69,7 +69,7 @@ func align(embedding, reference *data.Matrix, translate bool) (scale, disparity 
 	}
 	var svd mat.SVD
 	if !svd.Factorize(mat.NewDense(d, d, products), mat.SVDFull) {
-		return 0, 0, fmt.Errorf("%w: the singular values of the alignment do not converge", ErrUndefined)
+		return 0, 0, fmt.Errorf("%w: alignment: the singular values do not converge", ErrUndefined)
 	}
 	var u, v, turn mat.Dense
 	svd.UTo(&u)

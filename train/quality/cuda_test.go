@@ -55,7 +55,7 @@ func one(v float64, err error) ([]float64, error) { return []float64{v}, err }
 
 func TestPairsOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
-	discriminators := []Discriminator{Neg(1), UMAP(), Neg(1e-6), NC(1e3, 5)}
+	discriminators := []Discriminator{neg(1), umap(), neg(1e-6), nc(1e3, 5)}
 	for _, size := range []struct{ n, d int }{{2, 1}, {31, 2}, {257, 2}, {2100, 2}, {300, 3}, {129, 20}} {
 		m := scattered(size.n, size.d)
 		onBoth(t, fmt.Sprint("partition function of ", size), d, 2e-6, 0, func(d *device.Device) ([]float64, error) {
@@ -74,10 +74,10 @@ func TestDistantPairsOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, far := range []float32{1, 30, 1e3, 1e5, 1e9} {
 		e := []float32{0, 0, far, 0}
-		want, err := ExpectedLosses(t.Context(), []int32{0}, []int32{0}, []float64{0, 0, float64(far), 0}, 2, 1, 0, []Discriminator{Neg(1)}, nil)
+		want, err := ExpectedLosses(t.Context(), []int32{0}, []int32{0}, []float64{0, 0, float64(far), 0}, 2, 1, 0, []Discriminator{neg(1)}, nil)
 		must(t, err)
 		nearby := want[0] - math.Log(2) // that of the edge
-		sums, err := devicePairs(t.Context(), d, e, 2, 2, []Discriminator{Neg(1)}, simd.BoundOf[float32](0))
+		sums, err := devicePairs(t.Context(), d, e, 2, 2, []Discriminator{neg(1)}, simd.BoundOf[float32](0))
 		must(t, err)
 		if math.Abs(sums[0]-nearby) > 1e-6*nearby && nearby > 1e-12 || !(sums[0] > 0) {
 			t.Errorf("at distance %g the loss is %g, want %g", far, sums[0], nearby)
@@ -108,7 +108,7 @@ func TestEdgesOnDevice(t *testing.T) {
 				}
 			}
 			onBoth(t, fmt.Sprint("losses of ", size, clamp), d, 2e-6, 0, func(d *device.Device) ([]float64, error) {
-				return ExpectedLosses(t.Context(), heads, tails, m.X, m.D, 5, clamp, []Discriminator{Neg(1e-6), UMAP()}, d)
+				return ExpectedLosses(t.Context(), heads, tails, m.X, m.D, 5, clamp, []Discriminator{neg(1e-6), umap()}, d)
 			})
 		}
 	}
@@ -143,7 +143,7 @@ func TestAccuracyOnDevice(t *testing.T) {
 			class[i] = int32(i * i % 5 * (i % 3))
 		}
 		onBoth(t, fmt.Sprint("accuracy of ", size), d, 0, 0, func(d *device.Device) ([]float64, error) {
-			return one(KNNAccuracy(t.Context(), m, class, 7, 0.3, 1, d))
+			return one(knnAccuracy(t.Context(), m, class, 7, 0.3, 1, d))
 		})
 		half := size.n / 2
 		onBoth(t, fmt.Sprint("held-out accuracy of ", size), d, 0, 0, func(d *device.Device) ([]float64, error) {
@@ -162,7 +162,7 @@ func TestRefusalsOnDevice(t *testing.T) {
 		t.Errorf("one point gives %v, %v", z, err)
 	}
 	m := scattered(5, 2)
-	if _, err := KNNAccuracy(t.Context(), m, make([]int32, 4), 1, 0.5, 0, d); !errors.Is(err, ErrInput) {
+	if _, err := knnAccuracy(t.Context(), m, make([]int32, 4), 1, 0.5, 0, d); !errors.Is(err, ErrInput) {
 		t.Errorf("too few classes give %v", err)
 	}
 	if _, err := HeldOutAccuracy(t.Context(), m, make([]int32, 5), scattered(3, 3), make([]int32, 3), 1, d); !errors.Is(err, ErrInput) {

@@ -31,7 +31,8 @@ func devicePairs(ctx context.Context, on *Device, e []float32, n, d int, discrim
 	count := max(1, len(discriminators))
 	var terms []float32
 	for _, p := range discriminators {
-		terms = append(terms, float32(p.slope), float32(p.offset))
+		slope, offset, _ := p.odds()
+		terms = append(terms, float32(slope), float32(offset))
 	}
 	memory, err := on.AllocPieces(pieces*count*8, len(e)*4, len(terms)*4)
 	if err != nil {

@@ -1,6 +1,12 @@
 package quality
 
-import "testing"
+import (
+	"context"
+	"testing"
+
+	"cne/data"
+	"cne/model/op"
+)
 
 // must ends the test if there is an error.
 func must(t testing.TB, err error) {
@@ -21,3 +27,21 @@ func need[T any](value T, err error) func(testing.TB) T {
 
 // errorOf returns the error of a call.
 func errorOf[T any](_ T, err error) error { return err }
+
+func neg(c float64) Discriminator                 { return Discriminator{op.Neg, c} }
+func nc(z float64, m int) Discriminator           { return Discriminator{op.NC, z * float64(m)} }
+func umap() Discriminator                         { return similarity }
+func mean(e Estimate, err error) (float64, error) { return e.Mean, err }
+
+// knnRecall, trustworthinessOf and knnAccuracy are of all points.
+func knnRecall(inData, inEmbedding []int32, k, points int) (float64, error) {
+	return mean(KNNRecall(inData, inEmbedding, k, points, len(inData)/max(1, k)))
+}
+
+func trustworthinessOf(ranks []int32, k int) (float64, error) {
+	return mean(Trustworthiness(ranks, k, len(ranks)/max(1, k)))
+}
+
+func knnAccuracy(ctx context.Context, embedding *data.Matrix, classes []int32, k int, share float64, seed uint64, on *Device) (float64, error) {
+	return mean(KNNAccuracy(ctx, embedding, classes, k, share, seed, 0, on))
+}

@@ -36,7 +36,7 @@ func TestPointsOutOfRange(t *testing.T) {
 			for name, measure := range map[string]func() error{
 				"KL": func() error { _, err := KL(t.Context(), good(), index, x, 2, 1, nil); return err },
 				"ExpectedLosses": func() error {
-					_, err := ExpectedLosses(t.Context(), index, good(), x, 2, 5, 0, []Discriminator{UMAP()}, nil)
+					_, err := ExpectedLosses(t.Context(), index, good(), x, 2, 5, 0, []Discriminator{umap()}, nil)
 					return err
 				},
 				"ExpectedInfoNC": func() error {
@@ -47,8 +47,8 @@ func TestPointsOutOfRange(t *testing.T) {
 					_, err := ExpectedInfoNC(t.Context(), index, good(), x, 2, 1<<20, 1, 0, 2, 1, nil)
 					return err
 				},
-				"KNNRecall":        func() error { _, err := KNNRecall(index, good(), k, n); return err },
-				"KNNRecall, found": func() error { _, err := KNNRecall(good(), index, k, n); return err },
+				"KNNRecall":        func() error { _, err := knnRecall(index, good(), k, n); return err },
+				"KNNRecall, found": func() error { _, err := knnRecall(good(), index, k, n); return err },
 				"Options.Neighbors": func() error {
 					_, err := Measure(t.Context(), m, m, Options{K: k, Neighbors: list(index)})
 					return err

@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"math"
 
-	"cne/internal/parallel"
 	"cne/internal/rng"
 )
 
-// An Estimate is a mean of random draws, and its standard error.
-type Estimate struct{ Mean, Error float64 }
+// An Estimate is a figure, and its standard error if it is not Exact: how far it lies, in
+// the root mean square, from what all draws would give.
+type Estimate struct {
+	Mean, Error float64
+	Exact       bool
+}
 
 const (
 	// infoNCWork bounds how many similarities ExpectedInfoNC computes in the end: some
@@ -59,7 +62,7 @@ func expectedInfoNC[T Float](ctx context.Context, on *Device, heads, tails []int
 		return Estimate{}, err
 	}
 	if !(rho > 0) || math.IsInf(rho, 0) || draws < 2 {
-		return Estimate{}, fmt.Errorf("%w: ρ = %v with %d draws per edge; ρ is a positive number, and 2 draws are needed for the error", ErrInput, rho, draws)
+		return Estimate{}, fmt.Errorf("%w: ρ and draws per edge: got %v and %d, want a positive number and 2 or more", ErrInput, rho, draws)
 	}
 	f := &infoNC[T]{heads: heads, tails: tails, embedding: embedding, n: n, d: d, m: m, draws: draws, clamp: clamp, seed: seed, on: on}
 	if m/manyNegatives >= n-1 {
@@ -120,33 +123,22 @@ func (f *infoNC[T]) similarity(i, j int32) float64 {
 
 // overAllEdges is the mean over all edges.
 func (f *infoNC[T]) overAllEdges(ctx context.Context, rho float64) (Estimate, error) {
-	if single, ok := f.onDevice(); ok {
-		return f.overAllOnDevice(ctx, single, rho)
-	}
-	type sums struct{ loss, variance float64 } // over edges; variance of an edge's mean
-	grain := f.grain()
-	partial := make([]sums, parallel.Pieces(len(f.heads), grain))
-	stream := rng.New(f.seed, rng.Negatives)
-	err := inPieces(ctx, len(f.heads), grain, func(piece, lo, hi int) {
-		var s sums
-		random := stream.At(uint64(lo) * uint64(f.draws) * uint64(f.m))
-		for e := lo; e < hi; e++ {
-			mean, variance := f.logTotal(e, &random)
-			s.loss += mean/rho - math.Log(f.similarity(f.heads[e], f.tails[e]))
-			s.variance += variance
-		}
-		partial[piece] = s
-	})
+	means, variances, err := f.logTotals(ctx, f.heads, f.tails)
 	if err != nil {
 		return Estimate{}, err
 	}
-	var s sums
-	for _, p := range partial {
-		s.loss += p.loss
-		s.variance += p.variance
+	var loss, variance float64
+	for lo, grain := 0, f.grain(); lo < len(means); lo += grain {
+		var ofLoss, ofVariance float64
+		for e := lo; e < min(len(means), lo+grain); e++ {
+			ofLoss += means[e]/rho - math.Log(f.similarity(f.heads[e], f.tails[e]))
+			ofVariance += variances[e]
+		}
+		loss += ofLoss
+		variance += ofVariance
 	}
 	edges := float64(len(f.heads))
-	return Estimate{s.loss / edges, math.Sqrt(s.variance) / rho / edges}, nil
+	return Estimate{Mean: loss / edges, Error: math.Sqrt(variance) / rho / edges}, nil
 }
 
 // overDrawnEdges is the mean over so many edges that are drawn, but for the part that
@@ -154,15 +146,16 @@ func (f *infoNC[T]) overAllEdges(ctx context.Context, rho float64) (Estimate, er
 func (f *infoNC[T]) overDrawnEdges(ctx context.Context, rho float64, edges int) (Estimate, error) {
 	edges = max(edges, fewestEdges)
 	order := rng.New(f.seed, rng.Sample)
-	chosen := make([]int, edges)
-	for k := range chosen {
-		chosen[k] = order.IntN(len(f.heads))
+	heads, tails := make([]int32, edges), make([]int32, edges)
+	for k := range heads {
+		e := order.IntN(len(f.heads))
+		heads[k], tails[k] = f.heads[e], f.tails[e]
 	}
-	values, err := f.logTotals(ctx, chosen)
+	values, _, err := f.logTotals(ctx, heads, tails)
 	if err != nil {
 		return Estimate{}, err
 	}
-	attraction, err := f.attraction(ctx)
+	attraction, err := attractionOf(ctx, f.on, f.heads, f.tails, f.embedding, f.d, similarity, -math.Log(f.clamp))
 	if err != nil {
 		return Estimate{}, err
 	}
@@ -173,67 +166,30 @@ func (f *infoNC[T]) overDrawnEdges(ctx context.Context, rho float64, edges int) 
 		squares += before * (v - mean)
 	}
 	return Estimate{
-		attraction/float64(len(f.heads)) + mean/rho,
-		math.Sqrt(squares/float64(edges-1)/float64(edges)) / rho,
+		Mean:  attraction/float64(len(f.heads)) + mean/rho,
+		Error: math.Sqrt(squares/float64(edges-1)/float64(edges)) / rho,
 	}, nil
 }
 
-// attraction is the sum of −log q over all edges.
-func (f *infoNC[T]) attraction(ctx context.Context) (float64, error) {
-	return attractionOf(ctx, f.on, f.heads, f.tails, f.embedding, f.d, UMAP(), -math.Log(f.clamp))
-}
-
-// onDevice returns the embedding if negatives can be drawn on the device.
-func (f *infoNC[T]) onDevice() ([]float32, bool) {
-	single, ok := any(f.embedding).([]float32)
-	return single, ok && !f.on.OnHost() && f.moments == nil && f.m <= math.MaxInt32
-}
-
-// overAllOnDevice is overAllEdges on the device.
-func (f *infoNC[T]) overAllOnDevice(ctx context.Context, embedding []float32, rho float64) (Estimate, error) {
+// logTotals returns logTotal of each of some edges, computed on a device where it can.
+func (f *infoNC[T]) logTotals(ctx context.Context, heads, tails []int32) (means, variances []float64, err error) {
 	stream := rng.New(f.seed, rng.Negatives)
-	means, variances, err := deviceLogTotals(ctx, f.on, f.heads, f.tails, embedding, f.d, f.m, f.draws, f.clamp, stream.State())
-	if err != nil {
-		return Estimate{}, err
+	if single, ok := any(f.embedding).([]float32); ok && !f.on.OnHost() && f.moments == nil && f.m <= math.MaxInt32 {
+		return deviceLogTotals(ctx, f.on, heads, tails, single, f.d, f.m, f.draws, f.clamp, stream.State())
 	}
-	attraction, err := f.attraction(ctx)
-	if err != nil {
-		return Estimate{}, err
-	}
-	var loss, variance float64
-	for k, v := range means {
-		loss += v
-		variance += variances[k]
-	}
-	edges := float64(len(f.heads))
-	return Estimate{(loss/rho + attraction) / edges, math.Sqrt(variance) / rho / edges}, nil
-}
-
-// logTotals returns the mean of logTotal of each of some edges.
-func (f *infoNC[T]) logTotals(ctx context.Context, edges []int) ([]float64, error) {
-	stream := rng.New(f.seed, rng.Negatives)
-	if single, ok := f.onDevice(); ok {
-		heads, tails := make([]int32, len(edges)), make([]int32, len(edges))
-		for k, e := range edges {
-			heads[k], tails[k] = f.heads[e], f.tails[e]
-		}
-		values, _, err := deviceLogTotals(ctx, f.on, heads, tails, single, f.d, f.m, f.draws, f.clamp, stream.State())
-		return values, err
-	}
-	values := make([]float64, len(edges))
-	return values, inPieces(ctx, len(edges), f.grain(), func(_, lo, hi int) {
+	means, variances = make([]float64, len(heads)), make([]float64, len(heads))
+	return means, variances, inPieces(ctx, len(heads), f.grain(), func(_, lo, hi int) {
 		random := stream.At(uint64(lo) * uint64(f.draws) * uint64(f.m))
 		for k := lo; k < hi; k++ {
-			values[k], _ = f.logTotal(edges[k], &random)
+			means[k], variances[k] = f.logTotal(heads[k], tails[k], &random)
 		}
 	})
 }
 
 // logTotal returns the mean of the logarithm of an edge's similarities over draws of its
 // negatives, and the variance of that mean.
-func (f *infoNC[T]) logTotal(e int, random *rng.Stream) (mean, variance float64) {
-	i := f.heads[e]
-	positive := f.similarity(i, f.tails[e])
+func (f *infoNC[T]) logTotal(i, tail int32, random *rng.Stream) (mean, variance float64) {
+	positive := f.similarity(i, tail)
 	if f.moments != nil {
 		s := f.moments[i]
 		if s.count == 0 {

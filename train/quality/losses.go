@@ -7,34 +7,59 @@ import (
 	"slices"
 
 	"cne/internal/simd"
+	"cne/model/op"
 )
 
-// A Discriminator is the classifier behind a loss that tells the edges of the
-// graph from pairs drawn at random: it takes a pair at squared distance x for
-// an edge with probability 1/(1+w), w = slope·x + offset. Neg, NC and UMAP make
-// those of the losses.
-type Discriminator struct{ slope, offset float64 }
+// A Discriminator is the classifier behind a loss that is a sum over pairs: it tells the
+// edges of the graph from pairs drawn at random.
+type Discriminator struct {
+	Loss op.Loss
+	// C is the constant of a loss that has one: Z̄·m/|X| of Neg-t-SNE for m negatives and
+	// |X| = n², or z·m of NC-t-SNE for the normalisation constant z of one pair.
+	// z = PartitionFunction/(n(n−1)) gives the similarities of all ordered pairs a mean of 1.
+	C float64
+}
 
-// Neg is Neg-t-SNE's: q/(q+c) for the Cauchy similarity q = 1/(1+x), with
-// c = Z̄·m/|X| for m negatives, |X| = n² and the normalisation constant Z̄
-// (Damrich et al., 2023, Sec. 5); c = 1 is the paper's default, Z̄ = |X|/m.
-func Neg(c float64) Discriminator { return Discriminator{c, c} }
+// similarity is the discriminator whose positive loss is −log q.
+var similarity = Discriminator{Loss: op.UMAP, C: 1}
 
-// NC is NC-t-SNE's with m negatives and the normalisation constant z of one
-// pair: (q/z)/(q/z+m) (Damrich et al., 2023, Eq. 6). z = PartitionFunction/(n(n−1))
-// gives the similarities of all ordered pairs a mean of 1.
-func NC(z float64, m int) Discriminator { return Neg(z * float64(m)) }
+// odds returns op.LossInfo.Odds for the constant.
+func (p Discriminator) odds() (slope, offset float64, ok bool) {
+	odds := p.Loss.Info().Odds
+	if odds == nil {
+		return 0, 0, false
+	}
+	slope, offset = odds(p.C)
+	return slope, offset, true
+}
 
-// UMAP is UMAP's: q itself, which negative sampling makes of Neg-t-SNE (Damrich et
-// al., 2023, Sec. 6).
-func UMAP() Discriminator { return Discriminator{1, 0} }
+// single reports whether the loss can be computed in single precision: a diverged run has
+// constants with which it cannot.
+func (p Discriminator) single() bool {
+	slope, _, ok := p.odds()
+	return ok && slope >= 1e-20 && slope <= 1e20
+}
 
-// ExpectedLosses returns, for each discriminator p, the loss per edge that
+// terms returns the losses of a positive and of a negative pair at a squared distance.
+func (p Discriminator) terms() (positive, negative func(d2 float64) float64) {
+	if slope, offset, ok := p.odds(); ok {
+		return func(d2 float64) float64 { return math.Log1p(slope*d2 + offset) },
+			func(d2 float64) float64 { return math.Log1p(1 / (slope*d2 + offset)) }
+	}
+	of := func(loss func(q, rest, c float64) op.PairLoss) func(float64) float64 {
+		return func(d2 float64) float64 { return loss(1/(1+d2), d2/(1+d2), p.C).Loss }
+	}
+	info := p.Loss.Info()
+	return of(info.Positive), of(info.Negative)
+}
+
+// ExpectedLosses returns, for each discriminator, the loss per edge that
 // training with m negatives expects when these are drawn uniformly from all
 // other points,
 //
-//	(1/E) Σ_(ij edge) −log p(ij)  +  m/(n(n−1)) Σ_(i≠j) −log(1−p(ij)).
+//	(1/E) Σ_(ij edge) −log p(ij)  +  m/(n(n−1)) Σ_(i≠j) −log(1−p(ij)),
 //
+// with the probability p that it gives a pair of being an edge.
 // Both sums are complete: the first over the E directed edges, the second over
 // all ordered pairs. (Training draws negatives from the batch, whose points
 // occur as often as they have edges; its losses differ by that.) Arguments of
@@ -77,15 +102,18 @@ func ExpectedLosses[T Float](ctx context.Context, heads, tails []int32, embeddin
 func checkLoss(n, m int, clamp float64, discriminators []Discriminator) error {
 	switch {
 	case n < 2:
-		return fmt.Errorf("%w: the loss of %d points has no negatives", ErrUndefined, n)
+		return fmt.Errorf("%w: loss: got %d points, want 2 or more", ErrUndefined, n)
 	case m < 1:
-		return fmt.Errorf("%w: %d negatives per edge; 1 or more are needed", ErrInput, m)
+		return fmt.Errorf("%w: negatives per edge: got %d, want 1 or more", ErrInput, m)
 	case !(clamp >= 0 && clamp < 1):
-		return fmt.Errorf("%w: clamp %v; it is a number from 0 to below 1", ErrInput, clamp)
+		return fmt.Errorf("%w: clamp: got %v, want a number in [0, 1)", ErrInput, clamp)
 	}
 	for _, p := range discriminators {
-		if !(p.slope > 0) || math.IsInf(p.slope, 0) || !(p.offset >= 0) {
-			return fmt.Errorf("%w: normalisation constant %v; it is a positive number", ErrInput, p.slope)
+		switch info := p.Loss.Info(); {
+		case info.Positive == nil:
+			return fmt.Errorf("%w: loss: got %v, want a sum over pairs", ErrInput, p.Loss)
+		case info.Constant != op.NoConstant && (!(p.C > 0) || math.IsInf(p.C, 0)):
+			return fmt.Errorf("%w: normalisation constant: got %v, want a positive number", ErrInput, p.C)
 		}
 	}
 	return nil
@@ -94,28 +122,40 @@ func checkLoss(n, m int, clamp float64, discriminators []Discriminator) error {
 // logLimit returns the largest −log of a probability that is clamped.
 func logLimit(clamp float64) float64 { return -math.Log(simd.BoundOf[float64](clamp).Clamp()) }
 
-// extreme tells whether single precision could not hold w: a diverged run has
-// such constants.
-func (p Discriminator) extreme() bool { return p.slope < 1e-20 || p.slope > 1e20 }
-
 // lossesOfPairs adds up −log(1−p) over the unordered pairs for each
 // discriminator.
 func lossesOfPairs[T Float](ctx context.Context, e []T, n, d int, clamp float64, discriminators []Discriminator, on *Device) ([]float64, error) {
-	if f, ok := any(e).([]float32); ok && !slices.ContainsFunc(discriminators, Discriminator.extreme) {
-		bound := simd.BoundOf[float32](clamp)
-		if !on.OnHost() && len(discriminators) > 0 {
-			return devicePairs(ctx, on, f, n, d, discriminators, bound)
+	if f, ok := any(e).([]float32); ok && !on.OnHost() && allSingle(discriminators) && len(discriminators) > 0 {
+		return devicePairs(ctx, on, f, n, d, discriminators, simd.BoundOf[float32](clamp))
+	}
+	return overTiles(ctx, n, len(discriminators), repulsionTerms(e, n, d, clamp, discriminators))
+}
+
+func allSingle(discriminators []Discriminator) bool {
+	return !slices.ContainsFunc(discriminators, func(p Discriminator) bool { return !p.single() })
+}
+
+// repulsionTerms are the losses −log(1−p) of negative pairs, for each discriminator.
+func repulsionTerms[T Float](e []T, n, d int, clamp float64, discriminators []Discriminator) pairTerms {
+	if f, ok := any(e).([]float32); ok && allSingle(discriminators) {
+		bound, linear := simd.BoundOf[float32](clamp), make([][2]float32, len(discriminators))
+		for k, p := range discriminators {
+			slope, offset, _ := p.odds()
+			linear[k] = [2]float32{float32(slope), float32(offset)}
 		}
-		return overPlanes(ctx, f, n, d, len(discriminators), func(d2 []float32, sums []float64) {
-			for k, p := range discriminators {
-				sums[k] += simd.InverseLogSum(d2, float32(p.slope), float32(p.offset), bound)
+		return blockTerms(f, n, d, func(d2 []float32, sums []float64) {
+			for k, p := range linear {
+				sums[k] += simd.InverseLogSum(d2, p[0], p[1], bound)
 			}
 		})
 	}
-	limit := logLimit(clamp)
-	return overDistances(ctx, e, n, d, len(discriminators), func(d2 float64, sums []float64) {
-		for k, p := range discriminators {
-			sums[k] += min(limit, math.Log1p(1/(p.slope*d2+p.offset)))
+	limit, negatives := logLimit(clamp), make([]func(float64) float64, len(discriminators))
+	for k, p := range discriminators {
+		_, negatives[k] = p.terms()
+	}
+	return exactTerms(e, d, func(d2 float64, sums []float64) {
+		for k, loss := range negatives {
+			sums[k] += min(limit, loss(d2))
 		}
 	})
 }

@@ -44,7 +44,7 @@ func TestExpectedLosses(t *testing.T) {
 			}
 			heads, tails := symmetric(nearestNaive(x, d, min(5, n-1)), min(5, n-1))
 			const m, clamp = 7, 1e-10
-			discriminators := []Discriminator{Neg(1), Neg(1e-4), NC(z, m), UMAP()}
+			discriminators := []Discriminator{neg(1), neg(1e-4), nc(z, m), umap()}
 			probabilities := []func(q float64) float64{
 				func(q float64) float64 { return q / (q + 1) },
 				func(q float64) float64 { return q / (q + 1e-4) },
@@ -67,8 +67,8 @@ func TestExpectedLosses(t *testing.T) {
 func TestExpectedLossesOfDistantPairs(t *testing.T) {
 	x := normal[float32](1, 300, 2, 1e5)
 	heads, tails := symmetric(nearestNaive(x, 2, 1), 1)
-	losses := need(ExpectedLosses(t.Context(), heads, tails, x, 2, 5, 0, []Discriminator{Neg(1e3)}, nil))(t)
-	positive := need(ExpectedLosses(t.Context(), heads, tails, x, 2, 1, 0, []Discriminator{Neg(1e3)}, nil))(t)
+	losses := need(ExpectedLosses(t.Context(), heads, tails, x, 2, 5, 0, []Discriminator{neg(1e3)}, nil))(t)
+	positive := need(ExpectedLosses(t.Context(), heads, tails, x, 2, 1, 0, []Discriminator{neg(1e3)}, nil))(t)
 	var sum float64
 	for i := range 300 {
 		for j := range i {
@@ -90,7 +90,7 @@ func TestExpectedLossesOfExtremeConstants(t *testing.T) {
 	copy(x[2:4], x[:2]) // two points coincide
 	heads, tails := symmetric(nearestNaive(x, 2, 3), 3)
 	for _, c := range []float64{1e-50, 1e-30, 1e-19, 1e19, 1e30, 1e50} {
-		losses := need(ExpectedLosses(t.Context(), heads, tails, x, 2, 5, 1e-10, []Discriminator{Neg(1), Neg(c)}, nil))(t)
+		losses := need(ExpectedLosses(t.Context(), heads, tails, x, 2, 5, 1e-10, []Discriminator{neg(1), neg(c)}, nil))(t)
 		near(t, "Neg-t-SNE", losses[0], lossNaive(heads, tails, x, 2, 5, 1e-10, func(q float64) float64 { return q / (q + 1) }), 1e-5)
 		var sum float64 // with the complement in a form that does not cancel
 		for i := range 60 {
@@ -113,10 +113,10 @@ func TestExpectedLossesWithoutClamp(t *testing.T) {
 	heads, tails := []int32{0, 1}, []int32{1, 0}
 	for name, measure := range map[string]func() ([]float64, error){
 		"float32": func() ([]float64, error) {
-			return ExpectedLosses(t.Context(), heads, tails, make([]float32, 4), 2, 5, 0, []Discriminator{UMAP()}, nil)
+			return ExpectedLosses(t.Context(), heads, tails, make([]float32, 4), 2, 5, 0, []Discriminator{umap()}, nil)
 		},
 		"float64": func() ([]float64, error) {
-			return ExpectedLosses(t.Context(), heads, tails, make([]float64, 4), 2, 5, 0, []Discriminator{UMAP()}, nil)
+			return ExpectedLosses(t.Context(), heads, tails, make([]float64, 4), 2, 5, 0, []Discriminator{umap()}, nil)
 		},
 	} {
 		if losses, err := measure(); err != nil || !(losses[0] > 5*80 && losses[0] < 5*800) {
@@ -130,7 +130,7 @@ func TestExpectedLossesOfEqualPoints(t *testing.T) {
 	same := make([]float32, 40)
 	heads, tails := []int32{0, 1}, []int32{1, 0}
 	for _, clamp := range []float64{1e-10, 1e-4} {
-		losses := need(ExpectedLosses(t.Context(), heads, tails, same, 2, 5, clamp, []Discriminator{UMAP(), Neg(1)}, nil))(t)
+		losses := need(ExpectedLosses(t.Context(), heads, tails, same, 2, 5, clamp, []Discriminator{umap(), neg(1)}, nil))(t)
 		near(t, "UMAP", losses[0], -5*math.Log(clamp), 1e-6)
 		near(t, "Neg-t-SNE", losses[1], 6*math.Ln2, 1e-6)
 		infonc := need(ExpectedInfoNC(t.Context(), heads, tails, same, 2, 5, 1, clamp, 2, 0, nil))(t)
@@ -149,7 +149,7 @@ func TestNCAtItsConstant(t *testing.T) {
 	heads, tails := symmetric(nearestNaive(same, 2, 29), 29) // all pairs
 	z, _ := PartitionFunction(t.Context(), same, 2, nil)
 	z /= 30 * 29
-	losses := need(ExpectedLosses(t.Context(), heads, tails, same, 2, 5, 0, []Discriminator{NC(z/1.1, 5), NC(z, 5), NC(1.1*z, 5)}, nil))(t)
+	losses := need(ExpectedLosses(t.Context(), heads, tails, same, 2, 5, 0, []Discriminator{nc(z/1.1, 5), nc(z, 5), nc(1.1*z, 5)}, nil))(t)
 	if !(losses[1] < losses[0] && losses[1] < losses[2]) {
 		t.Errorf("losses %v around the partition function; the one in the middle is the least", losses)
 	}
@@ -209,7 +209,7 @@ func figures(t *testing.T, heads, tails []int32, x []float32, d int) []float64 {
 	z := need(PartitionFunction(t.Context(), x, d, nil))(t)
 	n := float64(len(x) / d)
 	kl := need(KL(t.Context(), heads, tails, x, d, z, nil))(t)
-	losses := need(ExpectedLosses(t.Context(), heads, tails, x, d, 5, 1e-10, []Discriminator{Neg(1), Neg(0.01), NC(z/n/(n-1), 5), UMAP()}, nil))(t)
+	losses := need(ExpectedLosses(t.Context(), heads, tails, x, d, 5, 1e-10, []Discriminator{neg(1), neg(0.01), nc(z/n/(n-1), 5), umap()}, nil))(t)
 	return append(losses, z, kl, need(ExpectedInfoNC(t.Context(), heads, tails, x, d, 5, 1, 1e-10, 2, 0, nil))(t).Mean)
 }
 
@@ -264,7 +264,7 @@ func TestMotionsAndReflectionsLeaveTheFigures(t *testing.T) {
 
 	sameBits(t, "losses", func() (float64, error) {
 		big := normal[float32](8, 5000, 3, 2)
-		v, err := ExpectedLosses(t.Context(), heads, tails, big, 3, 5, 1e-10, []Discriminator{Neg(1), UMAP()}, nil)
+		v, err := ExpectedLosses(t.Context(), heads, tails, big, 3, 5, 1e-10, []Discriminator{neg(1), umap()}, nil)
 		if err != nil {
 			return 0, err
 		}
@@ -312,7 +312,7 @@ func TestTrustworthiness(t *testing.T) {
 		"one of three": {[]int32{2, 1, 1}, 1, 2. / 3},
 		"five points":  {[]int32{4, 3, 1, 2, 1, 2, 3, 1, 1, 2}, 2, 1 - 2./(5*2*3)*(2+1+1)},
 	} {
-		got, err := Trustworthiness(tc.ranks, tc.k)
+		got, err := trustworthinessOf(tc.ranks, tc.k)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -328,12 +328,12 @@ func TestTrustworthiness(t *testing.T) {
 	for e := range ranks {
 		ranks[e] = int32(1 + s.IntN(n-1))
 	}
-	got, err := Trustworthiness(ranks, k)
+	got, err := trustworthinessOf(ranks, k)
 	near(t, "any points", got, 0.5, 0.01)
 	if err != nil {
 		t.Error(err)
 	}
-	sameBits(t, "trustworthiness", func() (float64, error) { return Trustworthiness(ranks, k) })
+	sameBits(t, "trustworthiness", func() (float64, error) { return trustworthinessOf(ranks, k) })
 
 	// Of an embedding that keeps one of the two coordinates, by the definition.
 	x := normal[float64](4, 200, 2, 1)
@@ -341,7 +341,7 @@ func TestTrustworthiness(t *testing.T) {
 	for i := range y {
 		y[i] = x[2*i]
 	}
-	got = need(Trustworthiness(ranksNaive(x, 2, nearestNaive(y, 1, k), k), k))(t)
+	got = need(trustworthinessOf(ranksNaive(x, 2, nearestNaive(y, 1, k), k), k))(t)
 	near(t, "one coordinate", got, trustworthinessNaive(x, 2, y, 1, k), 1e-14)
 	if !(got > 0.7 && got < 0.95) {
 		t.Errorf("one coordinate of two: %v; it is worse than both and better than none", got)
@@ -354,7 +354,7 @@ func TestGoldenTrustworthiness(t *testing.T) {
 	f := need(safetensors.ReadFile(filepath.Join("testdata", "metrics.safetensors")))(t)
 	x, y := value(t, f, "X"), value(t, f, "Y")
 	trustworthiness := func(k int) float64 {
-		return need(Trustworthiness(ranksNaive(x, 20, nearestNaive(y, 2, k), k), k))(t)
+		return need(trustworthinessOf(ranksNaive(x, 20, nearestNaive(y, 2, k), k), k))(t)
 	}
 	for _, k := range []int{1, 3, 15, 100} {
 		near(t, "trustworthiness by the definition", trustworthiness(k), trustworthinessNaive(x, 20, y, 2, k), 1e-12)
@@ -373,7 +373,7 @@ func BenchmarkExpectedLosses(b *testing.B) {
 	const n = 10000
 	y := normal[float32](1, n, 2, 10)
 	for b.Loop() {
-		need(ExpectedLosses(b.Context(), []int32{0}, []int32{1}, y, 2, 5, 1e-10, []Discriminator{Neg(1), NC(1e-3, 5), UMAP()}, nil))(b)
+		need(ExpectedLosses(b.Context(), []int32{0}, []int32{1}, y, 2, 5, 1e-10, []Discriminator{neg(1), nc(1e-3, 5), umap()}, nil))(b)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(n*(n-1)/2), "ns/pair")
 }

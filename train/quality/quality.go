@@ -58,10 +58,10 @@ type Float interface{ float32 | float64 }
 // in errors.
 func points[T Float](x []T, d int, what string) (int, error) {
 	if d < 1 || len(x)%d != 0 {
-		return 0, fmt.Errorf("%w: %d values of the %s cannot be points of %d coordinates", ErrInput, len(x), what, d)
+		return 0, fmt.Errorf("%w: %s: got %d values, want points of %d coordinates", ErrInput, what, len(x), d)
 	}
 	if i := finite.First(x); i >= 0 {
-		return 0, fmt.Errorf("%w: point %d of the %s (counted from 0) has %v as coordinate %d", ErrNotFinite, i/d, what, x[i], i%d)
+		return 0, fmt.Errorf("%w: point %d of the %s (counted from 0): got %v as coordinate %d", ErrNotFinite, i/d, what, x[i], i%d)
 	}
 	return len(x) / d, nil
 }
@@ -73,7 +73,7 @@ func rows(m *data.Matrix, what string) (int, error) {
 	}
 	n, err := points(m.X, m.D, what)
 	if err == nil && n != m.N {
-		err = fmt.Errorf("%w: the %s holds %d points, but says that they are %d", ErrInput, what, n, m.N)
+		err = fmt.Errorf("%w: %s: got the values of %d points, want %d", ErrInput, what, n, m.N)
 	}
 	return n, err
 }

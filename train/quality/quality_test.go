@@ -145,7 +145,7 @@ func TestGolden(t *testing.T) {
 			}
 		}
 	}
-	near(t, "recall", need(KNNRecall(inData, nearestNaive(y, 2, k), k, 300))(t), value(t, f, "knn_recall")[0], tolerance)
+	near(t, "recall", need(knnRecall(inData, nearestNaive(y, 2, k), k, 300))(t), value(t, f, "knn_recall")[0], tolerance)
 
 	rho := need(spearman(t.Context(), x, 20, y, 2))(t)
 	near(t, "Spearman", rho, value(t, f, "spearman")[0], tolerance)
@@ -225,7 +225,7 @@ func TestPartitionFunctionProperties(t *testing.T) {
 	sameBits(t, "d=5", func() (float64, error) { return PartitionFunction(t.Context(), y, 5, nil) })
 }
 
-func TestCauchySum(t *testing.T) {
+func TestSimilarities(t *testing.T) {
 	lattice := make([]float32, 4000)
 	for i := range lattice {
 		lattice[i] = float32(i%7) / 3
@@ -246,7 +246,13 @@ func TestCauchySum(t *testing.T) {
 					dx, dy := float64(at)-float64(xs[j]), float64(at)-float64(ys[j])
 					want += 1 / (1 + dx*dx + dy*dy)
 				}
-				near(t, name+", in use", cauchySum(at, at, xs, ys), want, 1e-6)
+				e := []float32{at, at}
+				for j := range xs {
+					e = append(e, xs[j], ys[j])
+				}
+				sums := []float64{0}
+				similarityTerms(e, n+1, 2, false)(0, 1, n+1, nil, sums)
+				near(t, name+", in use", sums[0], want, 1e-6)
 			}
 		}
 	}
@@ -294,7 +300,7 @@ func TestKNNRecall(t *testing.T) {
 		"of others, none": {[]int32{3}, []int32{4}, 1, 5, 0},
 		"of fewer others": {[]int32{0, 1, 1, 0}, []int32{0, 1, 0, 0}, 1, 2, 0.75},
 	} {
-		if got, err := KNNRecall(tc.x, tc.y, tc.k, tc.points); err != nil || got != tc.want {
+		if got, err := knnRecall(tc.x, tc.y, tc.k, tc.points); err != nil || got != tc.want {
 			t.Errorf("%s: %v, %v; want %v", name, got, err, tc.want)
 		}
 	}
@@ -307,9 +313,9 @@ func TestKNNRecall(t *testing.T) {
 			y[i] = x[i]
 		}
 	}
-	got, _ := KNNRecall(x, y, k, n)
+	got, _ := knnRecall(x, y, k, n)
 	near(t, "a quarter agrees", got, 0.25, 0.01)
-	sameBits(t, "recall", func() (float64, error) { return KNNRecall(x, y, k, n) })
+	sameBits(t, "recall", func() (float64, error) { return knnRecall(x, y, k, n) })
 }
 
 // spearmanNaive follows the textbook: mean ranks, then Pearson's correlation.
@@ -524,7 +530,7 @@ func TestKNNAccuracy(t *testing.T) {
 				classes[i] = int32(s.IntN(5))
 			}
 		}
-		got := need(KNNAccuracy(t.Context(), matrix(x, d), classes, k, 0.02, 1, nil))(t)
+		got := need(knnAccuracy(t.Context(), matrix(x, d), classes, k, 0.02, 1, nil))(t)
 
 		split := rng.New(1, rng.Split)
 		order := split.Perm(n)
@@ -546,7 +552,7 @@ func TestKNNAccuracy(t *testing.T) {
 			t.Errorf("d=%d: %v, want %v", d, got, want)
 		}
 		sameBits(t, "accuracy", func() (float64, error) {
-			return KNNAccuracy(t.Context(), matrix(x, d), classes, k, 0.02, 1, nil)
+			return knnAccuracy(t.Context(), matrix(x, d), classes, k, 0.02, 1, nil)
 		})
 	}
 }
@@ -563,7 +569,7 @@ func TestHeldOutAccuracy(t *testing.T) {
 		classes[i] = int32(x[i*d]/3) - 2
 	}
 	all := matrix(x, d)
-	want := need(KNNAccuracy(t.Context(), all, classes, k, 0.1, 1, nil))(t)
+	want := need(knnAccuracy(t.Context(), all, classes, k, 0.1, 1, nil))(t)
 	stream := rng.New(1, rng.Split)
 	order := stream.Perm(n)
 	held := data.NewMatrix(0, d)
@@ -601,7 +607,7 @@ func TestKNNAccuracySeparated(t *testing.T) {
 		x[2*i] += 100 * float32(classes[i])
 	}
 	for _, seed := range []uint64{1, 2} {
-		if acc, err := KNNAccuracy(t.Context(), matrix(x, 2), classes, 10, 1./7, seed, nil); err != nil || acc != 1 {
+		if acc, err := knnAccuracy(t.Context(), matrix(x, 2), classes, 10, 1./7, seed, nil); err != nil || acc != 1 {
 			t.Errorf("separated classes: %v, %v; want 1", acc, err)
 		}
 	}
@@ -609,7 +615,7 @@ func TestKNNAccuracySeparated(t *testing.T) {
 	for i, j := range s.Perm(700) {
 		classes[i] = int32(j % 3)
 	}
-	if acc, _ := KNNAccuracy(t.Context(), matrix(x, 2), classes, 10, 0.5, 1, nil); acc < 0.2 || acc > 0.47 {
+	if acc, _ := knnAccuracy(t.Context(), matrix(x, 2), classes, 10, 0.5, 1, nil); acc < 0.2 || acc > 0.47 {
 		t.Errorf("random classes: %v, want about 1/3", acc)
 	}
 }
@@ -631,55 +637,55 @@ func TestRefusals(t *testing.T) {
 		err, is error
 		want    string
 	}{
-		"partition: width":                    {errorOf(PartitionFunction(t.Context(), three, 4, nil)), ErrInput, "6 values of the embedding cannot be points of 4"},
+		"partition: width":                    {errorOf(PartitionFunction(t.Context(), three, 4, nil)), ErrInput, "embedding: got 6 values, want points of 4"},
 		"partition: width 0":                  {errorOf(PartitionFunction(t.Context(), three, 0, nil)), ErrInput, "points of 0 coordinates"},
-		"partition: NaN":                      {errorOf(PartitionFunction(t.Context(), []float32{1, 2, 3, nan}, 2, nil)), ErrNotFinite, "point 1 of the embedding (counted from 0) has NaN as coordinate 1"},
+		"partition: NaN":                      {errorOf(PartitionFunction(t.Context(), []float32{1, 2, 3, nan}, 2, nil)), ErrNotFinite, "point 1 of the embedding (counted from 0): got NaN as coordinate 1"},
 		"partition: infinite":                 {errorOf(PartitionFunction(t.Context(), []float64{1, math.Inf(-1)}, 1, nil)), ErrNotFinite, "-Inf"},
 		"KL: no edges":                        {errorOf(KL(t.Context(), nil, nil, three, 2, 1, nil)), ErrUndefined, "without edges"},
-		"KL: lengths":                         {errorOf(KL(t.Context(), []int32{1}, nil, three, 2, 1, nil)), ErrInput, "1 heads and 0 tails"},
-		"KL: range":                           {errorOf(KL(t.Context(), []int32{0, 1}, []int32{1, 3}, three, 2, 1, nil)), ErrInput, "edge 1 (counted from 0) joins points 1 and 3, but the embedding has points 0 to 2"},
+		"KL: lengths":                         {errorOf(KL(t.Context(), []int32{1}, nil, three, 2, 1, nil)), ErrInput, "got 1 heads and 0 tails"},
+		"KL: range":                           {errorOf(KL(t.Context(), []int32{0, 1}, []int32{1, 3}, three, 2, 1, nil)), ErrInput, "edge 1 (counted from 0): got points 1 and 3, want 0 to 2"},
 		"KL: negative":                        {errorOf(KL(t.Context(), []int32{-1}, []int32{1}, three, 2, 1, nil)), ErrInput, "edge 0"},
 		"KL: partition":                       {errorOf(KL(t.Context(), []int32{0}, []int32{1}, three, 2, math.NaN(), nil)), ErrInput, "positive number"},
-		"recall: k":                           {errorOf(KNNRecall([]int32{1}, []int32{1}, 0, 2)), ErrInput, "two lists of 0"},
-		"recall: lengths":                     {errorOf(KNNRecall([]int32{1, 0}, []int32{1}, 1, 2)), ErrInput, "2 and 1 neighbours"},
-		"recall: range":                       {errorOf(KNNRecall([]int32{1, 0}, []int32{1, 2}, 1, 2)), ErrInput, "point 1 (counted from 0) has 2"},
-		"recall: empty":                       {errorOf(KNNRecall(nil, nil, 5, 1)), ErrUndefined, "no points"},
-		"Spearman: numbers":                   {errorOf(Spearman(t.Context(), m, matrix(three[:4], 2), 10, 1, nil)), ErrInput, "the data have 3 points, the embedding has 2"},
-		"Spearman: sample":                    {errorOf(Spearman(t.Context(), m, m, 2, 1, nil)), ErrInput, "a sample of 2 from 3 points"},
-		"Spearman: too large":                 {errorOf(Spearman(t.Context(), large, large, 70000, 1, nil)), ErrInput, "3 to 65536 are needed"},
+		"recall: k":                           {errorOf(knnRecall([]int32{1}, []int32{1}, 0, 2)), ErrInput, "want 0 for each"},
+		"recall: lengths":                     {errorOf(knnRecall([]int32{1, 0}, []int32{1}, 1, 2)), ErrInput, "got 2 and 1"},
+		"recall: range":                       {errorOf(knnRecall([]int32{1, 0}, []int32{1, 2}, 1, 2)), ErrInput, "point 1 (counted from 0): got 2"},
+		"recall: empty":                       {errorOf(knnRecall(nil, nil, 5, 1)), ErrUndefined, "no points"},
+		"Spearman: numbers":                   {errorOf(Spearman(t.Context(), m, matrix(three[:4], 2), 10, 1, nil)), ErrInput, "data: got 3 points, want 2"},
+		"Spearman: sample":                    {errorOf(Spearman(t.Context(), m, m, 2, 1, nil)), ErrInput, "sample: got 2 of 3"},
+		"Spearman: too large":                 {errorOf(Spearman(t.Context(), large, large, 70000, 1, nil)), ErrInput, "want 3 to 65536"},
 		"Spearman: collapsed":                 {errorOf(Spearman(t.Context(), m, matrix(make([]float32, 3), 1), 10, 1, nil)), ErrUndefined, "all distances are equal"},
 		"Spearman: NaN":                       {errorOf(Spearman(t.Context(), matrix([]float32{1, 2, nan}, 1), m, 10, 1, nil)), ErrNotFinite, "point 2 of the data"},
-		"held-out accuracy: width":            {errorOf(HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, matrix(three, 3), []int32{1, 2}, 1, nil)), ErrInput, "held-out points of 3 coordinates, training points of 2"},
-		"held-out accuracy: training classes": {errorOf(HeldOutAccuracy(t.Context(), m, nil, m, []int32{1, 2, 3}, 1, nil)), ErrInput, "0 classes for 3 training points"},
-		"held-out accuracy: held-out classes": {errorOf(HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, m, nil, 1, nil)), ErrInput, "0 classes for 3 held-out points"},
-		"held-out accuracy: k":                {errorOf(HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, m, []int32{1, 2, 3}, 4, nil)), ErrInput, "4 neighbours; give a number from 1 to 3, the training points"},
+		"held-out accuracy: width":            {errorOf(HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, matrix(three, 3), []int32{1, 2}, 1, nil)), ErrInput, "held-out points: got 3 coordinates, want 2"},
+		"held-out accuracy: training classes": {errorOf(HeldOutAccuracy(t.Context(), m, nil, m, []int32{1, 2, 3}, 1, nil)), ErrInput, "classes: got 0, want one for each of 3 training"},
+		"held-out accuracy: held-out classes": {errorOf(HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, m, nil, 1, nil)), ErrInput, "classes: got 0, want one for each of 3 held-out"},
+		"held-out accuracy: k":                {errorOf(HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, m, []int32{1, 2, 3}, 4, nil)), ErrInput, "neighbours: got 4, want 1 to 3"},
 		"held-out accuracy: none":             {errorOf(HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, data.NewMatrix(0, 2), nil, 1, nil)), ErrUndefined, "no points"},
 		"held-out accuracy: NaN":              {errorOf(HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, matrix([]float32{nan, 1}, 2), []int32{1}, 1, nil)), ErrNotFinite, "point 0 of the held-out points' embedding"},
-		"accuracy: classes":                   {errorOf(KNNAccuracy(t.Context(), m, []int32{1}, 1, 0.5, 1, nil)), ErrInput, "1 classes for 3 points"},
-		"accuracy: share":                     {errorOf(KNNAccuracy(t.Context(), m, []int32{1, 2, 3}, 1, 1, 1, nil)), ErrInput, "test share 1"},
-		"accuracy: no test":                   {errorOf(KNNAccuracy(t.Context(), m, []int32{1, 2, 3}, 1, 0.1, 1, nil)), ErrInput, "holds none out"},
-		"accuracy: k":                         {errorOf(KNNAccuracy(t.Context(), m, []int32{1, 2, 3}, 3, 0.3, 1, nil)), ErrInput, "from 1 to 2"},
-		"accuracy: NaN":                       {errorOf(KNNAccuracy(t.Context(), matrix([]float32{nan, 1}, 1), []int32{1, 2}, 1, 0.5, 1, nil)), ErrNotFinite, "point 0"},
+		"accuracy: classes":                   {errorOf(knnAccuracy(t.Context(), m, []int32{1}, 1, 0.5, 1, nil)), ErrInput, "classes: got 1, want one for each of 3"},
+		"accuracy: share":                     {errorOf(knnAccuracy(t.Context(), m, []int32{1, 2, 3}, 1, 1, 1, nil)), ErrInput, "test share: got 1"},
+		"accuracy: no test":                   {errorOf(knnAccuracy(t.Context(), m, []int32{1, 2, 3}, 1, 0.1, 1, nil)), ErrInput, "holds out none"},
+		"accuracy: k":                         {errorOf(knnAccuracy(t.Context(), m, []int32{1, 2, 3}, 3, 0.3, 1, nil)), ErrInput, "want 1 to 2"},
+		"accuracy: NaN":                       {errorOf(knnAccuracy(t.Context(), matrix([]float32{nan, 1}, 1), []int32{1, 2}, 1, 0.5, 1, nil)), ErrNotFinite, "point 0"},
 		"losses: NaN":                         {losses(edge, []int32{0}, broken, 5, 0), ErrNotFinite, "point 1 of the embedding"},
-		"losses: edges":                       {losses(edge, nil, e, 5, 0), ErrInput, "1 heads and 0 tails"},
+		"losses: edges":                       {losses(edge, nil, e, 5, 0), ErrInput, "got 1 heads and 0 tails"},
 		"losses: no edges":                    {losses(nil, nil, e, 5, 0), ErrUndefined, "loss on a graph without edges"},
-		"losses: edge out of range":           {losses(edge, []int32{3}, e, 5, 0), ErrInput, "edge 0 (counted from 0) joins points 1 and 3"},
-		"losses: no negatives":                {losses(edge, []int32{0}, e, 0, 0), ErrInput, "0 negatives per edge"},
-		"losses: clamp":                       {losses(edge, []int32{0}, e, 5, 1), ErrInput, "clamp 1"},
-		"losses: NaN clamp":                   {losses(edge, []int32{0}, e, 5, math.NaN()), ErrInput, "clamp NaN"},
-		"losses: constant":                    {losses(edge, []int32{0}, e, 5, 0, UMAP(), Neg(0)), ErrInput, "normalisation constant 0"},
-		"losses: infinite constant":           {losses(edge, []int32{0}, e, 5, 0, NC(math.Inf(1), 5)), ErrInput, "normalisation constant +Inf"},
-		"losses: one point":                   {losses([]int32{0}, []int32{0}, e[:1], 5, 0), ErrUndefined, "1 points has no negatives"},
+		"losses: edge out of range":           {losses(edge, []int32{3}, e, 5, 0), ErrInput, "edge 0 (counted from 0): got points 1 and 3"},
+		"losses: no negatives":                {losses(edge, []int32{0}, e, 0, 0), ErrInput, "negatives per edge: got 0"},
+		"losses: clamp":                       {losses(edge, []int32{0}, e, 5, 1), ErrInput, "clamp: got 1"},
+		"losses: NaN clamp":                   {losses(edge, []int32{0}, e, 5, math.NaN()), ErrInput, "clamp: got NaN"},
+		"losses: constant":                    {losses(edge, []int32{0}, e, 5, 0, umap(), neg(0)), ErrInput, "constant: got 0"},
+		"losses: infinite constant":           {losses(edge, []int32{0}, e, 5, 0, nc(math.Inf(1), 5)), ErrInput, "constant: got +Inf"},
+		"losses: one point":                   {losses([]int32{0}, []int32{0}, e[:1], 5, 0), ErrUndefined, "got 1 points"},
 		"InfoNC: NaN":                         {infonc(edge, []int32{0}, broken, 5, 1, 0, 2), ErrNotFinite, "point 1 of the embedding"},
-		"InfoNC: edge":                        {infonc(edge, []int32{-1}, e, 5, 1, 0, 2), ErrInput, "joins points 1 and -1"},
-		"InfoNC: negatives":                   {infonc(edge, []int32{0}, e, 0, 1, 0, 2), ErrInput, "0 negatives per edge"},
-		"InfoNC: rho":                         {infonc(edge, []int32{0}, e, 5, 0, 0, 2), ErrInput, "ρ = 0 with 2 draws"},
-		"InfoNC: draws":                       {infonc(edge, []int32{0}, e, 5, 1, 0, 1), ErrInput, "ρ = 1 with 1 draws"},
-		"trustworthiness: k":                  {errorOf(Trustworthiness([]int32{1, 2, 3}, 0)), ErrInput, "3 ranks are not a list of 0"},
-		"trustworthiness: sizes":              {errorOf(Trustworthiness([]int32{1, 2, 3}, 2)), ErrInput, "3 ranks are not a list of 2"},
-		"trustworthiness: large k":            {errorOf(Trustworthiness([]int32{1, 2, 1, 2, 1, 2, 1, 2}, 2)), ErrUndefined, "2 neighbours among 4 points"},
-		"trustworthiness: none":               {errorOf(Trustworthiness(nil, 1)), ErrUndefined, "1 neighbours among 0 points"},
-		"trustworthiness: rank":               {errorOf(Trustworthiness([]int32{1, 3, 1}, 1)), ErrInput, "point 1 (counted from 0) has a neighbour of rank 3"},
+		"InfoNC: edge":                        {infonc(edge, []int32{-1}, e, 5, 1, 0, 2), ErrInput, "got points 1 and -1"},
+		"InfoNC: negatives":                   {infonc(edge, []int32{0}, e, 0, 1, 0, 2), ErrInput, "negatives per edge: got 0"},
+		"InfoNC: rho":                         {infonc(edge, []int32{0}, e, 5, 0, 0, 2), ErrInput, "got 0 and 2"},
+		"InfoNC: draws":                       {infonc(edge, []int32{0}, e, 5, 1, 0, 1), ErrInput, "got 1 and 1"},
+		"trustworthiness: k":                  {errorOf(trustworthinessOf([]int32{1, 2, 3}, 0)), ErrInput, "ranks: got 3, want 0"},
+		"trustworthiness: sizes":              {errorOf(trustworthinessOf([]int32{1, 2, 3}, 2)), ErrInput, "ranks: got 3, want 2"},
+		"trustworthiness: large k":            {errorOf(trustworthinessOf([]int32{1, 2, 1, 2, 1, 2, 1, 2}, 2)), ErrUndefined, "of 4 points: got 2"},
+		"trustworthiness: none":               {errorOf(trustworthinessOf(nil, 1)), ErrUndefined, "of 0 points: got 1"},
+		"trustworthiness: rank":               {errorOf(trustworthinessOf([]int32{1, 3, 1}, 1)), ErrInput, "point 1 (counted from 0): got 3"},
 	} {
 		if !errors.Is(tc.err, tc.is) || !strings.Contains(tc.err.Error(), tc.want) {
 			t.Errorf("%s: error %v, want one with %q", name, tc.err, tc.want)
@@ -719,10 +725,10 @@ func BenchmarkPartitionFunction(b *testing.B) {
 	})
 }
 
-func BenchmarkCauchySum(b *testing.B) {
-	xs, ys := normal[float32](1, tileColumns, 1, 10), normal[float32](2, tileColumns, 1, 10)
+func BenchmarkSimilarities(b *testing.B) {
+	add, sums := similarityTerms(normal[float32](1, tileColumns, 2, 10), tileColumns, 2, false), []float64{0}
 	for b.Loop() {
-		cauchySum(1, 2, xs, ys)
+		add(0, 1, tileColumns, nil, sums)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/tileColumns, "ns/pair")
 }
@@ -743,6 +749,6 @@ func BenchmarkKNNAccuracy(b *testing.B) {
 	x := matrix(normal[float32](1, 70000, 2, 1), 2)
 	classes := make([]int32, 70000)
 	for b.Loop() {
-		KNNAccuracy(b.Context(), x, classes, 10, 1./7, 0, nil)
+		knnAccuracy(b.Context(), x, classes, 10, 1./7, 0, nil)
 	}
 }

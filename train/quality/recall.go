@@ -16,31 +16,31 @@ import (
 // embedding that are among its k nearest in the data, from 0 to 1. Both
 // lists are n×k: entries i·k to i·k+k−1 are the neighbours of point i, in any order, the
 // point itself not among them: numbers from 0 to points−1. These may be other points, as
-// those are among which held-out points have been placed. Errors wrap
+// those are among which held-out points have been placed. If n is below of, the n points
+// are a sample of so many, about which the estimate is. Errors wrap
 // ErrInput, and ErrUndefined if there are no points.
-func KNNRecall(inData, inEmbedding []int32, k, points int) (float64, error) {
+func KNNRecall(inData, inEmbedding []int32, k, points, of int) (Estimate, error) {
 	hits, err := hitsOf(inData, inEmbedding, k, points)
-	total := 0
-	for _, h := range hits {
-		total += h
+	if err != nil {
+		return Estimate{}, err
 	}
-	return float64(total) / float64(len(inData)), err
+	return average(hits, of, func(count, points float64) float64 { return count / (points * float64(k)) }), nil
 }
 
 // hitsOf counts how many of each point's k neighbours in the embedding are neighbours in the
 // data.
 func hitsOf(inData, inEmbedding []int32, k, points int) ([]int, error) {
 	if k < 1 || len(inData)%k != 0 || len(inEmbedding) != len(inData) {
-		return nil, fmt.Errorf("%w: %d and %d neighbours are not two lists of %d for each point", ErrInput, len(inData), len(inEmbedding), k)
+		return nil, fmt.Errorf("%w: neighbours: got %d and %d, want %d for each point in both", ErrInput, len(inData), len(inEmbedding), k)
 	}
 	hits := make([]int, len(inData)/k)
 	if len(hits) == 0 {
-		return nil, fmt.Errorf("%w: the recall of no points", ErrUndefined)
+		return nil, fmt.Errorf("%w: recall: got no points", ErrUndefined)
 	}
 	for _, list := range [][]int32{inData, inEmbedding} {
 		for e, j := range list {
 			if j < 0 || int(j) >= points {
-				return nil, fmt.Errorf("%w: point %d (counted from 0) has %d as a neighbour, but there are points 0 to %d", ErrInput, e/k, j, points-1)
+				return nil, fmt.Errorf("%w: neighbour of point %d (counted from 0): got %d, want 0 to %d", ErrInput, e/k, j, points-1)
 			}
 		}
 	}
@@ -65,7 +65,8 @@ func hitsOf(inData, inEmbedding []int32, k, points int) ([]int, error) {
 // k-nearest-neighbour classifier in the embedding gets right. The seed
 // decides which points are held out: round(n·testShare) of them, drawn without
 // replacement and without regard to class; 1/7 holds out 10 000 of MNIST's
-// 70 000. The classifier knows the others.
+// 70 000. The classifier knows the others. Of more than most held-out points, 0 for any
+// number, as many are classified, from which the share is estimated.
 //
 // Neighbours are exact (neighbors.Search), of two at the same distance the one with
 // the lower row counts as nearer. The class with most neighbours wins; of classes
@@ -73,12 +74,21 @@ func hitsOf(inData, inEmbedding []int32, k, points int) ([]int, error) {
 //
 // classes[i] is the class of row i, any numbers. Errors wrap ErrInput or
 // ErrNotFinite, or are the context's or the device's.
-func KNNAccuracy(ctx context.Context, embedding *data.Matrix, classes []int32, k int, testShare float64, seed uint64, on *Device) (float64, error) {
+func KNNAccuracy(ctx context.Context, embedding *data.Matrix, classes []int32, k int, testShare float64, seed uint64, most int, on *Device) (Estimate, error) {
 	test, known, err := drawTest(embedding, classes, k, testShare, seed)
 	if err != nil {
-		return 0, err
+		return Estimate{}, err
 	}
-	return accuracy(ctx, pickClassified(embedding, classes, known), pickClassified(embedding, classes, test), k, on)
+	held := len(test)
+	if most > 0 {
+		test = test[:min(held, most)] // in random order
+	}
+	share, err := accuracy(ctx, pickClassified(embedding, classes, known), pickClassified(embedding, classes, test), k, on)
+	e := Estimate{Mean: share, Exact: len(test) == held}
+	if size := float64(len(test)); !e.Exact {
+		e.Error = math.Sqrt((1 - size/float64(held)) * share * (1 - share) / (size - 1))
+	}
+	return e, err
 }
 
 // classified are points whose classes are known.
@@ -105,17 +115,17 @@ func drawTest(embedding *data.Matrix, classes []int32, k int, testShare float64,
 		return nil, nil, err
 	}
 	if len(classes) != n {
-		return nil, nil, fmt.Errorf("%w: %d classes for %d points", ErrInput, len(classes), n)
+		return nil, nil, fmt.Errorf("%w: classes: got %d, want one for each of %d points", ErrInput, len(classes), n)
 	}
 	if !(testShare > 0 && testShare < 1) {
-		return nil, nil, fmt.Errorf("%w: test share %v; give a number between 0 and 1", ErrInput, testShare)
+		return nil, nil, fmt.Errorf("%w: test share: got %v, want a number between 0 and 1", ErrInput, testShare)
 	}
 	held := int(math.Round(float64(n) * testShare))
 	if held < 1 {
-		return nil, nil, fmt.Errorf("%w: test share %v of %d points holds none out", ErrInput, testShare, n)
+		return nil, nil, fmt.Errorf("%w: test share: got %v, which holds out none of %d points", ErrInput, testShare, n)
 	}
 	if k < 1 || k > n-held {
-		return nil, nil, fmt.Errorf("%w: %d neighbours; give a number from 1 to %d, the points that are not held out", ErrInput, k, n-held)
+		return nil, nil, fmt.Errorf("%w: neighbours: got %d, want 1 to %d, the number of points that are not held out", ErrInput, k, n-held)
 	}
 	stream := rng.New(seed, rng.Split)
 	order := stream.Perm(n)
@@ -156,15 +166,15 @@ func checkHeldOut(train *data.Matrix, trainClasses []int32, held *data.Matrix, h
 	case err != nil:
 		return err
 	case held.D != train.D:
-		return fmt.Errorf("%w: held-out points of %d coordinates, training points of %d", ErrInput, held.D, train.D)
+		return fmt.Errorf("%w: held-out points: got %d coordinates, want %d as of the training points", ErrInput, held.D, train.D)
 	case len(trainClasses) != n:
-		return fmt.Errorf("%w: %d classes for %d training points", ErrInput, len(trainClasses), n)
+		return fmt.Errorf("%w: classes: got %d, want one for each of %d training points", ErrInput, len(trainClasses), n)
 	case len(heldClasses) != tests:
-		return fmt.Errorf("%w: %d classes for %d held-out points", ErrInput, len(heldClasses), tests)
+		return fmt.Errorf("%w: classes: got %d, want one for each of %d held-out points", ErrInput, len(heldClasses), tests)
 	case k < 1 || k > n:
-		return fmt.Errorf("%w: %d neighbours; give a number from 1 to %d, the training points", ErrInput, k, n)
+		return fmt.Errorf("%w: neighbours: got %d, want 1 to %d, the number of training points", ErrInput, k, n)
 	case tests == 0:
-		return fmt.Errorf("%w: the accuracy on no points", ErrUndefined)
+		return fmt.Errorf("%w: accuracy: got no points", ErrUndefined)
 	}
 	return nil
 }

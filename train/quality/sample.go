@@ -5,9 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"cne/data"
 	"cne/internal/rng"
-	"cne/internal/simd"
 )
 
 // ExactPoints is the largest number of points of which Measure counts every one. Of
@@ -69,33 +67,24 @@ func estimateMean(values []float64, of int) Estimate {
 	for _, v := range values {
 		squares += float64((v - mean) * (v - mean))
 	}
-	return Estimate{mean, math.Sqrt((1 - size/float64(of)) * squares / (size * (size - 1)))}
+	return Estimate{Mean: mean, Error: math.Sqrt((1 - size/float64(of)) * squares / (size * (size - 1)))}
 }
 
-// rowSums returns Σ_(j≠i) 1/(1+‖e_i−e_j‖²) for some points i of an embedding, with
-// the precision of PartitionFunction.
-func rowSums(ctx context.Context, e *data.Matrix, rows []int) ([]float64, error) {
-	n, d := e.N, e.D
-	planes := planesOf(e.X, n, d)
-	near := isNear(e.X, d)
-	sums := make([]float64, len(rows))
-	err := inPieces(ctx, len(rows), tileRows, func(_, first, last int) {
-		work := make([]float32, tileColumns)
-		for lo := 0; lo < n && ctx.Err() == nil; lo += tileColumns {
-			hi := min(n, lo+tileColumns)
-			for q := first; q < last; q++ {
-				i := rows[q]
-				x := e.Row(i)
-				if i < lo || i >= hi {
-					sums[q] += similarities(x, planes, n, lo, hi, near, work)
-					continue
-				}
-				sums[q] += similarities(x, planes, n, lo, i, near, work)
-				sums[q] += similarities(x, planes, n, i+1, hi, near, work)
-			}
+// average returns f of the sum of counts and the number of points that have them, or, if
+// there are more points, the mean of f of each, estimated.
+func average(counts []int, points int, f func(count, points float64) float64) Estimate {
+	if len(counts) < points {
+		values := make([]float64, len(counts))
+		for q, c := range counts {
+			values[q] = f(float64(c), 1)
 		}
-	})
-	return sums, err
+		return estimateMean(values, points)
+	}
+	sum := 0
+	for _, c := range counts {
+		sum += c
+	}
+	return Estimate{Mean: f(float64(sum), float64(len(counts))), Exact: true}
 }
 
 // isNear tells whether simd.InverseSum2Near can take all pairs of some positions.
@@ -105,38 +94,14 @@ func isNear(e []float32, d int) bool {
 	return float64(d)*span*span < 1e18
 }
 
-// similarities adds up those of a position x to the points lo to hi−1, of which planes
-// hold coordinate after coordinate. near is isNear of them, and work has room for as
-// many numbers.
-func similarities(x, planes []float32, n, lo, hi int, near bool, work []float32) (sum float64) {
-	switch {
-	case len(x) != 2:
-	case near:
-		for ; lo < hi; lo += cauchyBlock {
-			end := min(hi, lo+cauchyBlock)
-			sum += simd.InverseSum2Near(planes[lo:end], planes[n+lo:n+end], x[0], x[1])
-		}
-		return sum
-	default:
-		return cauchySum(x[0], x[1], planes[lo:hi], planes[n+lo:n+hi])
-	}
-	d2 := work[:hi-lo]
-	clear(d2)
-	for k, v := range x {
-		simd.AddSquares(d2, planes[k*n+lo:k*n+hi], v)
-	}
-	for len(d2) > 0 {
-		terms := min(cauchyBlock, len(d2))
-		sum += simd.InverseSum(d2[:terms])
-		d2 = d2[terms:]
-	}
-	return sum
-}
-
 // edgeSums returns for some points, for each discriminator, the sum of −log p, at most limit,
 // over the edges whose head it is, and the number of these edges.
 func (m *measurement) edgeSums(ctx context.Context, rows []int, discriminators []Discriminator, limit float64) (sums [][]float64, edges []float64, err error) {
 	sums, edges = make([][]float64, len(rows)), make([]float64, len(rows))
+	positives := make([]func(float64) float64, len(discriminators))
+	for k, p := range discriminators {
+		positives[k], _ = p.terms()
+	}
 	err = inPieces(ctx, len(rows), 64, func(_, lo, hi int) {
 		for q := lo; q < hi; q++ {
 			sums[q] = make([]float64, len(discriminators))
@@ -144,8 +109,8 @@ func (m *measurement) edgeSums(ctx context.Context, rows []int, discriminators [
 			edges[q] = float64(len(tails))
 			for _, j := range tails {
 				d2 := squaredDistance(head, m.embedding.Row(int(j)))
-				for k, p := range discriminators {
-					sums[q][k] += min(limit, math.Log1p(p.slope*d2+p.offset))
+				for k, loss := range positives {
+					sums[q][k] += min(limit, loss(d2))
 				}
 			}
 		}
@@ -160,7 +125,7 @@ func (m *measurement) edgeSums(ctx context.Context, rows []int, discriminators [
 // few points alone decide, such as the long edges of a single outlier. It returns nil if none
 // of the points has an edge.
 func (m *measurement) sampleDivergence(ctx context.Context, z float64) (*Estimate, error) {
-	lengths, edges, err := m.edgeSums(ctx, m.sample, []Discriminator{UMAP()}, math.Inf(1)) // −log q
+	lengths, edges, err := m.edgeSums(ctx, m.sample, []Discriminator{similarity}, math.Inf(1))
 	if err != nil {
 		return nil, err
 	}
@@ -175,10 +140,24 @@ func (m *measurement) sampleDivergence(ctx context.Context, z float64) (*Estimat
 	attraction, meanEdges, meanSum := length/count, count/float64(len(edges)), z/float64(m.embedding.N)
 	linear := make([]float64, len(edges))
 	for q, e := range edges {
-		linear[q] = (lengths[q][0]-attraction*e)/meanEdges + m.sums[q]/meanSum
+		linear[q] = (lengths[q][0]-attraction*e)/meanEdges + m.sums[q][0]/meanSum
 	}
 	kl := attraction + math.Log(z) - math.Log(float64(m.Graph.Edges()))
-	return &Estimate{kl, estimateMean(linear, m.embedding.N).Error}, nil
+	return &Estimate{Mean: kl, Error: estimateMean(linear, m.embedding.N).Error}, nil
+}
+
+// expectedLosses is ExpectedLosses, exactly or from the sample. It returns nil if none of the
+// sample has an edge.
+func (m *measurement) expectedLosses(ctx context.Context, heads, tails []int32, discriminators []Discriminator) ([]Estimate, error) {
+	if m.sample != nil {
+		return m.sampleLosses(ctx, discriminators)
+	}
+	values, err := ExpectedLosses(ctx, heads, tails, m.embedding.X, m.embedding.D, m.Losses.Negatives, m.Losses.Clamp, discriminators, m.Device)
+	estimates := make([]Estimate, len(values))
+	for k, v := range values {
+		estimates[k] = Estimate{Mean: v, Exact: true}
+	}
+	return estimates, err
 }
 
 // sampleLosses estimates ExpectedLosses from as many points as trustworthiness takes: of
@@ -191,7 +170,7 @@ func (m *measurement) sampleLosses(ctx context.Context, discriminators []Discrim
 	if err := checkLoss(n, m.Losses.Negatives, clamp, discriminators); err != nil {
 		return nil, err
 	}
-	repulsion, err := rowLosses(ctx, m.embedding, m.ranked, clamp, discriminators)
+	repulsion, err := overRows(ctx, n, m.ranked, 8, n, len(discriminators), repulsionTerms(m.embedding.X, n, m.embedding.D, clamp, discriminators))
 	if err != nil {
 		return nil, err
 	}
@@ -218,49 +197,7 @@ func (m *measurement) sampleLosses(ctx context.Context, discriminators []Discrim
 		for q, e := range edges {
 			linear[q] = (attraction[q][k]-perEdge*e)/(count/size) + negatives*repulsion[q][k]/float64(n-1)
 		}
-		losses[k] = Estimate{perEdge + negatives*perPair, estimateMean(linear, n).Error}
+		losses[k] = Estimate{Mean: perEdge + negatives*perPair, Error: estimateMean(linear, n).Error}
 	}
 	return losses, nil
-}
-
-// rowLosses returns for each of some points of an embedding the sums of −log(1−p) over
-// its pairs with all others, for each discriminator, with the precision of
-// ExpectedLosses.
-func rowLosses(ctx context.Context, e *data.Matrix, rows []int, clamp float64, discriminators []Discriminator) ([][]float64, error) {
-	n := e.N
-	planes := planesOf(e.X, n, e.D)
-	single := !slices.ContainsFunc(discriminators, Discriminator.extreme)
-	bound, limit := simd.BoundOf[float32](clamp), logLimit(clamp)
-	sums := make([][]float64, len(rows))
-	err := inPieces(ctx, len(rows), 8, func(_, first, last int) {
-		d2 := make([]float32, cauchyBlock)
-		for q := first; q < last; q++ {
-			sums[q] = make([]float64, len(discriminators))
-			i := rows[q]
-			x := e.Row(i)
-			for _, part := range [2][2]int{{0, i}, {i + 1, n}} {
-				for lo := part[0]; lo < part[1]; lo += cauchyBlock {
-					hi := min(part[1], lo+cauchyBlock)
-					if !single {
-						for j := lo; j < hi; j++ {
-							exact := squaredDistance(x, e.Row(j))
-							for k, p := range discriminators {
-								sums[q][k] += min(limit, math.Log1p(1/(p.slope*exact+p.offset)))
-							}
-						}
-						continue
-					}
-					block := d2[:hi-lo]
-					clear(block)
-					for k, v := range x {
-						simd.AddSquares(block, planes[k*n+lo:k*n+hi], v)
-					}
-					for k, p := range discriminators {
-						sums[q][k] += simd.InverseLogSum(block, float32(p.slope), float32(p.offset), bound)
-					}
-				}
-			}
-		}
-	})
-	return sums, err
 }

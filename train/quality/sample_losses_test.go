@@ -11,7 +11,7 @@ import (
 // say, in single and in double precision.
 func TestSampledLosses(t *testing.T) {
 	const n, seeds = 1500, 25
-	discriminators := []Discriminator{Neg(1), UMAP(), Neg(1e-3), NC(1e-30, 3)}
+	discriminators := []Discriminator{neg(1), umap(), neg(1e-3), nc(1e-30, 3)}
 	for name, c := range sampledCases(t, n) {
 		t.Run(name, func(t *testing.T) {
 			c.o.Points, c.o.Losses = 1400, LossOptions{Negatives: 3, Clamp: 1e-10}
@@ -54,9 +54,9 @@ func TestRowLosses(t *testing.T) {
 		for i := range rows {
 			rows[i] = i
 		}
-		for _, discriminators := range [][]Discriminator{{Neg(1), UMAP()}, {UMAP(), Neg(1e25)}} {
+		for _, discriminators := range [][]Discriminator{{neg(1), umap()}, {umap(), neg(1e25)}} {
 			for _, clamp := range []float64{0, 0.1} {
-				sums := need(rowLosses(t.Context(), e, rows, clamp, discriminators))(t)
+				sums := need(overRows(t.Context(), n, rows, 8, n, len(discriminators), repulsionTerms(e.X, n, d, clamp, discriminators)))(t)
 				want := need(lossesOfPairs(t.Context(), e.X, n, d, clamp, discriminators, nil))(t)
 				for k := range discriminators {
 					var got float64
@@ -74,27 +74,30 @@ func TestRowLosses(t *testing.T) {
 func TestLossesHaveErrors(t *testing.T) {
 	c := sampledCases(t, 1200)["reduced"]
 	c.o.Skip, c.o.Losses = ^MetricLosses, LossOptions{ZBar: 1e4, LearntZ: 1e5}
-	errorsOf := func(l *Losses) []*float64 {
-		return []*float64{l.NegError, l.NegZBarError, l.NCError, l.NCLearntZError, l.UMAPError}
-	}
 	exact := need(Measure(t.Context(), c.points, c.embedding, c.o))(t)
-	for k, e := range errorsOf(exact.Losses) {
-		if e != nil {
-			t.Errorf("exact loss %d has the error %v", k, *e)
-		}
-	}
 	sampleFrom(t, 1199)
 	got := need(Measure(t.Context(), c.points, c.embedding, c.o))(t)
-	values := func(l *Losses) []float64 { return []float64{l.Neg, *l.NegZBar, *l.NC, *l.NCLearntZ, l.UMAP} }
-	for k, e := range errorsOf(got.Losses) {
-		v, want := values(got.Losses)[k], values(exact.Losses)[k]
-		if e == nil || !(*e > 0 && math.Abs(v-want) < 4**e) {
-			t.Errorf("loss %d is %v, exactly %v, with the error %v", k, v, want, e)
+	count := 0
+	for _, f := range c.o.Losses.figures() {
+		want, wantErr := f.Of(exact)
+		v, e := f.Of(got)
+		if f.loss.Info().PerHead {
+			continue // estimated by draws in both
 		}
+		count++
+		if wantErr != nil {
+			t.Errorf("%s, exact, has the error %v", f.Key, *wantErr)
+		}
+		if v == nil || e == nil || !(*e > 0 && math.Abs(*v-*want) < 4**e) {
+			t.Errorf("%s is %v, exactly %v, with the error %v", f.Key, v, want, e)
+		}
+	}
+	if count < 5 {
+		t.Errorf("only %d losses", count)
 	}
 	m := need(newMeasurement(nil, c.embedding, c.o))(t)
 	sameBits(t, "losses", func() (float64, error) {
-		e, err := m.sampleLosses(t.Context(), []Discriminator{Neg(2), UMAP()})
+		e, err := m.sampleLosses(t.Context(), []Discriminator{neg(2), umap()})
 		if err != nil {
 			return 0, err
 		}

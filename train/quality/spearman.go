@@ -51,10 +51,10 @@ func sampled(x, y *data.Matrix, sample int, seed uint64) (a, b []float32, err er
 		return nil, nil, err
 	}
 	if n != m {
-		return nil, nil, fmt.Errorf("%w: the data have %d points, the embedding has %d", ErrInput, n, m)
+		return nil, nil, fmt.Errorf("%w: data: got %d points, want %d as in the embedding", ErrInput, n, m)
 	}
 	if min(n, sample) < 3 || min(n, sample) > maxSample {
-		return nil, nil, fmt.Errorf("%w: a sample of %d from %d points; 3 to %d are needed", ErrInput, sample, n, maxSample)
+		return nil, nil, fmt.Errorf("%w: sample: got %d of %d points, want 3 to %d", ErrInput, sample, n, maxSample)
 	}
 	a, b = x.X, y.X
 	if sample < n {
@@ -117,7 +117,7 @@ func correlate(ctx context.Context, n int, inData, inEmbedding func(out []uint64
 	}
 	xx, yy, xy := data.squares, embedding.squares, embedding.products
 	if xx == (int128{}) || yy == (int128{}) {
-		return 0, fmt.Errorf("%w: all distances are equal in the data or in the embedding, so that they have no rank correlation", ErrUndefined)
+		return 0, fmt.Errorf("%w: rank correlation: all distances are equal in the data or in the embedding", ErrUndefined)
 	}
 	return xy.float() / math.Sqrt(xx.float()*yy.float()), nil
 }

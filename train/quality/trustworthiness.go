@@ -16,26 +16,24 @@ import (
 // points.
 //
 // ranks is n×k: entries i·k to i·k+k−1 are the ranks r(i,j) of the neighbours
-// of point i (neighbors.Ranks gives them). The measure is defined for k < n/2.
+// of point i (neighbors.Ranks gives them), or those of a sample of the n points, from which
+// the measure is estimated. It is defined for k < n/2.
 // Errors wrap ErrInput, and ErrUndefined if k is larger or there are no points.
-func Trustworthiness(ranks []int32, k int) (float64, error) {
+func Trustworthiness(ranks []int32, k, n int) (Estimate, error) {
 	if k < 1 || len(ranks)%k != 0 {
-		return 0, fmt.Errorf("%w: %d ranks are not a list of %d for each point", ErrInput, len(ranks), k)
+		return Estimate{}, fmt.Errorf("%w: ranks: got %d, want %d for each point", ErrInput, len(ranks), k)
 	}
-	n := len(ranks) / k
 	if 2*k >= n {
-		return 0, fmt.Errorf("%w: the trustworthiness of %d neighbours among %d points; they must be fewer than half of the points", ErrUndefined, k, n)
+		return Estimate{}, fmt.Errorf("%w: trustworthiness of %d points: got %d neighbours, want fewer than half of the points", ErrUndefined, n, k)
 	}
 	for e, r := range ranks {
 		if r < 1 || int(r) >= n {
-			return 0, fmt.Errorf("%w: point %d (counted from 0) has a neighbour of rank %d; ranks among %d points are 1 to %d", ErrInput, e/k, r, n, n-1)
+			return Estimate{}, fmt.Errorf("%w: rank of a neighbour of point %d (counted from 0): got %d, want 1 to %d", ErrInput, e/k, r, n-1)
 		}
 	}
-	penalty := 0
-	for _, p := range penaltiesOf(ranks, k) {
-		penalty += p
-	}
-	return trustworthiness(float64(penalty), float64(n), n, k), nil
+	return average(penaltiesOf(ranks, k), n, func(penalty, points float64) float64 {
+		return 1 - 2*penalty/(points*float64(k)*float64(2*n-3*k-1))
+	}), nil
 }
 
 // penaltiesOf returns for each point by how much the ranks of its k neighbours exceed k.
@@ -49,9 +47,4 @@ func penaltiesOf(ranks []int32, k int) []int {
 		}
 	})
 	return penalties
-}
-
-// trustworthiness is that of some of n points, with their penalty.
-func trustworthiness(penalty, points float64, n, k int) float64 {
-	return 1 - 2*penalty/(points*float64(k)*float64(2*n-3*k-1))
 }

@@ -5,10 +5,12 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"cne/configs"
 	"cne/internal/app/rundir"
 	"cne/internal/plot"
+	"cne/train/quality"
 )
 
 // Curves draws the curves of runs, those of one kind in one panel. The paths are
@@ -22,25 +24,34 @@ func Curves(runs []*rundir.Records, paths []string, p configs.Plot) *plot.Curves
 	has := func(name string) bool {
 		return slices.ContainsFunc(runs, func(r *rundir.Records) bool { return r.Has(name) })
 	}
-	partition := "Partition function"
-	if has("z") {
-		partition += " (dashed: learnt Z)"
-	}
-	if !has("partition_function") {
-		partition = "Learnt Z"
-	}
 	c := &plot.Curves{Title: p.Title, Width: p.WidthCM / centimetres, Height: p.HeightCM / centimetres}
 	names := runNames(paths)
-	for _, panel := range []struct {
+	type panel struct {
 		title, unit string
 		parts       []part
 		log         float64 // ratio of the largest to the smallest value from which on the axis is logarithmic
-	}{
-		{"Loss", "per edge", []part{{"loss", false}}, 20},
-		{partition, "", []part{{"partition_function", false}, {"z", has("partition_function")}}, 5},
-		{"KL divergence", "nats", []part{{"kl", false}}, math.Inf(1)},
-		{"Accuracy", "", []part{{"accuracy", false}}, math.Inf(1)},
-	} {
+	}
+	panels := []panel{{"Loss", "per edge", []part{{"loss", false}}, 20}}
+	for _, f := range quality.Table() {
+		if !f.OfEmbedding() {
+			continue
+		}
+		next := panel{capitalised(f.Title), f.Unit, []part{{f.Key, false}}, math.Inf(1)}
+		if f.Wide {
+			next.log = 5
+		}
+		if f.Metric == quality.MetricPartition {
+			next.parts = append(next.parts, part{"z", has(f.Key)})
+			switch {
+			case !has(f.Key):
+				next.title = "Learnt Z"
+			case has("z"):
+				next.title += " (dashed: learnt Z)"
+			}
+		}
+		panels = append(panels, next)
+	}
+	for _, panel := range append(panels, panel{"Accuracy", "", []part{{"accuracy", false}}, math.Inf(1)}) {
 		drawn := plot.Panel{Title: panel.title, XLabel: "epoch", YLabel: panel.unit}
 		low, high := math.Inf(1), math.Inf(-1)
 		for i, r := range runs {
@@ -69,6 +80,9 @@ func Curves(runs []*rundir.Records, paths []string, p configs.Plot) *plot.Curves
 	}
 	return c
 }
+
+// capitalised returns a title with a capital letter.
+func capitalised(title string) string { return strings.ToUpper(title[:1]) + title[1:] }
 
 // phaseMarks marks where a phase begins, with names if there is room for them.
 func phaseMarks(ends []float64) []plot.Mark {

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -32,20 +33,39 @@ type Evaluation struct {
 	Version string            `json:"version"`
 }
 
+// LossOptions returns the constants of the losses.
+func (e *Evaluation) LossOptions() quality.LossOptions {
+	o := quality.LossOptions{Negatives: e.Negatives, Rho: e.Rho}
+	if e.ZBar != nil {
+		o.ZBar = *e.ZBar
+	}
+	return o
+}
+
+// Figures returns the table of figures in the order in which people read them: those of the
+// embedding and its graph come last.
+func Figures() []quality.Figure {
+	all := quality.Table()
+	slices.SortStableFunc(all, func(a, b quality.Figure) int {
+		switch {
+		case a.OfEmbedding() == b.OfEmbedding():
+			return 0
+		case a.OfEmbedding():
+			return 1
+		}
+		return -1
+	})
+	return all
+}
+
 // EvaluatedFigures are those of one embedding. What cannot be measured, or is
 // not defined, is left out.
 type EvaluatedFigures struct {
 	Path string `json:"path"`
 	Dim  int    `json:"dim"`
 	quality.Figures
-	Against *Comparison `json:"against,omitempty"`
-}
-
-// Comparison says how alike two embeddings are.
-type Comparison struct {
-	KNNRecall      float64  `json:"knn_recall"` // of each point's neighbours in one among those in the other
-	KNNRecallError *float64 `json:"knn_recall_error,omitempty"`
-	Spearman       *float64 `json:"spearman,omitempty"` // of the distances in both
+	// Against are those that say how alike two embeddings are.
+	Against *quality.Figures `json:"against,omitempty"`
 }
 
 // EvaluationSeconds says where the time went, in sums over the embeddings.
@@ -78,50 +98,19 @@ func (e *Evaluation) Print(w io.Writer) error {
 			return ""
 		})
 	}
-	number := func(name, format string, value func(f *EvaluatedFigures) *float64) {
-		estimate(name, format, func(f *EvaluatedFigures) (v, standardError *float64) { return value(f), nil })
-	}
-	loss := func(name string, value func(l *quality.Losses) (v, standardError *float64)) {
-		estimate(name, "%.5g", func(f *EvaluatedFigures) (v, standardError *float64) {
-			if f.Losses == nil {
-				return nil, nil
-			}
-			return value(f.Losses)
-		})
-	}
 	row("", func(f *EvaluatedFigures) string { return text.Printable(f.Path) })
 	row("coordinates", func(f *EvaluatedFigures) string { return strconv.Itoa(f.Dim) })
-	k := fmt.Sprintf(" (k = %d)", e.K)
-	estimate("kNN recall"+k, "%.4f", func(f *EvaluatedFigures) (v, e *float64) { return f.KNNRecall, f.KNNRecallError })
-	estimate("trustworthiness"+k, "%.4f", func(f *EvaluatedFigures) (v, e *float64) { return f.Trustworthiness, f.TrustworthinessError })
-	number("Spearman correlation", "%.3f", func(f *EvaluatedFigures) *float64 { return f.Spearman })
-	estimate(fmt.Sprintf("kNN accuracy (k = %d)", e.AccuracyK), "%.4f", func(f *EvaluatedFigures) (v, e *float64) { return f.Accuracy, f.AccuracyError })
-	estimate("partition function", "%.4g", func(f *EvaluatedFigures) (v, e *float64) { return f.PartitionFunction, f.PartitionFunctionError })
-	estimate("KL divergence", "%.4g", func(f *EvaluatedFigures) (v, e *float64) { return f.KL, f.KLError })
-	loss("Neg-t-SNE loss, c = 1", func(l *quality.Losses) (v, e *float64) { return &l.Neg, l.NegError })
-	if e.ZBar != nil {
-		loss(fmt.Sprintf("Neg-t-SNE loss, Z̄ = %.4g", *e.ZBar), func(l *quality.Losses) (v, e *float64) { return l.NegZBar, l.NegZBarError })
+	for _, f := range append(Figures(), e.LossOptions().Figures()...) {
+		estimate(f.Title+f.OfNeighbors(e.K)+[]string{" ↓", "", " ↑"}[1+f.Better], f.Format, func(m *EvaluatedFigures) (v, standardError *float64) { return f.Of(&m.Figures) })
 	}
-	loss("NC-t-SNE loss, Z = partition function", func(l *quality.Losses) (v, e *float64) { return l.NC, l.NCError })
-	loss("NC-t-SNE loss, learnt Z", func(l *quality.Losses) (v, e *float64) { return l.NCLearntZ, l.NCLearntZError })
-	infonc := "InfoNC-t-SNE loss"
-	if e.Rho != 1 {
-		infonc += fmt.Sprintf(", ρ = %.4g", e.Rho)
+	for _, f := range Figures() {
+		estimate("against "+text.Printable(e.Against)+": "+f.Heading()+f.OfNeighbors(e.K), f.Format, func(m *EvaluatedFigures) (v, standardError *float64) {
+			if m.Against == nil {
+				return nil, nil
+			}
+			return f.Of(m.Against)
+		})
 	}
-	loss(infonc, func(l *quality.Losses) (v, e *float64) { return &l.InfoNC, &l.InfoNCError })
-	loss("UMAP loss", func(l *quality.Losses) (v, e *float64) { return &l.UMAP, l.UMAPError })
-	estimate("against "+text.Printable(e.Against)+": kNN recall"+k, "%.4f", func(f *EvaluatedFigures) (v, standardError *float64) {
-		if f.Against == nil {
-			return nil, nil
-		}
-		return &f.Against.KNNRecall, f.Against.KNNRecallError
-	})
-	number("against "+text.Printable(e.Against)+": Spearman", "%.3f", func(f *EvaluatedFigures) *float64 {
-		if f.Against == nil {
-			return nil
-		}
-		return f.Against.Spearman
-	})
 	if err := table.Flush(); err != nil {
 		return err
 	}

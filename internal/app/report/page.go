@@ -158,27 +158,20 @@ func GivenImages(ctx context.Context, paths []string, n int) (*data.Images, erro
 // constant that NC-t-SNE has learnt; it may be nil.
 func Facts(f *quality.Figures, z *float64) []explorer.Fact {
 	var facts []explorer.Fact
-	for _, x := range []struct {
-		name, format string // "" for a figure of any size
-		value        *float64
-		err          *float64
-	}{
-		{"kNN recall", "%.3f", f.KNNRecall, f.KNNRecallError},
-		{"Spearman", "%.3f", f.Spearman, nil},
-		{"kNN accuracy", "%.3f", f.Accuracy, f.AccuracyError},
-		{"partition function", "", f.PartitionFunction, f.PartitionFunctionError},
-		{"KL divergence", "%.3f", f.KL, f.KLError},
-		{"learnt Z", "", z, nil},
-	} {
-		if x.value == nil {
+	for _, x := range Figures() {
+		value, standardError := x.Of(f)
+		if value == nil {
 			continue
 		}
-		fact := roundedFact(x.name, *x.value)
-		if x.format != "" {
-			fact.Value = fmt.Sprintf(x.format, *x.value)
+		fact := explorer.Fact{Name: x.Heading(), Value: fmt.Sprintf("%.3f", *value)}
+		if x.Wide {
+			fact = roundedFact(x.Heading(), *value)
 		}
-		fact.Value += PlusMinus(x.err)
+		fact.Value += PlusMinus(standardError)
 		facts = append(facts, fact)
+	}
+	if z != nil {
+		facts = append(facts, roundedFact("learnt Z", *z))
 	}
 	return facts
 }

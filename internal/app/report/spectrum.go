@@ -13,6 +13,7 @@ import (
 	"cne/internal/explorer"
 	"cne/internal/plot"
 	"cne/train"
+	"cne/train/quality"
 )
 
 // SpectrumCurves returns the picture of what was measured along a spectrum, as in
@@ -35,34 +36,27 @@ func SpectrumCurves(f *rundir.SpectrumMetrics, at []float64, k int) *plot.Curves
 		label, logarithmic = "m", true
 	}
 	curves := &plot.Curves{}
-	for _, p := range []struct {
-		name   string // in spectrumColumns
-		axis   string
-		orders bool // over several orders of magnitude
-	}{
-		{"partition_function", "partition function", true},
-		{"knn_recall", fmt.Sprintf("kNN recall (k = %d)", k), false},
-		{"spearman", "Spearman correlation", false},
-		{"kl", "KL divergence", false},
-	} {
-		n := slices.IndexFunc(spectrumColumns, func(c column) bool { return c.name == p.name })
+	for _, p := range quality.Table() {
+		if p.Needs&quality.NeedsLabels != 0 {
+			continue // not in those figures
+		}
 		y := make([]float64, len(f.Stops))
 		some := false
 		for i := range f.Stops {
 			y[i] = math.NaN()
-			if v := spectrumColumns[n].value(&f.Stops[i]); v != nil && (*v > 0 || !p.orders) {
+			if v, _ := p.Of(&f.Stops[i].Figures); v != nil && (*v > 0 || !p.Wide) {
 				y[i], some = *v, true
 			}
 		}
 		if !some {
 			continue
 		}
-		panel := plot.Panel{XLabel: label, YLabel: p.axis, LogX: logarithmic, LogY: p.orders, Marks: marks,
+		panel := plot.Panel{XLabel: label, YLabel: p.Title + p.OfNeighbors(k), LogX: logarithmic, LogY: p.Wide, Marks: marks,
 			Series: []plot.Series{{X: at, Y: y, Marker: true}}}
 		if hasZBar {
 			panel.Series[0].Name = "embedding" // beside the other in the legend
 		}
-		if p.orders && hasZBar {
+		if p.Wide && hasZBar {
 			panel.Series = append(panel.Series, plot.Series{Name: "equal to Z̄", X: at, Y: at, Dashed: true})
 		}
 		curves.Panels = append(curves.Panels, panel)
@@ -72,36 +66,35 @@ func SpectrumCurves(f *rundir.SpectrumMetrics, at []float64, k int) *plot.Curves
 
 // A column is what a table of a spectrum shows of each embedding.
 type column struct {
-	name, heading string // in files and for people
-	format        string // for people
-	value         func(*rundir.StopMetrics) *float64
-	err           func(*rundir.StopMetrics) *float64 // its standard error; nil where there is none
+	name, heading string                                                    // in files and for people
+	format        string                                                    // for people
+	of            func(*rundir.StopMetrics) (value, standardError *float64) // nil where there is none
 }
 
-// plusMinus returns what follows the figure of an embedding.
-func (c *column) plusMinus(m *rundir.StopMetrics) string {
-	if c.err == nil {
-		return ""
-	}
-	return PlusMinus(c.err(m))
+// someErrors reports whether some of the embeddings have a standard error in the column.
+func (c *column) someErrors(f *rundir.SpectrumMetrics) bool {
+	return slices.ContainsFunc(f.Stops, func(m rundir.StopMetrics) bool { _, e := c.of(&m); return e != nil })
 }
 
 // spectrumColumns are the figures of a spectrum, but for the value itself.
-var spectrumColumns = []column{
-	{"z_bar", "Z̄", "%.3g", func(m *rundir.StopMetrics) *float64 { return m.ZBar }, nil},
-	{"partition_function", "partition function", "%.3g", func(m *rundir.StopMetrics) *float64 { return m.PartitionFunction },
-		func(m *rundir.StopMetrics) *float64 { return m.PartitionFunctionError }},
-	{"z", "learnt Z", "%.3g", func(m *rundir.StopMetrics) *float64 { return m.Z }, nil},
-	{"knn_recall", "kNN recall", "%.4f", func(m *rundir.StopMetrics) *float64 { return m.KNNRecall },
-		func(m *rundir.StopMetrics) *float64 { return m.KNNRecallError }},
-	{"spearman", "Spearman", "%.3f", func(m *rundir.StopMetrics) *float64 { return m.Spearman }, nil},
-	{"kl", "KL", "%.4g", func(m *rundir.StopMetrics) *float64 { return m.KL },
-		func(m *rundir.StopMetrics) *float64 { return m.KLError }},
-	{"accuracy", "kNN accuracy", "%.4f", func(m *rundir.StopMetrics) *float64 { return m.Accuracy },
-		func(m *rundir.StopMetrics) *float64 { return m.AccuracyError }},
-	{"loss", "loss per edge", "%.5g", func(m *rundir.StopMetrics) *float64 { return &m.Loss }, nil},
-	{"scale_to_previous", "scale to previous", "%.3g", func(m *rundir.StopMetrics) *float64 { return m.Scale }, nil},
-	{"seconds", "seconds", "%.1f", func(m *rundir.StopMetrics) *float64 { return &m.Seconds.Optimize }, nil},
+var spectrumColumns = spectrumTable()
+
+func spectrumTable() []column {
+	of := func(name, heading, format string, value func(*rundir.StopMetrics) *float64) column {
+		return column{name, heading, format, func(m *rundir.StopMetrics) (v, e *float64) { return value(m), nil }}
+	}
+	all := []column{of("z_bar", "Z̄", "%.3g", func(m *rundir.StopMetrics) *float64 { return m.ZBar })}
+	for _, f := range quality.Table() {
+		all = append(all, column{f.Key, f.Heading(), f.Format, func(m *rundir.StopMetrics) (v, e *float64) { return f.Of(&m.Figures) }})
+		if f.Metric == quality.MetricPartition {
+			all = append(all, of("z", "learnt Z", "%.3g", func(m *rundir.StopMetrics) *float64 { return m.Z }))
+		}
+	}
+	return append(all,
+		of("loss", "loss per edge", "%.5g", func(m *rundir.StopMetrics) *float64 { return &m.Loss }),
+		of("scale_to_previous", "scale to previous", "%.3g", func(m *rundir.StopMetrics) *float64 { return m.Scale }),
+		of("seconds", "seconds", "%.1f", func(m *rundir.StopMetrics) *float64 { return &m.Seconds.Optimize }),
+	)
 }
 
 // SpectrumFacts returns the figures of one of the embeddings for the explorer.
@@ -121,11 +114,8 @@ func columns(f *rundir.SpectrumMetrics) []column {
 		if c.name == "z_bar" && f.Axis == "zbar" {
 			continue
 		}
-		for i := range f.Stops {
-			if c.value(&f.Stops[i]) != nil {
-				there = append(there, c)
-				break
-			}
+		if slices.ContainsFunc(f.Stops, func(m rundir.StopMetrics) bool { v, _ := c.of(&m); return v != nil }) {
+			there = append(there, c)
 		}
 	}
 	return there
@@ -136,8 +126,8 @@ func withErrors(f *rundir.SpectrumMetrics, columns []column) []column {
 	var all []column
 	for _, c := range columns {
 		all = append(all, c)
-		if c.err != nil && slices.ContainsFunc(f.Stops, func(m rundir.StopMetrics) bool { return c.err(&m) != nil }) {
-			all = append(all, column{name: c.name + "_error", value: c.err})
+		if c.someErrors(f) {
+			all = append(all, column{name: c.name + "_error", of: func(m *rundir.StopMetrics) (v, e *float64) { _, v = c.of(m); return v, nil }})
 		}
 	}
 	return all
@@ -151,8 +141,8 @@ func WriteSpectrumCSV(w io.Writer, f *rundir.SpectrumMetrics) error {
 
 // timeColumns are the times of a spectrum's embeddings.
 var timeColumns = []column{
-	{name: "optimize_seconds", value: func(m *rundir.StopMetrics) *float64 { return &m.Seconds.Optimize }},
-	{name: "quality_seconds", value: func(m *rundir.StopMetrics) *float64 { return &m.Seconds.Quality }},
+	{name: "optimize_seconds", of: func(m *rundir.StopMetrics) (v, e *float64) { return &m.Seconds.Optimize, nil }},
+	{name: "quality_seconds", of: func(m *rundir.StopMetrics) (v, e *float64) { return &m.Seconds.Quality, nil }},
 }
 
 // WriteSpectrumTimes writes how long each embedding took.
@@ -172,7 +162,7 @@ func writeColumns(w io.Writer, f *rundir.SpectrumMetrics, columns []column) erro
 		row = append(row[:0], f.Stops[i].Value)
 		for _, c := range columns {
 			text := ""
-			if v := c.value(&f.Stops[i]); v != nil {
+			if v, _ := c.of(&f.Stops[i]); v != nil {
 				text = strconv.FormatFloat(*v, 'g', -1, 64)
 			}
 			row = append(row, text)
@@ -195,8 +185,8 @@ func PrintSpectrum(w io.Writer, f *rundir.SpectrumMetrics, symbol string) error 
 	for i := range f.Stops {
 		fmt.Fprintf(table, "%s\t", f.Stops[i].Value)
 		for _, c := range columns {
-			if v := c.value(&f.Stops[i]); v != nil && !math.IsNaN(*v) {
-				fmt.Fprintf(table, c.format+"%s", *v, c.plusMinus(&f.Stops[i]))
+			if v, standardError := c.of(&f.Stops[i]); v != nil && !math.IsNaN(*v) {
+				fmt.Fprintf(table, c.format+"%s", *v, PlusMinus(standardError))
 			}
 			fmt.Fprint(table, "\t")
 		}

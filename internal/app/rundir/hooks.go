@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cne/train"
+	"cne/train/quality"
 )
 
 // RecordHook returns a hook that writes the records of a run to w, and to a
@@ -50,15 +51,16 @@ func everyOrMeasured(n int, h train.Hook) train.Hook {
 // metrics.jsonl uses.
 func scalars(r train.Record) []scalar {
 	list := []scalar{{"loss", r.Loss}, {"lr", r.LR}, {"edges_per_second", r.EdgesPerSecond}}
-	for _, more := range []struct {
-		tag   string
-		value *float64
-	}{
-		{"log_z", r.LogZ}, {"z", r.Z}, {"partition_function", r.PartitionFunction}, {"kl", r.KL},
-	} {
-		if more.value != nil {
-			list = append(list, scalar{more.tag, *more.value})
+	add := func(tag string, value *float64) {
+		if value != nil {
+			list = append(list, scalar{tag, *value})
 		}
+	}
+	add("log_z", r.LogZ)
+	add("z", r.Z)
+	for _, f := range quality.Table() {
+		value, _ := f.Of(&r.Figures)
+		add(f.Key, value)
 	}
 	return list
 }

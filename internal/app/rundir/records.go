@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"cne/internal/ctxio"
+	"cne/train/quality"
 )
 
 // Records are the records of a run's epochs as curves.
@@ -27,7 +28,15 @@ type Records struct {
 }
 
 // curveNames are the values of a record that are read.
-var curveNames = []string{"loss", "partition_function", "z", "kl", "accuracy"}
+var curveNames = namesOfCurves()
+
+func namesOfCurves() []string {
+	names := []string{"loss", "z"}
+	for _, f := range quality.Table() {
+		names = append(names, f.Key)
+	}
+	return names
+}
 
 // ReadRecords reads the records in a run folder, or in a file of records. The
 // last line of a run that goes on may not be complete; it is left out. When ctx ends, so does reading, with its error.

@@ -1,0 +1,400 @@
+package quality
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"cne/data/neighbors"
+	"cne/model/op"
+)
+
+// A Metric is a figure that Measure gives; several are joined by |.
+type Metric uint
+
+// The metrics.
+const (
+	MetricRecall Metric = 1 << iota
+	MetricSpearman
+	MetricPartition
+	MetricKL
+	MetricAccuracy
+	MetricTrustworthiness
+	MetricLosses
+)
+
+// Figures say how good an embedding is. What was skipped, cannot be measured because
+// something is missing, or is not defined, is nil.
+//
+// The fields that end in Error are the standard errors of figures that are estimated
+// from a sample of Options.Points: how far they lie, in the root mean square, from what
+// all points would give. Of an exact figure they are nil.
+type Figures struct {
+	Trustworthiness        *float64 `json:"trustworthiness,omitempty"` // see the function; only if K < n/2
+	TrustworthinessError   *float64 `json:"trustworthiness_error,omitempty"`
+	KNNRecall              *float64 `json:"knn_recall,omitempty"` // of K neighbours
+	KNNRecallError         *float64 `json:"knn_recall_error,omitempty"`
+	Spearman               *float64 `json:"spearman,omitempty"`           // of distances
+	PartitionFunction      *float64 `json:"partition_function,omitempty"` // from 0 to n(n−1)
+	PartitionFunctionError *float64 `json:"partition_function_error,omitempty"`
+	KL                     *float64 `json:"kl,omitempty"` // between graph and embedding, in nats
+	KLError                *float64 `json:"kl_error,omitempty"`
+	Accuracy               *float64 `json:"accuracy,omitempty"` // of a kNN classifier
+	AccuracyError          *float64 `json:"accuracy_error,omitempty"`
+	// Losses are what training on the graph expects per edge (ExpectedLosses,
+	// ExpectedInfoNC), by the keys of LossOptions.Figures, to which "_error" is added for
+	// standard errors. learnt_z is LossOptions.LearntZ.
+	Losses map[string]float64 `json:"losses,omitempty"`
+}
+
+// A Figure is a line of the table of figures.
+type Figure struct {
+	Metric Metric
+	// Key is the figure's name in files; its standard error has "_error" added.
+	Key string
+	// Title is for people, Short for where there is little room, Format is Printf's, and
+	// Unit is that of an axis.
+	Title, Short, Format, Unit string
+	// Better is 1 if larger is better, −1 if smaller is, and 0 if neither is.
+	Better int
+	// Wide says that the figure may span orders of magnitude.
+	Wide bool
+	// Slow says that only cne evaluate measures it.
+	Slow  bool
+	Needs Needs
+	// K returns how many neighbours the figure is about, of Options.K; nil: of none.
+	K func(k int) int
+	// Of returns the figure and its standard error, nil if it has none.
+	Of func(f *Figures) (value, standardError *float64)
+
+	measure func(m *measurement, ctx context.Context) error
+}
+
+// Needs says what a figure needs besides the embedding; several are joined by |.
+type Needs uint
+
+const (
+	NeedsPoints Needs = 1 << iota
+	NeedsNeighbors
+	NeedsGraph
+	NeedsLabels
+
+	NeedsNone Needs = 0
+)
+
+// table is the table of figures, but for those of the losses. A figure is a line here, its
+// fields in Figures, and a method that measures it.
+var table = []Figure{
+	{
+		Metric: MetricPartition, Key: "partition_function", Title: "partition function", Format: "%.4g", Wide: true,
+		Of:      func(f *Figures) (v, e *float64) { return f.PartitionFunction, f.PartitionFunctionError },
+		measure: (*measurement).partition,
+	}, {
+		Metric: MetricRecall, Key: "knn_recall", Title: "kNN recall", Format: "%.4f", Better: 1, Needs: NeedsNeighbors, K: func(k int) int { return k },
+		Of:      func(f *Figures) (v, e *float64) { return f.KNNRecall, f.KNNRecallError },
+		measure: (*measurement).recall,
+	}, {
+		Metric: MetricTrustworthiness, Key: "trustworthiness", Title: "trustworthiness", Format: "%.4f", Better: 1, Slow: true, Needs: NeedsPoints, K: func(k int) int { return k },
+		Of:      func(f *Figures) (v, e *float64) { return f.Trustworthiness, f.TrustworthinessError },
+		measure: (*measurement).trustworthiness,
+	}, {
+		Metric: MetricSpearman, Key: "spearman", Title: "Spearman correlation", Short: "Spearman", Format: "%.3f", Better: 1, Needs: NeedsPoints,
+		Of:      func(f *Figures) (v, e *float64) { return f.Spearman, nil },
+		measure: (*measurement).spearman,
+	}, {
+		Metric: MetricKL, Key: "kl", Title: "KL divergence", Format: "%.4g", Unit: "nats", Better: -1, Needs: NeedsGraph,
+		Of:      func(f *Figures) (v, e *float64) { return f.KL, f.KLError },
+		measure: (*measurement).divergence,
+	}, {
+		Metric: MetricAccuracy, Key: "accuracy", Title: "kNN accuracy", Format: "%.4f", Better: 1, Needs: NeedsLabels, K: func(int) int { return AccuracyK },
+		Of:      func(f *Figures) (v, e *float64) { return f.Accuracy, f.AccuracyError },
+		measure: (*measurement).accuracy,
+	}, {
+		Metric: MetricLosses, Slow: true, Needs: NeedsGraph, measure: (*measurement).losses,
+	},
+}
+
+// Table returns the table of figures.
+func Table() []Figure {
+	return slices.DeleteFunc(slices.Clone(table), func(f Figure) bool { return f.Of == nil })
+}
+
+// Heading returns Short, or Title.
+func (f *Figure) Heading() string { return cmp.Or(f.Short, f.Title) }
+
+// OfEmbedding reports whether the figure needs nothing but the embedding and its graph.
+func (f *Figure) OfEmbedding() bool { return f.Needs&^NeedsGraph == 0 }
+
+// Where returns the metrics of which something holds, joined by |.
+func Where(holds func(f *Figure) bool) (all Metric) {
+	for i := range table {
+		if holds(&table[i]) {
+			all |= table[i].Metric
+		}
+	}
+	return all
+}
+
+// OfNeighbors returns the like of " (k = 15)" for a figure about neighbours.
+func (f *Figure) OfNeighbors(k int) string {
+	if f.K == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (k = %d)", f.K(k))
+}
+
+func (m *measurement) recall(ctx context.Context) error {
+	near, err := m.nearest(ctx, m.points, &m.Neighbors)
+	if err != nil {
+		return err
+	}
+	found, err := m.nearestInEmbedding(ctx)
+	if err != nil {
+		return err
+	}
+	e, err := KNNRecall(near, found, m.K, m.embedding.N, m.embedding.N)
+	return keep(e, err, &m.figures.KNNRecall, &m.figures.KNNRecallError)
+}
+
+func (m *measurement) spearman(ctx context.Context) error {
+	if m.points.N < 3 {
+		return nil
+	}
+	v, err := Spearman(ctx, m.points, m.embedding, m.Sample, m.Seed, m.Device)
+	if errors.Is(err, ErrUndefined) {
+		return nil // all distances of one side are equal
+	}
+	return keep(Estimate{Mean: v, Exact: true}, err, &m.figures.Spearman, nil)
+}
+
+// sum returns the partition function.
+func (m *measurement) sum(ctx context.Context) (z Estimate, err error) {
+	if m.z != nil {
+		return *m.z, nil
+	}
+	x, n, d := m.embedding.X, m.embedding.N, m.embedding.D
+	if m.sample == nil {
+		z.Exact = true
+		z.Mean, err = PartitionFunction(ctx, x, d, m.Device)
+	} else if m.sums, err = overRows(ctx, n, m.sample, tileRows, tileColumns, 1, similarityTerms(x, n, d, true)); err == nil {
+		mean := estimateMean(slices.Concat(m.sums...), n)
+		z = Estimate{Mean: mean.Mean * float64(n), Error: mean.Error * float64(n)}
+	}
+	if err == nil {
+		m.z = &z
+	}
+	return z, err
+}
+
+func (m *measurement) partition(ctx context.Context) error {
+	z, err := m.sum(ctx)
+	return keep(z, err, &m.figures.PartitionFunction, &m.figures.PartitionFunctionError)
+}
+
+// graph returns the graph, which may have no edges.
+func (m *measurement) graph(ctx context.Context) (*neighbors.Graph, error) {
+	if m.Graph == nil {
+		near, err := m.all(ctx, m.points, &m.Neighbors)
+		if err != nil {
+			return nil, err
+		}
+		if m.Graph, err = neighbors.FromNeighbors(near); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrInput, err)
+		}
+	}
+	return m.Graph, nil
+}
+
+func (m *measurement) divergence(ctx context.Context) error {
+	g, err := m.graph(ctx)
+	if err != nil || g.Edges() == 0 {
+		return err
+	}
+	z, err := m.sum(ctx)
+	if err != nil || z.Mean == 0 {
+		return err // 0 where all points are too far from each other for single precision
+	}
+	kl := &Estimate{Exact: true}
+	if m.sample == nil {
+		heads, tails := g.EdgeList()
+		kl.Mean, err = KL(ctx, heads, tails, m.embedding.X, m.embedding.D, z.Mean, m.Device)
+	} else if kl, err = m.sampleDivergence(ctx, z.Mean); kl == nil {
+		return err
+	}
+	return keep(*kl, err, &m.figures.KL, &m.figures.KLError)
+}
+
+// accuracy is KNNAccuracy of no more held-out points than the sample has.
+func (m *measurement) accuracy(ctx context.Context) error {
+	rows, labels := m.Labels.Known()
+	count := int(AccuracyTest * float64(len(rows)))
+	if count == 0 || len(rows)-count <= AccuracyK || !labels.Categorical() {
+		return nil
+	}
+	e, err := KNNAccuracy(ctx, pick(m.embedding, rows), labels.Class, AccuracyK, AccuracyTest, m.Seed, m.size(), m.Device)
+	return keep(e, err, &m.figures.Accuracy, &m.figures.AccuracyError)
+}
+
+func (m *measurement) trustworthiness(ctx context.Context) error {
+	n := m.points.N
+	if 2*m.K >= n {
+		return nil
+	}
+	index, err := m.nearestInEmbedding(ctx)
+	if err != nil {
+		return err
+	}
+	var ranks []int32
+	if m.sample == nil {
+		ranks, err = neighbors.Ranks(ctx, m.points, index, m.K, neighbors.Options{Device: m.Device})
+	} else {
+		var some []int32
+		for _, i := range m.ranked {
+			q, _ := slices.BinarySearch(m.sample, i)
+			some = append(some, index[q*m.K:(q+1)*m.K]...)
+		}
+		ranks, err = neighbors.RanksOf(ctx, m.points, m.ranked, some, m.K)
+	}
+	if err := cmp.Or(err, ctx.Err()); err != nil {
+		return err
+	}
+	e, err := Trustworthiness(ranks, m.K, n)
+	return keep(e, err, &m.figures.Trustworthiness, &m.figures.TrustworthinessError)
+}
+
+// LossOptions are the constants of the expected losses.
+type LossOptions struct {
+	// Negatives is the number of negatives per edge; 0 means 5.
+	Negatives int
+	// ZBar is the normalisation constant Z̄ of a further loss of those with op.FixedZ; 0
+	// leaves it out.
+	ZBar float64
+	// LearntZ is the constant that was learnt, times n(n−1), for a further loss of those
+	// with op.LearntZ; 0 leaves it out.
+	LearntZ float64
+	// Rho is the ρ of losses with op.Divisor; 0 means 1.
+	Rho float64
+	// Clamp bounds the arguments of logarithms from below, 0 ≤ Clamp < 1. At 0 a
+	// bound remains that keeps the arithmetic finite.
+	Clamp float64
+}
+
+// A lossFigure is the figure of a loss with a constant, which is 0 where it is left out: of
+// n points, and the partition function z.
+type lossFigure struct {
+	Figure
+	loss     op.Loss
+	constant func(n, z float64) float64
+}
+
+// Figures returns the figures of the losses: each at the constant that it has by default, and
+// at the given ones.
+func (o LossOptions) Figures() []Figure {
+	var all []Figure
+	for _, f := range o.figures() {
+		all = append(all, f.Figure)
+	}
+	return all
+}
+
+func (o LossOptions) figures() (all []lossFigure) {
+	m := float64(o.Negatives)
+	for _, l := range op.Losses() {
+		info := l.Info()
+		add := func(suffix, of string, constant func(n, z float64) float64) {
+			key := info.Word + suffix
+			all = append(all, lossFigure{Figure{
+				Metric: MetricLosses, Key: key, Title: info.Title + " loss" + of, Format: "%.5g", Slow: true, Needs: NeedsGraph,
+				Of: func(f *Figures) (v, e *float64) { return at(f.Losses, key), at(f.Losses, key+"_error") },
+			}, l, constant})
+		}
+		one := func(_, _ float64) float64 { return 1 }
+		switch info.Constant {
+		case op.FixedZ:
+			add("", ", c = 1", one)
+			if o.ZBar != 0 {
+				add("_z_bar", fmt.Sprintf(", Z̄ = %.4g", o.ZBar), func(n, _ float64) float64 { return o.ZBar * m / (n * n) })
+			}
+		case op.LearntZ:
+			add("", ", Z = partition function", func(n, z float64) float64 { return z / (n * (n - 1)) * m })
+			add("_learnt_z", ", learnt Z", func(n, _ float64) float64 { return o.LearntZ / (n * (n - 1)) * m })
+		case op.Divisor:
+			of := ""
+			if rho := cmp.Or(o.Rho, 1); rho != 1 {
+				of = fmt.Sprintf(", ρ = %.4g", rho)
+			}
+			add("", of, one)
+		default:
+			add("", "", one)
+		}
+	}
+	return all
+}
+
+// at returns the value of a key, nil if there is none.
+func at(m map[string]float64, key string) *float64 {
+	if v, ok := m[key]; ok {
+		return &v
+	}
+	return nil
+}
+
+// The loss of InfoNC-t-SNE is estimated from about infoNCPairs negatives over
+// all edges, but from no more than infoNCDraws sets of them for one edge.
+const (
+	infoNCPairs = 1 << 24
+	infoNCDraws = 1000
+)
+
+func (m *measurement) losses(ctx context.Context) error {
+	g, err := m.graph(ctx)
+	if err != nil || g.Edges() == 0 || m.embedding.N < 2 {
+		return err
+	}
+	z, err := m.sum(ctx)
+	if err != nil {
+		return err
+	}
+	var discriminators []Discriminator
+	var pairwise, perHead []string // keys
+	for _, f := range m.Losses.figures() {
+		switch c := f.constant(float64(m.embedding.N), z.Mean); {
+		case c == 0:
+		case f.loss.Info().PerHead:
+			perHead = append(perHead, f.Key)
+		default:
+			discriminators, pairwise = append(discriminators, Discriminator{f.loss, c}), append(pairwise, f.Key)
+		}
+	}
+	heads, tails := g.EdgeList()
+	estimates, err := m.expectedLosses(ctx, heads, tails, discriminators)
+	if err != nil || estimates == nil {
+		return err
+	}
+	losses := map[string]float64{}
+	set := func(key string, e Estimate) {
+		losses[key] = e.Mean
+		if !e.Exact {
+			losses[key+"_error"] = e.Error
+		}
+	}
+	for k, e := range estimates {
+		set(pairwise[k], e)
+	}
+	o := m.Losses
+	if o.LearntZ != 0 {
+		losses["learnt_z"] = o.LearntZ
+	}
+	draws := min(infoNCDraws, max(2, infoNCPairs/len(heads)/o.Negatives))
+	for _, key := range perHead {
+		e, err := ExpectedInfoNC(ctx, heads, tails, m.embedding.X, m.embedding.D, o.Negatives, o.Rho, o.Clamp, draws, m.Seed, m.Device)
+		if err != nil {
+			return err
+		}
+		set(key, e)
+	}
+	m.figures.Losses = losses
+	return nil
+}

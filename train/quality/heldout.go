@@ -1,0 +1,111 @@
+package quality
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"cne/data"
+	"cne/data/neighbors"
+)
+
+// HeldOut are points that a model has placed without having been trained on them.
+type HeldOut struct {
+	Points    *data.Matrix // as the training points; nil leaves the recall out
+	Embedding *data.Matrix // their positions
+	Labels    *data.Labels // nil leaves the accuracy out
+}
+
+// HeldOutFigures say how well held-out points lie among the training points. What
+// cannot be measured or is not defined is nil.
+type HeldOutFigures struct {
+	N int `json:"n"` // held-out points
+	// Accuracy is that of a kNN classifier (AccuracyK) of the training points'
+	// positions.
+	Accuracy *float64 `json:"accuracy,omitempty"`
+	// KNNRecall is the share of a point's K nearest training points that are
+	// among the nearest in the embedding.
+	KNNRecall *float64 `json:"knn_recall,omitempty"`
+	// OtherLabels tells that the accuracy is left out because no label of the
+	// held-out points occurs among the training points.
+	OtherLabels bool `json:"-"`
+}
+
+// MeasureHeldOut measures how held-out points lie in an embedding [n, d] of
+// training points [n, D], which may be nil. Of the options it takes K, Labels (of
+// the training points), Device and Skip. Errors are Measure's.
+func MeasureHeldOut(ctx context.Context, points, embedding *data.Matrix, held HeldOut, o Options) (*HeldOutFigures, error) {
+	m, err := newMeasurement(points, embedding, o)
+	if err != nil {
+		return nil, err
+	}
+	n, err := rows(held.Embedding, "held-out points' embedding")
+	if err != nil {
+		return nil, err
+	}
+	if err := held.Labels.Check(n); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInput, err)
+	}
+	if held.Points != nil {
+		if _, err := rows(held.Points, "held-out points"); err != nil {
+			return nil, err
+		}
+	}
+	f := &HeldOutFigures{N: n}
+	if points != nil && held.Points != nil && o.Skip&MetricRecall == 0 {
+		if err := m.heldOutRecall(ctx, held, f); err != nil {
+			return f, err
+		}
+	}
+	if m.Labels == nil || held.Labels == nil || o.Skip&MetricAccuracy != 0 {
+		return f, ctx.Err()
+	}
+	return f, m.heldOutAccuracy(ctx, held, f)
+}
+
+func (m *measurement) heldOutRecall(ctx context.Context, held HeldOut, f *HeldOutFigures) error {
+	switch {
+	case held.Points.D != m.points.D || held.Embedding.D != m.embedding.D:
+		return fmt.Errorf("%w: held-out points: got %d values at positions of %d, want %d at positions of %d as of the training points", ErrInput, held.Points.D, held.Embedding.D, m.points.D, m.embedding.D)
+	case m.points.N < m.K:
+		return fmt.Errorf("%w: training points: got %d, want %d or more for the neighbours of held-out points", ErrUndefined, m.points.N, m.K)
+	}
+	near, err := neighbors.Search(ctx, m.points, held.Points, m.K, neighbors.Options{Search: neighbors.Exact, Device: m.Device})
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	found, err := neighbors.Search(ctx, m.embedding, held.Embedding, m.K, neighbors.Options{Search: neighbors.Exact, Device: m.Device})
+	if err != nil {
+		return err
+	}
+	recall, err := KNNRecall(near.Index, found.Index, m.K, m.embedding.N, held.Points.N)
+	return keep(recall, err, &f.KNNRecall, nil)
+}
+
+func (m *measurement) heldOutAccuracy(ctx context.Context, held HeldOut, f *HeldOutFigures) error {
+	if _, known := m.Labels.Known(); !known.Categorical() {
+		return nil
+	}
+	rows, known := data.JoinLabels(m.Labels, held.Labels).Known()
+	// The training points come first.
+	n := len(m.Labels.Class)
+	first, _ := slices.BinarySearch(rows, n)
+	tests := slices.Clone(rows[first:])
+	for k := range tests {
+		tests[k] -= n
+	}
+	train := classified{pick(m.embedding, rows[:first]), known.Class[:first]}
+	test := classified{pick(held.Embedding, tests), known.Class[first:]}
+	if train.N < AccuracyK || test.N == 0 {
+		return nil
+	}
+	if !slices.ContainsFunc(test.class, func(c int32) bool { return slices.Contains(train.class, c) }) {
+		f.OtherLabels = true
+		return nil
+	}
+	share, err := HeldOutAccuracy(ctx, train.Matrix, train.class, test.Matrix, test.class, AccuracyK, m.Device)
+	return keep(Estimate{Mean: share, Exact: true}, err, &f.Accuracy, nil)
+}

@@ -1,0 +1,153 @@
+package quality
+
+import (
+	"context"
+
+	"cne/internal/parallel"
+	"cne/internal/simd"
+)
+
+const (
+	// tileRows is how many rows make a piece of work, and tileColumns how many columns are
+	// visited for each of them before the next columns are: they stay in the first-level
+	// cache.
+	tileRows    = 64
+	tileColumns = 1024
+	// sumBlock is the number of terms that are added in single precision: 32 for each of 16
+	// lanes. The rest is added in double precision. The terms are all positive, so that
+	// the relative error of the sum stays below 1e-6 even where every addition rounds the
+	// same way.
+	sumBlock = 512
+)
+
+// pairTerms adds terms of the pairs of point i and the points lo to hi−1, which i is not
+// among, to sums. work has room for sumBlock numbers.
+type pairTerms func(i, lo, hi int, work []float32, sums []float64)
+
+// overTiles returns the sums over the pairs i < j < n, so many numbers.
+func overTiles(ctx context.Context, n, sums int, add pairTerms) ([]float64, error) {
+	partial := make([][]float64, parallel.Pieces(n, tileRows))
+	err := inPieces(ctx, n, tileRows, func(piece, first, last int) {
+		own := make([]float64, sums)
+		work := make([]float32, sumBlock)
+		for lo := first; lo < n; lo += tileColumns {
+			hi := min(n, lo+tileColumns)
+			for i := first; i < last && i+1 < hi; i++ {
+				add(i, max(lo, i+1), hi, work, own)
+			}
+		}
+		partial[piece] = own
+	})
+	total := make([]float64, sums)
+	for _, p := range partial {
+		for k, v := range p {
+			total[k] += v
+		}
+	}
+	return total, err
+}
+
+// overRows returns for each of some of n points the sums over its pairs with all others.
+// Of the columns, so many as a tile has are visited for grain rows at a time.
+func overRows(ctx context.Context, n int, rows []int, grain, tile, sums int, add pairTerms) ([][]float64, error) {
+	all := make([][]float64, len(rows))
+	err := inPieces(ctx, len(rows), grain, func(_, first, last int) {
+		work := make([]float32, sumBlock)
+		for q := first; q < last; q++ {
+			all[q] = make([]float64, sums)
+		}
+		for lo := 0; lo < n && ctx.Err() == nil; lo += tile {
+			hi := min(n, lo+tile)
+			for q := first; q < last; q++ {
+				i := rows[q]
+				add(i, lo, max(lo, min(hi, i)), work, all[q])
+				add(i, min(hi, max(lo, i+1)), hi, work, all[q])
+			}
+		}
+	})
+	return all, err
+}
+
+// exactTerms computes terms in double precision, from squared distances.
+func exactTerms[T Float](e []T, d int, add func(d2 float64, sums []float64)) pairTerms {
+	return func(i, lo, hi int, _ []float32, sums []float64) {
+		a := e[i*d : (i+1)*d]
+		for j := lo; j < hi; j++ {
+			add(squaredDistance(a, e[j*d:(j+1)*d]), sums)
+		}
+	}
+}
+
+// blockTerms computes terms in single precision, from up to sumBlock squared distances.
+func blockTerms(e []float32, n, d int, add func(d2 []float32, sums []float64)) pairTerms {
+	planes := planesOf(e, n, d)
+	return func(i, lo, hi int, work []float32, sums []float64) {
+		for ; lo < hi; lo += sumBlock {
+			end := min(hi, lo+sumBlock)
+			d2 := work[:end-lo]
+			clear(d2)
+			for k, x := range e[i*d : (i+1)*d] {
+				simd.AddSquares(d2, planes[k*n+lo:k*n+end], x)
+			}
+			add(d2, sums)
+		}
+	}
+}
+
+// similarityTerms are the Cauchy similarities 1/(1+x) of squared distances x. near allows
+// a faster form, with other bits, where no distance is too large for it.
+func similarityTerms[T Float](e []T, n, d int, near bool) pairTerms {
+	f, single := any(e).([]float32)
+	if !single {
+		return exactTerms(e, d, func(d2 float64, sums []float64) { sums[0] += 1 / (1 + d2) })
+	}
+	if d != 2 {
+		return blockTerms(f, n, d, func(d2 []float32, sums []float64) { sums[0] += simd.InverseSum(d2) })
+	}
+	planes, inverseSum := planesOf(f, n, d), simd.InverseSum2[float32]
+	if near && isNear(f, d) {
+		inverseSum = simd.InverseSum2Near[float32]
+	}
+	return func(i, lo, hi int, _ []float32, sums []float64) {
+		x, y, sum := f[2*i], f[2*i+1], 0.
+		for ; lo < hi; lo += sumBlock {
+			end := min(hi, lo+sumBlock)
+			sum += inverseSum(planes[lo:end], planes[n+lo:n+end], x, y)
+		}
+		sums[0] += sum
+	}
+}
+
+// planesOf returns points coordinate after coordinate.
+func planesOf(e []float32, n, d int) []float32 {
+	planes := make([]float32, len(e))
+	for i := range n {
+		for k, v := range e[i*d : (i+1)*d] {
+			planes[k*n+i] = v
+		}
+	}
+	return planes
+}
+
+// squaredDistance is computed in double precision, so that exact ties and
+// small differences survive.
+func squaredDistance[A, B Float](a []A, b []B) float64 {
+	var s0, s1, s2, s3 float64
+	b = b[:len(a)]
+	k := 0
+	for ; k+4 <= len(a); k += 4 {
+		d0 := float64(a[k]) - float64(b[k])
+		d1 := float64(a[k+1]) - float64(b[k+1])
+		d2 := float64(a[k+2]) - float64(b[k+2])
+		d3 := float64(a[k+3]) - float64(b[k+3])
+		s0 += float64(d0 * d0)
+		s1 += float64(d1 * d1)
+		s2 += float64(d2 * d2)
+		s3 += float64(d3 * d3)
+	}
+	for ; k < len(a); k++ {
+		d := float64(a[k]) - float64(b[k])
+		s0 += float64(d * d)
+	}
+	return s0 + s1 + (s2 + s3)
+}
