@@ -19,7 +19,6 @@ import (
 	"cne/internal/app/cli"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
-	"cne/internal/atomicfile"
 	"cne/internal/ctxio"
 	"cne/internal/finite"
 	"cne/model"
@@ -358,8 +357,8 @@ func (a *evaluationRun) run(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	if a.output != "" {
-		if err := atomicfile.Write(a.output, func(w io.Writer) error { return rundir.EncodeJSON(w, e) }); err != nil {
-			return fmt.Errorf("cannot write %s: %w", a.output, err)
+		if err := rundir.WriteFile(a.output, func(w io.Writer) error { return rundir.EncodeJSON(w, e) }); err != nil {
+			return err
 		}
 	}
 	if a.json {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +16,9 @@ import (
 	"cne/data"
 	"cne/internal/app/cli"
 	"cne/internal/app/report"
+	"cne/internal/app/rundir"
+	"cne/internal/explorer"
+	"cne/internal/plot"
 	"cne/internal/text"
 )
 
@@ -67,17 +73,7 @@ than 250 snapshots some are left out.`,
 			if err := p.chooseOutput(); err != nil {
 				return err
 			}
-			log := cli.NewReporter(cmd, cli.LogFormat(cmd)).Log
-			draw := func(ctx context.Context) error { return p.draw(ctx, log) }
-			switch {
-			case p.metrics:
-				draw = p.drawMetrics
-			case p.animate:
-				draw = p.drawAnimation
-			case p.isStrip():
-				draw = p.drawStrip
-			}
-			if err := draw(cmd.Context()); err != nil {
+			if err := p.draw(cmd.Context(), cli.NewReporter(cmd, cli.LogFormat(cmd)).Log); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), text.Escape(p.output))
@@ -148,116 +144,170 @@ type plotting struct {
 
 const defaultFPS = 10
 
-// A sizeFlag is a flag with a size in a picture.
-type sizeFlag struct {
-	flag  string
-	value float64
-}
-
-func (p *plotting) sizes() []sizeFlag {
-	return []sizeFlag{{"--point-size", p.plot.PointSize}, {"--width", p.plot.WidthCM}, {"--height", p.plot.HeightCM}}
-}
-
 // check finds faults of the command line.
 func (p *plotting) check() error {
-	for _, f := range p.sizes() {
-		if !(f.value >= 0 && f.value <= 100) {
-			return fmt.Errorf("%s is %v, but must be a number from 0 to 100", f.flag, f.value)
+	strip, page, n := p.isStrip(), p.isHTML(), len(p.inputs)
+	for _, size := range []struct {
+		flag  string
+		value float64
+	}{{"--point-size", p.plot.PointSize}, {"--width", p.plot.WidthCM}, {"--height", p.plot.HeightCM}} {
+		if !(size.value >= 0 && size.value <= 100) {
+			return fmt.Errorf("%s is %v, but must be a number from 0 to 100", size.flag, size.value)
 		}
-	}
-	if len(p.data.Labels) > 0 && p.data.LabelColumn != "" {
-		return errors.New("--labels and --label-column are both given; labels can come from one of them")
+		if page && size.value != 0 {
+			return fmt.Errorf("%s is for pictures; a page fits itself to its window, leave the flag out", size.flag)
+		}
 	}
 	hasLabels := len(p.data.Labels) > 0 || p.data.LabelColumn != "" || len(p.data.Drop) > 0
-	switch {
-	case p.metrics && p.animate:
-		return errors.New("--metrics and --animate are both given; a picture shows curves or points")
-	case p.join && (p.metrics || p.animate):
-		return errors.New("--join is about the parts of an embedding, not about curves or films; leave it out")
-	case p.join && p.output == "":
-		return errors.New("--join needs --output, the file for the picture")
-	case p.metrics && (hasLabels || p.plot.PointSize != 0):
-		return errors.New("--metrics draws curves, for which there are no labels, columns or sizes of points; leave out --labels, --label-column, --drop and --point-size")
-	case p.plot.Names && (p.metrics || p.animate || p.isHTML()):
-		return errors.New("--class-names is for pictures of embeddings, not for curves, films or pages; leave it out")
-	case p.metrics && len(p.inputs) > 1 && p.output == "":
-		return errors.New("--metrics of several runs needs --output, the file for their picture")
-	case !p.animate && (p.fps != defaultFPS || p.follow):
-		return errors.New("--fps and --follow are about films; give --animate, too")
-	case !(p.fps >= 0.1 && p.fps <= 50):
-		return fmt.Errorf("--fps is %v, but must be a number from 0.1 to 50", p.fps)
-	case p.animate && p.isHTML():
-		return errors.New("--animate makes a GIF, and no page; leave --html out, and let --output end in .gif")
-	case p.html && p.metrics:
-		return errors.New("--html and --metrics are both given, but a page shows points; leave one of them out")
-	case p.html && p.isStrip():
-		return errors.New("--html is about one embedding; name one, or leave it out")
-	case p.columns < 0:
-		return fmt.Errorf("--columns is %d, but must be at least 1, or 0 for a number that fits", p.columns)
-	case p.columns > 0 && !p.isStrip():
-		return errors.New("--columns is about several embeddings; name them, or leave it out")
-	case len(p.titles) > 1 && !p.isStrip():
-		return fmt.Errorf("--title is given %d times for one picture; give one", len(p.titles))
-	}
-	if p.isStrip() {
-		if err := p.checkStrip(); err != nil {
-			return err
+	for _, fault := range []struct {
+		found bool
+		what  string
+	}{
+		{len(p.data.Labels) > 0 && p.data.LabelColumn != "", "--labels and --label-column are both given; labels can come from one of them"},
+		{p.metrics && p.animate, "--metrics and --animate are both given; a picture shows curves or points"},
+		{p.join && (p.metrics || p.animate), "--join is about the parts of an embedding, not about curves or films; leave it out"},
+		{p.join && p.output == "", "--join needs --output, the file for the picture"},
+		{p.metrics && (hasLabels || p.plot.PointSize != 0), "--metrics draws curves, for which there are no labels, columns or sizes of points; leave out --labels, --label-column, --drop and --point-size"},
+		{p.plot.Names && (p.metrics || p.animate || page), "--class-names is for pictures of embeddings, not for curves, films or pages; leave it out"},
+		{p.metrics && n > 1 && p.output == "", "--metrics of several runs needs --output, the file for their picture"},
+		{!p.animate && (p.fps != defaultFPS || p.follow), "--fps and --follow are about films; give --animate, too"},
+		{!(p.fps >= 0.1 && p.fps <= 50), fmt.Sprintf("--fps is %v, but must be a number from 0.1 to 50", p.fps)},
+		{p.animate && page, "--animate makes a GIF, and no page; leave --html out, and let --output end in .gif"},
+		{p.html && p.metrics, "--html and --metrics are both given, but a page shows points; leave one of them out"},
+		{p.html && strip, "--html is about one embedding; name one, or leave it out"},
+		{p.columns < 0, fmt.Sprintf("--columns is %d, but must be at least 1, or 0 for a number that fits", p.columns)},
+		{p.columns > 0 && !strip, "--columns is about several embeddings; name them, or leave it out"},
+		{len(p.titles) > 1 && !strip, fmt.Sprintf("--title is given %d times for one picture; give one", len(p.titles))},
+		{strip && p.output == "", fmt.Sprintf("%d embeddings need --output, the file for their picture", n)},
+		{strip && len(p.titles) > 0 && len(p.titles) != n, fmt.Sprintf("--title is given %d times for %d embeddings; give one for each, in their order, or none", len(p.titles), n)},
+		{strip && (p.plot.WidthCM != 0 || p.plot.HeightCM != 0), fmt.Sprintf("--width and --height are about a single embedding, but there are %d; leave them out", n)},
+	} {
+		if fault.found {
+			return errors.New(fault.what)
 		}
-	} else if len(p.titles) == 1 {
+	}
+	if len(p.titles) == 1 && !strip {
 		p.plot.Title = p.titles[0]
 	}
+	allowed := []string{".png", ".svg", ".html"}
+	switch {
+	case p.animate:
+		allowed = []string{".gif"}
+	case p.metrics || strip:
+		allowed = []string{".png", ".svg"}
+	case p.html:
+		allowed = []string{".html"}
+	}
 	if p.output != "" {
-		allowed := []string{".png", ".svg", ".html"}
-		switch {
-		case p.animate:
-			allowed = []string{".gif"}
-		case p.metrics || p.isStrip():
-			allowed = []string{".png", ".svg"}
-		}
 		if err := cli.CheckEnding("--output", p.output, allowed...); err != nil {
 			return err
 		}
-		if p.html && !strings.EqualFold(filepath.Ext(p.output), ".html") {
-			return fmt.Errorf("--output is %s and --html asks for a page; let it end in .html, or leave --html out", text.Quote(p.output))
-		}
 	}
-	return p.checkHTML()
+	switch {
+	case page:
+	case len(p.images) > 0:
+		return errors.New("--images is given, but a picture shows no images; add --html, or an --output that ends in .html")
+	case p.wanted.Names != "" || len(p.wanted.Columns) > 0:
+		return errors.New("--names and --color are for pages; add --html, or an --output that ends in .html, or colour a picture by --labels or --label-column")
+	}
+	return nil
 }
 
-// isHTML says whether cne plot writes a page rather than a picture.
+// isHTML reports whether cne plot writes a page instead of a picture.
 func (p *plotting) isHTML() bool {
 	return p.html || strings.EqualFold(filepath.Ext(p.output), ".html")
 }
 
-// checkHTML finds flags that do not go with a page, or only with one.
-func (p *plotting) checkHTML() error {
-	if !p.isHTML() {
-		if len(p.images) > 0 {
-			return errors.New("--images is given, but a picture shows no images; add --html, or an --output that ends in .html")
-		}
-		if p.wanted.Names != "" || len(p.wanted.Columns) > 0 {
-			return errors.New("--names and --color are for pages; add --html, or an --output that ends in .html, or colour a picture by --labels or --label-column")
-		}
-		return nil
+// chooseOutput fills in the output, if it is not given, and checks it.
+func (p *plotting) chooseOutput() error {
+	folder := p.input // of the run, if it is one
+	info, err := os.Stat(p.input)
+	if err == nil && !info.IsDir() {
+		folder = filepath.Dir(p.input)
 	}
-	for _, f := range p.sizes() {
-		if f.value != 0 {
-			return fmt.Errorf("%s is for pictures; a page fits itself to its window, leave the flag out", f.flag)
+	switch {
+	case p.output != "":
+	case err != nil:
+		return nil // reading it says what is wrong
+	case p.metrics:
+		p.output = filepath.Join(folder, "curves.png")
+	case p.animate:
+		p.output = filepath.Join(folder, "animation.gif")
+	default:
+		file, err := rundir.EmbeddingFile(p.input)
+		if err != nil {
+			return err
 		}
+		p.output = data.TrimEnding(file) + map[bool]string{false: ".png", true: ".html"}[p.html]
 	}
-	return nil
+	inputs := slices.Concat(p.inputs, p.data.Labels, p.images, p.wanted.Files())
+	return cli.Output{Flag: "--output", Path: p.output, Runs: append(p.inputs, folder)}.Check(inputs...)
 }
 
-// checkStrip finds faults of the command line for several embeddings.
-func (p *plotting) checkStrip() error {
-	n := len(p.inputs)
+// draw draws what is asked for.
+func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
+	var picture interface{ Save(path string) error }
+	var err error
 	switch {
-	case p.output == "":
-		return fmt.Errorf("%d embeddings need --output, the file for their picture", n)
-	case len(p.titles) > 0 && len(p.titles) != n:
-		return fmt.Errorf("--title is given %d times for %d embeddings; give one for each, in their order, or none", len(p.titles), n)
-	case p.plot.WidthCM != 0 || p.plot.HeightCM != 0:
-		return fmt.Errorf("--width and --height are about a single embedding, but there are %d; leave them out", n)
+	case p.metrics:
+		picture, err = report.OpenCurves(ctx, p.inputs, p.plot)
+	case p.animate:
+		picture, err = p.animation(ctx)
+	case p.isStrip():
+		var strip *plot.Strip
+		if strip, err = report.OpenStrip(ctx, p.inputs, p.titles, p.data, p.plot); err == nil {
+			strip.Columns = p.columns
+			picture = strip
+		}
+	default:
+		inputs := []string{p.input}
+		if p.join {
+			inputs = p.inputs
+		}
+		var files []string
+		var s *plot.Scatter
+		if files, s, err = report.OpenScatter(ctx, inputs, p.data, p.plot); err == nil {
+			picture = s
+			if p.isHTML() {
+				picture, err = p.page(ctx, log, s, files)
+			}
+		}
 	}
-	return nil
+	if err != nil {
+		return err
+	}
+	return picture.Save(p.output)
 }
+
+// animation returns a film of the snapshots of a run.
+func (p *plotting) animation(ctx context.Context) (*plot.Animation, error) {
+	film, err := report.ReadFilm(ctx, p.input, p.data)
+	if err != nil {
+		return nil, err
+	}
+	a := film.Animation(p.plot)
+	a.FramesPerSecond, a.Follow = p.fps, p.follow
+	return a, nil
+}
+
+// page returns the explorer of an embedding that was read from files.
+func (p *plotting) page(ctx context.Context, log *slog.Logger, s *plot.Scatter, files []string) (*explorer.Page, error) {
+	name, err := filepath.Abs(p.input)
+	if err != nil {
+		return nil, err
+	}
+	name = data.TrimEnding(filepath.Base(name))
+	var images *data.Images
+	if len(p.images) > 0 && !slices.Equal(p.images, []string{noImages}) {
+		if images, err = report.GivenImages(ctx, p.images, s.Embedding.N); err != nil {
+			return nil, err
+		}
+	}
+	if p.join && len(p.inputs) > 1 || files[0] == p.input {
+		return report.FilePage(ctx, log, files, name, s, images, p.wanted, p.data)
+	}
+	return report.RunPage(ctx, log, p.input, name, s, images, len(p.images) == 0, p.wanted)
+}
+
+// noImages is the argument of --images for a page without.
+const noImages = "none"

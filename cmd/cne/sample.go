@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -233,7 +232,7 @@ func (t *training) writeAll(ctx context.Context, s *sample) error {
 		files = append(files, t.dir.Path("embedding.csv"))
 	}
 	if err := writePositions(files, e.Dim(), given != nil || rows.Labeled(), func(write positionWriter) error {
-		n, tell := 0, t.tellPlaced(s.n)
+		n, tell := 0, t.ProgressLogger("placing the other points")
 		err := e.ProjectRows(ctx, rows, cne.Projection{Trained: s.rows}, func(b *cne.ProjectedBlock) error {
 			if n += b.Positions.N; n > s.n {
 				return nil // which is told in the end
@@ -245,7 +244,7 @@ func (t *training) writeAll(ctx context.Context, s *sample) error {
 				copy(all.X[b.First*all.D:], b.Positions.X)
 				labels = append(labels, b.Labels...)
 			}
-			tell(n)
+			tell(n, s.n)
 			return write(b.Positions, b.Labels)
 		})
 		if err == nil && n != s.n {
@@ -268,20 +267,4 @@ func (t *training) writeAll(ctx context.Context, s *sample) error {
 		}
 		return data.WriteParquet(w, all, named, names)
 	})
-}
-
-// toldEvery is how often it is told how many points are placed.
-const toldEvery = 30 * time.Second
-
-// tellPlaced returns what is called with the number of points that are placed, and tells of
-// it now and then.
-func (t *training) tellPlaced(of int) func(n int) {
-	begun := time.Now()
-	last := begun
-	return func(n int) {
-		if now := time.Now(); now.Sub(last) >= toldEvery {
-			last = now
-			t.Log.Info("placed", "points", n, "of", of, "per second", math.Round(float64(n)/now.Sub(begun).Seconds()))
-		}
-	}
 }

@@ -17,7 +17,6 @@ import (
 	"cne/data"
 	"cne/internal/app/cli"
 	"cne/internal/app/rundir"
-	"cne/internal/atomicfile"
 	"cne/internal/ctxio"
 	"cne/internal/memory"
 	"cne/internal/text"
@@ -96,8 +95,8 @@ for comparison, and written to evaluation-pixels.json.`,
 				return err
 			}
 			if output != "" {
-				if err := atomicfile.Write(output, func(w io.Writer) error { return rundir.EncodeJSON(w, m) }); err != nil {
-					return fmt.Errorf("cannot write %s: %w", output, err)
+				if err := rundir.WriteFile(output, func(w io.Writer) error { return rundir.EncodeJSON(w, m) }); err != nil {
+					return err
 				}
 			}
 			return m.print(cmd.OutOrStdout())

@@ -11,7 +11,7 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/internal/app/cli"
-	"cne/internal/atomicfile"
+	"cne/internal/app/rundir"
 	"cne/internal/memory"
 	"cne/internal/text"
 	"cne/simclr"
@@ -102,13 +102,13 @@ func represent(cmd *cobra.Command, run string, inputs []string, output string, h
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.Write(output, func(w io.Writer) error {
+	if err := rundir.WriteFile(output, func(w io.Writer) error {
 		if strings.HasSuffix(strings.ToLower(output), ".csv") {
 			return data.WriteCSV(w, features, images.Labels, images.Names)
 		}
 		return data.WriteNPY(w, features)
 	}); err != nil {
-		return fmt.Errorf("cannot write %s: %w", output, err)
+		return err
 	}
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), text.Escape(output))
 	return err

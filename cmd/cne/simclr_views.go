@@ -8,7 +8,7 @@ import (
 
 	"cne/configs"
 	"cne/internal/app/cli"
-	"cne/internal/atomicfile"
+	"cne/internal/app/rundir"
 	"cne/internal/text"
 )
 
@@ -48,10 +48,10 @@ configuration sees in the given epoch.`,
 				rows[i] = int32(i * images.N / len(rows))
 			}
 			a := c.Views.Augmentation()
-			if err := atomicfile.Write(output, func(w io.Writer) error {
+			if err := rundir.WriteFile(output, func(w io.Writer) error {
 				return a.Grid(w, images, rows, views, epoch-1, c.Seed, zoom)
 			}); err != nil {
-				return fmt.Errorf("cannot draw %s: %w", output, err)
+				return err
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), text.Escape(output))
 			return err

@@ -37,8 +37,68 @@ func TableOf(c *configs.Config) Table {
 // ReadColumn reads what a file or column says of n points (see configs.SplitColumn): of the
 // given rows of the input, or of all for nil. name is what the column is called.
 func ReadColumn(ctx context.Context, from Table, spec string, n int, rows []int) (name string, values []string, err error) {
-	r := columnReader{ctx: ctx, from: from, n: n, rows: rows}
-	return r.read(spec)
+	file, column := configs.SplitColumn(spec)
+	where := file
+	switch {
+	case column == "":
+		name, values, err = readValues(ctx, file, n, rows)
+	case file != "":
+		from = Table{Paths: []string{file}, Options: data.Options{LabelColumn: column}}
+		fallthrough
+	default:
+		if where == "" {
+			where = "the table of the points"
+		}
+		name = column
+		values, err = readColumnOf(ctx, from, column, spec, file == "")
+	}
+	switch {
+	case err != nil:
+		return "", nil, err
+	case rows == nil && len(values) == n:
+		return name, values, nil
+	case rows == nil, len(rows) == 0, len(values) <= slices.Max(rows):
+		return "", nil, fmt.Errorf("%s: got %d rows for %d points, want one for each, in their order", text.Quote(where), len(values), n)
+	}
+	taken := make([]string, len(rows))
+	for k, i := range rows {
+		taken[k] = values[i]
+	}
+	return name, taken, nil
+}
+
+// readColumnOf reads a column of a table, which is that of the points, or of a file.
+func readColumnOf(ctx context.Context, from Table, column, spec string, ofPoints bool) ([]string, error) {
+	if len(from.Paths) == 0 || strings.HasPrefix(from.Paths[0], configs.BuiltinPrefix) {
+		return nil, configs.NoColumnsError(spec)
+	}
+	columns, err := data.OpenColumns(ctx, from.Paths, []string{column}, from.Options)
+	switch {
+	case err != nil && ofPoints:
+		return nil, fmt.Errorf("%s is no file, and is not found as a column: %w", text.Quote(spec), err)
+	case err != nil:
+		return nil, err
+	}
+	return columns[0], nil
+}
+
+// readValues reads the lines or values of a file, and what they are called.
+func readValues(ctx context.Context, path string, n int, rows []int) (name string, lines []string, err error) {
+	if e := strings.ToLower(filepath.Ext(strings.TrimSuffix(path, ".gz"))); e == ".csv" || e == ".tsv" || e == ".parquet" {
+		columns, err := data.TableColumns(ctx, path)
+		if err != nil {
+			return "", nil, err
+		}
+		if columns > 1 {
+			return "", nil, fmt.Errorf("%s is a table of %d columns; name one of them as %s:COLUMN", text.Quote(path), columns, text.Printable(path))
+		}
+	}
+	lines, heading, err := data.OpenLines(ctx, path)
+	// Of rows of an input whose length is not known, none can be told to be a heading.
+	if heading && rows == nil && len(lines)-1 == n {
+		lines = lines[1:]
+	}
+	return filepath.Base(data.TrimEnding(path)), lines, err
 }
 
 // WriteNames writes the names of the points, for later runs that start from the embedding;
@@ -173,82 +233,4 @@ func (e *InitEmbedding) rows(names []string, n int) ([]int, error) {
 		return nil, fmt.Errorf("model.init: no name of data.names is among those of %s, such as %s; give names of the same kind", text.Quote(e.path), text.Quote(e.names[0]))
 	}
 	return rows, nil
-}
-
-// A columnReader reads columns of points.
-type columnReader struct {
-	ctx  context.Context
-	from Table
-	n    int
-	rows []int
-}
-
-// read returns what is said of each point, and what that is called.
-func (r *columnReader) read(spec string) (name string, values []string, err error) {
-	file, column := configs.SplitColumn(spec)
-	if column == "" {
-		values, err = r.file(file)
-		return filepath.Base(data.TrimEnding(file)), values, err
-	}
-	from, where := r.from, "the table of the points"
-	if file != "" {
-		from, where = Table{Paths: []string{file}, Options: data.Options{LabelColumn: column}}, file
-	}
-	if len(from.Paths) == 0 || strings.HasPrefix(from.Paths[0], configs.BuiltinPrefix) {
-		return "", nil, configs.NoColumnsError(spec)
-	}
-	columns, err := data.OpenColumns(r.ctx, from.Paths, []string{column}, from.Options)
-	switch {
-	case err != nil && file == "":
-		return "", nil, fmt.Errorf("%s is no file, and is not found as a column: %w", text.Quote(spec), err)
-	case err != nil:
-		return "", nil, err
-	}
-	values, err = r.take(columns[0], where)
-	return column, values, err
-}
-
-// file returns the lines or values of a file.
-func (r *columnReader) file(path string) ([]string, error) {
-	if e := strings.ToLower(filepath.Ext(strings.TrimSuffix(path, ".gz"))); e == ".csv" || e == ".tsv" || e == ".parquet" {
-		columns, err := data.TableColumns(r.ctx, path)
-		if err != nil {
-			return nil, err
-		}
-		if columns > 1 {
-			return nil, fmt.Errorf("%s is a table of %d columns; name one of them as %s:COLUMN", text.Quote(path), columns, text.Printable(path))
-		}
-	}
-	lines, heading, err := data.OpenLines(r.ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	// Of rows of an input whose length is not known, none can be told to be a heading.
-	if heading && r.rows == nil && len(lines)-1 == r.n {
-		lines = lines[1:]
-	}
-	return r.take(lines, path)
-}
-
-// fits tells whether so many values are those of the points.
-func (r *columnReader) fits(values int) bool {
-	if r.rows == nil {
-		return values == r.n
-	}
-	return len(r.rows) > 0 && values > slices.Max(r.rows)
-}
-
-// take returns those of the values that the points have.
-func (r *columnReader) take(values []string, where string) ([]string, error) {
-	switch {
-	case r.fits(len(values)) && r.rows == nil:
-		return values, nil
-	case r.fits(len(values)):
-		taken := make([]string, len(r.rows))
-		for k, i := range r.rows {
-			taken[k] = values[i]
-		}
-		return taken, nil
-	}
-	return nil, fmt.Errorf("%s has %d rows for %d points; give one for each point, in their order", text.Quote(where), len(values), r.n)
 }

@@ -179,6 +179,11 @@ func (d *Dir) WriteFile(name string, write func(w io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
+	return WriteFile(path, write)
+}
+
+// WriteFile is WriteFile of a file anywhere, in a folder that exists.
+func WriteFile(path string, write func(w io.Writer) error) error {
 	if err := atomicfile.Write(path, write); err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
