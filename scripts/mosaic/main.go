@@ -21,9 +21,8 @@ import (
 
 	"golang.org/x/image/draw"
 
-	"cne/configs"
 	"cne/data"
-	"cne/internal/app/rundir"
+	"cne/internal/app/report"
 	"cne/internal/atomicfile"
 )
 
@@ -46,16 +45,9 @@ func main() {
 }
 
 func run(ctx context.Context, folder, output string, cells, tile int) error {
-	c, _, err := configs.Pretrain.Load(configs.Sources{File: filepath.Join(folder, rundir.ConfigFile)})
+	images, err := report.PretrainedImages(ctx, folder)
 	if err != nil {
-		return fmt.Errorf("%w; give the folder of a run of %q", err, configs.Pretrain.Command())
-	}
-	images, err := data.OpenImages(ctx, rundir.LocatePaths(folder, c.Data.Path), c.Data.Options())
-	if err != nil {
-		return err
-	}
-	if err := checkImages(folder, c, images); err != nil {
-		return err
+		return fmt.Errorf("%s: %w", folder, err)
 	}
 	positions, err := data.Open(ctx, []string{filepath.Join(folder, "embedding.npy")}, data.Options{})
 	if err != nil {
@@ -66,18 +58,6 @@ func run(ctx context.Context, folder, output string, cells, tile int) error {
 		return fmt.Errorf("%s: %w", folder, err)
 	}
 	return atomicfile.Write(output, func(w io.Writer) error { return png.Encode(w, m) })
-}
-
-// checkImages refuses other images than the run in a folder was trained on.
-func checkImages(folder string, c *configs.SimCLR, images *data.Images) error {
-	rows, err := c.SimCLR.Rows(images)
-	if err != nil {
-		return err
-	}
-	if key, _ := rundir.DataKeys(folder); key != "" && key != rundir.ImagesKey(images.InColour(), rows) {
-		return fmt.Errorf("%s: the images of data.path are not those that the run was trained on; bring those back", folder)
-	}
-	return nil
 }
 
 // mosaic draws so many cells of tile×tile pixels each way.

@@ -28,6 +28,32 @@ func pretrainedConfig(folder string) *configs.SimCLR {
 	return c
 }
 
+// PretrainedImages returns the images of the run of cne simclr pretrain in a folder, in colour. It
+// refuses those that are not the ones that the run was trained on.
+func PretrainedImages(ctx context.Context, folder string) (*data.Images, error) {
+	c := pretrainedConfig(folder)
+	if c == nil {
+		return nil, fmt.Errorf("got no configuration, want the folder of a run of %q", configs.Pretrain.Command())
+	}
+	images, _, err := pretrainedImages(ctx, folder, c)
+	return images, err
+}
+
+// pretrainedImages is PretrainedImages for a configuration, and also returns the rows that were trained on.
+func pretrainedImages(ctx context.Context, folder string, c *configs.SimCLR) (images *data.Images, trained []int32, err error) {
+	if images, err = data.OpenImages(ctx, c.Data.Path, c.Data.Options()); err != nil {
+		return nil, nil, err
+	}
+	images = images.InColour() // as the run saw them
+	if trained, err = c.SimCLR.Rows(images); err != nil {
+		return nil, nil, err
+	}
+	if key, _ := rundir.DataKeys(folder); key != "" && key != rundir.ImagesKey(images, trained) {
+		return nil, nil, errors.New("the images of data.path are not those that the run was trained on")
+	}
+	return images, trained, nil
+}
+
 // pretrainedPage is RunPage for a run of cne simclr pretrain that has placed its images:
 // with their names, and with those marked that it was not trained on. Where the images are
 // no longer what they were, the page does without what they tell, which is said; their
@@ -37,20 +63,12 @@ func pretrainedPage(ctx context.Context, log *slog.Logger, folder, name string, 
 	if err != nil {
 		return nil, err
 	}
-	own, err := data.OpenImages(ctx, c.Data.Path, c.Data.Options())
+	own, trained, err := pretrainedImages(ctx, folder, c)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if err == nil && own.N != s.Embedding.N {
 		err = fmt.Errorf("data.path has %d images now, but the embedding %d points", own.N, s.Embedding.N)
-	}
-	var trained []int32
-	if err == nil {
-		own = own.InColour() // as the run saw them
-		trained, err = c.SimCLR.Rows(own)
-	}
-	if key, _ := rundir.DataKeys(folder); err == nil && key != "" && key != rundir.ImagesKey(own, trained) {
-		err = errors.New("the images of data.path are not those that the run was trained on")
 	}
 	if err != nil {
 		log.Warn("the run's images, and which of them were held out, are left out of the page", "reason", err)
