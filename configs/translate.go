@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"cne"
@@ -87,18 +88,30 @@ func (c *Config) Options() cne.Options {
 }
 
 // Options returns what is to be measured, and of how many neighbours and points.
-// Trustworthiness and losses are left to cne evaluate.
+// What has no key here is left to cne evaluate.
 func (q *Quality) Options() quality.Options {
-	o := quality.Options{K: q.K, Sample: q.Spearman, Points: cmp.Or(q.Points, -1), Skip: quality.MetricTrustworthiness | quality.MetricLosses}
-	for metric, wanted := range map[quality.Metric]bool{
-		quality.MetricRecall: q.Recall, quality.MetricSpearman: q.Spearman > 0, quality.MetricPartition: q.Partition,
-		quality.MetricKL: q.KL, quality.MetricAccuracy: q.Accuracy,
-	} {
-		if !wanted {
-			o.Skip |= metric
+	o := quality.Options{K: q.K, Sample: q.Spearman, Points: cmp.Or(q.Points, -1), Skip: quality.MetricLosses}
+	wanted, fields := map[string]bool{}, reflect.ValueOf(*q)
+	for i := range fields.NumField() {
+		wanted[fields.Type().Field(i).Tag.Get("key")] = !fields.Field(i).IsZero()
+	}
+	for _, f := range quality.Table() {
+		if !wanted[f.Option] {
+			o.Skip |= f.Metric
 		}
 	}
 	return o
+}
+
+// MeasureAll asks for all figures.
+func (q *Quality) MeasureAll() {
+	fields := reflect.ValueOf(q).Elem()
+	for i := range fields.NumField() {
+		if f := fields.Field(i); f.Kind() == reflect.Bool {
+			f.SetBool(true)
+		}
+	}
+	q.Spearman = cmp.Or(q.Spearman, quality.DefaultSample)
 }
 
 // place returns where on the spectrum s or z_bar say.

@@ -73,7 +73,7 @@ func Snapshots(save func(epoch int, embedding []float32, d int) error) Hook {
 // second for each epoch, runs take several times as long, though State.Elapsed does not
 // include hooks. An embedding that is not finite ends the run with a *DivergedError.
 func Measure(every int, o quality.Options) Hook {
-	o.Skip = ^quality.Where(func(f *quality.Figure) bool { return f.OfEmbedding() && !f.Slow })
+	o.Skip = ^quality.Where(func(f *quality.Figure) bool { return f.OfEmbedding() && f.Option != "" })
 	measure := embedded(func(s *State, embedding []float32, d int) (err error) {
 		// An epoch that has ended is measured even if the run is interrupted.
 		s.Quality, err = quality.Measure(context.Background(), nil, &data.Matrix{N: len(embedding) / d, D: d, X: embedding}, o)

@@ -22,7 +22,6 @@ import (
 	"cne/internal/ctxio"
 	"cne/internal/finite"
 	"cne/model"
-	"cne/train/quality"
 )
 
 func evaluateCmd() *cobra.Command {
@@ -213,11 +212,7 @@ func (a *evaluationRun) configure(from configs.Sources) error {
 		rundir.LocateInputs(a.folder, c, origins)
 	}
 	// Everything is measured, whatever it was at the end of the run.
-	q := &c.Quality
-	q.Recall, q.Partition, q.KL, q.Accuracy = true, true, true, true
-	if q.Spearman == 0 {
-		q.Spearman = quality.DefaultSample
-	}
+	c.Quality.MeasureAll()
 	if a.folder == "" {
 		c.Graph.Cache = configs.Cache{}
 	}

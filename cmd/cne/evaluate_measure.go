@@ -218,7 +218,7 @@ func (a *evaluationRun) measure(ctx context.Context, e *report.Evaluation, s, ot
 		f.Against, err = quality.Measure(ctx, other.positions, s.positions, quality.Options{
 			K: o.K, Sample: o.Sample, Points: o.Points, Seed: o.Seed, Device: o.Device, Neighbors: other.found, Found: s.found,
 			Skip: ^quality.Where(func(f *quality.Figure) bool {
-				return !f.Slow && f.Needs&(quality.NeedsPoints|quality.NeedsNeighbors) != 0
+				return f.Option != "" && f.Needs&(quality.NeedsPoints|quality.NeedsNeighbors) != 0
 			}),
 		})
 		if err != nil {

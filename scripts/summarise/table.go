@@ -25,7 +25,7 @@ var columns = figureColumns()
 func figureColumns() (all []column) {
 	for _, f := range quality.Table() {
 		of := func(m *Metrics) *float64 { v, _ := f.Of(&m.Figures); return v }
-		all = append(all, column{head: f.Heading(), value: of, maybe: f.Slow})
+		all = append(all, column{head: f.Heading(), value: of, maybe: f.Option == ""})
 	}
 	return append(all,
 		column{head: "learnt Z", value: func(m *Metrics) *float64 { return m.Z }},

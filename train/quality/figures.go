@@ -54,15 +54,16 @@ type Figure struct {
 	Metric Metric
 	// Key is the figure's name in files; its standard error has "_error" added.
 	Key string
+	// Option is the key of the section quality of a configuration that asks for the figure; ""
+	// where only cne evaluate measures it.
+	Option string
 	// Title is for people, Short for where there is little room, Format is Printf's, and
 	// Unit is that of an axis.
 	Title, Short, Format, Unit string
 	// Better is 1 if larger is better, −1 if smaller is, and 0 if neither is.
 	Better int
 	// Wide says that the figure may span orders of magnitude.
-	Wide bool
-	// Slow says that only cne evaluate measures it.
-	Slow  bool
+	Wide  bool
 	Needs Needs
 	// K returns how many neighbours the figure is about, of Options.K; nil: of none.
 	K func(k int) int
@@ -88,31 +89,31 @@ const (
 // fields in Figures, and a method that measures it.
 var table = []Figure{
 	{
-		Metric: MetricPartition, Key: "partition_function", Title: "partition function", Format: "%.4g", Wide: true,
+		Metric: MetricPartition, Key: "partition_function", Option: "partition", Title: "partition function", Format: "%.4g", Wide: true,
 		Of:      func(f *Figures) (v, e *float64) { return f.PartitionFunction, f.PartitionFunctionError },
 		measure: (*measurement).partition,
 	}, {
-		Metric: MetricRecall, Key: "knn_recall", Title: "kNN recall", Format: "%.4f", Better: 1, Needs: NeedsNeighbors, K: func(k int) int { return k },
+		Metric: MetricRecall, Key: "knn_recall", Option: "recall", Title: "kNN recall", Format: "%.4f", Better: 1, Needs: NeedsNeighbors, K: func(k int) int { return k },
 		Of:      func(f *Figures) (v, e *float64) { return f.KNNRecall, f.KNNRecallError },
 		measure: (*measurement).recall,
 	}, {
-		Metric: MetricTrustworthiness, Key: "trustworthiness", Title: "trustworthiness", Format: "%.4f", Better: 1, Slow: true, Needs: NeedsPoints, K: func(k int) int { return k },
+		Metric: MetricTrustworthiness, Key: "trustworthiness", Title: "trustworthiness", Format: "%.4f", Better: 1, Needs: NeedsPoints, K: func(k int) int { return k },
 		Of:      func(f *Figures) (v, e *float64) { return f.Trustworthiness, f.TrustworthinessError },
 		measure: (*measurement).trustworthiness,
 	}, {
-		Metric: MetricSpearman, Key: "spearman", Title: "Spearman correlation", Short: "Spearman", Format: "%.3f", Better: 1, Needs: NeedsPoints,
+		Metric: MetricSpearman, Key: "spearman", Option: "spearman_sample", Title: "Spearman correlation", Short: "Spearman", Format: "%.3f", Better: 1, Needs: NeedsPoints,
 		Of:      func(f *Figures) (v, e *float64) { return f.Spearman, nil },
 		measure: (*measurement).spearman,
 	}, {
-		Metric: MetricKL, Key: "kl", Title: "KL divergence", Format: "%.4g", Unit: "nats", Better: -1, Needs: NeedsGraph,
+		Metric: MetricKL, Key: "kl", Option: "kl", Title: "KL divergence", Format: "%.4g", Unit: "nats", Better: -1, Needs: NeedsGraph,
 		Of:      func(f *Figures) (v, e *float64) { return f.KL, f.KLError },
 		measure: (*measurement).divergence,
 	}, {
-		Metric: MetricAccuracy, Key: "accuracy", Title: "kNN accuracy", Format: "%.4f", Better: 1, Needs: NeedsLabels, K: func(int) int { return AccuracyK },
+		Metric: MetricAccuracy, Key: "accuracy", Option: "accuracy", Title: "kNN accuracy", Format: "%.4f", Better: 1, Needs: NeedsLabels, K: func(int) int { return AccuracyK },
 		Of:      func(f *Figures) (v, e *float64) { return f.Accuracy, f.AccuracyError },
 		measure: (*measurement).accuracy,
 	}, {
-		Metric: MetricLosses, Slow: true, Needs: NeedsGraph, measure: (*measurement).losses,
+		Metric: MetricLosses, Needs: NeedsGraph, measure: (*measurement).losses,
 	},
 }
 
@@ -306,7 +307,7 @@ func (o LossOptions) figures() (all []lossFigure) {
 		add := func(suffix, of string, constant func(n, z float64) float64) {
 			key := info.Word + suffix
 			all = append(all, lossFigure{Figure{
-				Metric: MetricLosses, Key: key, Title: info.Title + " loss" + of, Format: "%.5g", Slow: true, Needs: NeedsGraph,
+				Metric: MetricLosses, Key: key, Title: info.Title + " loss" + of, Format: "%.5g", Needs: NeedsGraph,
 				Of: func(f *Figures) (v, e *float64) { return at(f.Losses, key), at(f.Losses, key+"_error") },
 			}, l, constant})
 		}
