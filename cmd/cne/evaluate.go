@@ -303,16 +303,14 @@ func (a *evaluationRun) openCandidate(ctx context.Context, paths ...string) (*ca
 	if err != nil {
 		return nil, err
 	}
-	// An array is read faster than the table; of a run with data.sample the points that
-	// were trained on are measured.
-	s := &candidate{path: path, file: filepath.Join(path, rundir.SampleName+".npy")}
-	if _, err := os.Stat(s.file); err != nil {
-		s.file = filepath.Join(path, "embedding.npy")
+	s := &candidate{path: path}
+	if run { // of which an array is read faster than the table
+		s.file, err = rundir.TrainedFile(path, ".npy")
+	} else {
+		s.file, err = rundir.EmbeddingFile(path)
 	}
-	if _, err := os.Stat(s.file); !run || err != nil {
-		if s.file, err = rundir.EmbeddingFile(path); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, err
 	}
 	files := []string{s.file}
 	if len(paths) > 1 {

@@ -151,7 +151,7 @@ func (r *result) pageImages(ctx context.Context, n int) *data.Images {
 }
 
 // report measures the embedding and writes metrics.json.
-func (t *training) report(ctx context.Context, held *data.Matrix, start time.Time) (*rundir.Metrics, error) {
+func (t *training) report(ctx context.Context, held *data.Matrix) (*rundir.Metrics, error) {
 	measuring := time.Now()
 	result := t.result()
 	m := result.metrics()
@@ -171,7 +171,7 @@ func (t *training) report(ctx context.Context, held *data.Matrix, start time.Tim
 	}
 	m.Seconds = rundir.Seconds{
 		Load: t.load.Seconds(), PCA: t.near.PCATime.Seconds(), Graph: t.near.GraphTime.Seconds(), Start: t.startTime.Seconds(),
-		Optimize: t.embedded.Result.Elapsed.Seconds(), Project: t.projectTime.Seconds(), Quality: time.Since(measuring).Seconds(), Total: time.Since(start).Seconds(),
+		Optimize: t.embedded.Result.Elapsed.Seconds(), Project: t.projectTime.Seconds(), Quality: time.Since(measuring).Seconds(), Total: time.Since(t.start).Seconds(),
 	}
 	if t.from != nil {
 		m.Seconds.Total += (t.from.Progress.Elapsed + t.from.Progress.ElapsedSince).Seconds()

@@ -59,7 +59,7 @@ The values are given with one of --s (` + configs.LossesWithSpectrum() + `), --z
 		return cli.Usage(cmd, err)
 	}
 	addTraining(configs.Spectrum, cmd, func(ctx context.Context, r *trainCommand[configs.Config], stdout io.Writer) error {
-		s := &spectrum{trainCommand: r, axis: values}
+		s := &spectrum{pointRun: pointRun{trainCommand: r}, axis: values}
 		if err := s.complete(); err != nil {
 			return err
 		}
@@ -92,11 +92,8 @@ func chosenAxis(cmd *cobra.Command, lists map[string]string) (*configs.Axis, err
 
 // spectrum is one run of cne spectrum.
 type spectrum struct {
-	*trainCommand[configs.Config]
+	pointRun
 	axis  *configs.Axis
-	in    *inputs
-	near  *prepared
-	load  time.Duration
 	stops []*sweepPoint
 
 	mutex  sync.Mutex // of what follows, and of the checkpoints
@@ -155,39 +152,20 @@ func (s *spectrum) begunWith() (*configs.Axis, error) {
 }
 
 func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
-	start := time.Now()
-	c := s.config
-	if err := s.refuse(ctx); err != nil {
-		return err
-	}
-	var n int
-	if s.in, n, err = s.readRun(ctx, c); err != nil {
-		return err
-	}
 	s.warn()
-	s.load = time.Since(start)
-	unlock, err := s.open()
+	var o cne.Options
+	unlock, err := s.prepare(ctx, &o, func(points, edges int) error {
+		err := s.check(points, edges)
+		if err == nil && s.near == nil {
+			o = s.stops[0].config.Options()
+			o.Device = s.device
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := s.check(n, n*max(1, c.Graph.K)); err != nil {
-		return err
-	}
-	o := s.stops[0].config.Options()
-	o.Device = s.device
-	if s.near, err = prepare(ctx, c, &o, s.dir, s.in); err != nil {
-		if ctx.Err() != nil {
-			return errors.New("interrupted before training; nothing was written but what the cache holds")
-		}
-		return err
-	}
-	if err := s.check(s.near.Graph.N, s.near.Graph.Edges()); err != nil {
-		return err
-	}
-	if err := s.beginOn(c, s.near); err != nil {
-		return err
-	}
 	defer func() {
 		if !s.saved {
 			err = errors.Join(err, s.dir.Clear())
@@ -196,7 +174,7 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err := s.train(ctx, o); err != nil {
 		if ctx.Err() != nil {
 			if !s.resumable {
-				return errors.New("interrupted before training; nothing was written but what the cache holds")
+				return errUntrained
 			}
 			return fmt.Errorf("interrupted after %d of %d epochs", s.done, s.all)
 		}
@@ -216,7 +194,7 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err := errors.Join(s.draw(ctx, f), s.dir.WriteJSON(rundir.SpectrumFigures, f)); err != nil {
 		return fmt.Errorf("%w (the embeddings and their figures are in %s)", err, s.dir.Root())
 	}
-	return s.print(stdout, f, time.Since(start))
+	return s.print(stdout, f, time.Since(s.start))
 }
 
 // warn tells of keys that a spectrum has no use for.

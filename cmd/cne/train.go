@@ -45,19 +45,66 @@ epochs, over which the learning rate is then annealed; nothing else.`,
   cne train --resume runs/mine`,
 	}
 	addTraining(configs.Train, cmd, func(ctx context.Context, r *trainCommand[configs.Config], stdout io.Writer) error {
-		return (&training{trainCommand: r}).run(ctx, stdout)
+		return (&training{pointRun: pointRun{trainCommand: r}}).run(ctx, stdout)
 	})
 	return cmd
 }
 
+// A pointRun is what a run of cne train and one of cne spectrum have in common.
+type pointRun struct {
+	*trainCommand[configs.Config]
+	in    *inputs
+	near  *prepared
+	start time.Time
+	load  time.Duration
+}
+
+// errUntrained is the error of a run that was interrupted before it was trained.
+var errUntrained = errors.New("interrupted before training; nothing was written but what the cache holds")
+
+// prepare reads the points of a run, finds their neighbours, and makes the folder that of
+// the run, or checks that it is. check says why a graph of so many points and edges cannot
+// be embedded: first before it is known, then once it is. o are the options of the run,
+// which check may fill in. No other process opens the folder until unlock is called.
+func (r *pointRun) prepare(ctx context.Context, o *cne.Options, check func(points, edges int) error) (unlock func(), err error) {
+	r.start = time.Now()
+	c := r.config
+	if err := r.refuse(ctx); err != nil {
+		return nil, err
+	}
+	var n int
+	if r.in, n, err = r.readRun(ctx, c); err != nil {
+		return nil, err
+	}
+	r.load = time.Since(r.start)
+	// Until the new run can begin, nothing of an earlier one is touched but
+	// the cache.
+	if unlock, err = r.open(); err != nil {
+		return nil, err
+	}
+	if err = check(n, n*max(1, c.Graph.K)); err == nil {
+		r.near, err = prepare(ctx, c, o, r.dir, r.in)
+	}
+	if err == nil {
+		err = check(r.near.Graph.N, r.near.Graph.Edges())
+	}
+	if err != nil && ctx.Err() != nil {
+		err = errUntrained
+	}
+	if err == nil {
+		err = r.beginOn(c, r.near)
+	}
+	if err != nil {
+		unlock()
+	}
+	return unlock, err
+}
+
 // training is one run of cne train.
 type training struct {
-	*trainCommand[configs.Config]
-
-	in                           *inputs
-	near                         *prepared
-	embedded                     *cne.Embedding
-	load, startTime, projectTime time.Duration
+	pointRun
+	embedded               *cne.Embedding
+	startTime, projectTime time.Duration
 }
 
 // result returns what the run has made so far.
@@ -65,47 +112,24 @@ func (t *training) result() *result {
 	return &result{log: t.Log, config: t.config, device: t.device, dir: t.dir, in: t.in, near: t.near, embedded: t.embedded}
 }
 
-func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
-	start := time.Now()
+func (t *training) run(ctx context.Context, stdout io.Writer) error {
 	c := t.config
-	if err := t.refuse(ctx); err != nil {
+	o := c.Options()
+	o.Device, o.Resume = t.device, t.from
+	var m cne.Trainable
+	unlock, err := t.prepare(ctx, &o, func(points, edges int) error {
+		err := c.CheckOptions(&o, points, edges)
+		if err == nil && t.near != nil {
+			begun := time.Now()
+			m, err = t.near.NewModel(ctx, &o)
+			t.startTime = time.Since(begun)
+		}
 		return err
-	}
-	var n int
-	if t.in, n, err = t.readRun(ctx, c); err != nil {
-		return err
-	}
-	t.load = time.Since(start)
-	// Until the new run can begin, nothing of an earlier one is touched but
-	// the cache.
-	unlock, err := t.open()
+	})
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	o := c.Options()
-	o.Device, o.Resume = t.device, t.from
-	if err := c.CheckOptions(&o, n, n*max(1, c.Graph.K)); err != nil {
-		return err
-	}
-	var m cne.Trainable
-	if t.near, err = prepare(ctx, c, &o, t.dir, t.in); err == nil {
-		begun := time.Now()
-		m, err = t.near.NewModel(ctx, &o)
-		t.startTime = time.Since(begun)
-	}
-	if err != nil {
-		if ctx.Err() != nil {
-			return errors.New("interrupted before training; nothing was written but what the cache holds")
-		}
-		return err
-	}
-	if err := c.CheckOptions(&o, t.near.Graph.N, t.near.Graph.Edges()); err != nil {
-		return err
-	}
-	if err := t.beginOn(c, t.near); err != nil {
-		return err
-	}
 	if err := t.fit(ctx, m, &o); err != nil {
 		return err
 	}
@@ -122,7 +146,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	metrics, err := t.report(ctx, held, start)
+	metrics, err := t.report(ctx, held)
 	if err != nil {
 		return err
 	}

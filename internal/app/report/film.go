@@ -55,7 +55,7 @@ func ReadFilm(ctx context.Context, folder string, o data.Options) (*Film, error)
 	}
 	// Of a run that goes on or was killed there may be no embedding, or an old
 	// one, but its labels are right.
-	file, err := rundir.LearntFile(folder)
+	file, err := rundir.TrainedFile(folder, ".csv", ".npy")
 	if err != nil {
 		file = snapshot(last)
 	}

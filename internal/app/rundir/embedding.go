@@ -58,12 +58,14 @@ func EmbeddingFiles(paths []string) (files []string, err error) {
 	return files, nil
 }
 
-// LearntFile is EmbeddingFile but for a run that was trained on some of its points
-// (data.sample): then it returns the embedding of these.
-func LearntFile(path string) (string, error) {
-	for _, ending := range []string{".csv", ".npy"} {
-		if file := filepath.Join(path, SampleName+ending); exists(file) {
-			return file, nil
+// TrainedFile is EmbeddingFile but of the points that a run was trained on, where these are
+// some (data.sample); it looks for files with these endings first, in their order.
+func TrainedFile(path string, endings ...string) (string, error) {
+	for _, name := range []string{SampleName, "embedding"} {
+		for _, ending := range endings {
+			if file := filepath.Join(path, name+ending); exists(file) {
+				return file, nil
+			}
 		}
 	}
 	return EmbeddingFile(path)
