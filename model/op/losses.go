@@ -75,7 +75,7 @@ type LossInfo struct {
 	// is a sum over pairs.
 	PerHead bool
 	// Positive and Negative give the loss of a pair from its similarity q, rest = 1−q
-	// without cancellation, and the constant c. Both are −log p for some p, which is where
+	// without cancellation, and the constant c; q is never 0, and rest may be. Both are −log p for some p, which is where
 	// ContrastiveOptions.Clamp applies. PerHead has none.
 	Positive, Negative func(q, rest, c float64) PairLoss
 	// Odds, if not nil, says that p = 1/(1+w) for the positive and 1/(1+1/w) for the
@@ -226,20 +226,20 @@ func kernelsFor[T Float](o ContrastiveOptions) pairKernels[T] {
 	if fast != nil {
 		return *fast
 	}
-	return pairKernels[T]{positive: generic(info.Positive), negative: generic(info.Negative), row: generic(info.Negative)}
+	negative := generic(info.Negative, 0)
+	return pairKernels[T]{positive: generic(info.Positive, math.Inf(1)), negative: negative, row: negative}
 }
 
-// euclideanPairs is a kernel that computes a loss pair by pair.
-func euclideanPairs[T Float](loss func(q, rest, c float64) PairLoss) kernel[T] {
+// euclideanPairs is a kernel that computes a loss pair by pair; far is that of an infinitely
+// distant pair.
+func euclideanPairs[T Float](loss func(q, rest, c float64) PairLoss, far float64) kernel[T] {
 	return func(x []T, c T, bound simd.Bound[T]) (sum simd.Sum) {
 		most := -math.Log(float64(bound.Clamp()))
 		for i, d2 := range x {
-			u := 1 + float64(d2)
-			rest := float64(d2) / u
-			if d2 > 1 { // or infinite
-				rest = 1 - 1/u
+			u, p := 1+float64(d2), PairLoss{Loss: far}
+			if !math.IsInf(u, 1) {
+				p = loss(1/u, float64(d2)/u, float64(c))
 			}
-			p := loss(1/u, rest, float64(c))
 			if p.Loss > most {
 				x[i] = 0
 				sum.Loss += most
@@ -253,11 +253,14 @@ func euclideanPairs[T Float](loss func(q, rest, c float64) PairLoss) kernel[T] {
 }
 
 // cosinePairs is euclideanPairs for the cosine metric, which has no clamp.
-func cosinePairs[T Float](loss func(q, rest, c float64) PairLoss) kernel[T] {
+func cosinePairs[T Float](loss func(q, rest, c float64) PairLoss, far float64) kernel[T] {
 	return func(x []T, logC T, _ simd.Bound[T]) (sum simd.Sum) {
 		c := math.Exp(float64(logC))
 		for i, v := range x {
-			p := loss(math.Exp(float64(v)), -math.Expm1(float64(v)), c)
+			p := PairLoss{Loss: far}
+			if !math.IsInf(float64(v), -1) {
+				p = loss(math.Exp(float64(v)), -math.Expm1(float64(v)), c)
+			}
 			x[i] = T(p.LogQ)
 			sum.Add(simd.Sum{Loss: p.Loss, DTheta: p.LogC})
 		}

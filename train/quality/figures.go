@@ -358,21 +358,23 @@ func (m *measurement) losses(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var discriminators []Discriminator
-	var pairwise, perHead []string // keys
+	// Those with odds are computed together; each of the others, in double precision, would
+	// have all be.
+	var discriminators [2][]Discriminator
+	var pairwise [2][]string // their keys
+	var perHead []string
 	for _, f := range m.Losses.figures() {
 		switch c := f.constant(float64(m.embedding.N), z.Mean); {
 		case c == 0:
 		case f.loss.Info().PerHead:
 			perHead = append(perHead, f.Key)
 		default:
-			discriminators, pairwise = append(discriminators, Discriminator{f.loss, c}), append(pairwise, f.Key)
+			p, group := Discriminator{f.loss, c}, 0
+			if _, _, ok := p.odds(); !ok {
+				group = 1
+			}
+			discriminators[group], pairwise[group] = append(discriminators[group], p), append(pairwise[group], f.Key)
 		}
-	}
-	heads, tails := g.EdgeList()
-	estimates, err := m.expectedLosses(ctx, heads, tails, discriminators)
-	if err != nil || estimates == nil {
-		return err
 	}
 	losses := map[string]float64{}
 	set := func(key string, e Estimate) {
@@ -381,8 +383,18 @@ func (m *measurement) losses(ctx context.Context) error {
 			losses[key+"_error"] = e.Error
 		}
 	}
-	for k, e := range estimates {
-		set(pairwise[k], e)
+	heads, tails := g.EdgeList()
+	for group, keys := range pairwise {
+		if len(keys) == 0 {
+			continue
+		}
+		estimates, err := m.expectedLosses(ctx, heads, tails, discriminators[group])
+		if err != nil || estimates == nil {
+			return err
+		}
+		for k, e := range estimates {
+			set(keys[k], e)
+		}
 	}
 	o := m.Losses
 	if o.LearntZ != 0 {
