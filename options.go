@@ -10,8 +10,8 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/errkind"
 	"cne/internal/finite"
-	"cne/internal/text"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
@@ -217,7 +217,7 @@ const (
 	InitGiven
 )
 
-var initNames = text.Names[Init]{
+var initNames = errkind.Names[Init]{
 	Package: "cne", Type: "Init", What: "start", Err: ErrOption, Words: []string{"pca", "spectral", "multilevel", "random", "given"},
 }
 
@@ -239,7 +239,7 @@ const (
 	Adam
 )
 
-var optimizerNames = text.Names[Optimizer]{
+var optimizerNames = errkind.Names[Optimizer]{
 	Package: "cne", Type: "Optimizer", What: "optimiser", Err: ErrOption, Words: []string{"auto", "sgd", "adam"},
 }
 

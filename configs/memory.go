@@ -12,7 +12,6 @@ import (
 	"cne"
 	"cne/data"
 	"cne/internal/memory"
-	"cne/internal/text"
 	"cne/model"
 )
 
@@ -56,7 +55,7 @@ func checkMemory(of func(n int) cne.Memory, n int, known bool, origins Origins) 
 	large := func(p memory.Part) bool { return p.Key != "" && p.Bytes >= max(small, float64(e.Live)/10) }
 	if i := slices.IndexFunc(e.Parts, large); i >= 0 {
 		p := e.Parts[i] // the largest
-		source, remedies = origins[p.Key], []string{fmt.Sprintf("lower %s (%s: %s)", p.Key, p.What, text.Bytes(int64(p.Bytes)))}
+		source, remedies = origins[p.Key], []string{fmt.Sprintf("lower %s (%s: %s)", p.Key, p.What, memory.Bytes(int64(p.Bytes)))}
 	}
 	if known {
 		rows = fmt.Sprintf(", with %d rows of data", n)
@@ -69,8 +68,8 @@ func checkMemory(of func(n int) cne.Memory, n int, known bool, origins Origins) 
 	if e.Live >= small {
 		advice = cmp.Or(strings.Join(remedies, ", "), "give fewer data") + ", or " + advice
 	}
-	return &Error{Source: source, Problem: fmt.Sprintf("the run takes at least %s of memory (while %s%s), but %s leaves %s; %s", text.Bytes(e.Live), e.During, rows,
-		available.Source, text.Bytes(available.Bytes), advice)}
+	return &Error{Source: source, Problem: fmt.Sprintf("the run takes at least %s of memory (while %s%s), but %s leaves %s; %s", memory.Bytes(e.Live), e.During, rows,
+		available.Source, memory.Bytes(available.Bytes), advice)}
 }
 
 // Report looks for what a run would be refused for, as far as it is known before the data
@@ -81,21 +80,21 @@ func (s *Schema[C]) Report(ctx context.Context, c *C, origins Origins) (string, 
 		return "", err
 	}
 	e := s.memory(c, size, nil)
-	report := "about " + text.Bytes(e.Peak)
+	report := "about " + memory.Bytes(e.Peak)
 	switch most := &e.Parts[0]; {
 	case size.High == math.MaxInt32:
-		report = fmt.Sprintf("at least %s; how many points there are is known once they are read", text.Bytes(e.Peak))
+		report = fmt.Sprintf("at least %s; how many points there are is known once they are read", memory.Bytes(e.Peak))
 	case !size.Known():
 		report += fmt.Sprintf(" for some %d points", size.Likely)
 		fallthrough
 	default:
-		report += fmt.Sprintf("; most of it, %s, is %s", text.Bytes(int64(most.Bytes)), most.What)
+		report += fmt.Sprintf("; most of it, %s, is %s", memory.Bytes(int64(most.Bytes)), most.What)
 		if most.Key != "" {
 			report += " (" + most.Key + ")"
 		}
 	}
 	if available, ok := memory.Available(); ok {
-		report += fmt.Sprintf("; %s leaves %s", available.Source, text.Bytes(available.Bytes))
+		report += fmt.Sprintf("; %s leaves %s", available.Source, memory.Bytes(available.Bytes))
 	}
 	return "memory: " + report, nil
 }

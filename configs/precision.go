@@ -4,7 +4,7 @@ import (
 	"errors"
 	"slices"
 
-	"cne/internal/text"
+	"cne/internal/errkind"
 	"cne/model/op"
 )
 
@@ -24,7 +24,7 @@ const (
 	BF16
 )
 
-var precisionNames = text.Names[Precision]{
+var precisionNames = errkind.Names[Precision]{
 	Package: "configs", Type: "Precision", What: "precision", Err: errPrecision,
 	Words: []string{"float32", "tf32", "bf16"},
 }

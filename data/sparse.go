@@ -6,7 +6,6 @@ import (
 
 	"cne/internal/memory"
 	"cne/internal/parallel"
-	"cne/internal/text"
 )
 
 // errCentering is the error of scalings that subtract something from every value.
@@ -86,7 +85,7 @@ func (m *Matrix) Dense() (*Matrix, error) {
 		return nil, errorf(ErrSparse, "%d sparse points of %d values are too many to be made dense; take their principal components", m.N, m.D)
 	}
 	if left, ok := memory.Available(); ok && bytes > float64(left.Bytes) {
-		return nil, errorf(ErrSparse, "%d sparse points of %d values would take %s if they were dense, but %s leaves %s; take their principal components", m.N, m.D, text.Bytes(int64(bytes)), left.Source, text.Bytes(left.Bytes))
+		return nil, errorf(ErrSparse, "%d sparse points of %d values would take %s if they were dense, but %s leaves %s; take their principal components", m.N, m.D, memory.Bytes(int64(bytes)), left.Source, memory.Bytes(left.Bytes))
 	}
 	dense := NewMatrix(m.N, m.D)
 	dense.Columns = m.Columns

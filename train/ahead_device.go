@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"cne/internal/device"
-	"cne/internal/text"
+	"cne/internal/memory"
 )
 
 // A deviceWindow is a part of an epoch whose batches were prepared together: all of it,
@@ -166,7 +166,7 @@ func (p *devicePreparer) goAhead() error {
 		return err
 	}
 	refuse := func() error {
-		d.Say(fmt.Sprintf("the next epoch is not prepared while one is trained, since that would take %s, and %s are free", text.Bytes(need), text.Bytes(left)))
+		d.Say(fmt.Sprintf("the next epoch is not prepared while one is trained, since that would take %s, and %s are free", memory.Bytes(need), memory.Bytes(left)))
 		return nil
 	}
 	if 2*need > left {

@@ -8,9 +8,9 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
+	"cne/internal/memory"
 	"cne/internal/parallel"
 	"cne/internal/simd"
-	"cne/internal/text"
 	"cne/model/op"
 )
 
@@ -101,7 +101,7 @@ func (r *tableRun) sharedOfCluster(b int) int { return 2 * b * (2*8*r.d + 4*4) }
 // trains them.
 func (r *tableRun) whySingle(b int) string {
 	if need, most := r.sharedOfCluster(b), r.device.Properties().SharedPerBlock-reservedShared; r.single == "" && need > most {
-		return fmt.Sprintf("a cluster's blocks would need %s of shared memory each and have %s", text.Bytes(int64(need)), text.Bytes(int64(most)))
+		return fmt.Sprintf("a cluster's blocks would need %s of shared memory each and have %s", memory.Bytes(int64(need)), memory.Bytes(int64(most)))
 	}
 	return r.single
 }

@@ -1,12 +1,11 @@
 package train
 
 import (
+	"cne/internal/errkind"
 	"slices"
-
-	"cne/internal/text"
 )
 
-var scheduleNames = text.Names[Schedule]{Package: "train", Type: "Schedule", What: "schedule", Err: ErrInput, Words: []string{"linear", "none", "cosine"}}
+var scheduleNames = errkind.Names[Schedule]{Package: "train", Type: "Schedule", What: "schedule", Err: ErrInput, Words: []string{"linear", "none", "cosine"}}
 
 func (a Schedule) String() string { return scheduleNames.String(a) }
 
@@ -19,7 +18,7 @@ func (a *Schedule) UnmarshalText(text []byte) error { return scheduleNames.Parse
 // Words returns the names of all schedules, with that of none at the end.
 func (Schedule) Words() []string { return []string{"linear", "cosine", "none"} }
 
-var samplingNames = text.Names[Sampling]{Package: "train", Type: "Sampling", What: "way to draw negatives", Err: ErrInput, Words: []string{"auto", "singly", "runs"}}
+var samplingNames = errkind.Names[Sampling]{Package: "train", Type: "Sampling", What: "way to draw negatives", Err: ErrInput, Words: []string{"auto", "singly", "runs"}}
 
 func (s Sampling) String() string { return samplingNames.String(s) }
 

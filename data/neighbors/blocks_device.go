@@ -9,8 +9,8 @@ import (
 
 	"cne/data"
 	"cne/internal/device"
+	"cne/internal/memory"
 	"cne/internal/parallel"
-	"cne/internal/text"
 )
 
 // Points on a device.
@@ -96,7 +96,7 @@ func newDeviceBlocks(ctx context.Context, d *device.Device, m *data.Matrix) (*de
 		}
 	}
 	d.Say(fmt.Sprintf("the %d points among which neighbours are found take %s of the device's memory, of which %s are free: they go there in parts",
-		m.N, text.Bytes(need), text.Bytes(free)))
+		m.N, memory.Bytes(need), memory.Bytes(free)))
 	return b, b.measure(ctx)
 }
 

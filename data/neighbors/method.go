@@ -1,8 +1,6 @@
 package neighbors
 
-import (
-	"cne/internal/text"
-)
+import "cne/internal/errkind"
 
 // A SearchMethod says how neighbours are found.
 type SearchMethod int
@@ -18,7 +16,7 @@ const (
 	Approximate
 )
 
-var searchMethods = text.Names[SearchMethod]{Package: "neighbors", Type: "SearchMethod", What: "search for neighbours",
+var searchMethods = errkind.Names[SearchMethod]{Package: "neighbors", Type: "SearchMethod", What: "search for neighbours",
 	Words: []string{"auto", "exact", "approximate"}}
 
 // String returns "auto", "exact" or "approximate".

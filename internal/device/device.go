@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cne/internal/memory"
 	"errors"
 	"fmt"
 	"math"
@@ -9,8 +10,6 @@ import (
 	"sync"
 	"time"
 	"unsafe"
-
-	"cne/internal/text"
 )
 
 // The kinds of error that devices return, to be told apart with errors.Is.
@@ -35,10 +34,10 @@ type MemoryError struct {
 func (e *MemoryError) Error() string {
 	if e.Needed == 0 {
 		return fmt.Sprintf("%s has too little memory: %s needs more than the %s of %s that are free; take smaller batches, or another device",
-			e.Device, e.For, text.Bytes(e.Free), text.Bytes(e.Total))
+			e.Device, e.For, memory.Bytes(e.Free), memory.Bytes(e.Total))
 	}
 	return fmt.Sprintf("%s has too little memory: %s were needed, and %s of %s are free; take smaller batches, or another device",
-		e.Device, text.Bytes(e.Needed), text.Bytes(e.Free), text.Bytes(e.Total))
+		e.Device, memory.Bytes(e.Needed), memory.Bytes(e.Free), memory.Bytes(e.Total))
 }
 
 // A Pointer is an address in the memory of a device.

@@ -1,5 +1,5 @@
 // Package errkind makes errors that errors.Is recognises by their kind, without the
-// kind in their text.
+// kind in their text, and gives the constants of enumerations their words (Names).
 package errkind
 
 import "fmt"

@@ -1,49 +1,23 @@
 // Package finite looks for NaN and infinities among floating-point numbers.
 package finite
 
-import "cne/internal/parallel"
+import "slices"
 
 // Float is a floating-point type.
 type Float interface{ float32 | float64 }
 
-// Is tells whether v is neither NaN nor infinite.
+// Is reports whether v is neither NaN nor infinite.
 func Is[T Float](v T) bool { return v-v == 0 } // v−v is NaN for the others
 
-// grain is how many values are looked at in one piece.
-const grain = 1 << 16
-
-// First returns the index of the first value that is NaN or infinite, or −1. It
-// uses all cores.
+// First returns the index of the first value that is NaN or infinite, or −1.
 func First[T Float](x []T) int {
-	if len(x) <= grain {
-		return first(x)
-	}
-	found := make([]int, parallel.Pieces(len(x), grain))
-	parallel.For(len(x), grain, func(piece, lo, hi int) {
-		found[piece] = first(x[lo:hi])
-	})
-	for piece, at := range found {
-		if at >= 0 {
-			return piece*grain + at
-		}
-	}
-	return -1
-}
-
-// first is First on one core.
-func first[T Float](x []T) int {
 	if All(x) {
 		return -1
 	}
-	for i, v := range x {
-		if !Is(v) {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(x, func(v T) bool { return !Is(v) })
 }
 
-// All tells whether all values are finite.
+// All reports whether all values are finite.
 func All[T Float](x []T) bool {
 	// A product with 0 is 0, or NaN if the value is not finite. The four sums
 	// need not wait for each other.

@@ -13,8 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"cne/internal/text"
 )
 
 // A Limit is how many more bytes this process may take, and what says so, in words for
@@ -90,7 +88,7 @@ func ofGroups(root fs.FS) (limits []Limit) {
 			if limited && known && limit < math.MaxInt64/2 { // version 1 writes nearly 2⁶³ for no limit
 				stat := fields(root, path.Join(folder, "memory.stat"))
 				cached := cmp.Or(stat["total_inactive_file"], stat["inactive_file"]) + cmp.Or(stat["total_active_file"], stat["active_file"])
-				limits = append(limits, Limit{limit - max(0, usage-cached), fmt.Sprintf("the control group's limit of %s (/%s/%s)", text.Bytes(limit), folder, limitFile)})
+				limits = append(limits, Limit{limit - max(0, usage-cached), fmt.Sprintf("the control group's limit of %s (/%s/%s)", Bytes(limit), folder, limitFile)})
 			}
 		}
 	}
@@ -105,7 +103,7 @@ func ofProcess(root fs.FS) (limits []Limit) {
 			values, ok := strings.CutPrefix(line, l[0])
 			soft, _, _ := strings.Cut(strings.TrimSpace(values), " ")
 			if limit, err := strconv.ParseInt(soft, 10, 64); ok && err == nil {
-				limits = append(limits, Limit{limit - used[l[1]], fmt.Sprintf("the limit of %s on %s", text.Bytes(limit), l[2])})
+				limits = append(limits, Limit{limit - used[l[1]], fmt.Sprintf("the limit of %s on %s", Bytes(limit), l[2])})
 			}
 		}
 	}

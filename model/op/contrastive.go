@@ -12,7 +12,6 @@ import (
 	"cne/internal/errkind"
 	"cne/internal/parallel"
 	"cne/internal/simd"
-	"cne/internal/text"
 )
 
 // A Metric says how the similarity of two rows is computed.
@@ -25,7 +24,7 @@ const (
 	Cosine
 )
 
-var metricNames = text.Names[Metric]{Package: "op", Type: "Metric", What: "metric", Err: ErrInput, Words: []string{"euclidean", "cosine"}}
+var metricNames = errkind.Names[Metric]{Package: "op", Type: "Metric", What: "metric", Err: ErrInput, Words: []string{"euclidean", "cosine"}}
 
 func (m Metric) String() string { return metricNames.String(m) }
 

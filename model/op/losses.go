@@ -6,7 +6,6 @@ import (
 
 	"cne/internal/errkind"
 	"cne/internal/simd"
-	"cne/internal/text"
 )
 
 // A Loss is a contrastive loss: a line of the table of losses. Sections and equations are
@@ -128,8 +127,8 @@ func (l LossInfo) HasSpectrum() bool { return l.Constant == FixedZ || l.Constant
 
 var lossNames = namesOfLosses()
 
-func namesOfLosses() text.Names[Loss] {
-	n := text.Names[Loss]{Package: "op", Type: "Loss", What: "loss", Err: ErrInput, Aliases: map[string]Loss{}}
+func namesOfLosses() errkind.Names[Loss] {
+	n := errkind.Names[Loss]{Package: "op", Type: "Loss", What: "loss", Err: ErrInput, Aliases: map[string]Loss{}}
 	for i, l := range losses {
 		n.Words = append(n.Words, l.Word)
 		for _, alias := range l.Aliases {

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"cne/internal/blas"
-	"cne/internal/text"
+	"cne/internal/errkind"
 )
 
 // A Precision says to what the factors of a convolution's products are rounded before
@@ -20,7 +20,7 @@ const (
 	BFloat16
 )
 
-var precisionNames = text.Names[Precision]{
+var precisionNames = errkind.Names[Precision]{
 	Package: "op", Type: "Precision", What: "precision", Err: ErrInput,
 	Words: []string{"float32", "bf16"},
 }

@@ -1,10 +1,8 @@
-package text
+package errkind
 
 import (
 	"fmt"
 	"slices"
-
-	"cne/internal/errkind"
 )
 
 // Names holds the words of an enumeration T: a type of integers whose constants count from
@@ -33,7 +31,7 @@ func (n *Names[T]) String(v T) string {
 // Text returns the word of v.
 func (n *Names[T]) Text(v T) ([]byte, error) {
 	if !n.Valid(v) {
-		return nil, errkind.Errorf(n.Err, "%s: %s: got %d, want 0 to %d", n.Package, n.What, int(v), len(n.Words)-1)
+		return nil, Errorf(n.Err, "%s: %s: got %d, want 0 to %d", n.Package, n.What, int(v), len(n.Words)-1)
 	}
 	return []byte(n.Words[v]), nil
 }
@@ -46,7 +44,7 @@ func (n *Names[T]) Parse(v *T, word []byte) error {
 	}
 	alias, ok := n.Aliases[string(word)]
 	if !ok {
-		return errkind.Errorf(n.Err, "%s: no %s is named %q", n.Package, n.What, word)
+		return Errorf(n.Err, "%s: no %s is named %q", n.Package, n.What, word)
 	}
 	*v = alias
 	return nil

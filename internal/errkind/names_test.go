@@ -1,4 +1,4 @@
-package text
+package errkind
 
 import (
 	"errors"
