@@ -137,11 +137,15 @@ func (p *Projector) ProjectTo(dst, x []float32) error {
 
 // A placer holds what one goroutine needs to place a block of points.
 type placer struct {
-	frozen    *model.Frozen
-	positions []float32 // as Frozen.Step takes them
-	others    []int32   // the training points among them: tails, then negatives
-	streams   []rng.Stream
-	grad      []float32 // of the points
+	frozen *model.Frozen
+	// each is the number of a point's edges that are used at a time, heads that of all of
+	// the block with padding, and shared says that all have the same negatives.
+	each, heads int
+	shared      bool
+	positions   []float32 // as Frozen.Step takes them
+	others      []int32   // the training points among them: tails, then negatives
+	streams     []rng.Stream
+	grad        []float32 // of the points
 }
 
 func (p *Projector) newPlacer() (*placer, error) {
@@ -170,67 +174,74 @@ func (p *Projector) place(dst, x []float32, near *neighbors.Neighbors, first int
 	defer p.idle.Put(w)
 	q, m, k, d := len(dst)/p.d, p.training.Negatives, near.K, p.d
 	clip := float32(bound(p.training.Clip))
-	// at is the number of a point's edges that are used at a time. With shared
-	// negatives it is the four heads of the dense kernels, so that a point's result
-	// does not depend on the others of its block.
-	at, shared := 1, m >= runsFrom
-	if shared {
-		at = simd.QuadHeads
-	}
-	// The block is padded for the same reason.
-	heads := (q*at + 15) &^ 15
-	negatives := m * heads
-	if shared {
-		negatives = m
-	}
-	w.positions = resize(w.positions, (2*heads+negatives)*d)
-	clear(w.positions[:heads*d])
-	w.others = resize(w.others, heads+negatives)
-	clear(w.others)
-	w.grad = resize(w.grad, q*d)
-	w.streams = w.streams[:0]
+	w.begin(q, m, d)
 	for i := range q {
 		w.streams = append(w.streams, p.streamOf(x[i*p.width:(i+1)*p.width]))
 	}
 	for epoch := range epochs {
 		lr := p.stepSize(epoch, epochs)
-		for edge := 0; edge < k; edge += at {
-			some := min(at, k-edge)
+		for edge := 0; edge < k; edge += w.each {
+			some := min(w.each, k-edge)
 			for i := range q {
-				for e := range some {
-					w.others[i*at+e] = near.Index[(first+i)*k+edge+e]
-				}
-				for e := range at {
-					copy(w.positions[(i*at+e)*d:], dst[i*d:(i+1)*d])
+				copy(w.others[i*w.each:], near.Index[(first+i)*k+edge:][:some])
+				for e := range w.each {
+					copy(w.positions[(i*w.each+e)*d:], dst[i*d:(i+1)*d])
 				}
 			}
-			if shared {
-				stream := p.sharedStream(epoch, edge)
-				for j := range m {
-					w.others[heads+j] = int32(stream.IntN(p.n))
-				}
-			} else {
-				for j := range m {
-					for i := range q {
-						w.others[(1+j)*heads+i] = int32(w.streams[i].IntN(p.n))
-					}
-				}
-			}
-			simd.GatherRows(w.positions[heads*d:], p.table, d, w.others)
-			_, grad, err := w.frozen.Step(w.positions, heads, m, shared, p.training.LogConst)
+			p.draw(w, m, epoch, edge)
+			simd.GatherRows(w.positions[w.heads*d:], p.table, d, w.others)
+			_, grad, err := w.frozen.Step(w.positions, w.heads, m, w.shared, p.training.LogConst)
 			if err != nil {
 				return err
 			}
 			clear(w.grad)
 			for i := range q {
 				for e := range some {
-					simd.Add(w.grad[i*d:], grad[(i*at+e)*d:(i*at+e+1)*d])
+					simd.Add(w.grad[i*d:], grad[(i*w.each+e)*d:(i*w.each+e+1)*d])
 				}
 			}
 			simd.Descend(dst, w.grad, lr, clip)
 		}
 	}
 	return p.checkPlaced(dst)
+}
+
+// begin makes room for q points in d dimensions with m negatives for each edge.
+func (w *placer) begin(q, m, d int) {
+	// With shared negatives the edges are the four heads of the dense kernels, so that a
+	// point's result does not depend on the others of its block.
+	w.each, w.shared = 1, m >= runsFrom
+	if w.shared {
+		w.each = simd.QuadHeads
+	}
+	// The block is padded for the same reason.
+	w.heads = (q*w.each + 15) &^ 15
+	negatives := m * w.heads
+	if w.shared {
+		negatives = m
+	}
+	w.positions = resize(w.positions, (2*w.heads+negatives)*d)
+	clear(w.positions[:w.heads*d])
+	w.others = resize(w.others, w.heads+negatives)
+	clear(w.others)
+	w.grad = resize(w.grad, q*d)
+	w.streams = w.streams[:0]
+}
+
+// draw draws the negatives of an epoch's edges from one on.
+func (p *Projector) draw(w *placer, m, epoch, edge int) {
+	if w.shared {
+		stream := p.sharedStream(epoch, edge)
+		for j := range m {
+			w.others[w.heads+j] = int32(stream.IntN(p.n))
+		}
+		return
+	}
+	for j := range m {
+		for i := range w.streams {
+			w.others[(1+j)*w.heads+i] = int32(w.streams[i].IntN(p.n))
+		}
+	}
 }
 
 // checkPlaced checks that points have not flown away.

@@ -199,11 +199,7 @@ func (p *blocked) block(i0, i1, j0, j1 int) {
 	defer workspaces.Put(w)
 	for l := p.l0; l == p.l0 || l < p.l1; l += p.depth {
 		end := min(p.l1, l+p.depth)
-		if !p.shareB && end > l {
-			for j := j0; j < j1; j += p.panel {
-				p.packB(w.b[(j-j0)*(end-l):], l, end, j, min(p.panel, j1-j))
-			}
-		}
+		p.packOwnB(w, l, end, j0, j1)
 		beta := p.beta
 		if l > 0 {
 			beta = 1
@@ -240,6 +236,16 @@ func (p *blocked) block(i0, i1, j0, j1 int) {
 				p.tiles[rows-1][class](end-l, a, 4*rowStride, 4*stepStride, b, c, 4*p.c.ld, p.alpha, beta, bias, floor, mask(count))
 			}
 		}
+	}
+}
+
+// packOwnB packs steps [l, end) of columns [j0, j1) of op(B), if tasks do not share them.
+func (p *blocked) packOwnB(w *workspace, l, end, j0, j1 int) {
+	if p.shareB || end == l {
+		return
+	}
+	for j := j0; j < j1; j += p.panel {
+		p.packB(w.b[(j-j0)*(end-l):], l, end, j, min(p.panel, j1-j))
 	}
 }
 
