@@ -144,9 +144,8 @@ type plotting struct {
 
 const defaultFPS = 10
 
-// check finds faults of the command line.
-func (p *plotting) check() error {
-	strip, page, n := p.isStrip(), p.isHTML(), len(p.inputs)
+// checkSizes finds faults of the flags about sizes.
+func (p *plotting) checkSizes() error {
 	for _, size := range []struct {
 		flag  string
 		value float64
@@ -154,9 +153,31 @@ func (p *plotting) check() error {
 		if !(size.value >= 0 && size.value <= 100) {
 			return fmt.Errorf("%s is %v, but must be a number from 0 to 100", size.flag, size.value)
 		}
-		if page && size.value != 0 {
+		if p.isHTML() && size.value != 0 {
 			return fmt.Errorf("%s is for pictures; a page fits itself to its window, leave the flag out", size.flag)
 		}
+	}
+	return nil
+}
+
+// endings returns those that the output may have.
+func (p *plotting) endings() []string {
+	switch {
+	case p.animate:
+		return []string{".gif"}
+	case p.metrics || p.isStrip():
+		return []string{".png", ".svg"}
+	case p.html:
+		return []string{".html"}
+	}
+	return []string{".png", ".svg", ".html"}
+}
+
+// check finds faults of the command line.
+func (p *plotting) check() error {
+	strip, page, n := p.isStrip(), p.isHTML(), len(p.inputs)
+	if err := p.checkSizes(); err != nil {
+		return err
 	}
 	hasLabels := len(p.data.Labels) > 0 || p.data.LabelColumn != "" || len(p.data.Drop) > 0
 	for _, fault := range []struct {
@@ -189,17 +210,8 @@ func (p *plotting) check() error {
 	if len(p.titles) == 1 && !strip {
 		p.plot.Title = p.titles[0]
 	}
-	allowed := []string{".png", ".svg", ".html"}
-	switch {
-	case p.animate:
-		allowed = []string{".gif"}
-	case p.metrics || strip:
-		allowed = []string{".png", ".svg"}
-	case p.html:
-		allowed = []string{".html"}
-	}
 	if p.output != "" {
-		if err := cli.CheckEnding("--output", p.output, allowed...); err != nil {
+		if err := cli.CheckEnding("--output", p.output, p.endings()...); err != nil {
 			return err
 		}
 	}
