@@ -15,6 +15,7 @@ import (
 
 	"cne"
 	"cne/data"
+	"cne/data/file"
 	"cne/data/neighbors"
 	"cne/internal/rng"
 	"cne/model"
@@ -100,7 +101,7 @@ func written(t *testing.T, m *data.Matrix) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "points.npy")
 	var b bytes.Buffer
-	must(t, data.WriteNPY(&b, m))
+	must(t, file.WriteNPY(&b, m))
 	must(t, os.WriteFile(path, b.Bytes(), 0o666))
 	return path
 }
@@ -457,7 +458,7 @@ func TestBadInput(t *testing.T) {
 		}
 		return nil
 	}
-	must(t, e.ProjectRows(t.Context(), cne.RowsOf(&data.Dataset{Points: nan}), cne.Projection{SkipBad: true}, skipping))
+	must(t, e.ProjectRows(t.Context(), file.Of(&data.Dataset{Points: nan}), cne.Projection{SkipBad: true}, skipping))
 	if _, err := cne.Load(filepath.Join(t.TempDir(), "none")); err == nil {
 		t.Error("a file that is not there was loaded")
 	}
@@ -680,7 +681,7 @@ func TestPrepareFromFiles(t *testing.T) {
 	for _, o := range []cne.Options{{Components: new(4)}, {Components: new(0)}, {Components: new(4), Hidden: []int{5}}, {Components: new(4), Hidden: []int{5}, OnComponents: true}} {
 		o.Neighbors = 5
 		want := prepare(t, m, o)
-		set, err := data.Open(t.Context(), []string{path}, data.Options{BlocksAbove: 4})
+		set, err := file.Read(t.Context(), []string{path}, file.Options{StreamAbove: 4, StreamFrom: 1})
 		if err != nil || set.Stored == nil {
 			t.Fatal(set, err)
 		}

@@ -86,7 +86,7 @@ type Options struct {
 	// Sample, if it is not nil, are the rows of the points, counted from 0 and ascending,
 	// that Embed trains on; data.DrawRows draws some. The embedding is then that of these
 	// points only, bit for bit, and all others are placed as Project places them. Points
-	// that are not all in memory are read with data.OpenRows, for Prepare, and placed by
+	// that are not all in memory are read with file.ReadRows, for Prepare, and placed by
 	// Embedding.ProjectRows.
 	Sample []int
 	// SampleEdges draws the edges of an epoch in proportion to their weights, as UMAP

@@ -57,7 +57,7 @@ type Cache interface {
 // say. It takes the points from the set, and scales them in place; the names of their
 // columns, and their Offset, are kept for new points. Embed does it first.
 //
-// Points that data.Open has left in their files, as data.Options.BlocksAbove says,
+// Points that file.Read has left in their files, as file.Options.StreamAbove says,
 // are gone through a block at a time, so that there may be more of them than memory holds
 // where o.Components is below their width and a table is trained; the files must stay the
 // same until Prepare returns, or the error is data.ErrChanged. When ctx ends, so does

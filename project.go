@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"cne/data"
+	"cne/data/file"
 	"cne/internal/finite"
 	"cne/internal/parallel"
 	"cne/model"
@@ -227,7 +228,7 @@ func (e *Embedding) ProjectSet(ctx context.Context, set *data.Dataset) (*data.Ma
 func (e *Embedding) projectSet(ctx context.Context, set *data.Dataset, o Projection) (*data.Matrix, error) {
 	n, _ := set.Dims()
 	all := data.NewMatrix(n, e.Dim())
-	rows := RowsOf(set)
+	rows := file.Of(set)
 	defer rows.Close()
 	if err := e.ProjectRows(ctx, rows, o, func(b *ProjectedBlock) error {
 		copy(all.X[b.First*all.D:], b.Positions.X)
@@ -249,7 +250,7 @@ func (e *Embedding) projectSet(ctx context.Context, set *data.Dataset, o Project
 // An error of rows or write ends it, and so does the end of ctx. Points of another width
 // give ErrPoints, and so does the first point that cannot be placed (*PointError), unless
 // o.SkipBad is set.
-func (e *Embedding) ProjectRows(ctx context.Context, rows Rows, o Projection, write func(b *ProjectedBlock) error) error {
+func (e *Embedding) ProjectRows(ctx context.Context, rows file.Rows, o Projection, write func(b *ProjectedBlock) error) error {
 	p, err := e.place(ctx, rows, o)
 	if err != nil {
 		return err
@@ -269,7 +270,7 @@ func (e *Embedding) ProjectRows(ctx context.Context, rows Rows, o Projection, wr
 			}
 		})
 		if bad := new(PointError); errors.As(failed, &bad) {
-			bad.Name = rows.Row(bad.Row)
+			bad.Name = rows.RowName(bad.Row)
 		}
 		if failed != nil {
 			return failed
@@ -314,8 +315,8 @@ type placedBlock struct {
 }
 
 // place prepares ProjectRows.
-func (e *Embedding) place(ctx context.Context, rows Rows, o Projection) (*placement, error) {
-	p := &placement{Projection: o, before: e.Description.Preprocessing, width: rows.D(), learnt: e.trainedPositions()}
+func (e *Embedding) place(ctx context.Context, rows file.Rows, o Projection) (*placement, error) {
+	p := &placement{Projection: o, before: e.Description.Preprocessing, width: rows.Width(), learnt: e.trainedPositions()}
 	if want, err := e.Width(); err != nil {
 		return nil, err
 	} else if p.width != want {
@@ -344,7 +345,7 @@ func (p *placement) newBlock() *placedBlock {
 }
 
 // read fills the block with the points that come next.
-func (b *placedBlock) read(rows Rows, first int) {
+func (b *placedBlock) read(rows file.Rows, first int) {
 	b.First = first
 	if b.n, b.err = rows.Next(b.points); b.err == nil {
 		b.Labels = slices.Clone(rows.Labels())

@@ -11,6 +11,7 @@ import (
 
 	"cne"
 	"cne/data"
+	"cne/data/file"
 	"cne/internal/rng"
 )
 
@@ -63,12 +64,12 @@ func TestSample(t *testing.T) {
 			}
 
 			o.Sample = nil
-			set, err := data.OpenRows(ctx, []string{path}, data.Options{}, rows, n)
+			set, err := file.ReadRows(ctx, []string{path}, file.Options{}, rows, n)
 			must(t, err)
 			h, err := cne.Prepare(ctx, set, o)
 			must(t, err)
 			e = fit(t, h, o)
-			blocks, err := data.OpenBlocks(ctx, []string{path}, e.Description.Preprocessing.Reading(data.Options{}))
+			blocks, err := file.Open(ctx, []string{path}, e.Description.Preprocessing.Reading(file.Options{}))
 			must(t, err)
 			defer blocks.Close()
 			got := data.NewMatrix(n, e.Dim())
@@ -156,7 +157,7 @@ func TestSampleRefuses(t *testing.T) {
 
 // sevenRows delivers the points of a matrix, seven at a time.
 type sevenRows struct {
-	cne.Rows
+	file.Rows
 	matrix *data.Matrix
 	at     int
 }

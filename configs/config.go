@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cne/data"
+	"cne/data/file"
 	"cne/data/neighbors"
 	"cne/model/op"
 	"cne/train"
@@ -64,7 +65,7 @@ type Data struct {
 	Names         *string      `key:"names" as:"column"`        // of the points: see SplitColumn
 	Columns       []string     `key:"columns" as:"columns"`     // names or numbers; empty: all
 	Drop          []string     `key:"drop" as:"columns"`        // names or numbers
-	Header        data.Header  `key:"header"`
+	Header        file.Header  `key:"header"`
 	Genes         int          `key:"genes" in:"[1,inf)"` // of counts
 	Imbalance     *string      `key:"imbalance" words:"linear"`
 	Holdout       *Holdout     `key:"holdout"`

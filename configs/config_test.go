@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"cne/data"
+	"cne/data/file"
 	"cne/model/op"
 	"cne/train"
 )
@@ -78,7 +79,7 @@ func TestDefaults(t *testing.T) {
 	want := &Config{
 		Device:     Device{Name: "auto", Precision: TF32},
 		Output:     Output{Dir: "runs/mnist10k", CSV: true, Plot: true, HTMLImages: true, HTMLColumns: []string{}},
-		Data:       Data{Path: []string{"builtin:mnist10k"}, Labels: []string{}, Columns: []string{}, Drop: []string{}, Header: data.HeaderAuto, Genes: 1000, HoldoutLabels: []string{}, Scale: data.ScaleUnit},
+		Data:       Data{Path: []string{"builtin:mnist10k"}, Labels: []string{}, Columns: []string{}, Drop: []string{}, Header: file.HeaderAuto, Genes: 1000, HoldoutLabels: []string{}, Scale: data.ScaleUnit},
 		Graph:      Graph{K: 15, Metric: data.Euclidean, PCA: 50, Cache: Cache{Keep: true}},
 		Model:      Model{Kind: "table", Hidden: []int{100, 100, 100}, Input: "points", Dim: 2, DType: "float32", Init: "pca", InitStd: 1},
 		Loss:       Loss{Name: op.Neg, Metric: op.Euclidean, Temperature: 0.5, Negatives: 5, Sampling: train.SampleAuto, Clamp: 1e-10, Reduction: "sum", PositiveInDenominator: true, LearnZ: true},

@@ -27,6 +27,8 @@ import (
 
 	"cne"
 	"cne/data"
+	"cne/data/file"
+	"cne/data/images"
 	"cne/model"
 )
 
@@ -115,7 +117,7 @@ var Pretrain = &Schema[SimCLR]{
 		return checkReadable("model.from", given(c.Model.From))
 	},
 	dataSize: func(ctx context.Context, c *SimCLR) data.Size {
-		return data.ImagesSize(ctx, c.Data.Path, c.Data.Options())
+		return images.Size(ctx, c.Data.Path, c.Data.Options())
 	},
 	memory: (*SimCLR).memory,
 	common: func(c *SimCLR) Common {
@@ -149,7 +151,7 @@ func dirFor(path string) string {
 		if absolute, err := filepath.Abs(path); err == nil {
 			path = absolute // the folder . has a name too
 		}
-		name = data.TrimEnding(filepath.Base(path))
+		name = file.TrimEnding(filepath.Base(path))
 	}
 	if name == string(filepath.Separator) {
 		name = "points"

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"cne/data"
+	"cne/data/file"
 	"cne/internal/text"
 )
 
@@ -105,10 +105,10 @@ func (c *Config) checkColumns(ctx context.Context, started bool) error {
 	if info, err := os.Stat(c.Model.InitPath()); err == nil && !info.IsDir() {
 		earlier = []string{c.Model.InitPath()}
 	}
-	if file, _ := SplitColumn(*c.Model.InitNames); file == "" && earlier == nil {
+	if path, _ := SplitColumn(*c.Model.InitNames); path == "" && earlier == nil {
 		return nil // a table in the run folder
 	}
-	if err := checkColumn(ctx, *c.Model.InitNames, earlier, data.Options{}); err != nil {
+	if err := checkColumn(ctx, *c.Model.InitNames, earlier, file.Options{}); err != nil {
 		return fmt.Errorf("model.init_names: %w", err)
 	}
 	return nil
@@ -116,19 +116,19 @@ func (c *Config) checkColumns(ctx context.Context, started bool) error {
 
 // checkColumn refuses what names a column (see SplitColumn) that is not there, by the heads
 // of files: those of points, as far as they are there, if it names no file.
-func checkColumn(ctx context.Context, spec string, points []string, o data.Options) error {
-	file, column := SplitColumn(spec)
+func checkColumn(ctx context.Context, spec string, points []string, o file.Options) error {
+	path, column := SplitColumn(spec)
 	switch {
 	case column == "":
-		return readable(file)
-	case file != "":
-		return data.CheckColumn(ctx, []string{file}, column, data.Options{LabelColumn: column})
+		return readable(path)
+	case path != "":
+		return file.CheckColumn(ctx, []string{path}, column, file.Options{LabelColumn: column})
 	case len(points) == 0 || strings.HasPrefix(points[0], BuiltinPrefix):
 		return NoColumnsError(spec)
 	case slices.ContainsFunc(points, func(path string) bool { _, err := os.Stat(path); return err != nil }):
 		return nil
 	}
-	if err := data.CheckColumn(ctx, points, column, o); err != nil {
+	if err := file.CheckColumn(ctx, points, column, o); err != nil {
 		return fmt.Errorf("%s is no file, and is not found as a column: %w", text.Quote(spec), err)
 	}
 	return nil

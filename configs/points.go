@@ -9,6 +9,7 @@ import (
 
 	"cne"
 	"cne/data"
+	"cne/data/file"
 	"cne/data/neighbors"
 	"cne/internal/text"
 	"cne/model"
@@ -22,13 +23,13 @@ var AnySize = data.Size{Low: 2, High: math.MaxInt32, Likely: 2}
 func (c *Config) dataSize(ctx context.Context) data.Size {
 	d := &c.Data
 	if name, ok := strings.CutPrefix(d.Path[0], BuiltinPrefix); ok && len(d.Path) == 1 {
-		size, err := data.BuiltinSize(name)
+		size, err := file.BuiltinSize(name)
 		if err != nil {
 			return AnySize
 		}
 		return d.TrainOn.listed(ctx, size)
 	}
-	return d.TrainOn.listed(ctx, data.PointsSize(ctx, d.Path, c.ReadOptions(d)))
+	return d.TrainOn.listed(ctx, file.Size(ctx, d.Path, c.ReadOptions(d)))
 }
 
 // listed returns the size of the points whose rows a file lists, of points of a size, or
@@ -37,7 +38,7 @@ func (t *TrainOn) listed(ctx context.Context, size data.Size) data.Size {
 	if t == nil || t.File == "" {
 		return size
 	}
-	lines, heading, err := data.OpenLines(ctx, t.File)
+	lines, heading, err := file.ReadLines(ctx, t.File)
 	n := len(lines)
 	if heading {
 		n--

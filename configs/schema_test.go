@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"cne/data"
+	"cne/data/file"
 	"cne/internal/text"
 	"cne/internal/version"
 	"cne/model/op"
@@ -112,7 +112,7 @@ func TestTextValues(t *testing.T) {
 		{"loss.z_bar", "1e6", ZBar(1e6)},
 		{"loss.s", "~", nil},
 		{"loss.name", "nc-tsne", op.NC},
-		{"data.header", "no", data.HeaderNone},
+		{"data.header", "no", file.HeaderNone},
 		{"data.imbalance", "linear", "linear"},
 		{"train.phases", "[{epochs: 2, z_bar: uniform}, {epochs: 3}]", []Phase{{Epochs: 2, ZBar: ptr(Uniform)}, {Epochs: 3}}},
 	} {

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"cne"
-	"cne/data"
+	"cne/data/file"
+	"cne/data/images"
 	"cne/model"
 	"cne/model/op"
 	"cne/simclr"
@@ -20,8 +21,8 @@ import (
 // do the work.
 
 // Options returns how the files are read.
-func (d *Data) Options() data.Options {
-	o := data.Options{Labels: d.Labels, Only: d.Columns, Drop: d.Drop, Header: d.Header}
+func (d *Data) Options() file.Options {
+	o := file.Options{Labels: d.Labels, Only: d.Columns, Drop: d.Drop, Header: d.Header}
 	if d.LabelColumn != nil {
 		o.LabelColumn = *d.LabelColumn
 	}
@@ -30,17 +31,17 @@ func (d *Data) Options() data.Options {
 
 // ReadOptions returns how files of points are read, those of Data or such as are held
 // out: points of which the run needs the principal components alone stay in their files.
-func (c *Config) ReadOptions(d *Data) data.Options {
+func (c *Config) ReadOptions(d *Data) file.Options {
 	o := d.Options()
 	if c.Model.Kind == "table" || c.Model.Input == "pca" {
-		o.BlocksAbove = c.Graph.PCA
+		o.StreamAbove = c.Graph.PCA
 	}
 	return o
 }
 
 // Options returns how the files are read.
-func (d *ImageData) Options() data.ImageOptions {
-	return data.ImageOptions{Labels: d.Labels, Size: d.Size, SkipBroken: d.SkipBroken}
+func (d *ImageData) Options() images.Options {
+	return images.Options{Labels: d.Labels, Size: d.Size, SkipBroken: d.SkipBroken}
 }
 
 // Options returns the loss of a batch.
@@ -172,7 +173,7 @@ func (e *Evaluate) Evaluation() *simclr.Evaluation {
 }
 
 // Rows returns the rows of the images that a network sees.
-func (p *Protocol) Rows(images *data.Images) ([]int32, error) {
+func (p *Protocol) Rows(images *images.Set) ([]int32, error) {
 	if images.H*images.W == 1 {
 		return nil, fmt.Errorf("%s: the images have a single pixel each, from which nothing can be learnt; give larger ones, or raise data.size", images.Name)
 	}
@@ -191,7 +192,7 @@ func (p *Protocol) Rows(images *data.Images) ([]int32, error) {
 }
 
 // FirstSplit returns the first split of an evaluation.
-func (e *Evaluate) FirstSplit(images *data.Images) (simclr.Split, error) {
+func (e *Evaluate) FirstSplit(images *images.Set) (simclr.Split, error) {
 	if e.Split == "stratified" {
 		return simclr.StratifiedSplit(images, e.Test, e.Seeds[0])
 	}

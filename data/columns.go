@@ -6,8 +6,8 @@ import (
 	"cne/internal/text"
 )
 
-// missing returns the names of wanted that names lacks, nil if it has all.
-func missing(names, wanted []string) []string {
+// MissingColumns returns the names of wanted that names lacks, nil if it has all.
+func MissingColumns(names, wanted []string) []string {
 	have := make(map[string]bool, len(names))
 	for _, name := range names {
 		have[name] = true
@@ -21,11 +21,11 @@ func missing(names, wanted []string) []string {
 	return none
 }
 
-// match finds columns by name: from has for each that is wanted the index of the one
+// MatchColumns finds columns by name: from has for each that is wanted the index of the one
 // that has its name, and left the names of those that are not wanted. A name that is
 // missing, or that several columns share, gives ErrShape.
-func match(wanted, names []string) (from []int, left []string, err error) {
-	if none := missing(names, wanted); none != nil {
+func MatchColumns(wanted, names []string) (from []int, left []string, err error) {
+	if none := MissingColumns(names, wanted); none != nil {
 		return nil, nil, errorf(ErrShape, "of the %d columns that were trained on, %d are missing: %s; there are %s: give points of the same kind, or the names that the columns had",
 			len(wanted), len(none), text.Few(none, text.Quote), text.Few(names, text.Quote))
 	}
@@ -63,12 +63,12 @@ func (m *Matrix) Select(columns []string) (selected *Matrix, left []string, err 
 	if err := m.Check(); err != nil {
 		return nil, nil, err
 	}
-	from, left, err := match(columns, m.Columns)
+	from, left, err := MatchColumns(columns, m.Columns)
 	if err != nil {
 		return nil, nil, err
 	}
 	if m.CSR != nil {
-		return &Matrix{N: m.N, D: len(from), CSR: m.CSR.selectColumns(from, m.D), Columns: slices.Clone(columns)}, left, nil
+		return &Matrix{N: m.N, D: len(from), CSR: m.CSR.SelectColumns(from, m.D), Columns: slices.Clone(columns)}, left, nil
 	}
 	selected = NewMatrix(m.N, len(from))
 	selected.Columns = slices.Clone(columns)

@@ -56,9 +56,9 @@ func (c *CSR) take(rows []int) *CSR {
 	return t
 }
 
-// joinCSR puts the rows of several matrices one after the other, of which it lets
+// ConcatCSR puts the rows of several matrices one after the other, of which it lets
 // columns and values go.
-func joinCSR(parts []*CSR) *CSR {
+func ConcatCSR(parts []*CSR) *CSR {
 	c := &CSR{Start: []int{0}}
 	columns, values := make([][]int32, len(parts)), make([][]float32, len(parts))
 	for i, p := range parts {
@@ -75,9 +75,9 @@ func joinCSR(parts []*CSR) *CSR {
 	return c
 }
 
-// check says what is inconsistent of a matrix of n rows of d columns, as a clause; it is
+// Fault says what is inconsistent of a matrix of n rows of d columns, as a clause; it is
 // empty if nothing is. It looks at every column.
-func (c *CSR) check(n, d int) string {
+func (c *CSR) Fault(n, d int) string {
 	switch {
 	case len(c.Start) != n+1 || c.Start[0] != 0 || c.Start[n] != len(c.Value) || len(c.Column) != len(c.Value):
 		return fmt.Sprintf("there are %d rows, %d columns of values and %d values, but Start has %d entries", n, len(c.Column), len(c.Value), len(c.Start))
@@ -104,9 +104,9 @@ func (c *CSR) firstNotFinite() (row, at int, ok bool) {
 	return sort.SearchInts(c.Start, at+1) - 1, at, true
 }
 
-// order puts the columns of each row in ascending order, adds up the values of those
+// Tidy puts the columns of each row in ascending order, adds up the values of those
 // that occur twice, and leaves values of 0 out.
-func (c *CSR) order() {
+func (c *CSR) Tidy() {
 	n := len(c.Start) - 1
 	untidy := make([]bool, parallel.Pieces(n, csrGrain))
 	parallel.For(n, csrGrain, func(piece, lo, hi int) {

@@ -25,19 +25,16 @@ type Dataset struct {
 	// divides by 255 even if no pixel is that bright.
 	Bytes bool
 
-	// parts says which rows came from which file, so that errors can name it.
-	parts []part
-	// origin has the row over all files of each point, nil if all are there.
-	origin []int
+	// Parts says which rows came from which file, so that errors can name it.
+	Parts []Part
+	// Rows has the row over all files of each point; nil if all are there.
+	Rows []int
 }
 
-// A part is what one file contributed to a Dataset.
-type part struct {
-	name    string   // path of the file, or empty
-	rows    int      // number of points
-	bytes   bool     // its values were unsigned bytes
-	columns []string // names of the data columns, nil without a header
-	labels  []string // label of each row, nil without labels
+// A Part is what one file contributes to points.
+type Part struct {
+	Name string // path of the file; may be empty
+	Rows int    // number of points
 }
 
 // Check reports the first thing that makes the data unusable: no points
@@ -47,9 +44,10 @@ type part struct {
 // (ErrNotFinite). Points are numbered from 1 over all files, values within a
 // point from 1; where the file is known, it is named together with the row's
 // number within it. Open and the readers have called Check already.
-func (ds *Dataset) Check() error { return ds.check(context.Background()) }
+func (ds *Dataset) Check() error { return ds.CheckContext(context.Background()) }
 
-func (ds *Dataset) check(ctx context.Context) error {
+// CheckContext is Check until ctx ends, which matters for points of Stored.
+func (ds *Dataset) CheckContext(ctx context.Context) error {
 	n, _ := ds.Dims()
 	if n == 0 {
 		return errorf(ErrEmpty, "there are no points; name a file that holds at least one")
@@ -65,7 +63,7 @@ func (ds *Dataset) check(ctx context.Context) error {
 		return errorf(ErrShape, "there are %d names for %d points; give one for each, or none", len(ds.Names), n)
 	}
 	return checkFinite(ctx, points, func(row, column int, v float32) error {
-		return notFinite(ds.describeRow(row), column, v)
+		return NotFinite(ds.describeRow(row), column, v)
 	})
 }
 
@@ -107,42 +105,41 @@ func (ds *Dataset) Columns() []string { return ds.Source().Block(0).Columns }
 // Offset returns the Offset of the points; nil if they have none.
 func (ds *Dataset) Offset() []float64 { return ds.Source().Block(0).Offset }
 
-// notFinite is the error for a value of a row that has been described.
-func notFinite(row string, column int, v float32) error {
+// NotFinite is the error for a value of a row that has been described.
+func NotFinite(row string, column int, v float32) error {
 	return errorf(ErrNotFinite, "%s, column %d (counted from 1) is %v as a float32; remove the row or replace the value", row, column+1, v)
 }
 
-// describeRow names row i of the parts for a reader who counts from 1; several
-// tells that they are not the only ones.
-func describeRow(parts []part, several bool, i int) string {
+// RowName names row i of the parts, counted from 1; several says that there are others.
+func RowName(parts []Part, several bool, i int) string {
 	row := i
 	for _, p := range parts {
-		if row < p.rows {
-			if p.name == "" {
+		if row < p.Rows {
+			if p.Name == "" {
 				break
 			}
 			if !several {
-				return fmt.Sprintf("%s: row %d", p.name, row+1)
+				return fmt.Sprintf("%s: row %d", p.Name, row+1)
 			}
-			return fmt.Sprintf("%s: row %d (row %d over all files)", p.name, row+1, i+1)
+			return fmt.Sprintf("%s: row %d (row %d over all files)", p.Name, row+1, i+1)
 		}
-		row -= p.rows
+		row -= p.Rows
 	}
 	return fmt.Sprintf("row %d", i+1)
 }
 
 // describeRow names row i for a reader who counts from 1.
 func (ds *Dataset) describeRow(i int) string {
-	return describeRow(ds.parts, len(ds.parts) > 1, ds.Origin(i))
+	return RowName(ds.Parts, len(ds.Parts) > 1, ds.Origin(i))
 }
 
 // Origin returns the row of point i, counted from 0 over all files: i itself
 // unless Split or Imbalance has left points out.
 func (ds *Dataset) Origin(i int) int {
-	if ds.origin == nil {
+	if ds.Rows == nil {
 		return i
 	}
-	return ds.origin[i]
+	return ds.Rows[i]
 }
 
 // Origins returns Origin of all points.
@@ -153,24 +150,4 @@ func (ds *Dataset) Origins() []int {
 		rows[i] = ds.Origin(i)
 	}
 	return rows
-}
-
-// assemble makes the dataset of the parts whose points b has collected, relative to
-// an offset.
-func assemble(name string, b *builder, offset []float64, parts []part) (*Dataset, error) {
-	ds := &Dataset{Name: name, Points: b.matrix(), parts: parts}
-	ds.Points.Columns, ds.Points.Offset = parts[0].columns, offset
-	ds.Bytes = offset == nil
-	var labels []string
-	for _, p := range parts {
-		ds.Bytes = ds.Bytes && p.bytes
-		labels = append(labels, p.labels...)
-	}
-	if labels != nil {
-		ds.Labels = NewLabels(labels)
-	}
-	if err := ds.Check(); err != nil {
-		return nil, err
-	}
-	return ds, nil
 }

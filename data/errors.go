@@ -16,13 +16,6 @@ var (
 	// ErrShape: points of different widths meet, or an array has a number of
 	// dimensions that makes no points.
 	ErrShape = errors.New("shapes do not agree")
-	// ErrSizes: images differ in size, which ImageOptions.Size would mend. It
-	// is an ErrShape, too.
-	ErrSizes = errorf(ErrShape, "images differ in size")
-	// ErrBroken: some files of a folder are no images that can be decoded, which
-	// ImageOptions.SkipBroken would leave out. It is an ErrFormat, or an error of the
-	// file system, too.
-	ErrBroken = errors.New("images cannot be decoded")
 	// ErrLabels: labels are missing for some of the points, or too many.
 	ErrLabels = errors.New("labels do not agree with the points")
 	// ErrNotFinite: a value is NaN or infinite.
@@ -35,7 +28,7 @@ var (
 	ErrChanged = errors.New("a file has changed")
 	// ErrSparse: points are sparse where dense ones alone will do.
 	ErrSparse = errors.New("points are sparse")
-	// ErrOption: an argument or a field of Options has no meaning, or none
+	// ErrOption: an argument or a field of file.Options has no meaning, or none
 	// for these files.
 	ErrOption = errors.New("unusable option")
 )

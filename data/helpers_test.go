@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/binary"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"cne/data"
@@ -127,4 +129,23 @@ func fromCSR(tb testing.TB, n, d int, indptr, indices []int, values []float32) *
 		tb.Fatal(err)
 	}
 	return m
+}
+
+// wantError checks the kind of an error and that its text contains want; no
+// kind means no error.
+func wantError(t *testing.T, err, kind error, want string) {
+	t.Helper()
+	if kind == nil {
+		if err != nil {
+			t.Errorf("unexpected error: %v", err)
+		}
+		return
+	}
+	if !errors.Is(err, kind) || !strings.Contains(err.Error(), want) {
+		t.Errorf("the error is\n\t%v\nwant one of kind %q that contains\n\t%s", err, kind, want)
+		return
+	}
+	if text := err.Error(); strings.Contains(text, "\n") || strings.Contains(text, "%!") {
+		t.Errorf("the error is badly written: %q", text)
+	}
 }

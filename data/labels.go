@@ -1,15 +1,11 @@
 package data
 
 import (
-	"bufio"
-	"bytes"
-	"context"
-	"errors"
-	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
+
+	"cne/internal/text"
 )
 
 // Labels holds one label for each point. They take no part in training; plots
@@ -29,10 +25,10 @@ type Labels struct {
 // float64 of its own.
 const maxExactLabel = 1 << 53
 
-// number returns the value of a label that is a number: finite, and not so
+// LabelValue returns the value of a label that is a number: finite, and not so
 // large that different integers would become equal.
-func number(label string) (float64, bool) {
-	v, err := parseDecimalText(label, 64)
+func LabelValue(label string) (float64, bool) {
+	v, err := text.ParseFloat(label, 64)
 	return v, err == nil && math.Abs(v) <= maxExactLabel
 }
 
@@ -45,7 +41,7 @@ func NewLabels(labels []string) *Labels {
 	numeric := true
 	for _, s := range labels {
 		if _, ok := value[s]; !ok {
-			v, isNumber := number(s)
+			v, isNumber := LabelValue(s)
 			numeric = numeric && isNumber
 			value[strings.Clone(s)] = v
 		}
@@ -177,168 +173,6 @@ func JoinLabels(sets ...*Labels) *Labels {
 		}
 	}
 	return NewLabels(names)
-}
-
-// A labelFile is what one file of labels holds.
-type labelFile struct {
-	path   string
-	labels []string
-	// header tells that the first of the labels may be a heading: it occurs
-	// nowhere else in the file, and is a number only if no other one is.
-	header bool
-}
-
-// readLabelFiles reads the labels of n points.
-func readLabelFiles(ctx context.Context, paths []string, n int) ([]string, error) {
-	files := make([]labelFile, len(paths))
-	total, headers := 0, 0
-	for i, path := range paths {
-		f, err := readLabelFile(ctx, path)
-		if err != nil {
-			return nil, err
-		}
-		files[i] = f
-		total += len(f.labels)
-		if f.header {
-			headers++
-		}
-	}
-	dropHeaders := total != n && total-headers == n
-	if total != n && !dropHeaders {
-		counts := make([]string, len(files))
-		for i, f := range files {
-			counts[i] = fmt.Sprintf("%s: %d", f.path, len(f.labels))
-		}
-		return nil, miscounted(total, n, counts...)
-	}
-	all := make([]string, 0, n)
-	for _, f := range files {
-		if dropHeaders && f.header {
-			f.labels = f.labels[1:]
-		}
-		all = append(all, f.labels...)
-	}
-	return all, nil
-}
-
-// miscounted is the error for labels that are not as many as the points;
-// counts says how many are in which file.
-func miscounted(labels, points int, counts ...string) error {
-	return errorf(ErrLabels, "there are %d labels for %d points (%s); give one label per point, in the order of the points", labels, points, strings.Join(counts, ", "))
-}
-
-func readLabelFile(ctx context.Context, path string) (labelFile, error) {
-	s, format, c, err := openFile(ctx, path, false)
-	if err != nil {
-		return labelFile{}, err
-	}
-	defer c.Close()
-	f := labelFile{path: path}
-	if format == formatText {
-		f.labels, err = textLines(s, "label")
-		f.header = looksLikeHeader(f.labels)
-	} else {
-		err = withLabelArray(s, format, func(b *arrayReader) (err error) {
-			f.labels, err = b.readLabels()
-			return err
-		})
-	}
-	if err != nil {
-		return labelFile{}, fmt.Errorf("%s: %w", path, err)
-	}
-	return f, nil
-}
-
-// labelArray begins to read the array of labels in a file that holds nothing
-// else. The closer is that of an array in an archive, otherwise nil.
-func labelArray(s *byteSource, f format) (*arrayReader, io.Closer, error) {
-	if f == formatParquet {
-		return nil, nil, errorf(ErrUnsupported, "the file is a Parquet file, of which labels are read only beside the points, as the label column; write labels as text, one on each line")
-	}
-	if f != formatNPZ {
-		a, err := f.header(s)
-		if err != nil {
-			return nil, nil, err
-		}
-		b, err := a.labels(s)
-		return b, nil, err
-	}
-	z, err := openNPZ(s)
-	if err != nil {
-		return nil, nil, err
-	}
-	member, err := z.onlyLabels()
-	if err != nil {
-		return nil, nil, err
-	}
-	inner, c, err := z.open(member)
-	if err != nil {
-		return nil, nil, err
-	}
-	b, err := npyLabels(inner)
-	if err != nil {
-		c.Close()
-		return nil, nil, inArray(member.Name, err)
-	}
-	return b, c, nil
-}
-
-// withLabelArray does so for a function that reads it.
-func withLabelArray(s *byteSource, f format, read func(*arrayReader) error) error {
-	b, c, err := labelArray(s, f)
-	if err != nil {
-		return err
-	}
-	if c != nil {
-		defer c.Close()
-	}
-	return read(b)
-}
-
-// textLines reads text with one item on each line, such as a label.
-func textLines(s *byteSource, item string) ([]string, error) {
-	skipBOM(s)
-	scanner := bufio.NewScanner(s.r)
-	scanner.Buffer(nil, readBuffer)
-	var lines []string
-	blank := 0 // number of the first of the blank lines seen last
-	for line := 1; scanner.Scan(); line++ {
-		text := bytes.TrimSpace(scanner.Bytes())
-		switch {
-		case len(text) == 0:
-			if blank == 0 {
-				blank = line
-			}
-			continue
-		case blank > 0:
-			return nil, errorf(ErrFormat, "line %d (counted from 1) is empty; write one %s on each line", blank, item)
-		}
-		lines = append(lines, string(text))
-	}
-	if err := scanner.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return nil, errorf(ErrFormat, "line %d (counted from 1) has more than %d bytes; write one %s on each line", len(lines)+1, readBuffer, item)
-	} else if err != nil {
-		return nil, explain(err)
-	}
-	return lines, nil
-}
-
-func looksLikeHeader(labels []string) bool {
-	if len(labels) < 2 || slices.Contains(labels[1:], labels[0]) {
-		return false
-	}
-	if _, ok := number(labels[0]); !ok {
-		return true
-	}
-	return !slices.ContainsFunc(labels[1:], func(s string) bool { _, ok := number(s); return ok })
-}
-
-// skipBOM passes over the mark with which some programs begin UTF-8 text.
-func skipBOM(s *byteSource) {
-	const mark = "\ufeff"
-	if string(s.head(len(mark))) == mark {
-		s.r.Discard(len(mark)) // cannot fail, the bytes are there
-	}
 }
 
 // ClassNames returns the names of the classes of points, nil if their labels

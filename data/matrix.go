@@ -128,17 +128,17 @@ func FromMat(from mat.Matrix) (*Matrix, error) {
 // fill sets the values of m, which are new, to those of the rows that row returns,
 // for which it may use a slice that it is given.
 func (m *Matrix) fill(row func(i int, scratch []float64) []float64) (*Matrix, error) {
-	sample, scratch := newSample(m.D), make([]float64, m.D)
+	sample, scratch := NewSample(m.D, nil), make([]float64, m.D)
 	for i := range m.N {
 		values := row(i, scratch)
-		if dst := sample.row(i); dst != nil {
+		if dst := sample.Row(i); dst != nil {
 			copy(dst, values)
 		}
 		for j, v := range values {
 			m.X[i*m.D+j] = float32(v)
 		}
 	}
-	if m.Offset = chooseOffsets(sample.inexact()); m.Offset != nil {
+	if m.Offset = sample.Offset(); m.Offset != nil {
 		for i := range m.N {
 			for j, v := range row(i, scratch) {
 				m.X[i*m.D+j] = float32(v - m.Offset[j])
@@ -150,15 +150,15 @@ func (m *Matrix) fill(row func(i int, scratch []float64) []float64) (*Matrix, er
 
 // finite returns the matrix, or an error for a value that is NaN or infinite.
 func (m *Matrix) finite() (*Matrix, error) {
-	if row, column, v, ok := m.firstNotFinite(); ok {
-		return nil, fmt.Errorf("data: %w", notFinite(fmt.Sprintf("row %d", row+1), column, v))
+	if row, column, v, ok := m.FirstNotFinite(); ok {
+		return nil, fmt.Errorf("data: %w", NotFinite(fmt.Sprintf("row %d", row+1), column, v))
 	}
 	return m, nil
 }
 
-// firstNotFinite returns the first value that is NaN or infinite, and its place; ok is
+// FirstNotFinite returns the first value that is NaN or infinite, and its place; ok is
 // false if all are finite.
-func (m *Matrix) firstNotFinite() (row, column int, v float32, ok bool) {
+func (m *Matrix) FirstNotFinite() (row, column int, v float32, ok bool) {
 	if m.CSR != nil {
 		row, at, ok := m.CSR.firstNotFinite()
 		if !ok {
@@ -210,7 +210,7 @@ func (m *Matrix) Check() error {
 	case m.CSR != nil && (m.X != nil || m.Offset != nil):
 		return errorf(ErrShape, "data: a sparse matrix has dense values or an Offset, too; leave both out")
 	case m.CSR != nil:
-		if fault := m.CSR.check(m.N, m.D); fault != "" {
+		if fault := m.CSR.Fault(m.N, m.D); fault != "" {
 			return errorf(ErrShape, "data: the sparse matrix of %d×%d is inconsistent: %s; FromCSR makes one of any CSR", m.N, m.D, fault)
 		}
 	}

@@ -1,15 +1,8 @@
 package data_test
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
-	"image"
-	"image/color"
-	"image/jpeg"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -70,78 +63,24 @@ func TestFromMemoryRefuses(t *testing.T) {
 		_, err := data.FromMat(m)
 		return err
 	}
-	grey, colour := image.NewGray(image.Rect(0, 0, 2, 2)), opaque(2, 2)
-	pictures := func(size int, m ...image.Image) error {
-		_, err := data.FromImages(m, size)
-		return err
-	}
 	for name, tc := range map[string]struct {
 		err, is error
 		want    string
 	}{
-		"no rows":        {rows(), data.ErrEmpty, "no rows"},
-		"no values":      {rows(nil, nil), data.ErrEmpty, "without values"},
-		"ragged":         {rows([]float64{1, 2}, []float64{1}), data.ErrShape, "row 2 (counted from 1) has 1 values, the first has 2"},
-		"NaN":            {rows([]float64{1, 2}, []float64{1, math.NaN()}), data.ErrNotFinite, "row 2, column 2 (counted from 1) is NaN"},
-		"too large":      {rows([]float64{1e300}), data.ErrNotFinite, "+Inf as a float32"},
-		"no matrix":      {of(nil), data.ErrEmpty, "no matrix"},
-		"nil matrix":     {of((*mat.Dense)(nil)), data.ErrEmpty, "no matrix"},
-		"empty matrix":   {of(&mat.Dense{}), data.ErrEmpty, "0 rows and 0 columns"},
-		"infinite":       {of(mat.NewDense(1, 1, []float64{math.Inf(-1)})), data.ErrNotFinite, "-Inf"},
-		"broken":         {of(&data.Matrix{N: 2, D: 2, X: make([]float32, 3)}), data.ErrShape, "2×2 has 3 values"},
-		"no images":      {pictures(0), data.ErrEmpty, "no images"},
-		"nil image":      {pictures(0, nil), data.ErrEmpty, "image 1"},
-		"empty image":    {pictures(4, colour, &image.RGBA{}), data.ErrEmpty, "image 2"},
-		"sizes":          {pictures(0, colour, opaque(2, 3)), data.ErrSizes, "image 2 (counted from 1) is 2×3 in colour, the first is 2×2"},
-		"grey, coloured": {pictures(4, grey, colour), data.ErrShape, "convert all"},
-		"transparent":    {pictures(0, image.NewRGBA(image.Rect(0, 0, 1, 1))), data.ErrUnsupported, "image 1 (counted from 1) cannot be used: it is transparent"},
-		"size":           {pictures(-1, colour), data.ErrOption, "-1 pixels"},
+		"no rows":      {rows(), data.ErrEmpty, "no rows"},
+		"no values":    {rows(nil, nil), data.ErrEmpty, "without values"},
+		"ragged":       {rows([]float64{1, 2}, []float64{1}), data.ErrShape, "row 2 (counted from 1) has 1 values, the first has 2"},
+		"NaN":          {rows([]float64{1, 2}, []float64{1, math.NaN()}), data.ErrNotFinite, "row 2, column 2 (counted from 1) is NaN"},
+		"too large":    {rows([]float64{1e300}), data.ErrNotFinite, "+Inf as a float32"},
+		"no matrix":    {of(nil), data.ErrEmpty, "no matrix"},
+		"nil matrix":   {of((*mat.Dense)(nil)), data.ErrEmpty, "no matrix"},
+		"empty matrix": {of(&mat.Dense{}), data.ErrEmpty, "0 rows and 0 columns"},
+		"infinite":     {of(mat.NewDense(1, 1, []float64{math.Inf(-1)})), data.ErrNotFinite, "-Inf"},
+		"broken":       {of(&data.Matrix{N: 2, D: 2, X: make([]float32, 3)}), data.ErrShape, "2×2 has 3 values"},
 	} {
 		if !errors.Is(tc.err, tc.is) || !strings.HasPrefix(tc.err.Error(), "data: ") || !strings.Contains(tc.err.Error(), tc.want) {
 			t.Errorf("%s: %v, want an error with %q", name, tc.err, tc.want)
 		}
-	}
-}
-
-// opaque returns an image in which each pixel has another colour.
-func opaque(w, h int) *image.RGBA {
-	m := image.NewRGBA(image.Rect(0, 0, w, h))
-	for y := range h {
-		for x := range w {
-			m.Set(x, y, color.RGBA{uint8(10 * x), uint8(20 * y), 7, 255})
-		}
-	}
-	return m
-}
-
-func TestFromImages(t *testing.T) {
-	m := opaque(4, 3)
-	wide := need(data.FromImages([]image.Image{m.SubImage(image.Rect(1, 1, 3, 3)), m.SubImage(image.Rect(0, 0, 2, 2))}, 0))(t)
-	if want := []byte{10, 20, 7, 20, 20, 7, 10, 40, 7, 20, 40, 7, 0, 0, 7, 10, 0, 7, 0, 20, 7, 10, 20, 7}; wide.N != 2 || wide.H != 2 || wide.W != 2 || wide.C != 3 || !slices.Equal(wide.Pixels, want) {
-		t.Errorf("%+v, want the pixels %v", wide, want)
-	}
-	grey := image.NewGray16(image.Rect(0, 0, 2, 1))
-	grey.Set(1, 0, color.Gray16{0x8000})
-	if got, err := data.FromImages([]image.Image{grey}, 0); err != nil || got.C != 1 || !slices.Equal(got.Pixels, []byte{0, 0x80}) {
-		t.Errorf("grey: %+v, %v", got, err)
-	}
-}
-
-// Decoded images are what OpenImages reads of their files.
-func TestFromImagesIsOpenImages(t *testing.T) {
-	folder := t.TempDir()
-	must(t, os.Mkdir(filepath.Join(folder, "class"), 0o777))
-	var images []image.Image
-	for i, size := range []image.Point{{9, 7}, {8, 8}, {5, 16}} {
-		file := jpegOf(opaque(size.X, size.Y))
-		put(t, filepath.Join(folder, "class"), fmt.Sprintf("%d.jpg", i), file)
-		m := need(jpeg.Decode(bytes.NewReader(file)))(t)
-		images = append(images, m)
-	}
-	want := need(data.OpenImages(t.Context(), []string{folder}, data.ImageOptions{Size: 6}))(t)
-	got, err := data.FromImages(images, 6)
-	if err != nil || got.N != 3 || got.H != 6 || got.W != 6 || got.C != 3 || !bytes.Equal(got.Pixels, want.Pixels) {
-		t.Errorf("%+v, %v", got, err)
 	}
 }
 

@@ -60,7 +60,7 @@ const namedRows = 3
 func (e *DirectionError) Error() string {
 	var names []string
 	for i, row := range e.Rows[:min(namedRows, len(e.Rows))] {
-		name := describeRow(nil, false, row)
+		name := RowName(nil, false, row)
 		if i < len(e.names) {
 			name = e.names[i]
 		}
@@ -110,7 +110,7 @@ func (ds *Dataset) Normalize(ctx context.Context, metric Metric, scaler *Scaler)
 	}
 	ds.Bytes = false
 	if ds.Stored != nil {
-		ds.Stored = &mapped{of: ds.Stored, offset: ds.Offset(), change: func(block *Matrix) error {
+		ds.Stored = &transformed{of: ds.Stored, offset: ds.Offset(), change: func(block *Matrix) error {
 			metric.normalize(block, scaler, make([]bool, block.N))
 			return nil
 		}}

@@ -30,32 +30,44 @@ const (
 	wholeFloats = 1 << 53
 )
 
-// A sample holds, as float64, some of the rows of points that pass by: all at first,
-// and a random half of them whenever there are too many. Which, their numbers decide.
-type sample struct {
+// A Sample holds some rows of points as float64, by which a reader decides whether the
+// points need an Offset. It holds all rows at first, and drops a random half of them
+// whenever there are too many; the numbers of the rows decide which.
+type Sample struct {
 	d     int
 	of    []int // the rows that there are, ascending; nil: all
 	most  int   // rows that it holds
 	level int   // trailing zeros that the hash of a row's number has at least
 	rows  []int
 	x     []float64
+	// columns has the distinct values of the columns that float32 does not hold, once
+	// asked for.
+	columns [][]float64
 }
 
-func newSample(d int) *sample {
+// NewSample returns a sample of points of d values. of lists the rows that there are in
+// ascending order; nil means all.
+func NewSample(d int, of []int) *Sample {
 	most := max(16, min(sampleRows, sampleValues/d))
-	return &sample{d: d, most: most, x: make([]float64, 0, min(most*d, sampleValues))}
+	return &Sample{d: d, of: of, most: most, x: make([]float64, 0, min(most*d, sampleValues))}
 }
 
-// row returns where the values of row i belong, nil if the sample does without it.
-// The rows come in order; one may come again, in parts.
-func (s *sample) row(i int) []float64 {
+// Rows returns the rows that the sample holds, in ascending order.
+func (s *Sample) Rows() []int { return s.rows }
+
+// At returns the values of the k-th of Rows.
+func (s *Sample) At(k int) []float64 { return s.x[k*s.d : (k+1)*s.d] }
+
+// Row returns where the values of row i belong, or nil if the sample leaves the row out.
+// Rows come in order; a row may come again, in parts. A nil sample holds none.
+func (s *Sample) Row(i int) []float64 {
 	if s == nil || s.levelOf(i) < s.level {
 		return nil
 	}
 	if n := len(s.rows); n == 0 || s.rows[n-1] != i {
 		if n == s.most {
 			s.thin()
-			return s.row(i)
+			return s.Row(i)
 		}
 		s.rows = append(s.rows, i)
 		s.x = append(s.x, make([]float64, s.d)...)
@@ -64,7 +76,7 @@ func (s *sample) row(i int) []float64 {
 }
 
 // thin leaves a half of the rows out.
-func (s *sample) thin() {
+func (s *Sample) thin() {
 	s.level++
 	kept := 0
 	for k, i := range s.rows {
@@ -79,7 +91,7 @@ func (s *sample) thin() {
 }
 
 // levelOf is that of a row's number among those that there are; −1 if it is none.
-func (s *sample) levelOf(row int) int {
+func (s *Sample) levelOf(row int) int {
 	if s.of != nil {
 		at, ok := slices.BinarySearch(s.of, row)
 		if !ok {
@@ -95,7 +107,10 @@ func levelOf(row int) int { return bits.TrailingZeros64(rng.Mix(uint64(row) + 1)
 
 // inexact returns of each column that float32 does not hold the distinct values that
 // are finite, in ascending order; nil of the others.
-func (s *sample) inexact() [][]float64 {
+func (s *Sample) inexact() [][]float64 {
+	if s.columns != nil {
+		return s.columns
+	}
 	columns := make([][]float64, s.d)
 	rows := len(s.x) / s.d
 	parallel.For(s.d, 1, func(_, lo, hi int) {
@@ -113,11 +128,12 @@ func (s *sample) inexact() [][]float64 {
 			columns[j] = slices.Compact(v)
 		}
 	})
+	s.columns = columns
 	return columns
 }
 
 // exact tells whether float32 holds all values of a column.
-func (s *sample) exact(j int) bool {
+func (s *Sample) exact(j int) bool {
 	for i := j; i < len(s.x); i += s.d {
 		if v := s.x[i]; finite.Is(v) && float64(float32(v)) != v {
 			return false
@@ -126,10 +142,10 @@ func (s *sample) exact(j int) bool {
 	return true
 }
 
-// chooseOffsets returns what is to be subtracted from each of the inexact columns
-// before its values become float32; nil for nothing. Columns that float32 rounds by
-// little stay as they are.
-func chooseOffsets(columns [][]float64) []float64 {
+// Offset returns what to subtract from each column before its values become float32;
+// nil for nothing. Columns that float32 rounds by little keep their values.
+func (s *Sample) Offset() []float64 {
+	columns := s.inexact()
 	var offsets []float64
 	for j, v := range columns {
 		if c := chooseOffset(v); c != 0 {
@@ -208,11 +224,11 @@ func findMerged(columns [][]float64, offsets []float64) []merged {
 	return found
 }
 
-// remarkRounding logs which columns have an offset, and which of the inexact ones have
-// values that float32 does not keep apart all the same; once tells that they have none
-// because the input could be read only once. The columns may have names.
-func remarkRounding(log *slog.Logger, columns [][]float64, names []string, offset []float64, once bool) {
-	if log == nil {
+// LogRounding logs which columns have an offset, and which have values that become equal as
+// float32 all the same. once reports that there is no offset because the input could be
+// read only once. names are those of the columns, or nil.
+func (s *Sample) LogRounding(log *slog.Logger, names []string, offset []float64, once bool) {
+	if s == nil || log == nil {
 		return
 	}
 	nameOf := func(j int) string {
@@ -230,7 +246,7 @@ func remarkRounding(log *slog.Logger, columns [][]float64, names []string, offse
 	if moved != nil {
 		log.Info("columns are read relative to a value in their middle, since they are far from zero for how little they vary", "columns", text.Few(moved, text.Printable))
 	}
-	found := findMerged(columns, offset)
+	found := findMerged(s.inexact(), offset)
 	if len(found) == 0 {
 		return
 	}
@@ -248,29 +264,6 @@ func remarkRounding(log *slog.Logger, columns [][]float64, names []string, offse
 		advice = "give files, which can be read twice"
 	}
 	log.Warn(lost+advice, "columns", text.Few(affected, text.Printable), "worst", text.Printable(nameOf(worst.column)), "values_in_a_sample", worst.distinct, "left", worst.left)
-}
-
-// less returns the difference of a whole number and an offset, without the rounding
-// of the number to float64 where the offset is whole, too.
-func less(v int64, offset float64) float64 {
-	if o := int64(offset); math.Abs(offset) < 1<<62 && float64(o) == offset {
-		if d := v - o; (d > v) == (o < 0) {
-			return float64(d)
-		}
-	}
-	return float64(v) - offset
-}
-
-// lessUnsigned does the same for whole numbers from 0 to 2⁶⁴−1.
-func lessUnsigned(v uint64, offset float64) float64 {
-	if offset >= 0 && offset < 1<<64 && offset == math.Trunc(offset) {
-		o := uint64(offset)
-		if v < o {
-			return -float64(o - v)
-		}
-		return float64(v - o)
-	}
-	return float64(v) - offset
 }
 
 // Relative returns points with another offset: m itself if it has that already, or

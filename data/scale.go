@@ -65,7 +65,7 @@ type Scaler struct {
 // which it would make dense, ErrSparse, and unusable data the errors of Check. When ctx
 // ends, so does going through the points of Stored, with its error.
 func FitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) {
-	if err := ds.check(ctx); err != nil {
+	if err := ds.CheckContext(ctx); err != nil {
 		return nil, err
 	}
 	points := ds.Source()
@@ -144,16 +144,12 @@ func (ds *Dataset) ScaleBy(s *Scaler) error {
 // scaled returns a source whose points are scaled. Bytes that are divided alone become
 // their quotients as they become numbers.
 func (s *Scaler) scaled(points Source, bytes bool) Source {
-	from, ok := points.(*stored)
-	if !ok || !bytes || s.Kind != ScaleUnit || s.Offset != nil || from.table != nil {
-		return &mapped{of: points, change: s.Apply}
+	if from, ok := points.(Divider); ok && bytes && s.Kind == ScaleUnit && s.Offset == nil {
+		if divided := from.Divided(s.Divisor); divided != nil {
+			return divided
+		}
 	}
-	divided := *from
-	divided.table = new([256]float32)
-	for b := range divided.table {
-		divided.table[b] = float32(b) / s.Divisor
-	}
-	return &divided
+	return &transformed{of: points, change: s.Apply}
 }
 
 // Apply scales the points of m in place, which then have no Offset. A matrix of

@@ -123,17 +123,39 @@ func CheckPoints(s Source) error {
 	return nil
 }
 
-// isFinite tells whether it is known that no value of a source is NaN or infinite.
-func isFinite(s Source) bool {
-	switch s := s.(type) {
-	case *stored:
-		return s.finite
-	case *subset:
-		return isFinite(s.of)
-	case *mapped:
-		return isFinite(s.of)
+// A Finite is a Source that knows that no value is NaN or infinite; other sources are
+// searched for one.
+type Finite interface{ Finite() bool }
+
+// A Placed is a Source that knows where its points are; those of others, unless they are a
+// *Matrix, are taken to be InFiles.
+type Placed interface{ Storage() Storage }
+
+// A Divider is a Source of unsigned bytes that can divide each as it becomes a number.
+type Divider interface {
+	// Divided returns the source with all values divided, nil if its values are no bytes.
+	Divided(divisor float32) Source
+}
+
+// A Fingerprinter is a Source that has a hash of what decides about every value, which
+// takes a fraction of the time that going through the values does. Sources with one
+// fingerprint are equal; equal sources may have several. ok is false if there is none.
+type Fingerprinter interface {
+	Fingerprint() (fingerprint string, ok bool)
+}
+
+// Fingerprint returns the fingerprint of points; ok is false for those that have none.
+func Fingerprint(points Source) (fingerprint string, ok bool) {
+	if f, is := points.(Fingerprinter); is {
+		return f.Fingerprint()
 	}
-	return false
+	return "", false
+}
+
+// isFinite reports whether it is known that no value of a source is NaN or infinite.
+func isFinite(s Source) bool {
+	f, ok := s.(Finite)
+	return ok && f.Finite()
 }
 
 // CheckFinite returns an error (ErrNotFinite) that names the first value of a source that
@@ -141,7 +163,7 @@ func isFinite(s Source) bool {
 // were checked when they were opened; its errors are also those of Each.
 func CheckFinite(ctx context.Context, s Source) error {
 	return checkFinite(ctx, s, func(row, column int, v float32) error {
-		return notFinite(fmt.Sprintf("row %d", row+1), column, v)
+		return NotFinite(fmt.Sprintf("row %d", row+1), column, v)
 	})
 }
 
@@ -152,47 +174,44 @@ func checkFinite(ctx context.Context, s Source, fault func(row, column int, v fl
 		return nil
 	}
 	return s.Each(ctx, 0, func(lo int, block *Matrix) error {
-		if row, column, v, ok := block.firstNotFinite(); ok {
+		if row, column, v, ok := block.FirstNotFinite(); ok {
 			return fault(lo+row, column, v)
 		}
 		return nil
 	})
 }
 
-// storageOf tells where the points of a source are that is no *Matrix.
+// storageOf returns where the points of a source are that is no *Matrix.
 func storageOf(s Source) Storage {
-	switch s := s.(type) {
-	case *stored:
-		for _, p := range s.parts {
-			if p.bytes != nil {
-				return AsBytes
-			}
-		}
-	case *subset:
-		return storageOf(s.of)
-	case *mapped:
-		return storageOf(s.of)
+	if p, ok := s.(Placed); ok {
+		return p.Storage()
 	}
 	return InFiles
 }
 
-// A subset is some of the points of a source: rows, in ascending order.
-type subset struct {
+// A rowSubset is some of the points of a source: rows, in ascending order.
+type rowSubset struct {
 	of   Source
 	rows []int
 }
 
 // Dims implements Source.
-func (s *subset) Dims() (n, d int) {
+func (s *rowSubset) Dims() (n, d int) {
 	_, d = s.of.Dims()
 	return len(s.rows), d
 }
 
+// Finite implements Finite.
+func (s *rowSubset) Finite() bool { return isFinite(s.of) }
+
+// Storage implements Placed.
+func (s *rowSubset) Storage() Storage { return storageOf(s.of) }
+
 // Block implements Source.
-func (s *subset) Block(n int) *Matrix { return s.of.Block(n) }
+func (s *rowSubset) Block(n int) *Matrix { return s.of.Block(n) }
 
 // Each implements Source.
-func (s *subset) Each(ctx context.Context, rows int, f func(lo int, block *Matrix) error) error {
+func (s *rowSubset) Each(ctx context.Context, rows int, f func(lo int, block *Matrix) error) error {
 	n, d := s.Dims()
 	if rows <= 0 {
 		rows = BlockRows(d)
@@ -221,26 +240,32 @@ func (s *subset) Each(ctx context.Context, rows int, f func(lo int, block *Matri
 	return deliver()
 }
 
-// A mapped source is another whose blocks are changed each time that they are gone
-// through, for which that must be no *Matrix.
-type mapped struct {
+// A transformed source is another, no *Matrix, whose blocks are changed each time that they
+// are gone through.
+type transformed struct {
 	of     Source
 	offset []float64 // that they have then
 	change func(block *Matrix) error
 }
 
+// Finite implements Finite.
+func (s *transformed) Finite() bool { return isFinite(s.of) }
+
+// Storage implements Placed.
+func (s *transformed) Storage() Storage { return storageOf(s.of) }
+
 // Dims implements Source.
-func (s *mapped) Dims() (n, d int) { return s.of.Dims() }
+func (s *transformed) Dims() (n, d int) { return s.of.Dims() }
 
 // Block implements Source.
-func (s *mapped) Block(n int) *Matrix {
+func (s *transformed) Block(n int) *Matrix {
 	block := s.of.Block(n)
 	block.Offset = s.offset
 	return block
 }
 
 // Each implements Source.
-func (s *mapped) Each(ctx context.Context, rows int, f func(lo int, block *Matrix) error) error {
+func (s *transformed) Each(ctx context.Context, rows int, f func(lo int, block *Matrix) error) error {
 	return s.of.Each(ctx, rows, func(lo int, block *Matrix) error {
 		if err := s.change(block); err != nil {
 			return err

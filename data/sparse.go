@@ -41,7 +41,7 @@ func FromCSR[I int | int32 | int64, F float32 | float64](n, d int, indptr, indic
 		}
 		c.Column[k], c.Value[k] = int32(j), float32(values[k])
 	}
-	c.order()
+	c.Tidy()
 	m := &Matrix{N: n, D: d, CSR: c}
 	return m.finite()
 }
@@ -51,8 +51,8 @@ func (m *Matrix) likeSparse(c *CSR) *Matrix {
 	return &Matrix{N: len(c.Start) - 1, D: m.D, CSR: c, Columns: m.Columns}
 }
 
-// take returns copies of some points.
-func (m *Matrix) take(rows []int) *Matrix {
+// Take returns copies of some points.
+func (m *Matrix) Take(rows []int) *Matrix {
 	if m.CSR != nil {
 		return m.likeSparse(m.CSR.take(rows))
 	}
@@ -122,8 +122,8 @@ func (c *CSR) at(i, j int) float64 {
 	return 0
 }
 
-// selectColumns returns a matrix whose columns are those that from names, of d.
-func (c *CSR) selectColumns(from []int, d int) *CSR {
+// SelectColumns returns a matrix whose columns are those that from names, of d.
+func (c *CSR) SelectColumns(from []int, d int) *CSR {
 	to := make([]int32, d)
 	for j := range to {
 		to[j] = -1
@@ -141,7 +141,7 @@ func (c *CSR) selectColumns(from []int, d int) *CSR {
 		}
 		s.Start = append(s.Start, len(s.Value))
 	}
-	s.order()
+	s.Tidy()
 	return s
 }
 

@@ -145,14 +145,14 @@ func apportion(strata [][]int, count int, stream *rng.Stream) []int {
 // take returns a dataset of copies of these rows, which know their names. Rows that are
 // not in memory stay where they are.
 func (ds *Dataset) take(rows []int) *Dataset {
-	part := &Dataset{Name: ds.Name, Bytes: ds.Bytes, parts: ds.parts, origin: make([]int, len(rows))}
+	part := &Dataset{Name: ds.Name, Bytes: ds.Bytes, Parts: ds.Parts, Rows: make([]int, len(rows))}
 	if ds.Stored != nil {
-		part.Stored = &subset{ds.Stored, rows}
+		part.Stored = &rowSubset{ds.Stored, rows}
 	} else {
-		part.Points = ds.Points.take(rows)
+		part.Points = ds.Points.Take(rows)
 	}
 	for to, from := range rows {
-		part.origin[to] = ds.Origin(from)
+		part.Rows[to] = ds.Origin(from)
 	}
 	if ds.Names != nil {
 		part.Names = make([]string, len(rows))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/data/file"
 )
 
 // numbered returns n points whose one value is their row, with labels.
@@ -29,7 +30,7 @@ func numbered(n int, label func(i int) string) *data.Dataset {
 // The names of points go with them, those of their values stay.
 func TestNames(t *testing.T) {
 	path := put(t, t.TempDir(), "a.csv", []byte("x,y,kind\n1,2,a\n3,4,b\n5,6,a\n7,8,b\n"))
-	ds := need(data.Open(t.Context(), []string{path}, data.Options{LabelColumn: "kind"}))(t)
+	ds := need(file.Read(t.Context(), []string{path}, file.Options{LabelColumn: "kind"}))(t)
 	if !slices.Equal(ds.Points.Columns, []string{"x", "y"}) || ds.Names != nil {
 		t.Fatalf("the columns are %q, the names %q", ds.Points.Columns, ds.Names)
 	}
@@ -157,7 +158,7 @@ func TestSplitKeepsRowNames(t *testing.T) {
 	folder := t.TempDir()
 	a := put(t, folder, "a.csv", []byte("1\n2\n3\n"))
 	b := put(t, folder, "b.csv", []byte("4\n5\n"))
-	ds := need(data.Open(t.Context(), []string{a, b}, data.Options{}))(t)
+	ds := need(file.Read(t.Context(), []string{a, b}, file.Options{}))(t)
 	train, held, rows, err := ds.Split(0.4, 3)
 	must(t, err)
 	name := func(row int) string {

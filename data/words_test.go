@@ -9,7 +9,6 @@ import (
 
 func TestWords(t *testing.T) {
 	var scaling Scaling
-	var header Header
 	for _, tc := range []struct {
 		target encoding.TextUnmarshaler
 		words  []string
@@ -17,7 +16,6 @@ func TestWords(t *testing.T) {
 		want   []string
 	}{
 		{&scaling, scaling.Words(), func() string { return string(scaling) }, []string{"none", "unit", "standard"}},
-		{&header, header.Words(), func() string { return string(header) }, []string{"auto", "present", "none"}},
 	} {
 		var got []string
 		for _, word := range tc.words {
@@ -32,13 +30,5 @@ func TestWords(t *testing.T) {
 		if err := tc.target.UnmarshalText([]byte("other")); !errors.Is(err, ErrOption) || tc.get() != got[len(got)-1] {
 			t.Errorf("another word is read as %q, %v", tc.get(), err)
 		}
-	}
-	for i, h := range []Header{HeaderAuto, HeaderPresent, HeaderNone} {
-		if text, err := h.MarshalText(); err != nil || string(text) != h.Words()[i] {
-			t.Errorf("%q is written as %q, %v", h, text, err)
-		}
-	}
-	if _, err := Header("x").MarshalText(); !errors.Is(err, ErrOption) {
-		t.Errorf("an unknown header: %v", err)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"cne/data"
+	"cne/data/counts"
+	"cne/data/file"
 	"cne/data/pca"
 	"cne/internal/errkind"
 )
@@ -14,7 +16,7 @@ import (
 type Preprocessing struct {
 	// Counts turns counts into points; nil if the points were no counts. It is
 	// not done by Apply.
-	Counts *data.CountScaling `json:"counts,omitempty"`
+	Counts *counts.Scaling `json:"counts,omitempty"`
 	// Width is the number of values of a point before anything else is done.
 	Width int `json:"width"`
 	// Columns are the names of those values, by which the values of new points are
@@ -76,7 +78,7 @@ func (p *Preprocessing) Out() int {
 
 // Reading returns the options by which further points are read for Apply: with the
 // same columns, and with the offset that leaves of their values what it needs.
-func (p *Preprocessing) Reading(opt data.Options) data.Options {
+func (p *Preprocessing) Reading(opt file.Options) file.Options {
 	if p == nil {
 		return opt
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/data/counts"
+	"cne/data/file"
 	"cne/data/pca"
 	"cne/model"
 )
@@ -56,8 +58,8 @@ func TestPreprocessingRefuses(t *testing.T) {
 		want string
 	}{
 		"no width":      {model.Preprocessing{}, data.ErrShape, "got a width of 0"},
-		"counts":        {model.Preprocessing{Width: 3, Counts: &data.CountScaling{Genes: []int32{0, 2}, Total: 3, LibrarySize: 1}}, data.ErrShape, "got 2 genes, want 3"},
-		"broken counts": {model.Preprocessing{Width: 2, Counts: &data.CountScaling{Genes: []int32{0, 2}, Total: 2, LibrarySize: 1}}, data.ErrShape, "counts is inconsistent"},
+		"counts":        {model.Preprocessing{Width: 3, Counts: &counts.Scaling{Genes: []int32{0, 2}, Total: 3, LibrarySize: 1}}, data.ErrShape, "got 2 genes, want 3"},
+		"broken counts": {model.Preprocessing{Width: 2, Counts: &counts.Scaling{Genes: []int32{0, 2}, Total: 2, LibrarySize: 1}}, data.ErrShape, "counts is inconsistent"},
 		"scaler":        {model.Preprocessing{Width: 2, Scaler: &data.Scaler{Kind: data.ScaleUnit}}, data.ErrOption, "divides by 0"},
 		"scaler width":  {model.Preprocessing{Width: 2, Scaler: &data.Scaler{Kind: data.ScaleStandard, Mean: []float64{1}, SD: []float64{1}}}, data.ErrShape, "points of 1 values"},
 		"PCA width":     {model.Preprocessing{Width: 2, PCA: components}, data.ErrShape, "want 3 as when"},
@@ -81,11 +83,11 @@ func TestPreprocessingColumns(t *testing.T) {
 	if got, err := p.Apply(t.Context(), m, nil); err != nil || got.D != 2 || !slices.Equal(got.X, []float32{6, 3}) {
 		t.Errorf("the columns become %v (%v)", got, err)
 	}
-	o := p.Reading(data.Options{Name: "x"})
+	o := p.Reading(file.Options{Name: "x"})
 	if o.Name != "x" || !slices.Equal(o.Columns, p.Columns) || !slices.Equal(o.Offset, p.Scaler.Offset) {
 		t.Errorf("read with %+v", o)
 	}
-	if o := (*model.Preprocessing)(nil).Reading(data.Options{Name: "x"}); o.Name != "x" || o.Columns != nil {
+	if o := (*model.Preprocessing)(nil).Reading(file.Options{Name: "x"}); o.Name != "x" || o.Columns != nil {
 		t.Errorf("read with %+v", o)
 	}
 	p.Columns = p.Columns[:1]

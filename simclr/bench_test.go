@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"testing"
 
-	"cne/data"
+	"cne/data/images"
 	"cne/internal/rng"
 	"cne/model"
 	"cne/model/op"
@@ -14,9 +14,9 @@ import (
 )
 
 // noise returns images of random bytes, smooth enough to have hues.
-func noise(n, h, w int) *data.Images {
+func noise(n, h, w int) *images.Set {
 	s := rng.New(1, rng.Sample)
-	m := &data.Images{C: 3, N: n, H: h, W: w, Pixels: make([]byte, 3*n*h*w)}
+	m := &images.Set{C: 3, N: n, H: h, W: w, Pixels: make([]byte, 3*n*h*w)}
 	for i := range m.Pixels {
 		m.Pixels[i] = byte(s.Uint64() >> 56)
 	}

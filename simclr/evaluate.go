@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"cne/data"
+	"cne/data/images"
 	"cne/internal/finite"
 	"cne/model"
 	"cne/train/quality"
@@ -29,7 +30,7 @@ type Split struct{ Train, Test []int32 }
 
 // OfficialSplit returns the split with which images were published. The error
 // wraps ErrSplit if there is none, or one of its parts is empty.
-func OfficialSplit(images *data.Images) (Split, error) {
+func OfficialSplit(images *images.Set) (Split, error) {
 	if images == nil {
 		return Split{}, fmt.Errorf("%w: there are no images", ErrSplit)
 	}
@@ -54,7 +55,7 @@ func OfficialSplit(images *data.Images) (Split, error) {
 // to within one, and leaves the others for training. The seed decides which.
 // The paper draws 10 000 of CIFAR-10's 60 000. Errors wrap ErrLabels or
 // ErrSplit.
-func StratifiedSplit(images *data.Images, test int, seed uint64) (Split, error) {
+func StratifiedSplit(images *images.Set, test int, seed uint64) (Split, error) {
 	if err := checkLabels(images); err != nil {
 		return Split{}, err
 	}
@@ -72,7 +73,7 @@ func StratifiedSplit(images *data.Images, test int, seed uint64) (Split, error) 
 // one: train of the training images and test of the test images, or all of a
 // part that has no more. The seed decides which. Errors wrap ErrLabels or
 // ErrSplit.
-func (s Split) Sample(images *data.Images, train, test int, seed uint64) (Split, error) {
+func (s Split) Sample(images *images.Set, train, test int, seed uint64) (Split, error) {
 	if err := checkLabels(images); err != nil {
 		return Split{}, err
 	}
@@ -92,7 +93,7 @@ func (s Split) Sample(images *data.Images, train, test int, seed uint64) (Split,
 
 // check returns an error unless classifiers of the images can be trained and
 // tested on the split.
-func (s Split) check(images *data.Images) error {
+func (s Split) check(images *images.Set) error {
 	if err := checkLabels(images); err != nil {
 		return err
 	}
@@ -128,7 +129,7 @@ func (s Split) checkRows(n int) error {
 }
 
 // checkLabels returns an error unless every image has a label.
-func checkLabels(images *data.Images) error {
+func checkLabels(images *images.Set) error {
 	if images == nil {
 		return fmt.Errorf("%w: there are no images", ErrLabels)
 	}
@@ -240,7 +241,7 @@ type Result struct {
 // Errors wrap ErrOption, ErrShape, ErrLabels, ErrSplit or ErrFeatures, or are
 // those of ctx. What can be checked beforehand is checked before anything is
 // computed.
-func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *data.Images) (Result, error) {
+func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *images.Set) (Result, error) {
 	splits, k, err := e.prepare(images)
 	if err != nil {
 		return Result{}, err
@@ -296,7 +297,7 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *dat
 // Plane measures positions, such as a Projection's: it returns the share of test images
 // that the K images of the training part that are nearest to them, by Euclidean distance,
 // classify correctly, over the splits of Run. Errors are those of Run.
-func (e *Evaluation) Plane(ctx context.Context, positions *data.Matrix, images *data.Images) (Score, error) {
+func (e *Evaluation) Plane(ctx context.Context, positions *data.Matrix, images *images.Set) (Score, error) {
 	splits, k, err := e.prepare(images)
 	if err != nil {
 		return Score{}, err
@@ -327,14 +328,14 @@ func (e *Evaluation) Plane(ctx context.Context, positions *data.Matrix, images *
 
 // Check returns the errors of Run about the images and the options, which can be known
 // before there are features: better before a long training than after it.
-func (e *Evaluation) Check(images *data.Images) error {
+func (e *Evaluation) Check(images *images.Set) error {
 	_, _, err := e.prepare(images)
 	return err
 }
 
 // prepare returns the splits to evaluate on, all of them usable, and the number
 // of neighbours that vote.
-func (e *Evaluation) prepare(images *data.Images) (splits []Split, k int, err error) {
+func (e *Evaluation) prepare(images *images.Set) (splits []Split, k int, err error) {
 	if k = e.K; k == 0 {
 		k = 15
 	}
@@ -353,7 +354,7 @@ func (e *Evaluation) prepare(images *data.Images) (splits []Split, k int, err er
 }
 
 // splits returns the splits to evaluate on, at least one.
-func (e *Evaluation) splits(images *data.Images) ([]Split, error) {
+func (e *Evaluation) splits(images *images.Set) ([]Split, error) {
 	if err := checkLabels(images); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/data/images"
 	"cne/internal/device"
 	"cne/internal/rng"
 	"cne/internal/safetensors"
@@ -276,7 +277,7 @@ func TestLogisticDegenerate(t *testing.T) {
 
 // labelled returns images of random bytes with labels, one class brighter than
 // the other, and the split that takes every third for testing.
-func labelled(n, size int) *data.Images {
+func labelled(n, size int) *images.Set {
 	m := noise(n, size, size)
 	labels := make([]string, n)
 	m.Train = make([]bool, n)
@@ -619,12 +620,12 @@ func TestMonitor(t *testing.T) {
 
 func TestEvaluationErrors(t *testing.T) {
 	ctx := t.Context()
-	images := func(change func(m *data.Images)) *data.Images {
+	set := func(change func(m *images.Set)) *images.Set {
 		m := labelled(60, 4)
 		change(m)
 		return m
 	}
-	run := func(e simclr.Evaluation, m *data.Images) error {
+	run := func(e simclr.Evaluation, m *images.Set) error {
 		features, err := simclr.Pixels(m, nil)
 		if err != nil {
 			return err
@@ -637,9 +638,9 @@ func TestEvaluationErrors(t *testing.T) {
 		}
 		return err
 	}
-	same := func(*data.Images) {}
-	unlabelled := images(func(m *data.Images) { m.Labels = nil })
-	full, _ := simclr.OfficialSplit(images(same))
+	same := func(*images.Set) {}
+	unlabelled := set(func(m *images.Set) { m.Labels = nil })
+	full, _ := simclr.OfficialSplit(set(same))
 	a := bare(4)
 	seeds := []uint64{1}
 	knn := func(x []float32, classes []int32, s simclr.Split, k int) error {
@@ -661,21 +662,21 @@ func TestEvaluationErrors(t *testing.T) {
 		{"no labels", run(simclr.Evaluation{}, unlabelled), simclr.ErrLabels, "noise has none"},
 		{"no labels to stratify", run(simclr.Evaluation{Seeds: seeds, Test: 9}, unlabelled), simclr.ErrLabels, "noise has none"},
 		{"no labels to monitor", monitor(simclr.Monitor{Images: unlabelled, Augmentation: &a, Split: full}), simclr.ErrLabels, "noise has none"},
-		{"few labels", run(simclr.Evaluation{}, images(func(m *data.Images) { m.Labels.Class = m.Labels.Class[:50] })), simclr.ErrLabels, "50 labels for the 60 images"},
-		{"one class", run(simclr.Evaluation{}, images(func(m *data.Images) { m.Labels = data.NewLabels(make([]string, 60)) })), simclr.ErrLabels, "at least two"},
-		{"no split", run(simclr.Evaluation{}, images(func(m *data.Images) { m.Train = nil })), simclr.ErrSplit, "are known for noise"},
-		{"no training images", run(simclr.Evaluation{}, images(func(m *data.Images) { clear(m.Train) })), simclr.ErrSplit, "0 are for training and 60"},
-		{"an empty class", run(simclr.Evaluation{}, images(func(m *data.Images) {
+		{"few labels", run(simclr.Evaluation{}, set(func(m *images.Set) { m.Labels.Class = m.Labels.Class[:50] })), simclr.ErrLabels, "50 labels for the 60 images"},
+		{"one class", run(simclr.Evaluation{}, set(func(m *images.Set) { m.Labels = data.NewLabels(make([]string, 60)) })), simclr.ErrLabels, "at least two"},
+		{"no split", run(simclr.Evaluation{}, set(func(m *images.Set) { m.Train = nil })), simclr.ErrSplit, "are known for noise"},
+		{"no training images", run(simclr.Evaluation{}, set(func(m *images.Set) { clear(m.Train) })), simclr.ErrSplit, "0 are for training and 60"},
+		{"an empty class", run(simclr.Evaluation{}, set(func(m *images.Set) {
 			for i, c := range m.Labels.Class {
 				m.Train[i] = c != 1
 			}
 		})), simclr.ErrSplit, `class "dog" has no training images`},
-		{"few neighbours", run(simclr.Evaluation{K: 46}, images(same)), simclr.ErrOption, "46 neighbours cannot be found among 45 training images"},
-		{"k below 1", run(simclr.Evaluation{K: -1}, images(same)), simclr.ErrOption, "-1 neighbours"},
-		{"all for testing", run(simclr.Evaluation{Seeds: seeds, Test: 60}, images(same)), simclr.ErrSplit, "of 60 images, 60 cannot be drawn"},
-		{"10000 for testing", run(simclr.Evaluation{Seeds: seeds}, images(same)), simclr.ErrSplit, "of 60 images, 10000 cannot be drawn"},
-		{"tolerance", run(simclr.Evaluation{Logistic: simclr.LogisticOptions{Tolerance: -1}}, images(same)), simclr.ErrOption, "a tolerance of -1"},
-		{"features of others", errorOf(new(simclr.Evaluation).Run(ctx, data.NewMatrix(59, 2), images(same))), simclr.ErrLabels, "60 classes for the features of 59"},
+		{"few neighbours", run(simclr.Evaluation{K: 46}, set(same)), simclr.ErrOption, "46 neighbours cannot be found among 45 training images"},
+		{"k below 1", run(simclr.Evaluation{K: -1}, set(same)), simclr.ErrOption, "-1 neighbours"},
+		{"all for testing", run(simclr.Evaluation{Seeds: seeds, Test: 60}, set(same)), simclr.ErrSplit, "of 60 images, 60 cannot be drawn"},
+		{"10000 for testing", run(simclr.Evaluation{Seeds: seeds}, set(same)), simclr.ErrSplit, "of 60 images, 10000 cannot be drawn"},
+		{"tolerance", run(simclr.Evaluation{Logistic: simclr.LogisticOptions{Tolerance: -1}}, set(same)), simclr.ErrOption, "a tolerance of -1"},
+		{"features of others", errorOf(new(simclr.Evaluation).Run(ctx, data.NewMatrix(59, 2), set(same))), simclr.ErrLabels, "60 classes for the features of 59"},
 
 		{"not finite", knn([]float32{1, nan, 3}, []int32{0, 1, 0}, simclr.Split{Train: []int32{0, 1}, Test: []int32{2}}, 1), simclr.ErrFeatures, "image 1"},
 		{"row twice", knn([]float32{1, 2, 3}, []int32{0, 1, 0}, simclr.Split{Train: []int32{0, 1}, Test: []int32{1}}, 1), simclr.ErrSplit, "image 1 (counted from 0) is named twice"},
@@ -689,13 +690,13 @@ func TestEvaluationErrors(t *testing.T) {
 		{"infinite", fit([]float32{1, 2, float32(math.Inf(1))}, []int32{0, 1, 1}, nil, 2, simclr.LogisticOptions{}), simclr.ErrFeatures, "+Inf"},
 		{"penalty", fit([]float32{1, 2}, []int32{0, 1}, nil, 2, simclr.LogisticOptions{Penalty: math.NaN()}), simclr.ErrOption, "NaN"},
 
-		{"greyscale", errorOf(simclr.Features(ctx, &average{}, &a, &data.Images{N: 1, H: 4, W: 4, C: 1, Pixels: make([]byte, 16)}, nil, nil)), simclr.ErrShape, "of 3 colours"},
-		{"no images", errorOf(simclr.Features(ctx, &average{}, &a, images(same), []int32{}, nil)), simclr.ErrShape, "no images"},
-		{"diverged", errorOf(simclr.Features(ctx, &average{value: nan}, &a, images(same), []int32{40}, nil)), simclr.ErrFeatures, "image 40"},
-		{"pixels of no image", errorOf(simclr.Pixels(images(same), []int32{60})), simclr.ErrShape, "image 60"},
-		{"monitor's k", monitor(simclr.Monitor{Images: images(same), Augmentation: &a, Split: full, K: 46}), simclr.ErrOption, "46 neighbours cannot be found among 45"},
-		{"monitor's split", monitor(simclr.Monitor{Images: images(same), Augmentation: &a, Split: simclr.Split{Train: []int32{0}}}), simclr.ErrSplit, "no test images"},
-		{"sample", errorOf(full.Sample(images(same), 0, 5, 1)), simclr.ErrSplit, "0 of 45"},
+		{"greyscale", errorOf(simclr.Features(ctx, &average{}, &a, &images.Set{N: 1, H: 4, W: 4, C: 1, Pixels: make([]byte, 16)}, nil, nil)), simclr.ErrShape, "of 3 colours"},
+		{"no images", errorOf(simclr.Features(ctx, &average{}, &a, set(same), []int32{}, nil)), simclr.ErrShape, "no images"},
+		{"diverged", errorOf(simclr.Features(ctx, &average{value: nan}, &a, set(same), []int32{40}, nil)), simclr.ErrFeatures, "image 40"},
+		{"pixels of no image", errorOf(simclr.Pixels(set(same), []int32{60})), simclr.ErrShape, "image 60"},
+		{"monitor's k", monitor(simclr.Monitor{Images: set(same), Augmentation: &a, Split: full, K: 46}), simclr.ErrOption, "46 neighbours cannot be found among 45"},
+		{"monitor's split", monitor(simclr.Monitor{Images: set(same), Augmentation: &a, Split: simclr.Split{Train: []int32{0}}}), simclr.ErrSplit, "no test images"},
+		{"sample", errorOf(full.Sample(set(same), 0, 5, 1)), simclr.ErrSplit, "0 of 45"},
 	} {
 		switch {
 		case c.err == nil:

@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	"cne/data"
+	"cne/data/images"
 	"cne/simclr"
 )
 
 // How well raw pixels tell bright images from dark ones: the figures that a
 // network's features, from Features, have to beat.
 func ExampleEvaluation() {
-	images := &data.Images{Name: "made", N: 200, H: 2, W: 2, C: 3}
+	images := &images.Set{Name: "made", N: 200, H: 2, W: 2, C: 3}
 	labels := make([]string, images.N)
 	for i := range images.N {
 		labels[i] = [...]string{"dark", "bright"}[i%2]

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"cne/data"
+	"cne/data/images"
 	"cne/model"
 	"cne/simclr"
 	"cne/train"
@@ -17,7 +17,7 @@ import (
 // A narrow network is pretrained on images that need no labels, saved, loaded
 // again, and asked for representations.
 func ExamplePretraining() {
-	images := &data.Images{C: 3, N: 64, H: 8, W: 8}
+	images := &images.Set{C: 3, N: 64, H: 8, W: 8}
 	for i := range images.N {
 		for p := range 64 {
 			images.Pixels = append(images.Pixels, byte(4*i), byte(30*(p%8)), byte(255-4*i))
@@ -76,7 +76,7 @@ func ExamplePretraining() {
 // Two views of each of two small images, as a pair for contrastive learning,
 // and the picture that shows them.
 func Example() {
-	images := &data.Images{C: 3, N: 2, H: 8, W: 8}
+	images := &images.Set{C: 3, N: 2, H: 8, W: 8}
 	for i := range images.N {
 		for p := range 64 {
 			images.Pixels = append(images.Pixels, byte(30*(p%8)), byte(30*(p/8)), byte(200*i)) // red to the right, green downwards

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"cne/data"
+	"cne/data/images"
 	"cne/internal/finite"
 	"cne/internal/parallel"
 	"cne/model"
@@ -51,7 +52,7 @@ func wholeAtOnce(side int) int { return max(1, min(featureBatch, featurePixels/(
 //
 // Errors wrap ErrOption or ErrShape, ErrFeatures if a value is not finite, or
 // are those of ctx or of e.
-func Features(ctx context.Context, e Encoder, a *Augmentation, images *data.Images, rows []int32, progress func(done, all int)) (*data.Matrix, error) {
+func Features(ctx context.Context, e Encoder, a *Augmentation, images *images.Set, rows []int32, progress func(done, all int)) (*data.Matrix, error) {
 	if e == nil {
 		return nil, fmt.Errorf("%w: there is no encoder", ErrOption)
 	}
@@ -99,7 +100,7 @@ func Features(ctx context.Context, e Encoder, a *Augmentation, images *data.Imag
 // Pixels returns the pixels of the images whose rows are given (nil: all) as
 // points [len(rows), H·W·C] in [0, 1], in the order of their bytes: the features
 // with which those of a network are compared. Errors wrap ErrShape.
-func Pixels(images *data.Images, rows []int32) (*data.Matrix, error) {
+func Pixels(images *images.Set, rows []int32) (*data.Matrix, error) {
 	if images == nil {
 		return nil, fmt.Errorf("%w: there are no images", ErrShape)
 	}

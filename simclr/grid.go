@@ -6,7 +6,7 @@ import (
 	"image/png"
 	"io"
 
-	"cne/data"
+	"cne/data/images"
 )
 
 // maxPixels bounds the memory for a grid, at 4 bytes each.
@@ -17,7 +17,7 @@ const maxPixels = 100_000_000
 // of an epoch, before normalisation. Every pixel of a view is a square of
 // zoom×zoom, zoom ≥ 1; white lines of 2·zoom separate the views. Errors wrap
 // ErrOption or ErrShape, or are those of w.
-func (a *Augmentation) Grid(w io.Writer, images *data.Images, index []int32, views, epoch int, seed uint64, zoom int) error {
+func (a *Augmentation) Grid(w io.Writer, images *images.Set, index []int32, views, epoch int, seed uint64, zoom int) error {
 	if err := a.Check(); err != nil {
 		return err
 	}

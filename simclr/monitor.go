@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"slices"
 
-	"cne/data"
+	"cne/data/images"
 	"cne/train"
 )
 
 // A Monitor measures KNNAccuracy on some of the images every few epochs of a
 // pretraining. It does not change the run.
 type Monitor struct {
-	Images *data.Images
+	Images *images.Set
 	// Split has the images to measure on, such as a Sample.
 	Split Split
 	// Augmentation prepares the images, as in Features.

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"cne/data"
+	"cne/data/images"
 	"cne/internal/rng"
 	"cne/model"
 	"cne/train"
@@ -18,13 +18,13 @@ type Network struct {
 
 	augmentation Augmentation
 	seed         uint64
-	images       *data.Images
+	images       *images.Set
 	rows         []int32 // of the images that it is trained on
 }
 
 // prepare checks the images of some rows, and what is to be done with them, and returns
 // the rows: all if they are nil.
-func (p *Pretraining) prepare(images *data.Images, rows []int32) ([]int32, error) {
+func (p *Pretraining) prepare(images *images.Set, rows []int32) ([]int32, error) {
 	if images != nil && images.C != 3 {
 		return nil, fmt.Errorf("%w: the images have %d values per pixel; pretraining takes images in three colours", ErrShape, images.C)
 	}
@@ -77,7 +77,7 @@ func edges(n int) (heads, tails []int32) {
 // stage returns the network with which a stage begins, for the images of some rows: that
 // of the stage before, with the stage's output, or what the first begins with if there
 // is none.
-func (p *Pretraining) stage(stages []Stage, i int, before *Network, images *data.Images, rows []int32) (*Network, error) {
+func (p *Pretraining) stage(stages []Stage, i int, before *Network, images *images.Set, rows []int32) (*Network, error) {
 	s, loss := stages[i], p.Loss
 	// The streams of new outputs are none of those of a new network.
 	stream := rng.New(p.Seed, rng.Init, 0, uint64(i))

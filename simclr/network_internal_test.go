@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"cne/data"
+	"cne/data/images"
 	"cne/internal/rng"
 	"cne/model"
 )
@@ -21,7 +21,7 @@ func must(t testing.TB, err error) {
 // The first half of a batch are the views 0 of its images, the second their
 // views 1, each that of its image's own row whatever the batch or the subset.
 func TestViewsOfABatch(t *testing.T) {
-	images := &data.Images{N: 9, H: 6, W: 6, C: 3}
+	images := &images.Set{N: 9, H: 6, W: 6, C: 3}
 	s := rng.New(1, rng.Sample)
 	for range 9 * 6 * 6 * 3 {
 		images.Pixels = append(images.Pixels, byte(s.Uint64()))
@@ -61,7 +61,7 @@ func TestViewsOfABatch(t *testing.T) {
 func TestSparedParameters(t *testing.T) {
 	p := PaperPretraining()
 	p.BatchSize, p.Network, p.LearnTemperature = 2, model.ResNetOptions{Width: 1}, true
-	n, err := p.stage(p.stages(), 0, nil, &data.Images{N: 2, H: 1, W: 1, C: 3, Pixels: make([]byte, 6)}, []int32{0, 1})
+	n, err := p.stage(p.stages(), 0, nil, &images.Set{N: 2, H: 1, W: 1, C: 3, Pixels: make([]byte, 6)}, []int32{0, 1})
 	must(t, err)
 	for _, p.NoNormDecay = range []bool{false, true} {
 		for _, q := range n.Parameters() {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"cne/data"
+	"cne/data/images"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
@@ -145,7 +145,7 @@ func (p *Pretraining) noDecay(q *model.Parameter) bool {
 // errors of train.Fit, the network keeps what it has learnt; errors that wrap
 // ErrOption or ErrShape come without a network. The same seed gives the same
 // network, to the last bit, whatever GOMAXPROCS is.
-func (p *Pretraining) Run(ctx context.Context, images *data.Images, rows []int32) (*Network, train.Result, error) {
+func (p *Pretraining) Run(ctx context.Context, images *images.Set, rows []int32) (*Network, train.Result, error) {
 	rows, err := p.prepare(images, rows)
 	if err != nil {
 		return nil, train.Result{}, err

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"cne/data"
+	"cne/data/images"
 	"cne/internal/device/fakecuda"
 	"cne/model"
 	"cne/model/op"
@@ -22,7 +22,7 @@ import (
 type learnt map[string][]float64
 
 // learn runs a pretraining on some of the images, and then represents all of them.
-func learn(t *testing.T, p simclr.Pretraining, images *data.Images) learnt {
+func learn(t *testing.T, p simclr.Pretraining, images *images.Set) learnt {
 	t.Helper()
 	all := learnt{}
 	p.Hooks = []train.Hook{train.HookFunc(func(s *train.State) error {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/data/images"
 	"cne/internal/rng"
 	"cne/model"
 	"cne/model/op"
@@ -23,8 +24,8 @@ import (
 
 // patches returns n images of size×size pixels, each of four quarters of random
 // colours: views of one image resemble each other more than those of two.
-func patches(n, size int) *data.Images {
-	images := &data.Images{Name: "patches", N: n, H: size, W: size, C: 3}
+func patches(n, size int) *images.Set {
+	images := &images.Set{Name: "patches", N: n, H: size, W: size, C: 3}
 	s := rng.New(1, rng.Sample)
 	for range n {
 		var colours [4][3]byte
@@ -53,7 +54,7 @@ func small() simclr.Pretraining {
 	return p
 }
 
-func pretrain(t *testing.T, p simclr.Pretraining, images *data.Images, rows []int32) (*simclr.Network, train.Result) {
+func pretrain(t *testing.T, p simclr.Pretraining, images *images.Set, rows []int32) (*simclr.Network, train.Result) {
 	t.Helper()
 	n, r, err := p.Run(context.Background(), images, rows)
 	must(t, err)
@@ -79,7 +80,7 @@ func state(n *simclr.Network, r train.Result) []float64 {
 
 // resumesAnywhere runs a pretraining, and then goes on from each of its checkpoints, which
 // must end with the same bits. It returns the checkpoints.
-func resumesAnywhere(t *testing.T, p simclr.Pretraining, images *data.Images) (saved []*train.Checkpoint, n *simclr.Network, r train.Result) {
+func resumesAnywhere(t *testing.T, p simclr.Pretraining, images *images.Set) (saved []*train.Checkpoint, n *simclr.Network, r train.Result) {
 	t.Helper()
 	dir := t.TempDir()
 	path := func(i int) string { return filepath.Join(dir, strconv.Itoa(i)) }
@@ -155,16 +156,16 @@ func TestPretrainingLearns(t *testing.T) {
 // One seed makes one network: on any number of cores, whatever the labels say,
 // and whether or not hooks look at representations and embedding.
 func TestPretrainingIsReproducible(t *testing.T) {
-	images := patches(45, 16)
+	set := patches(45, 16)
 	p := small()
 	p.LearnTemperature = true
 	// Large enough for every loop to be cut into pieces.
 	p.Network.Width, p.Augmentation.Size, p.BatchSize = 8, 16, 20
-	n, r := pretrain(t, p, images, nil)
+	n, r := pretrain(t, p, set, nil)
 	want := state(n, r)
-	check := func(t *testing.T, p simclr.Pretraining, images *data.Images, same bool) {
+	check := func(t *testing.T, p simclr.Pretraining, set *images.Set, same bool) {
 		t.Helper()
-		n, r := pretrain(t, p, images, nil)
+		n, r := pretrain(t, p, set, nil)
 		if got := state(n, r); slices.Equal(got, want) != same {
 			t.Errorf("the same bits: %v, want %v", !same, same)
 		}
@@ -172,11 +173,11 @@ func TestPretrainingIsReproducible(t *testing.T) {
 	for cores := 1; cores <= 4; cores++ {
 		t.Run(fmt.Sprintf("GOMAXPROCS=%d", cores), func(t *testing.T) {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
-			check(t, p, images, true)
+			check(t, p, set, true)
 		})
 	}
 	t.Run("labels", func(t *testing.T) {
-		labelled := *images
+		labelled := *set
 		// Nothing can be read of them without an error: they are too few.
 		labelled.Labels, labelled.Train = data.NewLabels([]string{"a"}), []bool{true}
 		check(t, p, &labelled, true)
@@ -187,7 +188,7 @@ func TestPretrainingIsReproducible(t *testing.T) {
 			n := s.Model.(*simclr.Network)
 			for _, count := range []int{20, 1} {
 				plain := make([]float32, count*3*16*16)
-				if err := p.Augmentation.EvalBatchTo(plain, images, rows(count)); err != nil {
+				if err := p.Augmentation.EvalBatchTo(plain, set, rows(count)); err != nil {
 					return err
 				}
 				if err := n.RepresentTo(make([]float32, count*n.Width()), plain, 16, 16); err != nil {
@@ -197,12 +198,12 @@ func TestPretrainingIsReproducible(t *testing.T) {
 			points, d := n.Points()
 			return n.EmbedTo(make([]float32, points*d))
 		})}
-		check(t, p, images, true)
+		check(t, p, set, true)
 	})
 	t.Run("another seed", func(t *testing.T) {
 		p := p
 		p.Seed++
-		check(t, p, images, false)
+		check(t, p, set, false)
 	})
 }
 
@@ -332,28 +333,28 @@ func TestPretrainingStops(t *testing.T) {
 
 func TestPretrainingRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {
-		change func(p *simclr.Pretraining, images *data.Images)
+		change func(p *simclr.Pretraining, images *images.Set)
 		rows   []int32
 		want   string
 	}{
-		"fewer images than a batch": {func(p *simclr.Pretraining, _ *data.Images) { p.BatchSize = 0 }, nil, "there are 16 images, but a batch takes 1024"},
-		"fewer rows than a batch":   {func(*simclr.Pretraining, *data.Images) {}, rows(7), "there are 7 images, but a batch takes 8"},
-		"no rows":                   {func(*simclr.Pretraining, *data.Images) {}, []int32{}, "there are 0 images"},
-		"unknown row":               {func(*simclr.Pretraining, *data.Images) {}, []int32{0, 16}, "row 1 of those to train on is image 16"},
-		"grey images":               {func(_ *simclr.Pretraining, i *data.Images) { i.C, i.W = 1, 24 }, nil, "1 values per pixel"},
-		"one pixel":                 {func(_ *simclr.Pretraining, i *data.Images) { *i = *patches(16, 1) }, nil, "images of a single pixel"},
-		"no pixels":                 {func(_ *simclr.Pretraining, i *data.Images) { i.Pixels = nil }, nil, "0 bytes are not 16 images"},
-		"one image":                 {func(p *simclr.Pretraining, _ *data.Images) { p.BatchSize = 1 }, nil, "a batch of 1 images has no negatives"},
-		"augmentation":              {func(p *simclr.Pretraining, _ *data.Images) { p.Augmentation.Gray = 2 }, nil, "Gray is 2"},
-		"negatives":                 {func(p *simclr.Pretraining, _ *data.Images) { p.Negatives = 0 }, nil, "0 negatives"},
-		"epochs":                    {func(p *simclr.Pretraining, _ *data.Images) { p.Epochs = 0 }, nil, "0 epochs"},
-		"warm-up":                   {func(p *simclr.Pretraining, _ *data.Images) { p.WarmUp = 3 }, nil, "warms up for 3 of its 3 epochs"},
-		"step size":                 {func(p *simclr.Pretraining, _ *data.Images) { p.LR = math.NaN() }, nil, "step size NaN"},
-		"momentum":                  {func(p *simclr.Pretraining, _ *data.Images) { p.Momentum = -1 }, nil, "momentum -1"},
-		"place":                     {func(p *simclr.Pretraining, _ *data.Images) { p.Spectrum = train.FromZBar(3) }, nil, "not on that spectrum"},
-		"width":                     {func(p *simclr.Pretraining, _ *data.Images) { p.Network.Width = -1 }, nil, "cannot have widths -1"},
-		"loss":                      {func(p *simclr.Pretraining, _ *data.Images) { p.Loss = cosine(op.UMAP) }, nil, "metric: got cosine, want euclidean"},
-		"temperature": {func(p *simclr.Pretraining, _ *data.Images) {
+		"fewer images than a batch": {func(p *simclr.Pretraining, _ *images.Set) { p.BatchSize = 0 }, nil, "there are 16 images, but a batch takes 1024"},
+		"fewer rows than a batch":   {func(*simclr.Pretraining, *images.Set) {}, rows(7), "there are 7 images, but a batch takes 8"},
+		"no rows":                   {func(*simclr.Pretraining, *images.Set) {}, []int32{}, "there are 0 images"},
+		"unknown row":               {func(*simclr.Pretraining, *images.Set) {}, []int32{0, 16}, "row 1 of those to train on is image 16"},
+		"grey images":               {func(_ *simclr.Pretraining, i *images.Set) { i.C, i.W = 1, 24 }, nil, "1 values per pixel"},
+		"one pixel":                 {func(_ *simclr.Pretraining, i *images.Set) { *i = *patches(16, 1) }, nil, "images of a single pixel"},
+		"no pixels":                 {func(_ *simclr.Pretraining, i *images.Set) { i.Pixels = nil }, nil, "0 bytes are not 16 images"},
+		"one image":                 {func(p *simclr.Pretraining, _ *images.Set) { p.BatchSize = 1 }, nil, "a batch of 1 images has no negatives"},
+		"augmentation":              {func(p *simclr.Pretraining, _ *images.Set) { p.Augmentation.Gray = 2 }, nil, "Gray is 2"},
+		"negatives":                 {func(p *simclr.Pretraining, _ *images.Set) { p.Negatives = 0 }, nil, "0 negatives"},
+		"epochs":                    {func(p *simclr.Pretraining, _ *images.Set) { p.Epochs = 0 }, nil, "0 epochs"},
+		"warm-up":                   {func(p *simclr.Pretraining, _ *images.Set) { p.WarmUp = 3 }, nil, "warms up for 3 of its 3 epochs"},
+		"step size":                 {func(p *simclr.Pretraining, _ *images.Set) { p.LR = math.NaN() }, nil, "step size NaN"},
+		"momentum":                  {func(p *simclr.Pretraining, _ *images.Set) { p.Momentum = -1 }, nil, "momentum -1"},
+		"place":                     {func(p *simclr.Pretraining, _ *images.Set) { p.Spectrum = train.FromZBar(3) }, nil, "not on that spectrum"},
+		"width":                     {func(p *simclr.Pretraining, _ *images.Set) { p.Network.Width = -1 }, nil, "cannot have widths -1"},
+		"loss":                      {func(p *simclr.Pretraining, _ *images.Set) { p.Loss = cosine(op.UMAP) }, nil, "metric: got cosine, want euclidean"},
+		"temperature": {func(p *simclr.Pretraining, _ *images.Set) {
 			p.Loss, p.LearnTemperature = op.ContrastiveOptions{}, true
 		}, nil, "with the cosine metric alone"},
 	} {

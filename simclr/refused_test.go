@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/data/images"
 	"cne/model"
 	"cne/simclr"
 )
@@ -71,7 +72,7 @@ func TestNothing(t *testing.T) {
 	p := simclr.PaperPretraining()
 	_, _, noPretraining := p.Run(ctx, nil, nil)
 	for name, x := range map[string]struct{ got, want error }{
-		"encoder":               {errorOf(simclr.Features(ctx, nil, &a, new(data.Images), nil, nil)), simclr.ErrOption},
+		"encoder":               {errorOf(simclr.Features(ctx, nil, &a, new(images.Set), nil, nil)), simclr.ErrOption},
 		"augmentation":          {(*simclr.Augmentation)(nil).Check(), simclr.ErrOption},
 		"pixels":                {errorOf(simclr.Pixels(nil, nil)), simclr.ErrShape},
 		"features":              {errorOf(simclr.KNNAccuracy(ctx, nil, nil, simclr.Split{}, 3, nil)), simclr.ErrShape},

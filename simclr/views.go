@@ -7,7 +7,7 @@ import (
 	"math"
 	"sync"
 
-	"cne/data"
+	"cne/data/images"
 	"cne/internal/parallel"
 	"cne/internal/rng"
 )
@@ -179,7 +179,7 @@ func (a *Augmentation) checkImage(dst []float32, image []byte, h, w int) error {
 
 // checkImages returns an error that wraps ErrShape if the images are not of
 // three colours, or not as many bytes as they say.
-func checkImages(m *data.Images) error {
+func checkImages(m *images.Set) error {
 	if m == nil {
 		return fmt.Errorf("%w: there are no images", ErrShape)
 	}
@@ -201,14 +201,14 @@ const grain = 16
 // [len(index), 3, Size, Size]: that of ViewStream(seed, epoch, index[i], view)
 // for the i-th. It uses all cores; the result is the same to the last bit
 // whatever GOMAXPROCS is. Errors wrap ErrOption or ErrShape.
-func (a *Augmentation) BatchTo(dst []float32, images *data.Images, index []int32, epoch, view int, seed uint64) error {
+func (a *Augmentation) BatchTo(dst []float32, images *images.Set, index []int32, epoch, view int, seed uint64) error {
 	return a.each(dst, images, index, func(ws *workspace, dst []float32, i int) {
 		a.view(ws, dst, images.Image(i), images.H, images.W, ViewStream(seed, epoch, i, view))
 	})
 }
 
 // EvalBatchTo is BatchTo without augmentation, as EvalTo is ViewTo.
-func (a *Augmentation) EvalBatchTo(dst []float32, images *data.Images, index []int32) error {
+func (a *Augmentation) EvalBatchTo(dst []float32, images *images.Set, index []int32) error {
 	return a.each(dst, images, index, func(ws *workspace, dst []float32, i int) {
 		a.eval(ws, dst, images.Image(i), images.H, images.W)
 	})
@@ -216,7 +216,7 @@ func (a *Augmentation) EvalBatchTo(dst []float32, images *data.Images, index []i
 
 // each checks the arguments and calls write for every image of a batch, with its part
 // of dst.
-func (a *Augmentation) each(dst []float32, images *data.Images, index []int32, write func(ws *workspace, dst []float32, image int)) error {
+func (a *Augmentation) each(dst []float32, images *images.Set, index []int32, write func(ws *workspace, dst []float32, image int)) error {
 	if err := a.Check(); err != nil {
 		return err
 	}

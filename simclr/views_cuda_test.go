@@ -9,7 +9,7 @@ import (
 
 	"gorgonia.org/tensor"
 
-	"cne/data"
+	"cne/data/images"
 	"cne/internal/device"
 	"cne/internal/device/fakecuda"
 	"cne/internal/rng"
@@ -18,8 +18,8 @@ import (
 
 // randomImages returns images of smooth colours with noise, among them some that
 // are grey, black and white.
-func randomImages(n, h, w int) *data.Images {
-	m := &data.Images{N: n, H: h, W: w, C: 3}
+func randomImages(n, h, w int) *images.Set {
+	m := &images.Set{N: n, H: h, W: w, C: 3}
 	s := rng.New(3, rng.Sample)
 	for i := range n {
 		var slope [3]float64
@@ -95,7 +95,7 @@ func TestChoicesOnDevice(t *testing.T) {
 			for i := range c.views {
 				points = append(points, int32(i+i%2*c.views))
 			}
-			m := &data.Images{N: 1, H: 1, W: 1, C: 3, Pixels: make([]byte, 3)}
+			m := &images.Set{N: 1, H: 1, W: 1, C: 3, Pixels: make([]byte, 3)}
 			v, err := NewDeviceViews(d, m, []int32{0}, c.a, seed)
 			must(t, err)
 			defer v.Close()
@@ -213,7 +213,7 @@ func TestDeviceViewsErrors(t *testing.T) {
 	short.Pixels = short.Pixels[1:]
 	before, pieces := fakecuda.Usage()
 	for _, c := range []struct {
-		m    *data.Images
+		m    *images.Set
 		rows []int32
 		a    Augmentation
 		want error

@@ -6,7 +6,7 @@ import (
 
 	"gorgonia.org/tensor"
 
-	"cne/data"
+	"cne/data/images"
 	"cne/internal/device"
 	"cne/internal/rng"
 	"cne/model"
@@ -43,7 +43,7 @@ type DeviceViews struct {
 // NewDeviceViews copies images to an accelerator. Views are made of the images that
 // rows names (nil: all), with random numbers from seed. Errors wrap ErrOption or
 // ErrShape, or are a *model.MemoryError. Close frees the memory.
-func NewDeviceViews(d *model.Device, images *data.Images, rows []int32, a Augmentation, seed uint64) (v *DeviceViews, err error) {
+func NewDeviceViews(d *model.Device, images *images.Set, rows []int32, a Augmentation, seed uint64) (v *DeviceViews, err error) {
 	if err := a.Check(); err != nil {
 		return nil, err
 	}

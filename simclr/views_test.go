@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"cne/data"
+	"cne/data/images"
 	"cne/simclr"
 )
 
@@ -194,13 +194,13 @@ func TestStreams(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	images := noise(2, 4, 4)
+	set := noise(2, 4, 4)
 	nan, inf := math.NaN(), math.Inf(1)
 	batch := func(change func(a *simclr.Augmentation)) func() error {
 		return func() error {
 			a := simclr.Paper()
 			change(&a)
-			return a.BatchTo(make([]float32, 3*32*32), images, rows(1), 0, 0, 1)
+			return a.BatchTo(make([]float32, 3*32*32), set, rows(1), 0, 0, 1)
 		}
 	}
 	paper := simclr.Paper()
@@ -229,37 +229,37 @@ func TestErrors(t *testing.T) {
 		{"bytes of an image", func() error { return paper.ViewTo(dst, make([]byte, 47), 4, 4, simclr.ViewStream(1, 0, 0, 0)) }, simclr.ErrShape, "47 bytes"},
 		{"no pixels", func() error { return paper.EvalTo(dst, nil, 0, 4) }, simclr.ErrShape, "0×4"},
 		{"overflow", func() error { return paper.EvalTo(dst, make([]byte, 3), math.MaxInt/2+1, 2) }, simclr.ErrShape, "3 bytes"},
-		{"destination", func() error { return paper.EvalTo(dst[1:], images.Image(0), 4, 4) }, simclr.ErrShape, "3071 values"},
-		{"destination of a batch", func() error { return paper.EvalBatchTo(dst, images, rows(2)) }, simclr.ErrShape, "2 views of 32×32 pixels have 6144"},
-		{"row", func() error { return paper.BatchTo(dst, images, []int32{2}, 0, 0, 1) }, simclr.ErrShape, "item 0 of the batch is image 2"},
-		{"negative row", func() error { return paper.BatchTo(dst, images, []int32{-1}, 0, 0, 1) }, simclr.ErrShape, "image -1"},
+		{"destination", func() error { return paper.EvalTo(dst[1:], set.Image(0), 4, 4) }, simclr.ErrShape, "3071 values"},
+		{"destination of a batch", func() error { return paper.EvalBatchTo(dst, set, rows(2)) }, simclr.ErrShape, "2 views of 32×32 pixels have 6144"},
+		{"row", func() error { return paper.BatchTo(dst, set, []int32{2}, 0, 0, 1) }, simclr.ErrShape, "item 0 of the batch is image 2"},
+		{"negative row", func() error { return paper.BatchTo(dst, set, []int32{-1}, 0, 0, 1) }, simclr.ErrShape, "image -1"},
 		{"bytes of images", func() error {
-			return paper.EvalBatchTo(dst, &data.Images{C: 3, N: 2, H: 4, W: 5, Pixels: images.Pixels}, rows(1))
+			return paper.EvalBatchTo(dst, &images.Set{C: 3, N: 2, H: 4, W: 5, Pixels: set.Pixels}, rows(1))
 		}, simclr.ErrShape, "96 bytes"},
 		{"number of images", func() error {
-			return paper.EvalBatchTo(nil, &data.Images{C: 3, N: 3, H: 4, W: 4, Pixels: images.Pixels}, nil)
+			return paper.EvalBatchTo(nil, &images.Set{C: 3, N: 3, H: 4, W: 4, Pixels: set.Pixels}, nil)
 		}, simclr.ErrShape, "3 images"},
 		{"half an image", func() error {
-			return paper.EvalBatchTo(nil, &data.Images{C: 3, N: 1, H: 4, W: 4, Pixels: images.Pixels[:60]}, nil)
+			return paper.EvalBatchTo(nil, &images.Set{C: 3, N: 1, H: 4, W: 4, Pixels: set.Pixels[:60]}, nil)
 		}, simclr.ErrShape, "60 bytes"},
-		{"images without rows", func() error { return paper.EvalBatchTo(nil, &data.Images{C: 3, N: 1, W: 4}, nil) }, simclr.ErrShape, "0×4"},
+		{"images without rows", func() error { return paper.EvalBatchTo(nil, &images.Set{C: 3, N: 1, W: 4}, nil) }, simclr.ErrShape, "0×4"},
 		{"grey images", func() error {
-			return paper.EvalBatchTo(nil, &data.Images{C: 1, N: 3, H: 4, W: 4, Pixels: images.Pixels[:48]}, nil)
+			return paper.EvalBatchTo(nil, &images.Set{C: 1, N: 3, H: 4, W: 4, Pixels: set.Pixels[:48]}, nil)
 		}, simclr.ErrShape, "with 1 of 3 colours"},
-		{"grid of nothing", func() error { return paper.Grid(io.Discard, images, nil, 3, 0, 1, 1) }, simclr.ErrOption, "0 images"},
-		{"zoom", func() error { return paper.Grid(io.Discard, images, rows(1), 3, 0, 1, 0) }, simclr.ErrOption, "magnified 0 times"},
-		{"large grid", func() error { return paper.Grid(io.Discard, images, rows(2), 3, 0, 1, 1000) }, simclr.ErrOption, "pixels"},
-		{"grid of missing rows", func() error { return paper.Grid(io.Discard, images, rows(3), 3, 0, 1, 1) }, simclr.ErrShape, "image 2"},
+		{"grid of nothing", func() error { return paper.Grid(io.Discard, set, nil, 3, 0, 1, 1) }, simclr.ErrOption, "0 images"},
+		{"zoom", func() error { return paper.Grid(io.Discard, set, rows(1), 3, 0, 1, 0) }, simclr.ErrOption, "magnified 0 times"},
+		{"large grid", func() error { return paper.Grid(io.Discard, set, rows(2), 3, 0, 1, 1000) }, simclr.ErrOption, "pixels"},
+		{"grid of missing rows", func() error { return paper.Grid(io.Discard, set, rows(3), 3, 0, 1, 1) }, simclr.ErrShape, "image 2"},
 	} {
 		err := c.f()
 		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: the error is %v; it should be of the kind %q and say %q", c.name, err, c.kind, c.says)
 		}
 	}
-	if err := paper.EvalBatchTo(nil, &data.Images{}, nil); err != nil {
+	if err := paper.EvalBatchTo(nil, &images.Set{}, nil); err != nil {
 		t.Errorf("no images at all: %v", err)
 	}
-	if err := paper.BatchTo(nil, images, nil, 0, 0, 1); err != nil {
+	if err := paper.BatchTo(nil, set, nil, 0, 0, 1); err != nil {
 		t.Errorf("an empty batch: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/data/file"
 	"cne/internal/rng"
 )
 
@@ -70,7 +71,7 @@ func TestAnnotations(t *testing.T) {
 		t.Error("nothing is said of a missing value:", stderr)
 	}
 	check("held out", readPage(t, "run/embedding.html"), same, "label", "age")
-	held, err := data.OpenColumns(t.Context(), []string{"run/holdout.parquet"}, []string{"name"}, data.Options{})
+	held, err := file.ReadColumns(t.Context(), []string{"run/holdout.parquet"}, []string{"name"}, file.Options{})
 	must(t, err)
 	heldRows := strings.Fields(readText(t, "run/holdout_rows.csv"))[1:]
 	for i, row := range heldRows {

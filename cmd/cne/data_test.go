@@ -18,6 +18,7 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/data/file"
 	"cne/internal/app/rundir"
 	"cne/internal/npy"
 	"cne/internal/rng"
@@ -34,7 +35,7 @@ func aTable(more ...string) []string { return append(set("model.keep_data=true")
 // withLabels opens a table that a run has written.
 func withLabels(t *testing.T, path string) *data.Dataset {
 	t.Helper()
-	set, err := data.Open(t.Context(), []string{path}, data.Options{LabelColumn: rundir.LabelColumn})
+	set, err := file.Read(t.Context(), []string{path}, file.Options{LabelColumn: rundir.LabelColumn})
 	must(t, err)
 	return set
 }

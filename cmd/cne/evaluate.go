@@ -15,6 +15,7 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/data/file"
 	"cne/data/neighbors"
 	"cne/internal/app/cli"
 	"cne/internal/app/report"
@@ -320,7 +321,7 @@ func (a *evaluationRun) openCandidate(ctx context.Context, paths ...string) (*ca
 		s.path = fmt.Sprintf("%s and %d more", path, len(paths)-1)
 		s.file = s.path
 	}
-	var o data.Options
+	var o file.Options
 	if !a.dataKnown {
 		o.Labels = a.labels
 	}

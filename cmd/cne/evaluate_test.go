@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/data/file"
 	"cne/data/neighbors"
 	"cne/data/pca"
 	"cne/internal/app/report"
@@ -57,7 +58,7 @@ func TestEvaluateARun(t *testing.T) {
 		t.Errorf("%d edges, but %v in metrics.json", e.Edges, edges)
 	}
 
-	input, err := data.Open(t.Context(), []string{"points.csv"}, data.Options{LabelColumn: "kind"})
+	input, err := file.Read(t.Context(), []string{"points.csv"}, file.Options{LabelColumn: "kind"})
 	must(t, err)
 	_, err = input.Scale(t.Context(), data.ScaleUnit)
 	must(t, err)
@@ -228,7 +229,7 @@ func TestEvaluateWhatThereIs(t *testing.T) {
 	makeEmbeddings(t) // of 24 points
 	writePoints(t, "points.csv", 24, 4)
 	writePoints(t, "plainpoints.csv", 24, 4)
-	input, err := data.Open(t.Context(), []string{"points.csv"}, data.Options{LabelColumn: "kind"})
+	input, err := file.Read(t.Context(), []string{"points.csv"}, file.Options{LabelColumn: "kind"})
 	must(t, err)
 	nb, err := neighbors.KNN(t.Context(), input.Points, 3, neighbors.Options{})
 	must(t, err)

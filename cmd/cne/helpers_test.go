@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"cne/data"
+	"cne/data/file"
 	"cne/internal/rng"
 )
 
@@ -113,7 +114,7 @@ func writeTestFile(t *testing.T, path, text string) {
 	must(t, os.WriteFile(path, []byte(text), 0o666))
 }
 
-// writeMatrix writes a file with data.WriteNPY or data.WriteCSV.
+// writeMatrix writes a file with file.WriteNPY or file.WriteCSV.
 func writeMatrix(t *testing.T, path string, write func(io.Writer) error) {
 	t.Helper()
 	var b bytes.Buffer
@@ -123,13 +124,13 @@ func writeMatrix(t *testing.T, path string, write func(io.Writer) error) {
 
 func makeArray(t *testing.T, path string, m *data.Matrix) {
 	t.Helper()
-	writeMatrix(t, path, func(w io.Writer) error { return data.WriteNPY(w, m) })
+	writeMatrix(t, path, func(w io.Writer) error { return file.WriteNPY(w, m) })
 }
 
 // readPositions reads an array, or a table of numbers.
 func readPositions(t *testing.T, path string) *data.Matrix {
 	t.Helper()
-	set, err := data.Open(t.Context(), []string{path}, data.Options{})
+	set, err := file.Read(t.Context(), []string{path}, file.Options{})
 	must(t, err)
 	return set.Points
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"cne/configs"
-	"cne/data"
+	"cne/data/file"
+	"cne/data/images"
 	"cne/internal/app/cli"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
@@ -127,7 +128,7 @@ type plotting struct {
 	input  string   // as on the command line
 	inputs []string // all of them
 	output string   // "" for the default
-	data   data.Options
+	data   file.Options
 	plot   configs.Plot
 
 	titles  []string
@@ -246,11 +247,11 @@ func (p *plotting) chooseOutput() error {
 	case p.animate:
 		p.output = filepath.Join(folder, "animation.gif")
 	default:
-		file, err := rundir.EmbeddingFile(p.input)
+		found, err := rundir.EmbeddingFile(p.input)
 		if err != nil {
 			return err
 		}
-		p.output = data.TrimEnding(file) + map[bool]string{false: ".png", true: ".html"}[p.html]
+		p.output = file.TrimEnding(found) + map[bool]string{false: ".png", true: ".html"}[p.html]
 	}
 	inputs := slices.Concat(p.inputs, p.data.Labels, p.images, p.wanted.Files())
 	return cli.Output{Flag: "--output", Path: p.output, Runs: append(p.inputs, folder)}.Check(inputs...)
@@ -308,8 +309,8 @@ func (p *plotting) page(ctx context.Context, log *slog.Logger, s *plot.Scatter, 
 	if err != nil {
 		return nil, err
 	}
-	name = data.TrimEnding(filepath.Base(name))
-	var images *data.Images
+	name = file.TrimEnding(filepath.Base(name))
+	var images *images.Set
 	if len(p.images) > 0 && !slices.Equal(p.images, []string{noImages}) {
 		if images, err = report.GivenImages(ctx, p.images, s.Embedding.N); err != nil {
 			return nil, err

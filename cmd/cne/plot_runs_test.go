@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/data/file"
 	"cne/internal/app/report"
 )
 
@@ -104,7 +105,7 @@ func readGIF(t *testing.T, path string) *gif.GIF {
 func TestPlotAnimate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	shortRuns(t) // snapshots of the epochs 3 and 6 of 8
-	film, err := report.ReadFilm(t.Context(), "runs/nc", data.Options{})
+	film, err := report.ReadFilm(t.Context(), "runs/nc", file.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +119,7 @@ func TestPlotAnimate(t *testing.T) {
 	if film.Labels == nil || !slices.Equal(film.Labels.Names, []string{"ant", "bee", "cat"}) {
 		t.Errorf("labels %v", film.Labels)
 	}
-	set, err := data.Open(t.Context(), []string{"runs/nc/embedding.npy"}, data.Options{})
+	set, err := file.Read(t.Context(), []string{"runs/nc/embedding.npy"}, file.Options{})
 	if err != nil || !slices.Equal(film.Frames[2].Embedding.X, set.Points.X) {
 		t.Errorf("the last frame is not the embedding (%v)", err)
 	}
@@ -152,7 +153,7 @@ func TestPlotAnimate(t *testing.T) {
 	if code, _, stderr := runCne(t.Context(), short("--set", "output.snapshots=4", "-o", "four")...); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	if film, err := report.ReadFilm(t.Context(), "four", data.Options{}); err != nil || len(film.Frames) != 2 {
+	if film, err := report.ReadFilm(t.Context(), "four", file.Options{}); err != nil || len(film.Frames) != 2 {
 		t.Errorf("%+v (%v), want 2 frames", film, err)
 	}
 }

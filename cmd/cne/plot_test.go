@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/data/file"
 )
 
 // makeEmbeddings writes, below the current folder, the files from which the
@@ -41,8 +42,8 @@ func makeEmbeddings(t *testing.T) {
 		fmt.Fprintf(&ages, "%d,%d,%s\n", x, y, age)
 	}
 	labels := data.NewLabels(names)
-	npy := func(w io.Writer) error { return data.WriteNPY(w, m) }
-	csv := func(w io.Writer) error { return data.WriteCSV(w, m, labels, nil) }
+	npy := func(w io.Writer) error { return file.WriteNPY(w, m) }
+	csv := func(w io.Writer) error { return file.WriteCSV(w, m, labels, nil) }
 	writeMatrix(t, "run/embedding.npy", npy)
 	writeMatrix(t, "run/embedding.csv", csv)
 	writeMatrix(t, "bare/embedding.npy", npy)

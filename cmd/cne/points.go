@@ -11,6 +11,9 @@ import (
 	"cne"
 	"cne/configs"
 	"cne/data"
+	"cne/data/counts"
+	"cne/data/file"
+	"cne/data/images"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/text"
@@ -28,10 +31,10 @@ type inputs struct {
 	sample         *sample // has all points, if only rows are trained on
 	// counts is how counts became points, of which emptyCells are zeros; nil if
 	// the points were no counts.
-	counts     *data.CountScaling
+	counts     *counts.Scaling
 	emptyCells int
 	// images are those that the points are, once asked for (see pageImages).
-	images     *data.Images
+	images     *images.Set
 	imagesRead bool
 
 	annotations *report.Annotations   // in the order of a page
@@ -158,18 +161,18 @@ func (in *inputs) readHeld(ctx context.Context, c *configs.Config, h *configs.Ho
 
 // read reads points. pathKey and labelsKey are the keys that name their files and
 // those of their labels.
-func (in *inputs) read(ctx context.Context, c *configs.Data, o data.Options, pathKey, labelsKey string) (*data.Dataset, error) {
+func (in *inputs) read(ctx context.Context, c *configs.Data, o file.Options, pathKey, labelsKey string) (*data.Dataset, error) {
 	o.Log = in.log
 	name, builtin := strings.CutPrefix(c.Path[0], configs.BuiltinPrefix)
 	switch {
-	case in.counts != nil || slices.ContainsFunc(c.Path, data.IsCounts) && pathKey == "data.path":
+	case in.counts != nil || slices.ContainsFunc(c.Path, counts.Is) && pathKey == "data.path":
 		return in.readCounts(ctx, c)
 	case builtin && (len(c.Path) > 1 || len(c.Labels) > 0):
 		return nil, fmt.Errorf("%s: %s has labels of its own and goes with no other file; leave the other paths and %s out", pathKey, c.Path[0], labelsKey)
 	case builtin:
-		return data.Builtin(name)
+		return file.Builtin(name)
 	}
-	return data.Open(ctx, c.Path, o)
+	return file.Read(ctx, c.Path, o)
 }
 
 // readCounts reads counts of single-cell sequencing and makes points of them: those that
@@ -180,22 +183,22 @@ func (in *inputs) readCounts(ctx context.Context, c *configs.Data) (*data.Datase
 	if in.counts != nil {
 		o.Columns = in.counts.Names
 	}
-	counts, err := data.OpenCounts(ctx, c.Path, o)
+	read, err := counts.Open(ctx, c.Path, o)
 	if err != nil {
 		return nil, err
 	}
 	if in.counts != nil {
-		set, err := in.counts.Apply(counts)
+		set, err := in.counts.Apply(read)
 		if err != nil {
 			return nil, fmt.Errorf("data.holdout: %w", err)
 		}
 		return set, nil
 	}
-	if in.counts, err = data.FitCounts(counts, c.Genes); err != nil {
+	if in.counts, err = counts.Fit(read, c.Genes); err != nil {
 		return nil, fmt.Errorf("%s: %w (data.path)", text.Few(c.Path, nil), err)
 	}
-	in.emptyCells = counts.EmptyCells()
-	return in.counts.Apply(counts)
+	in.emptyCells = read.EmptyCells()
+	return in.counts.Apply(read)
 }
 
 // logCounts says what became of the counts.

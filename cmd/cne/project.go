@@ -18,6 +18,8 @@ import (
 	"cne"
 	"cne/configs"
 	"cne/data"
+	"cne/data/counts"
+	"cne/data/file"
 	"cne/internal/app/cli"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
@@ -87,7 +89,7 @@ type projectRun struct {
 	rowsText string // as it is given
 	rows     rowRange
 	skipBad  bool
-	reading  data.Options
+	reading  file.Options
 	*cli.Reporter
 
 	deviceName string
@@ -143,7 +145,7 @@ func (p *projectRun) run(ctx context.Context, stdout io.Writer) (err error) {
 	}
 	e, err := p.load(ctx)
 	defer func() { err = errors.Join(err, p.device.Close()) }()
-	var rows cne.Rows
+	var rows file.Rows
 	if err == nil {
 		rows, err = p.open(ctx, e)
 	}
@@ -224,10 +226,10 @@ func (p *projectRun) loadModel() (*cne.Embedding, error) {
 }
 
 // place writes the positions of points, and draws them.
-func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows cne.Rows, stdout io.Writer) error {
+func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows, stdout io.Writer) error {
 	if want, err := e.Width(); err != nil {
 		return err
-	} else if d := rows.D(); d != want {
+	} else if d := rows.Width(); d != want {
 		return fmt.Errorf("%s: got points of %d values, want %d as in training (--label-column and --drop leave columns of a table out)", p.input[0], d, want)
 	}
 	begun := time.Now()
@@ -289,10 +291,10 @@ func writePositions(paths []string, d int, labeled bool, place func(write positi
 		var write positionWriter
 		var end func() error
 		if strings.EqualFold(filepath.Ext(paths[0]), ".csv") {
-			table, errOpen := data.NewCSVWriter(w, d, labeled)
+			table, errOpen := file.NewCSVWriter(w, d, labeled)
 			err, write, end = errOpen, table.Write, table.Close
 		} else {
-			array, errOpen := data.NewNPYWriter(w, d)
+			array, errOpen := file.NewNPYWriter(w, d)
 			err, write, end = errOpen, func(m *data.Matrix, _ []string) error { return array.Write(m) }, array.Close
 		}
 		if err != nil {
@@ -356,7 +358,7 @@ func (r rowRange) beyond(n int) error {
 }
 
 // open opens the points, those of the range.
-func (p *projectRun) open(ctx context.Context, e *cne.Embedding) (cne.Rows, error) {
+func (p *projectRun) open(ctx context.Context, e *cne.Embedding) (file.Rows, error) {
 	rows, err := p.openAll(ctx, e.Description.Preprocessing)
 	if err != nil || p.rows == (rowRange{}) {
 		return rows, err
@@ -373,46 +375,51 @@ func (p *projectRun) open(ctx context.Context, e *cne.Embedding) (cne.Rows, erro
 }
 
 // openAll opens all points.
-func (p *projectRun) openAll(ctx context.Context, before *model.Preprocessing) (cne.Rows, error) {
+func (p *projectRun) openAll(ctx context.Context, before *model.Preprocessing) (file.Rows, error) {
 	o := p.reading
 	o.Log = p.Log
 	if before != nil && before.Counts != nil {
 		o.Columns = before.Counts.Names
-		counts, err := data.OpenCounts(ctx, p.input, o)
+		c, err := counts.Open(ctx, p.input, o)
 		if err != nil {
 			return nil, err
 		}
-		return &countRows{counts: counts, scaling: before.Counts}, nil
+		return before.Counts.Rows(c), nil
 	}
-	if i := slices.IndexFunc(p.input, data.IsCounts); i >= 0 {
+	if i := slices.IndexFunc(p.input, counts.Is); i >= 0 {
 		return nil, fmt.Errorf("%s holds counts of single-cell sequencing, but the model was not trained on counts; give points of the kind that it was trained on", p.input[i])
 	}
 	o = before.Reading(o)
 	builtin := slices.IndexFunc(p.input, func(path string) bool { return strings.HasPrefix(path, configs.BuiltinPrefix) })
 	if builtin < 0 {
-		// The end of an array is known before any of it is placed.
-		if size := data.PointsSize(ctx, p.input, o); size.Known() && p.rows.end > size.Low {
-			return nil, p.rows.beyond(size.Low)
+		rows, err := file.Open(ctx, p.input, o)
+		if err != nil {
+			return nil, err
 		}
-		return data.OpenBlocks(ctx, p.input, o)
+		// The end of an array is known before any of it is placed.
+		if n, known := rows.Len(); known && p.rows.end > n {
+			rows.Close()
+			return nil, p.rows.beyond(n)
+		}
+		return rows, nil
 	}
 	name := p.input[builtin]
 	if len(p.input) > 1 {
 		return nil, fmt.Errorf("%s goes with no other file; place them one after the other", name)
 	}
-	if o.LabelColumn != "" || len(o.Drop) > 0 || o.Header != data.HeaderAuto {
+	if o.LabelColumn != "" || len(o.Drop) > 0 || o.Header != file.HeaderAuto {
 		return nil, fmt.Errorf("%s has labels and no columns; leave --label-column, --drop and --header out", name)
 	}
-	set, err := data.Builtin(strings.TrimPrefix(name, configs.BuiltinPrefix))
+	set, err := file.Builtin(strings.TrimPrefix(name, configs.BuiltinPrefix))
 	if err != nil {
 		return nil, err
 	}
-	return cne.RowsOf(set), nil
+	return file.Of(set), nil
 }
 
 // someRows are a range of rows.
 type someRows struct {
-	cne.Rows
+	file.Rows
 	rows rowRange
 	at   int // the next row
 }
@@ -434,43 +441,4 @@ func (r *someRows) Next(dst *data.Matrix) (int, error) {
 	return n, err
 }
 
-func (r *someRows) Row(i int) string { return r.Rows.Row(r.rows.first + i) }
-
-// countRows are counts as points.
-type countRows struct {
-	counts  *data.Counts
-	scaling *data.CountScaling
-	at      int // the next cell
-}
-
-func (r *countRows) D() int { return len(r.scaling.Genes) }
-
-func (r *countRows) Labeled() bool { return false }
-
-func (r *countRows) Labels() []string { return nil }
-
-func (r *countRows) Close() error { return nil }
-
-func (r *countRows) Skip(rows int) (int, error) {
-	r.at = min(r.counts.Cells, rows)
-	return r.at, nil
-}
-
-func (r *countRows) Next(dst *data.Matrix) (int, error) {
-	n := min(dst.N, r.counts.Cells-r.at)
-	if n == 0 {
-		return 0, io.EOF
-	}
-	if err := r.scaling.ApplyTo(dst.Rows(0, n), r.counts, r.at); err != nil {
-		return 0, fmt.Errorf("%s: %w", r.counts.Name, err)
-	}
-	r.at += n
-	return n, nil
-}
-
-func (r *countRows) Row(i int) string {
-	if r.counts.CellNames != nil {
-		return fmt.Sprintf("%s: cell %d (%s)", r.counts.Name, i+1, r.counts.CellNames[i])
-	}
-	return fmt.Sprintf("%s: cell %d", r.counts.Name, i+1)
-}
+func (r *someRows) RowName(i int) string { return r.Rows.RowName(r.rows.first + i) }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"cne/data"
+	"cne/data/file"
 )
 
 // Ranges of the rows get the bits that all rows have in one process, whatever places them,
@@ -23,9 +23,9 @@ func TestProjectRows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			shortRun(t, flags...)
 			writePoints(t, "new.csv", 47, 5)
-			points, err := data.Open(t.Context(), []string{"new.csv"}, data.Options{Drop: []string{"kind"}})
+			points, err := file.Read(t.Context(), []string{"new.csv"}, file.Options{Drop: []string{"kind"}})
 			must(t, err)
-			writeMatrix(t, "new.npy", func(w io.Writer) error { return data.WriteNPY(w, points.Points) })
+			writeMatrix(t, "new.npy", func(w io.Writer) error { return file.WriteNPY(w, points.Points) })
 			for _, input := range [][]string{{"new.npy"}, {"new.csv", "--label-column", "kind"}, {"new.csv", "new.csv", "--drop", "kind"}} {
 				want := place(t, "whole.csv", input...)
 				got := ""
@@ -71,9 +71,9 @@ func TestProjectRowsOfOtherPoints(t *testing.T) {
 // Rows that are not there are one sentence, and nothing is written.
 func TestProjectRowsBeyondTheEnd(t *testing.T) {
 	shortRun(t, aNetwork()...)
-	points, err := data.Open(t.Context(), []string{"points.csv"}, data.Options{Drop: []string{"kind"}})
+	points, err := file.Read(t.Context(), []string{"points.csv"}, file.Options{Drop: []string{"kind"}})
 	must(t, err)
-	writeMatrix(t, "points.npy", func(w io.Writer) error { return data.WriteNPY(w, points.Points) })
+	writeMatrix(t, "points.npy", func(w io.Writer) error { return file.WriteNPY(w, points.Points) })
 	for _, input := range [][]string{{"points.npy"}, {"points.csv", "--drop", "kind"}} {
 		for _, rows := range []string{"60:", "61:", "70:80", "0:61", "59:61"} {
 			code, _, stderr := runCne(t.Context(), append([]string{"project", "--quiet", "-m", "run", "-o", "out.npy", "--rows", rows}, input...)...)

@@ -11,6 +11,7 @@ import (
 	"cne"
 	"cne/configs"
 	"cne/data"
+	"cne/data/images"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/ctxio"
@@ -142,7 +143,7 @@ func (r *result) drawHTML(ctx context.Context, s *plot.Scatter, m *rundir.Metric
 
 // pageImages returns the images of the run's n points for a page, nil if there
 // are none or none are asked for, or they are some of too many. They are read once, for all pages.
-func (r *result) pageImages(ctx context.Context, n int) *data.Images {
+func (r *result) pageImages(ctx context.Context, n int) *images.Set {
 	in := r.in
 	if r.config.Output.HTMLImages && in.sample == nil && !in.imagesRead {
 		in.images, in.imagesRead = report.RunImages(ctx, r.log, r.config, n, in.pageRows()), true

@@ -19,6 +19,8 @@ import (
 	"cne"
 	"cne/configs"
 	"cne/data"
+	"cne/data/counts"
+	"cne/data/file"
 	"cne/internal/app/rundir"
 	"cne/internal/text"
 )
@@ -38,7 +40,7 @@ type sample struct {
 // readSample reads the points to train on.
 func readSample(ctx context.Context, log *slog.Logger, c *configs.Config) (set *data.Dataset, s *sample, err error) {
 	s = &sample{config: c}
-	if i := slices.IndexFunc(c.Data.Path, data.IsCounts); i >= 0 {
+	if i := slices.IndexFunc(c.Data.Path, counts.Is); i >= 0 {
 		return nil, nil, fmt.Errorf("data.sample: got counts of single-cell sequencing in %s, want points that are read in blocks; if there are too many cells, set data.holdout to a share instead", c.Data.Path[i])
 	}
 	o := c.ReadOptions(&c.Data)
@@ -50,7 +52,7 @@ func readSample(ctx context.Context, log *slog.Logger, c *configs.Config) (set *
 			s.n, _ = s.builtin.Dims()
 		}
 	} else if s.files, err = stat(c.Data.Path); err == nil {
-		s.n, err = data.Count(ctx, c.Data.Path, o)
+		s.n, err = file.Count(ctx, c.Data.Path, o)
 	}
 	if err == nil {
 		err = s.choose(ctx)
@@ -61,7 +63,7 @@ func readSample(ctx context.Context, log *slog.Logger, c *configs.Config) (set *
 	case builtin:
 		set, err = s.builtin.Take(s.rows)
 	default:
-		set, err = data.OpenRows(ctx, c.Data.Path, o, s.rows, s.n)
+		set, err = file.ReadRows(ctx, c.Data.Path, o, s.rows, s.n)
 	}
 	return set, s, err
 }
@@ -87,7 +89,7 @@ func (s *sample) choose(ctx context.Context) (err error) {
 
 // readRows reads a file with a row on each line, or an array of them.
 func readRows(ctx context.Context, path string) ([]int, error) {
-	lines, heading, err := data.OpenLines(ctx, path)
+	lines, heading, err := file.ReadLines(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -168,13 +170,13 @@ func (s *sample) checkFiles() error {
 }
 
 // open opens all points, to be prepared as those that were trained on.
-func (s *sample) open(ctx context.Context, before *model.Preprocessing) (cne.Rows, error) {
+func (s *sample) open(ctx context.Context, before *model.Preprocessing) (file.Rows, error) {
 	if s.builtin != nil {
-		return cne.RowsOf(s.builtin), nil
+		return file.Of(s.builtin), nil
 	}
 	o := s.config.Data.Options()
 	o.Labels = nil
-	return data.OpenBlocks(ctx, s.config.Data.Path, before.Reading(o))
+	return file.Open(ctx, s.config.Data.Path, before.Reading(o))
 }
 
 // placeOthers goes through all points and writes their positions into the run folder, in
@@ -212,7 +214,7 @@ func (t *training) writeAll(ctx context.Context, s *sample) error {
 	defer rows.Close()
 	var given []string // labels of all points, if they are not those of rows
 	if len(d.Labels) > 0 && (out.CSV || out.Parquet) {
-		if given, err = data.OpenLabels(ctx, d.Labels, s.n); err != nil {
+		if given, err = file.ReadLabels(ctx, d.Labels, s.n); err != nil {
 			return err
 		}
 	}
@@ -265,6 +267,6 @@ func (t *training) writeAll(ctx context.Context, s *sample) error {
 		if labels != nil {
 			named = data.NewLabels(labels)
 		}
-		return data.WriteParquet(w, all, named, names)
+		return file.WriteParquet(w, all, named, names)
 	})
 }

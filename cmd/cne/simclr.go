@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cne/configs"
-	"cne/data"
+	"cne/data/images"
 	"cne/internal/app/cli"
 	"cne/internal/app/report"
 	"cne/internal/ctxio"
@@ -47,30 +47,30 @@ overriding the ones before.`,
 
 // openImages reads the images of a configuration. key is what names them, such
 // as data.path.
-func openImages(ctx context.Context, r *cli.Reporter, c *configs.ImageData, key string) (*data.Images, error) {
+func openImages(ctx context.Context, r *cli.Reporter, c *configs.ImageData, key string) (*images.Set, error) {
 	if err := c.CheckFiles(key); err != nil {
 		return nil, err
 	}
 	o := c.Options()
 	o.Progress = r.ProgressLogger("reading the images")
-	images, err := ctxio.Await(ctx, func() (*data.Images, error) { return data.OpenImages(ctx, c.Path, o) })
+	set, err := ctxio.Await(ctx, func() (*images.Set, error) { return images.Open(ctx, c.Path, o) })
 	switch {
 	case ctx.Err() != nil:
 		return nil, errors.New("interrupted while the images were read; nothing was written")
-	case errors.Is(err, data.ErrSizes):
+	case errors.Is(err, images.ErrSizes):
 		return nil, fmt.Errorf("%w (data.size)", err)
-	case errors.Is(err, data.ErrBroken):
+	case errors.Is(err, images.ErrBroken):
 		return nil, fmt.Errorf("%w, or have them left out (data.skip_broken)", err)
 	case err != nil:
 		return nil, err
-	case images.H == 1 && images.W == 1:
-		return nil, fmt.Errorf("%s: the images have a single pixel each; give larger ones (%s)", images.Name, key)
-	case images.C == 1:
-		r.Log.Info("the images are in greyscale; each value stands for red, green and blue", "images", images.Name)
-		images = images.InColour()
+	case set.H == 1 && set.W == 1:
+		return nil, fmt.Errorf("%s: the images have a single pixel each; give larger ones (%s)", set.Name, key)
+	case set.C == 1:
+		r.Log.Info("the images are in greyscale; each value stands for red, green and blue", "images", set.Name)
+		set = set.InColour()
 	}
-	if n := len(images.Skipped); n > 0 {
-		r.Log.Warn("images that cannot be read are left out", "count", n, "files", report.Skipped(images))
+	if n := len(set.Skipped); n > 0 {
+		r.Log.Warn("images that cannot be read are left out", "count", n, "files", report.Skipped(set))
 	}
-	return images, nil
+	return set, nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/data/images"
 	"cne/internal/app/cli"
 	"cne/internal/app/rundir"
 	"cne/internal/ctxio"
@@ -191,7 +192,7 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 
 // checkTrainedOn refuses other images than the run was trained on, unless others are
 // asked for.
-func (r *representation) checkTrainedOn(images *data.Images) error {
+func (r *representation) checkTrainedOn(images *images.Set) error {
 	trained, _ := rundir.DataKeys(r.folder)
 	if !r.asTrained || trained == "" {
 		return nil
@@ -217,7 +218,7 @@ func (r *representation) checkMemory(use memory.Images) error {
 }
 
 // features represents images.
-func (r *representation) features(ctx context.Context, images *data.Images) (*data.Matrix, error) {
+func (r *representation) features(ctx context.Context, images *images.Set) (*data.Matrix, error) {
 	const work = "representing the images"
 	r.Log.Info(work, "images", images.N)
 	return simclr.Features(ctx, r.encoder, &r.augmentation, images, nil, r.ProgressLogger(work))
@@ -235,7 +236,7 @@ type EvaluationMetrics struct {
 }
 
 // evaluate measures how good a representation of images is.
-func (r *representation) evaluate(ctx context.Context, images *data.Images) (*EvaluationMetrics, error) {
+func (r *representation) evaluate(ctx context.Context, images *images.Set) (*EvaluationMetrics, error) {
 	c := &r.config.Evaluate
 	options := c.Evaluation()
 	if err := options.Check(images); err != nil {

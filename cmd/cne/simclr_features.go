@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cne/configs"
-	"cne/data"
+	"cne/data/file"
 	"cne/internal/app/cli"
 	"cne/internal/app/rundir"
 	"cne/internal/memory"
@@ -104,9 +104,9 @@ func represent(cmd *cobra.Command, run string, inputs []string, output string, h
 	}
 	if err := rundir.WriteFile(output, func(w io.Writer) error {
 		if strings.HasSuffix(strings.ToLower(output), ".csv") {
-			return data.WriteCSV(w, features, images.Labels, images.Names)
+			return file.WriteCSV(w, features, images.Labels, images.Names)
 		}
-		return data.WriteNPY(w, features)
+		return file.WriteNPY(w, features)
 	}); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/data/images"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/memory"
@@ -64,7 +65,7 @@ epochs, over which the learning rate is then annealed; nothing else.`,
 type pretraining struct {
 	*trainCommand[configs.SimCLR]
 
-	images   *data.Images
+	images   *images.Set
 	rows     []int32 // that are trained on
 	options  simclr.Pretraining
 	network  *simclr.Network

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"cne/data"
+	"cne/data/images"
 	"cne/internal/app/rundir"
 	"cne/internal/rng"
 	"cne/internal/version"
@@ -179,7 +179,7 @@ func TestSimCLRRun(t *testing.T) {
 	if stdout, _ := mustRun(t, "simclr", "features", "run", "images", "-o", "images.npy"); stdout != "images.npy\n" {
 		t.Errorf("stdout %q", stdout)
 	}
-	images, err := data.OpenImages(t.Context(), []string{"images"}, data.ImageOptions{})
+	images, err := images.Open(t.Context(), []string{"images"}, images.Options{})
 	must(t, err)
 	plain := simclr.Paper()
 	plain.Size = 8

@@ -12,6 +12,7 @@ import (
 	"cne"
 	"cne/configs"
 	"cne/data"
+	"cne/data/file"
 	"cne/internal/app/rundir"
 	"cne/internal/version"
 	"cne/model"
@@ -259,7 +260,7 @@ func (t *training) snapshot(epoch int, embedding []float32, d int) error {
 	name := rundir.Snapshots + "/" + rundir.SnapshotName(epoch)
 	t.saved = true
 	return t.dir.WriteFile(name, func(w io.Writer) error {
-		return data.WriteNPY(w, &data.Matrix{N: len(embedding) / d, D: d, X: embedding})
+		return file.WriteNPY(w, &data.Matrix{N: len(embedding) / d, D: d, X: embedding})
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/data/file"
 	"cne/data/neighbors"
 	"cne/train"
 	"cne/train/quality"
@@ -66,7 +67,7 @@ func TestTrainWritesARun(t *testing.T) {
 			}
 			// The last snapshot is the embedding, and the CSV holds it with labels.
 			sameFile(t, "run/snapshots/epoch-0008.npy", "run/embedding.npy")
-			csv, err := data.Open(t.Context(), []string{"run/embedding.csv"}, data.Options{LabelColumn: "label"})
+			csv, err := file.Read(t.Context(), []string{"run/embedding.csv"}, file.Options{LabelColumn: "label"})
 			if err != nil || csv.Points.N != 300 || csv.Points.D != 2 || !slices.Equal(csv.Labels.Names, []string{"ant", "bee", "cat"}) {
 				t.Errorf("embedding.csv: %v, %v", csv, err)
 			}
@@ -195,7 +196,7 @@ func TestTrainMeasures(t *testing.T) {
 		must(t, err)
 		return nb.Index
 	}
-	points, err := data.Open(t.Context(), []string{"points.csv"}, data.Options{LabelColumn: "kind"})
+	points, err := file.Read(t.Context(), []string{"points.csv"}, file.Options{LabelColumn: "kind"})
 	must(t, err)
 	embedding := readPositions(t, "run/embedding.npy")
 	recall, err := quality.KNNRecall(nearest(points.Points), nearest(embedding), 7, embedding.N, embedding.N)

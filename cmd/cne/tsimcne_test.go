@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"cne/data"
+	"cne/data/file"
 	"cne/internal/app/rundir"
 	"cne/internal/safetensors"
 	"cne/model/op"
@@ -52,7 +52,7 @@ func TestTSimCNEWritesAnEmbedding(t *testing.T) {
 	}
 
 	mustRun(t, "simclr", "project", "--model", "run", "images", "-o", "again.csv")
-	again, err := data.Open(t.Context(), []string{"again.csv"}, data.Options{LabelColumn: "label", Drop: []string{"name"}})
+	again, err := file.Read(t.Context(), []string{"again.csv"}, file.Options{LabelColumn: "label", Drop: []string{"name"}})
 	must(t, err)
 	before := withLabels(t, "run/embedding.csv")
 	if !slices.Equal(again.Points.X, before.Points.X) || !slices.Equal(again.Labels.Class, before.Labels.Class) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cne/data"
+	"cne/data/file"
 	"cne/data/pca"
 )
 
@@ -19,7 +20,7 @@ var digitsFile = flag.String("digits", "", "1000000 points or more for Benchmark
 func digits(b testing.TB, n int) *data.Matrix {
 	b.Helper()
 	if testing.Short() {
-		set := need(data.Builtin("mnist10k"))(b)
+		set := need(file.Builtin("mnist10k"))(b)
 		set.Points, set.Labels = set.Points.Rows(0, n), nil
 		need(set.Scale(b.Context(), data.ScaleUnit))(b)
 		components := need(pca.Fit(b.Context(), set.Points, 50, nil))(b)
@@ -28,7 +29,7 @@ func digits(b testing.TB, n int) *data.Matrix {
 	if *digitsFile == "" {
 		b.Skip("no points; see -digits")
 	}
-	return need(data.Open(b.Context(), []string{*digitsFile}, data.Options{}))(b).Points.Rows(0, n)
+	return need(file.Read(b.Context(), []string{*digitsFile}, file.Options{}))(b).Points.Rows(0, n)
 }
 
 // benchmarked are numbers of points, few with -short.

@@ -8,7 +8,7 @@ import (
 	"math"
 	"slices"
 
-	"cne/data"
+	"cne/data/file"
 )
 
 // ReadFile reads a graph as ReadNPZ does, or makes the symmetric graph (as FromNeighbors
@@ -35,7 +35,7 @@ func DecodeFile(r io.ReaderAt, size int64) (*Graph, error) {
 		}
 	}
 	n, kept, rows := 0, []int32(nil), []int{0}
-	err := data.IntegerRows(r, size, "indices", func(all int, values []int64) error {
+	err := file.IntegerRows(r, size, "indices", func(all int, values []int64) error {
 		if n = all; n > math.MaxInt32 {
 			return fmt.Errorf("there are %d rows; at most %d points can be numbered", n, math.MaxInt32)
 		}

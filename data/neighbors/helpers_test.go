@@ -1,6 +1,8 @@
 package neighbors
 
-import "testing"
+import (
+	"testing"
+)
 
 // must ends the test if there is an error.
 func must(t testing.TB, err error) {

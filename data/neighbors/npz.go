@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"cne/data"
+	"cne/data/file"
 	"cne/internal/atomicfile"
 	"cne/internal/ctxio"
 	"cne/internal/finite"
@@ -63,11 +63,10 @@ func DecodeNPZ(r io.ReaderAt, size int64) (*Graph, error) {
 }
 
 func decodeCSR(r io.ReaderAt, size int64) (*Graph, error) {
-	f, err := data.OpenSparseFile(r, size)
+	f, err := file.OpenSparseFile(r, size)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
 	if f.N != f.D {
 		return nil, fmt.Errorf("the matrix has %d rows and %d columns, but a graph is a square matrix; give it one row and one column per point", f.N, f.D)
 	}

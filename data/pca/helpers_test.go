@@ -1,13 +1,14 @@
 package pca
 
 import (
-	"cne/data"
-	"cne/internal/rng"
 	"errors"
 	"math"
 	"runtime"
 	"strings"
 	"testing"
+
+	"cne/data"
+	"cne/internal/rng"
 )
 
 // must ends the test if there is an error.

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"cne/data"
+	"cne/data/file"
 	"cne/internal/device"
 	"cne/internal/rng"
 )
@@ -374,14 +375,14 @@ func TestPCAErrors(t *testing.T) {
 }
 
 func BenchmarkFit(b *testing.B) {
-	ds := need(data.Builtin("mnist10k"))(b)
+	ds := need(file.Builtin("mnist10k"))(b)
 	for b.Loop() {
 		need(Fit(b.Context(), ds.Points, 50, nil))(b)
 	}
 }
 
 func BenchmarkTransform(b *testing.B) {
-	ds := need(data.Builtin("mnist10k"))(b)
+	ds := need(file.Builtin("mnist10k"))(b)
 	pca := need(Fit(b.Context(), ds.Points, 50, nil))(b)
 	dst := data.NewMatrix(ds.Points.N, pca.K)
 	for b.Loop() {

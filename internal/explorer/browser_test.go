@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"cne/data"
+	"cne/data/images"
 	"cne/internal/plot"
 )
 
@@ -116,7 +116,7 @@ func TestBrowserPointing(t *testing.T) {
 	p := three()
 	p.Names, p.HeldOut = make([]string, 30), make([]bool, 30)
 	p.Names[4], p.HeldOut[4] = "name-4", true
-	p.Images = &data.Images{N: 30, H: 5, W: 4, C: 1, Pixels: make([]byte, 600)}
+	p.Images = &images.Set{N: 30, H: 5, W: 4, C: 1, Pixels: make([]byte, 600)}
 	for i := range p.Images.Pixels {
 		p.Images.Pixels[i] = byte(i)
 	}

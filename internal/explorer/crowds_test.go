@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/data/images"
 	"cne/internal/plot"
 	"cne/internal/rng"
 )
@@ -88,7 +89,7 @@ func TestBrowserCrowds(t *testing.T) {
 func TestBrowserLarge(t *testing.T) {
 	t.Parallel()
 	ds, few := digits(t)
-	im := &data.Images{N: 3 * few.N, H: few.H, W: few.W, C: 1, Pixels: bytes.Repeat(few.Pixels, 3)}
+	im := &images.Set{N: 3 * few.N, H: few.H, W: few.W, C: 1, Pixels: bytes.Repeat(few.Pixels, 3)}
 	p := &Page{Classes: slices.Repeat(ds.Labels.Class, 3), ClassNames: ds.Labels.Names, Images: im, Slider: "s"}
 	for k := range 2 {
 		p.Views = append(p.Views, View{Embedding: normal(im.N, 2, float64(k+1), 0)})

@@ -7,7 +7,7 @@ import (
 	"image/jpeg"
 	"image/png"
 
-	"cne/data"
+	"cne/data/images"
 	"cne/internal/parallel"
 )
 
@@ -58,7 +58,7 @@ func (c coding) budget(n int) int {
 }
 
 // codings returns the ways for such pictures, the best first.
-func codings(im *data.Images) []coding {
+func codings(im *images.Set) []coding {
 	shrink := max(1, (max(im.H, im.W)+largestSide-1)/largestSide)
 	var out []coding
 	for first := true; first || min(im.H, im.W)/shrink >= smallestSide; shrink *= 2 {
@@ -77,7 +77,7 @@ func codings(im *data.Images) []coding {
 
 // encodeImages returns the pictures as atlases of the best coding that keeps to
 // its budget, or of the last one.
-func encodeImages(im *data.Images) ([][]byte, *aboutImages) {
+func encodeImages(im *images.Set) ([][]byte, *aboutImages) {
 	ways := codings(im)
 	var sample []int
 	for k := range min(im.N, sampledImages) {
@@ -109,7 +109,7 @@ func encodeImages(im *data.Images) ([][]byte, *aboutImages) {
 // tile returns the size of a picture and that of the tile it stands in, which
 // for JPEG consists of whole blocks, so that pictures do not blur into each
 // other.
-func (c coding) tile(im *data.Images) (w, h, tileWidth, tileHeight int) {
+func (c coding) tile(im *images.Set) (w, h, tileWidth, tileHeight int) {
 	w, h = (im.W+c.shrink-1)/c.shrink, (im.H+c.shrink-1)/c.shrink
 	block := 1
 	if c.levels == 0 {
@@ -122,13 +122,13 @@ func (c coding) tile(im *data.Images) (w, h, tileWidth, tileHeight int) {
 	return w, h, up(w), up(h)
 }
 
-func (c coding) perAtlas(im *data.Images) int {
+func (c coding) perAtlas(im *images.Set) int {
 	_, _, _, tileHeight := c.tile(im)
 	return max(1, min(perAtlas, highestAtlas/tileHeight))
 }
 
 // encode returns the atlases of those rows of im.
-func (c coding) encode(im *data.Images, rows []int) [][]byte {
+func (c coding) encode(im *images.Set, rows []int) [][]byte {
 	per := c.perAtlas(im)
 	out := make([][]byte, (len(rows)+per-1)/per)
 	parallel.For(len(out), 1, func(_, lo, hi int) {
@@ -140,7 +140,7 @@ func (c coding) encode(im *data.Images, rows []int) [][]byte {
 }
 
 // atlas draws rows of im one below the other.
-func (c coding) atlas(im *data.Images, rows []int) []byte {
+func (c coding) atlas(im *images.Set, rows []int) []byte {
 	_, _, tileWidth, tileHeight := c.tile(im)
 	box := image.Rect(0, 0, tileWidth, tileHeight*len(rows))
 	var b bytes.Buffer
@@ -174,7 +174,7 @@ func (c coding) atlas(im *data.Images, rows []int) []byte {
 // draw calls set for every value of the tiles of rows: at is where the pixel
 // begins in an image of that stride and that many bytes per pixel, k the colour.
 // What a tile has beyond its picture repeats the last row and column.
-func (c coding) draw(im *data.Images, rows []int, stride, pixel int, set func(at, k int, v uint8)) {
+func (c coding) draw(im *images.Set, rows []int, stride, pixel int, set func(at, k int, v uint8)) {
 	w, h, tileWidth, tileHeight := c.tile(im)
 	for t, row := range rows {
 		pixels := im.Image(row)
@@ -190,7 +190,7 @@ func (c coding) draw(im *data.Images, rows []int, stride, pixel int, set func(at
 }
 
 // mean returns colour k of the pixel x, y of the picture once shrunk.
-func (c coding) mean(im *data.Images, pixels []byte, x, y, k int) uint8 {
+func (c coding) mean(im *images.Set, pixels []byte, x, y, k int) uint8 {
 	if c.shrink == 1 {
 		return pixels[(y*im.W+x)*im.C+k]
 	}

@@ -18,6 +18,7 @@ import (
 	"text/template"
 
 	"cne/data"
+	"cne/data/images"
 	"cne/internal/atomicfile"
 	"cne/internal/plot"
 )
@@ -71,7 +72,7 @@ type Page struct {
 
 	// Images, if not nil, has the picture of each row. They are embedded as
 	// small as their number takes: see the package's documentation.
-	Images *data.Images
+	Images *images.Set
 }
 
 // A Column is something that is known of each row, by which points can be coloured:

@@ -21,6 +21,8 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/data/file"
+	"cne/data/images"
 	"cne/internal/plot"
 	"cne/internal/rng"
 )
@@ -266,9 +268,9 @@ func TestRefusals(t *testing.T) {
 		"infinite value": {Page{Views: one, Values: []float64{1, 2, math.Inf(-1)}}, ErrNotFinite, "row 2"},
 		"held out":       {Page{Views: one, HeldOut: []bool{true}}, ErrInput, "1 entries"},
 		"names":          {Page{Views: one, Names: []string{"a", "b"}}, ErrInput, "2 names for 3 points"},
-		"images":         {Page{Views: one, Images: &data.Images{N: 2, H: 1, W: 1, C: 1, Pixels: []byte{1, 2}}}, ErrInput, "2 images for 3 points"},
-		"torn images":    {Page{Views: one, Images: &data.Images{N: 3, H: 1, W: 1, C: 1, Pixels: []byte{1, 2}}}, ErrInput, "2 bytes"},
-		"two colours":    {Page{Views: one, Images: &data.Images{N: 3, H: 1, W: 1, C: 2, Pixels: make([]byte, 6)}}, ErrInput, "2 values"},
+		"images":         {Page{Views: one, Images: &images.Set{N: 2, H: 1, W: 1, C: 1, Pixels: []byte{1, 2}}}, ErrInput, "2 images for 3 points"},
+		"torn images":    {Page{Views: one, Images: &images.Set{N: 3, H: 1, W: 1, C: 1, Pixels: []byte{1, 2}}}, ErrInput, "2 bytes"},
+		"two colours":    {Page{Views: one, Images: &images.Set{N: 3, H: 1, W: 1, C: 2, Pixels: make([]byte, 6)}}, ErrInput, "2 values"},
 		"empty column":   {Page{Views: one, Columns: []Column{{Name: "a"}}}, ErrInput, `column "a" has neither`},
 		"column of both": {Page{Views: one, Columns: []Column{{Name: "a", Classes: make([]int32, 3), Values: make([]float64, 3)}}}, ErrInput, `column "a"`},
 		"long column":    {Page{Views: one, Columns: []Column{{Name: "a", Classes: make([]int32, 4)}}}, ErrInput, "4 classes for 3 points"},
@@ -346,11 +348,11 @@ func all(n int) []int {
 }
 
 // digits returns the data set of the program, as points and as images.
-func digits(t testing.TB) (*data.Dataset, *data.Images) {
+func digits(t testing.TB) (*data.Dataset, *images.Set) {
 	t.Helper()
-	ds, err := data.Builtin("mnist10k")
+	ds, err := file.Builtin("mnist10k")
 	must(t, err)
-	im := &data.Images{N: ds.Points.N, H: 28, W: 28, C: 1, Pixels: make([]byte, len(ds.Points.X))}
+	im := &images.Set{N: ds.Points.N, H: 28, W: 28, C: 1, Pixels: make([]byte, len(ds.Points.X))}
 	for i, v := range ds.Points.X {
 		im.Pixels[i] = byte(v)
 	}
@@ -358,9 +360,9 @@ func digits(t testing.TB) (*data.Dataset, *data.Images) {
 }
 
 // noise returns images that no coding makes small.
-func noise(n, h, w, c int) *data.Images {
+func noise(n, h, w, c int) *images.Set {
 	s := rng.New(3, rng.Sample)
-	im := &data.Images{N: n, H: h, W: w, C: c, Pixels: make([]byte, n*h*w*c)}
+	im := &images.Set{N: n, H: h, W: w, C: c, Pixels: make([]byte, n*h*w*c)}
 	for i := range im.Pixels {
 		im.Pixels[i] = byte(s.Uint64())
 	}
@@ -369,23 +371,23 @@ func noise(n, h, w, c int) *data.Images {
 
 // Every picture is found where the page looks for it.
 func TestImages(t *testing.T) {
-	smooth := &data.Images{N: 1100, H: 12, W: 20, C: 3, Pixels: make([]byte, 1100*12*20*3)}
+	smooth := &images.Set{N: 1100, H: 12, W: 20, C: 3, Pixels: make([]byte, 1100*12*20*3)}
 	for i := range smooth.N {
 		for k := range smooth.Image(i) {
 			y, x, c := k/60, k/3%20, k%3
 			smooth.Image(i)[k] = byte(i%50*2 + 4*y + 3*x + 20*c)
 		}
 	}
-	grey := &data.Images{N: 1100, H: 12, W: 20, C: 1, Pixels: make([]byte, 1100*12*20)}
+	grey := &images.Set{N: 1100, H: 12, W: 20, C: 1, Pixels: make([]byte, 1100*12*20)}
 	for i := range grey.Pixels {
 		grey.Pixels[i] = smooth.Pixels[3*i]
 	}
-	large := &data.Images{N: 3, H: 400, W: 200, C: 1, Pixels: make([]byte, 3*400*200)}
+	large := &images.Set{N: 3, H: 400, W: 200, C: 1, Pixels: make([]byte, 3*400*200)}
 	for i := range large.Pixels {
 		large.Pixels[i] = byte(i / 80_000 * 60)
 	}
 	for name, tc := range map[string]struct {
-		im            *data.Images
+		im            *images.Set
 		format        string
 		width, height int
 		far           int // what a pixel may differ by
@@ -393,7 +395,7 @@ func TestImages(t *testing.T) {
 		"colour": {smooth, "image/jpeg", 20, 12, 24},
 		"grey":   {grey, "image/png", 20, 12, 0},
 		"large":  {large, "image/png", 40, 80, 0},
-		"one":    {&data.Images{N: 1, H: 1, W: 1, C: 1, Pixels: []byte{77}}, "image/png", 1, 1, 0},
+		"one":    {&images.Set{N: 1, H: 1, W: 1, C: 1, Pixels: []byte{77}}, "image/png", 1, 1, 0},
 	} {
 		e := data.NewMatrix(tc.im.N, 2)
 		html := write(t, &Page{Views: []View{{Embedding: e}}, Images: tc.im})

@@ -3,7 +3,7 @@ package main
 import (
 	"math"
 
-	"cne/data"
+	"cne/data/images"
 	"cne/internal/parallel"
 	"cne/internal/rng"
 )
@@ -11,7 +11,7 @@ import (
 // An endless set of images: the i-th, for any i ≥ 0, is one of the originals, drawn at
 // random, and moved, turned, scaled and warped a little. Seed and i alone decide it.
 type endless struct {
-	originals *data.Images // greyscale (C = 1), at least one
+	originals *images.Set // greyscale (C = 1), at least one
 	seed      uint64
 }
 

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"testing"
 
-	"cne/data"
+	"cne/data/images"
 	"cne/internal/rng"
 )
 
-func originals(t *testing.T) *data.Images {
+func originals(t *testing.T) *images.Set {
 	t.Helper()
-	o, err := data.BuiltinImages("mnist10k")
+	o, err := images.Builtin("mnist10k")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,6 +30,7 @@ import (
 	"strconv"
 
 	"cne/data"
+	"cne/data/images"
 	"cne/data/pca"
 	"cne/internal/atomicfile"
 	"cne/internal/npy"
@@ -114,11 +115,11 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 }
 
 // open reads the originals.
-func open(ctx context.Context, path string) (*data.Images, error) {
+func open(ctx context.Context, path string) (*images.Set, error) {
 	if path == "" {
-		return data.BuiltinImages("mnist10k")
+		return images.Builtin("mnist10k")
 	}
-	images, err := data.OpenImages(ctx, []string{path}, data.ImageOptions{})
+	images, err := images.Open(ctx, []string{path}, images.Options{})
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("the originals cannot be read: %w", err)

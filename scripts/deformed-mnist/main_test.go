@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/data/file"
 )
 
 func TestFiles(t *testing.T) {
@@ -29,7 +30,7 @@ func TestFiles(t *testing.T) {
 		if strings.HasSuffix(files[1], "points.npy") {
 			files[0], files[1] = files[1], files[0]
 		}
-		set, err = data.Open(t.Context(), files[:1], data.Options{Labels: []string{filepath.Join(out, "labels.npy")}})
+		set, err = file.Read(t.Context(), files[:1], file.Options{Labels: []string{filepath.Join(out, "labels.npy")}})
 		if err != nil {
 			t.Fatal(err)
 		}

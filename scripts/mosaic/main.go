@@ -22,6 +22,8 @@ import (
 	"golang.org/x/image/draw"
 
 	"cne/data"
+	"cne/data/file"
+	"cne/data/images"
 	"cne/internal/app/report"
 	"cne/internal/atomicfile"
 )
@@ -49,7 +51,7 @@ func run(ctx context.Context, folder, output string, cells, tile int) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", folder, err)
 	}
-	positions, err := data.Open(ctx, []string{filepath.Join(folder, "embedding.npy")}, data.Options{})
+	positions, err := file.Read(ctx, []string{filepath.Join(folder, "embedding.npy")}, file.Options{})
 	if err != nil {
 		return err
 	}
@@ -61,7 +63,7 @@ func run(ctx context.Context, folder, output string, cells, tile int) error {
 }
 
 // mosaic draws so many cells of tile×tile pixels each way.
-func mosaic(positions *data.Matrix, images *data.Images, cells, tile int) (image.Image, error) {
+func mosaic(positions *data.Matrix, images *images.Set, cells, tile int) (image.Image, error) {
 	switch {
 	case positions.N != images.N:
 		return nil, fmt.Errorf("there are %d positions and %d images; give a run whose images are still what they were", positions.N, images.N)
@@ -130,7 +132,7 @@ func (f frame) nearest(positions *data.Matrix, cells int) []int {
 }
 
 // picture returns an image.
-func picture(images *data.Images, row int) image.Image {
+func picture(images *images.Set, row int) image.Image {
 	im := image.NewRGBA(image.Rect(0, 0, images.W, images.H))
 	pixels := images.Image(row)
 	for p := range images.H * images.W {

@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/data/images"
 )
 
 // images returns n images of one colour each: image i is (i, 2i, 255−i).
-func images(n int) *data.Images {
-	im := &data.Images{N: n, H: 2, W: 2, C: 3}
+func coloured(n int) *images.Set {
+	im := &images.Set{N: n, H: 2, W: 2, C: 3}
 	for i := range n {
 		for range 4 {
 			im.Pixels = append(im.Pixels, byte(i), byte(2*i), byte(255-i))
@@ -26,7 +27,7 @@ func TestMosaic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := mosaic(at, images(4), 2, 5)
+	m, err := mosaic(at, coloured(4), 2, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func TestMosaicRefuses(t *testing.T) {
 		"a line":       {3, 1, 3, "1 coordinates"},
 		"nothing":      {0, 2, 0, "no images"},
 	} {
-		if _, err := mosaic(data.NewMatrix(tc.n, tc.d), images(tc.images), 2, 2); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := mosaic(data.NewMatrix(tc.n, tc.d), coloured(tc.images), 2, 2); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: error %v, want %q", name, err, tc.want)
 		}
 	}
@@ -67,7 +68,7 @@ func TestMosaicRefuses(t *testing.T) {
 // One point, or points at one place, make a picture, too.
 func TestMosaicOfOnePlace(t *testing.T) {
 	for _, n := range []int{1, 5} {
-		m, err := mosaic(data.NewMatrix(n, 2), images(n), 3, 1)
+		m, err := mosaic(data.NewMatrix(n, 2), coloured(n), 3, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

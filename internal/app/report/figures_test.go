@@ -13,6 +13,7 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/data/file"
 	"cne/internal/app/rundir"
 	"cne/internal/explorer"
 	"cne/internal/plot"
@@ -102,8 +103,8 @@ func TestImagesOf(t *testing.T) {
 	writeFile(t, "images.idx", append([]byte{0, 0, 8, 3, 0, 0, 0, 20, 0, 0, 0, 4, 0, 0, 0, 3}, make([]byte, 12*20)...))
 	m := data.NewMatrix(20, 12)
 	for name, write := range map[string]func(io.Writer) error{
-		"floats.npy": func(w io.Writer) error { return data.WriteNPY(w, m) },
-		"points.csv": func(w io.Writer) error { return data.WriteCSV(w, m, nil, nil) },
+		"floats.npy": func(w io.Writer) error { return file.WriteNPY(w, m) },
+		"points.csv": func(w io.Writer) error { return file.WriteCSV(w, m, nil, nil) },
 	} {
 		var b bytes.Buffer
 		if err := write(&b); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/data/file"
 	"cne/internal/app/rundir"
 	"cne/internal/plot"
 )
@@ -23,7 +24,7 @@ const mostFrames = 250
 
 // ReadFilm reads the snapshots of a run in the order of their epochs, with the
 // embedding of a finished run as the last; o says where the labels are.
-func ReadFilm(ctx context.Context, folder string, o data.Options) (*Film, error) {
+func ReadFilm(ctx context.Context, folder string, o file.Options) (*Film, error) {
 	if info, err := os.Stat(folder); err != nil {
 		return nil, fmt.Errorf("the run cannot be read (%w); check the path", err)
 	} else if !info.IsDir() {
@@ -44,7 +45,7 @@ func ReadFilm(ctx context.Context, folder string, o data.Options) (*Film, error)
 	}
 	last := epochs[len(epochs)-1]
 	for _, e := range epochs {
-		set, err := data.Open(ctx, []string{snapshot(e)}, data.Options{})
+		set, err := file.Read(ctx, []string{snapshot(e)}, file.Options{})
 		if err != nil {
 			return nil, err
 		}

@@ -6,13 +6,14 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/data/file"
 	"cne/internal/app/rundir"
 	"cne/internal/plot"
 )
 
 // OpenScatter reads an embedding, of files or of a run folder with the points that were
 // held out, and returns its picture and the files.
-func OpenScatter(ctx context.Context, inputs []string, o data.Options, p configs.Plot) (files []string, s *plot.Scatter, err error) {
+func OpenScatter(ctx context.Context, inputs []string, o file.Options, p configs.Plot) (files []string, s *plot.Scatter, err error) {
 	if files, err = rundir.EmbeddingFiles(inputs); err != nil {
 		return nil, nil, err
 	}
@@ -34,22 +35,22 @@ func OpenScatter(ctx context.Context, inputs []string, o data.Options, p configs
 
 // OpenStrip reads several embeddings and returns the picture of them side by side. Without
 // titles they are called by their names.
-func OpenStrip(ctx context.Context, inputs, titles []string, o data.Options, p configs.Plot) (*plot.Strip, error) {
+func OpenStrip(ctx context.Context, inputs, titles []string, o file.Options, p configs.Plot) (*plot.Strip, error) {
 	var sets []*data.Dataset
 	var names []string
 	for _, input := range inputs {
-		file, err := rundir.EmbeddingFile(input)
+		found, err := rundir.EmbeddingFile(input)
 		if err != nil {
 			return nil, err
 		}
-		set, err := rundir.OpenEmbedding(ctx, []string{file}, o)
+		set, err := rundir.OpenEmbedding(ctx, []string{found}, o)
 		if err != nil {
 			return nil, err
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		sets, names = append(sets, set), append(names, filepath.Base(data.TrimEnding(input)))
+		sets, names = append(sets, set), append(names, filepath.Base(file.TrimEnding(input)))
 	}
 	if len(titles) > 0 {
 		names = titles

@@ -15,6 +15,9 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/data/counts"
+	"cne/data/file"
+	"cne/data/images"
 	"cne/internal/app/rundir"
 	"cne/internal/explorer"
 	"cne/internal/plot"
@@ -23,7 +26,7 @@ import (
 
 // Page returns the explorer of what a picture shows. The title defaults to a
 // name. images may be nil.
-func Page(s *plot.Scatter, name string, facts []explorer.Fact, images *data.Images) *explorer.Page {
+func Page(s *plot.Scatter, name string, facts []explorer.Fact, images *images.Set) *explorer.Page {
 	return &explorer.Page{
 		Title:      cmp.Or(s.Title, name),
 		Views:      []explorer.View{{Embedding: s.Embedding, Facts: facts}},
@@ -37,7 +40,7 @@ func Page(s *plot.Scatter, name string, facts []explorer.Fact, images *data.Imag
 
 // FilePage returns the explorer of an embedding that was read from files, of which s is the
 // picture. images may be nil.
-func FilePage(ctx context.Context, log *slog.Logger, files []string, name string, s *plot.Scatter, images *data.Images, w Wanted, o data.Options) (*explorer.Page, error) {
+func FilePage(ctx context.Context, log *slog.Logger, files []string, name string, s *plot.Scatter, images *images.Set, w Wanted, o file.Options) (*explorer.Page, error) {
 	page := Page(s, name, nil, images)
 	a, err := ReadAnnotations(ctx, log, rundir.Table{Paths: files, Options: o}, w, s.Embedding.N, nil)
 	a.AddTo(page)
@@ -47,7 +50,7 @@ func FilePage(ctx context.Context, log *slog.Logger, files []string, name string
 // RunPage returns the explorer of the embedding in a run folder, of which s is the
 // picture. The images are given, or nil for those of the run if it wants them and
 // withImages says so; annotations are those that are wanted, and besides those of the run.
-func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot.Scatter, images *data.Images, withImages bool, w Wanted) (*explorer.Page, error) {
+func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot.Scatter, images *images.Set, withImages bool, w Wanted) (*explorer.Page, error) {
 	if c := pretrainedConfig(folder); c != nil {
 		return pretrainedPage(ctx, log, folder, name, c, s, images, withImages, w)
 	}
@@ -143,7 +146,7 @@ func pageRows(folder string, s *plot.Scatter) ([]int, error) {
 }
 
 // GivenImages returns the images that paths name, one for each of n points.
-func GivenImages(ctx context.Context, paths []string, n int) (*data.Images, error) {
+func GivenImages(ctx context.Context, paths []string, n int) (*images.Set, error) {
 	images, err := OpenImages(ctx, paths)
 	if err != nil {
 		return nil, fmt.Errorf("--images: %w", err)
@@ -192,18 +195,18 @@ func roundedFact(name string, value float64) explorer.Fact {
 }
 
 // OpenImages reads images, also those that come with the program.
-func OpenImages(ctx context.Context, paths []string) (*data.Images, error) {
+func OpenImages(ctx context.Context, paths []string) (*images.Set, error) {
 	if name, ok := strings.CutPrefix(paths[0], configs.BuiltinPrefix); ok && len(paths) == 1 {
-		return data.BuiltinImages(name)
+		return images.Builtin(name)
 	}
-	return data.OpenImages(ctx, paths, data.ImageOptions{})
+	return images.Open(ctx, paths, images.Options{})
 }
 
 // RunImages returns the images that the points of a run are, of which there are n,
 // or those of the given rows of data.path and data.holdout if rows is not nil; nil
 // if the points are no images. A page without images is better than none: what
 // keeps them from being read is said and no error.
-func RunImages(ctx context.Context, log *slog.Logger, c *configs.Config, n int, rows []int) *data.Images {
+func RunImages(ctx context.Context, log *slog.Logger, c *configs.Config, n int, rows []int) *images.Set {
 	images, err := allImages(ctx, c)
 	if err == nil && images != nil && rows != nil {
 		images, err = takeImages(images, rows)
@@ -221,7 +224,7 @@ func RunImages(ctx context.Context, log *slog.Logger, c *configs.Config, n int, 
 // allImages returns the images of all points of a run: of those of data.path,
 // and behind them of those of data.holdout if these have files of their own.
 // They are nil unless all are images of one size.
-func allImages(ctx context.Context, c *configs.Config) (*data.Images, error) {
+func allImages(ctx context.Context, c *configs.Config) (*images.Set, error) {
 	images, err := imagesOf(ctx, c.Data.Path)
 	if images == nil || c.Data.Holdout == nil || len(c.Data.Holdout.Paths) == 0 {
 		return images, err
@@ -239,8 +242,8 @@ func allImages(ctx context.Context, c *configs.Config) (*data.Images, error) {
 // imagesOf returns the images that the points of files are, in the order of the
 // points, or nil if they are none. It reads the files again, since the points that
 // were read from them are scaled.
-func imagesOf(ctx context.Context, paths []string) (*data.Images, error) {
-	if slices.ContainsFunc(paths, data.IsCounts) {
+func imagesOf(ctx context.Context, paths []string) (*images.Set, error) {
+	if slices.ContainsFunc(paths, counts.Is) {
 		return nil, nil
 	}
 	images, err := OpenImages(ctx, paths)
@@ -251,13 +254,13 @@ func imagesOf(ctx context.Context, paths []string) (*data.Images, error) {
 }
 
 // takeImages returns the images of the given rows, without labels.
-func takeImages(images *data.Images, rows []int) (*data.Images, error) {
-	taken := &data.Images{Name: images.Name, N: len(rows), H: images.H, W: images.W, C: images.C}
+func takeImages(set *images.Set, rows []int) (*images.Set, error) {
+	taken := &images.Set{Name: set.Name, N: len(rows), H: set.H, W: set.W, C: set.C}
 	for _, i := range rows {
-		if i < 0 || i >= images.N {
-			return nil, fmt.Errorf("data.path has %d images now, but row %d was embedded", images.N, i)
+		if i < 0 || i >= set.N {
+			return nil, fmt.Errorf("data.path has %d images now, but row %d was embedded", set.N, i)
 		}
-		taken.Pixels = append(taken.Pixels, images.Image(i)...)
+		taken.Pixels = append(taken.Pixels, set.Image(i)...)
 	}
 	return taken, nil
 }

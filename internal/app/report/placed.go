@@ -9,6 +9,7 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/data/images"
 	"cne/internal/app/rundir"
 	"cne/internal/explorer"
 	"cne/internal/plot"
@@ -18,7 +19,7 @@ import (
 
 // Placed are images that a network gives positions.
 type Placed struct {
-	Images *data.Images
+	Images *images.Set
 	// Trained are the rows of the images that the network was trained on; nil means all.
 	Trained []int32
 	// Device is where the positions are measured.
@@ -93,7 +94,7 @@ func (p *Placed) heldOut() []bool {
 const few = 5
 
 // Skipped names files of a folder that were left out.
-func Skipped(images *data.Images) string {
+func Skipped(images *images.Set) string {
 	names, more := images.Skipped, ""
 	if len(names) > few {
 		more = fmt.Sprintf(" and %d more", len(names)-few)

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"cne/configs"
-	"cne/data"
+	"cne/data/images"
 	"cne/internal/app/rundir"
 	"cne/internal/explorer"
 	"cne/internal/plot"
@@ -30,35 +30,35 @@ func pretrainedConfig(folder string) *configs.SimCLR {
 
 // PretrainedImages returns the images of the run of cne simclr pretrain in a folder, in colour. It
 // refuses those that are not the ones that the run was trained on.
-func PretrainedImages(ctx context.Context, folder string) (*data.Images, error) {
+func PretrainedImages(ctx context.Context, folder string) (*images.Set, error) {
 	c := pretrainedConfig(folder)
 	if c == nil {
 		return nil, fmt.Errorf("got no configuration, want the folder of a run of %q", configs.Pretrain.Command())
 	}
-	images, _, err := pretrainedImages(ctx, folder, c)
-	return images, err
+	set, _, err := pretrainedImages(ctx, folder, c)
+	return set, err
 }
 
 // pretrainedImages is PretrainedImages for a configuration, and also returns the rows that were trained on.
-func pretrainedImages(ctx context.Context, folder string, c *configs.SimCLR) (images *data.Images, trained []int32, err error) {
-	if images, err = data.OpenImages(ctx, c.Data.Path, c.Data.Options()); err != nil {
+func pretrainedImages(ctx context.Context, folder string, c *configs.SimCLR) (set *images.Set, trained []int32, err error) {
+	if set, err = images.Open(ctx, c.Data.Path, c.Data.Options()); err != nil {
 		return nil, nil, err
 	}
-	images = images.InColour() // as the run saw them
-	if trained, err = c.SimCLR.Rows(images); err != nil {
+	set = set.InColour() // as the run saw them
+	if trained, err = c.SimCLR.Rows(set); err != nil {
 		return nil, nil, err
 	}
-	if key, _ := rundir.DataKeys(folder); key != "" && key != rundir.ImagesKey(images, trained) {
+	if key, _ := rundir.DataKeys(folder); key != "" && key != rundir.ImagesKey(set, trained) {
 		return nil, nil, errors.New("the images of data.path are not those that the run was trained on")
 	}
-	return images, trained, nil
+	return set, trained, nil
 }
 
 // pretrainedPage is RunPage for a run of cne simclr pretrain that has placed its images:
 // with their names, and with those marked that it was not trained on. Where the images are
 // no longer what they were, the page does without what they tell, which is said; their
 // names are in the folder, too.
-func pretrainedPage(ctx context.Context, log *slog.Logger, folder, name string, c *configs.SimCLR, s *plot.Scatter, images *data.Images, withImages bool, w Wanted) (*explorer.Page, error) {
+func pretrainedPage(ctx context.Context, log *slog.Logger, folder, name string, c *configs.SimCLR, s *plot.Scatter, set *images.Set, withImages bool, w Wanted) (*explorer.Page, error) {
 	a, err := ReadAnnotations(ctx, log, rundir.Table{}, w, s.Embedding.N, nil)
 	if err != nil {
 		return nil, err
@@ -72,17 +72,17 @@ func pretrainedPage(ctx context.Context, log *slog.Logger, folder, name string, 
 	}
 	if err != nil {
 		log.Warn("the run's images, and which of them were held out, are left out of the page", "reason", err)
-		own, trained = &data.Images{}, nil
+		own, trained = &images.Set{}, nil
 		if own.Names, err = rundir.ReadNames(ctx, folder, s.Embedding.N); err != nil {
 			log.Warn("the names of the images are left out of the page", "reason", err)
 		}
 	}
 	placed := Placed{Images: own, Trained: trained}
 	s.HeldOut = placed.heldOut()
-	if withImages && images == nil && own.N > 0 && c.Output.HTMLImages {
-		images = own
+	if withImages && set == nil && own.N > 0 && c.Output.HTMLImages {
+		set = own
 	}
-	page := Page(s, name, planeFacts(folder), images)
+	page := Page(s, name, planeFacts(folder), set)
 	page.Names = own.Names
 	a.AddTo(page)
 	return page, nil

@@ -19,6 +19,7 @@ import (
 	"cne"
 	"cne/configs"
 	"cne/data"
+	"cne/data/images"
 	"cne/data/neighbors"
 	"cne/data/pca"
 	"cne/internal/safetensors"
@@ -293,7 +294,7 @@ func GraphKey(g *neighbors.Graph) string {
 
 // ImagesKey identifies images and those of them that are trained on. Labels do
 // not count.
-func ImagesKey(images *data.Images, rows []int32) string {
+func ImagesKey(images *images.Set, rows []int32) string {
 	hash := sha256.New()
 	for _, v := range []int{images.N, images.H, images.W, images.C} {
 		_ = binary.Write(hash, binary.LittleEndian, int64(v)) // a hash never fails

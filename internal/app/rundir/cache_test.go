@@ -16,6 +16,7 @@ import (
 	"cne"
 	"cne/configs"
 	"cne/data"
+	"cne/data/file"
 	"cne/data/neighbors"
 	"cne/internal/safetensors"
 )
@@ -114,13 +115,13 @@ func TestNotesOfPointsKeys(t *testing.T) {
 	shared := filepath.Join(folder, "a", "cache")
 	open := func(scaling data.Scaling) data.Source {
 		t.Helper()
-		var file bytes.Buffer
-		z := gzip.NewWriter(&file)
+		var content bytes.Buffer
+		z := gzip.NewWriter(&content)
 		_, _ = z.Write([]byte{0, 0, 8, 2, 0, 0, 0, n, 0, 0, 0, d})
 		_, _ = z.Write(values)
 		path := filepath.Join(folder, "points.idx.gz")
-		must(t, errors.Join(z.Close(), os.WriteFile(path, file.Bytes(), 0o666)))
-		set, err := data.Open(t.Context(), []string{path}, data.Options{BlocksAbove: 3})
+		must(t, errors.Join(z.Close(), os.WriteFile(path, content.Bytes(), 0o666)))
+		set, err := file.Read(t.Context(), []string{path}, file.Options{StreamAbove: 3, StreamFrom: 1})
 		if err == nil && scaling != "" {
 			_, err = set.Scale(t.Context(), scaling)
 		}

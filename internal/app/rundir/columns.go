@@ -15,13 +15,14 @@ import (
 	"cne"
 	"cne/configs"
 	"cne/data"
+	"cne/data/file"
 	"cne/internal/text"
 )
 
 // A Table is where the columns of points are.
 type Table struct {
 	Paths   []string // those of the points, and behind them of those held out
-	Options data.Options
+	Options file.Options
 }
 
 // TableOf returns the table that a run reads its points from.
@@ -37,20 +38,20 @@ func TableOf(c *configs.Config) Table {
 // ReadColumn reads what a file or column says of n points (see configs.SplitColumn): of the
 // given rows of the input, or of all for nil. name is what the column is called.
 func ReadColumn(ctx context.Context, from Table, spec string, n int, rows []int) (name string, values []string, err error) {
-	file, column := configs.SplitColumn(spec)
-	where := file
+	found, column := configs.SplitColumn(spec)
+	where := found
 	switch {
 	case column == "":
-		name, values, err = readValues(ctx, file, n, rows)
-	case file != "":
-		from = Table{Paths: []string{file}, Options: data.Options{LabelColumn: column}}
+		name, values, err = readValues(ctx, found, n, rows)
+	case found != "":
+		from = Table{Paths: []string{found}, Options: file.Options{LabelColumn: column}}
 		fallthrough
 	default:
 		if where == "" {
 			where = "the table of the points"
 		}
 		name = column
-		values, err = readColumnOf(ctx, from, column, spec, file == "")
+		values, err = readColumnOf(ctx, from, column, spec, found == "")
 	}
 	switch {
 	case err != nil:
@@ -72,7 +73,7 @@ func readColumnOf(ctx context.Context, from Table, column, spec string, ofPoints
 	if len(from.Paths) == 0 || strings.HasPrefix(from.Paths[0], configs.BuiltinPrefix) {
 		return nil, configs.NoColumnsError(spec)
 	}
-	columns, err := data.OpenColumns(ctx, from.Paths, []string{column}, from.Options)
+	columns, err := file.ReadColumns(ctx, from.Paths, []string{column}, from.Options)
 	switch {
 	case err != nil && ofPoints:
 		return nil, fmt.Errorf("%s is no file, and is not found as a column: %w", text.Quote(spec), err)
@@ -85,7 +86,7 @@ func readColumnOf(ctx context.Context, from Table, column, spec string, ofPoints
 // readValues reads the lines or values of a file, and what they are called.
 func readValues(ctx context.Context, path string, n int, rows []int) (name string, lines []string, err error) {
 	if e := strings.ToLower(filepath.Ext(strings.TrimSuffix(path, ".gz"))); e == ".csv" || e == ".tsv" || e == ".parquet" {
-		columns, err := data.TableColumns(ctx, path)
+		columns, err := file.CountColumns(ctx, path)
 		if err != nil {
 			return "", nil, err
 		}
@@ -93,12 +94,12 @@ func readValues(ctx context.Context, path string, n int, rows []int) (name strin
 			return "", nil, fmt.Errorf("%s is a table of %d columns; name one of them as %s:COLUMN", text.Quote(path), columns, text.Printable(path))
 		}
 	}
-	lines, heading, err := data.OpenLines(ctx, path)
+	lines, heading, err := file.ReadLines(ctx, path)
 	// Of rows of an input whose length is not known, none can be told to be a heading.
 	if heading && rows == nil && len(lines)-1 == n {
 		lines = lines[1:]
 	}
-	return filepath.Base(data.TrimEnding(path)), lines, err
+	return filepath.Base(file.TrimEnding(path)), lines, err
 }
 
 // WriteNames writes the names of the points, for later runs that start from the embedding;
@@ -147,11 +148,11 @@ func ReadInitEmbedding(ctx context.Context, c *configs.Config) (*InitEmbedding, 
 	if err := c.Model.CheckInit(); err != nil {
 		return nil, err
 	}
-	file, err := EmbeddingFile(path)
+	found, err := EmbeddingFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("model.init: %w", err)
 	}
-	set, err := OpenEmbedding(ctx, []string{file}, data.Options{})
+	set, err := OpenEmbedding(ctx, []string{found}, file.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("model.init: %w", err)
 	}
@@ -163,7 +164,7 @@ func ReadInitEmbedding(ctx context.Context, c *configs.Config) (*InitEmbedding, 
 	case c.Data.Names == nil:
 		return e, nil
 	case c.Model.InitNames != nil:
-		if _, e.names, err = ReadColumn(ctx, Table{Paths: []string{file}}, *c.Model.InitNames, e.Positions.N, nil); err != nil {
+		if _, e.names, err = ReadColumn(ctx, Table{Paths: []string{found}}, *c.Model.InitNames, e.Positions.N, nil); err != nil {
 			return nil, fmt.Errorf("model.init_names: %w", err)
 		}
 	default:

@@ -17,6 +17,7 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/data/file"
 	"cne/internal/text"
 	"cne/model"
 	"cne/simclr"
@@ -94,9 +95,9 @@ func (d *Dir) WriteEmbedding(o *configs.Output, name string, m *data.Matrix, lab
 		ending string
 		write  func(w io.Writer) error
 	}{
-		{true, ".npy", func(w io.Writer) error { return data.WriteNPY(w, m) }},
-		{o.CSV, ".csv", func(w io.Writer) error { return data.WriteCSV(w, m, labels, nil) }},
-		{o.Parquet, ".parquet", func(w io.Writer) error { return data.WriteParquet(w, m, labels, names) }},
+		{true, ".npy", func(w io.Writer) error { return file.WriteNPY(w, m) }},
+		{o.CSV, ".csv", func(w io.Writer) error { return file.WriteCSV(w, m, labels, nil) }},
+		{o.Parquet, ".parquet", func(w io.Writer) error { return file.WriteParquet(w, m, labels, names) }},
 	} {
 		if !form.wanted {
 			continue
@@ -108,7 +109,7 @@ func (d *Dir) WriteEmbedding(o *configs.Output, name string, m *data.Matrix, lab
 	return nil
 }
 
-// LabelColumn and NameColumn are what data.WriteCSV and data.WriteParquet call the columns
+// LabelColumn and NameColumn are what file.WriteCSV and file.WriteParquet call the columns
 // of labels and of names.
 const (
 	LabelColumn = "label"
@@ -118,7 +119,7 @@ const (
 // OpenEmbedding reads an embedding from files, one below the other. In a table, a column
 // LabelColumn is never a coordinate: it gives the labels unless o has others. Nor is a
 // column NameColumn.
-func OpenEmbedding(ctx context.Context, paths []string, o data.Options) (*data.Dataset, error) {
+func OpenEmbedding(ctx context.Context, paths []string, o file.Options) (*data.Dataset, error) {
 	if !slices.Contains(o.Drop, NameColumn) {
 		named := o
 		named.Drop = append(slices.Clone(o.Drop), NameColumn)
@@ -132,11 +133,11 @@ func OpenEmbedding(ctx context.Context, paths []string, o data.Options) (*data.D
 	} else {
 		first.Drop = append(slices.Clone(o.Drop), LabelColumn)
 	}
-	set, err := data.Open(ctx, paths, first)
+	set, err := file.Read(ctx, paths, first)
 	if errors.Is(err, data.ErrOption) {
 		// The file is an array, has no such column, or o itself names the
 		// column. If o is at fault, the error is the same again.
-		set, err = data.Open(ctx, paths, o)
+		set, err = file.Read(ctx, paths, o)
 	}
 	if err == nil && set.Points.CSR != nil {
 		return nil, fmt.Errorf("%s holds sparse points, and an embedding has a value for each coordinate; name an embedding, or make it dense (m.toarray())", paths[0])
@@ -146,7 +147,7 @@ func OpenEmbedding(ctx context.Context, paths []string, o data.Options) (*data.D
 
 // OpenHeldOut reads the positions of the points that a run has held out, which lie
 // beside its embedding; nil if there are none.
-func OpenHeldOut(ctx context.Context, embedding string, o data.Options) (*data.Dataset, error) {
+func OpenHeldOut(ctx context.Context, embedding string, o file.Options) (*data.Dataset, error) {
 	path := filepath.Join(filepath.Dir(embedding), "holdout"+filepath.Ext(embedding))
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"cne/configs"
-	"cne/data"
+	"cne/data/file"
 )
 
 // must ends the test at an error.
@@ -292,7 +292,7 @@ func TestSnapshotEpochs(t *testing.T) {
 // Sparse points are no embedding, whatever it is for.
 func TestSparsePointsAreNoEmbedding(t *testing.T) {
 	const path = "../../../data/testdata/sparse/float32.npz"
-	if _, err := OpenEmbedding(t.Context(), []string{path}, data.Options{}); err == nil || !strings.Contains(err.Error(), path+" holds sparse points") {
+	if _, err := OpenEmbedding(t.Context(), []string{path}, file.Options{}); err == nil || !strings.Contains(err.Error(), path+" holds sparse points") {
 		t.Error(err)
 	}
 }

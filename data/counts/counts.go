@@ -1,0 +1,548 @@
+// Package counts makes points of the counts of single-cell sequencing: Open reads them, Fit
+// chooses the genes that vary most, and the Scaling that it returns makes points.
+package counts
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"slices"
+	"strings"
+
+	"cne/data"
+	"cne/data/file"
+	"cne/internal/errkind"
+	"cne/internal/parallel"
+	"cne/internal/text"
+)
+
+// A Matrix is a sparse matrix of counts: how often each gene was seen in each
+// cell. It takes 8 bytes for every count above 0.
+type Matrix struct {
+	// Name says what the cells are, for titles and logs.
+	Name string
+	// Cells and Genes are the numbers of cells, which become points, and of
+	// genes.
+	Cells, Genes int
+	// CSR has a row for each cell and a column for each gene, of counts above 0.
+	data.CSR
+	// CellNames and GeneNames are the barcodes of the cells and the identifiers
+	// of the genes; nil if they are not known.
+	CellNames, GeneNames []string
+	// Labels is nil when the cells have none.
+	Labels *data.Labels
+}
+
+// Check reports fields that contradict each other (ErrShape), values that are
+// not finite (ErrNotFinite) or not above 0 (ErrFormat), and a matrix without
+// cells, genes or counts (ErrEmpty). Open has called it already.
+func (c *Matrix) Check() error {
+	inconsistent := func(what string) error {
+		return errorf(data.ErrShape, "the counts are inconsistent: %s; read them again", what)
+	}
+	switch {
+	case c.Cells < 1 || c.Genes < 1 || len(c.Value) == 0:
+		return errorf(data.ErrEmpty, "there are %d counts of %d genes in %d cells; give at least one of each", len(c.Value), c.Genes, c.Cells)
+	case c.CellNames != nil && len(c.CellNames) != c.Cells || c.GeneNames != nil && len(c.GeneNames) != c.Genes:
+		return inconsistent(fmt.Sprintf("%d names stand for %d cells, and %d for %d genes", len(c.CellNames), c.Cells, len(c.GeneNames), c.Genes))
+	case c.Labels != nil && len(c.Labels.Class) != c.Cells:
+		return errorf(data.ErrLabels, "there are %d labels for %d cells; give one label per cell", len(c.Labels.Class), c.Cells)
+	}
+	if fault := c.Fault(c.Cells, c.Genes); fault != "" {
+		return inconsistent(fault)
+	}
+	faults := make([]error, parallel.Pieces(c.Cells, cellGrain))
+	parallel.For(c.Cells, cellGrain, func(piece, lo, hi int) {
+		for i := lo; i < hi && faults[piece] == nil; i++ {
+			gene, value := c.Row(i)
+			for k, v := range value {
+				switch {
+				case v-v != 0:
+					faults[piece] = errorf(data.ErrNotFinite, "the count of gene %d in cell %d (both counted from 0) is %v; replace it", gene[k], i, v)
+				case v <= 0:
+					faults[piece] = errorf(data.ErrFormat, "the count of gene %d in cell %d (both counted from 0) is %v; leave counts of 0 out", gene[k], i, v)
+				}
+			}
+		}
+	})
+	return cmp.Or(faults...)
+}
+
+// cellGrain is how many cells make a task.
+const cellGrain = 256
+
+// The files of a folder of 10x, each of which may be compressed with gzip.
+var (
+	mtxFiles     = []string{"matrix.mtx"}
+	barcodeFiles = []string{"barcodes.tsv"}
+	geneFiles    = []string{"features.tsv", "genes.tsv"}
+)
+
+// Is reports whether Open reads what is at a path, rather than file.Read: a folder with a
+// file matrix.mtx, or a file that begins as one in the Matrix Market format. It is false for
+// what cannot be read.
+func Is(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	if info.IsDir() {
+		return file.Find(path, mtxFiles...) != ""
+	}
+	return info.Mode().IsRegular() && file.IsMatrixMarket(path) // reading a pipe would take something away
+}
+
+// EmptyCells returns how many cells have no counts.
+func (c *Matrix) EmptyCells() int {
+	empty := 0
+	for i := range c.Cells {
+		if c.Start[i] == c.Start[i+1] {
+			empty++
+		}
+	}
+	return empty
+}
+
+// Open reads the counts of single-cell sequencing in the Matrix Market
+// format, genes as rows and cells as columns, the cells of all paths one after
+// the other. A path is a file (.mtx) or a folder as 10x's programs write it:
+// matrix.mtx and perhaps barcodes.tsv and features.tsv (or genes.tsv), of which
+// the first column names cells and genes. Each may be compressed with gzip.
+//
+// Where the third column of features.tsv
+// tells several kinds of features apart, those that are no "Gene Expression"
+// are left out, as scanpy.read_10x_mtx does; if all are no such, none is, and
+// Options.Log reports it. A matrix of which most cells
+// have no counts, such as 10x's unfiltered one, is refused.
+//
+// All paths must be of the same genes. Of the options, Name, Labels and Log count, and
+// Columns, the names of the genes that a model was trained on, to be told if there are
+// none; a column of labels or columns to drop give ErrOption. It takes 8 bytes of memory for
+// each count, 12 for those of a file whose cells are out of order, and 16 while several paths
+// are joined. The error names the file and is of package data's kinds or of the file
+// system's.
+func Open(ctx context.Context, paths []string, o file.Options) (*Matrix, error) {
+	if len(paths) == 0 {
+		return nil, errorf(data.ErrOption, "no counts are named; name at least one file or folder in the Matrix Market format")
+	}
+	if o.LabelColumn != "" || len(o.Drop)+len(o.Only) > 0 {
+		return nil, errorf(data.ErrOption, "%s: a label column or columns to drop are set, but this is a matrix of counts; give the labels as a file of their own", paths[0])
+	}
+	parts := make([]*Matrix, len(paths))
+	for i, path := range paths {
+		c, err := openPath(ctx, path, o.Log)
+		if err != nil {
+			return nil, err
+		}
+		if len(c.Value) == 0 {
+			return nil, errorf(data.ErrEmpty, "%s: no count of the %d genes in %d cells is above 0; give the counts as they were measured", path, c.Genes, c.Cells)
+		}
+		parts[i] = c
+		if first := parts[0]; c.Genes != first.Genes {
+			return nil, errorf(data.ErrShape, "%s: genes: got %d, want %d as in %s", path, c.Genes, first.Genes, paths[0])
+		} else if at := differ(first.GeneNames, c.GeneNames); at >= 0 {
+			return nil, errorf(data.ErrShape, "%s: gene %d: got %.60q, want %.60q as in %s", path, at+1, c.GeneNames[at], first.GeneNames[at], paths[0])
+		}
+	}
+	c := join(parts)
+	if c.GeneNames == nil && len(o.Columns) > 0 && o.Log != nil {
+		o.Log.Info("the genes have no names and are taken in the order of training", "file", paths[0])
+	}
+	if c.Name = o.Name; c.Name == "" {
+		c.Name = file.NameOf(paths[0])
+	}
+	if len(o.Labels) > 0 {
+		labels, err := file.ReadLabels(ctx, o.Labels, c.Cells)
+		if err != nil {
+			return nil, err
+		}
+		c.Labels = data.NewLabels(labels)
+	}
+	return c, c.Check()
+}
+
+// differ returns the first index at which two lists of names of one length
+// differ, or -1. Nothing is known of names that are nil.
+func differ(a, b []string) int {
+	if a == nil || b == nil {
+		return -1
+	}
+	for i, name := range a {
+		if b[i] != name {
+			return i
+		}
+	}
+	return -1
+}
+
+// join puts the cells of several matrices one after the other.
+func join(parts []*Matrix) *Matrix {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	c := &Matrix{Genes: parts[0].Genes}
+	named := true
+	rows := make([]*data.CSR, len(parts))
+	for i, p := range parts {
+		rows[i] = &p.CSR
+		c.Cells += p.Cells
+		c.CellNames = append(c.CellNames, p.CellNames...)
+		named = named && p.CellNames != nil
+		if c.GeneNames == nil {
+			c.GeneNames = p.GeneNames
+		}
+	}
+	if !named {
+		c.CellNames = nil
+	}
+	c.CSR = *data.ConcatCSR(rows)
+	return c
+}
+
+// openPath reads the counts of a file, or of a folder of 10x.
+func openPath(ctx context.Context, path string, log *slog.Logger) (*Matrix, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("the counts cannot be read (%w); check the path", err)
+	}
+	matrix, genesPath, cellsPath := path, "", ""
+	if info.IsDir() {
+		matrix, genesPath, cellsPath = file.Find(path, mtxFiles...), file.Find(path, geneFiles...), file.Find(path, barcodeFiles...)
+		if matrix == "" {
+			return nil, errorf(data.ErrUnsupported, "%s: a folder of counts holds a file matrix.mtx or matrix.mtx.gz, and this one does not; name the folder that does", path)
+		}
+	}
+	genes, err := readLines(ctx, genesPath)
+	if err != nil {
+		return nil, err
+	}
+	cells, err := readLines(ctx, cellsPath)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := file.Open(ctx, []string{matrix}, file.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	n, _ := rows.Len()
+	switch d := rows.Width(); {
+	case genes != nil && len(genes) == n && len(genes) != d:
+		return nil, errorf(data.ErrShape, "%s: rows: got %d, want %d, the genes of %s; write the matrix transposed, with genes as rows", matrix, d, len(genes), genesPath)
+	case genes != nil && len(genes) != d:
+		return nil, errorf(data.ErrShape, "%s: rows: got %d, want %d, the genes of %s", matrix, d, len(genes), genesPath)
+	case cells != nil && len(cells) != n:
+		return nil, errorf(data.ErrShape, "%s: columns: got %d, want %d, the cells of %s", matrix, n, len(cells), cellsPath)
+	}
+	sparse, ok := rows.(file.Sparse)
+	if !ok {
+		return nil, errorf(data.ErrUnsupported, "%s: got points, want counts in the Matrix Market format", matrix)
+	}
+	m, err := sparse.ReadSparse()
+	if err != nil {
+		return nil, err
+	}
+	c := &Matrix{Cells: m.N, Genes: m.D, CSR: *m.CSR, CellNames: firstFields(cells), GeneNames: firstFields(genes)}
+	keep, kind := expressed(genes)
+	if kind != "" && log != nil {
+		log.Warn("no feature is a \"Gene Expression\", so that all are taken for genes", "file", genesPath, "kind", text.Printable(kind))
+	}
+	if keep != nil {
+		c.Genes, c.CSR = len(keep), *c.SelectColumns(keep, c.Genes)
+		for j, g := range keep {
+			c.GeneNames[j] = c.GeneNames[g]
+		}
+		c.GeneNames = c.GeneNames[:len(keep)]
+	}
+	return c, nil
+}
+
+// readLines reads a file with an item on each line, nil without a path.
+func readLines(ctx context.Context, path string) ([]string, error) {
+	if path == "" {
+		return nil, nil
+	}
+	lines, _, err := file.ReadLines(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	for len(lines) > 0 && lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	if i := slices.Index(lines, ""); i >= 0 {
+		return nil, errorf(data.ErrFormat, "%s:%d: got an empty line, want a name", path, i+1)
+	}
+	return lines, nil
+}
+
+// firstFields returns the first field of each line as a name.
+func firstFields(lines []string) (names []string) {
+	for _, line := range lines {
+		name, _, _ := strings.Cut(line, "\t")
+		names = append(names, text.ValidName(name))
+	}
+	return names
+}
+
+// expressed returns the features that are genes: nil if all are, or if none is known to be
+// one; then, with the kind that the first is said to be, if any.
+func expressed(features []string) (keep []int, kind string) {
+	for i, line := range features {
+		fields := strings.Split(line, "\t")
+		if len(fields) < 3 {
+			continue
+		}
+		switch is := strings.TrimSpace(fields[2]); {
+		case is == "Gene Expression":
+			keep = append(keep, i)
+		case kind == "":
+			kind = is
+		}
+	}
+	switch len(keep) {
+	case 0:
+		return nil, kind
+	case len(features):
+		return nil, ""
+	}
+	return keep, ""
+}
+
+// What Fit asks of a gene, as the paper's programs do.
+const (
+	minDetected = 10   // cells in which it was seen
+	minZeros    = 0.02 // share of cells in which it was not, to be exceeded
+	zeroDecay   = 1.5  // of the curve over the mean logarithm
+)
+
+// A Scaling turns counts into points, as the paper does with single-cell
+// data (after Kobak and Berens, The art of using t-SNE for single-cell
+// transcriptomics, 2019): of each cell it takes the counts of the most variable
+// genes, multiplies them by the median library size over the cell's own, and
+// then takes log2(x+1).
+//
+// The library size of a cell is the sum of the counts of all genes. A cell
+// without counts becomes zeros.
+type Scaling struct {
+	// Total is the number of genes of the matrix that the scaling was fitted to.
+	Total int `json:"total"`
+	// Genes are those that are kept, counted from 0, in ascending order, and
+	// Names their names; nil if they have none.
+	Genes []int32  `json:"genes"`
+	Names []string `json:"names,omitempty"`
+	// LibrarySize is the median library size of the cells.
+	LibrarySize float64 `json:"library_size"`
+}
+
+// Fit finds the most variable genes, and the median library size.
+//
+// A gene is the more variable, the more often it is missing for how large it is
+// where it is there: with z, the share of cells without it, and m, the mean of
+// log2 of its counts above 0, genes are ranked by m + ln(z − 0.02)/1.5. Those
+// that are ranked first are the ones above the curve
+// z = exp(−1.5(m − x)) + 0.02 when its offset x is chosen so that there are as
+// many as are wanted, which is how the paper's programs put it. Genes that were
+// seen in fewer than 10 cells, or are missing in at most 2 % of them, are never
+// chosen; of equal ones, the first is.
+//
+// If fewer genes can be chosen than are wanted, all of these are. None at all,
+// or a median library size of 0, gives ErrEmpty, fewer genes wanted than one
+// ErrOption, and unusable counts the errors of Check.
+func Fit(c *Matrix, genes int) (*Scaling, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	if genes < 1 {
+		return nil, errorf(data.ErrOption, "%d genes cannot be chosen; choose at least one", genes)
+	}
+	s := &Scaling{Total: c.Genes, Genes: c.mostVariable(genes), LibrarySize: median(c.librarySizes())}
+	if len(s.Genes) == 0 {
+		return nil, errorf(data.ErrEmpty, "no gene was seen in at least %d of the %d cells and missing in more than %.0f %% of them, so that none varies enough; give more cells, or check that the rows are genes", minDetected, c.Cells, 100*minZeros)
+	}
+	if s.LibrarySize == 0 {
+		return nil, errorf(data.ErrEmpty, "most of the %d cells have no counts; give the filtered matrix", c.Cells)
+	}
+	if c.GeneNames != nil {
+		for _, g := range s.Genes {
+			s.Names = append(s.Names, c.GeneNames[g])
+		}
+	}
+	return s, nil
+}
+
+// mostVariable returns up to n genes, in ascending order.
+func (c *Matrix) mostVariable(n int) []int32 {
+	var logs [1 << 12]float64 // of small counts, which most are
+	for i := range logs {
+		logs[i] = math.Log2(float64(i))
+	}
+	detected, sum := make([]int, c.Genes), make([]float64, c.Genes)
+	for k, g := range c.Column {
+		v := c.Value[k]
+		detected[g]++
+		if i := int(min(v, float32(len(logs)-1))); float32(i) == v {
+			sum[g] += logs[i]
+		} else {
+			sum[g] += math.Log2(float64(v))
+		}
+	}
+	var chosen []int32
+	score := make([]float64, c.Genes)
+	for g, cells := range detected {
+		zeros := 1 - float64(cells)/float64(c.Cells)
+		if cells >= minDetected && zeros > minZeros {
+			score[g] = sum[g]/float64(cells) + math.Log(zeros-minZeros)/zeroDecay
+			chosen = append(chosen, int32(g))
+		}
+	}
+	slices.SortStableFunc(chosen, func(a, b int32) int { return cmp.Compare(score[b], score[a]) })
+	chosen = chosen[:min(n, len(chosen))]
+	slices.Sort(chosen)
+	return chosen
+}
+
+// librarySizes returns the sum of the counts of each cell.
+func (c *Matrix) librarySizes() []float64 {
+	sizes := make([]float64, c.Cells)
+	parallel.For(c.Cells, cellGrain, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			sizes[i] = c.librarySize(i)
+		}
+	})
+	return sizes
+}
+
+func (c *Matrix) librarySize(i int) float64 {
+	_, value := c.Row(i)
+	sum := 0.0
+	for _, v := range value {
+		sum += float64(v)
+	}
+	return sum
+}
+
+// median returns the middle value of x, or the mean of the two in the middle. It
+// sorts x.
+func median(x []float64) float64 {
+	slices.Sort(x)
+	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
+}
+
+// Apply turns the counts of cells into points, with their names and labels, and
+// those of the genes as Points.Columns. The genes are found by their names, where both
+// have them, and of equal names by their places; a gene that is missing or cannot
+// be told from another, or without names another number of genes, gives ErrShape.
+func (s *Scaling) Apply(c *Matrix) (*data.Dataset, error) {
+	ds := &data.Dataset{Name: c.Name, Points: data.NewMatrix(c.Cells, len(s.Genes)), Labels: c.Labels, Names: c.CellNames}
+	ds.Points.Columns = s.Names
+	if err := s.ApplyTo(ds.Points, c, 0); err != nil {
+		return nil, err
+	}
+	return ds, ds.Check()
+}
+
+// ApplyTo fills dst, whose width is the number of genes that are kept, with the
+// points that cell first and those after it make. A dst of another width, or of
+// more rows than there are cells, gives ErrShape, and so does what Apply
+// refuses.
+func (s *Scaling) ApplyTo(dst *data.Matrix, c *Matrix, first int) error {
+	if err := s.Check(); err != nil {
+		return err
+	}
+	if err := data.CheckDense(dst); err != nil {
+		return err
+	}
+	if dst.D != len(s.Genes) || first < 0 || dst.N > c.Cells-first {
+		return errorf(data.ErrShape, "a matrix of %d×%d cannot hold the %d genes of cells from %d on (counted from 0), of which there are %d", dst.N, dst.D, len(s.Genes), first, c.Cells)
+	}
+	column, err := s.columns(c)
+	if err != nil {
+		return err
+	}
+	parallel.For(dst.N, cellGrain, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			row := dst.Row(i)
+			clear(row)
+			size := c.librarySize(first + i)
+			gene, value := c.Row(first + i)
+			for k, g := range gene {
+				if j := column[g]; j >= 0 {
+					row[j] = float32(math.Log2(float64(value[k])/size*s.LibrarySize + 1))
+				}
+			}
+		}
+	})
+	return nil
+}
+
+// columns returns the column of each gene of c, −1 for those that are not kept.
+func (s *Scaling) columns(c *Matrix) ([]int32, error) {
+	column := make([]int32, c.Genes)
+	for g := range column {
+		column[g] = -1
+	}
+	if s.Names == nil || c.GeneNames == nil {
+		if c.Genes != s.Total {
+			return nil, errorf(data.ErrShape, "the counts are of %d genes, but the model was trained on counts of %d; give counts of the same genes", c.Genes, s.Total)
+		}
+		for j, g := range s.Genes {
+			column[g] = int32(j)
+		}
+		return column, nil
+	}
+	at := make(map[string]int, len(c.GeneNames))
+	for g, name := range slices.Backward(c.GeneNames) {
+		at[name] = g // the first of several
+	}
+	missing, example := 0, ""
+	for j, name := range s.Names {
+		// Genes of one name are told apart by their place, if it is the same.
+		g, ok := at[name]
+		if own := int(s.Genes[j]); own < c.Genes && c.GeneNames[own] == name {
+			g = own
+		}
+		if !ok {
+			if missing++; missing == 1 {
+				example = name
+			}
+			continue
+		}
+		if column[g] >= 0 {
+			return nil, errorf(data.ErrShape, "the model was trained on several genes named %.60q, which the counts do not have at the same places; give counts of the same genes in the same order, or names that differ", name)
+		}
+		column[g] = int32(j)
+	}
+	if missing > 0 {
+		return nil, errorf(data.ErrShape, "of the %d genes that the model was trained on, the counts lack %d, such as %.60q; give counts of the same genes", len(s.Names), missing, example)
+	}
+	return column, nil
+}
+
+// Check reports what is inconsistent, as it may be in a file (ErrShape, ErrOption).
+func (s *Scaling) Check() error {
+	if len(s.Genes) == 0 || !ascending(s.Genes) || s.Genes[0] < 0 || int(s.Genes[len(s.Genes)-1]) >= s.Total || s.Names != nil && len(s.Names) != len(s.Genes) {
+		return errorf(data.ErrShape, "the scaling of counts is inconsistent: it keeps %d of %d genes, with %d names; fit it again", len(s.Genes), s.Total, len(s.Names))
+	}
+	if !(s.LibrarySize > 0) || math.IsInf(s.LibrarySize, 0) {
+		return errorf(data.ErrOption, "the scaling of counts has a library size of %v; fit it again, it is a number above 0", s.LibrarySize)
+	}
+	return nil
+}
+
+// ascending reports whether each number is larger than the one before it.
+func ascending(x []int32) bool {
+	for i := 1; i < len(x); i++ {
+		if x[i] <= x[i-1] {
+			return false
+		}
+	}
+	return true
+}
+
+// errorf is fmt.Errorf for an error of a kind.
+func errorf(kind error, format string, args ...any) error {
+	return errkind.Errorf(kind, format, args...)
+}

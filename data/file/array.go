@@ -1,0 +1,289 @@
+package file
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"cne/data"
+)
+
+// A scalarType is how an array in a file stores one value.
+type scalarType struct {
+	// kind is NumPy's letter: 'b' bool, 'u' unsigned integer, 'i' signed integer,
+	// 'f' IEEE 754, 'c' complex, which only SparseFile reads, and of labels alone 'S' text
+	// of bytes, 'U' of characters of 4 bytes
+	kind byte
+	size int  // bytes
+	big  bool // the most significant byte comes first
+}
+
+func (t scalarType) String() string { return fmt.Sprintf("%c%d%t", t.kind, t.size, t.big) }
+
+func (t scalarType) isByte() bool { return t.kind == 'u' && t.size == 1 }
+
+func (t scalarType) isText() bool { return t.kind == 'S' || t.kind == 'U' }
+
+// isFloat32 tells whether float32 holds every value of the type.
+func (t scalarType) isFloat32() bool {
+	return t.kind == 'f' && t.size == 4 || t.size <= 2
+}
+
+// bits64 returns value i of b, without its meaning. The order of the bytes is
+// a plain branch, which costs nothing because it always goes the same way.
+func (t scalarType) bits64(b []byte, i int) uint64 {
+	b = b[i*t.size:]
+	switch {
+	case t.size == 1:
+		return uint64(b[0])
+	case t.size == 2 && t.big:
+		return uint64(binary.BigEndian.Uint16(b))
+	case t.size == 2:
+		return uint64(binary.LittleEndian.Uint16(b))
+	case t.size == 4 && t.big:
+		return uint64(binary.BigEndian.Uint32(b))
+	case t.size == 4:
+		return uint64(binary.LittleEndian.Uint32(b))
+	case t.big:
+		return binary.BigEndian.Uint64(b)
+	}
+	return binary.LittleEndian.Uint64(b)
+}
+
+// isWide tells whether the values are whole numbers of which some are no int64.
+func (t scalarType) isWide() bool { return t.kind == 'u' && t.size == 8 }
+
+// integer returns value i of b, of a type of bool or of integers that is not wide.
+func (t scalarType) integer(b []byte, i int) int64 {
+	u := t.bits64(b, i)
+	switch t.kind {
+	case 'b':
+		return int64(min(u, 1))
+	case 'u':
+		return int64(u)
+	}
+	shift := 64 - 8*t.size
+	return int64(u<<shift) >> shift
+}
+
+// float returns value i of b, of a type of IEEE 754.
+func (t scalarType) float(b []byte, i int) float64 {
+	u := t.bits64(b, i)
+	switch t.size {
+	case 2:
+		return half(uint16(u))
+	case 4:
+		return float64(math.Float32frombits(uint32(u)))
+	}
+	return math.Float64frombits(u)
+}
+
+// half returns the value of a float16, by its bits: a sign, 5 bits of exponent, and 10
+// of fraction.
+func half(h uint16) float64 {
+	sign, exponent, fraction := uint64(h>>15), uint64(h>>10&31), uint64(h&1023)
+	if exponent == 0 { // subnormal, or zero
+		return math.Copysign(float64(fraction)/(1<<24), 1-2*float64(sign))
+	}
+	if exponent == 31 { // infinite, or NaN
+		exponent = 2047
+	} else {
+		exponent += 1023 - 15
+	}
+	return math.Float64frombits(sign<<63 | exponent<<52 | fraction<<42)
+}
+
+// number returns value i of b, of which a complex one that is finite is 0 or 1.
+func (t scalarType) number(b []byte, i int) float64 {
+	if t.kind != 'c' {
+		return t.minus(b, i, 0)
+	}
+	part := scalarType{'f', t.size / 2, t.big}
+	re, im := part.float(b, 2*i), part.float(b, 2*i+1)
+	if sum := math.Abs(re) + math.Abs(im); sum == 0 || math.IsNaN(sum) || math.IsInf(re, 0) || math.IsInf(im, 0) {
+		return sum
+	}
+	return 1
+}
+
+// minus returns the difference of value i of b and an offset.
+func (t scalarType) minus(b []byte, i int, offset float64) float64 {
+	switch {
+	case t.kind == 'f':
+		return t.float(b, i) - offset
+	case t.isWide():
+		return subtractUnsigned(t.bits64(b, i), offset)
+	}
+	return subtract(t.integer(b, i), offset)
+}
+
+// float32s converts the values in src.
+func (t scalarType) float32s(dst []float32, src []byte) {
+	switch {
+	case t.isByte():
+		for i := range dst {
+			dst[i] = float32(src[i])
+		}
+	case t.kind == 'f' && t.size == 4 && !t.big:
+		for i := range dst {
+			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
+		}
+	case t.kind == 'i' && t.size == 4 && !t.big:
+		for i := range dst {
+			dst[i] = float32(int32(binary.LittleEndian.Uint32(src[4*i:])))
+		}
+	case t.kind == 'u' && t.size == 4 && !t.big:
+		for i := range dst {
+			dst[i] = float32(binary.LittleEndian.Uint32(src[4*i:]))
+		}
+	case t.kind == 'f':
+		for i := range dst {
+			dst[i] = float32(t.float(src, i))
+		}
+	case t.isWide():
+		for i := range dst {
+			dst[i] = float32(t.bits64(src, i))
+		}
+	default:
+		for i := range dst {
+			dst[i] = float32(t.integer(src, i))
+		}
+	}
+}
+
+// text writes value i of b as a label. The error is that of a text, as the end of a
+// sentence about it.
+func (t scalarType) text(b []byte, i int) (string, error) {
+	switch {
+	case t.kind == 'f':
+		return strconv.FormatFloat(t.float(b, i), 'g', -1, max(32, 8*t.size)), nil
+	case t.kind == 'b' && t.integer(b, i) == 0:
+		return "False", nil
+	case t.kind == 'b':
+		return "True", nil
+	case t.kind == 'S':
+		text := strings.TrimRight(string(b[i*t.size:(i+1)*t.size]), "\x00")
+		if !utf8.ValidString(text) {
+			return "", fmt.Errorf("is %.40q, which is no UTF-8; convert the labels with np.char.decode(x, 'latin-1')", text)
+		}
+		return strings.TrimSpace(text), nil
+	case t.kind == 'U':
+		return t.characters(b[i*t.size : (i+1)*t.size])
+	case t.isWide():
+		return strconv.FormatUint(t.bits64(b, i), 10), nil
+	}
+	return strconv.FormatInt(t.integer(b, i), 10), nil
+}
+
+// characters returns a text of characters of 4 bytes, which zeros fill up.
+func (t scalarType) characters(b []byte) (string, error) {
+	character := scalarType{'u', 4, t.big}
+	var text []byte
+	end := len(b) / 4
+	for ; end > 0 && character.bits64(b, end-1) == 0; end-- {
+	}
+	for i := range end {
+		c := character.bits64(b, i)
+		if c > unicode.MaxRune || !utf8.ValidRune(rune(c)) {
+			return "", fmt.Errorf("has the character %#x, which is none of Unicode; write the file again with np.save", c)
+		}
+		text = utf8.AppendRune(text, rune(c))
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// An array is what the header of an IDX or npy file says about its values.
+type array struct {
+	scalarType
+	shape   []int // each 0 or more; the product of all and the size fits an int
+	fortran bool  // the first index runs fastest
+}
+
+// newArray checks the shape found in a header.
+func newArray(t scalarType, shape []int) (array, error) {
+	total := uint64(t.size)
+	for _, n := range shape {
+		hi, lo := bits.Mul64(total, uint64(n))
+		if n < 0 || hi != 0 || lo > math.MaxInt64 {
+			return array{}, errorf(data.ErrFormat, "the header claims the impossible shape %s; the file is damaged, write it again", shapeText(shape))
+		}
+		total = lo
+	}
+	return array{scalarType: t, shape: shape}, nil
+}
+
+// rows returns the number of points and of values in each.
+func (a array) rows() (n, d int) {
+	n, d = a.shape[0], 1
+	for _, s := range a.shape[1:] {
+		d *= s
+	}
+	return n, d
+}
+
+// shapeText writes a shape as 60000×28×28.
+func shapeText(shape []int) string {
+	if len(shape) == 0 {
+		return "()"
+	}
+	text := make([]string, len(shape))
+	for i, n := range shape {
+		text[i] = strconv.Itoa(n)
+	}
+	return strings.Join(text, "×")
+}
+
+// checkPoints says why an array holds no points, if it does not.
+func (a array) checkPoints() error {
+	switch len(a.shape) {
+	case 0:
+		return errorf(data.ErrShape, "the array is a single number; points need an array with a row for each")
+	case 1:
+		return errorf(data.ErrShape, "the array has the one dimension %d; if it holds labels, name the file as labels, if points of one value, reshape it to %d×1", a.shape[0], a.shape[0])
+	}
+	if a.isText() {
+		return errorf(data.ErrUnsupported, "the values of the array are texts, and points need numbers; convert it with x.astype('float32')")
+	}
+	if n, d := a.rows(); n == 0 || d == 0 {
+		return errorf(data.ErrEmpty, "the array of shape %s holds no values; points need at least one row and one column", shapeText(a.shape))
+	}
+	return nil
+}
+
+// labels begins to read the values as labels.
+func (a array) labels(in *Input) (*arrayReader, error) {
+	if len(a.shape) != 0 {
+		if _, d := a.rows(); d == 1 {
+			return newArrayReader(a, in)
+		}
+	}
+	return nil, errorf(data.ErrShape, "labels need an array of one dimension, but this one has the shape %s; are these the points?", shapeText(a.shape))
+}
+
+// subtract returns the difference of a whole number and an offset, without the rounding
+// of the number to float64 where the offset is whole, too.
+func subtract(v int64, offset float64) float64 {
+	if o := int64(offset); math.Abs(offset) < 1<<62 && float64(o) == offset {
+		if d := v - o; (d > v) == (o < 0) {
+			return float64(d)
+		}
+	}
+	return float64(v) - offset
+}
+
+// subtractUnsigned does the same for whole numbers from 0 to 2⁶⁴−1.
+func subtractUnsigned(v uint64, offset float64) float64 {
+	if offset >= 0 && offset < 1<<64 && offset == math.Trunc(offset) {
+		o := uint64(offset)
+		if v < o {
+			return -float64(o - v)
+		}
+		return float64(v - o)
+	}
+	return float64(v) - offset
+}

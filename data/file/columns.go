@@ -1,0 +1,99 @@
+package file
+
+import (
+	"context"
+
+	"cne/data"
+	"cne/internal/text"
+)
+
+// A table has columns that can be read as text.
+type table interface {
+	// fields returns the names of the columns, nil without, and their number.
+	fields() (names []string, columns int)
+	// check says why column i cannot be read as text.
+	check(i int) error
+	// appendText appends what some columns say of each point. NaN, and what is missing,
+	// is empty.
+	appendText(to [][]string, columns []int) error
+}
+
+// ReadColumns reads columns as text, such as names of points, from the files from which
+// Read reads points by the same paths and options: result k has what column wanted[k] says
+// of each point, in their order. A column is named as Options.LabelColumn is, and may be one
+// that Options.Drop has. The files must be tables in text or Parquet (ErrUnsupported), and
+// can be read twice, as pipes cannot. Other errors are those of Read, or ErrFormat for text
+// that is not UTF-8.
+func ReadColumns(ctx context.Context, paths, wanted []string, o Options) ([][]string, error) {
+	columns := make([][]string, len(wanted))
+	err := eachTable(ctx, paths, wanted, o, func(t table, at []int) error { return t.appendText(columns, at) })
+	return columns, err
+}
+
+// CheckColumn says why ReadColumns would not find a column, as far as the heads of the files
+// tell.
+func CheckColumn(ctx context.Context, paths []string, wanted string, o Options) error {
+	return eachTable(ctx, paths, []string{wanted}, o, func(t table, at []int) error { return t.check(at[0]) })
+}
+
+// eachTable calls do with the table in each file, and where the columns are that are wanted.
+func eachTable(ctx context.Context, paths, wanted []string, o Options, do func(t table, at []int) error) error {
+	list, err := find(paths, &o)
+	if err != nil {
+		return err
+	}
+	if !list.again() {
+		return errorf(data.ErrUnsupported, "%s: columns are read by themselves, for which a pipe cannot be read again; give a file", list[0].path)
+	}
+	for _, from := range list {
+		err := withTable(ctx, from.path, &o, func(t table) error {
+			if t == nil {
+				return errorf(data.ErrUnsupported, "this is an array, which has no column %s; give the file with its values", text.Quote(wanted[0]))
+			}
+			names, columns := t.fields()
+			at := make([]int, len(wanted))
+			for k, name := range wanted {
+				var err error
+				if at[k], err = findColumn(name, columns, names); err != nil {
+					return err
+				}
+			}
+			return do(t, at)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withTable calls do with the table in a file, nil if it is an array. Errors name the file.
+func withTable(ctx context.Context, path string, o *Options, do func(t table) error) error {
+	in, f, err := openFile(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	var t table
+	if f.table != nil {
+		if t, err = f.table(in, o); err != nil {
+			return named(path, err)
+		}
+	}
+	if err := do(t); err != nil {
+		return named(path, err)
+	}
+	return nil
+}
+
+// CountColumns returns the number of columns of a table in text or Parquet; 1 of other
+// files, and of text whose first line has no separator.
+func CountColumns(ctx context.Context, path string) (columns int, err error) {
+	err = withTable(ctx, path, &Options{}, func(t table) error {
+		if columns = 1; t != nil {
+			_, columns = t.fields()
+		}
+		return nil
+	})
+	return columns, err
+}

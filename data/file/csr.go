@@ -1,0 +1,282 @@
+package file
+
+import (
+	"archive/zip"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"cne/data"
+)
+
+// A csrReader reads the rows of a matrix in compressed sparse rows from the archive in
+// which scipy.sparse.save_npz keeps it: indptr, indices and data are arrays of their own,
+// which are read side by side.
+type csrReader struct {
+	head
+	indptr, indices, value csrArray
+	row                    int // rows read
+	entries                int // values read
+	// The row that came last, as it is stored, and for read.
+	columns []int32
+	raw     []byte
+	one     data.CSR
+}
+
+// A csrArray is an array of a csrReader.
+type csrArray struct {
+	*arrayReader
+	name string
+}
+
+// isSparse tells whether an archive holds a matrix of scipy.sparse, and nothing that
+// np.savez would have been given as points.
+func (z *npz) isSparse() bool {
+	return z.find("images", "x", "X", "arr_0") == nil &&
+		(z.find("format") != nil && z.find("shape") != nil || z.find("indptr") != nil && z.find("indices") != nil)
+}
+
+// openCSR begins to read the points that are a matrix of scipy.sparse.
+func (z *npz) openCSR() (reader, error) {
+	r := new(csrReader)
+	if err := r.begin(z); err != nil {
+		return nil, err
+	}
+	switch {
+	case r.n == 0 || r.width == 0:
+		return nil, errorf(data.ErrEmpty, "the sparse matrix has %d rows and %d columns; points need at least one of each", r.n, r.width)
+	case r.value.array.kind == 'c':
+		return nil, inArray(r.value.name, errorf(data.ErrUnsupported, "its values are complex numbers; convert it with m.real.astype('float32')"))
+	}
+	r.in, r.sparse, r.isByte, r.exact, r.nonzeros = r.value.in, r, r.value.isByte, true, r.value.total
+	return r, nil
+}
+
+// begin opens the arrays of a matrix, and compares what they say.
+func (r *csrReader) begin(z *npz) (err error) {
+	var format, shape csrArray
+	for _, a := range []struct {
+		to                *csrArray
+		name, kinds, what string
+	}{
+		{&format, "format", "SU", "text"}, {&shape, "shape", "iu", "whole numbers"}, {&r.indptr, "indptr", "iu", "whole numbers"},
+		{&r.indices, "indices", "iu", "whole numbers"}, {&r.value, "data", "buifc", "numbers"},
+	} {
+		f := z.find(a.name)
+		if f == nil {
+			return errorf(data.ErrFormat, "the archive holds a sparse matrix without an array %s, but %s; write the file with scipy.sparse.save_npz", a.name, z.list())
+		}
+		in, err := z.open(f)
+		if err != nil {
+			return err
+		}
+		a.to.name = f.Name
+		is, err := npyHeader(in, true)
+		if a.to == &format && len(is.shape) == 0 {
+			is.shape = []int{1}
+		}
+		switch {
+		case err != nil:
+		case len(is.shape) != 1:
+			err = errorf(data.ErrShape, "it has the shape %s, but is to have one dimension; write the file again with scipy.sparse.save_npz", shapeText(is.shape))
+		case strings.IndexByte(a.kinds, is.kind) < 0:
+			err = errorf(data.ErrFormat, "it holds no %s; write the file again with scipy.sparse.save_npz", a.what)
+		default:
+			a.to.arrayReader, err = newArrayReader(is, in)
+		}
+		if err != nil {
+			return inArray(f.Name, err)
+		}
+		if a.to == &format {
+			if err := format.isCSR(); err != nil {
+				return err
+			}
+		}
+	}
+	if shape.total != 2 {
+		return errorf(data.ErrShape, "the array shape has %d entries, but points are the rows of a matrix, which has two dimensions", shape.total)
+	}
+	dims, err := shape.take(2, nil)
+	if err != nil {
+		return err
+	}
+	r.n, r.width = int(shape.integer(dims, 0)), int(shape.integer(dims, 1))
+	switch {
+	case r.n < 0 || r.width < 0 || r.n == math.MaxInt || r.width > math.MaxInt32:
+		return errorf(data.ErrFormat, "the array shape says that there are %d rows and %d columns, and up to %d columns are read; write the file again with scipy.sparse.save_npz", r.n, r.width, math.MaxInt32)
+	case r.indptr.total-1 != r.n:
+		return errorf(data.ErrFormat, "the array indptr has %d entries, but a sparse matrix of %d rows has one more than rows; write the file again with scipy.sparse.save_npz", r.indptr.total, r.n)
+	case r.indices.total != r.value.total:
+		return errorf(data.ErrFormat, "the array indices has %d entries, but data has %d, and each value has a column; write the file again with scipy.sparse.save_npz", r.indices.total, r.value.total)
+	}
+	first, err := r.indptr.take(1, nil)
+	if err == nil && r.indptr.integer(first, 0) != 0 {
+		err = errorf(data.ErrFormat, "the array indptr begins with %d instead of 0; write the file again with scipy.sparse.save_npz", r.indptr.integer(first, 0))
+	}
+	return err
+}
+
+// isCSR returns an error unless the array, which says how a matrix is stored, says csr.
+func (a *csrArray) isCSR() error {
+	texts, err := a.allLabels()
+	if err != nil {
+		return inArray(a.name, err)
+	}
+	if format := strings.Join(texts, ", "); format != "csr" {
+		return errorf(data.ErrUnsupported, "the archive holds a sparse matrix in the format %.20q, and csr is read; save m.tocsr() with scipy.sparse.save_npz", format)
+	}
+	return nil
+}
+
+// take returns the values that come next, so many that must be there, as they are stored
+// and in the memory of to, which grows as they come.
+func (a *csrArray) take(count int, to []byte) ([]byte, error) {
+	for to = to[:0]; count > 0; {
+		src, n, err := a.next(count)
+		if err != nil {
+			return nil, inArray(a.name, err)
+		}
+		to, count = append(to, src[:n*a.size]...), count-n
+	}
+	return to, nil
+}
+
+// next reads the next row, with columns in any order, of which some may come twice, and
+// values as they are stored; after the last row it returns io.EOF.
+func (r *csrReader) next() error {
+	if r.row == r.n {
+		return r.end()
+	}
+	var err error
+	if r.raw, err = r.indptr.take(1, r.raw); err != nil {
+		return err
+	}
+	end := r.indptr.integer(r.raw, 0)
+	if end < int64(r.entries) || end > int64(r.value.total) {
+		return inArray(r.indptr.name, errorf(data.ErrFormat, "entry %d (counted from 0) is %d, but it must be from %d, the one before it, to %d, the number of values; write the file again with scipy.sparse.save_npz",
+			r.row+1, end, r.entries, r.value.total))
+	}
+	count := int(end) - r.entries
+	if r.raw, err = r.indices.take(count, r.raw); err != nil {
+		return err
+	}
+	r.columns = r.columns[:0]
+	for i := range count {
+		j := r.indices.integer(r.raw, i)
+		if j < 0 || j >= int64(r.width) {
+			return inArray(r.indices.name, errorf(data.ErrFormat, "entry %d (counted from 0), of row %d (counted from 1), is %d, but the columns are numbered from 0 to %d; write the file again with scipy.sparse.save_npz",
+				r.entries+i, r.row+1, j, r.width-1))
+		}
+		r.columns = append(r.columns, int32(j))
+	}
+	r.raw, err = r.value.take(count, r.raw)
+	r.row, r.entries = r.row+1, r.entries+count
+	return err
+}
+
+// appendRow appends the row that came last to c.
+func (r *csrReader) appendRow(c *data.CSR) {
+	at := len(c.Value)
+	c.Column = append(c.Column, r.columns...)
+	c.Value = append(c.Value, make([]float32, len(r.columns))...)
+	r.value.float32s(c.Value[at:], r.raw)
+	c.Start = append(c.Start, len(c.Value))
+}
+
+// end returns io.EOF if the arrays end with the last row, as they should.
+func (r *csrReader) end() error {
+	if r.entries != r.value.total {
+		return inArray(r.indptr.name, errorf(data.ErrFormat, "it ends with %d, but there are %d values; write the file again with scipy.sparse.save_npz", r.entries, r.value.total))
+	}
+	for _, a := range []*csrArray{&r.indptr, &r.indices, &r.value} {
+		if _, _, err := a.next(1); err != io.EOF {
+			return inArray(a.name, err)
+		}
+	}
+	return io.EOF
+}
+
+// readSparse implements sparseReader.
+func (r *csrReader) readSparse(c *data.CSR, rows int) (int, error) {
+	if r.row == 0 {
+		room := min(r.indices.in.trusted(r.indices.total, false), r.value.in.trusted(r.value.total, false))
+		c.Column, c.Value = slices.Grow(c.Column, room), slices.Grow(c.Value, room)
+		c.Start = slices.Grow(c.Start, r.indptr.in.trusted(r.n, false))
+	}
+	for n := range rows {
+		if err := r.next(); err != nil {
+			return n, err
+		}
+		r.appendRow(c)
+	}
+	return rows, nil
+}
+
+// read implements reader, of dense rows.
+func (r *csrReader) read(dst []float32) (int, error) {
+	for filled := 0; ; filled += r.width {
+		if len(dst)-filled < r.width && r.row < r.n {
+			return filled, nil
+		}
+		if err := r.next(); err != nil {
+			return filled, err
+		}
+		r.one = data.CSR{Start: append(r.one.Start[:0], 0), Column: r.one.Column[:0], Value: r.one.Value[:0]}
+		r.appendRow(&r.one)
+		r.one.Tidy()
+		row := dst[filled : filled+r.width]
+		clear(row)
+		for k, j := range r.one.Column {
+			row[j] = r.one.Value[k]
+		}
+	}
+}
+
+// skip implements reader.
+func (r *csrReader) skip(rows int) (passed int, err error) {
+	for ; passed < rows && r.row < r.n; passed++ {
+		if err := r.next(); err != nil {
+			return passed, err
+		}
+	}
+	return passed, nil
+}
+
+// takeLabels implements reader: there are none among the values.
+func (r *csrReader) takeLabels() []string { return nil }
+
+// A SparseFile is a matrix in the CSR format, in the archive in which scipy.sparse.save_npz
+// keeps it, that is read row by row. Unlike Open it leaves entries as they are in the
+// file: in their order, zeros and those for the same place included, and also complex.
+type SparseFile struct {
+	N, D   int // rows and columns
+	r      *csrReader
+	values []float64
+}
+
+// OpenSparseFile begins to read an archive of the given size in bytes.
+func OpenSparseFile(r io.ReaderAt, size int64) (*SparseFile, error) {
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return nil, errorf(data.ErrFormat, "not an npz archive (%w); write it with scipy.sparse.save_npz", err)
+	}
+	c := new(csrReader)
+	if err := c.begin(&npz{z, r, size}); err != nil {
+		return nil, err
+	}
+	return &SparseFile{N: c.n, D: c.width, r: c}, nil
+}
+
+// Next returns the next row, of which a complex value, if finite, is 0 or 1. The slices are
+// valid until it is called again. After the last row it returns io.EOF.
+func (f *SparseFile) Next() (columns []int32, values []float64, err error) {
+	if err := f.r.next(); err != nil {
+		return nil, nil, err
+	}
+	f.values = f.values[:0]
+	for i := range f.r.columns {
+		f.values = append(f.values, f.r.value.number(f.r.raw, i))
+	}
+	return f.r.columns, f.values, nil
+}

@@ -1,0 +1,239 @@
+package file_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"cne/data"
+	"cne/data/file"
+)
+
+func TestReadCSV(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		opt        file.Options
+		want       *data.Matrix
+		labels     []string // of each point
+	}{
+		{"commas", "1,2\n3,4\n", file.Options{}, matrix(2, 2, 1, 2, 3, 4), nil},
+		{"semicolons", "1;2\n3;4\n", file.Options{}, matrix(2, 2, 1, 2, 3, 4), nil},
+		{"tabs", "1\t2\n3\t4\n", file.Options{}, matrix(2, 2, 1, 2, 3, 4), nil},
+		{"a tab goes before the others", "a,b;c\td\n1\t2\n", file.Options{}, matrix(1, 2, 1, 2), nil},
+		{"given separator", "a,b;c\n1;2\n", file.Options{Separator: ';'}, matrix(1, 2, 1, 2), nil},
+		{"quoted separators are not counted", "\"a;b;c\",d\n1,2\n", file.Options{}, matrix(1, 2, 1, 2), nil},
+		{"one column, no end of the last line", "1\n2", file.Options{}, matrix(2, 1, 1, 2), nil},
+		{"Windows lines, mark and empty lines", "\ufeffx,y\r\n\r\n1,2\r\n\r\n3,4\r\n\r\n", file.Options{}, matrix(2, 2, 1, 2, 3, 4), nil},
+		{"numbers", "-1,+2.5,1e3, 7 ,0.1,1234567,0012\n", file.Options{}, matrix(1, 7, -1, 2.5, 1000, 7, 0.1, 1234567, 12), nil},
+		{"quoted numbers", "\"1\",2\n3,\"4\"\n", file.Options{}, matrix(2, 2, 1, 2, 3, 4), nil},
+		{"header with an unnamed column", ",b\n1,2\n", file.Options{}, matrix(1, 2, 1, 2), nil},
+		{"header that only Go takes for numbers", "1_1,0x10\n5,6\n", file.Options{}, matrix(1, 2, 5, 6), nil},
+		{"header of numbers, said to be one", "0,1\n5,6\n", file.Options{Header: file.HeaderPresent}, matrix(1, 2, 5, 6), nil},
+		{"header of numbers with a wanted name", "0,1,label\n5,6,7\n", file.Options{LabelColumn: "label"}, matrix(1, 2, 5, 6), []string{"7"}},
+		{"label by name", "x,kind,y\n1,a,2\n3,b,4\n", file.Options{LabelColumn: "kind"}, matrix(2, 2, 1, 2, 3, 4), []string{"a", "b"}},
+		{"label by number, no header", "a,1,2\nb,3,4\n", file.Options{LabelColumn: "1"}, matrix(2, 2, 1, 2, 3, 4), []string{"a", "b"}},
+		{"label by number from the end", "1,2,b\n3,4,a\n", file.Options{LabelColumn: "-1"}, matrix(2, 2, 1, 2, 3, 4), []string{"b", "a"}},
+		{"a name goes before a number", "2,label\n5,6\n", file.Options{LabelColumn: "2", Header: file.HeaderPresent}, matrix(1, 1, 6), []string{"5"}},
+		{"drop by name and number", "id,x,note,y\nq,1,a,2\nr,3,b,4\n", file.Options{Drop: []string{"note", "1"}}, matrix(2, 2, 1, 2, 3, 4), nil},
+		{"labels with everything in them", "x,l\n1,\"a,\"\"b\"\"\nc\"\n2,\"\"\n", file.Options{LabelColumn: "l"}, matrix(2, 1, 1, 2), []string{"a,\"b\"\nc", ""}},
+		{"no header although the label is a name", "1,a\n2,b\n", file.Options{LabelColumn: "2", Header: file.HeaderNone}, matrix(2, 1, 1, 2), []string{"a", "b"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for _, r := range []io.Reader{strings.NewReader(tc.text), io.MultiReader(strings.NewReader(tc.text)), bytes.NewReader(gz([]byte(tc.text)))} {
+				ds := need(file.Decode(r, tc.opt))(t)
+				sameMatrix(t, ds.Points, tc.want)
+				if (ds.Labels != nil) != (tc.labels != nil) {
+					t.Fatalf("the labels are %+v, want %q", ds.Labels, tc.labels)
+				}
+				for i, want := range tc.labels {
+					if got := ds.Labels.Names[ds.Labels.Class[i]]; got != want {
+						t.Errorf("label %d is %q, want %q", i, got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestReadCSVErrors(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		opt        file.Options
+		kind       error
+		want       string
+	}{
+		{"nothing", "", file.Options{}, data.ErrEmpty, "the file is empty"},
+		{"empty lines only", "\n\n", file.Options{}, data.ErrEmpty, "there are no lines in the table"},
+		{"header alone", "x,y\n", file.Options{}, data.ErrEmpty, "the table has a header but no points"},
+		{"no column left", "l\na\n", file.Options{LabelColumn: "1"}, data.ErrEmpty, "no column is left for the points"},
+		{"ragged", "x,y\n1,2\n\n3\n", file.Options{}, data.ErrFormat, "line 4 (counted from 1) has 1 field, but line 1 has 2; give every line the same number of fields"},
+		{"ragged, too many", "1,2\n1,2,3\n", file.Options{}, data.ErrFormat, "line 2 (counted from 1) has 3 fields, but line 1 has 2"},
+		{"text among numbers", "x,kind\n1,2\n3,red\n", file.Options{}, data.ErrFormat, `line 3, column 2 ("kind"), both counted from 1: "red" is not a number; name this column as label column or drop it`},
+		{"text in the first line", "1,red\n", file.Options{}, data.ErrFormat, `line 1, column 2, both counted from 1: "red" is not a number; name this column as label column or drop it, or set the header to present`},
+		{"header although there is none", "x,y\n1,2\n", file.Options{Header: file.HeaderNone}, data.ErrFormat, `line 1, column 1, both counted from 1: "x" is not a number; name this column as label column or drop it`},
+		{"decimal comma", "1,5;2\n", file.Options{}, data.ErrFormat, `line 1, column 1, both counted from 1: "1,5" has a decimal comma; write all numbers with a decimal point, this one as 1.5`},
+		{"decimal comma and thousands", "a;b\n1;-1.234,5e3\n", file.Options{}, data.ErrFormat, `line 2, column 2 ("b"), both counted from 1: "-1.234,5e3" has a decimal comma; write all numbers with a decimal point, this one as -1234.5e3`},
+		{"decimal comma in quotes", "a,b\n1,\"2,5\"\n", file.Options{}, data.ErrFormat, `"2,5" has a decimal comma`},
+		{"words with a comma", "a;b\n1;2,x\n", file.Options{}, data.ErrFormat, `"2,x" is not a number; name this column`},
+		{"two commas", "a;b\n1;1,234,567\n", file.Options{}, data.ErrFormat, `"1,234,567" is not a number; name this column`},
+		{"decimal commas between commas", "a,b\n1,5,-0,25\n", file.Options{}, data.ErrFormat, "line 2 (counted from 1) has 4 fields, but line 1 has 2; give every line the same number of fields, and if its numbers have decimal commas, write decimal points in their place"},
+		{"underscores", "a\n1\n1_000\n", file.Options{}, data.ErrFormat, `line 3, column 1 ("a"), both counted from 1: "1_000" is not a number`},
+		{"hexadecimal", "1\n0x1p4\n", file.Options{}, data.ErrFormat, `line 2, column 1, both counted from 1: "0x1p4" is not a number`},
+		{"spaces between fields", "1 2 3\n4 5 6\n", file.Options{Header: file.HeaderNone}, data.ErrFormat, `"1 2 3" is not a number; separate fields by commas, semicolons or tabs`},
+		{"empty field", "1,2\n3,\n", file.Options{}, data.ErrFormat, "line 2, column 2, both counted from 1: the field is empty"},
+		{"too large", "1,2\n3,1e39\n", file.Options{}, data.ErrFormat, `line 2, column 2, both counted from 1: "1e39" is too large for a float32`},
+		{"NaN", "1,2\n3,nan\n", file.Options{}, data.ErrNotFinite, "row 2, column 2 (counted from 1) is NaN"},
+		{"quotation mark within a field", "x,l\n1,a\"b\n2,c\"\n", file.Options{LabelColumn: "l"}, data.ErrFormat, "line 2 (counted from 1) has a quotation mark out of place"},
+		{"something after a quotation mark", "x,l\n1,\"a\"b\n", file.Options{LabelColumn: "l"}, data.ErrFormat, "line 2 (counted from 1) has a quotation mark out of place"},
+		{"open quotation mark", "x,l\n1,\"a\n2,b\n", file.Options{LabelColumn: "l"}, data.ErrFormat, "line 2 (counted from 1) has a quotation mark that is never closed"},
+		{"unknown column", "x,y\n1,2\n", file.Options{LabelColumn: "label"}, data.ErrOption, `there is no column "label"; the columns are ["x" "y"]`},
+		{"unknown column of many", "a,b,c,d,e,f,g,h,i,j,k,l\n1,2,3,4,5,6,7,8,9,10,11,12\n", file.Options{Drop: []string{"z"}}, data.ErrOption, `"i" "j"] and 2 more`},
+		{"name without a header", "1,2\n", file.Options{LabelColumn: "label"}, data.ErrOption, `the column "label" cannot be found, for the table has no header`},
+		{"column 0", "1,2\n", file.Options{LabelColumn: "0"}, data.ErrOption, "there is no column 0; the table has 2 columns, counted from 1, or from -1 backwards from the last"},
+		{"column 3", "1,2\n", file.Options{Drop: []string{"3"}}, data.ErrOption, "there is no column 3"},
+		{"column -3", "1,2\n", file.Options{Drop: []string{"-3"}}, data.ErrOption, "there is no column -3"},
+		{"name that occurs twice", "x,x\n1,2\n", file.Options{Drop: []string{"x"}}, data.ErrOption, `columns 1 and 2 (counted from 1) are both called "x"; give the number`},
+		{"label and dropped", "x,y\n1,2\n", file.Options{Drop: []string{"x"}, LabelColumn: "1"}, data.ErrOption, `column "1" is both the label column and to be dropped`},
+		{"separator", "1,2\n", file.Options{Separator: ' '}, data.ErrOption, "separator: got ' '"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			wantError(t, errorOf(file.Decode(strings.NewReader(tc.text), tc.opt)), tc.kind, tc.want)
+		})
+	}
+}
+
+// endless gives the same bytes again and again.
+type endless []byte
+
+func (e endless) Read(p []byte) (int, error) { return copy(p, e), nil }
+
+func TestReadCSVEndless(t *testing.T) {
+	for name, r := range map[string]io.Reader{
+		"no line end":         endless(bytes.Repeat([]byte("1"), 1<<12)),
+		"open quotation mark": io.MultiReader(strings.NewReader("\""), endless(bytes.Repeat([]byte("1 2 3 4 5 6 7 8 9\n"), 1<<8))),
+	} {
+		_, err := file.Decode(r, file.Options{})
+		if !errors.Is(err, data.ErrFormat) || !strings.Contains(err.Error(), "is longer than 64 MiB") {
+			t.Errorf("%s: the error is %v", name, err)
+		}
+	}
+}
+
+// failing gives some bytes and then an error.
+type failing struct{ r io.Reader }
+
+func (f failing) Read(p []byte) (int, error) {
+	n, err := f.r.Read(p)
+	if err == io.EOF {
+		err = io.ErrClosedPipe
+	}
+	return n, err
+}
+
+func TestReadersPassErrorsOn(t *testing.T) {
+	readers := map[string]func(io.Reader) error{
+		"idx": func(r io.Reader) error { _, err := decode(r); return err },
+		"npy": func(r io.Reader) error { _, err := decode(r); return err },
+		"csv": func(r io.Reader) error { _, err := file.Decode(r, file.Options{}); return err },
+	}
+	npyFile := npy("{'descr': '|u1', 'fortran_order': False, 'shape': (1, 2), }", 3, 4)
+	for _, tc := range []struct {
+		name    string
+		content []byte
+	}{{"idx", idx(8, []uint32{1, 2}, 1, 2)}, {"npy", npyFile}, {"csv", []byte("1,2\n3,4\n")}} {
+		for n := range len(tc.content) + 1 {
+			if err := readers[tc.name](failing{bytes.NewReader(tc.content[:n])}); !errors.Is(err, io.ErrClosedPipe) {
+				t.Errorf("%s fails after %d bytes with %v", tc.name, n, err)
+			}
+		}
+	}
+}
+
+func TestCSVRoundTrip(t *testing.T) {
+	labels := []string{"plain", "with, comma", `with "marks"`, "two\nlines", "", "tab\there", "semi;colon"}
+	for _, d := range []int{1, 2, 3, 5} {
+		m := normal(3, len(labels), d)
+		m.X[0], m.X[d] = math.MaxFloat32, math.SmallestNonzeroFloat32
+		for _, withLabels := range []bool{false, true} {
+			var l *data.Labels
+			var opt file.Options
+			if withLabels {
+				l = data.NewLabels(labels)
+				opt.LabelColumn = "label"
+			}
+			var b bytes.Buffer
+			must(t, file.WriteCSV(&b, m, l, nil))
+			want := map[int]string{1: "x", 2: "x,y", 3: "x,y,z", 5: "x1,x2,x3,x4,x5"}[d]
+			if withLabels {
+				want += ",label"
+			}
+			if head, _, _ := strings.Cut(b.String(), "\n"); head != want {
+				t.Errorf("the header is %q, want %q", head, want)
+			}
+			ds := need(file.Decode(&b, opt))(t)
+			sameMatrix(t, ds.Points, m)
+			if withLabels && (!slices.Equal(ds.Labels.Class, l.Class) || !slices.Equal(ds.Labels.Names, l.Names)) {
+				t.Errorf("the labels are %+v, want %+v", ds.Labels, l)
+			}
+		}
+	}
+}
+
+func TestWriteCSVErrors(t *testing.T) {
+	two := matrix(2, 1, 1, 2)
+	for _, tc := range []struct {
+		name   string
+		m      *data.Matrix
+		labels *data.Labels
+		kind   error
+		want   string
+	}{
+		{"inconsistent matrix", &data.Matrix{N: 2, D: 1}, nil, data.ErrShape, "a matrix of 2×1 has 0 values"},
+		{"too few labels", two, data.NewLabels([]string{"a"}), data.ErrLabels, "there are 1 labels for 2 points"},
+		{"class without a name", two, &data.Labels{Class: []int32{0, 3}, Names: []string{"a"}}, data.ErrLabels, "the label of point 2 (counted from 1) is class 3"},
+	} {
+		wantError(t, file.WriteCSV(io.Discard, tc.m, tc.labels, nil), tc.kind, tc.want)
+	}
+	if err := file.WriteCSV(brokenWriter{}, two, nil, nil); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("a writer that fails gives %v", err)
+	}
+}
+
+// TestCSVMemory checks that a long table leaves little behind besides the
+// points.
+func TestCSVMemory(t *testing.T) {
+	m := normal(5, 8000, 100)
+	var b bytes.Buffer
+	must(t, file.WriteCSV(&b, m, nil, nil))
+	packed := gz(b.Bytes())
+	for name, content := range map[string][]byte{"plain": b.Bytes(), "gzip": packed} {
+		var ds *data.Dataset
+		var err error
+		used := allocated(func() { ds, err = file.Decode(bytes.NewReader(content), file.Options{}) })
+		must(t, err)
+		sameMatrix(t, ds.Points, m)
+		if limit := uint64(2*4*len(m.X) + 2<<20 + raceBytes); used > limit {
+			t.Errorf("%s: %d bytes were allocated for %d of points, want no more than %d", name, used, 4*len(m.X), limit)
+		}
+	}
+}
+
+// A table written without names of its own for the columns begins 0,1,2,….
+func TestCountingHeader(t *testing.T) {
+	for text, want := range map[string]int{
+		"0,1,2\n5,6,7\n":   1,
+		"0,1,2\r\n5,6,7\n": 1,
+		"0,1\n5,6\n":       2, // as likely two points
+		"1,2,3\n5,6,7\n":   2,
+		"0,1,2.5\n5,6,7\n": 2,
+	} {
+		set, err := file.Decode(strings.NewReader(text), file.Options{})
+		if err != nil || set.Points.N != want {
+			t.Errorf("%q: %v points, %v; want %d", text, set, err, want)
+		}
+	}
+}

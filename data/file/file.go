@@ -1,0 +1,507 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"cne/data"
+	"cne/internal/finite"
+)
+
+// Rows are points that come a block at a time, so that the memory they take depends on
+// their width only. Values may be NaN or infinite; see CheckFinite. Rows are not safe for
+// use by several goroutines at once.
+type Rows interface {
+	// Width returns the number of values of a point. A header can claim any number:
+	// compare it before making room for a block.
+	Width() int
+	// Columns returns the names of the values; nil if they have none.
+	Columns() []string
+	// Len returns the number of all points, if it is known before they are read.
+	Len() (n int, known bool)
+	// Next fills dst with the rows that come next, and returns how many there are: all
+	// that dst has room for but in the last block. After the last row it returns 0 and
+	// io.EOF, after an error 0 and that error, again and again; rows before an error in
+	// a file are sound. dst gets the Columns and the Offset of the points. A dst of
+	// another width or without rows gives ErrShape or ErrEmpty, and reading can continue.
+	Next(dst *data.Matrix) (n int, err error)
+	// Labeled reports whether the points have labels.
+	Labeled() bool
+	// Labels returns the labels of the last block's rows, as they are written but for
+	// white space around them, or nil. Next overwrites them.
+	Labels() []string
+	// Skip skips so many rows, or all if there are fewer, and returns their number. It
+	// does not read them where the format says where a row lies.
+	Skip(rows int) (skipped int, err error)
+	// RowName names row i, counted from 0 over all points, for a message.
+	RowName(i int) string
+	// Close closes the files. No other method may be called after it.
+	Close() error
+}
+
+// Bytes is Rows of unsigned bytes in arrays, such as images.
+type Bytes interface {
+	Rows
+	// Shapes returns the shapes of the arrays that are open; none if there is a file that is
+	// no array of unsigned bytes.
+	Shapes() [][]int
+	// ReadBytes reads all values as they are, and the labels.
+	ReadBytes() (values []byte, labels []string, err error)
+	// Parts returns the files opened so far, with the number of rows read of each.
+	Parts() []data.Part
+}
+
+// Sparse is Rows of points that are sparse in their files: a matrix of scipy, or one in the
+// Matrix Market format.
+type Sparse interface {
+	Rows
+	// ReadSparse reads all points (Matrix.CSR). Others than sparse ones give ErrUnsupported.
+	ReadSparse() (*data.Matrix, error)
+}
+
+// CheckFinite returns an error of kind ErrNotFinite that names the first value of a block,
+// of which first is the number of the first row, that is NaN or infinite; or nil.
+func CheckFinite(rows Rows, first int, block *data.Matrix) error {
+	if at := finite.First(block.X); at >= 0 {
+		return data.NotFinite(rows.RowName(first+at/block.D), at%block.D, block.X[at])
+	}
+	return nil
+}
+
+// Open opens files, which are read one after the other in the order of paths, until ctx
+// ends. The format of each is recognized from its content and name: IDX, npy, CSV and TSV
+// or Matrix Market, each plain or compressed with gzip; npz, as np.savez or
+// scipy.sparse.save_npz writes it; or Parquet. A folder stands for the four files of MNIST
+// (all 70 000 points), Kuzushiji-49 (270 912) or Kuzushiji-MNIST (70 000) under their
+// published names, train before test, with labels.
+//
+// Labels come from Options.LabelColumn, from a folder or from an npz file; all files must
+// have them or none. Options.Labels, whose headings can be recognized only when all points
+// have been counted, gives ErrOption. Sparse and dense points do not go together.
+//
+// Errors name the file and are of package data's kinds or of the file system's. Much of what
+// can be wrong with a file shows only when it is read; the heads of the first 64 files,
+// however, are read now.
+func Open(ctx context.Context, paths []string, o Options) (Rows, error) {
+	if len(o.Labels) > 0 {
+		return nil, errorf(data.ErrOption, "labels from a file of their own (%s) cannot be read along with blocks of points; give the labels as a column of a table, or leave them out", o.Labels[0])
+	}
+	list, err := find(paths, &o)
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, list, o)
+}
+
+// maxOpen is how many files are open at the same time.
+const maxOpen = 64
+
+// files are Rows of several files. The heads of as many as can be open at the same time are
+// read at once, so that their faults and sizes are known before any of them is read; those
+// of the others when their turn comes.
+type files struct {
+	ctx     context.Context // of all reading
+	o       Options
+	list    sources   // not yet opened
+	opened  []*opened // and not yet begun
+	current *opened
+	first   *head // of the first file
+	parts   []data.Part
+	isByte  bool // all values so far are unsigned bytes
+	labels  []string
+	conversion
+	sums []uint32 // checksums of the files that have been read
+	err  error    // what Next returns from now on
+}
+
+var (
+	_ Bytes  = (*files)(nil)
+	_ Sparse = (*files)(nil)
+)
+
+// An opened is a file whose head has been read.
+type opened struct {
+	reader
+	source
+	closers []io.Closer
+}
+
+func (f *opened) close() error {
+	var first error
+	for _, c := range f.closers {
+		first = errors.Join(first, c.Close())
+	}
+	return first
+}
+
+// open opens the first files of a list.
+func open(ctx context.Context, list sources, o Options) (*files, error) {
+	f := &files{ctx: ctx, o: o, list: list, isByte: true}
+	err := error(nil)
+	for err == nil && len(f.list) > 0 && len(f.opened) < maxOpen {
+		err = f.openNext()
+	}
+	if err == nil {
+		f.first = f.opened[0].about()
+		err = f.begin()
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// openNext opens the next file, and reads as much of it as it takes to know the width of
+// its points.
+func (f *files) openNext() error {
+	from := f.list[0]
+	f.list = f.list[1:]
+	file, err := from.open(f.ctx, &f.o)
+	if err != nil {
+		return err
+	}
+	f.opened = append(f.opened, file)
+	h := file.about()
+	h.name, h.labeled = from.path, h.labeled || from.labels != "" && len(f.o.Labels) == 0
+	if h.beside != nil {
+		h.beside.name = h.name
+	}
+	switch {
+	case f.o.Offset == nil:
+	case h.sparse != nil:
+		return h.named(errorf(data.ErrSparse, "the points are sparse, but those that were trained on are relative to an offset, for their values were far from zero; make them dense (m.toarray())"))
+	case h.width != len(f.o.Offset):
+		return h.named(errorf(data.ErrShape, "values per point: got %d, want %d as in training", h.width, len(f.o.Offset)))
+	}
+	return nil
+}
+
+// begin begins the next file; io.EOF says that there is none.
+func (f *files) begin() error {
+	if f.current != nil {
+		f.sums = append(f.sums, f.current.about().sum)
+		f.current.close()
+		f.current = nil
+	}
+	if len(f.opened) == 0 {
+		if len(f.list) == 0 {
+			return io.EOF
+		}
+		if err := f.openNext(); err != nil {
+			return err
+		}
+	}
+	f.current, f.opened = f.opened[0], f.opened[1:]
+	h := f.current.about()
+	if err := h.follows(f.first); err != nil {
+		return err
+	}
+	if f.current.labels != "" && h.labeled {
+		if err := f.current.pairLabels(f.ctx); err != nil {
+			return err
+		}
+	}
+	f.o.logReading(h, h == f.first)
+	h.convert(f.conversion, f.o.Offset, f.rows())
+	f.isByte = f.isByte && h.isByte
+	f.parts = append(f.parts, data.Part{Name: h.name})
+	return nil
+}
+
+// convert says how the values of this file and of those after it become float32, before any
+// has been read.
+func (f *files) convert(c conversion) {
+	f.conversion = c
+	f.current.about().convert(c, f.o.Offset, f.rows())
+}
+
+// pairLabels opens the file with the labels of the points, an array beside another one, as
+// those of MNIST are.
+func (f *opened) pairLabels(ctx context.Context) error {
+	in, format, err := openFile(ctx, f.labels)
+	if err != nil {
+		return err
+	}
+	f.closers = append(f.closers, in)
+	h := f.about()
+	if h.beside, err = openLabels(in, format); err != nil {
+		return named(f.labels, err)
+	}
+	if h.beside.total != h.n {
+		return miscounted(h.beside.total, h.n, fmt.Sprintf("%s: %d", f.labels, h.beside.total))
+	}
+	h.beside.name = f.labels
+	return nil
+}
+
+// follows checks that points can stand below those of the first file.
+func (h *head) follows(first *head) error {
+	kinds := map[bool]string{true: "sparse", false: "dense"}
+	switch {
+	case (h.sparse != nil) != (first.sparse != nil):
+		return h.named(errorf(data.ErrShape, "points: got %s ones, want %s ones as in %s", kinds[h.sparse != nil], kinds[first.sparse != nil], first.name))
+	case h.width != first.width:
+		return h.named(errorf(data.ErrShape, "values per point: got %d, want %d as in %s", h.width, first.width, first.name))
+	case h.labeled != first.labeled:
+		without := h
+		if h.labeled {
+			without = first
+		}
+		return without.named(errorf(data.ErrLabels, "labels: got none, want some as in other files, or none in any"))
+	case h.columns == nil || first.columns == nil:
+		return nil
+	}
+	for i, name := range first.columns {
+		if h.columns[i] != name {
+			return h.named(errorf(data.ErrShape, "data column %d: got %q, want %q as in %s", i+1, h.columns[i], name, first.name))
+		}
+	}
+	return nil
+}
+
+// take reads up to so many rows through read, which returns those of the current file from
+// the done-th on; with the last of these, or after them, comes io.EOF.
+func (f *files) take(want int, read func(r reader, done int) (int, error)) (n int, err error) {
+	f.labels = f.labels[:0]
+	for n < want && f.err == nil {
+		got, err := read(f.current, n)
+		h := f.current.about()
+		if err != nil && err != io.EOF {
+			err = h.explain(err)
+		}
+		if h.beside == nil {
+			f.labels = append(f.labels, f.current.takeLabels()...)
+		} else {
+			got, err = f.takeBeside(h, got, err)
+		}
+		n += got
+		f.parts[len(f.parts)-1].Rows += got
+		if f.err = err; err == io.EOF {
+			f.err = f.begin()
+		}
+	}
+	if n == 0 {
+		return 0, f.err
+	}
+	return n, nil
+}
+
+// takeBeside appends the labels of rows that were read, which are an array of their own; err
+// is the error of reading the rows.
+func (f *files) takeBeside(h *head, rows int, err error) (int, error) {
+	have := len(f.labels)
+	var fault error
+	for fault == nil && len(f.labels) < have+rows {
+		f.labels, fault = h.beside.appendLabels(f.labels, have+rows-len(f.labels))
+	}
+	if fault == nil && err == io.EOF { // the end of the labels is checked, too
+		if _, _, fault = h.beside.next(1); fault == io.EOF {
+			fault = nil
+		}
+	}
+	if fault != nil {
+		f.labels = f.labels[:have]
+		return 0, h.beside.explain(fault)
+	}
+	return rows, err
+}
+
+// Next implements Rows.
+func (f *files) Next(dst *data.Matrix) (int, error) {
+	if err := data.CheckDense(dst); err != nil {
+		return 0, err
+	}
+	d := f.first.width
+	if dst.D != d {
+		return 0, errorf(data.ErrShape, "the block has rows of %d values, the points have %d; make it %d×%[2]d", dst.D, d, dst.N)
+	}
+	dst.Columns, dst.Offset = f.first.columns, f.o.Offset
+	return next(f, dst.X, reader.read)
+}
+
+// next fills dst with the values of whole rows, which read reads, and returns the number of
+// the rows.
+func next[T float32 | byte](f *files, dst []T, read func(r reader, dst []T) (int, error)) (int, error) {
+	d := f.first.width
+	return f.take(len(dst)/d, func(r reader, done int) (int, error) {
+		n, err := read(r, dst[done*d:len(dst)/d*d])
+		return n / d, err
+	})
+}
+
+// nextSparse appends up to so many rows of sparse points to c.
+func (f *files) nextSparse(c *data.CSR, rows int) (int, error) {
+	return f.take(rows, func(r reader, done int) (int, error) {
+		return r.about().sparse.readSparse(c, rows-done)
+	})
+}
+
+// Skip implements Rows.
+func (f *files) Skip(rows int) (skipped int, err error) {
+	for f.err == nil && skipped < rows {
+		h, left := f.current.about(), rows-skipped
+		var got int
+		if got, f.err = f.current.skip(left); f.err != nil {
+			f.err = h.explain(f.err)
+		} else if h.beside != nil {
+			if _, f.err = h.beside.skip(got); f.err != nil {
+				f.err = h.beside.explain(f.err)
+			}
+		}
+		skipped += got
+		f.parts[len(f.parts)-1].Rows += got
+		if f.err == nil && got < left {
+			f.err = f.begin()
+		}
+	}
+	if f.err == io.EOF {
+		return skipped, nil
+	}
+	return skipped, f.err
+}
+
+// Width implements Rows.
+func (f *files) Width() int { return f.first.width }
+
+// Columns implements Rows.
+func (f *files) Columns() []string { return f.first.columns }
+
+// Labeled implements Rows.
+func (f *files) Labeled() bool { return f.first.labeled }
+
+// Labels implements Rows.
+func (f *files) Labels() []string {
+	if !f.first.labeled {
+		return nil
+	}
+	return f.labels
+}
+
+// Shapes implements Bytes.
+func (f *files) Shapes() (shapes [][]int) {
+	heads, _ := f.heads()
+	for _, h := range heads {
+		if h.bytes == nil {
+			return nil
+		}
+		shapes = append(shapes, h.shape)
+	}
+	return shapes
+}
+
+// Parts implements Bytes.
+func (f *files) Parts() []data.Part { return f.parts }
+
+// heads returns what is known of all files, before any has been read; ok is false if some
+// are not open yet.
+func (f *files) heads() (heads []*head, ok bool) {
+	heads = append(heads, f.current.about())
+	for _, file := range f.opened {
+		heads = append(heads, file.about())
+	}
+	return heads, len(f.list) == 0
+}
+
+// Len implements Rows.
+func (f *files) Len() (n int, known bool) {
+	for _, p := range f.parts[:len(f.parts)-1] {
+		n += p.Rows
+	}
+	if f.current == nil {
+		return f.rows(), true
+	}
+	heads, known := f.heads()
+	for _, h := range heads {
+		n, known = n+h.n, known && !h.open
+	}
+	return n, known
+}
+
+// rows returns the number of rows read so far.
+func (f *files) rows() (n int) {
+	for _, p := range f.parts {
+		n += p.Rows
+	}
+	return n
+}
+
+// RowName implements Rows.
+func (f *files) RowName(i int) string {
+	return data.RowName(f.parts, len(f.parts) > 1 || len(f.opened)+len(f.list) > 0, i)
+}
+
+// Close implements Rows.
+func (f *files) Close() error {
+	var err error
+	for _, file := range f.opened {
+		file.close()
+	}
+	f.opened, f.list = nil, nil
+	if f.current != nil {
+		err = f.current.close()
+		f.current = nil
+	}
+	return err
+}
+
+// A source is where points come from: a file, with a file of its labels if it has come from
+// the folder of a collection; a stream; or bytes in memory.
+type source struct {
+	path, labels string
+	stream       io.Reader
+	start        int64 // where the points begin in a stream that is an io.Seeker
+	held         *heldBytes
+}
+
+// open opens a source and reads its head. Errors name the file.
+func (from source) open(ctx context.Context, o *Options) (*opened, error) {
+	if from.held != nil {
+		r, err := from.held.open(ctx)
+		return &opened{reader: r, source: from}, err
+	}
+	var in *Input
+	var f *format
+	var err error
+	if from.stream != nil {
+		if in, err = newInput(ctx, from.stream); err == nil {
+			f, err = recognize("", in)
+		}
+	} else {
+		in, f, err = openFile(ctx, from.path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var r reader
+	if f.table == nil && (o.LabelColumn != "" || len(o.Drop)+len(o.Only) > 0) {
+		err = errorf(data.ErrOption, "a label column or columns to take or drop are set, but this is an array whose columns have no names; use CSV or Parquet, or give the labels as a file of their own")
+	} else {
+		r, err = f.open(in, o)
+	}
+	if err != nil {
+		in.Close()
+		return nil, named(from.path, err)
+	}
+	return &opened{r, from, []io.Closer{in}}, nil
+}
+
+// sources are files to be read one after the other.
+type sources []source
+
+// again reports whether the sources can be read again, as pipes cannot.
+func (list sources) again() bool {
+	for _, from := range list {
+		if from.stream != nil {
+			if _, ok := from.stream.(io.Seeker); !ok {
+				return false
+			}
+		} else if info, err := os.Stat(from.path); from.held == nil && (err != nil || !info.Mode().IsRegular()) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,110 @@
+package file
+
+import (
+	"fmt"
+	"os"
+
+	"cne/data"
+)
+
+// A collection is a set of images that is published as four files of certain
+// names, which may be compressed with gzip: images and labels of the training
+// part, then of the test part.
+type collection struct {
+	name  string
+	files [2][2]string
+}
+
+// collections are those that a folder may hold. Fashion-MNIST and others have
+// the names of MNIST's files.
+var collections = []collection{
+	{"MNIST", [2][2]string{
+		{"train-images-idx3-ubyte", "train-labels-idx1-ubyte"},
+		{"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"},
+	}},
+	{"Kuzushiji-49", [2][2]string{
+		{"k49-train-imgs.npz", "k49-train-labels.npz"},
+		{"k49-test-imgs.npz", "k49-test-labels.npz"},
+	}},
+	{"Kuzushiji-MNIST", [2][2]string{
+		{"kmnist-train-imgs.npz", "kmnist-train-labels.npz"},
+		{"kmnist-test-imgs.npz", "kmnist-test-labels.npz"},
+	}},
+}
+
+// in returns the files of the collection in a folder, and the name of the first
+// that is missing.
+func (c *collection) in(folder string) (found sources, missing string) {
+	for _, pair := range c.files {
+		from := source{path: Find(folder, pair[0]), labels: Find(folder, pair[1])}
+		for i, path := range []string{from.path, from.labels} {
+			if path == "" && missing == "" {
+				missing = pair[i]
+			}
+		}
+		if from.path != "" || from.labels != "" {
+			found = append(found, from)
+		}
+	}
+	return found, missing
+}
+
+// find checks the arguments of Read and returns the files meant: folders are replaced by
+// the files of the collections in them.
+func find(paths []string, o *Options) (sources, error) {
+	if len(paths) == 0 {
+		return nil, errorf(data.ErrOption, "no data file is named; name at least one file or folder")
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	var list sources
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("the data cannot be read (%w); check the path", err)
+		}
+		if !info.IsDir() {
+			list = append(list, source{path: path})
+			continue
+		}
+		inside, err := findInFolder(path)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, inside...)
+	}
+	return list, nil
+}
+
+// IsCollection reports whether a folder holds the files of a published data set that Open
+// reads.
+func IsCollection(folder string) bool {
+	_, err := findInFolder(folder)
+	return err == nil
+}
+
+// findInFolder returns the files of the one collection that a folder holds.
+func findInFolder(path string) (list sources, err error) {
+	var whole *collection
+	var partial error
+	for i := range collections {
+		c := &collections[i]
+		found, missing := c.in(path)
+		switch {
+		case missing == "" && whole != nil:
+			return nil, errorf(data.ErrUnsupported, "%s: the folder holds both %s and %s; name the files one by one, or put each into a folder of its own", path, whole.name, c.name)
+		case missing == "":
+			whole, list = c, found
+		case len(found) > 0 && partial == nil:
+			partial = errorf(data.ErrUnsupported, "%s: of %s's four files, %s is not in the folder; fetch it, or name the files one by one", path, c.name, missing)
+		}
+	}
+	switch {
+	case whole != nil:
+		return list, nil
+	case partial != nil:
+		return nil, partial
+	}
+	return nil, errorf(data.ErrUnsupported, "%s: got a folder, want a file, or the four files of MNIST, Kuzushiji-49 or Kuzushiji-MNIST in a folder under their published names, such as train-images-idx3-ubyte.gz", path)
+}

@@ -1,0 +1,176 @@
+package file
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cne/data"
+	"cne/internal/npy"
+	"cne/internal/parquet"
+)
+
+// A format is one of the file formats that are read here.
+type format struct {
+	// magic is what its files begin with, in any case; "" for one without.
+	magic string
+	// endings are those of the names of its files, which tell where no magic does.
+	endings []string
+	// anyOrder says that its files are read in any order, as pipes cannot be.
+	anyOrder bool
+	// open reads the head of points.
+	open func(in *Input, o *Options) (reader, error)
+	// labels begins to read the labels of points; nil if they are text or cannot be alone.
+	labels func(in *Input) (*arrayReader, error)
+	// table reads the head of a table, whose columns can be text; nil if it is an array.
+	table func(in *Input, o *Options) (table, error)
+}
+
+// formats are all formats. The last is that of files that are nothing else.
+var formats = []format{
+	{zipMagic, []string{".npz"}, true, openNPZ, npzLabels, nil},
+	{parquet.Magic, []string{".parquet"}, true, openParquet, nil, parquetTable},
+	{mtxMagic, []string{".mtx"}, false, openMTX, nil, nil},
+	{npy.Magic, []string{".npy"}, false, openNPY, npyLabels, nil},
+	{"\x00\x00", []string{".idx", "-ubyte"}, false, openIDX, idxLabels, nil},
+	{"", []string{".csv", ".tsv", ".txt"}, false, openText, nil, textTable},
+}
+
+// Endings returns the endings of the names of files of points.
+func Endings() []string {
+	var all []string
+	for _, f := range formats {
+		all = append(all, f.endings...)
+	}
+	return all
+}
+
+const (
+	zipMagic = "PK\x03\x04"
+	mtxMagic = "%%MatrixMarket"
+)
+
+// foreign are kinds of files that people will try, by their first bytes.
+var foreign = []struct{ magic, advice string }{
+	{zipMagic, "a zip archive within a gzip stream, or from a pipe; name the archive itself if it is an npz file, or else unpack it"},
+	{"\x89HDF\r\n", "an HDF5 file; of an AnnData file (.h5ad) scripts/h5ad2npy makes points, labels and names, of others save the array with np.save"},
+	{parquet.Magic, "a Parquet file within a gzip stream, or from a pipe; name the file itself, unpacked"},
+	{"\xfd7zXZ", "compressed with xz; unpack it or compress it with gzip"},
+	{"BZh", "compressed with bzip2; unpack it or compress it with gzip"},
+	{"(\xb5/\xfd", "compressed with zstd; unpack it or compress it with gzip"},
+}
+
+// recognize finds a file's format: from its first bytes if these are telling,
+// and from its name otherwise.
+func recognize(path string, in *Input) (*format, error) {
+	head, err := in.r.Peek(512)
+	if err != nil && err != io.EOF {
+		return nil, explain(err)
+	}
+	if len(head) == 0 {
+		return nil, errorf(data.ErrEmpty, "the file is empty; fetch or write it again")
+	}
+	begins := func(magic string) bool {
+		return magic != "" && len(head) >= len(magic) && bytes.EqualFold(head[:len(magic)], []byte(magic))
+	}
+	for i, f := range formats {
+		if begins(f.magic) && (in.at != nil || !f.anyOrder) {
+			return &formats[i], nil
+		}
+	}
+	for _, f := range foreign {
+		if begins(f.magic) {
+			return nil, errorf(data.ErrUnsupported, "the file is %s", f.advice)
+		}
+	}
+	name := strings.ToLower(unpackedName(path))
+	for i, f := range formats {
+		ends := func(ending string) bool { return strings.HasSuffix(name, ending) }
+		if slices.ContainsFunc(f.endings, ends) && !f.anyOrder {
+			return &formats[i], nil
+		}
+	}
+	if bytes.IndexByte(head, 0) >= 0 {
+		return nil, errorf(data.ErrUnsupported, "the file is neither IDX nor npy nor Parquet nor text; convert it to one of these (text in UTF-8)")
+	}
+	return &formats[len(formats)-1], nil
+}
+
+// openFile opens a file and recognizes its format; the caller closes it. Errors name the
+// file.
+func openFile(ctx context.Context, path string) (*Input, *format, error) {
+	in, err := OpenInput(ctx, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := recognize(path, in)
+	if err != nil {
+		in.Close()
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return in, f, nil
+}
+
+// Find returns the path of the first of these files that a folder holds, or
+// of the same file compressed, or "".
+func Find(folder string, names ...string) string {
+	for _, name := range names {
+		for _, suffix := range []string{"", ".gz"} {
+			path := filepath.Join(folder, name+suffix)
+			if info, err := os.Stat(path); err == nil && !info.IsDir() {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+// IsMatrixMarket reports whether a file is a sparse matrix in that format.
+func IsMatrixMarket(path string) bool {
+	in, f, err := openFile(context.Background(), path)
+	if err != nil {
+		return false
+	}
+	defer in.Close()
+	return f.magic == mtxMagic
+}
+
+// unpackedName returns the name of a file without the ending of a compressed one.
+func unpackedName(path string) string { return strings.TrimSuffix(filepath.Base(path), ".gz") }
+
+// NameOf makes a name for data out of the path of a file or folder.
+func NameOf(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs // so that "." has a name
+	}
+	name := unpackedName(path)
+	if stem := strings.TrimSuffix(name, filepath.Ext(name)); stem != "" {
+		return stem
+	}
+	return name
+}
+
+// TrimEnding takes the ending off the path of a file of points (see Endings, and .gz). A
+// name may have other full stops in it.
+func TrimEnding(path string) string {
+	cut := func(path string, endings ...string) string {
+		if e := filepath.Ext(path); slices.Contains(endings, strings.ToLower(e)) && e != filepath.Base(path) {
+			return strings.TrimSuffix(path, e)
+		}
+		return path
+	}
+	return cut(cut(path, ".gz"), Endings()...)
+}
+
+// named adds the name of a file, if it has one, to an error.
+func named(name string, err error) error {
+	if name == "" || err == nil {
+		return err
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}

@@ -1,0 +1,166 @@
+package file
+
+import (
+	"bytes"
+	"io"
+)
+
+const (
+	// turnBytes is how much of an array in Fortran order is turned into rows at a time,
+	// at least turnRows of them: each piece of a column is a read of its own.
+	turnBytes = 1 << 22
+	turnRows  = 64
+	// turnColumns is the number of columns that are turned together, which fill a line
+	// of the processor's cache.
+	turnColumns = 16
+)
+
+// A fortranReader turns an array in Fortran order, which is stored column by column, into
+// rows. It reads pieces of all columns, of some rows at a time, where the source allows
+// reading in any order, and else holds the whole array as it is stored.
+type fortranReader struct {
+	a     array
+	s     *Input
+	at    io.ReaderAt // the columns, one after the other; nil until it is read
+	n, d  int
+	place []int  // of each value of a row: its column; nil if these are in order
+	rows  []byte // turned, and not yet delivered
+	block []byte // memory for rows
+	piece []byte // memory for pieces of columns
+	done  int    // rows turned
+}
+
+// newFortranReader prepares for reading the values of an array, whose sizes have been
+// compared with that of the source as far as this is known.
+func newFortranReader(a array, s *Input) *fortranReader {
+	c := &fortranReader{a: a, s: s}
+	c.n, c.d = a.rows()
+	if s.at != nil {
+		c.at = io.NewSectionReader(s.at, s.taken, int64(c.n)*int64(c.d)*int64(a.size))
+	}
+	return c
+}
+
+// full fills p with the values that come next, row by row, as that of Input does.
+func (c *fortranReader) full(p []byte) (int, error) {
+	if c.at == nil {
+		if got, err := c.hold(); err != nil {
+			return got, err
+		}
+	}
+	filled := 0
+	for filled < len(p) {
+		if len(c.rows) == 0 {
+			if err := c.turn(); err != nil {
+				return filled, err
+			}
+		}
+		n := copy(p[filled:], c.rows)
+		filled, c.rows = filled+n, c.rows[n:]
+	}
+	return filled, nil
+}
+
+// pass passes over n bytes of whole rows, before any has been turned.
+func (c *fortranReader) pass(n int64) (int64, error) {
+	if c.at == nil {
+		if got, err := c.hold(); err != nil {
+			return int64(got), err
+		}
+	}
+	c.done += int(n / int64(c.d*c.a.size))
+	return n, nil
+}
+
+// hold reads the whole array. Memory grows as values arrive.
+func (c *fortranReader) hold() (int, error) {
+	var all bytes.Buffer
+	total := int64(c.n * c.d * c.a.size)
+	n, err := all.ReadFrom(io.LimitReader(c.s.r, total))
+	c.s.taken += n
+	c.at = bytes.NewReader(all.Bytes())
+	switch {
+	case err != nil:
+		return int(n), explain(err)
+	case n < total:
+		return int(n), errShort
+	}
+	return 0, nil
+}
+
+// turn makes the next rows of the columns.
+func (c *fortranReader) turn() error {
+	size := c.a.size
+	if c.block == nil {
+		most := max(turnRows, turnBytes/(c.d*size))
+		c.block = make([]byte, min(c.n, most)*c.d*size)
+		c.piece = make([]byte, turnColumns*min(c.n, most)*size)
+		c.place = c.a.places()
+	}
+	count := min(c.n-c.done, len(c.block)/(c.d*size))
+	for from := 0; from < c.d; from += turnColumns {
+		columns := min(turnColumns, c.d-from)
+		for k := range columns {
+			column := from + k
+			if c.place != nil {
+				column = c.place[column]
+			}
+			start := (int64(column)*int64(c.n) + int64(c.done)) * int64(size)
+			if _, err := c.at.ReadAt(c.piece[k*count*size:(k+1)*count*size], start); err == io.EOF || err == io.ErrUnexpectedEOF {
+				return errShort
+			} else if err != nil {
+				return explain(err)
+			}
+		}
+		for k := range columns {
+			to, piece := c.block[(from+k)*size:], c.piece[k*count*size:]
+			for i := range count {
+				copy(to[i*c.d*size:][:size], piece[i*size:])
+			}
+		}
+	}
+	c.rows = c.block[:count*c.d*size]
+	c.done += count
+	return nil
+}
+
+// atEnd returns nil if nothing follows the values, once all have been delivered.
+func (c *fortranReader) atEnd() error {
+	if rest := int64(c.n) * int64(c.d) * int64(c.a.size); c.s.at != nil && !c.s.sealed {
+		if c.s.left() > rest {
+			return errTrailing
+		}
+		return nil
+	} else if c.s.at != nil {
+		// The checksum is that of the bytes in their order.
+		if _, err := io.CopyN(io.Discard, c.s.r, rest); err != nil {
+			return explain(err)
+		}
+	}
+	return c.s.atEnd()
+}
+
+// places returns for each value of a row, as it comes in C order, the column that holds
+// it in Fortran order; nil where the two are the same.
+func (a array) places() []int {
+	if len(a.shape) <= 2 {
+		return nil
+	}
+	_, d := a.rows()
+	places := make([]int, d)
+	index := make([]int, len(a.shape)-1)
+	for e := range places {
+		column := 0
+		for k := len(index) - 1; k >= 0; k-- {
+			column = column*a.shape[k+1] + index[k]
+		}
+		places[e] = column
+		for k := len(index) - 1; k >= 0; k-- {
+			if index[k]++; index[k] < a.shape[k+1] {
+				break
+			}
+			index[k] = 0
+		}
+	}
+	return places
+}

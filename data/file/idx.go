@@ -1,0 +1,64 @@
+package file
+
+import (
+	"encoding/binary"
+
+	"cne/data"
+)
+
+// idxTypes are the types of values that IDX numbers; all have the most
+// significant byte first.
+var idxTypes = map[byte]scalarType{
+	0x08: {'u', 1, true},
+	0x09: {'i', 1, true},
+	0x0b: {'i', 2, true},
+	0x0c: {'i', 4, true},
+	0x0d: {'f', 4, true},
+	0x0e: {'f', 8, true},
+}
+
+// openIDX begins to read points in the IDX format, in which MNIST is published: an array of
+// two or more dimensions (rows are flattened: 60000×28×28 gives 60000×784) of any of the
+// format's types.
+func openIDX(in *Input, _ *Options) (reader, error) {
+	a, err := idxHeader(in)
+	if err != nil {
+		return nil, err
+	}
+	return openPoints(a, in)
+}
+
+// idxLabels begins to read an IDX array of labels.
+func idxLabels(in *Input) (*arrayReader, error) {
+	a, err := idxHeader(in)
+	if err != nil {
+		return nil, err
+	}
+	return a.labels(in)
+}
+
+// idxHeader reads the head of an IDX file: two zero bytes, the type of the
+// values, the number of dimensions, and four bytes for each of these.
+func idxHeader(s *Input) (array, error) {
+	var magic [4]byte
+	if n, err := s.full(magic[:]); err != nil && err != errShort {
+		return array{}, err
+	} else if err == errShort {
+		return array{}, errorf(data.ErrFormat, "the file has %d bytes, fewer than the 4 that begin an IDX file; fetch it again", n)
+	}
+	e, ok := idxTypes[magic[2]]
+	if magic[0] != 0 || magic[1] != 0 || !ok {
+		return array{}, errorf(data.ErrFormat, "the file begins with the bytes % x, which are no IDX magic number (00 00, then 08, 09, 0b, 0c, 0d or 0e); is it an IDX file?", magic)
+	}
+	shape := make([]int, magic[3])
+	for i := range shape {
+		var b [4]byte
+		if _, err := s.full(b[:]); err == errShort {
+			return array{}, errorf(data.ErrFormat, "the file ends within the sizes of its %d dimensions; it is truncated, fetch it again", len(shape))
+		} else if err != nil {
+			return array{}, err
+		}
+		shape[i] = int(binary.BigEndian.Uint32(b[:]))
+	}
+	return newArray(e, shape)
+}

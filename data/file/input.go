@@ -1,0 +1,290 @@
+package file
+
+import (
+	"bufio"
+	"compress/flate"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"cne/data"
+	"cne/internal/ctxio"
+	"cne/internal/errkind"
+)
+
+const (
+	// readBuffer is the number of bytes read, and converted, at a time.
+	readBuffer = 1 << 16
+	// freeValues is how many values a header may have room made for when
+	// nothing but the header speaks for them.
+	freeValues = 1 << 18
+	// valuesPerPackedByte bounds the room made in advance for a compressed
+	// file, whose size says little about its content: MNIST has 5 values for
+	// each byte, very sparse data some hundreds. Beyond the bound, memory
+	// grows as values arrive.
+	valuesPerPackedByte = 64
+)
+
+// An Input is a file, or another stream of bytes, whose gzip compression is undone. It
+// knows how many bytes it can still deliver.
+type Input struct {
+	closer io.Closer // of what it reads; nil if it opened nothing
+	r      *bufio.Reader
+	at     io.ReaderAt // the bytes in any order, from 0 on, nil if that is impossible
+	raw    *counter    // what is below decompression
+	size   int64       // bytes there at the beginning, -1 if unknown
+	packed bool        // the stream is compressed, so that size bounds nothing
+	sealed bool        // the stream, though not compressed, has a checksum at its end
+	taken  int64       // bytes read through full, after decompression
+}
+
+// A counter counts the bytes that are read through it, until a context ends.
+type counter struct {
+	ctx context.Context
+	r   io.Reader
+	n   int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// An archived is a file within an archive, whose errors are not those of a gzip
+// stream, though the archive may be compressed likewise.
+type archived struct{ r io.Reader }
+
+func (a archived) Read(p []byte) (int, error) {
+	n, err := a.r.Read(p)
+	if err != nil && err != io.EOF {
+		err = &archiveError{err}
+	}
+	return n, err
+}
+
+// An archiveError is the error of reading an archived file.
+type archiveError struct{ error }
+
+func (e *archiveError) Unwrap() error { return e.error }
+
+// A contextReaderAt reads until its context ends.
+type contextReaderAt struct {
+	ctx context.Context
+	r   io.ReaderAt
+}
+
+func (c contextReaderAt) ReadAt(p []byte, off int64) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.ReadAt(p, off)
+}
+
+// A readerAtSeeker tells from where on its bytes, which it also gives in any order, are
+// those of a stream.
+type readerAtSeeker interface {
+	io.ReaderAt
+	io.Seeker
+}
+
+// newInput prepares r for reading until a context ends. The error is that of a
+// damaged gzip header or of reading.
+func newInput(ctx context.Context, r io.Reader) (*Input, error) {
+	s := &Input{raw: &counter{ctx: ctx, r: r}, size: bytesOf(r)}
+	if at, ok := r.(readerAtSeeker); ok && s.size >= 0 {
+		if start, err := at.Seek(0, io.SeekCurrent); err == nil {
+			s.at = io.NewSectionReader(contextReaderAt{ctx, at}, start, s.size)
+		}
+	}
+	s.r = bufio.NewReaderSize(s.raw, readBuffer)
+	if magic, _ := s.r.Peek(2); len(magic) == 2 && magic[0] == 0x1f && magic[1] == 0x8b {
+		z, err := gzip.NewReader(s.r)
+		if err != nil {
+			return nil, explain(err)
+		}
+		s.r = bufio.NewReaderSize(z, readBuffer)
+		s.packed, s.at = true, nil
+	}
+	if _, err := s.r.Peek(1); err != nil && err != io.EOF {
+		return nil, explain(err)
+	}
+	return s, nil
+}
+
+// OpenInput opens a file, which is read until ctx ends. The error names the file.
+func OpenInput(ctx context.Context, path string) (*Input, error) {
+	f, err := ctxio.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newInput(ctx, f)
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	s.closer = f
+	return s, nil
+}
+
+// Read implements io.Reader. Its errors say what is wrong with a compressed file.
+func (s *Input) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	s.taken += int64(n)
+	if err != nil && err != io.EOF {
+		err = explain(err)
+	}
+	return n, err
+}
+
+// Peek returns up to n of the next bytes without reading them, at most 65536.
+func (s *Input) Peek(n int) []byte {
+	b, _ := s.r.Peek(n)
+	return b
+}
+
+// Close closes the file.
+func (s *Input) Close() error {
+	if s.closer == nil {
+		return nil
+	}
+	return s.closer.Close()
+}
+
+// bytesOf returns the number of bytes that r can still deliver, or -1.
+func bytesOf(r io.Reader) int64 {
+	switch r := r.(type) {
+	case interface{ Len() int }:
+		return int64(r.Len())
+	case interface {
+		io.Seeker
+		Stat() (fs.FileInfo, error)
+	}:
+		info, err := r.Stat()
+		if err != nil || !info.Mode().IsRegular() {
+			return -1
+		}
+		at, err := r.Seek(0, io.SeekCurrent)
+		if err != nil {
+			return -1
+		}
+		return max(0, info.Size()-at)
+	}
+	return -1
+}
+
+// left returns how many bytes are still to come, or -1 if that is unknown.
+func (s *Input) left() int64 {
+	if s.packed || s.size < 0 {
+		return -1
+	}
+	return max(0, s.size-s.taken)
+}
+
+// errShort tells that a stream ended before all that was asked for came.
+var errShort = errors.New("the file ends early")
+
+// full fills p, or returns how much of it came and errShort or another error.
+func (s *Input) full(p []byte) (int, error) {
+	n, err := io.ReadFull(s.r, p)
+	s.taken += int64(n)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return n, errShort
+	}
+	if err != nil {
+		return n, explain(err)
+	}
+	return n, nil
+}
+
+// pass passes over n bytes, or returns how many were there and errShort or another error.
+// It does not read them where it can go on from anywhere, and no checksum is to come.
+func (s *Input) pass(n int64) (int64, error) {
+	if s.at != nil && !s.sealed {
+		got := min(n, max(0, s.size-s.taken))
+		s.taken += got
+		s.r.Reset(io.NewSectionReader(s.at, s.taken, s.size-s.taken))
+		if got < n {
+			return got, errShort
+		}
+		return got, nil
+	}
+	got, err := io.CopyN(io.Discard, s.r, n)
+	s.taken += got
+	if err == io.EOF {
+		return got, errShort
+	}
+	if err != nil {
+		return got, explain(err)
+	}
+	return got, nil
+}
+
+// errTrailing is the error for a file that goes on where its header lets it end.
+var errTrailing = errorf(data.ErrFormat, "there is more in the file than its header says; the header or the end of the file is wrong, write the file again")
+
+// atEnd returns nil if there is nothing more to read. With gzip this is also
+// when the checksum is verified.
+func (s *Input) atEnd() error {
+	switch _, err := s.r.ReadByte(); err {
+	case io.EOF:
+		return nil
+	case nil:
+		return errTrailing
+	default:
+		return explain(err)
+	}
+}
+
+// trusted returns for how many values out of a header's number room may be made at once.
+// packed says that a size of the stream bounds nothing although it is not compressed.
+func (s *Input) trusted(values int, packed bool) int {
+	switch {
+	case s.left() >= 0 && !packed:
+		return values // the caller has compared them with the size
+	case s.size >= 0:
+		return min(values, max(freeValues, int(s.size)*valuesPerPackedByte))
+	}
+	return min(values, freeValues)
+}
+
+// expectedCap returns how many values to make room for when the text of a table has
+// given done values so far: as many as the part of the file that has been
+// read lets expect, with a quarter to spare, because room that is never
+// written to takes no memory.
+func (s *Input) expectedCap(done int) int {
+	limit := int64(s.size/2 + 1) // a value takes a digit and a separator
+	if s.packed {
+		limit = s.size * valuesPerPackedByte
+	}
+	if s.size <= 0 || s.raw.n <= 0 || done < freeValues {
+		return 2 * done
+	}
+	expected := 1.25 * float64(done) * float64(s.size) / float64(s.raw.n)
+	return max(done+done/8, int(min(expected, float64(limit))))
+}
+
+// explain turns an error of reading into a sentence.
+func explain(err error) error {
+	var corrupt flate.CorruptInputError
+	switch {
+	case errors.As(err, new(*archiveError)):
+		return errorf(data.ErrFormat, "the archive is damaged or ends early (%w); fetch or write it again", err)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errorf(data.ErrFormat, "the gzip stream ends early; fetch the file again")
+	case errors.As(err, &corrupt), errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader):
+		return errorf(data.ErrFormat, "the gzip stream is damaged (%w); fetch the file again", err)
+	}
+	return fmt.Errorf("reading failed: %w", err)
+}
+
+// errorf is fmt.Errorf for an error of a kind.
+func errorf(kind error, format string, args ...any) error {
+	return errkind.Errorf(kind, format, args...)
+}

@@ -1,0 +1,139 @@
+package file
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"cne/data"
+)
+
+// ReadLabels reads the labels of n points from files, as Read reads those of
+// Options.Labels.
+func ReadLabels(ctx context.Context, paths []string, n int) ([]string, error) {
+	var all, counts []string
+	files, headings := make([][]string, len(paths)), make([]bool, len(paths))
+	total, headed := 0, 0
+	for i, path := range paths {
+		var err error
+		if files[i], headings[i], err = readItems(ctx, path, false); err != nil {
+			return nil, err
+		}
+		total += len(files[i])
+		if headings[i] {
+			headed++
+		}
+		counts = append(counts, fmt.Sprintf("%s: %d", path, len(files[i])))
+	}
+	drop := total != n && total-headed == n
+	if total != n && !drop {
+		return nil, miscounted(total, n, counts...)
+	}
+	for i, labels := range files {
+		if drop && headings[i] {
+			labels = labels[1:]
+		}
+		all = append(all, labels...)
+	}
+	return all, nil
+}
+
+// miscounted is the error for labels that are not as many as the points;
+// counts says how many are in which file.
+func miscounted(labels, points int, counts ...string) error {
+	return errorf(data.ErrLabels, "there are %d labels for %d points (%s); give one label per point, in the order of the points", labels, points, strings.Join(counts, ", "))
+}
+
+// ReadLines reads what a file says of each point: text with a line for each, which may be
+// empty, or an array of one dimension (IDX, npy, npz), in which NaN stands for an empty
+// one. heading reports that the first line may be a heading, as that of Options.Labels may.
+// Errors name the file; text that is not UTF-8 gives ErrFormat, an infinite value
+// ErrNotFinite.
+func ReadLines(ctx context.Context, path string) (lines []string, heading bool, err error) {
+	return readItems(ctx, path, true)
+}
+
+// readItems is ReadLines, if items may be missing, or else for labels.
+func readItems(ctx context.Context, path string, missing bool) (items []string, heading bool, err error) {
+	in, f, err := openFile(ctx, path)
+	if err != nil {
+		return nil, false, err
+	}
+	defer in.Close()
+	if f.labels == nil && f.magic == "" {
+		items, err = readTextLines(in, missing)
+		return items, looksLikeHeader(items), named(path, err)
+	}
+	array, err := openLabels(in, f)
+	if err == nil {
+		array.missing = missing
+		items, err = array.allLabels()
+	}
+	return items, false, named(path, err)
+}
+
+// openLabels begins to read the array of labels that a file is.
+func openLabels(in *Input, f *format) (*arrayReader, error) {
+	if f.labels == nil {
+		return nil, errorf(data.ErrUnsupported, "the file is no array, as labels are beside points that have theirs in no column; write labels as text, one on each line")
+	}
+	return f.labels(in)
+}
+
+// readTextLines reads text with one item on each line, without the space around it. Where
+// none may be missing, empty lines may only be at the end.
+func readTextLines(in *Input, missing bool) ([]string, error) {
+	skipBOM(in)
+	scanner := bufio.NewScanner(in.r)
+	scanner.Buffer(nil, readBuffer)
+	var lines []string
+	blank := 0 // number of the first of the blank lines seen last
+	for line := 1; scanner.Scan(); line++ {
+		item := strings.TrimSpace(scanner.Text())
+		switch {
+		case missing && !utf8.ValidString(item):
+			return nil, errorf(data.ErrFormat, "line %d (counted from 1) is not UTF-8; save the file in that encoding", line)
+		case missing:
+		case item == "":
+			if blank == 0 {
+				blank = line
+			}
+			continue
+		case blank > 0:
+			return nil, errorf(data.ErrFormat, "line %d (counted from 1) is empty; write one label on each line", blank)
+		}
+		lines = append(lines, item)
+	}
+	if err := scanner.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, errorf(data.ErrFormat, "line %d (counted from 1) has more than %d bytes; write one item on each line", len(lines)+1, readBuffer)
+	} else if err != nil {
+		return nil, explain(err)
+	}
+	return lines, nil
+}
+
+// looksLikeHeader reports whether the first label may be a heading: it occurs nowhere else,
+// and is a number only if no other one is.
+func looksLikeHeader(labels []string) bool {
+	if len(labels) < 2 || slices.Contains(labels[1:], labels[0]) {
+		return false
+	}
+	return !isNumber(labels[0]) || !slices.ContainsFunc(labels[1:], isNumber)
+}
+
+func isNumber(label string) bool {
+	_, ok := data.LabelValue(label)
+	return ok
+}
+
+// skipBOM passes over the mark with which some programs begin UTF-8 text.
+func skipBOM(in *Input) {
+	const mark = "\ufeff"
+	if string(in.Peek(len(mark))) == mark {
+		in.r.Discard(len(mark)) // cannot fail, the bytes are there
+	}
+}

@@ -1,0 +1,487 @@
+package file
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cne/data"
+	"cne/internal/text"
+)
+
+const (
+	// minEntry is the length of the shortest entry of such a file, "1 1 1\n".
+	minEntry = 6
+	// maxCount bounds a count, so that sums of counts stay finite.
+	maxCount = 1e15
+	// freeGenes is the number of genes that a header may announce whatever the
+	// number of counts.
+	freeGenes = 1 << 20
+)
+
+// An mtxReader reads the columns of a matrix in the Matrix Market format, of genes × cells,
+// as sparse points: a cell each. Entries come in any order, so that it reads all at once.
+type mtxReader struct {
+	head
+	line    int // lines read so far
+	genes   int
+	entries int
+	matrix  *data.Matrix // once it has been read
+	row     int          // rows delivered
+}
+
+// openMTX begins to read the cells of a matrix of counts: of integer or real values of at
+// least 0 in coordinate form, general. Entries for the same gene and cell are added up, as
+// scipy.io.mmread does.
+func openMTX(in *Input, _ *Options) (reader, error) {
+	m := &mtxReader{head: head{in: in, exact: true, counts: true}}
+	if err := m.begin(); err != nil {
+		return nil, err
+	}
+	m.width, m.nonzeros, m.sparse = m.genes, m.entries, m
+	return m, nil
+}
+
+// load reads all entries, unless it has done so.
+func (m *mtxReader) load() error {
+	if m.matrix != nil {
+		return nil
+	}
+	rows, err := m.readEntries()
+	if err == nil {
+		m.matrix = &data.Matrix{N: m.n, D: m.width, CSR: rows}
+	}
+	return err
+}
+
+// readSparse implements sparseReader.
+func (m *mtxReader) readSparse(c *data.CSR, rows int) (int, error) {
+	if err := m.load(); err != nil {
+		return 0, err
+	}
+	rows = min(rows, m.n-m.row)
+	if rows == m.n && len(c.Value) == 0 {
+		*c = *m.matrix.CSR
+	} else {
+		part := m.matrix.Rows(m.row, m.row+rows).CSR
+		for _, start := range part.Start[1:] {
+			c.Start = append(c.Start, len(c.Value)+start)
+		}
+		c.Column, c.Value = append(c.Column, part.Column...), append(c.Value, part.Value...)
+	}
+	return rows, m.deliver(rows)
+}
+
+// read implements reader, of dense rows.
+func (m *mtxReader) read(dst []float32) (int, error) {
+	if err := m.load(); err != nil {
+		return 0, err
+	}
+	rows := min(len(dst)/m.width, m.n-m.row)
+	m.matrix.CopyRows(dst[:rows*m.width], m.row)
+	return rows * m.width, m.deliver(rows)
+}
+
+// skip implements reader.
+func (m *mtxReader) skip(rows int) (passed int, err error) {
+	rows = min(rows, m.n-m.row)
+	m.row += rows
+	return rows, nil
+}
+
+// deliver counts rows, and returns io.EOF after the last.
+func (m *mtxReader) deliver(rows int) error {
+	if m.row += rows; m.row == m.n {
+		return io.EOF
+	}
+	return nil
+}
+
+// takeLabels implements reader: a matrix has none.
+func (m *mtxReader) takeLabels() []string { return nil }
+
+// nextLine returns the next line, with its end, if any; it is valid until the
+// next call. After the last one it returns io.EOF.
+func (m *mtxReader) nextLine() ([]byte, error) {
+	line, err := m.in.r.ReadSlice('\n')
+	switch {
+	case err == bufio.ErrBufferFull:
+		return nil, errorf(data.ErrFormat, "line %d (counted from 1) has more than %d bytes; an entry is a row, a column and a value, write the file again", m.line+1, readBuffer)
+	case err == io.EOF && len(line) > 0:
+	case err == io.EOF:
+		return nil, err
+	case err != nil:
+		return nil, explain(err)
+	}
+	m.line++
+	return line, nil
+}
+
+// begin reads the head of a file: its first line, comments, and the line with the numbers
+// of rows, columns and entries.
+func (m *mtxReader) begin() error {
+	first, err := m.nextLine()
+	if err != nil {
+		return err
+	}
+	words := strings.Fields(strings.ToLower(string(first)))
+	if len(words) != 5 || words[1] != "matrix" {
+		return errorf(data.ErrFormat, "the first line is %.80q, but that of a sparse matrix is \"%s matrix coordinate integer general\"; write the file again", bytes.TrimSpace(first), mtxMagic)
+	}
+	switch layout, field, symmetry := words[2], words[3], words[4]; {
+	case layout != "coordinate":
+		return errorf(data.ErrUnsupported, "the matrix is stored as %.40q, and sparse ones (coordinate) are read; save it as an array with np.save", layout)
+	case field == "pattern":
+		return errorf(data.ErrUnsupported, "the matrix says which genes were seen (pattern), but not how often; write the counts as integer or real")
+	case field != "integer" && field != "real":
+		return errorf(data.ErrUnsupported, "the values of the matrix are %.40q, and integer and real are read; write the counts as one of these", field)
+	case symmetry != "general":
+		return errorf(data.ErrUnsupported, "the matrix is %.40q, but one of genes × cells is general; is this a graph?", symmetry)
+	}
+	for {
+		line, err := m.nextLine()
+		if err == io.EOF {
+			return errorf(data.ErrFormat, "the file ends before the numbers of its rows, columns and entries; it is truncated, fetch or write it again")
+		}
+		if err != nil {
+			return err
+		}
+		if isComment(line) {
+			continue
+		}
+		fields := bytes.Fields(line)
+		if len(fields) != 3 {
+			return m.malformed(line, "is not the numbers of rows, columns and entries")
+		}
+		for i, size := range []*int{&m.genes, &m.n, &m.entries} {
+			if *size, err = strconv.Atoi(string(fields[i])); err != nil || *size < 0 {
+				return m.malformed(line, "is not the numbers of rows, columns and entries")
+			}
+		}
+		return m.checkSizes()
+	}
+}
+
+// checkSizes refuses what a header may not announce. What remains bounds the
+// memory that reading takes by the number of counts that are found.
+func (m *mtxReader) checkSizes() error {
+	switch {
+	case m.genes == 0 || m.n == 0 || m.entries == 0:
+		return errorf(data.ErrEmpty, "the matrix has %d genes (rows), %d cells (columns) and %d counts; give at least one of each", m.genes, m.n, m.entries)
+	case m.genes > math.MaxInt32 || m.n > math.MaxInt32:
+		return errorf(data.ErrUnsupported, "the header announces %d rows and %d columns, and at most %d of each are read", m.genes, m.n, math.MaxInt32)
+	case !m.in.packed && m.in.size >= 0 && int64(m.entries) > (m.in.size+1)/minEntry:
+		return errorf(data.ErrFormat, "the header announces %d entries, but the file has only %d bytes; it is truncated, fetch or write it again", m.entries, m.in.size)
+	case m.n/2 > m.entries:
+		return errorf(data.ErrEmpty, "the header announces %d cells (columns) with %d counts, so that most cells have none; give the filtered matrix, and genes as rows", m.n, m.entries)
+	case m.genes > freeGenes && m.genes > m.entries:
+		return errorf(data.ErrFormat, "the header announces %d genes (rows), more than there are counts (%d); write the file again", m.genes, m.entries)
+	}
+	return nil
+}
+
+// isComment tells whether a line holds nothing to be read.
+func isComment(line []byte) bool {
+	i := blanks(line, 0)
+	return i == len(line) || line[i] == '%'
+}
+
+// malformed is the error for a line that cannot be understood.
+func (m *mtxReader) malformed(line []byte, what string) error {
+	return errorf(data.ErrFormat, "line %d (counted from 1), %.60q, %s; write the file again", m.line, bytes.TrimSpace(line), what)
+}
+
+// readEntries reads all entries.
+func (m *mtxReader) readEntries() (*data.CSR, error) {
+	room := m.in.trusted(m.entries, false)
+	b := entries{last: -1, gene: make([]int32, 0, room), value: make([]float32, 0, room)}
+	found := 0
+	for {
+		buffered, _ := m.in.r.Peek(m.in.r.Buffered()) // cannot fail, the bytes are there
+		plain, lines := m.plain(&b, buffered[:bytes.LastIndexByte(buffered, '\n')+1], m.entries-found)
+		m.in.r.Discard(len(plain)) // cannot fail
+		m.line += lines
+		found += lines
+
+		line, err := m.nextLine()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		row, i := parseIndex(line, blanks(line, 0))
+		column, i := parseIndex(line, blanks(line, i))
+		begin := blanks(line, i)
+		value, end := parseCount(line, begin)
+		if begin == i || blanks(line, end) != len(line) || row < 0 || column < 0 || !(value >= 0 && value <= maxCount) {
+			if isComment(line) {
+				continue
+			}
+			return nil, m.explain(line)
+		}
+		if row < 1 || row > m.genes || column < 1 || column > m.n {
+			return nil, errorf(data.ErrFormat, "line %d (counted from 1), %.60q, is outside of the %d rows and %d columns that the header announces; write the file again",
+				m.line, bytes.TrimSpace(line), m.genes, m.n)
+		}
+		if found++; found > m.entries {
+			return nil, errorf(data.ErrFormat, "there are more entries than the %d that the header announces (line %d, counted from 1, is the first); write the file again", m.entries, m.line)
+		}
+		b.add(row-1, column-1, value)
+	}
+	if found < m.entries {
+		return nil, errorf(data.ErrFormat, "the file ends after %d of the %d entries that its header announces; it is truncated, fetch or write it again", found, m.entries)
+	}
+	return b.matrix(m.n), nil
+}
+
+// plain reads up to limit entries from the beginning of whole lines as most
+// files have them, three whole numbers with a space between. It stops before
+// anything else and returns what it has read, and its number of lines.
+func (m *mtxReader) plain(b *entries, text []byte, limit int) (read []byte, lines int) {
+	i := 0
+	for ; lines < limit; lines++ {
+		row, j := wholeNumber(text, i)
+		column, k := wholeNumber(text, j)
+		value, next := wholeNumber(text, k)
+		if uint(row-1) >= uint(m.genes) || uint(column-1) >= uint(m.n) || value < 0 || text[j-1] != ' ' || text[k-1] != ' ' || text[next-1] != '\n' {
+			break
+		}
+		b.add(row-1, column-1, float64(value))
+		i = next
+	}
+	return text[:i], lines
+}
+
+// wholeNumber reads the digits from text[i] on, and one byte more. It returns
+// -1 if there are none, or more than nine, or nothing behind them.
+func wholeNumber(text []byte, i int) (v, next int) {
+	begin := i
+	for ; i < len(text); i++ {
+		c := text[i] - '0'
+		if c > 9 {
+			if uint(i-begin-1) >= 9 {
+				return -1, i + 1
+			}
+			return v, i + 1
+		}
+		v = 10*v + int(c)
+	}
+	return -1, i
+}
+
+// explain says what is wrong with a line that is no entry.
+func (m *mtxReader) explain(line []byte) error {
+	fields := bytes.Fields(line)
+	if len(fields) != 3 {
+		return m.malformed(line, "is not a row, a column and a value")
+	}
+	for _, f := range fields[:2] {
+		if _, err := strconv.ParseUint(string(f), 10, 64); err != nil {
+			return m.malformed(line, "is not a row, a column and a value")
+		}
+	}
+	v, err := text.ParseFloat(string(fields[2]), 64)
+	switch {
+	case err == nil && math.IsNaN(v), math.IsInf(v, 0):
+		return errorf(data.ErrNotFinite, "line %d (counted from 1), %.60q, has a value that is not finite; replace it by the count", m.line, bytes.TrimSpace(line))
+	case err != nil:
+		return m.malformed(line, "is not a row, a column and a value")
+	case v < 0:
+		return errorf(data.ErrFormat, "line %d (counted from 1), %.60q, has a value below 0, but counts are wanted; give the matrix as it was before it was scaled or centred", m.line, bytes.TrimSpace(line))
+	case v > maxCount:
+		return m.malformed(line, "has a value that is too large for a count")
+	}
+	return m.malformed(line, "has an index that is too large")
+}
+
+// blanks returns the first index from i on at which there is no white space.
+func blanks(line []byte, i int) int {
+	for i < len(line) && (line[i] == ' ' || line[i] == '\n' || line[i] == '\t' || line[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// parseIndex reads the digits from line[i] on and returns their value, or −1 if
+// there are none or more than an int32 has, and the index behind them.
+func parseIndex(line []byte, i int) (v, next int) {
+	begin := i
+	for i < len(line) && line[i]-'0' <= 9 {
+		v = 10*v + int(line[i]-'0')
+		i++
+	}
+	if i == begin || i > begin+10 {
+		return -1, i
+	}
+	return v, i
+}
+
+// parseCount reads the number from line[i] on, as strconv.ParseFloat does, and
+// returns it and the index behind it; NaN if there is none.
+func parseCount(line []byte, i int) (v float64, next int) {
+	begin, whole := i, uint64(0)
+	for i < len(line) && line[i]-'0' <= 9 {
+		whole = 10*whole + uint64(line[i]-'0')
+		i++
+	}
+	if ended := i == len(line) || line[i] <= ' '; ended && i > begin && i <= begin+15 {
+		return float64(whole), i
+	}
+	return parseDecimal(line, begin)
+}
+
+// exactTens are the powers of ten that are float64s.
+var exactTens = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
+
+// parseDecimal is parseCount for any number. One of up to 15 digits with a
+// small exponent is the quotient or product of two float64s, which rounds as
+// the number itself does.
+func parseDecimal(line []byte, i int) (v float64, next int) {
+	end := i
+	for end < len(line) && line[end] > ' ' {
+		end++
+	}
+	token := line[i:end]
+	mantissa, digits, exponent, at := uint64(0), 0, 0, 0
+	for point := false; at < len(token) && (token[at]-'0' <= 9 || token[at] == '.' && !point); at++ {
+		if token[at] == '.' {
+			point = true
+			continue
+		}
+		mantissa = 10*mantissa + uint64(token[at]-'0')
+		digits++
+		if point {
+			exponent--
+		}
+	}
+	if at < len(token) && token[at]|' ' == 'e' {
+		at++
+		sign := 1
+		if at < len(token) && (token[at] == '+' || token[at] == '-') {
+			if token[at] == '-' {
+				sign = -1
+			}
+			at++
+		}
+		power, rest := parseIndex(token, at)
+		if power < 0 || power > 100 {
+			rest = -1 // for strconv
+		}
+		exponent += sign * power
+		at = rest
+	}
+	switch {
+	case at != len(token) || digits == 0 || digits > 15:
+	case exponent <= 0 && -exponent < len(exactTens):
+		return float64(mantissa) / exactTens[-exponent], end
+	case exponent > 0 && exponent < len(exactTens):
+		return float64(mantissa) * exactTens[exponent], end
+	}
+	v, err := text.ParseFloat(string(token), 64)
+	if err != nil {
+		return math.NaN(), end
+	}
+	return v, end
+}
+
+// entries collects the entries of a matrix in any order. While the cells come in order, as
+// in the files of 10x, it notes where each begins.
+type entries struct {
+	gene  []int32
+	value []float32
+	runs  []run
+	last  int32   // cell of the last entry, -1 before the first
+	cell  []int32 // of each entry, once the cells are out of order; nil before
+}
+
+// A run is where the entries of a cell begin.
+type run struct {
+	cell  int32
+	start int
+}
+
+// add adds an entry. Values of 0 are passed over.
+func (b *entries) add(row, column int, v float64) {
+	cell, gene, value := int32(column), int32(row), float32(v)
+	if value == 0 {
+		return
+	}
+	if b.cell == nil && cell != b.last {
+		if cell > b.last {
+			b.runs = append(b.runs, run{cell, len(b.gene)})
+		} else {
+			b.disorder()
+		}
+		b.last = cell
+	}
+	if b.cell != nil {
+		b.cell = append(b.cell, cell)
+	}
+	b.gene = append(b.gene, gene)
+	b.value = append(b.value, value)
+}
+
+// disorder begins to note the cell of each entry.
+func (b *entries) disorder() {
+	b.cell = make([]int32, len(b.gene), cap(b.gene))
+	for k, r := range b.runs {
+		end := len(b.gene)
+		if k+1 < len(b.runs) {
+			end = b.runs[k+1].start
+		}
+		for i := r.start; i < end; i++ {
+			b.cell[i] = r.cell
+		}
+	}
+	b.runs = nil
+}
+
+// matrix returns the rows of the cells, in order.
+func (b *entries) matrix(cells int) *data.CSR {
+	c := &data.CSR{Start: make([]int, cells+1), Column: b.gene, Value: b.value}
+	if b.cell == nil {
+		next := 0
+		for i := range c.Start {
+			for next < len(b.runs) && int(b.runs[next].cell) < i {
+				next++
+			}
+			c.Start[i] = len(b.gene)
+			if next < len(b.runs) {
+				c.Start[i] = b.runs[next].start
+			}
+		}
+	} else {
+		b.order(c.Start)
+	}
+	c.Tidy()
+	return c
+}
+
+// order brings the entries of each cell together, in place, and fills in where
+// they begin: every entry that is met in the place of another cell changes
+// places with the first of its own cell that is not known to be right.
+func (b *entries) order(start []int) {
+	for _, c := range b.cell {
+		start[c+1]++
+	}
+	for i := 1; i < len(start); i++ {
+		start[i] += start[i-1]
+	}
+	next := slices.Clone(start[:len(start)-1])
+	for c := range next {
+		for i := next[c]; i < start[c+1]; i = next[c] {
+			d := b.cell[i]
+			j := next[d]
+			next[d]++
+			b.cell[i], b.cell[j] = b.cell[j], d
+			b.gene[i], b.gene[j] = b.gene[j], b.gene[i]
+			b.value[i], b.value[j] = b.value[j], b.value[i]
+		}
+	}
+	b.cell = nil
+}

@@ -1,0 +1,222 @@
+package file
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cne/data"
+	"cne/internal/npy"
+)
+
+const (
+	// npyMaxHeader bounds the header's length. NumPy itself refuses headers
+	// of more than 10 000 characters unless told otherwise.
+	npyMaxHeader = 1 << 16
+	// npyHeadSize is where the values begin in files we write. It is a multiple
+	// of 64, so that they can be mapped into memory, as NumPy wants it, and has
+	// room for any two numbers.
+	npyHeadSize = 128
+	// maxLabel is how many characters a label in an array may have.
+	maxLabel = 1 << 12
+)
+
+// openNPY begins to read points in NumPy's npy format, version 1 to 3: an array of two or
+// more dimensions (rows are flattened) of bool (0 and 1), of whole numbers of any width, or
+// of float16, float32 or float64, in either order of bytes, in C or Fortran order. An array
+// in Fortran order that cannot be read in any order is held in memory while it is read.
+func openNPY(in *Input, _ *Options) (reader, error) {
+	a, err := npyHeader(in, false)
+	if err != nil {
+		return nil, err
+	}
+	return openPoints(a, in)
+}
+
+// npyLabels begins to read an npy array of labels.
+func npyLabels(in *Input) (*arrayReader, error) {
+	a, err := npyHeader(in, false)
+	if err != nil {
+		return nil, err
+	}
+	return a.labels(in)
+}
+
+// npyHeader reads the head of an npy file, which has complex numbers only where they are
+// wanted.
+func npyHeader(s *Input, orComplex bool) (array, error) {
+	head := make([]byte, len(npy.Magic)+4)
+	n, err := s.full(head)
+	if err != nil && err != errShort {
+		return array{}, err
+	}
+	if !bytes.HasPrefix(head[:n], []byte(npy.Magic)) {
+		return array{}, errorf(data.ErrFormat, "the file does not begin with \\x93NUMPY, so it is no npy file; write it with np.save")
+	}
+	size := uint32(binary.LittleEndian.Uint16(head[8:]))
+	switch version := head[6]; {
+	case err != nil || version == 1:
+	case version == 2 || version == 3:
+		var high [2]byte
+		_, err = s.full(high[:])
+		size |= uint32(binary.LittleEndian.Uint16(high[:])) << 16
+	default:
+		return array{}, errorf(data.ErrUnsupported, "the file has version %d of the npy format, and 1 to 3 are known; write it again with np.save", version)
+	}
+	if size > npyMaxHeader {
+		return array{}, errorf(data.ErrFormat, "the npy header claims to be %d bytes long, more than the %d of any array of numbers; write the file again with np.save", size, npyMaxHeader)
+	}
+	text := make([]byte, size)
+	if err == nil {
+		_, err = s.full(text)
+	}
+	if err == errShort {
+		return array{}, errorf(data.ErrFormat, "the file ends within its header; it is truncated, write it again with np.save")
+	} else if err != nil {
+		return array{}, err
+	}
+	header, err := npy.ParseHeader(string(text))
+	if err != nil {
+		return array{}, errorf(data.ErrFormat, "the npy header %.80q cannot be understood (%w); write the file again with np.save", text, err)
+	}
+	e, err := npyType(header.Descr, orComplex)
+	if err != nil {
+		return array{}, err
+	}
+	a, err := newArray(e, header.Shape)
+	a.fortran = header.Fortran
+	return a, err
+}
+
+// npyWidths are the bytes that values of a kind may take, or for text those of a
+// character.
+var npyWidths = map[byte][]int{'b': {1}, 'u': {1, 2, 4, 8}, 'i': {1, 2, 4, 8}, 'f': {2, 4, 8}, 'c': {8, 16}, 'S': {1}, 'U': {4}}
+
+// npyType understands a type as NumPy writes it: the order of bytes, a letter for the
+// kind, and the bytes of a value, or the characters of a text.
+func npyType(descr string, orComplex bool) (scalarType, error) {
+	if strings.HasPrefix(descr, "[") {
+		return scalarType{}, errorf(data.ErrUnsupported, "the array is structured, with fields %.40q; make it a plain one with numpy.lib.recfunctions.structured_to_unstructured(x)", descr)
+	}
+	unknown := errorf(data.ErrUnsupported, "the array has the dtype %.40q; numbers of up to 64 bits and bool are read, and text as labels: convert it with x.astype('float32'), or labels with x.astype(str)", descr)
+	if descr == "|O" {
+		return scalarType{}, errorf(data.ErrUnsupported, "the array holds Python objects (dtype object); convert it with x.astype('float32'), or labels with x.astype(str), and write it again with np.save")
+	}
+	if len(descr) < 3 || strings.IndexByte("<>|", descr[0]) < 0 {
+		return scalarType{}, unknown
+	}
+	count, err := strconv.ParseUint(descr[2:], 10, 31)
+	t := scalarType{descr[1], int(count), descr[0] == '>'}
+	widths := npyWidths[t.kind]
+	switch {
+	case err != nil, count == 0, widths == nil, t.kind == 'c' && !orComplex, descr[0] == '|' && count > 1 && t.kind != 'S':
+		return scalarType{}, unknown
+	case t.isText() && count > maxLabel:
+		return scalarType{}, errorf(data.ErrUnsupported, "the array has texts of %d characters; labels have at most %d", count, maxLabel)
+	case t.isText():
+		t.size *= widths[0]
+	case !slices.Contains(widths, t.size):
+		return scalarType{}, unknown
+	}
+	return t, nil
+}
+
+// WriteNPY writes m as a float32 array of shape N×D in version 1.0 of
+// NumPy's npy format, which np.load and Read read. The error is that of w,
+// or of a matrix whose fields contradict each other.
+func WriteNPY(w io.Writer, m *data.Matrix) error {
+	if err := data.CheckDense(m); err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(w, readBuffer)
+	out.Write(npyHead(m.N, m.D))
+	writeFloats(out, m.Relative(nil).X)
+	// A bufio.Writer keeps the first error and returns it here.
+	return out.Flush()
+}
+
+// npyHead returns all that stands before the values of a float32 array.
+func npyHead(n, d int) []byte { return npy.Head(npyHeadSize, "<f4", n, d) }
+
+func writeFloats(out *bufio.Writer, x []float32) {
+	var b [4]byte
+	for _, v := range x {
+		binary.LittleEndian.PutUint32(b[:], math.Float32bits(v))
+		out.Write(b[:])
+	}
+}
+
+// An NPYWriter writes a file as WriteNPY does when the number of rows is known
+// only in the end: Close writes it into the header. Until then the header says
+// that there are no rows, so that readers refuse a file that was never
+// completed.
+type NPYWriter struct {
+	w     io.WriteSeeker
+	out   *bufio.Writer
+	start int64 // where in w the file begins
+	n, d  int
+}
+
+// NewNPYWriter begins an npy file of rows of d values at w's current position.
+// A d below 1 gives ErrShape; other errors are those of w.
+func NewNPYWriter(w io.WriteSeeker, d int) (*NPYWriter, error) {
+	if d < 1 {
+		return nil, errorf(data.ErrShape, "an array with rows of %d values cannot be written; a row needs at least one", d)
+	}
+	start, err := w.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return nil, fmt.Errorf("an array of unknown length needs a file in which one can go back (%w); write to a regular file", err)
+	}
+	p := &NPYWriter{w: w, out: bufio.NewWriterSize(w, readBuffer), start: start, d: d}
+	_, err = p.out.Write(npyHead(0, d))
+	return p, err
+}
+
+// Write adds the rows of m. Rows of another width give ErrShape, no rows
+// ErrEmpty; other errors are those of the file, and last.
+func (p *NPYWriter) Write(m *data.Matrix) error {
+	if err := checkWidth(m, p.d); err != nil {
+		return err
+	}
+	writeFloats(p.out, m.Relative(nil).X)
+	p.n += m.N
+	// Without new bytes, Write returns the error of earlier ones.
+	_, err := p.out.Write(nil)
+	return err
+}
+
+// N returns the number of rows written so far.
+func (p *NPYWriter) N() int { return p.n }
+
+// Close completes the file, which is then what WriteNPY writes for the same
+// rows, and leaves w's position at its end. It does not close w.
+func (p *NPYWriter) Close() error {
+	if err := p.out.Flush(); err != nil {
+		return err
+	}
+	if _, err := p.w.Seek(p.start, io.SeekStart); err != nil {
+		return err
+	}
+	if _, err := p.w.Write(npyHead(p.n, p.d)); err != nil {
+		return err
+	}
+	_, err := p.w.Seek(4*int64(p.n)*int64(p.d), io.SeekCurrent)
+	return err
+}
+
+// checkWidth refuses rows that are to follow others of d values.
+func checkWidth(m *data.Matrix, d int) error {
+	if err := data.CheckDense(m); err != nil {
+		return err
+	}
+	if m.D != d {
+		return errorf(data.ErrShape, "the rows have %d values, those before them %d; write rows of one width", m.D, d)
+	}
+	return nil
+}

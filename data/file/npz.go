@@ -1,0 +1,260 @@
+package file
+
+import (
+	"archive/zip"
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"cne/data"
+	"cne/internal/npy"
+)
+
+// maxListed is how many arrays an error names.
+const maxListed = 10
+
+// An npz is NumPy's archive of arrays, a zip file with an npy file for each.
+type npz struct {
+	*zip.Reader
+	at   io.ReaderAt // the archive
+	size int64
+}
+
+// newNPZ reads the list of the arrays in a file that recognize has found to be an archive.
+func newNPZ(s *Input) (*npz, error) {
+	z, err := zip.NewReader(s.at, s.size)
+	if err != nil {
+		return nil, errorf(data.ErrFormat, "the zip archive cannot be read (%w); write it again with np.savez", err)
+	}
+	return &npz{z, s.at, s.size}, nil
+}
+
+// points returns the array of the points, or images.
+func (z *npz) points() (*zip.File, error) {
+	if f := z.choose("images", "x", "X"); f != nil {
+		return f, nil
+	}
+	return nil, errorf(data.ErrFormat, "the archive holds no array named images, x or X, but %s; name it in np.savez(file, x=points, labels=y)", z.list())
+}
+
+// labels returns the array of the labels beside the points, or nil.
+func (z *npz) labels() *zip.File { return z.find("labels", "y") }
+
+// onlyLabels returns the array of the labels of a file for them alone.
+func (z *npz) onlyLabels() (*zip.File, error) {
+	if f := z.choose("labels", "y"); f != nil {
+		return f, nil
+	}
+	return nil, errorf(data.ErrFormat, "the archive holds no array named labels or y, but %s; name it in np.savez(file, labels=y)", z.list())
+}
+
+// choose returns the first of the named arrays that is there, or the one that
+// np.savez has not been given a name for, or the only one; else nil.
+func (z *npz) choose(names ...string) *zip.File {
+	if f := z.find(append(names, "arr_0")...); f != nil {
+		return f
+	}
+	if len(z.File) == 1 && strings.HasSuffix(z.File[0].Name, ".npy") {
+		return z.File[0]
+	}
+	return nil
+}
+
+// find returns the first of the named arrays that is there, or nil.
+func (z *npz) find(names ...string) *zip.File {
+	for _, name := range names {
+		if i := slices.IndexFunc(z.File, func(f *zip.File) bool { return f.Name == name+".npy" }); i >= 0 {
+			return z.File[i]
+		}
+	}
+	return nil
+}
+
+// list says what an archive holds, for an error.
+func (z *npz) list() string {
+	if len(z.File) == 0 {
+		return "nothing"
+	}
+	var names []string
+	for _, f := range z.File[:min(len(z.File), maxListed)] {
+		names = append(names, fmt.Sprintf("%.40q", strings.TrimSuffix(f.Name, ".npy")))
+	}
+	if more := len(z.File) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// IntegerRows reads an array of whole numbers of two dimensions from a file of the given
+// size in NumPy's npy format, or from an npz archive the array of a name, and calls row for
+// each of its n rows. The numbers are valid until row returns; those of 64 bits without a
+// sign that are above 2⁶³−1 are told as −2⁶³.
+func IntegerRows(r io.ReaderAt, size int64, name string, row func(n int, values []int64) error) error {
+	in := &Input{r: bufio.NewReaderSize(io.NewSectionReader(r, 0, size), readBuffer), at: r, size: size}
+	if string(in.Peek(len(npy.Magic))) == npy.Magic {
+		return integerRows(in, row)
+	}
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return errorf(data.ErrFormat, "the file is neither an npy file nor an npz archive (%w); write it with np.save or scipy.sparse.save_npz", err)
+	}
+	archive := &npz{z, r, size}
+	f := archive.find(name)
+	if f == nil {
+		return errorf(data.ErrFormat, "the archive holds no array %s, but %s", name, archive.list())
+	}
+	if in, err = archive.open(f); err != nil {
+		return err
+	}
+	if err := integerRows(in, row); err != nil {
+		return inArray(f.Name, err)
+	}
+	return nil
+}
+
+// integerRows is IntegerRows for an array.
+func integerRows(in *Input, row func(n int, values []int64) error) error {
+	a, err := npyHeader(in, false)
+	if err != nil {
+		return err
+	}
+	if len(a.shape) != 2 || a.kind != 'i' && a.kind != 'u' || a.shape[1] == 0 {
+		return errorf(data.ErrShape, "the array has the shape %s and the type %c%d; give the numbers of each point's neighbours in a row, as whole numbers in an array of n×k", shapeText(a.shape), a.kind, a.size)
+	}
+	r, err := newArrayReader(a, in)
+	if err != nil {
+		return err
+	}
+	var values []int64
+	for {
+		src, n, err := r.next(math.MaxInt)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for i := range n {
+			v := a.integer(src, i)
+			if v < 0 && a.kind == 'u' {
+				v = math.MinInt64
+			}
+			if values = append(values, v); len(values) == a.shape[1] {
+				if err := row(a.shape[0], values); err != nil {
+					return err
+				}
+				values = values[:0]
+			}
+		}
+	}
+}
+
+// open opens an array for reading. What the archive says about the array's size counts as
+// far as the archive can hold it.
+func (z *npz) open(f *zip.File) (*Input, error) {
+	r, err := f.Open() // needs no Close: the archive stays open
+	if err != nil {
+		return nil, errorf(data.ErrFormat, "the array %s cannot be read (%w); write the file again with np.savez", f.Name, err)
+	}
+	s, err := newInput(context.Background(), archived{r})
+	if err != nil {
+		return nil, inArray(f.Name, err)
+	}
+	if !s.packed && f.Method == zip.Store && f.UncompressedSize64 <= uint64(z.size) {
+		s.size = int64(f.UncompressedSize64)
+		if start, err := f.DataOffset(); err == nil {
+			s.at, s.sealed = io.NewSectionReader(z.at, start, s.size), true
+		}
+	} else {
+		s.packed = true
+		s.size = int64(min(f.CompressedSize64, uint64(z.size)))
+	}
+	return s, nil
+}
+
+// inArray adds the name of an array to an error.
+func inArray(name string, err error) error { return fmt.Errorf("the array %s: %w", name, err) }
+
+// openNPZ begins to read the points in an archive of arrays and, if they are wanted and
+// there are no others, the labels beside them. The points are named images (or else x or X),
+// have no name (arr_0), are the only array, or are a matrix as scipy.sparse.save_npz writes
+// it; labels are named labels (or else y).
+func openNPZ(in *Input, o *Options) (reader, error) {
+	z, err := newNPZ(in)
+	if err != nil {
+		return nil, err
+	}
+	var r reader
+	var points *zip.File
+	if z.isSparse() {
+		r, err = z.openCSR()
+	} else if points, err = z.points(); err == nil {
+		r, err = z.openMember(points)
+	}
+	if err != nil {
+		return nil, err
+	}
+	h, labels := r.about(), z.labels()
+	if labels == nil || labels == points || len(o.Labels) > 0 {
+		return r, nil
+	}
+	if h.beside, err = z.openLabels(labels); err != nil {
+		return nil, err
+	}
+	if h.beside.total != h.n {
+		return nil, errorf(data.ErrLabels, "the array %s has %d labels for %d points; give one label per point", labels.Name, h.beside.total, h.n)
+	}
+	h.labeled, h.beside.member = true, labels.Name
+	return r, nil
+}
+
+// openMember begins to read the points that are an array of an archive.
+func (z *npz) openMember(f *zip.File) (reader, error) {
+	in, err := z.open(f)
+	if err != nil {
+		return nil, err
+	}
+	r, err := openNPY(in, nil)
+	if err != nil {
+		return nil, inArray(f.Name, err)
+	}
+	h := r.about()
+	h.member = f.Name
+	if h.storage == data.InFiles { // an array within an archive is not opened again
+		h.storage = data.InMemory
+		if h.isByte {
+			h.storage = data.AsBytes
+		}
+	}
+	return r, nil
+}
+
+// openLabels begins to read an array of labels.
+func (z *npz) openLabels(f *zip.File) (*arrayReader, error) {
+	in, err := z.open(f)
+	if err != nil {
+		return nil, err
+	}
+	r, err := npyLabels(in)
+	if err != nil {
+		return nil, inArray(f.Name, err)
+	}
+	return r, nil
+}
+
+// npzLabels begins to read the labels of an archive that holds nothing else.
+func npzLabels(in *Input) (*arrayReader, error) {
+	z, err := newNPZ(in)
+	if err != nil {
+		return nil, err
+	}
+	f, err := z.onlyLabels()
+	if err != nil {
+		return nil, err
+	}
+	return z.openLabels(f)
+}

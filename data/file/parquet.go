@@ -1,0 +1,456 @@
+package file
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"cne/data"
+	"cne/internal/finite"
+	"cne/internal/parallel"
+	"cne/internal/parquet"
+	"cne/internal/text"
+)
+
+// pandasIndex is what the names of columns begin with that pandas makes of an index.
+const pandasIndex = "__index_level_"
+
+const (
+	// parquetColumns are read together, as a line of the processor's cache has room for
+	// as many values, and parquetRows at a time. Between the columns is a line more, without
+	// which all would compete for the same few places of the cache.
+	parquetColumns = 16
+	parquetRows    = 1 << 10
+	parquetStride  = parquetRows + parquetColumns
+)
+
+// A parquetReader reads the points of a Parquet file.
+type parquetReader struct {
+	head
+	layout
+	file   *parquet.File
+	values []parquetColumn // by place; a single one with all values if they are lists
+	list   bool
+	labels []string // of the rows read since takeLabels
+	label  *parquetColumn
+	// missing tells that NaN stands for a label that is missing.
+	missing bool
+	done    int // rows read
+}
+
+// A parquetColumn is a column that is being read.
+type parquetColumn struct {
+	*parquet.Cursor
+	scalarType
+	isText bool
+	exact  bool // float32 holds every value
+	name   string
+}
+
+// newParquet reads what a file says of its columns.
+func newParquet(in *Input) (*parquetReader, error) {
+	f, err := parquet.Open(in.at, in.size)
+	if err != nil {
+		return nil, parquetError(err)
+	}
+	r := &parquetReader{head: head{in: in, n: f.Rows, packed: true}, file: f}
+	for _, c := range f.Columns {
+		r.names = append(r.names, text.ValidName(c.Name))
+	}
+	return r, nil
+}
+
+// openParquet begins to read points from a Parquet file: its columns of numbers, each a
+// value of the points, or its one column of lists of numbers, all of one length, each list a
+// point, in which case other columns are passed over. See Options for the column of labels,
+// which may be text, and for columns to take or to drop. Columns that pandas adds for its
+// index are passed over, too, unless they are asked for.
+func openParquet(in *Input, o *Options) (reader, error) {
+	r, err := newParquet(in)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.choose(*o); err != nil {
+		return nil, err
+	}
+	if r.n == 0 {
+		return nil, errorf(data.ErrEmpty, "the table has no rows; give at least one point")
+	}
+	if err := r.openColumns(); err != nil {
+		return nil, err
+	}
+	r.labeled = r.label != nil
+	r.isByte = !slices.ContainsFunc(r.with(roleData), func(i int) bool { return !r.file.Columns[i].Byte })
+	return r, nil
+}
+
+// parquetError gives an error of reading its kind.
+func parquetError(err error) error {
+	switch {
+	case errors.Is(err, parquet.ErrUnsupported):
+		return errorf(data.ErrUnsupported, "%w", err)
+	case errors.Is(err, parquet.ErrDamaged):
+		return errorf(data.ErrFormat, "the Parquet file cannot be read: %w", err)
+	case errors.Is(err, parquet.ErrRow):
+		return errorf(data.ErrFormat, "%w", err)
+	}
+	return err
+}
+
+// with returns the columns that are for something.
+func (r *parquetReader) with(wanted role) (columns []int) {
+	for i, have := range r.roles {
+		if have == wanted {
+			columns = append(columns, i)
+		}
+	}
+	return columns
+}
+
+// choose decides what the columns are for.
+func (r *parquetReader) choose(opt Options) (err error) {
+	if len(r.names) == 0 {
+		return errorf(data.ErrEmpty, "the table has no columns; give points at least one value")
+	}
+	if r.roles, err = findRoles(len(r.names), r.names, &opt); err != nil {
+		return err
+	}
+	var left []string
+	leave := func(i int) { r.roles[i], left = roleDrop, append(left, r.names[i]) }
+	var lists []int
+	for _, i := range r.with(roleData) {
+		c := &r.file.Columns[i]
+		switch {
+		case strings.HasPrefix(r.names[i], pandasIndex) && !slices.Contains(opt.Only, r.names[i]) && !slices.Contains(opt.Columns, r.names[i]):
+			leave(i)
+		case c.List && c.Kind != parquet.Text && c.Kind != 0:
+			lists = append(lists, i)
+		}
+	}
+	if len(lists) > 1 || len(lists) == 1 && len(opt.Only) > 1 {
+		return errorf(data.ErrOption, "the columns %s hold lists, and points are numbers or one list; name the column that is meant", text.Few(r.named(lists), text.Quote))
+	}
+	if r.list = len(lists) == 1; r.list {
+		for _, i := range r.with(roleData) {
+			if i != lists[0] {
+				leave(i)
+			}
+		}
+		opt.Columns = nil // its values have no names
+	}
+	if len(r.with(roleData)) == 0 {
+		return errorf(data.ErrEmpty, "no column is left for the points after the labels and the dropped columns; drop fewer of the %d columns", len(r.roles))
+	}
+	if err := r.findPlaces(&r.head, opt.Columns); err != nil {
+		return err
+	}
+	if r.left == nil {
+		r.left = left
+	}
+	for _, i := range r.with(roleData) {
+		if c := &r.file.Columns[i]; c.Kind == 0 || c.Kind == parquet.Text {
+			return errorf(data.ErrUnsupported, "the column %s is %s, and points need numbers; name it as label column, drop it, or cast it to float", text.Quote(r.names[i]), c.Is)
+		}
+	}
+	for _, i := range r.with(roleLabel) {
+		if c := &r.file.Columns[i]; c.Kind == 0 || c.List {
+			return errorf(data.ErrUnsupported, "the label column %s is %s; labels are numbers or texts: cast it to one of these", text.Quote(r.names[i]), c.Is)
+		}
+	}
+	return nil
+}
+
+func (r *parquetReader) named(columns []int) (names []string) {
+	for _, i := range columns {
+		names = append(names, r.names[i])
+	}
+	return names
+}
+
+// openColumns begins to read the columns.
+func (r *parquetReader) openColumns() error {
+	columns := r.width
+	if r.list {
+		columns = 1
+	}
+	r.values = make([]parquetColumn, columns)
+	for _, i := range r.with(roleData) {
+		r.values[r.place[i]] = r.column(i)
+	}
+	for _, i := range r.with(roleLabel) {
+		c := r.column(i)
+		r.label = &c
+	}
+	if r.list {
+		r.columns = nil
+		var err error
+		if r.width, err = r.values[0].Width(); err != nil {
+			return parquetError(err)
+		}
+	}
+	if r.file.Rows > r.file.Most()/r.width {
+		return errorf(data.ErrFormat, "the file claims to hold %d rows of %d values in %d bytes; it is damaged, fetch or write it again", r.file.Rows, r.width, r.in.size)
+	}
+	return nil
+}
+
+func (r *parquetReader) column(i int) parquetColumn {
+	c := &r.file.Columns[i]
+	t := scalarType{kind: byte(c.Kind), size: c.Size}
+	return parquetColumn{Cursor: r.file.Cursor(i), scalarType: t, isText: c.Kind == parquet.Text, exact: c.Byte || t.isFloat32(), name: r.names[i]}
+}
+
+// read implements reader.
+func (r *parquetReader) read(dst []float32) (int, error) {
+	rows := min(len(dst)/r.width, r.file.Rows-r.done)
+	dst = dst[:rows*r.width]
+	err := r.readLabels(rows)
+	if err == nil && r.list {
+		err = r.readLists(dst, rows)
+	} else if err == nil {
+		err = r.readColumns(dst, rows)
+	}
+	if err != nil {
+		return 0, parquetError(err)
+	}
+	if r.done += rows; r.done < r.file.Rows {
+		return len(dst), nil
+	}
+	for i := range r.values {
+		if err := r.values[i].End(); err != nil {
+			return 0, parquetError(err)
+		}
+	}
+	return len(dst), io.EOF
+}
+
+// picked returns those of the rows that come next that are in the sample, counted from the
+// first of them, and where their values belong.
+func (r *parquetReader) picked(rows int) (picked []int, values [][]float64) {
+	if r.sample == nil {
+		return nil, nil
+	}
+	first := r.before + r.done
+	for i := range rows {
+		r.sample.Row(first + i)
+	}
+	for k, row := range r.sample.Rows() {
+		if row >= first {
+			picked, values = append(picked, row-first), append(values, r.sample.At(k))
+		}
+	}
+	return picked, values
+}
+
+// readColumns reads rows of columns with a value each.
+func (r *parquetReader) readColumns(dst []float32, rows int) error {
+	picked, sampled := r.picked(rows)
+	groups := parallel.Pieces(r.width, parquetColumns)
+	faults := make([]error, groups)
+	parallel.For(r.width, parquetColumns, func(group, lo, hi int) {
+		raw := make([]byte, 8*parquetRows)
+		turned := make([]float32, parquetColumns*parquetStride)
+		next := 0 // of those picked
+		for from := 0; from < rows; from += parquetRows {
+			count := min(parquetRows, rows-from)
+			last := next
+			for last < len(picked) && picked[last] < from+count {
+				last++
+			}
+			for j := lo; j < hi; j++ {
+				c := &r.values[j]
+				out := turned[(j-lo)*parquetStride:][:count]
+				far := r.offset != nil && r.offset[j] != 0
+				if err := c.Numbers(raw[:count*c.size]); err != nil {
+					faults[group] = r.short(err)
+					return
+				}
+				c.float32s(out, raw)
+				for i := 0; far && i < len(out); i++ {
+					out[i] = float32(c.minus(raw, i, r.offset[j]))
+				}
+				for k := next; k < last && !c.exact; k++ {
+					sampled[k][j] = c.minus(raw, picked[k]-from, 0)
+				}
+			}
+			next = last
+			putColumns(dst[from*r.width+lo:], r.width, turned, count, hi-lo)
+		}
+	})
+	return cmp.Or(faults...)
+}
+
+// putColumns puts n values of some columns, which begin parquetStride values apart, into rows
+// of so many values, a square of values at a time.
+func putColumns(dst []float32, width int, columns []float32, n, count int) {
+	var square [parquetColumns][parquetColumns]float32
+	i := 0
+	for ; count == parquetColumns && i+parquetColumns <= n; i += parquetColumns {
+		for j := range parquetColumns {
+			column := (*[parquetColumns]float32)(columns[j*parquetStride+i:])
+			for k, v := range column {
+				square[k][j] = v
+			}
+		}
+		for k := range square {
+			copy(dst[(i+k)*width:], square[k][:])
+		}
+	}
+	for ; i < n; i++ {
+		row := dst[i*width:][:count]
+		for j := range row {
+			row[j] = columns[j*parquetStride+i]
+		}
+	}
+}
+
+// readLists reads rows that are lists.
+func (r *parquetReader) readLists(dst []float32, rows int) error {
+	picked, sampled := r.picked(rows)
+	c, d := &r.values[0], r.width
+	tile := max(1, readBuffer/(d*c.size))
+	raw := make([]byte, min(tile, rows)*d*c.size)
+	for from := 0; from < rows; from += tile {
+		count := min(tile, rows-from)
+		out := dst[from*d : (from+count)*d]
+		if err := c.Numbers(raw[:count*d*c.size]); err != nil {
+			return r.short(err)
+		}
+		c.float32s(out, raw)
+		for j, offset := range r.offset {
+			for i := j; offset != 0 && i < len(out); i += d {
+				out[i] = float32(c.minus(raw, i, offset))
+			}
+		}
+		for ; len(picked) > 0 && picked[0] < from+count && !c.exact; picked, sampled = picked[1:], sampled[1:] {
+			for j := range d {
+				sampled[0][j] = c.minus(raw, (picked[0]-from)*d+j, 0)
+			}
+		}
+	}
+	return nil
+}
+
+// short makes the end of the values an error, where there should be more.
+func (r *parquetReader) short(err error) error {
+	if err == io.EOF {
+		return errorf(data.ErrFormat, "a column has fewer values than the %d rows need; the file is damaged, fetch or write it again", r.file.Rows)
+	}
+	return err
+}
+
+// readLabels reads the labels of rows.
+func (r *parquetReader) readLabels(rows int) (err error) {
+	if r.label == nil {
+		return nil
+	}
+	had, c := len(r.labels), r.label
+	if c.isText {
+		if r.labels, err = c.Texts(r.labels, rows); err != nil {
+			return r.short(err)
+		}
+		for i, label := range r.labels[had:] {
+			if !utf8.ValidString(label) {
+				return errorf(data.ErrFormat, "row %d (counted from 1), column %s: %.40q is no UTF-8; write the file again from text in UTF-8", r.done+i+1, text.Quote(c.name), label)
+			}
+			r.labels[had+i] = strings.TrimSpace(label)
+		}
+		return nil
+	}
+	raw := make([]byte, c.size*min(rows, parquetRows))
+	for done := 0; done < rows; {
+		count := min(parquetRows, rows-done)
+		if err := c.Numbers(raw[:count*c.size]); err != nil {
+			return r.short(err)
+		}
+		for i := range count {
+			if r.missing && c.kind == 'f' && math.IsNaN(c.float(raw, i)) {
+				r.labels = append(r.labels, "")
+				continue
+			}
+			if c.kind == 'f' && !finite.Is(c.float(raw, i)) {
+				return errorf(data.ErrNotFinite, "row %d (counted from 1), column %s: the label is %v; give every point a finite label", r.done+done+i+1, text.Quote(c.name), c.float(raw, i))
+			}
+			label, err := c.text(raw, i)
+			if err != nil {
+				return err
+			}
+			r.labels = append(r.labels, label)
+		}
+		done += count
+	}
+	return nil
+}
+
+// skip implements reader. It reads nothing of the row groups before that in which it
+// ends.
+func (r *parquetReader) skip(rows int) (passed int, err error) {
+	rows = min(rows, r.file.Rows-r.done)
+	if rows == 0 {
+		return 0, nil
+	}
+	if r.done > 0 {
+		if err := r.openColumns(); err != nil {
+			return 0, err
+		}
+	}
+	end := r.done + rows
+	for i := range r.values {
+		r.done = r.values[i].SkipGroups(end)
+	}
+	if r.label != nil {
+		r.label.SkipGroups(end)
+	}
+	labels, to := r.labels, r.conversion
+	r.conversion = conversion{} // of no row that is skipped
+	for err == nil && r.done < end {
+		_, err = r.read(make([]float32, r.width*min(end-r.done, parquetRows)))
+	}
+	r.labels, r.conversion = labels, to
+	if err != nil && err != io.EOF {
+		return 0, err
+	}
+	return rows, nil
+}
+
+// takeLabels implements reader.
+func (r *parquetReader) takeLabels() []string {
+	labels := r.labels
+	r.labels = nil
+	return labels
+}
+
+// parquetTable begins to read the columns of a Parquet file.
+func parquetTable(in *Input, _ *Options) (table, error) { return newParquet(in) }
+
+// fields implements table.
+func (r *parquetReader) fields() (names []string, columns int) { return r.names, len(r.names) }
+
+// check implements table.
+func (r *parquetReader) check(i int) error {
+	if c := &r.file.Columns[i]; c.Kind == 0 || c.List {
+		return errorf(data.ErrUnsupported, "the column %s is %s, but numbers or texts are wanted; cast it to one of these", text.Quote(r.names[i]), c.Is)
+	}
+	return nil
+}
+
+// appendText implements table.
+func (r *parquetReader) appendText(to [][]string, columns []int) error {
+	r.missing = true
+	for k, i := range columns {
+		if err := r.check(i); err != nil {
+			return err
+		}
+		column := r.column(i)
+		r.label, r.labels = &column, to[k]
+		if err := r.readLabels(r.file.Rows); err != nil {
+			return parquetError(err)
+		}
+		to[k] = r.takeLabels()
+	}
+	return nil
+}

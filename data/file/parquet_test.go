@@ -1,0 +1,289 @@
+package file_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cne/data"
+	"cne/data/file"
+)
+
+// parquetFile returns the path of a file that testdata/parquet/make.mjs made.
+func parquetFile(name string) string {
+	return filepath.Join("testdata", "parquet", name+".parquet")
+}
+
+// parquetRow is row i of the table that most of the files hold.
+func parquetRow(i int) []float32 {
+	return []float32{float32(i) * 0.5, float32(float64(i) / 3), float32(i % 7), float32(-i), float32(1 - i%2)}
+}
+
+// What other programs write is read as they mean it, whole and in blocks.
+func TestOpenParquet(t *testing.T) {
+	names := []string{"a", "b", "c", "d", "e"}
+	kind := file.Options{LabelColumn: "kind"}
+	for _, tc := range []struct {
+		content string
+		opt     file.Options
+		columns []string // of the points; nil: without names
+		values  []int    // of parquetRow
+	}{
+		{"duckdb-uncompressed", kind, names, []int{0, 1, 2, 3, 4}},
+		{"duckdb-snappy", kind, names, []int{0, 1, 2, 3, 4}},
+		{"duckdb-gzip", kind, names, []int{0, 1, 2, 3, 4}},
+		{"duckdb-zstd", kind, names, []int{0, 1, 2, 3, 4}},
+		{"duckdb-v2", kind, names, []int{0, 1, 2, 3, 4}},
+		{"hyparquet", kind, names, []int{0, 1, 2, 3, 4}},
+		{"arrow", kind, names, []int{0, 1, 2, 3, 4}},
+		{"arrow-split", file.Options{}, names[:2], []int{0, 1}},
+		{"arrow-half", file.Options{}, names[:1], []int{0}},
+		{"arrow-list", kind, nil, []int{0, 1, 2, 3}},
+		{"duckdb-array", file.Options{}, nil, []int{0, 1, 2, 3}},
+		{"duckdb-array", file.Options{Only: []string{"vector"}}, nil, []int{0, 1, 2, 3}},
+		{"arrow", file.Options{LabelColumn: "6", Drop: []string{"c", "-2"}}, []string{"a", "b", "d"}, []int{0, 1, 3}},
+		{"arrow", file.Options{Only: []string{"d", "a"}}, []string{"a", "d"}, []int{0, 3}},
+		{"arrow", file.Options{Columns: []string{"e", "a"}}, []string{"e", "a"}, []int{4, 0}},
+	} {
+		t.Run(tc.content, func(t *testing.T) {
+			paths := []string{parquetFile(tc.content)}
+			ds, err := file.Read(t.Context(), paths, tc.opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := data.NewMatrix(50, len(tc.values))
+			for i := range want.N {
+				for j, v := range tc.values {
+					want.X[i*want.D+j] = parquetRow(i)[v]
+				}
+			}
+			sameMatrix(t, ds.Points, want)
+			if !slices.Equal(ds.Points.Columns, tc.columns) {
+				t.Errorf("the columns are %q, want %q", ds.Points.Columns, tc.columns)
+			}
+			if ds.Bytes || ds.Name != tc.content {
+				t.Errorf("Bytes is %v, the name %q", ds.Bytes, ds.Name)
+			}
+			if labeled := tc.opt.LabelColumn != ""; labeled != (ds.Labels != nil) {
+				t.Fatalf("the labels are %v", ds.Labels)
+			} else if labeled {
+				for i, c := range ds.Labels.Class {
+					if got := ds.Labels.Names[c]; got != fmt.Sprintf("k%d", i%3) {
+						t.Fatalf("label %d is %q", i, got)
+					}
+				}
+			}
+			sameAsOpen(t, paths, tc.opt)
+			sameAsOpen(t, append(paths, paths...), tc.opt)
+			if size := file.Size(t.Context(), paths, tc.opt); size != data.SizeOf(50, want.D) {
+				t.Errorf("the size is %+v", size)
+			}
+		})
+	}
+	for column, want := range map[string]string{"e": "False True", "c": "0 1 2 3 4 5 6"} {
+		ds, err := file.Read(t.Context(), []string{parquetFile("arrow")}, file.Options{LabelColumn: column, Only: []string{"a"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(ds.Labels.Names, " "); got != want {
+			t.Errorf("the labels of column %s are %s", column, got)
+		}
+	}
+	ds, err := file.Read(t.Context(), []string{parquetFile("arrow")}, file.Options{Only: []string{"c"}})
+	if err != nil || !ds.Bytes {
+		t.Errorf("a column of bytes: %v", err)
+	}
+	ds, err = file.Read(t.Context(), []string{parquetFile("duckdb-nulls")}, file.Options{Only: []string{"b"}, LabelColumn: "kind"})
+	if err != nil || !slices.Equal(ds.Labels.Names, []string{"", "x"}) {
+		t.Errorf("a label that is missing: %v", err)
+	}
+}
+
+// Row groups follow each other.
+func TestParquetGroups(t *testing.T) {
+	paths := []string{parquetFile("duckdb-groups")}
+	ds, err := file.Read(t.Context(), paths, file.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := data.NewMatrix(5000, 3)
+	for i := range want.N {
+		copy(want.Row(i), []float32{float32(i), float32(i * i), float32(i % 3)})
+	}
+	sameMatrix(t, ds.Points, want)
+	sameAsOpen(t, paths, file.Options{})
+}
+
+// Bad files and options are refused in a sentence.
+func TestOpenParquetErrors(t *testing.T) {
+	for _, tc := range []struct {
+		content string
+		opt     file.Options
+		kind    error
+		want    string
+	}{
+		{"arrow", file.Options{}, data.ErrUnsupported, `arrow.parquet: the column "kind" is text, and points need numbers; name it as label column, drop it, or cast it to float`},
+		{"arrow", file.Options{Drop: []string{"f"}}, data.ErrOption, `there is no column "f"; the columns are ["a" "b"`},
+		{"arrow", file.Options{Only: []string{"a"}, Drop: []string{"a"}}, data.ErrOption, `column "a" is both among the columns`},
+		{"arrow", file.Options{Only: []string{"a"}, LabelColumn: "a"}, data.ErrOption, `column "a" is both among the columns`},
+		{"arrow", file.Options{Drop: []string{"1", "2", "3", "4", "5", "6"}}, data.ErrEmpty, "no column is left for the points"},
+		{"arrow", file.Options{Columns: []string{"a", "z"}}, data.ErrShape, "z"},
+		{"duckdb-brotli", file.Options{LabelColumn: "kind"}, data.ErrUnsupported, "the file is compressed with Brotli; write it with snappy, gzip or zstd"},
+		{"duckdb-nulls", file.Options{LabelColumn: "kind"}, data.ErrFormat, `row 8 (counted from 1), column "a": the value is missing (null); fill it in`},
+		{"duckdb-ragged", file.Options{}, data.ErrFormat, `row 8 (counted from 1), column "v": the list does not have 3 values`},
+		{"duckdb-null-in-list", file.Options{}, data.ErrFormat, `row 8 (counted from 1), column "v": the value is missing, empty, or has a missing value in it`},
+		{"duckdb-empty", file.Options{}, data.ErrEmpty, "the table has no rows"},
+		{"duckdb-types", file.Options{Only: []string{"t"}}, data.ErrUnsupported, `the column "t" is a point in time`},
+		{"duckdb-types", file.Options{Only: []string{"day"}}, data.ErrUnsupported, `the column "day" is a date`},
+		{"duckdb-types", file.Options{Only: []string{"price"}}, data.ErrUnsupported, `the column "price" is a decimal number`},
+		{"duckdb-types", file.Options{Only: []string{"pair"}}, data.ErrUnsupported, `the column "pair" is a structure`},
+		{"duckdb-types", file.Options{Only: []string{"nested"}}, data.ErrUnsupported, `the column "nested" is a structure`},
+		{"duckdb-types", file.Options{Only: []string{"words"}}, data.ErrUnsupported, `the column "words" is a list of texts`},
+		{"duckdb-types", file.Options{Only: []string{"a"}, LabelColumn: "day"}, data.ErrUnsupported, `the label column "day" is a date`},
+	} {
+		_, err := file.Read(t.Context(), []string{parquetFile(tc.content)}, tc.opt)
+		wantError(t, err, tc.kind, tc.want)
+	}
+	x := put(t, t.TempDir(), "x.npy", byteArray("(50, 1)", make([]byte, 50)...))
+	_, err := file.Read(t.Context(), []string{x}, file.Options{Labels: []string{parquetFile("arrow")}})
+	wantError(t, err, data.ErrUnsupported, "write labels as text")
+	content, err := os.ReadFile(parquetFile("arrow"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = file.Read(t.Context(), []string{put(t, t.TempDir(), "a.parquet.gz", gz(content))}, file.Options{})
+	wantError(t, err, data.ErrUnsupported, "a Parquet file within a gzip stream")
+	_, err = file.Decode(io.MultiReader(bytes.NewReader(content)), file.Options{})
+	wantError(t, err, data.ErrUnsupported, "within a gzip stream, or from a pipe")
+}
+
+// A file that has been cut, or of which a byte is another, is refused or read, without
+// more memory than its size explains.
+func TestParquetDamaged(t *testing.T) {
+	for _, name := range []string{"arrow", "arrow-list", "arrow-split", "duckdb-v2", "duckdb-zstd", "duckdb-gzip", "duckdb-nulls"} {
+		content, err := os.ReadFile(parquetFile(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := 0; n < len(content); n += 7 {
+			if _, err := file.Decode(bytes.NewReader(content[:n]), file.Options{LabelColumn: "kind"}); err == nil {
+				t.Fatalf("%s: %d bytes of %d are read", name, n, len(content))
+			}
+		}
+		const together = 50 // since measuring takes longest
+		for from := 0; from < len(content); from += together {
+			if used := allocated(func() {
+				for i := from; i < min(len(content), from+together); i++ {
+					changed := bytes.Clone(content)
+					changed[i] ^= []byte{0x01, 0x80, 0xff}[i%3]
+					readAnyParquet(t, changed)
+				}
+			}); used > 64<<20 {
+				t.Fatalf("%s: %d bytes are allocated once one of the %d bytes from %d on has been changed", name, used, together, from)
+			}
+		}
+	}
+}
+
+// readAnyParquet reads a file that may be damaged in several ways.
+func readAnyParquet(t *testing.T, content []byte) {
+	for _, opt := range []file.Options{{LabelColumn: "kind"}, {}} {
+		ds, err := file.Decode(bytes.NewReader(content), opt)
+		checkRead(t, ds, err)
+	}
+}
+
+// FuzzReadParquet reads any bytes as a Parquet file.
+func FuzzReadParquet(f *testing.F) {
+	names, err := filepath.Glob(parquetFile("*"))
+	if err != nil || len(names) == 0 {
+		f.Fatal(errors.Join(err, errors.New("there are no files")))
+	}
+	for _, name := range names {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(content)
+	}
+	f.Fuzz(func(t *testing.T, content []byte) { readAnyParquet(t, content) })
+}
+
+// What is written is read as the same points, and labels as they are.
+func TestWriteParquet(t *testing.T) {
+	m := normal(1, 140000, 2) // of two row groups
+	for name, tc := range map[string]struct {
+		labels func(i int) string
+		names  func(i int) string
+	}{
+		"points alone":     {},
+		"whole numbers":    {labels: func(i int) string { return fmt.Sprint(i%10 - 1) }},
+		"numbers":          {labels: func(i int) string { return fmt.Sprint(float64(i%10) / 4) }},
+		"texts":            {labels: func(i int) string { return "größe " + fmt.Sprint(i%3) }},
+		"texts and names":  {labels: func(i int) string { return "abc"[i%3 : i%3+1] }, names: func(i int) string { return fmt.Sprintf("point %d", i) }},
+		"empty texts also": {labels: func(i int) string { return []string{"", "x"}[i%2] }},
+	} {
+		var labels *data.Labels
+		var names []string
+		if tc.labels != nil {
+			all := make([]string, m.N)
+			for i := range all {
+				all[i] = tc.labels(i)
+			}
+			labels = data.NewLabels(all)
+		}
+		opt := file.Options{}
+		if tc.names != nil {
+			for i := range m.N {
+				names = append(names, tc.names(i))
+			}
+			opt.Drop = []string{"name"}
+		}
+		var b bytes.Buffer
+		if err := file.WriteParquet(&b, m, labels, names); err != nil {
+			t.Fatal(err)
+		}
+		if labels != nil {
+			opt.LabelColumn = "label"
+		}
+		ds, err := file.Decode(bytes.NewReader(b.Bytes()), opt)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		sameMatrix(t, ds.Points, m)
+		if labels != nil && (!slices.Equal(ds.Labels.Names, labels.Names) || !slices.Equal(ds.Labels.Class, labels.Class)) {
+			t.Errorf("%s: the labels are others", name)
+		}
+		if names != nil {
+			ds, err := file.Decode(bytes.NewReader(b.Bytes()), file.Options{Only: []string{"x"}, LabelColumn: "name"})
+			if err != nil || ds.Labels.Names[ds.Labels.Class[77]] != names[77] {
+				t.Errorf("the names are others: %v", err)
+			}
+		}
+	}
+	err := file.WriteParquet(io.Discard, matrix(2, 1, 1, 2), nil, []string{"a"})
+	wantError(t, err, data.ErrShape, "1 names for 2 points")
+	err = file.WriteParquet(io.Discard, matrix(2, 1, 1, 2), data.NewLabels([]string{"a"}), nil)
+	wantError(t, err, data.ErrLabels, "1 labels for 2 points")
+	if err := file.WriteParquet(brokenWriter{}, normal(1, 20000, 2), nil, nil); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("a writer that fails gives %v", err)
+	}
+}
+
+// Metadata that claim 2²⁸ columns in 21 bytes take no memory for them.
+func TestParquetClaims(t *testing.T) {
+	footer := []byte{0x15, 2, 0x19, 0xfc, 0x80, 0x80, 0x80, 0x80, 1}
+	content := append(append([]byte("PAR1"), footer...), byte(len(footer)), 0, 0, 0, 'P', 'A', 'R', '1')
+	if used := allocated(func() {
+		_, err := file.Decode(bytes.NewReader(content), file.Options{})
+		wantError(t, err, data.ErrFormat, "its metadata cannot be understood")
+	}); used > 1<<20 {
+		t.Errorf("%d bytes are allocated", used)
+	}
+}

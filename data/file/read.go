@@ -1,0 +1,333 @@
+package file
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"cne/data"
+)
+
+// Read reads points from files into memory; see Open for the files and their errors. Values
+// become float32, relative to an Offset where only this keeps them apart, for which files
+// are read twice. Points of scipy's npz files stay sparse (Matrix.CSR), at 8 bytes for each
+// value that is not 0; columns may be out of order, and values for the same one are added up.
+// Labels may come from Options.Labels, too. Every value must be finite.
+func Read(ctx context.Context, paths []string, o Options) (*data.Dataset, error) {
+	list, err := find(paths, &o)
+	if err != nil {
+		return nil, err
+	}
+	o.Name = cmp.Or(o.Name, NameOf(paths[0]))
+	return read(ctx, list, o, nil)
+}
+
+// ReadRows is Read for some of the points, which data.CheckRows accepts: what it returns
+// is as if the files held no others, but that Dataset.Origin and messages know their rows.
+// Every value of the files must be finite. The points are held in memory: as bytes in
+// Dataset.Stored where Options.StreamAbove would leave as many in their files and all are
+// arrays of bytes. Of sparse files, all points are held meanwhile. A pipe gives
+// ErrUnsupported. n is the number of all points; if there are others, the error is ErrChanged.
+func ReadRows(ctx context.Context, paths []string, o Options, rows []int, n int) (*data.Dataset, error) {
+	if err := data.CheckRows(rows, n); err != nil {
+		return nil, err
+	}
+	list, err := findAgain(paths, &o)
+	if err != nil {
+		return nil, err
+	}
+	o.Name = cmp.Or(o.Name, NameOf(paths[0]))
+	return read(ctx, list, o, &choice{rows, n})
+}
+
+// Decode reads points from a stream as Read reads a file. The dataset has no name. Points
+// that need an Offset are read twice, for which r has to be an io.Seeker.
+func Decode(r io.Reader, o Options) (*data.Dataset, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	return read(context.Background(), sources{{stream: r}}, o, nil)
+}
+
+// Count returns how many points Read would read from files: what their heads say, and
+// otherwise what passing over the rows shows. A pipe gives ErrUnsupported; other errors are
+// those of Open.
+func Count(ctx context.Context, paths []string, o Options) (int, error) {
+	o.Labels, o.Log = nil, nil
+	list, err := findAgain(paths, &o)
+	if err != nil {
+		return 0, err
+	}
+	f, err := open(ctx, list, o)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	if n, known := f.Len(); known {
+		return n, nil
+	}
+	return f.Skip(math.MaxInt)
+}
+
+// findAgain is find for files that are to be read several times.
+func findAgain(paths []string, o *Options) (sources, error) {
+	list, err := find(paths, o)
+	if err == nil && !list.again() {
+		err = errorf(data.ErrUnsupported, "%s: some of the points are read before the others, for which a pipe cannot be read again; give files", list[0].path)
+	}
+	return list, err
+}
+
+// A choice is some rows of points, ascending, and the number of all points; nil is all.
+type choice struct {
+	rows []int
+	n    int
+}
+
+// read reads the points that are wanted.
+func read(ctx context.Context, list sources, o Options, wanted *choice) (*data.Dataset, error) {
+	f, err := open(ctx, list, o)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	ds, err := f.stream(list, wanted)
+	if ds == nil && err == nil {
+		ds, err = f.collect(list, wanted)
+	}
+	if err != nil {
+		return nil, err
+	}
+	n := f.rows()
+	if wanted != nil && n != wanted.n {
+		return nil, errorf(data.ErrChanged, "%s: points: got %d, want %d as a moment ago; leave the files as they are while they are read", list[0].path, n, wanted.n)
+	}
+	ds.Name = o.Name
+	if len(o.Labels) > 0 {
+		labels, err := ReadLabels(ctx, o.Labels, n)
+		if err != nil {
+			return nil, err
+		}
+		ds.Labels = data.NewLabels(wanted.of(labels))
+	}
+	return ds, nil
+}
+
+// of returns the labels that are wanted.
+func (c *choice) of(all []string) (some []string) {
+	if c == nil {
+		return all
+	}
+	for _, i := range c.rows {
+		some = append(some, all[i])
+	}
+	return some
+}
+
+// collect reads the points that are wanted into memory.
+func (f *files) collect(list sources, wanted *choice) (*data.Dataset, error) {
+	m := &data.Matrix{D: f.Width(), Columns: f.Columns(), Offset: f.o.Offset}
+	if f.first.sparse != nil {
+		m.CSR = &data.CSR{Start: []int{0}}
+	} else if m.Offset == nil {
+		var rows []int
+		if wanted != nil {
+			rows = wanted.rows
+		}
+		f.convert(conversion{sample: data.NewSample(m.D, rows)})
+	}
+	labels, err := f.fill(m, wanted)
+	if err != nil {
+		return nil, err
+	}
+	if f.sample != nil {
+		m.Offset = f.sample.Offset()
+		once := m.Offset != nil && !list.again()
+		if once {
+			m.Offset = nil
+		}
+		f.sample.LogRounding(f.o.Log, m.Columns, m.Offset, once)
+		if m.Offset != nil {
+			if labels, err = f.fillAgain(list, m, wanted); err != nil {
+				return nil, err
+			}
+		}
+	}
+	ds := &data.Dataset{Points: m, Parts: f.parts, Bytes: f.isByte && m.Offset == nil}
+	if f.Labeled() {
+		ds.Labels = data.NewLabels(labels)
+	}
+	if wanted != nil {
+		ds.Rows = wanted.rows
+	}
+	return ds, ds.Check()
+}
+
+// fillAgain reads the points once more, relative to the Offset of m.
+func (f *files) fillAgain(list sources, m *data.Matrix, wanted *choice) ([]string, error) {
+	for _, from := range list {
+		if s, ok := from.stream.(io.Seeker); ok {
+			if _, err := s.Seek(from.start, io.SeekStart); err != nil {
+				return nil, fmt.Errorf("reading failed: %w", err)
+			}
+		}
+	}
+	o := f.o
+	o.Offset, o.Log = m.Offset, nil
+	again, err := open(f.ctx, list, o)
+	if err != nil {
+		return nil, err
+	}
+	defer again.Close()
+	m.X = m.X[:0]
+	return again.fill(m, wanted)
+}
+
+// fill reads the rows that are wanted, and their labels, into m, which has none yet.
+func (f *files) fill(m *data.Matrix, wanted *choice) (labels []string, err error) {
+	if m.CSR != nil {
+		return f.fillSparse(m, wanted)
+	}
+	check := func(first int, block []float32) error {
+		return CheckFinite(f, first, &data.Matrix{D: m.D, X: block})
+	}
+	m.X, labels, err = appendRows(f, m.X, wanted, reader.read, check)
+	m.N = len(m.X) / m.D
+	return labels, err
+}
+
+// appendRows appends the rows that are wanted to x, which is empty, and returns their labels.
+// read reads values of a file; check, unless it is nil, refuses a block of rows, of which
+// some are not wanted.
+func appendRows[T float32 | byte](f *files, x []T, wanted *choice, read func(r reader, dst []T) (int, error), check func(first int, block []T) error) ([]T, []string, error) {
+	if wanted == nil {
+		return appendAll(f, x, read)
+	}
+	d := f.Width()
+	x = slices.Grow(x, len(wanted.rows)*d)
+	block := make([]T, data.BlockRows(d)*d)
+	var labels []string
+	for first := 0; ; {
+		n, err := next(f, block, read)
+		if err == nil && check != nil {
+			err = check(first, block[:n*d])
+		}
+		if err == io.EOF {
+			return x, labels, nil
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		for k := len(x) / d; k < len(wanted.rows) && wanted.rows[k] < first+n; k++ {
+			i := wanted.rows[k] - first
+			x = append(x, block[i*d:(i+1)*d]...)
+			if f.Labeled() {
+				labels = append(labels, f.labels[i])
+			}
+		}
+		first += n
+	}
+}
+
+// appendAll is appendRows for all rows. It takes no memory on the word of a header.
+func appendAll[T float32 | byte](f *files, x []T, read func(r reader, dst []T) (int, error)) ([]T, []string, error) {
+	// One piece of memory for all files, rather than a growing one that is copied for
+	// each: the headers of arrays tell how much it takes.
+	if heads, _ := f.heads(); len(heads) > 1 {
+		room := 0
+		for _, h := range heads {
+			if !h.open {
+				room += h.room(0)
+			}
+		}
+		x = slices.Grow(x, room)
+	}
+	begin := len(x) // of the current file
+	f.labels = nil
+	for f.err == nil {
+		h := f.current.about()
+		if done := len(x) - begin; cap(x)-len(x) < h.step(done) {
+			x = append(make([]T, 0, len(x)+h.room(done)), x...)
+		}
+		n, err := read(f.current, x[len(x):cap(x)])
+		x = x[:len(x)+n]
+		if err != nil && err != io.EOF {
+			return nil, nil, h.explain(err)
+		}
+		if err == nil {
+			continue
+		}
+		rows := (len(x) - begin) / h.width
+		begin = len(x)
+		f.parts[len(f.parts)-1].Rows = rows
+		f.labels = append(f.labels, f.current.takeLabels()...)
+		if h.beside != nil {
+			if _, err := f.takeBeside(h, rows, io.EOF); err != io.EOF {
+				return nil, nil, err
+			}
+		}
+		f.err = f.begin()
+	}
+	if f.err != io.EOF {
+		return nil, nil, f.err
+	}
+	return x, f.labels, nil
+}
+
+// sparseRows is how many rows of sparse points are read at a time.
+const sparseRows = 1 << 16
+
+// fillSparse reads the wanted rows of sparse points.
+func (f *files) fillSparse(m *data.Matrix, wanted *choice) (labels []string, err error) {
+	for {
+		n, err := f.nextSparse(m.CSR, sparseRows)
+		labels = append(labels, f.Labels()...)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		m.N += n
+	}
+	m.CSR.Tidy()
+	if wanted == nil {
+		return labels, nil
+	}
+	if m.N != wanted.n { // which read refuses
+		return nil, nil
+	}
+	some := m.Take(wanted.rows)
+	m.N, m.CSR = some.N, some.CSR
+	if labels != nil {
+		labels = wanted.of(labels)
+	}
+	return labels, nil
+}
+
+// ReadSparse implements Sparse.
+func (f *files) ReadSparse() (*data.Matrix, error) {
+	if f.first.sparse == nil {
+		return nil, f.first.named(errorf(data.ErrUnsupported, "points: got dense ones, want sparse ones"))
+	}
+	m := &data.Matrix{D: f.Width(), Columns: f.Columns(), CSR: &data.CSR{Start: []int{0}}}
+	_, err := f.fillSparse(m, nil)
+	return m, err
+}
+
+// ReadBytes implements Bytes.
+func (f *files) ReadBytes() (values []byte, labels []string, err error) {
+	return appendRows(f, nil, nil, readBytes, nil)
+}
+
+// readBytes reads the bytes of a file, which must hold no other values.
+func readBytes(r reader, dst []byte) (int, error) {
+	b := r.about().bytes
+	if b == nil {
+		return 0, errorf(data.ErrUnsupported, "values: got others, want unsigned bytes")
+	}
+	return b.readBytes(dst)
+}

@@ -1,0 +1,120 @@
+package file
+
+import "cne/data"
+
+// A reader reads the points of one file. Its format opens it once the head of the file has
+// been read.
+type reader interface {
+	// about returns what is known of the points.
+	about() *head
+	// read fills dst, a table, with as many whole rows as there is room for, and returns
+	// the number of their values. With the last ones, or after them, comes io.EOF; other
+	// errors, too, may come with values, which are then sound.
+	read(dst []float32) (int, error)
+	// skip passes over so many of the rows that come next, or over all that there are, and
+	// returns their number. Nothing must have been read.
+	skip(rows int) (passed int, err error)
+	// takeLabels returns the labels of the rows read since it was called last.
+	takeLabels() []string
+}
+
+// A sparseReader is a reader of sparse points.
+type sparseReader interface {
+	// readSparse appends up to so many rows to c. With the last one, or after it, comes io.EOF.
+	readSparse(c *data.CSR, rows int) (int, error)
+}
+
+// A byteReader is a reader of points whose values are unsigned bytes in an array.
+type byteReader interface {
+	// readBytes fills dst as read does.
+	readBytes(dst []byte) (int, error)
+}
+
+// A head is what is known of the points of a file before they are read. A format sets
+// what it knows: the zero value of the others is right for one that knows nothing.
+type head struct {
+	name string // path of the file; may be empty
+	in   *Input // from which the values come
+
+	n        int      // points, unless open
+	open     bool     // their number is not known
+	width    int      // values of a point
+	shape    []int    // of the array that they are; nil if they are none
+	dtype    string   // the type of its values
+	columns  []string // names of the values; may be nil
+	left     []string // names of columns that are none of Options.Columns
+	counted  bool     // the header counts 0, 1, 2, …, as points may
+	labeled  bool     // the points have labels, in the file or beside it
+	counts   bool     // the values are counts, of which package counts makes points
+	nonzeros int      // values of sparse points
+
+	// sparse and bytes are the reader itself where it can do more; otherwise nil.
+	sparse sparseReader
+	bytes  byteReader
+	isByte bool // the values are unsigned bytes, in whatever they are stored
+	exact  bool // float32 holds all values that may come
+	finite bool // no value can be NaN or infinite
+	// storage says how the points can be left where they are, InMemory if they cannot.
+	storage data.Storage
+	packed  bool // the size of the file bounds the number of its values by nothing
+
+	member string       // the name of the array within an archive; may be empty
+	beside *arrayReader // labels that are an array of their own; nil without
+
+	conversion
+}
+
+// A conversion says how values become float32.
+type conversion struct {
+	offset []float64    // subtracted from each column; nil: nothing
+	sample *data.Sample // gets values as they are; nil: none are wanted
+	before int          // rows of earlier files
+	// table has what each byte becomes instead of itself; nil for the byte's own value.
+	table *[256]float32
+	// summed asks for a checksum of the bytes that are read.
+	summed bool
+	sum    uint32
+}
+
+func (h *head) about() *head { return h }
+
+// convert sets how values become float32.
+func (h *head) convert(c conversion, offset []float64, before int) {
+	h.conversion = c
+	h.offset, h.before = offset, before
+}
+
+// room returns for how many values to make room after done ones, which is no more than the
+// size of the file, and what has been read, let expect.
+func (h *head) room(done int) int {
+	if h.open {
+		return max(h.width, h.in.expectedCap(done)-done)
+	}
+	left := h.n*h.width - done
+	if done == 0 {
+		return max(h.step(0), h.in.trusted(left, h.packed))
+	}
+	return min(left, max(h.step(done), done, readBuffer))
+}
+
+// step returns how many values read needs room for after done ones, 0 after all.
+func (h *head) step(done int) int {
+	switch {
+	case !h.open && done == h.n*h.width:
+		return 0
+	case h.shape != nil: // an array, which is read value by value
+		return 1
+	}
+	return h.width
+}
+
+// explain adds the names of the array and of the file to an error of reading.
+func (h *head) explain(err error) error {
+	if h.member != "" {
+		err = inArray(h.member, err)
+	}
+	return h.named(err)
+}
+
+// named adds the name of the file to an error.
+func (h *head) named(err error) error { return named(h.name, err) }

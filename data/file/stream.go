@@ -1,0 +1,314 @@
+package file
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"slices"
+
+	"cne/data"
+	"cne/internal/parallel"
+)
+
+// streamFrom is the default of Options.StreamFrom.
+const streamFrom = 1 << 22
+
+// stored is points that stay where they are and are read again each time: in plain
+// arrays, IDX or npy files, or as bytes in memory.
+type stored struct {
+	list   sources
+	infos  []fs.FileInfo // of the files as they were first read; none for bytes in memory
+	types  []string      // of their arrays, with their shapes
+	sums   []uint32      // checksums of their values, once they have been read
+	n, d   int
+	offset []float64
+	table  *[256]float32 // what bytes become; nil for their own values
+	finite bool          // no value is NaN or infinite
+}
+
+var (
+	_ data.Source        = (*stored)(nil)
+	_ data.Finite        = (*stored)(nil)
+	_ data.Placed        = (*stored)(nil)
+	_ data.Divider       = (*stored)(nil)
+	_ data.Fingerprinter = (*stored)(nil)
+)
+
+// heldBytes is an array of unsigned bytes in memory.
+type heldBytes struct {
+	array
+	x []byte
+}
+
+// open begins to read the bytes.
+func (h *heldBytes) open(ctx context.Context) (reader, error) {
+	raw := &counter{ctx: ctx, r: bytes.NewReader(h.x)} // in which no gzip is to be seen
+	return newArrayReader(h.array, &Input{r: bufio.NewReader(raw), raw: raw, size: int64(len(h.x))})
+}
+
+// storageOf returns how the points of files can be left where they are, InMemory if they
+// cannot.
+func storageOf(heads []*head) data.Storage {
+	storage, bytes := data.InFiles, true
+	for _, h := range heads {
+		storage, bytes = min(storage, h.storage), bytes && h.bytes != nil
+	}
+	if storage == data.AsBytes && !bytes {
+		return data.InMemory
+	}
+	return storage
+}
+
+// leaves returns where n points of d values are left that can be where the storage says. Of
+// fewer points than values the principal components need all at once.
+func (o *Options) leaves(n, d int, storage data.Storage) data.Storage {
+	if o.StreamAbove > 0 && d > o.StreamAbove && n >= d && n*d >= cmp.Or(o.StreamFrom, streamFrom) {
+		return storage
+	}
+	return data.InMemory
+}
+
+// stream leaves the points where they are, or holds those that are wanted as bytes, if the
+// options want that and all files can; if not, it returns nil.
+func (f *files) stream(list sources, wanted *choice) (*data.Dataset, error) {
+	heads, all := f.heads()
+	n, known := f.Len()
+	storage := storageOf(heads)
+	if wanted != nil {
+		n = len(wanted.rows)
+		if storage = data.AsBytes; f.o.Offset != nil || slices.ContainsFunc(heads, func(h *head) bool { return h.bytes == nil }) {
+			storage = data.InMemory
+		}
+	}
+	storage = f.o.leaves(n, f.Width(), storage)
+	if !all || !known || storage == data.InMemory || !list.again() {
+		return nil, nil
+	}
+	s := &stored{list: list, n: n, d: f.Width(), offset: f.o.Offset, finite: true}
+	exact := true
+	for _, h := range heads {
+		s.finite, exact = s.finite && h.finite, exact && h.exact
+	}
+	ds := &data.Dataset{Stored: s, Bytes: f.o.Offset == nil}
+	var labels []string
+	var err error
+	if storage == data.AsBytes {
+		held := &heldBytes{array: array{scalarType: scalarType{kind: 'u', size: 1}, shape: []int{n, s.d}}}
+		held.x, labels, err = appendRows(f, nil, wanted, readBytes, nil)
+		s.list = sources{{held: held}}
+	} else {
+		labels, err = s.note(f)
+	}
+	if err != nil {
+		return nil, err
+	}
+	ds.Bytes = ds.Bytes && f.isByte
+	ds.Parts = f.parts
+	if f.Labeled() {
+		ds.Labels = data.NewLabels(labels)
+	}
+	if wanted != nil {
+		ds.Rows = wanted.rows
+	}
+	if !exact && s.offset == nil {
+		if err := s.chooseOffset(f.ctx, f.o.Log); err != nil {
+			return nil, err
+		}
+	}
+	if err := ds.CheckContext(f.ctx); err != nil {
+		return nil, err
+	}
+	s.finite = true
+	return ds, nil
+}
+
+// note notes what the files are now, and reads the labels of the points.
+func (s *stored) note(f *files) (labels []string, err error) {
+	for ; err == nil; err = f.begin() {
+		h := f.current.about()
+		info, err := os.Stat(h.name)
+		if err != nil {
+			return nil, fmt.Errorf("the data cannot be read (%w); check the path", err)
+		}
+		s.infos, s.types = append(s.infos, info), append(s.types, h.typeText())
+		f.parts[len(f.parts)-1].Rows = h.n
+		if h.beside == nil {
+			continue
+		}
+		own, err := h.beside.allLabels()
+		if err != nil {
+			return nil, h.beside.explain(err)
+		}
+		labels = append(labels, own...)
+	}
+	if err != io.EOF {
+		return nil, err
+	}
+	return labels, nil
+}
+
+func (h *head) typeText() string { return fmt.Sprint(h.dtype, h.shape) }
+
+// chooseOffset goes through the points to choose an offset.
+func (s *stored) chooseOffset(ctx context.Context, log *slog.Logger) error {
+	sampled := data.NewSample(s.d, nil)
+	finite := true
+	err := s.each(ctx, 0, sampled, func(_ int, block *data.Matrix) error {
+		_, _, _, bad := block.FirstNotFinite()
+		finite = finite && !bad
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.offset = sampled.Offset()
+	s.finite = finite && s.offset == nil
+	sampled.LogRounding(log, nil, s.offset, false)
+	return nil
+}
+
+// checkFiles reports files that are others than those that were first read.
+func (s *stored) checkFiles() error {
+	for k, was := range s.infos {
+		info, err := os.Stat(s.list[k].path)
+		if err != nil || !os.SameFile(info, was) || info.Size() != was.Size() || !info.ModTime().Equal(was.ModTime()) {
+			return s.changed(k)
+		}
+	}
+	return nil
+}
+
+func (s *stored) changed(k int) error {
+	return errorf(data.ErrChanged, "%s has changed while it was read, which takes several passes; begin again, and leave the file as it is until its points are read", s.list[k].path)
+}
+
+// explain returns the error of reading, which may be that a file has changed.
+func (s *stored) explain(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return cmp.Or(s.checkFiles(), err)
+}
+
+// Dims implements data.Source.
+func (s *stored) Dims() (n, d int) { return s.n, s.d }
+
+// Block implements data.Source.
+func (s *stored) Block(n int) *data.Matrix {
+	m := data.NewMatrix(n, s.d)
+	m.Offset = s.offset
+	return m
+}
+
+// Each implements data.Source.
+func (s *stored) Each(ctx context.Context, rows int, f func(lo int, block *data.Matrix) error) error {
+	return s.each(ctx, rows, nil, f)
+}
+
+// each is Each; a sample of the values, if one is wanted, is taken on the way.
+func (s *stored) each(ctx context.Context, rows int, sampled *data.Sample, do func(lo int, block *data.Matrix) error) error {
+	if err := s.checkFiles(); err != nil {
+		return err
+	}
+	f, err := open(ctx, s.list, Options{Offset: s.offset})
+	if err != nil {
+		return s.explain(err)
+	}
+	defer f.Close()
+	heads, _ := f.heads()
+	for k, is := range s.types {
+		if heads[k].typeText() != is {
+			return s.changed(k)
+		}
+	}
+	f.convert(conversion{sample: sampled, table: s.table, summed: s.infos != nil})
+	if rows <= 0 {
+		rows = data.BlockRows(s.d)
+	}
+	block := s.Block(min(rows, s.n))
+	for lo := 0; ; {
+		n, err := f.Next(block)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return s.explain(err)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := do(lo, block.Rows(0, n)); err != nil {
+			return err
+		}
+		lo += n
+	}
+	if s.sums == nil {
+		s.sums = f.sums
+	}
+	for k, sum := range f.sums {
+		if sum != s.sums[k] {
+			return s.changed(k)
+		}
+	}
+	return s.checkFiles()
+}
+
+// Finite implements data.Finite.
+func (s *stored) Finite() bool { return s.finite }
+
+// Storage implements data.Placed.
+func (s *stored) Storage() data.Storage {
+	if s.infos == nil {
+		return data.AsBytes
+	}
+	return data.InFiles
+}
+
+// Divided implements data.Divider.
+func (s *stored) Divided(divisor float32) data.Source {
+	if s.table != nil {
+		return nil
+	}
+	divided := *s
+	divided.table = new([256]float32)
+	for b := range divided.table {
+		divided.table[b] = float32(b) / divisor
+	}
+	return &divided
+}
+
+// fingerprintGrain is the number of bytes that are hashed in one piece. Fingerprints
+// depend on it.
+const fingerprintGrain = 1 << 20
+
+// Fingerprint implements data.Fingerprinter for points that are kept as bytes, and are
+// scaled by no more than data.ScaleUnit: it depends on the bytes, and on how they become
+// numbers.
+func (s *stored) Fingerprint() (fingerprint string, ok bool) {
+	if s.infos != nil {
+		return "", false
+	}
+	hash := sha256.New()
+	fmt.Fprintf(hash, "bytes: %d %d, offset %t, table %t;", s.n, s.d, s.offset != nil, s.table != nil)
+	_ = binary.Write(hash, binary.LittleEndian, s.offset) // a hash never fails
+	if s.table != nil {
+		_ = binary.Write(hash, binary.LittleEndian, s.table)
+	}
+	x := s.list[0].held.x
+	sums := make([][sha256.Size]byte, parallel.Pieces(len(x), fingerprintGrain))
+	parallel.For(len(x), fingerprintGrain, func(piece, lo, hi int) { sums[piece] = sha256.Sum256(x[lo:hi]) })
+	for i := range sums {
+		hash.Write(sums[i][:])
+	}
+	return hex.EncodeToString(hash.Sum(nil)), true
+}

@@ -1,0 +1,102 @@
+package images
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// orientation returns how the pixels of a JPEG file lie, as the camera noted it in Exif's
+// tag of that name: 1 to 8, where 1 is upright. A file that does not say so, or says so
+// wrongly, is upright.
+func orientation(file []byte) int {
+	for rest := file[min(2, len(file)):]; len(rest) >= 4 && rest[0] == 0xff; {
+		const app1, startOfScan = 0xe1, 0xda
+		marker, length := rest[1], int(binary.BigEndian.Uint16(rest[2:]))
+		if marker == 0xff { // padding
+			rest = rest[1:]
+			continue
+		}
+		if marker == startOfScan || length < 2 || 2+length > len(rest) {
+			break
+		}
+		if tiff, ok := bytes.CutPrefix(rest[4:2+length], []byte("Exif\x00\x00")); ok && marker == app1 {
+			return tiffOrientation(tiff)
+		}
+		rest = rest[2+length:]
+	}
+	return upright
+}
+
+// upright is the orientation of an image whose pixels lie as it is looked at. From
+// turned on, rows are columns.
+const (
+	upright = 1
+	turned  = 5
+)
+
+// tiffOrientation returns what the first directory of a TIFF file says of its orientation.
+func tiffOrientation(tiff []byte) int {
+	var order binary.ByteOrder
+	switch {
+	case bytes.HasPrefix(tiff, []byte("II*\x00")):
+		order = binary.LittleEndian
+	case bytes.HasPrefix(tiff, []byte("MM\x00*")):
+		order = binary.BigEndian
+	default:
+		return upright
+	}
+	if len(tiff) < 8 {
+		return upright
+	}
+	at := uint64(order.Uint32(tiff[4:]))
+	if at+2 > uint64(len(tiff)) {
+		return upright
+	}
+	const entry, tag, short = 12, 0x0112, 3
+	count := int(order.Uint16(tiff[at:]))
+	for entries := tiff[at+2:]; count > 0 && len(entries) >= entry; count-- {
+		if order.Uint16(entries) == tag && order.Uint16(entries[2:]) == short {
+			if o := int(order.Uint16(entries[8:])); o >= upright && o <= 8 {
+				return o
+			}
+			return upright
+		}
+		entries = entries[entry:]
+	}
+	return upright
+}
+
+// orient writes the pixels of an image of the shape s to dst, in which it is upright. Those
+// of src lie as the orientation says.
+func orient(dst, src []byte, s shape, orientation int) {
+	width := s.w // of src
+	if orientation >= turned {
+		width = s.h
+	}
+	for y := range s.h {
+		for x := range s.w {
+			u, v := s.w-1-x, s.h-1-y // from the other side
+			var row, column int
+			switch orientation {
+			case 2:
+				row, column = y, u
+			case 3:
+				row, column = v, u
+			case 4:
+				row, column = v, x
+			case 5:
+				row, column = x, y
+			case 6:
+				row, column = u, y
+			case 7:
+				row, column = u, v
+			case 8:
+				row, column = x, v
+			default:
+				row, column = y, x
+			}
+			at := (row*width + column) * s.c
+			copy(dst[(y*s.w+x)*s.c:][:s.c], src[at:])
+		}
+	}
+}

@@ -1,0 +1,708 @@
+package images
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/image/draw"
+
+	"cne/data"
+	"cne/internal/ctxio"
+	"cne/internal/parallel"
+)
+
+const (
+	pngMagic  = "\x89PNG\r\n\x1a\n"
+	jpegMagic = "\xff\xd8"
+	// maxListed is how many files an error names.
+	maxListed = 10
+	// maxPixels bounds an image of a folder: 8192×8192.
+	maxPixels = 1 << 26
+	// pixelsPerByte bounds the pixels that a byte of a PNG or JPEG file can
+	// stand for: deflate expands by no more than 1032, and 8 pixels may share a
+	// byte. JPEG stays far below. An image that claims more is damaged, and is
+	// found out before room is made for it.
+	pixelsPerByte = 8 * 1032
+	// decodeBytes is about how many bytes of pixels are decoded at a time.
+	decodeBytes = 1 << 24
+)
+
+// folderLayout ends the errors about folders.
+const folderLayout = "PNG and JPEG files are read from the folder and those below it, and their classes from <folder>/<class>/, or from <folder>/train/<class>/ and <folder>/test/<class>/"
+
+// An imageFile is one image of a folder.
+type imageFile struct {
+	path, class string
+	train       bool
+}
+
+// A listing is the images below a folder, in order.
+type listing struct {
+	files []imageFile
+	// labelled tells whether they have classes, and split whether they are training and
+	// test images.
+	labelled, split bool
+	// skip passes over images of other kinds, which skipped names.
+	skip    bool
+	skipped []string
+}
+
+// readImageFolder reads PNG and JPEG files, with a folder for each class or without
+// classes, as the options say.
+func readImageFolder(ctx context.Context, folder string, opt Options) (*pictures, error) {
+	list, err := listImages(folder, opt.SkipBroken)
+	if err != nil {
+		return nil, err
+	}
+	d := decoder{ctx: ctx, size: opt.Size, skip: opt.SkipBroken, progress: opt.Progress, files: list.files}
+	p, err := d.decodeFiles(folder)
+	if err != nil {
+		return nil, err
+	}
+	p.skipped = append(list.skipped, d.skipped...)
+	for _, f := range d.files {
+		name, err := filepath.Rel(folder, f.path)
+		if err != nil {
+			name = f.path
+		}
+		p.names = append(p.names, filepath.ToSlash(name))
+		if list.labelled {
+			p.labels = append(p.labels, f.class)
+		}
+		if list.split {
+			p.train = append(p.train, f.train)
+		}
+	}
+	return p, nil
+}
+
+// listImages finds the images below a folder. skip passes over those of other kinds.
+func listImages(folder string, skip bool) (*listing, error) {
+	l := &listing{skip: skip}
+	classes, direct, err := l.folder(folder)
+	if err != nil {
+		return nil, err
+	}
+	top := l.skipped
+	split := slices.Equal(classes, []string{"test", "train"})
+	if split && len(direct) > 0 { // or it would undo the split without a word
+		return nil, errorf(data.ErrUnsupported, "%s: the image lies beside the folders train and test; move it into one of their classes", filepath.Join(folder, direct[0]))
+	}
+	if split {
+		l.reset(top)
+		found, err := l.parts(folder)
+		if found || err != nil {
+			return l, err
+		}
+	}
+	if len(direct) == 0 && len(classes) > 0 {
+		l.reset(top)
+		deep, err := l.addClasses(folder, classes, false)
+		if err != nil {
+			return nil, err
+		}
+		if deep == "" {
+			l.labelled = true
+			return l, nil
+		}
+		if slices.Contains(classes, "train") || slices.Contains(classes, "test") {
+			return nil, errorf(data.ErrUnsupported, "%s: the folder of a class holds another folder; %s", deep, folderLayout)
+		}
+	}
+	l.reset(nil)
+	if err := l.addAll(folder); err != nil {
+		return nil, err
+	}
+	if len(l.files) == 0 {
+		return nil, errorf(data.ErrEmpty, "%s: there are no images in the folder; %s", folder, folderLayout)
+	}
+	return l, nil
+}
+
+// reset begins the listing again, with what has been passed over so far.
+func (l *listing) reset(skipped []string) { l.files, l.skipped = nil, slices.Clone(skipped) }
+
+// parts lists the images of a folder that holds the folders train and test, and tells
+// whether there are classes in these.
+func (l *listing) parts(folder string) (found bool, err error) {
+	for _, part := range []string{"train", "test"} {
+		path := filepath.Join(folder, part)
+		classes, direct, err := l.folder(path)
+		if err != nil {
+			return false, err
+		}
+		if len(direct) > 0 {
+			return false, nil // train and test are classes, as odd as that is
+		}
+		if len(classes) == 0 {
+			return false, errorf(data.ErrEmpty, "%s: there are no images in the folder; %s", path, folderLayout)
+		}
+		deep, err := l.addClasses(path, classes, part == "train")
+		if err != nil {
+			return false, err
+		}
+		if deep != "" {
+			return false, errorf(data.ErrUnsupported, "%s: the folder of a class holds another folder; %s", deep, folderLayout)
+		}
+	}
+	l.labelled, l.split = true, true
+	return true, nil
+}
+
+// addClasses adds the images of all classes in a folder. deep is a folder within one of
+// a class; "" if there is none.
+func (l *listing) addClasses(folder string, classes []string, train bool) (deep string, err error) {
+	for _, class := range classes {
+		path := filepath.Join(folder, class)
+		folders, names, err := l.folder(path)
+		if err != nil {
+			return "", err
+		}
+		if len(folders) > 0 {
+			return filepath.Join(path, folders[0]), nil
+		}
+		if len(names) == 0 {
+			return "", errorf(data.ErrEmpty, "%s: there are no PNG or JPEG files in the folder of this class; add some or remove the folder", path)
+		}
+		for _, name := range names {
+			l.files = append(l.files, imageFile{filepath.Join(path, name), class, train})
+		}
+	}
+	return "", nil
+}
+
+// addAll adds the images of a folder, and then those of the folders in it.
+func (l *listing) addAll(folder string) error {
+	folders, names, err := l.folder(folder)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		l.files = append(l.files, imageFile{path: filepath.Join(folder, name)})
+	}
+	for _, name := range folders {
+		if err := l.addAll(filepath.Join(folder, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// folder returns the names of the folders and of the PNG and JPEG files in a
+// folder, each in natural order. It passes over what is hidden and over
+// files that are no images, and refuses images of other kinds unless they are
+// to be skipped.
+func (l *listing) folder(folder string) (folders, images []string, err error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if strings.HasPrefix(name, ".") {
+			continue
+		}
+		mode := e.Type()
+		if mode&os.ModeSymlink != 0 {
+			info, err := os.Stat(filepath.Join(folder, name))
+			if err != nil && l.skip {
+				cause, _ := reason(err)
+				l.skipped = append(l.skipped, fmt.Sprintf("%s (%v)", filepath.Join(folder, name), cause))
+				continue
+			}
+			if err != nil {
+				return nil, nil, err
+			}
+			mode = info.Mode().Type()
+		}
+		if mode.IsDir() {
+			folders = append(folders, name)
+			continue
+		}
+		switch strings.ToLower(filepath.Ext(name)) {
+		case ".png", ".jpg", ".jpeg":
+			if !mode.IsRegular() {
+				return nil, nil, errorf(data.ErrUnsupported, "%s: this is no regular file; remove it", filepath.Join(folder, name))
+			}
+			images = append(images, name)
+		case ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".heic", ".heif", ".avif":
+			if l.skip {
+				l.skipped = append(l.skipped, filepath.Join(folder, name)+" (neither PNG nor JPEG)")
+				continue
+			}
+			return nil, nil, errorf(data.ErrUnsupported, "%s: PNG and JPEG are read, and images of other kinds are not; convert it to PNG", filepath.Join(folder, name))
+		}
+	}
+	slices.SortFunc(folders, naturally)
+	slices.SortFunc(images, naturally)
+	return folders, images, nil
+}
+
+// naturally compares names such that numbers within them count by their
+// value: a2 comes before a10.
+func naturally(a, b string) int {
+	x, y := a, b
+	for x != "" && y != "" {
+		i, j := digits(x), digits(y)
+		if i == 0 || j == 0 {
+			if x[0] != y[0] {
+				return cmp.Compare(x[0], y[0])
+			}
+			x, y = x[1:], y[1:]
+			continue
+		}
+		m, n := strings.TrimLeft(x[:i], "0"), strings.TrimLeft(y[:j], "0")
+		if c := cmp.Or(cmp.Compare(len(m), len(n)), strings.Compare(m, n)); c != 0 {
+			return c
+		}
+		x, y = x[i:], y[j:]
+	}
+	return cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(a, b))
+}
+
+// digits returns how many digits s begins with.
+func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
+
+// decodeFiles decodes images of one shape, on all cores. Beside images in colour, those in
+// greyscale become such; files that are skipped are no longer among those of d.
+func (d *decoder) decodeFiles(folder string) (*pictures, error) {
+	d.fault, d.found = make([]error, len(d.files)), make([]shape, len(d.files))
+	for i := range d.files {
+		// Usually the first one settles the shape.
+		if first, err := d.inspect(i); err == nil {
+			d.first, d.want = i, first
+			break
+		}
+	}
+	if err := d.ctx.Err(); err != nil {
+		return nil, err
+	}
+	if d.want.c == 0 {
+		for i := range d.files {
+			_, d.fault[i] = d.inspect(i)
+		}
+		return nil, d.unreadable(folder)
+	}
+	pixels, err := d.decodeAll()
+	if err == nil && d.colour.Load() {
+		d.want.c = 3
+		d.colour.Store(false)
+		clear(d.fault)
+		clear(d.found)
+		d.failed.Store(false)
+		pixels, err = d.decodeAll()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !d.skip || !slices.Contains(d.fault, nil) {
+		if err := d.unreadable(folder); err != nil {
+			return nil, err
+		}
+	}
+	if err := d.differing(folder); err != nil {
+		return nil, err
+	}
+	return &pictures{shape: d.want, pixels: d.leaveOut(pixels)}, nil
+}
+
+// decodeAll decodes all files into images side by side, or notes what is wrong with them.
+func (d *decoder) decodeAll() ([]byte, error) {
+	var pixels []byte
+	size := d.want.bytes()
+	step := min(max(16, decodeBytes/size), 1<<12)
+	for lo := 0; lo < len(d.files); {
+		if err := d.ctx.Err(); err != nil {
+			return nil, err
+		}
+		begin := len(pixels)
+		if d.failed.Load() {
+			begin = 0 // nothing will be kept, but all that is wrong be listed
+		}
+		// The images that have been decoded vouch for more room, for three
+		// times as many as there are: what files claim does not.
+		n := min(step, len(d.files)-lo, 3*lo+1)
+		if need := begin + n*size; need > cap(pixels) {
+			room := make([]byte, begin, min(len(d.files)*size, max(need, 4*begin)))
+			copy(room, pixels)
+			pixels = room
+		}
+		pixels = pixels[:begin+n*size]
+		parallel.For(n, 1, func(_, i, _ int) {
+			d.decode(lo+i, pixels[begin+i*size:][:size])
+		})
+		if d.colour.Load() {
+			break // all begins again
+		}
+		lo += n
+		if d.progress != nil {
+			d.progress(lo, len(d.files))
+		}
+	}
+	return pixels, d.ctx.Err()
+}
+
+// leaveOut returns the images but for those of files that cannot be decoded, which are
+// to be skipped.
+func (d *decoder) leaveOut(pixels []byte) []byte {
+	size, kept := d.want.bytes(), 0
+	for i, fault := range d.fault {
+		if fault != nil {
+			cause, _ := reason(fault)
+			d.skipped = append(d.skipped, fmt.Sprintf("%s (%v)", d.files[i].path, cause))
+			continue
+		}
+		if kept < i {
+			copy(pixels[kept*size:(kept+1)*size], pixels[i*size:])
+			d.files[kept] = d.files[i]
+		}
+		kept++
+	}
+	d.files = d.files[:kept]
+	return pixels[:kept*size]
+}
+
+// reason is what is wrong with a file, without its path, and whether the system says so.
+func reason(err error) (cause error, ofSystem bool) {
+	if pe, ok := err.(*os.PathError); ok {
+		return pe.Err, true
+	}
+	return err, false
+}
+
+// A decoder brings the images of a folder into one shape.
+type decoder struct {
+	ctx      context.Context // of all reading
+	size     int             // height and width of the result, or 0
+	skip     bool            // files that cannot be decoded are left out
+	progress func(done, all int)
+	files    []imageFile
+	skipped  []string // those left out, with the reasons
+	first    int      // the file with the shape wanted
+	want     shape    // of the result
+	fault    []error  // why a file is unreadable, or nil
+	found    []shape  // what an image is that should be of the shape wanted and is not
+	// failed tells that the images will not be used: one is of another shape, or unreadable
+	// and not to be skipped.
+	failed atomic.Bool
+	// colour tells that an image is in colour where greyscale is wanted.
+	colour atomic.Bool
+}
+
+// inspect returns the shape of which image i would be.
+func (d *decoder) inspect(i int) (shape, error) {
+	file, err := ctxio.ReadFile(d.ctx, d.files[i].path)
+	if err != nil {
+		return shape{}, err
+	}
+	return d.shape(file)
+}
+
+// shape returns the shape of which the image in a file would be.
+func (d *decoder) shape(file []byte) (shape, error) {
+	s, err := pictureShape(file)
+	if err != nil || d.size == 0 {
+		return s, err
+	}
+	if s.h == 1 && s.w == 1 {
+		return shape{}, errors.New("it has a single pixel")
+	}
+	s.h, s.w = d.size, d.size
+	return s, nil
+}
+
+// decode writes image i to dst, or notes what is wrong with it.
+func (d *decoder) decode(i int, dst []byte) {
+	file, err := ctxio.ReadFile(d.ctx, d.files[i].path)
+	if err == nil {
+		var s shape
+		if s, err = d.shape(file); err == nil {
+			if s.c == 1 {
+				s.c = d.want.c
+			}
+			if s != d.want {
+				if s.c > d.want.c {
+					d.colour.Store(true)
+				}
+				d.found[i] = s
+				d.failed.Store(true)
+				return
+			}
+			err = decodePicture(file, dst, s)
+		}
+	}
+	if err != nil {
+		d.fault[i] = err
+		if !d.skip {
+			d.failed.Store(true)
+		}
+	}
+}
+
+// unreadable is the error for files that cannot be decoded, or nil.
+func (d *decoder) unreadable(folder string) error {
+	var listed []string
+	count := 0
+	var kind error = data.ErrFormat
+	for i, err := range d.fault {
+		if err == nil {
+			continue
+		}
+		count++
+		if len(listed) == maxListed {
+			continue
+		}
+		path := d.files[i].path
+		if rel, e := filepath.Rel(folder, path); e == nil {
+			path = rel
+		}
+		err, ofSystem := reason(err)
+		if ofSystem {
+			kind = err
+		}
+		listed = append(listed, fmt.Sprintf("%s (%v)", path, err))
+	}
+	if count == 0 {
+		return nil
+	}
+	if more := count - len(listed); more > 0 {
+		listed = append(listed, fmt.Sprintf("and %d more", more))
+	}
+	if !d.skip && count < len(d.files) {
+		kind = errors.Join(ErrBroken, kind)
+	}
+	return errorf(kind, "%s: %d of the %d images cannot be read: %s; replace or remove them", folder, count, len(d.files), strings.Join(listed, ", "))
+}
+
+// differing is the error for images of different sizes, or nil.
+func (d *decoder) differing(folder string) error {
+	at, sizes := -1, 0
+	for i, s := range d.found {
+		if s.c == 0 {
+			continue
+		}
+		sizes++
+		if at < 0 {
+			at = i
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	return errorf(ErrSizes, "%s: the images are not of one size: %s is %d×%d and %s is %d×%d (%d of %d differ from the former); give the size to which all shall be scaled",
+		folder, d.files[d.first].path, d.want.w, d.want.h, d.files[at].path, d.found[at].w, d.found[at].h, sizes, len(d.files))
+}
+
+// pictureShape returns the shape of the image that a PNG or JPEG file says it
+// holds, having checked that it can.
+func pictureShape(file []byte) (shape, error) {
+	var config image.Config
+	var err error
+	var gray bool
+	switch {
+	case bytes.HasPrefix(file, []byte(pngMagic)):
+		config, err = png.DecodeConfig(bytes.NewReader(file))
+		// The type of colour in the header: bit 1 is that there are colours.
+		gray = err == nil && file[25]&2 == 0
+	case bytes.HasPrefix(file, []byte(jpegMagic)):
+		config, err = jpeg.DecodeConfig(bytes.NewReader(file))
+		gray = config.ColorModel == color.GrayModel
+	case len(file) == 0:
+		return shape{}, fmt.Errorf("it is empty")
+	default:
+		return shape{}, fmt.Errorf("it is neither PNG nor JPEG")
+	}
+	if err != nil {
+		return shape{}, err
+	}
+	s := shape{config.Height, config.Width, 3}
+	if file[0] == jpegMagic[0] && orientation(file) >= turned {
+		s.h, s.w = s.w, s.h
+	}
+	if gray {
+		s.c = 1
+	}
+	if s.h < 1 || s.w < 1 {
+		return shape{}, fmt.Errorf("it claims to have %d×%d pixels", s.w, s.h)
+	}
+	// Neither side is above 2³¹.
+	if pixels := int64(s.h) * int64(s.w); pixels > maxPixels || pixels > int64(len(file))*pixelsPerByte {
+		return shape{}, fmt.Errorf("it claims to have %d×%d pixels, more than are read or than %d bytes can hold", s.w, s.h, len(file))
+	}
+	return s, nil
+}
+
+// decodePicture decodes a PNG or JPEG file and writes its pixels to dst, as
+// writePicture does, upright.
+func decodePicture(file, dst []byte, s shape) error {
+	if file[0] == pngMagic[0] {
+		m, err := png.Decode(bytes.NewReader(file))
+		if err != nil {
+			return err
+		}
+		return writePicture(dst, m, s)
+	}
+	m, err := jpeg.Decode(bytes.NewReader(file))
+	if err != nil {
+		return err
+	}
+	o := orientation(file)
+	if o == upright {
+		return writePicture(dst, m, s)
+	}
+	asTaken, lying := make([]byte, len(dst)), s
+	if o >= turned {
+		lying.h, lying.w = s.w, s.h
+	}
+	if err := writePicture(asTaken, m, lying); err != nil {
+		return err
+	}
+	orient(dst, asTaken, s, o)
+	return nil
+}
+
+// writePicture brings an image to a shape, which is a square unless it is the
+// image's own, and writes the values of its pixels to dst.
+func writePicture(dst []byte, m image.Image, s shape) error {
+	if o, ok := m.(interface{ Opaque() bool }); ok && !o.Opaque() {
+		return errors.New("it is transparent in places")
+	}
+	if y, ok := m.(*image.YCbCr); ok && y.SubsampleRatio == image.YCbCrSubsampleRatio420 && y.Rect.Min == (image.Point{}) {
+		m = smoothChroma(y)
+	}
+	if m.Bounds().Dx() != s.w || m.Bounds().Dy() != s.h {
+		m = scaled(m, s.w)
+	}
+	copyPixels(dst, m, s)
+	return nil
+}
+
+// smoothChroma gives every pixel of a decoded JPEG its own colour difference,
+// where one stands for 2×2 pixels. Like libjpeg, and hence the programs built on
+// it, it interpolates with the weights 3/4 and 1/4 in both directions, with the
+// same rounding; in small images, colours would else be visibly blocky.
+func smoothChroma(m *image.YCbCr) *image.YCbCr {
+	w, h := m.Rect.Dx(), m.Rect.Dy()
+	cw, ch := (w+1)/2, (h+1)/2
+	out := *m
+	out.SubsampleRatio = image.YCbCrSubsampleRatio444
+	out.CStride = 2 * cw
+	sum := make([]int, cw) // of three times a row and the one next to it
+	smooth := func(src []byte) []byte {
+		dst := make([]byte, 2*cw*2*ch)
+		for y := range 2 * ch {
+			row := y / 2
+			beside := max(0, min(ch-1, row-1+2*(y%2)))
+			for x := range sum {
+				sum[x] = 3*int(src[row*m.CStride+x]) + int(src[beside*m.CStride+x])
+			}
+			line := dst[y*2*cw:]
+			for x, v := range sum {
+				line[2*x] = byte((3*v + sum[max(0, x-1)] + 8) >> 4)
+				line[2*x+1] = byte((3*v + sum[min(cw-1, x+1)] + 7) >> 4)
+			}
+		}
+		return dst
+	}
+	out.Cb, out.Cr = smooth(m.Cb), smooth(m.Cr)
+	return &out
+}
+
+// copyPixels writes the values of an opaque image of the shape s to dst.
+func copyPixels(dst []byte, m image.Image, s shape) {
+	at := m.Bounds().Min
+	switch m := m.(type) {
+	case *image.Gray:
+		if s.c == 1 {
+			for y := range s.h {
+				copy(dst[y*s.w:(y+1)*s.w], m.Pix[y*m.Stride:])
+			}
+			return
+		}
+	case *image.YCbCr:
+		if s.c == 3 {
+			for y := range s.h {
+				for x := range s.w {
+					l, c := m.YOffset(at.X+x, at.Y+y), m.COffset(at.X+x, at.Y+y)
+					dst[0], dst[1], dst[2] = color.YCbCrToRGB(m.Y[l], m.Cb[c], m.Cr[c])
+					dst = dst[3:]
+				}
+			}
+			return
+		}
+	case *image.RGBA:
+		copyRGBA(dst, m.Pix, m.Stride, s)
+		return
+	case *image.NRGBA: // opaque, and therefore the same
+		copyRGBA(dst, m.Pix, m.Stride, s)
+		return
+	}
+	for y := range s.h {
+		for x := range s.w {
+			r, g, b, _ := m.At(at.X+x, at.Y+y).RGBA()
+			dst[0] = byte(r >> 8)
+			if s.c == 3 {
+				dst[1], dst[2] = byte(g>>8), byte(b>>8)
+			}
+			dst = dst[s.c:]
+		}
+	}
+}
+
+// copyRGBA writes the colours of four bytes per pixel to dst; those of a grey
+// pixel are equal.
+func copyRGBA(dst, pix []byte, stride int, s shape) {
+	for y := range s.h {
+		row := pix[y*stride:]
+		for x := range s.w {
+			copy(dst[:s.c], row[4*x:])
+			dst = dst[s.c:]
+		}
+	}
+}
+
+// scaled brings the largest square about the middle of an image to the given
+// height and width.
+func scaled(m image.Image, size int) image.Image {
+	b := m.Bounds()
+	side := min(b.Dx(), b.Dy())
+	from := image.Pt(b.Min.X+(b.Dx()-side)/2, b.Min.Y+(b.Dy()-side)/2)
+	to := image.NewRGBA(image.Rect(0, 0, size, size))
+	draw.BiLinear.Scale(to, to.Rect, m, image.Rectangle{from, from.Add(image.Pt(side, side))}, draw.Src, nil)
+	return to
+}
+
+// resize brings all images to the given height and width, as files of a folder
+// are.
+func (p *pictures) resize(size int) {
+	if p.h == size && p.w == size {
+		return
+	}
+	from, to := p.shape, shape{size, size, p.c}
+	n := len(p.pixels) / from.bytes()
+	pixels := make([]byte, n*to.bytes())
+	parallel.For(n, 16, func(_, lo, hi int) {
+		m := image.NewRGBA(image.Rect(0, 0, from.w, from.h))
+		for i := lo; i < hi; i++ {
+			src := p.pixels[i*from.bytes():]
+			for at := range from.h * from.w {
+				v := src[at*from.c : (at+1)*from.c]
+				m.Pix[4*at], m.Pix[4*at+1], m.Pix[4*at+2], m.Pix[4*at+3] = v[0], v[len(v)/2], v[len(v)-1], 255
+			}
+			copyPixels(pixels[i*to.bytes():(i+1)*to.bytes()], scaled(m, size), to)
+		}
+	})
+	p.shape, p.pixels = to, pixels
+}

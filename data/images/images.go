@@ -1,0 +1,322 @@
+// Package images reads images, which stay bytes: CIFAR-10's binary version, folders of PNG
+// and JPEG files by class, and arrays as npy, npz and IDX. From takes decoded ones.
+package images
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"os"
+	"slices"
+	"strings"
+
+	"cne/data"
+	"cne/data/file"
+	"cne/internal/errkind"
+	"cne/internal/parallel"
+)
+
+// A Set is pictures of one size with, perhaps, a label for each.
+type Set struct {
+	// Name says what the images are, for titles and logs.
+	Name string
+	// N is the number of images, H and W are their height and width in pixels,
+	// C is the number of values per pixel: 1 for greyscale, 3 for red, green
+	// and blue.
+	N, H, W, C int
+	// Pixels holds N×H×W×C bytes: image after image, row after row from the
+	// top, pixel after pixel from the left, the colours of a pixel side by
+	// side.
+	Pixels []byte
+	// Labels is nil when the images have none.
+	Labels *data.Labels
+	// Train has one entry per image: whether it belongs to the training images
+	// of a published split, and not to the test images. It is nil if no such
+	// split is known.
+	Train []bool
+	// Names are the paths of the files within their folders, one per image, with slashes;
+	// nil unless all images come from folders of PNG and JPEG files.
+	Names []string
+	// Skipped are the files that Options.SkipBroken has left out, each with the reason
+	// in brackets.
+	Skipped []string
+}
+
+// Image returns the H×W×C bytes of image i, which are those of Pixels.
+func (im *Set) Image(i int) []byte {
+	size := im.H * im.W * im.C
+	return im.Pixels[i*size : (i+1)*size : (i+1)*size]
+}
+
+// InColour returns the images with three values per pixel: those of im if they have
+// these, and otherwise a copy in which each grey value stands three times.
+func (im *Set) InColour() *Set {
+	if im.C == 3 {
+		return im
+	}
+	colour := *im
+	colour.C, colour.Pixels = 3, make([]byte, 3*len(im.Pixels))
+	for i, v := range im.Pixels {
+		colour.Pixels[3*i], colour.Pixels[3*i+1], colour.Pixels[3*i+2] = v, v, v
+	}
+	return &colour
+}
+
+// Options says how Open reads. The zero value reads images as they
+// are.
+type Options struct {
+	// Name replaces the name taken from the first file or folder.
+	Name string
+	// Labels names files with the labels of the images, in the order of the
+	// images and of the formats that Options.Labels may have. They take the
+	// place of those that come with the images.
+	Labels []string
+	// Size is the height and width in pixels, up to 4096, to which all images
+	// are brought: of each the largest square about its middle, scaled
+	// bilinearly and, where it shrinks, smoothed. 0 keeps the sizes, which
+	// must then be equal.
+	Size int
+	// SkipBroken leaves out files of folders that cannot be decoded, or are of a kind that
+	// is not read; Set.Skipped names them. Without it they are an error.
+	SkipBroken bool
+	// Progress, unless it is nil, hears of the files of a folder that have been read, of all
+	// that it holds.
+	Progress func(done, all int)
+}
+
+// maxSize bounds Options.Size.
+const maxSize = 4096
+
+// check refuses options that have no meaning.
+func (opt Options) check() error {
+	if opt.Size < 0 || opt.Size > maxSize {
+		return errorf(data.ErrOption, "images cannot be scaled to %d pixels; give a size from 1 to %d, or 0 to keep theirs", opt.Size, maxSize)
+	}
+	return nil
+}
+
+// Open reads images, one path after the other in the order of paths. A
+// path is one of
+//
+//   - CIFAR-10 in its binary version: the published archive
+//     cifar-10-binary.tar.gz or the folder unpacked from it, the training
+//     images before the test images, or one of its batches (.bin);
+//   - a folder of PNG and JPEG files, by the folder of their class:
+//     <path>/<class>/<name>.png, or <path>/train/<class>/<name>.png and
+//     <path>/test/<class>/<name>.png, the training images first. The order is
+//     that of the classes, then of the names, where numbers within names count
+//     as numbers. Where files lie otherwise, in the folder itself or deeper, all
+//     that are in it and below are read, without labels. 16 bits per colour
+//     become 8, and greyscale beside colour becomes colour; JPEG images are turned
+//     upright as the camera noted in Exif's orientation; transparency is refused;
+//   - a folder that Open reads, such as that of MNIST's four files, with the
+//     labels and, where there are two parts, the split;
+//   - an npy file, or an IDX file such as those of MNIST, with unsigned bytes
+//     of the shape N×H×W×3, or N×H×W×1 or N×H×W for greyscale;
+//   - an npz file with such an array named images (or else x or X), without a
+//     name (arr_0), or alone, and perhaps one of labels named labels (or else y).
+//
+// Files of arrays and batches may be compressed with gzip. The paths must
+// agree in the size and the number of colours of their images, and all or none
+// must have labels, unless opt gives labels. The split is known if every path
+// tells it. The error names the file and is of one of this package's kinds or
+// of the file system's.
+func Open(ctx context.Context, paths []string, opt Options) (*Set, error) {
+	if len(paths) == 0 {
+		return nil, errorf(data.ErrOption, "no images are named; name at least one file or folder")
+	}
+	if err := opt.check(); err != nil {
+		return nil, err
+	}
+	parts := make([]*pictures, len(paths))
+	for i, path := range paths {
+		p, err := openPictures(ctx, path, opt)
+		if err != nil {
+			return nil, err
+		}
+		if opt.Size > 0 {
+			p.resize(opt.Size)
+		}
+		if f := parts[0]; i > 0 && p.shape != f.shape {
+			kind, advice := ErrSizes, "give images of one size, or the size to which all shall be scaled"
+			if p.c != f.c {
+				kind, advice = data.ErrShape, "convert all to colour or all to greyscale"
+			}
+			return nil, errorf(kind, "%s: the images are %s, but those of %s are %s; %s", p.path, p.shape, f.path, f.shape, advice)
+		}
+		parts[i] = p
+	}
+	return joinPictures(ctx, parts, opt)
+}
+
+// joinPictures makes the images out of those of all paths.
+func joinPictures(ctx context.Context, parts []*pictures, opt Options) (*Set, error) {
+	first := parts[0]
+	im := &Set{Name: opt.Name, H: first.h, W: first.w, C: first.c, Pixels: first.pixels}
+	if im.Name == "" {
+		im.Name = strings.TrimSuffix(file.NameOf(first.path), ".tar")
+	}
+	if len(parts) > 1 {
+		pixels := make([][]byte, len(parts))
+		for i, p := range parts {
+			pixels[i] = p.pixels
+		}
+		im.Pixels = slices.Concat(pixels...)
+	}
+	im.N = len(im.Pixels) / first.bytes()
+
+	var labels []string
+	split := true
+	for _, p := range parts {
+		im.Names, im.Skipped = append(im.Names, p.names...), append(im.Skipped, p.skipped...)
+		if len(opt.Labels) == 0 && (p.labels == nil) != (first.labels == nil) {
+			with, without := first, p
+			if first.labels == nil {
+				with, without = p, first
+			}
+			return nil, errorf(data.ErrLabels, "%s has no labels, but %s has; give labels for all images or for none", without.path, with.path)
+		}
+		labels = append(labels, p.labels...)
+		split = split && p.train != nil
+	}
+	if len(im.Names) != im.N {
+		im.Names = nil
+	}
+	if len(opt.Labels) > 0 {
+		var err error
+		if labels, err = file.ReadLabels(ctx, opt.Labels, im.N); err != nil {
+			return nil, err
+		}
+	}
+	if labels != nil {
+		im.Labels = data.NewLabels(labels)
+	}
+	if split {
+		for _, p := range parts {
+			im.Train = append(im.Train, p.train...)
+		}
+	}
+	return im, nil
+}
+
+// A shape is the size of one image.
+type shape struct{ h, w, c int }
+
+func (s shape) bytes() int { return s.h * s.w * s.c }
+
+// String names the shape as pictures are described, the width first.
+func (s shape) String() string {
+	if s.c == 1 {
+		return fmt.Sprintf("%d×%d in greyscale", s.w, s.h)
+	}
+	return fmt.Sprintf("%d×%d in colour", s.w, s.h)
+}
+
+// pictures are the images of one path.
+type pictures struct {
+	shape
+	path   string
+	pixels []byte
+	labels []string // one per image, nil without labels
+	train  []bool   // one per image, nil without a split
+	names  []string // one per image, nil if they come from no folder of images
+	// skipped are the files of a folder that are left out.
+	skipped []string
+}
+
+// From returns decoded images, greyscale if all are of the types image.Gray
+// and image.Gray16 and in colour otherwise, with 8 bits for each value. size is
+// Options.Size.
+//
+// No image, or one without pixels, gives ErrEmpty, images of different sizes
+// ErrSizes, greyscale beside colour ErrShape, transparency ErrUnsupported, and a
+// size that Options has none ErrOption.
+func From(images []image.Image, size int) (*Set, error) {
+	if err := (Options{Size: size}).check(); err != nil {
+		return nil, fmt.Errorf("images: %w", err)
+	}
+	if len(images) == 0 {
+		return nil, errorf(data.ErrEmpty, "images: there are no images; give at least one")
+	}
+	var s shape
+	for i, m := range images {
+		if m == nil || m.Bounds().Empty() {
+			return nil, errorf(data.ErrEmpty, "images: image %d (counted from 1) has no pixels", i+1)
+		}
+		own := shape{m.Bounds().Dy(), m.Bounds().Dx(), 3}
+		switch m.(type) {
+		case *image.Gray, *image.Gray16:
+			own.c = 1
+		}
+		if size > 0 {
+			own.h, own.w = size, size
+		}
+		if i == 0 {
+			s = own
+		}
+		if own != s {
+			kind, advice := ErrSizes, "give the size to which all shall be scaled"
+			if own.c != s.c {
+				kind, advice = data.ErrShape, "convert all to colour or all to greyscale"
+			}
+			return nil, errorf(kind, "images: image %d (counted from 1) is %s, the first is %s; %s", i+1, own, s, advice)
+		}
+	}
+	im := &Set{N: len(images), H: s.h, W: s.w, C: s.c, Pixels: make([]byte, len(images)*s.bytes())}
+	faults := make([]error, len(images))
+	parallel.For(len(images), 16, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			if err := writePicture(im.Image(i), images[i], s); err != nil {
+				faults[i] = errorf(data.ErrUnsupported, "images: image %d (counted from 1) cannot be used: %w", i+1, err)
+			}
+		}
+	})
+	if err := cmp.Or(faults...); err != nil {
+		return nil, err
+	}
+	return im, nil
+}
+
+// openPictures reads the images of one path, and those of a folder of images
+// as the options say.
+func openPictures(ctx context.Context, path string, o Options) (*pictures, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("the images cannot be read (%w); check the path", err)
+	}
+	var p *pictures
+	switch {
+	case info.IsDir() && isCIFARFolder(path):
+		p, err = readCIFARFolder(ctx, path)
+	case info.IsDir() && !file.IsCollection(path):
+		p, err = readImageFolder(ctx, path, o)
+	default:
+		if info.Mode().IsRegular() { // what is read of a pipe is gone
+			p, err = readCIFAR(ctx, path)
+		}
+		if p == nil && err == nil {
+			p, err = readArray(ctx, path)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.path = path
+	return p, nil
+}
+
+var (
+	// ErrSizes: images differ in size, which Options.Size would fix. It is a data.ErrShape,
+	// too.
+	ErrSizes = errorf(data.ErrShape, "images differ in size")
+	// ErrBroken: some files of a folder cannot be decoded, which Options.SkipBroken would
+	// leave out. It is a data.ErrFormat, or an error of the file system, too.
+	ErrBroken = errors.New("images cannot be decoded")
+)
+
+// errorf is fmt.Errorf for an error of a kind.
+func errorf(kind error, format string, args ...any) error {
+	return errkind.Errorf(kind, format, args...)
+}

@@ -1,6 +1,0 @@
-//go:build !race
-
-package data_test
-
-// raceBytes is what the race detector would add: see race_test.go.
-const raceBytes = 0
