@@ -95,7 +95,7 @@ func newDeviceBlocks(ctx context.Context, d *device.Device, m *data.Matrix) (*de
 			return nil, err
 		}
 	}
-	d.Say(fmt.Sprintf("the %d points among which neighbours are found take %s of the device's memory, of which %s are free: they go there in parts",
+	d.Say(fmt.Sprintf("%d base points take %s of the device's memory, of which %s are free: they are copied in parts",
 		m.N, memory.Bytes(need), memory.Bytes(free)))
 	return b, b.measure(ctx)
 }

@@ -150,7 +150,7 @@ func (d *descent) takeNumbers() []int32 {
 // descend returns the lists, and the first of the trees that began them.
 func descend(ctx context.Context, m *data.Matrix, s settings, seed uint64) (*descent, []*forestTree, error) {
 	if m.N > mostPoints {
-		return nil, nil, fmt.Errorf("neighbors: %w: %d points are too many for the approximate search; search exactly, or give at most %d",
+		return nil, nil, fmt.Errorf("neighbors: %w: approximate search: got %d points, want at most %d",
 			ErrInput, m.N, mostPoints)
 	}
 	s.room = min(s.room, m.N-1)

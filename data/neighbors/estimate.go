@@ -35,7 +35,7 @@ func EstimateRecall(ctx context.Context, m *data.Matrix, nb *Neighbors, seed uin
 		return nil, err
 	}
 	if nb == nil || nb.N != m.N || nb.K < 1 || nb.K >= m.N || len(nb.Dist2) != nb.N*nb.K {
-		return nil, fmt.Errorf("neighbors: %w: these are not neighbours of the %d points", ErrInput, m.N)
+		return nil, fmt.Errorf("neighbors: %w: neighbours: want those of all %d points", ErrInput, m.N)
 	}
 	stream := rng.New(seed, rng.Sample, recallPoints)
 	count := min(recallPoints, m.N)

@@ -27,11 +27,11 @@ func FuzzyGraph(nb *Neighbors) (*Graph, error) {
 		return nil, err
 	}
 	if len(nb.Dist2) != len(nb.Index) {
-		return nil, fmt.Errorf("neighbors: %w: %d squared distances of %d neighbours; give one for each", ErrInvalidGraph, len(nb.Dist2), len(nb.Index))
+		return nil, fmt.Errorf("neighbors: %w: squared distances: got %d, want %d, one for each neighbour", ErrInvalidGraph, len(nb.Dist2), len(nb.Index))
 	}
 	for e, d2 := range nb.Dist2 {
 		if !(d2 >= 0) || math.IsInf(d2, 1) {
-			return nil, fmt.Errorf("neighbors: %w: the squared distance of point %d (counted from 0) to its neighbour %d is %g; it must be finite and at least 0",
+			return nil, fmt.Errorf("neighbors: %w: squared distance of point %d (counted from 0) to its neighbour %d: got %g, want a finite number of at least 0",
 				ErrInvalidGraph, e/nb.K, e%nb.K, d2)
 		}
 	}

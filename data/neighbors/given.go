@@ -37,12 +37,12 @@ func DecodeFile(r io.ReaderAt, size int64) (*Graph, error) {
 	n, kept, rows := 0, []int32(nil), []int{0}
 	err := file.IntegerRows(r, size, "indices", func(all int, values []int64) error {
 		if n = all; n > math.MaxInt32 {
-			return fmt.Errorf("there are %d rows; at most %d points can be numbered", n, math.MaxInt32)
+			return fmt.Errorf("rows: got %d, want at most %d", n, math.MaxInt32)
 		}
 		i := len(rows) - 1
 		for place, j := range values {
 			if j < -1 || j >= int64(n) {
-				return fmt.Errorf("neighbour %d of row %d (both counted from 0) is no row of this array of %d, and not -1; count points from 0", place, i, n)
+				return fmt.Errorf("neighbour %d of row %d (both counted from 0): got %d, want 0 to %d, or -1", place, i, j, n-1)
 			}
 			if j >= 0 && j != int64(i) {
 				kept = append(kept, int32(j))

@@ -69,7 +69,7 @@ func TestReadFileErrors(t *testing.T) {
 		file []byte
 		want string
 	}{
-		"too large":     {table("<i4", "False", 2, 2, []int32{0, 1, 1, 2}), "neighbour 1 of row 1 (both counted from 0) is no row of this array of 2"},
+		"too large":     {table("<i4", "False", 2, 2, []int32{0, 1, 1, 2}), "neighbour 1 of row 1 (both counted from 0): got 2, want 0 to 1"},
 		"negative":      {table("<i4", "False", 2, 2, []int32{0, -2, 1, 0}), "neighbour 1 of row 0"},
 		"floats":        {table("<f4", "False", 2, 2, []float32{0, 1, 1, 0}), "shape 2×2 and the type f4"},
 		"no columns":    {table("<i4", "False", 1<<30, 0, []int32{}), "the shape 1073741824×0"},

@@ -74,24 +74,23 @@ func (g *Graph) Heads() []int32 {
 // from 0.
 func (g *Graph) Validate() error {
 	if g == nil {
-		return fmt.Errorf("neighbors: %w: there is none", ErrInvalidGraph)
+		return fmt.Errorf("neighbors: %w: got nil", ErrInvalidGraph)
 	}
 	if g.N < 0 || g.N > math.MaxInt32 {
-		return fmt.Errorf("neighbors: %w: N is %d; it must be from 0 to %d", ErrInvalidGraph, g.N, math.MaxInt32)
+		return fmt.Errorf("neighbors: %w: N: got %d, want 0 to %d", ErrInvalidGraph, g.N, math.MaxInt32)
 	}
 	if len(g.Indptr)-1 != g.N {
-		return fmt.Errorf("neighbors: %w: Indptr has %d entries for %d points; it must have one more than there are points",
-			ErrInvalidGraph, len(g.Indptr), g.N)
+		return fmt.Errorf("neighbors: %w: Indptr: got %d entries, want %d", ErrInvalidGraph, len(g.Indptr), g.N+1)
 	}
 	if err := checkIndptr(g.Indptr, int64(len(g.Indices))); err != nil {
 		return fmt.Errorf("neighbors: %w: %w", ErrInvalidGraph, err)
 	}
 	if g.Weights != nil && len(g.Weights) != len(g.Indices) {
-		return fmt.Errorf("neighbors: %w: there are %d weights for %d edges; give one for each, or none", ErrInvalidGraph, len(g.Weights), len(g.Indices))
+		return fmt.Errorf("neighbors: %w: weights: got %d, want %d, one for each edge", ErrInvalidGraph, len(g.Weights), len(g.Indices))
 	}
 	for e, w := range g.Weights {
 		if !(w > 0) || w > math.MaxFloat32 {
-			return fmt.Errorf("neighbors: %w: edge %d has the weight %v; weights must be finite and above 0", ErrInvalidGraph, e, w)
+			return fmt.Errorf("neighbors: %w: weight of edge %d: got %v, want a finite number above 0", ErrInvalidGraph, e, w)
 		}
 	}
 	for i := range g.N {
@@ -99,14 +98,14 @@ func (g *Graph) Validate() error {
 		for _, j := range g.Tails(i) {
 			switch {
 			case j < 0 || int(j) >= g.N:
-				return fmt.Errorf("neighbors: %w: row %d has an edge to point %d, but points are numbered from 0 to %d",
+				return fmt.Errorf("neighbors: %w: row %d: got an edge to point %d, want 0 to %d",
 					ErrInvalidGraph, i, j, g.N-1)
 			case int(j) == i:
-				return fmt.Errorf("neighbors: %w: row %d has an edge to itself; leave self loops out", ErrInvalidGraph, i)
+				return fmt.Errorf("neighbors: %w: row %d: got an edge to itself", ErrInvalidGraph, i)
 			case j == last:
-				return fmt.Errorf("neighbors: %w: row %d has the edge to point %d twice; list it once", ErrInvalidGraph, i, j)
+				return fmt.Errorf("neighbors: %w: row %d: got the edge to point %d twice", ErrInvalidGraph, i, j)
 			case j < last:
-				return fmt.Errorf("neighbors: %w: row %d lists point %d after point %d; sort each row", ErrInvalidGraph, i, j, last)
+				return fmt.Errorf("neighbors: %w: row %d: got point %d after point %d, want ascending order", ErrInvalidGraph, i, j, last)
 			}
 			last = j
 		}
@@ -117,15 +116,15 @@ func (g *Graph) Validate() error {
 // checkIndptr reports row bounds that do not ascend from 0 to edges.
 func checkIndptr(indptr []int64, edges int64) error {
 	if indptr[0] != 0 {
-		return fmt.Errorf("indptr starts with %d; it must start with 0", indptr[0])
+		return fmt.Errorf("indptr: got %d first, want 0", indptr[0])
 	}
 	for i, end := range indptr[1:] {
 		if end < indptr[i] {
-			return fmt.Errorf("indptr falls from %d to %d at row %d (counted from 0); it must not fall", indptr[i], end, i)
+			return fmt.Errorf("indptr: got %d, then %d at row %d (counted from 0), want no decrease", indptr[i], end, i)
 		}
 	}
 	if last := indptr[len(indptr)-1]; last != edges {
-		return fmt.Errorf("indptr ends with %d, but there are %d indices; the two must be equal", last, edges)
+		return fmt.Errorf("indptr: got %d last, want %d, the number of indices", last, edges)
 	}
 	return nil
 }
@@ -166,23 +165,23 @@ func (g *Graph) Symmetrized() *Graph {
 // together, or if a neighbour is out of range or the point itself.
 func FromNeighbors(nb *Neighbors) (*Graph, error) {
 	if nb == nil {
-		return nil, fmt.Errorf("neighbors: %w: there are no neighbours to make it of; pass those that KNN finds", ErrInvalidGraph)
+		return nil, fmt.Errorf("neighbors: %w: neighbours: got nil", ErrInvalidGraph)
 	}
 	n, k := nb.N, nb.K
 	switch {
 	case n < 0 || k < 0 || n > math.MaxInt32:
-		return nil, fmt.Errorf("neighbors: %w: %d neighbours of %d points", ErrInvalidGraph, k, n)
+		return nil, fmt.Errorf("neighbors: %w: neighbours: got %d for each of %d points", ErrInvalidGraph, k, n)
 	case k == 0 && len(nb.Index) != 0 || k > 0 && (len(nb.Index)%k != 0 || len(nb.Index)/k != n):
-		return nil, fmt.Errorf("neighbors: %w: Index has %d entries for %d neighbours of each of %d points; it needs one for each",
+		return nil, fmt.Errorf("neighbors: %w: Index: got %d entries, want %d for each of %d points",
 			ErrInvalidGraph, len(nb.Index), k, n)
 	}
 	for e, j := range nb.Index {
 		switch i := e / k; {
 		case j < 0 || int(j) >= n:
-			return nil, fmt.Errorf("neighbors: %w: neighbour %d of point %d (both counted from 0) is point %d, but points are numbered from 0 to %d",
+			return nil, fmt.Errorf("neighbors: %w: neighbour %d of point %d (both counted from 0): got %d, want 0 to %d",
 				ErrInvalidGraph, e%k, i, j, n-1)
 		case int(j) == i:
-			return nil, fmt.Errorf("neighbors: %w: point %d (counted from 0) is listed as its own neighbour; leave it out",
+			return nil, fmt.Errorf("neighbors: %w: point %d (counted from 0): got itself as a neighbour",
 				ErrInvalidGraph, i)
 		}
 	}

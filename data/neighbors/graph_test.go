@@ -72,12 +72,12 @@ func TestFromNeighborsRefuses(t *testing.T) {
 		nb   Neighbors
 		want string
 	}{
-		{"short", Neighbors{N: 3, K: 2, Index: make([]int32, 5)}, "Index has 5 entries for 2 neighbours of each of 3 points"},
-		{"no k", Neighbors{N: 3, Index: make([]int32, 3)}, "Index has 3 entries for 0 neighbours"},
-		{"negative", Neighbors{N: -1, K: -1, Index: make([]int32, 1)}, "-1 neighbours of -1 points"},
-		{"out of range", Neighbors{N: 2, K: 1, Index: []int32{1, 2}}, "neighbour 0 of point 1 (both counted from 0) is point 2, but points are numbered from 0 to 1"},
-		{"below 0", Neighbors{N: 2, K: 1, Index: []int32{-1, 0}}, "is point -1"},
-		{"self", Neighbors{N: 2, K: 1, Index: []int32{1, 1}}, "point 1 (counted from 0) is listed as its own neighbour; leave it out"},
+		{"short", Neighbors{N: 3, K: 2, Index: make([]int32, 5)}, "Index: got 5 entries, want 2 for each of 3 points"},
+		{"no k", Neighbors{N: 3, Index: make([]int32, 3)}, "Index: got 3 entries, want 0 for each of 3 points"},
+		{"negative", Neighbors{N: -1, K: -1, Index: make([]int32, 1)}, "neighbours: got -1 for each of -1 points"},
+		{"out of range", Neighbors{N: 2, K: 1, Index: []int32{1, 2}}, "neighbour 0 of point 1 (both counted from 0): got 2, want 0 to 1"},
+		{"below 0", Neighbors{N: 2, K: 1, Index: []int32{-1, 0}}, "neighbour 0 of point 0 (both counted from 0): got -1, want 0 to 1"},
+		{"self", Neighbors{N: 2, K: 1, Index: []int32{1, 1}}, "point 1 (counted from 0): got itself as a neighbour"},
 	} {
 		_, err := FromNeighbors(&tc.nb)
 		if err == nil || !strings.Contains(err.Error(), tc.want) || !errors.Is(err, ErrInvalidGraph) {
@@ -122,17 +122,17 @@ func TestValidate(t *testing.T) {
 		{"empty", Graph{Indptr: []int64{0}}, ""},
 		{"no edges", Graph{N: 2, Indptr: []int64{0, 0, 0}}, ""},
 		{"directed", Graph{N: 3, Indptr: []int64{0, 2, 2, 3}, Indices: []int32{1, 2, 0}}, ""},
-		{"zero value", Graph{}, "Indptr has 0 entries for 0 points"},
-		{"negative N", Graph{N: -1}, "N is -1"},
-		{"short indptr", Graph{N: 2, Indptr: []int64{0, 0}}, "Indptr has 2 entries for 2 points"},
-		{"late start", Graph{N: 1, Indptr: []int64{1, 1}, Indices: []int32{0}}, "indptr starts with 1"},
-		{"falling", Graph{N: 3, Indptr: []int64{0, 2, 1, 2}, Indices: []int32{1, 2}}, "indptr falls from 2 to 1 at row 1"},
-		{"beyond the end", Graph{N: 2, Indptr: []int64{0, 1 << 40, 1 << 40}, Indices: []int32{1}}, "indptr ends with 1099511627776, but there are 1 indices"},
-		{"out of range", Graph{N: 2, Indptr: []int64{0, 1, 1}, Indices: []int32{2}}, "row 0 has an edge to point 2, but points are numbered from 0 to 1"},
-		{"below 0", Graph{N: 2, Indptr: []int64{0, 1, 1}, Indices: []int32{-1}}, "row 0 has an edge to point -1"},
-		{"self loop", Graph{N: 2, Indptr: []int64{0, 0, 1}, Indices: []int32{1}}, "row 1 has an edge to itself"},
-		{"twice", Graph{N: 2, Indptr: []int64{0, 2, 2}, Indices: []int32{1, 1}}, "row 0 has the edge to point 1 twice"},
-		{"unsorted", Graph{N: 3, Indptr: []int64{0, 2, 2, 2}, Indices: []int32{2, 1}}, "row 0 lists point 1 after point 2; sort each row"},
+		{"zero value", Graph{}, "Indptr: got 0 entries, want 1"},
+		{"negative N", Graph{N: -1}, "N: got -1, want 0 to 2147483647"},
+		{"short indptr", Graph{N: 2, Indptr: []int64{0, 0}}, "Indptr: got 2 entries, want 3"},
+		{"late start", Graph{N: 1, Indptr: []int64{1, 1}, Indices: []int32{0}}, "indptr: got 1 first, want 0"},
+		{"falling", Graph{N: 3, Indptr: []int64{0, 2, 1, 2}, Indices: []int32{1, 2}}, "indptr: got 2, then 1 at row 1 (counted from 0), want no decrease"},
+		{"beyond the end", Graph{N: 2, Indptr: []int64{0, 1 << 40, 1 << 40}, Indices: []int32{1}}, "indptr: got 1099511627776 last, want 1, the number of indices"},
+		{"out of range", Graph{N: 2, Indptr: []int64{0, 1, 1}, Indices: []int32{2}}, "row 0: got an edge to point 2, want 0 to 1"},
+		{"below 0", Graph{N: 2, Indptr: []int64{0, 1, 1}, Indices: []int32{-1}}, "row 0: got an edge to point -1, want 0 to 1"},
+		{"self loop", Graph{N: 2, Indptr: []int64{0, 0, 1}, Indices: []int32{1}}, "row 1: got an edge to itself"},
+		{"twice", Graph{N: 2, Indptr: []int64{0, 2, 2}, Indices: []int32{1, 1}}, "row 0: got the edge to point 1 twice"},
+		{"unsorted", Graph{N: 3, Indptr: []int64{0, 2, 2, 2}, Indices: []int32{2, 1}}, "row 0: got point 1 after point 2, want ascending order"},
 	} {
 		err := tc.g.Validate()
 		switch {

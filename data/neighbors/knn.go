@@ -127,14 +127,13 @@ func check(m *data.Matrix, k int) error {
 	case k < 1:
 		return errK(k)
 	case m.N <= k:
-		return fmt.Errorf("neighbors: %w: %d points cannot have %d other points each as neighbours; set k to at most %d or give more points",
-			ErrTooFewPoints, m.N, k, m.N-1)
+		return fmt.Errorf("neighbors: %w: k: got %d for %d points, want at most %d", ErrTooFewPoints, k, m.N, m.N-1)
 	}
 	return checkFinite(m, "")
 }
 
 func errK(k int) error {
-	return fmt.Errorf("neighbors: %w: k is %d; ask for at least 1 neighbour", ErrInput, k)
+	return fmt.Errorf("neighbors: %w: k: got %d, want 1 or more", ErrInput, k)
 }
 
 // checkSizes checks the fields of a matrix against each other. What names it
@@ -142,13 +141,13 @@ func errK(k int) error {
 func checkSizes(m *data.Matrix, what string) error {
 	switch {
 	case m == nil:
-		return fmt.Errorf("neighbors: %w: there is no %s of points; pass one with a row for each point", ErrInput, what)
+		return fmt.Errorf("neighbors: %w: %s: got nil", ErrInput, what)
 	case m.N < 1 || m.D < 1:
-		return fmt.Errorf("neighbors: %w: the %s has %d points of %d values; both must be at least 1", ErrInput, what, m.N, m.D)
+		return fmt.Errorf("neighbors: %w: %s: got %d points of %d values, want 1 or more of each", ErrInput, what, m.N, m.D)
 	case m.N > math.MaxInt32:
-		return fmt.Errorf("neighbors: %w: %d points are more than the %d that can be numbered; take a sample of them", ErrInput, m.N, math.MaxInt32)
+		return fmt.Errorf("neighbors: %w: points: got %d, want at most %d", ErrInput, m.N, math.MaxInt32)
 	case len(m.X)%m.D != 0 || len(m.X)/m.D != m.N:
-		return fmt.Errorf("neighbors: %w: the %s claims %d points of %d values but holds %d values; set N, D and X to fit together", ErrInput, what, m.N, m.D, len(m.X))
+		return fmt.Errorf("neighbors: %w: %s: got %d values, want %d points of %d", ErrInput, what, len(m.X), m.N, m.D)
 	}
 	return nil
 }
@@ -157,7 +156,7 @@ func checkSizes(m *data.Matrix, what string) error {
 // with a space at its end, tells which points are meant.
 func checkFinite(m *data.Matrix, what string) error {
 	if at := finite.First(m.X); at >= 0 {
-		return fmt.Errorf("neighbors: %w: value %d of %spoint %d (both counted from 0) is %v; remove the point or fill in the value",
+		return fmt.Errorf("neighbors: %w: value %d of %spoint %d (both counted from 0): got %v",
 			ErrNotFinite, at%m.D, what, at/m.D, m.X[at])
 	}
 	return nil

@@ -68,7 +68,7 @@ func decodeCSR(r io.ReaderAt, size int64) (*Graph, error) {
 		return nil, err
 	}
 	if f.N != f.D {
-		return nil, fmt.Errorf("the matrix has %d rows and %d columns, but a graph is a square matrix; give it one row and one column per point", f.N, f.D)
+		return nil, fmt.Errorf("matrix: got %d rows and %d columns, want as many of both", f.N, f.D)
 	}
 	g := &Graph{N: f.N, Indptr: []int64{0}}
 	type edge struct {
@@ -89,11 +89,11 @@ func decodeCSR(r io.ReaderAt, size int64) (*Graph, error) {
 		for k, v := range values {
 			switch {
 			case !finite.Is(v):
-				return nil, fmt.Errorf("data.npy: the value in row %d and column %d (counted from 0) is NaN or infinite; give edges finite weights, or 1", i, columns[k])
+				return nil, fmt.Errorf("data.npy: row %d, column %d (counted from 0): got NaN or infinity", i, columns[k])
 			case v == 0:
 				continue
 			case int(columns[k]) == i:
-				return nil, fmt.Errorf("row %d (counted from 0) has an edge to itself; take self loops out with g.setdiag(0) and g.eliminate_zeros()", i)
+				return nil, fmt.Errorf("row %d (counted from 0): got an edge to itself; remove self loops with g.setdiag(0) and g.eliminate_zeros()", i)
 			case first == 0:
 				first = v
 			}

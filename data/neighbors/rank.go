@@ -72,7 +72,7 @@ func checkRanks(m *data.Matrix, rows []int, index []int32, k int) error {
 		n = len(rows)
 	}
 	if k < 1 || len(rows) == 0 && rows != nil || len(index)/k != n || len(index)%k != 0 {
-		return fmt.Errorf("neighbors: %w: %d indices are not %d for each of %d points", ErrInput, len(index), k, n)
+		return fmt.Errorf("neighbors: %w: indices: got %d, want %d for each of %d points", ErrInput, len(index), k, n)
 	}
 	for e, j := range index {
 		i := e / k
@@ -80,10 +80,10 @@ func checkRanks(m *data.Matrix, rows []int, index []int32, k int) error {
 			i = rows[i]
 		}
 		if i < 0 || i >= m.N {
-			return fmt.Errorf("neighbors: %w: there is no point %d; give rows from 0 to %d", ErrInput, i, m.N-1)
+			return fmt.Errorf("neighbors: %w: row: got %d, want 0 to %d", ErrInput, i, m.N-1)
 		}
 		if j < 0 || int(j) >= m.N || int(j) == i {
-			return fmt.Errorf("neighbors: %w: point %d is asked for the rank of %d; give other points from 0 to %d", ErrInput, i, j, m.N-1)
+			return fmt.Errorf("neighbors: %w: point to rank for point %d: got %d, want another from 0 to %d", ErrInput, i, j, m.N-1)
 		}
 	}
 	return checkFinite(m, "")

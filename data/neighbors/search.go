@@ -115,13 +115,12 @@ func (x *Index) Search(ctx context.Context, queries *data.Matrix, k int) (*Neigh
 	}
 	switch {
 	case queries.D != x.base.D:
-		return nil, fmt.Errorf("neighbors: %w: the query points have %d values, the base points %d; search with points of the same width",
+		return nil, fmt.Errorf("neighbors: %w: query points: got %d values each, want %d",
 			ErrInput, queries.D, x.base.D)
 	case k < 1:
 		return nil, errK(k)
 	case k > x.base.N:
-		return nil, fmt.Errorf("neighbors: %w: among %d base points there are no %d neighbours; set k to at most %[2]d or give more points",
-			ErrTooFewPoints, x.base.N, k)
+		return nil, fmt.Errorf("neighbors: %w: k: got %d, want at most %d, the number of base points", ErrTooFewPoints, k, x.base.N)
 	}
 	if err := checkFinite(queries, "query "); err != nil {
 		return nil, err
