@@ -114,10 +114,10 @@ func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
 		ends = b.Rows
 	}
 	if !p.byEnds && len(b.Local) == 0 && len(b.Rows) > 0 {
-		return 0, errkind.Errorf(ErrInput, "model: a batch without Local, which only a table on the CPU takes; number its endpoints there")
+		return 0, errkind.Errorf(ErrInput, "model: batch: got no Local, which only a table on the CPU does without")
 	}
 	if edges == 0 || len(ends) != 2*edges || len(b.Negatives)%edges != 0 {
-		return 0, errkind.Errorf(ErrInput, "model: the row numbers of %d endpoints and %d negatives are no batch", len(ends), len(b.Negatives))
+		return 0, errkind.Errorf(ErrInput, "model: batch: got the rows of %d endpoints and %d negatives, want an even number of endpoints and as many negatives for each head", len(ends), len(b.Negatives))
 	}
 	runs := b.Runs
 	if len(runs) == 0 {
@@ -151,7 +151,7 @@ func (p *batchProgram[T]) dThetaValue() float64 { return float64(op.Data[T](p.dT
 // deviceModel returns the model whose program this is, with copies of its parameters.
 func (p *batchProgram[T]) deviceModel(on *deviceParams, params []Parameter) (*DeviceModel, error) {
 	if on == nil {
-		return nil, errkind.Errorf(ErrInput, "model: OnDevice takes an accelerator; on the CPU, the model itself is trained")
+		return nil, errkind.Errorf(ErrInput, "model: device: got the CPU, want an accelerator")
 	}
 	m := &DeviceModel{
 		Rows: p.rows, Local: p.local, Negatives: p.negatives, Runs: p.runs, Theta: p.theta,

@@ -170,10 +170,10 @@ func TestConvolutionalRefuses(t *testing.T) {
 		options      op.ContrastiveOptions
 		want         string
 	}{
-		"no points": {0, 8, cosine(op.Neg), "no 0 images of 8×8"},
+		"no points": {0, 8, cosine(op.Neg), "images: got 0 of 8×8 pixels, want 1 or more of each"},
 		"no pixels": {2, 0, cosine(op.Neg), "of 0×0 pixels"},
-		"euclidean": {2, 8, op.ContrastiveOptions{}, "can be learnt with the cosine metric alone"},
-		"cold":      {2, 8, op.ContrastiveOptions{Metric: op.Cosine, Temperature: 1e-3}, "from 0.01 to 100"},
+		"euclidean": {2, 8, op.ContrastiveOptions{}, "learnt temperature: got 0.5 with the metric euclidean, want 0.01 to 100 with cosine"},
+		"cold":      {2, 8, op.ContrastiveOptions{Metric: op.Cosine, Temperature: 1e-3}, "learnt temperature: got 0.001 with the metric cosine, want 0.01 to 100 with cosine"},
 		"UMAP":      {2, 8, op.ContrastiveOptions{Loss: op.UMAP, Metric: op.Cosine}, "similarities below 1"},
 	} {
 		if _, err := model.NewConvolutional(net, tc.points, tc.size, tc.options, true, nil, op.Float32); err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -187,7 +187,7 @@ func TestConvolutionalRefuses(t *testing.T) {
 		t.Errorf("a finite model is diagnosed with %v", err)
 	}
 	batch.Images = batch.Images[1:]
-	if _, err := c.Step(batch, 0); err == nil || !strings.Contains(err.Error(), "no images of 3×8×8 for the 4 points") {
+	if _, err := c.Step(batch, 0); err == nil || !strings.Contains(err.Error(), "got 767 values, want 4 images of 3×8×8") {
 		t.Errorf("error %v", err)
 	}
 	if n, d := c.Points(); n != 4 || d != 2 {

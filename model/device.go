@@ -51,7 +51,7 @@ func newDeviceParams(d *Device, dtype tensor.Dtype) (*deviceParams, error) {
 		return nil, nil
 	}
 	if dtype != tensor.Float32 {
-		return nil, errkind.Errorf(ErrInput, "model: accelerators compute in float32; take that, or device cpu")
+		return nil, errkind.Errorf(ErrInput, "model: precision on an accelerator: got float64, want float32")
 	}
 	return &deviceParams{device: d, copies: map[*op.Array]*op.Array{}, stats: map[*op.BatchStats]*op.BatchStats{}}, nil
 }

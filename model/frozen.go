@@ -32,7 +32,7 @@ type Frozen struct {
 // NewFrozen returns a model for positions in d dimensions.
 func NewFrozen(d int, options op.ContrastiveOptions) (*Frozen, error) {
 	if d < 1 {
-		return nil, errkind.Errorf(ErrInput, "model: there are no positions of %d dimensions", d)
+		return nil, errkind.Errorf(ErrInput, "model: dimensions: got %d, want 1 or more", d)
 	}
 	f := &Frozen{d: d, thetaValue: make([]float32, 1)}
 	g := gorgonia.NewGraph()
@@ -75,7 +75,7 @@ func (f *Frozen) Step(positions []float32, q, m int, shared bool, theta float64)
 		rows = 2*q + m
 	}
 	if q < 1 || m < 1 || len(positions) != rows*f.d {
-		return 0, nil, errkind.Errorf(ErrInput, "model: %d values are no positions of %d heads, their tails and %d negatives", len(positions), q, m)
+		return 0, nil, errkind.Errorf(ErrInput, "model: positions: got %d values, want those of %d heads, their tails and %d negatives", len(positions), q, m)
 	}
 	if f.edges != q || f.negatives != m || f.shared != shared {
 		f.edges, f.negatives, f.shared = q, m, shared

@@ -147,7 +147,7 @@ func TestFrozenRefuses(t *testing.T) {
 		d       int
 		options op.ContrastiveOptions
 	}{
-		"no positions of 0 dimensions": {0, op.ContrastiveOptions{}},
+		"dimensions: got 0, want 1 or more": {0, op.ContrastiveOptions{}},
 		"temperature":                  {2, op.ContrastiveOptions{Metric: op.Cosine, Temperature: -1}},
 		"loss":                         {2, op.ContrastiveOptions{Loss: 99}},
 		"similarities below 1":         {2, op.ContrastiveOptions{Loss: op.UMAP, Metric: op.Cosine, Temperature: 0.5}},

@@ -355,17 +355,17 @@ func TestLoadRefuses(t *testing.T) {
 		tensors tensors
 		want    string
 	}{
-		"convolution":   {tensors{"conv1.weight": safetensors.New(make([]float32, 9), 1, 1, 3, 3), "conv1.bias": b(1)}, `"conv1.weight" has shape [1 1 3 3], but beside the others it must be [1 3 3 3]`},
+		"convolution":   {tensors{"conv1.weight": safetensors.New(make([]float32, 9), 1, 1, 3, 3), "conv1.bias": b(1)}, `tensor "conv1.weight": got the shape [1 1 3 3], want [1 3 3 3]`},
 		"other tensors": {tensors{"0.weight": w(2, 3), "0.bias": b(2), "bn.running_mean": b(2)}, `"bn.running_mean" belongs to another architecture`},
 		"no number":     {tensors{"fc.weight": w(2, 3), "fc.bias": b(2)}, `"fc.weight" belongs to another architecture`},
 		"no bias":       {tensors{"0.weight": w(2, 3)}, `no "0.bias"`},
 		"no weight":     {tensors{"0.bias": b(2)}, `"0.bias" belongs to another architecture`},
-		"no chain":      {tensors{"0.weight": w(2, 3), "0.bias": b(2), "2.weight": w(2, 5), "2.bias": b(2)}, "layers 0 and 2 do not follow each other"},
+		"no chain":      {tensors{"0.weight": w(2, 3), "0.bias": b(2), "2.weight": w(2, 5), "2.bias": b(2)}, "layer 2: got an input of 5 values, want 2 as layer 0 gives"},
 		"two prefixes":  {tensors{"a.0.weight": w(3, 3), "a.0.bias": b(3), "b.2.weight": w(2, 3), "b.2.bias": b(2)}, "belongs to another architecture"},
-		"integers":      {tensors{"0.weight": safetensors.New(make([]int32, 6), 2, 3), "0.bias": safetensors.New(make([]int32, 2), 2)}, "of type I32"},
-		"mixed":         {tensors{"0.weight": w(2, 3), "0.bias": safetensors.New(make([]float64, 2), 2)}, "its layer 0 is not of type F32"},
-		"not a number":  {tensors{"0.weight": nan, "0.bias": b(2)}, "value 0 is NaN"},
-		"nothing":       {tensors{}, "it holds no layers"},
+		"integers":      {tensors{"0.weight": safetensors.New(make([]int32, 6), 2, 3), "0.bias": safetensors.New(make([]int32, 2), 2)}, "weights: got the type I32, want F32 or F64"},
+		"mixed":         {tensors{"0.weight": w(2, 3), "0.bias": safetensors.New(make([]float64, 2), 2)}, "layer 0: got another type, want F32 as of the first"},
+		"not a number":  {tensors{"0.weight": nan, "0.bias": b(2)}, "layer 0: value 0: got NaN"},
+		"nothing":       {tensors{}, "it has no layers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "f")
@@ -396,27 +396,27 @@ func TestLoadRefusesSealed(t *testing.T) {
 		change func(f *safetensors.File)
 		want   string
 	}{
-		"kind":           {network, "model", 1, set("architecture", `{"kind":"resnet50","dtype":"float32"}`), `architecture is "resnet50"`},
+		"kind":           {network, "model", 1, set("architecture", `{"kind":"resnet50","dtype":"float32"}`), `it has the architecture "resnet50", which this version of cne does not know; use the version that wrote it`},
 		"another kind":   {network, "model", 1, set("architecture", `{"kind":"resnet18","widths":[4,16,8],"dtype":"float32"}`), `no tensor "conv1.weight"`},
 		"activation":     {network, "model", 1, set("architecture", `{"kind":"mlp","activation":"tanh","dtype":"float32"}`), `with the activation "tanh"`},
-		"unknown field":  {network, "model", 1, set("architecture", `{"kind":"mlp","activation":"relu","normalisation":"layer"}`), "its architecture cannot be read"},
-		"no kind":        {network, "model", 1, set("architecture", `null`), `architecture is "mlp"`},
-		"widths":         {network, "model", 1, set("architecture", `{"kind":"mlp","widths":[5,100,2],"activation":"relu","dtype":"float32"}`), "its layers are [5 100 100 100 2] wide"},
-		"images":         {network, "model", 1, set("images", `{"size":0,"std":[1,1,1]}`), "images are said to be of 0 pixels a side"},
+		"unknown field":  {network, "model", 1, set("architecture", `{"kind":"mlp","activation":"relu","normalisation":"layer"}`), "architecture: json: unknown field \"normalisation\""},
+		"no kind":        {network, "model", 1, set("architecture", `null`), `it has the architecture "mlp" with the activation "", which this version of cne does not know; use the version that wrote it`},
+		"widths":         {network, "model", 1, set("architecture", `{"kind":"mlp","widths":[5,100,2],"activation":"relu","dtype":"float32"}`), "widths of the layers: got [5 100 100 100 2], want [5 100 2] as described"},
+		"images":         {network, "model", 1, set("images", `{"size":0,"std":[1,1,1]}`), "images: got 0 pixels a side, means [0 0 0] and standard deviations [1 1 1], want those of images"},
 		"images, std":    {network, "model", 1, set("images", `{"size":8,"std":[1,0,1]}`), "standard deviations [1 0 1]"},
-		"training":       {network, "model", 1, set("training", `{"negatives":1125899906842624}`), "its training says"},
-		"negative":       {table, "model", 1, set("training", `{"neighbors":-1}`), "its training says"},
+		"training":       {network, "model", 1, set("training", `{"negatives":1125899906842624}`), "training: got"},
+		"negative":       {table, "model", 1, set("training", `{"neighbors":-1}`), "training: got"},
 		"loss":           {network, "model", 1, set("training", `{"objective":{"loss":"hinge","metric":"euclidean","clamp":0}}`), `no loss is named "hinge"`},
 		"preprocessing":  {network, "model", 1, set("preprocessing", `{"width":5,"scaler":{"kind":"unit"}}`), "divides by 0"},
-		"other width":    {network, "model", 1, set("preprocessing", `{"width":4}`), "its preprocessing gives points of 4 values, but the network takes 5"},
-		"huge width":     {network, "model", 1, set("preprocessing", `{"width":4611686018427387904}`), "the network takes 5"},
+		"other width":    {network, "model", 1, set("preprocessing", `{"width":4}`), "preprocessing: got points of 4 values, want 5 for the network"},
+		"huge width":     {network, "model", 1, set("preprocessing", `{"width":4611686018427387904}`), "preprocessing: got points of 4611686018427387904 values, want 5 for the network"},
 		"newer":          {network, "model", 2, func(*safetensors.File) {}, "written by a newer version of cne"},
 		"a checkpoint":   {network, "checkpoint", 1, func(*safetensors.File) {}, "its kind is"},
 		"table size":     {table, "model", 1, set("architecture", `{"kind":"table","points":3,"dim":2,"dtype":"float32"}`), "a table of shape [2 2]"},
-		"second tensor":  {table, "model", 1, func(f *safetensors.File) { f.Tensors["more"] = safetensors.New([]float32{1}, 1) }, "it holds 2 tensors"},
-		"table with NaN": {table, "model", 1, func(f *safetensors.File) { f.Tensors["weight"] = safetensors.New(nan, 2, 2) }, "value 1 is NaN"},
-		"points, NaN":    {points, "points", 1, func(f *safetensors.File) { f.Tensors["points"] = safetensors.New(nan, 4, 1) }, "value 1 is NaN"},
-		"points, shape":  {points, "points", 1, func(f *safetensors.File) { f.Tensors["points"] = safetensors.New(nan[2:], 2) }, "not that of points"},
+		"second tensor":  {table, "model", 1, func(f *safetensors.File) { f.Tensors["more"] = safetensors.New([]float32{1}, 1) }, "got 2 tensors and a table of shape [2 2], want 2 points in 2 dimensions as described"},
+		"table with NaN": {table, "model", 1, func(f *safetensors.File) { f.Tensors["weight"] = safetensors.New(nan, 2, 2) }, "value 1: got NaN"},
+		"points, NaN":    {points, "points", 1, func(f *safetensors.File) { f.Tensors["points"] = safetensors.New(nan, 4, 1) }, "value 1: got NaN"},
+		"points, shape":  {points, "points", 1, func(f *safetensors.File) { f.Tensors["points"] = safetensors.New(nan[2:], 2) }, "shape: got [2], want [points, values]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := safetensors.ReadFile(tc.path)
@@ -483,10 +483,10 @@ func TestNewMLPRefuses(t *testing.T) {
 		out    int
 		want   string
 	}{
-		"no input":  {0, nil, 2, "width 0"},
-		"no hidden": {3, []int{4, 0}, 2, "width 0"},
-		"no output": {3, nil, -1, "width -1"},
-		"too large": {1 << 20, []int{1 << 20}, 2, "too many weights"},
+		"no input":  {0, nil, 2, "width of a layer: got 0, want 1 or more"},
+		"no hidden": {3, []int{4, 0}, 2, "width of a layer: got 0, want 1 or more"},
+		"no output": {3, nil, -1, "width of a layer: got -1, want 1 or more"},
+		"too large": {1 << 20, []int{1 << 20}, 2, "widths of the layers: got [1048576 1048576 2], want fewer weights"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := model.NewMLP[float32](tc.in, tc.hidden, tc.out, 1); err == nil || !strings.Contains(err.Error(), tc.want) {

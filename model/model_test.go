@@ -176,7 +176,7 @@ func TestStepRefusesWhatIsNoBatch(t *testing.T) {
 	}
 	network := newMLP[float32](t, 2, []int{3}, 2, 1)
 	p := newParametric(t, network, make([]float32, 8), op.ContrastiveOptions{})
-	if _, err := p.Step(&model.Batch{Rows: []int32{0, 1}}, 0); err == nil || !strings.Contains(err.Error(), "without Local") {
+	if _, err := p.Step(&model.Batch{Rows: []int32{0, 1}}, 0); err == nil || !strings.Contains(err.Error(), "got no Local") {
 		t.Errorf("a network has the error %v for a batch by its endpoints", err)
 	}
 }
@@ -189,9 +189,9 @@ func TestNewEmbeddingRefuses(t *testing.T) {
 		want  string
 	}{
 		{nil, 2, op.ContrastiveOptions{}, "0 coordinates"},
-		{make([]float32, 5), 2, op.ContrastiveOptions{}, "5 coordinates are no table of points with 2 dimensions"},
-		{make([]float32, 4), 0, op.ContrastiveOptions{}, "with 0 dimensions"},
-		{make([]float32, 4), 2, op.ContrastiveOptions{Clamp: -1}, "clamp -1"},
+		{make([]float32, 5), 2, op.ContrastiveOptions{}, "table: got 5 coordinates, want a multiple of 2"},
+		{make([]float32, 4), 0, op.ContrastiveOptions{}, "table: got 4 coordinates, want a multiple of 0"},
+		{make([]float32, 4), 2, op.ContrastiveOptions{Clamp: -1}, "op: clamp: got -1, want a number in [0, 1)"},
 	} {
 		if _, err := model.NewEmbedding(tc.table, tc.d, tc.o); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("error %v, want one with %q", err, tc.want)
@@ -208,10 +208,10 @@ func TestModelsRefuse(t *testing.T) {
 		EmbedTo([]float32) error
 		OnDevice(*model.Device) (*model.DeviceModel, error)
 	}{"table": table, "network": parametric} {
-		if err := m.EmbedTo(make([]float32, 7)); err == nil || !strings.Contains(err.Error(), "7 values are no embedding of 4 points in 2 dimensions") {
+		if err := m.EmbedTo(make([]float32, 7)); err == nil || !strings.Contains(err.Error(), "got 7 values, want 4 points of 2") {
 			t.Errorf("%s: EmbedTo gives %v", name, err)
 		}
-		if _, err := m.OnDevice(nil); err == nil || !strings.Contains(err.Error(), "takes an accelerator") {
+		if _, err := m.OnDevice(nil); err == nil || !strings.Contains(err.Error(), "got the CPU, want an accelerator") {
 			t.Errorf("%s: OnDevice gives %v", name, err)
 		}
 	}

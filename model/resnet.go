@@ -38,7 +38,7 @@ func (o ResNetOptions) complete() (ResNetOptions, error) {
 	}
 	const most = 1 << 12
 	if o.Width < 1 || o.Hidden < 1 || o.Out < 1 || o.Width > most || o.Hidden > 16*most || o.Out > 16*most {
-		return o, errkind.Errorf(ErrInput, "model: a ResNet cannot have widths %d, %d and %d; the first is from 1 to %d, the others from 1 to %d", o.Width, o.Hidden, o.Out, most, 16*most)
+		return o, errkind.Errorf(ErrInput, "model: widths of a ResNet: got %d, %d and %d, want 1 to %d and twice 1 to %d", o.Width, o.Hidden, o.Out, most, 16*most)
 	}
 	return o, nil
 }
@@ -194,7 +194,7 @@ func (n *ResNet[T]) Evaluate(on bool) {
 func (n *ResNet[T]) RepresentTo(dst, images []T, height, width int) error {
 	size := 3 * height * width
 	if size < 1 || len(images)%size != 0 || len(dst) != len(images)/size*n.Width() {
-		return errkind.Errorf(ErrInput, "model: %d values are no images of 3×%d×%d, or %d no representations of %d for them", len(images), height, width, len(dst), n.Width())
+		return errkind.Errorf(ErrInput, "model: got %d values for %d results, want images of 3×%d×%d and %d for each", len(images), len(dst), height, width, n.Width())
 	}
 	count := len(images) / size
 	if count == 0 {
@@ -208,7 +208,7 @@ func (n *ResNet[T]) RepresentTo(dst, images []T, height, width int) error {
 func (n *ResNet[T]) ProjectTo(dst, images []T, height, width int) error {
 	size, out := 3*height*width, n.options.Out
 	if size < 1 || len(images)%size != 0 || len(dst) != len(images)/size*out {
-		return errkind.Errorf(ErrInput, "model: %d values are no images of 3×%d×%d, or %d no positions of %d for them", len(images), height, width, len(dst), out)
+		return errkind.Errorf(ErrInput, "model: got %d values for %d results, want images of 3×%d×%d and %d for each", len(images), len(dst), height, width, out)
 	}
 	if len(images) == 0 {
 		return nil
@@ -228,7 +228,7 @@ func (n *ResNet[T]) ProjectTo(dst, images []T, height, width int) error {
 // that starts as NewResNet says, drawn by seed.
 func (n *ResNet[T]) WithOutput(out int, seed uint64) (*ResNet[T], error) {
 	if out < 1 {
-		return nil, errkind.Errorf(ErrInput, "model: there is no output of width %d; take 1 or more", out)
+		return nil, errkind.Errorf(ErrInput, "model: width of the output: got %d, want 1 or more", out)
 	}
 	if err := n.onDevice.pull(); err != nil {
 		return nil, err
@@ -446,7 +446,7 @@ func (b *builder[T]) parameter(name string, start func(s *rng.Stream) float64, s
 		b.net.parameters = append(b.net.parameters, Parameter{Name: name, Value: a})
 	}
 	if p := b.net.parameters[number]; p.Name != name {
-		return nil, fmt.Errorf("parameter %d is %s, not %s", number, p.Name, name)
+		return nil, fmt.Errorf("parameter %d: got %s, want %s", number, p.Name, name)
 	}
 	node := gorgonia.NewTensor(b.graph, op.Dtype[T](), len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(name))
 	b.nodes = append(b.nodes, node)

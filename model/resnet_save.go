@@ -37,7 +37,7 @@ func decodeResNet(f *safetensors.File, widths []int) (*ResNet[float32], error) {
 		return nil, err
 	}
 	if found := []int{options.Width, options.Hidden, options.Out}; widths != nil && !slices.Equal(widths, found) {
-		return nil, fmt.Errorf("its widths are %v, but its description says %v", found, widths)
+		return nil, fmt.Errorf("widths: got %v, want %v as described", found, widths)
 	}
 	n, err := newResNet[float32](options, nil)
 	if err != nil {
@@ -46,7 +46,7 @@ func decodeResNet(f *safetensors.File, widths []int) (*ResNet[float32], error) {
 	tensors := n.Tensors()
 	for _, name := range slices.Sorted(maps.Keys(f.Tensors)) {
 		if tensors[name] == nil && !strings.HasSuffix(name, ".num_batches_tracked") {
-			return nil, fmt.Errorf("its tensor %q belongs to another architecture; the ResNet18 for small images has such as %q and %q", name, resNetStem, "layer2.0.shortcut.0.weight")
+			return nil, fmt.Errorf("tensor %q belongs to another architecture than the ResNet18 for small images", name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(tensors)) {
@@ -57,13 +57,13 @@ func decodeResNet(f *safetensors.File, widths []int) (*ResNet[float32], error) {
 		}
 		values := op.Data[float32](to)
 		if err := copyNarrowed(values, from); err != nil {
-			return nil, fmt.Errorf("in its tensor %q, %w", name, err)
+			return nil, fmt.Errorf("tensor %q: %w", name, err)
 		}
 		if err := checkFinite(values); err != nil {
-			return nil, fmt.Errorf("in its tensor %q, %w", name, err)
+			return nil, fmt.Errorf("tensor %q: %w", name, err)
 		}
 		if strings.HasSuffix(name, "running_var") && slices.Min(values) < 0 {
-			return nil, fmt.Errorf("its tensor %q holds a variance of %g, below 0; train the model again", name, slices.Min(values))
+			return nil, fmt.Errorf("tensor %q: got a variance of %g, want 0 or more", name, slices.Min(values))
 		}
 	}
 	return n, nil
@@ -103,7 +103,7 @@ func resNetOptionsOf(f *safetensors.File) (o ResNetOptions, err error) {
 		}
 	}
 	if o.Width == 0 || o.Hidden == 0 || o.Out == 0 {
-		return o, errors.New("it holds layers without any channel")
+		return o, errors.New("it has layers without channels")
 	}
 	return o.complete()
 }
@@ -113,13 +113,13 @@ func resNetOptionsOf(f *safetensors.File) (o ResNetOptions, err error) {
 func resNetTensor(f *safetensors.File, name string, shape ...int) (safetensors.Tensor, error) {
 	t, ok := f.Tensors[name]
 	if !ok {
-		return t, fmt.Errorf("it has no tensor %q, which a ResNet18 with a projection head of two layers has; save the state of the whole module", name)
+		return t, fmt.Errorf("it has no tensor %q; save the state of the whole module", name)
 	}
 	if t.DType != safetensors.F32 && t.DType != safetensors.F64 {
-		return t, fmt.Errorf("its tensor %q is of type %s; only F32 and F64 are known, so convert it", name, t.DType)
+		return t, fmt.Errorf("tensor %q: got the type %s, want F32 or F64", name, t.DType)
 	}
 	if !slices.Equal(t.Shape, shape) {
-		return t, fmt.Errorf("its tensor %q has shape %v, but beside the others it must be %v; save the state of a ResNet18 for small images", name, t.Shape, shape)
+		return t, fmt.Errorf("tensor %q: got the shape %v, want %v", name, t.Shape, shape)
 	}
 	return t, nil
 }

@@ -131,21 +131,21 @@ func TestLoadRefusesResNet(t *testing.T) {
 		"no norm":           {remove("layer2.0.bn1.running_var"), `no tensor "layer2.0.bn1.running_var"`},
 		"no head":           {remove("fc1.weight"), `no tensor "fc1.weight"`},
 		"no last stage":     {remove("layer4.1.conv2.weight"), `no tensor "layer4.1.conv2.weight"`},
-		"large stem":        {set("conv1.weight", floats(1, 4, 3, 7, 7)), `"conv1.weight" has shape [4 3 7 7], but beside the others it must be [4 3 3 3]`},
-		"flat stem":         {set("conv1.weight", floats(1, 108)), `"conv1.weight" has shape [108]`},
-		"no channel":        {set("conv1.weight", floats(1, 0, 3, 3, 3)), `"layer4.1.conv2.weight" has shape [32 32 3 3], but beside the others it must be [0 0 3 3]`},
-		"narrow block":      {set("layer1.1.conv2.weight", floats(1, 4, 3, 3, 3)), `"layer1.1.conv2.weight" has shape [4 3 3 3]`},
-		"another head":      {set("fc2.weight", floats(1, 8, 17)), `"fc2.weight" has shape [8 17], but beside the others it must be [8 16]`},
+		"large stem":        {set("conv1.weight", floats(1, 4, 3, 7, 7)), `tensor "conv1.weight": got the shape [4 3 7 7], want [4 3 3 3]`},
+		"flat stem":         {set("conv1.weight", floats(1, 108)), `tensor "conv1.weight": got the shape [108], want [0 3 3 3]`},
+		"no channel":        {set("conv1.weight", floats(1, 0, 3, 3, 3)), `tensor "layer4.1.conv2.weight": got the shape [32 32 3 3], want [0 0 3 3]`},
+		"narrow block":      {set("layer1.1.conv2.weight", floats(1, 4, 3, 3, 3)), `tensor "layer1.1.conv2.weight": got the shape [4 3 3 3], want [4 4 3 3]`},
+		"another head":      {set("fc2.weight", floats(1, 8, 17)), `tensor "fc2.weight": got the shape [8 17], want [8 16]`},
 		"third layer":       {set("fc3.weight", floats(1, 8, 8)), `"fc3.weight" belongs to another architecture`},
-		"integers":          {set("layer1.0.conv1.weight", safetensors.New(make([]int32, 144), 4, 4, 3, 3)), `"layer1.0.conv1.weight" is of type I32`},
-		"not a number":      {set("fc1.bias", floats(float32(math.NaN()), 16)), `in its tensor "fc1.bias", value 0 is NaN`},
-		"too large":         {set("fc1.bias", safetensors.New(slices.Repeat([]float64{1e300}, 16), 16)), `in its tensor "fc1.bias", value 0 is +Inf`},
-		"negative variance": {set("bn1.running_var", floats(-1, 4)), `"bn1.running_var" holds a variance of -1`},
+		"integers":          {set("layer1.0.conv1.weight", safetensors.New(make([]int32, 144), 4, 4, 3, 3)), `tensor "layer1.0.conv1.weight": got the type I32, want F32 or F64`},
+		"not a number":      {set("fc1.bias", floats(float32(math.NaN()), 16)), `tensor "fc1.bias": value 0: got NaN`},
+		"too large":         {set("fc1.bias", safetensors.New(slices.Repeat([]float64{1e300}, 16), 16)), `tensor "fc1.bias": value 0: got +Inf`},
+		"negative variance": {set("bn1.running_var", floats(-1, 4)), `tensor "bn1.running_var": got a variance of -1, want 0 or more`},
 		"other widths": {func(f *safetensors.File) {
 			f.Metadata["architecture"] = `{"kind":"resnet18","widths":[4,16,9],"dtype":"float64"}`
 			f.Metadata["training"], f.Metadata["labels"] = "{}", "null"
 			f.Seal("model", 1)
-		}, "its widths are [4 16 8], but its description says [4 16 9]"},
+		}, "widths: got [4 16 8], want [4 16 9] as described"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := stateOf(g)

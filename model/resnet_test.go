@@ -178,7 +178,7 @@ func TestResNetSizes(t *testing.T) {
 		t.Errorf("%d parameters and %d of the head", body, head)
 	}
 	for _, o := range []model.ResNetOptions{{Width: -1}, {Width: 5000}, {Hidden: -2}, {Out: 1 << 20}} {
-		if _, err := model.NewResNet[float32](o, 1); err == nil || !strings.Contains(err.Error(), "a ResNet cannot have widths") {
+		if _, err := model.NewResNet[float32](o, 1); err == nil || !strings.Contains(err.Error(), "widths of a ResNet: got") {
 			t.Errorf("%+v: error %v", o, err)
 		}
 	}

@@ -65,7 +65,7 @@ type FitInfo struct {
 func (t *FitInfo) check() error {
 	const most = 1 << 30
 	if t.Negatives < 0 || t.Negatives > most || t.Neighbors < 0 || t.Neighbors > most || !(t.LR >= 0) || !(t.Clip >= 0) {
-		return fmt.Errorf("its training says %d negatives, %d neighbours, step size %g and gradients up to %g, which no run has", t.Negatives, t.Neighbors, t.LR, t.Clip)
+		return fmt.Errorf("training: got %d negatives, %d neighbours, learning rate %g and gradients up to %g, want numbers of a run", t.Negatives, t.Neighbors, t.LR, t.Clip)
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (in *ImageInput) check() error {
 		ok = ok && math.Abs(in.Mean[c]) <= 1e6 && std >= 1e-6 && std <= 1e6
 	}
 	if !ok {
-		return fmt.Errorf("its images are said to be of %d pixels a side with means %v and standard deviations %v, which none are", in.Size, in.Mean, in.Std)
+		return fmt.Errorf("images: got %d pixels a side, means %v and standard deviations %v, want those of images", in.Size, in.Mean, in.Std)
 	}
 	return nil
 }
@@ -263,14 +263,14 @@ func decode(f *safetensors.File) (*Saved, error) {
 	case kindTable:
 		err = s.decodeTable(f, &a)
 	default:
-		err = fmt.Errorf("its architecture is %q, which this version of cne does not know; use the version that wrote it", a.Kind)
+		err = fmt.Errorf("it has the architecture %q, which this version of cne does not know; use the version that wrote it", a.Kind)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if p := s.Preprocessing; p != nil && s.Network != nil {
 		if in, _ := s.Network.Size(); p.Out() != in {
-			return nil, fmt.Errorf("its preprocessing gives points of %d values, but the network takes %d", p.Out(), in)
+			return nil, fmt.Errorf("preprocessing: got points of %d values, want %d for the network", p.Out(), in)
 		}
 	}
 	return s, nil
@@ -296,11 +296,11 @@ func (s *Saved) describe(metadata map[string]string, a *architecture) error {
 		d := json.NewDecoder(strings.NewReader(text))
 		d.DisallowUnknownFields()
 		if err := d.Decode(x.to); err != nil {
-			return fmt.Errorf("its %s cannot be read: %w", x.key, err)
+			return fmt.Errorf("%s: %w", x.key, err)
 		}
 	}
 	if a.Kind == kindMLP && (a.Activation != activationReLU || a.Widths == nil) {
-		return fmt.Errorf("its architecture is %q with the activation %q, which this version of cne does not know; use the version that wrote it", a.Kind, a.Activation)
+		return fmt.Errorf("it has the architecture %q with the activation %q, which this version of cne does not know; use the version that wrote it", a.Kind, a.Activation)
 	}
 	if err := s.Training.check(); err != nil {
 		return err
@@ -331,12 +331,12 @@ func (s *Saved) decodeMLP(f *safetensors.File, widths []int) error {
 		found = append(found, l.weight.Shape[0])
 	}
 	if widths != nil && !slices.Equal(widths, found) {
-		return fmt.Errorf("its layers are %v wide, but its description says %v", found, widths)
+		return fmt.Errorf("widths of the layers: got %v, want %v as described", found, widths)
 	}
 	dtype := layers[0].weight.DType
 	for _, l := range layers {
 		if l.weight.DType != dtype || l.bias.DType != dtype {
-			return fmt.Errorf("its layer %d is not of type %s as the first is; convert them to one type", l.number, dtype)
+			return fmt.Errorf("layer %d: got another type, want %s as of the first", l.number, dtype)
 		}
 	}
 	switch dtype {
@@ -345,7 +345,7 @@ func (s *Saved) decodeMLP(f *safetensors.File, widths []int) error {
 	case safetensors.F64:
 		s.Network, err = mlpOf[float64](found, layers)
 	default:
-		err = fmt.Errorf("its weights are of type %s; only F32 and F64 are known, so convert them", dtype)
+		err = fmt.Errorf("weights: got the type %s, want F32 or F64", dtype)
 	}
 	return err
 }
@@ -361,7 +361,7 @@ type layer struct {
 // there is: <prefix><number>.weight and .bias with one prefix for all.
 func layersOf(f *safetensors.File) ([]layer, error) {
 	foreign := func(name string) error {
-		return fmt.Errorf("its tensor %q belongs to another architecture; a network of linear layers has tensors such as 0.weight and 0.bias, 2.weight and 2.bias", name)
+		return fmt.Errorf("tensor %q belongs to another architecture than linear layers (0.weight, 0.bias, 2.weight …)", name)
 	}
 	var layers []layer
 	for _, name := range slices.Sorted(maps.Keys(f.Tensors)) {
@@ -379,15 +379,15 @@ func layersOf(f *safetensors.File) ([]layer, error) {
 		}
 		l := layer{number: number, prefix: module[:len(module)-digits], weight: f.Tensors[name]}
 		if l.bias, ok = f.Tensors[module+".bias"]; !ok {
-			return nil, fmt.Errorf("it has a tensor %q but no %q; layers without a bias are not known", name, module+".bias")
+			return nil, fmt.Errorf("it has a tensor %q but no %q", name, module+".bias")
 		}
 		if len(l.weight.Shape) != 2 || len(l.bias.Shape) != 1 || l.weight.Shape[0] != l.bias.Shape[0] {
-			return nil, fmt.Errorf("its tensors %q and %q have shapes %v and %v, not [out, in] and [out]", name, module+".bias", l.weight.Shape, l.bias.Shape)
+			return nil, fmt.Errorf("tensors %q and %q: got the shapes %v and %v, want [out, in] and [out]", name, module+".bias", l.weight.Shape, l.bias.Shape)
 		}
 		layers = append(layers, l)
 	}
 	if len(layers) == 0 {
-		return nil, errors.New("it holds no layers")
+		return nil, errors.New("it has no layers")
 	}
 	slices.SortFunc(layers, func(a, b layer) int { return cmp.Compare(a.number, b.number) })
 	for i, l := range layers[1:] {
@@ -395,7 +395,7 @@ func layersOf(f *safetensors.File) ([]layer, error) {
 			return nil, foreign(l.prefix + strconv.Itoa(l.number) + ".weight")
 		}
 		if l.weight.Shape[1] != layers[i].weight.Shape[0] {
-			return nil, fmt.Errorf("its layers %d and %d do not follow each other: the first gives %d values, the second takes %d", layers[i].number, l.number, layers[i].weight.Shape[0], l.weight.Shape[1])
+			return nil, fmt.Errorf("layer %d: got an input of %d values, want %d as layer %d gives", l.number, l.weight.Shape[1], layers[i].weight.Shape[0], layers[i].number)
 		}
 	}
 	return layers, nil
@@ -419,10 +419,10 @@ func mlpOf[T op.Float](widths []int, layers []layer) (*MLP[T], error) {
 		}{{l.weight, n.weights[i]}, {l.bias, n.biases[i]}} {
 			v := op.Data[T](x.to)
 			if err := safetensors.Copy(v, x.from); err != nil {
-				return nil, fmt.Errorf("in its layer %d, %w", l.number, err)
+				return nil, fmt.Errorf("layer %d: %w", l.number, err)
 			}
 			if err := checkFinite(v); err != nil {
-				return nil, fmt.Errorf("in its layer %d, %w", l.number, err)
+				return nil, fmt.Errorf("layer %d: %w", l.number, err)
 			}
 		}
 	}
@@ -431,7 +431,7 @@ func mlpOf[T op.Float](widths []int, layers []layer) (*MLP[T], error) {
 
 func checkFinite[T op.Float](v []T) error {
 	if i := finite.First(v); i >= 0 {
-		return fmt.Errorf("value %d is %v; train the model again", i, v[i])
+		return fmt.Errorf("value %d: got %v", i, v[i])
 	}
 	return nil
 }
@@ -449,11 +449,11 @@ func (s *Saved) decodeTable(f *safetensors.File, a *architecture) error {
 			return err
 		}
 		if s.Points.N != a.Points {
-			return fmt.Errorf("it holds %d training points for %d positions", s.Points.N, a.Points)
+			return fmt.Errorf("training points: got %d, want %d, one for each position", s.Points.N, a.Points)
 		}
 	}
 	if len(f.Tensors) != tensors || !slices.Equal(t.Shape, []int{a.Points, a.Dim}) || a.Points < 1 || a.Dim < 1 {
-		return fmt.Errorf("it holds %d tensors, and a table of shape %v where its description says %d points in %d dimensions", len(f.Tensors), t.Shape, a.Points, a.Dim)
+		return fmt.Errorf("got %d tensors and a table of shape %v, want %d points in %d dimensions as described", len(f.Tensors), t.Shape, a.Points, a.Dim)
 	}
 	s.N, s.D = a.Points, a.Dim
 	if t.DType == safetensors.F64 {
@@ -506,7 +506,7 @@ func pointsOf(t safetensors.Tensor) (*data.Matrix, error) {
 		return nil, err
 	}
 	if len(t.Shape) != 2 || len(x) == 0 {
-		return nil, fmt.Errorf("shape %v is not that of points", t.Shape)
+		return nil, fmt.Errorf("shape: got %v, want [points, values]", t.Shape)
 	}
 	return &data.Matrix{N: t.Shape[0], D: t.Shape[1], X: x}, checkFinite(x)
 }

@@ -352,11 +352,11 @@ func TestPretrainingRefuses(t *testing.T) {
 		"step size":                 {func(p *simclr.Pretraining, _ *images.Set) { p.LR = math.NaN() }, nil, "step size NaN"},
 		"momentum":                  {func(p *simclr.Pretraining, _ *images.Set) { p.Momentum = -1 }, nil, "momentum -1"},
 		"place":                     {func(p *simclr.Pretraining, _ *images.Set) { p.Spectrum = train.FromZBar(3) }, nil, "not on that spectrum"},
-		"width":                     {func(p *simclr.Pretraining, _ *images.Set) { p.Network.Width = -1 }, nil, "cannot have widths -1"},
+		"width":                     {func(p *simclr.Pretraining, _ *images.Set) { p.Network.Width = -1 }, nil, "widths of a ResNet: got -1"},
 		"loss":                      {func(p *simclr.Pretraining, _ *images.Set) { p.Loss = cosine(op.UMAP) }, nil, "metric: got cosine, want euclidean"},
 		"temperature": {func(p *simclr.Pretraining, _ *images.Set) {
 			p.Loss, p.LearnTemperature = op.ContrastiveOptions{}, true
-		}, nil, "with the cosine metric alone"},
+		}, nil, "with cosine"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, images := small(), patches(16, 8)

@@ -236,7 +236,7 @@ func TestStagesRefused(t *testing.T) {
 			p.Stages[1].Out = 1
 		}, "stage 2: in one dimension a cosine"},
 		"another width to begin with": {func(p *simclr.Pretraining) { p.From = net }, "has Network.Width 3, not 2"},
-		"a wide output":               {func(p *simclr.Pretraining) { p.Stages[0].Out = 1 << 20 }, "cannot have widths"},
+		"a wide output":               {func(p *simclr.Pretraining) { p.Stages[0].Out = 1 << 20 }, "widths of a ResNet: got"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := staged()

@@ -573,7 +573,7 @@ func TestWhatDevicesDoNotTake(t *testing.T) {
 		model   model.Model
 		options train.Options
 	}{
-		"accelerators compute in float32; take that, or device cpu": {model: double},
+		"precision on an accelerator: got float64, want float32": {model: double},
 		"the batches are prepared on the CPU, so that the run cannot be computed on cuda:0; take the device cpu": {
 			single, train.Options{Images: new(imageSource)}},
 		"cannot be computed on cuda:0; take the device cpu":                                      {model: struct{ model.Model }{single}},

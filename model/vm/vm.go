@@ -86,7 +86,7 @@ type input struct {
 // needed for long, unless it is stored in bfloat16 (op.ResultDtype).
 func Compile(d *op.Device, outputs ...*gorgonia.Node) (*Program, error) {
 	if len(outputs) == 0 {
-		return nil, errors.New("vm: no outputs to compile")
+		return nil, errors.New("vm: outputs: got none")
 	}
 	order, err := executionOrder(outputs)
 	if err != nil {
