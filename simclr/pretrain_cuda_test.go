@@ -237,7 +237,7 @@ func TestPretrainingInBFloat16OnDevice(t *testing.T) {
 				return
 			}
 			p.Precision = op.Float32
-			if _, _, err := p.Run(t.Context(), images, nil); !errors.Is(err, train.ErrCheckpoint) || !strings.Contains(err.Error(), "its run are of bf16") {
+			if _, _, err := p.Run(t.Context(), images, nil); !errors.Is(err, train.ErrCheckpoint) || !strings.Contains(err.Error(), "precision of its run: got bf16") {
 				t.Errorf("a checkpoint of bf16 in float32: error %v", err)
 			}
 			p.Precision, p.Device = op.BFloat16, nil

@@ -410,7 +410,7 @@ func TestPretrainingInBFloat16(t *testing.T) {
 	}
 	p.Resume = saved[len(saved)-1]
 	p.Precision = op.Float32
-	if _, _, err := p.Run(context.Background(), images, nil); !errors.Is(err, train.ErrCheckpoint) || !strings.Contains(err.Error(), "its run are of bf16") {
+	if _, _, err := p.Run(context.Background(), images, nil); !errors.Is(err, train.ErrCheckpoint) || !strings.Contains(err.Error(), "precision of its run: got bf16") {
 		t.Errorf("a checkpoint of bf16 in float32: error %v", err)
 	}
 	p.Resume = nil

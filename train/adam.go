@@ -44,7 +44,7 @@ type Adam struct {
 func (o *Adam) Init(params []model.Parameter) error {
 	o.step = simd.Adam{WeightDecay: o.WeightDecay, Beta1: cmp.Or(o.Beta1, 0.9), Beta2: cmp.Or(o.Beta2, 0.999), Epsilon: cmp.Or(o.Epsilon, 1e-8)}
 	if s := &o.step; !(s.Beta1 > 0 && s.Beta1 < 1) || !(s.Beta2 > 0 && s.Beta2 < 1) || !(s.Epsilon > 0) || !(s.WeightDecay >= 0) || math.IsInf(s.Epsilon+s.WeightDecay, 0) {
-		return errkind.Errorf(ErrInput, "train: Adam cannot have betas %g and %g, epsilon %g and weight decay %g; betas lie between 0 and 1, epsilon is above 0, the decay at least 0", s.Beta1, s.Beta2, s.Epsilon, s.WeightDecay)
+		return errkind.Errorf(ErrInput, "train: Adam: got betas %g and %g, epsilon %g and weight decay %g, want betas in (0, 1), a positive epsilon and a decay of at least 0", s.Beta1, s.Beta2, s.Epsilon, s.WeightDecay)
 	}
 	var err error
 	if o.targets, o.state, err = newTargets(params, true, "adam.m", "adam.v"); err != nil {

@@ -76,7 +76,7 @@ func newDeviceBatcher(fan fanout, d *device.Device, edges []edge, n, size int, s
 		}
 	}()
 	if len(edges) > math.MaxInt32 || size > math.MaxInt32/2 {
-		return f, fmt.Errorf("train: an accelerator takes up to %d edges, and %d in a batch, not %d and %d", math.MaxInt32, math.MaxInt32/2, len(edges), size)
+		return f, fmt.Errorf("train: edges on an accelerator: got %d in batches of %d, want at most %d and %d", len(edges), size, math.MaxInt32, math.MaxInt32/2)
 	}
 	f.staged = stagedOf(len(edges), fan, d.Properties().SharedPerBlock)
 	// At least a third of the hash table stays empty, for speed.

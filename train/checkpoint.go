@@ -160,19 +160,19 @@ func (f *fit) restore(c *Checkpoint) error {
 		{"number of edges", uint64(p.Edges), uint64(f.edges)},
 	} {
 		if x.saved != x.now {
-			return fmt.Errorf("%w: the %s of its run is %d, that of this one %d; resume it with the options and data it was begun with", ErrCheckpoint, x.what, x.saved, x.now)
+			return fmt.Errorf("%w: %s of its run: got %d, want %d", ErrCheckpoint, x.what, x.saved, x.now)
 		}
 	}
 	if saved, now := cmp.Or(p.Precision, op.Float32.String()), cmp.Or(precisionOf(f.model), op.Float32.String()); saved != now {
-		return fmt.Errorf("%w: the products of its run are of %s, those of this one of %s; resume it in the precision it was begun in", ErrCheckpoint, saved, now)
+		return fmt.Errorf("%w: precision of its run: got %s, want %s", ErrCheckpoint, saved, now)
 	}
 	for i, phase := range f.Phases {
 		if phase.ExaggerateEarly && p.Total != f.epochs {
-			return fmt.Errorf("%w: its run had %d epochs, this one has %d, but phase %d exaggerates a share of them; resume it with as many", ErrCheckpoint, p.Total, f.epochs, i+1)
+			return fmt.Errorf("%w: epochs of its run: got %d, want %d, of which phase %d exaggerates a share", ErrCheckpoint, p.Total, f.epochs, i+1)
 		}
 	}
 	if p.Epochs < p.Follows || p.Batches < 0 || p.Batches >= f.batches || p.Epochs > f.epochs || p.Epochs == f.epochs && p.Batches > 0 {
-		return fmt.Errorf("%w: it is %d epochs and %d batches into its run, but this run ends after %d epochs of %d batches; ask for more epochs", ErrCheckpoint, p.Epochs, p.Batches, f.epochs, f.batches)
+		return fmt.Errorf("%w: got %d epochs and %d batches, want at most %d epochs of %d batches", ErrCheckpoint, p.Epochs, p.Batches, f.epochs, f.batches)
 	}
 	saved := make(map[string]*op.Array, len(c.arrays))
 	for _, s := range c.arrays {
@@ -182,15 +182,15 @@ func (f *fit) restore(c *Checkpoint) error {
 	for _, s := range want {
 		from, ok := saved[s.Name]
 		if !ok {
-			return fmt.Errorf("%w: it has no %s, which this run has; resume it with the model and the optimiser it was begun with", ErrCheckpoint, s.Name)
+			return fmt.Errorf("%w: got no %s, which the model and the optimisers of this run have", ErrCheckpoint, s.Name)
 		}
 		if !ofOneType(s.Name, from, s.Value) || !slices.Equal(from.Shape(), s.Value.Shape()) {
-			return fmt.Errorf("%w: its %s is of %v and shape %v, that of this run of %v and shape %v; resume it with the model it was begun with",
+			return fmt.Errorf("%w: %s: got %v of shape %v, want %v of shape %v",
 				ErrCheckpoint, s.Name, from.Dtype(), from.Shape(), s.Value.Dtype(), s.Value.Shape())
 		}
 	}
 	if len(saved) != len(want) {
-		return fmt.Errorf("%w: it has %d arrays, but this run has %d; resume it with the model and the optimiser it was begun with", ErrCheckpoint, len(saved), len(want))
+		return fmt.Errorf("%w: got %d arrays, want %d for the model and the optimisers of this run", ErrCheckpoint, len(saved), len(want))
 	}
 	for _, s := range want {
 		if err := copyArray(s.Value, saved[s.Name]); err != nil {
@@ -288,7 +288,7 @@ func (c *Checkpoint) Clone() (*Checkpoint, error) {
 func (c *Checkpoint) WriteFile(path string) error {
 	progress, err := json.Marshal(c.Progress)
 	if err != nil {
-		return fmt.Errorf("train: the progress of the run cannot be written: %w", err)
+		return fmt.Errorf("train: writing the progress: %w", err)
 	}
 	f := &safetensors.File{
 		Metadata: map[string]string{progressKey: string(progress)},
@@ -300,7 +300,7 @@ func (c *Checkpoint) WriteFile(path string) error {
 	for _, s := range c.arrays {
 		a, err := here(s.Value)
 		if err != nil {
-			return fmt.Errorf("train: the %s of the run cannot be written: %w", s.Name, err)
+			return fmt.Errorf("train: writing %s: %w", s.Name, err)
 		}
 		switch a.Dtype() {
 		case tensor.Float32:
@@ -339,7 +339,7 @@ func decodeCheckpoint(f *safetensors.File) (*Checkpoint, error) {
 	}
 	c := &Checkpoint{Notes: map[string]string{}}
 	if err := json.Unmarshal([]byte(f.Metadata[progressKey]), &c.Progress); err != nil {
-		return nil, fmt.Errorf("its progress cannot be read: %w", err)
+		return nil, fmt.Errorf("progress: %w", err)
 	}
 	for k, v := range f.Metadata {
 		if name, ok := strings.CutPrefix(k, notePrefix); ok {
@@ -349,7 +349,7 @@ func decodeCheckpoint(f *safetensors.File) (*Checkpoint, error) {
 	for _, name := range slices.Sorted(maps.Keys(f.Tensors)) {
 		a, err := arrayOf(f.Tensors[name])
 		if err != nil {
-			return nil, fmt.Errorf("its %s cannot be read: %w", name, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		c.arrays = append(c.arrays, NamedArray{name, a})
 	}
@@ -360,7 +360,7 @@ func decodeCheckpoint(f *safetensors.File) (*Checkpoint, error) {
 func arrayOf(t safetensors.Tensor) (*op.Array, error) {
 	dtype, ok := map[safetensors.DType]tensor.Dtype{safetensors.F32: tensor.Float32, safetensors.F64: tensor.Float64, safetensors.I32: tensor.Int32}[t.DType]
 	if !ok {
-		return nil, fmt.Errorf("elements of type %s are not known here", t.DType)
+		return nil, fmt.Errorf("element type: got %s, want F32, F64 or I32", t.DType)
 	}
 	a, err := op.NewArray(nil, dtype, t.Shape...)
 	if err != nil {

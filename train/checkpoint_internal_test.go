@@ -115,7 +115,7 @@ func TestCheckpointOfAnotherType(t *testing.T) {
 	double, err := op.NewArray(nil, tensor.Float64, 5)
 	must(t, err)
 	c.arrays[0].Value = double
-	if err := f.restore(c); !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), "its parameter.w is of float64") {
+	if err := f.restore(c); !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), "parameter.w: got float64 of shape [5]") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -299,14 +299,14 @@ func TestResumeRefuses(t *testing.T) {
 		model  func(t testing.TB) model.Model
 		want   string
 	}{
-		"seed":       {func(o *train.Options) { o.Seed++ }, r.model, "the seed of its run is 11, that of this one 12"},
+		"seed":       {func(o *train.Options) { o.Seed++ }, r.model, "seed of its run: got 11, want 12"},
 		"batch size": {func(o *train.Options) { o.BatchSize = 30 }, r.model, "batch size"},
-		"fewer":      {func(o *train.Options) { o.Phases = o.Phases[:1] }, r.model, "this run ends after 2 epochs"},
-		"optimizer":  {func(o *train.Options) { o.Optimizer = new(train.SGD) }, r.model, "arrays, but this run has"},
-		"model":      {func(*train.Options) {}, resumeMLP[float32](op.ContrastiveOptions{Loss: op.NC}), "it has no parameter.0.weight"},
+		"fewer":      {func(o *train.Options) { o.Phases = o.Phases[:1] }, r.model, "got 5 epochs and 0 batches, want at most 2 epochs of 5 batches"},
+		"optimizer":  {func(o *train.Options) { o.Optimizer = new(train.SGD) }, r.model, "got 8 arrays, want 5 for the model and the optimisers of this run"},
+		"model":      {func(*train.Options) {}, resumeMLP[float32](op.ContrastiveOptions{Loss: op.NC}), "got no parameter.0.weight, which the model and the optimisers of this run have"},
 		"other table": {func(*train.Options) {}, func(t testing.TB) model.Model {
 			return tableOf[float32](t, resumePoints, 3, 3, op.ContrastiveOptions{Loss: op.NC})
-		}, "of float32 and shape [40 2], that of this run of float32 and shape [40 3]"},
+		}, "parameter.embedding: got float32 of shape [40 2], want float32 of shape [40 3]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			options := r.options()

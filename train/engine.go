@@ -56,7 +56,7 @@ func newJob(m model.Model, n, edges int, options Options) (*job, error) {
 		j.OptimizerZ = new(SGD)
 	}
 	if j.Optimizer == j.OptimizerZ {
-		return nil, errkind.Errorf(ErrInput, "train: Optimizer and OptimizerZ are one; each needs a state of its own")
+		return nil, errkind.Errorf(ErrInput, "train: Optimizer and OptimizerZ: got one object, want two")
 	}
 	j.size, j.batches = j.batchSize(edges), j.Options.batches(edges)
 	j.taken = min(edges, j.size*j.batches)

@@ -574,10 +574,10 @@ func TestWhatDevicesDoNotTake(t *testing.T) {
 		options train.Options
 	}{
 		"precision on an accelerator: got float64, want float32": {model: double},
-		"the batches are prepared on the CPU, so that the run cannot be computed on cuda:0; take the device cpu": {
+		"images: got a source on the CPU, want one on cuda:0": {
 			single, train.Options{Images: new(imageSource)}},
-		"cannot be computed on cuda:0; take the device cpu":                                      {model: struct{ model.Model }{single}},
-		"optimisers of types *train_test.noOptimizer and *train.SGD do not work on cuda:0; take": {single, train.Options{Optimizer: new(noOptimizer)}},
+		"which does not run on cuda:0": {model: struct{ model.Model }{single}},
+		"optimisers: got a *train_test.noOptimizer and a *train.SGD, which do not run on cuda:0": {single, train.Options{Optimizer: new(noOptimizer)}},
 	} {
 		o := run.options
 		o.Device, o.Phases = d, []train.Phase{{Epochs: 1, LR: 1, Negatives: 1}}

@@ -72,17 +72,17 @@ func newDeviceEngine(j *job, edges []edge) (r *deviceEngine, err error) {
 		OnDevice(*model.Device) (*model.DeviceModel, error)
 	})
 	if !ok {
-		return nil, fmt.Errorf("train: a model of type %T cannot be computed on %s; take the device cpu", j.model, j.Device.Name())
+		return nil, fmt.Errorf("train: model: got a %T, which does not run on %s", j.model, j.Device.Name())
 	}
 	r = &deviceEngine{job: j, z: j.LogZ, controlled: [2]int{-1, 0}, chunk: firstChunk}
 	r.optimizer, ok = j.Optimizer.(deviceOptimizer)
 	optimizerZ, okZ := j.OptimizerZ.(deviceOptimizer)
 	if !ok || !okZ {
-		return nil, fmt.Errorf("train: optimisers of types %T and %T do not work on %s; take the device cpu", j.Optimizer, j.OptimizerZ, j.Device.Name())
+		return nil, fmt.Errorf("train: optimisers: got a %T and a %T, which do not run on %s", j.Optimizer, j.OptimizerZ, j.Device.Name())
 	}
 	source, ok := j.Images.(DeviceImageSource)
 	if j.Images != nil && !ok {
-		return nil, fmt.Errorf("train: the batches are prepared on the CPU, so that the run cannot be computed on %s; take the device cpu", j.Device.Name())
+		return nil, fmt.Errorf("train: images: got a source on the CPU, want one on %s", j.Device.Name())
 	}
 	if j.learnsZ() {
 		r.optimizerZ = optimizerZ

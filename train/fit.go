@@ -92,7 +92,7 @@ func (e *DivergedError) Error() string {
 	if e.Batch > 0 {
 		where += fmt.Sprintf(", batch %d", e.Batch)
 	}
-	return fmt.Sprintf("train: the run diverged in %s (%v); lower the step size", where, e.Cause)
+	return fmt.Sprintf("train: the run diverged in %s (%v); lower the learning rate", where, e.Cause)
 }
 
 func (e *DivergedError) Unwrap() error { return e.Cause }
@@ -101,10 +101,10 @@ func (e *DivergedError) Unwrap() error { return e.Cause }
 var (
 	// ErrFlownApart: the points are so far apart that they no longer attract
 	// each other.
-	ErrFlownApart = errors.New("the points have flown apart")
+	ErrFlownApart = errors.New("the points move ever farther apart")
 	// ErrLogZ: NC-t-SNE's log Z is too large or small for exp(log Z) to be used.
 	// The step size to lower is LRZ.
-	ErrLogZ = errors.New("log Z has run away")
+	ErrLogZ = errors.New("log Z diverges")
 
 	errNotFinite = errors.New("the loss is not finite")
 )
@@ -117,7 +117,7 @@ var (
 // error, and for a run that diverges (DivergedError).
 func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Options) (Result, error) {
 	if m == nil {
-		return Result{}, errkind.Errorf(ErrInput, "train: there is no model to fit")
+		return Result{}, errkind.Errorf(ErrInput, "train: model: got nil")
 	}
 	n, _ := m.Points()
 	edges, err := packEdges(heads, tails, n)
@@ -278,7 +278,7 @@ func (f *fit) checkReach() error {
 		return err
 	}
 	if !(spread <= reach) {
-		return &DivergedError{Epoch: f.result.Epochs, LR: f.now.lr, Cause: fmt.Errorf("%w: their root mean square distance is %.3g", ErrFlownApart, spread)}
+		return &DivergedError{Epoch: f.result.Epochs, LR: f.now.lr, Cause: fmt.Errorf("%w: root mean square distance %.3g", ErrFlownApart, spread)}
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func Records(w io.Writer, withZ bool) Hook {
 	encoder := json.NewEncoder(w)
 	return HookFunc(func(s *State) error {
 		if err := encoder.Encode(s.Record(withZ)); err != nil {
-			return fmt.Errorf("train: cannot write the record of epoch %d: %w", s.Epoch, err)
+			return fmt.Errorf("train: writing the record of epoch %d: %w", s.Epoch, err)
 		}
 		return nil
 	})

@@ -67,19 +67,19 @@ func NewProjector(ctx context.Context, points *data.Matrix, table []float32, d i
 // as two orders of summation do.
 func NewProjectorOn(ctx context.Context, on *model.Device, points *data.Matrix, table []float32, d int, training model.FitInfo) (*Projector, error) {
 	if points == nil {
-		return nil, errkind.Errorf(ErrInput, "train: there are no training points, beside which new ones could be placed")
+		return nil, errkind.Errorf(ErrInput, "train: training points: got nil")
 	}
 	if d < 1 || len(table) != points.N*d || points.N == 0 {
-		return nil, errkind.Errorf(ErrInput, "train: %d coordinates are no positions of %d points in %d dimensions", len(table), points.N, d)
+		return nil, errkind.Errorf(ErrInput, "train: positions: got %d coordinates for %d points in %d dimensions", len(table), points.N, d)
 	}
 	if training.Neighbors < 1 || training.Negatives < 1 {
-		return nil, errkind.Errorf(ErrInput, "train: new points cannot be placed by %d neighbours and %d negatives; both must be at least 1", training.Neighbors, training.Negatives)
+		return nil, errkind.Errorf(ErrInput, "train: got %d neighbours and %d negatives, want at least 1 of each", training.Neighbors, training.Negatives)
 	}
 	if !(training.LR > 0) || training.LR > math.MaxFloat32 || !(training.Clip >= 0) || !(math.Abs(training.LogConst) <= maxLogConst*2) {
-		return nil, errkind.Errorf(ErrInput, "train: new points cannot be placed with step size %g, gradients up to %g and a constant of exp %g", training.LR, training.Clip, training.LogConst)
+		return nil, errkind.Errorf(ErrInput, "train: got learning rate %g, gradients up to %g and a constant of exp %g, want those of a run", training.LR, training.Clip, training.LogConst)
 	}
 	if i := finite.First(table); i >= 0 {
-		return nil, errkind.Errorf(ErrInput, "train: coordinate %d of position %d is %v; new points are placed among finite ones", i%d, i/d, table[i])
+		return nil, errkind.Errorf(ErrInput, "train: coordinate %d of position %d (both counted from 0): got %v", i%d, i/d, table[i])
 	}
 	training.Neighbors = min(training.Neighbors, points.N)
 	training.Objective.Mean = false
@@ -108,7 +108,7 @@ func (p *Projector) Size() (in, out int) { return p.width, p.d }
 func (p *Projector) ProjectTo(dst, x []float32) error {
 	rows := len(x) / p.width
 	if len(x) != rows*p.width || len(dst) != rows*p.d {
-		return errkind.Errorf(ErrInput, "train: %d values are no points of %d, or %d no positions of %d for them", len(x), p.width, len(dst), p.d)
+		return errkind.Errorf(ErrInput, "train: got %d values for %d results, want points of %d and %d for each", len(x), len(dst), p.width, p.d)
 	}
 	if rows == 0 {
 		return nil
@@ -247,7 +247,7 @@ func (p *Projector) draw(w *placer, m, epoch, edge int) {
 // checkPlaced checks that points have not flown away.
 func (p *Projector) checkPlaced(dst []float32) error {
 	if !finite.All(dst) {
-		return fmt.Errorf("train: new points diverge at the model's step size, %g; train it again with a smaller one", p.training.LR)
+		return fmt.Errorf("train: new points diverge at the model's learning rate, %g", p.training.LR)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func TestProjectorOnDevice(t *testing.T) {
 				here.Epochs, there.Epochs = 4, 4
 				want, got := placeWith(t, here, x), placeWith(t, there, x)
 				onCPU := dims > 4 || training.Objective.Metric == op.Cosine
-				if told := len(said) == 1 && strings.HasPrefix(said[0], "new points are placed by the CPU, which finds their neighbours with the GPU, since they "); told != onCPU {
+				if told := len(said) == 1 && strings.HasPrefix(said[0], "new points are placed on the CPU, with neighbours from the GPU, since they "); told != onCPU {
 					t.Errorf("%d dimensions: it says %q", dims, said)
 				}
 				within := 2e-3
@@ -114,7 +114,7 @@ func TestProjectorFailsOnDevice(t *testing.T) {
 	wild.Clip, wild.LR = 0, math.MaxFloat32
 	p := newProjectorOn(t, d, 2, wild)
 	x := clustered(40, trainedWidth, 1, 3)
-	if err := p.ProjectTo(make([]float32, 2*x.N), x.X); err == nil || !strings.HasPrefix(err.Error(), "train: new points diverge at the model's step size, 3.4") {
+	if err := p.ProjectTo(make([]float32, 2*x.N), x.X); err == nil || !strings.HasPrefix(err.Error(), "train: new points diverge at the model's learning rate, 3.4") {
 		t.Errorf("the error is %v", err)
 	}
 	if !fakecuda.InUse() {

@@ -28,7 +28,7 @@ func (p *Projector) whyNotOnDevice() string {
 	case p.training.Objective.Metric != op.Euclidean:
 		return "they are compared by their cosine"
 	case p.d > 4:
-		return fmt.Sprintf("they have %d dimensions, and 4 are the most there", p.d)
+		return fmt.Sprintf("they have %d dimensions, more than 4", p.d)
 	}
 	return ""
 }
@@ -36,7 +36,7 @@ func (p *Projector) whyNotOnDevice() string {
 // useDevice has points moved on an accelerator.
 func (p *Projector) useDevice(on *device.Device) error {
 	if why := p.whyNotOnDevice(); why != "" {
-		on.Say("new points are placed by the CPU, which finds their neighbours with the GPU, since " + why)
+		on.Say("new points are placed on the CPU, with neighbours from the GPU, since " + why)
 		return nil
 	}
 	table, err := on.Alloc(4 * len(p.table))

@@ -225,17 +225,17 @@ func TestProjectorRefuses(t *testing.T) {
 		want   string
 	}{
 		"no dimension":  {func(_ *data.Matrix, _ *[]float32, d *int, _ *model.FitInfo) { *d = 0 }, "in 0 dimensions"},
-		"short table":   {func(_ *data.Matrix, x *[]float32, _ *int, _ *model.FitInfo) { *x = (*x)[1:] }, "no positions of 400 points"},
-		"no points":     {func(m *data.Matrix, x *[]float32, _ *int, _ *model.FitInfo) { m.N, m.X, *x = 0, nil, nil }, "no positions of 0 points"},
+		"short table":   {func(_ *data.Matrix, x *[]float32, _ *int, _ *model.FitInfo) { *x = (*x)[1:] }, "positions: got 799 coordinates for 400 points in 2 dimensions"},
+		"no points":     {func(m *data.Matrix, x *[]float32, _ *int, _ *model.FitInfo) { m.N, m.X, *x = 0, nil, nil }, "positions: got 0 coordinates for 0 points in 2 dimensions"},
 		"no neighbours": {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.FitInfo) { t.Neighbors = 0 }, "0 neighbours"},
 		"no negatives":  {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.FitInfo) { t.Negatives = -1 }, "-1 negatives"},
-		"no step":       {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.FitInfo) { t.LR = 0 }, "step size 0"},
-		"NaN step":      {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.FitInfo) { t.LR = math.NaN() }, "step size NaN"},
-		"endless step":  {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.FitInfo) { t.LR = math.Inf(1) }, "step size +Inf"},
+		"no step":       {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.FitInfo) { t.LR = 0 }, "got learning rate 0, gradients up to 4 and a constant of exp 0, want those of a run"},
+		"NaN step":      {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.FitInfo) { t.LR = math.NaN() }, "got learning rate NaN, gradients up to 4 and a constant of exp 0, want those of a run"},
+		"endless step":  {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.FitInfo) { t.LR = math.Inf(1) }, "got learning rate +Inf, gradients up to 4 and a constant of exp 0, want those of a run"},
 		"clip":          {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.FitInfo) { t.Clip = math.NaN() }, "gradients up to NaN"},
 		"log const":     {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.FitInfo) { t.LogConst = 1e9 }, "exp 1e+09"},
 		"loss":          {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.FitInfo) { t.Objective.Loss = 77 }, "loss"},
-		"NaN position":  {func(_ *data.Matrix, x *[]float32, _ *int, _ *model.FitInfo) { (*x)[5] = float32(math.NaN()) }, "coordinate 1 of position 2 is NaN"},
+		"NaN position":  {func(_ *data.Matrix, x *[]float32, _ *int, _ *model.FitInfo) { (*x)[5] = float32(math.NaN()) }, "coordinate 1 of position 2 (both counted from 0): got NaN"},
 		"NaN":           {func(m *data.Matrix, _ *[]float32, _ *int, _ *model.FitInfo) { m.X[7] = float32(math.NaN()) }, "NaN"},
 	} {
 		points, table, d, training := clustered(trainedPoints, trainedWidth, 1, 1), clustered(trainedPoints, 2, 1, 2).X, 2, good

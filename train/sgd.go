@@ -44,13 +44,13 @@ type SGD struct {
 // Init implements Optimizer.
 func (o *SGD) Init(params []model.Parameter) error {
 	if !(o.Momentum >= 0 && o.Momentum <= 1) || !(o.Dampening >= 0 && o.Dampening <= 1) || !(o.WeightDecay >= 0) || math.IsInf(o.WeightDecay, 0) {
-		return errkind.Errorf(ErrInput, "train: SGD cannot have momentum %g, dampening %g and weight decay %g; the first two lie between 0 and 1, the last is at least 0", o.Momentum, o.Dampening, o.WeightDecay)
+		return errkind.Errorf(ErrInput, "train: SGD: got momentum %g, dampening %g and weight decay %g, want the first two in [0, 1] and a decay of at least 0", o.Momentum, o.Dampening, o.WeightDecay)
 	}
 	if o.Dampening != 0 && o.Momentum == 0 {
-		return errkind.Errorf(ErrInput, "train: SGD without momentum cannot have dampening %g; leave it out", o.Dampening)
+		return errkind.Errorf(ErrInput, "train: dampening of SGD without momentum: got %g, want 0", o.Dampening)
 	}
 	if o.Nesterov && (o.Momentum == 0 || o.Dampening != 0) {
-		return errkind.Errorf(ErrInput, "train: Nesterov's SGD needs a momentum and no dampening, not %g and %g", o.Momentum, o.Dampening)
+		return errkind.Errorf(ErrInput, "train: Nesterov's SGD: got momentum %g and dampening %g, want a positive momentum and 0", o.Momentum, o.Dampening)
 	}
 	var names []string
 	if !o.plain() {

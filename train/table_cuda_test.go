@@ -327,7 +327,7 @@ func TestTableWithoutClustersOnDevice(t *testing.T) {
 		t.Skip("a GPU's clusters cannot be taken away")
 	}
 	c := tableCase{n: 60, d: 2, edges: 160, b: 80, m: 5, objective: op.ContrastiveOptions{Loss: op.Neg}, lr: 1, clip: 4}
-	const clusters, begins = "FAKECUDA_CLUSTERS", "small batches of the table are trained by one block, on one multiprocessor, since "
+	const clusters, begins = "FAKECUDA_CLUSTERS", "small batches of the table run on one multiprocessor, since "
 	for _, why := range []string{"this GPU has no clusters of blocks", "a cluster does not start (cuda:0: kernel table_cluster_d2: CUDA's error "} {
 		t.Run(why, func(t *testing.T) {
 			lacking := why == "this GPU has no clusters of blocks"

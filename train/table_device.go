@@ -68,7 +68,7 @@ func tableTakes(objective op.ContrastiveOptions, d int) bool {
 func newTableRun(d *device.Device, table, logZ, status *op.Array, objective op.ContrastiveOptions) (*tableRun, error) {
 	r := &tableRun{device: d, table: table, logZ: logZ, status: status, n: table.Rows(), d: table.Cols(), objective: objective, positive: device.Int(1)}
 	if !tableTakes(objective, r.d) {
-		return nil, fmt.Errorf("train: no table of %d dimensions with the %v metric is trained without a graph", r.d, objective.Metric)
+		return nil, fmt.Errorf("train: table: got %d dimensions with the metric %v, want a kernel for them", r.d, objective.Metric)
 	}
 	if objective.ExcludePositive {
 		r.positive = device.Int(0)
@@ -110,7 +110,7 @@ func (r *tableRun) whySingle(b int) string {
 // fewer than all other rows.
 func (r *tableRun) takes(b, m int) error {
 	if m < 1 || m >= 2*b-2 {
-		return fmt.Errorf("train: %d negatives of heads in batches of %d edges are not drawn singly", m, b)
+		return fmt.Errorf("train: negatives drawn for each head: got %d in batches of %d edges", m, b)
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (r *tableRun) batches(rows, local, counts *op.Array, control, losses device
 	}
 	count, stride := rows.Rows(), rows.Cols()
 	if !r.small(b) || stride < 2*b || stride%2 != 0 || local.Cols() != stride {
-		return fmt.Errorf("train: batches of %d edges, with room for %d ends, do not fit in one block of %s", b, stride, r.device.Name())
+		return fmt.Errorf("train: batches: got %d edges, with room for %d ends, more than a block of %s holds", b, stride, r.device.Name())
 	}
 	if count == 0 {
 		return nil

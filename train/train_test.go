@@ -722,7 +722,7 @@ func TestDivergenceIsReported(t *testing.T) {
 		want string
 	}{
 		"infinite": {math.MaxFloat32, "the run diverged in epoch 1"},
-		"far":      {1e7, "flown apart"},
+		"far":      {1e7, "the points move ever farther apart"},
 	} {
 		m := tableOf[float32](t, 200, 2, 5, op.ContrastiveOptions{Clamp: 1e-10})
 		_, err := train.Fit(context.Background(), m, heads, tails, train.Options{
@@ -760,9 +760,9 @@ func TestBadOptions(t *testing.T) {
 		want         string
 	}{
 		{nil, nil, train.Options{Phases: good}, "no edges"},
-		{[]int32{0}, nil, train.Options{Phases: good}, "1 heads but 0 tails"},
-		{[]int32{0, 1}, []int32{1, 20}, train.Options{Phases: good}, "edge 1 goes from point 1 to point 20"},
-		{[]int32{3}, []int32{3}, train.Options{Phases: good}, "edge 0 goes from point 3 to point 3"},
+		{[]int32{0}, nil, train.Options{Phases: good}, "edges: got 1 heads and 0 tails, want as many of both"},
+		{[]int32{0, 1}, []int32{1, 20}, train.Options{Phases: good}, "edge 1: got points 1 and 20, want two different ones below 20"},
+		{[]int32{3}, []int32{3}, train.Options{Phases: good}, "edge 0: got points 3 and 3, want two different ones below 20"},
 		{toyHeads, toyTails, train.Options{}, "no phases"},
 		{toyHeads, toyTails, train.Options{Phases: good, BatchSize: 1}, "a batch of 1 edges"},
 		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Epochs = 0 })}, "0 epochs"},

@@ -85,11 +85,11 @@ func checkWeights(weights []float32, edges int) error {
 		return nil
 	}
 	if len(weights) != edges {
-		return errkind.Errorf(ErrInput, "train: %d weights for %d edges; give one for each, or none", len(weights), edges)
+		return errkind.Errorf(ErrInput, "train: weights: got %d, want %d, one for each edge", len(weights), edges)
 	}
 	for e, w := range weights {
 		if !(w > 0) || w > math.MaxFloat32 {
-			return errkind.Errorf(ErrInput, "train: edge %d has the weight %v; weights must be finite and above 0", e, w)
+			return errkind.Errorf(ErrInput, "train: weight of edge %d: got %v, want a finite number above 0", e, w)
 		}
 	}
 	return nil
