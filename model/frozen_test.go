@@ -148,9 +148,9 @@ func TestFrozenRefuses(t *testing.T) {
 		options op.ContrastiveOptions
 	}{
 		"dimensions: got 0, want 1 or more": {0, op.ContrastiveOptions{}},
-		"temperature":                  {2, op.ContrastiveOptions{Metric: op.Cosine, Temperature: -1}},
-		"loss":                         {2, op.ContrastiveOptions{Loss: 99}},
-		"similarities below 1":         {2, op.ContrastiveOptions{Loss: op.UMAP, Metric: op.Cosine, Temperature: 0.5}},
+		"temperature":                       {2, op.ContrastiveOptions{Metric: op.Cosine, Temperature: -1}},
+		"loss":                              {2, op.ContrastiveOptions{Loss: 99}},
+		"similarities below 1":              {2, op.ContrastiveOptions{Loss: op.UMAP, Metric: op.Cosine, Temperature: 0.5}},
 	} {
 		if f, err := model.NewFrozen(o.d, o.options); err == nil || f != nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)

@@ -32,10 +32,10 @@ type Split struct{ Train, Test []int32 }
 // wraps ErrSplit if there is none, or one of its parts is empty.
 func OfficialSplit(images *images.Set) (Split, error) {
 	if images == nil {
-		return Split{}, fmt.Errorf("%w: there are no images", ErrSplit)
+		return Split{}, fmt.Errorf("%w: images: got none", ErrSplit)
 	}
 	if images.Train == nil {
-		return Split{}, fmt.Errorf("%w: no training and test images are known for %s; give folders named train and test, or take no published split", ErrSplit, images.Name)
+		return Split{}, fmt.Errorf("%w: %s: got no published split; give folders named train and test, or draw one", ErrSplit, images.Name)
 	}
 	var s Split
 	for i, train := range images.Train {
@@ -46,7 +46,7 @@ func OfficialSplit(images *images.Set) (Split, error) {
 		}
 	}
 	if len(images.Train) != images.N || len(s.Train) == 0 || len(s.Test) == 0 {
-		return Split{}, fmt.Errorf("%w: of %d images of %s, %d are for training and %d for testing; give some of both", ErrSplit, images.N, images.Name, len(s.Train), len(s.Test))
+		return Split{}, fmt.Errorf("%w: %s: got %d images for training and %d for testing, want some of both", ErrSplit, images.Name, len(s.Train), len(s.Test))
 	}
 	return s, nil
 }
@@ -60,7 +60,7 @@ func StratifiedSplit(images *images.Set, test int, seed uint64) (Split, error) {
 		return Split{}, err
 	}
 	if images.N > 1 && (test < 1 || test >= images.N) {
-		return Split{}, fmt.Errorf("%w: of %d images, %d cannot be drawn for testing; draw at least 1 and at most %d", ErrSplit, images.N, test, images.N-1)
+		return Split{}, fmt.Errorf("%w: test images: got %d, want 1 to %d", ErrSplit, test, images.N-1)
 	}
 	train, held, err := images.Labels.Split(nil, test, seed)
 	if err != nil {
@@ -113,14 +113,14 @@ func (s Split) checkRows(n int) error {
 		rows []int32
 	}{{"training", s.Train}, {"test", s.Test}} {
 		if len(part.rows) == 0 {
-			return fmt.Errorf("%w: it has no %s images; give some", ErrSplit, part.name)
+			return fmt.Errorf("%w: %s images: got none", ErrSplit, part.name)
 		}
 		for _, row := range part.rows {
 			switch {
 			case row < 0 || int(row) >= n:
-				return fmt.Errorf("%w: image %d is to be a %s image, but the images are numbered from 0 to %d", ErrSplit, row, part.name, n-1)
+				return fmt.Errorf("%w: %s image: got %d, want 0 to %d", ErrSplit, part.name, row, n-1)
 			case seen[row]:
-				return fmt.Errorf("%w: image %d (counted from 0) is named twice; an image is either for training or for testing", ErrSplit, row)
+				return fmt.Errorf("%w: image %d (counted from 0): got it twice", ErrSplit, row)
 			}
 			seen[row] = true
 		}
@@ -131,13 +131,13 @@ func (s Split) checkRows(n int) error {
 // checkLabels returns an error unless every image has a label.
 func checkLabels(images *images.Set) error {
 	if images == nil {
-		return fmt.Errorf("%w: there are no images", ErrLabels)
+		return fmt.Errorf("%w: images: got none", ErrLabels)
 	}
 	switch l := images.Labels; {
 	case l == nil:
-		return fmt.Errorf("%w: a classifier needs the classes of the images, and %s has none; put the images into a folder for each class, or give a file of labels", ErrLabels, images.Name)
+		return fmt.Errorf("%w: %s: got no classes; put the images into a folder for each class, or give a file of labels", ErrLabels, images.Name)
 	case len(l.Class) != images.N:
-		return fmt.Errorf("%w: there are %d labels for the %d images of %s; give one for each", ErrLabels, len(l.Class), images.N, images.Name)
+		return fmt.Errorf("%w: %s: got %d labels, want %d, one for each image", ErrLabels, images.Name, len(l.Class), images.N)
 	}
 	return nil
 }
@@ -146,22 +146,22 @@ func checkLabels(images *images.Set) error {
 // at least two, each of which has one. name says what to call a class.
 func checkClasses(classes, rows []int32, count int, name func(c int) string) error {
 	if count < 2 {
-		return fmt.Errorf("%w: the number of classes is %d; give images of at least two classes", ErrLabels, count)
+		return fmt.Errorf("%w: classes: got %d, want 2 or more", ErrLabels, count)
 	}
 	size := make([]int, count)
 	for _, row := range rows {
 		if row < 0 || int(row) >= len(classes) {
-			return fmt.Errorf("%w: row %d is to be trained on, but the rows are numbered from 0 to %d", ErrSplit, row, len(classes)-1)
+			return fmt.Errorf("%w: training row: got %d, want 0 to %d", ErrSplit, row, len(classes)-1)
 		}
 		c := classes[row]
 		if c < 0 || int(c) >= count {
-			return fmt.Errorf("%w: image %d (counted from 0) is of class %d, but the classes are numbered from 0 to %d", ErrLabels, row, c, count-1)
+			return fmt.Errorf("%w: class of image %d (counted from 0): got %d, want 0 to %d", ErrLabels, row, c, count-1)
 		}
 		size[c]++
 	}
 	for c, n := range size {
 		if n == 0 {
-			return fmt.Errorf("%w: %s has no training images; give it more images, or leave it out", ErrSplit, name(c))
+			return fmt.Errorf("%w: %s: got no training images", ErrSplit, name(c))
 		}
 	}
 	return nil
@@ -171,16 +171,16 @@ func checkClasses(classes, rows []int32, count int, name func(c int) string) err
 // class for each row.
 func checkFeatures(features *data.Matrix, classes []int32) error {
 	if features == nil {
-		return fmt.Errorf("%w: there are no features", ErrShape)
+		return fmt.Errorf("%w: features: got none", ErrShape)
 	}
 	if features.N < 1 || features.D < 1 || len(features.X) != features.N*features.D {
-		return fmt.Errorf("%w: %d values are not the features of %d images, %d each", ErrShape, len(features.X), features.N, features.D)
+		return fmt.Errorf("%w: features: got %d values, want those of %d images, %d each", ErrShape, len(features.X), features.N, features.D)
 	}
 	if len(classes) != features.N {
-		return fmt.Errorf("%w: there are %d classes for the features of %d images; give one for each", ErrLabels, len(classes), features.N)
+		return fmt.Errorf("%w: classes: got %d, want %d, one for each image", ErrLabels, len(classes), features.N)
 	}
 	if at := finite.First(features.X); at >= 0 {
-		return fmt.Errorf("%w: feature %d of image %d (both counted from 0) is %v; compute the features again from a network that has not diverged", ErrFeatures, at%features.D, at/features.D, features.X[at])
+		return fmt.Errorf("%w: feature %d of image %d (both counted from 0): got %v", ErrFeatures, at%features.D, at/features.D, features.X[at])
 	}
 	return nil
 }

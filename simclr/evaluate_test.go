@@ -659,43 +659,43 @@ func TestEvaluationErrors(t *testing.T) {
 		kind error
 		says string
 	}{
-		{"no labels", run(simclr.Evaluation{}, unlabelled), simclr.ErrLabels, "noise has none"},
-		{"no labels to stratify", run(simclr.Evaluation{Seeds: seeds, Test: 9}, unlabelled), simclr.ErrLabels, "noise has none"},
-		{"no labels to monitor", monitor(simclr.Monitor{Images: unlabelled, Augmentation: &a, Split: full}), simclr.ErrLabels, "noise has none"},
-		{"few labels", run(simclr.Evaluation{}, set(func(m *images.Set) { m.Labels.Class = m.Labels.Class[:50] })), simclr.ErrLabels, "50 labels for the 60 images"},
-		{"one class", run(simclr.Evaluation{}, set(func(m *images.Set) { m.Labels = data.NewLabels(make([]string, 60)) })), simclr.ErrLabels, "at least two"},
-		{"no split", run(simclr.Evaluation{}, set(func(m *images.Set) { m.Train = nil })), simclr.ErrSplit, "are known for noise"},
-		{"no training images", run(simclr.Evaluation{}, set(func(m *images.Set) { clear(m.Train) })), simclr.ErrSplit, "0 are for training and 60"},
+		{"no labels", run(simclr.Evaluation{}, unlabelled), simclr.ErrLabels, "noise: got no classes"},
+		{"no labels to stratify", run(simclr.Evaluation{Seeds: seeds, Test: 9}, unlabelled), simclr.ErrLabels, "noise: got no classes"},
+		{"no labels to monitor", monitor(simclr.Monitor{Images: unlabelled, Augmentation: &a, Split: full}), simclr.ErrLabels, "noise: got no classes"},
+		{"few labels", run(simclr.Evaluation{}, set(func(m *images.Set) { m.Labels.Class = m.Labels.Class[:50] })), simclr.ErrLabels, "noise: got 50 labels, want 60, one for each image"},
+		{"one class", run(simclr.Evaluation{}, set(func(m *images.Set) { m.Labels = data.NewLabels(make([]string, 60)) })), simclr.ErrLabels, "classes: got 1, want 2 or more"},
+		{"no split", run(simclr.Evaluation{}, set(func(m *images.Set) { m.Train = nil })), simclr.ErrSplit, "noise: got no published split; give folders named train and test, or draw one"},
+		{"no training images", run(simclr.Evaluation{}, set(func(m *images.Set) { clear(m.Train) })), simclr.ErrSplit, "noise: got 0 images for training and 60 for testing, want some of both"},
 		{"an empty class", run(simclr.Evaluation{}, set(func(m *images.Set) {
 			for i, c := range m.Labels.Class {
 				m.Train[i] = c != 1
 			}
-		})), simclr.ErrSplit, `class "dog" has no training images`},
-		{"few neighbours", run(simclr.Evaluation{K: 46}, set(same)), simclr.ErrOption, "46 neighbours cannot be found among 45 training images"},
-		{"k below 1", run(simclr.Evaluation{K: -1}, set(same)), simclr.ErrOption, "-1 neighbours"},
-		{"all for testing", run(simclr.Evaluation{Seeds: seeds, Test: 60}, set(same)), simclr.ErrSplit, "of 60 images, 60 cannot be drawn"},
-		{"10000 for testing", run(simclr.Evaluation{Seeds: seeds}, set(same)), simclr.ErrSplit, "of 60 images, 10000 cannot be drawn"},
-		{"tolerance", run(simclr.Evaluation{Logistic: simclr.LogisticOptions{Tolerance: -1}}, set(same)), simclr.ErrOption, "a tolerance of -1"},
-		{"features of others", errorOf(new(simclr.Evaluation).Run(ctx, data.NewMatrix(59, 2), set(same))), simclr.ErrLabels, "60 classes for the features of 59"},
+		})), simclr.ErrSplit, `class "dog": got no training images`},
+		{"few neighbours", run(simclr.Evaluation{K: 46}, set(same)), simclr.ErrOption, "neighbours: got 46, want at most 45, the number of training images"},
+		{"k below 1", run(simclr.Evaluation{K: -1}, set(same)), simclr.ErrOption, "neighbours: got -1, want 1 or more"},
+		{"all for testing", run(simclr.Evaluation{Seeds: seeds, Test: 60}, set(same)), simclr.ErrSplit, "test images: got 60, want 1 to 59"},
+		{"10000 for testing", run(simclr.Evaluation{Seeds: seeds}, set(same)), simclr.ErrSplit, "test images: got 10000, want 1 to 59"},
+		{"tolerance", run(simclr.Evaluation{Logistic: simclr.LogisticOptions{Tolerance: -1}}, set(same)), simclr.ErrOption, "logistic regression: got penalty 0, tolerance -1 and 1000 steps, want a penalty of at least 0, a tolerance in (0, 1] and at least 1 step"},
+		{"features of others", errorOf(new(simclr.Evaluation).Run(ctx, data.NewMatrix(59, 2), set(same))), simclr.ErrLabels, "classes: got 60, want 59, one for each image"},
 
 		{"not finite", knn([]float32{1, nan, 3}, []int32{0, 1, 0}, simclr.Split{Train: []int32{0, 1}, Test: []int32{2}}, 1), simclr.ErrFeatures, "image 1"},
-		{"row twice", knn([]float32{1, 2, 3}, []int32{0, 1, 0}, simclr.Split{Train: []int32{0, 1}, Test: []int32{1}}, 1), simclr.ErrSplit, "image 1 (counted from 0) is named twice"},
-		{"no such row", knn([]float32{1, 2, 3}, []int32{0, 1, 0}, simclr.Split{Train: []int32{0, 3}, Test: []int32{1}}, 1), simclr.ErrSplit, "image 3 is to be a training image"},
-		{"no test images", knn([]float32{1, 2, 3}, []int32{0, 1, 0}, simclr.Split{Train: []int32{0, 2}}, 1), simclr.ErrSplit, "no test images"},
+		{"row twice", knn([]float32{1, 2, 3}, []int32{0, 1, 0}, simclr.Split{Train: []int32{0, 1}, Test: []int32{1}}, 1), simclr.ErrSplit, "image 1 (counted from 0): got it twice"},
+		{"no such row", knn([]float32{1, 2, 3}, []int32{0, 1, 0}, simclr.Split{Train: []int32{0, 3}, Test: []int32{1}}, 1), simclr.ErrSplit, "training image: got 3, want 0 to 2"},
+		{"no test images", knn([]float32{1, 2, 3}, []int32{0, 1, 0}, simclr.Split{Train: []int32{0, 2}}, 1), simclr.ErrSplit, "test images: got none"},
 		{"shape", knn(nil, nil, simclr.Split{}, 1), simclr.ErrShape, "0 values"},
 
-		{"class without images", fit([]float32{1, 2, 3}, []int32{0, 1, 2}, []int32{0, 1}, 3, simclr.LogisticOptions{}), simclr.ErrSplit, "class 2 has no training images"},
+		{"class without images", fit([]float32{1, 2, 3}, []int32{0, 1, 2}, []int32{0, 1}, 3, simclr.LogisticOptions{}), simclr.ErrSplit, "class 2: got no training images"},
 		{"class out of range", fit([]float32{1, 2, 3}, []int32{0, 1, 2}, nil, 2, simclr.LogisticOptions{}), simclr.ErrLabels, "image 2"},
-		{"row out of range", fit([]float32{1, 2, 3}, []int32{0, 1, 2}, []int32{-1}, 3, simclr.LogisticOptions{}), simclr.ErrSplit, "row -1"},
+		{"row out of range", fit([]float32{1, 2, 3}, []int32{0, 1, 2}, []int32{-1}, 3, simclr.LogisticOptions{}), simclr.ErrSplit, "training row: got -1, want 0 to 2"},
 		{"infinite", fit([]float32{1, 2, float32(math.Inf(1))}, []int32{0, 1, 1}, nil, 2, simclr.LogisticOptions{}), simclr.ErrFeatures, "+Inf"},
 		{"penalty", fit([]float32{1, 2}, []int32{0, 1}, nil, 2, simclr.LogisticOptions{Penalty: math.NaN()}), simclr.ErrOption, "NaN"},
 
-		{"greyscale", errorOf(simclr.Features(ctx, &average{}, &a, &images.Set{N: 1, H: 4, W: 4, C: 1, Pixels: make([]byte, 16)}, nil, nil)), simclr.ErrShape, "of 3 colours"},
-		{"no images", errorOf(simclr.Features(ctx, &average{}, &a, set(same), []int32{}, nil)), simclr.ErrShape, "no images"},
+		{"greyscale", errorOf(simclr.Features(ctx, &average{}, &a, &images.Set{N: 1, H: 4, W: 4, C: 1, Pixels: make([]byte, 16)}, nil, nil)), simclr.ErrShape, "images: got 16 bytes for 1 images of 4×4 with 1 colours, want 3 colours"},
+		{"no images", errorOf(simclr.Features(ctx, &average{}, &a, set(same), []int32{}, nil)), simclr.ErrShape, "images: got none"},
 		{"diverged", errorOf(simclr.Features(ctx, &average{value: nan}, &a, set(same), []int32{40}, nil)), simclr.ErrFeatures, "image 40"},
 		{"pixels of no image", errorOf(simclr.Pixels(set(same), []int32{60})), simclr.ErrShape, "image 60"},
-		{"monitor's k", monitor(simclr.Monitor{Images: set(same), Augmentation: &a, Split: full, K: 46}), simclr.ErrOption, "46 neighbours cannot be found among 45"},
-		{"monitor's split", monitor(simclr.Monitor{Images: set(same), Augmentation: &a, Split: simclr.Split{Train: []int32{0}}}), simclr.ErrSplit, "no test images"},
+		{"monitor's k", monitor(simclr.Monitor{Images: set(same), Augmentation: &a, Split: full, K: 46}), simclr.ErrOption, "neighbours: got 46, want at most 45, the number of training images"},
+		{"monitor's split", monitor(simclr.Monitor{Images: set(same), Augmentation: &a, Split: simclr.Split{Train: []int32{0}}}), simclr.ErrSplit, "test images: got none"},
 		{"sample", errorOf(full.Sample(set(same), 0, 5, 1)), simclr.ErrSplit, "0 of 45"},
 	} {
 		switch {

@@ -54,7 +54,7 @@ func wholeAtOnce(side int) int { return max(1, min(featureBatch, featurePixels/(
 // are those of ctx or of e.
 func Features(ctx context.Context, e Encoder, a *Augmentation, images *images.Set, rows []int32, progress func(done, all int)) (*data.Matrix, error) {
 	if e == nil {
-		return nil, fmt.Errorf("%w: there is no encoder", ErrOption)
+		return nil, fmt.Errorf("%w: encoder: got nil", ErrOption)
 	}
 	if err := a.Check(); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func Features(ctx context.Context, e Encoder, a *Augmentation, images *images.Se
 		rows = allRows(images.N)
 	}
 	if len(rows) == 0 {
-		return nil, fmt.Errorf("%w: there are no images to be represented; give at least one", ErrShape)
+		return nil, fmt.Errorf("%w: images: got none", ErrShape)
 	}
 	d := e.Width()
 	m := data.NewMatrix(len(rows), d)
@@ -92,7 +92,7 @@ func Features(ctx context.Context, e Encoder, a *Augmentation, images *images.Se
 		}
 	}
 	if at := finite.First(m.X); at >= 0 {
-		return nil, fmt.Errorf("%w: value %d of the representation of image %d (both counted from 0) is %v; the training that made the network has diverged", ErrFeatures, at%d, rows[at/d], m.X[at])
+		return nil, fmt.Errorf("%w: value %d of the representation of image %d (both counted from 0): got %v; the training of the network has diverged", ErrFeatures, at%d, rows[at/d], m.X[at])
 	}
 	return m, nil
 }
@@ -102,18 +102,18 @@ func Features(ctx context.Context, e Encoder, a *Augmentation, images *images.Se
 // with which those of a network are compared. Errors wrap ErrShape.
 func Pixels(images *images.Set, rows []int32) (*data.Matrix, error) {
 	if images == nil {
-		return nil, fmt.Errorf("%w: there are no images", ErrShape)
+		return nil, fmt.Errorf("%w: images: got none", ErrShape)
 	}
 	if rows == nil {
 		rows = allRows(images.N)
 	}
 	d := images.H * images.W * images.C
 	if d < 1 || len(rows) == 0 || len(images.Pixels) != images.N*d {
-		return nil, fmt.Errorf("%w: %d bytes are not %d images of %d×%d with %d colours, or no image is asked for", ErrShape, len(images.Pixels), images.N, images.H, images.W, images.C)
+		return nil, fmt.Errorf("%w: images: got %d bytes, want those of %d images of %d×%d with %d colours", ErrShape, len(images.Pixels), images.N, images.H, images.W, images.C)
 	}
 	for i, row := range rows {
 		if row < 0 || int(row) >= images.N {
-			return nil, fmt.Errorf("%w: item %d is image %d, but the images are numbered from 0 to %d", ErrShape, i, row, images.N-1)
+			return nil, fmt.Errorf("%w: item %d: got image %d, want 0 to %d", ErrShape, i, row, images.N-1)
 		}
 	}
 	m := data.NewMatrix(len(rows), d)

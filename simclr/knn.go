@@ -77,10 +77,10 @@ func KNNAccuracy(ctx context.Context, features *data.Matrix, classes []int32, sp
 // checkNeighbors returns an error unless the split has k training images.
 func checkNeighbors(k int, split Split) error {
 	if k < 1 {
-		return fmt.Errorf("%w: the classes of %d neighbours cannot be counted; give at least 1", ErrOption, k)
+		return fmt.Errorf("%w: neighbours: got %d, want 1 or more", ErrOption, k)
 	}
 	if k > len(split.Train) {
-		return fmt.Errorf("%w: %d neighbours cannot be found among %d training images; give more images, or let fewer neighbours vote", ErrOption, k, len(split.Train))
+		return fmt.Errorf("%w: neighbours: got %d, want at most %d, the number of training images", ErrOption, k, len(split.Train))
 	}
 	return nil
 }

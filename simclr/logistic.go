@@ -40,7 +40,7 @@ func (o LogisticOptions) complete() (LogisticOptions, error) {
 		o.Iterations = 1000
 	}
 	if !(o.Penalty >= 0 && o.Penalty <= 1e9) || !(o.Tolerance > 0 && o.Tolerance <= 1) || o.Iterations < 1 {
-		return o, fmt.Errorf("%w: logistic regression with a penalty of %g to a tolerance of %g in %d steps; give a penalty from 0, a tolerance above 0 and up to 1, and at least one step", ErrOption, o.Penalty, o.Tolerance, o.Iterations)
+		return o, fmt.Errorf("%w: logistic regression: got penalty %g, tolerance %g and %d steps, want a penalty of at least 0, a tolerance in (0, 1] and at least 1 step", ErrOption, o.Penalty, o.Tolerance, o.Iterations)
 	}
 	return o, nil
 }
@@ -131,7 +131,7 @@ func (l *Logistic) Classify(features *data.Matrix, rows []int32) ([]int32, error
 		rows = allRows(features.N)
 	}
 	if features.D != d || len(features.X) != features.N*d {
-		return nil, fmt.Errorf("%w: the classifier was fitted to features of width %d, these have %d", ErrShape, d, features.D)
+		return nil, fmt.Errorf("%w: features: got %d values each, want %d", ErrShape, features.D, d)
 	}
 	w := make([]float32, k*d)
 	for i, v := range l.Weights {
@@ -139,7 +139,7 @@ func (l *Logistic) Classify(features *data.Matrix, rows []int32) ([]int32, error
 	}
 	for _, row := range rows {
 		if row < 0 || int(row) >= features.N {
-			return nil, fmt.Errorf("%w: row %d is to be classified, but the rows are numbered from 0 to %d", ErrShape, row, features.N-1)
+			return nil, fmt.Errorf("%w: row: got %d, want 0 to %d", ErrShape, row, features.N-1)
 		}
 	}
 	found := make([]int32, len(rows))

@@ -64,7 +64,7 @@ func (m *Monitor) Hook(ctx context.Context) (train.Hook, error) {
 		}
 		encoder, ok := s.Model.(Encoder)
 		if !ok {
-			return fmt.Errorf("%w: a model of type %T represents no images, and cannot be monitored", ErrOption, s.Model)
+			return fmt.Errorf("%w: model: got a %T, want one of images", ErrOption, s.Model)
 		}
 		features, err := Features(ctx, encoder, m.Augmentation, m.Images, rows, nil)
 		if err != nil {

@@ -26,20 +26,20 @@ type Network struct {
 // the rows: all if they are nil.
 func (p *Pretraining) prepare(images *images.Set, rows []int32) ([]int32, error) {
 	if images != nil && images.C != 3 {
-		return nil, fmt.Errorf("%w: the images have %d values per pixel; pretraining takes images in three colours", ErrShape, images.C)
+		return nil, fmt.Errorf("%w: images: got %d values per pixel, want 3", ErrShape, images.C)
 	}
 	if err := checkImages(images); err != nil {
 		return nil, err
 	}
 	if images.H*images.W == 1 {
-		return nil, fmt.Errorf("%w: images of a single pixel have no views that differ but in colour; give larger ones", ErrShape)
+		return nil, fmt.Errorf("%w: images: got a single pixel each, want more", ErrShape)
 	}
 	if rows == nil {
 		rows = allRows(images.N)
 	}
 	for i, r := range rows {
 		if r < 0 || int(r) >= images.N {
-			return nil, fmt.Errorf("%w: row %d of those to train on is image %d, but the images are numbered from 0 to %d", ErrShape, i, r, images.N-1)
+			return nil, fmt.Errorf("%w: row %d: got image %d, want 0 to %d", ErrShape, i, r, images.N-1)
 		}
 	}
 	if err := p.Check(len(rows)); err != nil {
@@ -59,7 +59,7 @@ func (p *Pretraining) checkFrom() error {
 		wanted, have int
 	}{{"Network.Width", p.Network.Width, has.Width}, {"Network.Hidden", p.Network.Hidden, has.Hidden}} {
 		if x.wanted != 0 && x.wanted != x.have {
-			return fmt.Errorf("%w: the network to begin with has %s %d, not %d; take that", ErrOption, x.what, x.have, x.wanted)
+			return fmt.Errorf("%w: network to begin with: got %s %d, want %d", ErrOption, x.what, x.have, x.wanted)
 		}
 	}
 	return nil
@@ -144,7 +144,7 @@ func (s *viewSource) ImagesOn(d *model.Device) (train.DeviceImages, error) {
 func (n *Network) EmbedTo(dst []float32) error {
 	points, d := n.Points()
 	if len(dst) != points*d {
-		return fmt.Errorf("%w: the destination has %d values; %d points of %d have %d", ErrShape, len(dst), points, d, points*d)
+		return fmt.Errorf("%w: destination: got %d values, want %d points of %d", ErrShape, len(dst), points, d)
 	}
 	size := 3 * n.augmentation.Size * n.augmentation.Size
 	step := wholeAtOnce(n.augmentation.Size)

@@ -114,12 +114,12 @@ func (p *Pretraining) Check(images int) error {
 		return err
 	}
 	if b := p.batchSize(); b < 2 {
-		return fmt.Errorf("%w: a batch of %d images has no negatives; take 2 or more", ErrOption, b)
+		return fmt.Errorf("%w: batch: got %d images, want 2 or more", ErrOption, b)
 	} else if images < b {
-		return fmt.Errorf("%w: there are %d images, but a batch takes %d; give more images, or take smaller batches", ErrOption, images, b)
+		return fmt.Errorf("%w: images: got %d, want at least %d, a batch", ErrOption, images, b)
 	}
 	if images > math.MaxInt32/2 {
-		return fmt.Errorf("%w: %d images are more than can be numbered; take up to %d", ErrOption, images, math.MaxInt32/2)
+		return fmt.Errorf("%w: images: got %d, want at most %d", ErrOption, images, math.MaxInt32/2)
 	}
 	if err := p.options(Stage{}).Optimizer.Init(nil); err != nil {
 		return fmt.Errorf("%w: %w", ErrOption, err)

@@ -337,15 +337,15 @@ func TestPretrainingRefuses(t *testing.T) {
 		rows   []int32
 		want   string
 	}{
-		"fewer images than a batch": {func(p *simclr.Pretraining, _ *images.Set) { p.BatchSize = 0 }, nil, "there are 16 images, but a batch takes 1024"},
-		"fewer rows than a batch":   {func(*simclr.Pretraining, *images.Set) {}, rows(7), "there are 7 images, but a batch takes 8"},
-		"no rows":                   {func(*simclr.Pretraining, *images.Set) {}, []int32{}, "there are 0 images"},
-		"unknown row":               {func(*simclr.Pretraining, *images.Set) {}, []int32{0, 16}, "row 1 of those to train on is image 16"},
+		"fewer images than a batch": {func(p *simclr.Pretraining, _ *images.Set) { p.BatchSize = 0 }, nil, "images: got 16, want at least 1024, a batch"},
+		"fewer rows than a batch":   {func(*simclr.Pretraining, *images.Set) {}, rows(7), "images: got 7, want at least 8, a batch"},
+		"no rows":                   {func(*simclr.Pretraining, *images.Set) {}, []int32{}, "images: got 0, want at least 8, a batch"},
+		"unknown row":               {func(*simclr.Pretraining, *images.Set) {}, []int32{0, 16}, "row 1: got image 16, want 0 to 15"},
 		"grey images":               {func(_ *simclr.Pretraining, i *images.Set) { i.C, i.W = 1, 24 }, nil, "1 values per pixel"},
-		"one pixel":                 {func(_ *simclr.Pretraining, i *images.Set) { *i = *patches(16, 1) }, nil, "images of a single pixel"},
-		"no pixels":                 {func(_ *simclr.Pretraining, i *images.Set) { i.Pixels = nil }, nil, "0 bytes are not 16 images"},
-		"one image":                 {func(p *simclr.Pretraining, _ *images.Set) { p.BatchSize = 1 }, nil, "a batch of 1 images has no negatives"},
-		"augmentation":              {func(p *simclr.Pretraining, _ *images.Set) { p.Augmentation.Gray = 2 }, nil, "Gray is 2"},
+		"one pixel":                 {func(_ *simclr.Pretraining, i *images.Set) { *i = *patches(16, 1) }, nil, "images: got a single pixel each, want more"},
+		"no pixels":                 {func(_ *simclr.Pretraining, i *images.Set) { i.Pixels = nil }, nil, "images: got 0 bytes for 16 images of 8×8 with 3 colours, want 3 colours"},
+		"one image":                 {func(p *simclr.Pretraining, _ *images.Set) { p.BatchSize = 1 }, nil, "batch: got 1 images, want 2 or more"},
+		"augmentation":              {func(p *simclr.Pretraining, _ *images.Set) { p.Augmentation.Gray = 2 }, nil, "Gray: got 2, want 0 to 1"},
 		"negatives":                 {func(p *simclr.Pretraining, _ *images.Set) { p.Negatives = 0 }, nil, "0 negatives"},
 		"epochs":                    {func(p *simclr.Pretraining, _ *images.Set) { p.Epochs = 0 }, nil, "0 epochs"},
 		"warm-up":                   {func(p *simclr.Pretraining, _ *images.Set) { p.WarmUp = 3 }, nil, "warms up for 3 of its 3 epochs"},

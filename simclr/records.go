@@ -51,7 +51,7 @@ func (p *Pretraining) Records(w io.Writer, every int, accuracy func(epoch int) *
 			r.LogZ = &s.LogZ
 		}
 		if err := encoder.Encode(r); err != nil {
-			return fmt.Errorf("the record of epoch %d cannot be written: %w", s.Epoch, err)
+			return fmt.Errorf("writing the record of epoch %d: %w", s.Epoch, err)
 		}
 		return nil
 	})

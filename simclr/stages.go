@@ -131,15 +131,15 @@ func (p *Pretraining) checkStages(images int) error {
 			return fmt.Errorf("%w: %w", ErrOption, err)
 		}
 		if epochs += s.Epochs; epochs > math.MaxInt32 {
-			return fmt.Errorf("%w: %sup to it there are %d epochs, more than fit a run; take fewer", ErrOption, name, epochs)
+			return fmt.Errorf("%w: %sepochs up to it: got %d, want fewer", ErrOption, name, epochs)
 		}
 		for _, module := range s.Freeze {
 			if !slices.Contains(model.Modules, module) {
-				return fmt.Errorf("%w: %sit freezes %q, which no part of the network is called; there are %s", ErrOption, name, module, strings.Join(model.Modules, ", "))
+				return fmt.Errorf("%w: %sfrozen part: got %q, want one of %s", ErrOption, name, module, strings.Join(model.Modules, ", "))
 			}
 		}
 		if !slices.ContainsFunc(model.Modules, func(module string) bool { return !slices.Contains(s.Freeze, module) }) {
-			return fmt.Errorf("%w: %sit freezes the whole network, so that nothing is learnt; leave fc2 or another part to be learnt", ErrOption, name)
+			return fmt.Errorf("%w: %sfrozen parts: got the whole network", ErrOption, name)
 		}
 		if p.Loss.Metric == op.Cosine && s.Out == 1 {
 			return fmt.Errorf("%w: %sin one dimension a cosine is 1 or −1; take an output of at least 2, or the Euclidean metric", ErrOption, name)

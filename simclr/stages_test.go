@@ -225,17 +225,17 @@ func TestStagesRefused(t *testing.T) {
 		change func(p *simclr.Pretraining)
 		want   string
 	}{
-		"all frozen":      {func(p *simclr.Pretraining) { p.Stages[1].Freeze = model.Modules }, "stage 2: it freezes the whole network"},
-		"unknown part":    {func(p *simclr.Pretraining) { p.Stages[2].Freeze = []string{"fc3"} }, `stage 3: it freezes "fc3"`},
+		"all frozen":      {func(p *simclr.Pretraining) { p.Stages[1].Freeze = model.Modules }, "stage 2: frozen parts: got the whole network"},
+		"unknown part":    {func(p *simclr.Pretraining) { p.Stages[2].Freeze = []string{"fc3"} }, `stage 3: frozen part: got "fc3", want one of conv1, bn1, layer1, layer2, layer3, layer4, fc1, fc2`},
 		"no epochs":       {func(p *simclr.Pretraining) { p.Stages[2].Epochs = 0 }, "stage 3: it has 0 epochs"},
 		"warm-up":         {func(p *simclr.Pretraining) { p.Stages[1].WarmUp = 2 }, "stage 2: it warms up for 2 of its 2"},
 		"step size":       {func(p *simclr.Pretraining) { p.Stages[0].LR = 0 }, "stage 1: it has step size 0"},
-		"too many epochs": {func(p *simclr.Pretraining) { p.Stages[0].Epochs = 1<<31 - 2 }, "more than fit a run"},
+		"too many epochs": {func(p *simclr.Pretraining) { p.Stages[0].Epochs = 1<<31 - 2 }, "stage 2: epochs up to it: got 2147483648, want fewer"},
 		"a line of cosines": {func(p *simclr.Pretraining) {
 			p.Loss = cosine(op.InfoNC)
 			p.Stages[1].Out = 1
 		}, "stage 2: in one dimension a cosine"},
-		"another width to begin with": {func(p *simclr.Pretraining) { p.From = net }, "has Network.Width 3, not 2"},
+		"another width to begin with": {func(p *simclr.Pretraining) { p.From = net }, "network to begin with: got Network.Width 3, want 2"},
 		"a wide output":               {func(p *simclr.Pretraining) { p.Stages[0].Out = 1 << 20 }, "widths of a ResNet: got"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -86,20 +86,20 @@ func Paper() Augmentation {
 // of its range.
 func (a *Augmentation) Check() error {
 	if a == nil {
-		return fmt.Errorf("%w: there is no Augmentation", ErrOption)
+		return fmt.Errorf("%w: Augmentation: got nil", ErrOption)
 	}
 	if a.Size < 1 || a.Size > maxSize {
-		return fmt.Errorf("%w: Size is %d; views need between 1 and %d pixels a side", ErrOption, a.Size, maxSize)
+		return fmt.Errorf("%w: Size: got %d, want 1 to %d", ErrOption, a.Size, maxSize)
 	}
 	if a.WholeSize < 0 || a.WholeSize > maxSize {
-		return fmt.Errorf("%w: WholeSize is %d; whole images need between 1 and %d pixels a side, or 0 for those of views", ErrOption, a.WholeSize, maxSize)
+		return fmt.Errorf("%w: WholeSize: got %d, want 1 to %d, or 0 for Size", ErrOption, a.WholeSize, maxSize)
 	}
 	// Written so that NaN fails, too.
 	if !(a.MinScale > 0 && a.MinScale <= a.MaxScale && a.MaxScale <= 1) {
-		return fmt.Errorf("%w: MinScale is %g and MaxScale %g; the shares of an image's area must be such that 0 < MinScale ≤ MaxScale ≤ 1", ErrOption, a.MinScale, a.MaxScale)
+		return fmt.Errorf("%w: MinScale and MaxScale: got %g and %g, want 0 < MinScale ≤ MaxScale ≤ 1", ErrOption, a.MinScale, a.MaxScale)
 	}
 	if !(a.MinRatio > 0 && a.MinRatio <= a.MaxRatio && a.MaxRatio <= math.MaxFloat64) {
-		return fmt.Errorf("%w: MinRatio is %g and MaxRatio %g; ratios of width to height must be such that 0 < MinRatio ≤ MaxRatio", ErrOption, a.MinRatio, a.MaxRatio)
+		return fmt.Errorf("%w: MinRatio and MaxRatio: got %g and %g, want 0 < MinRatio ≤ MaxRatio", ErrOption, a.MinRatio, a.MaxRatio)
 	}
 	for _, f := range [...]struct {
 		name       string
@@ -109,12 +109,12 @@ func (a *Augmentation) Check() error {
 		{"Brightness", a.Brightness, 1e6}, {"Contrast", a.Contrast, 1e6}, {"Saturation", a.Saturation, 1e6},
 	} {
 		if !(f.value >= 0 && f.value <= f.max) {
-			return fmt.Errorf("%w: %s is %g; it must be between 0 and %g", ErrOption, f.name, f.value, f.max)
+			return fmt.Errorf("%w: %s: got %g, want 0 to %g", ErrOption, f.name, f.value, f.max)
 		}
 	}
 	for c, colour := range [...]string{"red", "green", "blue"} {
 		if m, s := a.Mean[c], a.Std[c]; !(math.Abs(float64(m)) <= 1e6 && s >= 1e-6 && s <= 1e6) {
-			return fmt.Errorf("%w: %s is normalised with mean %g and standard deviation %g; these must be finite, and the latter at least 1e-6", ErrOption, colour, m, s)
+			return fmt.Errorf("%w: %s: got mean %g and standard deviation %g, want finite numbers and a deviation of at least 1e-6", ErrOption, colour, m, s)
 		}
 	}
 	return nil
@@ -169,10 +169,10 @@ func (a *Augmentation) checkImage(dst []float32, image []byte, h, w int) error {
 		return err
 	}
 	if h < 1 || w < 1 || h > len(image)/3/w || len(image) != 3*h*w {
-		return fmt.Errorf("%w: the image has %d bytes, which is not 3 for each of its %d×%d pixels", ErrShape, len(image), h, w)
+		return fmt.Errorf("%w: image: got %d bytes, want 3 for each of %d×%d pixels", ErrShape, len(image), h, w)
 	}
 	if want := 3 * a.Size * a.Size; len(dst) != want {
-		return fmt.Errorf("%w: the destination of a view has %d values; a view of %d×%d pixels has %d", ErrShape, len(dst), a.Size, a.Size, want)
+		return fmt.Errorf("%w: destination: got %d values, want %d, a view of %d×%d pixels", ErrShape, len(dst), want, a.Size, a.Size)
 	}
 	return nil
 }
@@ -181,14 +181,14 @@ func (a *Augmentation) checkImage(dst []float32, image []byte, h, w int) error {
 // three colours, or not as many bytes as they say.
 func checkImages(m *images.Set) error {
 	if m == nil {
-		return fmt.Errorf("%w: there are no images", ErrShape)
+		return fmt.Errorf("%w: images: got none", ErrShape)
 	}
 	size := 0
 	if m.C == 3 && m.N > 0 && m.H > 0 && m.W > 0 && m.H <= len(m.Pixels)/m.W {
 		size = 3 * m.H * m.W
 	}
 	if m.N < 0 || size == 0 && m.N > 0 || m.N > 0 && (len(m.Pixels)%size != 0 || len(m.Pixels)/size != m.N) || m.N == 0 && len(m.Pixels) > 0 {
-		return fmt.Errorf("%w: %d bytes are not %d images of %d×%d with %d of 3 colours", ErrShape, len(m.Pixels), m.N, m.H, m.W, m.C)
+		return fmt.Errorf("%w: images: got %d bytes for %d images of %d×%d with %d colours, want 3 colours", ErrShape, len(m.Pixels), m.N, m.H, m.W, m.C)
 	}
 	return nil
 }
@@ -225,12 +225,12 @@ func (a *Augmentation) each(dst []float32, images *images.Set, index []int32, wr
 	}
 	for i, row := range index {
 		if row < 0 || int(row) >= images.N {
-			return fmt.Errorf("%w: item %d of the batch is image %d, but the images are numbered from 0 to %d", ErrShape, i, row, images.N-1)
+			return fmt.Errorf("%w: item %d of the batch: got image %d, want 0 to %d", ErrShape, i, row, images.N-1)
 		}
 	}
 	size := 3 * a.Size * a.Size
 	if len(dst) != len(index)*size {
-		return fmt.Errorf("%w: the destination has %d values; %d views of %d×%d pixels have %d", ErrShape, len(dst), len(index), a.Size, a.Size, len(index)*size)
+		return fmt.Errorf("%w: destination: got %d values, want %d, %d views of %d×%d pixels", ErrShape, len(dst), len(index)*size, len(index), a.Size, a.Size)
 	}
 	parallel.For(len(index), grain, func(_, lo, hi int) {
 		ws := workspaces.Get().(*workspace)

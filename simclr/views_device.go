@@ -55,14 +55,14 @@ func NewDeviceViews(d *model.Device, images *images.Set, rows []int32, a Augment
 	}
 	for i, r := range rows {
 		if r < 0 || int(r) >= images.N {
-			return nil, fmt.Errorf("%w: row %d is image %d, but the images are numbered from 0 to %d", ErrShape, i, r, images.N-1)
+			return nil, fmt.Errorf("%w: row %d: got image %d, want 0 to %d", ErrShape, i, r, images.N-1)
 		}
 	}
 	if len(rows) > math.MaxInt32/2 || images.H > math.MaxInt32/max(1, images.W) {
-		return nil, fmt.Errorf("%w: %d images of %d×%d pixels are more, or larger, than views on an accelerator are made of", ErrShape, len(rows), images.H, images.W)
+		return nil, fmt.Errorf("%w: images: got %d of %d×%d pixels, want fewer or smaller ones for views on an accelerator", ErrShape, len(rows), images.H, images.W)
 	}
 	if most := (d.Properties().SharedPerBlock - 1024) / tapBytes; a.Size > most {
-		return nil, fmt.Errorf("%w: Size is %d; on %s views have at most %d pixels a side", ErrOption, a.Size, d.Name(), most)
+		return nil, fmt.Errorf("%w: Size: got %d on %s, want at most %d", ErrOption, a.Size, d.Name(), most)
 	}
 	v = &DeviceViews{device: d, augmentation: a, seed: seed, height: images.H, width: images.W, rows: len(rows)}
 	defer func() {
@@ -154,7 +154,7 @@ func (v *DeviceViews) LaunchEval(dst, index *op.Array) error {
 func (v *DeviceViews) prepare(dst *op.Array, count int) error {
 	size := v.augmentation.Size
 	if dst.Len() != count*3*size*size {
-		return fmt.Errorf("%w: the destination has %d values; %d views of %d×%d pixels have %d", ErrShape, dst.Len(), count, size, size, count*3*size*size)
+		return fmt.Errorf("%w: destination: got %d values, want %d, %d views of %d×%d pixels", ErrShape, dst.Len(), count*3*size*size, count, size, size)
 	}
 	return v.choices.Resize([]int{count, choiceWords})
 }
