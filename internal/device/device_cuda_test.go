@@ -3,6 +3,7 @@
 package device_test
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"math"
@@ -20,14 +21,12 @@ import (
 	"cne/internal/rng"
 )
 
-// init adds the kernels that only tests launch: see kerneltest/src.
-func init() {
-	text, err := os.ReadFile("kernels/kerneltest/functions.ptx")
-	if err != nil {
-		panic(err)
-	}
-	kernels.Add("kerneltest/functions.ptx", string(text))
-}
+// functions holds the kernels that only tests launch: see kerneltest/src.
+//
+//go:embed kernels/kerneltest/functions.ptx
+var functions string
+
+func init() { kernels.Add("kerneltest/functions.ptx", functions) }
 
 // upload returns device memory with these elements.
 func upload[T any](t *testing.T, d *device.Device, v []T) device.Pointer {

@@ -3,9 +3,9 @@
 package kernels_test
 
 import (
+	_ "embed"
 	"errors"
 	"math"
-	"os"
 	"slices"
 	"testing"
 
@@ -15,14 +15,12 @@ import (
 	"cne/internal/rng"
 )
 
-// init adds the kernels that only tests launch: see kerneltest/src.
-func init() {
-	text, err := os.ReadFile("kerneltest/functions.ptx")
-	if err != nil {
-		panic(err)
-	}
-	kernels.Add("kerneltest/functions.ptx", string(text))
-}
+// functions holds the kernels that only tests launch: see kerneltest/src.
+//
+//go:embed kerneltest/functions.ptx
+var functions string
+
+func init() { kernels.Add("kerneltest/functions.ptx", functions) }
 
 // upload returns, as a kernel's argument, device memory with these elements of size
 // bytes each.
