@@ -162,11 +162,11 @@ type sevenRows struct {
 	at     int
 }
 
-func (r *sevenRows) D() int { return r.matrix.D }
+func (r *sevenRows) Width() int { return r.matrix.D }
 
 func (r *sevenRows) Labels() []string { return nil }
 
-func (r *sevenRows) Row(i int) string { return fmt.Sprint("row ", i) }
+func (r *sevenRows) RowName(i int) string { return fmt.Sprint("row ", i) }
 
 func (r *sevenRows) Next(dst *data.Matrix) (int, error) {
 	if r.at == r.matrix.N {
