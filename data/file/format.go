@@ -88,10 +88,8 @@ func recognize(path string, in *Input) (*format, error) {
 			return nil, errorf(data.ErrUnsupported, "the file is %s", f.advice)
 		}
 	}
-	name := strings.ToLower(unpackedName(path))
 	for i, f := range formats {
-		ends := func(ending string) bool { return strings.HasSuffix(name, ending) }
-		if slices.ContainsFunc(f.endings, ends) && !f.anyOrder {
+		if f.hasEnding(path) && !f.anyOrder {
 			return &formats[i], nil
 		}
 	}
@@ -99,6 +97,12 @@ func recognize(path string, in *Input) (*format, error) {
 		return nil, errorf(data.ErrUnsupported, "the file is neither IDX nor npy nor Parquet nor text; convert it to one of these (text in UTF-8)")
 	}
 	return &formats[len(formats)-1], nil
+}
+
+// hasEnding reports whether the name of a file ends as those of the format do.
+func (f *format) hasEnding(path string) bool {
+	name := strings.ToLower(unpackedName(path))
+	return slices.ContainsFunc(f.endings, func(ending string) bool { return strings.HasSuffix(name, ending) })
 }
 
 // openFile opens a file and recognizes its format; the caller closes it. Errors name the
@@ -130,8 +134,14 @@ func Find(folder string, names ...string) string {
 	return ""
 }
 
-// IsMatrixMarket reports whether a file is a sparse matrix in that format.
+// IsMatrixMarket reports whether a file is a sparse matrix in that format. It opens none
+// whose name says that it is of another one.
 func IsMatrixMarket(path string) bool {
+	for _, f := range formats {
+		if f.magic != "" && f.magic != mtxMagic && f.hasEnding(path) {
+			return false
+		}
+	}
 	in, f, err := openFile(context.Background(), path)
 	if err != nil {
 		return false
