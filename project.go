@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime"
 	"slices"
 
 	"cne/data"
@@ -193,11 +194,12 @@ func (e *PointError) Error() string { return fmt.Sprintf("%v: %s: %s", ErrPoints
 func (e *PointError) Unwrap() error { return ErrPoints }
 
 // Sizes of a block: about how many values, so that what is done to them finds them in the
-// cache, and how many rows at least and at most.
+// cache, how many rows at least, and how many for each processor, so that all are busy and
+// a block does not take long.
 const (
-	blockValues  = 1 << 21
-	minBlockRows = 16
-	maxBlockRows = 1 << 11
+	blockValues           = 1 << 21
+	minBlockRows          = 16
+	blockRowsPerProcessor = 1 << 10
 	// A device is busy with more rows only, whose values are bounded, too.
 	deviceBlockRows   = 1 << 15
 	deviceBlockValues = 1 << 24
@@ -329,7 +331,7 @@ func (e *Embedding) place(ctx context.Context, rows file.Rows, o Projection) (*p
 	if p.mapper, err = e.Projector(ctx); err != nil {
 		return nil, err
 	}
-	p.size = min(max(minBlockRows, blockValues/p.width), maxBlockRows)
+	p.size = min(max(minBlockRows, blockValues/p.width), blockRowsPerProcessor*runtime.GOMAXPROCS(0))
 	if !e.device.OnHost() {
 		p.size = max(p.size, min(deviceBlockRows, deviceBlockValues/p.width))
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -74,8 +75,8 @@ func TestProjectTrainingPoints(t *testing.T) {
 // More points than a block holds get the positions that they have alone.
 func TestProjectManyBlocks(t *testing.T) {
 	shortRun(t, aNetwork()...)
-	const block = 1 << 11 // rows that are placed at a time
-	const n = 2*block + 100
+	block := runtime.GOMAXPROCS(0) << 10 // rows that are placed at a time
+	n := 2*block + 100
 	s := rng.New(7, rng.Sample)
 	points := data.NewMatrix(n, 5)
 	for i := range points.X {
