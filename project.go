@@ -171,6 +171,9 @@ type Projection struct {
 	// Trained are the rows of all points that the embedding was trained on, counted from
 	// the first point and ascending. They keep their positions, whatever their values are.
 	Trained []int
+	// First is how many points were skipped before, and Most how many are placed, if there
+	// are as many; 0 is all.
+	First, Most int
 }
 
 // A ProjectedBlock has the positions of points that follow each other.
@@ -257,7 +260,7 @@ func (e *Embedding) ProjectRows(ctx context.Context, rows file.Rows, o Projectio
 	if err != nil {
 		return err
 	}
-	at := 0
+	at := o.First
 	current, next := p.newBlock(), p.newBlock()
 	for current.err == nil {
 		if err := ctx.Err(); err != nil {
@@ -266,7 +269,7 @@ func (e *Embedding) ProjectRows(ctx context.Context, rows file.Rows, o Projectio
 		var failed error
 		parallel.For(2, 1, func(piece, _, _ int) {
 			if piece == 0 {
-				next.read(rows, at+current.n)
+				p.read(next, rows, at+current.n)
 			} else {
 				failed = p.placeBlock(ctx, current)
 			}
@@ -311,8 +314,9 @@ type placement struct {
 type placedBlock struct {
 	ProjectedBlock
 	n      int // points in use
-	points *data.Matrix
-	all    *data.Matrix // room for Positions
+	points *data.Matrix // of which these are the first
+	room   *data.Matrix // for points
+	all    *data.Matrix // and for Positions
 	err    error        // why there are no more points; io.EOF after the last
 }
 
@@ -343,13 +347,19 @@ func (e *Embedding) place(ctx context.Context, rows file.Rows, o Projection) (*p
 }
 
 func (p *placement) newBlock() *placedBlock {
-	return &placedBlock{points: data.NewMatrix(p.size, p.width), all: data.NewMatrix(p.size, p.positions.D)}
+	return &placedBlock{room: data.NewMatrix(p.size, p.width), all: data.NewMatrix(p.size, p.positions.D)}
 }
 
 // read fills the block with the points that come next.
-func (b *placedBlock) read(rows file.Rows, first int) {
-	b.First = first
-	if b.n, b.err = rows.Next(b.points); b.err == nil {
+func (p *placement) read(b *placedBlock, rows file.Rows, first int) {
+	size := p.size
+	if p.Most > 0 {
+		size = min(size, p.First+p.Most-first)
+	}
+	b.First, b.points = first, b.room.Rows(0, size)
+	if size == 0 {
+		b.n, b.err = 0, io.EOF
+	} else if b.n, b.err = rows.Next(b.points); b.err == nil {
 		b.Labels = slices.Clone(rows.Labels())
 	}
 }

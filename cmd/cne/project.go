@@ -147,7 +147,7 @@ func (p *projectRun) run(ctx context.Context, stdout io.Writer) (err error) {
 	defer func() { err = errors.Join(err, p.device.Close()) }()
 	var rows file.Rows
 	if err == nil {
-		rows, err = p.open(ctx, e)
+		rows, err = p.open(ctx, e.Description.Preprocessing)
 	}
 	if err == nil {
 		defer rows.Close()
@@ -237,7 +237,8 @@ func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows
 	drawn := &data.Matrix{D: e.Dim()}
 	var labels []string
 	if err := writePositions([]string{p.output}, e.Dim(), rows.Labeled(), func(write positionWriter) error {
-		return e.ProjectRows(ctx, rows, cne.Projection{SkipBad: p.skipBad}, func(b *cne.ProjectedBlock) error {
+		o := cne.Projection{SkipBad: p.skipBad, First: p.rows.first, Most: max(0, p.rows.end-p.rows.first)}
+		err := e.ProjectRows(ctx, rows, o, func(b *cne.ProjectedBlock) error {
 			count, bad = count+b.Positions.N, bad+b.Bad
 			for i := range b.Positions.N {
 				if row := b.Positions.Row(i); p.picture != "" && row[0] == row[0] { // no NaN
@@ -249,6 +250,10 @@ func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows
 			}
 			return write(b.Positions, b.Labels)
 		})
+		if err == nil && p.rows != (rowRange{}) && (count == 0 || count < o.Most) {
+			err = p.rows.beyond(p.rows.first + count)
+		}
+		return err
 	}); err != nil {
 		return err
 	}
@@ -357,88 +362,55 @@ func (r rowRange) beyond(n int) error {
 	return fmt.Errorf("--rows: got %v, want rows of the %d points, counted from 0", r, n)
 }
 
-// open opens the points, those of the range.
-func (p *projectRun) open(ctx context.Context, e *cne.Embedding) (file.Rows, error) {
-	rows, err := p.openAll(ctx, e.Description.Preprocessing)
+// open opens the points, from the first row of the range on.
+func (p *projectRun) open(ctx context.Context, before *model.Preprocessing) (file.Rows, error) {
+	rows, err := p.openAll(ctx, before)
 	if err != nil || p.rows == (rowRange{}) {
 		return rows, err
 	}
-	skipped, err := rows.Skip(p.rows.first)
-	if err == nil && skipped < p.rows.first {
-		err = p.rows.beyond(skipped)
+	n, known := rows.Len() // of an array before any of it is placed
+	if !known || p.rows.end <= n {
+		if n, err = rows.Skip(p.rows.first); err == nil && n == p.rows.first {
+			return rows, nil
+		}
 	}
-	if err != nil {
-		rows.Close()
-		return nil, err
+	if err == nil {
+		err = p.rows.beyond(n)
 	}
-	return &someRows{rows, p.rows, p.rows.first}, nil
+	rows.Close()
+	return nil, err
 }
 
 // openAll opens all points.
 func (p *projectRun) openAll(ctx context.Context, before *model.Preprocessing) (file.Rows, error) {
-	o := p.reading
+	o, name := p.reading, p.input[0]
 	o.Log = p.Log
-	if before != nil && before.Counts != nil {
+	switch at := slices.IndexFunc(p.input, counts.Is); {
+	case before != nil && before.Counts != nil:
 		o.Columns = before.Counts.Names
 		c, err := counts.Open(ctx, p.input, o)
 		if err != nil {
 			return nil, err
 		}
 		return before.Counts.Rows(c), nil
+	case at >= 0:
+		return nil, fmt.Errorf("%s holds counts of single-cell sequencing, but the model was not trained on counts; give points of the kind that it was trained on", p.input[at])
 	}
-	if i := slices.IndexFunc(p.input, counts.Is); i >= 0 {
-		return nil, fmt.Errorf("%s holds counts of single-cell sequencing, but the model was not trained on counts; give points of the kind that it was trained on", p.input[i])
+	if i := slices.IndexFunc(p.input, func(path string) bool { return strings.HasPrefix(path, configs.BuiltinPrefix) }); i >= 0 {
+		name = p.input[i]
 	}
-	o = before.Reading(o)
-	builtin := slices.IndexFunc(p.input, func(path string) bool { return strings.HasPrefix(path, configs.BuiltinPrefix) })
-	if builtin < 0 {
-		rows, err := file.Open(ctx, p.input, o)
-		if err != nil {
-			return nil, err
-		}
-		// The end of an array is known before any of it is placed.
-		if n, known := rows.Len(); known && p.rows.end > n {
-			rows.Close()
-			return nil, p.rows.beyond(n)
-		}
-		return rows, nil
-	}
-	name := p.input[builtin]
-	if len(p.input) > 1 {
+	builtin, ok := strings.CutPrefix(name, configs.BuiltinPrefix)
+	switch {
+	case !ok:
+		return file.Open(ctx, p.input, before.Reading(o))
+	case len(p.input) > 1:
 		return nil, fmt.Errorf("%s goes with no other file; place them one after the other", name)
-	}
-	if o.LabelColumn != "" || len(o.Drop) > 0 || o.Header != file.HeaderAuto {
+	case o.LabelColumn != "" || len(o.Drop) > 0 || o.Header != file.HeaderAuto:
 		return nil, fmt.Errorf("%s has labels and no columns; leave --label-column, --drop and --header out", name)
 	}
-	set, err := file.Builtin(strings.TrimPrefix(name, configs.BuiltinPrefix))
+	set, err := file.Builtin(builtin)
 	if err != nil {
 		return nil, err
 	}
 	return file.Of(set), nil
 }
-
-// someRows are a range of rows.
-type someRows struct {
-	file.Rows
-	rows rowRange
-	at   int // the next row
-}
-
-func (r *someRows) Next(dst *data.Matrix) (int, error) {
-	some := *dst
-	if r.rows.end > 0 {
-		if some.N = min(dst.N, r.rows.end-r.at); some.N == 0 {
-			return 0, io.EOF
-		}
-		some.X = dst.X[:some.N*dst.D]
-	}
-	n, err := r.Rows.Next(&some)
-	dst.Columns, dst.Offset = some.Columns, some.Offset
-	r.at += n
-	if err == io.EOF && (r.at < r.rows.end || r.at == r.rows.first) {
-		err = r.rows.beyond(r.at)
-	}
-	return n, err
-}
-
-func (r *someRows) RowName(i int) string { return r.Rows.RowName(r.rows.first + i) }
