@@ -25,11 +25,11 @@ type batchProgram[T op.Float] struct {
 	byEnds bool
 	// rows is nil if the graph does not look its points up in a table, local if byEnds,
 	// and thetaValue on an accelerator.
-	rows, local, negatives, runs, theta *op.Array
-	thetaValue                          []T
-	loss, dTheta                        *op.Array
-	grads                               []*op.Array // with respect to what compile was told
-	lossNode                            *gorgonia.Node
+	rows, local, negatives, layout, theta *op.Array
+	thetaValue                            []T
+	loss, dTheta                          *op.Array
+	grads                                 []*op.Array // with respect to what compile was told
+	lossNode                              *gorgonia.Node
 }
 
 // compile completes a graph and compiles it for a device. distinct [r, d] are the
@@ -41,7 +41,7 @@ func (p *batchProgram[T]) compile(d *Device, g *gorgonia.ExprGraph, rows, distin
 	const b, m = 1, 1
 	local := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2*b), gorgonia.WithName("local"))
 	negatives := gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithShape(m, b), gorgonia.WithName("negatives"))
-	runs := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(1), gorgonia.WithName("runs"))
+	layout := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(1), gorgonia.WithName("layout"))
 	theta := gorgonia.NewScalar(g, op.Dtype[T](), gorgonia.WithName("theta"))
 
 	features, err := distinct, error(nil)
@@ -61,7 +61,7 @@ func (p *batchProgram[T]) compile(d *Device, g *gorgonia.ExprGraph, rows, distin
 			return err
 		}
 	}
-	loss, err := op.Contrastive(features, negatives, runs, theta, options)
+	loss, err := op.Contrastive(features, negatives, layout, theta, options)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (p *batchProgram[T]) compile(d *Device, g *gorgonia.ExprGraph, rows, distin
 	if !p.byEnds {
 		p.local = p.program.Input(local)
 	}
-	p.negatives, p.runs, p.theta = p.program.Input(negatives), p.program.Input(runs), p.program.Input(theta)
+	p.negatives, p.layout, p.theta = p.program.Input(negatives), p.program.Input(layout), p.program.Input(theta)
 	if d.OnHost() {
 		p.thetaValue = make([]T, 1)
 		if err := op.Share(p.theta, p.thetaValue); err != nil {
@@ -103,9 +103,6 @@ func (p *batchProgram[T]) constant(input, a *op.Array) error {
 	return op.Copy(input, a)
 }
 
-// listedRuns are the runs of a batch whose negatives are named one by one.
-var listedRuns = []int32{0}
-
 // step computes the loss of a batch and its gradients.
 func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
 	edges := b.Edges()
@@ -119,9 +116,9 @@ func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
 	if edges == 0 || len(ends) != 2*edges || len(b.Negatives)%edges != 0 {
 		return 0, errkind.Errorf(ErrInput, "model: batch: got the rows of %d endpoints and %d negatives, want an even number of endpoints and as many negatives for each head", len(ends), len(b.Negatives))
 	}
-	runs := b.Runs
-	if len(runs) == 0 {
-		runs = listedRuns
+	layout := b.Layout
+	if len(layout) == 0 {
+		layout = op.NegativeLayout{op.ListedNegatives}
 	}
 	if p.rows != nil {
 		if err := op.Share(p.rows, b.Rows, len(b.Rows)); err != nil {
@@ -135,7 +132,7 @@ func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
 	}
 	if err := errors.Join(
 		op.Share(p.negatives, b.Negatives, len(b.Negatives)/edges, edges),
-		op.Share(p.runs, runs, len(runs)),
+		op.Share(p.layout, layout, len(layout)),
 	); err != nil {
 		return 0, err
 	}
@@ -154,7 +151,7 @@ func (p *batchProgram[T]) deviceModel(on *deviceParams, params []Parameter) (*De
 		return nil, errkind.Errorf(ErrInput, "model: device: got the CPU, want an accelerator")
 	}
 	m := &DeviceModel{
-		Rows: p.rows, Local: p.local, Negatives: p.negatives, Runs: p.runs, Theta: p.theta,
+		Rows: p.rows, Local: p.local, Negatives: p.negatives, Layout: p.layout, Theta: p.theta,
 		Loss: p.loss, DTheta: p.dTheta, onDevice: on, program: p.program,
 	}
 	for i, own := range params {

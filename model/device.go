@@ -208,10 +208,10 @@ func (p *placement) UseDevice(d *Device) error {
 // device. The model's own methods (to embed, project or save) see what was learnt so
 // far; the arrays of its own Parameters do after Pull.
 type DeviceModel struct {
-	// Rows [r], Local [2b], Negatives [m, b] and Runs are those of a Batch, and
+	// Rows [r], Local [2b], Negatives [m, b] and Layout are those of a Batch, and
 	// Images [r, 3, H, W]; Rows or Images are nil where the model takes none. Theta
 	// is a scalar. Before a Step, make them views of arrays on the device.
-	Rows, Local, Negatives, Runs, Theta, Images *op.Array
+	Rows, Local, Negatives, Layout, Theta, Images *op.Array
 	// Loss and DTheta, scalars, are the results of a step.
 	Loss, DTheta *op.Array
 

@@ -23,10 +23,10 @@ type Frozen struct {
 	shared              bool
 	program             *vm.Program
 
-	features, index, runs, theta *op.Array
-	indexOf, runsOf              []int32
-	thetaValue                   []float32
-	loss, grad                   *op.Array
+	features, index, layout, theta *op.Array
+	indexOf, layoutOf              []int32
+	thetaValue                     []float32
+	loss, grad                     *op.Array
 }
 
 // NewFrozen returns a model for positions in d dimensions.
@@ -38,7 +38,7 @@ func NewFrozen(d int, options op.ContrastiveOptions) (*Frozen, error) {
 	g := gorgonia.NewGraph()
 	all := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithShape(3, d), gorgonia.WithName("positions"))
 	index := gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithShape(1, 1), gorgonia.WithName("negatives"))
-	runs := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(1), gorgonia.WithName("runs"))
+	layout := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(1), gorgonia.WithName("layout"))
 	theta := gorgonia.NewScalar(g, tensor.Float32, gorgonia.WithName("theta"))
 	features := all
 	var err error
@@ -47,7 +47,7 @@ func NewFrozen(d int, options op.ContrastiveOptions) (*Frozen, error) {
 			return nil, fmt.Errorf("model: %w", err)
 		}
 	}
-	loss, err := op.Contrastive(features, index, runs, theta, options)
+	loss, err := op.Contrastive(features, index, layout, theta, options)
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
@@ -59,7 +59,7 @@ func NewFrozen(d int, options op.ContrastiveOptions) (*Frozen, error) {
 		return nil, fmt.Errorf("model: %w", err)
 	}
 	f.features, f.theta = f.program.Input(all), f.program.Input(theta)
-	f.index, f.runs = f.program.Input(index), f.program.Input(runs)
+	f.index, f.layout = f.program.Input(index), f.program.Input(layout)
 	f.loss, f.grad = f.program.Output(loss), f.program.Output(grads[0])
 	return f, nil
 }
@@ -79,13 +79,13 @@ func (f *Frozen) Step(positions []float32, q, m int, shared bool, theta float64)
 	}
 	if f.edges != q || f.negatives != m || f.shared != shared {
 		f.edges, f.negatives, f.shared = q, m, shared
-		f.indexOf, f.runsOf = f.indexOf[:0], append(f.runsOf[:0], listedRuns...)
+		f.indexOf, f.layoutOf = f.indexOf[:0], append(f.layoutOf[:0], op.ListedNegatives)
 		if shared {
-			f.runsOf[0] = int32(m)
+			f.layoutOf[0] = int32(m)
 			for head := 0; head < q; head += op.GroupHeads {
 				// The negatives come after the ends of the others' edges.
 				own := min(op.GroupHeads, q-head)
-				f.runsOf = append(f.runsOf, int32(2*(q-own)))
+				f.layoutOf = append(f.layoutOf, int32(2*(q-own)))
 			}
 		} else {
 			for i := range q * m {
@@ -97,7 +97,7 @@ func (f *Frozen) Step(positions []float32, q, m int, shared bool, theta float64)
 	err := errors.Join(
 		op.Share(f.features, positions, rows, f.d),
 		op.Share(f.index, f.indexOf, len(f.indexOf)/q, q),
-		op.Share(f.runs, f.runsOf, len(f.runsOf)),
+		op.Share(f.layout, f.layoutOf, len(f.layoutOf)),
 		op.Share(f.theta, f.thetaValue),
 	)
 	if err != nil {

@@ -19,10 +19,8 @@ type Batch struct {
 	// Negatives [m, b] names for each head the endpoints (0 … 2b−1) that it
 	// is contrasted with: negative j of head i is Negatives[j·b+i].
 	Negatives []int32
-	// Runs says where the negatives come from: [0], or nothing, from Negatives;
-	// [−1] means every endpoint but those of the head's own edge; [m, first, …] means
-	// runs of m that 16 consecutive heads share: see op.Contrastive.
-	Runs []int32
+	// Layout says what the heads are contrasted with; nil stands for the rows in Negatives.
+	Layout op.NegativeLayout
 	// Images [len(Rows), 3, H, W] are the input of a model of images for Rows; other
 	// models do not read them.
 	Images []float32

@@ -206,14 +206,14 @@ func TestNegativesOnDevice(t *testing.T) {
 			want := model.Batch{Local: make([]int32, 2*c.b)}
 			cpu := negativeSampler{seed: 77, how: c.how}
 			cpu.draw(&want, c.m, 4, batch)
-			if want.Runs == nil {
-				want.Runs = []int32{0}
+			if want.Layout == nil {
+				want.Layout = []int32{0}
 			}
 			if got := download[int32](t, negatives); !slices.Equal(got, want.Negatives) || fmt.Sprint(negatives.Shape()) != fmt.Sprint([]int{len(want.Negatives) / c.b, c.b}) {
 				t.Errorf("%+v, batch %d: negatives of shape %v: %v …, want %v …", c, batch, negatives.Shape(), got[:min(9, len(got))], want.Negatives[:min(9, len(want.Negatives))])
 			}
-			if got := download[int32](t, runs); !slices.Equal(got, want.Runs) {
-				t.Errorf("%+v, batch %d: runs %v …, want %v …", c, batch, got[:min(9, len(got))], want.Runs[:min(9, len(want.Runs))])
+			if got := download[int32](t, runs); !slices.Equal(got, want.Layout) {
+				t.Errorf("%+v, batch %d: runs %v …, want %v …", c, batch, got[:min(9, len(got))], want.Layout[:min(9, len(want.Layout))])
 			}
 		}
 	}
@@ -313,10 +313,10 @@ func TestCapturedBatchOnDevice(t *testing.T) {
 			want := model.Batch{Local: make([]int32, 2*b)}
 			cpu := negativeSampler{seed: 1}
 			cpu.draw(&want, m, 2, batch)
-			if want.Runs == nil {
-				want.Runs = []int32{0}
+			if want.Layout == nil {
+				want.Layout = []int32{0}
 			}
-			if !slices.Equal(download[int32](t, negatives), want.Negatives) || !slices.Equal(download[int32](t, runs), want.Runs) {
+			if !slices.Equal(download[int32](t, negatives), want.Negatives) || !slices.Equal(download[int32](t, runs), want.Layout) {
 				t.Errorf("%d negatives of batch %d are others", m, batch)
 			}
 		}

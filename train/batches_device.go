@@ -271,8 +271,8 @@ func (f *deviceBatcher) distinct(on *device.Stream, order *device.Memory, to *de
 
 // drawOnDevice is negativeSampler.draw on a device, for the batch of b edges with the
 // control block at an address. negatives becomes [m, b], or [0, b] if none are listed,
-// and runs as in model.Batch; both are int32.
-func drawOnDevice(d *device.Device, negatives, runs *op.Array, how Sampling, m, b int, control device.Pointer) error {
+// and layout as in model.Batch; both are int32.
+func drawOnDevice(d *device.Device, negatives, layout *op.Array, how Sampling, m, b int, control device.Pointer) error {
 	m = how.count(m, b)
 	named, groups := 0, 0
 	switch {
@@ -285,17 +285,17 @@ func drawOnDevice(d *device.Device, negatives, runs *op.Array, how Sampling, m, 
 	if err := negatives.Resize([]int{named, b}); err != nil {
 		return err
 	}
-	if err := runs.Resize([]int{1 + groups}); err != nil {
+	if err := layout.Resize([]int{1 + groups}); err != nil {
 		return err
 	}
 	switch {
 	case groups > 0:
 		return d.Launch("negatives_runs", device.Launch{Grid: 1, Block: min(1024, (groups+31)/32*32)},
-			runs.Arg(), device.Arg(control), device.Int(m), device.Int(b))
+			layout.Arg(), device.Arg(control), device.Int(m), device.Int(b))
 	case named > 0:
-		return d.Each("negatives_per_head", named*((b+1)/2), negatives.Arg(), runs.Arg(), device.Arg(control), device.Int(named), device.Int(b))
+		return d.Each("negatives_per_head", named*((b+1)/2), negatives.Arg(), layout.Arg(), device.Arg(control), device.Int(named), device.Int(b))
 	}
-	return d.Fill(runs.Pointer(), math.MaxUint32, 1)
+	return d.Fill(layout.Pointer(), math.MaxUint32, 1)
 }
 
 // putControl writes a batch's control block to dst [controlWords]: the state of its

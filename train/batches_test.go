@@ -260,7 +260,7 @@ func TestRunsAreUnbiased(t *testing.T) {
 		}
 		var met float64
 		for j := range m {
-			r := outside[(int(batch.Runs[1+group])+j)%len(outside)]
+			r := outside[(int(batch.Layout[1+group])+j)%len(outside)]
 			met += worth[order[r%b]+r/b*b] / m
 		}
 		sum += met
@@ -282,8 +282,8 @@ func TestNegativesOfBatchesDoNotMixUp(t *testing.T) {
 		var fresh negativeSampler
 		want := model.Batch{Local: batch.Local}
 		fresh.draw(&want, tc.m, 3, 4)
-		if !slices.Equal(batch.Negatives, want.Negatives) || !slices.Equal(batch.Runs, want.Runs) {
-			t.Errorf("b=%d m=%d: negatives %v and runs %v, want %v and %v", tc.b, tc.m, batch.Negatives, batch.Runs, want.Negatives, want.Runs)
+		if !slices.Equal(batch.Negatives, want.Negatives) || !slices.Equal(batch.Layout, want.Layout) {
+			t.Errorf("b=%d m=%d: negatives %v and runs %v, want %v and %v", tc.b, tc.m, batch.Negatives, batch.Layout, want.Negatives, want.Layout)
 		}
 	}
 }
@@ -523,12 +523,12 @@ func TestSampling(t *testing.T) {
 		c.draw(&batch, tc.m, 0, 0)
 		got := "singly"
 		switch {
-		case len(batch.Negatives) == 0 && slices.Equal(batch.Runs, []int32{-1}):
+		case len(batch.Negatives) == 0 && slices.Equal(batch.Layout, []int32{-1}):
 			got = "full"
-		case len(batch.Negatives) == 0 && len(batch.Runs) == 1+(tc.b+15)/16 && batch.Runs[0] == int32(tc.m):
+		case len(batch.Negatives) == 0 && len(batch.Layout) == 1+(tc.b+15)/16 && batch.Layout[0] == int32(tc.m):
 			got = "runs"
-		case batch.Runs != nil || len(batch.Negatives) != tc.m*tc.b:
-			got = fmt.Sprintf("%d negatives and runs %v", len(batch.Negatives), batch.Runs)
+		case batch.Layout != nil || len(batch.Negatives) != tc.m*tc.b:
+			got = fmt.Sprintf("%d negatives and runs %v", len(batch.Negatives), batch.Layout)
 		}
 		if got != tc.want {
 			t.Errorf("%d, b=%d, m=%d: %s, want %s", tc.how, tc.b, tc.m, got, tc.want)
@@ -545,7 +545,7 @@ func TestRunsAreUniform(t *testing.T) {
 	c := negativeSampler{how: SampleSharedRuns}
 	for k := range batches {
 		c.draw(&batch, m, 0, k)
-		for group, first := range batch.Runs[1:] {
+		for group, first := range batch.Layout[1:] {
 			counts[group][first]++
 		}
 	}

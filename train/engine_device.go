@@ -58,7 +58,7 @@ type deviceEngine struct {
 	paramZ  model.Parameter // log Z: [1]
 	z       float64         // its value after the last chunk
 	// Of the current batch; rows is a view of the layout.
-	negatives, runs, views, rows *op.Array
+	negatives, layout, views, rows *op.Array
 
 	reportHere []uint32
 }
@@ -104,7 +104,7 @@ func newDeviceEngine(j *job, edges []edge) (r *deviceEngine, err error) {
 		r.images = images
 	}
 	window := windowOf(j.batches, j.size)
-	if err := newArrays(j.Device, tensor.Int32, 1, &r.negatives, &r.runs, &r.rows); err != nil {
+	if err := newArrays(j.Device, tensor.Int32, 1, &r.negatives, &r.layout, &r.rows); err != nil {
 		return r, err
 	}
 	if err := newArrays(j.Device, tensor.Int32, window*controlWords, &r.control); err != nil {
@@ -242,7 +242,7 @@ func (r *deviceEngine) close(err error) error {
 	if r.network != nil {
 		failed = errors.Join(failed, r.network.close())
 	}
-	free(r.control, r.report, r.views, r.negatives, r.runs, r.rows)
+	free(r.control, r.report, r.views, r.negatives, r.layout, r.rows)
 	if errors.Is(err, device.ErrLost) {
 		return err
 	}
@@ -448,7 +448,7 @@ func (r *deviceEngine) prepare(e *epochRun, w *deviceWindow, batch int, control 
 // sampleNegatives draws m negatives for each head of a batch of b edges, and binds them
 // and the loss's constant to the model's inputs.
 func (r *deviceEngine) sampleNegatives(m, b int, control device.Pointer) error {
-	if err := drawOnDevice(r.Device, r.negatives, r.runs, r.Sampling, m, b, control); err != nil {
+	if err := drawOnDevice(r.Device, r.negatives, r.layout, r.Sampling, m, b, control); err != nil {
 		return err
 	}
 	logConst := logConstAt(control)
@@ -457,7 +457,7 @@ func (r *deviceEngine) sampleNegatives(m, b int, control device.Pointer) error {
 	}
 	return errors.Join(
 		r.compiled.Negatives.View(r.negatives, 0, r.negatives.Shape()...),
-		r.compiled.Runs.View(r.runs, 0, r.runs.Shape()...),
+		r.compiled.Layout.View(r.layout, 0, r.layout.Shape()...),
 		r.compiled.Theta.Point(r.Device, logConst),
 	)
 }

@@ -67,29 +67,29 @@ func (s Sampling) Listed(m, b int) int {
 
 // A negativeSampler draws the negatives of batches, one batch at a time.
 type negativeSampler struct {
-	seed uint64
-	how  Sampling
-	rows []int32 // the negatives of the last batch
-	runs []int32 // or its runs
+	seed   uint64
+	how    Sampling
+	rows   []int32           // the negatives of the last batch
+	layout op.NegativeLayout // or how they lie
 }
 
-// draw sets a batch's Negatives or Runs: m negatives for each head, or all other rows
+// draw sets a batch's Negatives or Layout: m negatives for each head, or all other rows
 // if m is Full or at least their number. They are valid until the next call.
 func (s *negativeSampler) draw(to *model.Batch, m, epoch, batch int) {
 	b := to.Edges()
 	m = s.how.count(m, b)
-	to.Negatives, to.Runs = nil, nil
+	to.Negatives, to.Layout = nil, nil
 	stream := rng.New(s.seed, rng.Negatives, uint64(epoch), uint64(batch))
 	switch {
 	case m == 2*b-2:
-		s.runs = append(s.runs[:0], -1)
-		to.Runs = s.runs
+		s.layout = append(s.layout[:0], op.AllNegatives)
+		to.Layout = s.layout
 	case s.how.inRuns(m):
-		s.runs = append(s.runs[:0], int32(m))
+		s.layout = append(s.layout[:0], int32(m))
 		for head := 0; head < b; head += op.GroupHeads {
-			s.runs = append(s.runs, int32(stream.IntN(2*(b-min(op.GroupHeads, b-head)))))
+			s.layout = append(s.layout, int32(stream.IntN(2*(b-min(op.GroupHeads, b-head)))))
 		}
-		to.Runs = s.runs
+		to.Layout = s.layout
 	default:
 		s.rows = resize(s.rows, m*b)
 		for j := range m {

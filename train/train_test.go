@@ -268,7 +268,7 @@ type recorder struct {
 
 func (r *recorder) Step(b *model.Batch, logConst float64) (float64, error) {
 	r.negatives = append(r.negatives, slices.Clone(b.Negatives))
-	r.runs, r.rows = append(r.runs, slices.Clone(b.Runs)), append(r.rows, slices.Clone(b.Rows))
+	r.runs, r.rows = append(r.runs, slices.Clone(b.Layout)), append(r.rows, slices.Clone(b.Rows))
 	r.logConsts = append(r.logConsts, logConst)
 	var edges []int
 	for i, slot := range b.Local[:b.Edges()] {

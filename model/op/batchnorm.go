@@ -38,7 +38,7 @@ type BatchStats struct {
 // tensor.Float32 or Float64, is that of the layer's input.
 func NewBatchStats(d *Device, dtype tensor.Dtype, channels int) (*BatchStats, error) {
 	if dtype != tensor.Float32 && dtype != tensor.Float64 {
-		return nil, errkind.Errorf(ErrInput, "op: no batch statistics of %v; float32 and float64 are known", dtype)
+		return nil, errkind.Errorf(ErrInput, "op: batch statistics: got type %v, want float32 or float64", dtype)
 	}
 	s := new(BatchStats)
 	var err error
@@ -88,10 +88,10 @@ func BatchNorm(x, scale, shift *gorgonia.Node, stats *BatchStats, act Activation
 // newBatchNorm returns the operation for images x.
 func newBatchNorm(x *gorgonia.Node, stats *BatchStats, act Activation) (*batchNorm, error) {
 	if stats == nil || stats.Mean == nil || stats.Var == nil {
-		return nil, errkind.Errorf(ErrInput, "op: batch_norm needs batch statistics; NewBatchStats makes them")
+		return nil, errkind.Errorf(ErrInput, "op: batch_norm: got no batch statistics, want those of NewBatchStats")
 	}
 	if stats.Mean.dtype != x.Dtype() || stats.Var.dtype != x.Dtype() {
-		return nil, errkind.Errorf(ErrInput, "op: batch_norm of %v has statistics of %v and %v; they must be of one type", x.Dtype(), stats.Mean.dtype, stats.Var.dtype)
+		return nil, errkind.Errorf(ErrInput, "op: batch_norm: got statistics of %v and %v, want %v", stats.Mean.dtype, stats.Var.dtype, x.Dtype())
 	}
 	if err := checkActivation(act); err != nil {
 		return nil, err
@@ -149,10 +149,10 @@ func (o *batchNorm) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { r
 func (o *batchNorm) ResultShape(dst []int, in []*Array) ([]int, error) {
 	x, scale, shift := in[0], in[1], in[2]
 	if x.dims != 4 || x.shape[3] == 0 || scale.dims != 1 || shift.dims != 1 || scale.shape[0] != x.shape[3] || shift.shape[0] != x.shape[3] {
-		return nil, errkind.Errorf(ErrInput, "op: batch_norm takes images [n,h,w,c] of one channel or more, a scale [c] and a shift [c], not shapes %v, %v and %v", x.Shape(), scale.Shape(), shift.Shape())
+		return nil, errkind.Errorf(ErrInput, "op: batch_norm: got shapes %v, %v and %v, want images [n,h,w,c] of one channel or more, a scale [c] and a shift [c]", x.Shape(), scale.Shape(), shift.Shape())
 	}
 	if mean, variance := o.stats.Mean, o.stats.Var; mean.dims != 1 || variance.dims != 1 || mean.shape[0] != x.shape[3] || variance.shape[0] != x.shape[3] {
-		return nil, errkind.Errorf(ErrInput, "op: batch_norm of %d channels has statistics of shapes %v and %v; they must have a number for each channel", x.shape[3], mean.Shape(), variance.Shape())
+		return nil, errkind.Errorf(ErrInput, "op: batch_norm: got statistics of shapes %v and %v, want a number for each of %d channels", mean.Shape(), variance.Shape(), x.shape[3])
 	}
 	return append(dst, x.Shape()...), nil
 }
@@ -174,7 +174,7 @@ func (o *batchNorm) Run(dst *Array, in []*Array) error {
 func (o *batchNorm) begin(x *Array) error {
 	o.evaluated = o.stats.Evaluate
 	if n := x.shape[0] * x.shape[1] * x.shape[2]; n < 2 && !o.evaluated {
-		return errkind.Errorf(ErrInput, "op: batch_norm in training needs at least two values of a channel, but images of shape %v have %d; take a larger batch", x.Shape(), n)
+		return errkind.Errorf(ErrInput, "op: batch_norm in training: got %d values of a channel in images of shape %v, want 2 or more; take a larger batch", n, x.Shape())
 	}
 	return nil
 }
@@ -322,7 +322,7 @@ func (o *batchNormAdd) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) 
 
 func (o *batchNormAdd) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if x, r := in[0], in[3]; x.dims != r.dims || x.shape != r.shape {
-		return nil, errkind.Errorf(ErrInput, "op: %s takes images and others of their shape, not shapes %v and %v", o.name, x.Shape(), r.Shape())
+		return nil, errkind.Errorf(ErrInput, "op: %s: got shapes %v and %v, want images and others of their shape", o.name, x.Shape(), r.Shape())
 	}
 	return o.norm.ResultShape(dst, in[:3])
 }
@@ -416,7 +416,7 @@ func (o *batchNormGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error)
 
 func (o *batchNormGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if x, g := in[0], in[2]; g.dims != 4 || g.shape != x.shape {
-		return nil, errkind.Errorf(ErrInput, "op: batch_norm_grad takes images and a gradient of their shape, not shapes %v and %v", x.Shape(), g.Shape())
+		return nil, errkind.Errorf(ErrInput, "op: batch_norm_grad: got shapes %v and %v, want images and a gradient of their shape", x.Shape(), g.Shape())
 	}
 	return append(dst, in[0].Shape()...), nil
 }

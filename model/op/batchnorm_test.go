@@ -475,29 +475,29 @@ func TestBatchNormRefuses(t *testing.T) {
 		apply func() error
 		want  string
 	}{
-		"no statistics": {func() error { return runOf(op.BatchNorm(x, three, three, nil, op.NoActivation)) }, "NewBatchStats makes them"},
+		"no statistics": {func() error { return runOf(op.BatchNorm(x, three, three, nil, op.NoActivation)) }, "want those of NewBatchStats"},
 		"scale": {func() error { return runOf(op.BatchNorm(x, four, three, stats(t, tensor.Float64, 3), op.NoActivation)) },
-			"batch_norm takes images [n,h,w,c] of one channel or more, a scale [c] and a shift [c], not shapes [2 2 2 3], [4] and [3]"},
+			"batch_norm: got shapes [2 2 2 3], [4] and [3], want images [n,h,w,c]"},
 		"no channel": {func() error {
 			return runOf(op.BatchNorm(empty, none, none, stats(t, tensor.Float64, 0), op.NoActivation))
 		},
-			"of one channel or more, a scale [c] and a shift [c], not shapes [2 2 2 0], [0] and [0]"},
-		"shift": {func() error { return runOf(op.BatchNorm(x, three, four, stats(t, tensor.Float64, 3), op.NoActivation)) }, "not shapes [2 2 2 3], [3] and [4]"},
+			"got shapes [2 2 2 0], [0] and [0], want images [n,h,w,c] of one channel or more"},
+		"shift": {func() error { return runOf(op.BatchNorm(x, three, four, stats(t, tensor.Float64, 3), op.NoActivation)) }, "got shapes [2 2 2 3], [3] and [4]"},
 		"channels": {func() error {
 			return runOf(op.BatchNorm(x, three, three, stats(t, tensor.Float64, 4), op.NoActivation))
-		}, "batch_norm of 3 channels has statistics of shapes [4] and [4]"},
+		}, "got statistics of shapes [4] and [4], want a number for each of 3 channels"},
 		"type": {func() error {
 			return runOf(op.BatchNorm(x, three, three, stats(t, tensor.Float32, 3), op.NoActivation))
-		}, "batch_norm of float64 has statistics of float32"},
+		}, "got statistics of float32 and float32, want float64"},
 		"added": {func() error { return runOf(op.BatchNormAddReLU(x, three, three, pixel, stats(t, tensor.Float64, 3))) },
-			"batch_norm_add_relu takes images and others of their shape, not shapes [2 2 2 3] and [1 1 1 3]"},
+			"batch_norm_add_relu: got shapes [2 2 2 3] and [1 1 1 3], want images and others of their shape"},
 		"one value": {func() error {
 			return runOf(op.BatchNorm(pixel, three, three, stats(t, tensor.Float64, 3), op.NoActivation))
-		}, "needs at least two values of a channel, but images of shape [1 1 1 3] have 1"},
+		}, "got 1 values of a channel in images of shape [1 1 1 3], want 2"},
 		"activation": {func() error {
 			return runOf(op.BatchNorm(x, three, three, stats(t, tensor.Float64, 3), op.Activation(7)))
-		}, "no activation 7"},
-		"type of it": {func() error { _, err := op.NewBatchStats(nil, tensor.Int32, 3); return err }, "no batch statistics of int32"},
+		}, "activation: got 7"},
+		"type of it": {func() error { _, err := op.NewBatchStats(nil, tensor.Int32, 3); return err }, "batch statistics: got type int32"},
 		"size of it": {func() error { _, err := op.NewBatchStats(nil, tensor.Float32, -3); return err }, "negative dimension"},
 	} {
 		t.Run(name, func(t *testing.T) {

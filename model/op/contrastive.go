@@ -83,32 +83,23 @@ func (o ContrastiveOptions) Check() error {
 // features [r, d] holds the embedding of the heads, then that of the tails: row
 // i and row b+i are the ends of edge i. Rows from 2b on, if there are any,
 // serve as negatives alone. theta is a scalar: log c for Neg, log Z for NC,
-// log ρ for InfoNC; UMAP ignores it. runs (int32), a vector, says what a head is
-// contrasted with:
-//
-//   - 0: the rows that negatives [m, b] (int32) names one by one: negatives[j, i]
-//     for j = 0 … m−1 are those of head i. (This is the paper's matrix of tails,
-//     transposed and without the column of the positives, which is known. It
-//     has no rows for a batch of one edge, which has no negatives.)
-//   - −1: every row but the head and its tail, once; m = r−2.
-//   - m, first₀, first₁, …: every 16 consecutive heads share m negatives. Of the
-//     rows without the ends of these 16 edges, counted from 0 in their order and
-//     in a circle, group k takes the m that begin with firstₖ; there must be as
-//     many.
-//
-// In the last two, only the width b of negatives is used, and the pairs are dense
-// blocks, which are several times as fast as pairs whose rows have to be looked up.
+// log ρ for InfoNC; UMAP ignores it. layout is a NegativeLayout (int32),
+// which may say that the negatives are the rows that negatives [m, b] (int32) names one
+// by one: negatives[j, i] for j = 0 … m−1 are those of head i. (This is the paper's matrix
+// of tails, transposed and without the column of the positives, which is known. It has no
+// rows for a batch of one edge, which has no negatives.) Of other layouts only the width b
+// of negatives is used.
 //
 // The loss is differentiable with respect to features and theta. Its gradient
 // is computed in the same pass over the pairs as the loss itself, once
 // Gorgonia has differentiated the node. The gradient nodes read what the last pass
 // left: do not run one graph on two machines at once.
-func Contrastive(features, negatives, runs, theta *gorgonia.Node, options ContrastiveOptions) (*gorgonia.Node, error) {
+func Contrastive(features, negatives, layout, theta *gorgonia.Node, options ContrastiveOptions) (*gorgonia.Node, error) {
 	o, err := newContrastive(options)
 	if err != nil {
 		return nil, err
 	}
-	return gorgonia.ApplyOp(o, features, negatives, runs, theta)
+	return gorgonia.ApplyOp(o, features, negatives, layout, theta)
 }
 
 // Overlap has a loss that Contrastive made call work while it computes pairs that are
@@ -120,10 +111,6 @@ func Overlap(loss *gorgonia.Node, work func(from, to int)) {
 	o := loss.Op().(*contrastive)
 	o.single.listed.overlap, o.double.listed.overlap = work, work
 }
-
-// GroupHeads is the number of consecutive heads that share the negatives of one run:
-// see Contrastive.
-const GroupHeads = groupHeads
 
 type contrastive struct {
 	base
@@ -163,57 +150,30 @@ func (o *contrastive) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
 }
 
 func (o *contrastive) ResultShape(dst []int, in []*Array) ([]int, error) {
-	f, n, runs, theta := in[0], in[1], in[2], in[3]
-	if f.dims != 2 || n.dims != 2 || runs.dims != 1 || runs.shape[0] == 0 || theta.Len() != 1 || f.shape[0] < 2*n.shape[1] || n.shape[1] == 0 || f.shape[1] == 0 {
-		return nil, errkind.Errorf(ErrInput, "op: contrastive takes features [r,d] with r ≥ 2b, negatives [m,b], a vector of runs and a scalar, not shapes %v, %v, %v and %v",
-			f.Shape(), n.Shape(), runs.Shape(), theta.Shape())
+	f, n, layout, theta := in[0], in[1], in[2], in[3]
+	if f.dims != 2 || n.dims != 2 || layout.dims != 1 || layout.shape[0] == 0 || theta.Len() != 1 || f.shape[0] < 2*n.shape[1] || n.shape[1] == 0 || f.shape[1] == 0 {
+		return nil, errkind.Errorf(ErrInput, "op: contrastive: got shapes %v, %v, %v and %v, want features [r,d] with r ≥ 2b, negatives [m,b], a layout [k] and a scalar",
+			f.Shape(), n.Shape(), layout.Shape(), theta.Shape())
 	}
 	return dst, nil
 }
 
 func (o *contrastive) Run(dst *Array, in []*Array) error {
-	f, n, runs := in[0], in[1], in[2].i32
+	f, n, layout := in[0], in[1], NegativeLayout(in[2].i32)
 	b := n.shape[1]
-	if err := checkRuns(runs, b, f.Rows()); err != nil {
+	if err := layout.check(b, f.Rows()); err != nil {
 		return err
 	}
-	if runs[0] == 0 {
+	if layout.listed() {
 		if bad := outOfRange(n.i32, f.Rows()); bad >= 0 {
-			return errkind.Errorf(ErrInput, "op: contrastive: negative %d of head %d is row %d, but there are %d rows", bad/b, bad%b, n.i32[bad], f.Rows())
+			return errkind.Errorf(ErrInput, "op: contrastive: negative %d of head %d: got row %d, want 0 to %d", bad/b, bad%b, n.i32[bad], f.Rows()-1)
 		}
 	}
 	if f.dtype == tensor.Float64 {
-		dst.f64[0] = o.double.run(f.f64, f.shape[1], n.i32, runs, b, in[3].f64[0], o.differentiated)
+		dst.f64[0] = o.double.run(f.f64, f.shape[1], n.i32, layout, b, in[3].f64[0], o.differentiated)
 		return nil
 	}
-	dst.f32[0] = float32(o.single.run(f.f32, f.shape[1], n.i32, runs, b, float64(in[3].f32[0]), o.differentiated))
-	return nil
-}
-
-// What runs may begin with in place of the number of shared negatives.
-const (
-	oneByOne = 0
-	allRows  = -1
-)
-
-// checkRuns says what is wrong with the runs of a batch of b edges.
-func checkRuns(runs []int32, b, rows int) error {
-	m := int(runs[0])
-	groups := parallel.Pieces(b, groupHeads)
-	switch {
-	case m == oneByOne || m == allRows:
-		groups = 0
-	case m < 0:
-		return errkind.Errorf(ErrInput, "op: contrastive: runs begin with %d; take 0, −1 or a number of negatives", m)
-	}
-	if len(runs) != 1+groups {
-		return errkind.Errorf(ErrInput, "op: contrastive: %d numbers for runs of %d edges that begin with %d; there must be %d", len(runs), b, m, 1+groups)
-	}
-	for k, first := range runs[1:] {
-		if outside := rows - 2*min(groupHeads, b-k*groupHeads); first < 0 || int(first) >= outside || m > outside {
-			return errkind.Errorf(ErrInput, "op: contrastive: group %d takes %d rows from row %d on, but there are %d to take from", k, m, first, outside)
-		}
-	}
+	dst.f32[0] = float32(o.single.run(f.f32, f.shape[1], n.i32, layout, b, float64(in[3].f32[0]), o.differentiated))
 	return nil
 }
 
@@ -305,10 +265,10 @@ func (s *loops[T]) init(options ContrastiveOptions) {
 }
 
 // run computes the loss and, if asked, leaves its gradient for gradTo.
-func (s *loops[T]) run(features []T, d int, negatives, runs []int32, b int, theta float64, withGrad bool) float64 {
+func (s *loops[T]) run(features []T, d int, negatives []int32, layout NegativeLayout, b int, theta float64, withGrad bool) float64 {
 	var sum simd.Sum
 	s.parts = s.parts[:0]
-	if runs[0] == oneByOne {
+	if layout.listed() {
 		sum = s.listed.run(features, d, negatives, b, theta, withGrad)
 		for i := range parallel.Pieces(b, s.listed.grain) {
 			s.parts = append(s.parts, s.listed.pieces[i].grad)
@@ -319,7 +279,7 @@ func (s *loops[T]) run(features []T, d int, negatives, runs []int32, b int, thet
 		if s.planar.takes(d) {
 			run = s.planar.run
 		}
-		sum = run(features, d, len(features)/d, b, runs, theta, withGrad, s.grad)
+		sum = run(features, d, len(features)/d, b, layout, theta, withGrad, s.grad)
 		s.parts = append(s.parts, s.grad)
 	}
 	if !withGrad {
@@ -346,15 +306,6 @@ func (s *loops[T]) gradTo(dst []T, factor float64) error {
 		simd.Scale(dst, f)
 	}
 	return nil
-}
-
-// decode returns how many negatives a head of a dense batch has, and where the
-// runs of the groups begin: nowhere if every row is a negative.
-func decode(runs []int32, rows int) (m int, firsts []int32) {
-	if runs[0] == allRows {
-		return rows - 2, nil
-	}
-	return int(runs[0]), runs[1:]
 }
 
 // overRun calls body for the stretches [from, to) of rows that make up a run: m rows

@@ -14,10 +14,10 @@ import (
 // A deviceLoop computes a contrastive loss on an accelerator, and holds its unscaled
 // gradients.
 //
-// Only the device knows the contents of runs, so the kernel is chosen by shapes alone:
-// runs of more than one number, or negatives without rows (as package train has them
+// Only the device knows the contents of the layout, so the kernel is chosen by shapes alone:
+// a layout of more than one number, or negatives without rows (as package train has them
 // where none are listed), suggest that the negatives are runs of consecutive rows. The
-// choice affects speed only: each kernel reads runs on the device and handles every
+// choice affects speed only: each kernel reads the layout on the device and handles every
 // kind of negatives that its inputs' shapes allow.
 type deviceLoop struct {
 	// gradient [rows, d] is the last batch's, without norm, in fixed point; if
@@ -88,13 +88,13 @@ func (o *contrastive) Launch(d *Device, dst *Array, in []*Array) error {
 	if err := s.on(d); err != nil {
 		return err
 	}
-	f, n, runs, theta := in[0], in[1], in[2], in[3]
+	f, n, layout, theta := in[0], in[1], in[2], in[3]
 	b := n.shape[1]
 	s.norm = o.options.Scale
 	if o.options.Mean {
 		s.norm /= float64(b)
 	}
-	dense := runs.Len() > 1 || n.shape[0] == 0
+	dense := layout.Len() > 1 || n.shape[0] == 0
 	s.inFloats = dense && o.options.Metric == Cosine
 	s.ready = o.differentiated
 	var blocks int
@@ -102,9 +102,9 @@ func (o *contrastive) Launch(d *Device, dst *Array, in []*Array) error {
 	switch {
 	case s.inFloats:
 		blocks = b
-		err = o.launchGemm(d, f, runs, theta, b)
+		err = o.launchGemm(d, f, layout, theta, b)
 	default:
-		blocks, err = o.launchPairs(d, f, n, runs, theta, dense)
+		blocks, err = o.launchPairs(d, f, n, layout, theta, dense)
 	}
 	if err != nil {
 		return err
@@ -125,13 +125,13 @@ func (o *contrastive) flags() (flags int) {
 
 // launchPairs launches a kernel that sums the gradient in fixed point, and returns its
 // number of blocks.
-func (o *contrastive) launchPairs(d *Device, f, n, runs, theta *Array, dense bool) (blocks int, err error) {
+func (o *contrastive) launchPairs(d *Device, f, n, layout, theta *Array, dense bool) (blocks int, err error) {
 	s, rows, width, m, b := &o.onDevice, f.Rows(), f.shape[1], n.shape[0], n.shape[1]
 	grouped, own := dense && width <= maxThreadWidth, HasOwnKernels(width)
 	heads := threadsPerBlock / 32 // of a block
 	switch {
 	case grouped:
-		heads = groupHeads / 2
+		heads = GroupHeads / 2
 	case own:
 		heads = threadsPerBlock
 	}
@@ -155,9 +155,9 @@ func (o *contrastive) launchPairs(d *Device, f, n, runs, theta *Array, dense boo
 		if own && o.options.Loss.Info().PerHead {
 			kernel = "contrast_info_groups_%s"
 		}
-		args = append(args, runs.Arg(), theta.Arg(), device.Int(rows), device.Int(b), loss, flags, limit)
+		args = append(args, layout.Arg(), theta.Arg(), device.Int(rows), device.Int(b), loss, flags, limit)
 	} else {
-		args = append(args, n.Arg(), runs.Arg(), theta.Arg(), device.Int(rows), device.Int(b), device.Int(m),
+		args = append(args, n.Arg(), layout.Arg(), theta.Arg(), device.Int(rows), device.Int(b), device.Int(m),
 			loss, device.Int(int(o.options.Metric)), flags, limit, device.F32(1/o.options.Temperature))
 	}
 	kernel, args = KernelForWidth(kernel, width, args...)
@@ -166,7 +166,7 @@ func (o *contrastive) launchPairs(d *Device, f, n, runs, theta *Array, dense boo
 
 // launchGemm computes the cosines over τ by matrix products, heads in tiles, and the
 // gradient by products of their derivatives with the features.
-func (o *contrastive) launchGemm(d *Device, f, runs, theta *Array, b int) error {
+func (o *contrastive) launchGemm(d *Device, f, layout, theta *Array, b int) error {
 	s, rows, width := &o.onDevice, f.Rows(), f.shape[1]
 	if err := s.parts.Resize([]int{b, 2}); err != nil {
 		return err
@@ -189,7 +189,7 @@ func (o *contrastive) launchGemm(d *Device, f, runs, theta *Array, b int) error 
 			return err
 		}
 		if err := d.Launch("contrast_gemm", device.Launch{Grid: count, Block: threadsPerBlock}, s.pairs.Arg(),
-			Arg(s.parts.Pointer().At(2*from, elementSize)), runs.Arg(), theta.Arg(), device.Int(from), device.Int(rows), device.Int(b),
+			Arg(s.parts.Pointer().At(2*from, elementSize)), layout.Arg(), theta.Arg(), device.Int(from), device.Int(rows), device.Int(b),
 			device.Int(int(o.options.Loss)), device.Int(o.flags())); err != nil {
 			return err
 		}

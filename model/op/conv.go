@@ -42,10 +42,10 @@ const MaxConvSize = 1 << 15
 // gradient to it, too. See ResultDtype for what follows.
 func Conv2d(x, weights *gorgonia.Node, stride, pad int, precision Precision) (*gorgonia.Node, error) {
 	if precision == BFloat16 && x.Dtype() != tensor.Float32 {
-		return nil, errkind.Errorf(ErrInput, "op: conv2d rounds float32 to bfloat16, not %v; take float32 as the precision of its products", x.Dtype())
+		return nil, errkind.Errorf(ErrInput, "op: conv2d in bfloat16: got images of %v, want float32", x.Dtype())
 	}
 	if stride < 1 || pad < 0 || stride > MaxConvSize || pad > MaxConvSize {
-		return nil, errkind.Errorf(ErrInput, "op: conv2d cannot have stride %d and padding %d; the stride is from 1 to %d, the padding from 0", stride, pad, MaxConvSize)
+		return nil, errkind.Errorf(ErrInput, "op: conv2d: got stride %d and padding %d, want a stride from 1 to %d and a padding from 0", stride, pad, MaxConvSize)
 	}
 	return gorgonia.ApplyOp(&conv2d{
 		base:   base{name: fmt.Sprintf("conv2d_s%d_p%d%s", stride, pad, precision.suffix()), arity: 2, typ: hm.NewFnType(images, images, images)},
@@ -120,7 +120,7 @@ func (o *convGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 		return nil, err
 	}
 	if y := in[2]; y.dims != 4 || y.shape != [MaxDims]int{g.n, g.oh, g.ow, g.k} {
-		return nil, errkind.Errorf(ErrInput, "op: %s takes a gradient [%d,%d,%d,%d], not of shape %v", o.name, g.n, g.oh, g.ow, g.k, y.Shape())
+		return nil, errkind.Errorf(ErrInput, "op: %s: got a gradient of shape %v, want [%d,%d,%d,%d]", o.name, y.Shape(), g.n, g.oh, g.ow, g.k)
 	}
 	return append(dst, in[o.of].Shape()...), nil
 }
@@ -189,12 +189,12 @@ type windows struct {
 
 func newWindows(x, weights *Array, stride, pad int) (windows, error) {
 	if x.dims != 4 || weights.dims != 4 || x.shape[3] != weights.shape[1] || x.shape[3] == 0 || weights.Len() == 0 {
-		return windows{}, errkind.Errorf(ErrInput, "op: conv2d takes images [N,H,W,C] and weights [K,C,kh,kw], not shapes %v and %v", x.Shape(), weights.Shape())
+		return windows{}, errkind.Errorf(ErrInput, "op: conv2d: got shapes %v and %v, want images [N,H,W,C] and weights [K,C,kh,kw]", x.Shape(), weights.Shape())
 	}
 	g := windows{n: x.shape[0], h: x.shape[1], w: x.shape[2], c: x.shape[3],
 		k: weights.shape[0], kh: weights.shape[2], kw: weights.shape[3], stride: stride, pad: pad}
 	if g.h+2*pad < g.kh || g.w+2*pad < g.kw {
-		return windows{}, errkind.Errorf(ErrInput, "op: conv2d: windows of %d×%d do not fit images of %d×%d padded by %d", g.kh, g.kw, g.h, g.w, pad)
+		return windows{}, errkind.Errorf(ErrInput, "op: conv2d: got windows of %d×%d, want no larger than images of %d×%d padded by %d", g.kh, g.kw, g.h, g.w, pad)
 	}
 	g.oh, g.ow = (g.h+2*pad-g.kh)/stride+1, (g.w+2*pad-g.kw)/stride+1
 	return g, nil

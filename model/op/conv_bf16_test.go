@@ -215,7 +215,7 @@ func TestConv2dRoundsFloat32Alone(t *testing.T) {
 	g := gorgonia.NewGraph()
 	x := gorgonia.NewTensor(g, tensor.Float64, 4, gorgonia.WithShape(1, 8, 8, 16))
 	w := gorgonia.NewTensor(g, tensor.Float64, 4, gorgonia.WithShape(16, 16, 3, 3))
-	if _, err := op.Conv2d(x, w, 1, 1, op.BFloat16); err == nil || !strings.Contains(err.Error(), "take float32") {
+	if _, err := op.Conv2d(x, w, 1, 1, op.BFloat16); err == nil || !strings.Contains(err.Error(), "want float32") {
 		t.Errorf("bfloat16 of float64: error %v", err)
 	}
 }

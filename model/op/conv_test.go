@@ -293,10 +293,10 @@ func TestConv2dRefuses(t *testing.T) {
 		stride, pad int
 		want        string
 	}{
-		"stride":   {[]int{1, 3, 3, 1}, []int{1, 1, 1, 1}, 0, 0, "conv2d cannot have stride 0 and padding 0"},
-		"padding":  {[]int{1, 3, 3, 1}, []int{1, 1, 1, 1}, 1, -1, "conv2d cannot have stride 1 and padding -1"},
-		"channels": {[]int{1, 3, 3, 2}, []int{1, 1, 1, 1}, 1, 0, "images [N,H,W,C] and weights [K,C,kh,kw], not shapes [1 3 3 2] and [1 1 1 1]"},
-		"size":     {[]int{1, 3, 3, 1}, []int{1, 1, 6, 1}, 1, 1, "windows of 6×1 do not fit images of 3×3 padded by 1"},
+		"stride":   {[]int{1, 3, 3, 1}, []int{1, 1, 1, 1}, 0, 0, "got stride 0 and padding 0"},
+		"padding":  {[]int{1, 3, 3, 1}, []int{1, 1, 1, 1}, 1, -1, "got stride 1 and padding -1"},
+		"channels": {[]int{1, 3, 3, 2}, []int{1, 1, 1, 1}, 1, 0, "got shapes [1 3 3 2] and [1 1 1 1], want images"},
+		"size":     {[]int{1, 3, 3, 1}, []int{1, 1, 6, 1}, 1, 1, "got windows of 6×1, want no larger than images of 3×3 padded by 1"},
 	} {
 		g := gorgonia.NewGraph()
 		x := gorgonia.NewTensor(g, tensor.Float32, 4, gorgonia.WithShape(tc.x...), gorgonia.WithName("x"))

@@ -149,7 +149,7 @@ func Copy(dst, src *Array) error {
 		return convert(dst, src)
 	}
 	if src.dtype != dst.dtype {
-		return fmt.Errorf("op: a value of %v where %v is expected", src.dtype, dst.dtype)
+		return fmt.Errorf("op: value: got type %v, want %v", src.dtype, dst.dtype)
 	}
 	if err := dst.Resize(src.Shape()); err != nil {
 		return err
@@ -262,7 +262,7 @@ func doOnDevice(k Kernel, shape []int, in []*Array) (gorgonia.Value, error) {
 // accelerator. That memory must remain valid as long as a is used.
 func (a *Array) Point(d *Device, at Pointer, shape ...int) error {
 	if len(shape) > MaxDims {
-		return fmt.Errorf("op: shape %v has more than %d dimensions", slices.Clone(shape), MaxDims)
+		return fmt.Errorf("op: shape: got %v, want at most %d dimensions", slices.Clone(shape), MaxDims)
 	}
 	a.Free()
 	a.f32, a.f64, a.i32 = nil, nil, nil

@@ -42,7 +42,7 @@ func (o *gather) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { retu
 
 func (o *gather) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if in[0].dims != 2 || in[1].dims != 1 {
-		return nil, errkind.Errorf(ErrInput, "op: gather takes a matrix and a vector of row numbers, not shapes %v and %v", in[0].Shape(), in[1].Shape())
+		return nil, errkind.Errorf(ErrInput, "op: gather: got shapes %v and %v, want a matrix and a vector of row numbers", in[0].Shape(), in[1].Shape())
 	}
 	return append(dst, in[1].shape[0], in[0].shape[1]), nil
 }
@@ -50,7 +50,7 @@ func (o *gather) ResultShape(dst []int, in []*Array) ([]int, error) {
 func (o *gather) Run(dst *Array, in []*Array) error {
 	index := in[1].i32
 	if bad := outOfRange(index, in[0].Rows()); bad >= 0 {
-		return errkind.Errorf(ErrInput, "op: gather: row %d of the index is %d, but the source has %d rows", bad, index[bad], in[0].Rows())
+		return errkind.Errorf(ErrInput, "op: gather: row %d of the index: got %d, want 0 to %d", bad, index[bad], in[0].Rows()-1)
 	}
 	if dst.dtype == tensor.Float64 {
 		simd.GatherRows(dst.f64, in[0].f64, dst.shape[1], index)
@@ -99,7 +99,7 @@ func (o *scatterAdd) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
 func (o *scatterAdd) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if in[0].dims != 2 || in[1].dims != 1 || in[2].dims != 2 ||
 		in[0].shape[0] != in[1].shape[0] || in[0].shape[1] != in[2].shape[1] {
-		return nil, errkind.Errorf(ErrInput, "op: scatter_add takes values [r,d], row numbers [r] and a matrix [n,d], not shapes %v, %v and %v",
+		return nil, errkind.Errorf(ErrInput, "op: scatter_add: got shapes %v, %v and %v, want values [r,d], row numbers [r] and a matrix [n,d]",
 			in[0].Shape(), in[1].Shape(), in[2].Shape())
 	}
 	return append(dst, in[2].shape[0], in[2].shape[1]), nil
@@ -108,7 +108,7 @@ func (o *scatterAdd) ResultShape(dst []int, in []*Array) ([]int, error) {
 func (o *scatterAdd) Run(dst *Array, in []*Array) error {
 	index := in[1].i32
 	if bad := outOfRange(index, dst.Rows()); bad >= 0 {
-		return errkind.Errorf(ErrInput, "op: scatter_add: row %d of the index is %d, but the result has %d rows", bad, index[bad], dst.Rows())
+		return errkind.Errorf(ErrInput, "op: scatter_add: row %d of the index: got %d, want 0 to %d", bad, index[bad], dst.Rows()-1)
 	}
 	if dst.dtype == tensor.Float64 {
 		clear(dst.f64)

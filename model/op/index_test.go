@@ -73,7 +73,7 @@ func TestRowNumbersOutOfRange(t *testing.T) {
 			p, err := vm.Compile(nil, y)
 			must(t, err)
 			bad := index[slices.IndexFunc(index, func(i int32) bool { return i < 0 || int(i) >= rows })]
-			if err := p.RunAll(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("is %d, but", bad)) && !strings.Contains(err.Error(), fmt.Sprintf("is row %d, but", bad)) {
+			if err := p.RunAll(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("got %d, want", bad)) && !strings.Contains(err.Error(), fmt.Sprintf("got row %d, want", bad)) {
 				t.Errorf("%s, %s: %v", name, which, err)
 			}
 		})

@@ -124,7 +124,7 @@ func inferShape(k Kernel, sizes []gorgonia.DimSizer) (tensor.Shape, error) {
 	in := make([]*Array, len(shapes))
 	for i, s := range shapes {
 		if len(s) > MaxDims {
-			return nil, errkind.Errorf(ErrInput, "op: shape %v has more than %d dimensions", s, MaxDims)
+			return nil, errkind.Errorf(ErrInput, "op: shape: got %v, want at most %d dimensions", s, MaxDims)
 		}
 		in[i] = &Array{dims: len(s)}
 		copy(in[i].shape[:], s)

@@ -129,10 +129,10 @@ func TestLinearRefuses(t *testing.T) {
 		apply func() (*gorgonia.Node, error)
 		want  string
 	}{
-		"width":      {func() (*gorgonia.Node, error) { return op.Linear(x, narrow, b, op.ReLUActivation) }, "linear_relu takes rows [n,in]"},
-		"bias":       {func() (*gorgonia.Node, error) { return op.Linear(x, w, short, op.NoActivation) }, "linear takes rows [n,in]"},
-		"activation": {func() (*gorgonia.Node, error) { return op.Linear(x, w, b, 7) }, "no activation 7"},
-		"index":      {func() (*gorgonia.Node, error) { return op.LinearRows(x, outside, w, b, op.ReLUActivation) }, "row 1 of the index is 2, but there are 2 points"},
+		"width":      {func() (*gorgonia.Node, error) { return op.Linear(x, narrow, b, op.ReLUActivation) }, "linear_relu: got shapes [2 3], [4 2] and [4], want rows [n,in]"},
+		"bias":       {func() (*gorgonia.Node, error) { return op.Linear(x, w, short, op.NoActivation) }, "linear: got shapes [2 3], [4 3] and [3], want rows [n,in]"},
+		"activation": {func() (*gorgonia.Node, error) { return op.Linear(x, w, b, 7) }, "activation: got 7"},
+		"index":      {func() (*gorgonia.Node, error) { return op.LinearRows(x, outside, w, b, op.ReLUActivation) }, "row 1 of the index: got 2, want 0 to 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := runOf(tc.apply())
@@ -189,7 +189,7 @@ func TestLinearOfSparse(t *testing.T) {
 	if _, err := op.LinearOfSparse(sparse, indexOf(g, index), w, vectorOf(g, tensor.Float32, "short", normals(2, 1)), op.ReLUActivation); err == nil {
 		t.Error("a bias of 2 was taken for 7 outputs")
 	}
-	if err := runOf(op.LinearOfSparse(sparse, indexOf(g, []int32{30}), w, b, op.ReLUActivation)); err == nil || !strings.Contains(err.Error(), "row 0 of the index is 30, but there are 30 points") {
+	if err := runOf(op.LinearOfSparse(sparse, indexOf(g, []int32{30}), w, b, op.ReLUActivation)); err == nil || !strings.Contains(err.Error(), "row 0 of the index: got 30, want 0 to 29") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 const (
 	// gemmBlock bounds the elements of the block of pairs that is worked
-	// on at a time, as long as it holds groupHeads heads.
+	// on at a time, as long as it holds GroupHeads heads.
 	gemmBlock = 1 << 21
 	// gemmGrain is from how many pairs on their losses are worth another core.
 	gemmGrain = 1 << 13
@@ -82,7 +82,7 @@ type gemmPiece[T Float] struct {
 	nearby  []pair
 	// Of a group of heads with negatives of its own:
 	segments []segment
-	block    []T // [groupHeads, ld]
+	block    []T // [GroupHeads, ld]
 	norms    []T // [ld]
 	sums     []T // of the shape of gemmLoop.y
 	_        [64]byte
@@ -117,11 +117,11 @@ func (s *gemmLoop[T]) init(options ContrastiveOptions) {
 // run computes the loss of the batch and, if withGrad, overwrites grad
 // [rows, d] with its gradient; neither has the factor Scale or 1/b.
 //
-// features is [rows, d], rows ≥ 2b, and runs are those of Contrastive, not 0.
-func (s *gemmLoop[T]) run(features []T, d, rows, b int, runs []int32, theta float64, withGrad bool, grad []T) simd.Sum {
+// features is [rows, d], rows ≥ 2b, and negatives are not listed.
+func (s *gemmLoop[T]) run(features []T, d, rows, b int, layout NegativeLayout, theta float64, withGrad bool, grad []T) simd.Sum {
 	s.features, s.d, s.rows, s.b = features[:rows*d], d, rows, b
 	s.withGrad, s.grad = withGrad, grad
-	s.m, s.runs = decode(runs, rows)
+	s.m, s.runs = layout.decode(rows)
 	s.c, s.weight = constant[T](s.options, theta, s.m), T(math.Exp(-theta))
 	s.setMatrix()
 	s.positive = grow(s.positive, b)
@@ -215,7 +215,7 @@ func (s *gemmLoop[T]) addSums(pieces int) {
 // byTiles contrasts each head with all rows.
 func (s *gemmLoop[T]) byTiles() {
 	s.ld = stride(s.rows)
-	tiles := parallel.Pieces(s.b, max(groupHeads, gemmBlock/s.ld))
+	tiles := parallel.Pieces(s.b, max(GroupHeads, gemmBlock/s.ld))
 	s.tile = parallel.Pieces(s.b, tiles) // tiles of a size
 	s.whole[0] = segment{row: 0, n: s.rows}
 	s.block = grow(s.block, s.tile*s.ld)
@@ -283,29 +283,29 @@ func (s *gemmLoop[T]) headRows(number, lo, hi int) {
 // byGroups contrasts each group of heads with a run of rows.
 func (s *gemmLoop[T]) byGroups() {
 	s.ld = stride(s.m)
-	n := parallel.Pieces(s.b, groupHeads)
-	s.groupLoop.Run(n, s.setPieces(n, groupHeads*s.ld*(1+s.d/16)))
+	n := parallel.Pieces(s.b, GroupHeads)
+	s.groupLoop.Run(n, s.setPieces(n, GroupHeads*s.ld*(1+s.d/16)))
 	s.addSums(s.used)
 }
 
 // groups works on the groups [lo, hi).
 func (s *gemmLoop[T]) groups(number, lo, hi int) {
 	p := &s.pieces[number]
-	p.block = grow(p.block, groupHeads*s.ld)
+	p.block = grow(p.block, GroupHeads*s.ld)
 	if s.withGrad {
 		p.sums = grow(p.sums, s.rows*s.ldy)
 		clear(p.sums)
 	}
-	s.positives(groupHeads*lo, min(s.b, groupHeads*hi))
+	s.positives(GroupHeads*lo, min(s.b, GroupHeads*hi))
 	for g := lo; g < hi; g++ {
 		s.group(p, g)
 	}
-	s.finishPositives(p, groupHeads*lo, min(s.b, groupHeads*hi))
+	s.finishPositives(p, GroupHeads*lo, min(s.b, GroupHeads*hi))
 }
 
 // group works on group g.
 func (s *gemmLoop[T]) group(p *gemmPiece[T], g int) {
-	lo, hi := groupHeads*g, min(s.b, groupHeads*(g+1))
+	lo, hi := GroupHeads*g, min(s.b, GroupHeads*(g+1))
 	p.segments = p.segments[:0]
 	column := 0
 	overRun(lo, hi, s.b, s.rows, int(s.runs[g]), s.m, func(from, to int) {

@@ -88,10 +88,10 @@ func productFeatures(o ContrastiveOptions, rows, d int, seed uint64) []float64 {
 func productRuns(rows, b, m int, seed uint64) []int32 {
 	s := rng.New(seed, rng.Sample)
 	runs := []int32{int32(m)}
-	for lo := 0; lo < b; lo += groupHeads {
-		outside := rows - 2*(min(b, lo+groupHeads)-lo)
+	for lo := 0; lo < b; lo += GroupHeads {
+		outside := rows - 2*(min(b, lo+GroupHeads)-lo)
 		first := s.IntN(outside)
-		if lo+groupHeads >= b {
+		if lo+GroupHeads >= b {
 			first = outside - 1
 		}
 		runs = append(runs, int32(first))
@@ -111,12 +111,12 @@ func productCases(bs, ds []int, options []ContrastiveOptions) (list []productCas
 					if o.Metric == Euclidean {
 						c.theta = -1.5
 					}
-					outside := rows - 2*min(b, groupHeads)
+					outside := rows - 2*min(b, GroupHeads)
 					for _, m := range []int{0, 1, outside/3 | 1, outside} { // 0: all
 						if m > outside || m > 0 && m == 1 && outside > 40 {
 							continue
 						}
-						c.runs = []int32{allRows}
+						c.runs = []int32{AllNegatives}
 						if m > 0 {
 							c.runs = productRuns(rows, b, m, seed)
 						}
@@ -251,7 +251,7 @@ func sameBits[T Float](t *testing.T, c *productCase) {
 func TestGemmLoopOfSeveralTiles(t *testing.T) {
 	const b, extra, d = 40, 70000, 2
 	o := ContrastiveOptions{Loss: UMAP, Temperature: 0.5, Clamp: 1e-10, Scale: 1}
-	c := productCase{name: "tiles", options: o, d: d, b: b, rows: 2*b + extra, runs: []int32{allRows}, features: productFeatures(o, 2*b+extra, d, 1)}
+	c := productCase{name: "tiles", options: o, d: d, b: b, rows: 2*b + extra, runs: []int32{AllNegatives}, features: productFeatures(o, 2*b+extra, d, 1)}
 	againstPairs(t, new(gemmLoop[float32]), &c, 1e-4)
 	againstPairs(t, new(gemmLoop[float64]), &c, 1e-10)
 }
@@ -259,7 +259,7 @@ func TestGemmLoopOfSeveralTiles(t *testing.T) {
 // A feature that is no number does not go unseen.
 func TestGemmLoopKeepsNaNs(t *testing.T) {
 	for _, c := range productCases([]int{33}, []int{10}, productOptions(1e-10)) {
-		if m := int(c.runs[0]); m != allRows && m < c.rows-2*groupHeads {
+		if m := int(c.runs[0]); m != AllNegatives && m < c.rows-2*GroupHeads {
 			continue // not every row is a negative
 		}
 		for _, row := range []int{3, 40, c.rows - 1} {
@@ -331,7 +331,7 @@ func BenchmarkGemmLoop(b *testing.B) {
 		b.Run(fmt.Sprintf("%v/%v/b=%d/d=%d/m=%d/%s", tc.metric, tc.loss, tc.b, tc.d, tc.m, tc.how), func(b *testing.B) {
 			o := ContrastiveOptions{Loss: tc.loss, Metric: tc.metric, Temperature: 0.5, Clamp: 1e-10, Scale: 1}
 			c := productCase{options: o, d: tc.d, b: tc.b, rows: 2 * tc.b}
-			c.runs = []int32{allRows}
+			c.runs = []int32{AllNegatives}
 			if tc.m > 0 {
 				c.runs = productRuns(c.rows, c.b, tc.m, 1)
 			}

@@ -8,10 +8,6 @@ import (
 	"cne/internal/simd"
 )
 
-// groupHeads is the number of consecutive heads that share what they are
-// contrasted with. The last group of a batch may be smaller.
-const groupHeads = 16
-
 const (
 	// maxParts is how many parts the negatives of a group can have: the rows outside
 	// the group are five stretches, and a run may begin and end within one of them.
@@ -19,7 +15,7 @@ const (
 	// maxMasks is how many masks of its own a group may need: for the ends of its
 	// stretches (fewer than 10), for its own edges in each quad, and for all
 	// stretches in a quad with fewer than four heads.
-	maxMasks = 10 + groupHeads/simd.QuadHeads + 22
+	maxMasks = 10 + GroupHeads/simd.QuadHeads + 22
 )
 
 // A planarLoop computes a loss on Euclidean distances in at most simd.MaxDenseWidth
@@ -90,8 +86,8 @@ type planarScratch[T Float] struct {
 	// count once and twice.
 	onceSums, twiceSums sums[T]
 
-	heads   []T // [groupHeads, d]
-	squares []T // InfoNC: [groupHeads, width]
+	heads   []T // [GroupHeads, d]
+	squares []T // InfoNC: [GroupHeads, width]
 	width   int
 	factors []T // InfoNC: the coefficients of simd.DenseSpread
 	folded  []T
@@ -123,18 +119,18 @@ func (s *planarLoop[T]) takes(d int) bool {
 }
 
 // run computes the loss of the batch and, if withGrad, its gradient [rows, d];
-// neither has the factor Scale or 1/b. runs are those of Contrastive, not 0.
-func (s *planarLoop[T]) run(features []T, d, rows, b int, runs []int32, theta float64, withGrad bool, grad []T) simd.Sum {
+// neither has the factor Scale or 1/b. negatives are not listed.
+func (s *planarLoop[T]) run(features []T, d, rows, b int, layout NegativeLayout, theta float64, withGrad bool, grad []T) simd.Sum {
 	s.width, s.d, s.rows, s.b = d, max(d, simd.MinDenseWidth), rows, b
 	if s.width < s.d {
 		features = s.inPlane(features)
 	}
-	s.m, s.runs = decode(runs, rows)
+	s.m, s.runs = layout.decode(rows)
 	s.c, s.weight = constant[T](s.options, theta, s.m), T(math.Exp(-theta))
 	s.transpose(features)
 	sum := s.positives(features)
 
-	groups := parallel.Pieces(b, groupHeads)
+	groups := parallel.Pieces(b, GroupHeads)
 	count := min(maxPieces, 1+b*(1+s.m)*d/pieceWork)
 	s.grain = parallel.Pieces(groups, count)
 	count = parallel.Pieces(groups, s.grain)
@@ -244,14 +240,14 @@ func (s *planarLoop[T]) piece(seat, number, lo, hi int) {
 	p.sum = simd.Sum{}
 	// Masks must stay where they are while the stretches refer to them.
 	p.masks = grow(p.masks, maxMasks)
-	p.heads = grow(p.heads, groupHeads*s.d)
+	p.heads = grow(p.heads, GroupHeads*s.d)
 	p.quad = simd.Quad[T]{D: s.d, Columns: s.planes, Stride: s.stride}
 	slots, work := s.d, s.group
 	if s.perHead {
 		slots, work = 1+s.d, s.totals
 		p.width = s.stride + maxParts*simd.Lanes
-		p.squares = grow(p.squares, groupHeads*p.width)
-		p.factors = grow(p.factors, groupHeads*slots)
+		p.squares = grow(p.squares, GroupHeads*p.width)
+		p.factors = grow(p.factors, GroupHeads*slots)
 	}
 	if s.countsTwice() {
 		p.twice = grow(p.twice, slots*s.stride)
@@ -274,8 +270,8 @@ func (s *planarLoop[T]) countsTwice() bool { return len(s.runs) == 0 && !s.perHe
 // place puts the coordinates of a group's heads side by side, with zeros for the heads
 // that a smaller group lacks.
 func (s *planarLoop[T]) place(p *planarScratch[T], group int) (first, size int) {
-	first = group * groupHeads
-	size = min(groupHeads, s.b-first)
+	first = group * GroupHeads
+	size = min(GroupHeads, s.b-first)
 	clear(p.heads)
 	for i := range size {
 		for k := range s.d {
@@ -340,8 +336,8 @@ func (u *sums[T]) sum(factor float64) simd.Sum {
 // stretches count once.
 func (s *planarLoop[T]) meet(p *planarScratch[T], group int) (once int) {
 	p.stretches, p.masks = p.stretches[:0], p.masks[:0]
-	first := group * groupHeads
-	next := min(s.b, first+groupHeads)
+	first := group * GroupHeads
+	next := min(s.b, first+GroupHeads)
 	rest := s.rows - 2*s.b
 	if len(s.runs) > 0 {
 		overRun(first, next, s.b, s.rows, int(s.runs[group]), s.m, func(from, to int) {
@@ -377,14 +373,14 @@ func (s *planarLoop[T]) meet(p *planarScratch[T], group int) (once int) {
 	if s.countsTwice() {
 		// The groups stand in a circle, and each meets the half that follows it. If
 		// their number is even, those of the first half meet the opposite one, too.
-		groups := parallel.Pieces(s.b, groupHeads)
+		groups := parallel.Pieces(s.b, GroupHeads)
 		half := (groups - 1) / 2
 		if groups%2 == 0 && group < groups/2 {
 			half++
 		}
 		last := group + 1 + half
-		p.add(next, min(s.b, last*groupHeads))
-		p.add(0, min(s.b, (last-groups)*groupHeads))
+		p.add(next, min(s.b, last*GroupHeads))
+		p.add(0, min(s.b, (last-groups)*GroupHeads))
 	}
 	return once
 }
@@ -445,7 +441,7 @@ func (s *planarLoop[T]) reach(p *planarScratch[T]) T {
 // group those that exclude each head's own column.
 var (
 	allMasks simd.Masks
-	ownMasks [groupHeads / simd.QuadHeads]simd.Masks
+	ownMasks [GroupHeads / simd.QuadHeads]simd.Masks
 )
 
 func init() {
@@ -468,7 +464,7 @@ func (s *planarLoop[T]) enter(p *planarScratch[T], head, size int) (heads int) {
 	heads = min(simd.QuadHeads, size-head)
 	if len(s.runs) == 0 {
 		own := &ownMasks[head/simd.QuadHeads]
-		if size < groupHeads {
+		if size < GroupHeads {
 			own = p.mask()
 			*own = ownMasks[head/simd.QuadHeads]
 			for j := range own {

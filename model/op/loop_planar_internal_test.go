@@ -14,8 +14,8 @@ import (
 // inRuns returns runs of m rows that begin with random ones.
 func inRuns(b, rows, m int, s *rng.Stream) []int32 {
 	runs := []int32{int32(m)}
-	for head := 0; head < b; head += groupHeads {
-		runs = append(runs, int32(s.IntN(rows-2*min(groupHeads, b-head))))
+	for head := 0; head < b; head += GroupHeads {
+		runs = append(runs, int32(s.IntN(rows-2*min(GroupHeads, b-head))))
 	}
 	return runs
 }
@@ -26,9 +26,9 @@ func named(runs []int32, b, rows int) []int32 {
 	columns := make([][]int32, b)
 	for i := range columns {
 		lo, hi := i, i+1
-		if runs[0] != allRows {
-			lo = i / groupHeads * groupHeads
-			hi = min(b, lo+groupHeads)
+		if runs[0] != AllNegatives {
+			lo = i / GroupHeads * GroupHeads
+			hi = min(b, lo+GroupHeads)
 		}
 		var outside []int32
 		for r := range rows {
@@ -36,11 +36,11 @@ func named(runs []int32, b, rows int) []int32 {
 				outside = append(outside, int32(r))
 			}
 		}
-		if runs[0] == allRows {
+		if runs[0] == AllNegatives {
 			columns[i] = outside
 			continue
 		}
-		count, first := runs[0], runs[1+i/groupHeads]
+		count, first := runs[0], runs[1+i/GroupHeads]
 		for t := range count {
 			columns[i] = append(columns[i], outside[int(first+t)%len(outside)])
 		}
@@ -58,7 +58,7 @@ func named(runs []int32, b, rows int) []int32 {
 // rows.
 type denseLoop[T Float] interface {
 	init(options ContrastiveOptions)
-	run(features []T, d, rows, b int, runs []int32, theta float64, withGrad bool, grad []T) simd.Sum
+	run(features []T, d, rows, b int, layout NegativeLayout, theta float64, withGrad bool, grad []T) simd.Sum
 }
 
 // listed computes a batch by the loop over negatives that are named one by one.
@@ -135,8 +135,8 @@ func testDense[T Float](t *testing.T, s denseLoop[T], o ContrastiveOptions, d, b
 			}
 		}
 	}
-	cases := map[string][]int32{"every row": {allRows}}
-	if outside := rows - 2*min(b, groupHeads); outside > 0 {
+	cases := map[string][]int32{"every row": {AllNegatives}}
+	if outside := rows - 2*min(b, GroupHeads); outside > 0 {
 		for _, m := range []int{1, 7, 16, 50, outside} {
 			if m <= outside {
 				cases[fmt.Sprintf("runs of %d", m)] = inRuns(b, rows, m, &random)
@@ -219,8 +219,8 @@ func TestPlanarLoopOfFarRows(t *testing.T) {
 			var s planarLoop[float32]
 			s.init(o)
 			grad := make([]float32, len(features))
-			got := s.run(features, d, 2*b, b, []int32{allRows}, -0.3, true, grad)
-			want, wantGrad := listed(o, converted[float64](features), d, b, []int32{allRows}, -0.3)
+			got := s.run(features, d, 2*b, b, []int32{AllNegatives}, -0.3, true, grad)
+			want, wantGrad := listed(o, converted[float64](features), d, b, []int32{AllNegatives}, -0.3)
 			tol := 2e-6
 			if o.Loss == InfoNC {
 				tol = tc.infonc
@@ -238,7 +238,7 @@ func TestDenseSameBits(t *testing.T) {
 	const b, rows = 300, 610
 	random := rng.New(3, rng.Sample)
 	for _, o := range planarOptions(1e-10) {
-		for name, runs := range map[string][]int32{"every row": {allRows}, "runs": inRuns(b, rows, 133, &random)} {
+		for name, runs := range map[string][]int32{"every row": {AllNegatives}, "runs": inRuns(b, rows, 133, &random)} {
 			for d := 1; d <= simd.MaxDenseWidth; d++ {
 				features := make([]float32, rows*d)
 				for i := range features {
@@ -272,7 +272,7 @@ func TestDenseDoesNotAllocate(t *testing.T) {
 		features[i] = float32(i % 13)
 	}
 	random := rng.New(3, rng.Sample)
-	all, runs := []int32{allRows}, inRuns(b, rows, 133, &random)
+	all, runs := []int32{AllNegatives}, inRuns(b, rows, 133, &random)
 	for _, o := range planarOptions(1e-10) {
 		var s planarLoop[float32]
 		s.init(o)
@@ -306,7 +306,7 @@ func TestDenseKeepsNaN(t *testing.T) {
 				var s planarLoop[float32]
 				s.init(o)
 				grad := make([]float32, len(features))
-				sum := s.run(features, 2, 140, 64, []int32{allRows}, 0, true, grad)
+				sum := s.run(features, 2, 140, 64, []int32{AllNegatives}, 0, true, grad)
 				if finite := !slices.ContainsFunc(grad, func(v float32) bool { return v-v != 0 }); sum.Loss-sum.Loss == 0 && (math.IsNaN(bad) || !finite) {
 					t.Errorf("%v: with %g in row %d the loss is %g; the gradient is finite: %v", o.Loss, bad, row, sum.Loss, finite)
 				}

@@ -31,7 +31,7 @@ func (o *normalize) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
 
 func (o *normalize) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if in[0].dims != 2 {
-		return nil, errkind.Errorf(ErrInput, "op: normalize takes a matrix, not shape %v", in[0].Shape())
+		return nil, errkind.Errorf(ErrInput, "op: normalize: got shape %v, want a matrix", in[0].Shape())
 	}
 	return append(dst, in[0].shape[0], in[0].shape[1]), nil
 }

@@ -515,29 +515,29 @@ func TestBadOperands(t *testing.T) {
 			n := gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithShape(5, 3))
 			_, err := op.Contrastive(f, n, noRuns(g), gorgonia.NewScalar(g, tensor.Float64), op.ContrastiveOptions{})
 			return err
-		}, "contrastive takes features [r,d] with r ≥ 2b"},
+		}, "want features [r,d] with r ≥ 2b"},
 		"gather shapes": {func(g *gorgonia.ExprGraph) error {
 			_, err := op.ScatterAdd(gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithShape(7, 2)),
 				gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(6)), gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithShape(9, 2)))
 			return err
-		}, "scatter_add takes values [r,d]"},
+		}, "want values [r,d]"},
 		"gather index": {func(g *gorgonia.ExprGraph) error {
 			x := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithValue(tensor.New(tensor.WithShape(2, 2), tensor.Of(tensor.Float64))))
 			i := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithValue(tensor.New(tensor.WithShape(2), tensor.WithBacking([]int32{0, 2}))))
 			return runOf(op.Gather(x, i))
-		}, "row 1 of the index is 2, but the source has 2 rows"},
+		}, "row 1 of the index: got 2, want 0 to 1"},
 		"negative index": {func(g *gorgonia.ExprGraph) error {
 			x := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithValue(tensor.New(tensor.WithShape(4, 2), tensor.Of(tensor.Float64))))
 			n := gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithValue(tensor.New(tensor.WithShape(1, 2), tensor.WithBacking([]int32{0, -1}))))
 			return runOf(op.Contrastive(x, n, noRuns(g), gorgonia.NewScalar(g, tensor.Float64, gorgonia.WithValue(0.0)), op.ContrastiveOptions{}))
-		}, "negative 0 of head 1 is row -1, but there are 4 rows"},
-		"no runs":            {runDense(nil), "a vector of runs"},
-		"runs of nothing":    {runDense([]int32{-2}), "runs begin with -2"},
-		"too many runs":      {runDense([]int32{-1, 0}), "2 numbers for runs of 20 edges that begin with -1; there must be 1"},
-		"too few runs":       {runDense([]int32{3, 0}), "2 numbers for runs of 20 edges that begin with 3; there must be 3"},
-		"run outside":        {runDense([]int32{3, 8, 0}), "group 0 takes 3 rows from row 8 on, but there are 8 to take from"},
-		"run before all":     {runDense([]int32{3, 0, -1}), "group 1 takes 3 rows from row -1 on, but there are 32 to take from"},
-		"run round and over": {runDense([]int32{9, 0, 0}), "group 0 takes 9 rows from row 0 on, but there are 8 to take from"},
+		}, "negative 0 of head 1: got row -1, want 0 to 3"},
+		"no runs":            {runDense(nil), "a layout [k]"},
+		"runs of nothing":    {runDense([]int32{-2}), "got -2 at its beginning"},
+		"too many runs":      {runDense([]int32{-1, 0}), "begins with -1: got 2 numbers, want 1"},
+		"too few runs":       {runDense([]int32{3, 0}), "begins with 3: got 2 numbers, want 3"},
+		"run outside":        {runDense([]int32{3, 8, 0}), "group 0: got 3 rows from row 8 on, want no more than the 8"},
+		"run before all":     {runDense([]int32{3, 0, -1}), "group 1: got 3 rows from row -1 on, want no more than the 32"},
+		"run round and over": {runDense([]int32{9, 0, 0}), "group 0: got 9 rows from row 0 on, want no more than the 8"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := tc.run(gorgonia.NewGraph())

@@ -32,7 +32,7 @@ func (o *reluGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { re
 
 func (o *reluGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if in[0].Len() != in[1].Len() {
-		return nil, errkind.Errorf(ErrInput, "op: relu_grad takes two arrays of one shape, not shapes %v and %v", in[0].Shape(), in[1].Shape())
+		return nil, errkind.Errorf(ErrInput, "op: relu_grad: got shapes %v and %v, want two arrays of one shape", in[0].Shape(), in[1].Shape())
 	}
 	return append(dst, in[0].Shape()...), nil
 }

@@ -56,7 +56,7 @@ const MaxSparseWidth = blas.MaxSparseColumns
 // and values, which must not change. A width above MaxSparseWidth gives ErrInput.
 func SparseOf(start []int, columns []int32, values []float32, width int) (*Sparse, error) {
 	if width < 1 || width > MaxSparseWidth {
-		return nil, errkind.Errorf(ErrInput, "op: a sparse matrix of %d columns; at most %d can be computed with", width, MaxSparseWidth)
+		return nil, errkind.Errorf(ErrInput, "op: sparse matrix: got %d columns, want at most %d", width, MaxSparseWidth)
 	}
 	return &Sparse{matrix: blas.SparseOf(start, columns, values, width)}, nil
 }
@@ -66,7 +66,7 @@ func SparseOf(start []int, columns []int32, values []float32, width int) (*Spars
 func (s *Sparse) CheckDevice(d *Device) error {
 	_, width := s.matrix.Size()
 	if most := d.Properties().SharedPerBlock / elementSize; width > most {
-		return errkind.Errorf(ErrInput, "op: sparse rows of %d values, and this accelerator takes them of up to %d; compute on the CPU, or take their principal components", width, most)
+		return errkind.Errorf(ErrInput, "op: sparse rows on an accelerator: got %d values, want at most %d; compute on the CPU, or take their principal components", width, most)
 	}
 	return nil
 }
@@ -153,14 +153,14 @@ func (o *sparseLinear) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) 
 func (o *sparseLinear) ResultShape(dst []int, in []*Array) ([]int, error) {
 	w, b, index := in[0], in[1], in[2]
 	if _, cols := o.points.matrix.Size(); w.dims != 2 || b.dims != 1 || index.dims != 1 || w.shape[1] != cols || w.shape[0] != b.shape[0] {
-		return nil, errkind.Errorf(ErrInput, "op: %s takes weights [out,%d], a bias [out] and row numbers [n], not shapes %v, %v and %v", o.name, cols, w.Shape(), b.Shape(), index.Shape())
+		return nil, errkind.Errorf(ErrInput, "op: %s: got shapes %v, %v and %v, want weights [out,%d], a bias [out] and row numbers [n]", o.name, w.Shape(), b.Shape(), index.Shape(), cols)
 	}
 	return append(dst, index.shape[0], w.shape[0]), nil
 }
 
 func (o *sparseLinear) Run(dst *Array, in []*Array) error {
 	if dst.dtype != tensor.Float32 {
-		return errkind.Errorf(ErrInput, "op: %s computes in float32, not %v", o.name, dst.dtype)
+		return errkind.Errorf(ErrInput, "op: %s: got type %v, want float32", o.name, dst.dtype)
 	}
 	points, _ := o.points.matrix.Size()
 	rows, err := rowsOf(o.name, points, in[2])
@@ -221,7 +221,7 @@ func (o *sparseWeightGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, err
 func (o *sparseWeightGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 	g, index := in[0], in[1]
 	if g.dims != 2 || index.dims != 1 || g.shape[0] != index.shape[0] {
-		return nil, errkind.Errorf(ErrInput, "op: %s takes gradients [n,out] and row numbers [n], not shapes %v and %v", o.name, g.Shape(), index.Shape())
+		return nil, errkind.Errorf(ErrInput, "op: %s: got shapes %v and %v, want gradients [n,out] and row numbers [n]", o.name, g.Shape(), index.Shape())
 	}
 	_, cols := o.points.matrix.Size()
 	return append(dst, g.shape[1], cols), nil

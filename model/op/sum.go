@@ -57,7 +57,7 @@ func (o *sum) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return 
 
 func (o *sum) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if !slices.Equal(in[0].Shape(), in[1].Shape()) {
-		return nil, errkind.Errorf(ErrInput, "op: a sum takes two arrays of one shape, not shapes %v and %v", in[0].Shape(), in[1].Shape())
+		return nil, errkind.Errorf(ErrInput, "op: sum: got shapes %v and %v, want two arrays of one shape", in[0].Shape(), in[1].Shape())
 	}
 	return append(dst, in[0].Shape()...), nil
 }

@@ -36,7 +36,7 @@ func (o *temperature) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
 
 func (o *temperature) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if in[0].dims != 2 || in[1].dims != 1 || in[1].shape[0] != 1 {
-		return nil, errkind.Errorf(ErrInput, "op: scale_by_temperature takes a matrix and a vector of one number, not shapes %v and %v", in[0].Shape(), in[1].Shape())
+		return nil, errkind.Errorf(ErrInput, "op: scale_by_temperature: got shapes %v and %v, want a matrix and a vector of one number", in[0].Shape(), in[1].Shape())
 	}
 	return append(dst, in[0].shape[0], in[0].shape[1]), nil
 }

@@ -1,0 +1,60 @@
+package op
+
+import (
+	"cne/internal/errkind"
+	"cne/internal/parallel"
+)
+
+// A NegativeLayout says what the heads of a batch are contrasted with. It begins with
+//
+//   - ListedNegatives: the rows that are listed for each head, and ends there;
+//   - AllNegatives: every row but the head and its tail, once, so that m = r−2 of r rows;
+//     it ends there;
+//   - m > 0, and goes on with first₀, first₁, …: every GroupHeads consecutive heads share m
+//     negatives. Of the rows without the ends of these edges, counted from 0 in their order
+//     and in a circle, group k takes the m that begin with firstₖ; there must be as many.
+//
+// In the last two, the pairs are dense blocks, which are several times as fast as pairs
+// whose rows have to be looked up.
+type NegativeLayout []int32
+
+const (
+	ListedNegatives = 0
+	AllNegatives    = -1
+	// GroupHeads is the number of consecutive heads that share their negatives. The last
+	// group of a batch may be smaller.
+	GroupHeads = 16
+)
+
+// listed reports whether negatives are listed.
+func (l NegativeLayout) listed() bool { return l[0] == ListedNegatives }
+
+// check returns an error unless the layout is one of a batch of b edges and so many rows.
+func (l NegativeLayout) check(b, rows int) error {
+	m := int(l[0])
+	groups := parallel.Pieces(b, GroupHeads)
+	switch {
+	case m == ListedNegatives || m == AllNegatives:
+		groups = 0
+	case m < 0:
+		return errkind.Errorf(ErrInput, "op: layout of negatives: got %d at its beginning, want 0, −1 or a number of negatives", m)
+	}
+	if len(l) != 1+groups {
+		return errkind.Errorf(ErrInput, "op: layout of negatives that begins with %d: got %d numbers, want %d for %d edges", m, len(l), 1+groups, b)
+	}
+	for k, first := range l[1:] {
+		if outside := rows - 2*min(GroupHeads, b-k*GroupHeads); first < 0 || int(first) >= outside || m > outside {
+			return errkind.Errorf(ErrInput, "op: negatives of group %d: got %d rows from row %d on, want no more than the %d rows that there are", k, m, first, outside)
+		}
+	}
+	return nil
+}
+
+// decode returns how many negatives a head of a dense batch has, and where the
+// runs of the groups begin: nowhere if every row is a negative.
+func (l NegativeLayout) decode(rows int) (m int, firsts []int32) {
+	if l[0] == AllNegatives {
+		return rows - 2, nil
+	}
+	return int(l[0]), l[1:]
+}
