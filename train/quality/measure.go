@@ -1,6 +1,7 @@
 package quality
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -124,18 +125,8 @@ func newMeasurement(points, embedding *data.Matrix, o Options) (*measurement, er
 			return nil, fmt.Errorf("%w: data: got %d points, want %d as in the embedding", ErrInput, of, n)
 		}
 	}
-	if o.K == 0 {
-		o.K = DefaultK
-	}
-	if o.Sample == 0 {
-		o.Sample = DefaultSample
-	}
-	if o.Losses.Negatives == 0 {
-		o.Losses.Negatives = DefaultNegatives
-	}
-	if o.Losses.Rho == 0 {
-		o.Losses.Rho = 1
-	}
+	o.K, o.Sample = cmp.Or(o.K, DefaultK), cmp.Or(o.Sample, DefaultSample)
+	o.Losses.Negatives, o.Losses.Rho = cmp.Or(o.Losses.Negatives, DefaultNegatives), cmp.Or(o.Losses.Rho, 1)
 	switch {
 	case o.K < 1:
 		return nil, fmt.Errorf("%w: K: got %d, want 1 or more", ErrInput, o.K)
@@ -178,14 +169,6 @@ func (m *measurement) has(needs Needs) bool {
 		there |= NeedsLabels
 	}
 	return needs&^there == 0
-}
-
-// size returns how many points count.
-func (m *measurement) size() int {
-	if m.sample == nil {
-		return m.embedding.N
-	}
-	return len(m.sample)
 }
 
 // keep keeps a figure, with its error if it is estimated.

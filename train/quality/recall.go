@@ -97,6 +97,15 @@ type classified struct {
 	class []int32
 }
 
+// check returns an error unless the points are finite and have a class each.
+func (c classified) check(what string) error {
+	n, err := rows(c.Matrix, what)
+	if err == nil && len(c.class) != n {
+		err = fmt.Errorf("%w: classes: got %d, want one for each of the %d points of the %s", ErrInput, len(c.class), n, what)
+	}
+	return err
+}
+
 // pickClassified returns some of the points with their classes.
 func pickClassified(m *data.Matrix, classes []int32, rows []int) classified {
 	return classified{pick(m, rows), gather(classes, 1, rows)}
@@ -110,12 +119,9 @@ func pick(m *data.Matrix, rows []int) *data.Matrix {
 // drawTest checks the arguments of KNNAccuracy and returns the points that are held
 // out, and, in order, those that are not.
 func drawTest(embedding *data.Matrix, classes []int32, k int, testShare float64, seed uint64) (test, known []int, err error) {
-	n, err := rows(embedding, "embedding")
-	if err != nil {
+	n := len(classes)
+	if err := (classified{embedding, classes}).check("embedding"); err != nil {
 		return nil, nil, err
-	}
-	if len(classes) != n {
-		return nil, nil, fmt.Errorf("%w: classes: got %d, want one for each of %d points", ErrInput, len(classes), n)
 	}
 	if !(testShare > 0 && testShare < 1) {
 		return nil, nil, fmt.Errorf("%w: test share: got %v, want a number between 0 and 1", ErrInput, testShare)
@@ -149,34 +155,19 @@ func drawTest(embedding *data.Matrix, classes []int32, k int, testShare float64,
 // training point has counts as wrong. Errors are KNNAccuracy's, and wrap
 // ErrUndefined if no point is held out.
 func HeldOutAccuracy(ctx context.Context, train *data.Matrix, trainClasses []int32, held *data.Matrix, heldClasses []int32, k int, on *Device) (float64, error) {
-	if err := checkHeldOut(train, trainClasses, held, heldClasses, k); err != nil {
+	known, tests := classified{train, trainClasses}, classified{held, heldClasses}
+	if err := cmp.Or(known.check("training points' embedding"), tests.check("held-out points' embedding")); err != nil {
 		return 0, err
 	}
-	return accuracy(ctx, classified{train, trainClasses}, classified{held, heldClasses}, k, on)
-}
-
-// checkHeldOut checks the arguments of HeldOutAccuracy.
-func checkHeldOut(train *data.Matrix, trainClasses []int32, held *data.Matrix, heldClasses []int32, k int) error {
-	n, err := rows(train, "training points' embedding")
-	if err != nil {
-		return err
-	}
-	tests, err := rows(held, "held-out points' embedding")
 	switch {
-	case err != nil:
-		return err
 	case held.D != train.D:
-		return fmt.Errorf("%w: held-out points: got %d coordinates, want %d as of the training points", ErrInput, held.D, train.D)
-	case len(trainClasses) != n:
-		return fmt.Errorf("%w: classes: got %d, want one for each of %d training points", ErrInput, len(trainClasses), n)
-	case len(heldClasses) != tests:
-		return fmt.Errorf("%w: classes: got %d, want one for each of %d held-out points", ErrInput, len(heldClasses), tests)
-	case k < 1 || k > n:
-		return fmt.Errorf("%w: neighbours: got %d, want 1 to %d, the number of training points", ErrInput, k, n)
-	case tests == 0:
-		return fmt.Errorf("%w: accuracy: got no points", ErrUndefined)
+		return 0, fmt.Errorf("%w: held-out points: got %d coordinates, want %d as of the training points", ErrInput, held.D, train.D)
+	case k < 1 || k > train.N:
+		return 0, fmt.Errorf("%w: neighbours: got %d, want 1 to %d, the number of training points", ErrInput, k, train.N)
+	case held.N == 0:
+		return 0, fmt.Errorf("%w: accuracy: got no points", ErrUndefined)
 	}
-	return nil
+	return accuracy(ctx, known, tests, k, on)
 }
 
 // accuracy returns the share of the tests that get their class by a vote of their k
