@@ -300,7 +300,7 @@ type places struct {
 // check finds what cannot be shown, and returns the places of the points.
 func (p *Page) check() ([]places, error) {
 	if len(p.Views) == 0 {
-		return nil, fmt.Errorf("%w: there are no views; give at least one embedding", ErrInput)
+		return nil, fmt.Errorf("%w: views: got none", ErrInput)
 	}
 	var out []places
 	for k, v := range p.Views {
@@ -317,7 +317,7 @@ func (p *Page) check() ([]places, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		if n := p.Views[0].Embedding.N; v.Embedding.N != n {
-			return nil, fmt.Errorf("%w: %s has %d points, but the first view has %d; give embeddings of the same points", ErrInput, name, v.Embedding.N, n)
+			return nil, fmt.Errorf("%w: %s: got %d points, want %d as in the first view", ErrInput, name, v.Embedding.N, n)
 		}
 		out = append(out, places{xy, note})
 	}
@@ -327,7 +327,7 @@ func (p *Page) check() ([]places, error) {
 		_, _, err := s.Plane()
 		switch {
 		case c.Classes == nil && c.Values == nil:
-			return nil, fmt.Errorf("%w: column %q has neither classes nor values", ErrInput, c.Name)
+			return nil, fmt.Errorf("%w: column %q: got neither classes nor values", ErrInput, c.Name)
 		case errors.Is(err, plot.ErrInput):
 			return nil, fmt.Errorf("%w: column %q: %s", ErrInput, c.Name, strings.TrimPrefix(err.Error(), plot.ErrInput.Error()+": "))
 		case err != nil:
@@ -335,14 +335,14 @@ func (p *Page) check() ([]places, error) {
 		}
 	}
 	if p.Names != nil && len(p.Names) != n {
-		return nil, fmt.Errorf("%w: %d names for %d points", ErrInput, len(p.Names), n)
+		return nil, fmt.Errorf("%w: names: got %d, want %d, one for each point", ErrInput, len(p.Names), n)
 	}
 	if im := p.Images; im != nil {
 		if im.N != n {
-			return nil, fmt.Errorf("%w: %d images for %d points; give one per point, in the same order", ErrInput, im.N, n)
+			return nil, fmt.Errorf("%w: images: got %d, want %d, one for each point in order", ErrInput, im.N, n)
 		}
 		if im.H < 1 || im.W < 1 || im.C != 1 && im.C != 3 || len(im.Pixels)%n != 0 || len(im.Pixels)/n != im.H*im.W*im.C {
-			return nil, fmt.Errorf("%w: %d bytes are not %d images of %d×%d pixels with %d values each", ErrInput, len(im.Pixels), n, im.W, im.H, im.C)
+			return nil, fmt.Errorf("%w: images: got %d bytes, want %d images of %d×%d pixels with %d values each", ErrInput, len(im.Pixels), n, im.W, im.H, im.C)
 		}
 	}
 	return out, nil

@@ -71,7 +71,7 @@ func (a *Animation) Write(w io.Writer) error { return a.write(w, GIF) }
 
 func (a *Animation) write(w io.Writer, format Format) error {
 	if format != GIF {
-		return fmt.Errorf("%w %q; give gif", ErrFormat, string(format))
+		return fmt.Errorf("%w: got %q, want gif", ErrFormat, string(format))
 	}
 	scatters, err := a.scatters()
 	if err != nil {
@@ -88,7 +88,7 @@ func (a *Animation) write(w io.Writer, format Format) error {
 		}
 		dpi := cmp.Or(a.Scatter.DPI, frameDPI)
 		if n := l.pixels(dpi) * float64(len(scatters)); n > maxShown {
-			return fmt.Errorf("%w: %d frames of %.3g × %.3g inches at %d DPI are %.3g pixels, more than the %.3g allowed; give fewer frames, or reduce Width, Height or DPI", ErrInput, len(scatters), l.width/72, l.height/72, dpi, n, float64(maxShown))
+			return fmt.Errorf("%w: %d frames of %.3g × %.3g inches at %d DPI: got %.3g pixels, want at most %.3g", ErrInput, len(scatters), l.width/72, l.height/72, dpi, n, float64(maxShown))
 		}
 		c, err := l.draw(dpi)
 		if err != nil {
@@ -118,7 +118,7 @@ func (a *Animation) write(w io.Writer, format Format) error {
 // scatters returns the pictures of the frames.
 func (a *Animation) scatters() ([]Scatter, error) {
 	if len(a.Frames) == 0 || len(a.Frames) > maxFrames {
-		return nil, fmt.Errorf("%w: there are %d frames; give 1 to %d", ErrInput, len(a.Frames), maxFrames)
+		return nil, fmt.Errorf("%w: frames: got %d, want 1 to %d", ErrInput, len(a.Frames), maxFrames)
 	}
 	if err := checkSizes([]size{{"FramesPerSecond", a.FramesPerSecond, maxSpeed}}); err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (a *Animation) scatters() ([]Scatter, error) {
 			return nil, fmt.Errorf("frame %d (counted from 0): %w", i, err)
 		}
 		if last != nil && (f.Embedding.N != last.N || f.Embedding.D != last.D) {
-			return nil, fmt.Errorf("%w: frame %d (counted from 0) has %d points of %d coordinates, and the last frame others", ErrInput, i, f.Embedding.N, f.Embedding.D)
+			return nil, fmt.Errorf("%w: frame %d (counted from 0): got %d points of %d coordinates, want as many as in the last frame", ErrInput, i, f.Embedding.N, f.Embedding.D)
 		}
 		list[i] = s
 	}

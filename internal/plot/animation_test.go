@@ -199,15 +199,15 @@ func TestAnimationRefused(t *testing.T) {
 		want error
 		says string
 	}{
-		"none":      {Animation{}, ErrInput, "there are 0 frames; give 1 to 1000"},
-		"many":      {Animation{Frames: make([]Frame, 1001)}, ErrInput, "there are 1001 frames"},
-		"fast":      {Animation{Frames: frames, FramesPerSecond: 51}, ErrInput, "FramesPerSecond is 51"},
-		"empty":     {Animation{Frames: append(slices.Clone(frames), Frame{})}, ErrInput, "frame 2 (counted from 0): cannot draw the plot: the embedding has no points"},
-		"sizes":     {Animation{Frames: []Frame{frames[0], other[0]}}, ErrInput, "frame 0 (counted from 0) has 120 points of 2 coordinates, and the last frame others"},
+		"none":      {Animation{}, ErrInput, "frames: got 0, want 1 to 1000"},
+		"many":      {Animation{Frames: make([]Frame, 1001)}, ErrInput, "frames: got 1001, want 1 to 1000"},
+		"fast":      {Animation{Frames: frames, FramesPerSecond: 51}, ErrInput, "FramesPerSecond: got 51, want a number up to 50, or 0 for the default"},
+		"empty":     {Animation{Frames: append(slices.Clone(frames), Frame{})}, ErrInput, "frame 2 (counted from 0): cannot draw the plot: points: got none"},
+		"sizes":     {Animation{Frames: []Frame{frames[0], other[0]}}, ErrInput, "frame 0 (counted from 0): got 120 points of 2 coordinates, want as many as in the last frame"},
 		"NaN":       {Animation{Frames: []Frame{{Embedding: bad}}}, ErrNotFinite, "frame 0 (counted from 0): not a finite number: row 0"},
-		"memory":    {Animation{Scatter: Scatter{DPI: 1200}, Frames: slices.Repeat(frames, 40)}, ErrInput, "give fewer frames, or reduce Width"},
-		"no room":   {Animation{Scatter: Scatter{Width: 0.1}, Frames: frames}, ErrInput, "make the picture wider"},
-		"no labels": {Animation{Scatter: Scatter{Classes: []int32{1}}, Frames: frames}, ErrInput, "1 classes for 120 points"},
+		"memory":    {Animation{Scatter: Scatter{DPI: 1200}, Frames: slices.Repeat(frames, 40)}, ErrInput, "80 frames of 5 × 5 inches at 1200 DPI: got 2.88e+09 pixels, want at most 1e+09"},
+		"no room":   {Animation{Scatter: Scatter{Width: 0.1}, Frames: frames}, ErrInput, "size: got 0.254 × 12.7 cm, too small for points with legend, title and scale bar"},
+		"no labels": {Animation{Scatter: Scatter{Classes: []int32{1}}, Frames: frames}, ErrInput, "classes: got 1, want 120, one for each point"},
 	} {
 		var b bytes.Buffer
 		if err := tc.a.Write(&b); !errors.Is(err, tc.want) || !strings.Contains(err.Error(), tc.says) || b.Len() > 0 {

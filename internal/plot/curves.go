@@ -128,7 +128,7 @@ func (c *Curves) Write(w io.Writer, format Format) error {
 
 func (c *Curves) check() error {
 	if len(c.Panels) == 0 {
-		return fmt.Errorf("%w: there are no panels", ErrInput)
+		return fmt.Errorf("%w: panels: got none", ErrInput)
 	}
 	if err := checkSizes([]size{{"Columns", float64(c.Columns), 100}, {"Width", c.Width, maxInches}, {"Height", c.Height, maxInches}, {"DPI", float64(c.DPI), maxDPI}}); err != nil {
 		return err
@@ -146,10 +146,10 @@ func (p *Panel) check() error {
 	for k := range p.Series {
 		s := &p.Series[k]
 		if len(s.X) != len(s.Y) {
-			return fmt.Errorf("%w: series %d (%q) has %d numbers in X and %d in Y", ErrInput, k+1, s.Name, len(s.X), len(s.Y))
+			return fmt.Errorf("%w: series %d (%q): got %d numbers in X and %d in Y, want as many of both", ErrInput, k+1, s.Name, len(s.X), len(s.Y))
 		}
 		if (s.Low != nil || s.High != nil) && (len(s.Low) != len(s.Y) || len(s.High) != len(s.Y)) {
-			return fmt.Errorf("%w: series %d (%q) has %d lower and %d upper bounds of %d points", ErrInput, k+1, s.Name, len(s.Low), len(s.High), len(s.Y))
+			return fmt.Errorf("%w: series %d (%q): got %d lower and %d upper bounds, want %d, one for each point", ErrInput, k+1, s.Name, len(s.Low), len(s.High), len(s.Y))
 		}
 		for _, values := range []struct {
 			name         string
@@ -162,9 +162,9 @@ func (p *Panel) check() error {
 				switch {
 				case values.missing && math.IsNaN(v):
 				case !finite.Is(v):
-					return fmt.Errorf("%w: series %d (%q) has %v in %s at point %d (counted from 0)", ErrNotFinite, k+1, s.Name, v, values.name, i)
+					return fmt.Errorf("%w: series %d (%q): got %v in %s at point %d (counted from 0)", ErrNotFinite, k+1, s.Name, v, values.name, i)
 				case values.log && v <= 0:
-					return fmt.Errorf("%w: series %d (%q) has %v in %s at point %d (counted from 0), which a logarithmic axis cannot show", ErrInput, k+1, s.Name, v, values.name, i)
+					return fmt.Errorf("%w: series %d (%q): got %v in %s at point %d (counted from 0), want a positive number on a logarithmic axis", ErrInput, k+1, s.Name, v, values.name, i)
 				}
 			}
 		}
@@ -175,14 +175,14 @@ func (p *Panel) check() error {
 		}
 	}
 	if points == 0 {
-		return fmt.Errorf("%w: there are no points", ErrInput)
+		return fmt.Errorf("%w: points: got none", ErrInput)
 	}
 	for _, m := range p.Marks {
 		if !finite.Is(m.X) {
-			return fmt.Errorf("%w: the mark %q is at %v", ErrNotFinite, m.Name, m.X)
+			return fmt.Errorf("%w: mark %q: got %v", ErrNotFinite, m.Name, m.X)
 		}
 		if p.LogX && m.X <= 0 {
-			return fmt.Errorf("%w: the mark %q is at %v, which a logarithmic axis cannot show", ErrInput, m.Name, m.X)
+			return fmt.Errorf("%w: mark %q: got %v, want a positive number on a logarithmic axis", ErrInput, m.Name, m.X)
 		}
 	}
 	return nil
@@ -241,7 +241,7 @@ func (c *Curves) layout() (*layout, error) {
 	}
 	places := gonum.Align(charts, tiles, all)
 	if inner := charts[0][0].DataCanvas(places[0][0]).Size(); !(min(inner.X, inner.Y) >= smallestChart) {
-		return nil, fmt.Errorf("%w: %.3g × %.3g cm leave too little room for %d × %d panels beside their numbers, titles and legend; make the picture wider and higher", ErrInput, l.width/72*2.54, l.height/72*2.54, columns, rows)
+		return nil, fmt.Errorf("%w: size: got %.3g × %.3g cm, too small for %d × %d panels with numbers, titles and legend", ErrInput, l.width/72*2.54, l.height/72*2.54, columns, rows)
 	}
 
 	l.add(func(to draw.Canvas) {

@@ -34,7 +34,7 @@ func (l *layout) pixels(dpi int) float64 {
 // checkPixels refuses more pixels than are drawn.
 func (l *layout) checkPixels(dpi int) error {
 	if n := l.pixels(dpi); n > maxPixels {
-		return fmt.Errorf("%w: %.3g × %.3g inches at %d DPI are %.3g pixels, more than the %.3g allowed; reduce Width, Height or DPI", ErrInput, l.width/72, l.height/72, dpi, n, float64(maxPixels))
+		return fmt.Errorf("%w: %.3g × %.3g inches at %d DPI: got %.3g pixels, want at most %.3g", ErrInput, l.width/72, l.height/72, dpi, n, float64(maxPixels))
 	}
 	return nil
 }

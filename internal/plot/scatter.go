@@ -191,7 +191,7 @@ func (s *Scatter) Write(w io.Writer, format Format) error {
 
 func (f Format) check() error {
 	if f != PNG && f != SVG {
-		return fmt.Errorf("%w %q; give png or svg", ErrFormat, string(f))
+		return fmt.Errorf("%w: got %q, want png or svg", ErrFormat, string(f))
 	}
 	return nil
 }
@@ -223,7 +223,7 @@ type size struct {
 func checkSizes(sizes []size) error {
 	for _, s := range sizes {
 		if !(s.value >= 0 && s.value <= s.max) {
-			return fmt.Errorf("%w: %s is %v; give a number up to %v, or 0 for the default", ErrInput, s.name, s.value, s.max)
+			return fmt.Errorf("%w: %s: got %v, want a number up to %v, or 0 for the default", ErrInput, s.name, s.value, s.max)
 		}
 	}
 	return nil
@@ -232,22 +232,22 @@ func checkSizes(sizes []size) error {
 func (s *Scatter) check() error {
 	m := s.Embedding
 	if m == nil || m.N == 0 {
-		return fmt.Errorf("%w: the embedding has no points", ErrInput)
+		return fmt.Errorf("%w: points: got none", ErrInput)
 	}
 	if m.N < 0 || m.D < 1 || len(m.X)%m.D != 0 || len(m.X)/m.D != m.N {
-		return fmt.Errorf("%w: %d numbers are not an embedding of %d points with %d coordinates", ErrInput, len(m.X), m.N, m.D)
+		return fmt.Errorf("%w: embedding: got %d numbers, want %d points of %d coordinates", ErrInput, len(m.X), m.N, m.D)
 	}
 	if s.Classes != nil && s.Values != nil {
-		return fmt.Errorf("%w: both Classes and Values are set; colours can show one of them", ErrInput)
+		return fmt.Errorf("%w: Classes and Values: got both, want one of them", ErrInput)
 	}
 	if s.Classes != nil && len(s.Classes) != m.N {
-		return fmt.Errorf("%w: %d classes for %d points", ErrInput, len(s.Classes), m.N)
+		return fmt.Errorf("%w: classes: got %d, want %d, one for each point", ErrInput, len(s.Classes), m.N)
 	}
 	if s.Values != nil && len(s.Values) != m.N {
-		return fmt.Errorf("%w: %d values for %d points", ErrInput, len(s.Values), m.N)
+		return fmt.Errorf("%w: values: got %d, want %d, one for each point", ErrInput, len(s.Values), m.N)
 	}
 	if s.HeldOut != nil && len(s.HeldOut) != m.N {
-		return fmt.Errorf("%w: HeldOut has %d entries for %d points", ErrInput, len(s.HeldOut), m.N)
+		return fmt.Errorf("%w: HeldOut: got %d entries, want %d, one for each point", ErrInput, len(s.HeldOut), m.N)
 	}
 	if err := checkSizes([]size{
 		{"Width", s.Width, maxInches},
@@ -259,11 +259,11 @@ func (s *Scatter) check() error {
 		return err
 	}
 	if at := finite.First(m.X); at >= 0 {
-		return fmt.Errorf("%w: row %d of the embedding (counted from 0) has %v as coordinate %d", ErrNotFinite, at/m.D, m.X[at], at%m.D)
+		return fmt.Errorf("%w: row %d of the embedding (counted from 0): got %v as coordinate %d", ErrNotFinite, at/m.D, m.X[at], at%m.D)
 	}
 	for i, v := range s.Values {
 		if math.IsInf(v, 0) {
-			return fmt.Errorf("%w: row %d (counted from 0) has the value %v", ErrNotFinite, i, v)
+			return fmt.Errorf("%w: row %d (counted from 0): got the value %v", ErrNotFinite, i, v)
 		}
 	}
 	return nil

@@ -67,9 +67,9 @@ func (s *Strip) layout() (*layout, error) {
 	n := len(s.Panels)
 	switch {
 	case n == 0:
-		return nil, fmt.Errorf("%w: the strip has no panels", ErrInput)
+		return nil, fmt.Errorf("%w: panels: got none", ErrInput)
 	case s.Columns < 0:
-		return nil, fmt.Errorf("%w: %d columns; give a positive number, or 0 for the default", ErrInput, s.Columns)
+		return nil, fmt.Errorf("%w: columns: got %d, want a positive number, or 0 for the default", ErrInput, s.Columns)
 	}
 	if err := checkSizes([]size{{"Side", s.Side, maxSide}, {"DPI", float64(s.DPI), maxDPI}}); err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (s *Strip) layout() (*layout, error) {
 	columns := s.columns()
 	for i, p := range s.Panels {
 		if p == nil {
-			return nil, fmt.Errorf("%w: panel %d (counted from 0) is missing", ErrInput, i)
+			return nil, fmt.Errorf("%w: panel %d (counted from 0): got nil", ErrInput, i)
 		}
 	}
 	rows := (n + columns - 1) / columns
@@ -131,7 +131,7 @@ func (s *Strip) together() (*Scatter, error) {
 			return nil, fmt.Errorf("panel %d (counted from 0): %w", i, err)
 		}
 		if (p.Classes == nil) != (first.Classes == nil) || (p.Values == nil) != (first.Values == nil) {
-			return nil, fmt.Errorf("%w: panel %d (counted from 0) has other labels than the first, of which there is one legend; give Classes to all, or Values, or neither", ErrInput, i)
+			return nil, fmt.Errorf("%w: panel %d (counted from 0): got other labels than the first, want one legend for all", ErrInput, i)
 		}
 		all.Embedding.N += p.Embedding.N
 		all.Classes = append(all.Classes, p.Classes...)
