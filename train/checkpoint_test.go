@@ -327,10 +327,10 @@ func TestReadCheckpointRefusesOthers(t *testing.T) {
 		format int
 		want   string
 	}{
-		"newer": {"checkpoint", 2, "written by a newer version of cne (format 2, this program reads 1)"},
-		"older": {"checkpoint", 0, "written by an older version of cne"},
-		"model": {"model", 1, "its kind is"},
-		"plain": {"", 0, "not a file of kind"},
+		"newer": {"checkpoint", 2, "got 2, want 1; a newer version of cne wrote the file"},
+		"older": {"checkpoint", 0, "an older version of cne wrote the file"},
+		"model": {"model", 1, "wrong kind of file"},
+		"plain": {"", 0, "want a file of kind"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "c")

@@ -50,7 +50,7 @@ func Read(r io.Reader, size int64) (*File, error) {
 		return fmt.Errorf("%w: "+format, append([]any{ErrFormat}, args...)...)
 	}
 	if size < 8 {
-		return nil, invalid("%d bytes are too few for the 8 of the header's length; the file is cut off or of another format", size)
+		return nil, invalid("length of the header: got %d bytes, want 8; the file is truncated or of another format", size)
 	}
 	var prefix [8]byte
 	if _, err := io.ReadFull(r, prefix[:]); err != nil {
@@ -58,10 +58,10 @@ func Read(r io.Reader, size int64) (*File, error) {
 	}
 	length := binary.LittleEndian.Uint64(prefix[:])
 	if length > maxHeader {
-		return nil, invalid("a header of %d bytes is announced, more than the %d allowed; the file is probably of another format", length, maxHeader)
+		return nil, invalid("header: got %d bytes, want at most %d; the file is probably of another format", length, maxHeader)
 	}
 	if int64(length) > size-8 {
-		return nil, invalid("a header of %d bytes is announced, but only %d follow; the file is cut off or of another format", length, size-8)
+		return nil, invalid("header: want %d bytes, got %d; the file is truncated or of another format", length, size-8)
 	}
 	text := make([]byte, length)
 	if _, err := io.ReadFull(r, text); err != nil {
@@ -81,11 +81,11 @@ func Read(r io.Reader, size int64) (*File, error) {
 		t := h.tensors[name]
 		switch {
 		case t.end < t.begin:
-			return nil, invalid("tensor %s ends (byte %d) before it begins (byte %d)", quote(name), t.end, t.begin)
+			return nil, invalid("tensor %s: got its end at byte %d, before its start at byte %d", quote(name), t.end, t.begin)
 		case t.begin > end:
-			return nil, invalid("no tensor holds bytes %d to %d, just before tensor %s; the format allows no holes", end, t.begin, quote(name))
+			return nil, invalid("got unused bytes %d to %d before tensor %s", end, t.begin, quote(name))
 		case t.begin < end:
-			return nil, invalid("tensor %s begins at byte %d, inside another tensor", quote(name), t.begin)
+			return nil, invalid("tensor %s: got its start at byte %d, inside another tensor", quote(name), t.begin)
 		}
 		if err := check(t.dtype, t.shape, t.end-t.begin); err != nil {
 			return nil, invalid("tensor %s: %w", quote(name), err)
@@ -94,9 +94,9 @@ func Read(r io.Reader, size int64) (*File, error) {
 	}
 	switch data := size - 8 - int64(length); {
 	case end > data:
-		return nil, invalid("the tensors take %d bytes, but only %d follow the header; the file is cut off", end, data)
+		return nil, invalid("tensors: want %d bytes, got %d; the file is truncated", end, data)
 	case end < data:
-		return nil, invalid("the tensors take %d bytes, but %d follow the header", end, data)
+		return nil, invalid("tensors: want %d bytes, got %d", end, data)
 	}
 
 	f := &File{Metadata: h.metadata, Tensors: make(map[string]Tensor, len(names))}
@@ -126,10 +126,10 @@ type entry struct {
 // last of two equal keys without a word.
 func parseHeader(text []byte) (*header, error) {
 	if len(text) == 0 || text[0] != '{' {
-		return nil, errors.New("the header does not begin with '{'; the file is probably of another format")
+		return nil, errors.New("header: got no '{'; the file is probably of another format")
 	}
 	if !utf8.Valid(text) {
-		return nil, errors.New("the header is not UTF-8")
+		return nil, errors.New("header: got text that is not UTF-8")
 	}
 	p := parser{json.NewDecoder(bytes.NewReader(text))}
 	p.dec.UseNumber()
@@ -149,7 +149,7 @@ func parseHeader(text []byte) (*header, error) {
 		return nil, err
 	}
 	if _, err := p.dec.Token(); err != io.EOF {
-		return nil, errors.New("something other than spaces follows the header's closing brace")
+		return nil, errors.New("header: got text after its closing brace")
 	}
 	return h, nil
 }
@@ -162,7 +162,7 @@ func (p parser) token() (json.Token, error) {
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
-		return nil, fmt.Errorf("the header is not valid JSON near its byte %d: %w", p.dec.InputOffset(), err)
+		return nil, fmt.Errorf("header: invalid JSON near byte %d: %w", p.dec.InputOffset(), err)
 	}
 	return t, nil
 }
@@ -171,7 +171,7 @@ func (p parser) token() (json.Token, error) {
 func (p parser) open(bracket json.Delim, what, kind string) error {
 	t, err := p.token()
 	if err == nil && t != bracket {
-		err = fmt.Errorf("%s is not a JSON %s", what, kind)
+		err = fmt.Errorf("%s: want a JSON %s", what, kind)
 	}
 	return err
 }
@@ -189,7 +189,7 @@ func (p parser) object(what string, member func(key string) error) error {
 		}
 		key := t.(string) // the decoder takes nothing else for a key
 		if seen[key] {
-			return fmt.Errorf("%s has the key %s twice", what, quote(key))
+			return fmt.Errorf("%s: got the key %s twice", what, quote(key))
 		}
 		seen[key] = true
 		if err := member(key); err != nil {
@@ -207,7 +207,7 @@ func (p parser) text(what string) (string, error) {
 	}
 	s, ok := t.(string)
 	if !ok {
-		return "", fmt.Errorf("%s is not a string", what)
+		return "", fmt.Errorf("%s: want a string", what)
 	}
 	return s, nil
 }
@@ -224,12 +224,12 @@ func (p parser) numbers(what string) ([]int64, error) {
 			return nil, err
 		}
 		if len(out) == maxRank {
-			return nil, fmt.Errorf("%s has more than the %d values allowed", what, maxRank)
+			return nil, fmt.Errorf("%s: got more than %d values", what, maxRank)
 		}
 		text, _ := t.(json.Number)
 		v, err := strconv.ParseUint(string(text), 10, 63)
 		if err != nil {
-			return nil, fmt.Errorf("%s: value %d is not a whole number from 0 to 2⁶³−1", what, len(out)+1)
+			return nil, fmt.Errorf("%s: value %d: want a whole number from 0 to 2⁶³−1", what, len(out)+1)
 		}
 		out = append(out, int64(v))
 	}
@@ -255,7 +255,7 @@ func (p parser) entry(what string) (entry, error) {
 		case "data_offsets":
 			offsets, err = p.numbers("data_offsets of " + what)
 		default:
-			err = fmt.Errorf("%s has the key %s; only dtype, shape and data_offsets are known", what, quote(key))
+			err = fmt.Errorf("%s: got the key %s, want dtype, shape and data_offsets", what, quote(key))
 		}
 		return err
 	})
@@ -263,16 +263,16 @@ func (p parser) entry(what string) (entry, error) {
 		return e, err
 	}
 	if seen < 3 {
-		return e, fmt.Errorf("%s lacks one of dtype, shape and data_offsets", what)
+		return e, fmt.Errorf("%s: want dtype, shape and data_offsets", what)
 	}
 	if len(offsets) != 2 {
-		return e, fmt.Errorf("data_offsets of %s has %d values, not 2", what, len(offsets))
+		return e, fmt.Errorf("data_offsets of %s: got %d values, want 2", what, len(offsets))
 	}
 	e.begin, e.end = offsets[0], offsets[1]
 	e.shape = make([]int, len(shape))
 	for i, d := range shape {
 		if d > math.MaxInt {
-			return e, fmt.Errorf("shape of %s: value %d is too large for this machine", what, i+1)
+			return e, fmt.Errorf("shape of %s: value %d: too large for this machine", what, i+1)
 		}
 		e.shape[i] = int(d)
 	}

@@ -151,7 +151,7 @@ func Copy[T element](dst []T, t Tensor) error {
 		return wrongType(t, want)
 	}
 	if width := want.Bits() / 8; len(t.Data) != width*len(dst) {
-		return fmt.Errorf("%w: the tensor holds %d, not %d", ErrLength, len(t.Data)/width, len(dst))
+		return fmt.Errorf("%w: got %d, want %d", ErrLength, len(t.Data)/width, len(dst))
 	}
 	switch dst := any(dst).(type) {
 	case []float64:
@@ -177,7 +177,7 @@ func Copy[T element](dst []T, t Tensor) error {
 }
 
 func wrongType(t Tensor, want DType) error {
-	return fmt.Errorf("%w: the tensor holds %s, not %q", ErrDType, quote(string(t.DType)), want)
+	return fmt.Errorf("%w: got %s, want %q", ErrDType, quote(string(t.DType)), want)
 }
 
 // element is a type that a tensor can be made of, and read as.
@@ -207,19 +207,19 @@ const maxRank = 64
 // an unknown element type cannot be checked.
 func check(dtype DType, shape []int, size int64) error {
 	if dtype == "" {
-		return errors.New("it has no dtype")
+		return errors.New("got no dtype")
 	}
 	if len(shape) > maxRank {
-		return fmt.Errorf("it has %d dimensions, more than the %d allowed", len(shape), maxRank)
+		return fmt.Errorf("got %d dimensions, want at most %d", len(shape), maxRank)
 	}
 	n := uint64(1)
 	for i, d := range shape {
 		if d < 0 {
-			return fmt.Errorf("dimension %d of its shape %v is negative", i+1, shape)
+			return fmt.Errorf("dimension %d of the shape %v: want 0 or more", i+1, shape)
 		}
 		hi, lo := bits.Mul64(n, uint64(d))
 		if hi != 0 || lo > math.MaxInt64/64 {
-			return fmt.Errorf("its shape %v has more elements than memory can", shape)
+			return fmt.Errorf("shape: got %v, too large for memory", shape)
 		}
 		n = lo
 	}
@@ -228,10 +228,10 @@ func check(dtype DType, shape []int, size int64) error {
 		return nil
 	}
 	if n*width%8 != 0 {
-		return fmt.Errorf("shape %v of %s does not fill whole bytes", shape, dtype)
+		return fmt.Errorf("shape: got %v of %s, want whole bytes", shape, dtype)
 	}
 	if n*width/8 != uint64(size) {
-		return fmt.Errorf("shape %v of %s takes %d bytes, but it has %d", shape, dtype, n*width/8, size)
+		return fmt.Errorf("shape %v of %s: want %d bytes, got %d", shape, dtype, n*width/8, size)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 
 // ErrChecksum is returned for a sealed file whose contents are not those that
 // were sealed.
-var ErrChecksum = errors.New("the checksum does not agree with the contents; the file is damaged, use an older copy")
+var ErrChecksum = errors.New("wrong checksum; the file is damaged, use an older copy")
 
 // ErrKind is wrapped by the error for a file that holds something else than
 // asked for.
@@ -66,7 +66,7 @@ func (f *File) sealKeys() (n int) {
 func (f *File) Unseal(kind string, version int) error {
 	switch f.sealKeys() {
 	case 0:
-		return fmt.Errorf("%w: it is not a file of kind %q written by cne", ErrKind, kind)
+		return fmt.Errorf("%w: want a file of kind %q written by cne", ErrKind, kind)
 	case 3:
 	default:
 		return ErrChecksum
@@ -75,16 +75,16 @@ func (f *File) Unseal(kind string, version int) error {
 		return ErrChecksum
 	}
 	if got := f.Metadata[kindKey]; got != kind {
-		return fmt.Errorf("%w: its kind is %s, not %q", ErrKind, quote(got), kind)
+		return fmt.Errorf("%w: got %s, want %q", ErrKind, quote(got), kind)
 	}
 	got, err := strconv.Atoi(f.Metadata[versionKey])
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: it says %s, which is not a number", ErrVersion, quote(f.Metadata[versionKey]))
+		return fmt.Errorf("%w: got %s, want a number", ErrVersion, quote(f.Metadata[versionKey]))
 	case got > version:
-		return fmt.Errorf("%w: it was written by a newer version of cne (format %d, this program reads %d); use that version", ErrVersion, got, version)
+		return fmt.Errorf("%w: got %d, want %d; a newer version of cne wrote the file", ErrVersion, got, version)
 	case got < version:
-		return fmt.Errorf("%w: it was written by an older version of cne (format %d, this program reads %d); write it anew, or use that version", ErrVersion, got, version)
+		return fmt.Errorf("%w: got %d, want %d; an older version of cne wrote the file", ErrVersion, got, version)
 	}
 	return nil
 }

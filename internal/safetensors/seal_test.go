@@ -151,11 +151,11 @@ func TestUnsealRefuses(t *testing.T) {
 		is   error
 		want string
 	}{
-		"another kind":             {seal("checkpoint", 3), safetensors.ErrKind, `its kind is "checkpoint", not "model"`},
-		"another kind and version": {seal("checkpoint", 9), safetensors.ErrKind, `its kind is "checkpoint", not "model"`},
-		"newer":                    {seal("model", 4), safetensors.ErrVersion, "newer version of cne (format 4, this program reads 3)"},
-		"older":                    {seal("model", 2), safetensors.ErrVersion, "older version of cne (format 2, this program reads 3)"},
-		"no seal":                  {example(), safetensors.ErrKind, `not a file of kind "model" written by cne`},
+		"another kind":             {seal("checkpoint", 3), safetensors.ErrKind, `got "checkpoint", want "model"`},
+		"another kind and version": {seal("checkpoint", 9), safetensors.ErrKind, `got "checkpoint", want "model"`},
+		"newer":                    {seal("model", 4), safetensors.ErrVersion, "got 4, want 3; a newer version of cne wrote the file"},
+		"older":                    {seal("model", 2), safetensors.ErrVersion, "got 2, want 3; an older version of cne wrote the file"},
+		"no seal":                  {example(), safetensors.ErrKind, `want a file of kind "model" written by cne`},
 	} {
 		fails(t, name, tc.f.Unseal("model", 3), tc.is, tc.want)
 	}
@@ -237,7 +237,7 @@ func TestCopy(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 	dst = []float64{3, 3}
-	fails(t, "too short", safetensors.Copy(dst[:1], x), safetensors.ErrLength, "holds 2, not 1")
+	fails(t, "too short", safetensors.Copy(dst[:1], x), safetensors.ErrLength, "got 2, want 1")
 	fails(t, "another type", safetensors.Copy(make([]int64, 2), x), safetensors.ErrDType, "")
 	if dst[0] != 3 {
 		t.Errorf("a failure wrote %v", dst)

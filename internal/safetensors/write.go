@@ -52,7 +52,7 @@ func (f *File) header(names []string) ([]byte, error) {
 	enc.SetEscapeHTML(false)
 	put := func(v any) {
 		if s, ok := v.(string); ok && !utf8.ValidString(s) {
-			failure = fmt.Errorf("%s is not UTF-8, so that no header can hold it", quote(s))
+			failure = fmt.Errorf("%s: want UTF-8", quote(s))
 		}
 		if err := enc.Encode(v); err != nil && failure == nil {
 			failure = err
@@ -81,7 +81,7 @@ func (f *File) header(names []string) ([]byte, error) {
 	for _, name := range names {
 		t := f.Tensors[name]
 		if name == "__metadata__" {
-			return nil, errors.New(`a tensor cannot be named "__metadata__"; the header keeps the metadata there`)
+			return nil, errors.New(`tensor name: got "__metadata__", which is reserved`)
 		}
 		if err := check(t.DType, t.Shape, int64(len(t.Data))); err != nil {
 			return nil, fmt.Errorf("tensor %s: %w", quote(name), err)
@@ -100,7 +100,7 @@ func (f *File) header(names []string) ([]byte, error) {
 		b.WriteByte(' ')
 	}
 	if failure == nil && b.Len() > maxHeader {
-		failure = fmt.Errorf("the header takes %d bytes, more than the %d allowed", b.Len(), maxHeader)
+		failure = fmt.Errorf("header: got %d bytes, want at most %d", b.Len(), maxHeader)
 	}
 	return b.Bytes(), failure
 }
