@@ -116,7 +116,7 @@ func (c *Convolutional[T]) build(on *deviceParams, b *batchProgram[T]) (images *
 // Precision returns that of the convolutions when the model is trained.
 func (c *Convolutional[T]) Precision() op.Precision { return c.precision }
 
-// learns tells whether a parameter of the network is learnt.
+// learns reports whether a parameter of the network is learnt.
 func (c *Convolutional[T]) learns(name string) bool { return c.frozen == nil || !c.frozen(name) }
 
 // imagesNode returns the input of a new graph: the images of a batch.
@@ -124,7 +124,7 @@ func (c *Convolutional[T]) imagesNode() *gorgonia.Node {
 	return gorgonia.NewTensor(gorgonia.NewGraph(), op.Dtype[T](), 4, gorgonia.WithShape(2, 3, c.size, c.size), gorgonia.WithName("images"))
 }
 
-// OnDevice compiles the model for training on an accelerator, in place of an earlier
+// OnDevice compiles the model for training on an accelerator, instead of an earlier
 // DeviceModel, which must not be used any more. The network is then computed there,
 // too. Only float32 is computed there.
 func (c *Convolutional[T]) OnDevice(d *Device) (*DeviceModel, error) {

@@ -45,7 +45,7 @@ type deviceParams struct {
 }
 
 // newDeviceParams returns deviceParams without copies, or nil for the CPU. Accelerators
-// compute in float32 alone; another type is an error.
+// compute only in float32; another type is an error.
 func newDeviceParams(d *Device, dtype tensor.Dtype) (*deviceParams, error) {
 	if d.OnHost() {
 		return nil, nil
@@ -180,7 +180,7 @@ type placement struct {
 }
 
 // UseDevice moves the network, with what it has learnt, to a device. A new network is
-// on the CPU (nil); accelerators take float32 networks alone. After an error the
+// on the CPU (nil); accelerators take only float32 networks. After an error the
 // network stays where it was.
 func (p *placement) UseDevice(d *Device) error {
 	if p.forward.program != nil && p.onDevice.on(d) {

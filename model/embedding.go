@@ -100,7 +100,7 @@ func (e *Embedding[T]) distinct(g *gorgonia.ExprGraph, table *gorgonia.Node) (ro
 	return rows, distinct, err
 }
 
-// OnDevice compiles the model for training on an accelerator, in place of an earlier
+// OnDevice compiles the model for training on an accelerator, instead of an earlier
 // DeviceModel, which must not be used any more. Only float32 is computed there.
 func (e *Embedding[T]) OnDevice(d *Device) (*DeviceModel, error) {
 	on, err := newDeviceParams(d, op.Dtype[T]())

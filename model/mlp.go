@@ -268,7 +268,7 @@ type Parametric[T op.Float] struct {
 	n       int
 	network *MLP[T]
 	points  []T
-	// sparse holds the points in place of points, and held for the first layer; nil
+	// sparse holds the points instead of points, and held for the first layer; nil
 	// unless they were given so.
 	sparse    *data.Matrix
 	held      *op.Sparse
@@ -373,7 +373,7 @@ func (p *Parametric[T]) build(b *batchProgram[T], on *deviceParams) (gorgonia.No
 	return nodes, p.network.share(on, b.program, nodes)
 }
 
-// OnDevice compiles the model for training on an accelerator, in place of an earlier
+// OnDevice compiles the model for training on an accelerator, instead of an earlier
 // DeviceModel, which must not be used any more. The network is then computed there,
 // too. Only float32 is computed there.
 func (p *Parametric[T]) OnDevice(d *Device) (*DeviceModel, error) {

@@ -111,7 +111,7 @@ type Saved struct {
 	// was a table.
 	Table []float32
 	N, D  int
-	// Foreign tells that the file was not written by cne, but is the state of a
+	// Foreign reports that the file was not written by cne, but is the state of a
 	// PyTorch module of the same architecture, without a Description.
 	Foreign bool
 }

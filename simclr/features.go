@@ -22,7 +22,7 @@ type Encoder interface {
 }
 
 // A Projection represents images by what a network's head makes of them, such as their
-// positions in the plane, in place of what the head is given.
+// positions in the plane, instead of what the head is given.
 type Projection struct{ *model.ResNet[float32] }
 
 // RepresentTo implements Encoder: see model.ResNet.ProjectTo.

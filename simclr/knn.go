@@ -61,7 +61,7 @@ func KNNAccuracy(ctx context.Context, features *data.Matrix, classes []int32, sp
 			clear(votes)
 			nearest := nb.Of(i)
 			if !slices.ContainsFunc(to.Row(i), func(v float32) bool { return v != 0 }) {
-				nearest = first // the distances differ by rounding alone
+				nearest = first // the distances differ only by rounding
 			}
 			for _, j := range nearest {
 				votes[classes[split.Train[j]]]++

@@ -397,7 +397,7 @@ type pair struct {
 	rho  float64 // 1/(s·y)
 }
 
-// add remembers a step, in place of the oldest if there are many.
+// add remembers a step, instead of the oldest if there are many.
 func (h *history) add(from, to, fromGradient, toGradient []float64) {
 	var p pair
 	if len(h.steps) == memory {

@@ -59,7 +59,7 @@ func (w *preconditioner) apply(v []float64, count int) {
 	}
 }
 
-// covariance returns XᵀX/n of X [n, d], its lower triangle alone.
+// covariance returns XᵀX/n of X [n, d], only its lower triangle.
 func covariance(x []float32, n, d int) []float64 {
 	const chunk, strip = 4096, 512 // rows, columns
 	c := make([]float64, d*d)

@@ -13,7 +13,7 @@ import (
 // A Record is what Records writes of an epoch of a pretraining.
 type Record struct {
 	Epoch int `json:"epoch"` // from 1
-	// Phase is the number of the stage, from 0; it is left out where there is one alone.
+	// Phase is the number of the stage, from 0; it is left out for a single stage.
 	Phase int `json:"phase,omitempty"`
 	// Loss is State.Loss, LR the step size.
 	Loss float64 `json:"loss"`

@@ -17,7 +17,7 @@ import (
 // A Stage is a part of a Pretraining with a schedule, an output and an optimiser of its
 // own, which remembers nothing of the stage before. t-SimCNE (Böhm, Berens and Kobak,
 // 2023) has three: the network learns as in SimCLR, with an output of many dimensions;
-// the output becomes two-dimensional and learns alone; then all is learnt once more.
+// the output becomes two-dimensional and is trained first; then all is learnt once more.
 type Stage struct {
 	// Epochs, WarmUp and LR are those of Pretraining.
 	Epochs, WarmUp int
@@ -35,7 +35,7 @@ type Stage struct {
 
 // TSimCNE returns the stages of t-SimCNE for so many epochs in all, at least 3, of which
 // the paper's program takes 1500: 1000 with the output that the network has, 50 in which
-// a new output of two dimensions learns alone, and 450 with all, at a thousandth of the
+// a new output of two dimensions is trained first, and 450 with all, at a thousandth of the
 // step size. The first and the last warm up for up to 10 epochs, or a tenth of theirs if
 // these are fewer. For a network that was pretrained before, the first is left out, and
 // epochs, then at least 2, are those of the others.

@@ -14,7 +14,7 @@ import (
 )
 
 // Adam is the optimiser of Kingma and Ba (2015) as PyTorch defines it: in step t,
-// with the clipped gradient g plus WeightDecay·w in place of g,
+// with the clipped gradient g plus WeightDecay·w instead of g,
 //
 //	m ← Beta1·m + (1 − Beta1)·g
 //	v ← Beta2·v + (1 − Beta2)·g²

@@ -31,12 +31,12 @@ type Checkpoints struct {
 	Save func(*Checkpoint) error
 }
 
-// after tells whether a checkpoint is due after an epoch.
+// after reports whether a checkpoint is due after an epoch.
 func (c *Checkpoints) after(epoch int) bool {
 	return c != nil && c.Epochs > 0 && epoch%c.Epochs == 0
 }
 
-// A Checkpoint is the state of a run between two batches: all that is needed to go on
+// A Checkpoint is the state of a run between two batches: all that is needed to continue
 // and end with the same bits as a run that never stopped. (On a processor with another
 // instruction set the bits differ, as they do for a whole run.)
 type Checkpoint struct {
@@ -116,7 +116,7 @@ type saves struct {
 	any  bool
 }
 
-// due tells whether a checkpoint is due by time.
+// due reports whether a checkpoint is due by time.
 func (s *saves) due(c *Checkpoints) bool {
 	return c != nil && c.Interval > 0 && time.Since(s.last) >= c.Interval
 }
@@ -203,7 +203,7 @@ func (f *fit) restore(c *Checkpoint) error {
 	return f.engine.restored()
 }
 
-// ofOneType tells whether an array can be restored from another of its name. log Z and
+// ofOneType reports whether an array can be restored from another of its name. log Z and
 // its optimiser's state are float64 on the CPU and float32 on a device, and a run may be
 // continued on the other of the two.
 func ofOneType(name string, from, to *op.Array) bool {
@@ -268,7 +268,7 @@ func numberOf(a *op.Array) (float64, error) {
 	return float64(op.Data[float32](a)[0]), nil
 }
 
-// Clone returns a copy that shares no memory with the run. Several runs can go on from
+// Clone returns a copy that shares no memory with the run. Several runs can continue from
 // it, one after the other or at the same time: those of a spectrum, for example, from
 // the end of the early phase that they share.
 func (c *Checkpoint) Clone() (*Checkpoint, error) {

@@ -30,7 +30,7 @@ type engine interface {
 	close(err error) error
 }
 
-// A job is what a run is to do, whatever engine does it.
+// A job holds the settings of a run that both engines share.
 type job struct {
 	Options   // with their defaults filled in
 	model     model.Model
@@ -130,7 +130,7 @@ func (j *job) lossWeight(edges int) float64 {
 // hasZ reports whether the loss's constant is log Z.
 func (j *job) hasZ() bool { return j.objective.Loss.Info().Constant == op.LearntZ }
 
-// learnsZ tells whether log Z is learnt.
+// learnsZ reports whether log Z is learnt.
 func (j *job) learnsZ() bool { return j.hasZ() && !j.FixZ }
 
 // logConst returns the logarithm of the loss's constant for a batch with m

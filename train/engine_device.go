@@ -178,7 +178,7 @@ func (r *deviceEngine) layoutFrom(epoch int) int {
 }
 
 // takesEdges reports whether batches of b edges, whose heads are to have m negatives each,
-// are trained by their edges alone.
+// are trained only by their edges.
 func (r *deviceEngine) takesEdges(b, m int) bool {
 	return r.table != nil && !r.Sampling.inRuns(r.Sampling.count(m, r.size)) && !r.table.small(b) && r.table.takes(b, r.Sampling.count(m, b)) == nil
 }

@@ -69,7 +69,7 @@ func (h *hostEngine) close(err error) error {
 	return err
 }
 
-// isTable tells whether a model is a table, which alone takes batches by their endpoints.
+// isTable reports whether a model is a table, which alone takes batches by their endpoints.
 func isTable(m model.Model) bool {
 	switch m.(type) {
 	case *model.Embedding[float32], *model.Embedding[float64]:

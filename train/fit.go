@@ -285,7 +285,7 @@ func (f *fit) checkReach() error {
 
 // checkFinite checks that all that was learnt is finite. A finite loss does not tell:
 // running statistics take no part in it, nor does what the last step has made. State
-// is looked at after every epoch, models without any after the last alone.
+// is looked at after every epoch, other models only after the last.
 func (f *fit) checkFinite() error {
 	if _, ok := f.model.(Stateful); !ok && f.result.Epochs < f.epochs {
 		return nil

@@ -84,11 +84,11 @@ type Options struct {
 	// Follows is how an earlier run ended that this one takes further with another
 	// model, as the stages of a pretraining do; the zero value is none. Epochs and time
 	// count on from it, for hooks and checkpoints, and so that no random number is drawn
-	// twice. Phases are those of this run alone. Only Epochs and Elapsed are read.
+	// twice. Phases are those of this run only. Only Epochs and Elapsed are read.
 	Follows Result
 	// Checkpoints says when the state of the run is saved; nil means never.
 	Checkpoints *Checkpoints
-	// Resume is the checkpoint to go on from; nil starts from the beginning. Model,
+	// Resume is the checkpoint to continue from; nil starts from the beginning. Model,
 	// edges and the other options must be those of the run that was saved, but for
 	// Hooks, OnBatch and Checkpoints. The last phase may have more epochs, over which
 	// its step size is then annealed, unless a phase exaggerates early.

@@ -26,7 +26,7 @@ const (
 	// edgesPerPiece is about how many edges of a block a core prepares before it lets
 	// the training have it.
 	edgesPerPiece = 1024
-	// When the preparation is far ahead, it looks after firstLook whether it may go on,
+	// When the preparation is far ahead, it looks after firstLook whether it may continue,
 	// and then waits twice as long each time, up to lastLook: it is late by no more than
 	// it has waited, which is less than training takes for a block.
 	firstLook, lastLook = 50 * time.Microsecond, 10 * time.Millisecond
@@ -202,7 +202,7 @@ type deduper struct {
 	seen []int32
 	base int32
 	// Of batches that are small for so many points, mark has a bit for each point of
-	// the batch at hand, in place of seen: it is small enough for the caches, and the
+	// the batch at hand, instead of seen: it is small enough for the caches, and the
 	// few points that come twice are looked up among the others.
 	mark []uint64
 	// Of batches by their endpoints, repeated are the points that come again, in order,
@@ -215,7 +215,7 @@ type deduper struct {
 // at random, that is given by its endpoints.
 const maxRepeats = 64
 
-// fewRepeats tells whether batches of size edges between n points are given by their
+// fewRepeats reports whether batches of size edges between n points are given by their
 // endpoints if they are for a table. The rows of a gradient that repeat others must not
 // be another core's, even if they are 0, so that they must be one piece of an Optimizer's step.
 func fewRepeats(n, size int) bool {

@@ -40,7 +40,7 @@ const (
 	maxNegatives = 1 << 28
 )
 
-// inRuns tells whether m negatives for each head are drawn in runs, if the batch is
+// inRuns reports whether m negatives for each head are drawn in runs, if the batch is
 // large enough.
 func (s Sampling) inRuns(m int) bool {
 	return s == SampleSharedRuns || s == SampleAuto && m >= runsFrom

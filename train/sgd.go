@@ -13,7 +13,7 @@ import (
 )
 
 // SGD is stochastic gradient descent as PyTorch defines it: with the clipped
-// gradient g plus WeightDecay·w in place of g,
+// gradient g plus WeightDecay·w instead of g,
 //
 //	buf ← Momentum·buf + (1 − Dampening)·g   (buf ← g in the first step)
 //	w ← w − lr·buf, or w − lr·(g + Momentum·buf) with Nesterov
@@ -26,7 +26,7 @@ type SGD struct {
 	Momentum, Dampening, WeightDecay float64
 	// Nesterov needs a Momentum and no Dampening.
 	Nesterov bool
-	// NoDecay tells whether a parameter has no weight decay; nil means that all have.
+	// NoDecay reports whether a parameter has no weight decay; nil means that all have.
 	NoDecay func(p *model.Parameter) bool
 
 	targets []target
@@ -73,7 +73,7 @@ func (o *SGD) Init(params []model.Parameter) error {
 	return nil
 }
 
-// plain tells whether only the gradient moves a parameter.
+// plain reports whether only the gradient moves a parameter.
 func (o *SGD) plain() bool { return o.Momentum == 0 && o.WeightDecay == 0 }
 
 // State implements Optimizer.

@@ -66,7 +66,7 @@ const (
 // within it; and then every bucket is shuffled. (Rao, 1961, and Sandelius, 1962, showed
 // that the result is uniform.) So every edge comes once in an epoch, and every order of
 // them is as likely as any other, but for the generator. Each epoch starts from the
-// order of the edge list, so that its own order depends on the seed and the epoch alone,
+// order of the edge list, so that its own order depends only on the seed and the epoch,
 // and on no other number that is drawn from the seed.
 //
 // The random streams have the purpose rng.Shuffle. That of the epoch chooses the buckets

@@ -81,7 +81,7 @@ func newTableRun(d *device.Device, table, logZ, status *op.Array, objective op.C
 	return r, nil
 }
 
-// small reports whether optimiser batches takes batches of b edges: it has kernels for two
+// small reports whether batches takes batches of b edges: it has kernels for two
 // and three dimensions, and needs the data of a batch to fit a block's shared memory, up to
 // some 2800 edges in two dimensions.
 func (r *tableRun) small(b int) bool {

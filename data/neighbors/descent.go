@@ -21,9 +21,9 @@ import (
 // A tree of random hyperplanes brings near points near in memory. All pairs
 // within the leaves of this tree and of a few more start a list of the nearest
 // points for each point. Then come rounds. Before each, every point gets a row of
-// acquaintances: what is on its list, and points on whose lists it is. In the
-// round it introduces them to each other, unless both are old ones, which it has
-// introduced before: a list marks what is new in it. It ends when little is new. At
+// candidates: what is on its list, and points on whose lists it is (reverse). In the
+// round it compares them with each other (local join), unless both are old, which it
+// has compared before: a list marks what is new in it. It ends when little is new. At
 // last the distances of what is listed are computed as the exact search computes
 // them.
 //
@@ -56,8 +56,7 @@ type descent struct {
 	// limits [n] are the bits of the squared distances up to which a point gets on
 	// each list in this round.
 	limits []uint32
-	// locks guard the lists while points are introduced: that of p is p's modulo
-	// their number.
+	// locks guard the lists during a join: lock p modulo their number guards list p.
 	locks [1 << 12]sync.Mutex
 
 	works parallel.Pool[descentWork]
@@ -69,7 +68,7 @@ type settings struct {
 	trees, kept        int     // trees; so many of them are returned
 	leaf               int     // points of a leaf at most
 	rounds             int     // at most
-	shownNew, shownOld int     // so many new, and old, entries of a list become acquaintances at most
+	shownNew, shownOld int     // so many new, and old, entries of a list become candidates at most
 	reverse            int     // and so many of those whose lists a point is on
 	enough             float64 // the share of new entries that ends the rounds
 }
@@ -94,7 +93,7 @@ const (
 )
 
 // settingsFor returns the settings for k neighbours. Measured on deformed images of
-// digits: fewer trees or acquaintances, or smaller leaves, lose recall, and more cost
+// digits: fewer trees or candidates, or smaller leaves, lose recall, and more cost
 // time for little of it.
 func settingsFor(k int) settings {
 	s := settings{room: k + 5, trees: 6, rounds: 12, shownNew: 20, shownOld: 20, reverse: 25, enough: 0.01}
@@ -215,7 +214,7 @@ func descend(ctx context.Context, m *data.Matrix, s settings, seed uint64) (*des
 	return d, trees, nil
 }
 
-// introduceAll has the points of so many rows introduce their acquaintances.
+// introduceAll joins the candidates of rows rows.
 func (d *descent) introduceAll(ctx context.Context, rows int) error {
 	parallel.For(d.n, 1<<14, func(_, lo, hi int) {
 		for p := lo; p < hi; p++ {
@@ -294,7 +293,7 @@ func insert(list []uint64, key uint64) bool {
 // A descentWork is what one goroutine needs.
 type descentWork struct {
 	cols       []int32   // the points that one is compared with
-	ahead      []int32   // those whom the next will introduce
+	ahead      []int32   // candidates of the next row, which are fetched
 	limits     []float32 // how near they must be to it for their own lists
 	dist       []float32
 	tiles      []uint16
@@ -499,7 +498,7 @@ func (d *descent) shown(p int, mark uint64, f func(e int, key uint64)) (news int
 	return news
 }
 
-// next notes who are introduced in row r, none if r is no less than end, and asks for
+// next notes the candidates of row r, none if r is no less than end, and asks for
 // what that will need to be brought to the cache.
 func (w *descentWork) next(d *descent, r, end int) {
 	w.ahead = w.ahead[:0]
@@ -513,7 +512,7 @@ func (w *descentWork) next(d *descent, r, end int) {
 	simd.Fetch(d.limits, 1, w.ahead)
 }
 
-// introduce compares the acquaintances of row r with each other unless both are old,
+// introduce compares the candidates of row r with each other unless both are old,
 // while what row r+1 needs is fetched, if r+1 is below end.
 func (d *descent) introduce(w *descentWork, r, end int) {
 	n := copy(w.cols, w.ahead)

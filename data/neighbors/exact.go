@@ -9,14 +9,15 @@ import (
 	"cne/internal/parallel"
 )
 
-// The exact search ranks, proves and improves.
+// The exact search re-ranks candidates in float64, checks that no other point can be
+// nearer, and searches a tree where the check fails.
 //
 // A source of candidates names, for each query, a few base points that are
 // probably its nearest, and a threshold that all others exceed. The candidates
 // are ranked in float64; the threshold proves, with a bound on the rounding
 // errors, that no other base point can be nearer; and the queries for which
-// that fails are searched in a tree. A source whose numbers were coarse is first
-// asked again for them.
+// that fails are searched in a tree, after low-precision candidates have been computed
+// again.
 
 // slack is how many candidates a source keeps beyond k. The distance of the
 // last one has to exceed that of the k-th neighbour by more than the rounding
@@ -73,13 +74,13 @@ func (s *shortlists) of(r int) (keys []uint64, threshold float32, norm float64) 
 // on its own scale, are searched in the tree.
 const farQuery = 0x1p40
 
-// far tells whether a query of that norm is so far.
+// far reports whether a query of that norm is so far.
 func far(norm float64) bool { return !(norm <= farQuery) }
 
 // noSelf is the point to exclude when there is none.
 const noSelf = -1
 
-// tooFew tells that a search for k neighbours among n points has no use for
+// tooFew reports that a search for k neighbours among n points has no use for
 // candidates, which pay if they are few out of many.
 func tooFew(n, k int) bool { return n/4-slack < k }
 

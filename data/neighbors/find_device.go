@@ -245,7 +245,7 @@ func (s *deviceSearch) prepare(ctx context.Context, f form, lo, hi int) (norm []
 	return norm, max(change, s.change), err
 }
 
-// inPlace tells whether the queries are on the device, as base points.
+// inPlace reports whether the queries are on the device, as base points.
 func (s *deviceSearch) inPlace() bool { return s.all != nil && s.of.own && s.of.rows == nil }
 
 // block returns up to queryBlock of a group of n queries, from at on.

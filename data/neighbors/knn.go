@@ -47,7 +47,7 @@ type Neighbors struct {
 	// the N points themselves, from Search among the base points.
 	Index []int32
 	// Dist2 [N, K] has the squared Euclidean distances to them. KNN and Search find them;
-	// who needs the indices alone can let go of them, which are two thirds of the memory.
+	// set Dist2 to nil to free two thirds of the memory if only the indices are needed.
 	Dist2 []float64
 }
 
@@ -79,7 +79,7 @@ func newNeighbors(n, k int) *Neighbors {
 	return &Neighbors{N: n, K: k, Index: make([]int32, n*k), Dist2: make([]float64, n*k)}
 }
 
-// treeMaxD is the largest dimension in which the CPU searches the tree alone.
+// treeMaxD is the largest dimension in which the CPU searches only the tree.
 // In more dimensions its boxes overlap every neighbourhood and it visits most
 // points, each at a higher cost than a matrix product has.
 const treeMaxD = 8

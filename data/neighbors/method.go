@@ -41,7 +41,7 @@ const (
 	autoPerNeighbor = 100_000
 )
 
-// Approximates tells whether the method finds the k nearest of n points of d
+// Approximates reports whether the method finds the k nearest of n points of d
 // values approximately. Auto does if there are more than 100 000 points, of more
 // than 8 values (in fewer dimensions a tree finds the nearest as fast), and
 // n·(d+12) is above 100 000·k.

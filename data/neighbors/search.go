@@ -14,7 +14,7 @@ import (
 // can come in many blocks. Several goroutines may use an Index at once.
 type Index struct {
 	base       *data.Matrix
-	candidates candidates   // nil where the tree alone is searched
+	candidates candidates   // nil where only the tree is searched
 	maxK       int          // the most neighbours that have candidates
 	frame      *frame       // of the candidates' s
 	graph      *walkGraph   // nil where the search is exact

@@ -17,7 +17,7 @@ import (
 // to points to which it is near. A query starts with the leaves of a few trees in
 // which it would be, and keeps a list of the nearest points that it has seen.
 // Again and again the nearest of them whose edges it has not followed show it
-// theirs, until there is none. The result for a query depends on the base alone.
+// theirs, until there is none. The result for a query depends only on the base.
 
 const (
 	walkRoom     = 16                              // neighbours of a base point in the descent

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// errClaimed tells that somebody else has claimed a file.
+// errClaimed reports that somebody else has claimed a file.
 var errClaimed = errors.New("in use")
 
 // unclaimedAge is for how long nobody has written to a temporary file that counts as

@@ -170,7 +170,7 @@ func syncFolder(folder string) error {
 
 // RemoveStale removes the temporary files in a folder that nobody has written
 // to for that long: those of processes that were killed. An age of 0 removes
-// all, which is right only for who knows that nobody else writes in the folder.
+// all; use it only if no other process writes in the folder.
 // A writer whose file is removed under it gets an error in the end, and the
 // name holds the old content. A folder that does not exist is no error.
 func RemoveStale(folder string, age time.Duration) error {

@@ -40,7 +40,7 @@ const (
 //
 // It is computed in rounds. The first tasks of a round pack what its other
 // tasks share; then each of these computes a block of C. What is cut where
-// depends on the sizes alone, and where the depth is cut, on the depth alone,
+// depends only on the sizes, and where the depth is cut, only on the depth,
 // so that a row of C does not depend on what is computed with it.
 type blocked struct {
 	product[float32]

@@ -16,7 +16,7 @@
 // program in asm/ (go generate) and chosen when the program starts; so are those of
 // Gemm of float64 matrices, but for right factors of few elements. Elsewhere, with
 // the build tag noasm, and for layers in float64, they are gonum's. Either way the
-// work is cut by the sizes of the matrices alone, so that the bits of a result
+// work is cut only by the sizes of the matrices, so that the bits of a result
 // do not depend on GOMAXPROCS, and nothing is allocated once products of a
 // size have been computed before. A row of A·B and of A·Bᵀ has the same bits
 // whatever the other rows of A are, and however many.

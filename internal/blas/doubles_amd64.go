@@ -113,7 +113,7 @@ func (p *doubled) task(task int) {
 
 // packDoubles packs n lines of op(X), rows of the left factor or columns of the right one,
 // from the given one on, in strips of so many: step after step from l on, the elements of a
-// step's lines next to each other, times alpha, and filled up with zeros. along tells that
+// step's lines next to each other, times alpha, and filled up with zeros. along reports that
 // the steps of a line lie next to each other as stored.
 func packDoubles(dst []float64, o *operand[float64], along bool, first, n, l, steps, strip int, alpha float64) {
 	for s := 0; s < n; s += strip {

@@ -16,7 +16,7 @@ import (
 // the even one of two, and subnormal numbers count as 0, as factors and as sums. The
 // portable form does the same, bit for bit; what kind of NaN there is can differ.
 
-// BFloat16 tells whether the inner loops of MultiplyPairs are used.
+// BFloat16 reports whether the inner loops of MultiplyPairs are used.
 func BFloat16() bool { return current == simd.AVX512 && simd.BFloat16() }
 
 // MultiplyPairs computes C = A·B, or C = A·B + C if add is set, on the calling goroutine,

@@ -21,7 +21,7 @@ var pairsTiles = [...][2]pairsFunc{
 	{pairs12x16AVX512, pairs12x32AVX512},
 }
 
-// pairVectors tells whether there are inner loops for right factors of a form.
+// pairVectors reports whether there are inner loops for right factors of a form.
 func pairVectors(p Panels) bool {
 	return BFloat16() && p.width == kernels512.panel
 }

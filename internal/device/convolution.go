@@ -40,7 +40,7 @@ type Convolution struct {
 }
 
 // Convolve computes a part of a convolution, always in the same way for the same
-// convolution. Device.TF32 applies as to products, of float32 alone. The error is ErrNoConvolution where
+// convolution. Device.TF32 applies as to products, of float32 only. The error is ErrNoConvolution where
 // no library supports it.
 func (d *Device) Convolve(c Convolution) error {
 	if d.OnHost() {

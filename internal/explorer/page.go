@@ -67,7 +67,7 @@ type Page struct {
 	// besides its class and its number.
 	Names []string
 
-	// HeldOut[i] tells that row i was held out of training, as in plot.Scatter.
+	// HeldOut[i] reports that row i was held out of training, as in plot.Scatter.
 	HeldOut []bool
 
 	// Images, if not nil, has the picture of each row. They are embedded as
@@ -348,7 +348,7 @@ func (p *Page) check() ([]places, error) {
 	return out, nil
 }
 
-// mixed tells whether some points were held out and some were not.
+// mixed reports whether some points were held out and some were not.
 func (p *Page) mixed() bool {
 	return slices.Contains(p.HeldOut, true) && slices.Contains(p.HeldOut, false)
 }

@@ -15,9 +15,8 @@ const (
 )
 
 // Huge asks the system to hold a slice in huge pages where it lets programs choose:
-// memory that is read here and there, or written in many places at a time, costs less
-// then, as the processor remembers where huge pages lie. It is a hint, and does nothing
-// for slices of less than a few megabytes.
+// random access then causes fewer TLB misses. It is a hint, and does nothing for slices
+// of less than a few megabytes.
 func Huge[E any](x []E) {
 	if len(x) == 0 {
 		return

@@ -31,11 +31,9 @@ var goLimit = debug.SetMemoryLimit(-1)
 // those other than Linux do.
 func Available() (tightest Limit, ok bool) { return tightestOf(os.DirFS("/"), goLimit) }
 
-// Economize keeps garbage from taking the memory that a run needs, which holds so many
-// bytes at least. The garbage collector leaves a tenth of what is Available, unless
-// GOMEMLIMIT is set. A large run has garbage collected once it takes a fifth of what is
-// held, not as much again, unless GOGC is set: it mostly holds arrays of numbers, where the
-// collector has nothing to look for.
+// Economize limits garbage for a run that holds at least held bytes. Unless GOMEMLIMIT is
+// set, the limit leaves a tenth of Available. Unless GOGC is set, a large run collects
+// garbage at 20 % of the live heap: pointer-free arrays are cheap to collect.
 func Economize(held int64) {
 	if available, ok := Available(); ok && goLimit == math.MaxInt64 {
 		debug.SetMemoryLimit(fields(os.DirFS("/"), "proc/self/status")["RssAnon"] + available.Bytes/10*9)
@@ -117,7 +115,7 @@ func lines(root fs.FS, name string) []string {
 }
 
 // fields returns the numbers of a file of lines such as "MemFree:  123 kB" by their names,
-// in bytes; a file that holds a number alone has it by the name "".
+// in bytes; a file that holds only a number has it by the name "".
 func fields(root fs.FS, name string) map[string]int64 {
 	found := map[string]int64{}
 	for _, line := range lines(root, name) {

@@ -11,11 +11,11 @@ import (
 type Loop struct {
 	// Body handles the items [lo, hi) of one piece.
 	Body func(piece, lo, hi int)
-	// Seated is Body for work that leaves much in a core's cache. Those who take part
-	// have a seat each, from 0, the caller's, to Seats−1 at most; the same core has the
-	// same seat from run to run if it can be had, and the same pieces as long as it is
-	// as fast as the others, from which it takes over what they have not begun. So what
-	// is kept for a seat or a piece stays in that core's cache.
+	// Instead of Body, Seated gets the index of the worker that handles the piece,
+	// below Seats; the caller is worker 0. A worker runs on the same core from run to
+	// run if possible, and gets the same pieces unless it is slower than the others,
+	// which then steal what it has not begun. Data kept for a worker or a piece thus
+	// stay in one core's cache.
 	Seated func(seat, piece, lo, hi int)
 	Seats  int
 	// Ahead says that the loop prepares what is needed later, beside loops that are
@@ -25,14 +25,14 @@ type Loop struct {
 
 	n, grain int
 	next     atomic.Int64
-	shares   []share      // of the seats
+	shares   []share      // of the workers
 	jobs     []job        // of the run at hand
 	helpers  atomic.Int32 // that have neither finished nor been sent away
 	done     latch
 	panicked atomic.Pointer[any]
 }
 
-// A share is a run of pieces that are one seat's, as long as it comes for them.
+// A share is the range of pieces assigned to one worker; others may steal the rest.
 type share struct {
 	next atomic.Int64
 	end  int64
@@ -72,7 +72,7 @@ func (l *Loop) Run(n, grain int) {
 	}
 }
 
-// share deals the pieces out to seats.
+// share assigns ranges of pieces to workers.
 func (l *Loop) share(pieces, seats int) {
 	for len(l.shares) < seats {
 		l.shares = append(l.shares, share{})
@@ -111,15 +111,15 @@ func (l *Loop) dismiss() {
 	}
 }
 
-// finish tells that a helper has no more to do.
+// finish reports that a helper has no more to do.
 func (l *Loop) finish() {
 	if l.helpers.Add(-1) == 0 {
 		l.done.open(0)
 	}
 }
 
-// fail notes what Run shall panic with. (That it is a function of its own keeps
-// the value off the heap where there is no panic.)
+// fail records what Run panics with. (A separate function keeps the value off the
+// heap where there is no panic.)
 func (l *Loop) fail(r any) { l.panicked.CompareAndSwap(nil, &r) }
 
 // take handles pieces until none is left.

@@ -1,5 +1,5 @@
 // Package parallel spreads loops over the processor's cores in pieces whose
-// bounds depend on the size of the work alone, never on the number of cores.
+// bounds depend only on the size of the work, never on the number of cores.
 // A computation that keeps one partial result per piece and adds them up in
 // the order of the pieces therefore gives the same bits whatever GOMAXPROCS is.
 package parallel

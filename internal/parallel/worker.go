@@ -12,10 +12,10 @@ const (
 	// sleep. To wake one that sleeps takes up to 0.1 ms, as long as many a loop of
 	// a training step; while it looks it lets all others run.
 	patience = 200 * time.Microsecond
-	// stubborn is how long the one whose loop it is does not even let others run: the
-	// last pieces are about to be done, and what runs in its place may take longer.
+	// stubborn is how long the caller of a loop spins without yielding: the last pieces
+	// are about to be done, and another goroutine may take longer.
 	stubborn = 20 * time.Microsecond
-	// glances is how often it looks in between: to let others run takes as long.
+	// glances is the number of checks between two yields, which take as long.
 	glances = 64
 )
 
@@ -32,7 +32,7 @@ func Yield() {
 // zero value is closed.
 type latch struct {
 	// state goes from closed to opened and back, or by way of asleep when the
-	// waiting goroutine has lost patience. Above its two lowest bits it holds the
+	// waiting goroutine sleeps. Above its two lowest bits it holds the
 	// number with which the latch was opened.
 	state atomic.Uint64
 	once  sync.Once
@@ -46,7 +46,7 @@ const (
 	stateBits = 2
 )
 
-// open lets the waiting goroutine go on, now or when it comes to wait.
+// open lets the goroutine that waits, or waits next, continue.
 func (l *latch) open(number uint64) {
 	if l.state.Swap(number<<stateBits|opened) == asleep {
 		l.wake <- struct{}{}
@@ -54,7 +54,7 @@ func (l *latch) open(number uint64) {
 }
 
 // revoke closes the latch if it is still open with a number: if the waiting goroutine
-// has not gone on. It tells whether that was so.
+// has not gone on. It reports whether that was so.
 func (l *latch) revoke(number uint64) bool {
 	return l.state.CompareAndSwap(number<<stateBits|opened, closed)
 }
@@ -70,7 +70,7 @@ func (l *latch) wait(stubborn time.Duration) {
 	}
 }
 
-// look closes the latch and returns true if it is opened before patience is over.
+// look closes the latch and reports whether it was opened within patience.
 func (l *latch) look(stubborn time.Duration) bool {
 	since := time.Now()
 	for {
@@ -109,7 +109,7 @@ var idle struct {
 	workers []*worker
 }
 
-// hire gives a seat of a loop to an idle worker, or to a new one.
+// hire has an idle worker, or a new one, help with a loop.
 func hire(l *Loop, seat int) job {
 	idle.Lock()
 	var w *worker
@@ -155,7 +155,7 @@ func (w *worker) work() {
 	}
 }
 
-// help takes part in a loop, and tells whether the worker is still wanted.
+// help takes part in a loop, and reports whether the worker is still wanted.
 func (w *worker) help(l *Loop) (wanted bool) {
 	ended := true
 	defer func() {

@@ -305,7 +305,7 @@ type legendEntry struct {
 	x, y   float64 // of its upper left corner; y from the top of the legend
 }
 
-// legend returns gonum's legend of the entry alone.
+// legend returns gonum's legend for this entry only.
 func (e *legendEntry) legend() *gonum.Legend {
 	l := gonum.NewLegend()
 	l.TextStyle, l.ThumbnailWidth, l.Left, l.Top = legendStyle, sampleLength, true, true

@@ -29,7 +29,7 @@ const (
 	bandRows  = 32  // rows of pixels that are added up together
 )
 
-// dense tells whether the points are drawn by density.
+// dense reports whether the points are drawn by density.
 func (s *Scatter) dense() bool { return s.Embedding.N >= DenseFrom && s.PointSize == 0 }
 
 // A stamp is what a disc adds to the pixels around that of its centre.

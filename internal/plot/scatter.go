@@ -87,7 +87,7 @@ type Scatter struct {
 	// Values and Classes exclude each other.
 	Values []float64
 
-	// HeldOut[i] tells that row i was held out of training and placed by the
+	// HeldOut[i] reports that row i was held out of training and placed by the
 	// trained network. Where some rows are held out and some are not, those
 	// trained on are drawn in lighter colours, and the others above them:
 	// larger and with a dark rim, unless they are so many (about 20 000) that

@@ -9,7 +9,7 @@ import (
 // first in the lower half of a word: the factors of blas.MultiplyPairs. The nearest is
 // taken, and of two the even one; subnormal numbers become 0.
 
-// pairVectors tells whether there are vector forms of what makes pairs.
+// pairVectors reports whether there are vector forms of what makes pairs.
 func pairVectors() bool { return current == AVX512 && BFloat16() }
 
 // Pair returns a pair of numbers.

@@ -156,7 +156,7 @@ func InfoNCPositive[T Float](q, share []T, clamp, inTotal T) (loss float64) {
 }
 
 // InfoNCNegative is InfoNCPositive's counterpart for negative pairs, which
-// enter the loss through the total alone.
+// enter the loss only through the total.
 func InfoNCNegative[T Float](q, share []T, clamp T) {
 	if f, ok := float32s(q); ok && len(q) >= lanes {
 		whole := len(q) - len(q)%lanes

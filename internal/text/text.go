@@ -32,11 +32,11 @@ func Printable(name string) string {
 	return short
 }
 
-// Shorten puts an ellipsis in place of the middle of a name of more than 200
+// Shorten puts an ellipsis instead of the middle of a name of more than 200
 // characters, so that it has 200.
 func Shorten(s string) string { return elide(s, nameLimit) }
 
-// elide puts an ellipsis in place of the middle of text of more than so many
+// elide puts an ellipsis instead of the middle of text of more than so many
 // characters.
 func elide(s string, limit int) string {
 	if len(s) <= limit || utf8.RuneCountInString(s) <= limit {
@@ -55,7 +55,7 @@ func elide(s string, limit int) string {
 	return s[:head] + "…" + s[tail:]
 }
 
-// Unsafe tells whether a character must not reach a terminal, or a line, as it is:
+// Unsafe reports whether a character must not reach a terminal, or a line, as it is:
 // control characters, line and paragraph separators, and those that change the
 // direction of the text around them.
 func Unsafe(r rune) bool {

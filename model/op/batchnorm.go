@@ -21,7 +21,7 @@ const (
 )
 
 // BatchStats are the running statistics of one layer of batch normalisation,
-// and which statistics it uses. They belong to that layer alone. Between runs
+// and which statistics it uses. They belong only to that layer. Between runs
 // the caller may read, save and set them.
 type BatchStats struct {
 	// Mean and Var [c] are the running mean and the running unbiased variance

@@ -33,7 +33,7 @@ const (
 	normRows = 4
 )
 
-// A normLayout divides images among blocks and threads, by their size alone.
+// A normLayout divides images among blocks and threads, only by their size.
 type normLayout struct {
 	rows, c              int
 	fours, half          bool

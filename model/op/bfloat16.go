@@ -14,7 +14,7 @@ import (
 // bits16 is how a bfloat16 lies in memory: the upper half of a float32.
 type bits16 uint16
 
-// DtypeBFloat16 is the type of arrays of bfloat16, which are on accelerators alone. Copy
+// DtypeBFloat16 is the type of arrays of bfloat16, which are only on accelerators. Copy
 // rounds and widens. A graph knows nothing of it: its nodes are of float32, and what is
 // stored of them is what ResultDtype says.
 var DtypeBFloat16 = tensor.Dtype{Type: reflect.TypeFor[bits16]()}
@@ -70,7 +70,7 @@ func (o *conv2d) StoredAs([]tensor.Dtype) tensor.Dtype {
 // StoredAs implements Storer: the gradient of weights is of float32, as they are.
 func (o *convGrad) StoredAs(in []tensor.Dtype) tensor.Dtype { return in[o.of] }
 
-// half tells whether the elements are of bfloat16.
+// half reports whether the elements are of bfloat16.
 func (a *Array) half() bool { return a.dtype == DtypeBFloat16 }
 
 // bytesEach returns the size of an element on an accelerator.

@@ -10,7 +10,7 @@ import (
 
 // Accelerate makes Gorgonia's own operations (gorgonia.Mul, its gradients and
 // whatever else multiplies float32 matrices) use the products that the
-// operations of this package use, in place of gonum's. It sets gorgonia.Use
+// operations of this package use, instead of gonum's. It sets gorgonia.Use
 // for the whole process, so call it once, before any machine runs. The
 // operations of this package do not need it.
 func Accelerate() { gorgonia.Use(engine{}) }

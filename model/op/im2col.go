@@ -48,7 +48,7 @@ const (
 // size returns the number of values that a window sees.
 func (g *windows) size() int { return g.c * g.kh * g.kw }
 
-// plain tells whether the windows are single pixels, so that the matrix of patches is
+// plain reports whether the windows are single pixels, so that the matrix of patches is
 // the images themselves.
 func (g *windows) plain() bool { return g.kh == 1 && g.kw == 1 && g.stride == 1 && g.pad == 0 }
 

@@ -26,7 +26,7 @@ type pairsScratch struct{ pixels, patches, result []uint32 }
 // All convolutions share the memory, since one runs at a time.
 var pairsMemories = parallel.Pool[pairsMemory]{}
 
-// pairs tells whether a part is computed in bfloat16.
+// pairs reports whether a part is computed in bfloat16.
 func (g *windows) pairs(part convPart) bool {
 	if part == convImages {
 		return g.size()%16 == 0 && g.k%2 == 0

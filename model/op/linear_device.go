@@ -94,7 +94,7 @@ func addressOf(a *Array) Arg {
 }
 
 // A columnSummer adds up rows on an accelerator: first in parts, then the parts' sums,
-// in an order that depends on the sizes alone.
+// in an order that depends only on the sizes.
 type columnSummer struct {
 	parts scratch // the parts' sums
 	done  scratch // counters of finished blocks, 0 between launches

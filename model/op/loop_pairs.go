@@ -37,7 +37,7 @@ const (
 )
 
 // A pairLoop goes once over the listed pairs of a batch and computes the loss and its
-// gradient. The heads are cut into pieces by the size of the batch alone; each piece
+// gradient. The heads are cut into pieces only by the size of the batch; each piece
 // adds up a gradient of its own, and these are added in order, so that the result does
 // not depend on the number of cores.
 type pairLoop[T Float] struct {
@@ -198,7 +198,7 @@ func (s *pairLoop[T]) tile(p *piece[T], head, count, stride int, between bool) {
 	}
 }
 
-// inPlane tells whether pairs are kept as differences in the plane.
+// inPlane reports whether pairs are kept as differences in the plane.
 func (s *pairLoop[T]) inPlane() bool { return s.d == 2 && s.options.Metric == Euclidean }
 
 // derivatives turns a tile's squared distances, or cosines over τ, into derivatives.

@@ -264,7 +264,7 @@ func (s *planarLoop[T]) piece(seat, number, lo, hi int) {
 	p.planarPiece = nil
 }
 
-// countsTwice tells whether a pair of heads is computed once and counted twice.
+// countsTwice reports whether a pair of heads is computed once and counted twice.
 func (s *planarLoop[T]) countsTwice() bool { return len(s.runs) == 0 && !s.perHead }
 
 // place puts the coordinates of a group's heads side by side, with zeros for the heads

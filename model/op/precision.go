@@ -36,7 +36,7 @@ func (p *Precision) UnmarshalText(text []byte) error { return precisionNames.Par
 // Words returns the names of all precisions.
 func (Precision) Words() []string { return slices.Clone(precisionNames.Words) }
 
-// Native tells whether the processor has instructions for such products. Where it has none,
+// Native reports whether the processor has instructions for such products. Where it has none,
 // they are the same but take far longer.
 func (p Precision) Native() bool { return p == Float32 || blas.BFloat16() }
 

@@ -26,7 +26,7 @@ func KernelOf(n *gorgonia.Node) Kernel {
 	return nil
 }
 
-// isSum tells whether a node's operation is Gorgonia's sum of two arrays, which has no
+// isSum reports whether a node's operation is Gorgonia's sum of two arrays, which has no
 // exported type: it is compared with that of such a sum.
 func isSum(n *gorgonia.Node) bool {
 	g := gorgonia.NewGraph()

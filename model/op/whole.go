@@ -34,7 +34,7 @@ var (
 	doubleWhole = parallel.Pool[wholeMemory[float64]]{}
 )
 
-// whole tells whether every window sees all of the image, and not it alone.
+// whole reports whether every window sees all of the image, and not it alone.
 func (g *windows) whole() bool {
 	return !g.plain() && g.h+g.pad <= g.kh && g.w+g.pad <= g.kw && (g.oh-1)*g.stride <= g.pad && (g.ow-1)*g.stride <= g.pad
 }
@@ -139,7 +139,7 @@ type pairedWhole struct {
 // wholeRows is how many rows of the result of a product make a piece.
 const wholeRows = 4 * productRows
 
-// pairsWhole tells whether a convolution of whole images is computed in bfloat16.
+// pairsWhole reports whether a convolution of whole images is computed in bfloat16.
 func (g *windows) pairsWhole() bool { return g.c%16 == 0 && g.k%16 == 0 }
 
 func (c *pairedWhole) run(g windows, part convPart, images, weights, result []float32) {

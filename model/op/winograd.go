@@ -78,7 +78,7 @@ const (
 	apart = 16
 )
 
-// tiled tells whether Winograd's method is used. It saves no multiplications for
+// tiled reports whether Winograd's method is used. It saves no multiplications for
 // images of up to 2×2 pixels.
 func (g *windows) tiled() bool {
 	return g.h*g.w > 4 && g.kh == 3 && g.kw == 3 && g.stride == 1 && g.pad == 1 && g.c%16 == 0 && g.k%16 == 0

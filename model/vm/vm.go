@@ -197,7 +197,7 @@ func storedHalves(d *op.Device, order gorgonia.Nodes) map[*gorgonia.Node]bool {
 
 // usesOf finds the uses of nodes in order. Outputs are read after all steps. What is kept
 // is not dropped: of results in bfloat16 the memory is half as much, and what computes
-// them again would wait for memory alone.
+// them again would wait only for memory.
 func usesOf(order, outputs gorgonia.Nodes, kept map[*gorgonia.Node]bool) map[*gorgonia.Node]use {
 	steps := make(map[*gorgonia.Node][]int, len(order))
 	for i, n := range order {
@@ -227,7 +227,7 @@ func usesOf(order, outputs gorgonia.Nodes, kept map[*gorgonia.Node]bool) map[*go
 	return uses
 }
 
-// outlive tells whether the operands of a node, whose uses are known, are still there
+// outlive reports whether the operands of a node, whose uses are known, are still there
 // in a step anyway.
 func outlive(n *gorgonia.Node, uses map[*gorgonia.Node]use, step int) bool {
 	for _, c := range childrenOf(n) {
@@ -267,10 +267,10 @@ func (s *spares) take(dtype tensor.Dtype, size int) (*op.Array, error) {
 	return a, nil
 }
 
-// farther tells whether a differs more from size than b.
+// farther reports whether a differs more from size than b.
 func farther(a, b, size int) bool { return max(a-size, size-a) > max(b-size, size-b) }
 
-// computed tells whether a node takes a step; inputs and constants do not.
+// computed reports whether a node takes a step; inputs and constants do not.
 func computed(n *gorgonia.Node) bool { return n.Op() != nil && n.Op().Arity() != 0 }
 
 // executionOrder returns the nodes that the outputs depend on, each after its children.

@@ -26,7 +26,7 @@ type HeldOutFigures struct {
 	// KNNRecall is the share of a point's K nearest training points that are
 	// among the nearest in the embedding.
 	KNNRecall *float64 `json:"knn_recall,omitempty"`
-	// OtherLabels tells that the accuracy is left out because no label of the
+	// OtherLabels reports that the accuracy is left out because no label of the
 	// held-out points occurs among the training points.
 	OtherLabels bool `json:"-"`
 }

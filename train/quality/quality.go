@@ -16,7 +16,7 @@
 // and says how far off that may be.
 // Nearest neighbours and ranks come from package data/neighbors. What looks at
 // all pairs of points, or at all edges, runs on an accelerator if it is given one, with sums in an
-// order that depends on sizes alone.
+// order that depends only on sizes.
 //
 // Whatever takes long ends early when its context does, with the context's error.
 // Errors about the arguments wrap ErrInput, ErrNotFinite or ErrUndefined.

@@ -87,7 +87,7 @@ func average(counts []int, points int, f func(count, points float64) float64) Es
 	return Estimate{Mean: f(float64(sum), float64(len(counts))), Exact: true}
 }
 
-// isNear tells whether simd.InverseSum2Near can take all pairs of some positions.
+// isNear reports whether simd.InverseSum2Near can take all pairs of some positions.
 func isNear(e []float32, d int) bool {
 	lowest, highest := slices.Min(e), slices.Max(e)
 	span := float64(highest) - float64(lowest)

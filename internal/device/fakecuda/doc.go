@@ -1,5 +1,5 @@
 // Package fakecuda is a stand-in for the CUDA driver, cuBLAS and cuDNN, for tests on
-// machines without a GPU: a library (src, which build compiles) in place of
+// machines without a GPU: a library (src, which build compiles) instead of
 // libcuda.so.1, with the kernels compiled for the CPU. With the build tag cu, Open
 // gives a test the stand-in's device, and the other functions control it.
 //
