@@ -313,7 +313,7 @@ type placement struct {
 // A placedBlock is some points that follow each other, and their positions.
 type placedBlock struct {
 	ProjectedBlock
-	n      int // points in use
+	n      int          // points in use
 	points *data.Matrix // of which these are the first
 	room   *data.Matrix // for points
 	all    *data.Matrix // and for Positions
