@@ -1,9 +1,6 @@
 package data_test
 
 import (
-	"bytes"
-	"compress/gzip"
-	"encoding/binary"
 	"errors"
 	"math"
 	"os"
@@ -44,40 +41,6 @@ func put(t testing.TB, folder, name string, content []byte) string {
 	return path
 }
 
-func gz(content []byte) []byte {
-	var b bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed)
-	z.Write(content)
-	z.Close()
-	return b.Bytes()
-}
-
-// idx makes an IDX file out of its type, its shape, and its body.
-func idx(kind byte, shape []uint32, body ...byte) []byte {
-	b := []byte{0, 0, kind, byte(len(shape))}
-	for _, n := range shape {
-		b = binary.BigEndian.AppendUint32(b, n)
-	}
-	return append(b, body...)
-}
-
-// npy makes an npy file of version 1.0 out of the text of its header and its
-// body.
-func npy(header string, body ...byte) []byte {
-	b := []byte("\x93NUMPY\x01\x00")
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(header)))
-	return append(append(b, header...), body...)
-}
-
-// body writes values in the given order of bytes.
-func body(order binary.ByteOrder, values any) []byte {
-	var b bytes.Buffer
-	if err := binary.Write(&b, order, values); err != nil {
-		panic(err)
-	}
-	return b.Bytes()
-}
-
 func matrix(n, d int, x ...float32) *data.Matrix { return &data.Matrix{N: n, D: d, X: x} }
 
 // sameMatrix compares shapes and bits.
@@ -103,15 +66,6 @@ func normal(seed uint64, n, d int) *data.Matrix {
 	return m
 }
 
-// allocated returns the bytes that f allocates, all in all.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
-
 // withProcs runs f under several GOMAXPROCS.
 func withProcs(t *testing.T, f func(t *testing.T, procs int)) {
 	old := runtime.GOMAXPROCS(0)
@@ -120,15 +74,6 @@ func withProcs(t *testing.T, f func(t *testing.T, procs int)) {
 		runtime.GOMAXPROCS(procs)
 		f(t, procs)
 	}
-}
-
-func fromCSR(tb testing.TB, n, d int, indptr, indices []int, values []float32) *data.Matrix {
-	tb.Helper()
-	m, err := data.FromCSR(n, d, indptr, indices, values)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return m
 }
 
 // wantError checks the kind of an error and that its text contains want; no

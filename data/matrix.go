@@ -173,17 +173,6 @@ func (m *Matrix) FirstNotFinite() (row, column int, v float32, ok bool) {
 	return at / m.D, at % m.D, m.X[at], true
 }
 
-// checkWidth is check for rows that are to follow others of d values.
-func (m *Matrix) checkWidth(d int) error {
-	if err := m.check(); err != nil {
-		return err
-	}
-	if m.D != d {
-		return errorf(ErrShape, "data: the rows have %d values, those before them %d; write rows of one width", m.D, d)
-	}
-	return nil
-}
-
 // check is Check of a matrix that must be dense.
 func (m *Matrix) check() error {
 	if err := m.Check(); err != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/binary"
 	"errors"
 	"io"
 	"log/slog"
@@ -18,7 +17,6 @@ import (
 	"cne/data"
 	"cne/data/counts"
 	"cne/data/file"
-	"cne/internal/rng"
 )
 
 // must ends the test if there is an error.
@@ -57,34 +55,6 @@ func gz(content []byte) []byte {
 	return b.Bytes()
 }
 
-// idx makes an IDX file out of its type, its shape, and its body.
-func idx(kind byte, shape []uint32, body ...byte) []byte {
-	b := []byte{0, 0, kind, byte(len(shape))}
-	for _, n := range shape {
-		b = binary.BigEndian.AppendUint32(b, n)
-	}
-	return append(b, body...)
-}
-
-// npy makes an npy file of version 1.0 out of the text of its header and its
-// body.
-func npy(header string, body ...byte) []byte {
-	b := []byte("\x93NUMPY\x01\x00")
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(header)))
-	return append(append(b, header...), body...)
-}
-
-// body writes values in the given order of bytes.
-func body(order binary.ByteOrder, values any) []byte {
-	var b bytes.Buffer
-	if err := binary.Write(&b, order, values); err != nil {
-		panic(err)
-	}
-	return b.Bytes()
-}
-
-func matrix(n, d int, x ...float32) *data.Matrix { return &data.Matrix{N: n, D: d, X: x} }
-
 // sameMatrix compares shapes and bits.
 func sameMatrix(t *testing.T, got, want *data.Matrix) {
 	t.Helper()
@@ -96,16 +66,6 @@ func sameMatrix(t *testing.T, got, want *data.Matrix) {
 			t.Fatalf("value %d of point %d is %v, want %v (counted from 0)", i%got.D, i/got.D, v, want.X[i])
 		}
 	}
-}
-
-// normal returns n×d standard normal numbers.
-func normal(seed uint64, n, d int) *data.Matrix {
-	m := data.NewMatrix(n, d)
-	s := rng.New(seed, rng.Init)
-	for i := range m.X {
-		m.X[i] = float32(s.Normal())
-	}
-	return m
 }
 
 // allocated returns the bytes that f allocates, all in all.
@@ -125,15 +85,6 @@ func withProcs(t *testing.T, f func(t *testing.T, procs int)) {
 		runtime.GOMAXPROCS(procs)
 		f(t, procs)
 	}
-}
-
-func fromCSR(tb testing.TB, n, d int, indptr, indices []int, values []float32) *data.Matrix {
-	tb.Helper()
-	m, err := data.FromCSR(n, d, indptr, indices, values)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return m
 }
 
 // wantError checks the kind of an error and that its text contains want; no

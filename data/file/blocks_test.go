@@ -128,7 +128,7 @@ func TestSkippedRowsCount(t *testing.T) {
 	block := data.NewMatrix(1, 2)
 	n := need(b.Next(block))(t)
 	wantError(t, file.CheckFinite(b, 3, block.Rows(0, n)), data.ErrNotFinite, "a.csv: row 4 (row 4 over all files), column 2")
-	wantError(t, errorOf(b.Next(block)), data.ErrFormat, "a.csv: line 7, column 2")
+	wantError(t, errorOf(b.Next(block)), data.ErrFormat, "a.csv:7: column")
 }
 
 func TestBlocksEqualOpen(t *testing.T) {
@@ -219,7 +219,7 @@ func TestBlocksErrors(t *testing.T) {
 		if n != 0 {
 			t.Errorf("%d rows come with the error", n)
 		}
-		wantError(t, err, data.ErrFormat, path+`: line 3, column 1, both counted from 1: "five" is not a number`)
+		wantError(t, err, data.ErrFormat, path+`:3: column 1: got "five", want a number`)
 	}
 }
 

@@ -1,7 +1,9 @@
 package file
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -36,13 +38,14 @@ type layout struct {
 // infinite.
 type textReader struct {
 	head
-	rowReader
 	layout
+	csv     *csv.Reader
+	limit   rowLimit
 	rows    int  // read so far
 	guessed bool // whether there is a header was guessed
 	top     int  // line of the first row
 
-	row      [][]byte // the next row, or err says why there is none
+	row      []string // the next row, or err says why there is none
 	err      error
 	labels   []string // of the rows read since takeLabels
 	interned map[string]string
@@ -78,22 +81,50 @@ func openText(in *Input, o *Options) (reader, error) {
 	return t, nil
 }
 
+// maxRow bounds the length of a row of a table in bytes, so that a file without line ends,
+// or with a quotation mark that is never closed, is found out before it fills the memory.
+const maxRow = 1 << 26
+
+// A rowLimit refuses text of which too much is read for one row.
+type rowLimit struct {
+	r io.Reader
+	n int // bytes read for this row
+}
+
+func (l *rowLimit) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	if l.n += n; l.n > maxRow {
+		err = errorf(data.ErrFormat, "row: got more than %d MiB, want one point on each line", maxRow>>20)
+	}
+	return n, err
+}
+
+// A lineError is about a line, counted from 1.
+type lineError struct {
+	line int
+	error
+}
+
+func (e *lineError) Error() string { return fmt.Sprintf("line %d: %v", e.line, e.error) }
+func (e *lineError) Unwrap() error { return e.error }
+
 // newRows begins to read the rows of a table, of which the first is the next: its
 // names, if it has some, which skipNames then passes over.
 func newRows(in *Input, opt *Options) (*textReader, error) {
-	t := &textReader{head: head{in: in, open: true}, interned: make(map[string]string)}
 	skipBOM(in)
-	t.r = in.r
-	t.comma = byte(opt.Separator)
-	if t.comma == 0 {
-		t.comma = guessSeparator(in.Peek(readBuffer))
+	t := &textReader{head: head{in: in, open: true}, interned: make(map[string]string)}
+	t.limit.r = in
+	t.csv = csv.NewReader(bufio.NewReaderSize(&t.limit, readBuffer))
+	t.csv.FieldsPerRecord, t.csv.ReuseRecord = -1, true
+	if t.csv.Comma = opt.Separator; t.csv.Comma == 0 {
+		t.csv.Comma = guessSeparator(in.Peek(readBuffer))
 	}
 	if t.advance(); t.err == io.EOF {
-		return nil, errorf(data.ErrEmpty, "there are no lines in the table; write one point on each line")
+		return nil, errorf(data.ErrEmpty, "table: got no lines, want a point on each line")
 	} else if t.err != nil {
 		return nil, t.err
 	}
-	t.top = t.first
+	t.top = t.line()
 	t.guessed = opt.Header == "" || opt.Header == HeaderAuto
 	if opt.Header == HeaderPresent || t.guessed && isHeader(t.row, opt) {
 		t.names = fieldNames(t.row)
@@ -119,15 +150,26 @@ func (t *textReader) checkWidth(columns int) error {
 		return nil
 	}
 	advice := ""
-	if t.comma == ',' && len(t.row) > columns && !slices.ContainsFunc(t.row, notDigits) {
-		advice = ", and if its numbers have decimal commas, write decimal points in their place"
+	if t.csv.Comma == ',' && len(t.row) > columns && !slices.ContainsFunc(t.row, notDigits) {
+		advice = "; do its numbers have decimal commas instead of points?"
 	}
-	return errorf(data.ErrFormat, "line %d (counted from 1) has %s, but line %d has %d; give every line the same number of fields%s",
-		t.first, plural(len(t.row), "field"), t.top, columns, advice)
+	return &lineError{t.line(), errorf(data.ErrFormat, "fields: got %d, want %d as in line %d%s", len(t.row), columns, t.top, advice)}
 }
 
 // advance reads the next row.
-func (t *textReader) advance() { t.row, t.err = t.next() }
+func (t *textReader) advance() {
+	t.limit.n = 0
+	t.row, t.err = t.csv.Read()
+	if bad := new(csv.ParseError); errors.As(t.err, &bad) {
+		t.err = &lineError{bad.StartLine, errorf(data.ErrFormat, "quotation marks: %w; put a field that has any in quotation marks and double those inside", bad.Err)}
+	}
+}
+
+// line returns the line on which the next row begins, counted from 1.
+func (t *textReader) line() int {
+	line, _ := t.csv.FieldPos(0)
+	return line
+}
 
 // read implements reader.
 func (t *textReader) read(dst []float32) (int, error) {
@@ -172,16 +214,9 @@ func (t *textReader) takeLabels() []string {
 	return labels
 }
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // parse puts the numbers of a row into dst and, as float64, into sampled unless that
 // is nil, and returns its label, which is empty if the table has none.
-func (t *textReader) parse(row [][]byte, dst []float32, sampled []float64) (label string, err error) {
+func (t *textReader) parse(row []string, dst []float32, sampled []float64) (label string, err error) {
 	for i, field := range row {
 		switch t.roles[i] {
 		case roleData:
@@ -196,23 +231,23 @@ func (t *textReader) parse(row [][]byte, dst []float32, sampled []float64) (labe
 			}
 			if sampled != nil {
 				// What float32 has room for, float64 has.
-				sampled[at], _ = text.ParseFloat(string(bytes.TrimSpace(field)), 64)
+				sampled[at], _ = text.ParseFloat(strings.TrimSpace(field), 64)
 			}
 		case roleLabel:
-			label = t.intern(bytes.TrimSpace(field))
+			label = t.intern(strings.TrimSpace(field))
 		}
 	}
 	return label, nil
 }
 
-// intern returns a string that stands for all labels equal to label.
-func (t *textReader) intern(label []byte) string {
-	l, ok := t.interned[string(label)]
+// intern returns a string that stands for all labels equal to label, and keeps no row.
+func (t *textReader) intern(label string) string {
+	l, ok := t.interned[label]
 	if !ok {
 		if len(t.interned) == maxInterned {
 			clear(t.interned)
 		}
-		l = string(label)
+		l = strings.Clone(label)
 		t.interned[l] = l
 	}
 	return l
@@ -220,27 +255,21 @@ func (t *textReader) intern(label []byte) string {
 
 // parseFloat32 reads a number. Whole numbers of a few digits, of which images
 // consist, take a short way.
-func parseFloat32(s []byte) (float32, error) {
-	if n := len(s); n > 0 && n <= 6 {
+func parseFloat32(s string) (float32, error) {
+	if n := len(s); n > 0 && n <= 6 && strings.Trim(s, "0123456789") == "" {
 		v := 0
-		for _, c := range s {
-			if c < '0' || c > '9' {
-				v = -1
-				break
-			}
+		for _, c := range []byte(s) {
 			v = 10*v + int(c-'0')
 		}
-		if v >= 0 {
-			return float32(v), nil
-		}
+		return float32(v), nil
 	}
-	v, err := text.ParseFloat(string(bytes.TrimSpace(s)), 32)
+	v, err := text.ParseFloat(strings.TrimSpace(s), 32)
 	return float32(v), err
 }
 
 // parseMinus reads a number and returns what it differs by from an offset.
-func parseMinus(s []byte, offset float64) (float32, error) {
-	number := string(bytes.TrimSpace(s))
+func parseMinus(s string, offset float64) (float32, error) {
+	number := strings.TrimSpace(s)
 	if whole, err := strconv.ParseInt(number, 10, 64); err == nil {
 		return float32(subtract(whole, offset)), nil
 	}
@@ -253,30 +282,27 @@ func parseMinus(s []byte, offset float64) (float32, error) {
 }
 
 // describe says which field of the row read last is no number.
-func (t *textReader) describe(column int, raw []byte, err error) error {
-	where := fmt.Sprintf("line %d, column %d", t.first, column+1)
+func (t *textReader) describe(column int, field string, err error) error {
+	where := fmt.Sprintf("column %d", column+1)
 	if t.names != nil && t.names[column] != "" {
-		where += fmt.Sprintf(" (%q)", t.names[column])
+		where = "column " + strconv.Quote(t.names[column])
 	}
-	where += ", both counted from 1"
-	field := string(bytes.TrimSpace(raw))
+	field = strings.TrimSpace(field)
+	want := "a number"
+	point, isNumber := withPoint(field)
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		return errorf(data.ErrFormat, "%s: %.40q is too large for a float32; scale the column or drop it", where, field)
-	case field == "":
-		return errorf(data.ErrFormat, "%s: the field is empty; fill it in, remove the line, or drop the column", where)
+		want = "a number that float32 can hold"
+	case isNumber:
+		want = fmt.Sprintf("a number with a decimal point (%.40s)", point)
+	case len(t.roles) == 1 && strings.ContainsAny(field, " |"):
+		want = "fields separated by commas, semicolons or tabs"
+	case t.guessed && t.names == nil && t.line() == t.top:
+		want = "a number; if the line holds names, set the header to present"
+	case field != "":
+		want = "a number; is this the label column, or one to drop?"
 	}
-	if point, ok := withPoint(field); ok {
-		return errorf(data.ErrFormat, "%s: %.40q has a decimal comma; write all numbers with a decimal point, this one as %.40s", where, field, point)
-	}
-	advice := "name this column as label column or drop it"
-	if t.guessed && t.names == nil && t.first == t.top {
-		advice += ", or set the header to present if the line holds names"
-	}
-	if len(t.roles) == 1 && strings.ContainsAny(field, " |") {
-		advice = "separate fields by commas, semicolons or tabs"
-	}
-	return errorf(data.ErrFormat, "%s: %.40q is not a number; %s", where, field, advice)
+	return &lineError{t.line(), errorf(data.ErrFormat, "%s: got %.40q, want %s", where, field, want)}
 }
 
 // withPoint returns a number with a decimal comma, and perhaps full stops between its
@@ -288,18 +314,18 @@ func withPoint(field string) (string, bool) {
 	return point, ok && (err == nil || errors.Is(err, strconv.ErrRange))
 }
 
-// notDigits tells whether a field is anything but digits, perhaps with a sign, which
+// notDigits reports whether a field is anything but digits, perhaps with a sign, which
 // are what commas leave of numbers with decimal commas.
-func notDigits(field []byte) bool {
-	digits := bytes.TrimLeft(bytes.TrimSpace(field), "+-")
-	return len(digits) == 0 || len(bytes.Trim(digits, "0123456789")) > 0
+func notDigits(field string) bool {
+	digits := strings.TrimLeft(strings.TrimSpace(field), "+-")
+	return digits == "" || strings.Trim(digits, "0123456789") != ""
 }
 
 // guessSeparator finds the separator in the first line, outside quotation
 // marks: a tab if there is one, else a semicolon, else a comma. The comma comes
 // last because it may be a decimal comma, which is then reported as such.
-func guessSeparator(head []byte) byte {
-	separator := byte(',')
+func guessSeparator(head []byte) rune {
+	separator := ','
 	quoted := false
 	for _, c := range bytes.TrimLeft(head, "\r\n") {
 		switch {
@@ -309,18 +335,18 @@ func guessSeparator(head []byte) byte {
 		case c == '\n':
 			return separator
 		case c == '\t':
-			return c
+			return '\t'
 		case c == ';':
-			separator = c
+			separator = ';'
 		}
 	}
 	return separator
 }
 
-// isHeader tells whether the first row of a table holds names: none of its
+// isHeader reports whether the first row of a table holds names: none of its
 // fields is a number, or one is a name that the options mention, or all columns that
 // are wanted are there, or the fields count.
-func isHeader(row [][]byte, opt *Options) bool {
+func isHeader(row []string, opt *Options) bool {
 	if counts(row) || len(opt.Columns) > 0 && data.MissingColumns(fieldNames(row), opt.Columns) == nil {
 		return true
 	}
@@ -330,7 +356,7 @@ func isHeader(row [][]byte, opt *Options) bool {
 		mentioned[name] = name != ""
 	}
 	for _, field := range row {
-		name := text.ValidName(string(bytes.TrimSpace(field)))
+		name := text.ValidName(strings.TrimSpace(field))
 		if _, err := text.ParseFloat(name, 64); err == nil || errors.Is(err, strconv.ErrRange) {
 			numbers = true
 			continue
@@ -342,11 +368,11 @@ func isHeader(row [][]byte, opt *Options) bool {
 	return !numbers
 }
 
-// counts tells whether the fields of a row, three or more, count 0, 1, 2, … as the
+// counts reports whether the fields of a row, three or more, count 0, 1, 2, … as the
 // names of columns do that were given none.
-func counts(row [][]byte) bool {
+func counts(row []string) bool {
 	for i, field := range row {
-		if string(bytes.TrimSpace(field)) != strconv.Itoa(i) {
+		if strings.TrimSpace(field) != strconv.Itoa(i) {
 			return false
 		}
 	}
@@ -354,10 +380,10 @@ func counts(row [][]byte) bool {
 }
 
 // fieldNames returns the fields of a row as names.
-func fieldNames(row [][]byte) []string {
+func fieldNames(row []string) []string {
 	names := make([]string, len(row))
 	for i, field := range row {
-		names[i] = text.ValidName(string(bytes.TrimSpace(field)))
+		names[i] = text.ValidName(strings.TrimSpace(field))
 	}
 	return names
 }
@@ -472,7 +498,7 @@ func findColumn(wanted string, columns int, names []string) (int, error) {
 		n += columns + 1
 	}
 	if n < 1 || n > columns {
-		return 0, errorf(data.ErrOption, "there is no column %s; the table has %s, counted from 1, or from -1 backwards from the last", wanted, plural(columns, "column"))
+		return 0, errorf(data.ErrOption, "column: got %s, want 1 to %d, or -1 to -%[2]d from the last", wanted, columns)
 	}
 	return n - 1, nil
 }
@@ -497,9 +523,9 @@ func (t *textReader) appendText(to [][]string, columns []int) error {
 			return err
 		}
 		for k, i := range columns {
-			field := bytes.TrimSpace(t.row[i])
-			if !utf8.Valid(field) {
-				return errorf(data.ErrFormat, "line %d, column %d, both counted from 1, is not UTF-8; save the file in that encoding", t.first, i+1)
+			field := strings.TrimSpace(t.row[i])
+			if !utf8.ValidString(field) {
+				return &lineError{t.line(), errorf(data.ErrFormat, "column %d: got %.40q, want text in UTF-8", i+1, field)}
 			}
 			to[k] = append(to[k], t.intern(field))
 		}

@@ -44,8 +44,8 @@ func TestOpenColumns(t *testing.T) {
 	}{
 		"missing":     {"t.csv", table, "nme", data.ErrOption, `there is no column "nme"`},
 		"twice":       {"t.csv", "a,a,b\n1,2,3\n", "a", data.ErrOption, "columns 1 and 2"},
-		"short row":   {"t.csv", "a,b\n1,2\n3\n", "a", data.ErrFormat, "line 3"},
-		"not UTF-8":   {"t.csv", "a,b\nx,\xff\n", "b", data.ErrFormat, "line 2, column 2, both counted from 1, is not UTF-8"},
+		"short row":   {"t.csv", "a,b\n1,2\n3\n", "a", data.ErrFormat, ":3: fields: got 1"},
+		"not UTF-8":   {"t.csv", "a,b\nx,\xff\n", "b", data.ErrFormat, ":2: column 2: got"},
 		"only a head": {"t.csv", "a,b\n", "a", data.ErrEmpty, "no points"},
 		"empty":       {"t.csv", "", "a", data.ErrEmpty, "empty"},
 		"an array":    {"t.npy", string(npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2, 2), }\n", 1, 2, 3, 4)), "a", data.ErrUnsupported, "this is an array"},

@@ -5,15 +5,11 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
-
-	"cne/data"
-	"cne/internal/rng"
 )
 
 // must ends the test if there is an error.
@@ -32,9 +28,6 @@ func need[T any](value T, err error) func(testing.TB) T {
 		return value
 	}
 }
-
-// errorOf returns the error of a call.
-func errorOf[T any](_ T, err error) error { return err }
 
 // put writes a file below a folder of the test and returns its path.
 func put(t testing.TB, folder, name string, content []byte) string {
@@ -69,40 +62,6 @@ func npy(header string, body ...byte) []byte {
 	return append(append(b, header...), body...)
 }
 
-// body writes values in the given order of bytes.
-func body(order binary.ByteOrder, values any) []byte {
-	var b bytes.Buffer
-	if err := binary.Write(&b, order, values); err != nil {
-		panic(err)
-	}
-	return b.Bytes()
-}
-
-func matrix(n, d int, x ...float32) *data.Matrix { return &data.Matrix{N: n, D: d, X: x} }
-
-// sameMatrix compares shapes and bits.
-func sameMatrix(t *testing.T, got, want *data.Matrix) {
-	t.Helper()
-	if got.N != want.N || got.D != want.D || len(got.X) != len(want.X) {
-		t.Fatalf("the matrix is %d×%d with %d values, want %d×%d with %d", got.N, got.D, len(got.X), want.N, want.D, len(want.X))
-	}
-	for i, v := range got.X {
-		if math.Float32bits(v) != math.Float32bits(want.X[i]) {
-			t.Fatalf("value %d of point %d is %v, want %v (counted from 0)", i%got.D, i/got.D, v, want.X[i])
-		}
-	}
-}
-
-// normal returns n×d standard normal numbers.
-func normal(seed uint64, n, d int) *data.Matrix {
-	m := data.NewMatrix(n, d)
-	s := rng.New(seed, rng.Init)
-	for i := range m.X {
-		m.X[i] = float32(s.Normal())
-	}
-	return m
-}
-
 // allocated returns the bytes that f allocates, all in all.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
@@ -120,15 +79,6 @@ func withProcs(t *testing.T, f func(t *testing.T, procs int)) {
 		runtime.GOMAXPROCS(procs)
 		f(t, procs)
 	}
-}
-
-func fromCSR(tb testing.TB, n, d int, indptr, indices []int, values []float32) *data.Matrix {
-	tb.Helper()
-	m, err := data.FromCSR(n, d, indptr, indices, values)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return m
 }
 
 // wantError checks the kind of an error and that its text contains want; no
