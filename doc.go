@@ -25,7 +25,9 @@
 //
 // The steps of Embed can be taken one by one, to look at what lies between them or
 // to put something of one's own there: [Prepare] scales the points and finds their
-// neighbours, [Neighborhood.Fit] trains. Underneath are the packages data (points),
+// neighbours, [Neighborhood.Fit] trains, and [Embedding.ProjectRows] places points that do
+// not fit into memory, or all of which a sample was trained on. The program is built on
+// these. Underneath are the packages data (points),
 // data/neighbors (graphs), model (tables and networks as Gorgonia graphs) and train
 // (the loop, optimisers, checkpoints); simclr learns from images. This package
 // reads no configuration, prints nothing, and writes no file that it is not asked

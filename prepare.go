@@ -113,7 +113,7 @@ func Prepare(ctx context.Context, set *data.Dataset, o Options) (*Neighborhood, 
 func scale(ctx context.Context, set *data.Dataset, o *Options) (*Neighborhood, error) {
 	_, d := set.Dims()
 	if set.Points != nil {
-		dense, err := o.Densify(set.Points)
+		dense, err := o.densify(set.Points)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrPoints, err)
 		}
@@ -153,10 +153,10 @@ func (h *Neighborhood) Source() data.Source {
 	return h.Scaled
 }
 
-// Densify returns the points as Prepare takes them before they are scaled: sparse points from
+// densify returns the points as Prepare takes them before they are scaled: sparse points from
 // which no principal components are to be taken become dense, which may take more memory
 // than there is (data.ErrSparse); others stay as they are.
-func (o *Options) Densify(points *data.Matrix) (*data.Matrix, error) {
+func (o *Options) densify(points *data.Matrix) (*data.Matrix, error) {
 	if points.CSR == nil || o.Reduces(points.N, points.D) > 0 {
 		return points, nil
 	}
