@@ -3,6 +3,8 @@ package file
 import (
 	"bufio"
 	"bytes"
+	"cmp"
+	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -10,6 +12,7 @@ import (
 	"strings"
 
 	"cne/data"
+	"cne/internal/finite"
 	"cne/internal/text"
 )
 
@@ -110,7 +113,8 @@ func (m *mtxReader) nextLine() ([]byte, error) {
 	line, err := m.in.r.ReadSlice('\n')
 	switch {
 	case err == bufio.ErrBufferFull:
-		return nil, errorf(data.ErrFormat, "line %d (counted from 1) has more than %d bytes; an entry is a row, a column and a value, write the file again", m.line+1, readBuffer)
+		m.line++
+		return nil, m.bad(line, "a row, a column and a value")
 	case err == io.EOF && len(line) > 0:
 	case err == io.EOF:
 		return nil, err
@@ -130,17 +134,15 @@ func (m *mtxReader) begin() error {
 	}
 	words := strings.Fields(strings.ToLower(string(first)))
 	if len(words) != 5 || words[1] != "matrix" {
-		return errorf(data.ErrFormat, "the first line is %.80q, but that of a sparse matrix is \"%s matrix coordinate integer general\"; write the file again", bytes.TrimSpace(first), mtxMagic)
+		return m.bad(first, mtxMagic+" matrix coordinate integer general")
 	}
 	switch layout, field, symmetry := words[2], words[3], words[4]; {
 	case layout != "coordinate":
-		return errorf(data.ErrUnsupported, "the matrix is stored as %.40q, and sparse ones (coordinate) are read; save it as an array with np.save", layout)
-	case field == "pattern":
-		return errorf(data.ErrUnsupported, "the matrix says which genes were seen (pattern), but not how often; write the counts as integer or real")
+		return errorf(data.ErrUnsupported, "matrix: got %.40q, want coordinate (sparse); save it as an array with np.save", layout)
 	case field != "integer" && field != "real":
-		return errorf(data.ErrUnsupported, "the values of the matrix are %.40q, and integer and real are read; write the counts as one of these", field)
+		return errorf(data.ErrUnsupported, "values: got %.40q, want integer or real", field)
 	case symmetry != "general":
-		return errorf(data.ErrUnsupported, "the matrix is %.40q, but one of genes × cells is general; is this a graph?", symmetry)
+		return errorf(data.ErrUnsupported, "matrix: got %.40q, want general, with genes as rows and cells as columns; is this a graph?", symmetry)
 	}
 	for {
 		line, err := m.nextLine()
@@ -153,14 +155,8 @@ func (m *mtxReader) begin() error {
 		if isComment(line) {
 			continue
 		}
-		fields := bytes.Fields(line)
-		if len(fields) != 3 {
-			return m.malformed(line, "is not the numbers of rows, columns and entries")
-		}
-		for i, size := range []*int{&m.genes, &m.n, &m.entries} {
-			if *size, err = strconv.Atoi(string(fields[i])); err != nil || *size < 0 {
-				return m.malformed(line, "is not the numbers of rows, columns and entries")
-			}
+		if _, err := fmt.Sscanf(string(line), "%d%d%d\n", &m.genes, &m.n, &m.entries); err != nil || min(m.genes, m.n, m.entries) < 0 {
+			return m.bad(line, "the numbers of rows, columns and entries")
 		}
 		return m.checkSizes()
 	}
@@ -184,15 +180,15 @@ func (m *mtxReader) checkSizes() error {
 	return nil
 }
 
-// isComment tells whether a line holds nothing to be read.
+// isComment reports whether a line holds nothing to be read.
 func isComment(line []byte) bool {
-	i := blanks(line, 0)
-	return i == len(line) || line[i] == '%'
+	line = bytes.TrimSpace(line)
+	return len(line) == 0 || line[0] == '%'
 }
 
-// malformed is the error for a line that cannot be understood.
-func (m *mtxReader) malformed(line []byte, what string) error {
-	return errorf(data.ErrFormat, "line %d (counted from 1), %.60q, %s; write the file again", m.line, bytes.TrimSpace(line), what)
+// bad is the error for a line in the place of something else.
+func (m *mtxReader) bad(line []byte, want string) error {
+	return &lineError{m.line, errorf(data.ErrFormat, "got %.60q, want %s", bytes.TrimSpace(line), want)}
 }
 
 // readEntries reads all entries.
@@ -214,22 +210,15 @@ func (m *mtxReader) readEntries() (*data.CSR, error) {
 		if err != nil {
 			return nil, err
 		}
-		row, i := parseIndex(line, blanks(line, 0))
-		column, i := parseIndex(line, blanks(line, i))
-		begin := blanks(line, i)
-		value, end := parseCount(line, begin)
-		if begin == i || blanks(line, end) != len(line) || row < 0 || column < 0 || !(value >= 0 && value <= maxCount) {
-			if isComment(line) {
-				continue
-			}
-			return nil, m.explain(line)
+		if isComment(line) {
+			continue
 		}
-		if row < 1 || row > m.genes || column < 1 || column > m.n {
-			return nil, errorf(data.ErrFormat, "line %d (counted from 1), %.60q, is outside of the %d rows and %d columns that the header announces; write the file again",
-				m.line, bytes.TrimSpace(line), m.genes, m.n)
+		row, column, value, err := m.entry(line)
+		if err != nil {
+			return nil, err
 		}
 		if found++; found > m.entries {
-			return nil, errorf(data.ErrFormat, "there are more entries than the %d that the header announces (line %d, counted from 1, is the first); write the file again", m.entries, m.line)
+			return nil, m.bad(line, fmt.Sprintf("the end after the %d entries that the header announces", m.entries))
 		}
 		b.add(row-1, column-1, value)
 	}
@@ -274,119 +263,28 @@ func wholeNumber(text []byte, i int) (v, next int) {
 	return -1, i
 }
 
-// explain says what is wrong with a line that is no entry.
-func (m *mtxReader) explain(line []byte) error {
+// entry reads an entry in any notation.
+func (m *mtxReader) entry(line []byte) (row, column int, value float64, err error) {
 	fields := bytes.Fields(line)
 	if len(fields) != 3 {
-		return m.malformed(line, "is not a row, a column and a value")
+		return 0, 0, 0, m.bad(line, "a row, a column and a value")
 	}
-	for _, f := range fields[:2] {
-		if _, err := strconv.ParseUint(string(f), 10, 64); err != nil {
-			return m.malformed(line, "is not a row, a column and a value")
-		}
-	}
-	v, err := text.ParseFloat(string(fields[2]), 64)
+	row, errRow := strconv.Atoi(string(fields[0]))
+	column, errColumn := strconv.Atoi(string(fields[1]))
+	value, err = text.ParseFloat(string(fields[2]), 64)
 	switch {
-	case err == nil && math.IsNaN(v), math.IsInf(v, 0):
-		return errorf(data.ErrNotFinite, "line %d (counted from 1), %.60q, has a value that is not finite; replace it by the count", m.line, bytes.TrimSpace(line))
-	case err != nil:
-		return m.malformed(line, "is not a row, a column and a value")
-	case v < 0:
-		return errorf(data.ErrFormat, "line %d (counted from 1), %.60q, has a value below 0, but counts are wanted; give the matrix as it was before it was scaled or centred", m.line, bytes.TrimSpace(line))
-	case v > maxCount:
-		return m.malformed(line, "has a value that is too large for a count")
+	case err == nil && !finite.Is(value):
+		return 0, 0, 0, &lineError{m.line, errorf(data.ErrNotFinite, "value: got %.60q, want a finite number", fields[2])}
+	case cmp.Or(errRow, errColumn, err) != nil:
+		return 0, 0, 0, m.bad(line, "a row, a column and a value")
+	case row < 1 || row > m.genes || column < 1 || column > m.n:
+		return 0, 0, 0, m.bad(line, fmt.Sprintf("a row up to %d and a column up to %d, as the header announces", m.genes, m.n))
+	case value < 0:
+		return 0, 0, 0, m.bad(line, "a count of 0 or more; give the matrix as it was before it was scaled or centred")
+	case value > maxCount:
+		return 0, 0, 0, m.bad(line, "a count")
 	}
-	return m.malformed(line, "has an index that is too large")
-}
-
-// blanks returns the first index from i on at which there is no white space.
-func blanks(line []byte, i int) int {
-	for i < len(line) && (line[i] == ' ' || line[i] == '\n' || line[i] == '\t' || line[i] == '\r') {
-		i++
-	}
-	return i
-}
-
-// parseIndex reads the digits from line[i] on and returns their value, or −1 if
-// there are none or more than an int32 has, and the index behind them.
-func parseIndex(line []byte, i int) (v, next int) {
-	begin := i
-	for i < len(line) && line[i]-'0' <= 9 {
-		v = 10*v + int(line[i]-'0')
-		i++
-	}
-	if i == begin || i > begin+10 {
-		return -1, i
-	}
-	return v, i
-}
-
-// parseCount reads the number from line[i] on, as strconv.ParseFloat does, and
-// returns it and the index behind it; NaN if there is none.
-func parseCount(line []byte, i int) (v float64, next int) {
-	begin, whole := i, uint64(0)
-	for i < len(line) && line[i]-'0' <= 9 {
-		whole = 10*whole + uint64(line[i]-'0')
-		i++
-	}
-	if ended := i == len(line) || line[i] <= ' '; ended && i > begin && i <= begin+15 {
-		return float64(whole), i
-	}
-	return parseDecimal(line, begin)
-}
-
-// exactTens are the powers of ten that are float64s.
-var exactTens = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
-
-// parseDecimal is parseCount for any number. One of up to 15 digits with a
-// small exponent is the quotient or product of two float64s, which rounds as
-// the number itself does.
-func parseDecimal(line []byte, i int) (v float64, next int) {
-	end := i
-	for end < len(line) && line[end] > ' ' {
-		end++
-	}
-	token := line[i:end]
-	mantissa, digits, exponent, at := uint64(0), 0, 0, 0
-	for point := false; at < len(token) && (token[at]-'0' <= 9 || token[at] == '.' && !point); at++ {
-		if token[at] == '.' {
-			point = true
-			continue
-		}
-		mantissa = 10*mantissa + uint64(token[at]-'0')
-		digits++
-		if point {
-			exponent--
-		}
-	}
-	if at < len(token) && token[at]|' ' == 'e' {
-		at++
-		sign := 1
-		if at < len(token) && (token[at] == '+' || token[at] == '-') {
-			if token[at] == '-' {
-				sign = -1
-			}
-			at++
-		}
-		power, rest := parseIndex(token, at)
-		if power < 0 || power > 100 {
-			rest = -1 // for strconv
-		}
-		exponent += sign * power
-		at = rest
-	}
-	switch {
-	case at != len(token) || digits == 0 || digits > 15:
-	case exponent <= 0 && -exponent < len(exactTens):
-		return float64(mantissa) / exactTens[-exponent], end
-	case exponent > 0 && exponent < len(exactTens):
-		return float64(mantissa) * exactTens[exponent], end
-	}
-	v, err := text.ParseFloat(string(token), 64)
-	if err != nil {
-		return math.NaN(), end
-	}
-	return v, end
+	return row, column, value, nil
 }
 
 // entries collects the entries of a matrix in any order. While the cells come in order, as
