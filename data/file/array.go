@@ -255,16 +255,6 @@ func (a array) checkPoints() error {
 	return nil
 }
 
-// labels begins to read the values as labels.
-func (a array) labels(in *Input) (*arrayReader, error) {
-	if len(a.shape) != 0 {
-		if _, d := a.rows(); d == 1 {
-			return newArrayReader(a, in)
-		}
-	}
-	return nil, errorf(data.ErrShape, "labels need an array of one dimension, but this one has the shape %s; are these the points?", shapeText(a.shape))
-}
-
 // subtract returns the difference of a whole number and an offset, without the rounding
 // of the number to float64 where the offset is whole, too.
 func subtract(v int64, offset float64) float64 {

@@ -7,15 +7,12 @@ import (
 
 	"cne/data"
 	"cne/internal/finite"
-	"cne/internal/parallel"
 )
 
 const (
 	// arrayBuffer is the number of bytes of an array that are read, and then converted on
 	// all cores, at a time.
 	arrayBuffer = 1 << 22
-	// convertGrain is the number of values that are converted in one piece.
-	convertGrain = 1 << 16
 )
 
 // castagnoli is the polynomial for which processors have an instruction, so that a
@@ -70,12 +67,33 @@ func newArrayReader(a array, in *Input) (*arrayReader, error) {
 	return r, nil
 }
 
-// openPoints begins to read the points that an array is.
-func openPoints(a array, in *Input) (*arrayReader, error) {
-	if err := a.checkPoints(); err != nil {
+// An arrayFormat is a format of one array, of which it reads the head.
+type arrayFormat func(in *Input) (array, error)
+
+// open begins to read points: an array of two or more dimensions, whose rows are flattened.
+func (f arrayFormat) open(in *Input, _ *Options) (reader, error) {
+	a, err := f(in)
+	if err == nil {
+		err = a.checkPoints()
+	}
+	if err != nil {
 		return nil, err
 	}
 	return newArrayReader(a, in)
+}
+
+// labels begins to read an array of labels.
+func (f arrayFormat) labels(in *Input) (*arrayReader, error) {
+	a, err := f(in)
+	if err != nil {
+		return nil, err
+	}
+	if len(a.shape) != 0 {
+		if _, d := a.rows(); d == 1 {
+			return newArrayReader(a, in)
+		}
+	}
+	return nil, errorf(data.ErrShape, "labels need an array of one dimension, but this one has the shape %s; are these the points?", shapeText(a.shape))
 }
 
 // next returns the bytes of the next values, at most limit of them, and their
@@ -128,7 +146,7 @@ func (r *arrayReader) skip(rows int) (passed int, err error) {
 
 // read implements reader.
 func (r *arrayReader) read(dst []float32) (int, error) {
-	return r.each(len(dst), func(filled int, src []byte, n int) { r.convertAll(dst[filled:filled+n], src, r.done-n) })
+	return r.each(len(dst), func(filled int, src []byte, n int) { r.convertAll(r.scalarType, dst[filled:filled+n], src, r.done-n) })
 }
 
 // readBytes implements byteReader.
@@ -149,55 +167,6 @@ func (r *arrayReader) each(want int, put func(filled int, src []byte, n int)) (f
 	}
 	return filled, nil
 }
-
-// convertAll is convert on all cores, unless a sample is taken on the way.
-func (r *arrayReader) convertAll(dst []float32, src []byte, first int) {
-	if r.sample != nil && !r.exact {
-		r.sampleFrom(src, first, len(dst))
-	}
-	parallel.For(len(dst), convertGrain, func(_, lo, hi int) { r.convert(dst[lo:hi], src[lo*r.size:], first+lo) })
-}
-
-// convert converts the values in src, the first of which is value first of all.
-func (r *arrayReader) convert(dst []float32, src []byte, first int) {
-	if r.table != nil {
-		for i := range dst {
-			dst[i] = r.table[src[i]]
-		}
-		return
-	}
-	r.float32s(dst, src)
-	if r.offset == nil {
-		return
-	}
-	j := first % r.width
-	for i := range dst {
-		if c := r.offset[j]; c != 0 {
-			dst[i] = float32(r.minus(src, i, c))
-		}
-		if j++; j == r.width {
-			j = 0
-		}
-	}
-}
-
-// sampleFrom adds those of the n values in src to the sample that are in one of its
-// rows.
-func (r *arrayReader) sampleFrom(src []byte, first, n int) {
-	for i := first / r.width; i*r.width < first+n; i++ {
-		row := r.sample.Row(r.before + i)
-		if row == nil {
-			continue
-		}
-		from := max(0, i*r.width-first)
-		for k := from; k < min(n, (i+1)*r.width-first); k++ {
-			row[first+k-i*r.width] = r.minus(src, k, 0)
-		}
-	}
-}
-
-// takeLabels implements reader: an array has none among its values.
-func (r *arrayReader) takeLabels() []string { return nil }
 
 // appendLabels reads values, at most limit of them, as labels; after the last
 // one it returns io.EOF, if the file ends there too.

@@ -53,7 +53,7 @@ func builtinLabels() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := idxLabels(in)
+	r, err := idxHeader.labels(in)
 	if err != nil {
 		return nil, err
 	}

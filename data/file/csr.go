@@ -72,7 +72,7 @@ func (r *csrReader) begin(z *npz) (err error) {
 			return err
 		}
 		a.to.name = f.Name
-		is, err := npyHeader(in, true)
+		is, err := readNPYHeader(in, true)
 		if a.to == &format && len(is.shape) == 0 {
 			is.shape = []int{1}
 		}
@@ -242,9 +242,6 @@ func (r *csrReader) skip(rows int) (passed int, err error) {
 	}
 	return passed, nil
 }
-
-// takeLabels implements reader: there are none among the values.
-func (r *csrReader) takeLabels() []string { return nil }
 
 // A SparseFile is a matrix in the CSR format, in the archive in which scipy.sparse.save_npz
 // keeps it, that is read row by row. Unlike Open it leaves entries as they are in the

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -12,7 +13,7 @@ import (
 // Of returns the points of a set, wherever they are, as Rows; sparse ones become dense.
 // The set must not be changed meanwhile.
 func Of(set *data.Dataset) Rows {
-	r := &setRows{set: set}
+	r := &setRows{set: set, left: set.Points, stop: func() {}}
 	if set.Stored != nil {
 		r.next, r.stop = iter.Pull2(func(yield func(*data.Matrix, error) bool) {
 			if err := set.Stored.Each(context.Background(), 0, func(_ int, block *data.Matrix) error {
@@ -32,9 +33,9 @@ type setRows struct {
 	set      *data.Dataset
 	from, to int // rows that the last call of Next has delivered
 
-	next func() (*data.Matrix, error, bool) // the blocks of Stored
+	left *data.Matrix // what is left of all points, or of a block of Stored
+	next func() (*data.Matrix, error, bool)
 	stop func()
-	left *data.Matrix // what is left of the last
 }
 
 // Width implements Rows.
@@ -55,75 +56,49 @@ func (r *setRows) Len() (n int, known bool) {
 // Labeled implements Rows.
 func (r *setRows) Labeled() bool { return r.set.Labels != nil }
 
-// Skip implements Rows.
-func (r *setRows) Skip(rows int) (int, error) {
+// take calls do with blocks of the next rows, which it counts.
+func (r *setRows) take(rows int, do func(done int, block *data.Matrix)) (taken int, err error) {
 	n, _ := r.set.Dims()
-	r.to = min(n, rows)
-	if r.set.Stored == nil {
-		return r.to, nil
-	}
-	for left := r.to; left > 0; {
-		if err := r.fetch(); err != nil {
-			return 0, err
-		}
-		some := min(left, r.left.N)
-		r.left = r.left.Rows(some, r.left.N)
-		left -= some
-	}
-	return r.to, nil
-}
-
-// fetch has left hold some points of Stored; io.EOF tells that there are none.
-func (r *setRows) fetch() error {
-	for r.left == nil || r.left.N == 0 {
-		block, err, ok := r.next()
-		if !ok {
-			return io.EOF
-		}
-		if err != nil {
-			return err
-		}
-		r.left = block
-	}
-	return nil
-}
-
-// Next implements Rows.
-func (r *setRows) Next(dst *data.Matrix) (int, error) {
-	n, d := r.set.Dims()
 	r.from = r.to
-	if r.from == n {
-		return 0, io.EOF
-	}
-	dst.Columns, dst.Offset = r.set.Columns(), r.set.Offset()
-	if m := r.set.Points; r.set.Stored == nil {
-		r.to = min(n, r.from+dst.N)
-		m.CopyRows(dst.X[:(r.to-r.from)*d], r.from)
-		return r.to - r.from, nil
-	}
-	for r.to < min(n, r.from+dst.N) {
-		if err := r.fetch(); err != nil {
-			return 0, err
+	for end := r.from + min(rows, n-r.from); r.to < end; {
+		if r.left == nil || r.left.N == 0 {
+			block, err, ok := r.next()
+			if err != nil || !ok {
+				return 0, cmp.Or(err, io.EOF)
+			}
+			r.left = block
 		}
-		some := min(r.left.N, dst.N-(r.to-r.from))
-		copy(dst.X[(r.to-r.from)*d:], r.left.X[:some*d])
+		some := min(r.left.N, end-r.to)
+		do(r.to-r.from, r.left.Rows(0, some))
 		r.left = r.left.Rows(some, r.left.N)
 		r.to += some
 	}
 	return r.to - r.from, nil
 }
 
+// Skip implements Rows.
+func (r *setRows) Skip(rows int) (int, error) { return r.take(rows, func(int, *data.Matrix) {}) }
+
+// Next implements Rows.
+func (r *setRows) Next(dst *data.Matrix) (int, error) {
+	dst.Columns, dst.Offset = r.set.Columns(), r.set.Offset()
+	n, err := r.take(dst.N, func(done int, block *data.Matrix) {
+		block.CopyRows(dst.X[done*dst.D:][:block.N*dst.D], 0)
+	})
+	if n == 0 && err == nil {
+		err = io.EOF
+	}
+	return n, err
+}
+
 // Labels implements Rows.
-func (r *setRows) Labels() []string {
-	l := r.set.Labels
-	if l == nil {
-		return nil
+func (r *setRows) Labels() (labels []string) {
+	if l := r.set.Labels; l != nil {
+		for _, c := range l.Class[r.from:r.to] {
+			labels = append(labels, l.Names[c])
+		}
 	}
-	names := make([]string, r.to-r.from)
-	for i, c := range l.Class[r.from:r.to] {
-		names[i] = l.Names[c]
-	}
-	return names
+	return labels
 }
 
 // RowName implements Rows.
@@ -137,8 +112,6 @@ func (r *setRows) RowName(i int) string {
 
 // Close implements Rows.
 func (r *setRows) Close() error {
-	if r.stop != nil {
-		r.stop()
-	}
+	r.stop()
 	return nil
 }

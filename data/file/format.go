@@ -36,8 +36,8 @@ var formats = []format{
 	{zipMagic, []string{".npz"}, true, openNPZ, npzLabels, nil},
 	{parquet.Magic, []string{".parquet"}, true, openParquet, nil, parquetTable},
 	{mtxMagic, []string{".mtx"}, false, openMTX, nil, nil},
-	{npy.Magic, []string{".npy"}, false, openNPY, npyLabels, nil},
-	{"\x00\x00", []string{".idx", "-ubyte"}, false, openIDX, idxLabels, nil},
+	{npy.Magic, []string{".npy"}, false, npyHeader.open, npyHeader.labels, nil},
+	{"\x00\x00", []string{".idx", "-ubyte"}, false, idxHeader.open, idxHeader.labels, nil},
 	{"", []string{".csv", ".tsv", ".txt"}, false, openText, nil, textTable},
 }
 

@@ -17,29 +17,12 @@ var idxTypes = map[byte]scalarType{
 	0x0e: {'f', 8, true},
 }
 
-// openIDX begins to read points in the IDX format, in which MNIST is published: an array of
-// two or more dimensions (rows are flattened: 60000×28×28 gives 60000×784) of any of the
-// format's types.
-func openIDX(in *Input, _ *Options) (reader, error) {
-	a, err := idxHeader(in)
-	if err != nil {
-		return nil, err
-	}
-	return openPoints(a, in)
-}
+// idxHeader is the IDX format, in which MNIST is published: arrays of any of its types.
+var idxHeader = arrayFormat(readIDXHeader)
 
-// idxLabels begins to read an IDX array of labels.
-func idxLabels(in *Input) (*arrayReader, error) {
-	a, err := idxHeader(in)
-	if err != nil {
-		return nil, err
-	}
-	return a.labels(in)
-}
-
-// idxHeader reads the head of an IDX file: two zero bytes, the type of the
+// readIDXHeader reads the head of an IDX file: two zero bytes, the type of the
 // values, the number of dimensions, and four bytes for each of these.
-func idxHeader(s *Input) (array, error) {
+func readIDXHeader(s *Input) (array, error) {
 	var magic [4]byte
 	if n, err := s.full(magic[:]); err != nil && err != errShort {
 		return array{}, err

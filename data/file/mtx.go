@@ -104,9 +104,6 @@ func (m *mtxReader) deliver(rows int) error {
 	return nil
 }
 
-// takeLabels implements reader: a matrix has none.
-func (m *mtxReader) takeLabels() []string { return nil }
-
 // nextLine returns the next line, with its end, if any; it is valid until the
 // next call. After the last one it returns io.EOF.
 func (m *mtxReader) nextLine() ([]byte, error) {

@@ -27,30 +27,14 @@ const (
 	maxLabel = 1 << 12
 )
 
-// openNPY begins to read points in NumPy's npy format, version 1 to 3: an array of two or
-// more dimensions (rows are flattened) of bool (0 and 1), of whole numbers of any width, or
-// of float16, float32 or float64, in either order of bytes, in C or Fortran order. An array
-// in Fortran order that cannot be read in any order is held in memory while it is read.
-func openNPY(in *Input, _ *Options) (reader, error) {
-	a, err := npyHeader(in, false)
-	if err != nil {
-		return nil, err
-	}
-	return openPoints(a, in)
-}
+// npyHeader is NumPy's npy format, version 1 to 3: arrays of bool (0 and 1), of whole numbers
+// of any width, or of float16, float32 or float64, in either order of bytes, in C or Fortran
+// order.
+var npyHeader = arrayFormat(func(in *Input) (array, error) { return readNPYHeader(in, false) })
 
-// npyLabels begins to read an npy array of labels.
-func npyLabels(in *Input) (*arrayReader, error) {
-	a, err := npyHeader(in, false)
-	if err != nil {
-		return nil, err
-	}
-	return a.labels(in)
-}
-
-// npyHeader reads the head of an npy file, which has complex numbers only where they are
+// readNPYHeader reads the head of an npy file, which has complex numbers only where they are
 // wanted.
-func npyHeader(s *Input, orComplex bool) (array, error) {
+func readNPYHeader(s *Input, orComplex bool) (array, error) {
 	head := make([]byte, len(npy.Magic)+4)
 	n, err := s.full(head)
 	if err != nil && err != errShort {

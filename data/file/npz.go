@@ -118,7 +118,7 @@ func IntegerRows(r io.ReaderAt, size int64, name string, row func(n int, values 
 
 // integerRows is IntegerRows for an array.
 func integerRows(in *Input, row func(n int, values []int64) error) error {
-	a, err := npyHeader(in, false)
+	a, err := readNPYHeader(in, false)
 	if err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func (z *npz) openMember(f *zip.File) (reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := openNPY(in, nil)
+	r, err := npyHeader.open(in, nil)
 	if err != nil {
 		return nil, inArray(f.Name, err)
 	}
@@ -239,7 +239,7 @@ func (z *npz) openLabels(f *zip.File) (*arrayReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := npyLabels(in)
+	r, err := npyHeader.labels(in)
 	if err != nil {
 		return nil, inArray(f.Name, err)
 	}

@@ -310,27 +310,16 @@ func putColumns(dst []float32, width int, columns []float32, n, count int) {
 
 // readLists reads rows that are lists.
 func (r *parquetReader) readLists(dst []float32, rows int) error {
-	picked, sampled := r.picked(rows)
 	c, d := &r.values[0], r.width
+	r.exact = c.exact
 	tile := max(1, readBuffer/(d*c.size))
 	raw := make([]byte, min(tile, rows)*d*c.size)
 	for from := 0; from < rows; from += tile {
 		count := min(tile, rows-from)
-		out := dst[from*d : (from+count)*d]
 		if err := c.Numbers(raw[:count*d*c.size]); err != nil {
 			return r.short(err)
 		}
-		c.float32s(out, raw)
-		for j, offset := range r.offset {
-			for i := j; offset != 0 && i < len(out); i += d {
-				out[i] = float32(c.minus(raw, i, offset))
-			}
-		}
-		for ; len(picked) > 0 && picked[0] < from+count && !c.exact; picked, sampled = picked[1:], sampled[1:] {
-			for j := range d {
-				sampled[0][j] = c.minus(raw, (picked[0]-from)*d+j, 0)
-			}
-		}
+		r.convertAll(c.scalarType, dst[from*d:(from+count)*d], raw, (r.done+from)*d)
 	}
 	return nil
 }

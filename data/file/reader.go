@@ -1,6 +1,9 @@
 package file
 
-import "cne/data"
+import (
+	"cne/data"
+	"cne/internal/parallel"
+)
 
 // A reader reads the points of one file. Its format opens it once the head of the file has
 // been read.
@@ -78,6 +81,9 @@ type conversion struct {
 
 func (h *head) about() *head { return h }
 
+// takeLabels implements reader for points that have no labels among their values.
+func (h *head) takeLabels() []string { return nil }
+
 // convert sets how values become float32.
 func (h *head) convert(c conversion, offset []float64, before int) {
 	h.conversion = c
@@ -118,3 +124,44 @@ func (h *head) explain(err error) error {
 
 // named adds the name of the file to an error.
 func (h *head) named(err error) error { return named(h.name, err) }
+
+// convertGrain is the number of values that are converted in one piece.
+const convertGrain = 1 << 16
+
+// convertAll converts the values in src, rows of numbers of a type of which the first is value
+// first of all, on all cores, and adds those to the sample that are in one of its rows.
+func (h *head) convertAll(t scalarType, dst []float32, src []byte, first int) {
+	if h.sample != nil && !h.exact {
+		for i := first / h.width; i*h.width < first+len(dst); i++ {
+			row := h.sample.Row(h.before + i)
+			from := max(0, i*h.width-first)
+			for k := from; row != nil && k < min(len(dst), (i+1)*h.width-first); k++ {
+				row[first+k-i*h.width] = t.minus(src, k, 0)
+			}
+		}
+	}
+	parallel.For(len(dst), convertGrain, func(_, lo, hi int) { h.convertSome(t, dst[lo:hi], src[lo*t.size:], first+lo) })
+}
+
+// convertSome is convertAll on one core, without a sample.
+func (h *head) convertSome(t scalarType, dst []float32, src []byte, first int) {
+	if h.table != nil {
+		for i := range dst {
+			dst[i] = h.table[src[i]]
+		}
+		return
+	}
+	t.float32s(dst, src)
+	if h.offset == nil {
+		return
+	}
+	j := first % h.width
+	for i := range dst {
+		if c := h.offset[j]; c != 0 {
+			dst[i] = float32(t.minus(src, i, c))
+		}
+		if j++; j == h.width {
+			j = 0
+		}
+	}
+}
