@@ -44,17 +44,18 @@ const folderLayout = "PNG and JPEG files are read from the folder and those belo
 
 // An imageFile is one image of a folder.
 type imageFile struct {
-	path, class string
-	train       bool
+	path  string
+	above []string // the names of the folders that it is in, below the first
 }
 
 // A listing is the images below a folder, in order.
 type listing struct {
 	files []imageFile
-	// labelled tells whether they have classes, and split whether they are training and
-	// test images.
-	labelled, split bool
-	// skip passes over images of other kinds, which skipped names.
+	empty []imageFile // folders with neither images nor folders, likewise
+	// labeled reports whether the images have classes, which are the innermost folders, and
+	// split whether the outermost are those of training and test images.
+	labeled, split bool
+	// skip leaves out images of other kinds, which skipped names.
 	skip    bool
 	skipped []string
 }
@@ -78,51 +79,23 @@ func readImageFolder(ctx context.Context, folder string, opt Options) (*pictures
 			name = f.path
 		}
 		p.names = append(p.names, filepath.ToSlash(name))
-		if list.labelled {
-			p.labels = append(p.labels, f.class)
+		if list.labeled {
+			p.labels = append(p.labels, f.above[len(f.above)-1])
 		}
 		if list.split {
-			p.train = append(p.train, f.train)
+			p.train = append(p.train, f.above[0] == "train")
 		}
 	}
 	return p, nil
 }
 
-// listImages finds the images below a folder. skip passes over those of other kinds.
+// listImages finds the images below a folder. skip leaves out those of other kinds.
 func listImages(folder string, skip bool) (*listing, error) {
 	l := &listing{skip: skip}
-	classes, direct, err := l.folder(folder)
-	if err != nil {
+	if err := l.add(folder, nil); err != nil {
 		return nil, err
 	}
-	top := l.skipped
-	split := slices.Equal(classes, []string{"test", "train"})
-	if split && len(direct) > 0 { // or it would undo the split without a word
-		return nil, errorf(data.ErrUnsupported, "%s: the image lies beside the folders train and test; move it into one of their classes", filepath.Join(folder, direct[0]))
-	}
-	if split {
-		l.reset(top)
-		found, err := l.parts(folder)
-		if found || err != nil {
-			return l, err
-		}
-	}
-	if len(direct) == 0 && len(classes) > 0 {
-		l.reset(top)
-		deep, err := l.addClasses(folder, classes, false)
-		if err != nil {
-			return nil, err
-		}
-		if deep == "" {
-			l.labelled = true
-			return l, nil
-		}
-		if slices.Contains(classes, "train") || slices.Contains(classes, "test") {
-			return nil, errorf(data.ErrUnsupported, "%s: the folder of a class holds another folder; %s", deep, folderLayout)
-		}
-	}
-	l.reset(nil)
-	if err := l.addAll(folder); err != nil {
+	if err := l.findClasses(); err != nil {
 		return nil, err
 	}
 	if len(l.files) == 0 {
@@ -131,71 +104,66 @@ func listImages(folder string, skip bool) (*listing, error) {
 	return l, nil
 }
 
-// reset begins the listing again, with what has been passed over so far.
-func (l *listing) reset(skipped []string) { l.files, l.skipped = nil, slices.Clone(skipped) }
-
-// parts lists the images of a folder that holds the folders train and test, and tells
-// whether there are classes in these.
-func (l *listing) parts(folder string) (found bool, err error) {
-	for _, part := range []string{"train", "test"} {
-		path := filepath.Join(folder, part)
-		classes, direct, err := l.folder(path)
-		if err != nil {
-			return false, err
-		}
-		if len(direct) > 0 {
-			return false, nil // train and test are classes, as odd as that is
-		}
-		if len(classes) == 0 {
-			return false, errorf(data.ErrEmpty, "%s: there are no images in the folder; %s", path, folderLayout)
-		}
-		deep, err := l.addClasses(path, classes, part == "train")
-		if err != nil {
-			return false, err
-		}
-		if deep != "" {
-			return false, errorf(data.ErrUnsupported, "%s: the folder of a class holds another folder; %s", deep, folderLayout)
-		}
-	}
-	l.labelled, l.split = true, true
-	return true, nil
-}
-
-// addClasses adds the images of all classes in a folder. deep is a folder within one of
-// a class; "" if there is none.
-func (l *listing) addClasses(folder string, classes []string, train bool) (deep string, err error) {
-	for _, class := range classes {
-		path := filepath.Join(folder, class)
-		folders, names, err := l.folder(path)
-		if err != nil {
-			return "", err
-		}
-		if len(folders) > 0 {
-			return filepath.Join(path, folders[0]), nil
-		}
-		if len(names) == 0 {
-			return "", errorf(data.ErrEmpty, "%s: there are no PNG or JPEG files in the folder of this class; add some or remove the folder", path)
-		}
-		for _, name := range names {
-			l.files = append(l.files, imageFile{filepath.Join(path, name), class, train})
-		}
-	}
-	return "", nil
-}
-
-// addAll adds the images of a folder, and then those of the folders in it.
-func (l *listing) addAll(folder string) error {
+// add adds the images of a folder, and then those of the folders in it.
+func (l *listing) add(folder string, above []string) error {
 	folders, names, err := l.folder(folder)
 	if err != nil {
 		return err
 	}
+	if len(folders)+len(names) == 0 && len(above) > 0 {
+		l.empty = append(l.empty, imageFile{folder, above})
+	}
 	for _, name := range names {
-		l.files = append(l.files, imageFile{path: filepath.Join(folder, name)})
+		l.files = append(l.files, imageFile{filepath.Join(folder, name), above})
 	}
 	for _, name := range folders {
-		if err := l.addAll(filepath.Join(folder, name)); err != nil {
+		if err := l.add(filepath.Join(folder, name), append(slices.Clone(above), name)); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// findClasses decides whether the folders are classes, or classes within train and test.
+func (l *listing) findClasses() error {
+	all := slices.Concat(l.files, l.empty)
+	tops := map[string]bool{}
+	deepest, depths := imageFile{}, map[int]imageFile{} // one at each depth
+	for _, f := range all {
+		depths[len(f.above)] = f
+		if len(f.above) >= len(deepest.above) {
+			deepest = f
+		}
+		if len(f.above) > 0 {
+			tops[f.above[0]] = true
+		}
+	}
+	direct, hasDirect := depths[0]
+	split := len(tops) == 2 && tops["train"] && tops["test"]
+	if split && hasDirect { // or it would undo the split without a word
+		return errorf(data.ErrUnsupported, "%s: the image lies beside the folders train and test; move it into one of their classes", direct.path)
+	}
+	want := 1
+	if split = split && !slices.ContainsFunc(l.files, func(f imageFile) bool { return len(f.above) == 1 }); split {
+		want = 2
+	}
+	switch {
+	case hasDirect || len(tops) == 0:
+		return nil
+	case len(deepest.above) > want && (tops["train"] || tops["test"]):
+		return errorf(data.ErrUnsupported, "%s: the folder of a class holds another folder; %s", filepath.Dir(deepest.path), folderLayout)
+	case len(deepest.above) > want:
+		return nil
+	}
+	for _, f := range l.empty {
+		if len(f.above) < want {
+			return errorf(data.ErrEmpty, "%s: there are no images in the folder; %s", f.path, folderLayout)
+		}
+		return errorf(data.ErrEmpty, "%s: there are no PNG or JPEG files in the folder of this class; add some or remove the folder", f.path)
+	}
+	l.labeled, l.split = true, split
+	if split {
+		slices.SortStableFunc(l.files, func(a, b imageFile) int { return strings.Compare(b.above[0], a.above[0]) })
 	}
 	return nil
 }
