@@ -58,7 +58,7 @@ func TestProjectRowsOfOtherPoints(t *testing.T) {
 		t.Errorf("exit code %d, stderr %q", code, stderr)
 	}
 
-	cells := filepath.Join(sourceFolder(t), "data", "testdata", "cells")
+	cells := filepath.Join(sourceFolder(t), "data", "counts", "testdata", "cells")
 	mustRun(t, "train", "--quiet", cells, "--epochs", "1", "--set", "graph.k=2", "--set", "model.kind=mlp", "--set", "model.hidden=[5]", "-o", "cellrun")
 	mustRun(t, "project", "-m", "cellrun", cells, "-o", "cells.csv")
 	all := readText(t, "cells.csv")

@@ -89,7 +89,7 @@ func TestFiles(t *testing.T) {
 }
 
 func TestFaults(t *testing.T) {
-	cells := filepath.Join("..", "..", "data", "testdata", "petals.csv")
+	cells := filepath.Join("..", "..", "data", "file", "testdata", "petals.csv")
 	for _, c := range []struct {
 		args, want string
 		usage      bool

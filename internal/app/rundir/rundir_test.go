@@ -291,7 +291,7 @@ func TestSnapshotEpochs(t *testing.T) {
 
 // Sparse points are no embedding, whatever it is for.
 func TestSparsePointsAreNoEmbedding(t *testing.T) {
-	const path = "../../../data/testdata/sparse/float32.npz"
+	const path = "../../../data/file/testdata/sparse/float32.npz"
 	if _, err := OpenEmbedding(t.Context(), []string{path}, file.Options{}); err == nil || !strings.Contains(err.Error(), path+" holds sparse points") {
 		t.Error(err)
 	}
