@@ -449,7 +449,12 @@ func TestStoredInputChanges(t *testing.T) {
 	}})
 	must(t, err)
 	log := slog.New(slog.DiscardHandler)
-	in, err := readInputs(t.Context(), c, log)
+	reading := c.ReadOptions(&c.Data)
+	reading.StreamFrom = 1
+	set, err := file.Read(t.Context(), c.Data.Path, reading)
+	must(t, err)
+	in := &inputs{log: log}
+	in.points, in.held, _, err = set.Split(0.2, 0)
 	must(t, err)
 	must(t, os.Chtimes("bytes.npy", time.Time{}, time.Unix(1e9, 0)))
 	dir, err := rundir.Open("run", false)
