@@ -82,7 +82,7 @@ func (o ContrastiveOptions) Check() error {
 //
 // features [r, d] holds the embedding of the heads, then that of the tails: row
 // i and row b+i are the ends of edge i. Rows from 2b on, if there are any,
-// serve as negatives alone. theta is a scalar: log c for Neg, log Z for NC,
+// serve only as negatives. theta is a scalar: log c for Neg, log Z for NC,
 // log ρ for InfoNC; UMAP ignores it. layout is a NegativeLayout (int32),
 // which may say that the negatives are the rows that negatives [m, b] (int32) names one
 // by one: negatives[j, i] for j = 0 … m−1 are those of head i. (This is the paper's matrix
@@ -93,7 +93,7 @@ func (o ContrastiveOptions) Check() error {
 // The loss is differentiable with respect to features and theta. Its gradient
 // is computed in the same pass over the pairs as the loss itself, once
 // Gorgonia has differentiated the node. The gradient nodes read what the last pass
-// left: do not run one graph on two machines at once.
+// left: a graph must not run on two machines at once.
 func Contrastive(features, negatives, layout, theta *gorgonia.Node, options ContrastiveOptions) (*gorgonia.Node, error) {
 	o, err := newContrastive(options)
 	if err != nil {

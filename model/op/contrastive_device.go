@@ -14,7 +14,7 @@ import (
 // A deviceLoop computes a contrastive loss on an accelerator, and holds its unscaled
 // gradients.
 //
-// Only the device knows the contents of the layout, so the kernel is chosen by shapes alone:
+// Only the device knows the contents of the layout, so the kernel is chosen only by shapes:
 // a layout of more than one number, or negatives without rows (as package train has them
 // where none are listed), suggest that the negatives are runs of consecutive rows. The
 // choice affects speed only: each kernel reads the layout on the device and handles every
