@@ -25,9 +25,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
-	"time"
 )
 
 func main() {
@@ -125,11 +123,9 @@ func (g *grower) measure(ctx context.Context, size string) (*result, error) {
 	if err := c.Start(); err != nil {
 		return nil, err
 	}
-	w := watch{process: c.Process.Pid}
+	w := watch{process: c.Process.Pid, peak: map[string]int64{}}
 	w.begin("load")
-	stop := w.poll()
 	follow(log, w.begin, g.stderr)
-	stop()
 	if err := c.Wait(); err != nil {
 		return nil, fmt.Errorf("cne train: %w", err)
 	}
@@ -138,7 +134,11 @@ func (g *grower) measure(ctx context.Context, size string) (*result, error) {
 		return nil, err
 	}
 	r := &result{peak: w.peak}
-	return r, json.Unmarshal(text, r)
+	err = json.Unmarshal(text, r)
+	if len(r.peak) > 0 { // the last phase, which ends with the process, is the one that cne itself sees
+		r.peak[w.phase] = r.PeakRSS
+	}
+	return r, err
 }
 
 // phases are the parts of a run in their order, which metrics.json knows by these names.
@@ -172,7 +172,6 @@ func follow(log io.Reader, begin func(phase string), stderr io.Writer) {
 // A watch knows the largest resident memory of a process in each of its phases.
 type watch struct {
 	process int
-	mu      sync.Mutex
 	phase   string
 	peak    map[string]int64 // bytes, by phase
 }
@@ -180,58 +179,21 @@ type watch struct {
 // begin ends one phase and begins the next.
 func (w *watch) begin(phase string) {
 	w.look()
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.phase = phase
 	// From now on the system's largest is that of this phase.
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", w.process), []byte("5"), 0)
 }
 
-// look takes note of what the system says.
+// look takes note of what the system says: nothing where it is not Linux, or where the
+// process has ended.
 func (w *watch) look() {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.process))
-	if err != nil {
-		return // another system, or the process has ended
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.peak == nil {
-		w.peak = map[string]int64{}
-	}
-	if bytes, ok := highWater(string(text)); ok && w.phase != "" {
-		w.peak[w.phase] = max(w.peak[w.phase], bytes)
-	}
-}
-
-// highWater finds the largest resident memory in a process's status.
-func highWater(status string) (bytes int64, ok bool) {
-	for line := range strings.Lines(status) {
-		if field := strings.Fields(line); len(field) == 3 && field[0] == "VmHWM:" {
-			kB, err := strconv.ParseInt(field[1], 10, 64)
-			return 1024 * kB, err == nil
-		}
-	}
-	return 0, false
-}
-
-// poll looks again and again until stop is called, so that the last phase, which ends
-// with the process, is known.
-func (w *watch) poll() (stop func()) {
-	done := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			select {
-			case <-done:
-				return
-			case <-time.After(20 * time.Millisecond):
-				w.look()
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.process))
+	for line := range strings.Lines(string(text)) {
+		if field := strings.Fields(line); len(field) == 3 && field[0] == "VmHWM:" && w.phase != "" {
+			if kB, err := strconv.ParseInt(field[1], 10, 64); err == nil {
+				w.peak[w.phase] = 1024 * kB
 			}
 		}
-	})
-	return func() {
-		close(done)
-		wg.Wait()
 	}
 }
 

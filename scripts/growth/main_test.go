@@ -60,7 +60,7 @@ func TestWatch(t *testing.T) {
 	if _, err := os.Stat("/proc/self/clear_refs"); err != nil {
 		t.Skip("this kernel does not forget what a process held")
 	}
-	w := watch{process: os.Getpid()}
+	w := watch{process: os.Getpid(), peak: map[string]int64{}}
 	w.begin("small")
 	w.begin("large")
 	held := bytes.Repeat([]byte{1}, 256<<20)
