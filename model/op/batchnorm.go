@@ -78,7 +78,7 @@ func BatchNorm(x, scale, shift *gorgonia.Node, stats *BatchStats, act Activation
 	if err != nil {
 		return nil, err
 	}
-	y, err := gorgonia.ApplyOp(o, x, scale, shift)
+	y, err := apply(o, x, scale, shift)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func newBatchNorm(x *gorgonia.Node, stats *BatchStats, act Activation) (*batchNo
 // addDone adds what says that the layer's result y is there. It is made with the result,
 // and not with the gradient, so that it runs soon after it.
 func (o *batchNorm) addDone(y *gorgonia.Node) (err error) {
-	o.done, err = gorgonia.ApplyOp(&batchNormDone{base{name: "batch_norm_done", arity: 1, typ: hm.NewFnType(images, real), id: o.id}}, y)
+	o.done, err = apply(&batchNormDone{base{name: "batch_norm_done", arity: 1, typ: hm.NewFnType(images, real), id: o.id}}, y)
 	return err
 }
 
@@ -125,7 +125,7 @@ func BatchNormAddReLU(x, scale, shift, residual *gorgonia.Node, stats *BatchStat
 	}
 	o := &batchNormAdd{base: base{name: "batch_norm_add_relu", arity: 4, typ: hm.NewFnType(images, vector, vector, images, images), id: n.id}, norm: n}
 	o.loop.Body = o.piece
-	y, err := gorgonia.ApplyOp(o, x, scale, shift, residual)
+	y, err := apply(o, x, scale, shift, residual)
 	if err != nil {
 		return nil, err
 	}
@@ -141,10 +141,6 @@ type batchNorm struct {
 	double    normalization[float64]
 	onDevice  deviceNorm
 }
-
-func (o *batchNorm) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
-
-func (o *batchNorm) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return inferShape(o, s) }
 
 func (o *batchNorm) ResultShape(dst []int, in []*Array) ([]int, error) {
 	x, scale, shift := in[0], in[1], in[2]
@@ -314,12 +310,6 @@ type batchNormAdd struct {
 	dst, to *Array
 }
 
-func (o *batchNormAdd) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
-
-func (o *batchNormAdd) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
-	return inferShape(o, s)
-}
-
 func (o *batchNormAdd) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if x, r := in[0], in[3]; x.dims != r.dims || x.shape != r.shape {
 		return nil, errkind.Errorf(ErrInput, "op: %s: got shapes %v and %v, want images and others of their shape", o.name, x.Shape(), r.Shape())
@@ -348,7 +338,7 @@ func (o *batchNormAdd) piece(_, lo, hi int) {
 func (o *batchNormAdd) DiffWRT(int) []bool { return []bool{true, true, true, true} }
 
 func (o *batchNormAdd) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
-	through, err := gorgonia.ApplyOp(newReLUGrad(typeOf(out.Dims())), out, grad)
+	through, err := apply(newReLUGrad(typeOf(out.Dims())), out, grad)
 	if err != nil {
 		return nil, err
 	}
@@ -360,14 +350,14 @@ func (o *batchNorm) DiffWRT(int) []bool { return []bool{true, true, true} }
 
 func (o *batchNorm) SymDiff(in gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	g := &batchNormGrad{base: base{name: "batch_norm_grad", arity: 4, typ: hm.NewFnType(images, vector, images, real, images), id: newID()}, of: o}
-	dx, err := gorgonia.ApplyOp(g, in[0], in[1], grad, o.done)
+	dx, err := apply(g, in[0], in[1], grad, o.done)
 	if err != nil {
 		return nil, err
 	}
 	out := gorgonia.Nodes{dx, nil, nil}
 	for i, name := range []string{"batch_norm_grad_scale", "batch_norm_grad_shift"} {
 		s := &batchNormSums{base: base{name: name, arity: 2, typ: hm.NewFnType(vector, images, vector), id: g.id}, of: o, scale: i == 0}
-		if out[1+i], err = gorgonia.ApplyOp(s, in[1+i], dx); err != nil {
+		if out[1+i], err = apply(s, in[1+i], dx); err != nil {
 			return nil, err
 		}
 	}
@@ -377,12 +367,6 @@ func (o *batchNorm) SymDiff(in gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia
 // batchNormDone makes a scalar that says that the layer has run. The gradient depends
 // on it rather than on the layer's output, whose memory others can then use.
 type batchNormDone struct{ base }
-
-func (o *batchNormDone) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
-
-func (o *batchNormDone) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
-	return inferShape(o, s)
-}
 
 func (o *batchNormDone) ResultShape(dst []int, _ []*Array) ([]int, error) { return dst, nil }
 
@@ -406,12 +390,6 @@ func (o *batchNormDone) SymDiff(gorgonia.Nodes, *gorgonia.Node, *gorgonia.Node) 
 type batchNormGrad struct {
 	base
 	of *batchNorm
-}
-
-func (o *batchNormGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
-
-func (o *batchNormGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
-	return inferShape(o, s)
 }
 
 func (o *batchNormGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
@@ -442,12 +420,6 @@ type batchNormSums struct {
 	base
 	of    *batchNorm
 	scale bool
-}
-
-func (o *batchNormSums) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
-
-func (o *batchNormSums) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
-	return inferShape(o, s)
 }
 
 func (o *batchNormSums) ResultShape(dst []int, in []*Array) ([]int, error) {

@@ -51,10 +51,7 @@ func (o *batchNormAdd) StoredAs(in []tensor.Dtype) tensor.Dtype { return in[0] }
 func (o *batchNormGrad) StoredAs(in []tensor.Dtype) tensor.Dtype { return in[0] }
 
 // StoredAs implements Storer.
-func (o *reluGrad) StoredAs(in []tensor.Dtype) tensor.Dtype { return in[0] }
-
-// StoredAs implements Storer.
-func (o *sum) StoredAs(in []tensor.Dtype) tensor.Dtype { return in[0] }
+func (o *pairwise) StoredAs(in []tensor.Dtype) tensor.Dtype { return in[0] }
 
 // StoredAs implements Storer.
 func (o *globalAvgPoolGrad) StoredAs(in []tensor.Dtype) tensor.Dtype { return in[0] }
@@ -154,7 +151,7 @@ func (v *variants) of(n int, arrays ...*Array) (kernel string, width int, err er
 }
 
 // A rounded is an operation's copy of an operand in bfloat16.
-type rounded struct{ array *Array }
+type rounded struct{ scratch }
 
 // of returns an operand itself where it is of bfloat16, else a rounded copy.
 func (r *rounded) of(d *Device, a *Array) (*Array, error) {
@@ -170,15 +167,7 @@ func (r *rounded) of(d *Device, a *Array) (*Array, error) {
 
 // like returns an array of bfloat16 of a shape, with undefined elements.
 func (r *rounded) like(d *Device, shape []int) (*Array, error) {
-	if r.array != nil && r.array.on.device == d {
-		return r.array, r.array.Resize(shape)
-	}
-	a, err := NewArray(d, DtypeBFloat16, shape...)
-	if err != nil {
-		return nil, err
-	}
-	r.array = a
-	return a, nil
+	return r.shaped(d, DtypeBFloat16, shape)
 }
 
 // each runs one of the kernels on the elements of arrays of one size.

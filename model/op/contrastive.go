@@ -99,7 +99,7 @@ func Contrastive(features, negatives, layout, theta *gorgonia.Node, options Cont
 	if err != nil {
 		return nil, err
 	}
-	return gorgonia.ApplyOp(o, features, negatives, layout, theta)
+	return apply(o, features, negatives, layout, theta)
 }
 
 // Overlap has a loss that Contrastive made call work while it computes pairs that are
@@ -143,12 +143,6 @@ func newContrastive(options ContrastiveOptions) (*contrastive, error) {
 	return o, nil
 }
 
-func (o *contrastive) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
-
-func (o *contrastive) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
-	return inferShape(o, s)
-}
-
 func (o *contrastive) ResultShape(dst []int, in []*Array) ([]int, error) {
 	f, n, layout, theta := in[0], in[1], in[2], in[3]
 	if f.dims != 2 || n.dims != 2 || layout.dims != 1 || layout.shape[0] == 0 || theta.Len() != 1 || f.shape[0] < 2*n.shape[1] || n.shape[1] == 0 || f.shape[1] == 0 {
@@ -181,12 +175,12 @@ func (o *contrastive) DiffWRT(int) []bool { return []bool{true, false, false, tr
 
 func (o *contrastive) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	o.differentiated = true
-	df, err := gorgonia.ApplyOp(&contrastiveGrad{
+	df, err := apply(&contrastiveGrad{
 		base: base{name: o.name + "_grad", arity: 3, typ: hm.NewFnType(matrix, real, real, matrix), id: o.id}, of: o}, in[0], out, grad)
 	if err != nil {
 		return nil, err
 	}
-	dTheta, err := gorgonia.ApplyOp(&contrastiveGradTheta{
+	dTheta, err := apply(&contrastiveGradTheta{
 		base: base{name: o.name + "_grad_theta", arity: 3, typ: hm.NewFnType(real, real, real, real), id: o.id}, of: o}, in[3], out, grad)
 	if err != nil {
 		return nil, err
@@ -200,12 +194,6 @@ func (o *contrastive) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorg
 type contrastiveGrad struct {
 	base
 	of *contrastive
-}
-
-func (o *contrastiveGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
-
-func (o *contrastiveGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
-	return inferShape(o, s)
 }
 
 func (o *contrastiveGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
@@ -225,8 +213,6 @@ type contrastiveGradTheta struct {
 	base
 	of *contrastive
 }
-
-func (o *contrastiveGradTheta) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
 
 func (o *contrastiveGradTheta) InferShape(...gorgonia.DimSizer) (tensor.Shape, error) {
 	return tensor.ScalarShape(), nil

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -136,16 +137,12 @@ func (o *contrastive) launchPairs(d *Device, f, n, layout, theta *Array, dense b
 		heads = threadsPerBlock
 	}
 	blocks = parallel.Pieces(b, heads)
-	if err := s.parts.Resize([]int{blocks, 2}); err != nil {
-		return 0, err
-	}
+	err = s.parts.Resize([]int{blocks, 2})
 	if o.differentiated {
-		if err := s.gradient.Resize([]int{rows, width, 2}); err != nil {
-			return 0, err
-		}
-		if err := s.gradient.Zero(); err != nil {
-			return 0, err
-		}
+		err = cmp.Or(err, s.gradient.Resize([]int{rows, width, 2}), s.gradient.Zero())
+	}
+	if err != nil {
+		return 0, err
 	}
 	limit := device.F32(float64(1 / simd.BoundOf[float32](o.options.Clamp).Clamp()))
 	loss, flags := device.Int(int(o.options.Loss)), device.Int(o.flags())
@@ -168,29 +165,25 @@ func (o *contrastive) launchPairs(d *Device, f, n, layout, theta *Array, dense b
 // gradient by products of their derivatives with the features.
 func (o *contrastive) launchGemm(d *Device, f, layout, theta *Array, b int) error {
 	s, rows, width := &o.onDevice, f.Rows(), f.shape[1]
-	if err := s.parts.Resize([]int{b, 2}); err != nil {
-		return err
-	}
 	tile := min(b, max(1, devicePairs/rows))
-	if err := s.pairs.Resize([]int{tile, rows}); err != nil {
-		return err
-	}
+	err := cmp.Or(s.parts.Resize([]int{b, 2}), s.pairs.Resize([]int{tile, rows}))
 	if o.differentiated {
-		if err := s.floats.Resize([]int{rows, width}); err != nil {
-			return err
-		}
+		err = cmp.Or(err, s.floats.Resize([]int{rows, width}))
+	}
+	if err != nil {
+		return err
 	}
 	invTau := float32(1 / o.options.Temperature)
 	for from := 0; from < b; from += tile {
 		heads := f.Pointer().At(from*width, elementSize)
 		count := min(tile, b-from)
-		if err := d.Multiply(device.Product{TransB: true, M: count, N: rows, K: width, Alpha: invTau,
-			A: heads, LDA: width, B: f.Pointer(), LDB: width, C: s.pairs.Pointer(), LDC: rows}); err != nil {
-			return err
-		}
-		if err := d.Launch("contrast_gemm", device.Launch{Grid: count, Block: threadsPerBlock}, s.pairs.Arg(),
-			Arg(s.parts.Pointer().At(2*from, elementSize)), layout.Arg(), theta.Arg(), device.Int(from), device.Int(rows), device.Int(b),
-			device.Int(int(o.options.Loss)), device.Int(o.flags())); err != nil {
+		if err := cmp.Or(
+			d.Multiply(device.Product{TransB: true, M: count, N: rows, K: width, Alpha: invTau,
+				A: heads, LDA: width, B: f.Pointer(), LDB: width, C: s.pairs.Pointer(), LDC: rows}),
+			d.Launch("contrast_gemm", device.Launch{Grid: count, Block: threadsPerBlock}, s.pairs.Arg(),
+				Arg(s.parts.Pointer().At(2*from, elementSize)), layout.Arg(), theta.Arg(), device.Int(from), device.Int(rows), device.Int(b),
+				device.Int(int(o.options.Loss)), device.Int(o.flags())),
+		); err != nil {
 			return err
 		}
 		if !o.differentiated {
@@ -200,12 +193,12 @@ func (o *contrastive) launchGemm(d *Device, f, layout, theta *Array, b int) erro
 		if from > 0 {
 			beta = 1
 		}
-		if err := d.Multiply(device.Product{TransA: true, M: rows, N: width, K: count, Alpha: invTau, A: s.pairs.Pointer(), LDA: rows,
-			B: heads, LDB: width, Beta: beta, C: s.floats.Pointer(), LDC: width}); err != nil {
-			return err
-		}
-		if err := d.Multiply(device.Product{M: count, N: width, K: rows, Alpha: invTau, A: s.pairs.Pointer(), LDA: rows,
-			B: f.Pointer(), LDB: width, Beta: 1, C: s.floats.Pointer().At(from*width, elementSize), LDC: width}); err != nil {
+		if err := cmp.Or(
+			d.Multiply(device.Product{TransA: true, M: rows, N: width, K: count, Alpha: invTau, A: s.pairs.Pointer(), LDA: rows,
+				B: heads, LDB: width, Beta: beta, C: s.floats.Pointer(), LDC: width}),
+			d.Multiply(device.Product{M: count, N: width, K: rows, Alpha: invTau, A: s.pairs.Pointer(), LDA: rows,
+				B: f.Pointer(), LDB: width, Beta: 1, C: s.floats.Pointer().At(from*width, elementSize), LDC: width}),
+		); err != nil {
 			return err
 		}
 	}

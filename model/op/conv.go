@@ -47,7 +47,7 @@ func Conv2d(x, weights *gorgonia.Node, stride, pad int, precision Precision) (*g
 	if stride < 1 || pad < 0 || stride > MaxConvSize || pad > MaxConvSize {
 		return nil, errkind.Errorf(ErrInput, "op: conv2d: got stride %d and padding %d, want a stride from 1 to %d and a padding from 0", stride, pad, MaxConvSize)
 	}
-	return gorgonia.ApplyOp(&conv2d{
+	return apply(&conv2d{
 		base:   base{name: fmt.Sprintf("conv2d_s%d_p%d%s", stride, pad, precision.suffix()), arity: 2, typ: hm.NewFnType(images, images, images)},
 		stride: stride, pad: pad, precision: precision,
 	}, x, weights)
@@ -60,10 +60,6 @@ type conv2d struct {
 	convolution
 	onDevice deviceConv
 }
-
-func (o *conv2d) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
-
-func (o *conv2d) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return inferShape(o, s) }
 
 func (o *conv2d) ResultShape(dst []int, in []*Array) ([]int, error) {
 	g, err := newWindows(in[0], in[1], o.stride, o.pad)
@@ -87,7 +83,7 @@ func (o *conv2d) DiffWRT(int) []bool { return []bool{true, true} }
 func (o *conv2d) SymDiff(in gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	var out gorgonia.Nodes
 	for i, of := range []convPart{convImages, convWeights} {
-		n, err := gorgonia.ApplyOp(&convGrad{
+		n, err := apply(&convGrad{
 			base: base{name: fmt.Sprintf("%s_grad_%d", o.name, i), arity: 3, typ: hm.NewFnType(images, images, images, images)},
 			of:   of, stride: o.stride, pad: o.pad, precision: o.precision,
 		}, in[0], in[1], grad)
@@ -109,10 +105,6 @@ type convGrad struct {
 	convolution
 	onDevice deviceConv
 }
-
-func (o *convGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
-
-func (o *convGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return inferShape(o, s) }
 
 func (o *convGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 	g, err := newWindows(in[0], in[1], o.stride, o.pad)

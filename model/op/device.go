@@ -21,33 +21,6 @@ type Pointer = device.Pointer
 // An Arg is an argument of a kernel on an accelerator: a pointer or a number.
 type Arg = device.Arg
 
-// The arguments and results of Device's methods, by which a Launcher computes.
-type (
-	// A Memory is a block of an accelerator's memory (Device.Alloc).
-	Memory = device.Memory
-	// Pieces are blocks that were allocated together (Device.AllocPieces).
-	Pieces = device.Pieces
-	// A Launch is the size of a kernel's grid (Device.Launch).
-	Launch = device.Launch
-	// A Product is a multiplication of matrices (Device.Multiply).
-	Product = device.Product
-	// A Convolution is one of images (Device.Convolve).
-	Convolution = device.Convolution
-	// A ConvolutionPart is the array of a Convolution that is computed.
-	ConvolutionPart = device.ConvolutionPart
-	// A Replay runs a recorded sequence of launches again (Device.Capture).
-	Replay = device.Replay
-	// Properties are what is known of an accelerator (Device.Properties).
-	Properties = device.Properties
-)
-
-// The parts of a convolution.
-const (
-	ConvolutionImages  ConvolutionPart = device.ConvolutionImages
-	ConvolutionWeights ConvolutionPart = device.ConvolutionWeights
-	ConvolutionResult  ConvolutionPart = device.ConvolutionResult
-)
-
 // elementSize is the size of a float32 or int32, in bytes.
 const elementSize = 4
 
@@ -216,10 +189,15 @@ type scratch struct{ array *Array }
 // of returns the array with n elements, whose values are undefined.
 func (s *scratch) of(d *Device, dtype tensor.Dtype, n int) (*Array, error) {
 	shape := [1]int{n}
+	return s.shaped(d, dtype, shape[:])
+}
+
+// shaped returns the array with a shape.
+func (s *scratch) shaped(d *Device, dtype tensor.Dtype, shape []int) (*Array, error) {
 	if s.array != nil && s.array.on.device == d {
-		return s.array, s.array.Resize(shape[:])
+		return s.array, s.array.Resize(shape)
 	}
-	a, err := NewArray(d, dtype, n)
+	a, err := NewArray(d, dtype, shape...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"cmp"
 	"math/bits"
 
 	"github.com/chewxy/hm"
@@ -20,25 +21,17 @@ import (
 // not with respect to the table: its model gathers the distinct rows first
 // and asks for the gradient of that node, which is as large as the batch.
 func Gather(source, index *gorgonia.Node) (*gorgonia.Node, error) {
-	return gorgonia.ApplyOp(newGather(), source, index)
+	return apply(&gather{base{name: "gather", arity: 2, typ: hm.NewFnType(matrix, indices, matrix)}}, source, index)
 }
 
 // ScatterAdd returns a matrix of the shape of like [n, d] whose row i is the
 // sum of those rows j of values [r, d] with index[j] = i, added in the order
 // of j. The values of like are not read.
 func ScatterAdd(values, index, like *gorgonia.Node) (*gorgonia.Node, error) {
-	return gorgonia.ApplyOp(newScatterAdd(), values, index, like)
+	return apply(&scatterAdd{base: base{name: "scatter_add", arity: 3, typ: hm.NewFnType(matrix, indices, matrix, matrix)}}, values, index, like)
 }
 
 type gather struct{ base }
-
-func newGather() *gather {
-	return &gather{base{name: "gather", arity: 2, typ: hm.NewFnType(matrix, indices, matrix)}}
-}
-
-func (o *gather) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
-
-func (o *gather) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return inferShape(o, s) }
 
 func (o *gather) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if in[0].dims != 2 || in[1].dims != 1 {
@@ -86,16 +79,6 @@ type scatterAdd struct {
 	sums scratch // an accelerator's, int64, and after them the largest element
 }
 
-func newScatterAdd() *scatterAdd {
-	return &scatterAdd{base: base{name: "scatter_add", arity: 3, typ: hm.NewFnType(matrix, indices, matrix, matrix)}}
-}
-
-func (o *scatterAdd) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
-
-func (o *scatterAdd) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
-	return inferShape(o, s)
-}
-
 func (o *scatterAdd) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if in[0].dims != 2 || in[1].dims != 1 || in[2].dims != 2 ||
 		in[0].shape[0] != in[1].shape[0] || in[0].shape[1] != in[2].shape[1] {
@@ -141,18 +124,13 @@ func (o *scatterAdd) Launch(d *Device, dst *Array, in []*Array) error {
 	if err != nil {
 		return err
 	}
-	if err := sums.Zero(); err != nil {
-		return err
-	}
 	most := Arg(sums.Pointer().At(2*n, elementSize))
-	if err := d.Launch("scatter_largest", device.Launch{Grid: blocksFor(x.Len()), Block: 256}, most, x.Arg(), device.Int(x.Len())); err != nil {
-		return err
-	}
-	if err := d.Each("scatter_rows", rows<<lanes, sums.Arg(), most, x.Arg(), index.Arg(),
-		device.Int(rows), device.Int(cols), count, device.Int(lanes)); err != nil {
-		return err
-	}
-	return d.Each("scatter_result", n, dst.Arg(), sums.Arg(), most, device.Int(n), count)
+	return cmp.Or(
+		sums.Zero(),
+		d.Launch("scatter_largest", device.Launch{Grid: blocksFor(x.Len()), Block: 256}, most, x.Arg(), device.Int(x.Len())),
+		d.Each("scatter_rows", rows<<lanes, sums.Arg(), most, x.Arg(), index.Arg(), device.Int(rows), device.Int(cols), count, device.Int(lanes)),
+		d.Each("scatter_result", n, dst.Arg(), sums.Arg(), most, device.Int(n), count),
+	)
 }
 
 func (o *scatterAdd) DiffWRT(int) []bool { return []bool{true, false, false} }

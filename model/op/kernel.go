@@ -68,6 +68,8 @@ type base struct {
 	// id keeps operations with a state of their own apart: Gorgonia merges
 	// nodes whose operations hash alike. It is 0 for operations without.
 	id uint64
+	// self is the operation that embeds this, once it has been applied.
+	self Kernel
 }
 
 var lastID atomic.Uint64
@@ -81,6 +83,23 @@ func (b *base) CallsExtern() bool     { return false }
 func (b *base) OverwritesInput() int  { return -1 }
 func (b *base) WriteHash(h hash.Hash) { fmt.Fprintf(h, "cne/%s/%d", b.name, b.id) }
 func (b *base) String() string        { return b.name }
+
+// Do implements gorgonia.Op by the kernel's Run.
+func (b *base) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(b.self, v) }
+
+// InferShape implements gorgonia.Op by the kernel's ResultShape.
+func (b *base) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return inferShape(b.self, s) }
+
+func (b *base) setSelf(k Kernel) { b.self = k }
+
+// apply returns the result of an operation of this package on nodes.
+func apply(o interface {
+	Kernel
+	setSelf(Kernel)
+}, in ...*gorgonia.Node) (*gorgonia.Node, error) {
+	o.setSelf(o)
+	return gorgonia.ApplyOp(o, in...)
+}
 
 func (b *base) Hashcode() uint32 {
 	h := fnv.New32a()

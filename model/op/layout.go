@@ -13,7 +13,7 @@ import (
 // ChannelsLast returns images x [N, C, H, W], the layout of files and of
 // PyTorch, as [N, H, W, C], which the operations on images take.
 func ChannelsLast(x *gorgonia.Node) (*gorgonia.Node, error) {
-	return gorgonia.ApplyOp(newRelayout("channels_last", false), x)
+	return apply(newRelayout("channels_last", false), x)
 }
 
 // relayout is ChannelsLast, or its inverse and gradient.
@@ -29,10 +29,6 @@ func newRelayout(name string, back bool) *relayout {
 	o.loop.Body = o.images
 	return o
 }
-
-func (o *relayout) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
-
-func (o *relayout) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return inferShape(o, s) }
 
 func (o *relayout) ResultShape(dst []int, in []*Array) ([]int, error) {
 	s := in[0].shape
@@ -102,6 +98,6 @@ func (o *relayout) SymDiff(_ gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.N
 	if o.back {
 		name = "channels_last"
 	}
-	n, err := gorgonia.ApplyOp(newRelayout(name, !o.back), grad)
+	n, err := apply(newRelayout(name, !o.back), grad)
 	return gorgonia.Nodes{n}, err
 }

@@ -36,7 +36,7 @@ func Linear(x, weights, bias *gorgonia.Node, act Activation) (*gorgonia.Node, er
 	if err != nil {
 		return nil, err
 	}
-	return gorgonia.ApplyOp(o, x, weights, bias)
+	return apply(o, x, weights, bias)
 }
 
 // LinearRows is Linear of those rows of points [n, in] that index [r] (int32)
@@ -47,7 +47,7 @@ func LinearRows(points, index, weights, bias *gorgonia.Node, act Activation) (*g
 	if err != nil {
 		return nil, err
 	}
-	return gorgonia.ApplyOp(o, points, index, weights, bias)
+	return apply(o, points, index, weights, bias)
 }
 
 type linear struct {
@@ -81,10 +81,6 @@ func (o *linear) operands(in []*Array) (x, index, weights, bias *Array) {
 	}
 	return in[0], nil, in[1], in[2]
 }
-
-func (o *linear) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
-
-func (o *linear) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return inferShape(o, s) }
 
 func (o *linear) ResultShape(dst []int, in []*Array) ([]int, error) {
 	x, index, w, b := o.operands(in)
@@ -157,7 +153,7 @@ func (o *linear) DiffWRT(int) []bool {
 func (o *linear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	var err error
 	if o.act == ReLUActivation {
-		if grad, err = gorgonia.ApplyOp(newReLUGrad(matrix), out, grad); err != nil {
+		if grad, err = apply(newReLUGrad(matrix), out, grad); err != nil {
 			return nil, err
 		}
 	}
@@ -165,7 +161,7 @@ func (o *linear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.
 	if o.indexed {
 		weights = in[2]
 	}
-	dx, err := gorgonia.ApplyOp(newInputGrad(), grad, weights)
+	dx, err := apply(&inputGrad{base{name: "product", arity: 2, typ: hm.NewFnType(matrix, matrix, matrix)}}, grad, weights)
 	if err != nil {
 		return nil, err
 	}
@@ -176,11 +172,11 @@ func (o *linear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.
 		}
 		operands = append(operands, in[1])
 	}
-	dw, err := gorgonia.ApplyOp(newWeightGrad(o.indexed), operands...)
+	dw, err := apply(newWeightGrad(o.indexed), operands...)
 	if err != nil {
 		return nil, err
 	}
-	db, err := gorgonia.ApplyOp(newColumnSums(), grad)
+	db, err := apply(newColumnSums(), grad)
 	if err != nil {
 		return nil, err
 	}
@@ -193,14 +189,6 @@ func (o *linear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.
 // inputGrad is the gradient of a layer's input: g [n, out] times the weights
 // [out, in].
 type inputGrad struct{ base }
-
-func newInputGrad() *inputGrad {
-	return &inputGrad{base{name: "product", arity: 2, typ: hm.NewFnType(matrix, matrix, matrix)}}
-}
-
-func (o *inputGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
-
-func (o *inputGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return inferShape(o, s) }
 
 func (o *inputGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if in[0].dims != 2 || in[1].dims != 2 || in[0].shape[1] != in[1].shape[0] {
@@ -252,12 +240,6 @@ func newWeightGrad(indexed bool) *weightGrad {
 		o.name, o.arity, o.typ = "weight_grad_rows", 3, hm.NewFnType(matrix, matrix, indices, matrix)
 	}
 	return o
-}
-
-func (o *weightGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
-
-func (o *weightGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
-	return inferShape(o, s)
 }
 
 func (o *weightGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
@@ -333,12 +315,6 @@ func newColumnSums() *columnSums {
 		typ: hm.NewFnType(matrix, vector), id: newID()}}
 	o.loop.Body = o.piece
 	return o
-}
-
-func (o *columnSums) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
-
-func (o *columnSums) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
-	return inferShape(o, s)
 }
 
 func (o *columnSums) ResultShape(dst []int, in []*Array) ([]int, error) {

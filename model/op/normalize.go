@@ -18,16 +18,10 @@ const minNorm = 1e-12
 // Normalize returns the rows of x [n, d] scaled to unit length. A row whose
 // norm is below 1e-12 is divided by 1e-12.
 func Normalize(x *gorgonia.Node) (*gorgonia.Node, error) {
-	return gorgonia.ApplyOp(&normalize{base{name: "normalize", arity: 1, typ: hm.NewFnType(matrix, matrix)}}, x)
+	return apply(&normalize{base{name: "normalize", arity: 1, typ: hm.NewFnType(matrix, matrix)}}, x)
 }
 
 type normalize struct{ base }
-
-func (o *normalize) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
-
-func (o *normalize) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
-	return inferShape(o, s)
-}
 
 func (o *normalize) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if in[0].dims != 2 {
@@ -56,19 +50,13 @@ func (o *normalize) Launch(d *Device, dst *Array, in []*Array) error {
 func (o *normalize) DiffWRT(int) []bool { return []bool{true} }
 
 func (o *normalize) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
-	n, err := gorgonia.ApplyOp(&normalizeGrad{base{name: "normalize_grad", arity: 3, typ: hm.NewFnType(matrix, matrix, matrix, matrix)}}, in[0], out, grad)
+	n, err := apply(&normalizeGrad{base{name: "normalize_grad", arity: 3, typ: hm.NewFnType(matrix, matrix, matrix, matrix)}}, in[0], out, grad)
 	return gorgonia.Nodes{n}, err
 }
 
 // normalizeGrad takes x, the normalised y and the gradient g that comes in:
 // (g − y·(y·g))/‖x‖ row by row.
 type normalizeGrad struct{ base }
-
-func (o *normalizeGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
-
-func (o *normalizeGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
-	return inferShape(o, s)
-}
 
 func (o *normalizeGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 	return append(dst, in[0].shape[0], in[0].shape[1]), nil

@@ -16,19 +16,13 @@ import (
 func GlobalAvgPool(x *gorgonia.Node) (*gorgonia.Node, error) {
 	o := &globalAvgPool{base: base{name: "global_avg_pool", arity: 1, typ: hm.NewFnType(images, matrix), id: newID()}}
 	o.loop.Body = o.images
-	return gorgonia.ApplyOp(o, x)
+	return apply(o, x)
 }
 
 type globalAvgPool struct {
 	base
 	loop   parallel.Loop
 	dst, x *Array
-}
-
-func (o *globalAvgPool) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
-
-func (o *globalAvgPool) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
-	return inferShape(o, s)
 }
 
 func (o *globalAvgPool) ResultShape(dst []int, in []*Array) ([]int, error) {
@@ -78,7 +72,7 @@ func (o *globalAvgPool) DiffWRT(int) []bool { return []bool{true} }
 func (o *globalAvgPool) SymDiff(in gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	g := &globalAvgPoolGrad{base: base{name: "global_avg_pool_grad", arity: 2, typ: hm.NewFnType(images, matrix, images), id: newID()}}
 	g.loop.Body = g.images
-	n, err := gorgonia.ApplyOp(g, in[0], grad)
+	n, err := apply(g, in[0], grad)
 	return gorgonia.Nodes{n}, err
 }
 
@@ -88,12 +82,6 @@ type globalAvgPoolGrad struct {
 	base
 	loop   parallel.Loop
 	dst, g *Array
-}
-
-func (o *globalAvgPoolGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
-
-func (o *globalAvgPoolGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
-	return inferShape(o, s)
 }
 
 func (o *globalAvgPoolGrad) ResultShape(dst []int, in []*Array) ([]int, error) {

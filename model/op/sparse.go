@@ -133,7 +133,7 @@ func LinearOfSparse(points *Sparse, index, weights, bias *gorgonia.Node, act Act
 			typ: hm.NewFnType(matrix, vector, indices, matrix)},
 		act: act, points: points,
 	}
-	return gorgonia.ApplyOp(o, weights, bias, index)
+	return apply(o, weights, bias, index)
 }
 
 // sparseLinear takes the weights, the bias and the index.
@@ -142,12 +142,6 @@ type sparseLinear struct {
 	act    Activation
 	points *Sparse
 	block  rowBlock
-}
-
-func (o *sparseLinear) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
-
-func (o *sparseLinear) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
-	return inferShape(o, s)
 }
 
 func (o *sparseLinear) ResultShape(dst []int, in []*Array) ([]int, error) {
@@ -189,18 +183,18 @@ func (o *sparseLinear) DiffWRT(int) []bool { return []bool{true, true, false} }
 func (o *sparseLinear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	var err error
 	if o.act == ReLUActivation {
-		if grad, err = gorgonia.ApplyOp(newReLUGrad(matrix), out, grad); err != nil {
+		if grad, err = apply(newReLUGrad(matrix), out, grad); err != nil {
 			return nil, err
 		}
 	}
-	dw, err := gorgonia.ApplyOp(&sparseWeightGrad{
+	dw, err := apply(&sparseWeightGrad{
 		base:   base{name: "weight_grad_sparse", arity: 2, typ: hm.NewFnType(matrix, indices, matrix), id: o.id},
 		points: o.points,
 	}, grad, in[2])
 	if err != nil {
 		return nil, err
 	}
-	db, err := gorgonia.ApplyOp(newColumnSums(), grad)
+	db, err := apply(newColumnSums(), grad)
 	return gorgonia.Nodes{dw, db, nil}, err
 }
 
@@ -210,12 +204,6 @@ type sparseWeightGrad struct {
 	base
 	points *Sparse
 	block  rowBlock
-}
-
-func (o *sparseWeightGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
-
-func (o *sparseWeightGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
-	return inferShape(o, s)
 }
 
 func (o *sparseWeightGrad) ResultShape(dst []int, in []*Array) ([]int, error) {

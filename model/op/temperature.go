@@ -23,16 +23,10 @@ const (
 // clamped to [MinTemperature, MaxTemperature]; beyond a bound the gradient of log τ is
 // zero unless a descent step leads back.
 func ScaleByTemperature(x, logTemperature *gorgonia.Node) (*gorgonia.Node, error) {
-	return gorgonia.ApplyOp(&temperature{base{name: "scale_by_temperature", arity: 2, typ: hm.NewFnType(matrix, vector, matrix)}}, x, logTemperature)
+	return apply(&temperature{base{name: "scale_by_temperature", arity: 2, typ: hm.NewFnType(matrix, vector, matrix)}}, x, logTemperature)
 }
 
 type temperature struct{ base }
-
-func (o *temperature) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
-
-func (o *temperature) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
-	return inferShape(o, s)
-}
 
 func (o *temperature) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if in[0].dims != 2 || in[1].dims != 1 || in[1].shape[0] != 1 {
@@ -63,7 +57,7 @@ func (o *temperature) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorg
 	if err != nil {
 		return nil, err
 	}
-	dLog, err := gorgonia.ApplyOp(&temperatureGrad{base: base{name: "scale_by_temperature_grad", arity: 3, typ: hm.NewFnType(vector, matrix, matrix, vector)}}, in[1], out, grad)
+	dLog, err := apply(&temperatureGrad{base: base{name: "scale_by_temperature_grad", arity: 3, typ: hm.NewFnType(vector, matrix, matrix, vector)}}, in[1], out, grad)
 	return gorgonia.Nodes{dx, dLog}, err
 }
 
@@ -72,12 +66,6 @@ func (o *temperature) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorg
 type temperatureGrad struct {
 	base
 	sums scratch // float64, of an accelerator's blocks
-}
-
-func (o *temperatureGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
-
-func (o *temperatureGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
-	return inferShape(o, s)
 }
 
 func (o *temperatureGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
