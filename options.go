@@ -12,6 +12,8 @@ import (
 	"cne/data/neighbors"
 	"cne/internal/errkind"
 	"cne/internal/finite"
+	"cne/internal/option"
+	"cne/internal/text"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
@@ -59,21 +61,21 @@ const (
 type Options struct {
 	// Scaling brings the points to a common scale; "" means data.ScaleUnit. It is
 	// kept with the embedding, and done to new points.
-	Scaling data.Scaling
+	Scaling data.Scaling `key:"data.scale"`
 	// GraphMetric is the distance by which points are near each other; the zero value
 	// is data.Euclidean. With data.Cosine and data.Correlation the points come to
 	// length 1 once they are scaled, and the model sees them so. (Metric is about
 	// positions.)
-	GraphMetric data.Metric
+	GraphMetric data.Metric `key:"graph.metric"`
 	// Components is the number of principal components between which the distances
 	// for the graph are taken where points are wider; nil means 50, and 0 the points
 	// themselves.
-	Components *int
+	Components *int `key:"graph.pca,given" in:"[0,inf)"`
 	// Neighbors is k of the symmetric kNN graph; 0 means 15.
-	Neighbors int
+	Neighbors int `key:"graph.k" in:"[1,inf)"`
 	// Search is how neighbours are found; the zero value, neighbors.Auto, finds the
 	// nearest exactly unless there are more than 100 000 points.
-	Search neighbors.SearchMethod
+	Search neighbors.SearchMethod `key:"graph.search"`
 	// Graph, if there is one, takes the place of the kNN graph:
 	// neighbors.FromNeighbors makes one of neighbours that were found elsewhere,
 	// neighbors.ReadNPZ reads one of scipy's.
@@ -92,83 +94,84 @@ type Options struct {
 	// SampleEdges draws the edges of an epoch in proportion to their weights, as UMAP
 	// does (train.Options.Weights), instead of taking each once: those of Graph, or of
 	// the kNN graph UMAP's (neighbors.FuzzyGraph).
-	SampleEdges bool
+	SampleEdges bool `key:"graph.weighted_sampling"`
 
 	// Hidden are the widths of a network's hidden layers, between which ReLUs
 	// stand: model.DefaultHidden are the paper's. Nil means a table of positions
 	// instead of a network; an empty list that is not nil is a network of a single
 	// linear layer.
-	Hidden []int
+	Hidden []int `key:"model.hidden" in:"[1,65536]"`
 	// OnComponents has the network see the principal components, not the points.
-	OnComponents bool
+	OnComponents bool `key:"model.input" words:"points pca"`
 	// Dim is the width of the embedding; 0 means 2.
-	Dim int
+	Dim int `key:"model.dim" in:"[1,65536]"`
 	// Float64 computes in float64 instead of float32.
-	Float64 bool
+	Float64 bool `key:"model.dtype" words:"float32 float64"`
 	// Init is where a table begins, in positions that are scaled so that the first axis has
 	// the standard deviation InitStd; 0 means 1. Start [n, Dim] are the positions for
 	// InitGiven, which are taken as they are; see Neighborhood.StartFrom.
 	Init    Init
-	InitStd float64
+	InitStd float64 `key:"model.init_std" in:"[1e-20,1e18]"`
 	Start   *data.Matrix
 
 	// Loss is one of the paper's four; the zero value is Neg-t-SNE.
-	Loss op.Loss
+	Loss op.Loss `key:"loss.name"`
 	// Metric is the similarity of two positions; the zero value is the Cauchy
 	// kernel of their Euclidean distance. Temperature is that of the cosine; 0
 	// means 0.5.
-	Metric      op.Metric
-	Temperature float64
+	Metric      op.Metric `key:"loss.metric"`
+	Temperature float64   `key:"loss.temperature" in:"[0.01,1e6]"`
 	// Negatives is m, the number of negatives for each edge; 0 means 5, train.Full
 	// all other points of the batch. Sampling says how they are drawn.
-	Negatives int
-	Sampling  train.Sampling
+	Negatives int            `key:"loss.negatives" in:"[1,inf)" words:"full=-1"`
+	Sampling  train.Sampling `key:"loss.sampling"`
 	// Spectrum is where on the spectrum between t-SNE and UMAP Neg-t-SNE and
 	// InfoNC-t-SNE are. The zero value is the paper's Z̄ = |X|/m, and ρ = 1.
-	Spectrum train.SpectrumParam
+	Spectrum train.SpectrumParam `key:"loss"`
 	// Scale multiplies the loss; 0 means 0.5 for InfoNC-t-SNE, as in the paper's
 	// runs, and 1 for the others.
-	Scale float64
+	Scale float64 `key:"loss.scale,null" in:"[1e-30,1e30]"`
 	// Clamp bounds the arguments of logarithms from below, 0 ≤ Clamp < 1; nil means
 	// 1e-10, and 0 no bound.
-	Clamp *float64
+	Clamp *float64 `key:"loss.clamp,given" in:"[0,1)"`
 	// Mean takes the mean of a batch's losses instead of their sum.
-	Mean bool
+	Mean bool `key:"loss.reduction" words:"sum mean"`
 	// ExcludePositive leaves the positive pair out of InfoNC-t-SNE's denominator.
-	ExcludePositive bool
+	ExcludePositive bool `key:"loss.positive_in_denominator" words:"true false"`
 	// LogZ is where NC-t-SNE's log Z starts, counted per pair of points (see
 	// train.Normalization.Z), and FixZ keeps it there, or where a phase says.
-	LogZ float64
-	FixZ bool
+	LogZ float64 `key:"loss.log_z" in:"[-60,60]"`
+	FixZ bool    `key:"loss.learn_z" words:"true false"`
 
 	// Epochs is the number of passes over all edges; 0 means 750 for a table and
 	// 50 for a network.
-	Epochs int
+	Epochs int `key:"train.epochs,null" in:"[1,inf)"`
 	// BatchSize is the number of edges of a batch; 0 means 1024.
-	BatchSize int
+	BatchSize int `key:"train.batch_size" in:"[2,inf)"`
 	// Optimizer moves the parameters; the zero value is SGD for a table and Adam for a
 	// network. Momentum is that of SGD. WeightDecay is the L2 penalty of both.
-	Optimizer             Optimizer
-	Momentum, WeightDecay float64
+	Optimizer   Optimizer `key:"train.optimizer,null"`
+	Momentum    float64   `key:"train.momentum" in:"[0,1)"`
+	WeightDecay float64   `key:"train.weight_decay" in:"[0,inf)"`
 	// LR is the learning rate at the beginning, which Schedule lets fall; 0 means 1 for
 	// SGD and 0.001 for Adam. WarmUp is for how many epochs it first rises from 0. LRZ is
 	// the learning rate of log Z; nil means 0.001, and 0 keeps log Z as FixZ does.
-	LR       float64
-	LRZ      *float64
-	Schedule train.Schedule
-	WarmUp   int
+	LR       float64        `key:"train.lr,null" in:"(0,inf)"`
+	LRZ      *float64       `key:"train.lr_z,given" in:"[0,inf)"`
+	Schedule train.Schedule `key:"train.anneal"`
+	WarmUp   int            `key:"train.warm_up" in:"[0,inf)"`
 	// Clip bounds each element of the gradients; nil means 4, and 0 no bound.
-	Clip *float64
+	Clip *float64 `key:"train.clip,given" in:"[0,inf)"`
 	// EarlyExaggeration runs the first third of the epochs (train.EarlyEpochs) at
 	// max(s, 1), where Spectrum has s.
-	EarlyExaggeration bool
+	EarlyExaggeration bool `key:"train.early_exaggeration"`
 	// Phases, if there are any, are run one after the other instead of one phase of all
 	// Epochs, which may then be 0 or their sum.
-	Phases []Phase
+	Phases []Phase `key:"train.phases" item:"phase"`
 
 	// Seed decides all that is random. The same seed gives the same embedding, bit
 	// for bit, on any number of cores.
-	Seed uint64
+	Seed uint64 `key:"seed" in:"[0,inf)"`
 	// Device is where it is computed; nil means the CPU.
 	Device *model.Device
 	// Hooks are called after every epoch, with how the run goes (train.State) and the
@@ -190,15 +193,15 @@ type Options struct {
 // A Phase is a part of a run with a schedule of its own: see train.Phase. Fields that are
 // nil or 0 are those of Options, but for Epochs, which is at least 1.
 type Phase struct {
-	Epochs    int
-	LR        float64
-	Spectrum  train.SpectrumParam
-	Negatives int
-	Schedule  *train.Schedule
-	WarmUp    *int
+	Epochs    int                 `key:"epochs" in:"[1,inf)"`
+	LR        float64             `key:"lr,null" in:"(0,inf)"`
+	Spectrum  train.SpectrumParam `key:",squash"`
+	Negatives int                 `key:"negatives,null" in:"[1,inf)" words:"full=-1"`
+	Schedule  *train.Schedule     `key:"anneal"`
+	WarmUp    *int                `key:"warm_up" in:"[0,inf)"`
 	// LogZ is where NC-t-SNE's log Z starts again; nil carries it over from the phase
 	// before.
-	LogZ *float64
+	LogZ *float64 `key:"log_z" in:"[-60,60]"`
 }
 
 // Init is where a table begins.
@@ -223,6 +226,9 @@ var initNames = errkind.Names[Init]{
 
 func (i Init) String() string { return initNames.String(i) }
 
+// MarshalText implements encoding.TextMarshaler.
+func (i Init) MarshalText() ([]byte, error) { return initNames.Text(i) }
+
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (i *Init) UnmarshalText(text []byte) error { return initNames.Parse(i, text) }
 
@@ -245,6 +251,9 @@ var optimizerNames = errkind.Names[Optimizer]{
 
 func (o Optimizer) String() string { return optimizerNames.String(o) }
 
+// MarshalText implements encoding.TextMarshaler.
+func (o Optimizer) MarshalText() ([]byte, error) { return optimizerNames.Text(o) }
+
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (o *Optimizer) UnmarshalText(text []byte) error { return optimizerNames.Parse(o, text) }
 
@@ -264,73 +273,146 @@ func badOption(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrOption, fmt.Sprintf(format, args...))
 }
 
-// Check says what is wrong with the options for n points; Embed calls it first.
+// Check says what is wrong with the options for n points; Embed calls it first. Errors wrap
+// ErrOption, or ErrPoints if there are too few points for the neighbours, and mostly an
+// *OptionError.
 func (o *Options) Check(n int) error {
-	if err := o.checkGraph(n); err != nil {
+	err := o.checkGraph(n)
+	if err == nil {
+		err = o.checkModel(n)
+	}
+	if err == nil {
+		err = errors.Join(o.Objective().Check(), o.Objective().CheckWidth("model.dim", cmp.Or(o.Dim, DefaultDim)), o.optimizer(o.WeightDecay).Init(nil))
+	}
+	if err == nil {
+		edges := n * max(1, cmp.Or(o.Neighbors, DefaultNeighbors))
+		if o.Graph != nil {
+			edges = o.Graph.Edges()
+		}
+		fit := o.FitOptions()
+		var fault *OptionError
+		if err = fit.Check(o.Objective(), n, edges); errors.As(err, &fault) && len(o.Phases) == 0 {
+			fault.List, fault.Item = "", ""
+		}
+	}
+	dim, k := cmp.Or(o.Dim, DefaultDim), cmp.Or(o.Neighbors, DefaultNeighbors)
+	switch { // CheckSize relies on that these come last, and have no numbers in Want
+	case err != nil:
+	case !o.network() && dim > math.MaxInt32/max(1, n):
+		err = &OptionError{Key: "model.dim", Got: fmt.Sprintf("%d for %d points", dim, n), Want: "a table with fewer numbers"}
+	case o.Graph == nil && k >= n:
+		return &OptionError{Key: "graph.k", Got: fmt.Sprintf("%d for %d points", k, n), Want: "fewer than the points that are trained on", Err: ErrPoints}
+	}
+	return asOption(err)
+}
+
+// asOption returns an error that wraps ErrOption for another, nil for nil.
+func asOption(err error) error {
+	if err == nil || errors.Is(err, ErrOption) {
 		return err
 	}
-	switch dim := cmp.Or(o.Dim, DefaultDim); {
-	case dim < 0:
-		return badOption("%d dimensions; take 1 or more, or 0 for %d", dim, DefaultDim)
+	return fmt.Errorf("%w: %w", ErrOption, err)
+}
+
+// An OptionError is about the value of an option: see its Key.
+type OptionError = train.OptionError
+
+// checkModel is the part of Check about the model, its start, and how it is moved.
+func (o *Options) checkModel(n int) error {
+	dim := cmp.Or(o.Dim, DefaultDim)
+	total := totalEpochs(o.Phases)
+	switch {
 	case !initNames.Valid(o.Init):
-		return badOption("no start %d", o.Init)
-	case !optimizerNames.Valid(o.Optimizer):
-		return badOption("no optimiser %d", o.Optimizer)
+		return &OptionError{Key: "model.init", Got: o.Init.String(), Want: text.Enumerate(o.Init.Words())}
 	case o.Momentum != 0 && o.adam():
-		return badOption("a momentum of %g, which Adam does not have; take SGD, or leave it out", o.Momentum)
-	case o.OnComponents && (!o.network() || o.components() == 0):
-		return badOption("OnComponents, but no Hidden or no Components; a network alone sees points, and there must be components")
-	case len(o.Phases) > 0 && o.Epochs != 0 && o.Epochs != totalEpochs(o.Phases):
-		return badOption("%d epochs, but phases of %d; leave Epochs at 0", o.Epochs, totalEpochs(o.Phases))
-	case o.EarlyExaggeration && len(o.Phases) > 0:
-		return badOption("both EarlyExaggeration and Phases; write the exaggeration as a phase")
+		return &OptionError{Key: "train.momentum", Got: fmt.Sprint(o.Momentum), Other: "train.optimizer", OtherGot: "adam", Want: "0"}
+	case o.OnComponents && !o.network():
+		return &OptionError{Key: "model.input", Got: "pca", Other: "model.kind", OtherGot: "table", Want: "points"}
+	case o.OnComponents && o.components() == 0:
+		return &OptionError{Key: "model.input", Got: "pca", Other: "graph.pca", OtherGot: "0", Want: "points, or a number of components"}
+	case len(o.Phases) > 0 && o.Epochs != 0 && o.Epochs != total:
+		return &OptionError{Key: "train.epochs", Got: fmt.Sprint(o.Epochs), Other: "train.phases", OtherGot: fmt.Sprintf("of %d epochs", total), Want: "null"}
+	case len(o.Phases) > 0 && o.EarlyExaggeration:
+		return &OptionError{Key: "train.early_exaggeration", Got: "true", Other: "train.phases", OtherGot: fmt.Sprintf("of %d epochs", total), Want: "false, or the exaggeration as a phase"}
 	case o.network() && o.Init != InitPCA && o.Init != InitRandom:
-		return badOption("a network that begins at positions; only a table does")
+		return &OptionError{Key: "model.init", Got: o.Init.String(), Other: "model.kind", OtherGot: "mlp", Want: "pca; a network starts with random weights"}
 	case o.Start != nil && o.Init != InitGiven:
 		return badOption("Start, but not InitGiven")
 	case o.Start != nil && (o.Start.N != n || o.Start.D != dim || len(o.Start.X) != n*dim):
 		return badOption("a start of %d×%d for %d points in %d dimensions", o.Start.N, o.Start.D, n, dim)
 	case o.Start != nil && !finite.All(o.Start.X):
 		return badOption("a start with a value that is no finite number")
-	case !(o.InitStd >= 0) || math.IsInf(o.InitStd, 0):
-		return badOption("a start with a standard deviation of %g; take a positive number, or 0 for 1", o.InitStd)
-	case slices.ContainsFunc(o.Hidden, func(width int) bool { return width < 1 }):
-		return badOption("hidden layers of the widths %d; take 1 or more for each", o.Hidden)
-	case !(o.Scale >= 0):
-		return badOption("a loss times %g; take a positive number, or 0 for the loss's own", o.Scale)
-	}
-	if err := errors.Join(o.Objective().Check(), o.optimizer(o.WeightDecay).Init(nil)); err != nil {
-		return fmt.Errorf("%w: %w", ErrOption, err)
-	}
-	edges := n * max(1, cmp.Or(o.Neighbors, DefaultNeighbors))
-	if o.Graph != nil {
-		edges = o.Graph.Edges()
-	}
-	fit := o.FitOptions()
-	if err := fit.Check(o.Objective(), n, edges); err != nil {
-		return fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	return nil
 }
 
-// checkGraph is the part of Check that is about the neighborhood.
+// checkGraph is the part of Check about ranges and the neighborhood.
 func (o *Options) checkGraph(n int) error {
+	if err := option.Check(o); err != nil {
+		return asOption(err)
+	}
 	switch {
-	case o.components() < 0:
-		return badOption("%d principal components; take 0 for none, or more", o.components())
-	case o.GraphMetric != "" && !slices.Contains(o.GraphMetric.Words(), string(o.GraphMetric)):
-		return badOption("the metric %q of points; take one of %v", o.GraphMetric, o.GraphMetric.Words())
-	case o.Neighbors < 0 || o.MinNeighbors < 0:
-		return badOption("%d neighbours, and at least %d; take 1 or more, or 0 for %d", o.Neighbors, o.MinNeighbors, DefaultNeighbors)
+	case o.MinNeighbors < 0:
+		return badOption("at least %d neighbours; take 0 or more", o.MinNeighbors)
 	case o.Graph == nil:
 		return nil
 	case o.Search == neighbors.Approximate:
-		return badOption("both an approximate search and a graph of one's own, which needs none; leave one of them out")
+		return &OptionError{Key: "graph.search", Got: "approximate", Other: "graph.file", OtherGot: "a graph of one's own", Want: "auto", Err: ErrOption}
 	case o.Graph.N != n:
 		return badOption("a graph of %d points for %d; build it of the same points", o.Graph.N, n)
 	}
 	if err := o.Graph.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrOption, err)
+	}
+	return nil
+}
+
+// CheckSize says what is wrong with the options for points of a size, as far as this is
+// known. Errors are those of Check.
+func (o *Options) CheckSize(size data.Size) error {
+	if size.High >= 2 { // Check is about points with neighbours
+		if err := option.InBoth(o.Check, max(2, size.Low), size.High); err != nil {
+			return err
+		}
+	}
+	return asOption(cmp.Or(o.checkWeights(size.Width), o.checkSparse(size)))
+}
+
+// checkWeights refuses networks whose weights cannot be numbered. width is that of the
+// points, 0 if it is not known.
+func (o *Options) checkWeights(width int) error {
+	if !o.network() {
+		return nil
+	}
+	if o.OnComponents {
+		width = min(width, o.components())
+	}
+	total, in := 0, width
+	for _, out := range append(slices.Clone(o.Hidden), cmp.Or(o.Dim, DefaultDim)) {
+		if total += in * out; total > math.MaxInt32 {
+			return &OptionError{Key: "model.hidden", Got: fmt.Sprintf("%d for points of %d values", o.Hidden, width), Want: fmt.Sprintf("at most %d weights", math.MaxInt32)}
+		}
+		in = out
+	}
+	return nil
+}
+
+// checkSparse refuses what sparse points cannot be made.
+func (o *Options) checkSparse(size data.Size) error {
+	if size.Nonzeros == 0 || o.Reduces(size.Low, size.Width) == 0 { // they become dense
+		return nil
+	}
+	wide := o.network() && !o.OnComponents
+	const orDense = ", or graph.pca: 0, which makes them dense if memory allows"
+	switch {
+	case o.Scaling == data.ScaleStandard:
+		return &OptionError{Key: "data.scale", Got: "standard for sparse points", Want: "unit or none" + orDense}
+	case o.GraphMetric == data.Correlation:
+		return &OptionError{Key: "graph.metric", Got: "correlation for sparse points", Want: "cosine" + orDense}
+	case wide && size.Width > model.MaxSparseWidth:
+		return &OptionError{Key: "model.input", Got: fmt.Sprintf("points for sparse ones of %d values", size.Width), Want: fmt.Sprintf("pca, or at most %d values", model.MaxSparseWidth)}
+	case wide && o.Float64:
+		return &OptionError{Key: "model.input", Got: "points for sparse ones", Other: "model.dtype", OtherGot: "float64", Want: "pca, or model.dtype: float32"}
 	}
 	return nil
 }
@@ -346,8 +428,10 @@ func (o *Options) Objective() op.ContrastiveOptions {
 // components returns the number of principal components wanted, 0 if none are.
 func (o *Options) components() int { return or(o.Components, DefaultComponents) }
 
-// fixZ reports whether log Z is kept.
-func (o *Options) fixZ() bool { return o.FixZ || o.LRZ != nil && *o.LRZ == 0 }
+// KeepsZ reports whether NC-t-SNE's log Z is kept.
+func (o *Options) KeepsZ() bool {
+	return o.FixZ || o.LRZ != nil && *o.LRZ == 0 && o.Loss.Info().Constant == op.LearntZ
+}
 
 // optimizer returns a new optimiser.
 func (o *Options) optimizer(weightDecay float64) train.Optimizer {
@@ -357,17 +441,27 @@ func (o *Options) optimizer(weightDecay float64) train.Optimizer {
 	return &train.SGD{Momentum: o.Momentum, WeightDecay: weightDecay}
 }
 
-// phases returns the phases of the training.
-func (o *Options) phases() []train.Phase {
+// WithDefaults returns the options with the Epochs, Optimizer and LR that are used where
+// these are 0.
+func (o Options) WithDefaults() Options {
 	epochs, lr := DefaultTableEpochs, float64(DefaultTableLR)
 	if o.network() {
 		epochs = DefaultNetworkEpochs
 	}
+	optimizer := SGD
 	if o.adam() {
-		lr = DefaultNetworkLR
+		optimizer, lr = Adam, DefaultNetworkLR
 	}
+	o.Epochs = cmp.Or(o.Epochs, totalEpochs(o.Phases), epochs)
+	o.Optimizer, o.LR = optimizer, cmp.Or(o.LR, lr)
+	return o
+}
+
+// phases returns the phases of the training.
+func (o Options) phases() []train.Phase {
+	o = o.WithDefaults()
 	whole := train.Phase{
-		Epochs: cmp.Or(o.Epochs, epochs), LR: cmp.Or(o.LR, lr), Schedule: o.Schedule, WarmUp: o.WarmUp, Spectrum: o.Spectrum,
+		Epochs: o.Epochs, LR: o.LR, Schedule: o.Schedule, WarmUp: o.WarmUp, Spectrum: o.Spectrum,
 		ExaggerateEarly: o.EarlyExaggeration, Negatives: cmp.Or(o.Negatives, DefaultNegatives),
 	}
 	if len(o.Phases) == 0 {
@@ -391,7 +485,7 @@ func (o *Options) FitOptions() train.Options {
 	return train.Options{
 		Phases: o.phases(), BatchSize: o.BatchSize, Seed: o.Seed, Device: o.Device, Sampling: o.Sampling,
 		Optimizer: o.optimizer(o.WeightDecay), Clip: or(o.Clip, DefaultClip),
-		LogZ: o.LogZ, FixZ: o.fixZ(), OptimizerZ: o.optimizer(0), LRZ: or(o.LRZ, 0.001),
+		LogZ: o.LogZ, FixZ: o.KeepsZ(), OptimizerZ: o.optimizer(0), LRZ: or(o.LRZ, 0.001),
 		Hooks: o.Hooks, OnBatch: o.OnBatch, Checkpoints: o.Checkpoints, Resume: o.Resume,
 	}
 }

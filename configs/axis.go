@@ -7,14 +7,15 @@ import (
 	"strconv"
 	"strings"
 
+	"cne"
 	"cne/internal/finite"
 	"cne/internal/text"
 	"cne/model/op"
 	"cne/train"
 )
 
-// An Axis is what the embeddings of a spectrum differ in.
-type Axis struct {
+// A SpectrumAxis is what the embeddings of a spectrum differ in.
+type SpectrumAxis struct {
 	Flag   string    // s, zbar or m
 	Values []float64 // ascending; +Inf is all negatives of the batch
 }
@@ -31,8 +32,8 @@ const FarthestPlace = 100
 const fullBatch = "full"
 
 // ParseAxis reads the values of a flag, a list with commas between them.
-func ParseAxis(flag, list string) (*Axis, error) {
-	a := &Axis{Flag: flag}
+func ParseAxis(flag, list string) (*SpectrumAxis, error) {
+	a := &SpectrumAxis{Flag: flag}
 	for item := range strings.SplitSeq(list, ",") {
 		item = strings.TrimSpace(item)
 		v, err := strconv.ParseFloat(item, 64)
@@ -63,7 +64,7 @@ func ParseAxis(flag, list string) (*Axis, error) {
 }
 
 // Symbol returns what the values are called in figures.
-func (a *Axis) Symbol() string {
+func (a *SpectrumAxis) Symbol() string {
 	if a.Flag == "zbar" {
 		return "Z̄"
 	}
@@ -71,7 +72,7 @@ func (a *Axis) Symbol() string {
 }
 
 // Text returns a value as it may be given.
-func (a *Axis) Text(v float64) string {
+func (a *SpectrumAxis) Text(v float64) string {
 	if math.IsInf(v, 1) {
 		return fullBatch
 	}
@@ -79,15 +80,15 @@ func (a *Axis) Text(v float64) string {
 }
 
 // Title returns a value for people, such as "Z̄ = 8.13e6".
-func (a *Axis) Title(v float64) string {
+func (a *SpectrumAxis) Title(v float64) string {
 	return a.Symbol() + " = " + strings.NewReplacer("e+0", "e", "e+", "e", "e-0", "e-").Replace(a.Text(v))
 }
 
 // Folder returns the name of the folder of a value.
-func (a *Axis) Folder(v float64) string { return a.Flag + "=" + a.Text(v) }
+func (a *SpectrumAxis) Folder(v float64) string { return a.Flag + "=" + a.Text(v) }
 
 // Command returns the command that makes the spectrum.
-func (a *Axis) Command() string {
+func (a *SpectrumAxis) Command() string {
 	texts := make([]string, len(a.Values))
 	for i, v := range a.Values {
 		texts[i] = a.Text(v)
@@ -97,7 +98,7 @@ func (a *Axis) Command() string {
 
 // Check says what is wrong with the axis for a configuration. Errors are of the type
 // *Error.
-func (a *Axis) Check(c *Config, origins Origins) error {
+func (a *SpectrumAxis) Check(c *Config, origins Origins) error {
 	fault := func(key, format string, args ...any) error {
 		e := &Error{Key: key, Problem: fmt.Sprintf(format, args...)}
 		if !origins.IsDefault(key) {
@@ -105,65 +106,46 @@ func (a *Axis) Check(c *Config, origins Origins) error {
 		}
 		return e
 	}
-	shared := train.EarlyEpochs(c.Train.Epochs)
+	loss, epochs := c.Embed.Loss.Info(), c.Embed.Epochs
+	shared := train.EarlyEpochs(epochs)
+	whole := len(c.Embed.Phases) == 0
 	switch {
-	case a.Flag == "s" && !c.Loss.Name.Info().HasSpectrum():
-		return fault("loss.name", "is %s, but --s moves along the spectrum of %s; choose one of them, or compare numbers of negatives with --m", c.Loss.Name, LossesWithSpectrum())
-	case a.Flag == "zbar" && c.Loss.Name.Info().Constant != op.FixedZ:
-		return fault("loss.name", "is %s, but --zbar sets the normalisation constant of %[2]s; choose %[2]s, or compare numbers of negatives with --m", c.Loss.Name, LossesWith(op.FixedZ))
+	case a.Flag == "s" && !loss.HasSpectrum():
+		return fault("loss.name", "got %s with --s, want %s; --m compares numbers of negatives", loss.Word, op.LossesWithSpectrum())
+	case a.Flag == "zbar" && loss.Constant != op.FixedZ:
+		return fault("loss.name", "got %s with --zbar, want %s; --m compares numbers of negatives", loss.Word, op.LossesWith(op.FixedZ))
 	case c.Data.Holdout != nil:
-		return fault("data.holdout", "keeps points from training, which cne spectrum does not; set it to null")
+		return fault("data.holdout", "got held-out points, want null; cne spectrum trains on all")
 	case c.Data.TrainOn != nil:
-		return fault("data.sample", "has the other points placed at the end, which cne spectrum does not; set it to null")
-	case len(c.Train.Phases) == 0 && c.Train.Epochs < 2:
-		return fault("train.epochs", "is 1, but a spectrum needs at least 2, one that all its embeddings share and one in which they differ; give more, or a single entry of train.phases, of which nothing is shared")
-	case len(c.Train.Phases) == 0 && c.Train.WarmUp >= shared:
-		return fault("train.warm_up", "is %d, but all embeddings share the first third of train.epochs, which is %d; warm up for fewer epochs, or run more", c.Train.WarmUp, shared)
+		return fault("data.sample", "got a sample, want null; cne spectrum trains on all points")
+	case whole && epochs < 2:
+		return fault("train.epochs", "got 1, want 2 or more: one that all embeddings share, and one in which they differ")
+	case whole && c.Embed.WarmUp >= shared:
+		return fault("train.warm_up", "got %d, want fewer than the epochs that all embeddings share, the first third of train.epochs (%d)", c.Embed.WarmUp, shared)
 	}
 	return nil
 }
 
-// phases returns the phases that all embeddings share, of which there may be
-// none, and the last one, in which they differ. Without train.phases, the first
-// third of the epochs is shared; it is the paper's early exaggeration: at
-// Z̄ = |X|/m, or at s = 1.
-func (a *Axis) phases(c *Config) (shared []Phase, last Phase) {
-	if n := len(c.Train.Phases); n > 0 {
-		return slices.Clone(c.Train.Phases[:n-1]), c.Train.Phases[n-1]
-	}
-	early := Phase{Epochs: train.EarlyEpochs(c.Train.Epochs)}
-	switch c.Loss.Name.Info().Constant {
-	case op.FixedZ:
-		uniform := Uniform
-		early.ZBar = &uniform
-	case op.Divisor:
-		umap := 1.0
-		early.S = &umap
-	}
-	return []Phase{early}, Phase{Epochs: c.Train.Epochs - early.Epochs}
-}
-
 // At returns the configuration of a run that ends at a value, and which of its
 // epochs it shares with those at other values.
-func (a *Axis) At(c *Config, v float64) (at *Config, shared int) {
-	phases, last := a.phases(c)
-	shared = TotalEpochs(phases)
+func (a *SpectrumAxis) At(c *Config, v float64) (at *Config, shared int) {
+	var last cne.Phase
 	switch a.Flag {
 	case "s":
-		last.S, last.ZBar = &v, nil
+		last.Spectrum = train.FromS(v)
 	case "zbar":
-		z := ZBar(v)
-		last.S, last.ZBar = nil, &z
+		last.Spectrum = train.FromZBar(v)
 	case "m":
-		m := Full
+		last.Negatives = train.Full
 		if !math.IsInf(v, 1) {
-			m = Negatives(v)
+			last.Negatives = int(v)
 		}
-		last.Negatives = &m
 	}
+	each, phases := c.Embed.SpectrumOptions([]cne.Phase{last})
 	x := *c
-	x.Train.Phases = append(phases, last)
-	x.Train.Epochs = TotalEpochs(x.Train.Phases)
-	x.Train.EarlyExaggeration = false
+	x.Embed = each[0]
+	for _, p := range x.Embed.Phases[:phases] {
+		shared += p.Epochs
+	}
 	return &x, shared
 }

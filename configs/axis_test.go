@@ -43,27 +43,28 @@ func TestAxisPhases(t *testing.T) {
 	}
 	set := func(k, v string) Setting { return Setting{Source: "--set " + k, Key: k, Value: v} }
 	for name, tt := range map[string]struct {
-		axis   *Axis
+		axis   *SpectrumAxis
 		config *Config
-		want   []Stage
+		want   []train.Phase
 	}{
-		"Neg-t-SNE, as in the paper": {&Axis{"s", []float64{0.5}}, c(), []Stage{
-			{Epochs: 250, LR: 1, ZBar: ptr(Uniform), Negatives: 5, Schedule: train.Linear},
-			{Epochs: 500, LR: 1, S: ptr(0.5), Negatives: 5, Schedule: train.Linear}}},
-		"InfoNC-t-SNE": {&Axis{"s", []float64{-1}}, c(set("loss.name", "infonce"), set("train.epochs", "7")), []Stage{
-			{Epochs: 3, LR: 1, S: ptr(1.0), Negatives: 5, Schedule: train.Linear},
-			{Epochs: 4, LR: 1, S: ptr(-1.0), Negatives: 5, Schedule: train.Linear}}},
-		"all negatives": {&Axis{"m", []float64{math.Inf(1)}}, c(set("loss.name", "nc"), set("train.epochs", "3")), []Stage{
+		"Neg-t-SNE, as in the paper": {&SpectrumAxis{"s", []float64{0.5}}, c(), []train.Phase{
+			{Epochs: 250, LR: 1, Spectrum: train.FromZBar(0), Negatives: 5, Schedule: train.Linear},
+			{Epochs: 500, LR: 1, Spectrum: train.FromS(0.5), Negatives: 5, Schedule: train.Linear}}},
+		"InfoNC-t-SNE": {&SpectrumAxis{"s", []float64{-1}}, c(set("loss.name", "infonce"), set("train.epochs", "7")), []train.Phase{
+			{Epochs: 3, LR: 1, Spectrum: train.FromS(1.0), Negatives: 5, Schedule: train.Linear},
+			{Epochs: 4, LR: 1, Spectrum: train.FromS(-1.0), Negatives: 5, Schedule: train.Linear}}},
+		"all negatives": {&SpectrumAxis{"m", []float64{math.Inf(1)}}, c(set("loss.name", "nc"), set("train.epochs", "3")), []train.Phase{
 			{Epochs: 1, LR: 1, Negatives: 5, Schedule: train.Linear},
-			{Epochs: 2, LR: 1, Negatives: Full, Schedule: train.Linear}}},
-		"phases of one's own": {&Axis{"zbar", []float64{7}}, c(set("train.phases", "[{epochs: 3, s: 2}, {epochs: 4, lr: 0.5, s: 1, negatives: 9}]")), []Stage{
-			{Epochs: 3, LR: 1, S: ptr(2.0), Negatives: 5, Schedule: train.Linear},
-			{Epochs: 4, LR: 0.5, ZBar: ptr(ZBar(7)), Negatives: 9, Schedule: train.Linear}}},
-		"a phase alone": {&Axis{"s", []float64{1}}, c(set("train.phases", "[{epochs: 3}]")), []Stage{
-			{Epochs: 3, LR: 1, S: ptr(1.0), Negatives: 5, Schedule: train.Linear}}},
+			{Epochs: 2, LR: 1, Negatives: train.Full, Schedule: train.Linear}}},
+		"phases of one's own": {&SpectrumAxis{"zbar", []float64{7}}, c(set("train.phases", "[{epochs: 3, s: 2}, {epochs: 4, lr: 0.5, s: 1, negatives: 9}]")), []train.Phase{
+			{Epochs: 3, LR: 1, Spectrum: train.FromS(2.0), Negatives: 5, Schedule: train.Linear},
+			{Epochs: 4, LR: 0.5, Spectrum: train.FromZBar(7), Negatives: 9, Schedule: train.Linear}}},
+		"a phase alone": {&SpectrumAxis{"s", []float64{1}}, c(set("train.phases", "[{epochs: 3}]")), []train.Phase{
+			{Epochs: 3, LR: 1, Spectrum: train.FromS(1.0), Negatives: 5, Schedule: train.Linear}}},
 	} {
 		at, shared := tt.axis.At(tt.config, tt.axis.Values[0])
-		got := at.Stages()
+		o := at.Options()
+		got := o.FitOptions().Phases
 		want := 0
 		if len(got) > 1 {
 			want = got[0].Epochs
@@ -71,7 +72,7 @@ func TestAxisPhases(t *testing.T) {
 		if !reflect.DeepEqual(got, tt.want) || shared != want {
 			t.Errorf("%s: %d shared epochs and stages %s, want %s", name, shared, inJSON(got), inJSON(tt.want))
 		}
-		if before := inJSON(tt.config.Train.Phases); strings.Contains(before, `"ZBar":7`) {
+		if before := inJSON(tt.config.Embed.Phases); strings.Contains(before, `"ZBar":7`) {
 			t.Errorf("%s: the configuration itself has changed: %s", name, before)
 		}
 	}

@@ -8,12 +8,12 @@
 // and of single settings, each laid over the ones before and over the defaults.
 // It takes no key that does not exist and no value that makes no sense: an Error
 // says in one sentence where it stands, what is wrong and what is allowed. What
-// is allowed stands in the tags and types of the struct's fields; what two keys
-// forbid each other, beside the struct. The structs' methods translate them into
-// the options of the packages that do the work (translate.go).
+// is allowed stands in the tags and types of the struct's fields, most of which are those
+// of the options of package cne and simclr (package internal/option); what two keys forbid
+// each other, in the checks of these packages.
 //
-// To add a key, add it to the struct and to the file of the defaults, and
-// translate it.
+// To add a key, add the field with its tag to such a struct, and the key to the file of the
+// defaults.
 package configs
 
 import (
@@ -30,6 +30,7 @@ import (
 	"cne/data/file"
 	"cne/data/images"
 	"cne/model"
+	"cne/simclr"
 )
 
 //go:embed default.yaml
@@ -40,16 +41,16 @@ var simclrDefaults string
 
 // Train is the configuration of cne train.
 var Train = &Schema[Config]{
-	keySet:   keySet{keys: keysOf(reflect.TypeFor[Config]()), command: "cne train", printer: "cne config", meanings: meaningsIn(&defaults)},
-	defaults: defaults,
-	complete: (*Config).complete,
-	clashes:  (*Config).clashes,
-	size:     (*Config).CheckSize,
-	columns:  func(ctx context.Context, c *Config, started bool) error { return c.checkColumns(ctx, started) },
-	dataSize: func(ctx context.Context, c *Config) data.Size { return c.dataSize(ctx) },
-	memory:   func(c *Config, size data.Size, on *model.Device) cne.Memory { return c.memory(size, on, 1) },
+	keySet:    keySet{keys: orderedKeys(reflect.TypeFor[Config](), defaults), command: "cne train", printer: "cne config", meanings: meaningsIn(&defaults)},
+	defaults:  defaults,
+	complete:  (*Config).complete,
+	conflicts: (*Config).conflicts,
+	size:      (*Config).CheckSize,
+	columns:   func(ctx context.Context, c *Config, started bool) error { return c.checkColumns(ctx, started) },
+	dataSize:  func(ctx context.Context, c *Config) data.Size { return c.dataSize(ctx) },
+	memory:    func(c *Config, size data.Size, on *model.Device) cne.Memory { return c.memory(size, on, 1) },
 	common: func(c *Config) Common {
-		return Common{&c.Output.Dir, c.Train.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, c.Model.DType, c.Inputs()}
+		return Common{&c.Output.Dir, c.Embed.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, c.Embed.Float64, c.Inputs()}
 	},
 	dir: func(c *Config) string { return dirFor(c.Data.Path[0]) },
 	// The checkpoint knows the points, those held out and the graph by their
@@ -58,9 +59,9 @@ var Train = &Schema[Config]{
 		"device.name", "output", "plot", "log", "quality", "checkpoint", "train.log_every", "graph.cache",
 		"data.path", "data.labels", "data.holdout_labels", "data.names",
 	},
-	cannotExtend: func(begun, now *Config) string {
-		if now.Train.Epochs > begun.Train.Epochs && now.Train.EarlyExaggeration {
-			return fmt.Sprintf("cannot be given more epochs than %d, since its early exaggeration is a share of them", begun.Train.Epochs)
+	whyNotLonger: func(begun, now *Config) string {
+		if now.Embed.Epochs > begun.Embed.Epochs && now.Embed.EarlyExaggeration {
+			return fmt.Sprintf("cannot be given more epochs than %d, since its early exaggeration is a share of them", begun.Embed.Epochs)
 		}
 		return ""
 	},
@@ -73,9 +74,9 @@ var Spectrum = func() *Schema[Config] {
 	s.dir = func(c *Config) string {
 		return filepath.ToSlash(filepath.Join("runs", "spectrum-"+filepath.Base(dirFor(c.Data.Path[0]))))
 	}
-	s.cannotExtend = func(begun, now *Config) string {
-		if now.Train.Epochs > begun.Train.Epochs {
-			return fmt.Sprintf("cannot be given more epochs than %d, a share of which its embeddings have in common", begun.Train.Epochs)
+	s.whyNotLonger = func(begun, now *Config) string {
+		if now.Embed.Epochs > begun.Embed.Epochs {
+			return fmt.Sprintf("cannot be given more epochs than %d, a share of which its embeddings have in common", begun.Embed.Epochs)
 		}
 		return ""
 	}
@@ -84,7 +85,7 @@ var Spectrum = func() *Schema[Config] {
 
 // SpectrumAlong is the configuration of a spectrum along an axis, which Write notes in its
 // command line: "cne spectrum --s 0,1".
-func SpectrumAlong(a *Axis) *Schema[Config] {
+func SpectrumAlong(a *SpectrumAxis) *Schema[Config] {
 	s := *Spectrum
 	s.command = a.Command()
 	s.memory = func(c *Config, size data.Size, on *model.Device) cne.Memory {
@@ -95,21 +96,21 @@ func SpectrumAlong(a *Axis) *Schema[Config] {
 
 // Pretrain is the configuration of cne simclr.
 var Pretrain = &Schema[SimCLR]{
-	keySet:   keySet{keys: keysOf(reflect.TypeFor[SimCLR]()), command: "cne simclr pretrain", printer: "cne simclr config", meanings: meaningsIn(&simclrDefaults)},
+	keySet:   keySet{keys: orderedKeys(reflect.TypeFor[SimCLR](), simclrDefaults), command: "cne simclr pretrain", printer: "cne simclr config", meanings: meaningsIn(&simclrDefaults)},
 	defaults: simclrDefaults,
-	preset: func(values map[string]any) (text, source string) {
-		if section, ok := values["simclr"].(map[string]any); ok && section["method"] == tsimcne {
+	preset: func(value func(key string) any) (text, source string) {
+		if value("simclr.method") == tsimcne {
 			text = tsimcnePreset
-			if stages, _ := values["stages"].([]NetworkStage); len(stages) == 0 {
+			if stages, _ := value("stages").([]simclr.Stage); len(stages) == 0 {
 				text += tsimcneWarmUp
 			}
 			return text, "simclr.method=" + tsimcne
 		}
 		return "", ""
 	},
-	complete: (*SimCLR).complete,
-	clashes:  (*SimCLR).clashes,
-	size:     (*SimCLR).CheckSize,
+	complete:  (*SimCLR).complete,
+	conflicts: (*SimCLR).conflicts,
+	size:      (*SimCLR).CheckSize,
 	columns: func(_ context.Context, c *SimCLR, started bool) error {
 		if started {
 			return nil
@@ -121,7 +122,7 @@ var Pretrain = &Schema[SimCLR]{
 	},
 	memory: (*SimCLR).memory,
 	common: func(c *SimCLR) Common {
-		return Common{&c.Output.Dir, c.Train.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, "float32", c.Inputs()}
+		return Common{&c.Output.Dir, c.Pretrain.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, false, c.Inputs()}
 	},
 	dir: func(c *SimCLR) string {
 		name := strings.TrimPrefix(dirFor(c.Data.Path[0]), "runs/")
@@ -133,7 +134,7 @@ var Pretrain = &Schema[SimCLR]{
 	// The checkpoint knows the images by their contents; labels take no part
 	// in training.
 	mayChange:    []string{"device.name", "output", "log", "monitor", "checkpoint", "evaluate", "train.log_every", "data.path", "data.labels"},
-	cannotExtend: func(_, _ *SimCLR) string { return "" },
+	whyNotLonger: func(_, _ *SimCLR) string { return "" },
 }
 
 // keySets lists those of all commands.

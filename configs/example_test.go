@@ -15,7 +15,7 @@ func ExampleSchema() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(c.Loss.Name, *c.Loss.S, "from", origins["loss.s"])
+	fmt.Println(c.Embed.Loss, *c.Embed.Spectrum.S, "from", origins["loss.s"])
 	fmt.Println(*c.Options().Spectrum.S)
 
 	_, err = configs.Train.Parse("run.yaml", []byte("loss:\n  name: umpa"))
@@ -23,5 +23,5 @@ func ExampleSchema() {
 	// Output:
 	// neg 0.5 from example
 	// 0.5
-	// run.yaml:2: loss.name is "umpa", but must be neg, nc, infonc or umap; did you mean umap?
+	// run.yaml:2: loss.name: got "umpa", want neg, nc, infonc or umap; did you mean umap?
 }

@@ -69,7 +69,7 @@ func (m *Model) CheckInit() error {
 		return nil
 	}
 	if _, err := os.Stat(path); err != nil {
-		return fmt.Errorf("model.init is %s, but must be pca, spectral, multilevel, random, or the run folder or file of an earlier embedding (%w)", text.Quote(path), err)
+		return fmt.Errorf("model.init: got %s, want %s (%w)", text.Quote(path), startWords, err)
 	}
 	return nil
 }

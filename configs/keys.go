@@ -1,7 +1,9 @@
 package configs
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -9,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"cne/internal/option"
 	"cne/internal/text"
 )
 
@@ -16,35 +19,71 @@ import (
 type key struct {
 	name  string // as in "train.epochs"
 	rule  rule
+	null  bool  // whether null stands for the zero value
 	index []int // of its field in the struct
 }
 
 // keysOf returns the keys of a struct, and of the structs in it, in the order of
-// the fields. A field's tag key holds its name, behind which ",null" allows null
-// (as a pointer does by itself), ",squash" if it is a struct whose keys are those of
-// the struct around it, or ",leaf" if it is one without keys. The other tags are about
-// the rule.
+// the fields.
 func keysOf(t reflect.Type) []key {
 	var keys []key
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, option, _ := strings.Cut(f.Tag.Get("key"), ",")
-		if f.Type.Kind() != reflect.Struct || option == "leaf" {
-			r := ruleOf(f.Type, f.Tag)
-			if option == "null" {
-				r = orNull(r)
-			}
-			keys = append(keys, key{name, r, []int{i}})
-			continue
-		}
-		if option != "squash" {
-			name += "."
-		}
-		for _, k := range keysOf(f.Type) {
-			keys = append(keys, key{name + k.name, k.rule, append([]int{i}, k.index...)})
-		}
+	for _, f := range option.Fields(t) {
+		keys = append(keys, key{f.Key, ruleOf(f), f.Null, f.Index})
 	}
 	return keys
+}
+
+// orderedKeys returns the keys of a struct in the order of a file of defaults, and then
+// those that it does not have.
+func orderedKeys(t reflect.Type, file string) []key {
+	place := map[string]int{}
+	section := ""
+	for line := range strings.Lines(file) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), ":")
+		switch {
+		case !ok || strings.HasPrefix(name, "#"):
+		case !strings.HasPrefix(line, " ") && value == "":
+			section = name + "."
+		case strings.HasPrefix(line, " "):
+			place[section+name] = len(place) + 1
+		default:
+			place[name] = len(place) + 1
+		}
+	}
+	keys := keysOf(t)
+	at := func(k key) int { return cmp.Or(place[k.name], math.MaxInt) }
+	slices.SortStableFunc(keys, func(a, b key) int { return cmp.Compare(at(a), at(b)) })
+	return keys
+}
+
+// value returns the value of the key in a struct; nil stands for null.
+func (k *key) value(of reflect.Value) any {
+	v := of.FieldByIndex(k.index)
+	if v.IsZero() && (k.null || v.Kind() == reflect.Pointer) {
+		return nil
+	}
+	return reflect.Indirect(v).Interface()
+}
+
+// node returns the node that stands for a value of the key in YAML.
+func (k *key) node(v any) (*yaml.Node, error) {
+	if v != nil && k.rule.write != nil {
+		v = k.rule.write(v)
+	}
+	return valueNode(v)
+}
+
+// assign sets a field to a value that a rule has read.
+func assign(field reflect.Value, v any) {
+	switch {
+	case v == nil:
+		field.SetZero()
+	case field.Kind() == reflect.Pointer:
+		field.Set(reflect.New(field.Type().Elem()))
+		assign(field.Elem(), v)
+	default:
+		field.Set(reflect.ValueOf(v).Convert(field.Type()))
+	}
 }
 
 // find returns the key of a name.
@@ -114,8 +153,8 @@ func (s *keySet) firstKey(section string) string {
 // keys that it is then of: device: cuda.
 var shorthands = map[string]string{"device": "device.name"}
 
-// inFull returns the key that a name stands for, which may be a shorthand.
-func (s *keySet) inFull(name string) string {
+// fullName returns the key that a name stands for, which may be a shorthand.
+func (s *keySet) fullName(name string) string {
 	if k, ok := shorthands[name]; ok && s.Has(k) {
 		return k
 	}
@@ -125,11 +164,11 @@ func (s *keySet) inFull(name string) string {
 // unknownKey says that there is no such key, and what may have been meant: a
 // key of another command, or one that is written alike.
 func (s *keySet) unknownKey(source, k string) *Error {
-	problem := fmt.Sprintf("is not a key; %q lists all keys", s.printer)
+	problem := fmt.Sprintf("unknown key; %q lists all keys", s.printer)
 	if other := s.otherCommand(k); other != "" {
-		problem = fmt.Sprintf("is a key of %q, but this is a configuration of %q", other, s.command)
+		problem = fmt.Sprintf("a key of %q, but this is a configuration of %q", other, s.command)
 	} else if near := s.near(k); near != "" {
-		problem = "is not a key; did you mean " + near + "?"
+		problem = "unknown key; did you mean " + near + "?"
 	}
 	return &Error{source, text.Printable(k), problem}
 }

@@ -156,16 +156,16 @@ func (s *keySet) addMapping(l *layer, path string, n *yaml.Node, prefix string) 
 			if isNull(node) {
 				return nil
 			}
-			if short := s.inFull(k); short != k && node.Kind == yaml.ScalarNode {
+			if short := s.fullName(k); short != k && node.Kind == yaml.ScalarNode {
 				return s.add(l, path, name, node, short)
 			}
 			if node.Kind != yaml.MappingNode {
-				return &Error{at(path, name), k, fmt.Sprintf("is %s, but must be a section with keys such as %s", describe(node), s.firstKey(k))}
+				return &Error{at(path, name), k, fmt.Sprintf("got %s, want a section with keys such as %s", describe(node), s.firstKey(k))}
 			}
 			return s.addMapping(l, path, node, k+".")
 		}
 		if section, rest, dotted := strings.Cut(name.Value, "."); dotted && s.Has(k) {
-			return &Error{at(path, name), k, fmt.Sprintf("is a key of the section %s; write \"%s: {%s: …}\"", section, section, rest)}
+			return &Error{at(path, name), k, fmt.Sprintf("a key of the section %s; write \"%s: {%s: …}\"", section, section, rest)}
 		}
 		return s.add(l, path, name, node, k)
 	})
@@ -178,7 +178,7 @@ func eachKey(path, prefix string, n *yaml.Node, each func(name, node *yaml.Node)
 	for i := 0; i < len(n.Content); i += 2 {
 		name := n.Content[i]
 		if first, twice := lines[name.Value]; twice {
-			return &Error{at(path, name), text.Printable(prefix + name.Value), fmt.Sprintf("is given twice, first in line %d; keep one of them", first)}
+			return &Error{at(path, name), text.Printable(prefix + name.Value), fmt.Sprintf("given twice, first in line %d; keep one of them", first)}
 		}
 		lines[name.Value] = name.Line
 		if err := each(name, resolve(n.Content[i+1])); err != nil {
@@ -218,8 +218,8 @@ func (s *keySet) add(l *layer, path string, name, node *yaml.Node, k string) err
 // at returns the source of a node in a file.
 func at(path string, n *yaml.Node) string { return fmt.Sprintf("%s:%d", path, n.Line) }
 
-// error completes the problem to an Error.
-func (p *problem) error(source, key string) *Error {
+// error completes what is wrong to an Error.
+func (p *invalid) error(source, key string) *Error {
 	if p.part != "" {
 		key += ": " + p.part
 	}
@@ -252,7 +252,7 @@ func (s *keySet) readEnvironment(environ []string) (*layer, error) {
 		}
 	}
 	for short, k := range shorthands {
-		if s.inFull(short) == k {
+		if s.fullName(short) == k {
 			byVariable[variable(short)] = k
 		}
 	}
@@ -301,23 +301,23 @@ func (s *keySet) readSettings(settings []Setting) (*layer, error) {
 
 // addText sets a key of a layer to a value given as text.
 func (s *keySet) addText(l *layer, source, k, value string) error {
-	k = s.inFull(k)
+	k = s.fullName(k)
 	if err := s.refuseOld(source, k, strings.TrimSpace(value)); err != nil {
 		return err
 	}
 	known, ok := find(s.keys, k)
 	if !ok {
 		if slices.Contains(s.sections(), k) {
-			return &Error{source, k, "is a section; set one of its keys, such as " + s.firstKey(k)}
+			return &Error{source, k, "a section; set one of its keys, such as " + s.firstKey(k)}
 		}
 		return s.unknownKey(source, k)
 	}
 	if !utf8.ValidString(value) {
-		return &Error{source, k, fmt.Sprintf("is %s, which is not text in UTF-8, the only encoding that a configuration can hold", text.Quote(value))}
+		return &Error{source, k, fmt.Sprintf("got %s, want text in UTF-8", text.Quote(value))}
 	}
 	n, err := textNode(known.rule, value)
 	if err != nil {
-		return &Error{source, k, fmt.Sprintf("is %s, which is not valid YAML", text.Quote(value))}
+		return &Error{source, k, fmt.Sprintf("got %s, want valid YAML", text.Quote(value))}
 	}
 	x, p := known.rule.value(n)
 	if p != nil {

@@ -1,20 +1,23 @@
 package configs
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"cne/internal/option"
 	"cne/internal/text"
 )
 
 // items reads a list, or a single item in its place. A problem with an item of a
 // list names it by its number.
-func items[T any](n *yaml.Node, read func(item *yaml.Node, before []T) (T, *problem)) ([]T, *problem) {
+func items[T any](n *yaml.Node, read func(item *yaml.Node, before []T) (T, *invalid)) ([]T, *invalid) {
 	nodes := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
 		nodes = n.Content
@@ -35,8 +38,8 @@ func items[T any](n *yaml.Node, read func(item *yaml.Node, before []T) (T, *prob
 
 // textList allows a list of texts that parse takes.
 func textList(parse func(*yaml.Node) (string, bool), allowed string) rule {
-	return rule{text: asList, read: func(n *yaml.Node) (any, *problem) {
-		list, p := items(n, func(item *yaml.Node, _ []string) (string, *problem) {
+	return rule{text: asList, read: func(n *yaml.Node) (any, *invalid) {
+		list, p := items(n, func(item *yaml.Node, _ []string) (string, *invalid) {
 			s, ok := parse(item)
 			if !ok {
 				p := wrong(item, allowed)
@@ -57,7 +60,7 @@ func list() rule { return textList(parseNonEmpty, "a path or a list of paths") }
 func nonEmptyList() rule {
 	r := list()
 	read := r.read
-	r.read = func(n *yaml.Node) (any, *problem) {
+	r.read = func(n *yaml.Node) (any, *invalid) {
 		v, p := read(n)
 		if items, ok := v.([]string); ok && len(items) == 0 {
 			return nil, wrong(n, "a path or a list of at least one path")
@@ -65,10 +68,6 @@ func nonEmptyList() rule {
 		return v, p
 	}
 	return r
-}
-
-func columns() rule {
-	return textList(parseColumn, "the name or number of a column, or a list of them")
 }
 
 // parseColumn reads the name or the number of a column; either becomes text.
@@ -84,7 +83,7 @@ func parseColumn(n *yaml.Node) (string, bool) {
 // either comes as text.
 func holdout() rule {
 	paths := nonEmptyList()
-	return rule{text: asList, read: func(n *yaml.Node) (any, *problem) {
+	return rule{text: asList, read: func(n *yaml.Node) (any, *invalid) {
 		x, ok := parseNumber(n)
 		if isScalar(n, "!!str") {
 			var err error
@@ -109,7 +108,7 @@ func holdout() rule {
 // either comes as text.
 func trainOn() rule {
 	const allowed = "a share above 0 and at most 1, a whole number of points from 2 on, or the path of a file of rows"
-	return rule{text: asText, read: func(n *yaml.Node) (any, *problem) {
+	return rule{text: asText, read: func(n *yaml.Node) (any, *invalid) {
 		x, ok := parseNumber(n)
 		if isScalar(n, "!!str") {
 			if n.Value == "" {
@@ -134,7 +133,7 @@ func trainOn() rule {
 // cache allows a truth value, or the path of a folder. From outside a file either comes
 // as text.
 func cache() rule {
-	return rule{text: asText, words: []string{"true", "false"}, read: func(n *yaml.Node) (any, *problem) {
+	return rule{text: asText, words: []string{"true", "false"}, read: func(n *yaml.Node) (any, *invalid) {
 		var keep bool
 		if isScalar(n, "!!bool") && n.Decode(&keep) == nil {
 			return Cache{Keep: keep}, nil
@@ -158,12 +157,12 @@ func cache() rule {
 }
 
 // wholes allows a list of whole numbers of an interval, or one such number.
-func wholes(in interval) rule {
-	allowed := fmt.Sprintf("a list of whole numbers from %s to %s, such as [100, 100]", in.loText, in.hiText)
-	return rule{read: func(n *yaml.Node) (any, *problem) {
-		list, p := items(n, func(item *yaml.Node, _ []int) (int, *problem) {
+func wholes(in option.Range) rule {
+	allowed := fmt.Sprintf("a list of whole numbers from %v to %v, such as [100, 100]", in.Low, in.High)
+	return rule{read: func(n *yaml.Node) (any, *invalid) {
+		list, p := items(n, func(item *yaml.Node, _ []int) (int, *invalid) {
 			v, ok := parseWhole(item)
-			if !ok || !in.contains(float64(v)) {
+			if !ok || !in.Contains(float64(v)) {
 				return 0, wrong(item, allowed)
 			}
 			return int(v), nil
@@ -179,14 +178,14 @@ func wholes(in interval) rule {
 // number.
 func seeds() rule {
 	const allowed = "a whole number of at least 0 or a list of them, such as [0, 1, 2]"
-	return rule{read: func(n *yaml.Node) (any, *problem) {
-		list, p := items(n, func(item *yaml.Node, before []uint64) (uint64, *problem) {
+	return rule{read: func(n *yaml.Node) (any, *invalid) {
+		list, p := items(n, func(item *yaml.Node, before []uint64) (uint64, *invalid) {
 			v, ok := parseWhole(item)
 			switch {
 			case !ok || v < 0:
 				return 0, wrong(item, allowed)
 			case slices.Contains(before, uint64(v)):
-				return 0, &problem{text: "is " + describe(item) + ", which the list has already; give each seed once"}
+				return 0, &invalid{text: "got " + describe(item) + " twice, want each seed once"}
 			}
 			return uint64(v), nil
 		})
@@ -201,70 +200,74 @@ func seeds() rule {
 }
 
 // colours allows a number for each of red, green and blue.
-func colours(in interval) rule {
-	return rule{read: func(n *yaml.Node) (any, *problem) {
+func colours(in option.Range) rule {
+	return rule{read: func(n *yaml.Node) (any, *invalid) {
 		if n.Kind != yaml.SequenceNode || len(n.Content) != 3 {
 			return nil, wrong(n, "a list of three numbers, for red, green and blue")
 		}
-		list, p := items(n, func(item *yaml.Node, _ []float64) (float64, *problem) {
+		list, p := items(n, func(item *yaml.Node, _ []float32) (float32, *invalid) {
 			x, ok := parseNumber(item)
-			if !ok || !in.contains(x) {
-				return 0, wrong(item, in.String())
+			if !ok || !in.Contains(x) {
+				return 0, wrong(item, in.Text(false))
 			}
-			return x, nil
+			return float32(x), nil
 		})
 		if p != nil {
 			return nil, p
 		}
-		return [3]float64(list), nil
+		return [3]float32(list), nil
 	}}
 }
 
-// phases allows a list of mappings with the keys of a Phase.
-func phases() rule {
-	return entries("phase", "[{epochs: 250, z_bar: uniform}, {epochs: 500, s: 0}]", func(p *Phase) *problem {
-		if p.S != nil && p.ZBar != nil {
-			return &problem{text: "gives both s and z_bar, which exclude each other; keep one of them"}
+// entries allows a list of mappings with the keys of the structs of a slice type, each of
+// which is called an item.
+func entries(t reflect.Type, item string) rule {
+	keys := keysOf(t.Elem())
+	return rule{read: func(n *yaml.Node) (any, *invalid) {
+		if n.Kind != yaml.SequenceNode {
+			return nil, wrong(n, fmt.Sprintf("a list of %ss, such as [{%s: 5}]", item, keys[0].name))
 		}
-		return nil
-	})
+		list := reflect.MakeSlice(t, len(n.Content), len(n.Content))
+		for i, node := range n.Content {
+			if p := readEntry(resolve(node), keys, list.Index(i)); p != nil {
+				of := fmt.Sprintf("%s %d", item, i+1)
+				if p.part != "" {
+					of = p.part + " of " + of
+				}
+				p.part, p.at = of, cmp.Or(p.at, node)
+				return nil, p
+			}
+		}
+		return list.Interface(), nil
+	}, write: func(v any) any { return entryNodes(reflect.ValueOf(v), keys) }}
 }
 
-// readEntry reads one entry of a list of mappings, which kind names and which has a
-// number of epochs. The part that a problem names is a key of the entry.
-func readEntry[T any](n *yaml.Node, kind string, entry *T) *problem {
-	known := entryKeys[T]()
+// readEntry reads one entry of a list of mappings. The part that a fault names is a key of
+// the entry.
+func readEntry(n *yaml.Node, keys []key, entry reflect.Value) *invalid {
 	if n.Kind != yaml.MappingNode {
-		return wrong(n, "a mapping with the keys "+text.Enumerate(names(known)))
+		return wrong(n, "a mapping with the keys "+text.Enumerate(names(keys)))
 	}
-	values := map[string]any{}
+	given := map[string]bool{}
 	for i := 0; i < len(n.Content); i += 2 {
 		name, node := n.Content[i], n.Content[i+1]
-		k, ok := find(known, name.Value)
-		if !ok {
-			return &problem{at: name, text: fmt.Sprintf("has the unknown key %s; a %s has %s", text.Quote(name.Value), kind, text.Enumerate(names(known)))}
+		k, ok := find(keys, name.Value)
+		switch {
+		case !ok:
+			return &invalid{at: name, text: fmt.Sprintf("got the unknown key %s, want %s", text.Quote(name.Value), text.Enumerate(names(keys)))}
+		case given[k.name]:
+			return &invalid{part: k.name, at: name, text: "given twice; keep one of them"}
 		}
-		if _, twice := values[name.Value]; twice {
-			return &problem{part: name.Value, at: name, text: "is given twice; keep one of them"}
-		}
+		given[k.name] = true
 		v, p := k.rule.value(node)
 		if p != nil {
 			if p.part != "" {
 				p.part += " of "
 			}
-			p.part, p.at = p.part+name.Value, node
+			p.part, p.at = p.part+k.name, node
 			return p
 		}
-		values[name.Value] = v
-	}
-	if values["epochs"] == nil {
-		return &problem{text: "lacks its number of epochs"}
-	}
-	if w, ok := values["warm_up"].(int64); ok && w >= values["epochs"].(int64) {
-		return &problem{text: fmt.Sprintf("warms up for %d of its %d epochs; take fewer", w, values["epochs"])}
-	}
-	if err := decode(values, entry); err != nil {
-		return &problem{text: err.Error()}
+		assign(entry.FieldByIndex(k.index), v)
 	}
 	return nil
 }

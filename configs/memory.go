@@ -110,7 +110,7 @@ func (c *Config) memory(size data.Size, on *model.Device, embeddings int) cne.Me
 		size.Storage = min(size.Storage, data.AsBytes) // at best
 	}
 	w := o.Workload(size)
-	w.Held, w.Columns, w.Spearman, w.Embeddings = n-size.Likely, len(c.Output.HTMLColumns), c.Quality.Spearman, embeddings
+	w.Held, w.Columns, w.Spearman, w.Embeddings = n-size.Likely, len(c.Output.HTMLColumns), *c.Quality.SpearmanSample, embeddings
 	if c.Data.Names != nil {
 		w.Columns++
 	}
@@ -122,11 +122,12 @@ func (c *Config) memory(size data.Size, on *model.Device, embeddings int) cne.Me
 
 // memory implements Schema.memory.
 func (c *SimCLR) memory(size data.Size, on *model.Device) cne.Memory {
+	p := &c.Pretrain
 	w := memory.Images{
-		N: max(size.Likely, c.Train.BatchSize), Bytes: max(3, size.Width), Batch: c.Train.BatchSize, Size: c.Views.Size, Whole: c.Views.WholeSize, Device: !on.OnHost(),
-		Listed: c.Loss.Sampling.Listed(int(c.Loss.Negatives), c.Train.BatchSize), Width: c.Network.Width, Hidden: c.Network.Hidden, Out: c.Network.Out,
+		N: max(size.Likely, p.BatchSize), Bytes: max(3, size.Width), Batch: p.BatchSize, Size: p.Augmentation.Size, Whole: p.Augmentation.WholeSize, Device: !on.OnHost(),
+		Listed: p.Sampling.Listed(p.Negatives, p.BatchSize), Width: p.Network.Width, Hidden: p.Network.Hidden, Out: p.Network.Out,
 	}
-	for _, s := range c.stages() {
+	for _, s := range p.Stages {
 		w.Out = max(w.Out, s.Out)
 	}
 	if c.Monitor.Every > 0 {

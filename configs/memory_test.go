@@ -13,6 +13,7 @@ func liveOf(t *testing.T, size data.Size, change func(c *Config)) int64 {
 	t.Helper()
 	c := loaded(Train.Load(Sources{}))(t)
 	c.Quality = Quality{}
+	c.Quality.SpearmanSample = new(0)
 	change(c)
 	return c.memory(size, nil, 1).Live
 }
@@ -32,9 +33,9 @@ func TestMemoryFollowsTheConfiguration(t *testing.T) {
 		"names":       {func(c *Config) { c.Data.Names = &names }, 36 * n},
 		"a column":    {func(c *Config) { c.Output.HTMLColumns = []string{"age"} }, 36 * n},
 		"a network":   {func(c *Config) { c.Model.Kind = "mlp" }, 4 * 1000 * n},
-		"all columns": {func(c *Config) { c.Graph.PCA = 0 }, 4 * 1000 * n},
+		"all columns": {func(c *Config) { c.Embed.Components = new(0) }, 4 * 1000 * n},
 		"recall":      {func(c *Config) { c.Quality.Recall, c.Quality.K = true, 60 }, 4 * 45 * n},
-		"float64":     {func(c *Config) { c.Model.Kind, c.Model.DType = "mlp", "float64" }, 11 * 1000 * n},
+		"float64":     {func(c *Config) { c.Model.Kind, c.Embed.Float64 = "mlp", true }, 11 * 1000 * n},
 	} {
 		if more := liveOf(t, size, tc.change) - plain; more < tc.least {
 			t.Errorf("%s: %d bytes more, want at least %d", what, more, tc.least)

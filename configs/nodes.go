@@ -2,6 +2,7 @@ package configs
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,17 +50,20 @@ func valueNode(v any) (*yaml.Node, error) {
 	switch v := v.(type) {
 	case nil:
 		return scalar("!!null", "null"), nil
+	case *yaml.Node:
+		return v, nil
 	case float64:
 		return scalar("!!float", formatFloat(v)), nil
-	case Negatives:
-		if v == Full {
-			return scalar("!!str", "full"), nil
+	case [3]float32:
+		list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Style: yaml.FlowStyle}
+		for _, x := range v {
+			s := strconv.FormatFloat(float64(x), 'g', -1, 32)
+			if x, err := strconv.ParseFloat(s, 64); err == nil {
+				s = formatFloat(x)
+			}
+			list.Content = append(list.Content, scalar("!!float", s))
 		}
-	case ZBar:
-		if v == Uniform {
-			return scalar("!!str", "uniform"), nil
-		}
-		return valueNode(float64(v))
+		return list, nil
 	case Holdout:
 		if len(v.Paths) == 0 {
 			return valueNode(v.Share)
@@ -78,10 +82,6 @@ func valueNode(v any) (*yaml.Node, error) {
 			return valueNode(v.Keep)
 		}
 		return valueNode(v.Folder)
-	case []Phase:
-		return entryNodes(v)
-	case []NetworkStage:
-		return entryNodes(v)
 	}
 	n := new(yaml.Node)
 	if err := n.Encode(v); err != nil {
@@ -105,29 +105,27 @@ func quoteUnsafe(n *yaml.Node) {
 	}
 }
 
-// entryNodes returns a list with one entry per line; keys that are inherited, and lists
+// entryNodes returns a list with one entry per line; keys that are null, and lists
 // without items, are left out.
-func entryNodes[T any](entries []T) (*yaml.Node, error) {
+func entryNodes(entries reflect.Value, keys []key) *yaml.Node {
 	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
-	if len(entries) == 0 {
+	if entries.Len() == 0 {
 		list.Style = yaml.FlowStyle
 	}
-	for _, entry := range entries {
+	for i := range entries.Len() {
 		m := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Style: yaml.FlowStyle}
-		for _, k := range entryKeys[T]() {
-			v := value(entry, k)
+		for _, k := range keys {
+			v := k.value(entries.Index(i))
 			if items, ok := v.([]string); v == nil || ok && len(items) == 0 {
 				continue
 			}
-			n, err := valueNode(v)
-			if err != nil {
-				return nil, err
+			if n, err := k.node(v); err == nil { // of numbers and words, which can be written
+				m.Content = append(m.Content, scalar("!!str", k.name), n)
 			}
-			m.Content = append(m.Content, scalar("!!str", k.name), n)
 		}
 		list.Content = append(list.Content, m)
 	}
-	return list, nil
+	return list
 }
 
 func scalar(tag, value string) *yaml.Node {
@@ -148,12 +146,12 @@ func formatFloat(x float64) string {
 	return s + ".0"
 }
 
-// inline writes a value as one line of YAML, a long one shortened.
-func inline(v any) string { return text.Shorten(line(v)) }
+// inline writes a value of a key as one line of YAML, a long one shortened.
+func (k *key) inline(v any) string { return text.Shorten(k.line(v)) }
 
-// line writes a value as one line of YAML.
-func line(v any) string {
-	n, err := valueNode(deref(v))
+// line writes a value of a key as one line of YAML.
+func (k *key) line(v any) string {
+	n, err := k.node(v)
 	if err != nil {
 		return fmt.Sprint(v)
 	}

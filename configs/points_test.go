@@ -20,35 +20,35 @@ func TestCheckSize(t *testing.T) {
 		want string // "" if it is accepted
 	}{
 		{"{}", data.SizeOf(16, 3), ""},
-		{"{}", data.SizeOf(15, 3), "graph.k is 15, but 15 points do not have 15 neighbours each; give more points, or set it below 15"},
+		{"{}", data.SizeOf(15, 3), "graph.k: got 15 for 15 points, want fewer than the points that are trained on"},
 		{"{}", between(2, 16, 3), ""},
-		{"graph: {k: 3}", data.SizeOf(10, 3), "quality.k is 15, but 10 points"},
+		{"graph: {k: 3}", data.SizeOf(10, 3), "quality.k: got 15 for 10 points, want fewer than the points that are trained on"},
 		{"{graph: {k: 3}, quality: {recall: false}}", data.SizeOf(10, 3), ""},
-		{"data: {holdout: 0.5}", data.SizeOf(30, 3), "graph.k is 15, but the 15 points that data.holdout leaves do not have 15 neighbours each; hold fewer out"},
+		{"data: {holdout: 0.5}", data.SizeOf(30, 3), "graph.k: got 15 for 15 points, want fewer than the points that are trained on"},
 		{"data: {holdout: 0.5}", data.SizeOf(32, 3), ""},
-		{"data: {sample: 15}", data.SizeOf(100, 3), "graph.k is 15, but the 15 points of data.sample do not have 15 neighbours each; train on more, or set it below 15"},
-		{"data: {sample: 0.15}", data.SizeOf(100, 3), "graph.k is 15, but the 15 points of data.sample"},
-		{"data: {sample: 101}", data.SizeOf(100, 3), "data.sample is 101, but there are 100 points; train on fewer, or set it to null for all"},
+		{"data: {sample: 15}", data.SizeOf(100, 3), "graph.k: got 15 for 15 points, want fewer than the points that are trained on"},
+		{"data: {sample: 0.15}", data.SizeOf(100, 3), "graph.k: got 15 for 15 points, want fewer"},
+		{"data: {sample: 101}", data.SizeOf(100, 3), "data.sample: got 101, want at most the number of points (100)"},
 		{"data: {sample: 100}", data.SizeOf(100, 3), ""},
 		{"data: {sample: rows.txt}", data.SizeOf(100, 3), ""},
 		// At 500 points the slider does not move.
 		{"loss: {s: 1000}", data.SizeOf(500, 3), ""},
-		{"loss: {s: 1000}", data.SizeOf(10000, 3), "loss.s cannot be used: the run stands at s = 1000, too far out on the spectrum"},
+		{"loss: {s: 1000}", data.SizeOf(10000, 3), "loss.s: got 1000, want a number nearer to 0 <= s <= 1; the loss's constant is too large"},
 		{"loss: {s: 1000}", between(2, 10000, 3), ""},
-		{"loss: {s: 1000}", between(1000, math.MaxInt32, 3), "loss.s cannot be used"},
-		{"loss: {s: -1000}", between(1000, math.MaxInt32, 3), "loss.s cannot be used"},
+		{"loss: {s: 1000}", between(1000, math.MaxInt32, 3), "loss.s: got "},
+		{"loss: {s: -1000}", between(1000, math.MaxInt32, 3), "loss.s: got "},
 		{"loss: {name: infonce, s: 43}", AnySize, ""},
-		{"loss: {z_bar: 1e-300}", AnySize, "loss.z_bar cannot be used: the run stands at Z̄ = 1e-300"},
-		{"train: {phases: [{epochs: 1}, {epochs: 1, s: 1e6}]}", data.SizeOf(10000, 3), "train.phases cannot be used: phase 2 stands at s = 1e+06"},
+		{"loss: {z_bar: 1e-300}", AnySize, "loss.z_bar: got 1e-300, want a number nearer to"},
+		{"train: {phases: [{epochs: 1}, {epochs: 1, s: 1e6}]}", data.SizeOf(10000, 3), "train.phases: s of phase 2: got 1e+06, want a number nearer"},
 		{"{model: {kind: mlp, hidden: [65536, 32764]}}", data.SizeOf(100, 1), ""},
-		{"{model: {kind: mlp, hidden: [65536, 32764]}}", data.SizeOf(100, 9), "model.hidden is [65536, 32764], and a network of such layers for 9 values"},
-		{"{model: {kind: table, dim: 65536}}", data.SizeOf(40000, 3), "model.dim is 65536, and a table of 40000 points"},
+		{"{model: {kind: mlp, hidden: [65536, 32764]}}", data.SizeOf(100, 9), "model.hidden: got [65536 32764] for points of 9 values, want at most 2147483647 weights"},
+		{"{model: {kind: table, dim: 65536}}", data.SizeOf(40000, 3), "model.dim: got 65536 for 40000 points, want a table with fewer numbers"},
 		{"{model: {kind: table, dim: 65536}}", between(100, 40000, 3), ""},
-		{"{loss: {negatives: 300000, sampling: singly}, train: {batch_size: 200000}}", data.SizeOf(70000, 3), "loss.negatives cannot be used: the run has 300000 negatives for each of the 200000 edges"},
+		{"{loss: {negatives: 300000, sampling: singly}, train: {batch_size: 200000}}", data.SizeOf(70000, 3), "loss.negatives: got 300000 with train.batch_size 200000, want fewer of either"},
 	} {
 		c, _, err := loadText(t, tc.text)
 		if err == nil {
-			err = c.CheckSize(tc.size)
+			err = Train.CheckSize(c, tc.size, nil)
 		}
 		if (err == nil) != (tc.want == "") || err != nil && !strings.HasPrefix(err.Error(), tc.want) && !strings.Contains(err.Error(), ": "+tc.want) {
 			t.Errorf("%s for %+v: %v\nwant %q", tc.text, tc.size, err, tc.want)
@@ -60,14 +60,14 @@ func TestCheckSize(t *testing.T) {
 func TestCheckSizeOfImages(t *testing.T) {
 	for text, want := range map[string]string{
 		"{}":                         "",
-		"train: {batch_size: 60001}": "train.batch_size is 60001, but there are 60000 images",
-		"evaluate: {test: 60000}":    "evaluate.test is 60000, but there are 60000 images",
-		"evaluate: {test: 59990}":    "evaluate.k is 15, but of 60000 images evaluate.test leaves 10",
-		"loss: {name: neg, metric: euclidean, s: 40}": "loss.s cannot be used",
+		"train: {batch_size: 60001}": "train.batch_size: got 60001 for 60000 images, want at most as many as there are",
+		"evaluate: {test: 60000}":    "evaluate.test: got 60000, want fewer than the images (60000)",
+		"evaluate: {test: 59990}":    "evaluate.k: got 15, want at most the images that evaluate.test leaves (10)",
+		"loss: {name: neg, metric: euclidean, s: 40}": "loss.s: got ",
 	} {
 		c, _, err := loadTextAs(t, Pretrain, text)
 		if err == nil {
-			err = c.CheckSize(data.SizeOf(60000, 3072))
+			err = Pretrain.CheckSize(c, data.SizeOf(60000, 3072), nil)
 		}
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)

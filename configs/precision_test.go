@@ -47,7 +47,7 @@ func TestPrecisionOfResumedRuns(t *testing.T) {
 			a := loaded(Pretrain.Load(Sources{Settings: []Setting{{"--set", "device.precision", begun.String()}}}))(t)
 			b, origins, err := Pretrain.Load(Sources{Settings: []Setting{{"--set", "device.precision", now.String()}}})
 			must(t, err)
-			violations := Pretrain.Violations(a, b, origins)
+			violations := Pretrain.LockedChanges(a, b, origins)
 			if refused := (begun == BF16) != (now == BF16); refused != (len(violations) == 1) || refused && !strings.HasPrefix(violations[0], "device.precision "+begun.String()+", not "+now.String()) {
 				t.Errorf("from %v to %v: %q", begun, now, violations)
 			}

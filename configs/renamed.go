@@ -51,7 +51,7 @@ func (s *keySet) refuseOld(source, key, value string) error {
 	case isOld && word != "":
 		return &Error{source, key, fmt.Sprintf("%s is now %s: %s", value, old.key, word)}
 	case key != old.key:
-		return &Error{source, key, "is now " + old.key}
+		return &Error{source, key, "now " + old.key}
 	}
 	return nil
 }

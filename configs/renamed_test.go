@@ -10,16 +10,16 @@ import (
 func TestRenamedKeys(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, tc := range []struct{ key, value, now, want string }{
-		{"data.train_on", "0.5", "data.sample=0.5", "is now data.sample"},
+		{"data.train_on", "0.5", "data.sample=0.5", "now data.sample"},
 		{"device.tf32", "false", "device.precision=float32", "false is now device.precision: float32"},
-		{"device.tf32", "true", "seed=0", "is now device.precision"},
+		{"device.tf32", "true", "seed=0", "now device.precision"},
 		{"graph.weights", "sample", "graph.weighted_sampling=true", "sample is now graph.weighted_sampling: true"},
 		{"graph.weights", "ignore", "graph.weighted_sampling=false", "ignore is now graph.weighted_sampling: false"},
-		{"loss.draw", "runs", "loss.sampling=runs", "is now loss.sampling"},
+		{"loss.draw", "runs", "loss.sampling=runs", "now loss.sampling"},
 		{"model.init", "coarse", "model.init=multilevel", "coarse is now model.init: multilevel"},
-		{"output.html_color", "a.txt", "output.html_columns=a.txt", "is now output.html_columns"},
-		{"quality.points", "500", "quality.sample=500", "is now quality.sample"},
-		{"quality.spearman", "50", "quality.spearman_sample=50", "is now quality.spearman_sample"},
+		{"output.html_color", "a.txt", "output.html_columns=a.txt", "now output.html_columns"},
+		{"quality.points", "500", "quality.sample=500", "now quality.sample"},
+		{"quality.spearman", "50", "quality.spearman_sample=50", "now quality.spearman_sample"},
 		{"train.early_exaggeration", "third", "train.early_exaggeration=true", "third is now train.early_exaggeration: true"},
 		{"train.early_exaggeration", "none", "seed=0", "none is now train.early_exaggeration: false"},
 	} {
@@ -32,7 +32,7 @@ func TestRenamedKeys(t *testing.T) {
 		_, inSetting := loadSetting(t, tc.key, tc.value)
 		_, _, inVariable := Train.Load(Sources{Environ: []string{variable(tc.key) + "=" + tc.value}})
 		for _, err := range []error{inFile, inSetting, inVariable} {
-			if want := tc.key + " " + tc.want; err == nil || !strings.HasSuffix(err.Error(), ": "+want) {
+			if want := tc.key + ": " + tc.want; err == nil || !strings.HasSuffix(err.Error(), ": "+want) {
 				t.Errorf("%s: %s: %v, want %s", tc.key, tc.value, err, want)
 			}
 		}

@@ -2,24 +2,28 @@ package configs
 
 import (
 	"encoding"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"cne"
 	"cne/internal/device"
+	"cne/internal/option"
 	"cne/internal/text"
 )
 
-// A rule says which values a key may have and turns the YAML node of one into
-// the Go value that the struct holds.
+// A rule says which values a key may have, and turns the YAML node of one into
+// the Go value that the struct holds and back.
 type rule struct {
-	// read returns the value, or a problem.
-	read func(n *yaml.Node) (any, *problem)
+	// read returns the value, or what is wrong.
+	read func(n *yaml.Node) (any, *invalid)
+	// write returns what stands for a value in YAML; nil: the value itself.
+	write func(v any) any
 	// text says how to read a value that comes from the environment or a
 	// flag, where nobody expects to have to quote a title or a path.
 	text textForm
@@ -38,12 +42,12 @@ const (
 	asList                 // YAML if it begins with a bracket, else a list of the one text
 )
 
-// A problem is the part of an error that a rule knows: the predicate of its
-// sentence, and for a part of the value which part and where.
-type problem struct {
+// An invalid describes an invalid value: what is wrong, and for a part of it which part and
+// where.
+type invalid struct {
 	part string     // such as "lr of phase 2"; "" for the whole value
 	at   *yaml.Node // where in the file; nil for the whole value
-	text string     // such as "is -1, but must be a number above 0"
+	text string     // such as "got -1, want a number above 0"
 	hint string     // what else helps, such as "did you mean adam?"; "" for nothing
 }
 
@@ -54,39 +58,49 @@ type word interface {
 	Words() []string // for people to choose from
 }
 
-// ruleOf returns the rule of a field, which its type implies together with one of
-// the tags
+// ruleOf returns the rule of a field, which its type implies together with its tags: see
+// package option. Besides these there is
 //
-//	in:"[1,inf)"      the range of a number, or of the numbers of a list
-//	words:"sum mean"  the words that a string may be; those of a type that has
-//	                  words of its own which people are told first
-//	as:"nonempty"     what else a string, or a list of strings, has to be:
-//	                  nonempty, device, start, column, columns or modules
+//	as:"nonempty"  what else a string, or a list of strings, has to be:
+//	               nonempty, device, start, column or columns
 //
-// A pointer takes null, too. Where there is no rule it panics, since the fault is the
-// struct's.
-func ruleOf(t reflect.Type, tag reflect.StructTag) rule {
+// and words:"…" of an enumeration are those that people are told first. Where there is no
+// rule it panics, since the fault is the struct's.
+func ruleOf(f option.Field) rule {
+	t := f.Type
 	if t.Kind() == reflect.Pointer {
-		return orNull(ruleOf(t.Elem(), tag))
+		t = t.Elem()
 	}
-	in, words, as := tag.Get("in"), strings.Fields(tag.Get("words")), tag.Get("as")
+	r := ruleOfType(t, f.Tag)
+	if f.Null {
+		return orNull(r)
+	}
+	return r
+}
+
+func ruleOfType(t reflect.Type, tag reflect.StructTag) rule {
+	in, words, values, as := tag.Get("in"), strings.Fields(tag.Get("words")), option.WordValues(tag.Get("words")), tag.Get("as")
 	if w, ok := reflect.New(t).Interface().(word); ok {
 		rest := slices.DeleteFunc(w.Words(), func(s string) bool { return slices.Contains(words, s) })
-		return oneOf(append(words, rest...), func(s string) (any, error) {
+		r := oneOf(append(words, rest...), func(s string) (any, error) {
 			v := reflect.New(t)
 			err := v.Interface().(word).UnmarshalText([]byte(s))
 			return v.Elem().Interface(), err
 		})
+		return r
+	}
+	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct {
+		return entries(t, tag.Get("item"))
 	}
 	switch reflect.Zero(t).Interface().(type) {
 	case bool:
-		return boolean()
+		return boolean(words)
 	case int:
-		return whole(in, math.MaxInt32)
+		return orWord(whole(in, math.MaxInt32), values)
 	case uint64:
 		return whole(in, math.MaxInt64)
 	case float64:
-		return number(in)
+		return orWord(number(in), values)
 	case string:
 		switch {
 		case len(words) > 0:
@@ -98,8 +112,8 @@ func ruleOf(t reflect.Type, tag reflect.StructTag) rule {
 			r.words = []string{"auto", "cpu", "cuda"}
 			return r
 		case as == "start":
-			r := textOf(parseNonEmpty, "pca, spectral, multilevel, random, or the path of a run folder or a file", quoteHint)
-			r.words = inits
+			r := textOf(parseNonEmpty, startWords, quoteHint)
+			r.words = cne.InitPCA.Words()
 			return r
 		case as == "column":
 			return textOf(parseColumn, "the name of a column, or its number (1 is the first, -1 the last)", nil)
@@ -107,42 +121,41 @@ func ruleOf(t reflect.Type, tag reflect.StructTag) rule {
 			return textOf(parseText, "text", quoteHint)
 		}
 	case []string:
-		switch as {
-		case "nonempty":
+		switch {
+		case len(words) > 0:
+			r := textList(func(n *yaml.Node) (string, bool) {
+				return n.Value, isScalar(n, "!!str") && slices.Contains(words, n.Value)
+			}, text.Enumerate(words)+", or a list of them")
+			r.words = words
+			return r
+		case as == "nonempty":
 			return nonEmptyList()
-		case "columns":
-			return columns()
-		case "modules":
-			return modules()
-		case "":
+		case as == "columns":
+			return textList(parseColumn, "the name or number of a column, or a list of them")
+		case as == "":
 			return list()
 		}
 	case []int:
-		return wholes(parseInterval(in))
+		return wholes(option.ParseRange(in))
 	case []uint64:
 		return seeds()
-	case [3]float64:
-		return colours(parseInterval(in))
-	case Negatives:
-		return negatives()
-	case ZBar:
-		return zBar()
+	case [3]float32:
+		return colours(option.ParseRange(in))
 	case Holdout:
 		return holdout()
 	case TrainOn:
 		return trainOn()
 	case Cache:
 		return cache()
-	case []Phase:
-		return phases()
-	case []NetworkStage:
-		return networkStages()
 	}
 	panic(fmt.Sprintf("configs: there is no rule for a key of the type %v with the tags %s", t, tag))
 }
 
+// startWords is what model.init may be.
+var startWords = strings.Join(cne.InitPCA.Words(), ", ") + ", or the path of a run folder or a file"
+
 // value applies the rule to a node, null included.
-func (r rule) value(n *yaml.Node) (any, *problem) {
+func (r rule) value(n *yaml.Node) (any, *invalid) {
 	n = resolve(n)
 	if r.null && isNull(n) {
 		return nil, nil
@@ -154,7 +167,7 @@ func (r rule) value(n *yaml.Node) (any, *problem) {
 func orNull(r rule) rule {
 	read := r.read
 	r.null = true
-	r.read = func(n *yaml.Node) (any, *problem) {
+	r.read = func(n *yaml.Node) (any, *invalid) {
 		v, p := read(n)
 		if p != nil && p.part == "" {
 			p.text += ", or null"
@@ -164,85 +177,81 @@ func orNull(r rule) rule {
 	return r
 }
 
-// wrong is the problem of a value that is not what a key allows.
-func wrong(n *yaml.Node, allowed string) *problem {
-	return &problem{text: "is " + describe(n) + ", but must be " + allowed}
+// orWord allows words that stand for numbers besides what r allows.
+func orWord(r rule, values []option.WordValue) rule {
+	read := r.read
+	for _, w := range values {
+		r.words = append(r.words, w.Word)
+	}
+	r.read = func(n *yaml.Node) (any, *invalid) {
+		for _, w := range values {
+			if isScalar(n, "!!str") && n.Value == w.Word {
+				return w.Value, nil
+			}
+		}
+		v, p := read(n)
+		for _, w := range r.words {
+			if p != nil {
+				p.text += ", or " + w
+			}
+		}
+		return v, p
+	}
+	r.write = func(v any) any {
+		for _, w := range values {
+			if fmt.Sprint(v) == fmt.Sprint(w.Value) {
+				return w.Word
+			}
+		}
+		return v
+	}
+	return r
 }
 
-func boolean() rule {
-	return rule{words: []string{"true", "false"}, read: func(n *yaml.Node) (any, *problem) {
+// wrong says that a value is not what a key allows.
+func wrong(n *yaml.Node, allowed string) *invalid {
+	return &invalid{text: "got " + describe(n) + ", want " + allowed}
+}
+
+// boolean allows true and false, or the words for false and true.
+func boolean(words []string) rule {
+	inverted := slices.Equal(words, []string{"true", "false"})
+	if len(words) > 0 && !inverted {
+		r := oneOf(words, func(s string) (any, error) {
+			i := slices.Index(words, s)
+			if i < 0 {
+				return nil, errors.New("none of the words")
+			}
+			return i == 1, nil
+		})
+		r.write = func(v any) any {
+			if v.(bool) {
+				return words[1]
+			}
+			return words[0]
+		}
+		return r
+	}
+	return rule{words: []string{"true", "false"}, read: func(n *yaml.Node) (any, *invalid) {
 		var b bool
 		if !isScalar(n, "!!bool") || n.Decode(&b) != nil {
 			return nil, wrong(n, "true or false")
 		}
-		return b, nil
-	}}
+		return b != inverted, nil
+	}, write: func(v any) any { return v.(bool) != inverted }}
 }
 
-// An interval is a range of real numbers.
-type interval struct {
-	lo, hi         float64 // may be infinite
-	openLo, openHi bool    // whether these do not belong to it
-	loText, hiText string  // as they were written
-}
-
-// parseInterval reads an interval as mathematicians write it, such as "[0,1)";
-// "" is all real numbers.
-func parseInterval(s string) interval {
-	if s == "" {
-		s = "(-inf,inf)"
-	}
-	lo, hi, _ := strings.Cut(s[1:len(s)-1], ",")
-	in := interval{openLo: s[0] == '(', openHi: s[len(s)-1] == ')', loText: lo, hiText: hi}
-	var err1, err2 error
-	in.lo, err1 = strconv.ParseFloat(lo, 64)
-	in.hi, err2 = strconv.ParseFloat(hi, 64)
-	if err1 != nil || err2 != nil || in.lo > in.hi {
-		panic(fmt.Sprintf("configs: %q is no interval", s))
-	}
-	return in
-}
-
-func (in *interval) contains(x float64) bool {
-	return (x > in.lo || x == in.lo && !in.openLo) && (x < in.hi || x == in.hi && !in.openHi)
-}
-
-// String describes the interval's numbers.
-func (in *interval) String() string {
-	switch {
-	case math.IsInf(in.lo, -1):
-		return "a number"
-	case math.IsInf(in.hi, 1) && in.openLo:
-		return "a number above " + in.loText
-	case math.IsInf(in.hi, 1):
-		return "a number of at least " + in.loText
-	case in.openLo:
-		return "a number above " + in.loText + " and at most " + in.hiText
-	case in.openHi:
-		return "a number of at least " + in.loText + " and below " + in.hiText
-	}
-	return "a number from " + in.loText + " to " + in.hiText
-}
-
-// number allows the numbers of an interval, before which "0 or " may stand.
-func number(interval string) rule {
-	rest, orZero := strings.CutPrefix(interval, orZeroPrefix)
-	in := parseInterval(rest)
-	allowed := in.String()
-	if orZero {
-		allowed = "0 or " + allowed
-	}
-	return rule{read: func(n *yaml.Node) (any, *problem) {
+// number allows the numbers of a range.
+func number(in string) rule {
+	r := option.ParseRange(in)
+	return rule{read: func(n *yaml.Node) (any, *invalid) {
 		x, ok := parseNumber(n)
-		if !ok || !in.contains(x) && !(orZero && x == 0) {
-			return nil, wrong(n, allowed)
+		if !ok || !r.Contains(x) {
+			return nil, wrong(n, r.Text(false))
 		}
 		return x, nil
 	}}
 }
-
-// orZeroPrefix, before an interval, allows 0 as well.
-const orZeroPrefix = "0 or "
 
 // parseNumber reads a finite number.
 func parseNumber(n *yaml.Node) (float64, bool) {
@@ -253,29 +262,18 @@ func parseNumber(n *yaml.Node) (float64, bool) {
 	return x, !math.IsNaN(x) && !math.IsInf(x, 0)
 }
 
-// whole allows the whole numbers of a closed interval, and none above what the
-// field can hold, also in the form of a decimal fraction or a power (1e3). Before
-// the interval may stand "0 or ", which allows 0 too.
+// whole allows the whole numbers of a range, and none above what the field can hold, also
+// in the form of a decimal fraction or a power (1e3).
 func whole(in string, largest int64) rule {
-	rest, orZero := strings.CutPrefix(in, orZeroPrefix)
-	i := parseInterval(rest)
-	lo, hi := int64(i.lo), largest
-	if !math.IsInf(i.hi, 1) {
-		hi = int64(i.hi)
-	}
-	return rule{read: func(n *yaml.Node) (any, *problem) {
+	r := option.ParseRange(in)
+	return rule{read: func(n *yaml.Node) (any, *invalid) {
 		v, ok := parseWhole(n)
-		if orZero {
-			if ok && (v == 0 || v >= lo && v <= hi) {
-				return v, nil
-			}
-			return nil, wrong(n, fmt.Sprintf("0 or a whole number from %d to %d", lo, hi))
-		}
-		if x, isNumber := parseNumber(n); ok && v > hi || !ok && isNumber && x >= 1<<63 {
-			return nil, wrong(n, fmt.Sprintf("at most %d", hi))
-		}
-		if !ok || v < lo {
-			return nil, wrong(n, fmt.Sprintf("a whole number of at least %d", lo))
+		x, isNumber := parseNumber(n)
+		switch {
+		case ok && v > largest || !ok && isNumber && x >= 1<<63:
+			return nil, wrong(n, fmt.Sprintf("at most %d", largest))
+		case !ok || !r.Contains(float64(v)):
+			return nil, wrong(n, r.Text(true))
 		}
 		return v, nil
 	}}
@@ -294,7 +292,7 @@ func parseWhole(n *yaml.Node) (int64, bool) {
 
 // oneOf allows what parse takes: some words, or without it the words themselves.
 func oneOf(words []string, parse func(string) (any, error)) rule {
-	return rule{words: words, read: func(n *yaml.Node) (any, *problem) {
+	return rule{words: words, read: func(n *yaml.Node) (any, *invalid) {
 		allowed := text.Enumerate(words)
 		if !isScalar(n, "!!str") {
 			return nil, wrong(n, allowed)
@@ -314,36 +312,10 @@ func oneOf(words []string, parse func(string) (any, error)) rule {
 	}}
 }
 
-func negatives() rule {
-	return rule{words: []string{"full"}, read: func(n *yaml.Node) (any, *problem) {
-		if isScalar(n, "!!str") && n.Value == "full" {
-			return Full, nil
-		}
-		v, ok := parseWhole(n)
-		if !ok || v < 1 || v > math.MaxInt32 {
-			return nil, wrong(n, fmt.Sprintf("a whole number from 1 to %d, or full", math.MaxInt32))
-		}
-		return Negatives(v), nil
-	}}
-}
-
-func zBar() rule {
-	return rule{words: []string{"uniform"}, read: func(n *yaml.Node) (any, *problem) {
-		if isScalar(n, "!!str") && n.Value == "uniform" {
-			return Uniform, nil
-		}
-		x, ok := parseNumber(n)
-		if !ok || x <= 0 {
-			return nil, wrong(n, "a number above 0, or uniform")
-		}
-		return ZBar(x), nil
-	}}
-}
-
 // textOf allows text that parse takes, which allowed describes; hint, unless it is nil,
 // may have one for a value.
 func textOf(parse func(*yaml.Node) (string, bool), allowed string, hint func(*yaml.Node) string) rule {
-	return rule{text: asText, read: func(n *yaml.Node) (any, *problem) {
+	return rule{text: asText, read: func(n *yaml.Node) (any, *invalid) {
 		if s, ok := parse(n); ok {
 			return s, nil
 		}

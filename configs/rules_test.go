@@ -3,38 +3,10 @@ package configs
 import (
 	"reflect"
 	"testing"
-)
 
-func TestIntervals(t *testing.T) {
-	for in, tc := range map[string]struct {
-		text    string
-		inside  []float64
-		outside []float64
-	}{
-		"":           {"a number", []float64{-1e300, 0, 1e300}, nil},
-		"(0,inf)":    {"a number above 0", []float64{1e-300}, []float64{0, -1}},
-		"[0,inf)":    {"a number of at least 0", []float64{0, 1}, []float64{-1e-300}},
-		"(0,1]":      {"a number above 0 and at most 1", []float64{0.5, 1}, []float64{0, 1.5}},
-		"[0,1)":      {"a number of at least 0 and below 1", []float64{0, 0.5}, []float64{-0.5, 1}},
-		"[-1e6,1e6]": {"a number from -1e6 to 1e6", []float64{-1e6, 1e6}, []float64{-1e7, 1e7}},
-		"[1e-6,0.5]": {"a number from 1e-6 to 0.5", []float64{1e-6, 0.5}, []float64{0, 1}},
-	} {
-		i := parseInterval(in)
-		if i.String() != tc.text {
-			t.Errorf("%s: %q, want %q", in, i.String(), tc.text)
-		}
-		for _, x := range tc.inside {
-			if !i.contains(x) {
-				t.Errorf("%s lacks %g", in, x)
-			}
-		}
-		for _, x := range tc.outside {
-			if i.contains(x) {
-				t.Errorf("%s contains %g", in, x)
-			}
-		}
-	}
-}
+	"cne/data/neighbors"
+	"cne/internal/option"
+)
 
 // A struct with a key that has no rule is a fault of the program.
 func TestKeysWithoutRules(t *testing.T) {
@@ -63,27 +35,39 @@ func TestKeysWithoutRules(t *testing.T) {
 	}
 }
 
-// What can clash are keys that exist.
-func TestClashesNameKeys(t *testing.T) {
-	train := mustLoad(t, "train: {phases: [{epochs: 1}]}").clashes()
-	for _, tc := range []struct {
-		keys    []key
-		clashes []clash
-	}{
-		{Train.keys, train},
-		{Pretrain.keys, mustLoadSimCLR(t, "").clashes()},
-	} {
-		for _, x := range tc.clashes {
-			for _, name := range []string{x.key, x.other} {
-				if _, ok := find(tc.keys, name); !ok {
-					t.Errorf("%s, which clashes with %s: there is no key %s", x.key, x.other, name)
+// What can be in conflict are keys that exist.
+func TestConflictsNameKeys(t *testing.T) {
+	check := func(keys []key, conflicts []*option.Error) {
+		for _, e := range conflicts {
+			if e == nil {
+				continue
+			}
+			for _, name := range []string{e.Key, e.Other} {
+				if _, ok := find(keys, name); !ok {
+					t.Errorf("%s, with %s: there is no key %s", e.Key, e.Other, name)
 				}
 			}
 		}
 	}
+	c := mustLoad(t, "{}")
+	c.Device.Precision, c.Embed.Float64, c.Device.Name, c.Embed.Search, c.Graph.File = BF16, true, "cuda", neighbors.Approximate, new("g.npz")
+	c.Model = Model{Kind: "mlp", Init: "a", InitNames: new("b"), KeepData: true}
+	c.Data.HoldoutLabels, c.Data.Holdout, c.Data.TrainOn, c.Data.Imbalance = []string{"l"}, new(Holdout{Share: 0.5}), new(TrainOn{Number: 9}), new("linear")
+	check(Train.keys, c.conflicts())
+	s := mustLoadSimCLR(t, "{}")
+	s.SimCLR.Method, s.Pretrain.Epochs, s.Monitor.Train = tsimcne, 1, 1
+	check(Pretrain.keys, s.conflicts())
+	c.Model.Init = "pca" // which has no rows with names
+	all := append(c.conflicts(), s.conflicts()...)
+	check(Train.keys, all[:len(all)-3])
+	for i, e := range all {
+		if e == nil && i != 11 && i != 2 { // which needs an earlier embedding
+			t.Errorf("conflict %d is not found", i)
+		}
+	}
 }
 
-func TestViolations(t *testing.T) {
+func TestLockedChanges(t *testing.T) {
 	begun := mustLoad(t, "{graph: {k: 5}, data: {holdout: 0.5}}")
 	for _, tc := range []struct {
 		text string
@@ -96,7 +80,7 @@ func TestViolations(t *testing.T) {
 	} {
 		c, origins, err := loadText(t, tc.text)
 		must(t, err)
-		if got := Train.Violations(begun, c, origins); !reflect.DeepEqual(got, tc.want) {
+		if got := Train.LockedChanges(begun, c, origins); !reflect.DeepEqual(got, tc.want) {
 			t.Errorf("%s: %q, want %q", tc.text, got, tc.want)
 		}
 	}

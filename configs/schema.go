@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,11 +12,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/viper"
 
 	"cne"
 	"cne/data"
+	"cne/internal/option"
 	"cne/internal/text"
 	"cne/model"
 )
@@ -30,7 +31,7 @@ type Error struct {
 func (e *Error) Error() string {
 	message := e.Problem
 	if e.Key != "" {
-		message = e.Key + " " + message
+		message = e.Key + ": " + message
 	}
 	if e.Source != "" {
 		message = e.Source + ": " + message
@@ -95,11 +96,12 @@ type Schema[C any] struct {
 	defaults string // a file with all keys and their meaning
 	// preset, unless it is nil, returns what some value lays over the defaults, as the text
 	// of a file, and which value that is; "" for nothing.
-	preset func(values map[string]any) (text, source string)
+	preset func(value func(key string) any) (text, source string)
 	// complete fills in what depends on other values and was left null.
 	complete func(*C)
-	// clashes lists what can clash, in the order in which it is reported.
-	clashes func(*C) []clash
+	// conflicts lists the conflicts of what the library does not know, nil for those that
+	// there are not.
+	conflicts func(*C) []*option.Error
 	// size refuses what data of a size cannot be used with.
 	size func(*C, data.Size) error
 	// dataSize returns what is known of the size of the data before they are read, and
@@ -116,9 +118,9 @@ type Schema[C any] struct {
 	// values of: what is written and measured of it, how often, and where its
 	// data lie.
 	mayChange []string
-	// cannotExtend says why a run that was begun with one configuration cannot
+	// whyNotLonger says why a run that was begun with one configuration cannot
 	// go on with another, which differs from it only where it may; "" if it can.
-	cannotExtend func(begun, now *C) string
+	whyNotLonger func(begun, now *C) string
 }
 
 // Common is the part of a configuration that those of all commands which train
@@ -129,7 +131,7 @@ type Common struct {
 	Checkpoint       Checkpoint
 	Log              Log
 	Device           Device
-	DType            string   // of what is computed: float32 or float64
+	Float64          bool     // computed in float64
 	Inputs           []string // the files and folders that are read
 }
 
@@ -203,12 +205,61 @@ func (s *Schema[C]) CheckColumns(ctx context.Context, c *C, started bool) error 
 // CheckSize refuses what is right by itself but not for data of a size. The origins may
 // be nil. Errors are of the type *Error.
 func (s *Schema[C]) CheckSize(c *C, size data.Size, origins Origins) error {
-	err := s.size(c, size)
-	if fault := new(Error); errors.As(err, &fault) {
-		fault.Source = origins[fault.Key]
-	}
-	return err
+	return located(s.size(c, size), origins)
 }
+
+// check refuses values that are right by themselves and wrong together, or for data of
+// any size. Errors are of the type *Error.
+func (s *Schema[C]) check(c *C, origins Origins) error {
+	for _, e := range s.conflicts(c) {
+		if e != nil {
+			e.Got = s.inline(c, e.Key)
+			if e.Other != "" {
+				e.OtherGot = s.inline(c, e.Other)
+			}
+			return located(e, origins)
+		}
+	}
+	return s.CheckSize(c, AnySize, origins)
+}
+
+// inline returns the value of a key of a configuration as a line of YAML.
+func (s *Schema[C]) inline(c *C, name string) string {
+	k, _ := find(s.keys, name) // conflicts name keys that exist
+	return k.inline(k.value(reflect.ValueOf(c).Elem()))
+}
+
+// conflictIf is a value that that of another key forbids; nil if it is not found. want is
+// what is allowed.
+func conflictIf(found bool, key, other, want string) *option.Error {
+	if !found {
+		return nil
+	}
+	return &option.Error{Key: key, Other: other, Want: want}
+}
+
+// located makes an *Error of an *option.Error, which says where the values come from; other
+// errors it returns as they are.
+func located(err error, origins Origins) error {
+	fault := new(option.Error)
+	if !errors.As(err, &fault) {
+		return err
+	}
+	source, other := origins[cmp.Or(fault.List, fault.Key)], origins[fault.OtherName()]
+	note, otherNote := "", ""
+	switch {
+	case other == "" || source == other:
+	case source == defaultOrigin: // the fault shows where something was set
+		note, source = " ("+source+")", other
+	default:
+		otherNote = " (" + other + ")"
+	}
+	return &Error{source, strings.TrimSuffix(fault.Name(), ": "), fault.Problem(note, otherNote)}
+}
+
+// Explain makes an error of options that a configuration gives one that names the key and
+// not the package; others it returns as they are.
+func Explain(err error) error { return located(err, nil) }
 
 // merge lays layers over the defaults and over each other, the last on top, and
 // checks the result. Viper merges; its own readers of files, variables and flags
@@ -225,7 +276,7 @@ func (s *Schema[C]) merge(layers ...*layer) (*C, Origins, error) {
 	all := append([]*layer{base}, layers...)
 	values, origins, err := overlay(all)
 	if err == nil && s.preset != nil {
-		if text, source := s.preset(values); text != "" {
+		if text, source := s.preset(values.Get); text != "" {
 			var preset *layer
 			if preset, err = s.readYAML(source, []byte(text)); err == nil {
 				for k := range preset.origin {
@@ -239,8 +290,8 @@ func (s *Schema[C]) merge(layers ...*layer) (*C, Origins, error) {
 		return nil, nil, err
 	}
 	var c C
-	if err := decode(values, &c); err != nil {
-		return nil, nil, fmt.Errorf("decoding the configuration: %w", err)
+	for _, k := range s.keys {
+		assign(reflect.ValueOf(&c).Elem().FieldByIndex(k.index), values.Get(k.name))
 	}
 	s.complete(&c)
 	if err := s.check(&c, origins); err != nil {
@@ -253,7 +304,7 @@ func (s *Schema[C]) merge(layers ...*layer) (*C, Origins, error) {
 }
 
 // overlay lays layers over each other, the last on top.
-func overlay(layers []*layer) (map[string]any, Origins, error) {
+func overlay(layers []*layer) (*viper.Viper, Origins, error) {
 	v, origins := viper.New(), Origins{}
 	for _, l := range layers {
 		if err := v.MergeConfigMap(l.nested()); err != nil {
@@ -261,34 +312,7 @@ func overlay(layers []*layer) (map[string]any, Origins, error) {
 		}
 		maps.Copy(origins, l.origin)
 	}
-	return v.AllSettings(), origins, nil
-}
-
-// decode fills a struct with key tags from values that already have the types of
-// its fields, or of what its pointers point to.
-func decode(values map[string]any, target any) error {
-	d, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{Result: target, TagName: "key", ErrorUnused: true})
-	if err != nil {
-		return err
-	}
-	return d.Decode(values)
-}
-
-// value returns the value of a key of a configuration; nil stands for null.
-func value(c any, k key) any {
-	return deref(reflect.Indirect(reflect.ValueOf(c)).FieldByIndex(k.index).Interface())
-}
-
-// deref follows a pointer, and makes a nil pointer nil.
-func deref(v any) any {
-	p := reflect.ValueOf(v)
-	if p.Kind() != reflect.Pointer {
-		return v
-	}
-	if p.IsNil() {
-		return nil
-	}
-	return p.Elem().Interface()
+	return v, origins, nil
 }
 
 // A Difference is a key of which two configurations have different values.
@@ -305,17 +329,18 @@ type Difference struct {
 func (s *Schema[C]) Compare(first, second *C) []Difference {
 	var list []Difference
 	for _, k := range s.keys {
-		if a, b := value(first, k), value(second, k); !reflect.DeepEqual(a, b) {
-			list = append(list, Difference{k.name, inline(a), inline(b), s.changeable(k.name, a, b)})
+		a, b := k.value(reflect.ValueOf(first).Elem()), k.value(reflect.ValueOf(second).Elem())
+		if !reflect.DeepEqual(a, b) {
+			list = append(list, Difference{k.name, k.inline(a), k.inline(b), s.changeable(k.name, a, b)})
 		}
 	}
 	return list
 }
 
-// Violations lists in words, such as "train.lr 1.0, not 2.0 (--set train.lr)",
+// LockedChanges lists in words, such as "train.lr 1.0, not 2.0 (--set train.lr)",
 // what a run that was begun with one configuration must not go on with in
 // another. The origins are those of the latter.
-func (s *Schema[C]) Violations(begun, now *C, origins Origins) []string {
+func (s *Schema[C]) LockedChanges(begun, now *C, origins Origins) []string {
 	var list []string
 	for _, d := range s.Compare(begun, now) {
 		if !d.MayChange {
@@ -325,9 +350,9 @@ func (s *Schema[C]) Violations(begun, now *C, origins Origins) []string {
 	return list
 }
 
-// CannotExtend says why a run that was begun with one configuration cannot go on
-// with another of which there are no Violations; "" if it can.
-func (s *Schema[C]) CannotExtend(begun, now *C) string { return s.cannotExtend(begun, now) }
+// WhyNotLonger says why a run that was begun with one configuration cannot go on
+// with another of which there are no LockedChanges; "" if it can.
+func (s *Schema[C]) WhyNotLonger(begun, now *C) string { return s.whyNotLonger(begun, now) }
 
 // changeable tells whether the value of a key may become another. Files may
 // have moved, but a share of the points is not a file; epochs may be added.
@@ -343,7 +368,7 @@ func (s *Schema[C]) changeable(key string, before, now any) bool {
 	case "graph.file", "model.init_names":
 		return before != nil && now != nil
 	case "model.init": // which may have moved
-		return !slices.Contains(inits, before.(string)) && !slices.Contains(inits, now.(string))
+		return !slices.Contains(cne.InitPCA.Words(), before.(string)) && !slices.Contains(cne.InitPCA.Words(), now.(string))
 	case "data.holdout":
 		a, okA := before.(Holdout)
 		b, okB := now.(Holdout)

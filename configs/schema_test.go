@@ -9,10 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"cne"
 	"cne/data/file"
 	"cne/internal/text"
 	"cne/internal/version"
 	"cne/model/op"
+	"cne/train"
 )
 
 func TestPrecedence(t *testing.T) {
@@ -29,7 +31,7 @@ func TestPrecedence(t *testing.T) {
 		},
 	})
 	must(t, err)
-	if c.Seed != 6 || c.Train.LR != 2 || c.Train.Epochs != 20 || c.Train.BatchSize != 256 || c.Loss.S != nil || c.Graph.K != 15 {
+	if c.Embed.Seed != 6 || c.Embed.LR != 2 || c.Embed.Epochs != 20 || c.Embed.BatchSize != 256 || c.Embed.Spectrum.S != nil || c.Embed.Neighbors != 15 {
 		t.Errorf("got %+v", c)
 	}
 	for k, want := range map[string]string{
@@ -106,20 +108,20 @@ func TestTextValues(t *testing.T) {
 		{"data.drop", "[id, 3]", []string{"id", "3"}},
 		{"data.columns", "vector", []string{"vector"}},
 		{"data.labels", "", []string{}},
-		{"loss.negatives", "full", Full},
-		{"loss.negatives", "16", Negatives(16)},
-		{"loss.z_bar", "uniform", Uniform},
-		{"loss.z_bar", "1e6", ZBar(1e6)},
+		{"loss.negatives", "full", train.Full},
+		{"loss.negatives", "16", 16},
+		{"loss.z_bar", "uniform", 0.},
+		{"loss.z_bar", "1e6", 1e6},
 		{"loss.s", "~", nil},
 		{"loss.name", "nc-tsne", op.NC},
 		{"data.header", "no", file.HeaderNone},
 		{"data.imbalance", "linear", "linear"},
-		{"train.phases", "[{epochs: 2, z_bar: uniform}, {epochs: 3}]", []Phase{{Epochs: 2, ZBar: ptr(Uniform)}, {Epochs: 3}}},
+		{"train.phases", "[{epochs: 2, z_bar: uniform}, {epochs: 3}]", []cne.Phase{{Epochs: 2, Spectrum: train.FromZBar(0)}, {Epochs: 3}}},
 	} {
 		c, err := loadSetting(t, tc.key, tc.value)
 		if err != nil {
 			t.Errorf("%s=%s: %v", tc.key, tc.value, err)
-		} else if got := Train.value(c, tc.key); !reflect.DeepEqual(got, tc.want) {
+		} else if got := valueOf(c, tc.key); !reflect.DeepEqual(got, tc.want) {
 			t.Errorf("%s=%s: got %#v, want %#v", tc.key, tc.value, got, tc.want)
 		}
 		c, _, err = Train.Load(Sources{Environ: []string{variable(tc.key) + "=" + tc.value}})
@@ -128,10 +130,16 @@ func TestTextValues(t *testing.T) {
 		}
 		if err != nil {
 			t.Errorf("%s=%s: %v", variable(tc.key), tc.value, err)
-		} else if got := Train.value(c, tc.key); !reflect.DeepEqual(got, tc.want) {
+		} else if got := valueOf(c, tc.key); !reflect.DeepEqual(got, tc.want) {
 			t.Errorf("%s=%s: got %#v, want %#v", variable(tc.key), tc.value, got, tc.want)
 		}
 	}
+}
+
+// valueOf returns the value of a key.
+func valueOf(c *Config, name string) any {
+	k, _ := find(Train.keys, name)
+	return k.value(reflect.ValueOf(c).Elem())
 }
 
 func TestMissingFile(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"cne/model"
 	"cne/model/op"
 	"cne/simclr"
 	"cne/train"
@@ -37,7 +36,8 @@ func TestSimCLRDefaults(t *testing.T) {
 	}
 	got, want := c.Pretraining(), simclr.PaperPretraining()
 	want.Network.Width, want.Network.Hidden, want.Network.Out = 64, 1024, 128
-	want.Loss.Clamp, want.LRZ = 1e-10, 0.001 // of no consequence with cosine, and without log Z
+	want.Stages = []simclr.Stage{}
+	want.Loss.Clamp, want.LRZ = 1e-10, new(0.001) // of no consequence with cosine, and without log Z
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v, want\n%+v", got, want)
 	}
@@ -48,11 +48,11 @@ func TestSimCLRDefaults(t *testing.T) {
 
 func TestSimCLRDefaultsByOthers(t *testing.T) {
 	c := mustLoadSimCLR(t, "network: {width: 8}\ntrain: {batch_size: 128}\nsimclr: {pretrain_on: train}")
-	if c.Network.Hidden != 128 || c.Network.Out != 16 || c.Train.LR != 0.015 || c.Evaluate.Split != "official" {
+	if c.Pretrain.Network.Hidden != 128 || c.Pretrain.Network.Out != 16 || c.Pretrain.LR != 0.015 || c.Evaluate.Split != "official" {
 		t.Errorf("%+v", c)
 	}
 	c = mustLoadSimCLR(t, "network: {width: 8, hidden: 5, out: 6}\ntrain: {lr: 0.25}\nsimclr: {pretrain_on: train}\nevaluate: {split: stratified}")
-	if c.Network.Hidden != 5 || c.Network.Out != 6 || c.Train.LR != 0.25 || c.Evaluate.Split != "stratified" {
+	if c.Pretrain.Network.Hidden != 5 || c.Pretrain.Network.Out != 6 || c.Pretrain.LR != 0.25 || c.Evaluate.Split != "stratified" {
 		t.Errorf("%+v", c)
 	}
 }
@@ -69,7 +69,7 @@ seed: 9`).Pretraining()
 		t.Errorf("augmentation %+v, want %+v", p.Augmentation, a)
 	}
 	if p.Epochs != 7 || p.BatchSize != 12 || p.LR != 2 || p.Momentum != 0 || p.WeightDecay != 0.1 || !p.NoNormDecay || p.Schedule != train.Constant ||
-		p.WarmUp != 2 || p.Clip != 0 || p.Negatives != int(Full) || p.Sampling != train.SampleSharedRuns || p.Loss.Mean || p.Loss.Scale != 3 || p.Seed != 9 ||
+		p.WarmUp != 2 || p.Clip != 0 || p.Negatives != train.Full || p.Sampling != train.SampleSharedRuns || p.Loss.Mean || p.Loss.Scale != 3 || p.Seed != 9 ||
 		*p.Spectrum.S != 0.5 {
 		t.Errorf("%+v", p)
 	}
@@ -150,26 +150,26 @@ func TestTSimCNEPreset(t *testing.T) {
 		t.Errorf("loss %+v with %d negatives", l, all.Negatives)
 	}
 	short := simclr.TSimCNE(1500, 0.12, false)
-	short[0].WarmUp, short[2].WarmUp = 3, 3
+	short[0].WarmUp, short[2].WarmUp = new(3), new(3)
 	for text, want := range map[string][]simclr.Stage{
 		"simclr: {method: tsimcne}\ntrain: {warm_up: 3}":                   short,
 		"simclr: {method: tsimcne}\ntrain: {epochs: 30, batch_size: 512}":  simclr.TSimCNE(30, 0.06, false),
 		"simclr: {method: tsimcne}\nmodel: {from: x}":                      simclr.TSimCNE(500, 0.12, true),
-		"simclr: {method: tsimcne}\nstages: [{epochs: 9, out: 3}]":         {{Epochs: 9, WarmUp: 5, LR: 0.12, Out: 3}},
-		"stages: [{epochs: 9, freeze: backbone}, {epochs: 7, warm_up: 0}]": {{Epochs: 9, WarmUp: 5, LR: 0.12, Freeze: model.Modules[:6]}, {Epochs: 7, LR: 0.12}},
+		"simclr: {method: tsimcne}\nstages: [{epochs: 9, out: 3}]":         {{Epochs: 9, Out: 3}},
+		"stages: [{epochs: 9, freeze: backbone}, {epochs: 7, warm_up: 0}]": {{Epochs: 9, Freeze: []string{"backbone"}}, {Epochs: 7, WarmUp: new(0)}},
 		"simclr: {method: tsimcne}\nloss: {negatives: 5, name: umap}\n":    simclr.TSimCNE(1500, 0.12, false),
 	} {
 		c := mustLoadSimCLR(t, text)
 		if got := c.Pretraining().Stages; !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: stages %+v, want %+v", text, got, want)
 		}
-		if c.Train.Epochs != c.stageEpochs() {
-			t.Errorf("%q: %d epochs in all", text, c.Train.Epochs)
+		if c.Pretrain.Epochs != simclr.TotalEpochs(c.Pretrain.Stages) {
+			t.Errorf("%q: %d epochs in all", text, c.Pretrain.Epochs)
 		}
 	}
 	c := mustLoadSimCLR(t, "simclr: {method: tsimcne}\nloss: {negatives: 5, scale: 2}")
-	if c.Loss.Negatives != 5 || *c.Loss.Scale != 2 || !c.Embeds() || c.Out() != 2 {
-		t.Errorf("what is given does not count: %+v", c.Loss)
+	if c.Pretrain.Negatives != 5 || c.Pretrain.Loss.Scale != 2 || !c.Embeds() || c.Out() != 2 {
+		t.Errorf("what is given does not count: %+v", c.Pretrain.Loss)
 	}
 	if mustLoadSimCLR(t, "").Embeds() || mustLoadSimCLR(t, "stages: [{epochs: 9, out: 2}]").Embeds() {
 		t.Error("runs of cosines embed")
@@ -178,61 +178,61 @@ func TestTSimCNEPreset(t *testing.T) {
 
 // badSimCLRFiles are configuration files with the sentence that each must give.
 var badSimCLRFiles = []struct{ text, want string }{
-	{"graph: {k: 15}", `run.yaml:1: graph is a key of "cne train", but this is a configuration of "cne simclr pretrain"`},
-	{"loss: {metrik: cosine}", `run.yaml:1: loss.metrik is not a key; did you mean loss.metric?`},
-	{"colour: red", `run.yaml:1: colour is not a key; "cne simclr config" lists all keys`},
-	{"train: {optimizer: adam}", `run.yaml:1: train.optimizer is a key of "cne train", but this is a configuration of "cne simclr pretrain"`},
-	{"data: {path: []}", `run.yaml:1: data.path is an empty list, but must be a path or a list of at least one path`},
-	{"data: {size: 5000}", `run.yaml:1: data.size is 5000, but must be 0 or a whole number from 1 to 4096`},
-	{"simclr: {pretrain_on: test}", `run.yaml:1: simclr.pretrain_on is "test", but must be all or train`},
-	{"views: {size: 0}", `run.yaml:1: views.size is 0, but must be a whole number of at least 1`},
-	{"views: {size: 5000}", `run.yaml:1: views.size is 5000, but must be at most 4096`},
-	{"views: {min_scale: 0}", `run.yaml:1: views.min_scale is 0, but must be a number above 0 and at most 1`},
-	{"views: {flip: 1.5}", `run.yaml:1: views.flip is 1.5, but must be a number from 0 to 1`},
-	{"views: {hue: 0.6}", `run.yaml:1: views.hue is 0.6, but must be a number from 0 to 0.5`},
-	{"views: {mean: 0.5}", `run.yaml:1: views.mean is 0.5, but must be a list of three numbers, for red, green and blue`},
-	{"views: {mean: [0.5, 0.5]}", `run.yaml:1: views.mean is a list, but must be a list of three numbers, for red, green and blue`},
-	{"views:\n  std:\n    - 1\n    - 0\n    - 1", `run.yaml:4: views.std: item 2 is 0, but must be a number from 1e-6 to 1e6`},
-	{"network: {width: 0}", `run.yaml:1: network.width is 0, but must be a whole number of at least 1`},
-	{"network: {out: 0}", `run.yaml:1: network.out is 0, but must be a whole number of at least 1, or null`},
-	{"loss: {negatives: 0}", `run.yaml:1: loss.negatives is 0, but must be a whole number from 1 to 2147483647, or full`},
-	{"loss: {temperature: -1}", `run.yaml:1: loss.temperature is -1, but must be a number from 0.01 to 1e6`},
-	{"train: {epochs: 0}", `run.yaml:1: train.epochs is 0, but must be a whole number of at least 1, or null`},
-	{"simclr: {method: umap}", `run.yaml:1: simclr.method is "umap", but must be simclr or tsimcne`},
-	{"data: {skip_broken: maybe}", `run.yaml:1: data.skip_broken is "maybe", but must be true or false`},
-	{"model: {from: ''}", `run.yaml:1: model.from is "", but must be text that is not empty, or null`},
-	{"stages: 3", `run.yaml:1: stages is 3, but must be a list of stages, such as [{epochs: 100}, {epochs: 10, out: 2, freeze: [backbone, fc1]}]`},
-	{"stages: [5]", `run.yaml:1: stages: stage 1 is 5, but must be a mapping with the keys epochs, lr, warm_up, out or freeze`},
-	{"stages: [{out: 2}]", `run.yaml:1: stages: stage 1 lacks its number of epochs`},
-	{"stages: [{epochs: 8}, {epochs: 8, rate: 2}]", `run.yaml:1: stages: stage 2 has the unknown key "rate"; a stage has epochs, lr, warm_up, out or freeze`},
-	{"stages: [{epochs: 0}]", `run.yaml:1: stages: epochs of stage 1 is 0, but must be a whole number of at least 1`},
-	{"stages: [{epochs: 2, warm_up: 2}]", `run.yaml:1: stages: stage 1 warms up for 2 of its 2 epochs; take fewer`},
-	{"stages: [{epochs: 2, lr: 0}]", `run.yaml:1: stages: lr of stage 1 is 0, but must be a number above 0, or null`},
-	{"stages: [{epochs: 2, out: 0}]", `run.yaml:1: stages: out of stage 1 is 0, but must be a whole number of at least 1, or null`},
-	{"stages: [{epochs: 2, freeze: [fc3]}]", `run.yaml:1: stages: item 1 of freeze of stage 1 is "fc3", but must be backbone, conv1, bn1, layer1, layer2, layer3, layer4, fc1 or fc2, or a list of them`},
-	{"stages:\n  - epochs: 9\n  - epochs: 9\n    freeze: [backbone, fc1, fc2]", `run.yaml:3: stages: freeze of stage 2 names the whole network, so that nothing is learnt; leave fc2 or another part out`},
-	{"stages: [{epochs: 5}]", `run.yaml:1: stages: epochs of stage 1 is 5, but train.warm_up is 5 (default); take fewer epochs to warm up than there are, for example warm_up: 0 in the stage`},
-	{"stages: [{epochs: 9}, {epochs: 9, out: 1}]", `run.yaml:1: stages: out of stage 2 is 1, but loss.metric is cosine (default); in one dimension a cosine is 1 or -1, so take at least 2 dimensions or the metric euclidean`},
-	{"stages: [{epochs: 9}]\ntrain: {epochs: 10}", `run.yaml:2: train.epochs is 10, but stages is [{epochs: 9}] (run.yaml:1); the stages say how many epochs are run, so leave train.epochs out or set stages to []`},
-	{"simclr: {method: tsimcne}\nloss: {metric: cosine}", `run.yaml:2: loss.metric is cosine, but simclr.method is tsimcne (run.yaml:1); positions in the plane are compared by their distances, so set it to euclidean or simclr.method to simclr`},
-	{"simclr: {method: tsimcne}\ntrain: {epochs: 2}", `run.yaml:2: train.epochs is 2, but simclr.method is tsimcne (run.yaml:1); its stages take at least 3 epochs`},
-	{"train: {batch_size: 1}", `run.yaml:1: train.batch_size is 1, but must be a whole number of at least 2`},
-	{"train: {lr: fast}", `run.yaml:1: train.lr is "fast", but must be a number above 0, or null`},
-	{"monitor: {every: -1}", `run.yaml:1: monitor.every is -1, but must be a whole number of at least 0`},
-	{"evaluate: {seeds: []}", `run.yaml:1: evaluate.seeds is an empty list, but must be a whole number of at least 0 or a list of them, such as [0, 1, 2]`},
-	{"evaluate: {seeds: [0, -1]}", `run.yaml:1: evaluate.seeds: item 2 is -1, but must be a whole number of at least 0 or a list of them, such as [0, 1, 2]`},
-	{"evaluate: {seeds: [1, 2, 1]}", `run.yaml:1: evaluate.seeds: item 3 is 1, which the list has already; give each seed once`},
-	{"evaluate: {split: random}", `run.yaml:1: evaluate.split is "random", but must be official or stratified, or null`},
+	{"graph: {k: 15}", `run.yaml:1: graph: a key of "cne train", but this is a configuration of "cne simclr pretrain"`},
+	{"loss: {metrik: cosine}", `run.yaml:1: loss.metrik: unknown key; did you mean loss.metric?`},
+	{"colour: red", `run.yaml:1: colour: unknown key; "cne simclr config" lists all keys`},
+	{"train: {optimizer: adam}", `run.yaml:1: train.optimizer: a key of "cne train", but this is a configuration of "cne simclr pretrain"`},
+	{"data: {path: []}", `run.yaml:1: data.path: got an empty list, want a path or a list of at least one path`},
+	{"data: {size: 5000}", `run.yaml:1: data.size: got 5000, want 0 or a whole number from 1 to 4096`},
+	{"simclr: {pretrain_on: test}", `run.yaml:1: simclr.pretrain_on: got "test", want all or train`},
+	{"views: {size: 0}", `run.yaml:1: views.size: got 0, want a whole number from 1 to 4096`},
+	{"views: {size: 5000}", `run.yaml:1: views.size: got 5000, want a whole number from 1 to 4096`},
+	{"views: {min_scale: 0}", `run.yaml:1: views.min_scale: got 0, want a number above 0 and at most 1`},
+	{"views: {flip: 1.5}", `run.yaml:1: views.flip: got 1.5, want a number from 0 to 1`},
+	{"views: {hue: 0.6}", `run.yaml:1: views.hue: got 0.6, want a number from 0 to 0.5`},
+	{"views: {mean: 0.5}", `run.yaml:1: views.mean: got 0.5, want a list of three numbers, for red, green and blue`},
+	{"views: {mean: [0.5, 0.5]}", `run.yaml:1: views.mean: got a list, want a list of three numbers, for red, green and blue`},
+	{"views:\n  std:\n    - 1\n    - 0\n    - 1", `run.yaml:4: views.std: item 2: got 0, want a number from 1e-6 to 1e6`},
+	{"network: {width: 0}", `run.yaml:1: network.width: got 0, want a whole number from 1 to 4096`},
+	{"network: {out: 0}", `run.yaml:1: network.out: got 0, want a whole number from 1 to 65536, or null`},
+	{"loss: {negatives: 0}", `run.yaml:1: loss.negatives: got 0, want a whole number of at least 1, or full`},
+	{"loss: {temperature: -1}", `run.yaml:1: loss.temperature: got -1, want a number from 0.01 to 1e6`},
+	{"train: {epochs: 0}", `run.yaml:1: train.epochs: got 0, want a whole number of at least 1, or null`},
+	{"simclr: {method: umap}", `run.yaml:1: simclr.method: got "umap", want simclr or tsimcne`},
+	{"data: {skip_broken: maybe}", `run.yaml:1: data.skip_broken: got "maybe", want true or false`},
+	{"model: {from: ''}", `run.yaml:1: model.from: got "", want text that is not empty, or null`},
+	{"stages: 3", `run.yaml:1: stages: got 3, want a list of stages, such as [{epochs: 5}]`},
+	{"stages: [5]", `run.yaml:1: stages: stage 1: got 5, want a mapping with the keys epochs, lr, warm_up, out or freeze`},
+	{"stages: [{out: 2}]", `run.yaml:1: stages: epochs of stage 1: got 0, want 1 or more`},
+	{"stages: [{epochs: 8}, {epochs: 8, rate: 2}]", `run.yaml:1: stages: stage 2: got the unknown key "rate", want epochs, lr, warm_up, out or freeze`},
+	{"stages: [{epochs: 0}]", `run.yaml:1: stages: epochs of stage 1: got 0, want a whole number of at least 1`},
+	{"stages: [{epochs: 2, warm_up: 2}]", `run.yaml:1: stages: warm_up of stage 1: got 2 with epochs 2, want fewer than there are`},
+	{"stages: [{epochs: 2, lr: 0}]", `run.yaml:1: stages: lr of stage 1: got 0, want a number above 0, or null`},
+	{"stages: [{epochs: 2, out: 0}]", `run.yaml:1: stages: out of stage 1: got 0, want a whole number from 1 to 65536, or null`},
+	{"stages: [{epochs: 2, freeze: [fc3]}]", `run.yaml:1: stages: item 1 of freeze of stage 1: got "fc3", want backbone, conv1, bn1, layer1, layer2, layer3, layer4, fc1 or fc2, or a list of them`},
+	{"stages:\n  - epochs: 9\n  - epochs: 9\n    freeze: [backbone, fc1, fc2]", `run.yaml:1: stages: freeze of stage 2: got the whole network, want fc2 or another part to be learnt`},
+	{"stages: [{epochs: 5}]", `run.yaml:1: stages: warm_up of stage 1: got 5 with epochs 5, want fewer than there are`},
+	{"stages: [{epochs: 9}, {epochs: 9, out: 1}]", `run.yaml:1: stages: out of stage 2: got 1 with loss.metric cosine (default), want 2 or more`},
+	{"stages: [{epochs: 9}]\ntrain: {epochs: 10}", `run.yaml:2: train.epochs: got 10 with stages of 9 epochs (run.yaml:1), want null`},
+	{"simclr: {method: tsimcne}\nloss: {metric: cosine}", `run.yaml:2: loss.metric: got cosine with simclr.method tsimcne (run.yaml:1), want euclidean, as positions in the plane are compared by their distances`},
+	{"simclr: {method: tsimcne}\ntrain: {epochs: 2}", `run.yaml:2: train.epochs: got 2 with simclr.method tsimcne (run.yaml:1), want at least 3, as it has so many stages`},
+	{"train: {batch_size: 1}", `run.yaml:1: train.batch_size: got 1, want a whole number of at least 2`},
+	{"train: {lr: fast}", `run.yaml:1: train.lr: got "fast", want a number above 0, or null`},
+	{"monitor: {every: -1}", `run.yaml:1: monitor.every: got -1, want a whole number of at least 0`},
+	{"evaluate: {seeds: []}", `run.yaml:1: evaluate.seeds: got an empty list, want a whole number of at least 0 or a list of them, such as [0, 1, 2]`},
+	{"evaluate: {seeds: [0, -1]}", `run.yaml:1: evaluate.seeds: item 2: got -1, want a whole number of at least 0 or a list of them, such as [0, 1, 2]`},
+	{"evaluate: {seeds: [1, 2, 1]}", `run.yaml:1: evaluate.seeds: item 3: got 1 twice, want each seed once`},
+	{"evaluate: {split: random}", `run.yaml:1: evaluate.split: got "random", want official or stratified, or null`},
 
-	{"loss: {name: umap}", `run.yaml:1: loss.metric is cosine (default), but loss.name is umap; umap needs the metric euclidean`},
-	{"loss: {z_bar: 5}", `run.yaml:1: loss.z_bar is 5.0, but loss.name is infonc (default); only neg has a fixed normalisation constant, so set loss.z_bar to null or choose neg`},
-	{"loss: {metric: euclidean, learn_temperature: true}", `run.yaml:1: loss.learn_temperature is true, but loss.metric is euclidean; only the cosine similarity has a temperature, so set it to false or choose cosine`},
-	{"device: {precision: fp8}", `run.yaml:1: device.precision is "fp8", but must be float32, tf32 or bf16`},
-	{"network: {out: 1}", `run.yaml:1: network.out is 1, but loss.metric is cosine (default); in one dimension a cosine is 1 or -1, so take at least 2 dimensions or the metric euclidean`},
-	{"views: {min_scale: 0.5, max_scale: 0.4}", `run.yaml:1: views.min_scale is 0.5, but views.max_scale is 0.4; the former must not be larger`},
-	{"views: {max_ratio: 0.5}", `run.yaml:1: views.min_ratio is 0.75 (default), but views.max_ratio is 0.5; the former must not be larger`},
-	{"train: {epochs: 5}", `run.yaml:1: train.warm_up is 5 (default), but train.epochs is 5; take fewer epochs to warm up than there are`},
-	{"monitor: {train: 14}", `run.yaml:1: monitor.train is 14, but evaluate.k is 15 (default); take at least as many images as neighbours, or set monitor.every to 0`},
+	{"loss: {name: umap}", `run.yaml:1: loss.metric: got cosine (default) with loss.name umap, want euclidean`},
+	{"loss: {z_bar: 5}", `run.yaml:1: loss.z_bar: got 5 with loss.name infonc (default), want the loss neg`},
+	{"loss: {metric: euclidean, learn_temperature: true}", `run.yaml:1: loss.learn_temperature: got true with loss.metric euclidean, want false; only the cosine has a temperature`},
+	{"device: {precision: fp8}", `run.yaml:1: device.precision: got "fp8", want float32, tf32 or bf16`},
+	{"network: {out: 1}", `run.yaml:1: network.out: got 1 with loss.metric cosine (default), want 2 or more`},
+	{"views: {min_scale: 0.5, max_scale: 0.4}", `run.yaml:1: views.min_scale: got 0.5 with views.max_scale 0.4, want a number above 0 that is not larger`},
+	{"views: {max_ratio: 0.5}", `run.yaml:1: views.min_ratio: got 0.75 (default) with views.max_ratio 0.5, want a number above 0 that is not larger`},
+	{"train: {epochs: 5}", `run.yaml:1: train.warm_up: got 5 (default) with train.epochs 5, want fewer than there are`},
+	{"monitor: {train: 14}", `run.yaml:1: monitor.train: got 14 with evaluate.k 15 (default), want at least as many, or monitor.every: 0`},
 }
 
 func TestBadSimCLRFiles(t *testing.T) {
@@ -252,7 +252,7 @@ func TestBadSimCLRFiles(t *testing.T) {
 // The variable of a key that another command has is not a mistake.
 func TestVariablesOfOtherCommands(t *testing.T) {
 	c, _, err := Pretrain.Load(Sources{Environ: []string{"CNE_GRAPH_K=3", "CNE_TRAIN_EPOCHS=30"}})
-	if err != nil || c.Train.Epochs != 30 {
+	if err != nil || c.Pretrain.Epochs != 30 {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if _, _, err := Train.Load(Sources{Environ: []string{"CNE_VIEWS_SIZE=many"}}); err != nil {

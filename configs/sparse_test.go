@@ -22,14 +22,14 @@ func TestSparsePointsAreChecked(t *testing.T) {
 		{"model: {kind: mlp, input: pca}", ""},
 	} {
 		c := loaded(loadText(t, tc.text))(t)
-		err := c.CheckSize(size)
+		err := Train.CheckSize(c, size, nil)
 		if fault, _ := err.(*Error); (fault == nil) != (tc.key == "") || fault != nil && (fault.Key != tc.key || strings.Contains(fault.Problem, "\n")) {
 			t.Errorf("%q: %v", tc.text, err)
 		}
 	}
 	c := loaded(loadText(t, "model: {kind: mlp, dtype: float64}\ndevice: {name: cpu}"))(t)
 	size.Width = 2000
-	if fault, _ := c.CheckSize(size).(*Error); fault == nil || fault.Key != "model.input" {
+	if fault, _ := Train.CheckSize(c, size, nil).(*Error); fault == nil || fault.Key != "model.input" {
 		t.Error(fault)
 	}
 }

@@ -77,7 +77,7 @@ var markNames, ownNames = regexp.MustCompile(`^\d\d+\.(lock|done)$`), regexp.Mus
 func (s *Sweep) checkOutput() error {
 	entries, err := os.ReadDir(s.Output)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return &Error{s.Path, "output", fmt.Sprintf("is %s, which cannot be read as a folder (%v); choose another", text.Quote(s.Output), err)}
+		return &Error{s.Path, "output", fmt.Sprintf("got %s, want a folder (%v)", text.Quote(s.Output), err)}
 	}
 	isOther := func(e fs.DirEntry) bool { return !ownNames.MatchString(e.Name()) }
 	isMark := func(e fs.DirEntry) bool { return markNames.MatchString(e.Name()) }
@@ -109,7 +109,7 @@ func checkRun[C any](s *Sweep, schema *Schema[C], run int, from Sources) error {
 	}
 	for _, d := range schema.Compare(begun, now) {
 		if !d.MayChange || !freeKeys.MatchString(d.Key) {
-			return &Error{s.Path, d.Key, fmt.Sprintf("is %s, but run %s in %s was begun with %s; leave it as it was, or choose another output", d.Second, s.RunName(run), s.Output, d.First)}
+			return &Error{s.Path, d.Key, fmt.Sprintf("got %s for run %s in %s, want %s, with which it was begun, or another output", d.Second, s.RunName(run), s.Output, d.First)}
 		}
 	}
 	return nil
@@ -157,7 +157,7 @@ func parseSweep(path string, content []byte) (*Sweep, error) {
 	}
 	s.Command = "cne " + strings.TrimPrefix(s.Command, "cne ")
 	if s.Command != Train.Command() && s.Command != Pretrain.Command() {
-		return nil, &Error{path, "command", "is " + text.Quote(s.Command) + ", but must be train or simclr pretrain"}
+		return nil, &Error{path, "command", "got " + text.Quote(s.Command) + ", want train or simclr pretrain"}
 	}
 	s.Runs = [][]Setting{s.common}
 	for _, values := range append(s.listed, s.axes...) {
@@ -192,7 +192,7 @@ func parseSweep(path string, content []byte) (*Sweep, error) {
 // mapping calls each for every key of a mapping; what is its name.
 func (s *Sweep) mapping(n *yaml.Node, what string, each func(name, node *yaml.Node) error) error {
 	if n.Kind != yaml.MappingNode {
-		return &Error{at(s.Path, n), what, "is " + describe(n) + ", but must be a mapping of keys, such as {seed: 1}"}
+		return &Error{at(s.Path, n), what, "got " + describe(n) + ", want a mapping of keys, such as {seed: 1}"}
 	}
 	return eachKey(s.Path, "", n, each)
 }
@@ -234,11 +234,11 @@ func (s *Sweep) key(name, node *yaml.Node) (err error) {
 	default:
 		field := map[string]*string{"command": &s.Command, "config": &s.Config, "output": &s.Output}[name.Value]
 		if field == nil {
-			return &Error{at(s.Path, name), text.Printable(name.Value), "is not a key of a sweep, which has command, config, set, output, axes and runs; write keys of the runs below set or axes"}
+			return &Error{at(s.Path, name), text.Printable(name.Value), "unknown key; a sweep has command, config, set, output, axes and runs, and keys of the runs stand below set or axes"}
 		}
 		var ok bool
 		if *field, ok = parseNonEmpty(node); !ok {
-			return &Error{at(s.Path, name), name.Value, "is " + describe(node) + ", but must be text"}
+			return &Error{at(s.Path, name), name.Value, "got " + describe(node) + ", want text"}
 		}
 	}
 	return err
@@ -258,7 +258,7 @@ func (s *Sweep) settings(node *yaml.Node) (all []Setting, err error) {
 func (s *Sweep) setting(name, node *yaml.Node) (x Setting, err error) {
 	x = Setting{at(s.Path, name), name.Value, node.Value}
 	if x.Key == "output.dir" || x.Key == "graph.cache" {
-		return x, &Error{x.Source, x.Key, "is set by the sweep itself, whose runs and their cache are in its output; leave it out"}
+		return x, &Error{x.Source, x.Key, "set by the sweep itself; leave it out"}
 	}
 	if node.Kind != yaml.ScalarNode {
 		x.Value, err = flow(*node)

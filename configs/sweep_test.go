@@ -65,8 +65,8 @@ func TestReadSweep(t *testing.T) {
 			if s.Command == Pretrain.Command() {
 				return
 			}
-			if err != nil || c.Train.Epochs != x.epochs || c.Output.Dir != fmt.Sprintf("%s/%02d", x.output, len(x.runs)-1) {
-				t.Errorf("the last run has %d epochs in %s, %v", c.Train.Epochs, c.Output.Dir, err)
+			if err != nil || c.Embed.Epochs != x.epochs || c.Output.Dir != fmt.Sprintf("%s/%02d", x.output, len(x.runs)-1) {
+				t.Errorf("the last run has %d epochs in %s, %v", c.Embed.Epochs, c.Output.Dir, err)
 			}
 		})
 	}
@@ -80,9 +80,9 @@ func TestSweepHasChanged(t *testing.T) {
 		before:                                "",
 		"set: {device.name: cpu}\n" + before:  "",
 		"set: {log.format: json}\n" + before:  "",
-		"set: {train.epochs: 900}\n" + before: "sweep.yaml: train.epochs is 900, but run 01 in runs/sweep was begun with 750; leave it as it was, or choose another output",
-		"set: {data.path: a.npy}\n" + before:  "data.path is",
-		"axes: {seed: [1, 3]}":                "seed is 3, but run 01 in runs/sweep was begun with 2",
+		"set: {train.epochs: 900}\n" + before: "sweep.yaml: train.epochs: got 900 for run 01 in runs/sweep, want 750, with which it was begun, or another output",
+		"set: {data.path: a.npy}\n" + before:  "data.path: got",
+		"axes: {seed: [1, 3]}":                "seed: got 3 for run 01 in runs/sweep, want 2",
 		"axes: {seed: [1, 2, 3]}":             "",
 	} {
 		s := need(ReadSweep(t.Context(), writeSweep(t, before), nil))(t)
@@ -106,7 +106,7 @@ func TestSweepOutput(t *testing.T) {
 		"out/100.lock out/a.lock":              "",
 		"out/00/x out/report.csv":              `the folder out holds other things ("report.csv") and no sweep; choose another output for sub/sweep.yaml`,
 		"out/a.lock":                           `the folder out holds other things ("a.lock") and no sweep; choose another output for sub/sweep.yaml`,
-		"out":                                  `sub/sweep.yaml: output is "out", which cannot be read as a folder (`,
+		"out":                                  `sub/sweep.yaml: output: got "out", want a folder (`,
 	} {
 		path := writeSweep(t, "output: out\naxes: {seed: [1, 2]}")
 		for _, name := range strings.Fields(files) {
@@ -122,24 +122,24 @@ func TestSweepOutput(t *testing.T) {
 // badSweeps are files with the sentence that each must give.
 var badSweeps = []struct{ text, want string }{
 	{"", "sweep.yaml: the file names no runs"},
-	{"[1]", "sweep.yaml:1: the file is a list, but must be a mapping of keys, such as {seed: 1}"},
+	{"[1]", `sub/sweep.yaml:1: the file: got a list, want a mapping of keys, such as {seed: 1}`},
 	{"a: [", "sweep.yaml:1: this is not valid YAML: did not find expected node content"},
 	{"{}", `sweep.yaml: the file names no runs; give axes, such as "axes: {seed: [0, 1, 2]}", or runs`},
-	{"axis: {seed: [1]}", "sweep.yaml:1: axis is not a key of a sweep, which has command, config, set, output, axes and runs; write keys of the runs below set or axes"},
-	{"axes: [1]", "sweep.yaml:1: axes is a list, but must be a mapping of keys, such as {seed: 1}"},
+	{"axis: {seed: [1]}", `sub/sweep.yaml:1: axis: unknown key; a sweep has command, config, set, output, axes and runs, and keys of the runs stand below set or axes`},
+	{"axes: [1]", `sub/sweep.yaml:1: axes: got a list, want a mapping of keys, such as {seed: 1}`},
 	{"axes: {seed: []}", "sweep.yaml: the file names no runs"},
-	{"axes: {sed: [1]}", "sweep.yaml:1: sed is not a key; did you mean seed?"},
-	{"axes:\n  seed:\n  - 1\n  - x", `sweep.yaml:4: seed is "x", but must be a whole number of at least 0`},
-	{"axes: {seed: [1], seed: [2]}", "sweep.yaml:1: seed is given twice, first in line 1; keep one of them"},
+	{"axes: {sed: [1]}", `sub/sweep.yaml:1: sed: unknown key; did you mean seed?`},
+	{"axes:\n  seed:\n  - 1\n  - x", `sub/sweep.yaml:4: seed: got "x", want a whole number of at least 0`},
+	{"axes: {seed: [1], seed: [2]}", `sub/sweep.yaml:1: seed: given twice, first in line 1; keep one of them`},
 	{"runs: []", "sweep.yaml: the file names no runs"},
-	{"runs: [1]", "sweep.yaml:1: a run is 1, but must be a mapping of keys, such as {seed: 1}"},
+	{"runs: [1]", `sub/sweep.yaml:1: a run: got 1, want a mapping of keys, such as {seed: 1}`},
 	{"axes: {seed: [0, 1, 1]}", "sweep.yaml: the runs 01 (seed=1) and 02 (seed=1) are the same; keep one of them"},
 	{"runs: [{seed: 1}, {loss.name: neg, seed: 1}]", "sweep.yaml: the runs 00 (seed=1 loss.name=) and 01 (seed=1 loss.name=neg) are the same; keep one of them"},
-	{"axes: {output.dir: [a, b]}", "sweep.yaml:1: output.dir is set by the sweep itself, whose runs and their cache are in its output; leave it out"},
-	{"axes: {train: [{epochs: 1}]}", "sweep.yaml:1: train is a section; set one of its keys, such as train."},
-	{"command: evaluate\naxes: {seed: [1]}", `sweep.yaml: command is "cne evaluate", but must be train or simclr pretrain`},
-	{"command: simclr pretrain\naxes: {graph.k: [1, 2]}", `sweep.yaml:2: graph.k is a key of "cne train", but this is a configuration of "cne simclr pretrain"`},
-	{"config: 3\naxes: {seed: [1]}", "sweep.yaml:1: config is 3, but must be text"},
+	{"axes: {output.dir: [a, b]}", `sub/sweep.yaml:1: output.dir: set by the sweep itself; leave it out`},
+	{"axes: {train: [{epochs: 1}]}", `sub/sweep.yaml:1: train: a section; set one of its keys, such as train.epochs`},
+	{"command: evaluate\naxes: {seed: [1]}", `sub/sweep.yaml: command: got "cne evaluate", want train or simclr pretrain`},
+	{"command: simclr pretrain\naxes: {graph.k: [1, 2]}", `sub/sweep.yaml:2: graph.k: a key of "cne train", but this is a configuration of "cne simclr pretrain"`},
+	{"config: 3\naxes: {seed: [1]}", `sub/sweep.yaml:1: config: got 3, want text`},
 	{"config: none.yaml\naxes: {seed: [1]}", "cannot read the configuration: open sub/none.yaml"},
 	{"axes: {loss.name: [nc], loss.s: [0, 1]}", "sweep.yaml:1: loss.s"},
 	{"axes: {seed: [" + strings.Repeat("1,", 1000) + "], graph.k: [" + strings.Repeat("1,", 1000) + "]}", "sweep.yaml: these are more than 100000 runs; make several sweeps of them"},

@@ -10,8 +10,6 @@ import (
 	"cne"
 	"cne/data/file"
 	"cne/data/images"
-	"cne/model"
-	"cne/model/op"
 	"cne/simclr"
 	"cne/train"
 	"cne/train/quality"
@@ -33,8 +31,8 @@ func (d *Data) Options() file.Options {
 // out: points of which the run needs the principal components alone stay in their files.
 func (c *Config) ReadOptions(d *Data) file.Options {
 	o := d.Options()
-	if c.Model.Kind == "table" || c.Model.Input == "pca" {
-		o.StreamAbove = c.Graph.PCA
+	if c.Model.Kind == "table" || c.Embed.OnComponents {
+		o.StreamAbove = *c.Embed.Components
 	}
 	return o
 }
@@ -44,55 +42,28 @@ func (d *ImageData) Options() images.Options {
 	return images.Options{Labels: d.Labels, Size: d.Size, SkipBroken: d.SkipBroken}
 }
 
-// Options returns the loss of a batch.
-func (l *Loss) Options() op.ContrastiveOptions {
-	return op.ContrastiveOptions{
-		Loss: l.Name, Metric: l.Metric, Temperature: l.Temperature,
-		Clamp: l.Clamp, Scale: l.Factor(), Mean: l.Reduction == "mean", ExcludePositive: !l.PositiveInDenominator,
-	}
-}
-
 // Options returns how the points of a run are embedded, but for what happens
-// meanwhile and where: hooks, checkpoints and the device. The phases are complete.
+// meanwhile and where: hooks, checkpoints and the device.
 func (c *Config) Options() cne.Options {
-	l, t := &c.Loss, &c.Train
-	o := cne.Options{
-		Scaling: c.Data.Scale, GraphMetric: c.Graph.Metric, Components: &c.Graph.PCA, Neighbors: c.Graph.K, Search: c.Graph.Search, SampleEdges: c.Graph.WeightedSampling,
-		OnComponents: c.Model.Input == "pca", Dim: c.Model.Dim, Float64: c.Model.DType == "float64",
-		InitStd: c.Model.InitStd,
-		Loss:    l.Name, Metric: l.Metric, Temperature: l.Temperature, Sampling: l.Sampling, Scale: l.Factor(), Clamp: &l.Clamp,
-		Mean: l.Reduction == "mean", ExcludePositive: !l.PositiveInDenominator, LogZ: l.LogZ, FixZ: !l.LearnZ,
-		BatchSize: t.BatchSize, Momentum: t.Momentum, WeightDecay: t.WeightDecay,
-		LRZ: &t.LRZ, Clip: &t.Clip, Seed: c.Seed,
+	o := c.Embed
+	if c.Model.Kind == "table" {
+		o.Hidden = nil
+	} else if o.Hidden == nil {
+		o.Hidden = []int{}
 	}
-	if c.Model.Kind != "table" {
-		o.Hidden = append([]int{}, c.Model.Hidden...) // an empty list is no nil
-	}
-	o.Init = cne.InitGiven
-	if c.Model.InitPath() == "" && o.Init.UnmarshalText([]byte(c.Model.Init)) != nil {
-		o.Init = cne.InitMultilevel
-	}
-	o.Optimizer = map[string]cne.Optimizer{"sgd": cne.SGD, "adam": cne.Adam}[t.Optimizer]
-	o.Epochs, o.LR, o.Negatives, o.Schedule, o.WarmUp = t.Epochs, t.LR, int(l.Negatives), t.Schedule, t.WarmUp
-	o.Spectrum, o.EarlyExaggeration = place(l.S, l.ZBar), t.EarlyExaggeration
-	for _, p := range t.Phases {
-		x := cne.Phase{Epochs: p.Epochs, Spectrum: place(p.S, p.ZBar), Schedule: p.Schedule, WarmUp: p.WarmUp, LogZ: p.LogZ}
-		if p.LR != nil {
-			x.LR = *p.LR
-		}
-		if p.Negatives != nil {
-			x.Negatives = int(*p.Negatives)
-		}
-		o.Phases = append(o.Phases, x)
+	if o.Init = cne.InitGiven; c.Model.InitPath() == "" {
+		// The rule of the key takes no other words.
+		_ = o.Init.UnmarshalText([]byte(c.Model.Init))
 	}
 	return o
 }
 
-// Options returns what is to be measured, and of how many neighbours and points.
+// Wanted returns what is to be measured, and of how many neighbours and points.
 // What has no key here is left to cne evaluate.
-func (q *Quality) Options() quality.Options {
-	o := quality.Options{K: q.K, Sample: q.Spearman, Points: cmp.Or(q.Points, -1), Skip: quality.MetricLosses}
-	wanted, fields := map[string]bool{}, reflect.ValueOf(*q)
+func (q *Quality) Wanted() quality.Options {
+	o := q.Options
+	o.Skip = quality.MetricLosses
+	wanted, fields := map[string]bool{"spearman_sample": *o.SpearmanSample > 0}, reflect.ValueOf(*q)
 	for i := range fields.NumField() {
 		wanted[fields.Type().Field(i).Tag.Get("key")] = !fields.Field(i).IsZero()
 	}
@@ -112,15 +83,7 @@ func (q *Quality) MeasureAll() {
 			f.SetBool(true)
 		}
 	}
-	q.Spearman = cmp.Or(q.Spearman, quality.DefaultSample)
-}
-
-// place returns where on the spectrum s or z_bar say.
-func place(s *float64, zBar *ZBar) train.SpectrumParam {
-	if zBar != nil && *zBar == Uniform {
-		return train.FromZBar(0)
-	}
-	return train.SpectrumParam{S: s, ZBar: (*float64)(zBar)}
+	q.SpearmanSample = new(cmp.Or(*q.SpearmanSample, quality.DefaultSpearmanSample))
 }
 
 // Options returns when the state of a run is saved, for save to do it.
@@ -131,45 +94,23 @@ func (c *Checkpoint) Options(save func(*train.Checkpoint) error) *train.Checkpoi
 // Pretraining returns how the network is trained, but for what it begins with, and for
 // what happens meanwhile: hooks, checkpoints and the device.
 func (c *SimCLR) Pretraining() simclr.Pretraining {
-	return simclr.Pretraining{
-		Augmentation: c.Views.Augmentation(),
-		Network:      model.ResNetOptions{Width: c.Network.Width, Hidden: c.Network.Hidden, Out: c.Network.Out},
-		Loss:         c.Loss.Options(), LearnTemperature: c.Loss.LearnTemperature,
-		Spectrum: place(c.Loss.S, c.Loss.ZBar),
-		LogZ:     c.Loss.LogZ, LRZ: c.Train.LRZ, FixZ: !c.Loss.LearnZ || c.Train.LRZ == 0,
-		BatchSize: c.Train.BatchSize, Negatives: int(c.Loss.Negatives), Sampling: c.Loss.Sampling,
-		Epochs: c.Train.Epochs, WarmUp: c.Train.WarmUp, LR: c.Train.LR, Schedule: c.Train.Schedule, Stages: c.stages(),
-		Momentum: c.Train.Momentum, WeightDecay: c.Train.WeightDecay, NoNormDecay: !c.Train.DecayNorms,
-		Clip: c.Train.Clip, Seed: c.Seed, Precision: c.Device.OfConvolutions(),
+	p := c.Pretrain
+	if p.Augmentation.WholeSize == p.Augmentation.Size {
+		p.Augmentation.WholeSize = 0
 	}
+	p.Loss.Scale = cmp.Or(p.Loss.Scale, p.Loss.Loss.Info().Scale)
+	p.Precision = c.Device.OfConvolutions()
+	return p
 }
 
-// Augmentation returns how views are drawn.
-func (v *Views) Augmentation() simclr.Augmentation {
-	a := simclr.Augmentation{
-		Size:     v.Size,
-		MinScale: v.MinScale, MaxScale: v.MaxScale, MinRatio: v.MinRatio, MaxRatio: v.MaxRatio,
-		Flip:   v.Flip,
-		Jitter: v.Jitter, Brightness: v.Brightness, Contrast: v.Contrast, Saturation: v.Saturation, Hue: v.Hue,
-		Gray: v.Grey,
-	}
-	if v.WholeSize != v.Size {
-		a.WholeSize = v.WholeSize
-	}
-	for c := range 3 {
-		a.Mean[c], a.Std[c] = float32(v.Mean[c]), float32(v.Std[c])
-	}
-	return a
-}
-
-// Evaluation returns how a representation is evaluated, but for what happens
+// Options returns how a representation is evaluated, but for what happens
 // meanwhile.
-func (e *Evaluate) Evaluation() *simclr.Evaluation {
-	o := &simclr.Evaluation{K: e.K, Test: e.Test}
-	if e.Split == "stratified" {
-		o.Seeds = e.Seeds
+func (e *Evaluate) Options() *simclr.Evaluation {
+	o := e.Evaluation
+	if e.Split != "stratified" {
+		o.Seeds = nil
 	}
-	return o
+	return &o
 }
 
 // Rows returns the rows of the images that a network sees.

@@ -41,6 +41,11 @@ func TestFitOptions(t *testing.T) {
 			train.Options{BatchSize: 1024, Sampling: train.SampleSharedRuns, Clip: 4, LRZ: 0.001, Phases: []train.Phase{{Epochs: 750, LR: 1, Negatives: 10}}}},
 		{"{loss: {sampling: singly}}", op.ContrastiveOptions{Temperature: 0.5, Clamp: 1e-10, Scale: 1},
 			train.Options{BatchSize: 1024, Sampling: train.SamplePerHead, Clip: 4, LRZ: 0.001, Phases: []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}}},
+		{"{loss: {z_bar: 7}, train: {phases: [{epochs: 3}, {epochs: 4, s: null, lr: null}, {epochs: 2, lr: 0.5, s: -1, negatives: full, warm_up: 1}]}}",
+			op.ContrastiveOptions{Temperature: 0.5, Clamp: 1e-10, Scale: 1},
+			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, Phases: []train.Phase{
+				{Epochs: 3, LR: 1, Negatives: 5, Spectrum: train.FromZBar(7)}, {Epochs: 4, LR: 1, Negatives: 5, Spectrum: train.FromZBar(7)},
+				{Epochs: 2, LR: 0.5, Negatives: train.Full, Spectrum: train.FromS(-1), WarmUp: 1}}}},
 		{"{loss: {name: umap}}", op.ContrastiveOptions{Loss: op.UMAP, Temperature: 0.5, Clamp: 1e-10, Scale: 1},
 			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, Phases: []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}}},
 	} {
@@ -73,8 +78,8 @@ func TestDefaultIsTheZeroValue(t *testing.T) {
 		c := mustLoad(t, yaml)
 		want := need(cne.Embed(t.Context(), points, c.Options()))(t)
 		got := need(cne.Embed(t.Context(), points, zero))(t)
-		if !slices.Equal(got.Positions.X, want.Positions.X) || got.Result.Epochs != c.Train.Epochs {
-			t.Errorf("%s: the positions differ, after %d and %d epochs", yaml, got.Result.Epochs, c.Train.Epochs)
+		if !slices.Equal(got.Positions.X, want.Positions.X) || got.Result.Epochs != c.Embed.Epochs {
+			t.Errorf("%s: the positions differ, after %d and %d epochs", yaml, got.Result.Epochs, c.Embed.Epochs)
 		}
 	}
 }

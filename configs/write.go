@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -58,9 +59,13 @@ func CommandOf(line string) string {
 // first line holds the program's version and the command, the last says that it is the
 // last.
 func (s *Schema[C]) Write(w io.Writer, c *C) error {
-	values := map[string]any{}
+	values := map[string]*yaml.Node{}
 	for _, k := range s.keys {
-		values[k.name] = value(c, k)
+		n, err := k.node(k.value(reflect.ValueOf(c).Elem()))
+		if err != nil {
+			return err
+		}
+		values[k.name] = n
 	}
 	var document yaml.Node
 	if err := yaml.Unmarshal([]byte(s.defaults), &document); err != nil {
@@ -68,9 +73,7 @@ func (s *Schema[C]) Write(w io.Writer, c *C) error {
 	}
 	document.HeadComment = ""
 	root := document.Content[0]
-	if err := fill(root, "", values); err != nil {
-		return err
-	}
+	fill(root, "", values)
 	var body bytes.Buffer
 	enc := yaml.NewEncoder(&body)
 	enc.SetIndent(2)
@@ -84,22 +87,15 @@ func (s *Schema[C]) Write(w io.Writer, c *C) error {
 
 // fill puts values in the place of those of a mapping whose keys begin with
 // prefix.
-func fill(n *yaml.Node, prefix string, values map[string]any) error {
+func fill(n *yaml.Node, prefix string, values map[string]*yaml.Node) {
 	for i := 0; i < len(n.Content); i += 2 {
 		k, old := prefix+n.Content[i].Value, n.Content[i+1]
 		if old.Kind == yaml.MappingNode {
-			if err := fill(old, k+".", values); err != nil {
-				return err
-			}
-			continue
+			fill(old, k+".", values)
+		} else {
+			n.Content[i+1] = values[k]
 		}
-		v, err := valueNode(values[k])
-		if err != nil {
-			return err
-		}
-		n.Content[i+1] = v
 	}
-	return nil
 }
 
 // separateSections puts an empty line before each section, as in default.yaml;

@@ -174,7 +174,7 @@ func TestConvolutionalRefuses(t *testing.T) {
 		"no pixels": {2, 0, cosine(op.Neg), "of 0×0 pixels"},
 		"euclidean": {2, 8, op.ContrastiveOptions{}, "learnt temperature: got 0.5 with the metric euclidean, want 0.01 to 100 with cosine"},
 		"cold":      {2, 8, op.ContrastiveOptions{Metric: op.Cosine, Temperature: 1e-3}, "learnt temperature: got 0.001 with the metric cosine, want 0.01 to 100 with cosine"},
-		"UMAP":      {2, 8, op.ContrastiveOptions{Loss: op.UMAP, Metric: op.Cosine}, "similarities below 1"},
+		"UMAP":      {2, 8, op.ContrastiveOptions{Loss: op.UMAP, Metric: op.Cosine}, "loss.metric: got cosine with loss.name umap"},
 	} {
 		if _, err := model.NewConvolutional(net, tc.points, tc.size, tc.options, true, nil, op.Float32); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, tc.want)

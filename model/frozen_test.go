@@ -150,7 +150,7 @@ func TestFrozenRefuses(t *testing.T) {
 		"dimensions: got 0, want 1 or more": {0, op.ContrastiveOptions{}},
 		"temperature":                       {2, op.ContrastiveOptions{Metric: op.Cosine, Temperature: -1}},
 		"loss":                              {2, op.ContrastiveOptions{Loss: 99}},
-		"similarities below 1":              {2, op.ContrastiveOptions{Loss: op.UMAP, Metric: op.Cosine, Temperature: 0.5}},
+		"loss.metric: got cosine with loss.name umap": {2, op.ContrastiveOptions{Loss: op.UMAP, Metric: op.Cosine, Temperature: 0.5}},
 	} {
 		if f, err := model.NewFrozen(o.d, o.options); err == nil || f != nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)

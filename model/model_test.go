@@ -191,7 +191,7 @@ func TestNewEmbeddingRefuses(t *testing.T) {
 		{nil, 2, op.ContrastiveOptions{}, "0 coordinates"},
 		{make([]float32, 5), 2, op.ContrastiveOptions{}, "table: got 5 coordinates, want a multiple of 2"},
 		{make([]float32, 4), 0, op.ContrastiveOptions{}, "table: got 4 coordinates, want a multiple of 0"},
-		{make([]float32, 4), 2, op.ContrastiveOptions{Clamp: -1}, "op: clamp: got -1, want a number in [0, 1)"},
+		{make([]float32, 4), 2, op.ContrastiveOptions{Clamp: -1}, "loss.clamp: got -1"},
 	} {
 		if _, err := model.NewEmbedding(tc.table, tc.d, tc.o); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("error %v, want one with %q", err, tc.want)

@@ -19,10 +19,11 @@ import (
 type ResNetOptions struct {
 	// Width is the number of channels of the first stage; the following ones
 	// have twice as many each. 0 means 64.
-	Width int
+	Width int `key:"width" in:"[1,4096]"`
 	// Hidden and Out are the widths of the projection head's two layers; 0
 	// means 16·Width and 2·Width: 1024 and 128.
-	Hidden, Out int
+	Hidden int `key:"hidden,null" in:"[1,65536]"`
+	Out    int `key:"out,null" in:"[1,65536]"`
 }
 
 // complete returns the options with the defaults filled in.

@@ -189,13 +189,13 @@ func checkFeatures(features *data.Matrix, classes []int32) error {
 // is the field's protocol on the published split.
 type Evaluation struct {
 	// K is the number of neighbours that vote; 0 means 15.
-	K int
+	K int `key:"k" in:"[1,inf)"`
 	// Seeds are those of stratified splits, over which the results are averaged.
 	// None means the published split, once. The paper takes one split for each of its
 	// runs, whose accuracies vary more than means over several.
-	Seeds []uint64
+	Seeds []uint64 `key:"seeds"`
 	// Test is the number of test images of a stratified split; 0 means 10 000.
-	Test int
+	Test int `key:"test" in:"[1,inf)"`
 	// Logistic says how the linear probe is fitted. A nil Device in it stands for
 	// the Device below.
 	Logistic LogisticOptions

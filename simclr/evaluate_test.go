@@ -507,7 +507,7 @@ func TestWholeSize(t *testing.T) {
 	}
 	for _, size := range []int{-1, 5000} {
 		a.WholeSize = size
-		if err := a.Check(); !errors.Is(err, simclr.ErrOption) || !strings.Contains(err.Error(), "WholeSize") {
+		if err := a.Check(); !errors.Is(err, simclr.ErrOption) || !strings.Contains(err.Error(), "views.whole_size: got") {
 			t.Errorf("%d: error %v", size, err)
 		}
 	}

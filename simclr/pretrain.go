@@ -2,10 +2,12 @@ package simclr
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
 	"cne/data/images"
+	"cne/internal/option"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
@@ -21,51 +23,56 @@ import (
 // epoch. See train.Options about phases, negatives and the constants of the losses.
 type Pretraining struct {
 	// Augmentation says how views are drawn, and of which size.
-	Augmentation Augmentation
+	Augmentation Augmentation `key:"views"`
 	// Network are the widths of the network.
-	Network model.ResNetOptions
+	Network model.ResNetOptions `key:"network"`
 	// From is a network to begin with, which is copied; nil begins with one that Seed
 	// draws. Width and Hidden of Network must be its own, or 0. An output of another width
 	// is a new one: see Stage.
 	From *model.ResNet[float32]
 
 	// Loss is the loss, whose metric is op.Cosine in SimCLR. LearnTemperature learns
-	// its temperature, from Loss.Temperature on, with the step size of the weights.
-	Loss             op.ContrastiveOptions
-	LearnTemperature bool
+	// its temperature, from Loss.Temperature on, with the learning rate of the weights.
+	Loss             op.ContrastiveOptions `key:"loss"`
+	LearnTemperature bool                  `key:"loss.learn_temperature"`
 	// Spectrum is where the loss is on the spectrum, for the 2n views of n images.
-	Spectrum train.SpectrumParam
-	// LogZ, LRZ and FixZ are about NC-t-SNE's log Z: see train.Options.
-	LogZ, LRZ float64
-	FixZ      bool
+	Spectrum train.SpectrumParam `key:"loss"`
+	// LogZ, LRZ and FixZ are about NC-t-SNE's log Z: see train.Options. LRZ is nil for
+	// 0.001, and 0 keeps log Z as FixZ does.
+	LogZ float64  `key:"loss.log_z" in:"[-60,60]"`
+	LRZ  *float64 `key:"train.lr_z,given" in:"[0,inf)"`
+	FixZ bool     `key:"loss.learn_z" words:"true false"`
 
-	// BatchSize is b, the number of images in a batch, 2 or more; 0 means 1024.
-	// Their 2b views go through the network together. The last batch of an epoch is
-	// left out if it is incomplete.
-	BatchSize int
+	// BatchSize is b, the number of images in a batch; 0 means 1024. Their 2b views go
+	// through the network together. The last batch of an epoch is left out if it is
+	// incomplete.
+	BatchSize int `key:"train.batch_size" in:"[2,inf)"`
 	// Negatives is m, the number of negatives for each head, whatever b is, or
 	// train.Full; Sampling is how they are drawn.
-	Negatives int
-	Sampling  train.Sampling
+	Negatives int            `key:"loss.negatives" in:"[1,inf)" words:"full=-1"`
+	Sampling  train.Sampling `key:"loss.sampling"`
 
-	// Epochs is the number of epochs. During the first WarmUp, fewer, the step size
+	// Epochs is the number of epochs. During the first WarmUp, fewer, the learning rate
 	// rises linearly from 0 to LR, with every batch; then it is annealed.
-	Epochs, WarmUp int
-	LR             float64
-	Schedule       train.Schedule
-	// Stages, unless there are none, take the place of Epochs, WarmUp and LR: they are run
-	// one after the other, each from the network that the one before has left.
-	Stages []Stage
+	Epochs   int            `key:"train.epochs,null" in:"[1,inf)"`
+	WarmUp   int            `key:"train.warm_up" in:"[0,inf)"`
+	LR       float64        `key:"train.lr,null" in:"(0,inf)"`
+	Schedule train.Schedule `key:"train.anneal" words:"cosine"`
+	// Stages, unless there are none, take the place of Epochs, which may then be 0 or their
+	// sum: they are run one after the other, each from the network that the one before has
+	// left.
+	Stages []Stage `key:"stages" item:"stage"`
 	// Momentum and WeightDecay are those of train.SGD. NoNormDecay exempts the
 	// normalisations and the biases from weight decay; the temperature is always
 	// exempt. Clip bounds the gradients element-wise; 0 means no bound.
-	Momentum, WeightDecay float64
-	NoNormDecay           bool
-	Clip                  float64
+	Momentum    float64 `key:"train.momentum" in:"[0,1)"`
+	WeightDecay float64 `key:"train.weight_decay" in:"[0,inf)"`
+	NoNormDecay bool    `key:"train.decay_norms" words:"true false"`
+	Clip        float64 `key:"train.clip" in:"[0,inf)"`
 
 	// Seed draws the start of the network, the order of the images, the
 	// negatives and the views.
-	Seed uint64
+	Seed uint64 `key:"seed" in:"[0,inf)"`
 
 	// Precision is that of the convolutions while the network is trained; its
 	// representations are computed in float32. On the CPU op.BFloat16 is slow unless it is
@@ -107,24 +114,37 @@ func PaperPretraining() Pretraining {
 }
 
 // Check says what is wrong with the pretraining for so many images. Only widths of the
-// network and options of the loss are left to Run, which calls Check first. Errors wrap
-// ErrOption.
+// network are left to Run, which calls Check first. Errors wrap ErrOption and are mostly of
+// the type *train.OptionError.
 func (p *Pretraining) Check(images int) error {
 	if err := p.Augmentation.Check(); err != nil {
 		return err
 	}
-	if b := p.batchSize(); b < 2 {
-		return fmt.Errorf("%w: batch: got %d images, want 2 or more", ErrOption, b)
-	} else if images < b {
-		return fmt.Errorf("%w: images: got %d, want at least %d, a batch", ErrOption, images, b)
+	var fault *option.Error
+	b, total := p.batchSize(), TotalEpochs(p.Stages)
+	const most = math.MaxInt32 / 2 // views are numbered
+	switch {
+	case errors.As(option.Check(p), &fault), errors.As(p.Loss.Check(), &fault):
+	case p.LearnTemperature && p.Loss.Metric != op.Cosine:
+		fault = &option.Error{Key: "loss.learn_temperature", Got: "true", Other: "loss.metric", OtherGot: p.Loss.Metric.String(), Want: "false; only the cosine has a temperature"}
+	case p.LearnTemperature && p.Loss.Temperature > op.MaxTemperature:
+		fault = &option.Error{Key: "loss.temperature", Got: fmt.Sprint(p.Loss.Temperature), Other: "loss.learn_temperature", OtherGot: "true", Want: fmt.Sprintf("a number from 0.01 to %d", op.MaxTemperature)}
+	case total > 0 && p.Epochs != 0 && p.Epochs != total:
+		fault = &option.Error{Key: "train.epochs", Got: fmt.Sprint(p.Epochs), Other: "stages", OtherGot: fmt.Sprintf("of %d epochs", total), Want: "null"}
+	case b > min(images, most):
+		fault = &option.Error{Key: "train.batch_size", Got: fmt.Sprintf("%d for %d images", b, images), Want: "at most as many as there are"}
+	case images > most:
+		fault = &option.Error{Got: fmt.Sprintf("%d images", images), Want: fmt.Sprintf("at most %d", most)}
+	default:
+		fault = p.checkStages(images)
 	}
-	if images > math.MaxInt32/2 {
-		return fmt.Errorf("%w: images: got %d, want at most %d", ErrOption, images, math.MaxInt32/2)
+	if fault != nil {
+		return fmt.Errorf("%w: %w", ErrOption, fault)
 	}
-	if err := p.options(Stage{}).Optimizer.Init(nil); err != nil {
+	if err := p.options(p.stages()[0]).Optimizer.Init(nil); err != nil {
 		return fmt.Errorf("%w: %w", ErrOption, err)
 	}
-	return p.checkStages(images)
+	return nil
 }
 
 func (p *Pretraining) batchSize() int {
@@ -174,7 +194,7 @@ func (p *Pretraining) Run(ctx context.Context, images *images.Set, rows []int32)
 		if i == first {
 			options.Resume = p.Resume
 		}
-		options.Hooks = ofAll(start(stages, len(stages)), p.Hooks)
+		options.Hooks = ofAll(TotalEpochs(stages), p.Hooks)
 		heads, tails := edges(len(rows))
 		if result, err = train.Fit(ctx, n, heads, tails, options); err != nil {
 			return n, result, err

@@ -119,7 +119,7 @@ func TestPretrainingLearns(t *testing.T) {
 	for name, change := range map[string]func(p *simclr.Pretraining){
 		"infonce":            func(*simclr.Pretraining) {},
 		"neg":                func(p *simclr.Pretraining) { p.Loss = cosine(op.Neg) },
-		"nc":                 func(p *simclr.Pretraining) { p.Loss, p.LRZ, p.LogZ = cosine(op.NC), 0.01, 0.5 },
+		"nc":                 func(p *simclr.Pretraining) { p.Loss, p.LRZ, p.LogZ = cosine(op.NC), new(0.01), 0.5 },
 		"umap":               func(p *simclr.Pretraining) { p.Loss, p.LR = euclidean(op.UMAP), 0.01 },
 		"infonce, euclidean": func(p *simclr.Pretraining) { p.Loss, p.LR = euclidean(op.InfoNC), 0.01 },
 		"learnt temperature": func(p *simclr.Pretraining) { p.LearnTemperature = true },
@@ -337,26 +337,26 @@ func TestPretrainingRefuses(t *testing.T) {
 		rows   []int32
 		want   string
 	}{
-		"fewer images than a batch": {func(p *simclr.Pretraining, _ *images.Set) { p.BatchSize = 0 }, nil, "images: got 16, want at least 1024, a batch"},
-		"fewer rows than a batch":   {func(*simclr.Pretraining, *images.Set) {}, rows(7), "images: got 7, want at least 8, a batch"},
-		"no rows":                   {func(*simclr.Pretraining, *images.Set) {}, []int32{}, "images: got 0, want at least 8, a batch"},
+		"fewer images than a batch": {func(p *simclr.Pretraining, _ *images.Set) { p.BatchSize = 0 }, nil, "train.batch_size: got 1024 for 16 images, want at most"},
+		"fewer rows than a batch":   {func(*simclr.Pretraining, *images.Set) {}, rows(7), "train.batch_size: got 8 for 7 images, want at most"},
+		"no rows":                   {func(*simclr.Pretraining, *images.Set) {}, []int32{}, "for 0 images, want at most"},
 		"unknown row":               {func(*simclr.Pretraining, *images.Set) {}, []int32{0, 16}, "row 1: got image 16, want 0 to 15"},
 		"grey images":               {func(_ *simclr.Pretraining, i *images.Set) { i.C, i.W = 1, 24 }, nil, "1 values per pixel"},
 		"one pixel":                 {func(_ *simclr.Pretraining, i *images.Set) { *i = *patches(16, 1) }, nil, "images: got a single pixel each, want more"},
 		"no pixels":                 {func(_ *simclr.Pretraining, i *images.Set) { i.Pixels = nil }, nil, "images: got 0 bytes for 16 images of 8×8 with 3 colours, want 3 colours"},
-		"one image":                 {func(p *simclr.Pretraining, _ *images.Set) { p.BatchSize = 1 }, nil, "batch: got 1 images, want 2 or more"},
-		"augmentation":              {func(p *simclr.Pretraining, _ *images.Set) { p.Augmentation.Gray = 2 }, nil, "Gray: got 2, want 0 to 1"},
-		"negatives":                 {func(p *simclr.Pretraining, _ *images.Set) { p.Negatives = 0 }, nil, "0 negatives"},
-		"epochs":                    {func(p *simclr.Pretraining, _ *images.Set) { p.Epochs = 0 }, nil, "0 epochs"},
-		"warm-up":                   {func(p *simclr.Pretraining, _ *images.Set) { p.WarmUp = 3 }, nil, "warms up for 3 of its 3 epochs"},
-		"step size":                 {func(p *simclr.Pretraining, _ *images.Set) { p.LR = math.NaN() }, nil, "step size NaN"},
-		"momentum":                  {func(p *simclr.Pretraining, _ *images.Set) { p.Momentum = -1 }, nil, "momentum -1"},
-		"place":                     {func(p *simclr.Pretraining, _ *images.Set) { p.Spectrum = train.FromZBar(3) }, nil, "not on that spectrum"},
-		"width":                     {func(p *simclr.Pretraining, _ *images.Set) { p.Network.Width = -1 }, nil, "widths of a ResNet: got -1"},
-		"loss":                      {func(p *simclr.Pretraining, _ *images.Set) { p.Loss = cosine(op.UMAP) }, nil, "metric: got cosine, want euclidean"},
+		"one image":                 {func(p *simclr.Pretraining, _ *images.Set) { p.BatchSize = 1 }, nil, "train.batch_size: got 1, want"},
+		"augmentation":              {func(p *simclr.Pretraining, _ *images.Set) { p.Augmentation.Gray = 2 }, nil, "views.grey: got 2"},
+		"negatives":                 {func(p *simclr.Pretraining, _ *images.Set) { p.Negatives = 0 }, nil, "loss.negatives: got 0"},
+		"epochs":                    {func(p *simclr.Pretraining, _ *images.Set) { p.Epochs = 0 }, nil, "train.epochs: got 0"},
+		"warm-up":                   {func(p *simclr.Pretraining, _ *images.Set) { p.WarmUp = 3 }, nil, "train.warm_up: got 3 with train.epochs 3"},
+		"step size":                 {func(p *simclr.Pretraining, _ *images.Set) { p.LR = math.NaN() }, nil, "train.lr: got NaN"},
+		"momentum":                  {func(p *simclr.Pretraining, _ *images.Set) { p.Momentum = -1 }, nil, "train.momentum: got -1"},
+		"place":                     {func(p *simclr.Pretraining, _ *images.Set) { p.Spectrum = train.FromZBar(3) }, nil, "loss.z_bar: got 3 with loss.name infonc"},
+		"width":                     {func(p *simclr.Pretraining, _ *images.Set) { p.Network.Width = -1 }, nil, "network.width: got -1"},
+		"loss":                      {func(p *simclr.Pretraining, _ *images.Set) { p.Loss = cosine(op.UMAP) }, nil, "loss.metric: got cosine with loss.name umap"},
 		"temperature": {func(p *simclr.Pretraining, _ *images.Set) {
 			p.Loss, p.LearnTemperature = op.ContrastiveOptions{}, true
-		}, nil, "with cosine"},
+		}, nil, "loss.learn_temperature: got true with loss.metric euclidean"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, images := small(), patches(16, 8)

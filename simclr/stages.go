@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
+	"cne/internal/option"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
@@ -19,18 +19,20 @@ import (
 // 2023) has three: the network learns as in SimCLR, with an output of many dimensions;
 // the output becomes two-dimensional and is trained first; then all is learnt once more.
 type Stage struct {
-	// Epochs, WarmUp and LR are those of Pretraining.
-	Epochs, WarmUp int
-	LR             float64
+	// Epochs is the number of epochs, at least 1. WarmUp and LR are those of Pretraining,
+	// unless they are given.
+	Epochs int     `key:"epochs" in:"[1,inf)"`
+	LR     float64 `key:"lr,null" in:"(0,inf)"`
+	WarmUp *int    `key:"warm_up" in:"[0,inf)"`
 	// Out is the width of the network's output; 0 means that of the stage before, and in
 	// the first one that of From, or of Network. An output of another width than before is
 	// a new last layer of the head, drawn by Seed.
-	Out int
-	// Freeze lists the parts of the network, of model.Modules, that are not learnt. Their
-	// parameters keep their bits. Normalisations among them still use the statistics of
-	// the batch, and keep running ones, as PyTorch's do in training when their parameters
-	// have requires_grad=False.
-	Freeze []string
+	Out int `key:"out,null" in:"[1,65536]"`
+	// Freeze lists the parts of the network, of model.Modules, that are not learnt;
+	// "backbone" is all but the head. Their parameters keep their bits. Normalisations among
+	// them still use the statistics of the batch, and keep running ones, as PyTorch's do in
+	// training when their parameters have requires_grad=False.
+	Freeze []string `key:"freeze" words:"backbone conv1 bn1 layer1 layer2 layer3 layer4 fc1 fc2"`
 }
 
 // TSimCNE returns the stages of t-SimCNE for so many epochs in all, at least 3, of which
@@ -43,7 +45,7 @@ func TSimCNE(epochs int, lr float64, pretrained bool) []Stage {
 	share := func(part, of int) int { return max(1, int(math.Round(float64(epochs)*float64(part)/float64(of)))) }
 	stages := []Stage{
 		{Epochs: min(share(1000, 1500), max(1, epochs-2)), LR: lr},
-		{Epochs: share(50, 1500), LR: lr, Out: 2, Freeze: []string{"conv1", "bn1", "layer1", "layer2", "layer3", "layer4", "fc1"}},
+		{Epochs: share(50, 1500), LR: lr, Out: 2, Freeze: []string{"backbone", "fc1"}},
 		{LR: thousandth(lr), Out: 2},
 	}
 	if pretrained {
@@ -57,9 +59,11 @@ func TSimCNE(epochs int, lr float64, pretrained bool) []Stage {
 	}
 	stages[last].Epochs = max(1, left)
 	for i := range stages {
+		warmUp := 0
 		if len(stages[i].Freeze) == 0 {
-			stages[i].WarmUp = min(10, stages[i].Epochs/10)
+			warmUp = min(10, stages[i].Epochs/10)
 		}
+		stages[i].WarmUp = &warmUp
 	}
 	return stages
 }
@@ -77,7 +81,7 @@ func thousandth(x float64) float64 {
 func (p *Pretraining) stages() []Stage {
 	stages := slices.Clone(p.Stages)
 	if len(stages) == 0 {
-		stages = []Stage{{Epochs: p.Epochs, WarmUp: p.WarmUp, LR: p.LR}}
+		stages = []Stage{{Epochs: p.Epochs}}
 	}
 	out := p.Network.Out
 	if out == 0 {
@@ -87,8 +91,9 @@ func (p *Pretraining) stages() []Stage {
 		}
 	}
 	for i := range stages {
-		out = cmp.Or(stages[i].Out, out)
-		stages[i].Out = out
+		s := &stages[i]
+		out = cmp.Or(s.Out, out)
+		s.Out, s.LR, s.WarmUp = out, cmp.Or(s.LR, p.LR), cmp.Or(s.WarmUp, &p.WarmUp)
 	}
 	return stages
 }
@@ -104,6 +109,9 @@ func stageOf(stages []Stage, epoch int) int {
 	return len(stages) - 1
 }
 
+// TotalEpochs adds up the epochs of stages.
+func TotalEpochs(stages []Stage) int { return start(stages, len(stages)) }
+
 // start returns the number of epochs before a stage.
 func start(stages []Stage, stage int) int {
 	epochs := 0
@@ -114,36 +122,30 @@ func start(stages []Stage, stage int) int {
 }
 
 // checkStages says what is wrong with the stages for so many images.
-func (p *Pretraining) checkStages(images int) error {
+func (p *Pretraining) checkStages(images int) *option.Error {
+	var fault *option.Error
 	stages := p.stages()
-	epochs := 0
 	for i, s := range stages {
-		name := ""
-		if len(p.Stages) > 0 {
-			name = fmt.Sprintf("stage %d: ", i+1)
-		}
 		options := p.options(s)
-		if err := options.Check(p.Loss, 2*images, images); err != nil {
-			own := []string{"Epochs", "LR", "WarmUp"}
-			if fault := new(train.OptionError); name != "" && errors.As(err, &fault) && slices.Contains(own, fault.Field) {
-				return fmt.Errorf("%w: %sit %s", ErrOption, name, fault.Problem())
-			}
-			return fmt.Errorf("%w: %w", ErrOption, err)
+		options.Follows.Epochs = start(stages, i)
+		key := "out"
+		if len(p.Stages) == 0 {
+			key = "network.out"
 		}
-		if epochs += s.Epochs; epochs > math.MaxInt32 {
-			return fmt.Errorf("%w: %sepochs up to it: got %d, want fewer", ErrOption, name, epochs)
+		frozen := s.frozen()
+		switch {
+		case errors.As(options.Check(p.Loss, 2*images, images), &fault):
+		case errors.As(p.Loss.CheckWidth(key, s.Out), &fault):
+		case frozen != nil && !slices.ContainsFunc(model.Modules, func(module string) bool { return !frozen(module) }):
+			fault = &option.Error{Key: "freeze", Got: "the whole network", Want: "fc2 or another part to be learnt"}
 		}
-		for _, module := range s.Freeze {
-			if !slices.Contains(model.Modules, module) {
-				return fmt.Errorf("%w: %sfrozen part: got %q, want one of %s", ErrOption, name, module, strings.Join(model.Modules, ", "))
-			}
+		if fault == nil {
+			continue
 		}
-		if !slices.ContainsFunc(model.Modules, func(module string) bool { return !slices.Contains(s.Freeze, module) }) {
-			return fmt.Errorf("%w: %sfrozen parts: got the whole network", ErrOption, name)
+		if fault.List, fault.Item = "", ""; len(p.Stages) > 0 {
+			fault.List, fault.Item = "stages", fmt.Sprintf("stage %d", i+1)
 		}
-		if p.Loss.Metric == op.Cosine && s.Out == 1 {
-			return fmt.Errorf("%w: %sin one dimension a cosine is 1 or −1; take an output of at least 2, or the Euclidean metric", ErrOption, name)
-		}
+		return fault
 	}
 	return nil
 }
@@ -154,18 +156,28 @@ func (s *Stage) frozen() func(name string) bool {
 	if len(s.Freeze) == 0 {
 		return nil
 	}
-	return func(name string) bool { return slices.Contains(s.Freeze, model.Module(name)) }
+	head := slices.Index(model.Modules, "fc1")
+	return func(name string) bool {
+		module := model.Module(name)
+		i := slices.Index(model.Modules, module)
+		return slices.Contains(s.Freeze, module) || slices.Contains(s.Freeze, "backbone") && 0 <= i && i < head
+	}
+}
+
+// KeepsZ reports whether NC-t-SNE's log Z is kept.
+func (p *Pretraining) KeepsZ() bool {
+	return p.FixZ || p.LRZ != nil && *p.LRZ == 0 && p.Loss.Loss.Info().Constant == op.LearntZ
 }
 
 // options returns those of train.Fit for a stage, without the source of the views.
 func (p *Pretraining) options(s Stage) train.Options {
 	return train.Options{
 		Phases: []train.Phase{{
-			Epochs: s.Epochs, LR: s.LR, Schedule: p.Schedule, WarmUp: s.WarmUp, Spectrum: p.Spectrum, Negatives: p.Negatives,
+			Epochs: s.Epochs, LR: s.LR, Schedule: p.Schedule, WarmUp: *s.WarmUp, Spectrum: p.Spectrum, Negatives: p.Negatives,
 		}},
 		BatchSize: p.batchSize(), DropLast: true, Seed: p.Seed, Sampling: p.Sampling,
 		Optimizer: &train.SGD{Momentum: p.Momentum, WeightDecay: p.WeightDecay, NoDecay: p.noDecay},
-		Clip:      p.Clip, LogZ: p.LogZ, FixZ: p.FixZ, LRZ: p.LRZ, Device: p.Device,
+		Clip:      p.Clip, LogZ: p.LogZ, FixZ: p.KeepsZ(), LRZ: *cmp.Or(p.LRZ, new(0.001)), Device: p.Device,
 		Hooks: p.Hooks, OnBatch: p.OnBatch, Checkpoints: p.Checkpoints,
 	}
 }

@@ -20,9 +20,9 @@ var backbone = model.Modules[:7]
 // staged is a small t-SimCNE: of three epochs, two and two, of two batches each.
 func staged() simclr.Pretraining {
 	p := small()
-	p.Loss = euclidean(op.InfoNC)
+	p.Loss, p.Epochs = euclidean(op.InfoNC), 0
 	p.Stages = []simclr.Stage{
-		{Epochs: 3, WarmUp: 1, LR: 0.02},
+		{Epochs: 3, WarmUp: new(1), LR: 0.02},
 		{Epochs: 2, LR: 0.02, Out: 2, Freeze: backbone},
 		{Epochs: 2, LR: 0.001},
 	}
@@ -86,7 +86,7 @@ func TestFrozenLeavesGradients(t *testing.T) {
 	var outputs [][]float32
 	for _, freeze := range [][]string{nil, backbone, {"conv1", "layer3"}} {
 		p := staged()
-		p.Stages = []simclr.Stage{{Epochs: 1, LR: 0.02, Freeze: freeze}}
+		p.Stages = []simclr.Stage{{Epochs: 1, WarmUp: new(0), LR: 0.02, Freeze: freeze}}
 		n, _ := pretrain(t, p, images, nil)
 		outputs = append(outputs, values(n)["fc2.weight"])
 	}
@@ -108,7 +108,7 @@ func TestReplacedOutput(t *testing.T) {
 			p.Stages = p.Stages[1:]
 		}
 		for i := range p.Stages {
-			p.Stages[i].Epochs, p.Stages[i].WarmUp, p.Stages[i].LR = 1, 0, 1e-30
+			p.Stages[i].Epochs, p.Stages[i].WarmUp, p.Stages[i].LR = 1, new(0), 1e-30
 		}
 		n, _ := pretrain(t, p, images, nil)
 		return values(n)
@@ -143,7 +143,7 @@ func TestStagesResume(t *testing.T) {
 	images := patches(20, 8)
 	for name, change := range map[string]func(p *simclr.Pretraining){
 		"infonce":              func(*simclr.Pretraining) {},
-		"nc":                   func(p *simclr.Pretraining) { p.Loss, p.LRZ = euclidean(op.NC), 0.01 },
+		"nc":                   func(p *simclr.Pretraining) { p.Loss, p.LRZ = euclidean(op.NC), new(0.01) },
 		"a learnt temperature": func(p *simclr.Pretraining) { p.Loss, p.LearnTemperature = cosine(op.InfoNC), true },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -192,9 +192,9 @@ func TestStagesOfAllLosses(t *testing.T) {
 func TestTSimCNE(t *testing.T) {
 	lr := 0.12
 	want := []simclr.Stage{
-		{Epochs: 1000, WarmUp: 10, LR: lr},
-		{Epochs: 50, LR: lr, Out: 2, Freeze: backbone},
-		{Epochs: 450, WarmUp: 10, LR: 0.00012, Out: 2},
+		{Epochs: 1000, WarmUp: new(10), LR: lr},
+		{Epochs: 50, WarmUp: new(0), LR: lr, Out: 2, Freeze: []string{"backbone", "fc1"}},
+		{Epochs: 450, WarmUp: new(10), LR: 0.00012, Out: 2},
 	}
 	if got := simclr.TSimCNE(1500, lr, false); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v", got)
@@ -207,7 +207,7 @@ func TestTSimCNE(t *testing.T) {
 			sum := 0
 			for _, s := range simclr.TSimCNE(epochs, 1, pretrained) {
 				sum += s.Epochs
-				if s.Epochs < 1 || s.WarmUp >= s.Epochs {
+				if s.Epochs < 1 || *s.WarmUp >= s.Epochs {
 					t.Errorf("of %d epochs: %+v", epochs, s)
 				}
 			}
@@ -225,18 +225,19 @@ func TestStagesRefused(t *testing.T) {
 		change func(p *simclr.Pretraining)
 		want   string
 	}{
-		"all frozen":      {func(p *simclr.Pretraining) { p.Stages[1].Freeze = model.Modules }, "stage 2: frozen parts: got the whole network"},
-		"unknown part":    {func(p *simclr.Pretraining) { p.Stages[2].Freeze = []string{"fc3"} }, `stage 3: frozen part: got "fc3", want one of conv1, bn1, layer1, layer2, layer3, layer4, fc1, fc2`},
-		"no epochs":       {func(p *simclr.Pretraining) { p.Stages[2].Epochs = 0 }, "stage 3: it has 0 epochs"},
-		"warm-up":         {func(p *simclr.Pretraining) { p.Stages[1].WarmUp = 2 }, "stage 2: it warms up for 2 of its 2"},
-		"step size":       {func(p *simclr.Pretraining) { p.Stages[0].LR = 0 }, "stage 1: it has step size 0"},
-		"too many epochs": {func(p *simclr.Pretraining) { p.Stages[0].Epochs = 1<<31 - 2 }, "stage 2: epochs up to it: got 2147483648, want fewer"},
+		"all frozen":      {func(p *simclr.Pretraining) { p.Stages[1].Freeze = model.Modules }, "stages: freeze of stage 2: got the whole network, want fc2"},
+		"unknown part":    {func(p *simclr.Pretraining) { p.Stages[2].Freeze = []string{"fc3"} }, `stages: freeze of stage 3: got "fc3", want backbone, conv1`},
+		"no epochs":       {func(p *simclr.Pretraining) { p.Stages[2].Epochs = 0 }, "stages: epochs of stage 3: got 0, want"},
+		"warm-up":         {func(p *simclr.Pretraining) { p.Stages[1].WarmUp = new(2) }, "stages: warm_up of stage 2: got 2 with epochs 2, want fewer"},
+		"epochs":          {func(p *simclr.Pretraining) { p.Epochs = 3 }, "train.epochs: got 3 with stages of 7 epochs, want null"},
+		"learning rate":   {func(p *simclr.Pretraining) { p.Stages[0].LR = -1 }, "stages: lr of stage 1: got -1, want"},
+		"too many epochs": {func(p *simclr.Pretraining) { p.Stages[0].Epochs = 1<<31 - 2 }, "stages: epochs of stage 2: got 2, want at most"},
 		"a line of cosines": {func(p *simclr.Pretraining) {
 			p.Loss = cosine(op.InfoNC)
 			p.Stages[1].Out = 1
-		}, "stage 2: in one dimension a cosine"},
+		}, "stages: out of stage 2: got 1 with loss.metric cosine, want 2 or more"},
 		"another width to begin with": {func(p *simclr.Pretraining) { p.From = net }, "network to begin with: got Network.Width 3, want 2"},
-		"a wide output":               {func(p *simclr.Pretraining) { p.Stages[0].Out = 1 << 20 }, "widths of a ResNet: got"},
+		"a wide output":               {func(p *simclr.Pretraining) { p.Stages[0].Out = 1 << 20 }, "stages: out of stage 1: got 1048576, want a whole number from 1 to 65536"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := staged()

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"cne/data/images"
+	"cne/internal/option"
 	"cne/internal/parallel"
 	"cne/internal/rng"
 )
@@ -36,38 +38,44 @@ const maxSize = 4096
 // The methods do not change an Augmentation; it may be used by many goroutines
 // at a time.
 type Augmentation struct {
-	// Size is the width and height of a view in pixels, 1 … 4096.
-	Size int
+	// Size is the width and height of a view in pixels.
+	Size int `key:"size" in:"[1,4096]"`
 	// WholeSize is the width and height in pixels to which whole images are brought where a
-	// network represents or places them (Features), likewise; 0 means Size. Larger than
+	// network represents or places them (Features); 0 means Size. Larger than
 	// Size is often better, since what a view cuts out of an image is magnified (Touvron
 	// et al., 2019, 'Fixing the train-test resolution discrepancy').
-	WholeSize int
+	WholeSize int `key:"whole_size,null" in:"[1,4096]"`
 
 	// A view shows a rectangle of the image, which has a share of its area drawn
-	// uniformly from [MinScale, MaxScale], 0 < MinScale ≤ MaxScale ≤ 1, and a
-	// ratio of width to height whose logarithm is uniform between those of
-	// MinRatio and MaxRatio, 0 < MinRatio ≤ MaxRatio. If ten such rectangles do
+	// uniformly from [MinScale, MaxScale], and a ratio of width to height whose logarithm
+	// is uniform between those of MinRatio and MaxRatio. If ten such rectangles do
 	// not fit into the image, it shows the largest central one whose ratio is
 	// allowed.
-	MinScale, MaxScale, MinRatio, MaxRatio float64
+	MinScale float64 `key:"min_scale" in:"(0,1]"`
+	MaxScale float64 `key:"max_scale" in:"(0,1]"`
+	MinRatio float64 `key:"min_ratio" in:"(0,inf)"`
+	MaxRatio float64 `key:"max_ratio" in:"(0,inf)"`
 
 	// Flip is the probability of a mirror image, left to right.
-	Flip float64
+	Flip float64 `key:"flip" in:"[0,1]"`
 
 	// Jitter is the probability that colours change: brightness, contrast and
 	// saturation by factors, each uniform in [max(0, 1−x), 1+x] for the field x
-	// of that name (x ≥ 0), and the hue by a share of the colour circle uniform
-	// in [−Hue, Hue], 0 ≤ Hue ≤ 0.5; in an order drawn anew for every view.
-	Jitter                                float64
-	Brightness, Contrast, Saturation, Hue float64
+	// of that name, and the hue by a share of the colour circle uniform
+	// in [−Hue, Hue]; in an order drawn anew for every view.
+	Jitter     float64 `key:"jitter" in:"[0,1]"`
+	Brightness float64 `key:"brightness" in:"[0,1e6]"`
+	Contrast   float64 `key:"contrast" in:"[0,1e6]"`
+	Saturation float64 `key:"saturation" in:"[0,1e6]"`
+	Hue        float64 `key:"hue" in:"[0,0.5]"`
 
 	// Gray is the probability of a view without colours.
-	Gray float64
+	Gray float64 `key:"grey" in:"[0,1]"`
 
 	// Mean and Std, of red, green and blue, are subtracted and divided by in
-	// the end. Std is positive.
-	Mean, Std [3]float32
+	// the end.
+	Mean [3]float32 `key:"mean" in:"[-1e6,1e6]"`
+	Std  [3]float32 `key:"std" in:"[1e-6,1e6]"`
 }
 
 // Paper returns the augmentation of the paper's runs on CIFAR-10.
@@ -82,42 +90,31 @@ func Paper() Augmentation {
 	}
 }
 
-// Check returns an error that wraps ErrOption for the first field that is out
+// Check returns an *option.Error, which wraps ErrOption, for the first field that is out
 // of its range.
 func (a *Augmentation) Check() error {
 	if a == nil {
 		return fmt.Errorf("%w: Augmentation: got nil", ErrOption)
 	}
-	if a.Size < 1 || a.Size > maxSize {
-		return fmt.Errorf("%w: Size: got %d, want 1 to %d", ErrOption, a.Size, maxSize)
+	var fault *option.Error
+	fraction := func(least, most string, x, y float64) *option.Error {
+		return &option.Error{Key: least, Got: fmt.Sprint(x), Other: "views." + most, OtherGot: fmt.Sprint(y), Want: "a number above 0 that is not larger"}
 	}
-	if a.WholeSize < 0 || a.WholeSize > maxSize {
-		return fmt.Errorf("%w: WholeSize: got %d, want 1 to %d, or 0 for Size", ErrOption, a.WholeSize, maxSize)
+	switch {
+	case errors.As(option.Check(a), &fault):
+	case a.Size == 0:
+		fault = &option.Error{Key: "size", Got: "0", Want: fmt.Sprintf("a whole number from 1 to %d", maxSize)}
+	case a.MinScale == 0 || a.MinScale > a.MaxScale:
+		fault = fraction("min_scale", "max_scale", a.MinScale, a.MaxScale)
+	case a.MinRatio == 0 || a.MinRatio > a.MaxRatio:
+		fault = fraction("min_ratio", "max_ratio", a.MinRatio, a.MaxRatio)
+	case slices.Min(a.Std[:]) == 0:
+		fault = &option.Error{Key: "std", Got: "0", Want: "a number from 1e-6 to 1e6"}
+	default:
+		return nil
 	}
-	// Written so that NaN fails, too.
-	if !(a.MinScale > 0 && a.MinScale <= a.MaxScale && a.MaxScale <= 1) {
-		return fmt.Errorf("%w: MinScale and MaxScale: got %g and %g, want 0 < MinScale ≤ MaxScale ≤ 1", ErrOption, a.MinScale, a.MaxScale)
-	}
-	if !(a.MinRatio > 0 && a.MinRatio <= a.MaxRatio && a.MaxRatio <= math.MaxFloat64) {
-		return fmt.Errorf("%w: MinRatio and MaxRatio: got %g and %g, want 0 < MinRatio ≤ MaxRatio", ErrOption, a.MinRatio, a.MaxRatio)
-	}
-	for _, f := range [...]struct {
-		name       string
-		value, max float64
-	}{
-		{"Flip", a.Flip, 1}, {"Jitter", a.Jitter, 1}, {"Gray", a.Gray, 1}, {"Hue", a.Hue, 0.5},
-		{"Brightness", a.Brightness, 1e6}, {"Contrast", a.Contrast, 1e6}, {"Saturation", a.Saturation, 1e6},
-	} {
-		if !(f.value >= 0 && f.value <= f.max) {
-			return fmt.Errorf("%w: %s: got %g, want 0 to %g", ErrOption, f.name, f.value, f.max)
-		}
-	}
-	for c, colour := range [...]string{"red", "green", "blue"} {
-		if m, s := a.Mean[c], a.Std[c]; !(math.Abs(float64(m)) <= 1e6 && s >= 1e-6 && s <= 1e6) {
-			return fmt.Errorf("%w: %s: got mean %g and standard deviation %g, want finite numbers and a deviation of at least 1e-6", ErrOption, colour, m, s)
-		}
-	}
-	return nil
+	fault.Key, fault.Err = "views."+fault.Key, ErrOption
+	return fault
 }
 
 // A Stream gives the random numbers of a view: see ViewStream.

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"fmt"
 	"math"
 
 	"cne/model/op"
@@ -66,16 +65,6 @@ func FromS(s float64) SpectrumParam { return SpectrumParam{S: &s} }
 
 // FromZBar returns the position with the normalisation constant z.
 func FromZBar(z float64) SpectrumParam { return SpectrumParam{ZBar: &z} }
-
-func (p SpectrumParam) String() string {
-	switch {
-	case p.S != nil:
-		return fmt.Sprintf("s = %g", *p.S)
-	case p.ZBar != nil && *p.ZBar != 0:
-		return fmt.Sprintf("Z̄ = %g", *p.ZBar)
-	}
-	return "the default"
-}
 
 // Given reports whether S or ZBar is given.
 func (p SpectrumParam) Given() bool { return p.S != nil || p.ZBar != nil }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
+	"cne/internal/option"
 	"cne/model"
 	"cne/model/op"
 )
@@ -16,33 +18,33 @@ import (
 // to 0, and then 500 at the Z̄ wanted.
 type Phase struct {
 	// Epochs is the number of passes over all edges, at least 1.
-	Epochs int
-	// LR is the step size at the start, before it is annealed.
-	LR       float64
-	Schedule Schedule
-	// WarmUp is the number of epochs, fewer than Epochs, in which the step size
+	Epochs int `key:"train.epochs" in:"[1,inf)"`
+	// LR is the learning rate at the start, before it is annealed.
+	LR       float64  `key:"train.lr" in:"(0,inf)"`
+	Schedule Schedule `key:"train.anneal"`
+	// WarmUp is the number of epochs, fewer than Epochs, in which the learning rate
 	// first rises linearly from 0 to LR.
-	WarmUp int
+	WarmUp int `key:"train.warm_up" in:"[0,inf)"`
 	// Spectrum is where the loss is on the spectrum.
-	Spectrum SpectrumParam
+	Spectrum SpectrumParam `key:"loss"`
 	// ExaggerateEarly runs the first third of the epochs (EarlyEpochs) at max(s, 1).
 	ExaggerateEarly bool
 	// Negatives is m, the number of negatives for each head, or Full.
-	Negatives int
+	Negatives int `key:"loss.negatives" in:"[1,inf)" words:"full=-1"`
 	// LogZ is where NC-t-SNE's log Z starts again when the phase begins, with what its
 	// optimiser remembers forgotten. nil carries it over from the phase before, or, in the
 	// first one, starts at Options.LogZ. The paper's program starts again at 0 after
 	// its early phase.
-	LogZ *float64
+	LogZ *float64 `key:"loss.log_z" in:"[-60,60]"`
 }
 
 // Options say how a model is fitted. Phases must be given; anything else may be
 // left at its zero value.
 type Options struct {
-	Phases []Phase
+	Phases []Phase `key:"train.phases" item:"phase"`
 	// BatchSize is b, the number of edges in a batch; 0 means 1024. All edges
 	// are taken at once if there are fewer.
-	BatchSize int
+	BatchSize int `key:"train.batch_size" in:"[2,inf)"`
 	Seed      uint64
 	// Weights are those of the edges, finite and above 0. An epoch then draws as many
 	// edges as there are, each in proportion to its weight: one that has the share of r
@@ -62,18 +64,18 @@ type Options struct {
 	// and what hooks and checkpoints ask for.
 	Device *model.Device
 	// Sampling is how negatives are drawn.
-	Sampling Sampling
+	Sampling Sampling `key:"loss.sampling"`
 	// Optimizer moves the parameters; nil means plain SGD.
 	Optimizer Optimizer
 	// Clip bounds the gradients element-wise, ±Clip; 0 means no bound.
-	Clip float64
+	Clip float64 `key:"train.clip" in:"[0,inf)"`
 	// LogZ is where NC-t-SNE's log Z starts, counted per pair of points (see
 	// Normalization.Z); FixZ keeps it there, or where a phase says. OptimizerZ moves it; nil
 	// means plain SGD. LRZ is its step size, which is not annealed; 0 means 0.001.
-	LogZ       float64
+	LogZ       float64 `key:"loss.log_z" in:"[-60,60]"`
 	FixZ       bool
 	OptimizerZ Optimizer
-	LRZ        float64
+	LRZ        float64 `key:"train.lr_z" in:"[0,inf)"`
 	// Hooks are called in order after every epoch.
 	Hooks []Hook
 	// OnBatch, unless it is nil, is called after every batch, or on a device a few
@@ -133,112 +135,114 @@ var ErrInput = errors.New("train: bad input")
 // multiplied by squared distances, and must leave room for these in float32.
 const maxLogConst = 60
 
-// An OptionError is an error of Options.Check.
-type OptionError struct {
-	// Field is that of Options, or of one of its Phases, which is to blame; "" if the
-	// graph is.
-	Field string
-	// Phase is the number of the phase, from 0, whose field it is; −1 for a field of
-	// Options.
-	Phase   int
-	problem string
-}
-
-func (e *OptionError) Error() string {
-	if e.Phase < 0 {
-		return "train: " + e.problem
-	}
-	return fmt.Sprintf("train: phase %d %s", e.Phase+1, e.problem)
-}
-
-// Unwrap returns ErrInput.
-func (e *OptionError) Unwrap() error { return ErrInput }
-
-// Problem returns what is wrong, and what to do, as a predicate for a field of a phase,
-// and as a sentence for others.
-func (e *OptionError) Problem() string { return e.problem }
+// An OptionError is an error of Options.Check. Its Key is the option's name in a
+// configuration of cne.
+type OptionError = option.Error
 
 // Check returns an error if the options have no meaning, or none for a model with
 // the given objective and a graph with so many points and directed edges. Fit calls
-// it first. Errors are of the type *OptionError.
+// it first. Errors are of the type *OptionError and wrap ErrInput.
 func (o *Options) Check(objective op.ContrastiveOptions, points, edges int) error {
-	wrong := func(field, format string, args ...any) error {
-		return &OptionError{field, -1, fmt.Sprintf(format, args...)}
+	fault := o.fault(objective, edges)
+	total := o.Follows.Epochs
+	for i := 0; fault == nil && i < len(o.Phases); i++ {
+		p := &o.Phases[i]
+		if p.Epochs > math.MaxInt32-total {
+			fault = &OptionError{Key: "train.epochs", Got: fmt.Sprint(p.Epochs), Want: fmt.Sprintf("at most %d in all", math.MaxInt32)}
+		} else {
+			total += p.Epochs
+			fault = o.phaseFault(p, objective, points, edges)
+		}
+		if fault != nil {
+			fault.List, fault.Item = "train.phases", fmt.Sprintf("phase %d", i+1)
+		}
 	}
+	if fault == nil {
+		return nil
+	}
+	fault.Err = ErrInput
+	return fault
+}
+
+// fault is the part of Check about the whole run; nil if there is none.
+func (o *Options) fault(objective op.ContrastiveOptions, edges int) *OptionError {
+	var fault *OptionError
+	if errors.As(option.Check(o), &fault) {
+		return fault
+	}
+	loss, c := objective.Loss.Info(), o.Checkpoints
+	learnsZ := loss.Constant == op.LearntZ
 	switch {
 	case len(o.Phases) == 0:
-		return wrong("Phases", "no phases to run")
-	case o.Sampling < SampleAuto || o.Sampling > SampleSharedRuns:
-		return wrong("Sampling", "there is no way %d to draw negatives; take SampleAuto, SamplePerHead or SampleSharedRuns", int(o.Sampling))
+		return &OptionError{Key: "train.phases", Got: "none", Want: "1 or more"}
 	case edges == 0:
-		return wrong("", "the graph has no edges")
-	case o.BatchSize < 0 || o.BatchSize == 1:
-		return wrong("BatchSize", "a batch of %d edges has no negatives; take 2 or more", o.BatchSize)
-	case !(o.Clip >= 0):
-		return wrong("Clip", "the bound of gradients, %g, may not be negative or no number", o.Clip)
-	case !(o.LRZ >= 0) || math.IsInf(o.LRZ, 0):
-		return wrong("LRZ", "the step size of log Z, %g, may not be negative or no number", o.LRZ)
-	case !(math.Abs(o.LogZ) <= maxLogConst):
-		return wrong("LogZ", "log Z cannot start at %g; take a number between −%d and %d", o.LogZ, maxLogConst, maxLogConst)
+		return &OptionError{Got: "a graph without edges", Want: "some"}
+	case o.LogZ != 0 && !learnsZ:
+		return &OptionError{Key: "loss.log_z", Got: fmt.Sprint(o.LogZ), Other: "loss.name", OtherGot: loss.Word, Want: "0"}
+	case o.FixZ && !learnsZ:
+		return &OptionError{Key: "loss.learn_z", Got: "false", Other: "loss.name", OtherGot: loss.Word, Want: "true"}
 	case o.Follows.Epochs < 0 || o.Follows.Elapsed < 0:
-		return wrong("Follows", "a run of %d epochs and %v cannot be followed; give numbers of at least 0", o.Follows.Epochs, o.Follows.Elapsed)
+		return &OptionError{Got: fmt.Sprintf("%d epochs and %v to follow", o.Follows.Epochs, o.Follows.Elapsed), Want: "numbers of at least 0"}
 	case slices.Contains(o.Hooks, nil):
-		return wrong("Hooks", "one of the hooks is nil; leave it out")
+		return &OptionError{Got: "a hook that is nil", Want: "none such"}
+	case c != nil && (c.Save == nil || c.Epochs < 0 || c.Interval < 0):
+		return &OptionError{Got: fmt.Sprintf("checkpoints after %d epochs or %v", c.Epochs, c.Interval), Want: "a Save, and numbers of at least 0"}
 	}
 	if !o.Device.OnHost() {
 		if err := objective.CheckOnDevice(); err != nil {
-			return wrong("Device", "%v", err)
-		}
-	}
-	if c := o.Checkpoints; c != nil && (c.Save == nil || c.Epochs < 0 || c.Interval < 0) {
-		return wrong("Checkpoints", "checkpoints after every %d epochs or %v; give a Save, and numbers of at least 0", c.Epochs, c.Interval)
-	}
-	total := o.Follows.Epochs
-	for i := range o.Phases {
-		p := &o.Phases[i]
-		if p.Epochs < 1 || p.Epochs > math.MaxInt32-total {
-			return &OptionError{"Epochs", i, fmt.Sprintf("has %d epochs; take 1 or more, and no more than fit a run", p.Epochs)}
-		}
-		total += p.Epochs
-		if field, problem := o.phaseProblem(p, objective, points, edges); problem != "" {
-			return &OptionError{field, i, problem}
+			return &OptionError{Got: err.Error(), Want: "the device cpu"}
 		}
 	}
 	return nil
 }
 
-// phaseProblem is the part of Check about a single phase: the field that is to blame,
-// and what is wrong with it, "" if nothing is.
-func (o *Options) phaseProblem(p *Phase, objective op.ContrastiveOptions, points, edges int) (field, problem string) {
-	size := o.batchSize(edges)
+// phaseFault is the part of Check about a single phase; nil if there is none.
+func (o *Options) phaseFault(p *Phase, objective op.ContrastiveOptions, points, edges int) *OptionError {
+	size, loss := o.batchSize(edges), objective.Loss.Info()
 	m := o.Sampling.count(p.Negatives, size)
+	s, zBar := p.Spectrum.S, p.Spectrum.ZBar
+	constant := "uniform"
+	if zBar != nil && *zBar != 0 {
+		constant = fmt.Sprint(*zBar)
+	}
 	switch {
-	case !(p.LR > 0) || math.IsInf(p.LR, 0):
-		return "LR", fmt.Sprintf("has step size %g; take a positive number", p.LR)
-	case p.Schedule < Linear || p.Schedule > Cosine:
-		return "Schedule", fmt.Sprintf("has the unknown schedule %d; take Linear, Constant or Cosine", int(p.Schedule))
-	case p.WarmUp < 0 || p.WarmUp >= p.Epochs:
-		return "WarmUp", fmt.Sprintf("warms up for %d of its %d epochs; take fewer, and at least 0", p.WarmUp, p.Epochs)
-	case p.Negatives < 1 && p.Negatives != Full:
-		return "Negatives", fmt.Sprintf("has %d negatives; take 1 or more, or Full", p.Negatives)
+	case p.Epochs == 0:
+		return &OptionError{Key: "train.epochs", Got: "0", Want: "1 or more"}
+	case p.LR == 0:
+		return &OptionError{Key: "train.lr", Got: "0", Want: "a number above 0"}
+	case p.Negatives == 0:
+		return &OptionError{Key: "loss.negatives", Got: "0", Want: "1 or more"}
+	case p.WarmUp >= p.Epochs:
+		return &OptionError{Key: "train.warm_up", Got: fmt.Sprint(p.WarmUp), Other: "train.epochs", OtherGot: fmt.Sprint(p.Epochs), Want: "fewer than there are"}
 	case m < 2*size-2 && !o.Sampling.inRuns(m) && m > maxNegatives/size:
-		return "Negatives", fmt.Sprintf("has %d negatives for each of the %d edges of a batch, more than fit in memory if each head draws its own; take fewer of either, or draw them in runs", m, size)
-	case p.Spectrum.S != nil && p.Spectrum.ZBar != nil:
-		return "Spectrum", "has both s and Z̄; take one of them"
-	case p.Spectrum.S != nil && !objective.Loss.Info().HasSpectrum():
-		return "Spectrum", fmt.Sprintf("stands at %v, but the loss %v is not on that spectrum", p.Spectrum, objective.Loss)
-	case p.Spectrum.ZBar != nil && objective.Loss.Info().Constant != op.FixedZ:
-		return "Spectrum", fmt.Sprintf("stands at %v, but the loss %v is not on that spectrum", p.Spectrum, objective.Loss)
-	case p.LogZ != nil && objective.Loss.Info().Constant != op.LearntZ:
-		return "LogZ", fmt.Sprintf("starts log Z again, but the loss %v has none; leave it out", objective.Loss)
-	case p.LogZ != nil && !(math.Abs(*p.LogZ) <= maxLogConst):
-		return "LogZ", fmt.Sprintf("starts log Z at %g; take a number between −%d and %d", *p.LogZ, maxLogConst, maxLogConst)
+		return &OptionError{Key: "loss.negatives", Got: fmt.Sprint(m), Other: "train.batch_size", OtherGot: fmt.Sprint(size), Want: "fewer of either, which fit in memory, or loss.sampling: runs"}
+	case s != nil && zBar != nil:
+		return &OptionError{Key: "loss.z_bar", Got: constant, Other: "loss.s", OtherGot: fmt.Sprint(*s), Want: "one of them"}
+	case s != nil && !loss.HasSpectrum():
+		return &OptionError{Key: "loss.s", Got: fmt.Sprint(*s), Other: "loss.name", OtherGot: loss.Word, Want: "a loss with a spectrum: " + op.LossesWithSpectrum()}
+	case zBar != nil && loss.Constant != op.FixedZ:
+		return &OptionError{Key: "loss.z_bar", Got: constant, Other: "loss.name", OtherGot: loss.Word, Want: "the loss " + op.LossesWith(op.FixedZ)}
+	case p.ExaggerateEarly && !loss.HasSpectrum():
+		return &OptionError{Key: "train.early_exaggeration", Got: "true", Other: "loss.name", OtherGot: loss.Word, Want: "false"}
+	case p.ExaggerateEarly && s == nil:
+		return &OptionError{Key: "train.early_exaggeration", Got: "true", Other: "loss.s", OtherGot: "null", Want: "a number there, such as 0"}
+	case p.LogZ != nil && loss.Constant != op.LearntZ:
+		return &OptionError{Key: "loss.log_z", Got: fmt.Sprint(*p.LogZ), Other: "loss.name", OtherGot: loss.Word, Want: "the loss " + op.LossesWith(op.LearntZ)}
 	}
 	logConst := Normalization{points}.LogConst(objective.Loss, p.Spectrum, 1)
-	if !(math.Abs(logConst) <= maxLogConst) {
-		return "Spectrum", fmt.Sprintf("stands at %v, too far out on the spectrum for floating-point numbers; take a place nearer to 0 <= s <= 1", p.Spectrum)
+	if math.Abs(logConst) <= maxLogConst {
+		return nil
 	}
-	return "", ""
+	fault := &OptionError{Key: "loss.s", Want: "a number nearer to 0 <= s <= 1; the loss's constant is too large"}
+	if s != nil {
+		fault.Got = fmt.Sprint(*s)
+	} else {
+		fault.Key, fault.Got, fault.Want = "loss.z_bar", constant, "a number nearer to the square of the number of points; this is too large"
+	}
+	if math.Signbit(logConst) {
+		fault.Want = strings.TrimSuffix(fault.Want, "large") + "small"
+	}
+	return fault
 }
 
 // batchSize returns the number of edges in a batch; the last may have fewer.

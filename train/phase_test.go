@@ -66,7 +66,7 @@ func TestWhereLogZCannotStart(t *testing.T) {
 	for _, z := range []float64{-61, 1000, math.NaN()} {
 		m := tableOf[float64](t, 3, 2, 1, op.ContrastiveOptions{Loss: op.NC})
 		_, err := train.Fit(t.Context(), m, toyHeads, toyTails, train.Options{Phases: []train.Phase{{Epochs: 1, LR: 1, Negatives: 5}, {Epochs: 1, LR: 1, Negatives: 5, LogZ: &z}}})
-		if err == nil || !strings.Contains(err.Error(), "phase 2 starts log Z at") {
+		if err == nil || !strings.Contains(err.Error(), "train.phases: log_z of phase 2: got") {
 			t.Errorf("log Z = %g: error %v", z, err)
 		}
 	}

@@ -69,7 +69,7 @@ func fitToy(t *testing.T, loss op.Loss, place train.SpectrumParam, logZ float64,
 	m, err := model.NewEmbedding(start, 2, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
 	must(t, err)
 	trained(t, m, toyHeads, toyTails, train.Options{
-		BatchSize: 6, Seed: 3, LogZ: logZ, FixZ: true,
+		BatchSize: 6, Seed: 3, LogZ: logZ, FixZ: loss == op.NC,
 		Phases: []train.Phase{{Epochs: epochs, LR: 0.01, Spectrum: place, Negatives: 5}},
 	})
 	return m.Table()
@@ -120,9 +120,13 @@ func TestSmallLastBatch(t *testing.T) {
 	heads, tails := randomEdges(n, 2000)
 	fit := func(o op.ContrastiveOptions, place train.SpectrumParam) []float64 {
 		m := tableOf[float64](t, n, 2, 5, o)
-		trained(t, m, heads, tails, train.Options{
-			BatchSize: 999, LogZ: math.Log(z), FixZ: true, // 2 edges are left over, which have 2 negatives
-			Phases: []train.Phase{{Epochs: 2, LR: 0.1, Spectrum: place, Negatives: 5}}})
+		options := train.Options{
+			BatchSize: 999, // 2 edges are left over, which have 2 negatives
+			Phases:    []train.Phase{{Epochs: 2, LR: 0.1, Spectrum: place, Negatives: 5}}}
+		if o.Loss == op.NC {
+			options.LogZ, options.FixZ = math.Log(z), true
+		}
+		trained(t, m, heads, tails, options)
 		return m.Table()
 	}
 	nc := fit(op.ContrastiveOptions{Loss: op.NC}, train.SpectrumParam{})
@@ -759,25 +763,30 @@ func TestBadOptions(t *testing.T) {
 		o            train.Options
 		want         string
 	}{
-		{nil, nil, train.Options{Phases: good}, "no edges"},
+		{nil, nil, train.Options{Phases: good}, "a graph without edges"},
 		{[]int32{0}, nil, train.Options{Phases: good}, "edges: got 1 heads and 0 tails, want as many of both"},
 		{[]int32{0, 1}, []int32{1, 20}, train.Options{Phases: good}, "edge 1: got points 1 and 20, want two different ones below 20"},
 		{[]int32{3}, []int32{3}, train.Options{Phases: good}, "edge 0: got points 3 and 3, want two different ones below 20"},
-		{toyHeads, toyTails, train.Options{}, "no phases"},
-		{toyHeads, toyTails, train.Options{Phases: good, BatchSize: 1}, "a batch of 1 edges"},
-		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Epochs = 0 })}, "0 epochs"},
-		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.LR = math.NaN() })}, "step size NaN"},
-		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Negatives = 0 })}, "0 negatives"},
-		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Spectrum = train.FromS(1e4) })}, "stands at s = 10000, too far out"},
-		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Spectrum = train.FromZBar(-1) })}, "stands at Z̄ = -1, too far out"},
-		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Spectrum = train.FromZBar(1e60) })}, "too far out"},
-		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Spectrum = train.SpectrumParam{S: new(0.), ZBar: new(1.)} })}, "both s and Z̄"},
-		{toyHeads, toyTails, train.Options{Phases: append(with(func(p *train.Phase) { p.Epochs = math.MaxInt32 }), good...)}, "phase 2 has 1 epochs"},
-		{toyHeads, toyTails, train.Options{Phases: good, Clip: -4}, "the bound of gradients, -4"},
-		{toyHeads, toyTails, train.Options{Phases: good, Clip: math.NaN()}, "the bound of gradients, NaN"},
-		{toyHeads, toyTails, train.Options{Phases: good, LRZ: -1}, "the step size of log Z, -1"},
-		{toyHeads, toyTails, train.Options{Phases: good, LogZ: 1000}, "log Z cannot start at 1000"},
-		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.LogZ = new(float64) })}, "phase 1 starts log Z again, but the loss neg has none"},
+		{toyHeads, toyTails, train.Options{}, "train.phases: got none, want 1 or more"},
+		{toyHeads, toyTails, train.Options{Phases: good, BatchSize: 1}, "train.batch_size: got 1, want a whole number of at least 2"},
+		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Epochs = 0 })}, "train.phases: epochs of phase 1: got 0, want 1 or more"},
+		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.LR = math.NaN() })}, "train.phases: lr of phase 1: got NaN, want a number above 0"},
+		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Negatives = 0 })}, "train.phases: negatives of phase 1: got 0, want 1 or more"},
+		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Spectrum = train.FromS(1e4) })}, "train.phases: s of phase 1: got 10000, want a number nearer to 0 <= s <= 1; the loss's constant is too small"},
+		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Spectrum = train.FromZBar(-1) })}, "train.phases: z_bar of phase 1: got -1, want a number above 0"},
+		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Spectrum = train.FromZBar(1e60) })}, "z_bar of phase 1: got 1e+60, want a number nearer to the square of the number of points; this is too large"},
+		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Spectrum = train.SpectrumParam{S: new(0.), ZBar: new(1.)} })}, "z_bar of phase 1: got 1 with s 0, want one of them"},
+		{toyHeads, toyTails, train.Options{Phases: append(with(func(p *train.Phase) { p.Epochs = math.MaxInt32 }), good...)}, "train.phases: epochs of phase 2: got 1, want at most 2147483647 in all"},
+		{toyHeads, toyTails, train.Options{Phases: good, Clip: -4}, "train.clip: got -4, want a number of at least 0"},
+		{toyHeads, toyTails, train.Options{Phases: good, Clip: math.NaN()}, "train.clip: got NaN, want"},
+		{toyHeads, toyTails, train.Options{Phases: good, LRZ: -1}, "train.lr_z: got -1, want"},
+		{toyHeads, toyTails, train.Options{Phases: good, LogZ: 1}, "loss.log_z: got 1 with loss.name neg, want 0"},
+		{toyHeads, toyTails, train.Options{Phases: good, FixZ: true}, "loss.learn_z: got false with loss.name neg, want true"},
+		{toyHeads, toyTails, train.Options{Phases: good, Sampling: 9}, "loss.sampling: got Sampling(9), want auto, singly or runs"},
+		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.WarmUp = 1 })}, "warm_up of phase 1: got 1 with epochs 1, want fewer than there are"},
+		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.ExaggerateEarly = true })}, "early_exaggeration of phase 1: got true with s null"},
+		{toyHeads, toyTails, train.Options{Phases: good, LogZ: 1000}, "loss.log_z: got 1000, want a number from -60 to 60"},
+		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.LogZ = new(float64) })}, "log_z of phase 1: got 0 with loss.name neg, want the loss nc"},
 	} {
 		m := tableOf[float64](t, 20, 2, 1, op.ContrastiveOptions{})
 		if _, err := train.Fit(context.Background(), m, tc.heads, tc.tails, tc.o); err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -795,7 +804,7 @@ func TestPlacesThatTheLossDoesNotHave(t *testing.T) {
 		for _, place := range places {
 			m := tableOf[float64](t, 3, 2, 1, op.ContrastiveOptions{Loss: loss})
 			_, err := train.Fit(context.Background(), m, toyHeads, toyTails, train.Options{Phases: phase(1, place, 5)})
-			if err == nil || !strings.Contains(err.Error(), "is not on that spectrum") {
+			if err == nil || !strings.Contains(err.Error(), " with loss.name "+loss.String()+", want ") {
 				t.Errorf("%v at %v: error %v", loss, place, err)
 			}
 		}
@@ -807,7 +816,7 @@ func TestNegativesOfHugeBatches(t *testing.T) {
 	heads, tails := randomEdges(1000, 100000)
 	m := tableOf[float32](t, 1000, 2, 1, op.ContrastiveOptions{})
 	_, err := train.Fit(context.Background(), m, heads, tails, train.Options{BatchSize: 1 << 20, Sampling: train.SamplePerHead, Phases: phase(1, train.SpectrumParam{}, 199997)})
-	if err == nil || !strings.Contains(err.Error(), "199997 negatives for each of the 100000 edges of a batch, more than fit in memory if each head draws its own") {
+	if err == nil || !strings.Contains(err.Error(), "negatives of phase 1: got 199997 with train.batch_size 100000, want fewer of either") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -26,11 +26,10 @@ func openDevice(log *slog.Logger, c configs.Device) (*model.Device, error) {
 }
 
 // openTrainingDevice opens the device on which a model is trained, and says which it
-// is and why. dtype is the precision of what is computed: of float64 the CPU alone is
-// capable.
-func openTrainingDevice(log *slog.Logger, c configs.Device, dtype string) (*model.Device, error) {
+// is and why. float64 is computed on the CPU only.
+func openTrainingDevice(log *slog.Logger, c configs.Device, float64 bool) (*model.Device, error) {
 	why := ""
-	if dtype == "float64" && c.Name == "auto" {
+	if float64 && c.Name == "auto" {
 		c.Name, why = "cpu", "computing on the CPU, since model.dtype is float64"
 	}
 	d, err := openDevice(log, c)

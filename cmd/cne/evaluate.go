@@ -197,8 +197,8 @@ func (a *evaluationRun) configure(from configs.Sources) error {
 		if err != nil {
 			return err
 		}
-		if own.Seed != c.Seed && c.DrawsPoints() {
-			return fmt.Errorf("the run in %s has drawn its points with the seed %d, but %s says %d; leave that out", a.folder, own.Seed, origins["seed"], c.Seed)
+		if own.Embed.Seed != c.Embed.Seed && c.DrawsPoints() {
+			return fmt.Errorf("the run in %s has drawn its points with the seed %d, but %s says %d; leave that out", a.folder, own.Embed.Seed, origins["seed"], c.Embed.Seed)
 		}
 		for _, run := range a.runs[1:] {
 			if err := a.checkSameData(run, from); err != nil {

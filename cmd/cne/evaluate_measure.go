@@ -68,7 +68,7 @@ func (a *evaluationRun) evaluate(ctx context.Context) (*report.Evaluation, error
 	}
 	a.constants(e)
 	y.Losses = e.LossOptions()
-	y.Losses.Clamp = a.config.Loss.Clamp
+	y.Losses.Clamp = *a.config.Embed.Clamp
 	stop()
 
 	if y.Sampled(e.N) > 0 {
@@ -99,14 +99,14 @@ type reference struct {
 // prepare reads the data, if they are known, and makes what the embeddings are
 // measured by; first is one of them.
 func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first *candidate) (*reference, error) {
-	y := &reference{Options: a.config.Quality.Options()}
-	y.Skip, y.Seed, y.Device = 0, a.config.Seed, a.device
+	y := &reference{Options: a.config.Quality.Wanted()}
+	y.Skip, y.Seed, y.Device = 0, a.config.Embed.Seed, a.device
 	if !a.dataKnown {
 		if a.config.Graph.File == nil {
 			return y, nil
 		}
 		var err error
-		if y.Graph, err = rundir.ReadGraph(ctx, a.Log, &a.config.Graph, e.N); err != nil {
+		if y.Graph, err = rundir.ReadGraph(ctx, a.Log, a.config, e.N); err != nil {
 			return nil, err
 		}
 		e.Edges = y.Graph.Edges()
@@ -154,35 +154,31 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 
 // constants fills in those of the losses.
 func (a *evaluationRun) constants(e *report.Evaluation) {
-	stages := a.config.Stages()
-	last, constant := stages[len(stages)-1], a.config.Loss.Name.Info().Constant
+	options := a.config.Options()
+	phases := options.FitOptions().Phases
+	last, constant := phases[len(phases)-1], a.config.Embed.Loss.Info().Constant
 	e.Negatives = a.negatives
 	if e.Negatives == 0 {
-		e.Negatives = int(last.Negatives)
-		if last.Negatives == configs.Full {
-			e.Negatives = 2*a.config.Train.BatchSize - 2
+		e.Negatives = last.Negatives
+		if last.Negatives == train.Full {
+			e.Negatives = 2*a.config.Embed.BatchSize - 2
 		}
 	}
-	if a.withS || a.withZBar {
-		last.S, last.ZBar = nil, nil
-		if a.withS {
-			last.S = &a.s
-		} else {
-			fixed := configs.ZBar(a.zBar)
-			last.ZBar = &fixed
-		}
+	at := last.Spectrum
+	if a.withS {
+		at = train.FromS(a.s)
+	} else if a.withZBar {
+		at = train.FromZBar(a.zBar)
 	}
-	if last.S != nil && (a.withS || constant == op.FixedZ) {
-		z := train.Normalization{N: e.N}.ZBar(*last.S)
-		e.ZBar = &z
+	if at.S != nil && (a.withS || constant == op.FixedZ) {
+		e.ZBar = new(train.Normalization{N: e.N}.ZBar(*at.S))
 	}
-	if last.ZBar != nil && *last.ZBar != configs.Uniform && (a.withZBar || constant == op.FixedZ) {
-		z := float64(*last.ZBar)
-		e.ZBar = &z
+	if at.ZBar != nil && *at.ZBar != 0 && (a.withZBar || constant == op.FixedZ) {
+		e.ZBar = at.ZBar
 	}
 	e.Rho = 1
-	if last.S != nil && (a.withS || constant == op.Divisor) {
-		e.Rho = math.Pow(4, *last.S)
+	if at.S != nil && (a.withS || constant == op.Divisor) {
+		e.Rho = math.Pow(4, *at.S)
 	}
 }
 
@@ -216,7 +212,7 @@ func (a *evaluationRun) measure(ctx context.Context, e *report.Evaluation, s, ot
 		defer stopwatch(&e.Seconds.Against)()
 		// The other embedding takes the place of the data.
 		f.Against, err = quality.Measure(ctx, other.positions, s.positions, quality.Options{
-			K: o.K, Sample: o.Sample, Points: o.Points, Seed: o.Seed, Device: o.Device, Neighbors: other.found, Found: s.found,
+			K: o.K, SpearmanSample: o.SpearmanSample, Sample: o.Sample, Seed: o.Seed, Device: o.Device, Neighbors: other.found, Found: s.found,
 			Skip: ^quality.Where(func(f *quality.Figure) bool {
 				return f.Option != "" && f.Needs&(quality.NeedsPoints|quality.NeedsNeighbors) != 0
 			}),

@@ -129,7 +129,7 @@ func TestTrainWritesAPage(t *testing.T) {
 	if exists("run/embedding.html") {
 		t.Error("the page of the run before is still there, or --html=false writes one")
 	}
-	mustFail(t, exitUsage, "cne: --html: output.html is \"maybe\", but must be true or false; see \"cne train --help\"\n", "train", "--html=maybe")
+	mustFail(t, exitUsage, "cne: --html: output.html: got \"maybe\", want true or false; see \"cne train --help\"\n", "train", "--html=maybe")
 
 	if p := run(60, "--html=true", "--set", "output.html_images=false", "--set", "plot.title=Mine"); p.Images != nil || p.Title != "Mine" {
 		t.Errorf("without images: %+v", p)

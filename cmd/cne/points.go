@@ -116,12 +116,12 @@ func readInputs(ctx context.Context, c *configs.Config, log *slog.Logger) (in *i
 		return nil, err
 	}
 	if c.Data.Imbalance != nil {
-		if in.points, _, err = in.points.Imbalance(c.Seed); err != nil {
+		if in.points, _, err = in.points.Imbalance(c.Embed.Seed); err != nil {
 			return nil, fmt.Errorf("data.imbalance: %w", err)
 		}
 	}
 	if h := c.Data.Holdout; h != nil && h.Share > 0 {
-		if in.points, in.held, _, err = in.points.Split(h.Share, c.Seed); err != nil {
+		if in.points, in.held, _, err = in.points.Split(h.Share, c.Embed.Seed); err != nil {
 			return nil, fmt.Errorf("data.holdout: %w", err)
 		}
 		in.heldRows = in.held.Origins()
@@ -229,10 +229,10 @@ type prepared struct {
 // from the cache of an earlier run on the same points with the same settings.
 func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir.Dir, in *inputs) (*prepared, error) {
 	n, width := in.points.Dims()
-	k := c.Graph.K
+	k := c.Embed.Neighbors
 	if c.Graph.File != nil {
 		var err error
-		if o.Graph, err = rundir.ReadGraph(ctx, in.log, &c.Graph, n); err != nil {
+		if o.Graph, err = rundir.ReadGraph(ctx, in.log, c, n); err != nil {
 			return nil, err
 		}
 		k = 0
@@ -267,7 +267,7 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 			return nil, err
 		}
 	}
-	o.Start, err = in.earlier.Start(in.log, h, in.annotations.Training(n, in.rows, in.heldRows), c.Seed)
+	o.Start, err = in.earlier.Start(in.log, h, in.annotations.Training(n, in.rows, in.heldRows), c.Embed.Seed)
 	return p, err
 }
 

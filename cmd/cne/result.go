@@ -41,10 +41,10 @@ type result struct {
 func (r *result) metrics() *rundir.Metrics {
 	m := &rundir.Metrics{
 		Loss: r.embedded.Result.Loss, N: r.near.Graph.N, Edges: r.embedded.Result.Edges, GraphRecall: rundir.RecallOf(r.near.Neighborhood), Epochs: r.embedded.Result.Epochs,
-		Device: nameOf(r.device), Seed: r.config.Seed, Version: version.String(),
+		Device: nameOf(r.device), Seed: r.config.Embed.Seed, Version: version.String(),
 		PointsKey: r.near.pointsKey, GraphKey: r.near.graphKey,
 	}
-	if r.config.Loss.Name.Info().Constant == op.LearntZ {
+	if r.config.Embed.Loss.Info().Constant == op.LearntZ {
 		z := train.Normalization{N: r.near.Graph.N}.Z(r.embedded.Result.LogZ)
 		m.Z = &z
 	}
@@ -53,8 +53,8 @@ func (r *result) metrics() *rundir.Metrics {
 
 // measuring returns what the configuration asks for, and what it is measured by.
 func (r *result) measuring() quality.Options {
-	o := r.config.Quality.Options()
-	o.Labels, o.Graph, o.Seed, o.Device = r.in.points.Labels, r.near.Graph, r.config.Seed, r.device
+	o := r.config.Quality.Wanted()
+	o.Labels, o.Graph, o.Seed, o.Device = r.in.points.Labels, r.near.Graph, r.config.Embed.Seed, r.device
 	if r.config.Quality.Recall {
 		o.Neighbors = r.near.Nearest
 	}
@@ -212,8 +212,7 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 			row(f.Title, f.Format+"%s%s", *value, report.PlusMinus(standardError), f.OfNeighbors(t.config.Quality.K))
 		}
 	}
-	o := t.config.Options()
-	optional(ofZ(o.FitOptions().FixZ)+" Z", "%.3g", m.Z)
+	optional(ofZ(t.config.Embed.KeepsZ())+" Z", "%.3g", m.Z)
 	if h := m.Holdout; h != nil {
 		row("held out", "%d points", h.N)
 		optional("  kNN accuracy", "%.4f (k = %d)", h.Accuracy, quality.AccuracyK)

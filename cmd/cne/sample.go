@@ -75,7 +75,7 @@ func (s *sample) choose(ctx context.Context) (err error) {
 	case t.Number > s.n:
 		return fmt.Errorf("data.sample: got %d, want at most the %d points that there are", t.Number, s.n)
 	case t.File == "":
-		s.rows, err = data.DrawRows(s.n, t.Of(s.n), s.config.Seed)
+		s.rows, err = data.DrawRows(s.n, t.Of(s.n), s.config.Embed.Seed)
 		return err
 	}
 	if s.rows, err = readRows(ctx, t.File); err != nil {

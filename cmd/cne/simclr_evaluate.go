@@ -143,7 +143,7 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 			own := slices.Equal(begun.Data.Path, now.Data.Path)
 			r.asTrained = own && begun.Data.Size == now.Data.Size
 			begun.Data.Size = now.Data.Size // as other images may have
-			begun.Views.WholeSize = now.Views.WholeSize
+			begun.Pretrain.Augmentation.WholeSize = now.Pretrain.Augmentation.WholeSize
 			begun.Device.Precision = now.Device.Precision // finished networks are never computed in bf16
 			if own {
 				now.Data.Path = rundir.LocatePaths(path, now.Data.Path)
@@ -169,7 +169,7 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 	if r.device, err = openDevice(r.Log, r.config.Device); err != nil {
 		return nil, err
 	}
-	r.augmentation = r.config.Views.Augmentation()
+	r.augmentation = r.config.Pretraining().Augmentation
 	if pixels {
 		return r, nil
 	}
@@ -183,7 +183,7 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 	if saved.Images != nil {
 		r.augmentation = simclr.EvalTransform(saved.Images)
 		if resized {
-			r.augmentation.Size = r.config.Views.WholeSize
+			r.augmentation.Size = r.config.Pretrain.Augmentation.WholeSize
 		}
 	}
 	r.encoder, r.network = saved.ResNet, saved.ResNet
@@ -238,7 +238,7 @@ type EvaluationMetrics struct {
 // evaluate measures how good a representation of images is.
 func (r *representation) evaluate(ctx context.Context, images *images.Set) (*EvaluationMetrics, error) {
 	c := &r.config.Evaluate
-	options := c.Evaluation()
+	options := c.Options()
 	if err := options.Check(images); err != nil {
 		return nil, c.Explain(err)
 	}

@@ -102,13 +102,13 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	if err := p.options.Check(len(p.rows)); err != nil {
-		if len(p.rows) < c.Train.BatchSize {
+		if len(p.rows) < c.Pretrain.BatchSize {
 			return fmt.Errorf("%w (train.batch_size)", err)
 		}
 		return err
 	}
 	if c.Evaluate.AtEnd {
-		if err := c.Evaluate.Evaluation().Check(p.images); err != nil {
+		if err := c.Evaluate.Options().Check(p.images); err != nil {
 			return fmt.Errorf("%w; or set evaluate.at_end to false", c.Evaluate.Explain(err))
 		}
 	}
@@ -147,7 +147,7 @@ func (p *pretraining) monitor(ctx context.Context) (train.Hook, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.watched, err = split.Sample(p.images, c.Monitor.Train, c.Monitor.Test, c.Seed); err != nil {
+	if p.watched, err = split.Sample(p.images, c.Monitor.Train, c.Monitor.Test, c.Pretrain.Seed); err != nil {
 		return nil, err
 	}
 	m := &simclr.Monitor{
@@ -184,10 +184,10 @@ func (p *pretraining) fit(ctx context.Context, monitor train.Hook) error {
 		p.options.Hooks = append(p.options.Hooks,
 			p.options.Records(records, c.Train.LogEvery, p.measured),
 			p.EpochHook("images", p.epochsBefore(), latest))
-		p.options.OnBatch = p.OnBatch("images", c.Train.Epochs, c.Train.BatchSize, latest)
+		p.options.OnBatch = p.OnBatch("images", c.Pretrain.Epochs, c.Pretrain.BatchSize, latest)
 		p.options.Resume, p.options.Checkpoints, p.options.Device = p.from, p.checkpoints(), p.device
-		p.Log.Info("training", "loss", c.Loss.Name, "images", len(p.rows), "epochs", c.Train.Epochs)
-		p.Progress.Start(c.Train.Epochs)
+		p.Log.Info("training", "loss", c.Pretrain.Loss.Loss, "images", len(p.rows), "epochs", c.Pretrain.Epochs)
+		p.Progress.Start(c.Pretrain.Epochs)
 		p.network, p.result, err = p.options.Run(ctx, p.images, p.rows)
 		p.Progress.Done()
 
@@ -210,7 +210,7 @@ func (p *pretraining) save() error {
 		Images: p.options.Augmentation.Input(),
 		Training: model.FitInfo{
 			Objective: p.network.Objective(), LogConst: p.result.LogConst, Negatives: p.result.Negatives, Neighbors: 1,
-			LR: c.Train.LR, Clip: c.Train.Clip, Seed: c.Seed,
+			LR: c.Pretrain.LR, Clip: c.Pretrain.Clip, Seed: c.Pretrain.Seed,
 		},
 		Config: config, Version: version.String(),
 	})
@@ -258,13 +258,13 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 	measuring := time.Now()
 	m := &PretrainMetrics{
 		Monitor: p.measured(p.result.Epochs), Loss: p.result.Loss, Images: len(p.rows), PretrainOn: c.SimCLR.PretrainOn,
-		Negatives: p.result.Negatives, Epochs: p.result.Epochs, Device: nameOf(p.device), Seed: c.Seed, Version: version.String(),
+		Negatives: p.result.Negatives, Epochs: p.result.Epochs, Device: nameOf(p.device), Seed: c.Pretrain.Seed, Version: version.String(),
 	}
-	if c.Loss.LearnTemperature {
+	if c.Pretrain.LearnTemperature {
 		temperature := p.network.Objective().Temperature
 		m.Temperature = &temperature
 	}
-	if c.Loss.Name.Info().Constant == op.LearntZ {
+	if c.Pretrain.Loss.Loss.Info().Constant == op.LearntZ {
 		m.LogZ = &p.result.LogZ
 	}
 	if c.Evaluate.AtEnd {
@@ -322,7 +322,7 @@ func (p *pretraining) print(w io.Writer, m *PretrainMetrics) error {
 		row("learnt temperature", "%.4g", *m.Temperature)
 	}
 	if m.LogZ != nil {
-		row(ofZ(p.config.Pretraining().FixZ)+" log Z", "%.4g", *m.LogZ)
+		row(ofZ(p.config.Pretrain.KeepsZ())+" log Z", "%.4g", *m.LogZ)
 	}
 	row("loss", "%.5g per image after %d epochs", m.Loss, m.Epochs)
 	s := m.Seconds

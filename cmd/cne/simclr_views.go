@@ -47,9 +47,9 @@ configuration sees in the given epoch.`,
 			for i := range rows {
 				rows[i] = int32(i * images.N / len(rows))
 			}
-			a := c.Views.Augmentation()
+			a := c.Pretraining().Augmentation
 			if err := rundir.WriteFile(output, func(w io.Writer) error {
-				return a.Grid(w, images, rows, views, epoch-1, c.Seed, zoom)
+				return a.Grid(w, images, rows, views, epoch-1, c.Pretrain.Seed, zoom)
 			}); err != nil {
 				return err
 			}

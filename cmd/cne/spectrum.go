@@ -44,8 +44,8 @@ train, and ends as if nothing had happened.
 Points and configuration are given as for cne train. Of its phases (train.phases) all but the
 last are shared, so that of one alone nothing is, and the last is run at each
 value. Without phases the first third of the epochs is shared, at Z̄ = |X|/m for
-` + configs.LossesWith(op.FixedZ) + ` and s = 1 for ` + configs.LossesWith(op.Divisor) + `.
-The values are given with one of --s (` + configs.LossesWithSpectrum() + `), --zbar (` + configs.LossesWith(op.FixedZ) + `) and --m
+` + op.LossesWith(op.FixedZ) + ` and s = 1 for ` + op.LossesWith(op.Divisor) + `.
+The values are given with one of --s (` + op.LossesWithSpectrum() + `), --zbar (` + op.LossesWith(op.FixedZ) + `) and --m
 (every loss); without any, s is ` + configs.DefaultPlaces + `.`,
 		Example: `  cne spectrum
   cne spectrum --config configs/mnist-negtsne.yaml DIR --s -0.5,0,0.5,1,1.5
@@ -53,7 +53,7 @@ The values are given with one of --s (` + configs.LossesWithSpectrum() + `), --z
   cne spectrum --set loss.name=nc --m 5,50,500
   cne spectrum --resume runs/zbar`,
 	}
-	var values *configs.Axis
+	var values *configs.SpectrumAxis
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) (err error) {
 		values, err = chosenAxis(cmd, map[string]string{"s": places, "zbar": constants, "m": negatives})
 		return cli.Usage(cmd, err)
@@ -66,15 +66,15 @@ The values are given with one of --s (` + configs.LossesWithSpectrum() + `), --z
 		return s.run(ctx, stdout)
 	})
 	flags := cmd.Flags()
-	flags.StringVar(&places, "s", "", "`values` of s with commas between them, for "+configs.LossesWithSpectrum()+": 0 is like t-SNE, 1 like UMAP")
-	flags.StringVar(&constants, "zbar", "", "`values` of the normalisation constant of "+configs.LossesWith(op.FixedZ)+", in place of s")
+	flags.StringVar(&places, "s", "", "`values` of s with commas between them, for "+op.LossesWithSpectrum()+": 0 is like t-SNE, 1 like UMAP")
+	flags.StringVar(&constants, "zbar", "", "`values` of the normalisation constant of "+op.LossesWith(op.FixedZ)+", in place of s")
 	flags.StringVar(&negatives, "m", "", "`numbers` of negatives (or full), in place of s")
 	return cmd
 }
 
 // chosenAxis returns the axis of the one flag that is given, nil if none is.
-func chosenAxis(cmd *cobra.Command, lists map[string]string) (*configs.Axis, error) {
-	var chosen *configs.Axis
+func chosenAxis(cmd *cobra.Command, lists map[string]string) (*configs.SpectrumAxis, error) {
+	var chosen *configs.SpectrumAxis
 	for _, flag := range []string{"s", "zbar", "m"} {
 		if !cmd.Flags().Changed(flag) {
 			continue
@@ -93,7 +93,7 @@ func chosenAxis(cmd *cobra.Command, lists map[string]string) (*configs.Axis, err
 // spectrum is one run of cne spectrum.
 type spectrum struct {
 	pointRun
-	axis  *configs.Axis
+	axis  *configs.SpectrumAxis
 	stops []*sweepPoint
 
 	mutex  sync.Mutex // of what follows, and of the checkpoints
@@ -137,7 +137,7 @@ func (s *spectrum) complete() error {
 }
 
 // begunWith returns the axis with which the spectrum in the folder was begun.
-func (s *spectrum) begunWith() (*configs.Axis, error) {
+func (s *spectrum) begunWith() (*configs.SpectrumAxis, error) {
 	line, err := s.dir.CommandLine()
 	if err != nil {
 		return nil, err
@@ -240,7 +240,7 @@ func (s *spectrum) measure(ctx context.Context) error {
 	for i, x := range s.stops {
 		if i > 0 {
 			align := quality.Align
-			if s.config.Loss.Metric == op.Cosine {
+			if s.config.Embed.Metric == op.Cosine {
 				align = quality.AlignDirections // angles are seen from the origin
 			}
 			scale, disparity, err := align(x.embedded.Positions, s.stops[i-1].embedded.Positions)

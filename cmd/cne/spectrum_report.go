@@ -23,8 +23,8 @@ import (
 func (s *spectrum) figures() *rundir.SpectrumMetrics {
 	_, shared := s.axis.At(s.config, s.axis.Values[0])
 	f := &rundir.SpectrumMetrics{
-		Axis: s.axis.Flag, Loss: s.config.Loss.Name.String(), N: s.near.Graph.N, Edges: s.near.Graph.Edges(), Shared: shared,
-		Seed: s.config.Seed, Version: version.String(),
+		Axis: s.axis.Flag, Loss: s.config.Embed.Loss.String(), N: s.near.Graph.N, Edges: s.near.Graph.Edges(), Shared: shared,
+		Seed: s.config.Embed.Seed, Version: version.String(),
 	}
 	for _, x := range s.stops {
 		m := rundir.StopMetrics{Value: s.axis.Text(x.value), Scale: x.scale, Disparity: x.disparity, Folder: s.axis.Folder(x.value), Metrics: *x.metrics}
@@ -74,7 +74,7 @@ func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
 	labels := s.in.points.Labels
 	strip := &plot.Strip{}
 	page := &explorer.Page{
-		Title:  cmp.Or(s.config.Plot.Title, s.in.points.Name+", "+s.config.Loss.Name.Info().Title),
+		Title:  cmp.Or(s.config.Plot.Title, s.in.points.Name+", "+s.config.Embed.Loss.Info().Title),
 		Slider: s.axis.Symbol(),
 	}
 	for i, x := range s.stops {
@@ -107,7 +107,7 @@ func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
 // hasZBar tells whether the embeddings differ in Neg-t-SNE's normalisation
 // constant, however it is given.
 func (s *spectrum) hasZBar() bool {
-	return s.config.Loss.Name.Info().Constant == op.FixedZ && s.axis.Flag != "m"
+	return s.config.Embed.Loss.Info().Constant == op.FixedZ && s.axis.Flag != "m"
 }
 
 // abscissa returns the place of a stop in curves: Z̄ for Neg-t-SNE, as in the

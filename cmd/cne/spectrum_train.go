@@ -26,7 +26,7 @@ func (s *spectrum) train(ctx context.Context, o cne.Options) error {
 	}
 	var last []cne.Phase
 	for i, x := range s.stops {
-		s.all += x.config.Train.Epochs - shared
+		s.all += x.config.Embed.Epochs - shared
 		if c := from[i]; c != nil {
 			s.done += c.Progress.Epochs - shared
 		}
@@ -36,7 +36,7 @@ func (s *spectrum) train(ctx context.Context, o cne.Options) error {
 	if s.from != nil {
 		s.Log.Info("going on", "epoch", s.done, "of", s.all)
 	}
-	s.Log.Info("training", "loss", s.config.Loss.Name, "edges", s.near.Graph.Edges(), "shared_epochs", shared, "embeddings", len(s.stops))
+	s.Log.Info("training", "loss", s.config.Embed.Loss, "edges", s.near.Graph.Edges(), "shared_epochs", shared, "embeddings", len(s.stops))
 	s.began, s.before = time.Now(), s.done
 	s.Progress.Start(s.all)
 	defer s.Progress.Done()

@@ -83,7 +83,7 @@ func (r *pointRun) prepare(ctx context.Context, o *cne.Options, check func(point
 	if unlock, err = r.open(); err != nil {
 		return nil, err
 	}
-	if err = check(n, n*max(1, c.Graph.K)); err == nil {
+	if err = check(n, n*max(1, c.Embed.Neighbors)); err == nil {
 		r.near, err = prepare(ctx, c, o, r.dir, r.in)
 	}
 	if err == nil {
@@ -183,7 +183,7 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 		if every := c.Output.MetricsEvery; every > 0 {
 			o.Hooks = append(o.Hooks, train.Measure(every, t.result().measuring()))
 		}
-		record, closeRecords, err := t.dir.RecordHook(records, c.Train.LogEvery, c.Loss.Name.Info().Constant == op.LearntZ, c.Output.TensorBoard, t.epochsBefore()+1)
+		record, closeRecords, err := t.dir.RecordHook(records, c.Train.LogEvery, c.Embed.Loss.Info().Constant == op.LearntZ, c.Output.TensorBoard, t.epochsBefore()+1)
 		if err != nil {
 			return err
 		}
@@ -193,8 +193,8 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 			o.Hooks = append(o.Hooks, train.EveryEpochs(c.Output.Snapshots, train.Snapshots(t.snapshot)))
 		}
 		o.Checkpoints = t.checkpoints()
-		t.Log.Info("training", "loss", c.Loss.Name, "edges", t.near.Graph.Edges(), "epochs", c.Train.Epochs)
-		t.Progress.Start(c.Train.Epochs)
+		t.Log.Info("training", "loss", c.Embed.Loss, "edges", t.near.Graph.Edges(), "epochs", c.Embed.Epochs)
+		t.Progress.Start(c.Embed.Epochs)
 		t.embedded, err = t.near.FitModel(ctx, m, *o)
 		t.Progress.Done()
 

@@ -89,7 +89,7 @@ func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, res
 	if !r.resumed {
 		cli.NoteReplaced(r.schema, r.Log, given)
 	}
-	if r.device, err = openTrainingDevice(r.Log, r.common().Device, r.common().DType); err != nil {
+	if r.device, err = openTrainingDevice(r.Log, r.common().Device, r.common().Float64); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.device.Close()) }()

@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/errkind"
+	"cne/internal/option"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
@@ -40,40 +41,49 @@ func (Metric) Words() []string { return slices.Clone(metricNames.Words) }
 // ContrastiveOptions say which loss Contrastive computes. The zero value is
 // Neg-t-SNE on Euclidean distances, unclamped, summed over the batch.
 type ContrastiveOptions struct {
-	Loss   Loss   `json:"loss"`
-	Metric Metric `json:"metric"`
+	Loss   Loss   `json:"loss" key:"name"`
+	Metric Metric `json:"metric" key:"metric"`
 	// Temperature is τ of the cosine metric; 0 means 0.5.
-	Temperature float64 `json:"temperature,omitempty"`
-	// Clamp bounds the arguments of logarithms from below, 0 ≤ Clamp < 1; InfoNC's
-	// bounds every similarity rather than their sum. Where it binds the gradient is
-	// zero. Only the Euclidean metric has it. Even 0 leaves a tiny bound, which keeps
-	// the arithmetic finite.
-	Clamp float64 `json:"clamp"`
+	Temperature float64 `json:"temperature,omitempty" key:"temperature" in:"[0.01,1e6]"`
+	// Clamp bounds the arguments of logarithms from below; InfoNC's bounds every
+	// similarity rather than their sum. Where it binds the gradient is zero. Only the
+	// Euclidean metric has it. Even 0 leaves a tiny bound, which keeps the arithmetic
+	// finite.
+	Clamp float64 `json:"clamp" key:"clamp" in:"[0,1)"`
 	// Scale is a factor of the loss; 0 means 1.
-	Scale float64 `json:"scale,omitempty"`
+	Scale float64 `json:"scale,omitempty" key:"scale,null" in:"[1e-30,1e30]"`
 	// Mean divides the loss by the number of edges in the batch. (The mean of the paper's
 	// program is over all terms of Neg, NC and UMAP, 1 + m for each edge.)
-	Mean bool `json:"mean,omitempty"`
+	Mean bool `json:"mean,omitempty" key:"reduction" words:"sum mean"`
 	// ExcludePositive leaves InfoNC's positive pair out of the sum of
 	// similarities.
-	ExcludePositive bool `json:"exclude_positive,omitempty"`
+	ExcludePositive bool `json:"exclude_positive,omitempty" key:"positive_in_denominator" words:"true false"`
 }
 
-// Check returns an error if the options have no meaning; Contrastive calls it.
+// Check returns an *option.Error, which wraps ErrInput, if the options have no meaning;
+// Contrastive calls it.
 func (o ContrastiveOptions) Check() error {
-	switch {
-	case !lossNames.Valid(o.Loss):
-		return errkind.Errorf(ErrInput, "op: loss: got %d, want one of %v", int(o.Loss), lossNames.Words)
-	case !metricNames.Valid(o.Metric):
-		return errkind.Errorf(ErrInput, "op: metric: got %d, want one of %v", int(o.Metric), metricNames.Words)
-	case o.Metric == Cosine && o.Loss.Info().EuclideanOnly:
-		return errkind.Errorf(ErrInput, "op: metric: got cosine, want euclidean for the loss %v, which needs similarities below 1", o.Loss)
-	case !(o.Clamp >= 0 && o.Clamp < 1):
-		return errkind.Errorf(ErrInput, "op: clamp: got %g, want a number in [0, 1)", o.Clamp)
-	case o.Temperature != 0 && !(o.Temperature >= 0.01 && o.Temperature <= 1e6):
-		return errkind.Errorf(ErrInput, "op: temperature: got %g, want a number from 0.01 to 1e6", o.Temperature)
-	case o.Scale != 0 && !(math.Abs(o.Scale) >= 1e-30 && math.Abs(o.Scale) <= 1e30):
-		return errkind.Errorf(ErrInput, "op: scale: got %g, want a size from 1e-30 to 1e30", o.Scale)
+	var fault *option.Error
+	info := o.Loss.Info()
+	switch err := option.Check(o); {
+	case errors.As(err, &fault):
+		fault.Key = "loss." + fault.Key
+	case o.Metric == Cosine && info.EuclideanOnly:
+		fault = &option.Error{Key: "loss.metric", Got: "cosine", Other: "loss.name", OtherGot: info.Word, Want: "euclidean"}
+	case o.ExcludePositive && !info.PerHead:
+		fault = &option.Error{Key: "loss.positive_in_denominator", Got: "false", Other: "loss.name", OtherGot: info.Word, Want: "true"}
+	default:
+		return nil
+	}
+	fault.Err = ErrInput
+	return fault
+}
+
+// CheckWidth returns an *option.Error, which wraps ErrInput, if the options have no meaning
+// for rows of a width, which is the value of an option, key.
+func (o ContrastiveOptions) CheckWidth(key string, width int) error {
+	if o.Metric == Cosine && width == 1 { // where a cosine is 1 or −1
+		return &option.Error{Key: key, Got: "1", Other: "loss.metric", OtherGot: "cosine", Want: "2 or more", Err: ErrInput}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"cne/internal/errkind"
 	"cne/internal/simd"
+	"cne/internal/text"
 )
 
 // A Loss is a contrastive loss: a line of the table of losses. Sections and equations are
@@ -111,6 +112,25 @@ func (l Loss) Info() LossInfo {
 		return LossInfo{}
 	}
 	return losses[l]
+}
+
+// lossesWith returns the words of the losses of which something holds, joined.
+func lossesWith(holds func(LossInfo) bool) string {
+	var words []string
+	for _, l := range Losses() {
+		if info := l.Info(); holds(info) {
+			words = append(words, info.Word)
+		}
+	}
+	return text.Join(words, "and")
+}
+
+// LossesWithSpectrum returns the words of the losses that have a place s on the spectrum.
+func LossesWithSpectrum() string { return lossesWith(LossInfo.HasSpectrum) }
+
+// LossesWith returns the words of the losses that have a constant.
+func LossesWith(c Constant) string {
+	return lossesWith(func(l LossInfo) bool { return l.Constant == c })
 }
 
 // Losses returns all losses.

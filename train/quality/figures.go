@@ -29,7 +29,7 @@ const (
 // something is missing, or is not defined, is nil.
 //
 // The fields that end in Error are the standard errors of figures that are estimated
-// from a sample of Options.Points: how far they lie, in the root mean square, from what
+// from a sample of Options.Sample: how far they lie, in the root mean square, from what
 // all points would give. Of an exact figure they are nil.
 type Figures struct {
 	Trustworthiness        *float64 `json:"trustworthiness,omitempty"` // see the function; only if K < n/2
@@ -163,7 +163,7 @@ func (m *measurement) spearman(ctx context.Context) error {
 	if m.points.N < 3 {
 		return nil
 	}
-	v, err := Spearman(ctx, m.points, m.embedding, m.Sample, m.Seed, m.Device)
+	v, err := Spearman(ctx, m.points, m.embedding, *m.SpearmanSample, m.Seed, m.Device)
 	if errors.Is(err, ErrUndefined) {
 		return nil // all distances of one side are equal
 	}

@@ -9,6 +9,7 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/option"
 )
 
 // The kNN classifier behind Figures.Accuracy: the AccuracyK nearest of a random six
@@ -21,10 +22,10 @@ const (
 // What the zero values of Options stand for. The paper takes as many points for
 // Spearman's correlation, and as many negatives.
 const (
-	DefaultK         = 15
-	DefaultSample    = 5000
-	DefaultPoints    = 20_000
-	DefaultNegatives = 5
+	DefaultK              = 15
+	DefaultSpearmanSample = 5000
+	DefaultSample         = 20_000
+	DefaultNegatives      = 5
 )
 
 // Options says what Measure measures, and how. The zero value measures all that
@@ -32,15 +33,16 @@ const (
 type Options struct {
 	// K is how many nearest neighbours of a point recall and trustworthiness are
 	// about; 0 means 15.
-	K int
-	// Sample is how many points Spearman's correlation is taken of; 0 means 5000.
-	Sample int
-	// Points is how many points are drawn, without replacement, where there are more
+	K int `key:"k" in:"[1,inf)"`
+	// SpearmanSample is how many points Spearman's correlation is taken of; nil means
+	// 5000, and 0 leaves it out.
+	SpearmanSample *int `key:"spearman_sample,given" in:"0 or [3,20000]"`
+	// Sample is how many points are drawn, without replacement, where there are more
 	// than ExactPoints: recall, partition function and divergence are then estimated
 	// from these points against all, trustworthiness and losses from a tenth of them
-	// (but 100 at least), and accuracy from as many of those held out. At least 100; 0 means 20 000,
-	// a negative number all points, and so does one that is no smaller than theirs.
-	Points int
+	// (but 100 at least), and accuracy from as many of those held out. nil means
+	// 20 000, and 0 all points, as does a number that is no smaller than theirs.
+	Sample *int `key:"sample,given" in:"0 or [100,inf)"`
 	// Losses has the constants of the expected losses.
 	Losses LossOptions
 	// Skip names the metrics to leave out.
@@ -61,7 +63,7 @@ type Options struct {
 	// the negatives of InfoNC-t-SNE.
 	Seed uint64
 	// Device computes what looks at all pairs of points; nil is the CPU. Of a sample of
-	// Points, it searches the neighbours alone.
+	// Sample, it searches the neighbours alone.
 	Device *Device
 	// Measured, if not nil, is called when a metric has been measured, with the
 	// time that it took.
@@ -73,7 +75,7 @@ type Options struct {
 // correlation, trustworthiness, and, without a Graph, divergence and losses.
 //
 // It takes O(n²) operations for up to ExactPoints points. Of more, a sample is drawn
-// (Options.Points). Errors wrap ErrInput or ErrNotFinite, and ErrUndefined if there are
+// (Options.Sample). Errors wrap ErrInput or ErrNotFinite, and ErrUndefined if there are
 // too few points for K neighbours each, or are the device's. If ctx ends, they are its
 // error, and the figures measured until then are returned with it.
 func Measure(ctx context.Context, points, embedding *data.Matrix, o Options) (*Figures, error) {
@@ -82,7 +84,7 @@ func Measure(ctx context.Context, points, embedding *data.Matrix, o Options) (*F
 		return nil, err
 	}
 	for _, figure := range table {
-		if o.Skip&figure.Metric != 0 || !m.has(figure.Needs) {
+		if m.Skip&figure.Metric != 0 || !m.has(figure.Needs) {
 			continue
 		}
 		start, before := time.Now(), m.figures
@@ -125,13 +127,15 @@ func newMeasurement(points, embedding *data.Matrix, o Options) (*measurement, er
 			return nil, fmt.Errorf("%w: data: got %d points, want %d as in the embedding", ErrInput, of, n)
 		}
 	}
-	o.K, o.Sample = cmp.Or(o.K, DefaultK), cmp.Or(o.Sample, DefaultSample)
+	o.K, o.SpearmanSample = cmp.Or(o.K, DefaultK), cmp.Or(o.SpearmanSample, new(DefaultSpearmanSample))
+	if *o.SpearmanSample == 0 {
+		o.Skip |= MetricSpearman
+	}
 	o.Losses.Negatives, o.Losses.Rho = cmp.Or(o.Losses.Negatives, DefaultNegatives), cmp.Or(o.Losses.Rho, 1)
+	if err := option.Check(o); err != nil {
+		return nil, fmt.Errorf("%w: quality.%w", ErrInput, err)
+	}
 	switch {
-	case o.K < 1:
-		return nil, fmt.Errorf("%w: K: got %d, want 1 or more", ErrInput, o.K)
-	case o.Points > 0 && o.Points < fewestSampled:
-		return nil, fmt.Errorf("%w: Points: got %d, want %d or more, 0 for %d, or a negative number for all", ErrInput, o.Points, fewestSampled, DefaultPoints)
 	case o.Graph != nil && o.Graph.N != n:
 		return nil, fmt.Errorf("%w: graph: got %d points, want %d as in the embedding", ErrInput, o.Graph.N, n)
 	}

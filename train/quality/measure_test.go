@@ -36,7 +36,7 @@ func TestMeasure(t *testing.T) {
 	graph := need(neighbors.FromNeighbors(near.Nearest(k)))(t)
 	var measured Metric
 	o := Options{
-		K: k, Sample: 100, Seed: seed, Labels: labels, Measured: func(m Metric, took time.Duration) { measured |= m },
+		K: k, SpearmanSample: new(100), Seed: seed, Labels: labels, Measured: func(m Metric, took time.Duration) { measured |= m },
 		Losses: LossOptions{Negatives: m, ZBar: 1e3, LearntZ: 2e4, Rho: 2, Clamp: 1e-4},
 	}
 	f := need(Measure(ctx, points, embedding, o))(t)
@@ -152,7 +152,7 @@ func TestMeasureRefuses(t *testing.T) {
 		"infinite data":       {broken, embedding, Options{}, ErrNotFinite},
 		"too few points":      {points.Rows(0, 15), embedding.Rows(0, 15), Options{}, ErrUndefined},
 		"negative K":          {points, embedding, Options{K: -1}, ErrInput},
-		"sample":              {points, embedding, Options{Sample: 2}, ErrInput},
+		"sample":              {points, embedding, Options{SpearmanSample: new(2)}, ErrInput},
 		"labels":              {points, embedding, Options{Labels: data.NewLabels([]string{"a"})}, ErrInput},
 		"classes":             {points, embedding, Options{Labels: &data.Labels{Class: slices.Repeat([]int32{3}, 40)}}, ErrInput},
 		"few neighbours":      {points, embedding, Options{K: 6, Neighbors: near}, ErrInput},

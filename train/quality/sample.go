@@ -9,7 +9,7 @@ import (
 )
 
 // ExactPoints is the largest number of points of which Measure counts every one. Of
-// more it takes a sample (Options.Points): what looks at all pairs takes some seconds
+// more it takes a sample (Options.Sample): what looks at all pairs takes some seconds
 // for as many, and a hundred times as long for ten times as many.
 const ExactPoints = 100_000
 
@@ -29,11 +29,11 @@ var sampleAbove = ExactPoints
 // counts all of them, as it does with up to ExactPoints, and when no fewer are to be
 // drawn than there are.
 func (o *Options) Sampled(n int) int {
-	size := o.Points
-	if size == 0 {
-		size = DefaultPoints
+	size := DefaultSample
+	if o.Sample != nil {
+		size = *o.Sample
 	}
-	if size < 0 || n <= sampleAbove || size >= n {
+	if n <= sampleAbove || size >= n {
 		return 0
 	}
 	return size

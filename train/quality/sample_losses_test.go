@@ -14,7 +14,7 @@ func TestSampledLosses(t *testing.T) {
 	discriminators := []Discriminator{neg(1), umap(), neg(1e-3), nc(1e-30, 3)}
 	for name, c := range sampledCases(t, n) {
 		t.Run(name, func(t *testing.T) {
-			c.o.Points, c.o.Losses = 1400, LossOptions{Negatives: 3, Clamp: 1e-10}
+			c.o.Sample, c.o.Losses = new(1400), LossOptions{Negatives: 3, Clamp: 1e-10}
 			heads, tails := c.o.Graph.EdgeList()
 			for _, some := range [][]Discriminator{discriminators[:3], discriminators} {
 				exact := need(ExpectedLosses(t.Context(), heads, tails, c.embedding.X, c.embedding.D, 3, 1e-10, some, nil))(t)

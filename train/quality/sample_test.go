@@ -43,7 +43,7 @@ func sampledCases(t *testing.T, n int) map[string]sampledCase {
 		near := need(neighbors.KNN(t.Context(), points, 9, neighbors.Options{}))(t)
 		graph := need(neighbors.FromNeighbors(near))(t)
 		cases[name] = sampledCase{points, embedding, Options{
-			K: 9, Points: 300, Labels: data.NewLabels(labels), Graph: graph, Neighbors: near, Skip: MetricLosses | MetricSpearman,
+			K: 9, Sample: new(300), Labels: data.NewLabels(labels), Graph: graph, Neighbors: near, Skip: MetricLosses | MetricSpearman,
 		}}
 	}
 	add("reduced", 2, func(_ int, x, y []float32) { copy(y, x) })
@@ -192,17 +192,21 @@ func TestSampledBits(t *testing.T) {
 // Nothing is drawn from few points, or if all are asked for.
 func TestSampled(t *testing.T) {
 	for _, tc := range []struct{ points, n, want int }{
-		{0, ExactPoints, 0}, {0, ExactPoints + 1, DefaultPoints}, {100, ExactPoints, 0}, {100, 1e6, 100},
-		{-1, 1e6, 0}, {1e6, 1e6, 0}, {2e6, 1e6, 0}, {1e6 - 1, 1e6, 1e6 - 1},
+		{-1, ExactPoints, 0}, {-1, ExactPoints + 1, DefaultSample}, {100, ExactPoints, 0}, {100, 1e6, 100},
+		{0, 1e6, 0}, {1e6, 1e6, 0}, {2e6, 1e6, 0}, {1e6 - 1, 1e6, 1e6 - 1},
 	} {
-		if got := (&Options{Points: tc.points}).Sampled(tc.n); got != tc.want {
+		o := &Options{Sample: &tc.points}
+		if tc.points < 0 {
+			o.Sample = nil
+		}
+		if got := o.Sampled(tc.n); got != tc.want {
 			t.Errorf("%d points drawn of %d, asked for %d; want %d", got, tc.n, tc.points, tc.want)
 		}
 	}
 	sampleFrom(t, 499)
 	c := sampledCases(t, 500)["reduced"]
-	for _, size := range []int{-1, 500, 1 << 40} {
-		c.o.Points = size
+	for _, size := range []int{0, 500, 1 << 40} {
+		c.o.Sample = &size
 		f := need(Measure(t.Context(), c.points, c.embedding, c.o))(t)
 		for what, e := range compared(f, f) {
 			if e.value == nil || e.err != nil {
@@ -211,7 +215,7 @@ func TestSampled(t *testing.T) {
 		}
 	}
 	for _, size := range []int{1, 99} {
-		c.o.Points = size
+		c.o.Sample = &size
 		if _, err := Measure(t.Context(), c.points, c.embedding, c.o); !errors.Is(err, ErrInput) {
 			t.Errorf("a sample of %d points: %v", size, err)
 		}

@@ -12,7 +12,7 @@ import (
 // Check says, before an embedding of points is made, whether its picture can be drawn at
 // the size that the configuration gives it; held are those held out, or nil.
 func Check(points, held *data.Dataset, c *configs.Config) error {
-	p, dim := c.Plot, c.Model.Dim
+	p, dim := c.Plot, c.Embed.Dim
 	if !c.Output.Plot || p.WidthCM == 0 && p.HeightCM == 0 {
 		return nil
 	}

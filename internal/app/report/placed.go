@@ -31,11 +31,11 @@ type Placed struct {
 // others, and a page with all images. It returns the kNN accuracy, nil if the
 // configuration wants none. progress hears of the images that are placed.
 func (p *Placed) Write(ctx context.Context, dir *rundir.Dir, c *configs.SimCLR, network *model.ResNet[float32], progress func(done, all int)) (accuracy *simclr.Score, err error) {
-	augmentation := c.Views.Augmentation()
+	augmentation := c.Pretraining().Augmentation
 	positions, err := simclr.Features(ctx, simclr.Projection{ResNet: network}, &augmentation, p.Images, nil, progress)
 	var facts []explorer.Fact
 	if err == nil && c.Evaluate.AtEnd {
-		e := c.Evaluate.Evaluation()
+		e := c.Evaluate.Options()
 		e.Device = p.Device
 		var found simclr.Score
 		found, err = e.Plane(ctx, positions, p.Images)

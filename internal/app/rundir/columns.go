@@ -157,8 +157,8 @@ func ReadInitEmbedding(ctx context.Context, c *configs.Config) (*InitEmbedding, 
 		return nil, fmt.Errorf("model.init: %w", err)
 	}
 	e := &InitEmbedding{Positions: set.Points, path: path}
-	if d := set.Points.D; d != c.Model.Dim {
-		return nil, fmt.Errorf("model.init: %s has %d coordinates, but model.dim is %d; begin with an embedding of that width", text.Quote(path), d, c.Model.Dim)
+	if d := set.Points.D; d != c.Embed.Dim {
+		return nil, fmt.Errorf("model.init: %s has %d coordinates, but model.dim is %d; begin with an embedding of that width", text.Quote(path), d, c.Embed.Dim)
 	}
 	switch {
 	case c.Data.Names == nil:

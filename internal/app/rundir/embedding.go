@@ -250,8 +250,8 @@ func BeginWith(log *slog.Logger, c *configs.SimCLR, p *simclr.Pretraining) error
 		return fmt.Errorf("%w (model.from)", err)
 	}
 	has := saved.ResNet.Options()
-	if has.Width != c.Network.Width || has.Hidden != c.Network.Hidden {
-		return fmt.Errorf("the network of model.from, %s, has network.width %d and network.hidden %d, but the configuration says %d and %d; set them to those", path, has.Width, has.Hidden, c.Network.Width, c.Network.Hidden)
+	if has.Width != c.Pretrain.Network.Width || has.Hidden != c.Pretrain.Network.Hidden {
+		return fmt.Errorf("the network of model.from, %s, has network.width %d and network.hidden %d, but the configuration says %d and %d; set them to those", path, has.Width, has.Hidden, c.Pretrain.Network.Width, c.Pretrain.Network.Hidden)
 	}
 	if in := p.Augmentation.Input(); saved.Images != nil && (saved.Images.Mean != in.Mean || saved.Images.Std != in.Std) {
 		log.Warn("the network of model.from has seen images with other means and standard deviations than views.mean and views.std say", "mean", saved.Images.Mean, "std", saved.Images.Std)

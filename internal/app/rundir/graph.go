@@ -11,8 +11,8 @@ import (
 
 // ReadGraph reads the graph.file of c, for n points, and says what a person may not
 // expect of a graph of their own. It has weights only if edges are to be drawn by them.
-func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Graph, n int) (*neighbors.Graph, error) {
-	path := *c.File
+func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Config, n int) (*neighbors.Graph, error) {
+	path, weighted := *c.Graph.File, c.Embed.SampleEdges
 	g, err := neighbors.ReadFile(ctx, path)
 	switch {
 	case err != nil:
@@ -23,9 +23,9 @@ func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Graph, n int) (
 		return nil, fmt.Errorf("graph.file %s has no edges, which are its entries other than 0; an embedding needs some", path)
 	}
 	switch {
-	case c.WeightedSampling && g.Weights == nil:
+	case weighted && g.Weights == nil:
 		log.Warn("the edges of graph.file have equal weights; every edge is taken once in an epoch")
-	case !c.WeightedSampling && g.Weights != nil:
+	case !weighted && g.Weights != nil:
 		log.Warn("graph.file has edges of different weights, which count as equal; graph.weighted_sampling=true draws them in proportion")
 		g.Weights = nil
 	}

@@ -86,10 +86,10 @@ func resumedConfig[C any](s *configs.Schema[C], folder string, given configs.Sou
 	if err != nil {
 		return nil, fmt.Errorf("the run in %s cannot be resumed: %w", folder, err)
 	}
-	if changed := s.Violations(begun, c, origins); len(changed) > 0 {
+	if changed := s.LockedChanges(begun, c, origins); len(changed) > 0 {
 		return nil, fmt.Errorf("the run in %s was begun with %s; leave that as it was, or start another run", folder, strings.Join(changed, ", and with "))
 	}
-	if problem := s.CannotExtend(begun, c); problem != "" {
+	if problem := s.WhyNotLonger(begun, c); problem != "" {
 		return nil, fmt.Errorf("the run in %s %s; start another run", folder, problem)
 	}
 	return c, nil
@@ -129,7 +129,7 @@ func ConfigOf[C any](s *configs.Schema[C], folder string, given configs.Sources,
 		return nil, err
 	}
 	look(begun, c)
-	if changed := s.Violations(begun, c, origins); len(changed) > 0 {
+	if changed := s.LockedChanges(begun, c, origins); len(changed) > 0 {
 		return nil, fmt.Errorf("the run in %s was made with %s; leave that as it was", folder, strings.Join(changed, ", and with "))
 	}
 	return c, nil
