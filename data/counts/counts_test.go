@@ -105,7 +105,7 @@ func TestOpenCounts(t *testing.T) {
 		if c, err := counts.Open(t.Context(), []string{folder, folder}, file.Options{}); err != nil || len(c.CellNames) != 4 {
 			t.Errorf("%q, %v", c.CellNames, err)
 		}
-		wantError(t, errorOf(file.Read(t.Context(), []string{folder}, file.Options{})), data.ErrUnsupported, "got a folder")
+		wantError(t, errorOf(file.Read(t.Context(), []string{folder}, file.Options{})), data.ErrUnsupported, "got counts of single cells, want points")
 		points := need(file.Read(t.Context(), []string{content}, file.Options{}))(t).Points
 		if points.N != 2 || points.D != 3 || !slices.Equal(points.CSR.Value, []float32{5, 2, 1, 7}) {
 			t.Errorf("as points the counts are %+v", points.CSR)

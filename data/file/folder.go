@@ -106,5 +106,8 @@ func findInFolder(path string) (list sources, err error) {
 	case partial != nil:
 		return nil, partial
 	}
-	return nil, errorf(data.ErrUnsupported, "%s: got a folder, want a file, or the four files of MNIST, Kuzushiji-49 or Kuzushiji-MNIST in a folder under their published names, such as train-images-idx3-ubyte.gz", path)
+	if Find(path, "matrix.mtx") != "" {
+		return nil, errorf(data.ErrUnsupported, "%s: got counts of single cells, want points", path)
+	}
+	return nil, errorf(data.ErrUnsupported, "%s: got a folder of other files, want the four of MNIST, Kuzushiji-49 or Kuzushiji-MNIST under their published names, such as train-images-idx3-ubyte.gz, or counts of single cells (matrix.mtx)", path)
 }

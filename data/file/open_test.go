@@ -108,7 +108,7 @@ func TestOpenErrors(t *testing.T) {
 		{"missing labels", tree{"a.csv": []byte("1\n")}, []string{"a.csv"}, file.Options{Labels: []string{"gone.txt"}}, fs.ErrNotExist, "gone.txt"},
 		{"empty file", tree{"a.csv": nil}, []string{"a.csv"}, file.Options{}, data.ErrEmpty, "a.csv: the file is empty"},
 		{"empty gzip", tree{"a.csv.gz": gz(nil)}, []string{"a.csv.gz"}, file.Options{}, data.ErrEmpty, "a.csv.gz: the file is empty"},
-		{"folder without data", tree{"d/x": nil}, []string{"d"}, file.Options{}, data.ErrUnsupported, "d: got a folder, want a file, or the four files of MNIST"},
+		{"folder without data", tree{"d/x": nil}, []string{"d"}, file.Options{}, data.ErrUnsupported, "d: got a folder of other files, want the four of MNIST"},
 		{"unknown binary", tree{"a.bin": []byte("abc\x00def")}, []string{"a.bin"}, file.Options{}, data.ErrUnsupported, "a.bin: the file is neither IDX nor npy nor Parquet nor text"},
 		{"npz: no zip", tree{"a.npz": []byte("PK\x03\x04....")}, []string{"a.npz"}, file.Options{}, data.ErrFormat, "a.npz: the zip archive cannot be read"},
 		{"npz: within gzip", tree{"a.npz.gz": gz(zipOf(zip.Store, entry{"x.npy", bytesOf("(1, 1)", 1)}))}, []string{"a.npz.gz"}, file.Options{}, data.ErrUnsupported, "a.npz.gz: the file is a zip archive within a gzip stream"},
