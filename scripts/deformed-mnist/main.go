@@ -42,76 +42,59 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stderr)
-	if wrong := (usageError{}); errors.As(err, &wrong) {
-		fmt.Fprintln(os.Stderr, "deformed-mnist:", err)
-		fmt.Fprintln(os.Stderr, usage)
-		os.Exit(2)
-	}
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "deformed-mnist:", err)
 		os.Exit(1)
 	}
 }
 
-// A usageError is a fault of the command line.
-type usageError struct{ error }
-
-func wrong(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
 // run is the program without its process.
 func run(ctx context.Context, args []string, stderr io.Writer) error {
 	flags := flag.NewFlagSet("deformed-mnist", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	source := flags.String("images", "", "")
-	width := flags.Int("pca", 0, "")
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+	flags.SetOutput(stderr)
+	source := flags.String("images", "", "the originals: a `path` of greyscale images with labels (default MNIST's test images)")
+	width := flags.Int("pca", 0, "write so `many` principal components in place of the images")
+	flags.Usage = func() {
 		fmt.Fprintln(stderr, usage)
+		flags.PrintDefaults()
+	}
+	if err := flags.Parse(args); err != nil {
 		return err
-	} else if err != nil {
-		return usageError{err}
 	}
 	if flags.NArg() != 3 {
-		return wrong("it takes three arguments, the number of images, the seed and the folder to write to, but got %d", flags.NArg())
+		return fmt.Errorf("arguments: got %d, want three; %s", flags.NArg(), usage)
 	}
 	n, err := strconv.Atoi(flags.Arg(0))
 	if err != nil || n < 1 {
-		return wrong("the number of images must be a whole number of at least 1, not %q", flags.Arg(0))
+		return fmt.Errorf("N: got %q, want a whole number of at least 1", flags.Arg(0))
 	}
 	seed, err := strconv.ParseUint(flags.Arg(1), 10, 64)
 	if err != nil {
-		return wrong("the seed must be a whole number of at least 0, not %q", flags.Arg(1))
+		return fmt.Errorf("SEED: got %q, want a whole number of at least 0", flags.Arg(1))
 	}
 	originals, err := open(ctx, *source)
 	if err != nil {
 		return err
 	}
-	most := min(n, fitted, originals.H*originals.W)
-	if *width < 0 || *width > most {
-		return wrong("-pca must be from 1 to %d here, or 0 for the images themselves, not %d", most, *width)
+	if most := min(n, fitted, originals.H*originals.W); *width < 0 || *width > most {
+		return fmt.Errorf("-pca: got %d, want 1 to %d here, or 0 for the images themselves", *width, most)
 	}
 	out := flags.Arg(2)
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return fmt.Errorf("the folder to write to cannot be made: %w", err)
 	}
-	m := maker{endless: endless{originals, seed}, n: n, labels: make([]byte, 0, n)}
-	name, content := "images.npy", m.images
+	m := maker{endless: endless{originals, seed}, n: n}
+	name, points := "images.npy", m.images
 	if *width > 0 {
-		name, content = "points.npy", func(ctx context.Context, w io.Writer) error { return m.components(ctx, w, *width) }
+		name, points = "points.npy", func(ctx context.Context, w io.Writer) error { return m.components(ctx, w, *width) }
 	}
-	if err := atomicfile.Write(filepath.Join(out, name), func(w io.Writer) error { return content(ctx, w) }); err != nil {
-		return fmt.Errorf("%s cannot be written: %w", filepath.Join(out, name), err)
+	if err := atomicfile.Write(filepath.Join(out, name), func(w io.Writer) error { return points(ctx, w) }); err != nil {
+		return err
 	}
-	err = atomicfile.Write(filepath.Join(out, "labels.npy"), func(w io.Writer) error {
-		if _, err := w.Write(npy.Head(64, "|u1", n)); err != nil {
-			return err
-		}
-		_, err := w.Write(m.labels)
+	return atomicfile.Write(filepath.Join(out, "labels.npy"), func(w io.Writer) error {
+		_, err := w.Write(append(npy.Head(64, "|u1", n), m.labels...))
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", filepath.Join(out, "labels.npy"), err)
-	}
-	return nil
 }
 
 // open reads the originals.
@@ -147,10 +130,11 @@ type maker struct {
 	labels []byte
 }
 
-// each calls use for all images, block by block; what it gets is its own until it
-// returns.
-func (m *maker) each(ctx context.Context, n int, use func(pixels []byte, origin []int32) error) error {
+// each calls use for the first n images, block by block, and has their labels; what use gets
+// is its own until it returns.
+func (m *maker) each(ctx context.Context, n int, use func(pixels []byte) error) error {
 	o := m.originals
+	m.labels = make([]byte, 0, n)
 	pixels, origin := make([]byte, block*o.H*o.W), make([]int32, block)
 	for lo := 0; lo < n; lo += block {
 		if err := ctx.Err(); err != nil {
@@ -159,18 +143,14 @@ func (m *maker) each(ctx context.Context, n int, use func(pixels []byte, origin 
 		count := min(block, n-lo)
 		pixels, origin := pixels[:count*o.H*o.W], origin[:count]
 		m.fill(pixels, origin, lo)
-		if err := use(pixels, origin); err != nil {
+		for _, i := range origin {
+			m.labels = append(m.labels, byte(o.Labels.Class[i]))
+		}
+		if err := use(pixels); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// label keeps the labels of a block.
-func (m *maker) label(origin []int32) {
-	for _, i := range origin {
-		m.labels = append(m.labels, byte(m.originals.Labels.Class[i]))
-	}
 }
 
 // images writes the images as a npy file.
@@ -179,8 +159,7 @@ func (m *maker) images(ctx context.Context, w io.Writer) error {
 	if _, err := w.Write(npy.Head(64, "|u1", m.n, o.H*o.W)); err != nil {
 		return err
 	}
-	return m.each(ctx, m.n, func(pixels []byte, origin []int32) error {
-		m.label(origin)
+	return m.each(ctx, m.n, func(pixels []byte) error {
 		_, err := w.Write(pixels)
 		return err
 	})
@@ -191,7 +170,7 @@ func (m *maker) components(ctx context.Context, w io.Writer, width int) error {
 	o := m.originals
 	first := data.NewMatrix(min(m.n, fitted), o.H*o.W)
 	at := 0
-	if err := m.each(ctx, first.N, func(pixels []byte, _ []int32) error {
+	if err := m.each(ctx, first.N, func(pixels []byte) error {
 		at += scale(first.X[at:], pixels)
 		return nil
 	}); err != nil {
@@ -205,9 +184,8 @@ func (m *maker) components(ctx context.Context, w io.Writer, width int) error {
 		return err
 	}
 	rows := first.Rows(0, min(m.n, block))
-	return m.each(ctx, m.n, func(pixels []byte, origin []int32) error {
-		m.label(origin)
-		part := rows.Rows(0, len(origin))
+	return m.each(ctx, m.n, func(pixels []byte) error {
+		part := rows.Rows(0, len(pixels)/first.D)
 		scale(part.X, pixels)
 		reduced, err := components.Transform(ctx, part, nil)
 		if err != nil {
