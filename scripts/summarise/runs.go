@@ -12,71 +12,40 @@ import (
 	"strconv"
 	"strings"
 
+	"cne/internal/app/rundir"
 	"cne/train/quality"
 )
 
-// Metrics is what the table needs of a run's metrics.json. Figures that a run
-// may lack are nil then.
+// Metrics is what the table needs of a metrics.json: that of cne train, which a pretraining
+// shares in part. Figures that a run may lack are nil then.
 type Metrics struct {
-	quality.Figures
-	Z            *float64 `json:"z"`
-	Loss         *float64 `json:"loss"`
-	Holdout      Holdout  `json:"holdout"`
-	N            int      `json:"n"`
-	Edges        int      `json:"edges"`
-	Images       int      `json:"images"` // above 0: a pretraining on images
-	PretrainOn   string   `json:"pretrain_on"`
-	Split        string   `json:"split"` // of the accuracies
-	KNN          *Score   `json:"knn"`
-	Linear       *Score   `json:"linear"`
-	Monitor      *float64 `json:"monitor"`
-	Epochs       int      `json:"epochs"`
-	Seconds      Seconds  `json:"seconds"`
-	PeakRSSBytes int64    `json:"peak_rss_bytes"`
-	Seed         uint64   `json:"seed"`
-	Version      string   `json:"version"`
+	rundir.Metrics
+	Loss       *float64                `json:"loss"`
+	Images     int                     `json:"images"` // above 0: a pretraining on images
+	PretrainOn string                  `json:"pretrain_on"`
+	Split      string                  `json:"split"` // of the accuracies
+	KNN        struct{ Mean *float64 } `json:"knn"`
+	Linear     struct{ Mean *float64 } `json:"linear"`
+	Monitor    *float64                `json:"monitor"`
+	Seconds    Seconds                 `json:"seconds"`
 
 	own splitScore // of a pretraining, from its evaluation.json
 }
 
+// Seconds says where the time of a run went.
+type Seconds struct {
+	rundir.Seconds
+	Evaluate float64 `json:"evaluate"`
+}
+
 // pretraining tells whether the run is one of cne simclr pretrain.
 func (m *Metrics) pretraining() bool { return m.Images > 0 }
-
-// A Score is an accuracy over several splits.
-type Score struct {
-	Mean float64 `json:"mean"`
-}
-
-// mean returns the mean, or nil if there is no score.
-func (s *Score) mean() *float64 {
-	if s == nil {
-		return nil
-	}
-	return &s.Mean
-}
 
 // A splitScore has the accuracies on one split, nil if there is none.
 type splitScore struct {
 	Seed   uint64   `json:"seed"`
 	KNN    *float64 `json:"knn"`
 	Linear *float64 `json:"linear"`
-}
-
-// Holdout is about the points that were held out, if any were.
-type Holdout struct {
-	Accuracy  *float64 `json:"accuracy"`
-	KNNRecall *float64 `json:"knn_recall"`
-}
-
-// Seconds says where the time of a run went.
-type Seconds struct {
-	Load     float64 `json:"load"`
-	PCA      float64 `json:"pca"`
-	Graph    float64 `json:"graph"`
-	Optimize float64 `json:"optimize"`
-	Quality  float64 `json:"quality"`
-	Evaluate float64 `json:"evaluate"`
-	Total    float64 `json:"total"`
 }
 
 // A Group is the runs of one configuration.
@@ -166,25 +135,24 @@ func readMetrics(path string) (*Metrics, error) {
 	}
 	m, err := parseMetrics(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; remove the run's folder and run it again", path, err)
+		err = fmt.Errorf("%s: %w; remove the run's folder and run it again", path, err)
 	}
-	return m, nil
+	return m, err
 }
 
 // readOwnSplit reads from an evaluation.json, which need not exist, the accuracies on the
 // stratified split that has the seed of the run, the only one that the paper's program
 // takes of a run.
 func readOwnSplit(path string, seed uint64) (splitScore, error) {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return splitScore{}, nil
-	}
-	if err != nil {
-		return splitScore{}, err
-	}
 	var e struct {
 		Official bool         `json:"official_split"`
 		Splits   []splitScore `json:"splits"`
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return splitScore{}, nil
+	} else if err != nil {
+		return splitScore{}, err
 	}
 	if err := json.Unmarshal(text, &e); err != nil {
 		return splitScore{}, fmt.Errorf("%s is not the evaluation of a run (%w); evaluate the run again", path, err)
@@ -199,6 +167,9 @@ func parseMetrics(text []byte) (*Metrics, error) {
 	m := new(Metrics)
 	if err := json.Unmarshal(text, m); err != nil {
 		return nil, fmt.Errorf("%w (%w)", errMetrics, err)
+	}
+	if m.Holdout == nil {
+		m.Holdout = new(quality.HeldOutFigures)
 	}
 	for _, c := range []struct {
 		key string

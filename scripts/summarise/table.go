@@ -38,8 +38,8 @@ func figureColumns() (all []column) {
 
 // imageColumns are those of pretrainings on images.
 var imageColumns = []column{
-	{head: "kNN accuracy", value: func(m *Metrics) *float64 { return m.KNN.mean() }},
-	{head: "linear accuracy", value: func(m *Metrics) *float64 { return m.Linear.mean() }},
+	{head: "kNN accuracy", value: func(m *Metrics) *float64 { return m.KNN.Mean }},
+	{head: "linear accuracy", value: func(m *Metrics) *float64 { return m.Linear.Mean }},
 	{head: "kNN, a split each", value: func(m *Metrics) *float64 { return m.own.KNN }, maybe: true},
 	{head: "linear, a split each", value: func(m *Metrics) *float64 { return m.own.Linear }, maybe: true},
 	{head: "monitor", value: func(m *Metrics) *float64 { return m.Monitor }, maybe: true},
@@ -93,18 +93,14 @@ func writeTable(w io.Writer, groups []Group) error {
 			said["cne"] = join(said["cne"], m.Version)
 		}
 	}
+	what := fmt.Sprintf("Points: %s; directed edges: %s", said["points"], said["directed edges"])
+	spent := fmt.Sprintf("%.1f s on reading, %.1f s on principal components, %.1f s on the graph and %.1f s on these figures", most.Load, most.PCA, most.Graph, most.Quality)
 	if images {
-		fmt.Fprintf(&b, deviations+"Images to pretrain on: %s; split for the classifiers: %s; epochs: %s; cne %s. ",
-			said["images"], cmp.Or(said["split"], "none"), said["epochs"], said["cne"])
-		fmt.Fprintf(&b, "Beside the optimisation, a run spent at most %.1f s on reading and %.1f s on the evaluation. Memory: %.0f MB at most.\n",
-			most.Load, most.Evaluate, float64(memory)/1e6)
-		_, err := w.Write(b.Bytes())
-		return err
+		what = fmt.Sprintf("Images to pretrain on: %s; split for the classifiers: %s", said["images"], cmp.Or(said["split"], "none"))
+		spent = fmt.Sprintf("%.1f s on reading and %.1f s on the evaluation", most.Load, most.Evaluate)
 	}
-	fmt.Fprintf(&b, deviations+"Points: %s; directed edges: %s; epochs: %s; cne %s. ",
-		said["points"], said["directed edges"], said["epochs"], said["cne"])
-	fmt.Fprintf(&b, "Beside the optimisation, a run spent at most %.1f s on reading, %.1f s on principal components, %.1f s on the graph and %.1f s on these figures. Memory: %.0f MB at most.\n",
-		most.Load, most.PCA, most.Graph, most.Quality, float64(memory)/1e6)
+	fmt.Fprintf(&b, "%s%s; epochs: %s; cne %s. Beside the optimisation, a run spent at most %s. Memory: %.0f MB at most.\n",
+		deviations, what, said["epochs"], said["cne"], spent, float64(memory)/1e6)
 	_, err := w.Write(b.Bytes())
 	return err
 }
