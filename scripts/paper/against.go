@@ -2,27 +2,14 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"cne/internal/app/report"
+	"cne/train/quality"
 )
-
-// A comparison says how alike a stop and another embedding of its points are, as
-// cne evaluate --against measures it.
-type comparison struct {
-	KNNRecall *float64 `json:"knn_recall"`
-	Spearman  *float64 `json:"spearman"`
-}
-
-// An evaluation is what is needed of a file of cne evaluate --against -o.
-type evaluation struct {
-	Embeddings []struct {
-		Path    string     `json:"path"`
-		Against comparison `json:"against"`
-	} `json:"embeddings"`
-}
 
 // readAgainst reads the comparisons that an argument NAME=FILE[,FILE...] names, a file
 // for each run of the group, in their order, into the runs' stops.
@@ -40,22 +27,22 @@ func (g *group) readAgainst(arg string) (name string, err error) {
 		if err != nil {
 			return "", fmt.Errorf("%w; give a file that cne evaluate --against has written", err)
 		}
-		var e evaluation
+		var e report.Evaluation
 		if err := json.Unmarshal(text, &e); err != nil || len(e.Embeddings) == 0 {
 			return "", fmt.Errorf("%s is not what cne evaluate -o writes; make it again", file)
 		}
-		of := map[string]comparison{}
+		of := map[string]*quality.Figures{}
 		for _, m := range e.Embeddings {
 			of[filepath.Base(filepath.Dir(m.Path))] = m.Against
 		}
 		for i := range g.runs[r].Stops {
 			s := &g.runs[r].Stops[i]
-			c, ok := of[s.Folder]
-			if !ok || c.KNNRecall == nil {
+			c := of[s.Folder]
+			if c == nil || c.KNNRecall == nil {
 				return "", fmt.Errorf("%s does not compare %s/embedding.npy with another embedding; evaluate all of the spectrum with --against", file, s.Folder)
 			}
 			if s.Against == nil {
-				s.Against = map[string]comparison{}
+				s.Against = map[string]*quality.Figures{}
 			}
 			s.Against[name] = c
 		}
@@ -71,17 +58,4 @@ func comparisons(names []string) (shown []figure) {
 			figure{"Spearman against " + name, false, func(s *stop) *float64 { return s.Against[name].Spearman }})
 	}
 	return shown
-}
-
-// A list is a flag that may be given several times.
-type list []string
-
-func (l *list) String() string { return strings.Join(*l, " ") }
-
-func (l *list) Set(value string) error {
-	if value == "" {
-		return errors.New("it is empty")
-	}
-	*l = append(*l, value)
-	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cne/internal/app/rundir"
 	"cne/internal/plot"
 	"cne/scripts/internal/summary"
 )
@@ -24,22 +24,14 @@ const epochs = 750
 // metrics.json of runs under the names POWER-ROUND.json: POWER is the logarithm of the
 // size to base 2, ROUND counts runs of one size. The median over the rounds counts,
 // brought to 750 epochs.
-func batches(*flag.FlagSet) func(context.Context, []string) (string, *plot.Curves, error) {
-	return func(_ context.Context, args []string) (string, *plot.Curves, error) {
-		if len(args) != 1 {
-			return "", nil, errors.New("give the folder with the metrics of the runs")
-		}
-		seconds, err := readSeconds(args[0])
-		if err != nil {
-			return "", nil, err
-		}
-		table, c := secondsBySize(seconds)
-		return table, c, nil
+func batches(_ context.Context, args []string) (string, *plot.Curves, error) {
+	if len(args) != 1 {
+		return "", nil, errors.New("give the folder with the metrics of the runs")
 	}
-}
-
-// secondsBySize returns the table and the curve of seconds by the logarithm of the size.
-func secondsBySize(seconds map[int][]float64) (string, *plot.Curves) {
+	seconds, err := readSeconds(args[0])
+	if err != nil {
+		return "", nil, err
+	}
 	series := plot.Series{Marker: true}
 	table := fmt.Sprintf("| batch | optimisation of %d epochs, s |\n|---|---|\n", epochs)
 	for _, power := range slices.Sorted(maps.Keys(seconds)) {
@@ -49,7 +41,7 @@ func secondsBySize(seconds map[int][]float64) (string, *plot.Curves) {
 	}
 	return table, &plot.Curves{Panels: []plot.Panel{{
 		XLabel: "batch size", YLabel: fmt.Sprintf("seconds for %d epochs", epochs), LogX: true, LogY: true, Series: []plot.Series{series},
-	}}}
+	}}}, nil
 }
 
 // readSeconds returns the seconds that the runs' optimisation would take for all
@@ -75,12 +67,7 @@ func readSeconds(folder string) (map[int][]float64, error) {
 		if err != nil {
 			return nil, err
 		}
-		var m struct {
-			Epochs  int `json:"epochs"`
-			Seconds struct {
-				Optimize float64 `json:"optimize"`
-			} `json:"seconds"`
-		}
+		var m rundir.Metrics
 		if err := json.Unmarshal(text, &m); err != nil || m.Epochs < 1 || !(m.Seconds.Optimize > 0) {
 			return nil, fmt.Errorf("%s holds no metrics of a run; remove it and measure again", file)
 		}

@@ -18,26 +18,31 @@ import (
 	"cne/internal/plot"
 )
 
-// A command draws one kind of figure.
+// A drawing makes a table and curves of arguments.
+type drawing func(ctx context.Context, args []string) (table string, c *plot.Curves, err error)
+
+// A command draws one kind of figure. define declares its own flags, and returns what draws
+// once they are parsed.
 type command struct {
 	name, usage string
-	// define declares the command's own flags, and returns what makes the table and
-	// the curves of its arguments once the flags are parsed.
-	define func(*flag.FlagSet) func(ctx context.Context, args []string) (table string, c *plot.Curves, err error)
+	define      func(*flag.FlagSet) drawing
+}
+
+// plain is a command without flags of its own.
+func plain(draw drawing) func(*flag.FlagSet) drawing {
+	return func(*flag.FlagSet) drawing { return draw }
 }
 
 var commands = []command{
-	{"batches", "FOLDER\nhow long a run takes by the size of its batches (Figure S6)", batches},
-	{"ratio", "NAME=FOLDER...\nthe partition function divided by NC-t-SNE's learnt Z, by epoch (Figure S9)", ratio},
+	{"batches", "FOLDER\nhow long a run takes by the size of its batches (Figure S6)", plain(batches)},
+	{"ratio", "NAME=FOLDER...\nthe partition function divided by NC-t-SNE's learnt Z, by epoch (Figure S9)", plain(ratio)},
 	{"spectra", "NAME=FOLDER[,FOLDER...]...\nspectra at the same values, the folders of one NAME being runs with different seeds (Figures 1i and S4)", spectra},
-	{"terms", "\nattraction and repulsion of Neg-t-SNE and UMAP by the distance of a pair (Figure S7)", terms},
+	{"terms", "\nattraction and repulsion of Neg-t-SNE and UMAP by the distance of a pair (Figure S7)", plain(terms)},
 	{"toy", "\nthe partition function of three equidistant points by Z̄ (Figure S5)", toy},
 }
 
 func main() {
-	if err := run(context.Background(), os.Args[1:], os.Stdout); errors.Is(err, flag.ErrHelp) {
-		return
-	} else if err != nil {
+	if err := run(context.Background(), os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "paper:", err)
 		os.Exit(1)
 	}

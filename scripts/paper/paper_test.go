@@ -252,7 +252,7 @@ func TestRefuses(t *testing.T) {
 		{[]string{"spectra", "a=" + good + "," + other}, "is not at the values of the others named a"},
 		{[]string{"spectra", "a=" + good, "b=" + other}, "a and b are not at the same values"},
 		{[]string{"spectra", "-against", against, "n=" + n}, "is not of the form NAME=FILE"},
-		{[]string{"spectra", "-against", "", "n=" + n}, "it is empty"},
+		{[]string{"spectra", "-against", "", "n=" + n}, "is not of the form NAME=FILE"},
 		{[]string{"spectra", "-against", "t-SNE=" + n + "/none", "n=" + n}, "give a file that cne evaluate --against has written"},
 		{[]string{"spectra", "-against", "t-SNE=" + evaluationIn(t, "x"), "n=" + n}, "is not what cne evaluate -o writes"},
 		{[]string{"spectra", "-against", "t-SNE=" + against, "n=" + n + "," + n}, "t-SNE has 1 files, but n 2 folders"},

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"math"
 	"strings"
@@ -16,16 +15,11 @@ import (
 // ratio shows how far NC-t-SNE's learnt Z is from the partition function it estimates:
 // the loss of runs, and the partition function divided by Z, by epoch. The runs are of
 // cne train with the loss nc and output.metrics_every. The table has their last epochs.
-func ratio(*flag.FlagSet) func(context.Context, []string) (string, *plot.Curves, error) {
-	return ratios
-}
-
-func ratios(ctx context.Context, args []string) (string, *plot.Curves, error) {
+func ratio(ctx context.Context, args []string) (string, *plot.Curves, error) {
 	if len(args) == 0 {
 		return "", nil, errors.New("give at least one NAME=FOLDER")
 	}
-	loss := plot.Panel{Title: "Loss", XLabel: "epoch", YLabel: "per edge"}
-	ratio := plot.Panel{Title: "Partition function / Z", XLabel: "epoch", LogY: true}
+	loss, ratio := plot.Panel{Title: "Loss", XLabel: "epoch", YLabel: "per edge"}, plot.Panel{Title: "Partition function / Z", XLabel: "epoch", LogY: true}
 	table := "| run | epochs | partition function | Z | partition function / Z |\n|---|---|---|---|---|\n"
 	for _, arg := range args {
 		name, folder, ok := strings.Cut(arg, "=")

@@ -13,8 +13,10 @@ import (
 	"strconv"
 	"strings"
 
+	"cne/internal/app/rundir"
 	"cne/internal/plot"
 	"cne/scripts/internal/summary"
+	"cne/train/quality"
 )
 
 // A spectrum is what is needed of a spectrum.json.
@@ -23,18 +25,11 @@ type spectrum struct {
 	Stops []stop `json:"embeddings"`
 }
 
-// A stop is one embedding of a spectrum. What was not measured is nil.
+// A stop is one embedding of a spectrum. Against says how alike it and another embedding of
+// its points are, by the name of the other.
 type stop struct {
-	Value             string   `json:"value"`
-	Folder            string   `json:"folder"`
-	ZBar              *float64 `json:"z_bar"`
-	PartitionFunction *float64 `json:"partition_function"`
-	KNNRecall         *float64 `json:"knn_recall"`
-	Spearman          *float64 `json:"spearman"`
-	KL                *float64 `json:"kl"`
-	Accuracy          *float64 `json:"accuracy"`
-
-	Against map[string]comparison `json:"-"` // by the name of the other embedding
+	rundir.StopMetrics
+	Against map[string]*quality.Figures `json:"-"`
 }
 
 // A group is the runs of one name.
@@ -67,9 +62,12 @@ var qualities = []figure{
 // belongs to a folder, in their order, and was written by
 //
 //	cne evaluate -o FILE --against OTHER.npy FOLDER/*/embedding.npy
-func spectra(flags *flag.FlagSet) func(context.Context, []string) (string, *plot.Curves, error) {
-	var against list
-	flags.Var(&against, "against", "`OTHER=FILE,...`: compare with the embedding OTHER instead, by files of cne evaluate (repeatable)")
+func spectra(flags *flag.FlagSet) drawing {
+	var against []string
+	flags.Func("against", "`OTHER=FILE,...`: compare with the embedding OTHER instead, by files of cne evaluate (repeatable)", func(arg string) error {
+		against = append(against, arg)
+		return nil
+	})
 	return func(_ context.Context, args []string) (string, *plot.Curves, error) {
 		groups, shown, err := readSpectra(args, against)
 		if err != nil {
@@ -80,7 +78,7 @@ func spectra(flags *flag.FlagSet) func(context.Context, []string) (string, *plot
 }
 
 // readSpectra reads the spectra that the arguments name and what is shown of them.
-func readSpectra(args []string, against list) ([]group, []figure, error) {
+func readSpectra(args []string, against []string) ([]group, []figure, error) {
 	if len(args) == 0 {
 		return nil, nil, errors.New("give at least one NAME=FOLDER")
 	}
@@ -140,15 +138,7 @@ func readGroup(arg string) (group, error) {
 
 // matches tells whether two spectra are at the same values.
 func (s *spectrum) matches(t *spectrum) bool {
-	if s.Axis != t.Axis || len(s.Stops) != len(t.Stops) {
-		return false
-	}
-	for i := range s.Stops {
-		if s.Stops[i].Value != t.Stops[i].Value {
-			return false
-		}
-	}
-	return true
+	return s.Axis == t.Axis && slices.EqualFunc(s.Stops, t.Stops, func(a, b stop) bool { return a.Value == b.Value })
 }
 
 // values returns a figure of stop i for those of the runs that have it.

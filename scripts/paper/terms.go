@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 
 	"cne/internal/plot"
@@ -20,11 +19,7 @@ var drawn = []struct {
 // terms draws the two terms of Neg-t-SNE's and UMAP's loss, attraction and repulsion,
 // by the distance of a pair in the embedding: UMAP's repulsion diverges where points
 // meet, Neg-t-SNE's does not.
-func terms(*flag.FlagSet) func(context.Context, []string) (string, *plot.Curves, error) {
-	return lossTerms
-}
-
-func lossTerms(ctx context.Context, args []string) (string, *plot.Curves, error) {
+func terms(ctx context.Context, args []string) (string, *plot.Curves, error) {
 	if err := noArguments(args); err != nil {
 		return "", nil, err
 	}

@@ -18,7 +18,7 @@ import (
 // partition function, the sum of 1/(1+d²) over the six ordered pairs, should be Z̄ as
 // long as Z̄ is below 6, which it reaches when all points meet; for a larger Z̄ they do
 // meet.
-func toy(flags *flag.FlagSet) func(context.Context, []string) (string, *plot.Curves, error) {
+func toy(flags *flag.FlagSet) drawing {
 	epochs := flags.Int("epochs", 20000, "epochs of one batch each")
 	lr := flags.Float64("lr", 0.01, "learning rate, which falls to 0")
 	return func(ctx context.Context, args []string) (string, *plot.Curves, error) {
