@@ -34,23 +34,10 @@ func ErrorFormat(root *cobra.Command, args []string) string {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]
 	}
-	for i := len(args) - 1; i >= 0; i-- {
-		previous := ""
-		if i > 0 {
-			previous = args[i-1]
-		}
-		if args[i] == "--log-format=json" || args[i] == "json" && previous == "--log-format" {
+	line := " " + strings.Join(args, " ") + " "
+	for _, words := range []string{"--log-format=", "--log-format ", "--set log.format=", "--set=log.format=", "-s log.format=", "-slog.format=", "-s=log.format="} {
+		if strings.Contains(line, " "+words+"json ") {
 			return "json"
-		}
-		if setting, ok := strings.CutSuffix(args[i], "log.format=json"); ok {
-			switch setting {
-			case "--set=", "-s", "-s=":
-				return "json"
-			case "":
-				if previous == "--set" || previous == "-s" {
-					return "json"
-				}
-			}
 		}
 	}
 	if os.Getenv("CNE_LOG_FORMAT") == "json" {

@@ -6,7 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"strconv"
-	"strings"
+	"sync"
 	"time"
 
 	"cne/internal/text"
@@ -34,7 +34,7 @@ func newReporter(w io.Writer, format string, quiet bool) *Reporter {
 	if format == "json" {
 		handler = newJSONHandler(con, level)
 	} else {
-		handler = &lineHandler{w: con, level: level}
+		handler = newLineHandler(con, level)
 	}
 	r := &Reporter{Log: slog.New(handler), interval: 10 * time.Second}
 	switch {
@@ -62,97 +62,68 @@ func (r *Reporter) ProgressLogger(work string) func(done, all int) {
 	}
 }
 
-// A lineHandler writes a log record as a line for people: the level unless it
-// is the ordinary one, the message, and key=value for the attributes.
+// A lineHandler writes a log record as a line for people: the level unless it is the
+// ordinary one, the message, and behind it the attributes as slog's own handler does.
 type lineHandler struct {
-	w      io.Writer
-	level  slog.Level
-	attrs  string // attributes of WithAttrs, written out
-	prefix string // groups, each with a full stop behind it
+	slog.Handler
+	to *messageWriter
 }
 
-// Enabled tells whether records of a level are written.
-func (h *lineHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= h.level }
+// A messageWriter puts a message before what is written, in one call of its writer.
+type messageWriter struct {
+	w       io.Writer
+	mu      sync.Mutex
+	message string
+}
+
+func (m *messageWriter) Write(attributes []byte) (int, error) {
+	if string(attributes) != "\n" {
+		m.message += " "
+	}
+	_, err := io.WriteString(m.w, m.message+string(attributes))
+	return len(attributes), err
+}
+
+func newLineHandler(w io.Writer, level slog.Level) *lineHandler {
+	to := &messageWriter{w: w}
+	return &lineHandler{slog.NewTextHandler(to, &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+		switch {
+		case len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey || a.Key == slog.MessageKey):
+			return slog.Attr{}
+		case a.Value.Kind() == slog.KindFloat64:
+			a.Value = slog.StringValue(strconv.FormatFloat(a.Value.Float64(), 'g', 5, 64))
+		case a.Value.Kind() == slog.KindDuration:
+			a.Value = slog.StringValue(formatDuration(a.Value.Duration()))
+		default:
+			a.Value = shortened(a.Value)
+		}
+		return a
+	}}), to}
+}
 
 // Handle writes a record in a single call of the writer.
-func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
-	var b strings.Builder
-	if r.Level != slog.LevelInfo {
-		b.WriteString(levelName(r.Level) + ": ")
+func (h *lineHandler) Handle(ctx context.Context, r slog.Record) error {
+	h.to.mu.Lock()
+	defer h.to.mu.Unlock()
+	h.to.message = text.Message(r.Message)
+	switch {
+	case r.Level >= slog.LevelError:
+		h.to.message = "error: " + h.to.message
+	case r.Level >= slog.LevelWarn:
+		h.to.message = "warning: " + h.to.message
 	}
-	b.WriteString(text.Message(r.Message))
-	b.WriteString(h.attrs)
-	r.Attrs(func(a slog.Attr) bool {
-		writeAttr(&b, h.prefix, a)
-		return true
-	})
-	b.WriteByte('\n')
-	_, err := io.WriteString(h.w, b.String())
-	return err
+	return h.Handler.Handle(ctx, r)
 }
 
 // WithAttrs returns a handler that adds attributes to every record.
 func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	var b strings.Builder
-	b.WriteString(h.attrs)
-	for _, a := range attrs {
-		writeAttr(&b, h.prefix, a)
-	}
-	with := *h
-	with.attrs = b.String()
-	return &with
+	return &lineHandler{h.Handler.WithAttrs(attrs), h.to}
 }
 
 // WithGroup returns a handler that puts a name and a full stop before the keys
 // of later attributes.
 func (h *lineHandler) WithGroup(name string) slog.Handler {
-	with := *h
-	if name != "" {
-		with.prefix += name + "."
-	}
-	return &with
-}
-
-func levelName(l slog.Level) string {
-	switch {
-	case l >= slog.LevelError:
-		return "error"
-	case l >= slog.LevelWarn:
-		return "warning"
-	case l >= slog.LevelInfo:
-		return "note"
-	default:
-		return "debug"
-	}
-}
-
-func writeAttr(b *strings.Builder, prefix string, a slog.Attr) {
-	v := a.Value.Resolve()
-	if v.Kind() == slog.KindGroup {
-		if a.Key != "" {
-			prefix += a.Key + "."
-		}
-		for _, inner := range v.Group() {
-			writeAttr(b, prefix, inner)
-		}
-		return
-	}
-	if a.Key == "" { // slog's convention for an attribute to leave out
-		return
-	}
-	var s string
-	switch v.Kind() {
-	case slog.KindFloat64:
-		s = strconv.FormatFloat(v.Float64(), 'g', 5, 64)
-	case slog.KindDuration:
-		s = formatDuration(v.Duration())
-	default:
-		s = shortened(v).String()
-	}
-	if s == "" || strings.ContainsAny(s, ` ="`) || text.Escape(s) != s {
-		s = strconv.Quote(s)
-	}
-	fmt.Fprintf(b, " %s=%s", text.Escape(prefix+a.Key), s)
+	return &lineHandler{h.Handler.WithGroup(name), h.to}
 }
 
 // formatDuration writes a duration for people, to the second and from an hour

@@ -64,7 +64,7 @@ func TestLineHandlerRules(t *testing.T) {
 	var b bytes.Buffer
 	slogtest.Run(t, func(*testing.T) slog.Handler {
 		b.Reset()
-		return &lineHandler{w: &b}
+		return newLineHandler(&b, slog.LevelInfo)
 	}, func(t *testing.T) map[string]any {
 		record := map[string]any{slog.LevelKey: "INFO"}
 		if !strings.HasSuffix(t.Name(), "zero-time") {
