@@ -114,21 +114,8 @@ func (p *deviceParams) pull() error {
 	if p == nil || !p.stale {
 		return nil
 	}
-	return p.copyAll(func(own, there *op.Array) error { return op.Copy(own, there) })
-}
-
-// push updates the copies from the model's own arrays.
-func (p *deviceParams) push() error {
-	if p == nil {
-		return nil
-	}
-	return p.copyAll(func(own, there *op.Array) error { return op.Copy(there, own) })
-}
-
-// copyAll calls f with each of the model's own arrays and its copy, which are then equal.
-func (p *deviceParams) copyAll(f func(own, there *op.Array) error) error {
 	for _, a := range p.order {
-		if err := f(a, p.copies[a]); err != nil {
+		if err := op.Copy(a, p.copies[a]); err != nil {
 			return fmt.Errorf("model: %w", err)
 		}
 	}
@@ -169,6 +156,28 @@ func newForward(on *deviceParams, x, y *gorgonia.Node) (forward, error) {
 		return forward{}, fmt.Errorf("model: %w", err)
 	}
 	return forward{on, p, p.Input(x), p.Output(y)}, nil
+}
+
+// run returns what the program makes of x, an array in the program's memory, as is the
+// result. That is valid until the next run.
+func (f *forward) run(x *op.Array) (y *op.Array, err error) {
+	if f.on == nil {
+		err = f.input.View(x, 0, x.Shape()...)
+	} else {
+		err = op.Copy(f.input, x)
+	}
+	if err == nil {
+		err = f.program.Run()
+	}
+	if y = f.output; err == nil && f.on != nil {
+		if y, err = op.NewArray(nil, f.output.Dtype()); err == nil {
+			err = op.Copy(y, f.output)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	return y, nil
 }
 
 // A placement is the device that computes a network, and the network compiled for it.
@@ -250,9 +259,6 @@ func (m *DeviceModel) Diagnose() error { return m.program.RunChecked() }
 
 // Pull copies what was learnt so far to the model's own arrays.
 func (m *DeviceModel) Pull() error { return m.onDevice.pull() }
-
-// Push copies the model's own arrays to the device.
-func (m *DeviceModel) Push() error { return m.onDevice.push() }
 
 // Close does a Pull and releases the memory of the steps. What a network needs to be
 // used stays on the device.

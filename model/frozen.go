@@ -9,7 +9,6 @@ import (
 
 	"cne/internal/errkind"
 	"cne/model/op"
-	"cne/model/vm"
 )
 
 // A Frozen model computes the forces on new points in an embedding whose other points
@@ -21,12 +20,10 @@ import (
 type Frozen struct {
 	d, edges, negatives int
 	shared              bool
-	program             *vm.Program
 
-	features, index, layout, theta *op.Array
-	indexOf, layoutOf              []int32
-	thetaValue                     []float32
-	loss, grad                     *op.Array
+	batch             batchProgram[float32]
+	positions         *op.Array
+	indexOf, layoutOf []int32
 }
 
 // NewFrozen returns a model for positions in d dimensions.
@@ -34,33 +31,13 @@ func NewFrozen(d int, options op.ContrastiveOptions) (*Frozen, error) {
 	if d < 1 {
 		return nil, errkind.Errorf(ErrInput, "model: dimensions: got %d, want 1 or more", d)
 	}
-	f := &Frozen{d: d, thetaValue: make([]float32, 1)}
+	f := &Frozen{d: d, batch: batchProgram[float32]{byEnds: true}}
 	g := gorgonia.NewGraph()
 	all := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithShape(3, d), gorgonia.WithName("positions"))
-	index := gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithShape(1, 1), gorgonia.WithName("negatives"))
-	layout := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(1), gorgonia.WithName("layout"))
-	theta := gorgonia.NewScalar(g, tensor.Float32, gorgonia.WithName("theta"))
-	features := all
-	var err error
-	if options.Metric == op.Cosine {
-		if features, err = op.Normalize(all); err != nil {
-			return nil, fmt.Errorf("model: %w", err)
-		}
-	}
-	loss, err := op.Contrastive(features, index, layout, theta, options)
-	if err != nil {
+	if err := f.batch.compile(nil, g, nil, all, nil, gorgonia.Nodes{all}, options); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
-	grads, err := gorgonia.Grad(loss, all)
-	if err != nil {
-		return nil, fmt.Errorf("model: %w", err)
-	}
-	if f.program, err = vm.Compile(nil, loss, grads[0]); err != nil {
-		return nil, fmt.Errorf("model: %w", err)
-	}
-	f.features, f.theta = f.program.Input(all), f.program.Input(theta)
-	f.index, f.layout = f.program.Input(index), f.program.Input(layout)
-	f.loss, f.grad = f.program.Output(loss), f.program.Output(grads[0])
+	f.positions = f.batch.program.Input(all)
 	return f, nil
 }
 
@@ -93,18 +70,18 @@ func (f *Frozen) Step(positions []float32, q, m int, shared bool, theta float64)
 			}
 		}
 	}
-	f.thetaValue[0] = float32(theta)
+	b := &f.batch
+	b.thetaValue[0] = float32(theta)
 	err := errors.Join(
-		op.Share(f.features, positions, rows, f.d),
-		op.Share(f.index, f.indexOf, len(f.indexOf)/q, q),
-		op.Share(f.layout, f.layoutOf, len(f.layoutOf)),
-		op.Share(f.theta, f.thetaValue),
+		op.Share(f.positions, positions, rows, f.d),
+		op.Share(b.negatives, f.indexOf, len(f.indexOf)/q, q),
+		op.Share(b.layout, f.layoutOf, len(f.layoutOf)),
 	)
+	if err == nil {
+		err = b.program.Run()
+	}
 	if err != nil {
 		return 0, nil, fmt.Errorf("model: %w", err)
 	}
-	if err := f.program.Run(); err != nil {
-		return 0, nil, fmt.Errorf("model: %w", err)
-	}
-	return float64(op.Data[float32](f.loss)[0]), op.Data[float32](f.grad)[:q*f.d], nil
+	return float64(op.Data[float32](b.loss)[0]), op.Data[float32](b.grads[0])[:q*f.d], nil
 }

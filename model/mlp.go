@@ -211,46 +211,26 @@ func (n *MLP[T]) ProjectMatrixTo(dst []float32, points *data.Matrix) error {
 // denseValues is about how many values of sparse points are dense at a time.
 const denseValues = 1 << 22
 
-// project is ProjectTo for one block.
-func (n *MLP[T]) project(dst []float32, x []T) error {
-	if n.onDevice != nil {
-		return n.projectOnDevice(dst, any(x).([]float32))
-	}
-	if err := op.Share(n.forward.input, x, len(x)/n.widths[0], n.widths[0]); err != nil {
-		return fmt.Errorf("model: %w", err)
-	}
-	if err := n.forward.program.Run(); err != nil {
-		return fmt.Errorf("model: %w", err)
-	}
-	for i, v := range op.Data[T](n.forward.output) {
-		dst[i] = float32(v)
-	}
-	return nil
-}
-
-// projectOnDevice is project on an accelerator. All blocks have one size there, so that
+// project is ProjectTo for one block. On an accelerator all blocks have one size, so that
 // the bits of a point do not depend on the others in its block.
-func (n *MLP[T]) projectOnDevice(dst, x []float32) error {
-	in, out := n.Size()
-	full := make([]float32, rowsPerBlock*in)
-	copy(full, x)
-	here, err := op.ArrayOf(full, rowsPerBlock, in)
+func (n *MLP[T]) project(dst []float32, x []T) error {
+	in, _ := n.Size()
+	if n.onDevice != nil {
+		full := make([]T, rowsPerBlock*in)
+		copy(full, x)
+		x = full
+	}
+	points, err := op.ArrayOf(x, len(x)/in, in)
 	if err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
-	if err := op.Copy(n.forward.input, here); err != nil {
-		return fmt.Errorf("model: %w", err)
+	y, err := n.forward.run(points)
+	if err != nil {
+		return err
 	}
-	if err := n.forward.program.Run(); err != nil {
-		return fmt.Errorf("model: %w", err)
+	for i, v := range op.Data[T](y)[:len(dst)] {
+		dst[i] = float32(v)
 	}
-	if here, err = op.NewArray(nil, tensor.Float32, rowsPerBlock, out); err != nil {
-		return fmt.Errorf("model: %w", err)
-	}
-	if err := op.Copy(here, n.forward.output); err != nil {
-		return fmt.Errorf("model: %w", err)
-	}
-	copy(dst, op.Data[float32](here))
 	return nil
 }
 

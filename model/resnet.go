@@ -193,27 +193,12 @@ func (n *ResNet[T]) Evaluate(on bool) {
 // RepresentTo writes the representations of images [N, 3, height, width] to dst
 // [N, 8·Width], by the running statistics, whatever Evaluate said before.
 func (n *ResNet[T]) RepresentTo(dst, images []T, height, width int) error {
-	size := 3 * height * width
-	if size < 1 || len(images)%size != 0 || len(dst) != len(images)/size*n.Width() {
-		return errkind.Errorf(ErrInput, "model: got %d values for %d results, want images of 3×%d×%d and %d for each", len(images), len(dst), height, width, n.Width())
-	}
-	count := len(images) / size
-	if count == 0 {
-		return nil
-	}
-	return n.evaluate(&n.forward, dst, images, height, width)
+	return n.evaluate(&n.forward, n.Width(), dst, images, height, width)
 }
 
 // ProjectTo writes what the head makes of images [N, 3, height, width] to dst [N, Out],
 // by the running statistics, whatever Evaluate said before.
 func (n *ResNet[T]) ProjectTo(dst, images []T, height, width int) error {
-	size, out := 3*height*width, n.options.Out
-	if size < 1 || len(images)%size != 0 || len(dst) != len(images)/size*out {
-		return errkind.Errorf(ErrInput, "model: got %d values for %d results, want images of 3×%d×%d and %d for each", len(images), len(dst), height, width, out)
-	}
-	if len(images) == 0 {
-		return nil
-	}
 	if n.head.program == nil || n.head.on != n.onDevice {
 		head, err := n.compileForward(n.onDevice, 8, true)
 		if err != nil {
@@ -221,7 +206,7 @@ func (n *ResNet[T]) ProjectTo(dst, images []T, height, width int) error {
 		}
 		n.head = head
 	}
-	return n.evaluate(&n.head, dst, images, height, width)
+	return n.evaluate(&n.head, n.options.Out, dst, images, height, width)
 }
 
 // WithOutput returns a copy of the network, on the CPU, whose head gives out values, at
@@ -264,33 +249,27 @@ func Module(name string) string {
 }
 
 // evaluate runs a program of the network on images, by the running statistics,
-// whatever Evaluate said before, and copies its output.
-func (n *ResNet[T]) evaluate(f *forward, dst, images []T, height, width int) error {
-	batch, err := op.ArrayOf(images, len(images)/(3*height*width), 3, height, width)
-	if err != nil {
-		return fmt.Errorf("model: %w", err)
+// whatever Evaluate said before, and copies its output: width values for each.
+func (n *ResNet[T]) evaluate(f *forward, width int, dst, images []T, height, columns int) error {
+	size := 3 * height * columns
+	if size < 1 || len(images)%size != 0 || len(dst) != len(images)/size*width {
+		return errkind.Errorf(ErrInput, "model: got %d values for %d results, want images of 3×%d×%d and %d for each", len(images), len(dst), height, columns, width)
 	}
-	if f.on == nil {
-		err = f.input.View(batch, 0, batch.Shape()...)
-	} else {
-		err = op.Copy(f.input, batch)
+	if len(images) == 0 {
+		return nil
 	}
+	batch, err := op.ArrayOf(images, len(images)/size, 3, height, columns)
 	if err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
 	before := n.norms[0].stats.Evaluate
 	n.Evaluate(true)
 	defer n.Evaluate(before)
-	if err := f.program.Run(); err != nil {
-		return fmt.Errorf("model: %w", err)
-	}
-	result, err := op.ArrayOf(dst, f.output.Shape()...)
+	y, err := f.run(batch)
 	if err != nil {
-		return fmt.Errorf("model: %w", err)
+		return err
 	}
-	if err := op.Copy(result, f.output); err != nil {
-		return fmt.Errorf("model: %w", err)
-	}
+	copy(dst, op.Data[T](y))
 	return nil
 }
 

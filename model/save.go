@@ -456,16 +456,8 @@ func (s *Saved) decodeTable(f *safetensors.File, a *architecture) error {
 		return fmt.Errorf("got %d tensors and a table of shape %v, want %d points in %d dimensions as described", len(f.Tensors), t.Shape, a.Points, a.Dim)
 	}
 	s.N, s.D = a.Points, a.Dim
-	if t.DType == safetensors.F64 {
-		v, err := t.Float64s()
-		if err != nil {
-			return err
-		}
-		s.Table = make([]float32, len(v))
-		for i, x := range v {
-			s.Table[i] = float32(x)
-		}
-	} else if s.Table, err = t.Float32s(); err != nil {
+	s.Table = make([]float32, a.Points*a.Dim)
+	if err := copyNarrowed(s.Table, t); err != nil {
 		return err
 	}
 	return checkFinite(s.Table)
