@@ -308,7 +308,7 @@ func TestTrainTakesInputs(t *testing.T) {
 	if got, stderr := embed("points.csv"); got != one || !strings.Contains(stderr, "in place of data.path of=CNE_DATA_PATH\n") {
 		t.Errorf("before a variable: %s", stderr)
 	}
-	mustFail(t, exitUsage, `INPUT: data.path is "[\xff.csv]", which is not text in UTF-8`, "train", "\xff.csv")
+	mustFail(t, exitUsage, `INPUT: data.path: got "[\xff.csv]", want text in UTF-8`, "train", "\xff.csv")
 }
 
 // An embedding may have any number of dimensions, fewer or more than the points have:
