@@ -63,7 +63,7 @@ func (ds *Dataset) CheckContext(ctx context.Context) error {
 		return errorf(ErrShape, "there are %d names for %d points; give one for each, or none", len(ds.Names), n)
 	}
 	return checkFinite(ctx, points, func(row, column int, v float32) error {
-		return NotFinite(ds.describeRow(row), column, v)
+		return NotFinite(ds.describeRow(row), ds.Columns(), column, v)
 	})
 }
 
@@ -105,9 +105,14 @@ func (ds *Dataset) Columns() []string { return ds.Source().Block(0).Columns }
 // Offset returns the Offset of the points; nil if they have none.
 func (ds *Dataset) Offset() []float64 { return ds.Source().Block(0).Offset }
 
-// NotFinite is the error for a value of a row that has been described.
-func NotFinite(row string, column int, v float32) error {
-	return errorf(ErrNotFinite, "%s, column %d (counted from 1) is %v as a float32; remove the row or replace the value", row, column+1, v)
+// NotFinite is the error for value number column of a row that has been described; names
+// are those of the columns, nil if they have none.
+func NotFinite(row string, names []string, column int, v float32) error {
+	where := fmt.Sprintf("column %d (counted from 1)", column+1)
+	if names != nil {
+		where = fmt.Sprintf("column %q", names[column])
+	}
+	return errorf(ErrNotFinite, "%s: %s: got %v, want a finite float32; remove the row or replace the value", row, where, v)
 }
 
 // RowName names row i of the parts, counted from 1; several says that there are others.

@@ -151,7 +151,7 @@ func (m *Matrix) fill(row func(i int, scratch []float64) []float64) (*Matrix, er
 // finite returns the matrix, or an error for a value that is NaN or infinite.
 func (m *Matrix) finite() (*Matrix, error) {
 	if row, column, v, ok := m.FirstNotFinite(); ok {
-		return nil, fmt.Errorf("data: %w", NotFinite(fmt.Sprintf("row %d", row+1), column, v))
+		return nil, fmt.Errorf("data: %w", NotFinite(fmt.Sprintf("row %d", row+1), m.Columns, column, v))
 	}
 	return m, nil
 }

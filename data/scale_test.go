@@ -93,7 +93,7 @@ func TestScaleStandardMoments(t *testing.T) {
 func TestScaleErrors(t *testing.T) {
 	ds := &data.Dataset{Points: matrix(1, 2, 1, 2)}
 	wantError(t, errorOf(ds.Scale(t.Context(), "minmax")), data.ErrOption, `the scaling "minmax" is unknown; write none, unit or standard`)
-	wantError(t, errorOf((&data.Dataset{Points: matrix(1, 1, float32(math.NaN()))}).Scale(t.Context(), data.ScaleUnit)), data.ErrNotFinite, "row 1, column 1")
+	wantError(t, errorOf((&data.Dataset{Points: matrix(1, 1, float32(math.NaN()))}).Scale(t.Context(), data.ScaleUnit)), data.ErrNotFinite, "row 1: column 1")
 	for _, tc := range []struct {
 		s    data.Scaler
 		kind error

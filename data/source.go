@@ -163,7 +163,7 @@ func isFinite(s Source) bool {
 // were checked when they were opened; its errors are also those of Each.
 func CheckFinite(ctx context.Context, s Source) error {
 	return checkFinite(ctx, s, func(row, column int, v float32) error {
-		return NotFinite(fmt.Sprintf("row %d", row+1), column, v)
+		return NotFinite(fmt.Sprintf("row %d", row+1), s.Block(0).Columns, column, v)
 	})
 }
 

@@ -66,7 +66,7 @@ type Sparse interface {
 // of which first is the number of the first row, that is NaN or infinite; or nil.
 func CheckFinite(rows Rows, first int, block *data.Matrix) error {
 	if at := finite.First(block.X); at >= 0 {
-		return data.NotFinite(rows.RowName(first+at/block.D), at%block.D, block.X[at])
+		return data.NotFinite(rows.RowName(first+at/block.D), block.Columns, at%block.D, block.X[at])
 	}
 	return nil
 }

@@ -156,7 +156,7 @@ func TestHalf(t *testing.T) {
 	ds := need(decode(bytes.NewReader(npy(fmt.Sprintf("{'descr': '<f2', 'fortran_order': False, 'shape': (%d, 1), }", len(want)), all...))))(t)
 	sameMatrix(t, ds.Points, matrix(len(want), 1, want...))
 	for _, h := range []uint16{0x7c00, 0xfc00, 0x7e00} { // ±∞, NaN
-		wantError(t, errorOf(decode(bytes.NewReader(npy("{'descr': '<f2', 'fortran_order': False, 'shape': (1, 1), }", byte(h), byte(h>>8))))), data.ErrNotFinite, "row 1, column 1")
+		wantError(t, errorOf(decode(bytes.NewReader(npy("{'descr': '<f2', 'fortran_order': False, 'shape': (1, 1), }", byte(h), byte(h>>8))))), data.ErrNotFinite, "row 1: column 1")
 	}
 }
 

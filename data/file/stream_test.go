@@ -189,7 +189,7 @@ func TestNotStored(t *testing.T) {
 	}
 	bad := body(binary.LittleEndian, []float32{1, 2, 3, 4, 5, float32(math.Inf(1)), 7, 8})
 	path := put(t, dir, "bad.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4, 2), }\n", bad...))
-	if _, err := file.Read(t.Context(), []string{path}, file.Options{StreamFrom: 1, StreamAbove: 1}); !errors.Is(err, data.ErrNotFinite) || !strings.Contains(err.Error(), "bad.npy: row 3, column 2") {
+	if _, err := file.Read(t.Context(), []string{path}, file.Options{StreamFrom: 1, StreamAbove: 1}); !errors.Is(err, data.ErrNotFinite) || !strings.Contains(err.Error(), "bad.npy: row 3: column 2") {
 		t.Errorf("a value that is not finite: %v", err)
 	}
 }
