@@ -94,7 +94,7 @@ func (ds *Dataset) Size(more int) Size {
 	size := SizeOf(n+more, d)
 	size.Nonzeros = ds.Points.Nonzeros()
 	if ds.Stored != nil {
-		size.Storage = storageOf(ds.Stored)
+		size.Storage, _ = describe(ds.Stored)
 	}
 	return size
 }

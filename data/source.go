@@ -123,13 +123,12 @@ func CheckPoints(s Source) error {
 	return nil
 }
 
-// A Finite is a Source that knows that no value is NaN or infinite; other sources are
-// searched for one.
-type Finite interface{ Finite() bool }
-
-// A Placed is a Source that knows where its points are; those of others, unless they are a
-// *Matrix, are taken to be InFiles.
-type Placed interface{ Storage() Storage }
+// A Described is a Source that knows of its points where they are, and whether no value is
+// NaN or infinite; of others, unless they are a *Matrix, it is assumed that they are InFiles,
+// and they are searched.
+type Described interface {
+	Describe() (storage Storage, finite bool)
+}
 
 // A Divider is a Source of unsigned bytes that can divide each as it becomes a number.
 type Divider interface {
@@ -152,10 +151,12 @@ func Fingerprint(points Source) (fingerprint string, ok bool) {
 	return "", false
 }
 
-// isFinite reports whether it is known that no value of a source is NaN or infinite.
-func isFinite(s Source) bool {
-	f, ok := s.(Finite)
-	return ok && f.Finite()
+// describe returns what a source that is no *Matrix knows of its points.
+func describe(s Source) (storage Storage, finite bool) {
+	if d, ok := s.(Described); ok {
+		return d.Describe()
+	}
+	return InFiles, false
 }
 
 // CheckFinite returns an error (ErrNotFinite) that names the first value of a source that
@@ -170,7 +171,7 @@ func CheckFinite(ctx context.Context, s Source) error {
 // checkFinite returns the error that fault makes of the first value of a source that is
 // NaN or infinite; nil if there is none.
 func checkFinite(ctx context.Context, s Source, fault func(row, column int, v float32) error) error {
-	if isFinite(s) {
+	if _, finite := describe(s); finite {
 		return nil
 	}
 	return s.Each(ctx, 0, func(lo int, block *Matrix) error {
@@ -179,14 +180,6 @@ func checkFinite(ctx context.Context, s Source, fault func(row, column int, v fl
 		}
 		return nil
 	})
-}
-
-// storageOf returns where the points of a source are that is no *Matrix.
-func storageOf(s Source) Storage {
-	if p, ok := s.(Placed); ok {
-		return p.Storage()
-	}
-	return InFiles
 }
 
 // A rowSubset is some of the points of a source: rows, in ascending order.
@@ -201,11 +194,8 @@ func (s *rowSubset) Dims() (n, d int) {
 	return len(s.rows), d
 }
 
-// Finite implements Finite.
-func (s *rowSubset) Finite() bool { return isFinite(s.of) }
-
-// Storage implements Placed.
-func (s *rowSubset) Storage() Storage { return storageOf(s.of) }
+// Describe implements Described.
+func (s *rowSubset) Describe() (Storage, bool) { return describe(s.of) }
 
 // Block implements Source.
 func (s *rowSubset) Block(n int) *Matrix { return s.of.Block(n) }
@@ -248,11 +238,8 @@ type transformed struct {
 	change func(block *Matrix) error
 }
 
-// Finite implements Finite.
-func (s *transformed) Finite() bool { return isFinite(s.of) }
-
-// Storage implements Placed.
-func (s *transformed) Storage() Storage { return storageOf(s.of) }
+// Describe implements Described.
+func (s *transformed) Describe() (Storage, bool) { return describe(s.of) }
 
 // Dims implements Source.
 func (s *transformed) Dims() (n, d int) { return s.of.Dims() }

@@ -285,8 +285,8 @@ func TestReadCountsErrors(t *testing.T) {
 		{"too large", mtx("1 1 1", "1 1 1e30"), data.ErrFormat, `.mtx:3: got "1 1 1e30", want a count`},
 		{"many digits", mtx("1 1 1", "1 1 123456789012345678"), data.ErrFormat, `.mtx:3: got "1 1 123456789012345678", want a count`},
 		{"long line", mtx("1 1 1", strings.Repeat(" ", 1<<17)+"1 1 1"), data.ErrFormat, `.mtx:3: got "", want a row, a column and a value`},
-		{"gzip cut", long[:len(long)-9], data.ErrFormat, "the gzip stream ends early"},
-		{"gzip damaged", append(slices.Clone(long[:len(long)-8]), 1, 2, 3, 4, 5, 6, 7, 8), data.ErrFormat, "the gzip stream is damaged"},
+		{"gzip cut", long[:len(long)-9], data.ErrFormat, "the compressed data end early"},
+		{"gzip damaged", append(slices.Clone(long[:len(long)-8]), 1, 2, 3, 4, 5, 6, 7, 8), data.ErrFormat, "the compressed data are damaged"},
 	} {
 		t.Run(tc.name, func(t *testing.T) { wantError(t, errorOf(readCounts(bytes.NewReader(tc.content))), tc.kind, tc.want) })
 	}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"cne/data"
+	"cne/internal/finite"
 )
 
 // A scalarType is how an array in a file stores one value.
@@ -156,8 +157,20 @@ func (t scalarType) float32s(dst []float32, src []byte) {
 	}
 }
 
-// text writes value i of b as a label. The error is that of a text, as the end of a
-// sentence about it.
+// label writes value i of b as a label: NaN as an empty one if labels may be missing.
+func (t scalarType) label(b []byte, i int, missing bool) (string, error) {
+	if t.kind == 'f' {
+		switch v := t.float(b, i); {
+		case missing && math.IsNaN(v):
+			return "", nil
+		case !finite.Is(v):
+			return "", errorf(data.ErrNotFinite, "got %v, want a finite number", v)
+		}
+	}
+	return t.text(b, i)
+}
+
+// text writes value i of b as a label.
 func (t scalarType) text(b []byte, i int) (string, error) {
 	switch {
 	case t.kind == 'f':
@@ -169,7 +182,7 @@ func (t scalarType) text(b []byte, i int) (string, error) {
 	case t.kind == 'S':
 		text := strings.TrimRight(string(b[i*t.size:(i+1)*t.size]), "\x00")
 		if !utf8.ValidString(text) {
-			return "", fmt.Errorf("is %.40q, which is no UTF-8; convert the labels with np.char.decode(x, 'latin-1')", text)
+			return "", errorf(data.ErrFormat, "got %.40q, want UTF-8; convert the labels with np.char.decode(x, 'latin-1')", text)
 		}
 		return strings.TrimSpace(text), nil
 	case t.kind == 'U':
@@ -190,7 +203,7 @@ func (t scalarType) characters(b []byte) (string, error) {
 	for i := range end {
 		c := character.bits64(b, i)
 		if c > unicode.MaxRune || !utf8.ValidRune(rune(c)) {
-			return "", fmt.Errorf("has the character %#x, which is none of Unicode; write the file again with np.save", c)
+			return "", errorf(data.ErrFormat, "got the character %#x, want one of Unicode", c)
 		}
 		text = utf8.AppendRune(text, rune(c))
 	}

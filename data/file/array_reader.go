@@ -1,12 +1,11 @@
 package file
 
 import (
+	"fmt"
 	"hash/crc32"
 	"io"
-	"math"
 
 	"cne/data"
-	"cne/internal/finite"
 )
 
 const (
@@ -177,17 +176,9 @@ func (r *arrayReader) appendLabels(labels []string, limit int) ([]string, error)
 		return labels, err
 	}
 	for i := range n {
-		if r.array.kind == 'f' {
-			if v := r.float(src, i); r.missing && math.IsNaN(v) {
-				labels = append(labels, "")
-				continue
-			} else if !finite.Is(v) {
-				return labels, errorf(data.ErrNotFinite, "label %d (counted from 1) is %v; give every point a finite label", first+i+1, v)
-			}
-		}
-		label, err := r.text(src, i)
+		label, err := r.label(src, i, r.missing)
 		if err != nil {
-			return labels, errorf(data.ErrFormat, "label %d (counted from 1) %w", first+i+1, err)
+			return labels, fmt.Errorf("label %d: %w", first+i+1, err)
 		}
 		labels = append(labels, label)
 	}

@@ -2,7 +2,6 @@ package file
 
 import (
 	"bytes"
-	"context"
 	_ "embed" // for the two files below
 	"fmt"
 
@@ -49,7 +48,7 @@ func BuiltinSize(name string) (data.Size, error) {
 }
 
 func builtinLabels() ([]string, error) {
-	in, err := newInput(context.Background(), bytes.NewReader(mnistTestLabels))
+	in, err := newInput(bytes.NewReader(mnistTestLabels))
 	if err != nil {
 		return nil, err
 	}

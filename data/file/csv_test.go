@@ -97,7 +97,7 @@ func TestReadCSVErrors(t *testing.T) {
 		{"column 3", "1,2\n", file.Options{Drop: []string{"3"}}, data.ErrOption, "column: got 3"},
 		{"column -3", "1,2\n", file.Options{Drop: []string{"-3"}}, data.ErrOption, "column: got -3"},
 		{"name that occurs twice", "x,x\n1,2\n", file.Options{Drop: []string{"x"}}, data.ErrOption, `columns 1 and 2 (counted from 1) are both called "x"; give the number`},
-		{"label and dropped", "x,y\n1,2\n", file.Options{Drop: []string{"x"}, LabelColumn: "1"}, data.ErrOption, `column "1" is both the label column and to be dropped`},
+		{"label and dropped", "x,y\n1,2\n", file.Options{Drop: []string{"x"}, LabelColumn: "1"}, data.ErrOption, `column "1": got two uses`},
 		{"separator", "1,2\n", file.Options{Separator: ' '}, data.ErrOption, "separator: got ' '"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

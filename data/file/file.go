@@ -460,14 +460,14 @@ type source struct {
 // open opens a source and reads its head. Errors name the file.
 func (from source) open(ctx context.Context, o *Options) (*opened, error) {
 	if from.held != nil {
-		r, err := from.held.open(ctx)
+		r, err := from.held.open()
 		return &opened{reader: r, source: from}, err
 	}
 	var in *Input
 	var f *format
 	var err error
 	if from.stream != nil {
-		if in, err = newInput(ctx, from.stream); err == nil {
+		if in, err = newInput(from.stream); err == nil {
 			f, err = recognize("", in)
 		}
 	} else {

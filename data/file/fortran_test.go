@@ -131,7 +131,7 @@ func TestFortranOrderDamaged(t *testing.T) {
 		"cut.npy.gz":  {gz(cut), "the file ends after 118 of the 120 values"},
 		"long.npy":    {longer, "there is more in the file than its header says"},
 		"long.npy.gz": {gz(longer), "there is more in the file than its header says"},
-		"changed.npz": {changed, "the array x.npy: the archive is damaged"},
+		"changed.npz": {changed, "the array x.npy: the compressed data are damaged"},
 	} {
 		wantError(t, errorOf(file.Read(t.Context(), []string{put(t, folder, name, tc.content)}, file.Options{})), data.ErrFormat, name+": "+tc.message)
 	}
@@ -184,8 +184,8 @@ func TestArrayLabels(t *testing.T) {
 		{"|S3", []byte("ab\x00c\x00\x00\xc3\xa9 "), []string{"ab", "c", "é"}, ""},
 		{"<U4", slices.Concat(characters(le, "Öl"), characters(le, "abcd"), characters(le, "")), []string{"Öl", "abcd", ""}, ""},
 		{">U4", slices.Concat(characters(be, "😀"), characters(be, "b"), characters(be, "c")), []string{"😀", "b", "c"}, ""},
-		{"|S2", []byte("abc\xffde"), nil, `label 2 (counted from 1) is "c\xff", which is no UTF-8`},
-		{"<U1", []byte{1, 0, 0, 0, 0, 0xd8, 0, 0, 1, 0, 0, 0}, nil, "label 2 (counted from 1) has the character 0xd800, which is none of Unicode"},
+		{"|S2", []byte("abc\xffde"), nil, `label 2: got "c\xff", want UTF-8`},
+		{"<U1", []byte{1, 0, 0, 0, 0, 0xd8, 0, 0, 1, 0, 0, 0}, nil, "label 2: got the character 0xd800"},
 		{"<U99999", nil, nil, "the array has texts of 99999 characters"},
 		{"|O", nil, nil, "Python objects"},
 		{"<U0", nil, nil, "dtype"},

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"archive/zip"
 	"bufio"
 	"compress/flate"
 	"compress/gzip"
@@ -41,66 +42,27 @@ type Input struct {
 	taken  int64       // bytes read through full, after decompression
 }
 
-// A counter counts the bytes that are read through it, until a context ends.
+// A counter counts the bytes that are read through it.
 type counter struct {
-	ctx context.Context
-	r   io.Reader
-	n   int64
+	r io.Reader
+	n int64
 }
 
 func (c *counter) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
 	n, err := c.r.Read(p)
 	c.n += int64(n)
 	return n, err
 }
 
-// An archived is a file within an archive, whose errors are not those of a gzip
-// stream, though the archive may be compressed likewise.
-type archived struct{ r io.Reader }
-
-func (a archived) Read(p []byte) (int, error) {
-	n, err := a.r.Read(p)
-	if err != nil && err != io.EOF {
-		err = &archiveError{err}
-	}
-	return n, err
-}
-
-// An archiveError is the error of reading an archived file.
-type archiveError struct{ error }
-
-func (e *archiveError) Unwrap() error { return e.error }
-
-// A contextReaderAt reads until its context ends.
-type contextReaderAt struct {
-	ctx context.Context
-	r   io.ReaderAt
-}
-
-func (c contextReaderAt) ReadAt(p []byte, off int64) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.ReadAt(p, off)
-}
-
-// A readerAtSeeker tells from where on its bytes, which it also gives in any order, are
-// those of a stream.
-type readerAtSeeker interface {
-	io.ReaderAt
-	io.Seeker
-}
-
-// newInput prepares r for reading until a context ends. The error is that of a
-// damaged gzip header or of reading.
-func newInput(ctx context.Context, r io.Reader) (*Input, error) {
-	s := &Input{raw: &counter{ctx: ctx, r: r}, size: bytesOf(r)}
-	if at, ok := r.(readerAtSeeker); ok && s.size >= 0 {
+// newInput prepares r for reading. The error is that of a damaged gzip header or of reading.
+func newInput(r io.Reader) (*Input, error) {
+	s := &Input{raw: &counter{r: r}, size: bytesOf(r)}
+	if at, ok := r.(interface {
+		io.ReaderAt
+		io.Seeker
+	}); ok && s.size >= 0 {
 		if start, err := at.Seek(0, io.SeekCurrent); err == nil {
-			s.at = io.NewSectionReader(contextReaderAt{ctx, at}, start, s.size)
+			s.at = io.NewSectionReader(at, start, s.size)
 		}
 	}
 	s.r = bufio.NewReaderSize(s.raw, readBuffer)
@@ -124,7 +86,7 @@ func OpenInput(ctx context.Context, path string) (*Input, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newInput(ctx, f)
+	s, err := newInput(f)
 	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -274,12 +236,10 @@ func (s *Input) expectedCap(done int) int {
 func explain(err error) error {
 	var corrupt flate.CorruptInputError
 	switch {
-	case errors.As(err, new(*archiveError)):
-		return errorf(data.ErrFormat, "the archive is damaged or ends early (%w); fetch or write it again", err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errorf(data.ErrFormat, "the gzip stream ends early; fetch the file again")
-	case errors.As(err, &corrupt), errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader):
-		return errorf(data.ErrFormat, "the gzip stream is damaged (%w); fetch the file again", err)
+		return errorf(data.ErrFormat, "the compressed data end early; fetch or write the file again")
+	case errors.As(err, &corrupt), errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), errors.Is(err, zip.ErrChecksum):
+		return errorf(data.ErrFormat, "the compressed data are damaged (%w); fetch or write the file again", err)
 	}
 	return fmt.Errorf("reading failed: %w", err)
 }

@@ -3,7 +3,6 @@ package file
 import (
 	"archive/zip"
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"math"
@@ -160,7 +159,7 @@ func (z *npz) open(f *zip.File) (*Input, error) {
 	if err != nil {
 		return nil, errorf(data.ErrFormat, "the array %s cannot be read (%w); write the file again with np.savez", f.Name, err)
 	}
-	s, err := newInput(context.Background(), archived{r})
+	s, err := newInput(r)
 	if err != nil {
 		return nil, inArray(f.Name, err)
 	}

@@ -127,11 +127,11 @@ func TestOpenErrors(t *testing.T) {
 		{"options: labels twice", tree{"a.csv": []byte("1\n")}, []string{"a.csv"}, file.Options{LabelColumn: "1", Labels: []string{"b"}}, data.ErrOption, `labels: got column "1" and the file b, want one of the two`},
 		{"options: column of an array", tree{"a.idx": idx(8, []uint32{1, 1}, 1)}, []string{"a.idx"}, file.Options{LabelColumn: "1"}, data.ErrOption, "a.idx: a label column or columns to take or drop are set, but this is an array"},
 
-		{"gzip cut", tree{"a.gz": packed[:len(packed)-12]}, []string{"a.gz"}, file.Options{}, data.ErrFormat, "a.gz: the gzip stream ends early"},
+		{"gzip cut", tree{"a.gz": packed[:len(packed)-12]}, []string{"a.gz"}, file.Options{}, data.ErrFormat, "a.gz: the compressed data end early"},
 		{"gzip cut within the values", tree{"a.gz": long[:len(long)/2]}, []string{"a.gz"}, file.Options{}, data.ErrFormat, " of the 300000 values that its header announces (shape 3×100000)"},
-		{"gzip header cut", tree{"a.gz": packed[:5]}, []string{"a.gz"}, file.Options{}, data.ErrFormat, "a.gz: the gzip stream ends early"},
-		{"gzip damaged", tree{"a.gz": broken}, []string{"a.gz"}, file.Options{}, data.ErrFormat, "a.gz: the gzip stream is damaged"},
-		{"gzip of text cut", tree{"a.csv.gz": gz([]byte(strings.Repeat("1,2\n3,4\n", 100)))[:30]}, []string{"a.csv.gz"}, file.Options{}, data.ErrFormat, "a.csv.gz: the gzip stream ends early"},
+		{"gzip header cut", tree{"a.gz": packed[:5]}, []string{"a.gz"}, file.Options{}, data.ErrFormat, "a.gz: the compressed data end early"},
+		{"gzip damaged", tree{"a.gz": broken}, []string{"a.gz"}, file.Options{}, data.ErrFormat, "a.gz: the compressed data are damaged"},
+		{"gzip of text cut", tree{"a.csv.gz": gz([]byte(strings.Repeat("1,2\n3,4\n", 100)))[:30]}, []string{"a.csv.gz"}, file.Options{}, data.ErrFormat, "a.csv.gz: the compressed data end early"},
 
 		{"idx: wrong magic", tree{"a.idx": []byte("abcdefgh")}, []string{"a.idx"}, file.Options{}, data.ErrFormat, "a.idx: the file begins with the bytes 61 62 63 64, which are no IDX magic number"},
 		{"idx: unknown type", tree{"a": idx(7, []uint32{1, 1}, 1)}, []string{"a"}, file.Options{}, data.ErrFormat, "00 00 07 02"},
@@ -173,7 +173,7 @@ func TestOpenErrors(t *testing.T) {
 		{"labels: truncated", tree{"a.csv": []byte("1\n2\n"), "l": idx(8, []uint32{2}, 1)}, []string{"a.csv"}, file.Options{Labels: []string{"l"}}, data.ErrFormat, "l: the header announces 2 values"},
 		{"labels: empty line", tree{"a.csv": []byte("1\n2\n3\n"), "l.txt": []byte("a\n\nb\n")}, []string{"a.csv"}, file.Options{Labels: []string{"l.txt"}}, data.ErrFormat, "l.txt: line 2 (counted from 1) is empty"},
 		{"labels: endless line", tree{"a.csv": []byte("1\n"), "l.txt": bytes.Repeat([]byte("a"), 1<<17)}, []string{"a.csv"}, file.Options{Labels: []string{"l.txt"}}, data.ErrFormat, "l.txt: line 1 (counted from 1) has more than 65536 bytes"},
-		{"labels: NaN", tree{"a.csv": []byte("1\n"), "l.npy": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", 0, 0, 0xc0, 0x7f)}, []string{"a.csv"}, file.Options{Labels: []string{"l.npy"}}, data.ErrNotFinite, "l.npy: label 1 (counted from 1) is NaN"},
+		{"labels: NaN", tree{"a.csv": []byte("1\n"), "l.npy": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", 0, 0, 0xc0, 0x7f)}, []string{"a.csv"}, file.Options{Labels: []string{"l.npy"}}, data.ErrNotFinite, "l.npy: label 1: got NaN"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Chdir(plant(t, tc.files))

@@ -3,14 +3,13 @@ package file
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"cne/data"
-	"cne/internal/finite"
 	"cne/internal/parallel"
 	"cne/internal/parquet"
 	"cne/internal/text"
@@ -357,16 +356,9 @@ func (r *parquetReader) readLabels(rows int) (err error) {
 			return r.short(err)
 		}
 		for i := range count {
-			if r.missing && c.kind == 'f' && math.IsNaN(c.float(raw, i)) {
-				r.labels = append(r.labels, "")
-				continue
-			}
-			if c.kind == 'f' && !finite.Is(c.float(raw, i)) {
-				return errorf(data.ErrNotFinite, "row %d (counted from 1), column %s: the label is %v; give every point a finite label", r.done+done+i+1, text.Quote(c.name), c.float(raw, i))
-			}
-			label, err := c.text(raw, i)
+			label, err := c.label(raw, i, r.missing)
 			if err != nil {
-				return err
+				return fmt.Errorf("row %d, column %s: %w", r.done+done+i+1, text.Quote(c.name), err)
 			}
 			r.labels = append(r.labels, label)
 		}

@@ -130,8 +130,8 @@ func TestOpenParquetErrors(t *testing.T) {
 	}{
 		{"arrow", file.Options{}, data.ErrUnsupported, `arrow.parquet: the column "kind" is text, and points need numbers; name it as label column, drop it, or cast it to float`},
 		{"arrow", file.Options{Drop: []string{"f"}}, data.ErrOption, `there is no column "f"; the columns are ["a" "b"`},
-		{"arrow", file.Options{Only: []string{"a"}, Drop: []string{"a"}}, data.ErrOption, `column "a" is both among the columns`},
-		{"arrow", file.Options{Only: []string{"a"}, LabelColumn: "a"}, data.ErrOption, `column "a" is both among the columns`},
+		{"arrow", file.Options{Only: []string{"a"}, Drop: []string{"a"}}, data.ErrOption, `column "a": got two uses`},
+		{"arrow", file.Options{Only: []string{"a"}, LabelColumn: "a"}, data.ErrOption, `column "a": got two uses`},
 		{"arrow", file.Options{Drop: []string{"1", "2", "3", "4", "5", "6"}}, data.ErrEmpty, "no column is left for the points"},
 		{"arrow", file.Options{Columns: []string{"a", "z"}}, data.ErrShape, "z"},
 		{"duckdb-brotli", file.Options{LabelColumn: "kind"}, data.ErrUnsupported, "the file is compressed with Brotli; write it with snappy, gzip or zstd"},

@@ -38,8 +38,7 @@ type stored struct {
 
 var (
 	_ data.Source        = (*stored)(nil)
-	_ data.Finite        = (*stored)(nil)
-	_ data.Placed        = (*stored)(nil)
+	_ data.Described     = (*stored)(nil)
 	_ data.Divider       = (*stored)(nil)
 	_ data.Fingerprinter = (*stored)(nil)
 )
@@ -51,8 +50,8 @@ type heldBytes struct {
 }
 
 // open begins to read the bytes.
-func (h *heldBytes) open(ctx context.Context) (reader, error) {
-	raw := &counter{ctx: ctx, r: bytes.NewReader(h.x)} // in which no gzip is to be seen
+func (h *heldBytes) open() (reader, error) {
+	raw := &counter{r: bytes.NewReader(h.x)} // in which no gzip is to be seen
 	return newArrayReader(h.array, &Input{r: bufio.NewReader(raw), raw: raw, size: int64(len(h.x))})
 }
 
@@ -263,15 +262,12 @@ func (s *stored) each(ctx context.Context, rows int, sampled *data.Sample, do fu
 	return s.checkFiles()
 }
 
-// Finite implements data.Finite.
-func (s *stored) Finite() bool { return s.finite }
-
-// Storage implements data.Placed.
-func (s *stored) Storage() data.Storage {
+// Describe implements data.Described.
+func (s *stored) Describe() (storage data.Storage, finite bool) {
 	if s.infos == nil {
-		return data.AsBytes
+		return data.AsBytes, s.finite
 	}
-	return data.InFiles
+	return data.InFiles, s.finite
 }
 
 // Divided implements data.Divider.

@@ -3,6 +3,7 @@ package file
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -427,44 +428,38 @@ func (l *layout) findPlaces(h *head, wanted []string) error {
 }
 
 // findRoles decides what each of the columns is for.
-func findRoles(columns int, names []string, opt *Options) ([]role, error) {
+func findRoles(columns int, names []string, o *Options) ([]role, error) {
+	const roleOnly = roleDrop + 1 // one of Only, so far
 	roles := make([]role, columns)
-	for _, wanted := range opt.Drop {
+	set := func(wanted string, to role) error {
 		c, err := findColumn(wanted, columns, names)
-		if err != nil {
-			return nil, err
+		if err == nil && roles[c] != roleData && roles[c] != to {
+			err = errorf(data.ErrOption, "column %q: got two uses, want one: as the label, as a value, or dropped", wanted)
 		}
-		roles[c] = roleDrop
+		if err == nil {
+			roles[c] = to
+		}
+		return err
 	}
-	if opt.LabelColumn != "" {
-		c, err := findColumn(opt.LabelColumn, columns, names)
-		if err != nil {
-			return nil, err
-		}
-		if roles[c] == roleDrop {
-			return nil, errorf(data.ErrOption, "column %q is both the label column and to be dropped; take it out of one of the two", opt.LabelColumn)
-		}
-		roles[c] = roleLabel
+	var first error
+	for _, wanted := range o.Drop {
+		first = cmp.Or(first, set(wanted, roleDrop))
 	}
-	if len(opt.Only) > 0 {
-		only := make([]bool, columns)
-		for _, wanted := range opt.Only {
-			c, err := findColumn(wanted, columns, names)
-			if err != nil {
-				return nil, err
-			}
-			if roles[c] != roleData {
-				return nil, errorf(data.ErrOption, "column %q is both among the columns to be taken and the label column or one to be dropped; take it out of one of the two", wanted)
-			}
-			only[c] = true
-		}
-		for c := range roles {
-			if roles[c] == roleData && !only[c] {
-				roles[c] = roleDrop
-			}
+	if o.LabelColumn != "" {
+		first = cmp.Or(first, set(o.LabelColumn, roleLabel))
+	}
+	for _, wanted := range o.Only {
+		first = cmp.Or(first, set(wanted, roleOnly))
+	}
+	for c, is := range roles {
+		switch {
+		case is == roleOnly:
+			roles[c] = roleData
+		case is == roleData && len(o.Only) > 0:
+			roles[c] = roleDrop
 		}
 	}
-	return roles, nil
+	return roles, first
 }
 
 // findColumn returns the index of the column that is called wanted, or whose

@@ -478,13 +478,13 @@ func TestOpenImagesErrors(t *testing.T) {
 		{"npz: labels", tree{"x.npz": zipOf(zip.Store, entry{"x.npy", colour}, entry{"y.npy", bytesNPY("(2,)", 1, 2)})}, []string{"x.npz"}, images.Options{}, data.ErrLabels, "x.npz: the array y.npy has 2 labels for 1 points"},
 		{"npz: type", tree{"x.npz": zipOf(zip.Store, entry{"x.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 1), }", 0, 0, 0, 0)})}, []string{"x.npz"}, images.Options{}, data.ErrUnsupported, "x.npz: the file holds no images that can be read"},
 		{"npz: truncated array", tree{"x.npz": zipOf(zip.Deflate, entry{"x.npy", colour[:len(colour)-1]})}, []string{"x.npz"}, images.Options{}, data.ErrFormat, "x.npz: the array x.npy: the file ends after 2 of the 3 values"},
-		{"npz: damaged", tree{"x.npz": flipped}, []string{"x.npz"}, images.Options{}, data.ErrFormat, "x.npz: the array images.npy: the archive is damaged or ends early (zip: checksum error)"},
-		{"npz: damaged compression", tree{"x.npz": bent}, []string{"x.npz"}, images.Options{}, data.ErrFormat, "x.npz: the array images.npy: the archive is damaged or ends early (flate: corrupt input"},
+		{"npz: damaged", tree{"x.npz": flipped}, []string{"x.npz"}, images.Options{}, data.ErrFormat, "x.npz: the array images.npy: the compressed data are damaged (zip: checksum error)"},
+		{"npz: damaged compression", tree{"x.npz": bent}, []string{"x.npz"}, images.Options{}, data.ErrFormat, "x.npz: the array images.npy: the compressed data are damaged (flate: corrupt input"},
 
 		{"CIFAR: missing batch", without("data_batch_3.bin"), []string{"."}, images.Options{}, data.ErrFormat, "of CIFAR-10's files data_batch_3.bin is missing; fetch them again"},
 		{"CIFAR: length", with("data_batch_2.bin", records[:3000]), []string{"."}, images.Options{}, data.ErrFormat, "data_batch_2.bin: the file ends 3000 bytes into image 1 (counted from 1): its length is no multiple of the 3073 of a CIFAR-10 image"},
 		{"CIFAR: length within gzip", tree{"a.bin.gz": gz(append(slices.Clone(records), 1))}, []string{"a.bin.gz"}, images.Options{}, data.ErrFormat, "a.bin.gz: the file ends 1 bytes into image 2 (counted from 1): its length is no multiple of the 3073"},
-		{"CIFAR: gzip cut", tree{"a.bin.gz": gz(records)[:30]}, []string{"a.bin.gz"}, images.Options{}, data.ErrFormat, "a.bin.gz: the gzip stream ends early"},
+		{"CIFAR: gzip cut", tree{"a.bin.gz": gz(records)[:30]}, []string{"a.bin.gz"}, images.Options{}, data.ErrFormat, "a.bin.gz: the compressed data end early"},
 		{"CIFAR: class", tree{"a.bin": append(slices.Clone(records), cifarRecords([4]byte{10})...)}, []string{"a.bin"}, images.Options{}, data.ErrFormat, "a.bin: image 2 (counted from 1) has the class 10, and CIFAR-10 has 0 to 9"},
 		{"CIFAR: empty", with("test_batch.bin", nil), []string{"."}, images.Options{}, data.ErrEmpty, "test_batch.bin: the file holds no images"},
 		{"CIFAR: names", with("batches.meta.txt", []byte("a\nb\n")), []string{"."}, images.Options{}, data.ErrFormat, "batches.meta.txt: the file has 2 lines, and the classes of CIFAR-10 need 10 different names"},
@@ -496,7 +496,7 @@ func TestOpenImagesErrors(t *testing.T) {
 		{"tar: length", tree{"a.tar": tarOf("", with("test_batch.bin", records[:5]))}, []string{"a.tar"}, images.Options{}, data.ErrFormat, "a.tar: test_batch.bin in it: the file ends 5 bytes into image 1"},
 		{"tar: cut", tree{"a.tar": tarOf("", cifarTree())[:4000]}, []string{"a.tar"}, images.Options{}, data.ErrFormat, "a.tar: test_batch.bin in it: the file ends 415 bytes into image 2"},
 		{"tar.gz: cut", tree{"a.tar.gz": compressed[:len(compressed)/2]}, []string{"a.tar.gz"}, images.Options{}, data.ErrFormat, "the archive is damaged or ends early"},
-		{"tar.gz: end cut", tree{"a.tar.gz": compressed[:len(compressed)-4]}, []string{"a.tar.gz"}, images.Options{}, data.ErrFormat, "a.tar.gz: the gzip stream ends early"},
+		{"tar.gz: end cut", tree{"a.tar.gz": compressed[:len(compressed)-4]}, []string{"a.tar.gz"}, images.Options{}, data.ErrFormat, "a.tar.gz: the compressed data end early"},
 		{"tar: none", tree{"a.tar": []byte("none")}, []string{"a.tar"}, images.Options{}, data.ErrFormat, "a.tar: the file is no tar archive"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
