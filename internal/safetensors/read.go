@@ -9,10 +9,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"os"
 	"slices"
-	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -132,13 +131,14 @@ func parseHeader(text []byte) (*header, error) {
 		return nil, errors.New("header: got text that is not UTF-8")
 	}
 	p := parser{json.NewDecoder(bytes.NewReader(text))}
-	p.dec.UseNumber()
 	h := &header{tensors: map[string]entry{}}
 	err := p.object("the header", func(name string) (err error) {
 		if name == "__metadata__" {
 			h.metadata = map[string]string{}
 			return p.object("__metadata__", func(key string) error {
-				h.metadata[key], err = p.text("__metadata__ " + quote(key))
+				var text string
+				err := p.value("__metadata__ "+quote(key), "a string", &text)
+				h.metadata[key] = text
 				return err
 			})
 		}
@@ -159,27 +159,24 @@ type parser struct{ dec *json.Decoder }
 func (p parser) token() (json.Token, error) {
 	t, err := p.dec.Token()
 	if err != nil {
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
-		return nil, fmt.Errorf("header: invalid JSON near byte %d: %w", p.dec.InputOffset(), err)
+		err = p.invalid(err)
 	}
-	return t, nil
+	return t, err
 }
 
-// open consumes the bracket that begins what.
-func (p parser) open(bracket json.Delim, what, kind string) error {
-	t, err := p.token()
-	if err == nil && t != bracket {
-		err = fmt.Errorf("%s: want a JSON %s", what, kind)
+func (p parser) invalid(err error) error {
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
 	}
-	return err
+	return fmt.Errorf("header: invalid JSON near byte %d: %w", p.dec.InputOffset(), err)
 }
 
 // object calls member for each key of an object; member consumes the value.
 func (p parser) object(what string, member func(key string) error) error {
-	if err := p.open('{', what, "object"); err != nil {
+	if t, err := p.token(); err != nil {
 		return err
+	} else if t != json.Delim('{') {
+		return fmt.Errorf("%s: want a JSON object", what)
 	}
 	seen := map[string]bool{}
 	for p.dec.More() {
@@ -200,81 +197,41 @@ func (p parser) object(what string, member func(key string) error) error {
 	return err
 }
 
-func (p parser) text(what string) (string, error) {
-	t, err := p.token()
-	if err != nil {
-		return "", err
+// value reads what a member is into v, which takes that kind of JSON only.
+func (p parser) value(what, kind string, v any) error {
+	err := p.dec.Decode(v)
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		return fmt.Errorf("%s: got a JSON %s, want %s", what, strings.Fields(wrong.Value)[0], kind)
+	} else if err != nil {
+		return p.invalid(err)
 	}
-	s, ok := t.(string)
-	if !ok {
-		return "", fmt.Errorf("%s: want a string", what)
-	}
-	return s, nil
+	return nil
 }
 
-// numbers reads an array of at most maxRank integers that are not negative.
-func (p parser) numbers(what string) ([]int64, error) {
-	if err := p.open('[', what, "array"); err != nil {
-		return nil, err
-	}
-	var out []int64
-	for p.dec.More() {
-		t, err := p.token()
-		if err != nil {
-			return nil, err
-		}
-		if len(out) == maxRank {
-			return nil, fmt.Errorf("%s: got more than %d values", what, maxRank)
-		}
-		text, _ := t.(json.Number)
-		v, err := strconv.ParseUint(string(text), 10, 63)
-		if err != nil {
-			return nil, fmt.Errorf("%s: value %d: want a whole number from 0 to 2⁶³−1", what, len(out)+1)
-		}
-		out = append(out, int64(v))
-	}
-	_, err := p.token()
-	return out, err
-}
-
-func (p parser) entry(what string) (entry, error) {
-	var (
-		e              entry
-		shape, offsets []int64
-	)
-	seen := 0
-	err := p.object(what, func(key string) (err error) {
-		seen++
+func (p parser) entry(what string) (e entry, err error) {
+	var offsets []int64
+	const whole = "an array of whole numbers below 2⁶³"
+	err = p.object(what, func(key string) error {
 		switch key {
 		case "dtype":
-			var s string
-			s, err = p.text("dtype of " + what)
-			e.dtype = DType(s)
+			return p.value("dtype of "+what, "a string", &e.dtype)
 		case "shape":
-			shape, err = p.numbers("shape of " + what)
+			return p.value("shape of "+what, whole, &e.shape)
 		case "data_offsets":
-			offsets, err = p.numbers("data_offsets of " + what)
-		default:
-			err = fmt.Errorf("%s: got the key %s, want dtype, shape and data_offsets", what, quote(key))
+			return p.value("data_offsets of "+what, whole, &offsets)
 		}
-		return err
+		return fmt.Errorf("%s: got the key %s, want dtype, shape and data_offsets", what, quote(key))
 	})
-	if err != nil {
-		return e, err
+	switch {
+	case err != nil:
+	case e.shape == nil || offsets == nil:
+		err = fmt.Errorf("%s: want dtype, shape and data_offsets", what)
+	case len(offsets) != 2:
+		err = fmt.Errorf("data_offsets of %s: got %d values, want 2", what, len(offsets))
+	case offsets[0] < 0:
+		err = fmt.Errorf("data_offsets of %s: got %d, want at least 0", what, offsets[0])
+	default:
+		e.begin, e.end = offsets[0], offsets[1]
 	}
-	if seen < 3 {
-		return e, fmt.Errorf("%s: want dtype, shape and data_offsets", what)
-	}
-	if len(offsets) != 2 {
-		return e, fmt.Errorf("data_offsets of %s: got %d values, want 2", what, len(offsets))
-	}
-	e.begin, e.end = offsets[0], offsets[1]
-	e.shape = make([]int, len(shape))
-	for i, d := range shape {
-		if d > math.MaxInt {
-			return e, fmt.Errorf("shape of %s: value %d: too large for this machine", what, i+1)
-		}
-		e.shape[i] = int(d)
-	}
-	return e, nil
+	return e, err
 }

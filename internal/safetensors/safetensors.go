@@ -79,37 +79,9 @@ type Tensor struct {
 // otherwise. No shape makes a scalar of one value.
 func New[T element](values []T, shape ...int) Tensor {
 	dtype := dtypeOf[T]()
-	t := Tensor{DType: dtype, Shape: append([]int{}, shape...), Data: make([]byte, dtype.Bits()/8*len(values))}
-	switch v := any(values).(type) {
-	case []float64:
-		for i, x := range v {
-			binary.LittleEndian.PutUint64(t.Data[8*i:], math.Float64bits(x))
-		}
-	case []float32:
-		for i, x := range v {
-			binary.LittleEndian.PutUint32(t.Data[4*i:], math.Float32bits(x))
-		}
-	case []int64:
-		for i, x := range v {
-			binary.LittleEndian.PutUint64(t.Data[8*i:], uint64(x))
-		}
-	case []int32:
-		for i, x := range v {
-			binary.LittleEndian.PutUint32(t.Data[4*i:], uint32(x))
-		}
-	case []uint8:
-		copy(t.Data, v)
-	}
-	return t
-}
-
-// Len returns the number of elements, the product of the shape.
-func (t Tensor) Len() int {
-	n := 1
-	for _, d := range t.Shape {
-		n *= d
-	}
-	return n
+	// Encoding numbers into a buffer of their size does not fail.
+	b, _ := binary.Append(make([]byte, 0, dtype.Bits()/8*len(values)), binary.LittleEndian, values)
+	return Tensor{DType: dtype, Shape: append([]int{}, shape...), Data: b}
 }
 
 // Float64s returns a copy of the elements of an F64 tensor. The error wraps
@@ -127,10 +99,6 @@ func (t Tensor) Int64s() ([]int64, error) { return values[int64](t) }
 // Int32s returns a copy of the elements of an I32 tensor. The error wraps
 // ErrDType if it is of another type.
 func (t Tensor) Int32s() ([]int32, error) { return values[int32](t) }
-
-// Uint8s returns a copy of the elements of a U8 tensor. The error wraps
-// ErrDType if it is of another type.
-func (t Tensor) Uint8s() ([]uint8, error) { return values[uint8](t) }
 
 func values[T element](t Tensor) ([]T, error) {
 	want := dtypeOf[T]()
@@ -153,27 +121,8 @@ func Copy[T element](dst []T, t Tensor) error {
 	if width := want.Bits() / 8; len(t.Data) != width*len(dst) {
 		return fmt.Errorf("%w: got %d, want %d", ErrLength, len(t.Data)/width, len(dst))
 	}
-	switch dst := any(dst).(type) {
-	case []float64:
-		for i := range dst {
-			dst[i] = math.Float64frombits(binary.LittleEndian.Uint64(t.Data[8*i:]))
-		}
-	case []float32:
-		for i := range dst {
-			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(t.Data[4*i:]))
-		}
-	case []int64:
-		for i := range dst {
-			dst[i] = int64(binary.LittleEndian.Uint64(t.Data[8*i:]))
-		}
-	case []int32:
-		for i := range dst {
-			dst[i] = int32(binary.LittleEndian.Uint32(t.Data[4*i:]))
-		}
-	case []uint8:
-		copy(dst, t.Data)
-	}
-	return nil
+	_, err := binary.Decode(t.Data, binary.LittleEndian, dst)
+	return err
 }
 
 func wrongType(t Tensor, want DType) error {

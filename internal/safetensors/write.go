@@ -44,38 +44,29 @@ func (f *File) Write(w io.Writer) error {
 
 // header returns the JSON for the tensors in the order of names, padded.
 func (f *File) header(names []string) ([]byte, error) {
-	var (
-		b       bytes.Buffer
-		failure error
-	)
+	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	put := func(v any) {
+	var failure error
+	put := func(before string, v any) {
+		b.WriteString(before)
 		if s, ok := v.(string); ok && !utf8.ValidString(s) {
 			failure = fmt.Errorf("%s: want UTF-8", quote(s))
 		}
-		if err := enc.Encode(v); err != nil && failure == nil {
-			failure = err
-		}
+		failure = cmp.Or(failure, enc.Encode(v))
 		b.Truncate(b.Len() - 1) // the encoder's newline
 	}
-	separate := func() {
-		if b.Len() > 1 {
-			b.WriteByte(',')
-		}
-	}
 	b.WriteByte('{')
+	separator := ""
 	if len(f.Metadata) > 0 {
-		b.WriteString(`"__metadata__":{`)
-		for i, key := range slices.Sorted(maps.Keys(f.Metadata)) {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			put(key)
-			b.WriteByte(':')
-			put(f.Metadata[key])
+		before := `"__metadata__":{`
+		for _, key := range slices.Sorted(maps.Keys(f.Metadata)) {
+			put(before, key)
+			put(":", f.Metadata[key])
+			before = ","
 		}
 		b.WriteByte('}')
+		separator = ","
 	}
 	offset := 0
 	for _, name := range names {
@@ -86,19 +77,15 @@ func (f *File) header(names []string) ([]byte, error) {
 		if err := check(t.DType, t.Shape, int64(len(t.Data))); err != nil {
 			return nil, fmt.Errorf("tensor %s: %w", quote(name), err)
 		}
-		separate()
-		put(name)
-		b.WriteString(`:{"dtype":`)
-		put(string(t.DType))
-		b.WriteString(`,"shape":`)
-		put(append([]int{}, t.Shape...)) // null is not a shape
+		put(separator, name)
+		put(`:{"dtype":`, string(t.DType))
+		put(`,"shape":`, append([]int{}, t.Shape...)) // null is not a shape
 		fmt.Fprintf(&b, `,"data_offsets":[%d,%d]}`, offset, offset+len(t.Data))
 		offset += len(t.Data)
+		separator = ","
 	}
 	b.WriteByte('}')
-	for b.Len()%8 != 0 {
-		b.WriteByte(' ')
-	}
+	b.Write(bytes.Repeat([]byte(" "), -b.Len()&7))
 	if failure == nil && b.Len() > maxHeader {
 		failure = fmt.Errorf("header: got %d bytes, want at most %d", b.Len(), maxHeader)
 	}
