@@ -1,7 +1,6 @@
 package plot
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"image"
@@ -107,12 +106,7 @@ func (a *Animation) write(w io.Writer, format Format) error {
 	}
 	g.Delay[len(g.Delay)-1] = max(delay, 100*lastFrame)
 	g.Config = image.Config{ColorModel: colours.palette, Width: before.Rect.Dx(), Height: before.Rect.Dy()}
-	var b bytes.Buffer
-	if err := gif.EncodeAll(&b, &g); err != nil {
-		return err
-	}
-	_, err = b.WriteTo(w)
-	return err
+	return gif.EncodeAll(w, &g)
 }
 
 // scatters returns the pictures of the frames.

@@ -112,19 +112,7 @@ func (c *Curves) Save(path string) error { return save(path, c.Write) }
 
 // Write draws the charts as an image of that format. Errors wrap ErrInput,
 // ErrNotFinite or ErrFormat, in which case nothing was written, or are w's.
-func (c *Curves) Write(w io.Writer, format Format) error {
-	if err := format.check(); err != nil {
-		return err
-	}
-	if err := c.check(); err != nil {
-		return err
-	}
-	l, err := c.layout()
-	if err != nil {
-		return err
-	}
-	return l.write(w, format, c.DPI)
-}
+func (c *Curves) Write(w io.Writer, format Format) error { return drawAs(w, format, c, c.DPI) }
 
 func (c *Curves) check() error {
 	if len(c.Panels) == 0 {
@@ -202,6 +190,9 @@ func (c *Curves) columns() int {
 // layout gives everything its place. All charts are of one size, and their axes
 // lie in line with each other.
 func (c *Curves) layout() (*layout, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
 	columns := c.columns()
 	rows := (len(c.Panels) + columns - 1) / columns
 	l := &layout{width: 72 * c.Width, height: 72 * c.Height}

@@ -117,6 +117,9 @@ type legend struct {
 }
 
 func (s *Scatter) layout() (*layout, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
 	l := &layout{height: 72 * s.height()}
 	if !s.Transparent {
 		l.background = color.White

@@ -824,7 +824,7 @@ func TestRefusals(t *testing.T) {
 		"infinite value":          {&Scatter{Embedding: m, Values: []float64{1, inf}}, ErrNotFinite, "row 1 (counted from 0): got the value +Inf"},
 		"classes":                 {&Scatter{Embedding: m, Classes: make([]int32, 3)}, ErrInput, "classes: got 3, want 2, one for each point"},
 		"values":                  {&Scatter{Embedding: m, Values: make([]float64, 3)}, ErrInput, "values: got 3, want 2, one for each point"},
-		"held out":                {&Scatter{Embedding: m, HeldOut: make([]bool, 3)}, ErrInput, "HeldOut: got 3 entries, want 2, one for each point"},
+		"held out":                {&Scatter{Embedding: m, HeldOut: make([]bool, 3)}, ErrInput, "HeldOut: got 3, want 2, one for each point"},
 		"no room for key":         {&Scatter{Embedding: m, HeldOut: []bool{true, false}, Width: 1}, ErrInput, "size: got 2.54 × 12.7 cm, too small for points with legend, title and scale bar"},
 		"both":                    {&Scatter{Embedding: m, Classes: make([]int32, 2), Values: make([]float64, 2)}, ErrInput, "Classes and Values: got both, want one of them"},
 		"width":                   {&Scatter{Embedding: m, Width: -1}, ErrInput, "Width: got -1, want a number up to 100, or 0 for the default"},

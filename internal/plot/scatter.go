@@ -13,7 +13,6 @@
 package plot
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -142,12 +141,27 @@ type Scatter struct {
 // from the file system.
 func (s *Scatter) Save(path string) error { return save(path, s.Write) }
 
+// A drawable has a layout, unless something is wrong with it.
+type drawable interface{ layout() (*layout, error) }
+
+// drawAs draws a picture in a format, with so many pixels per inch, or the default for 0.
+func drawAs(w io.Writer, format Format, p drawable, dpi int) error {
+	if format != PNG && format != SVG {
+		return fmt.Errorf("%w: got %q, want png or svg", ErrFormat, string(format))
+	}
+	l, err := p.layout()
+	if err != nil {
+		return err
+	}
+	if dpi = cmp.Or(dpi, defaultDPI); format == SVG {
+		return l.writeSVG(w, dpi)
+	}
+	return l.writePNG(w, dpi)
+}
+
 // Check says whether the plot can be drawn, at that size with that legend, without drawing
 // it. Errors are those of Write.
 func (s *Scatter) Check() error {
-	if err := s.check(); err != nil {
-		return err
-	}
 	l, err := s.layout()
 	if err != nil {
 		return err
@@ -158,51 +172,16 @@ func (s *Scatter) Check() error {
 // save writes a picture into the file at path, in the format that its
 // extension names.
 func save(path string, write func(io.Writer, Format) error) error {
-	var b bytes.Buffer
 	extension := strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")
-	if err := write(&b, Format(extension)); err != nil {
+	if err := atomicfile.Write(path, func(w io.Writer) error { return write(w, Format(extension)) }); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
-	}
-	err := atomicfile.Write(path, func(w io.Writer) error {
-		_, err := b.WriteTo(w)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return nil
 }
 
 // Write draws the plot as an image of that format. Errors wrap ErrInput,
 // ErrNotFinite or ErrFormat, in which case nothing was written, or are w's.
-func (s *Scatter) Write(w io.Writer, format Format) error {
-	if err := format.check(); err != nil {
-		return err
-	}
-	if err := s.check(); err != nil {
-		return err
-	}
-	l, err := s.layout()
-	if err != nil {
-		return err
-	}
-	return l.write(w, format, s.DPI)
-}
-
-func (f Format) check() error {
-	if f != PNG && f != SVG {
-		return fmt.Errorf("%w: got %q, want png or svg", ErrFormat, string(f))
-	}
-	return nil
-}
-
-// write draws the layout; dpi may be 0 for the default.
-func (l *layout) write(w io.Writer, format Format, dpi int) error {
-	if format == SVG {
-		return l.writeSVG(w, cmp.Or(dpi, defaultDPI))
-	}
-	return l.writePNG(w, cmp.Or(dpi, defaultDPI))
-}
+func (s *Scatter) Write(w io.Writer, format Format) error { return drawAs(w, format, s, s.DPI) }
 
 // Bounds of what is drawn.
 const (
@@ -240,14 +219,14 @@ func (s *Scatter) check() error {
 	if s.Classes != nil && s.Values != nil {
 		return fmt.Errorf("%w: Classes and Values: got both, want one of them", ErrInput)
 	}
-	if s.Classes != nil && len(s.Classes) != m.N {
-		return fmt.Errorf("%w: classes: got %d, want %d, one for each point", ErrInput, len(s.Classes), m.N)
-	}
-	if s.Values != nil && len(s.Values) != m.N {
-		return fmt.Errorf("%w: values: got %d, want %d, one for each point", ErrInput, len(s.Values), m.N)
-	}
-	if s.HeldOut != nil && len(s.HeldOut) != m.N {
-		return fmt.Errorf("%w: HeldOut: got %d entries, want %d, one for each point", ErrInput, len(s.HeldOut), m.N)
+	for _, given := range []struct {
+		what  string
+		n     int
+		there bool
+	}{{"classes", len(s.Classes), s.Classes != nil}, {"values", len(s.Values), s.Values != nil}, {"HeldOut", len(s.HeldOut), s.HeldOut != nil}} {
+		if given.there && given.n != m.N {
+			return fmt.Errorf("%w: %s: got %d, want %d, one for each point", ErrInput, given.what, given.n, m.N)
+		}
 	}
 	if err := checkSizes([]size{
 		{"Width", s.Width, maxInches},

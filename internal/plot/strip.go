@@ -38,16 +38,7 @@ type Strip struct {
 func (s *Strip) Save(path string) error { return save(path, s.Write) }
 
 // Write draws the strip as an image of that format, as Scatter.Write does.
-func (s *Strip) Write(w io.Writer, format Format) error {
-	if err := format.check(); err != nil {
-		return err
-	}
-	l, err := s.layout()
-	if err != nil {
-		return err
-	}
-	return l.write(w, format, s.DPI)
-}
+func (s *Strip) Write(w io.Writer, format Format) error { return drawAs(w, format, s, s.DPI) }
 
 // maxSide bounds Strip.Side, in inches.
 const maxSide = 20
