@@ -266,7 +266,7 @@ func TestRefusals(t *testing.T) {
 		"values":         {Page{Views: one, Values: []float64{1, 2, 3, 4}}, ErrInput, `view "s = 1": values: got 4, want 3, one for each point`},
 		"both":           {Page{Views: one, Values: make([]float64, 3), Classes: make([]int32, 3)}, ErrInput, "both"},
 		"infinite value": {Page{Views: one, Values: []float64{1, 2, math.Inf(-1)}}, ErrNotFinite, "row 2"},
-		"held out":       {Page{Views: one, HeldOut: []bool{true}}, ErrInput, "1 entries"},
+		"held out":       {Page{Views: one, HeldOut: []bool{true}}, ErrInput, "HeldOut: got 1, want 3"},
 		"names":          {Page{Views: one, Names: []string{"a", "b"}}, ErrInput, "names: got 2, want 3, one for each point"},
 		"images":         {Page{Views: one, Images: &images.Set{N: 2, H: 1, W: 1, C: 1, Pixels: []byte{1, 2}}}, ErrInput, "images: got 2, want 3, one for each point in order"},
 		"torn images":    {Page{Views: one, Images: &images.Set{N: 3, H: 1, W: 1, C: 1, Pixels: []byte{1, 2}}}, ErrInput, "2 bytes"},

@@ -21,8 +21,8 @@ const GIF Format = "gif"
 // points after the other, each drawn as a Scatter. The same Animation gives the
 // same bytes.
 type Animation struct {
-	// Scatter holds what the frames have in common. Embedding and Transparent
-	// are not used. DPI is 120 by default, which makes the picture 600 pixels
+	// Scatter holds what the frames have in common. Embedding is
+	// not used. DPI is 120 by default, which makes the picture 600 pixels
 	// high, and Alpha 1, since mixed colours make large files; of points drawn by
 	// density it is that of a Scatter, and the palette takes in their mixtures.
 	// Points of more than two coordinates are projected to the plane of the first
@@ -121,7 +121,7 @@ func (a *Animation) scatters() ([]Scatter, error) {
 	last := a.Frames[len(a.Frames)-1].Embedding
 	for i, f := range a.Frames {
 		s := a.Scatter
-		s.Embedding, s.Transparent = f.Embedding, false
+		s.Embedding = f.Embedding
 		if f.Embedding == nil || !s.dense() {
 			s.Alpha = cmp.Or(s.Alpha, 1)
 		}
@@ -150,11 +150,11 @@ func (a *Animation) scatters() ([]Scatter, error) {
 	}
 	own := make([]bounds, len(list))
 	for i := range list {
-		v, err := list[i].view()
+		xy, _, err := list[i].Plane()
 		if err != nil {
 			return nil, err
 		}
-		own[i] = boundsOf(v.xy)
+		own[i] = boundsOf(xy)
 	}
 	axes := together
 	if a.Follow {

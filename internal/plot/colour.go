@@ -47,6 +47,14 @@ func shade(c color.NRGBA) color.NRGBA {
 // single is the colour of points without labels.
 var single = ClassColour(0)
 
+// SingleColour returns the colour of points of which neither class nor value is
+// known of any.
+func SingleColour() color.NRGBA { return single }
+
+// UnlabeledColour returns the colour of points without class or value among
+// others that have one.
+func UnlabeledColour() color.NRGBA { return unlabeled }
+
 // ClassColour returns the colour of class c ≥ 0 on a light ground. It does not
 // depend on what other classes there are, and repeats after the 40 for which
 // there is a legend.

@@ -44,9 +44,6 @@ type Curves struct {
 	// DPI is the resolution of a PNG in pixels per inch, up to 1200; 200 by
 	// default.
 	DPI int
-
-	// Transparent leaves the background out; it is white by default.
-	Transparent bool
 }
 
 // A Panel is one chart. Its axes hold all points of its series, with bands and
@@ -196,9 +193,6 @@ func (c *Curves) layout() (*layout, error) {
 	columns := c.columns()
 	rows := (len(c.Panels) + columns - 1) / columns
 	l := &layout{width: 72 * c.Width, height: 72 * c.Height}
-	if !c.Transparent {
-		l.background = color.White
-	}
 	if l.width == 0 {
 		l.width = 2*margin + float64(columns)*(panelWidth+panelGap) - panelGap
 	}
@@ -207,8 +201,7 @@ func (c *Curves) layout() (*layout, error) {
 	if title != "" {
 		head = titleHeight
 	}
-	colours, legend := c.colours()
-	legend.arrange(l.width - 2*margin)
+	colours, legend := c.colours(l.width - 2*margin)
 	beforeLegend := head
 	if head += legend.height; head > 0 {
 		head += panelGap / 2
@@ -259,25 +252,36 @@ func nameOf(p *Panel, k int) seriesName {
 	return seriesName{number: k + 1}
 }
 
-// colours returns the colour of every series, and the legend of those with a name.
-func (c *Curves) colours() (map[seriesName]color.NRGBA, *legendRows) {
-	colours, legend := make(map[seriesName]color.NRGBA), &legendRows{}
+// colours returns the colour of every series, and the legend of those with a name, in rows of
+// a width.
+func (c *Curves) colours(width float64) (map[seriesName]color.NRGBA, *legendRows) {
+	colours, legend, x := make(map[seriesName]color.NRGBA), &legendRows{}, width
 	for i := range c.Panels {
 		p := &c.Panels[i]
 		for k := range p.Series {
-			name := nameOf(p, k)
+			name, s := nameOf(p, k), &p.Series[k]
 			if _, known := colours[name]; known {
 				continue
 			}
 			colours[name] = ClassColour(len(colours))
-			if name.name != "" {
-				s := &p.Series[k]
-				thumbs := []gonum.Thumbnailer{s.line(colours[name], nil)}
-				if s.Marker {
-					thumbs = append(thumbs, dots(colours[name], nil))
-				}
-				legend.entries = append(legend.entries, legendEntry{name: name.name, thumbs: thumbs})
+			if name.name == "" {
+				continue
 			}
+			thumbs := []gonum.Thumbnailer{s.line(colours[name], nil)}
+			if s.Marker {
+				thumbs = append(thumbs, dots(colours[name], nil))
+			}
+			entry := gonum.NewLegend()
+			entry.TextStyle, entry.ThumbnailWidth, entry.Left, entry.Top = legendStyle, sampleLength, true, true
+			entry.TextStyle.YAlign = text.YBottom
+			entry.Add(fit(legendStyle, name.name, min(width-2*sampleLength, 2*longestName)), thumbs...)
+			w := entry.Rectangle(draw.Canvas{}).Size().X.Points()
+			if x+w > width {
+				x = 0
+				legend.height += legendLine
+			}
+			legend.entries = append(legend.entries, legendEntry{entry, x, legend.height - legendLine})
+			x += w + columnGap
 		}
 	}
 	return colours, legend
@@ -289,36 +293,10 @@ type legendRows struct {
 	height  float64
 }
 
-// A legendEntry is a series in the legend.
+// A legendEntry is a series in the legend, gonum's legend of that one only.
 type legendEntry struct {
-	name   string
-	thumbs []gonum.Thumbnailer
-	x, y   float64 // of its upper left corner; y from the top of the legend
-}
-
-// legend returns gonum's legend for this entry only.
-func (e *legendEntry) legend() *gonum.Legend {
-	l := gonum.NewLegend()
-	l.TextStyle, l.ThumbnailWidth, l.Left, l.Top = legendStyle, sampleLength, true, true
-	l.TextStyle.YAlign = text.YBottom
-	l.Add(e.name, e.thumbs...)
-	return &l
-}
-
-// arrange puts the entries into as many rows of a width as they take.
-func (l *legendRows) arrange(width float64) {
-	x := width
-	for i := range l.entries {
-		e := &l.entries[i]
-		e.name = fit(legendStyle, e.name, min(width-2*sampleLength, 2*longestName))
-		w := e.legend().Rectangle(draw.Canvas{}).Size().X.Points()
-		if x+w > width {
-			x = 0
-			l.height += legendLine
-		}
-		e.x, e.y = x, l.height-legendLine
-		x += w + columnGap
-	}
+	gonum.Legend
+	x, y float64 // of its upper left corner; y from the top of the legend
 }
 
 // draw draws the legend with its upper left corner at x, y.
@@ -326,7 +304,7 @@ func (l *legendRows) draw(to draw.Canvas, x, y float64) {
 	for i := range l.entries {
 		e := &l.entries[i]
 		corner := vg.Point{X: vg.Length(x + e.x), Y: vg.Length(y - e.y)}
-		e.legend().Draw(draw.Canvas{Canvas: to.Canvas, Rectangle: vg.Rectangle{Min: corner, Max: corner}})
+		e.Draw(draw.Canvas{Canvas: to.Canvas, Rectangle: vg.Rectangle{Min: corner, Max: corner}})
 	}
 }
 

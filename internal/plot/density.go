@@ -26,7 +26,7 @@ const DenseFrom = 50_000
 const (
 	placeBits = 3   // a disc may be centred at 2^placeBits places along each axis of a pixel
 	fullCover = 256 // what a disc adds to a pixel that it covers wholly
-	bandRows  = 32  // rows of pixels that are added up together
+	bandRows  = 64  // rows of pixels that are added up together
 )
 
 // dense reports whether the points are drawn by density.
@@ -109,46 +109,22 @@ func (l *layer) density(lo, hi int, dots float64, rows int) *image.NRGBA {
 		bounds = bounds.Union(r)
 	}
 
-	// The points of each band of rows; those on the edge of two are in both.
-	bands := parallel.Pieces(bounds.Dy(), bandRows)
-	touched := func(p place) (first, last int) {
-		y := int(p.y) - bounds.Min.Y
-		return (y - int(reach)) / bandRows, (y + int(reach)) / bandRows
-	}
-	ends := make([]int, bands+1)
-	for _, p := range places {
-		first, last := touched(p)
-		for b := first; b <= last; b++ {
-			ends[b+1]++
-		}
-	}
-	for b := range bands {
-		ends[b+1] += ends[b]
-	}
-	members := make([]int32, ends[bands])
-	next := append([]int(nil), ends[:bands]...)
-	for i, p := range places {
-		first, last := touched(p)
-		for b := first; b <= last; b++ {
-			members[next[b]] = int32(i)
-			next[b]++
-		}
-	}
-
 	img := image.NewNRGBA(bounds)
 	levels := make([]uint16, bounds.Dx()*bounds.Dy())
 	width := bounds.Dx()
-	parallel.For(bounds.Dy(), bandRows, func(band, top, bottom int) {
+	parallel.For(bounds.Dy(), bandRows, func(_, top, bottom int) {
 		sums := make([]pixelSum, width*(bottom-top))
-		for _, i := range members[ends[band]:ends[band+1]] {
-			p := places[i]
-			index := l.colour[lo+int(i)]
+		for i, p := range places {
+			x, y := int(p.x)-bounds.Min.X, int(p.y)-bounds.Min.Y-top
+			if y+int(reach) < 0 || y-int(reach) >= bottom-top {
+				continue
+			}
+			index := l.colour[lo+i]
 			of := l.colours[index]
 			c := [3]uint64{uint64(of.R), uint64(of.G), uint64(of.B)}
 			if l.continuous {
 				c = [3]uint64{uint64(index)}
 			}
-			x, y := int(p.x)-bounds.Min.X, int(p.y)-bounds.Min.Y-top
 			for _, s := range stamps[p.stamp] {
 				row := y + int(s.dy)
 				if row < 0 || row >= bottom-top {

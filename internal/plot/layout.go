@@ -89,7 +89,6 @@ var (
 // points, from the lower left corner.
 type layout struct {
 	width, height float64
-	background    color.Color  // nil for none
 	box           vg.Rectangle // where the points are
 	layers        []layer      // of points, the lowest first
 
@@ -117,24 +116,18 @@ type legend struct {
 }
 
 func (s *Scatter) layout() (*layout, error) {
-	if err := s.check(); err != nil {
-		return nil, err
-	}
-	l := &layout{height: 72 * s.height()}
-	if !s.Transparent {
-		l.background = color.White
-	}
-	top := l.height - margin
-	view, err := s.view()
+	xy, note, err := s.Plane()
 	if err != nil {
 		return nil, err
 	}
-	view.note = cmp.Or(s.note, view.note)
+	note = cmp.Or(s.note, note)
+	l := &layout{height: 72 * s.height()}
+	top := l.height - margin
 	title := Printable(s.Title)
 	if title != "" {
 		top -= titleHeight
 	}
-	if view.note != "" {
+	if note != "" {
 		top -= noteHeight
 	}
 	bottom := float64(margin + scaleHeight)
@@ -169,7 +162,7 @@ func (s *Scatter) layout() (*layout, error) {
 	l.box = vg.Rectangle{Min: vg.Point{X: margin, Y: vg.Length(bottom)}, Max: vg.Point{X: vg.Length(margin + w), Y: vg.Length(top)}}
 
 	l.layers = s.layers(palette, w*h)
-	scale := s.place(l, view.xy, colour)
+	scale := s.place(l, xy, colour)
 
 	above := top
 	heading := func(sty text.Style, height float64, txt string) {
@@ -184,7 +177,7 @@ func (s *Scatter) layout() (*layout, error) {
 		l.add(func(c draw.Canvas) { c.FillText(sty, vg.Point{X: vg.Length(x), Y: vg.Length(y)}, txt) })
 		above += height
 	}
-	heading(legendStyle, noteHeight, view.note)
+	heading(legendStyle, noteHeight, note)
 	heading(titleStyle, titleHeight, title)
 	if legend.draw != nil {
 		l.add(func(c draw.Canvas) { legend.draw(c, l.width-margin-legend.width, top) })

@@ -482,29 +482,24 @@ func TestNoClassCoversAnother(t *testing.T) {
 }
 
 func TestBackground(t *testing.T) {
-	for transparent, want := range map[bool]color.NRGBA{false: {255, 255, 255, 255}, true: {}} {
-		s := &Scatter{Embedding: points(0, 0, 1, 1), Alpha: 0.5, PointSize: 50, Transparent: transparent}
-		img := decode(t, s)
-		if got := img.NRGBAAt(0, 0); got != want {
-			t.Errorf("transparent %v: corner is %v, want %v", transparent, got, want)
-		}
-		if svg := write(t, s, SVG); bytes.Contains(svg, []byte("<rect")) == transparent {
-			t.Errorf("transparent %v: wrong background in the SVG", transparent)
-		}
-		// The middle of the lower left point, at half opacity.
-		half := color.NRGBA{single.R, single.G, single.B, 128}
-		if !transparent {
-			mix := func(c uint8) uint8 { return uint8((int(c) + 255) / 2) }
-			half = color.NRGBA{mix(single.R), mix(single.G), mix(single.B), 255}
-		}
-		l, _ := s.layout()
-		p := l.layers[0]
-		i := slices.Index(p.x, slices.Min(p.x))
-		got := img.NRGBAAt(int(p.x[i]/72*200), int((l.height-p.y[i])/72*200))
-		for k, d := range []int{int(got.R) - int(half.R), int(got.G) - int(half.G), int(got.B) - int(half.B), int(got.A) - int(half.A)} {
-			if d < -2 || d > 2 {
-				t.Errorf("transparent %v: channel %d of a point is off by %d: %v, want %v", transparent, k, d, got, half)
-			}
+	s := &Scatter{Embedding: points(0, 0, 1, 1), Alpha: 0.5, PointSize: 50}
+	img := decode(t, s)
+	if got, want := img.NRGBAAt(0, 0), (color.NRGBA{255, 255, 255, 255}); got != want {
+		t.Errorf("corner is %v, want %v", got, want)
+	}
+	if svg := write(t, s, SVG); !bytes.Contains(svg, []byte(`<rect width="100%" height="100%" fill="#ffffff"/>`)) {
+		t.Error("no background in the SVG")
+	}
+	// The middle of the lower left point, at half opacity.
+	mix := func(c uint8) uint8 { return uint8((int(c) + 255) / 2) }
+	half := color.NRGBA{mix(single.R), mix(single.G), mix(single.B), 255}
+	l, _ := s.layout()
+	p := l.layers[0]
+	i := slices.Index(p.x, slices.Min(p.x))
+	got := img.NRGBAAt(int(p.x[i]/72*200), int((l.height-p.y[i])/72*200))
+	for k, d := range []int{int(got.R) - int(half.R), int(got.G) - int(half.G), int(got.B) - int(half.B), int(got.A) - int(half.A)} {
+		if d < -2 || d > 2 {
+			t.Errorf("channel %d of a point is off by %d: %v, want %v", k, d, got, half)
 		}
 	}
 }
@@ -699,18 +694,18 @@ func TestPrincipalPlane(t *testing.T) {
 		flat.Row(i)[0], flat.Row(i)[1] = float32(x), float32(y)
 		copy(tilted.Row(i), []float32{1000, float32(0.6 * x), float32(0.8 * x), float32(0.6 * y), float32(-0.8*y) + 7})
 	}
-	a, err1 := (&Scatter{Embedding: flat}).view()
-	b, err2 := (&Scatter{Embedding: tilted}).view()
+	a, aNote, err1 := (&Scatter{Embedding: flat}).Plane()
+	b, note, err2 := (&Scatter{Embedding: tilted}).Plane()
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
 	}
-	if want := "first 2 of 5 principal axes of the embedding, 100 % of its variance"; b.note != want || a.note != "" {
-		t.Errorf("notes %q and %q, want none and %q", a.note, b.note, want)
+	if want := "first 2 of 5 principal axes of the embedding, 100 % of its variance"; note != want || aNote != "" {
+		t.Errorf("notes %q and %q, want none and %q", aNote, note, want)
 	}
 	for i := range n {
 		for j := range i {
-			da := math.Hypot(a.xy[2*i]-a.xy[2*j], a.xy[2*i+1]-a.xy[2*j+1])
-			db := math.Hypot(b.xy[2*i]-b.xy[2*j], b.xy[2*i+1]-b.xy[2*j+1])
+			da := math.Hypot(a[2*i]-a[2*j], a[2*i+1]-a[2*j+1])
+			db := math.Hypot(b[2*i]-b[2*j], b[2*i+1]-b[2*j+1])
 			if math.Abs(da-db) > 1e-3 {
 				t.Fatalf("points %d and %d are %g apart, drawn %g apart", i, j, da, db)
 			}
@@ -727,18 +722,18 @@ func TestStanding(t *testing.T) {
 		}
 	}
 	s := &Scatter{Embedding: &data.Matrix{N: len(x), D: 1, X: x}}
-	v, err := s.view()
+	xy, _, err := s.Plane()
 	must(t, err)
 	var low, high float64 // highest points of either half
 	for i, x := range x {
-		if v.xy[2*i] != float64(x) || v.xy[2*i+1] < 0 {
-			t.Fatalf("the point %g is drawn at %v", x, v.xy[2*i:2*i+2])
+		if xy[2*i] != float64(x) || xy[2*i+1] < 0 {
+			t.Fatalf("the point %g is drawn at %v", x, xy[2*i:2*i+2])
 		}
 		if x > 1 && x < 9 {
-			high = max(high, v.xy[2*i+1])
+			high = max(high, xy[2*i+1])
 		}
 		if x > 11 && x < 19 {
-			low = max(low, v.xy[2*i+1])
+			low = max(low, xy[2*i+1])
 		}
 	}
 	if high < 4.7 || high > 5 || math.Abs(low/high-0.5) > 0.05 {

@@ -44,11 +44,7 @@ func (l *layout) draw(dpi int) (*vgimg.Canvas, error) {
 	if err := l.checkPixels(dpi); err != nil {
 		return nil, err
 	}
-	var background color.Color = color.Transparent
-	if l.background != nil {
-		background = l.background
-	}
-	c := vgimg.NewWith(vgimg.UseWH(vg.Length(l.width), vg.Length(l.height)), vgimg.UseDPI(dpi), vgimg.UseBackgroundColor(background))
+	c := vgimg.NewWith(vgimg.UseWH(vg.Length(l.width), vg.Length(l.height)), vgimg.UseDPI(dpi), vgimg.UseBackgroundColor(color.White))
 	img := c.Image()
 	points := image.NewRGBA(img.Bounds())
 	l.rasterise(points, float64(dpi)/72)

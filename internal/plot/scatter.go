@@ -118,9 +118,6 @@ type Scatter struct {
 	// opaque. Of points drawn by density, it is that of one alone.
 	Alpha float64
 
-	// Transparent leaves the background out; it is white by default.
-	Transparent bool
-
 	// Seed decides the order in which points are drawn, and the vertical
 	// scatter of points of a single coordinate.
 	Seed uint64

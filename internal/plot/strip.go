@@ -97,7 +97,6 @@ func (s *Strip) layout() (*layout, error) {
 		if err != nil {
 			return nil, fmt.Errorf("panel %d (counted from 0): %w", i, err)
 		}
-		whole.background = l.background
 		whole.place(l, float64(i%columns)*side, whole.height-float64(i/columns+1)*side)
 	}
 	_, _, legend := all.colour(whole.height - 2*margin)

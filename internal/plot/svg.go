@@ -45,9 +45,7 @@ func (l *layout) writeSVG(w io.Writer, dpi int) error {
 // holds the points of one colour in a small part of the order of drawing.
 func (l *layout) svgPoints(dpi int) (string, error) {
 	var b strings.Builder
-	if l.background != nil {
-		fmt.Fprintf(&b, "<rect width=\"100%%\" height=\"100%%\" fill=\"%s\"/>\n", hex(color.NRGBAModel.Convert(l.background).(color.NRGBA)))
-	}
+	b.WriteString("<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n")
 	for _, layer := range l.layers {
 		if !layer.dense {
 			layer.writeSVG(&b, l.height)

@@ -10,40 +10,33 @@ import (
 	"cne/internal/rng"
 )
 
-// A view is what is drawn of an embedding.
-type view struct {
-	xy   []float64 // of the points, x and y alternating
-	note string    // what the picture does not tell by itself; may be empty
-}
-
-// view returns the points of an embedding in the plane as they are, others as
-// told at Scatter.Embedding.
-func (s *Scatter) view() (view, error) {
-	switch m := s.Embedding; {
-	case m.D == 1:
-		return view{s.standing(), "one coordinate; height: density of points"}, nil
-	case m.D > 2 && m.N > 1: // a single point has no axes
-		return principalPlane(m)
-	default:
-		v := view{xy: make([]float64, 0, 2*m.N)}
-		for i := range m.N {
-			v.xy = append(v.xy, float64(m.X[i*m.D]), float64(m.X[i*m.D+1]))
+// Plane returns the places of the points as they are drawn, x and y
+// alternating and y upwards, in the units of the embedding, and a note on what
+// they do not tell by themselves, which may be empty (see Scatter.Embedding).
+// Errors wrap ErrInput or ErrNotFinite.
+func (s *Scatter) Plane() (xy []float64, note string, err error) {
+	if err := s.check(); err != nil {
+		return nil, "", err
+	}
+	m := s.Embedding
+	if m.D == 1 {
+		return s.standing(), "one coordinate; height: density of points", nil
+	}
+	if m.D > 2 && m.N > 1 { // a single point has no axes
+		components, note, err := fitPlane(m)
+		if err != nil {
+			return nil, "", err
 		}
-		return v, nil
+		return onPlane(components, m), note, nil
 	}
+	for i := range m.N {
+		xy = append(xy, float64(m.X[i*m.D]), float64(m.X[i*m.D+1]))
+	}
+	return xy, "", nil
 }
 
-// principalPlane projects the points of m orthogonally to the plane in which
-// they vary most. Distances in it are at most those in the embedding.
-func principalPlane(m *data.Matrix) (view, error) {
-	components, note, err := fitPlane(m)
-	if err != nil {
-		return view{}, err
-	}
-	return view{onPlane(components, m), note}, nil
-}
-
-// fitPlane finds that plane, and says in a note what it shows.
+// fitPlane finds the plane in which the points of m vary most, and says in a note what it
+// shows. Distances in it are at most those in the embedding.
 func fitPlane(m *data.Matrix) (*pca.PCA, string, error) {
 	components, err := pca.Fit(context.Background(), m, 2, nil)
 	if err != nil {
