@@ -1,6 +1,7 @@
 package simclr
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -336,17 +337,12 @@ func (e *Evaluation) Check(images *images.Set) error {
 // prepare returns the splits to evaluate on, all of them usable, and the number
 // of neighbours that vote.
 func (e *Evaluation) prepare(images *images.Set) (splits []Split, k int, err error) {
-	if k = e.K; k == 0 {
-		k = 15
-	}
+	k = cmp.Or(e.K, defaultK)
 	if splits, err = e.splits(images); err != nil {
 		return nil, 0, err
 	}
 	for _, s := range splits {
-		if err := s.check(images); err != nil {
-			return nil, 0, err
-		}
-		if err := checkNeighbors(k, s); err != nil {
+		if err := cmp.Or(s.check(images), checkNeighbors(k, s)); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -362,13 +358,9 @@ func (e *Evaluation) splits(images *images.Set) ([]Split, error) {
 		s, err := OfficialSplit(images)
 		return []Split{s}, err
 	}
-	test := e.Test
-	if test == 0 {
-		test = 10000
-	}
 	splits := make([]Split, len(e.Seeds))
 	for i, seed := range e.Seeds {
-		s, err := StratifiedSplit(images, test, seed)
+		s, err := StratifiedSplit(images, cmp.Or(e.Test, 10000), seed)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package simclr
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -56,13 +57,10 @@ func Features(ctx context.Context, e Encoder, a *Augmentation, images *images.Se
 	if e == nil {
 		return nil, fmt.Errorf("%w: encoder: got nil", ErrOption)
 	}
-	if err := a.Check(); err != nil {
+	if err := cmp.Or(a.Check(), checkImages(images)); err != nil {
 		return nil, err
 	}
 	a = a.whole()
-	if err := checkImages(images); err != nil {
-		return nil, err
-	}
 	if rows == nil {
 		rows = allRows(images.N)
 	}
@@ -111,10 +109,8 @@ func Pixels(images *images.Set, rows []int32) (*data.Matrix, error) {
 	if d < 1 || len(rows) == 0 || len(images.Pixels) != images.N*d {
 		return nil, fmt.Errorf("%w: images: got %d bytes, want those of %d images of %d×%d with %d colours", ErrShape, len(images.Pixels), images.N, images.H, images.W, images.C)
 	}
-	for i, row := range rows {
-		if row < 0 || int(row) >= images.N {
-			return nil, fmt.Errorf("%w: item %d: got image %d, want 0 to %d", ErrShape, i, row, images.N-1)
-		}
+	if err := checkRange(images, rows); err != nil {
+		return nil, err
 	}
 	m := data.NewMatrix(len(rows), d)
 	parallel.For(len(rows), max(1, 1<<16/d), func(_, lo, hi int) {

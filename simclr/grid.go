@@ -13,7 +13,7 @@ import (
 const maxPixels = 100_000_000
 
 // Grid writes a PNG of some of the images, to see what the augmentation does:
-// a row for each, with the image as EvalTo gives it and its views 0 … views−1
+// a row for each, with the image as EvalBatchTo gives it and its views 0 … views−1
 // of an epoch, before normalisation. Every pixel of a view is a square of
 // zoom×zoom, zoom ≥ 1; white lines of 2·zoom separate the views. Errors wrap
 // ErrOption or ErrShape, or are those of w.

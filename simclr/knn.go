@@ -1,6 +1,7 @@
 package simclr
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -27,10 +28,7 @@ func KNNAccuracy(ctx context.Context, features *data.Matrix, classes []int32, sp
 	if err := checkFeatures(features, classes); err != nil {
 		return 0, err
 	}
-	if err := split.checkRows(features.N); err != nil {
-		return 0, err
-	}
-	if err := checkNeighbors(k, split); err != nil {
+	if err := cmp.Or(split.checkRows(features.N), checkNeighbors(k, split)); err != nil {
 		return 0, err
 	}
 	features = features.Relative(nil) // directions are those from the origin
@@ -73,6 +71,9 @@ func KNNAccuracy(ctx context.Context, features *data.Matrix, classes []int32, sp
 	}
 	return float64(right) / float64(len(split.Test)), nil
 }
+
+// defaultK is the number of neighbours that vote.
+const defaultK = 15
 
 // checkNeighbors returns an error unless the split has k training images.
 func checkNeighbors(k int, split Split) error {

@@ -1,6 +1,7 @@
 package simclr
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,12 +34,7 @@ type LogisticOptions struct {
 
 // complete returns the options with the defaults filled in.
 func (o LogisticOptions) complete() (LogisticOptions, error) {
-	if o.Tolerance == 0 {
-		o.Tolerance = 1e-4
-	}
-	if o.Iterations == 0 {
-		o.Iterations = 1000
-	}
+	o.Tolerance, o.Iterations = cmp.Or(o.Tolerance, 1e-4), cmp.Or(o.Iterations, 1000)
 	if !(o.Penalty >= 0 && o.Penalty <= 1e9) || !(o.Tolerance > 0 && o.Tolerance <= 1) || o.Iterations < 1 {
 		return o, fmt.Errorf("%w: logistic regression: got penalty %g, tolerance %g and %d steps, want a penalty of at least 0, a tolerance in (0, 1] and at least 1 step", ErrOption, o.Penalty, o.Tolerance, o.Iterations)
 	}

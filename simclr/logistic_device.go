@@ -1,6 +1,8 @@
 package simclr
 
 import (
+	"cmp"
+
 	"cne/internal/device"
 	"cne/internal/parallel"
 )
@@ -71,31 +73,21 @@ func (r *deviceObjective) at(o *objective, theta, gradient []float64) (float64, 
 		copy(r.weights[c*r.wide:], o.w[c*d:(c+1)*d])
 	}
 	across, chunks := parallel.Pieces(r.wide, deviceFeatures), parallel.Pieces(k, deviceClasses)
-	for _, do := range []func() error{
-		func() error { return device.Upload(dev, r.w, r.weights) },
-		func() error { return device.Upload(dev, r.bias, o.bias) },
-		func() error {
-			return dev.Multiply(device.Product{
-				TransB: true, M: o.n, N: k, K: r.wide, Alpha: 1, A: r.x, LDA: r.wide, B: r.w, LDB: r.wide, C: r.z, LDC: k, Exact: true,
-			})
-		},
-		func() error {
-			return dev.Launch("logistic_losses", device.Launch{Grid: len(r.lossOf), Block: deviceImages}, device.Arg(r.losses),
-				device.Arg(r.z), device.Arg(r.bias), device.Arg(r.class), device.Int(o.n), device.Int(k))
-		},
-		func() error {
-			return dev.Launch("logistic_products", device.Launch{Grid: across * chunks * r.pieces, Block: deviceFeatures}, device.Arg(r.parts),
-				device.Arg(r.z), device.Arg(r.x), device.Int(o.n), device.Int(r.wide), device.Int(k), device.Int(o.grain))
-		},
-		func() error {
-			return dev.Each("logistic_gradient", len(r.sums), device.Arg(r.gradient), device.Arg(r.parts), device.Int(r.pieces), device.Int(len(r.sums)))
-		},
-		func() error { return device.Download(dev, r.sums, r.gradient) },
-		func() error { return device.Download(dev, r.lossOf, r.losses) },
-	} {
-		if err := do(); err != nil {
-			return 0, err
-		}
+	if err := cmp.Or(
+		device.Upload(dev, r.w, r.weights),
+		device.Upload(dev, r.bias, o.bias),
+		dev.Multiply(device.Product{
+			TransB: true, M: o.n, N: k, K: r.wide, Alpha: 1, A: r.x, LDA: r.wide, B: r.w, LDB: r.wide, C: r.z, LDC: k, Exact: true,
+		}),
+		dev.Launch("logistic_losses", device.Launch{Grid: len(r.lossOf), Block: deviceImages}, device.Arg(r.losses),
+			device.Arg(r.z), device.Arg(r.bias), device.Arg(r.class), device.Int(o.n), device.Int(k)),
+		dev.Launch("logistic_products", device.Launch{Grid: across * chunks * r.pieces, Block: deviceFeatures}, device.Arg(r.parts),
+			device.Arg(r.z), device.Arg(r.x), device.Int(o.n), device.Int(r.wide), device.Int(k), device.Int(o.grain)),
+		dev.Each("logistic_gradient", len(r.sums), device.Arg(r.gradient), device.Arg(r.parts), device.Int(r.pieces), device.Int(len(r.sums))),
+		device.Download(dev, r.sums, r.gradient),
+		device.Download(dev, r.lossOf, r.losses),
+	); err != nil {
+		return 0, err
 	}
 	var loss float64
 	for _, l := range r.lossOf {

@@ -1,6 +1,7 @@
 package simclr
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -31,23 +32,11 @@ type Monitor struct {
 // and the options, so that errors show before training: they wrap ErrOption, ErrShape,
 // ErrLabels or ErrSplit. ctx ends a measurement.
 func (m *Monitor) Hook(ctx context.Context) (train.Hook, error) {
-	k := m.K
-	if k == 0 {
-		k = 15
-	}
-	if err := checkImages(m.Images); err != nil {
+	k := cmp.Or(m.K, defaultK)
+	if err := cmp.Or(checkImages(m.Images), m.Augmentation.Check(), checkLabels(m.Images)); err != nil {
 		return nil, err
 	}
-	if err := m.Augmentation.Check(); err != nil {
-		return nil, err
-	}
-	if err := checkLabels(m.Images); err != nil {
-		return nil, err
-	}
-	if err := m.Split.checkRows(m.Images.N); err != nil {
-		return nil, err
-	}
-	if err := checkNeighbors(k, m.Split); err != nil {
+	if err := cmp.Or(m.Split.checkRows(m.Images.N), checkNeighbors(k, m.Split)); err != nil {
 		return nil, err
 	}
 	// The features of the images of the split alone, which are numbered anew.

@@ -1,6 +1,7 @@
 package simclr
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,15 +38,7 @@ func (p *Pretraining) prepare(images *images.Set, rows []int32) ([]int32, error)
 	if rows == nil {
 		rows = allRows(images.N)
 	}
-	for i, r := range rows {
-		if r < 0 || int(r) >= images.N {
-			return nil, fmt.Errorf("%w: row %d: got image %d, want 0 to %d", ErrShape, i, r, images.N-1)
-		}
-	}
-	if err := p.Check(len(rows)); err != nil {
-		return nil, err
-	}
-	return rows, p.checkFrom()
+	return rows, cmp.Or(checkRange(images, rows), p.Check(len(rows)), p.checkFrom())
 }
 
 // checkFrom says how the network to begin with differs from the widths wanted.

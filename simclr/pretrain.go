@@ -1,6 +1,7 @@
 package simclr
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,12 +148,7 @@ func (p *Pretraining) Check(images int) error {
 	return nil
 }
 
-func (p *Pretraining) batchSize() int {
-	if p.BatchSize == 0 {
-		return 1024
-	}
-	return p.BatchSize
-}
+func (p *Pretraining) batchSize() int { return cmp.Or(p.BatchSize, 1024) }
 
 // noDecay tells which parameters have no weight decay.
 func (p *Pretraining) noDecay(q *model.Parameter) bool {

@@ -126,52 +126,11 @@ func ViewStream(seed uint64, epoch, image, view int) Stream {
 	return rng.New(seed, rng.Views, uint64(epoch), uint64(image), uint64(view))
 }
 
-// ViewTo writes a view of an image of h×w×3 bytes (rows of red, green and blue)
-// to dst, [3, Size, Size]. The view is a function of the image and of the
-// stream, which should be that of ViewStream. Errors wrap ErrOption or
-// ErrShape.
-func (a *Augmentation) ViewTo(dst []float32, image []byte, h, w int, stream Stream) error {
-	if err := a.checkImage(dst, image, h, w); err != nil {
-		return err
-	}
-	ws := workspaces.Get().(*workspace)
-	a.view(ws, dst, image, h, w, stream)
-	workspaces.Put(ws)
-	return nil
-}
-
-// whole returns the augmentation whose EvalTo brings whole images to WholeSize.
+// whole returns the augmentation whose EvalBatchTo brings whole images to WholeSize.
 func (a *Augmentation) whole() *Augmentation {
 	whole := *a
 	whole.Size, whole.WholeSize = cmp.Or(a.WholeSize, a.Size), 0
 	return &whole
-}
-
-// EvalTo writes an image of h×w×3 bytes to dst, [3, Size, Size], without
-// augmentation: resized as views are (both sides to Size, unless it has that
-// size) and normalised. Errors wrap ErrOption or ErrShape.
-func (a *Augmentation) EvalTo(dst []float32, image []byte, h, w int) error {
-	if err := a.checkImage(dst, image, h, w); err != nil {
-		return err
-	}
-	ws := workspaces.Get().(*workspace)
-	a.eval(ws, dst, image, h, w)
-	workspaces.Put(ws)
-	return nil
-}
-
-// checkImage checks the arguments of ViewTo and EvalTo.
-func (a *Augmentation) checkImage(dst []float32, image []byte, h, w int) error {
-	if err := a.Check(); err != nil {
-		return err
-	}
-	if h < 1 || w < 1 || h > len(image)/3/w || len(image) != 3*h*w {
-		return fmt.Errorf("%w: image: got %d bytes, want 3 for each of %d×%d pixels", ErrShape, len(image), h, w)
-	}
-	if want := 3 * a.Size * a.Size; len(dst) != want {
-		return fmt.Errorf("%w: destination: got %d values, want %d, a view of %d×%d pixels", ErrShape, len(dst), want, a.Size, a.Size)
-	}
-	return nil
 }
 
 // checkImages returns an error that wraps ErrShape if the images are not of
@@ -190,6 +149,16 @@ func checkImages(m *images.Set) error {
 	return nil
 }
 
+// checkRange returns an error that wraps ErrShape unless the rows are those of images.
+func checkRange(m *images.Set, rows []int32) error {
+	for i, row := range rows {
+		if row < 0 || int(row) >= m.N {
+			return fmt.Errorf("%w: row %d: got image %d, want 0 to %d", ErrShape, i, row, m.N-1)
+		}
+	}
+	return nil
+}
+
 // grain is the number of views that one core draws at a time, about a third of
 // a millisecond.
 const grain = 16
@@ -204,7 +173,8 @@ func (a *Augmentation) BatchTo(dst []float32, images *images.Set, index []int32,
 	})
 }
 
-// EvalBatchTo is BatchTo without augmentation, as EvalTo is ViewTo.
+// EvalBatchTo is BatchTo without augmentation: images are resized as views are (both sides
+// to Size, unless they have that size) and normalised.
 func (a *Augmentation) EvalBatchTo(dst []float32, images *images.Set, index []int32) error {
 	return a.each(dst, images, index, func(ws *workspace, dst []float32, i int) {
 		a.eval(ws, dst, images.Image(i), images.H, images.W)
@@ -220,10 +190,8 @@ func (a *Augmentation) each(dst []float32, images *images.Set, index []int32, wr
 	if err := checkImages(images); err != nil {
 		return err
 	}
-	for i, row := range index {
-		if row < 0 || int(row) >= images.N {
-			return fmt.Errorf("%w: item %d of the batch: got image %d, want 0 to %d", ErrShape, i, row, images.N-1)
-		}
+	if err := checkRange(images, index); err != nil {
+		return err
 	}
 	size := 3 * a.Size * a.Size
 	if len(dst) != len(index)*size {
@@ -247,7 +215,8 @@ type workspace struct {
 
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 
-// view is ViewTo without the checks.
+// view writes a view of an image of h×w×3 bytes (rows of red, green and blue) to dst,
+// [3, Size, Size]. It is a function of the image and of the stream.
 func (a *Augmentation) view(ws *workspace, dst []float32, image []byte, h, w int, stream Stream) {
 	c := a.draw(h, w, &stream)
 	ws.resample(dst, a.Size, image, w, c.crop, c.flip)
@@ -271,7 +240,7 @@ func (a *Augmentation) view(ws *workspace, dst []float32, image []byte, h, w int
 	a.normalize(dst)
 }
 
-// eval is EvalTo without the checks.
+// eval writes a resized image to dst without augmentation.
 func (a *Augmentation) eval(ws *workspace, dst []float32, image []byte, h, w int) {
 	ws.resample(dst, a.Size, image, w, rectangle{w: w, h: h}, false)
 	a.normalize(dst)

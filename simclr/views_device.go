@@ -1,6 +1,7 @@
 package simclr
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -44,19 +45,14 @@ type DeviceViews struct {
 // rows names (nil: all), with random numbers from seed. Errors wrap ErrOption or
 // ErrShape, or are a *model.MemoryError. Close frees the memory.
 func NewDeviceViews(d *model.Device, images *images.Set, rows []int32, a Augmentation, seed uint64) (v *DeviceViews, err error) {
-	if err := a.Check(); err != nil {
-		return nil, err
-	}
-	if err := checkImages(images); err != nil {
+	if err := cmp.Or(a.Check(), checkImages(images)); err != nil {
 		return nil, err
 	}
 	if rows == nil {
 		rows = allRows(images.N)
 	}
-	for i, r := range rows {
-		if r < 0 || int(r) >= images.N {
-			return nil, fmt.Errorf("%w: row %d: got image %d, want 0 to %d", ErrShape, i, r, images.N-1)
-		}
+	if err := checkRange(images, rows); err != nil {
+		return nil, err
 	}
 	if len(rows) > math.MaxInt32/2 || images.H > math.MaxInt32/max(1, images.W) {
 		return nil, fmt.Errorf("%w: images: got %d of %d×%d pixels, want fewer or smaller ones for views on an accelerator", ErrShape, len(rows), images.H, images.W)
@@ -81,13 +77,11 @@ func NewDeviceViews(d *model.Device, images *images.Set, rows []int32, a Augment
 	for i, at := range []*device.Arg{&v.pixels, &v.images, &v.settings, &v.normal} {
 		*at = device.Arg(v.memory.At(i))
 	}
-	for _, err := range []error{
+	if err := cmp.Or(
 		device.Upload(d, v.memory.At(0), images.Pixels), device.Upload(d, v.memory.At(1), rows),
 		device.Upload(d, v.memory.At(2), settings), device.Upload(d, v.memory.At(3), normal),
-	} {
-		if err != nil {
-			return v, err
-		}
+	); err != nil {
+		return v, err
 	}
 	v.choices, err = op.NewArray(d, tensor.Int32, 0)
 	return v, err
@@ -137,7 +131,7 @@ func (v *DeviceViews) Launch(dst, points *op.Array, epoch int) error {
 }
 
 // LaunchEval writes images without augmentation to dst, float32 [b, 3, Size, Size]: see
-// EvalTo. index, int32 [b], numbers them among all images, not among the rows, and is
+// EvalBatchTo. index, int32 [b], numbers them among all images, not among the rows, and is
 // not checked. Both are on the accelerator.
 func (v *DeviceViews) LaunchEval(dst, index *op.Array) error {
 	count := index.Len()

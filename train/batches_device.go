@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -191,10 +192,7 @@ func (l *deviceLayout) free() { free(l.rows, l.local, l.counts) }
 // distinct points.
 func (l *deviceLayout) batch(rows, local *op.Array, k, edges, distinct int) error {
 	stride := l.rows.Cols()
-	if err := rows.View(l.rows, k*stride, distinct); err != nil {
-		return err
-	}
-	return local.View(l.local, k*stride, 2*edges)
+	return cmp.Or(rows.View(l.rows, k*stride, distinct), local.View(l.local, k*stride, 2*edges))
 }
 
 // part returns views of what the layout has of count batches, from its k-th on.
@@ -210,25 +208,13 @@ func (l *deviceLayout) part(k, count int) (rows, local, counts *op.Array, err er
 // had to allocate any.
 func (l *deviceLayout) resize(count, size int) (grown bool, err error) {
 	before := [3]device.Pointer{l.rows.Pointer(), l.local.Pointer(), l.counts.Pointer()}
-	for _, a := range []*op.Array{l.rows, l.local} {
-		if err := a.Resize([]int{count, 2 * size}); err != nil {
-			return false, err
-		}
-	}
-	if err := l.counts.Resize([]int{count}); err != nil {
-		return false, err
-	}
-	return before != [3]device.Pointer{l.rows.Pointer(), l.local.Pointer(), l.counts.Pointer()}, nil
+	err = cmp.Or(l.rows.Resize([]int{count, 2 * size}), l.local.Resize([]int{count, 2 * size}), l.counts.Resize([]int{count}))
+	return before != [3]device.Pointer{l.rows.Pointer(), l.local.Pointer(), l.counts.Pointer()}, err
 }
 
 // reserve gives the layout as much room as another has.
 func (l *deviceLayout) reserve(as *deviceLayout) error {
-	for _, a := range [][2]*op.Array{{l.rows, as.rows}, {l.local, as.local}, {l.counts, as.counts}} {
-		if err := a[0].Reserve(a[1].Cap()); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(l.rows.Reserve(as.rows.Cap()), l.local.Reserve(as.local.Cap()), l.counts.Reserve(as.counts.Cap()))
 }
 
 // distinct finds the distinct points of batches of an epoch's order, from number first
@@ -282,10 +268,7 @@ func drawOnDevice(d *device.Device, negatives, layout *op.Array, how Sampling, m
 	default:
 		named = m
 	}
-	if err := negatives.Resize([]int{named, b}); err != nil {
-		return err
-	}
-	if err := layout.Resize([]int{1 + groups}); err != nil {
+	if err := cmp.Or(negatives.Resize([]int{named, b}), layout.Resize([]int{1 + groups})); err != nil {
 		return err
 	}
 	switch {

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -104,23 +105,16 @@ func newDeviceEngine(j *job, edges []edge) (r *deviceEngine, err error) {
 		r.images = images
 	}
 	window := windowOf(j.batches, j.size)
-	if err := newArrays(j.Device, tensor.Int32, 1, &r.negatives, &r.layout, &r.rows); err != nil {
-		return r, err
-	}
-	if err := newArrays(j.Device, tensor.Int32, window*controlWords, &r.control); err != nil {
-		return r, err
-	}
-	if err := newArrays(j.Device, tensor.Float32, 1, &r.views); err != nil {
-		return r, err
-	}
-	if err := r.newReport(window); err != nil {
+	if err := cmp.Or(
+		newArrays(j.Device, tensor.Int32, 1, &r.negatives, &r.layout, &r.rows),
+		newArrays(j.Device, tensor.Int32, window*controlWords, &r.control),
+		newArrays(j.Device, tensor.Float32, 1, &r.views),
+		r.newReport(window),
+	); err != nil {
 		return r, err
 	}
 	r.paramZ.Name, r.paramZ.Grad = logZName, r.compiled.DTheta
-	if err := j.Optimizer.Init(r.compiled.Parameters()); err != nil {
-		return r, err
-	}
-	if err := j.OptimizerZ.Init([]model.Parameter{r.paramZ}); err != nil {
+	if err := cmp.Or(j.Optimizer.Init(r.compiled.Parameters()), j.OptimizerZ.Init([]model.Parameter{r.paramZ})); err != nil {
 		return r, err
 	}
 	if err := r.setLogZ(j.LogZ); err != nil {
@@ -145,14 +139,11 @@ func newDeviceEngine(j *job, edges []edge) (r *deviceEngine, err error) {
 // newReport allocates the report for windows of so many batches, and makes the status,
 // log Z and the losses parts of it.
 func (r *deviceEngine) newReport(window int) error {
-	err := newArrays(r.Device, tensor.Float32, reportHead+window, &r.report)
-	if err == nil {
-		err = newArrays(r.Device, tensor.Float32, 0, &r.losses, &r.paramZ.Value)
-	}
-	if err == nil {
-		err = newArrays(r.Device, tensor.Int32, 0, &r.status)
-	}
-	if err != nil {
+	if err := cmp.Or(
+		newArrays(r.Device, tensor.Float32, reportHead+window, &r.report),
+		newArrays(r.Device, tensor.Float32, 0, &r.losses, &r.paramZ.Value),
+		newArrays(r.Device, tensor.Int32, 0, &r.status),
+	); err != nil {
 		return err
 	}
 	r.reportHere = make([]uint32, reportHead+window)
@@ -439,10 +430,7 @@ func (r *deviceEngine) prepare(e *epochRun, w *deviceWindow, batch int, control 
 	if err := r.views.Resize([]int{distinct, shape[0], shape[1], shape[2]}); err != nil {
 		return err
 	}
-	if err := r.images.Launch(r.views, r.rows, e.epoch); err != nil {
-		return err
-	}
-	return r.compiled.Images.View(r.views, 0, r.views.Shape()...)
+	return cmp.Or(r.images.Launch(r.views, r.rows, e.epoch), r.compiled.Images.View(r.views, 0, r.views.Shape()...))
 }
 
 // sampleNegatives draws m negatives for each head of a batch of b edges, and binds them

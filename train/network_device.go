@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"errors"
 
 	"gorgonia.org/tensor"
@@ -42,14 +43,11 @@ type fixed struct {
 
 func newNetworkRun(r *deviceEngine) (n *networkRun, err error) {
 	n = &networkRun{engine: r}
-	err = newArrays(r.Device, tensor.Int32, 2*r.size, &n.rows, &n.local)
-	if err == nil {
-		err = newArrays(r.Device, tensor.Int32, controlWords, &n.control)
-	}
-	if err == nil {
-		err = newArrays(r.Device, tensor.Int32, 1, &n.number)
-	}
-	return n, err
+	return n, cmp.Or(
+		newArrays(r.Device, tensor.Int32, 2*r.size, &n.rows, &n.local),
+		newArrays(r.Device, tensor.Int32, controlWords, &n.control),
+		newArrays(r.Device, tensor.Int32, 1, &n.number),
+	)
 }
 
 // close frees the memory and the replay.

@@ -121,7 +121,7 @@ type representation struct {
 	device       *model.Device
 	encoder      simclr.Encoder         // on the device; nil for pixels
 	network      *model.ResNet[float32] // if it was read; nil for pixels
-	augmentation simclr.Augmentation    // EvalTo prepares images for the network
+	augmentation simclr.Augmentation    // EvalBatchTo prepares images for the network
 }
 
 // openRepresentation opens what the argument RUN of a command with addSourceFlags

@@ -1,6 +1,7 @@
 package neighbors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -13,11 +14,6 @@ import (
 type deviceQueries struct {
 	z, h, which device.Pointer
 	n           int
-}
-
-// own returns base points lo to hi−1 as queries, if all are on the device.
-func (b *deviceBlocks) own(f form, lo, hi int) deviceQueries {
-	return deviceQueries{z: b.all.z[f].At(lo*b.width, 4), h: b.all.h[f].At(lo, 4), n: hi - lo}
 }
 
 // join implements candidates.
@@ -189,10 +185,9 @@ func (s *deviceSearch) group(ctx context.Context, f form, fine bool, lo, hi int)
 		return err
 	}
 	if s.all != nil {
-		if err = s.meetAll(f, hi-lo); err == nil {
-			err = s.device.Each("neighbors_exact", (hi-lo)*s.keep, device.Arg(s.dist2), device.Arg(s.all.x), device.Arg(s.queries.x),
-				device.Arg(s.which), device.Arg(s.keys), device.Arg(s.count), device.Int(hi-lo), device.Int(s.keep), device.Int(s.d))
-		}
+		err = cmp.Or(s.meetAll(f, hi-lo),
+			s.device.Each("neighbors_exact", (hi-lo)*s.keep, device.Arg(s.dist2), device.Arg(s.all.x), device.Arg(s.queries.x),
+				device.Arg(s.which), device.Arg(s.keys), device.Arg(s.count), device.Int(hi-lo), device.Int(s.keep), device.Int(s.d)))
 	} else {
 		err = s.meetSegments(ctx, f, hi-lo)
 	}
@@ -227,19 +222,15 @@ func (s *deviceSearch) prepare(ctx context.Context, f form, lo, hi int) (norm []
 	s.queries.as(f)
 	if !s.inPlace() {
 		norm = make([]float64, hi-lo)
-		if change, err = s.load(ctx, s.queries, s.of, lo, hi, norm); err != nil {
-			return nil, 0, err
-		}
+		change, err = s.load(ctx, s.queries, s.of, lo, hi, norm)
 	} else {
 		norm = s.norm[lo:hi]
-		if err = s.device.Copy(s.queries.z[f], s.all.z[f].At(lo*s.width, 4), (hi-lo)*s.width*4); err != nil {
-			return nil, 0, err
-		}
-		if err = s.device.Copy(s.queries.h[f], s.all.h[f].At(lo, 4), (hi-lo)*4); err != nil {
-			return nil, 0, err
-		}
+		err = cmp.Or(
+			s.device.Copy(s.queries.z[f], s.all.z[f].At(lo*s.width, 4), (hi-lo)*s.width*4),
+			s.device.Copy(s.queries.h[f], s.all.h[f].At(lo, 4), (hi-lo)*4),
+		)
 	}
-	if s.of.own {
+	if s.of.own && err == nil {
 		err = device.Upload(s.device, s.which, s.of.numbers(lo, hi))
 	}
 	return norm, max(change, s.change), err
@@ -347,16 +338,12 @@ func (b *deviceBlocks) multiply(f form, q deviceQueries, points *segment, produc
 
 // download copies the candidates of n of a group's queries, from at on.
 func (s *deviceSearch) download(l *shortlists, at, n int) error {
-	if err := device.Download(s.device, l.keys[:n*s.keep], s.keys.At(at*s.keep, 8)); err != nil {
-		return err
-	}
+	var err error
 	if s.dist2 != 0 {
-		if err := device.Download(s.device, l.dist2[:n*s.keep], s.dist2.At(at*s.keep, 8)); err != nil {
-			return err
-		}
+		err = device.Download(s.device, l.dist2[:n*s.keep], s.dist2.At(at*s.keep, 8))
 	}
-	if err := device.Download(s.device, l.count[:n], s.count.At(at, 4)); err != nil {
-		return err
-	}
-	return device.Download(s.device, l.threshold[:n], s.threshold.At(at, 4))
+	return cmp.Or(err,
+		device.Download(s.device, l.keys[:n*s.keep], s.keys.At(at*s.keep, 8)),
+		device.Download(s.device, l.count[:n], s.count.At(at, 4)),
+		device.Download(s.device, l.threshold[:n], s.threshold.At(at, 4)))
 }

@@ -1,6 +1,7 @@
 package neighbors
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -28,32 +29,21 @@ func ranksOnDevice(ctx context.Context, d *device.Device, m *data.Matrix, index 
 	}
 	defer memory.Free()
 	products, points, norms, bound, targets, ranks, dist2 := memory.At(0), memory.At(1), memory.At(2), memory.At(3), memory.At(4), memory.At(5), memory.At(6)
-	if err := device.Upload(d, points, m.X); err != nil {
-		return nil, err
-	}
-	if err := device.Upload(d, norms, base.norm); err != nil {
-		return nil, err
-	}
-	if err := device.Upload(d, bound, bounds); err != nil {
+	if err := cmp.Or(device.Upload(d, points, m.X), device.Upload(d, norms, base.norm), device.Upload(d, bound, bounds)); err != nil {
 		return nil, err
 	}
 	all := make([]int32, len(index))
 	for lo := 0; lo < m.N; lo += rows {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
 		n := min(rows, m.N-lo)
-		if err := device.Upload(d, targets, index[lo*k:(lo+n)*k]); err != nil {
+		if err := cmp.Or(ctx.Err(),
+			device.Upload(d, targets, index[lo*k:(lo+n)*k]),
+			d.Zero(ranks, n*k*4),
+			d.Each("neighbors_distances", n*k, device.Arg(dist2), device.Arg(points), device.Arg(targets),
+				device.Int(lo), device.Int(m.D), device.Int(k), device.Int(n)),
+		); err != nil {
 			return nil, err
 		}
-		if err := d.Zero(ranks, n*k*4); err != nil {
-			return nil, err
-		}
-		if err := d.Each("neighbors_distances", n*k, device.Arg(dist2), device.Arg(points), device.Arg(targets),
-			device.Int(lo), device.Int(m.D), device.Int(k), device.Int(n)); err != nil {
-			return nil, err
-		}
-		q := base.own(single, lo, lo+n)
+		q := deviceQueries{z: base.all.z[single].At(lo*base.width, 4), h: base.all.h[single].At(lo, 4), n: n}
 		l := device.Launch{Grid: (n + maxWarps - 1) / maxWarps, Block: maxWarps * warp, Shared: maxWarps * countTile * 4}
 		err := base.multiply(single, q, base.all, products, stride, func(first, columns int) error {
 			return d.Launch("neighbors_count", l, device.Arg(ranks), device.Arg(products), device.Arg(base.all.h[single].At(first, 4)),
@@ -61,10 +51,7 @@ func ranksOnDevice(ctx context.Context, d *device.Device, m *data.Matrix, index 
 				device.Arg(targets), device.Arg(dist2), device.Int(n), device.Int(lo), device.Int(first), device.Int(columns),
 				device.Int(stride), device.Int(k))
 		})
-		if err != nil {
-			return nil, err
-		}
-		if err := device.Download(d, all[lo*k:(lo+n)*k], ranks); err != nil {
+		if err := cmp.Or(err, device.Download(d, all[lo*k:(lo+n)*k], ranks)); err != nil {
 			return nil, err
 		}
 	}

@@ -1,6 +1,7 @@
 package pca
 
 import (
+	"cmp"
 	"context"
 
 	"cne/data"
@@ -45,31 +46,24 @@ func (f *pcaFit) deviceProducts(ctx context.Context, wide bool) ([]float64, erro
 	}
 	defer memory.Free()
 	sums, x := memory.At(0), memory.At(1)
-	if err := device.Upload(d, memory.At(2), f.columns); err != nil {
-		return nil, err
-	}
-	if err := device.Upload(d, memory.At(3), f.mean); err != nil {
+	if err := cmp.Or(device.Upload(d, memory.At(2), f.columns), device.Upload(d, memory.At(3), f.mean)); err != nil {
 		return nil, err
 	}
 	l := device.Launch{Grid: tiles * slices, Block: deviceThreads}
 	err = f.points.Each(ctx, chunk, func(lo int, points *data.Matrix) error {
-		if err := device.Upload(d, x, points.X); err != nil {
-			return err
-		}
 		if !wide {
 			rows = points.N
 		}
 		more := min(lo, 1)
-		return d.Launch("components_products", l, device.Arg(sums), device.Arg(x), device.Arg(memory.At(2)), device.Arg(memory.At(3)),
-			device.Int(stride), device.Int(across), device.Int(rows), device.Int(width), device.Int(each), device.Int(more))
+		return cmp.Or(device.Upload(d, x, points.X),
+			d.Launch("components_products", l, device.Arg(sums), device.Arg(x), device.Arg(memory.At(2)), device.Arg(memory.At(3)),
+				device.Int(stride), device.Int(across), device.Int(rows), device.Int(width), device.Int(each), device.Int(more)))
 	})
+	if err == nil && slices > 1 {
+		err = d.Each("components_add_slices", width*width, device.Arg(sums), device.Int(slices), device.Int(width*width))
+	}
 	if err != nil {
 		return nil, err
-	}
-	if slices > 1 {
-		if err := d.Each("components_add_slices", width*width, device.Arg(sums), device.Int(slices), device.Int(width*width)); err != nil {
-			return nil, err
-		}
 	}
 	c := make([]float64, width*width)
 	return c, device.Download(d, c, sums)
@@ -84,21 +78,16 @@ func (p *PCA) transformOnDevice(ctx context.Context, d *device.Device, dst *data
 		return err
 	}
 	defer memory.Free()
-	if err := device.Upload(d, memory.At(2), p.Axes); err != nil {
-		return err
-	}
-	if err := device.Upload(d, memory.At(3), origin); err != nil {
+	if err := cmp.Or(device.Upload(d, memory.At(2), p.Axes), device.Upload(d, memory.At(3), origin)); err != nil {
 		return err
 	}
 	return from.Each(ctx, chunk, func(lo int, points *data.Matrix) error {
-		if err := device.Upload(d, memory.At(1), points.X); err != nil {
-			return err
-		}
 		grid := (points.N + deviceTile - 1) / deviceTile * ((p.K + deviceTile - 1) / deviceTile)
-		if err := d.Launch("components_project", device.Launch{Grid: grid, Block: deviceThreads}, device.Arg(memory.At(0)), device.Arg(memory.At(1)),
-			device.Arg(memory.At(2)), device.Arg(memory.At(3)), device.Int(points.N), device.Int(p.D), device.Int(p.K)); err != nil {
-			return err
-		}
-		return device.Download(d, dst.X[lo*p.K:(lo+points.N)*p.K], memory.At(0))
+		return cmp.Or(
+			device.Upload(d, memory.At(1), points.X),
+			d.Launch("components_project", device.Launch{Grid: grid, Block: deviceThreads}, device.Arg(memory.At(0)), device.Arg(memory.At(1)),
+				device.Arg(memory.At(2)), device.Arg(memory.At(3)), device.Int(points.N), device.Int(p.D), device.Int(p.K)),
+			device.Download(d, dst.X[lo*p.K:(lo+points.N)*p.K], memory.At(0)),
+		)
 	})
 }

@@ -1,6 +1,10 @@
 package pca
 
-import "cne/internal/device"
+import (
+	"cmp"
+
+	"cne/internal/device"
+)
 
 // productSlices is into how many slices a device cuts the sums of a product of a matrix with
 // a subspace, to keep all multiprocessors busy.
@@ -28,16 +32,12 @@ func newDeviceMatrix(d *device.Device, matrix []float64, n, width int) (*deviceM
 
 // multiply sets to to the matrix times from.
 func (m *deviceMatrix) multiply(to, from []float64) error {
-	if err := device.Upload(m.device, m.memory.At(1), from); err != nil {
-		return err
-	}
 	tiles := (m.n + deviceTile - 1) / deviceTile * ((m.width + deviceTile - 1) / deviceTile)
-	if err := m.device.Launch("components_multiply", device.Launch{Grid: tiles * productSlices, Block: deviceThreads},
-		device.Arg(m.memory.At(2)), device.Arg(m.memory.At(0)), device.Arg(m.memory.At(1)), device.Int(m.n), device.Int(m.width), device.Int(productSlices)); err != nil {
-		return err
-	}
-	if err := m.device.Each("components_add_slices", len(to), device.Arg(m.memory.At(2)), device.Int(productSlices), device.Int(len(to))); err != nil {
-		return err
-	}
-	return device.Download(m.device, to, m.memory.At(2))
+	return cmp.Or(
+		device.Upload(m.device, m.memory.At(1), from),
+		m.device.Launch("components_multiply", device.Launch{Grid: tiles * productSlices, Block: deviceThreads},
+			device.Arg(m.memory.At(2)), device.Arg(m.memory.At(0)), device.Arg(m.memory.At(1)), device.Int(m.n), device.Int(m.width), device.Int(productSlices)),
+		m.device.Each("components_add_slices", len(to), device.Arg(m.memory.At(2)), device.Int(productSlices), device.Int(len(to))),
+		device.Download(m.device, to, m.memory.At(2)),
+	)
 }
