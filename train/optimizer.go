@@ -4,7 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
+	"cne/internal/device"
+	"cne/internal/errkind"
+	"cne/internal/parallel"
 	"cne/internal/simd"
 	"cne/model"
 	"cne/model/op"
@@ -131,3 +135,389 @@ func (t *target) forget(rows []int32) {
 
 // bound returns the clip as the kernels take it.
 func bound(clip float64) float64 { return cmp.Or(clip, math.Inf(1)) }
+
+// Adam is the optimiser of Kingma and Ba (2015) as PyTorch defines it: in step t,
+// with the clipped gradient g plus WeightDecay·w instead of g,
+//
+//	m ← Beta1·m + (1 − Beta1)·g
+//	v ← Beta2·v + (1 − Beta2)·g²
+//	w ← w − lr/(1 − Beta1ᵗ) · m/(√(v/(1 − Beta2ᵗ)) + Epsilon)
+//
+// Rows of a sparse parameter that have no gradient count as having one of 0.
+type Adam struct {
+	// Beta1 and Beta2 are in (0, 1); 0 means 0.9 and 0.999.
+	Beta1, Beta2 float64
+	// Epsilon is positive; 0 means 1e-8.
+	Epsilon float64
+	// WeightDecay is at least 0.
+	WeightDecay float64
+
+	targets []target
+	state   []NamedArray
+	steps   *op.Array // the number of steps taken, a single float64
+
+	t    *target
+	grad *op.Array
+	step simd.Adam
+	loop parallel.Loop
+	plan plan
+}
+
+// Init implements Optimizer.
+func (o *Adam) Init(params []model.Parameter) error {
+	o.step = simd.Adam{WeightDecay: o.WeightDecay, Beta1: cmp.Or(o.Beta1, 0.9), Beta2: cmp.Or(o.Beta2, 0.999), Epsilon: cmp.Or(o.Epsilon, 1e-8)}
+	if s := &o.step; !(s.Beta1 > 0 && s.Beta1 < 1) || !(s.Beta2 > 0 && s.Beta2 < 1) || !(s.Epsilon > 0) || !(s.WeightDecay >= 0) || math.IsInf(s.Epsilon+s.WeightDecay, 0) {
+		return errkind.Errorf(ErrInput, "train: Adam: got betas %g and %g, epsilon %g and weight decay %g, want betas in (0, 1), a positive epsilon and a decay of at least 0", s.Beta1, s.Beta2, s.Epsilon, s.WeightDecay)
+	}
+	var err error
+	if o.targets, o.state, err = newTargets(params, true, "adam.m", "adam.v"); err != nil {
+		return err
+	}
+	if o.steps, err = op.ArrayOf([]float64{0}, 1); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	o.state = append(o.state, NamedArray{"adam.steps", o.steps})
+	o.loop.Body = o.piece
+	o.plan = plan{}
+	return nil
+}
+
+// State implements Optimizer.
+func (o *Adam) State() []NamedArray { return o.state }
+
+// Step implements Optimizer.
+func (o *Adam) Step(rows []int32, lr, clip float64) {
+	o.begin(lr, clip)
+	for i := range o.targets {
+		o.t = &o.targets[i]
+		o.t.checkRows(rows)
+		o.grad = o.t.gradient(rows)
+		o.loop.Run(o.t.Value.Len(), elementsPerPiece)
+		o.t.forget(rows)
+	}
+}
+
+// begin sets the numbers of the next step, and counts it.
+func (o *Adam) begin(lr, clip float64) {
+	steps := op.Data[float64](o.steps)
+	steps[0]++
+	o.step.Step = lr / (1 - math.Pow(o.step.Beta1, steps[0]))
+	o.step.Scale = 1 / math.Sqrt(1-math.Pow(o.step.Beta2, steps[0]))
+	o.step.Clip = bound(clip)
+}
+
+// numbers implements deviceOptimizer.
+func (o *Adam) numbers(lr, clip float64) stepNumbers {
+	o.begin(lr, clip)
+	return stepNumbers{float32(o.step.Step), float32(o.step.Clip), float32(o.step.Scale)}
+}
+
+// launch implements deviceOptimizer.
+func (o *Adam) launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error {
+	return o.plan.launch(d, "adam_steps", o.targets, o.decay, rows, numbers, status,
+		device.F32(1-o.step.Beta1), device.F32(o.step.Beta2), device.F32(1-o.step.Beta2), device.F32(o.step.Epsilon))
+}
+
+// decay returns the weight decay, which is that of all parameters.
+func (o *Adam) decay(*target) float64 { return o.WeightDecay }
+
+func (o *Adam) piece(_, lo, hi int) {
+	if op.Data[float64](o.t.Value) != nil {
+		adamPiece[float64](o, lo, hi)
+	} else {
+		adamPiece[float32](o, lo, hi)
+	}
+}
+
+// adamPiece moves the elements [lo, hi) of a parameter.
+func adamPiece[T op.Float](o *Adam, lo, hi int) {
+	m, v := op.Data[T](o.t.memory[0]), op.Data[T](o.t.memory[1])
+	simd.AdamStep(op.Data[T](o.t.Value)[lo:hi], op.Data[T](o.grad)[lo:hi], m[lo:hi], v[lo:hi], &o.step)
+}
+
+// SGD is stochastic gradient descent as PyTorch defines it: with the clipped
+// gradient g plus WeightDecay·w instead of g,
+//
+//	buf ← Momentum·buf + (1 − Dampening)·g   (buf ← g in the first step)
+//	w ← w − lr·buf, or w − lr·(g + Momentum·buf) with Nesterov
+//
+// The zero value is w ← w − lr·g; with it alone, the rows of a sparse parameter that
+// have no gradient do not move and are left untouched.
+type SGD struct {
+	// Momentum and Dampening are in [0, 1], WeightDecay is at least 0.
+	// Dampening needs a Momentum.
+	Momentum, Dampening, WeightDecay float64
+	// Nesterov needs a Momentum and no Dampening.
+	Nesterov bool
+	// NoDecay reports whether a parameter has no weight decay; nil means that all have.
+	NoDecay func(p *model.Parameter) bool
+
+	targets []target
+	state   []NamedArray
+	begun   *op.Array // 1 after the first step
+
+	t    *target
+	rows []int32
+	grad *op.Array
+	step simd.Momentum
+	loop parallel.Loop
+	plan plan
+}
+
+// Init implements Optimizer.
+func (o *SGD) Init(params []model.Parameter) error {
+	if !(o.Momentum >= 0 && o.Momentum <= 1) || !(o.Dampening >= 0 && o.Dampening <= 1) || !(o.WeightDecay >= 0) || math.IsInf(o.WeightDecay, 0) {
+		return errkind.Errorf(ErrInput, "train: SGD: got momentum %g, dampening %g and weight decay %g, want the first two in [0, 1] and a decay of at least 0", o.Momentum, o.Dampening, o.WeightDecay)
+	}
+	if o.Dampening != 0 && o.Momentum == 0 {
+		return errkind.Errorf(ErrInput, "train: dampening of SGD without momentum: got %g, want 0", o.Dampening)
+	}
+	if o.Nesterov && (o.Momentum == 0 || o.Dampening != 0) {
+		return errkind.Errorf(ErrInput, "train: Nesterov's SGD: got momentum %g and dampening %g, want a positive momentum and 0", o.Momentum, o.Dampening)
+	}
+	var names []string
+	if !o.plain() {
+		names = []string{"sgd.momentum"}
+	}
+	var err error
+	if o.targets, o.state, err = newTargets(params, !o.plain(), names...); err != nil {
+		return err
+	}
+	if o.begun, err = op.ArrayOf([]int32{0}, 1); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	if o.Momentum == 0 {
+		o.state = nil // buf is the gradient of the last step and need not be kept
+	} else {
+		o.state = append(o.state, NamedArray{"sgd.begun", o.begun})
+	}
+	o.loop.Body = o.piece
+	o.plan = plan{}
+	return nil
+}
+
+// plain reports whether only the gradient moves a parameter.
+func (o *SGD) plain() bool { return o.Momentum == 0 && o.WeightDecay == 0 }
+
+// State implements Optimizer.
+func (o *SGD) State() []NamedArray { return o.state }
+
+// Step implements Optimizer.
+func (o *SGD) Step(rows []int32, lr, clip float64) {
+	o.rows = rows
+	o.begin(lr, clip)
+	for i := range o.targets {
+		o.t = &o.targets[i]
+		o.t.checkRows(rows)
+		o.step.WeightDecay = o.decay(o.t)
+		if o.t.Sparse && o.plain() {
+			o.loop.Run(o.t.Grad.Rows(), rowsPerPiece)
+			continue
+		}
+		o.grad = o.t.gradient(rows)
+		o.loop.Run(o.t.Value.Len(), elementsPerPiece)
+		o.t.forget(rows)
+	}
+}
+
+// begin sets the numbers of the next step that all parameters share, and counts it.
+func (o *SGD) begin(lr, clip float64) {
+	o.step = simd.Momentum{Step: lr, Clip: bound(clip), Momentum: o.Momentum, Dampening: o.Dampening, Nesterov: o.Nesterov}
+	begun := op.Data[int32](o.begun)
+	if begun[0] == 0 {
+		o.step.Dampening = 0
+		begun[0] = 1
+	}
+}
+
+// decay returns a parameter's weight decay.
+func (o *SGD) decay(t *target) float64 {
+	if o.NoDecay != nil && o.NoDecay(&t.Parameter) {
+		return 0
+	}
+	return o.WeightDecay
+}
+
+// numbers implements deviceOptimizer.
+func (o *SGD) numbers(lr, clip float64) stepNumbers {
+	o.begin(lr, clip)
+	return stepNumbers{float32(lr), float32(o.step.Clip), float32(1 - o.step.Dampening)}
+}
+
+// launch implements deviceOptimizer.
+func (o *SGD) launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error {
+	for i := range o.targets {
+		if t := &o.targets[i]; t.Sparse && o.plain() {
+			if err := t.launchRows(d, "sgd_rows", t.Value, rows, device.Arg(numbers), device.Arg(status)); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case o.Momentum == 0:
+		return o.plan.launch(d, "sgd_steps", o.targets, o.decay, rows, numbers, status)
+	case o.Nesterov:
+		return o.plan.launch(d, "momentum_steps", o.targets, o.decay, rows, numbers, status,
+			device.F32(o.Momentum), device.F32(1), device.F32(o.Momentum))
+	}
+	return o.plan.launch(d, "momentum_steps", o.targets, o.decay, rows, numbers, status,
+		device.F32(o.Momentum), device.F32(0), device.F32(1))
+}
+
+func (o *SGD) piece(_, lo, hi int) {
+	if op.Data[float64](o.t.Value) != nil {
+		momentumPiece[float64](o, lo, hi)
+	} else {
+		momentumPiece[float32](o, lo, hi)
+	}
+}
+
+// momentumPiece moves the elements [lo, hi) of a parameter, or the rows to which the
+// rows [lo, hi) of its sparse gradient belong.
+func momentumPiece[T op.Float](o *SGD, lo, hi int) {
+	w := op.Data[T](o.t.Value)
+	switch {
+	case o.t.Sparse && o.plain():
+		d := o.t.Grad.Cols()
+		simd.DescendRows(w, op.Data[T](o.t.Grad)[lo*d:hi*d], d, o.rows[lo:hi], T(o.step.Step), T(o.step.Clip))
+	case o.plain():
+		simd.Descend(w[lo:hi], op.Data[T](o.grad)[lo:hi], T(o.step.Step), T(o.step.Clip))
+	default:
+		simd.MomentumStep(w[lo:hi], op.Data[T](o.grad)[lo:hi], op.Data[T](o.t.memory[0])[lo:hi], &o.step)
+	}
+}
+
+// stepNumbers are the numbers of a step: its size, the gradient's clip bound, and
+// others that depend on the optimiser.
+type stepNumbers [8]float32
+
+// A deviceOptimizer is an Optimizer that can also step parameters on a device, in float32, if
+// they were there at Init.
+type deviceOptimizer interface {
+	Optimizer
+	// numbers returns the numbers of the next step, of that size and clip bound, and
+	// counts it as taken.
+	numbers(lr, clip float64) stepNumbers
+	// launch takes the step whose numbers are at a device address: see Step. rows are
+	// the batch's distinct points (int32, on the device), or nil if no gradient is
+	// sparse. Nothing moves if the int32 at status is not 0.
+	launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error
+}
+
+var (
+	_ deviceOptimizer = (*SGD)(nil)
+	_ deviceOptimizer = (*Adam)(nil)
+)
+
+const (
+	// elementsPerShare is the number of a parameter's elements that a block updates,
+	// with threadsPerShare threads.
+	elementsPerShare = 1024
+	threadsPerShare  = 256
+	// wordsPerShare is the number of words in the plan for them.
+	wordsPerShare = 8
+)
+
+// A plan lets one launch update all parameters whose rows all move. It lists, share by
+// share, where a parameter, its gradient and the optimiser's state are on the device: see
+// kernels/src/optimisers.c.
+type plan struct {
+	words     []int64
+	addresses []device.Pointer // of the arrays for which words were made
+	seen      []device.Pointer // of the arrays of this launch
+	there     *device.Memory   // words, on the device
+}
+
+// launch runs a kernel that updates the targets whose rows all move; others are its
+// last arguments. decay returns a target's weight decay.
+func (p *plan) launch(d *device.Device, kernel string, targets []target, decay func(*target) float64,
+	rows *op.Array, numbers, status device.Pointer, others ...device.Arg) error {
+	p.seen = p.seen[:0]
+	for i := range targets {
+		t := &targets[i]
+		if t.Sparse && t.dense == nil {
+			continue
+		}
+		gradient := t.Grad
+		if t.dense != nil {
+			gradient = t.dense
+			if err := t.launchRows(d, "place_rows", t.dense, rows, device.Arg(status)); err != nil {
+				return err
+			}
+		}
+		p.seen = append(p.seen, t.Value.Pointer(), gradient.Pointer())
+		for _, a := range t.memory {
+			p.seen = append(p.seen, a.Pointer())
+		}
+	}
+	if p.there == nil || p.there.Device() != d || !slices.Equal(p.seen, p.addresses) {
+		if err := p.make(d, targets, decay); err != nil {
+			return err
+		}
+	}
+	if len(p.words) == 0 {
+		return nil
+	}
+	args := [device.MaxArgs]device.Arg{device.Arg(p.addresses[0]), device.Arg(p.there.Pointer()), device.Arg(numbers), device.Arg(status)}
+	n := 4 + copy(args[4:], others)
+	return d.Launch(kernel, device.Launch{Grid: len(p.words) / wordsPerShare, Block: threadsPerShare}, args[:n]...)
+}
+
+// make makes and uploads the plan for the arrays in seen.
+func (p *plan) make(d *device.Device, targets []target, decay func(*target) float64) error {
+	p.words, p.addresses = p.words[:0], append(p.addresses[:0], p.seen...)
+	at := 0 // in addresses
+	for i := range targets {
+		t := &targets[i]
+		if t.Sparse && t.dense == nil {
+			continue
+		}
+		if n := t.Grad.Len(); t.dense == nil && n != t.Value.Len() {
+			return fmt.Errorf("train: a gradient of %d elements for %s, which has %d", n, t.Name, t.Value.Len())
+		}
+		var share [wordsPerShare]int64
+		arrays := 2 + len(t.memory)
+		for k, a := range p.addresses[at : at+arrays] {
+			share[k] = (int64(a) - int64(p.addresses[0])) / 4
+		}
+		at += arrays
+		share[5] = int64(math.Float32bits(float32(decay(t))))
+		if t.dense != nil {
+			share[6] = 1
+		}
+		for left := t.Value.Len(); left > 0; left -= elementsPerShare {
+			share[4] = int64(min(left, elementsPerShare))
+			p.words = append(p.words, share[:]...)
+			for k := range arrays {
+				share[k] += elementsPerShare
+			}
+		}
+	}
+	there, err := d.Alloc(8 * len(p.words))
+	if err != nil {
+		return err
+	}
+	if p.there != nil {
+		p.there.Free()
+	}
+	p.there = there
+	return device.Upload(d, there.Pointer(), p.words)
+}
+
+// launchRows runs a kernel on the rows of a sparse gradient. Its last arguments are
+// others and the number of lanes (see device.Lanes).
+func (t *target) launchRows(d *device.Device, kernel string, to, rows *op.Array, others ...device.Arg) error {
+	if rows == nil || rows.Len() != t.Grad.Rows() {
+		n := 0
+		if rows != nil {
+			n = rows.Len()
+		}
+		return fmt.Errorf("train: %d rows of %s for a gradient of %d", n, t.Name, t.Grad.Rows())
+	}
+	n, cols := t.Grad.Rows(), t.Grad.Cols()
+	lanes := device.Lanes(cols)
+	args := [device.MaxArgs]device.Arg{to.Arg(), t.Grad.Arg(), rows.Arg(), device.Int(n), device.Int(cols)}
+	k := 5 + copy(args[5:], others)
+	args[k] = device.Int(lanes)
+	return d.Each(kernel, n<<lanes, args[:k+1]...)
+}

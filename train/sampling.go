@@ -1,6 +1,9 @@
 package train
 
 import (
+	"slices"
+
+	"cne/internal/errkind"
 	"cne/internal/rng"
 	"cne/internal/simd"
 	"cne/model"
@@ -98,3 +101,16 @@ func (s *negativeSampler) draw(to *model.Batch, m, epoch, batch int) {
 		to.Negatives = s.rows
 	}
 }
+
+var samplingNames = errkind.Names[Sampling]{Package: "train", Type: "Sampling", What: "way to draw negatives", Err: ErrInput, Words: []string{"auto", "singly", "runs"}}
+
+func (s Sampling) String() string { return samplingNames.String(s) }
+
+// MarshalText implements encoding.TextMarshaler: "auto", "singly" or "runs".
+func (s Sampling) MarshalText() ([]byte, error) { return samplingNames.Text(s) }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *Sampling) UnmarshalText(text []byte) error { return samplingNames.Parse(s, text) }
+
+// Words returns the names of all ways to draw negatives.
+func (Sampling) Words() []string { return slices.Clone(samplingNames.Words) }

@@ -1,6 +1,11 @@
 package train
 
-import "math"
+import (
+	"math"
+
+	"cne/internal/errkind"
+	"cne/model/op"
+)
 
 // Schedule says how the step size falls over a phase of T epochs, after W epochs
 // of warm-up.
@@ -34,3 +39,88 @@ func scheduled(a Schedule, lr float64, epoch, batch, batches, warmUp, epochs int
 	}
 	return lr
 }
+
+// A Normalization gives the constant of a loss at a place on the spectrum from t-SNE
+// (s = 0) to UMAP (s = 1); s may be any real number (Section 5 of the paper).
+//
+// For Neg-t-SNE the place is a normalisation constant
+//
+//	Z̄ = Z_tsne^(1−s) · Z_umap^s  with  Z_tsne = 100·n and Z_umap = n²/5,
+//
+// for InfoNC-t-SNE the divisor ρ = 4^s of the repulsive term. (For n < 500, where
+// 100·n exceeds n²/5, Neg-t-SNE's slider runs the other way round: for data as small
+// as that, give Z̄.)
+type Normalization struct {
+	// N is the number of points.
+	N int
+}
+
+// ZBar returns Neg-t-SNE's normalisation constant at s.
+func (p Normalization) ZBar(s float64) float64 {
+	n := float64(p.N)
+	return math.Exp((1-s)*math.Log(100*n) + s*math.Log(n*n/5))
+}
+
+// Z returns NC-t-SNE's estimate of the partition function of N points,
+// exp(log Z)·N(N−1). It may be infinite.
+func (p Normalization) Z(logZ float64) float64 {
+	n := float64(p.N)
+	return math.Exp(logZ) * n * (n - 1)
+}
+
+// LogConst returns the logarithm of the loss's constant, as op.Contrastive takes it:
+// of c = Z̄·m/|X| for Neg-t-SNE, where |X| = n² and m is the number of negatives of each
+// head, of ρ for InfoNC-t-SNE, and 0 for the others.
+func (p Normalization) LogConst(loss op.Loss, at SpectrumParam, m int) float64 {
+	logC := func(zBar float64) float64 { return math.Log(zBar) + math.Log(float64(m)) - 2*math.Log(float64(p.N)) }
+	switch constant := loss.Info().Constant; {
+	case constant == op.FixedZ && at.ZBar != nil && *at.ZBar != 0:
+		return logC(*at.ZBar)
+	case constant == op.FixedZ && at.S != nil:
+		return logC(p.ZBar(*at.S))
+	case constant == op.Divisor && at.S != nil:
+		return *at.S * math.Log(4)
+	}
+	return 0
+}
+
+// A SpectrumParam says where a loss is on the spectrum from t-SNE to UMAP. At most one of
+// S and ZBar is given. The zero value leaves it open: c = 1 for Neg-t-SNE, which is the
+// paper's Z̄ = |X|/m, and ρ = 1 for InfoNC-t-SNE.
+type SpectrumParam struct {
+	// S is the position on the slider, for Neg-t-SNE and InfoNC-t-SNE.
+	S *float64 `key:"s"`
+	// ZBar is a fixed normalisation constant above 0, for Neg-t-SNE, or 0 for |X|/m.
+	ZBar *float64 `key:"z_bar" in:"(0,inf)" words:"uniform=0"`
+}
+
+// FromS returns the position s on the slider.
+func FromS(s float64) SpectrumParam { return SpectrumParam{S: &s} }
+
+// FromZBar returns the position with the normalisation constant z.
+func FromZBar(z float64) SpectrumParam { return SpectrumParam{ZBar: &z} }
+
+// Given reports whether S or ZBar is given.
+func (p SpectrumParam) Given() bool { return p.S != nil || p.ZBar != nil }
+
+// Exaggerated returns the position during early exaggeration: at least s = 1. A position
+// that is not given by S stays as it is.
+func (p SpectrumParam) Exaggerated() SpectrumParam {
+	if p.S == nil {
+		return p
+	}
+	return FromS(max(*p.S, 1))
+}
+
+var scheduleNames = errkind.Names[Schedule]{Package: "train", Type: "Schedule", What: "schedule", Err: ErrInput, Words: []string{"linear", "none", "cosine"}}
+
+func (a Schedule) String() string { return scheduleNames.String(a) }
+
+// MarshalText implements encoding.TextMarshaler: Constant is "none".
+func (a Schedule) MarshalText() ([]byte, error) { return scheduleNames.Text(a) }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (a *Schedule) UnmarshalText(text []byte) error { return scheduleNames.Parse(a, text) }
+
+// Words returns the names of all schedules, with that of none at the end.
+func (Schedule) Words() []string { return []string{"linear", "cosine", "none"} }

@@ -26,8 +26,7 @@
 // data), what is drawn from a graph's edges during training (package train), and
 // how well an embedding keeps neighbours.
 //
-// How a search goes is told in exact.go, where its candidates come from in
-// blocks.go, blocks_device.go and find_device.go, and why they can be trusted in bound.go. The
-// approximate search of points among themselves is in descent.go, that of other
+// How a search goes is told in search.go, where its candidates come from, and why they can be
+// trusted, in blocks.go and device.go. The approximate search of points among themselves is in descent.go, that of other
 // points in walk.go, and the trees with which both begin in forest.go.
 package neighbors

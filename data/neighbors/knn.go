@@ -8,7 +8,9 @@ import (
 
 	"cne/data"
 	"cne/internal/device"
+	"cne/internal/errkind"
 	"cne/internal/finite"
+	"cne/internal/rng"
 )
 
 // Errors that those of KNN, Search and Ranks wrap.
@@ -214,4 +216,121 @@ func dist2(a, b []float32, limit float64) float64 {
 		s2 += float64(d * d)
 	}
 	return (s0 + s1) + (s2 + s3)
+}
+
+// A SearchMethod says how neighbours are found.
+type SearchMethod int
+
+const (
+	// Auto is Approximate where that is faster by seconds, as Approximates tells,
+	// and elsewhere Exact.
+	Auto SearchMethod = iota
+	// Exact finds the nearest points.
+	Exact
+	// Approximate finds points of which nearly all are among the nearest, in a time
+	// that grows little faster than their number. EstimateRecall tells what share.
+	Approximate
+)
+
+var searchMethods = errkind.Names[SearchMethod]{Package: "neighbors", Type: "SearchMethod", What: "search for neighbours",
+	Words: []string{"auto", "exact", "approximate"}}
+
+// String returns "auto", "exact" or "approximate".
+func (s SearchMethod) String() string { return searchMethods.String(s) }
+
+// MarshalText returns the word of String. Another value is an error.
+func (s SearchMethod) MarshalText() ([]byte, error) { return searchMethods.Text(s) }
+
+// UnmarshalText reads one of the words. Another is an error.
+func (s *SearchMethod) UnmarshalText(text []byte) error { return searchMethods.Parse(s, text) }
+
+// Words returns the words of all methods.
+func (SearchMethod) Words() []string { return searchMethods.Words }
+
+// For each point an approximate search takes a time that grows with k, the exact one
+// a time that grows with n·(D+12). Where they meet, n·(D+12)/k was found to be 90 000 for
+// D = 10 and k = 5, 54 000 for 10 and 15, 180 000 for 50 and 15, 103 000 for 50 and 100,
+// and a million for 784 and 15. Those with small k have fewer than 100 000 points there,
+// which Auto leaves to the exact search in any case: it takes seconds.
+const (
+	autoPoints      = 100_000
+	autoPerNeighbor = 100_000
+)
+
+// Approximates reports whether the method finds the k nearest of n points of d
+// values approximately. Auto does if there are more than 100 000 points, of more
+// than 8 values (in fewer dimensions a tree finds the nearest as fast), and
+// n·(d+12) is above 100 000·k.
+func (s SearchMethod) Approximates(n, d, k int) bool {
+	switch s {
+	case Auto:
+		return n > autoPoints && d > treeMaxD && float64(n)*float64(d+12) > autoPerNeighbor*float64(k)
+	case Approximate:
+		return true
+	}
+	return false
+}
+
+// A Recall is the share of the nearest neighbours that a search has found, as
+// estimated from some of the points.
+type Recall struct {
+	// Share is between 0 and 1, StdErr its standard error.
+	Share, StdErr float64
+	// Points is the number of points whose nearest neighbours were compared.
+	Points int
+}
+
+// recallPoints is how many points EstimateRecall takes.
+const recallPoints = 1000
+
+// EstimateRecall compares the neighbours that KNN has found of 1000 points of m,
+// or of all if there are not more, drawn by the seed, with their nearest. A found
+// point counts if it is at most as far as the farthest of as many nearest ones;
+// of equally near points it does not matter which were found. It takes O(nD)
+// operations for each of the points and about as much memory as m has. On a device
+// it needs what Search needs there.
+//
+// It fails if nb are not the neighbours of m's points (ErrInput), and as Search
+// does. If ctx ends before, the error is ctx's.
+func EstimateRecall(ctx context.Context, m *data.Matrix, nb *Neighbors, seed uint64, opt Options) (*Recall, error) {
+	if err := checkSizes(m, "matrix"); err != nil {
+		return nil, err
+	}
+	if nb == nil || nb.N != m.N || nb.K < 1 || nb.K >= m.N || len(nb.Dist2) != nb.N*nb.K {
+		return nil, fmt.Errorf("neighbors: %w: neighbours: want those of all %d points", ErrInput, m.N)
+	}
+	stream := rng.New(seed, rng.Sample, recallPoints)
+	count := min(recallPoints, m.N)
+	sample := data.NewMatrix(count, m.D)
+	rows := make([]int, 0, count)
+	for i := 0; len(rows) < count; i++ { // each set of rows is as likely
+		if stream.IntN(m.N-i) < count-len(rows) {
+			copy(sample.Row(len(rows)), m.Row(i))
+			rows = append(rows, i)
+		}
+	}
+	// One of the nearest is the point itself, or as near as it.
+	nearest, err := Search(ctx, m, sample, nb.K+1, Options{Search: Exact, Device: opt.Device})
+	if err != nil {
+		return nil, err
+	}
+	var sum, squares float64
+	for r, i := range rows {
+		limit := nearest.Dist2[r*nearest.K+nb.K]
+		found := 0
+		for _, d2 := range nb.Dist2[i*nb.K : (i+1)*nb.K] {
+			if d2 <= limit {
+				found++
+			}
+		}
+		share := float64(found) / float64(nb.K)
+		sum, squares = sum+share, squares+share*share
+	}
+	c := float64(count)
+	r := &Recall{Share: sum / c, Points: count}
+	if count > 1 && count < m.N {
+		variance := max(0, squares-sum*sum/c) / (c - 1)
+		r.StdErr = math.Sqrt(variance / c * (1 - c/float64(m.N)))
+	}
+	return r, nil
 }

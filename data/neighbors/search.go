@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"cne/data"
+	"cne/internal/parallel"
 )
 
 // An Index finds the nearest of a fixed set of base points to any query
@@ -131,4 +133,339 @@ func (x *Index) Search(ctx context.Context, queries *data.Matrix, k int) (*Neigh
 		return nil, err
 	}
 	return nb, nil
+}
+
+// The exact search re-ranks candidates in float64, checks that no other point can be
+// nearer, and searches a tree where the check fails.
+//
+// A source of candidates names, for each query, a few base points that are
+// probably its nearest, and a threshold that all others exceed. The candidates
+// are ranked in float64; the threshold proves, with a bound on the rounding
+// errors, that no other base point can be nearer; and the queries for which
+// that fails are searched in a tree, after low-precision candidates have been computed
+// again.
+
+// slack is how many candidates a source keeps beyond k. The distance of the
+// last one has to exceed that of the k-th neighbour by more than the rounding
+// error, typically 10⁻⁴ of it.
+const slack = 16
+
+// beyond is more than every s of points that can be candidates of each other,
+// s ≤ 2D for coordinates up to 1. As a threshold it says that every base point
+// is a candidate, or that the source vouches for those that are not.
+const beyond = 0x1p100
+
+// candidates is a source of candidates among base points. Several goroutines
+// may use one at once.
+type candidates interface {
+	// search finds candidates for searches of k neighbours of the queries. It
+	// calls rank for each block of queries, lo to hi−1 with lo a multiple of
+	// blockSize, perhaps for several blocks at once, and returns once all
+	// these calls have.
+	search(ctx context.Context, queries *data.Matrix, k int, rank ranker) error
+	// join does the same for the base points themselves, none of which is its
+	// own candidate.
+	join(ctx context.Context, k int, rank ranker) error
+	// again does the same, with all the precision that the source has, for the queries
+	// with these rows, whose candidates were coarse; own says that they are base points.
+	// lo and hi then count in rows.
+	again(ctx context.Context, queries *data.Matrix, rows []int32, own bool, k int, rank ranker) error
+	// free gives back what Go does not reclaim by itself.
+	free()
+}
+
+// A ranker takes the candidates of queries lo to hi−1, which are valid until it
+// returns. It returns for how many of them they have to be looked for again.
+type ranker func(lo, hi int, s *shortlists) (again int)
+
+// shortlists are the candidates of some queries.
+type shortlists struct {
+	room      int       // how many keys there is room for, per query
+	keys      []uint64  // [queries, room]: the bits of s in float32, then the index of the base point
+	count     []int32   // [queries]: how many keys there are
+	threshold []uint32  // [queries]: the bits of an s below which all base points are candidates
+	dist2     []float64 // [queries, room]: the squared distances to them; nil if they are not known
+	norm      []float64
+	bound     errorBound // of s
+	coarse    bool       // whether the source can do better
+}
+
+// of returns the candidates of query r of the block, its threshold and ‖z‖.
+func (s *shortlists) of(r int) (keys []uint64, threshold float32, norm float64) {
+	return s.keys[r*s.room : r*s.room+int(s.count[r])], math.Float32frombits(s.threshold[r]), s.norm[r]
+}
+
+// farQuery bounds the norm of queries that have candidates: z ≤ 2⁴⁰ keeps s
+// below beyond, and far from overflow. Queries that are farther from the base,
+// on its own scale, are searched in the tree.
+const farQuery = 0x1p40
+
+// far reports whether a query of that norm is so far.
+func far(norm float64) bool { return !(norm <= farQuery) }
+
+// noSelf is the point to exclude when there is none.
+const noSelf = -1
+
+// tooFew reports that a search for k neighbours among n points has no use for
+// candidates, which pay if they are few out of many.
+func tooFew(n, k int) bool { return n/4-slack < k }
+
+// find sets nb to the nearest neighbours of the queries. Own says that these
+// are the base points, none of which is its own neighbour.
+func (x *Index) find(ctx context.Context, nb *Neighbors, queries *data.Matrix, own bool) error {
+	if x.graph != nil {
+		return x.findByWalking(ctx, nb, queries)
+	}
+	if x.candidates == nil || nb.K > x.maxK || tooFew(x.base.N, nb.K) {
+		return x.findInTree(ctx, nb, queries, own)
+	}
+	_, err := x.findAmongCandidates(ctx, nb, queries, own)
+	return err
+}
+
+// findInTree is find by searching the tree for all queries.
+func (x *Index) findInTree(ctx context.Context, nb *Neighbors, queries *data.Matrix, own bool) error {
+	var rows []int32
+	if own {
+		rows = x.tree().index // in the tree's order, consecutive searches visit the same nodes
+	} else {
+		rows = make([]int32, queries.N)
+		for i := range rows {
+			rows[i] = int32(i)
+		}
+	}
+	for i := range rows {
+		nb.unlimit(i)
+	}
+	return x.improve(ctx, nb, queries, own, rows)
+}
+
+// findAmongCandidates is find by ranking candidates. It also returns how many
+// queries had to be searched in the tree, too.
+func (x *Index) findAmongCandidates(ctx context.Context, nb *Neighbors, queries *data.Matrix, own bool) (improved int, err error) {
+	// rank returns a ranker of queries with these rows, or of all in their order, and where
+	// it notes those whose candidates prove nothing, and whether they are coarse.
+	rank := func(rows []int32, n int) (ranker, *[2][][]int32) {
+		pieces := parallel.Pieces(n, blockSize)
+		unproved := [2][][]int32{make([][]int32, pieces), make([][]int32, pieces)}
+		return func(lo, hi int, s *shortlists) (again int) {
+			parallel.For(hi-lo, blockSize, func(piece, from, to int) {
+				if ctx.Err() != nil {
+					return // improve reports it
+				}
+				best := newTopK(nb.K)
+				for r := from; r < to; r++ {
+					i := lo + r
+					if rows != nil {
+						i = int(rows[i])
+					}
+					if x.rank(best, nb, i, queries.Row(i), s, r) {
+						continue
+					}
+					coarse := 0
+					if s.coarse && !far(s.norm[r]) {
+						coarse = 1
+					}
+					list := &unproved[coarse][lo/blockSize+piece]
+					*list = append(*list, int32(i))
+				}
+			})
+			for piece := range parallel.Pieces(hi-lo, blockSize) {
+				again += len(unproved[1][lo/blockSize+piece])
+			}
+			return again
+		}, &unproved
+	}
+	first, unproved := rank(nil, queries.N)
+	if own {
+		err = x.candidates.join(ctx, nb.K, first)
+	} else {
+		err = x.candidates.search(ctx, queries, nb.K, first)
+	}
+	if err != nil {
+		return 0, err
+	}
+	rows := slices.Concat(unproved[0]...)
+	if again := slices.Concat(unproved[1]...); len(again) > 0 {
+		second, unproved := rank(again, len(again))
+		if err := x.candidates.again(ctx, queries, again, own, nb.K, second); err != nil {
+			return 0, err
+		}
+		rows = append(rows, slices.Concat(unproved[0]...)...)
+	}
+	return len(rows), x.improve(ctx, nb, queries, own, rows)
+}
+
+// rank sets row i of nb to the nearest of the candidates of query r of a block,
+// and reports whether they are certainly the nearest of all base points.
+func (x *Index) rank(best *topK, nb *Neighbors, i int, query []float32, s *shortlists, r int) bool {
+	keys, threshold, norm := s.of(r)
+	if far(norm) {
+		nb.unlimit(i)
+		return false
+	}
+	best.resetAll()
+	for c, key := range keys {
+		j := int32(uint32(key))
+		if s.dist2 != nil {
+			best.offer(s.dist2[r*s.room+c], j)
+		} else {
+			best.offer(dist2(query, x.base.Row(int(j)), best.limit), j)
+		}
+	}
+	proved := threshold == beyond || x.frame.proves(s.bound, threshold, norm, best.limit)
+	best.store(nb, i)
+	return proved
+}
+
+// unlimit makes row i of nb one that improve searches without a limit.
+func (nb *Neighbors) unlimit(i int) { nb.Dist2[(i+1)*nb.K-1] = math.Inf(1) }
+
+// searchGrain is the number of queries that are searched in a tree in one
+// piece.
+const searchGrain = 16
+
+// improve sets some rows of nb to what a search of the tree finds. What is the
+// last of a row already limits its search.
+func (x *Index) improve(ctx context.Context, nb *Neighbors, queries *data.Matrix, own bool, rows []int32) error {
+	if len(rows) == 0 {
+		return ctx.Err()
+	}
+	t := x.tree()
+	return parallel.ForContext(ctx, len(rows), searchGrain, func(_, lo, hi int) {
+		best := newTopK(nb.K)
+		for _, row := range rows[lo:hi] {
+			self := int32(noSelf)
+			if own {
+				self = row
+			}
+			i := int(row)
+			last := (i+1)*nb.K - 1
+			best.reset(nb.Dist2[last], nb.Index[last]+1) // the last may be a neighbour itself
+			t.search(best, queries.Row(i), self, 0)
+			best.store(nb, i)
+		}
+	})
+}
+
+// topK collects the k smallest (distance, index) pairs of those offered to
+// it, in lexicographic order, as a binary heap with the largest on top.
+type topK struct {
+	k     int
+	dist2 []float64
+	index []int32
+	// Only pairs before (limit, limitIndex) are taken.
+	limit      float64
+	limitIndex int32
+}
+
+func newTopK(k int) *topK {
+	return &topK{k: k, dist2: make([]float64, 0, k), index: make([]int32, 0, k)}
+}
+
+// reset empties the collection. Pairs from (limit, limitIndex) on are refused.
+func (t *topK) reset(limit float64, limitIndex int32) {
+	t.dist2, t.index = t.dist2[:0], t.index[:0]
+	t.limit, t.limitIndex = limit, limitIndex
+}
+
+// resetAll empties the collection and sets no limit.
+func (t *topK) resetAll() { t.reset(math.Inf(1), 0) }
+
+// wants reports whether a pair would be taken.
+func (t *topK) wants(d float64, i int32) bool {
+	return d < t.limit || d == t.limit && i < t.limitIndex
+}
+
+// after reports whether entry a comes after entry b.
+func (t *topK) after(a, b int) bool {
+	return t.dist2[a] > t.dist2[b] || t.dist2[a] == t.dist2[b] && t.index[a] > t.index[b]
+}
+
+func (t *topK) swap(a, b int) {
+	t.dist2[a], t.dist2[b] = t.dist2[b], t.dist2[a]
+	t.index[a], t.index[b] = t.index[b], t.index[a]
+}
+
+// offer takes the pair if it is among the k smallest so far.
+func (t *topK) offer(d float64, i int32) {
+	if !t.wants(d, i) {
+		return
+	}
+	if c := len(t.index); c < t.k {
+		t.dist2, t.index = append(t.dist2, d), append(t.index, i)
+		for c > 0 && t.after(c, (c-1)/2) {
+			t.swap(c, (c-1)/2)
+			c = (c - 1) / 2
+		}
+		if len(t.index) < t.k {
+			return
+		}
+	} else {
+		t.dist2[0], t.index[0] = d, i
+		t.sink(t.k)
+	}
+	t.limit, t.limitIndex = t.dist2[0], t.index[0]
+}
+
+// sink moves the top entry down to its place among the first n.
+func (t *topK) sink(n int) {
+	for at := 0; ; {
+		child := 2*at + 1
+		if child >= n {
+			return
+		}
+		if child+1 < n && t.after(child+1, child) {
+			child++
+		}
+		if !t.after(child, at) {
+			return
+		}
+		t.swap(at, child)
+		at = child
+	}
+}
+
+// store sorts the k pairs, which must be complete, and writes them as row i.
+// The collection must be reset before it is used again.
+func (t *topK) store(nb *Neighbors, i int) {
+	for n := len(t.index) - 1; n > 0; n-- {
+		t.swap(0, n)
+		t.sink(n)
+	}
+	copy(nb.Index[i*nb.K:(i+1)*nb.K], t.index)
+	copy(nb.Dist2[i*nb.K:(i+1)*nb.K], t.dist2)
+}
+
+// selectSmallest moves the k smallest of the keys to the front in no particular
+// order and returns the largest of them; 1 ≤ k ≤ len(keys). (Hoare's selection with the median of three as pivot.)
+func selectSmallest[T uint32 | uint64](keys []T, k int) T {
+	lo, hi := 0, len(keys)-1
+	for lo < hi {
+		a, b, c := keys[lo], keys[lo+(hi-lo)/2], keys[hi]
+		pivot := max(min(a, b), min(max(a, b), c))
+		i, j := lo, hi
+		for i <= j {
+			for keys[i] < pivot {
+				i++
+			}
+			for keys[j] > pivot {
+				j--
+			}
+			if i <= j {
+				keys[i], keys[j] = keys[j], keys[i]
+				i++
+				j--
+			}
+		}
+		switch {
+		case k-1 <= j:
+			hi = j
+		case k-1 >= i:
+			lo = i
+		default:
+			return keys[k-1]
+		}
+	}
+	return keys[k-1]
 }

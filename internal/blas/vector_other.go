@@ -30,3 +30,9 @@ func sumStripVector([]int32, []float32, []float64, *[StripWidth]float64) {
 func spreadStripVector([]int32, []float32, []float64, *[StripWidth]float64) {
 	panic("blas: no vector form")
 }
+
+func pairVectors(Panels) bool { return false }
+
+func multiplyPairs(Panels, int, []uint32, int, int, []uint32, bool, []float32, int) {
+	panic("blas: no vector form")
+}

@@ -1,7 +1,6 @@
 package device
 
 import (
-	"cne/internal/memory"
 	"errors"
 	"fmt"
 	"math"
@@ -10,6 +9,8 @@ import (
 	"sync"
 	"time"
 	"unsafe"
+
+	"cne/internal/memory"
 )
 
 // The kinds of error that devices return, to be told apart with errors.Is.
@@ -633,4 +634,79 @@ func (d *Device) Close() error {
 		return d.note(err)
 	}
 	return nil // or it was said before that the device has failed
+}
+
+// Pieces are pieces of a device's memory with one lifetime.
+type Pieces []*Memory
+
+// AllocPieces allocates a piece for each number of bytes: all of them, or none and
+// Alloc's error.
+func (d *Device) AllocPieces(bytes ...int) (Pieces, error) {
+	var p Pieces
+	for _, n := range bytes {
+		m, err := d.Alloc(n)
+		if err != nil {
+			p.Free()
+			return nil, err
+		}
+		p = append(p, m)
+	}
+	return p, nil
+}
+
+// At returns where the i-th piece begins.
+func (p Pieces) At(i int) Pointer { return p[i].Pointer() }
+
+// Free gives all of them back.
+func (p Pieces) Free() {
+	for _, m := range p {
+		m.Free()
+	}
+}
+
+// A pool keeps freed memory for allocations of the same size: the driver's own take
+// longer than most kernels, and wait for all of them.
+type pool struct {
+	free            map[int64][]Pointer // by class
+	allocated, used int64               // bytes
+}
+
+// classOf rounds a number of bytes up to a multiple of 256 and to one of few sizes, at
+// most an eighth larger.
+func classOf(bytes int) int64 {
+	n := max(int64(bytes), 1)
+	step := int64(256)
+	for step*16 <= n {
+		step *= 2
+	}
+	return (n + step - 1) / step * step
+}
+
+func (p *pool) take(class int64) (Pointer, bool) {
+	list := p.free[class]
+	if len(list) == 0 {
+		return 0, false
+	}
+	at := list[len(list)-1]
+	p.free[class] = list[:len(list)-1]
+	return at, true
+}
+
+func (p *pool) put(at Pointer, bytes int) {
+	class := classOf(bytes)
+	p.free[class] = append(p.free[class], at)
+	p.used -= class
+}
+
+// empty returns all free memory to the driver.
+func (p *pool) empty(free func(Pointer) error) error {
+	var failed error
+	for class, list := range p.free {
+		for _, at := range list {
+			failed = errors.Join(failed, free(at))
+			p.allocated -= class
+		}
+		delete(p.free, class)
+	}
+	return failed
 }

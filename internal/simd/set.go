@@ -1,6 +1,10 @@
 package simd
 
-import "golang.org/x/sys/cpu"
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
 
 // A Set is an instruction set for which packages with assembly may have vector forms; a
 // wider one comes after a narrower one.
@@ -38,3 +42,27 @@ func Available() (sets []Set) {
 
 // BFloat16 reports whether, with AVX512, the processor multiplies pairs of bfloat16.
 func BFloat16() bool { return Best() == AVX512 && cpu.X86.HasAVX512BF16 }
+
+// PlaceWords writes each word to order where next says that the next of its choice
+// goes: order[next[c]] = words[i] for c = choice[i], and next[c] grows by one. As many
+// words must have room there, and there is a next for each choice. It is fast where the
+// choices take turns: the lines of the cache that are written to soon are asked for.
+func PlaceWords[T ~uint64](order, words []T, choice []uint8, next *[256]int) {
+	if len(choice) == 0 {
+		return
+	}
+	placeWords(uint64s(order), uint64s(words[:len(choice)]), choice, next[:])
+}
+
+func uint64s[T ~uint64](x []T) []uint64 {
+	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
+}
+
+func placeWordsPortable(order, words []uint64, choice []uint8, next []int) {
+	words = words[:len(choice)]
+	for i, c := range choice {
+		at := next[c]
+		next[c] = at + 1
+		order[at] = words[i]
+	}
+}

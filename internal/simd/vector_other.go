@@ -93,3 +93,5 @@ func fetchRows(x *byte, stride, lines int, rows []int32) {}
 func placeWords(order, words []uint64, choice []uint8, next []int) {
 	placeWordsPortable(order, words, choice, next)
 }
+
+const assembly = false

@@ -1,13 +1,16 @@
 package op
 
 import (
+	"errors"
 	"fmt"
-
-	"cne/internal/errkind"
+	"math"
 
 	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"cne/internal/device"
+	"cne/internal/errkind"
 )
 
 // MaxConvSize is the largest stride and padding of a Conv2d.
@@ -190,4 +193,252 @@ func newWindows(x, weights *Array, stride, pad int) (windows, error) {
 	}
 	g.oh, g.ow = (g.h+2*pad-g.kh)/stride+1, (g.w+2*pad-g.kw)/stride+1
 	return g, nil
+}
+
+// deviceConv computes a part of a convolution on an accelerator: as a matrix product
+// where windows are single pixels; else by the device's library (cuDNN) or, where none
+// supports the convolution, by im2col as on the CPU.
+type deviceConv struct {
+	// weights are the weights, or their gradient, with channels last: [K, kh, kw, C].
+	weights *Array
+	// In bfloat16: copies of the weights, with channels last; of images and of the result's
+	// gradient where these are of float32; and a gradient that the caller wants in float32.
+	roundedWeights, roundedImages, roundedResult, computed rounded
+}
+
+// im2colBytes bounds the matrix of patches, unless those of one image are larger: small
+// enough for the second-level cache, large enough to keep a GPU busy. Tests lower it.
+var im2colBytes = 32 << 20
+
+// Launch implements Launcher.
+func (o *conv2d) Launch(d *Device, dst *Array, in []*Array) error {
+	g, err := newWindows(in[0], in[1], o.stride, o.pad)
+	if err != nil {
+		return err
+	}
+	return o.onDevice.launch(d, g, o.precision, convResult, in[0], in[1], dst)
+}
+
+// Launch implements Launcher.
+func (o *convGrad) Launch(d *Device, dst *Array, in []*Array) error {
+	g, err := newWindows(in[0], in[1], o.stride, o.pad)
+	if err != nil {
+		return err
+	}
+	if o.of == convImages {
+		return o.onDevice.launch(d, g, o.precision, convImages, dst, in[1], in[2])
+	}
+	return o.onDevice.launch(d, g, o.precision, convWeights, in[0], dst, in[2])
+}
+
+func (c *deviceConv) launch(d *Device, g windows, precision Precision, part convPart, images, weights, result *Array) error {
+	if g.n == 0 {
+		if part == convWeights {
+			return weights.Zero()
+		}
+		return nil
+	}
+	if precision == BFloat16 {
+		return c.launchHalves(d, g, part, images, weights, result)
+	}
+	if images.half() || result.half() {
+		return errkind.Errorf(ErrInput, "op: a conv2d in float32 takes no images of bfloat16; give it the precision of the operation that they are from")
+	}
+	taps := g.kh * g.kw
+	last := weights
+	if taps > 1 {
+		if err := c.reserve(d, g); err != nil {
+			return err
+		}
+		last = c.weights
+		if part != convWeights {
+			if err := transposeEach(d, last, weights, g.c, taps); err != nil {
+				return err
+			}
+		}
+	}
+	err := device.ErrNoConvolution
+	if !g.plain() {
+		err = d.Convolve(g.convolution(part, images, last, result))
+	}
+	if errors.Is(err, device.ErrNoConvolution) {
+		err = g.multiply(d, part, images, last, result)
+	}
+	if err == nil && part == convWeights && taps > 1 {
+		err = transposeEach(d, weights, last, taps, g.c)
+	}
+	return err
+}
+
+// launchHalves computes a part in bfloat16: operands of float32, the weights among them,
+// are rounded first. The gradient of weights is of float32: rounded to bfloat16 by the
+// device's library, once, and sums of products as they are without it.
+func (c *deviceConv) launchHalves(d *Device, g windows, part convPart, images, weights, result *Array) (err error) {
+	taps := g.kh * g.kw
+	halfWeights, err := c.roundedWeights.like(d, weights.Shape())
+	if err != nil {
+		return err
+	}
+	if part != convWeights {
+		if err := d.Each("transpose_round", halfWeights.Len(), halfWeights.Arg(), weights.Arg(), device.Int(g.c), device.Int(taps), device.Int(halfWeights.Len())); err != nil {
+			return err
+		}
+	}
+	halfImages, halfResult, wanted := images, result, (*Array)(nil)
+	switch part {
+	case convImages:
+		if !images.half() {
+			halfImages, err = c.computed.like(d, images.Shape())
+			wanted = images
+		}
+	default:
+		halfImages, err = c.roundedImages.of(d, images)
+	}
+	if err == nil && part == convResult && !result.half() {
+		halfResult, err = c.computed.like(d, result.Shape())
+		wanted = result
+	} else if err == nil && part != convResult {
+		halfResult, err = c.roundedResult.of(d, result)
+	}
+	if err != nil {
+		return err
+	}
+	err = device.ErrNoConvolution
+	if !g.plain() {
+		of := g.convolution(part, halfImages, halfWeights, halfResult)
+		of.BFloat16 = true
+		err = d.Convolve(of)
+	}
+	switch {
+	case errors.Is(err, device.ErrNoConvolution) && part == convWeights:
+		last := weights
+		if taps > 1 {
+			if err := c.reserve(d, g); err != nil {
+				return err
+			}
+			last = c.weights
+		}
+		if err := g.multiply(d, part, halfImages, last, halfResult); err != nil || taps == 1 {
+			return err
+		}
+		return transposeEach(d, weights, last, taps, g.c)
+	case errors.Is(err, device.ErrNoConvolution):
+		err = g.multiply(d, part, halfImages, halfWeights, halfResult)
+	case err == nil && part == convWeights:
+		return d.Each("transpose_widen", weights.Len(), weights.Arg(), halfWeights.Arg(), device.Int(taps), device.Int(g.c), device.Int(weights.Len()))
+	}
+	if err != nil || wanted == nil {
+		return err
+	}
+	return launchConversion(d, wanted, c.computed.array)
+}
+
+// reserve makes room for the weights with channels last.
+func (c *deviceConv) reserve(d *Device, g windows) (err error) {
+	if c.weights == nil || c.weights.Device() != d {
+		if c.weights, err = NewArray(d, tensor.Float32); err != nil {
+			return err
+		}
+	}
+	shape := [...]int{g.k, g.kh, g.kw, g.c}
+	return c.weights.Resize(shape[:])
+}
+
+// convolution describes the convolution to the device's library.
+func (g *windows) convolution(part convPart, images, weights, result *Array) device.Convolution {
+	c := device.Convolution{
+		N: g.n, H: g.h, W: g.w, C: g.c, K: g.k, KH: g.kh, KW: g.kw, OH: g.oh, OW: g.ow, Stride: g.stride, Pad: g.pad,
+		Images: images.Pointer(), Weights: weights.Pointer(), Result: result.Pointer(),
+	}
+	switch part {
+	case convImages:
+		c.Part = device.ConvolutionImages
+	case convWeights:
+		c.Part = device.ConvolutionWeights
+	default:
+		c.Part = device.ConvolutionResult
+	}
+	return c
+}
+
+// multiply computes a part by im2col, a few images at a time, or all at once where the
+// images themselves are the patches. Images and result are of one type. So are the
+// weights, whose gradient is of float32.
+func (g *windows) multiply(d *Device, part convPart, images, weights, result *Array) error {
+	half, from, to := images.half(), images.Pointer(), result.Pointer()
+	if g.plain() {
+		return g.multiplySome(d, part, half, half, g.n, from, weights.Pointer(), to, 0)
+	}
+	perImage := g.oh * g.ow * g.size()
+	if max(perImage, g.h*g.w*g.c) > math.MaxInt32 {
+		return fmt.Errorf("op: conv2d on %s: the patches of one image of %d×%d are %d numbers; they must be fewer than 2³¹", d.Name(), g.h, g.w, perImage)
+	}
+	size, each := images.bytesEach(), images.bytesEach()
+	if part == convImages {
+		size = elementSize // gradients of patches are added up in float32
+	}
+	some := min(g.n, max(1, im2colBytes/size/max(perImage, g.h*g.w*g.c)))
+	return d.Scratch(some*perImage*size, func(patches Pointer) error {
+		beta := float32(0)
+		for first := 0; first < g.n; first += some {
+			count := min(some, g.n-first)
+			from := from.At(first*g.h*g.w*g.c, each)
+			if part != convImages {
+				if err := g.im2colKernel(d, &im2colKernels, half, patches, from, count*perImage); err != nil {
+					return err
+				}
+			}
+			if err := g.multiplySome(d, part, half, false, count, patches, weights.Pointer(), to.At(first*g.oh*g.ow*g.k, each), beta); err != nil {
+				return err
+			}
+			if part == convImages {
+				if err := g.im2colKernel(d, &col2imKernels, half, from, patches, count*g.h*g.w*g.c); err != nil {
+					return err
+				}
+			}
+			if part == convWeights {
+				beta = 1
+			}
+		}
+		return nil
+	})
+}
+
+// multiplySome computes a part for some images from their patches (or, for the images'
+// gradient, computes the patches' gradient). What is there before is added beta times.
+// half says whether factors and the result are of bfloat16, halfPatches whether the
+// patches' gradient is.
+func (g *windows) multiplySome(d *Device, part convPart, half, halfPatches bool, images int, patches, weights, result Pointer, beta float32) error {
+	rows, size := images*g.oh*g.ow, g.size()
+	p := device.Product{Alpha: 1, Beta: beta, BFloat16: half}
+	switch part {
+	case convResult:
+		p.TransB, p.M, p.N, p.K, p.RoundC = true, rows, g.k, size, half
+		p.A, p.LDA, p.B, p.LDB, p.C, p.LDC = patches, size, weights, size, result, g.k
+	case convImages:
+		p.M, p.N, p.K, p.RoundC = rows, size, g.k, halfPatches
+		p.A, p.LDA, p.B, p.LDB, p.C, p.LDC = result, g.k, weights, size, patches, size
+	case convWeights:
+		p.TransA, p.M, p.N, p.K = true, g.k, size, rows
+		p.A, p.LDA, p.B, p.LDB, p.C, p.LDC = result, g.k, patches, size, weights, size
+	}
+	return d.Multiply(p)
+}
+
+var (
+	im2colKernels = variants{"im2col_1", "im2col_4", "im2col_h1", "im2col_h4"}
+	col2imKernels = variants{"col2im_1", "col2im_4", "col2im_h1", "col2im_h4"}
+)
+
+// im2colKernel runs im2col or col2im. n is the number of elements of dst.
+func (g *windows) im2colKernel(d *Device, v *variants, half bool, dst, from Pointer, n int) error {
+	fours, kernel, width := v.fours, v.ones, 1
+	if half {
+		fours, kernel = v.fourHalves, v.halves
+	}
+	if g.c%4 == 0 && dst%16 == 0 && from%16 == 0 {
+		kernel, width = fours, 4
+	}
+	return d.Each(kernel, n/width, Arg(dst), Arg(from), device.Int(n/width), device.Int(g.h), device.Int(g.w), device.Int(g.c),
+		device.Int(g.kh), device.Int(g.kw), device.Int(g.oh), device.Int(g.ow), device.Int(g.stride), device.Int(g.pad))
 }

@@ -2,9 +2,12 @@ package initial
 
 import (
 	"context"
+	"errors"
 	"math"
+	"slices"
 
 	"cne/data"
+	"cne/data/neighbors"
 	"cne/data/pca"
 	"cne/internal/errkind"
 	"cne/internal/finite"
@@ -104,4 +107,125 @@ func deviation(x []float32, width, j int) float64 {
 		sum2 += d * d
 	}
 	return math.Sqrt(sum2 / float64(n))
+}
+
+// ErrInput is wrapped by errors about arguments from which no positions can be found.
+var ErrInput = errors.New("initial: bad input")
+
+// FromEarlier returns positions for the points of a graph. Points that an earlier embedding
+// [m, d] has stay where they are there: rows[i] is the row of point i in the earlier
+// embedding, or −1 for a new point; nil means that its rows are the first of the points. A
+// new point starts at the mean of its neighbours in the graph that have a position; a point
+// without such neighbours starts when its neighbours have got theirs in that way, and one
+// that no edges connect to any at random about the middle. New points are moved at random
+// by a ten-thousandth of the earlier spread, so that no two coincide. Errors wrap ErrInput.
+func FromEarlier(g *neighbors.Graph, earlier *data.Matrix, rows []int, seed uint64) (*data.Matrix, error) {
+	if err := data.CheckDense(earlier); err != nil {
+		return nil, errkind.Errorf(ErrInput, "initial: earlier embedding: %w", err)
+	}
+	n, d := g.N, earlier.D
+	if rows == nil {
+		if earlier.N > n {
+			return nil, errkind.Errorf(ErrInput, "initial: earlier embedding: got %d points for %d; say which of its rows the points have", earlier.N, n)
+		}
+		rows = slices.Repeat([]int{-1}, n)
+		for i := range earlier.N {
+			rows[i] = i
+		}
+	}
+	if len(rows) != n {
+		return nil, errkind.Errorf(ErrInput, "initial: got %d rows, want %d, one for each point", len(rows), n)
+	}
+	from := earlier.Relative(nil)
+	start := data.NewMatrix(n, d)
+	placed := make([]bool, n)
+	var front []int32
+	for i, row := range rows {
+		switch {
+		case row >= earlier.N || row < -1:
+			return nil, errkind.Errorf(ErrInput, "initial: row of point %d: got %d, want -1 to %d", i, row, earlier.N-1)
+		case row >= 0:
+			copy(start.Row(i), from.Row(row))
+			placed[i] = true
+			front = append(front, int32(i))
+		}
+	}
+	if len(front) == 0 {
+		return nil, errkind.Errorf(ErrInput, "initial: the earlier embedding has none of the points")
+	}
+	middle, square := moments(start, front)
+	spread := math.Sqrt(square / float64(len(front)*d))
+	if spread == 0 {
+		spread = 1 // they coincide
+	}
+	noise := rng.New(seed, rng.Init)
+	both := g.Symmetrized()
+	for len(front) > 0 {
+		front = placeNext(both, start, placed, front)
+		for _, i := range front {
+			for j := range d {
+				start.Row(int(i))[j] += float32(1e-4 * spread * noise.Normal())
+			}
+		}
+	}
+	for i := range n {
+		if placed[i] {
+			continue
+		}
+		for j := range d {
+			start.Row(i)[j] = float32(middle[j] + spread*noise.Normal())
+		}
+	}
+	return start, nil
+}
+
+// placeNext gives positions to the neighbours of the last points that have none yet: each
+// gets the mean of its neighbours that had one before. It returns them in ascending order.
+func placeNext(g *neighbors.Graph, start *data.Matrix, placed []bool, last []int32) []int32 {
+	var next []int32
+	for _, i := range last {
+		for _, j := range g.Tails(int(i)) {
+			if !placed[j] {
+				next = append(next, j)
+			}
+		}
+	}
+	slices.Sort(next)
+	next = slices.Compact(next)
+	sum := make([]float64, start.D)
+	for _, i := range next {
+		clear(sum)
+		count := 0.
+		for _, j := range g.Tails(int(i)) {
+			if placed[j] {
+				count++
+				for k, v := range start.Row(int(j)) {
+					sum[k] += float64(v)
+				}
+			}
+		}
+		for k, v := range sum {
+			start.Row(int(i))[k] = float32(v / count)
+		}
+	}
+	for _, i := range next {
+		placed[i] = true
+	}
+	return next
+}
+
+// moments returns the mean of some rows, and the sum of their squared distances from it.
+func moments(m *data.Matrix, rows []int32) (mean []float64, square float64) {
+	mean = make([]float64, m.D)
+	for _, i := range rows {
+		for j, v := range m.Row(int(i)) {
+			mean[j] += float64(v) / float64(len(rows))
+		}
+	}
+	for _, i := range rows {
+		for j, v := range m.Row(int(i)) {
+			square += (float64(v) - mean[j]) * (float64(v) - mean[j])
+		}
+	}
+	return mean, square
 }

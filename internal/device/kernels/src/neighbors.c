@@ -74,7 +74,7 @@ DEVICE void store_candidates(candidates *c, u64 *lists, int *filled, float *limi
   }
 }
 
-// neighbors_round: x with ten digits after the point, in to: roundTF32 in bound.go. A thread
+// neighbors_round: x with ten digits after the point, in to: roundTF32 in blocks.go. A thread
 // for each of n.
 KERNEL(neighbors_round)(float *to, const float *x, long n) {
   long i = index_of_thread();

@@ -37,7 +37,7 @@ DEVICE double exp_d(double x) {
 
 // views_draw: choices [count, CHOICE] of the views of points. Point p < n is the first
 // view of image rows[p], and point n+p its second. key is that of the epoch's stream;
-// how are the settings that simclr/views_device.go lists. A thread for each view.
+// how are the settings that simclr/views.go lists. A thread for each view.
 KERNEL(views_draw)(u32 *choices, const int *points, const int *rows, const double *how, int count, int n, u64 key, int height, int width) {
   long i = index_of_thread();
   if (i >= count) return;

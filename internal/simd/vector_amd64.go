@@ -6,6 +6,56 @@ import (
 	"unsafe"
 )
 
+// A tileFunc is a transform of tiles in assembly, with distances in bytes.
+type tileFunc func(dst *float32, dstAt, dstRow, dstPixel int, src *float32, srcAt, srcRow, srcPixel, channels int, inside *uint32)
+
+func (f tileFunc) run(dst []float32, to Grid, src []float32, from Grid, channels int, inside *uint32) {
+	f(&dst[0], 4*to.At, 4*to.Row, 4*to.Pixel, &src[0], 4*from.At, 4*from.Row, 4*from.Pixel, channels, inside)
+}
+
+func winogradImageVector(dst []float32, to Grid, src []float32, from Grid, channels int, inside *Inside) {
+	tileFunc(winogradImageTile).run(dst, to, src, from, channels, &inside[0])
+}
+
+func winogradGradientVector(dst []float32, to Grid, src []float32, from Grid, channels int, inside *Inside) {
+	tileFunc(winogradGradientTile).run(dst, to, src, from, channels, &inside[0])
+}
+
+func winogradResultVector(dst []float32, to Grid, src []float32, from Grid, channels int, inside *Inside) {
+	tileFunc(winogradResultTile).run(dst, to, src, from, channels, &inside[0])
+}
+
+func winogradWeightsVector(dst []float32, to Grid, src []float32, from Grid, channels int) {
+	tileFunc(winogradWeightsTile).run(dst, to, src, from, channels, nil)
+}
+
+func winogradWeightsGradientVector(dst []float32, to Grid, src []float32, from Grid, channels int) {
+	tileFunc(winogradWeightsGradientTile).run(dst, to, src, from, channels, nil)
+}
+
+// A pairsFunc is a transform of tiles to bfloat16 in assembly, with distances in bytes.
+type pairsFunc func(dst *uint32, dstAt, dstRow, dstPixel int, src *float32, srcAt, srcRow, srcPixel, channels int, inside *uint32)
+
+func (f pairsFunc) run(dst []uint32, to Grid, src []float32, from Grid, channels int, inside *uint32) {
+	f(&dst[0], 4*to.At, 4*to.Row, 4*to.Pixel, &src[0], 4*from.At, 4*from.Row, 4*from.Pixel, channels, inside)
+}
+
+func winogradImagePairsVector(dst []uint32, to Grid, src []float32, from Grid, channels int, inside *Inside) {
+	pairsFunc(winogradImagePairsTile).run(dst, to, src, from, channels, &inside[0])
+}
+
+func winogradImageHalfVector(dst []uint32, to Grid, src []float32, from Grid, channels int, inside *Inside, h Half) {
+	[...]pairsFunc{winogradImageFirstTile, winogradImageSecondTile}[h].run(dst, to, src, from, channels, &inside[0])
+}
+
+func winogradGradientHalfVector(dst []uint32, to Grid, src []float32, from Grid, channels int, inside *Inside, h Half) {
+	[...]pairsFunc{winogradGradientFirstTile, winogradGradientSecondTile}[h].run(dst, to, src, from, channels, &inside[0])
+}
+
+func winogradWeightsHalfVector(dst []uint32, to Grid, src []float32, from Grid, channels int, h Half) {
+	[...]pairsFunc{winogradWeightsFirstTile, winogradWeightsSecondTile}[h].run(dst, to, src, from, channels, nil)
+}
+
 type (
 	negKernel    = func(columns, gradient []float32, stride int, stretches *byte, count int, heads, sums, state, constants []float32)
 	umapKernel   = func(columns, gradient []float32, stride int, stretches *byte, count int, heads, sums, state []float32, least float32)
@@ -63,3 +113,5 @@ func denseSpreadVector(out []float32, d, n, stride int, squares []float32, width
 func extentsVector(least, most, sum, src []float32, d int) {
 	extentsByWidth[d-MinDenseWidth](least, most, sum, src)
 }
+
+const assembly = true
