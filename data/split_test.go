@@ -168,7 +168,7 @@ func TestSplitKeepsRowNames(t *testing.T) {
 		return fmt.Sprintf("%s: row %d (row %d over all files)", b, row-2, row+1)
 	}
 	held.Points.X[1] = float32(math.NaN())
-	wantError(t, held.Check(), data.ErrNotFinite, name(rows[1])+", column 1")
+	wantError(t, held.Check(), data.ErrNotFinite, name(rows[1])+": column 1")
 	first := int(train.Points.X[0]) - 1
 	_, inner, innerRows, err := train.Split(0.5, 1) // and through a second split
 	must(t, err)
