@@ -191,7 +191,7 @@ func (m *mtxReader) bad(line []byte, want string) error {
 // readEntries reads all entries.
 func (m *mtxReader) readEntries() (*data.CSR, error) {
 	room := m.in.trusted(m.entries, false)
-	b := entries{last: -1, gene: make([]int32, 0, room), value: make([]float32, 0, room)}
+	b := entries{gene: make([]int32, 0, room), value: make([]float32, 0, room)}
 	found := 0
 	for {
 		buffered, _ := m.in.r.Peek(m.in.r.Buffered()) // cannot fail, the bytes are there
@@ -285,88 +285,59 @@ func (m *mtxReader) entry(line []byte) (row, column int, value float64, err erro
 }
 
 // entries collects the entries of a matrix in any order. While the cells come in order, as
-// in the files of 10x, it notes where each begins.
+// in the files of 10x, it only counts those of each.
 type entries struct {
 	gene  []int32
 	value []float32
-	runs  []run
-	last  int32   // cell of the last entry, -1 before the first
+	count []int   // of the entries of each cell, up to the last that has some
 	cell  []int32 // of each entry, once the cells are out of order; nil before
 }
 
-// A run is where the entries of a cell begin.
-type run struct {
-	cell  int32
-	start int
-}
-
-// add adds an entry. Values of 0 are passed over.
+// add adds an entry. Values of 0 are left out.
 func (b *entries) add(row, column int, v float64) {
-	cell, gene, value := int32(column), int32(row), float32(v)
-	if value == 0 {
+	if float32(v) == 0 {
 		return
 	}
-	if b.cell == nil && cell != b.last {
-		if cell > b.last {
-			b.runs = append(b.runs, run{cell, len(b.gene)})
-		} else {
-			b.disorder()
+	if b.cell == nil && (column < len(b.count)-1 || column > 4*len(b.gene)+freeGenes) {
+		// From now on the cell of each is noted, which takes no memory on the word of one.
+		b.cell = make([]int32, 0, cap(b.gene))
+		for c, n := range b.count {
+			b.cell = append(b.cell, slices.Repeat([]int32{int32(c)}, n)...)
 		}
-		b.last = cell
 	}
 	if b.cell != nil {
-		b.cell = append(b.cell, cell)
+		b.cell = append(b.cell, int32(column))
+	} else {
+		b.count = append(b.count, make([]int, max(0, column+1-len(b.count)))...)
+		b.count[column]++
 	}
-	b.gene = append(b.gene, gene)
-	b.value = append(b.value, value)
-}
-
-// disorder begins to note the cell of each entry.
-func (b *entries) disorder() {
-	b.cell = make([]int32, len(b.gene), cap(b.gene))
-	for k, r := range b.runs {
-		end := len(b.gene)
-		if k+1 < len(b.runs) {
-			end = b.runs[k+1].start
-		}
-		for i := r.start; i < end; i++ {
-			b.cell[i] = r.cell
-		}
-	}
-	b.runs = nil
+	b.gene = append(b.gene, int32(row))
+	b.value = append(b.value, float32(v))
 }
 
 // matrix returns the rows of the cells, in order.
 func (b *entries) matrix(cells int) *data.CSR {
 	c := &data.CSR{Start: make([]int, cells+1), Column: b.gene, Value: b.value}
 	if b.cell == nil {
-		next := 0
-		for i := range c.Start {
-			for next < len(b.runs) && int(b.runs[next].cell) < i {
-				next++
-			}
-			c.Start[i] = len(b.gene)
-			if next < len(b.runs) {
-				c.Start[i] = b.runs[next].start
-			}
-		}
-	} else {
+		copy(c.Start[1:], b.count)
+	}
+	for _, cell := range b.cell {
+		c.Start[cell+1]++
+	}
+	for i := range cells {
+		c.Start[i+1] += c.Start[i]
+	}
+	if b.cell != nil {
 		b.order(c.Start)
 	}
 	c.Tidy()
 	return c
 }
 
-// order brings the entries of each cell together, in place, and fills in where
-// they begin: every entry that is met in the place of another cell changes
-// places with the first of its own cell that is not known to be right.
+// order brings the entries of each cell together, in place: every entry that is met in the
+// place of another cell changes places with the first of its own cell that is not known to
+// be right.
 func (b *entries) order(start []int) {
-	for _, c := range b.cell {
-		start[c+1]++
-	}
-	for i := 1; i < len(start); i++ {
-		start[i] += start[i-1]
-	}
 	next := slices.Clone(start[:len(start)-1])
 	for c := range next {
 		for i := next[c]; i < start[c+1]; i = next[c] {

@@ -27,12 +27,10 @@ const (
 	cifarClasses = 10
 	cifarMeta    = "batches.meta.txt"
 	cifarTest    = "test_batch.bin"
-	// maxMeta bounds the file with the names of the classes.
-	maxMeta  = 1 << 16
-	tarMagic = "ustar" // from byte 257
-	// maxTarEntry bounds a batch in an archive, whose header may claim any
-	// size for a few bytes that expand; the published batches have 31 MB.
-	maxTarEntry = 1 << 28
+	tarMagic     = "ustar" // from byte 257
+	// maxBatch bounds a file in an archive, whose header may claim any size for a few bytes
+	// that expand; the published batches have 31 MB.
+	maxBatch = 1 << 28
 	// maxTarEntries bounds the entries of an archive, of which the published
 	// one has nine.
 	maxTarEntries = 1000
@@ -44,135 +42,84 @@ var cifarBatches = []string{
 	"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin", cifarTest,
 }
 
-// A cifarBatch is what one of these files holds.
-type cifarBatch struct {
-	class  []byte // of each image
-	pixels []byte
+// A cifar collects the files of CIFAR-10, whatever their order.
+type cifar struct {
+	records map[string][]byte // of the batches
+	names   []string          // of the classes; nil without
 }
 
-// readCIFARBatch reads records to the end of the source.
-func readCIFARBatch(r io.Reader) (*cifarBatch, error) {
-	b := &cifarBatch{}
-	record := make([]byte, cifarRecord)
-	for {
-		n, err := io.ReadFull(r, record)
-		if err == io.ErrUnexpectedEOF {
-			return nil, errorf(data.ErrFormat, "the file ends %d bytes into image %d (counted from 1): its length is no multiple of the %d of a CIFAR-10 image; fetch it again, in the binary version of CIFAR-10", n, len(b.class)+1, cifarRecord)
-		}
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if record[0] >= cifarClasses {
-			return nil, errorf(data.ErrFormat, "image %d (counted from 1) has the class %d, and CIFAR-10 has 0 to %d; is this the binary version of CIFAR-10, and not CIFAR-100?", len(b.class)+1, record[0], cifarClasses-1)
-		}
-		b.class = append(b.class, record[0])
-		red, green, blue := record[1:1+cifarPlane], record[1+cifarPlane:1+2*cifarPlane], record[1+2*cifarPlane:]
-		for i := range cifarPlane {
-			b.pixels = append(b.pixels, red[i], green[i], blue[i])
-		}
-	}
-	if len(b.class) == 0 {
-		return nil, errorf(data.ErrEmpty, "the file holds no images; fetch it again")
-	}
-	return b, nil
-}
-
-// readCIFARNames reads the names of the classes.
-func readCIFARNames(r io.Reader) ([]string, error) {
-	content, err := io.ReadAll(io.LimitReader(r, maxMeta))
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for line := range strings.Lines(string(content)) {
-		if name := strings.TrimSpace(line); name != "" {
-			names = append(names, name)
-		}
-	}
-	sorted := slices.Clone(names)
-	slices.Sort(sorted)
-	if len(slices.Compact(sorted)) != cifarClasses || len(names) != cifarClasses {
-		return nil, errorf(data.ErrFormat, "the file has %d lines, and the classes of CIFAR-10 need %d different names, each on its line; fetch it again", len(names), cifarClasses)
-	}
-	return names, nil
-}
-
-// joinCIFAR makes pictures of batches; train tells which of them are training
-// images, and is nil if that is unknown. The names of the classes, if nil, are
-// their numbers.
-func joinCIFAR(batches []*cifarBatch, train []bool, names []string) *pictures {
-	if names == nil {
-		for c := range cifarClasses {
-			names = append(names, strconv.Itoa(c))
-		}
-	}
-	p := &pictures{shape: shape{cifarSide, cifarSide, 3}}
-	images := make([][]byte, len(batches))
-	for i, b := range batches {
-		images[i] = b.pixels
-		for _, c := range b.class {
-			p.labels = append(p.labels, names[c])
-			if train != nil {
-				p.train = append(p.train, train[i])
+// read reads a batch, or the names of the classes.
+func (c *cifar) read(name string, r io.Reader) error {
+	content, err := io.ReadAll(io.LimitReader(r, maxBatch+1))
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errorf(data.ErrFormat, "it ends early; fetch it again")
+	case err != nil:
+		return err
+	case name == cifarMeta:
+		for line := range strings.Lines(string(content)) {
+			if name := strings.TrimSpace(line); name != "" && !slices.Contains(c.names, name) {
+				c.names = append(c.names, name)
 			}
 		}
+		if len(c.names) != cifarClasses {
+			return errorf(data.ErrFormat, "names of classes: got %d different ones, want %d; fetch the file again", len(c.names), cifarClasses)
+		}
+		return nil
+	case len(content) == 0:
+		return errorf(data.ErrEmpty, "the file holds no images; fetch it again")
+	case len(content) > maxBatch || len(content)%cifarRecord != 0:
+		return errorf(data.ErrFormat, "bytes: got %d, want a multiple of the %d of a CIFAR-10 image, up to %d; fetch the file again, in the binary version of CIFAR-10", len(content), cifarRecord, maxBatch)
 	}
-	p.pixels = images[0]
-	if len(images) > 1 {
-		p.pixels = slices.Concat(images...)
+	for i := 0; i < len(content); i += cifarRecord {
+		if content[i] >= cifarClasses {
+			return errorf(data.ErrFormat, "class of image %d: got %d, want 0 to %d; is this the binary version of CIFAR-10, and not CIFAR-100?", i/cifarRecord+1, content[i], cifarClasses-1)
+		}
+	}
+	if c.records == nil {
+		c.records = make(map[string][]byte)
+	}
+	c.records[name] = content
+	return nil
+}
+
+// pictures returns the images of batches, one after the other; split says that it is known
+// from their names which are training images. Without names the classes are called by
+// their numbers.
+func (c *cifar) pictures(batches []string, split bool) *pictures {
+	for k := len(c.names); k < cifarClasses; k++ {
+		c.names = append(c.names, strconv.Itoa(k))
+	}
+	p := &pictures{shape: shape{cifarSide, cifarSide, 3}}
+	for _, name := range batches {
+		p.pixels = slices.Grow(p.pixels, len(c.records[name]))
+		for record := range slices.Chunk(c.records[name], cifarRecord) {
+			p.labels = append(p.labels, c.names[record[0]])
+			if split {
+				p.train = append(p.train, name != cifarTest)
+			}
+			red, green, blue := record[1:1+cifarPlane], record[1+cifarPlane:1+2*cifarPlane], record[1+2*cifarPlane:]
+			for i := range cifarPlane {
+				p.pixels = append(p.pixels, red[i], green[i], blue[i])
+			}
+		}
 	}
 	return p
 }
 
-// cifarFiles collects the files of CIFAR-10, whatever their order.
-type cifarFiles struct {
-	batch map[string]*cifarBatch
-	names []string
-}
-
-// isCIFARFile tells whether a file of this name is one to be read.
-func isCIFARFile(name string) bool {
-	return name == cifarMeta || slices.Contains(cifarBatches, name)
-}
-
-func (c *cifarFiles) read(name string, s io.Reader) (err error) {
-	if name == cifarMeta {
-		c.names, err = readCIFARNames(s)
-		return err
-	}
-	if c.batch == nil {
-		c.batch = make(map[string]*cifarBatch)
-	}
-	c.batch[name], err = readCIFARBatch(s)
-	return err
-}
-
-// pictures joins all batches, or tells which are missing.
-func (c *cifarFiles) pictures() (*pictures, error) {
-	var missing []string
-	var batches []*cifarBatch
-	var train []bool
-	for _, name := range cifarBatches {
-		b := c.batch[name]
-		if b == nil {
-			missing = append(missing, name)
-		}
-		batches = append(batches, b)
-		train = append(train, name != cifarTest)
-	}
+// all returns the images of all batches, or says which are missing.
+func (c *cifar) all() (*pictures, error) {
+	missing := slices.DeleteFunc(slices.Clone(cifarBatches), func(name string) bool { return c.records[name] != nil })
 	switch {
 	case len(missing) == len(cifarBatches):
 		return nil, errorf(data.ErrFormat, "the archive holds no %s; fetch cifar-10-binary.tar.gz, the binary version of CIFAR-10, or unpack an archive of other images", missing[0])
 	case len(missing) > 0:
 		return nil, errorf(data.ErrFormat, "of CIFAR-10's files %s is missing; fetch them again, or name those that are there one by one", strings.Join(missing, ", "))
 	}
-	return joinCIFAR(batches, train, c.names), nil
+	return c.pictures(cifarBatches, true), nil
 }
 
-// isCIFARFolder tells whether a folder holds batches of CIFAR-10.
+// isCIFARFolder reports whether a folder holds batches of CIFAR-10.
 func isCIFARFolder(folder string) bool {
 	for _, name := range cifarBatches {
 		if _, err := os.Stat(filepath.Join(folder, name)); err == nil {
@@ -184,7 +131,7 @@ func isCIFARFolder(folder string) bool {
 
 // readCIFARFolder reads the folder unpacked from the published archive.
 func readCIFARFolder(ctx context.Context, folder string) (*pictures, error) {
-	var c cifarFiles
+	var c cifar
 	for _, name := range append([]string{cifarMeta}, cifarBatches...) {
 		path := filepath.Join(folder, name)
 		in, err := file.OpenInput(ctx, path)
@@ -200,7 +147,7 @@ func readCIFARFolder(ctx context.Context, folder string) (*pictures, error) {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	p, err := c.pictures()
+	p, err := c.all()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", folder, err)
 	}
@@ -237,34 +184,26 @@ func readCIFAR(ctx context.Context, path string) (*pictures, error) {
 
 // readCIFARFile reads one batch. The names of the classes come from beside it.
 func readCIFARFile(ctx context.Context, path string, r io.Reader) (*pictures, error) {
-	b, err := readCIFARBatch(r)
-	if err != nil {
+	var c cifar
+	name := strings.TrimSuffix(filepath.Base(path), ".gz")
+	if err := c.read(name, r); err != nil {
 		return nil, err
 	}
-	var c cifarFiles
 	meta, err := file.OpenInput(ctx, filepath.Join(filepath.Dir(path), cifarMeta))
-	switch {
-	case err == nil:
+	if err == nil {
 		err = c.read(cifarMeta, meta)
 		meta.Close()
-		if err != nil {
-			return nil, fmt.Errorf("the names of the classes in %s beside it: %w", cifarMeta, err)
-		}
-	case !errors.Is(err, os.ErrNotExist):
-		return nil, err
 	}
-	var train []bool
-	if name := strings.TrimSuffix(filepath.Base(path), ".gz"); slices.Contains(cifarBatches, name) {
-		train = []bool{name != cifarTest}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("the names of the classes in %s beside it: %w", cifarMeta, err)
 	}
-	return joinCIFAR([]*cifarBatch{b}, train, c.names), nil
+	return c.pictures([]string{name}, slices.Contains(cifarBatches, name)), nil
 }
 
 // readCIFARTar reads the published archive.
 func readCIFARTar(in io.Reader) (*pictures, error) {
 	t := tar.NewReader(in)
-	var c cifarFiles
-	seen := make(map[string]bool)
+	var c cifar
 	for entries := 0; ; entries++ {
 		header, err := t.Next()
 		if err == io.EOF {
@@ -277,15 +216,11 @@ func readCIFARTar(in io.Reader) (*pictures, error) {
 			return nil, errorf(data.ErrUnsupported, "the archive has more than %d entries, so it is not CIFAR-10's binary version; unpack it, and name the folder", maxTarEntries)
 		}
 		name := path.Base(header.Name)
-		if header.Typeflag != tar.TypeReg || !isCIFARFile(name) {
+		if header.Typeflag != tar.TypeReg || name != cifarMeta && !slices.Contains(cifarBatches, name) {
 			continue
 		}
-		if seen[name] {
+		if c.records[name] != nil || name == cifarMeta && c.names != nil {
 			return nil, errorf(data.ErrFormat, "the archive holds %s twice; fetch it again", name)
-		}
-		seen[name] = true
-		if header.Size > maxTarEntry {
-			return nil, errorf(data.ErrFormat, "the archive's %s claims to have %d bytes, more than any batch of CIFAR-10; fetch it again", name, header.Size)
 		}
 		if err := c.read(name, t); err != nil {
 			return nil, fmt.Errorf("%s in it: %w", name, err)
@@ -295,5 +230,5 @@ func readCIFARTar(in io.Reader) (*pictures, error) {
 	if _, err := io.Copy(io.Discard, in); err != nil {
 		return nil, err
 	}
-	return c.pictures()
+	return c.all()
 }
