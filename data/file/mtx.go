@@ -308,7 +308,9 @@ func (b *entries) add(row, column int, v float64) {
 	if b.cell != nil {
 		b.cell = append(b.cell, int32(column))
 	} else {
-		b.count = append(b.count, make([]int, max(0, column+1-len(b.count)))...)
+		if len(b.count) <= column {
+			b.count = append(b.count, make([]int, column+1-len(b.count))...)
+		}
 		b.count[column]++
 	}
 	b.gene = append(b.gene, int32(row))
