@@ -155,11 +155,8 @@ func (l *listing) findClasses() error {
 	case len(deepest.above) > want:
 		return nil
 	}
-	for _, f := range l.empty {
-		if len(f.above) < want {
-			return errorf(data.ErrEmpty, "%s: there are no images in the folder; %s", f.path, folderLayout)
-		}
-		return errorf(data.ErrEmpty, "%s: there are no PNG or JPEG files in the folder of this class; add some or remove the folder", f.path)
+	if len(l.empty) > 0 {
+		return errorf(data.ErrEmpty, "%s: there are no PNG or JPEG files in the folder; add some or remove it", l.empty[0].path)
 	}
 	l.labeled, l.split = true, split
 	if split {

@@ -446,8 +446,8 @@ func TestOpenImagesErrors(t *testing.T) {
 		{"xz", tree{"x": []byte("\xfd7zXZ...")}, []string{"x"}, images.Options{}, data.ErrUnsupported, "x: the file is compressed with xz"},
 
 		{"folder: empty", tree{"d/": nil}, []string{"d"}, images.Options{}, data.ErrEmpty, "d: there are no images in the folder; PNG and JPEG files are read from the folder and those below it"},
-		{"folder: empty class", tree{"d/a/1.png": good, "d/b/": nil}, []string{"d"}, images.Options{}, data.ErrEmpty, filepath.Join("d", "b") + ": there are no PNG or JPEG files in the folder of this class"},
-		{"folder: empty split", tree{"d/train/a/1.png": good, "d/test/": nil}, []string{"d"}, images.Options{}, data.ErrEmpty, filepath.Join("d", "test") + ": there are no images in the folder"},
+		{"folder: empty class", tree{"d/a/1.png": good, "d/b/": nil}, []string{"d"}, images.Options{}, data.ErrEmpty, filepath.Join("d", "b") + ": there are no PNG or JPEG files in the folder"},
+		{"folder: empty split", tree{"d/train/a/1.png": good, "d/test/": nil}, []string{"d"}, images.Options{}, data.ErrEmpty, filepath.Join("d", "test") + ": there are no PNG or JPEG files in the folder"},
 		{"folder: third part", tree{"d/train/a/1.png": good, "d/test/a/1.png": good, "d/val/a/1.png": good}, []string{"d"}, images.Options{}, data.ErrUnsupported, "<folder>/train/<class>/ and <folder>/test/<class>/"},
 		{"folder: other kind", tree{"d/a/1.png": good, "d/a/2.webp": nil}, []string{"d"}, images.Options{}, data.ErrUnsupported, "2.webp: PNG and JPEG are read, and images of other kinds are not; convert it to PNG"},
 		{"folder: sizes", tree{"d/a/1.png": good, "d/b/2.png": other, "d/b/3.png": other}, []string{"d"}, images.Options{}, images.ErrSizes, filepath.Join("b", "2.png") + " is 3×2 (2 of 3 differ from the former); give the size to which all shall be scaled"},

@@ -261,7 +261,7 @@ func TestDecodeNPZRefusesBrokenArchives(t *testing.T) {
 		{"empty", nil, "not an npz archive"},
 		{"text", []byte("0 1\n1 2\n"), "not an npz archive"},
 		{"cut off", whole[:len(whole)/2], "not an npz archive"},
-		{"a bit flipped", flipped, "the array data.npy: the archive is damaged or ends early (zip: checksum error)"},
+		{"a bit flipped", flipped, "the array data.npy: the compressed data are damaged (zip: checksum error)"},
 	} {
 		if _, err := decode(tc.bytes); err == nil || !strings.Contains(err.Error(), tc.want) || !errors.Is(err, ErrInvalidGraph) {
 			t.Errorf("%s: error %v, want an ErrInvalidGraph with %q", tc.name, err, tc.want)
@@ -283,7 +283,7 @@ func TestDecodeNPZRefusesFalseSizes(t *testing.T) {
 		held  []int32 // indices that there are
 		want  string
 	}{
-		{"nearly none", 1 << 36, make([]int32, 3), "indices.npy: the archive is damaged or ends early"},
+		{"nearly none", 1 << 36, make([]int32, 3), "indices.npy: the compressed data end early"},
 		{"too few", 1 << 36, make([]int32, 100000), "the array indices.npy: "},
 		{"too many", 99999, make([]int32, 100000), "the array indices.npy: "},
 	} {
