@@ -302,6 +302,8 @@ func (o *Options) Check(n int) error {
 		err = &OptionError{Key: "model.dim", Got: fmt.Sprintf("%d for %d points", dim, n), Want: "a table with fewer numbers"}
 	case o.Graph == nil && k >= n:
 		return &OptionError{Key: "graph.k", Got: fmt.Sprintf("%d for %d points", k, n), Want: "fewer than the points that are trained on", Err: ErrPoints}
+	case o.MinNeighbors >= n:
+		return &OptionError{Key: "quality.k", Got: fmt.Sprintf("%d for %d points", o.MinNeighbors, n), Want: "fewer than the points that are trained on", Err: ErrPoints}
 	}
 	return asOption(err)
 }
@@ -371,7 +373,11 @@ func (o *Options) checkGraph(n int) error {
 // known. Errors are those of Check.
 func (o *Options) CheckSize(size data.Size) error {
 	if size.High >= 2 { // Check is about points with neighbours
-		if err := option.InBoth(o.Check, max(2, size.Low), size.High); err != nil {
+		err := o.Check(size.High)
+		if !errors.Is(err, ErrPoints) { // of which there are too few at best
+			err = option.InBoth(o.Check, max(2, size.Low), size.High)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -77,9 +77,6 @@ func Prepare(ctx context.Context, set *data.Dataset, o Options) (*Neighborhood, 
 	if o.Graph == nil {
 		k = max(k, cmp.Or(o.Neighbors, DefaultNeighbors))
 	}
-	if n <= max(k, 1) {
-		return nil, fmt.Errorf("%w: got %d, want more than the %d neighbours of each", ErrPoints, n, max(k, 1))
-	}
 	h, err := scale(ctx, set, &o)
 	if err != nil {
 		return nil, err

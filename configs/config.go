@@ -199,6 +199,10 @@ func (c *Config) DrawsPoints() bool {
 	return c.Data.Imbalance != nil || c.Data.Holdout != nil && c.Data.Holdout.Share > 0 || c.Data.TrainOn != nil && c.Data.TrainOn.File == ""
 }
 
+func (c *Config) common() Common {
+	return Common{&c.Output.Dir, c.Embed.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, c.Embed.Float64, c.Inputs()}
+}
+
 // complete fills in what depends on other values and was left null.
 func (c *Config) complete() {
 	o := c.Options().WithDefaults()

@@ -42,8 +42,6 @@ func mustLoad(t testing.TB, text string, settings ...Setting) *Config {
 	return loaded(loadText(t, text, settings...))(t)
 }
 
-func ptr[T any](v T) *T { return &v }
-
 // The struct and default.yaml must list the same keys in the same order.
 func TestKeysAgree(t *testing.T) {
 	inFile, _ := commentedKeys(t, defaults)

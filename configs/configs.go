@@ -17,7 +17,6 @@
 package configs
 
 import (
-	"context"
 	_ "embed"
 	"fmt"
 	"path/filepath"
@@ -25,11 +24,7 @@ import (
 	"runtime"
 	"strings"
 
-	"cne"
-	"cne/data"
 	"cne/data/file"
-	"cne/data/images"
-	"cne/model"
 	"cne/simclr"
 )
 
@@ -41,18 +36,10 @@ var simclrDefaults string
 
 // Train is the configuration of cne train.
 var Train = &Schema[Config]{
-	keySet:    keySet{keys: orderedKeys(reflect.TypeFor[Config](), defaults), command: "cne train", printer: "cne config", meanings: meaningsIn(&defaults)},
-	defaults:  defaults,
-	complete:  (*Config).complete,
-	conflicts: (*Config).conflicts,
-	size:      (*Config).CheckSize,
-	columns:   func(ctx context.Context, c *Config, started bool) error { return c.checkColumns(ctx, started) },
-	dataSize:  func(ctx context.Context, c *Config) data.Size { return c.dataSize(ctx) },
-	memory:    func(c *Config, size data.Size, on *model.Device) cne.Memory { return c.memory(size, on, 1) },
-	common: func(c *Config) Common {
-		return Common{&c.Output.Dir, c.Embed.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, c.Embed.Float64, c.Inputs()}
-	},
-	dir: func(c *Config) string { return dirFor(c.Data.Path[0]) },
+	keySet:     keySet{keys: orderedKeys(reflect.TypeFor[Config](), defaults), command: "cne train", printer: "cne config", meanings: meaningsIn(&defaults)},
+	defaults:   defaults,
+	embeddings: 1,
+	dir:        func(c *Config) string { return dirFor(c.Data.Path[0]) },
 	// The checkpoint knows the points, those held out and the graph by their
 	// contents; labels take no part in training.
 	mayChange: []string{
@@ -88,9 +75,7 @@ var Spectrum = func() *Schema[Config] {
 func SpectrumAlong(a *SpectrumAxis) *Schema[Config] {
 	s := *Spectrum
 	s.command = a.Command()
-	s.memory = func(c *Config, size data.Size, on *model.Device) cne.Memory {
-		return c.memory(size, on, min(len(a.Values), runtime.GOMAXPROCS(0)))
-	}
+	s.embeddings = min(len(a.Values), runtime.GOMAXPROCS(0))
 	return &s
 }
 
@@ -107,22 +92,6 @@ var Pretrain = &Schema[SimCLR]{
 			return text, "simclr.method=" + tsimcne
 		}
 		return "", ""
-	},
-	complete:  (*SimCLR).complete,
-	conflicts: (*SimCLR).conflicts,
-	size:      (*SimCLR).CheckSize,
-	columns: func(_ context.Context, c *SimCLR, started bool) error {
-		if started {
-			return nil
-		}
-		return checkReadable("model.from", given(c.Model.From))
-	},
-	dataSize: func(ctx context.Context, c *SimCLR) data.Size {
-		return images.Size(ctx, c.Data.Path, c.Data.Options())
-	},
-	memory: (*SimCLR).memory,
-	common: func(c *SimCLR) Common {
-		return Common{&c.Output.Dir, c.Pretrain.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, false, c.Inputs()}
 	},
 	dir: func(c *SimCLR) string {
 		name := strings.TrimPrefix(dirFor(c.Data.Path[0]), "runs/")

@@ -21,7 +21,7 @@ func (s *Schema[C]) CheckMemory(c *C, size data.Size, on *model.Device, origins 
 	return checkMemory(func(n int) cne.Memory {
 		part := size
 		part.Likely, part.Nonzeros = n, int(float64(size.Nonzeros)*float64(n)/float64(size.Low))
-		return s.memory(c, part, on)
+		return of(c).memory(part, on, s.embeddings)
 	}, size.Low, size.Known(), origins)
 }
 
@@ -79,7 +79,7 @@ func (s *Schema[C]) Report(ctx context.Context, c *C, origins Origins) (string, 
 	if err := cmp.Or(s.CheckColumns(ctx, c, false), s.CheckSize(c, size, origins), s.CheckMemory(c, size, nil, origins)); err != nil {
 		return "", err
 	}
-	e := s.memory(c, size, nil)
+	e := of(c).memory(size, nil, s.embeddings)
 	report := "about " + memory.Bytes(e.Peak)
 	switch most := &e.Parts[0]; {
 	case size.High == math.MaxInt32:
@@ -121,7 +121,7 @@ func (c *Config) memory(size data.Size, on *model.Device, embeddings int) cne.Me
 }
 
 // memory implements Schema.memory.
-func (c *SimCLR) memory(size data.Size, on *model.Device) cne.Memory {
+func (c *SimCLR) memory(size data.Size, on *model.Device, _ int) cne.Memory {
 	p := &c.Pretrain
 	w := memory.Images{
 		N: max(size.Likely, p.BatchSize), Bytes: max(3, size.Width), Batch: p.BatchSize, Size: p.Augmentation.Size, Whole: p.Augmentation.WholeSize, Device: !on.OnHost(),

@@ -61,32 +61,7 @@ func (c *Config) CheckSize(size data.Size) error {
 	if c.Graph.File != nil {
 		o.Neighbors = 1 // any graph will do
 	}
-	if err := o.CheckSize(size); err != nil {
-		return err
-	}
-	if c.Quality.Recall && 2 <= size.High && size.High <= c.Quality.K {
-		return tooFew("quality.k", c.Quality.K, size.High)
-	}
-	return nil
-}
-
-// tooFew is about n points that do not have k neighbours each.
-func tooFew(key string, k, n int) error {
-	return &option.Error{Key: key, Got: fmt.Sprintf("%d for %d points", k, n), Want: "fewer than the points that are trained on"}
-}
-
-// CheckNeighbors says why k neighbours each cannot be found of the n points that a run
-// trains on.
-func (c *Config) CheckNeighbors(n, k int) error {
-	switch {
-	case n < 2:
-		return errors.New("got a single point to train on, want more")
-	case n <= k && c.Graph.File == nil && c.Embed.Neighbors >= n:
-		return Explain(tooFew("graph.k", c.Embed.Neighbors, n))
-	case n <= k:
-		return Explain(tooFew("quality.k", k, n))
-	}
-	return nil
+	return o.CheckSize(size)
 }
 
 // ExplainPoints makes an error of preparing n points, on so many principal components,

@@ -90,6 +90,27 @@ type Sources struct {
 	Context context.Context
 }
 
+// A configuration is what the structs of all commands have.
+type configuration interface {
+	// complete fills in what depends on other values and was left null.
+	complete()
+	// conflicts lists the conflicts of what the library does not know, nil for those that
+	// there are not.
+	conflicts() []*option.Error
+	// CheckSize refuses what data of a size cannot be used with.
+	CheckSize(size data.Size) error
+	// dataSize returns what is known of the size of the data before they are read, and
+	// memory estimates what so many runs at a time on data of a size take.
+	dataSize(ctx context.Context) data.Size
+	memory(size data.Size, on *model.Device, runs int) cne.Memory
+	// checkColumns is Schema.CheckColumns, and common Schema.Common.
+	checkColumns(ctx context.Context, started bool) error
+	common() Common
+}
+
+// of returns a configuration as that.
+func of[C any](c *C) configuration { return any(c).(configuration) }
+
 // A Schema is a kind of configuration: how the struct C comes of its sources.
 type Schema[C any] struct {
 	keySet
@@ -97,23 +118,10 @@ type Schema[C any] struct {
 	// preset, unless it is nil, returns what some value lays over the defaults, as the text
 	// of a file, and which value that is; "" for nothing.
 	preset func(value func(key string) any) (text, source string)
-	// complete fills in what depends on other values and was left null.
-	complete func(*C)
-	// conflicts lists the conflicts of what the library does not know, nil for those that
-	// there are not.
-	conflicts func(*C) []*option.Error
-	// size refuses what data of a size cannot be used with.
-	size func(*C, data.Size) error
-	// dataSize returns what is known of the size of the data before they are read, and
-	// memory estimates what a run on data of a size takes.
-	dataSize func(context.Context, *C) data.Size
-	// columns looks for the files and columns with what is known of the points besides;
-	// nil: there are none.
-	columns func(ctx context.Context, c *C, started bool) error
-	memory  func(*C, data.Size, *model.Device) cne.Memory
-	common  func(*C) Common
 	// dir returns the folder for the results of data of one's own.
 	dir func(*C) string
+	// embeddings is how many are trained at a time.
+	embeddings int
 	// mayChange are the keys, or sections, that a run may be resumed with other
 	// values of: what is written and measured of it, how often, and where its
 	// data lie.
@@ -136,7 +144,7 @@ type Common struct {
 }
 
 // Common returns that part of a configuration.
-func (s *Schema[C]) Common(c *C) Common { return s.common(c) }
+func (s *Schema[C]) Common(c *C) Common { return of(c).common() }
 
 // Command returns the command that takes the configuration, such as "cne train".
 func (s *Schema[C]) Command() string { return s.command }
@@ -188,7 +196,7 @@ func (s *Schema[C]) Parse(name string, text []byte) (*C, error) {
 func (s *Schema[C]) Check(c *C) error { return s.check(c, Origins{}) }
 
 // DataSize returns what is known of the size of a run's data before they are read.
-func (s *Schema[C]) DataSize(ctx context.Context, c *C) data.Size { return s.dataSize(ctx, c) }
+func (s *Schema[C]) DataSize(ctx context.Context, c *C) data.Size { return of(c).dataSize(ctx) }
 
 // CheckColumns refuses files and columns that are not there, of those with what is known
 // of the points besides their values, and an earlier embedding from which they are to
@@ -196,22 +204,19 @@ func (s *Schema[C]) DataSize(ctx context.Context, c *C) data.Size { return s.dat
 // takes nothing from pipes; where the points are not there themselves, it knows nothing of
 // columns.
 func (s *Schema[C]) CheckColumns(ctx context.Context, c *C, started bool) error {
-	if s.columns == nil {
-		return nil
-	}
-	return s.columns(ctx, c, started)
+	return of(c).checkColumns(ctx, started)
 }
 
 // CheckSize refuses what is right by itself but not for data of a size. The origins may
 // be nil. Errors are of the type *Error.
 func (s *Schema[C]) CheckSize(c *C, size data.Size, origins Origins) error {
-	return located(s.size(c, size), origins)
+	return located(of(c).CheckSize(size), origins)
 }
 
 // check refuses values that are right by themselves and wrong together, or for data of
 // any size. Errors are of the type *Error.
 func (s *Schema[C]) check(c *C, origins Origins) error {
-	for _, e := range s.conflicts(c) {
+	for _, e := range of(c).conflicts() {
 		if e != nil {
 			e.Got = s.inline(c, e.Key)
 			if e.Other != "" {
@@ -293,12 +298,12 @@ func (s *Schema[C]) merge(layers ...*layer) (*C, Origins, error) {
 	for _, k := range s.keys {
 		assign(reflect.ValueOf(&c).Elem().FieldByIndex(k.index), values.Get(k.name))
 	}
-	s.complete(&c)
+	of(&c).complete()
 	if err := s.check(&c, origins); err != nil {
 		return nil, nil, err
 	}
 	if origins.IsDefault("output.dir") {
-		*s.common(&c).Dir = s.dir(&c)
+		*s.Common(&c).Dir = s.dir(&c)
 	}
 	return &c, origins, nil
 }

@@ -2,11 +2,13 @@ package configs
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
 
 	"cne/data"
+	"cne/data/images"
 	"cne/internal/option"
 	"cne/model/op"
 	"cne/simclr"
@@ -79,6 +81,21 @@ type Evaluate struct {
 	AtEnd             bool   `key:"at_end"`
 	Split             string `key:"split,null" words:"official stratified"`
 	simclr.Evaluation `key:",squash"`
+}
+
+func (c *SimCLR) common() Common {
+	return Common{&c.Output.Dir, c.Pretrain.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, false, c.Inputs()}
+}
+
+func (c *SimCLR) dataSize(ctx context.Context) data.Size {
+	return images.Size(ctx, c.Data.Path, c.Data.Options())
+}
+
+func (c *SimCLR) checkColumns(_ context.Context, started bool) error {
+	if started {
+		return nil
+	}
+	return checkReadable("model.from", given(c.Model.From))
 }
 
 // complete fills in what depends on other values and was left null.

@@ -51,6 +51,9 @@ func (c *Config) Options() cne.Options {
 	} else if o.Hidden == nil {
 		o.Hidden = []int{}
 	}
+	if c.Quality.Recall {
+		o.MinNeighbors = c.Quality.K
+	}
 	if o.Init = cne.InitGiven; c.Model.InitPath() == "" {
 		// The rule of the key takes no other words.
 		_ = o.Init.UnmarshalText([]byte(c.Model.Init))

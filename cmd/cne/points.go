@@ -229,20 +229,11 @@ type prepared struct {
 // from the cache of an earlier run on the same points with the same settings.
 func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir.Dir, in *inputs) (*prepared, error) {
 	n, width := in.points.Dims()
-	k := c.Embed.Neighbors
 	if c.Graph.File != nil {
 		var err error
 		if o.Graph, err = rundir.ReadGraph(ctx, in.log, c, n); err != nil {
 			return nil, err
 		}
-		k = 0
-	}
-	if c.Quality.Recall {
-		o.MinNeighbors = c.Quality.K
-		k = max(k, o.MinNeighbors)
-	}
-	if err := c.CheckNeighbors(n, k); err != nil {
-		return nil, err
 	}
 	cache := dir.Cache(in.log, c.Graph.Cache)
 	defer cache.Release()
