@@ -6,6 +6,7 @@ import (
 	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -52,9 +53,7 @@ func (c *content) addColumns(columns []Column) []aboutColumn {
 // encodeClasses returns the classes that occur, and the index of each row's among them, or
 // their number for none: in as few bytes as it takes, 1, 2 or 4, the lowest first.
 func (c Column) encodeClasses() ([]aboutClass, []byte) {
-	present := slices.Clone(c.Classes)
-	slices.Sort(present)
-	present = slices.DeleteFunc(slices.Compact(present), func(c int32) bool { return c < 0 })
+	present := plot.Present(c.Classes)
 	classes := make([]aboutClass, len(present))
 	index := make(map[int32]int, len(present))
 	for k, number := range present {
@@ -131,11 +130,7 @@ func encodeValues(values []float64) (*aboutValues, []byte) {
 	for i := range levels {
 		v.Inks = append(v.Inks, valueInk(float64(i)/(levels-1)))
 	}
-	marks := plot.Ticks(v.Low, v.High)
-	if len(marks) < 2 {
-		marks = slices.Compact([]float64{v.Low, v.High})
-	}
-	for _, m := range marks {
+	for _, m := range plot.Marks(v.Low, v.High) {
 		v.Ticks = append(v.Ticks, tick{m, plot.Number(m)})
 	}
 	if len(index) <= mostDistinct && 8*len(index) < 4*len(values) {
@@ -151,11 +146,7 @@ func encodeValues(values []float64) (*aboutValues, []byte) {
 
 // encodeDistinct writes the values that index has, and the index of each row's.
 func encodeDistinct(values []float64, index map[float64]int) []byte {
-	distinct := make([]float64, 0, len(index))
-	for x := range index {
-		distinct = append(distinct, x)
-	}
-	slices.Sort(distinct)
+	distinct := slices.Sorted(maps.Keys(index))
 	var out []byte
 	for k, x := range distinct {
 		index[x] = k

@@ -79,10 +79,7 @@ func codings(im *images.Set) []coding {
 // its budget, or of the last one.
 func encodeImages(im *images.Set) ([][]byte, *aboutImages) {
 	ways := codings(im)
-	var sample []int
-	for k := range min(im.N, sampledImages) {
-		sample = append(sample, k*im.N/min(im.N, sampledImages))
-	}
+	sample := evenly(im.N, min(im.N, sampledImages))
 	best := ways[len(ways)-1]
 	for _, way := range ways {
 		size := 0
@@ -94,16 +91,21 @@ func encodeImages(im *images.Set) ([][]byte, *aboutImages) {
 			break
 		}
 	}
-	all := make([]int, im.N)
-	for i := range all {
-		all[i] = i
-	}
 	w, h, _, tileHeight := best.tile(im)
 	about := &aboutImages{Type: "image/jpeg", PerAtlas: best.perAtlas(im), Width: w, Height: h, TileHeight: tileHeight}
 	if best.levels > 0 {
 		about.Type = "image/png"
 	}
-	return best.encode(im, all), about
+	return best.encode(im, evenly(im.N, im.N)), about
+}
+
+// evenly returns so many of n rows.
+func evenly(n, many int) []int {
+	rows := make([]int, many)
+	for k := range rows {
+		rows[k] = k * n / many
+	}
+	return rows
 }
 
 // tile returns the size of a picture and that of the tile it stands in, which

@@ -3,6 +3,7 @@ package plot
 import (
 	"image/color"
 	"math"
+	"slices"
 )
 
 // classColours holds the colours of the classes as 0xRRGGBB. The first ten were
@@ -54,6 +55,12 @@ func SingleColour() color.NRGBA { return single }
 // UnlabeledColour returns the colour of points without class or value among
 // others that have one.
 func UnlabeledColour() color.NRGBA { return unlabeled }
+
+// Present returns the classes that occur, but for negative ones, which mean none, in order.
+func Present(classes []int32) []int32 {
+	present := slices.Compact(slices.Sorted(slices.Values(classes)))
+	return slices.DeleteFunc(present, func(c int32) bool { return c < 0 })
+}
 
 // ClassColour returns the colour of class c ≥ 0 on a light ground. It does not
 // depend on what other classes there are, and repeats after the 40 for which

@@ -354,12 +354,7 @@ func (s *Scatter) colour(height float64) ([]color.NRGBA, []int32, legend) {
 }
 
 func (s *Scatter) colourClasses(height float64) ([]color.NRGBA, []int32, legend) {
-	present := slices.Clone(s.Classes)
-	slices.Sort(present)
-	present = slices.Compact(present)
-	for len(present) > 0 && present[0] < 0 {
-		present = present[1:]
-	}
+	present := Present(s.Classes)
 	index := make(map[int32]int32, len(present))
 	var colours []color.NRGBA
 	for _, c := range present {
@@ -440,10 +435,7 @@ func (s *Scatter) colourValues(height float64) ([]color.NRGBA, []int32, legend) 
 		return colours, colour, legend{}
 	}
 
-	marks := Ticks(low, high)
-	if len(marks) < 2 {
-		marks = slices.Compact([]float64{low, high})
-	}
+	marks := Marks(low, high)
 	var widest float64
 	for _, v := range marks {
 		widest = max(widest, legendStyle.Width(Number(v)).Points())

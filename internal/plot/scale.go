@@ -2,6 +2,7 @@ package plot
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -34,6 +35,14 @@ func Number(v float64) string {
 	}
 	s := strconv.FormatFloat(v, 'e', -1, 64)
 	return strings.NewReplacer("e+0", "e", "e-0", "e-", "e+", "e").Replace(s)
+}
+
+// Marks returns the Ticks of a scale of colours, or its ends where there are fewer than two.
+func Marks(low, high float64) []float64 {
+	if marks := Ticks(low, high); len(marks) >= 2 {
+		return marks
+	}
+	return slices.Compact([]float64{low, high})
 }
 
 // Ticks returns two to six round numbers within [low, high], in increasing
