@@ -265,7 +265,11 @@ func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 	case p.metrics:
 		picture, err = report.OpenCurves(ctx, p.inputs, p.plot)
 	case p.animate:
-		picture, err = p.animation(ctx)
+		var film *plot.Animation
+		if film, err = report.OpenFilm(ctx, p.input, p.data, p.plot); err == nil {
+			film.FramesPerSecond, film.Follow = p.fps, p.follow
+			picture = film
+		}
 	case p.isStrip():
 		var strip *plot.Strip
 		if strip, err = report.OpenStrip(ctx, p.inputs, p.titles, p.data, p.plot); err == nil {
@@ -290,17 +294,6 @@ func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	return picture.Save(p.output)
-}
-
-// animation returns a film of the snapshots of a run.
-func (p *plotting) animation(ctx context.Context) (*plot.Animation, error) {
-	film, err := report.ReadFilm(ctx, p.input, p.data)
-	if err != nil {
-		return nil, err
-	}
-	a := film.Animation(p.plot)
-	a.FramesPerSecond, a.Follow = p.fps, p.follow
-	return a, nil
 }
 
 // page returns the explorer of an embedding that was read from files.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"cne/configs"
 	"cne/data"
 	"cne/data/file"
 	"cne/internal/app/report"
@@ -105,7 +106,7 @@ func readGIF(t *testing.T, path string) *gif.GIF {
 func TestPlotAnimate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	shortRuns(t) // snapshots of the epochs 3 and 6 of 8
-	film, err := report.ReadFilm(t.Context(), "runs/nc", file.Options{})
+	film, err := report.OpenFilm(t.Context(), "runs/nc", file.Options{}, configs.Plot{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,8 +117,8 @@ func TestPlotAnimate(t *testing.T) {
 	if want := []string{"epoch 3", "epoch 6", "epoch 8"}; !slices.Equal(captions, want) {
 		t.Errorf("frames %q, want %q", captions, want)
 	}
-	if film.Labels == nil || !slices.Equal(film.Labels.Names, []string{"ant", "bee", "cat"}) {
-		t.Errorf("labels %v", film.Labels)
+	if got := film.Scatter.ClassNames; !slices.Equal(got, []string{"ant", "bee", "cat"}) {
+		t.Errorf("classes %v", got)
 	}
 	set, err := file.Read(t.Context(), []string{"runs/nc/embedding.npy"}, file.Options{})
 	if err != nil || !slices.Equal(film.Frames[2].Embedding.X, set.Points.X) {
@@ -153,7 +154,7 @@ func TestPlotAnimate(t *testing.T) {
 	if code, _, stderr := runCne(t.Context(), short("--set", "output.snapshots=4", "-o", "four")...); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	if film, err := report.ReadFilm(t.Context(), "four", file.Options{}); err != nil || len(film.Frames) != 2 {
+	if film, err := report.OpenFilm(t.Context(), "four", file.Options{}, configs.Plot{}); err != nil || len(film.Frames) != 2 {
 		t.Errorf("%+v (%v), want 2 frames", film, err)
 	}
 }

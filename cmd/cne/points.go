@@ -258,7 +258,8 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 			return nil, err
 		}
 	}
-	o.Start, err = in.earlier.Start(in.log, h, in.annotations.Training(n, in.rows, in.heldRows), c.Embed.Seed)
+	names, _ := in.annotations.Split(n, in.rows, in.heldRows)
+	o.Start, err = in.earlier.Start(in.log, h, names, c.Embed.Seed)
 	return p, err
 }
 

@@ -94,7 +94,7 @@ func (r *result) measureHeld(ctx context.Context, positions *data.Matrix) (*qual
 // write writes the embedding, and the names of its points.
 func (r *result) write() error {
 	m := r.embedded.Positions
-	names := r.in.annotations.Training(m.N, r.in.rows, r.in.heldRows)
+	names, _ := r.in.annotations.Split(m.N, r.in.rows, r.in.heldRows)
 	if r.in.sample == nil { // which has those of all points
 		if err := r.dir.WriteNames(names); err != nil {
 			return err

@@ -245,7 +245,7 @@ func (t *training) projectHeld(ctx context.Context) (*data.Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := in.annotations.HeldOut(t.near.Graph.N, in.rows, in.heldRows)
+	_, names := in.annotations.Split(t.near.Graph.N, in.rows, in.heldRows)
 	if names == nil {
 		names = in.held.Names
 	}

@@ -64,11 +64,10 @@ func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w
 	read := func(spec string) (string, []string, error) { return rundir.ReadColumn(ctx, from, spec, n, rows) }
 	a := &Annotations{}
 	if w.Names != "" {
-		_, names, err := read(w.Names)
-		if err != nil {
+		var err error
+		if _, a.Names, err = read(w.Names); err != nil {
 			return nil, fmt.Errorf("%s: %w", w.NamesFrom, err)
 		}
-		a.Names = names
 	}
 	for i, spec := range w.Columns {
 		if slices.Contains(w.Columns[:i], spec) {
@@ -128,7 +127,7 @@ func checkWords(name string, values []string, known *data.Labels) error {
 		text.Quote(name), infinite, slices.Index(values, infinite)+1)
 }
 
-// AddTo puts annotations on a page of the same points.
+// AddTo puts annotations on a page of the same points, behind those that it has.
 func (a *Annotations) AddTo(p *explorer.Page) {
 	if a == nil {
 		return
@@ -139,50 +138,22 @@ func (a *Annotations) AddTo(p *explorer.Page) {
 	p.Columns = append(p.Columns, a.Columns...)
 }
 
-// with returns both annotations together: of names those of b, if it has some.
-func (a *Annotations) with(b *Annotations) *Annotations {
-	switch {
-	case a == nil:
-		return b
-	case b == nil:
-		return a
-	}
-	both := &Annotations{Names: a.Names, Columns: slices.Concat(a.Columns, b.Columns)}
-	if b.Names != nil {
-		both.Names = b.Names
-	}
-	return both
-}
-
-// Training returns the names of the n points that were trained on, among which are those of
-// the given rows of the input, or all for nil, but for those held out; nil for none.
-func (a *Annotations) Training(n int, rows, heldRows []int) []string {
+// Split returns the names of the n points that were trained on, among which are those of the
+// given rows of the input, or all for nil, but for those held out, and of these, in their
+// order; nil for none.
+func (a *Annotations) Split(n int, rows, heldRows []int) (trained, heldOut []string) {
 	switch {
 	case a == nil || a.Names == nil:
-		return nil
-	case rows != nil || heldRows == nil: // those held out come behind
-		return a.Names[:n]
+		return nil, nil
+	case rows != nil || heldRows == nil: // those held out come last
+		return a.Names[:n], a.Names[n:]
 	}
-	names := make([]string, 0, n)
 	for i, name := range a.Names {
-		if _, held := slices.BinarySearch(heldRows, i); !held {
-			names = append(names, name)
+		if _, held := slices.BinarySearch(heldRows, i); held {
+			heldOut = append(heldOut, name)
+		} else {
+			trained = append(trained, name)
 		}
 	}
-	return names
-}
-
-// HeldOut returns the names of the points that were held out, in their order: see Training.
-func (a *Annotations) HeldOut(n int, rows, heldRows []int) []string {
-	switch {
-	case a == nil || a.Names == nil:
-		return nil
-	case rows != nil || heldRows == nil:
-		return a.Names[n:]
-	}
-	names := make([]string, len(heldRows))
-	for k, i := range heldRows {
-		names[k] = a.Names[i]
-	}
-	return names
+	return trained, heldOut
 }

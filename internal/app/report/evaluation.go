@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -45,17 +44,15 @@ func (e *Evaluation) LossOptions() quality.LossOptions {
 // Figures returns the table of figures in the order in which people read them: those of the
 // embedding and its graph come last.
 func Figures() []quality.Figure {
-	all := quality.Table()
-	slices.SortStableFunc(all, func(a, b quality.Figure) int {
-		switch {
-		case a.OfEmbedding() == b.OfEmbedding():
-			return 0
-		case a.OfEmbedding():
-			return 1
+	var first, last []quality.Figure
+	for _, f := range quality.Table() {
+		if f.OfEmbedding() {
+			last = append(last, f)
+		} else {
+			first = append(first, f)
 		}
-		return -1
-	})
-	return all
+	}
+	return append(first, last...)
 }
 
 // EvaluatedFigures are those of one embedding. What cannot be measured, or is

@@ -65,12 +65,7 @@ func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot
 		images = RunImages(ctx, log, c, s.Embedding.N, rows)
 	}
 	page := Page(s, name, Facts(&m.Figures, m.Z), images)
-	a, err := runAnnotations(ctx, log, c, w, s.Embedding.N, rows)
-	if err != nil {
-		return nil, err
-	}
-	a.AddTo(page)
-	return page, nil
+	return page, annotate(ctx, log, page, c, w, s.Embedding.N, rows)
 }
 
 // runConfig returns the configuration of the run in a folder, with the paths of its inputs
@@ -88,12 +83,12 @@ func runConfig(log *slog.Logger, folder string, missed bool) *configs.Config {
 	return c
 }
 
-// runAnnotations reads what is wanted of n points of a run, and besides what the run has
+// annotate puts on a page what is wanted of n points of a run, and besides what the run has
 // itself: see ReadAnnotations for the rows.
-func runAnnotations(ctx context.Context, log *slog.Logger, c *configs.Config, w Wanted, n int, rows []int) (*Annotations, error) {
-	a, err := ReadAnnotations(ctx, log, rundir.TableOf(c), w, n, rows)
+func annotate(ctx context.Context, log *slog.Logger, page *explorer.Page, c *configs.Config, w Wanted, n int, rows []int) error {
+	wanted, err := ReadAnnotations(ctx, log, rundir.TableOf(c), w, n, rows)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	own := WantedBy(c)
 	if w.Names != "" {
@@ -103,14 +98,16 @@ func runAnnotations(ctx context.Context, log *slog.Logger, c *configs.Config, w 
 		own.Columns = nil
 	}
 	// A page without them is better than none, as with images.
-	begun, err := ReadAnnotations(ctx, log, rundir.TableOf(c), own, n, rows)
+	a, err := ReadAnnotations(ctx, log, rundir.TableOf(c), own, n, rows)
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 	if err != nil {
 		log.Warn("names and columns of the points are left out of the page", "reason", err)
 	}
-	return begun.with(a), nil
+	a.AddTo(page)
+	wanted.AddTo(page)
+	return nil
 }
 
 // pageRows returns which rows of the input the points of a run's picture are, nil if they

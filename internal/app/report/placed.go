@@ -8,11 +8,9 @@ import (
 	"strings"
 
 	"cne/configs"
-	"cne/data"
 	"cne/data/images"
 	"cne/internal/app/rundir"
 	"cne/internal/explorer"
-	"cne/internal/plot"
 	"cne/model"
 	"cne/simclr"
 )
@@ -53,7 +51,8 @@ func (p *Placed) Write(ctx context.Context, dir *rundir.Dir, c *configs.SimCLR, 
 	if err := dir.WriteNames(p.Images.Names); err != nil {
 		return nil, err
 	}
-	s := p.scatter(positions)
+	s := Scatter(positions, p.Images.Labels, configs.Plot{})
+	s.HeldOut = p.heldOut()
 	if c.Output.Plot {
 		if err := s.Save(dir.Path("embedding.png")); err != nil {
 			return nil, err
@@ -68,13 +67,6 @@ func (p *Placed) Write(ctx context.Context, dir *rundir.Dir, c *configs.SimCLR, 
 		page.Images = p.Images
 	}
 	return accuracy, page.Save(dir.Path(rundir.PageFile))
-}
-
-// scatter returns the picture of the positions.
-func (p *Placed) scatter(positions *data.Matrix) *plot.Scatter {
-	s := Scatter(positions, p.Images.Labels, configs.Plot{})
-	s.HeldOut = p.heldOut()
-	return s
 }
 
 // heldOut tells of each image whether the network was not trained on it; nil if it was

@@ -71,15 +71,13 @@ type column struct {
 	of            func(*rundir.StopMetrics) (value, standardError *float64) // nil where there is none
 }
 
-// someErrors reports whether some of the embeddings have a standard error in the column.
-func (c *column) someErrors(f *rundir.SpectrumMetrics) bool {
-	return slices.ContainsFunc(f.Stops, func(m rundir.StopMetrics) bool { _, e := c.of(&m); return e != nil })
+// someIn reports whether some of the embeddings have a value in the column.
+func (c *column) someIn(f *rundir.SpectrumMetrics) bool {
+	return slices.ContainsFunc(f.Stops, func(m rundir.StopMetrics) bool { v, _ := c.of(&m); return v != nil })
 }
 
-// spectrumColumns are the figures of a spectrum, but for the value itself.
-var spectrumColumns = spectrumTable()
-
-func spectrumTable() []column {
+// spectrumColumns returns the figures of a spectrum, but for the value itself.
+func spectrumColumns() []column {
 	of := func(name, heading, format string, value func(*rundir.StopMetrics) *float64) column {
 		return column{name, heading, format, func(m *rundir.StopMetrics) (v, e *float64) { return value(m), nil }}
 	}
@@ -109,45 +107,31 @@ func SpectrumFacts(m *rundir.StopMetrics) []explorer.Fact {
 // columns returns those of the figures that at least one of the embeddings has, and
 // that are not the value itself.
 func columns(f *rundir.SpectrumMetrics) []column {
-	var there []column
-	for _, c := range spectrumColumns {
-		if c.name == "z_bar" && f.Axis == "zbar" {
-			continue
-		}
-		if slices.ContainsFunc(f.Stops, func(m rundir.StopMetrics) bool { v, _ := c.of(&m); return v != nil }) {
-			there = append(there, c)
-		}
-	}
-	return there
+	return slices.DeleteFunc(spectrumColumns(), func(c column) bool { return c.name == "z_bar" && f.Axis == "zbar" || !c.someIn(f) })
 }
 
-// withErrors returns columns with those of their standard errors, where there are some.
-func withErrors(f *rundir.SpectrumMetrics, columns []column) []column {
-	var all []column
-	for _, c := range columns {
-		all = append(all, c)
-		if c.someErrors(f) {
-			all = append(all, column{name: c.name + "_error", of: func(m *rundir.StopMetrics) (v, e *float64) { _, v = c.of(m); return v, nil }})
-		}
-	}
-	return all
-}
-
-// WriteSpectrumCSV writes the figures but for the times, so that a spectrum gives the
-// same bytes each time.
+// WriteSpectrumCSV writes the figures, each with its standard errors where there are some, but
+// not the times, so that a spectrum gives the same bytes each time.
 func WriteSpectrumCSV(w io.Writer, f *rundir.SpectrumMetrics) error {
-	return writeColumns(w, f, withErrors(f, slices.DeleteFunc(columns(f), func(c column) bool { return c.name == "seconds" })))
-}
-
-// timeColumns are the times of a spectrum's embeddings.
-var timeColumns = []column{
-	{name: "optimize_seconds", of: func(m *rundir.StopMetrics) (v, e *float64) { return &m.Seconds.Optimize, nil }},
-	{name: "quality_seconds", of: func(m *rundir.StopMetrics) (v, e *float64) { return &m.Seconds.Quality, nil }},
+	var all []column
+	for _, c := range columns(f) {
+		if c.name != "seconds" {
+			all = append(all, c)
+		}
+		e := column{name: c.name + "_error", of: func(m *rundir.StopMetrics) (v, e *float64) { _, v = c.of(m); return v, nil }}
+		if e.someIn(f) {
+			all = append(all, e)
+		}
+	}
+	return writeColumns(w, f, all)
 }
 
 // WriteSpectrumTimes writes how long each embedding took.
 func WriteSpectrumTimes(w io.Writer, f *rundir.SpectrumMetrics) error {
-	return writeColumns(w, f, timeColumns)
+	return writeColumns(w, f, []column{
+		{name: "optimize_seconds", of: func(m *rundir.StopMetrics) (v, e *float64) { return &m.Seconds.Optimize, nil }},
+		{name: "quality_seconds", of: func(m *rundir.StopMetrics) (v, e *float64) { return &m.Seconds.Quality, nil }},
+	})
 }
 
 // writeColumns writes a table with a row for each embedding.
