@@ -131,7 +131,7 @@ func (s *spectrum) count() train.Hook {
 		defer s.mutex.Unlock()
 		s.done++
 		spent := time.Since(s.began)
-		s.Progress.Epoch(cli.EpochReport{
+		s.Progress.Report(cli.EpochReport{
 			Epoch: s.done, Epochs: s.all, Loss: state.Loss, Unit: "edges",
 			Speed: float64(s.done-s.before) * float64(s.near.Graph.Edges()) / spent.Seconds(),
 			Left:  spent / time.Duration(s.done-s.before) * time.Duration(s.all-s.done),

@@ -326,18 +326,8 @@ func (s *Scatter) order(colour []int32, shuffled bool) []int {
 		stream := rng.New(s.Seed, rng.Shuffle)
 		rows = stream.Perm(s.Embedding.N)
 	}
-	order := make([]int, 0, len(rows))
-	for _, i := range rows {
-		if colour[i] < 0 {
-			order = append(order, i)
-		}
-	}
-	for _, i := range rows {
-		if colour[i] >= 0 {
-			order = append(order, i)
-		}
-	}
-	return order
+	grey := slices.DeleteFunc(slices.Clone(rows), func(i int) bool { return colour[i] >= 0 })
+	return append(grey, slices.DeleteFunc(rows, func(i int) bool { return colour[i] < 0 })...)
 }
 
 // colour returns the colours that occur, and each row's index among them, −1

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"cne/internal/plot"
 )
@@ -21,7 +22,8 @@ import (
 // A drawing makes a table and curves of arguments.
 type drawing func(ctx context.Context, args []string) (table string, c *plot.Curves, err error)
 
-// A command draws one kind of figure. define declares its own flags, and returns what draws
+// A command draws one kind of figure. Its usage begins with its arguments, or with a line
+// break if it takes none. define declares its own flags, and returns what draws
 // once they are parsed.
 type command struct {
 	name, usage string
@@ -64,6 +66,9 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		if err := flags.Parse(args[1:]); err != nil {
 			return err
 		}
+		if strings.HasPrefix(c.usage, "\n") && flags.NArg() > 0 {
+			return fmt.Errorf("%s: it takes flags only, but got %q", c.name, flags.Arg(0))
+		}
 		table, curves, err := make(ctx, flags.Args())
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
@@ -74,12 +79,4 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		return curves.Save(*picture)
 	}
 	return errors.New("give the figure first: batches, ratio, spectra, terms or toy")
-}
-
-// noArguments returns an error if there are arguments.
-func noArguments(args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("it takes flags only, but got %q", args[0])
-	}
-	return nil
 }

@@ -19,10 +19,7 @@ var drawn = []struct {
 // terms draws the two terms of Neg-t-SNE's and UMAP's loss, attraction and repulsion,
 // by the distance of a pair in the embedding: UMAP's repulsion diverges where points
 // meet, Neg-t-SNE's does not.
-func terms(ctx context.Context, args []string) (string, *plot.Curves, error) {
-	if err := noArguments(args); err != nil {
-		return "", nil, err
-	}
+func terms(ctx context.Context, _ []string) (string, *plot.Curves, error) {
 	panels := []plot.Panel{{Title: "Attraction", XLabel: "distance", YLabel: "loss"}, {Title: "Repulsion", XLabel: "distance", YLabel: "loss"}}
 	for _, l := range drawn {
 		for i := range panels {

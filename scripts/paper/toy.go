@@ -21,10 +21,7 @@ import (
 func toy(flags *flag.FlagSet) drawing {
 	epochs := flags.Int("epochs", 20000, "epochs of one batch each")
 	lr := flags.Float64("lr", 0.01, "learning rate, which falls to 0")
-	return func(ctx context.Context, args []string) (string, *plot.Curves, error) {
-		if err := noArguments(args); err != nil {
-			return "", nil, err
-		}
+	return func(ctx context.Context, _ []string) (string, *plot.Curves, error) {
 		return threePoints(ctx, *epochs, *lr)
 	}
 }

@@ -16,10 +16,20 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cne/internal/app/rundir"
+	"cne/train/quality"
 )
 
 func main() {
@@ -42,4 +52,173 @@ func run(args []string, stdout, stderr io.Writer) error {
 		fmt.Fprintf(stderr, "summarise: %s has no metrics.json and is left out\n", name)
 	}
 	return writeTable(stdout, groups)
+}
+
+// Metrics is what the table needs of a metrics.json: that of cne train, which a pretraining
+// shares in part. Figures that a run may lack are nil then.
+type Metrics struct {
+	rundir.Metrics
+	Loss       *float64                `json:"loss"`
+	Images     int                     `json:"images"` // above 0: a pretraining on images
+	PretrainOn string                  `json:"pretrain_on"`
+	Split      string                  `json:"split"` // of the accuracies
+	KNN        struct{ Mean *float64 } `json:"knn"`
+	Linear     struct{ Mean *float64 } `json:"linear"`
+	Monitor    *float64                `json:"monitor"`
+	Seconds    Seconds                 `json:"seconds"`
+
+	own splitScore // of a pretraining, from its evaluation.json
+}
+
+// Seconds says where the time of a run went.
+type Seconds struct {
+	rundir.Seconds
+	Evaluate float64 `json:"evaluate"`
+}
+
+// pretraining tells whether the run is one of cne simclr pretrain.
+func (m *Metrics) pretraining() bool { return m.Images > 0 }
+
+// A splitScore has the accuracies on one split, nil if there is none.
+type splitScore struct {
+	Seed   uint64   `json:"seed"`
+	KNN    *float64 `json:"knn"`
+	Linear *float64 `json:"linear"`
+}
+
+// A Group is the runs of one configuration.
+type Group struct {
+	Name string
+	Runs []Metrics // at least one
+}
+
+var (
+	// errNoRuns is the cause when a folder holds no finished run.
+	errNoRuns = errors.New("no folder in it has a metrics.json")
+	// errKinds is the cause when a folder holds runs that have no table in
+	// common.
+	errKinds = errors.New("runs of \"cne train\" and of \"cne simclr pretrain\" are in one folder")
+	// errMetrics is the cause when a metrics.json is not one of cne's.
+	errMetrics = errors.New("not the metrics of a run")
+)
+
+// readRuns reads the runs in the folders directly below root, in the order of
+// their names; those of the given names alone, if there are any, and in that
+// order. skipped are the paths of those that are not finished.
+func readRuns(root string, names []string) (groups []Group, skipped []string, err error) {
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot read the folder of runs: %w", err)
+	}
+	index := map[string]int{}
+	for _, e := range entries {
+		path := filepath.Join(root, e.Name())
+		if info, err := os.Stat(path); err != nil || !info.IsDir() { // a link to a folder is one
+			continue
+		}
+		wanted := func(name string) bool { return strings.HasPrefix(e.Name(), name+"-") }
+		if len(names) > 0 && !slices.ContainsFunc(names, wanted) {
+			continue
+		}
+		m, err := readMetrics(filepath.Join(path, "metrics.json"))
+		if errors.Is(err, fs.ErrNotExist) {
+			skipped = append(skipped, path)
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if m.pretraining() {
+			if m.own, err = readOwnSplit(filepath.Join(path, "evaluation.json"), m.Seed); err != nil {
+				return nil, nil, err
+			}
+		}
+		name := strings.TrimSuffix(e.Name(), "-"+strconv.FormatUint(m.Seed, 10))
+		if len(names) > 0 && !slices.Contains(names, name) {
+			continue
+		}
+		i, ok := index[name]
+		if !ok {
+			i = len(groups)
+			index[name] = i
+			groups = append(groups, Group{Name: name})
+		}
+		groups[i].Runs = append(groups[i].Runs, *m)
+		if m.pretraining() != groups[0].Runs[0].pretraining() {
+			return nil, nil, fmt.Errorf("%s: %w; keep them apart", root, errKinds)
+		}
+	}
+	for _, name := range names {
+		if _, ok := index[name]; !ok {
+			return nil, nil, fmt.Errorf("%s: %w named %s-SEED; give names of finished runs", root, errNoRuns, name)
+		}
+	}
+	if len(names) > 0 {
+		slices.SortStableFunc(groups, func(a, b Group) int {
+			return cmp.Compare(slices.Index(names, a.Name), slices.Index(names, b.Name))
+		})
+	}
+	if len(groups) == 0 {
+		return nil, nil, fmt.Errorf("%s: %w; give the folder that holds the run folders", root, errNoRuns)
+	}
+	return groups, skipped, nil
+}
+
+// readMetrics reads one metrics.json. A file that is not one of a finished run
+// gives errMetrics.
+func readMetrics(path string) (*Metrics, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	m, err := parseMetrics(text)
+	if err != nil {
+		err = fmt.Errorf("%s: %w; remove the run's folder and run it again", path, err)
+	}
+	return m, err
+}
+
+// readOwnSplit reads from an evaluation.json, which need not exist, the accuracies on the
+// stratified split that has the seed of the run, the only one that the paper's program
+// takes of a run.
+func readOwnSplit(path string, seed uint64) (splitScore, error) {
+	var e struct {
+		Official bool         `json:"official_split"`
+		Splits   []splitScore `json:"splits"`
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return splitScore{}, nil
+	} else if err != nil {
+		return splitScore{}, err
+	}
+	if err := json.Unmarshal(text, &e); err != nil {
+		return splitScore{}, fmt.Errorf("%s is not the evaluation of a run (%w); evaluate the run again", path, err)
+	}
+	if i := slices.IndexFunc(e.Splits, func(s splitScore) bool { return s.Seed == seed }); i >= 0 && !e.Official {
+		return e.Splits[i], nil
+	}
+	return splitScore{}, nil
+}
+
+func parseMetrics(text []byte) (*Metrics, error) {
+	m := new(Metrics)
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, fmt.Errorf("%w (%w)", errMetrics, err)
+	}
+	if m.Holdout == nil {
+		m.Holdout = new(quality.HeldOutFigures)
+	}
+	for _, c := range []struct {
+		key string
+		ok  bool
+	}{
+		{"n", m.N > 0 || m.pretraining()}, {"edges", m.Edges > 0 || m.pretraining()}, {"epochs", m.Epochs > 0},
+		{"seconds", m.Seconds.Total > 0}, {"version", m.Version != ""}, {"loss", m.Loss != nil},
+	} {
+		if !c.ok {
+			return nil, fmt.Errorf("%w (it says nothing of %s)", errMetrics, c.key)
+		}
+	}
+	return m, nil
 }

@@ -9,20 +9,18 @@ import (
 	"cne/train"
 )
 
-// Progress tells somebody how far training is. Start comes first, Epoch after
-// each epoch, and Done last, also when training has failed. Where epochs take
-// long, Part comes within them.
+// Progress tells somebody how far training is. Start comes first, Report after each epoch
+// and, where epochs take long, within them, and Done last, also when training has failed.
 type Progress interface {
 	Start(epochs int)
-	Part(e EpochReport)
-	Epoch(e EpochReport)
+	Report(e EpochReport)
 	Done()
 }
 
 // An EpochReport is what is known after an epoch, or within one.
 type EpochReport struct {
 	Epoch  int     // epochs done, counted from 1
-	Part   float64 // share of the next epoch that is done, below 1
+	Part   float64 // share of the next epoch that is done, below 1; 0 after an epoch
 	Epochs int     // epochs in all
 	Loss   float64 // of the epoch, in the unit in which it is logged
 	Unit   string  // of the speed: edges or images
@@ -83,14 +81,8 @@ func (p *barProgress) Start(epochs int) {
 	p.draw(EpochReport{Epochs: epochs}, "")
 }
 
-func (p *barProgress) Epoch(e EpochReport) {
+func (p *barProgress) Report(e EpochReport) {
 	if e.Epoch == e.Epochs || p.now().Sub(p.last) >= redrawEvery {
-		p.draw(e, e.numbers())
-	}
-}
-
-func (p *barProgress) Part(e EpochReport) {
-	if p.now().Sub(p.last) >= redrawEvery {
 		p.draw(e, e.numbers())
 	}
 }
@@ -120,17 +112,13 @@ type lineProgress struct {
 
 func (p *lineProgress) Start(int) { p.last = p.now() }
 
-func (p *lineProgress) Part(e EpochReport) {
-	if p.now().Sub(p.last) >= printPartEvery {
+func (p *lineProgress) Report(e EpochReport) {
+	since := p.now().Sub(p.last)
+	if e.Part == 0 || since >= printPartEvery {
 		p.pending = e
-		p.print()
-	}
-}
-
-func (p *lineProgress) Epoch(e EpochReport) {
-	p.pending = e
-	if p.now().Sub(p.last) >= printEvery {
-		p.print()
+		if since >= printEvery {
+			p.print()
+		}
 	}
 }
 
@@ -159,15 +147,13 @@ func (p *recordProgress) Start(epochs int) {
 	p.last = p.now()
 }
 
-func (p *recordProgress) Part(e EpochReport) {
-	if p.now().Sub(p.last) >= printPartEvery {
-		p.record("within an epoch", e, "part", e.Part)
+func (p *recordProgress) Report(e EpochReport) {
+	what := "epoch"
+	if e.Part > 0 {
+		if what = "within an epoch"; p.now().Sub(p.last) < printPartEvery {
+			return
+		}
 	}
-}
-
-func (p *recordProgress) Epoch(e EpochReport) { p.record("epoch", e) }
-
-func (p *recordProgress) record(what string, e EpochReport, more ...any) {
 	attrs := []any{"epoch", e.Epoch, "epochs", e.Epochs, "loss", e.Loss, e.Unit + "_per_second", e.Speed}
 	if e.Accuracy != nil {
 		attrs = append(attrs, "accuracy", *e.Accuracy)
@@ -175,7 +161,10 @@ func (p *recordProgress) record(what string, e EpochReport, more ...any) {
 	if e.Left >= 0 {
 		attrs = append(attrs, "seconds_left", e.Left.Seconds())
 	}
-	p.log.Info(what, append(attrs, more...)...)
+	if e.Part > 0 {
+		attrs = append(attrs, "part", e.Part)
+	}
+	p.log.Info(what, attrs...)
 	p.last = p.now()
 }
 
@@ -193,7 +182,7 @@ func (r *Reporter) EpochHook(unit string, done int, accuracy func() *float64) tr
 		if accuracy != nil {
 			report.Accuracy = accuracy()
 		}
-		r.Progress.Epoch(report)
+		r.Progress.Report(report)
 		return nil
 	})
 }
@@ -213,7 +202,7 @@ func (r *Reporter) OnBatch(unit string, epochs, perBatch int, accuracy func() *f
 		}
 		elapsed := time.Since(began)
 		each := elapsed / time.Duration(at-start)
-		r.Progress.Part(EpochReport{Epoch: epoch - 1, Part: float64(done) / float64(batches), Epochs: epochs, Loss: loss, Unit: unit,
+		r.Progress.Report(EpochReport{Epoch: epoch - 1, Part: float64(done) / float64(batches), Epochs: epochs, Loss: loss, Unit: unit,
 			Speed: float64(perBatch*(at-start)) / elapsed.Seconds(), Accuracy: accuracy(), Left: time.Duration(epochs*batches-at) * each})
 	}
 }

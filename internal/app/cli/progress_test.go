@@ -43,7 +43,7 @@ func TestLineProgress(t *testing.T) {
 	p.Start(100)
 	for e := 1; e <= 100; e++ {
 		ck.advance(120 * time.Millisecond) // 12 s in all
-		p.Epoch(EpochReport{Epoch: e, Epochs: 100, Loss: 3.41234567, Unit: "edges", Speed: 41.23e6, Left: time.Duration(100-e) * 120 * time.Millisecond})
+		p.Report(EpochReport{Epoch: e, Epochs: 100, Loss: 3.41234567, Unit: "edges", Speed: 41.23e6, Left: time.Duration(100-e) * 120 * time.Millisecond})
 	}
 	p.Done()
 	p.Done() // a second one has nothing to add
@@ -61,9 +61,9 @@ func TestLineProgressWithinEpochs(t *testing.T) {
 	accuracy := 0.5
 	for part := range 199 {
 		ck.advance(time.Second)
-		p.Part(EpochReport{Epoch: 1, Part: float64(part+1) / 200, Epochs: 20, Loss: 3, Accuracy: &accuracy, Unit: "images", Speed: 200, Left: time.Hour})
+		p.Report(EpochReport{Epoch: 1, Part: float64(part+1) / 200, Epochs: 20, Loss: 3, Accuracy: &accuracy, Unit: "images", Speed: 200, Left: time.Hour})
 	}
-	p.Epoch(EpochReport{Epoch: 2, Epochs: 20, Loss: 2, Unit: "images", Speed: 210, Left: -1})
+	p.Report(EpochReport{Epoch: 2, Epochs: 20, Loss: 2, Unit: "images", Speed: 210, Left: -1})
 	p.Done()
 	want := `epoch  1.30/20  loss 3  accuracy 0.5000  200 images/s  1h00m left
 epoch  1.60/20  loss 3  accuracy 0.5000  200 images/s  1h00m left
@@ -92,7 +92,7 @@ func TestBarProgressWithinEpochs(t *testing.T) {
 	p.Start(4)
 	for part := range 10 {
 		ck.advance(20 * time.Millisecond)
-		p.Part(EpochReport{Epoch: 1, Part: float64(part+1) / 20, Epochs: 4, Loss: 2, Unit: "images", Speed: 50, Left: time.Minute})
+		p.Report(EpochReport{Epoch: 1, Part: float64(part+1) / 20, Epochs: 4, Loss: 2, Unit: "images", Speed: 50, Left: time.Minute})
 	}
 	drew(t, b, 3, map[int]string{2: "epoch 1.50/4 [=======>            ]  38 %  loss 2  50 images/s  1m00s left" + eraseLine})
 }
@@ -103,7 +103,7 @@ func TestLineProgressEndsEarly(t *testing.T) {
 	p.Done()
 	says(t, b, "") // without an epoch
 	p.Start(100)
-	p.Epoch(EpochReport{Epoch: 3, Epochs: 100, Unit: "edges", Left: -1})
+	p.Report(EpochReport{Epoch: 3, Epochs: 100, Unit: "edges", Left: -1})
 	p.Done()
 	says(t, b, "epoch   3/100  loss 0  0 edges/s\n")
 }
@@ -118,7 +118,7 @@ func TestBarProgress(t *testing.T) {
 	p.Start(1000)
 	for e := 1; e <= 1000; e++ {
 		ck.advance(time.Millisecond)
-		p.Epoch(EpochReport{Epoch: e, Epochs: 1000, Loss: 2, Unit: "edges", Speed: 1500, Left: time.Duration(1000-e) * time.Millisecond})
+		p.Report(EpochReport{Epoch: e, Epochs: 1000, Loss: 2, Unit: "edges", Speed: 1500, Left: time.Duration(1000-e) * time.Millisecond})
 	}
 	p.Done()
 	// Once at the start, ten times a second, and not twice at the end.
@@ -196,9 +196,9 @@ func TestRecordsWithinAnEpoch(t *testing.T) {
 	p.Start(2)
 	for part := range 9 {
 		ck.advance(20 * time.Second)
-		p.Part(EpochReport{Part: float64(part+1) / 10, Epochs: 2, Loss: 3, Unit: "images", Speed: 200, Left: time.Hour})
+		p.Report(EpochReport{Part: float64(part+1) / 10, Epochs: 2, Loss: 3, Unit: "images", Speed: 200, Left: time.Hour})
 	}
-	p.Epoch(EpochReport{Epoch: 1, Epochs: 2, Loss: 2, Unit: "images", Speed: 200, Left: time.Hour})
+	p.Report(EpochReport{Epoch: 1, Epochs: 2, Loss: 2, Unit: "images", Speed: 200, Left: time.Hour})
 	p.Done()
 	for what, want := range map[string]int{`"within an epoch"`: 3, `"part":0.3`: 1, `"part":0.9`: 1, `"part":`: 3, `"msg":"epoch"`: 1} {
 		if got := strings.Count(b.String(), what); got != want {

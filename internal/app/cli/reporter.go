@@ -5,9 +5,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"cne/internal/text"
 )
@@ -141,4 +146,80 @@ func formatDuration(d time.Duration) string {
 		m := int(d.Round(time.Minute).Minutes())
 		return fmt.Sprintf("%dh%02dm", m/60, m%60)
 	}
+}
+
+// formatNote is the annotation of a root command with the form in which one of its
+// commands reports.
+const formatNote = "cne/log-format"
+
+// NewReporter returns what reports on a command's stderr in a format, in which ErrorFormat
+// then has the error with which the command ends.
+func NewReporter(cmd *cobra.Command, format string) *Reporter {
+	root := cmd.Root()
+	if root.Annotations == nil {
+		root.Annotations = map[string]string{}
+	}
+	root.Annotations[formatNote] = format
+	return newReporter(cmd.ErrOrStderr(), format, Quiet(cmd))
+}
+
+// ErrorFormat returns the form, text or json, of the error with which a command line
+// ends. A command that got as far as to report has set it. Otherwise the command line
+// may be one that cannot even be parsed, so that its words are searched for the form,
+// and last the environment.
+func ErrorFormat(root *cobra.Command, args []string) string {
+	if format, ok := root.Annotations[formatNote]; ok {
+		return format
+	}
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	line := " " + strings.Join(args, " ") + " "
+	for _, words := range []string{"--log-format=", "--log-format ", "--set log.format=", "--set=log.format=", "-s log.format=", "-slog.format=", "-s=log.format="} {
+		if strings.Contains(line, " "+words+"json ") {
+			return "json"
+		}
+	}
+	if os.Getenv("CNE_LOG_FORMAT") == "json" {
+		return "json"
+	}
+	return "text"
+}
+
+// PrintError writes the error with which a program ends, in a line: as the message of
+// a record if the format is json, and behind the program's name otherwise. Whatever
+// stands in it, nothing of it controls the terminal.
+func PrintError(w io.Writer, format, program, message string) {
+	if format == "json" {
+		slog.New(newJSONHandler(w, slog.LevelInfo)).Error(message)
+		return
+	}
+	// There is nobody left to be told that this failed.
+	_, _ = fmt.Fprintf(w, "%s: %s\n", program, text.Message(message))
+}
+
+// newJSONHandler returns a handler that writes records as JSON, in which long names are
+// shortened.
+func newJSONHandler(w io.Writer, level slog.Level) slog.Handler {
+	return slog.NewJSONHandler(text.JSONWriter{Writer: w}, &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+		switch {
+		case len(groups) == 0 && a.Key == slog.MessageKey:
+			a.Value = slog.StringValue(text.Message(a.Value.String()))
+		case a.Value.Kind() == slog.KindString || a.Value.Kind() == slog.KindAny:
+			a.Value = shortened(a.Value)
+		}
+		return a
+	}})
+}
+
+// shortened returns the value of an attribute that is a name or an error, of bounded
+// length; others as they are.
+func shortened(v slog.Value) slog.Value {
+	if v.Kind() == slog.KindString {
+		return slog.StringValue(text.Shorten(v.String()))
+	}
+	if err, ok := v.Any().(error); ok {
+		return slog.StringValue(text.ErrorMessage(err))
+	}
+	return v
 }

@@ -45,7 +45,7 @@ func TestQuietLog(t *testing.T) {
 		var b bytes.Buffer
 		r := newReporter(&b, format, true)
 		r.Progress.Start(1)
-		r.Progress.Epoch(EpochReport{Epoch: 1, Epochs: 1})
+		r.Progress.Report(EpochReport{Epoch: 1, Epochs: 1})
 		r.Progress.Done()
 		r.Log.Info("not shown")
 		if b.Len() > 0 {
@@ -99,8 +99,8 @@ func TestJSONLog(t *testing.T) {
 	var b bytes.Buffer
 	r := newReporter(&b, "json", false)
 	r.Progress.Start(2)
-	r.Progress.Epoch(EpochReport{Epoch: 1, Epochs: 2, Loss: 0.5, Unit: "edges", Speed: 1e6, Left: 3 * time.Second})
-	r.Progress.Epoch(EpochReport{Epoch: 2, Epochs: 2, Loss: math.NaN(), Left: -1})
+	r.Progress.Report(EpochReport{Epoch: 1, Epochs: 2, Loss: 0.5, Unit: "edges", Speed: 1e6, Left: 3 * time.Second})
+	r.Progress.Report(EpochReport{Epoch: 2, Epochs: 2, Loss: math.NaN(), Left: -1})
 	r.Progress.Done()
 	var records []map[string]any
 	for line := range strings.Lines(b.String()) {

@@ -56,7 +56,7 @@ type Sweep struct {
 func (s *Sweep) Run(ctx context.Context, from, to int) (elsewhere int, err error) {
 	failures, locked := []string(nil), []int(nil)
 	for run := from; run < to; run++ {
-		if err := s.carryOut(ctx, run); errors.Is(err, rundir.ErrLocked) {
+		if err := s.execute(ctx, run); errors.Is(err, rundir.ErrLocked) {
 			locked = append(locked, run)
 		} else if err != nil {
 			failures = append(failures, fmt.Sprintf("%s (%s): %v", s.RunName(run), s.Describe(run), err))
@@ -84,9 +84,9 @@ func (s *Sweep) done(run int) bool {
 // attributes are those of the processes of runs, where the system has them.
 var attributes *syscall.SysProcAttr
 
-// carryOut carries out a run that has not succeeded. Its error is what the run says last,
+// execute executes a run that has not succeeded. Its error is what the run says last,
 // or rundir.ErrLocked if another process is at work on it.
-func (s *Sweep) carryOut(ctx context.Context, run int) error {
+func (s *Sweep) execute(ctx context.Context, run int) error {
 	if err := os.MkdirAll(s.Output, 0o777); err != nil {
 		return fmt.Errorf("cannot make the folder of the sweep: %w", err)
 	}
