@@ -78,7 +78,7 @@ type Options struct {
 	Search neighbors.SearchMethod `key:"graph.search"`
 	// Graph, if there is one, takes the place of the kNN graph:
 	// neighbors.FromNeighbors makes one of neighbours that were found elsewhere,
-	// neighbors.ReadNPZ reads one of scipy's.
+	// neighbors.ReadFile reads one of scipy's.
 	Graph *neighbors.Graph
 	// MinNeighbors is how many neighbours of each point Neighborhood.Nearest has at least,
 	// where a measure of quality wants more of them than the graph.

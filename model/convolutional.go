@@ -85,7 +85,7 @@ func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.Co
 
 // build makes the program of a batch and returns its input of images.
 func (c *Convolutional[T]) build(on *deviceParams, b *batchProgram[T]) (images *op.Array, err error) {
-	x := c.imagesNode()
+	x := imageNode[T](c.size)
 	g := x.Graph()
 	_, z, nodes, err := c.graphOn(on, x, c.precision)
 	if err != nil {
@@ -118,11 +118,6 @@ func (c *Convolutional[T]) Precision() op.Precision { return c.precision }
 
 // learns reports whether a parameter of the network is learnt.
 func (c *Convolutional[T]) learns(name string) bool { return c.frozen == nil || !c.frozen(name) }
-
-// imagesNode returns the input of a new graph: the images of a batch.
-func (c *Convolutional[T]) imagesNode() *gorgonia.Node {
-	return gorgonia.NewTensor(gorgonia.NewGraph(), op.Dtype[T](), 4, gorgonia.WithShape(2, 3, c.size, c.size), gorgonia.WithName("images"))
-}
 
 // OnDevice compiles the model for training on an accelerator, instead of an earlier
 // DeviceModel, which must not be used any more. The network is then computed there,

@@ -101,9 +101,9 @@ func newResNet[T op.Float](options ResNetOptions, seed *uint64) (*ResNet[T], err
 	return n, n.UseDevice(nil)
 }
 
-// imageNode returns the input of a new graph: an image of size×size pixels.
+// imageNode returns the input of a new graph: images of size×size pixels.
 func imageNode[T op.Float](size int) *gorgonia.Node {
-	return gorgonia.NewTensor(gorgonia.NewGraph(), op.Dtype[T](), 4, gorgonia.WithShape(1, 3, size, size), gorgonia.WithName("images"))
+	return gorgonia.NewTensor(gorgonia.NewGraph(), op.Dtype[T](), 4, gorgonia.WithShape(2, 3, size, size), gorgonia.WithName("images"))
 }
 
 // compileForward makes a program for images, compiled as for those of size×size

@@ -54,19 +54,15 @@ type Projector struct {
 	idle sync.Pool // of placers
 }
 
-// NewProjector returns a projector into a table of positions [n, d] of the training
+// NewProjectorOn returns a projector into a table of positions [n, d] of the training
 // points [n, p]. Neither is copied. The loss of a point is the sum over its edges,
 // even if the model was trained with the mean over a batch. If ctx ends before the search
 // among the training points is prepared, the error is ctx's.
-func NewProjector(ctx context.Context, points *data.Matrix, table []float32, d int, training model.FitInfo) (*Projector, error) {
-	return NewProjectorOn(ctx, nil, points, table, d, training)
-}
-
-// NewProjectorOn is NewProjector for a device, nil for the CPU, on which neighbours are
-// found, unless the search among so many training points is approximate, and new points
-// are moved, where their distances are Euclidean and in at most four dimensions. It keeps
-// the training points and the table in the device's memory. Positions agree with the CPU's
-// as two orders of summation do.
+//
+// On a device (nil: the CPU) neighbours are found, unless the search among so many training
+// points is approximate, and new points are moved, where their distances are Euclidean and in
+// at most four dimensions. It keeps the training points and the table in the device's memory.
+// Positions agree with the CPU's as two orders of summation do.
 func NewProjectorOn(ctx context.Context, on *model.Device, points *data.Matrix, table []float32, d int, training model.FitInfo) (*Projector, error) {
 	if points == nil {
 		return nil, errkind.Errorf(ErrInput, "train: training points: got nil")

@@ -70,7 +70,7 @@ func projectorOptions() map[string]model.FitInfo {
 
 func newProjector(t testing.TB, d int, training model.FitInfo) *train.Projector {
 	t.Helper()
-	p, err := train.NewProjector(t.Context(), clustered(trainedPoints, trainedWidth, 1, 1), clustered(trainedPoints, d, 0.5, 2).X, d, training)
+	p, err := train.NewProjectorOn(t.Context(), nil, clustered(trainedPoints, trainedWidth, 1, 1), clustered(trainedPoints, d, 0.5, 2).X, d, training)
 	must(t, err)
 	return p
 }
@@ -117,7 +117,7 @@ func TestProjectorPlacesTrainingPointsNearTheirPositions(t *testing.T) {
 	training := projectorOptions()[op.Neg.String()]
 	points := clustered(trainedPoints, trainedWidth, 0.01, 1)
 	table := clustered(trainedPoints, 2, 0.05, 1)
-	p, err := train.NewProjector(t.Context(), points, table.X, 2, training)
+	p, err := train.NewProjectorOn(t.Context(), nil, points, table.X, 2, training)
 	must(t, err)
 	placed := placeWith(t, p, points)
 	for i := range placed.N {
@@ -208,7 +208,7 @@ func TestProjectorEpochsAndSeed(t *testing.T) {
 	// Without steps, a point lies at the weighted mean of its neighbours.
 	points, table := &data.Matrix{N: 3, D: 1, X: []float32{0, 2, 100}}, []float32{10, 20, 1000}
 	training.Neighbors = 2
-	p, err := train.NewProjector(t.Context(), points, table, 1, training)
+	p, err := train.NewProjectorOn(t.Context(), nil, points, table, 1, training)
 	must(t, err)
 	p.Epochs = -1
 	// 0.5 from the first, 1.5 from the second.
@@ -240,7 +240,7 @@ func TestProjectorRefuses(t *testing.T) {
 	} {
 		points, table, d, training := clustered(trainedPoints, trainedWidth, 1, 1), clustered(trainedPoints, 2, 1, 2).X, 2, good
 		tc.change(points, &table, &d, &training)
-		if p, err := train.NewProjector(t.Context(), points, table, d, training); err == nil || p != nil || !strings.Contains(err.Error(), tc.want) {
+		if p, err := train.NewProjectorOn(t.Context(), nil, points, table, d, training); err == nil || p != nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, tc.want)
 		}
 	}
@@ -268,7 +268,7 @@ func TestProjectorRefuses(t *testing.T) {
 // 1000 new points beside 10 000.
 func BenchmarkProjector(b *testing.B) {
 	points := clustered(10000, 50, 1, 1)
-	p, err := train.NewProjector(b.Context(), points, clustered(10000, 2, 1, 2).X, 2, projectorOptions()[op.Neg.String()])
+	p, err := train.NewProjectorOn(b.Context(), nil, points, clustered(10000, 2, 1, 2).X, 2, projectorOptions()[op.Neg.String()])
 	must(b, err)
 	x := clustered(1000, 50, 1, 3)
 	for b.Loop() {
@@ -282,7 +282,7 @@ func TestProjectorInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	points := clustered(trainedPoints, trainedWidth, 1, 1)
-	if p, err := train.NewProjector(ctx, points, clustered(trainedPoints, 2, 0.5, 2).X, 2, projectorOptions()[op.Neg.String()]); p != nil || !errors.Is(err, context.Canceled) {
+	if p, err := train.NewProjectorOn(ctx, nil, points, clustered(trainedPoints, 2, 0.5, 2).X, 2, projectorOptions()[op.Neg.String()]); p != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, %v", p, err)
 	}
 }

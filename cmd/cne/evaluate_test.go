@@ -73,7 +73,7 @@ func TestEvaluateARun(t *testing.T) {
 	must(t, err)
 	trust, err := quality.Trustworthiness(ranks, 8, 200)
 	must(t, err)
-	graph, err := neighbors.ReadNPZ(t.Context(), "run/graph.npz")
+	graph, err := neighbors.ReadFile(t.Context(), "run/graph.npz")
 	must(t, err)
 	heads, tails := graph.EdgeList()
 	pairs := 200. * 199

@@ -55,7 +55,7 @@ func TestGraphWeights(t *testing.T) {
 		return readText(t, dir+"/embedding.npy"), stderr
 	}
 	want, _ := train("run")
-	g, err := neighbors.ReadNPZ(t.Context(), "run/graph.npz")
+	g, err := neighbors.ReadFile(t.Context(), "run/graph.npz")
 	must(t, err)
 	g.Weights = make([]float32, g.Edges())
 	const warning = "warning: graph.file has edges of different weights, which count as equal"

@@ -125,7 +125,7 @@ func TestTrainCache(t *testing.T) {
 	hit := func(flags ...string) bool {
 		t.Helper()
 		_, stderr := mustRun(t, short(append(flags, "--force", "--set", "output.plot=false")...)...)
-		g, err := neighbors.ReadNPZ(t.Context(), "run/graph.npz")
+		g, err := neighbors.ReadFile(t.Context(), "run/graph.npz")
 		if there := !slices.Contains(flags, "graph.cache=false"); there != (err == nil) || there && float64(g.Edges()) != readMetrics(t, "run/metrics.json")["edges"] {
 			t.Errorf("%q: the graph is that of another run (%v)", flags, err)
 		}
@@ -203,7 +203,7 @@ func TestTrainMeasures(t *testing.T) {
 	must(t, err)
 	partition, err := quality.PartitionFunction(t.Context(), embedding.X, 2, nil)
 	must(t, err)
-	graph, err := neighbors.ReadNPZ(t.Context(), "run/graph.npz")
+	graph, err := neighbors.ReadFile(t.Context(), "run/graph.npz")
 	must(t, err)
 	heads, tails := graph.EdgeList()
 	kl, err := quality.KL(t.Context(), heads, tails, embedding.X, 2, partition, nil)

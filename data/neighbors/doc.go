@@ -18,7 +18,7 @@
 // is; EstimateRecall tells how good it is.
 //
 // FromNeighbors makes the symmetric graph of neighbours, a Graph in compressed
-// sparse rows, and FuzzyGraph the same with UMAP's weights; ReadNPZ and
+// sparse rows, and FuzzyGraph the same with UMAP's weights; ReadFile and
 // Graph.WriteNPZ exchange graphs with scipy's sparse.load_npz and
 // sparse.save_npz, so that a graph can also come from elsewhere.
 //

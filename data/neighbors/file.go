@@ -19,41 +19,7 @@ import (
 	"cne/internal/npy"
 )
 
-// ReadNPZ reads a graph from a file that scipy.sparse.save_npz wrote of a
-// square CSR matrix with at most 2³¹−1 rows, compressed or not. Every stored
-// entry is a directed edge from its row to its column, except that an explicit zero is
-// none, and that NaN and infinite ones are refused. Its magnitude, as float32, is the
-// edge's weight, unless all entries are equal. Unsorted columns are sorted, and
-// entries for the same edge added up. The graph need not be symmetric.
-//
-// Self loops are refused rather than dropped, so that the graph has the edges
-// that the file has. Errors name the file and say what to do; those about its
-// contents wrap ErrInvalidGraph. Memory is taken as data arrive, never on the
-// word of a header. When ctx ends, so does reading, with its error.
-func ReadNPZ(ctx context.Context, path string) (*Graph, error) {
-	return readGraph(ctx, path, DecodeNPZ)
-}
-
-// readGraph decodes a file, which its errors name.
-func readGraph(ctx context.Context, path string, decode func(r io.ReaderAt, size int64) (*Graph, error)) (*Graph, error) {
-	f, err := ctxio.OpenRegular(ctx, path, "a graph is an archive, which is read in any order")
-	if err != nil {
-		return nil, fmt.Errorf("neighbors: %w", err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("neighbors: %w", err)
-	}
-	g, err := decode(f, info.Size())
-	if err != nil {
-		return nil, fmt.Errorf("neighbors: %s: %w", path, err)
-	}
-	return g, nil
-}
-
-// DecodeNPZ is ReadNPZ for a file's contents of the given size in bytes. Its
-// errors do not name a file.
+// DecodeNPZ is DecodeFile of a CSR matrix.
 func DecodeNPZ(r io.ReaderAt, size int64) (*Graph, error) {
 	g, err := decodeCSR(r, size)
 	if err != nil {
@@ -118,7 +84,7 @@ func decodeCSR(r io.ReaderAt, size int64) (*Graph, error) {
 }
 
 // WriteNPZ writes the graph to a file that scipy.sparse.load_npz reads as a
-// CSR matrix of its weights, or of float32 ones, and ReadNPZ as the same graph. The file appears
+// CSR matrix of its weights, or of float32 ones, and ReadFile as the same graph. The file appears
 // under its name only when it is complete. An invalid graph is refused.
 func (g *Graph) WriteNPZ(path string) error {
 	if err := atomicfile.Write(path, g.EncodeNPZ); err != nil {
@@ -202,16 +168,38 @@ func writeArray(z *zip.Writer, name, descr string, shape []int, items func(w *bu
 	return w.Flush()
 }
 
-// ReadFile reads a graph as ReadNPZ does, or makes the symmetric graph (as FromNeighbors
-// does) of neighbours that another program has found: an array of whole numbers in NumPy's
-// npy format, or one called indices in an npz archive without the other parts of a matrix,
-// such as umap-learn's precomputed_knn and pynndescent give. Row i lists the neighbours of
-// point i, counted from 0, in any order; the point itself is passed over, and so is −1,
-// which stands for a neighbour that was not found. Distances beside them are not read.
+// ReadFile reads a graph from a file that scipy.sparse.save_npz wrote of a square CSR matrix
+// with at most 2³¹−1 rows, compressed or not. Every stored entry is a directed edge from its
+// row to its column, except that an explicit zero is none, and that NaN and infinite ones are
+// refused. Its magnitude, as float32, is the edge's weight, unless all entries are equal.
+// Unsorted columns are sorted, and entries for the same edge added up. The graph need not be
+// symmetric. Self loops are refused rather than dropped, so that the graph has the edges that
+// the file has.
 //
-// Errors are those of ReadNPZ. Memory is taken as data arrive.
+// Or it makes the symmetric graph (as FromNeighbors does) of neighbours that another program
+// has found: an array of whole numbers in NumPy's npy format, or one called indices in an npz
+// archive without the other parts of a matrix, such as umap-learn's precomputed_knn and
+// pynndescent give. Row i lists the neighbours of point i, counted from 0, in any order; the
+// point itself is passed over, and so is −1, which stands for a neighbour that was not found.
+// Distances beside them are not read.
+//
+// Errors name the file; those about its contents wrap ErrInvalidGraph. Memory is taken as data
+// arrive, never on the word of a header. When ctx ends, so does reading, with its error.
 func ReadFile(ctx context.Context, path string) (*Graph, error) {
-	return readGraph(ctx, path, DecodeFile)
+	f, err := ctxio.OpenRegular(ctx, path, "a graph is an archive, which is read in any order")
+	if err != nil {
+		return nil, fmt.Errorf("neighbors: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("neighbors: %w", err)
+	}
+	g, err := DecodeFile(f, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("neighbors: %s: %w", path, err)
+	}
+	return g, nil
 }
 
 // DecodeFile is ReadFile for a file's contents of the given size in bytes. Its errors do

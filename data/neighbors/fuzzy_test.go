@@ -73,7 +73,7 @@ func TestFuzzyGraph(t *testing.T) {
 		if k == 1 { // and every weight 1, as without weights
 			want = nil
 		}
-		if read, err := ReadNPZ(t.Context(), file); err != nil || !slices.Equal(read.Indices, g.Indices) || !slices.Equal(read.Weights, want) {
+		if read, err := ReadFile(t.Context(), file); err != nil || !slices.Equal(read.Indices, g.Indices) || !slices.Equal(read.Weights, want) {
 			t.Fatalf("k = %d: the graph comes back from its file as another, %v", k, err)
 		}
 		d, w := make([]float64, k), make([]float64, k)

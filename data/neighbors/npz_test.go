@@ -351,7 +351,7 @@ func TestNPZRoundTrip(t *testing.T) {
 		for range 2 { // the second time over the first file
 			must(t, g.WriteNPZ(path))
 		}
-		got := need(ReadNPZ(t.Context(), path))(t)
+		got := need(ReadFile(t.Context(), path))(t)
 		if !equalGraphs(got, g) {
 			t.Errorf("read %v, wrote %v", *got, *g)
 		}
@@ -417,13 +417,13 @@ func TestWriteNPZFails(t *testing.T) {
 	}
 }
 
-func TestReadNPZNamesTheFile(t *testing.T) {
+func TestReadFileNamesTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "broken.npz")
-	if _, err := ReadNPZ(t.Context(), path); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "broken.npz") {
+	if _, err := ReadFile(t.Context(), path); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "broken.npz") {
 		t.Errorf("error %v, want one that says that broken.npz does not exist", err)
 	}
 	must(t, os.WriteFile(path, []byte("PK"), 0o600))
-	if _, err := ReadNPZ(t.Context(), path); !errors.Is(err, ErrInvalidGraph) || !strings.Contains(err.Error(), "broken.npz") {
+	if _, err := ReadFile(t.Context(), path); !errors.Is(err, ErrInvalidGraph) || !strings.Contains(err.Error(), "broken.npz") {
 		t.Errorf("error %v, want an ErrInvalidGraph that names broken.npz", err)
 	}
 }

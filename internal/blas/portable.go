@@ -37,9 +37,11 @@ type pools[T Float] struct {
 }
 
 func newPools[T Float]() *pools[T] {
-	return &pools[T]{
-		products: parallel.Pool[portable[T]]{New: newPortable[T]},
-	}
+	return &pools[T]{products: parallel.Pool[portable[T]]{New: func() *portable[T] {
+		p := new(portable[T])
+		p.loop.Body = func(_, lo, hi int) { p.strip(lo, hi) }
+		return p
+	}}}
 }
 
 var (
@@ -52,12 +54,6 @@ func poolsOf[T Float]() *pools[T] {
 		return p
 	}
 	return any(pools32).(*pools[T])
-}
-
-func newPortable[T Float]() *portable[T] {
-	p := new(portable[T])
-	p.loop.Body = func(_, lo, hi int) { p.strip(lo, hi) }
-	return p
 }
 
 func multiplyPortable[T Float](what *product[T]) {

@@ -26,7 +26,7 @@
 //     their shape;
 //   - the index of GatherRows is that of op.Gather, which checks it when it runs, or, in
 //     train.Projector, consists of the results of its own search among as many points
-//     as the table has rows, which train.NewProjector compares, and of its own draws;
+//     as the table has rows, which train.NewProjectorOn compares, and of its own draws;
 //   - the index of ScatterRows is that of op.ScatterAdd, which checks it when it runs, or
 //     the rows of a step of a train.Optimizer;
 //   - the rows of DescendRows are those of a step of a train.Optimizer, all of which check
@@ -37,7 +37,7 @@
 //     very same choices, in train's shuffler.
 //
 // What is behind these comes in by train.Fit (edges), model.Model's Step (batches),
-// neighbors.ReadNPZ, Graph.Validate and FromNeighbors (graphs and neighbours),
+// neighbors.ReadFile, Graph.Validate and FromNeighbors (graphs and neighbours),
 // quality's functions and simclr's (rows of images), which say more exactly what is wrong;
 // checkpoints and models hold no indices. Tests of each have OutOfRange in their names; those of files of graphs are
 // among the tests of neighbors.DecodeNPZ.

@@ -144,11 +144,7 @@ func dense(g *graph, width int) ([]float64, error) {
 	for i := range n {
 		for e := g.ptr[i]; e < g.ptr[i+1]; e++ {
 			if j := int(g.adj[e]); j > i {
-				w := 1.
-				if g.weight != nil {
-					w = g.weight[e]
-				}
-				a.SetSym(i, j, w/(g.root[i]*g.root[j]))
+				a.SetSym(i, j, g.weightOf(e)/(g.root[i]*g.root[j]))
 			}
 		}
 		if g.loop != nil {
@@ -471,6 +467,14 @@ func newGraph(ptr []int64, adj []int32, weight, loop []float64) *graph {
 
 func (g *graph) n() int { return len(g.root) }
 
+// weightOf returns the weight of an entry of adj.
+func (g *graph) weightOf(e int64) float64 {
+	if g.weight == nil {
+		return 1
+	}
+	return g.weight[e]
+}
+
 // grain is how many rows a core takes at once.
 const grain = 2048
 
@@ -514,10 +518,7 @@ func (g *graph) walk(y, x []float64, m int) {
 			row := y[i*m : (i+1)*m : (i+1)*m]
 			clear(row)
 			for e := g.ptr[i]; e < g.ptr[i+1]; e++ {
-				j, f := int(g.adj[e]), 1.
-				if g.weight != nil {
-					f = g.weight[e]
-				}
+				j, f := int(g.adj[e]), g.weightOf(e)
 				for k, v := range x[j*m : (j+1)*m : (j+1)*m] {
 					row[k] += f * v
 				}
@@ -562,10 +563,7 @@ func (g *graph) coarsen() (*graph, []int32) {
 		}
 		heaviest := -1.
 		for e := g.ptr[i]; e < g.ptr[i+1]; e++ {
-			w := 1.
-			if g.weight != nil {
-				w = g.weight[e]
-			}
+			w := g.weightOf(e)
 			if c := group[g.adj[e]]; c >= 0 && w > heaviest {
 				heaviest, joined[i] = w, c
 			}
@@ -588,10 +586,7 @@ func (g *graph) contract(group []int32, groups int) *graph {
 				loop[c] += g.loop[i]
 			}
 			for e := g.ptr[i]; e < g.ptr[i+1]; e++ {
-				w := 1.
-				if g.weight != nil {
-					w = g.weight[e]
-				}
+				w := g.weightOf(e)
 				to := group[g.adj[e]]
 				switch {
 				case int(to) == c:

@@ -8,6 +8,7 @@ package cuda
 import "C"
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -107,13 +108,18 @@ func (b *backend) on(id device.StreamID) (cu.Stream, error) {
 	return b.side, nil
 }
 
+// with calls f with a stream, and translates its error.
+func (b *backend) with(id device.StreamID, f func(s cu.Stream) error) error {
+	s, err := b.on(id)
+	if err == nil {
+		err = b.failure(f(s), 0)
+	}
+	return err
+}
+
 // waitFor waits for a stream.
 func (b *backend) waitFor(id device.StreamID) error {
-	s, err := b.on(id)
-	if err != nil {
-		return err
-	}
-	return b.failure(s.Synchronize(), 0)
+	return b.with(id, func(s cu.Stream) error { return s.Synchronize() })
 }
 
 // waitForAll waits for both streams.
@@ -282,26 +288,16 @@ func (b *backend) MemInfo() (free, total int64, err error) {
 
 func (b *backend) Upload(on device.StreamID, dst device.Pointer, src unsafe.Pointer, bytes int) error {
 	defer b.enter()()
-	s, err := b.on(on)
-	if err != nil {
-		return err
-	}
-	if err := cu.MemcpyHtoDAsync(cu.DevicePtr(dst), src, int64(bytes), s); err != nil {
-		return b.failure(err, 0)
-	}
-	return b.failure(s.Synchronize(), 0)
+	return b.with(on, func(s cu.Stream) error {
+		return cmp.Or(cu.MemcpyHtoDAsync(cu.DevicePtr(dst), src, int64(bytes), s), s.Synchronize())
+	})
 }
 
 func (b *backend) Download(on device.StreamID, dst unsafe.Pointer, src device.Pointer, bytes int) error {
 	defer b.enter()()
-	s, err := b.on(on)
-	if err != nil {
-		return err
-	}
-	if err := cu.MemcpyDtoHAsync(dst, cu.DevicePtr(src), int64(bytes), s); err != nil {
-		return b.failure(err, 0)
-	}
-	return b.failure(s.Synchronize(), 0)
+	return b.with(on, func(s cu.Stream) error {
+		return cmp.Or(cu.MemcpyDtoHAsync(dst, cu.DevicePtr(src), int64(bytes), s), s.Synchronize())
+	})
 }
 
 func (b *backend) Copy(dst, src device.Pointer, bytes int) error {
@@ -311,11 +307,7 @@ func (b *backend) Copy(dst, src device.Pointer, bytes int) error {
 
 func (b *backend) Fill(on device.StreamID, dst device.Pointer, word uint32, words int) error {
 	defer b.enter()()
-	s, err := b.on(on)
-	if err != nil {
-		return err
-	}
-	return b.failure(cu.MemsetD32Async(cu.DevicePtr(dst), uint(word), int64(words), s), 0)
+	return b.with(on, func(s cu.Stream) error { return cu.MemsetD32Async(cu.DevicePtr(dst), uint(word), int64(words), s) })
 }
 
 func (b *backend) Synchronize(on device.StreamID) error {
@@ -337,20 +329,12 @@ func (b *backend) NewEvent() (device.BackendEvent, error) {
 
 func (e *event) Record(on device.StreamID) error {
 	defer e.backend.enter()()
-	s, err := e.backend.on(on)
-	if err != nil {
-		return err
-	}
-	return e.backend.failure(e.cu.Record(s), 0)
+	return e.backend.with(on, e.cu.Record)
 }
 
 func (e *event) Await(on device.StreamID) error {
 	defer e.backend.enter()()
-	s, err := e.backend.on(on)
-	if err != nil {
-		return err
-	}
-	return e.backend.failure(s.Wait(e.cu, 0), 0)
+	return e.backend.with(on, func(s cu.Stream) error { return s.Wait(e.cu, 0) })
 }
 
 func (e *event) Close() error {
