@@ -100,8 +100,9 @@ func TestPretrainingOnDevice(t *testing.T) {
 		"paper":                   func(*simclr.Pretraining) {},
 		"all negatives, no decay": func(p *simclr.Pretraining) { p.Negatives, p.NoNormDecay = train.Full, true },
 		"a learnt temperature":    func(p *simclr.Pretraining) { p.LearnTemperature = true },
-		"NC with a learnt Z":      func(p *simclr.Pretraining) { p.Loss.Loss, p.LRZ = op.NC, 0.01 },
+		"NC with a learnt Z":      func(p *simclr.Pretraining) { p.Loss.Loss, p.LRZ = op.NC, new(0.01) },
 		"stages": func(p *simclr.Pretraining) {
+			p.Epochs, p.WarmUp = 0, 0
 			p.Loss = op.ContrastiveOptions{Clamp: 1e-10, Mean: true}
 			p.Stages = []simclr.Stage{{Epochs: 1, LR: 0.02}, {Epochs: 1, LR: 0.02, Out: 2, Freeze: backbone}, {Epochs: 1, LR: 0.01}}
 		},

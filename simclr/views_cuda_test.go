@@ -84,7 +84,7 @@ func TestChoicesOnDevice(t *testing.T) {
 		"nothing": {with(func(a *Augmentation) { a.Flip, a.Jitter, a.Gray, a.Hue, a.Contrast, a.Saturation = 0, 0, 0, 0, 0, 0 }), 8, 9, 2000},
 	} {
 		t.Run(name, func(t *testing.T) {
-			const images, seed, epoch = 50, 13, 321
+			const seed, epoch = 13, 321
 			// There are views of one image alone; its row in the stream changes by
 			// what kernels are told.
 			rows := make([]int32, c.views)

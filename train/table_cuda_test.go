@@ -242,6 +242,7 @@ func TestTableOnDevice(t *testing.T) {
 			for _, more := range []op.ContrastiveOptions{{Clamp: 1e-10}, {Mean: true, Scale: 30, ExcludePositive: true}} {
 				c.objective, c.lr, c.lrZ = more, 0.5, 0.01
 				c.objective.Loss = loss
+				c.objective.ExcludePositive = more.ExcludePositive && loss == op.InfoNC
 				if loss == op.UMAP {
 					c.lr = 0.05 // its gradients have no bound
 				}
@@ -327,7 +328,7 @@ func TestTableWithoutClustersOnDevice(t *testing.T) {
 		t.Skip("a GPU's clusters cannot be taken away")
 	}
 	c := tableCase{n: 60, d: 2, edges: 160, b: 80, m: 5, objective: op.ContrastiveOptions{Loss: op.Neg}, lr: 1, clip: 4}
-	const clusters, begins = "FAKECUDA_CLUSTERS", "small batches of the table run on one multiprocessor, since "
+	const clusters, begins = "FAKECUDA_CLUSTERS", "small batches of the table are trained by one block, on one multiprocessor, since "
 	for _, why := range []string{"this GPU has no clusters of blocks", "a cluster does not start (cuda:0: kernel table_cluster_d2: CUDA's error "} {
 		t.Run(why, func(t *testing.T) {
 			lacking := why == "this GPU has no clusters of blocks"
