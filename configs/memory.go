@@ -43,7 +43,7 @@ func CheckImages(use memory.Images) error {
 // says that there are n.
 func checkMemory(of func(n int) cne.Memory, n int, known bool, origins Origins) error {
 	e := of(n)
-	memory.Economize(e.Live)
+	memory.LimitGarbage(e.Live)
 	available, ok := memory.Available()
 	room := int64(0.95 * float64(available.Bytes)) // estimates leave small things out
 	if !ok || e.Live <= room {

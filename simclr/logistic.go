@@ -259,7 +259,7 @@ func (o *objective) piece(piece, lo, hi int) {
 	scratch := o.scratch.Get()
 	z := (*scratch)[:n*k]
 	x := o.x[lo*d : hi*d]
-	blas.GemmAlone(false, true, n, k, d, 1, x, d, o.w, d, 0, z, k)
+	blas.GemmSerial(false, true, n, k, d, 1, x, d, o.w, d, 0, z, k)
 	biases := o.biases[piece*k : (piece+1)*k]
 	clear(biases)
 	var loss float64
@@ -284,7 +284,7 @@ func (o *objective) piece(piece, lo, hi int) {
 		}
 	}
 	o.losses[piece] = loss
-	blas.GemmAlone(true, false, k, d, n, 1, z, k, x, d, 0, o.partial[piece*k*d:(piece+1)*k*d], d)
+	blas.GemmSerial(true, false, k, d, n, 1, z, k, x, d, 0, o.partial[piece*k*d:(piece+1)*k*d], d)
 	o.scratch.Put(scratch)
 }
 

@@ -37,7 +37,7 @@ func TestWindowsPreparedAheadOnDevice(t *testing.T) {
 			fakecuda.Order(t, order)
 			f, err := newDeviceBatcher(fanoutOf(edges), d, list, points, size, 3)
 			must(t, err)
-			p, err := newDevicePreparer(f, batches, epochs, c.layoutFrom)
+			p, err := newDevicePrefetcher(f, batches, epochs, c.layoutFrom)
 			must(t, err)
 			p.perWindow, p.tried = c.perWindow, !c.ahead
 			cpu := newShuffler(fanoutOf(edges), list, 3)

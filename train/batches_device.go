@@ -310,9 +310,9 @@ func endBatch(losses, status device.Pointer, loss *op.Array, batch int, factor f
 	return loss.Device().Launch("batch_ended", device.Launch{Grid: 1, Block: 1}, device.Arg(losses), device.Arg(status), loss.Arg(), device.Int(batch), device.F32(factor))
 }
 
-// A deviceWindow is a part of an epoch whose batches were prepared together: all of it,
+// A batchWindow is a part of an epoch whose batches were prepared together: all of it,
 // or as much as windowOf says.
-type deviceWindow struct {
+type batchWindow struct {
 	epoch, first, count int // epoch is −1 while there are none
 	order               *device.Memory
 	// layout has the distinct points of batches from number from on. Batches before it
@@ -327,13 +327,13 @@ type deviceWindow struct {
 	ready, released *device.Event  // it is prepared; nothing asked for so far needs it any more
 }
 
-func (w *deviceWindow) holds(epoch, batch int) bool {
+func (w *batchWindow) holds(epoch, batch int) bool {
 	return w.epoch == epoch && w.first <= batch && batch < w.first+w.count
 }
 
 // distinct returns the number of distinct points of a batch that is in the layout. The
 // first call for a window waits for its preparation.
-func (w *deviceWindow) distinct(batch int) (int, error) {
+func (w *batchWindow) distinct(batch int) (int, error) {
 	if w.counts == nil {
 		w.counts = make([]int32, w.layout.counts.Len())
 		if err := device.DownloadFrom(w.on, w.counts, w.layout.counts.Pointer()); err != nil {
@@ -343,12 +343,12 @@ func (w *deviceWindow) distinct(batch int) (int, error) {
 	return int(w.counts[batch-w.from]), nil
 }
 
-// A devicePreparer prepares the windows of a run, one after the other: the order of an
+// A devicePrefetcher prepares the windows of a run, one after the other: the order of an
 // epoch's edges, and the distinct points of its batches. While the device trains on one,
 // its side stream prepares the next, which takes another array for the order and another
 // layout; where the device has no room for them, each is prepared when it is needed.
 // Either way the batches are the same.
-type devicePreparer struct {
+type devicePrefetcher struct {
 	batcher   *deviceBatcher
 	batches   int // of an epoch
 	perWindow int // of a window
@@ -358,7 +358,7 @@ type devicePreparer struct {
 
 	orders   [2]*device.Memory // of the last epoch that was shuffled, and of the one before
 	shuffled int               // that epoch; −1: none
-	windows  [2]*deviceWindow
+	windows  [2]*batchWindow
 	current  int
 	// ahead is whether there are two of all, and tried whether that was tried.
 	ahead, tried bool
@@ -369,8 +369,8 @@ func windowOf(batches, size int) int {
 	return min(batches, windowBatches, max(1, chunkEdges/size))
 }
 
-func newDevicePreparer(f *deviceBatcher, batches, epochs int, layoutFrom func(epoch int) int) (p *devicePreparer, err error) {
-	p = &devicePreparer{batcher: f, batches: batches, perWindow: windowOf(batches, f.size), epochs: epochs, layoutFrom: layoutFrom, shuffled: -1}
+func newDevicePrefetcher(f *deviceBatcher, batches, epochs int, layoutFrom func(epoch int) int) (p *devicePrefetcher, err error) {
+	p = &devicePrefetcher{batcher: f, batches: batches, perWindow: windowOf(batches, f.size), epochs: epochs, layoutFrom: layoutFrom, shuffled: -1}
 	if p.orders[0], err = f.newOrder(); err == nil {
 		p.windows[0], err = p.newWindow()
 	}
@@ -380,14 +380,14 @@ func newDevicePreparer(f *deviceBatcher, batches, epochs int, layoutFrom func(ep
 	return p, nil
 }
 
-func (p *devicePreparer) newWindow() (w *deviceWindow, err error) {
-	w = &deviceWindow{epoch: -1}
+func (p *devicePrefetcher) newWindow() (w *batchWindow, err error) {
+	w = &batchWindow{epoch: -1}
 	w.layout, err = newDeviceLayout(p.batcher.device)
 	return w, err
 }
 
 // close waits until nothing is prepared any more, and frees the memory.
-func (p *devicePreparer) close() error {
+func (p *devicePrefetcher) close() error {
 	var failed error
 	if p.ahead {
 		failed = p.batcher.device.Side().Synchronize()
@@ -404,13 +404,13 @@ func (p *devicePreparer) close() error {
 			}
 		}
 	}
-	p.orders, p.windows, p.ahead = [2]*device.Memory{}, [2]*deviceWindow{}, false
+	p.orders, p.windows, p.ahead = [2]*device.Memory{}, [2]*batchWindow{}, false
 	return failed
 }
 
 // at returns the window of a batch, to be trained on next: what is asked of the main
 // stream from now on finds it prepared. The window before it is over.
-func (p *devicePreparer) at(epoch, batch int) (*deviceWindow, error) {
+func (p *devicePrefetcher) at(epoch, batch int) (*batchWindow, error) {
 	w := p.windows[p.current]
 	if w.holds(epoch, batch) {
 		return w, nil
@@ -437,7 +437,7 @@ func (p *devicePreparer) at(epoch, batch int) (*deviceWindow, error) {
 // next has the window after the current one prepared meanwhile, if there is one and it is
 // not yet. It is called when training on the current one was begun, so that the model has
 // taken its memory before.
-func (p *devicePreparer) next() error {
+func (p *devicePrefetcher) next() error {
 	w := p.windows[p.current]
 	epoch, number := w.epoch, w.first/p.perWindow+1
 	if w.first+w.count >= p.batches {
@@ -448,7 +448,7 @@ func (p *devicePreparer) next() error {
 	}
 	if !p.tried {
 		p.tried = true
-		if err := p.goAhead(); err != nil {
+		if err := p.prefetch(); err != nil {
 			return err
 		}
 	}
@@ -458,9 +458,9 @@ func (p *devicePreparer) next() error {
 	return nil
 }
 
-// goAhead allocates what windows need to be prepared ahead, unless they would take more
+// prefetch allocates what windows need to be prepared ahead, unless they would take more
 // than half of what is left.
-func (p *devicePreparer) goAhead() error {
+func (p *devicePrefetcher) prefetch() error {
 	d, w := p.batcher.device, p.windows[p.current]
 	need := int64(p.orders[0].Bytes()) + 4*int64(w.layout.rows.Cap()+w.layout.local.Cap()+w.layout.counts.Cap())
 	left, err := d.FreeMemory()
@@ -468,7 +468,7 @@ func (p *devicePreparer) goAhead() error {
 		return err
 	}
 	refuse := func() error {
-		d.Say(fmt.Sprintf("the next epoch is not prepared while one is trained, since that would take %s, and %s are free", memory.Bytes(need), memory.Bytes(left)))
+		d.Note(fmt.Sprintf("the next epoch is not prepared while one is trained, since that would take %s, and %s are free", memory.Bytes(need), memory.Bytes(left)))
 		return nil
 	}
 	if 2*need > left {
@@ -508,7 +508,7 @@ func (p *devicePreparer) goAhead() error {
 
 // prepare makes w a window: that number of an epoch. In another window's epoch it takes
 // over that one's order.
-func (p *devicePreparer) prepare(w *deviceWindow, epoch, number int) error {
+func (p *devicePrefetcher) prepare(w *batchWindow, epoch, number int) error {
 	d, f := p.batcher.device, p.batcher
 	w.epoch, w.first, w.counts = -1, number*p.perWindow, nil
 	w.count = min(p.perWindow, p.batches-w.first)
@@ -548,9 +548,9 @@ func (p *devicePreparer) prepare(w *deviceWindow, epoch, number int) error {
 	return nil
 }
 
-// alone finds the distinct points of one batch of a window in a new layout, of which
+// withoutPrefetch finds the distinct points of one batch of a window in a new layout, of which
 // nothing else was asked.
-func (p *devicePreparer) alone(w *deviceWindow, batch int) (*deviceWindow, error) {
+func (p *devicePrefetcher) withoutPrefetch(w *batchWindow, batch int) (*batchWindow, error) {
 	d, f := p.batcher.device, p.batcher
 	if err := d.Synchronize(); err != nil { // the batcher's memory is the side stream's
 		return nil, err
@@ -559,7 +559,7 @@ func (p *devicePreparer) alone(w *deviceWindow, batch int) (*deviceWindow, error
 	if err != nil {
 		return nil, err
 	}
-	one := &deviceWindow{epoch: w.epoch, first: batch, count: 1, from: batch, order: w.order, layout: layout, on: d.Main()}
+	one := &batchWindow{epoch: w.epoch, first: batch, count: 1, from: batch, order: w.order, layout: layout, on: d.Main()}
 	if _, err = layout.resize(1, f.size); err == nil {
 		err = f.distinct(one.on, one.order, layout, batch)
 	}

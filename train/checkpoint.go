@@ -89,10 +89,10 @@ type Progress struct {
 }
 
 const (
-	parameterPrefix = "parameter."
-	statePrefix     = "state."
-	optimizerPrefix = "method."
-	methodZPrefix   = "method_z."
+	parameterPrefix  = "parameter."
+	statePrefix      = "state."
+	optimizerPrefix  = "method."
+	optimizerZPrefix = "method_z."
 
 	// logZName is the name of the parameter log Z.
 	logZName = "log_z"
@@ -130,55 +130,55 @@ func precisionOf(m model.Model) string {
 }
 
 // saveIf hands a checkpoint to the caller if one is wanted.
-func (f *fit) saveIf(wanted bool) error {
+func (r *run) saveIf(wanted bool) error {
 	if !wanted {
 		return nil
 	}
-	err := f.Checkpoints.Save(&Checkpoint{
+	err := r.Checkpoints.Save(&Checkpoint{
 		Progress: Progress{
-			Epochs: f.now.epoch, Batches: f.now.batch, Loss: f.result.Loss, Sum: f.now.sum, Least: f.least,
-			Elapsed: f.result.Elapsed, ElapsedSince: f.now.elapsed, Follows: f.Follows.Epochs, Total: f.epochs,
-			Seed: f.Seed, BatchSize: f.size, Points: f.n, Edges: f.edges, Precision: precisionOf(f.model),
+			Epochs: r.epochState.epoch, Batches: r.epochState.batch, Loss: r.result.Loss, Sum: r.epochState.sum, Least: r.lowestLoss,
+			Elapsed: r.result.Elapsed, ElapsedSince: r.epochState.elapsed, Follows: r.Follows.Epochs, Total: r.epochs,
+			Seed: r.Seed, BatchSize: r.size, Points: r.n, Edges: r.edges, Precision: precisionOf(r.model),
 		},
-		arrays: f.engine.arrays(),
+		arrays: r.engine.arrays(),
 	})
-	f.saves = saves{last: time.Now(), at: f.now.position, any: true}
+	r.saves = saves{last: time.Now(), at: r.epochState.position, any: true}
 	return err
 }
 
 // restore puts the run into the state of a checkpoint.
-func (f *fit) restore(c *Checkpoint) error {
+func (r *run) restore(c *Checkpoint) error {
 	p := &c.Progress
 	for _, x := range []struct {
 		what       string
 		saved, now uint64
 	}{
-		{"seed", p.Seed, f.Seed},
-		{"batch size", uint64(p.BatchSize), uint64(f.size)},
-		{"number of epochs before it", uint64(p.Follows), uint64(f.Follows.Epochs)},
-		{"number of points", uint64(p.Points), uint64(f.n)},
-		{"number of edges", uint64(p.Edges), uint64(f.edges)},
+		{"seed", p.Seed, r.Seed},
+		{"batch size", uint64(p.BatchSize), uint64(r.size)},
+		{"number of epochs before it", uint64(p.Follows), uint64(r.Follows.Epochs)},
+		{"number of points", uint64(p.Points), uint64(r.n)},
+		{"number of edges", uint64(p.Edges), uint64(r.edges)},
 	} {
 		if x.saved != x.now {
 			return fmt.Errorf("%w: %s of its run: got %d, want %d", ErrCheckpoint, x.what, x.saved, x.now)
 		}
 	}
-	if saved, now := cmp.Or(p.Precision, op.Float32.String()), cmp.Or(precisionOf(f.model), op.Float32.String()); saved != now {
+	if saved, now := cmp.Or(p.Precision, op.Float32.String()), cmp.Or(precisionOf(r.model), op.Float32.String()); saved != now {
 		return fmt.Errorf("%w: precision of its run: got %s, want %s", ErrCheckpoint, saved, now)
 	}
-	for i, phase := range f.Phases {
-		if phase.ExaggerateEarly && p.Total != f.epochs {
-			return fmt.Errorf("%w: epochs of its run: got %d, want %d, of which phase %d exaggerates a share", ErrCheckpoint, p.Total, f.epochs, i+1)
+	for i, phase := range r.Phases {
+		if phase.ExaggerateEarly && p.Total != r.epochs {
+			return fmt.Errorf("%w: epochs of its run: got %d, want %d, of which phase %d exaggerates a share", ErrCheckpoint, p.Total, r.epochs, i+1)
 		}
 	}
-	if p.Epochs < p.Follows || p.Batches < 0 || p.Batches >= f.batches || p.Epochs > f.epochs || p.Epochs == f.epochs && p.Batches > 0 {
-		return fmt.Errorf("%w: got %d epochs and %d batches, want at most %d epochs of %d batches", ErrCheckpoint, p.Epochs, p.Batches, f.epochs, f.batches)
+	if p.Epochs < p.Follows || p.Batches < 0 || p.Batches >= r.batches || p.Epochs > r.epochs || p.Epochs == r.epochs && p.Batches > 0 {
+		return fmt.Errorf("%w: got %d epochs and %d batches, want at most %d epochs of %d batches", ErrCheckpoint, p.Epochs, p.Batches, r.epochs, r.batches)
 	}
 	saved := make(map[string]*op.Array, len(c.arrays))
 	for _, s := range c.arrays {
 		saved[s.Name] = s.Value
 	}
-	want := f.engine.arrays()
+	want := r.engine.arrays()
 	for _, s := range want {
 		from, ok := saved[s.Name]
 		if !ok {
@@ -197,17 +197,17 @@ func (f *fit) restore(c *Checkpoint) error {
 			return err
 		}
 	}
-	f.now.position = position{p.Epochs, p.Batches}
-	f.now.sum, f.now.elapsed, f.least = p.Sum, p.ElapsedSince, p.Least
-	f.result.Epochs, f.result.Loss, f.result.Elapsed = p.Epochs, p.Loss, p.Elapsed
-	return f.engine.restored()
+	r.epochState.position = position{p.Epochs, p.Batches}
+	r.epochState.sum, r.epochState.elapsed, r.lowestLoss = p.Sum, p.ElapsedSince, p.Least
+	r.result.Epochs, r.result.Loss, r.result.Elapsed = p.Epochs, p.Loss, p.Elapsed
+	return r.engine.restored()
 }
 
 // ofOneType reports whether an array can be restored from another of its name. log Z and
 // its optimiser's state are float64 on the CPU and float32 on a device, and a run may be
 // continued on the other of the two.
 func ofOneType(name string, from, to *op.Array) bool {
-	if name == parameterPrefix+logZName || strings.HasPrefix(name, methodZPrefix) {
+	if name == parameterPrefix+logZName || strings.HasPrefix(name, optimizerZPrefix) {
 		return (from.Dtype() == tensor.Int32) == (to.Dtype() == tensor.Int32)
 	}
 	return from.Dtype() == to.Dtype()
@@ -219,7 +219,7 @@ func copyArray(to, from *op.Array) error {
 	if to.Dtype() == from.Dtype() {
 		return op.Copy(to, from)
 	}
-	source, err := here(from)
+	source, err := onHost(from)
 	if err != nil {
 		return err
 	}
@@ -239,8 +239,8 @@ func convert[T, S op.Float](to []T, from []S) {
 	}
 }
 
-// here returns an array in the host's memory: the array itself, or a copy.
-func here(a *op.Array) (*op.Array, error) {
+// onHost returns an array in the host's memory: the array itself, or a copy.
+func onHost(a *op.Array) (*op.Array, error) {
 	if a.Device().OnHost() {
 		return a, nil
 	}
@@ -258,7 +258,7 @@ func hostCopy(a *op.Array) (*op.Array, error) {
 
 // numberOf returns the only element of an array.
 func numberOf(a *op.Array) (float64, error) {
-	a, err := here(a)
+	a, err := onHost(a)
 	if err != nil {
 		return 0, err
 	}
@@ -298,7 +298,7 @@ func (c *Checkpoint) WriteFile(path string) error {
 		f.Metadata[notePrefix+k] = v
 	}
 	for _, s := range c.arrays {
-		a, err := here(s.Value)
+		a, err := onHost(s.Value)
 		if err != nil {
 			return fmt.Errorf("train: writing %s: %w", s.Name, err)
 		}

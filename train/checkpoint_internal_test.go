@@ -15,13 +15,13 @@ import (
 )
 
 // runOn returns a run whose parameters are on a device, full of such numbers.
-func runOn(t *testing.T, d *device.Device, first float32) *fit {
+func runOn(t *testing.T, d *device.Device, first float32) *run {
 	t.Helper()
 	logZType := tensor.Float64
 	if !d.OnHost() {
 		logZType = tensor.Float32
 	}
-	h := &hostEngine{job: &job{Options: Options{Optimizer: &SGD{Momentum: 0.9}, OptimizerZ: new(Adam)}, batches: 10, epochs: 5}}
+	h := &hostEngine{settings: &settings{Options: Options{Optimizer: &SGD{Momentum: 0.9}, OptimizerZ: new(Adam)}, batches: 10, epochs: 5}}
 	add := func(name string, dtype tensor.Dtype, n int) model.Parameter {
 		p := model.Parameter{Name: name}
 		var err error
@@ -47,11 +47,11 @@ func runOn(t *testing.T, d *device.Device, first float32) *fit {
 			must(t, copyArray(s.Value, a))
 		}
 	}
-	return &fit{job: h.job, engine: h}
+	return &run{settings: h.settings, engine: h}
 }
 
 // stateOf returns all numbers of a run's state.
-func stateOf(t *testing.T, f *fit) (all []float64) {
+func stateOf(t *testing.T, f *run) (all []float64) {
 	t.Helper()
 	for _, s := range f.engine.arrays() {
 		a, err := op.NewArray(nil, tensor.Float64)

@@ -14,7 +14,7 @@ import (
 type engine interface {
 	// advance trains on the next batch of an epoch, or on the next few, and adds
 	// each to e.
-	advance(e *epochRun) error
+	advance(e *epochState) error
 	// logZ returns NC-t-SNE's log Z.
 	logZ() float64
 	// setLogZ starts log Z again, between two batches, with a new state of its optimiser.
@@ -30,21 +30,21 @@ type engine interface {
 	close(err error) error
 }
 
-// A job holds the settings of a run that both engines share.
-type job struct {
-	Options   // with their defaults filled in
-	model     model.Model
-	objective op.ContrastiveOptions
-	n, edges  int // points, directed edges
-	size      int // of a batch
-	batches   int // in an epoch
-	taken     int // edges that these hold
-	epochs    int // at the end, those of the run that it follows included
+// A settings holds the settings of a run that both engines share.
+type settings struct {
+	Options       // with their defaults filled in
+	model         model.Model
+	objective     op.ContrastiveOptions
+	n, edges      int // points, directed edges
+	size          int // of a batch
+	batches       int // in an epoch
+	edgesPerEpoch int // edges that these hold
+	epochs        int // at the end, those of the run that it follows included
 }
 
-// newJob checks the options of a run and fills their defaults in.
-func newJob(m model.Model, n, edges int, options Options) (*job, error) {
-	j := &job{Options: options, model: m, objective: m.Objective(), n: n, edges: edges}
+// newSettings checks the options of a run and fills their defaults in.
+func newSettings(m model.Model, n, edges int, options Options) (*settings, error) {
+	j := &settings{Options: options, model: m, objective: m.Objective(), n: n, edges: edges}
 	if err := j.Check(j.objective, n, edges); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func newJob(m model.Model, n, edges int, options Options) (*job, error) {
 		return nil, errkind.Errorf(ErrInput, "train: Optimizer and OptimizerZ: got one object, want two")
 	}
 	j.size, j.batches = j.batchSize(edges), j.Options.batches(edges)
-	j.taken = min(edges, j.size*j.batches)
+	j.edgesPerEpoch = min(edges, j.size*j.batches)
 	j.epochs = j.Follows.Epochs
 	for _, p := range j.Phases {
 		j.epochs += p.Epochs
@@ -71,100 +71,100 @@ func newJob(m model.Model, n, edges int, options Options) (*job, error) {
 // are done.
 type position struct{ epoch, batch int }
 
-// An epochRun is an epoch at work, of which some batches are done.
-type epochRun struct {
+// An epochState is an epoch at work, of which some batches are done.
+type epochState struct {
 	*Phase
 	position
-	ofPhase  int // counts the epochs of the phase
-	spectrum SpectrumParam
-	sum      float64 // of the losses of the batches done
-	lr       float64 // of the last of them
+	phaseEpoch int // counts the epochs of the phase
+	spectrum   SpectrumParam
+	sum        float64 // of the losses of the batches done
+	lr         float64 // of the last of them
 
 	clock   time.Time
-	spent   time.Duration // on the batches that were done here
+	trained time.Duration // on the batches that were done here
 	elapsed time.Duration // on those done before the run was resumed, too
 }
 
 // add counts a batch with the sum of its edges' losses.
-func (e *epochRun) add(loss float64) {
+func (e *epochState) add(loss float64) {
 	e.sum += loss
 	e.batch++
 }
 
 // pause counts the time since clock, which then begins again.
-func (e *epochRun) pause() {
+func (e *epochState) pause() {
 	d := time.Since(e.clock)
-	e.spent += d
+	e.trained += d
 	e.elapsed += d
 	e.clock = time.Now()
 }
 
 // phaseOf returns the phase of an epoch of the run.
-func (j *job) phaseOf(epoch int) *Phase {
-	first := j.Follows.Epochs
-	for i := range j.Phases {
-		if first += j.Phases[i].Epochs; epoch < first {
-			return &j.Phases[i]
+func (o *settings) phaseOf(epoch int) *Phase {
+	first := o.Follows.Epochs
+	for i := range o.Phases {
+		if first += o.Phases[i].Epochs; epoch < first {
+			return &o.Phases[i]
 		}
 	}
-	return &j.Phases[len(j.Phases)-1]
+	return &o.Phases[len(o.Phases)-1]
 }
 
-// stepSize returns that of a batch.
-func (j *job) stepSize(e *epochRun, batch int) float64 {
-	return scheduled(e.Schedule, e.LR, e.ofPhase, batch, j.batches, e.WarmUp, e.Epochs)
+// learningRate returns that of a batch.
+func (o *settings) learningRate(e *epochState, batch int) float64 {
+	return learningRateAt(e.Schedule, e.LR, e.phaseEpoch, batch, o.batches, e.WarmUp, e.Epochs)
 }
 
 // edgesOf returns how many edges a batch of the epoch has.
-func (j *job) edgesOf(batch int) int { return min(j.size, j.edges-batch*j.size) }
+func (o *settings) edgesOf(batch int) int { return min(o.size, o.edges-batch*o.size) }
 
 // lossWeight returns what a batch's loss is multiplied by for the sum of its edges'
 // losses.
-func (j *job) lossWeight(edges int) float64 {
-	if j.objective.Mean {
+func (o *settings) lossWeight(edges int) float64 {
+	if o.objective.Mean {
 		return float64(edges)
 	}
 	return 1
 }
 
 // hasZ reports whether the loss's constant is log Z.
-func (j *job) hasZ() bool { return j.objective.Loss.Info().Constant == op.LearntZ }
+func (o *settings) hasZ() bool { return o.objective.Loss.Info().Constant == op.LearntZ }
 
 // learnsZ reports whether log Z is learnt.
-func (j *job) learnsZ() bool { return j.hasZ() && !j.FixZ }
+func (o *settings) learnsZ() bool { return o.hasZ() && !o.FixZ }
 
 // logConst returns the logarithm of the loss's constant for a batch with m
 // negatives for each head: fewer, in a small last batch, than asked for.
-func (j *job) logConst(at SpectrumParam, m int, logZ float64) float64 {
-	if j.hasZ() {
+func (o *settings) logConst(at SpectrumParam, m int, logZ float64) float64 {
+	if o.hasZ() {
 		return logZ
 	}
-	return Normalization{j.n}.LogConst(j.objective.Loss, at, max(1, m))
+	return Normalization{o.n}.LogConst(o.objective.Loss, at, max(1, m))
 }
 
 // diverged returns the error of a run that diverges in a batch.
-func (j *job) diverged(e *epochRun, batch int, cause error) error {
-	return &DivergedError{Epoch: e.epoch + 1, Batch: batch + 1, LR: j.stepSize(e, batch), Cause: cause}
+func (o *settings) diverged(e *epochState, batch int, cause error) error {
+	return &DivergedError{Epoch: e.epoch + 1, Batch: batch + 1, LR: o.learningRate(e, batch), Cause: cause}
 }
 
 // arrays returns a run's parameters, log Z, the state of its optimisers and, if it has
 // one, that of its model: at says where an engine keeps an array of the latter.
-func (j *job) arrays(params []model.Parameter, paramZ model.Parameter, at func(*op.Array) *op.Array) []NamedArray {
+func (o *settings) arrays(params []model.Parameter, paramZ model.Parameter, at func(*op.Array) *op.Array) []NamedArray {
 	var list []NamedArray
 	for _, p := range params {
 		list = append(list, NamedArray{parameterPrefix + p.Name, p.Value})
 	}
 	list = append(list, NamedArray{parameterPrefix + paramZ.Name, paramZ.Value})
-	if m, ok := j.model.(Stateful); ok {
+	if m, ok := o.model.(Stateful); ok {
 		for _, s := range m.State() {
 			list = append(list, NamedArray{statePrefix + s.Name, at(s.Value)})
 		}
 	}
-	for _, s := range j.Optimizer.State() {
+	for _, s := range o.Optimizer.State() {
 		list = append(list, NamedArray{optimizerPrefix + s.Name, s.Value})
 	}
-	for _, s := range j.OptimizerZ.State() {
-		list = append(list, NamedArray{methodZPrefix + s.Name, s.Value})
+	for _, s := range o.OptimizerZ.State() {
+		list = append(list, NamedArray{optimizerZPrefix + s.Name, s.Value})
 	}
 	return list
 }

@@ -54,7 +54,7 @@ func (r *deviceRun) model(t *testing.T) model.Model {
 	return networkOf(t, points, deviceWidth, []int{9, 8}, 2, 1, r.loss)
 }
 
-// fit returns the embedding and the epochs' losses.
+// run returns the embedding and the epochs' losses.
 func (r *deviceRun) fit(t *testing.T, d *device.Device, change func(o *train.Options)) ([]float32, []float64, train.Result, error) {
 	t.Helper()
 	m := r.model(t)
@@ -323,7 +323,7 @@ func TestNothingPreparedAheadOnFullDevice(t *testing.T) {
 		must(t, err)
 		defer d.Close()
 		d.TF32, d.Unpooled = false, true
-		d.Notify(func(sentence string) {
+		d.OnNote(func(sentence string) {
 			if strings.Contains(sentence, "epoch") {
 				said = append(said, sentence)
 			}

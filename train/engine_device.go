@@ -33,9 +33,9 @@ const (
 // chunks, with all that tells one batch from another (edges, negatives, step size) in
 // the device's memory, so that the program waits only for the losses at the end of a
 // chunk: once per epoch, where that takes no longer than a chunk should. Meanwhile the
-// device prepares what comes next: see devicePreparer.
+// device prepares what comes next: see devicePrefetcher.
 type deviceEngine struct {
-	*job
+	*settings
 	compiled   *model.DeviceModel // the model on the device
 	optimizer  deviceOptimizer
 	optimizerZ deviceOptimizer // nil if log Z is not learnt
@@ -45,7 +45,7 @@ type deviceEngine struct {
 	network *networkRun // nil unless the model is a network with small batches
 
 	batcher  *deviceBatcher
-	preparer *devicePreparer
+	preparer *devicePrefetcher
 	chunk    int // the number of batches in the next chunk
 	// The window whose control blocks are on the device: its epoch and its first batch.
 	controlled [2]int
@@ -68,14 +68,14 @@ type deviceEngine struct {
 const reportHead = 2
 
 // newDeviceEngine returns an engine with the model copied to the job's device.
-func newDeviceEngine(j *job, edges []edge) (r *deviceEngine, err error) {
+func newDeviceEngine(j *settings, edges []edge) (r *deviceEngine, err error) {
 	m, ok := j.model.(interface {
 		OnDevice(*model.Device) (*model.DeviceModel, error)
 	})
 	if !ok {
 		return nil, fmt.Errorf("train: model: got a %T, which does not run on %s", j.model, j.Device.Name())
 	}
-	r = &deviceEngine{job: j, z: j.LogZ, controlled: [2]int{-1, 0}, chunk: firstChunk}
+	r = &deviceEngine{settings: j, z: j.LogZ, controlled: [2]int{-1, 0}, chunk: firstChunk}
 	r.optimizer, ok = j.Optimizer.(deviceOptimizer)
 	optimizerZ, okZ := j.OptimizerZ.(deviceOptimizer)
 	if !ok || !okZ {
@@ -132,7 +132,7 @@ func newDeviceEngine(j *job, edges []edge) (r *deviceEngine, err error) {
 		return r, err
 	}
 	r.batcher.drawer = newEdgeDrawer(edges, j.Weights, j.Seed)
-	r.preparer, err = newDevicePreparer(r.batcher, j.batches, j.epochs, r.layoutFrom)
+	r.preparer, err = newDevicePrefetcher(r.batcher, j.batches, j.epochs, r.layoutFrom)
 	return r, err
 }
 
@@ -178,7 +178,7 @@ func (r *deviceEngine) takesEdges(b, m int) bool {
 func (r *deviceEngine) plainTable() *op.Array {
 	params := r.compiled.Parameters()
 	plain := func(m Optimizer) bool { sgd, ok := m.(*SGD); return ok && sgd.plain() }
-	_, ok := r.job.model.(*model.Embedding[float32])
+	_, ok := r.settings.model.(*model.Embedding[float32])
 	if !ok || !tableTakes(r.objective, params[0].Value.Cols()) || !plain(r.Optimizer) || r.optimizerZ != nil && !plain(r.OptimizerZ) {
 		return nil
 	}
@@ -202,7 +202,7 @@ func (r *deviceEngine) setLogZ(logZ float64) error {
 }
 
 func (r *deviceEngine) arrays() []NamedArray {
-	return r.job.arrays(r.compiled.Parameters(), r.paramZ, r.compiled.Copy)
+	return r.settings.arrays(r.compiled.Parameters(), r.paramZ, r.compiled.Copy)
 }
 
 func (r *deviceEngine) restored() (err error) {
@@ -264,7 +264,7 @@ func free[T interface {
 }
 
 // advance trains on a chunk of batches: of one window.
-func (r *deviceEngine) advance(e *epochRun) error {
+func (r *deviceEngine) advance(e *epochState) error {
 	begun := time.Now()
 	w, err := r.preparer.at(e.epoch, e.batch)
 	if err != nil {
@@ -284,7 +284,7 @@ func (r *deviceEngine) advance(e *epochRun) error {
 }
 
 // train trains on the next count batches of a window, and waits for their losses.
-func (r *deviceEngine) train(e *epochRun, w *deviceWindow, count int) error {
+func (r *deviceEngine) train(e *epochState, w *batchWindow, count int) error {
 	if err := r.putControls(e, w); err != nil {
 		return err
 	}
@@ -309,7 +309,7 @@ func (r *deviceEngine) train(e *epochRun, w *deviceWindow, count int) error {
 	if !(math.Abs(r.z) <= maxLogConst) {
 		return r.diverged(e, e.batch+count-1, ErrLogZ)
 	}
-	e.lr = r.stepSize(e, e.batch+count-1)
+	e.lr = r.learningRate(e, e.batch+count-1)
 	for _, loss := range report[reportHead+done:] {
 		e.add(float64(math.Float32frombits(loss)))
 	}
@@ -318,7 +318,7 @@ func (r *deviceEngine) train(e *epochRun, w *deviceWindow, count int) error {
 
 // launch submits batches [batch, end) of a window, each of which leaves the sum of its
 // edges' losses.
-func (r *deviceEngine) launch(e *epochRun, w *deviceWindow, batch, end int) (err error) {
+func (r *deviceEngine) launch(e *epochState, w *batchWindow, batch, end int) (err error) {
 	if r.table != nil {
 		if batch, err = r.launchTable(e, w, batch, end); err != nil {
 			return err
@@ -338,18 +338,18 @@ func (r *deviceEngine) launch(e *epochRun, w *deviceWindow, batch, end int) (err
 }
 
 // lossAt returns the address of a batch's loss.
-func (r *deviceEngine) lossAt(w *deviceWindow, batch int) device.Pointer {
+func (r *deviceEngine) lossAt(w *batchWindow, batch int) device.Pointer {
 	return r.losses.Pointer().At(batch-w.first, 4)
 }
 
 // controlOf returns the address of a batch's control block.
-func (r *deviceEngine) controlOf(w *deviceWindow, batch int) device.Pointer {
+func (r *deviceEngine) controlOf(w *batchWindow, batch int) device.Pointer {
 	return controlAt(r.control.Pointer(), batch-w.first)
 }
 
 // launchTable is launch for the first batches of [batch, end) that tableRun can take:
 // those whose heads draw negatives of their own. It returns the first that is left.
-func (r *deviceEngine) launchTable(e *epochRun, w *deviceWindow, batch, end int) (int, error) {
+func (r *deviceEngine) launchTable(e *epochState, w *batchWindow, batch, end int) (int, error) {
 	if m := r.Sampling.count(e.Negatives, r.size); r.Sampling.inRuns(m) {
 		return batch, nil
 	}
@@ -386,7 +386,7 @@ func (r *deviceEngine) launchTable(e *epochRun, w *deviceWindow, batch, end int)
 }
 
 // putControls uploads the control blocks of a window's batches, unless they are there.
-func (r *deviceEngine) putControls(e *epochRun, w *deviceWindow) error {
+func (r *deviceEngine) putControls(e *epochState, w *batchWindow) error {
 	if r.controlled == [2]int{w.epoch, w.first} {
 		return nil
 	}
@@ -397,7 +397,7 @@ func (r *deviceEngine) putControls(e *epochRun, w *deviceWindow) error {
 		if !r.hasZ() {
 			logConst = r.logConst(e.spectrum, r.Sampling.count(e.Negatives, r.edgesOf(batch)), 0)
 		}
-		numbers := r.optimizer.numbers(r.stepSize(e, batch), r.Clip)
+		numbers := r.optimizer.numbers(r.learningRate(e, batch), r.Clip)
 		var numbersZ stepNumbers
 		if r.optimizerZ != nil {
 			numbersZ = r.optimizerZ.numbers(r.LRZ, r.Clip)
@@ -409,7 +409,7 @@ func (r *deviceEngine) putControls(e *epochRun, w *deviceWindow) error {
 }
 
 // prepare binds the model's inputs to a batch of a window, with its control block.
-func (r *deviceEngine) prepare(e *epochRun, w *deviceWindow, batch int, control device.Pointer) error {
+func (r *deviceEngine) prepare(e *epochState, w *batchWindow, batch int, control device.Pointer) error {
 	edges := r.edgesOf(batch)
 	distinct, err := w.distinct(batch)
 	if err != nil {
@@ -451,7 +451,7 @@ func (r *deviceEngine) sampleNegatives(m, b int, control device.Pointer) error {
 }
 
 // step trains on a batch of a window.
-func (r *deviceEngine) step(e *epochRun, w *deviceWindow, batch int) error {
+func (r *deviceEngine) step(e *epochState, w *batchWindow, batch int) error {
 	control := r.controlOf(w, batch)
 	if err := r.prepare(e, w, batch, control); err != nil {
 		return err
@@ -476,12 +476,12 @@ func (r *deviceEngine) move(rows *op.Array, control device.Pointer) error {
 
 // divergedAt returns the error of a run that diverged in a batch of a window, which it
 // computes again: nothing has moved since.
-func (r *deviceEngine) divergedAt(e *epochRun, w *deviceWindow, batch int) error {
+func (r *deviceEngine) divergedAt(e *epochState, w *batchWindow, batch int) error {
 	if !(math.Abs(r.z) <= maxLogConst) {
 		return r.diverged(e, batch, ErrLogZ)
 	}
 	control := r.controlOf(w, batch)
-	one, err := r.preparer.alone(w, batch)
+	one, err := r.preparer.withoutPrefetch(w, batch)
 	if err == nil {
 		defer one.layout.free()
 		err = r.prepare(e, one, batch, control)

@@ -13,7 +13,7 @@ import (
 // A hostEngine trains on the CPU, in float32 or float64, a batch at a time, while
 // another core prepares the next ones.
 type hostEngine struct {
-	*job
+	*settings
 	params []model.Parameter
 	paramZ model.Parameter // log Z: a single float64
 	z      float64         // its value
@@ -26,7 +26,7 @@ type hostEngine struct {
 	sampler    negativeSampler
 }
 
-func newHostEngine(j *job, edges []edge) (*hostEngine, error) {
+func newHostEngine(j *settings, edges []edge) (*hostEngine, error) {
 	value, err := op.ArrayOf([]float64{j.LogZ}, 1)
 	if err != nil {
 		return nil, err
@@ -36,12 +36,12 @@ func newHostEngine(j *job, edges []edge) (*hostEngine, error) {
 		return nil, err
 	}
 	h := &hostEngine{
-		job: j, params: j.model.Parameters(), paramZ: model.Parameter{Name: logZName, Value: value, Grad: grad}, z: j.LogZ,
+		settings: j, params: j.model.Parameters(), paramZ: model.Parameter{Name: logZName, Value: value, Grad: grad}, z: j.LogZ,
 		list: edges, sampler: negativeSampler{seed: j.Seed, how: j.Sampling},
 	}
 	for _, p := range h.params {
-		memory.Huge(op.Data[float32](p.Value))
-		memory.Huge(op.Data[float64](p.Value))
+		memory.UseHugePages(op.Data[float32](p.Value))
+		memory.UseHugePages(op.Data[float64](p.Value))
 	}
 	return h, errors.Join(j.Optimizer.Init(h.params), j.OptimizerZ.Init([]model.Parameter{h.paramZ}))
 }
@@ -54,7 +54,7 @@ func (h *hostEngine) setLogZ(logZ float64) error {
 }
 
 func (h *hostEngine) arrays() []NamedArray {
-	return h.job.arrays(h.params, h.paramZ, func(a *op.Array) *op.Array { return a })
+	return h.settings.arrays(h.params, h.paramZ, func(a *op.Array) *op.Array { return a })
 }
 
 func (h *hostEngine) restored() (err error) {
@@ -78,7 +78,7 @@ func isTable(m model.Model) bool {
 	return false
 }
 
-func (h *hostEngine) advance(e *epochRun) error {
+func (h *hostEngine) advance(e *epochState) error {
 	if h.prefetcher == nil {
 		h.prefetcher = newPrefetcher(h.list, h.n, isTable(h.model), &h.Options, e.position, h.epochs)
 	}
@@ -91,7 +91,7 @@ func (h *hostEngine) advance(e *epochRun) error {
 			return h.block.err
 		}
 	}
-	e.lr = h.stepSize(e, e.batch)
+	e.lr = h.learningRate(e, e.batch)
 	b := &h.block.batches[h.next]
 	b.Next = h.rowsAfter()
 	loss, err := h.step(b, e)
@@ -121,7 +121,7 @@ func (h *hostEngine) rowsAfter() []int32 {
 }
 
 // step trains on a batch and returns its loss, as a sum over its edges.
-func (h *hostEngine) step(b *model.Batch, e *epochRun) (float64, error) {
+func (h *hostEngine) step(b *model.Batch, e *epochState) (float64, error) {
 	h.sampler.draw(b, e.Negatives, e.epoch, e.batch)
 	loss, err := h.model.Step(b, h.logConst(e.spectrum, h.Sampling.count(e.Negatives, b.Edges()), h.z))
 	if err != nil {

@@ -102,9 +102,9 @@ func (e *DivergedError) Unwrap() error { return e.Cause }
 
 // Causes of a divergence that no single operation shows.
 var (
-	// ErrFlownApart: the points are so far apart that they no longer attract
+	// ErrDiverging: the points are so far apart that they no longer attract
 	// each other.
-	ErrFlownApart = errors.New("the points move ever farther apart")
+	ErrDiverging = errors.New("the points move ever farther apart")
 	// ErrLogZ: NC-t-SNE's log Z is too large or small for exp(log Z) to be used.
 	// The step size to lower is LRZ.
 	ErrLogZ = errors.New("log Z diverges")
@@ -130,124 +130,124 @@ func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Optio
 	if err != nil {
 		return Result{}, err
 	}
-	f, err := newFit(m, n, edges, options)
+	r, err := newRun(m, n, edges, options)
 	if err != nil {
 		return Result{}, err
 	}
-	err = f.engine.close(f.run(ctx))
-	last := &f.Phases[len(f.Phases)-1]
-	f.result.LogZ = f.engine.logZ()
-	f.result.Negatives = f.Sampling.count(last.Negatives, f.size)
-	f.result.LogConst = f.logConst(last.Spectrum, f.result.Negatives, f.result.LogZ)
-	return f.result, err
+	err = r.engine.close(r.trainPhases(ctx))
+	last := &r.Phases[len(r.Phases)-1]
+	r.result.LogZ = r.engine.logZ()
+	r.result.Negatives = r.Sampling.count(last.Negatives, r.size)
+	r.result.LogConst = r.logConst(last.Spectrum, r.result.Negatives, r.result.LogZ)
+	return r.result, err
 }
 
-// fit is a run of Fit: phases, epochs, hooks and checkpoints. What happens in a
+// run is a run of Fit: phases, epochs, hooks and checkpoints. What happens in a
 // batch is its engine's.
-type fit struct {
-	*job
+type run struct {
+	*settings
 	engine engine
 
-	now    epochRun
-	least  float64 // the lowest loss of an epoch so far
-	result Result
-	saves  saves
+	epochState epochState
+	lowestLoss float64 // the lowest loss of an epoch so far
+	result     Result
+	saves      saves
 
 	coordinates []float32
 }
 
-func newFit(m model.Model, n int, edges []edge, options Options) (*fit, error) {
-	j, err := newJob(m, n, len(edges), options)
+func newRun(m model.Model, n int, edges []edge, options Options) (*run, error) {
+	o, err := newSettings(m, n, len(edges), options)
 	if err != nil {
 		return nil, err
 	}
-	before := j.Follows
-	f := &fit{job: j, result: Result{Edges: j.edges, Epochs: before.Epochs, Elapsed: before.Elapsed}, saves: saves{last: time.Now()}}
-	f.now.epoch = before.Epochs
-	if j.Device.OnHost() {
-		f.engine, err = newHostEngine(j, edges)
+	before := o.Follows
+	r := &run{settings: o, result: Result{Edges: o.edges, Epochs: before.Epochs, Elapsed: before.Elapsed}, saves: saves{last: time.Now()}}
+	r.epochState.epoch = before.Epochs
+	if o.Device.OnHost() {
+		r.engine, err = newHostEngine(o, edges)
 	} else {
-		f.engine, err = newDeviceEngine(j, edges)
+		r.engine, err = newDeviceEngine(o, edges)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if j.Resume != nil {
-		if err := f.restore(j.Resume); err != nil {
-			return nil, f.engine.close(err)
+	if o.Resume != nil {
+		if err := r.restore(o.Resume); err != nil {
+			return nil, r.engine.close(err)
 		}
 	}
-	return f, nil
+	return r, nil
 }
 
-// run runs what is left of the phases.
-func (f *fit) run(ctx context.Context) error {
-	first := f.Follows.Epochs // of the phase
-	for i := range f.Phases {
-		end := first + f.Phases[i].Epochs
-		for f.now.epoch < end {
-			if err := f.epoch(ctx, i, f.now.epoch-first); err != nil {
+// trainPhases runs what is left of the phases.
+func (r *run) trainPhases(ctx context.Context) error {
+	first := r.Follows.Epochs // of the phase
+	for i := range r.Phases {
+		end := first + r.Phases[i].Epochs
+		for r.epochState.epoch < end {
+			if err := r.epoch(ctx, i, r.epochState.epoch-first); err != nil {
 				return err
 			}
 		}
 		first = end
 	}
 	// The run may have been saved after its last epoch.
-	return f.saveIf(f.Checkpoints != nil && !(f.saves.any && f.saves.at == f.now.position))
+	return r.saveIf(r.Checkpoints != nil && !(r.saves.any && r.saves.at == r.epochState.position))
 }
 
 // epoch runs an epoch of a phase, or what is left of it, and the hooks after it.
-func (f *fit) epoch(ctx context.Context, phase, ofPhase int) error {
-	e := &f.now
-	e.Phase, e.ofPhase, e.spectrum = &f.Phases[phase], ofPhase, spectrumAt(&f.Phases[phase], ofPhase)
-	e.clock, e.spent = time.Now(), 0
+func (r *run) epoch(ctx context.Context, phase, phaseEpoch int) error {
+	e := &r.epochState
+	e.Phase, e.phaseEpoch, e.spectrum = &r.Phases[phase], phaseEpoch, spectrumAt(&r.Phases[phase], phaseEpoch)
+	e.clock, e.trained = time.Now(), 0
 	from := e.batch
-	if e.LogZ != nil && ofPhase == 0 && from == 0 {
-		if err := f.engine.setLogZ(*e.LogZ); err != nil {
+	if e.LogZ != nil && phaseEpoch == 0 && from == 0 {
+		if err := r.engine.setLogZ(*e.LogZ); err != nil {
 			return err
 		}
 	}
-	for e.batch < f.batches {
+	for e.batch < r.batches {
 		if err := ctx.Err(); err != nil {
 			e.pause()
-			return errors.Join(err, f.saveIf(f.Checkpoints != nil))
+			return errors.Join(err, r.saveIf(r.Checkpoints != nil))
 		}
-		if f.saves.due(f.Checkpoints) {
+		if r.saves.due(r.Checkpoints) {
 			e.pause()
-			if err := f.saveIf(true); err != nil {
+			if err := r.saveIf(true); err != nil {
 				return err
 			}
 			e.clock = time.Now()
 		}
-		if err := f.engine.advance(e); err != nil {
+		if err := r.engine.advance(e); err != nil {
 			return err
 		}
-		if f.OnBatch != nil {
-			f.OnBatch(e.epoch+1, e.batch, f.batches, e.sum/float64(min(f.edges, e.batch*f.size)))
+		if r.OnBatch != nil {
+			r.OnBatch(e.epoch+1, e.batch, r.batches, e.sum/float64(min(r.edges, e.batch*r.size)))
 		}
 	}
 	e.pause()
-	speed := float64(f.taken-from*f.size) / e.spent.Seconds()
-	f.result.Epochs++
-	f.result.Loss = e.sum / float64(f.taken)
-	f.result.Elapsed += e.elapsed
+	speed := float64(r.edgesPerEpoch-from*r.size) / e.trained.Seconds()
+	r.result.Epochs++
+	r.result.Loss = e.sum / float64(r.edgesPerEpoch)
+	r.result.Elapsed += e.elapsed
 	e.position, e.sum, e.elapsed = position{epoch: e.epoch + 1}, 0, 0
-	if err := f.checkReach(); err != nil {
+	if err := r.checkSpread(); err != nil {
 		return err
 	}
-	if err := f.checkFinite(); err != nil {
+	if err := r.checkFinite(); err != nil {
 		return err
 	}
 	state := State{
-		Epoch: f.result.Epochs, Epochs: f.epochs, Phase: phase, LR: e.lr, Loss: f.result.Loss, LogZ: f.engine.logZ(),
-		Elapsed: f.result.Elapsed, EdgesPerSecond: speed, Model: f.model,
+		Epoch: r.result.Epochs, Epochs: r.epochs, Phase: phase, LR: e.lr, Loss: r.result.Loss, LogZ: r.engine.logZ(),
+		Elapsed: r.result.Elapsed, EdgesPerSecond: speed, Model: r.model,
 	}
-	for _, h := range f.Hooks {
+	for _, h := range r.Hooks {
 		if err := h.AfterEpoch(&state); err != nil {
 			return err
 		}
 	}
-	return f.saveIf(f.Checkpoints.after(f.result.Epochs))
+	return r.saveIf(r.Checkpoints.after(r.result.Epochs))
 }
 
 // EarlyEpochs returns how many of the epochs of a run early exaggeration takes: a third,
@@ -262,26 +262,26 @@ func spectrumAt(p *Phase, epoch int) SpectrumParam {
 	return p.Spectrum
 }
 
-// checkReach checks that the points have not flown apart: a clamped loss stays finite
+// checkSpread checks that the points have not flown apart: a clamped loss stays finite
 // however far they are. It looks at them after the first epoch, and whenever the loss
 // is well above its lowest.
-func (f *fit) checkReach() error {
-	if f.result.Epochs == f.Follows.Epochs+1 {
-		f.least = f.result.Loss
-	} else if f.result.Loss < 1.5*f.least {
-		f.least = min(f.least, f.result.Loss)
+func (r *run) checkSpread() error {
+	if r.result.Epochs == r.Follows.Epochs+1 {
+		r.lowestLoss = r.result.Loss
+	} else if r.result.Loss < 1.5*r.lowestLoss {
+		r.lowestLoss = min(r.lowestLoss, r.result.Loss)
 		return nil
 	}
-	reach := f.reach(f.now.spectrum, f.Sampling.count(f.now.Negatives, f.size))
-	if math.IsInf(reach, 1) {
+	limit := r.maxDistance(r.epochState.spectrum, r.Sampling.count(r.epochState.Negatives, r.size))
+	if math.IsInf(limit, 1) {
 		return nil // no need to compute the embedding
 	}
-	spread, err := f.spread()
+	distance, err := r.rmsDistance()
 	if err != nil {
 		return err
 	}
-	if !(spread <= reach) {
-		return &DivergedError{Epoch: f.result.Epochs, LR: f.now.lr, Cause: fmt.Errorf("%w: root mean square distance %.3g", ErrFlownApart, spread)}
+	if !(distance <= limit) {
+		return &DivergedError{Epoch: r.result.Epochs, LR: r.epochState.lr, Cause: fmt.Errorf("%w: root mean square distance %.3g", ErrDiverging, distance)}
 	}
 	return nil
 }
@@ -289,56 +289,56 @@ func (f *fit) checkReach() error {
 // checkFinite checks that all that was learnt is finite. A finite loss does not tell:
 // running statistics take no part in it, nor does what the last step has made. State
 // is looked at after every epoch, other models only after the last.
-func (f *fit) checkFinite() error {
-	if _, ok := f.model.(Stateful); !ok && f.result.Epochs < f.epochs {
+func (r *run) checkFinite() error {
+	if _, ok := r.model.(Stateful); !ok && r.result.Epochs < r.epochs {
 		return nil
 	}
-	for _, a := range f.engine.arrays() {
+	for _, a := range r.engine.arrays() {
 		name, learnt := strings.CutPrefix(a.Name, parameterPrefix)
 		if !learnt {
 			if name, learnt = strings.CutPrefix(a.Name, statePrefix); !learnt {
 				continue
 			}
 		}
-		v, err := here(a.Value)
+		v, err := onHost(a.Value)
 		if err != nil {
 			return err
 		}
 		if !finite.All(op.Data[float32](v)) || !finite.All(op.Data[float64](v)) {
-			return &DivergedError{Epoch: f.result.Epochs, LR: f.now.lr, Cause: fmt.Errorf("%s is not finite", name)}
+			return &DivergedError{Epoch: r.result.Epochs, LR: r.epochState.lr, Cause: fmt.Errorf("%s is not finite", name)}
 		}
 	}
 	return nil
 }
 
-// reach returns the distance d beyond which points no longer attract each other, as
+// maxDistance returns the distance d beyond which points no longer attract each other, as
 // the clamp binds there: 1/(1+c(1+d²)) is below it or, for losses without a constant
 // c, 1/(1+d²).
-func (f *fit) reach(at SpectrumParam, m int) float64 {
-	if f.objective.Metric == op.Cosine {
+func (r *run) maxDistance(at SpectrumParam, m int) float64 {
+	if r.objective.Metric == op.Cosine {
 		return math.Inf(1) // the lengths of the rows do not matter
 	}
-	if f.objective.Clamp == 0 {
+	if r.objective.Clamp == 0 {
 		return 1e15 // the squares of such distances are still finite in float32
 	}
 	c := 1.
-	switch f.objective.Loss.Info().Constant {
+	switch r.objective.Loss.Info().Constant {
 	case op.FixedZ:
-		c = math.Exp(f.logConst(at, m, 0))
+		c = math.Exp(r.logConst(at, m, 0))
 	case op.LearntZ:
-		c = math.Exp(f.engine.logZ()) * float64(m)
+		c = math.Exp(r.engine.logZ()) * float64(m)
 	}
-	return 1 / math.Sqrt(f.objective.Clamp*min(1, c))
+	return 1 / math.Sqrt(r.objective.Clamp*min(1, c))
 }
 
-// spread returns the root mean square distance of two points.
-func (f *fit) spread() (float64, error) {
-	n, d := f.model.Points()
-	f.coordinates = resize(f.coordinates, n*d)
-	if err := f.model.EmbedTo(f.coordinates); err != nil {
+// rmsDistance returns the root mean square distance of two points.
+func (r *run) rmsDistance() (float64, error) {
+	n, d := r.model.Points()
+	r.coordinates = resize(r.coordinates, n*d)
+	if err := r.model.EmbedTo(r.coordinates); err != nil {
 		return 0, err
 	}
-	return rootMeanSquareDistance(f.coordinates, n, d), nil
+	return rootMeanSquareDistance(r.coordinates, n, d), nil
 }
 
 // rootMeanSquareDistance returns that of two of n points of d coordinates, point by

@@ -90,7 +90,7 @@ func (n *networkRun) replayOf(of fixed) (*replayed, error) {
 
 // launch submits batches [batch, end) of a window, except for a last one that is smaller,
 // and returns the first that is left. The layout holds the whole window.
-func (n *networkRun) launch(e *epochRun, w *deviceWindow, batch, end int) (int, error) {
+func (n *networkRun) launch(e *epochState, w *batchWindow, batch, end int) (int, error) {
 	r := n.engine
 	if end > batch && r.edgesOf(end-1) < r.size {
 		end--

@@ -177,7 +177,7 @@ func (p *Projector) place(dst, x []float32, near *neighbors.Neighbors, first int
 		w.streams = append(w.streams, p.streamOf(x[i*p.width:(i+1)*p.width]))
 	}
 	for epoch := range epochs {
-		lr := p.stepSize(epoch, epochs)
+		lr := p.learningRate(epoch, epochs)
 		for edge := 0; edge < k; edge += w.each {
 			some := min(w.each, k-edge)
 			for i := range q {
@@ -210,7 +210,7 @@ func (w *placer) begin(q, m, d int) {
 	// point's result does not depend on the others of its block.
 	w.each, w.shared = 1, m >= runsFrom
 	if w.shared {
-		w.each = simd.QuadHeads
+		w.each = simd.BlockHeads
 	}
 	// The block is padded for the same reason.
 	w.heads = (q*w.each + 15) &^ 15
@@ -305,7 +305,7 @@ func (p *Projector) whyNotOnDevice() string {
 // useDevice has points moved on an accelerator.
 func (p *Projector) useDevice(on *device.Device) error {
 	if why := p.whyNotOnDevice(); why != "" {
-		on.Say("new points are placed on the CPU, with neighbours from the GPU, since " + why)
+		on.Note("new points are placed on the CPU, with neighbours from the GPU, since " + why)
 		return nil
 	}
 	table, err := on.Alloc(4 * len(p.table))
@@ -326,12 +326,12 @@ func (p *Projector) placeOnDevice(dst, x []float32, near *neighbors.Neighbors) e
 	}
 	lrs := make([]float32, epochs)
 	for epoch := range lrs {
-		lrs[epoch] = p.stepSize(epoch, epochs)
+		lrs[epoch] = p.learningRate(epoch, epochs)
 	}
 	at := 1
 	var keys []uint64 // states of streams: of the points, or of the steps
 	if m >= runsFrom {
-		at = simd.QuadHeads
+		at = simd.BlockHeads
 		for epoch := range epochs {
 			for edge := 0; edge < k; edge += at {
 				stream := p.sharedStream(epoch, edge)
@@ -355,7 +355,7 @@ func (p *Projector) placeOnDevice(dst, x []float32, near *neighbors.Neighbors) e
 	o := p.training.Objective
 	flags := 0
 	if o.ExcludePositive {
-		flags = withoutPositive
+		flags = allOthers
 	}
 	kernel, args := op.KernelForWidth("project_%s", p.d,
 		device.Arg(memory.At(0)), argOf(p.onDevice.table), device.Arg(memory.At(1)), device.Arg(memory.At(2)), device.Arg(memory.At(3)),
@@ -369,11 +369,11 @@ func (p *Projector) placeOnDevice(dst, x []float32, near *neighbors.Neighbors) e
 	)
 }
 
-// withoutPositive is the flag of the kernels' sweeps.h.
-const withoutPositive = 2
+// allOthers is the flag of the kernels' sweeps.h.
+const allOthers = 2
 
-// stepSize returns that of an epoch of so many.
-func (p *Projector) stepSize(epoch, epochs int) float32 {
+// learningRate returns that of an epoch of so many.
+func (p *Projector) learningRate(epoch, epochs int) float32 {
 	return float32(p.training.LR * (1 - float64(epoch)/float64(epochs)))
 }
 

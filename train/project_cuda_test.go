@@ -32,7 +32,7 @@ func newProjectorOn(t testing.TB, on *device.Device, d int, training model.FitIn
 func TestProjectorOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	var said []string
-	d.Notify(func(sentence string) { said = append(said, sentence) })
+	d.OnNote(func(sentence string) { said = append(said, sentence) })
 	for name, training := range projectorOptions() {
 		t.Run(name, func(t *testing.T) {
 			for _, dims := range []int{1, 2, 3, 4, 5} {

@@ -22,10 +22,10 @@ const (
 	Cosine
 )
 
-// scheduled returns the step size for a batch of an epoch of a phase, which has so many
+// learningRateAt returns the step size for a batch of an epoch of a phase, which has so many
 // epochs of so many batches. In the first warmUp epochs it rises linearly from 0 with
 // every batch.
-func scheduled(a Schedule, lr float64, epoch, batch, batches, warmUp, epochs int) float64 {
+func learningRateAt(a Schedule, lr float64, epoch, batch, batches, warmUp, epochs int) float64 {
 	now := float64(epoch) + float64(batch)/float64(batches)
 	if epoch < warmUp {
 		return lr * now / float64(warmUp)

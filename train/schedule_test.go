@@ -27,7 +27,7 @@ func TestScheduled(t *testing.T) {
 		{Cosine, 2, 0, 4, 2, 10, 2},
 		{Cosine, 6, 0, 4, 2, 10, 1},
 	} {
-		if got := scheduled(tc.anneal, 2, tc.epoch, tc.batch, tc.batches, tc.warmUp, tc.epochs); math.Abs(got-tc.want) > 1e-12 {
+		if got := learningRateAt(tc.anneal, 2, tc.epoch, tc.batch, tc.batches, tc.warmUp, tc.epochs); math.Abs(got-tc.want) > 1e-12 {
 			t.Errorf("%+v: step size %g", tc, got)
 		}
 	}
@@ -39,7 +39,7 @@ func TestScheduledIsMonotone(t *testing.T) {
 	for _, a := range []Schedule{Linear, Constant, Cosine} {
 		last := -1.
 		for i := range batches * epochs {
-			lr := scheduled(a, 1, i/batches, i%batches, batches, warmUp, epochs)
+			lr := learningRateAt(a, 1, i/batches, i%batches, batches, warmUp, epochs)
 			if rising := i <= warmUp*batches; rising && lr <= last || !rising && lr > last {
 				t.Errorf("schedule %d: %g after %g in batch %d", a, lr, last, i)
 			}

@@ -110,7 +110,7 @@ func newShuffler(fan fanout, edges []edge, seed uint64) *shuffler {
 		edges: edges, fan: fan, seed: seed, order: make([]edge, len(edges)), choice: make([]uint8, len(edges)),
 		counts: make([][maxBuckets]int, parallel.Pieces(len(edges), spreadEdges)), start: make([]int, fan.first+1),
 	}
-	memory.Huge(s.order)
+	memory.UseHugePages(s.order)
 	s.choosing.Body = func(piece, lo, hi int) {
 		choose(s.choice[lo:hi], &s.counts[piece], s.stream.At(uint64(lo/8)), s.fan.first)
 	}

@@ -337,7 +337,7 @@ func TestTableWithoutClustersOnDevice(t *testing.T) {
 			}
 			d := fakecuda.Open(t)
 			var said []string
-			d.Notify(func(sentence string) { said = append(said, sentence) })
+			d.OnNote(func(sentence string) { said = append(said, sentence) })
 			want := c.prepare(t, d)
 			want.train(t, asLarge)
 			t.Setenv(clusters, "0")

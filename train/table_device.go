@@ -162,7 +162,7 @@ func (r *tableRun) batches(rows, local, counts *op.Array, control, losses device
 		r.single = fmt.Sprintf("a cluster does not start (%v)", err)
 	}
 	if why := r.whySingle(b); why != r.told {
-		r.device.Say("small batches of the table are trained by one block, on one multiprocessor, since " + why)
+		r.device.Note("small batches of the table are trained by one block, on one multiprocessor, since " + why)
 		r.told = why
 	}
 	return launch(names[0], device.Launch{Grid: 1, Block: tableBlock, Shared: r.shared(b)})

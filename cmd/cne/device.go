@@ -19,8 +19,8 @@ func openDevice(log *slog.Logger, c configs.Device) (*model.Device, error) {
 	}
 	d.TF32 = c.RoundsToTF32()
 	if !d.OnHost() {
-		log.Info(d.Why())
-		d.Notify(func(sentence string) { log.Info(sentence) })
+		log.Info(d.Reason())
+		d.OnNote(func(sentence string) { log.Info(sentence) })
 	}
 	return d, nil
 }
@@ -37,7 +37,7 @@ func openTrainingDevice(log *slog.Logger, c configs.Device, float64 bool) (*mode
 		return nil, errors.New("device.precision: this processor has no products of bf16 (AVX512-BF16); set it to float32, or train on a GPU, or on a processor that has some")
 	}
 	if err == nil && d.OnHost() {
-		log.Info(cmp.Or(why, d.Why()))
+		log.Info(cmp.Or(why, d.Reason()))
 	}
 	return d, err
 }

@@ -57,13 +57,13 @@ func magnitudes(g []group) []uint32 {
 // of matrices A for the rows of a product and B for its columns, with
 // (h, 1, z) in A and (−1, −h, z) in B, the product is −AᵀB.
 type panels struct {
-	frame
+	normalization
 	blocks int
 	x      []float32
 }
 
 func newPanels(m *data.Matrix) *panels {
-	p := &panels{frame: newFrame(m, newErrorBound(m.D)), blocks: parallel.Pieces(m.N, blockSize)}
+	p := &panels{normalization: newNormalization(m, newErrorBound(m.D)), blocks: parallel.Pieces(m.N, blockSize)}
 	p.x = make([]float32, p.blocks*p.size())
 	parallel.For(m.N, blockSize, func(b, lo, hi int) {
 		p.fill(p.of(b), m.Rows(lo, hi), p.norm[lo:hi])
@@ -77,12 +77,12 @@ func newPanels(m *data.Matrix) *panels {
 func (p *panels) fill(panel []float32, m *data.Matrix, norm []float64) {
 	h, ones, z := panel[:blockSize], panel[blockSize:2*blockSize], panel[2*blockSize:]
 	for c := range blockSize {
-		h[c], ones[c] = 2*beyond, 1
+		h[c], ones[c] = 2*aboveAll, 1
 	}
 	for c := range m.N {
 		sum := 0.0
 		for l, v := range m.Row(c) {
-			zl := p.move(v, l)
+			zl := p.transform(v, l)
 			z[l*blockSize+c] = zl
 			sum += float64(zl) * float64(zl)
 		}
@@ -121,8 +121,8 @@ func (p *panels) multiply(w *workspace, panel []float32, rows, blockJ int) {
 		-1, panel, blockSize, w.b, blockSize, 0, floats(w.products), blockSize)
 }
 
-// again implements candidates. Nothing is coarse.
-func (p *panels) again(context.Context, *data.Matrix, []int32, bool, int, ranker) error { return nil }
+// retry implements candidates. Nothing is coarse.
+func (p *panels) retry(context.Context, *data.Matrix, []int32, bool, int, rerank) error { return nil }
 
 // free implements candidates.
 func (p *panels) free() {}
@@ -130,7 +130,7 @@ func (p *panels) free() {}
 // A collector gathers shortlists: for each query the base points with the
 // smallest s of all that it was offered so far.
 type collector struct {
-	shortlists
+	candidateLists
 	keep int // how many are kept at least
 	// thresholds are those of the shortlists as groups, with room for whole
 	// blocks. Points with s from the threshold on are not wanted any more.
@@ -140,8 +140,8 @@ type collector struct {
 func newCollector(n, k int) *collector {
 	keep := k + slack
 	c := &collector{keep: keep}
-	c.room, c.count = keep+min(keep, 128), make([]int32, n)
-	c.keys = make([]uint64, n*c.room)
+	c.stride, c.count = keep+min(keep, 128), make([]int32, n)
+	c.keys = make([]uint64, n*c.stride)
 	c.thresholds = make([]group, parallel.Pieces(n, blockSize)*blockWidth)
 	c.threshold = magnitudes(c.thresholds)
 	c.reset()
@@ -152,17 +152,17 @@ func newCollector(n, k int) *collector {
 func (c *collector) reset() {
 	clear(c.count)
 	for i := range c.threshold {
-		c.threshold[i] = math.Float32bits(beyond)
+		c.threshold[i] = math.Float32bits(aboveAll)
 	}
 }
 
 // push adds point j with the bits of s to the candidates of point i, and cuts
 // them down to keep, lowering the threshold, when there is no more room.
 func (c *collector) push(i int, s uint32, j int) {
-	keys := c.keys[i*c.room : (i+1)*c.room]
+	keys := c.keys[i*c.stride : (i+1)*c.stride]
 	keys[c.count[i]] = uint64(s)<<32 | uint64(j)
 	c.count[i]++
-	if int(c.count[i]) == c.room {
+	if int(c.count[i]) == c.stride {
 		c.threshold[i] = uint32(selectSmallest(keys, c.keep) >> 32)
 		c.count[i] = int32(c.keep)
 	}
@@ -216,7 +216,7 @@ func (c *collector) scan(products []group, columns *[blockWidth]group, blockI, b
 // A pair of blocks changes the candidates of both. So the pairs of different
 // blocks are scheduled in rounds in which no block occurs twice, as the games of
 // a round-robin tournament are, and a round is shared out among the cores.
-func (p *panels) join(ctx context.Context, k int, rank ranker) error {
+func (p *panels) join(ctx context.Context, k int, rank rerank) error {
 	c := newCollector(p.n, k)
 	pool := sync.Pool{New: func() any { return p.newWorkspace() }}
 	meet := func(blockI, blockJ int) {
@@ -228,7 +228,7 @@ func (p *panels) join(ctx context.Context, k int, rank ranker) error {
 			columns = &noThresholds
 			products := floats(w.products)
 			for r := range rows { // no point is its own candidate
-				products[r*blockSize+r] = 2 * beyond
+				products[r*blockSize+r] = 2 * aboveAll
 			}
 		}
 		c.scan(w.products, columns, blockI, blockJ, rows)
@@ -242,7 +242,7 @@ func (p *panels) join(ctx context.Context, k int, rank ranker) error {
 	players := p.blocks + p.blocks%2
 	for round := range players - 1 {
 		err := parallel.ForContext(ctx, players/2, 1, func(_, g, _ int) {
-			if a, b := game(players, round, g); b < p.blocks {
+			if a, b := pairing(players, round, g); b < p.blocks {
 				meet(a, b)
 			}
 		})
@@ -251,14 +251,14 @@ func (p *panels) join(ctx context.Context, k int, rank ranker) error {
 		}
 	}
 	c.norm, c.bound = p.norm, p.bound
-	rank(0, p.n, &c.shortlists)
+	rank(0, p.n, &c.candidateLists)
 	return nil
 }
 
-// game returns game g, from 0 to players/2−1, of a round, from 0 to players−2,
+// pairing returns game g, from 0 to players/2−1, of a round, from 0 to players−2,
 // of a tournament of an even number of players in which everyone meets
 // everyone else once, and no one plays twice in a round; a < b.
-func game(players, round, g int) (a, b int) {
+func pairing(players, round, g int) (a, b int) {
 	// All but the last sit in a circle. The last meets the one whose place has
 	// the round's number, and those at equal distances to both sides of that
 	// place meet each other.
@@ -270,29 +270,29 @@ func game(players, round, g int) (a, b int) {
 	return min(a, b), max(a, b)
 }
 
-// A searcher is what one goroutine needs to find candidates for a block of
+// A queryWork is what one goroutine needs to find candidates for a block of
 // queries.
-type searcher struct {
+type queryWork struct {
 	*workspace
 	*collector
 	panel []float32
 }
 
 // search implements candidates. The cores share the blocks of queries.
-func (p *panels) search(ctx context.Context, queries *data.Matrix, k int, rank ranker) error {
+func (p *panels) search(ctx context.Context, queries *data.Matrix, k int, rank rerank) error {
 	pool := sync.Pool{New: func() any {
-		s := &searcher{p.newWorkspace(), newCollector(blockSize, k), make([]float32, p.size())}
+		s := &queryWork{p.newWorkspace(), newCollector(blockSize, k), make([]float32, p.size())}
 		s.norm, s.bound = make([]float64, blockSize), p.bound
 		return s
 	}}
 	return parallel.ForContext(ctx, queries.N, blockSize, func(_, lo, hi int) {
-		s := pool.Get().(*searcher)
+		s := pool.Get().(*queryWork)
 		defer pool.Put(s)
 		rows := hi - lo
 		p.fill(s.panel, queries.Rows(lo, hi), s.norm)
 		for r := range rows {
 			if far(s.norm[r]) {
-				s.panel[r] = 2 * beyond
+				s.panel[r] = 2 * aboveAll
 				for l := range p.d {
 					s.panel[(2+l)*blockSize+r] = 0
 				}
@@ -306,13 +306,13 @@ func (p *panels) search(ctx context.Context, queries *data.Matrix, k int, rank r
 			p.multiply(s.workspace, s.panel, rows, block)
 			s.scan(s.products, &noThresholds, 0, block, rows)
 		}
-		rank(lo, hi, &s.shortlists)
+		rank(lo, hi, &s.candidateLists)
 	})
 }
 
-// A frame is the coordinate system in which base points are searched: moved to
+// A normalization is the coordinate system in which base points are searched: moved to
 // their mean and scaled by a power of two such that no coordinate exceeds 1.
-type frame struct {
+type normalization struct {
 	n, d    int
 	mean    []float64 // of the points
 	scale   float64   // z = scale·(x − mean)
@@ -321,10 +321,10 @@ type frame struct {
 	bound   errorBound // of the s that are computed from z
 }
 
-// newFrame returns the frame of points, without their norms.
-func newFrame(m *data.Matrix, bound errorBound) frame {
+// newNormalization returns the frame of points, without their norms.
+func newNormalization(m *data.Matrix, bound errorBound) normalization {
 	n, d := m.N, m.D
-	f := frame{n: n, d: d, norm: make([]float64, n), bound: bound}
+	f := normalization{n: n, d: d, norm: make([]float64, n), bound: bound}
 	blocks := parallel.Pieces(n, blockSize)
 	sums := make([]float64, blocks*d)
 	parallel.For(n, blockSize, func(b, lo, hi int) {
@@ -362,23 +362,23 @@ func newFrame(m *data.Matrix, bound errorBound) frame {
 	return f
 }
 
-// move moves and scales coordinate l of a point.
-func (f *frame) move(v float32, l int) float32 {
-	return float32((float64(v) - f.mean[l]) * f.scale)
+// transform moves and scales coordinate l of a point.
+func (nm *normalization) transform(v float32, l int) float32 {
+	return float32((float64(v) - nm.mean[l]) * nm.scale)
 }
 
 // setMaxNorm sets the largest of the norms.
-func (f *frame) setMaxNorm() {
-	for _, a := range f.norm {
-		f.maxNorm = max(f.maxNorm, a)
+func (nm *normalization) setMaxNorm() {
+	for _, a := range nm.norm {
+		nm.maxNorm = max(nm.maxNorm, a)
 	}
 }
 
 // proves reports whether all base points with s from the threshold on, whose errors are
 // within a bound, are certainly farther from a query of norm a than the square root of
 // dist2.
-func (f *frame) proves(bound errorBound, threshold float32, a, dist2 float64) bool {
-	return bound.certain(float64(threshold), f.scale*math.Sqrt(dist2), a, f.maxNorm)
+func (nm *normalization) proves(bound errorBound, threshold float32, a, dist2 float64) bool {
+	return bound.certain(float64(threshold), nm.scale*math.Sqrt(dist2), a, nm.maxNorm)
 }
 
 // An errorBound bounds the difference between the computed s and the distances

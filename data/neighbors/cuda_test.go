@@ -23,9 +23,9 @@ type asked struct {
 	count int
 }
 
-func (a *asked) again(ctx context.Context, points *data.Matrix, rows []int32, own bool, k int, rank ranker) error {
+func (a *asked) retry(ctx context.Context, points *data.Matrix, rows []int32, own bool, k int, rank rerank) error {
 	a.count += len(rows)
-	return a.deviceBlocks.again(ctx, points, rows, own, k, rank)
+	return a.deviceBlocks.retry(ctx, points, rows, own, k, rank)
 }
 
 // searchOnDevice finds neighbours among base points, of queries or, if these are nil, of the
@@ -41,7 +41,7 @@ func searchOnDevice(t *testing.T, d *device.Device, base, points *data.Matrix, k
 		points = base
 	}
 	x, a := treeIndex(base), &asked{deviceBlocks: b}
-	x.candidates, x.frame = a, &b.frame
+	x.candidates, x.frame = a, &b.normalization
 	nb = newNeighbors(points.N, k)
 	improved, err = x.findAmongCandidates(t.Context(), nb, points, own)
 	must(t, err)
@@ -272,7 +272,7 @@ func TestInterruptedSearchOnDeviceStops(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		ranked := 0
-		rank := func(lo, hi int, _ *shortlists) int {
+		rank := func(lo, hi int, _ *candidateLists) int {
 			ranked += hi - lo
 			cancel()
 			return 0
@@ -306,7 +306,7 @@ func TestKNNOnDeviceChoosesTheCPU(t *testing.T) {
 		t.Error("60 neighbours among 60 points are found")
 	}
 	for k, want := range map[int]bool{15: true, 128: true, deviceMaxK: true, deviceMaxK + 1: false} {
-		if got := roomFor(k+slack) <= maxRoom; got != want {
+		if got := warpCapacity(k+slack) <= maxRoom; got != want {
 			t.Errorf("a device has room for the candidates of %d neighbours: %v", k, got)
 		}
 	}

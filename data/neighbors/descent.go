@@ -38,8 +38,8 @@ import (
 
 // A descent holds the lists of all points.
 type descent struct {
-	*cloud
-	settings
+	*pointSet
+	descentSettings
 	// keys [n, room] are the lists, in ascending order: the bits of the squared
 	// distance, then 30 bits of the point's number in the cloud, then marks of what
 	// is new. vacant stands after the last.
@@ -51,8 +51,8 @@ type descent struct {
 	first      int
 	starts     []int64
 	sizes      []uint32
-	fresh      []uint16
-	acquainted []int32 // with room for the numbers of all lists' points
+	newCounts  []uint16
+	candidates []int32 // with room for the numbers of all lists' points
 	// limits [n] are the bits of the squared distances up to which a point gets on
 	// each list in this round.
 	limits []uint32
@@ -62,28 +62,28 @@ type descent struct {
 	works parallel.Pool[descentWork]
 }
 
-// settings are what decides about time and recall.
-type settings struct {
-	room               int     // entries of a list
-	trees, kept        int     // trees; so many of them are returned
-	leaf               int     // points of a leaf at most
-	rounds             int     // at most
-	shownNew, shownOld int     // so many new, and old, entries of a list become candidates at most
-	reverse            int     // and so many of those whose lists a point is on
-	enough             float64 // the share of new entries that ends the rounds
+// descentSettings are what decides about time and recall.
+type descentSettings struct {
+	listLen          int     // entries of a list
+	trees, keptTrees int     // trees; so many of them are returned
+	leaf             int     // points of a leaf at most
+	rounds           int     // at most
+	maxNew, maxOld   int     // so many new, and old, entries of a list become candidates at most
+	maxReverse       int     // and so many of those whose lists a point is on
+	delta            float64 // the share of new entries that ends the rounds
 }
 
 const (
-	vacant = math.MaxUint64
+	emptyEntry = math.MaxUint64
 	// newOwn marks what has not been in the row of the list's point, newReverse that
 	// of which the list's point has not been in the row.
 	newOwn, newReverse = 1, 2
 	marks              = newOwn | newReverse
-	mostPoints         = 1 << 30
+	maxPoints          = 1 << 30
 
 	descentGrain = 128
-	// compared is up to how many points all pairs are compared.
-	compared = 512
+	// allPairsPoints is up to how many points all pairs are compared.
+	allPairsPoints = 512
 	// A round is for one part of the points after the other, since the rows of all
 	// would need as much memory as the lists. Near points are mostly in the same part.
 	parts = 2
@@ -92,29 +92,29 @@ const (
 	spareRows = 16
 )
 
-// settingsFor returns the settings for k neighbours. Measured on deformed images of
+// descentSettingsFor returns the settings for k neighbours. Measured on deformed images of
 // digits: fewer trees or candidates, or smaller leaves, lose recall, and more cost
 // time for little of it.
-func settingsFor(k int) settings {
-	s := settings{room: k + 5, trees: 6, rounds: 12, shownNew: 20, shownOld: 20, reverse: 25, enough: 0.01}
-	s.leaf = max(128, 2*(s.room+1)) // so that a leaf alone fills the lists of its points
+func descentSettingsFor(k int) descentSettings {
+	s := descentSettings{listLen: k + 5, trees: 6, rounds: 12, maxNew: 20, maxOld: 20, maxReverse: 25, delta: 0.01}
+	s.leaf = max(128, 2*(s.listLen+1)) // so that a leaf alone fills the lists of its points
 	return s
 }
 
 // approximateKNN finds k near points of every point of m.
 func approximateKNN(ctx context.Context, m *data.Matrix, k int, seed uint64) (*Neighbors, error) {
-	d, _, err := descend(ctx, m, settingsFor(k), seed)
+	d, _, err := descend(ctx, m, descentSettingsFor(k), seed)
 	if err != nil {
 		return nil, err
 	}
-	d.starts, d.sizes, d.fresh, d.limits = nil, nil, nil, nil
+	d.starts, d.sizes, d.newCounts, d.limits = nil, nil, nil, nil
 	near := d.takeNumbers()
 	runtime.GC() // so that the result, about as large, gets their memory
 	nb := newNeighbors(m.N, k)
 	err = parallel.ForContext(ctx, d.n, descentGrain, func(_, lo, hi int) {
 		best := newTopK(nb.K)
 		for p := lo; p < hi; p++ {
-			near := near[p*d.room : (p+1)*d.room]
+			near := near[p*d.listLen : (p+1)*d.listLen]
 			simd.Fetch(d.x, d.width, near)
 			point := d.point(m, int32(p))
 			best.resetAll()
@@ -132,8 +132,8 @@ func approximateKNN(ctx context.Context, m *data.Matrix, k int, seed uint64) (*N
 
 // takeNumbers returns the numbers of all lists' points, and frees the rest.
 func (d *descent) takeNumbers() []int32 {
-	numbers := d.acquainted
-	d.acquainted = nil
+	numbers := d.candidates
+	d.candidates = nil
 	if len(numbers) < len(d.keys) {
 		numbers = make([]int32, len(d.keys))
 	}
@@ -147,29 +147,29 @@ func (d *descent) takeNumbers() []int32 {
 }
 
 // descend returns the lists, and the first of the trees that began them.
-func descend(ctx context.Context, m *data.Matrix, s settings, seed uint64) (*descent, []*forestTree, error) {
-	if m.N > mostPoints {
+func descend(ctx context.Context, m *data.Matrix, s descentSettings, seed uint64) (*descent, []*forestTree, error) {
+	if m.N > maxPoints {
 		return nil, nil, fmt.Errorf("neighbors: %w: approximate search: got %d points, want at most %d",
-			ErrInput, m.N, mostPoints)
+			ErrInput, m.N, maxPoints)
 	}
-	s.room = min(s.room, m.N-1)
-	if m.N <= compared {
-		s.leaf = compared
+	s.listLen = min(s.listLen, m.N-1)
+	if m.N <= allPairsPoints {
+		s.leaf = allPairsPoints
 	}
-	c, tree, err := newCloud(ctx, m, s.leaf, rng.Mix(seed))
+	c, tree, err := newPointSet(ctx, m, s.leaf, rng.Mix(seed))
 	if err != nil {
 		return nil, nil, err
 	}
-	d := &descent{cloud: c, settings: s, keys: make([]uint64, c.n*s.room)}
+	d := &descent{pointSet: c, descentSettings: s, keys: make([]uint64, c.n*s.listLen)}
 	d.works.New = d.newWork
 	parallel.For(len(d.keys), 1<<16, func(_, lo, hi int) {
 		for e := lo; e < hi; e++ {
-			d.keys[e] = vacant
+			d.keys[e] = emptyEntry
 		}
 	})
 	var trees []*forestTree
 	for t := 1; ; t++ {
-		if len(trees) < s.kept {
+		if len(trees) < s.keptTrees {
 			trees = append(trees, tree)
 		}
 		if err := d.compareLeaves(ctx, tree); err != nil {
@@ -179,7 +179,7 @@ func descend(ctx context.Context, m *data.Matrix, s settings, seed uint64) (*des
 			break
 		}
 		var order []int32
-		if t > s.kept {
+		if t > s.keptTrees {
 			order = tree.order
 		}
 		if tree, err = c.newTree(ctx, s.leaf, rng.Mix(seed)+uint64(t), order); err != nil {
@@ -195,15 +195,15 @@ func descend(ctx context.Context, m *data.Matrix, s settings, seed uint64) (*des
 		ended := 0 // parts with little that is new
 		for part := range parts {
 			first, last := part*d.n/parts, (part+1)*d.n/parts
-			news, err := d.acquaint(ctx, first, last, rng.Mix(seed^uint64(round)))
+			news, err := d.findCandidates(ctx, first, last, rng.Mix(seed^uint64(round)))
 			if err != nil {
 				return nil, nil, err
 			}
-			if float64(news) <= s.enough*float64((last-first)*d.room) {
+			if float64(news) <= s.delta*float64((last-first)*d.listLen) {
 				ended++
 				continue
 			}
-			if err := d.introduceAll(ctx, last-first); err != nil {
+			if err := d.joinAll(ctx, last-first); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -214,8 +214,8 @@ func descend(ctx context.Context, m *data.Matrix, s settings, seed uint64) (*des
 	return d, trees, nil
 }
 
-// introduceAll joins the candidates of rows rows.
-func (d *descent) introduceAll(ctx context.Context, rows int) error {
+// joinAll joins the candidates of rows rows.
+func (d *descent) joinAll(ctx context.Context, rows int) error {
 	parallel.For(d.n, 1<<14, func(_, lo, hi int) {
 		for p := lo; p < hi; p++ {
 			d.limits[p] = math.Float32bits(below(worst(d.list(p))))
@@ -226,13 +226,13 @@ func (d *descent) introduceAll(ctx context.Context, rows int) error {
 		defer d.works.Put(w)
 		w.next(d, lo, hi)
 		for r := lo; r < hi; r++ {
-			d.introduce(w, r, hi)
+			d.join(w, r, hi)
 		}
 	})
 }
 
 // list returns the entries of p.
-func (d *descent) list(p int) []uint64 { return d.keys[p*d.room : (p+1)*d.room] }
+func (d *descent) list(p int) []uint64 { return d.keys[p*d.listLen : (p+1)*d.listLen] }
 
 // numberOf returns the number of an entry's point in the cloud.
 func numberOf(key uint64) int32 { return int32(uint32(key) >> 2) }
@@ -246,7 +246,7 @@ func keyOf(d2 float32, j int32) uint64 {
 // than any if there is room.
 func worst(list []uint64) float32 {
 	last := list[len(list)-1]
-	if last == vacant {
+	if last == emptyEntry {
 		return math.MaxFloat32
 	}
 	return math.Float32frombits(uint32(last >> 32))
@@ -297,16 +297,16 @@ type descentWork struct {
 	limits     []float32 // how near they must be to it for their own lists
 	dist       []float32
 	tiles      []uint16
-	met        metSet
+	met        pairSet
 	drawn      []uint64
 	fresh, old []int32
 }
 
 func (d *descent) newWork() *descentWork {
-	row := min(d.room, d.shownNew+d.shownOld) + d.reverse
+	row := min(d.listLen, d.maxNew+d.maxOld) + d.maxReverse
 	most := max(d.leaf, row) + 16
 	return &descentWork{cols: make([]int32, most), ahead: make([]int32, 0, most), limits: make([]float32, most), dist: make([]float32, 4*most),
-		tiles: make([]uint16, most/4), met: newMetSet(row)}
+		tiles: make([]uint16, most/4), met: newPairSet(row)}
 }
 
 // comparePairs calls f for each pair of the first n columns, a before b and a below
@@ -317,7 +317,7 @@ func (d *descent) newWork() *descentWork {
 // the squared lengths added, ‖a‖²+‖b‖²−2ab, would do without a subtraction each, but they
 // cancel, so that what passes has to be compared again, and they are hardly faster
 // (docs/results.md).
-func (w *descentWork) comparePairs(c *cloud, rows, n int, f func(a, b int, d2 float32)) {
+func (w *descentWork) comparePairs(c *pointSet, rows, n int, f func(a, b int, d2 float32)) {
 	// Where a tile's rows are its columns, those above the diagonal are pairs.
 	const above = 0b0000_1000_1100_1110
 	whole := n
@@ -357,7 +357,7 @@ func (d *descent) compareLeaves(ctx context.Context, t *forestTree) error {
 			w.cols[c] = p
 		}
 		simd.Fetch(d.x, d.width, w.cols[:n])
-		simd.Fetch(d.keys, d.room, w.cols[:n])
+		simd.Fetch(d.keys, d.listLen, w.cols[:n])
 		w.ahead = w.ahead[:0]
 		for c, p := range w.cols[:n] {
 			w.limits[c] = below(worst(d.list(int(p))))
@@ -369,35 +369,35 @@ func (d *descent) compareLeaves(ctx context.Context, t *forestTree) error {
 				w.limits[a] = below(worst(list))
 			}
 		}
-		w.comparePairs(d.cloud, n, n, func(a, b int, d2 float32) {
+		w.comparePairs(d.pointSet, n, n, func(a, b int, d2 float32) {
 			add(a, b, d2)
 			add(b, a, d2)
 		})
 	})
 }
 
-// acquaint makes the rows of the points first to last−1, marks what of their lists is
+// findCandidates makes the rows of the points first to last−1, marks what of their lists is
 // in them as no longer new, and returns how many of these were new.
-func (d *descent) acquaint(ctx context.Context, first, last int, seed uint64) (news int64, err error) {
+func (d *descent) findCandidates(ctx context.Context, first, last int, seed uint64) (news int64, err error) {
 	rows := last - first
 	if cap(d.sizes) < rows {
 		most := (d.n + parts - 1) / parts
 		most = max(most, rows)
-		d.starts, d.sizes, d.fresh = make([]int64, most+1), make([]uint32, most), make([]uint16, most)
+		d.starts, d.sizes, d.newCounts = make([]int64, most+1), make([]uint32, most), make([]uint16, most)
 	}
-	d.first, d.starts, d.sizes, d.fresh = first, d.starts[:rows+1], d.sizes[:rows], d.fresh[:rows]
+	d.first, d.starts, d.sizes, d.newCounts = first, d.starts[:rows+1], d.sizes[:rows], d.newCounts[:rows]
 	clear(d.sizes)
 	counts := make([]int64, parallel.Pieces(d.n, descentGrain))
 	if err := parallel.ForContext(ctx, d.n, descentGrain, func(piece, lo, hi int) {
 		for p := lo; p < hi; p++ {
-			d.shown(p, newReverse, func(_ int, key uint64) {
+			d.eachCandidate(p, newReverse, func(_ int, key uint64) {
 				if r := int(numberOf(key)) - first; uint(r) < uint(rows) {
 					atomic.AddUint32(&d.sizes[r], 1)
 				}
 			})
 			if r := p - first; uint(r) < uint(rows) {
 				own := uint32(0)
-				counts[piece] += d.shown(p, newOwn, func(int, uint64) { own++ })
+				counts[piece] += d.eachCandidate(p, newOwn, func(int, uint64) { own++ })
 				atomic.AddUint32(&d.sizes[r], own)
 			}
 		}
@@ -410,18 +410,18 @@ func (d *descent) acquaint(ctx context.Context, first, last int, seed uint64) (n
 	for r, size := range d.sizes {
 		d.starts[r+1] = d.starts[r] + int64(size)
 	}
-	if total := int(d.starts[rows]); len(d.acquainted) < total {
-		d.acquainted = nil
-		d.acquainted = make([]int32, max(total+total/spareRows, len(d.keys)))
+	if total := int(d.starts[rows]); len(d.candidates) < total {
+		d.candidates = nil
+		d.candidates = make([]int32, max(total+total/spareRows, len(d.keys)))
 	}
 	clear(d.sizes)
 	if err := parallel.ForContext(ctx, d.n, descentGrain, func(_, lo, hi int) {
 		for p := lo; p < hi; p++ {
 			list := d.list(p)
-			d.shown(p, newReverse, func(e int, key uint64) {
+			d.eachCandidate(p, newReverse, func(e int, key uint64) {
 				if r := int(numberOf(key)) - first; uint(r) < uint(rows) {
 					at := int64(atomic.AddUint32(&d.sizes[r], 1))
-					d.acquainted[d.starts[r+1]-at] = int32(p)<<1 | int32(key/newReverse&1)
+					d.candidates[d.starts[r+1]-at] = int32(p)<<1 | int32(key/newReverse&1)
 					list[e] = key &^ newReverse
 				}
 			})
@@ -433,30 +433,30 @@ func (d *descent) acquaint(ctx context.Context, first, last int, seed uint64) (n
 		w := d.works.Get()
 		defer d.works.Put(w)
 		for r := lo; r < hi; r++ {
-			d.settle(w, r, seed^uint64(first+r)<<32)
+			d.finishRow(w, r, seed^uint64(first+r)<<32)
 		}
 	})
 }
 
-// settle completes row r, at whose end are those whose lists its point is on: some
+// finishRow completes row r, at whose end are those whose lists its point is on: some
 // of them, drawn by number, not by place, join what is on its own list, new ones
 // first.
-func (d *descent) settle(w *descentWork, r int, seed uint64) {
+func (d *descent) finishRow(w *descentWork, r int, seed uint64) {
 	p := d.first + r
-	row := d.acquainted[d.starts[r]:d.starts[r+1]]
+	row := d.candidates[d.starts[r]:d.starts[r+1]]
 	others := row[len(row)-int(d.sizes[r]):]
 	w.drawn = w.drawn[:0]
 	for _, e := range others {
 		w.drawn = append(w.drawn, rng.Mix(seed^uint64(e))&^(1<<32-1)|uint64(e))
 	}
-	if len(w.drawn) > d.reverse {
-		selectSmallest(w.drawn, d.reverse)
-		w.drawn = w.drawn[:d.reverse]
+	if len(w.drawn) > d.maxReverse {
+		selectSmallest(w.drawn, d.maxReverse)
+		w.drawn = w.drawn[:d.maxReverse]
 	}
 	list := d.list(p)
 	w.fresh, w.old = w.fresh[:0], w.old[:0]
 	w.met.clear()
-	w.met.reserve(d.room + d.reverse)
+	w.met.reserve(d.listLen + d.maxReverse)
 	add := func(e int32) {
 		switch {
 		case w.met.add(e >> 1):
@@ -466,7 +466,7 @@ func (d *descent) settle(w *descentWork, r int, seed uint64) {
 			w.old = append(w.old, e)
 		}
 	}
-	d.shown(p, newOwn, func(e int, key uint64) {
+	d.eachCandidate(p, newOwn, func(e int, key uint64) {
 		add(numberOf(key)<<1 | int32(key&newOwn))
 		list[e] = key &^ newOwn
 	})
@@ -474,23 +474,23 @@ func (d *descent) settle(w *descentWork, r int, seed uint64) {
 		add(int32(key))
 	}
 	fresh := copy(row, w.fresh)
-	d.fresh[r], d.sizes[r] = uint16(fresh), uint32(fresh+copy(row[fresh:], w.old))
+	d.newCounts[r], d.sizes[r] = uint16(fresh), uint32(fresh+copy(row[fresh:], w.old))
 }
 
-// shown calls f for the nearest new entries of a list, as a mark has it, and the nearest
+// eachCandidate calls f for the nearest new entries of a list, as a mark has it, and the nearest
 // old ones, as many as the settings say, and returns how many there are that are new.
-func (d *descent) shown(p int, mark uint64, f func(e int, key uint64)) (news int64) {
+func (d *descent) eachCandidate(p int, mark uint64, f func(e int, key uint64)) (news int64) {
 	old := 0
 	for e, key := range d.list(p) {
 		switch {
-		case key == vacant:
+		case key == emptyEntry:
 			return news
 		case key&mark != 0:
-			if news++; news <= int64(d.shownNew) {
+			if news++; news <= int64(d.maxNew) {
 				f(e, key)
 			}
 		default:
-			if old++; old <= d.shownOld {
+			if old++; old <= d.maxOld {
 				f(e, key)
 			}
 		}
@@ -502,19 +502,19 @@ func (d *descent) shown(p int, mark uint64, f func(e int, key uint64)) (news int
 // what that will need to be brought to the cache.
 func (w *descentWork) next(d *descent, r, end int) {
 	w.ahead = w.ahead[:0]
-	if r >= end || d.fresh[r] == 0 {
+	if r >= end || d.newCounts[r] == 0 {
 		return
 	}
-	for _, entry := range d.acquainted[d.starts[r]:][:d.sizes[r]] {
+	for _, entry := range d.candidates[d.starts[r]:][:d.sizes[r]] {
 		w.ahead = append(w.ahead, entry>>1)
 	}
-	simd.Fetch(d.keys, d.room, w.ahead)
+	simd.Fetch(d.keys, d.listLen, w.ahead)
 	simd.Fetch(d.limits, 1, w.ahead)
 }
 
-// introduce compares the candidates of row r with each other unless both are old,
+// join compares the candidates of row r with each other unless both are old,
 // while what row r+1 needs is fetched, if r+1 is below end.
-func (d *descent) introduce(w *descentWork, r, end int) {
+func (d *descent) join(w *descentWork, r, end int) {
 	n := copy(w.cols, w.ahead)
 	w.next(d, r+1, end)
 	if n == 0 {
@@ -523,7 +523,7 @@ func (d *descent) introduce(w *descentWork, r, end int) {
 	for c, q := range w.cols[:n] {
 		w.limits[c] = d.limit(q)
 	}
-	w.comparePairs(d.cloud, int(d.fresh[r]), n, func(a, b int, d2 float32) {
+	w.comparePairs(d.pointSet, int(d.newCounts[r]), n, func(a, b int, d2 float32) {
 		one, other := w.cols[a], w.cols[b]
 		if d2 <= w.limits[a] {
 			w.limits[a] = d.offer(one, other, d2)
@@ -558,31 +558,31 @@ func (d *descent) offer(p, q int32, d2 float32) float32 {
 	return limit
 }
 
-// A metSet is a set of points, few among many: a hash table.
-type metSet struct {
+// A pairSet is a set of points, few among many: a hash table.
+type pairSet struct {
 	entries []uint32 // the point and 1; 0 for none
 	shift   int      // 32 less the bits of a place
 	count   int
 }
 
-// newMetSet returns a set with room for some points. It grows when needed.
-func newMetSet(points int) metSet {
+// newPairSet returns a set with room for some points. It grows when needed.
+func newPairSet(points int) pairSet {
 	log := bits.Len(uint(2 * points))
-	return metSet{entries: make([]uint32, 1<<log), shift: 32 - log}
+	return pairSet{entries: make([]uint32, 1<<log), shift: 32 - log}
 }
 
-func (s *metSet) clear() {
+func (s *pairSet) clear() {
 	clear(s.entries)
 	s.count = 0
 }
 
 // reserve makes sure that so many more points leave a third of the table free.
-func (s *metSet) reserve(more int) {
+func (s *pairSet) reserve(more int) {
 	if 3*(s.count+more) <= 2*len(s.entries) {
 		return
 	}
 	old := s.entries
-	*s = newMetSet(max(len(old), s.count+more))
+	*s = newPairSet(max(len(old), s.count+more))
 	for _, e := range old {
 		if e != 0 {
 			s.add(int32(e - 1))
@@ -591,7 +591,7 @@ func (s *metSet) reserve(more int) {
 }
 
 // add adds a point and reports whether it was there. There must be room.
-func (s *metSet) add(p int32) bool {
+func (s *pairSet) add(p int32) bool {
 	entry := uint32(p) + 1
 	for at := entry * 0x9e3779b1 >> s.shift; ; at = (at + 1) & uint32(len(s.entries)-1) {
 		switch s.entries[at] {
@@ -605,10 +605,10 @@ func (s *metSet) add(p int32) bool {
 	}
 }
 
-// unmet adds points, twice their numbers and perhaps 1, and puts those that were
+// absent adds points, twice their numbers and perhaps 1, and puts those that were
 // not there behind the first n of cols, and returns how many that makes. (Half of
 // them are there, which no branch can foresee.)
-func (s *metSet) unmet(cols []int32, n int, points []int32) int {
+func (s *pairSet) absent(cols []int32, n int, points []int32) int {
 	s.reserve(len(points))
 	before := n
 	cols = cols[:n+len(points)]

@@ -47,39 +47,39 @@ const (
 	uploadBytes = 16 << 20
 )
 
-// deviceMaxK is the largest k with roomFor(k+slack) ≤ maxRoom.
+// deviceMaxK is the largest k with warpCapacity(k+slack) ≤ maxRoom.
 const deviceMaxK = maxRoom - warp - slack
 
-// roomFor returns the room of a warp that keeps so many candidates: a power of two,
+// warpCapacity returns the room of a warp that keeps so many candidates: a power of two,
 // with room to spare for one from each thread.
-func roomFor(keep int) int { return max(2*warp, 1<<bits.Len(uint(keep+warp-1))) }
+func warpCapacity(keep int) int { return max(2*warp, 1<<bits.Len(uint(keep+warp-1))) }
 
-// A form is what coordinates are multiplied as.
-type form int
+// A multiplication is what coordinates are multiplied as.
+type multiplication int
 
 const (
-	single  form = iota // float32
-	rounded             // float32 that were rounded to TF32
+	single  multiplication = iota // float32
+	rounded                       // float32 that were rounded to TF32
 )
 
 // deviceBlocks finds candidates among base points by a device. These are there, centred and
 // scaled, if there is room for all of them, and otherwise a segment at a time.
 type deviceBlocks struct {
-	frame
+	normalization
 	device      *device.Device
 	base        *data.Matrix
-	differences bool     // instead of products
-	forms       []form   // those in which points are multiplied, the coarsest last
-	width       int      // of a row of z: d, and zeros up to a multiple of 4
-	change      float64  // by what share of their norm rounding moves the points at most
-	all         *segment // all points; nil if they are not there
+	differences bool             // instead of products
+	forms       []multiplication // those in which points are multiplied, the coarsest last
+	width       int              // of a row of z: d, and zeros up to a multiple of 4
+	change      float64          // by what share of their norm rounding moves the points at most
+	all         *segment         // all points; nil if they are not there
 }
 
 // newDeviceBlocks takes the points to a device if there is room.
 func newDeviceBlocks(ctx context.Context, d *device.Device, m *data.Matrix) (*deviceBlocks, error) {
-	b := frameOnDevice(d, m)
+	b := normalizeOnDevice(d, m)
 	if d.TF32 && !b.differences {
-		b.forms = []form{single, rounded}
+		b.forms = []multiplication{single, rounded}
 	}
 	free, err := b.freeMemory()
 	if err != nil {
@@ -96,7 +96,7 @@ func newDeviceBlocks(ctx context.Context, d *device.Device, m *data.Matrix) (*de
 			return nil, err
 		}
 	}
-	d.Say(fmt.Sprintf("%d base points take %s of the device's memory, of which %s are free: they are copied in parts",
+	d.Note(fmt.Sprintf("%d base points take %s of the device's memory, of which %s are free: they are copied in parts",
 		m.N, memory.Bytes(need), memory.Bytes(free)))
 	return b, b.measure(ctx)
 }
@@ -117,13 +117,13 @@ func (b *deviceBlocks) bytesOfProducts(queries, points int) int64 {
 	return 4 * int64(min(queries, queryBlock)) * int64(min(columns(points), pointBlock))
 }
 
-// frameOnDevice returns what newDeviceBlocks does for products in float32, without points.
-func frameOnDevice(d *device.Device, m *data.Matrix) *deviceBlocks {
-	b := &deviceBlocks{device: d, base: m, differences: m.D <= treeMaxD, forms: []form{single}, width: (m.D + 3) / 4 * 4}
+// normalizeOnDevice returns what newDeviceBlocks does for products in float32, without points.
+func normalizeOnDevice(d *device.Device, m *data.Matrix) *deviceBlocks {
+	b := &deviceBlocks{device: d, base: m, differences: m.D <= treeMaxD, forms: []multiplication{single}, width: (m.D + 3) / 4 * 4}
 	if b.differences {
-		b.frame = newFrame(m, newDifferenceBound(m.D))
+		b.normalization = newNormalization(m, newDifferenceBound(m.D))
 	} else {
-		b.frame = newFrame(m, newErrorBound(m.D))
+		b.normalization = newNormalization(m, newErrorBound(m.D))
 	}
 	return b
 }
@@ -144,13 +144,13 @@ func (b *deviceBlocks) loadAll(ctx context.Context) error {
 // measure sets what is known of all points where they are not uploaded.
 func (b *deviceBlocks) measure(ctx context.Context) error {
 	rows := b.rowsAtOnce(b.n)
-	p := b.newPlaced(rows)
+	p := b.newNormalizedPoints(rows)
 	for lo := 0; lo < b.n; lo += rows {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		hi := min(b.n, lo+rows)
-		b.change = max(b.change, b.place(p, b.base.Rows(lo, hi), b.norm[lo:hi]))
+		b.change = max(b.change, b.normalize(p, b.base.Rows(lo, hi), b.norm[lo:hi]))
 	}
 	b.setMaxNorm()
 	return nil
@@ -165,7 +165,7 @@ func (b *deviceBlocks) free() {
 
 // boundOf returns the bound of the error of s for points in a form, of which rounding moves
 // none by more than a share change of its norm.
-func (b *deviceBlocks) boundOf(f form, change float64) errorBound {
+func (b *deviceBlocks) boundOf(f multiplication, change float64) errorBound {
 	if f == rounded {
 		return newRoundedBound(b.d, change)
 	}
@@ -187,7 +187,7 @@ type segment struct {
 
 // newSegment allocates memory for so many points, in these forms and, if asked for, as they
 // are.
-func (b *deviceBlocks) newSegment(points int, asIs bool, forms ...form) (*segment, error) {
+func (b *deviceBlocks) newSegment(points int, asIs bool, forms ...multiplication) (*segment, error) {
 	var sizes []int
 	for range forms {
 		sizes = append(sizes, points*b.width*4, columns(points)*4)
@@ -210,7 +210,7 @@ func (b *deviceBlocks) newSegment(points int, asIs bool, forms ...form) (*segmen
 }
 
 // as has a segment of one form hold another.
-func (s *segment) as(f form) {
+func (s *segment) as(f multiplication) {
 	s.z, s.h = [2]device.Pointer{}, [2]device.Pointer{}
 	s.z[f], s.h[f] = s.memory.At(0), s.memory.At(1)
 }
@@ -262,14 +262,14 @@ func (q *queries) numbers(lo, hi int) []int32 {
 func (b *deviceBlocks) load(ctx context.Context, s *segment, from queries, lo, hi int, norm []float64) (change float64, err error) {
 	s.first, s.n = lo, hi-lo
 	rows := b.rowsAtOnce(s.n)
-	p := b.newPlaced(rows)
+	p := b.newNormalizedPoints(rows)
 	for first := 0; first < s.n; first += rows {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
 		last := min(s.n, first+rows)
 		m := from.block(lo+first, lo+last)
-		change = max(change, b.place(p, m, norm[first:last]))
+		change = max(change, b.normalize(p, m, norm[first:last]))
 		if err := b.upload(s, p, first, last); err != nil {
 			return 0, err
 		}
@@ -292,7 +292,7 @@ func (b *deviceBlocks) load(ctx context.Context, s *segment, from queries, lo, h
 }
 
 // upload copies points to first … last−1 of a segment.
-func (b *deviceBlocks) upload(s *segment, p *placed, first, last int) error {
+func (b *deviceBlocks) upload(s *segment, p *normalizedPoints, first, last int) error {
 	values := (last - first) * b.width
 	z := s.z[single]
 	if z == 0 {
@@ -319,27 +319,27 @@ func (b *deviceBlocks) upload(s *segment, p *placed, first, last int) error {
 // rowsAtOnce returns how many of n points are placed at a time.
 func (b *deviceBlocks) rowsAtOnce(n int) int { return min(n, max(blockSize, uploadBytes/4/b.width)) }
 
-// placed are points that are ready to be uploaded.
-type placed struct {
+// normalizedPoints are points that are ready to be uploaded.
+type normalizedPoints struct {
 	z []float32    // [rows, width]
 	h [2][]float32 // by form
 }
 
-func (b *deviceBlocks) newPlaced(rows int) *placed {
-	return &placed{make([]float32, rows*b.width), [2][]float32{make([]float32, rows), make([]float32, rows)}}
+func (b *deviceBlocks) newNormalizedPoints(rows int) *normalizedPoints {
+	return &normalizedPoints{make([]float32, rows*b.width), [2][]float32{make([]float32, rows), make([]float32, rows)}}
 }
 
-// place centres and scales points, and sets their norms. Those that are far have no
+// normalize centres and scales points, and sets their norms. Those that are far have no
 // candidates: they become zeros with an h that no other point comes near. It returns by what
 // share of its norm rounding moves a point at most.
-func (b *deviceBlocks) place(p *placed, m *data.Matrix, norm []float64) (change float64) {
+func (b *deviceBlocks) normalize(p *normalizedPoints, m *data.Matrix, norm []float64) (change float64) {
 	changes := make([]float64, parallel.Pieces(m.N, blockSize))
 	parallel.For(m.N, blockSize, func(piece, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			row := p.z[i*b.width : (i+1)*b.width]
 			var sum, after, moved float64
 			for l, v := range m.Row(i) {
-				zl := b.move(v, l)
+				zl := b.transform(v, l)
 				row[l] = zl
 				sum += float64(zl) * float64(zl)
 				short := float64(roundTF32(zl))
@@ -348,7 +348,7 @@ func (b *deviceBlocks) place(p *placed, m *data.Matrix, norm []float64) (change 
 			}
 			norm[i] = math.Sqrt(sum)
 			if far(norm[i]) {
-				p.h[single][i], p.h[rounded][i] = 2*beyond, 2*beyond
+				p.h[single][i], p.h[rounded][i] = 2*aboveAll, 2*aboveAll
 				clear(row)
 				continue
 			}
@@ -373,18 +373,18 @@ type deviceQueries struct {
 }
 
 // join implements candidates.
-func (b *deviceBlocks) join(ctx context.Context, k int, rank ranker) error {
+func (b *deviceBlocks) join(ctx context.Context, k int, rank rerank) error {
 	return b.find(ctx, queries{points: b.base, own: true}, b.forms, k, rank)
 }
 
 // search implements candidates.
-func (b *deviceBlocks) search(ctx context.Context, points *data.Matrix, k int, rank ranker) error {
+func (b *deviceBlocks) search(ctx context.Context, points *data.Matrix, k int, rank rerank) error {
 	return b.find(ctx, queries{points: points}, b.forms, k, rank)
 }
 
-// again implements candidates.
-func (b *deviceBlocks) again(ctx context.Context, points *data.Matrix, rows []int32, own bool, k int, rank ranker) error {
-	return b.find(ctx, queries{points, rows, own}, []form{single}, k, rank)
+// retry implements candidates.
+func (b *deviceBlocks) retry(ctx context.Context, points *data.Matrix, rows []int32, own bool, k int, rank rerank) error {
+	return b.find(ctx, queries{points, rows, own}, []multiplication{single}, k, rank)
 }
 
 // A plan says how many queries' candidates, and how many base points, are on the device at
@@ -420,7 +420,7 @@ func (b *deviceBlocks) newPlan(n, keep int) (plan, error) {
 // find finds the candidates of queries and calls rank for one block of them at a time, but
 // possibly while the device works on the next. Of the forms it takes the last one, and the
 // first if most of a block's candidates turn out to be of no use.
-func (b *deviceBlocks) find(ctx context.Context, q queries, forms []form, k int, rank ranker) error {
+func (b *deviceBlocks) find(ctx context.Context, q queries, forms []multiplication, k int, rank rerank) error {
 	p, err := b.newPlan(q.count(), k+slack)
 	if err != nil {
 		return err
@@ -439,7 +439,7 @@ func (b *deviceBlocks) find(ctx context.Context, q queries, forms []form, k int,
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if s.coarse.again > s.coarse.ranked/2 {
+		if s.coarse.retried > s.coarse.ranked/2 {
 			f = forms[0]
 		}
 		if err := s.group(ctx, f, len(forms) > 1, lo, min(q.count(), lo+p.queries)); err != nil {
@@ -467,20 +467,20 @@ type deviceSearch struct {
 	unused          []float64 // norms of the base points that are loaded again
 	replays         [2]blockReplay
 
-	lists  [2]shortlists // that of a block is ranked while that of the next is made
-	turn   int           // which of the two is next
-	rank   ranker
-	busy   chan tally // holds what the last ranking has given, unless it is going on
-	coarse tally      // of all rankings of coarse candidates
+	lists  [2]candidateLists // that of a block is ranked while that of the next is made
+	turn   int               // which of the two is next
+	rank   rerank
+	busy   chan rankCount // holds what the last ranking has given, unless it is going on
+	coarse rankCount      // of all rankings of coarse candidates
 }
 
-// A tally says how many queries were ranked, and how many of these again has to look for.
-type tally struct{ ranked, again int }
+// A rankCount says how many queries were ranked, and how many of these again has to look for.
+type rankCount struct{ ranked, retried int }
 
 // newSearch allocates what a search needs.
 func (b *deviceBlocks) newSearch(q queries, p plan, keep int) (s *deviceSearch, err error) {
-	s = &deviceSearch{deviceBlocks: b, of: q, keep: keep, stride: min(columns(p.points), pointBlock), busy: make(chan tally, 1)}
-	s.busy <- tally{}
+	s = &deviceSearch{deviceBlocks: b, of: q, keep: keep, stride: min(columns(p.points), pointBlock), busy: make(chan rankCount, 1)}
+	s.busy <- rankCount{}
 	rows := min(p.queries, queryBlock)
 	sizes := []int{int(b.bytesOfProducts(p.queries, p.points)), p.queries * keep * 8, p.queries * 4, p.queries * 4}
 	if q.own {
@@ -509,7 +509,7 @@ func (b *deviceBlocks) newSearch(q queries, p plan, keep int) (s *deviceSearch, 
 		return nil, err
 	}
 	for i := range s.lists {
-		s.lists[i] = shortlists{room: keep, keys: make([]uint64, rows*keep), count: make([]int32, rows), threshold: make([]uint32, rows)}
+		s.lists[i] = candidateLists{stride: keep, keys: make([]uint64, rows*keep), count: make([]int32, rows), threshold: make([]uint32, rows)}
 		if s.dist2 != 0 {
 			s.lists[i].dist2 = make([]float64, rows*keep)
 		}
@@ -535,17 +535,17 @@ func (s *deviceSearch) free() {
 
 // group finds the candidates of queries lo to hi−1, which fit the search's memory, and has
 // them ranked. fine says that there is a better form than the coarse one.
-func (s *deviceSearch) group(ctx context.Context, f form, fine bool, lo, hi int) error {
+func (s *deviceSearch) group(ctx context.Context, f multiplication, fine bool, lo, hi int) error {
 	norm, change, err := s.prepare(ctx, f, lo, hi)
 	if err != nil {
 		return err
 	}
 	if s.all != nil {
-		err = cmp.Or(s.meetAll(f, hi-lo),
+		err = cmp.Or(s.compareAll(f, hi-lo),
 			s.device.Each("neighbors_exact", (hi-lo)*s.keep, device.Arg(s.dist2), device.Arg(s.all.x), device.Arg(s.queries.x),
 				device.Arg(s.which), device.Arg(s.keys), device.Arg(s.count), device.Int(hi-lo), device.Int(s.keep), device.Int(s.d)))
 	} else {
-		err = s.meetSegments(ctx, f, hi-lo)
+		err = s.compareSegments(ctx, f, hi-lo)
 	}
 	if err != nil {
 		return err
@@ -554,16 +554,16 @@ func (s *deviceSearch) group(ctx context.Context, f form, fine bool, lo, hi int)
 		last := min(hi, at+queryBlock)
 		l := &s.lists[s.turn]
 		s.turn = 1 - s.turn
-		l.norm, l.bound, l.coarse = norm[at-lo:last-lo], s.boundOf(f, change), fine && f == rounded
+		l.norm, l.bound, l.lowPrecision = norm[at-lo:last-lo], s.boundOf(f, change), fine && f == rounded
 		if err := s.download(l, at-lo, last-at); err != nil {
 			return err
 		}
 		before := <-s.busy
 		s.coarse.ranked += before.ranked
-		s.coarse.again += before.again
+		s.coarse.retried += before.retried
 		go func() {
-			t := tally{again: s.rank(at, last, l)}
-			if l.coarse {
+			t := rankCount{retried: s.rank(at, last, l)}
+			if l.lowPrecision {
 				t.ranked = last - at
 			}
 			s.busy <- t
@@ -574,7 +574,7 @@ func (s *deviceSearch) group(ctx context.Context, f form, fine bool, lo, hi int)
 
 // prepare takes queries lo to hi−1 to the device. It returns their norms and by what share of
 // these rounding moves them, or a base point, at most.
-func (s *deviceSearch) prepare(ctx context.Context, f form, lo, hi int) (norm []float64, change float64, err error) {
+func (s *deviceSearch) prepare(ctx context.Context, f multiplication, lo, hi int) (norm []float64, change float64, err error) {
 	s.queries.as(f)
 	if !s.inPlace() {
 		norm = make([]float64, hi-lo)
@@ -596,7 +596,7 @@ func (s *deviceSearch) prepare(ctx context.Context, f form, lo, hi int) (norm []
 func (s *deviceSearch) inPlace() bool { return s.all != nil && s.of.own && s.of.rows == nil }
 
 // block returns up to queryBlock of a group of n queries, from at on.
-func (s *deviceSearch) block(f form, at, n int) deviceQueries {
+func (s *deviceSearch) block(f multiplication, at, n int) deviceQueries {
 	q := deviceQueries{z: s.queries.z[f].At(at*s.width, 4), h: s.queries.h[f].At(at, 4), n: min(queryBlock, n-at)}
 	if s.which != 0 {
 		q.which = s.which.At(at, 4)
@@ -610,25 +610,25 @@ type blockReplay struct {
 	all device.Replay
 }
 
-// meetAll offers all base points to a block of n queries. What that takes is the same for
+// compareAll offers all base points to a block of n queries. What that takes is the same for
 // each whole block: it is noted with the second one, and replayed from then on.
-func (s *deviceSearch) meetAll(f form, n int) error {
+func (s *deviceSearch) compareAll(f multiplication, n int) error {
 	r := &s.replays[f]
 	if n < queryBlock || !r.met {
 		r.met = r.met || n == queryBlock
-		return s.meet(f, 0, s.block(f, 0, n), s.all)
+		return s.compare(f, 0, s.block(f, 0, n), s.all)
 	}
 	if r.all == nil {
 		var err error
-		if r.all, err = s.device.Capture(func() error { return s.meet(f, 0, s.block(f, 0, n), s.all) }); err != nil {
+		if r.all, err = s.device.Capture(func() error { return s.compare(f, 0, s.block(f, 0, n), s.all) }); err != nil {
 			return err
 		}
 	}
 	return r.all.Run()
 }
 
-// meetSegments offers all base points to a group of n queries, one segment after the other.
-func (s *deviceSearch) meetSegments(ctx context.Context, f form, n int) error {
+// compareSegments offers all base points to a group of n queries, one segment after the other.
+func (s *deviceSearch) compareSegments(ctx context.Context, f multiplication, n int) error {
 	s.points.as(f)
 	for first := 0; first < s.deviceBlocks.n; first += s.points.room {
 		last := min(s.deviceBlocks.n, first+s.points.room)
@@ -639,7 +639,7 @@ func (s *deviceSearch) meetSegments(ctx context.Context, f form, n int) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if err := s.meet(f, at, s.block(f, at, n), s.points); err != nil {
+			if err := s.compare(f, at, s.block(f, at, n), s.points); err != nil {
 				return err
 			}
 		}
@@ -647,10 +647,10 @@ func (s *deviceSearch) meetSegments(ctx context.Context, f form, n int) error {
 	return nil
 }
 
-// meet offers the points of a segment to a block of queries, whose candidates are those from
+// compare offers the points of a segment to a block of queries, whose candidates are those from
 // at on.
-func (s *deviceSearch) meet(f form, at int, q deviceQueries, points *segment) error {
-	room := roomFor(s.keep)
+func (s *deviceSearch) compare(f multiplication, at int, q deviceQueries, points *segment) error {
+	room := warpCapacity(s.keep)
 	warps := min(maxWarps, maxShared/(8*room))
 	l := device.Launch{Grid: (q.n + warps - 1) / warps, Block: warps * warp, Shared: warps * room * 8}
 	keys, count, threshold := s.keys.At(at*s.keep, 8), s.count.At(at, 4), s.threshold.At(at, 4)
@@ -675,7 +675,7 @@ func (s *deviceSearch) meet(f form, at int, q deviceQueries, points *segment) er
 // multiply computes products [queries, stride] of z·z' for queries and all points of a
 // segment, a block of stride points at a time, and calls use with the block's first point and
 // its number of columns.
-func (b *deviceBlocks) multiply(f form, q deviceQueries, points *segment, products device.Pointer, stride int, use func(first, columns int) error) error {
+func (b *deviceBlocks) multiply(f multiplication, q deviceQueries, points *segment, products device.Pointer, stride int, use func(first, columns int) error) error {
 	for first := 0; first < points.n; first += stride {
 		n := min(stride, points.n-first)
 		err := b.device.Multiply(device.Product{
@@ -693,7 +693,7 @@ func (b *deviceBlocks) multiply(f form, q deviceQueries, points *segment, produc
 }
 
 // download copies the candidates of n of a group's queries, from at on.
-func (s *deviceSearch) download(l *shortlists, at, n int) error {
+func (s *deviceSearch) download(l *candidateLists, at, n int) error {
 	var err error
 	if s.dist2 != 0 {
 		err = device.Download(s.device, l.dist2[:n*s.keep], s.dist2.At(at*s.keep, 8))

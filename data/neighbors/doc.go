@@ -28,5 +28,5 @@
 //
 // How a search goes is told in search.go, where its candidates come from, and why they can be
 // trusted, in blocks.go and device.go. The approximate search of points among themselves is in descent.go, that of other
-// points in walk.go, and the trees with which both begin in forest.go.
+// points in search_graph.go, and the trees with which both begin in forest.go.
 package neighbors

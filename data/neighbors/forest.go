@@ -11,10 +11,10 @@ import (
 	"cne/internal/simd"
 )
 
-// A cloud holds the points of an approximate search as its kernels read them: in
+// A pointSet holds the points of an approximate search as its kernels read them: in
 // an order that has near points near in memory, scaled by a power of two so that
 // no square overflows.
-type cloud struct {
+type pointSet struct {
 	n, width int
 	scale    float32
 	x        []float32   // [n, width]
@@ -23,13 +23,13 @@ type cloud struct {
 }
 
 // row returns point p.
-func (c *cloud) row(p int32) []float32 {
+func (c *pointSet) row(p int32) []float32 {
 	return c.x[int(p)*c.width : (int(p)+1)*c.width]
 }
 
 // point returns point p as the caller has it in m: the cloud's own row, which lies
 // nearer to those of near points, unless that is scaled.
-func (c *cloud) point(m *data.Matrix, p int32) []float32 {
+func (c *pointSet) point(m *data.Matrix, p int32) []float32 {
 	if c.scale == 1 {
 		return c.row(p)
 	}
@@ -62,9 +62,9 @@ func scaleOf(m *data.Matrix) float32 {
 	return float32(math.Ldexp(1, max(-126, min(126, -exp))))
 }
 
-// newCloud orders points by a tree of random hyperplanes, which it returns, too.
-func newCloud(ctx context.Context, m *data.Matrix, leaf int, seed uint64) (*cloud, *forestTree, error) {
-	c := &cloud{n: m.N, width: m.D, index: make([]int32, m.N), scale: scaleOf(m)}
+// newPointSet orders points by a tree of random hyperplanes, which it returns, too.
+func newPointSet(ctx context.Context, m *data.Matrix, leaf int, seed uint64) (*pointSet, *forestTree, error) {
+	c := &pointSet{n: m.N, width: m.D, index: make([]int32, m.N), scale: scaleOf(m)}
 	fill := func(dst, row []float32) {
 		if c.scale == 1 {
 			copy(dst, row)
@@ -112,11 +112,11 @@ func newCloud(ctx context.Context, m *data.Matrix, leaf int, seed uint64) (*clou
 }
 
 // freeScratch frees what only newTree needs, which must not be called any more.
-func (c *cloud) freeScratch() { c.scratch = [2][]uint32{} }
+func (c *pointSet) freeScratch() { c.scratch = [2][]uint32{} }
 
 // newTree returns another tree of the points. Its order takes the place of one that
 // is not needed any more, unless that is nil.
-func (c *cloud) newTree(ctx context.Context, leaf int, seed uint64, order []int32) (*forestTree, error) {
+func (c *pointSet) newTree(ctx context.Context, leaf int, seed uint64, order []int32) (*forestTree, error) {
 	if order == nil {
 		order = make([]int32, c.n)
 	}

@@ -67,7 +67,7 @@ func treeIndex(base *data.Matrix) *Index {
 // blockedIndex returns an index with the CPU's candidates.
 func blockedIndex(base *data.Matrix) *Index {
 	x, p := treeIndex(base), newPanels(base)
-	x.candidates, x.frame = p, &p.frame
+	x.candidates, x.frame = p, &p.normalization
 	return x
 }
 
@@ -346,7 +346,7 @@ func TestErrorBound(t *testing.T) {
 				}
 			}
 			for c := p.rows(1); c < blockSize; c++ {
-				if s := floats(w.products)[c]; s < beyond {
+				if s := floats(w.products)[c]; s < aboveAll {
 					t.Fatalf("%s, D=%d: the empty column %d has the product %v", kind.name, d, c, s)
 				}
 			}
@@ -388,9 +388,9 @@ func TestRoundedBound(t *testing.T) {
 		for _, d := range []int{9, 50, 400} {
 			m := data.NewMatrix(60, d)
 			kind.fill(m, rand.New(rand.NewPCG(uint64(d), 5)))
-			b := frameOnDevice(nil, m)
-			p := b.newPlaced(m.N)
-			bound := newRoundedBound(d, b.place(p, m, b.norm))
+			b := normalizeOnDevice(nil, m)
+			p := b.newNormalizedPoints(m.N)
+			bound := newRoundedBound(d, b.normalize(p, m, b.norm))
 			b.setMaxNorm()
 			for i, v := range p.z {
 				p.z[i] = roundTF32(v)
@@ -440,7 +440,7 @@ func TestDifferenceBound(t *testing.T) {
 				for j := range i {
 					var s float32
 					for l := range d {
-						v := p.move(m.Row(i)[l], l) - p.move(m.Row(j)[l], l)
+						v := p.transform(m.Row(i)[l], l) - p.transform(m.Row(j)[l], l)
 						s += v * v
 					}
 					r := math.Sqrt(dist2(m.Row(i), m.Row(j), math.Inf(1))) * p.scale
@@ -562,7 +562,7 @@ func TestGames(t *testing.T) {
 		for round := range players - 1 {
 			plays := map[int]bool{}
 			for g := range players / 2 {
-				a, b := game(players, round, g)
+				a, b := pairing(players, round, g)
 				if a < 0 || a >= b || b >= players || plays[a] || plays[b] || met[[2]int{a, b}] {
 					t.Fatalf("%d players, round %d: %d meets %d, out of turn", players, round, a, b)
 				}

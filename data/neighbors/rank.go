@@ -178,7 +178,7 @@ func (r *ranking) rank(ctx context.Context, first, last int, w *rankWork) {
 			row := products[c*blockSize : (c+1)*blockSize]
 			i := r.row(first + c)
 			if other == i/blockSize { // no point is nearer to itself
-				row[i%blockSize] = 2 * beyond
+				row[i%blockSize] = 2 * aboveAll
 			}
 			targets := w.targets[c*r.k : (c+1)*r.k]
 			for l, a := range targets {
@@ -217,7 +217,7 @@ func (r *ranking) count(i int, targets []target, w *rankWork, first int, product
 
 // ranksOnDevice is Ranks on a device, for checked arguments.
 func ranksOnDevice(ctx context.Context, d *device.Device, m *data.Matrix, index []int32, k int) ([]int32, error) {
-	base := frameOnDevice(d, m)
+	base := normalizeOnDevice(d, m)
 	var err error
 	if base.all, err = base.newSegment(m.N, false, single); err != nil {
 		return nil, err

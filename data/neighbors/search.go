@@ -16,11 +16,11 @@ import (
 // can come in many blocks. Several goroutines may use an Index at once.
 type Index struct {
 	base       *data.Matrix
-	candidates candidates   // nil where only the tree is searched
-	maxK       int          // the most neighbours that have candidates
-	frame      *frame       // of the candidates' s
-	graph      *walkGraph   // nil where the search is exact
-	tree       func() *tree // made when it is first needed
+	candidates candidates     // nil where only the tree is searched
+	maxK       int            // the most neighbours that have candidates
+	frame      *normalization // of the candidates' s
+	graph      *searchGraph   // nil where the search is exact
+	tree       func() *tree   // made when it is first needed
 }
 
 // NewIndex prepares the base points for searching; they must not change while
@@ -41,10 +41,10 @@ func NewIndex(ctx context.Context, base *data.Matrix, opt Options) (*Index, erro
 	if err := checkFinite(base, "base "); err != nil {
 		return nil, err
 	}
-	if opt.Search.Approximates(base.N, base.D, walkRoom) {
+	if opt.Search.Approximates(base.N, base.D, searchListLen) {
 		x := newTreeIndex(base)
 		var err error
-		if x.graph, err = newWalkGraph(ctx, base, opt.Seed); err != nil {
+		if x.graph, err = newSearchGraph(ctx, base, opt.Seed); err != nil {
 			return nil, err
 		}
 		return x, nil
@@ -68,10 +68,10 @@ func newIndex(ctx context.Context, base *data.Matrix, k int, opt Options) (*Inde
 		if err != nil {
 			return nil, err
 		}
-		x.candidates, x.frame, x.maxK = b, &b.frame, deviceMaxK
+		x.candidates, x.frame, x.maxK = b, &b.normalization, deviceMaxK
 	case base.D > treeMaxD:
 		p := newPanels(base)
-		x.candidates, x.frame, x.maxK = p, &p.frame, math.MaxInt
+		x.candidates, x.frame, x.maxK = p, &p.normalization, math.MaxInt
 	}
 	if err := ctx.Err(); err != nil {
 		x.Free()
@@ -150,10 +150,10 @@ func (x *Index) Search(ctx context.Context, queries *data.Matrix, k int) (*Neigh
 // error, typically 10⁻⁴ of it.
 const slack = 16
 
-// beyond is more than every s of points that can be candidates of each other,
+// aboveAll is more than every s of points that can be candidates of each other,
 // s ≤ 2D for coordinates up to 1. As a threshold it says that every base point
 // is a candidate, or that the source vouches for those that are not.
-const beyond = 0x1p100
+const aboveAll = 0x1p100
 
 // candidates is a source of candidates among base points. Several goroutines
 // may use one at once.
@@ -162,37 +162,37 @@ type candidates interface {
 	// calls rank for each block of queries, lo to hi−1 with lo a multiple of
 	// blockSize, perhaps for several blocks at once, and returns once all
 	// these calls have.
-	search(ctx context.Context, queries *data.Matrix, k int, rank ranker) error
+	search(ctx context.Context, queries *data.Matrix, k int, rank rerank) error
 	// join does the same for the base points themselves, none of which is its
 	// own candidate.
-	join(ctx context.Context, k int, rank ranker) error
-	// again does the same, with all the precision that the source has, for the queries
+	join(ctx context.Context, k int, rank rerank) error
+	// retry does the same, with all the precision that the source has, for the queries
 	// with these rows, whose candidates were coarse; own says that they are base points.
 	// lo and hi then count in rows.
-	again(ctx context.Context, queries *data.Matrix, rows []int32, own bool, k int, rank ranker) error
+	retry(ctx context.Context, queries *data.Matrix, rows []int32, own bool, k int, rank rerank) error
 	// free gives back what Go does not reclaim by itself.
 	free()
 }
 
-// A ranker takes the candidates of queries lo to hi−1, which are valid until it
+// A rerank takes the candidates of queries lo to hi−1, which are valid until it
 // returns. It returns for how many of them they have to be looked for again.
-type ranker func(lo, hi int, s *shortlists) (again int)
+type rerank func(lo, hi int, s *candidateLists) (again int)
 
-// shortlists are the candidates of some queries.
-type shortlists struct {
-	room      int       // how many keys there is room for, per query
-	keys      []uint64  // [queries, room]: the bits of s in float32, then the index of the base point
-	count     []int32   // [queries]: how many keys there are
-	threshold []uint32  // [queries]: the bits of an s below which all base points are candidates
-	dist2     []float64 // [queries, room]: the squared distances to them; nil if they are not known
-	norm      []float64
-	bound     errorBound // of s
-	coarse    bool       // whether the source can do better
+// candidateLists are the candidates of some queries.
+type candidateLists struct {
+	stride       int       // how many keys there is room for, per query
+	keys         []uint64  // [queries, room]: the bits of s in float32, then the index of the base point
+	count        []int32   // [queries]: how many keys there are
+	threshold    []uint32  // [queries]: the bits of an s below which all base points are candidates
+	dist2        []float64 // [queries, room]: the squared distances to them; nil if they are not known
+	norm         []float64
+	bound        errorBound // of s
+	lowPrecision bool       // whether the source can do better
 }
 
 // of returns the candidates of query r of the block, its threshold and ‖z‖.
-func (s *shortlists) of(r int) (keys []uint64, threshold float32, norm float64) {
-	return s.keys[r*s.room : r*s.room+int(s.count[r])], math.Float32frombits(s.threshold[r]), s.norm[r]
+func (s *candidateLists) of(r int) (keys []uint64, threshold float32, norm float64) {
+	return s.keys[r*s.stride : r*s.stride+int(s.count[r])], math.Float32frombits(s.threshold[r]), s.norm[r]
 }
 
 // farQuery bounds the norm of queries that have candidates: z ≤ 2⁴⁰ keeps s
@@ -214,7 +214,7 @@ func tooFew(n, k int) bool { return n/4-slack < k }
 // are the base points, none of which is its own neighbour.
 func (x *Index) find(ctx context.Context, nb *Neighbors, queries *data.Matrix, own bool) error {
 	if x.graph != nil {
-		return x.findByWalking(ctx, nb, queries)
+		return x.findInGraph(ctx, nb, queries)
 	}
 	if x.candidates == nil || nb.K > x.maxK || tooFew(x.base.N, nb.K) {
 		return x.findInTree(ctx, nb, queries, own)
@@ -245,10 +245,10 @@ func (x *Index) findInTree(ctx context.Context, nb *Neighbors, queries *data.Mat
 func (x *Index) findAmongCandidates(ctx context.Context, nb *Neighbors, queries *data.Matrix, own bool) (improved int, err error) {
 	// rank returns a ranker of queries with these rows, or of all in their order, and where
 	// it notes those whose candidates prove nothing, and whether they are coarse.
-	rank := func(rows []int32, n int) (ranker, *[2][][]int32) {
+	rank := func(rows []int32, n int) (rerank, *[2][][]int32) {
 		pieces := parallel.Pieces(n, blockSize)
 		unproved := [2][][]int32{make([][]int32, pieces), make([][]int32, pieces)}
-		return func(lo, hi int, s *shortlists) (again int) {
+		return func(lo, hi int, s *candidateLists) (again int) {
 			parallel.For(hi-lo, blockSize, func(piece, from, to int) {
 				if ctx.Err() != nil {
 					return // improve reports it
@@ -263,7 +263,7 @@ func (x *Index) findAmongCandidates(ctx context.Context, nb *Neighbors, queries 
 						continue
 					}
 					coarse := 0
-					if s.coarse && !far(s.norm[r]) {
+					if s.lowPrecision && !far(s.norm[r]) {
 						coarse = 1
 					}
 					list := &unproved[coarse][lo/blockSize+piece]
@@ -288,7 +288,7 @@ func (x *Index) findAmongCandidates(ctx context.Context, nb *Neighbors, queries 
 	rows := slices.Concat(unproved[0]...)
 	if again := slices.Concat(unproved[1]...); len(again) > 0 {
 		second, unproved := rank(again, len(again))
-		if err := x.candidates.again(ctx, queries, again, own, nb.K, second); err != nil {
+		if err := x.candidates.retry(ctx, queries, again, own, nb.K, second); err != nil {
 			return 0, err
 		}
 		rows = append(rows, slices.Concat(unproved[0]...)...)
@@ -298,7 +298,7 @@ func (x *Index) findAmongCandidates(ctx context.Context, nb *Neighbors, queries 
 
 // rank sets row i of nb to the nearest of the candidates of query r of a block,
 // and reports whether they are certainly the nearest of all base points.
-func (x *Index) rank(best *topK, nb *Neighbors, i int, query []float32, s *shortlists, r int) bool {
+func (x *Index) rank(best *topK, nb *Neighbors, i int, query []float32, s *candidateLists, r int) bool {
 	keys, threshold, norm := s.of(r)
 	if far(norm) {
 		nb.unlimit(i)
@@ -308,12 +308,12 @@ func (x *Index) rank(best *topK, nb *Neighbors, i int, query []float32, s *short
 	for c, key := range keys {
 		j := int32(uint32(key))
 		if s.dist2 != nil {
-			best.offer(s.dist2[r*s.room+c], j)
+			best.offer(s.dist2[r*s.stride+c], j)
 		} else {
 			best.offer(dist2(query, x.base.Row(int(j)), best.limit), j)
 		}
 	}
-	proved := threshold == beyond || x.frame.proves(s.bound, threshold, norm, best.limit)
+	proved := threshold == aboveAll || x.frame.proves(s.bound, threshold, norm, best.limit)
 	best.store(nb, i)
 	return proved
 }

@@ -80,7 +80,7 @@ func TestLargestEigenOnDevice(t *testing.T) {
 	}
 	a := symmetric(5, wanted)
 	said := 0
-	d.Notify(func(string) { said++ })
+	d.OnNote(func(string) { said++ })
 	find := func(name string) (launches, sentences int) {
 		launches, sentences = fakecuda.Launches(), said
 		values, vectors, err := largestEigen(t.Context(), a, n, k, d)

@@ -104,7 +104,7 @@ func subspaceEigen(ctx context.Context, a []float64, n, k int, on *device.Device
 		var full *device.MemoryError
 		switch {
 		case errors.As(err, &full):
-			on.Say(fmt.Sprintf("the eigenvectors of the principal components are found by the CPU, since %v", err))
+			on.Note(fmt.Sprintf("the eigenvectors of the principal components are found by the CPU, since %v", err))
 		case err != nil:
 			return nil, nil, err
 		default:

@@ -195,7 +195,7 @@ func (f *pcaFit) products(ctx context.Context, order int, wide bool) ([]float64,
 		// One strip after the other, each from the diagonal to the right.
 		// The chunks are added one by one, so that the order is fixed.
 		parallel.For(order, tile, func(_, from, to int) {
-			blas.GemmAlone(true, false, to-from, order-from, rows, 1, x[from:], order, x[from:], order, 1, sum[from*order+from:], order)
+			blas.GemmSerial(true, false, to-from, order-from, rows, 1, x[from:], order, x[from:], order, 1, sum[from*order+from:], order)
 		})
 	})
 }

@@ -139,7 +139,7 @@ func (f *sparseFit) spread(to, from []float64, first, last int, origin, sum *[la
 			y[t] -= origin[t]
 			sum[t] += y[t]
 		}
-		blas.SpreadStrip(column, value, to, &y)
+		blas.ScatterStrip(column, value, to, &y)
 	}
 }
 

@@ -33,16 +33,16 @@ func claimNew(path string) (release func(), ok bool) {
 	return release, true
 }
 
-// swept are the folders that sweep has been in.
-var swept sync.Map
+// cleaned are the folders that sweep has been in.
+var cleaned sync.Map
 
-// sweep removes the temporary files that processes which were killed have left in a
+// removeAbandonedOnce removes the temporary files that processes which were killed have left in a
 // folder, once in the life of this one. Writing does not depend on whether it can.
-func sweep(folder string) {
+func removeAbandonedOnce(folder string) {
 	if at, err := filepath.Abs(folder); err == nil {
 		folder = at
 	}
-	if _, before := swept.LoadOrStore(folder, true); before {
+	if _, before := cleaned.LoadOrStore(folder, true); before {
 		return
 	}
 	entries, err := os.ReadDir(folder)

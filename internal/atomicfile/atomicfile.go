@@ -87,7 +87,7 @@ func link(temporary, path string) error {
 // put writes a temporary file beside path, and has place give it that name.
 func put(path string, write func(w io.WriteSeeker) error, place func(temporary, path string) error) error {
 	folder := filepath.Dir(path)
-	sweep(folder)
+	removeAbandonedOnce(folder)
 	f, release, err := createIn(folder)
 	if err != nil {
 		return err

@@ -298,7 +298,7 @@ func TestSweepingWhileOthersWrite(t *testing.T) {
 		wait.Go(func() {
 			path := filepath.Join(dir, string(rune('a'+i)))
 			for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); {
-				swept.Clear()
+				cleaned.Clear()
 				if err := Write(path, text(strings.Repeat("x", 1000))); err != nil {
 					t.Error(err)
 					return
@@ -324,10 +324,10 @@ func TestAbandonedFilesAreRemoved(t *testing.T) {
 	if _, err := claim(left); !errors.Is(err, errClaimed) {
 		t.Errorf("claimed twice: %v", err)
 	}
-	sweep(dir)
+	removeAbandonedOnce(dir)
 	contains(t, dir, name)
 	release()
-	swept.Clear()
+	cleaned.Clear()
 	must(t, Write(filepath.Join(dir, "a"), text("a")))
 	contains(t, dir, "a")
 }

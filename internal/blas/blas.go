@@ -25,9 +25,9 @@ func Gemm[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b 
 	multiply(newProduct(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc))
 }
 
-// GemmAlone is Gemm only on the calling goroutine, for one of several that are
+// GemmSerial is Gemm only on the calling goroutine, for one of several that are
 // at work on products of their own. It gives the bits that Gemm gives.
-func GemmAlone[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
+func GemmSerial[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
 	p := newProduct(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 	p.alone = true
 	multiply(p)

@@ -236,7 +236,7 @@ func TestSameBitsOnAnyNumberOfCores(t *testing.T) {
 			c, dw := make([]float32, m*n), make([]float32, n*k)
 			Gemm(false, false, m, n, k, 1, a, k, b, n, 0, c, n)
 			alone := make([]float32, m*n)
-			GemmAlone(false, false, m, n, k, 1, a, k, b, n, 0, alone, n)
+			GemmSerial(false, false, m, n, k, 1, a, k, b, n, 0, alone, n)
 			if !slices.Equal(c, alone) {
 				t.Error("on one goroutine a product has other bits")
 			}

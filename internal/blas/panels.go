@@ -51,8 +51,8 @@ func MultiplyPanels[T Float](p Panels, m int, a []T, rowStride, stepStride int, 
 		}
 	}
 	if stepStride == 1 {
-		GemmAlone(false, false, m, p.n, p.k, 1, a, max(rowStride, p.k), b, p.n, beta, c, ldc)
+		GemmSerial(false, false, m, p.n, p.k, 1, a, max(rowStride, p.k), b, p.n, beta, c, ldc)
 	} else {
-		GemmAlone(true, false, m, p.n, p.k, 1, a, stepStride, b, p.n, beta, c, ldc)
+		GemmSerial(true, false, m, p.n, p.k, 1, a, stepStride, b, p.n, beta, c, ldc)
 	}
 }

@@ -411,9 +411,9 @@ func SumStrip(columns []int32, values []float32, strip []float64, y *[StripWidth
 	}
 }
 
-// SpreadStrip adds y, times each value of a sparse row, to the row of a strip that its
+// ScatterStrip adds y, times each value of a sparse row, to the row of a strip that its
 // column names. Columns that the strip has no row for panic.
-func SpreadStrip(columns []int32, values []float32, strip []float64, y *[StripWidth]float64) {
+func ScatterStrip(columns []int32, values []float32, strip []float64, y *[StripWidth]float64) {
 	checkStrip(columns, values, strip)
 	if vectors() {
 		spreadStripVector(columns, values, strip, y)

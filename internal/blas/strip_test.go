@@ -25,7 +25,7 @@ func TestStrips(t *testing.T) {
 			restore := use(form)
 			y, to := begin, append([]float64{}, strip...)
 			SumStrip(columns, values, strip, &y)
-			SpreadStrip(columns, values, to, &begin)
+			ScatterStrip(columns, values, to, &begin)
 			for i, v := range sum {
 				if math.Abs(y[i]-v) > 1e-12 {
 					t.Fatalf("%v: %v: sum %d is %v, want %v", form, columns, i, y[i], v)

@@ -46,7 +46,7 @@ func (d *Device) Convolve(c Convolution) error {
 	if d.OnHost() {
 		return ErrHost
 	}
-	defer d.tell() // the first convolution finds out which library computes them
+	defer d.flushNotes() // the first convolution finds out which library computes them
 	defer d.holdScratch()()
 	err := d.retried(0, func() error {
 		err := d.backend.Convolve(&c, d.TF32, d.scratchOf)

@@ -27,10 +27,10 @@ func small(t *testing.T, d *device.Device) device.Convolution {
 		Images: at, Weights: at.At(256, 4), Result: at.At(512, 4)}
 }
 
-// notesOf returns what a device tells Notify from now on.
+// notesOf returns what a device tells OnNote from now on.
 func notesOf(d *device.Device) *[]string {
 	var all []string
-	d.Notify(func(sentence string) { all = append(all, sentence) })
+	d.OnNote(func(sentence string) { all = append(all, sentence) })
 	all = nil // drop the notes about its opening
 	return &all
 }

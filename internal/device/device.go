@@ -132,7 +132,7 @@ type Backend interface {
 	Synchronize(on StreamID) error
 	// Properties describe the accelerator.
 	Properties() Properties
-	// Notes returns the sentences for Device.Notify that are new since the last call.
+	// Notes returns the sentences for Device.OnNote that are new since the last call.
 	Notes() []string
 	Close() error
 }
@@ -160,8 +160,8 @@ type Properties struct {
 // A Device is the CPU or an accelerator. Many goroutines may call its methods; calls
 // are carried out in their order, but for those of its Side stream.
 type Device struct {
-	name string
-	why  string
+	name   string
+	reason string
 	// TF32 allows matrix products to round the elements of their operands to 10 bits of
 	// mantissa, which makes them several times as fast. Sums are float32 in any case.
 	// Set it before the device is used.
@@ -175,15 +175,15 @@ type Device struct {
 	backend Backend // nil: the CPU
 	failed  error   // the error that ended it
 	closed  bool
-	notify  func(sentence string)
-	said    []string // by Say, and not yet passed on
+	onNote  func(sentence string)
+	noted   []string // by Note, and not yet passed on
 	// recorder is the thread that captures, 0 if there is no capture; recorded signals
 	// its end.
 	recorder int
 	recorded sync.Cond
 	args     [MaxArgs]uint64
 	pool     pool
-	aside    bool // whether the side stream was ever used
+	sideUsed bool // whether the side stream was ever used
 
 	main, side Stream
 	// asked and replayed count operations: see Operations. captured counts those of the
@@ -217,8 +217,8 @@ func (d *Device) Name() string { return d.name }
 // OnHost reports whether the device is the CPU.
 func (d *Device) OnHost() bool { return d == nil || d.backend == nil }
 
-// Why returns a sentence that says which device this is and why Open chose it.
-func (d *Device) Why() string { return d.why }
+// Reason returns a sentence that says which device this is and why Open chose it.
+func (d *Device) Reason() string { return d.reason }
 
 // Properties describes an accelerator; those of the CPU are zero.
 func (d *Device) Properties() Properties {
@@ -230,37 +230,37 @@ func (d *Device) Properties() Properties {
 	return d.backend.Properties()
 }
 
-// Notify has f called with sentences about how an accelerator computes, such as which
+// OnNote has f called with sentences about how an accelerator computes, such as which
 // library computes convolutions, or what is missing and what replaces it. f is called
 // at once with what is known, and later by the goroutine that uses the device when it
 // finds out more.
-func (d *Device) Notify(f func(sentence string)) {
+func (d *Device) OnNote(f func(sentence string)) {
 	if d.OnHost() {
 		return
 	}
 	d.lock()
-	d.notify = f
+	d.onNote = f
 	d.mu.Unlock()
-	d.tell()
+	d.flushNotes()
 }
 
-// Say passes a sentence about how something is computed on the accelerator to the
-// function given to Notify, now or once there is one.
-func (d *Device) Say(sentence string) {
+// Note passes a sentence about how something is computed on the accelerator to the
+// function given to OnNote, now or once there is one.
+func (d *Device) Note(sentence string) {
 	d.lock()
-	d.said = append(d.said, sentence)
+	d.noted = append(d.noted, sentence)
 	d.mu.Unlock()
-	d.tell()
+	d.flushNotes()
 }
 
-// tell passes the backend's notes, and what was said, to the function given to Notify.
-func (d *Device) tell() {
+// flushNotes passes the backend's notes, and what was said, to the function given to OnNote.
+func (d *Device) flushNotes() {
 	d.lock()
-	f := d.notify
+	f := d.onNote
 	var notes []string
 	if f != nil {
-		notes = append(d.backend.Notes(), d.said...)
-		d.said = nil
+		notes = append(d.backend.Notes(), d.noted...)
+		d.noted = nil
 	}
 	d.mu.Unlock()
 	for _, sentence := range notes {
@@ -286,7 +286,7 @@ func (d *Device) do(f func() error) error {
 	if d.failed != nil {
 		return d.failed
 	}
-	return d.note(f())
+	return d.failIf(f())
 }
 
 // submit is do for an operation that the device carries out in its turn.
@@ -315,8 +315,8 @@ func (d *Device) Operations() (asked, replayed int) {
 	return d.asked, d.replayed
 }
 
-// note completes an error, and remembers it if the device is lost.
-func (d *Device) note(err error) error {
+// failIf completes an error, and remembers it if the device is lost.
+func (d *Device) failIf(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -383,7 +383,7 @@ func (b *block) release() {
 		d.pool.used -= int64(b.bytes)
 		d.pool.allocated -= int64(b.bytes)
 		if d.failed == nil {
-			d.failed = d.note(d.backend.Free(b.at))
+			d.failed = d.failIf(d.backend.Free(b.at))
 		}
 		return
 	}
@@ -604,7 +604,7 @@ func (d *Device) Synchronize() error {
 // synchronize waits for both streams. The caller holds the lock.
 func (d *Device) synchronize() error {
 	err := d.backend.Synchronize(MainStream)
-	if err == nil && d.aside {
+	if err == nil && d.sideUsed {
 		err = d.backend.Synchronize(SideStream)
 	}
 	return err
@@ -631,7 +631,7 @@ func (d *Device) Close() error {
 	lost := d.failed
 	d.closed, d.failed = true, fmt.Errorf("%s: it was closed: %w", d.name, ErrLost)
 	if err := d.backend.Close(); err != nil && lost == nil {
-		return d.note(err)
+		return d.failIf(err)
 	}
 	return nil // or it was said before that the device has failed
 }

@@ -77,8 +77,8 @@ func TestDeviceDescribesItself(t *testing.T) {
 	if d.Name() != "cuda:0" || d.OnHost() || p.Name == "" || p.Multiprocessors < 1 || p.SharedPerBlock < 48<<10 || p.Major < 8 || !strings.HasPrefix(p.Software, "CUDA ") {
 		t.Errorf("%s is %+v", d.Name(), p)
 	}
-	if want := fmt.Sprintf("computing on cuda:0, %s, as asked for", p); d.Why() != want {
-		t.Errorf("it says %q, want %q", d.Why(), want)
+	if want := fmt.Sprintf("computing on cuda:0, %s, as asked for", p); d.Reason() != want {
+		t.Errorf("it says %q, want %q", d.Reason(), want)
 	}
 	auto, err := device.Open("auto")
 	check(t, err)

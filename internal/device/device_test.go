@@ -318,8 +318,8 @@ func TestOpen(t *testing.T) {
 				return
 			}
 			must(t, err)
-			if d.Name() != c.is || d.Why() != c.says || d.OnHost() != (c.is == "cpu") {
-				t.Errorf("it is %s (on the host: %t), and says %q; want %s, %q", d.Name(), d.OnHost(), d.Why(), c.is, c.says)
+			if d.Name() != c.is || d.Reason() != c.says || d.OnHost() != (c.is == "cpu") {
+				t.Errorf("it is %s (on the host: %t), and says %q; want %s, %q", d.Name(), d.OnHost(), d.Reason(), c.is, c.says)
 			}
 		})
 	}
@@ -430,7 +430,7 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// Notes from before Notify are told at once, and those of a convolution after it: the
+// Notes from before OnNote are told at once, and those of a convolution after it: the
 // listener may use the device.
 func TestNotify(t *testing.T) {
 	d, p := newDevice(t, 1<<20)
@@ -441,7 +441,7 @@ func TestNotify(t *testing.T) {
 	}
 	convolve(1)
 	var told []string
-	d.Notify(func(sentence string) {
+	d.OnNote(func(sentence string) {
 		told = append(told, sentence)
 		if err := d.Scratch(1, func(Pointer) error { return d.Synchronize() }); err != nil {
 			t.Error(err)
@@ -455,7 +455,7 @@ func TestNotify(t *testing.T) {
 	if want := []string{"a convolution of 2 images"}; !slices.Equal(told, want) {
 		t.Errorf("then it told %q, want %q", told, want)
 	}
-	CPU().Notify(func(sentence string) { t.Errorf("the CPU told %q", sentence) })
+	CPU().OnNote(func(sentence string) { t.Errorf("the CPU told %q", sentence) })
 }
 
 func TestMemoryError(t *testing.T) {
@@ -829,10 +829,10 @@ func TestOperations(t *testing.T) {
 // What is said before anybody listens is not lost, and nothing is said twice.
 func TestSay(t *testing.T) {
 	d := New("pretence", newPretence(t, 1<<20))
-	d.Say("first")
+	d.Note("first")
 	var heard []string
-	d.Notify(func(sentence string) { heard = append(heard, sentence) })
-	d.Say("second")
+	d.OnNote(func(sentence string) { heard = append(heard, sentence) })
+	d.Note("second")
 	if want := []string{"first", "second"}; !slices.Equal(heard, want) {
 		t.Errorf("%q were heard, want %q", heard, want)
 	}

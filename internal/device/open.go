@@ -68,13 +68,13 @@ func parseName(name string) (vendor string, number int, err error) {
 func Open(name string) (*Device, error) {
 	switch name {
 	case "cpu":
-		return &Device{name: "cpu", why: "computing on the CPU, as asked for"}, nil
+		return &Device{name: "cpu", reason: "computing on the CPU, as asked for"}, nil
 	case "auto":
 		d, err := open(vendors[0], 0)
 		if err != nil {
-			return &Device{name: "cpu", why: "computing on the CPU: " + reason(err)}, nil
+			return &Device{name: "cpu", reason: "computing on the CPU: " + reason(err)}, nil
 		}
-		d.why = fmt.Sprintf("computing on %s, %s", d.name, d.Properties())
+		d.reason = fmt.Sprintf("computing on %s, %s", d.name, d.Properties())
 		return d, nil
 	}
 	vendor, number, err := parseName(name)
@@ -85,7 +85,7 @@ func Open(name string) (*Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("device %s cannot be used: %w", name, err)
 	}
-	d.why = fmt.Sprintf("computing on %s, %s, as asked for", d.name, d.Properties())
+	d.reason = fmt.Sprintf("computing on %s, %s, as asked for", d.name, d.Properties())
 	return d, nil
 }
 

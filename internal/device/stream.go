@@ -55,7 +55,7 @@ func (s *Stream) do(f func() error) error {
 			if s.device.recorder != 0 {
 				return errCaptured
 			}
-			s.device.aside = true
+			s.device.sideUsed = true
 		}
 		return f()
 	})

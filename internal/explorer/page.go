@@ -20,7 +20,7 @@
 // which for MNIST takes half of what all 256 take, or JPEG.
 //
 // From 50 000 points on, which would cover each other, those in crowded places
-// are drawn fainter (crowds.js): as many as lie over each other there are
+// are drawn fainter (density.js): as many as lie over each other there are
 // together as opaque as the logarithm of their number tells. How many these are
 // depends on the zoom, so that points near by are as strong as few are.
 //
@@ -157,7 +157,7 @@ func (p *Page) Write(w io.Writer) error {
 var files embed.FS
 
 // scripts are what runs in the page, in this order: one program in one scope.
-var scripts = []string{"data.js", "crowds.js", "render.js", "camera.js", "places.js", "images.js", "panels.js", "search.js", "select.js", "main.js"}
+var scripts = []string{"data.js", "density.js", "render.js", "camera.js", "positions.js", "images.js", "panels.js", "search.js", "select.js", "main.js"}
 
 var page = template.Must(template.ParseFS(files, "page.html"))
 

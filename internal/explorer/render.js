@@ -7,7 +7,7 @@ const vertexShader = `#version 300 es
   in vec2 from;        // positions in the view to the left and to the right
   in vec2 to;
   in vec3 colour;
-  in float crowdFrom;  // levels of crowds.js in the two views
+  in float crowdFrom;  // levels of density.js in the two views
   in float crowdTo;
   uniform float mixing;    // where between the two, from 0 to 1
   uniform vec2 size;       // of the two views
@@ -155,7 +155,7 @@ class Renderer {
     gl.uniform2f(at.zoom, (2 * frame.scale) / frame.width, (2 * frame.scale) / frame.height);
   }
 
-  /** Gives what crowds.js says of the two views, for what is drawn next. */
+  /** Gives what density.js says of the two views, for what is drawn next. */
   setCrowds(from, to) {
     const { gl } = this;
     [from.levels, to.levels].forEach((levels, k) => {

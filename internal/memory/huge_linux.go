@@ -14,10 +14,10 @@ const (
 	hugePage = 2 << 20
 )
 
-// Huge asks the system to hold a slice in huge pages where it lets programs choose:
+// UseHugePages asks the system to hold a slice in huge pages where it lets programs choose:
 // random access then causes fewer TLB misses. It is a hint, and does nothing for slices
 // of less than a few megabytes.
-func Huge[E any](x []E) {
+func UseHugePages[E any](x []E) {
 	if len(x) == 0 {
 		return
 	}

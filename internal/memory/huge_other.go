@@ -2,5 +2,5 @@
 
 package memory
 
-// Huge asks the system to hold a slice in huge pages, which not every system can be.
-func Huge[E any]([]E) {}
+// UseHugePages asks the system to hold a slice in huge pages, which not every system can be.
+func UseHugePages[E any]([]E) {}

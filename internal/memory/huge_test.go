@@ -9,9 +9,9 @@ func TestHugeKeepsWhatIsThere(t *testing.T) {
 		x[i] = int32(i)
 	}
 	for _, cut := range [][2]int{{0, len(x)}, {1, len(x) - 1}, {777, 778}, {5, 5}} {
-		Huge(x[cut[0]:cut[1]])
+		UseHugePages(x[cut[0]:cut[1]])
 	}
-	Huge([]float64(nil))
+	UseHugePages([]float64(nil))
 	for i, v := range x {
 		if v != int32(i) {
 			t.Fatalf("element %d became %d", i, v)

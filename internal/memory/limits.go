@@ -31,10 +31,10 @@ var goLimit = debug.SetMemoryLimit(-1)
 // those other than Linux do.
 func Available() (tightest Limit, ok bool) { return tightestOf(os.DirFS("/"), goLimit) }
 
-// Economize limits garbage for a run that holds at least held bytes. Unless GOMEMLIMIT is
+// LimitGarbage limits garbage for a run that holds at least held bytes. Unless GOMEMLIMIT is
 // set, the limit leaves a tenth of Available. Unless GOGC is set, a large run collects
 // garbage at 20 % of the live heap: pointer-free arrays are cheap to collect.
-func Economize(held int64) {
+func LimitGarbage(held int64) {
 	if available, ok := Available(); ok && goLimit == math.MaxInt64 {
 		debug.SetMemoryLimit(fields(os.DirFS("/"), "proc/self/status")["RssAnon"] + available.Bytes/10*9)
 	}
@@ -46,8 +46,8 @@ func Economize(held int64) {
 // tightestOf is Available by the files below root, of which some are in proc and sys.
 func tightestOf(root fs.FS, goLimit int64) (Limit, bool) {
 	const heapBlocks = 128 << 20 // address space that the heap reserves beyond what it uses
-	limits := ofGroups(root)
-	if l, ok := least(ofProcess(root)); ok {
+	limits := cgroupLimits(root)
+	if l, ok := least(processLimits(root)); ok {
 		limits = append(limits, Limit{l.Bytes - heapBlocks, l.Source})
 	}
 	if info := fields(root, "proc/meminfo"); info["MemAvailable"] > 0 {
@@ -68,9 +68,9 @@ func least(limits []Limit) (l Limit, ok bool) {
 	return l, true
 }
 
-// ofGroups returns the limits of the control groups. Caches of files do not count as used:
+// cgroupLimits returns the limits of the control groups. Caches of files do not count as used:
 // the kernel takes them back first.
-func ofGroups(root fs.FS) (limits []Limit) {
+func cgroupLimits(root fs.FS) (limits []Limit) {
 	for _, line := range lines(root, "proc/self/cgroup") {
 		parts := strings.SplitN(line, ":", 3) // number, controllers, group
 		mount, limitFile, usageFile := "sys/fs/cgroup", "memory.max", "memory.current"
@@ -93,8 +93,8 @@ func ofGroups(root fs.FS) (limits []Limit) {
 	return limits
 }
 
-// ofProcess returns the limits on what the process may map.
-func ofProcess(root fs.FS) (limits []Limit) {
+// processLimits returns the limits on what the process may map.
+func processLimits(root fs.FS) (limits []Limit) {
 	used := fields(root, "proc/self/status")
 	for _, line := range lines(root, "proc/self/limits") {
 		for _, l := range [][3]string{{"Max address space", "VmSize", "the address space (ulimit -v)"}, {"Max data size", "VmData", "memory to write to (ulimit -d)"}} {

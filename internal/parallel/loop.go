@@ -6,18 +6,18 @@ import (
 )
 
 // A Loop is For for a loop that runs many times: once its first run is over,
-// it does not allocate. Body or Seated must be set, and not changed while Run runs. A
+// it does not allocate. Body or BodyWithWorker must be set, and not changed while Run runs. A
 // Loop must not run twice at a time, and so not from its own Body.
 type Loop struct {
 	// Body handles the items [lo, hi) of one piece.
 	Body func(piece, lo, hi int)
-	// Instead of Body, Seated gets the index of the worker that handles the piece,
-	// below Seats; the caller is worker 0. A worker runs on the same core from run to
+	// Instead of Body, BodyWithWorker gets the index of the worker that handles the piece,
+	// below Workers; the caller is worker 0. A worker runs on the same core from run to
 	// run if possible, and gets the same pieces unless it is slower than the others,
 	// which then steal what it has not begun. Data kept for a worker or a piece thus
 	// stay in one core's cache.
-	Seated func(seat, piece, lo, hi int)
-	Seats  int
+	BodyWithWorker func(seat, piece, lo, hi int)
+	Workers        int
 	// Ahead says that the loop prepares what is needed later, beside loops that are
 	// waited for: it takes no more than half of the processors. Its Body should call
 	// Yield every few microseconds.
@@ -25,27 +25,27 @@ type Loop struct {
 
 	n, grain int
 	next     atomic.Int64
-	shares   []share      // of the workers
-	jobs     []job        // of the run at hand
+	ranges   []pieceRange // of the workers
+	tasks    []task       // of the run at hand
 	helpers  atomic.Int32 // that have neither finished nor been sent away
 	done     latch
 	panicked atomic.Pointer[any]
 }
 
-// A share is the range of pieces assigned to one worker; others may steal the rest.
-type share struct {
+// A pieceRange is the range of pieces assigned to one worker; others may steal the rest.
+type pieceRange struct {
 	next atomic.Int64
 	end  int64
 	_    [48]byte // keeps two shares out of one cache line
 }
 
-// Run calls Body or Seated for each piece of at most grain items out of n, as For does.
+// Run calls Body or BodyWithWorker for each piece of at most grain items out of n, as For does.
 // The calls of Body begin in the order of the pieces.
 func (l *Loop) Run(n, grain int) {
 	pieces, workers := Pieces(n, grain), runtime.GOMAXPROCS(0)
 	switch {
-	case l.Seated != nil:
-		workers = min(workers, l.Seats)
+	case l.BodyWithWorker != nil:
+		workers = min(workers, l.Workers)
 	case l.Ahead:
 		workers /= 2
 	}
@@ -58,56 +58,56 @@ func (l *Loop) Run(n, grain int) {
 		return
 	}
 	l.next.Store(0)
-	if l.Seated != nil {
-		l.share(pieces, workers)
+	if l.BodyWithWorker != nil {
+		l.divide(pieces, workers)
 	}
 	l.helpers.Store(int32(workers - 1))
-	for seat := 1; seat < workers; seat++ {
-		l.jobs = append(l.jobs, hire(l, seat))
+	for worker := 1; worker < workers; worker++ {
+		l.tasks = append(l.tasks, start(l, worker))
 	}
 	l.take(0)
-	l.dismiss()
+	l.release()
 	if r := l.panicked.Swap(nil); r != nil {
 		panic(*r)
 	}
 }
 
-// share assigns ranges of pieces to workers.
-func (l *Loop) share(pieces, seats int) {
-	for len(l.shares) < seats {
-		l.shares = append(l.shares, share{})
+// divide assigns ranges of pieces to workers.
+func (l *Loop) divide(pieces, workers int) {
+	for len(l.ranges) < workers {
+		l.ranges = append(l.ranges, pieceRange{})
 	}
-	l.shares = l.shares[:seats]
-	for seat := range l.shares {
-		s := &l.shares[seat]
-		s.next.Store(int64(seat * pieces / seats))
-		s.end = int64((seat + 1) * pieces / seats)
+	l.ranges = l.ranges[:workers]
+	for worker := range l.ranges {
+		s := &l.ranges[worker]
+		s.next.Store(int64(worker * pieces / workers))
+		s.end = int64((worker + 1) * pieces / workers)
 	}
 }
 
 // piece handles one piece.
-func (l *Loop) piece(seat, p int) {
+func (l *Loop) piece(worker, p int) {
 	lo := p * l.grain
 	hi := min(l.n, lo+l.grain)
-	if l.Seated != nil {
-		l.Seated(seat, p, lo, hi)
+	if l.BodyWithWorker != nil {
+		l.BodyWithWorker(worker, p, lo, hi)
 	} else {
 		l.Body(p, lo, hi)
 	}
 }
 
-// dismiss ends a run whose pieces have all been taken. It does not wait for helpers
+// release ends a run whose pieces have all been taken. It does not wait for helpers
 // that have not begun, because the processors have other work.
-func (l *Loop) dismiss() {
+func (l *Loop) release() {
 	working := true
-	for _, j := range l.jobs {
+	for _, j := range l.tasks {
 		if j.cancel() {
 			working = l.helpers.Add(-1) > 0
 		}
 	}
-	l.jobs = l.jobs[:0]
+	l.tasks = l.tasks[:0]
 	if working {
-		l.done.wait(stubborn)
+		l.done.wait(busyTime)
 	}
 }
 
@@ -123,25 +123,25 @@ func (l *Loop) finish() {
 func (l *Loop) fail(r any) { l.panicked.CompareAndSwap(nil, &r) }
 
 // take handles pieces until none is left.
-func (l *Loop) take(seat int) {
+func (l *Loop) take(worker int) {
 	defer func() {
 		if r := recover(); r != nil {
 			l.fail(r)
 		}
 	}()
-	if l.Seated == nil {
+	if l.BodyWithWorker == nil {
 		for {
 			p := int(l.next.Add(1)) - 1
 			if p*l.grain >= l.n {
 				return
 			}
-			l.piece(seat, p)
+			l.piece(worker, p)
 		}
 	}
-	for k := range l.shares {
-		s := &l.shares[(seat+k)%len(l.shares)]
+	for k := range l.ranges {
+		s := &l.ranges[(worker+k)%len(l.ranges)]
 		for p := s.next.Add(1) - 1; p < s.end; p = s.next.Add(1) - 1 {
-			l.piece(seat, int(p))
+			l.piece(worker, int(p))
 		}
 	}
 }

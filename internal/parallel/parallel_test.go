@@ -47,7 +47,7 @@ func TestSeats(t *testing.T) {
 		defer runtime.GOMAXPROCS(old)
 		for _, tc := range []struct{ n, grain, seats int }{{0, 4, 2}, {1, 4, 2}, {5, 4, 1}, {100, 3, 2}, {1000, 7, 3}, {1000, 7, 16}} {
 			visits, taken := make([]atomic.Int32, tc.n), make([]atomic.Int32, tc.seats)
-			l := parallel.Loop{Seats: tc.seats, Seated: func(seat, p, lo, hi int) {
+			l := parallel.Loop{Workers: tc.seats, BodyWithWorker: func(seat, p, lo, hi int) {
 				if taken[seat].Add(1) != 1 {
 					t.Errorf("%+v: seat %d is taken twice", tc, seat)
 				}

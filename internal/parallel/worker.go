@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// patience is how long a goroutine that waits keeps looking before it goes to
+	// spinTime is how long a goroutine that waits keeps looking before it goes to
 	// sleep. To wake one that sleeps takes up to 0.1 ms, as long as many a loop of
 	// a training step; while it looks it lets all others run.
-	patience = 200 * time.Microsecond
-	// stubborn is how long the caller of a loop spins without yielding: the last pieces
+	spinTime = 200 * time.Microsecond
+	// busyTime is how long the caller of a loop spins without yielding: the last pieces
 	// are about to be done, and another goroutine may take longer.
-	stubborn = 20 * time.Microsecond
-	// glances is the number of checks between two yields, which take as long.
-	glances = 64
+	busyTime = 20 * time.Microsecond
+	// checksPerYield is the number of checks between two yields, which take as long.
+	checksPerYield = 64
 )
 
 // Yield lets other goroutines run, such as one that a loop waits for. What is computed
@@ -61,8 +61,8 @@ func (l *latch) revoke(number uint64) bool {
 
 // wait returns when the latch has been opened, and closes it. For so long at first it
 // does not let other goroutines run.
-func (l *latch) wait(stubborn time.Duration) {
-	for !l.look(stubborn) {
+func (l *latch) wait(busy time.Duration) {
+	for !l.spin(busy) {
 		l.once.Do(func() { l.wake = make(chan struct{}, 1) })
 		if l.state.CompareAndSwap(closed, asleep) {
 			<-l.wake
@@ -70,20 +70,20 @@ func (l *latch) wait(stubborn time.Duration) {
 	}
 }
 
-// look closes the latch and reports whether it was opened within patience.
-func (l *latch) look(stubborn time.Duration) bool {
+// spin closes the latch and reports whether it was opened within patience.
+func (l *latch) spin(busy time.Duration) bool {
 	since := time.Now()
 	for {
-		for range glances {
+		for range checksPerYield {
 			if state := l.state.Load(); state&opened != 0 && l.state.CompareAndSwap(state, closed) {
 				return true
 			}
 		}
 		waited := time.Since(since)
-		if waited > patience {
+		if waited > spinTime {
 			return false
 		}
-		if waited > stubborn {
+		if waited > busy {
 			runtime.Gosched()
 		}
 	}
@@ -91,14 +91,14 @@ func (l *latch) look(stubborn time.Duration) bool {
 
 // A worker is a goroutine that helps with loops, one after the other.
 type worker struct {
-	loop  *Loop
-	seat  int    // in that loop
-	hires uint64 // counts the loops it was hired for; belongs to who hires it
-	ready latch
+	loop   *Loop
+	index  int    // in that loop
+	starts uint64 // counts the loops it was hired for; belongs to who hires it
+	ready  latch
 }
 
-// A job is a worker's with one loop.
-type job struct {
+// A task is a worker's with one loop.
+type task struct {
 	*worker
 	number uint64
 }
@@ -109,8 +109,8 @@ var idle struct {
 	workers []*worker
 }
 
-// hire has an idle worker, or a new one, help with a loop.
-func hire(l *Loop, seat int) job {
+// start has an idle worker, or a new one, help with a loop.
+func start(l *Loop, seat int) task {
 	idle.Lock()
 	var w *worker
 	if n := len(idle.workers); n > 0 {
@@ -122,23 +122,23 @@ func hire(l *Loop, seat int) job {
 		w = new(worker)
 		go w.work()
 	}
-	w.loop, w.seat = l, seat
-	w.hires++
-	j := job{w, w.hires}
+	w.loop, w.index = l, seat
+	w.starts++
+	j := task{w, w.starts}
 	w.ready.open(j.number)
 	return j
 }
 
 // cancel takes the loop back from a worker that has not begun with it, and tells
 // whether that was so.
-func (j job) cancel() bool {
-	if !j.ready.revoke(j.number) {
+func (t task) cancel() bool {
+	if !t.ready.revoke(t.number) {
 		return false
 	}
-	j.loop = nil // what it computes with need not stay in memory
+	t.loop = nil // what it computes with need not stay in memory
 	idle.Lock()
 	defer idle.Unlock()
-	idle.workers = append(idle.workers, j.worker)
+	idle.workers = append(idle.workers, t.worker)
 	return true
 }
 
@@ -164,7 +164,7 @@ func (w *worker) help(l *Loop) (wanted bool) {
 		}
 		l.finish()
 	}()
-	l.take(w.seat)
+	l.take(w.index)
 	ended = false
 	idle.Lock()
 	defer idle.Unlock()

@@ -3,18 +3,18 @@ package simd
 import "math"
 
 const (
-	// QuadHeads is the number of heads that the dense kernels take at once,
+	// BlockHeads is the number of heads that the dense kernels take at once,
 	// and MinDenseWidth and MaxDenseWidth are the widths of the embeddings that
 	// they know.
-	QuadHeads     = 4
+	BlockHeads    = 4
 	MinDenseWidth = 2
 	MaxDenseWidth = 3
 	// Lanes is how many numbers a mask or a slot of sums has.
 	Lanes = lanes
 )
 
-// A Stretch is a run of columns that a quad meets.
-type Stretch struct {
+// A ColumnRange is a run of columns that a quad meets.
+type ColumnRange struct {
 	// First is the number of the first column, and N that of columns, a
 	// multiple of Lanes.
 	First, N int
@@ -26,18 +26,18 @@ type Stretch struct {
 }
 
 // Masks are those of four heads.
-type Masks [QuadHeads * lanes]int32
+type Masks [BlockHeads * lanes]int32
 
-// A Quad is four heads that meet stretches of columns. These are rows of an
+// A HeadBlock is four heads that meet stretches of columns. These are rows of an
 // embedding of d coordinates, MinDenseWidth ≤ d ≤ MaxDenseWidth, that lie in planes,
 // coordinate k of all columns in one run of memory.
-type Quad[T Float] struct {
+type HeadBlock[T Float] struct {
 	D int
 	// Columns [d, Stride] are the planes: coordinate k of column j is
 	// Columns[k·Stride+j].
-	Columns   []T
-	Stride    int
-	Stretches []Stretch
+	Columns []T
+	Stride  int
+	Ranges  []ColumnRange
 	// Heads [4, d] are the heads' coordinates, row after row.
 	Heads []T
 	// Most is at least 1 + the largest squared distance between a head and a
@@ -58,12 +58,12 @@ type Quad[T Float] struct {
 }
 
 // Fresh makes the sums of a quad's heads zero, and the loss if state is set.
-func (q *Quad[T]) Fresh(state bool) {
-	clear(q.Sums)
+func (b *HeadBlock[T]) Fresh(state bool) {
+	clear(b.Sums)
 	if state {
-		clear(q.State)
+		clear(b.State)
 		for i := range lanes {
-			q.State[i] = 1
+			b.State[i] = 1
 		}
 	}
 }
@@ -72,13 +72,13 @@ func (q *Quad[T]) Fresh(state bool) {
 // with respect to log c: the loss is Σ log of the first Lanes numbers plus
 // log 2 times the sum of the next, and the derivative is minus the sum of the
 // last.
-func (q *Quad[T]) Sum() (sum Sum) {
+func (b *HeadBlock[T]) Sum() (sum Sum) {
 	var bits float64
 	product := 1.0
 	for i := range lanes {
-		product *= float64(q.State[i])
-		bits += float64(q.State[lanes+i])
-		sum.DTheta -= float64(q.State[2*lanes+i])
+		product *= float64(b.State[i])
+		bits += float64(b.State[lanes+i])
+		sum.DTheta -= float64(b.State[2*lanes+i])
 	}
 	sum.Loss = math.Log(product) + math.Ln2*bits
 	return sum
@@ -95,11 +95,11 @@ const largest = 1e38
 // weight of a pair is minus the derivative with respect to x. Where the
 // argument of the logarithm is below the clamp, the loss is that of the clamp
 // and the weight zero.
-func DenseNeg[T Float](q *Quad[T], c T, bound Bound[T]) {
-	f, ok := any(q).(*Quad[float32])
+func DenseNeg[T Float](q *HeadBlock[T], c T, bound Bound[T]) {
+	f, ok := any(q).(*HeadBlock[float32])
 	factor, limit := float64(1+1/c), float64(bound.limit)
 	most := float64(q.Most) * (1 + float64(c)*float64(q.Most))
-	if !ok || !vectors() || !(most <= largest) || math.IsInf(factor, 1) || math.Pow(min(factor, limit), QuadHeads) > largest {
+	if !ok || !vectors() || !(most <= largest) || math.IsInf(factor, 1) || math.Pow(min(factor, limit), BlockHeads) > largest {
 		denseNeg(q, c, bound)
 		return
 	}
@@ -108,8 +108,8 @@ func DenseNeg[T Float](q *Quad[T], c T, bound Bound[T]) {
 }
 
 // DenseUMAP is DenseNeg for UMAP's loss, −log(1−q) = log(1+1/x).
-func DenseUMAP[T Float](q *Quad[T], bound Bound[T]) {
-	f, ok := any(q).(*Quad[float32])
+func DenseUMAP[T Float](q *HeadBlock[T], bound Bound[T]) {
+	f, ok := any(q).(*HeadBlock[float32])
 	limit, most := float64(bound.limit), float64(q.Most)*float64(q.Most)
 	if !ok || !vectors() || !(most <= largest) {
 		denseUMAP(q, bound)
@@ -122,8 +122,8 @@ func DenseUMAP[T Float](q *Quad[T], bound Bound[T]) {
 // of the pairs' similarities q = 1/(1+x) to squares [4, width], where At of the
 // stretches says, 0 for pairs that do not meet or are clamped, and adds up in
 // Sums the similarities and q²·(column − head).
-func DenseTotals[T Float](q *Quad[T], squares []T, width int, bound Bound[T]) {
-	f, ok := any(q).(*Quad[float32])
+func DenseTotals[T Float](q *HeadBlock[T], squares []T, width int, bound Bound[T]) {
+	f, ok := any(q).(*HeadBlock[float32])
 	most := float64(q.Most)
 	if !ok || !vectors() || !(most <= largest) {
 		denseTotals(q, squares, width, bound.Clamp())
@@ -133,16 +133,16 @@ func DenseTotals[T Float](q *Quad[T], squares []T, width int, bound Bound[T]) {
 	denseTotalsVector(f, any(squares).([]float32), width, float32(bound.Clamp()), careful)
 }
 
-// DenseSpread is the second half, for any number of heads: it multiplies the
+// DenseScatter is the second half, for any number of heads: it multiplies the
 // squares [heads, width] of n columns, a multiple of Lanes, from the left by
 // coefficients [heads, 1+d], transposed, and adds the result to the 1+d planes
 // of out, stride apart.
-func DenseSpread[T Float](out []T, d, n, stride int, squares []T, width int, coefficients []T) {
+func DenseScatter[T Float](out []T, d, n, stride int, squares []T, width int, coefficients []T) {
 	if f, ok := float32s(out); ok {
-		denseSpreadVector(f, d, n, stride, any(squares).([]float32), width, any(coefficients).([]float32))
+		denseScatterVector(f, d, n, stride, any(squares).([]float32), width, any(coefficients).([]float32))
 		return
 	}
-	denseSpread(out, d, n, stride, squares, width, coefficients)
+	denseScatter(out, d, n, stride, squares, width, coefficients)
 }
 
 // Fold adds up the Lanes numbers of each of the slots in src, [len(dst), Lanes].
@@ -224,27 +224,27 @@ func Extents[T Float](least, most, sum, src []T, d int) {
 // The portable forms go over the pairs of a quad one by one.
 
 // differences writes column − head to x, [d], and returns the sum of its squares.
-func (q *Quad[T]) differences(x []T, head, column int) (d2 T) {
+func (b *HeadBlock[T]) differences(x []T, head, column int) (d2 T) {
 	for k := range x {
-		x[k] = q.Columns[k*q.Stride+column] - q.Heads[head*q.D+k]
+		x[k] = b.Columns[k*b.Stride+column] - b.Heads[head*b.D+k]
 		d2 += x[k] * x[k]
 	}
 	return d2
 }
 
 // pull adds weight times the difference x to the sums of both ends.
-func (q *Quad[T]) pull(head, column int, x []T, weight T) {
+func (b *HeadBlock[T]) pull(head, column int, x []T, weight T) {
 	for k, v := range x {
-		q.Sums[(head*q.D+k)*lanes+column%lanes] += weight * v
-		q.Gradient[k*q.Stride+column] += weight * v
+		b.Sums[(head*b.D+k)*lanes+column%lanes] += weight * v
+		b.Gradient[k*b.Stride+column] += weight * v
 	}
 }
 
-func denseNeg[T Float](q *Quad[T], c T, bound Bound[T]) {
+func denseNeg[T Float](q *HeadBlock[T], c T, bound Bound[T]) {
 	var buffer [MaxDenseWidth]T
 	x := buffer[:q.D]
-	for _, s := range q.Stretches {
-		for i := range QuadHeads * s.N {
+	for _, s := range q.Ranges {
+		for i := range BlockHeads * s.N {
 			h, j := i/s.N, i%s.N
 			if s.Masks[h*lanes+j%lanes] == 0 {
 				continue
@@ -264,11 +264,11 @@ func denseNeg[T Float](q *Quad[T], c T, bound Bound[T]) {
 	}
 }
 
-func denseUMAP[T Float](q *Quad[T], bound Bound[T]) {
+func denseUMAP[T Float](q *HeadBlock[T], bound Bound[T]) {
 	var buffer [MaxDenseWidth]T
 	x := buffer[:q.D]
-	for _, s := range q.Stretches {
-		for i := range QuadHeads * s.N {
+	for _, s := range q.Ranges {
+		for i := range BlockHeads * s.N {
 			h, j := i/s.N, i%s.N
 			if s.Masks[h*lanes+j%lanes] == 0 {
 				continue
@@ -286,12 +286,12 @@ func denseUMAP[T Float](q *Quad[T], bound Bound[T]) {
 	}
 }
 
-func denseTotals[T Float](q *Quad[T], squares []T, width int, clamp T) {
+func denseTotals[T Float](q *HeadBlock[T], squares []T, width int, clamp T) {
 	var buffer [MaxDenseWidth]T
 	x := buffer[:q.D]
 	slots := q.D + 1
-	for _, s := range q.Stretches {
-		for i := range QuadHeads * s.N {
+	for _, s := range q.Ranges {
+		for i := range BlockHeads * s.N {
 			h, j := i/s.N, i%s.N
 			square := &squares[h*width+s.At+j]
 			*square = 0
@@ -312,7 +312,7 @@ func denseTotals[T Float](q *Quad[T], squares []T, width int, clamp T) {
 	}
 }
 
-func denseSpread[T Float](out []T, d, n, stride int, squares []T, width int, coefficients []T) {
+func denseScatter[T Float](out []T, d, n, stride int, squares []T, width int, coefficients []T) {
 	for h := range len(coefficients) / (1 + d) {
 		row := squares[h*width : h*width+n]
 		for k := range 1 + d {

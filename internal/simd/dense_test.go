@@ -11,23 +11,23 @@ import (
 
 // newQuad returns four heads and n columns at random, in float32 and float64.
 // Some columns lie where a head is.
-func newQuad(d, n int, seed uint64, withTotals bool) (*Quad[float32], *Quad[float64]) {
+func newQuad(d, n int, seed uint64, withTotals bool) (*HeadBlock[float32], *HeadBlock[float64]) {
 	s := rng.New(seed, rng.Sample)
 	stride := n + 5
 	slots := d
 	if withTotals {
 		slots++
 	}
-	a := &Quad[float32]{D: d, Stride: stride, Most: 1e4,
-		Columns: make([]float32, d*stride), Heads: make([]float32, QuadHeads*d),
-		Sums: make([]float32, QuadHeads*slots*Lanes), Gradient: make([]float32, d*stride), State: make([]float32, 3*Lanes)}
+	a := &HeadBlock[float32]{D: d, Stride: stride, Most: 1e4,
+		Columns: make([]float32, d*stride), Heads: make([]float32, BlockHeads*d),
+		Sums: make([]float32, BlockHeads*slots*Lanes), Gradient: make([]float32, d*stride), State: make([]float32, 3*Lanes)}
 	for i := range a.Columns {
 		a.Columns[i] = float32(3 * s.Normal())
 	}
 	for i := range a.Heads {
 		a.Heads[i] = float32(3 * s.Normal())
 	}
-	for h := range QuadHeads {
+	for h := range BlockHeads {
 		if j := s.IntN(n); h > 0 {
 			for k := range d {
 				a.Columns[k*stride+j] = a.Heads[h*d+k]
@@ -42,8 +42,8 @@ func newQuad(d, n int, seed uint64, withTotals bool) (*Quad[float32], *Quad[floa
 		some[i] = -int32(min(1, s.IntN(5)))
 	}
 	first := n / 2 / Lanes * Lanes
-	a.Stretches = []Stretch{{First: 0, N: first, At: n - first, Masks: all}, {First: first, N: n - first, At: 0, Masks: some}}
-	b := &Quad[float64]{D: d, Stride: stride, Stretches: a.Stretches, Most: 1e4, Columns: widen(a.Columns), Heads: widen(a.Heads),
+	a.Ranges = []ColumnRange{{First: 0, N: first, At: n - first, Masks: all}, {First: first, N: n - first, At: 0, Masks: some}}
+	b := &HeadBlock[float64]{D: d, Stride: stride, Ranges: a.Ranges, Most: 1e4, Columns: widen(a.Columns), Heads: widen(a.Heads),
 		Sums: widen(a.Sums), Gradient: widen(a.Gradient), State: widen(a.State)}
 	a.Fresh(true)
 	b.Fresh(true)
@@ -88,13 +88,13 @@ func TestDenseKernels(t *testing.T) {
 					bound32 := BoundOf[float32](clamp)
 					bound64 := Bound[float64]{float64(bound32.limit), bound32.log}
 					for name, f := range map[string]struct {
-						single func(q *Quad[float32])
-						double func(q *Quad[float64])
+						single func(q *HeadBlock[float32])
+						double func(q *HeadBlock[float64])
 					}{
-						"neg 1":    {func(q *Quad[float32]) { DenseNeg(q, 1, bound32) }, func(q *Quad[float64]) { DenseNeg(q, 1, bound64) }},
-						"neg 1e-3": {func(q *Quad[float32]) { DenseNeg(q, 1e-3, bound32) }, func(q *Quad[float64]) { DenseNeg(q, float64(float32(1e-3)), bound64) }},
-						"neg 400":  {func(q *Quad[float32]) { DenseNeg(q, 400, bound32) }, func(q *Quad[float64]) { DenseNeg(q, 400, bound64) }},
-						"umap":     {func(q *Quad[float32]) { DenseUMAP(q, bound32) }, func(q *Quad[float64]) { DenseUMAP(q, bound64) }},
+						"neg 1":    {func(q *HeadBlock[float32]) { DenseNeg(q, 1, bound32) }, func(q *HeadBlock[float64]) { DenseNeg(q, 1, bound64) }},
+						"neg 1e-3": {func(q *HeadBlock[float32]) { DenseNeg(q, 1e-3, bound32) }, func(q *HeadBlock[float64]) { DenseNeg(q, float64(float32(1e-3)), bound64) }},
+						"neg 400":  {func(q *HeadBlock[float32]) { DenseNeg(q, 400, bound32) }, func(q *HeadBlock[float64]) { DenseNeg(q, 400, bound64) }},
+						"umap":     {func(q *HeadBlock[float32]) { DenseUMAP(q, bound32) }, func(q *HeadBlock[float64]) { DenseUMAP(q, bound64) }},
 					} {
 						if name == "umap" && clamp == 0 {
 							continue // what is added up then is of the order of 1/clamp
@@ -114,15 +114,15 @@ func TestDenseKernels(t *testing.T) {
 
 					a, b := newQuad(d, n, uint64(n+d), true)
 					width := n + 3
-					squares32, squares64 := make([]float32, QuadHeads*width), make([]float64, QuadHeads*width)
+					squares32, squares64 := make([]float32, BlockHeads*width), make([]float64, BlockHeads*width)
 					out32, out64 := make([]float32, (1+d)*a.Stride), make([]float64, (1+d)*a.Stride)
-					coefficients, _ := draw(QuadHeads*(1+d), 3, (*rng.Stream).Normal)
+					coefficients, _ := draw(BlockHeads*(1+d), 3, (*rng.Stream).Normal)
 					for _, most := range []float32{1e4, 1e12} {
 						a.Most = most
 						DenseTotals(a, squares32, width, bound32)
 						DenseTotals(b, squares64, width, bound64)
-						DenseSpread(out32, d, n, a.Stride, squares32, width, coefficients)
-						DenseSpread(out64, d, n, a.Stride, squares64, width, widen(coefficients))
+						DenseScatter(out32, d, n, a.Stride, squares32, width, coefficients)
+						DenseScatter(out64, d, n, a.Stride, squares64, width, widen(coefficients))
 					}
 					what := fmt.Sprintf("infonce d=%d n=%d clamp=%g", d, n, clamp)
 					near(t, what+" squares", squares32, squares64, 1e-6)
@@ -188,16 +188,16 @@ func TestFinishingKernels(t *testing.T) {
 // A number that is none shows in what is added up, whatever the form.
 func TestDenseKernelsKeepNaN(t *testing.T) {
 	forms(t, func(t *testing.T) {
-		for name, f := range map[string]func(q *Quad[float32]){
-			"neg":  func(q *Quad[float32]) { DenseNeg(q, 1, BoundOf[float32](1e-10)) },
-			"umap": func(q *Quad[float32]) { DenseUMAP(q, BoundOf[float32](1e-10)) },
-			"infonce": func(q *Quad[float32]) {
-				DenseTotals(q, make([]float32, QuadHeads*q.Stride), q.Stride, BoundOf[float32](1e-10))
+		for name, f := range map[string]func(q *HeadBlock[float32]){
+			"neg":  func(q *HeadBlock[float32]) { DenseNeg(q, 1, BoundOf[float32](1e-10)) },
+			"umap": func(q *HeadBlock[float32]) { DenseUMAP(q, BoundOf[float32](1e-10)) },
+			"infonce": func(q *HeadBlock[float32]) {
+				DenseTotals(q, make([]float32, BlockHeads*q.Stride), q.Stride, BoundOf[float32](1e-10))
 			},
 		} {
 			q, _ := newQuad(2, 32, 1, name == "infonce")
 			q.Columns[7] = float32(math.NaN())
-			q.Stretches[1].Masks = q.Stretches[0].Masks
+			q.Ranges[1].Masks = q.Ranges[0].Masks
 			f(q)
 			if !slices.ContainsFunc(fold(q.Sums), func(v float32) bool { return v != v }) {
 				t.Errorf("%s: the sums do not show it: %v", name, fold(q.Sums))
@@ -210,7 +210,7 @@ func BenchmarkDense(b *testing.B) {
 	const n, width = 2048, 2048
 	for d := MinDenseWidth; d <= MaxDenseWidth; d++ {
 		q, _ := newQuad(d, n, 1, true)
-		q.Stretches[1].Masks = q.Stretches[0].Masks
+		q.Ranges[1].Masks = q.Ranges[0].Masks
 		bound := BoundOf[float32](1e-10)
 		squares, out := make([]float32, 16*width), make([]float32, (1+d)*q.Stride)
 		coefficients := make([]float32, 16*(1+d))
@@ -218,14 +218,14 @@ func BenchmarkDense(b *testing.B) {
 			"neg":    func() { DenseNeg(q, 1, bound) },
 			"umap":   func() { DenseUMAP(q, bound) },
 			"totals": func() { DenseTotals(q, squares, width, bound) },
-			"spread": func() { DenseSpread(out, d, n, q.Stride, squares, width, coefficients) },
+			"spread": func() { DenseScatter(out, d, n, q.Stride, squares, width, coefficients) },
 		} {
 			b.Run(fmt.Sprintf("%s/d=%d", name, d), func(b *testing.B) {
 				for range b.N {
 					q.Fresh(true)
 					f()
 				}
-				heads := QuadHeads
+				heads := BlockHeads
 				if name == "spread" {
 					heads = 16
 				}

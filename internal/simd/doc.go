@@ -20,7 +20,7 @@
 // safe; the vector forms check nothing, and with a wrong index read or write anywhere.
 // Indices are checked once, where they come in, mostly by MaxUint32:
 //
-//   - the tails of Pairs2, Spread2, Pairs, Spread, Products and SpreadProducts are the
+//   - the tails of Pairs2, ScatterGradient2, Pairs, ScatterGradient, Products and ScatterProductGradient are the
 //     negatives of a batch, which the operation of op.Contrastive checks when it runs,
 //     and the tails of its edges, rows b+i of features that have at least 2b rows by
 //     their shape;

@@ -6,7 +6,7 @@ import (
 
 // Pairs computes the squared distance of each pair k of row head+k of
 // features and row tails[k]; features is [n, d], row after row. It is Pairs2
-// for any d, without the differences, which Spread computes again.
+// for any d, without the differences, which ScatterGradient computes again.
 func Pairs[T Float](d2, features []T, d, head int, tails []int32) {
 	for k, t := range tails {
 		h, o := row(features, d, head+k), row(features, d, int(t))
@@ -18,9 +18,9 @@ func Pairs[T Float](d2, features []T, d, head int, tails []int32) {
 	}
 }
 
-// Spread adds the gradient of each pair to its ends: 2·g[k]·(head − tail) to
+// ScatterGradient adds the gradient of each pair to its ends: 2·g[k]·(head − tail) to
 // row head+k of grad and the opposite to row tails[k].
-func Spread[T Float](grad, features, g []T, d, head int, tails []int32) {
+func ScatterGradient[T Float](grad, features, g []T, d, head int, tails []int32) {
 	for k, t := range tails {
 		h, o := row(features, d, head+k), row(features, d, int(t))
 		gh, gt := row(grad, d, head+k), row(grad, d, int(t))
@@ -45,10 +45,10 @@ func Products[T Float](x, features []T, d, head int, tails []int32, scale T) {
 	}
 }
 
-// SpreadProducts adds the gradient of each pair's scaled inner product to its
+// ScatterProductGradient adds the gradient of each pair's scaled inner product to its
 // ends: scale·g[k]·tail to row head+k of grad and scale·g[k]·head to row
 // tails[k].
-func SpreadProducts[T Float](grad, features, g []T, d, head int, tails []int32, scale T) {
+func ScatterProductGradient[T Float](grad, features, g []T, d, head int, tails []int32, scale T) {
 	for k, t := range tails {
 		h, o := row(features, d, head+k), row(features, d, int(t))
 		gh, gt := row(grad, d, head+k), row(grad, d, int(t))

@@ -41,15 +41,15 @@ func TestDenseKernelsStayWithinTheirArrays(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		for d := MinDenseWidth; d <= MaxDenseWidth; d++ {
 			for _, n := range []int{16, 48, 272} {
-				const slots = QuadHeads * (MaxDenseWidth + 1) * Lanes
-				q := &Quad[float32]{D: d, Columns: guarded(t, d*(n+7), before), Stride: n + 7, Heads: guarded(t, QuadHeads*d, before),
+				const slots = BlockHeads * (MaxDenseWidth + 1) * Lanes
+				q := &HeadBlock[float32]{D: d, Columns: guarded(t, d*(n+7), before), Stride: n + 7, Heads: guarded(t, BlockHeads*d, before),
 					Sums: guarded(t, slots, before), Gradient: guarded(t, d*(n+7), before), State: guarded(t, 3*Lanes, before)}
-				squares, out := guarded(t, QuadHeads*n, before), guarded(t, (1+d)*(n+7), before)
-				coefficients, folded := guarded(t, QuadHeads*(1+d), before), guarded(t, slots/Lanes, before)
+				squares, out := guarded(t, BlockHeads*n, before), guarded(t, (1+d)*(n+7), before)
+				coefficients, folded := guarded(t, BlockHeads*(1+d), before), guarded(t, slots/Lanes, before)
 				corners, rows := guarded(t, 3*d*Lanes, before), guarded(t, n*d, before)
 				forms(t, func(*testing.T) {
 					for _, first := range []int{0, 1, 7} {
-						q.Stretches = []Stretch{{First: first, N: n, Masks: masks}}
+						q.Ranges = []ColumnRange{{First: first, N: n, Masks: masks}}
 						for _, most := range []float32{10, 1e12} {
 							q.Most = most
 							q.Fresh(true)
@@ -57,7 +57,7 @@ func TestDenseKernelsStayWithinTheirArrays(t *testing.T) {
 							DenseUMAP(q, bound)
 							DenseTotals(q, squares, n, bound)
 						}
-						DenseSpread(out[first:], d, n, n+7, squares, n, coefficients)
+						DenseScatter(out[first:], d, n, n+7, squares, n, coefficients)
 					}
 					Fold(folded, q.Sums)
 					Extents(corners[:d*Lanes], corners[d*Lanes:2*d*Lanes], corners[2*d*Lanes:], rows, d)

@@ -170,9 +170,9 @@ DATA odd<>+56(SB)/4, $0x0000001d
 DATA odd<>+60(SB)/4, $0x0000001f
 GLOBL odd<>(SB), RODATA|NOPTR, $64
 
-// func spread2Vector(grad []float32, hx []float32, hy []float32, g []float32, dx []float32, dy []float32, tails []int32)
+// func scatterGradient2Vector(grad []float32, hx []float32, hy []float32, g []float32, dx []float32, dy []float32, tails []int32)
 // Requires: AVX, AVX512F
-TEXT ·spread2Vector(SB), NOSPLIT, $0-168
+TEXT ·scatterGradient2Vector(SB), NOSPLIT, $0-168
 	CMPQ ·current+0(SB), $0x02
 	JNE  formAVX2
 	MOVQ grad_base+0(FP), AX
@@ -9600,9 +9600,9 @@ pass3_doneAVX2:
 	VZEROUPPER
 	RET
 
-// func denseSpread2Vector(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
+// func denseScatter2Vector(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
 // Requires: AVX, AVX512F, FMA3
-TEXT ·denseSpread2Vector(SB), NOSPLIT, $0-96
+TEXT ·denseScatter2Vector(SB), NOSPLIT, $0-96
 	CMPQ ·current+0(SB), $0x02
 	JNE  formAVX2
 	MOVQ n+24(FP), AX
@@ -13042,9 +13042,9 @@ pass3_doneAVX2:
 	VZEROUPPER
 	RET
 
-// func denseSpread3Vector(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
+// func denseScatter3Vector(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
 // Requires: AVX, AVX512F, FMA3
-TEXT ·denseSpread3Vector(SB), NOSPLIT, $0-96
+TEXT ·denseScatter3Vector(SB), NOSPLIT, $0-96
 	CMPQ ·current+0(SB), $0x02
 	JNE  formAVX2
 	MOVQ n+24(FP), AX

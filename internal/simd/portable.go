@@ -29,7 +29,7 @@ func pairs2[T Float](d2, dx, dy, features []T, head int, tails []int32) {
 	}
 }
 
-func spread2[T Float](grad, hx, hy, g, dx, dy []T, tails []int32) {
+func scatterGradient2[T Float](grad, hx, hy, g, dx, dy []T, tails []int32) {
 	for k, t := range tails {
 		px, py := 2*g[k]*dx[k], 2*g[k]*dy[k]
 		hx[k] += px

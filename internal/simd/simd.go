@@ -56,19 +56,19 @@ func Pairs2[T Float](d2, dx, dy, features []T, head int, tails []int32) {
 	pairs2(d2, dx, dy, features, head, tails)
 }
 
-// Spread2 adds the gradient of each pair to its ends. With g[k] the derivative
+// ScatterGradient2 adds the gradient of each pair to its ends. With g[k] the derivative
 // of the loss with respect to the pair's squared distance, the head's sums
 // hx[k], hy[k] get 2·g·dx and 2·g·dy, and row tails[k] of grad, [n, 2], the
 // opposite. Tails are visited in order.
-func Spread2[T Float](grad, hx, hy, g, dx, dy []T, tails []int32) {
+func ScatterGradient2[T Float](grad, hx, hy, g, dx, dy []T, tails []int32) {
 	n := len(tails)
 	if f, ok := float32s(grad); ok && n >= lanes {
 		whole := n - n%lanes
-		spread2Vector(f, any(hx).([]float32), any(hy).([]float32), any(g).([]float32)[:whole],
+		scatterGradient2Vector(f, any(hx).([]float32), any(hy).([]float32), any(g).([]float32)[:whole],
 			any(dx).([]float32), any(dy).([]float32), tails)
 		hx, hy, g, dx, dy, tails = hx[whole:], hy[whole:], g[whole:], dx[whole:], dy[whole:], tails[whole:]
 	}
-	spread2(grad, hx, hy, g, dx, dy, tails)
+	scatterGradient2(grad, hx, hy, g, dx, dy, tails)
 }
 
 // NegPositive replaces squared distances x of positive pairs by the derivative

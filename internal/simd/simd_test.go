@@ -208,8 +208,8 @@ func TestPairsAndSpread(t *testing.T) {
 			g32, g64 := draw(n, 2, func(s *rng.Stream) float64 { return s.Normal() })
 			grad32, grad64 := make([]float32, 2*rows), make([]float64, 2*rows)
 			for range 2 { // the head's sums go on from what they hold
-				Spread2(grad32, v32[3], v32[4], g32, v32[1], v32[2], tails)
-				Spread2(grad64, v64[3], v64[4], g64, v64[1], v64[2], tails)
+				ScatterGradient2(grad32, v32[3], v32[4], g32, v32[1], v32[2], tails)
+				ScatterGradient2(grad64, v64[3], v64[4], g64, v64[1], v64[2], tails)
 			}
 			for k := range tails {
 				if math.Abs(float64(v32[3][k])-v64[3][k]) > 1e-4 || math.Abs(float64(v32[4][k])-v64[4][k]) > 1e-4 {
@@ -444,7 +444,7 @@ func BenchmarkKernels(b *testing.B) {
 			run  func()
 		}{
 			{"Pairs2", func() { Pairs2(v[0], v[1], v[2], features, 0, tails) }},
-			{"Spread2", func() { Spread2(grad, v[3], v[4], v[0], v[1], v[2], tails) }},
+			{"Spread2", func() { ScatterGradient2(grad, v[3], v[4], v[0], v[1], v[2], tails) }},
 			{"NegPositive", func() { copy(work, x); NegPositive(work, 1, limit) }},
 			{"NegNegative", func() { copy(work, x); NegNegative(work, 1, limit) }},
 			{"UMAPNegative", func() { copy(work, x); UMAPNegative(work, limit) }},

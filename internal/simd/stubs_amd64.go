@@ -7,8 +7,8 @@ package simd
 // pairs2Vector is the vector form of pairs2.
 func pairs2Vector(d2 []float32, dx []float32, dy []float32, features []float32, head int, tails []int32)
 
-// spread2Vector is the vector form of spread2.
-func spread2Vector(grad []float32, hx []float32, hy []float32, g []float32, dx []float32, dy []float32, tails []int32)
+// scatterGradient2Vector is the vector form of scatterGradient2.
+func scatterGradient2Vector(grad []float32, hx []float32, hy []float32, g []float32, dx []float32, dy []float32, tails []int32)
 
 // negPositiveVector is the vector form of negPositive.
 func negPositiveVector(x []float32, c float32, limit float32, logLimit float32) (loss float32, dTheta float32)
@@ -157,8 +157,8 @@ func denseUMAPCareful2Vector(columns []float32, gradient []float32, stride int, 
 // denseTotalsCareful2Vector is a vector form of denseTotals for d = 2.
 func denseTotalsCareful2Vector(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
 
-// denseSpread2Vector is the vector form of denseSpread for d = 2.
-func denseSpread2Vector(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
+// denseScatter2Vector is the vector form of denseScatter for d = 2.
+func denseScatter2Vector(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
 
 // extents2Vector is the vector form of extents for d = 2.
 func extents2Vector(least []float32, most []float32, sum []float32, src []float32)
@@ -181,8 +181,8 @@ func denseUMAPCareful3Vector(columns []float32, gradient []float32, stride int, 
 // denseTotalsCareful3Vector is a vector form of denseTotals for d = 3.
 func denseTotalsCareful3Vector(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
 
-// denseSpread3Vector is the vector form of denseSpread for d = 3.
-func denseSpread3Vector(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
+// denseScatter3Vector is the vector form of denseScatter for d = 3.
+func denseScatter3Vector(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
 
 // extents3Vector is the vector form of extents for d = 3.
 func extents3Vector(least []float32, most []float32, sum []float32, src []float32)

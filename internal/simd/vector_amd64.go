@@ -62,14 +62,14 @@ type (
 	totalsKernel = func(columns []float32, stride int, stretches *byte, count int, heads, sums, squares []float32, width int, clamp float32)
 )
 
-// The assembly knows the layout of a Stretch, and the number of a set: others do not compile.
+// The assembly knows the layout of a ColumnRange, and the number of a set: others do not compile.
 var (
 	_ = [1]struct{}{}[AVX512-2]
-	_ = [1]struct{}{}[unsafe.Sizeof(Stretch{})-32]
-	_ = [1]struct{}{}[unsafe.Offsetof(Stretch{}.First)]
-	_ = [1]struct{}{}[unsafe.Offsetof(Stretch{}.N)-8]
-	_ = [1]struct{}{}[unsafe.Offsetof(Stretch{}.At)-16]
-	_ = [1]struct{}{}[unsafe.Offsetof(Stretch{}.Masks)-24]
+	_ = [1]struct{}{}[unsafe.Sizeof(ColumnRange{})-32]
+	_ = [1]struct{}{}[unsafe.Offsetof(ColumnRange{}.First)]
+	_ = [1]struct{}{}[unsafe.Offsetof(ColumnRange{}.N)-8]
+	_ = [1]struct{}{}[unsafe.Offsetof(ColumnRange{}.At)-16]
+	_ = [1]struct{}{}[unsafe.Offsetof(ColumnRange{}.Masks)-24]
 )
 
 const denseWidths = MaxDenseWidth - MinDenseWidth + 1
@@ -80,12 +80,12 @@ var (
 	denseNegs      = [2][denseWidths]negKernel{{denseNeg2Vector, denseNeg3Vector}, {denseNegCareful2Vector, denseNegCareful3Vector}}
 	denseUMAPs     = [2][denseWidths]umapKernel{{denseUMAP2Vector, denseUMAP3Vector}, {denseUMAPCareful2Vector, denseUMAPCareful3Vector}}
 	denseTotalsOf  = [2][denseWidths]totalsKernel{{denseTotals2Vector, denseTotals3Vector}, {denseTotalsCareful2Vector, denseTotalsCareful3Vector}}
-	denseSpreads   = [denseWidths]func(out []float32, n, stride int, squares []float32, width int, coefficients []float32){denseSpread2Vector, denseSpread3Vector}
+	denseSpreads   = [denseWidths]func(out []float32, n, stride int, squares []float32, width int, coefficients []float32){denseScatter2Vector, denseScatter3Vector}
 	extentsByWidth = [denseWidths]func(least, most, sum, src []float32){extents2Vector, extents3Vector}
 )
 
-// stretches returns where the stretches are, as the kernels take it.
-func (q *Quad[T]) stretches() *byte { return (*byte)(unsafe.Pointer(unsafe.SliceData(q.Stretches))) }
+// eachRange returns where the stretches are, as the kernels take it.
+func (b *HeadBlock[T]) eachRange() *byte { return (*byte)(unsafe.Pointer(unsafe.SliceData(b.Ranges))) }
 
 func variant(careful bool) int {
 	if careful {
@@ -94,19 +94,19 @@ func variant(careful bool) int {
 	return 0
 }
 
-func denseNegVector(q *Quad[float32], careful bool) {
-	denseNegs[variant(careful)][q.D-MinDenseWidth](q.Columns, q.Gradient, q.Stride, q.stretches(), len(q.Stretches), q.Heads, q.Sums, q.State, q.constants[:])
+func denseNegVector(q *HeadBlock[float32], careful bool) {
+	denseNegs[variant(careful)][q.D-MinDenseWidth](q.Columns, q.Gradient, q.Stride, q.eachRange(), len(q.Ranges), q.Heads, q.Sums, q.State, q.constants[:])
 }
 
-func denseUMAPVector(q *Quad[float32], least float32, careful bool) {
-	denseUMAPs[variant(careful)][q.D-MinDenseWidth](q.Columns, q.Gradient, q.Stride, q.stretches(), len(q.Stretches), q.Heads, q.Sums, q.State, least)
+func denseUMAPVector(q *HeadBlock[float32], least float32, careful bool) {
+	denseUMAPs[variant(careful)][q.D-MinDenseWidth](q.Columns, q.Gradient, q.Stride, q.eachRange(), len(q.Ranges), q.Heads, q.Sums, q.State, least)
 }
 
-func denseTotalsVector(q *Quad[float32], squares []float32, width int, clamp float32, careful bool) {
-	denseTotalsOf[variant(careful)][q.D-MinDenseWidth](q.Columns, q.Stride, q.stretches(), len(q.Stretches), q.Heads, q.Sums, squares, width, clamp)
+func denseTotalsVector(q *HeadBlock[float32], squares []float32, width int, clamp float32, careful bool) {
+	denseTotalsOf[variant(careful)][q.D-MinDenseWidth](q.Columns, q.Stride, q.eachRange(), len(q.Ranges), q.Heads, q.Sums, squares, width, clamp)
 }
 
-func denseSpreadVector(out []float32, d, n, stride int, squares []float32, width int, coefficients []float32) {
+func denseScatterVector(out []float32, d, n, stride int, squares []float32, width int, coefficients []float32) {
 	denseSpreads[d-MinDenseWidth](out, n, stride, squares, width, coefficients)
 }
 

@@ -6,7 +6,7 @@ package simd
 const noForm = "simd: no vector form"
 
 func pairs2Vector([]float32, []float32, []float32, []float32, int, []int32) { panic(noForm) }
-func spread2Vector([]float32, []float32, []float32, []float32, []float32, []float32, []int32) {
+func scatterGradient2Vector([]float32, []float32, []float32, []float32, []float32, []float32, []int32) {
 	panic(noForm)
 }
 func negPositiveVector([]float32, float32, float32, float32) (float32, float32) { panic(noForm) }
@@ -40,10 +40,10 @@ func adamStepVector([]float32, []float32, []float32, []float32, float32, float32
 }
 func maskPositiveVector([]float32, []float32, []float32)                           { panic(noForm) }
 func columnSumsVector([]float32, []float32, int, int)                              { panic(noForm) }
-func denseNegVector(*Quad[float32], bool)                                          { panic(noForm) }
-func denseUMAPVector(*Quad[float32], float32, bool)                                { panic(noForm) }
-func denseTotalsVector(*Quad[float32], []float32, int, float32, bool)              { panic(noForm) }
-func denseSpreadVector([]float32, int, int, int, []float32, int, []float32)        { panic(noForm) }
+func denseNegVector(*HeadBlock[float32], bool)                                     { panic(noForm) }
+func denseUMAPVector(*HeadBlock[float32], float32, bool)                           { panic(noForm) }
+func denseTotalsVector(*HeadBlock[float32], []float32, int, float32, bool)         { panic(noForm) }
+func denseScatterVector([]float32, int, int, int, []float32, int, []float32)       { panic(noForm) }
 func foldSlotsVector([]float32, []float32)                                         { panic(noForm) }
 func planesVector([]float32, int, []float32, int, int)                             { panic(noForm) }
 func extentsVector([]float32, []float32, []float32, []float32, int)                { panic(noForm) }

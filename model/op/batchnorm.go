@@ -177,12 +177,12 @@ func (o *batchNorm) begin(x *Array) error {
 	return nil
 }
 
-// RunAgain implements Recomputer.
-func (o *batchNorm) RunAgain(dst *Array, in []*Array) error {
+// Recompute implements Recomputer.
+func (o *batchNorm) Recompute(dst *Array, in []*Array) error {
 	if dst.dtype == tensor.Float64 {
-		o.double.runAgain(dst.f64, in[0].f64)
+		o.double.recompute(dst.f64, in[0].f64)
 	} else {
-		o.single.runAgain(dst.f32, in[0].f32)
+		o.single.recompute(dst.f32, in[0].f32)
 	}
 	return nil
 }
@@ -269,11 +269,11 @@ func (n *normalization[T]) run(dst, x, scale, shift, means, variances []T, evalu
 		n.norm.Pivot[k], n.norm.Scale[k] = T(mean), T(factor)
 		n.norm.Shift[k] = T(float64(shift[k]) - factor*(mean-float64(n.norm.Pivot[k])))
 	}
-	n.runAgain(dst, x)
+	n.recompute(dst, x)
 }
 
-// runAgain applies what run found.
-func (n *normalization[T]) runAgain(dst, x []T) {
+// recompute applies what run found.
+func (n *normalization[T]) recompute(dst, x []T) {
 	n.dst, n.x = dst, x
 	c := len(n.norm.Pivot)
 	n.apply.Run(len(x)/c, itemsPerPiece(c))
@@ -483,7 +483,7 @@ func newNormLayout(x *Array, others ...*Array) (normLayout, error) {
 		}
 	}
 	groups := l.c
-	if _, width := byFours("", "", l.c, append(others, x)...); width == 4 {
+	if _, width := roundUpToFour("", "", l.c, append(others, x)...); width == 4 {
 		groups, l.fours = l.c/4, true
 	}
 	for l.lanes < min(groups, normLanes) {
@@ -550,7 +550,7 @@ func (o *batchNorm) Launch(d *Device, dst *Array, in []*Array) error {
 	if err := o.prepare(d, in); err != nil {
 		return err
 	}
-	return o.LaunchAgain(d, dst, in)
+	return o.RecomputeOnDevice(d, dst, in)
 }
 
 // prepare sets the state that forward passes need.
@@ -580,8 +580,8 @@ func (o *batchNorm) prepare(d *Device, in []*Array) error {
 	return l.finish(d, "norm_batch", state, mean.Arg(), variance.Arg(), partial, scale.Arg(), shift.Arg(), device.Int(l.parts), c, device.Int(l.rows))
 }
 
-// LaunchAgain implements Recomputer.
-func (o *batchNorm) LaunchAgain(d *Device, dst *Array, in []*Array) error {
+// RecomputeOnDevice implements Recomputer.
+func (o *batchNorm) RecomputeOnDevice(d *Device, dst *Array, in []*Array) error {
 	l, err := newNormLayout(dst, in[0])
 	if err != nil {
 		return err

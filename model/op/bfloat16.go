@@ -128,7 +128,7 @@ func launchConversion(d *Device, dst, src *Array) error {
 	if src.half() {
 		fours, ones = "widen_4", "widen"
 	}
-	kernel, width := byFours(fours, ones, n, dst, src)
+	kernel, width := roundUpToFour(fours, ones, n, dst, src)
 	return d.Each(kernel, n/width, dst.Arg(), src.Arg(), device.Int(n))
 }
 
@@ -148,7 +148,7 @@ func (v *variants) of(n int, arrays ...*Array) (kernel string, width int, err er
 			return "", 0, errkind.Errorf(ErrInput, "op: the kernel %s takes arrays of one type, not of float32 and of bfloat16", v.ones)
 		}
 	}
-	kernel, width = byFours(fours, ones, n, arrays...)
+	kernel, width = roundUpToFour(fours, ones, n, arrays...)
 	return kernel, width, nil
 }
 
@@ -186,10 +186,10 @@ func (v *variants) each(d *Device, dst *Array, in ...*Array) error {
 	return d.Each(kernel, n/width, append(args, device.Int(n))...)
 }
 
-// byFours returns which of two kernels takes n elements of arrays, and how many of
+// roundUpToFour returns which of two kernels takes n elements of arrays, and how many of
 // them at a time: four need a multiple of four, and addresses that are multiples of
 // 16 bytes.
-func byFours(fours, ones string, n int, arrays ...*Array) (kernel string, width int) {
+func roundUpToFour(fours, ones string, n int, arrays ...*Array) (kernel string, width int) {
 	for _, a := range arrays {
 		if a.Pointer()%16 != 0 {
 			return ones, 1

@@ -150,25 +150,25 @@ type convolution struct {
 	paired pairedIm2col
 	tiles  winograd
 
-	singleWhole wholeImages[float32]
-	doubleWhole wholeImages[float64]
-	pairedWhole pairedWhole
+	fullImage32 fullImageConv[float32]
+	fullImage64 fullImageConv[float64]
+	pairedWhole pairedFullImageConv
 }
 
 func (c *convolution) run(g windows, precision Precision, part convPart, images, weights, result *Array) {
 	switch {
-	case images.dtype == tensor.Float64 && g.whole():
-		c.doubleWhole.run(&doubleWhole, g, part, images.f64, weights.f64, result.f64)
+	case images.dtype == tensor.Float64 && g.coversImage():
+		c.fullImage64.run(&fullImage64, g, part, images.f64, weights.f64, result.f64)
 	case images.dtype == tensor.Float64:
 		c.double.run(&doubleIm2col, g, part, images.f64, weights.f64, result.f64)
-	case g.tiled():
+	case g.usesWinograd():
 		c.tiles.run(g, precision, part, images.f32, weights.f32, result.f32)
-	case precision == BFloat16 && g.whole() && g.pairsWhole():
+	case precision == BFloat16 && g.coversImage() && g.pairsFullImage():
 		c.pairedWhole.run(g, part, images.f32, weights.f32, result.f32)
-	case precision == BFloat16 && g.pairs(part):
+	case precision == BFloat16 && g.usesPairs(part):
 		c.paired.run(g, part, images.f32, weights.f32, result.f32)
-	case g.whole():
-		c.singleWhole.run(&singleWhole, g, part, images.f32, weights.f32, result.f32)
+	case g.coversImage():
+		c.fullImage32.run(&fullImage32, g, part, images.f32, weights.f32, result.f32)
 	default:
 		c.single.run(&singleIm2col, g, part, images.f32, weights.f32, result.f32)
 	}

@@ -238,17 +238,17 @@ type pairsScratch struct{ pixels, patches, result []uint32 }
 // All convolutions share the memory, since one runs at a time.
 var pairsMemories = parallel.Pool[pairsMemory]{}
 
-// pairs reports whether a part is computed in bfloat16.
-func (g *windows) pairs(part convPart) bool {
+// usesPairs reports whether a part is computed in bfloat16.
+func (g *windows) usesPairs(part convPart) bool {
 	if part == convImages {
 		return g.size()%16 == 0 && g.k%2 == 0
 	}
 	return g.k%16 == 0
 }
 
-// apart returns how far patches in float32 are from each other, which are converted to
+// gapsBetween returns how far patches in float32 are from each other, which are converted to
 // pairs in vectors.
-func (g *windows) apart() int { return (g.size() + 15) / 16 * 16 }
+func (g *windows) gapsBetween() int { return (g.size() + 15) / 16 * 16 }
 
 func (c *pairedIm2col) run(g windows, part convPart, images, weights, result []float32) {
 	c.memory, c.pairs = singleIm2col.Get(), pairsMemories.Get()
@@ -349,9 +349,9 @@ func (c *pairedIm2col) piece(piece, lo, hi int) {
 func (c *pairedIm2col) gatherPairs(s *im2colScratch[float32], q *pairsScratch, lo, first, count int) (patches []uint32, apart int) {
 	if c.c%2 > 0 {
 		c.gatherApart(s, first, count)
-		q.patches = grow(q.patches, count*c.apart()/2)
+		q.patches = grow(q.patches, count*c.gapsBetween()/2)
 		simd.PairUp(q.patches, s.patches)
-		return q.patches, c.apart() / 2
+		return q.patches, c.gapsBetween() / 2
 	}
 	channels, size := c.c/2, c.size()/2
 	start := lo * c.h * c.w * channels
@@ -371,7 +371,7 @@ func (c *pairedIm2col) gatherPairs(s *im2colScratch[float32], q *pairsScratch, l
 
 // gatherApart writes the patches of some positions, in rows of whole vectors.
 func (c *pairedIm2col) gatherApart(s *im2colScratch[float32], first, count int) {
-	size, apart := c.size(), c.apart()
+	size, apart := c.size(), c.gapsBetween()
 	s.patches = grow(s.patches, count*apart)
 	if apart > size {
 		for p := range count {
@@ -397,7 +397,7 @@ func (c *pairedIm2col) pairPositions(s *im2colScratch[float32], q *pairsScratch,
 		patches, apart = c.images[first*c.c:], c.c
 	} else {
 		c.gatherApart(s, first, count)
-		patches, apart = s.patches, c.apart()
+		patches, apart = s.patches, c.gapsBetween()
 	}
 	q.patches = grow(q.patches, even/2*apart)
 	for i := 0; i+1 < count; i += 2 {
@@ -412,17 +412,17 @@ func (c *pairedIm2col) pairPositions(s *im2colScratch[float32], q *pairsScratch,
 			simd.PairRows(q.result[at+i/2*stride:][:run], result[i*c.k+j:][:run], result[(i+1)*c.k+j:][:run])
 		}
 		if even > count {
-			alone(q.result[at+count/2*stride:][:run], result[(count-1)*c.k+j:][:run])
+			widen(q.result[at+count/2*stride:][:run], result[(count-1)*c.k+j:][:run])
 		}
 	}
 	if even > count {
-		alone(q.patches[count/2*apart:][:apart], patches[(count-1)*apart:][:apart])
+		widen(q.patches[count/2*apart:][:apart], patches[(count-1)*apart:][:apart])
 	}
 	return apart
 }
 
-// alone pairs each number with 0.
-func alone(dst []uint32, x []float32) {
+// widen pairs each number with 0.
+func widen(dst []uint32, x []float32) {
 	for i, v := range x {
 		dst[i] = simd.Pair(v, 0)
 	}

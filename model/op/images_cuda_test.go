@@ -106,7 +106,7 @@ func ways(t *testing.T, test func(t *testing.T, d *device.Device)) {
 		t.Run(name, func(t *testing.T) {
 			fakecuda.Convolutions(t, wanted)
 			d := fakecuda.Open(t)
-			d.Notify(func(sentence string) {
+			d.OnNote(func(sentence string) {
 				t.Log(sentence)
 				if fakecuda.InUse() && strings.Contains(sentence, "no way") && !twoColumns.MatchString(sentence) {
 					t.Error("the stand-in has one")

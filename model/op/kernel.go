@@ -40,12 +40,12 @@ type Kernel interface {
 type Recomputer interface {
 	Kernel
 
-	// RunAgain computes the result of the last Run from the same inputs, and
+	// Recompute computes the result of the last Run from the same inputs, and
 	// changes nothing else.
-	RunAgain(dst *Array, in []*Array) error
+	Recompute(dst *Array, in []*Array) error
 
-	// LaunchAgain is RunAgain on an accelerator: see Launcher.
-	LaunchAgain(d *Device, dst *Array, in []*Array) error
+	// RecomputeOnDevice is Recompute on an accelerator: see Launcher.
+	RecomputeOnDevice(d *Device, dst *Array, in []*Array) error
 }
 
 // The types from which operations' signatures are made. Indices are int32

@@ -314,7 +314,7 @@ func (s *gemmLoop[T]) group(p *gemmPiece[T], g int) {
 	})
 	heads := s.y[lo*s.ldy:]
 	for _, q := range p.segments {
-		blas.GemmAlone(false, true, hi-lo, q.n, s.d, s.factor(), heads, s.ldy, s.y[q.row*s.ldy:], s.ldy, 0, p.block[q.column:], s.ld)
+		blas.GemmSerial(false, true, hi-lo, q.n, s.d, s.factor(), heads, s.ldy, s.y[q.row*s.ldy:], s.ldy, 0, p.block[q.column:], s.ld)
 	}
 	if s.options.Metric == Euclidean {
 		p.norms = grow(p.norms, s.ld)
@@ -332,8 +332,8 @@ func (s *gemmLoop[T]) group(p *gemmPiece[T], g int) {
 	alpha := s.gradFactor()
 	for _, q := range p.segments {
 		w, y := p.block[q.column:], s.y[q.row*s.ldy:]
-		blas.GemmAlone(true, false, q.n, s.ldy, hi-lo, alpha, w, s.ld, heads, s.ldy, 1, p.sums[q.row*s.ldy:], s.ldy)
-		blas.GemmAlone(false, false, hi-lo, s.ldy, q.n, alpha, w, s.ld, y, s.ldy, 1, p.sums[lo*s.ldy:], s.ldy)
+		blas.GemmSerial(true, false, q.n, s.ldy, hi-lo, alpha, w, s.ld, heads, s.ldy, 1, p.sums[q.row*s.ldy:], s.ldy)
+		blas.GemmSerial(false, false, hi-lo, s.ldy, q.n, alpha, w, s.ld, y, s.ldy, 1, p.sums[lo*s.ldy:], s.ldy)
 	}
 }
 

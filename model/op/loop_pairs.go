@@ -77,7 +77,7 @@ func (s *pairLoop[T]) init(options ContrastiveOptions) {
 	s.options, s.perHead, s.kernels = options, options.Loss.Info().PerHead, kernelsFor[T](options)
 	s.bound = simd.BoundOf[T](options.Clamp)
 	s.clamp = s.bound.Clamp()
-	s.loop.Seated = s.piece
+	s.loop.BodyWithWorker = s.piece
 }
 
 // run computes the loss, without the factor Scale or 1/b; if withGrad, the sum
@@ -93,7 +93,7 @@ func (s *pairLoop[T]) run(features []T, d int, negative []int32, b int, theta fl
 	for len(s.pieces) < count {
 		s.pieces = append(s.pieces, piece[T]{})
 	}
-	s.loop.Seats = count
+	s.loop.Workers = count
 	s.loop.Run(b, s.grain)
 
 	var sum simd.Sum
@@ -184,11 +184,11 @@ func (s *pairLoop[T]) tile(p *piece[T], head, count, stride int, between bool) {
 			part := func(x []T) []T { return x[j*stride+lo : j*stride+hi] }
 			switch {
 			case inPlane:
-				simd.Spread2(p.grad, p.hx[lo:hi], p.hy[lo:hi], part(p.x), part(p.dx), part(p.dy), tails)
+				simd.ScatterGradient2(p.grad, p.hx[lo:hi], p.hy[lo:hi], part(p.x), part(p.dx), part(p.dy), tails)
 			case s.options.Metric == Euclidean:
-				simd.Spread(p.grad, s.features, part(p.x), s.d, head+lo, tails)
+				simd.ScatterGradient(p.grad, s.features, part(p.x), s.d, head+lo, tails)
 			default:
-				simd.SpreadProducts(p.grad, s.features, part(p.x), s.d, head+lo, tails, T(1/s.options.Temperature))
+				simd.ScatterProductGradient(p.grad, s.features, part(p.x), s.d, head+lo, tails, T(1/s.options.Temperature))
 			}
 			done()
 		}

@@ -15,7 +15,7 @@ const (
 	// maxMasks is how many masks of its own a group may need: for the ends of its
 	// stretches (fewer than 10), for its own edges in each quad, and for all
 	// stretches in a quad with fewer than four heads.
-	maxMasks = 10 + GroupHeads/simd.QuadHeads + 22
+	maxMasks = 10 + GroupHeads/simd.BlockHeads + 22
 )
 
 // A planarLoop computes a loss on Euclidean distances in at most simd.MaxDenseWidth
@@ -70,7 +70,7 @@ type box[T Float] struct{ least, most, sum []T }
 
 // A planarPiece is what one share of the groups leaves behind: its loss, and
 // planes of the gradient of pairs that count once and twice. Of InfoNC once
-// holds the planes of simd.DenseSpread.
+// holds the planes of simd.DenseScatter.
 type planarPiece[T Float] struct {
 	sum         simd.Sum
 	once, twice []T
@@ -81,7 +81,7 @@ type planarPiece[T Float] struct {
 // one each: the next piece on the same core uses it, which has it in its cache.
 type planarScratch[T Float] struct {
 	*planarPiece[T]
-	quad simd.Quad[T]
+	quad simd.HeadBlock[T]
 	// onceSums and twiceSums are what the kernels add up of the pairs that
 	// count once and twice.
 	onceSums, twiceSums sums[T]
@@ -89,12 +89,12 @@ type planarScratch[T Float] struct {
 	heads   []T // [GroupHeads, d]
 	squares []T // InfoNC: [GroupHeads, width]
 	width   int
-	factors []T // InfoNC: the coefficients of simd.DenseSpread
+	factors []T // InfoNC: the coefficients of simd.DenseScatter
 	folded  []T
 	// stretches are what the group at hand meets: first pairs that count once,
 	// then those that count twice. If every row is a negative, own and own+1
 	// are the group's own edges. masks are for those that need their own.
-	stretches []simd.Stretch
+	stretches []simd.ColumnRange
 	own       int
 	masks     []simd.Masks
 }
@@ -110,7 +110,7 @@ func (u *sums[T]) resize(heads int) {
 func (s *planarLoop[T]) init(options ContrastiveOptions) {
 	s.options, s.perHead, s.kernels = options, options.Loss.Info().PerHead, kernelsFor[T](options)
 	s.bound = simd.BoundOf[T](options.Clamp)
-	s.loop.Seated, s.finishing.Seated = s.piece, s.finish
+	s.loop.BodyWithWorker, s.finishing.BodyWithWorker = s.piece, s.finish
 }
 
 // takes reports whether the loop has kernels for the loss of features of width d.
@@ -141,7 +141,7 @@ func (s *planarLoop[T]) run(features []T, d, rows, b int, layout NegativeLayout,
 	for len(s.scratch) < seats {
 		s.scratch = append(s.scratch, new(planarScratch[T]))
 	}
-	s.loop.Seats, s.finishing.Seats = seats, seats
+	s.loop.Workers, s.finishing.Workers = seats, seats
 	s.loop.Run(groups, s.grain)
 	for i := range count {
 		sum.Add(s.pieces[i].sum)
@@ -184,10 +184,10 @@ func (s *planarLoop[T]) transpose(features []T) {
 			}
 		}
 	}
-	s.tails = wholeVectors(s.b)
+	s.tails = roundUpToLanes(s.b)
 	s.others = 2 * s.tails
 	// A stretch that does not end with a vector is read beyond its end.
-	s.stride = s.others + wholeVectors(s.rows-2*s.b) + simd.Lanes
+	s.stride = s.others + roundUpToLanes(s.rows-2*s.b) + simd.Lanes
 	s.planes = grow(s.planes, d*s.stride)
 	for part, column := range [4]int{0, s.tails, s.others, s.stride} {
 		if part > 0 {
@@ -207,7 +207,7 @@ func (s *planarLoop[T]) transpose(features []T) {
 	}
 }
 
-func wholeVectors(n int) int { return (n + simd.Lanes - 1) / simd.Lanes * simd.Lanes }
+func roundUpToLanes(n int) int { return (n + simd.Lanes - 1) / simd.Lanes * simd.Lanes }
 
 // positives computes what does not depend on the negatives of the positive pairs.
 func (s *planarLoop[T]) positives(features []T) simd.Sum {
@@ -241,7 +241,7 @@ func (s *planarLoop[T]) piece(seat, number, lo, hi int) {
 	// Masks must stay where they are while the stretches refer to them.
 	p.masks = grow(p.masks, maxMasks)
 	p.heads = grow(p.heads, GroupHeads*s.d)
-	p.quad = simd.Quad[T]{D: s.d, Columns: s.planes, Stride: s.stride}
+	p.quad = simd.HeadBlock[T]{D: s.d, Columns: s.planes, Stride: s.stride}
 	slots, work := s.d, s.group
 	if s.perHead {
 		slots, work = 1+s.d, s.totals
@@ -255,9 +255,9 @@ func (s *planarLoop[T]) piece(seat, number, lo, hi int) {
 	}
 	p.once = grow(p.once, slots*s.stride)
 	clear(p.once)
-	p.onceSums.resize(simd.QuadHeads * slots * simd.Lanes)
-	p.twiceSums.resize(simd.QuadHeads * slots * simd.Lanes)
-	p.folded = grow(p.folded, simd.QuadHeads*slots)
+	p.onceSums.resize(simd.BlockHeads * slots * simd.Lanes)
+	p.twiceSums.resize(simd.BlockHeads * slots * simd.Lanes)
+	p.folded = grow(p.folded, simd.BlockHeads*slots)
 	for g := lo; g < hi; g++ {
 		work(p, g)
 	}
@@ -289,7 +289,7 @@ func (s *planarLoop[T]) group(p *planarScratch[T], group int) {
 		p.quad.Sums, p.quad.State = to.heads, to.state
 		p.quad.Fresh(true)
 	}
-	for head := 0; head < size; head += simd.QuadHeads {
+	for head := 0; head < size; head += simd.BlockHeads {
 		heads := s.enter(p, head, size)
 		if once < len(p.stretches) {
 			s.along(p, &p.twiceSums, p.twice, p.stretches[once:])
@@ -318,9 +318,9 @@ func (s *planarLoop[T]) toHeads(sums []T, first, heads, slots int, factor T) {
 }
 
 // along computes the pairs of the quad's heads with some stretches and folds the sums.
-func (s *planarLoop[T]) along(p *planarScratch[T], to *sums[T], gradient []T, stretches []simd.Stretch) {
+func (s *planarLoop[T]) along(p *planarScratch[T], to *sums[T], gradient []T, stretches []simd.ColumnRange) {
 	q := &p.quad
-	q.Stretches, q.Gradient, q.Sums, q.State = stretches, gradient, to.heads, to.state
+	q.Ranges, q.Gradient, q.Sums, q.State = stretches, gradient, to.heads, to.state
 	q.Fresh(false)
 	s.kernels.dense(q, s.c, s.bound)
 	simd.Fold(p.folded, q.Sums)
@@ -328,7 +328,7 @@ func (s *planarLoop[T]) along(p *planarScratch[T], to *sums[T], gradient []T, st
 
 // sum returns the loss of the pairs, times a factor.
 func (u *sums[T]) sum(factor float64) simd.Sum {
-	sum := (&simd.Quad[T]{State: u.state}).Sum()
+	sum := (&simd.HeadBlock[T]{State: u.state}).Sum()
 	return simd.Sum{Loss: factor * sum.Loss, DTheta: factor * sum.DTheta}
 }
 
@@ -367,7 +367,7 @@ func (s *planarLoop[T]) meet(p *planarScratch[T], group int) (once int) {
 	p.add(s.others, s.others+rest)
 	p.own = len(p.stretches)
 	for _, column := range [2]int{first, s.tails + first} {
-		p.stretches = append(p.stretches, simd.Stretch{First: column, N: simd.Lanes, At: column})
+		p.stretches = append(p.stretches, simd.ColumnRange{First: column, N: simd.Lanes, At: column})
 	}
 	once = len(p.stretches)
 	if s.countsTwice() {
@@ -396,7 +396,7 @@ func (p *planarScratch[T]) add(lo, hi int) {
 		if last >= 0 && p.stretches[last].Masks == &allMasks && p.stretches[last].First+p.stretches[last].N == lo {
 			p.stretches[last].N += whole
 		} else {
-			p.stretches = append(p.stretches, simd.Stretch{First: lo, N: whole, At: lo, Masks: &allMasks})
+			p.stretches = append(p.stretches, simd.ColumnRange{First: lo, N: whole, At: lo, Masks: &allMasks})
 		}
 	}
 	if lo += whole; lo < hi {
@@ -407,7 +407,7 @@ func (p *planarScratch[T]) add(lo, hi int) {
 				m[j] = -1
 			}
 		}
-		p.stretches = append(p.stretches, simd.Stretch{First: lo, N: simd.Lanes, At: lo, Masks: m})
+		p.stretches = append(p.stretches, simd.ColumnRange{First: lo, N: simd.Lanes, At: lo, Masks: m})
 	}
 }
 
@@ -427,7 +427,7 @@ func (s *planarLoop[T]) reach(p *planarScratch[T]) T {
 	reach := T(1)
 	for k := range s.d {
 		least, most := p.quad.Heads[k], p.quad.Heads[k]
-		for h := 1; h < simd.QuadHeads; h++ {
+		for h := 1; h < simd.BlockHeads; h++ {
 			v := p.quad.Heads[h*s.d+k]
 			least, most = min(least, v), max(most, v)
 		}
@@ -441,7 +441,7 @@ func (s *planarLoop[T]) reach(p *planarScratch[T]) T {
 // group those that exclude each head's own column.
 var (
 	allMasks simd.Masks
-	ownMasks [GroupHeads / simd.QuadHeads]simd.Masks
+	ownMasks [GroupHeads / simd.BlockHeads]simd.Masks
 )
 
 func init() {
@@ -450,8 +450,8 @@ func init() {
 	}
 	for quad := range ownMasks {
 		ownMasks[quad] = allMasks
-		for h := range simd.QuadHeads {
-			ownMasks[quad][h*simd.Lanes+quad*simd.QuadHeads+h] = 0
+		for h := range simd.BlockHeads {
+			ownMasks[quad][h*simd.Lanes+quad*simd.BlockHeads+h] = 0
 		}
 	}
 }
@@ -459,14 +459,14 @@ func init() {
 // enter makes four heads of a group, of which there are size, the quad's, and
 // returns how many of them there are. head is the number of the first of them.
 func (s *planarLoop[T]) enter(p *planarScratch[T], head, size int) (heads int) {
-	p.quad.Heads = p.heads[head*s.d : (head+simd.QuadHeads)*s.d]
+	p.quad.Heads = p.heads[head*s.d : (head+simd.BlockHeads)*s.d]
 	p.quad.Most = s.reach(p)
-	heads = min(simd.QuadHeads, size-head)
+	heads = min(simd.BlockHeads, size-head)
 	if len(s.runs) == 0 {
-		own := &ownMasks[head/simd.QuadHeads]
+		own := &ownMasks[head/simd.BlockHeads]
 		if size < GroupHeads {
 			own = p.mask()
-			*own = ownMasks[head/simd.QuadHeads]
+			*own = ownMasks[head/simd.BlockHeads]
 			for j := range own {
 				if j%simd.Lanes >= size {
 					own[j] = 0
@@ -475,7 +475,7 @@ func (s *planarLoop[T]) enter(p *planarScratch[T], head, size int) (heads int) {
 		}
 		p.stretches[p.own].Masks, p.stretches[p.own+1].Masks = own, own
 	}
-	if heads < simd.QuadHeads {
+	if heads < simd.BlockHeads {
 		for i := range p.stretches {
 			m := p.mask()
 			copy(m[:heads*simd.Lanes], p.stretches[i].Masks[:])
@@ -491,9 +491,9 @@ func (s *planarLoop[T]) totals(p *planarScratch[T], group int) {
 	first, size := s.place(p, group)
 	s.meet(p, group)
 	slots := 1 + s.d
-	for head := 0; head < size; head += simd.QuadHeads {
+	for head := 0; head < size; head += simd.BlockHeads {
 		heads := s.enter(p, head, size)
-		p.quad.Stretches, p.quad.Sums = p.stretches, p.onceSums.heads
+		p.quad.Ranges, p.quad.Sums = p.stretches, p.onceSums.heads
 		p.quad.Fresh(false)
 		simd.DenseTotals(&p.quad, p.squares[head*p.width:], p.width, s.bound)
 		simd.Fold(p.folded, p.onceSums.heads)
@@ -520,10 +520,10 @@ func (s *planarLoop[T]) totals(p *planarScratch[T], group int) {
 	}
 	if len(s.runs) == 0 {
 		// The stretches follow each other without a gap.
-		p.stretches = append(p.stretches[:0], simd.Stretch{N: s.others + wholeVectors(s.rows-2*s.b)})
+		p.stretches = append(p.stretches[:0], simd.ColumnRange{N: s.others + roundUpToLanes(s.rows-2*s.b)})
 	}
 	for _, t := range p.stretches {
-		simd.DenseSpread(p.once[t.First:], s.d, t.N, s.stride, p.squares[t.At:], p.width, p.factors[:size*slots])
+		simd.DenseScatter(p.once[t.First:], s.d, t.N, s.stride, p.squares[t.At:], p.width, p.factors[:size*slots])
 	}
 }
 

@@ -198,7 +198,7 @@ type pairKernels[T Float] struct {
 	// have an infinite distance.
 	row kernel[T]
 	// dense, if not nil, is negative for a quad, whose loss it leaves there.
-	dense func(q *simd.Quad[T], c T, bound simd.Bound[T])
+	dense func(q *simd.HeadBlock[T], c T, bound simd.Bound[T])
 	// joined says that negative takes the pairs of many columns at once.
 	joined bool
 	// slack is 1 if the loss is a smooth function of 1 + the squared distance, and 0 if it
@@ -226,7 +226,7 @@ func umapKernels[T Float]() kernelSet[T] {
 	}
 	return kernelSet[T]{euclidean: &pairKernels[T]{
 		positive: of(simd.UMAPPositive[T]), negative: of(simd.UMAPNegative[T]), row: of(simd.RowUMAP[T]),
-		dense: func(q *simd.Quad[T], _ T, bound simd.Bound[T]) { simd.DenseUMAP(q, bound) },
+		dense: func(q *simd.HeadBlock[T], _ T, bound simd.Bound[T]) { simd.DenseUMAP(q, bound) },
 	}}
 }
 

@@ -110,14 +110,14 @@ func (o *globalAvgPoolGrad) Launch(d *Device, dst *Array, in []*Array) error {
 func (o *globalAvgPoolGrad) images(_, lo, hi int) {
 	size, c := o.dst.Cols(), o.dst.shape[3]
 	if o.dst.dtype == tensor.Float64 {
-		spreadMeans(o.dst.f64[lo*size:hi*size], o.g.f64[lo*c:hi*c], c, size)
+		scatterMeans(o.dst.f64[lo*size:hi*size], o.g.f64[lo*c:hi*c], c, size)
 	} else {
-		spreadMeans(o.dst.f32[lo*size:hi*size], o.g.f32[lo*c:hi*c], c, size)
+		scatterMeans(o.dst.f32[lo*size:hi*size], o.g.f32[lo*c:hi*c], c, size)
 	}
 }
 
-// spreadMeans writes the gradients of images of so many elements each.
-func spreadMeans[T Float](dst, g []T, c, size int) {
+// scatterMeans writes the gradients of images of so many elements each.
+func scatterMeans[T Float](dst, g []T, c, size int) {
 	for at := 0; at < len(dst) && c > 0; at += size {
 		first := dst[at : at+c]
 		copy(first, g[at/size*c:])

@@ -78,9 +78,9 @@ const (
 	apart = 16
 )
 
-// tiled reports whether Winograd's method is used. It saves no multiplications for
+// usesWinograd reports whether Winograd's method is used. It saves no multiplications for
 // images of up to 2×2 pixels.
-func (g *windows) tiled() bool {
+func (g *windows) usesWinograd() bool {
 	return g.h*g.w > 4 && g.kh == 3 && g.kw == 3 && g.stride == 1 && g.pad == 1 && g.c%16 == 0 && g.k%16 == 0
 }
 

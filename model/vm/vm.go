@@ -94,7 +94,7 @@ func Compile(d *op.Device, outputs ...*gorgonia.Node) (*Program, error) {
 	}
 	uses := usesOf(order, outputs, storedHalves(d, order))
 	p := &Program{device: d, outputs: outputs, arrays: make(map[*gorgonia.Node]*op.Array, len(order))}
-	spare := spares{device: d, sizes: map[*op.Array]int{}}
+	spare := freeBuffers{device: d, sizes: map[*op.Array]int{}}
 	for i, n := range order {
 		if !computed(n) {
 			a, err := op.NewArray(d, n.Dtype())
@@ -135,7 +135,7 @@ func Compile(d *op.Device, outputs ...*gorgonia.Node) (*Program, error) {
 
 // compute adds the step of a node, with an array for its result. A node that has one
 // already is computed again.
-func (p *Program) compute(n *gorgonia.Node, spare *spares) (err error) {
+func (p *Program) compute(n *gorgonia.Node, spare *freeBuffers) (err error) {
 	s := step{op: n.Op(), kernel: op.KernelOf(n), device: p.device}
 	if !p.device.OnHost() {
 		var ok bool
@@ -173,10 +173,10 @@ func (p *Program) compute(n *gorgonia.Node, spare *spares) (err error) {
 // last step before the gap and again the first after it; otherwise both are −1.
 type use struct{ last, before, again int }
 
-// droppedFor is the shortest gap, in steps, for which a result is dropped: longer than
+// minDropGap is the shortest gap, in steps, for which a result is dropped: longer than
 // from a layer to its neighbours, and shorter than from the forward to the backward
 // pass, except for the last layers, whose results are small.
-const droppedFor = 8
+const minDropGap = 8
 
 // storedHalves returns the nodes, in order, whose results a device stores in bfloat16.
 func storedHalves(d *op.Device, order gorgonia.Nodes) map[*gorgonia.Node]bool {
@@ -217,9 +217,9 @@ func usesOf(order, outputs gorgonia.Nodes, kept map[*gorgonia.Node]bool) map[*go
 		if _, ok := n.Op().(op.Recomputer); !ok || kept[n] || slices.Contains(outputs, n) {
 			continue
 		}
-		at, longest := steps[n], droppedFor
+		at, longest := steps[n], minDropGap
 		for k := 1; k < len(at); k++ {
-			if gap := at[k] - at[k-1]; gap > longest && outlive(n, uses, at[k]) {
+			if gap := at[k] - at[k-1]; gap > longest && operandsLiveUntil(n, uses, at[k]) {
 				uses[n], longest = use{at[len(at)-1], at[k-1], at[k]}, gap
 			}
 		}
@@ -227,9 +227,9 @@ func usesOf(order, outputs gorgonia.Nodes, kept map[*gorgonia.Node]bool) map[*go
 	return uses
 }
 
-// outlive reports whether the operands of a node, whose uses are known, are still there
+// operandsLiveUntil reports whether the operands of a node, whose uses are known, are still there
 // in a step anyway.
-func outlive(n *gorgonia.Node, uses map[*gorgonia.Node]use, step int) bool {
+func operandsLiveUntil(n *gorgonia.Node, uses map[*gorgonia.Node]use, step int) bool {
 	for _, c := range childrenOf(n) {
 		if u := uses[c]; computed(c) && (u.last < step || u.again >= 0) {
 			return false
@@ -238,9 +238,9 @@ func outlive(n *gorgonia.Node, uses map[*gorgonia.Node]use, step int) bool {
 	return true
 }
 
-// spares are arrays that no node needs any more. sizes are those of the largest nodes
+// freeBuffers are arrays that no node needs any more. sizes are those of the largest nodes
 // that have used them.
-type spares struct {
+type freeBuffers struct {
 	device *op.Device
 	free   []*op.Array
 	sizes  map[*op.Array]int
@@ -248,11 +248,11 @@ type spares struct {
 
 // take returns a spare array of about the node's size, or a new one. A small node must
 // not take a large array from large nodes.
-func (s *spares) take(dtype tensor.Dtype, size int) (*op.Array, error) {
+func (s *freeBuffers) take(dtype tensor.Dtype, size int) (*op.Array, error) {
 	best := -1
 	for i, a := range s.free {
 		if have := s.sizes[a]; a.Dtype() == dtype && have <= 2*size && size <= 2*have &&
-			(best < 0 || farther(s.sizes[s.free[best]], have, size)) {
+			(best < 0 || isFarther(s.sizes[s.free[best]], have, size)) {
 			best = i
 		}
 	}
@@ -267,8 +267,8 @@ func (s *spares) take(dtype tensor.Dtype, size int) (*op.Array, error) {
 	return a, nil
 }
 
-// farther reports whether a differs more from size than b.
-func farther(a, b, size int) bool { return max(a-size, size-a) > max(b-size, size-b) }
+// isFarther reports whether a differs more from size than b.
+func isFarther(a, b, size int) bool { return max(a-size, size-a) > max(b-size, size-b) }
 
 // computed reports whether a node takes a step; inputs and constants do not.
 func computed(n *gorgonia.Node) bool { return n.Op() != nil && n.Op().Arity() != 0 }
@@ -414,7 +414,7 @@ func (p *Program) RunChecked() error {
 
 func (s *step) run() error {
 	if s.kernel == nil {
-		return s.runForeign()
+		return s.runGorgonia()
 	}
 	shape, err := s.kernel.ResultShape(s.shape[:0], s.in)
 	if err != nil {
@@ -430,7 +430,7 @@ func (s *step) run() error {
 		return s.launch()
 	}
 	if s.again != nil {
-		return s.again.RunAgain(s.out, s.in)
+		return s.again.Recompute(s.out, s.in)
 	}
 	return s.kernel.Run(s.out, s.in)
 }
@@ -452,13 +452,13 @@ func (s *step) reserve(shape []int) error {
 // launch runs the kernel on an accelerator.
 func (s *step) launch() error {
 	if s.again != nil {
-		return s.again.LaunchAgain(s.device, s.out, s.in)
+		return s.again.RecomputeOnDevice(s.device, s.out, s.in)
 	}
 	return s.launcher.Launch(s.device, s.out, s.in)
 }
 
-// runForeign runs an operation that is no kernel on Gorgonia's values.
-func (s *step) runForeign() error {
+// runGorgonia runs an operation that is no kernel on Gorgonia's values.
+func (s *step) runGorgonia() error {
 	values := make([]gorgonia.Value, len(s.in))
 	for i, a := range s.in {
 		values[i] = a.Value()

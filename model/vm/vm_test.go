@@ -408,13 +408,13 @@ func (r *recomputed) Run(dst *op.Array, in []*op.Array) error {
 	return r.Kernel.Run(dst, in)
 }
 
-func (r *recomputed) RunAgain(dst *op.Array, in []*op.Array) error {
+func (r *recomputed) Recompute(dst *op.Array, in []*op.Array) error {
 	r.again++
 	r.at = *r.clock
 	return r.Kernel.Run(dst, in)
 }
 
-func (r *recomputed) LaunchAgain(d *device.Device, dst *op.Array, in []*op.Array) error {
+func (r *recomputed) RecomputeOnDevice(d *device.Device, dst *op.Array, in []*op.Array) error {
 	return r.Kernel.(op.Launcher).Launch(d, dst, in)
 }
 

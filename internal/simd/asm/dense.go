@@ -34,7 +34,7 @@ func denseKernels() {
 			both(func(s *isa) { s.denseUMAP(d, careful) })
 			both(func(s *isa) { s.denseTotals(d, careful) })
 		}
-		both(func(s *isa) { s.denseSpread(d) })
+		both(func(s *isa) { s.denseScatter(d) })
 		both(func(s *isa) { s.extents(d) })
 	}
 	both((*isa).planes)
@@ -543,12 +543,12 @@ func (s *isa) denseTotals(d int, careful bool) {
 	s.end()
 }
 
-// denseSpread is the product of a [1+d, heads] matrix and the squares. Several
+// denseScatter is the product of a [1+d, heads] matrix and the squares. Several
 // vectors of columns are computed at once, so that each coefficient is loaded
 // once for all of them.
-func (s *isa) denseSpread(d int) {
-	s.begin(fmt.Sprintf("denseSpread%d", d), "(out []float32, n, stride int, squares []float32, width int, coefficients []float32)",
-		fmt.Sprintf("is the vector form of denseSpread for d = %d.", d))
+func (s *isa) denseScatter(d int) {
+	s.begin(fmt.Sprintf("denseScatter%d", d), "(out []float32, n, stride int, squares []float32, width int, coefficients []float32)",
+		fmt.Sprintf("is the vector form of denseScatter for d = %d.", d))
 	n, i := Load(Param("n"), GP64()), GP64()
 	stride, out := Load(Param("stride"), GP64()), []Register{s.pointer("out")}
 	for range d {

@@ -18,7 +18,7 @@ import (
 func main() {
 	ConstraintExpr("amd64,!noasm")
 	for _, kernel := range []func(s *isa){
-		(*isa).pairs2, (*isa).spread2, (*isa).negPositive, (*isa).negNegative, (*isa).umapPositive,
+		(*isa).pairs2, (*isa).scatterGradient2, (*isa).negPositive, (*isa).negNegative, (*isa).umapPositive,
 		(*isa).umapNegative, (*isa).similarities, (*isa).logTotals, (*isa).infoncPositive, (*isa).infoncNegative,
 		(*isa).add, (*isa).scale, (*isa).addPlane, (*isa).gatherRows2, (*isa).scatterRows2, (*isa).descend,
 		(*isa).descendRows2, (*isa).momentumStep, (*isa).adamStep, (*isa).maskPositive, (*isa).columnSums,
@@ -373,8 +373,8 @@ func (s *isa) deinterleave(a, b, even, odd VecVirtual) (x, y VecVirtual) {
 	return x, y
 }
 
-func (s *isa) spread2() {
-	s.begin("spread2", "(grad, hx, hy, g, dx, dy []float32, tails []int32)", "is the vector form of spread2.")
+func (s *isa) scatterGradient2() {
+	s.begin("scatterGradient2", "(grad, hx, hy, g, dx, dy []float32, tails []int32)", "is the vector form of scatterGradient2.")
 	grad, hx, hy, g, dx, dy, tails := s.pointer("grad"), s.pointer("hx"), s.pointer("hy"), s.pointer("g"), s.pointer("dx"), s.pointer("dy"), s.pointer("tails")
 	s.loop("g", "loop", func(i Register) {
 		w := s.load(g, i)

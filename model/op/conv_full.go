@@ -6,23 +6,23 @@ import (
 	"cne/internal/simd"
 )
 
-// wholeImages computes a convolution each window of which sees the whole image, such as
+// fullImageConv computes a convolution each window of which sees the whole image, such as
 // one of 3×3 on the 2×2 pixels that a ResNet18 comes down to. Most of what a window sees
 // there is padding, so that patches are larger than the images. An image is one row of
 // h·w·C numbers instead and its result one of oh·ow·K, between which the convolution is a
 // dense layer: its matrix [h·w·C, oh·ow·K] holds a weight of the window wherever a pixel and
 // a position meet in it.
-type wholeImages[T Float] struct {
+type fullImageConv[T Float] struct {
 	windows
 	part                    convPart
 	images, weights, result []T
 	taps                    []int // of each pixel and position, the element of the window in which they meet
-	spread, collect         parallel.Loop
-	memory                  *wholeMemory[T]
+	scatter, collect        parallel.Loop
+	memory                  *fullImageMemory[T]
 }
 
-// wholeMemory is what all pieces of a convolution share.
-type wholeMemory[T Float] struct {
+// fullImageMemory is what all pieces of a convolution share.
+type fullImageMemory[T Float] struct {
 	matrix []T // [h·w·C, oh·ow·K] or its gradient; turned for the gradient of the images in pairs
 	// In pairs: the matrix or the result as a right factor, and the images or the result as the left one.
 	right, left []uint32
@@ -30,12 +30,12 @@ type wholeMemory[T Float] struct {
 
 // All convolutions share the memory, since one runs at a time.
 var (
-	singleWhole = parallel.Pool[wholeMemory[float32]]{}
-	doubleWhole = parallel.Pool[wholeMemory[float64]]{}
+	fullImage32 = parallel.Pool[fullImageMemory[float32]]{}
+	fullImage64 = parallel.Pool[fullImageMemory[float64]]{}
 )
 
-// whole reports whether every window sees all of the image, and not it alone.
-func (g *windows) whole() bool {
+// coversImage reports whether every window sees all of the image, and not it alone.
+func (g *windows) coversImage() bool {
 	return !g.plain() && g.h+g.pad <= g.kh && g.w+g.pad <= g.kw && (g.oh-1)*g.stride <= g.pad && (g.ow-1)*g.stride <= g.pad
 }
 
@@ -43,15 +43,15 @@ func (g *windows) whole() bool {
 func (g *windows) inputs() int  { return g.h * g.w * g.c }
 func (g *windows) outputs() int { return g.oh * g.ow * g.k }
 
-func (c *wholeImages[T]) run(memories *parallel.Pool[wholeMemory[T]], g windows, part convPart, images, weights, result []T) {
+func (c *fullImageConv[T]) run(memories *parallel.Pool[fullImageMemory[T]], g windows, part convPart, images, weights, result []T) {
 	c.begin(memories.Get(), g, part, images, weights, result)
 	in, out := c.inputs(), c.outputs()
 	switch part {
 	case convResult:
-		c.spread.Run(c.c, c.channels())
+		c.scatter.Run(c.c, c.channels())
 		blas.Gemm(false, false, c.n, out, in, 1, images, in, c.memory.matrix, out, 0, result, out)
 	case convImages:
-		c.spread.Run(c.c, c.channels())
+		c.scatter.Run(c.c, c.channels())
 		blas.Gemm(false, true, c.n, in, out, 1, result, out, c.memory.matrix, out, 0, images, in)
 	case convWeights:
 		blas.Gemm(true, false, in, out, c.n, 1, images, in, result, out, 0, c.memory.matrix, out)
@@ -60,9 +60,9 @@ func (c *wholeImages[T]) run(memories *parallel.Pool[wholeMemory[T]], g windows,
 	c.end(memories)
 }
 
-func (c *wholeImages[T]) begin(memory *wholeMemory[T], g windows, part convPart, images, weights, result []T) {
-	if c.spread.Body == nil {
-		c.spread.Body, c.collect.Body = c.spreadChannels, c.collectChannels
+func (c *fullImageConv[T]) begin(memory *fullImageMemory[T], g windows, part convPart, images, weights, result []T) {
+	if c.scatter.Body == nil {
+		c.scatter.Body, c.collect.Body = c.scatterChannels, c.collectChannels
 	}
 	if c.windows != g {
 		c.taps = c.taps[:0]
@@ -78,17 +78,17 @@ func (c *wholeImages[T]) begin(memory *wholeMemory[T], g windows, part convPart,
 	c.windows, c.part, c.images, c.weights, c.result = g, part, images, weights, result
 }
 
-func (c *wholeImages[T]) end(memories *parallel.Pool[wholeMemory[T]]) {
+func (c *fullImageConv[T]) end(memories *parallel.Pool[fullImageMemory[T]]) {
 	memories.Put(c.memory)
 	c.images, c.weights, c.result, c.memory = nil, nil, nil, nil // for the garbage collector
 }
 
 // channels returns how many of the images' channels make a piece of the matrix on which
 // another core is worth waking.
-func (c *wholeImages[T]) channels() int { return max(1, arrangedAtOnce/(c.h*c.w*c.outputs())) }
+func (c *fullImageConv[T]) channels() int { return max(1, arrangedAtOnce/(c.h*c.w*c.outputs())) }
 
-// spreadChannels writes the rows of the matrix that belong to channels [lo, hi) of the images.
-func (c *wholeImages[T]) spreadChannels(_, lo, hi int) {
+// scatterChannels writes the rows of the matrix that belong to channels [lo, hi) of the images.
+func (c *fullImageConv[T]) scatterChannels(_, lo, hi int) {
 	taps, out := c.kh*c.kw, c.outputs()
 	for channel := lo; channel < hi; channel++ {
 		weights := c.weights[channel*taps:]
@@ -106,7 +106,7 @@ func (c *wholeImages[T]) spreadChannels(_, lo, hi int) {
 
 // collectChannels adds up, for channels [lo, hi) of the images, the gradients of all
 // elements of the matrix that hold the same weight.
-func (c *wholeImages[T]) collectChannels(_, lo, hi int) {
+func (c *fullImageConv[T]) collectChannels(_, lo, hi int) {
 	taps, out := c.kh*c.kw, c.outputs()
 	for channel := lo; channel < hi; channel++ {
 		weights := c.weights[channel*taps:]
@@ -125,29 +125,29 @@ func (c *wholeImages[T]) collectChannels(_, lo, hi int) {
 	}
 }
 
-// pairedWhole is wholeImages with products of bfloat16. What they add up are pairs of the
+// pairedFullImageConv is wholeImages with products of bfloat16. What they add up are pairs of the
 // numbers of an image, of those of a result for the gradient of the images, and of images
 // for that of the weights.
-type pairedWhole struct {
-	wholeImages[float32]
+type pairedFullImageConv struct {
+	fullImageConv[float32]
 	pairs, width      int // of the right factor
 	form              blas.Panels
 	pairRight, pairUp parallel.Loop
 	multiply          parallel.Loop
 }
 
-// wholeRows is how many rows of the result of a product make a piece.
-const wholeRows = 4 * productRows
+// fullImageRows is how many rows of the result of a product make a piece.
+const fullImageRows = 4 * productRows
 
-// pairsWhole reports whether a convolution of whole images is computed in bfloat16.
-func (g *windows) pairsWhole() bool { return g.c%16 == 0 && g.k%16 == 0 }
+// pairsFullImage reports whether a convolution of whole images is computed in bfloat16.
+func (g *windows) pairsFullImage() bool { return g.c%16 == 0 && g.k%16 == 0 }
 
-func (c *pairedWhole) run(g windows, part convPart, images, weights, result []float32) {
-	c.begin(singleWhole.Get(), g, part, images, weights, result)
+func (c *pairedFullImageConv) run(g windows, part convPart, images, weights, result []float32) {
+	c.begin(fullImage32.Get(), g, part, images, weights, result)
 	if c.multiply.Body == nil {
 		c.pairRight.Body, c.pairUp.Body, c.multiply.Body = c.pairRightRows, c.pairUpRows, c.multiplyRows
 		if part == convImages {
-			c.spread.Body = c.spreadTurned
+			c.scatter.Body = c.scatterTransposed
 		}
 	}
 	in, out, m := c.inputs(), c.outputs(), c.memory
@@ -155,10 +155,10 @@ func (c *pairedWhole) run(g windows, part convPart, images, weights, result []fl
 	switch part {
 	case convResult:
 		c.pairs, c.width, left = in/2, out, c.n*in/2
-		c.spread.Run(c.c, c.channels())
+		c.scatter.Run(c.c, c.channels())
 	case convImages:
 		c.pairs, c.width, left = out/2, in, c.n*out/2
-		c.spread.Run(c.k, max(1, arrangedAtOnce/(c.oh*c.ow*in)))
+		c.scatter.Run(c.k, max(1, arrangedAtOnce/(c.oh*c.ow*in)))
 	case convWeights:
 		c.pairs, c.width = (c.n+1)/2, out
 		rows, left = in, c.pairs*in
@@ -167,16 +167,16 @@ func (c *pairedWhole) run(g windows, part convPart, images, weights, result []fl
 	m.right, m.left = grow(m.right, c.form.Len()), grow(m.left, left)
 	c.pairRight.Run(c.pairs, max(1, arrangedAtOnce/c.width))
 	c.pairUp.Run((c.n+1)/2, max(1, arrangedAtOnce/(in+out)))
-	c.multiply.Run(rows, wholeRows)
+	c.multiply.Run(rows, fullImageRows)
 	if part == convWeights {
 		c.collect.Run(c.c, c.channels())
 	}
-	c.end(&singleWhole)
+	c.end(&fullImage32)
 }
 
-// spreadTurned writes the rows of the turned matrix [oh·ow·K, h·w·C] that belong to output
+// scatterTransposed writes the rows of the turned matrix [oh·ow·K, h·w·C] that belong to output
 // channels [lo, hi).
-func (c *pairedWhole) spreadTurned(_, lo, hi int) {
+func (c *pairedFullImageConv) scatterTransposed(_, lo, hi int) {
 	taps, in := c.kh*c.kw, c.inputs()
 	for k := lo; k < hi; k++ {
 		weights := c.weights[k*c.c*taps:][:c.c*taps]
@@ -194,7 +194,7 @@ func (c *pairedWhole) spreadTurned(_, lo, hi int) {
 
 // pairRightRows writes pairs [lo, hi) of rows of the right factor: of the matrix or, for the
 // gradient of the weights, of the result's gradient.
-func (c *pairedWhole) pairRightRows(_, lo, hi int) {
+func (c *pairedFullImageConv) pairRightRows(_, lo, hi int) {
 	from := c.memory.matrix
 	if c.part == convWeights {
 		from = c.result
@@ -212,14 +212,14 @@ func (c *pairedWhole) pairRightRows(_, lo, hi int) {
 func pairRows(dst []uint32, from []float32, width, i, j int) {
 	first := from[2*i*width+j:][:len(dst)]
 	if (2*i+1)*width == len(from) {
-		alone(dst, first)
+		widen(dst, first)
 		return
 	}
 	simd.PairRows(dst, first, from[(2*i+1)*width+j:][:len(dst)])
 }
 
 // pairUpRows writes what the left factor has of images 2·lo to 2·hi.
-func (c *pairedWhole) pairUpRows(_, lo, hi int) {
+func (c *pairedFullImageConv) pairUpRows(_, lo, hi int) {
 	in, out, left := c.inputs(), c.outputs(), c.memory.left
 	first, end := 2*lo, min(2*hi, c.n)
 	switch c.part {
@@ -235,7 +235,7 @@ func (c *pairedWhole) pairUpRows(_, lo, hi int) {
 }
 
 // multiplyRows computes rows [lo, hi) of the result of the product.
-func (c *pairedWhole) multiplyRows(_, lo, hi int) {
+func (c *pairedFullImageConv) multiplyRows(_, lo, hi int) {
 	in, out, m := c.inputs(), c.outputs(), c.memory
 	switch c.part {
 	case convResult:

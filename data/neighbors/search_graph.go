@@ -20,61 +20,61 @@ import (
 // theirs, until there is none. The result for a query depends only on the base.
 
 const (
-	walkRoom     = 16                              // neighbours of a base point in the descent
-	walkLeaf     = 256                             // points of a leaf at most
-	walkEdges    = 16                              // edges from a point to its nearest
-	walkReverse  = 14                              // and to points to whose nearest it belongs
-	walkRow      = 1 + walkEdges + walkReverse + 1 // 128 bytes
-	walkTrees    = 4                               // trees that are kept; a query starts in one, and in one more for each walkPerTree neighbours
-	walkPerTree  = 24
-	walkList     = 34 // points that it keeps at least
-	walkAtOnce   = 4  // points whose edges it follows together
-	walkGrain    = 64
-	walkMost     = 0x1p50 // no coordinate of a query may be larger, scaled as the base's are
-	walkMinPlace = 8      // places for candidates beyond k
+	searchListLen       = 16                                  // neighbours of a base point in the descent
+	searchLeaf          = 256                                 // points of a leaf at most
+	searchEdges         = 16                                  // edges from a point to its nearest
+	searchReverse       = 14                                  // and to points to whose nearest it belongs
+	searchRow           = 1 + searchEdges + searchReverse + 1 // 128 bytes
+	searchTrees         = 4                                   // trees that are kept; a query starts in one, and in one more for each searchPerTree neighbours
+	searchPerTree       = 24
+	searchKept          = 34 // points that it keeps at least
+	searchAtOnce        = 4  // points whose edges it follows together
+	searchBlock         = 64
+	searchMaxCoordinate = 0x1p50 // no coordinate of a query may be larger, scaled as the base's are
+	searchMinSpare      = 8      // places for candidates beyond k
 )
 
-// A walkGraph finds base points near to queries.
-type walkGraph struct {
-	*cloud
+// A searchGraph finds base points near to queries.
+type searchGraph struct {
+	*pointSet
 	trees []*forestTree
 	// The row of p begins with how many edges it has, and twice the points to which
 	// they lead.
-	edges []int32 // [n, walkRow]
-	works parallel.Pool[walkWork]
+	edges []int32 // [n, searchRow]
+	works parallel.Pool[searchWork]
 }
 
-// newWalkGraph makes the graph.
-func newWalkGraph(ctx context.Context, base *data.Matrix, seed uint64) (*walkGraph, error) {
-	s := settingsFor(walkRoom)
-	s.room, s.kept, s.leaf = walkRoom, walkTrees, walkLeaf
+// newSearchGraph makes the graph.
+func newSearchGraph(ctx context.Context, base *data.Matrix, seed uint64) (*searchGraph, error) {
+	s := descentSettingsFor(searchListLen)
+	s.listLen, s.keptTrees, s.leaf = searchListLen, searchTrees, searchLeaf
 	d, trees, err := descend(ctx, base, s, seed)
 	if err != nil {
 		return nil, err
 	}
-	d.shownNew, d.shownOld, d.reverse = walkEdges, walkEdges, walkReverse
+	d.maxNew, d.maxOld, d.maxReverse = searchEdges, searchEdges, searchReverse
 	parallel.For(len(d.keys), 1<<16, func(_, lo, hi int) {
 		for e, key := range d.keys[lo:hi] {
-			if key != vacant {
+			if key != emptyEntry {
 				d.keys[lo+e] = key &^ marks
 			}
 		}
 	})
 	d.sizes = nil
 	d.works = parallel.Pool[descentWork]{New: d.newWork}
-	if _, err := d.acquaint(ctx, 0, d.n, seed); err != nil {
+	if _, err := d.findCandidates(ctx, 0, d.n, seed); err != nil {
 		return nil, err
 	}
-	g := &walkGraph{cloud: d.cloud, trees: trees, edges: make([]int32, d.n*walkRow)}
+	g := &searchGraph{pointSet: d.pointSet, trees: trees, edges: make([]int32, d.n*searchRow)}
 	parallel.For(d.n, descentGrain, func(_, lo, hi int) {
 		for p := lo; p < hi; p++ {
-			row := g.edges[p*walkRow:]
-			row[0] = int32(copy(row[1:walkRow], d.acquainted[d.starts[p]:][:d.sizes[p]]))
+			row := g.edges[p*searchRow:]
+			row[0] = int32(copy(row[1:searchRow], d.candidates[d.starts[p]:][:d.sizes[p]]))
 		}
 	})
-	g.works.New = func() *walkWork {
-		most := max(s.leaf*walkTrees, walkAtOnce*(walkEdges+walkReverse)) + 16
-		return &walkWork{descentWork: descentWork{cols: make([]int32, most), dist: make([]float32, most), met: newMetSet(1000)},
+	g.works.New = func() *searchWork {
+		most := max(s.leaf*searchTrees, searchAtOnce*(searchEdges+searchReverse)) + 16
+		return &searchWork{descentWork: descentWork{cols: make([]int32, most), dist: make([]float32, most), met: newPairSet(1000)},
 			found: make([]uint64, (most+63)/64),
 			never: slices.Repeat([]float32{-1}, most), row: make([]float32, g.width), along: make([]float32, g.width), one: make([]int32, 16), place: make([]float32, 16)}
 	}
@@ -82,13 +82,13 @@ func newWalkGraph(ctx context.Context, base *data.Matrix, seed uint64) (*walkGra
 }
 
 // edgesOf returns twice the points to which there are edges from p.
-func (g *walkGraph) edgesOf(p int32) []int32 {
-	row := g.edges[int(p)*walkRow:][:walkRow]
+func (g *searchGraph) edgesOf(p int32) []int32 {
+	row := g.edges[int(p)*searchRow:][:searchRow]
 	return row[1:][:row[0]]
 }
 
-// A walkWork is what one goroutine needs.
-type walkWork struct {
+// A searchWork is what one goroutine needs.
+type searchWork struct {
 	descentWork
 	row, along []float32 // the query; the line of a split
 	found      []uint64
@@ -100,10 +100,10 @@ type walkWork struct {
 
 // set takes up a query and reports whether it is not too far from the base for
 // distances in float32.
-func (w *walkWork) set(g *walkGraph, query []float32) bool {
+func (w *searchWork) set(g *searchGraph, query []float32) bool {
 	for l, v := range query {
 		w.row[l] = v * g.scale
-		if !(math.Abs(float64(w.row[l])) <= walkMost) {
+		if !(math.Abs(float64(w.row[l])) <= searchMaxCoordinate) {
 			return false
 		}
 	}
@@ -111,7 +111,7 @@ func (w *walkWork) set(g *walkGraph, query []float32) bool {
 }
 
 // leafOf returns the leaf of a tree in which the query would be.
-func (w *walkWork) leafOf(g *walkGraph, t *forestTree) span {
+func (w *searchWork) leafOf(g *searchGraph, t *forestTree) span {
 	s := span{1, 0, g.n}
 	for s.size() > t.leaf {
 		split := t.splits[s.node]
@@ -128,11 +128,11 @@ func (w *walkWork) leafOf(g *walkGraph, t *forestTree) span {
 	return s
 }
 
-// soon returns the points whose edges are followed next unless nearer ones are found.
-func (w *walkWork) soon() []int32 {
+// upcoming returns the points whose edges are followed next unless nearer ones are found.
+func (w *searchWork) upcoming() []int32 {
 	w.ahead = w.ahead[:0]
 	for _, key := range w.list {
-		if key == vacant || len(w.ahead) == walkAtOnce {
+		if key == emptyEntry || len(w.ahead) == searchAtOnce {
 			break
 		}
 		if key&newOwn != 0 {
@@ -144,7 +144,7 @@ func (w *walkWork) soon() []int32 {
 
 // compare calls f for each of the first n columns that is not farther from the query than
 // limit.
-func (w *walkWork) compare(c *cloud, n int, limit float32, f func(b int, d2 float32)) {
+func (w *searchWork) compare(c *pointSet, n int, limit float32, f func(b int, d2 float32)) {
 	whole := n
 	for ; whole%16 != 0; whole++ { // whole vectors
 		w.cols[whole] = w.cols[0]
@@ -161,17 +161,17 @@ func (w *walkWork) compare(c *cloud, n int, limit float32, f func(b int, d2 floa
 
 // search sets row i of nb to base points near query i, and reports whether it
 // could.
-func (g *walkGraph) search(w *walkWork, best *topK, nb *Neighbors, i int, base *data.Matrix, query []float32) bool {
+func (g *searchGraph) search(w *searchWork, best *topK, nb *Neighbors, i int, base *data.Matrix, query []float32) bool {
 	if !w.set(g, query) {
 		return false
 	}
 	w.met.clear()
-	w.list = slices.Grow(w.list[:0], max(walkList, nb.K+nb.K/2))[:max(walkList, nb.K+nb.K/2)]
+	w.list = slices.Grow(w.list[:0], max(searchKept, nb.K+nb.K/2))[:max(searchKept, nb.K+nb.K/2)]
 	for e := range w.list {
-		w.list[e] = vacant
+		w.list[e] = emptyEntry
 	}
 	n := 0
-	for _, t := range g.trees[:min(len(g.trees), 1+nb.K/walkPerTree)] {
+	for _, t := range g.trees[:min(len(g.trees), 1+nb.K/searchPerTree)] {
 		s := w.leafOf(g, t)
 		w.met.reserve(s.size())
 		for p := s.lo; p < s.hi; p++ {
@@ -186,20 +186,20 @@ func (g *walkGraph) search(w *walkWork, best *topK, nb *Neighbors, i int, base *
 		}
 	}
 	for n > 0 {
-		simd.Fetch(g.edges, walkRow, w.soon())
-		w.compare(g.cloud, n, worst(w.list), func(b int, d2 float32) {
+		simd.Fetch(g.edges, searchRow, w.upcoming())
+		w.compare(g.pointSet, n, worst(w.list), func(b int, d2 float32) {
 			insert(w.list, keyOf(d2, w.cols[b]))
 		})
 		n = 0
 		followed := 0
 		for e, key := range w.list {
-			if key == vacant || followed == walkAtOnce {
+			if key == emptyEntry || followed == searchAtOnce {
 				break
 			}
 			if key&newOwn != 0 {
 				w.list[e] = key &^ newOwn
 				p := numberOf(key)
-				n = w.met.unmet(w.cols, n, g.edgesOf(p))
+				n = w.met.absent(w.cols, n, g.edgesOf(p))
 				followed++
 			}
 			// Edges that lead to nothing new do not count.
@@ -208,12 +208,12 @@ func (g *walkGraph) search(w *walkWork, best *topK, nb *Neighbors, i int, base *
 			}
 		}
 	}
-	if w.list[nb.K-1] == vacant {
+	if w.list[nb.K-1] == emptyEntry {
 		return false
 	}
 	best.resetAll()
-	for _, key := range w.list[:min(len(w.list), nb.K+walkMinPlace)] {
-		if key != vacant {
+	for _, key := range w.list[:min(len(w.list), nb.K+searchMinSpare)] {
+		if key != emptyEntry {
 			q := numberOf(key)
 			best.offer(dist2(query, g.point(base, q), best.limit), g.index[q])
 		}
@@ -222,12 +222,12 @@ func (g *walkGraph) search(w *walkWork, best *topK, nb *Neighbors, i int, base *
 	return true
 }
 
-// findByWalking is find by the graph. Queries are visited in the order of the
+// findInGraph is find by the graph. Queries are visited in the order of the
 // leaves in which they start, so that consecutive ones need the same points.
-func (x *Index) findByWalking(ctx context.Context, nb *Neighbors, queries *data.Matrix) error {
+func (x *Index) findInGraph(ctx context.Context, nb *Neighbors, queries *data.Matrix) error {
 	g := x.graph
 	order := make([]uint64, queries.N)
-	err := parallel.ForContext(ctx, queries.N, walkGrain, func(_, lo, hi int) {
+	err := parallel.ForContext(ctx, queries.N, searchBlock, func(_, lo, hi int) {
 		w := g.works.Get()
 		defer g.works.Put(w)
 		for i := lo; i < hi; i++ {
@@ -244,7 +244,7 @@ func (x *Index) findByWalking(ctx context.Context, nb *Neighbors, queries *data.
 	slices.Sort(order)
 	var mu sync.Mutex
 	var failed []int32
-	err = parallel.ForContext(ctx, queries.N, walkGrain, func(_, lo, hi int) {
+	err = parallel.ForContext(ctx, queries.N, searchBlock, func(_, lo, hi int) {
 		w := g.works.Get()
 		defer g.works.Put(w)
 		best := newTopK(nb.K)
