@@ -8,7 +8,7 @@ import (
 	"runtime/debug"
 
 	"cne/data"
-	"cne/internal/finite"
+	"cne/internal/simd"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
@@ -156,7 +156,7 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 	if fitted != nil {
 		return e, fitted // which says why the positions cannot be had, if so
 	}
-	if err == nil && finite.First(positions.X) >= 0 { // the last step was too large
+	if err == nil && simd.FirstNotFinite(positions.X) >= 0 { // the last step was too large
 		phases := o.phases()
 		return e, &train.DivergedError{Epoch: result.Epochs, LR: phases[len(phases)-1].LR, Cause: errPositions}
 	}

@@ -11,8 +11,8 @@ import (
 	"cne/data"
 	"cne/data/neighbors"
 	"cne/internal/errkind"
-	"cne/internal/finite"
 	"cne/internal/option"
+	"cne/internal/simd"
 	"cne/internal/text"
 	"cne/model"
 	"cne/model/op"
@@ -342,7 +342,7 @@ func (o *Options) checkModel(n int) error {
 		return badOption("Start, but not InitGiven")
 	case o.Start != nil && (o.Start.N != n || o.Start.D != dim || len(o.Start.X) != n*dim):
 		return badOption("a start of %d×%d for %d points in %d dimensions", o.Start.N, o.Start.D, n, dim)
-	case o.Start != nil && !finite.All(o.Start.X):
+	case o.Start != nil && !simd.AllFinite(o.Start.X):
 		return badOption("a start with a value that is no finite number")
 	}
 	return nil

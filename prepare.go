@@ -2,8 +2,6 @@ package cne
 
 import (
 	"cmp"
-	"cne/data/pca"
-	"cne/model"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +10,8 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/data/pca"
+	"cne/model"
 )
 
 // A Neighborhood is what an embedding is to preserve: points, and which of them are

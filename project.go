@@ -11,8 +11,8 @@ import (
 
 	"cne/data"
 	"cne/data/file"
-	"cne/internal/finite"
 	"cne/internal/parallel"
+	"cne/internal/simd"
 	"cne/model"
 	"cne/train"
 )
@@ -412,7 +412,7 @@ func (p *placement) placeBlock(ctx context.Context, b *placedBlock) error {
 // that cannot be placed are marked in skipped; if that is nil, the first is a *PointError.
 func (p *placement) project(ctx context.Context, dst, points *data.Matrix, skipped []bool) error {
 	if err := reject(points, skipped, func(row []float32) string {
-		at := slices.IndexFunc(row, func(v float32) bool { return !finite.Is(v) })
+		at := slices.IndexFunc(row, func(v float32) bool { return !simd.IsFinite(v) })
 		return fmt.Sprintf("value %d (counted from 1) is %v", at+1, row[at])
 	}); err != nil {
 		return err
@@ -443,7 +443,7 @@ func reject(m *data.Matrix, skipped []bool, fault func(row []float32) string) er
 		first[piece] = -1
 		for i := lo; i < hi; i++ {
 			row := m.Row(i)
-			if finite.All(row) {
+			if simd.AllFinite(row) {
 				continue
 			}
 			if first[piece] < 0 {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"cne"
-	"cne/internal/finite"
+	"cne/internal/simd"
 	"cne/internal/text"
 	"cne/model/op"
 	"cne/train"
@@ -38,7 +38,7 @@ func ParseAxis(flag, list string) (*SpectrumAxis, error) {
 		item = strings.TrimSpace(item)
 		v, err := strconv.ParseFloat(item, 64)
 		v += 0 // so that -0 is 0
-		wrong, allowed := err != nil || !finite.Is(v), ""
+		wrong, allowed := err != nil || !simd.IsFinite(v), ""
 		switch flag {
 		case "s":
 			wrong, allowed = wrong || math.Abs(v) > FarthestPlace, fmt.Sprintf("a number from -%d to %d", FarthestPlace, FarthestPlace)

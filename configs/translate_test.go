@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"cne"
-
 	"cne/data"
 	"cne/model"
 	"cne/model/op"

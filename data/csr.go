@@ -7,8 +7,8 @@ import (
 	"slices"
 	"sort"
 
-	"cne/internal/finite"
 	"cne/internal/parallel"
+	"cne/internal/simd"
 )
 
 // A CSR holds the values of a matrix that are not 0, row after row (compressed sparse
@@ -98,7 +98,7 @@ func (c *CSR) Fault(n, d int) string {
 // firstNotFinite returns the row and the index of the first value that is NaN or
 // infinite; ok is false if all are finite.
 func (c *CSR) firstNotFinite() (row, at int, ok bool) {
-	if at = finite.First(c.Value); at < 0 {
+	if at = simd.FirstNotFinite(c.Value); at < 0 {
 		return 0, 0, false
 	}
 	return sort.SearchInts(c.Start, at+1) - 1, at, true

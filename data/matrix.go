@@ -7,7 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"cne/internal/finite"
+	"cne/internal/simd"
 )
 
 // A Matrix holds N points of D values each, row after row: point i is
@@ -166,7 +166,7 @@ func (m *Matrix) FirstNotFinite() (row, column int, v float32, ok bool) {
 		}
 		return row, int(m.CSR.Column[at]), m.CSR.Value[at], true
 	}
-	at := finite.First(m.X)
+	at := simd.FirstNotFinite(m.X)
 	if at < 0 {
 		return 0, 0, 0, false
 	}
@@ -206,7 +206,7 @@ func (m *Matrix) Check() error {
 	if m.Columns != nil && len(m.Columns) != m.D || m.Offset != nil && len(m.Offset) != m.D {
 		return errorf(ErrShape, "a matrix of %d×%d has %d names of columns and %d offsets; give one for each column, or none", m.N, m.D, len(m.Columns), len(m.Offset))
 	}
-	if j := finite.First(m.Offset); j >= 0 {
+	if j := simd.FirstNotFinite(m.Offset); j >= 0 {
 		return errorf(ErrNotFinite, "the offset of column %d (counted from 1) is %v; give a finite one", j+1, m.Offset[j])
 	}
 	return nil

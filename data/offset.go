@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strconv"
 
-	"cne/internal/finite"
 	"cne/internal/parallel"
 	"cne/internal/rng"
+	"cne/internal/simd"
 	"cne/internal/text"
 )
 
@@ -120,7 +120,7 @@ func (s *Sample) inexact() [][]float64 {
 			}
 			v := make([]float64, 0, rows)
 			for i := range rows {
-				if x := s.x[i*s.d+j]; finite.Is(x) {
+				if x := s.x[i*s.d+j]; simd.IsFinite(x) {
 					v = append(v, x)
 				}
 			}
@@ -135,7 +135,7 @@ func (s *Sample) inexact() [][]float64 {
 // exact tells whether float32 holds all values of a column.
 func (s *Sample) exact(j int) bool {
 	for i := j; i < len(s.x); i += s.d {
-		if v := s.x[i]; finite.Is(v) && float64(float32(v)) != v {
+		if v := s.x[i]; simd.IsFinite(v) && float64(float32(v)) != v {
 			return false
 		}
 	}

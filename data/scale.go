@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"cne/internal/finite"
 	"cne/internal/parallel"
+	"cne/internal/simd"
 )
 
 // A Scaling is a way of bringing points to a common scale.
@@ -198,7 +198,7 @@ func (s *Scaler) Check(d int) error {
 	if s.Offset != nil && len(s.Offset) != d {
 		return errorf(ErrShape, "the scaler was fitted to points of %d values, these have %d; scale points of the same width", len(s.Offset), d)
 	}
-	if j := finite.First(s.Offset); j >= 0 {
+	if j := simd.FirstNotFinite(s.Offset); j >= 0 {
 		return errorf(ErrOption, "the scaler has the offset %v for column %d (counted from 1); fit it again", s.Offset[j], j+1)
 	}
 	switch s.Kind {

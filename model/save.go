@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"cne/data"
-	"cne/internal/finite"
 	"cne/internal/safetensors"
+	"cne/internal/simd"
 	"cne/model/op"
 )
 
@@ -430,7 +430,7 @@ func mlpOf[T op.Float](widths []int, layers []layer) (*MLP[T], error) {
 }
 
 func checkFinite[T op.Float](v []T) error {
-	if i := finite.First(v); i >= 0 {
+	if i := simd.FirstNotFinite(v); i >= 0 {
 		return fmt.Errorf("value %d: got %v", i, v[i])
 	}
 	return nil

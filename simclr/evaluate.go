@@ -11,8 +11,8 @@ import (
 	"cne/data"
 	"cne/data/images"
 	"cne/data/neighbors"
-	"cne/internal/finite"
 	"cne/internal/parallel"
+	"cne/internal/simd"
 	"cne/model"
 	"cne/train/quality"
 )
@@ -183,7 +183,7 @@ func checkFeatures(features *data.Matrix, classes []int32) error {
 	if len(classes) != features.N {
 		return fmt.Errorf("%w: classes: got %d, want %d, one for each image", ErrLabels, len(classes), features.N)
 	}
-	if at := finite.First(features.X); at >= 0 {
+	if at := simd.FirstNotFinite(features.X); at >= 0 {
 		return fmt.Errorf("%w: feature %d of image %d (both counted from 0): got %v", ErrFeatures, at%features.D, at/features.D, features.X[at])
 	}
 	return nil

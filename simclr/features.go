@@ -7,8 +7,8 @@ import (
 
 	"cne/data"
 	"cne/data/images"
-	"cne/internal/finite"
 	"cne/internal/parallel"
+	"cne/internal/simd"
 	"cne/model"
 )
 
@@ -89,7 +89,7 @@ func Features(ctx context.Context, e Encoder, a *Augmentation, images *images.Se
 			progress(done, len(rows))
 		}
 	}
-	if at := finite.First(m.X); at >= 0 {
+	if at := simd.FirstNotFinite(m.X); at >= 0 {
 		return nil, fmt.Errorf("%w: value %d of the representation of image %d (both counted from 0): got %v; the training of the network has diverged", ErrFeatures, at%d, rows[at/d], m.X[at])
 	}
 	return m, nil

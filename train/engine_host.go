@@ -4,8 +4,8 @@ import (
 	"errors"
 	"math"
 
-	"cne/internal/finite"
 	"cne/internal/memory"
+	"cne/internal/simd"
 	"cne/model"
 	"cne/model/op"
 )
@@ -127,7 +127,7 @@ func (h *hostEngine) step(b *model.Batch, e *epochState) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if !finite.Is(loss) {
+	if !simd.IsFinite(loss) {
 		cause := h.model.Diagnose()
 		if cause == nil {
 			cause = errNotFinite

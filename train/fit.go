@@ -12,7 +12,7 @@ import (
 
 	"cne/data"
 	"cne/internal/errkind"
-	"cne/internal/finite"
+	"cne/internal/simd"
 	"cne/model"
 	"cne/model/op"
 	"cne/train/quality"
@@ -304,7 +304,7 @@ func (r *run) checkFinite() error {
 		if err != nil {
 			return err
 		}
-		if !finite.All(op.Data[float32](v)) || !finite.All(op.Data[float64](v)) {
+		if !simd.AllFinite(op.Data[float32](v)) || !simd.AllFinite(op.Data[float64](v)) {
 			return &DivergedError{Epoch: r.result.Epochs, LR: r.epochState.lr, Cause: fmt.Errorf("%s is not finite", name)}
 		}
 	}

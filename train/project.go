@@ -11,7 +11,6 @@ import (
 	"cne/data/neighbors"
 	"cne/internal/device"
 	"cne/internal/errkind"
-	"cne/internal/finite"
 	"cne/internal/parallel"
 	"cne/internal/rng"
 	"cne/internal/simd"
@@ -76,7 +75,7 @@ func NewProjectorOn(ctx context.Context, on *model.Device, points *data.Matrix, 
 	if !(training.LR > 0) || training.LR > math.MaxFloat32 || !(training.Clip >= 0) || !(math.Abs(training.LogConst) <= maxLogConst*2) {
 		return nil, errkind.Errorf(ErrInput, "train: got learning rate %g, gradients up to %g and a constant of exp %g, want those of a run", training.LR, training.Clip, training.LogConst)
 	}
-	if i := finite.First(table); i >= 0 {
+	if i := simd.FirstNotFinite(table); i >= 0 {
 		return nil, errkind.Errorf(ErrInput, "train: coordinate %d of position %d (both counted from 0): got %v", i%d, i/d, table[i])
 	}
 	training.Neighbors = min(training.Neighbors, points.N)
@@ -244,7 +243,7 @@ func (p *Projector) draw(w *placer, m, epoch, edge int) {
 
 // checkPlaced checks that points have not flown away.
 func (p *Projector) checkPlaced(dst []float32) error {
-	if !finite.All(dst) {
+	if !simd.AllFinite(dst) {
 		return fmt.Errorf("train: new points diverge at the model's learning rate, %g", p.training.LR)
 	}
 	return nil

@@ -21,7 +21,7 @@ import (
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/ctxio"
-	"cne/internal/finite"
+	"cne/internal/simd"
 	"cne/model"
 )
 
@@ -143,7 +143,7 @@ func (a *evaluationRun) check(withNegatives bool) error {
 	switch {
 	case a.withS && a.withZBar:
 		return errors.New("--s and --zbar are both given; each is a place on the spectrum")
-	case !finite.Is(a.s):
+	case !simd.IsFinite(a.s):
 		return fmt.Errorf("--s is %v, but must be a finite number", a.s)
 	case math.Abs(a.s) > configs.FarthestPlace:
 		return fmt.Errorf("--s is %v, too far out on the spectrum; give a number from -%d to %d", a.s, configs.FarthestPlace, configs.FarthestPlace)

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"cne/data"
-	"cne/internal/finite"
 	"cne/internal/rng"
 	"cne/internal/safetensors"
+	"cne/internal/simd"
 )
 
 // place runs cne project with the model of the folder run and returns the
@@ -192,7 +192,7 @@ func TestProjectSkipsBadPoints(t *testing.T) {
 			for i := range 60 {
 				for j := range 2 {
 					v := math.Float32frombits(binary.LittleEndian.Uint32([]byte(array[4*(2*i+j):])))
-					if slices.Contains([]int{3, 20, 59}, i) == finite.Is(v) || finite.Is(v) && v != good.Row(i)[j] {
+					if slices.Contains([]int{3, 20, 59}, i) == simd.IsFinite(v) || simd.IsFinite(v) && v != good.Row(i)[j] {
 						t.Errorf("coordinate %d of point %d is %v", j, i, v)
 					}
 				}

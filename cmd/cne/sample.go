@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cne/model"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -23,6 +22,7 @@ import (
 	"cne/data/file"
 	"cne/internal/app/rundir"
 	"cne/internal/text"
+	"cne/model"
 )
 
 // A sample is the points that a run trains on where these are not all (data.sample). All

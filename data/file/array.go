@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"cne/data"
-	"cne/internal/finite"
+	"cne/internal/simd"
 )
 
 // A scalarType is how an array in a file stores one value.
@@ -163,7 +163,7 @@ func (t scalarType) label(b []byte, i int, missing bool) (string, error) {
 		switch v := t.float(b, i); {
 		case missing && math.IsNaN(v):
 			return "", nil
-		case !finite.Is(v):
+		case !simd.IsFinite(v):
 			return "", errorf(data.ErrNotFinite, "got %v, want a finite number", v)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"cne/data"
-	"cne/internal/finite"
+	"cne/internal/simd"
 )
 
 // Rows are points that come a block at a time, so that the memory they take depends on
@@ -65,7 +65,7 @@ type Sparse interface {
 // CheckFinite returns an error of kind ErrNotFinite that names the first value of a block,
 // of which first is the number of the first row, that is NaN or infinite; or nil.
 func CheckFinite(rows Rows, first int, block *data.Matrix) error {
-	if at := finite.First(block.X); at >= 0 {
+	if at := simd.FirstNotFinite(block.X); at >= 0 {
 		return data.NotFinite(rows.RowName(first+at/block.D), block.Columns, at%block.D, block.X[at])
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"cne/data"
-	"cne/internal/finite"
+	"cne/internal/simd"
 	"cne/internal/text"
 )
 
@@ -270,7 +270,7 @@ func (m *mtxReader) entry(line []byte) (row, column int, value float64, err erro
 	column, errColumn := strconv.Atoi(string(fields[1]))
 	value, err = text.ParseFloat(string(fields[2]), 64)
 	switch {
-	case err == nil && !finite.Is(value):
+	case err == nil && !simd.IsFinite(value):
 		return 0, 0, 0, &lineError{m.line, errorf(data.ErrNotFinite, "value: got %.60q, want a finite number", fields[2])}
 	case cmp.Or(errRow, errColumn, err) != nil:
 		return 0, 0, 0, m.bad(line, "a row, a column and a value")

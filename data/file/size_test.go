@@ -2,7 +2,6 @@ package file
 
 import (
 	"bytes"
-	"cne/data"
 	"compress/gzip"
 	"fmt"
 	"math"
@@ -11,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cne/data"
 )
 
 // The heads of arrays tell their size, the first rows of a table about how many there

@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 
 	"cne/data"
-	"cne/internal/finite"
+	"cne/internal/simd"
 	"cne/internal/text"
 )
 
@@ -276,7 +276,7 @@ func parseMinus(s string, offset float64) (float32, error) {
 	}
 	v, err := text.ParseFloat(number, 64)
 	v -= offset
-	if err == nil && math.Abs(v) > math.MaxFloat32 && finite.Is(v) {
+	if err == nil && math.Abs(v) > math.MaxFloat32 && simd.IsFinite(v) {
 		err = strconv.ErrRange
 	}
 	return float32(v), err

@@ -1,13 +1,14 @@
 package images
 
 import (
-	"cne/data"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"cne/data"
 )
 
 // Images count as they are in colour, whatever they are stored as; what holds none has no

@@ -15,8 +15,8 @@ import (
 	"cne/data/file"
 	"cne/internal/atomicfile"
 	"cne/internal/ctxio"
-	"cne/internal/finite"
 	"cne/internal/npy"
+	"cne/internal/simd"
 )
 
 // DecodeNPZ is DecodeFile of a CSR matrix.
@@ -54,7 +54,7 @@ func decodeCSR(r io.ReaderAt, size int64) (*Graph, error) {
 		row = row[:0]
 		for k, v := range values {
 			switch {
-			case !finite.Is(v):
+			case !simd.IsFinite(v):
 				return nil, fmt.Errorf("data.npy: row %d, column %d (counted from 0): got NaN or infinity", i, columns[k])
 			case v == 0:
 				continue

@@ -9,8 +9,8 @@ import (
 	"cne/data"
 	"cne/internal/device"
 	"cne/internal/errkind"
-	"cne/internal/finite"
 	"cne/internal/rng"
+	"cne/internal/simd"
 )
 
 // Errors that those of KNN, Search and Ranks wrap.
@@ -157,7 +157,7 @@ func checkSizes(m *data.Matrix, what string) error {
 // checkFinite finds the first value that is NaN or infinite. What, empty or
 // with a space at its end, tells which points are meant.
 func checkFinite(m *data.Matrix, what string) error {
-	if at := finite.First(m.X); at >= 0 {
+	if at := simd.FirstNotFinite(m.X); at >= 0 {
 		return fmt.Errorf("neighbors: %w: value %d of %spoint %d (both counted from 0): got %v",
 			ErrNotFinite, at%m.D, what, at/m.D, m.X[at])
 	}

@@ -1,11 +1,12 @@
 package pca_test
 
 import (
-	"cne/data"
-	"cne/data/pca"
 	"context"
 	"fmt"
 	"log"
+
+	"cne/data"
+	"cne/data/pca"
 )
 
 func ExampleFit() {

@@ -12,8 +12,8 @@ import (
 	"cne/internal/blas"
 	"cne/internal/device"
 	"cne/internal/errkind"
-	"cne/internal/finite"
 	"cne/internal/parallel"
+	"cne/internal/simd"
 )
 
 const (
@@ -77,7 +77,7 @@ func Fit(ctx context.Context, points data.Source, k int, on *device.Device) (*PC
 	if err != nil {
 		return nil, err
 	}
-	if finite.First(mean) >= 0 { // as the sums of float32 are, unless a value is not
+	if simd.FirstNotFinite(mean) >= 0 { // as the sums of float32 are, unless a value is not
 		if err := data.CheckFinite(ctx, points); err != nil {
 			return nil, err
 		}

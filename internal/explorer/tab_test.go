@@ -2,8 +2,6 @@ package explorer
 
 import (
 	"cmp"
-	"cne/data"
-	"cne/internal/plot"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +24,9 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"cne/data"
+	"cne/internal/plot"
 )
 
 // The tests of pages use them as people do, in a Chromium without a

@@ -15,7 +15,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"cne/internal/finite"
+	"cne/internal/simd"
 )
 
 // Curves is a picture of line charts beside and below each other, such as the
@@ -146,7 +146,7 @@ func (p *Panel) check() error {
 			for i, v := range values.of {
 				switch {
 				case values.missing && math.IsNaN(v):
-				case !finite.Is(v):
+				case !simd.IsFinite(v):
 					return fmt.Errorf("%w: series %d (%q): got %v in %s at point %d (counted from 0)", ErrNotFinite, k+1, s.Name, v, values.name, i)
 				case values.log && v <= 0:
 					return fmt.Errorf("%w: series %d (%q): got %v in %s at point %d (counted from 0), want a positive number on a logarithmic axis", ErrInput, k+1, s.Name, v, values.name, i)
@@ -163,7 +163,7 @@ func (p *Panel) check() error {
 		return fmt.Errorf("%w: points: got none", ErrInput)
 	}
 	for _, m := range p.Marks {
-		if !finite.Is(m.X) {
+		if !simd.IsFinite(m.X) {
 			return fmt.Errorf("%w: mark %q: got %v", ErrNotFinite, m.Name, m.X)
 		}
 		if p.LogX && m.X <= 0 {

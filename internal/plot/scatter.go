@@ -23,7 +23,7 @@ import (
 
 	"cne/data"
 	"cne/internal/atomicfile"
-	"cne/internal/finite"
+	"cne/internal/simd"
 )
 
 // ErrInput is wrapped by errors about pictures that cannot be drawn: no points,
@@ -234,7 +234,7 @@ func (s *Scatter) check() error {
 	}); err != nil {
 		return err
 	}
-	if at := finite.First(m.X); at >= 0 {
+	if at := simd.FirstNotFinite(m.X); at >= 0 {
 		return fmt.Errorf("%w: row %d of the embedding (counted from 0): got %v as coordinate %d", ErrNotFinite, at/m.D, m.X[at], at%m.D)
 	}
 	for i, v := range s.Values {

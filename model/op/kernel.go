@@ -7,11 +7,11 @@ import (
 	"hash/fnv"
 	"sync/atomic"
 
-	"cne/internal/errkind"
-
 	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"cne/internal/errkind"
 )
 
 // ErrInput is wrapped by errors about options and words without a meaning, and about

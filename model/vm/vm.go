@@ -21,7 +21,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"cne/internal/finite"
+	"cne/internal/simd"
 	"cne/model/op"
 )
 
@@ -486,7 +486,7 @@ func nonFinite(a *op.Array) (int, error) {
 		}
 		a = here
 	}
-	at := max(finite.First(op.Data[float32](a)), finite.First(op.Data[float64](a))) // one of them is empty
+	at := max(simd.FirstNotFinite(op.Data[float32](a)), simd.FirstNotFinite(op.Data[float64](a))) // one of them is empty
 	if at < 0 {
 		return -1, nil
 	}

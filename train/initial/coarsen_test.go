@@ -1,11 +1,12 @@
 package initial
 
 import (
-	"cne/data/neighbors"
 	"math"
 	"runtime"
 	"slices"
 	"testing"
+
+	"cne/data/neighbors"
 )
 
 func TestCoarsen(t *testing.T) {

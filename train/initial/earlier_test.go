@@ -1,14 +1,15 @@
 package initial
 
 import (
-	"cne/data"
-	"cne/data/neighbors"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"testing"
+
+	"cne/data"
+	"cne/data/neighbors"
 )
 
 // path returns the graph of n points in a row, each with an edge to the next, except where

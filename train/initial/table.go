@@ -10,8 +10,8 @@ import (
 	"cne/data/neighbors"
 	"cne/data/pca"
 	"cne/internal/errkind"
-	"cne/internal/finite"
 	"cne/internal/rng"
+	"cne/internal/simd"
 )
 
 // Components returns the first principal components of points, at most dim. Points that
@@ -48,7 +48,7 @@ func Table[T float32 | float64](coordinates *data.Matrix, d int, std float64, se
 	for j := range d {
 		var spread float64
 		if j < width {
-			if spread = deviation(coordinates.X, width, j); !finite.Is(spread) {
+			if spread = deviation(coordinates.X, width, j); !simd.IsFinite(spread) {
 				return nil, errkind.Errorf(ErrInput, "initial: coordinates: column %d (counted from 0) is not finite", j)
 			}
 		}

@@ -1,11 +1,12 @@
 package initial
 
 import (
-	"cne/data"
 	"errors"
 	"math"
 	"strings"
 	"testing"
+
+	"cne/data"
 )
 
 func tableFrom(t *testing.T, coordinates []float32, width, d int, std float64) []float64 {

@@ -29,8 +29,8 @@ import (
 
 	"cne/data"
 	"cne/internal/device"
-	"cne/internal/finite"
 	"cne/internal/parallel"
+	"cne/internal/simd"
 )
 
 // ErrInput is wrapped by errors about sizes, indices and parameters that do
@@ -60,7 +60,7 @@ func points[T Float](x []T, d int, what string) (int, error) {
 	if d < 1 || len(x)%d != 0 {
 		return 0, fmt.Errorf("%w: %s: got %d values, want points of %d coordinates", ErrInput, what, len(x), d)
 	}
-	if i := finite.First(x); i >= 0 {
+	if i := simd.FirstNotFinite(x); i >= 0 {
 		return 0, fmt.Errorf("%w: point %d of the %s (counted from 0): got %v as coordinate %d", ErrNotFinite, i/d, what, x[i], i%d)
 	}
 	return len(x) / d, nil

@@ -1,23 +1,23 @@
-package finite_test
+package simd_test
 
 import (
 	"math"
 	"testing"
 
-	"cne/internal/finite"
+	"cne/internal/simd"
 )
 
-func TestFirst(t *testing.T) {
-	check[float32](t)
-	check[float64](t)
+func TestFinite(t *testing.T) {
+	checkFinite[float32](t)
+	checkFinite[float64](t)
 }
 
-func check[T finite.Float](t *testing.T) {
+func checkFinite[T simd.Float](t *testing.T) {
 	t.Helper()
 	bad := []T{T(math.NaN()), T(math.Inf(1)), T(math.Inf(-1))}
 	good := []T{0, T(math.Copysign(0, -1)), 1, -math.MaxFloat32, math.MaxFloat32, math.SmallestNonzeroFloat32}
 	for _, v := range good {
-		if !finite.Is(v) {
+		if !simd.IsFinite(v) {
 			t.Errorf("%v counts as not finite", v)
 		}
 	}
@@ -26,7 +26,7 @@ func check[T finite.Float](t *testing.T) {
 		for i := range x {
 			x[i] = good[i%len(good)]
 		}
-		if at := finite.First(x); at != -1 || !finite.All(x) {
+		if at := simd.FirstNotFinite(x); at != -1 || !simd.AllFinite(x) {
 			t.Errorf("of %d finite values, number %d is not", n, at)
 		}
 		for k, at := range []int{n - 1, n / 2, 0} {
@@ -34,8 +34,8 @@ func check[T finite.Float](t *testing.T) {
 				break
 			}
 			x[at] = bad[k]
-			if finite.Is(bad[k]) || finite.All(x) || finite.First(x) != at {
-				t.Errorf("%v at %d of %d values is found at %d", bad[k], at, n, finite.First(x))
+			if simd.IsFinite(bad[k]) || simd.AllFinite(x) || simd.FirstNotFinite(x) != at {
+				t.Errorf("%v at %d of %d values is found at %d", bad[k], at, n, simd.FirstNotFinite(x))
 			}
 		}
 	}
