@@ -2,7 +2,7 @@
 // neighbours, with the contrastive losses of the paper "From t-SNE to UMAP with
 // contrastive learning" (Damrich, Böhm, Hamprecht, Kobak, ICLR 2023).
 //
-//	points, err := data.FromRows(rows)                        // or FromMat, or data.Open
+//	points, err := data.FromRows(rows)                        // or FromMat, or file.Read
 //	e, err := cne.Embed(ctx, points, cne.Options{})           // a table of positions
 //	e.Positions                                               // a *data.Matrix, one row per point
 //
