@@ -66,11 +66,11 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	}
 	n, err := strconv.Atoi(flags.Arg(0))
 	if err != nil || n < 1 {
-		return fmt.Errorf("N: got %q, want a whole number of at least 1", flags.Arg(0))
+		return fmt.Errorf("number N: got %q, want a whole number of at least 1", flags.Arg(0))
 	}
 	seed, err := strconv.ParseUint(flags.Arg(1), 10, 64)
 	if err != nil {
-		return fmt.Errorf("SEED: got %q, want a whole number of at least 0", flags.Arg(1))
+		return fmt.Errorf("seed: got %q, want a whole number of at least 0", flags.Arg(1))
 	}
 	originals, err := open(ctx, *source)
 	if err != nil {
