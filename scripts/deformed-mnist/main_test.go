@@ -97,8 +97,8 @@ func TestFaults(t *testing.T) {
 		{"10 1", "want three"},
 		{"0 1 OUT", `got "0", want a whole number of at least 1`},
 		{"1e6 1 OUT", `got "1e6"`},
-		{"10 -1 OUT", "SEED: got"}, // flags stand before arguments
-		{"10 x OUT", "SEED: got"},
+		{"10 -1 OUT", "seed: got"}, // flags stand before arguments
+		{"10 x OUT", "seed: got"},
 		{"-pca 11 10 1 OUT", "want 1 to 10"},
 		{"-pca -1 10 1 OUT", "want 1 to 10"},
 		{"-images nowhere 10 1 OUT", "nowhere"},
