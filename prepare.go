@@ -41,7 +41,7 @@ type Neighborhood struct {
 	PCATime, GraphTime time.Duration
 
 	stored data.Source  // the scaled points where they are not in memory
-	maps   *data.Matrix // those of spectralStart, once they were asked for
+	maps   *data.Matrix // the eigenmaps of Graph, once they were found
 }
 
 // A Cache keeps what Prepare finds for other calls with the same points.
