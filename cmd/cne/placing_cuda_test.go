@@ -1,6 +1,6 @@
 //go:build cu
 
-package cne_test
+package main
 
 import (
 	"math"
