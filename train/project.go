@@ -361,11 +361,14 @@ func (p *Projector) placeOnDevice(dst, x []float32, near *neighbors.Neighbors) e
 		device.Int(q), device.Int(p.n), device.Int(k), device.Int(m), device.Int(epochs), device.Int(at), device.F32(p.training.LogConst),
 		device.Int(int(o.Loss)), device.Int(flags), device.F32(float64(1/simd.BoundOf[float32](o.Clamp).Clamp())), device.F32(cmp.Or(o.Scale, 1)),
 		device.F32(bound(p.training.Clip)))
-	return cmp.Or(
-		device.Upload(on, memory.At(0), dst), device.Upload(on, memory.At(1), near.Index), device.Upload(on, memory.At(2), keys), device.Upload(on, memory.At(3), lrs),
-		on.Launch(kernel, device.Launch{Grid: parallel.Pieces(q, projectionBlock), Block: projectionBlock}, args...),
-		device.Download(on, dst, memory.At(0)),
-	)
+	// A kernel must not see what could not be uploaded.
+	if err := cmp.Or(device.Upload(on, memory.At(0), dst), device.Upload(on, memory.At(1), near.Index), device.Upload(on, memory.At(2), keys), device.Upload(on, memory.At(3), lrs)); err != nil {
+		return err
+	}
+	if err := on.Launch(kernel, device.Launch{Grid: parallel.Pieces(q, projectionBlock), Block: projectionBlock}, args...); err != nil {
+		return err
+	}
+	return device.Download(on, dst, memory.At(0))
 }
 
 // allOthers is the flag of the kernels' sweeps.h.

@@ -541,9 +541,10 @@ func (s *deviceSearch) group(ctx context.Context, f multiplication, fine bool, l
 		return err
 	}
 	if s.all != nil {
-		err = cmp.Or(s.compareAll(f, hi-lo),
-			s.device.Each("neighbors_exact", (hi-lo)*s.keep, device.Arg(s.dist2), device.Arg(s.all.x), device.Arg(s.queries.x),
-				device.Arg(s.which), device.Arg(s.keys), device.Arg(s.count), device.Int(hi-lo), device.Int(s.keep), device.Int(s.d)))
+		if err = s.compareAll(f, hi-lo); err == nil {
+			err = s.device.Each("neighbors_exact", (hi-lo)*s.keep, device.Arg(s.dist2), device.Arg(s.all.x), device.Arg(s.queries.x),
+				device.Arg(s.which), device.Arg(s.keys), device.Arg(s.count), device.Int(hi-lo), device.Int(s.keep), device.Int(s.d))
+		}
 	} else {
 		err = s.compareSegments(ctx, f, hi-lo)
 	}

@@ -241,12 +241,11 @@ func ranksOnDevice(ctx context.Context, d *device.Device, m *data.Matrix, index 
 	all := make([]int32, len(index))
 	for lo := 0; lo < m.N; lo += rows {
 		n := min(rows, m.N-lo)
-		if err := cmp.Or(ctx.Err(),
-			device.Upload(d, targets, index[lo*k:(lo+n)*k]),
-			d.Zero(ranks, n*k*4),
-			d.Each("neighbors_distances", n*k, device.Arg(dist2), device.Arg(points), device.Arg(targets),
-				device.Int(lo), device.Int(m.D), device.Int(k), device.Int(n)),
-		); err != nil {
+		if err := cmp.Or(ctx.Err(), device.Upload(d, targets, index[lo*k:(lo+n)*k]), d.Zero(ranks, n*k*4)); err != nil {
+			return nil, err
+		}
+		if err := d.Each("neighbors_distances", n*k, device.Arg(dist2), device.Arg(points), device.Arg(targets),
+			device.Int(lo), device.Int(m.D), device.Int(k), device.Int(n)); err != nil {
 			return nil, err
 		}
 		q := deviceQueries{z: base.all.z[single].At(lo*base.width, 4), h: base.all.h[single].At(lo, 4), n: n}

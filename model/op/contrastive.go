@@ -475,12 +475,16 @@ func (o *contrastive) launchPairs(d *Device, f, n, layout, theta *Array, dense b
 		heads = threadsPerBlock
 	}
 	blocks = parallel.Pieces(b, heads)
-	err = s.parts.Resize([]int{blocks, 2})
-	if o.differentiated {
-		err = cmp.Or(err, s.gradient.Resize([]int{rows, width, 2}), s.gradient.Zero())
-	}
-	if err != nil {
+	if err := s.parts.Resize([]int{blocks, 2}); err != nil {
 		return 0, err
+	}
+	if o.differentiated {
+		if err := s.gradient.Resize([]int{rows, width, 2}); err != nil {
+			return 0, err
+		}
+		if err := s.gradient.Zero(); err != nil {
+			return 0, err
+		}
 	}
 	limit := device.F32(float64(1 / simd.BoundOf[float32](o.options.Clamp).Clamp()))
 	loss, flags := device.Int(int(o.options.Loss)), device.Int(o.flags())
