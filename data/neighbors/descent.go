@@ -156,10 +156,7 @@ func descend(ctx context.Context, m *data.Matrix, s descentSettings, seed uint64
 	if m.N <= allPairsPoints {
 		s.leaf = allPairsPoints
 	}
-	c, tree, err := newPointSet(ctx, m, s.leaf, rng.Mix(seed))
-	if err != nil {
-		return nil, nil, err
-	}
+	c, g := newPointSet(m, s.leaf, rng.Mix(seed))
 	d := &descent{pointSet: c, descentSettings: s, keys: make([]uint64, c.n*s.listLen)}
 	d.works.New = d.newWork
 	parallel.For(len(d.keys), 1<<16, func(_, lo, hi int) {
@@ -169,6 +166,13 @@ func descend(ctx context.Context, m *data.Matrix, s descentSettings, seed uint64
 	})
 	var trees []*forestTree
 	for t := 1; ; t++ {
+		if err := g.grow(ctx); err != nil {
+			return nil, nil, err
+		}
+		tree := g.forestTree
+		if t == 1 {
+			c.arrange(m, tree)
+		}
 		if len(trees) < s.keptTrees {
 			trees = append(trees, tree)
 		}
@@ -178,15 +182,13 @@ func descend(ctx context.Context, m *data.Matrix, s descentSettings, seed uint64
 		if t == s.trees || c.n <= s.leaf {
 			break
 		}
-		var order []int32
-		if t > s.keptTrees {
-			order = tree.order
+		order := tree.order
+		if order == nil || t <= s.keptTrees {
+			order = make([]int32, c.n)
 		}
-		if tree, err = c.newTree(ctx, s.leaf, rng.Mix(seed)+uint64(t), order); err != nil {
-			return nil, nil, err
-		}
+		g = c.newGrower(c.x, s.leaf, rng.Mix(seed)+uint64(t), order)
 	}
-	c.freeScratch()
+	c.scratch = [2][]uint32{}
 	if c.n <= s.leaf {
 		return d, trees, nil // all pairs have been compared
 	}
@@ -195,15 +197,13 @@ func descend(ctx context.Context, m *data.Matrix, s descentSettings, seed uint64
 		ended := 0 // parts with little that is new
 		for part := range parts {
 			first, last := part*d.n/parts, (part+1)*d.n/parts
-			news, err := d.findCandidates(ctx, first, last, rng.Mix(seed^uint64(round)))
-			if err != nil {
-				return nil, nil, err
-			}
+			news := d.findCandidates(first, last, rng.Mix(seed^uint64(round)))
 			if float64(news) <= s.delta*float64((last-first)*d.listLen) {
 				ended++
 				continue
 			}
-			if err := d.joinAll(ctx, last-first); err != nil {
+			d.setLimits()
+			if err := parallel.ForContext(ctx, last-first, descentGrain, d.joinRows); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -214,21 +214,23 @@ func descend(ctx context.Context, m *data.Matrix, s descentSettings, seed uint64
 	return d, trees, nil
 }
 
-// joinAll joins the candidates of rows rows.
-func (d *descent) joinAll(ctx context.Context, rows int) error {
+// setLimits sets the limits of a round.
+func (d *descent) setLimits() {
 	parallel.For(d.n, 1<<14, func(_, lo, hi int) {
 		for p := lo; p < hi; p++ {
 			d.limits[p] = math.Float32bits(below(worst(d.list(p))))
 		}
 	})
-	return parallel.ForContext(ctx, rows, descentGrain, func(_, lo, hi int) {
-		w := d.works.Get()
-		defer d.works.Put(w)
-		w.next(d, lo, hi)
-		for r := lo; r < hi; r++ {
-			d.join(w, r, hi)
-		}
-	})
+}
+
+// joinRows joins the candidates of rows lo to hi−1.
+func (d *descent) joinRows(_, lo, hi int) {
+	w := d.works.Get()
+	defer d.works.Put(w)
+	w.next(d, lo, hi)
+	for r := lo; r < hi; r++ {
+		d.join(w, r, hi)
+	}
 }
 
 // list returns the entries of p.
@@ -345,12 +347,13 @@ func (w *descentWork) comparePairs(c *pointSet, rows, n int, f func(a, b int, d2
 
 // compareLeaves compares all points of each leaf of a tree.
 func (d *descent) compareLeaves(ctx context.Context, t *forestTree) error {
-	return t.leaves(ctx, d.n, func(lo, hi int) {
+	leaves := t.leaves(d.n)
+	return parallel.ForContext(ctx, len(leaves), 1, func(_, leaf, _ int) {
 		w := d.works.Get()
 		defer d.works.Put(w)
-		n := hi - lo
+		n := leaves[leaf].size()
 		for c := range n {
-			p := int32(lo + c)
+			p := int32(leaves[leaf].lo + c)
 			if t.order != nil {
 				p = t.order[p]
 			}
@@ -378,17 +381,16 @@ func (d *descent) compareLeaves(ctx context.Context, t *forestTree) error {
 
 // findCandidates makes the rows of the points first to last−1, marks what of their lists is
 // in them as no longer new, and returns how many of these were new.
-func (d *descent) findCandidates(ctx context.Context, first, last int, seed uint64) (news int64, err error) {
+func (d *descent) findCandidates(first, last int, seed uint64) (news int64) {
 	rows := last - first
 	if cap(d.sizes) < rows {
-		most := (d.n + parts - 1) / parts
-		most = max(most, rows)
+		most := max((d.n+parts-1)/parts, rows)
 		d.starts, d.sizes, d.newCounts = make([]int64, most+1), make([]uint32, most), make([]uint16, most)
 	}
 	d.first, d.starts, d.sizes, d.newCounts = first, d.starts[:rows+1], d.sizes[:rows], d.newCounts[:rows]
 	clear(d.sizes)
 	counts := make([]int64, parallel.Pieces(d.n, descentGrain))
-	if err := parallel.ForContext(ctx, d.n, descentGrain, func(piece, lo, hi int) {
+	parallel.For(d.n, descentGrain, func(piece, lo, hi int) {
 		for p := lo; p < hi; p++ {
 			d.eachCandidate(p, newReverse, func(_ int, key uint64) {
 				if r := int(numberOf(key)) - first; uint(r) < uint(rows) {
@@ -401,9 +403,7 @@ func (d *descent) findCandidates(ctx context.Context, first, last int, seed uint
 				atomic.AddUint32(&d.sizes[r], own)
 			}
 		}
-	}); err != nil {
-		return 0, err
-	}
+	})
 	for _, c := range counts {
 		news += c
 	}
@@ -415,7 +415,7 @@ func (d *descent) findCandidates(ctx context.Context, first, last int, seed uint
 		d.candidates = make([]int32, max(total+total/spareRows, len(d.keys)))
 	}
 	clear(d.sizes)
-	if err := parallel.ForContext(ctx, d.n, descentGrain, func(_, lo, hi int) {
+	parallel.For(d.n, descentGrain, func(_, lo, hi int) {
 		for p := lo; p < hi; p++ {
 			list := d.list(p)
 			d.eachCandidate(p, newReverse, func(e int, key uint64) {
@@ -426,16 +426,15 @@ func (d *descent) findCandidates(ctx context.Context, first, last int, seed uint
 				}
 			})
 		}
-	}); err != nil {
-		return 0, err
-	}
-	return news, parallel.ForContext(ctx, rows, descentGrain, func(_, lo, hi int) {
+	})
+	parallel.For(rows, descentGrain, func(_, lo, hi int) {
 		w := d.works.Get()
 		defer d.works.Put(w)
 		for r := lo; r < hi; r++ {
 			d.finishRow(w, r, seed^uint64(first+r)<<32)
 		}
 	})
+	return news
 }
 
 // finishRow completes row r, at whose end are those whose lists its point is on: some

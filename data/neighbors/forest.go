@@ -62,68 +62,72 @@ func scaleOf(m *data.Matrix) float32 {
 	return float32(math.Ldexp(1, max(-126, min(126, -exp))))
 }
 
-// newPointSet orders points by a tree of random hyperplanes, which it returns, too.
-func newPointSet(ctx context.Context, m *data.Matrix, leaf int, seed uint64) (*pointSet, *forestTree, error) {
+// newPointSet returns an empty set for the points of m, and the grower of the tree by
+// which arrange orders them.
+func newPointSet(m *data.Matrix, leaf int, seed uint64) (*pointSet, *grower) {
 	c := &pointSet{n: m.N, width: m.D, index: make([]int32, m.N), scale: scaleOf(m)}
-	fill := func(dst, row []float32) {
-		if c.scale == 1 {
-			copy(dst, row)
-			return
-		}
-		for l, v := range row {
-			dst[l] = v * c.scale
-		}
-	}
-	t := &forestTree{leaf: leaf, order: c.index}
 	c.scratch = [2][]uint32{make([]uint32, c.n), make([]uint32, c.n)}
-	g := &grower{forestTree: t, width: c.width, seed: seed, keys: c.scratch[0], scratch: c.scratch[1]}
-	g.readFrom(m.X)
+	g := c.newGrower(m.X, leaf, seed, c.index)
 	if c.scale != 1 {
-		g.copyRow = func(dst []float32, p int32) { fill(dst, m.Row(int(p))) }
+		g.copyRow = func(dst []float32, p int32) { c.scaleRow(dst, m.Row(int(p))) }
 		g.project = func(w *growerWork, from, along []float32, rows []int32) {
 			if w.rows == nil {
 				w.rows = make([]float32, growChunk*c.width)
 			}
 			for at := range rows {
-				fill(w.rows[at*c.width:(at+1)*c.width], m.Row(int(rows[at])))
+				c.scaleRow(w.rows[at*c.width:(at+1)*c.width], m.Row(int(rows[at])))
 			}
 			simd.ProjectRows(w.keys, w.rows, from, along, w.first[:(len(rows)+15)&^15])
 		}
 	}
-	if err := g.grow(ctx); err != nil {
-		return nil, nil, err
+	return c, g
+}
+
+// scaleRow sets dst to the scaled row.
+func (c *pointSet) scaleRow(dst, row []float32) {
+	for l, v := range row {
+		dst[l] = v * c.scale
 	}
+}
+
+// arrange copies the points of m in the order of the first tree. The tree then numbers
+// the points in this order.
+func (c *pointSet) arrange(m *data.Matrix, t *forestTree) {
 	c.x = make([]float32, c.n*c.width)
-	err := parallel.ForContext(ctx, c.n, growChunk, func(_, lo, hi int) {
+	place := make([]int32, c.n)
+	parallel.For(c.n, growChunk, func(_, lo, hi int) {
 		for p := lo; p < hi; p++ {
-			fill(c.row(int32(p)), m.Row(int(c.index[p])))
+			i := c.index[p]
+			place[i] = int32(p)
+			c.scaleRow(c.row(int32(p)), m.Row(int(i)))
 		}
 	})
-	// Its splits speak of the caller's points; the place of each is its inverse.
-	place := make([]int32, c.n)
-	for p, i := range c.index {
-		place[i] = int32(p)
-	}
 	for s := range t.splits {
 		t.splits[s].a, t.splits[s].b = place[t.splits[s].a], place[t.splits[s].b]
 	}
-	t.order = nil // the cloud's own
-	return c, t, err
+	t.order = nil
 }
 
-// freeScratch frees what only newTree needs, which must not be called any more.
-func (c *pointSet) freeScratch() { c.scratch = [2][]uint32{} }
-
-// newTree returns another tree of the points. Its order takes the place of one that
-// is not needed any more, unless that is nil.
-func (c *pointSet) newTree(ctx context.Context, leaf int, seed uint64, order []int32) (*forestTree, error) {
-	if order == nil {
-		order = make([]int32, c.n)
+// newGrower returns the grower of a tree of the rows of x, whose order is written to order.
+func (c *pointSet) newGrower(x []float32, leaf int, seed uint64, order []int32) *grower {
+	g := &grower{forestTree: &forestTree{leaf: leaf, order: order}, width: c.width, seed: seed, keys: c.scratch[0], scratch: c.scratch[1]}
+	g.copyRow = func(dst []float32, p int32) { copy(dst, x[int(p)*g.width:]) }
+	g.project = func(w *growerWork, from, along []float32, rows []int32) {
+		whole := copy(w.some[:], rows)
+		for ; whole%16 != 0; whole++ {
+			w.some[whole] = rows[0]
+		}
+		simd.ProjectRows(w.keys, x, from, along, w.some[:whole])
 	}
-	t := &forestTree{leaf: leaf, order: order}
-	g := &grower{forestTree: t, width: c.width, seed: seed, keys: c.scratch[0], scratch: c.scratch[1]}
-	g.readFrom(c.x)
-	return t, g.grow(ctx)
+	g.works.New = func() *growerWork {
+		w := &growerWork{from: make([]float32, g.width), along: make([]float32, g.width), keys: make([]float32, growChunk),
+			first: make([]int32, growChunk)}
+		for i := range w.first {
+			w.first[i] = int32(i)
+		}
+		return w
+	}
+	return g
 }
 
 // A forestTree halves points again and again, each time at the median along the
@@ -143,29 +147,16 @@ type split struct {
 	at   float32
 }
 
-// leaves calls f for each leaf, the points lo to hi−1 of the order, in pieces
-// that run at once. f must leave alone what belongs to other leaves' points.
-func (t *forestTree) leaves(ctx context.Context, n int, f func(lo, hi int)) error {
+// leaves returns the leaves of a tree of n points.
+func (t *forestTree) leaves(n int) []span {
 	spans := []span{{1, 0, n}}
-	for len(spans) < 1<<12 && spans[0].size() > t.leaf {
+	for spans[0].size() > t.leaf {
 		spans = halves(spans, t.leaf)
 	}
-	return parallel.ForContext(ctx, len(spans), 1, func(_, s, _ int) {
-		t.leavesBelow(spans[s], f)
-	})
+	return spans
 }
 
-func (t *forestTree) leavesBelow(s span, f func(lo, hi int)) {
-	if s.size() <= t.leaf {
-		f(s.lo, s.hi)
-		return
-	}
-	left, right := s.halves()
-	t.leavesBelow(left, f)
-	t.leavesBelow(right, f)
-}
-
-// A span is the points of a node.
+// A span is the points lo to hi−1, in the tree's order, of a node.
 type span struct{ node, lo, hi int }
 
 func (s span) size() int { return s.hi - s.lo }
@@ -222,18 +213,7 @@ type growerWork struct {
 	some        [growChunk]int32
 }
 
-// readFrom lets the points be the rows of x.
-func (g *grower) readFrom(x []float32) {
-	g.copyRow = func(dst []float32, p int32) { copy(dst, x[int(p)*g.width:]) }
-	g.project = func(w *growerWork, from, along []float32, rows []int32) {
-		whole := copy(w.some[:], rows)
-		for ; whole%16 != 0; whole++ {
-			w.some[whole] = rows[0]
-		}
-		simd.ProjectRows(w.keys, x, from, along, w.some[:whole])
-	}
-}
-
+// grow makes the tree.
 func (g *grower) grow(ctx context.Context) error {
 	n := len(g.order)
 	for i := range g.order {
@@ -244,16 +224,8 @@ func (g *grower) grow(ctx context.Context) error {
 		nodes *= 2
 	}
 	g.splits = make([]split, nodes)
-	g.works.New = func() *growerWork {
-		w := &growerWork{from: make([]float32, g.width), along: make([]float32, g.width), keys: make([]float32, growChunk),
-			first: make([]int32, growChunk)}
-		for i := range w.first {
-			w.first[i] = int32(i)
-		}
-		return w
-	}
 	spans := []span{{1, 0, n}}
-	for spans[0].size() > max(growAlone, g.leaf) {
+	for spans[0].size() > max(growAlone, g.leaf) && ctx.Err() == nil {
 		var pieces []span
 		for _, s := range spans {
 			g.choose(s)
@@ -261,17 +233,11 @@ func (g *grower) grow(ctx context.Context) error {
 				pieces = append(pieces, span{s.node, lo, min(s.hi, lo+growPiece)})
 			}
 		}
-		err := parallel.ForContext(ctx, len(pieces), 1, func(_, p, _ int) { g.place(pieces[p]) })
-		if err != nil {
-			return err
-		}
-		if err = parallel.ForContext(ctx, len(spans), 1, func(_, s, _ int) { g.halve(spans[s]) }); err != nil {
-			return err
-		}
+		parallel.For(len(pieces), 1, func(_, p, _ int) { g.place(pieces[p]) })
+		parallel.For(len(spans), 1, func(_, s, _ int) { g.halve(spans[s]) })
 		spans = halves(spans, g.leaf)
 	}
-	err := parallel.ForContext(ctx, len(spans), 1, func(_, s, _ int) { g.below(spans[s]) })
-	return err
+	return parallel.ForContext(ctx, len(spans), 1, func(_, s, _ int) { g.below(spans[s]) })
 }
 
 // below splits a node and all below it.

@@ -62,9 +62,7 @@ func newSearchGraph(ctx context.Context, base *data.Matrix, seed uint64) (*searc
 	})
 	d.sizes = nil
 	d.works = parallel.Pool[descentWork]{New: d.newWork}
-	if _, err := d.findCandidates(ctx, 0, d.n, seed); err != nil {
-		return nil, err
-	}
+	d.findCandidates(0, d.n, seed)
 	g := &searchGraph{pointSet: d.pointSet, trees: trees, edges: make([]int32, d.n*searchRow)}
 	parallel.For(d.n, descentGrain, func(_, lo, hi int) {
 		for p := lo; p < hi; p++ {
