@@ -3,7 +3,6 @@ package neighbors
 import (
 	"context"
 	"math"
-	"sync"
 	"unsafe"
 
 	"cne/data"
@@ -121,9 +120,6 @@ func (p *panels) multiply(w *workspace, panel []float32, rows, blockJ int) {
 		-1, panel, blockSize, w.b, blockSize, 0, floats(w.products), blockSize)
 }
 
-// retry implements candidates. Nothing is coarse.
-func (p *panels) retry(context.Context, *data.Matrix, []int32, bool, int, rerank) error { return nil }
-
 // free implements candidates.
 func (p *panels) free() {}
 
@@ -211,16 +207,19 @@ func (c *collector) scan(products []group, columns *[blockWidth]group, blockI, b
 	}
 }
 
-// join implements candidates.
+// join is find for the base points.
 //
 // A pair of blocks changes the candidates of both. So the pairs of different
 // blocks are scheduled in rounds in which no block occurs twice, as the games of
 // a round-robin tournament are, and a round is shared out among the cores.
 func (p *panels) join(ctx context.Context, k int, rank rerank) error {
 	c := newCollector(p.n, k)
-	pool := sync.Pool{New: func() any { return p.newWorkspace() }}
+	pool := parallel.Pool[workspace]{New: p.newWorkspace}
 	meet := func(blockI, blockJ int) {
-		w := pool.Get().(*workspace)
+		if ctx.Err() != nil {
+			return
+		}
+		w := pool.Get()
 		rows := p.rows(blockI)
 		p.multiply(w, p.of(blockI), rows, blockJ)
 		columns := c.columns(blockJ)
@@ -234,21 +233,19 @@ func (p *panels) join(ctx context.Context, k int, rank rerank) error {
 		c.scan(w.products, columns, blockI, blockJ, rows)
 		pool.Put(w)
 	}
-	if err := parallel.ForContext(ctx, p.blocks, 1, func(_, b, _ int) { meet(b, b) }); err != nil {
-		return err
-	}
+	parallel.For(p.blocks, 1, func(_, b, _ int) { meet(b, b) })
 
 	// An odd number of blocks is made even by one that is not there.
 	players := p.blocks + p.blocks%2
-	for round := range players - 1 {
-		err := parallel.ForContext(ctx, players/2, 1, func(_, g, _ int) {
+	for round := 0; round < players-1 && ctx.Err() == nil; round++ {
+		parallel.For(players/2, 1, func(_, g, _ int) {
 			if a, b := pairing(players, round, g); b < p.blocks {
 				meet(a, b)
 			}
 		})
-		if err != nil {
-			return err
-		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	c.norm, c.bound = p.norm, p.bound
 	rank(0, p.n, &c.candidateLists)
@@ -278,18 +275,21 @@ type queryWork struct {
 	panel []float32
 }
 
-// search implements candidates. The cores share the blocks of queries.
-func (p *panels) search(ctx context.Context, queries *data.Matrix, k int, rank rerank) error {
-	pool := sync.Pool{New: func() any {
+// find implements candidates. The cores share the blocks of queries.
+func (p *panels) find(ctx context.Context, q queries, k int, rank rerank) error {
+	if q.own {
+		return p.join(ctx, k, rank)
+	}
+	pool := parallel.Pool[queryWork]{New: func() *queryWork {
 		s := &queryWork{p.newWorkspace(), newCollector(blockSize, k), make([]float32, p.size())}
 		s.norm, s.bound = make([]float64, blockSize), p.bound
 		return s
 	}}
-	return parallel.ForContext(ctx, queries.N, blockSize, func(_, lo, hi int) {
-		s := pool.Get().(*queryWork)
+	return parallel.ForContext(ctx, q.points.N, blockSize, func(_, lo, hi int) {
+		s := pool.Get()
 		defer pool.Put(s)
 		rows := hi - lo
-		p.fill(s.panel, queries.Rows(lo, hi), s.norm)
+		p.fill(s.panel, q.points.Rows(lo, hi), s.norm)
 		for r := range rows {
 			if far(s.norm[r]) {
 				s.panel[r] = 2 * aboveAll

@@ -23,9 +23,9 @@ type asked struct {
 	count int
 }
 
-func (a *asked) retry(ctx context.Context, points *data.Matrix, rows []int32, own bool, k int, rank rerank) error {
-	a.count += len(rows)
-	return a.deviceBlocks.retry(ctx, points, rows, own, k, rank)
+func (a *asked) find(ctx context.Context, q queries, k int, rank rerank) error {
+	a.count += len(q.rows)
+	return a.deviceBlocks.find(ctx, q, k, rank)
 }
 
 // searchOnDevice finds neighbours among base points, of queries or, if these are nil, of the
@@ -40,11 +40,10 @@ func searchOnDevice(t *testing.T, d *device.Device, base, points *data.Matrix, k
 	if own {
 		points = base
 	}
-	x, a := treeIndex(base), &asked{deviceBlocks: b}
+	x, a := newTreeIndex(base), &asked{deviceBlocks: b}
 	x.candidates, x.frame = a, &b.normalization
 	nb = newNeighbors(points.N, k)
-	improved, err = x.findAmongCandidates(t.Context(), nb, points, own)
-	must(t, err)
+	improved = rankCandidates(t, x, nb, queries{points: points, own: own})
 	return nb, a.count, improved
 }
 
@@ -181,11 +180,11 @@ func TestCoarseCandidatesOnDeviceAreFoundAgain(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got, again, improved := searchOnDevice(t, d, c.base, c.points, 15)
 			want := newNeighbors(got.N, 15)
-			queries := c.points
-			if queries == nil {
-				queries = c.base
+			points := c.points
+			if points == nil {
+				points = c.base
 			}
-			must(t, treeIndex(c.base).findInTree(t.Context(), want, queries, c.points == nil))
+			must(t, newTreeIndex(c.base).find(t.Context(), want, queries{points: points, own: c.points == nil}))
 			same(t, got, want)
 			if !c.again(again) || !c.improved(improved) {
 				t.Errorf("%d queries were looked at again, and %d in the tree", again, improved)
@@ -235,18 +234,18 @@ func TestNeighborsOnDeviceInSegments(t *testing.T) {
 			t.Run(c.name, func(t *testing.T) {
 				used, _ := fakecuda.Usage() // by cuBLAS
 				fakecuda.Memory(t, used+c.memory)
-				queries := c.points
-				if queries == nil {
-					queries = c.base
+				points := c.points
+				if points == nil {
+					points = c.base
 				}
-				want := newNeighbors(queries.N, 5)
-				must(t, treeIndex(c.base).findInTree(t.Context(), want, queries, c.points == nil))
+				want := newNeighbors(points.N, 5)
+				must(t, newTreeIndex(c.base).find(t.Context(), want, queries{points: points, own: c.points == nil}))
 				got, _, _ := searchOnDevice(t, d, c.base, c.points, 5)
 				same(t, got, want)
 				b, err := newDeviceBlocks(t.Context(), d, c.base)
 				must(t, err)
 				defer b.free()
-				p, err := b.newPlan(queries.N, 5+slack)
+				p, err := b.newPlan(points.N, 5+slack)
 				must(t, err)
 				if want := (plan{c.group, c.room}); p != want {
 					t.Errorf("the plan is %v, want %v", p, want)
@@ -277,11 +276,11 @@ func TestInterruptedSearchOnDeviceStops(t *testing.T) {
 			cancel()
 			return 0
 		}
+		q := queries{points: points}
 		if points == nil {
-			err = b.join(ctx, 5, rank)
-		} else {
-			err = b.search(ctx, points, 5, rank)
+			q = queries{points: m, own: true}
 		}
+		err = b.find(ctx, q, 5, rank)
 		// While a block is ranked, the device is at work on the next one.
 		if !errors.Is(err, context.Canceled) || ranked > 3*queryBlock {
 			t.Errorf("own=%t: %d of %d queries were ranked after the interruption, and the error is %v", points == nil, ranked, m.N, err)

@@ -157,13 +157,8 @@ func descend(ctx context.Context, m *data.Matrix, s descentSettings, seed uint64
 		s.leaf = allPairsPoints
 	}
 	c, g := newPointSet(m, s.leaf, rng.Mix(seed))
-	d := &descent{pointSet: c, descentSettings: s, keys: make([]uint64, c.n*s.listLen)}
+	d := &descent{pointSet: c, descentSettings: s}
 	d.works.New = d.newWork
-	parallel.For(len(d.keys), 1<<16, func(_, lo, hi int) {
-		for e := lo; e < hi; e++ {
-			d.keys[e] = emptyEntry
-		}
-	})
 	var trees []*forestTree
 	for t := 1; ; t++ {
 		if err := g.grow(ctx); err != nil {
@@ -172,6 +167,12 @@ func descend(ctx context.Context, m *data.Matrix, s descentSettings, seed uint64
 		tree := g.forestTree
 		if t == 1 {
 			c.arrange(m, tree)
+			d.keys = make([]uint64, c.n*s.listLen)
+			parallel.For(len(d.keys), 1<<16, func(_, lo, hi int) {
+				for e := lo; e < hi; e++ {
+					d.keys[e] = emptyEntry
+				}
+			})
 		}
 		if len(trees) < s.keptTrees {
 			trees = append(trees, tree)

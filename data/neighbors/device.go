@@ -89,16 +89,15 @@ func newDeviceBlocks(ctx context.Context, d *device.Device, m *data.Matrix) (*de
 	need := int64(m.N) * int64(b.bytesOf(len(b.forms))+4*m.D)
 	if need*9/8+2*b.bytesOfProducts(m.N, m.N)+int64(min(m.N, queryBlock))<<10 <= free {
 		b.all, err = b.newSegment(m.N, true, b.forms...)
-		if err == nil {
-			return b, b.loadAll(ctx)
-		}
-		if !errors.As(err, new(*device.MemoryError)) {
+		if err != nil && !errors.As(err, new(*device.MemoryError)) {
 			return nil, err
 		}
 	}
-	d.Note(fmt.Sprintf("%d base points take %s of the device's memory, of which %s are free: they are copied in parts",
-		m.N, memory.Bytes(need), memory.Bytes(free)))
-	return b, b.measure(ctx)
+	if b.all == nil {
+		d.Note(fmt.Sprintf("%d base points take %s of the device's memory, of which %s are free: they are copied in parts",
+			m.N, memory.Bytes(need), memory.Bytes(free)))
+	}
+	return b, b.loadAll(ctx)
 }
 
 // freeMemory returns how many bytes of the device's memory can be allocated.
@@ -128,8 +127,8 @@ func normalizeOnDevice(d *device.Device, m *data.Matrix) *deviceBlocks {
 	return b
 }
 
-// loadAll uploads all points and sets what is known of them all. If that fails, it frees
-// them.
+// loadAll sets what is known of all points, and uploads them if there is room for them. If
+// that fails, it frees them.
 func (b *deviceBlocks) loadAll(ctx context.Context) error {
 	change, err := b.load(ctx, b.all, queries{points: b.base}, 0, b.n, b.norm)
 	if err != nil {
@@ -137,21 +136,6 @@ func (b *deviceBlocks) loadAll(ctx context.Context) error {
 		return err
 	}
 	b.change = change
-	b.setMaxNorm()
-	return nil
-}
-
-// measure sets what is known of all points where they are not uploaded.
-func (b *deviceBlocks) measure(ctx context.Context) error {
-	rows := b.rowsAtOnce(b.n)
-	p := b.newNormalizedPoints(rows)
-	for lo := 0; lo < b.n; lo += rows {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		hi := min(b.n, lo+rows)
-		b.change = max(b.change, b.normalize(p, b.base.Rows(lo, hi), b.norm[lo:hi]))
-	}
 	b.setMaxNorm()
 	return nil
 }
@@ -218,58 +202,23 @@ func (s *segment) as(f multiplication) {
 // bytesOf returns how many bytes of memory a point of a segment takes in so many forms.
 func (b *deviceBlocks) bytesOf(forms int) int { return forms * 4 * (b.width + 1) }
 
-// queries are points whose neighbours are wanted: those with the given rows, or all if rows
-// is nil.
-type queries struct {
-	points *data.Matrix
-	rows   []int32
-	own    bool // whether they are base points
-}
-
-func (q *queries) count() int {
-	if q.rows != nil {
-		return len(q.rows)
-	}
-	return q.points.N
-}
-
-// block returns queries lo to hi−1.
-func (q *queries) block(lo, hi int) *data.Matrix {
-	if q.rows == nil {
-		return q.points.Rows(lo, hi)
-	}
-	some := data.NewMatrix(hi-lo, q.points.D)
-	for r, i := range q.rows[lo:hi] {
-		copy(some.Row(r), q.points.Row(int(i)))
-	}
-	return some
-}
-
-// numbers returns which base points queries lo to hi−1 are.
-func (q *queries) numbers(lo, hi int) []int32 {
-	if q.rows != nil {
-		return q.rows[lo:hi]
-	}
-	numbers := make([]int32, hi-lo)
-	for r := range numbers {
-		numbers[r] = int32(lo + r)
-	}
-	return numbers
-}
-
-// load uploads queries, or base points, lo to hi−1 to a segment, and sets their norms. It
-// returns by what share of its norm rounding moves a point at most.
+// load sets the norms of queries, or base points, lo to hi−1, and uploads them to a segment
+// unless that is nil. It returns the largest share of its norm by which rounding moves a
+// point.
 func (b *deviceBlocks) load(ctx context.Context, s *segment, from queries, lo, hi int, norm []float64) (change float64, err error) {
-	s.first, s.n = lo, hi-lo
-	rows := b.rowsAtOnce(s.n)
+	n := hi - lo
+	rows := min(n, max(blockSize, uploadBytes/4/b.width))
 	p := b.newNormalizedPoints(rows)
-	for first := 0; first < s.n; first += rows {
+	for first := 0; first < n; first += rows {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		last := min(s.n, first+rows)
+		last := min(n, first+rows)
 		m := from.block(lo+first, lo+last)
 		change = max(change, b.normalize(p, m, norm[first:last]))
+		if s == nil {
+			continue
+		}
 		if err := b.upload(s, p, first, last); err != nil {
 			return 0, err
 		}
@@ -279,6 +228,10 @@ func (b *deviceBlocks) load(ctx context.Context, s *segment, from queries, lo, h
 			}
 		}
 	}
+	if s == nil {
+		return change, nil
+	}
+	s.first, s.n = lo, n
 	// Columns of products that stand for no point are infinitely far.
 	infinite := math.Float32bits(float32(math.Inf(1)))
 	for _, h := range s.h {
@@ -315,9 +268,6 @@ func (b *deviceBlocks) upload(s *segment, p *normalizedPoints, first, last int) 
 	}
 	return nil
 }
-
-// rowsAtOnce returns how many of n points are placed at a time.
-func (b *deviceBlocks) rowsAtOnce(n int) int { return min(n, max(blockSize, uploadBytes/4/b.width)) }
 
 // normalizedPoints are points that are ready to be uploaded.
 type normalizedPoints struct {
@@ -372,21 +322,6 @@ type deviceQueries struct {
 	n           int
 }
 
-// join implements candidates.
-func (b *deviceBlocks) join(ctx context.Context, k int, rank rerank) error {
-	return b.find(ctx, queries{points: b.base, own: true}, b.forms, k, rank)
-}
-
-// search implements candidates.
-func (b *deviceBlocks) search(ctx context.Context, points *data.Matrix, k int, rank rerank) error {
-	return b.find(ctx, queries{points: points}, b.forms, k, rank)
-}
-
-// retry implements candidates.
-func (b *deviceBlocks) retry(ctx context.Context, points *data.Matrix, rows []int32, own bool, k int, rank rerank) error {
-	return b.find(ctx, queries{points, rows, own}, []multiplication{single}, k, rank)
-}
-
 // A plan says how many queries' candidates, and how many base points, are on the device at
 // a time.
 type plan struct{ queries, points int }
@@ -417,10 +352,10 @@ func (b *deviceBlocks) newPlan(n, keep int) (plan, error) {
 	return p, nil
 }
 
-// find finds the candidates of queries and calls rank for one block of them at a time, but
-// possibly while the device works on the next. Of the forms it takes the last one, and the
-// first if most of a block's candidates turn out to be of no use.
-func (b *deviceBlocks) find(ctx context.Context, q queries, forms []multiplication, k int, rank rerank) error {
+// find implements candidates. It calls rank for one block of queries at a time, but
+// possibly while the device works on the next. It takes the coarsest form, and the first
+// if that has proved too little for half of the queries, now or before.
+func (b *deviceBlocks) find(ctx context.Context, q queries, k int, rank rerank) error {
 	p, err := b.newPlan(q.count(), k+slack)
 	if err != nil {
 		return err
@@ -434,6 +369,10 @@ func (b *deviceBlocks) find(ctx context.Context, q queries, forms []multiplicati
 	}
 	defer s.free()
 	s.rank = rank
+	forms := b.forms
+	if q.rows != nil {
+		forms = forms[:1]
+	}
 	f := forms[len(forms)-1]
 	for lo := 0; lo < q.count(); lo += p.queries {
 		if err := ctx.Err(); err != nil {
@@ -536,7 +475,23 @@ func (s *deviceSearch) free() {
 // group finds the candidates of queries lo to hi−1, which fit the search's memory, and has
 // them ranked. fine says that there is a better form than the coarse one.
 func (s *deviceSearch) group(ctx context.Context, f multiplication, fine bool, lo, hi int) error {
-	norm, change, err := s.prepare(ctx, f, lo, hi)
+	s.queries.as(f)
+	norm := make([]float64, hi-lo)
+	var change float64
+	var err error
+	if s.all == nil || !s.of.own || s.of.rows != nil {
+		change, err = s.load(ctx, s.queries, s.of, lo, hi, norm)
+	} else { // they are on the device, as base points
+		norm = s.norm[lo:hi]
+		err = cmp.Or(
+			s.device.Copy(s.queries.z[f], s.all.z[f].At(lo*s.width, 4), (hi-lo)*s.width*4),
+			s.device.Copy(s.queries.h[f], s.all.h[f].At(lo, 4), (hi-lo)*4),
+		)
+	}
+	change = max(change, s.change) // of these queries or a base point
+	if s.of.own && err == nil {
+		err = device.Upload(s.device, s.which, s.of.numbers(lo, hi))
+	}
 	if err != nil {
 		return err
 	}
@@ -572,29 +527,6 @@ func (s *deviceSearch) group(ctx context.Context, f multiplication, fine bool, l
 	}
 	return nil
 }
-
-// prepare takes queries lo to hi−1 to the device. It returns their norms and by what share of
-// these rounding moves them, or a base point, at most.
-func (s *deviceSearch) prepare(ctx context.Context, f multiplication, lo, hi int) (norm []float64, change float64, err error) {
-	s.queries.as(f)
-	if !s.inPlace() {
-		norm = make([]float64, hi-lo)
-		change, err = s.load(ctx, s.queries, s.of, lo, hi, norm)
-	} else {
-		norm = s.norm[lo:hi]
-		err = cmp.Or(
-			s.device.Copy(s.queries.z[f], s.all.z[f].At(lo*s.width, 4), (hi-lo)*s.width*4),
-			s.device.Copy(s.queries.h[f], s.all.h[f].At(lo, 4), (hi-lo)*4),
-		)
-	}
-	if s.of.own && err == nil {
-		err = device.Upload(s.device, s.which, s.of.numbers(lo, hi))
-	}
-	return norm, max(change, s.change), err
-}
-
-// inPlace reports whether the queries are on the device, as base points.
-func (s *deviceSearch) inPlace() bool { return s.all != nil && s.of.own && s.of.rows == nil }
 
 // block returns up to queryBlock of a group of n queries, from at on.
 func (s *deviceSearch) block(f multiplication, at, n int) deviceQueries {

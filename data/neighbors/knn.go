@@ -115,7 +115,7 @@ func KNN(ctx context.Context, m *data.Matrix, k int, opt Options) (*Neighbors, e
 		return nil, err
 	}
 	defer x.Free()
-	if err := x.find(ctx, nb, m, true); err != nil {
+	if err := x.find(ctx, nb, queries{points: m, own: true}); err != nil {
 		return nil, err
 	}
 	return nb, nil

@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"cne/data"
@@ -59,14 +58,9 @@ func same(t *testing.T, got, want *Neighbors) {
 	}
 }
 
-// treeIndex returns an index that searches the tree alone.
-func treeIndex(base *data.Matrix) *Index {
-	return &Index{base: base, tree: sync.OnceValue(func() *tree { return newTree(base) })}
-}
-
 // blockedIndex returns an index with the CPU's candidates.
 func blockedIndex(base *data.Matrix) *Index {
-	x, p := treeIndex(base), newPanels(base)
+	x, p := newTreeIndex(base), newPanels(base)
 	x.candidates, x.frame = p, &p.normalization
 	return x
 }
@@ -75,7 +69,7 @@ func blockedIndex(base *data.Matrix) *Index {
 func knnTree(t testing.TB, m *data.Matrix, k int) *Neighbors {
 	t.Helper()
 	nb := newNeighbors(m.N, k)
-	must(t, treeIndex(m).findInTree(t.Context(), nb, m, true))
+	must(t, newTreeIndex(m).find(t.Context(), nb, queries{points: m, own: true}))
 	return nb
 }
 
@@ -84,8 +78,16 @@ func knnTree(t testing.TB, m *data.Matrix, k int) *Neighbors {
 func knnBlocked(t testing.TB, m *data.Matrix, k int) (nb *Neighbors, improved int) {
 	t.Helper()
 	nb = newNeighbors(m.N, k)
-	improved = need(blockedIndex(m).findAmongCandidates(t.Context(), nb, m, true))(t)
-	return nb, improved
+	return nb, rankCandidates(t, blockedIndex(m), nb, queries{points: m, own: true})
+}
+
+// rankCandidates sets nb to the nearest neighbours by ranking candidates, however few
+// points there are. It returns how many queries had to be searched in the tree.
+func rankCandidates(t testing.TB, x *Index, nb *Neighbors, q queries) int {
+	t.Helper()
+	rows := need(x.findAmongCandidates(t.Context(), nb, q))(t)
+	x.improve(nb, q, rows)
+	return len(rows)
 }
 
 // each fills a matrix value by value: value l of d of point i.

@@ -1,6 +1,7 @@
 package neighbors
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -107,29 +108,27 @@ func Search(ctx context.Context, base, queries *data.Matrix, k int, opt Options)
 // of squared differences in float64; that of a query depends neither on the other
 // queries nor on GOMAXPROCS.
 //
-// It fails if queries is empty, if its sizes do not fit together or its points
+// It fails if there are no points, if their sizes do not fit together or the points
 // have another width than the base's, or if k < 1 (all ErrInput), if the base
 // has fewer than k points (ErrTooFewPoints), or if a value is NaN or infinite
 // (ErrNotFinite). If ctx ends before the search does, the error is ctx's.
-func (x *Index) Search(ctx context.Context, queries *data.Matrix, k int) (*Neighbors, error) {
-	if err := checkSizes(queries, "query matrix"); err != nil {
+func (x *Index) Search(ctx context.Context, points *data.Matrix, k int) (*Neighbors, error) {
+	if err := checkSizes(points, "query matrix"); err != nil {
 		return nil, err
 	}
 	switch {
-	case queries.D != x.base.D:
-		return nil, fmt.Errorf("neighbors: %w: query points: got %d values each, want %d",
-			ErrInput, queries.D, x.base.D)
+	case points.D != x.base.D:
+		return nil, fmt.Errorf("neighbors: %w: query points: got %d values each, want %d", ErrInput, points.D, x.base.D)
 	case k < 1:
 		return nil, errK(k)
 	case k > x.base.N:
 		return nil, fmt.Errorf("neighbors: %w: k: got %d, want at most %d, the number of base points", ErrTooFewPoints, k, x.base.N)
 	}
-	if err := checkFinite(queries, "query "); err != nil {
+	if err := checkFinite(points, "query "); err != nil {
 		return nil, err
 	}
-	queries = queries.Relative(x.base.Offset)
-	nb := newNeighbors(queries.N, k)
-	if err := x.find(ctx, nb, queries, false); err != nil {
+	nb := newNeighbors(points.N, k)
+	if err := x.find(ctx, nb, queries{points: points.Relative(x.base.Offset)}); err != nil {
 		return nil, err
 	}
 	return nb, nil
@@ -158,20 +157,57 @@ const aboveAll = 0x1p100
 // candidates is a source of candidates among base points. Several goroutines
 // may use one at once.
 type candidates interface {
-	// search finds candidates for searches of k neighbours of the queries. It
+	// find finds candidates for searches of k neighbours of the queries. It
 	// calls rank for each block of queries, lo to hi−1 with lo a multiple of
 	// blockSize, perhaps for several blocks at once, and returns once all
 	// these calls have.
-	search(ctx context.Context, queries *data.Matrix, k int, rank rerank) error
-	// join does the same for the base points themselves, none of which is its
-	// own candidate.
-	join(ctx context.Context, k int, rank rerank) error
-	// retry does the same, with all the precision that the source has, for the queries
-	// with these rows, whose candidates were coarse; own says that they are base points.
-	// lo and hi then count in rows.
-	retry(ctx context.Context, queries *data.Matrix, rows []int32, own bool, k int, rank rerank) error
+	find(ctx context.Context, q queries, k int, rank rerank) error
 	// free gives back what Go does not reclaim by itself.
 	free()
+}
+
+// queries are points whose neighbours are wanted: all, or the given rows, whose
+// candidates of low precision proved nothing and are found again with full precision.
+type queries struct {
+	points *data.Matrix
+	rows   []int32
+	own    bool // they are the base points, none of which is its own candidate
+}
+
+func (q *queries) count() int {
+	if q.rows != nil {
+		return len(q.rows)
+	}
+	return q.points.N
+}
+
+// number returns which of the points query i is.
+func (q *queries) number(i int) int {
+	if q.rows != nil {
+		return int(q.rows[i])
+	}
+	return i
+}
+
+// numbers returns which of the points queries lo to hi−1 are.
+func (q *queries) numbers(lo, hi int) []int32 {
+	numbers := make([]int32, hi-lo)
+	for r := range numbers {
+		numbers[r] = int32(q.number(lo + r))
+	}
+	return numbers
+}
+
+// block returns queries lo to hi−1.
+func (q *queries) block(lo, hi int) *data.Matrix {
+	if q.rows == nil {
+		return q.points.Rows(lo, hi)
+	}
+	some := data.NewMatrix(hi-lo, q.points.D)
+	for r, i := range q.rows[lo:hi] {
+		copy(some.Row(r), q.points.Row(int(i)))
+	}
+	return some
 }
 
 // A rerank takes the candidates of queries lo to hi−1, which are valid until it
@@ -203,63 +239,54 @@ const farQuery = 0x1p40
 // far reports whether a query of that norm is so far.
 func far(norm float64) bool { return !(norm <= farQuery) }
 
-// noSelf is the point to exclude when there is none.
+// noSelf excludes no point from a search.
 const noSelf = -1
 
 // tooFew reports that a search for k neighbours among n points has no use for
 // candidates, which pay if they are few out of many.
 func tooFew(n, k int) bool { return n/4-slack < k }
 
-// find sets nb to the nearest neighbours of the queries. Own says that these
-// are the base points, none of which is its own neighbour.
-func (x *Index) find(ctx context.Context, nb *Neighbors, queries *data.Matrix, own bool) error {
-	if x.graph != nil {
-		return x.findInGraph(ctx, nb, queries)
-	}
-	if x.candidates == nil || nb.K > x.maxK || tooFew(x.base.N, nb.K) {
-		return x.findInTree(ctx, nb, queries, own)
-	}
-	_, err := x.findAmongCandidates(ctx, nb, queries, own)
-	return err
-}
-
-// findInTree is find by searching the tree for all queries.
-func (x *Index) findInTree(ctx context.Context, nb *Neighbors, queries *data.Matrix, own bool) error {
-	var rows []int32
-	if own {
-		rows = x.tree().index // in the tree's order, consecutive searches visit the same nodes
-	} else {
-		rows = make([]int32, queries.N)
-		for i := range rows {
-			rows[i] = int32(i)
+// find sets nb to the nearest neighbours of the queries, which are all.
+func (x *Index) find(ctx context.Context, nb *Neighbors, q queries) error {
+	var rows []int32 // to be searched in the tree
+	var err error
+	switch {
+	case x.graph != nil:
+		rows, err = x.findInGraph(ctx, nb, q.points)
+	case x.candidates == nil || nb.K > x.maxK || tooFew(x.base.N, nb.K):
+		if q.own {
+			rows = x.tree().index // in the tree's order, consecutive searches visit the same nodes
+		} else {
+			rows = q.numbers(0, q.points.N)
 		}
+		for i := range rows {
+			nb.unlimit(i)
+		}
+	default:
+		rows, err = x.findAmongCandidates(ctx, nb, q)
 	}
-	for i := range rows {
-		nb.unlimit(i)
+	if err = cmp.Or(err, ctx.Err()); err != nil || len(rows) == 0 {
+		return err
 	}
-	return x.improve(ctx, nb, queries, own, rows)
+	x.tree() // is made by all cores
+	return parallel.ForContext(ctx, len(rows), searchGrain, func(_, lo, hi int) { x.improve(nb, q, rows[lo:hi]) })
 }
 
-// findAmongCandidates is find by ranking candidates. It also returns how many
-// queries had to be searched in the tree, too.
-func (x *Index) findAmongCandidates(ctx context.Context, nb *Neighbors, queries *data.Matrix, own bool) (improved int, err error) {
-	// rank returns a ranker of queries with these rows, or of all in their order, and where
-	// it notes those whose candidates prove nothing, and whether they are coarse.
-	rank := func(rows []int32, n int) (rerank, *[2][][]int32) {
-		pieces := parallel.Pieces(n, blockSize)
-		unproved := [2][][]int32{make([][]int32, pieces), make([][]int32, pieces)}
-		return func(lo, hi int, s *candidateLists) (again int) {
+// findAmongCandidates is find by ranking candidates. It returns the queries whose
+// candidates prove nothing.
+func (x *Index) findAmongCandidates(ctx context.Context, nb *Neighbors, q queries) (rows []int32, err error) {
+	for {
+		pieces := parallel.Pieces(q.count(), blockSize)
+		unproved := [2][][]int32{make([][]int32, pieces), make([][]int32, pieces)} // of full and of low precision
+		err := x.candidates.find(ctx, q, nb.K, func(lo, hi int, s *candidateLists) (again int) {
 			parallel.For(hi-lo, blockSize, func(piece, from, to int) {
 				if ctx.Err() != nil {
-					return // improve reports it
+					return // find reports it
 				}
 				best := newTopK(nb.K)
 				for r := from; r < to; r++ {
-					i := lo + r
-					if rows != nil {
-						i = int(rows[i])
-					}
-					if x.rank(best, nb, i, queries.Row(i), s, r) {
+					i := q.number(lo + r)
+					if x.rank(best, nb, i, q.points.Row(i), s, r) {
 						continue
 					}
 					coarse := 0
@@ -274,26 +301,15 @@ func (x *Index) findAmongCandidates(ctx context.Context, nb *Neighbors, queries 
 				again += len(unproved[1][lo/blockSize+piece])
 			}
 			return again
-		}, &unproved
-	}
-	first, unproved := rank(nil, queries.N)
-	if own {
-		err = x.candidates.join(ctx, nb.K, first)
-	} else {
-		err = x.candidates.search(ctx, queries, nb.K, first)
-	}
-	if err != nil {
-		return 0, err
-	}
-	rows := slices.Concat(unproved[0]...)
-	if again := slices.Concat(unproved[1]...); len(again) > 0 {
-		second, unproved := rank(again, len(again))
-		if err := x.candidates.retry(ctx, queries, again, own, nb.K, second); err != nil {
-			return 0, err
+		})
+		if err != nil {
+			return nil, err
 		}
 		rows = append(rows, slices.Concat(unproved[0]...)...)
+		if q.rows = slices.Concat(unproved[1]...); len(q.rows) == 0 {
+			return rows, nil
+		}
 	}
-	return len(rows), x.improve(ctx, nb, queries, own, rows)
 }
 
 // rank sets row i of nb to the nearest of the candidates of query r of a block,
@@ -327,25 +343,19 @@ const searchGrain = 16
 
 // improve sets some rows of nb to what a search of the tree finds. What is the
 // last of a row already limits its search.
-func (x *Index) improve(ctx context.Context, nb *Neighbors, queries *data.Matrix, own bool, rows []int32) error {
-	if len(rows) == 0 {
-		return ctx.Err()
-	}
-	t := x.tree()
-	return parallel.ForContext(ctx, len(rows), searchGrain, func(_, lo, hi int) {
-		best := newTopK(nb.K)
-		for _, row := range rows[lo:hi] {
-			self := int32(noSelf)
-			if own {
-				self = row
-			}
-			i := int(row)
-			last := (i+1)*nb.K - 1
-			best.reset(nb.Dist2[last], nb.Index[last]+1) // the last may be a neighbour itself
-			t.search(best, queries.Row(i), self, 0)
-			best.store(nb, i)
+func (x *Index) improve(nb *Neighbors, q queries, rows []int32) {
+	t, best := x.tree(), newTopK(nb.K)
+	for _, row := range rows {
+		self := int32(noSelf)
+		if q.own {
+			self = row
 		}
-	})
+		i := int(row)
+		last := (i+1)*nb.K - 1
+		best.reset(nb.Dist2[last], nb.Index[last]+1) // the last may be a neighbour itself
+		t.search(best, q.points.Row(i), self, 0)
+		best.store(nb, i)
+	}
 }
 
 // topK collects the k smallest (distance, index) pairs of those offered to

@@ -220,12 +220,13 @@ func (g *searchGraph) search(w *searchWork, best *topK, nb *Neighbors, i int, ba
 	return true
 }
 
-// findInGraph is find by the graph. Queries are visited in the order of the
-// leaves in which they start, so that consecutive ones need the same points.
-func (x *Index) findInGraph(ctx context.Context, nb *Neighbors, queries *data.Matrix) error {
+// findInGraph is find by the graph. It returns the queries for which the graph does not
+// suffice. Queries are visited in the order of the leaves in which they start, so that
+// consecutive ones need the same points.
+func (x *Index) findInGraph(ctx context.Context, nb *Neighbors, queries *data.Matrix) (failed []int32, err error) {
 	g := x.graph
 	order := make([]uint64, queries.N)
-	err := parallel.ForContext(ctx, queries.N, searchBlock, func(_, lo, hi int) {
+	err = parallel.ForContext(ctx, queries.N, searchBlock, func(_, lo, hi int) {
 		w := g.works.Get()
 		defer g.works.Put(w)
 		for i := lo; i < hi; i++ {
@@ -237,12 +238,11 @@ func (x *Index) findInGraph(ctx context.Context, nb *Neighbors, queries *data.Ma
 		}
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	slices.Sort(order)
 	var mu sync.Mutex
-	var failed []int32
-	err = parallel.ForContext(ctx, queries.N, searchBlock, func(_, lo, hi int) {
+	return failed, parallel.ForContext(ctx, queries.N, searchBlock, func(_, lo, hi int) {
 		w := g.works.Get()
 		defer g.works.Put(w)
 		best := newTopK(nb.K)
@@ -256,8 +256,4 @@ func (x *Index) findInGraph(ctx context.Context, nb *Neighbors, queries *data.Ma
 			}
 		}
 	})
-	if err != nil {
-		return err
-	}
-	return x.improve(ctx, nb, queries, false, failed)
 }

@@ -66,16 +66,16 @@ func TestSearchEqualsScanOfAllPairs(t *testing.T) {
 		for _, size := range sizes {
 			base := data.NewMatrix(size.n, size.d)
 			kind.fill(base, rand.New(rand.NewPCG(uint64(size.n), uint64(size.d))))
-			queries := queriesFor(base, kind.fill)
+			points := queriesFor(base, kind.fill)
 			x := need(NewIndex(t.Context(), base, Options{}))(t)
 			among := blockedIndex(base)
 			for _, k := range size.ks {
 				t.Run(fmt.Sprintf("%s/n=%d,D=%d,k=%d", kind.name, size.n, size.d, k), func(t *testing.T) {
-					want := scan(base, queries, k, false)
-					same(t, need(x.Search(t.Context(), queries, k))(t), want)
-					same(t, need(Search(t.Context(), base, queries, k, Options{}))(t), want)
-					blocked := newNeighbors(queries.N, k)
-					need(among.findAmongCandidates(t.Context(), blocked, queries, false))(t)
+					want := scan(base, points, k, false)
+					same(t, need(x.Search(t.Context(), points, k))(t), want)
+					same(t, need(Search(t.Context(), base, points, k, Options{}))(t), want)
+					blocked := newNeighbors(points.N, k)
+					rankCandidates(t, among, blocked, queries{points: points})
 					same(t, blocked, want)
 				})
 			}
@@ -101,7 +101,7 @@ func TestWhichQueriesAreSearched(t *testing.T) {
 		{"far", far, 10},
 		{"some far", stack(normal(300, 20, 2), far, normal(300, 20, 4)), 10},
 	} {
-		got := need(blockedIndex(base).findAmongCandidates(t.Context(), newNeighbors(tc.queries.N, 15), tc.queries, false))(t)
+		got := rankCandidates(t, blockedIndex(base), newNeighbors(tc.queries.N, 15), queries{points: tc.queries})
 		if got != tc.want {
 			t.Errorf("%s: %d queries were searched in the tree, want %d", tc.name, got, tc.want)
 		}
