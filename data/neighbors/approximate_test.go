@@ -326,3 +326,18 @@ func TestSearchMethod(t *testing.T) {
 		t.Error("fast is a method")
 	}
 }
+
+// Distances do not depend on an offset of the points, nor does the recall of neighbours that
+// are not the nearest.
+func TestEstimateRecallOfPointsWithAnOffset(t *testing.T) {
+	m := normal(300, 10, 1)
+	m.Offset = slices.Repeat([]float64{1e8}, m.D)
+	nb := &Neighbors{N: m.N, K: 1}
+	for i := range m.N {
+		j := (i + 1) % m.N
+		nb.Index, nb.Dist2 = append(nb.Index, int32(j)), append(nb.Dist2, dist2(m.Row(i), m.Row(j), math.Inf(1)))
+	}
+	if r := need(EstimateRecall(t.Context(), m, nb, 1, Options{}))(t); r.Share > 0.05 {
+		t.Errorf("the recall of random neighbours is %v", r.Share)
+	}
+}

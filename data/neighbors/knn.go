@@ -301,16 +301,14 @@ func EstimateRecall(ctx context.Context, m *data.Matrix, nb *Neighbors, seed uin
 	}
 	stream := rng.New(seed, rng.Sample, recallPoints)
 	count := min(recallPoints, m.N)
-	sample := data.NewMatrix(count, m.D)
 	rows := make([]int, 0, count)
 	for i := 0; len(rows) < count; i++ { // each set of rows is as likely
 		if stream.IntN(m.N-i) < count-len(rows) {
-			copy(sample.Row(len(rows)), m.Row(i))
 			rows = append(rows, i)
 		}
 	}
 	// One of the nearest is the point itself, or as near as it.
-	nearest, err := Search(ctx, m, sample, nb.K+1, Options{Search: Exact, Device: opt.Device})
+	nearest, err := Search(ctx, m, m.Take(rows), nb.K+1, Options{Search: Exact, Device: opt.Device})
 	if err != nil {
 		return nil, err
 	}
