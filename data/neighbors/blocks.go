@@ -3,6 +3,7 @@ package neighbors
 import (
 	"context"
 	"math"
+	"slices"
 	"unsafe"
 
 	"cne/data"
@@ -67,7 +68,7 @@ func newPanels(m *data.Matrix) *panels {
 	parallel.For(m.N, blockSize, func(b, lo, hi int) {
 		p.fill(p.of(b), m.Rows(lo, hi), p.norm[lo:hi])
 	})
-	p.setMaxNorm()
+	p.maxNorm = slices.Max(p.norm)
 	return p
 }
 
@@ -353,11 +354,7 @@ func newNormalization(m *data.Matrix, bound errorBound) normalization {
 			}
 		}
 	})
-	width := 0.0
-	for _, v := range largest {
-		width = max(width, v)
-	}
-	_, exp := math.Frexp(width)
+	_, exp := math.Frexp(slices.Max(largest))
 	f.scale = math.Ldexp(1, -exp)
 	return f
 }
@@ -365,13 +362,6 @@ func newNormalization(m *data.Matrix, bound errorBound) normalization {
 // transform moves and scales coordinate l of a point.
 func (nm *normalization) transform(v float32, l int) float32 {
 	return float32((float64(v) - nm.mean[l]) * nm.scale)
-}
-
-// setMaxNorm sets the largest of the norms.
-func (nm *normalization) setMaxNorm() {
-	for _, a := range nm.norm {
-		nm.maxNorm = max(nm.maxNorm, a)
-	}
 }
 
 // proves reports whether all base points with s from the threshold on, whose errors are

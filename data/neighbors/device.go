@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"cne/data"
 	"cne/internal/device"
@@ -119,11 +120,11 @@ func (b *deviceBlocks) bytesOfProducts(queries, points int) int64 {
 // normalizeOnDevice returns what newDeviceBlocks does for products in float32, without points.
 func normalizeOnDevice(d *device.Device, m *data.Matrix) *deviceBlocks {
 	b := &deviceBlocks{device: d, base: m, differences: m.D <= treeMaxD, forms: []multiplication{single}, width: (m.D + 3) / 4 * 4}
+	bound := newErrorBound(m.D)
 	if b.differences {
-		b.normalization = newNormalization(m, newDifferenceBound(m.D))
-	} else {
-		b.normalization = newNormalization(m, newErrorBound(m.D))
+		bound = newDifferenceBound(m.D)
 	}
+	b.normalization = newNormalization(m, bound)
 	return b
 }
 
@@ -135,8 +136,7 @@ func (b *deviceBlocks) loadAll(ctx context.Context) error {
 		b.free()
 		return err
 	}
-	b.change = change
-	b.setMaxNorm()
+	b.change, b.maxNorm = change, slices.Max(b.norm)
 	return nil
 }
 
@@ -145,15 +145,6 @@ func (b *deviceBlocks) free() {
 	if b.all != nil {
 		b.all.memory.Free()
 	}
-}
-
-// boundOf returns the bound of the error of s for points in a form, of which rounding moves
-// none by more than a share change of its norm.
-func (b *deviceBlocks) boundOf(f multiplication, change float64) errorBound {
-	if f == rounded {
-		return newRoundedBound(b.d, change)
-	}
-	return b.bound
 }
 
 // columns returns the number of columns of the products with so many base points.
@@ -282,7 +273,7 @@ func (b *deviceBlocks) newNormalizedPoints(rows int) *normalizedPoints {
 // normalize centres and scales points, and sets their norms. Those that are far have no
 // candidates: they become zeros with an h that no other point comes near. It returns by what
 // share of its norm rounding moves a point at most.
-func (b *deviceBlocks) normalize(p *normalizedPoints, m *data.Matrix, norm []float64) (change float64) {
+func (b *deviceBlocks) normalize(p *normalizedPoints, m *data.Matrix, norm []float64) float64 {
 	changes := make([]float64, parallel.Pieces(m.N, blockSize))
 	parallel.For(m.N, blockSize, func(piece, lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -309,10 +300,7 @@ func (b *deviceBlocks) normalize(p *normalizedPoints, m *data.Matrix, norm []flo
 			}
 		}
 	})
-	for _, c := range changes {
-		change = max(change, c)
-	}
-	return change
+	return slices.Max(changes)
 }
 
 // deviceQueries are n queries on a device, up to queryBlock: z [n, width] and h [n]. They are
@@ -488,7 +476,6 @@ func (s *deviceSearch) group(ctx context.Context, f multiplication, fine bool, l
 			s.device.Copy(s.queries.h[f], s.all.h[f].At(lo, 4), (hi-lo)*4),
 		)
 	}
-	change = max(change, s.change) // of these queries or a base point
 	if s.of.own && err == nil {
 		err = device.Upload(s.device, s.which, s.of.numbers(lo, hi))
 	}
@@ -506,11 +493,15 @@ func (s *deviceSearch) group(ctx context.Context, f multiplication, fine bool, l
 	if err != nil {
 		return err
 	}
+	bound := s.bound
+	if f == rounded {
+		bound = newRoundedBound(s.d, max(change, s.change))
+	}
 	for at := lo; at < hi; at += queryBlock {
 		last := min(hi, at+queryBlock)
 		l := &s.lists[s.turn]
 		s.turn = 1 - s.turn
-		l.norm, l.bound, l.lowPrecision = norm[at-lo:last-lo], s.boundOf(f, change), fine && f == rounded
+		l.norm, l.bound, l.lowPrecision = norm[at-lo:last-lo], bound, fine && f == rounded
 		if err := s.download(l, at-lo, last-at); err != nil {
 			return err
 		}

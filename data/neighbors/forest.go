@@ -51,10 +51,7 @@ func scaleOf(m *data.Matrix) float32 {
 			largest[piece] = max(largest[piece], v, -v)
 		}
 	})
-	most := float32(0)
-	for _, v := range largest {
-		most = max(most, v)
-	}
+	most := slices.Max(largest)
 	if most == 0 || most > 0x1p-30 && most < largestScaled {
 		return 1
 	}

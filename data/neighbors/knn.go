@@ -13,7 +13,7 @@ import (
 	"cne/internal/simd"
 )
 
-// Errors that those of KNN, Search and Ranks wrap.
+// Errors that KNN, Search and Ranks wrap.
 var (
 	// ErrInput means that the arguments do not fit together, that there are no
 	// points, or that k is below 1.
@@ -262,13 +262,7 @@ const (
 // than 8 values (in fewer dimensions a tree finds the nearest as fast), and
 // n·(d+12) is above 100 000·k.
 func (s SearchMethod) Approximates(n, d, k int) bool {
-	switch s {
-	case Auto:
-		return n > autoPoints && d > treeMaxD && float64(n)*float64(d+12) > autoPerNeighbor*float64(k)
-	case Approximate:
-		return true
-	}
-	return false
+	return s == Approximate || s == Auto && n > autoPoints && d > treeMaxD && float64(n)*float64(d+12) > autoPerNeighbor*float64(k)
 }
 
 // A Recall is the share of the nearest neighbours that a search has found, as

@@ -393,7 +393,7 @@ func TestRoundedBound(t *testing.T) {
 			b := normalizeOnDevice(nil, m)
 			p := b.newNormalizedPoints(m.N)
 			bound := newRoundedBound(d, b.normalize(p, m, b.norm))
-			b.setMaxNorm()
+			b.maxNorm = slices.Max(b.norm)
 			for i, v := range p.z {
 				p.z[i] = roundTF32(v)
 			}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
 	"cne/data"
 	"cne/internal/device"
@@ -30,20 +29,27 @@ import (
 // or index does not fit m (ErrInput), or if a value is NaN or infinite
 // (ErrNotFinite). If ctx ends before, the error is ctx's.
 func Ranks(ctx context.Context, m *data.Matrix, index []int32, k int, opt Options) ([]int32, error) {
-	if opt.Device.OnHost() {
-		return RanksOf(ctx, m, nil, index, k)
+	if err := checkSizes(m, "matrix"); err != nil {
+		return nil, err
 	}
-	if err := checkRanks(m, nil, index, k); err != nil {
+	all := make([]int, m.N)
+	for i := range all {
+		all[i] = i
+	}
+	if opt.Device.OnHost() {
+		return RanksOf(ctx, m, all, index, k)
+	}
+	if err := checkRanks(m, all, index, k); err != nil {
 		return nil, err
 	}
 	return ranksOnDevice(ctx, opt.Device, m, index, k)
 }
 
-// RanksOf is Ranks for some of the points, those with the given rows, nil for all: entries
+// RanksOf is Ranks for some of the points, one or more, with the given rows: entries
 // q·k to q·k+k−1 of index and of the result are about point rows[q]. It takes O(rn(D+k))
 // operations for r rows, on the CPU.
 //
-// Errors are those of Ranks, and a row that m does not have is one (ErrInput).
+// It fails as Ranks does, and if rows is empty or m does not have one of them (ErrInput).
 func RanksOf(ctx context.Context, m *data.Matrix, rows []int, index []int32, k int) ([]int32, error) {
 	if err := checkRanks(m, rows, index, k); err != nil {
 		return nil, err
@@ -53,9 +59,9 @@ func RanksOf(ctx context.Context, m *data.Matrix, rows []int, index []int32, k i
 	for b := range r.norms {
 		r.norms[b] = slices.Max(r.panels.norm[b*blockSize : b*blockSize+r.panels.rows(b)])
 	}
-	pool := sync.Pool{New: func() any { return r.newWork() }}
-	err := parallel.ForContext(ctx, len(index)/k, blockSize, func(_, first, last int) {
-		w := pool.Get().(*rankWork)
+	pool := parallel.Pool[rankWork]{New: r.newWork}
+	err := parallel.ForContext(ctx, len(rows), blockSize, func(_, first, last int) {
+		w := pool.Get()
 		r.rank(ctx, first, last, w)
 		pool.Put(w)
 	})
@@ -69,18 +75,16 @@ func checkRanks(m *data.Matrix, rows []int, index []int32, k int) error {
 	if err := checkSizes(m, "matrix"); err != nil {
 		return err
 	}
-	n := m.N
-	if rows != nil {
-		n = len(rows)
-	}
-	if k < 1 || len(rows) == 0 && rows != nil || len(index)/k != n || len(index)%k != 0 {
+	switch n := len(rows); {
+	case k < 1:
+		return errK(k)
+	case n == 0:
+		return fmt.Errorf("neighbors: %w: rows: got none", ErrInput)
+	case len(index)/k != n || len(index)%k != 0:
 		return fmt.Errorf("neighbors: %w: indices: got %d, want %d for each of %d points", ErrInput, len(index), k, n)
 	}
 	for e, j := range index {
-		i := e / k
-		if rows != nil {
-			i = rows[i]
-		}
+		i := rows[e/k]
 		if i < 0 || i >= m.N {
 			return fmt.Errorf("neighbors: %w: row: got %d, want 0 to %d", ErrInput, i, m.N-1)
 		}
@@ -100,7 +104,7 @@ type ranking struct {
 	m      *data.Matrix
 	panels *panels
 	norms  []float64 // the largest norm in each block
-	rows   []int     // of the points from which distances are taken; nil: all
+	rows   []int     // of the points from which distances are taken
 	index  []int32
 	k      int
 	ranks  []int32
@@ -117,7 +121,7 @@ type target struct {
 // A rankWork is what one goroutine needs to rank the points of a block.
 type rankWork struct {
 	*workspace
-	panel   []float32 // of the points of the block, if they are some of all
+	panel   []float32 // of the points of the block
 	norm    []float64 // of these
 	targets []target  // k for each point of the block
 	// For the k targets of one point: a point with a product below lo is
@@ -136,33 +140,12 @@ func (r *ranking) newWork() *rankWork {
 	}
 }
 
-// row returns the row in m of a point from which distances are taken.
-func (r *ranking) row(at int) int {
-	if r.rows == nil {
-		return at
-	}
-	return r.rows[at]
-}
-
-// panel returns a block of the points from which distances are taken, and their norms.
-func (r *ranking) panel(first, last int, w *rankWork) (panel []float32, norm []float64) {
-	if r.rows == nil {
-		return r.panels.of(first / blockSize), r.panels.norm[first:last]
-	}
-	block := data.NewMatrix(last-first, r.m.D)
-	for c := range block.N {
-		copy(block.Row(c), r.m.Row(r.rows[first+c]))
-	}
-	r.panels.fill(w.panel, block, w.norm)
-	return w.panel, w.norm
-}
-
 // rank ranks the targets of the points of a block, from first to last−1.
 func (r *ranking) rank(ctx context.Context, first, last int, w *rankWork) {
 	p, rows := r.panels, last-first
-	panel, norm := r.panel(first, last, w)
+	p.fill(w.panel, r.m.Take(r.rows[first:last]), w.norm)
 	for c := range rows {
-		point := r.m.Row(r.row(first + c))
+		point := r.m.Row(r.rows[first+c])
 		for l, j := range r.index[(first+c)*r.k : (first+c+1)*r.k] {
 			d2 := dist2(point, r.m.Row(int(j)), math.Inf(1))
 			w.targets[c*r.k+l] = target{j: j, dist2: d2, r: p.scale * math.Sqrt(d2)}
@@ -172,17 +155,17 @@ func (r *ranking) rank(ctx context.Context, first, last int, w *rankWork) {
 		if ctx.Err() != nil {
 			return
 		}
-		p.multiply(w.workspace, panel, rows, other)
+		p.multiply(w.workspace, w.panel, rows, other)
 		products := floats(w.products)
 		for c := range rows {
 			row := products[c*blockSize : (c+1)*blockSize]
-			i := r.row(first + c)
+			i := r.rows[first+c]
 			if other == i/blockSize { // no point is nearer to itself
 				row[i%blockSize] = 2 * aboveAll
 			}
 			targets := w.targets[c*r.k : (c+1)*r.k]
 			for l, a := range targets {
-				w.lo[l], w.hi[l] = p.bound.between(a.r, norm[c]+r.norms[other])
+				w.lo[l], w.hi[l] = p.bound.between(a.r, w.norm[c]+r.norms[other])
 			}
 			r.count(i, targets, w, other*blockSize, row[:p.rows(other)])
 		}

@@ -64,7 +64,7 @@ func TestRefuses(t *testing.T) {
 		"search: an infinite query": {search(five, with(five, 14, math.Inf(-1)), 2), "value 2 of query point 4 (both counted from 0): got -Inf", ErrNotFinite},
 
 		"ranks: no points":                 {ranks(nil, 1), "matrix: got nil", ErrInput},
-		"ranks: no k":                      {ranks(four, 0), "indices: got 0, want 0 for each of 4 points", ErrInput},
+		"ranks: no k":                      {ranks(four, 0), "k: got 0, want 1 or more", ErrInput},
 		"ranks: too few indices":           {ranks(four, 1, 1, 2, 3), "indices: got 3, want 1 for each of 4 points", ErrInput},
 		"ranks: too many indices":          {ranks(four, 1, 1, 0, 0, 0, 1), "indices: got 5, want 1 for each of 4 points", ErrInput},
 		"ranks: a point that is not there": {ranks(four, 1, 1, 2, 3, 4), "point to rank for point 3: got 4, want another from 0 to 3", ErrInput},

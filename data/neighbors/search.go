@@ -239,9 +239,6 @@ const farQuery = 0x1p40
 // far reports whether a query of that norm is so far.
 func far(norm float64) bool { return !(norm <= farQuery) }
 
-// noSelf excludes no point from a search.
-const noSelf = -1
-
 // tooFew reports that a search for k neighbours among n points has no use for
 // candidates, which pay if they are few out of many.
 func tooFew(n, k int) bool { return n/4-slack < k }
@@ -346,7 +343,7 @@ const searchGrain = 16
 func (x *Index) improve(nb *Neighbors, q queries, rows []int32) {
 	t, best := x.tree(), newTopK(nb.K)
 	for _, row := range rows {
-		self := int32(noSelf)
+		self := int32(-1) // no point
 		if q.own {
 			self = row
 		}
