@@ -135,7 +135,7 @@ func (g *Graph) EncodeNPZ(w io.Writer) error {
 		}},
 		{"data.npy", "<f4", edges, func(w *bufio.Writer) {
 			for e := range g.Indices {
-				w.Write(binary.LittleEndian.AppendUint32(w.AvailableBuffer(), math.Float32bits(g.weight(int64(e)))))
+				w.Write(binary.LittleEndian.AppendUint32(w.AvailableBuffer(), math.Float32bits(g.Weight(int64(e)))))
 			}
 		}},
 	} {

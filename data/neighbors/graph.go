@@ -33,8 +33,8 @@ type Graph struct {
 // Edges returns E, the number of directed edges.
 func (g *Graph) Edges() int { return len(g.Indices) }
 
-// weight returns the weight of an edge.
-func (g *Graph) weight(e int64) float32 {
+// Weight returns the weight of the edge at Indices[e].
+func (g *Graph) Weight(e int64) float32 {
 	if g.Weights == nil {
 		return 1
 	}

@@ -31,20 +31,6 @@ func TestCoarsen(t *testing.T) {
 	}
 }
 
-// Weights of both signs do not cancel out: edges are drawn by magnitudes.
-func TestCoarsenNegativeWeights(t *testing.T) {
-	// Two triangles, 0 1 2 and 3 4 5, of which 2 and 3 as well as 1 and 4 are joined.
-	g := &neighbors.Graph{
-		N: 6, Indptr: []int64{0, 2, 5, 8, 11, 14, 16},
-		Indices: []int32{1, 2, 0, 2, 4, 0, 1, 3, 2, 4, 5, 1, 3, 5, 3, 4},
-		Weights: []float32{1, 1, 1, 1, -0.5, 1, 1, 0.5, 0.5, 1, 1, -0.5, 1, 1, 1, 1},
-	}
-	coarse, group := coarsen(g)
-	if !slices.Equal(group, []int32{0, 0, 0, 1, 1, 1}) || !slices.Equal(coarse.Weights, []float32{1, 1}) {
-		t.Errorf("groups %v, weights between them %v, want 1 each", group, coarse.Weights)
-	}
-}
-
 // The groups of any graph have the weight between them that the points have, their graph
 // is valid and symmetric, and each has a point with all its neighbours.
 func TestCoarsenKeepsWeight(t *testing.T) {
@@ -64,7 +50,7 @@ func TestCoarsenKeepsWeight(t *testing.T) {
 			members[c]++
 			for e := g.Indptr[i]; e < g.Indptr[i+1]; e++ {
 				if group[g.Indices[e]] != c {
-					between += float64(magnitude(g, e))
+					between += float64(g.Weight(e))
 				}
 			}
 		}

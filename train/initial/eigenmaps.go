@@ -75,10 +75,11 @@ func eigenmaps(ctx context.Context, g *neighbors.Graph, d int) (maps *data.Matri
 		}
 		g := part(g.Indptr, g.Indices, nodes, place)
 		k := min(d, len(nodes)-1)
-		u, width, err := solve(ctx, g, k, smallest)
+		u, err := solve(ctx, g, k, smallest)
 		if err != nil {
 			return nil, nil, err
 		}
+		width := len(u) / g.n()
 		for j := range k {
 			sign := signOf(u, g.root, width, j)
 			for row, i := range nodes {
@@ -111,29 +112,25 @@ const smallest = 256
 var errEigen = errors.New("initial: the eigenvectors of the graph did not converge")
 
 // solve returns the first k eigenvectors but the constant one of a connected graph in the
-// first columns of u, which has so many: eigenvectors of M = D^(−1/2)·A·D^(−1/2) for its
+// first columns of u [n, k or more]: eigenvectors of M = D^(−1/2)·A·D^(−1/2) for its
 // largest eigenvalues.
-func solve(ctx context.Context, g *graph, k, smallest int) (u []float64, width int, err error) {
-	width = min(k+extra, g.n()-1)
+func solve(ctx context.Context, g *graph, k, smallest int) (u []float64, err error) {
+	width := min(k+extra, g.n()-1)
 	if g.n() <= max(smallest, 4*width) {
-		u, err = dense(g, width)
-		return u, width, err
+		return dense(g, width)
+	}
+	coarse, group := g.coarsen()
+	if 10*coarse.n() <= 9*g.n() && coarse.n() > 2*width { // it gets smaller, but not too small
+		if u, err = solve(ctx, coarse, k, smallest); err != nil {
+			return nil, err
+		}
 	}
 	s := solver{g: g, k: k, m: width}
-	coarse, group := g.coarsen()
-	if 10*coarse.n() > 9*g.n() || coarse.n() <= 2*width { // it hardly gets smaller, or too small
-		s.begin()
-	} else {
-		x, coarseWidth, err := solve(ctx, coarse, k, smallest)
-		if err != nil {
-			return nil, 0, err
-		}
-		s.carry(x, coarseWidth, coarse.root, group)
-	}
+	s.carry(u, coarse, group)
 	if err := s.improve(ctx); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	return s.x, width, nil
+	return s.x, nil
 }
 
 // dense computes all eigenvectors of M, and returns those of the largest eigenvalues but
@@ -147,9 +144,7 @@ func dense(g *graph, width int) ([]float64, error) {
 				a.SetSym(i, j, g.weightOf(e)/(g.root[i]*g.root[j]))
 			}
 		}
-		if g.loop != nil {
-			a.SetSym(i, i, g.loop[i]/(g.root[i]*g.root[i]))
-		}
+		a.SetSym(i, i, g.loop[i]/(g.root[i]*g.root[i]))
 	}
 	var eigen mat.EigenSym
 	if !eigen.Factorize(a, true) {
@@ -174,24 +169,17 @@ type solver struct {
 	values  []float64 // theirs
 }
 
-// begin sets x to what is as good as any other beginning.
-func (s *solver) begin() {
+// carry sets x to the functions that have on each node the value of its group in the
+// vectors u of the graph of groups, and to random ones where there are fewer vectors or none.
+func (s *solver) carry(u []float64, coarse *graph, group []int32) {
 	s.x = make([]float64, s.g.n()*s.m)
 	random := rng.New(0, rng.Init, uint64(s.g.n()))
-	for i := range s.x {
-		s.x[i] = random.Normal()
-	}
-}
-
-// carry sets x to the functions that have on each node the value of its group.
-func (s *solver) carry(coarse []float64, width int, roots []float64, group []int32) {
-	s.x = make([]float64, s.g.n()*s.m)
-	random := rng.New(0, rng.Init, uint64(s.g.n()))
+	width := len(u) / coarse.n()
 	for i, c := range group {
 		for j := range s.m {
-			v := random.Normal() // of a smaller graph there may be fewer vectors
+			v := random.Normal()
 			if j < width {
-				v = coarse[int(c)*width+j] / roots[c] * s.g.root[i]
+				v = u[int(c)*width+j] / coarse.root[c] * s.g.root[i]
 			}
 			s.x[i*s.m+j] = v
 		}
@@ -409,11 +397,7 @@ func (s *solver) residual() float64 {
 			to[j] += r * r
 		}
 	})
-	largest := 0.
-	for _, v := range squares {
-		largest = max(largest, v)
-	}
-	return math.Sqrt(largest)
+	return math.Sqrt(slices.Max(squares))
 }
 
 // sum adds up what each node gives, in an order that sizes alone decide.
@@ -441,7 +425,7 @@ type graph struct {
 	ptr    []int64
 	adj    []int32
 	weight []float64 // of each entry of adj; nil: 1
-	loop   []float64 // weight of each node's edge to itself; nil: 0
+	loop   []float64 // weight of each node's edge to itself
 	root   []float64 // square root of each node's degree, which counts its loop
 	under  []float64 // 1/root
 }
@@ -449,17 +433,11 @@ type graph struct {
 func newGraph(ptr []int64, adj []int32, weight, loop []float64) *graph {
 	g := &graph{ptr: ptr, adj: adj, weight: weight, loop: loop, root: make([]float64, len(ptr)-1), under: make([]float64, len(ptr)-1)}
 	for i := range g.root {
-		degree := float64(ptr[i+1] - ptr[i])
-		if weight != nil {
-			degree = 0
-			for _, w := range weight[ptr[i]:ptr[i+1]] {
-				degree += w
-			}
+		degree := 0.
+		for e := ptr[i]; e < ptr[i+1]; e++ {
+			degree += g.weightOf(e)
 		}
-		if loop != nil {
-			degree += loop[i]
-		}
-		g.root[i] = math.Sqrt(degree)
+		g.root[i] = math.Sqrt(degree + loop[i])
 		g.under[i] = 1 / g.root[i]
 	}
 	return g
@@ -487,19 +465,13 @@ func (g *graph) multiply(y, x []float64, m int) {
 			clear(row)
 			for e := g.ptr[i]; e < g.ptr[i+1]; e++ {
 				j := int(g.adj[e])
-				f := g.under[j]
-				if g.weight != nil {
-					f *= g.weight[e]
-				}
+				f := g.under[j] * g.weightOf(e)
 				for k, v := range x[j*m : (j+1)*m : (j+1)*m] {
 					row[k] += f * v
 				}
 			}
 			f := g.under[i]
-			own := 0.0
-			if g.loop != nil {
-				own = g.loop[i] * f * f
-			}
+			own := g.loop[i] * f * f
 			for k, v := range x[i*m : (i+1)*m] {
 				row[k] = row[k]*f + own*v
 			}
@@ -510,7 +482,7 @@ func (g *graph) multiply(y, x []float64, m int) {
 // walk sets y to D^(−1)·A·x for x of m columns: the mean of each node's neighbours.
 func (g *graph) walk(y, x []float64, m int) {
 	parallel.For(g.n(), grain, func(_, lo, hi int) {
-		if m == planeColumns && g.weight == nil && g.loop == nil {
+		if m == planeColumns && g.weight == nil {
 			g.walkPlane(y, x, lo, hi)
 			return
 		}
@@ -523,10 +495,7 @@ func (g *graph) walk(y, x []float64, m int) {
 					row[k] += f * v
 				}
 			}
-			f, own := g.under[i]*g.under[i], 0.
-			if g.loop != nil {
-				own = g.loop[i]
-			}
+			f, own := g.under[i]*g.under[i], g.loop[i]
 			for k, v := range x[i*m : (i+1)*m] {
 				row[k] = (row[k] + own*v) * f
 			}
@@ -537,8 +506,8 @@ func (g *graph) walk(y, x []float64, m int) {
 // planeColumns is the number of columns for two eigenmaps.
 const planeColumns = 2 + extra
 
-// walkPlane is walk of rows lo to hi−1 for two eigenmaps of a graph without weights, which
-// is the one that takes longest.
+// walkPlane is walk of rows lo to hi−1 for two eigenmaps of a graph without weights and
+// loops, which is the one that takes longest.
 func (g *graph) walkPlane(y, x []float64, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		var a, b, c, d, e, f float64
@@ -582,9 +551,7 @@ func (g *graph) contract(group []int32, groups int) *graph {
 	for c := range groups {
 		first := int64(len(adj))
 		for _, i := range members[start[c]:start[c+1]] {
-			if g.loop != nil {
-				loop[c] += g.loop[i]
-			}
+			loop[c] += g.loop[i]
 			for e := g.ptr[i]; e < g.ptr[i+1]; e++ {
 				w := g.weightOf(e)
 				to := group[g.adj[e]]
@@ -647,5 +614,5 @@ func part(ptr []int64, adj, nodes, place []int32) *graph {
 		}
 		own = append(own, int64(len(ends)))
 	}
-	return newGraph(own, ends, nil, nil)
+	return newGraph(own, ends, nil, make([]float64, len(nodes)))
 }

@@ -11,8 +11,9 @@ import (
 	"cne/internal/rng"
 )
 
-// fewGroups is up to how many groups are not put together any more.
-const fewGroups = 1 << 15
+// fewGroups is the largest number of groups that are not put together any more; a variable
+// for tests.
+var fewGroups = 1 << 15
 
 // An EmbedFunc embeds the points of a weighted graph, which are groups of points, from the
 // given positions, in a width of its own choice. first says that it is the coarsest graph,
@@ -28,17 +29,13 @@ type EmbedFunc func(ctx context.Context, g *neighbors.Graph, from *data.Matrix, 
 // start at their principal components, at most dim. Errors are those of Components and of
 // embed, and ctx's if it ends before.
 func Multilevel(ctx context.Context, g *neighbors.Graph, points *data.Matrix, dim int, seed uint64, embed EmbedFunc) (*data.Matrix, error) {
-	return multilevel(ctx, g, points, dim, fewGroups, seed, embed)
-}
-
-func multilevel(ctx context.Context, g *neighbors.Graph, points *data.Matrix, dim, few int, seed uint64, embed EmbedFunc) (*data.Matrix, error) {
 	positions, err := Components(ctx, points, dim)
 	if err != nil {
 		return nil, err
 	}
 	var graphs []*neighbors.Graph // of the groups, from small ones to large ones
 	var groups [][]int32          // of the points of the graph before
-	for (g.N > few || len(graphs) == 0) && ctx.Err() == nil {
+	for (g.N > fewGroups || len(graphs) == 0) && ctx.Err() == nil {
 		coarse, group := coarsen(g)
 		if coarse.Edges() < 2 || 10*coarse.N > 9*g.N { // nothing to arrange, or hardly fewer
 			break
@@ -97,8 +94,7 @@ func scatter(x *data.Matrix, group []int32, seed uint64) *data.Matrix {
 // one. All that are left then join the group in which their neighbours weigh most. In a
 // graph of 15 nearest neighbours a group has some 60 points.
 //
-// Between groups the magnitudes of the weights of edges add up, by which edges are drawn,
-// or 1 for each where the graph has none; edges within a group are left out. The result
+// Between groups the weights of edges add up; edges within a group are left out. The result
 // does not depend on GOMAXPROCS.
 func coarsen(g *neighbors.Graph) (coarse *neighbors.Graph, group []int32) {
 	group, groups := groupsOf(g)
@@ -119,7 +115,7 @@ func coarsen(g *neighbors.Graph) (coarse *neighbors.Graph, group []int32) {
 				for e := g.Indptr[i]; e < g.Indptr[i+1]; e++ {
 					if to := group[g.Indices[e]]; int(to) != c {
 						keys = append(keys, uint64(to)<<32|uint64(len(weights)))
-						weights = append(weights, magnitude(g, e))
+						weights = append(weights, g.Weight(e))
 					}
 				}
 			}
@@ -190,7 +186,6 @@ func membersOf(group []int32, groups int) (start, members []int32) {
 func groupsOf(g *neighbors.Graph) (group []int32, groups int) {
 	first, groups := seedGroups(g.Indptr, g.Indices)
 	group = slices.Clone(first)
-	const grain = 4096
 	parallel.For(g.N, grain, func(_, lo, hi int) {
 		var near []int32 // groups of the neighbours
 		var sums []float32
@@ -209,7 +204,7 @@ func groupsOf(g *neighbors.Graph) (group []int32, groups int) {
 					at = len(near)
 					near, sums = append(near, c), append(sums, 0)
 				}
-				sums[at] += magnitude(g, e)
+				sums[at] += g.Weight(e)
 			}
 			heaviest := 0
 			for at, sum := range sums {
@@ -221,12 +216,4 @@ func groupsOf(g *neighbors.Graph) (group []int32, groups int) {
 		}
 	})
 	return group, groups
-}
-
-// magnitude returns the magnitude of an edge's weight.
-func magnitude(g *neighbors.Graph, e int64) float32 {
-	if g.Weights == nil {
-		return 1
-	}
-	return float32(math.Abs(float64(g.Weights[e])))
 }

@@ -61,7 +61,8 @@ func embedGroups(ctx context.Context, g *neighbors.Graph, from *data.Matrix, fir
 func TestMultilevel(t *testing.T) {
 	const n, count = 3000, 6
 	points, g := clusters(t, n, count)
-	start, err := multilevel(t.Context(), g, points, 2, 100, 0, embedGroups)
+	groupsUpTo(t, 100)
+	start, err := Multilevel(t.Context(), g, points, 2, 0, embedGroups)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func TestMultilevel(t *testing.T) {
 		t.Errorf("%d points are in %d places", n, len(places))
 	}
 	procs := runtime.GOMAXPROCS(1)
-	again, err := multilevel(t.Context(), g, points, 2, 100, 0, embedGroups)
+	again, err := Multilevel(t.Context(), g, points, 2, 0, embedGroups)
 	runtime.GOMAXPROCS(procs)
 	if err != nil || !slices.Equal(again.X, start.X) {
 		t.Errorf("other bits on one core, %v", err)
@@ -105,6 +106,7 @@ func TestMultilevel(t *testing.T) {
 // Where each group is a whole component of the graph, there is nothing to arrange.
 func TestMultilevelOfPairs(t *testing.T) {
 	points, _ := clusters(t, 300, 3)
+	groupsUpTo(t, 10)
 	want, err := Components(t.Context(), points, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -113,18 +115,26 @@ func TestMultilevelOfPairs(t *testing.T) {
 	for i := range 300 {
 		pairs.Indices, pairs.Indptr = append(pairs.Indices, int32(i^1)), append(pairs.Indptr, int64(i+1))
 	}
-	if got, err := multilevel(t.Context(), pairs, points, 2, 10, 0, embedGroups); err != nil || !slices.Equal(got.X, want.X) {
+	if got, err := Multilevel(t.Context(), pairs, points, 2, 0, embedGroups); err != nil || !slices.Equal(got.X, want.X) {
 		t.Errorf("pairs do not start at their principal components: %v", err)
 	}
 }
 
 func TestMultilevelEnds(t *testing.T) {
 	points, g := clusters(t, 600, 3)
+	groupsUpTo(t, 50)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := multilevel(ctx, g, points, 2, 50, 0, embedGroups); !errors.Is(err, context.Canceled) {
+	if _, err := Multilevel(ctx, g, points, 2, 0, embedGroups); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want context.Canceled", err)
 	}
+}
+
+// groupsUpTo has a test put groups together until there are few.
+func groupsUpTo(t *testing.T, few int) {
+	before := fewGroups
+	t.Cleanup(func() { fewGroups = before })
+	fewGroups = few
 }
 
 // need returns the value of a call that must not fail: need(f())(t).
