@@ -13,7 +13,7 @@ import (
 
 // Candidates by products of blocks, on the CPU.
 //
-// In their frame, one product of matrices in float32 gives half the
+// Once points are normalized, one product of matrices in float32 gives half the
 // squared distance of each pair of points of two blocks,
 //
 //	s(i,j) = ‖zᵢ−zⱼ‖²/2 = hᵢ + hⱼ − zᵢ·zⱼ,   h = ‖z‖²/2,
@@ -110,8 +110,8 @@ func (p *panels) newWorkspace() *workspace {
 	return &workspace{b: make([]float32, p.size()), products: make([]group, blockSize*blockWidth)}
 }
 
-// multiply computes s for the first points of a panel (rows of w.products)
-// and those of block J (columns).
+// multiply computes s for the first points of a panel (rows of w.products) and the
+// points of block J (columns).
 func (p *panels) multiply(w *workspace, panel []float32, rows, blockJ int) {
 	copy(w.b, p.of(blockJ))
 	for c, h := range w.b[:blockSize] {
@@ -124,13 +124,13 @@ func (p *panels) multiply(w *workspace, panel []float32, rows, blockJ int) {
 // free implements candidates.
 func (p *panels) free() {}
 
-// A collector gathers shortlists: for each query the base points with the
-// smallest s of all that it was offered so far.
+// A collector keeps, for each query, the base points with the smallest s that it was
+// offered so far.
 type collector struct {
 	candidateLists
 	keep int // how many are kept at least
-	// thresholds are those of the shortlists as groups, with room for whole
-	// blocks. Points with s from the threshold on are not wanted any more.
+	// thresholds are the lists' thresholds as groups, with room for whole blocks.
+	// Points with an s at the threshold or above are not wanted any more.
 	thresholds []group
 }
 
@@ -165,9 +165,9 @@ func (c *collector) push(i int, s uint32, j int) {
 	}
 }
 
-// noThresholds are the thresholds of columns that want no candidates: those of
-// base points where others are the queries, and those of a block multiplied with
-// itself, in which each pair occurs twice and its row takes care of it.
+// noThresholds are the thresholds of columns that want no candidates: base points
+// where other points are the queries, and a block multiplied by itself, in which
+// each pair occurs twice and is taken from its row.
 var noThresholds [blockWidth]group
 
 // columns returns the thresholds of a block's points.
@@ -257,9 +257,8 @@ func (p *panels) join(ctx context.Context, k int, rank rerank) error {
 // of a tournament of an even number of players in which everyone meets
 // everyone else once, and no one plays twice in a round; a < b.
 func pairing(players, round, g int) (a, b int) {
-	// All but the last sit in a circle. The last meets the one whose place has
-	// the round's number, and those at equal distances to both sides of that
-	// place meet each other.
+	// All but the last sit in a circle. The last meets the player at the round's
+	// number; the players at equal distances to both sides of it meet each other.
 	circle := players - 1
 	if g == 0 {
 		return round, circle
@@ -322,7 +321,7 @@ type normalization struct {
 	bound   errorBound // of the s that are computed from z
 }
 
-// newNormalization returns the frame of points, without their norms.
+// newNormalization returns the normalization of points, with norms still to be set.
 func newNormalization(m *data.Matrix, bound errorBound) normalization {
 	n, d := m.N, m.D
 	f := normalization{n: n, d: d, norm: make([]float64, n), bound: bound}
@@ -364,9 +363,8 @@ func (nm *normalization) transform(v float32, l int) float32 {
 	return float32((float64(v) - nm.mean[l]) * nm.scale)
 }
 
-// proves reports whether all base points with s from the threshold on, whose errors are
-// within a bound, are certainly farther from a query of norm a than the square root of
-// dist2.
+// proves reports whether all base points with an s at the threshold or above, within an
+// error bound, are farther from a query of norm a than the square root of dist2.
 func (nm *normalization) proves(bound errorBound, threshold float32, a, dist2 float64) bool {
 	return bound.certain(float64(threshold), nm.scale*math.Sqrt(dist2), a, nm.maxNorm)
 }
@@ -411,24 +409,23 @@ func newErrorBound(d int) errorBound {
 }
 
 // newRoundedBound is newErrorBound for points on a device whose coordinates were rounded to
-// TF32's eleven bits of mantissa before norms and products were computed of them, and were
-// thereby moved by at most a share change of their norm.
+// TF32's eleven bits of mantissa before their norms and products were computed. The rounding
+// moved each point by at most the share change of its norm.
 //
-// Of such numbers the products of tensor cores are exact, whether these cut off the digits
-// that are too many or round them, and the error of s is again one of sums, but of sums that
-// are cut off, too: a step adds a few products, of which each is shifted to the exponent of
-// the largest and loses what is then below the last bit (Fasi, Higham, Mikaitis and Pranesh,
-// Numerical behavior of NVIDIA tensor cores, 2021). A step of m products with those before
-// thus errs by at most 2(m+2)u of the sum of all magnitudes, and K/m steps by 2(1+2/m)Ku,
-// with an m of at least 4. That sum is at most aᵢaⱼ ≤ (aᵢ+aⱼ)²/4, half of what newErrorBound
-// takes, so that twice its γ would do; four times allow for m = 1.
+// Tensor cores multiply such numbers exactly, whether they truncate or round further digits.
+// The error of s comes from the sums, which are truncated: a step adds a few products, shifts
+// each to the exponent of the largest and drops the bits below the last one (Fasi, Higham,
+// Mikaitis and Pranesh, Numerical behavior of NVIDIA tensor cores, 2021). A step that adds m
+// products to the sum errs by at most 2(m+2)u of the sum of all magnitudes, and K/m steps by
+// 2(1+2/m)Ku, where m ≥ 4. The sum of magnitudes is at most aᵢaⱼ ≤ (aᵢ+aⱼ)²/4, half of what
+// newErrorBound takes, so that twice its γ would do; four times allow for m = 1.
 func newRoundedBound(d int, change float64) errorBound {
 	e := newErrorBound(d)
 	e.shift += 1.001 * change
 	if e.gamma = 4 * e.gamma * (1 + change) * (1 + change); e.gamma > 1 {
 		e.gamma = math.Inf(1)
 	}
-	e.product, e.distance = 2*e.product, 2*e.distance // rounding may move what is next to nothing, too
+	e.product, e.distance = 2*e.product, 2*e.distance // rounding also moves subnormal numbers
 	return e
 }
 
@@ -445,9 +442,9 @@ func newDifferenceBound(d int) errorBound {
 	return e
 }
 
-// certain reports whether every point j whose s with a point of norm a is at
-// least this one lies farther from that point than r (both on the scale of z).
-// No point has a norm above maxNorm.
+// certain reports whether every point j whose s with a point of norm a is this one or
+// more is farther from that point than r (both on the scale of z). No point has a norm
+// above maxNorm.
 //
 // From s follows ‖xᵢ−xⱼ‖ ≥ √(2s − γ(a+b)²) − u(a+b) less the effects of
 // underflow, which is useless for a point of large norm b. But such a point

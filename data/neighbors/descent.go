@@ -21,33 +21,32 @@ import (
 // A tree of random hyperplanes brings near points near in memory. All pairs
 // within the leaves of this tree and of a few more start a list of the nearest
 // points for each point. Then come rounds. Before each, every point gets a row of
-// candidates: what is on its list, and points on whose lists it is (reverse). In the
-// round it compares them with each other (local join), unless both are old, which it
-// has compared before: a list marks what is new in it. It ends when little is new. At
-// last the distances of what is listed are computed as the exact search computes
+// candidates: the points on its list, and points on whose lists it is (reverse). In the
+// round it compares them with each other (local join), unless both are old and were
+// compared before: a list marks its new entries. The rounds end when little is new. At
+// last the distances of the listed points are computed as the exact search computes
 // them.
 //
-// The result depends on the seed, but not on how many cores there are or which is
-// faster. Leaves share no points. The rows of a round are settled before it
-// begins. A list takes what is nearer than its last entry was when the round
-// began, and keeps the first of all that in the order of (distance, number),
-// whatever the order in which it is offered: that something is not taken since the
-// list has become better meanwhile only saves it from being dropped later. Taking
-// only what is nearer, and not what is as near, also ends the search among
-// duplicates.
+// The result depends on the seed, but not on the number of cores or their speed.
+// Leaves share no points. The rows of a round are fixed before it begins. A list
+// takes points that are nearer than its last entry was when the round began, and
+// keeps the first of them in the order of (distance, number), in whatever order
+// they are offered: a point that is refused because the list has become better
+// meanwhile would be dropped later. Since a list takes only nearer points, not
+// equally near ones, the search among duplicates ends, too.
 
 // A descent holds the lists of all points.
 type descent struct {
 	*pointSet
 	descentSettings
 	// keys [n, room] are the lists, in ascending order: the bits of the squared
-	// distance, then 30 bits of the point's number in the cloud, then marks of what
-	// is new. vacant stands after the last.
+	// distance, then 30 bits of the point's number in the set, then the marks of a new
+	// entry. emptyEntry stands after the last.
 	keys []uint64
 
-	// The row of the point first+r begins at starts[r] of acquainted and has sizes[r]
-	// entries, of which the first fresh[r] are new: a point's number, twice, and
-	// whether it is new.
+	// The row of the point first+r begins at starts[r] of candidates and has sizes[r]
+	// entries; the first newCounts[r] are new. An entry is twice a point's number, plus
+	// 1 if it is new.
 	first      int
 	starts     []int64
 	sizes      []uint32
@@ -62,21 +61,21 @@ type descent struct {
 	works parallel.Pool[descentWork]
 }
 
-// descentSettings are what decides about time and recall.
+// descentSettings decide about time and recall.
 type descentSettings struct {
 	listLen          int     // entries of a list
 	trees, keptTrees int     // trees; so many of them are returned
 	leaf             int     // points of a leaf at most
 	rounds           int     // at most
 	maxNew, maxOld   int     // so many new, and old, entries of a list become candidates at most
-	maxReverse       int     // and so many of those whose lists a point is on
+	maxReverse       int     // and so many of the points on whose lists a point is
 	delta            float64 // the share of new entries that ends the rounds
 }
 
 const (
 	emptyEntry = math.MaxUint64
-	// newOwn marks what has not been in the row of the list's point, newReverse that
-	// of which the list's point has not been in the row.
+	// newOwn marks an entry that has not been in the row of the list's point, newReverse
+	// an entry whose point has not had the list's point in its row.
 	newOwn, newReverse = 1, 2
 	marks              = newOwn | newReverse
 	maxPoints          = 1 << 30
@@ -84,17 +83,18 @@ const (
 	descentGrain = 128
 	// allPairsPoints is up to how many points all pairs are compared.
 	allPairsPoints = 512
-	// A round is for one part of the points after the other, since the rows of all
-	// would need as much memory as the lists. Near points are mostly in the same part.
+	// A round takes one part of the points after the other, because the rows of all
+	// points would need as much memory as the lists. Near points are mostly in the same
+	// part.
 	parts = 2
 	// spareRows is the inverse of the share by which rows may become larger than they
 	// are in the first round before they get other memory.
 	spareRows = 16
 )
 
-// descentSettingsFor returns the settings for k neighbours. Measured on deformed images of
-// digits: fewer trees or candidates, or smaller leaves, lose recall, and more cost
-// time for little of it.
+// descentSettingsFor returns the settings for k neighbours. On deformed images of digits,
+// fewer trees or candidates and smaller leaves lose recall; more of them cost time and
+// gain little.
 func descentSettingsFor(k int) descentSettings {
 	s := descentSettings{listLen: k + 5, trees: 6, rounds: 12, maxNew: 20, maxOld: 20, maxReverse: 25, delta: 0.01}
 	s.leaf = max(128, 2*(s.listLen+1)) // so that a leaf alone fills the lists of its points
@@ -109,7 +109,7 @@ func approximateKNN(ctx context.Context, m *data.Matrix, k int, seed uint64) (*N
 	}
 	d.starts, d.sizes, d.newCounts, d.limits = nil, nil, nil, nil
 	near := d.takeNumbers()
-	runtime.GC() // so that the result, about as large, gets their memory
+	runtime.GC() // the result, about as large, gets the freed memory
 	nb := newNeighbors(m.N, k)
 	err = parallel.ForContext(ctx, d.n, descentGrain, func(_, lo, hi int) {
 		best := newTopK(nb.K)
@@ -237,7 +237,7 @@ func (d *descent) joinRows(_, lo, hi int) {
 // list returns the entries of p.
 func (d *descent) list(p int) []uint64 { return d.keys[p*d.listLen : (p+1)*d.listLen] }
 
-// numberOf returns the number of an entry's point in the cloud.
+// numberOf returns the number of an entry's point in the set.
 func numberOf(key uint64) int32 { return int32(uint32(key) >> 2) }
 
 // keyOf returns the entry of point j, new, at a squared distance.
@@ -263,8 +263,8 @@ func below(d2 float32) float32 {
 	return math.Float32frombits(math.Float32bits(d2) - 1)
 }
 
-// insert puts an entry into a list in the place of the last, if it comes before
-// that and is not there, and reports whether it did.
+// insert puts an entry into a list and drops the last one, unless it comes after the last
+// or is there already. It reports whether it did.
 func insert(list []uint64, key uint64) bool {
 	last := len(list) - 1
 	if key >= list[last]&^marks {
@@ -279,7 +279,7 @@ func insert(list []uint64, key uint64) bool {
 			rest = rest[:half]
 		}
 	}
-	less := uint64(0) // how many come before: no branch could foresee it
+	less := uint64(0) // how many come before; a branch would be mispredicted
 	for _, other := range rest {
 		_, borrow := bits.Sub64(other|marks, key, 0)
 		less += borrow
@@ -313,15 +313,15 @@ func (d *descent) newWork() *descentWork {
 }
 
 // comparePairs calls f for each pair of the first n columns, a before b and a below
-// rows, that the limit of either says is near enough. It fetches w.ahead meanwhile. f may
-// lower limits.
+// rows, that is within the limit of either. It fetches w.ahead meanwhile. f may lower
+// limits.
 //
 // The pairs are computed in tiles, as a matrix product computes them. Inner products with
 // the squared lengths added, ‖a‖²+‖b‖²−2ab, would do without a subtraction each, but they
 // cancel, so that what passes has to be compared again, and they are hardly faster
 // (docs/results.md).
 func (w *descentWork) comparePairs(c *pointSet, rows, n int, f func(a, b int, d2 float32)) {
-	// Where a tile's rows are its columns, those above the diagonal are pairs.
+	// Where a tile's rows are its columns, the entries above the diagonal are pairs.
 	const above = 0b0000_1000_1100_1110
 	whole := n
 	for ; whole%4 != 0; whole++ { // whole tiles
@@ -380,8 +380,8 @@ func (d *descent) compareLeaves(ctx context.Context, t *forestTree) error {
 	})
 }
 
-// findCandidates makes the rows of the points first to last−1, marks what of their lists is
-// in them as no longer new, and returns how many of these were new.
+// findCandidates makes the rows of the points first to last−1 and removes the marks of the
+// list entries that are in them. It returns how many entries were new.
 func (d *descent) findCandidates(first, last int, seed uint64) (news int64) {
 	rows := last - first
 	if cap(d.sizes) < rows {
@@ -438,9 +438,8 @@ func (d *descent) findCandidates(first, last int, seed uint64) (news int64) {
 	return news
 }
 
-// finishRow completes row r, at whose end are those whose lists its point is on: some
-// of them, drawn by number, not by place, join what is on its own list, new ones
-// first.
+// finishRow completes row r. At its end are the points on whose lists its point is. Some of
+// them, drawn by number and not by position, join the points on its own list, new ones first.
 func (d *descent) finishRow(w *descentWork, r int, seed uint64) {
 	p := d.first + r
 	row := d.candidates[d.starts[r]:d.starts[r+1]]
@@ -477,8 +476,8 @@ func (d *descent) finishRow(w *descentWork, r int, seed uint64) {
 	d.newCounts[r], d.sizes[r] = uint16(fresh), uint32(fresh+copy(row[fresh:], w.old))
 }
 
-// eachCandidate calls f for the nearest new entries of a list, as a mark has it, and the nearest
-// old ones, as many as the settings say, and returns how many there are that are new.
+// eachCandidate calls f for the nearest maxNew new entries of a list, which have the mark,
+// and the nearest maxOld old ones. It returns the number of new entries.
 func (d *descent) eachCandidate(p int, mark uint64, f func(e int, key uint64)) (news int64) {
 	old := 0
 	for e, key := range d.list(p) {
@@ -498,8 +497,8 @@ func (d *descent) eachCandidate(p int, mark uint64, f func(e int, key uint64)) (
 	return news
 }
 
-// next notes the candidates of row r, none if r is no less than end, and asks for
-// what that will need to be brought to the cache.
+// next notes the candidates of row r, none if r is end or more, and prefetches what their
+// comparison needs.
 func (w *descentWork) next(d *descent, r, end int) {
 	w.ahead = w.ahead[:0]
 	if r >= end || d.newCounts[r] == 0 {
@@ -539,8 +538,7 @@ func (d *descent) limit(p int32) float32 {
 	return math.Float32frombits(atomic.LoadUint32(&d.limits[p]))
 }
 
-// offer puts q on the list of p if it is near enough, and returns how near others
-// must be from now on.
+// offer puts q on the list of p if it is near enough, and returns the new limit.
 func (d *descent) offer(p, q int32, d2 float32) float32 {
 	limit := d.limit(p)
 	if d2 > limit {
@@ -565,7 +563,7 @@ type pairSet struct {
 	count   int
 }
 
-// newPairSet returns a set with room for some points. It grows when needed.
+// newPairSet returns a set with room for a number of points; reserve makes more room.
 func newPairSet(points int) pairSet {
 	log := bits.Len(uint(2 * points))
 	return pairSet{entries: make([]uint32, 1<<log), shift: 32 - log}
@@ -605,9 +603,9 @@ func (s *pairSet) add(p int32) bool {
 	}
 }
 
-// absent adds points, twice their numbers and perhaps 1, and puts those that were
-// not there behind the first n of cols, and returns how many that makes. (Half of
-// them are there, which no branch can foresee.)
+// absent adds points, given as twice their numbers plus 0 or 1. It puts the points that
+// were not there after the first n of cols and returns the new length. (Half of them are
+// there, which no branch can predict.)
 func (s *pairSet) absent(cols []int32, n int, points []int32) int {
 	s.reserve(len(points))
 	before := n

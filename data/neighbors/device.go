@@ -21,9 +21,9 @@ import (
 // candidates; a warp selects them for one query. Products are first of
 // coordinates that were rounded to TF32, where the device may use that: tensor cores
 // multiply those several times as fast as float32, and the wider bound of their error
-// (newRoundedBound) still proves nearly all candidates of most data. The others' are found
-// again with products in float32. In few dimensions, where products lose the distances of
-// close points to rounding, coordinates are subtracted instead: n² differences take a
+// (newRoundedBound) still proves nearly all candidates of most data. Other queries get new
+// candidates from products in float32. In few dimensions, where products lose the distances
+// of close points to rounding, coordinates are subtracted instead: n² differences take a
 // device no longer than a tree search takes the CPU.
 //
 // A block has the products of queryBlock queries and pointBlock base points: 32 MiB,
@@ -55,7 +55,7 @@ const deviceMaxK = maxRoom - warp - slack
 // with room to spare for one from each thread.
 func warpCapacity(keep int) int { return max(2*warp, 1<<bits.Len(uint(keep+warp-1))) }
 
-// A multiplication is what coordinates are multiplied as.
+// A multiplication is the form in which coordinates are multiplied.
 type multiplication int
 
 const (
@@ -63,17 +63,17 @@ const (
 	rounded                       // float32 that were rounded to TF32
 )
 
-// deviceBlocks finds candidates among base points by a device. These are there, centred and
-// scaled, if there is room for all of them, and otherwise a segment at a time.
+// deviceBlocks finds candidates among base points on a device. The points are there, centred
+// and scaled, if there is room for all of them, and otherwise a segment at a time.
 type deviceBlocks struct {
 	normalization
 	device      *device.Device
 	base        *data.Matrix
 	differences bool             // instead of products
-	forms       []multiplication // those in which points are multiplied, the coarsest last
+	forms       []multiplication // in which points are multiplied, the coarsest last
 	width       int              // of a row of z: d, and zeros up to a multiple of 4
-	change      float64          // by what share of their norm rounding moves the points at most
-	all         *segment         // all points; nil if they are not there
+	change      float64          // the largest share of its norm by which rounding moves a point
+	all         *segment         // all points; nil if there is no room for them
 }
 
 // newDeviceBlocks takes the points to a device if there is room.
@@ -156,7 +156,7 @@ type segment struct {
 	room   int               // for how many points
 	z, h   [2]device.Pointer // by form: [room, width], and [columns(room)]; 0 if it is not there
 	x      device.Pointer    // [room, d], the points as they are; 0 if they are not there
-	// first is the number of the first point of those that are there, and n their number.
+	// first is the number of the first point that is there, and n the number of points.
 	first, n int
 }
 
@@ -184,7 +184,7 @@ func (b *deviceBlocks) newSegment(points int, asIs bool, forms ...multiplication
 	return s, nil
 }
 
-// as has a segment of one form hold another.
+// as makes a segment of one form hold another form.
 func (s *segment) as(f multiplication) {
 	s.z, s.h = [2]device.Pointer{}, [2]device.Pointer{}
 	s.z[f], s.h[f] = s.memory.At(0), s.memory.At(1)
@@ -270,9 +270,9 @@ func (b *deviceBlocks) newNormalizedPoints(rows int) *normalizedPoints {
 	return &normalizedPoints{make([]float32, rows*b.width), [2][]float32{make([]float32, rows), make([]float32, rows)}}
 }
 
-// normalize centres and scales points, and sets their norms. Those that are far have no
-// candidates: they become zeros with an h that no other point comes near. It returns by what
-// share of its norm rounding moves a point at most.
+// normalize centres and scales points, and sets their norms. Points that are far have no
+// candidates: they become zeros with a huge h. It returns the largest share of its norm by
+// which rounding moves a point.
 func (b *deviceBlocks) normalize(p *normalizedPoints, m *data.Matrix, norm []float64) float64 {
 	changes := make([]float64, parallel.Pieces(m.N, blockSize))
 	parallel.For(m.N, blockSize, func(piece, lo, hi int) {
@@ -294,7 +294,7 @@ func (b *deviceBlocks) normalize(p *normalizedPoints, m *data.Matrix, norm []flo
 				continue
 			}
 			p.h[single][i], p.h[rounded][i] = float32(sum/2), float32(after/2)
-			// What next to nothing loses is in the bound in any case.
+			// The bound covers the rounding of subnormal numbers in any case.
 			if d := math.Sqrt(moved); d > 0x1p-126*float64(b.d) {
 				changes[piece] = max(changes[piece], d/norm[i])
 			}
@@ -310,8 +310,8 @@ type deviceQueries struct {
 	n           int
 }
 
-// A plan says how many queries' candidates, and how many base points, are on the device at
-// a time.
+// A plan is the number of queries, with their candidates, and of base points that are on
+// the device at a time.
 type plan struct{ queries, points int }
 
 // smaller returns a plan that needs half of the memory, as far as there is one.
@@ -383,7 +383,7 @@ type deviceSearch struct {
 	keep     int
 	products device.Pointer // [queryBlock, stride]
 	stride   int
-	// Of a group of queries: their candidates, as the kernels have them.
+	// The candidates of a group of queries, as the kernels have them.
 	keys, count, threshold device.Pointer
 	// Memory for a group of queries, unless it is taken from the base points, and for a segment
 	// of these if they are not on the device.
@@ -394,14 +394,14 @@ type deviceSearch struct {
 	unused          []float64 // norms of the base points that are loaded again
 	replays         [2]blockReplay
 
-	lists  [2]candidateLists // that of a block is ranked while that of the next is made
+	lists  [2]candidateLists // one is ranked while the other is made
 	turn   int               // which of the two is next
 	rank   rerank
-	busy   chan rankCount // holds what the last ranking has given, unless it is going on
-	coarse rankCount      // of all rankings of coarse candidates
+	busy   chan rankCount // holds the result of the last ranking, unless that is running
+	coarse rankCount      // the sum over all rankings of coarse candidates
 }
 
-// A rankCount says how many queries were ranked, and how many of these again has to look for.
+// A rankCount is the number of queries that were ranked, and that need better candidates.
 type rankCount struct{ ranked, retried int }
 
 // newSearch allocates what a search needs.
@@ -449,7 +449,7 @@ func (s *deviceSearch) free() {
 	<-s.busy
 	for _, r := range s.replays {
 		if r.all != nil {
-			_ = r.all.Close() // whatever was wrong, an operation has said
+			_ = r.all.Close() // operations have reported errors of the device
 		}
 	}
 	s.memory.Free()
@@ -461,7 +461,7 @@ func (s *deviceSearch) free() {
 }
 
 // group finds the candidates of queries lo to hi−1, which fit the search's memory, and has
-// them ranked. fine says that there is a better form than the coarse one.
+// them ranked. fine reports whether there is a better form than the coarse one.
 func (s *deviceSearch) group(ctx context.Context, f multiplication, fine bool, lo, hi int) error {
 	s.queries.as(f)
 	norm := make([]float64, hi-lo)
@@ -528,14 +528,14 @@ func (s *deviceSearch) block(f multiplication, at, n int) deviceQueries {
 	return q
 }
 
-// A blockReplay is what meets a whole block of queries, noted once.
+// A blockReplay is the comparison of a whole block of queries with all points, recorded once.
 type blockReplay struct {
-	met bool // whether a block has met all points before
+	met bool // whether a block was compared before
 	all device.Replay
 }
 
-// compareAll offers all base points to a block of n queries. What that takes is the same for
-// each whole block: it is noted with the second one, and replayed from then on.
+// compareAll offers all base points to a block of n queries. The operations are the same for
+// each whole block: they are recorded with the second one, and replayed from then on.
 func (s *deviceSearch) compareAll(f multiplication, n int) error {
 	r := &s.replays[f]
 	if n < queryBlock || !r.met {
@@ -571,8 +571,8 @@ func (s *deviceSearch) compareSegments(ctx context.Context, f multiplication, n 
 	return nil
 }
 
-// compare offers the points of a segment to a block of queries, whose candidates are those from
-// at on.
+// compare offers the points of a segment to a block of queries, whose candidates begin at
+// position at.
 func (s *deviceSearch) compare(f multiplication, at int, q deviceQueries, points *segment) error {
 	room := warpCapacity(s.keep)
 	warps := min(maxWarps, maxShared/(8*room))

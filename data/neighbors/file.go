@@ -150,8 +150,7 @@ func (g *Graph) EncodeNPZ(w io.Writer) error {
 }
 
 // writeArray adds a member with an array of the given type, in NumPy's notation,
-// and shape, whose items are written by items. Errors of its writer come up when
-// it is flushed.
+// and shape, whose items are written by items. Flush returns the errors of items' writes.
 func writeArray(z *zip.Writer, name, descr string, shape []int, items func(w *bufio.Writer)) error {
 	member, err := z.CreateHeader(&zip.FileHeader{
 		Name:   name,
@@ -179,12 +178,12 @@ func writeArray(z *zip.Writer, name, descr string, shape []int, items func(w *bu
 // Or it makes the symmetric graph (as FromNeighbors does) of neighbours that another program
 // has found: an array of whole numbers in NumPy's npy format, or one called indices in an npz
 // archive without the other parts of a matrix, such as umap-learn's precomputed_knn and
-// pynndescent give. Row i lists the neighbours of point i, counted from 0, in any order; the
-// point itself is passed over, and so is −1, which stands for a neighbour that was not found.
-// Distances beside them are not read.
+// pynndescent write. Row i lists the neighbours of point i, counted from 0, in any order; the
+// point itself is skipped, and so is −1, a neighbour that was not found. Distances in the
+// archive are not read.
 //
-// Errors name the file; those about its contents wrap ErrInvalidGraph. Memory is taken as data
-// arrive, never on the word of a header. When ctx ends, so does reading, with its error.
+// Errors name the file; errors about its contents wrap ErrInvalidGraph. Memory grows with the
+// data that are read, not with the sizes in a header. If ctx ends before, the error is ctx's.
 func ReadFile(ctx context.Context, path string) (*Graph, error) {
 	f, err := ctxio.OpenRegular(ctx, path, "a graph is an archive, which is read in any order")
 	if err != nil {

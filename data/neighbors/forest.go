@@ -27,8 +27,8 @@ func (c *pointSet) row(p int32) []float32 {
 	return c.x[int(p)*c.width : (int(p)+1)*c.width]
 }
 
-// point returns point p as the caller has it in m: the cloud's own row, which lies
-// nearer to those of near points, unless that is scaled.
+// point returns point p as the caller has it in m: the set's own row, which is near the
+// rows of near points in memory, unless the set is scaled.
 func (c *pointSet) point(m *data.Matrix, p int32) []float32 {
 	if c.scale == 1 {
 		return c.row(p)
@@ -36,13 +36,13 @@ func (c *pointSet) point(m *data.Matrix, p int32) []float32 {
 	return m.Row(int(c.index[p]))
 }
 
-// largestScaled bounds the coordinates of a cloud, so that the sum of a million squares
+// largestScaled bounds the coordinates of a set, so that the sum of a million squares
 // of differences is finite.
 const largestScaled = 0x1p40
 
 // scaleOf returns a power of two by which no coordinate exceeds largestScaled, or 1
-// where squares neither overflow nor vanish anyway. Beside a few huge coordinates the
-// squares of others, down to 10⁻³⁰ of them, do not vanish then.
+// where squares neither overflow nor vanish anyway. Next to a few huge coordinates, the
+// squares of coordinates down to 10⁻³⁰ of them do not vanish.
 func scaleOf(m *data.Matrix) float32 {
 	const grain = 1 << 14
 	largest := make([]float32, parallel.Pieces(len(m.X), grain))
@@ -129,16 +129,16 @@ func (c *pointSet) newGrower(x []float32, leaf int, seed uint64, order []int32) 
 
 // A forestTree halves points again and again, each time at the median along the
 // line through two of them, until no more than leaf are together. The halves of
-// the points lo to hi−1 are lo to (lo+hi)/2−1 and the rest, so that the sizes
-// alone say where the leaves are. Node 1 is the root, and 2s and 2s+1 are the
-// halves of node s.
+// the points lo to hi−1 are lo to (lo+hi+1)/2−1 and the rest, so that the leaves
+// follow from the number of points. Node 1 is the root, and 2s and 2s+1 are the halves
+// of node s.
 type forestTree struct {
 	leaf   int
 	order  []int32 // the points; nil for 0, 1, …
 	splits []split // [nodes]
 }
 
-// A split sends the points up to a place along the line from a to b to the left.
+// A split sends the points up to a position along the line from a to b to the left.
 type split struct {
 	a, b int32
 	at   float32
@@ -163,8 +163,8 @@ func (s span) halves() (left, right span) {
 	return span{2 * s.node, s.lo, mid}, span{2*s.node + 1, mid, s.hi}
 }
 
-// halves returns the halves of all that have more than leaf points, and those
-// that have not. The first is always one of the largest.
+// halves returns the halves of the spans of more than leaf points, and the other spans.
+// The first is always one of the largest.
 func halves(spans []span, leaf int) []span {
 	next := make([]span, 0, 2*len(spans))
 	for _, s := range spans {
@@ -181,8 +181,7 @@ func halves(spans []span, leaf int) []span {
 const (
 	// growChunk is how many points are projected at a time.
 	growChunk = 256
-	// growAlone is the size from which on one goroutine splits a node and all
-	// below it.
+	// growAlone is the size up to which one goroutine splits a node and all below it.
 	growAlone = 1 << 13
 	// growPiece is how many points of a larger node one projects.
 	growPiece = 1 << 12
@@ -196,7 +195,7 @@ type grower struct {
 	copyRow func(dst []float32, p int32)
 	// project sets w.keys to where the rows, at most growChunk, are along a line.
 	project func(w *growerWork, from, along []float32, rows []int32)
-	keys    []uint32 // where the points of the order are along their node's line, as ordered has it
+	keys    []uint32 // positions of the points along their node's line, mapped by ordered
 	scratch []uint32
 	works   parallel.Pool[growerWork]
 }
@@ -288,8 +287,8 @@ func (g *grower) place(s span) {
 	}
 }
 
-// halve brings the points of a node into the order of its halves, and leaves them
-// in their order within each, in which near points are near in memory.
+// halve moves the points of a node into its halves and keeps their order within each
+// half, in which near points are near in memory.
 func (g *grower) halve(s span) {
 	left, _ := s.halves()
 	keys, scratch, order := g.keys[s.lo:s.hi], g.scratch[s.lo:s.hi], g.order[s.lo:s.hi]
@@ -304,8 +303,8 @@ func (g *grower) halve(s span) {
 			ties++
 		}
 	}
-	// The left ones can be written in place, since they only move down. Of those at
-	// the middle, each tree has others go there.
+	// The left points can be written in place, since they only move down. Which points at
+	// the middle go left differs from tree to tree.
 	stream := rng.New(g.seed, rng.Forest, uint64(s.node), 1)
 	turn := stream.IntN(ties)
 	down, others := 0, scratch[:0]

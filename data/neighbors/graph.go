@@ -24,9 +24,9 @@ type Graph struct {
 	N       int     // number of points
 	Indptr  []int64 // [N+1], from 0 to the number of directed edges
 	Indices []int32 // [E], from 0 to N−1
-	// Weights are those of the edges, in the order of Indices, each finite and above 0;
-	// nil if all are equal. They count only where edges are drawn by them
-	// (train.Options.Weights).
+	// Weights are the weights of the edges, in the order of Indices, each finite and above
+	// 0; nil if all are equal. They matter only where edges are drawn in proportion to
+	// them (train.Options.Weights).
 	Weights []float32 // [E]
 }
 
@@ -157,9 +157,9 @@ func (g *Graph) Symmetrized() *Graph {
 }
 
 // FromNeighbors makes the symmetric graph of nearest neighbours (sKNN): it has
-// the edge ij, in both directions, if j is among the neighbours of i or i
-// among those of j. The neighbours may come from elsewhere than KNN, in any
-// order; one that is listed twice makes one edge.
+// the edge ij, in both directions, if j is a neighbour of i or i a neighbour
+// of j. The neighbours need not come from KNN and may be in any order; a neighbour
+// that is listed twice makes one edge.
 //
 // It fails, with an error that wraps ErrInvalidGraph, if the sizes do not fit
 // together, or if a neighbour is out of range or the point itself.
@@ -255,7 +255,7 @@ func union(dst, a, b []int32) []int32 {
 }
 
 // FuzzyGraph is FromNeighbors with UMAP's weights of the edges (McInnes, Healy and
-// Melville, 2018, Section 3.1), in (0, 1], which make much of the nearest neighbours.
+// Melville, 2018, Section 3.1), in (0, 1], which are larger for nearer neighbours.
 // Point i gives its neighbour j the strength
 //
 //	w(i→j) = exp(−max(0, d(i,j) − ρᵢ)/σᵢ),
@@ -304,7 +304,7 @@ func FuzzyGraph(nb *Neighbors) (*Graph, error) {
 				}
 				back, _ := g.find(g.Indices[e], int32(i))
 				a, b := float64(g.Weights[e]), float64(g.Weights[back])
-				// What is too small for float32 is not lost: an edge has a weight.
+				// A weight must be above 0, also where float32 would round it to 0.
 				w := max(float32(a+b-a*b), math.SmallestNonzeroFloat32)
 				g.Weights[e], g.Weights[back] = w, w
 			}
@@ -346,7 +346,7 @@ func strengths(w, d []float64) {
 		for c, v := range d {
 			beyond := max(0, v-rho)
 			w[c] = math.Exp(-beyond / sigma)
-			if beyond == 0 { // also where σ is 0, as all points coincide
+			if beyond == 0 { // also if σ is 0 because all points coincide
 				w[c] = 1
 			}
 			sum += w[c]

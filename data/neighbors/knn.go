@@ -24,25 +24,25 @@ var (
 	ErrNotFinite = errors.New("not a finite number")
 )
 
-// Options say how neighbours are found. The zero value finds them on the CPU, and
-// exactly unless there are many points.
+// Options are the options of a search. The zero value searches on the CPU, exactly
+// unless there are many points.
 type Options struct {
 	// Search is the method. The zero value, Auto, is exact for up to 100 000 points
 	// (SearchMethod.Approximates).
 	Search SearchMethod
-	// Seed decides what is random in an approximate search. With the same seed the
-	// result is the same, bit for bit, on any number of cores.
+	// Seed is the seed of an approximate search. The same seed gives the same result,
+	// bit for bit, on any number of cores.
 	Seed uint64
 	// Device is where an exact search compares points; nil is the CPU. The result
 	// is the same to the last bit: a device finds the candidates for the nearest
-	// neighbours, and the CPU ranks them. Errors are then also the device's. An
-	// approximate search is the CPU's, whatever this is.
+	// neighbours, and the CPU ranks them. Errors of the device are then returned, too.
+	// An approximate search always runs on the CPU.
 	Device *device.Device
 }
 
-// Neighbors holds the K nearest neighbours of each of N points. Those of point
-// i are at positions i*K to (i+1)*K−1 of both slices, nearest first, equally
-// near ones in the order of their indices.
+// Neighbors holds the K nearest neighbours of each of N points. The neighbours of
+// point i are at positions i*K to (i+1)*K−1 of both slices, nearest first, and
+// equally near ones in the order of their indices.
 type Neighbors struct {
 	N, K int
 	// Index [N, K] has the neighbours' indices, counted from 0: from KNN among
@@ -154,8 +154,8 @@ func checkSizes(m *data.Matrix, what string) error {
 	return nil
 }
 
-// checkFinite finds the first value that is NaN or infinite. What, empty or
-// with a space at its end, tells which points are meant.
+// checkFinite reports the first value that is NaN or infinite. what, empty or with a
+// space at its end, names the points.
 func checkFinite(m *data.Matrix, what string) error {
 	if at := simd.FirstNotFinite(m.X); at >= 0 {
 		return fmt.Errorf("neighbors: %w: value %d of %spoint %d (both counted from 0): got %v",
@@ -218,17 +218,16 @@ func dist2(a, b []float32, limit float64) float64 {
 	return (s0 + s1) + (s2 + s3)
 }
 
-// A SearchMethod says how neighbours are found.
+// A SearchMethod is a way to find neighbours.
 type SearchMethod int
 
 const (
-	// Auto is Approximate where that is faster by seconds, as Approximates tells,
-	// and elsewhere Exact.
+	// Auto is Approximate where that saves seconds (see Approximates), and Exact elsewhere.
 	Auto SearchMethod = iota
 	// Exact finds the nearest points.
 	Exact
-	// Approximate finds points of which nearly all are among the nearest, in a time
-	// that grows little faster than their number. EstimateRecall tells what share.
+	// Approximate finds points that are nearly all among the nearest, in a time that
+	// grows little faster than their number. EstimateRecall estimates the share.
 	Approximate
 )
 
@@ -247,11 +246,10 @@ func (s *SearchMethod) UnmarshalText(text []byte) error { return searchMethods.P
 // Words returns the words of all methods.
 func (SearchMethod) Words() []string { return searchMethods.Words }
 
-// For each point an approximate search takes a time that grows with k, the exact one
-// a time that grows with n·(D+12). Where they meet, n·(D+12)/k was found to be 90 000 for
-// D = 10 and k = 5, 54 000 for 10 and 15, 180 000 for 50 and 15, 103 000 for 50 and 100,
-// and a million for 784 and 15. Those with small k have fewer than 100 000 points there,
-// which Auto leaves to the exact search in any case: it takes seconds.
+// The time per point of an approximate search grows with k, and of an exact one with
+// n·(D+12). The two are equally fast where n·(D+12)/k is 90 000 for D = 10 and k = 5,
+// 54 000 for 10 and 15, 180 000 for 50 and 15, 103 000 for 50 and 100, and a million for
+// 784 and 15. Up to 100 000 points the exact search takes only seconds, and Auto uses it.
 const (
 	autoPoints      = 100_000
 	autoPerNeighbor = 100_000
@@ -277,15 +275,14 @@ type Recall struct {
 // recallPoints is how many points EstimateRecall takes.
 const recallPoints = 1000
 
-// EstimateRecall compares the neighbours that KNN has found of 1000 points of m,
-// or of all if there are not more, drawn by the seed, with their nearest. A found
-// point counts if it is at most as far as the farthest of as many nearest ones;
-// of equally near points it does not matter which were found. It takes O(nD)
-// operations for each of the points and about as much memory as m has. On a device
-// it needs what Search needs there.
+// EstimateRecall returns the share of the nearest neighbours that nb, a result of KNN
+// for m, has of 1000 points drawn by the seed, or of all if there are fewer. A neighbour
+// counts if it is not farther than the K-th nearest; which of several equally near points
+// were found does not matter. It takes O(nD) operations for each point and about as much
+// memory as m. On a device it needs the memory of Search.
 //
-// It fails if nb are not the neighbours of m's points (ErrInput), and as Search
-// does. If ctx ends before, the error is ctx's.
+// It fails if nb does not fit m (ErrInput), and as Search does. If ctx ends before, the
+// error is ctx's.
 func EstimateRecall(ctx context.Context, m *data.Matrix, nb *Neighbors, seed uint64, opt Options) (*Recall, error) {
 	if err := checkSizes(m, "matrix"); err != nil {
 		return nil, err
@@ -301,7 +298,7 @@ func EstimateRecall(ctx context.Context, m *data.Matrix, nb *Neighbors, seed uin
 			rows = append(rows, i)
 		}
 	}
-	// One of the nearest is the point itself, or as near as it.
+	// One of the K+1 nearest is the point itself, or a duplicate.
 	nearest, err := Search(ctx, m, m.Take(rows), nb.K+1, Options{Search: Exact, Device: opt.Device})
 	if err != nil {
 		return nil, err

@@ -15,17 +15,15 @@ import (
 
 // Ranks returns the rank of other points by their distance from each point of
 // m: 1 for the nearest of all n−1 others, n−1 for the farthest, equally near
-// ones ranked in the order of their indices, as KNN has them.
+// ones in the order of their indices, as in KNN.
 //
-// index is n×k: entries i·k to i·k+k−1 are the points, counted from 0, whose
-// ranks are asked for about point i, in any order and not i itself; Index of
-// the Neighbors in an embedding tells where they are in the data. The result
-// is laid out in the same way. It is exact with respect to distances computed
-// in float64 and does not depend on GOMAXPROCS.
+// index [n, k] has, for each point i, k other points to be ranked, counted from 0, in
+// any order, such as Index of the Neighbors in an embedding. The result has the same
+// layout. It is exact with respect to distances computed in float64 and does not
+// depend on GOMAXPROCS.
 //
-// It takes O(n²(D+k)) operations, for few neighbours twice what KNN takes, and 8
-// kilobytes of memory for each of k and processor. A device needs memory for two
-// copies of m and 64 MiB. It fails if m is empty, its sizes do not fit together
+// It takes O(n²(D+k)) operations, for small k twice as many as KNN, and 8k kilobytes of
+// memory per processor. A device needs memory for two copies of m and 64 MiB. It fails if m is empty, its sizes do not fit together
 // or index does not fit m (ErrInput), or if a value is NaN or infinite
 // (ErrNotFinite). If ctx ends before, the error is ctx's.
 func Ranks(ctx context.Context, m *data.Matrix, index []int32, k int, opt Options) ([]int32, error) {
@@ -95,11 +93,10 @@ func checkRanks(m *data.Matrix, rows []int, index []int32, k int) error {
 	return checkFinite(m, "")
 }
 
-// A ranking counts, for each point i and each j whose rank is asked for, the
-// points nearer to i than j is. The products of blocks.go decide about nearly
-// all of them; those so near the distance of j that the product's rounding could
-// decide are measured in float64. Each pair of points is multiplied twice, once
-// for either of them.
+// A ranking counts, for each point i and each j to be ranked, the points nearer to i
+// than j is. The products of blocks.go decide about nearly all of them; where the
+// product's rounding could decide, the distance is computed in float64. Each pair of
+// points is multiplied twice, once for either of them.
 type ranking struct {
 	m      *data.Matrix
 	panels *panels
@@ -110,7 +107,7 @@ type ranking struct {
 	ranks  []int32
 }
 
-// A target is a point whose rank by the distance from another is asked for.
+// A target is a point to be ranked by its distance from another.
 type target struct {
 	j      int32
 	dist2  float64 // from the other

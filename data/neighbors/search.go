@@ -19,9 +19,9 @@ type Index struct {
 	base       *data.Matrix
 	candidates candidates     // nil where only the tree is searched
 	maxK       int            // the most neighbours that have candidates
-	frame      *normalization // of the candidates' s
+	frame      *normalization // of the candidates
 	graph      *searchGraph   // nil where the search is exact
-	tree       func() *tree   // made when it is first needed
+	tree       func() *tree   // makes it at the first call
 }
 
 // NewIndex prepares the base points for searching; they must not change while
@@ -29,8 +29,8 @@ type Index struct {
 // much again once a search has needed the tree. A device keeps three copies of the
 // base until Free, two without Device.TF32 or in up to 8 dimensions, and needs 64 MiB more for a search; with
 // less memory it is given the base in parts by each search. An approximate index finds
-// near points of the base first, which takes as long as KNN does; it pays from
-// some ten thousands of queries on.
+// near points of the base first, which takes as long as KNN; it pays for tens of
+// thousands of queries or more.
 //
 // It fails if base is empty or its sizes do not fit together (ErrInput), or if
 // a value is NaN or infinite (ErrNotFinite). If ctx ends before, the error is
@@ -105,8 +105,8 @@ func Search(ctx context.Context, base, queries *data.Matrix, k int, opt Options)
 // distance. A base point that equals the query is a neighbour like all others,
 // at distance 0; of equally near points the one with the smaller index comes
 // first. Unless the index is approximate, the result is exact with respect to sums
-// of squared differences in float64; that of a query depends neither on the other
-// queries nor on GOMAXPROCS.
+// of squared differences in float64. The result for a query depends neither on the
+// other queries nor on GOMAXPROCS.
 //
 // It fails if there are no points, if their sizes do not fit together or the points
 // have another width than the base's, or if k < 1 (all ErrInput), if the base
@@ -137,21 +137,20 @@ func (x *Index) Search(ctx context.Context, points *data.Matrix, k int) (*Neighb
 // The exact search re-ranks candidates in float64, checks that no other point can be
 // nearer, and searches a tree where the check fails.
 //
-// A source of candidates names, for each query, a few base points that are
+// A source of candidates finds, for each query, a few base points that are
 // probably its nearest, and a threshold that all others exceed. The candidates
 // are ranked in float64; the threshold proves, with a bound on the rounding
-// errors, that no other base point can be nearer; and the queries for which
-// that fails are searched in a tree, after low-precision candidates have been computed
-// again.
+// errors, that no other base point can be nearer. Where the proof fails, candidates of
+// low precision are computed again, and then a tree is searched.
 
-// slack is how many candidates a source keeps beyond k. The distance of the
-// last one has to exceed that of the k-th neighbour by more than the rounding
-// error, typically 10⁻⁴ of it.
+// slack is how many candidates a source keeps beyond k. The last candidate has to be
+// farther than the k-th neighbour by more than the rounding error, typically 10⁻⁴ of
+// its distance.
 const slack = 16
 
-// aboveAll is more than every s of points that can be candidates of each other,
-// s ≤ 2D for coordinates up to 1. As a threshold it says that every base point
-// is a candidate, or that the source vouches for those that are not.
+// aboveAll is more than every s of points that can be candidates of each other:
+// s ≤ 2D for coordinates up to 1. As a threshold it means that no base point that is
+// not a candidate can be nearer.
 const aboveAll = 0x1p100
 
 // candidates is a source of candidates among base points. Several goroutines
@@ -210,8 +209,8 @@ func (q *queries) block(lo, hi int) *data.Matrix {
 	return some
 }
 
-// A rerank takes the candidates of queries lo to hi−1, which are valid until it
-// returns. It returns for how many of them they have to be looked for again.
+// A rerank ranks the candidates of queries lo to hi−1, which are valid until it
+// returns. It returns how many queries need candidates of full precision.
 type rerank func(lo, hi int, s *candidateLists) (again int)
 
 // candidateLists are the candidates of some queries.
@@ -236,11 +235,11 @@ func (s *candidateLists) of(r int) (keys []uint64, threshold float32, norm float
 // on its own scale, are searched in the tree.
 const farQuery = 0x1p40
 
-// far reports whether a query of that norm is so far.
+// far reports whether a query of this norm is beyond farQuery.
 func far(norm float64) bool { return !(norm <= farQuery) }
 
-// tooFew reports that a search for k neighbours among n points has no use for
-// candidates, which pay if they are few out of many.
+// tooFew reports whether n points are too few for a search of k neighbours to profit
+// from candidates.
 func tooFew(n, k int) bool { return n/4-slack < k }
 
 // find sets nb to the nearest neighbours of the queries, which are all.
@@ -331,15 +330,15 @@ func (x *Index) rank(best *topK, nb *Neighbors, i int, query []float32, s *candi
 	return proved
 }
 
-// unlimit makes row i of nb one that improve searches without a limit.
+// unlimit has improve search for row i of nb without a limit.
 func (nb *Neighbors) unlimit(i int) { nb.Dist2[(i+1)*nb.K-1] = math.Inf(1) }
 
 // searchGrain is the number of queries that are searched in a tree in one
 // piece.
 const searchGrain = 16
 
-// improve sets some rows of nb to what a search of the tree finds. What is the
-// last of a row already limits its search.
+// improve sets some rows of nb to what a search of the tree finds. The last
+// neighbour of a row limits the search.
 func (x *Index) improve(nb *Neighbors, q queries, rows []int32) {
 	t, best := x.tree(), newTopK(nb.K)
 	for _, row := range rows {
@@ -355,8 +354,8 @@ func (x *Index) improve(nb *Neighbors, q queries, rows []int32) {
 	}
 }
 
-// topK collects the k smallest (distance, index) pairs of those offered to
-// it, in lexicographic order, as a binary heap with the largest on top.
+// topK collects the k smallest of the (distance, index) pairs that it is offered,
+// in lexicographic order, as a binary heap with the largest on top.
 type topK struct {
 	k     int
 	dist2 []float64

@@ -16,8 +16,8 @@ import (
 // which an NN-descent leaves: from each there are edges to its nearest ones, and
 // to points to which it is near. A query starts with the leaves of a few trees in
 // which it would be, and keeps a list of the nearest points that it has seen.
-// Again and again the nearest of them whose edges it has not followed show it
-// theirs, until there is none. The result for a query depends only on the base.
+// It follows the edges of the nearest of them again and again, until it has followed
+// all. The result for a query depends only on the base.
 
 const (
 	searchListLen       = 16                                  // neighbours of a base point in the descent
@@ -90,14 +90,14 @@ type searchWork struct {
 	descentWork
 	row, along []float32 // the query; the line of a split
 	found      []uint64
-	never      []float32 // limits that say that points must be nearer than they can be
+	never      []float32 // limits that no point is within
 	one        []int32
 	place      []float32
 	list       []uint64
 }
 
-// set takes up a query and reports whether it is not too far from the base for
-// distances in float32.
+// set sets the query and reports whether it is near enough to the base for distances in
+// float32.
 func (w *searchWork) set(g *searchGraph, query []float32) bool {
 	for l, v := range query {
 		w.row[l] = v * g.scale

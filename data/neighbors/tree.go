@@ -59,8 +59,8 @@ func newTree(m *data.Matrix) *tree {
 }
 
 const (
-	// subtrees is from how many nodes of a level on these are built one by one, each with
-	// all below it.
+	// subtrees is the number of nodes of a level from which each is built by one goroutine,
+	// with all nodes below it.
 	subtrees = 16
 	// copiedPoints is how many points are copied in one piece.
 	copiedPoints = 4096
@@ -71,8 +71,8 @@ type subtree struct{ at, lo, hi int }
 
 func (s subtree) empty() bool { return s.hi == s.lo }
 
-// sizeOf returns how many nodes a tree of n points has, and remembers it, so that several
-// goroutines can look up those of its subtrees.
+// sizeOf returns how many nodes a tree of n points has. It remembers the sizes of all
+// subtrees, so that several goroutines can look them up.
 func (t *tree) sizeOf(n int) int {
 	if n <= leafSize(t.d) {
 		return 1
@@ -91,7 +91,7 @@ func (t *tree) build(m *data.Matrix, s subtree, keys []uint64) {
 	}
 }
 
-// split makes the node of a subtree and returns the subtrees of those below it, empty ones for
+// split makes the node of a subtree and returns the two subtrees below it, empty ones for
 // a leaf.
 func (t *tree) split(m *data.Matrix, s subtree, keys []uint64) (left, right subtree) {
 	at, lo, hi, d := s.at, s.lo, s.hi, t.d

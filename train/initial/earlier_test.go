@@ -71,10 +71,10 @@ func TestFromEarlier(t *testing.T) {
 		rows    []int
 		text    string
 	}{
-		"too many":    {data.NewMatrix(10, 2), nil, "got 10 points for 9"},
-		"other rows":  {earlier, []int{0}, "got 1 rows, want 9"},
+		"too many":    {data.NewMatrix(10, 2), nil, "got 10 points, want at most 9"},
+		"other rows":  {earlier, []int{0}, "rows: got 1, want 9"},
 		"no such row": {earlier, slices.Repeat([]int{3}, 9), "got 3, want -1 to 2"},
-		"none":        {earlier, slices.Repeat([]int{-1}, 9), "none of the points"},
+		"none":        {earlier, slices.Repeat([]int{-1}, 9), "got no point of the earlier embedding"},
 		"empty":       {&data.Matrix{D: 2}, nil, "the matrix is 0×2"},
 		"sparse":      {&data.Matrix{N: 9, D: 2, CSR: &data.CSR{Start: make([]int, 10)}}, nil, "sparse"},
 	} {

@@ -20,16 +20,16 @@ const MostEigenmaps = 64
 // Eigenmaps returns the first Laplacian eigenmaps of a graph, at most dim and at most
 // MostEigenmaps (Belkin and Niyogi, 2003): the functions f on the nodes of a component with
 // L·f = λ·D·f for the smallest λ except 0, where D are the degrees and L = D − A. Edges
-// count in both directions, weights not at all. If the graph has several components, each
-// has its own eigenmaps, about the middle of its principal components and as large as these.
-// Errors are those of Components, and ctx's if it ends before.
+// count in both directions, and weights are ignored. If the graph has several components,
+// each has its own eigenmaps, moved to the mean of its principal components and scaled to
+// their size. It fails as Components does; if ctx ends before, the error is ctx's.
 //
 // Of a small graph all eigenvectors are computed. A larger one is made smaller by putting
 // neighbours together, again and again; the eigenvectors of the smallest are then carried
-// back, step by step, where each step improves them by Chebyshev-filtered subspace
+// back, step by step, and each step improves them by Chebyshev-filtered subspace
 // iteration (Zhou, Saad, Tiago and Chelikowsky, 2006): the smooth functions that are
-// wanted are nearly right on the smaller graph, and what carrying them back adds is rough,
-// which a polynomial of low degree takes away. Edges between groups add up, and so do
+// wanted are nearly right on the smaller graph, and a polynomial of low degree removes the
+// rough error that carrying them back adds. Edges between groups add up, and so do
 // degrees, so that the problem is the same on each graph.
 func Eigenmaps(ctx context.Context, g *neighbors.Graph, points *data.Matrix, dim int) (*data.Matrix, error) {
 	maps, members, err := eigenmaps(ctx, g, min(dim, MostEigenmaps))
@@ -101,11 +101,11 @@ func signOf(u, root []float64, width, j int) float64 {
 	return math.Copysign(1, largest)
 }
 
-// extra is how many vectors are computed beside those that are wanted: together they
-// converge faster.
+// extra is how many more vectors are computed than are wanted: together they converge
+// faster.
 const extra = 4
 
-// smallest is from how many nodes on a graph is made smaller.
+// smallest is the number of nodes above which a graph is made smaller.
 const smallest = 256
 
 // errEigen is the error of a matrix whose eigenvalues are not found.
@@ -133,8 +133,8 @@ func solve(ctx context.Context, g *graph, k, smallest int) (u []float64, err err
 	return s.x, nil
 }
 
-// dense computes all eigenvectors of M, and returns those of the largest eigenvalues but
-// the first.
+// dense computes all eigenvectors of M, and returns the eigenvectors of the largest
+// eigenvalues except the first.
 func dense(g *graph, width int) ([]float64, error) {
 	n := g.n()
 	a := mat.NewSymDense(n, nil)
@@ -166,7 +166,7 @@ type solver struct {
 	g       *graph
 	k, m    int       // wanted, and computed
 	x, y, z []float64 // [n, m]; x are the vectors
-	values  []float64 // theirs
+	values  []float64 // eigenvalues of the vectors
 }
 
 // carry sets x to the functions that have on each node the value of its group in the
@@ -189,8 +189,8 @@ func (s *solver) carry(u []float64, coarse *graph, group []int32) {
 const (
 	degree    = 16   // of the polynomial
 	tolerance = 1e-6 // of the residual of a unit vector
-	// A graph of so many edges times columns is improved once more, and smaller ones as
-	// often as costs as much, within bounds.
+	// work is the number of edges times columns that a graph may cost, within bounds on
+	// the number of steps.
 	work                = 2e9
 	fewSteps, manySteps = 2, 200
 )
@@ -316,8 +316,8 @@ func (s *solver) leaveConstant() {
 }
 
 // orthonormalize makes the columns of x orthonormal, by the eigenvectors of their scalar
-// products; those that depend on the others become noise, of which the next step makes
-// something.
+// products; columns that depend on the others become random, and the next steps improve
+// them.
 func (s *solver) orthonormalize() error {
 	for range 3 {
 		var eigen mat.EigenSym
@@ -400,7 +400,7 @@ func (s *solver) residual() float64 {
 	return math.Sqrt(slices.Max(squares))
 }
 
-// sum adds up what each node gives, in an order that sizes alone decide.
+// sum adds up a term for each node, in an order that depends only on sizes.
 func (s *solver) sum(width int, add func(i int, to []float64)) []float64 {
 	n := s.g.n()
 	parts := make([]float64, parallel.Pieces(n, grain)*width)
@@ -596,8 +596,8 @@ func connected(ptr []int64, adj []int32) (members [][]int32) {
 	return members
 }
 
-// part returns the graph of the given nodes alone, which are whole components and numbered
-// in their order, so that those that are near each other are read together. place gets
+// part returns the graph of only the given nodes, which are whole components. They are
+// numbered in their order, so that nodes near each other are near in memory. place gets
 // their numbers.
 func part(ptr []int64, adj, nodes, place []int32) *graph {
 	for k, i := range nodes {

@@ -16,18 +16,18 @@ import (
 var fewGroups = 1 << 15
 
 // An EmbedFunc embeds the points of a weighted graph, which are groups of points, from the
-// given positions, in a width of its own choice. first says that it is the coarsest graph,
-// whose positions are principal components; those of the others are where the level before
-// has led.
+// given positions, in a width of its own choice. first reports whether it is the coarsest
+// graph, whose positions are principal components; the others start at the positions of the
+// level before.
 type EmbedFunc func(ctx context.Context, g *neighbors.Graph, from *data.Matrix, first bool) (*data.Matrix, error)
 
-// Multilevel returns positions to which embeddings of groups of neighbours lead: of few
-// large ones first, which cost little and move whole clusters at a time, then of smaller
-// ones, which start where the larger were, and so on, up to the points, which lie about
-// the position of their group. There are levels of groups until one has at most 32 768, but
-// at least one; where groups have no edges, because each is a whole component, the points
-// start at their principal components, at most dim. Errors are those of Components and of
-// embed, and ctx's if it ends before.
+// Multilevel returns positions from embeddings of groups of neighbours. A few large groups
+// are embedded first, which costs little and moves whole clusters at a time; then smaller
+// groups start from the positions of the larger ones, and so on, up to the points, each
+// about the position of its group. Levels are added until one has at most 32 768 groups;
+// there is at least one. Where groups have no edges, because each is a whole component, the
+// points start at their principal components, at most dim. It fails as Components and embed
+// do; if ctx ends before, the error is ctx's.
 func Multilevel(ctx context.Context, g *neighbors.Graph, points *data.Matrix, dim int, seed uint64, embed EmbedFunc) (*data.Matrix, error) {
 	positions, err := Components(ctx, points, dim)
 	if err != nil {
@@ -69,7 +69,7 @@ func meansOf(x *data.Matrix, group []int32, groups int) *data.Matrix {
 	return means
 }
 
-// scatter returns positions for the members of groups: those of the groups, moved at
+// scatter returns positions for the members of groups: the position of the group, moved at
 // random about as far as the nearest groups are, so that no two coincide.
 func scatter(x *data.Matrix, group []int32, seed uint64) *data.Matrix {
 	all := make([]int32, x.N)
@@ -91,8 +91,8 @@ func scatter(x *data.Matrix, group []int32, seed uint64) *data.Matrix {
 // coarsen puts neighbours together, so that a graph has fewer points but the same shape:
 // it returns the graph of groups of points, and the group of each point. A point, in the
 // order of points, makes a group of itself and all its neighbours if none of them is in
-// one. All that are left then join the group in which their neighbours weigh most. In a
-// graph of 15 nearest neighbours a group has some 60 points.
+// one. The other points then join the group to which their edges weigh most. In a graph of
+// 15 nearest neighbours a group has some 60 points.
 //
 // Between groups the weights of edges add up; edges within a group are left out. The result
 // does not depend on GOMAXPROCS.

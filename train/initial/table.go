@@ -15,7 +15,7 @@ import (
 )
 
 // Components returns the first principal components of points, at most dim. Points that
-// are principal components already come out as they are. Errors are those of pca.Fit.
+// are principal components already are returned as they are. It fails as pca.Fit does.
 func Components(ctx context.Context, points *data.Matrix, dim int) (*data.Matrix, error) {
 	components, err := pca.Fit(ctx, points, min(dim, points.D, points.N), nil)
 	if err != nil {
@@ -29,8 +29,8 @@ func Components(ctx context.Context, points *data.Matrix, dim int) (*data.Matrix
 // deviation std. Columns that the coordinates do not have, or that are constant, are drawn
 // from a normal distribution with standard deviation std/10 000, so that points can leave
 // the subspace in which they start. If the first column is constant, all are drawn, with
-// standard deviation std. Coordinates that are no dense matrix, or not finite, and what
-// Random refuses give ErrInput.
+// standard deviation std. It fails with ErrInput if coordinates is not a dense matrix or
+// not finite, and as Random does.
 func Table[T float32 | float64](coordinates *data.Matrix, d int, std float64, seed uint64) ([]T, error) {
 	if err := data.CheckDense(coordinates); err != nil {
 		return nil, errkind.Errorf(ErrInput, "initial: coordinates: %w", err)
@@ -49,7 +49,7 @@ func Table[T float32 | float64](coordinates *data.Matrix, d int, std float64, se
 		var spread float64
 		if j < width {
 			if spread = deviation(coordinates.X, width, j); !simd.IsFinite(spread) {
-				return nil, errkind.Errorf(ErrInput, "initial: coordinates: column %d (counted from 0) is not finite", j)
+				return nil, errkind.Errorf(ErrInput, "initial: coordinates: column %d (counted from 0): got NaN or infinity, want finite numbers", j)
 			}
 		}
 		if spread > 0 {
@@ -66,10 +66,9 @@ func Table[T float32 | float64](coordinates *data.Matrix, d int, std float64, se
 	return table, nil
 }
 
-// Random returns a table [n, d] of normally distributed coordinates with
-// mean 0 and standard deviation std. n or d below 1, a
-// table of more elements than an int32 can number, and an std whose square is no positive
-// and finite number of type T give ErrInput.
+// Random returns a table [n, d] of normally distributed coordinates with mean 0 and standard
+// deviation std. It fails with ErrInput if n or d is below 1, if the table has more elements
+// than an int32 can number, or if the square of std is not positive and finite in type T.
 func Random[T float32 | float64](n, d int, std float64, seed uint64) ([]T, error) {
 	if err := checkTable[T](n, d, std); err != nil {
 		return nil, err
@@ -89,7 +88,7 @@ func checkTable[T float32 | float64](n, d int, std float64) error {
 	case d > math.MaxInt32/n:
 		return errkind.Errorf(ErrInput, "initial: table: got %d points of width %d, want at most %d numbers", n, d, math.MaxInt32)
 	case !(T(std*std) > 0) || math.IsInf(float64(T(std*std)), 0):
-		return errkind.Errorf(ErrInput, "initial: standard deviation: got %g, want a number around 1", std)
+		return errkind.Errorf(ErrInput, "initial: standard deviation: got %g, want a positive number whose square is finite", std)
 	}
 	return nil
 }
@@ -115,9 +114,9 @@ var ErrInput = errors.New("initial: bad input")
 // FromEarlier returns positions for the points of a graph. Points that an earlier embedding
 // [m, d] has stay where they are there: rows[i] is the row of point i in the earlier
 // embedding, or −1 for a new point; nil means that its rows are the first of the points. A
-// new point starts at the mean of its neighbours in the graph that have a position; a point
-// without such neighbours starts when its neighbours have got theirs in that way, and one
-// that no edges connect to any at random about the middle. New points are moved at random
+// new point starts at the mean of its neighbours in the graph that have a position; points
+// without such neighbours wait until their neighbours have positions, and points that no path
+// connects to the earlier ones start at random about the mean. New points are moved at random
 // by a ten-thousandth of the earlier spread, so that no two coincide. Errors wrap ErrInput.
 func FromEarlier(g *neighbors.Graph, earlier *data.Matrix, rows []int, seed uint64) (*data.Matrix, error) {
 	if err := data.CheckDense(earlier); err != nil {
@@ -126,7 +125,7 @@ func FromEarlier(g *neighbors.Graph, earlier *data.Matrix, rows []int, seed uint
 	n, d := g.N, earlier.D
 	if rows == nil {
 		if earlier.N > n {
-			return nil, errkind.Errorf(ErrInput, "initial: earlier embedding: got %d points for %d; say which of its rows the points have", earlier.N, n)
+			return nil, errkind.Errorf(ErrInput, "initial: earlier embedding: got %d points, want at most %d unless their rows are given", earlier.N, n)
 		}
 		rows = slices.Repeat([]int{-1}, n)
 		for i := range earlier.N {
@@ -134,7 +133,7 @@ func FromEarlier(g *neighbors.Graph, earlier *data.Matrix, rows []int, seed uint
 		}
 	}
 	if len(rows) != n {
-		return nil, errkind.Errorf(ErrInput, "initial: got %d rows, want %d, one for each point", len(rows), n)
+		return nil, errkind.Errorf(ErrInput, "initial: rows: got %d, want %d, one for each point", len(rows), n)
 	}
 	from := earlier.Relative(nil)
 	start := data.NewMatrix(n, d)
@@ -151,7 +150,7 @@ func FromEarlier(g *neighbors.Graph, earlier *data.Matrix, rows []int, seed uint
 		}
 	}
 	if len(front) == 0 {
-		return nil, errkind.Errorf(ErrInput, "initial: the earlier embedding has none of the points")
+		return nil, errkind.Errorf(ErrInput, "initial: rows: got no point of the earlier embedding, want one or more")
 	}
 	middle, square := moments(start, front)
 	spread := math.Sqrt(square / float64(len(front)*d))
