@@ -1,7 +1,6 @@
 package neighbors
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -471,10 +470,9 @@ func (s *deviceSearch) group(ctx context.Context, f multiplication, fine bool, l
 		change, err = s.load(ctx, s.queries, s.of, lo, hi, norm)
 	} else { // they are on the device, as base points
 		norm = s.norm[lo:hi]
-		err = cmp.Or(
-			s.device.Copy(s.queries.z[f], s.all.z[f].At(lo*s.width, 4), (hi-lo)*s.width*4),
-			s.device.Copy(s.queries.h[f], s.all.h[f].At(lo, 4), (hi-lo)*4),
-		)
+		if err = s.device.Copy(s.queries.z[f], s.all.z[f].At(lo*s.width, 4), (hi-lo)*s.width*4); err == nil {
+			err = s.device.Copy(s.queries.h[f], s.all.h[f].At(lo, 4), (hi-lo)*4)
+		}
 	}
 	if s.of.own && err == nil {
 		err = device.Upload(s.device, s.which, s.of.numbers(lo, hi))
@@ -618,12 +616,15 @@ func (b *deviceBlocks) multiply(f multiplication, q deviceQueries, points *segme
 
 // download copies the candidates of n of a group's queries, from at on.
 func (s *deviceSearch) download(l *candidateLists, at, n int) error {
-	var err error
-	if s.dist2 != 0 {
+	err := device.Download(s.device, l.keys[:n*s.keep], s.keys.At(at*s.keep, 8))
+	if err == nil && s.dist2 != 0 {
 		err = device.Download(s.device, l.dist2[:n*s.keep], s.dist2.At(at*s.keep, 8))
 	}
-	return cmp.Or(err,
-		device.Download(s.device, l.keys[:n*s.keep], s.keys.At(at*s.keep, 8)),
-		device.Download(s.device, l.count[:n], s.count.At(at, 4)),
-		device.Download(s.device, l.threshold[:n], s.threshold.At(at, 4)))
+	if err == nil {
+		err = device.Download(s.device, l.count[:n], s.count.At(at, 4))
+	}
+	if err == nil {
+		err = device.Download(s.device, l.threshold[:n], s.threshold.At(at, 4))
+	}
+	return err
 }

@@ -236,7 +236,10 @@ func ranksOnDevice(ctx context.Context, d *device.Device, m *data.Matrix, index 
 				device.Arg(targets), device.Arg(dist2), device.Int(n), device.Int(lo), device.Int(first), device.Int(columns),
 				device.Int(stride), device.Int(k))
 		})
-		if err := cmp.Or(err, device.Download(d, all[lo*k:(lo+n)*k], ranks)); err != nil {
+		if err == nil {
+			err = device.Download(d, all[lo*k:(lo+n)*k], ranks)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -79,12 +79,6 @@ func newSearchGraph(ctx context.Context, base *data.Matrix, seed uint64) (*searc
 	return g, nil
 }
 
-// edgesOf returns twice the points to which there are edges from p.
-func (g *searchGraph) edgesOf(p int32) []int32 {
-	row := g.edges[int(p)*searchRow:][:searchRow]
-	return row[1:][:row[0]]
-}
-
 // A searchWork is what one goroutine needs.
 type searchWork struct {
 	descentWork
@@ -196,8 +190,8 @@ func (g *searchGraph) search(w *searchWork, best *topK, nb *Neighbors, i int, ba
 			}
 			if key&newOwn != 0 {
 				w.list[e] = key &^ newOwn
-				p := numberOf(key)
-				n = w.met.absent(w.cols, n, g.edgesOf(p))
+				row := g.edges[int(numberOf(key))*searchRow:][:searchRow]
+				n = w.met.absent(w.cols, n, row[1:][:row[0]])
 				followed++
 			}
 			// Edges that lead to nothing new do not count.
