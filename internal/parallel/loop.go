@@ -16,18 +16,18 @@ type Loop struct {
 	// run if possible, and gets the same pieces unless it is slower than the others,
 	// which then steal what it has not begun. Data kept for a worker or a piece thus
 	// stay in one core's cache.
-	BodyWithWorker func(seat, piece, lo, hi int)
+	BodyWithWorker func(worker, piece, lo, hi int)
 	Workers        int
-	// Ahead says that the loop prepares what is needed later, beside loops that are
-	// waited for: it takes no more than half of the processors. Its Body should call
-	// Yield every few microseconds.
+	// Ahead marks a loop that prepares what is needed later, while others wait for other
+	// loops: it uses at most half of the processors. Its Body should call Yield every few
+	// microseconds.
 	Ahead bool
 
 	n, grain int
 	next     atomic.Int64
 	ranges   []pieceRange // of the workers
-	tasks    []task       // of the run at hand
-	helpers  atomic.Int32 // that have neither finished nor been sent away
+	tasks    []task       // of the current run
+	helpers  atomic.Int32 // that have neither finished nor been cancelled
 	done     latch
 	panicked atomic.Pointer[any]
 }
@@ -36,7 +36,7 @@ type Loop struct {
 type pieceRange struct {
 	next atomic.Int64
 	end  int64
-	_    [48]byte // keeps two shares out of one cache line
+	_    [48]byte // keeps two ranges out of one cache line
 }
 
 // Run calls Body or BodyWithWorker for each piece of at most grain items out of n, as For does.

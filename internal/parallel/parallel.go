@@ -24,8 +24,8 @@ func For(n, grain int, body func(piece, lo, hi int)) {
 	l.Run(n, grain)
 }
 
-// ForContext is For, but pieces that have not begun when ctx ends are left out.
-// It returns ctx's error, which may come although all pieces were handled.
+// ForContext is For, but skips pieces that have not begun when ctx ends. It returns
+// ctx's error, which may come although all pieces were handled.
 func ForContext(ctx context.Context, n, grain int, body func(piece, lo, hi int)) error {
 	For(n, grain, func(piece, lo, hi int) {
 		if ctx.Err() == nil {

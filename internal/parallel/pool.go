@@ -2,19 +2,19 @@ package parallel
 
 import "sync"
 
-// A Pool keeps what goroutines use one at a time, again and again, such as the
-// scratch memory of the pieces of a loop. Unlike one of package sync it keeps it
-// for good: no more is made than is in use at one time. What was put back last
-// is used first, when it is still in a core's cache.
+// A Pool keeps values that goroutines use one at a time, again and again, such as the
+// scratch memory of the pieces of a loop. Unlike a sync.Pool it never drops a value: no
+// more are made than are in use at one time. The value put back last is used first,
+// while it is still in a core's cache.
 type Pool[T any] struct {
-	// New makes a value; nil stands for the zero value of T.
+	// New makes a value; if it is nil, Get returns a zero T.
 	New func() *T
 
 	mu   sync.Mutex
 	free []*T
 }
 
-// Get returns a value that nobody uses.
+// Get returns a value that is not in use.
 func (p *Pool[T]) Get() *T {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -19,9 +19,9 @@ const (
 	checksPerYield = 64
 )
 
-// Yield lets other goroutines run, such as one that a loop waits for. What is computed
-// ahead calls it every few microseconds. With a single processor it does nothing: there
-// nobody waits meanwhile.
+// Yield lets other goroutines run, such as one that a loop waits for. The Body of a loop
+// that is Ahead calls it every few microseconds. With a single processor it does nothing,
+// because nothing waits there.
 func Yield() {
 	if runtime.GOMAXPROCS(0) > 1 {
 		runtime.Gosched()
@@ -53,14 +53,14 @@ func (l *latch) open(number uint64) {
 	}
 }
 
-// revoke closes the latch if it is still open with a number: if the waiting goroutine
-// has not gone on. It reports whether that was so.
+// revoke closes the latch if it is still open with this number, because the waiting
+// goroutine has not continued. It reports whether it closed the latch.
 func (l *latch) revoke(number uint64) bool {
 	return l.state.CompareAndSwap(number<<stateBits|opened, closed)
 }
 
-// wait returns when the latch has been opened, and closes it. For so long at first it
-// does not let other goroutines run.
+// wait returns when the latch has been opened, and closes it. During the time busy it does
+// not let other goroutines run.
 func (l *latch) wait(busy time.Duration) {
 	for !l.spin(busy) {
 		l.once.Do(func() { l.wake = make(chan struct{}, 1) })
@@ -70,7 +70,7 @@ func (l *latch) wait(busy time.Duration) {
 	}
 }
 
-// spin closes the latch and reports whether it was opened within patience.
+// spin closes the latch and reports whether it was opened within spinTime.
 func (l *latch) spin(busy time.Duration) bool {
 	since := time.Now()
 	for {
@@ -93,11 +93,11 @@ func (l *latch) spin(busy time.Duration) bool {
 type worker struct {
 	loop   *Loop
 	index  int    // in that loop
-	starts uint64 // counts the loops it was hired for; belongs to who hires it
+	starts uint64 // the number of loops it was started for; only start changes it
 	ready  latch
 }
 
-// A task is a worker's with one loop.
+// A task is the help of a worker with one loop.
 type task struct {
 	*worker
 	number uint64
@@ -110,7 +110,7 @@ var idle struct {
 }
 
 // start has an idle worker, or a new one, help with a loop.
-func start(l *Loop, seat int) task {
+func start(l *Loop, index int) task {
 	idle.Lock()
 	var w *worker
 	if n := len(idle.workers); n > 0 {
@@ -122,20 +122,20 @@ func start(l *Loop, seat int) task {
 		w = new(worker)
 		go w.work()
 	}
-	w.loop, w.index = l, seat
+	w.loop, w.index = l, index
 	w.starts++
 	j := task{w, w.starts}
 	w.ready.open(j.number)
 	return j
 }
 
-// cancel takes the loop back from a worker that has not begun with it, and tells
-// whether that was so.
+// cancel takes the loop back from a worker that has not begun with it, and reports whether
+// it did.
 func (t task) cancel() bool {
 	if !t.ready.revoke(t.number) {
 		return false
 	}
-	t.loop = nil // what it computes with need not stay in memory
+	t.loop = nil // so that its memory can be freed
 	idle.Lock()
 	defer idle.Unlock()
 	idle.workers = append(idle.workers, t.worker)

@@ -1,7 +1,7 @@
 // Package rng derives random streams from one seed. A stream is counter-based:
-// its i-th number is a function of the stream's key and of i alone, so that
-// any part of it can be drawn by any core, in any order, and a resumed run
-// draws what the uninterrupted one would have drawn.
+// its i-th number depends only on the stream's key and i. Any part of it can be
+// drawn by any core, in any order, and a resumed run draws what the uninterrupted
+// one would have drawn.
 //
 // The generator is SplitMix64 (Steele, Lea and Flood, 2014), whose state is a
 // counter by construction.
@@ -14,9 +14,9 @@ import (
 
 const gamma = 0x9e3779b97f4a7c15
 
-// A Purpose separates the streams of one seed from each other. The numbers
-// are part of what a seed means: a new purpose gets a new number, and none is
-// ever used again.
+// A Purpose separates the streams of one seed from each other. Changing a number
+// changes the results of every seed: a new purpose gets a new number, and no number
+// is used again.
 type Purpose uint64
 
 // The purposes for which the packages of cne draw random numbers.
@@ -58,8 +58,7 @@ func New(seed uint64, p Purpose, index ...uint64) Stream {
 	return Stream{key}
 }
 
-// At returns the stream moved to its i-th number, whatever was drawn before
-// from the stream that New gave.
+// At returns the stream moved i numbers ahead.
 func (s Stream) At(i uint64) Stream { return Stream{s.state + i*gamma} }
 
 // State returns the stream's state: its i-th next number, from 1, is
