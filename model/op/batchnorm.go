@@ -447,7 +447,7 @@ func (o *batchNormSums) Run(dst *Array, _ []*Array) error {
 type deviceNorm struct {
 	floor   float64 // 0 with a ReLU, −∞ without
 	state   *Array  // [normState, c]
-	partial *Array  // [parts·2, c], sums over parts of the rows
+	partial scratch // [parts·2, c], sums over parts of the rows
 }
 
 // The rows of the state, as the kernels number them.
@@ -470,22 +470,23 @@ const (
 // A normLayout divides images among blocks and threads, only by their size.
 type normLayout struct {
 	rows, c              int
-	fours, half          bool
+	half                 bool
+	width                int // how many channels a thread takes at a time, 1 or 4
 	lanes, strips, parts int
 }
 
-// newNormLayout returns that of x and of other arrays of its shape and type.
+// newNormLayout returns the layout of x and of other arrays of its shape and type.
 func newNormLayout(x *Array, others ...*Array) (normLayout, error) {
-	l := normLayout{rows: x.shape[0] * x.shape[1] * x.shape[2], c: x.shape[3], lanes: 1, half: x.half()}
+	l := normLayout{rows: x.shape[0] * x.shape[1] * x.shape[2], c: x.shape[3], lanes: 1, width: 1, half: x.half()}
 	for _, a := range others {
 		if a.half() != l.half {
-			return l, errkind.Errorf(ErrInput, "op: a batch_norm takes arrays of one type, not of float32 and of bfloat16")
+			return l, errkind.Errorf(ErrInput, "op: batch_norm: got arrays of float32 and of bfloat16, want one type")
 		}
 	}
-	groups := l.c
-	if _, width := roundUpToFour("", "", l.c, append(others, x)...); width == 4 {
-		groups, l.fours = l.c/4, true
+	if byFours(l.c, append(others, x)...) {
+		l.width = 4
 	}
+	groups := l.c / l.width
 	for l.lanes < min(groups, normLanes) {
 		l.lanes *= 2
 	}
@@ -506,17 +507,8 @@ var (
 
 // launch runs one of some kernels, which take the layout as their last arguments.
 func (l normLayout) launch(d *Device, v *variants, args ...Arg) error {
-	kernel := v.ones
-	switch {
-	case l.half && l.fours:
-		kernel = v.fourHalves
-	case l.half:
-		kernel = v.halves
-	case l.fours:
-		kernel = v.fours
-	}
 	args = append(args, device.Int(l.rows), device.Int(l.c), device.Int(l.lanes), device.Int(l.strips))
-	return d.Launch(kernel, device.Launch{Grid: l.strips * l.parts, Block: normThreads}, args...)
+	return d.Launch(v.of(l.half, l.width), device.Launch{Grid: l.strips * l.parts, Block: normThreads}, args...)
 }
 
 // finish runs a kernel that adds up the parts' sums.
@@ -530,14 +522,12 @@ func (n *deviceNorm) reserve(d *Device, l normLayout) (err error) {
 		if n.state, err = NewArray(d, tensor.Float32, normState, l.c); err != nil {
 			return err
 		}
-		if n.partial, err = NewArray(d, tensor.Float32); err != nil {
-			return err
-		}
 	}
 	if n.state.Device() != d {
-		return fmt.Errorf("op: a batch_norm that has run on %s cannot run on %s; make another", n.state.Device().Name(), d.Name())
+		return fmt.Errorf("op: batch_norm: got the device %s after %s, want one device", d.Name(), n.state.Device().Name())
 	}
-	return n.partial.Resize([]int{2 * l.parts, l.c})
+	_, err = n.partial.of(d, tensor.Float32, 2*l.parts, l.c)
+	return err
 }
 
 // row returns the address of a row of the state.
@@ -558,7 +548,7 @@ func (o *batchNorm) prepare(d *Device, in []*Array) error {
 	x, scale, shift := in[0], in[1], in[2]
 	mean, variance := o.stats.Mean, o.stats.Var
 	if mean.Device() != d || variance.Device() != d {
-		return fmt.Errorf("op: batch_norm runs on %s, and its statistics are on %s; NewBatchStats makes them there", d.Name(), mean.Device().Name())
+		return fmt.Errorf("op: batch_norm: got statistics on %s, want them on %s", mean.Device().Name(), d.Name())
 	}
 	if err := o.begin(x); err != nil {
 		return err
@@ -570,7 +560,7 @@ func (o *batchNorm) prepare(d *Device, in []*Array) error {
 	if err := o.onDevice.reserve(d, l); err != nil {
 		return err
 	}
-	state, partial, c := o.onDevice.state.Arg(), o.onDevice.partial.Arg(), device.Int(l.c)
+	state, partial, c := o.onDevice.state.Arg(), o.onDevice.partial.array.Arg(), device.Int(l.c)
 	if o.evaluated {
 		return d.Each("norm_running", l.c, state, mean.Arg(), variance.Arg(), scale.Arg(), shift.Arg(), c)
 	}
@@ -622,7 +612,7 @@ func (o *batchNormGrad) Launch(d *Device, dst *Array, in []*Array) error {
 	if err := n.reserve(d, l); err != nil {
 		return err
 	}
-	state, partial, floor := n.state.Arg(), n.partial.Arg(), device.F32(n.floor)
+	state, partial, floor := n.state.Arg(), n.partial.array.Arg(), device.F32(n.floor)
 	if err := l.launch(d, &normProducts, partial, g.Arg(), x.Arg(), state, floor); err != nil {
 		return err
 	}

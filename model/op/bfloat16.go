@@ -58,16 +58,17 @@ func (o *pairwise) StoredAs(in []tensor.Dtype) tensor.Dtype { return in[0] }
 // StoredAs implements Storer.
 func (o *globalAvgPoolGrad) StoredAs(in []tensor.Dtype) tensor.Dtype { return in[0] }
 
-// StoredAs implements Storer: what a convolution computes in bfloat16 stays in it.
-func (o *conv2d) StoredAs([]tensor.Dtype) tensor.Dtype {
-	if o.precision == BFloat16 {
+// StoredAs implements Storer. A result that is computed in bfloat16 stays in it; a gradient
+// has the type of what it is the gradient of.
+func (o *convPass) StoredAs(in []tensor.Dtype) tensor.Dtype {
+	switch {
+	case o.of != convResult:
+		return in[o.of]
+	case o.precision == BFloat16:
 		return DtypeBFloat16
 	}
 	return tensor.Float32
 }
-
-// StoredAs implements Storer: the gradient of weights is of float32, as they are.
-func (o *convGrad) StoredAs(in []tensor.Dtype) tensor.Dtype { return in[o.of] }
 
 // half reports whether the elements are of bfloat16.
 func (a *Array) half() bool { return a.dtype == DtypeBFloat16 }
@@ -123,33 +124,26 @@ func convert(dst, src *Array) error {
 // launchConversion rounds float32 to bfloat16 or widens bfloat16, as the types say, on an
 // accelerator.
 func launchConversion(d *Device, dst, src *Array) error {
-	n := dst.Len()
-	fours, ones := "round_4", "round"
-	if src.half() {
-		fours, ones = "widen_4", "widen"
+	n, width := dst.Len(), 1
+	if byFours(dst.Len(), dst, src) {
+		width = 4
 	}
-	kernel, width := roundUpToFour(fours, ones, n, dst, src)
-	return d.Each(kernel, n/width, dst.Arg(), src.Arg(), device.Int(n))
+	return d.Each(conversions.of(src.half(), width), n/width, dst.Arg(), src.Arg(), device.Int(n))
 }
 
-// variants are kernels that do the same, for arrays of float32 and of bfloat16, element by
-// element or by fours.
-type variants struct{ ones, fours, halves, fourHalves string }
+var conversions = variants{"round", "round_4", "widen", "widen_4"} // from float32, and from bfloat16
 
-// of returns the kernel for n elements of arrays, which must have one type, and how many
-// of them it takes at a time.
-func (v *variants) of(n int, arrays ...*Array) (kernel string, width int, err error) {
-	fours, ones := v.fours, v.ones
-	if arrays[0].half() {
-		fours, ones = v.fourHalves, v.halves
+// variants are kernels that do the same: element by element and by fours, for arrays of
+// float32 and then of bfloat16.
+type variants [4]string
+
+// of returns the kernel that takes so many elements at a time, 1 or 4.
+func (v *variants) of(half bool, width int) string {
+	k := width / 4
+	if half {
+		k += 2
 	}
-	for _, a := range arrays[1:] {
-		if a.half() != arrays[0].half() {
-			return "", 0, errkind.Errorf(ErrInput, "op: the kernel %s takes arrays of one type, not of float32 and of bfloat16", v.ones)
-		}
-	}
-	kernel, width = roundUpToFour(fours, ones, n, arrays...)
-	return kernel, width, nil
+	return v[k]
 }
 
 // A rounded is an operation's copy of an operand in bfloat16.
@@ -169,36 +163,29 @@ func (r *rounded) of(d *Device, a *Array) (*Array, error) {
 
 // like returns an array of bfloat16 of a shape, with undefined elements.
 func (r *rounded) like(d *Device, shape []int) (*Array, error) {
-	return r.shaped(d, DtypeBFloat16, shape)
+	return r.scratch.of(d, DtypeBFloat16, shape...)
 }
 
 // each runs one of the kernels on the elements of arrays of one size.
 func (v *variants) each(d *Device, dst *Array, in ...*Array) error {
-	n := dst.Len()
-	kernel, width, err := v.of(n, append(in, dst)...)
-	if err != nil {
-		return err
+	n, width := dst.Len(), 1
+	if byFours(n, append(in, dst)...) {
+		width = 4
 	}
 	args := []Arg{dst.Arg()}
 	for _, a := range in {
+		if a.half() != dst.half() {
+			return errkind.Errorf(ErrInput, "op: %s: got arrays of float32 and of bfloat16, want one type", v[0])
+		}
 		args = append(args, a.Arg())
 	}
-	return d.Each(kernel, n/width, append(args, device.Int(n))...)
+	return d.Each(v.of(dst.half(), width), n/width, append(args, device.Int(n))...)
 }
 
-// roundUpToFour returns which of two kernels takes n elements of arrays, and how many of
-// them at a time: four need a multiple of four, and addresses that are multiples of
-// 16 bytes.
-func roundUpToFour(fours, ones string, n int, arrays ...*Array) (kernel string, width int) {
-	for _, a := range arrays {
-		if a.Pointer()%16 != 0 {
-			return ones, 1
-		}
-	}
-	if n%4 != 0 {
-		return ones, 1
-	}
-	return fours, 4
+// byFours reports whether a kernel can take n elements of arrays four at a time: their
+// number is a multiple of 4, and the addresses are multiples of 16 bytes.
+func byFours(n int, arrays ...*Array) bool {
+	return n%4 == 0 && !slices.ContainsFunc(arrays, func(a *Array) bool { return a.Pointer()%16 != 0 })
 }
 
 // A Precision says to what the factors of a convolution's products are rounded before

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -296,7 +295,7 @@ func (s *loops[T]) run(features []T, d int, negatives []int32, layout NegativeLa
 // gradTo writes the gradient of the last run times a factor to dst.
 func (s *loops[T]) gradTo(dst []T, factor float64) error {
 	if len(s.parts) == 0 || len(dst) != len(s.parts[0]) {
-		return errors.New("op: the gradient of a contrastive loss was asked for before the loss was computed")
+		return errNoLoss
 	}
 	copy(dst, s.parts[0])
 	for _, part := range s.parts[1:] {
@@ -307,6 +306,8 @@ func (s *loops[T]) gradTo(dst []T, factor float64) error {
 	}
 	return nil
 }
+
+var errNoLoss = errors.New("op: the gradient of a contrastive loss was asked for before the loss was computed")
 
 // overRun calls body for the stretches [from, to) of rows that make up a run: m rows
 // from the first-th on of those outside the group of heads [lo, hi), going on at the
@@ -361,12 +362,12 @@ func grow[E any](s []E, n int) []E {
 type deviceLoop struct {
 	// gradient [rows, d] is the last batch's, without norm, in fixed point; if
 	// inFloats, floats has it. parts [blocks, 2] are sums of losses and of derivatives
-	// with respect to theta, and pairs [tile, rows] a tile of cosines over τ.
-	gradient, floats, parts, pairs *Array
-	inFloats                       bool
-	dTheta                         *Array
-	norm                           float64 // Scale, times 1/b for the mean
-	ready                          bool    // the gradient is there
+	// with respect to theta, and pairs [tile, rows] a tile of cosines over τ. dTheta is
+	// one number.
+	gradient, floats, parts, pairs, dTheta scratch
+	inFloats                               bool
+	norm                                   float64 // Scale, times 1/b for the mean
+	ready                                  bool    // the gradient is there
 }
 
 const (
@@ -400,35 +401,17 @@ const (
 	flagExcludePositive
 )
 
-// on makes the arrays on a device, if they are not there yet.
-func (s *deviceLoop) on(d *Device) error {
-	if s.parts != nil && s.parts.Device() == d {
-		return nil
-	}
-	for _, a := range []**Array{&s.gradient, &s.floats, &s.parts, &s.pairs, &s.dTheta} {
-		if *a != nil {
-			(*a).Free()
-		}
-		var err error
-		// Kernels resize them; the derivative is one number.
-		if *a, err = NewArray(d, tensor.Float32, 0); err != nil {
-			return err
-		}
-	}
-	return s.dTheta.Resize([]int{1})
-}
-
 // Launch implements Launcher.
 func (o *contrastive) Launch(d *Device, dst *Array, in []*Array) error {
 	if err := o.options.CheckOnDevice(); err != nil {
 		return err
 	}
-	s := &o.onDevice
-	if err := s.on(d); err != nil {
+	s, f, n, layout, theta := &o.onDevice, in[0], in[1], in[2], in[3]
+	b := n.shape[1]
+	dTheta, err := s.dTheta.of(d, tensor.Float32, 1)
+	if err != nil {
 		return err
 	}
-	f, n, layout, theta := in[0], in[1], in[2], in[3]
-	b := n.shape[1]
 	s.norm = o.options.Scale
 	if o.options.Mean {
 		s.norm /= float64(b)
@@ -436,19 +419,16 @@ func (o *contrastive) Launch(d *Device, dst *Array, in []*Array) error {
 	dense := layout.Len() > 1 || n.shape[0] == 0
 	s.inFloats = dense && o.options.Metric == Cosine
 	s.ready = o.differentiated
-	var blocks int
-	var err error
-	switch {
-	case s.inFloats:
-		blocks = b
+	blocks := b
+	if s.inFloats {
 		err = o.launchGemm(d, f, layout, theta, b)
-	default:
+	} else {
 		blocks, err = o.launchPairs(d, f, n, layout, theta, dense)
 	}
 	if err != nil {
 		return err
 	}
-	return d.Launch("contrast_total", device.Launch{Grid: 1, Block: threadsOfTotal}, dst.Arg(), s.dTheta.Arg(), s.parts.Arg(), device.Int(blocks), device.F32(s.norm))
+	return d.Launch("contrast_total", device.Launch{Grid: 1, Block: threadsOfTotal}, dst.Arg(), dTheta.Arg(), s.parts.array.Arg(), device.Int(blocks), device.F32(s.norm))
 }
 
 // flags returns the options as flags for the kernels.
@@ -475,20 +455,22 @@ func (o *contrastive) launchPairs(d *Device, f, n, layout, theta *Array, dense b
 		heads = threadsPerBlock
 	}
 	blocks = parallel.Pieces(b, heads)
-	if err := s.parts.Resize([]int{blocks, 2}); err != nil {
+	parts, err := s.parts.of(d, tensor.Float32, blocks, 2)
+	if err != nil {
 		return 0, err
 	}
+	var gradient *Array
 	if o.differentiated {
-		if err := s.gradient.Resize([]int{rows, width, 2}); err != nil {
+		if gradient, err = s.gradient.of(d, tensor.Float32, rows, width, 2); err != nil {
 			return 0, err
 		}
-		if err := s.gradient.Zero(); err != nil {
+		if err := gradient.Zero(); err != nil {
 			return 0, err
 		}
 	}
 	limit := device.F32(float64(1 / simd.BoundOf[float32](o.options.Clamp).Clamp()))
 	loss, flags := device.Int(int(o.options.Loss)), device.Int(o.flags())
-	kernel, args := "contrast_heads_%s", []Arg{s.gradient.Arg(), s.parts.Arg(), f.Arg()}
+	kernel, args := "contrast_heads_%s", []Arg{addressOf(gradient), parts.Arg(), f.Arg()}
 	if grouped {
 		kernel = "contrast_groups_%s"
 		if own && o.options.Loss.Info().PerHead {
@@ -508,39 +490,40 @@ func (o *contrastive) launchPairs(d *Device, f, n, layout, theta *Array, dense b
 func (o *contrastive) launchGemm(d *Device, f, layout, theta *Array, b int) error {
 	s, rows, width := &o.onDevice, f.Rows(), f.shape[1]
 	tile := min(b, max(1, devicePairs/rows))
-	err := cmp.Or(s.parts.Resize([]int{b, 2}), s.pairs.Resize([]int{tile, rows}))
-	if o.differentiated {
-		err = cmp.Or(err, s.floats.Resize([]int{rows, width}))
-	}
+	parts, err := s.parts.of(d, tensor.Float32, b, 2)
 	if err != nil {
 		return err
+	}
+	pairs, err := s.pairs.of(d, tensor.Float32, tile, rows)
+	if err != nil {
+		return err
+	}
+	var floats *Array
+	if o.differentiated {
+		if floats, err = s.floats.of(d, tensor.Float32, rows, width); err != nil {
+			return err
+		}
 	}
 	invTau := float32(1 / o.options.Temperature)
 	for from := 0; from < b; from += tile {
 		heads := f.Pointer().At(from*width, elementSize)
 		count := min(tile, b-from)
-		if err := cmp.Or(
-			d.Multiply(device.Product{TransB: true, M: count, N: rows, K: width, Alpha: invTau,
-				A: heads, LDA: width, B: f.Pointer(), LDB: width, C: s.pairs.Pointer(), LDC: rows}),
-			d.Launch("contrast_gemm", device.Launch{Grid: count, Block: threadsPerBlock}, s.pairs.Arg(),
-				Arg(s.parts.Pointer().At(2*from, elementSize)), layout.Arg(), theta.Arg(), device.Int(from), device.Int(rows), device.Int(b),
-				device.Int(int(o.options.Loss)), device.Int(o.flags())),
-		); err != nil {
-			return err
+		err := d.Multiply(device.Product{TransB: true, M: count, N: rows, K: width, Alpha: invTau,
+			A: heads, LDA: width, B: f.Pointer(), LDB: width, C: pairs.Pointer(), LDC: rows})
+		if err == nil {
+			err = d.Launch("contrast_gemm", device.Launch{Grid: count, Block: threadsPerBlock}, pairs.Arg(),
+				Arg(parts.Pointer().At(2*from, elementSize)), layout.Arg(), theta.Arg(), device.Int(from), device.Int(rows), device.Int(b),
+				device.Int(int(o.options.Loss)), device.Int(o.flags()))
 		}
-		if !o.differentiated {
-			continue
+		if err == nil && o.differentiated {
+			err = d.Multiply(device.Product{TransA: true, M: rows, N: width, K: count, Alpha: invTau, A: pairs.Pointer(), LDA: rows,
+				B: heads, LDB: width, Beta: float32(min(from, 1)), C: floats.Pointer(), LDC: width})
 		}
-		var beta float32
-		if from > 0 {
-			beta = 1
+		if err == nil && o.differentiated {
+			err = d.Multiply(device.Product{M: count, N: width, K: rows, Alpha: invTau, A: pairs.Pointer(), LDA: rows,
+				B: f.Pointer(), LDB: width, Beta: 1, C: floats.Pointer().At(from*width, elementSize), LDC: width})
 		}
-		if err := cmp.Or(
-			d.Multiply(device.Product{TransA: true, M: rows, N: width, K: count, Alpha: invTau, A: s.pairs.Pointer(), LDA: rows,
-				B: heads, LDB: width, Beta: beta, C: s.floats.Pointer(), LDC: width}),
-			d.Multiply(device.Product{M: count, N: width, K: rows, Alpha: invTau, A: s.pairs.Pointer(), LDA: rows,
-				B: f.Pointer(), LDB: width, Beta: 1, C: s.floats.Pointer().At(from*width, elementSize), LDC: width}),
-		); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -550,12 +533,12 @@ func (o *contrastive) launchGemm(d *Device, f, layout, theta *Array, b int) erro
 // Launch implements Launcher.
 func (o *contrastiveGrad) Launch(d *Device, dst *Array, in []*Array) error {
 	s := &o.of.onDevice
-	kernel, from := "contrast_gradient", s.gradient
-	if s.inFloats {
-		kernel, from = "contrast_gradient_f", s.floats
-	}
 	if !s.ready {
-		return fmt.Errorf("op: the gradient of a contrastive loss was asked for before the loss was computed")
+		return errNoLoss
+	}
+	kernel, from := "contrast_gradient", s.gradient.array
+	if s.inFloats {
+		kernel, from = "contrast_gradient_f", s.floats.array
 	}
 	return d.Each(kernel, dst.Len(), dst.Arg(), from.Arg(), in[2].Arg(), device.F32(s.norm), device.Int(dst.Len()))
 }
@@ -564,9 +547,9 @@ func (o *contrastiveGrad) Launch(d *Device, dst *Array, in []*Array) error {
 func (o *contrastiveGradTheta) Launch(d *Device, dst *Array, in []*Array) error {
 	s := &o.of.onDevice
 	if !s.ready {
-		return fmt.Errorf("op: the derivative of a contrastive loss was asked for before the loss was computed")
+		return errNoLoss
 	}
-	return d.Launch("contrast_theta", device.Launch{Grid: 1, Block: 32}, dst.Arg(), s.dTheta.Arg(), in[2].Arg())
+	return d.Launch("contrast_theta", device.Launch{Grid: 1, Block: 32}, dst.Arg(), s.dTheta.array.Arg(), in[2].Arg())
 }
 
 var (

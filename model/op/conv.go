@@ -50,43 +50,20 @@ func Conv2d(x, weights *gorgonia.Node, stride, pad int, precision Precision) (*g
 	if stride < 1 || pad < 0 || stride > MaxConvSize || pad > MaxConvSize {
 		return nil, errkind.Errorf(ErrInput, "op: conv2d: got stride %d and padding %d, want a stride from 1 to %d and a padding from 0", stride, pad, MaxConvSize)
 	}
-	return apply(&conv2d{
-		base:   base{name: fmt.Sprintf("conv2d_s%d_p%d%s", stride, pad, precision.suffix()), arity: 2, typ: hm.NewFnType(images, images, images)},
-		stride: stride, pad: pad, precision: precision,
-	}, x, weights)
+	return apply(&conv2d{convPass{
+		base: base{name: fmt.Sprintf("conv2d_s%d_p%d%s", stride, pad, precision.suffix()), arity: 2, typ: hm.NewFnType(images, images, images)},
+		of:   convResult, stride: stride, pad: pad, precision: precision,
+	}}, x, weights)
 }
 
-type conv2d struct {
-	base
-	stride, pad int
-	precision   Precision
-	convolution
-	onDevice deviceConv
-}
-
-func (o *conv2d) ResultShape(dst []int, in []*Array) ([]int, error) {
-	g, err := newWindows(in[0], in[1], o.stride, o.pad)
-	if err != nil {
-		return nil, err
-	}
-	return append(dst, g.n, g.oh, g.ow, g.k), nil
-}
-
-func (o *conv2d) Run(dst *Array, in []*Array) error {
-	g, err := newWindows(in[0], in[1], o.stride, o.pad)
-	if err != nil {
-		return err
-	}
-	o.convolution.run(g, o.precision, convResult, in[0], in[1], dst)
-	return nil
-}
+type conv2d struct{ convPass }
 
 func (o *conv2d) DiffWRT(int) []bool { return []bool{true, true} }
 
 func (o *conv2d) SymDiff(in gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	var out gorgonia.Nodes
 	for i, of := range []convPart{convImages, convWeights} {
-		n, err := apply(&convGrad{
+		n, err := apply(&convPass{
 			base: base{name: fmt.Sprintf("%s_grad_%d", o.name, i), arity: 3, typ: hm.NewFnType(images, images, images, images)},
 			of:   of, stride: o.stride, pad: o.pad, precision: o.precision,
 		}, in[0], in[1], grad)
@@ -98,21 +75,24 @@ func (o *conv2d) SymDiff(in gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.No
 	return out, nil
 }
 
-// convGrad is the gradient with respect to one of the inputs. Its inputs are
-// these two and the gradient that comes in.
-type convGrad struct {
+// A convPass computes one part of a convolution. Its inputs are the images, the weights
+// and, for the gradient of one of them, the gradient of the result.
+type convPass struct {
 	base
-	of          convPart // convImages or convWeights
+	of          convPart
 	stride, pad int
 	precision   Precision
 	convolution
 	onDevice deviceConv
 }
 
-func (o *convGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
+func (o *convPass) ResultShape(dst []int, in []*Array) ([]int, error) {
 	g, err := newWindows(in[0], in[1], o.stride, o.pad)
 	if err != nil {
 		return nil, err
+	}
+	if o.of == convResult {
+		return append(dst, g.n, g.oh, g.ow, g.k), nil
 	}
 	if y := in[2]; y.dims != 4 || y.shape != [MaxDims]int{g.n, g.oh, g.ow, g.k} {
 		return nil, errkind.Errorf(ErrInput, "op: %s: got a gradient of shape %v, want [%d,%d,%d,%d]", o.name, y.Shape(), g.n, g.oh, g.ow, g.k)
@@ -120,27 +100,32 @@ func (o *convGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 	return append(dst, in[o.of].Shape()...), nil
 }
 
-func (o *convGrad) Run(dst *Array, in []*Array) error {
+// operands returns the three arrays of the convolution, one of which is dst.
+func (o *convPass) operands(dst *Array, in []*Array) (images, weights, result *Array) {
+	var arrays [3]*Array
+	copy(arrays[:], in)
+	arrays[o.of] = dst
+	return arrays[convImages], arrays[convWeights], arrays[convResult]
+}
+
+func (o *convPass) Run(dst *Array, in []*Array) error {
 	g, err := newWindows(in[0], in[1], o.stride, o.pad)
 	if err != nil {
 		return err
 	}
-	if o.of == convImages {
-		o.convolution.run(g, o.precision, convImages, dst, in[1], in[2])
-	} else {
-		o.convolution.run(g, o.precision, convWeights, in[0], dst, in[2])
-	}
+	images, weights, result := o.operands(dst, in)
+	o.convolution.run(g, o.precision, o.of, images, weights, result)
 	return nil
 }
 
 // A convPart is one of the three arrays of a convolution: the one that is computed,
 // or whose gradient is, from the other two.
-type convPart int
+type convPart = device.ConvolutionPart
 
 const (
-	convImages convPart = iota
-	convWeights
-	convResult
+	convImages  = device.ConvolutionImages
+	convWeights = device.ConvolutionWeights
+	convResult  = device.ConvolutionResult
 )
 
 // A convolution computes one part by the method that is fastest for its sizes.
@@ -199,8 +184,8 @@ func newWindows(x, weights *Array, stride, pad int) (windows, error) {
 // where windows are single pixels; else by the device's library (cuDNN) or, where none
 // supports the convolution, by im2col as on the CPU.
 type deviceConv struct {
-	// weights are the weights, or their gradient, with channels last: [K, kh, kw, C].
-	weights *Array
+	// channelsLast has the weights, or their gradient: [K, kh, kw, C].
+	channelsLast scratch
 	// In bfloat16: copies of the weights, with channels last; of images and of the result's
 	// gradient where these are of float32; and a gradient that the caller wants in float32.
 	roundedWeights, roundedImages, roundedResult, computed rounded
@@ -211,24 +196,13 @@ type deviceConv struct {
 var im2colBytes = 32 << 20
 
 // Launch implements Launcher.
-func (o *conv2d) Launch(d *Device, dst *Array, in []*Array) error {
+func (o *convPass) Launch(d *Device, dst *Array, in []*Array) error {
 	g, err := newWindows(in[0], in[1], o.stride, o.pad)
 	if err != nil {
 		return err
 	}
-	return o.onDevice.launch(d, g, o.precision, convResult, in[0], in[1], dst)
-}
-
-// Launch implements Launcher.
-func (o *convGrad) Launch(d *Device, dst *Array, in []*Array) error {
-	g, err := newWindows(in[0], in[1], o.stride, o.pad)
-	if err != nil {
-		return err
-	}
-	if o.of == convImages {
-		return o.onDevice.launch(d, g, o.precision, convImages, dst, in[1], in[2])
-	}
-	return o.onDevice.launch(d, g, o.precision, convWeights, in[0], dst, in[2])
+	images, weights, result := o.operands(dst, in)
+	return o.onDevice.launch(d, g, o.precision, o.of, images, weights, result)
 }
 
 func (c *deviceConv) launch(d *Device, g windows, precision Precision, part convPart, images, weights, result *Array) error {
@@ -242,22 +216,17 @@ func (c *deviceConv) launch(d *Device, g windows, precision Precision, part conv
 		return c.launchHalves(d, g, part, images, weights, result)
 	}
 	if images.half() || result.half() {
-		return errkind.Errorf(ErrInput, "op: a conv2d in float32 takes no images of bfloat16; give it the precision of the operation that they are from")
+		return errkind.Errorf(ErrInput, "op: conv2d in float32: got images of bfloat16, want float32")
 	}
 	taps := g.kh * g.kw
-	last := weights
-	if taps > 1 {
-		if err := c.reserve(d, g); err != nil {
-			return err
-		}
-		last = c.weights
-		if part != convWeights {
-			if err := transposeEach(d, last, weights, g.c, taps); err != nil {
-				return err
-			}
-		}
+	last, err := c.weightsFor(d, g, weights)
+	if err == nil && part != convWeights && taps > 1 {
+		err = transposeEach(d, last, weights, g.c, taps)
 	}
-	err := device.ErrNoConvolution
+	if err != nil {
+		return err
+	}
+	err = device.ErrNoConvolution
 	if !g.plain() {
 		err = d.Convolve(g.convolution(part, images, last, result))
 	}
@@ -311,14 +280,11 @@ func (c *deviceConv) launchHalves(d *Device, g windows, part convPart, images, w
 	}
 	switch {
 	case errors.Is(err, device.ErrNoConvolution) && part == convWeights:
-		last := weights
-		if taps > 1 {
-			if err := c.reserve(d, g); err != nil {
-				return err
-			}
-			last = c.weights
+		last, err := c.weightsFor(d, g, weights)
+		if err == nil {
+			err = g.multiply(d, part, halfImages, last, halfResult)
 		}
-		if err := g.multiply(d, part, halfImages, last, halfResult); err != nil || taps == 1 {
+		if err != nil || taps == 1 {
 			return err
 		}
 		return transposeEach(d, weights, last, taps, g.c)
@@ -333,32 +299,21 @@ func (c *deviceConv) launchHalves(d *Device, g windows, part convPart, images, w
 	return launchConversion(d, wanted, c.computed.array)
 }
 
-// reserve makes room for the weights with channels last.
-func (c *deviceConv) reserve(d *Device, g windows) (err error) {
-	if c.weights == nil || c.weights.Device() != d {
-		if c.weights, err = NewArray(d, tensor.Float32); err != nil {
-			return err
-		}
+// weightsFor returns an array for the weights with channels last: the weights themselves
+// where windows are single pixels.
+func (c *deviceConv) weightsFor(d *Device, g windows, weights *Array) (*Array, error) {
+	if g.kh*g.kw == 1 {
+		return weights, nil
 	}
-	shape := [...]int{g.k, g.kh, g.kw, g.c}
-	return c.weights.Resize(shape[:])
+	return c.channelsLast.of(d, tensor.Float32, g.k, g.kh, g.kw, g.c)
 }
 
 // convolution describes the convolution to the device's library.
 func (g *windows) convolution(part convPart, images, weights, result *Array) device.Convolution {
-	c := device.Convolution{
-		N: g.n, H: g.h, W: g.w, C: g.c, K: g.k, KH: g.kh, KW: g.kw, OH: g.oh, OW: g.ow, Stride: g.stride, Pad: g.pad,
+	return device.Convolution{
+		Part: part, N: g.n, H: g.h, W: g.w, C: g.c, K: g.k, KH: g.kh, KW: g.kw, OH: g.oh, OW: g.ow, Stride: g.stride, Pad: g.pad,
 		Images: images.Pointer(), Weights: weights.Pointer(), Result: result.Pointer(),
 	}
-	switch part {
-	case convImages:
-		c.Part = device.ConvolutionImages
-	case convWeights:
-		c.Part = device.ConvolutionWeights
-	default:
-		c.Part = device.ConvolutionResult
-	}
-	return c
 }
 
 // multiply computes a part by im2col, a few images at a time, or all at once where the
@@ -371,7 +326,7 @@ func (g *windows) multiply(d *Device, part convPart, images, weights, result *Ar
 	}
 	perImage := g.oh * g.ow * g.size()
 	if max(perImage, g.h*g.w*g.c) > math.MaxInt32 {
-		return fmt.Errorf("op: conv2d on %s: the patches of one image of %d×%d are %d numbers; they must be fewer than 2³¹", d.Name(), g.h, g.w, perImage)
+		return fmt.Errorf("op: conv2d on %s: patches of one image of %d×%d: got %d numbers, want fewer than 2³¹", d.Name(), g.h, g.w, perImage)
 	}
 	size, each := images.bytesEach(), images.bytesEach()
 	if part == convImages {
@@ -379,7 +334,6 @@ func (g *windows) multiply(d *Device, part convPart, images, weights, result *Ar
 	}
 	some := min(g.n, max(1, im2colBytes/size/max(perImage, g.h*g.w*g.c)))
 	return d.Scratch(some*perImage*size, func(patches Pointer) error {
-		beta := float32(0)
 		for first := 0; first < g.n; first += some {
 			count := min(some, g.n-first)
 			from := from.At(first*g.h*g.w*g.c, each)
@@ -388,6 +342,10 @@ func (g *windows) multiply(d *Device, part convPart, images, weights, result *Ar
 					return err
 				}
 			}
+			beta := float32(0)
+			if part == convWeights && first > 0 {
+				beta = 1
+			}
 			if err := g.multiplySome(d, part, half, false, count, patches, weights.Pointer(), to.At(first*g.oh*g.ow*g.k, each), beta); err != nil {
 				return err
 			}
@@ -395,9 +353,6 @@ func (g *windows) multiply(d *Device, part convPart, images, weights, result *Ar
 				if err := g.im2colKernel(d, &col2imKernels, half, from, patches, count*g.h*g.w*g.c); err != nil {
 					return err
 				}
-			}
-			if part == convWeights {
-				beta = 1
 			}
 		}
 		return nil
@@ -432,13 +387,10 @@ var (
 
 // im2colKernel runs im2col or col2im. n is the number of elements of dst.
 func (g *windows) im2colKernel(d *Device, v *variants, half bool, dst, from Pointer, n int) error {
-	fours, kernel, width := v.fours, v.ones, 1
-	if half {
-		fours, kernel = v.fourHalves, v.halves
-	}
+	width := 1
 	if g.c%4 == 0 && dst%16 == 0 && from%16 == 0 {
-		kernel, width = fours, 4
+		width = 4
 	}
-	return d.Each(kernel, n/width, Arg(dst), Arg(from), device.Int(n/width), device.Int(g.h), device.Int(g.w), device.Int(g.c),
+	return d.Each(v.of(half, width), n/width, Arg(dst), Arg(from), device.Int(n/width), device.Int(g.h), device.Int(g.w), device.Int(g.c),
 		device.Int(g.kh), device.Int(g.kw), device.Int(g.oh), device.Int(g.ow), device.Int(g.stride), device.Int(g.pad))
 }

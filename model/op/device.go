@@ -186,14 +186,8 @@ type Launcher interface {
 // A scratch is an operation's temporary array on the accelerator that it runs on.
 type scratch struct{ array *Array }
 
-// of returns the array with n elements, whose values are undefined.
-func (s *scratch) of(d *Device, dtype tensor.Dtype, n int) (*Array, error) {
-	shape := [1]int{n}
-	return s.shaped(d, dtype, shape[:])
-}
-
-// shaped returns the array with a shape.
-func (s *scratch) shaped(d *Device, dtype tensor.Dtype, shape []int) (*Array, error) {
+// of returns the array with a shape. Its elements are undefined.
+func (s *scratch) of(d *Device, dtype tensor.Dtype, shape ...int) (*Array, error) {
 	if s.array != nil && s.array.on.device == d {
 		return s.array, s.array.Resize(shape)
 	}

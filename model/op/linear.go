@@ -100,10 +100,11 @@ func (o *linear) Run(dst *Array, in []*Array) error {
 	if err != nil {
 		return err
 	}
+	m, n, k, relu := dst.shape[0], dst.shape[1], x.shape[1], o.act == ReLUActivation
 	if dst.dtype == tensor.Float64 {
-		linearTo(dst, x.f64, rows, w.f64, b.f64, dst.f64, x.shape[1], o.act)
+		blas.Linear(m, n, k, x.f64, k, rows, w.f64, k, b.f64, relu, dst.f64, n)
 	} else {
-		linearTo(dst, x.f32, rows, w.f32, b.f32, dst.f32, x.shape[1], o.act)
+		blas.Linear(m, n, k, x.f32, k, rows, w.f32, k, b.f32, relu, dst.f32, n)
 	}
 	return nil
 }
@@ -112,7 +113,10 @@ func (o *linear) Run(dst *Array, in []*Array) error {
 func (o *linear) Launch(d *Device, dst *Array, in []*Array) error {
 	x, index, w, b := o.operands(in)
 	if w.Rows() <= mostNarrow {
-		return linearNarrow(d, dst, x, index, w, b, o.act)
+		rows, cols := dst.shape[0], w.shape[1]
+		lanes := device.Lanes(cols)
+		return d.Each("linear_narrow", rows<<lanes, dst.Arg(), x.Arg(), addressOf(index), w.Arg(), b.Arg(),
+			device.Int(rows), device.Int(cols), device.Int(dst.shape[1]), device.Int(int(o.act)), device.Int(lanes))
 	}
 	err := o.block.each(d, x, index, func(x Pointer, first, n int) error {
 		return weightRows(d, dst, first, n, x, w)
@@ -136,11 +140,6 @@ func rowsOf(name string, n int, index *Array) ([]int32, error) {
 		return []int32{}, nil // nil stands for all rows
 	}
 	return index.i32, nil
-}
-
-func linearTo[T Float](shape *Array, x []T, rows []int32, w, b, y []T, width int, act Activation) {
-	m, n := shape.shape[0], shape.shape[1]
-	blas.Linear(m, n, width, x, width, rows, w, width, b, act == ReLUActivation, y, n)
 }
 
 func (o *linear) DiffWRT(int) []bool {
@@ -211,17 +210,14 @@ func (o *inputGrad) Launch(d *Device, dst *Array, in []*Array) error {
 }
 
 func (o *inputGrad) Run(dst *Array, in []*Array) error {
+	g, w := in[0], in[1]
+	m, n, k := dst.shape[0], dst.shape[1], g.shape[1]
 	if dst.dtype == tensor.Float64 {
-		inputGradTo(dst, in[0].f64, in[1].f64, dst.f64, in[0].shape[1])
+		blas.Gemm(false, false, m, n, k, 1, g.f64, k, w.f64, n, 0, dst.f64, n)
 	} else {
-		inputGradTo(dst, in[0].f32, in[1].f32, dst.f32, in[0].shape[1])
+		blas.Gemm(false, false, m, n, k, 1, g.f32, k, w.f32, n, 0, dst.f32, n)
 	}
 	return nil
-}
-
-func inputGradTo[T Float](shape *Array, a, b, c []T, k int) {
-	m, n := shape.shape[0], shape.shape[1]
-	blas.Gemm(false, false, m, n, k, 1, a, k, b, n, 0, c, n)
 }
 
 // weightGrad is the gradient of a layer's weights: gᵀ·x [out, in] of the
@@ -242,11 +238,19 @@ func newWeightGrad(indexed bool) *weightGrad {
 	return o
 }
 
-func (o *weightGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
-	g, x := in[0], in[1]
-	rows := x.shape[0]
+// operands returns the inputs, with a nil index if there is none.
+func (o *weightGrad) operands(in []*Array) (g, x, index *Array) {
 	if o.indexed {
-		rows = in[2].shape[0]
+		return in[0], in[1], in[2]
+	}
+	return in[0], in[1], nil
+}
+
+func (o *weightGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
+	g, x, index := o.operands(in)
+	rows := x.shape[0]
+	if index != nil {
+		rows = index.shape[0]
 	}
 	if g.dims != 2 || x.dims != 2 || g.shape[0] != rows {
 		return nil, errkind.Errorf(ErrInput, "op: %s: got shapes %v and %v, want gradients [r,out] and as many rows [r,in]", o.name, g.Shape(), x.Shape())
@@ -255,30 +259,23 @@ func (o *weightGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 }
 
 func (o *weightGrad) Run(dst *Array, in []*Array) error {
-	g, x := in[0], in[1]
-	var index *Array
-	if o.indexed {
-		index = in[2]
-	}
+	g, x, index := o.operands(in)
 	rows, err := rowsOf(o.name, x.Rows(), index)
 	if err != nil {
 		return err
 	}
+	m, n, k := g.shape[0], dst.shape[0], dst.shape[1]
 	if dst.dtype == tensor.Float64 {
-		weightGradTo(dst, g.f64, x.f64, rows, dst.f64, g.shape[0])
+		blas.LinearGrad(m, n, k, g.f64, n, x.f64, k, rows, dst.f64, k)
 	} else {
-		weightGradTo(dst, g.f32, x.f32, rows, dst.f32, g.shape[0])
+		blas.LinearGrad(m, n, k, g.f32, n, x.f32, k, rows, dst.f32, k)
 	}
 	return nil
 }
 
 // Launch implements Launcher.
 func (o *weightGrad) Launch(d *Device, dst *Array, in []*Array) error {
-	g, x := in[0], in[1]
-	var index *Array
-	if o.indexed {
-		index = in[2]
-	}
+	g, x, index := o.operands(in)
 	if dst.Rows() <= mostNarrow {
 		return o.sums.launch(d, dst, g, x, index)
 	}
@@ -288,11 +285,6 @@ func (o *weightGrad) Launch(d *Device, dst *Array, in []*Array) error {
 	return o.block.each(d, x, index, func(x Pointer, first, n int) error {
 		return addWeightGrad(d, dst, g, first, n, x)
 	})
-}
-
-func weightGradTo[T Float](shape *Array, g, x []T, rows []int32, dw []T, m int) {
-	n, k := shape.shape[0], shape.shape[1]
-	blas.LinearGrad(m, n, k, g, n, x, k, rows, dw, k)
 }
 
 // columnSums is the gradient of a layer's bias: the sum of the rows of g
@@ -422,20 +414,8 @@ func addBias(d *Device, dst, bias *Array, act Activation) error {
 // g, from first on, and the rows x. With first = 0 it overwrites dst.
 func addWeightGrad(d *Device, dst, g *Array, first, n int, x Pointer) error {
 	out, width := dst.shape[0], dst.shape[1]
-	var beta float32
-	if first > 0 {
-		beta = 1
-	}
 	return d.Multiply(device.Product{TransA: true, M: out, N: width, K: n, Alpha: 1,
-		A: g.Pointer().At(first*out, elementSize), LDA: out, B: x, LDB: width, Beta: beta, C: dst.Pointer(), LDC: width})
-}
-
-// linearNarrow computes a narrow layer.
-func linearNarrow(d *Device, dst, x, index, weights, bias *Array, act Activation) error {
-	rows, cols := dst.shape[0], weights.shape[1]
-	lanes := device.Lanes(cols)
-	return d.Each("linear_narrow", rows<<lanes, dst.Arg(), x.Arg(), addressOf(index), weights.Arg(), bias.Arg(),
-		device.Int(rows), device.Int(cols), device.Int(dst.shape[1]), device.Int(int(act)), device.Int(lanes))
+		A: g.Pointer().At(first*out, elementSize), LDA: out, B: x, LDB: width, Beta: float32(min(first, 1)), C: dst.Pointer(), LDC: width})
 }
 
 // addressOf returns an array's address as an argument, or 0 for nil.

@@ -25,7 +25,7 @@ type pairwise struct {
 
 // newPairwise returns one for nodes of a type; its functions are still to be set.
 func newPairwise(t hm.Type, kernels variants) *pairwise {
-	o := &pairwise{base: base{name: kernels.ones, arity: 2, typ: hm.NewFnType(t, t, t), id: newID()}, kernels: kernels}
+	o := &pairwise{base: base{name: kernels[0], arity: 2, typ: hm.NewFnType(t, t, t), id: newID()}, kernels: kernels}
 	o.loop.Body = o.piece
 	return o
 }

@@ -15,6 +15,9 @@ import (
 // weights is the sum over the tiles of products of transformed images and
 // transformed gradients, transformed back.
 //
+// In bfloat16 the transforms compute in float32 and write pairs: of channels for the
+// convolution, and of tiles for the gradient of the weights.
+//
 // Blocks of tiles are transformed, multiplied and transformed back while they
 // are in the cache. Where there are few tiles with many channels, all cores work
 // on one block, in three steps.
@@ -25,7 +28,7 @@ type winograd struct {
 	weights           []float32 // [K, C, 3, 3], or their gradient
 	turned            bool      // out is C, not K
 	part              convPart
-	paired            bool // products are of bfloat16: see setPairs
+	paired            bool // products are of bfloat16
 	tilesY, tilesX    int
 	seesAt, writesAt  []simd.Inside // of each place of a tile: its pixels, its results
 	form              blas.Panels   // of the transformed weights
@@ -119,9 +122,6 @@ func (c *winograd) prepare(h, w int) {
 	if c.transform.Body == nil {
 		c.transform.Body, c.finish.Body = c.transformWeights, c.finishWeights
 		c.blocks.Body, c.scatter.Body, c.multiply.Body, c.gather.Body = c.convolveBlock, c.scatterShared, c.multiplyShared, c.gatherShared
-		if c.paired {
-			c.transform.Body = c.transformPairs
-		}
 		if c.part == convWeights {
 			c.blocks.Body, c.scatter.Body, c.multiply.Body = c.sumBlocks, c.scatterBothShared, c.sumShared
 		}
@@ -150,13 +150,14 @@ func (c *winograd) tiles() int { return c.n * c.tilesY * c.tilesX }
 
 // convolve computes the result.
 func (c *winograd) convolve(shared bool) {
+	size := simd.WinogradPoints * c.weightStride()
 	if c.paired {
 		c.form = blas.NewPanels[float32](c.in/2, c.out)
-		c.memory.pairs = grow(c.memory.pairs, simd.WinogradPoints*c.weightStride())
-		c.transform.Run(c.in/2, itemsPerPiece(18*c.out))
+		c.memory.pairs = grow(c.memory.pairs, size)
+		c.transform.Run(c.in, 2*itemsPerPiece(18*c.out)) // whole pairs
 	} else {
 		c.form = blas.NewPanels[float32](c.in, c.out)
-		c.memory.u = grow(c.memory.u, simd.WinogradPoints*c.weightStride())
+		c.memory.u = grow(c.memory.u, size)
 		c.transform.Run(c.in, itemsPerPiece(9*c.out))
 	}
 	if !shared {
@@ -181,13 +182,13 @@ func (c *winograd) eachShared(body func()) {
 // weightStride returns the distance between the transformed weights of two
 // points.
 func (c *winograd) weightStride() int {
-	if c.paired && c.part != convWeights {
+	if c.paired && !c.pairsTiles() {
 		return c.in/2*c.out + apart
 	}
 	return c.in*c.out + apart
 }
 
-// transformWeights transforms those of some input channels.
+// transformWeights transforms the weights of some input channels.
 func (c *winograd) transformWeights(_, lo, hi int) {
 	b := winogradBlocks.Get()
 	defer winogradBlocks.Put(b)
@@ -197,7 +198,12 @@ func (c *winograd) transformWeights(_, lo, hi int) {
 		at, stride := c.form.At(j)
 		for i := lo; i < hi; i++ {
 			c.collect(b, i, j)
-			simd.WinogradWeights(c.memory.u, simd.WinogradGrid(at+i*stride, c.weightStride()), b.taps[:], simd.Grid{Row: 48, Pixel: 16}, 16)
+			taps := simd.Grid{Row: 48, Pixel: 16}
+			if c.paired {
+				simd.WinogradWeightsHalf(c.memory.pairs, simd.WinogradGrid(at+i/2*stride, c.weightStride()), b.taps[:], taps, 16, simd.Half(i%2))
+			} else {
+				simd.WinogradWeights(c.memory.u, simd.WinogradGrid(at+i*stride, c.weightStride()), b.taps[:], taps, 16)
+			}
 		}
 	}
 }
@@ -229,13 +235,22 @@ func (c *winograd) tapsOf(in, out int) *[9]float32 {
 // setBlock makes room for the transforms of tiles [first, end).
 func (c *winograd) setBlock(b *winogradBlock, first, end int) {
 	b.first, b.tiles = first, end-first
+	ofImages, ofResult := simd.WinogradPoints*c.imageStride(b), simd.WinogradPoints*c.resultStride(b)
 	if c.paired {
-		c.setPairs(b)
-		return
+		b.pairedV = grow(b.pairedV, ofImages)
+	} else {
+		b.v = grow(b.v, ofImages)
 	}
-	b.v = grow(b.v, simd.WinogradPoints*c.imageStride(b))
-	b.m = grow(b.m, simd.WinogradPoints*c.resultStride(b))
+	if c.pairsTiles() {
+		b.pairedM = grow(b.pairedM, ofResult)
+	} else {
+		b.m = grow(b.m, ofResult)
+	}
 }
+
+// pairsTiles reports whether the transforms are pairs of tiles, as for the gradient of the
+// weights in bfloat16.
+func (c *winograd) pairsTiles() bool { return c.paired && c.part == convWeights }
 
 // row returns the distance between the transforms of two tiles of some channels. Rows
 // a large power of two apart would evict each other from the cache.
@@ -252,15 +267,14 @@ func (c *winograd) imageStride(b *winogradBlock) int {
 	switch {
 	case !c.paired:
 		return b.tiles*row(c.in) + apart
-	case c.part == convWeights:
+	case c.pairsTiles():
 		return (b.tiles+1)/2*row(c.in) + apart
-	default:
-		return b.tiles*row(c.in/2) + apart
 	}
+	return b.tiles*row(c.in/2) + apart
 }
 
 func (c *winograd) resultStride(b *winogradBlock) int {
-	if c.paired && c.part == convWeights {
+	if c.pairsTiles() {
 		return (b.tiles+1)/2*row(c.out) + apart
 	}
 	return b.tiles*row(c.out) + apart
@@ -274,20 +288,18 @@ func (c *winograd) place(tile, channels int) (place, at int) {
 	return place, ((tile/perImage*c.h+place/c.tilesX*4)*c.w + place%c.tilesX*4) * channels
 }
 
-// pixels returns the place of a tile in its image, and where the pixels are that it sees.
-func (c *winograd) pixels(tile int) (place int, from simd.Grid) {
-	place, at := c.place(tile, c.in)
-	return place, simd.Grid{At: at - (c.w+1)*c.in, Row: c.w * c.in, Pixel: c.in}
-}
-
 // scatterImages transforms the pixels of tiles [lo, hi) of a block.
 func (c *winograd) scatterImages(b *winogradBlock, lo, hi int) {
 	for t := lo; t < hi; t++ {
-		place, from := c.pixels(b.first + t)
-		if c.paired {
-			simd.WinogradImagePairs(b.pairedV, simd.WinogradGrid(t*row(c.in/2), c.imageStride(b)), c.images, from, c.in, &c.seesAt[place])
-		} else {
+		place, at := c.place(b.first+t, c.in)
+		from := simd.Grid{At: at - (c.w+1)*c.in, Row: c.w * c.in, Pixel: c.in}
+		switch {
+		case !c.paired:
 			simd.WinogradImage(b.v, simd.WinogradGrid(t*row(c.in), c.imageStride(b)), c.images, from, c.in, &c.seesAt[place])
+		case c.pairsTiles():
+			simd.WinogradImageHalf(b.pairedV, simd.WinogradGrid(t/2*row(c.in), c.imageStride(b)), c.images, from, c.in, &c.seesAt[place], simd.Half(t%2))
+		default:
+			simd.WinogradImagePairs(b.pairedV, simd.WinogradGrid(t*row(c.in/2), c.imageStride(b)), c.images, from, c.in, &c.seesAt[place])
 		}
 	}
 }
@@ -362,34 +374,43 @@ func (c *winograd) sumBlocks(piece, lo, hi int) {
 	}
 }
 
-// scatterBoth transforms pixels and gradients of tiles [lo, hi) of a block.
-func (c *winograd) scatterBoth(b *winogradBlock, lo, hi int) {
+// gradients returns the form of a block's transformed gradients, a right factor.
+func (c *winograd) gradients(b *winogradBlock) blas.Panels {
 	if c.paired {
-		c.scatterPairs(b, lo, hi)
-		return
+		return blas.NewPanels[float32]((b.tiles+1)/2, c.out)
 	}
+	return blas.NewPanels[float32](b.tiles, c.out)
+}
+
+// scatterBoth transforms pixels and gradients of tiles [lo, hi) of a block, whose pairs
+// are whole but for the last one of the block.
+func (c *winograd) scatterBoth(b *winogradBlock, lo, hi int) {
 	c.scatterImages(b, lo, hi)
-	form := blas.NewPanels[float32](b.tiles, c.out)
+	form := c.gradients(b)
 	for t := lo; t < hi; t++ {
-		place, from := c.place(b.first+t, c.out)
+		place, first := c.place(b.first+t, c.out)
 		for j := 0; j < c.out; j += form.Run(j) {
 			at, stride := form.At(j)
-			simd.WinogradGradient(b.m, simd.WinogradGrid(at+t*stride, c.resultStride(b)),
-				c.result, simd.Grid{At: from + j, Row: c.w * c.out, Pixel: c.out}, form.Run(j), &c.writesAt[place])
+			from := simd.Grid{At: first + j, Row: c.w * c.out, Pixel: c.out}
+			if c.paired {
+				simd.WinogradGradientHalf(b.pairedM, simd.WinogradGrid(at+t/2*stride, c.resultStride(b)), c.result, from, form.Run(j), &c.writesAt[place], simd.Half(t%2))
+			} else {
+				simd.WinogradGradient(b.m, simd.WinogradGrid(at+t*stride, c.resultStride(b)), c.result, from, form.Run(j), &c.writesAt[place])
+			}
 		}
 	}
 }
 
 // sumPoints adds the products of points [lo, hi) of the tiles to a gradient.
 func (c *winograd) sumPoints(b *winogradBlock, sum []float32, lo, hi int) {
-	if c.paired {
-		c.sumPairs(b, sum, lo, hi)
-		return
-	}
-	form := blas.NewPanels[float32](b.tiles, c.out)
+	form := c.gradients(b)
 	for p := lo; p < hi; p++ {
-		blas.MultiplyPanels(form, c.in, b.v[p*c.imageStride(b):], 1, row(c.in), b.m[p*c.resultStride(b):],
-			1, sum[p*c.weightStride():], c.out)
+		v, m, to := p*c.imageStride(b), p*c.resultStride(b), sum[p*c.weightStride():]
+		if c.paired {
+			blas.MultiplyPairs(form, c.in, b.pairedV[v:], 1, row(c.in), b.pairedM[m:], true, to, c.out)
+		} else {
+			blas.MultiplyPanels(form, c.in, b.v[v:], 1, row(c.in), b.m[m:], 1, to, c.out)
+		}
 	}
 }
 
@@ -418,59 +439,5 @@ func (c *winograd) finishWeights(_, lo, hi int) {
 				}
 			}
 		}
-	}
-}
-
-// Winograd's method in bfloat16: the transforms compute in float32 and write what they
-// compute in pairs, of channels for the convolution, and of tiles for the gradient of the
-// weights.
-
-// setPairs makes room for the transforms of the tiles of a block.
-func (c *winograd) setPairs(b *winogradBlock) {
-	b.pairedV = grow(b.pairedV, simd.WinogradPoints*c.imageStride(b))
-	if c.part == convWeights {
-		b.pairedM = grow(b.pairedM, simd.WinogradPoints*c.resultStride(b))
-	} else {
-		b.m = grow(b.m, simd.WinogradPoints*c.resultStride(b))
-	}
-}
-
-// transformPairs transforms the weights of some pairs of input channels.
-func (c *winograd) transformPairs(_, lo, hi int) {
-	b := winogradBlocks.Get()
-	defer winogradBlocks.Put(b)
-	for j := 0; j < c.out; j += 16 {
-		at, stride := c.form.At(j)
-		for i := 2 * lo; i < 2*hi; i++ {
-			c.collect(b, i, j)
-			simd.WinogradWeightsHalf(c.memory.pairs, simd.WinogradGrid(at+i/2*stride, c.weightStride()),
-				b.taps[:], simd.Grid{Row: 48, Pixel: 16}, 16, simd.Half(i%2))
-		}
-	}
-}
-
-// scatterPairs transforms pixels and gradients of tiles [lo, hi) of a block, whose pairs
-// are whole but for the last one of the block.
-func (c *winograd) scatterPairs(b *winogradBlock, lo, hi int) {
-	form := blas.NewPanels[float32]((b.tiles+1)/2, c.out)
-	for t := lo; t < hi; t++ {
-		half := simd.Half(t % 2)
-		place, from := c.pixels(b.first + t)
-		simd.WinogradImageHalf(b.pairedV, simd.WinogradGrid(t/2*row(c.in), c.imageStride(b)), c.images, from, c.in, &c.seesAt[place], half)
-		_, first := c.place(b.first+t, c.out)
-		for j := 0; j < c.out; j += form.Run(j) {
-			at, stride := form.At(j)
-			simd.WinogradGradientHalf(b.pairedM, simd.WinogradGrid(at+t/2*stride, c.resultStride(b)),
-				c.result, simd.Grid{At: first + j, Row: c.w * c.out, Pixel: c.out}, form.Run(j), &c.writesAt[place], half)
-		}
-	}
-}
-
-// sumPairs adds the products of points [lo, hi) of the tiles to a gradient.
-func (c *winograd) sumPairs(b *winogradBlock, sum []float32, lo, hi int) {
-	form := blas.NewPanels[float32]((b.tiles+1)/2, c.out)
-	for p := lo; p < hi; p++ {
-		blas.MultiplyPairs(form, c.in, b.pairedV[p*c.imageStride(b):], 1, row(c.in), b.pairedM[p*c.resultStride(b):],
-			true, sum[p*c.weightStride():], c.out)
 	}
 }
