@@ -53,8 +53,7 @@ func (g *windows) size() int { return g.c * g.kh * g.kw }
 func (g *windows) plain() bool { return g.kh == 1 && g.kw == 1 && g.stride == 1 && g.pad == 0 }
 
 func (c *im2col[T]) run(memories *parallel.Pool[im2colMemory[T]], g windows, part convPart, images, weights, result []T) {
-	c.memory = memories.Get()
-	c.windows, c.part, c.images, c.weights, c.result = g, part, images, weights, result
+	c.begin(memories, g, part, images, weights, result)
 	if c.loop.Body == nil {
 		c.loop.Body, c.arrange.Body = c.piece, c.arrangeRows
 	}
@@ -70,6 +69,15 @@ func (c *im2col[T]) run(memories *parallel.Pool[im2colMemory[T]], g windows, par
 		c.arrange.Run(c.size(), elements)
 		c.loop.Run(c.n, max(1, c.step()/(c.oh*c.ow)))
 	}
+	c.end(memories)
+}
+
+func (c *im2col[T]) begin(memories *parallel.Pool[im2colMemory[T]], g windows, part convPart, images, weights, result []T) {
+	c.memory = memories.Get()
+	c.windows, c.part, c.images, c.weights, c.result = g, part, images, weights, result
+}
+
+func (c *im2col[T]) end(memories *parallel.Pool[im2colMemory[T]]) {
 	memories.Put(c.memory)
 	c.images, c.weights, c.result, c.memory = nil, nil, nil, nil // for the garbage collector
 }
@@ -167,14 +175,19 @@ func (c *im2col[T]) piece(piece, lo, hi int) {
 
 // gather writes the patches of some positions: im2col proper.
 func (c *im2col[T]) gather(patches []T, first, count int) {
-	if c.plain() {
-		return
+	if !c.plain() {
+		gatherPatches(&c.windows, patches, c.images, c.c, c.size(), first, count)
 	}
-	c.overlap(first, count, c.c, c.size(), func(at, from, n int) {
+}
+
+// gatherPatches is gather for images of so many elements per pixel, with rows of patches
+// apart.
+func gatherPatches[E any](g *windows, patches, images []E, channels, apart, first, count int) {
+	g.overlap(first, count, channels, apart, func(at, from, n int) {
 		if from < 0 {
 			clear(patches[at : at+n])
 		} else {
-			copy(patches[at:at+n], c.images[from:])
+			copy(patches[at:at+n], images[from:])
 		}
 	})
 }
@@ -251,8 +264,8 @@ func (g *windows) usesPairs(part convPart) bool {
 func (g *windows) gapsBetween() int { return (g.size() + 15) / 16 * 16 }
 
 func (c *pairedIm2col) run(g windows, part convPart, images, weights, result []float32) {
-	c.memory, c.pairs = singleIm2col.Get(), pairsMemories.Get()
-	c.windows, c.part, c.images, c.weights, c.result = g, part, images, weights, result
+	c.begin(&singleIm2col, g, part, images, weights, result)
+	c.pairs = pairsMemories.Get()
 	if c.loop.Body == nil {
 		c.loop.Body, c.arrange.Body = c.piece, c.arrangePairs
 		if part == convWeights {
@@ -274,8 +287,8 @@ func (c *pairedIm2col) run(g windows, part convPart, images, weights, result []f
 		c.loop.Run(c.n, max(1, c.step()/(c.oh*c.ow)))
 	}
 	pairsMemories.Put(c.pairs)
-	singleIm2col.Put(c.memory)
-	c.images, c.weights, c.result, c.memory, c.pairs = nil, nil, nil, nil, nil // for the garbage collector
+	c.pairs = nil
+	c.end(&singleIm2col)
 }
 
 // arrangePairs brings the weights into the form of a right factor: those of pairs [lo, hi)
@@ -354,18 +367,12 @@ func (c *pairedIm2col) gatherPairs(s *im2colScratch[float32], q *pairsScratch, l
 		return q.patches, c.gapsBetween() / 2
 	}
 	channels, size := c.c/2, c.size()/2
-	start := lo * c.h * c.w * channels
+	first -= lo * c.oh * c.ow // in q.pixels
 	if c.plain() {
-		return q.pixels[first*channels-start:], channels
+		return q.pixels[first*channels:], channels
 	}
 	q.patches = grow(q.patches, count*size)
-	c.overlap(first, count, channels, size, func(at, from, n int) {
-		if from < 0 {
-			clear(q.patches[at : at+n])
-		} else {
-			copy(q.patches[at:at+n], q.pixels[from-start:])
-		}
-	})
+	gatherPatches(&c.windows, q.patches, q.pixels, channels, size, first, count)
 	return q.patches, size
 }
 
@@ -378,13 +385,7 @@ func (c *pairedIm2col) gatherApart(s *im2colScratch[float32], first, count int) 
 			clear(s.patches[p*apart+size : (p+1)*apart])
 		}
 	}
-	c.overlap(first, count, c.c, apart, func(at, from, n int) {
-		if from < 0 {
-			clear(s.patches[at : at+n])
-		} else {
-			copy(s.patches[at:at+n], c.images[from:])
-		}
-	})
+	gatherPatches(&c.windows, s.patches, c.images, c.c, apart, first, count)
 }
 
 // pairPositions writes the patches of some positions and the gradient of the result there

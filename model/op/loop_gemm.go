@@ -33,11 +33,7 @@ const (
 // together, like the positive pairs, are taken out of the products and computed one by
 // one.
 type gemmLoop[T Float] struct {
-	options ContrastiveOptions
-	perHead bool
-	kernels pairKernels[T] // unless perHead
-	bound   simd.Bound[T]
-	clamp   T
+	pairLoss[T]
 
 	features   []T
 	d, rows, b int
@@ -46,8 +42,6 @@ type gemmLoop[T Float] struct {
 	withGrad   bool
 	grad       []T
 
-	c      T // of a sum over pairs
-	weight T // 1/ρ of InfoNC
 	// slack and near say which pairs are near each other: see
 	// simd.RowDistances.
 	slack, near T
@@ -96,9 +90,7 @@ type segment struct{ row, n, column int }
 type pair struct{ column, row int }
 
 func (s *gemmLoop[T]) init(options ContrastiveOptions) {
-	s.options, s.perHead, s.kernels = options, options.Loss.Info().PerHead, kernelsFor[T](options)
-	s.bound = simd.BoundOf[T](options.Clamp)
-	s.clamp = s.bound.Clamp()
+	s.pairLoss = newPairLoss[T](options)
 	// The products' squared distances are good to some ε/near.
 	s.near = 1e-4
 	if _, single := any(s.near).(float32); single {
@@ -122,7 +114,7 @@ func (s *gemmLoop[T]) run(features []T, d, rows, b int, layout NegativeLayout, t
 	s.features, s.d, s.rows, s.b = features[:rows*d], d, rows, b
 	s.withGrad, s.grad = withGrad, grad
 	s.m, s.runs = layout.decode(rows)
-	s.c, s.weight = constant[T](s.options, theta, s.m), T(math.Exp(-theta))
+	s.setTheta(theta, s.m)
 	s.setMatrix()
 	s.positive = grow(s.positive, b)
 	s.used, s.total = 0, simd.Sum{}

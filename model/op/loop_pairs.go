@@ -41,19 +41,13 @@ const (
 // adds up a gradient of its own, and these are added in order, so that the result does
 // not depend on the number of cores.
 type pairLoop[T Float] struct {
-	options  ContrastiveOptions
-	perHead  bool
-	kernels  pairKernels[T] // unless perHead
-	bound    simd.Bound[T]
-	clamp    T // the least similarity, from bound
+	pairLoss[T]
 	loop     parallel.Loop
 	pieces   []piece[T]
 	own      []int32 // own[i] = b+i: the positive of head i
 	features []T
 	d, b, m  int
 	negative []int32
-	c        T // of a sum over pairs
-	weight   T // 1/ρ of InfoNC
 	grain    int
 	withGrad bool
 	// overlap, if there is one, is called between the columns of tiles: see Overlap.
@@ -73,10 +67,29 @@ type piece[T Float] struct {
 	_             [64]byte // keeps the sums of two pieces out of one cache line
 }
 
+// pairLoss is what a loop over pairs knows of its loss.
+type pairLoss[T Float] struct {
+	options ContrastiveOptions
+	perHead bool
+	kernels pairKernels[T] // unless perHead
+	bound   simd.Bound[T]
+	clamp   T // the least similarity, from bound
+	c       T // of a sum over pairs
+	weight  T // 1/ρ of InfoNC
+}
+
+func newPairLoss[T Float](options ContrastiveOptions) pairLoss[T] {
+	bound := simd.BoundOf[T](options.Clamp)
+	return pairLoss[T]{options: options, perHead: options.Loss.Info().PerHead, kernels: kernelsFor[T](options), bound: bound, clamp: bound.Clamp()}
+}
+
+// setTheta sets the constants for a logarithm theta and m negatives of a head.
+func (s *pairLoss[T]) setTheta(theta float64, m int) {
+	s.c, s.weight = constant[T](s.options, theta, m), T(math.Exp(-theta))
+}
+
 func (s *pairLoop[T]) init(options ContrastiveOptions) {
-	s.options, s.perHead, s.kernels = options, options.Loss.Info().PerHead, kernelsFor[T](options)
-	s.bound = simd.BoundOf[T](options.Clamp)
-	s.clamp = s.bound.Clamp()
+	s.pairLoss = newPairLoss[T](options)
 	s.loop.BodyWithWorker = s.piece
 }
 
@@ -84,7 +97,8 @@ func (s *pairLoop[T]) init(options ContrastiveOptions) {
 // of the pieces' gradients is its gradient.
 func (s *pairLoop[T]) run(features []T, d int, negative []int32, b int, theta float64, withGrad bool) simd.Sum {
 	s.features, s.d, s.negative, s.b, s.m = features, d, negative, b, len(negative)/b
-	s.c, s.weight, s.withGrad = constant[T](s.options, theta, s.m), T(math.Exp(-theta)), withGrad
+	s.setTheta(theta, s.m)
+	s.withGrad = withGrad
 	s.own = tailsOf(s.own, b)
 	count := min(maxPieces, 1+b*(1+s.m)*d/pieceWork)
 	// A multiple of 16 heads per piece keeps the vector kernels on full vectors.

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"math"
 	"runtime"
 
 	"cne/internal/parallel"
@@ -27,10 +26,7 @@ const (
 // its two points is the head (all losses but InfoNC), a pair of heads is computed once
 // and counted twice.
 type planarLoop[T Float] struct {
-	options ContrastiveOptions
-	perHead bool
-	kernels pairKernels[T] // unless perHead
-	bound   simd.Bound[T]
+	pairLoss[T]
 	loop    parallel.Loop
 	pieces  []planarPiece[T]
 	used    int                 // how many pieces
@@ -44,8 +40,6 @@ type planarLoop[T Float] struct {
 	d, width, rows, b, m int
 	wide                 []T     // points of one coordinate in the plane
 	runs                 []int32 // where those of the groups begin; empty: every row
-	c                    T       // of a sum over pairs
-	weight               T       // 1/ρ of InfoNC
 
 	// planes [d, stride] are the coordinates: of the heads, of the tails from
 	// column tails on, and of the other rows from column others on, each part padded
@@ -108,8 +102,7 @@ func (u *sums[T]) resize(heads int) {
 }
 
 func (s *planarLoop[T]) init(options ContrastiveOptions) {
-	s.options, s.perHead, s.kernels = options, options.Loss.Info().PerHead, kernelsFor[T](options)
-	s.bound = simd.BoundOf[T](options.Clamp)
+	s.pairLoss = newPairLoss[T](options)
 	s.loop.BodyWithWorker, s.finishing.BodyWithWorker = s.piece, s.finish
 }
 
@@ -126,7 +119,7 @@ func (s *planarLoop[T]) run(features []T, d, rows, b int, layout NegativeLayout,
 		features = s.inPlane(features)
 	}
 	s.m, s.runs = layout.decode(rows)
-	s.c, s.weight = constant[T](s.options, theta, s.m), T(math.Exp(-theta))
+	s.setTheta(theta, s.m)
 	s.transpose(features)
 	sum := s.positives(features)
 
@@ -151,7 +144,7 @@ func (s *planarLoop[T]) run(features []T, d, rows, b int, layout NegativeLayout,
 		if s.options.ExcludePositive {
 			inTotal = 0
 		}
-		sum.Loss += simd.InfoNCPositive(s.x, s.share, s.bound.Clamp(), inTotal)
+		sum.Loss += simd.InfoNCPositive(s.x, s.share, s.clamp, inTotal)
 	}
 	if withGrad {
 		s.features, s.grad, s.used = features, grad, count
@@ -226,7 +219,7 @@ func (s *planarLoop[T]) positives(features []T) simd.Sum {
 	}
 	s.share = grow(s.share, s.b)
 	clear(s.share)
-	simd.Similarities(s.x, s.share, s.bound.Clamp())
+	simd.Similarities(s.x, s.share, s.clamp)
 	if s.options.ExcludePositive {
 		clear(s.share)
 	}
