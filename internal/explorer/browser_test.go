@@ -437,7 +437,7 @@ func TestBrowserExtremes(t *testing.T) {
 		test func(b *tab)
 	}{
 		"one point": {&Page{Views: []View{{Embedding: point}}}, setting{}, func(b *tab) {
-			b.colour("one point", 0, inkOf(plot.SingleColour())[0])
+			b.colour("one point", 0, inkOf(plot.ClassColour(0))[0])
 			b.after("hover 0", "cne.hovered", "0", "['foot', 'side'].some((id) => document.getElementById(id).checkVisibility())", "false")
 			x, y := b.at(0)
 			b.drag(int64(chromedp.ModifierShift), x-50, y-50, x+50, y-50, x, y+50)
@@ -448,7 +448,7 @@ func TestBrowserExtremes(t *testing.T) {
 		}},
 		"one point in two views": {&Page{Views: []View{{Embedding: point}, {Embedding: point}}}, setting{}, func(b *tab) {
 			b.after("key Right", "cne.t", "1")
-			b.colour("the second view", 0, inkOf(plot.SingleColour())[0])
+			b.colour("the second view", 0, inkOf(plot.ClassColour(0))[0])
 			b.says("#view-name", "1")
 		}},
 		"300 classes": {&Page{Views: []View{{Embedding: many}}, Classes: classes, ClassNames: names}, setting{}, func(b *tab) {

@@ -2,7 +2,6 @@ package explorer
 
 import (
 	"bytes"
-	"cmp"
 	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
@@ -57,11 +56,7 @@ func (c Column) encodeClasses() ([]aboutClass, []byte) {
 	classes := make([]aboutClass, len(present))
 	index := make(map[int32]int, len(present))
 	for k, number := range present {
-		name := ""
-		if int(number) < len(c.ClassNames) {
-			name = plot.Printable(c.ClassNames[number])
-		}
-		classes[k] = aboutClass{number, cmp.Or(name, strconv.Itoa(int(number))), inkOf(plot.ClassColour(int(number)))}
+		classes[k] = aboutClass{number, plot.ClassName(c.ClassNames, number), inkOf(plot.ClassColour(int(number)))}
 		index[number] = k
 	}
 	var out []byte
@@ -88,17 +83,14 @@ func widthFor(most int) int {
 
 // appendWhole appends a whole number of so many bytes, the lowest first.
 func appendWhole(out []byte, v, width int) []byte {
-	for k := range width {
-		out = append(out, byte(v>>(8*k)))
-	}
-	return out
+	return binary.LittleEndian.AppendUint32(out, uint32(v))[:len(out)+width]
 }
 
-// A valueCoding is how the values of rows are written. Of few different ones these are Distinct,
-// float64 with the lowest byte first, and behind them stands the index of each row's among
-// them, or Distinct for none, as those of classes. Of more, Distinct is 0, and each row has
-// a number of Width bytes, float32 or float64: first the lowest byte of all, then the next
-// of all, since the bytes of equal weight are alike and take less once they are compressed.
+// A valueCoding is how the values of rows are written. If few differ, the Distinct values
+// come first, as float64 with the lowest byte first. After them comes the index of each row's
+// value, in Width bytes, or Distinct for none. If many differ, Distinct is 0 and each row has
+// a number of Width bytes, float32 or float64: first the lowest byte of all rows, then the
+// next of all, since the bytes of equal weight are alike and compress well.
 type valueCoding struct {
 	Distinct int `json:"distinct"`
 	Width    int `json:"width"`

@@ -248,7 +248,7 @@ func (p *Page) content() (*content, error) {
 	title := cmp.Or(plot.Printable(p.Title), "Embedding")
 	a := about{
 		Title: title, Slider: plot.Printable(p.Slider), N: p.Views[0].Embedding.N, Dense: p.Views[0].Embedding.N >= plot.DenseFrom,
-		Single: inkOf(plot.SingleColour()),
+		Single: inkOf(plot.ClassColour(0)),
 		// Grey on a dark ground has to recede as that on a light one does.
 		None: ink{inkOf(plot.UnlabeledColour())[0], "#454a52"}, NoLabel: plot.NoLabel,
 	}

@@ -137,16 +137,8 @@ func (a *Animation) scatters() ([]Scatter, error) {
 		}
 		list[i] = s
 	}
-	embeddings := make([]*data.Matrix, len(list))
-	for i := range list {
-		embeddings[i] = list[i].Embedding
-	}
-	flat, note, err := onePlane(embeddings)
-	if err != nil {
+	if err := projectFrames(list); err != nil {
 		return nil, err
-	}
-	for i := range list {
-		list[i].Embedding, list[i].note = flat[i], note
 	}
 	own := make([]bounds, len(list))
 	for i := range list {
@@ -166,26 +158,25 @@ func (a *Animation) scatters() ([]Scatter, error) {
 	return list, nil
 }
 
-// onePlane returns the embeddings of the frames as they are drawn: those of more
-// than two coordinates are projected to the plane of the first two principal axes
-// of the last, which the note then says.
-func onePlane(embeddings []*data.Matrix) (flat []*data.Matrix, note string, err error) {
-	last := embeddings[len(embeddings)-1]
+// projectFrames projects embeddings of more than two coordinates to the plane of the
+// first two principal axes of the last, which the notes then say.
+func projectFrames(frames []Scatter) error {
+	last := frames[len(frames)-1].Embedding
 	if last.D <= 2 || last.N < 2 {
-		return embeddings, "", nil
+		return nil
 	}
-	pca, note, err := fitPlane(last)
+	components, note, err := fitPlane(last)
 	if err != nil {
-		return nil, "", err
+		return err
 	}
-	for _, m := range embeddings {
-		out := data.NewMatrix(m.N, 2)
-		for k, v := range onPlane(pca, m) {
-			out.X[k] = float32(v)
+	for i := range frames {
+		flat := data.NewMatrix(last.N, 2)
+		for k, v := range onPlane(components, frames[i].Embedding) {
+			flat.X[k] = float32(v)
 		}
-		flat = append(flat, out)
+		frames[i].Embedding, frames[i].note = flat, note
 	}
-	return flat, note, nil
+	return nil
 }
 
 // together returns for each frame the bounds of all.

@@ -4,6 +4,7 @@ import (
 	"image/color"
 	"math"
 	"slices"
+	"strconv"
 )
 
 // classColours holds the colours of the classes as 0xRRGGBB. The first ten were
@@ -45,18 +46,24 @@ func shade(c color.NRGBA) color.NRGBA {
 	return color.NRGBA{dark(c.R), dark(c.G), dark(c.B), c.A}
 }
 
-// single is the colour of points without labels.
+// single is the colour of points where none has a class or value.
 var single = ClassColour(0)
-
-// SingleColour returns the colour of points of which neither class nor value is
-// known of any.
-func SingleColour() color.NRGBA { return single }
 
 // UnlabeledColour returns the colour of points without class or value among
 // others that have one.
 func UnlabeledColour() color.NRGBA { return unlabeled }
 
-// Present returns the classes that occur, but for negative ones, which mean none, in order.
+// ClassName returns the printable name of class c ≥ 0, or its number where names has none.
+func ClassName(names []string, c int32) string {
+	if int(c) < len(names) {
+		if name := Printable(names[c]); name != "" {
+			return name
+		}
+	}
+	return strconv.Itoa(int(c))
+}
+
+// Present returns the classes that occur, in order. Negative ones, which mean none, are left out.
 func Present(classes []int32) []int32 {
 	present := slices.Compact(slices.Sorted(slices.Values(classes)))
 	return slices.DeleteFunc(present, func(c int32) bool { return c < 0 })

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"strconv"
 
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/font/liberation"
@@ -365,12 +364,7 @@ func (s *Scatter) colourClasses(height float64) ([]color.NRGBA, []int32, legend)
 
 	names := make([]string, len(present))
 	for k, c := range present {
-		if int(c) < len(s.ClassNames) {
-			names[k] = fit(legendStyle, Printable(s.ClassNames[c]), longestName)
-		}
-		if names[k] == "" {
-			names[k] = strconv.Itoa(int(c))
-		}
+		names[k] = fit(legendStyle, ClassName(s.ClassNames, c), longestName)
 	}
 	if slices.Contains(colour, -1) {
 		names = append(names, NoLabel)

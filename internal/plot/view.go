@@ -29,6 +29,7 @@ func (s *Scatter) Plane() (xy []float64, note string, err error) {
 		}
 		return onPlane(components, m), note, nil
 	}
+	xy = make([]float64, 0, 2*m.N)
 	for i := range m.N {
 		xy = append(xy, float64(m.X[i*m.D]), float64(m.X[i*m.D+1]))
 	}
