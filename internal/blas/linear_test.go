@@ -245,7 +245,7 @@ func testAllocations[T Float](t *testing.T) {
 // on rows drawn from all points.
 func BenchmarkLayer(b *testing.B) {
 	const points = 70000
-	for _, form := range simd.Available() {
+	for form := simd.Portable; form <= simd.Best(); form++ {
 		for _, tc := range []struct {
 			m, n, k int
 			indexed bool

@@ -141,7 +141,7 @@ func BenchmarkSparse(b *testing.B) {
 	x := sparseRowsOf(points, cols, 0.19, 1)
 	s := NewSparse(x, points, cols)
 	w, bias := normals[float32](n*cols, 2), normals[float32](n, 3)
-	for _, form := range simd.Available() {
+	for form := simd.Portable; form <= simd.Best(); form++ {
 		for _, m := range []int{2048, 16384} {
 			if testing.Short() && m > 2048 {
 				continue

@@ -21,7 +21,7 @@ func TestStrips(t *testing.T) {
 				spread[int(j)*StripWidth+i] += float64(values[k]) * begin[i]
 			}
 		}
-		for _, form := range simd.Available() {
+		for form := simd.Portable; form <= simd.Best(); form++ {
 			restore := use(form)
 			y, to := begin, append([]float64{}, strip...)
 			SumStrip(columns, values, strip, &y)

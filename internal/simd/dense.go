@@ -172,9 +172,8 @@ func Planes[T Float](dst []T, stride int, src []T, d int) {
 // LessProduct subtracts (a−c)·b, element by element, from dst. a and b are at
 // least as long.
 func LessProduct[T Float](dst, a, b []T, c T) {
-	if f, ok := float32s(dst); ok && len(dst) >= lanes {
-		whole := len(dst) - len(dst)%lanes
-		lessProductVector(f[:whole], any(a).([]float32), any(b).([]float32), float32(c))
+	if f, whole := wholeVectors(dst); whole > 0 {
+		lessProductVector(f, any(a).([]float32), any(b).([]float32), float32(c))
 		dst, a, b = dst[whole:], a[whole:], b[whole:]
 	}
 	for i := range dst {
@@ -185,9 +184,8 @@ func LessProduct[T Float](dst, a, b []T, c T) {
 // Pull adds f·w·(a−b), element by element, to dst. w, a and b are at least as
 // long.
 func Pull[T Float](dst, w, a, b []T, f T) {
-	if v, ok := float32s(dst); ok && len(dst) >= lanes {
-		whole := len(dst) - len(dst)%lanes
-		pullVector(v[:whole], any(w).([]float32), any(a).([]float32), any(b).([]float32), float32(f))
+	if v, whole := wholeVectors(dst); whole > 0 {
+		pullVector(v, any(w).([]float32), any(a).([]float32), any(b).([]float32), float32(f))
 		dst, w, a, b = dst[whole:], w[whole:], a[whole:], b[whole:]
 	}
 	for i := range dst {

@@ -7,7 +7,7 @@ import (
 	"cne/internal/rng"
 )
 
-// PlaceWords writes what its portable form writes, and no more.
+// PlaceWords writes what a plain loop writes, and no more.
 func TestPlaceWords(t *testing.T) {
 	s := rng.New(1, rng.Sample)
 	for _, n := range []int{0, 1, 5, 1000} {
@@ -29,7 +29,10 @@ func TestPlaceWords(t *testing.T) {
 				got[i], want[i] = untouched, untouched
 			}
 			PlaceWords(got, words, choice, &next)
-			placeWordsPortable(want, words, choice, portable[:])
+			for i, c := range choice {
+				want[portable[c]] = words[i]
+				portable[c]++
+			}
 			if !slices.Equal(got, want) || next != portable || got[0] != untouched || got[n+1] != untouched {
 				t.Errorf("%d words in %d buckets are placed otherwise", n, buckets)
 			}

@@ -137,8 +137,7 @@ func eachStrip(rows, c, end int, body func(at, column, rows int)) {
 // a or b.
 func AddReLU[T Float](dst, a, b []T) {
 	dst, b = dst[:len(a)], b[:len(a)]
-	if f, ok := float32s(a); ok && len(a) >= lanes {
-		whole := len(a) - len(a)%lanes
+	if f, whole := wholeVectors(a); whole > 0 {
 		addReLUVector(any(dst).([]float32)[:whole], f, any(b).([]float32))
 		dst, a, b = dst[whole:], a[whole:], b[whole:]
 	}

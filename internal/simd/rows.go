@@ -78,9 +78,8 @@ func rowSimilarities[T Float](x []T, clamp T) (sum float64) {
 // InfoNC-t-SNE's derivatives with respect to the squared distances, as
 // InfoNCNegative does, with one share for all.
 func RowInfoNC[T Float](q []T, share, clamp T) {
-	if f, ok := float32s(q); ok && len(q) >= lanes {
-		whole := len(q) - len(q)%lanes
-		rowInfoNCVector(f[:whole], float32(share), float32(clamp))
+	if f, whole := wholeVectors(q); whole > 0 {
+		rowInfoNCVector(f, float32(share), float32(clamp))
 		q = q[whole:]
 	}
 	rowInfoNC(q, share, clamp)
@@ -99,9 +98,8 @@ func rowInfoNC[T Float](q []T, share, clamp T) {
 // RowMax returns the largest element of x, or least if none is above it. It may
 // pass over NaNs.
 func RowMax[T Float](x []T, least T) T {
-	if f, ok := float32s(x); ok && len(x) >= lanes {
-		whole := len(x) - len(x)%lanes
-		least, x = T(rowMaxVector(f[:whole], float32(least))), x[whole:]
+	if f, whole := wholeVectors(x); whole > 0 {
+		least, x = T(rowMaxVector(f, float32(least))), x[whole:]
 	}
 	return rowMax(x, least)
 }

@@ -32,14 +32,6 @@ func Best() Set {
 	return Portable
 }
 
-// Available returns all sets up to the best, for tests to go through.
-func Available() (sets []Set) {
-	for s := Portable; s <= Best(); s++ {
-		sets = append(sets, s)
-	}
-	return sets
-}
-
 // BFloat16 reports whether, with AVX512, the processor multiplies pairs of bfloat16.
 func BFloat16() bool { return Best() == AVX512 && cpu.X86.HasAVX512BF16 }
 
@@ -56,13 +48,4 @@ func PlaceWords[T ~uint64](order, words []T, choice []uint8, next *[256]int) {
 
 func uint64s[T ~uint64](x []T) []uint64 {
 	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
-}
-
-func placeWordsPortable(order, words []uint64, choice []uint8, next []int) {
-	words = words[:len(choice)]
-	for i, c := range choice {
-		at := next[c]
-		next[c] = at + 1
-		order[at] = words[i]
-	}
 }

@@ -22,6 +22,16 @@ func float32s[T Float](s []T) ([]float32, bool) {
 	return f, ok
 }
 
+// wholeVectors returns the elements of s, in whole vectors, for which there is a vector
+// form, and their number.
+func wholeVectors[T Float](s []T) (f []float32, n int) {
+	if f, ok := float32s(s); ok {
+		n = len(f) &^ (lanes - 1)
+		return f[:n], n
+	}
+	return nil, 0
+}
+
 // A Bound is the largest value that 1/x may take for an argument x of a
 // logarithm that is clamped from below. BoundOf makes it.
 type Bound[T Float] struct {
@@ -76,9 +86,8 @@ func ScatterGradient2[T Float](grad, hx, hy, g, dx, dy []T, tails []int32) {
 // argument of the logarithm is below the clamp, the loss is that of the clamp
 // and the derivative zero; so it is in all kernels.
 func NegPositive[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
-	if f, ok := float32s(x); ok && len(x) >= lanes {
-		whole := len(x) - len(x)%lanes
-		loss, dTheta := negPositiveVector(f[:whole], float32(c), float32(bound.limit), float32(bound.log))
+	if f, whole := wholeVectors(x); whole > 0 {
+		loss, dTheta := negPositiveVector(f, float32(c), float32(bound.limit), float32(bound.log))
 		sum, x = Sum{float64(loss), float64(dTheta)}, x[whole:]
 	}
 	sum.Add(negPositive(x, c, bound))
@@ -102,9 +111,8 @@ func NegNegative[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 // UMAPPositive replaces squared distances of positive pairs by the derivative
 // of UMAP's −log q = log(1+x) with respect to them.
 func UMAPPositive[T Float](x []T, bound Bound[T]) (loss float64) {
-	if f, ok := float32s(x); ok && len(x) >= lanes {
-		whole := len(x) - len(x)%lanes
-		loss, x = float64(umapPositiveVector(f[:whole], float32(bound.limit), float32(bound.log))), x[whole:]
+	if f, whole := wholeVectors(x); whole > 0 {
+		loss, x = float64(umapPositiveVector(f, float32(bound.limit), float32(bound.log))), x[whole:]
 	}
 	return loss + umapPositive(x, bound)
 }
@@ -113,9 +121,8 @@ func UMAPPositive[T Float](x []T, bound Bound[T]) (loss float64) {
 // of UMAP's −log(1−q) = log(1+1/x) with respect to them. A pair at distance 0
 // has no gradient.
 func UMAPNegative[T Float](x []T, bound Bound[T]) (loss float64) {
-	if f, ok := float32s(x); ok && len(x) >= lanes {
-		whole := len(x) - len(x)%lanes
-		loss, x = float64(umapNegativeVector(f[:whole], float32(bound.limit), float32(bound.log))), x[whole:]
+	if f, whole := wholeVectors(x); whole > 0 {
+		loss, x = float64(umapNegativeVector(f, float32(bound.limit), float32(bound.log))), x[whole:]
 	}
 	return loss + umapNegative(x, bound)
 }
@@ -123,9 +130,8 @@ func UMAPNegative[T Float](x []T, bound Bound[T]) (loss float64) {
 // Similarities replaces squared distances by the Cauchy similarities
 // q = 1/(1+x), but at least clamp, and adds them to total, a sum per head.
 func Similarities[T Float](x, total []T, clamp T) {
-	if f, ok := float32s(x); ok && len(x) >= lanes {
-		whole := len(x) - len(x)%lanes
-		similaritiesVector(f[:whole], any(total).([]float32), float32(clamp))
+	if f, whole := wholeVectors(x); whole > 0 {
+		similaritiesVector(f, any(total).([]float32), float32(clamp))
 		x, total = x[whole:], total[whole:]
 	}
 	similarities(x, total, clamp)
@@ -134,9 +140,8 @@ func Similarities[T Float](x, total []T, clamp T) {
 // LogTotals returns weight·Σ log total and replaces each total by
 // weight/total, the share that InfoNC's derivatives are multiplied by.
 func LogTotals[T Float](total []T, weight T) (loss float64) {
-	if f, ok := float32s(total); ok && len(total) >= lanes {
-		whole := len(total) - len(total)%lanes
-		loss = float64(weight) * float64(logTotalsVector(f[:whole], float32(weight)))
+	if f, whole := wholeVectors(total); whole > 0 {
+		loss = float64(weight) * float64(logTotalsVector(f, float32(weight)))
 		total = total[whole:]
 	}
 	return loss + logTotals(total, weight)
@@ -147,9 +152,8 @@ func LogTotals[T Float](total []T, weight T) (loss float64) {
 // with respect to the squared distance, and returns the sum of −log q. share
 // is what LogTotals leaves; inTotal is 1 if q is part of the total, else 0.
 func InfoNCPositive[T Float](q, share []T, clamp, inTotal T) (loss float64) {
-	if f, ok := float32s(q); ok && len(q) >= lanes {
-		whole := len(q) - len(q)%lanes
-		loss = float64(infoncPositiveVector(f[:whole], any(share).([]float32), float32(clamp), float32(inTotal)))
+	if f, whole := wholeVectors(q); whole > 0 {
+		loss = float64(infoncPositiveVector(f, any(share).([]float32), float32(clamp), float32(inTotal)))
 		q, share = q[whole:], share[whole:]
 	}
 	return loss + infoncPositive(q, share, clamp, inTotal)
@@ -158,9 +162,8 @@ func InfoNCPositive[T Float](q, share []T, clamp, inTotal T) (loss float64) {
 // InfoNCNegative is InfoNCPositive's counterpart for negative pairs, which
 // enter the loss only through the total.
 func InfoNCNegative[T Float](q, share []T, clamp T) {
-	if f, ok := float32s(q); ok && len(q) >= lanes {
-		whole := len(q) - len(q)%lanes
-		infoncNegativeVector(f[:whole], any(share).([]float32), float32(clamp))
+	if f, whole := wholeVectors(q); whole > 0 {
+		infoncNegativeVector(f, any(share).([]float32), float32(clamp))
 		q, share = q[whole:], share[whole:]
 	}
 	infoncNegative(q, share, clamp)
@@ -168,9 +171,8 @@ func InfoNCNegative[T Float](q, share []T, clamp T) {
 
 // Add adds src to dst, which is at least as long.
 func Add[T Float](dst, src []T) {
-	if f, ok := float32s(src); ok && len(src) >= lanes {
-		whole := len(src) - len(src)%lanes
-		addVector(any(dst).([]float32), f[:whole])
+	if f, whole := wholeVectors(src); whole > 0 {
+		addVector(any(dst).([]float32), f)
 		dst, src = dst[whole:], src[whole:]
 	}
 	add(dst, src)
@@ -178,9 +180,8 @@ func Add[T Float](dst, src []T) {
 
 // Scale multiplies each element of x by f.
 func Scale[T Float](x []T, f T) {
-	if v, ok := float32s(x); ok && len(x) >= lanes {
-		whole := len(x) - len(x)%lanes
-		scaleVector(v[:whole], float32(f))
+	if v, whole := wholeVectors(x); whole > 0 {
+		scaleVector(v, float32(f))
 		x = x[whole:]
 	}
 	scale(x, f)
@@ -190,8 +191,7 @@ func Scale[T Float](x []T, f T) {
 // ReLU from its output y. dst may be y or g.
 func MaskPositive[T Float](dst, y, g []T) {
 	dst, g = dst[:len(y)], g[:len(y)]
-	if f, ok := float32s(y); ok && len(y) >= lanes {
-		whole := len(y) - len(y)%lanes
+	if f, whole := wholeVectors(y); whole > 0 {
 		maskPositiveVector(any(dst).([]float32)[:whole], f, any(g).([]float32))
 		dst, y, g = dst[whole:], y[whole:], g[whole:]
 	}
@@ -233,9 +233,8 @@ func MaxUint32(x []int32) uint32 {
 // InverseSum2 returns Σ 1/(1 + (x−xs[i])² + (y−ys[i])²). In float32 it adds
 // up at most some thousand terms well; callers cut longer runs.
 func InverseSum2[T Float](xs, ys []T, x, y T) (sum float64) {
-	if f, ok := float32s(xs); ok && len(xs) >= lanes {
-		whole := len(xs) - len(xs)%lanes
-		sum = float64(inverseSum2Vector(f[:whole], any(ys).([]float32), float32(x), float32(y)))
+	if f, whole := wholeVectors(xs); whole > 0 {
+		sum = float64(inverseSum2Vector(f, any(ys).([]float32), float32(x), float32(y)))
 		xs, ys = xs[whole:], ys[whole:]
 	}
 	return sum + inverseSum2(xs, ys, x, y)
@@ -254,9 +253,8 @@ func InverseSum2Near[T Float](xs, ys []T, x, y T) (sum float64) {
 
 // AddSquares adds (x−xs[i])² to dst[i]; dst is at least as long as xs.
 func AddSquares[T Float](dst, xs []T, x T) {
-	if f, ok := float32s(xs); ok && len(xs) >= lanes {
-		whole := len(xs) - len(xs)%lanes
-		addSquaresVector(any(dst).([]float32), f[:whole], float32(x))
+	if f, whole := wholeVectors(xs); whole > 0 {
+		addSquaresVector(any(dst).([]float32), f, float32(x))
 		dst, xs = dst[whole:], xs[whole:]
 	}
 	addSquares(dst, xs, x)
@@ -264,9 +262,8 @@ func AddSquares[T Float](dst, xs []T, x T) {
 
 // InverseSum returns Σ 1/(1 + d2[i]), with the precision of InverseSum2.
 func InverseSum[T Float](d2 []T) (sum float64) {
-	if f, ok := float32s(d2); ok && len(d2) >= lanes {
-		whole := len(d2) - len(d2)%lanes
-		sum = float64(inverseSumVector(f[:whole]))
+	if f, whole := wholeVectors(d2); whole > 0 {
+		sum = float64(inverseSumVector(f))
 		d2 = d2[whole:]
 	}
 	return sum + inverseSum(d2)
@@ -280,9 +277,8 @@ func InverseSum[T Float](d2 []T) (sum float64) {
 // the loss's logarithm, 1/(1 + 1/…), is below the clamp, a pair counts with the
 // clamp's.
 func InverseLogSum[T Float](x []T, slope, offset T, bound Bound[T]) (sum float64) {
-	if f, ok := float32s(x); ok && len(x) >= lanes {
-		whole := len(x) - len(x)%lanes
-		sum = float64(inverseLogSumVector(f[:whole], float32(slope), float32(offset), float32(bound.limit), float32(bound.log)))
+	if f, whole := wholeVectors(x); whole > 0 {
+		sum = float64(inverseLogSumVector(f, float32(slope), float32(offset), float32(bound.limit), float32(bound.log)))
 		x = x[whole:]
 	}
 	return sum + inverseLogSum(x, slope, offset, bound)

@@ -11,7 +11,7 @@ import (
 
 // forms runs a test on every form that this processor has.
 func forms(t *testing.T, test func(t *testing.T)) {
-	for _, set := range Available() {
+	for set := Portable; set <= Best(); set++ {
 		t.Run(set.String(), func(t *testing.T) {
 			defer use(set)()
 			test(t)
@@ -438,7 +438,7 @@ func BenchmarkKernels(b *testing.B) {
 	}
 	grad := make([]float32, 4*n)
 	drawn, counts := make([]int32, n), make([]int32, 32)
-	for _, form := range Available() {
+	for form := Portable; form <= Best(); form++ {
 		for _, k := range []struct {
 			name string
 			run  func()

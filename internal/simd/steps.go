@@ -52,9 +52,8 @@ func MomentumStep[T Float](w, g, buf []T, p *Momentum) {
 	if p.Nesterov {
 		ofG, ofBuf = 1, p.Momentum
 	}
-	if f, ok := float32s(w); ok && len(w) >= lanes {
-		whole := len(w) - len(w)%lanes
-		momentumStepVector(f[:whole], any(g).([]float32), any(buf).([]float32), float32(p.Step), float32(p.Clip), float32(p.WeightDecay),
+	if f, whole := wholeVectors(w); whole > 0 {
+		momentumStepVector(f, any(g).([]float32), any(buf).([]float32), float32(p.Step), float32(p.Clip), float32(p.WeightDecay),
 			float32(p.Momentum), float32(1-p.Dampening), float32(ofG), float32(ofBuf))
 		w, g, buf = w[whole:], g[whole:], buf[whole:]
 	}
@@ -82,9 +81,8 @@ type Adam struct {
 // the same bits.
 func AdamStep[T Float](w, g, m, v []T, p *Adam) {
 	g, m, v = g[:len(w)], m[:len(w)], v[:len(w)]
-	if f, ok := float32s(w); ok && len(w) >= lanes {
-		whole := len(w) - len(w)%lanes
-		adamStepVector(f[:whole], any(g).([]float32), any(m).([]float32), any(v).([]float32), float32(p.Step), float32(p.Clip),
+	if f, whole := wholeVectors(w); whole > 0 {
+		adamStepVector(f, any(g).([]float32), any(m).([]float32), any(v).([]float32), float32(p.Step), float32(p.Clip),
 			float32(p.WeightDecay), float32(1-p.Beta1), float32(p.Beta2), float32(1-p.Beta2), float32(p.Scale), float32(p.Epsilon))
 		w, g, m, v = w[whole:], g[whole:], m[whole:], v[whole:]
 	}

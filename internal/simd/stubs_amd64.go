@@ -241,7 +241,7 @@ func pairUpVector(dst []uint32, x []float32)
 // pairRowsVector pairs each number of x with that of y; their number is a multiple of 16.
 func pairRowsVector(dst []uint32, x []float32, y []float32)
 
-// placeWords is placeWordsPortable, which asks for the cache line after the one it writes to.
+// placeWords is PlaceWords. It asks for the cache line after the one it writes to.
 func placeWords(order []uint64, words []uint64, choice []uint8, next []int)
 
 // fetchRows asks for the first lines, at least 1, of 64 bytes of rows that are stride bytes apart.

@@ -91,7 +91,10 @@ func winogradWeightsHalfVector([]uint32, Grid, []float32, Grid, int, Half)      
 func fetchRows(x *byte, stride, lines int, rows []int32) {}
 
 func placeWords(order, words []uint64, choice []uint8, next []int) {
-	placeWordsPortable(order, words, choice, next)
+	for i, c := range choice {
+		order[next[c]] = words[i]
+		next[c]++
+	}
 }
 
 const assembly = false

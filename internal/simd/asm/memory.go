@@ -21,7 +21,7 @@ func forEach(slice, label string, body func(i Register)) {
 
 func placeWords() {
 	TEXT("placeWords", NOSPLIT, "func(order, words []uint64, choice []uint8, next []int)")
-	Doc("placeWords is placeWordsPortable, which asks for the cache line after the one it writes to.")
+	Doc("placeWords is PlaceWords. It asks for the cache line after the one it writes to.")
 	order, words := Load(Param("order").Base(), GP64()), Load(Param("words").Base(), GP64())
 	choice, next := Load(Param("choice").Base(), GP64()), Load(Param("next").Base(), GP64())
 	forEach("choice", "words", func(i Register) {
