@@ -394,7 +394,7 @@ func (b *block) release() {
 // a *MemoryError.
 func (d *Device) Alloc(bytes int) (*Memory, error) {
 	if bytes < 0 {
-		return nil, fmt.Errorf("device: there is no memory of %d bytes", bytes)
+		return nil, fmt.Errorf("device: memory: got %d bytes, want 0 or more", bytes)
 	}
 	b := &block{device: d, bytes: bytes}
 	size := classOf(bytes)
@@ -704,9 +704,9 @@ func (p *pool) empty(free func(Pointer) error) error {
 	for class, list := range p.free {
 		for _, at := range list {
 			failed = errors.Join(failed, free(at))
-			p.allocated -= class
 		}
-		delete(p.free, class)
+		p.allocated -= class * int64(len(list))
 	}
+	clear(p.free)
 	return failed
 }

@@ -373,7 +373,7 @@ func TestDeviceHasAllKernels(t *testing.T) {
 			t.Errorf("kernel %s has no parameters", name)
 		}
 		// This error comes after the kernel was found.
-		want := fmt.Sprintf("cuda:0: kernel %s: it has %d parameters, not 0", name, params)
+		want := fmt.Sprintf("cuda:0: kernel %s: got 0 arguments, want %d", name, params)
 		if err := d.Launch(name, device.Launch{Grid: 1, Block: 32}); err == nil || err.Error() != want {
 			t.Errorf("the error is %v, want %s", err, want)
 		}

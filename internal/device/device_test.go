@@ -302,7 +302,7 @@ func TestOpen(t *testing.T) {
 		{"auto", two, "cuda:0", "computing on cuda:0, " + about},
 		{"cuda", two, "cuda:0", "computing on cuda:0, " + about + ", as asked for"},
 		{"cuda:1", two, "cuda:1", "computing on cuda:1, " + about + ", as asked for"},
-		{"cuda:2", two, "", "device cuda:2 cannot be used: there are 2 GPUs, numbered from 0"},
+		{"cuda:2", two, "", "device cuda:2 cannot be used: GPU: got number 2, want 0 to 1"},
 		{"cuda", none, "", "device cuda cannot be used: " + without},
 		{"cuda", blind, "", "device cuda cannot be used: there is no NVIDIA driver (libcuda.so.1 was not found)"},
 		{"cuda:0", empty, "", "device cuda:0 cannot be used: the driver sees no GPU"},
@@ -333,7 +333,7 @@ func TestNames(t *testing.T) {
 	}
 	for _, name := range []string{"", "gpu", "CPU", "cpu:0", "auto:1", "cuda:", "cuda:-1", "cuda:x", "cuda:0:1", "cuda 0"} {
 		err := CheckName(name)
-		if want := fmt.Sprintf("there is no device named %q; take auto, cpu, cuda or cuda:1", name); err == nil || err.Error() != want {
+		if want := fmt.Sprintf("device: got %q, want auto, cpu, cuda or cuda:n", name); err == nil || err.Error() != want {
 			t.Errorf("%q: the error is %v, want %s", name, err, want)
 		}
 		if _, opened := Open(name); fmt.Sprint(opened) != fmt.Sprint(err) {

@@ -58,7 +58,7 @@ func (e *Engine) Free(mem tensor.Memory, _ int64) error {
 	delete(e.kept, mem.Uintptr())
 	e.mu.Unlock()
 	if m == nil {
-		return fmt.Errorf("device: the memory at %#x is not this engine's, or is free", mem.Uintptr())
+		return fmt.Errorf("device: freeing memory: got address %#x, want memory of this engine that is in use", mem.Uintptr())
 	}
 	m.Free()
 	return nil
@@ -73,7 +73,7 @@ func (e *Engine) Memset(mem tensor.Memory, value any) error {
 	case int32:
 		word = uint32(v)
 	default:
-		return fmt.Errorf("device: no memory can be set to a %T; float32 and int32 are known", value)
+		return fmt.Errorf("device: setting memory: got a %T, want float32 or int32", value)
 	}
 	return e.device.Fill(Pointer(mem.Uintptr()), word, int(mem.MemSize()/4))
 }

@@ -3,6 +3,7 @@ package device
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,22 +49,18 @@ func CheckName(name string) error {
 // parseName takes the name of an accelerator apart.
 func parseName(name string) (vendor string, number int, err error) {
 	vendor, digits, numbered := strings.Cut(name, ":")
-	known := false
-	for _, v := range vendors {
-		known = known || v == vendor
-	}
 	if numbered {
 		number, err = strconv.Atoi(digits)
 	}
-	if !known || err != nil || number < 0 {
-		return "", 0, fmt.Errorf("there is no device named %q; take auto, cpu, cuda or cuda:1", name)
+	if !slices.Contains(vendors, vendor) || err != nil || number < 0 {
+		return "", 0, fmt.Errorf("device: got %q, want auto, cpu, cuda or cuda:n", name)
 	}
 	return vendor, number, nil
 }
 
 // Open opens a device by name: cpu; cuda for NVIDIA's first GPU and cuda:n for number
-// n, from 0; auto for the first GPU if it can be used, else the CPU. Why then says
-// which it is and why. If the device is not available, the error wraps ErrUnavailable
+// n, from 0; auto for the first GPU if it can be used, else the CPU. Device.Reason then
+// says which it is and why. If the device is not available, the error wraps ErrUnavailable
 // and says what is missing.
 func Open(name string) (*Device, error) {
 	switch name {
@@ -105,10 +102,14 @@ func reason(err error) string {
 }
 
 func open(vendor string, number int) (*Device, error) {
-	driver := driverOf(vendor)
-	if driver == nil {
+	drivers.Lock()
+	all := drivers.all
+	drivers.Unlock()
+	k := slices.IndexFunc(all, func(d Driver) bool { return d.Name() == vendor })
+	if k < 0 {
 		return nil, unavailable("this program was built without CUDA (build it with the tag cu, as docs/gpu.md says)")
 	}
+	driver := all[k]
 	count, err := driver.Count()
 	switch {
 	case err != nil:
@@ -116,24 +117,13 @@ func open(vendor string, number int) (*Device, error) {
 	case count == 0:
 		return nil, unavailable("the driver sees no GPU")
 	case number >= count:
-		return nil, unavailable(fmt.Sprintf("there are %d GPUs, numbered from 0", count))
+		return nil, unavailable(fmt.Sprintf("GPU: got number %d, want 0 to %d", number, count-1))
 	}
 	b, err := driver.Open(number)
 	if err != nil {
 		return nil, unavailable(err.Error())
 	}
 	return New(fmt.Sprintf("%s:%d", vendor, number), b), nil
-}
-
-func driverOf(vendor string) Driver {
-	drivers.Lock()
-	defer drivers.Unlock()
-	for _, d := range drivers.all {
-		if d.Name() == vendor {
-			return d
-		}
-	}
-	return nil
 }
 
 // String describes an accelerator for a log.

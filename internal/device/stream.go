@@ -73,7 +73,7 @@ func (s *Stream) submit(f func() error) error {
 // of their types.
 func (s *Stream) Launch(kernel string, l Launch, args ...Arg) error {
 	if l.Grid < 1 || l.Block < 1 || l.Block > 1024 || len(args) > MaxArgs {
-		return fmt.Errorf("device: kernel %s cannot run with %d blocks of %d threads and %d arguments", kernel, l.Grid, l.Block, len(args))
+		return fmt.Errorf("device: kernel %s: got %d blocks of %d threads and %d arguments, want 1 block or more of 1 to 1024 threads and at most %d arguments", kernel, l.Grid, l.Block, len(args), MaxArgs)
 	}
 	d := s.device
 	return s.submit(func() error {

@@ -91,8 +91,7 @@ func (a *Array) View(of *Array, first int, shape ...int) error {
 		n *= d
 	}
 	if a.dtype != of.dtype || len(shape) > MaxDims || first < 0 || n < 0 || first+n > of.Cap() {
-		return fmt.Errorf("op: elements %d to %d of an array for %d of %v are no array of %v of shape %v",
-			first, first+n, of.Cap(), of.dtype, a.dtype, slices.Clone(shape))
+		return fmt.Errorf("op: view of %v of shape %v: got elements %d to %d of %d of %v", a.dtype, slices.Clone(shape), first, first+n, of.Cap(), of.dtype)
 	}
 	a.f32, a.f64, a.i32 = part(of.f32, first, n), part(of.f64, first, n), part(of.i32, first, n)
 	a.Free()
@@ -161,7 +160,7 @@ func (a *Array) Zero() error {
 	if a.on.device != nil {
 		bytes := a.Len() * a.bytesEach()
 		if a.on.memory == nil && (bytes%4 != 0 || a.on.at%4 != 0) {
-			return errkind.Errorf(ErrInput, "op: %d elements of bfloat16 that share a word of 32 bits with others cannot be cleared; clear all of them", a.Len())
+			return errkind.Errorf(ErrInput, "op: clearing bfloat16: got %d elements that share a word of 32 bits with others, want all of them", a.Len())
 		}
 		return a.on.device.Zero(a.on.at, (bytes+3)&^3) // in whole words: see grow
 	}
@@ -209,7 +208,7 @@ func doOnDevice(k Kernel, shape []int, in []*Array) (gorgonia.Value, error) {
 	e := in[0].on.toEngine()
 	for i, a := range in {
 		if a.on.device != e.Device() {
-			return nil, fmt.Errorf("op: %v: input %d is on %s, and input 0 on %s", k, i, a.Device().Name(), e.Device().Name())
+			return nil, fmt.Errorf("op: %v: input %d: got it on %s, want it on %s, where input 0 is", k, i, a.Device().Name(), e.Device().Name())
 		}
 	}
 	dtypes := make([]tensor.Dtype, len(in))

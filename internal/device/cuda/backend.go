@@ -8,7 +8,6 @@ package cuda
 import "C"
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -289,14 +288,20 @@ func (b *backend) MemInfo() (free, total int64, err error) {
 func (b *backend) Upload(on device.StreamID, dst device.Pointer, src unsafe.Pointer, bytes int) error {
 	defer b.enter()()
 	return b.with(on, func(s cu.Stream) error {
-		return cmp.Or(cu.MemcpyHtoDAsync(cu.DevicePtr(dst), src, int64(bytes), s), s.Synchronize())
+		if err := cu.MemcpyHtoDAsync(cu.DevicePtr(dst), src, int64(bytes), s); err != nil {
+			return err
+		}
+		return s.Synchronize()
 	})
 }
 
 func (b *backend) Download(on device.StreamID, dst unsafe.Pointer, src device.Pointer, bytes int) error {
 	defer b.enter()()
 	return b.with(on, func(s cu.Stream) error {
-		return cmp.Or(cu.MemcpyDtoHAsync(dst, cu.DevicePtr(src), int64(bytes), s), s.Synchronize())
+		if err := cu.MemcpyDtoHAsync(dst, cu.DevicePtr(src), int64(bytes), s); err != nil {
+			return err
+		}
+		return s.Synchronize()
 	})
 }
 
@@ -378,7 +383,7 @@ func (b *backend) Launch(on device.StreamID, kernel string, l device.Launch, arg
 		return err
 	}
 	if count != f.params {
-		return fmt.Errorf("it has %d parameters, not %d", f.params, count)
+		return fmt.Errorf("got %d arguments, want %d", count, f.params)
 	}
 	// The 48 KiB that a kernel has without asking are of static and dynamic shared
 	// memory together.
