@@ -60,7 +60,7 @@ func Read(r io.Reader, size int64) (*File, error) {
 		return nil, invalid("header: got %d bytes, want at most %d; the file is probably of another format", length, maxHeader)
 	}
 	if int64(length) > size-8 {
-		return nil, invalid("header: want %d bytes, got %d; the file is truncated or of another format", length, size-8)
+		return nil, invalid("header: got %d bytes, want %d; the file is truncated or of another format", size-8, length)
 	}
 	text := make([]byte, length)
 	if _, err := io.ReadFull(r, text); err != nil {
@@ -82,7 +82,7 @@ func Read(r io.Reader, size int64) (*File, error) {
 		case t.end < t.begin:
 			return nil, invalid("tensor %s: got its end at byte %d, before its start at byte %d", quote(name), t.end, t.begin)
 		case t.begin > end:
-			return nil, invalid("got unused bytes %d to %d before tensor %s", end, t.begin, quote(name))
+			return nil, invalid("tensor %s: got unused bytes %d to %d before it", quote(name), end, t.begin)
 		case t.begin < end:
 			return nil, invalid("tensor %s: got its start at byte %d, inside another tensor", quote(name), t.begin)
 		}
@@ -91,11 +91,12 @@ func Read(r io.Reader, size int64) (*File, error) {
 		}
 		end = t.end
 	}
-	switch data := size - 8 - int64(length); {
-	case end > data:
-		return nil, invalid("tensors: want %d bytes, got %d; the file is truncated", end, data)
-	case end < data:
-		return nil, invalid("tensors: want %d bytes, got %d", end, data)
+	if data := size - 8 - int64(length); end != data {
+		advice := ""
+		if end > data {
+			advice = "; the file is truncated"
+		}
+		return nil, invalid("tensors: got %d bytes, want %d%s", data, end, advice)
 	}
 
 	f := &File{Metadata: h.metadata, Tensors: make(map[string]Tensor, len(names))}

@@ -92,21 +92,16 @@ func (t Tensor) Float64s() ([]float64, error) { return values[float64](t) }
 // ErrDType if it is of another type.
 func (t Tensor) Float32s() ([]float32, error) { return values[float32](t) }
 
-// Int64s returns a copy of the elements of an I64 tensor. The error wraps
-// ErrDType if it is of another type.
-func (t Tensor) Int64s() ([]int64, error) { return values[int64](t) }
-
 // Int32s returns a copy of the elements of an I32 tensor. The error wraps
 // ErrDType if it is of another type.
 func (t Tensor) Int32s() ([]int32, error) { return values[int32](t) }
 
 func values[T element](t Tensor) ([]T, error) {
-	want := dtypeOf[T]()
-	if t.DType != want {
-		return nil, wrongType(t, want)
+	out := make([]T, len(t.Data)/(dtypeOf[T]().Bits()/8))
+	if err := Copy(out, t); err != nil {
+		return nil, err
 	}
-	out := make([]T, len(t.Data)/(want.Bits()/8))
-	return out, Copy(out, t)
+	return out, nil
 }
 
 // Copy writes the elements of a tensor to dst, in row-major order and without
@@ -116,17 +111,13 @@ func values[T element](t Tensor) ([]T, error) {
 func Copy[T element](dst []T, t Tensor) error {
 	want := dtypeOf[T]()
 	if t.DType != want {
-		return wrongType(t, want)
+		return fmt.Errorf("%w: got %s, want %q", ErrDType, quote(string(t.DType)), want)
 	}
 	if width := want.Bits() / 8; len(t.Data) != width*len(dst) {
 		return fmt.Errorf("%w: got %d, want %d", ErrLength, len(t.Data)/width, len(dst))
 	}
 	_, err := binary.Decode(t.Data, binary.LittleEndian, dst)
 	return err
-}
-
-func wrongType(t Tensor, want DType) error {
-	return fmt.Errorf("%w: got %s, want %q", ErrDType, quote(string(t.DType)), want)
 }
 
 // element is a type that a tensor can be made of, and read as.
@@ -162,9 +153,9 @@ func check(dtype DType, shape []int, size int64) error {
 		return fmt.Errorf("got %d dimensions, want at most %d", len(shape), maxRank)
 	}
 	n := uint64(1)
-	for i, d := range shape {
+	for _, d := range shape {
 		if d < 0 {
-			return fmt.Errorf("dimension %d of the shape %v: want 0 or more", i+1, shape)
+			return fmt.Errorf("shape: got %v, want no negative dimension", shape)
 		}
 		hi, lo := bits.Mul64(n, uint64(d))
 		if hi != 0 || lo > math.MaxInt64/64 {
@@ -180,7 +171,7 @@ func check(dtype DType, shape []int, size int64) error {
 		return fmt.Errorf("shape: got %v of %s, want whole bytes", shape, dtype)
 	}
 	if n*width/8 != uint64(size) {
-		return fmt.Errorf("shape %v of %s: want %d bytes, got %d", shape, dtype, n*width/8, size)
+		return fmt.Errorf("shape %v of %s: got %d bytes, want %d", shape, dtype, size, n*width/8)
 	}
 	return nil
 }

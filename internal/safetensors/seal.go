@@ -66,7 +66,7 @@ func (f *File) sealKeys() (n int) {
 func (f *File) Unseal(kind string, version int) error {
 	switch f.sealKeys() {
 	case 0:
-		return fmt.Errorf("%w: want a file of kind %q written by cne", ErrKind, kind)
+		return fmt.Errorf("%w: got no seal, want kind %q, written by cne", ErrKind, kind)
 	case 3:
 	default:
 		return ErrChecksum
@@ -81,10 +81,12 @@ func (f *File) Unseal(kind string, version int) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: got %s, want a number", ErrVersion, quote(f.Metadata[versionKey]))
-	case got > version:
-		return fmt.Errorf("%w: got %d, want %d; a newer version of cne wrote the file", ErrVersion, got, version)
-	case got < version:
-		return fmt.Errorf("%w: got %d, want %d; an older version of cne wrote the file", ErrVersion, got, version)
+	case got != version:
+		age := "an older"
+		if got > version {
+			age = "a newer"
+		}
+		return fmt.Errorf("%w: got %d, want %d; %s version of cne wrote the file", ErrVersion, got, version, age)
 	}
 	return nil
 }

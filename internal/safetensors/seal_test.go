@@ -155,7 +155,7 @@ func TestUnsealRefuses(t *testing.T) {
 		"another kind and version": {seal("checkpoint", 9), safetensors.ErrKind, `got "checkpoint", want "model"`},
 		"newer":                    {seal("model", 4), safetensors.ErrVersion, "got 4, want 3; a newer version of cne wrote the file"},
 		"older":                    {seal("model", 2), safetensors.ErrVersion, "got 2, want 3; an older version of cne wrote the file"},
-		"no seal":                  {example(), safetensors.ErrKind, `want a file of kind "model" written by cne`},
+		"no seal":                  {example(), safetensors.ErrKind, `got no seal, want kind "model", written by cne`},
 	} {
 		fails(t, name, tc.f.Unseal("model", 3), tc.is, tc.want)
 	}

@@ -51,7 +51,7 @@ func (f *File) header(names []string) ([]byte, error) {
 	put := func(before string, v any) {
 		b.WriteString(before)
 		if s, ok := v.(string); ok && !utf8.ValidString(s) {
-			failure = fmt.Errorf("%s: want UTF-8", quote(s))
+			failure = fmt.Errorf("text: got %s, want UTF-8", quote(s))
 		}
 		failure = cmp.Or(failure, enc.Encode(v))
 		b.Truncate(b.Len() - 1) // the encoder's newline
