@@ -239,15 +239,20 @@ type sparseRow struct {
 	val []float32
 }
 
+// number returns which row of the matrix is row i of the product.
+func (p *sparseProduct) number(i int) int {
+	if p.index != nil {
+		return int(p.index[i])
+	}
+	return i
+}
+
 // row returns row i of the product, or an empty one beyond the last.
 func (p *sparseProduct) row(i int) sparseRow {
 	if i >= p.m {
 		return sparseRow{}
 	}
-	r := i
-	if p.index != nil {
-		r = int(p.index[i])
-	}
+	r := p.number(i)
 	return sparseRow{p.col[p.start[r]:p.start[r+1]], p.val[p.start[r]:p.start[r+1]]}
 }
 
@@ -291,11 +296,7 @@ func (p *sparseProduct) part(i, part int) sparseRow {
 	if p.parts == 1 || i >= p.m {
 		return row
 	}
-	r := i
-	if p.index != nil {
-		r = int(p.index[i])
-	}
-	marks := p.marks[(columnParts-1)*r:][:columnParts-1]
+	marks := p.marks[(columnParts-1)*p.number(i):][:columnParts-1]
 	from, to := 0, len(row.col)
 	if part > 0 {
 		from = int(marks[part-1])

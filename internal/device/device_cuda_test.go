@@ -327,7 +327,7 @@ func TestDeviceRefusesLaunches(t *testing.T) {
 	}{
 		{"sum", device.Launch{Grid: 1, Block: 257}, 4, "cuda:0: kernel sum: CUDA's error "}, // more than its PTX allows
 		{"no_such_kernel", one, 1, "cuda:0: kernel no_such_kernel: there is no such kernel"},
-		{"sum", one, 3, "cuda:0: kernel sum: it has 4 parameters, not 3"},
+		{"sum", one, 3, "cuda:0: kernel sum: got 3 arguments, want 4"},
 		{"test_dynamic", device.Launch{Grid: 1, Block: 32, Shared: 1 << 20}, 3, "cuda:0: kernel test_dynamic: it cannot have 1048576 bytes of shared memory"},
 	} {
 		if err := d.Launch(c.kernel, c.l, make([]device.Arg, c.args)...); err == nil || !strings.HasPrefix(err.Error(), c.says) {

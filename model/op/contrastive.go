@@ -227,10 +227,6 @@ type contrastiveGradTheta struct {
 	of *contrastive
 }
 
-func (o *contrastiveGradTheta) InferShape(...gorgonia.DimSizer) (tensor.Shape, error) {
-	return tensor.ScalarShape(), nil
-}
-
 func (o *contrastiveGradTheta) ResultShape(dst []int, in []*Array) ([]int, error) { return dst, nil }
 
 func (o *contrastiveGradTheta) Run(dst *Array, in []*Array) error {

@@ -206,14 +206,12 @@ func doOnDevice(k Kernel, shape []int, in []*Array) (gorgonia.Value, error) {
 		return nil, fmt.Errorf("op: %v does not run on %s", k, in[0].on.device.Name())
 	}
 	e := in[0].on.toEngine()
-	for i, a := range in {
-		if a.on.device != e.Device() {
-			return nil, fmt.Errorf("op: %v: input %d: got it on %s, want it on %s, where input 0 is", k, i, a.Device().Name(), e.Device().Name())
-		}
-	}
 	dtypes := make([]tensor.Dtype, len(in))
 	for i, a := range in {
 		dtypes[i] = a.dtype
+		if a.on.device != e.Device() {
+			return nil, fmt.Errorf("op: %v: input %d: got it on %s, want it on %s, where input 0 is", k, i, a.Device().Name(), e.Device().Name())
+		}
 	}
 	dtype := in[0].dtype
 	if s, ok := k.(Storer); ok {

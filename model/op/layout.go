@@ -13,7 +13,7 @@ import (
 // ChannelsLast returns images x [N, C, H, W], the layout of files and of
 // PyTorch, as [N, H, W, C], which the operations on images take.
 func ChannelsLast(x *gorgonia.Node) (*gorgonia.Node, error) {
-	return apply(newRelayout("channels_last", false), x)
+	return apply(newRelayout(false), x)
 }
 
 // relayout is ChannelsLast, or its inverse and gradient.
@@ -24,7 +24,11 @@ type relayout struct {
 	dst, x *Array
 }
 
-func newRelayout(name string, back bool) *relayout {
+func newRelayout(back bool) *relayout {
+	name := "channels_last"
+	if back {
+		name = "channels_first"
+	}
 	o := &relayout{base: base{name: name, arity: 1, typ: hm.NewFnType(images, images)}, back: back}
 	o.loop.Body = o.images
 	return o
@@ -94,10 +98,6 @@ func transposeTo[T Float](dst, x []T, rows int) {
 func (o *relayout) DiffWRT(int) []bool { return []bool{true} }
 
 func (o *relayout) SymDiff(_ gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes, error) {
-	name := "channels_first"
-	if o.back {
-		name = "channels_last"
-	}
-	n, err := apply(newRelayout(name, !o.back), grad)
+	n, err := apply(newRelayout(!o.back), grad)
 	return gorgonia.Nodes{n}, err
 }

@@ -92,7 +92,8 @@ func Compile(d *op.Device, outputs ...*gorgonia.Node) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	uses := usesOf(order, outputs, storedHalves(d, order))
+	stored := storedTypes(d, order)
+	uses := usesOf(order, outputs, stored)
 	p := &Program{device: d, outputs: outputs, arrays: make(map[*gorgonia.Node]*op.Array, len(order))}
 	spare := freeBuffers{device: d, sizes: map[*op.Array]int{}}
 	for i, n := range order {
@@ -112,12 +113,12 @@ func Compile(d *op.Device, outputs ...*gorgonia.Node) (*Program, error) {
 		operands := operandsOf(n)
 		for _, c := range operands {
 			if uses[c].again == i {
-				if err := p.compute(c, &spare); err != nil {
+				if err := p.compute(c, stored[c], &spare); err != nil {
 					return nil, err
 				}
 			}
 		}
-		if err := p.compute(n, &spare); err != nil {
+		if err := p.compute(n, stored[n], &spare); err != nil {
 			return nil, err
 		}
 		for _, c := range operands {
@@ -133,9 +134,9 @@ func Compile(d *op.Device, outputs ...*gorgonia.Node) (*Program, error) {
 	return p, nil
 }
 
-// compute adds the step of a node, with an array for its result. A node that has one
-// already is computed again.
-func (p *Program) compute(n *gorgonia.Node, spare *freeBuffers) (err error) {
+// compute adds the step of a node, with an array of a type for its result. A node that has
+// one already is computed again.
+func (p *Program) compute(n *gorgonia.Node, dtype tensor.Dtype, spare *freeBuffers) (err error) {
 	s := step{op: n.Op(), kernel: op.KernelOf(n), device: p.device}
 	if !p.device.OnHost() {
 		var ok bool
@@ -146,12 +147,9 @@ func (p *Program) compute(n *gorgonia.Node, spare *freeBuffers) (err error) {
 	if p.arrays[n] != nil {
 		s.again = s.kernel.(op.Recomputer)
 	}
-	var stored []tensor.Dtype
 	for _, c := range childrenOf(n) {
 		s.in = append(s.in, p.arrays[c])
-		stored = append(stored, p.arrays[c].Dtype())
 	}
-	dtype := op.ResultDtype(p.device, s.kernel, n, stored)
 	if slices.Contains(p.outputs, n) {
 		// An output keeps its array. That must not be one of a batch of images, which
 		// was as small as some gradient of weights when the graph was made.
@@ -178,9 +176,9 @@ type use struct{ last, before, again int }
 // pass, except for the last layers, whose results are small.
 const minDropGap = 8
 
-// storedHalves returns the nodes, in order, whose results a device stores in bfloat16.
-func storedHalves(d *op.Device, order gorgonia.Nodes) map[*gorgonia.Node]bool {
-	stored, halves := map[*gorgonia.Node]tensor.Dtype{}, map[*gorgonia.Node]bool{}
+// storedTypes returns the types in which a device stores nodes, which are in order.
+func storedTypes(d *op.Device, order gorgonia.Nodes) map[*gorgonia.Node]tensor.Dtype {
+	stored := map[*gorgonia.Node]tensor.Dtype{}
 	for _, n := range order {
 		stored[n] = n.Dtype()
 		if computed(n) && !d.OnHost() {
@@ -190,15 +188,14 @@ func storedHalves(d *op.Device, order gorgonia.Nodes) map[*gorgonia.Node]bool {
 			}
 			stored[n] = op.ResultDtype(d, op.KernelOf(n), n, in)
 		}
-		halves[n] = stored[n] == op.DtypeBFloat16
 	}
-	return halves
+	return stored
 }
 
-// usesOf finds the uses of nodes in order. Outputs are read after all steps. What is kept
-// is not dropped: of results in bfloat16 the memory is half as much, and what computes
-// them again would wait only for memory.
-func usesOf(order, outputs gorgonia.Nodes, kept map[*gorgonia.Node]bool) map[*gorgonia.Node]use {
+// usesOf finds the uses of nodes in order. Outputs are read after all steps. Results in
+// bfloat16 are not dropped: they take half the memory, and computing them again would only
+// wait for memory.
+func usesOf(order, outputs gorgonia.Nodes, stored map[*gorgonia.Node]tensor.Dtype) map[*gorgonia.Node]use {
 	steps := make(map[*gorgonia.Node][]int, len(order))
 	for i, n := range order {
 		for _, c := range operandsOf(n) {
@@ -214,7 +211,7 @@ func usesOf(order, outputs gorgonia.Nodes, kept map[*gorgonia.Node]bool) map[*go
 	}
 	// In order: whether a node is dropped depends on which of its operands are.
 	for _, n := range order {
-		if _, ok := n.Op().(op.Recomputer); !ok || kept[n] || slices.Contains(outputs, n) {
+		if _, ok := n.Op().(op.Recomputer); !ok || stored[n] == op.DtypeBFloat16 || slices.Contains(outputs, n) {
 			continue
 		}
 		at, longest := steps[n], minDropGap
@@ -388,12 +385,8 @@ func (p *Program) Run() error {
 // NonFiniteError at the first that holds a NaN or an infinity.
 func (p *Program) RunChecked() error {
 	for _, in := range p.inputs {
-		row, err := nonFinite(in.array)
-		if err != nil {
+		if err := checkFinite(in.array, NonFiniteError{Input: in.node.Name()}); err != nil {
 			return err
-		}
-		if row >= 0 {
-			return &NonFiniteError{Input: in.node.Name(), Row: row}
 		}
 	}
 	for i := range p.steps {
@@ -401,12 +394,8 @@ func (p *Program) RunChecked() error {
 		if err := s.run(); err != nil {
 			return err
 		}
-		row, err := nonFinite(s.out)
-		if err != nil {
+		if err := checkFinite(s.out, NonFiniteError{Op: s.op.String()}); err != nil {
 			return err
-		}
-		if row >= 0 {
-			return &NonFiniteError{Op: s.op.String(), Row: row}
 		}
 	}
 	return nil
@@ -426,10 +415,12 @@ func (s *step) run() error {
 	if err := s.out.Resize(shape); err != nil {
 		return err
 	}
-	if s.launcher != nil {
-		return s.launch()
-	}
-	if s.again != nil {
+	switch {
+	case s.launcher != nil && s.again != nil:
+		return s.again.RecomputeOnDevice(s.device, s.out, s.in)
+	case s.launcher != nil:
+		return s.launcher.Launch(s.device, s.out, s.in)
+	case s.again != nil:
 		return s.again.Recompute(s.out, s.in)
 	}
 	return s.kernel.Run(s.out, s.in)
@@ -449,14 +440,6 @@ func (s *step) reserve(shape []int) error {
 	return nil
 }
 
-// launch runs the kernel on an accelerator.
-func (s *step) launch() error {
-	if s.again != nil {
-		return s.again.RecomputeOnDevice(s.device, s.out, s.in)
-	}
-	return s.launcher.Launch(s.device, s.out, s.in)
-}
-
 // runGorgonia runs an operation that is no kernel on Gorgonia's values.
 func (s *step) runGorgonia() error {
 	values := make([]gorgonia.Value, len(s.in))
@@ -470,8 +453,9 @@ func (s *step) runGorgonia() error {
 	return s.out.CopyValue(v)
 }
 
-// nonFinite returns the first row of a that holds a NaN or an infinity, or −1.
-func nonFinite(a *op.Array) (int, error) {
+// checkFinite returns e, with the first row of a that holds a NaN or an infinity, if there
+// is one.
+func checkFinite(a *op.Array, e NonFiniteError) error {
 	if !a.Device().OnHost() {
 		dtype := a.Dtype()
 		if dtype == op.DtypeBFloat16 {
@@ -479,18 +463,19 @@ func nonFinite(a *op.Array) (int, error) {
 		}
 		here, err := op.NewArray(nil, dtype)
 		if err != nil {
-			return 0, err
+			return err
 		}
 		if err := op.Copy(here, a); err != nil {
-			return 0, err
+			return err
 		}
 		a = here
 	}
 	at := max(simd.FirstNotFinite(op.Data[float32](a)), simd.FirstNotFinite(op.Data[float64](a))) // one of them is empty
 	if at < 0 {
-		return -1, nil
+		return nil
 	}
-	return at / max(1, a.Cols()), nil
+	e.Row = at / max(1, a.Cols())
+	return &e
 }
 
 // RunAll runs the program on the values that are bound to the input nodes and

@@ -19,6 +19,7 @@ import (
 	"gorgonia.org/cu"
 
 	"cne/internal/device"
+	"cne/internal/text"
 )
 
 // blasHasNoMemory is CUBLAS_STATUS_ALLOC_FAILED.
@@ -90,7 +91,7 @@ func (b *backend) createBLAS(driver int) error {
 	case explicit != "":
 		return fmt.Errorf("CNE_LIBCUBLAS names a cuBLAS that cannot be used (%v); set it to the libcublas.so of CUDA %d or older, or to nothing", failed, blasOf(driver))
 	case len(failed.found()) == 0:
-		return fmt.Errorf("cuBLAS was not found (%s); install that of CUDA %d, and add its folder to LD_LIBRARY_PATH or name the file in CNE_LIBCUBLAS", orNames(names), blasOf(driver))
+		return fmt.Errorf("cuBLAS was not found (%s); install that of CUDA %d, and add its folder to LD_LIBRARY_PATH or name the file in CNE_LIBCUBLAS", text.Enumerate(names), blasOf(driver))
 	}
 	return fmt.Errorf("no cuBLAS starts (%v); install that of CUDA %d, which the driver is made for, or name another in CNE_LIBCUBLAS", failed, blasOf(driver))
 }

@@ -15,6 +15,7 @@ import (
 	"unsafe"
 
 	"cne/internal/device"
+	"cne/internal/text"
 )
 
 // workspaceLimit is how much memory cuDNN may use for one convolution, in bytes.
@@ -96,7 +97,7 @@ func (b *backend) openDNN() error {
 	case explicit != "":
 		n.failed = unusable(fmt.Sprintf("CNE_LIBCUDNN names a cuDNN that cannot be used (%v); set it to the libcudnn.so of cuDNN 8 or 9, or to none to do without", failed))
 	case len(failed.found()) == 0:
-		b.note(fmt.Sprintf("cuDNN was not found (%s); %s", orNames(names), instead))
+		b.note(fmt.Sprintf("cuDNN was not found (%s); %s", text.Enumerate(names), instead))
 	default:
 		b.note(fmt.Sprintf("cuDNN does not start (%v); %s", failed.found(), instead))
 	}

@@ -73,9 +73,3 @@ func (a attempts) String() string {
 	}
 	return strings.Join(all, "; ")
 }
-
-// orNames joins names: a, b or c.
-func orNames(names []string) string {
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " or " + names[last]
-}
