@@ -9,8 +9,8 @@ import (
 // convolution: none is installed, or none supports it.
 var ErrNoConvolution = errors.New("device: no library computes the convolution")
 
-// A ConvolutionPart is one of the three arrays of a convolution. From two of them, or
-// their gradients, follows that of the third.
+// A ConvolutionPart is one of the three arrays of a convolution. Two of them, or their
+// gradients, determine the third or its gradient.
 type ConvolutionPart int
 
 // The parts of a convolution.
@@ -40,8 +40,8 @@ type Convolution struct {
 }
 
 // Convolve computes a part of a convolution, always in the same way for the same
-// convolution. Device.TF32 applies as to products, of float32 only. The error is ErrNoConvolution where
-// no library supports it.
+// convolution. Device.TF32 applies as to products of float32. The error is
+// ErrNoConvolution where no library supports it.
 func (d *Device) Convolve(c Convolution) error {
 	if d.OnHost() {
 		return ErrHost

@@ -72,9 +72,9 @@ type Launch struct {
 }
 
 // A Product is the matrix product C = Alpha·op(A)·op(B) + Beta·C of row-major
-// matrices, of float32 unless it says otherwise, where op(A) is [M, K], op(B) [K, N] and C [M, N], and op transposes where
-// TransA or TransB says so. LDA, LDB and LDC are the leading dimensions: from one row
-// in memory to the next.
+// matrices, of float32 unless BFloat16 is set. op(A) is [M, K], op(B) [K, N] and C [M, N];
+// op transposes where TransA or TransB says so. LDA, LDB and LDC are the leading
+// dimensions: the distances between rows in memory.
 type Product struct {
 	TransA, TransB bool
 	M, N, K        int
@@ -90,14 +90,14 @@ type Product struct {
 	Exact bool
 	// BFloat16 says that the elements of A and B are bfloat16, the upper halves of float32
 	// numbers. Their products are exact, and sums are float32. RoundC, which needs it, says
-	// that those of C are bfloat16, too: sums are rounded when they are complete.
+	// that the elements of C are bfloat16, too: sums are rounded when they are complete.
 	BFloat16, RoundC bool
 }
 
 // A Backend is one accelerator, as its driver offers it. Device calls it from one
-// goroutine at a time. Operations are asynchronous, and those of a stream are done in
-// order; what does not say on which stream it is done goes to the main one. Errors wrap
-// ErrLost or are *MemoryError where that applies.
+// goroutine at a time. Operations are asynchronous, and a stream does its operations in
+// order; methods without a stream use the main one. Errors wrap ErrLost or are *MemoryError
+// where that applies.
 type Backend interface {
 	// Alloc allocates memory that begins at a multiple of 256 bytes. Free frees it
 	// after all earlier operations of both streams are done.
@@ -158,7 +158,7 @@ type Properties struct {
 }
 
 // A Device is the CPU or an accelerator. Many goroutines may call its methods; calls
-// are carried out in their order, but for those of its Side stream.
+// are carried out in their order, except on its Side stream.
 type Device struct {
 	name   string
 	reason string
@@ -186,8 +186,8 @@ type Device struct {
 	sideUsed bool // whether the side stream was ever used
 
 	main, side Stream
-	// asked and replayed count operations: see Operations. captured counts those of the
-	// current capture.
+	// asked and replayed count operations: see Operations. captured counts the
+	// operations of the current capture.
 	asked, replayed, captured int
 
 	scratch struct {
@@ -220,7 +220,7 @@ func (d *Device) OnHost() bool { return d == nil || d.backend == nil }
 // Reason returns a sentence that says which device this is and why Open chose it.
 func (d *Device) Reason() string { return d.reason }
 
-// Properties describes an accelerator; those of the CPU are zero.
+// Properties describes an accelerator; the CPU has zero Properties.
 func (d *Device) Properties() Properties {
 	if d.OnHost() {
 		return Properties{}
@@ -424,8 +424,8 @@ func (d *Device) Alloc(bytes int) (*Memory, error) {
 }
 
 // collect frees the memory that nothing refers to any more. Cleanups run some time
-// after the garbage collection that found their objects: by the time that the cleanup
-// of an object found by a second collection has run, those of the first have, too.
+// after the garbage collection that found their objects: once the cleanup of an object
+// found by a second collection has run, the cleanups of the first have run, too.
 func collect() {
 	for range 2 {
 		done := make(chan struct{})
@@ -478,8 +478,8 @@ func (d *Device) Launch(kernel string, l Launch, args ...Arg) error {
 // blockOfEach is the number of threads in a block of Each.
 const blockOfEach = 256
 
-// Each runs a kernel with a thread for each of n items, in blocks of 256 threads, of
-// which the last may have some to spare. With n = 0 it does nothing.
+// Each runs a kernel with a thread for each of n items, in blocks of 256 threads. The last
+// block may have threads to spare. With n = 0 it does nothing.
 func (d *Device) Each(kernel string, n int, args ...Arg) error {
 	return d.Main().Each(kernel, n, args...)
 }
@@ -489,7 +489,7 @@ func (d *Device) Each(kernel string, n int, args ...Arg) error {
 // warp. Each launches such a kernel with rows<<lanes threads.
 func Lanes(cols int) int { return min(5, bits.Len(uint(max(cols, 1)-1))) }
 
-// Multiply computes a product. An empty C is left alone; with K = 0 the product is
+// Multiply computes a product. With an empty C it does nothing; with K = 0 the product is
 // Beta·C.
 func (d *Device) Multiply(p Product) error {
 	if p.M == 0 || p.N == 0 {

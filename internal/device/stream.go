@@ -16,8 +16,8 @@ const (
 )
 
 // A Stream carries out kernels, fills and copies in the order in which they are asked
-// for. An accelerator has two, Main and Side, which work at the same time: what both
-// touch needs an Event, or that the program waits for one of them in between.
+// for. An accelerator has two, Main and Side, which work at the same time: for memory that
+// both use, one must wait for an Event of the other, or the program for one of them.
 //
 // Memory that Side uses must be freed only once the program has waited for it; and since
 // memory may have been another's before it was allocated, Side must wait for an Event
@@ -36,8 +36,8 @@ func (d *Device) Main() *Stream {
 	return &d.main
 }
 
-// Side returns the stream for work that is to be done beside Main's. It cannot be used
-// while the goroutine captures.
+// Side returns the stream for work at the same time as Main's. It cannot be used while the
+// goroutine captures.
 func (d *Device) Side() *Stream {
 	if d == nil {
 		return &cpu.side

@@ -21,8 +21,8 @@ const MaxDims = 4
 // within its capacity without allocating, which is what a program needs whose
 // batches differ in size. The zero value is an empty array without a type.
 //
-// The elements are in the program's memory, or (of float32, int32 and bfloat16) in that of
-// an accelerator, where Data cannot reach them and Copy gets them from.
+// The elements are in the program's memory or, if they are float32, int32 or bfloat16, in an
+// accelerator's memory, which Data cannot reach and Copy can.
 type Array struct {
 	dtype tensor.Dtype
 	dims  int

@@ -28,7 +28,7 @@ const (
 type BatchStats struct {
 	// Mean and Var [c] are the running mean and the running unbiased variance
 	// of each channel. Each run in training moves them a tenth of the way to
-	// those of its batch.
+	// the statistics of its batch.
 	Mean, Var *Array
 	// Evaluate makes the layer use Mean and Var and leave them as they are,
 	// instead of the statistics of the batch.
@@ -36,8 +36,8 @@ type BatchStats struct {
 }
 
 // NewBatchStats returns the statistics of a layer before its first run, means of 0 and
-// variances of 1, on the device on which the layer runs (nil: the CPU). The dtype,
-// tensor.Float32 or Float64, is that of the layer's input.
+// variances of 1, on the device on which the layer runs (nil: the CPU). The dtype is the
+// type of the layer's input, tensor.Float32 or Float64.
 func NewBatchStats(d *Device, dtype tensor.Dtype, channels int) (*BatchStats, error) {
 	if dtype != tensor.Float32 && dtype != tensor.Float64 {
 		return nil, errkind.Errorf(ErrInput, "op: batch statistics: got type %v, want float32 or float64", dtype)
@@ -68,9 +68,9 @@ func NewBatchStats(d *Device, dtype tensor.Dtype, channels int) (*BatchStats, er
 // BatchNorm returns act(scale·(x−mean)/√(variance+1e-5) + shift) for images x
 // [n, h, w, c], c ≥ 1, with scale and shift [c] per channel (Ioffe and Szegedy,
 // 2015).
-// In training, mean and biased variance are those of the channel over the batch,
-// of which it needs at least two values; the gradients go through them. In
-// evaluation they are the running ones. See BatchStats for the two.
+// In training, mean and biased variance are computed for each channel over the batch,
+// which needs at least two values of it; the gradients go through them. In
+// evaluation they are the running statistics: see BatchStats.
 //
 // The gradient nodes read what the last run left. So do not run one graph on two
 // machines at once, do not switch between training and evaluation between the two
@@ -117,9 +117,9 @@ func (o *batchNorm) addDone(y *gorgonia.Node) (err error) {
 }
 
 // BatchNormAddReLU returns ReLU(BatchNorm(x) + residual), with residual of x's shape: the
-// end of a residual block, with one result to keep where BatchNorm and a ReLU of the sum have
-// two, and on an accelerator in fewer passes over memory. Its numbers are theirs, but where an
-// accelerator stores bfloat16: there only the sum is rounded.
+// end of a residual block. It keeps one result instead of two, and takes fewer passes over
+// memory on an accelerator. The result has the same bits as BatchNorm, a sum and a ReLU,
+// except where an accelerator stores bfloat16: there only the sum is rounded.
 func BatchNormAddReLU(x, scale, shift, residual *gorgonia.Node, stats *BatchStats) (*gorgonia.Node, error) {
 	n, err := newBatchNorm(x, stats, NoActivation)
 	if err != nil {
@@ -453,7 +453,7 @@ type deviceNorm struct {
 // The rows of the state, as the kernels number them.
 const (
 	normSumG  = 9  // the gradient of the shift
-	normSumGZ = 10 // that of the scale
+	normSumGZ = 10 // the gradient of the scale
 	normState = 11
 )
 

@@ -93,12 +93,12 @@ func (o ContrastiveOptions) CheckWidth(key string, width int) error {
 
 // Contrastive returns the contrastive loss of a batch of b edges, a scalar.
 //
-// features [r, d] holds the embedding of the heads, then that of the tails: row
+// features [r, d] holds the embedding of the heads and then of the tails: row
 // i and row b+i are the ends of edge i. Rows from 2b on, if there are any,
 // serve only as negatives. theta is a scalar: log c for Neg, log Z for NC,
 // log ρ for InfoNC; UMAP ignores it. layout is a NegativeLayout (int32),
 // which may say that the negatives are the rows that negatives [m, b] (int32) names one
-// by one: negatives[j, i] for j = 0 … m−1 are those of head i. (This is the paper's matrix
+// by one: head i has the negatives[j, i] for j = 0 … m−1. (This is the paper's matrix
 // of tails, transposed and without the column of the positives, which is known. It has no
 // rows for a batch of one edge, which has no negatives.) Of other layouts only the width b
 // of negatives is used.
@@ -115,11 +115,10 @@ func Contrastive(features, negatives, layout, theta *gorgonia.Node, options Cont
 	return apply(o, features, negatives, layout, theta)
 }
 
-// Overlap has a loss that Contrastive made call work while it computes pairs that are
-// listed, on the CPU: between other steps, on the goroutine that runs the loss, for one
-// range [from, to) of the batch's edges after the other, and for all of them where that
-// goroutine computes all pairs. It is for asking memory for what is needed afterwards, as
-// the pairs are computed while it answers.
+// Overlap makes a loss of Contrastive call work between its own steps while it computes
+// listed pairs on the CPU. The goroutine that runs the loss calls it for consecutive ranges
+// [from, to) of the batch's edges, which cover all edges if that goroutine computes all
+// pairs. It is for prefetching what is needed next: memory answers while pairs are computed.
 func Overlap(loss *gorgonia.Node, work func(from, to int)) {
 	o := loss.Op().(*contrastive)
 	o.single.listed.overlap, o.double.listed.overlap = work, work
@@ -369,7 +368,7 @@ type deviceLoop struct {
 const (
 	// threadsPerBlock is the number of threads of a block of heads or of rows.
 	threadsPerBlock = 128
-	// threadsOfTotal is that of the one block that adds up the others' sums.
+	// threadsOfTotal is the number of threads of the block that adds up the others' sums.
 	threadsOfTotal = 1024
 	// devicePairs bounds the pairs of a tile of cosines over τ: 256 MiB.
 	devicePairs = 1 << 26

@@ -27,16 +27,16 @@ const MaxConvSize = 1 << 15
 //
 // In float32, convolutions of 3×3 with stride 1 and padding 1 between multiples
 // of 16 channels are computed by Winograd's minimal filtering, with a quarter of
-// the multiplications; their errors are some 10⁻⁶ of the largest result. Those each
-// window of which sees the whole image, such as 3×3 on 2×2 pixels, are dense layers
+// the multiplications; their errors are some 10⁻⁶ of the largest result. Convolutions whose
+// windows all see the whole image, such as 3×3 on 2×2 pixels, are dense layers
 // between images and results, which leave the padding out. All others are computed by
 // im2col, as much of it at a time as stays in the cache.
 //
-// With BFloat16 the factors of the products, and those of the gradients' products, are
+// With BFloat16 the factors of all products, also of the gradients' products, are
 // rounded to bfloat16 right before they are multiplied, in Winograd's method after its
 // transforms; sums, transforms and results are float32. That needs channels in multiples
-// of 16, without which a product stays one of float32 (of the first layer, whose images
-// have three, that is the gradient of the images alone). Errors are some 0.3 % of a typical
+// of 16; other products stay in float32 (in the first layer, whose images have three
+// channels, only the gradient of the images). Errors are some 0.3 % of a typical
 // result, in Winograd's method 2 to 3 %. Processors without products of bfloat16
 // (AVX512-BF16) compute the same much more slowly.
 //
@@ -191,7 +191,7 @@ type deviceConv struct {
 	roundedWeights, roundedImages, roundedResult, computed rounded
 }
 
-// im2colBytes bounds the matrix of patches, unless those of one image are larger: small
+// im2colBytes bounds the matrix of patches, unless the patches of one image are larger: small
 // enough for the second-level cache, large enough to keep a GPU busy. Tests lower it.
 var im2colBytes = 32 << 20
 

@@ -6,12 +6,12 @@ import (
 	"cne/internal/simd"
 )
 
-// fullImageConv computes a convolution each window of which sees the whole image, such as
-// one of 3×3 on the 2×2 pixels that a ResNet18 comes down to. Most of what a window sees
-// there is padding, so that patches are larger than the images. An image is one row of
-// h·w·C numbers instead and its result one of oh·ow·K, between which the convolution is a
-// dense layer: its matrix [h·w·C, oh·ow·K] holds a weight of the window wherever a pixel and
-// a position meet in it.
+// fullImageConv computes a convolution whose windows all see the whole image, such as
+// 3×3 on the 2×2 pixels at the end of a ResNet18. Most of what a window sees there is
+// padding, so that patches would be larger than the images. Instead, the convolution is a
+// dense layer from an image, a row of h·w·C numbers, to its result, a row of oh·ow·K
+// numbers. The layer's matrix [h·w·C, oh·ow·K] holds the weight of the window by which a
+// pixel contributes to a position.
 type fullImageConv[T Float] struct {
 	windows
 	part                    convPart
@@ -34,7 +34,7 @@ var (
 	fullImage64 = parallel.Pool[fullImageMemory[float64]]{}
 )
 
-// coversImage reports whether every window sees all of the image, and not it alone.
+// coversImage reports whether every window sees all of the image, and padding around it.
 func (g *windows) coversImage() bool {
 	return !g.plain() && g.h+g.pad <= g.kh && g.w+g.pad <= g.kw && (g.oh-1)*g.stride <= g.pad && (g.ow-1)*g.stride <= g.pad
 }
@@ -125,9 +125,9 @@ func (c *fullImageConv[T]) collectChannels(_, lo, hi int) {
 	}
 }
 
-// pairedFullImageConv is wholeImages with products of bfloat16. What they add up are pairs of the
-// numbers of an image, of those of a result for the gradient of the images, and of images
-// for that of the weights.
+// pairedFullImageConv is fullImageConv with products of bfloat16. They add up pairs: of the
+// numbers of an image for the result, of the numbers of a result for the gradient of the
+// images, and of images for the gradient of the weights.
 type pairedFullImageConv struct {
 	fullImageConv[float32]
 	pairs, width      int // of the right factor

@@ -12,8 +12,8 @@
 // its result into memory that the caller provides, and which package vm runs
 // without allocating.
 //
-// Gorgonia's own operations may stand beside them in a graph; Accelerate makes
-// its matrix products as fast as those of this package.
+// A graph may also hold Gorgonia's own operations; Accelerate makes their matrix
+// products as fast as this package's.
 //
 // The portable form of a kernel is generic over float32 and float64; float32
 // has vector forms (package internal/simd) where they pay, behind the same

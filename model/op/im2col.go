@@ -231,11 +231,11 @@ func (g *windows) overlap(first, count, channels, apart int, body func(at, from,
 	}
 }
 
-// pairedIm2col is im2col with products of bfloat16. What they add up are pairs of
-// elements of a patch, of output channels for the gradient of the images, and of
-// positions for that of the weights.
+// pairedIm2col is im2col with products of bfloat16. They add up pairs: of elements of a
+// patch for the result, of output channels for the gradient of the images, and of
+// positions for the gradient of the weights.
 type pairedIm2col struct {
-	im2col[float32] // of which the memory holds what is float32
+	im2col[float32] // its memory holds what is float32
 	pairs           *pairsMemory
 }
 
@@ -291,8 +291,8 @@ func (c *pairedIm2col) run(g windows, part convPart, images, weights, result []f
 	c.end(&singleIm2col)
 }
 
-// arrangePairs brings the weights into the form of a right factor: those of pairs [lo, hi)
-// of elements of a patch or, for the gradient of the images, those of elements [lo, hi).
+// arrangePairs brings weights into the form of a right factor: the weights of pairs [lo, hi)
+// of elements of a patch or, for the gradient of the images, of elements [lo, hi).
 func (c *pairedIm2col) arrangePairs(_, lo, hi int) {
 	taps := c.kh * c.kw
 	weight := func(element, k int) float32 { return c.weights[(k*c.c+element%c.c)*taps+element/c.c] }
@@ -357,8 +357,7 @@ func (c *pairedIm2col) piece(piece, lo, hi int) {
 }
 
 // gatherPairs returns the patches of some positions in pairs of elements, and how far they
-// are from each other. q.pixels are those of the images from lo on, if their channels are
-// pairs.
+// are from each other. If the channels are pairs, q.pixels holds the images from lo on.
 func (c *pairedIm2col) gatherPairs(s *im2colScratch[float32], q *pairsScratch, lo, first, count int) (patches []uint32, apart int) {
 	if c.c%2 > 0 {
 		c.gatherApart(s, first, count)
@@ -389,8 +388,8 @@ func (c *pairedIm2col) gatherApart(s *im2colScratch[float32], first, count int) 
 }
 
 // pairPositions writes the patches of some positions and the gradient of the result there
-// in pairs of positions, the latter as a right factor, and returns how far the former are
-// apart. The last of an odd number is paired with nothing.
+// in pairs of positions, and returns how far the patches are apart. The gradient is a right
+// factor. The last of an odd number of positions is paired with nothing.
 func (c *pairedIm2col) pairPositions(s *im2colScratch[float32], q *pairsScratch, result []float32, first, count int) (apart int) {
 	even := (count + 1) / 2 * 2
 	var patches []float32

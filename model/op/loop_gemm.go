@@ -38,7 +38,7 @@ type gemmLoop[T Float] struct {
 	features   []T
 	d, rows, b int
 	m          int
-	runs       []int32 // where those of the groups begin; empty: every row
+	runs       []int32 // where the runs of the groups begin; empty: every row
 	withGrad   bool
 	grad       []T
 

@@ -24,7 +24,7 @@ const (
 	// tileHeads is how many heads are worked on at a time: few enough for
 	// what is kept of their pairs to stay in the first-level cache at m = 5,
 	// many enough to amortise the calls. In the plane, where the calls are short,
-	// there are planeHeads, of which tileHeads at a time give their gradients.
+	// there are planeHeads, and tileHeads at a time give their gradients.
 	tileHeads  = 128
 	planeHeads = 2 * tileHeads
 	// tilePairs bounds the pairs of a tile where m is large.

@@ -36,10 +36,10 @@ type planarLoop[T Float] struct {
 	finishing      parallel.Loop
 	features, grad []T
 
-	// d is the number of planes, and width that of the features: 1, or d.
+	// d is the number of planes, and width the width of the features: 1, or d.
 	d, width, rows, b, m int
 	wide                 []T     // points of one coordinate in the plane
-	runs                 []int32 // where those of the groups begin; empty: every row
+	runs                 []int32 // where the runs of the groups begin; empty: every row
 
 	// planes [d, stride] are the coordinates: of the heads, of the tails from
 	// column tails on, and of the other rows from column others on, each part padded
@@ -93,7 +93,7 @@ type planarScratch[T Float] struct {
 	masks     []simd.Masks
 }
 
-// sums are what the kernels add up beside the planes of the gradient.
+// sums are what the kernels add up besides the planes of the gradient.
 type sums[T Float] struct{ heads, state []T }
 
 func (u *sums[T]) resize(heads int) {
@@ -153,8 +153,8 @@ func (s *planarLoop[T]) run(features []T, d, rows, b int, layout NegativeLayout,
 	return sum
 }
 
-// inPlane returns points of one coordinate as points of two, the second of which is 0: the
-// zeros that it adds change no sum.
+// inPlane returns points of one coordinate as points of two. The second is 0, which changes
+// no sum.
 func (s *planarLoop[T]) inPlane(features []T) []T {
 	s.wide = grow(s.wide, 2*len(features))
 	for i, v := range features {
@@ -300,8 +300,8 @@ func (s *planarLoop[T]) group(p *planarScratch[T], group int) {
 	p.sum.Add(p.twiceSums.sum(2))
 }
 
-// toHeads adds a factor times sums, [heads, slots], of which the first d count,
-// to the gradient of some heads from the first on.
+// toHeads adds a factor times the first d columns of sums, [heads, slots], to the gradient
+// of some heads from the first on.
 func (s *planarLoop[T]) toHeads(sums []T, first, heads, slots int, factor T) {
 	for h := range heads {
 		for k := range s.d {
@@ -364,8 +364,8 @@ func (s *planarLoop[T]) meet(p *planarScratch[T], group int) (once int) {
 	}
 	once = len(p.stretches)
 	if s.countsTwice() {
-		// The groups stand in a circle, and each meets the half that follows it. If
-		// their number is even, those of the first half meet the opposite one, too.
+		// The groups form a circle, and each meets the half that follows it. If
+		// their number is even, groups of the first half meet the opposite group, too.
 		groups := parallel.Pieces(s.b, GroupHeads)
 		half := (groups - 1) / 2
 		if groups%2 == 0 && group < groups/2 {
@@ -449,8 +449,8 @@ func init() {
 	}
 }
 
-// enter makes four heads of a group, of which there are size, the quad's, and
-// returns how many of them there are. head is the number of the first of them.
+// enter makes four heads of a group of size heads the quad's, from number head on, and
+// returns how many of the four there are.
 func (s *planarLoop[T]) enter(p *planarScratch[T], head, size int) (heads int) {
 	p.quad.Heads = p.heads[head*s.d : (head+simd.BlockHeads)*s.d]
 	p.quad.Most = s.reach(p)

@@ -9,8 +9,8 @@ import (
 	"cne/internal/text"
 )
 
-// A Loss is a contrastive loss: a line of the table of losses. Sections and equations are
-// those of Damrich et al. (ICLR 2023).
+// A Loss is a contrastive loss: a line of the table of losses. Sections and equations refer
+// to Damrich et al. (ICLR 2023).
 type Loss int
 
 // The losses. q is the similarity of a pair, m the number of negatives of a head.
@@ -114,7 +114,7 @@ func (l Loss) Info() LossInfo {
 	return losses[l]
 }
 
-// lossesWith returns the words of the losses of which something holds, joined.
+// lossesWith returns the words of the losses for which holds is true, joined.
 func lossesWith(holds func(LossInfo) bool) string {
 	var words []string
 	for _, l := range Losses() {
@@ -194,8 +194,8 @@ type kernel[T Float] func(x []T, c T, bound simd.Bound[T]) simd.Sum
 // pairKernels compute a loss that is a sum over pairs.
 type pairKernels[T Float] struct {
 	positive, negative kernel[T]
-	// row is negative for the pairs of one head with many rows, the excluded ones of which
-	// have an infinite distance.
+	// row is negative for the pairs of one head with many rows. Excluded pairs have an
+	// infinite distance.
 	row kernel[T]
 	// dense, if not nil, is negative for a quad, whose loss it leaves there.
 	dense func(q *simd.HeadBlock[T], c T, bound simd.Bound[T])
@@ -249,8 +249,8 @@ func kernelsFor[T Float](o ContrastiveOptions) pairKernels[T] {
 	return pairKernels[T]{positive: generic(info.Positive, math.Inf(1)), negative: negative, row: negative}
 }
 
-// euclideanPairs is a kernel that computes a loss pair by pair; far is that of an infinitely
-// distant pair.
+// euclideanPairs is a kernel that computes a loss pair by pair; far is the loss of an
+// infinitely distant pair.
 func euclideanPairs[T Float](loss func(q, rest, c float64) PairLoss, far float64) kernel[T] {
 	return func(x []T, c T, bound simd.Bound[T]) (sum simd.Sum) {
 		most := -math.Log(float64(bound.Clamp()))

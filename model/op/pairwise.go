@@ -93,8 +93,8 @@ func KernelOf(n *gorgonia.Node) Kernel {
 	return nil
 }
 
-// isSum reports whether a node's operation is Gorgonia's sum of two arrays, which has no
-// exported type: it is compared with that of such a sum.
+// isSum reports whether a node's operation is Gorgonia's sum of two arrays. That has no
+// exported type, so the node is compared with such a sum.
 func isSum(n *gorgonia.Node) bool {
 	g := gorgonia.NewGraph()
 	shape := slices.Repeat([]int{2}, n.Dims())

@@ -192,8 +192,8 @@ func (c *winograd) weightStride() int {
 func (c *winograd) transformWeights(_, lo, hi int) {
 	b := winogradBlocks.Get()
 	defer winogradBlocks.Put(b)
-	// The weights of 16 output channels lie in few lines of the cache for some
-	// input channels, those of all output channels in too many.
+	// For some input channels, the weights of 16 output channels lie in few lines of the
+	// cache, and the weights of all output channels in too many.
 	for j := 0; j < c.out; j += 16 {
 		at, stride := c.form.At(j)
 		for i := lo; i < hi; i++ {

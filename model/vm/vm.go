@@ -45,7 +45,7 @@ func (e *NonFiniteError) Error() string {
 }
 
 // A Program is a compiled graph with its memory. It must not be used by two
-// goroutines at once, nor beside another program of the same graph:
+// goroutines at once, nor together with another program of the same graph:
 // operations keep state from one step to the next.
 type Program struct {
 	device  *op.Device
@@ -66,8 +66,8 @@ type step struct {
 	out      *op.Array
 	shape    [op.MaxDims]int
 
-	// size is the node's when it was compiled, and most that of the largest node that
-	// uses the same array.
+	// size is the node's size when it was compiled, and most the size of the largest node
+	// that uses the same array.
 	size, most int
 }
 
@@ -235,8 +235,8 @@ func operandsLiveUntil(n *gorgonia.Node, uses map[*gorgonia.Node]use, step int) 
 	return true
 }
 
-// freeBuffers are arrays that no node needs any more. sizes are those of the largest nodes
-// that have used them.
+// freeBuffers are arrays that no node needs any more. sizes holds the size of the largest
+// node that has used each array.
 type freeBuffers struct {
 	device *op.Device
 	free   []*op.Array
@@ -428,7 +428,7 @@ func (s *step) run() error {
 
 // reserve makes an array as large at once as the largest of its nodes will need,
 // assuming that this grows with the batch as the step's own node does. Growing step by
-// step would leave outgrown memory beside the memory in use for a while.
+// step would leave outgrown memory next to the memory in use for a while.
 func (s *step) reserve(shape []int) error {
 	n := 1
 	for _, d := range shape {

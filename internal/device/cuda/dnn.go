@@ -170,8 +170,8 @@ func (n *cuDNN) close() error {
 	return nil
 }
 
-// planOf returns the plan of a convolution. It depends on the convolution and the GPU
-// alone: nothing is timed, so that every run computes alike.
+// planOf returns the plan of a convolution. It depends only on the convolution and the GPU:
+// nothing is timed, so that every run computes alike.
 func (n *cuDNN) planOf(c *device.Convolution, tf32 bool) *plan {
 	key := planKey{*c, tf32}
 	key.convolution.Images, key.convolution.Weights, key.convolution.Result = 0, 0, 0
