@@ -41,14 +41,14 @@ const (
 // The file gets the permissions of any new file (0666 less the umask). A
 // symbolic link at path is replaced, and what it points to stays as it is.
 //
-// Errors are those of write, ErrNotRegular, or the file system's. They do not
+// It returns write's errors, ErrNotRegular, or the file system's errors. They do not
 // always name path: that is left to the caller.
 func Write(path string, write func(w io.Writer) error) error {
 	return WriteSeek(path, func(w io.WriteSeeker) error { return write(w) })
 }
 
-// WriteSeek is Write for content of which a part, such as a header with the
-// number of rows, is known only after what follows it. The writer is buffered,
+// WriteSeek is Write for content with a part, such as a header with the number of rows,
+// that is known only after what follows it. The writer is buffered,
 // and each Seek empties the buffer.
 func WriteSeek(path string, write func(w io.WriteSeeker) error) error {
 	// Renaming would put a file where there is a device or a pipe.
@@ -84,7 +84,7 @@ func link(temporary, path string) error {
 	return nil
 }
 
-// put writes a temporary file beside path, and has place give it that name.
+// put writes a temporary file next to path, and has place give it that name.
 func put(path string, write func(w io.WriteSeeker) error, place func(temporary, path string) error) error {
 	folder := filepath.Dir(path)
 	removeAbandonedOnce(folder)
@@ -133,8 +133,8 @@ func (w writeSeeker) Seek(offset int64, whence int) (int64, error) {
 }
 
 // createIn makes a new file with a hidden name in a folder, claimed until release is
-// called. Unlike those of os.CreateTemp, its permissions are what the umask gives; and
-// its name is short, so that a final name of the greatest length leads to no error.
+// called. Unlike os.CreateTemp it uses the permissions that the umask gives; and the
+// name is short, so that a final name of the greatest length leads to no error.
 func createIn(folder string) (f *os.File, release func(), err error) {
 	for {
 		name := filepath.Join(folder, fmt.Sprintf("%s%016x%s", prefix, rand.Uint64(), suffix))
@@ -169,7 +169,7 @@ func syncFolder(folder string) error {
 }
 
 // RemoveStale removes the temporary files in a folder that nobody has written
-// to for that long: those of processes that were killed. An age of 0 removes
+// to for that long: the files of processes that were killed. An age of 0 removes
 // all; use it only if no other process writes in the folder.
 // A writer whose file is removed under it gets an error in the end, and the
 // name holds the old content. A folder that does not exist is no error.

@@ -33,8 +33,8 @@ func doubleKernelInUse() doubleKernel {
 // A doubled is a product in double precision that is computed by tiles. It is used again
 // and again.
 //
-// Each element is added up in steps of doubleDepth, in their order: its bits depend on the
-// depth alone.
+// Each element is added up in steps of doubleDepth, in their order: its bits depend only on
+// the depth.
 type doubled struct {
 	product[float64]
 	doubleKernel

@@ -8,11 +8,11 @@ import (
 
 // Products of bfloat16, the upper half of a float32: 8 bits of mantissa, the exponent
 // and the sign. Factors are stored in pairs, two consecutive steps of the product in a
-// word, of which the lower half is the first.
+// word, the first in its lower half.
 //
-// A step of a sum is that of the processors that have an instruction for it
-// (VDPBF16PS): the product of the upper halves is added, the sum rounded to float32,
-// then that of the lower ones. Products are not rounded, the nearest float32 is taken and
+// A step of a sum is what processors with an instruction for it (VDPBF16PS) compute: the
+// product of the upper halves is added, the sum rounded to float32, then the product of
+// the lower halves. Products are not rounded, the nearest float32 is taken and
 // the even one of two, and subnormal numbers count as 0, as factors and as sums. The
 // portable form does the same, bit for bit; what kind of NaN there is can differ.
 
@@ -56,7 +56,7 @@ func addPair(sum float32, a, b uint32) float32 {
 	return addProduct(addProduct(sum, a&upper, b&upper), a<<16, b<<16)
 }
 
-// addProduct adds the product of two numbers, of which there are the bits.
+// addProduct adds the product of two numbers, given by their bits.
 func addProduct(sum float32, a, b uint32) float32 {
 	// The product of 8 by 8 bits is exact in float64. Where its sum with 24 bits is not,
 	// the one is so much smaller than the other that rounding twice does no harm.

@@ -90,8 +90,8 @@ func (s *Sparse) mark() {
 }
 
 // SparseOf returns the matrix [len(start)-1, cols] whose elements of row r are
-// values[start[r]] to values[start[r+1]-1], in as many ascending columns, of which there
-// are at most MaxSparseColumns. It shares start and values, which must not change.
+// values[start[r]] to values[start[r+1]-1], in ascending columns. cols is at most
+// MaxSparseColumns. The matrix shares start and values, which must not change.
 func SparseOf(start []int, columns []int32, values []float32, cols int) *Sparse {
 	if len(start) < 1 || cols < 1 || cols > MaxSparseColumns || len(columns) != len(values) || start[len(start)-1] != len(values) {
 		panic(fmt.Sprintf("blas: %d elements are no sparse matrix of %d×%d", len(values), len(start)-1, cols))
@@ -133,8 +133,8 @@ func (s *Sparse) Elements() (start []int, columns []uint16, values []float32) {
 // Linear computes Y = act(X[rows]·Wᵀ + bias) for the sparse matrix X: rows [m]
 // picks its rows (nil: all), W is n×cols as stored, bias [n] may be nil, relu
 // clips below at 0, and Y is m×n. A row of Y has the same bits whatever the
-// others are. A weight that is not finite shows in the rows alone that have an
-// element for it.
+// others are. A weight that is not finite shows only in rows that have an element for
+// it.
 func (s *Sparse) Linear(rows []int32, n int, w []float32, ldw int, bias []float32, relu bool, y []float32, ldy int) {
 	m := s.check(rows)
 	checkMatrix(len(w), ldw, n, s.cols)

@@ -108,9 +108,8 @@ func evenly(n, many int) []int {
 	return rows
 }
 
-// tile returns the size of a picture and that of the tile it stands in, which
-// for JPEG consists of whole blocks, so that pictures do not blur into each
-// other.
+// tile returns the sizes of a picture and of its tile, which for JPEG consists of whole
+// blocks, so that pictures do not blur into each other.
 func (c coding) tile(im *images.Set) (w, h, tileWidth, tileHeight int) {
 	w, h = (im.W+c.shrink-1)/c.shrink, (im.H+c.shrink-1)/c.shrink
 	block := 1

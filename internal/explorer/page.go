@@ -14,10 +14,10 @@
 // float32, 8 bytes per point and embedding, relative to the frame of their
 // embedding: whole numbers of 16 bits would be half as long and show their
 // grid as soon as somebody zooms in. Names and columns of many points are
-// compressed, values exactly as they are (columns.go), and but for the first
-// column they stand behind the scripts, which show the points before. Images are atlases of 512 each, of which
-// a browser decodes only those that somebody points at: PNG of few grey levels,
-// which for MNIST takes half of what all 256 take, or JPEG.
+// compressed, values exactly as they are (columns.go). All columns but the first
+// come after the scripts, which show the points before. Images are atlases of 512
+// each, and a browser decodes only the atlases that somebody points at: PNG of few
+// grey levels, which for MNIST takes half of what all 256 take, or JPEG.
 //
 // From 50 000 points on, which would cover each other, those in crowded places
 // are drawn fainter (density.js): as many as lie over each other there are
@@ -111,7 +111,7 @@ type Page struct {
 }
 
 // A Column is something that is known of each row, by which points can be coloured:
-// Classes with their names, or Values, as those of a Page.
+// Classes with their names, or Values, as in a Page.
 type Column struct {
 	Name       string
 	Classes    []int32
@@ -291,7 +291,7 @@ func (p *Page) content() (*content, error) {
 	return c, nil
 }
 
-// inline puts style and scripts in, and lets the browser run them alone.
+// inline puts style and scripts in, and lets the browser run nothing else.
 func (c *content) inline() {
 	read := func(name string) string {
 		text, err := files.ReadFile(name)

@@ -43,7 +43,7 @@ func LimitGarbage(held int64) {
 	}
 }
 
-// tightestOf is Available by the files below root, of which some are in proc and sys.
+// tightestOf is Available by the files in proc and sys below root.
 func tightestOf(root fs.FS, goLimit int64) (Limit, bool) {
 	const heapBlocks = 128 << 20 // address space that the heap reserves beyond what it uses
 	limits := cgroupLimits(root)

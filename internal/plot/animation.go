@@ -23,8 +23,8 @@ const GIF Format = "gif"
 type Animation struct {
 	// Scatter holds what the frames have in common. Embedding is
 	// not used. DPI is 120 by default, which makes the picture 600 pixels
-	// high, and Alpha 1, since mixed colours make large files; of points drawn by
-	// density it is that of a Scatter, and the palette takes in their mixtures.
+	// high. Alpha is 1 by default, since mixed colours make large files; for points drawn
+	// by density it is a Scatter's default, and the palette includes mixed colours.
 	// Points of more than two coordinates are projected to the plane of the first
 	// two principal axes of the last frame.
 	Scatter Scatter
@@ -60,8 +60,8 @@ const (
 	followFrames = 5 // before and after
 )
 
-// Save draws the animation into the file at path, which ends in .gif. Errors
-// are those of Scatter.Save.
+// Save draws the animation into the file at path, which ends in .gif. It returns the
+// errors of Scatter.Save.
 func (a *Animation) Save(path string) error { return save(path, a.write) }
 
 // Write draws the animation as a GIF. Errors wrap ErrInput or ErrNotFinite, in

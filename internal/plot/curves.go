@@ -18,7 +18,7 @@ import (
 	"cne/internal/simd"
 )
 
-// Curves is a picture of line charts beside and below each other, such as the
+// Curves is a picture of line charts next to and below each other, such as the
 // partition function and the loss of several runs against the epoch. All fields
 // but Panels may be left at their zero values. The same Curves give the same
 // bytes.
@@ -367,8 +367,7 @@ func setAxis(a *gonum.Axis, label string, t ticks) {
 }
 
 // scaled returns where a value is on an axis: a logarithmic one shows exponents of ten.
-// (gonum's own takes the middle of an axis for that of its values, to which it makes
-// room for the name.)
+// (gonum's own scale makes room for the name at the middle of the values, not of the axis.)
 func scaled(v float64, log bool) float64 {
 	if log {
 		return math.Log10(v)
@@ -485,8 +484,7 @@ func (h heading) GlyphBoxes(*gonum.Plot) []gonum.GlyphBox {
 	return above(h.lift() + panelStyle.Font.Size)
 }
 
-// ticks finds the ticks of an axis of some length, as many as have room beside each
-// other.
+// ticks finds the ticks of an axis of some length, as many as there is room for.
 type ticks struct {
 	log        bool
 	length     vg.Length

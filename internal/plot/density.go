@@ -32,15 +32,15 @@ const (
 // dense reports whether the points are drawn by density.
 func (s *Scatter) dense() bool { return s.Embedding.N >= DenseFrom && s.PointSize == 0 }
 
-// A stamp is what a disc adds to the pixels around that of its centre.
+// A stamp is what a disc adds to its centre's pixel and the pixels around it.
 type stamp []struct {
 	dx, dy int32
 	cover  uint64 // up to fullCover
 }
 
 // newStamps returns the stamps of a disc of radius r, in pixels, by the place of
-// its centre within a pixel: row after row of places. They reach as many pixels
-// far as the second result says at most.
+// its centre within a pixel: row after row of places. The second result is how many
+// pixels they reach at most.
 func newStamps(r float64) ([]stamp, int32) {
 	reach := int32(math.Ceil(r + 0.5))
 	const places = 1 << placeBits
@@ -70,10 +70,10 @@ type pixelSum struct {
 	colours [3]uint64
 }
 
-// densities returns the points of the layer as pictures, the lower one first:
-// that of the points without a label and that of the others, where there are
-// any. Each is equalised by itself. Their rectangles are in pixels from the upper left corner of a page with
-// that many rows; dots is the number of pixels per printer's point.
+// densities returns the points of the layer as up to two pictures, the lower one first:
+// the points without a label, and the others. Each is equalised by itself. Their
+// rectangles are in pixels from the upper left corner of a page with that many rows; dots
+// is the number of pixels per printer's point.
 func (l *layer) densities(dots float64, rows int) []*image.NRGBA {
 	var out []*image.NRGBA
 	for _, part := range [][2]int{{0, l.grey}, {l.grey, len(l.x)}} {
@@ -189,12 +189,12 @@ func discs(level int) float64 {
 	return math.Ldexp(float64(level-fullCover*shift), shift) / fullCover
 }
 
-// equalised returns the opacity of each level of cover, of which there are that
-// many pixels; it does not fall as the cover rises. A single disc has the
-// opacity alone, and of a part of a disc that part. More are as opaque as their
-// rank among the pixels with more than one (histogram equalisation), which shows
-// differences at every density, but no more than if they were drawn over each
-// other, lest the least differences be exaggerated where points hardly overlap.
+// equalised returns the opacity of each level of cover, given the number of pixels of
+// each level; it does not fall as the cover rises. A single disc has the opacity alone,
+// and a part of a disc that part of it. A pixel with more discs is as opaque as its rank
+// among such pixels (histogram equalisation), which shows differences at every density.
+// It is no more opaque than discs drawn over each other, so that small differences are
+// not exaggerated where points hardly overlap.
 func equalised(counts []int, alone float64) []uint8 {
 	single := levelOf(fullCover)
 	top := single

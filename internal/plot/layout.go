@@ -55,9 +55,9 @@ var (
 	unlabeled = color.NRGBA{0xdc, 0xdc, 0xdc, 0xff}
 )
 
-// label writes text beside the point x, y: half the height of a capital above
+// label writes text next to the point x, y: half the height of a capital above
 // and below it. The styles centre the whole line, descenders included, which
-// looks too low beside a marker.
+// looks too low next to a marker.
 func label(c draw.Canvas, x, y vg.Length, txt string) {
 	c.FillText(legendStyle, vg.Point{X: x, Y: y + legendStyle.Font.Size/9}, txt)
 }
@@ -84,7 +84,7 @@ var (
 	legendStyle = style(9, text.XLeft, text.YCenter)
 )
 
-// A layout is a plot of which everything has its place. Lengths are printer's
+// A layout is a plot with everything in its place. Lengths are printer's
 // points, from the lower left corner.
 type layout struct {
 	width, height float64
@@ -105,7 +105,7 @@ type layer struct {
 
 	dense      bool // drawn by density instead of one after the other
 	grey       int  // number of points without a label, which come first
-	continuous bool // colours are in the order of a scale, but for the last, that of points without a label
+	continuous bool // colours are in the order of a scale, except the last, for points without a label
 }
 
 // A legend is what stands to the right of the points.
@@ -223,8 +223,8 @@ func drawKey(c draw.Canvas, x, y float64, colour color.NRGBA) {
 }
 
 // layers returns the layers of the points, which have no points yet: a single
-// one, or that of the points trained on, and above it that of the held-out
-// ones. palette holds the colours, area is that of the box in square points.
+// one, or one for the points trained on and above it one for the held-out points.
+// palette holds the colours, and area is the area of the box in square points.
 func (s *Scatter) layers(palette []color.NRGBA, area float64) []layer {
 	all := layer{colours: palette, diameter: s.diameter(area, s.Embedding.N), alpha: s.alpha(), dense: s.dense(), continuous: s.Values != nil}
 	n := s.heldOut()

@@ -18,7 +18,7 @@ const (
 	haloSteps   = 12   // directions into which a name is moved for its halo
 	farthest    = 3.5  // lines that a name may be away from its class
 	nearEnough  = 0.75 // lines up to which it needs no line that leads there
-	mostNamed   = 500  // classes of which there may be names
+	mostNamed   = 500  // classes that may have names
 	shortestRow = 12   // least height that a name takes
 )
 
@@ -44,8 +44,8 @@ func (b bounds) meets(c bounds) bool {
 	return b.x0 < c.x1 && c.x0 < b.x1 && b.y0 < c.y1 && c.y0 < b.y1
 }
 
-// addNames writes the names of classes above the points, whose places p are turned into
-// those of the picture by at.
+// addNames writes the names of classes above the points. p holds the places of the points,
+// and at turns a place into one of the picture.
 func (s *Scatter) addNames(l *layout, p []float64, at func(x, y float64) (float64, float64)) {
 	area := bounds{l.box.Min.X.Points(), l.box.Max.X.Points(), l.box.Min.Y.Points(), l.box.Max.Y.Points()}
 	names := placeNames(s.medians(p, at), area)
@@ -97,7 +97,7 @@ func (s *Scatter) medians(p []float64, at func(x, y float64) (float64, float64))
 	return names
 }
 
-// median sorts values, of which there is at least one, and returns that in the middle.
+// median sorts values, at least one, and returns their median.
 func median(values []float64) float64 {
 	slices.Sort(values)
 	n := len(values)

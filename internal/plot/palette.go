@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// sampledFrames is the number of frames of which a palette takes the colours.
+// sampledFrames is the number of frames whose colours a palette takes.
 const sampledFrames = 5
 
 // A palette for points drawn by density has to hold mixtures of their colours:
-// the nearest of the pure ones may be that of another class.
+// the nearest pure colour may belong to another class.
 
 // A colourBin counts the pixels whose colours have the same 5 upper bits.
 type colourBin struct {
@@ -21,7 +21,7 @@ type colourBin struct {
 
 // addMixtures fills the palette with colours of the images by median cut (Heckbert,
 // 1982): the colours are parted until there are as many parts as there is
-// room, of which each gives its mean. The images are opaque.
+// room, and each part gives its mean. The images are opaque.
 func (q *quantiser) addMixtures(images []*image.RGBA) {
 	const side = 32
 	counts := make([]int, side*side*side)

@@ -8,8 +8,8 @@
 // embedding are not, since one path per point takes seconds and megabytes for
 // tens of thousands of them: raster.go sets them as anti-aliased discs, and
 // svg.go writes them as dots of a few short paths. From 50 000 points on, which
-// would cover each other, density.go draws how many of which colour there are in
-// each pixel.
+// would cover each other, density.go draws how many points of each colour a pixel
+// has.
 package plot
 
 import (
@@ -50,10 +50,10 @@ const (
 // A Scatter is a plot of an embedding. All fields but Embedding may be left
 // at their zero values. The same Scatter gives the same bytes.
 //
-// Points have one colour each: that of their class if Classes is set, that of
-// their value on a continuous scale if Values is set, and all the same
-// otherwise. They are drawn in an order that Seed shuffles, so that no class
-// systematically covers another.
+// If Classes is set, points have the colour of their class; if Values is set, the
+// colour of their value on a continuous scale; otherwise all have the same colour. They
+// are drawn in an order that Seed shuffles, so that no class systematically covers
+// another.
 //
 // From 50 000 points on, unless PointSize is set, they are drawn by density: a
 // pixel has the mean colour of the classes of its points, or the colour of their
@@ -61,10 +61,10 @@ const (
 // equalisation. The order of the points then makes no difference. An SVG holds
 // them as an image.
 type Scatter struct {
-	// Embedding holds the points. Those of more than two coordinates are
-	// projected to the plane of their first two principal axes, those of a
-	// single coordinate scattered vertically between a line and the density of
-	// points; a note above the points says so.
+	// Embedding holds the points. Points of more than two coordinates are
+	// projected to the plane of their first two principal axes. Points of a
+	// single coordinate are scattered vertically between a line and the density
+	// of points. A note above the points says so.
 	Embedding *data.Matrix
 
 	// Classes[i] is the class of row i. A negative one means none: the point
@@ -77,7 +77,7 @@ type Scatter struct {
 	ClassNames []string
 
 	// NameClasses writes the name of each class that has one in ClassNames above its
-	// points, at their median or, lest names meet, near it with a line that leads there.
+	// points: at their median or, where names would meet, near it with a line to it.
 	// Where there is no room, names of smaller classes are left out.
 	NameClasses bool
 
@@ -115,7 +115,7 @@ type Scatter struct {
 
 	// Alpha is a point's opacity, over 0 and up to 1. The default falls with
 	// the number of points, from 0.9 to 0.3. Beside others, held-out points are
-	// opaque. Of points drawn by density, it is that of one alone.
+	// opaque. For points drawn by density, it is the opacity of a single point.
 	Alpha float64
 
 	// Seed decides the order in which points are drawn, and the vertical
@@ -127,8 +127,8 @@ type Scatter struct {
 	bounds *bounds
 	note   string
 
-	// beside, in a Strip, has the classes or values of all panels. The legend,
-	// which is left to the Strip, and the scale of the colours are of those.
+	// beside, in a Strip, has the classes or values of all panels, which decide the
+	// legend, drawn by the Strip, and the scale of the colours.
 	beside *Scatter
 }
 
@@ -156,8 +156,8 @@ func drawAs(w io.Writer, format Format, p drawable, dpi int) error {
 	return l.writePNG(w, dpi)
 }
 
-// Check says whether the plot can be drawn, at that size with that legend, without drawing
-// it. Errors are those of Write.
+// Check reports whether the plot can be drawn at its size with its legend, without drawing
+// it. It returns the errors of Write.
 func (s *Scatter) Check() error {
 	l, err := s.layout()
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"cne/data"
 )
 
-// A Strip is several plots beside each other, each with a scale bar of its own,
-// and one legend for all of them: the paper's figures of a spectrum.
+// A Strip is several plots next to each other, each with its own scale bar, and one
+// legend for all of them, as in the paper's figures of a spectrum.
 type Strip struct {
 	// Panels are the plots, from left to right and then from top to bottom.
-	// Their titles stand above them, their Width, Height and DPI count for
-	// nothing. All of them have Classes, or Values, or neither; a class has one
-	// name in all, that in the first, and values one scale of colours.
+	// Their titles stand above them; their Width, Height and DPI are not used.
+	// All of them have Classes, or Values, or neither. The first panel's
+	// ClassNames name the classes of all, and values have one scale of colours.
 	Panels []*Scatter
 
 	// Columns is the number of plots in a row; by default there are as many,
@@ -77,7 +77,7 @@ func (s *Strip) layout() (*layout, error) {
 	}
 	rows := (n + columns - 1) / columns
 	whole := &layout{width: float64(columns) * side, height: float64(rows) * side}
-	// Panels of which some have a title are as high as if all had.
+	// If some panels have a title, all are as high as with one.
 	titled := false
 	for _, p := range s.Panels {
 		titled = titled || strings.TrimSpace(p.Title) != ""
@@ -112,7 +112,7 @@ func (s *Strip) layout() (*layout, error) {
 	return whole, nil
 }
 
-// together returns the classes or values of all panels as those of one plot.
+// together returns one plot with the classes or values of all panels.
 func (s *Strip) together() (*Scatter, error) {
 	first := s.Panels[0]
 	all := &Scatter{Embedding: new(data.Matrix), ClassNames: first.ClassNames}

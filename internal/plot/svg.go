@@ -40,9 +40,9 @@ func (l *layout) writeSVG(w io.Writer, dpi int) error {
 }
 
 // svgPoints writes each point as a line of no length with round ends, which
-// takes a fifth of the space of a circle. The lines of one path cover each
-// other as one shape; in order that colours mix all the same, a path
-// holds the points of one colour in a small part of the order of drawing.
+// takes a fifth of the space of a circle. The lines of one path are drawn as one shape,
+// so a path holds points of one colour from a small part of the order of drawing only:
+// colours still mix.
 func (l *layout) svgPoints(dpi int) (string, error) {
 	var b strings.Builder
 	b.WriteString("<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n")
@@ -61,8 +61,8 @@ func (l *layout) svgPoints(dpi int) (string, error) {
 	return b.String(), nil
 }
 
-// writeSVG writes the layer of a picture of that height. A rim is a wider line
-// below that of the point's colour.
+// writeSVG writes the layer of a picture of that height. A rim is a wider line below the
+// line of the point's colour.
 func (l *layer) writeSVG(b *strings.Builder, height float64) {
 	const maxParts = 64
 	least := 16 // mean number of points in a path

@@ -49,8 +49,7 @@ func (f *File) Seal(kind string, version int) {
 // never had any.
 func (f *File) Sealed() bool { return f.sealKeys() > 0 }
 
-// sealKeys counts the keys of a seal, of which a sound file has all three or
-// none.
+// sealKeys counts the keys of a seal. A sound file has all three or none.
 func (f *File) sealKeys() (n int) {
 	for _, key := range []string{kindKey, versionKey, digestKey} {
 		if _, ok := f.Metadata[key]; ok {

@@ -15,8 +15,8 @@ const (
 
 // A ColumnRange is a run of columns that a quad meets.
 type ColumnRange struct {
-	// First is the number of the first column, and N that of columns, a
-	// multiple of Lanes.
+	// First is the first column, and N the number of columns, a multiple of
+	// Lanes.
 	First, N int
 	// At is where DenseTotals puts the squares of the first column.
 	At int
@@ -25,7 +25,7 @@ type ColumnRange struct {
 	Masks *Masks
 }
 
-// Masks are those of four heads.
+// Masks are the masks of four heads.
 type Masks [BlockHeads * lanes]int32
 
 // A HeadBlock is four heads that meet stretches of columns. These are rows of an
@@ -48,10 +48,10 @@ type HeadBlock[T Float] struct {
 	// [4, d+1, Lanes], the last of a head for the sum of its similarities.
 	Sums []T
 	// Gradient [d, Stride] holds planes as Columns does, to which
-	// weight·(column − head) is added as well. DenseTotals leaves it alone.
+	// weight·(column − head) is added as well. DenseTotals does not use it.
 	Gradient []T
 	// State [3, Lanes] holds the loss, as Fresh and Sum make and read it.
-	// DenseTotals leaves it alone.
+	// DenseTotals does not use it.
 	State []T
 
 	constants [3]T // c, 1/c and the limit, where the vector form finds them
@@ -86,14 +86,14 @@ func (b *HeadBlock[T]) Sum() (sum Sum) {
 
 // largest bounds products in float32, with room for a factor of 2. The vector
 // forms come in two variants: the faster one neither clamps nor minds the range
-// of what it multiplies. Beyond that of the careful one, with distances of 1e9
-// and more, the portable form is left.
+// of what it multiplies. Beyond the range of the careful one, with distances of 1e9
+// and more, the portable form is used.
 const largest = 1e38
 
 // DenseNeg adds up Neg-t-SNE's loss of all pairs of a quad as negatives,
 // −log(1 − q/(q+c)) = log(1 + 1/(c(1+x))) with the squared distance x. The
 // weight of a pair is minus the derivative with respect to x. Where the
-// argument of the logarithm is below the clamp, the loss is that of the clamp
+// argument of the logarithm is below the clamp, the loss is the clamp's loss
 // and the weight zero.
 func DenseNeg[T Float](q *HeadBlock[T], c T, bound Bound[T]) {
 	f, ok := any(q).(*HeadBlock[float32])

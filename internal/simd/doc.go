@@ -24,12 +24,12 @@
 //     negatives of a batch, which the operation of op.Contrastive checks when it runs,
 //     and the tails of its edges, rows b+i of features that have at least 2b rows by
 //     their shape;
-//   - the index of GatherRows is that of op.Gather, which checks it when it runs, or, in
-//     train.Projector, consists of the results of its own search among as many points
-//     as the table has rows, which train.NewProjectorOn compares, and of its own draws;
-//   - the index of ScatterRows is that of op.ScatterAdd, which checks it when it runs, or
-//     the rows of a step of a train.Optimizer;
-//   - the rows of DescendRows are those of a step of a train.Optimizer, all of which check
+//   - the index of GatherRows comes from op.Gather, which checks it when it runs, or, in
+//     train.Projector, from its own search among as many points as the table has rows,
+//     which train.NewProjectorOn compares, and from its own draws;
+//   - the index of ScatterRows comes from op.ScatterAdd, which checks it when it runs, or
+//     from a step of a train.Optimizer;
+//   - the rows of DescendRows come from a step of a train.Optimizer; all optimizers check
 //     them first;
 //   - the rows that NearRows, NearTiles, ProjectRows and Fetch read are numbers that an
 //     approximate search of package neighbors gave its own points;

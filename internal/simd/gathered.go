@@ -8,8 +8,8 @@ import "unsafe"
 
 // NearRows sets dst[c] to the squared distance of row from row cols[c] of x, and
 // bit c%64 of found[c/64] to whether it is at most limit or at most limits[c].
-// found has a word for each 64 columns begun. No limit is a NaN. Of each form the distance of a
-// from b has the same bits as that of b from a, whatever the other columns are.
+// found has a word for each 64 columns begun. No limit is a NaN. In each form, the distances
+// of a from b and of b from a have the same bits, whatever the other columns are.
 func NearRows(dst []float32, found []uint64, x, row []float32, cols []int32, limit float32, limits []float32) {
 	dst, limits, found = dst[:len(cols)], limits[:len(cols)], found[:(len(cols)+63)/64]
 	clear(found)
@@ -48,9 +48,9 @@ func nearRows(dst []float32, found []uint64, x, row []float32, cols []int32, lim
 // NearTiles compares the four rows of x that rows names with others: dst[16t+4r+c] becomes
 // the squared distance of row rows[r] from row cols[4t+c], and bit 4r+c of found[t] tells
 // whether it is at most rowLimits[r] or at most limits[4t+c]. cols has a multiple of 4
-// elements, and width is that of x. The distances are those of NearRows, bit for bit. In
-// wide rows that lie in the caches' outer levels they are found faster, since what is
-// loaded serves four pairs. While tile t is computed, row ahead[t] is brought to the cache,
+// elements, and width is the width of x. The distances have the bits that NearRows gives.
+// For wide rows in the outer levels of the cache NearTiles is faster, since what is loaded
+// serves four pairs. While tile t is computed, row ahead[t] is brought to the cache,
 // if there is one.
 func NearTiles(dst []float32, found []uint16, x []float32, width int, rows *[4]int32, cols []int32, rowLimits *[4]float32, limits []float32, ahead []int32) {
 	dst, limits, found = dst[:4*len(cols)], limits[:len(cols)], found[:len(cols)/4]

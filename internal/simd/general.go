@@ -100,7 +100,7 @@ func softplus(x float64) (value, slope float64) {
 // Softmax replaces cosines over τ by the derivatives of
 // weight·log Σ exp x with respect to them and returns that loss. Head k's
 // cosines are x[k], x[k+stride], x[k+2·stride], …: columns of a tile. heads is
-// the number of heads and columns that of cosines of each, at least 1.
+// the number of heads, and columns, at least 1, the number of cosines of each.
 func Softmax[T Float](x []T, heads, columns, stride int, weight T) (loss float64) {
 	for k := range heads {
 		top := x[k]
@@ -145,9 +145,9 @@ func ScatterRows[T Float](dst, src []T, d int, index []int32) {
 	}
 }
 
-// DrawOthers fills a column of b numbers, number i of which is uniform on
-// 0 … 2b−1 without i, from the next words of the stream of package rng that is in a
-// state: the k-th word gives numbers 2k and 2k+1.
+// DrawOthers fills a column of b numbers from the next words of the stream of package rng
+// that is in a state. Number i is uniform on 0 … 2b−1 without i; the k-th word gives
+// numbers 2k and 2k+1.
 func DrawOthers(column []int32, state uint64) {
 	others, first := uint32(2*len(column)-1), 0
 	if n := len(column); vectors() && n >= lanes {

@@ -28,8 +28,8 @@ func half(x float32) uint16 {
 	}
 }
 
-// PairUp writes the numbers of x in pairs: x[0] with x[1], and so on. Those of an odd
-// number of them end with a pair whose second is 0.
+// PairUp writes the numbers of x in pairs: x[0] with x[1], and so on. If their number is
+// odd, the second of the last pair is 0.
 func PairUp(dst []uint32, x []float32) {
 	if len(dst) != (len(x)+1)/2 {
 		panic(fmt.Sprintf("simd: %d numbers do not fit %d pairs", len(x), len(dst)))
@@ -64,7 +64,7 @@ func PairRows(dst []uint32, x, y []float32) {
 }
 
 // A Half says where in words numbers of bfloat16 are written: as the first of their
-// pairs, of which the second become 0, or as the second, which leaves the first.
+// pairs, whose second becomes 0, or as the second, which keeps the first.
 type Half int
 
 // The halves.

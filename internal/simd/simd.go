@@ -83,8 +83,8 @@ func ScatterGradient2[T Float](grad, hx, hy, g, dx, dy []T, tails []int32) {
 
 // NegPositive replaces squared distances x of positive pairs by the derivative
 // of Neg-t-SNE's −log(q/(q+c)) = log(1+c(1+x)) with respect to them. Where the
-// argument of the logarithm is below the clamp, the loss is that of the clamp
-// and the derivative zero; so it is in all kernels.
+// argument of the logarithm is below the clamp, the loss is the clamp's loss
+// and the derivative zero, as in all kernels.
 func NegPositive[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 	if f, whole := wholeVectors(x); whole > 0 {
 		loss, dTheta := negPositiveVector(f, float32(c), float32(bound.limit), float32(bound.log))
@@ -272,10 +272,10 @@ func InverseSum[T Float](d2 []T) (sum float64) {
 // InverseLogSum returns Σ log(1 + 1/(slope·x[i] + offset)) for x, slope and
 // offset that are not negative, with the precision of InverseSum2: the losses
 // of negative pairs at squared distances x, without their derivatives, and with
-// all digits of those of distant pairs, too. With slope = offset = c they are
-// those of Neg-t-SNE, with slope 1 and offset 0 of UMAP. Where the argument of
-// the loss's logarithm, 1/(1 + 1/…), is below the clamp, a pair counts with the
-// clamp's.
+// all digits for distant pairs, too. The losses are Neg-t-SNE's with slope =
+// offset = c, and UMAP's with slope 1 and offset 0. Where the argument of
+// the loss's logarithm, 1/(1 + 1/…), is below the clamp, a pair has the clamp's
+// loss.
 func InverseLogSum[T Float](x []T, slope, offset T, bound Bound[T]) (sum float64) {
 	if f, whole := wholeVectors(x); whole > 0 {
 		sum = float64(inverseLogSumVector(f, float32(slope), float32(offset), float32(bound.limit), float32(bound.log)))

@@ -11,7 +11,7 @@ package simd
 // WinogradPoints is the number of products of a tile.
 const WinogradPoints = 36
 
-// A Grid says where the elements of a tile are: that of row r and column q has
+// A Grid says where the elements of a tile are: the element of row r and column q has
 // its channels from At + r·Row + q·Pixel on.
 type Grid struct{ At, Row, Pixel int }
 

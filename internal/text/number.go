@@ -16,7 +16,7 @@ func ParseFloat(s string, bits int) (float64, error) {
 }
 
 // ValidName returns the name of a column or gene as text that every format can keep:
-// bytes that are not UTF-8, such as those of Latin-1, stand as \xf6.
+// bytes that are not UTF-8, such as Latin-1's, are written as \xf6.
 func ValidName(name string) string {
 	if utf8.ValidString(name) {
 		return name

@@ -123,8 +123,7 @@ func quotedPrefix(s string) string {
 	return ""
 }
 
-// ErrorMessage returns the Message of an error. Errors that are joined stand behind
-// each other.
+// ErrorMessage returns the Message of an error. Joined errors are separated by "; ".
 func ErrorMessage(err error) string { return Message(flatten(err)) }
 
 // flatten returns the text of an error with "; " between joined ones.
