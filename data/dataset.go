@@ -3,6 +3,7 @@ package data
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // A Dataset is a set of points with, perhaps, a label for each.
@@ -35,6 +36,41 @@ type Dataset struct {
 type Part struct {
 	Name string // path of the file; may be empty
 	Rows int    // number of points
+	// Lines knows the lines of the points in a text; nil for other files.
+	Lines *Lines
+}
+
+// Lines are where the rows of a text are. It remembers the rows that do not follow on the
+// line after the row before, and of these the last 65536 or fewer.
+type Lines struct{ breaks []lineBreak }
+
+// A lineBreak is a row, counted from 0, and its line, counted from 1.
+type lineBreak struct{ row, line int }
+
+const maxBreaks = 1 << 16
+
+// Add notes the line of a row. Rows come in order.
+func (l *Lines) Add(row, line int) {
+	n := len(l.breaks)
+	if n > 0 && line-l.breaks[n-1].line == row-l.breaks[n-1].row {
+		return
+	}
+	if n == maxBreaks {
+		l.breaks = append(l.breaks[:0], l.breaks[n/2:]...)
+	}
+	l.breaks = append(l.breaks, lineBreak{row, line})
+}
+
+// of returns the line of a row, 0 if it is not known.
+func (l *Lines) of(row int) int {
+	if l != nil {
+		for _, b := range slices.Backward(l.breaks) {
+			if b.row <= row {
+				return b.line + row - b.row
+			}
+		}
+	}
+	return 0
 }
 
 // Check reports the first thing that makes the data unusable: no points
@@ -43,7 +79,7 @@ type Part struct {
 // than that of what they name (ErrShape), or a value that is NaN or infinite
 // (ErrNotFinite). Points are numbered from 1 over all files, values within a
 // point from 1; where the file is known, it is named together with the row's
-// number within it. Open and the readers have called Check already.
+// line or number within it. Open and the readers have called Check already.
 func (ds *Dataset) Check() error { return ds.CheckContext(context.Background()) }
 
 // CheckContext is Check until ctx ends, which matters for points of Stored.
@@ -108,20 +144,24 @@ func (ds *Dataset) Offset() []float64 { return ds.Source().Block(0).Offset }
 // NotFinite is the error for value number column of a row that has been described; names
 // are those of the columns, nil if they have none.
 func NotFinite(row string, names []string, column int, v float32) error {
-	where := fmt.Sprintf("column %d (counted from 1)", column+1)
+	where := fmt.Sprintf("column %d", column+1)
 	if names != nil {
 		where = fmt.Sprintf("column %q", names[column])
 	}
-	return errorf(ErrNotFinite, "%s: %s: got %v, want a finite float32; remove the row or replace the value", row, where, v)
+	return errorf(ErrNotFinite, "%s: %s: got %v, want a finite number (float32)", row, where, v)
 }
 
-// RowName names row i of the parts, counted from 1; several says that there are others.
+// RowName names row i of the parts, counted from 0: by its file and line in a text, and else
+// by its number, counted from 1. several says that there are other parts.
 func RowName(parts []Part, several bool, i int) string {
 	row := i
 	for _, p := range parts {
 		if row < p.Rows {
 			if p.Name == "" {
 				break
+			}
+			if line := p.Lines.of(row); line > 0 {
+				return fmt.Sprintf("%s:%d", p.Name, line)
 			}
 			if !several {
 				return fmt.Sprintf("%s: row %d", p.Name, row+1)

@@ -163,9 +163,9 @@ func TestSplitKeepsRowNames(t *testing.T) {
 	must(t, err)
 	name := func(row int) string {
 		if row < 3 {
-			return fmt.Sprintf("%s: row %d (row %d over all files)", a, row+1, row+1)
+			return fmt.Sprintf("%s:%d", a, row+1)
 		}
-		return fmt.Sprintf("%s: row %d (row %d over all files)", b, row-2, row+1)
+		return fmt.Sprintf("%s:%d", b, row-2)
 	}
 	held.Points.X[1] = float32(math.NaN())
 	wantError(t, held.Check(), data.ErrNotFinite, name(rows[1])+": column 1")
@@ -270,6 +270,22 @@ func TestLabelsSplit(t *testing.T) {
 	} {
 		if _, _, err := tc.l.Split(tc.rows, tc.count, 1); !errors.Is(err, tc.kind) {
 			t.Errorf("%s: %v", tc.name, err)
+		}
+	}
+}
+
+// Lines stay right for the last rows of a text with an empty line after each row, and take
+// no more memory than others.
+func TestLinesForgetTheFirst(t *testing.T) {
+	lines := new(data.Lines)
+	const rows = 1 << 17
+	for i := range rows {
+		lines.Add(i, 2*i+1)
+	}
+	parts := []data.Part{{Name: "a.csv", Rows: rows, Lines: lines}}
+	for row, want := range map[int]string{0: "a.csv: row 1", rows - 1: "a.csv:262143", rows - 1<<15: "a.csv:196609"} {
+		if got := data.RowName(parts, false, row); got != want {
+			t.Errorf("row %d is called %s, want %s", row, got, want)
 		}
 	}
 }

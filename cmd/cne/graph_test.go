@@ -127,7 +127,7 @@ func TestGraphMetric(t *testing.T) {
 				mustRun(t, project...)
 				continue
 			}
-			mustFail(t, exitFailure, "new.csv: row 41: ", project...)
+			mustFail(t, exitFailure, "new.csv:42: ", project...)
 			mustRun(t, append(project, "--skip-bad")...)
 			_, lines := linesOf(t, run+".csv")
 			for i, line := range lines {

@@ -224,9 +224,9 @@ func TestCheck(t *testing.T) {
 		{"inconsistent", &data.Dataset{Points: matrix(3, 1, 1)}, data.ErrShape, "a matrix of 3×1 has 1 values"},
 		{"labels", &data.Dataset{Points: matrix(2, 1, 1, 2), Labels: data.NewLabels([]string{"a"})}, data.ErrLabels, "there are 1 labels for 2 points"},
 		{"class", &data.Dataset{Points: matrix(2, 1, 1, 2), Labels: &data.Labels{Class: []int32{0, 1}, Names: []string{"a"}}}, data.ErrLabels, "the label of point 2 (counted from 1) is class 1"},
-		{"NaN", &data.Dataset{Points: matrix(2, 2, 1, 2, nan, 3)}, data.ErrNotFinite, "row 2: column 1 (counted from 1): got NaN"},
-		{"infinity", &data.Dataset{Points: matrix(2, 2, 1, 2, 3, float32(math.Inf(-1)))}, data.ErrNotFinite, "row 2: column 2 (counted from 1): got -Inf"},
-		{"the first of several", &data.Dataset{Points: many}, data.ErrNotFinite, "row 601: column 31 (counted from 1): got NaN"},
+		{"NaN", &data.Dataset{Points: matrix(2, 2, 1, 2, nan, 3)}, data.ErrNotFinite, "row 2: column 1: got NaN"},
+		{"infinity", &data.Dataset{Points: matrix(2, 2, 1, 2, 3, float32(math.Inf(-1)))}, data.ErrNotFinite, "row 2: column 2: got -Inf"},
+		{"the first of several", &data.Dataset{Points: many}, data.ErrNotFinite, "row 601: column 31: got NaN"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			withProcs(t, func(t *testing.T, _ int) { wantError(t, tc.ds.Check(), tc.kind, tc.want) })

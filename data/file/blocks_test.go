@@ -127,7 +127,7 @@ func TestSkippedRowsCount(t *testing.T) {
 	}
 	block := data.NewMatrix(1, 2)
 	n := need(b.Next(block))(t)
-	wantError(t, file.CheckFinite(b, 3, block.Rows(0, n)), data.ErrNotFinite, "a.csv: row 4 (row 4 over all files): column \"y\"")
+	wantError(t, file.CheckFinite(b, 3, block.Rows(0, n)), data.ErrNotFinite, "a.csv:6: column \"y\": got +Inf")
 	wantError(t, errorOf(b.Next(block)), data.ErrFormat, "a.csv:7: column")
 }
 
@@ -186,18 +186,18 @@ func TestBlocksDeliverWhatIsNotFinite(t *testing.T) {
 	if v := block.X; v[4] == v[4] || !slices.Equal(v[5:], []float32{6, 7, 8}) || v[0] != 1 {
 		t.Errorf("the rows are %v", v)
 	}
-	wantError(t, file.CheckFinite(blocks, 0, block.Rows(0, n)), data.ErrNotFinite, a+": row 3 (row 3 over all files): column 1 (counted from 1): got NaN")
+	wantError(t, file.CheckFinite(blocks, 0, block.Rows(0, n)), data.ErrNotFinite, a+":3: column 1: got NaN")
 	n, err = blocks.Next(block)
 	if n != 1 || err != nil || block.X[1] != float32(math.Inf(-1)) {
 		t.Fatalf("%d rows, %v, %v", n, err, block.X)
 	}
-	wantError(t, file.CheckFinite(blocks, 4, block.Rows(0, n)), data.ErrNotFinite, b+": row 2 (row 5 over all files): column 2")
+	wantError(t, file.CheckFinite(blocks, 4, block.Rows(0, n)), data.ErrNotFinite, b+":2: column 2")
 	for range 2 {
 		if n, err := blocks.Next(block); n != 0 || err != io.EOF {
 			t.Errorf("after the end there are %d rows, %v", n, err)
 		}
 	}
-	if got, want := blocks.RowName(3), b+": row 1 (row 4 over all files)"; got != want {
+	if got, want := blocks.RowName(3), b+":1"; got != want {
 		t.Errorf("row 3 is called %q, want %q", got, want)
 	}
 }

@@ -86,7 +86,7 @@ func TestReadCSVErrors(t *testing.T) {
 		{"spaces between fields", "1 2 3\n4 5 6\n", file.Options{Header: file.HeaderNone}, data.ErrFormat, `"1 2 3", want fields separated by commas, semicolons or tabs`},
 		{"empty field", "1,2\n3,\n", file.Options{}, data.ErrFormat, `line 2: column 2: got "", want a number`},
 		{"too large", "1,2\n3,1e39\n", file.Options{}, data.ErrFormat, `line 2: column 2: got "1e39", want a number that float32 can hold`},
-		{"NaN", "1,2\n3,nan\n", file.Options{}, data.ErrNotFinite, "row 2: column 2 (counted from 1): got NaN"},
+		{"NaN", "1,2\n3,nan\n", file.Options{}, data.ErrNotFinite, "row 2: column 2: got NaN"},
 		{"quotation mark within a field", "x,l\n1,a\"b\n2,c\"\n", file.Options{LabelColumn: "l"}, data.ErrFormat, "line 2: quotation marks: "},
 		{"something after a quotation mark", "x,l\n1,\"a\"b\n", file.Options{LabelColumn: "l"}, data.ErrFormat, "line 2: quotation marks: "},
 		{"open quotation mark", "x,l\n1,\"a\n2,b\n", file.Options{LabelColumn: "l"}, data.ErrFormat, "line 2: quotation marks: "},

@@ -208,7 +208,7 @@ func (f *files) begin() error {
 	f.o.logReading(h, h == f.first)
 	h.convert(f.conversion, f.o.Offset, f.rows())
 	f.isByte = f.isByte && h.isByte
-	f.parts = append(f.parts, data.Part{Name: h.name})
+	f.parts = append(f.parts, data.Part{Name: h.name, Lines: h.lines})
 	return nil
 }
 

@@ -158,12 +158,12 @@ func TestOpenErrors(t *testing.T) {
 		{"npy: negative size", tree{"a": bytesOf("(-1, 2)")}, []string{"a"}, file.Options{}, data.ErrFormat, "shape holds something other than sizes"},
 		{"npy: truncated", tree{"a": bytesOf("(2, 2)", 1)}, []string{"a"}, file.Options{}, data.ErrFormat, "a: the header announces 4 values (shape 2×2, 1 bytes each), but only 1 bytes follow it"},
 		{"npy: one dimension", tree{"a": bytesOf("(2,)", 1, 2)}, []string{"a"}, file.Options{}, data.ErrShape, "reshape it to 2×1"},
-		{"npy: NaN", tree{"a": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", append(make([]byte, 12), 0, 0, 0xc0, 0x7f)...)}, []string{"a"}, file.Options{}, data.ErrNotFinite, "a: row 2: column 2 (counted from 1): got NaN"},
-		{"npy: too large for float32", tree{"a": npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }", body(binary.LittleEndian, 1e300)...)}, []string{"a"}, file.Options{}, data.ErrNotFinite, "a: row 1: column 1 (counted from 1): got +Inf"},
+		{"npy: NaN", tree{"a": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", append(make([]byte, 12), 0, 0, 0xc0, 0x7f)...)}, []string{"a"}, file.Options{}, data.ErrNotFinite, "a: row 2: column 2: got NaN"},
+		{"npy: too large for float32", tree{"a": npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }", body(binary.LittleEndian, 1e300)...)}, []string{"a"}, file.Options{}, data.ErrNotFinite, "a: row 1: column 1: got +Inf"},
 
 		{"several: widths differ", tree{"a.csv": []byte("1,2\n"), "b.idx": idx(8, []uint32{1, 3}, 1, 2, 3)}, []string{"a.csv", "b.idx"}, file.Options{}, data.ErrShape, "b.idx: values per point: got 3, want 2 as in a.csv"},
 		{"several: columns differ", tree{"a.csv": []byte("x,y\n1,2\n"), "b.csv": []byte("y,x\n1,2\n")}, []string{"a.csv", "b.csv"}, file.Options{}, data.ErrShape, `b.csv: data column 1: got "y", want "x" as in a.csv`},
-		{"several: NaN in the second", tree{"a.csv": []byte("1\n2\n"), "b.csv": []byte("3\nnan\n")}, []string{"a.csv", "b.csv"}, file.Options{}, data.ErrNotFinite, "b.csv: row 2 (row 4 over all files): column 1 (counted from 1): got NaN"},
+		{"several: NaN in the second", tree{"a.csv": []byte("1\n2\n"), "b.csv": []byte("3\nnan\n")}, []string{"a.csv", "b.csv"}, file.Options{}, data.ErrNotFinite, "b.csv:2: column 1: got NaN"},
 		{"several: second damaged", tree{"a.csv": []byte("1\n"), "b.npy": complexes}, []string{"a.csv", "b.npy"}, file.Options{}, data.ErrUnsupported, "b.npy: the array has the dtype"},
 
 		{"labels: too few", tree{"a.csv": []byte("1\n2\n3\n"), "l.txt": []byte("a\nb\n")}, []string{"a.csv"}, file.Options{Labels: []string{"l.txt"}}, data.ErrLabels, "there are 2 labels for 3 points (l.txt: 2); give one label per point"},

@@ -61,6 +61,7 @@ type head struct {
 	storage data.Storage
 	packed  bool // the size of the file bounds the number of its values by nothing
 
+	lines  *data.Lines  // of the points read or skipped; nil unless the file is text
 	member string       // the name of the array within an archive; may be empty
 	beside *arrayReader // labels that are an array of their own; nil without
 

@@ -42,7 +42,7 @@ type textReader struct {
 	layout
 	csv     *csv.Reader
 	limit   rowLimit
-	rows    int  // read so far
+	rows    int  // read or skipped so far
 	guessed bool // whether there is a header was guessed
 	top     int  // line of the first row
 
@@ -113,7 +113,7 @@ func (e *lineError) Unwrap() error { return e.error }
 // names, if it has some, which skipNames then passes over.
 func newRows(in *Input, opt *Options) (*textReader, error) {
 	skipBOM(in)
-	t := &textReader{head: head{in: in, open: true}, interned: make(map[string]string)}
+	t := &textReader{head: head{in: in, open: true, lines: new(data.Lines)}, interned: make(map[string]string)}
 	t.limit.r = in
 	t.csv = csv.NewReader(bufio.NewReaderSize(&t.limit, readBuffer))
 	t.csv.FieldsPerRecord, t.csv.ReuseRecord = -1, true
@@ -166,6 +166,12 @@ func (t *textReader) advance() {
 	}
 }
 
+// count counts the next row.
+func (t *textReader) count() {
+	t.lines.Add(t.rows, t.line())
+	t.rows++
+}
+
 // line returns the line on which the next row begins, counted from 1.
 func (t *textReader) line() int {
 	line, _ := t.csv.FieldPos(0)
@@ -189,7 +195,7 @@ func (t *textReader) read(dst []float32) (int, error) {
 			t.labels = append(t.labels, label)
 		}
 		filled += t.width
-		t.rows++
+		t.count()
 	}
 	return filled, t.err
 }
@@ -201,6 +207,7 @@ func (t *textReader) skip(rows int) (passed int, err error) {
 			return passed, err
 		}
 		passed++
+		t.count()
 	}
 	if passed < rows && t.err != io.EOF {
 		return passed, t.err

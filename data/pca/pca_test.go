@@ -360,7 +360,7 @@ func TestPCAErrors(t *testing.T) {
 		{"no matrix", nil, 1, data.ErrEmpty, "there is no matrix"},
 		{"no points", data.NewMatrix(0, 3), 1, data.ErrEmpty, "the matrix is 0×3"},
 		{"inconsistent", &data.Matrix{N: 3, D: 3, X: make([]float32, 8)}, 1, data.ErrShape, "a matrix of 3×3 has 8 values"},
-		{"infinity", inf, 1, data.ErrNotFinite, "row 3: column 2 (counted from 1): got +Inf"},
+		{"infinity", inf, 1, data.ErrNotFinite, "row 3: column 2: got +Inf"},
 	} {
 		t.Run(tc.name, func(t *testing.T) { wantError(t, errorOf(Fit(t.Context(), tc.m, tc.k, nil)), tc.kind, tc.want) })
 	}
