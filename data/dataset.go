@@ -86,7 +86,7 @@ func (ds *Dataset) Check() error { return ds.CheckContext(context.Background()) 
 func (ds *Dataset) CheckContext(ctx context.Context) error {
 	n, _ := ds.Dims()
 	if n == 0 {
-		return errorf(ErrEmpty, "there are no points; name a file that holds at least one")
+		return errorf(ErrEmpty, "points: got none, want at least one")
 	}
 	points := ds.Source()
 	if err := CheckPoints(points); err != nil {
@@ -96,7 +96,7 @@ func (ds *Dataset) CheckContext(ctx context.Context) error {
 		return err
 	}
 	if ds.Names != nil && len(ds.Names) != n {
-		return errorf(ErrShape, "there are %d names for %d points; give one for each, or none", len(ds.Names), n)
+		return errorf(ErrShape, "names: got %d, want %d, one for each point", len(ds.Names), n)
 	}
 	return checkFinite(ctx, points, func(row, column int, v float32) error {
 		return NotFinite(ds.describeRow(row), ds.Columns(), column, v)

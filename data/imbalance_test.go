@@ -100,9 +100,9 @@ func TestImbalanceRefuses(t *testing.T) {
 		kind error
 		want string
 	}{
-		"no points":  {&data.Dataset{}, data.ErrEmpty, "no points"},
-		"no labels":  {numbered(5, nil), data.ErrLabels, "the points have no labels; give a label for each"},
-		"quantities": {numbered(5, func(i int) string { return fmt.Sprint(0.5 + float64(i)) }), data.ErrLabels, "the labels are quantities (5 distinct numbers)"},
+		"points: got none, want at least one": {&data.Dataset{}, data.ErrEmpty, "points: got none, want at least one"},
+		"no labels":                           {numbered(5, nil), data.ErrLabels, "the points have no labels; give a label for each"},
+		"quantities":                          {numbered(5, func(i int) string { return fmt.Sprint(0.5 + float64(i)) }), data.ErrLabels, "the labels are quantities (5 distinct numbers)"},
 	} {
 		_, _, err := tc.ds.Imbalance(1)
 		t.Run(name, func(t *testing.T) { wantError(t, err, tc.kind, tc.want) })

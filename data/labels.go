@@ -91,11 +91,11 @@ func (l *Labels) Check(n int) error {
 		return nil
 	}
 	if len(l.Class) != n || l.Value != nil && len(l.Value) != n {
-		return errorf(ErrLabels, "there are %d labels for %d points; give one label per point", len(l.Class), n)
+		return errorf(ErrLabels, "labels: got %d, want %d, one for each point", len(l.Class), n)
 	}
 	for i, c := range l.Class {
 		if c < 0 || int(c) >= len(l.Names) {
-			return errorf(ErrLabels, "the label of point %d (counted from 1) is class %d, but there are names for %d classes only; number the classes from 0", i+1, c, len(l.Names))
+			return errorf(ErrLabels, "class of point %d (counted from 1): got %d, want 0 to %d", i+1, c, len(l.Names)-1)
 		}
 	}
 	return nil

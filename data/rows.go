@@ -6,7 +6,7 @@ import "cne/internal/rng"
 // ascending order. The seed decides which. A count below 1 or above n gives ErrOption.
 func DrawRows(n, count int, seed uint64) ([]int, error) {
 	if count < 1 || count > n {
-		return nil, errorf(ErrOption, "%d of %d rows cannot be drawn; draw from 1 to %d", count, n, n)
+		return nil, errorf(ErrOption, "rows to draw: got %d, want 1 to %d", count, n)
 	}
 	stream := rng.New(seed, rng.Training)
 	rows := make([]int, 0, count)
@@ -24,15 +24,15 @@ func CheckRows(rows []int, n int) error {
 	for k, row := range rows {
 		switch at := k + 1; {
 		case row < 0 || row >= n:
-			return errorf(ErrOption, "entry %d (counted from 1) is row %d, but rows are numbered from 0 to %d; leave it out", at, row, n-1)
+			return errorf(ErrOption, "entry %d (counted from 1): got row %d, want 0 to %d", at, row, n-1)
 		case k > 0 && row == rows[k-1]:
-			return errorf(ErrOption, "entry %d (counted from 1) is row %d, as the one before; give each row once", at, row)
+			return errorf(ErrOption, "entry %d (counted from 1): got row %d again, want each row once", at, row)
 		case k > 0 && row < rows[k-1]:
-			return errorf(ErrOption, "entry %d (counted from 1) is row %d, behind row %d; sort the rows in ascending order", at, row, rows[k-1])
+			return errorf(ErrOption, "entry %d (counted from 1): got row %d after row %d, want ascending rows", at, row, rows[k-1])
 		}
 	}
 	if len(rows) == 0 {
-		return errorf(ErrOption, "there are no rows; give at least one")
+		return errorf(ErrOption, "rows: got none, want at least one")
 	}
 	return nil
 }

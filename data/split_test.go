@@ -46,7 +46,7 @@ func TestNames(t *testing.T) {
 		t.Errorf("the names are %q, the columns %q", train.Names, held.Points.Columns)
 	}
 	ds.Names = ds.Names[:3]
-	wantError(t, ds.Check(), data.ErrShape, "there are 3 names for 4 points")
+	wantError(t, ds.Check(), data.ErrShape, "names: got 3, want 4, one for each point")
 	ds.Names, ds.Points.Columns = nil, []string{"x"}
 	wantError(t, ds.Check(), data.ErrShape, "a matrix of 4×2 has 1 names of columns and 0 offsets")
 }
@@ -188,7 +188,7 @@ func TestSplitErrors(t *testing.T) {
 	_, _, _, err := numbered(1, nil).Split(0.5, 1)
 	wantError(t, err, data.ErrEmpty, "a single point cannot be split")
 	_, _, _, err = (&data.Dataset{}).Split(0.5, 1)
-	wantError(t, err, data.ErrEmpty, "there are no points")
+	wantError(t, err, data.ErrEmpty, "points: got none, want at least one")
 }
 
 // Labels.Split gives every class its share of any rows, in their order.

@@ -189,8 +189,8 @@ func TestPlotAnimateBadInput(t *testing.T) {
 		{"run", 1, "there are no snapshots in run; train with output.snapshots"},
 		{"mixed", 1, filepath.FromSlash("mixed/snapshots/epoch-0001.npy has 5 points of 2 coordinates, but mixed/embedding.csv has 24 of 2; remove the snapshots of another run")},
 		{"nan", 1, filepath.FromSlash("nan/snapshots/epoch-0010.npy")},
-		{"cut", 1, filepath.FromSlash("cut/snapshots/epoch-0010.npy: the file ends within its header")},
-		{"killed --labels killed/labels.txt", 1, "there are 2 labels for 5 points"},
+		{"cut", 1, filepath.FromSlash("cut/snapshots/epoch-0010.npy: the file ends within its npy header")},
+		{"killed --labels killed/labels.txt", 1, "labels: got 2"},
 	} {
 		code, stdout, stderr := runCne(t.Context(), append([]string{"plot", "--animate"}, strings.Fields(tc.args)...)...)
 		if code != tc.code || stdout != "" || !strings.HasPrefix(stderr, "cne: "+tc.want) || strings.Count(stderr, "\n") != 1 {

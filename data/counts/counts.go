@@ -49,7 +49,7 @@ func (c *Matrix) Check() error {
 	case c.CellNames != nil && len(c.CellNames) != c.Cells || c.GeneNames != nil && len(c.GeneNames) != c.Genes:
 		return inconsistent(fmt.Sprintf("%d names stand for %d cells, and %d for %d genes", len(c.CellNames), c.Cells, len(c.GeneNames), c.Genes))
 	case c.Labels != nil && len(c.Labels.Class) != c.Cells:
-		return errorf(data.ErrLabels, "there are %d labels for %d cells; give one label per cell", len(c.Labels.Class), c.Cells)
+		return errorf(data.ErrLabels, "labels: got %d, want %d, one for each cell", len(c.Labels.Class), c.Cells)
 	}
 	if fault := c.Fault(c.Cells, c.Genes); fault != "" {
 		return inconsistent(fault)

@@ -259,14 +259,14 @@ func TestReadCountsErrors(t *testing.T) {
 		{"two sizes", mtx("1 1"), data.ErrFormat, `.mtx:2: got "1 1", want the numbers of rows, columns and entries`},
 		{"negative size", mtx("1 -1 1"), data.ErrFormat, `.mtx:2: got "1 -1 1", want the numbers of rows, columns and entries`},
 		{"huge size", mtx("1 99999999999999999999 1"), data.ErrFormat, `.mtx:2: got "1 99999999999999999999 1", want the numbers of rows, columns and entries`},
-		{"no genes", mtx("0 1 1"), data.ErrEmpty, "the matrix has 0 genes (rows), 1 cells (columns) and 1 counts"},
+		{"no genes", mtx("0 1 1"), data.ErrEmpty, "matrix: got 0 genes (rows), 1 cells (columns) and 1 counts, want at least one of each"},
 		{"no entries", mtx("1 1 0"), data.ErrEmpty, "and 0 counts"},
 		{"zeros alone", mtx("1 1 1", "1 1 0"), data.ErrEmpty, "no count of the 1 genes in 1 cells is above 0"},
-		{"too many rows", mtx("4294967296 1 1", "1 1 1"), data.ErrUnsupported, "the header announces 4294967296 rows and 1 columns"},
-		{"unfiltered", mtx("2 6 2", "1 1 1", "1 2 1"), data.ErrEmpty, "the header announces 6 cells (columns) with 2 counts, so that most cells have none; give the filtered matrix"},
-		{"claims genes", mtx("2000000000 1 1", "1 1 1"), data.ErrFormat, "the header announces 2000000000 genes (rows), more than there are counts (1)"},
-		{"claims entries", mtx("1 1 1000000", "1 1 1"), data.ErrFormat, "the header announces 1000000 entries, but the file has only"},
-		{"truncated", mtx("2 1 3", "1 1 1", "2 1 100000000"), data.ErrFormat, "the file ends after 2 of the 3 entries"},
+		{"too many rows", mtx("4294967296 1 1", "1 1 1"), data.ErrUnsupported, "matrix: got 4294967296×1, want at most 2147483647 rows and columns"},
+		{"unfiltered", mtx("2 6 2", "1 1 1", "1 2 1"), data.ErrEmpty, "matrix: got 6 cells (columns) with 2 counts, want counts in most cells; give the filtered matrix, and genes as rows"},
+		{"claims genes", mtx("2000000000 1 1", "1 1 1"), data.ErrFormat, "genes (rows): got 2000000000, want no more than the 1 counts"},
+		{"claims entries", mtx("1 1 1000000", "1 1 1"), data.ErrFormat, "bytes: got 67, want those of 1000000 entries; the file is truncated"},
+		{"truncated", mtx("2 1 3", "1 1 1", "2 1 100000000"), data.ErrFormat, "entries: got 2, want 3; the file is truncated"},
 		{"truncated line", mtx("2 1 2", "1 1 1", "2 1"), data.ErrFormat, `.mtx:4: got "2 1", want a row, a column and a value`},
 		{"one too many", mtx("2 1 1", "1 1 1", "2 1 1"), data.ErrFormat, `.mtx:4: got "2 1 1", want the end after the 1 entries that the header announces`},
 		{"row 0", mtx("1 1 1", "0 1 1"), data.ErrFormat, `.mtx:3: got "0 1 1", want a row up to 1 and a column up to 1, as the header announces`},
@@ -337,7 +337,7 @@ func TestOpenCountsErrors(t *testing.T) {
 		{"gap", with("d/features.tsv", "x\n\ny\n"), []string{"d"}, file.Options{}, data.ErrFormat, "features.tsv:2: got an empty line, want a name"},
 		{"barcodes", with("d/barcodes.tsv", "a\n"), []string{"d"}, file.Options{}, data.ErrShape, "matrix.mtx: columns: got 2, want 1"},
 		{"entry", with("d/matrix.mtx", string(mtx("3 2 1", "4 1 1"))), []string{"d"}, file.Options{}, data.ErrFormat, filepath.Join("d", "matrix.mtx") + `:3: got "4 1 1"`},
-		{"labels", with("l", "1\n2\n3\n"), []string{"d"}, file.Options{Labels: []string{"l"}}, data.ErrLabels, "there are 3 labels for 2 points (l: 3)"},
+		{"labels", with("l", "1\n2\n3\n"), []string{"d"}, file.Options{Labels: []string{"l"}}, data.ErrLabels, "labels: got 3 (l: 3), want 2, one for each point"},
 		{"widths", with("e.mtx", string(mtx("2 1 1", "1 1 1"))), []string{"d", "e.mtx"}, file.Options{}, data.ErrShape, "e.mtx: genes: got 2, want 3 as in d"},
 		{"names", with("e/matrix.mtx", string(matrix)), []string{"d", "e"}, file.Options{}, nil, ""},
 	} {
@@ -375,7 +375,7 @@ func TestCountsCheck(t *testing.T) {
 		"zero":      {func(c *counts.Matrix) { c.Value[2] = 0 }, data.ErrFormat, "the count of gene 1 in cell 1 (both counted from 0) is 0"},
 		"NaN":       {func(c *counts.Matrix) { c.Value[2] = float32(math.NaN()) }, data.ErrNotFinite, "is NaN"},
 		"cellnames": {func(c *counts.Matrix) { c.CellNames = []string{"a"} }, data.ErrShape, "1 names stand for 2 cells"},
-		"labels":    {func(c *counts.Matrix) { c.Labels = data.NewLabels([]string{"a"}) }, data.ErrLabels, "there are 1 labels for 2 cells"},
+		"labels":    {func(c *counts.Matrix) { c.Labels = data.NewLabels([]string{"a"}) }, data.ErrLabels, "labels: got 1, want 2, one for each cell"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := good()

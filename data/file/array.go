@@ -223,7 +223,7 @@ func newArray(t scalarType, shape []int) (array, error) {
 	for _, n := range shape {
 		hi, lo := bits.Mul64(total, uint64(n))
 		if n < 0 || hi != 0 || lo > math.MaxInt64 {
-			return array{}, errorf(data.ErrFormat, "the header claims the impossible shape %s; the file is damaged, write it again", shapeText(shape))
+			return array{}, errorf(data.ErrFormat, "shape: got %s, want one that fits into memory", shapeText(shape))
 		}
 		total = lo
 	}
@@ -255,15 +255,15 @@ func shapeText(shape []int) string {
 func (a array) checkPoints() error {
 	switch len(a.shape) {
 	case 0:
-		return errorf(data.ErrShape, "the array is a single number; points need an array with a row for each")
+		return errorf(data.ErrShape, "shape: got a single number, want a row for each point")
 	case 1:
-		return errorf(data.ErrShape, "the array has the one dimension %d; if it holds labels, name the file as labels, if points of one value, reshape it to %d×1", a.shape[0], a.shape[0])
+		return errorf(data.ErrShape, "shape: got %d, want a row for each point; reshape points of one value to %[1]d×1, or name the file as labels", a.shape[0])
 	}
 	if a.isText() {
-		return errorf(data.ErrUnsupported, "the values of the array are texts, and points need numbers; convert it with x.astype('float32')")
+		return errorf(data.ErrUnsupported, "values: got text, want numbers; x.astype('float32') converts it")
 	}
 	if n, d := a.rows(); n == 0 || d == 0 {
-		return errorf(data.ErrEmpty, "the array of shape %s holds no values; points need at least one row and one column", shapeText(a.shape))
+		return errorf(data.ErrEmpty, "shape: got %s, want at least one row and one column", shapeText(a.shape))
 	}
 	return nil
 }

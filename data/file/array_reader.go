@@ -46,8 +46,7 @@ func newArrayReader(a array, in *Input) (*arrayReader, error) {
 	n, d := a.rows()
 	r := &arrayReader{array: a, total: n * d, values: in}
 	if left := in.left(); left >= 0 && int64(r.total) > left/int64(a.size) {
-		return nil, errorf(data.ErrFormat, "the header announces %d values (shape %s, %d bytes each), but only %d bytes follow it; the file is truncated, fetch or write it again",
-			r.total, shapeText(a.shape), a.size, left)
+		return nil, r.truncated(int(left) / a.size)
 	}
 	inOrder := !a.fortran || len(a.shape) < 2
 	if !inOrder {
@@ -92,7 +91,7 @@ func (f arrayFormat) labels(in *Input) (*arrayReader, error) {
 			return newArrayReader(a, in)
 		}
 	}
-	return nil, errorf(data.ErrShape, "labels need an array of one dimension, but this one has the shape %s; are these the points?", shapeText(a.shape))
+	return nil, errorf(data.ErrShape, "labels: got an array of shape %s, want one dimension; are these the points?", shapeText(a.shape))
 }
 
 // next returns the bytes of the next values, at most limit of them, and their
@@ -128,8 +127,11 @@ func (r *arrayReader) short(err error, got int) error {
 	if err != errShort {
 		return err
 	}
-	return errorf(data.ErrFormat, "the file ends after %d of the %d values that its header announces (shape %s); it is truncated, fetch or write it again",
-		r.done+got/r.size, r.total, shapeText(r.array.shape))
+	return r.truncated(r.done + got/r.size)
+}
+
+func (r *arrayReader) truncated(got int) error {
+	return errorf(data.ErrFormat, "values: got %d, want %d (shape %s); the file is truncated", got, r.total, shapeText(r.array.shape))
 }
 
 // skip implements reader.

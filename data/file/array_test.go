@@ -218,12 +218,12 @@ func TestCheck(t *testing.T) {
 		want string
 	}{
 		{"sound", &data.Dataset{Points: matrix(2, 1, 1, 2), Labels: data.NewLabels([]string{"a", "b"})}, nil, ""},
-		{"nil", &data.Dataset{}, data.ErrEmpty, "there are no points"},
-		{"no points", &data.Dataset{Points: matrix(0, 3)}, data.ErrEmpty, "there are no points"},
+		{"nil", &data.Dataset{}, data.ErrEmpty, "points: got none, want at least one"},
+		{"no points", &data.Dataset{Points: matrix(0, 3)}, data.ErrEmpty, "points: got none, want at least one"},
 		{"no columns", &data.Dataset{Points: matrix(3, 0)}, data.ErrEmpty, "the matrix is 3×0"},
 		{"inconsistent", &data.Dataset{Points: matrix(3, 1, 1)}, data.ErrShape, "a matrix of 3×1 has 1 values"},
-		{"labels", &data.Dataset{Points: matrix(2, 1, 1, 2), Labels: data.NewLabels([]string{"a"})}, data.ErrLabels, "there are 1 labels for 2 points"},
-		{"class", &data.Dataset{Points: matrix(2, 1, 1, 2), Labels: &data.Labels{Class: []int32{0, 1}, Names: []string{"a"}}}, data.ErrLabels, "the label of point 2 (counted from 1) is class 1"},
+		{"labels", &data.Dataset{Points: matrix(2, 1, 1, 2), Labels: data.NewLabels([]string{"a"})}, data.ErrLabels, "labels: got 1, want 2, one for each point"},
+		{"class", &data.Dataset{Points: matrix(2, 1, 1, 2), Labels: &data.Labels{Class: []int32{0, 1}, Names: []string{"a"}}}, data.ErrLabels, "class of point 2 (counted from 1): got 1, want 0 to 0"},
 		{"NaN", &data.Dataset{Points: matrix(2, 2, 1, 2, nan, 3)}, data.ErrNotFinite, "row 2: column 1: got NaN"},
 		{"infinity", &data.Dataset{Points: matrix(2, 2, 1, 2, 3, float32(math.Inf(-1)))}, data.ErrNotFinite, "row 2: column 2: got -Inf"},
 		{"the first of several", &data.Dataset{Points: many}, data.ErrNotFinite, "row 601: column 31: got NaN"},

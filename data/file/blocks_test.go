@@ -314,7 +314,7 @@ func TestNPYWriter(t *testing.T) {
 		for lo := 0; lo < m.N; lo += 11 {
 			must(t, w.Write(m.Rows(lo, min(m.N, lo+11))))
 		}
-		wantError(t, w.Write(data.NewMatrix(1, m.D+1)), data.ErrShape, "the rows have")
+		wantError(t, w.Write(data.NewMatrix(1, m.D+1)), data.ErrShape, "values per row: got ")
 		must(t, w.Close())
 		f.WriteString("after")
 		got := need(os.ReadFile(f.Name()))(t)
@@ -326,12 +326,12 @@ func TestNPYWriter(t *testing.T) {
 
 func TestNPYWriterErrors(t *testing.T) {
 	f := need(os.Create(filepath.Join(t.TempDir(), "a.npy")))(t)
-	wantError(t, errorOf(file.NewNPYWriter(f, 0)), data.ErrShape, "rows of 0 values")
+	wantError(t, errorOf(file.NewNPYWriter(f, 0)), data.ErrShape, "values per row: got 0, want at least 1")
 	w := need(file.NewNPYWriter(f, 2))(t)
 	wantError(t, w.Write(data.NewMatrix(0, 2)), data.ErrEmpty, "the matrix is 0×2")
 	must(t, w.Write(data.NewMatrix(30000, 2)))
 	// What was not completed is refused.
-	wantError(t, errorOf(file.Read(t.Context(), []string{f.Name()}, file.Options{})), data.ErrEmpty, "the array of shape 0×2 holds no values")
+	wantError(t, errorOf(file.Read(t.Context(), []string{f.Name()}, file.Options{})), data.ErrEmpty, "shape: got 0×2, want at least one row and one column")
 	f.Close()
 	if err := w.Write(data.NewMatrix(30000, 2)); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("writing to a closed file gives %v", err)
@@ -377,7 +377,7 @@ func TestCSVWriter(t *testing.T) {
 }
 
 func TestCSVWriterErrors(t *testing.T) {
-	wantError(t, errorOf(file.NewCSVWriter(io.Discard, 0, false)), data.ErrShape, "points of 0 values")
+	wantError(t, errorOf(file.NewCSVWriter(io.Discard, 0, false)), data.ErrShape, "values per point: got 0, want at least 1")
 	two := matrix(2, 1, 1, 2)
 	for _, tc := range []struct {
 		name    string
@@ -387,10 +387,10 @@ func TestCSVWriterErrors(t *testing.T) {
 		kind    error
 		want    string
 	}{
-		{"width", false, matrix(1, 2, 1, 2), nil, data.ErrShape, "the rows have 2 values, those before them 1"},
-		{"too few labels", true, two, []string{"a"}, data.ErrLabels, "there are 1 labels for 2 points"},
-		{"no labels", true, two, nil, data.ErrLabels, "there are 0 labels for 2 points"},
-		{"unwanted labels", false, two, []string{"a", "b"}, data.ErrLabels, "the table was begun without a column for them"},
+		{"width", false, matrix(1, 2, 1, 2), nil, data.ErrShape, "values per row: got 2, want 1 as before"},
+		{"too few labels", true, two, []string{"a"}, data.ErrLabels, "labels: got 1, want 2, one for each point"},
+		{"no labels", true, two, nil, data.ErrLabels, "labels: got 0, want 2, one for each point"},
+		{"unwanted labels", false, two, []string{"a", "b"}, data.ErrLabels, "labels: got some, want none in a table without a column for them"},
 	} {
 		w := need(file.NewCSVWriter(io.Discard, 1, tc.labeled))(t)
 		wantError(t, w.Write(tc.m, tc.labels), tc.kind, tc.want)

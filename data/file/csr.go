@@ -45,9 +45,9 @@ func (z *npz) openCSR() (reader, error) {
 	}
 	switch {
 	case r.n == 0 || r.width == 0:
-		return nil, errorf(data.ErrEmpty, "the sparse matrix has %d rows and %d columns; points need at least one of each", r.n, r.width)
+		return nil, errorf(data.ErrEmpty, "sparse matrix: got %d×%d, want at least one row and one column", r.n, r.width)
 	case r.value.array.kind == 'c':
-		return nil, inArray(r.value.name, errorf(data.ErrUnsupported, "its values are complex numbers; convert it with m.real.astype('float32')"))
+		return nil, inArray(r.value.name, errorf(data.ErrUnsupported, "values: got complex numbers, want real ones, such as m.real.astype('float32')"))
 	}
 	r.in, r.sparse, r.isByte, r.exact, r.nonzeros = r.value.in, r, r.value.isByte, true, r.value.total
 	return r, nil
@@ -65,7 +65,7 @@ func (r *csrReader) begin(z *npz) (err error) {
 	} {
 		f := z.find(a.name)
 		if f == nil {
-			return errorf(data.ErrFormat, "the archive holds a sparse matrix without an array %s, but %s; write the file with scipy.sparse.save_npz", a.name, z.list())
+			return errorf(data.ErrFormat, "arrays of a sparse matrix: got %s, want %s, too, as scipy.sparse.save_npz writes it", z.list(), a.name)
 		}
 		in, err := z.open(f)
 		if err != nil {
@@ -79,9 +79,9 @@ func (r *csrReader) begin(z *npz) (err error) {
 		switch {
 		case err != nil:
 		case len(is.shape) != 1:
-			err = errorf(data.ErrShape, "it has the shape %s, but is to have one dimension; write the file again with scipy.sparse.save_npz", shapeText(is.shape))
+			err = errorf(data.ErrShape, "shape: got %s, want one dimension", shapeText(is.shape))
 		case strings.IndexByte(a.kinds, is.kind) < 0:
-			err = errorf(data.ErrFormat, "it holds no %s; write the file again with scipy.sparse.save_npz", a.what)
+			err = errorf(data.ErrFormat, "values: got the type %c%d, want %s", is.kind, is.size, a.what)
 		default:
 			a.to.arrayReader, err = newArrayReader(is, in)
 		}
@@ -95,7 +95,7 @@ func (r *csrReader) begin(z *npz) (err error) {
 		}
 	}
 	if shape.total != 2 {
-		return errorf(data.ErrShape, "the array shape has %d entries, but points are the rows of a matrix, which has two dimensions", shape.total)
+		return inArray(shape.name, errorf(data.ErrShape, "entries: got %d, want 2", shape.total))
 	}
 	dims, err := shape.take(2, nil)
 	if err != nil {
@@ -104,15 +104,15 @@ func (r *csrReader) begin(z *npz) (err error) {
 	r.n, r.width = int(shape.integer(dims, 0)), int(shape.integer(dims, 1))
 	switch {
 	case r.n < 0 || r.width < 0 || r.n == math.MaxInt || r.width > math.MaxInt32:
-		return errorf(data.ErrFormat, "the array shape says that there are %d rows and %d columns, and up to %d columns are read; write the file again with scipy.sparse.save_npz", r.n, r.width, math.MaxInt32)
+		return inArray(shape.name, errorf(data.ErrFormat, "got %d×%d, want at most %d columns", r.n, r.width, math.MaxInt32))
 	case r.indptr.total-1 != r.n:
-		return errorf(data.ErrFormat, "the array indptr has %d entries, but a sparse matrix of %d rows has one more than rows; write the file again with scipy.sparse.save_npz", r.indptr.total, r.n)
+		return inArray(r.indptr.name, errorf(data.ErrFormat, "entries: got %d, want %d, one more than rows", r.indptr.total, r.n+1))
 	case r.indices.total != r.value.total:
-		return errorf(data.ErrFormat, "the array indices has %d entries, but data has %d, and each value has a column; write the file again with scipy.sparse.save_npz", r.indices.total, r.value.total)
+		return inArray(r.indices.name, errorf(data.ErrFormat, "entries: got %d, want %d, one for each value", r.indices.total, r.value.total))
 	}
 	first, err := r.indptr.take(1, nil)
 	if err == nil && r.indptr.integer(first, 0) != 0 {
-		err = errorf(data.ErrFormat, "the array indptr begins with %d instead of 0; write the file again with scipy.sparse.save_npz", r.indptr.integer(first, 0))
+		err = inArray(r.indptr.name, errorf(data.ErrFormat, "entry 0: got %d, want 0", r.indptr.integer(first, 0)))
 	}
 	return err
 }
@@ -124,7 +124,7 @@ func (a *csrArray) isCSR() error {
 		return inArray(a.name, err)
 	}
 	if format := strings.Join(texts, ", "); format != "csr" {
-		return errorf(data.ErrUnsupported, "the archive holds a sparse matrix in the format %.20q, and csr is read; save m.tocsr() with scipy.sparse.save_npz", format)
+		return errorf(data.ErrUnsupported, "format of the sparse matrix: got %.20q, want csr; m.tocsr() converts it", format)
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func (r *csrReader) next() error {
 	}
 	end := r.indptr.integer(r.raw, 0)
 	if end < int64(r.entries) || end > int64(r.value.total) {
-		return inArray(r.indptr.name, errorf(data.ErrFormat, "entry %d (counted from 0) is %d, but it must be from %d, the one before it, to %d, the number of values; write the file again with scipy.sparse.save_npz",
+		return inArray(r.indptr.name, errorf(data.ErrFormat, "entry %d (counted from 0): got %d, want %d (the entry before) to %d (the number of values)",
 			r.row+1, end, r.entries, r.value.total))
 	}
 	count := int(end) - r.entries
@@ -165,7 +165,7 @@ func (r *csrReader) next() error {
 	for i := range count {
 		j := r.indices.integer(r.raw, i)
 		if j < 0 || j >= int64(r.width) {
-			return inArray(r.indices.name, errorf(data.ErrFormat, "entry %d (counted from 0), of row %d (counted from 1), is %d, but the columns are numbered from 0 to %d; write the file again with scipy.sparse.save_npz",
+			return inArray(r.indices.name, errorf(data.ErrFormat, "entry %d (counted from 0), in row %d: got column %d, want 0 to %d",
 				r.entries+i, r.row+1, j, r.width-1))
 		}
 		r.columns = append(r.columns, int32(j))
@@ -187,7 +187,7 @@ func (r *csrReader) appendRow(c *data.CSR) {
 // end returns io.EOF if the arrays end with the last row, as they should.
 func (r *csrReader) end() error {
 	if r.entries != r.value.total {
-		return inArray(r.indptr.name, errorf(data.ErrFormat, "it ends with %d, but there are %d values; write the file again with scipy.sparse.save_npz", r.entries, r.value.total))
+		return inArray(r.indptr.name, errorf(data.ErrFormat, "last entry: got %d, want %d, the number of values", r.entries, r.value.total))
 	}
 	for _, a := range []*csrArray{&r.indptr, &r.indices, &r.value} {
 		if _, _, err := a.next(1); err != io.EOF {
@@ -256,7 +256,7 @@ type SparseFile struct {
 func OpenSparseFile(r io.ReaderAt, size int64) (*SparseFile, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
-		return nil, errorf(data.ErrFormat, "not an npz archive (%w); write it with scipy.sparse.save_npz", err)
+		return nil, errorf(data.ErrFormat, "the file is no npz archive: %w", err)
 	}
 	c := new(csrReader)
 	if err := c.begin(&npz{z, r, size}); err != nil {

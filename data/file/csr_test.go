@@ -65,7 +65,7 @@ func TestOpenCSR(t *testing.T) {
 		}
 		wantError(t, errorOf(file.Read(t.Context(), paths, file.Options{})), data.ErrShape, paths[1]+": points: got ")
 	}
-	wantError(t, errorOf(file.Read(t.Context(), []string{filepath.Join(folder, "csc.npz")}, file.Options{})), data.ErrUnsupported, `csc.npz: the archive holds a sparse matrix in the format "csc", and csr is read; save m.tocsr()`)
+	wantError(t, errorOf(file.Read(t.Context(), []string{filepath.Join(folder, "csc.npz")}, file.Options{})), data.ErrUnsupported, `csc.npz: format of the sparse matrix: got "csc", want csr; m.tocsr() converts it`)
 	wantError(t, errorOf(images.Open(t.Context(), []string{filepath.Join(folder, "float32.npz")}, images.Options{})), data.ErrUnsupported, "holds no images that can be read")
 }
 
@@ -112,41 +112,41 @@ func TestOpenCSRFaults(t *testing.T) {
 			c.format = npy("{'descr': '<U3', 'fortran_order': False, 'shape': (), }", []byte("c\x00\x00\x00s\x00\x00\x00r\x00\x00\x00")...)
 		}, nil, ""},
 		"bytes":     {func(c *csrFile) { c.values = numbers[uint8](1, 2, 3) }, nil, ""},
-		"no format": {func(c *csrFile) { c.format = nil }, data.ErrFormat, "without an array format"},
+		"no format": {func(c *csrFile) { c.format = nil }, data.ErrFormat, `arrays of a sparse matrix: got "indices", "indptr", "shape", "data", want format, too, as scipy.sparse.save_npz writes it`},
 		"coo": {func(c *csrFile) {
 			c.format = npy("{'descr': '|S3', 'fortran_order': False, 'shape': (), }", []byte("coo")...)
-		}, data.ErrUnsupported, `in the format "coo", and csr is read`},
-		"format of number": {func(c *csrFile) { c.format = numbers[int32](1) }, data.ErrFormat, "the array format.npy: it holds no text"},
-		"format cut":       {func(c *csrFile) { c.format = c.format[:9] }, data.ErrFormat, "the array format.npy: the file ends within its header"},
-		"no shape":         {func(c *csrFile) { c.shape = nil }, data.ErrFormat, "without an array shape"},
-		"shape of one":     {func(c *csrFile) { c.shape = numbers[int64](2) }, data.ErrShape, "the array shape has 1 entries"},
-		"negative shape":   {func(c *csrFile) { c.shape = numbers[int64](2, -3) }, data.ErrFormat, "2 rows and -3 columns"},
-		"absurd shape":     {func(c *csrFile) { c.shape = numbers[int64](math.MaxInt64, 3) }, data.ErrFormat, "the array shape says"},
-		"absurd width":     {func(c *csrFile) { c.shape = numbers[int64](2, 1<<31) }, data.ErrFormat, "2147483648 columns, and up to 2147483647 columns are read"},
-		"no columns":       {func(c *csrFile) { c.shape = numbers[int64](2, 0) }, data.ErrEmpty, "2 rows and 0 columns"},
-		"shape of floats":  {func(c *csrFile) { c.shape = numbers[float64](2, 3) }, data.ErrFormat, "the array shape.npy: it holds no whole numbers"},
-		"more rows":        {func(c *csrFile) { c.shape = numbers[int64](3, 3) }, data.ErrFormat, "indptr has 3 entries, but a sparse matrix of 3 rows has one more"},
-		"no data":          {func(c *csrFile) { c.values = nil }, data.ErrFormat, "without an array data"},
-		"fewer values":     {func(c *csrFile) { c.values = numbers[float32](1, 2) }, data.ErrFormat, "indices has 3 entries, but data has 2"},
-		"2-d data":         {func(c *csrFile) { c.values = byteArray("(3, 1)", 1, 2, 3) }, data.ErrShape, "the array data.npy: it has the shape 3×1"},
-		"begins at 1":      {func(c *csrFile) { c.indptr = numbers[int32](1, 1, 3) }, data.ErrFormat, "the array indptr begins with 1 instead of 0"},
-		"descends":         {func(c *csrFile) { c.indptr = numbers[int32](0, 3, 1) }, data.ErrFormat, "the array indptr.npy: entry 2 (counted from 0) is 1, but it must be from 3"},
-		"beyond":           {func(c *csrFile) { c.indptr = numbers[int64](0, 1, 1<<62) }, data.ErrFormat, "entry 2 (counted from 0) is 4611686018427387904"},
-		"before the end":   {func(c *csrFile) { c.indptr = numbers[int32](0, 1, 2) }, data.ErrFormat, "it ends with 2, but there are 3 values"},
-		"column":           {func(c *csrFile) { c.indices = numbers[int32](1, 0, 3) }, data.ErrFormat, "the array indices.npy: entry 2 (counted from 0), of row 2 (counted from 1), is 3, but the columns are numbered from 0 to 2"},
-		"negative column":  {func(c *csrFile) { c.indices = numbers[int64](1, -1, 2) }, data.ErrFormat, "entry 1 (counted from 0), of row 2 (counted from 1), is -1"},
-		"float columns":    {func(c *csrFile) { c.indices = numbers[float32](1, 0, 2) }, data.ErrFormat, "the array indices.npy: it holds no whole numbers"},
+		}, data.ErrUnsupported, `format of the sparse matrix: got "coo", want csr; m.tocsr() converts it`},
+		"format of number": {func(c *csrFile) { c.format = numbers[int32](1) }, data.ErrFormat, "the array format.npy: values: got the type i4, want text"},
+		"format cut":       {func(c *csrFile) { c.format = c.format[:9] }, data.ErrFormat, "the array format.npy: the file ends within its npy header"},
+		"no shape":         {func(c *csrFile) { c.shape = nil }, data.ErrFormat, `arrays of a sparse matrix: got "indices", "indptr", "format", "data", want shape, too, as scipy.sparse.save_npz writes it`},
+		"shape of one":     {func(c *csrFile) { c.shape = numbers[int64](2) }, data.ErrShape, "entries: got 1, want 2"},
+		"negative shape":   {func(c *csrFile) { c.shape = numbers[int64](2, -3) }, data.ErrFormat, "got 2×-3, want at most 2147483647 columns"},
+		"absurd shape":     {func(c *csrFile) { c.shape = numbers[int64](math.MaxInt64, 3) }, data.ErrFormat, "got 9223372036854775807×3, want at most 2147483647 columns"},
+		"absurd width":     {func(c *csrFile) { c.shape = numbers[int64](2, 1<<31) }, data.ErrFormat, "got 2×2147483648, want at most 2147483647 columns"},
+		"no columns":       {func(c *csrFile) { c.shape = numbers[int64](2, 0) }, data.ErrEmpty, "sparse matrix: got 2×0, want at least one row and one column"},
+		"shape of floats":  {func(c *csrFile) { c.shape = numbers[float64](2, 3) }, data.ErrFormat, "the array shape.npy: values: got the type f8, want whole numbers"},
+		"more rows":        {func(c *csrFile) { c.shape = numbers[int64](3, 3) }, data.ErrFormat, "entries: got 3, want 4, one more than rows"},
+		"no data":          {func(c *csrFile) { c.values = nil }, data.ErrFormat, `arrays of a sparse matrix: got "indices", "indptr", "format", "shape", want data, too, as scipy.sparse.save_npz writes it`},
+		"fewer values":     {func(c *csrFile) { c.values = numbers[float32](1, 2) }, data.ErrFormat, "entries: got 3, want 2, one for each value"},
+		"2-d data":         {func(c *csrFile) { c.values = byteArray("(3, 1)", 1, 2, 3) }, data.ErrShape, "the array data.npy: shape: got 3×1, want one dimension"},
+		"begins at 1":      {func(c *csrFile) { c.indptr = numbers[int32](1, 1, 3) }, data.ErrFormat, "entry 0: got 1, want 0"},
+		"descends":         {func(c *csrFile) { c.indptr = numbers[int32](0, 3, 1) }, data.ErrFormat, "the array indptr.npy: entry 2 (counted from 0): got 1, want 3 (the entry before) to 3 (the number of values)"},
+		"beyond":           {func(c *csrFile) { c.indptr = numbers[int64](0, 1, 1<<62) }, data.ErrFormat, "entry 2 (counted from 0): got 4611686018427387904, want 1 (the entry before) to 3 (the number of values)"},
+		"before the end":   {func(c *csrFile) { c.indptr = numbers[int32](0, 1, 2) }, data.ErrFormat, "last entry: got 2, want 3, the number of values"},
+		"column":           {func(c *csrFile) { c.indices = numbers[int32](1, 0, 3) }, data.ErrFormat, "the array indices.npy: entry 2 (counted from 0), in row 2: got column 3, want 0 to 2"},
+		"negative column":  {func(c *csrFile) { c.indices = numbers[int64](1, -1, 2) }, data.ErrFormat, "entry 1 (counted from 0), in row 2: got column -1, want 0 to 2"},
+		"float columns":    {func(c *csrFile) { c.indices = numbers[float32](1, 0, 2) }, data.ErrFormat, "the array indices.npy: values: got the type"},
 		"columns of bools": {func(c *csrFile) {
 			c.indices = npy("{'descr': '|b1', 'fortran_order': False, 'shape': (3,), }\n", 1, 0, 1)
-		}, data.ErrFormat, "the array indices.npy: it holds no whole numbers"},
+		}, data.ErrFormat, "the array indices.npy: values: got the type"},
 		"texts": {func(c *csrFile) {
 			c.values = npy("{'descr': '|S2', 'fortran_order': False, 'shape': (3,), }\n", make([]byte, 6)...)
-		}, data.ErrFormat, "the array data.npy: it holds no numbers"},
+		}, data.ErrFormat, "the array data.npy: values: got the type S2, want numbers"},
 		"NaN":         {func(c *csrFile) { c.values = numbers[float64](1, 2, math.NaN()) }, data.ErrNotFinite, "a.npz: row 2: column 3: got NaN"},
 		"infinity":    {func(c *csrFile) { c.values = numbers[float32](inf, 2, 3) }, data.ErrNotFinite, "a.npz: row 1: column 2: got +Inf"},
 		"too large":   {func(c *csrFile) { c.values = numbers[float64](1, 2e300, 3) }, data.ErrNotFinite, "a.npz: row 2: column 1"},
-		"cut values":  {func(c *csrFile) { c.values = c.values[:len(c.values)-5] }, data.ErrFormat, "the array data.npy: the "},
-		"more values": {func(c *csrFile) { c.values = append(c.values, 0) }, data.ErrFormat, "the array data.npy: there is more in the file than its header says"},
+		"cut values":  {func(c *csrFile) { c.values = c.values[:len(c.values)-5] }, data.ErrFormat, "the array data.npy: values: got 1, want 3 (shape 3); the file is truncated"},
+		"more values": {func(c *csrFile) { c.values = append(c.values, 0) }, data.ErrFormat, "the array data.npy: got more bytes than the header announces, want the end of the file"},
 	} {
 		for _, method := range []uint16{zip.Store, zip.Deflate} {
 			c := soundCSR()
@@ -176,7 +176,7 @@ func TestOpenCSRBeside(t *testing.T) {
 		t.Fatal(err, ds)
 	}
 	path = put(t, t.TempDir(), "a.npz", zipOf(zip.Deflate, append(entries, entry{"labels.npy", numbers[int32](7)})...))
-	wantError(t, errorOf(file.Read(t.Context(), []string{path}, file.Options{})), data.ErrLabels, "1 labels for 2 points")
+	wantError(t, errorOf(file.Read(t.Context(), []string{path}, file.Options{})), data.ErrLabels, "labels: got 1, want 2, one for each point")
 
 	c.indices = npy("{'descr': '<i4', 'fortran_order': False, 'shape': (1000000000,), }", 1, 2)
 	c.values = npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000,), }", 1, 2)

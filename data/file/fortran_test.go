@@ -127,10 +127,10 @@ func TestFortranOrderDamaged(t *testing.T) {
 		content []byte
 		message string
 	}{
-		"cut.npy":     {cut, "the header announces 120 values (shape 40×3, 8 bytes each), but only 951 bytes follow it; the file is truncated"},
-		"cut.npy.gz":  {gz(cut), "the file ends after 118 of the 120 values"},
-		"long.npy":    {longer, "there is more in the file than its header says"},
-		"long.npy.gz": {gz(longer), "there is more in the file than its header says"},
+		"cut.npy":     {cut, "values: got 118, want 120 (shape 40×3); the file is truncated"},
+		"cut.npy.gz":  {gz(cut), "values: got 118, want 120"},
+		"long.npy":    {longer, "got more bytes than the header announces"},
+		"long.npy.gz": {gz(longer), "got more bytes than the header announces"},
 		"changed.npz": {changed, "the array x.npy: the compressed data are damaged"},
 	} {
 		wantError(t, errorOf(file.Read(t.Context(), []string{put(t, folder, name, tc.content)}, file.Options{})), data.ErrFormat, name+": "+tc.message)
@@ -186,8 +186,8 @@ func TestArrayLabels(t *testing.T) {
 		{">U4", slices.Concat(characters(be, "😀"), characters(be, "b"), characters(be, "c")), []string{"😀", "b", "c"}, ""},
 		{"|S2", []byte("abc\xffde"), nil, `label 2: got "c\xff", want UTF-8`},
 		{"<U1", []byte{1, 0, 0, 0, 0, 0xd8, 0, 0, 1, 0, 0, 0}, nil, "label 2: got the character 0xd800"},
-		{"<U99999", nil, nil, "the array has texts of 99999 characters"},
-		{"|O", nil, nil, "Python objects"},
+		{"<U99999", nil, nil, "characters of a label: got 99999"},
+		{"|O", nil, nil, "dtype: got object"},
 		{"<U0", nil, nil, "dtype"},
 		{"<M8[ns]", nil, nil, "dtype"},
 		{"<c8", nil, nil, "dtype"},
@@ -216,7 +216,7 @@ func TestArrayLabels(t *testing.T) {
 			t.Errorf("%s: the labels are %q, want %q", tc.descr, got, tc.want)
 		}
 	}
-	wantError(t, errorOf(decode(bytes.NewReader(npy("{'descr': '<U1', 'fortran_order': False, 'shape': (1, 1), }", 'a', 0, 0, 0)))), data.ErrUnsupported, "texts")
+	wantError(t, errorOf(decode(bytes.NewReader(npy("{'descr': '<U1', 'fortran_order': False, 'shape': (1, 1), }", 'a', 0, 0, 0)))), data.ErrUnsupported, "values: got text, want numbers; x.astype('float32') converts it")
 }
 
 // Whole numbers beyond those of int64 keep their differences.

@@ -27,17 +27,17 @@ func readIDXHeader(s *Input) (array, error) {
 	if n, err := s.full(magic[:]); err != nil && err != errShort {
 		return array{}, err
 	} else if err == errShort {
-		return array{}, errorf(data.ErrFormat, "the file has %d bytes, fewer than the 4 that begin an IDX file; fetch it again", n)
+		return array{}, errorf(data.ErrFormat, "IDX header: got %d bytes, want 4 or more", n)
 	}
 	e, ok := idxTypes[magic[2]]
 	if magic[0] != 0 || magic[1] != 0 || !ok {
-		return array{}, errorf(data.ErrFormat, "the file begins with the bytes % x, which are no IDX magic number (00 00, then 08, 09, 0b, 0c, 0d or 0e); is it an IDX file?", magic)
+		return array{}, errorf(data.ErrFormat, "IDX magic number: got % x, want 00 00, then 08, 09, 0b, 0c, 0d or 0e", magic)
 	}
 	shape := make([]int, magic[3])
 	for i := range shape {
 		var b [4]byte
 		if _, err := s.full(b[:]); err == errShort {
-			return array{}, errorf(data.ErrFormat, "the file ends within the sizes of its %d dimensions; it is truncated, fetch it again", len(shape))
+			return array{}, errorf(data.ErrFormat, "IDX header: got an early end, want the sizes of %d dimensions", len(shape))
 		} else if err != nil {
 			return array{}, err
 		}

@@ -189,7 +189,7 @@ func (s *Input) pass(n int64) (int64, error) {
 }
 
 // errTrailing is the error for a file that goes on where its header lets it end.
-var errTrailing = errorf(data.ErrFormat, "there is more in the file than its header says; the header or the end of the file is wrong, write the file again")
+var errTrailing = errorf(data.ErrFormat, "got more bytes than the header announces, want the end of the file")
 
 // atEnd returns nil if there is nothing more to read. With gzip this is also
 // when the checksum is verified.

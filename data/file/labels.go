@@ -45,7 +45,11 @@ func ReadLabels(ctx context.Context, paths []string, n int) ([]string, error) {
 // miscounted is the error for labels that are not as many as the points;
 // counts says how many are in which file.
 func miscounted(labels, points int, counts ...string) error {
-	return errorf(data.ErrLabels, "there are %d labels for %d points (%s); give one label per point, in the order of the points", labels, points, strings.Join(counts, ", "))
+	in := ""
+	if len(counts) > 0 {
+		in = " (" + strings.Join(counts, ", ") + ")"
+	}
+	return errorf(data.ErrLabels, "labels: got %d%s, want %d, one for each point", labels, in, points)
 }
 
 // ReadLines reads what a file says of each point: text with a line for each, which may be
@@ -79,7 +83,7 @@ func readItems(ctx context.Context, path string, missing bool) (items []string, 
 // openLabels begins to read the array of labels that a file is.
 func openLabels(in *Input, f *format) (*arrayReader, error) {
 	if f.labels == nil {
-		return nil, errorf(data.ErrUnsupported, "the file is no array, as labels are beside points that have theirs in no column; write labels as text, one on each line")
+		return nil, errorf(data.ErrUnsupported, "labels: got a table, want an array of one dimension")
 	}
 	return f.labels(in)
 }
@@ -96,7 +100,7 @@ func readTextLines(in *Input, missing bool) ([]string, error) {
 		item := strings.TrimSpace(scanner.Text())
 		switch {
 		case missing && !utf8.ValidString(item):
-			return nil, errorf(data.ErrFormat, "line %d (counted from 1) is not UTF-8; save the file in that encoding", line)
+			return nil, &lineError{line, errorf(data.ErrFormat, "got %.40q, want text in UTF-8", item)}
 		case missing:
 		case item == "":
 			if blank == 0 {
@@ -104,12 +108,12 @@ func readTextLines(in *Input, missing bool) ([]string, error) {
 			}
 			continue
 		case blank > 0:
-			return nil, errorf(data.ErrFormat, "line %d (counted from 1) is empty; write one label on each line", blank)
+			return nil, &lineError{blank, errorf(data.ErrFormat, "got an empty line, want a label")}
 		}
 		lines = append(lines, item)
 	}
 	if err := scanner.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return nil, errorf(data.ErrFormat, "line %d (counted from 1) has more than %d bytes; write one item on each line", len(lines)+1, readBuffer)
+		return nil, &lineError{len(lines) + 1, errorf(data.ErrFormat, "got more than %d bytes, want one item on each line", readBuffer)}
 	} else if err != nil {
 		return nil, explain(err)
 	}

@@ -144,7 +144,7 @@ func (m *mtxReader) begin() error {
 	for {
 		line, err := m.nextLine()
 		if err == io.EOF {
-			return errorf(data.ErrFormat, "the file ends before the numbers of its rows, columns and entries; it is truncated, fetch or write it again")
+			return errorf(data.ErrFormat, "the file ends before the numbers of its rows, columns and entries")
 		}
 		if err != nil {
 			return err
@@ -164,15 +164,15 @@ func (m *mtxReader) begin() error {
 func (m *mtxReader) checkSizes() error {
 	switch {
 	case m.genes == 0 || m.n == 0 || m.entries == 0:
-		return errorf(data.ErrEmpty, "the matrix has %d genes (rows), %d cells (columns) and %d counts; give at least one of each", m.genes, m.n, m.entries)
+		return errorf(data.ErrEmpty, "matrix: got %d genes (rows), %d cells (columns) and %d counts, want at least one of each", m.genes, m.n, m.entries)
 	case m.genes > math.MaxInt32 || m.n > math.MaxInt32:
-		return errorf(data.ErrUnsupported, "the header announces %d rows and %d columns, and at most %d of each are read", m.genes, m.n, math.MaxInt32)
+		return errorf(data.ErrUnsupported, "matrix: got %d×%d, want at most %d rows and columns", m.genes, m.n, math.MaxInt32)
 	case !m.in.packed && m.in.size >= 0 && int64(m.entries) > (m.in.size+1)/minEntry:
-		return errorf(data.ErrFormat, "the header announces %d entries, but the file has only %d bytes; it is truncated, fetch or write it again", m.entries, m.in.size)
+		return errorf(data.ErrFormat, "bytes: got %d, want those of %d entries; the file is truncated", m.in.size, m.entries)
 	case m.n/2 > m.entries:
-		return errorf(data.ErrEmpty, "the header announces %d cells (columns) with %d counts, so that most cells have none; give the filtered matrix, and genes as rows", m.n, m.entries)
+		return errorf(data.ErrEmpty, "matrix: got %d cells (columns) with %d counts, want counts in most cells; give the filtered matrix, and genes as rows", m.n, m.entries)
 	case m.genes > freeGenes && m.genes > m.entries:
-		return errorf(data.ErrFormat, "the header announces %d genes (rows), more than there are counts (%d); write the file again", m.genes, m.entries)
+		return errorf(data.ErrFormat, "genes (rows): got %d, want no more than the %d counts", m.genes, m.entries)
 	}
 	return nil
 }
@@ -220,7 +220,7 @@ func (m *mtxReader) readEntries() (*data.CSR, error) {
 		b.add(row-1, column-1, value)
 	}
 	if found < m.entries {
-		return nil, errorf(data.ErrFormat, "the file ends after %d of the %d entries that its header announces; it is truncated, fetch or write it again", found, m.entries)
+		return nil, errorf(data.ErrFormat, "entries: got %d, want %d; the file is truncated", found, m.entries)
 	}
 	return b.matrix(m.n), nil
 }

@@ -41,7 +41,7 @@ func readNPYHeader(s *Input, orComplex bool) (array, error) {
 		return array{}, err
 	}
 	if !bytes.HasPrefix(head[:n], []byte(npy.Magic)) {
-		return array{}, errorf(data.ErrFormat, "the file does not begin with \\x93NUMPY, so it is no npy file; write it with np.save")
+		return array{}, errorf(data.ErrFormat, "first bytes: got %q, want %q of an npy file", head[:min(n, len(npy.Magic))], npy.Magic)
 	}
 	size := uint32(binary.LittleEndian.Uint16(head[8:]))
 	switch version := head[6]; {
@@ -51,23 +51,23 @@ func readNPYHeader(s *Input, orComplex bool) (array, error) {
 		_, err = s.full(high[:])
 		size |= uint32(binary.LittleEndian.Uint16(high[:])) << 16
 	default:
-		return array{}, errorf(data.ErrUnsupported, "the file has version %d of the npy format, and 1 to 3 are known; write it again with np.save", version)
+		return array{}, errorf(data.ErrUnsupported, "version of the npy format: got %d, want 1 to 3", version)
 	}
 	if size > npyMaxHeader {
-		return array{}, errorf(data.ErrFormat, "the npy header claims to be %d bytes long, more than the %d of any array of numbers; write the file again with np.save", size, npyMaxHeader)
+		return array{}, errorf(data.ErrFormat, "npy header: got %d bytes, want at most %d", size, npyMaxHeader)
 	}
 	text := make([]byte, size)
 	if err == nil {
 		_, err = s.full(text)
 	}
 	if err == errShort {
-		return array{}, errorf(data.ErrFormat, "the file ends within its header; it is truncated, write it again with np.save")
+		return array{}, errorf(data.ErrFormat, "the file ends within its npy header")
 	} else if err != nil {
 		return array{}, err
 	}
 	header, err := npy.ParseHeader(string(text))
 	if err != nil {
-		return array{}, errorf(data.ErrFormat, "the npy header %.80q cannot be understood (%w); write the file again with np.save", text, err)
+		return array{}, errorf(data.ErrFormat, "npy header %.80q: %w", text, err)
 	}
 	e, err := npyType(header.Descr, orComplex)
 	if err != nil {
@@ -86,11 +86,11 @@ var npyWidths = map[byte][]int{'b': {1}, 'u': {1, 2, 4, 8}, 'i': {1, 2, 4, 8}, '
 // kind, and the bytes of a value, or the characters of a text.
 func npyType(descr string, orComplex bool) (scalarType, error) {
 	if strings.HasPrefix(descr, "[") {
-		return scalarType{}, errorf(data.ErrUnsupported, "the array is structured, with fields %.40q; make it a plain one with numpy.lib.recfunctions.structured_to_unstructured(x)", descr)
+		return scalarType{}, errorf(data.ErrUnsupported, "dtype: got the fields %.40q, want numbers; numpy.lib.recfunctions.structured_to_unstructured(x) converts them", descr)
 	}
-	unknown := errorf(data.ErrUnsupported, "the array has the dtype %.40q; numbers of up to 64 bits and bool are read, and text as labels: convert it with x.astype('float32'), or labels with x.astype(str)", descr)
+	unknown := errorf(data.ErrUnsupported, "dtype: got %.40q, want bool or numbers of up to 64 bits, or text for labels; x.astype('float32') or x.astype(str) converts it", descr)
 	if descr == "|O" {
-		return scalarType{}, errorf(data.ErrUnsupported, "the array holds Python objects (dtype object); convert it with x.astype('float32'), or labels with x.astype(str), and write it again with np.save")
+		return scalarType{}, errorf(data.ErrUnsupported, "dtype: got object, want numbers, or text for labels; x.astype('float32') or x.astype(str) converts it")
 	}
 	if len(descr) < 3 || strings.IndexByte("<>|", descr[0]) < 0 {
 		return scalarType{}, unknown
@@ -102,7 +102,7 @@ func npyType(descr string, orComplex bool) (scalarType, error) {
 	case err != nil, count == 0, widths == nil, t.kind == 'c' && !orComplex, descr[0] == '|' && count > 1 && t.kind != 'S':
 		return scalarType{}, unknown
 	case t.isText() && count > maxLabel:
-		return scalarType{}, errorf(data.ErrUnsupported, "the array has texts of %d characters; labels have at most %d", count, maxLabel)
+		return scalarType{}, errorf(data.ErrUnsupported, "characters of a label: got %d, want at most %d", count, maxLabel)
 	case t.isText():
 		t.size *= widths[0]
 	case !slices.Contains(widths, t.size):
@@ -151,7 +151,7 @@ type NPYWriter struct {
 // A d below 1 gives ErrShape; other errors are those of w.
 func NewNPYWriter(w io.WriteSeeker, d int) (*NPYWriter, error) {
 	if d < 1 {
-		return nil, errorf(data.ErrShape, "an array with rows of %d values cannot be written; a row needs at least one", d)
+		return nil, errorf(data.ErrShape, "values per row: got %d, want at least 1", d)
 	}
 	start, err := w.Seek(0, io.SeekCurrent)
 	if err != nil {
@@ -200,7 +200,7 @@ func checkWidth(m *data.Matrix, d int) error {
 		return err
 	}
 	if m.D != d {
-		return errorf(data.ErrShape, "the rows have %d values, those before them %d; write rows of one width", m.D, d)
+		return errorf(data.ErrShape, "values per row: got %d, want %d as before", m.D, d)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ type npz struct {
 func newNPZ(s *Input) (*npz, error) {
 	z, err := zip.NewReader(s.at, s.size)
 	if err != nil {
-		return nil, errorf(data.ErrFormat, "the zip archive cannot be read (%w); write it again with np.savez", err)
+		return nil, errorf(data.ErrFormat, "the zip archive cannot be read: %w", err)
 	}
 	return &npz{z, s.at, s.size}, nil
 }
@@ -37,7 +37,7 @@ func (z *npz) points() (*zip.File, error) {
 	if f := z.choose("images", "x", "X"); f != nil {
 		return f, nil
 	}
-	return nil, errorf(data.ErrFormat, "the archive holds no array named images, x or X, but %s; name it in np.savez(file, x=points, labels=y)", z.list())
+	return nil, errorf(data.ErrFormat, "arrays: got %s, want images, x or X, as np.savez(file, x=points, labels=y) writes them", z.list())
 }
 
 // labels returns the array of the labels beside the points, or nil.
@@ -48,7 +48,7 @@ func (z *npz) onlyLabels() (*zip.File, error) {
 	if f := z.choose("labels", "y"); f != nil {
 		return f, nil
 	}
-	return nil, errorf(data.ErrFormat, "the archive holds no array named labels or y, but %s; name it in np.savez(file, labels=y)", z.list())
+	return nil, errorf(data.ErrFormat, "arrays: got %s, want labels or y, as np.savez(file, labels=y) writes them", z.list())
 }
 
 // choose returns the first of the named arrays that is there, or the one that
@@ -99,12 +99,12 @@ func IntegerRows(r io.ReaderAt, size int64, name string, row func(n int, values 
 	}
 	z, err := zip.NewReader(r, size)
 	if err != nil {
-		return errorf(data.ErrFormat, "the file is neither an npy file nor an npz archive (%w); write it with np.save or scipy.sparse.save_npz", err)
+		return errorf(data.ErrFormat, "the file is neither an npy file nor an npz archive: %w", err)
 	}
 	archive := &npz{z, r, size}
 	f := archive.find(name)
 	if f == nil {
-		return errorf(data.ErrFormat, "the archive holds no array %s, but %s", name, archive.list())
+		return errorf(data.ErrFormat, "arrays: got %s, want %s", archive.list(), name)
 	}
 	if in, err = archive.open(f); err != nil {
 		return err
@@ -122,7 +122,7 @@ func integerRows(in *Input, row func(n int, values []int64) error) error {
 		return err
 	}
 	if len(a.shape) != 2 || a.kind != 'i' && a.kind != 'u' || a.shape[1] == 0 {
-		return errorf(data.ErrShape, "the array has the shape %s and the type %c%d; give the numbers of each point's neighbours in a row, as whole numbers in an array of n×k", shapeText(a.shape), a.kind, a.size)
+		return errorf(data.ErrShape, "array: got %s of type %c%d, want n×k whole numbers, the neighbours of a point in each row", shapeText(a.shape), a.kind, a.size)
 	}
 	r, err := newArrayReader(a, in)
 	if err != nil {
@@ -157,7 +157,7 @@ func integerRows(in *Input, row func(n int, values []int64) error) error {
 func (z *npz) open(f *zip.File) (*Input, error) {
 	r, err := f.Open() // needs no Close: the archive stays open
 	if err != nil {
-		return nil, errorf(data.ErrFormat, "the array %s cannot be read (%w); write the file again with np.savez", f.Name, err)
+		return nil, inArray(f.Name, errorf(data.ErrFormat, "%w", err))
 	}
 	s, err := newInput(r)
 	if err != nil {
@@ -205,7 +205,7 @@ func openNPZ(in *Input, o *Options) (reader, error) {
 		return nil, err
 	}
 	if h.beside.total != h.n {
-		return nil, errorf(data.ErrLabels, "the array %s has %d labels for %d points; give one label per point", labels.Name, h.beside.total, h.n)
+		return nil, inArray(labels.Name, miscounted(h.beside.total, h.n))
 	}
 	h.labeled, h.beside.member = true, labels.Name
 	return r, nil

@@ -152,7 +152,7 @@ func TestOpenParquetErrors(t *testing.T) {
 	}
 	x := put(t, t.TempDir(), "x.npy", byteArray("(50, 1)", make([]byte, 50)...))
 	_, err := file.Read(t.Context(), []string{x}, file.Options{Labels: []string{parquetFile("arrow")}})
-	wantError(t, err, data.ErrUnsupported, "write labels as text")
+	wantError(t, err, data.ErrUnsupported, "labels: got a table, want an array of one dimension")
 	content, err := os.ReadFile(parquetFile("arrow"))
 	if err != nil {
 		t.Fatal(err)
@@ -268,9 +268,9 @@ func TestWriteParquet(t *testing.T) {
 		}
 	}
 	err := file.WriteParquet(io.Discard, matrix(2, 1, 1, 2), nil, []string{"a"})
-	wantError(t, err, data.ErrShape, "1 names for 2 points")
+	wantError(t, err, data.ErrShape, "names: got 1, want 2, one for each point")
 	err = file.WriteParquet(io.Discard, matrix(2, 1, 1, 2), data.NewLabels([]string{"a"}), nil)
-	wantError(t, err, data.ErrLabels, "1 labels for 2 points")
+	wantError(t, err, data.ErrLabels, "labels: got 1, want 2, one for each point")
 	if err := file.WriteParquet(brokenWriter{}, normal(1, 20000, 2), nil, nil); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("a writer that fails gives %v", err)
 	}

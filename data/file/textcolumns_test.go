@@ -124,7 +124,7 @@ func TestOpenLines(t *testing.T) {
 		kind    error
 		text    string
 	}{
-		"not UTF-8": {"a\nb\xff\n", data.ErrFormat, "line 2 (counted from 1) is not UTF-8"},
+		"not UTF-8": {"a\nb\xff\n", data.ErrFormat, ":2: got \"b\\xff\", want text in UTF-8"},
 		"infinite":  {string(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }\n", 0, 0, 0x80, 0x7f)), data.ErrNotFinite, "label 1"},
 		"truncated": {string(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (9,), }\n", 0, 0, 0x80, 0x7f)), data.ErrFormat, "truncated"},
 		"points":    {string(npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2, 2), }\n", 1, 2, 3, 4)), data.ErrLabels, "dimension"},

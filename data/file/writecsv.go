@@ -19,7 +19,7 @@ func WriteCSV(w io.Writer, m *data.Matrix, labels *data.Labels, names []string) 
 		return err
 	}
 	if names != nil && len(names) != m.N {
-		return errorf(data.ErrShape, "there are %d names for %d points; give one name per point", len(names), m.N)
+		return errorf(data.ErrShape, "names: got %d, want %d, one for each point", len(names), m.N)
 	}
 	if err := labels.Check(m.N); err != nil {
 		return err
@@ -59,7 +59,7 @@ func NewCSVWriter(w io.Writer, d int, labeled bool) (*CSVWriter, error) {
 
 func newCSVWriter(w io.Writer, d int, labeled, named bool) (*CSVWriter, error) {
 	if d < 1 {
-		return nil, errorf(data.ErrShape, "a table of points of %d values cannot be written; a point needs at least one", d)
+		return nil, errorf(data.ErrShape, "values per point: got %d, want at least 1", d)
 	}
 	c := &CSVWriter{out: bufio.NewWriterSize(w, readBuffer), d: d, labeled: labeled, named: named}
 	line := c.line
@@ -94,9 +94,9 @@ func (c *CSVWriter) Write(m *data.Matrix, labels []string) error {
 	}
 	switch {
 	case c.labeled && len(labels) != m.N:
-		return errorf(data.ErrLabels, "there are %d labels for %d points; give one label per point", len(labels), m.N)
+		return errorf(data.ErrLabels, "labels: got %d, want %d, one for each point", len(labels), m.N)
 	case !c.labeled && labels != nil:
-		return errorf(data.ErrLabels, "the points have labels, but the table was begun without a column for them; begin it with one")
+		return errorf(data.ErrLabels, "labels: got some, want none in a table without a column for them")
 	}
 	m = m.Relative(nil)
 	for i := range m.N {

@@ -23,7 +23,7 @@ func WriteParquet(w io.Writer, m *data.Matrix, labels *data.Labels, names []stri
 		return err
 	}
 	if names != nil && len(names) != m.N {
-		return errorf(data.ErrShape, "there are %d names for %d points; give one for each, or none", len(names), m.N)
+		return errorf(data.ErrShape, "names: got %d, want %d, one for each point", len(names), m.N)
 	}
 	m = m.Relative(nil)
 	var fields []parquet.Field

@@ -185,7 +185,7 @@ func writeArray(z *zip.Writer, name, descr string, shape []int, items func(w *bu
 // Errors name the file; errors about its contents wrap ErrInvalidGraph. Memory grows with the
 // data that are read, not with the sizes in a header. If ctx ends before, the error is ctx's.
 func ReadFile(ctx context.Context, path string) (*Graph, error) {
-	f, err := ctxio.OpenRegular(ctx, path, "a graph is an archive, which is read in any order")
+	f, err := ctxio.OpenRegular(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("neighbors: %w", err)
 	}

@@ -71,14 +71,14 @@ func TestReadFileErrors(t *testing.T) {
 	}{
 		"too large":     {table("<i4", "False", 2, 2, []int32{0, 1, 1, 2}), "neighbour 1 of row 1 (both counted from 0): got 2, want 0 to 1"},
 		"negative":      {table("<i4", "False", 2, 2, []int32{0, -2, 1, 0}), "neighbour 1 of row 0"},
-		"floats":        {table("<f4", "False", 2, 2, []float32{0, 1, 1, 0}), "shape 2×2 and the type f4"},
-		"no columns":    {table("<i4", "False", 1<<30, 0, []int32{}), "the shape 1073741824×0"},
-		"cut":           {sound[:len(sound)-1], "the header announces 4 values (shape 2×2, 4 bytes each), but only 15 bytes follow"},
-		"longer":        {append(bytes.Clone(sound), 0), "there is more in the file than its header says"},
-		"absurd":        {table("<i4", "False", 1<<40, 1<<40, []int32{0}), "impossible shape"},
-		"one dimension": {[]byte(strings.Replace(string(sound), "(2, 2)", "(4,  )", 1)), "the shape 4 "},
+		"floats":        {table("<f4", "False", 2, 2, []float32{0, 1, 1, 0}), "got 2×2 of type f4"},
+		"no columns":    {table("<i4", "False", 1<<30, 0, []int32{}), "got 1073741824×0"},
+		"cut":           {sound[:len(sound)-1], "values: got 3, want 4 (shape 2×2)"},
+		"longer":        {append(bytes.Clone(sound), 0), "got more bytes than"},
+		"absurd":        {table("<i4", "False", 1<<40, 1<<40, []int32{0}), "want one that fits into memory"},
+		"one dimension": {[]byte(strings.Replace(string(sound), "(2, 2)", "(4,  )", 1)), "array: got 4 of"},
 		"in an archive": {archiveOf("indices.npy", table("<i4", "False", 1, 1, []int32{5})), "indices.npy: neighbour 0 of row 0"},
-		"another name":  {archiveOf("neighbours.npy", sound), "without an array format"},
+		"another name":  {archiveOf("neighbours.npy", sound), "want format, too"},
 	} {
 		_, err := DecodeFile(bytes.NewReader(tc.file), int64(len(tc.file)))
 		if !errors.Is(err, ErrInvalidGraph) || !strings.Contains(err.Error(), tc.want) {

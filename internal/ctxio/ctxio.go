@@ -83,12 +83,11 @@ func ReadFile(ctx context.Context, path string) ([]byte, error) {
 	return content.Bytes(), nil
 }
 
-// OpenRegular opens a file that must be a regular one, because its bytes are read in
-// any order or its size says what it holds. Anything else, whose opening might wait for
-// ever, is refused unopened; advice, a clause, says what to give in its place.
-func OpenRegular(ctx context.Context, path, advice string) (*File, error) {
+// OpenRegular opens a file whose bytes are read in any order, or whose size counts. Anything
+// but a regular file, whose opening might wait for ever, is refused unopened.
+func OpenRegular(ctx context.Context, path string) (*File, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a regular file; %s", path, advice)
+		return nil, fmt.Errorf("%s: not a regular file", path)
 	}
 	return Open(ctx, path)
 }

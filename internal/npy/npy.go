@@ -30,7 +30,7 @@ func ParseHeader(text string) (h Header, err error) {
 	const space = " \t\r\n"
 	rest, ok := strings.CutPrefix(strings.TrimLeft(text, space), "{")
 	if !ok {
-		return h, fmt.Errorf("it is no dictionary")
+		return h, fmt.Errorf("got %.20q, want a dictionary", text)
 	}
 	seen := make(map[string]bool)
 	for len(seen) < 3 {
@@ -40,7 +40,7 @@ func ParseHeader(text string) (h Header, err error) {
 		}
 		key, value := m[1], m[2]
 		if seen[key] {
-			return h, fmt.Errorf("the key %q occurs twice", key)
+			return h, fmt.Errorf("got %q twice, want it once", key)
 		}
 		seen[key], rest = true, rest[len(m[0]):]
 		switch first := value[0]; {
@@ -59,20 +59,20 @@ func ParseHeader(text string) (h Header, err error) {
 					break
 				}
 				if err != nil || n < 0 {
-					return h, fmt.Errorf("shape holds something other than sizes")
+					return h, fmt.Errorf("shape: got %q, want a size", size)
 				}
 				h.Shape = append(h.Shape, n)
 			}
 		default:
-			return h, fmt.Errorf("%s is no value of %s", value, key)
+			return h, fmt.Errorf("%s: got %s, want another type", key, value)
 		}
 	}
 	if strings.Trim(rest, space+"\x00") != "}" {
-		return h, fmt.Errorf("%.20q is neither a key with its value nor the end", rest)
+		return h, fmt.Errorf("got %.20q, want a key with its value or the end", rest)
 	}
 	for _, key := range []string{"descr", "fortran_order", "shape"} {
 		if !seen[key] {
-			return h, fmt.Errorf("the key %q is missing", key)
+			return h, fmt.Errorf("%s: got none, want one", key)
 		}
 	}
 	return h, nil
