@@ -3,6 +3,7 @@ package data
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -99,7 +100,7 @@ func (ds *Dataset) CheckContext(ctx context.Context) error {
 		return errorf(ErrShape, "names: got %d, want %d, one for each point", len(ds.Names), n)
 	}
 	return checkFinite(ctx, points, func(row, column int, v float32) error {
-		return NotFinite(ds.describeRow(row), ds.Columns(), column, v)
+		return NotFinite(ds.RowName(row), ds.Columns(), column, v)
 	})
 }
 
@@ -173,9 +174,13 @@ func RowName(parts []Part, several bool, i int) string {
 	return fmt.Sprintf("row %d", i+1)
 }
 
-// describeRow names row i for a reader who counts from 1.
-func (ds *Dataset) describeRow(i int) string {
-	return RowName(ds.Parts, len(ds.Parts) > 1, ds.Origin(i))
+// RowName names row i, counted from 0, by its file if that is known, and by its line or number.
+func (ds *Dataset) RowName(i int) string {
+	parts := ds.Parts
+	if parts == nil {
+		parts = []Part{{Name: ds.Name, Rows: math.MaxInt}}
+	}
+	return RowName(parts, len(parts) > 1, ds.Origin(i))
 }
 
 // Origin returns the row of point i, counted from 0 over all files: i itself

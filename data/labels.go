@@ -165,14 +165,20 @@ func (l *Labels) Known() (points []int, known *Labels) {
 func JoinLabels(sets ...*Labels) *Labels {
 	var names []string
 	for _, l := range sets {
-		if l == nil {
-			continue
-		}
-		for _, c := range l.Class {
-			names = append(names, l.Names[c])
+		if l != nil {
+			names = append(names, l.All()...)
 		}
 	}
 	return NewLabels(names)
+}
+
+// All returns the label of each point.
+func (l *Labels) All() []string {
+	all := make([]string, len(l.Class))
+	for i, c := range l.Class {
+		all[i] = l.Names[c]
+	}
+	return all
 }
 
 // ClassNames returns the names of the classes of points, nil if their labels

@@ -121,7 +121,7 @@ func (ds *Dataset) Normalize(ctx context.Context, metric Metric, scaler *Scaler)
 	}
 	for i, row := range e.Rows {
 		if i < namedRows {
-			e.names = append(e.names, ds.describeRow(row))
+			e.names = append(e.names, ds.RowName(row))
 		}
 		e.Rows[i] = ds.Origin(row)
 	}

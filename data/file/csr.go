@@ -1,7 +1,6 @@
 package file
 
 import (
-	"archive/zip"
 	"io"
 	"math"
 	"slices"
@@ -15,19 +14,13 @@ import (
 // which are read side by side.
 type csrReader struct {
 	head
-	indptr, indices, value csrArray
+	indptr, indices, value *arrayReader
 	row                    int // rows read
 	entries                int // values read
 	// The row that came last, as it is stored, and for read.
 	columns []int32
 	raw     []byte
 	one     data.CSR
-}
-
-// A csrArray is an array of a csrReader.
-type csrArray struct {
-	*arrayReader
-	name string
 }
 
 // isSparse tells whether an archive holds a matrix of scipy.sparse, and nothing that
@@ -47,7 +40,7 @@ func (z *npz) openCSR() (reader, error) {
 	case r.n == 0 || r.width == 0:
 		return nil, errorf(data.ErrEmpty, "sparse matrix: got %d×%d, want at least one row and one column", r.n, r.width)
 	case r.value.array.kind == 'c':
-		return nil, inArray(r.value.name, errorf(data.ErrUnsupported, "values: got complex numbers, want real ones, such as m.real.astype('float32')"))
+		return nil, inArray(r.value.member, errorf(data.ErrUnsupported, "values: got complex numbers, want real ones, such as m.real.astype('float32')"))
 	}
 	r.in, r.sparse, r.isByte, r.exact, r.nonzeros = r.value.in, r, r.value.isByte, true, r.value.total
 	return r, nil
@@ -55,9 +48,9 @@ func (z *npz) openCSR() (reader, error) {
 
 // begin opens the arrays of a matrix, and compares what they say.
 func (r *csrReader) begin(z *npz) (err error) {
-	var format, shape csrArray
+	var format, shape *arrayReader
 	for _, a := range []struct {
-		to                *csrArray
+		to                **arrayReader
 		name, kinds, what string
 	}{
 		{&format, "format", "SU", "text"}, {&shape, "shape", "iu", "whole numbers"}, {&r.indptr, "indptr", "iu", "whole numbers"},
@@ -67,27 +60,25 @@ func (r *csrReader) begin(z *npz) (err error) {
 		if f == nil {
 			return errorf(data.ErrFormat, "arrays of a sparse matrix: got %s, want %s, too, as scipy.sparse.save_npz writes it", z.list(), a.name)
 		}
-		in, err := z.open(f)
+		*a.to, err = openArray(z, f, func(in *Input) (*arrayReader, error) {
+			is, err := readNPYHeader(in, true)
+			if a.to == &format && len(is.shape) == 0 {
+				is.shape = []int{1}
+			}
+			switch {
+			case err != nil:
+				return nil, err
+			case len(is.shape) != 1:
+				return nil, errorf(data.ErrShape, "shape: got %s, want one dimension", shapeText(is.shape))
+			case strings.IndexByte(a.kinds, is.kind) < 0:
+				return nil, errorf(data.ErrFormat, "values: got the type %c%d, want %s", is.kind, is.size, a.what)
+			}
+			return newArrayReader(is, in)
+		})
 		if err != nil {
 			return err
 		}
-		a.to.name = f.Name
-		is, err := readNPYHeader(in, true)
-		if a.to == &format && len(is.shape) == 0 {
-			is.shape = []int{1}
-		}
-		switch {
-		case err != nil:
-		case len(is.shape) != 1:
-			err = errorf(data.ErrShape, "shape: got %s, want one dimension", shapeText(is.shape))
-		case strings.IndexByte(a.kinds, is.kind) < 0:
-			err = errorf(data.ErrFormat, "values: got the type %c%d, want %s", is.kind, is.size, a.what)
-		default:
-			a.to.arrayReader, err = newArrayReader(is, in)
-		}
-		if err != nil {
-			return inArray(f.Name, err)
-		}
+		(*a.to).member = f.Name
 		if a.to == &format {
 			if err := format.isCSR(); err != nil {
 				return err
@@ -95,7 +86,7 @@ func (r *csrReader) begin(z *npz) (err error) {
 		}
 	}
 	if shape.total != 2 {
-		return inArray(shape.name, errorf(data.ErrShape, "entries: got %d, want 2", shape.total))
+		return inArray(shape.member, errorf(data.ErrShape, "entries: got %d, want 2", shape.total))
 	}
 	dims, err := shape.take(2, nil)
 	if err != nil {
@@ -104,24 +95,24 @@ func (r *csrReader) begin(z *npz) (err error) {
 	r.n, r.width = int(shape.integer(dims, 0)), int(shape.integer(dims, 1))
 	switch {
 	case r.n < 0 || r.width < 0 || r.n == math.MaxInt || r.width > math.MaxInt32:
-		return inArray(shape.name, errorf(data.ErrFormat, "got %d×%d, want at most %d columns", r.n, r.width, math.MaxInt32))
+		return inArray(shape.member, errorf(data.ErrFormat, "got %d×%d, want at most %d columns", r.n, r.width, math.MaxInt32))
 	case r.indptr.total-1 != r.n:
-		return inArray(r.indptr.name, errorf(data.ErrFormat, "entries: got %d, want %d, one more than rows", r.indptr.total, r.n+1))
+		return inArray(r.indptr.member, errorf(data.ErrFormat, "entries: got %d, want %d, one more than rows", r.indptr.total, r.n+1))
 	case r.indices.total != r.value.total:
-		return inArray(r.indices.name, errorf(data.ErrFormat, "entries: got %d, want %d, one for each value", r.indices.total, r.value.total))
+		return inArray(r.indices.member, errorf(data.ErrFormat, "entries: got %d, want %d, one for each value", r.indices.total, r.value.total))
 	}
 	first, err := r.indptr.take(1, nil)
 	if err == nil && r.indptr.integer(first, 0) != 0 {
-		err = inArray(r.indptr.name, errorf(data.ErrFormat, "entry 0: got %d, want 0", r.indptr.integer(first, 0)))
+		err = inArray(r.indptr.member, errorf(data.ErrFormat, "entry 0: got %d, want 0", r.indptr.integer(first, 0)))
 	}
 	return err
 }
 
 // isCSR returns an error unless the array, which says how a matrix is stored, says csr.
-func (a *csrArray) isCSR() error {
-	texts, err := a.allLabels()
+func (r *arrayReader) isCSR() error {
+	texts, err := r.allLabels()
 	if err != nil {
-		return inArray(a.name, err)
+		return inArray(r.member, err)
 	}
 	if format := strings.Join(texts, ", "); format != "csr" {
 		return errorf(data.ErrUnsupported, "format of the sparse matrix: got %.20q, want csr; m.tocsr() converts it", format)
@@ -131,13 +122,13 @@ func (a *csrArray) isCSR() error {
 
 // take returns the values that come next, so many that must be there, as they are stored
 // and in the memory of to, which grows as they come.
-func (a *csrArray) take(count int, to []byte) ([]byte, error) {
+func (r *arrayReader) take(count int, to []byte) ([]byte, error) {
 	for to = to[:0]; count > 0; {
-		src, n, err := a.next(count)
+		src, n, err := r.next(count)
 		if err != nil {
-			return nil, inArray(a.name, err)
+			return nil, inArray(r.member, err)
 		}
-		to, count = append(to, src[:n*a.size]...), count-n
+		to, count = append(to, src[:n*r.size]...), count-n
 	}
 	return to, nil
 }
@@ -154,7 +145,7 @@ func (r *csrReader) next() error {
 	}
 	end := r.indptr.integer(r.raw, 0)
 	if end < int64(r.entries) || end > int64(r.value.total) {
-		return inArray(r.indptr.name, errorf(data.ErrFormat, "entry %d (counted from 0): got %d, want %d (the entry before) to %d (the number of values)",
+		return inArray(r.indptr.member, errorf(data.ErrFormat, "entry %d (counted from 0): got %d, want %d (the entry before) to %d (the number of values)",
 			r.row+1, end, r.entries, r.value.total))
 	}
 	count := int(end) - r.entries
@@ -165,7 +156,7 @@ func (r *csrReader) next() error {
 	for i := range count {
 		j := r.indices.integer(r.raw, i)
 		if j < 0 || j >= int64(r.width) {
-			return inArray(r.indices.name, errorf(data.ErrFormat, "entry %d (counted from 0), in row %d: got column %d, want 0 to %d",
+			return inArray(r.indices.member, errorf(data.ErrFormat, "entry %d (counted from 0), in row %d: got column %d, want 0 to %d",
 				r.entries+i, r.row+1, j, r.width-1))
 		}
 		r.columns = append(r.columns, int32(j))
@@ -187,11 +178,11 @@ func (r *csrReader) appendRow(c *data.CSR) {
 // end returns io.EOF if the arrays end with the last row, as they should.
 func (r *csrReader) end() error {
 	if r.entries != r.value.total {
-		return inArray(r.indptr.name, errorf(data.ErrFormat, "last entry: got %d, want %d, the number of values", r.entries, r.value.total))
+		return inArray(r.indptr.member, errorf(data.ErrFormat, "last entry: got %d, want %d, the number of values", r.entries, r.value.total))
 	}
-	for _, a := range []*csrArray{&r.indptr, &r.indices, &r.value} {
+	for _, a := range []*arrayReader{r.indptr, r.indices, r.value} {
 		if _, _, err := a.next(1); err != io.EOF {
-			return inArray(a.name, err)
+			return inArray(a.member, err)
 		}
 	}
 	return io.EOF
@@ -254,12 +245,12 @@ type SparseFile struct {
 
 // OpenSparseFile begins to read an archive of the given size in bytes.
 func OpenSparseFile(r io.ReaderAt, size int64) (*SparseFile, error) {
-	z, err := zip.NewReader(r, size)
+	z, err := newNPZ(r, size)
 	if err != nil {
-		return nil, errorf(data.ErrFormat, "the file is no npz archive: %w", err)
+		return nil, err
 	}
 	c := new(csrReader)
-	if err := c.begin(&npz{z, r, size}); err != nil {
+	if err := c.begin(z); err != nil {
 		return nil, err
 	}
 	return &SparseFile{N: c.n, D: c.width, r: c}, nil

@@ -3,7 +3,6 @@ package file
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"iter"
 
@@ -102,13 +101,7 @@ func (r *setRows) Labels() (labels []string) {
 }
 
 // RowName implements Rows.
-func (r *setRows) RowName(i int) string {
-	row := fmt.Sprintf("row %d", r.set.Origin(i)+1)
-	if r.set.Name == "" {
-		return row
-	}
-	return r.set.Name + ": " + row
-}
+func (r *setRows) RowName(i int) string { return r.set.RowName(i) }
 
 // Close implements Rows.
 func (r *setRows) Close() error {

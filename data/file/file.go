@@ -1,3 +1,12 @@
+// Package file reads and writes files of points.
+//
+// Open recognizes the format of each file and gives Rows, a block at a time; Read makes a
+// data.Dataset of them, ReadRows one of some of the rows, and Count and Size tell how many
+// there are. A format is one file here, and a line in the table of formats. WriteNPY,
+// WriteCSV and WriteParquet write points, NPYWriter and CSVWriter those that come in blocks.
+// Builtin gives the data that travel inside the program.
+//
+// Errors name the file, and the line of a text, and are of package data's kinds.
 package file
 
 import (
@@ -206,7 +215,7 @@ func (f *files) begin() error {
 		}
 	}
 	f.o.logReading(h, h == f.first)
-	h.convert(f.conversion, f.o.Offset, f.rows())
+	f.convert(f.conversion)
 	f.isByte = f.isByte && h.isByte
 	f.parts = append(f.parts, data.Part{Name: h.name, Lines: h.lines})
 	return nil
@@ -216,7 +225,9 @@ func (f *files) begin() error {
 // has been read.
 func (f *files) convert(c conversion) {
 	f.conversion = c
-	f.current.about().convert(c, f.o.Offset, f.rows())
+	h := f.current.about()
+	h.conversion = c
+	h.offset, h.before = f.o.Offset, f.rows()
 }
 
 // pairLabels opens the file with the labels of the points, an array beside another one, as
@@ -274,7 +285,7 @@ func (f *files) take(want int, read func(r reader, done int) (int, error)) (n in
 			err = h.explain(err)
 		}
 		if h.beside == nil {
-			f.labels = append(f.labels, f.current.takeLabels()...)
+			f.labels = append(f.labels, h.takeLabels()...)
 		} else {
 			got, err = f.takeBeside(h, got, err)
 		}
@@ -333,13 +344,6 @@ func next[T float32 | byte](f *files, dst []T, read func(r reader, dst []T) (int
 	})
 }
 
-// nextSparse appends up to so many rows of sparse points to c.
-func (f *files) nextSparse(c *data.CSR, rows int) (int, error) {
-	return f.take(rows, func(r reader, done int) (int, error) {
-		return r.about().sparse.readSparse(c, rows-done)
-	})
-}
-
 // Skip implements Rows.
 func (f *files) Skip(rows int) (skipped int, err error) {
 	for f.err == nil && skipped < rows {
@@ -374,12 +378,7 @@ func (f *files) Columns() []string { return f.first.columns }
 func (f *files) Labeled() bool { return f.first.labeled }
 
 // Labels implements Rows.
-func (f *files) Labels() []string {
-	if !f.first.labeled {
-		return nil
-	}
-	return f.labels
-}
+func (f *files) Labels() []string { return f.labels }
 
 // Shapes implements Bytes.
 func (f *files) Shapes() (shapes [][]int) {

@@ -32,14 +32,14 @@ const (
 // An Input is a file, or another stream of bytes, whose gzip compression is undone. It
 // knows how many bytes it can still deliver.
 type Input struct {
-	closer io.Closer // of what it reads; nil if it opened nothing
-	r      *bufio.Reader
-	at     io.ReaderAt // the bytes in any order, from 0 on, nil if that is impossible
-	raw    *counter    // what is below decompression
-	size   int64       // bytes there at the beginning, -1 if unknown
-	packed bool        // the stream is compressed, so that size bounds nothing
-	sealed bool        // the stream, though not compressed, has a checksum at its end
-	taken  int64       // bytes read through full, after decompression
+	io.Closer // of what it reads; does nothing if that was open before
+	r         *bufio.Reader
+	at        io.ReaderAt // the bytes in any order, from 0 on, nil if that is impossible
+	raw       *counter    // what is below decompression
+	size      int64       // bytes there at the beginning, -1 if unknown
+	packed    bool        // the stream is compressed, so that size bounds nothing
+	sealed    bool        // the stream, though not compressed, has a checksum at its end
+	taken     int64       // bytes read through full, after decompression
 }
 
 // A counter counts the bytes that are read through it.
@@ -56,7 +56,7 @@ func (c *counter) Read(p []byte) (int, error) {
 
 // newInput prepares r for reading. The error is that of a damaged gzip header or of reading.
 func newInput(r io.Reader) (*Input, error) {
-	s := &Input{raw: &counter{r: r}, size: bytesOf(r)}
+	s := &Input{Closer: io.NopCloser(r), raw: &counter{r: r}, size: bytesOf(r)}
 	if at, ok := r.(interface {
 		io.ReaderAt
 		io.Seeker
@@ -91,7 +91,7 @@ func OpenInput(ctx context.Context, path string) (*Input, error) {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	s.closer = f
+	s.Closer = f
 	return s, nil
 }
 
@@ -109,14 +109,6 @@ func (s *Input) Read(p []byte) (int, error) {
 func (s *Input) Peek(n int) []byte {
 	b, _ := s.r.Peek(n)
 	return b
-}
-
-// Close closes the file.
-func (s *Input) Close() error {
-	if s.closer == nil {
-		return nil
-	}
-	return s.closer.Close()
 }
 
 // bytesOf returns the number of bytes that r can still deliver, or -1.

@@ -67,7 +67,7 @@ func (m *mtxReader) readSparse(c *data.CSR, rows int) (int, error) {
 		return 0, err
 	}
 	rows = min(rows, m.n-m.row)
-	if rows == m.n && len(c.Value) == 0 {
+	if rows == m.n && len(c.Start) == 1 {
 		*c = *m.matrix.CSR
 	} else {
 		part := m.matrix.Rows(m.row, m.row+rows).CSR

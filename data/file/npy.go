@@ -175,9 +175,6 @@ func (p *NPYWriter) Write(m *data.Matrix) error {
 	return err
 }
 
-// N returns the number of rows written so far.
-func (p *NPYWriter) N() int { return p.n }
-
 // Close completes the file, which is then what WriteNPY writes for the same
 // rows, and leaves w's position at its end. It does not close w.
 func (p *NPYWriter) Close() error {

@@ -23,44 +23,25 @@ type npz struct {
 	size int64
 }
 
-// newNPZ reads the list of the arrays in a file that recognize has found to be an archive.
-func newNPZ(s *Input) (*npz, error) {
-	z, err := zip.NewReader(s.at, s.size)
+// newNPZ reads the list of the arrays in an archive of the given size in bytes.
+func newNPZ(at io.ReaderAt, size int64) (*npz, error) {
+	z, err := zip.NewReader(at, size)
 	if err != nil {
-		return nil, errorf(data.ErrFormat, "the zip archive cannot be read: %w", err)
+		return nil, errorf(data.ErrFormat, "the npz archive cannot be read: %w", err)
 	}
-	return &npz{z, s.at, s.size}, nil
-}
-
-// points returns the array of the points, or images.
-func (z *npz) points() (*zip.File, error) {
-	if f := z.choose("images", "x", "X"); f != nil {
-		return f, nil
-	}
-	return nil, errorf(data.ErrFormat, "arrays: got %s, want images, x or X, as np.savez(file, x=points, labels=y) writes them", z.list())
-}
-
-// labels returns the array of the labels beside the points, or nil.
-func (z *npz) labels() *zip.File { return z.find("labels", "y") }
-
-// onlyLabels returns the array of the labels of a file for them alone.
-func (z *npz) onlyLabels() (*zip.File, error) {
-	if f := z.choose("labels", "y"); f != nil {
-		return f, nil
-	}
-	return nil, errorf(data.ErrFormat, "arrays: got %s, want labels or y, as np.savez(file, labels=y) writes them", z.list())
+	return &npz{z, at, size}, nil
 }
 
 // choose returns the first of the named arrays that is there, or the one that
-// np.savez has not been given a name for, or the only one; else nil.
-func (z *npz) choose(names ...string) *zip.File {
+// np.savez has not been given a name for, or the only one.
+func (z *npz) choose(names ...string) (*zip.File, error) {
 	if f := z.find(append(names, "arr_0")...); f != nil {
-		return f
+		return f, nil
 	}
 	if len(z.File) == 1 && strings.HasSuffix(z.File[0].Name, ".npy") {
-		return z.File[0]
+		return z.File[0], nil
 	}
-	return nil
+	return nil, errorf(data.ErrFormat, "arrays: got %s, want one of %s, as np.savez(file, x=points, labels=y) writes them", z.list(), strings.Join(names, ", "))
 }
 
 // find returns the first of the named arrays that is there, or nil.
@@ -97,22 +78,16 @@ func IntegerRows(r io.ReaderAt, size int64, name string, row func(n int, values 
 	if string(in.Peek(len(npy.Magic))) == npy.Magic {
 		return integerRows(in, row)
 	}
-	z, err := zip.NewReader(r, size)
+	z, err := newNPZ(r, size)
 	if err != nil {
-		return errorf(data.ErrFormat, "the file is neither an npy file nor an npz archive: %w", err)
-	}
-	archive := &npz{z, r, size}
-	f := archive.find(name)
-	if f == nil {
-		return errorf(data.ErrFormat, "arrays: got %s, want %s", archive.list(), name)
-	}
-	if in, err = archive.open(f); err != nil {
 		return err
 	}
-	if err := integerRows(in, row); err != nil {
-		return inArray(f.Name, err)
+	f := z.find(name)
+	if f == nil {
+		return errorf(data.ErrFormat, "arrays: got %s, want %s", z.list(), name)
 	}
-	return nil
+	_, err = openArray(z, f, func(in *Input) (struct{}, error) { return struct{}{}, integerRows(in, row) })
+	return err
 }
 
 // integerRows is IntegerRows for an array.
@@ -157,11 +132,11 @@ func integerRows(in *Input, row func(n int, values []int64) error) error {
 func (z *npz) open(f *zip.File) (*Input, error) {
 	r, err := f.Open() // needs no Close: the archive stays open
 	if err != nil {
-		return nil, inArray(f.Name, errorf(data.ErrFormat, "%w", err))
+		return nil, errorf(data.ErrFormat, "%w", err)
 	}
 	s, err := newInput(r)
 	if err != nil {
-		return nil, inArray(f.Name, err)
+		return nil, err
 	}
 	if !s.packed && f.Method == zip.Store && f.UncompressedSize64 <= uint64(z.size) {
 		s.size = int64(f.UncompressedSize64)
@@ -175,6 +150,18 @@ func (z *npz) open(f *zip.File) (*Input, error) {
 	return s, nil
 }
 
+// openArray opens an array of an archive with read, which reads its head.
+func openArray[T any](z *npz, f *zip.File, read func(in *Input) (T, error)) (opened T, err error) {
+	in, err := z.open(f)
+	if err == nil {
+		opened, err = read(in)
+	}
+	if err != nil {
+		err = inArray(f.Name, err)
+	}
+	return opened, err
+}
+
 // inArray adds the name of an array to an error.
 func inArray(name string, err error) error { return fmt.Errorf("the array %s: %w", name, err) }
 
@@ -183,7 +170,7 @@ func inArray(name string, err error) error { return fmt.Errorf("the array %s: %w
 // have no name (arr_0), are the only array, or are a matrix as scipy.sparse.save_npz writes
 // it; labels are named labels (or else y).
 func openNPZ(in *Input, o *Options) (reader, error) {
-	z, err := newNPZ(in)
+	z, err := newNPZ(in.at, in.size)
 	if err != nil {
 		return nil, err
 	}
@@ -191,17 +178,17 @@ func openNPZ(in *Input, o *Options) (reader, error) {
 	var points *zip.File
 	if z.isSparse() {
 		r, err = z.openCSR()
-	} else if points, err = z.points(); err == nil {
+	} else if points, err = z.choose("images", "x", "X"); err == nil {
 		r, err = z.openMember(points)
 	}
 	if err != nil {
 		return nil, err
 	}
-	h, labels := r.about(), z.labels()
+	h, labels := r.about(), z.find("labels", "y")
 	if labels == nil || labels == points || len(o.Labels) > 0 {
 		return r, nil
 	}
-	if h.beside, err = z.openLabels(labels); err != nil {
+	if h.beside, err = openArray(z, labels, npyHeader.labels); err != nil {
 		return nil, err
 	}
 	if h.beside.total != h.n {
@@ -213,13 +200,9 @@ func openNPZ(in *Input, o *Options) (reader, error) {
 
 // openMember begins to read the points that are an array of an archive.
 func (z *npz) openMember(f *zip.File) (reader, error) {
-	in, err := z.open(f)
+	r, err := openArray(z, f, func(in *Input) (reader, error) { return npyHeader.open(in, nil) })
 	if err != nil {
 		return nil, err
-	}
-	r, err := npyHeader.open(in, nil)
-	if err != nil {
-		return nil, inArray(f.Name, err)
 	}
 	h := r.about()
 	h.member = f.Name
@@ -232,28 +215,15 @@ func (z *npz) openMember(f *zip.File) (reader, error) {
 	return r, nil
 }
 
-// openLabels begins to read an array of labels.
-func (z *npz) openLabels(f *zip.File) (*arrayReader, error) {
-	in, err := z.open(f)
-	if err != nil {
-		return nil, err
-	}
-	r, err := npyHeader.labels(in)
-	if err != nil {
-		return nil, inArray(f.Name, err)
-	}
-	return r, nil
-}
-
 // npzLabels begins to read the labels of an archive that holds nothing else.
 func npzLabels(in *Input) (*arrayReader, error) {
-	z, err := newNPZ(in)
+	z, err := newNPZ(in.at, in.size)
 	if err != nil {
 		return nil, err
 	}
-	f, err := z.onlyLabels()
+	f, err := z.choose("labels", "y")
 	if err != nil {
 		return nil, err
 	}
-	return z.openLabels(f)
+	return openArray(z, f, npyHeader.labels)
 }

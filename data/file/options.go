@@ -69,41 +69,30 @@ const (
 	// if the fields, three or more, count 0, 1, 2, ….
 	HeaderAuto Header = "auto"
 	// HeaderPresent takes the first line for names whatever is in it.
-	HeaderPresent Header = "present"
+	HeaderPresent Header = "yes"
 	// HeaderNone takes the first line for a point.
-	HeaderNone Header = "none"
+	HeaderNone Header = "no"
 )
 
-// headers are what Header can say, in the order of Words.
-var headers = []Header{HeaderAuto, HeaderPresent, HeaderNone}
-
-// Words returns the words of UnmarshalText: auto, yes and no.
-func (Header) Words() []string { return []string{"auto", "yes", "no"} }
-
-// MarshalText implements encoding.TextMarshaler by one of Words.
-func (h Header) MarshalText() ([]byte, error) {
-	i := slices.Index(headers, h)
-	if i < 0 {
-		return nil, errorf(data.ErrOption, "header: got %q, want auto, present or none", string(h))
-	}
-	return []byte(h.Words()[i]), nil
+// Words returns the words of UnmarshalText.
+func (Header) Words() []string {
+	return []string{string(HeaderAuto), string(HeaderPresent), string(HeaderNone)}
 }
 
 // UnmarshalText implements encoding.TextUnmarshaler; a word that is not one of
 // Words gives ErrOption.
 func (h *Header) UnmarshalText(word []byte) error {
-	i := slices.Index(h.Words(), string(word))
-	if i < 0 {
+	if !slices.Contains(h.Words(), string(word)) {
 		return errorf(data.ErrOption, "header: got %q, want auto, yes or no", word)
 	}
-	*h = headers[i]
+	*h = Header(word)
 	return nil
 }
 
 // check refuses options that have no meaning.
 func (o *Options) check() error {
 	if o.Header != "" {
-		if _, err := o.Header.MarshalText(); err != nil {
+		if err := new(Header).UnmarshalText([]byte(o.Header)); err != nil {
 			return err
 		}
 	}

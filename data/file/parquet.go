@@ -34,7 +34,6 @@ type parquetReader struct {
 	file   *parquet.File
 	values []parquetColumn // by place; a single one with all values if they are lists
 	list   bool
-	labels []string // of the rows read since takeLabels
 	label  *parquetColumn
 	// missing tells that NaN stands for a label that is missing.
 	missing bool
@@ -131,7 +130,11 @@ func (r *parquetReader) choose(opt Options) (err error) {
 		}
 	}
 	if len(lists) > 1 || len(lists) == 1 && len(opt.Only) > 1 {
-		return errorf(data.ErrOption, "the columns %s hold lists, and points are numbers or one list; name the column that is meant", text.Few(r.named(lists), text.Quote))
+		var names []string
+		for _, i := range lists {
+			names = append(names, r.names[i])
+		}
+		return errorf(data.ErrOption, "the columns %s hold lists, and points are numbers or one list; name the column that is meant", text.Few(names, text.Quote))
 	}
 	if r.list = len(lists) == 1; r.list {
 		for _, i := range r.with(roleData) {
@@ -161,13 +164,6 @@ func (r *parquetReader) choose(opt Options) (err error) {
 		}
 	}
 	return nil
-}
-
-func (r *parquetReader) named(columns []int) (names []string) {
-	for _, i := range columns {
-		names = append(names, r.names[i])
-	}
-	return names
 }
 
 // openColumns begins to read the columns.
@@ -396,13 +392,6 @@ func (r *parquetReader) skip(rows int) (passed int, err error) {
 		return 0, err
 	}
 	return rows, nil
-}
-
-// takeLabels implements reader.
-func (r *parquetReader) takeLabels() []string {
-	labels := r.labels
-	r.labels = nil
-	return labels
 }
 
 // parquetTable begins to read the columns of a Parquet file.

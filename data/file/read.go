@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 
 	"cne/data"
@@ -94,18 +95,30 @@ func read(ctx context.Context, list sources, o Options, wanted *choice) (*data.D
 		return nil, err
 	}
 	defer f.Close()
-	ds, err := f.stream(list, wanted)
+	ds, labels, err := f.stream(list, wanted)
 	if ds == nil && err == nil {
-		ds, err = f.collect(list, wanted)
+		ds, labels, err = f.collect(list, wanted)
 	}
 	if err != nil {
 		return nil, err
 	}
+	ds.Name, ds.Parts = o.Name, f.parts
+	if f.Labeled() {
+		ds.Labels = data.NewLabels(labels)
+	}
+	if wanted != nil {
+		ds.Rows = wanted.rows
+	}
+	if err := ds.CheckContext(ctx); err != nil {
+		return nil, err
+	}
+	if s, ok := ds.Stored.(*stored); ok {
+		s.finite = true // as has been checked
+	}
 	n := f.rows()
 	if wanted != nil && n != wanted.n {
-		return nil, errorf(data.ErrChanged, "%s: points: got %d, want %d as a moment ago; leave the files as they are while they are read", list[0].path, n, wanted.n)
+		return nil, errChanged(list, n, wanted.n)
 	}
-	ds.Name = o.Name
 	if len(o.Labels) > 0 {
 		labels, err := ReadLabels(ctx, o.Labels, n)
 		if err != nil {
@@ -114,6 +127,10 @@ func read(ctx context.Context, list sources, o Options, wanted *choice) (*data.D
 		ds.Labels = data.NewLabels(wanted.of(labels))
 	}
 	return ds, nil
+}
+
+func errChanged(list sources, got, want int) error {
+	return errorf(data.ErrChanged, "%s: points: got %d, want %d as a moment ago; leave the files as they are while they are read", list[0].path, got, want)
 }
 
 // of returns the labels that are wanted.
@@ -127,8 +144,8 @@ func (c *choice) of(all []string) (some []string) {
 	return some
 }
 
-// collect reads the points that are wanted into memory.
-func (f *files) collect(list sources, wanted *choice) (*data.Dataset, error) {
+// collect reads the points that are wanted, and their labels, into memory.
+func (f *files) collect(list sources, wanted *choice) (*data.Dataset, []string, error) {
 	m := &data.Matrix{D: f.Width(), Columns: f.Columns(), Offset: f.o.Offset}
 	if f.first.sparse != nil {
 		m.CSR = &data.CSR{Start: []int{0}}
@@ -141,7 +158,7 @@ func (f *files) collect(list sources, wanted *choice) (*data.Dataset, error) {
 	}
 	labels, err := f.fill(m, wanted)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if f.sample != nil {
 		m.Offset = f.sample.Offset()
@@ -152,18 +169,11 @@ func (f *files) collect(list sources, wanted *choice) (*data.Dataset, error) {
 		f.sample.LogRounding(f.o.Log, m.Columns, m.Offset, once)
 		if m.Offset != nil {
 			if labels, err = f.fillAgain(list, m, wanted); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 	}
-	ds := &data.Dataset{Points: m, Parts: f.parts, Bytes: f.isByte && m.Offset == nil}
-	if f.Labeled() {
-		ds.Labels = data.NewLabels(labels)
-	}
-	if wanted != nil {
-		ds.Rows = wanted.rows
-	}
-	return ds, ds.Check()
+	return &data.Dataset{Points: m, Bytes: f.isByte && m.Offset == nil}, labels, nil
 }
 
 // fillAgain reads the points once more, relative to the Offset of m.
@@ -183,7 +193,11 @@ func (f *files) fillAgain(list sources, m *data.Matrix, wanted *choice) ([]strin
 	}
 	defer again.Close()
 	m.X = m.X[:0]
-	return again.fill(m, wanted)
+	labels, err := again.fill(m, wanted)
+	if err == nil && again.rows() != f.rows() {
+		err = errChanged(list, again.rows(), f.rows())
+	}
+	return labels, err
 }
 
 // fill reads the rows that are wanted, and their labels, into m, which has none yet.
@@ -263,7 +277,7 @@ func appendAll[T float32 | byte](f *files, x []T, read func(r reader, dst []T) (
 		rows := (len(x) - begin) / h.width
 		begin = len(x)
 		f.parts[len(f.parts)-1].Rows = rows
-		f.labels = append(f.labels, f.current.takeLabels()...)
+		f.labels = append(f.labels, h.takeLabels()...)
 		if h.beside != nil {
 			if _, err := f.takeBeside(h, rows, io.EOF); err != io.EOF {
 				return nil, nil, err
@@ -283,7 +297,9 @@ const sparseRows = 1 << 16
 // fillSparse reads the wanted rows of sparse points.
 func (f *files) fillSparse(m *data.Matrix, wanted *choice) (labels []string, err error) {
 	for {
-		n, err := f.nextSparse(m.CSR, sparseRows)
+		n, err := f.take(sparseRows, func(r reader, done int) (int, error) {
+			return r.about().sparse.readSparse(m.CSR, sparseRows-done)
+		})
 		labels = append(labels, f.Labels()...)
 		if err == io.EOF {
 			break
@@ -330,4 +346,77 @@ func readBytes(r reader, dst []byte) (int, error) {
 		return 0, errorf(data.ErrUnsupported, "values: got others, want unsigned bytes")
 	}
 	return b.readBytes(dst)
+}
+
+const (
+	// sampledValues is how many values of a table are read to estimate how many it has.
+	sampledValues = 1 << 17
+	// sampleMargin is the factor by which the rest of a table may have more or fewer
+	// rows than the sample lets expect.
+	sampleMargin = 1.5
+)
+
+// Size returns what the heads of files tell of the points that Read would read from them:
+// those of arrays all, and the first rows of a table that is not compressed how many there
+// will be. It reads no further, and takes nothing from pipes, of which, as of counts and of
+// what Read would refuse, nothing is known.
+func Size(ctx context.Context, paths []string, o Options) data.Size {
+	list, err := find(paths, &o)
+	if err != nil {
+		return data.UnknownSize
+	}
+	var all data.Size
+	var heads []*head
+	for _, from := range list {
+		size, h := sizeOf(ctx, from, &o)
+		all, heads = all.Add(size), append(heads, h)
+	}
+	if all.Known() && list.again() {
+		all.Storage = o.leaves(all.Low, all.Width, storageOf(heads))
+	}
+	return all
+}
+
+// sizeOf is Size for one file, and returns what is known of it.
+func sizeOf(ctx context.Context, from source, o *Options) (data.Size, *head) {
+	if info, err := os.Stat(from.path); err != nil || !info.Mode().IsRegular() {
+		return data.UnknownSize, nil
+	}
+	f, err := from.open(ctx, o)
+	if err != nil {
+		return data.UnknownSize, nil
+	}
+	defer f.close()
+	h := f.about()
+	switch {
+	case h.counts:
+		return data.UnknownSize, h
+	case h.open:
+		return estimate(f), h
+	}
+	size := data.SizeOf(h.n, h.width)
+	size.Nonzeros = h.nonzeros
+	return size, h
+}
+
+// estimate estimates the size of points whose number is not known from the first of them.
+func estimate(r reader) data.Size {
+	h := r.about()
+	in, d := h.in, h.width
+	before := in.raw.n - int64(in.r.Buffered())
+	buffer := make([]float32, max(d, sampledValues/d*d))
+	got, err := r.read(buffer)
+	rows := got / d
+	if err == io.EOF {
+		return data.SizeOf(rows, d)
+	}
+	taken := in.raw.n - int64(in.r.Buffered()) - before
+	if err != nil || in.packed || in.size <= 0 || rows < 1 || taken < 1 {
+		return data.Size{Low: max(1, rows), High: math.MaxInt32, Likely: max(1, rows), Width: d}
+	}
+	likely := float64(rows) * float64(in.size-before) / float64(taken)
+	return data.Size{
+		Low: max(rows, int(likely/sampleMargin)), High: int(min(math.MaxInt32, likely*sampleMargin+1)),
+		Likely: int(min(math.MaxInt32, likely)), Width: d,
+	}
 }

@@ -17,8 +17,6 @@ type reader interface {
 	// skip passes over so many of the rows that come next, or over all that there are, and
 	// returns their number. Nothing must have been read.
 	skip(rows int) (passed int, err error)
-	// takeLabels returns the labels of the rows read since it was called last.
-	takeLabels() []string
 }
 
 // A sparseReader is a reader of sparse points.
@@ -62,6 +60,7 @@ type head struct {
 	packed  bool // the size of the file bounds the number of its values by nothing
 
 	lines  *data.Lines  // of the points read or skipped; nil unless the file is text
+	labels []string     // of the rows read since takeLabels, where they are among the values
 	member string       // the name of the array within an archive; may be empty
 	beside *arrayReader // labels that are an array of their own; nil without
 
@@ -82,13 +81,11 @@ type conversion struct {
 
 func (h *head) about() *head { return h }
 
-// takeLabels implements reader for points that have no labels among their values.
-func (h *head) takeLabels() []string { return nil }
-
-// convert sets how values become float32.
-func (h *head) convert(c conversion, offset []float64, before int) {
-	h.conversion = c
-	h.offset, h.before = offset, before
+// takeLabels returns the labels of the rows read since it was called last.
+func (h *head) takeLabels() []string {
+	labels := h.labels
+	h.labels = nil
+	return labels
 }
 
 // room returns for how many values to make room after done ones, which is no more than the

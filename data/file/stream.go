@@ -78,8 +78,8 @@ func (o *Options) leaves(n, d int, storage data.Storage) data.Storage {
 }
 
 // stream leaves the points where they are, or holds those that are wanted as bytes, if the
-// options want that and all files can; if not, it returns nil.
-func (f *files) stream(list sources, wanted *choice) (*data.Dataset, error) {
+// options want that and all files can; if not, it returns nil. It reads the labels.
+func (f *files) stream(list sources, wanted *choice) (*data.Dataset, []string, error) {
 	heads, all := f.heads()
 	n, known := f.Len()
 	storage := storageOf(heads)
@@ -91,14 +91,13 @@ func (f *files) stream(list sources, wanted *choice) (*data.Dataset, error) {
 	}
 	storage = f.o.leaves(n, f.Width(), storage)
 	if !all || !known || storage == data.InMemory || !list.again() {
-		return nil, nil
+		return nil, nil, nil
 	}
 	s := &stored{list: list, n: n, d: f.Width(), offset: f.o.Offset, finite: true}
 	exact := true
 	for _, h := range heads {
 		s.finite, exact = s.finite && h.finite, exact && h.exact
 	}
-	ds := &data.Dataset{Stored: s, Bytes: f.o.Offset == nil}
 	var labels []string
 	var err error
 	if storage == data.AsBytes {
@@ -108,27 +107,13 @@ func (f *files) stream(list sources, wanted *choice) (*data.Dataset, error) {
 	} else {
 		labels, err = s.note(f)
 	}
+	if err == nil && !exact && s.offset == nil {
+		err = s.chooseOffset(f.ctx, f.o.Log)
+	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	ds.Bytes = ds.Bytes && f.isByte
-	ds.Parts = f.parts
-	if f.Labeled() {
-		ds.Labels = data.NewLabels(labels)
-	}
-	if wanted != nil {
-		ds.Rows = wanted.rows
-	}
-	if !exact && s.offset == nil {
-		if err := s.chooseOffset(f.ctx, f.o.Log); err != nil {
-			return nil, err
-		}
-	}
-	if err := ds.CheckContext(f.ctx); err != nil {
-		return nil, err
-	}
-	s.finite = true
-	return ds, nil
+	return &data.Dataset{Stored: s, Bytes: f.isByte && f.o.Offset == nil}, labels, nil
 }
 
 // note notes what the files are now, and reads the labels of the points.

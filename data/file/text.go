@@ -48,7 +48,6 @@ type textReader struct {
 
 	row      []string // the next row, or err says why there is none
 	err      error
-	labels   []string // of the rows read since takeLabels
 	interned map[string]string
 }
 
@@ -139,7 +138,7 @@ func (t *textReader) skipNames() error {
 		return nil
 	}
 	if t.advance(); t.err == io.EOF {
-		return errorf(data.ErrEmpty, "the table has a header but no points; write one point on each line below it, or set the header to none if the first line is a point")
+		return errorf(data.ErrEmpty, "the table has a header but no points; write one point on each line below it, or set the header to no if the first line is a point")
 	}
 	return nil
 }
@@ -213,13 +212,6 @@ func (t *textReader) skip(rows int) (passed int, err error) {
 		return passed, t.err
 	}
 	return passed, nil
-}
-
-// takeLabels implements reader.
-func (t *textReader) takeLabels() []string {
-	labels := t.labels
-	t.labels = nil
-	return labels
 }
 
 // parse puts the numbers of a row into dst and, as float64, into sampled unless that
@@ -306,7 +298,7 @@ func (t *textReader) describe(column int, field string, err error) error {
 	case len(t.roles) == 1 && strings.ContainsAny(field, " |"):
 		want = "fields separated by commas, semicolons or tabs"
 	case t.guessed && t.names == nil && t.line() == t.top:
-		want = "a number; if the line holds names, set the header to present"
+		want = "a number; if the line holds names, set the header to yes"
 	case field != "":
 		want = "a number; is this the label column, or one to drop?"
 	}
@@ -488,7 +480,7 @@ func findColumn(wanted string, columns int, names []string) (int, error) {
 	n, err := strconv.Atoi(wanted)
 	if err != nil {
 		if names == nil {
-			return 0, errorf(data.ErrOption, "the column %q cannot be found, for the table has no header; give the column's number, counted from 1, or set the header to present", wanted)
+			return 0, errorf(data.ErrOption, "the column %q cannot be found, for the table has no header; give the column's number, counted from 1, or set the header to yes", wanted)
 		}
 		shown, more := names, ""
 		if len(shown) > 10 {

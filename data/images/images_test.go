@@ -473,8 +473,8 @@ func TestOpenImagesErrors(t *testing.T) {
 		{"npy: truncated", tree{"x.npy": colour[:len(colour)-1]}, []string{"x.npy"}, images.Options{}, data.ErrFormat, "x.npy: values: got 2, want 3 (shape 1×1×1×3); the file is truncated"},
 		{"npy: too long", tree{"x.npy": append(slices.Clone(colour), 1)}, []string{"x.npy"}, images.Options{}, data.ErrFormat, "x.npy: got more bytes than the header announces, want the end of the file"},
 
-		{"npz: no zip", tree{"x.npz": []byte("PK\x03\x04....")}, []string{"x.npz"}, images.Options{}, data.ErrFormat, "x.npz: the zip archive cannot be read"},
-		{"npz: other names", tree{"x.npz": zipOf(zip.Store, entry{"x_train.npy", colour}, entry{"x_test.npy", colour})}, []string{"x.npz"}, images.Options{}, data.ErrFormat, `x.npz: arrays: got "x_train", "x_test", want images, x or X, as np.savez(file, x=points, labels=y) writes them`},
+		{"npz: no zip", tree{"x.npz": []byte("PK\x03\x04....")}, []string{"x.npz"}, images.Options{}, data.ErrFormat, "x.npz: the npz archive cannot be read"},
+		{"npz: other names", tree{"x.npz": zipOf(zip.Store, entry{"x_train.npy", colour}, entry{"x_test.npy", colour})}, []string{"x.npz"}, images.Options{}, data.ErrFormat, `x.npz: arrays: got "x_train", "x_test", want one of images, x, X, as np.savez(file, x=points, labels=y) writes them`},
 		{"npz: labels", tree{"x.npz": zipOf(zip.Store, entry{"x.npy", colour}, entry{"y.npy", bytesNPY("(2,)", 1, 2)})}, []string{"x.npz"}, images.Options{}, data.ErrLabels, "x.npz: the array y.npy: labels: got 2, want 1, one for each point"},
 		{"npz: type", tree{"x.npz": zipOf(zip.Store, entry{"x.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 1), }", 0, 0, 0, 0)})}, []string{"x.npz"}, images.Options{}, data.ErrUnsupported, "x.npz: the file holds no images that can be read"},
 		{"npz: truncated array", tree{"x.npz": zipOf(zip.Deflate, entry{"x.npy", colour[:len(colour)-1]})}, []string{"x.npz"}, images.Options{}, data.ErrFormat, "x.npz: the array x.npy: values: got 2, want 3 (shape 1×1×1×3); the file is truncated"},

@@ -1,0 +1,170 @@
+package file
+
+import (
+	"bufio"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cne/data"
+	"cne/internal/parquet"
+)
+
+// WriteCSV writes points as a table with a header: columns x, y and z for up
+// to three values per point and x1, x2, … for more, a column called label if
+// labels is not nil, and a last one called name if names is not nil. Numbers are
+// written with as many digits as it takes to read the same float32 again. The error
+// is that of w, or ErrLabels or ErrShape if the arguments contradict each other.
+func WriteCSV(w io.Writer, m *data.Matrix, labels *data.Labels, names []string) error {
+	if err := checkTable(m, labels, names); err != nil {
+		return err
+	}
+	out, err := newCSVWriter(w, m.D, labels != nil, names != nil)
+	if err != nil {
+		return err
+	}
+	var of []string
+	if labels != nil {
+		of = labels.All()
+	}
+	out.writeRows(m, of, names)
+	return out.Close()
+}
+
+// checkTable checks what is to be written as a table.
+func checkTable(m *data.Matrix, labels *data.Labels, names []string) error {
+	if err := data.CheckDense(m); err != nil {
+		return err
+	}
+	if names != nil && len(names) != m.N {
+		return errorf(data.ErrShape, "names: got %d, want %d, one for each point", len(names), m.N)
+	}
+	return labels.Check(m.N)
+}
+
+// columnName names value j of d: x, y and z, or x1, x2, … of more than three.
+func columnName(j, d int) string {
+	if d <= 3 {
+		return "xyz"[j : j+1]
+	}
+	return "x" + strconv.Itoa(j+1)
+}
+
+// A CSVWriter writes a table as WriteCSV does, without names, block by block.
+type CSVWriter struct {
+	out     *bufio.Writer
+	d       int
+	labeled bool
+	line    []byte
+}
+
+// NewCSVWriter begins a table of points of d values, with a column of labels
+// if labelled. A d below 1 gives ErrShape.
+func NewCSVWriter(w io.Writer, d int, labeled bool) (*CSVWriter, error) {
+	return newCSVWriter(w, d, labeled, false)
+}
+
+func newCSVWriter(w io.Writer, d int, labeled, named bool) (*CSVWriter, error) {
+	if d < 1 {
+		return nil, errorf(data.ErrShape, "values per point: got %d, want at least 1", d)
+	}
+	c := &CSVWriter{out: bufio.NewWriterSize(w, readBuffer), d: d, labeled: labeled}
+	var names []string
+	for j := range d {
+		names = append(names, columnName(j, d))
+	}
+	if labeled {
+		names = append(names, "label")
+	}
+	if named {
+		names = append(names, "name")
+	}
+	_, err := c.out.WriteString(strings.Join(names, ",") + "\n")
+	return c, err
+}
+
+// Write adds the rows of m with their labels, which are nil for a table
+// without. Rows of another width give ErrShape, no rows ErrEmpty, and labels
+// that are not one per row, or not wanted, ErrLabels; other errors are those
+// of the underlying writer, and last.
+func (c *CSVWriter) Write(m *data.Matrix, labels []string) error {
+	if err := checkWidth(m, c.d); err != nil {
+		return err
+	}
+	switch {
+	case c.labeled && len(labels) != m.N:
+		return errorf(data.ErrLabels, "labels: got %d, want %d, one for each point", len(labels), m.N)
+	case !c.labeled && labels != nil:
+		return errorf(data.ErrLabels, "labels: got some, want none in a table without a column for them")
+	}
+	c.writeRows(m, labels, nil)
+	// Without new bytes, Write returns the error of earlier ones.
+	_, err := c.out.Write(nil)
+	return err
+}
+
+// writeRows writes rows with labels and names, unless they are nil; errors are kept by the
+// buffer.
+func (c *CSVWriter) writeRows(m *data.Matrix, labels, names []string) {
+	m = m.Relative(nil)
+	for i := range m.N {
+		line := c.line[:0]
+		for j, v := range m.Row(i) {
+			if j > 0 {
+				line = append(line, ',')
+			}
+			line = strconv.AppendFloat(line, float64(v), 'g', -1, 32)
+		}
+		if labels != nil {
+			line = appendField(append(line, ','), labels[i])
+		}
+		if names != nil {
+			line = appendField(append(line, ','), names[i])
+		}
+		c.line = append(line, '\n')
+		c.out.Write(c.line)
+	}
+}
+
+// Close writes what is left in the buffer. It does not close the underlying
+// writer.
+func (c *CSVWriter) Close() error { return c.out.Flush() }
+
+// appendField appends a field, in quotation marks if it needs them.
+func appendField(line []byte, field string) []byte {
+	if field == "" || strings.ContainsAny(field, ",;\t\"\r\n") {
+		field = `"` + strings.ReplaceAll(field, `"`, `""`) + `"`
+	}
+	return append(line, field...)
+}
+
+// WriteParquet writes points as a Parquet file, with the columns that WriteCSV has, as
+// float32, and a last column called name if names is not nil. Labels are text, or
+// numbers if all of them are. The error is that of w, or ErrLabels or ErrShape if the
+// arguments contradict each other.
+func WriteParquet(w io.Writer, m *data.Matrix, labels *data.Labels, names []string) error {
+	if err := checkTable(m, labels, names); err != nil {
+		return err
+	}
+	m = m.Relative(nil)
+	var fields []parquet.Field
+	for j := range m.D {
+		fields = append(fields, parquet.Floats(columnName(j, m.D), func(i int) float32 { return m.X[i*m.D+j] }))
+	}
+	if labels != nil {
+		f := parquet.Integers("label", func(i int) int64 { return int64(labels.Value[i]) })
+		switch v := labels.Value; {
+		case v == nil:
+			f = parquet.Texts("label", func(i int) string { return strings.ToValidUTF8(labels.Names[labels.Class[i]], "\ufffd") })
+		case slices.ContainsFunc(v, func(x float64) bool { return x != math.Trunc(x) }):
+			f = parquet.Doubles("label", func(i int) float64 { return v[i] })
+		}
+		fields = append(fields, f)
+	}
+	if names != nil {
+		fields = append(fields, parquet.Texts("name", func(i int) string { return strings.ToValidUTF8(names[i], "\ufffd") }))
+	}
+	return parquet.Write(w, m.N, fields)
+}
