@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"cne/internal/parallel"
+	"cne/internal/text"
 )
 
 // A Metric is how the distance of two points is measured, of which the embedding keeps
@@ -35,11 +35,11 @@ func (Metric) Words() []string {
 
 // UnmarshalText implements encoding.TextUnmarshaler; a word that is none of Words gives
 // ErrOption.
-func (m *Metric) UnmarshalText(text []byte) error {
-	if !slices.Contains(m.Words(), string(text)) {
-		return errorf(ErrOption, "the metric %q is unknown; write euclidean, cosine or correlation", text)
+func (m *Metric) UnmarshalText(word []byte) error {
+	if !slices.Contains(m.Words(), string(word)) {
+		return errorf(ErrOption, "metric: got %q, want euclidean, cosine or correlation", word)
 	}
-	*m = Metric(text)
+	*m = Metric(word)
 	return nil
 }
 
@@ -69,11 +69,7 @@ func (e *DirectionError) Error() string {
 	if more := len(e.Rows) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
-	list := names[0]
-	if last := len(names) - 1; last > 0 {
-		list = strings.Join(names[:last], ", ") + " and " + names[last]
-	}
-	return fmt.Sprintf("%s of %d points: %s; leave them out, or take the euclidean metric", list, e.Of, e.Metric.NoDirection())
+	return fmt.Sprintf("%s of %d points: %s; leave them out, or take the euclidean metric", text.Join(names, "and"), e.Of, e.Metric.NoDirection())
 }
 
 // NoDirection says what is wrong with points that have no direction.

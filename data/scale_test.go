@@ -92,7 +92,7 @@ func TestScaleStandardMoments(t *testing.T) {
 
 func TestScaleErrors(t *testing.T) {
 	ds := &data.Dataset{Points: matrix(1, 2, 1, 2)}
-	wantError(t, errorOf(ds.Scale(t.Context(), "minmax")), data.ErrOption, `the scaling "minmax" is unknown; write none, unit or standard`)
+	wantError(t, errorOf(ds.Scale(t.Context(), "minmax")), data.ErrOption, `scaling: got "minmax", want none, unit or standard`)
 	wantError(t, errorOf((&data.Dataset{Points: matrix(1, 1, float32(math.NaN()))}).Scale(t.Context(), data.ScaleUnit)), data.ErrNotFinite, "row 1: column 1")
 	for _, tc := range []struct {
 		s    data.Scaler
@@ -101,7 +101,7 @@ func TestScaleErrors(t *testing.T) {
 	}{
 		{data.Scaler{Kind: data.ScaleUnit}, data.ErrOption, "the scaler divides by 0"},
 		{data.Scaler{Kind: data.ScaleStandard, Mean: []float64{1}, SD: []float64{1}}, data.ErrShape, "the scaler was fitted to points of 1 values, these have 2"},
-		{data.Scaler{}, data.ErrOption, `the scaling "" is unknown`},
+		{data.Scaler{}, data.ErrOption, `scaling: got ""`},
 	} {
 		wantError(t, tc.s.Apply(ds.Points), tc.kind, tc.want)
 	}

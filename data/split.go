@@ -25,9 +25,9 @@ func (ds *Dataset) Split(share float64, seed uint64) (train, held *Dataset, held
 	n, _ := ds.Dims()
 	switch {
 	case !(share > 0 && share < 1):
-		return nil, nil, nil, errorf(ErrOption, "a share of %v of the points cannot be held out; give a number between 0 and 1", share)
+		return nil, nil, nil, errorf(ErrOption, "share of the points to hold out: got %v, want a number between 0 and 1", share)
 	case n < 2:
-		return nil, nil, nil, errorf(ErrEmpty, "a single point cannot be split into two parts; give at least two")
+		return nil, nil, nil, errorf(ErrEmpty, "points to split: got 1, want at least 2")
 	}
 	count := min(max(1, int(math.Round(float64(n)*share))), n-1)
 	isHeld := hold(ds.strata(), n, count, seed)
@@ -52,16 +52,13 @@ func (ds *Dataset) Split(share float64, seed uint64) (train, held *Dataset, held
 // ErrEmpty, a row without a label or one that comes twice ErrLabels.
 func (l *Labels) Split(rows []int32, count int, seed uint64) (rest, held []int32, err error) {
 	if rows == nil {
-		rows = make([]int32, len(l.Class))
-		for i := range rows {
-			rows[i] = int32(i)
-		}
+		rows = upTo[int32](len(l.Class))
 	}
 	if len(rows) < 2 {
-		return nil, nil, errorf(ErrEmpty, "%d points cannot be split into two parts; give at least two", len(rows))
+		return nil, nil, errorf(ErrEmpty, "points to split: got %d, want at least 2", len(rows))
 	}
 	if count < 1 || count >= len(rows) {
-		return nil, nil, errorf(ErrOption, "%d of %d cannot be held out; give a number from 1 to %d", count, len(rows), len(rows)-1)
+		return nil, nil, errorf(ErrOption, "points to hold out: got %d, want 1 to %d", count, len(rows)-1)
 	}
 	strata := make([][]int, len(l.Names))
 	seen := make([]bool, len(l.Class))
@@ -99,16 +96,21 @@ func hold(strata [][]int, n, count int, seed uint64) []bool {
 	return isHeld
 }
 
+// upTo returns the numbers from 0 to n−1.
+func upTo[T int | int32](n int) []T {
+	all := make([]T, n)
+	for i := range all {
+		all[i] = T(i)
+	}
+	return all
+}
+
 // strata returns the rows of each class, or all rows as one stratum.
 func (ds *Dataset) strata() [][]int {
 	l := ds.Labels
 	if l == nil || !l.Categorical() {
 		n, _ := ds.Dims()
-		all := make([]int, n)
-		for i := range all {
-			all[i] = i
-		}
-		return [][]int{all}
+		return [][]int{upTo[int](n)}
 	}
 	strata := make([][]int, len(l.Names))
 	for i, c := range l.Class {
@@ -142,6 +144,18 @@ func apportion(strata [][]int, count int, stream *rng.Stream) []int {
 	return quota
 }
 
+// pick returns copies of some of all; nil of nil.
+func pick[T any](all []T, rows []int) []T {
+	if all == nil {
+		return nil
+	}
+	some := make([]T, len(rows))
+	for to, from := range rows {
+		some[to] = all[from]
+	}
+	return some
+}
+
 // take returns a dataset of copies of these rows, which know their names. Rows that are
 // not in memory stay where they are.
 func (ds *Dataset) take(rows []int) *Dataset {
@@ -154,23 +168,9 @@ func (ds *Dataset) take(rows []int) *Dataset {
 	for to, from := range rows {
 		part.Rows[to] = ds.Origin(from)
 	}
-	if ds.Names != nil {
-		part.Names = make([]string, len(rows))
-		for to, from := range rows {
-			part.Names[to] = ds.Names[from]
-		}
-	}
+	part.Names = pick(ds.Names, rows)
 	if l := ds.Labels; l != nil {
-		part.Labels = &Labels{Class: make([]int32, len(rows)), Names: slices.Clone(l.Names)}
-		for to, from := range rows {
-			part.Labels.Class[to] = l.Class[from]
-		}
-		if l.Value != nil {
-			part.Labels.Value = make([]float64, len(rows))
-			for to, from := range rows {
-				part.Labels.Value[to] = l.Value[from]
-			}
-		}
+		part.Labels = &Labels{Class: pick(l.Class, rows), Names: slices.Clone(l.Names), Value: pick(l.Value, rows)}
 	}
 	return part
 }

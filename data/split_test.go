@@ -183,10 +183,10 @@ func TestSplitErrors(t *testing.T) {
 	ds := numbered(10, nil)
 	for _, share := range []float64{0, 1, -0.5, 1.5, math.NaN(), math.Inf(1)} {
 		_, _, _, err := ds.Split(share, 1)
-		wantError(t, err, data.ErrOption, fmt.Sprintf("a share of %v of the points cannot be held out", share))
+		wantError(t, err, data.ErrOption, fmt.Sprintf("share of the points to hold out: got %v", share))
 	}
 	_, _, _, err := numbered(1, nil).Split(0.5, 1)
-	wantError(t, err, data.ErrEmpty, "a single point cannot be split")
+	wantError(t, err, data.ErrEmpty, "points to split: got 1")
 	_, _, _, err = (&data.Dataset{}).Split(0.5, 1)
 	wantError(t, err, data.ErrEmpty, "points: got none, want at least one")
 }

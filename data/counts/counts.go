@@ -524,23 +524,13 @@ func (s *Scaling) columns(c *Matrix) ([]int32, error) {
 
 // Check reports what is inconsistent, as it may be in a file (ErrShape, ErrOption).
 func (s *Scaling) Check() error {
-	if len(s.Genes) == 0 || !ascending(s.Genes) || s.Genes[0] < 0 || int(s.Genes[len(s.Genes)-1]) >= s.Total || s.Names != nil && len(s.Names) != len(s.Genes) {
+	if len(s.Genes) == 0 || !data.Ascending(s.Genes) || s.Genes[0] < 0 || int(s.Genes[len(s.Genes)-1]) >= s.Total || s.Names != nil && len(s.Names) != len(s.Genes) {
 		return errorf(data.ErrShape, "the scaling of counts is inconsistent: it keeps %d of %d genes, with %d names; fit it again", len(s.Genes), s.Total, len(s.Names))
 	}
 	if !(s.LibrarySize > 0) || math.IsInf(s.LibrarySize, 0) {
 		return errorf(data.ErrOption, "the scaling of counts has a library size of %v; fit it again, it is a number above 0", s.LibrarySize)
 	}
 	return nil
-}
-
-// ascending reports whether each number is larger than the one before it.
-func ascending(x []int32) bool {
-	for i := 1; i < len(x); i++ {
-		if x[i] <= x[i-1] {
-			return false
-		}
-	}
-	return true
 }
 
 // errorf is fmt.Errorf for an error of a kind.

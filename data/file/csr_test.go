@@ -310,3 +310,13 @@ func TestSparsePointsAsDense(t *testing.T) {
 		t.Error(selected, left, err)
 	}
 }
+
+// A matrix without values keeps its rows before those of the next file.
+func TestMatrixMarketOfZeros(t *testing.T) {
+	const head = "%%MatrixMarket matrix coordinate integer general\n"
+	folder := t.TempDir()
+	zeros := put(t, folder, "zeros.mtx", []byte(head+"2 1 1\n1 1 0\n"))
+	ones := put(t, folder, "ones.mtx", []byte(head+"2 1 1\n2 1 1\n"))
+	ds := need(file.Read(t.Context(), []string{zeros, ones}, file.Options{}))(t)
+	sameMatrix(t, need(ds.Points.Dense())(t), matrix(2, 2, 0, 0, 0, 1))
+}
