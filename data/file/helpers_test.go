@@ -3,74 +3,38 @@ package file_test
 import (
 	"archive/zip"
 	"bytes"
-	"compress/gzip"
 	"encoding/binary"
-	"errors"
 	"io"
-	"math"
-	"os"
-	"path/filepath"
-	"runtime"
-	"strings"
 	"testing"
 
 	"cne/data"
+	"cne/data/datatest"
 	"cne/data/file"
-	"cne/internal/rng"
 )
 
-// must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+// What the tests of the packages below data share.
+var (
+	must       = datatest.Must
+	wantError  = datatest.WantError
+	put        = datatest.Put
+	plant      = datatest.Plant
+	gz         = datatest.Gzip
+	idx        = datatest.IDX
+	npy        = datatest.NPY
+	matrix     = datatest.Matrix
+	normal     = datatest.Normal
+	sameMatrix = datatest.SameMatrix
+	allocated  = datatest.Allocated
+	withProcs  = datatest.WithProcs
+)
+
+type tree = datatest.Tree
 
 // need returns the value of a call that must not fail: need(f())(t).
-func need[T any](value T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		must(t, err)
-		return value
-	}
-}
+func need[T any](value T, err error) func(testing.TB) T { return datatest.Need(value, err) }
 
 // errorOf returns the error of a call.
 func errorOf[T any](_ T, err error) error { return err }
-
-// put writes a file below a folder of the test and returns its path.
-func put(t testing.TB, folder, name string, content []byte) string {
-	t.Helper()
-	path := filepath.Join(folder, name)
-	must(t, os.WriteFile(path, content, 0o666))
-	return path
-}
-
-func gz(content []byte) []byte {
-	var b bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed)
-	z.Write(content)
-	z.Close()
-	return b.Bytes()
-}
-
-// idx makes an IDX file out of its type, its shape, and its body.
-func idx(kind byte, shape []uint32, body ...byte) []byte {
-	b := []byte{0, 0, kind, byte(len(shape))}
-	for _, n := range shape {
-		b = binary.BigEndian.AppendUint32(b, n)
-	}
-	return append(b, body...)
-}
-
-// npy makes an npy file of version 1.0 out of the text of its header and its
-// body.
-func npy(header string, body ...byte) []byte {
-	b := []byte("\x93NUMPY\x01\x00")
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(header)))
-	return append(append(b, header...), body...)
-}
 
 // body writes values in the given order of bytes.
 func body(order binary.ByteOrder, values any) []byte {
@@ -79,50 +43,6 @@ func body(order binary.ByteOrder, values any) []byte {
 		panic(err)
 	}
 	return b.Bytes()
-}
-
-func matrix(n, d int, x ...float32) *data.Matrix { return &data.Matrix{N: n, D: d, X: x} }
-
-// sameMatrix compares shapes and bits.
-func sameMatrix(t *testing.T, got, want *data.Matrix) {
-	t.Helper()
-	if got.N != want.N || got.D != want.D || len(got.X) != len(want.X) {
-		t.Fatalf("the matrix is %d×%d with %d values, want %d×%d with %d", got.N, got.D, len(got.X), want.N, want.D, len(want.X))
-	}
-	for i, v := range got.X {
-		if math.Float32bits(v) != math.Float32bits(want.X[i]) {
-			t.Fatalf("value %d of point %d is %v, want %v (counted from 0)", i%got.D, i/got.D, v, want.X[i])
-		}
-	}
-}
-
-// normal returns n×d standard normal numbers.
-func normal(seed uint64, n, d int) *data.Matrix {
-	m := data.NewMatrix(n, d)
-	s := rng.New(seed, rng.Init)
-	for i := range m.X {
-		m.X[i] = float32(s.Normal())
-	}
-	return m
-}
-
-// allocated returns the bytes that f allocates, all in all.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
-
-// withProcs runs f under several GOMAXPROCS.
-func withProcs(t *testing.T, f func(t *testing.T, procs int)) {
-	old := runtime.GOMAXPROCS(0)
-	defer runtime.GOMAXPROCS(old)
-	for _, procs := range []int{1, 2, 7} {
-		runtime.GOMAXPROCS(procs)
-		f(t, procs)
-	}
 }
 
 func fromCSR(tb testing.TB, n, d int, indptr, indices []int, values []float32) *data.Matrix {
@@ -136,28 +56,6 @@ func fromCSR(tb testing.TB, n, d int, indptr, indices []int, values []float32) *
 
 // decode reads points from a stream.
 func decode(r io.Reader) (*data.Dataset, error) { return file.Decode(r, file.Options{}) }
-
-// tree is a folder of files by their names, in which / separates folders.
-type tree map[string][]byte
-
-// plant writes a tree into a folder of the test. A name that ends in / is a
-// folder.
-func plant(t testing.TB, files tree) string {
-	t.Helper()
-	root := t.TempDir()
-	for name, content := range files {
-		path := filepath.Join(root, filepath.FromSlash(name))
-		folder := filepath.Dir(path)
-		if strings.HasSuffix(name, "/") {
-			folder = path
-		}
-		must(t, os.MkdirAll(folder, 0o777))
-		if folder != path {
-			put(t, root, filepath.FromSlash(name), content)
-		}
-	}
-	return root
-}
 
 // An entry is a file of a zip archive.
 type entry struct {
@@ -178,23 +76,4 @@ func zipOf(method uint16, entries ...entry) []byte {
 	}
 	w.Close()
 	return b.Bytes()
-}
-
-// wantError checks the kind of an error and that its text contains want; no
-// kind means no error.
-func wantError(t *testing.T, err, kind error, want string) {
-	t.Helper()
-	if kind == nil {
-		if err != nil {
-			t.Errorf("unexpected error: %v", err)
-		}
-		return
-	}
-	if !errors.Is(err, kind) || !strings.Contains(err.Error(), want) {
-		t.Errorf("the error is\n\t%v\nwant one of kind %q that contains\n\t%s", err, kind, want)
-		return
-	}
-	if text := err.Error(); strings.Contains(text, "\n") || strings.Contains(text, "%!") {
-		t.Errorf("the error is badly written: %q", text)
-	}
 }

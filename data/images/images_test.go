@@ -12,7 +12,6 @@ import (
 	"image/jpeg"
 	"image/png"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,28 +21,6 @@ import (
 	"cne/data/file"
 	"cne/data/images"
 )
-
-// tree is a folder of files by their names, in which / separates folders.
-type tree map[string][]byte
-
-// plant writes a tree into a folder of the test. A name that ends in / is a
-// folder.
-func plant(t testing.TB, files tree) string {
-	t.Helper()
-	root := t.TempDir()
-	for name, content := range files {
-		path := filepath.Join(root, filepath.FromSlash(name))
-		folder := filepath.Dir(path)
-		if strings.HasSuffix(name, "/") {
-			folder = path
-		}
-		must(t, os.MkdirAll(folder, 0o777))
-		if folder != path {
-			put(t, root, filepath.FromSlash(name), content)
-		}
-	}
-	return root
-}
 
 // pngOf and jpegOf encode an image.
 func pngOf(m image.Image) []byte {
