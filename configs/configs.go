@@ -36,7 +36,7 @@ var simclrDefaults string
 
 // Train is the configuration of cne train.
 var Train = &Schema[Config]{
-	keySet:     keySet{keys: orderedKeys(reflect.TypeFor[Config](), defaults), command: "cne train", printer: "cne config", meanings: meaningsIn(&defaults)},
+	keySet:     keySet{keys: documentedKeys(reflect.TypeFor[Config](), defaults), command: "cne train", printer: "cne config"},
 	defaults:   defaults,
 	embeddings: 1,
 	dir:        func(c *Config) string { return dirFor(c.Data.Path[0]) },
@@ -81,7 +81,7 @@ func SpectrumAlong(a *SpectrumAxis) *Schema[Config] {
 
 // Pretrain is the configuration of cne simclr.
 var Pretrain = &Schema[SimCLR]{
-	keySet:   keySet{keys: orderedKeys(reflect.TypeFor[SimCLR](), simclrDefaults), command: "cne simclr pretrain", printer: "cne simclr config", meanings: meaningsIn(&simclrDefaults)},
+	keySet:   keySet{keys: documentedKeys(reflect.TypeFor[SimCLR](), simclrDefaults), command: "cne simclr pretrain", printer: "cne simclr config"},
 	defaults: simclrDefaults,
 	preset: func(value func(key string) any) (text, source string) {
 		if value("simclr.method") == tsimcne {

@@ -3,11 +3,9 @@ package configs
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -17,10 +15,11 @@ import (
 
 // A key is a leaf of a configuration with its rule.
 type key struct {
-	name  string // as in "train.epochs"
-	rule  rule
-	null  bool  // whether null stands for the zero value
-	index []int // of its field in the struct
+	name    string // as in "train.epochs"
+	meaning string // in a few words: how its comment in the file of defaults begins
+	rule    rule
+	null    bool  // whether null stands for the zero value
+	index   []int // of its field in the struct
 }
 
 // keysOf returns the keys of a struct, and of the structs in it, in the order of
@@ -28,31 +27,38 @@ type key struct {
 func keysOf(t reflect.Type) []key {
 	var keys []key
 	for _, f := range option.Fields(t) {
-		keys = append(keys, key{f.Key, ruleOf(f), f.Null, f.Index})
+		keys = append(keys, key{name: f.Key, rule: ruleOf(f), null: f.Null, index: f.Index})
 	}
 	return keys
 }
 
-// orderedKeys returns the keys of a struct in the order of a file of defaults, and then
-// those that it does not have.
-func orderedKeys(t reflect.Type, file string) []key {
-	place := map[string]int{}
-	section := ""
+// documentedKeys returns the keys of a struct in the order of a file of defaults, with
+// their meanings.
+func documentedKeys(t reflect.Type, file string) []key {
+	place, meaning := map[string]int{}, map[string]string{}
+	section, comment := "", ""
 	for line := range strings.Lines(file) {
-		name, value, ok := strings.Cut(strings.TrimSpace(line), ":")
-		switch {
-		case !ok || strings.HasPrefix(name, "#"):
-		case !strings.HasPrefix(line, " ") && value == "":
+		name, value, isKey := strings.Cut(strings.TrimSpace(line), ":")
+		switch text, isComment := strings.CutPrefix(name, "# "); {
+		case isComment:
+			comment = cmp.Or(comment, text)
+			continue
+		case isKey && !strings.HasPrefix(line, " ") && value == "":
 			section = name + "."
-		case strings.HasPrefix(line, " "):
-			place[section+name] = len(place) + 1
-		default:
-			place[name] = len(place) + 1
+		case isKey:
+			if strings.HasPrefix(line, " ") {
+				name = section + name
+			}
+			end := strings.IndexAny(comment+".", ".,;(")
+			place[name], meaning[name] = len(place), strings.TrimSpace(comment[:end])
 		}
+		comment = ""
 	}
 	keys := keysOf(t)
-	at := func(k key) int { return cmp.Or(place[k.name], math.MaxInt) }
-	slices.SortStableFunc(keys, func(a, b key) int { return cmp.Compare(at(a), at(b)) })
+	for i := range keys {
+		keys[i].meaning = meaning[keys[i].name]
+	}
+	slices.SortStableFunc(keys, func(a, b key) int { return cmp.Compare(place[a.name], place[b.name]) })
 	return keys
 }
 
@@ -109,8 +115,6 @@ type keySet struct {
 	keys    []key  // in the order of the defaults' file
 	command string // what takes it, such as "cne train"
 	printer string // and what prints it, such as "cne config"
-	// meanings returns what each key means, in a few words.
-	meanings func() map[string]string
 }
 
 // Has tells whether there is a key of a name.
@@ -186,39 +190,10 @@ func (s *keySet) near(k string) string {
 	var alike []string
 	for _, known := range s.keys {
 		if strings.HasSuffix(known.name, "."+name) {
-			alike = append(alike, fmt.Sprintf("%s (%s)", known.name, s.meanings()[known.name]))
+			alike = append(alike, fmt.Sprintf("%s (%s)", known.name, known.meaning))
 		}
 	}
 	return strings.Join(alike, " or ")
-}
-
-// meaningsIn returns the meanings of the keys: what their comments in a file of defaults
-// say first.
-func meaningsIn(file *string) func() map[string]string {
-	return sync.OnceValue(func() map[string]string {
-		meanings := map[string]string{}
-		var document yaml.Node
-		if yaml.Unmarshal([]byte(*file), &document) != nil {
-			return meanings // reading the defaults says what is wrong
-		}
-		var collect func(prefix string, n *yaml.Node)
-		collect = func(prefix string, n *yaml.Node) {
-			for i := 0; i+1 < len(n.Content); i += 2 {
-				key, value := n.Content[i], n.Content[i+1]
-				if value.Kind == yaml.MappingNode {
-					collect(prefix+key.Value+".", value)
-					continue
-				}
-				meaning := strings.TrimPrefix(key.HeadComment, "# ")
-				if end := strings.IndexAny(meaning, ".,:;("); end >= 0 {
-					meaning = meaning[:end]
-				}
-				meanings[prefix+key.Value] = strings.TrimSpace(meaning)
-			}
-		}
-		collect("", document.Content[0])
-		return meanings
-	})
 }
 
 // otherCommand returns the command other than this one that has a key or a

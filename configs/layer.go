@@ -2,6 +2,7 @@ package configs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,40 +41,17 @@ type layer struct {
 
 func newLayer() *layer { return &layer{value: map[string]any{}, origin: map[string]string{}} }
 
-// nested returns the values with a map for each section.
-func (l *layer) nested() map[string]any {
-	m := map[string]any{}
-	for k, v := range l.value {
-		section, name, ok := strings.Cut(k, ".")
-		if !ok {
-			m[k] = v
-			continue
-		}
-		inner, ok := m[section].(map[string]any)
-		if !ok {
-			inner = map[string]any{}
-			m[section] = inner
-		}
-		inner[name] = v
-	}
-	return m
-}
-
 // readFile reads the configuration file of some sources; without one it returns an
 // empty layer.
 func (s *keySet) readFile(from Sources) (*layer, error) {
-	path, ctx := from.File, from.Context
-	if path == "" {
+	if from.File == "" {
 		return newLayer(), nil
 	}
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	content, err := readLimited(ctx, path)
+	content, err := readLimited(cmp.Or(from.Context, context.Background()), from.File)
 	if err != nil {
 		return nil, err
 	}
-	return s.readYAML(path, content)
+	return s.readYAML(from.File, content)
 }
 
 // readLimited reads a file that is no larger than any configuration.
@@ -191,44 +169,42 @@ func eachKey(path, prefix string, n *yaml.Node, each func(name, node *yaml.Node)
 // add checks the value of the key k and adds it to a layer. name is the node of
 // the key as it stands in the file.
 func (s *keySet) add(l *layer, path string, name, node *yaml.Node, k string) error {
+	return s.set(l, k, node, at(path, name), func(part *yaml.Node) string { return at(path, part) })
+}
+
+// set checks the value of a key and sets it in a layer. The source is that of the value, and
+// at returns the source of a part of it.
+func (s *keySet) set(l *layer, k string, node *yaml.Node, source string, at func(part *yaml.Node) string) error {
 	if l.written {
-		k, node = s.translate(l, k, node)
-		if node == nil {
+		if k, node = s.translate(l, k, node); node == nil {
 			return nil
 		}
-	} else if err := s.refuseOld(at(path, name), k, node.Value); err != nil {
+	} else if err := s.refuseOld(source, k, strings.TrimSpace(node.Value)); err != nil {
 		return err
 	}
 	known, ok := find(s.keys, k)
 	if !ok {
-		return s.unknownKey(at(path, name), k)
+		return s.unknownKey(source, k)
 	}
 	value, p := known.rule.value(node)
-	if p != nil {
-		where := name
-		if p.at != nil {
-			where = p.at
-		}
-		return p.error(at(path, where), k)
+	if p == nil {
+		l.value[k], l.origin[k] = value, source
+		return nil
 	}
-	l.value[k], l.origin[k] = value, at(path, name)
-	return nil
+	if p.at != nil {
+		source = at(p.at)
+	}
+	if p.part != "" {
+		k += ": " + p.part
+	}
+	if p.hint != "" {
+		p.text += "; " + p.hint
+	}
+	return &Error{source, k, p.text}
 }
 
 // at returns the source of a node in a file.
 func at(path string, n *yaml.Node) string { return fmt.Sprintf("%s:%d", path, n.Line) }
-
-// error completes what is wrong to an Error.
-func (p *invalid) error(source, key string) *Error {
-	if p.part != "" {
-		key += ": " + p.part
-	}
-	message := p.text
-	if p.hint != "" {
-		message += "; " + p.hint
-	}
-	return &Error{source, key, message}
-}
 
 // variable returns the environment variable of a key: CNE_TRAIN_EPOCHS for
 // train.epochs.
@@ -240,29 +216,24 @@ func variable(key string) string {
 // variable that is set to nothing counts as not set; those of other commands'
 // keys are passed over.
 func (s *keySet) readEnvironment(environ []string) (*layer, error) {
-	byVariable := map[string]string{}
-	var variables, others []string
-	for _, k := range s.keys {
-		byVariable[variable(k.name)] = k.name
-		variables = append(variables, variable(k.name))
+	names := map[string]string{} // by variable; "" for what is another command's
+	know := func(name, key string) {
+		if names[variable(name)] = ""; s.Has(key) {
+			names[variable(name)] = name
+		}
+	}
+	for _, set := range keySets() {
+		for _, k := range set.keys {
+			know(k.name, k.name)
+		}
 	}
 	for old, now := range renamed {
-		if others = append(others, variable(old)); s.Has(now.key) {
-			byVariable[variable(old)] = old // which is refused
+		if !s.Has(old) {
+			know(old, now.key)
 		}
 	}
 	for short, k := range shorthands {
-		if s.fullName(short) == k {
-			byVariable[variable(short)] = k
-		}
-	}
-	for _, other := range keySets() {
-		for _, k := range other.keys {
-			others = append(others, variable(k.name))
-		}
-		for short := range shorthands {
-			others = append(others, variable(short))
-		}
+		know(short, k)
 	}
 	l := newLayer()
 	for _, entry := range environ {
@@ -270,16 +241,20 @@ func (s *keySet) readEnvironment(environ []string) (*layer, error) {
 		if !strings.HasPrefix(name, envPrefix) || value == "" || slices.Contains(otherVariables, name) {
 			continue
 		}
-		k, ok := byVariable[name]
-		if !ok && slices.Contains(others, name) {
-			continue
-		}
-		if !ok {
+		k, known := names[name]
+		if !known {
+			var variables []string
+			for _, k := range s.keys {
+				variables = append(variables, variable(k.name))
+			}
 			problem := fmt.Sprintf("no key has this variable; unset it, or see %q for the keys", s.printer)
 			if near := text.Nearest(name, variables); near != "" {
 				problem = "no key has this variable; did you mean " + near + "?"
 			}
 			return nil, &Error{Source: text.Printable(name), Problem: problem}
+		}
+		if k == "" {
+			continue
 		}
 		if err := s.addText(l, name, k, value); err != nil {
 			return nil, err
@@ -302,29 +277,20 @@ func (s *keySet) readSettings(settings []Setting) (*layer, error) {
 // addText sets a key of a layer to a value given as text.
 func (s *keySet) addText(l *layer, source, k, value string) error {
 	k = s.fullName(k)
-	if err := s.refuseOld(source, k, strings.TrimSpace(value)); err != nil {
-		return err
-	}
+	n := scalar("!!str", value)
 	known, ok := find(s.keys, k)
-	if !ok {
-		if slices.Contains(s.sections(), k) {
-			return &Error{source, k, "a section; set one of its keys, such as " + s.firstKey(k)}
-		}
-		return s.unknownKey(source, k)
-	}
-	if !utf8.ValidString(value) {
+	switch {
+	case !ok && slices.Contains(s.sections(), k):
+		return &Error{source, k, "a section; set one of its keys, such as " + s.firstKey(k)}
+	case ok && !utf8.ValidString(value):
 		return &Error{source, k, fmt.Sprintf("got %s, want text in UTF-8", text.Quote(value))}
+	case ok:
+		var err error
+		if n, err = textNode(known.rule, value); err != nil {
+			return &Error{source, k, fmt.Sprintf("got %s, want valid YAML", text.Quote(value))}
+		}
 	}
-	n, err := textNode(known.rule, value)
-	if err != nil {
-		return &Error{source, k, fmt.Sprintf("got %s, want valid YAML", text.Quote(value))}
-	}
-	x, p := known.rule.value(n)
-	if p != nil {
-		return p.error(source, k)
-	}
-	l.value[k], l.origin[k] = x, source
-	return nil
+	return s.set(l, k, n, source, func(*yaml.Node) string { return source })
 }
 
 // textNode turns text from outside a file into the node that would stand in

@@ -15,60 +15,56 @@ import (
 	"cne/internal/text"
 )
 
-// items reads a list, or a single item in its place. A problem with an item of a
-// list names it by its number.
-func items[T any](n *yaml.Node, read func(item *yaml.Node, before []T) (T, *invalid)) ([]T, *invalid) {
-	nodes := []*yaml.Node{n}
-	if n.Kind == yaml.SequenceNode {
-		nodes = n.Content
-	}
-	list := make([]T, 0, len(nodes))
-	for i, node := range nodes {
-		v, p := read(resolve(node), list)
-		if p != nil {
-			if n.Kind == yaml.SequenceNode {
-				p.part, p.at = fmt.Sprintf("item %d", i+1), node
-			}
-			return nil, p
+// items returns what reads a list, or a single item instead of it. A problem with an item
+// of a list names it by its number.
+func items[T any](read func(item *yaml.Node, before []T) (T, *invalid)) func(n *yaml.Node) (any, *invalid) {
+	return func(n *yaml.Node) (any, *invalid) {
+		nodes := []*yaml.Node{n}
+		if n.Kind == yaml.SequenceNode {
+			nodes = n.Content
 		}
-		list = append(list, v)
+		list := make([]T, 0, len(nodes))
+		for i, node := range nodes {
+			v, p := read(resolve(node), list)
+			if p != nil {
+				if n.Kind == yaml.SequenceNode {
+					p.part, p.at = fmt.Sprintf("item %d", i+1), node
+				}
+				return nil, p
+			}
+			list = append(list, v)
+		}
+		return list, nil
 	}
-	return list, nil
+}
+
+// nonEmpty allows what r does, but for an empty list.
+func nonEmpty(r rule, allowed string) rule {
+	read := r.read
+	r.read = func(n *yaml.Node) (any, *invalid) {
+		if n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
+			return nil, wrong(n, allowed)
+		}
+		return read(n)
+	}
+	return r
 }
 
 // textList allows a list of texts that parse takes.
 func textList(parse func(*yaml.Node) (string, bool), allowed string) rule {
-	return rule{text: asList, read: func(n *yaml.Node) (any, *invalid) {
-		list, p := items(n, func(item *yaml.Node, _ []string) (string, *invalid) {
-			s, ok := parse(item)
-			if !ok {
-				p := wrong(item, allowed)
-				p.hint = quoteHint(item)
-				return "", p
-			}
+	return rule{text: asList, read: items(func(item *yaml.Node, _ []string) (string, *invalid) {
+		if s, ok := parse(item); ok {
 			return s, nil
-		})
-		if p != nil {
-			return nil, p
 		}
-		return list, nil
-	}}
+		p := wrong(item, allowed)
+		p.hint = quoteHint(item)
+		return "", p
+	})}
 }
 
 func list() rule { return textList(parseNonEmpty, "a path or a list of paths") }
 
-func nonEmptyList() rule {
-	r := list()
-	read := r.read
-	r.read = func(n *yaml.Node) (any, *invalid) {
-		v, p := read(n)
-		if items, ok := v.([]string); ok && len(items) == 0 {
-			return nil, wrong(n, "a path or a list of at least one path")
-		}
-		return v, p
-	}
-	return r
-}
+func nonEmptyList() rule { return nonEmpty(list(), "a path or a list of at least one path") }
 
 // parseColumn reads the name or the number of a column; either becomes text.
 func parseColumn(n *yaml.Node) (string, bool) {
@@ -159,63 +155,49 @@ func cache() rule {
 // wholes allows a list of whole numbers of an interval, or one such number.
 func wholes(in option.Range) rule {
 	allowed := fmt.Sprintf("a list of whole numbers from %v to %v, such as [100, 100]", in.Low, in.High)
-	return rule{read: func(n *yaml.Node) (any, *invalid) {
-		list, p := items(n, func(item *yaml.Node, _ []int) (int, *invalid) {
-			v, ok := parseWhole(item)
-			if !ok || !in.Contains(float64(v)) {
-				return 0, wrong(item, allowed)
-			}
-			return int(v), nil
-		})
-		if p != nil {
-			return nil, p
+	return rule{read: items(func(item *yaml.Node, _ []int) (int, *invalid) {
+		v, ok := parseWhole(item)
+		if !ok || !in.Contains(float64(v)) {
+			return 0, wrong(item, allowed)
 		}
-		return list, nil
-	}}
+		return int(v), nil
+	})}
 }
 
 // seeds allows a list of different whole numbers of at least 0, or one such
 // number.
 func seeds() rule {
 	const allowed = "a whole number of at least 0 or a list of them, such as [0, 1, 2]"
-	return rule{read: func(n *yaml.Node) (any, *invalid) {
-		list, p := items(n, func(item *yaml.Node, before []uint64) (uint64, *invalid) {
-			v, ok := parseWhole(item)
-			switch {
-			case !ok || v < 0:
-				return 0, wrong(item, allowed)
-			case slices.Contains(before, uint64(v)):
-				return 0, &invalid{text: "got " + describe(item) + " twice, want each seed once"}
-			}
-			return uint64(v), nil
-		})
+	return nonEmpty(rule{read: items(func(item *yaml.Node, before []uint64) (uint64, *invalid) {
+		v, ok := parseWhole(item)
 		switch {
-		case p != nil:
-			return nil, p
-		case len(list) == 0:
-			return nil, wrong(n, allowed)
+		case !ok || v < 0:
+			return 0, wrong(item, allowed)
+		case slices.Contains(before, uint64(v)):
+			return 0, &invalid{text: "got " + describe(item) + " twice, want each seed once"}
 		}
-		return list, nil
-	}}
+		return uint64(v), nil
+	})}, allowed)
 }
 
 // colours allows a number for each of red, green and blue.
 func colours(in option.Range) rule {
+	read := items(func(item *yaml.Node, _ []float32) (float32, *invalid) {
+		x, ok := parseNumber(item)
+		if !ok || !in.Contains(x) {
+			return 0, wrong(item, in.Text(false))
+		}
+		return float32(x), nil
+	})
 	return rule{read: func(n *yaml.Node) (any, *invalid) {
 		if n.Kind != yaml.SequenceNode || len(n.Content) != 3 {
 			return nil, wrong(n, "a list of three numbers, for red, green and blue")
 		}
-		list, p := items(n, func(item *yaml.Node, _ []float32) (float32, *invalid) {
-			x, ok := parseNumber(item)
-			if !ok || !in.Contains(x) {
-				return 0, wrong(item, in.Text(false))
-			}
-			return float32(x), nil
-		})
+		list, p := read(n)
 		if p != nil {
 			return nil, p
 		}
-		return [3]float32(list), nil
+		return [3]float32(list.([]float32)), nil
 	}}
 }
 

@@ -67,27 +67,23 @@ type word interface {
 // and words:"…" of an enumeration are those that people are told first. Where there is no
 // rule it panics, since the fault is the struct's.
 func ruleOf(f option.Field) rule {
-	t := f.Type
+	t, tag := f.Type, f.Tag
 	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
+		f.Type = t.Elem()
+		return ruleOf(f)
 	}
-	r := ruleOfType(t, f.Tag)
 	if f.Null {
-		return orNull(r)
+		f.Null = false
+		return orNull(ruleOf(f))
 	}
-	return r
-}
-
-func ruleOfType(t reflect.Type, tag reflect.StructTag) rule {
 	in, words, values, as := tag.Get("in"), strings.Fields(tag.Get("words")), option.WordValues(tag.Get("words")), tag.Get("as")
 	if w, ok := reflect.New(t).Interface().(word); ok {
 		rest := slices.DeleteFunc(w.Words(), func(s string) bool { return slices.Contains(words, s) })
-		r := oneOf(append(words, rest...), func(s string) (any, error) {
+		return oneOf(append(words, rest...), func(s string) (any, error) {
 			v := reflect.New(t)
 			err := v.Interface().(word).UnmarshalText([]byte(s))
 			return v.Elem().Interface(), err
 		})
-		return r
 	}
 	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct {
 		return entries(t, tag.Get("item"))

@@ -312,7 +312,7 @@ func (s *Schema[C]) merge(layers ...*layer) (*C, Origins, error) {
 func overlay(layers []*layer) (*viper.Viper, Origins, error) {
 	v, origins := viper.New(), Origins{}
 	for _, l := range layers {
-		if err := v.MergeConfigMap(l.nested()); err != nil {
+		if err := v.MergeConfigMap(l.value); err != nil {
 			return nil, nil, err
 		}
 		maps.Copy(origins, l.origin)
