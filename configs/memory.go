@@ -76,7 +76,14 @@ func checkMemory(of func(n int) cne.Memory, n int, known bool, origins Origins) 
 // are read, and says in a sentence what memory it takes.
 func (s *Schema[C]) Report(ctx context.Context, c *C, origins Origins) (string, error) {
 	size := s.DataSize(ctx, c)
-	if err := cmp.Or(s.CheckColumns(ctx, c, false), s.CheckSize(c, size, origins), s.CheckMemory(c, size, nil, origins)); err != nil {
+	err := s.CheckColumns(ctx, c, false)
+	if err == nil {
+		err = s.CheckSize(c, size, origins)
+	}
+	if err == nil { // an estimate is of options that are valid
+		err = s.CheckMemory(c, size, nil, origins)
+	}
+	if err != nil {
 		return "", err
 	}
 	e := of(c).memory(size, nil, s.embeddings)
