@@ -134,37 +134,6 @@ func (m *Model) InitPath() string {
 	return m.Init
 }
 
-// Inputs returns the files and folders that a run reads, but for its configuration.
-func (c *Config) Inputs() []string {
-	inputs := slices.Concat(c.Data.Path, c.Data.Labels, c.Data.HoldoutLabels)
-	if c.Data.Holdout != nil {
-		inputs = append(inputs, c.Data.Holdout.Paths...)
-	}
-	if c.Graph.File != nil {
-		inputs = append(inputs, *c.Graph.File)
-	}
-	if t := c.Data.TrainOn; t != nil && t.File != "" {
-		inputs = append(inputs, t.File)
-	}
-	if path := c.Model.InitPath(); path != "" {
-		inputs = append(inputs, path)
-	}
-	for _, spec := range slices.Concat(c.Output.HTMLColumns, given(c.Data.Names), given(c.Model.InitNames)) {
-		if file, _ := SplitColumn(spec); file != "" {
-			inputs = append(inputs, file)
-		}
-	}
-	return inputs
-}
-
-// given returns the text of a key as a list: empty for null.
-func given(s *string) []string {
-	if s == nil {
-		return nil
-	}
-	return []string{*s}
-}
-
 // Checkpoint says when the state of a run is saved.
 type Checkpoint struct {
 	Minutes float64 `key:"minutes" in:"[0,1e8]"` // 0: not by time

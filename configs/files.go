@@ -1,7 +1,6 @@
 package configs
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -12,33 +11,61 @@ import (
 	"cne/internal/text"
 )
 
-// CheckFiles refuses files that are missing or cannot be opened, by key, before any of
-// them is read.
-func (c *Config) CheckFiles() error {
-	var held []string
+// A keyFiles is the files that a key names.
+type keyFiles struct {
+	key   string
+	paths []string
+}
+
+// files returns the files with points, labels, rows and a graph.
+func (c *Config) files() []keyFiles {
+	var held, rows []string
 	if c.Data.Holdout != nil {
 		held = c.Data.Holdout.Paths
 	}
-	var graph []string
-	if c.Graph.File != nil {
-		graph = []string{*c.Graph.File}
-	}
-	var rows []string
 	if t := c.Data.TrainOn; t != nil && t.File != "" {
 		rows = []string{t.File}
 	}
-	for _, x := range []struct {
-		key   string
-		paths []string
-	}{
+	return []keyFiles{
 		{"data.labels", c.Data.Labels},
 		{"data.holdout", held},
 		{"data.holdout_labels", c.Data.HoldoutLabels},
 		{"data.sample", rows},
-		{"graph.file", graph},
+		{"graph.file", given(c.Graph.File)},
 		{"data.path", c.Data.Path},
-	} {
-		if err := checkReadable(x.key, x.paths); err != nil {
+	}
+}
+
+// Inputs returns the files and folders that a run reads, but for its configuration.
+func (c *Config) Inputs() []string {
+	var inputs []string
+	for _, f := range c.files() {
+		inputs = append(inputs, f.paths...)
+	}
+	if path := c.Model.InitPath(); path != "" {
+		inputs = append(inputs, path)
+	}
+	for _, spec := range slices.Concat(c.Output.HTMLColumns, given(c.Data.Names), given(c.Model.InitNames)) {
+		if file, _ := SplitColumn(spec); file != "" {
+			inputs = append(inputs, file)
+		}
+	}
+	return inputs
+}
+
+// given returns the text of a key as a list: empty for null.
+func given(s *string) []string {
+	if s == nil {
+		return nil
+	}
+	return []string{*s}
+}
+
+// CheckFiles refuses files that are missing or cannot be opened, by key, before any of
+// them is read.
+func (c *Config) CheckFiles() error {
+	for _, f := range c.files() {
+		if err := f.check(); err != nil {
 			return err
 		}
 	}
@@ -139,24 +166,17 @@ func NoColumnsError(spec string) error {
 	return fmt.Errorf("there is no file %s, and the points come from no table with columns; name a file with a line for each point, or a column of any table as FILE:COLUMN", text.Quote(spec))
 }
 
-// checkReadable refuses paths, which a key names, of files that are missing or cannot be
-// opened.
-func checkReadable(key string, paths []string) error {
-	if len(paths) > 0 && strings.HasPrefix(paths[0], BuiltinPrefix) {
+// check refuses files that are missing or cannot be opened.
+func (f keyFiles) check() error {
+	if len(f.paths) > 0 && strings.HasPrefix(f.paths[0], BuiltinPrefix) {
 		return nil
 	}
-	i := slices.IndexFunc(paths, func(path string) bool { return readable(path) != nil })
-	if i < 0 {
-		return nil
+	for _, path := range f.paths {
+		if err := readable(path); err != nil {
+			return fmt.Errorf("%s: %w", f.key, err)
+		}
 	}
-	err := readable(paths[i])
-	switch key {
-	case "graph.file":
-		return fmt.Errorf("graph.file cannot be used: %w", err)
-	case "data.labels", "data.holdout_labels", "model.from":
-		return fmt.Errorf("%w (%s)", err, key)
-	}
-	return fmt.Errorf("the data cannot be read (%w); check the path (%s)", err, key)
+	return nil
 }
 
 // readable says why a file cannot be opened. Of what is no file, such as a pipe, only
@@ -175,5 +195,8 @@ func readable(path string) error {
 
 // CheckFiles is that of Config; key is what names the images, such as data.path.
 func (d *ImageData) CheckFiles(key string) error {
-	return cmp.Or(checkReadable("data.labels", d.Labels), checkReadable(key, d.Path))
+	if err := (keyFiles{"data.labels", d.Labels}).check(); err != nil {
+		return err
+	}
+	return keyFiles{key, d.Path}.check()
 }

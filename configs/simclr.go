@@ -95,7 +95,7 @@ func (c *SimCLR) checkColumns(_ context.Context, started bool) error {
 	if started {
 		return nil
 	}
-	return checkReadable("model.from", given(c.Model.From))
+	return keyFiles{"model.from", given(c.Model.From)}.check()
 }
 
 // complete fills in what depends on other values and was left null.
