@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cne"
+	"cne/internal/option"
 	"cne/internal/simd"
 	"cne/internal/text"
 	"cne/model/op"
@@ -33,29 +34,23 @@ const fullBatch = "full"
 
 // ParseAxis reads the values of a flag, a list with commas between them.
 func ParseAxis(flag, list string) (*SpectrumAxis, error) {
-	a := &SpectrumAxis{Flag: flag}
+	a, whole := &SpectrumAxis{Flag: flag}, flag == "m"
+	in := option.ParseRange(map[string]string{"s": fmt.Sprintf("[-%d,%d]", FarthestPlace, FarthestPlace), "zbar": "(0,inf)", "m": "[1,2147483647]"}[flag])
+	want := in.Text(whole)
+	if whole {
+		want += ", or " + fullBatch
+	}
 	for item := range strings.SplitSeq(list, ",") {
 		item = strings.TrimSpace(item)
 		v, err := strconv.ParseFloat(item, 64)
 		v += 0 // so that -0 is 0
-		wrong, allowed := err != nil || !simd.IsFinite(v), ""
-		switch flag {
-		case "s":
-			wrong, allowed = wrong || math.Abs(v) > FarthestPlace, fmt.Sprintf("a number from -%d to %d", FarthestPlace, FarthestPlace)
-		case "zbar":
-			wrong, allowed = wrong || v <= 0, "a number above 0"
-		case "m":
-			if item == fullBatch {
-				v, wrong = math.Inf(1), false
-				break
-			}
-			wrong, allowed = wrong || v < 1 || v > math.MaxInt32 || v != math.Trunc(v), "a whole number from 1 up, or full"
-		}
-		if wrong {
-			return nil, fmt.Errorf("--%s has %s in its list, but each value must be %s", flag, text.Quote(item), allowed)
+		if whole && item == fullBatch {
+			v = math.Inf(1)
+		} else if err != nil || !simd.IsFinite(v) || !in.Contains(v) || whole && v != math.Trunc(v) {
+			return nil, fmt.Errorf("--%s: got %s, want %s", flag, text.Quote(item), want)
 		}
 		if slices.Contains(a.Values, v) {
-			return nil, fmt.Errorf("--%s has %s twice in its list; give each value once", flag, item)
+			return nil, fmt.Errorf("--%s: got %s twice, want each value once", flag, item)
 		}
 		a.Values = append(a.Values, v)
 	}

@@ -26,12 +26,12 @@ var badFiles = []struct{ text, want string }{
 	// Files of the wrong form.
 	{"train: 5", `run.yaml:1: train: got 5, want a section with keys such as train.epochs`},
 	{"train: [5]", `run.yaml:1: train: got a list, want a section with keys such as train.epochs`},
-	{"- 1\n- 2", `run.yaml:1: the file must hold keys and values, such as seed: 1, but holds a list`},
-	{"hello", `run.yaml:1: the file must hold keys and values, such as seed: 1, but holds "hello"`},
-	{"seed: 1\n---\nseed: 2", `run.yaml: the file holds more than one YAML document; keep one, without a line ---`},
-	{"train:\n\tlr: 1", `run.yaml:2: this is not valid YAML: found character that cannot start any token`},
-	{"seed: [1", `run.yaml:1: this is not valid YAML: did not find expected ',' or ']'`},
-	{"seed: *x", `run.yaml: this is not valid YAML: unknown anchor 'x' referenced`},
+	{"- 1\n- 2", `run.yaml:1: got a list, want keys and values, such as seed: 1`},
+	{"hello", `run.yaml:1: got "hello", want keys and values, such as seed: 1`},
+	{"seed: 1\n---\nseed: 2", `run.yaml: invalid YAML: got several documents, want one, without a line ---`},
+	{"train:\n\tlr: 1", `run.yaml:2: invalid YAML: found character that cannot start any token`},
+	{"seed: [1", `run.yaml:1: invalid YAML: did not find expected ',' or ']'`},
+	{"seed: *x", `run.yaml: invalid YAML: unknown anchor 'x' referenced`},
 
 	// Values of the wrong type or out of range.
 	{"device: gpu", `run.yaml:1: device.name: got "gpu", want auto, cpu, cuda, or cuda:1 for the second GPU`},

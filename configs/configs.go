@@ -18,7 +18,6 @@ package configs
 
 import (
 	_ "embed"
-	"fmt"
 	"path/filepath"
 	"reflect"
 	"runtime"
@@ -46,9 +45,9 @@ var Train = &Schema[Config]{
 		"device.name", "output", "plot", "log", "quality", "checkpoint", "train.log_every", "graph.cache",
 		"data.path", "data.labels", "data.holdout_labels", "data.names",
 	},
-	whyNotLonger: func(begun, now *Config) string {
-		if now.Embed.Epochs > begun.Embed.Epochs && now.Embed.EarlyExaggeration {
-			return fmt.Sprintf("cannot be given more epochs than %d, since its early exaggeration is a share of them", begun.Embed.Epochs)
+	fixedEpochs: func(c *Config) string {
+		if c.Embed.EarlyExaggeration {
+			return "since its early exaggeration is a share of them"
 		}
 		return ""
 	},
@@ -61,12 +60,7 @@ var Spectrum = func() *Schema[Config] {
 	s.dir = func(c *Config) string {
 		return filepath.ToSlash(filepath.Join("runs", "spectrum-"+filepath.Base(dirFor(c.Data.Path[0]))))
 	}
-	s.whyNotLonger = func(begun, now *Config) string {
-		if now.Embed.Epochs > begun.Embed.Epochs {
-			return fmt.Sprintf("cannot be given more epochs than %d, a share of which its embeddings have in common", begun.Embed.Epochs)
-		}
-		return ""
-	}
+	s.fixedEpochs = func(*Config) string { return "a share of which its embeddings have in common" }
 	return &s
 }()
 
@@ -102,8 +96,7 @@ var Pretrain = &Schema[SimCLR]{
 	},
 	// The checkpoint knows the images by their contents; labels take no part
 	// in training.
-	mayChange:    []string{"device.name", "output", "log", "monitor", "checkpoint", "evaluate", "train.log_every", "data.path", "data.labels"},
-	whyNotLonger: func(_, _ *SimCLR) string { return "" },
+	mayChange: []string{"device.name", "output", "log", "monitor", "checkpoint", "evaluate", "train.log_every", "data.path", "data.labels"},
 }
 
 // keySets lists those of all commands.

@@ -109,24 +109,22 @@ func (c *Config) checkColumns(ctx context.Context, started bool) error {
 	}
 	o := c.Data.Options()
 	o.Labels = nil
-	for _, x := range []struct {
-		key   string
-		specs []string
-	}{{"data.names", given(c.Data.Names)}, {"output.html_columns", c.Output.HTMLColumns}} {
-		for _, spec := range x.specs {
-			if err := checkColumn(ctx, spec, points, o); err != nil {
-				return fmt.Errorf("%s: %w", x.key, err)
+	check := func(key string, specs, paths []string, o file.Options) error {
+		for _, spec := range specs {
+			if err := checkColumn(ctx, spec, paths, o); err != nil {
+				return fmt.Errorf("%s: %w", key, err)
 			}
 		}
-	}
-	if started {
 		return nil
 	}
-	if err := c.Model.CheckInit(); err != nil {
+	if err := check("data.names", given(c.Data.Names), points, o); err != nil {
 		return err
 	}
-	if c.Model.InitNames == nil {
-		return nil
+	if err := check("output.html_columns", c.Output.HTMLColumns, points, o); err != nil || started {
+		return err
+	}
+	if err := c.Model.CheckInit(); err != nil || c.Model.InitNames == nil {
+		return err
 	}
 	var earlier []string
 	if info, err := os.Stat(c.Model.InitPath()); err == nil && !info.IsDir() {
@@ -135,10 +133,7 @@ func (c *Config) checkColumns(ctx context.Context, started bool) error {
 	if path, _ := SplitColumn(*c.Model.InitNames); path == "" && earlier == nil {
 		return nil // a table in the run folder
 	}
-	if err := checkColumn(ctx, *c.Model.InitNames, earlier, file.Options{}); err != nil {
-		return fmt.Errorf("model.init_names: %w", err)
-	}
-	return nil
+	return check("model.init_names", given(c.Model.InitNames), earlier, file.Options{})
 }
 
 // checkColumn refuses what names a column (see SplitColumn) that is not there, by the heads

@@ -15,11 +15,9 @@ import (
 
 // A key is a leaf of a configuration with its rule.
 type key struct {
-	name    string // as in "train.epochs"
-	meaning string // in a few words: how its comment in the file of defaults begins
+	option.Field
 	rule    rule
-	null    bool  // whether null stands for the zero value
-	index   []int // of its field in the struct
+	meaning string // in a few words: how its comment in the file of defaults begins
 }
 
 // keysOf returns the keys of a struct, and of the structs in it, in the order of
@@ -27,7 +25,7 @@ type key struct {
 func keysOf(t reflect.Type) []key {
 	var keys []key
 	for _, f := range option.Fields(t) {
-		keys = append(keys, key{name: f.Key, rule: ruleOf(f), null: f.Null, index: f.Index})
+		keys = append(keys, key{Field: f, rule: ruleOf(f)})
 	}
 	return keys
 }
@@ -56,16 +54,16 @@ func documentedKeys(t reflect.Type, file string) []key {
 	}
 	keys := keysOf(t)
 	for i := range keys {
-		keys[i].meaning = meaning[keys[i].name]
+		keys[i].meaning = meaning[keys[i].Key]
 	}
-	slices.SortStableFunc(keys, func(a, b key) int { return cmp.Compare(place[a.name], place[b.name]) })
+	slices.SortStableFunc(keys, func(a, b key) int { return cmp.Compare(place[a.Key], place[b.Key]) })
 	return keys
 }
 
 // value returns the value of the key in a struct; nil stands for null.
 func (k *key) value(of reflect.Value) any {
-	v := of.FieldByIndex(k.index)
-	if v.IsZero() && (k.null || v.Kind() == reflect.Pointer) {
+	v := of.FieldByIndex(k.Index)
+	if v.IsZero() && (k.Null || v.Kind() == reflect.Pointer) {
 		return nil
 	}
 	return reflect.Indirect(v).Interface()
@@ -94,7 +92,7 @@ func assign(field reflect.Value, v any) {
 
 // find returns the key of a name.
 func find(keys []key, name string) (key, bool) {
-	i := slices.IndexFunc(keys, func(k key) bool { return k.name == name })
+	i := slices.IndexFunc(keys, func(k key) bool { return k.Key == name })
 	if i < 0 {
 		return key{}, false
 	}
@@ -105,7 +103,7 @@ func find(keys []key, name string) (key, bool) {
 func names(keys []key) []string {
 	s := make([]string, len(keys))
 	for i, k := range keys {
-		s[i] = k.name
+		s[i] = k.Key
 	}
 	return s
 }
@@ -128,9 +126,9 @@ func (s *keySet) Has(key string) bool {
 func (s *keySet) Completions() []string {
 	var offers []string
 	for _, k := range s.keys {
-		offers = append(offers, k.name+"=")
+		offers = append(offers, k.Key+"=")
 		for _, w := range k.rule.words {
-			offers = append(offers, k.name+"="+w)
+			offers = append(offers, k.Key+"="+w)
 		}
 	}
 	return offers
@@ -140,7 +138,7 @@ func (s *keySet) Completions() []string {
 func (s *keySet) sections() []string {
 	var names []string
 	for _, k := range s.keys {
-		if section, _, ok := strings.Cut(k.name, "."); ok {
+		if section, _, ok := strings.Cut(k.Key, "."); ok {
 			names = append(names, section)
 		}
 	}
@@ -149,8 +147,8 @@ func (s *keySet) sections() []string {
 
 // firstKey returns the first key of a section.
 func (s *keySet) firstKey(section string) string {
-	i := slices.IndexFunc(s.keys, func(k key) bool { return strings.HasPrefix(k.name, section+".") })
-	return s.keys[i].name
+	i := slices.IndexFunc(s.keys, func(k key) bool { return strings.HasPrefix(k.Key, section+".") })
+	return s.keys[i].Key
 }
 
 // shorthands are the sections in whose place a single value may be given, with the
@@ -189,8 +187,8 @@ func (s *keySet) near(k string) string {
 	}
 	var alike []string
 	for _, known := range s.keys {
-		if strings.HasSuffix(known.name, "."+name) {
-			alike = append(alike, fmt.Sprintf("%s (%s)", known.name, known.meaning))
+		if strings.HasSuffix(known.Key, "."+name) {
+			alike = append(alike, fmt.Sprintf("%s (%s)", known.Key, known.meaning))
 		}
 	}
 	return strings.Join(alike, " or ")

@@ -66,7 +66,7 @@ func readLimited(ctx context.Context, path string) ([]byte, error) {
 		return nil, fmt.Errorf("cannot read the configuration: %w", err)
 	}
 	if len(content) > maxConfigSize {
-		return nil, &Error{Source: path, Problem: fmt.Sprintf("a configuration has at most %d bytes, and this file has more; give the YAML file", maxConfigSize)}
+		return nil, &Error{Source: path, Problem: fmt.Sprintf("got more than %d bytes, want a YAML file", maxConfigSize)}
 	}
 	return content, nil
 }
@@ -77,24 +77,15 @@ func (s *keySet) readYAML(path string, content []byte) (*layer, error) {
 	l.written = bytes.HasPrefix(content, []byte(Header))
 	root, err := parse(content)
 	switch {
-	case errors.Is(err, errManyDocuments):
-		return nil, &Error{Source: path, Problem: "the file holds more than one YAML document; keep one, without a line ---"}
 	case err != nil:
 		return nil, syntaxError(path, err)
 	case isNull(root):
 		return l, nil
+	case root.Kind != yaml.MappingNode:
+		return nil, &Error{Source: at(path, root), Problem: "got " + describe(root) + ", want keys and values, such as seed: 1"}
 	}
-	if root.Kind != yaml.MappingNode {
-		return nil, &Error{Source: at(path, root), Problem: "the file must hold keys and values, such as seed: 1, but holds " + describe(root)}
-	}
-	if err := s.addMapping(l, path, root, ""); err != nil {
-		return nil, err
-	}
-	return l, nil
+	return l, s.addMapping(l, path, root, "")
 }
-
-// errManyDocuments is the error of parse for text with several documents.
-var errManyDocuments = errors.New("more than one YAML document")
 
 // parse returns the root of the one YAML document in a text, a null if there
 // is nothing in it.
@@ -107,7 +98,7 @@ func parse(content []byte) (*yaml.Node, error) {
 		return nil, err
 	}
 	if err := dec.Decode(new(yaml.Node)); err == nil {
-		return nil, errManyDocuments
+		return nil, errors.New("got several documents, want one, without a line ---")
 	} else if !errors.Is(err, io.EOF) {
 		return nil, err
 	}
@@ -122,7 +113,7 @@ func syntaxError(path string, err error) error {
 			path, message = path+":"+line, what
 		}
 	}
-	return &Error{Source: path, Problem: "this is not valid YAML: " + strings.ReplaceAll(message, "\n", " ")}
+	return &Error{Source: path, Problem: "invalid YAML: " + strings.ReplaceAll(message, "\n", " ")}
 }
 
 // addMapping reads a mapping whose keys begin with prefix, the whole file or a
@@ -224,7 +215,7 @@ func (s *keySet) readEnvironment(environ []string) (*layer, error) {
 	}
 	for _, set := range keySets() {
 		for _, k := range set.keys {
-			know(k.name, k.name)
+			know(k.Key, k.Key)
 		}
 	}
 	for old, now := range renamed {
@@ -245,7 +236,7 @@ func (s *keySet) readEnvironment(environ []string) (*layer, error) {
 		if !known {
 			var variables []string
 			for _, k := range s.keys {
-				variables = append(variables, variable(k.name))
+				variables = append(variables, variable(k.Key))
 			}
 			problem := fmt.Sprintf("no key has this variable; unset it, or see %q for the keys", s.printer)
 			if near := text.Nearest(name, variables); near != "" {

@@ -75,22 +75,16 @@ func parseColumn(n *yaml.Node) (string, bool) {
 	return strconv.FormatInt(v, 10), ok && v != 0
 }
 
-// holdout allows a share, or a path or a list of paths. From outside a file
-// either comes as text.
+// holdout allows a share, or a path or a list of paths.
 func holdout() rule {
 	paths := nonEmptyList()
 	return rule{text: asList, read: func(n *yaml.Node) (any, *invalid) {
-		x, ok := parseNumber(n)
-		if isScalar(n, "!!str") {
-			var err error
-			x, err = strconv.ParseFloat(n.Value, 64)
-			ok = err == nil
-		}
-		if ok {
-			if !(x > 0 && x < 1) {
-				return nil, wrong(n, "a share between 0 and 1, a path or a list of paths")
-			}
+		x, ok := parseShare(n)
+		switch {
+		case ok && x > 0 && x < 1:
 			return Holdout{Share: x}, nil
+		case ok:
+			return nil, wrong(n, "a share between 0 and 1, a path or a list of paths")
 		}
 		v, p := paths.read(n)
 		if p != nil {
@@ -100,29 +94,20 @@ func holdout() rule {
 	}}
 }
 
-// trainOn allows a number or share of points, or the path of a file. From outside a file
-// either comes as text.
+// trainOn allows a number or share of points, or the path of a file.
 func trainOn() rule {
-	const allowed = "a share above 0 and at most 1, a whole number of points from 2 on, or the path of a file of rows"
 	return rule{text: asText, read: func(n *yaml.Node) (any, *invalid) {
-		x, ok := parseNumber(n)
-		if isScalar(n, "!!str") {
-			if n.Value == "" {
-				return nil, wrong(n, allowed)
-			}
-			var err error
-			if x, err = strconv.ParseFloat(n.Value, 64); err != nil {
-				return TrainOn{File: n.Value}, nil
-			}
-			ok = true
-		}
+		x, isNumber := parseShare(n)
+		path, isPath := parseNonEmpty(n)
 		switch {
-		case ok && x > 0 && x <= 1:
+		case x > 0 && x <= 1:
 			return TrainOn{Share: x}, nil
-		case ok && x >= 2 && x <= math.MaxInt32 && x == math.Trunc(x):
+		case x >= 2 && x <= math.MaxInt32 && x == math.Trunc(x):
 			return TrainOn{Number: int(x)}, nil
+		case isPath && !isNumber:
+			return TrainOn{File: path}, nil
 		}
-		return nil, wrong(n, allowed)
+		return nil, wrong(n, "a share above 0 and at most 1, a whole number of points from 2 on, or the path of a file of rows")
 	}}
 }
 
@@ -207,7 +192,7 @@ func entries(t reflect.Type, item string) rule {
 	keys := keysOf(t.Elem())
 	return rule{read: func(n *yaml.Node) (any, *invalid) {
 		if n.Kind != yaml.SequenceNode {
-			return nil, wrong(n, fmt.Sprintf("a list of %ss, such as [{%s: 5}]", item, keys[0].name))
+			return nil, wrong(n, fmt.Sprintf("a list of %ss, such as [{%s: 5}]", item, keys[0].Key))
 		}
 		list := reflect.MakeSlice(t, len(n.Content), len(n.Content))
 		for i, node := range n.Content {
@@ -237,19 +222,19 @@ func readEntry(n *yaml.Node, keys []key, entry reflect.Value) *invalid {
 		switch {
 		case !ok:
 			return &invalid{at: name, text: fmt.Sprintf("got the unknown key %s, want %s", text.Quote(name.Value), text.Enumerate(names(keys)))}
-		case given[k.name]:
-			return &invalid{part: k.name, at: name, text: "given twice; keep one of them"}
+		case given[k.Key]:
+			return &invalid{part: k.Key, at: name, text: "given twice; keep one of them"}
 		}
-		given[k.name] = true
+		given[k.Key] = true
 		v, p := k.rule.value(node)
 		if p != nil {
 			if p.part != "" {
 				p.part += " of "
 			}
-			p.part, p.at = p.part+k.name, node
+			p.part, p.at = p.part+k.Key, node
 			return p
 		}
-		assign(entry.FieldByIndex(k.index), v)
+		assign(entry.FieldByIndex(k.Index), v)
 	}
 	return nil
 }

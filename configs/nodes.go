@@ -3,7 +3,6 @@ package configs
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -53,15 +52,11 @@ func valueNode(v any) (*yaml.Node, error) {
 	case *yaml.Node:
 		return v, nil
 	case float64:
-		return scalar("!!float", formatFloat(v)), nil
+		return scalar("!!float", formatFloat(v, 64)), nil
 	case [3]float32:
 		list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Style: yaml.FlowStyle}
 		for _, x := range v {
-			s := strconv.FormatFloat(float64(x), 'g', -1, 32)
-			if x, err := strconv.ParseFloat(s, 64); err == nil {
-				s = formatFloat(x)
-			}
-			list.Content = append(list.Content, scalar("!!float", s))
+			list.Content = append(list.Content, scalar("!!float", formatFloat(float64(x), 32)))
 		}
 		return list, nil
 	case Holdout:
@@ -120,7 +115,7 @@ func entryNodes(entries reflect.Value, keys []key) *yaml.Node {
 				continue
 			}
 			if n, err := k.node(v); err == nil { // of numbers and words, which can be written
-				m.Content = append(m.Content, scalar("!!str", k.name), n)
+				m.Content = append(m.Content, scalar("!!str", k.Key), n)
 			}
 		}
 		list.Content = append(list.Content, m)
@@ -132,11 +127,11 @@ func scalar(tag, value string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
 }
 
-// formatFloat writes a number in the shortest form that reads back to the same
-// value and that YAML 1.1 and 1.2 both take for a floating-point number: with
+// formatFloat writes a number of so many bits in the shortest form that reads back to the
+// same value and that YAML 1.1 and 1.2 both take for a floating-point number: with
 // a decimal point, also before an exponent.
-func formatFloat(x float64) string {
-	s := strconv.FormatFloat(x, 'g', -1, 64)
+func formatFloat(x float64, bits int) string {
+	s := strconv.FormatFloat(x, 'g', -1, bits)
 	if strings.Contains(s, ".") {
 		return s
 	}
@@ -147,19 +142,16 @@ func formatFloat(x float64) string {
 }
 
 // inline writes a value of a key as one line of YAML, a long one shortened.
-func (k *key) inline(v any) string { return text.Shorten(k.line(v)) }
-
-// line writes a value of a key as one line of YAML.
-func (k *key) line(v any) string {
+func (k *key) inline(v any) string {
+	line := ""
 	n, err := k.node(v)
-	if err != nil {
-		return fmt.Sprint(v)
+	if err == nil {
+		line, err = flow(*n)
 	}
-	line, err := flow(*n)
 	if err != nil {
-		return fmt.Sprint(v)
+		line = fmt.Sprint(v)
 	}
-	return strings.Join(slices.Collect(strings.FieldsSeq(line)), " ")
+	return text.Shorten(strings.Join(strings.Fields(line), " "))
 }
 
 // flow writes a node as one line of YAML, or more if it is long.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -74,7 +75,9 @@ func ruleOf(f option.Field) rule {
 	}
 	if f.Null {
 		f.Null = false
-		return orNull(ruleOf(f))
+		r := ruleOf(f)
+		r.null = true
+		return r
 	}
 	in, words, values, as := tag.Get("in"), strings.Fields(tag.Get("words")), option.WordValues(tag.Get("words")), tag.Get("as")
 	if w, ok := reflect.New(t).Interface().(word); ok {
@@ -156,21 +159,11 @@ func (r rule) value(n *yaml.Node) (any, *invalid) {
 	if r.null && isNull(n) {
 		return nil, nil
 	}
-	return r.read(n)
-}
-
-// orNull allows null besides what r allows.
-func orNull(r rule) rule {
-	read := r.read
-	r.null = true
-	r.read = func(n *yaml.Node) (any, *invalid) {
-		v, p := read(n)
-		if p != nil && p.part == "" {
-			p.text += ", or null"
-		}
-		return v, p
+	v, p := r.read(n)
+	if r.null && p != nil && p.part == "" {
+		p.text += ", or null"
 	}
-	return r
+	return v, p
 }
 
 // orWord allows words that stand for numbers besides what r allows.
@@ -247,6 +240,15 @@ func number(in string) rule {
 		}
 		return x, nil
 	}}
+}
+
+// parseShare reads a number, which is text if it comes from outside a file.
+func parseShare(n *yaml.Node) (float64, bool) {
+	if isScalar(n, "!!str") {
+		x, err := strconv.ParseFloat(n.Value, 64)
+		return x, err == nil
+	}
+	return parseNumber(n)
 }
 
 // parseNumber reads a finite number.

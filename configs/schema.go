@@ -126,9 +126,9 @@ type Schema[C any] struct {
 	// values of: what is written and measured of it, how often, and where its
 	// data lie.
 	mayChange []string
-	// whyNotLonger says why a run that was begun with one configuration cannot
-	// go on with another, which differs from it only where it may; "" if it can.
-	whyNotLonger func(begun, now *C) string
+	// fixedEpochs, unless it is nil, says why a run of a configuration must not get more
+	// epochs than it was begun with; "" if it may.
+	fixedEpochs func(*C) string
 }
 
 // Common is the part of a configuration that those of all commands which train
@@ -271,23 +271,16 @@ func Explain(err error) error { return located(err, nil) }
 // stay unused because they pass over unknown and repeated keys, forget lines, and
 // cannot tell a null from a key that is not there.
 func (s *Schema[C]) merge(layers ...*layer) (*C, Origins, error) {
-	base, err := s.readYAML("the built-in defaults", []byte(s.defaults))
+	base, err := s.builtin(defaultOrigin, s.defaults)
 	if err != nil {
 		return nil, nil, err
-	}
-	for k := range base.origin {
-		base.origin[k] = defaultOrigin
 	}
 	all := append([]*layer{base}, layers...)
 	values, origins, err := overlay(all)
 	if err == nil && s.preset != nil {
 		if text, source := s.preset(values.Get); text != "" {
-			var preset *layer
-			if preset, err = s.readYAML(source, []byte(text)); err == nil {
-				for k := range preset.origin {
-					preset.origin[k] = source
-				}
-				values, origins, err = overlay(slices.Insert(all, 1, preset))
+			if base, err = s.builtin(source, text); err == nil {
+				values, origins, err = overlay(slices.Insert(all, 1, base))
 			}
 		}
 	}
@@ -296,7 +289,7 @@ func (s *Schema[C]) merge(layers ...*layer) (*C, Origins, error) {
 	}
 	var c C
 	for _, k := range s.keys {
-		assign(reflect.ValueOf(&c).Elem().FieldByIndex(k.index), values.Get(k.name))
+		assign(reflect.ValueOf(&c).Elem().FieldByIndex(k.Index), values.Get(k.Key))
 	}
 	of(&c).complete()
 	if err := s.check(&c, origins); err != nil {
@@ -306,6 +299,18 @@ func (s *Schema[C]) merge(layers ...*layer) (*C, Origins, error) {
 		*s.Common(&c).Dir = s.dir(&c)
 	}
 	return &c, origins, nil
+}
+
+// builtin reads a part of the program as if it were a file; its values have the origin.
+func (s *keySet) builtin(origin, text string) (*layer, error) {
+	l, err := s.readYAML(origin, []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	for k := range l.origin {
+		l.origin[k] = origin
+	}
+	return l, nil
 }
 
 // overlay lays layers over each other, the last on top.
@@ -336,7 +341,7 @@ func (s *Schema[C]) Compare(first, second *C) []Difference {
 	for _, k := range s.keys {
 		a, b := k.value(reflect.ValueOf(first).Elem()), k.value(reflect.ValueOf(second).Elem())
 		if !reflect.DeepEqual(a, b) {
-			list = append(list, Difference{k.name, k.inline(a), k.inline(b), s.changeable(k.name, a, b)})
+			list = append(list, Difference{k.Key, k.inline(a), k.inline(b), s.changeable(k.Key, a, b)})
 		}
 	}
 	return list
@@ -357,7 +362,13 @@ func (s *Schema[C]) LockedChanges(begun, now *C, origins Origins) []string {
 
 // WhyNotLonger says why a run that was begun with one configuration cannot go on
 // with another of which there are no LockedChanges; "" if it can.
-func (s *Schema[C]) WhyNotLonger(begun, now *C) string { return s.whyNotLonger(begun, now) }
+func (s *Schema[C]) WhyNotLonger(begun, now *C) string {
+	epochs := s.Common(begun).Epochs
+	if s.fixedEpochs == nil || s.Common(now).Epochs <= epochs || s.fixedEpochs(now) == "" {
+		return ""
+	}
+	return fmt.Sprintf("cannot be given more epochs than %d, %s", epochs, s.fixedEpochs(now))
+}
 
 // changeable tells whether the value of a key may become another. Files may
 // have moved, but a share of the points is not a file; epochs may be added.

@@ -123,7 +123,7 @@ func TestSweepOutput(t *testing.T) {
 var badSweeps = []struct{ text, want string }{
 	{"", "sweep.yaml: the file names no runs"},
 	{"[1]", `sub/sweep.yaml:1: the file: got a list, want a mapping of keys, such as {seed: 1}`},
-	{"a: [", "sweep.yaml:1: this is not valid YAML: did not find expected node content"},
+	{"a: [", "sweep.yaml:1: invalid YAML: did not find expected node content"},
 	{"{}", `sweep.yaml: the file names no runs; give axes, such as "axes: {seed: [0, 1, 2]}", or runs`},
 	{"axis: {seed: [1]}", `sub/sweep.yaml:1: axis: unknown key; a sweep has command, config, set, output, axes and runs, and keys of the runs stand below set or axes`},
 	{"axes: [1]", `sub/sweep.yaml:1: axes: got a list, want a mapping of keys, such as {seed: 1}`},

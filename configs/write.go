@@ -65,7 +65,7 @@ func (s *Schema[C]) Write(w io.Writer, c *C) error {
 		if err != nil {
 			return err
 		}
-		values[k.name] = n
+		values[k.Key] = n
 	}
 	var document yaml.Node
 	if err := yaml.Unmarshal([]byte(s.defaults), &document); err != nil {
