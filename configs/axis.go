@@ -94,29 +94,25 @@ func (a *SpectrumAxis) Command() string {
 // Check says what is wrong with the axis for a configuration. Errors are of the type
 // *Error.
 func (a *SpectrumAxis) Check(c *Config, origins Origins) error {
-	fault := func(key, format string, args ...any) error {
-		e := &Error{Key: key, Problem: fmt.Sprintf(format, args...)}
-		if !origins.IsDefault(key) {
-			e.Source = origins[key]
-		}
-		return e
+	fault := func(key, got, want string) error {
+		return located(&option.Error{Key: key, Got: got, Want: want}, origins)
 	}
 	loss, epochs := c.Embed.Loss.Info(), c.Embed.Epochs
 	shared := train.EarlyEpochs(epochs)
 	whole := len(c.Embed.Phases) == 0
 	switch {
 	case a.Flag == "s" && !loss.HasSpectrum():
-		return fault("loss.name", "got %s with --s, want %s; --m compares numbers of negatives", loss.Word, op.LossesWithSpectrum())
+		return fault("loss.name", loss.Word+" with --s", op.LossesWithSpectrum()+"; --m compares numbers of negatives")
 	case a.Flag == "zbar" && loss.Constant != op.FixedZ:
-		return fault("loss.name", "got %s with --zbar, want %s; --m compares numbers of negatives", loss.Word, op.LossesWith(op.FixedZ))
+		return fault("loss.name", loss.Word+" with --zbar", op.LossesWith(op.FixedZ)+"; --m compares numbers of negatives")
 	case c.Data.Holdout != nil:
-		return fault("data.holdout", "got held-out points, want null; cne spectrum trains on all")
+		return fault("data.holdout", "held-out points", "null; cne spectrum trains on all")
 	case c.Data.TrainOn != nil:
-		return fault("data.sample", "got a sample, want null; cne spectrum trains on all points")
+		return fault("data.sample", "a sample", "null; cne spectrum trains on all points")
 	case whole && epochs < 2:
-		return fault("train.epochs", "got 1, want 2 or more: one that all embeddings share, and one in which they differ")
+		return fault("train.epochs", "1", "2 or more: one that all embeddings share, and one in which they differ")
 	case whole && c.Embed.WarmUp >= shared:
-		return fault("train.warm_up", "got %d, want fewer than the epochs that all embeddings share, the first third of train.epochs (%d)", c.Embed.WarmUp, shared)
+		return fault("train.warm_up", fmt.Sprint(c.Embed.WarmUp), fmt.Sprintf("fewer than the epochs that all embeddings share, the first third of train.epochs (%d)", shared))
 	}
 	return nil
 }

@@ -74,3 +74,16 @@ func TestCheckSizeOfImages(t *testing.T) {
 		}
 	}
 }
+
+// The source of a value that nothing has set is not named.
+func TestDefaultsHaveNoSource(t *testing.T) {
+	c, origins, err := Train.Load(Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = Train.CheckSize(c, data.SizeOf(5, 4), origins)
+	const want = "graph.k: got 15 for 5 points, want fewer than the points that are trained on"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

@@ -253,6 +253,8 @@ func located(err error, origins Origins) error {
 	source, other := origins[cmp.Or(fault.List, fault.Key)], origins[fault.OtherName()]
 	note, otherNote := "", ""
 	switch {
+	case source == defaultOrigin && (other == "" || source == other):
+		source = ""
 	case other == "" || source == other:
 	case source == defaultOrigin: // the fault shows where something was set
 		note, source = " ("+source+")", other
