@@ -337,39 +337,27 @@ func (e *Evaluation) Check(images *images.Set) error {
 	return err
 }
 
-// prepare returns the splits to evaluate on, all of them usable, and the number
+// prepare returns the splits to evaluate on, at least one and all usable, and the number
 // of neighbours that vote.
 func (e *Evaluation) prepare(images *images.Set) (splits []Split, k int, err error) {
-	k = cmp.Or(e.K, defaultK)
-	if splits, err = e.splits(images); err != nil {
+	if err := checkLabels(images); err != nil {
 		return nil, 0, err
 	}
-	for _, s := range splits {
-		if err := cmp.Or(s.check(images), checkNeighbors(k, s)); err != nil {
+	k, splits = cmp.Or(e.K, defaultK), make([]Split, max(1, len(e.Seeds)))
+	for i := range splits {
+		if len(e.Seeds) == 0 {
+			splits[i], err = OfficialSplit(images)
+		} else {
+			splits[i], err = StratifiedSplit(images, cmp.Or(e.Test, 10000), e.Seeds[i])
+		}
+		if err == nil {
+			err = cmp.Or(splits[i].check(images), checkNeighbors(k, splits[i]))
+		}
+		if err != nil {
 			return nil, 0, err
 		}
 	}
 	return splits, k, nil
-}
-
-// splits returns the splits to evaluate on, at least one.
-func (e *Evaluation) splits(images *images.Set) ([]Split, error) {
-	if err := checkLabels(images); err != nil {
-		return nil, err
-	}
-	if len(e.Seeds) == 0 {
-		s, err := OfficialSplit(images)
-		return []Split{s}, err
-	}
-	splits := make([]Split, len(e.Seeds))
-	for i, seed := range e.Seeds {
-		s, err := StratifiedSplit(images, cmp.Or(e.Test, 10000), seed)
-		if err != nil {
-			return nil, err
-		}
-		splits[i] = s
-	}
-	return splits, nil
 }
 
 // score returns mean and standard deviation.

@@ -41,9 +41,24 @@ const (
 	featurePixels = featureBatch * 64 * 64
 )
 
-// wholeAtOnce returns how many images, of so many pixels a side, go through a network at a
-// time.
-func wholeAtOnce(side int) int { return max(1, min(featureBatch, featurePixels/(side*side))) }
+// eachBlock prepares the images of some rows as EvalBatchTo does, and calls each for as
+// many at a time as go through a network: for rows[lo:hi], which are plain.
+func (a *Augmentation) eachBlock(images *images.Set, rows []int32, each func(lo, hi int, plain []float32) error) error {
+	size := 3 * a.Size * a.Size
+	step := max(1, min(featureBatch, featurePixels/(a.Size*a.Size)))
+	block := make([]float32, min(step, len(rows))*size)
+	for lo := 0; lo < len(rows); lo += step {
+		hi := min(lo+step, len(rows))
+		plain := block[:(hi-lo)*size]
+		if err := a.EvalBatchTo(plain, images, rows[lo:hi]); err != nil {
+			return err
+		}
+		if err := each(lo, hi, plain); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Features returns the representations of the images whose rows are given (nil:
 // all), as a matrix [len(rows), e.Width()]. The images are prepared as
@@ -61,33 +76,27 @@ func Features(ctx context.Context, e Encoder, a *Augmentation, images *images.Se
 		return nil, err
 	}
 	a = a.whole()
-	if rows == nil {
-		rows = allRows(images.N)
+	rows, err := rowsOf(images, rows)
+	if err != nil {
+		return nil, err
 	}
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("%w: images: got none", ErrShape)
 	}
 	d := e.Width()
 	m := data.NewMatrix(len(rows), d)
-	size := 3 * a.Size * a.Size
-	step := wholeAtOnce(a.Size)
-	batch := make([]float32, min(len(rows), step)*size)
-	for done := 0; done < len(rows); {
+	err = a.eachBlock(images, rows, func(lo, hi int, plain []float32) error {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
-		index := rows[done:min(done+step, len(rows))]
-		plain := batch[:len(index)*size]
-		if err := a.EvalBatchTo(plain, images, index); err != nil {
-			return nil, err
+		err := e.RepresentTo(m.Rows(lo, hi).X, plain, a.Size, a.Size)
+		if err == nil && progress != nil {
+			progress(hi, len(rows))
 		}
-		if err := e.RepresentTo(m.Rows(done, done+len(index)).X, plain, a.Size, a.Size); err != nil {
-			return nil, err
-		}
-		done += len(index)
-		if progress != nil {
-			progress(done, len(rows))
-		}
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	if at := simd.FirstNotFinite(m.X); at >= 0 {
 		return nil, fmt.Errorf("%w: value %d of the representation of image %d (both counted from 0): got %v; the training of the network has diverged", ErrFeatures, at%d, rows[at/d], m.X[at])
@@ -102,15 +111,13 @@ func Pixels(images *images.Set, rows []int32) (*data.Matrix, error) {
 	if images == nil {
 		return nil, fmt.Errorf("%w: images: got none", ErrShape)
 	}
-	if rows == nil {
-		rows = allRows(images.N)
+	rows, err := rowsOf(images, rows)
+	if err != nil {
+		return nil, err
 	}
 	d := images.H * images.W * images.C
 	if d < 1 || len(rows) == 0 || len(images.Pixels) != images.N*d {
 		return nil, fmt.Errorf("%w: images: got %d bytes, want those of %d images of %d×%d with %d colours", ErrShape, len(images.Pixels), images.N, images.H, images.W, images.C)
-	}
-	if err := checkRange(images, rows); err != nil {
-		return nil, err
 	}
 	m := data.NewMatrix(len(rows), d)
 	parallel.For(len(rows), max(1, 1<<16/d), func(_, lo, hi int) {

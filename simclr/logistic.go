@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"cne/data"
 	"cne/internal/blas"
 	"cne/internal/device"
@@ -109,7 +111,7 @@ func FitLogistic(ctx context.Context, features *data.Matrix, classes []int32, ro
 		if o.onDevice, err = newDeviceObjective(options.Device, o); err != nil {
 			return nil, err
 		}
-		defer o.onDevice.free()
+		defer o.onDevice.memory.Free()
 	}
 	l := &Logistic{Scaler: scaler}
 	theta, err := o.minimize(ctx, options, l)
@@ -307,7 +309,7 @@ func (o *objective) minimize(ctx context.Context, options LogisticOptions, l *Lo
 	l.Loss = loss
 	h := &history{precondition: o.precondition, scale: float64(o.k)}
 	for {
-		l.Gradient = largest(gradient)
+		l.Gradient = floats.Norm(gradient, math.Inf(1))
 		l.Converged = l.Gradient <= options.Tolerance
 		if l.Converged || l.Steps == options.Iterations {
 			return theta, nil
@@ -455,15 +457,6 @@ func add(dst []float64, factor float64, x []float64) {
 	}
 }
 
-// largest returns the largest magnitude.
-func largest(x []float64) float64 {
-	var m float64
-	for _, v := range x {
-		m = max(m, math.Abs(v))
-	}
-	return m
-}
-
 // A deviceObjective computes an objective on an accelerator.
 type deviceObjective struct {
 	device       *device.Device
@@ -497,7 +490,7 @@ func newDeviceObjective(d *device.Device, o *objective) (*deviceObjective, error
 		*at = r.memory.At(i)
 	}
 	if err := r.upload(o); err != nil {
-		r.free()
+		r.memory.Free()
 		return nil, err
 	}
 	return r, nil
@@ -520,8 +513,6 @@ func (r *deviceObjective) upload(o *objective) error {
 	}
 	return device.Upload(r.device, r.class, o.class)
 }
-
-func (r *deviceObjective) free() { r.memory.Free() }
 
 // at is objective.at, after o.w and o.bias were set.
 func (r *deviceObjective) at(o *objective, theta, gradient []float64) (float64, error) {
@@ -598,7 +589,7 @@ func (w *preconditioner) apply(v []float64, count int) {
 		w.half, w.whole = make([]float32, len(v)), make([]float32, len(v))
 	}
 	// Scaled to size 1, so that no gradient is too small for float32.
-	size := largest(v)
+	size := floats.Norm(v, math.Inf(1))
 	if size == 0 {
 		return
 	}

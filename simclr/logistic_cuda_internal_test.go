@@ -40,7 +40,7 @@ func TestObjectiveOnDevice(t *testing.T) {
 					}
 				}
 			}
-			o.onDevice.free()
+			o.onDevice.memory.Free()
 		}
 	}
 	if used, _ := dev.Usage(); used != 0 {

@@ -1,7 +1,6 @@
 package simclr
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,10 +34,14 @@ func (p *Pretraining) prepare(images *images.Set, rows []int32) ([]int32, error)
 	if images.H*images.W == 1 {
 		return nil, fmt.Errorf("%w: images: got a single pixel each, want more", ErrShape)
 	}
-	if rows == nil {
-		rows = allRows(images.N)
+	rows, err := rowsOf(images, rows)
+	if err == nil {
+		err = p.Check(len(rows))
 	}
-	return rows, cmp.Or(checkRange(images, rows), p.Check(len(rows)), p.checkFrom())
+	if err == nil {
+		err = p.checkFrom()
+	}
+	return rows, err
 }
 
 // checkFrom says how the network to begin with differs from the widths wanted.
@@ -139,21 +142,11 @@ func (n *Network) EmbedTo(dst []float32) error {
 	if len(dst) != points*d {
 		return fmt.Errorf("%w: destination: got %d values, want %d points of %d", ErrShape, len(dst), points, d)
 	}
-	size := 3 * n.augmentation.Size * n.augmentation.Size
-	step := wholeAtOnce(n.augmentation.Size)
-	block := make([]float32, min(step, len(n.rows))*size)
-	for lo := 0; lo < len(n.rows); lo += step {
-		hi := min(len(n.rows), lo+step)
-		plain := block[:(hi-lo)*size]
-		if err := n.augmentation.EvalBatchTo(plain, n.images, n.rows[lo:hi]); err != nil {
-			return err
-		}
-		if err := n.ProjectTo(dst[lo*d:hi*d], plain); err != nil {
-			return err
-		}
-	}
+	err := n.augmentation.eachBlock(n.images, n.rows, func(lo, hi int, plain []float32) error {
+		return n.ProjectTo(dst[lo*d:hi*d], plain)
+	})
 	copy(dst[len(n.rows)*d:], dst[:len(n.rows)*d])
-	return nil
+	return err
 }
 
 // State implements train.Stateful: the running statistics of the normalisations, and

@@ -147,9 +147,6 @@ func (p *Pretraining) Check(images int) error {
 	if fault != nil {
 		return fmt.Errorf("%w: %w", ErrOption, fault)
 	}
-	if err := p.options(p.stages()[0]).Optimizer.Init(nil); err != nil {
-		return fmt.Errorf("%w: %w", ErrOption, err)
-	}
 	return nil
 }
 

@@ -154,14 +154,18 @@ func checkImages(m *images.Set) error {
 	return nil
 }
 
-// checkRange returns an error that wraps ErrShape unless the rows are those of images.
-func checkRange(m *images.Set, rows []int32) error {
+// rowsOf returns the rows of images, all if they are nil. The error wraps ErrShape: there is
+// no such row.
+func rowsOf(m *images.Set, rows []int32) ([]int32, error) {
+	if rows == nil {
+		rows = allRows(m.N)
+	}
 	for i, row := range rows {
 		if row < 0 || int(row) >= m.N {
-			return fmt.Errorf("%w: row %d: got image %d, want 0 to %d", ErrShape, i, row, m.N-1)
+			return nil, fmt.Errorf("%w: row %d: got image %d, want 0 to %d", ErrShape, i, row, m.N-1)
 		}
 	}
-	return nil
+	return rows, nil
 }
 
 // grain is the number of views that one core draws at a time, about a third of
@@ -189,13 +193,10 @@ func (a *Augmentation) EvalBatchTo(dst []float32, images *images.Set, index []in
 // each checks the arguments and calls write for every image of a batch, with its part
 // of dst.
 func (a *Augmentation) each(dst []float32, images *images.Set, index []int32, write func(ws *workspace, dst []float32, image int)) error {
-	if err := a.Check(); err != nil {
+	if err := cmp.Or(a.Check(), checkImages(images)); err != nil {
 		return err
 	}
-	if err := checkImages(images); err != nil {
-		return err
-	}
-	if err := checkRange(images, index); err != nil {
+	if _, err := rowsOf(images, index); err != nil {
 		return err
 	}
 	size := 3 * a.Size * a.Size
@@ -363,10 +364,7 @@ func NewDeviceViews(d *model.Device, images *images.Set, rows []int32, a Augment
 	if err := cmp.Or(a.Check(), checkImages(images)); err != nil {
 		return nil, err
 	}
-	if rows == nil {
-		rows = allRows(images.N)
-	}
-	if err := checkRange(images, rows); err != nil {
+	if rows, err = rowsOf(images, rows); err != nil {
 		return nil, err
 	}
 	if len(rows) > math.MaxInt32/2 || images.H > math.MaxInt32/max(1, images.W) {
