@@ -309,18 +309,10 @@ func (e *Evaluation) Plane(ctx context.Context, positions *data.Matrix, images *
 	if err := checkFeatures(positions, images.Labels.Class); err != nil {
 		return Score{}, err
 	}
-	pick := func(rows []int32) (*data.Matrix, []int32) {
-		m, classes := data.NewMatrix(len(rows), positions.D), make([]int32, len(rows))
-		for i, row := range rows {
-			copy(m.Row(i), positions.Row(int(row)))
-			classes[i] = images.Labels.Class[row]
-		}
-		return m, classes
-	}
 	var found []float64
 	for _, s := range splits {
-		known, knownClasses := pick(s.Train)
-		test, testClasses := pick(s.Test)
+		known, knownClasses := pick(positions, images.Labels.Class, s.Train)
+		test, testClasses := pick(positions, images.Labels.Class, s.Test)
 		accuracy, err := quality.HeldOutAccuracy(ctx, known, knownClasses, test, testClasses, k, e.Device)
 		if err != nil {
 			return Score{}, err
@@ -328,6 +320,18 @@ func (e *Evaluation) Plane(ctx context.Context, positions *data.Matrix, images *
 		found = append(found, accuracy)
 	}
 	return score(found), nil
+}
+
+// pick returns some rows of features, and their classes unless there are none.
+func pick(features *data.Matrix, classes, rows []int32) (*data.Matrix, []int32) {
+	m, class := features.Block(len(rows)), make([]int32, len(rows))
+	for i, row := range rows {
+		copy(m.Row(i), features.Row(int(row)))
+		if classes != nil {
+			class[i] = classes[row]
+		}
+	}
+	return m, class
 }
 
 // Check returns the errors of Run about the images and the options, which can be known

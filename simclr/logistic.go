@@ -91,13 +91,8 @@ func FitLogistic(ctx context.Context, features *data.Matrix, classes []int32, ro
 		return nil, err
 	}
 	o := &objective{n: len(rows), d: features.D, k: count, penalty: options.Penalty}
-	x := data.NewMatrix(o.n, o.d)
-	x.Offset = features.Offset
-	o.class = make([]int32, o.n)
-	for i, row := range rows {
-		copy(x.Row(i), features.Row(int(row)))
-		o.class[i] = classes[row]
-	}
+	var x *data.Matrix
+	x, o.class = pick(features, classes, rows)
 	scaler, err := (&data.Dataset{Points: x}).Scale(ctx, data.ScaleStandard)
 	if err != nil {
 		return nil, err
@@ -145,11 +140,7 @@ func (l *Logistic) Classify(features *data.Matrix, rows []int32) ([]int32, error
 	const chunk = 1024
 	for lo := 0; lo < len(rows); lo += chunk {
 		hi := min(lo+chunk, len(rows))
-		x := data.NewMatrix(hi-lo, d)
-		x.Offset = features.Offset
-		for i, row := range rows[lo:hi] {
-			copy(x.Row(i), features.Row(int(row)))
-		}
+		x, _ := pick(features, nil, rows[lo:hi])
 		if err := l.Scaler.Apply(x); err != nil {
 			return nil, err
 		}
