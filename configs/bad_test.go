@@ -2,7 +2,12 @@ package configs
 
 import (
 	"testing"
+
+	"cne/internal/text"
+	"cne/model/op"
 )
+
+var losses = text.Enumerate(op.Neg.Words())
 
 // badFiles are configuration files with the sentence that each must give.
 var badFiles = []struct{ text, want string }{
@@ -75,9 +80,9 @@ var badFiles = []struct{ text, want string }{
 	{"loss: {negatives: 0}", `run.yaml:1: loss.negatives: got 0, want a whole number of at least 1, or full`},
 	{"loss: {negatives: all}", `run.yaml:1: loss.negatives: got "all", want a whole number of at least 1, or full`},
 	{"loss: {z_bar: 0}", `run.yaml:1: loss.z_bar: got 0, want a number above 0, or uniform, or null`},
-	{"loss: {name: umpa}", `run.yaml:1: loss.name: got "umpa", want neg, nc, infonc or umap; did you mean umap?`},
-	{"loss: {name: infonca}", `run.yaml:1: loss.name: got "infonca", want neg, nc, infonc or umap; did you mean infonc?`},
-	{"loss: {name: largevis}", `run.yaml:1: loss.name: got "largevis", want neg, nc, infonc or umap`},
+	{"loss: {name: umpa}", `run.yaml:1: loss.name: got "umpa", want ` + losses + `; did you mean umap?`},
+	{"loss: {name: infonca}", `run.yaml:1: loss.name: got "infonca", want ` + losses + `; did you mean infonc?`},
+	{"loss: {name: largevis}", `run.yaml:1: loss.name: got "largevis", want ` + losses},
 	{"loss: {metric: euclidian}", `run.yaml:1: loss.metric: got "euclidian", want euclidean or cosine; did you mean euclidean?`},
 	{"model: {kind: resnet18}", `run.yaml:1: model.kind: got "resnet18", want table or mlp`},
 

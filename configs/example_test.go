@@ -18,10 +18,10 @@ func ExampleSchema() {
 	fmt.Println(c.Embed.Loss, *c.Embed.Spectrum.S, "from", origins["loss.s"])
 	fmt.Println(*c.Options().Spectrum.S)
 
-	_, err = configs.Train.Parse("run.yaml", []byte("loss:\n  name: umpa"))
+	_, err = configs.Train.Parse("run.yaml", []byte("loss:\n  metric: cosin"))
 	fmt.Println(err)
 	// Output:
 	// neg 0.5 from example
 	// 0.5
-	// run.yaml:2: loss.name: got "umpa", want neg, nc, infonc or umap; did you mean umap?
+	// run.yaml:2: loss.metric: got "cosin", want euclidean or cosine; did you mean cosine?
 }
