@@ -88,7 +88,7 @@ type TrainOn struct {
 }
 
 // Of returns how many of n points that are. Of those in a file it returns all, which the
-// size of the data counts alone (Config.dataSize).
+// size of the data counts (Config.dataSize).
 func (t *TrainOn) Of(n int) int {
 	switch {
 	case t == nil || t.File != "":
@@ -101,7 +101,7 @@ func (t *TrainOn) Of(n int) int {
 
 // Graph says where the neighbour graph comes from, and is kept.
 type Graph struct {
-	File  *string `key:"file" as:"nonempty"` // CSR .npz in place of the kNN graph
+	File  *string `key:"file" as:"nonempty"` // CSR .npz instead of the kNN graph
 	Cache Cache   `key:"cache,leaf"`         // of components and neighbours
 }
 

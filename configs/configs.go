@@ -53,7 +53,7 @@ var Train = &Schema[Config]{
 	},
 }
 
-// Spectrum is the configuration of cne spectrum: that of cne train.
+// Spectrum is the configuration of cne spectrum; it has the keys of cne train.
 var Spectrum = func() *Schema[Config] {
 	s := *Train
 	s.command = "cne spectrum"
@@ -99,10 +99,10 @@ var Pretrain = &Schema[SimCLR]{
 	mayChange: []string{"device.name", "output", "log", "monitor", "checkpoint", "evaluate", "train.log_every", "data.path", "data.labels"},
 }
 
-// keySets lists those of all commands.
+// keySets lists the key sets of all commands.
 func keySets() []*keySet { return []*keySet{&Train.keySet, &Spectrum.keySet, &Pretrain.keySet} }
 
-// BuiltinPrefix marks, in place of a path, a data set that is part of the
+// BuiltinPrefix marks, instead of a path, a data set that is part of the
 // program.
 const BuiltinPrefix = "builtin:"
 

@@ -137,7 +137,7 @@ func (c *Config) checkColumns(ctx context.Context, started bool) error {
 }
 
 // checkColumn refuses what names a column (see SplitColumn) that is not there, by the heads
-// of files: those of points, as far as they are there, if it names no file.
+// of files: by the files of points, as far as they are there, if it names no file.
 func checkColumn(ctx context.Context, spec string, points []string, o file.Options) error {
 	path, column := SplitColumn(spec)
 	switch {
@@ -188,7 +188,8 @@ func readable(path string) error {
 	return f.Close()
 }
 
-// CheckFiles is that of Config; key is what names the images, such as data.path.
+// CheckFiles refuses files that are missing or cannot be opened. key is what names the
+// images, such as data.path.
 func (d *ImageData) CheckFiles(key string) error {
 	if err := (keyFiles{"data.labels", d.Labels}).check(); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"cne/internal/text"
 )
 
-// AnySize is the size of data of which nothing is known.
+// AnySize is the size of data about which nothing is known.
 var AnySize = data.Size{Low: 2, High: math.MaxInt32, Likely: 2}
 
 // dataSize returns what is known of the points of data.path.
@@ -32,7 +32,7 @@ func (c *Config) dataSize(ctx context.Context) data.Size {
 }
 
 // listed returns the size of the points whose rows a file lists, of points of a size, or
-// that of all if there is no such file.
+// the size of all if there is no such file.
 func (t *TrainOn) listed(ctx context.Context, size data.Size) data.Size {
 	if t == nil || t.File == "" {
 		return size
@@ -89,7 +89,7 @@ func (c *Config) ExplainPoints(err error, n, components int) error {
 }
 
 // left returns how many of n points are trained on: all but a share that is held out, or
-// those of data.sample.
+// the points of data.sample.
 func (c *Config) left(n int) int {
 	if c.Data.TrainOn != nil {
 		return c.Data.TrainOn.Of(n)

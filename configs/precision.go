@@ -9,8 +9,7 @@ import (
 )
 
 // A Precision says to what the factors of products may be rounded before they are
-// multiplied, those of matrices and of convolutions. Sums and weights are float32 in any
-// case.
+// multiplied, in matrix products and convolutions. Sums and weights are always float32.
 type Precision int
 
 const (

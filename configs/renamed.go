@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// renamed are the keys and words of earlier versions with those of today. words are the
+// renamed are the keys and words of earlier versions with the present ones. words are the
 // values that have another word, or all values of a key that is gone; "" says nothing.
 var renamed = map[string]struct {
 	key   string
@@ -24,7 +24,7 @@ var renamed = map[string]struct {
 }
 
 // translate returns a key of today and its value for one of an earlier version, with which
-// Write wrote a file; nil if that says nothing beside the layer's other values.
+// Write wrote a file; nil if that says nothing that the layer does not say.
 func (s *keySet) translate(l *layer, key string, value *yaml.Node) (string, *yaml.Node) {
 	old, ok := renamed[key]
 	if !ok || !s.Has(old.key) {

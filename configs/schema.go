@@ -79,7 +79,7 @@ func PathsSetting(source, key string, paths []string) Setting {
 	return Setting{source, key, "[" + strings.Join(quoted, ", ") + "]"}
 }
 
-// Sources are the places beside the defaults from which a configuration comes,
+// Sources are the places besides the defaults from which a configuration comes,
 // each overriding the ones before.
 type Sources struct {
 	File     string    // path; "" for none
@@ -131,8 +131,7 @@ type Schema[C any] struct {
 	fixedEpochs func(*C) string
 }
 
-// Common is the part of a configuration that those of all commands which train
-// have.
+// Common is what the configurations of all commands that train have in common.
 type Common struct {
 	Dir              *string // output.dir, to be read and set
 	Epochs, LogEvery int     // train.epochs and train.log_every
@@ -180,7 +179,7 @@ func (s *Schema[C]) CheckSettings(settings []Setting) error {
 }
 
 // Parse reads a configuration from the text of a file alone. The name serves in
-// errors, which are those of Load.
+// errors, which are the errors of Load.
 func (s *Schema[C]) Parse(name string, text []byte) (*C, error) {
 	l, err := s.readYAML(name, text)
 	if err != nil {
@@ -234,8 +233,8 @@ func (s *Schema[C]) inline(c *C, name string) string {
 	return k.inline(k.value(reflect.ValueOf(c).Elem()))
 }
 
-// conflictIf is a value that that of another key forbids; nil if it is not found. want is
-// what is allowed.
+// conflictIf returns a conflict with the value of another key, nil if it is not found. want
+// is what is allowed.
 func conflictIf(found bool, key, other, want string) *option.Error {
 	if !found {
 		return nil
@@ -350,8 +349,8 @@ func (s *Schema[C]) Compare(first, second *C) []Difference {
 }
 
 // LockedChanges lists in words, such as "train.lr 1.0, not 2.0 (--set train.lr)",
-// what a run that was begun with one configuration must not go on with in
-// another. The origins are those of the latter.
+// what must not change where a run that was begun with one configuration continues with
+// another. The origins are the origins of now.
 func (s *Schema[C]) LockedChanges(begun, now *C, origins Origins) []string {
 	var list []string
 	for _, d := range s.Compare(begun, now) {
@@ -362,8 +361,8 @@ func (s *Schema[C]) LockedChanges(begun, now *C, origins Origins) []string {
 	return list
 }
 
-// WhyNotLonger says why a run that was begun with one configuration cannot go on
-// with another of which there are no LockedChanges; "" if it can.
+// WhyNotLonger says why a run that was begun with one configuration cannot continue
+// with another, although there are no LockedChanges; "" if it can.
 func (s *Schema[C]) WhyNotLonger(begun, now *C) string {
 	epochs := s.Common(begun).Epochs
 	if s.fixedEpochs == nil || s.Common(now).Epochs <= epochs || s.fixedEpochs(now) == "" {
@@ -377,7 +376,7 @@ func (s *Schema[C]) WhyNotLonger(begun, now *C) string {
 func (s *Schema[C]) changeable(key string, before, now any) bool {
 	section, _, _ := strings.Cut(key, ".")
 	switch key {
-	case "device.precision": // that of convolutions may not
+	case "device.precision": // the precision of convolutions may not
 		return before != BF16 && now != BF16
 	case "train.epochs":
 		a, okA := before.(int)

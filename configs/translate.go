@@ -27,8 +27,8 @@ func (d *Data) Options() file.Options {
 	return o
 }
 
-// ReadOptions returns how files of points are read, those of Data or such as are held
-// out: points of which the run needs the principal components alone stay in their files.
+// ReadOptions returns how files of points are read, trained on or held out: points stay in
+// their files if the run needs only their principal components.
 func (c *Config) ReadOptions(d *Data) file.Options {
 	o := d.Options()
 	if c.Model.Kind == "table" || c.Embed.OnComponents {
@@ -143,7 +143,7 @@ func (e *Evaluate) FirstSplit(images *images.Set) (simclr.Split, error) {
 	return simclr.OfficialSplit(images)
 }
 
-// Explain adds to an error of an evaluation the key with which it can be mended.
+// Explain adds to an error of an evaluation the key that fixes it.
 func (e *Evaluate) Explain(err error) error {
 	switch {
 	case errors.Is(err, simclr.ErrLabels):

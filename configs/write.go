@@ -85,8 +85,7 @@ func (s *Schema[C]) Write(w io.Writer, c *C) error {
 	return err
 }
 
-// fill puts values in the place of those of a mapping whose keys begin with
-// prefix.
+// fill replaces the values of a mapping whose keys begin with prefix.
 func fill(n *yaml.Node, prefix string, values map[string]*yaml.Node) {
 	for i := 0; i < len(n.Content); i += 2 {
 		k, old := prefix+n.Content[i].Value, n.Content[i+1]

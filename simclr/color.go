@@ -17,8 +17,8 @@ func unit(x float32) float32 { return unitOf(pattern(x)) }
 
 // pattern returns the bits of a number. As integers, the patterns of numbers
 // are in the same order from 0 upwards, and those of negative numbers below 0.
-// In Go, the minimum of two integers takes no branch and less time than that of two
-// floats, which has to treat NaN and −0.
+// In Go, the minimum of two integers takes no branch and less time than the minimum of
+// two floats, which has to treat NaN and −0.
 func pattern(x float32) int32 { return int32(math.Float32bits(x)) }
 
 // number is the inverse of pattern.

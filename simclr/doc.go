@@ -6,7 +6,7 @@
 // prepares images for evaluation, without randomness. A view depends only on the
 // seed, the epoch, the image's row and the view's number (ViewStream), so that any
 // core can draw it at any time, and a resumed run sees the same views as an
-// uninterrupted one. Grid draws a picture of images beside their views.
+// uninterrupted one. Grid draws a picture of images next to their views.
 //
 // A Pretraining, such as the paper's (PaperPretraining), runs train.Fit on a
 // graph whose edges join the two views of each image. The views of the next

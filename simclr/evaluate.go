@@ -211,7 +211,7 @@ type Evaluation struct {
 }
 
 // A Score is the mean of an accuracy, from 0 to 1, over splits, and its standard
-// deviation (that of a sample: divided by one less than their number; 0 for a
+// deviation (of a sample: divided by one less than their number; 0 for a
 // single one). NumPy's, which the paper gives, divides by their number.
 type Score struct {
 	Mean float64 `json:"mean"`
@@ -223,7 +223,7 @@ type SplitResult struct {
 	Seed   uint64  `json:"seed"` // of a stratified split
 	KNN    float64 `json:"knn"`
 	Linear float64 `json:"linear"`
-	// Steps, Gradient and Converged are those of the linear probe's Logistic.
+	// Steps, Gradient and Converged are the fields of the linear probe's Logistic.
 	Steps     int     `json:"steps"`
 	Gradient  float64 `json:"gradient"`
 	Converged bool    `json:"converged"`
@@ -235,13 +235,13 @@ type Result struct {
 	Official bool `json:"official_split"`
 	Train    int  `json:"train"` // images of a split
 	Test     int  `json:"test"`
-	// KNN is the accuracy of KNNAccuracy, Linear that of a Logistic.
+	// KNN is the accuracy of KNNAccuracy, Linear the accuracy of a Logistic.
 	KNN    Score         `json:"knn"`
 	Linear Score         `json:"linear"`
 	Splits []SplitResult `json:"splits"`
 }
 
-// Run evaluates features: row i is that of image i, by Features or Pixels.
+// Run evaluates features: row i is image i, by Features or Pixels.
 // Errors wrap ErrOption, ErrShape, ErrLabels, ErrSplit or ErrFeatures, or are
 // those of ctx. What can be checked beforehand is checked before anything is
 // computed.
@@ -300,7 +300,7 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *ima
 
 // Plane measures positions, such as a Projection's: it returns the share of test images
 // that the K images of the training part that are nearest to them, by Euclidean distance,
-// classify correctly, over the splits of Run. Errors are those of Run.
+// classify correctly, over the splits of Run. It returns the errors of Run.
 func (e *Evaluation) Plane(ctx context.Context, positions *data.Matrix, images *images.Set) (Score, error) {
 	splits, k, err := e.prepare(images)
 	if err != nil {

@@ -183,7 +183,7 @@ type objective struct {
 
 // prepare allocates memory and computes the preconditioner.
 func (o *objective) prepare() {
-	// No more than 64 pieces, each of which has a gradient of its own.
+	// At most 64 pieces, each with its own gradient.
 	o.grain = max(512, (o.n+63)/64)
 	pieces := parallel.Pieces(o.n, o.grain)
 	o.w, o.bias = make([]float32, o.k*o.d), make([]float64, o.k)
@@ -367,7 +367,7 @@ func (o *objective) search(ctx context.Context, theta, direction []float64, loss
 }
 
 // precondition multiplies a gradient by the inverse of the features' covariance, class
-// by class, and leaves that of the bias as it is.
+// by class, and leaves the gradient of the bias as it is.
 func (o *objective) precondition(v []float64) {
 	if o.inverse != nil {
 		o.inverse.apply(v[:o.k*o.d], o.k)
@@ -406,7 +406,7 @@ func (h *history) add(from, to, fromGradient, toGradient []float64) {
 	h.precondition(guess)
 	square := dot(p.y, guess)
 	if !(curvature > 0 && square > 0) {
-		return // rounding alone
+		return // only rounding
 	}
 	p.rho = 1 / curvature
 	h.scale = curvature / square
@@ -558,8 +558,8 @@ type preconditioner struct {
 	whole   []float32
 }
 
-// newPreconditioner returns that of standardised features [n, d], to whose variance
-// ridge is added.
+// newPreconditioner returns the preconditioner of standardised features [n, d], to whose
+// variance ridge is added.
 func newPreconditioner(x []float32, n, d int, ridge float64) *preconditioner {
 	c := covariance(x, n, d)
 	for j := range d {

@@ -39,7 +39,7 @@ func (m *Monitor) Hook(ctx context.Context) (train.Hook, error) {
 	if err := cmp.Or(m.Split.checkRows(m.Images.N), checkNeighbors(k, m.Split)); err != nil {
 		return nil, err
 	}
-	// The features of the images of the split alone, which are numbered anew.
+	// Only the images of the split have features; they are numbered anew.
 	rows := slices.Concat(m.Split.Train, m.Split.Test)
 	classes := make([]int32, len(rows))
 	for i, row := range rows {

@@ -75,7 +75,7 @@ func edges(n int) (heads, tails []int32) {
 // is none.
 func (p *Pretraining) stage(stages []Stage, i int, before *Network, images *images.Set, rows []int32) (*Network, error) {
 	s, loss := stages[i], p.Loss
-	// The streams of new outputs are none of those of a new network.
+	// The streams of new outputs differ from the streams of a new network.
 	stream := rng.New(p.Seed, rng.Init, 0, uint64(i))
 	var net *model.ResNet[float32]
 	var err error

@@ -21,14 +21,14 @@ import (
 
 // A Pretraining trains a ResNet on images without labels (SimCLR: Chen et al.,
 // 2020; Section 7 of the paper): two views of one image attract each other, and
-// repel those of other images of the batch. The zero value is not the paper's:
+// repel the views of other images of the batch. The zero value is not the paper's:
 // use PaperPretraining.
 //
 // It is train.Fit on a graph whose edges are the images: edge i goes from view 0
 // of image i, its head, to view 1, its tail, and both are drawn anew in every
 // epoch. See train.Options about phases, negatives and the constants of the losses.
 type Pretraining struct {
-	// Augmentation says how views are drawn, and of which size.
+	// Augmentation says how views are drawn, and how large they are.
 	Augmentation Augmentation `key:"views"`
 	// Network are the widths of the network.
 	Network model.ResNetOptions `key:"network"`
@@ -80,7 +80,7 @@ type Pretraining struct {
 	// negatives and the views.
 	Seed uint64 `key:"seed" in:"[0,inf)"`
 
-	// Precision is that of the convolutions while the network is trained; its
+	// Precision is the precision of the convolutions while the network is trained; its
 	// representations are computed in float32. On the CPU op.BFloat16 is slow unless it is
 	// Native.
 	Precision op.Precision
@@ -89,7 +89,7 @@ type Pretraining struct {
 	// means the CPU.
 	Device *model.Device
 
-	// Hooks, OnBatch, Checkpoints and Resume are those of train.Options. In a hook, the
+	// Hooks, OnBatch, Checkpoints and Resume: see train.Options. In a hook, the
 	// model of the state is a *Network, which may be used for representations:
 	// that changes nothing. An edge is an image, so that EdgesPerSecond are
 	// images, each seen twice, per second.
@@ -100,8 +100,8 @@ type Pretraining struct {
 }
 
 // PaperPretraining returns the paper's run on CIFAR-10 with 16 negatives:
-// ResNet18, InfoNCE, 1024 images to a batch, 1000 epochs. Its step size goes by batch,
-// that of the paper's program by epoch, the first of which has step size 0.
+// ResNet18, InfoNCE, 1024 images to a batch, 1000 epochs. Its learning rate changes with every
+// batch; the paper's program changes it with every epoch, and begins with 0.
 func PaperPretraining() Pretraining {
 	return Pretraining{
 		Augmentation: Paper(),
@@ -154,7 +154,7 @@ func (p *Pretraining) batchSize() int { return cmp.Or(p.BatchSize, 1024) }
 
 // noDecay tells which parameters have no weight decay.
 func (p *Pretraining) noDecay(q *model.Parameter) bool {
-	// The vectors of a ResNet are those of normalisations and the biases.
+	// The vectors of a ResNet are its normalisations and biases.
 	return q.Name == model.LogTemperature || p.NoNormDecay && len(q.Value.Shape()) == 1
 }
 
@@ -218,13 +218,13 @@ func ofAll(epochs int, hooks []train.Hook) []train.Hook {
 // 2023) has three: the network learns as in SimCLR, with an output of many dimensions;
 // the output becomes two-dimensional and is trained first; then all is learnt once more.
 type Stage struct {
-	// Epochs is the number of epochs, at least 1. WarmUp and LR are those of Pretraining,
-	// unless they are given.
+	// Epochs is the number of epochs, at least 1. If nil or 0, WarmUp and LR are the
+	// fields of Pretraining.
 	Epochs int     `key:"epochs" in:"[1,inf)"`
 	LR     float64 `key:"lr,null" in:"(0,inf)"`
 	WarmUp *int    `key:"warm_up" in:"[0,inf)"`
-	// Out is the width of the network's output; 0 means that of the stage before, and in
-	// the first one that of From, or of Network. An output of another width than before is
+	// Out is the width of the network's output; 0 means the width of the stage before, and
+	// in the first stage the width of From, or of Network. An output of another width than before is
 	// a new last layer of the head, drawn by Seed.
 	Out int `key:"out,null" in:"[1,65536]"`
 	// Freeze lists the parts of the network, of model.Modules, that are not learnt;
@@ -237,7 +237,7 @@ type Stage struct {
 // TSimCNE returns the stages of t-SimCNE for so many epochs in all, at least 3, of which
 // the paper's program takes 1500: 1000 with the output that the network has, 50 in which
 // a new output of two dimensions is trained first, and 450 with all, at a thousandth of the
-// step size. The first and the last warm up for up to 10 epochs, or a tenth of theirs if
+// learning rate. The first and the last warm up for up to 10 epochs, or a tenth of theirs if
 // these are fewer. For a network that was pretrained before, the first is left out, and
 // epochs, then at least 2, are those of the others.
 func TSimCNE(epochs int, lr float64, pretrained bool) []Stage {
@@ -368,7 +368,7 @@ func (p *Pretraining) KeepsZ() bool {
 	return p.FixZ || p.LRZ != nil && *p.LRZ == 0 && p.Loss.Loss.Info().Constant == op.LearntZ
 }
 
-// options returns those of train.Fit for a stage, without the source of the views.
+// options returns the options of train.Fit for a stage, without the source of the views.
 func (p *Pretraining) options(s Stage) train.Options {
 	return train.Options{
 		Phases: []train.Phase{{
@@ -386,12 +386,12 @@ type Record struct {
 	Epoch int `json:"epoch"` // from 1
 	// Phase is the number of the stage, from 0; it is left out for a single stage.
 	Phase int `json:"phase,omitempty"`
-	// Loss is State.Loss, LR the step size.
+	// Loss is State.Loss, LR the learning rate.
 	Loss float64 `json:"loss"`
 	LR   float64 `json:"lr"`
-	// Accuracy is that of a Monitor; it is left out where none was measured.
+	// Accuracy is what a Monitor measured; it is left out where none did.
 	Accuracy *float64 `json:"accuracy,omitempty"`
-	// Temperature is that of the cosine similarity, and LogZ NC-t-SNE's log Z;
+	// Temperature is the temperature of the cosine similarity, and LogZ NC-t-SNE's log Z;
 	// they are left out where they are not learnt.
 	Temperature *float64 `json:"temperature,omitempty"`
 	LogZ        *float64 `json:"log_z,omitempty"`

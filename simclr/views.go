@@ -35,7 +35,7 @@ const maxSize = 4096
 // An Augmentation says how views are drawn. The zero value is not the paper's:
 // use Paper.
 //
-// The steps are those of torchvision on float tensors, in this order: a random
+// The steps follow torchvision on float tensors, in this order: a random
 // resized crop, a mirror image, colour jitter, a grey image, normalisation.
 // All are computed in float32 on values in [0, 1]. Where torchvision is given
 // PIL images, as in the paper, its steps round to 8 bits; these do not.

@@ -9,7 +9,7 @@ import (
 )
 
 // An endless set of images: the i-th, for any i ≥ 0, is one of the originals, drawn at
-// random, and moved, turned, scaled and warped a little. Seed and i alone decide it.
+// random, and moved, turned, scaled and warped a little. Only seed and i decide it.
 type endless struct {
 	originals *images.Set // greyscale (C = 1), at least one
 	seed      uint64
@@ -33,7 +33,7 @@ func (e endless) fill(dst []byte, origin []int32, first int) {
 // A wave is the values of sines and cosines at a column or row.
 type wave struct{ sin3, sin4, cos4, cos5 float64 }
 
-// waves returns those of n columns or rows, counted from the middle.
+// waves returns the waves of n columns or rows, counted from the middle.
 func waves(n int) []wave {
 	w := make([]wave, n)
 	for i := range w {

@@ -6,7 +6,7 @@
 // It writes OUT/images.npy, N×784 bytes, and OUT/labels.npy, the N digits as bytes (of
 // other images the numbers of their classes). With -pca D it writes, in place of the
 // images, OUT/points.npy: of pixels from 0 to 1 the first D principal components, N×D
-// float32; the components are those of the first 50 000 images.
+// float32; the components are fitted to the first 50 000 images.
 //
 // N, SEED and the originals decide every byte, and the images of a smaller N are the
 // first of those of a larger one. The files appear when they are complete, and replace
@@ -117,7 +117,7 @@ func open(ctx context.Context, path string) (*images.Set, error) {
 }
 
 const (
-	// fitted is the number of images of which the principal components are.
+	// fitted is the number of images to which the principal components are fitted.
 	fitted = 50_000
 	// block is the number of images in memory at once.
 	block = 2_000

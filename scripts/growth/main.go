@@ -180,7 +180,7 @@ type watch struct {
 func (w *watch) begin(phase string) {
 	w.look()
 	w.phase = phase
-	// From now on the system's largest is that of this phase.
+	// From now on the system reports the largest of this phase.
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", w.process), []byte("5"), 0)
 }
 
