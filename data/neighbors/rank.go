@@ -23,9 +23,11 @@ import (
 // depend on GOMAXPROCS.
 //
 // It takes O(n²(D+k)) operations, for small k twice as many as KNN, and 8k kilobytes of
-// memory per processor. A device needs memory for two copies of m and 64 MiB. It fails if m is empty, its sizes do not fit together
-// or index does not fit m (ErrInput), or if a value is NaN or infinite
-// (ErrNotFinite). If ctx ends before, the error is ctx's.
+// memory per processor. A device needs memory for two copies of m and 64 MiB.
+//
+// It fails if m is empty, its sizes do not fit together or index does not fit m
+// (ErrInput), or if a value is NaN or infinite (ErrNotFinite). If ctx ends before,
+// the error is ctx's.
 func Ranks(ctx context.Context, m *data.Matrix, index []int32, k int, opt Options) ([]int32, error) {
 	if err := checkSizes(m, "matrix"); err != nil {
 		return nil, err

@@ -27,10 +27,10 @@ type Index struct {
 // NewIndex prepares the base points for searching; they must not change while
 // the index is in use. It takes about as much memory as the points, and as
 // much again once a search has needed the tree. A device keeps three copies of the
-// base until Free, two without Device.TF32 or in up to 8 dimensions, and needs 64 MiB more for a search; with
-// less memory it is given the base in parts by each search. An approximate index finds
-// near points of the base first, which takes as long as KNN; it pays for tens of
-// thousands of queries or more.
+// base until Free, two without Device.TF32 or in up to 8 dimensions, and needs 64 MiB
+// more for a search; with less memory each search copies the base in parts. An
+// approximate index finds near points of the base first, which takes as long as KNN;
+// it pays for tens of thousands of queries or more.
 //
 // It fails if base is empty or its sizes do not fit together (ErrInput), or if
 // a value is NaN or infinite (ErrNotFinite). If ctx ends before, the error is
@@ -444,7 +444,8 @@ func (t *topK) store(nb *Neighbors, i int) {
 }
 
 // selectSmallest moves the k smallest of the keys to the front in no particular
-// order and returns the largest of them; 1 ≤ k ≤ len(keys). (Hoare's selection with the median of three as pivot.)
+// order and returns the largest of them; 1 ≤ k ≤ len(keys). (Hoare's selection with
+// the median of three as pivot.)
 func selectSmallest[T uint32 | uint64](keys []T, k int) T {
 	lo, hi := 0, len(keys)-1
 	for lo < hi {
