@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"gorgonia.org/tensor"
-
 	"cne/internal/safetensors"
 	"cne/model"
 	"cne/model/op"
@@ -93,6 +91,10 @@ const (
 	statePrefix      = "state."
 	optimizerPrefix  = "method."
 	optimizerZPrefix = "method_z."
+
+	// formerState ends the names of arrays that checkpoints of earlier versions have and
+	// no optimiser needs.
+	formerState = ".sgd.begun"
 
 	// logZName is the name of the parameter log Z.
 	logZName = "log_z"
@@ -207,10 +209,7 @@ func (r *run) restore(c *Checkpoint) error {
 // its optimiser's state are float64 on the CPU and float32 on a device, and a run may be
 // continued on the other of the two.
 func ofOneType(name string, from, to *op.Array) bool {
-	if name == parameterPrefix+logZName || strings.HasPrefix(name, optimizerZPrefix) {
-		return (from.Dtype() == tensor.Int32) == (to.Dtype() == tensor.Int32)
-	}
-	return from.Dtype() == to.Dtype()
+	return from.Dtype() == to.Dtype() || name == parameterPrefix+logZName || strings.HasPrefix(name, optimizerZPrefix)
 }
 
 // copyArray copies the elements of an array to one of the same shape, wherever they
@@ -302,13 +301,10 @@ func (c *Checkpoint) WriteFile(path string) error {
 		if err != nil {
 			return fmt.Errorf("train: writing %s: %w", s.Name, err)
 		}
-		switch a.Dtype() {
-		case tensor.Float32:
+		if v := op.Data[float64](a); v != nil {
+			f.Tensors[s.Name] = safetensors.New(v, a.Shape()...)
+		} else {
 			f.Tensors[s.Name] = safetensors.New(op.Data[float32](a), a.Shape()...)
-		case tensor.Float64:
-			f.Tensors[s.Name] = safetensors.New(op.Data[float64](a), a.Shape()...)
-		default:
-			f.Tensors[s.Name] = safetensors.New(op.Data[int32](a), a.Shape()...)
 		}
 	}
 	f.Seal(checkpointKind, checkpointFormat)
@@ -347,6 +343,9 @@ func decodeCheckpoint(f *safetensors.File) (*Checkpoint, error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Tensors)) {
+		if strings.HasSuffix(name, formerState) {
+			continue
+		}
 		a, err := arrayOf(f.Tensors[name])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -358,21 +357,16 @@ func decodeCheckpoint(f *safetensors.File) (*Checkpoint, error) {
 
 // arrayOf returns a tensor's elements as an array.
 func arrayOf(t safetensors.Tensor) (*op.Array, error) {
-	dtype, ok := map[safetensors.DType]tensor.Dtype{safetensors.F32: tensor.Float32, safetensors.F64: tensor.Float64, safetensors.I32: tensor.Int32}[t.DType]
-	if !ok {
-		return nil, fmt.Errorf("element type: got %s, want F32, F64 or I32", t.DType)
+	if t.DType == safetensors.F64 {
+		v, err := t.Float64s()
+		if err != nil {
+			return nil, err
+		}
+		return op.ArrayOf(v, t.Shape...)
 	}
-	a, err := op.NewArray(nil, dtype, t.Shape...)
+	v, err := t.Float32s()
 	if err != nil {
 		return nil, err
 	}
-	switch dtype {
-	case tensor.Float32:
-		err = safetensors.Copy(op.Data[float32](a), t)
-	case tensor.Float64:
-		err = safetensors.Copy(op.Data[float64](a), t)
-	default:
-		err = safetensors.Copy(op.Data[int32](a), t)
-	}
-	return a, err
+	return op.ArrayOf(v, t.Shape...)
 }

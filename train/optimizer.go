@@ -136,19 +136,16 @@ func (t *target) forget(rows []int32) {
 // bound returns the clip as the kernels take it.
 func bound(clip float64) float64 { return cmp.Or(clip, math.Inf(1)) }
 
-// Adam is the optimiser of Kingma and Ba (2015) as PyTorch defines it: in step t,
-// with the clipped gradient g plus WeightDecay·w instead of g,
+// Adam is the optimiser of Kingma and Ba (2015) with PyTorch's defaults β₁ = 0.9,
+// β₂ = 0.999 and ε = 1e-8: in step t, with the clipped gradient g plus WeightDecay·w
+// instead of g,
 //
-//	m ← Beta1·m + (1 − Beta1)·g
-//	v ← Beta2·v + (1 − Beta2)·g²
-//	w ← w − lr/(1 − Beta1ᵗ) · m/(√(v/(1 − Beta2ᵗ)) + Epsilon)
+//	m ← β₁·m + (1 − β₁)·g
+//	v ← β₂·v + (1 − β₂)·g²
+//	w ← w − lr/(1 − β₁ᵗ) · m/(√(v/(1 − β₂ᵗ)) + ε)
 //
 // Rows of a sparse parameter that have no gradient count as having one of 0.
 type Adam struct {
-	// Beta1 and Beta2 are in (0, 1); 0 means 0.9 and 0.999.
-	Beta1, Beta2 float64
-	// Epsilon is positive; 0 means 1e-8.
-	Epsilon float64
 	// WeightDecay is at least 0.
 	WeightDecay float64
 
@@ -165,10 +162,10 @@ type Adam struct {
 
 // Init implements Optimizer.
 func (o *Adam) Init(params []model.Parameter) error {
-	o.step = simd.Adam{WeightDecay: o.WeightDecay, Beta1: cmp.Or(o.Beta1, 0.9), Beta2: cmp.Or(o.Beta2, 0.999), Epsilon: cmp.Or(o.Epsilon, 1e-8)}
-	if s := &o.step; !(s.Beta1 > 0 && s.Beta1 < 1) || !(s.Beta2 > 0 && s.Beta2 < 1) || !(s.Epsilon > 0) || !(s.WeightDecay >= 0) || math.IsInf(s.Epsilon+s.WeightDecay, 0) {
-		return errkind.Errorf(ErrInput, "train: Adam: got betas %g and %g, epsilon %g and weight decay %g, want betas in (0, 1), a positive epsilon and a decay of at least 0", s.Beta1, s.Beta2, s.Epsilon, s.WeightDecay)
+	if err := checkDecay(o.WeightDecay); err != nil {
+		return err
 	}
+	o.step = simd.Adam{WeightDecay: o.WeightDecay, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
 	var err error
 	if o.targets, o.state, err = newTargets(params, true, "adam.m", "adam.v"); err != nil {
 		return err
@@ -179,6 +176,14 @@ func (o *Adam) Init(params []model.Parameter) error {
 	o.state = append(o.state, NamedArray{"adam.steps", o.steps})
 	o.loop.Body = o.piece
 	o.plan = plan{}
+	return nil
+}
+
+// checkDecay returns an error unless a weight decay is finite and at least 0.
+func checkDecay(decay float64) error {
+	if !(decay >= 0) || math.IsInf(decay, 0) {
+		return errkind.Errorf(ErrInput, "train: weight decay: got %g, want a finite number of at least 0", decay)
+	}
 	return nil
 }
 
@@ -238,23 +243,19 @@ func adamPiece[T op.Float](o *Adam, lo, hi int) {
 // SGD is stochastic gradient descent as PyTorch defines it: with the clipped
 // gradient g plus WeightDecay·w instead of g,
 //
-//	buf ← Momentum·buf + (1 − Dampening)·g   (buf ← g in the first step)
-//	w ← w − lr·buf, or w − lr·(g + Momentum·buf) with Nesterov
+//	buf ← Momentum·buf + g
+//	w ← w − lr·buf
 //
 // The zero value is w ← w − lr·g; with it alone, the rows of a sparse parameter that
 // have no gradient do not move and are left untouched.
 type SGD struct {
-	// Momentum and Dampening are in [0, 1], WeightDecay is at least 0.
-	// Dampening needs a Momentum.
-	Momentum, Dampening, WeightDecay float64
-	// Nesterov needs a Momentum and no Dampening.
-	Nesterov bool
+	// Momentum is in [0, 1], WeightDecay is at least 0.
+	Momentum, WeightDecay float64
 	// NoDecay reports whether a parameter has no weight decay; nil means that all have.
 	NoDecay func(p *model.Parameter) bool
 
 	targets []target
 	state   []NamedArray
-	begun   *op.Array // 1 after the first step
 
 	t    *target
 	rows []int32
@@ -266,14 +267,11 @@ type SGD struct {
 
 // Init implements Optimizer.
 func (o *SGD) Init(params []model.Parameter) error {
-	if !(o.Momentum >= 0 && o.Momentum <= 1) || !(o.Dampening >= 0 && o.Dampening <= 1) || !(o.WeightDecay >= 0) || math.IsInf(o.WeightDecay, 0) {
-		return errkind.Errorf(ErrInput, "train: SGD: got momentum %g, dampening %g and weight decay %g, want the first two in [0, 1] and a decay of at least 0", o.Momentum, o.Dampening, o.WeightDecay)
+	if !(o.Momentum >= 0 && o.Momentum <= 1) {
+		return errkind.Errorf(ErrInput, "train: momentum: got %g, want 0 to 1", o.Momentum)
 	}
-	if o.Dampening != 0 && o.Momentum == 0 {
-		return errkind.Errorf(ErrInput, "train: dampening of SGD without momentum: got %g, want 0", o.Dampening)
-	}
-	if o.Nesterov && (o.Momentum == 0 || o.Dampening != 0) {
-		return errkind.Errorf(ErrInput, "train: Nesterov's SGD: got momentum %g and dampening %g, want a positive momentum and 0", o.Momentum, o.Dampening)
+	if err := checkDecay(o.WeightDecay); err != nil {
+		return err
 	}
 	var names []string
 	if !o.plain() {
@@ -283,13 +281,8 @@ func (o *SGD) Init(params []model.Parameter) error {
 	if o.targets, o.state, err = newTargets(params, !o.plain(), names...); err != nil {
 		return err
 	}
-	if o.begun, err = op.ArrayOf([]int32{0}, 1); err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
 	if o.Momentum == 0 {
 		o.state = nil // buf is the gradient of the last step and need not be kept
-	} else {
-		o.state = append(o.state, NamedArray{"sgd.begun", o.begun})
 	}
 	o.loop.Body = o.piece
 	o.plan = plan{}
@@ -305,7 +298,7 @@ func (o *SGD) State() []NamedArray { return o.state }
 // Step implements Optimizer.
 func (o *SGD) Step(rows []int32, lr, clip float64) {
 	o.rows = rows
-	o.begin(lr, clip)
+	o.step = simd.Momentum{Step: lr, Clip: bound(clip), Momentum: o.Momentum}
 	for i := range o.targets {
 		o.t = &o.targets[i]
 		o.t.checkRows(rows)
@@ -320,16 +313,6 @@ func (o *SGD) Step(rows []int32, lr, clip float64) {
 	}
 }
 
-// begin sets the numbers of the next step that all parameters share, and counts it.
-func (o *SGD) begin(lr, clip float64) {
-	o.step = simd.Momentum{Step: lr, Clip: bound(clip), Momentum: o.Momentum, Dampening: o.Dampening, Nesterov: o.Nesterov}
-	begun := op.Data[int32](o.begun)
-	if begun[0] == 0 {
-		o.step.Dampening = 0
-		begun[0] = 1
-	}
-}
-
 // decay returns a parameter's weight decay.
 func (o *SGD) decay(t *target) float64 {
 	if o.NoDecay != nil && o.NoDecay(&t.Parameter) {
@@ -340,8 +323,7 @@ func (o *SGD) decay(t *target) float64 {
 
 // numbers implements deviceOptimizer.
 func (o *SGD) numbers(lr, clip float64) stepNumbers {
-	o.begin(lr, clip)
-	return stepNumbers{float32(lr), float32(o.step.Clip), float32(1 - o.step.Dampening)}
+	return stepNumbers{float32(lr), float32(bound(clip)), 1}
 }
 
 // launch implements deviceOptimizer.
@@ -353,12 +335,8 @@ func (o *SGD) launch(d *device.Device, rows *op.Array, numbers, status device.Po
 			}
 		}
 	}
-	switch {
-	case o.Momentum == 0:
+	if o.Momentum == 0 {
 		return o.plan.launch(d, "sgd_steps", o.targets, o.decay, rows, numbers, status)
-	case o.Nesterov:
-		return o.plan.launch(d, "momentum_steps", o.targets, o.decay, rows, numbers, status,
-			device.F32(o.Momentum), device.F32(1), device.F32(o.Momentum))
 	}
 	return o.plan.launch(d, "momentum_steps", o.targets, o.decay, rows, numbers, status,
 		device.F32(o.Momentum), device.F32(0), device.F32(1))
