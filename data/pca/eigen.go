@@ -19,30 +19,36 @@ import (
 const (
 	// ulp is the rounding unit of float64, relative to the largest number about.
 	ulp = 0x1p-52
-	// subspaceFrom is the order of matrices from which on few eigenvectors come from a
-	// subspace: LAPACK takes time as the cube of the order, and products as its square.
+	// subspaceFrom is the smallest order of a matrix for which subspace iteration finds few
+	// eigenvectors: LAPACK's time grows as the cube of the order, that of products as its
+	// square.
 	subspaceFrom = 512
-	// farthest bounds by what factor a filter makes the first direction of a subspace grow
-	// beyond the last that is wanted: what is left of the last then keeps six digits.
-	farthest = 1e10
+	// maxGrowth bounds the factor by which a filter makes the first direction of a subspace
+	// grow more than the last wanted one, which then keeps six digits.
+	maxGrowth = 1e10
 	// highestDegree bounds the degree of a filter.
 	highestDegree = 24
 )
 
-// largestEigen returns the k largest eigenvalues of the symmetric n×n matrix
-// whose upper triangle a holds, in descending order, and as many orthonormal
-// eigenvectors, one after the other. Eigenvalues that rounding alone can have
-// made are 0. If ctx ends before, the error is ctx's, and a may still be in use. a is
-// positive semidefinite but for rounding.
-//
-// A device, if given, computes the products of subspace iteration; errors are then also the
-// device's.
+// largestEigen returns the k largest eigenvalues of a symmetric n×n matrix in descending
+// order, and as many orthonormal eigenvectors, one after the other. a holds the matrix's
+// upper triangle; it must be positive semidefinite but for rounding. Eigenvalues that
+// rounding alone can have made are 0. If ctx ends first, the error is ctx's, and a may
+// still be in use. A device, unless nil, computes the products of subspace iteration.
 func largestEigen(ctx context.Context, a []float64, n, k int, on *device.Device) (values, vectors []float64, err error) {
 	if n >= subspaceFrom && k <= n/8 {
 		values, vectors, err = subspaceEigen(ctx, a, n, k, on)
 	}
 	if values == nil && err == nil {
-		values, vectors, err = allEigen(ctx, a, n, k)
+		// LAPACK cannot be interrupted, but is not waited for.
+		all, done := new(mat.EigenSym), make(chan bool, 1)
+		go func() { done <- all.Factorize(mat.NewSymDense(n, a), true) }()
+		select {
+		case converged := <-done:
+			values, vectors, err = eigenOf(all, converged, n, k)
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
 	}
 	if err != nil {
 		return nil, nil, err
@@ -55,38 +61,30 @@ func largestEigen(ctx context.Context, a []float64, n, k int, on *device.Device)
 	return values, vectors, nil
 }
 
-// noiseOf returns what share of the largest eigenvalue of an n×n matrix rounding may make:
-// products lose some units in the last place, the eigenvalue algorithm a few per row.
+// noiseOf returns the relative error of the eigenvalues of an n×n matrix, as a share of the
+// largest: products lose some units in the last place, the eigenvalue algorithm a few per
+// row.
 func noiseOf(n int) float64 { return ulp * (256 + 8*float64(n)) }
 
-// allEigen takes the k wanted eigenvectors out of all. LAPACK cannot be interrupted, but is
-// not waited for if ctx ends.
-func allEigen(ctx context.Context, a []float64, n, k int) (values, vectors []float64, err error) {
-	var eigen mat.EigenSym
-	done := make(chan bool, 1)
-	go func() { done <- eigen.Factorize(mat.NewSymDense(n, a), true) }()
-	select {
-	case converged := <-done:
-		if !converged {
-			return nil, nil, fmt.Errorf("pca: the eigenvalues of a %d×%d covariance matrix did not converge; scale the data first", n, n)
-		}
-	case <-ctx.Done():
-		return nil, nil, ctx.Err()
+// eigenOf returns the k largest eigenvalues that LAPACK has found, and their vectors.
+func eigenOf(all *mat.EigenSym, converged bool, n, k int) (values, vectors []float64, err error) {
+	if !converged {
+		return nil, nil, fmt.Errorf("pca: the eigenvalues of a %d×%d covariance matrix did not converge; scale the data first", n, n)
 	}
-	values = eigen.Values(nil) // ascending
+	values = all.Values(nil) // ascending
 	slices.Reverse(values)
-	var all mat.Dense
-	eigen.VectorsTo(&all)
+	var columns mat.Dense
+	all.VectorsTo(&columns)
 	vectors = make([]float64, k*n)
 	for i := range k {
-		mat.Col(vectors[i*n:(i+1)*n], n-1-i, &all)
+		mat.Col(vectors[i*n:(i+1)*n], n-1-i, &columns)
 	}
 	return values[:k], vectors, nil
 }
 
-// subspaceEigen is largestEigen in a subspace, for few eigenvectors. It returns nothing if
-// those that are wanted are hardly larger than those that are not, so that LAPACK takes no
-// longer. On a device, the products of the matrix are computed there, if it has room for it.
+// subspaceEigen is largestEigen by subspace iteration, for few eigenvectors. It returns nil
+// if the wanted eigenvalues are hardly larger than the others: LAPACK is then as fast. A
+// device computes the products of the matrix, if its memory suffices.
 func subspaceEigen(ctx context.Context, a []float64, n, k int, on *device.Device) (values, vectors []float64, err error) {
 	const strip = 16 // columns that products compute together
 	width := (k + k/4 + 8 + strip - 1) / strip * strip
@@ -100,33 +98,32 @@ func subspaceEigen(ctx context.Context, a []float64, n, k int, on *device.Device
 		return ctx.Err()
 	}
 	if !on.OnHost() {
-		m, err := newDeviceMatrix(on, a, n, width)
-		var full *device.MemoryError
+		onDevice, memory, err := deviceMultiply(ctx, on, a, n, width)
+		defer memory.Free()
 		switch {
-		case errors.As(err, &full):
+		case errors.As(err, new(*device.MemoryError)):
 			on.Note(fmt.Sprintf("the eigenvectors of the principal components are found by the CPU, since %v", err))
 		case err != nil:
 			return nil, nil, err
 		default:
-			defer m.memory.Free()
-			multiply = m.multiply
+			multiply = onDevice
 		}
 	}
 	s := newSubspace(n, width, rng.New(uint64(n), rng.Components), multiply)
-	values, converged, err := s.eigen(ctx, k, ulp*float64(16+n/32), 0, 16*n/width)
+	values, converged, err := s.eigen(k, ulp*float64(16+n/32), 0, 16*n/width)
 	if !converged {
 		return nil, nil, err
 	}
 	return values[:k], transposed(s.basis, n, width)[:k*n], nil
 }
 
-// A subspace is where the eigenvectors of the largest eigenvalues of a symmetric n×n matrix
-// are looked for. Eigenvalues below 0 must be no more than rounding, as those of covariances
-// are.
+// A subspace holds the approximations to the eigenvectors of the largest eigenvalues of a
+// symmetric n×n matrix. Its negative eigenvalues must be rounding errors, as they are for
+// covariances.
 type subspace struct {
 	n, width int
-	// basis are random vectors at first, which eigen turns to the eigenvectors, and image is
-	// the matrix times them; n×width.
+	// basis [n, width] holds random vectors at first, which eigen turns to the eigenvectors,
+	// and image is the matrix times the basis.
 	basis, image, spare []float64
 	multiply            func(to, from []float64) error // by the matrix
 }
@@ -142,15 +139,15 @@ func newSubspace(n, width int, stream rng.Stream, multiply func(to, from []float
 	return s
 }
 
-// eigen turns the basis to the eigenvectors of the largest eigenvalues, which it returns, by
-// subspace iteration with Chebyshev filters (Zhou, Saad, Tiago and Chelikowsky, 2006): a
-// polynomial of the matrix, which is small between 0 and the smallest Ritz value and grows
-// quickly beyond it, turns the basis towards them until all first k residuals are within the
-// tolerance, or another filter would need more than most products in all. A residual must
-// be at most tolerance times the largest eigenvalue and, if own > 0, own times its
+// eigen turns the basis to the eigenvectors of the largest eigenvalues, which it returns,
+// by subspace iteration with Chebyshev filters (Zhou, Saad, Tiago and Chelikowsky, 2006). A
+// filter is a polynomial of the matrix that is small between 0 and the smallest Ritz value
+// and grows quickly beyond. Filters are applied until the first k residuals are within the
+// tolerance (converged), or the next would need more than most products in all. A residual
+// must be at most tolerance times the largest eigenvalue and, if own > 0, own times its own
 // eigenvalue, but not below rounding. The subspace has more directions than are wanted, so
-// repeated eigenvalues are found as often as they occur.
-func (s *subspace) eigen(ctx context.Context, k int, tolerance, own float64, most int) (values []float64, converged bool, err error) {
+// that repeated eigenvalues are found as often as they occur. Errors are those of multiply.
+func (s *subspace) eigen(k int, tolerance, own float64, most int) (values []float64, converged bool, err error) {
 	products := 0
 	for degree := 1; ; degree = min(2*degree, highestDegree) {
 		orthonormalize(s.basis, s.n, s.width)
@@ -158,7 +155,7 @@ func (s *subspace) eigen(ctx context.Context, k int, tolerance, own float64, mos
 			return nil, false, err
 		}
 		products++
-		if values, err = s.rotate(ctx); err != nil {
+		if values, err = s.rotate(); err != nil {
 			return nil, false, err
 		}
 		size := max(values[0], -values[s.width-1])
@@ -174,8 +171,8 @@ func (s *subspace) eigen(ctx context.Context, k int, tolerance, own float64, mos
 		high := max(values[s.width-1], size*ulp*float64(s.n))
 		growth := func(value float64) float64 { return math.Acosh(max(1, 2*value/high-1)) }
 		bounded := degree
-		if apart := growth(values[0]) - growth(values[k-1]); float64(degree)*apart > math.Log(farthest) {
-			bounded = max(1, int(math.Log(farthest)/apart))
+		if apart := growth(values[0]) - growth(values[k-1]); float64(degree)*apart > math.Log(maxGrowth) {
+			bounded = max(1, int(math.Log(maxGrowth)/apart))
 		}
 		if converged || products+bounded > most {
 			return values, converged, nil
@@ -187,13 +184,13 @@ func (s *subspace) eigen(ctx context.Context, k int, tolerance, own float64, mos
 	}
 }
 
-// rotate turns the basis, and its image, so that it consists of the best approximations to
-// eigenvectors that there are in the subspace, and returns their eigenvalues in descending
-// order (Rayleigh and Ritz).
-func (s *subspace) rotate(ctx context.Context) ([]float64, error) {
+// rotate turns the basis, and its image, to the best approximations to eigenvectors in the
+// subspace (Rayleigh and Ritz), and returns their eigenvalues in descending order.
+func (s *subspace) rotate() ([]float64, error) {
 	within := make([]float64, s.width*s.width)
 	blas.Gemm(true, false, s.width, s.width, s.n, 1, s.basis, s.width, s.image, s.width, 0, within, s.width)
-	values, vectors, err := allEigen(ctx, within, s.width, s.width)
+	var all mat.EigenSym
+	values, vectors, err := eigenOf(&all, all.Factorize(mat.NewSymDense(s.width, within), true), s.width, s.width)
 	if err != nil {
 		return nil, err
 	}
@@ -277,34 +274,24 @@ func transposed(x []float64, rows, columns int) []float64 {
 // a subspace, to keep all multiprocessors busy.
 const productSlices = 4
 
-// A deviceMatrix is a symmetric matrix on a device that multiplies the vectors of a subspace.
-type deviceMatrix struct {
-	device   *device.Device
-	n, width int
-	memory   device.Pieces // the matrix [n, n], vectors [n, width], and slices of a product [productSlices, n, width]
-}
-
-// newDeviceMatrix uploads a matrix, both of whose triangles are given.
-func newDeviceMatrix(d *device.Device, matrix []float64, n, width int) (*deviceMatrix, error) {
-	memory, err := d.AllocPieces(len(matrix)*8, n*width*8, productSlices*n*width*8)
-	if err != nil {
-		return nil, err
+// deviceMultiply uploads a symmetric matrix, both of whose triangles are given, and returns a
+// function that multiplies vectors [n, width] by it, and the memory to free after its use.
+func deviceMultiply(ctx context.Context, d *device.Device, matrix []float64, n, width int) (multiply func(to, from []float64) error, memory device.Pieces, err error) {
+	if memory, err = d.AllocPieces(len(matrix)*8, n*width*8, productSlices*n*width*8); err != nil {
+		return nil, nil, err
 	}
-	if err := device.Upload(d, memory.At(0), matrix); err != nil {
-		memory.Free()
-		return nil, err
-	}
-	return &deviceMatrix{d, n, width, memory}, nil
-}
-
-// multiply sets to to the matrix times from.
-func (m *deviceMatrix) multiply(to, from []float64) error {
-	tiles := (m.n + deviceTile - 1) / deviceTile * ((m.width + deviceTile - 1) / deviceTile)
-	return cmp.Or(
-		device.Upload(m.device, m.memory.At(1), from),
-		m.device.Launch("components_multiply", device.Launch{Grid: tiles * productSlices, Block: deviceThreads},
-			device.Arg(m.memory.At(2)), device.Arg(m.memory.At(0)), device.Arg(m.memory.At(1)), device.Int(m.n), device.Int(m.width), device.Int(productSlices)),
-		m.device.Each("components_add_slices", len(to), device.Arg(m.memory.At(2)), device.Int(productSlices), device.Int(len(to))),
-		device.Download(m.device, to, m.memory.At(2)),
-	)
+	tiles := (n + deviceTile - 1) / deviceTile * ((width + deviceTile - 1) / deviceTile)
+	return func(to, from []float64) error {
+		if err := cmp.Or(ctx.Err(), device.Upload(d, memory.At(1), from)); err != nil {
+			return err
+		}
+		if err := d.Launch("components_multiply", device.Launch{Grid: tiles * productSlices, Block: deviceThreads},
+			device.Arg(memory.At(2)), device.Arg(memory.At(0)), device.Arg(memory.At(1)), device.Int(n), device.Int(width), device.Int(productSlices)); err != nil {
+			return err
+		}
+		if err := d.Each("components_add_slices", len(to), device.Arg(memory.At(2)), device.Int(productSlices), device.Int(len(to))); err != nil {
+			return err
+		}
+		return device.Download(d, to, memory.At(2))
+	}, memory, device.Upload(d, memory.At(0), matrix)
 }

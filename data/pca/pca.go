@@ -7,6 +7,9 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"cne/data"
 	"cne/internal/blas"
@@ -17,10 +20,10 @@ import (
 )
 
 const (
-	// tile is the width of the strips of a covariance matrix whose parts left
-	// of the diagonal are not computed.
+	// tile is the width of the strips of a covariance matrix. The part of a strip left
+	// of the diagonal is not computed.
 	tile = 128
-	// fillGrain is the number of rows that are converted in one piece.
+	// fillGrain is how many rows are converted in one piece.
 	fillGrain = 64
 )
 
@@ -38,33 +41,28 @@ type PCA struct {
 	// Variance is the variance of the points along each axis (sum of squares
 	// divided by n-1), in descending order, of length K.
 	Variance []float64 `json:"variance"`
-	// TotalVariance is the sum of the variances of all columns, in which
-	// Variance has its share.
+	// TotalVariance is the sum of the variances of all columns of the points.
 	TotalVariance float64 `json:"total_variance"`
 }
 
-// Fit finds the first k principal components of points, exactly:
-// through the eigenvectors of the covariance matrix, or, with fewer points than
-// columns, of the n×n matrix of the points' inner products. Everything is
-// computed in float64. Time grows as n·D·min(n,D) + min(n,D)³;
-// memory beyond the points is of the order of min(n,D)². It goes through the points
-// twice, a few at a time, unless they are fewer than their columns: then
-// all must be in memory, and are read into it.
+// Fit finds the first k principal components of points, exactly: from the
+// eigenvectors of the covariance matrix or, with fewer points than columns, of the n×n
+// matrix of the points' inner products. It computes in float64. Time grows as
+// n·D·min(n,D) + min(n,D)³, memory beyond the points as min(n,D)². Fit reads the
+// points twice, a block at a time; points that are fewer than their columns it reads
+// into memory.
 //
-// A device forms the products, which take most of the time, in float64, and, where few
-// eigenvectors of wide points are wanted, those of which these come; the results agree up to
-// the rounding of sums. Beside the products the device holds 256 MiB of the points, or, if they are
-// fewer than their columns, all of them. On nil, everything is the CPU's.
+// A device computes the products of matrices, in float64; the results agree up to the
+// rounding of sums. It then holds the products and up to 256 MiB of the points, or all
+// points if they are fewer than their columns. A nil device is the CPU.
 //
-// If the points span fewer than k dimensions, the surplus axes are unit
-// vectors orthogonal to all others, but otherwise arbitrary, and their
-// Variance is exactly 0. A variance that float64 cannot tell from 0 counts as
-// 0.
+// If the points span fewer than k dimensions, the surplus axes are arbitrary unit
+// vectors orthogonal to all others, and their Variance is exactly 0. A variance that
+// float64 cannot tell from 0 counts as 0.
 //
-// k below 1 or above min(n, D) gives ErrOption, fewer than two points
-// ErrEmpty, a value that is NaN or infinite ErrNotFinite (Dataset.Check says
-// which), and sparse points, for which there is FitSparse, ErrSparse. Errors are also
-// the device's, and ctx's if it ends before.
+// The error is ErrOption for k below 1 or above min(n, D), ErrEmpty for fewer than two
+// points, ErrNotFinite for a value that is NaN or infinite, ErrSparse for sparse points
+// (see FitSparse), the device's, or ctx's.
 func Fit(ctx context.Context, points data.Source, k int, on *device.Device) (*PCA, error) {
 	if err := data.CheckDense(points); err != nil {
 		return nil, err
@@ -119,8 +117,8 @@ func newPCA(k int, mean []float64) *PCA {
 	return &PCA{K: k, D: len(mean), Mean: mean, Axes: make([]float64, k*len(mean)), Variance: make([]float64, k)}
 }
 
-// finish completes axes of which the first found are known: the reflections that make
-// these orthonormal turn unit vectors into the others.
+// finish completes the axes, of which the first found are known: the reflections that
+// make these orthonormal turn unit vectors into the others.
 func (p *PCA) finish(found int) {
 	if found < p.K {
 		columns := transposed(p.Axes, p.K, p.D)
@@ -137,13 +135,13 @@ type pcaFit struct {
 	points  data.Source
 	n       int
 	columns []int32   // those that are not constant
-	mean    []float64 // of these
+	mean    []float64 // of these columns
 	device  *device.Device
 }
 
-// fit sets the axes and variances of pca and returns how many axes it has found: of n points
-// X less their mean, eigenvectors of XᵀX or, if that is larger, of XXᵀ, for if
-// XXᵀ·u = λ·u, then Xᵀ·u/√λ is an axis.
+// fit sets the axes and variances of pca and returns how many axes it has found. With the
+// centred points X, the axes are the eigenvectors of XᵀX. If XXᵀ is smaller, they come
+// from its eigenvectors: if XXᵀ·u = λ·u, then Xᵀ·u/√λ is an axis.
 func (f *pcaFit) fit(ctx context.Context, pca *PCA) (int, error) {
 	width, order := len(f.columns), len(f.columns)
 	wide := width > f.n
@@ -184,8 +182,8 @@ func (f *pcaFit) fit(ctx context.Context, pca *PCA) (int, error) {
 	return found, nil
 }
 
-// products returns the upper triangle of XᵀX, or of XXᵀ, for the points X less their mean; what
-// is left of the diagonal is unspecified.
+// products returns the upper triangle of XᵀX or, if wide, of XXᵀ, for the centred points X.
+// The values left of the diagonal are unspecified.
 func (f *pcaFit) products(ctx context.Context, order int, wide bool) ([]float64, error) {
 	if !f.device.OnHost() {
 		return f.deviceProducts(ctx, wide)
@@ -200,8 +198,8 @@ func (f *pcaFit) products(ctx context.Context, order int, wide bool) ([]float64,
 	})
 }
 
-// chunks calls f with some rows after the other of X, or of Xᵀ, whose points must then be in
-// memory, and with the number of the first.
+// chunks calls each with consecutive rows of X or, if across, of Xᵀ, and with the number of
+// the first row. For Xᵀ the points must be in memory.
 func (f *pcaFit) chunks(ctx context.Context, across bool, each func(lo, rows int, x []float64)) error {
 	width := len(f.columns)
 	if !across {
@@ -261,108 +259,74 @@ func (f *pcaFit) across(ctx context.Context, values, vectors []float64) (axes []
 	return transposed(columns, width, count), found, nil
 }
 
-// fixSign turns an axis round if its leading component is negative. Of two
-// columns that share the variance evenly, the rounding of float32 data decides
-// which component is the larger, so that the first of nearly equal ones counts.
+// fixSign turns an axis round if its leading component is negative: the first of those
+// that are nearly the largest. Of two columns with equal variance, the rounding of float32
+// data would otherwise decide.
 func fixSign(axis []float64) {
-	largest := 0.0
-	for _, v := range axis {
-		largest = max(largest, math.Abs(v))
-	}
-	for _, v := range axis {
-		if math.Abs(v) < largest*(1-1e-6) {
-			continue
-		}
-		if v < 0 {
-			for j := range axis {
-				axis[j] = -axis[j]
-			}
-		}
-		return
+	largest := floats.Norm(axis, math.Inf(1))
+	leading := slices.IndexFunc(axis, func(v float64) bool { return math.Abs(v) >= largest*(1-1e-6) })
+	if leading >= 0 && axis[leading] < 0 {
+		floats.Scale(-1, axis)
 	}
 }
 
-// Transform returns the coordinates of points along the axes: an N×K
-// matrix, computed on a device, or on the CPU if that is nil or the points are sparse;
-// the results agree up to the rounding of sums in float64. Points of another width than D
-// give ErrShape. Errors are also the device's, and ctx's if it ends before.
+// Transform returns the coordinates of points along the axes: an N×K matrix, computed
+// on a device, or on the CPU if that is nil or the points are sparse. The results agree
+// up to the rounding of sums in float64. The error is ErrShape for points of another
+// width than D, the device's, or ctx's.
 func (p *PCA) Transform(ctx context.Context, points data.Source, on *device.Device) (*data.Matrix, error) {
-	if err := p.checkPoints(points); err != nil {
+	if err := data.CheckPoints(points); err != nil {
 		return nil, err
 	}
-	n, _ := points.Dims()
+	n, d := points.Dims()
+	if err := p.Check(d); err != nil {
+		return nil, err
+	}
 	dst := data.NewMatrix(n, p.K)
-	if err := p.TransformTo(ctx, dst, points, on); err != nil {
+	// The mean is subtracted afterwards, as its own coordinates, so that zeros of sparse
+	// points are passed over.
+	origin, mean := make([]float64, p.K), slices.Clone(p.Mean)
+	for j, o := range points.Block(0).Offset {
+		mean[j] -= o
+	}
+	for a := range p.K {
+		for j, v := range p.Axes[a*p.D : (a+1)*p.D] {
+			origin[a] += v * mean[j]
+		}
+	}
+	var err error
+	if m, ok := points.(*data.Matrix); ok && m.CSR != nil {
+		err = p.transformSparse(ctx, dst, m.CSR, origin)
+	} else if !on.OnHost() {
+		err = p.transformOnDevice(ctx, on, dst, points, origin)
+	} else {
+		axes := transposed(p.Axes, p.K, p.D)
+		chunk := min(n, data.BlockRows(p.D+p.K))
+		x, y := make([]float64, chunk*p.D), make([]float64, chunk*p.K)
+		err = points.Each(ctx, chunk, func(lo int, block *data.Matrix) error {
+			n := block.N
+			parallel.For(n, fillGrain, func(_, from, to int) {
+				for i, v := range block.X[from*p.D : to*p.D] {
+					x[from*p.D+i] = float64(v)
+				}
+			})
+			blas.Gemm(false, false, n, p.K, p.D, 1, x, p.D, axes, p.K, 0, y, p.K)
+			for i := range n {
+				for a, v := range y[i*p.K : (i+1)*p.K] {
+					dst.X[(lo+i)*p.K+a] = float32(v - origin[a])
+				}
+			}
+			return nil
+		})
+	}
+	if err != nil {
 		return nil, err
 	}
 	return dst, nil
 }
 
-// TransformTo writes what Transform returns into dst, which must be N×K and
-// not share memory with the points; other shapes give ErrShape. After an error dst may
-// hold some of the coordinates.
-func (p *PCA) TransformTo(ctx context.Context, dst *data.Matrix, points data.Source, on *device.Device) error {
-	if err := p.checkPoints(points); err != nil {
-		return err
-	}
-	n, _ := points.Dims()
-	if dst == nil {
-		return errkind.Errorf(data.ErrShape, "pca: destination: got none, want a matrix of %d×%d", n, p.K)
-	}
-	if dst.N != n || dst.D != p.K || len(dst.X) != n*p.K {
-		return errkind.Errorf(data.ErrShape, "pca: destination: got a matrix of %d×%d, want %d×%d", dst.N, dst.D, n, p.K)
-	}
-	// The mean is subtracted afterwards, as its own coordinates, so that zeros of sparse
-	// points are passed over.
-	origin := make([]float64, p.K)
-	offset := points.Block(0).Offset
-	for a := range p.K {
-		for j, v := range p.Axes[a*p.D : (a+1)*p.D] {
-			mean := p.Mean[j]
-			if offset != nil {
-				mean -= offset[j]
-			}
-			origin[a] += v * mean
-		}
-	}
-	if m, ok := points.(*data.Matrix); ok && m.CSR != nil {
-		return p.transformSparse(ctx, dst, m.CSR, origin)
-	}
-	if !on.OnHost() {
-		return p.transformOnDevice(ctx, on, dst, points, origin)
-	}
-	axes := transposed(p.Axes, p.K, p.D)
-	chunk := min(n, data.BlockRows(p.D+p.K))
-	x := make([]float64, chunk*p.D)
-	y := make([]float64, chunk*p.K)
-	return points.Each(ctx, chunk, func(lo int, block *data.Matrix) error {
-		n := block.N
-		parallel.For(n, fillGrain, func(_, from, to int) {
-			for i, v := range block.X[from*p.D : to*p.D] {
-				x[from*p.D+i] = float64(v)
-			}
-		})
-		blas.Gemm(false, false, n, p.K, p.D, 1, x, p.D, axes, p.K, 0, y, p.K)
-		for i := range n {
-			for a, v := range y[i*p.K : (i+1)*p.K] {
-				dst.X[(lo+i)*p.K+a] = float32(v - origin[a])
-			}
-		}
-		return nil
-	})
-}
-
-// checkPoints reports what keeps the components from being used on points.
-func (p *PCA) checkPoints(points data.Source) error {
-	if err := data.CheckPoints(points); err != nil {
-		return err
-	}
-	_, d := points.Dims()
-	return p.Check(d)
-}
-
-// Check reports what keeps the components from points of d values, as it may be in a
-// file (ErrShape).
+// Check returns an error (ErrShape) unless the components, which may come from a file,
+// fit each other and points of d values.
 func (p *PCA) Check(d int) error {
 	if p.K < 1 || p.D < 1 || len(p.Mean) != p.D || len(p.Axes)/p.D != p.K || len(p.Axes)%p.D != 0 {
 		return errkind.Errorf(data.ErrShape, "pca: %d components of width %d: got %d values in Mean and %d in Axes, want %[2]d and %[5]d", p.K, p.D, len(p.Mean), len(p.Axes), p.K*p.D)
@@ -402,10 +366,10 @@ func (f *pcaFit) deviceProducts(ctx context.Context, wide bool) ([]float64, erro
 	}
 	tiles := (width + deviceTile - 1) / deviceTile
 	tiles = tiles * (tiles + 1) / 2
-	slices := max(1, min((deviceBlocks+tiles-1)/tiles, rows/sliceRows))
-	each := (rows + slices - 1) / slices
+	parts := max(1, min((deviceBlocks+tiles-1)/tiles, rows/sliceRows))
+	each := (rows + parts - 1) / parts
 
-	memory, err := d.AllocPieces(slices*width*width*8, chunk*stride*4, len(f.columns)*4, len(f.mean)*8)
+	memory, err := d.AllocPieces(parts*width*width*8, chunk*stride*4, len(f.columns)*4, len(f.mean)*8)
 	if err != nil {
 		return nil, err
 	}
@@ -414,18 +378,20 @@ func (f *pcaFit) deviceProducts(ctx context.Context, wide bool) ([]float64, erro
 	if err := cmp.Or(device.Upload(d, memory.At(2), f.columns), device.Upload(d, memory.At(3), f.mean)); err != nil {
 		return nil, err
 	}
-	l := device.Launch{Grid: tiles * slices, Block: deviceThreads}
+	l := device.Launch{Grid: tiles * parts, Block: deviceThreads}
 	err = f.points.Each(ctx, chunk, func(lo int, points *data.Matrix) error {
 		if !wide {
 			rows = points.N
 		}
 		more := min(lo, 1)
-		return cmp.Or(device.Upload(d, x, points.X),
-			d.Launch("components_products", l, device.Arg(sums), device.Arg(x), device.Arg(memory.At(2)), device.Arg(memory.At(3)),
-				device.Int(stride), device.Int(across), device.Int(rows), device.Int(width), device.Int(each), device.Int(more)))
+		if err := device.Upload(d, x, points.X); err != nil {
+			return err
+		}
+		return d.Launch("components_products", l, device.Arg(sums), device.Arg(x), device.Arg(memory.At(2)), device.Arg(memory.At(3)),
+			device.Int(stride), device.Int(across), device.Int(rows), device.Int(width), device.Int(each), device.Int(more))
 	})
-	if err == nil && slices > 1 {
-		err = d.Each("components_add_slices", width*width, device.Arg(sums), device.Int(slices), device.Int(width*width))
+	if err == nil && parts > 1 {
+		err = d.Each("components_add_slices", width*width, device.Arg(sums), device.Int(parts), device.Int(width*width))
 	}
 	if err != nil {
 		return nil, err
@@ -434,8 +400,7 @@ func (f *pcaFit) deviceProducts(ctx context.Context, wide bool) ([]float64, erro
 	return c, device.Download(d, c, sums)
 }
 
-// transformOnDevice is TransformTo on a device, for checked arguments. origin are the
-// coordinates of the mean.
+// transformOnDevice is Transform on a device. origin are the coordinates of the mean.
 func (p *PCA) transformOnDevice(ctx context.Context, d *device.Device, dst *data.Matrix, from data.Source, origin []float64) error {
 	chunk := min(dst.N, max(1, deviceBytes/(4*p.D)))
 	memory, err := d.AllocPieces(chunk*p.K*4, chunk*p.D*4, len(p.Axes)*8, p.K*8)
@@ -448,11 +413,13 @@ func (p *PCA) transformOnDevice(ctx context.Context, d *device.Device, dst *data
 	}
 	return from.Each(ctx, chunk, func(lo int, points *data.Matrix) error {
 		grid := (points.N + deviceTile - 1) / deviceTile * ((p.K + deviceTile - 1) / deviceTile)
-		return cmp.Or(
-			device.Upload(d, memory.At(1), points.X),
-			d.Launch("components_project", device.Launch{Grid: grid, Block: deviceThreads}, device.Arg(memory.At(0)), device.Arg(memory.At(1)),
-				device.Arg(memory.At(2)), device.Arg(memory.At(3)), device.Int(points.N), device.Int(p.D), device.Int(p.K)),
-			device.Download(d, dst.X[lo*p.K:(lo+points.N)*p.K], memory.At(0)),
-		)
+		if err := device.Upload(d, memory.At(1), points.X); err != nil {
+			return err
+		}
+		if err := d.Launch("components_project", device.Launch{Grid: grid, Block: deviceThreads}, device.Arg(memory.At(0)), device.Arg(memory.At(1)),
+			device.Arg(memory.At(2)), device.Arg(memory.At(3)), device.Int(points.N), device.Int(p.D), device.Int(p.K)); err != nil {
+			return err
+		}
+		return device.Download(d, dst.X[lo*p.K:(lo+points.N)*p.K], memory.At(0))
 	})
 }

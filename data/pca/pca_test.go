@@ -368,8 +368,6 @@ func TestPCAErrors(t *testing.T) {
 	p := need(Fit(t.Context(), m, 2, nil))(t)
 	wantError(t, errorOf(p.Transform(t.Context(), normal(1, 2, 4), nil)), data.ErrShape, "got 4 values each, want 3")
 	wantError(t, errorOf(p.Transform(t.Context(), nil, nil)), data.ErrEmpty, "there is no matrix")
-	wantError(t, p.TransformTo(t.Context(), nil, m, nil), data.ErrShape, "got none, want a matrix of 5×2")
-	wantError(t, p.TransformTo(t.Context(), data.NewMatrix(5, 3), m, nil), data.ErrShape, "got a matrix of 5×3, want 5×2")
 	p.Axes = p.Axes[:5]
 	wantError(t, errorOf(p.Transform(t.Context(), m, nil)), data.ErrShape, "2 components of width 3: got 3 values in Mean and 5 in Axes, want 3 and 6")
 }
@@ -384,8 +382,7 @@ func BenchmarkFit(b *testing.B) {
 func BenchmarkTransform(b *testing.B) {
 	ds := need(file.Builtin("mnist10k"))(b)
 	pca := need(Fit(b.Context(), ds.Points, 50, nil))(b)
-	dst := data.NewMatrix(ds.Points.N, pca.K)
 	for b.Loop() {
-		must(b, pca.TransformTo(b.Context(), dst, ds.Points, nil))
+		need(pca.Transform(b.Context(), ds.Points, nil))(b)
 	}
 }

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// oversampling is how many directions more than components are followed: the first
-	// ones then converge as fast as the variance falls to that of the last.
+	// oversampling is how many more directions than components are followed. The further
+	// the variance falls over them, the faster the components converge.
 	oversampling = 14
-	// sparseProducts bounds the products with the covariance matrix. An axis is exact enough
+	// sparseProducts bounds the products with the covariance matrix. An axis has converged
 	// if its residual is at most settled times the first variance and settledOwn times its
-	// own.
+	// own variance.
 	sparseProducts, settled, settledOwn = 16, 1e-6, 1e-4
 	// lanes is the number of directions that are computed at a time.
 	lanes = blas.StripWidth
@@ -28,17 +28,16 @@ const (
 
 // FitSparse finds the first k principal components of sparse points by a randomised
 // method (Halko, Martinsson and Tropp, Finding structure with randomness, SIAM Review
-// 2011, sections 4.5 and 5), without making them dense: k+14 directions, drawn at random
-// by seed, are turned towards the components by polynomials of the covariance matrix (see
-// subspace.eigen), until the best axes in their span are nearly eigenvectors or there have
-// been 16 products. The points' mean is subtracted from the products, not from the points.
+// 2011, sections 4.5 and 5), without making the points dense: k+14 directions, drawn by
+// seed, are turned towards the components by polynomials of the covariance matrix (see
+// subspace.eigen), until the components have converged or after 16 products.
 //
-// Components along which the points vary clearly more than along those that are left out
-// are the exact ones to several digits. Of those with nearly equal variances the span is
-// less certain, and so it is in the points. All is computed in float64. A product takes
-// time as nnz·k; memory beyond m is about 40·D·(k+14) bytes.
+// Components whose variance is clearly larger than those that are left out agree with
+// Fit's to several digits. Where variances are nearly equal, the axes are less certain, as
+// they are in the points. FitSparse computes in float64. A product takes time as nnz·k;
+// memory beyond m is about 40·D·(k+14) bytes.
 //
-// The rest is as Fit has it.
+// Dense points give ErrOption; the rest is as for Fit.
 func FitSparse(ctx context.Context, m *data.Matrix, k int, seed uint64) (*PCA, error) {
 	if err := m.Check(); err != nil {
 		return nil, err
@@ -59,7 +58,7 @@ func FitSparse(ctx context.Context, m *data.Matrix, k int, seed uint64) (*PCA, e
 	}
 	f := &sparseFit{CSR: m.CSR, mean: mean, width: min(k+oversampling, m.N, m.D)}
 	space := newSubspace(m.D, f.width, rng.New(seed, rng.Components), func(to, from []float64) error { return f.multiply(ctx, to, from) })
-	values, _, err := space.eigen(ctx, k, settled, settledOwn, sparseProducts)
+	values, _, err := space.eigen(k, settled, settledOwn, sparseProducts)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +142,7 @@ func (f *sparseFit) spread(to, from []float64, first, last int, origin, sum *[la
 	}
 }
 
-// transformSparse is TransformTo of sparse points.
+// transformSparse is Transform of sparse points. origin are the coordinates of the mean.
 func (p *PCA) transformSparse(ctx context.Context, dst *data.Matrix, c *data.CSR, origin []float64) error {
 	axes := transposed(p.Axes, p.K, p.D)
 	return parallel.ForContext(ctx, dst.N, rowGrain, func(_, lo, hi int) {
