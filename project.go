@@ -126,7 +126,7 @@ func (e *Embedding) Projector(ctx context.Context) (model.Mapper, error) {
 		return nil, ErrNoTrainingPoints
 	}
 	table := e.trainedPositions()
-	p, err := train.NewProjectorOn(ctx, e.device, e.trainPoints, table.X, table.D, e.Description.Training)
+	p, err := train.NewProjector(ctx, e.device, e.trainPoints, table.X, table.D, e.Description.Training)
 	if err != nil {
 		return nil, err
 	}

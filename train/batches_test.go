@@ -14,6 +14,8 @@ import (
 	"cne/train/initial"
 )
 
+func (e edge) head() int32 { return int32(uint32(e)) }
+
 // must ends a test at an error.
 func must(t testing.TB, err error) {
 	t.Helper()

@@ -70,7 +70,7 @@ func BenchmarkProjectorOnDevice(b *testing.B) {
 	d.Unpooled = false
 	training := projectorOptions()[op.Neg.String()]
 	training.Neighbors = 15
-	p, err := train.NewProjectorOn(b.Context(), d, clustered(n, width, 1, 1), clustered(n, 2, 0.5, 2).X, 2, training)
+	p, err := train.NewProjector(b.Context(), d, clustered(n, width, 1, 1), clustered(n, 2, 0.5, 2).X, 2, training)
 	must(b, err)
 	x := clustered(placed, width, 1, 3)
 	placeWith(b, p, x)

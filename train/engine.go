@@ -44,27 +44,27 @@ type settings struct {
 
 // newSettings checks the options of a run and fills their defaults in.
 func newSettings(m model.Model, n, edges int, options Options) (*settings, error) {
-	j := &settings{Options: options, model: m, objective: m.Objective(), n: n, edges: edges}
-	if err := j.Check(j.objective, n, edges); err != nil {
+	s := &settings{Options: options, model: m, objective: m.Objective(), n: n, edges: edges}
+	if err := s.Check(s.objective, n, edges); err != nil {
 		return nil, err
 	}
-	j.LRZ = cmp.Or(j.LRZ, 0.001)
-	if j.Optimizer == nil {
-		j.Optimizer = new(SGD)
+	s.LRZ = cmp.Or(s.LRZ, 0.001)
+	if s.Optimizer == nil {
+		s.Optimizer = new(SGD)
 	}
-	if j.OptimizerZ == nil {
-		j.OptimizerZ = new(SGD)
+	if s.OptimizerZ == nil {
+		s.OptimizerZ = new(SGD)
 	}
-	if j.Optimizer == j.OptimizerZ {
+	if s.Optimizer == s.OptimizerZ {
 		return nil, errkind.Errorf(ErrInput, "train: Optimizer and OptimizerZ: got one object, want two")
 	}
-	j.size, j.batches = j.batchSize(edges), j.Options.batches(edges)
-	j.edgesPerEpoch = min(edges, j.size*j.batches)
-	j.epochs = j.Follows.Epochs
-	for _, p := range j.Phases {
-		j.epochs += p.Epochs
+	s.size, s.batches = s.batchSize(edges), s.Options.batches(edges)
+	s.edgesPerEpoch = min(edges, s.size*s.batches)
+	s.epochs = s.Follows.Epochs
+	for _, p := range s.Phases {
+		s.epochs += p.Epochs
 	}
-	return j, nil
+	return s, nil
 }
 
 // A position is a point in a run: so many epochs, and batches of the next epoch,

@@ -67,25 +67,25 @@ type deviceEngine struct {
 // reportHead is the number of words of a report before its losses.
 const reportHead = 2
 
-// newDeviceEngine returns an engine with the model copied to the job's device.
-func newDeviceEngine(j *settings, edges []edge) (r *deviceEngine, err error) {
-	m, ok := j.model.(interface {
+// newDeviceEngine returns an engine with the model copied to its device.
+func newDeviceEngine(s *settings, edges []edge) (r *deviceEngine, err error) {
+	m, ok := s.model.(interface {
 		OnDevice(*model.Device) (*model.DeviceModel, error)
 	})
 	if !ok {
-		return nil, fmt.Errorf("train: model: got a %T, which does not run on %s", j.model, j.Device.Name())
+		return nil, fmt.Errorf("train: model: got a %T, which does not run on %s", s.model, s.Device.Name())
 	}
-	r = &deviceEngine{settings: j, z: j.LogZ, controlled: [2]int{-1, 0}, chunk: firstChunk}
-	r.optimizer, ok = j.Optimizer.(deviceOptimizer)
-	optimizerZ, okZ := j.OptimizerZ.(deviceOptimizer)
+	r = &deviceEngine{settings: s, z: s.LogZ, controlled: [2]int{-1, 0}, chunk: firstChunk}
+	r.optimizer, ok = s.Optimizer.(deviceOptimizer)
+	optimizerZ, okZ := s.OptimizerZ.(deviceOptimizer)
 	if !ok || !okZ {
-		return nil, fmt.Errorf("train: optimisers: got a %T and a %T, which do not run on %s", j.Optimizer, j.OptimizerZ, j.Device.Name())
+		return nil, fmt.Errorf("train: optimisers: got a %T and a %T, which do not run on %s", s.Optimizer, s.OptimizerZ, s.Device.Name())
 	}
-	source, ok := j.Images.(DeviceImageSource)
-	if j.Images != nil && !ok {
-		return nil, fmt.Errorf("train: images: got a source on the CPU, want one on %s", j.Device.Name())
+	source, ok := s.Images.(DeviceImageSource)
+	if s.Images != nil && !ok {
+		return nil, fmt.Errorf("train: images: got a source on the CPU, want one on %s", s.Device.Name())
 	}
-	if j.learnsZ() {
+	if s.learnsZ() {
 		r.optimizerZ = optimizerZ
 	}
 	defer func() {
@@ -94,45 +94,45 @@ func newDeviceEngine(j *settings, edges []edge) (r *deviceEngine, err error) {
 			r = nil
 		}
 	}()
-	if r.compiled, err = m.OnDevice(j.Device); err != nil {
+	if r.compiled, err = m.OnDevice(s.Device); err != nil {
 		return r, err
 	}
 	if source != nil {
-		images, err := source.ImagesOn(j.Device)
+		images, err := source.ImagesOn(s.Device)
 		if err != nil {
 			return r, err
 		}
 		r.images = images
 	}
-	window := windowOf(j.batches, j.size)
+	window := windowOf(s.batches, s.size)
 	if err := cmp.Or(
-		newArrays(j.Device, tensor.Int32, 1, &r.negatives, &r.layout, &r.rows),
-		newArrays(j.Device, tensor.Int32, window*controlWords, &r.control),
-		newArrays(j.Device, tensor.Float32, 1, &r.views),
+		newArrays(s.Device, tensor.Int32, 1, &r.negatives, &r.layout, &r.rows),
+		newArrays(s.Device, tensor.Int32, window*controlWords, &r.control),
+		newArrays(s.Device, tensor.Float32, 1, &r.views),
 		r.newReport(window),
 	); err != nil {
 		return r, err
 	}
 	r.paramZ.Name, r.paramZ.Grad = logZName, r.compiled.DTheta
-	if err := cmp.Or(j.Optimizer.Init(r.compiled.Parameters()), j.OptimizerZ.Init([]model.Parameter{r.paramZ})); err != nil {
+	if err := cmp.Or(s.Optimizer.Init(r.compiled.Parameters()), s.OptimizerZ.Init([]model.Parameter{r.paramZ})); err != nil {
 		return r, err
 	}
-	if err := r.setLogZ(j.LogZ); err != nil {
+	if err := r.setLogZ(s.LogZ); err != nil {
 		return r, err
 	}
 	if table := r.plainTable(); table != nil {
-		r.table, err = newTableRun(j.Device, table, r.paramZ.Value, r.status, j.objective)
-	} else if r.compiled.Rows != nil && !r.compiled.Parameters()[0].Sparse && j.size <= maxReplayed {
+		r.table = newTableRun(s.Device, table, r.paramZ.Value, r.status, s.objective)
+	} else if r.compiled.Rows != nil && !r.compiled.Parameters()[0].Sparse && s.size <= maxReplayed {
 		r.network, err = newNetworkRun(r)
 	}
 	if err != nil {
 		return r, err
 	}
-	if r.batcher, err = newDeviceBatcher(fanoutOf(len(edges)), j.Device, edges, j.n, j.size, j.Seed); err != nil {
+	if r.batcher, err = newDeviceBatcher(fanoutOf(len(edges)), s.Device, edges, s.n, s.size, s.Seed); err != nil {
 		return r, err
 	}
-	r.batcher.drawer = newEdgeDrawer(edges, j.Weights, j.Seed)
-	r.preparer, err = newDevicePrefetcher(r.batcher, j.batches, j.epochs, r.layoutFrom)
+	r.batcher.drawer = newEdgeDrawer(edges, s.Weights, s.Seed)
+	r.preparer, err = newDevicePrefetcher(r.batcher, s.batches, s.epochs, r.layoutFrom)
 	return r, err
 }
 
@@ -171,7 +171,7 @@ func (r *deviceEngine) layoutFrom(epoch int) int {
 // takesEdges reports whether batches of b edges, whose heads are to have m negatives each,
 // are trained only by their edges.
 func (r *deviceEngine) takesEdges(b, m int) bool {
-	return r.table != nil && !r.Sampling.inRuns(r.Sampling.count(m, r.size)) && !r.table.small(b) && r.table.takes(b, r.Sampling.count(m, b)) == nil
+	return r.table != nil && !r.Sampling.inRuns(r.Sampling.count(m, r.size)) && !r.table.small(b) && r.table.takes(b, r.Sampling.count(m, b))
 }
 
 // plainTable returns the model's table if it can be trained without a graph, else nil.
@@ -357,7 +357,7 @@ func (r *deviceEngine) launchTable(e *epochState, w *batchWindow, batch, end int
 	for batch < end {
 		b := r.edgesOf(batch)
 		m := r.Sampling.count(e.Negatives, b)
-		if r.table.takes(b, m) != nil {
+		if !r.table.takes(b, m) {
 			break
 		}
 		next := batch + 1

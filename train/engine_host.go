@@ -26,8 +26,8 @@ type hostEngine struct {
 	sampler    negativeSampler
 }
 
-func newHostEngine(j *settings, edges []edge) (*hostEngine, error) {
-	value, err := op.ArrayOf([]float64{j.LogZ}, 1)
+func newHostEngine(s *settings, edges []edge) (*hostEngine, error) {
+	value, err := op.ArrayOf([]float64{s.LogZ}, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -36,14 +36,14 @@ func newHostEngine(j *settings, edges []edge) (*hostEngine, error) {
 		return nil, err
 	}
 	h := &hostEngine{
-		settings: j, params: j.model.Parameters(), paramZ: model.Parameter{Name: logZName, Value: value, Grad: grad}, z: j.LogZ,
-		list: edges, sampler: negativeSampler{seed: j.Seed, how: j.Sampling},
+		settings: s, params: s.model.Parameters(), paramZ: model.Parameter{Name: logZName, Value: value, Grad: grad}, z: s.LogZ,
+		list: edges, sampler: negativeSampler{seed: s.Seed, how: s.Sampling},
 	}
 	for _, p := range h.params {
 		memory.UseHugePages(op.Data[float32](p.Value))
 		memory.UseHugePages(op.Data[float64](p.Value))
 	}
-	return h, errors.Join(j.Optimizer.Init(h.params), j.OptimizerZ.Init([]model.Parameter{h.paramZ}))
+	return h, errors.Join(s.Optimizer.Init(h.params), s.OptimizerZ.Init([]model.Parameter{h.paramZ}))
 }
 
 func (h *hostEngine) logZ() float64 { return h.z }

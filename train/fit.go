@@ -276,11 +276,12 @@ func (r *run) checkSpread() error {
 	if math.IsInf(limit, 1) {
 		return nil // no need to compute the embedding
 	}
-	distance, err := r.rmsDistance()
-	if err != nil {
+	n, d := r.model.Points()
+	r.coordinates = resize(r.coordinates, n*d)
+	if err := r.model.EmbedTo(r.coordinates); err != nil {
 		return err
 	}
-	if !(distance <= limit) {
+	if distance := rootMeanSquareDistance(r.coordinates, n, d); !(distance <= limit) {
 		return &DivergedError{Epoch: r.result.Epochs, LR: r.epochState.lr, Cause: fmt.Errorf("%w: root mean square distance %.3g", ErrDiverging, distance)}
 	}
 	return nil
@@ -294,11 +295,10 @@ func (r *run) checkFinite() error {
 		return nil
 	}
 	for _, a := range r.engine.arrays() {
-		name, learnt := strings.CutPrefix(a.Name, parameterPrefix)
-		if !learnt {
-			if name, learnt = strings.CutPrefix(a.Name, statePrefix); !learnt {
-				continue
-			}
+		name, parameter := strings.CutPrefix(a.Name, parameterPrefix)
+		name, state := strings.CutPrefix(name, statePrefix)
+		if !parameter && !state {
+			continue
 		}
 		v, err := onHost(a.Value)
 		if err != nil {
@@ -331,18 +331,8 @@ func (r *run) maxDistance(at SpectrumParam, m int) float64 {
 	return 1 / math.Sqrt(r.objective.Clamp*min(1, c))
 }
 
-// rmsDistance returns the root mean square distance of two points.
-func (r *run) rmsDistance() (float64, error) {
-	n, d := r.model.Points()
-	r.coordinates = resize(r.coordinates, n*d)
-	if err := r.model.EmbedTo(r.coordinates); err != nil {
-		return 0, err
-	}
-	return rootMeanSquareDistance(r.coordinates, n, d), nil
-}
-
-// rootMeanSquareDistance returns that of two of n points of d coordinates, point by
-// point in x; it is 0 if they are equal.
+// rootMeanSquareDistance returns the root mean square distance of two of the points
+// x [n, d]; it is 0 if all are equal.
 func rootMeanSquareDistance(x []float32, n, d int) float64 {
 	var squares float64
 	for j := range d {

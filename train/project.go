@@ -19,8 +19,7 @@ import (
 )
 
 const (
-	// projectionEpochs is the number of times that each neighbour attracts a new
-	// point unless Projector.Epochs says otherwise.
+	// projectionEpochs is how often each neighbour attracts a new point.
 	projectionEpochs = 100
 	// projectionRows is how many points are placed at a time. A multiple of 16
 	// fills the vectors of the kernels.
@@ -39,10 +38,7 @@ const (
 // projected with it nor on GOMAXPROCS. A Projector may be used by several goroutines at
 // once.
 type Projector struct {
-	// Epochs is the number of times that each of a point's edges is used; 0 means
-	// 100. With a negative number the points stay where they start.
-	Epochs int
-
+	epochs   int // how often each of a point's edges is used
 	training model.FitInfo
 	table    []float32
 	n, d     int
@@ -53,7 +49,7 @@ type Projector struct {
 	idle sync.Pool // of placers
 }
 
-// NewProjectorOn returns a projector into a table of positions [n, d] of the training
+// NewProjector returns a projector into a table of positions [n, d] of the training
 // points [n, p]. Neither is copied. The loss of a point is the sum over its edges,
 // even if the model was trained with the mean over a batch. If ctx ends before the search
 // among the training points is prepared, the error is ctx's.
@@ -62,7 +58,7 @@ type Projector struct {
 // points is approximate, and new points are moved, where their distances are Euclidean and in
 // at most four dimensions. It keeps the training points and the table in the device's memory.
 // Positions agree with the CPU's as two orders of summation do.
-func NewProjectorOn(ctx context.Context, on *model.Device, points *data.Matrix, table []float32, d int, training model.FitInfo) (*Projector, error) {
+func NewProjector(ctx context.Context, on *model.Device, points *data.Matrix, table []float32, d int, training model.FitInfo) (*Projector, error) {
 	if points == nil {
 		return nil, errkind.Errorf(ErrInput, "train: training points: got nil")
 	}
@@ -80,7 +76,7 @@ func NewProjectorOn(ctx context.Context, on *model.Device, points *data.Matrix, 
 	}
 	training.Neighbors = min(training.Neighbors, points.N)
 	training.Objective.Mean = false
-	p := &Projector{training: training, table: table, n: points.N, d: d, width: points.D}
+	p := &Projector{epochs: projectionEpochs, training: training, table: table, n: points.N, d: d, width: points.D}
 	var err error
 	if p.index, err = neighbors.NewIndex(ctx, points, neighbors.Options{Device: on}); err != nil {
 		return nil, err
@@ -115,21 +111,18 @@ func (p *Projector) ProjectTo(dst, x []float32) error {
 		return err
 	}
 	if p.onDevice != nil {
-		if err := p.placeOnDevice(dst, x, near); err != nil {
-			return err
-		}
-		return p.checkPlaced(dst)
+		err = p.placeOnDevice(dst, x, near)
+	} else {
+		failures := make([]error, parallel.Pieces(rows, projectionRows))
+		parallel.For(rows, projectionRows, func(piece, lo, hi int) {
+			failures[piece] = p.place(dst[lo*p.d:hi*p.d], x[lo*p.width:hi*p.width], near, lo)
+		})
+		err = cmp.Or(failures...)
 	}
-	failures := make([]error, parallel.Pieces(rows, projectionRows))
-	parallel.For(rows, projectionRows, func(piece, lo, hi int) {
-		failures[piece] = p.place(dst[lo*p.d:hi*p.d], x[lo*p.width:hi*p.width], near, lo)
-	})
-	for _, err := range failures {
-		if err != nil {
-			return err
-		}
+	if err == nil && !simd.AllFinite(dst) {
+		err = fmt.Errorf("train: new points diverge at the model's learning rate, %g", p.training.LR)
 	}
-	return nil
+	return err
 }
 
 // A placer holds what one goroutine needs to place a block of points.
@@ -157,10 +150,6 @@ func (p *Projector) newPlacer() (*placer, error) {
 // from row first on.
 func (p *Projector) place(dst, x []float32, near *neighbors.Neighbors, first int) error {
 	p.start(dst, near, first)
-	epochs := cmp.Or(p.Epochs, projectionEpochs)
-	if epochs < 0 {
-		return nil
-	}
 	w, _ := p.idle.Get().(*placer)
 	if w == nil {
 		var err error
@@ -175,8 +164,8 @@ func (p *Projector) place(dst, x []float32, near *neighbors.Neighbors, first int
 	for i := range q {
 		w.streams = append(w.streams, p.streamOf(x[i*p.width:(i+1)*p.width]))
 	}
-	for epoch := range epochs {
-		lr := p.learningRate(epoch, epochs)
+	for epoch := range p.epochs {
+		lr := p.learningRate(epoch)
 		for edge := 0; edge < k; edge += w.each {
 			some := min(w.each, k-edge)
 			for i := range q {
@@ -200,7 +189,7 @@ func (p *Projector) place(dst, x []float32, near *neighbors.Neighbors, first int
 			simd.Descend(dst, w.grad, lr, clip)
 		}
 	}
-	return p.checkPlaced(dst)
+	return nil
 }
 
 // begin makes room for q points in d dimensions with m negatives for each edge.
@@ -239,14 +228,6 @@ func (p *Projector) draw(w *placer, m, epoch, edge int) {
 			w.others[(1+j)*w.heads+i] = int32(w.streams[i].IntN(p.n))
 		}
 	}
-}
-
-// checkPlaced checks that points have not flown away.
-func (p *Projector) checkPlaced(dst []float32) error {
-	if !simd.AllFinite(dst) {
-		return fmt.Errorf("train: new points diverge at the model's learning rate, %g", p.training.LR)
-	}
-	return nil
 }
 
 // start puts the points at the weighted mean of their neighbours.
@@ -289,22 +270,15 @@ type deviceProjection struct {
 	table  *device.Memory // [n, d]
 }
 
-// whyNotOnDevice says why a projector's points are moved on the CPU, although their
-// neighbours are found on a device; "" if they are moved there, too.
-func (p *Projector) whyNotOnDevice() string {
-	switch {
-	case p.training.Objective.Metric != op.Euclidean:
-		return "they are compared by their cosine"
-	case p.d > 4:
-		return fmt.Sprintf("they have %d dimensions, more than 4", p.d)
-	}
-	return ""
-}
-
-// useDevice has points moved on an accelerator.
+// useDevice has points moved on an accelerator, if it has a kernel for them.
 func (p *Projector) useDevice(on *device.Device) error {
-	if why := p.whyNotOnDevice(); why != "" {
-		on.Note("new points are placed on the CPU, with neighbours from the GPU, since " + why)
+	const onCPU = "new points are placed on the CPU, with neighbours from the GPU, since they "
+	if p.training.Objective.Metric != op.Euclidean {
+		on.Note(onCPU + "are compared by their cosine")
+		return nil
+	}
+	if p.d > 4 {
+		on.Note(fmt.Sprintf("%shave %d dimensions, more than 4", onCPU, p.d))
 		return nil
 	}
 	table, err := on.Alloc(4 * len(p.table))
@@ -319,19 +293,18 @@ func (p *Projector) useDevice(on *device.Device) error {
 func (p *Projector) placeOnDevice(dst, x []float32, near *neighbors.Neighbors) error {
 	on, q, k, m := p.onDevice.device, len(dst)/p.d, near.K, p.training.Negatives
 	parallel.For(q, projectionRows, func(_, lo, hi int) { p.start(dst[lo*p.d:hi*p.d], near, lo) })
-	epochs := cmp.Or(p.Epochs, projectionEpochs)
-	if epochs < 0 {
+	if p.epochs == 0 {
 		return nil
 	}
-	lrs := make([]float32, epochs)
+	lrs := make([]float32, p.epochs)
 	for epoch := range lrs {
-		lrs[epoch] = p.learningRate(epoch, epochs)
+		lrs[epoch] = p.learningRate(epoch)
 	}
 	at := 1
 	var keys []uint64 // states of streams: of the points, or of the steps
 	if m >= runsFrom {
 		at = simd.BlockHeads
-		for epoch := range epochs {
+		for epoch := range p.epochs {
 			for edge := 0; edge < k; edge += at {
 				stream := p.sharedStream(epoch, edge)
 				keys = append(keys, stream.State())
@@ -358,7 +331,7 @@ func (p *Projector) placeOnDevice(dst, x []float32, near *neighbors.Neighbors) e
 	}
 	kernel, args := op.KernelForWidth("project_%s", p.d,
 		device.Arg(memory.At(0)), argOf(p.onDevice.table), device.Arg(memory.At(1)), device.Arg(memory.At(2)), device.Arg(memory.At(3)),
-		device.Int(q), device.Int(p.n), device.Int(k), device.Int(m), device.Int(epochs), device.Int(at), device.F32(p.training.LogConst),
+		device.Int(q), device.Int(p.n), device.Int(k), device.Int(m), device.Int(p.epochs), device.Int(at), device.F32(p.training.LogConst),
 		device.Int(int(o.Loss)), device.Int(flags), device.F32(float64(1/simd.BoundOf[float32](o.Clamp).Clamp())), device.F32(cmp.Or(o.Scale, 1)),
 		device.F32(bound(p.training.Clip)))
 	// A kernel must not see what could not be uploaded.
@@ -374,13 +347,13 @@ func (p *Projector) placeOnDevice(dst, x []float32, near *neighbors.Neighbors) e
 // allOthers is the flag of the kernels' sweeps.h.
 const allOthers = 2
 
-// learningRate returns that of an epoch of so many.
-func (p *Projector) learningRate(epoch, epochs int) float32 {
-	return float32(p.training.LR * (1 - float64(epoch)/float64(epochs)))
+// learningRate returns the learning rate of an epoch.
+func (p *Projector) learningRate(epoch int) float32 {
+	return float32(p.training.LR * (1 - float64(epoch)/float64(p.epochs)))
 }
 
-// streamOf returns the stream of a point's own negatives, and sharedStream that of those
-// that all points share in a step.
+// streamOf returns the random stream of a point's own negatives, and sharedStream the
+// stream of the negatives that all points share in a step.
 func (p *Projector) streamOf(x []float32) rng.Stream {
 	return rng.New(p.training.Seed, rng.Projection, contentKey(x))
 }

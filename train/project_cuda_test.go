@@ -21,7 +21,7 @@ import (
 // newProjectorOn is newProjector for a device.
 func newProjectorOn(t testing.TB, on *device.Device, d int, training model.FitInfo) *train.Projector {
 	t.Helper()
-	p, err := train.NewProjectorOn(t.Context(), on, clustered(trainedPoints, trainedWidth, 1, 1), clustered(trainedPoints, d, 0.5, 2).X, d, training)
+	p, err := train.NewProjector(t.Context(), on, clustered(trainedPoints, trainedWidth, 1, 1), clustered(trainedPoints, d, 0.5, 2).X, d, training)
 	must(t, err)
 	return p
 }
@@ -42,7 +42,8 @@ func TestProjectorOnDevice(t *testing.T) {
 				said = nil
 				x := clustered(90, trainedWidth, 2, 4)
 				here, there := newProjector(t, dims, training), newProjectorOn(t, d, dims, training)
-				here.Epochs, there.Epochs = 4, 4
+				here.SetEpochs(4)
+				there.SetEpochs(4)
 				want, got := placeWith(t, here, x), placeWith(t, there, x)
 				onCPU := dims > 4 || training.Objective.Metric == op.Cosine
 				if told := len(said) == 1 && strings.HasPrefix(said[0], "new points are placed on the CPU, with neighbours from the GPU, since they "); told != onCPU {
@@ -71,8 +72,8 @@ func TestProjectorOnDevice(t *testing.T) {
 						t.Errorf("point %d lies elsewhere alone", i)
 					}
 				}
-				there.Epochs = -1
-				here.Epochs = -1
+				there.SetEpochs(0)
+				here.SetEpochs(0)
 				if starts := placeWith(t, there, x); !slices.Equal(starts.X, placeWith(t, here, x).X) {
 					t.Error("the points start elsewhere")
 				}
@@ -90,7 +91,8 @@ func TestProjectorPlacesPointsOnDevice(t *testing.T) {
 		x := clustered(60, trainedWidth, 1, 3)
 		here, there := newProjector(t, 2, training), newProjectorOn(t, d, 2, training)
 		if testing.Short() {
-			here.Epochs, there.Epochs = 20, 20
+			here.SetEpochs(20)
+			there.SetEpochs(20)
 		}
 		want, got := placeWith(t, here, x), placeWith(t, there, x)
 		apart := 0
@@ -126,7 +128,7 @@ func TestProjectorFailsOnDevice(t *testing.T) {
 	if err := p.ProjectTo(make([]float32, 2*x.N), x.X); !errors.As(err, &full) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("without memory for new points the error is %v", err)
 	}
-	if _, err := train.NewProjectorOn(t.Context(), d, clustered(trainedPoints, trainedWidth, 1, 1), data.NewMatrix(trainedPoints, 2).X, 2, training); !errors.As(err, &full) {
+	if _, err := train.NewProjector(t.Context(), d, clustered(trainedPoints, trainedWidth, 1, 1), data.NewMatrix(trainedPoints, 2).X, 2, training); !errors.As(err, &full) {
 		t.Errorf("without memory for the training points the error is %v", err)
 	}
 	runtime.KeepAlive(p) // and its memory with it

@@ -100,7 +100,7 @@ func TestNumbersOutOfRange(t *testing.T) {
 	// New points are placed among the positions of as many points as there are.
 	points := &data.Matrix{N: n, D: 3, X: normal[float32](n, 3, 1)}
 	for _, positions := range []int{n - 1, n + 1} {
-		if _, err := train.NewProjectorOn(t.Context(), nil, points, normal[float32](positions, 2, 1), 2, projectorOptions()[op.Neg.String()]); err == nil {
+		if _, err := train.NewProjector(t.Context(), nil, points, normal[float32](positions, 2, 1), 2, projectorOptions()[op.Neg.String()]); err == nil {
 			t.Errorf("%d positions of %d points: no error", positions, n)
 		}
 	}
@@ -116,7 +116,7 @@ func TestNothing(t *testing.T) {
 	for name, x := range map[string]struct{ got, want error }{
 		"model":    {errorOf(train.Fit(t.Context(), nil, nil, nil, train.Options{})), train.ErrInput},
 		"point":    {errorOf(train.Fit(t.Context(), table, []int32{0}, []int32{2}, train.Options{})), train.ErrInput},
-		"points":   {errorOf(train.NewProjectorOn(t.Context(), nil, nil, nil, 2, model.FitInfo{})), train.ErrInput},
+		"points":   {errorOf(train.NewProjector(t.Context(), nil, nil, nil, 2, model.FitInfo{})), train.ErrInput},
 		"network":  {errorOf(model.NewParametric[float32](nil, make([]float32, 4), op.ContrastiveOptions{})), model.ErrInput},
 		"table":    {errorOf(model.NewEmbedding[float32](nil, 2, op.ContrastiveOptions{})), model.ErrInput},
 		"loss":     {errorOf(model.NewEmbedding(make([]float32, 4), 2, op.ContrastiveOptions{Loss: 9})), op.ErrInput},

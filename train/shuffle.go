@@ -17,8 +17,6 @@ type edge uint64
 
 func packEdge(head, tail int32) edge { return edge(uint32(head)) | edge(uint32(tail))<<32 }
 
-func (e edge) head() int32 { return int32(uint32(e)) }
-
 const (
 	// bucketSize is about how many edges a bucket of the shuffle holds: they
 	// fit the second-level cache.

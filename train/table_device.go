@@ -65,11 +65,8 @@ func tableTakes(objective op.ContrastiveOptions, d int) bool {
 
 // newTableRun returns a run for arrays on a device: a table [n, d] (float32) that
 // tableTakes accepts, log Z [1] (float32), and status [1] (int32, 0).
-func newTableRun(d *device.Device, table, logZ, status *op.Array, objective op.ContrastiveOptions) (*tableRun, error) {
+func newTableRun(d *device.Device, table, logZ, status *op.Array, objective op.ContrastiveOptions) *tableRun {
 	r := &tableRun{device: d, table: table, logZ: logZ, status: status, n: table.Rows(), d: table.Cols(), objective: objective, positive: device.Int(1)}
-	if !tableTakes(objective, r.d) {
-		return nil, fmt.Errorf("train: table: got %d dimensions with the metric %v, want a kernel for them", r.d, objective.Metric)
-	}
 	if objective.ExcludePositive {
 		r.positive = device.Int(0)
 	}
@@ -78,7 +75,7 @@ func newTableRun(d *device.Device, table, logZ, status *op.Array, objective op.C
 	if !d.Properties().Clusters {
 		r.single = "this GPU has no clusters of blocks"
 	}
-	return r, nil
+	return r
 }
 
 // small reports whether batches takes batches of b edges: it has kernels for two
@@ -106,14 +103,9 @@ func (r *tableRun) whySingle(b int) string {
 	return r.single
 }
 
-// takes returns an error unless heads in batches of b edges can draw m negatives each,
-// fewer than all other rows.
-func (r *tableRun) takes(b, m int) error {
-	if m < 1 || m >= 2*b-2 {
-		return fmt.Errorf("train: negatives drawn for each head: got %d in batches of %d edges", m, b)
-	}
-	return nil
-}
+// takes reports whether heads in batches of b edges can draw m negatives each: at least one,
+// and fewer than all other rows.
+func (r *tableRun) takes(b, m int) bool { return m >= 1 && m < 2*b-2 }
 
 // norms returns the factors of the reported losses, which are sums over the edges, and
 // of the gradients.
@@ -126,22 +118,13 @@ func (r *tableRun) norms(b int) (ofLoss, ofGradient device.Arg) {
 }
 
 // batches trains on consecutive small batches of b edges, by a cluster of blocks where
-// the device has them and else by one, with the same results. Heads have m negatives
-// each, 1 ≤ m < 2b−2. rows, local [count, 2·size] (int32, size ≥ b) and counts [count]
+// the device has them and else by one, with the same results. small must accept b, and
+// takes the m negatives of each head. rows, local [count, 2·size] (int32, size ≥ b) and counts [count]
 // (int32) are those of a deviceLayout, and control [count, 16] the control blocks. losses
 // [count] (float32) become the sums of the batches' losses over their edges, times Scale.
 // first is the first batch's number for status.
 func (r *tableRun) batches(rows, local, counts *op.Array, control, losses device.Pointer, b, m, first int) error {
-	if err := r.takes(b, m); err != nil {
-		return err
-	}
 	count, stride := rows.Rows(), rows.Cols()
-	if !r.small(b) || stride < 2*b || stride%2 != 0 || local.Cols() != stride {
-		return fmt.Errorf("train: batches: got %d edges, with room for %d ends, more than a block of %s holds", b, stride, r.device.Name())
-	}
-	if count == 0 {
-		return nil
-	}
 	names := []string{"table_batches_d%d", "table_cluster_d%d"}
 	if r.objective.Loss.Info().PerHead {
 		names = []string{"table_info_batches_d%d", "table_info_cluster_d%d"}
@@ -168,13 +151,10 @@ func (r *tableRun) batches(rows, local, counts *op.Array, control, losses device
 	return launch(names[0], device.Launch{Grid: 1, Block: tableBlock, Shared: r.shared(b)})
 }
 
-// batch trains on one batch of b edges with m negatives each, 1 ≤ m < 2b−2. edges,
+// batch trains on one batch of b edges with m negatives each, which takes must accept. edges,
 // control and loss are the addresses of its edges (type edge), its control block, and
 // its loss, the sum over the edges times Scale. number is its number for status.
 func (r *tableRun) batch(edges, control, loss device.Pointer, b, m, number int) error {
-	if err := r.takes(b, m); err != nil {
-		return err
-	}
 	blocks := parallel.Pieces(b, pairBlock)
 	if err := r.reserve(blocks); err != nil {
 		return err

@@ -26,7 +26,7 @@
 //     their shape;
 //   - the index of GatherRows comes from op.Gather, which checks it when it runs, or, in
 //     train.Projector, from its own search among as many points as the table has rows,
-//     which train.NewProjectorOn compares, and from its own draws;
+//     which train.NewProjector compares, and from its own draws;
 //   - the index of ScatterRows comes from op.ScatterAdd, which checks it when it runs, or
 //     from a step of a train.Optimizer;
 //   - the rows of DescendRows come from a step of a train.Optimizer; all optimizers check
