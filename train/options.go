@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"cne/internal/option"
 	"cne/model"
@@ -176,17 +175,17 @@ func (o *Options) fault(objective op.ContrastiveOptions, edges int) *OptionError
 	case len(o.Phases) == 0:
 		return &OptionError{Key: "train.phases", Got: "none", Want: "1 or more"}
 	case edges == 0:
-		return &OptionError{Got: "a graph without edges", Want: "some"}
+		return &OptionError{Got: "a graph without edges", Want: "1 edge or more"}
 	case o.LogZ != 0 && !learnsZ:
 		return &OptionError{Key: "loss.log_z", Got: fmt.Sprint(o.LogZ), Other: "loss.name", OtherGot: loss.Word, Want: "0"}
 	case o.FixZ && !learnsZ:
 		return &OptionError{Key: "loss.learn_z", Got: "false", Other: "loss.name", OtherGot: loss.Word, Want: "true"}
 	case o.Follows.Epochs < 0 || o.Follows.Elapsed < 0:
-		return &OptionError{Got: fmt.Sprintf("%d epochs and %v to follow", o.Follows.Epochs, o.Follows.Elapsed), Want: "numbers of at least 0"}
+		return &OptionError{Got: fmt.Sprintf("%d epochs and %v to follow", o.Follows.Epochs, o.Follows.Elapsed), Want: "at least 0 of both"}
 	case slices.Contains(o.Hooks, nil):
-		return &OptionError{Got: "a hook that is nil", Want: "none such"}
+		return &OptionError{Got: "a hook that is nil", Want: "a function"}
 	case c != nil && (c.Save == nil || c.Epochs < 0 || c.Interval < 0):
-		return &OptionError{Got: fmt.Sprintf("checkpoints after %d epochs or %v", c.Epochs, c.Interval), Want: "a Save, and numbers of at least 0"}
+		return &OptionError{Got: fmt.Sprintf("checkpoints after %d epochs or %v", c.Epochs, c.Interval), Want: "at least 0 of both, and a function Save"}
 	}
 	if !o.Device.OnHost() {
 		if err := objective.CheckOnDevice(); err != nil {
@@ -215,7 +214,7 @@ func (o *Options) phaseFault(p *Phase, objective op.ContrastiveOptions, points, 
 	case p.WarmUp >= p.Epochs:
 		return &OptionError{Key: "train.warm_up", Got: fmt.Sprint(p.WarmUp), Other: "train.epochs", OtherGot: fmt.Sprint(p.Epochs), Want: "fewer than there are"}
 	case m < 2*size-2 && !o.Sampling.inRuns(m) && m > maxNegatives/size:
-		return &OptionError{Key: "loss.negatives", Got: fmt.Sprint(m), Other: "train.batch_size", OtherGot: fmt.Sprint(size), Want: "fewer of either, which fit in memory, or loss.sampling: runs"}
+		return &OptionError{Key: "loss.negatives", Got: fmt.Sprint(m), Other: "train.batch_size", OtherGot: fmt.Sprint(size), Want: "fewer of either, or loss.sampling: runs"}
 	case s != nil && zBar != nil:
 		return &OptionError{Key: "loss.z_bar", Got: constant, Other: "loss.s", OtherGot: fmt.Sprint(*s), Want: "one of them"}
 	case s != nil && !loss.HasSpectrum():
@@ -229,20 +228,17 @@ func (o *Options) phaseFault(p *Phase, objective op.ContrastiveOptions, points, 
 	case p.LogZ != nil && loss.Constant != op.LearntZ:
 		return &OptionError{Key: "loss.log_z", Got: fmt.Sprint(*p.LogZ), Other: "loss.name", OtherGot: loss.Word, Want: "the loss " + op.LossesWith(op.LearntZ)}
 	}
-	logConst := Normalization{points}.LogConst(objective.Loss, p.Spectrum, 1)
-	if math.Abs(logConst) <= maxLogConst {
-		return nil
-	}
-	fault := &OptionError{Key: "loss.s", Want: "a number nearer to 0 <= s <= 1; the loss's constant is too large"}
-	if s != nil {
-		fault.Got = fmt.Sprint(*s)
-	} else {
-		fault.Key, fault.Got, fault.Want = "loss.z_bar", constant, "a number nearer to the square of the number of points; this is too large"
-	}
+	logConst, magnitude := Normalization{points}.LogConst(objective.Loss, p.Spectrum, 1), "large"
 	if math.Signbit(logConst) {
-		fault.Want = strings.TrimSuffix(fault.Want, "large") + "small"
+		magnitude = "small"
 	}
-	return fault
+	switch {
+	case math.Abs(logConst) <= maxLogConst:
+		return nil
+	case s != nil:
+		return &OptionError{Key: "loss.s", Got: fmt.Sprint(*s), Want: "a number nearer to 0 <= s <= 1; the loss's constant is too " + magnitude}
+	}
+	return &OptionError{Key: "loss.z_bar", Got: constant, Want: "a number nearer to the square of the number of points; this is too " + magnitude}
 }
 
 // batchSize returns the number of edges in a batch; the last may have fewer.
