@@ -444,7 +444,8 @@ func TestTableStopsWhereLogZRunsAwayOnDevice(t *testing.T) {
 }
 
 func TestSmallBatchesOnDevice(t *testing.T) {
-	x := tableCase{n: 30, d: 2, edges: 20, b: 10, m: 5}.prepare(t, fakecuda.Open(t))
+	c := tableCase{n: 30, d: 2, edges: 20, b: 10, m: 5}
+	x := c.prepare(t, fakecuda.Open(t))
 	if x.run.small(2900) || !x.run.small(2700) {
 		t.Error("batches are small up to 2700 edges, and no longer at 2900")
 	}

@@ -1,6 +1,7 @@
 package quality
 
 import (
+	"cmp"
 	"context"
 	"math"
 
@@ -39,10 +40,7 @@ func devicePairs(ctx context.Context, on *Device, e []float32, n, d int, discrim
 		return nil, err
 	}
 	defer memory.Free()
-	if err := device.Upload(on, memory.At(1), planesOf(e, n, d)); err != nil {
-		return nil, err
-	}
-	if err := device.Upload(on, memory.At(2), terms); err != nil {
+	if err := cmp.Or(device.Upload(on, memory.At(1), planesOf(e, n, d)), device.Upload(on, memory.At(2), terms)); err != nil {
 		return nil, err
 	}
 	l := device.Launch{Grid: pieces * count, Block: pairRows}
@@ -94,10 +92,7 @@ func deviceEdges(ctx context.Context, on *Device, heads, tails []int32, e []floa
 			return err
 		}
 		hi := min(len(heads), lo+edgesAtOnce)
-		if err := device.Upload(on, memory.At(1), heads[lo:hi]); err != nil {
-			return err
-		}
-		if err := device.Upload(on, memory.At(2), tails[lo:hi]); err != nil {
+		if err := cmp.Or(device.Upload(on, memory.At(1), heads[lo:hi]), device.Upload(on, memory.At(2), tails[lo:hi])); err != nil {
 			return err
 		}
 		if err := f(memory, lo, hi-lo); err != nil {

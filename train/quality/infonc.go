@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"cne/internal/parallel"
 	"cne/internal/rng"
 )
 
@@ -69,7 +70,7 @@ func expectedInfoNC[T Float](ctx context.Context, on *Device, heads, tails []int
 		f.draws = 1
 		f.moments = make([]moments, n)
 		if n <= work/n { // those of all heads are affordable
-			err := inPieces(ctx, n, max(1, infoNCGrain/n), func(_, lo, hi int) {
+			err := parallel.ForContext(ctx, n, max(1, infoNCGrain/n), func(_, lo, hi int) {
 				for i := lo; i < hi; i++ {
 					f.moments[i] = f.momentsOf(int32(i))
 				}
@@ -178,7 +179,7 @@ func (f *infoNC[T]) logTotals(ctx context.Context, heads, tails []int32) (means,
 		return deviceLogTotals(ctx, f.on, heads, tails, single, f.d, f.m, f.draws, f.clamp, stream.State())
 	}
 	means, variances = make([]float64, len(heads)), make([]float64, len(heads))
-	return means, variances, inPieces(ctx, len(heads), f.grain(), func(_, lo, hi int) {
+	return means, variances, parallel.ForContext(ctx, len(heads), f.grain(), func(_, lo, hi int) {
 		random := stream.At(uint64(lo) * uint64(f.draws) * uint64(f.m))
 		for k := lo; k < hi; k++ {
 			means[k], variances[k] = f.logTotal(heads[k], tails[k], &random)

@@ -135,11 +135,10 @@ func newMeasurement(points, embedding *data.Matrix, o Options) (*measurement, er
 	if err := option.Check(o); err != nil {
 		return nil, fmt.Errorf("%w: quality.%w", ErrInput, err)
 	}
-	switch {
-	case o.Graph != nil && o.Graph.N != n:
-		return nil, fmt.Errorf("%w: graph: got %d points, want %d as in the embedding", ErrInput, o.Graph.N, n)
-	}
 	if o.Graph != nil {
+		if o.Graph.N != n {
+			return nil, fmt.Errorf("%w: graph: got %d points, want %d as in the embedding", ErrInput, o.Graph.N, n)
+		}
 		if err := o.Graph.Validate(); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrInput, err)
 		}

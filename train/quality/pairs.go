@@ -27,7 +27,7 @@ type pairTerms func(i, lo, hi int, work []float32, sums []float64)
 // overTiles returns the sums over the pairs i < j < n, so many numbers.
 func overTiles(ctx context.Context, n, sums int, add pairTerms) ([]float64, error) {
 	partial := make([][]float64, parallel.Pieces(n, tileRows))
-	err := inPieces(ctx, n, tileRows, func(piece, first, last int) {
+	err := parallel.ForContext(ctx, n, tileRows, func(piece, first, last int) {
 		own := make([]float64, sums)
 		work := make([]float32, sumBlock)
 		for lo := first; lo < n; lo += tileColumns {
@@ -51,7 +51,7 @@ func overTiles(ctx context.Context, n, sums int, add pairTerms) ([]float64, erro
 // Of the columns, so many as a tile has are visited for grain rows at a time.
 func overRows(ctx context.Context, n int, rows []int, grain, tile, sums int, add pairTerms) ([][]float64, error) {
 	all := make([][]float64, len(rows))
-	err := inPieces(ctx, len(rows), grain, func(_, first, last int) {
+	err := parallel.ForContext(ctx, len(rows), grain, func(_, first, last int) {
 		work := make([]float32, sumBlock)
 		for q := first; q < last; q++ {
 			all[q] = make([]float64, sums)

@@ -112,7 +112,7 @@ func attractionOf[T Float](ctx context.Context, on *Device, heads, tails []int32
 // overEdges adds up a function of the squared distances of the edges.
 func overEdges[T Float](ctx context.Context, heads, tails []int32, e []T, d int, f func(d2 float64) float64) (float64, error) {
 	partial := make([]float64, parallel.Pieces(len(heads), edgeGrain))
-	err := inPieces(ctx, len(heads), edgeGrain, func(piece, lo, hi int) {
+	err := parallel.ForContext(ctx, len(heads), edgeGrain, func(piece, lo, hi int) {
 		var sum float64
 		for k := lo; k < hi; k++ {
 			i, j := int(heads[k])*d, int(tails[k])*d

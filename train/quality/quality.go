@@ -23,13 +23,11 @@
 package quality
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
 	"cne/data"
 	"cne/internal/device"
-	"cne/internal/parallel"
 	"cne/internal/simd"
 )
 
@@ -76,15 +74,4 @@ func rows(m *data.Matrix, what string) (int, error) {
 		err = fmt.Errorf("%w: %s: got the values of %d points, want %d", ErrInput, what, n, m.N)
 	}
 	return n, err
-}
-
-// inPieces is parallel.For that begins no further piece once ctx has ended, and
-// returns its error.
-func inPieces(ctx context.Context, n, grain int, body func(piece, lo, hi int)) error {
-	parallel.For(n, grain, func(piece, lo, hi int) {
-		if ctx.Err() == nil {
-			body(piece, lo, hi)
-		}
-	})
-	return ctx.Err()
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"cne/data"
 	"cne/data/neighbors"
@@ -14,33 +15,22 @@ import (
 
 // KNNRecall returns the mean share of a point's k nearest neighbours in the
 // embedding that are among its k nearest in the data, from 0 to 1. Both
-// lists are n×k: entries i·k to i·k+k−1 are the neighbours of point i, in any order, the
-// point itself not among them: numbers from 0 to points−1. These may be other points, as
-// those are among which held-out points have been placed. If n is below of, the n points
-// are a sample of so many, about which the estimate is. Errors wrap
-// ErrInput, and ErrUndefined if there are no points.
+// lists are [n, k]: entries i·k to i·k+k−1 are the neighbours of point i, in any order,
+// without the point itself, as numbers from 0 to points−1. For held-out points they are
+// training points. If n is below of, the n points are a sample of as many, for which the
+// recall is estimated. Errors wrap ErrInput, and ErrUndefined if there are no points.
 func KNNRecall(inData, inEmbedding []int32, k, points, of int) (Estimate, error) {
-	hits, err := hitsOf(inData, inEmbedding, k, points)
-	if err != nil {
-		return Estimate{}, err
-	}
-	return average(hits, of, func(count, points float64) float64 { return count / (points * float64(k)) }), nil
-}
-
-// hitsOf counts how many of each point's k neighbours in the embedding are neighbours in the
-// data.
-func hitsOf(inData, inEmbedding []int32, k, points int) ([]int, error) {
 	if k < 1 || len(inData)%k != 0 || len(inEmbedding) != len(inData) {
-		return nil, fmt.Errorf("%w: neighbours: got %d and %d, want %d for each point in both", ErrInput, len(inData), len(inEmbedding), k)
+		return Estimate{}, fmt.Errorf("%w: neighbours: got %d and %d, want %d for each point in both", ErrInput, len(inData), len(inEmbedding), k)
 	}
 	hits := make([]int, len(inData)/k)
 	if len(hits) == 0 {
-		return nil, fmt.Errorf("%w: recall: got no points", ErrUndefined)
+		return Estimate{}, fmt.Errorf("%w: recall: got no points", ErrUndefined)
 	}
 	for _, list := range [][]int32{inData, inEmbedding} {
 		for e, j := range list {
 			if j < 0 || int(j) >= points {
-				return nil, fmt.Errorf("%w: neighbour of point %d (counted from 0): got %d, want 0 to %d", ErrInput, e/k, j, points-1)
+				return Estimate{}, fmt.Errorf("%w: neighbour of point %d (counted from 0): got %d, want 0 to %d", ErrInput, e/k, j, points-1)
 			}
 		}
 	}
@@ -58,7 +48,7 @@ func hitsOf(inData, inEmbedding []int32, k, points int) ([]int, error) {
 			}
 		}
 	})
-	return hits, nil
+	return average(hits, of, func(count, points float64) float64 { return count / (points * float64(k)) }), nil
 }
 
 // KNNAccuracy returns the share, from 0 to 1, of held-out points that a
@@ -135,17 +125,8 @@ func drawTest(embedding *data.Matrix, classes []int32, k int, testShare float64,
 	}
 	stream := rng.New(seed, rng.Split)
 	order := stream.Perm(n)
-	isHeld := make([]bool, n)
-	for _, i := range order[:held] {
-		isHeld[i] = true
-	}
-	known = order[held:held]
-	for i, is := range isHeld {
-		if !is {
-			known = append(known, i)
-		}
-	}
-	return order[:held], known, nil
+	slices.Sort(order[held:])
+	return order[:held], order[held:], nil
 }
 
 // HeldOutAccuracy returns the share, from 0 to 1, of held-out points that a

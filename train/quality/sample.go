@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"cne/internal/parallel"
 	"cne/internal/rng"
 )
 
@@ -102,7 +103,7 @@ func (m *measurement) edgeSums(ctx context.Context, rows []int, discriminators [
 	for k, p := range discriminators {
 		positives[k], _ = p.terms()
 	}
-	err = inPieces(ctx, len(rows), 64, func(_, lo, hi int) {
+	err = parallel.ForContext(ctx, len(rows), 64, func(_, lo, hi int) {
 		for q := lo; q < hi; q++ {
 			sums[q] = make([]float64, len(discriminators))
 			head, tails := m.embedding.Row(rows[q]), m.Graph.Tails(rows[q])

@@ -125,7 +125,7 @@ func correlate(ctx context.Context, n int, inData, inEmbedding func(out []uint64
 // distances fills out with the bits of the squared distances of the pairs
 // (0,1), (0,2), …, (1,2), …: integers in the same order as the distances.
 func distances[T Float](ctx context.Context, out []uint64, x []T, n, d int) error {
-	return inPieces(ctx, n, 16, func(_, first, last int) {
+	return parallel.ForContext(ctx, n, 16, func(_, first, last int) {
 		a := make([]float64, d) // a row, converted once, which takes a third off the time
 		for i := first; i < last; i++ {
 			for k, v := range x[i*d : (i+1)*d] {
@@ -199,7 +199,7 @@ func (s *sorter) rank(ctx context.Context, group func(to *rankSums, twice int64,
 		return rankSums{}, nil
 	}
 	s.choose()
-	if err := inPieces(ctx, len(s.keys), sortedKeys, func(piece, lo, hi int) {
+	if err := parallel.ForContext(ctx, len(s.keys), sortedKeys, func(piece, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			s.index[i] = uint32(i)
 		}
@@ -215,7 +215,7 @@ func (s *sorter) rank(ctx context.Context, group func(to *rankSums, twice int64,
 		}
 	}
 	sums := make([]rankSums, parallel.Pieces(s.buckets, sortedBuckets))
-	if err := inPieces(ctx, s.buckets, sortedBuckets, func(task, lo, hi int) {
+	if err := parallel.ForContext(ctx, s.buckets, sortedBuckets, func(task, lo, hi int) {
 		at := s.scratch.Get()
 		defer s.scratch.Put(at)
 		var sum rankSums // sums of two pieces share a cache line

@@ -31,13 +31,7 @@ func Trustworthiness(ranks []int32, k, n int) (Estimate, error) {
 			return Estimate{}, fmt.Errorf("%w: rank of a neighbour of point %d (counted from 0): got %d, want 1 to %d", ErrInput, e/k, r, n-1)
 		}
 	}
-	return average(penaltiesOf(ranks, k), n, func(penalty, points float64) float64 {
-		return 1 - 2*penalty/(points*float64(k)*float64(2*n-3*k-1))
-	}), nil
-}
-
-// penaltiesOf returns for each point by how much the ranks of its k neighbours exceed k.
-func penaltiesOf(ranks []int32, k int) []int {
+	// By how much the ranks of each point's neighbours exceed k.
 	penalties := make([]int, len(ranks)/k)
 	parallel.For(len(penalties), 1<<12, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -46,5 +40,7 @@ func penaltiesOf(ranks []int32, k int) []int {
 			}
 		}
 	})
-	return penalties
+	return average(penalties, n, func(penalty, points float64) float64 {
+		return 1 - 2*penalty/(points*float64(k)*float64(2*n-3*k-1))
+	}), nil
 }
