@@ -65,11 +65,24 @@ func KNNRecall(inData, inEmbedding []int32, k, points, of int) (Estimate, error)
 // classes[i] is the class of row i, any numbers. Errors wrap ErrInput or
 // ErrNotFinite, or are the context's or the device's.
 func KNNAccuracy(ctx context.Context, embedding *data.Matrix, classes []int32, k int, testShare float64, seed uint64, most int, on *Device) (Estimate, error) {
-	test, known, err := drawTest(embedding, classes, k, testShare, seed)
-	if err != nil {
+	if err := (classified{embedding, classes}).check("embedding"); err != nil {
 		return Estimate{}, err
 	}
-	held := len(test)
+	if !(testShare > 0 && testShare < 1) {
+		return Estimate{}, fmt.Errorf("%w: test share: got %v, want a number between 0 and 1", ErrInput, testShare)
+	}
+	n := len(classes)
+	held := int(math.Round(float64(n) * testShare))
+	if held < 1 {
+		return Estimate{}, fmt.Errorf("%w: test share: got %v, which holds out none of %d points", ErrInput, testShare, n)
+	}
+	if k < 1 || k > n-held {
+		return Estimate{}, fmt.Errorf("%w: neighbours: got %d, want 1 to %d, the number of points that are not held out", ErrInput, k, n-held)
+	}
+	stream := rng.New(seed, rng.Split)
+	order := stream.Perm(n)
+	test, known := order[:held], order[held:]
+	slices.Sort(known)
 	if most > 0 {
 		test = test[:min(held, most)] // in random order
 	}
@@ -104,29 +117,6 @@ func pickClassified(m *data.Matrix, classes []int32, rows []int) classified {
 // pick returns some of the points.
 func pick(m *data.Matrix, rows []int) *data.Matrix {
 	return &data.Matrix{N: len(rows), D: m.D, X: gather(m.X, m.D, rows)}
-}
-
-// drawTest checks the arguments of KNNAccuracy and returns the points that are held
-// out, and, in order, those that are not.
-func drawTest(embedding *data.Matrix, classes []int32, k int, testShare float64, seed uint64) (test, known []int, err error) {
-	n := len(classes)
-	if err := (classified{embedding, classes}).check("embedding"); err != nil {
-		return nil, nil, err
-	}
-	if !(testShare > 0 && testShare < 1) {
-		return nil, nil, fmt.Errorf("%w: test share: got %v, want a number between 0 and 1", ErrInput, testShare)
-	}
-	held := int(math.Round(float64(n) * testShare))
-	if held < 1 {
-		return nil, nil, fmt.Errorf("%w: test share: got %v, which holds out none of %d points", ErrInput, testShare, n)
-	}
-	if k < 1 || k > n-held {
-		return nil, nil, fmt.Errorf("%w: neighbours: got %d, want 1 to %d, the number of points that are not held out", ErrInput, k, n-held)
-	}
-	stream := rng.New(seed, rng.Split)
-	order := stream.Perm(n)
-	slices.Sort(order[held:])
-	return order[:held], order[held:], nil
 }
 
 // HeldOutAccuracy returns the share, from 0 to 1, of held-out points that a
