@@ -120,20 +120,14 @@ func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
 	if len(layout) == 0 {
 		layout = op.NegativeLayout{op.ListedNegatives}
 	}
+	err := errors.Join(op.Share(p.negatives, b.Negatives, len(b.Negatives)/edges, edges), op.Share(p.layout, layout, len(layout)))
 	if p.rows != nil {
-		if err := op.Share(p.rows, b.Rows, len(b.Rows)); err != nil {
-			return 0, err
-		}
+		err = errors.Join(err, op.Share(p.rows, b.Rows, len(b.Rows)))
 	}
 	if !p.byEnds {
-		if err := op.Share(p.local, b.Local, len(b.Local)); err != nil {
-			return 0, err
-		}
+		err = errors.Join(err, op.Share(p.local, b.Local, len(b.Local)))
 	}
-	if err := errors.Join(
-		op.Share(p.negatives, b.Negatives, len(b.Negatives)/edges, edges),
-		op.Share(p.layout, layout, len(layout)),
-	); err != nil {
+	if err != nil {
 		return 0, err
 	}
 	p.thetaValue[0] = T(theta)

@@ -87,7 +87,7 @@ func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.Co
 func (c *Convolutional[T]) build(on *deviceParams, b *batchProgram[T]) (images *op.Array, err error) {
 	x := imageNode[T](c.size)
 	g := x.Graph()
-	_, z, nodes, err := c.graphOn(on, x, c.precision)
+	_, z, nodes, err := c.graph(on, x, c.precision)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (c *Convolutional[T]) build(on *deviceParams, b *batchProgram[T]) (images *
 			return nil, fmt.Errorf("model: %w", err)
 		}
 	}
-	return b.program.Input(x), c.shareOn(on, b.program, nodes)
+	return b.program.Input(x), on.share(b.program, nodes, c.ResNet.parameters)
 }
 
 // Precision returns that of the convolutions when the model is trained.

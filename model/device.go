@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -97,12 +98,9 @@ func (p *deviceParams) statsOf(s *op.BatchStats) (*op.BatchStats, error) {
 	if c := p.stats[s]; c != nil {
 		return c, nil
 	}
-	mean, err := p.of(s.Mean)
-	if err != nil {
-		return nil, err
-	}
-	variance, err := p.of(s.Var)
-	if err != nil {
+	mean, errMean := p.of(s.Mean)
+	variance, errVar := p.of(s.Var)
+	if err := cmp.Or(errMean, errVar); err != nil {
 		return nil, err
 	}
 	p.stats[s] = &op.BatchStats{Mean: mean, Var: variance, Evaluate: s.Evaluate}
@@ -130,6 +128,19 @@ func (p *deviceParams) bind(input, a *op.Array) error {
 		return err
 	}
 	return input.View(c, 0, c.Shape()...)
+}
+
+// share makes the inputs of a program for parameters read these, or their copies. A program
+// without a ResNet's head has no inputs for its parameters.
+func (p *deviceParams) share(program *vm.Program, nodes gorgonia.Nodes, parameters []Parameter) error {
+	for i, node := range nodes {
+		if in := program.Input(node); in != nil {
+			if err := p.bind(in, parameters[i].Value); err != nil {
+				return fmt.Errorf("model: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 // free releases the copies' memory.

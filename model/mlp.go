@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -13,7 +14,6 @@ import (
 	"cne/internal/errkind"
 	"cne/internal/rng"
 	"cne/model/op"
-	"cne/model/vm"
 )
 
 // DefaultHidden are the widths of the hidden layers of the paper's network.
@@ -29,8 +29,10 @@ const rowsPerBlock = 4096
 // two goroutines at once.
 type MLP[T op.Float] struct {
 	widths []int // in, hidden …, out
-	// weights [out, in] and biases [out] of each layer.
-	weights, biases []*op.Array
+	// parameters are a weight [out, in] and a bias [out] for each layer, without gradients,
+	// with the names that torch.nn.Sequential gives them, where every second module is a
+	// ReLU.
+	parameters []Parameter
 
 	placement
 }
@@ -47,11 +49,11 @@ func NewMLP[T op.Float](in int, hidden []int, out int, seed uint64) (*MLP[T], er
 	if err != nil {
 		return nil, err
 	}
-	for l := range n.weights {
+	for l := range len(n.widths) - 1 {
 		bound := 1 / math.Sqrt(float64(n.widths[l]))
 		stream := rng.New(seed, rng.Init, uint64(l))
-		for _, a := range []*op.Array{n.weights[l], n.biases[l]} {
-			values := op.Data[T](a)
+		for _, p := range n.parameters[2*l : 2*l+2] {
+			values := op.Data[T](p.Value)
 			for i := range values {
 				values[i] = T(bound * (2*stream.Float64() - 1))
 			}
@@ -82,7 +84,8 @@ func newMLP[T op.Float](widths []int) (*MLP[T], error) {
 		if err := errors.Join(errW, errB); err != nil {
 			return nil, fmt.Errorf("model: %w", err)
 		}
-		n.weights, n.biases = append(n.weights, w), append(n.biases, b)
+		name := strconv.Itoa(2 * l)
+		n.parameters = append(n.parameters, Parameter{Name: name + ".weight", Value: w}, Parameter{Name: name + ".bias", Value: b})
 	}
 	n.placement = placement{dtype: dtype, compile: n.compileForward}
 	return n, n.UseDevice(nil)
@@ -102,26 +105,25 @@ func (n *MLP[T]) compileForward(on *deviceParams) (forward, error) {
 	if err != nil {
 		return forward{}, err
 	}
-	return f, n.share(on, f.program, nodes)
+	return f, on.share(f.program, nodes, n.parameters)
 }
 
-// layers adds the network to a graph and returns its output and its parameters,
-// a weight and a bias per layer. first adds the first layer.
+// layers adds the network to a graph and returns its output and the nodes of its
+// parameters. first adds the first layer.
 func (n *MLP[T]) layers(g *gorgonia.ExprGraph, first func(w, b *gorgonia.Node, act op.Activation) (*gorgonia.Node, error)) (*gorgonia.Node, gorgonia.Nodes, error) {
-	var (
-		y          *gorgonia.Node
-		parameters gorgonia.Nodes
-		err        error
-	)
-	for l := range n.weights {
-		out, in := n.widths[l+1], n.widths[l]
-		w := gorgonia.NewMatrix(g, op.Dtype[T](), gorgonia.WithShape(out, in), gorgonia.WithName(n.name(l, "weight")))
-		b := gorgonia.NewVector(g, op.Dtype[T](), gorgonia.WithShape(out), gorgonia.WithName(n.name(l, "bias")))
+	var y *gorgonia.Node
+	var nodes gorgonia.Nodes
+	for l := range len(n.widths) - 1 {
+		for _, p := range n.parameters[2*l : 2*l+2] {
+			shape := slices.Clone(p.Value.Shape())
+			nodes = append(nodes, gorgonia.NewTensor(g, op.Dtype[T](), len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(p.Name)))
+		}
 		act := op.ReLUActivation
-		if l == len(n.weights)-1 {
+		if l == len(n.widths)-2 {
 			act = op.NoActivation
 		}
-		if l == 0 {
+		var err error
+		if w, b := nodes[2*l], nodes[2*l+1]; l == 0 {
 			y, err = first(w, b, act)
 		} else {
 			y, err = op.Linear(y, w, b, act)
@@ -129,25 +131,8 @@ func (n *MLP[T]) layers(g *gorgonia.ExprGraph, first func(w, b *gorgonia.Node, a
 		if err != nil {
 			return nil, nil, err
 		}
-		parameters = append(parameters, w, b)
 	}
-	return y, parameters, nil
-}
-
-// name returns the name of a layer's parameter as torch.nn.Sequential gives
-// it, where every second module is a ReLU.
-func (n *MLP[T]) name(layer int, what string) string { return fmt.Sprintf("%d.%s", 2*layer, what) }
-
-// share makes a program with the nodes of layers read the network's parameters.
-func (n *MLP[T]) share(on *deviceParams, p *vm.Program, nodes gorgonia.Nodes) error {
-	for l := range n.weights {
-		for i, own := range [...]*op.Array{n.weights[l], n.biases[l]} {
-			if err := on.bind(p.Input(nodes[2*l+i]), own); err != nil {
-				return fmt.Errorf("model: %w", err)
-			}
-		}
-	}
-	return nil
+	return y, nodes, nil
 }
 
 // Size returns the numbers of values of a point and of its position.
@@ -299,28 +284,24 @@ const MaxSparseWidth = op.MaxSparseWidth
 
 // begin makes the program for training, and lists the parameters.
 func (p *Parametric[T]) begin() error {
-	network := p.network
-	nodes, err := p.build(&p.batch, nil)
-	if err != nil {
+	if err := p.build(&p.batch, nil); err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
-	for i := range nodes {
-		layer, what := i/2, [...]string{"weight", "bias"}[i%2]
-		value := [...]*op.Array{network.weights[layer], network.biases[layer]}[i%2]
-		p.params = append(p.params, Parameter{Name: network.name(layer, what), Value: value, Grad: p.batch.grads[i]})
+	p.params = slices.Clone(p.network.parameters)
+	for i, grad := range p.batch.grads {
+		p.params[i].Grad = grad
 	}
 	return nil
 }
 
-// build makes the program of a batch and returns the nodes of the network's
-// parameters.
-func (p *Parametric[T]) build(b *batchProgram[T], on *deviceParams) (gorgonia.Nodes, error) {
+// build makes the program of a batch.
+func (p *Parametric[T]) build(b *batchProgram[T], on *deviceParams) error {
 	in, _ := p.network.Size()
 	// On an accelerator, skipping zeros would not pay; but sparse points stay sparse.
 	sparse := p.held
 	if sparse != nil && on != nil {
 		if err := sparse.CheckDevice(on.where()); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if x, ok := any(p.points).([]float32); ok && on == nil && sparse == nil {
@@ -336,21 +317,21 @@ func (p *Parametric[T]) build(b *batchProgram[T], on *deviceParams) (gorgonia.No
 		return op.LinearRows(all, rows, w, b, act)
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := b.compile(on.where(), g, rows, distinct, nil, nodes, p.objective); err != nil {
-		return nil, err
+		return err
 	}
 	if sparse == nil {
 		points, err := op.ArrayOf(p.points, p.n, in)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if err := b.constant(b.program.Input(all), points); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return nodes, p.network.share(on, b.program, nodes)
+	return on.share(b.program, nodes, p.network.parameters)
 }
 
 // OnDevice compiles the model for training on an accelerator, instead of an earlier
@@ -361,7 +342,7 @@ func (p *Parametric[T]) OnDevice(d *Device) (*DeviceModel, error) {
 		return nil, err
 	}
 	b := new(batchProgram[T])
-	if _, err := p.build(b, p.network.onDevice); err != nil {
+	if err := p.build(b, p.network.onDevice); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
 	return b.deviceModel(p.network.onDevice, p.params)

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,7 +15,6 @@ import (
 	"cne/internal/rng"
 	"cne/internal/safetensors"
 	"cne/model/op"
-	"cne/model/vm"
 )
 
 // ResNetOptions are the widths of a ResNet. The zero value is the paper's
@@ -96,7 +96,7 @@ func newResNet[T op.Float](options ResNetOptions, seed *uint64) (*ResNet[T], err
 		return nil, fmt.Errorf("model: %w", err)
 	}
 	n.placement = placement{dtype: op.Dtype[T](), compile: func(on *deviceParams) (forward, error) {
-		return n.compileForward(on, 8, false)
+		return n.compileForward(on, false)
 	}}
 	return n, n.UseDevice(nil)
 }
@@ -106,11 +106,11 @@ func imageNode[T op.Float](size int) *gorgonia.Node {
 	return gorgonia.NewTensor(gorgonia.NewGraph(), op.Dtype[T](), 4, gorgonia.WithShape(2, 3, size, size), gorgonia.WithName("images"))
 }
 
-// compileForward makes a program for images, compiled as for those of size×size
-// pixels: for their representations, or for the output of the head.
-func (n *ResNet[T]) compileForward(on *deviceParams, size int, head bool) (forward, error) {
-	x := imageNode[T](size)
-	y, z, nodes, err := n.graphOn(on, x, op.Float32)
+// compileForward makes a program for images of any size: for their representations, or for
+// the output of the head.
+func (n *ResNet[T]) compileForward(on *deviceParams, head bool) (forward, error) {
+	x := imageNode[T](8)
+	y, z, nodes, err := n.graph(on, x, op.Float32)
 	if err != nil {
 		return forward{}, err
 	}
@@ -121,7 +121,7 @@ func (n *ResNet[T]) compileForward(on *deviceParams, size int, head bool) (forwa
 	if err != nil {
 		return forward{}, err
 	}
-	return f, n.shareOn(on, f.program, nodes)
+	return f, on.share(f.program, nodes, n.parameters)
 }
 
 // Options returns the widths.
@@ -147,39 +147,16 @@ func (n *ResNet[T]) Tensors() map[string]*op.Array {
 	return all
 }
 
-// Graph adds the network to a graph: x [N, 3, H, W] are images, h [N, 8·Width]
-// their representations and z [N, Out] what the head makes of them. nodes are
-// the parameters, in the order of Parameters, which Share gives their values.
-func (n *ResNet[T]) Graph(x *gorgonia.Node) (h, z *gorgonia.Node, nodes gorgonia.Nodes, err error) {
-	return n.graphOn(nil, x, op.Float32)
-}
-
-// graphOn is Graph for a program that runs where the copies are, with convolutions in a
-// precision.
-func (n *ResNet[T]) graphOn(on *deviceParams, x *gorgonia.Node, precision op.Precision) (h, z *gorgonia.Node, nodes gorgonia.Nodes, err error) {
+// graph adds the network to a graph, for a program that runs where the copies are, with
+// convolutions in a precision: x [N, 3, H, W] are images, h [N, 8·Width] their
+// representations and z [N, Out] what the head makes of them. nodes are the parameters, in
+// the order of Parameters.
+func (n *ResNet[T]) graph(on *deviceParams, x *gorgonia.Node, precision op.Precision) (h, z *gorgonia.Node, nodes gorgonia.Nodes, err error) {
 	b := builder[T]{net: n, on: on, precision: precision}
 	if h, z, err = b.network(x); err != nil {
 		return nil, nil, nil, fmt.Errorf("model: %w", err)
 	}
 	return h, z, b.nodes, nil
-}
-
-// Share makes a program with the nodes that Graph returned, which runs on the CPU,
-// read the network's own parameters.
-func (n *ResNet[T]) Share(p *vm.Program, nodes gorgonia.Nodes) error { return n.shareOn(nil, p, nodes) }
-
-// shareOn is Share for a program that runs where the copies are.
-func (n *ResNet[T]) shareOn(on *deviceParams, p *vm.Program, nodes gorgonia.Nodes) error {
-	for i, node := range nodes {
-		in := p.Input(node)
-		if in == nil {
-			continue // the head, in a program without it
-		}
-		if err := on.bind(in, n.parameters[i].Value); err != nil {
-			return fmt.Errorf("model: %w", err)
-		}
-	}
-	return nil
 }
 
 // Evaluate has all batch normalisations of the network use their running statistics,
@@ -203,7 +180,7 @@ func (n *ResNet[T]) RepresentTo(dst, images []T, height, width int) error {
 // by the running statistics, whatever Evaluate said before.
 func (n *ResNet[T]) ProjectTo(dst, images []T, height, width int) error {
 	if n.head.program == nil || n.head.on != n.onDevice {
-		head, err := n.compileForward(n.onDevice, 8, true)
+		head, err := n.compileForward(n.onDevice, true)
 		if err != nil {
 			return err
 		}
@@ -338,7 +315,7 @@ func (b *builder[T]) block(x *gorgonia.Node, name string, in, out, stride int) (
 	if y, err = b.convolve(y, name+".conv2", out, out, 3, 1); err != nil {
 		return nil, err
 	}
-	bn2, err := b.norm(name+".bn2", out)
+	scale, shift, stats, err := b.norm(name+".bn2", out)
 	if err != nil {
 		return nil, err
 	}
@@ -350,7 +327,7 @@ func (b *builder[T]) block(x *gorgonia.Node, name string, in, out, stride int) (
 			return nil, err
 		}
 	}
-	return op.BatchNormAddReLU(y, bn2.scale, bn2.shift, x, bn2.stats)
+	return op.BatchNormAddReLU(y, scale, shift, x, stats)
 }
 
 func (b *builder[T]) convolve(x *gorgonia.Node, name string, in, out, size, stride int) (*gorgonia.Node, error) {
@@ -363,41 +340,31 @@ func (b *builder[T]) convolve(x *gorgonia.Node, name string, in, out, size, stri
 }
 
 func (b *builder[T]) batchNorm(x *gorgonia.Node, name string, channels int, act op.Activation) (*gorgonia.Node, error) {
-	n, err := b.norm(name, channels)
+	scale, shift, stats, err := b.norm(name, channels)
 	if err != nil {
 		return nil, err
 	}
-	return op.BatchNorm(x, n.scale, n.shift, n.stats, act)
-}
-
-// normNodes are what a batch normalisation needs beside its images.
-type normNodes struct {
-	scale, shift *gorgonia.Node
-	stats        *op.BatchStats
+	return op.BatchNorm(x, scale, shift, stats, act)
 }
 
 // norm adds the parameters of a batch normalisation.
-func (b *builder[T]) norm(name string, channels int) (normNodes, error) {
+func (b *builder[T]) norm(name string, channels int) (scale, shift *gorgonia.Node, stats *op.BatchStats, err error) {
 	one := func(*rng.Stream) float64 { return 1 }
 	zero := func(*rng.Stream) float64 { return 0 }
 	scale, errScale := b.parameter(name+".weight", one, channels)
 	shift, errShift := b.parameter(name+".bias", zero, channels)
 	if err := errors.Join(errScale, errShift); err != nil {
-		return normNodes{}, err
+		return nil, nil, nil, err
 	}
 	if b.create {
-		stats, err := op.NewBatchStats(nil, op.Dtype[T](), channels)
-		if err != nil {
-			return normNodes{}, err
+		if stats, err = op.NewBatchStats(nil, op.Dtype[T](), channels); err != nil {
+			return nil, nil, nil, err
 		}
 		b.net.norms = append(b.net.norms, norm{name: name, stats: stats})
 	}
-	stats, err := b.on.statsOf(b.net.norms[b.norms].stats)
-	if err != nil {
-		return normNodes{}, err
-	}
+	stats, err = b.on.statsOf(b.net.norms[b.norms].stats)
 	b.norms++
-	return normNodes{scale, shift, stats}, nil
+	return scale, shift, stats, err
 }
 
 func (b *builder[T]) linear(x *gorgonia.Node, name string, in, out int, act op.Activation) (*gorgonia.Node, error) {
@@ -509,26 +476,20 @@ func copyNarrowed(dst []float32, t safetensors.Tensor) error {
 // resNetOptionsOf returns the widths of a file's tensors, from which it follows
 // that the file is about as large as the network.
 func resNetOptionsOf(f *safetensors.File) (o ResNetOptions, err error) {
-	if t, ok := f.Tensors[resNetStem]; ok && len(t.Shape) == 4 {
-		o.Width = t.Shape[0]
-	}
-	if t, ok := f.Tensors["fc1.weight"]; ok && len(t.Shape) == 2 {
-		o.Hidden = t.Shape[0]
-	}
-	if t, ok := f.Tensors["fc2.weight"]; ok && len(t.Shape) == 2 {
-		o.Out = t.Shape[0]
+	for name, width := range map[string]*int{resNetStem: &o.Width, "fc1.weight": &o.Hidden, "fc2.weight": &o.Out} {
+		if t := f.Tensors[name]; len(t.Shape) > 0 {
+			*width = t.Shape[0]
+		}
 	}
 	_, errStem := resNetTensor(f, resNetStem, o.Width, 3, 3, 3)
 	_, errStage := resNetTensor(f, "layer4.1.conv2.weight", 8*o.Width, 8*o.Width, 3, 3)
 	_, errHidden := resNetTensor(f, "fc1.weight", o.Hidden, 8*o.Width)
 	_, errOut := resNetTensor(f, "fc2.weight", o.Out, o.Hidden)
-	for _, err := range []error{errStem, errStage, errHidden, errOut} {
-		if err != nil {
-			return o, err
-		}
+	if err := cmp.Or(errStem, errStage, errHidden, errOut); err != nil {
+		return o, err
 	}
 	if o.Width == 0 || o.Hidden == 0 || o.Out == 0 {
-		return o, errors.New("it has layers without channels")
+		return o, fmt.Errorf("widths: got %d, %d and %d, want 1 or more", o.Width, o.Hidden, o.Out)
 	}
 	return o.complete()
 }

@@ -132,7 +132,7 @@ func TestLoadRefusesResNet(t *testing.T) {
 		"no head":           {remove("fc1.weight"), `no tensor "fc1.weight"`},
 		"no last stage":     {remove("layer4.1.conv2.weight"), `no tensor "layer4.1.conv2.weight"`},
 		"large stem":        {set("conv1.weight", floats(1, 4, 3, 7, 7)), `tensor "conv1.weight": got the shape [4 3 7 7], want [4 3 3 3]`},
-		"flat stem":         {set("conv1.weight", floats(1, 108)), `tensor "conv1.weight": got the shape [108], want [0 3 3 3]`},
+		"flat stem":         {set("conv1.weight", floats(1, 108)), `tensor "conv1.weight": got the shape [108], want [108 3 3 3]`},
 		"no channel":        {set("conv1.weight", floats(1, 0, 3, 3, 3)), `tensor "layer4.1.conv2.weight": got the shape [32 32 3 3], want [0 0 3 3]`},
 		"narrow block":      {set("layer1.1.conv2.weight", floats(1, 4, 3, 3, 3)), `tensor "layer1.1.conv2.weight": got the shape [4 3 3 3], want [4 4 3 3]`},
 		"another head":      {set("fc2.weight", floats(1, 8, 17)), `tensor "fc2.weight": got the shape [8 17], want [8 16]`},

@@ -163,9 +163,8 @@ func (n *MLP[T]) Save(path string, d *Description) error {
 		return err
 	}
 	f := &safetensors.File{Tensors: map[string]safetensors.Tensor{}}
-	for l := range n.weights {
-		f.Tensors[n.name(l, "weight")] = tensorOf[T](n.weights[l])
-		f.Tensors[n.name(l, "bias")] = tensorOf[T](n.biases[l])
+	for _, p := range n.parameters {
+		f.Tensors[p.Name] = tensorOf[T](p.Value)
 	}
 	return save(path, f, architecture{Kind: kindMLP, Widths: n.widths, Activation: activationReLU, DType: op.Dtype[T]().String()}, d)
 }
@@ -413,15 +412,13 @@ func mlpOf[T op.Float](widths []int, layers []layer) (*MLP[T], error) {
 		return nil, err
 	}
 	for i, l := range layers {
-		for _, x := range []struct {
-			from safetensors.Tensor
-			to   *op.Array
-		}{{l.weight, n.weights[i]}, {l.bias, n.biases[i]}} {
-			v := op.Data[T](x.to)
-			if err := safetensors.Copy(v, x.from); err != nil {
-				return nil, fmt.Errorf("layer %d: %w", l.number, err)
+		for k, from := range []safetensors.Tensor{l.weight, l.bias} {
+			v := op.Data[T](n.parameters[2*i+k].Value)
+			err := safetensors.Copy(v, from)
+			if err == nil {
+				err = checkFinite(v)
 			}
-			if err := checkFinite(v); err != nil {
+			if err != nil {
 				return nil, fmt.Errorf("layer %d: %w", l.number, err)
 			}
 		}
@@ -431,7 +428,7 @@ func mlpOf[T op.Float](widths []int, layers []layer) (*MLP[T], error) {
 
 func checkFinite[T op.Float](v []T) error {
 	if i := simd.FirstNotFinite(v); i >= 0 {
-		return fmt.Errorf("value %d: got %v", i, v[i])
+		return fmt.Errorf("value %d: got %v, want a finite number", i, v[i])
 	}
 	return nil
 }
