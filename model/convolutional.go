@@ -45,7 +45,7 @@ type Convolutional[T op.Float] struct {
 // statistics of the batch all the same, and keep running ones, frozen or not, as
 // PyTorch's do in training when their parameters have requires_grad=False.
 //
-// precision is that of the convolutions when the model is trained: see op.Conv2d.
+// precision is the precision of the convolutions in training: see op.Conv2d.
 // Representations are computed in T. op.BFloat16 needs float32.
 func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.ContrastiveOptions, learnTemperature bool, frozen func(name string) bool, precision op.Precision) (*Convolutional[T], error) {
 	if n < 1 || size < 1 {
@@ -113,7 +113,7 @@ func (c *Convolutional[T]) build(on *deviceParams, b *batchProgram[T]) (images *
 	return b.program.Input(x), on.share(b.program, nodes, c.ResNet.parameters)
 }
 
-// Precision returns that of the convolutions when the model is trained.
+// Precision returns the precision of the convolutions in training.
 func (c *Convolutional[T]) Precision() op.Precision { return c.precision }
 
 // learns reports whether a parameter of the network is learnt.
@@ -185,7 +185,7 @@ func (c *Convolutional[T]) ProjectTo(dst, images []T) error {
 // DTheta implements Model.
 func (c *Convolutional[T]) DTheta() float64 { return c.batch.dThetaValue() }
 
-// Parameters implements Model: those of the network that are learnt, with gradients,
+// Parameters implements Model: the learnt parameters of the network, with gradients,
 // and the logarithm of the temperature if that is learnt.
 func (c *Convolutional[T]) Parameters() []Parameter { return c.params }
 

@@ -65,7 +65,7 @@ func (p *deviceParams) where() *Device {
 	return p.device
 }
 
-// on reports whether these are the arrays on d.
+// on reports whether the arrays are on d.
 func (p *deviceParams) on(d *Device) bool {
 	return p.where() == d || p == nil && d.OnHost()
 }
@@ -228,7 +228,7 @@ func (p *placement) UseDevice(d *Device) error {
 // device. The model's own methods (to embed, project or save) see what was learnt so
 // far; the arrays of its own Parameters do after Pull.
 type DeviceModel struct {
-	// Rows [r], Local [2b], Negatives [m, b] and Layout are those of a Batch, and
+	// Rows [r], Local [2b], Negatives [m, b] and Layout are as in a Batch, and
 	// Images [r, 3, H, W]; Rows or Images are nil where the model takes none. Theta
 	// is a scalar. Before a Step, make them views of arrays on the device.
 	Rows, Local, Negatives, Layout, Theta, Images *op.Array

@@ -21,16 +21,16 @@ import (
 //
 //	rows of the table → Gather by Local → (Normalize) → Contrastive
 //
-// and its gradient is that of the batch's distinct rows alone, so that a step
-// costs nothing for the points that it does not touch. Of a batch without Local the
-// rows are gathered as the endpoints come, and the gradients of repeats are added to
-// those of the first, in their order, as the derivative of Gather would add them up.
+// and its gradient has only the batch's distinct rows, so that a step costs nothing for
+// the points that it does not touch. For a batch without Local the rows are gathered in
+// the order of the endpoints. The gradients of repeats are then added to the first
+// endpoint's, in order, as the derivative of Gather would add them up.
 type Embedding[T op.Float] struct {
 	n, d        int
 	objective   op.ContrastiveOptions
 	table, grad *op.Array
 	batch, ends batchProgram[T]  // of batches with Local and without
-	last        *batchProgram[T] // that of the last step
+	last        *batchProgram[T] // of the last step
 	onDevice    *deviceParams    // where it is trained; nil on the CPU
 	next        []int32          // Batch.Next of the batch at hand
 	repeats     []Repeat         // Batch.Repeats of it
@@ -145,8 +145,8 @@ func (e *Embedding[T]) Step(b *Batch, theta float64) (float64, error) {
 	return loss, op.Share(e.grad, e.addRepeats(), len(b.Rows), e.d)
 }
 
-// addRepeats adds the gradients of repeats to those of the first endpoints, and returns
-// the gradient that the last run has then left.
+// addRepeats adds the gradients of repeats to the first endpoints' gradients, and returns
+// the gradient of the last run.
 func (e *Embedding[T]) addRepeats() []T {
 	grad := op.Data[T](e.last.grads[0])
 	for _, r := range e.repeats {
@@ -208,5 +208,5 @@ func (e *Embedding[T]) EmbedTo(dst []float32) error {
 }
 
 // Table returns the coordinates [n, d] themselves, not a copy. While it is trained
-// on a device, they are those of the last Pull.
+// on a device, they are the coordinates at the last Pull.
 func (e *Embedding[T]) Table() []T { return op.Data[T](e.table) }

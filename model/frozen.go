@@ -52,7 +52,7 @@ func (f *Frozen) Step(positions []float32, q, m int, shared bool, theta float64)
 		rows = 2*q + m
 	}
 	if q < 1 || m < 1 || len(positions) != rows*f.d {
-		return 0, nil, errkind.Errorf(ErrInput, "model: positions: got %d values, want those of %d heads, their tails and %d negatives", len(positions), q, m)
+		return 0, nil, errkind.Errorf(ErrInput, "model: positions: got %d values of %d heads, their tails and %d negatives, want %d", len(positions), q, m, rows*f.d)
 	}
 	if f.edges != q || f.negatives != m || f.shared != shared {
 		f.edges, f.negatives, f.shared = q, m, shared

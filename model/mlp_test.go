@@ -402,7 +402,7 @@ func TestLoadRefusesSealed(t *testing.T) {
 		"unknown field":  {network, "model", 1, set("architecture", `{"kind":"mlp","activation":"relu","normalisation":"layer"}`), "architecture: json: unknown field \"normalisation\""},
 		"no kind":        {network, "model", 1, set("architecture", `null`), `it has the architecture "mlp" with the activation "", which this version of cne does not know; use the version that wrote it`},
 		"widths":         {network, "model", 1, set("architecture", `{"kind":"mlp","widths":[5,100,2],"activation":"relu","dtype":"float32"}`), "widths of the layers: got [5 100 100 100 2], want [5 100 2] as described"},
-		"images":         {network, "model", 1, set("images", `{"size":0,"std":[1,1,1]}`), "images: got 0 pixels a side, means [0 0 0] and standard deviations [1 1 1], want those of images"},
+		"images":         {network, "model", 1, set("images", `{"size":0,"std":[1,1,1]}`), "images: got 0 pixels a side, means [0 0 0] and standard deviations [1 1 1], want 1 to 4096 pixels, means within ±1e6 and deviations of 1e-6 to 1e6"},
 		"images, std":    {network, "model", 1, set("images", `{"size":8,"std":[1,0,1]}`), "standard deviations [1 0 1]"},
 		"training":       {network, "model", 1, set("training", `{"negatives":1125899906842624}`), "training: got"},
 		"negative":       {table, "model", 1, set("training", `{"neighbors":-1}`), "training: got"},

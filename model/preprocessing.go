@@ -89,21 +89,21 @@ func (p *Preprocessing) Reading(opt file.Options) file.Options {
 	return opt
 }
 
-// Apply preprocesses points. It scales and normalises those of m in place and returns m, or
-// their principal components in a matrix of their own; those are computed on a
-// device, or on the CPU if that is nil. Of points whose columns have other names, or
-// the same in another order, it takes a copy of those that it knows (see
-// Matrix.Select). A nil *Preprocessing leaves m as it is.
-// Points of another width give ErrShape, none ErrEmpty, and those that Metric knows no
-// direction of a *DirectionError. Errors are also the device's, and ctx's if it ends
-// before.
+// Apply preprocesses points. It scales and normalises the points of m in place and
+// returns m, or a new matrix of their principal components, computed on a device or, if
+// that is nil, on the CPU. If the columns of m have other names, or another order, it
+// copies the known ones (see Matrix.Select). A nil *Preprocessing leaves m as it is.
+//
+// Errors are ErrShape for points of another width, ErrEmpty for no points, a
+// *DirectionError for a point without a direction if the Metric needs one, and the
+// device's and ctx's.
 func (p *Preprocessing) Apply(ctx context.Context, m *data.Matrix, on *Device) (*data.Matrix, error) {
 	return p.ApplySkipping(ctx, m, on, nil)
 }
 
-// ApplySkipping is Apply of points of which some may have no direction: they become
-// zeros before their components are taken, and are marked in skipped, which has an
-// element for each point, or is nil and gives the error.
+// ApplySkipping is Apply for points that may have no direction: they become zeros before
+// their components are taken, and are marked in skipped, which has an element for each
+// point. A nil skipped gives the error.
 func (p *Preprocessing) ApplySkipping(ctx context.Context, m *data.Matrix, on *Device, skipped []bool) (*data.Matrix, error) {
 	if p == nil {
 		return m, nil

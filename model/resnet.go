@@ -160,7 +160,7 @@ func (n *ResNet[T]) graph(on *deviceParams, x *gorgonia.Node, precision op.Preci
 }
 
 // Evaluate has all batch normalisations of the network use their running statistics,
-// and leave these as they are (true), or those of the batch (false).
+// and leave these as they are (true), or use the batch's statistics (false).
 func (n *ResNet[T]) Evaluate(on bool) {
 	for _, b := range n.norms {
 		b.stats.Evaluate = on

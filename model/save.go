@@ -24,8 +24,8 @@ var ErrFile = errors.New("model: the file cannot be used")
 // A Description goes with a saved model: what has to be known to use it, and
 // where it comes from. It holds nothing of the training data but Points.
 type Description struct {
-	// Points [n, p] are the training points of a table, as its graph saw them,
-	// beside which alone it can place new ones; nil leaves them out of the file.
+	// Points [n, p] are the training points of a table, as its graph saw them; it places
+	// new points only next to them. nil leaves them out of the file.
 	Points *data.Matrix
 
 	// Preprocessing is what to do to new points; nil means nothing.
@@ -38,7 +38,7 @@ type Description struct {
 	Labels []string
 	// Config is the configuration of the run, as text.
 	Config string
-	// Version is that of the program.
+	// Version is the version of the program.
 	Version string
 }
 
@@ -54,10 +54,10 @@ type FitInfo struct {
 	Negatives int `json:"negatives"`
 	// Neighbors is how many neighbours of a point attract it, at least 1.
 	Neighbors int `json:"neighbors"`
-	// LR is the step size at the beginning, Clip the bound of the gradients.
+	// LR is the learning rate at the beginning, Clip the bound of the gradients.
 	LR   float64 `json:"lr"`
 	Clip float64 `json:"clip"`
-	// Seed is that of the run.
+	// Seed is the seed of the run.
 	Seed uint64 `json:"seed"`
 }
 
@@ -65,7 +65,7 @@ type FitInfo struct {
 func (t *FitInfo) check() error {
 	const most = 1 << 30
 	if t.Negatives < 0 || t.Negatives > most || t.Neighbors < 0 || t.Neighbors > most || !(t.LR >= 0) || !(t.Clip >= 0) {
-		return fmt.Errorf("training: got %d negatives, %d neighbours, learning rate %g and gradients up to %g, want numbers of a run", t.Negatives, t.Neighbors, t.LR, t.Clip)
+		return fmt.Errorf("training: got %d negatives, %d neighbours, learning rate %g and gradients up to %g, want up to %d of both, and numbers of at least 0", t.Negatives, t.Neighbors, t.LR, t.Clip, most)
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (in *ImageInput) check() error {
 		ok = ok && math.Abs(in.Mean[c]) <= 1e6 && std >= 1e-6 && std <= 1e6
 	}
 	if !ok {
-		return fmt.Errorf("images: got %d pixels a side, means %v and standard deviations %v, want those of images", in.Size, in.Mean, in.Std)
+		return fmt.Errorf("images: got %d pixels a side, means %v and standard deviations %v, want 1 to %d pixels, means within ±1e6 and deviations of 1e-6 to 1e6", in.Size, in.Mean, in.Std, 1<<12)
 	}
 	return nil
 }
@@ -136,8 +136,8 @@ const (
 // architecture is the JSON under architectureKey.
 type architecture struct {
 	Kind string `json:"kind"` // mlp, resnet18 or table
-	// Widths are those of an MLP's layers, between which Activation stands, or
-	// those of ResNetOptions.
+	// Widths are the widths of an MLP's layers, with Activation between them, or of
+	// ResNetOptions.
 	Widths     []int  `json:"widths,omitempty"`
 	Activation string `json:"activation,omitempty"`
 	// Points and Dim are a table's size.
@@ -474,7 +474,7 @@ func SavePoints(path string, points *data.Matrix) error {
 	return f.WriteFile(path)
 }
 
-// LoadPoints reads what SavePoints has written. Errors are those of Load.
+// LoadPoints reads what SavePoints has written. Errors are as for Load.
 func LoadPoints(path string) (*data.Matrix, error) { return read(path, decodePoints) }
 
 func decodePoints(f *safetensors.File) (*data.Matrix, error) {

@@ -298,7 +298,7 @@ func putControl(dst []uint32, seed uint64, epoch, batch int, logConst float64, n
 }
 
 // controlAt returns the address of the i-th control block; logConstAt, numbersAt and
-// numbersZAt those of a block's parts.
+// numbersZAt return the addresses of a block's parts.
 func controlAt(blocks device.Pointer, i int) device.Pointer { return blocks.At(i, 4*controlWords) }
 func logConstAt(control device.Pointer) device.Pointer      { return control.At(2, 4) }
 func numbersAt(control device.Pointer) device.Pointer       { return control.At(4, 4) }
@@ -548,8 +548,7 @@ func (p *devicePrefetcher) prepare(w *batchWindow, epoch, number int) error {
 	return nil
 }
 
-// withoutPrefetch finds the distinct points of one batch of a window in a new layout, of which
-// nothing else was asked.
+// withoutPrefetch finds the distinct points of one batch of a window in a new layout.
 func (p *devicePrefetcher) withoutPrefetch(w *batchWindow, batch int) (*batchWindow, error) {
 	d, f := p.batcher.device, p.batcher
 	if err := d.Synchronize(); err != nil { // the batcher's memory is the side stream's

@@ -62,13 +62,13 @@ type Progress struct {
 	// the next epoch.
 	Epochs  int `json:"epochs"`
 	Batches int `json:"batches"`
-	// Loss is that of the last whole epoch, Sum the sum of the edges' losses since.
+	// Loss is the loss of the last whole epoch, Sum the sum of the edges' losses since.
 	Loss float64 `json:"loss"`
 	Sum  float64 `json:"sum"`
 	// Least is the lowest loss of an epoch.
 	Least float64 `json:"least"`
-	// Elapsed is the time that the whole epochs took, and ElapsedSince that of the
-	// batches since.
+	// Elapsed is the time that the whole epochs took, and ElapsedSince the time that
+	// the batches since took.
 	Elapsed      time.Duration `json:"elapsed"`
 	ElapsedSince time.Duration `json:"elapsed_since"`
 
@@ -82,7 +82,7 @@ type Progress struct {
 	BatchSize int    `json:"batch_size"`
 	Points    int    `json:"points"`
 	Edges     int    `json:"edges"`
-	// Precision is that of the model's products, if it is not float32.
+	// Precision is the precision of the model's products, if it is not float32.
 	Precision string `json:"precision,omitempty"`
 }
 
@@ -170,7 +170,7 @@ func (r *run) restore(c *Checkpoint) error {
 	}
 	for i, phase := range r.Phases {
 		if phase.ExaggerateEarly && p.Total != r.epochs {
-			return fmt.Errorf("%w: epochs of its run: got %d, want %d, of which phase %d exaggerates a share", ErrCheckpoint, p.Total, r.epochs, i+1)
+			return fmt.Errorf("%w: epochs of its run: got %d, want %d, as phase %d exaggerates a share of them", ErrCheckpoint, p.Total, r.epochs, i+1)
 		}
 	}
 	if p.Epochs < p.Follows || p.Batches < 0 || p.Batches >= r.batches || p.Epochs > r.epochs || p.Epochs == r.epochs && p.Batches > 0 {
@@ -268,7 +268,7 @@ func numberOf(a *op.Array) (float64, error) {
 }
 
 // Clone returns a copy that shares no memory with the run. Several runs can continue from
-// it, one after the other or at the same time: those of a spectrum, for example, from
+// it, one after the other or at the same time: the runs of a spectrum, for example, from
 // the end of the early phase that they share.
 func (c *Checkpoint) Clone() (*Checkpoint, error) {
 	copied := &Checkpoint{Progress: c.Progress, Notes: maps.Clone(c.Notes), arrays: make([]NamedArray, len(c.arrays))}

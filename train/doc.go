@@ -4,7 +4,7 @@
 // An engine inside trains on the batches, on the CPU or on a device (Options.Device):
 // it shuffles the edges, draws the negatives of each batch, has the model compute loss
 // and gradients, and lets an Optimizer (SGD or Adam) take a step. What changes over a run
-// — step size, the constant of the loss, the number of negatives — is a list of
+// — learning rate, the constant of the loss, the number of negatives — is a list of
 // Phases. Normalization gives a loss's constant for a place on the spectrum from
 // t-SNE to UMAP.
 //

@@ -39,7 +39,7 @@ type settings struct {
 	size          int // of a batch
 	batches       int // in an epoch
 	edgesPerEpoch int // edges that these hold
-	epochs        int // at the end, those of the run that it follows included
+	epochs        int // at the end, with the epochs of the run that it follows
 }
 
 // newSettings checks the options of a run and fills their defaults in.
@@ -71,7 +71,7 @@ func newSettings(m model.Model, n, edges int, options Options) (*settings, error
 // are done.
 type position struct{ epoch, batch int }
 
-// An epochState is an epoch at work, of which some batches are done.
+// An epochState is the state of the current epoch.
 type epochState struct {
 	*Phase
 	position
@@ -110,7 +110,7 @@ func (o *settings) phaseOf(epoch int) *Phase {
 	return &o.Phases[len(o.Phases)-1]
 }
 
-// learningRate returns that of a batch.
+// learningRate returns the learning rate of a batch.
 func (o *settings) learningRate(e *epochState, batch int) float64 {
 	return learningRateAt(e.Schedule, e.LR, e.phaseEpoch, batch, o.batches, e.WarmUp, e.Epochs)
 }
@@ -147,8 +147,8 @@ func (o *settings) diverged(e *epochState, batch int, cause error) error {
 	return &DivergedError{Epoch: e.epoch + 1, Batch: batch + 1, LR: o.learningRate(e, batch), Cause: cause}
 }
 
-// arrays returns a run's parameters, log Z, the state of its optimisers and, if it has
-// one, that of its model: at says where an engine keeps an array of the latter.
+// arrays returns a run's parameters, log Z, the state of its model, if it has one, and the
+// state of its optimisers. at returns where the engine keeps an array of the model's state.
 func (o *settings) arrays(params []model.Parameter, paramZ model.Parameter, at func(*op.Array) *op.Array) []NamedArray {
 	var list []NamedArray
 	for _, p := range params {

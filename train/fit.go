@@ -24,7 +24,7 @@ type State struct {
 	Epoch, Epochs int
 	// Phase counts the phases from 0.
 	Phase int
-	// LR is the step size of the epoch.
+	// LR is the learning rate of the epoch.
 	LR float64
 	// Loss is the mean loss of an edge over the epoch.
 	Loss float64
@@ -62,7 +62,7 @@ func EveryEpochs(n int, h Hook) Hook {
 
 // Result is how a run ended.
 type Result struct {
-	// Epochs is the number of epochs completed, those of a run that it follows included.
+	// Epochs is the number of epochs completed, with those of a run that it follows.
 	Epochs int
 	// Loss is State.Loss of the last epoch.
 	Loss float64
@@ -84,7 +84,7 @@ type Result struct {
 type DivergedError struct {
 	// Epoch and Batch count from 1; Batch is 0 if it was found after the epoch.
 	Epoch, Batch int
-	// LR is the step size of the epoch.
+	// LR is the learning rate of the epoch.
 	LR float64
 	// Cause names the operation, or what was seen.
 	Cause error
@@ -106,7 +106,7 @@ var (
 	// each other.
 	ErrDiverging = errors.New("the points move ever farther apart")
 	// ErrLogZ: NC-t-SNE's log Z is too large or small for exp(log Z) to be used.
-	// The step size to lower is LRZ.
+	// The learning rate to lower is LRZ.
 	ErrLogZ = errors.New("log Z diverges")
 
 	errNotFinite = errors.New("the loss is not finite")
@@ -354,7 +354,7 @@ func rootMeanSquareDistance(x []float32, n, d int) float64 {
 type Record struct {
 	Epoch int `json:"epoch"` // from 1
 	Phase int `json:"phase"` // from 0
-	// Loss is State.Loss, LR the step size.
+	// Loss is State.Loss, LR the learning rate.
 	Loss float64 `json:"loss"`
 	LR   float64 `json:"lr"`
 	// LogZ is NC-t-SNE's log Z, and Z = exp(log Z)·n(n−1) the partition function
@@ -362,7 +362,7 @@ type Record struct {
 	// and Z if it overflows.
 	LogZ *float64 `json:"log_z,omitempty"`
 	Z    *float64 `json:"z,omitempty"`
-	// Figures are those of the epoch, if they were measured.
+	// Figures are the figures of the epoch, if they were measured.
 	quality.Figures
 	// Seconds since the run began, without the hooks.
 	Seconds        float64 `json:"seconds"`
@@ -406,10 +406,10 @@ func Snapshots(save func(epoch int, embedding []float32, d int) error) Hook {
 }
 
 // Measure returns a hook that measures the embedding after every so many epochs, and
-// after the last, for the hooks after it (State.Quality): all figures that need nothing
-// else but the Graph of the options, of which Points, Seed and Device count as well. At a
-// second for each epoch, runs take several times as long, though State.Elapsed does not
-// include hooks. An embedding that is not finite ends the run with a *DivergedError.
+// after the last, for the hooks after it (State.Quality). It measures the figures that
+// need nothing but the embedding and the Graph of the options. To measure every epoch
+// makes a run several times as long, though State.Elapsed does not include hooks. An
+// embedding that is not finite ends the run with a *DivergedError.
 func Measure(every int, o quality.Options) Hook {
 	o.Skip = ^quality.Where(func(f *quality.Figure) bool { return f.OfEmbedding() && f.Option != "" })
 	measure := embedded(func(s *State, embedding []float32, d int) (err error) {

@@ -73,8 +73,8 @@ func (r *replayed) close() error {
 	return of.Close()
 }
 
-// replayOf makes what a capture fixes that of the replay used last, of which there are
-// two.
+// replayOf returns the replay for what a capture fixes: one of the two used last, or an
+// empty one that takes the place of the older.
 func (n *networkRun) replayOf(of fixed) (*replayed, error) {
 	if n.replays[0].fixed != of {
 		n.replays[0], n.replays[1] = n.replays[1], n.replays[0]

@@ -95,8 +95,8 @@ func zerosLike(a *op.Array) (*op.Array, error) {
 	return zeros, nil
 }
 
-// checkRows panics if the rows are not those of a sparse gradient: the kernels write
-// to them unchecked.
+// checkRows panics if the rows do not fit a sparse gradient: the kernels write to them
+// unchecked.
 func (t *target) checkRows(rows []int32) {
 	if n := t.Value.Rows(); t.Sparse && (len(rows) != t.Grad.Rows() || len(rows) > 0 && simd.MaxUint32(rows) >= uint32(n)) {
 		panic(fmt.Sprintf("train: %d rows of %s, which has %d, for a gradient of %d", len(rows), t.Name, n, t.Grad.Rows()))
@@ -223,7 +223,7 @@ func (o *Adam) launch(d *device.Device, rows *op.Array, numbers, status device.P
 		device.F32(1-o.step.Beta1), device.F32(o.step.Beta2), device.F32(1-o.step.Beta2), device.F32(o.step.Epsilon))
 }
 
-// decay returns the weight decay, which is that of all parameters.
+// decay returns the weight decay, which is the same for all parameters.
 func (o *Adam) decay(*target) float64 { return o.WeightDecay }
 
 func (o *Adam) piece(_, lo, hi int) {

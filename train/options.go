@@ -45,10 +45,10 @@ type Options struct {
 	// are taken at once if there are fewer.
 	BatchSize int `key:"train.batch_size" in:"[2,inf)"`
 	Seed      uint64
-	// Weights are those of the edges, finite and above 0. An epoch then draws as many
-	// edges as there are, each in proportion to its weight: one that has the share of r
-	// edges comes ⌊r⌋ or ⌈r⌉ times, and r times on average over epochs. That is how
-	// UMAP heeds its graph's weights. nil takes every edge once.
+	// Weights are the weights of the edges, finite and above 0. An epoch then draws as
+	// many edges as there are, in proportion to their weights: an edge with the share of
+	// r edges comes ⌊r⌋ or ⌈r⌉ times, and r times on average over epochs, as in UMAP. nil
+	// takes every edge once.
 	Weights []float32
 	// DropLast leaves out the last batch of an epoch if it is smaller than the
 	// others.
@@ -57,7 +57,7 @@ type Options struct {
 	// nil for other models.
 	Images ImageSource
 	// Device is where the run is computed; nil means the CPU. On a device the model
-	// must have OnDevice, as those of package model do; Optimizer and OptimizerZ must be
+	// must have OnDevice, as the models of package model do; Optimizer and OptimizerZ must be
 	// *SGD or *Adam, and Images a DeviceImageSource. The batches are the same as on
 	// the CPU. All that is copied to the device or back are a few numbers per batch,
 	// and what hooks and checkpoints ask for.
@@ -70,7 +70,7 @@ type Options struct {
 	Clip float64 `key:"train.clip" in:"[0,inf)"`
 	// LogZ is where NC-t-SNE's log Z starts, counted per pair of points (see
 	// Normalization.Z); FixZ keeps it there, or where a phase says. OptimizerZ moves it; nil
-	// means plain SGD. LRZ is its step size, which is not annealed; 0 means 0.001.
+	// means plain SGD. LRZ is its learning rate, which is not annealed; 0 means 0.001.
 	LogZ       float64 `key:"loss.log_z" in:"[-60,60]"`
 	FixZ       bool
 	OptimizerZ Optimizer
@@ -85,14 +85,14 @@ type Options struct {
 	// Follows is how an earlier run ended that this one takes further with another
 	// model, as the stages of a pretraining do; the zero value is none. Epochs and time
 	// count on from it, for hooks and checkpoints, and so that no random number is drawn
-	// twice. Phases are those of this run only. Only Epochs and Elapsed are read.
+	// twice. Phases are the phases of this run only. Only Epochs and Elapsed are read.
 	Follows Result
 	// Checkpoints says when the state of the run is saved; nil means never.
 	Checkpoints *Checkpoints
 	// Resume is the checkpoint to continue from; nil starts from the beginning. Model,
-	// edges and the other options must be those of the run that was saved, but for
+	// edges and the other options must be the same as when the run was saved, but for
 	// Hooks, OnBatch and Checkpoints. The last phase may have more epochs, over which
-	// its step size is then annealed, unless a phase exaggerates early.
+	// its learning rate is then annealed, unless a phase exaggerates early.
 	Resume *Checkpoint
 }
 

@@ -69,7 +69,7 @@ func NewProjector(ctx context.Context, on *model.Device, points *data.Matrix, ta
 		return nil, errkind.Errorf(ErrInput, "train: got %d neighbours and %d negatives, want at least 1 of each", training.Neighbors, training.Negatives)
 	}
 	if !(training.LR > 0) || training.LR > math.MaxFloat32 || !(training.Clip >= 0) || !(math.Abs(training.LogConst) <= maxLogConst*2) {
-		return nil, errkind.Errorf(ErrInput, "train: got learning rate %g, gradients up to %g and a constant of exp %g, want those of a run", training.LR, training.Clip, training.LogConst)
+		return nil, errkind.Errorf(ErrInput, "train: got learning rate %g, gradients up to %g and a constant of exp(%g), want a finite rate above 0, a bound of at least 0 and an exponent within ±%d", training.LR, training.Clip, training.LogConst, 2*maxLogConst)
 	}
 	if i := simd.FirstNotFinite(table); i >= 0 {
 		return nil, errkind.Errorf(ErrInput, "train: coordinate %d of position %d (both counted from 0): got %v", i%d, i/d, table[i])
@@ -128,8 +128,8 @@ func (p *Projector) ProjectTo(dst, x []float32) error {
 // A placer holds what one goroutine needs to place a block of points.
 type placer struct {
 	frozen *model.Frozen
-	// each is the number of a point's edges that are used at a time, heads that of all of
-	// the block with padding, and shared says that all have the same negatives.
+	// each is how many edges of a point are used at a time, heads how many of the block,
+	// with padding; shared means that all have the same negatives.
 	each, heads int
 	shared      bool
 	positions   []float32 // as Frozen.Step takes them

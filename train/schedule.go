@@ -7,7 +7,7 @@ import (
 	"cne/model/op"
 )
 
-// Schedule says how the step size falls over a phase of T epochs, after W epochs
+// Schedule says how the learning rate falls over a phase of T epochs, after W epochs
 // of warm-up.
 type Schedule int
 
@@ -22,7 +22,7 @@ const (
 	Cosine
 )
 
-// learningRateAt returns the step size for a batch of an epoch of a phase, which has so many
+// learningRateAt returns the learning rate for a batch of an epoch of a phase, which has so many
 // epochs of so many batches. In the first warmUp epochs it rises linearly from 0 with
 // every batch.
 func learningRateAt(a Schedule, lr float64, epoch, batch, batches, warmUp, epochs int) float64 {
@@ -122,5 +122,5 @@ func (a Schedule) MarshalText() ([]byte, error) { return scheduleNames.Text(a) }
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (a *Schedule) UnmarshalText(text []byte) error { return scheduleNames.Parse(a, text) }
 
-// Words returns the names of all schedules, with that of none at the end.
+// Words returns the names of all schedules; "none" comes last.
 func (Schedule) Words() []string { return []string{"linear", "cosine", "none"} }

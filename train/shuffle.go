@@ -90,7 +90,7 @@ type shuffler struct {
 	shuffled int // buckets of the first level
 	seed     uint64
 	epoch    uint64
-	stream   rng.Stream // that of the epoch
+	stream   rng.Stream // of the epoch
 
 	choosing, placing, shuffling parallel.Loop
 	scratch                      parallel.Pool[bucketScratch]

@@ -47,8 +47,8 @@ type tableRun struct {
 
 const (
 	// tableBlock is the number of threads of the one block for small batches, and
-	// clusterBlock that of each of a cluster's clusterBlocks; pairBlock and finishBlock are
-	// those of the kernels for large ones.
+	// clusterBlock the number in each of a cluster's clusterBlocks; pairBlock and
+	// finishBlock are for the kernels for large batches.
 	tableBlock    = 1024
 	clusterBlocks = 8
 	clusterBlock  = 256
@@ -120,7 +120,7 @@ func (r *tableRun) norms(b int) (ofLoss, ofGradient device.Arg) {
 // batches trains on consecutive small batches of b edges, by a cluster of blocks where
 // the device has them and else by one, with the same results. small must accept b, and
 // takes the m negatives of each head. rows, local [count, 2·size] (int32, size ≥ b) and counts [count]
-// (int32) are those of a deviceLayout, and control [count, 16] the control blocks. losses
+// (int32) are parts of a deviceLayout, and control [count, 16] the control blocks. losses
 // [count] (float32) become the sums of the batches' losses over their edges, times Scale.
 // first is the first batch's number for status.
 func (r *tableRun) batches(rows, local, counts *op.Array, control, losses device.Pointer, b, m, first int) error {

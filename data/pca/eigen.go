@@ -20,8 +20,7 @@ const (
 	// ulp is the rounding unit of float64, relative to the largest number about.
 	ulp = 0x1p-52
 	// subspaceFrom is the smallest order of a matrix for which subspace iteration finds few
-	// eigenvectors: LAPACK's time grows as the cube of the order, that of products as its
-	// square.
+	// eigenvectors: LAPACK's time grows as the cube of the order, products take its square.
 	subspaceFrom = 512
 	// maxGrowth bounds the factor by which a filter makes the first direction of a subspace
 	// grow more than the last wanted one, which then keeps six digits.
@@ -146,7 +145,7 @@ func newSubspace(n, width int, stream rng.Stream, multiply func(to, from []float
 // tolerance (converged), or the next would need more than most products in all. A residual
 // must be at most tolerance times the largest eigenvalue and, if own > 0, own times its own
 // eigenvalue, but not below rounding. The subspace has more directions than are wanted, so
-// that repeated eigenvalues are found as often as they occur. Errors are those of multiply.
+// that repeated eigenvalues are found as often as they occur. Errors come from multiply.
 func (s *subspace) eigen(k int, tolerance, own float64, most int) (values []float64, converged bool, err error) {
 	products := 0
 	for degree := 1; ; degree = min(2*degree, highestDegree) {

@@ -58,7 +58,7 @@ type Figure struct {
 	// where only cne evaluate measures it.
 	Option string
 	// Title is for people, Short for where there is little room, Format is Printf's, and
-	// Unit is that of an axis.
+	// Unit is the unit of an axis.
 	Title, Short, Format, Unit string
 	// Better is 1 if larger is better, −1 if smaller is, and 0 if neither is.
 	Better int
@@ -85,8 +85,8 @@ const (
 	NeedsNone Needs = 0
 )
 
-// table is the table of figures, but for those of the losses. A figure is a line here, its
-// fields in Figures, and a method that measures it.
+// table is the table of figures; LossOptions.Figures has those of the losses. A figure is a
+// line here, its fields in Figures, and a method that measures it.
 var table = []Figure{
 	{
 		Metric: MetricPartition, Key: "partition_function", Option: "partition", Title: "partition function", Format: "%.4g", Wide: true,
@@ -128,7 +128,7 @@ func (f *Figure) Heading() string { return cmp.Or(f.Short, f.Title) }
 // OfEmbedding reports whether the figure needs nothing but the embedding and its graph.
 func (f *Figure) OfEmbedding() bool { return f.Needs&^NeedsGraph == 0 }
 
-// Where returns the metrics of which something holds, joined by |.
+// Where returns the metrics for which holds returns true, joined by |.
 func Where(holds func(f *Figure) bool) (all Metric) {
 	for i := range table {
 		if holds(&table[i]) {
@@ -358,8 +358,8 @@ func (m *measurement) losses(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Those with odds are computed together; each of the others, in double precision, would
-	// have all be.
+	// Losses with odds are computed together, in single precision; one of the others would
+	// have all computed in double.
 	var discriminators [2][]Discriminator
 	var pairwise [2][]string // their keys
 	var perHead []string

@@ -20,8 +20,8 @@ type HeldOut struct {
 // cannot be measured or is not defined is nil.
 type HeldOutFigures struct {
 	N int `json:"n"` // held-out points
-	// Accuracy is that of a kNN classifier (AccuracyK) of the training points'
-	// positions.
+	// Accuracy is the accuracy of a kNN classifier (AccuracyK) that knows the training
+	// points' positions.
 	Accuracy *float64 `json:"accuracy,omitempty"`
 	// KNNRecall is the share of a point's K nearest training points that are
 	// among the nearest in the embedding.

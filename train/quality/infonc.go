@@ -69,7 +69,7 @@ func expectedInfoNC[T Float](ctx context.Context, on *Device, heads, tails []int
 	if m/manyNegatives >= n-1 {
 		f.draws = 1
 		f.moments = make([]moments, n)
-		if n <= work/n { // those of all heads are affordable
+		if n <= work/n { // moments of all heads are affordable
 			err := parallel.ForContext(ctx, n, max(1, infoNCGrain/n), func(_, lo, hi int) {
 				for i := lo; i < hi; i++ {
 					f.moments[i] = f.momentsOf(int32(i))
@@ -103,8 +103,7 @@ type infoNC[T Float] struct {
 	clamp        float64
 	seed         uint64
 	on           *Device
-	// moments are those of the heads, if nothing is drawn but edges; they may be of no
-	// samples yet.
+	// moments are the moments of each head, computed when needed; nil if negatives are drawn.
 	moments []moments
 }
 
@@ -223,7 +222,7 @@ type moments struct {
 	mean, second, third, fourth float64
 }
 
-// momentsOf returns those of the similarities of a point to all others.
+// momentsOf returns the moments of the similarities of a point to all others.
 func (f *infoNC[T]) momentsOf(i int32) moments {
 	s := moments{count: f.n - 1}
 	for j := range int32(f.n) {

@@ -48,9 +48,9 @@ type Options struct {
 	// Skip names the metrics to leave out.
 	Skip Metric
 
-	// Labels are those of the points, for the accuracy, which looks at the points
-	// that have one (data.Labels.Known). It is left out for nil and for labels that
-	// are quantities.
+	// Labels are the labels of the points, for the accuracy, which is about the points
+	// that have one (data.Labels.Known). nil, or labels that are quantities, leave it
+	// out.
 	Labels *data.Labels
 	// Graph is what the divergence and the losses are about. nil stands for the
 	// sKNN graph of the points' K nearest neighbours.
@@ -62,8 +62,8 @@ type Options struct {
 	// Seed decides what is drawn: the samples, the points that are classified, and
 	// the negatives of InfoNC-t-SNE.
 	Seed uint64
-	// Device computes what looks at all pairs of points; nil is the CPU. Of a sample of
-	// Sample, it searches the neighbours alone.
+	// Device computes what takes all pairs of points; nil is the CPU. With a sample, it
+	// only searches neighbours.
 	Device *Device
 	// Measured, if not nil, is called when a metric has been measured, with the
 	// time that it took.
@@ -108,9 +108,9 @@ type measurement struct {
 	Options
 	points, embedding *data.Matrix // points may be nil
 	sample            []int        // rows of the points that count; nil: all
-	ranked            []int        // those of them that trustworthiness and losses are about
+	ranked            []int        // the part of sample for trustworthiness and losses
 	found             []int32      // the nearest of the sample in the embedding
-	sums              [][]float64  // of the sample, those of the similarities to all others
+	sums              [][]float64  // of the similarities of each sampled point to all others
 	z                 *Estimate    // the partition function
 	figures           Figures
 }

@@ -5,10 +5,10 @@
 // theory: the partition function, the Kullback–Leibler divergence between graph
 // and embedding, and the losses that training on the graph expects
 // (PartitionFunction, KL, ExpectedLosses, ExpectedInfoNC). HeldOutAccuracy is about
-// points that were placed among those that a network was trained on. Align turns one embedding onto another.
+// points that were placed after training. Align turns one embedding onto another.
 //
 // Measure gives all figures of a pair of matrices, points and embedding, in one
-// call, and MeasureHeldOut those of held-out points.
+// call, and MeasureHeldOut the figures of held-out points.
 //
 // Every result is exact for the points given, or for the random sample of them
 // that the seed draws, and has the same bits for any number of processors. Of more

@@ -35,7 +35,7 @@ func KNNRecall(inData, inEmbedding []int32, k, points, of int) (Estimate, error)
 		}
 	}
 	parallel.For(len(hits), 1<<13, func(_, lo, hi int) {
-		owner := make([]int32, points) // point of which an entry is a neighbour in the data, plus 1
+		owner := make([]int32, points) // the point that has an entry as a neighbour in the data, plus 1
 		for i := lo; i < hi; i++ {
 			for _, j := range inData[i*k : (i+1)*k] {
 				owner[j] = int32(i) + 1
@@ -122,7 +122,7 @@ func pick(m *data.Matrix, rows []int) *data.Matrix {
 // HeldOutAccuracy returns the share, from 0 to 1, of held-out points that a
 // k-nearest-neighbour classifier which knows the training points gets right,
 // by KNNAccuracy's rules. trainClasses[i] is the class of training point i,
-// heldClasses[i] that of held-out point i; a held-out point of a class that no
+// heldClasses[i] the class of held-out point i; a held-out point of a class that no
 // training point has counts as wrong. Errors are KNNAccuracy's, and wrap
 // ErrUndefined if no point is held out.
 func HeldOutAccuracy(ctx context.Context, train *data.Matrix, trainClasses []int32, held *data.Matrix, heldClasses []int32, k int, on *Device) (float64, error) {

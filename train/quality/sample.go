@@ -9,7 +9,7 @@ import (
 	"cne/internal/rng"
 )
 
-// ExactPoints is the largest number of points of which Measure counts every one. Of
+// ExactPoints is the largest number of points for which Measure counts every one. Of
 // more it takes a sample (Options.Sample): what looks at all pairs takes some seconds
 // for as many, and a hundred times as long for ten times as many.
 const ExactPoints = 100_000
@@ -56,8 +56,8 @@ func (o *Options) drawSample(n int) (all, some []int) {
 	return all, some
 }
 
-// estimateMean estimates the mean of so many values from those of a sample that was
-// drawn without replacement. The more of them it holds, the smaller is the error.
+// estimateMean estimates the mean of so many values from a sample of them that was drawn
+// without replacement. The more of them it holds, the smaller is the error.
 func estimateMean(values []float64, of int) Estimate {
 	size := float64(len(values))
 	var sum, squares float64
@@ -121,8 +121,8 @@ func (m *measurement) edgeSums(ctx context.Context, rows []int, discriminators [
 
 // sampleDivergence estimates KL from the edges whose heads are in the sample: the mean
 // of −log q over edges is a quotient of two sums over heads, and the partition function z
-// another sum. The error is that of the expansion of all three to first order (delta
-// optimiser), which knows how they vary together. Like all errors here it is blind to what
+// another sum. The error is the first-order error of all three together (delta method),
+// which knows how they vary together. Like all errors here it is blind to what
 // few points alone decide, such as the long edges of a single outlier. It returns nil if none
 // of the points has an edge.
 func (m *measurement) sampleDivergence(ctx context.Context, z float64) (*Estimate, error) {

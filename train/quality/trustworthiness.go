@@ -16,8 +16,8 @@ import (
 // points.
 //
 // ranks is n×k: entries i·k to i·k+k−1 are the ranks r(i,j) of the neighbours
-// of point i (neighbors.Ranks gives them), or those of a sample of the n points, from which
-// the measure is estimated. It is defined for k < n/2.
+// of point i (neighbors.Ranks gives them). With the ranks of fewer than n points, a
+// sample, the measure is estimated. It is defined for k < n/2.
 // Errors wrap ErrInput, and ErrUndefined if k is larger or there are no points.
 func Trustworthiness(ranks []int32, k, n int) (Estimate, error) {
 	if k < 1 || len(ranks)%k != 0 {
