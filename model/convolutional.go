@@ -161,15 +161,7 @@ func (c *Convolutional[T]) Step(b *Batch, theta float64) (float64, error) {
 	if len(b.Images) != len(b.Rows)*3*c.size*c.size {
 		return 0, errkind.Errorf(ErrInput, "model: images: got %d values, want %d images of 3×%d×%d", len(b.Images), len(b.Rows), c.size, c.size)
 	}
-	images, ok := any(b.Images).([]T)
-	if !ok {
-		c.converted = c.converted[:0]
-		for _, v := range b.Images {
-			c.converted = append(c.converted, T(v))
-		}
-		images = c.converted
-	}
-	if err := op.Share(c.images, images, len(b.Rows), 3, c.size, c.size); err != nil {
+	if err := op.Share(c.images, inType(&c.converted, b.Images), len(b.Rows), 3, c.size, c.size); err != nil {
 		return 0, fmt.Errorf("model: %w", err)
 	}
 	c.Evaluate(false)

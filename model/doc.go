@@ -6,7 +6,7 @@
 // gradients, which an optimiser of package train applies. An Embedding is a
 // table of positions; a Parametric model learns a network (MLP), which then
 // projects any point. Either is saved with what is needed to use it, and loaded
-// again; a Frozen model places new points beside a table. A ResNet maps images to
+// again; a Frozen model places new points next to a table's. A ResNet maps images to
 // representations, and a Convolutional model trains one. UseDevice moves a network to
 // an accelerator, and OnDevice compiles a model for training there.
 //

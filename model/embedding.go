@@ -176,7 +176,7 @@ func checkRepeats(b *Batch) error {
 // DTheta implements Model.
 func (e *Embedding[T]) DTheta() float64 { return e.last.dThetaValue() }
 
-// Parameters implements Model: the table alone.
+// Parameters implements Model: the table.
 func (e *Embedding[T]) Parameters() []Parameter {
 	return []Parameter{{Name: "embedding", Value: e.table, Grad: e.grad, Sparse: true}}
 }

@@ -153,19 +153,23 @@ func (n *MLP[T]) ProjectTo(dst, x []float32) error {
 	var converted []T
 	for lo := 0; lo < rows; lo += rowsPerBlock {
 		hi := min(rows, lo+rowsPerBlock)
-		block, ok := any(x[lo*in : hi*in]).([]T)
-		if !ok {
-			converted = converted[:0]
-			for _, v := range x[lo*in : hi*in] {
-				converted = append(converted, T(v))
-			}
-			block = converted
-		}
-		if err := n.project(dst[lo*out:hi*out], block); err != nil {
+		if err := n.project(dst[lo*out:hi*out], inType(&converted, x[lo*in:hi*in])); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// inType returns x itself if T is float32, or its values as T in a buffer that is reused.
+func inType[T op.Float](buffer *[]T, x []float32) []T {
+	if same, ok := any(x).([]T); ok {
+		return same
+	}
+	*buffer = (*buffer)[:0]
+	for _, v := range x {
+		*buffer = append(*buffer, T(v))
+	}
+	return *buffer
 }
 
 // ProjectMatrixTo is ProjectTo of the points of a matrix. Sparse ones become dense so

@@ -467,7 +467,7 @@ const (
 )
 
 // SavePoints writes the training points [n, p] of a table, as its graph saw
-// them, to a file of their own: a table can place new points only beside them.
+// them, to a file of their own: a table places new points only next to them.
 func SavePoints(path string, points *data.Matrix) error {
 	f := &safetensors.File{Tensors: map[string]safetensors.Tensor{pointsTensor: safetensors.New(points.X, points.N, points.D)}}
 	f.Seal(pointsKind, pointsFormat)

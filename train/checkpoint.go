@@ -29,11 +29,6 @@ type Checkpoints struct {
 	Save func(*Checkpoint) error
 }
 
-// after reports whether a checkpoint is due after an epoch.
-func (c *Checkpoints) after(epoch int) bool {
-	return c != nil && c.Epochs > 0 && epoch%c.Epochs == 0
-}
-
 // A Checkpoint is the state of a run between two batches: all that is needed to continue
 // and end with the same bits as a run that never stopped. (On a processor with another
 // instruction set the bits differ, as they do for a whole run.)
@@ -77,7 +72,7 @@ type Progress struct {
 	Follows int `json:"follows,omitempty"`
 	Total   int `json:"total"`
 
-	// What a run that goes on from here must have in common with this one.
+	// What a run that continues from here must have in common with this one.
 	Seed      uint64 `json:"seed"`
 	BatchSize int    `json:"batch_size"`
 	Points    int    `json:"points"`
@@ -116,11 +111,6 @@ type saves struct {
 	last time.Time
 	at   position
 	any  bool
-}
-
-// due reports whether a checkpoint is due by time.
-func (s *saves) due(c *Checkpoints) bool {
-	return c != nil && c.Interval > 0 && time.Since(s.last) >= c.Interval
 }
 
 // precisionOf returns the precision of a model's products, "" for float32.

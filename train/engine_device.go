@@ -30,7 +30,7 @@ const (
 )
 
 // A deviceEngine trains on a device, in float32. It submits the batches of an epoch in
-// chunks, with all that tells one batch from another (edges, negatives, step size) in
+// chunks, with all that tells one batch from another (edges, negatives, learning rate) in
 // the device's memory, so that the program waits only for the losses at the end of a
 // chunk: once per epoch, where that takes no longer than a chunk should. Meanwhile the
 // device prepares what comes next: see devicePrefetcher.
@@ -212,7 +212,7 @@ func (r *deviceEngine) restored() (err error) {
 }
 
 // close frees the memory on the device. If the device was lost (ErrLost), freeing fails
-// too, so that err alone is returned.
+// too, so that only err is returned.
 func (r *deviceEngine) close(err error) error {
 	var failed error
 	if r.compiled != nil {

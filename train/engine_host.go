@@ -69,18 +69,11 @@ func (h *hostEngine) close(err error) error {
 	return err
 }
 
-// isTable reports whether a model is a table, which alone takes batches by their endpoints.
-func isTable(m model.Model) bool {
-	switch m.(type) {
-	case *model.Embedding[float32], *model.Embedding[float64]:
-		return true
-	}
-	return false
-}
-
 func (h *hostEngine) advance(e *epochState) error {
 	if h.prefetcher == nil {
-		h.prefetcher = newPrefetcher(h.list, h.n, isTable(h.model), &h.Options, e.position, h.epochs)
+		_, single := h.model.(*model.Embedding[float32])
+		_, double := h.model.(*model.Embedding[float64])
+		h.prefetcher = newPrefetcher(h.list, h.n, single || double, &h.Options, e.position, h.epochs)
 	}
 	if h.block == nil {
 		h.block, h.following, h.next = h.following, nil, 0

@@ -212,7 +212,7 @@ func (r *run) epoch(ctx context.Context, phase, phaseEpoch int) error {
 			e.pause()
 			return errors.Join(err, r.saveIf(r.Checkpoints != nil))
 		}
-		if r.saves.due(r.Checkpoints) {
+		if c := r.Checkpoints; c != nil && c.Interval > 0 && time.Since(r.saves.last) >= c.Interval {
 			e.pause()
 			if err := r.saveIf(true); err != nil {
 				return err
@@ -247,7 +247,7 @@ func (r *run) epoch(ctx context.Context, phase, phaseEpoch int) error {
 			return err
 		}
 	}
-	return r.saveIf(r.Checkpoints.after(r.result.Epochs))
+	return r.saveIf(r.Checkpoints != nil && r.Checkpoints.Epochs > 0 && r.result.Epochs%r.Checkpoints.Epochs == 0)
 }
 
 // EarlyEpochs returns how many of the epochs of a run early exaggeration takes: a third,

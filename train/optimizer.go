@@ -246,7 +246,7 @@ func adamPiece[T op.Float](o *Adam, lo, hi int) {
 //	buf ← Momentum·buf + g
 //	w ← w − lr·buf
 //
-// The zero value is w ← w − lr·g; with it alone, the rows of a sparse parameter that
+// The zero value is w ← w − lr·g; only with it, the rows of a sparse parameter that
 // have no gradient do not move and are left untouched.
 type SGD struct {
 	// Momentum is in [0, 1], WeightDecay is at least 0.

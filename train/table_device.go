@@ -22,7 +22,7 @@ import (
 //
 // Of a batch's control block (putControl) it uses the state of the stream rng.New(seed,
 // rng.Negatives, epoch, batch) (words 0 and 1, the low half first), logConst (2; not
-// for NC-t-SNE), the step size and clip bound (+∞ for none) of the table (4 and 5), and
+// for NC-t-SNE), the learning rate and clip bound (+∞ for none) of the table (4 and 5), and
 // those of log Z (12 and 13).
 //
 // When a batch's loss is not finite, or log Z leaves ±maxLogConst, status becomes 1 +

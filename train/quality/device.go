@@ -22,7 +22,7 @@ const (
 
 // devicePairs sums, on an accelerator and over the unordered pairs with squared
 // distance x, 1/(1+x) or, if there are any, the losses of discriminators. It computes
-// terms in single precision, and adds up 32 of them before it goes on in double
+// terms in single precision, and adds up 32 of them before it continues in double
 // precision.
 func devicePairs(ctx context.Context, on *Device, e []float32, n, d int, discriminators []Discriminator, bound simd.Bound[float32]) ([]float64, error) {
 	if err := ctx.Err(); err != nil {
