@@ -14,7 +14,6 @@ import (
 
 	"cne/internal/app/rundir"
 	"cne/internal/plot"
-	"cne/scripts/internal/summary"
 )
 
 // epochs of the runs in the paper.
@@ -35,7 +34,8 @@ func batches(_ context.Context, args []string) (string, *plot.Curves, error) {
 	series := plot.Series{Marker: true}
 	table := fmt.Sprintf("| batch | optimisation of %d epochs, s |\n|---|---|\n", epochs)
 	for _, power := range slices.Sorted(maps.Keys(seconds)) {
-		s := summary.Median(seconds[power])
+		sorted := slices.Sorted(slices.Values(seconds[power]))
+		s := (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2 // the median
 		series.X, series.Y = append(series.X, float64(int(1)<<power)), append(series.Y, s)
 		table += fmt.Sprintf("| 2^%d | %.1f |\n", power, s)
 	}

@@ -7,9 +7,9 @@ import (
 	"math"
 	"strings"
 
+	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/plot"
-	"cne/scripts/internal/summary"
 )
 
 // ratio shows how far NC-t-SNE's learnt Z is from the partition function it estimates:
@@ -39,7 +39,7 @@ func ratio(ctx context.Context, args []string) (string, *plot.Curves, error) {
 			partition, z := valueOf(r, "partition_function", i), valueOf(r, "z", i)
 			if q := partition / z; q > 0 && !math.IsInf(q, 0) {
 				ratios.X, ratios.Y = append(ratios.X, epoch), append(ratios.Y, q)
-				row = fmt.Sprintf("| %s | %g | %s | %s | %s |\n", name, epoch, summary.Significant(partition, 4), summary.Significant(z, 4), summary.Significant(q, 3))
+				row = fmt.Sprintf("| %s | %g | %s | %s | %s |\n", name, epoch, report.Significant(partition, 4), report.Significant(z, 4), report.Significant(q, 3))
 			}
 		}
 		if row == "" {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"cne/scripts/internal/summary"
+	"cne/internal/app/report"
 	"cne/train/quality"
 )
 
@@ -70,7 +70,7 @@ func writeTable(w io.Writer, groups []Group) error {
 	for _, g := range groups {
 		fmt.Fprintf(&b, "| %s | %d |", g.Name, len(g.Runs))
 		for _, c := range columns {
-			b.WriteString(" " + summary.Figure(c.values(g.Runs)) + " |")
+			b.WriteString(" " + report.MeanText(c.values(g.Runs)) + " |")
 		}
 		b.WriteByte('\n')
 	}

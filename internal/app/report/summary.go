@@ -1,18 +1,15 @@
-// Package summary puts several measurements of one figure into a few words, for
-// the tables that the scripts print. It reads no files and starts no runs.
-package summary
+package report
 
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 )
 
-// Figure formats the mean and the standard deviation of x: two significant
-// digits of the deviation and as many decimals of the mean, or four significant
-// digits of the mean when there is no deviation to tell which of them count.
-func Figure(x []float64) string {
+// MeanText formats the mean and the standard deviation of x: two significant digits of
+// the deviation and as many decimals of the mean, or four significant digits of the mean
+// if there is no deviation.
+func MeanText(x []float64) string {
 	if len(x) == 0 {
 		return "–"
 	}
@@ -32,7 +29,7 @@ func Figure(x []float64) string {
 	return text
 }
 
-// Significant formats x with so many significant digits.
+// Significant formats x with a number of significant digits.
 func Significant(x float64, digits int) string {
 	if e := math.Floor(math.Log10(math.Abs(x))); x == 0 || e < 6 && e >= -3 {
 		decimals := digits - 1
@@ -44,11 +41,10 @@ func Significant(x float64, digits int) string {
 	return strconv.FormatFloat(x, 'e', digits-1, 64)
 }
 
-// MeanSD returns the mean of x, which is not empty, and the standard deviation of
-// the sample, 0 of a single value or of equal ones.
+// MeanSD returns the mean of x, which must not be empty, and the standard deviation of
+// the sample: 0 for a single value.
 func MeanSD(x []float64) (mean, sd float64) {
-	// The differences from the first value, so that equal ones have no rounding
-	// errors for a deviation.
+	// Sums of differences from the first value: equal values have a deviation of 0.
 	for _, v := range x {
 		mean += (v - x[0]) / float64(len(x))
 	}
@@ -56,11 +52,4 @@ func MeanSD(x []float64) (mean, sd float64) {
 		sd += (v - x[0] - mean) * (v - x[0] - mean)
 	}
 	return x[0] + mean, math.Sqrt(sd / float64(max(1, len(x)-1)))
-}
-
-// Median returns the middle value of x, which is not empty, or the mean of the
-// two in the middle.
-func Median(x []float64) float64 {
-	x = slices.Sorted(slices.Values(x))
-	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
