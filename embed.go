@@ -190,7 +190,10 @@ func (h *Neighborhood) check(o *Options) error {
 	case o.network() && !o.OnComponents && h.Scaled == nil:
 		return badOption("Hidden, but the neighbourhood was made for a table, and has let go of what a network sees; give Hidden to Prepare, too")
 	}
-	return o.Check(h.Graph.N)
+	if err := o.Check(h.Graph.N); err != nil {
+		return err
+	}
+	return o.checkFit(h.Graph.N, h.Graph.Edges())
 }
 
 // NewModel returns the model that Fit trains, at its start.

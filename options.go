@@ -284,16 +284,10 @@ func (o *Options) Check(n int) error {
 	if err == nil {
 		err = errors.Join(o.Objective().Check(), o.Objective().CheckWidth("model.dim", cmp.Or(o.Dim, DefaultDim)), o.optimizer(o.WeightDecay).Init(nil))
 	}
-	if err == nil {
-		edges := n * max(1, cmp.Or(o.Neighbors, DefaultNeighbors))
-		if o.Graph != nil {
-			edges = o.Graph.Edges()
-		}
-		fit := o.FitOptions()
-		var fault *OptionError
-		if err = fit.Check(o.Objective(), n, edges); errors.As(err, &fault) && len(o.Phases) == 0 {
-			fault.List, fault.Item = "", ""
-		}
+	if err == nil && o.Graph != nil {
+		err = o.checkFit(n, o.Graph.Edges())
+	} else if err == nil {
+		err = o.checkFit(n, n*max(1, cmp.Or(o.Neighbors, DefaultNeighbors)))
 	}
 	dim, k := cmp.Or(o.Dim, DefaultDim), cmp.Or(o.Neighbors, DefaultNeighbors)
 	switch { // CheckSize relies on that these come last, and have no numbers in Want
@@ -304,6 +298,16 @@ func (o *Options) Check(n int) error {
 		return &OptionError{Key: "graph.k", Got: fmt.Sprintf("%d for %d points", k, n), Want: "fewer than the points that are trained on", Err: ErrPoints}
 	case o.MinNeighbors >= n:
 		return &OptionError{Key: "quality.k", Got: fmt.Sprintf("%d for %d points", o.MinNeighbors, n), Want: "fewer than the points that are trained on", Err: ErrPoints}
+	}
+	return asOption(err)
+}
+
+// checkFit is the part of Check about the training on a graph.
+func (o *Options) checkFit(points, edges int) error {
+	fit := o.FitOptions()
+	err := fit.Check(o.Objective(), points, edges)
+	if fault := new(OptionError); errors.As(err, &fault) && len(o.Phases) == 0 {
+		fault.List, fault.Item = "", ""
 	}
 	return asOption(err)
 }

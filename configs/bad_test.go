@@ -133,7 +133,6 @@ var badFiles = []struct{ text, want string }{
 	{"model: {input: pca}", `run.yaml:1: model.input: got pca with model.kind table (default), want points`},
 	{"data: {holdout_labels: l.txt}", `run.yaml:1: data.holdout_labels: got [l.txt] with data.holdout null (default), want [], or paths of held-out points there`},
 	{"data: {holdout: 0.1}\ngraph: {file: g.npz}", `run.yaml:1: data.holdout: got 0.1 with graph.file g.npz (run.yaml:2), want one of them`},
-	{"data: {sample: 100, holdout: 0.1}", `run.yaml:1: data.sample: got 100 with data.holdout 0.1, want one of them; the other points are placed either way`},
 	{"data: {sample: 0.5}\ngraph: {file: g.npz}", `run.yaml:1: data.sample: got 0.5 with graph.file g.npz (run.yaml:2), want one of them`},
 	{"data: {sample: rows.txt, imbalance: linear}", `run.yaml:1: data.sample: got rows.txt with data.imbalance linear, want one of them; data.sample may be a file of the rows that are left`},
 	{"data: {sample: 100}\nmodel: {init: runs/a}", `run.yaml:1: data.sample: got 100 with model.init runs/a (run.yaml:2), want null, or data.names, by which the points are found`},

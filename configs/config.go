@@ -87,11 +87,10 @@ type TrainOn struct {
 	File   string  // or ""
 }
 
-// Of returns how many of n points that are. Of those in a file it returns all, which the
-// size of the data counts (Config.dataSize).
+// Of returns how many of n points are trained on, without a file.
 func (t *TrainOn) Of(n int) int {
 	switch {
-	case t == nil || t.File != "":
+	case t == nil:
 		return n
 	case t.Number > 0:
 		return min(n, t.Number)

@@ -110,14 +110,13 @@ func (s *Schema[C]) Report(ctx context.Context, c *C, origins Origins) (string, 
 func (c *Config) memory(size data.Size, on *model.Device, embeddings int) cne.Memory {
 	o := c.Options()
 	o.Device = on
-	n := max(2, size.Likely)
-	size.Likely = c.left(n)
+	var held int
+	size.Likely, held = c.Data.Divide(max(2, size.Likely))
 	if c.Data.TrainOn != nil { // the others are placed block by block
-		n = size.Likely
 		size.Storage = min(size.Storage, data.AsBytes) // at best
 	}
 	w := o.Workload(size)
-	w.Held, w.Columns, w.Spearman, w.Embeddings = n-size.Likely, len(c.Output.HTMLColumns), *c.Quality.SpearmanSample, embeddings
+	w.Held, w.Columns, w.Spearman, w.Embeddings = held, len(c.Output.HTMLColumns), *c.Quality.SpearmanSample, embeddings
 	if c.Data.Names != nil {
 		w.Columns++
 	}

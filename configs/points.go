@@ -53,10 +53,12 @@ func (t *TrainOn) listed(ctx context.Context, size data.Size) data.Size {
 // CheckSize refuses what is right by itself but not for data of a size, as far as this
 // is known.
 func (c *Config) CheckSize(size data.Size) error {
-	if t := c.Data.TrainOn; t != nil && t.Number > size.High {
-		return &option.Error{Key: "data.sample", Got: fmt.Sprint(t.Number), Want: fmt.Sprintf("at most the number of points (%d)", size.High)}
+	_, held := c.Data.Divide(size.High)
+	if t := c.Data.TrainOn; t != nil && t.Number > size.High-held {
+		return &option.Error{Key: "data.sample", Got: fmt.Sprint(t.Number), Want: fmt.Sprintf("at most the number of points (%d)", size.High-held)}
 	}
-	size.Low, size.High = c.left(size.Low), c.left(size.High)
+	size.Low, _ = c.Data.Divide(size.Low)
+	size.High, _ = c.Data.Divide(size.High)
 	o := c.Options()
 	if c.Graph.File != nil {
 		o.Neighbors = 1 // any graph will do
@@ -88,25 +90,14 @@ func (c *Config) ExplainPoints(err error, n, components int) error {
 	return err
 }
 
-// left returns how many of n points are trained on: all but a share that is held out, or
-// the points of data.sample.
-func (c *Config) left(n int) int {
-	if c.Data.TrainOn != nil {
-		return c.Data.TrainOn.Of(n)
+// Divide returns how many of n points of data.path are trained on, and which number of them
+// is held out. Of rows that a file lists, n counts these only.
+func (d *Data) Divide(n int) (trained, held int) {
+	if h := d.Holdout; h != nil && h.Share > 0 && n > 1 {
+		held = min(max(1, int(math.Round(float64(n)*h.Share))), n-1)
 	}
-	if h := c.Data.Holdout; h != nil && h.Share > 0 && n > 1 {
-		return n - min(max(1, int(math.Round(float64(n)*h.Share))), n-1)
+	if d.TrainOn != nil && d.TrainOn.File != "" {
+		return n, held
 	}
-	return n
-}
-
-// CheckOptions says what is wrong with the options of the configuration for a graph of so
-// many points and edges. Errors are of the type *Error.
-func (c *Config) CheckOptions(o *cne.Options, points, edges int) error {
-	fit := o.FitOptions()
-	err := fit.Check(o.Objective(), points, edges)
-	if fault := new(option.Error); errors.As(err, &fault) && len(o.Phases) == 0 {
-		fault.List, fault.Item = "", ""
-	}
-	return Explain(err)
+	return d.TrainOn.Of(n - held), held
 }

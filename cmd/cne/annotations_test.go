@@ -163,3 +163,27 @@ func TestStartsFromARun(t *testing.T) {
 		mustFail(t, 1, "model.init moved, not "+other, "train", "--resume", "grown", "--set", "model.init="+other)
 	}
 }
+
+// Names go with their points where rows are left out and others come from a file of their
+// own, also from a file of names with a heading.
+func TestNamesOfSomeRows(t *testing.T) {
+	folderOf(t, 60, 3)
+	writePoints(t, "held.csv", 9, 3)
+	names := "name\n"
+	for i := range 69 {
+		names += fmt.Sprintf("p%d\n", i)
+	}
+	writeTestFile(t, "names.txt", names)
+	for _, some := range []string{"data.imbalance=linear", "data.sample=40"} {
+		mustRun(t, short(append(set(some, "data.holdout=held.csv", "data.names=names.txt", "data.label_column=kind", "output.parquet=true"), "--html", "--force")...)...)
+		rows := rowsIn(t, "run/"+map[bool]string{true: "rows.csv", false: "sample_rows.csv"}[exists("run/rows.csv")])
+		var want []string
+		for _, row := range append(rows, 60, 61, 62, 63, 64, 65, 66, 67, 68) {
+			want = append(want, fmt.Sprintf("p%d", row))
+		}
+		if got := readPage(t, "run/embedding.html").names; !slices.Equal(got, want) {
+			t.Errorf("%s: the names are %q, want %q", some, got, want)
+		}
+		mustRun(t, "plot", "run", "--html", "-o", "all.html")
+	}
+}

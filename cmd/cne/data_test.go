@@ -453,14 +453,14 @@ func TestStoredInputChanges(t *testing.T) {
 	reading.StreamFrom = 1
 	set, err := file.Read(t.Context(), c.Data.Path, reading)
 	must(t, err)
-	in := &inputs{log: log}
+	in := &inputs{config: c, log: log}
 	in.points, in.held, _, err = set.Split(0.2, 0)
 	must(t, err)
 	must(t, os.Chtimes("bytes.npy", time.Time{}, time.Unix(1e9, 0)))
 	dir, err := rundir.Open("run", false)
 	must(t, err)
 	o := c.Options()
-	if _, err = prepare(t.Context(), c, &o, dir, in); !errors.Is(err, data.ErrChanged) {
+	if _, err = in.prepare(t.Context(), &o, dir); !errors.Is(err, data.ErrChanged) {
 		t.Errorf("the error is %v", err)
 	}
 	if files, err := os.ReadDir("run"); err != nil && !errors.Is(err, os.ErrNotExist) || len(files) > 0 {

@@ -124,10 +124,10 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 	}
 	if n, _ := in.points.Dims(); n != e.N {
 		left := ""
-		if in.held != nil && in.heldRows != nil {
+		if h := a.config.Data.Holdout; h != nil && h.Share > 0 {
 			left = " once data.holdout has taken its share"
 		}
-		if in.sample != nil {
+		if in.sampled() {
 			left = " to train on (data.sample)"
 		}
 		return nil, fmt.Errorf("%s has %d points, but the data %s have %d%s; give an embedding of these points, or their data with --data",
@@ -136,7 +136,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 	e.Data, in.held = in.points.Name, nil
 	o := a.config.Options()
 	o.Hidden, o.OnComponents, o.Device = nil, false, a.device // the points themselves are needed by no network
-	near, err := prepare(ctx, a.config, &o, rundir.OpenReadOnly(a.folder), in)
+	near, err := in.prepare(ctx, &o, rundir.OpenReadOnly(a.folder))
 	if err == nil {
 		err = a.checkTrainedOn(near.pointsKey, "")
 	}

@@ -2,11 +2,17 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"cne"
 	"cne/configs"
@@ -21,30 +27,37 @@ import (
 
 // inputs is what a run reads.
 type inputs struct {
-	// points are trained on, until prepare takes their values; held are kept from it, nil
-	// if there are none. Both are as they were read.
+	config *configs.Config
+	log    *slog.Logger
+
+	// points are trained on, until prepare takes their values, and held are held out; nil if
+	// there are none. Both are as they were read.
 	points, held *data.Dataset
-	// rows and heldRows say which rows of the input, counted from 0, points and
-	// held are: rows if some were left out on purpose, heldRows if a share of
-	// them was held out; nil otherwise.
+	// rows are the rows of points among those of data.path, counted from 0, nil for all that
+	// are not held out. heldRows are the rows of held; nil if these are all of data.holdout's
+	// files. Where rows is not nil, the rows of those files follow those of data.path.
 	rows, heldRows []int
-	sample         *sample // has all points, if only rows are trained on
-	// counts is how counts became points, of which emptyCells are zeros; nil if
-	// the points were no counts.
-	counts     *counts.Scaling
-	emptyCells int
-	// images are those that the points are, once asked for (see pageImages).
-	images     *images.Set
+	// n is the number of points of data.path, and rest how many of them are neither
+	// trained on nor held out, but placed in the end (data.sample).
+	n, rest int
+	builtin *data.Dataset // all points of data.path, with data.sample; nil for files
+	infos   []fs.FileInfo // of data.path, as they were when they were read
+
+	counts     *counts.Scaling // how counts became points; nil for other data
+	emptyCells int             // cells without counts
+
+	images     *images.Set // of the points, once asked for (see pageImages)
 	imagesRead bool
 
 	annotations *report.Annotations   // in the order of a page
-	earlier     *rundir.InitEmbedding // the embedding from which the points start; nil for none
-
-	log *slog.Logger
+	earlier     *rundir.InitEmbedding // where the points start; nil if not at an earlier embedding
 }
 
 // errReading is the error of a run that was interrupted before it had its points.
 var errReading = errors.New("interrupted while the points were read; nothing was written")
+
+// sampled reports whether data.sample chooses the points to train on.
+func (in *inputs) sampled() bool { return in.config.Data.TrainOn != nil }
 
 // pageRows returns which rows of the input the points of a page are; nil for all.
 func (in *inputs) pageRows() []int {
@@ -54,49 +67,81 @@ func (in *inputs) pageRows() []int {
 	return slices.Concat(in.rows, in.heldRows)
 }
 
-// readRun reads the points of a run that begins, and what else is known of them, and says
-// why the run cannot be made of them; n of them are trained on.
-func (r *trainCommand[C]) readRun(ctx context.Context, c *configs.Config) (in *inputs, n int, err error) {
-	if in, err = readInputs(ctx, c, r.Log); err == nil {
-		n, err = r.checkRead(ctx, c, in)
-	}
-	if ctx.Err() != nil {
-		err = errReading
-	}
-	return in, n, err
+// names returns the names that data.names gives points, and those held out.
+func (in *inputs) names() (trained, held []string) {
+	n, _ := in.held.Dims()
+	return in.annotations.Split(n, in.rows, in.heldRows)
 }
 
-func (r *trainCommand[C]) checkRead(ctx context.Context, c *configs.Config, in *inputs) (n int, err error) {
+// files returns the names of the files in the run folder with the positions of the points
+// that were trained on, without ending, and with their rows.
+func (in *inputs) files() (positions, rows string) {
+	if in.sampled() {
+		return rundir.SampleName, rundir.SampleRowsFile
+	}
+	return "embedding", rundir.RowsFile
+}
+
+// total returns the number of the rows of the input: of data.path and the files of data.holdout.
+func (in *inputs) total() int {
+	if h := in.config.Data.Holdout; h != nil && h.Share == 0 {
+		n, _ := in.held.Dims()
+		return in.n + n
+	}
+	return in.n
+}
+
+// read reads what a run needs, and refuses what no run can be made of.
+func (r *pointRun) read(ctx context.Context) (err error) {
+	c := r.config
+	r.start = time.Now()
+	if err := r.refuse(ctx); err != nil {
+		return err
+	}
+	defer func() {
+		r.load = time.Since(r.start)
+		if ctx.Err() != nil {
+			err = errReading
+		}
+	}()
+	in, err := readInputs(ctx, c, r.Log)
+	if err != nil {
+		return err
+	}
 	n, width := in.points.Dims()
 	r.Log.Info("read the points", "data", in.points.Name, "points", n, "width", width)
-	in.logCounts(c.Data.Genes)
-	all := n
+	in.logCounts()
 	if in.held != nil {
 		held, _ := in.held.Dims()
 		r.Log.Info("held out", "points", held)
-		all += held
 	}
 	if err := r.checkSize(in.size()); err != nil {
-		return n, err
+		return err
 	}
 	if err := report.Check(in.points, in.held, c); err != nil {
-		return n, err
+		return err
 	}
-	if in.annotations, err = report.ReadAnnotations(ctx, r.Log, rundir.TableOf(c), report.WantedBy(c), all, in.pageRows()); err == nil && r.from == nil {
+	if in.annotations, err = report.ReadAnnotations(ctx, r.Log, rundir.TableOf(c), report.WantedBy(c), in.total(), in.pageRows()); err != nil {
+		return err
+	}
+	if r.from == nil {
 		in.earlier, err = rundir.ReadInitEmbedding(ctx, c)
 	}
-	return n, err
+	r.in = in
+	return err
 }
 
-// size returns that of what was read, before some were held out.
+// size returns the size of data.path, or of the rows that a file lists.
 func (in *inputs) size() data.Size {
-	size := in.points.Size(len(in.heldRows))
-	if in.sample != nil {
-		size = in.points.Size(in.sample.uncounted())
+	d, more, nonzeros := &in.config.Data, in.rest, 0
+	if d.Holdout != nil && d.Holdout.Share > 0 {
+		more, nonzeros = more+len(in.heldRows), in.held.Points.Nonzeros()
 	}
-	if len(in.heldRows) > 0 {
-		size.Nonzeros += in.held.Points.Nonzeros()
+	if in.sampled() && d.TrainOn.File != "" {
+		more = 0
 	}
+	size := in.points.Size(more)
+	size.Nonzeros += nonzeros
 	return size
 }
 
@@ -105,53 +150,57 @@ func readInputs(ctx context.Context, c *configs.Config, log *slog.Logger) (in *i
 	if err := c.CheckFiles(); err != nil {
 		return nil, err
 	}
-	in = &inputs{log: log}
-	if c.Data.TrainOn != nil {
-		if in.points, in.sample, err = readSample(ctx, log, c); err == nil {
-			in.rows = in.sample.rows
-		}
-		return in, err
+	in = &inputs{config: c, log: log}
+	d, h := &c.Data, c.Data.Holdout
+	if in.sampled() {
+		err = in.readSample(ctx)
+	} else if in.points, err = in.readPoints(ctx, d, c.ReadOptions(d)); err == nil {
+		in.n, _ = in.points.Dims()
 	}
-	if in.points, err = in.read(ctx, &c.Data, c.ReadOptions(&c.Data), "data.path", "data.labels"); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	if c.Data.Imbalance != nil {
+	if d.Imbalance != nil {
 		if in.points, _, err = in.points.Imbalance(c.Embed.Seed); err != nil {
 			return nil, fmt.Errorf("data.imbalance: %w", err)
 		}
 	}
-	if h := c.Data.Holdout; h != nil && h.Share > 0 {
+	if h != nil && h.Share > 0 && in.held == nil {
 		if in.points, in.held, _, err = in.points.Split(h.Share, c.Embed.Seed); err != nil {
 			return nil, fmt.Errorf("data.holdout: %w", err)
 		}
-		in.heldRows = in.held.Origins()
-	} else if h != nil {
-		if err := in.readHeld(ctx, c, h); err != nil {
-			return nil, err
-		}
 	}
-	if c.Data.Imbalance != nil {
+	if in.held != nil {
+		in.heldRows = in.held.Origins()
+	}
+	if in.sampled() || d.Imbalance != nil {
 		in.rows = in.points.Origins()
 	}
-	return in, nil
+	if h != nil && h.Share == 0 {
+		err = in.readHeld(ctx, h)
+	}
+	return in, err
 }
 
 // readHeld reads the files of points that are held out.
-func (in *inputs) readHeld(ctx context.Context, c *configs.Config, h *configs.Holdout) (err error) {
-	d := c.Data
+func (in *inputs) readHeld(ctx context.Context, h *configs.Holdout) (err error) {
+	d := in.config.Data
 	d.Path, d.Labels = h.Paths, d.HoldoutLabels
-	o := c.ReadOptions(&d)
+	o := in.config.ReadOptions(&d)
 	o.Columns, o.Offset = in.points.Columns(), in.points.Offset()
-	in.held, err = in.read(ctx, &d, o, "data.holdout", "data.holdout_labels")
+	in.held, err = in.readPoints(ctx, &d, o)
 	if errors.Is(err, data.ErrShape) {
 		return fmt.Errorf("data.holdout: %w", err)
 	}
 	if err != nil {
 		return err
 	}
-	_, got := in.held.Dims()
+	n, got := in.held.Dims()
 	if _, want := in.points.Dims(); got != want {
 		return fmt.Errorf("data.holdout: got points of %d values, want %d as in data.path", got, want)
+	}
+	for i := 0; i < n && in.rows != nil; i++ {
+		in.heldRows = append(in.heldRows, in.n+i)
 	}
 	if in.held.Points != nil && (in.points.Points == nil || in.points.Points.CSR == nil) {
 		in.held.Points, err = in.held.Points.Dense()
@@ -159,28 +208,27 @@ func (in *inputs) readHeld(ctx context.Context, c *configs.Config, h *configs.Ho
 	return err
 }
 
-// read reads points. pathKey and labelsKey are the keys that name their files and
-// those of their labels.
-func (in *inputs) read(ctx context.Context, c *configs.Data, o file.Options, pathKey, labelsKey string) (*data.Dataset, error) {
+// readPoints reads all points of files: of data.path first, and then of data.holdout.
+func (in *inputs) readPoints(ctx context.Context, c *configs.Data, o file.Options) (*data.Dataset, error) {
 	o.Log = in.log
+	pathKey, labelsKey := "data.path", "data.labels"
+	if in.points != nil {
+		pathKey, labelsKey = "data.holdout", "data.holdout_labels"
+	}
 	name, builtin := strings.CutPrefix(c.Path[0], configs.BuiltinPrefix)
 	switch {
-	case in.counts != nil || slices.ContainsFunc(c.Path, counts.Is) && pathKey == "data.path":
-		return in.readCounts(ctx, c)
-	case builtin && (len(c.Path) > 1 || len(c.Labels) > 0):
-		return nil, fmt.Errorf("%s: %s has labels of its own and goes with no other file; leave the other paths and %s out", pathKey, c.Path[0], labelsKey)
-	case builtin:
+	case in.counts == nil && (in.points != nil || !slices.ContainsFunc(c.Path, counts.Is)):
+		if !builtin {
+			return file.Read(ctx, c.Path, o)
+		}
+		if len(c.Path) > 1 || len(c.Labels) > 0 {
+			return nil, fmt.Errorf("%s: %s has labels of its own and goes with no other file; leave the other paths and %s out", pathKey, c.Path[0], labelsKey)
+		}
 		return file.Builtin(name)
 	}
-	return file.Read(ctx, c.Path, o)
-}
-
-// readCounts reads counts of single-cell sequencing and makes points of them: those that
-// are held out as those to train on have become.
-func (in *inputs) readCounts(ctx context.Context, c *configs.Data) (*data.Dataset, error) {
-	o := c.Options()
+	o = c.Options()
 	o.Log = in.log
-	if in.counts != nil {
+	if in.counts != nil { // those held out are scaled like the others
 		o.Columns = in.counts.Names
 	}
 	read, err := counts.Open(ctx, c.Path, o)
@@ -201,12 +249,142 @@ func (in *inputs) readCounts(ctx context.Context, c *configs.Data) (*data.Datase
 	return in.counts.Apply(read)
 }
 
-// logCounts says what became of the counts.
-func (in *inputs) logCounts(wanted int) {
+// readSample reads the points that data.sample chooses, and those held out of data.path:
+// no others need to fit into memory.
+func (in *inputs) readSample(ctx context.Context) (err error) {
+	d := &in.config.Data
+	if i := slices.IndexFunc(d.Path, counts.Is); i >= 0 {
+		return fmt.Errorf("data.sample: got counts of single-cell sequencing in %s, want points that are read in blocks; if there are too many cells, set data.holdout to a share instead", d.Path[i])
+	}
+	o := in.config.ReadOptions(d)
+	o.Log = in.log
+	if strings.HasPrefix(d.Path[0], configs.BuiltinPrefix) {
+		if in.builtin, err = in.readPoints(ctx, d, o); err == nil {
+			in.n, _ = in.builtin.Dims()
+		}
+	} else if in.infos, err = stat(d.Path); err == nil {
+		in.n, err = file.Count(ctx, d.Path, o)
+	}
+	var lines []string
+	heading := false
+	if err == nil && d.TrainOn.File != "" {
+		if lines, heading, err = file.ReadLines(ctx, d.TrainOn.File); err != nil {
+			err = fmt.Errorf("data.sample: %w", err)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	rows, held, err := in.chooseRows(lines, heading)
+	if err != nil {
+		return err
+	}
+	in.rest = in.n - len(rows) - len(held)
+	both := slices.Sorted(slices.Values(slices.Concat(rows, held)))
+	set := in.builtin
+	if set != nil {
+		set, err = set.Take(both)
+	} else {
+		set, err = file.ReadRows(ctx, d.Path, o, both, in.n)
+	}
+	in.points = set
+	if err != nil || len(held) == 0 {
+		return err
+	}
+	among := func(rows []int) []int {
+		at := make([]int, len(rows))
+		for k, row := range rows {
+			at[k], _ = slices.BinarySearch(both, row)
+		}
+		return at
+	}
+	if in.points, err = set.Take(among(rows)); err == nil {
+		in.held, err = set.Take(among(held))
+	}
+	return err
+}
+
+// chooseRows returns the rows of data.path that are trained on, and those held out: first
+// these are drawn, and then the sample of the others, or those others that the lines of a
+// file say.
+func (in *inputs) chooseRows(lines []string, heading bool) (rows, held []int, err error) {
+	t, seed := in.config.Data.TrainOn, in.config.Embed.Seed
+	var rest []int32
+	_, count := in.config.Data.Divide(in.n)
+	if count > 0 {
+		var drawn []int32
+		one := &data.Labels{Class: make([]int32, in.n), Names: []string{""}}
+		if rest, drawn, err = one.Split(nil, count, seed); err != nil {
+			return nil, nil, fmt.Errorf("data.holdout: %w", err)
+		}
+		for _, row := range drawn {
+			held = append(held, int(row))
+		}
+	}
+	if t.File == "" {
+		n := in.n - count
+		if t.Number > n {
+			return nil, nil, fmt.Errorf("data.sample: got %d, want at most the %d points that there are", t.Number, n)
+		}
+		rows, err = data.DrawRows(n, t.Of(n), seed)
+		for k, i := range rows {
+			if count > 0 {
+				rows[k] = int(rest[i])
+			}
+		}
+		return rows, held, err
+	}
+	first := 1
+	if heading {
+		if _, err := strconv.Atoi(lines[0]); err != nil {
+			lines, first = lines[1:], 2
+		}
+	}
+	rows = make([]int, len(lines))
+	for i, line := range lines {
+		if rows[i], err = strconv.Atoi(line); err != nil {
+			return nil, nil, fmt.Errorf("data.sample: %s: line %d (counted from 1): got %s, want a row of data.path, counted from 0", t.File, first+i, text.Quote(line))
+		}
+	}
+	if err := data.CheckRows(rows, in.n); err != nil {
+		return nil, nil, fmt.Errorf("data.sample: %s: %w", t.File, err)
+	}
+	rows = slices.DeleteFunc(rows, func(row int) bool { _, out := slices.BinarySearch(held, row); return out })
+	if len(rows) == 0 {
+		return nil, nil, fmt.Errorf("data.sample: %s: all its rows are held out (data.holdout)", t.File)
+	}
+	return rows, held, nil
+}
+
+// rowsKey identifies which points are trained on, and of how many; "" without data.sample.
+func (in *inputs) rowsKey() string {
+	if !in.sampled() {
+		return ""
+	}
+	hash := sha256.New()
+	for _, row := range in.rows {
+		_ = binary.Write(hash, binary.LittleEndian, int64(row)) // a hash never fails
+	}
+	return fmt.Sprintf("%d of %d, %x", len(in.rows), in.n, hash.Sum(nil)[:16])
+}
+
+func stat(paths []string) ([]fs.FileInfo, error) {
+	infos := make([]fs.FileInfo, len(paths))
+	for i, path := range paths {
+		var err error
+		if infos[i], err = os.Stat(path); err != nil {
+			return nil, fmt.Errorf("data.path: %w", err)
+		}
+	}
+	return infos, nil
+}
+
+// logCounts logs what became of the counts.
+func (in *inputs) logCounts() {
 	if in.counts == nil {
 		return
 	}
-	kept := len(in.counts.Genes)
+	kept, wanted := len(in.counts.Genes), in.config.Data.Genes
 	in.log.Info("made points of the counts", "genes", kept, "of", in.counts.Total, "median_library_size", in.counts.LibrarySize)
 	if kept < wanted {
 		in.log.Warn("fewer genes vary enough than data.genes asks for", "genes", kept, "wanted", wanted)
@@ -219,15 +397,13 @@ func (in *inputs) logCounts(wanted int) {
 // prepared is what the embeddings of a run are to preserve, with what identifies it.
 type prepared struct {
 	*cne.Neighborhood
-	pointsKey string // identifies the points
-	heldKey   string // and those that are held out; "" if there are none
-	rowsKey   string // and which of more they are; "" for all
-	graphKey  string // and the graph
+	pointsKey, heldKey, rowsKey, graphKey string // "" if there are none, or for all rows
 }
 
 // prepare finds the neighbours of the points, which it takes from the inputs, or takes them
 // from the cache of an earlier run on the same points with the same settings.
-func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir.Dir, in *inputs) (*prepared, error) {
+func (in *inputs) prepare(ctx context.Context, o *cne.Options, dir *rundir.Dir) (*prepared, error) {
+	c := in.config
 	n, width := in.points.Dims()
 	if c.Graph.File != nil {
 		var err error
@@ -246,9 +422,9 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 		h.Preprocessing.Counts, h.Preprocessing.Columns = in.counts, nil
 	}
 	if h.Nearest != nil {
-		h.Nearest.Dist2 = nil // what is measured takes the indices only
+		h.Nearest.Dist2 = nil // quality needs only the indices
 	}
-	p := &prepared{Neighborhood: h, pointsKey: cache.PointsKey, rowsKey: in.sample.key(), graphKey: rundir.GraphKey(h.Graph)}
+	p := &prepared{Neighborhood: h, pointsKey: cache.PointsKey, rowsKey: in.rowsKey(), graphKey: rundir.GraphKey(h.Graph)}
 	if in.held != nil {
 		held, err := in.scaledHeld(ctx, h)
 		if err != nil {
@@ -258,12 +434,12 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 			return nil, err
 		}
 	}
-	names, _ := in.annotations.Split(n, in.rows, in.heldRows)
+	names, _ := in.names()
 	o.Start, err = in.earlier.Start(in.log, h, names, c.Embed.Seed)
 	return p, err
 }
 
-// scaledHeld returns the points that were held out as those of a neighborhood were scaled.
+// scaledHeld returns the held-out points, scaled like the points of a neighborhood.
 func (in *inputs) scaledHeld(ctx context.Context, h *cne.Neighborhood) (_ *data.Dataset, err error) {
 	set := *in.held
 	switch {

@@ -23,7 +23,6 @@ import (
 	"cne/internal/app/cli"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
-	"cne/internal/atomicfile"
 	"cne/internal/device"
 	"cne/internal/text"
 	"cne/model"
@@ -280,53 +279,6 @@ func (p *projectRun) draw(positions *data.Matrix, labels []string) error {
 		classes = data.NewLabels(labels)
 	}
 	return report.Scatter(positions, classes, configs.Plot{}).Save(p.picture)
-}
-
-// A positionWriter writes the positions of points that follow each other, and their labels.
-type positionWriter func(positions *data.Matrix, labels []string) error
-
-// writePositions has place write the positions of points to files that end in .npy or .csv,
-// each complete or not at all.
-func writePositions(paths []string, d int, labeled bool, place func(write positionWriter) error) error {
-	if len(paths) == 0 {
-		return place(func(*data.Matrix, []string) error { return nil })
-	}
-	var failed error // of something else than this file
-	err := atomicfile.WriteSeek(paths[0], func(w io.WriteSeeker) (err error) {
-		var write positionWriter
-		var end func() error
-		if strings.EqualFold(filepath.Ext(paths[0]), ".csv") {
-			table, errOpen := file.NewCSVWriter(w, d, labeled)
-			err, write, end = errOpen, table.Write, table.Close
-		} else {
-			array, errOpen := file.NewNPYWriter(w, d)
-			err, write, end = errOpen, func(m *data.Matrix, _ []string) error { return array.Write(m) }, array.Close
-		}
-		if err != nil {
-			return err
-		}
-		var unwritten error
-		failed = writePositions(paths[1:], d, labeled, func(others positionWriter) error {
-			return place(func(m *data.Matrix, labels []string) error {
-				if unwritten = write(m, labels); unwritten != nil {
-					return unwritten
-				}
-				return others(m, labels)
-			})
-		})
-		if unwritten != nil {
-			failed = nil
-			return unwritten
-		}
-		if failed != nil {
-			return failed
-		}
-		return end()
-	})
-	if failed == nil && err != nil {
-		return fmt.Errorf("cannot write %s: %w", paths[0], err)
-	}
-	return failed
 }
 
 // A rowRange is a range of the rows of the input, counted from 0.

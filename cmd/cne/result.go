@@ -94,8 +94,8 @@ func (r *result) measureHeld(ctx context.Context, positions *data.Matrix) (*qual
 // write writes the embedding, and the names of its points.
 func (r *result) write() error {
 	m := r.embedded.Positions
-	names, _ := r.in.annotations.Split(m.N, r.in.rows, r.in.heldRows)
-	if r.in.sample == nil { // which has those of all points
+	names, _ := r.in.names()
+	if !r.in.sampled() { // place writes the names of all points
 		if err := r.dir.WriteNames(names); err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func (r *result) write() error {
 	if names == nil {
 		names = r.in.points.Names
 	}
-	name, _ := r.in.sample.names()
+	name, _ := r.in.files()
 	return r.dir.WriteEmbedding(&r.config.Output, name, m, r.in.points.Labels, names)
 }
 
@@ -145,7 +145,7 @@ func (r *result) drawHTML(ctx context.Context, s *plot.Scatter, m *rundir.Metric
 // are none or none are asked for, or they are some of too many. They are read once, for all pages.
 func (r *result) pageImages(ctx context.Context, n int) *images.Set {
 	in := r.in
-	if r.config.Output.HTMLImages && in.sample == nil && !in.imagesRead {
+	if r.config.Output.HTMLImages && !in.sampled() && !in.imagesRead {
 		in.images, in.imagesRead = report.RunImages(ctx, r.log, r.config, n, in.pageRows()), true
 	}
 	return in.images
@@ -177,10 +177,7 @@ func (t *training) report(ctx context.Context, held *data.Matrix) (*rundir.Metri
 	if t.from != nil {
 		m.Seconds.Total += (t.from.Progress.Elapsed + t.from.Progress.ElapsedSince).Seconds()
 	}
-	m.PeakRSSBytes = memory.PeakRSS()
-	if s := t.in.sample; s != nil {
-		m.Placed, m.Seconds.Project = s.others(), s.took.Seconds()
-	}
+	m.PeakRSSBytes, m.Placed = memory.PeakRSS(), t.in.rest
 	return m, t.dir.WriteJSON(rundir.MetricsFile, m)
 }
 
@@ -200,7 +197,7 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 		row("page", "%s", text.Escape(t.dir.Path(rundir.PageFile)))
 	}
 	row("embedding", "%s", text.Escape(t.dir.Path("embedding.npy")))
-	if t.in.sample != nil {
+	if t.in.sampled() {
 		row("placed", "%d points by those trained on, about which the figures are", m.Placed)
 	}
 	row("points", "%d, joined by %d directed edges", m.N, m.Edges)

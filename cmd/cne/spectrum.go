@@ -153,19 +153,25 @@ func (s *spectrum) begunWith() (*configs.SpectrumAxis, error) {
 
 func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	s.warn()
-	var o cne.Options
-	unlock, err := s.prepare(ctx, &o, func(points, edges int) error {
-		err := s.check(points, edges)
-		if err == nil && s.near == nil {
-			o = s.stops[0].config.Options()
-			o.Device = s.device
-		}
+	if err := s.read(ctx); err != nil {
 		return err
-	})
+	}
+	if err := s.makeStops(); err != nil {
+		return err
+	}
+	unlock, err := s.open()
 	if err != nil {
 		return err
 	}
 	defer unlock()
+	o := s.stops[0].config.Options()
+	o.Device = s.device
+	if err := s.prepare(ctx, &o); err != nil {
+		return err
+	}
+	if err := s.begin(); err != nil {
+		return err
+	}
 	defer func() {
 		if !s.saved {
 			err = errors.Join(err, s.dir.Clear())
@@ -215,18 +221,16 @@ func (s *spectrum) warn() {
 	}
 }
 
-// check makes the stops and finds out whether a graph of so many points and
-// edges can be embedded at all of them.
-func (s *spectrum) check(points, edges int) error {
-	s.stops = nil
+// makeStops makes the stops, and refuses values at which the points cannot be embedded.
+func (s *spectrum) makeStops() error {
 	for _, v := range s.axis.Values {
 		x := &sweepPoint{value: v}
 		x.config, _ = s.axis.At(s.config, v)
-		if err := configs.Train.Check(x.config); err != nil {
-			return fmt.Errorf("%s: %w", s.axis.Title(v), err)
+		err := configs.Train.Check(x.config)
+		if err == nil {
+			err = configs.Train.CheckSize(x.config, s.in.size(), nil)
 		}
-		o := x.config.Options()
-		if err := x.config.CheckOptions(&o, points, edges); err != nil {
+		if err != nil {
 			return fmt.Errorf("%s: %w", s.axis.Title(v), err)
 		}
 		s.stops = append(s.stops, x)

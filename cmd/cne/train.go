@@ -63,42 +63,13 @@ type pointRun struct {
 // errUntrained is the error of a run that was interrupted before it was trained.
 var errUntrained = errors.New("interrupted before training; nothing was written but what the cache holds")
 
-// prepare reads the points of a run, finds their neighbours, and makes the folder that of
-// the run, or checks that it is. check says why a graph of so many points and edges cannot
-// be embedded: first before it is known, then once it is. o are the options of the run,
-// which check may fill in. No other process opens the folder until unlock is called.
-func (r *pointRun) prepare(ctx context.Context, o *cne.Options, check func(points, edges int) error) (unlock func(), err error) {
-	r.start = time.Now()
-	c := r.config
-	if err := r.refuse(ctx); err != nil {
-		return nil, err
-	}
-	var n int
-	if r.in, n, err = r.readRun(ctx, c); err != nil {
-		return nil, err
-	}
-	r.load = time.Since(r.start)
-	// Until the new run can begin, nothing of an earlier one is touched but
-	// the cache.
-	if unlock, err = r.open(); err != nil {
-		return nil, err
-	}
-	if err = check(n, n*max(1, c.Embed.Neighbors)); err == nil {
-		r.near, err = prepare(ctx, c, o, r.dir, r.in)
-	}
-	if err == nil {
-		err = check(r.near.Graph.N, r.near.Graph.Edges())
-	}
-	if err != nil && ctx.Err() != nil {
+// prepare finds the neighbours of the points, which it takes from the inputs. o are the
+// options of the run, which it completes.
+func (r *pointRun) prepare(ctx context.Context, o *cne.Options) (err error) {
+	if r.near, err = r.in.prepare(ctx, o, r.dir); err != nil && ctx.Err() != nil {
 		err = errUntrained
 	}
-	if err == nil {
-		err = r.beginOn(c, r.near)
-	}
-	if err != nil {
-		unlock()
-	}
-	return unlock, err
+	return err
 }
 
 // training is one run of cne train.
@@ -115,35 +86,39 @@ func (t *training) result() *result {
 
 func (t *training) run(ctx context.Context, stdout io.Writer) error {
 	c := t.config
+	if err := t.read(ctx); err != nil {
+		return err
+	}
 	o := c.Options()
 	o.Device, o.Resume = t.device, t.from
-	var m cne.Trainable
-	unlock, err := t.prepare(ctx, &o, func(points, edges int) error {
-		err := c.CheckOptions(&o, points, edges)
-		if err == nil && t.near != nil {
-			begun := time.Now()
-			m, err = t.near.NewModel(ctx, &o)
-			t.startTime = time.Since(begun)
-		}
-		return err
-	})
+	// Until the run begins, nothing of an earlier one is touched but the cache.
+	unlock, err := t.open()
 	if err != nil {
 		return err
 	}
 	defer unlock()
+	if err := t.prepare(ctx, &o); err != nil {
+		return err
+	}
+	begun := time.Now()
+	m, err := t.near.NewModel(ctx, &o)
+	t.startTime = time.Since(begun)
+	switch {
+	case ctx.Err() != nil:
+		return errUntrained
+	case err != nil:
+		return configs.Explain(err)
+	}
+	if err := t.begin(); err != nil {
+		return err
+	}
 	if err := t.fit(ctx, m, &o); err != nil {
 		return err
 	}
 	if err := t.save(); err != nil {
 		return err
 	}
-	held, err := t.projectHeld(ctx)
-	if err == nil && c.Model.Kind == "table" {
-		err = t.embedded.UseDevice(t.device)
-	}
-	if err == nil {
-		err = t.placeOthers(ctx)
-	}
+	held, err := t.place(ctx)
 	if err != nil {
 		return err
 	}
@@ -157,10 +132,11 @@ func (t *training) run(ctx context.Context, stdout io.Writer) error {
 	return t.print(stdout, metrics)
 }
 
-// beginOn makes the folder that of a run on points and their neighborhood, or checks
+// begin makes the folder that of a run on the points and their neighborhood, or checks
 // that it is.
-func (r *trainCommand[C]) beginOn(c *configs.Config, near *prepared) error {
-	if err := r.begin(
+func (r *pointRun) begin() error {
+	c, near := r.config, r.near
+	if err := r.trainCommand.begin(
 		rundir.Fingerprint{Note: rundir.PointsNote, What: "points of data.path", Value: near.pointsKey},
 		rundir.Fingerprint{Note: rundir.HeldNote, What: "points of data.holdout", Value: near.heldKey},
 		rundir.Fingerprint{Note: rundir.RowsNote, What: "rows of data.sample", Value: near.rowsKey},
@@ -211,49 +187,22 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 		} else if !deviceFailed(err) {
 			return err // it has not begun
 		}
-		learnt, _ := t.in.sample.names()
+		learnt, _ := t.in.files()
 		return t.endedEarly(err, epochs, also, "embedding", learnt+".npy", t.keep)
 	})
 }
 
-// keep saves the embedding of a run that ended early.
+// keep saves the embedding of a run that ended early. The rest of a sample is not placed.
 func (t *training) keep() error {
 	err := t.save()
 	var held *data.Matrix
-	if err == nil {
-		held, err = t.projectHeld(context.Background())
+	if err == nil && !t.in.sampled() {
+		held, err = t.place(context.Background())
 	}
 	if err == nil {
 		err = t.result().draw(context.Background(), held, nil)
 	}
 	return err
-}
-
-// projectHeld places the points that were held out, and writes them; it returns
-// nil if there are none.
-func (t *training) projectHeld(ctx context.Context) (*data.Matrix, error) {
-	in := t.in
-	if in.held == nil {
-		return nil, nil
-	}
-	start := time.Now()
-	defer func() { t.projectTime = time.Since(start) }()
-	held, err := t.embedded.ProjectSet(ctx, in.held)
-	if ctx.Err() != nil {
-		return nil, errors.New("interrupted while the held-out points were placed")
-	}
-	if err != nil {
-		return nil, err
-	}
-	_, names := in.annotations.Split(t.near.Graph.N, in.rows, in.heldRows)
-	if names == nil {
-		names = in.held.Names
-	}
-	err = t.dir.WriteEmbedding(&t.config.Output, "holdout", held, in.held.Labels, names)
-	if err == nil && in.heldRows != nil {
-		err = t.dir.WriteRows(rundir.HeldRowsFile, in.heldRows)
-	}
-	return held, err
 }
 
 func (t *training) snapshot(epoch int, embedding []float32, d int) error {
@@ -275,7 +224,7 @@ func (t *training) save() error {
 	}
 	t.saved = true
 	if t.in.rows != nil {
-		_, name := t.in.sample.names()
+		_, name := t.in.files()
 		if err := t.dir.WriteRows(name, t.in.rows); err != nil {
 			return err
 		}

@@ -138,6 +138,83 @@ func TestTrainOn(t *testing.T) {
 	}
 }
 
+// Points are held out before the sample is drawn. Both are placed in the end, and a run
+// that could not place them goes on to the same files.
+func TestSampleWithHeldOut(t *testing.T) {
+	const n, d = 150, 6
+	for name, x := range map[string]struct {
+		input, sample, holdout string
+		learnt, rest, held     int
+	}{
+		"a share of an array":   {"points.npy", "60", "0.2", 60, 60, 30},
+		"a share of a table":    {"points.csv", "0.5", "0.2", 60, 60, 30},
+		"rows in a file":        {"points.npy", "rows.csv", "0.2", 49, 71, 30},
+		"a file":                {"points.npy", "60", "more.npy", 60, 90, 20},
+		"images of the program": {"builtin:mnist10k", "100", "0.99", 100, 0, 9900},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folderOf(t, n, d)
+			writeRandom(t, "points.npy", "<f4", n, d)
+			writeRandom(t, "more.npy", "<f4", 20, d)
+			var listed strings.Builder
+			for i := range 60 {
+				fmt.Fprintln(&listed, i)
+			}
+			writeTestFile(t, "rows.csv", "row\n"+listed.String())
+			flags := append([]string{"train", x.input, "--epochs", "3"}, set("graph.k=5", "train.batch_size=64", "model.kind=mlp", "model.hidden=[8]", "data.holdout="+x.holdout, "output.parquet=true")...)
+			if x.input == "points.csv" {
+				flags = append(flags, "--set", "data.label_column=kind", "--set", "data.names=kind")
+			}
+			mustRun(t, append(flags, "-o", "run", "--set", "data.sample="+x.sample)...)
+			learnt, all, held := readPositions(t, "run/sample.npy"), readPositions(t, "run/embedding.npy"), readPositions(t, "run/holdout.npy")
+			if m := readMetrics(t, "run/metrics.json"); learnt.N != x.learnt || all.N != x.learnt+x.rest || held.N != x.held || m["holdout"].(map[string]any)["n"] != float64(x.held) {
+				t.Fatalf("%d points were learnt, %d placed with them and %d held out: %v", learnt.N, all.N, held.N, m)
+			}
+			rows, out := rowsIn(t, "run/sample_rows.csv"), rowsIn(t, "run/holdout_rows.csv")
+			if x.input == "points.npy" && x.holdout == "0.2" { // without labels
+				mustRun(t, append(flags, "-o", "whole")...)
+				sameFile(t, "run/holdout_rows.csv", "whole/holdout_rows.csv")
+			}
+
+			// The others are placed like new points.
+			project := []string{"project", "--model", "run", x.input, "-o", "all.npy"}
+			if x.input == "points.csv" {
+				project = append(project, "--label-column", "kind")
+			}
+			mustRun(t, project...)
+			_, lines := linesOf(t, "run/embedding.csv")
+			want, at := readPositions(t, "all.npy"), 0
+			for i := range want.N {
+				k, known := slices.BinarySearch(rows, i)
+				h, isOut := slices.BinarySearch(out, i)
+				switch {
+				case known && isOut:
+					t.Fatalf("row %d was learnt and held out", i)
+				case isOut && !slices.Equal(held.Row(h), want.Row(i)), known && !slices.Equal(all.Row(at), learnt.Row(k)), !known && !isOut && !slices.Equal(all.Row(at), want.Row(i)):
+					t.Fatalf("row %d lies elsewhere", i)
+				}
+				if isOut {
+					continue
+				}
+				if x.input == "points.csv" && !strings.HasSuffix(lines[at], ","+animal(i)+"\n") {
+					t.Fatalf("row %d: %s", i, lines[at])
+				}
+				at++
+			}
+			mustRun(t, "evaluate", "run")
+			mustRun(t, "plot", "run", "--html", "-o", "all.html")
+
+			before := filesOf(t, "run")
+			for _, name := range []string{"embedding.npy", "embedding.csv", "embedding.parquet", "holdout.npy", "holdout_rows.csv", "metrics.json"} {
+				must(t, os.Remove("run/"+name))
+			}
+			mustRun(t, "train", "--resume", "run")
+			sameFiles(t, before, filesOf(t, "run"))
+			mustFail(t, 1, "was begun with data.holdout", "train", "--resume", "run", "--set", "data.holdout=0.3")
+		})
+	}
+}
+
 // A run that is killed or interrupted while it places the other points leaves nothing
 // half-written, and goes on to the same files.
 func TestTrainOnGoesOn(t *testing.T) {

@@ -55,8 +55,9 @@ func (w Wanted) Files() []string {
 // mostClasses is how many different texts a column may have that colours points.
 const mostClasses = 4096
 
-// ReadAnnotations reads what is wanted of n points: of the given rows of the input, or of
-// all for nil. It returns nil if nothing is wanted.
+// ReadAnnotations reads what is wanted of the n rows of the input, or only of the given ones
+// if rows is not nil: n may then be 0 for a number that is not known. It returns nil if
+// nothing is wanted.
 func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w Wanted, n int, rows []int) (*Annotations, error) {
 	if w.Names == "" && len(w.Columns) == 0 {
 		return nil, nil
@@ -138,14 +139,15 @@ func (a *Annotations) AddTo(p *explorer.Page) {
 	p.Columns = append(p.Columns, a.Columns...)
 }
 
-// Split returns the names of the n points that were trained on, among which are those of the
-// given rows of the input, or all for nil, but for those held out, and of these, in their
-// order; nil for none.
-func (a *Annotations) Split(n int, rows, heldRows []int) (trained, heldOut []string) {
+// Split returns the names of the points that were trained on and of those held out, in their
+// order; nil for none. rows and heldRows are their rows in the input: without rows, names are
+// in the order of the input, and without both, the last held names are of those held out.
+func (a *Annotations) Split(held int, rows, heldRows []int) (trained, heldOut []string) {
 	switch {
 	case a == nil || a.Names == nil:
 		return nil, nil
 	case rows != nil || heldRows == nil: // those held out come last
+		n := len(a.Names) - held
 		return a.Names[:n], a.Names[n:]
 	}
 	for i, name := range a.Names {

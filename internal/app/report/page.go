@@ -59,13 +59,17 @@ func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot
 	if err != nil {
 		return nil, err
 	}
+	n := s.Embedding.N
+	if rows != nil {
+		n = 0 // the run may have left rows out
+	}
 	m := rundir.ReadMetrics(folder)
 	c := runConfig(log, folder, withImages)
 	if withImages && images == nil && c.Output.HTMLImages {
 		images = RunImages(ctx, log, c, s.Embedding.N, rows)
 	}
 	page := Page(s, name, Facts(&m.Figures, m.Z), images)
-	return page, annotate(ctx, log, page, c, w, s.Embedding.N, rows)
+	return page, annotate(ctx, log, page, c, w, n, rows)
 }
 
 // runConfig returns the configuration of the run in a folder, with the paths of its inputs
@@ -83,8 +87,8 @@ func runConfig(log *slog.Logger, folder string, missed bool) *configs.Config {
 	return c
 }
 
-// annotate puts on a page what is wanted of n points of a run, and besides what the run has
-// itself: see ReadAnnotations for the rows.
+// annotate puts on a page what is wanted of the points of a run, and besides what the run has
+// itself: see ReadAnnotations for n and the rows.
 func annotate(ctx context.Context, log *slog.Logger, page *explorer.Page, c *configs.Config, w Wanted, n int, rows []int) error {
 	wanted, err := ReadAnnotations(ctx, log, rundir.TableOf(c), w, n, rows)
 	if err != nil {

@@ -35,14 +35,15 @@ func TableOf(c *configs.Config) Table {
 	return t
 }
 
-// ReadColumn reads what a file or column says of n points (see configs.SplitColumn): of the
-// given rows of the input, or of all for nil. name is what the column is called.
+// ReadColumn reads what a file or column says of the n rows of the input (see
+// configs.SplitColumn), or only of the given ones if rows is not nil: n may then be 0 for a
+// number that is not known. name is what the column is called.
 func ReadColumn(ctx context.Context, from Table, spec string, n int, rows []int) (name string, values []string, err error) {
 	found, column := configs.SplitColumn(spec)
 	where := found
 	switch {
 	case column == "":
-		name, values, err = readValues(ctx, found, n, rows)
+		name, values, err = readValues(ctx, found, n)
 	case found != "":
 		from = Table{Paths: []string{found}, Options: file.Options{LabelColumn: column}}
 		fallthrough
@@ -58,7 +59,7 @@ func ReadColumn(ctx context.Context, from Table, spec string, n int, rows []int)
 		return "", nil, err
 	case rows == nil && len(values) == n:
 		return name, values, nil
-	case rows == nil, len(rows) == 0, len(values) <= slices.Max(rows):
+	case rows == nil, n > 0 && len(values) != n, len(rows) == 0, len(values) <= slices.Max(rows):
 		return "", nil, fmt.Errorf("%s: got %d rows for %d points, want one for each, in their order", text.Quote(where), len(values), n)
 	}
 	taken := make([]string, len(rows))
@@ -84,7 +85,7 @@ func readColumnOf(ctx context.Context, from Table, column, spec string, ofPoints
 }
 
 // readValues reads the lines or values of a file, and what they are called.
-func readValues(ctx context.Context, path string, n int, rows []int) (name string, lines []string, err error) {
+func readValues(ctx context.Context, path string, n int) (name string, lines []string, err error) {
 	if e := strings.ToLower(filepath.Ext(strings.TrimSuffix(path, ".gz"))); e == ".csv" || e == ".tsv" || e == ".parquet" {
 		columns, err := file.CountColumns(ctx, path)
 		if err != nil {
@@ -95,8 +96,7 @@ func readValues(ctx context.Context, path string, n int, rows []int) (name strin
 		}
 	}
 	lines, heading, err := file.ReadLines(ctx, path)
-	// Of rows of an input whose length is not known, none can be told to be a heading.
-	if heading && rows == nil && len(lines)-1 == n {
+	if heading && len(lines)-1 == n {
 		lines = lines[1:]
 	}
 	return filepath.Base(file.TrimEnding(path)), lines, err

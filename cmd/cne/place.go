@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"cne"
+	"cne/data"
+	"cne/data/file"
+	"cne/internal/app/report"
+	"cne/internal/app/rundir"
+	"cne/internal/atomicfile"
+)
+
+// place places the points that were not trained on, writes their positions, and returns
+// those of the points that were held out; nil if there are none.
+func (t *training) place(ctx context.Context) (held *data.Matrix, err error) {
+	in := t.in
+	begun := time.Now()
+	defer func() { t.projectTime = time.Since(begun) }()
+	what := "held-out points were placed"
+	if in.sampled() {
+		what = "other points were placed; those trained on are in " + t.dir.Path(rundir.SampleName+".npy")
+		held, err = t.placeRest(ctx)
+	}
+	if err == nil && held == nil && in.held != nil {
+		held, err = t.embedded.ProjectSet(ctx, in.held)
+	}
+	bad := new(cne.PointError)
+	switch {
+	case ctx.Err() != nil:
+		return nil, errors.New("interrupted while the " + what)
+	case errors.As(err, &bad) && in.sampled():
+		return nil, fmt.Errorf("%s: %s; fix the values, and resume the run", bad.Name, bad.Fault)
+	case err != nil || held == nil:
+		return nil, err
+	}
+	_, names := in.names()
+	if names == nil {
+		names = in.held.Names
+	}
+	err = t.dir.WriteEmbedding(&t.config.Output, "holdout", held, in.held.Labels, names)
+	if err == nil && in.heldRows != nil {
+		err = t.dir.WriteRows(rundir.HeldRowsFile, in.heldRows)
+	}
+	return held, err
+}
+
+// placeRest goes through all points of data.path, and writes the positions of those that
+// were trained on and of the rest, in the forms that the configuration asks for, with the
+// names of the points. It returns the positions of the rows that were held out, nil if
+// there are none.
+func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error) {
+	in, d, out, e := t.in, &t.config.Data, &t.config.Output, t.embedded
+	t.Log.Info("placing the other points", "points", in.rest)
+	if err := in.checkFiles(); err != nil {
+		return nil, err
+	}
+	if t.config.Model.Kind == "table" {
+		if err := e.UseDevice(t.device); err != nil {
+			return nil, err
+		}
+	}
+	var rows file.Rows
+	if in.builtin != nil {
+		rows = file.Of(in.builtin)
+	} else {
+		o := d.Options()
+		o.Labels = nil
+		if rows, err = file.Open(ctx, d.Path, e.Description.Preprocessing.Reading(o)); err != nil {
+			return nil, err
+		}
+	}
+	defer rows.Close()
+	var given []string // labels of all points, if they are not those of rows
+	if len(d.Labels) > 0 && (out.CSV || out.Parquet) {
+		if given, err = file.ReadLabels(ctx, d.Labels, in.n); err != nil {
+			return nil, err
+		}
+	}
+	n := len(in.rows) + in.rest
+	if n < in.n {
+		held = data.NewMatrix(in.n-n, e.Dim())
+	}
+	all := &data.Matrix{D: e.Dim()} // for Parquet, which is written as a whole
+	var labels []string
+	files := []string{t.dir.Path("embedding.npy")}
+	if out.CSV {
+		files = append(files, t.dir.Path("embedding.csv"))
+	}
+	if err := writePositions(files, e.Dim(), given != nil || rows.Labeled(), func(write positionWriter) error {
+		read, tell := 0, t.ProgressLogger("placing the other points")
+		err := e.ProjectRows(ctx, rows, cne.Projection{Trained: in.rows}, func(b *cne.ProjectedBlock) error {
+			if read += b.Positions.N; read > in.n {
+				return nil // an error in the end
+			}
+			if given != nil {
+				b.Labels = given[b.First:read]
+			}
+			in.takeHeld(b, held)
+			if out.Parquet {
+				all.N, all.X, labels = all.N+b.Positions.N, append(all.X, b.Positions.X...), append(labels, b.Labels...)
+			}
+			tell(read, in.n)
+			return write(b.Positions, b.Labels)
+		})
+		if err == nil && read != in.n {
+			err = fmt.Errorf("data.path: got %d points, want %d as when the run began; bring the others back, and resume the run", read, in.n)
+		}
+		if err == nil {
+			err = in.checkFiles()
+		}
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	var names []string
+	if d.Names != nil {
+		if _, names, err = rundir.ReadColumn(ctx, rundir.TableOf(t.config), *d.Names, in.total(), nil); err != nil {
+			return nil, fmt.Errorf("data.names: %w", err)
+		}
+		a := report.Annotations{Names: names[:in.n]}
+		names, _ = a.Split(0, nil, in.heldRows)
+	}
+	if err := t.dir.WriteNames(names); err != nil || !out.Parquet {
+		return held, err
+	}
+	return held, t.dir.WriteFile("embedding.parquet", func(w io.Writer) error {
+		var named *data.Labels
+		if labels != nil {
+			named = data.NewLabels(labels)
+		}
+		return file.WriteParquet(w, all, named, names)
+	})
+}
+
+// takeHeld moves the positions of points that are held out from a block to their matrix.
+func (in *inputs) takeHeld(b *cne.ProjectedBlock, held *data.Matrix) {
+	if held == nil {
+		return
+	}
+	kept := 0
+	for i := range b.Positions.N {
+		if k, out := slices.BinarySearch(in.heldRows, b.First+i); out {
+			copy(held.Row(k), b.Positions.Row(i))
+			continue
+		}
+		copy(b.Positions.Row(kept), b.Positions.Row(i))
+		if b.Labels != nil {
+			b.Labels[kept] = b.Labels[i]
+		}
+		kept++
+	}
+	b.Positions, b.Labels = b.Positions.Rows(0, kept), b.Labels[:min(kept, len(b.Labels))]
+}
+
+// checkFiles refuses files of data.path that have changed since they were read.
+func (in *inputs) checkFiles() error {
+	if in.builtin != nil {
+		return nil
+	}
+	now, err := stat(in.config.Data.Path)
+	if err != nil {
+		return err
+	}
+	for i, info := range now {
+		if before := in.infos[i]; !os.SameFile(before, info) || before.Size() != info.Size() || !before.ModTime().Equal(info.ModTime()) {
+			return fmt.Errorf("%s has changed since its points were trained on; bring it back, and resume the run", in.config.Data.Path[i])
+		}
+	}
+	return nil
+}
+
+// A positionWriter writes the positions of points that follow each other, and their labels.
+type positionWriter func(positions *data.Matrix, labels []string) error
+
+// writePositions has place write the positions of points to files that end in .npy or .csv,
+// each complete or not at all.
+func writePositions(paths []string, d int, labeled bool, place func(write positionWriter) error) error {
+	if len(paths) == 0 {
+		return place(func(*data.Matrix, []string) error { return nil })
+	}
+	failed := func(err error) error {
+		if err != nil {
+			err = fmt.Errorf("cannot write %s: %w", paths[0], err)
+		}
+		return err
+	}
+	var placed error
+	err := atomicfile.WriteSeek(paths[0], func(w io.WriteSeeker) error {
+		var write positionWriter
+		var end func() error
+		if strings.EqualFold(filepath.Ext(paths[0]), ".csv") {
+			table, err := file.NewCSVWriter(w, d, labeled)
+			if err != nil {
+				return err
+			}
+			write, end = table.Write, table.Close
+		} else {
+			array, err := file.NewNPYWriter(w, d)
+			if err != nil {
+				return err
+			}
+			write, end = func(m *data.Matrix, _ []string) error { return array.Write(m) }, array.Close
+		}
+		placed = writePositions(paths[1:], d, labeled, func(others positionWriter) error {
+			return place(func(m *data.Matrix, labels []string) error {
+				if err := failed(write(m, labels)); err != nil {
+					return err
+				}
+				return others(m, labels)
+			})
+		})
+		if placed != nil {
+			return placed
+		}
+		return end()
+	})
+	if placed != nil {
+		return placed
+	}
+	return failed(err)
+}
