@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +23,11 @@ import (
 	"cne/internal/app/rundir"
 	"cne/internal/ctxio"
 	"cne/internal/simd"
+	"cne/internal/version"
 	"cne/model"
+	"cne/model/op"
+	"cne/train"
+	"cne/train/quality"
 )
 
 func evaluateCmd() *cobra.Command {
@@ -359,4 +364,209 @@ func (a *evaluationRun) run(ctx context.Context, stdout io.Writer) error {
 		return rundir.EncodeJSON(stdout, e)
 	}
 	return e.Print(stdout)
+}
+
+// stopwatch adds the time since it was made to a sum.
+func stopwatch(sum *float64) func() {
+	start := time.Now()
+	return func() { *sum += time.Since(start).Seconds() }
+}
+
+// evaluate measures all embeddings.
+func (a *evaluationRun) evaluate(ctx context.Context) (*report.Evaluation, error) {
+	e := &report.Evaluation{K: a.config.Quality.K, AccuracyK: quality.AccuracyK, Against: a.against, Version: version.String()}
+	stop := stopwatch(&e.Seconds.Prepare)
+	embeddings := [][]string{a.inputs}
+	if !a.join {
+		embeddings = slices.Collect(slices.Chunk(a.inputs, 1))
+	}
+	var all []*candidate
+	for _, paths := range embeddings {
+		s, err := a.openCandidate(ctx, paths...)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	var other *candidate
+	compared := all
+	if a.against != "" {
+		var err error
+		if other, err = a.openCandidate(ctx, a.against); err != nil {
+			return nil, err
+		}
+		compared = append(slices.Clone(all), other)
+	}
+	e.N = all[0].positions.N
+	for _, s := range compared[1:] {
+		if s.positions.N != e.N {
+			return nil, fmt.Errorf("%s has %d points, but %s has %d; give embeddings of the same points", s.file, s.positions.N, all[0].file, e.N)
+		}
+	}
+	if e.N < 2 {
+		return nil, fmt.Errorf("%s has a single point, which has no neighbours; give an embedding of more", all[0].file)
+	}
+	if e.N <= e.K {
+		return nil, fmt.Errorf("the %d points of %s do not have %d neighbours each; set quality.k below %d", e.N, all[0].file, e.K, e.N)
+	}
+	y, err := a.prepare(ctx, e, all[0])
+	if err != nil {
+		return nil, err
+	}
+	a.constants(e)
+	y.Losses = e.LossOptions()
+	y.Losses.Clamp = *a.config.Embed.Clamp
+	stop()
+
+	if y.Sampled(e.N) > 0 {
+		compared = nil // the neighbours of the sample alone are needed, and found as it is measured
+	}
+	for _, s := range compared {
+		if s.found, err = neighbors.KNN(ctx, s.positions, e.K, neighbors.Options{Search: neighbors.Exact, Device: a.device}); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range all {
+		a.Log.Info("measuring", "embedding", s.path)
+		f, err := a.measure(ctx, e, s, other, y)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.file, err)
+		}
+		e.Embeddings = append(e.Embeddings, *f)
+	}
+	return e, nil
+}
+
+// A reference is what embeddings are measured by.
+type reference struct {
+	points *data.Matrix // the space in which neighbours are near; nil if it is not known
+	quality.Options
+}
+
+// prepare reads the data, if they are known, and makes what the embeddings are
+// measured by; first is one of them.
+func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first *candidate) (*reference, error) {
+	y := &reference{Options: a.config.Quality.Wanted()}
+	y.Skip, y.Seed, y.Device = 0, a.config.Embed.Seed, a.device
+	if !a.dataKnown {
+		if a.config.Graph.File == nil {
+			return y, nil
+		}
+		var err error
+		if y.Graph, err = rundir.ReadGraph(ctx, a.Log, a.config, e.N); err != nil {
+			return nil, err
+		}
+		e.Edges = y.Graph.Edges()
+		return y, nil
+	}
+	if err := a.config.CheckMeasuring(a.device, configs.Train.DataSize(ctx, a.config)); err != nil {
+		return nil, err
+	}
+	in, err := readInputs(ctx, a.config, a.Log)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.config.CheckMeasuring(a.device, in.size()); err != nil {
+		return nil, err
+	}
+	if n, _ := in.points.Dims(); n != e.N {
+		left := ""
+		if h := a.config.Data.Holdout; h != nil && h.Share > 0 {
+			left = " once data.holdout has taken its share"
+		}
+		if in.sampled() {
+			left = " to train on (data.sample)"
+		}
+		return nil, fmt.Errorf("%s has %d points, but the data %s have %d%s; give an embedding of these points, or their data with --data",
+			first.file, e.N, strings.Join(a.config.Data.Path, ", "), n, left)
+	}
+	e.Data, in.held = in.points.Name, nil
+	o := a.config.Options()
+	o.Hidden, o.OnComponents, o.Device = nil, false, a.device // the points themselves are needed by no network
+	near, err := in.prepare(ctx, &o, rundir.OpenReadOnly(a.folder))
+	if err == nil {
+		err = a.checkTrainedOn(near.pointsKey, "")
+	}
+	if err != nil {
+		return nil, err
+	}
+	y.points, y.Neighbors, y.Graph, y.Labels = near.Reduced, near.Nearest, near.Graph, in.points.Labels
+	e.Edges = y.Graph.Edges()
+	e.GraphRecall = rundir.RecallOf(near.Neighborhood)
+	if a.config.Graph.File == nil {
+		return y, nil
+	}
+	return y, a.checkTrainedOn("", near.graphKey)
+}
+
+// constants fills in those of the losses.
+func (a *evaluationRun) constants(e *report.Evaluation) {
+	options := a.config.Options()
+	phases := options.FitOptions().Phases
+	last, constant := phases[len(phases)-1], a.config.Embed.Loss.Info().Constant
+	e.Negatives = a.negatives
+	if e.Negatives == 0 {
+		e.Negatives = last.Negatives
+		if last.Negatives == train.Full {
+			e.Negatives = 2*a.config.Embed.BatchSize - 2
+		}
+	}
+	at := last.Spectrum
+	if a.withS {
+		at = train.FromS(a.s)
+	} else if a.withZBar {
+		at = train.FromZBar(a.zBar)
+	}
+	if at.S != nil && (a.withS || constant == op.FixedZ) {
+		e.ZBar = new(train.Normalization{N: e.N}.ZBar(*at.S))
+	}
+	if at.ZBar != nil && *at.ZBar != 0 && (a.withZBar || constant == op.FixedZ) {
+		e.ZBar = at.ZBar
+	}
+	e.Rho = 1
+	if at.S != nil && (a.withS || constant == op.Divisor) {
+		e.Rho = math.Pow(4, *at.S)
+	}
+}
+
+// measure measures one embedding.
+func (a *evaluationRun) measure(ctx context.Context, e *report.Evaluation, s, other *candidate, y *reference) (*report.EvaluatedFigures, error) {
+	f := &report.EvaluatedFigures{Path: s.path, Dim: s.positions.D}
+	o := y.Options
+	if o.Labels == nil {
+		o.Labels = s.labels
+	}
+	o.Found = s.found
+	if s.z != nil {
+		o.Losses.LearntZ = *s.z
+	}
+	o.Measured = func(m quality.Metric, took time.Duration) {
+		switch seconds := took.Seconds(); m {
+		case quality.MetricTrustworthiness:
+			e.Seconds.Trustworthiness += seconds
+		case quality.MetricLosses:
+			e.Seconds.Losses += seconds
+		default:
+			e.Seconds.Figures += seconds
+		}
+	}
+	measured, err := quality.Measure(ctx, y.points, s.positions, o)
+	if err != nil {
+		return nil, err
+	}
+	f.Figures = *measured
+	if other != nil {
+		defer stopwatch(&e.Seconds.Against)()
+		// The other embedding takes the place of the data.
+		f.Against, err = quality.Measure(ctx, other.positions, s.positions, quality.Options{
+			K: o.K, SpearmanSample: o.SpearmanSample, Sample: o.Sample, Seed: o.Seed, Device: o.Device, Neighbors: other.found, Found: s.found,
+			Skip: ^quality.Where(func(f *quality.Figure) bool {
+				return f.Option != "" && f.Needs&(quality.NeedsPoints|quality.NeedsNeighbors) != 0
+			}),
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
 }

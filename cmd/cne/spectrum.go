@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,10 +15,16 @@ import (
 	"cne"
 	"cne/configs"
 	"cne/internal/app/cli"
+	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/ctxio"
+	"cne/internal/explorer"
 	"cne/internal/memory"
+	"cne/internal/plot"
+	"cne/internal/text"
+	"cne/internal/version"
 	"cne/model/op"
+	"cne/train"
 	"cne/train/quality"
 )
 
@@ -282,4 +289,248 @@ func (s *spectrum) at(x *sweepPoint) *result {
 	dir := rundir.NewDir(s.dir.Path(s.axis.Folder(x.value)))
 	x.config.Output.Dir = dir.Root() // as its config.yaml has it
 	return &result{log: s.Log, config: x.config, device: s.device, dir: dir, in: s.in, near: s.near, embedded: x.embedded}
+}
+
+// train runs the shared phases, and from there all embeddings, or what is left of
+// them. o are the options of the first.
+func (s *spectrum) train(ctx context.Context, o cne.Options) error {
+	_, shared := s.axis.At(s.config, s.axis.Values[0])
+	from, err := s.states()
+	if err != nil {
+		return err
+	}
+	s.all = shared
+	if c := from[-1]; c != nil {
+		s.done = c.Progress.Epochs
+	}
+	var last []cne.Phase
+	for i, x := range s.stops {
+		s.all += x.config.Embed.Epochs - shared
+		if c := from[i]; c != nil {
+			s.done += c.Progress.Epochs - shared
+		}
+		phases := x.config.Options().Phases
+		last = append(last, phases[len(phases)-1])
+	}
+	if s.from != nil {
+		s.Log.Info("going on", "epoch", s.done, "of", s.all)
+	}
+	s.Log.Info("training", "loss", s.config.Embed.Loss, "edges", s.near.Graph.Edges(), "shared_epochs", shared, "embeddings", len(s.stops))
+	s.began, s.before = time.Now(), s.done
+	s.Progress.Start(s.all)
+	defer s.Progress.Done()
+	o.Hooks = []train.Hook{s.count()}
+	when := s.config.Checkpoint.Options(nil)
+	o.SpectrumCheckpoints = &cne.SpectrumCheckpoints{
+		Epochs: when.Epochs, Interval: when.Interval, Save: s.keep,
+		Resume: func(run int) (*train.Checkpoint, error) { return from[run], nil },
+	}
+	embeddings, err := s.near.Spectrum(ctx, last, o)
+	if err != nil {
+		return s.explain(err)
+	}
+	for i, e := range embeddings {
+		s.stops[i].embedded = e
+	}
+	return nil
+}
+
+// folder returns the folder of a run as SpectrumCheckpoints knows it: −1 is that of
+// the shared phases.
+func (s *spectrum) folder(run int) *rundir.Dir {
+	if run < 0 {
+		return s.dir
+	}
+	return rundir.NewDir(s.dir.Path(s.axis.Folder(s.stops[run].value)))
+}
+
+// states returns the last checkpoint of each run that has begun, by its index; −1 is
+// that of the shared phases.
+func (s *spectrum) states() (map[int]*train.Checkpoint, error) {
+	from := map[int]*train.Checkpoint{}
+	if !s.resumed {
+		return from, nil
+	}
+	if s.from != nil {
+		from[-1] = s.from
+	}
+	for i := range s.stops {
+		c, err := s.folder(i).LastCheckpoint()
+		if err != nil {
+			return nil, err
+		}
+		if c == nil {
+			continue
+		}
+		for note, value := range s.notes {
+			if note != rundir.ConfigNote && c.Notes[note] != value {
+				return nil, fmt.Errorf("%s holds a checkpoint of other data; remove it", s.folder(i).Root())
+			}
+		}
+		from[i], s.resumable = c, true
+	}
+	return from, nil
+}
+
+// keep writes a checkpoint of a run.
+func (s *spectrum) keep(run int, c *train.Checkpoint) error {
+	c.Notes = s.notes
+	if err := s.folder(run).KeepCheckpoint(c); err != nil {
+		return err
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.saved, s.resumable = true, true
+	return nil
+}
+
+// explain names the embedding whose training has ended with an error.
+func (s *spectrum) explain(err error) error {
+	var failed *cne.SpectrumError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	where := "the shared phase"
+	if failed.Index >= 0 {
+		where = s.axis.Title(s.stops[failed.Index].value)
+	}
+	err = failed.Err
+	var diverged *train.DivergedError
+	if errors.As(err, &diverged) {
+		err = s.diverged(diverged, "")
+		s.saved = s.resumed // what has diverged is worth nothing
+	}
+	return fmt.Errorf("%s: %w", where, err)
+}
+
+// count returns a hook that tells the progress of all runs together.
+func (s *spectrum) count() train.Hook {
+	return train.HookFunc(func(state *train.State) error {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		s.done++
+		spent := time.Since(s.began)
+		s.Progress.Report(cli.EpochReport{
+			Epoch: s.done, Epochs: s.all, Loss: state.Loss, Unit: "edges",
+			Speed: float64(s.done-s.before) * float64(s.near.Graph.Edges()) / spent.Seconds(),
+			Left:  spent / time.Duration(s.done-s.before) * time.Duration(s.all-s.done),
+		})
+		return nil
+	})
+}
+
+// figures returns what is known of the spectrum.
+func (s *spectrum) figures() *rundir.SpectrumMetrics {
+	_, shared := s.axis.At(s.config, s.axis.Values[0])
+	f := &rundir.SpectrumMetrics{
+		Axis: s.axis.Flag, Loss: s.config.Embed.Loss.String(), N: s.near.Graph.N, Edges: s.near.Graph.Edges(), Shared: shared,
+		Seed: s.config.Embed.Seed, Version: version.String(),
+	}
+	for _, x := range s.stops {
+		m := rundir.StopMetrics{Value: s.axis.Text(x.value), Scale: x.scale, Disparity: x.disparity, Folder: s.axis.Folder(x.value), Metrics: *x.metrics}
+		if s.hasZBar() {
+			z := s.abscissa(x)
+			m.ZBar = &z
+		}
+		f.Stops = append(f.Stops, m)
+	}
+	return f
+}
+
+// write writes the embeddings and their report. spectrum.json, which comes when
+// all else is there, and config.yaml, which is there already, are not among it.
+func (s *spectrum) write(f *rundir.SpectrumMetrics) error {
+	rows := s.in.rows
+	for i, x := range s.stops {
+		r := s.at(x)
+		if err := r.dir.WriteFile(rundir.ConfigFile, func(w io.Writer) error { return configs.Train.Write(w, x.config) }); err != nil {
+			return err
+		}
+		if err := r.write(); err != nil {
+			return err
+		}
+		if rows != nil {
+			if err := r.dir.WriteRows(rundir.RowsFile, rows); err != nil {
+				return err
+			}
+		}
+		if err := r.dir.WriteJSON(rundir.MetricsFile, f.Stops[i].Metrics); err != nil {
+			return err
+		}
+	}
+	if rows != nil {
+		if err := s.dir.WriteRows(rundir.RowsFile, rows); err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		s.dir.WriteFile(rundir.SpectrumTable, func(w io.Writer) error { return report.WriteSpectrumCSV(w, f) }),
+		s.dir.WriteFile(rundir.SpectrumTimes, func(w io.Writer) error { return report.WriteSpectrumTimes(w, f) }),
+	)
+}
+
+// draw makes the pictures and the explorer.
+func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
+	labels := s.in.points.Labels
+	strip := &plot.Strip{}
+	page := &explorer.Page{
+		Title:  cmp.Or(s.config.Plot.Title, s.in.points.Name+", "+s.config.Embed.Loss.Info().Title),
+		Slider: s.axis.Symbol(),
+	}
+	for i, x := range s.stops {
+		if err := s.at(x).draw(ctx, nil, x.metrics); err != nil {
+			return err
+		}
+		panel := report.Scatter(x.embedded.Positions, labels, configs.Plot{Title: s.axis.Title(x.value), PointSize: s.config.Plot.PointSize, Names: s.config.Plot.Names})
+		strip.Panels = append(strip.Panels, panel)
+		page.Classes, page.ClassNames, page.Values = panel.Classes, panel.ClassNames, panel.Values
+		page.Views = append(page.Views, explorer.View{Name: s.axis.Title(x.value), Embedding: x.embedded.Positions, Facts: report.SpectrumFacts(&f.Stops[i])})
+	}
+	s.in.annotations.AddTo(page)
+	page.Images = s.at(s.stops[0]).pageImages(ctx, f.N)
+	if err := page.Save(s.dir.Path(rundir.SpectrumExplorer)); err != nil {
+		return err
+	}
+	if err := strip.Save(s.dir.Path(rundir.SpectrumStrip)); err != nil {
+		return err
+	}
+	at := make([]float64, len(s.stops))
+	for i, x := range s.stops {
+		at[i] = s.abscissa(x)
+	}
+	if curves := report.SpectrumCurves(f, at, s.config.Quality.K); len(curves.Panels) > 0 {
+		return curves.Save(s.dir.Path(rundir.SpectrumCurves))
+	}
+	return nil
+}
+
+// hasZBar tells whether the embeddings differ in Neg-t-SNE's normalisation
+// constant, however it is given.
+func (s *spectrum) hasZBar() bool {
+	return s.config.Embed.Loss.Info().Constant == op.FixedZ && s.axis.Flag != "m"
+}
+
+// abscissa returns the place of a stop in curves: Z̄ for Neg-t-SNE, as in the
+// paper's figures, the number of negatives that there were, or else s.
+func (s *spectrum) abscissa(x *sweepPoint) float64 {
+	switch {
+	case s.axis.Flag == "m":
+		return float64(x.embedded.Result.Negatives)
+	case s.axis.Flag == "s" && s.hasZBar():
+		return train.Normalization{N: s.near.Graph.N}.ZBar(x.value)
+	}
+	return x.value
+}
+
+// print writes the figures for people.
+func (s *spectrum) print(w io.Writer, f *rundir.SpectrumMetrics, took time.Duration) error {
+	if err := report.PrintSpectrum(w, f, s.axis.Symbol()); err != nil {
+		return err
+	}
+	places := "1 place"
+	if len(f.Stops) > 1 {
+		places = fmt.Sprintf("%d places", len(f.Stops))
+	}
+	_, err := fmt.Fprintf(w, "\n%d points at %s in %.1f s: see %s\n", f.N, places, took.Seconds(), text.Escape(s.dir.Path(rundir.SpectrumExplorer)))
+	return err
 }
