@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -265,17 +264,16 @@ func (in *inputs) readSample(ctx context.Context) (err error) {
 	} else if in.infos, err = stat(d.Path); err == nil {
 		in.n, err = file.Count(ctx, d.Path, o)
 	}
-	var lines []string
-	heading := false
+	var rows []int
 	if err == nil && d.TrainOn.File != "" {
-		if lines, heading, err = file.ReadLines(ctx, d.TrainOn.File); err != nil {
+		if rows, err = rundir.ReadRows(ctx, d.TrainOn.File, in.n); err != nil {
 			err = fmt.Errorf("data.sample: %w", err)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	rows, held, err := in.chooseRows(lines, heading)
+	rows, held, err := in.chooseRows(rows)
 	if err != nil {
 		return err
 	}
@@ -305,9 +303,8 @@ func (in *inputs) readSample(ctx context.Context) (err error) {
 }
 
 // chooseRows returns the rows of data.path that are trained on, and those held out: first
-// these are drawn, and then the sample of the others, or those others that the lines of a
-// file say.
-func (in *inputs) chooseRows(lines []string, heading bool) (rows, held []int, err error) {
+// these are drawn, and then the sample of the others, unless a file has listed it.
+func (in *inputs) chooseRows(listed []int) (rows, held []int, err error) {
 	t, seed := in.config.Data.TrainOn, in.config.Embed.Seed
 	var rest []int32
 	_, count := in.config.Data.Divide(in.n)
@@ -334,22 +331,7 @@ func (in *inputs) chooseRows(lines []string, heading bool) (rows, held []int, er
 		}
 		return rows, held, err
 	}
-	first := 1
-	if heading {
-		if _, err := strconv.Atoi(lines[0]); err != nil {
-			lines, first = lines[1:], 2
-		}
-	}
-	rows = make([]int, len(lines))
-	for i, line := range lines {
-		if rows[i], err = strconv.Atoi(line); err != nil {
-			return nil, nil, fmt.Errorf("data.sample: %s: line %d (counted from 1): got %s, want a row of data.path, counted from 0", t.File, first+i, text.Quote(line))
-		}
-	}
-	if err := data.CheckRows(rows, in.n); err != nil {
-		return nil, nil, fmt.Errorf("data.sample: %s: %w", t.File, err)
-	}
-	rows = slices.DeleteFunc(rows, func(row int) bool { _, out := slices.BinarySearch(held, row); return out })
+	rows = slices.DeleteFunc(listed, func(row int) bool { _, out := slices.BinarySearch(held, row); return out })
 	if len(rows) == 0 {
 		return nil, nil, fmt.Errorf("data.sample: %s: all its rows are held out (data.holdout)", t.File)
 	}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -14,6 +15,7 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/data/file"
+	"cne/data/images"
 	"cne/internal/app/rundir"
 	"cne/internal/explorer"
 	"cne/internal/plot"
@@ -99,6 +101,9 @@ func TestScatter(t *testing.T) {
 }
 
 func TestImagesOf(t *testing.T) {
+	imagesOf := func(ctx context.Context, paths []string) (*images.Set, error) {
+		return allImages(ctx, &configs.Config{Data: configs.Data{Path: paths}})
+	}
 	t.Chdir(t.TempDir())
 	writeFile(t, "images.idx", append([]byte{0, 0, 8, 3, 0, 0, 0, 20, 0, 0, 0, 4, 0, 0, 0, 3}, make([]byte, 12*20)...))
 	m := data.NewMatrix(20, 12)

@@ -55,7 +55,7 @@ func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot
 		return pretrainedPage(ctx, log, folder, name, c, s, images, withImages, w)
 	}
 	// Of a run that left points out, rows says which are there.
-	rows, err := pageRows(folder, s)
+	rows, err := pageRows(ctx, folder, s)
 	if err != nil {
 		return nil, err
 	}
@@ -116,12 +116,8 @@ func annotate(ctx context.Context, log *slog.Logger, page *explorer.Page, c *con
 
 // pageRows returns which rows of the input the points of a run's picture are, nil if they
 // are all, which it puts into the order of the input.
-func pageRows(folder string, s *plot.Scatter) ([]int, error) {
-	// The embedding of a run with data.sample is that of all points, or of those alone.
-	if rows, err := rundir.ReadRows(filepath.Join(folder, rundir.SampleRowsFile), math.MaxInt32); err != nil || len(rows) == s.Embedding.N {
-		return rows, err
-	}
-	rows, err := rundir.ReadRows(filepath.Join(folder, rundir.RowsFile), math.MaxInt32)
+func pageRows(ctx context.Context, folder string, s *plot.Scatter) ([]int, error) {
+	rows, err := rundir.ReadRows(ctx, filepath.Join(folder, rundir.RowsFile), math.MaxInt32)
 	if err != nil || s.HeldOut == nil {
 		return rows, err
 	}
@@ -130,7 +126,7 @@ func pageRows(folder string, s *plot.Scatter) ([]int, error) {
 		largest = math.MaxInt32
 	}
 	path := filepath.Join(folder, rundir.HeldRowsFile)
-	heldRows, err := rundir.ReadRows(path, largest)
+	heldRows, err := rundir.ReadRows(ctx, path, largest)
 	if err != nil {
 		return nil, err
 	}
@@ -203,10 +199,10 @@ func OpenImages(ctx context.Context, paths []string) (*images.Set, error) {
 	return images.Open(ctx, paths, images.Options{})
 }
 
-// RunImages returns the images that the points of a run are, of which there are n,
-// or those of the given rows of data.path and data.holdout if rows is not nil; nil
-// if the points are no images. A page without images is better than none: what
-// keeps them from being read is said and no error.
+// RunImages returns the images that the n points of a run are, in their order, or those of
+// the given rows of data.path and then data.holdout if rows is not nil; nil if the points are
+// no images of one size. A page without images is better than none: what keeps them from
+// being read is logged.
 func RunImages(ctx context.Context, log *slog.Logger, c *configs.Config, n int, rows []int) *images.Set {
 	images, err := allImages(ctx, c)
 	if err == nil && images != nil && rows != nil {
@@ -222,36 +218,34 @@ func RunImages(ctx context.Context, log *slog.Logger, c *configs.Config, n int, 
 	return images
 }
 
-// allImages returns the images of all points of a run: of those of data.path,
-// and behind them of those of data.holdout if these have files of their own.
-// They are nil unless all are images of one size.
-func allImages(ctx context.Context, c *configs.Config) (*images.Set, error) {
-	images, err := imagesOf(ctx, c.Data.Path)
-	if images == nil || c.Data.Holdout == nil || len(c.Data.Holdout.Paths) == 0 {
-		return images, err
-	}
-	held, err := imagesOf(ctx, c.Data.Holdout.Paths)
-	if held == nil || held.H != images.H || held.W != images.W || held.C != images.C {
-		return nil, err
-	}
-	images.Pixels = slices.Concat(images.Pixels, held.Pixels)
-	images.N += held.N
-	images.Labels, images.Train = nil, nil
-	return images, nil
-}
-
-// imagesOf returns the images that the points of files are, in the order of the
-// points, or nil if they are none. It reads the files again, since the points that
+// allImages returns the images of data.path and, after them, of the files of data.holdout;
+// nil unless all are images of one size. It reads the files again, since the points that
 // were read from them are scaled.
-func imagesOf(ctx context.Context, paths []string) (*images.Set, error) {
-	if slices.ContainsFunc(paths, counts.Is) {
-		return nil, nil
+func allImages(ctx context.Context, c *configs.Config) (all *images.Set, err error) {
+	files := [][]string{c.Data.Path}
+	if h := c.Data.Holdout; h != nil && len(h.Paths) > 0 {
+		files = append(files, h.Paths)
 	}
-	images, err := OpenImages(ctx, paths)
-	if errors.Is(err, data.ErrUnsupported) || errors.Is(err, data.ErrShape) {
-		return nil, nil
+	for _, paths := range files {
+		if slices.ContainsFunc(paths, counts.Is) {
+			return nil, nil
+		}
+		set, err := OpenImages(ctx, paths)
+		switch {
+		case errors.Is(err, data.ErrUnsupported) || errors.Is(err, data.ErrShape):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		case all == nil:
+			all = set
+		case set.H != all.H || set.W != all.W || set.C != all.C:
+			return nil, nil
+		default:
+			all.Pixels, all.N = slices.Concat(all.Pixels, set.Pixels), all.N+set.N
+			all.Labels, all.Train = nil, nil
+		}
 	}
-	return images, err
+	return all, nil
 }
 
 // takeImages returns the images of the given rows, without labels.

@@ -102,7 +102,7 @@ func (c *Cache) Load(ctx context.Context, h *cne.Neighborhood, o *cne.Options, k
 	if load(path, c.key, h, reduced, k) {
 		return true, nil
 	}
-	if c.shared == "" || c.run.ReadOnly() {
+	if c.shared == "" || c.run.readOnly {
 		return false, nil
 	}
 	if err := os.MkdirAll(c.shared, 0o777); err != nil {
@@ -172,7 +172,7 @@ func load(path, key string, h *cne.Neighborhood, reduced bool, k int) bool {
 // Save implements cne.Cache.
 func (c *Cache) Save(h *cne.Neighborhood) error {
 	defer c.Release()
-	if !c.keep || c.run.ReadOnly() {
+	if !c.keep || c.run.readOnly {
 		return nil
 	}
 	f := &safetensors.File{
@@ -236,7 +236,7 @@ func (c *Cache) pointsKey(ctx context.Context, points data.Source) (string, erro
 		return f.Metadata["key"], nil
 	}
 	key, err := PointsKey(ctx, points)
-	if err != nil || c.run.ReadOnly() {
+	if err != nil || c.run.readOnly {
 		return key, err
 	}
 	f = &safetensors.File{Metadata: map[string]string{"fingerprint": fingerprint, "key": key, "version": version.String()}}

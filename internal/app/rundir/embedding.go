@@ -1,7 +1,6 @@
 package rundir
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -172,31 +171,31 @@ func (d *Dir) WriteRows(name string, rows []int) error {
 	})
 }
 
-// ReadRows reads which rows of an input of at most n rows some points are, in
-// increasing order, from a file that a run has written; nil if there is none.
-func ReadRows(path string, n int) ([]int, error) {
-	f, err := os.Open(path)
+// ReadRows reads rows of an input of n rows, counted from 0 and ascending, from a file with
+// one on each line, after a heading if there is one, or an array. It returns nil if there is
+// no such file.
+func ReadRows(ctx context.Context, path string, n int) ([]int, error) {
+	lines, heading, err := file.ReadLines(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	var rows []int
-	lines := bufio.NewScanner(f)
-	for line := 1; lines.Scan(); line++ {
-		if line == 1 && lines.Text() == "row" {
-			continue
+	first := 0
+	if heading {
+		if _, err := strconv.Atoi(lines[0]); err != nil {
+			first = 1
 		}
-		row, err := strconv.Atoi(lines.Text())
-		if err != nil || row < 0 || row >= n || len(rows) > 0 && row <= rows[len(rows)-1] {
-			return nil, fmt.Errorf("%s: line %d is %s, but must be a row of the input, counted from 0, above that before it and below %d; remove the file if it does not belong to the run", path, line, text.Quote(lines.Text()), n)
-		}
-		rows = append(rows, row)
 	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("%s, behind row %d: %w; remove the file if it does not belong to the run", path, len(rows), err)
+	rows := make([]int, len(lines)-first)
+	for i, line := range lines[first:] {
+		if rows[i], err = strconv.Atoi(line); err != nil {
+			return nil, fmt.Errorf("%s: line %d (counted from 1): got %s, want a row of the input, counted from 0", path, first+i+1, text.Quote(line))
+		}
+	}
+	if err := data.CheckRows(rows, n); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return rows, nil
 }

@@ -53,8 +53,11 @@ func resumable[C any](s *configs.Schema[C], folder, file string) (*Dir, error) {
 	case contents == Incomplete && file == "":
 		return nil, fmt.Errorf("%s is cut off; give the configuration with which the run was begun, in a file, with --config", NewDir(folder).Path(ConfigFile))
 	}
-	d, err := Reopen(folder)
-	if err != nil {
+	d := NewDir(folder)
+	if contents == NotOurs {
+		return nil, fmt.Errorf("the folder %s holds no config.yaml written by cne, so that there is no run in it to be resumed", folder)
+	}
+	if err := d.probe(); err != nil {
 		return nil, err
 	}
 	if command != "" && command != s.Command() {

@@ -38,12 +38,9 @@ type Dir struct {
 // NewDir returns the folder at a path as it is, without looking whether it exists.
 func NewDir(path string) *Dir { return &Dir{path: path} }
 
-// OpenReadOnly returns the folder of a run that is only to be looked at, which is for its
-// users to heed: see ReadOnly.
+// OpenReadOnly returns the folder of a run that is only to be looked at: its Cache keeps
+// nothing.
 func OpenReadOnly(path string) *Dir { return &Dir{path: path, readOnly: true} }
-
-// ReadOnly tells whether nothing may be kept in the folder.
-func (d *Dir) ReadOnly() bool { return d.readOnly }
 
 // Open returns the run folder at a path, and makes it if it is missing. A folder
 // with any of the files that a run writes is refused (ErrExists), unless these are no
@@ -87,19 +84,6 @@ func (d *Dir) RemoveEmpty() {
 	for _, path := range d.made {
 		_ = os.Remove(path) // a folder with anything in it stays
 	}
-}
-
-// Reopen returns the folder of a run that is to go on.
-func Reopen(path string) (*Dir, error) {
-	d := NewDir(path)
-	contents, _, err := Inspect(path)
-	if err != nil {
-		return nil, err
-	}
-	if contents != Run && contents != Incomplete {
-		return nil, fmt.Errorf("the folder %s holds no config.yaml written by cne, so that there is no run in it to be resumed", path)
-	}
-	return d, d.probe()
 }
 
 // SameFile tells whether two paths are those of one file that exists.

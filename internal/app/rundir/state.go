@@ -101,12 +101,7 @@ func (d *Dir) LastCheckpoint() (*train.Checkpoint, error) {
 
 // hasCheckpoint tells whether there is a checkpoint in the folder, be it damaged.
 func (d *Dir) hasCheckpoint() bool {
-	for _, name := range []string{checkpointFile, previousFile} {
-		if _, err := os.Stat(d.Path(name)); err == nil {
-			return true
-		}
-	}
-	return false
+	return exists(d.Path(checkpointFile)) || exists(d.Path(previousFile))
 }
 
 // removeDamaged removes the checkpoints that LastCheckpoint could not read, with
