@@ -91,7 +91,7 @@ func Embed(ctx context.Context, points *data.Matrix, o Options) (*Embedding, err
 		e.device = o.Device
 		defer func() { _ = e.UseDevice(nil) }() // which cannot fail: the caller may close the device
 	}
-	positions, err := e.projectSet(ctx, all, Projection{Trained: rows})
+	positions, err := e.ProjectSet(ctx, all, Projection{Trained: rows})
 	if err == nil {
 		e.trainPositions, e.Positions, e.Rows = e.Positions, positions, rows
 	}
@@ -158,7 +158,7 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 	}
 	if err == nil && simd.FirstNotFinite(positions.X) >= 0 { // the last step was too large
 		phases := o.phases()
-		return e, &train.DivergedError{Epoch: result.Epochs, LR: phases[len(phases)-1].LR, Cause: errPositions}
+		return e, &train.DivergedError{Epoch: result.Epochs, LR: phases[len(phases)-1].LR, Cause: errors.New("the positions are not finite")}
 	}
 	return e, err
 }
@@ -174,9 +174,6 @@ func freeMemory(edges int) {
 		debug.FreeOSMemory()
 	}
 }
-
-// errPositions is the cause of a divergence that shows in the end.
-var errPositions = errors.New("the positions are not finite")
 
 // check says what is wrong with the options for the neighbourhood, or missing in it.
 func (h *Neighborhood) check(o *Options) error {

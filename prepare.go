@@ -109,11 +109,12 @@ func Prepare(ctx context.Context, set *data.Dataset, o Options) (*Neighborhood, 
 // scale takes the points from a set, and scales them.
 func scale(ctx context.Context, set *data.Dataset, o *Options) (*Neighborhood, error) {
 	_, d := set.Dims()
-	if set.Points != nil {
-		dense, err := o.densify(set.Points)
+	if m := set.Points; m != nil && m.CSR != nil && o.Reduces(m.N, m.D) == 0 {
+		dense, err := m.Dense() // which may take more memory than there is
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrPoints, err)
 		}
+		o.log("made the sparse points dense, since no principal components are taken", "points", m.N, "width", m.D)
 		set.Points = dense
 	}
 	before := &model.Preprocessing{Width: d, Columns: slices.Clone(set.Columns()), Metric: o.GraphMetric}
@@ -150,20 +151,6 @@ func (h *Neighborhood) Source() data.Source {
 	return h.Scaled
 }
 
-// densify returns the points as Prepare takes them before they are scaled: sparse points from
-// which no principal components are to be taken become dense, which may take more memory
-// than there is (data.ErrSparse); others stay as they are.
-func (o *Options) densify(points *data.Matrix) (*data.Matrix, error) {
-	if points.CSR == nil || o.Reduces(points.N, points.D) > 0 {
-		return points, nil
-	}
-	dense, err := points.Dense()
-	if err == nil {
-		o.log("made the sparse points dense, since no principal components are taken", "points", points.N, "width", points.D)
-	}
-	return dense, err
-}
-
 // Reduces returns how many principal components the graph is built on for n points
 // of d values; 0 means the points themselves.
 func (o *Options) Reduces(n, d int) int {
@@ -185,8 +172,14 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 		}
 		points = h.Scaled
 	}
-	if err := h.checkEqual(ctx, o, points); err != nil {
+	equal, err := data.AllEqual(ctx, points)
+	switch {
+	case err != nil:
 		return err
+	case equal && o.network():
+		return ErrEqualPoints
+	case equal && o.Graph == nil && o.Log != nil:
+		o.Log.Warn("all points are identical; the embedding is arbitrary", "points", n)
 	}
 	start := time.Now()
 	switch {
@@ -214,28 +207,31 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 	return nil
 }
 
-// checkEqual refuses points for a network that are all equal, and warns of those whose
-// neighbours are to be found.
-func (h *Neighborhood) checkEqual(ctx context.Context, o *Options, points data.Source) error {
-	equal, err := data.AllEqual(ctx, points)
-	if err != nil || !equal {
-		return err
-	}
-	if o.network() {
-		return ErrEqualPoints
-	}
-	if n, _ := points.Dims(); o.Graph == nil && o.Log != nil {
-		o.Log.Warn("all points are identical; the embedding is arbitrary", "points", n)
-	}
-	return nil
-}
-
 // findNeighbors fills in Nearest, with k neighbours each, unless a cache has done so, and
 // Graph.
 func (h *Neighborhood) findNeighbors(ctx context.Context, o *Options, k int) (err error) {
 	if h.Nearest == nil && k > 0 {
-		if err := h.search(ctx, o, k); err != nil {
+		how, n := neighbors.Options{Search: o.Search, Seed: o.Seed, Device: o.Device}, h.Reduced.N
+		approximate := o.Search.Approximates(n, h.Reduced.D, k)
+		told := []any{"points", n, "k", k}
+		if approximate {
+			told = append(told, "search", "approximate, on the CPU")
+		}
+		o.log("searching the nearest neighbours", told...)
+		h.Nearest, err = neighbors.KNN(ctx, h.Reduced, k, how)
+		switch {
+		case errors.Is(err, neighbors.ErrNotFinite) && h.PCA != nil:
+			return fmt.Errorf("%w: the principal components are too large for float32; scale the points (%w)", ErrPoints, err)
+		case errors.Is(err, neighbors.ErrNotFinite):
+			return fmt.Errorf("%w: %w", ErrPoints, err)
+		case err == nil && approximate:
+			h.Recall, err = neighbors.EstimateRecall(ctx, h.Reduced, h.Nearest, o.Seed, how)
+		}
+		if err != nil {
 			return err
+		}
+		if approximate {
+			o.log("estimated the share of the nearest that were found", "recall", h.Recall.Share, "standard error", h.Recall.StdErr)
 		}
 	}
 	if h.Graph = o.Graph; h.Graph != nil {
@@ -249,30 +245,6 @@ func (h *Neighborhood) findNeighbors(ctx context.Context, o *Options, k int) (er
 		return fmt.Errorf("%w: %w", ErrPoints, err)
 	}
 	return nil
-}
-
-// search finds the k nearest neighbours of each point.
-func (h *Neighborhood) search(ctx context.Context, o *Options, k int) (err error) {
-	how, n := neighbors.Options{Search: o.Search, Seed: o.Seed, Device: o.Device}, h.Reduced.N
-	approximate := o.Search.Approximates(n, h.Reduced.D, k)
-	told := []any{"points", n, "k", k}
-	if approximate {
-		told = append(told, "search", "approximate, on the CPU")
-	}
-	o.log("searching the nearest neighbours", told...)
-	h.Nearest, err = neighbors.KNN(ctx, h.Reduced, k, how)
-	switch {
-	case errors.Is(err, neighbors.ErrNotFinite) && h.PCA != nil:
-		return fmt.Errorf("%w: the principal components are too large for float32; scale the points (%w)", ErrPoints, err)
-	case errors.Is(err, neighbors.ErrNotFinite):
-		return fmt.Errorf("%w: %w", ErrPoints, err)
-	case err != nil || !approximate:
-		return err
-	}
-	if h.Recall, err = neighbors.EstimateRecall(ctx, h.Reduced, h.Nearest, o.Seed, how); err == nil {
-		o.log("estimated the share of the nearest that were found", "recall", h.Recall.Share, "standard error", h.Recall.StdErr)
-	}
-	return err
 }
 
 // dropsScaled reports whether nothing needs the scaled points once neighbours are to be

@@ -221,16 +221,12 @@ func (e *Embedding) Project(ctx context.Context, points *data.Matrix) (*data.Mat
 			return nil, fmt.Errorf("%w: %w", ErrPoints, err)
 		}
 	}
-	return e.ProjectSet(ctx, &data.Dataset{Points: points})
+	return e.ProjectSet(ctx, &data.Dataset{Points: points}, Projection{})
 }
 
-// ProjectSet is Project for the points of a set, which may have stayed in their files; their
-// columns are those of training.
-func (e *Embedding) ProjectSet(ctx context.Context, set *data.Dataset) (*data.Matrix, error) {
-	return e.projectSet(ctx, set, Projection{})
-}
-
-func (e *Embedding) projectSet(ctx context.Context, set *data.Dataset, o Projection) (*data.Matrix, error) {
+// ProjectSet is Project for the points of a set, which may have stayed in their files and have
+// the columns of the training points.
+func (e *Embedding) ProjectSet(ctx context.Context, set *data.Dataset, o Projection) (*data.Matrix, error) {
 	n, _ := set.Dims()
 	all := data.NewMatrix(n, e.Dim())
 	rows := file.Of(set)

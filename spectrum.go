@@ -79,23 +79,18 @@ type SpectrumCheckpoints struct {
 	Resume func(run int) (*train.Checkpoint, error)
 }
 
-// of returns the checkpoints of one run, and where it goes on; nil: at its beginning.
-func (c *SpectrumCheckpoints) of(run int) (*train.Checkpoints, *train.Checkpoint, error) {
+// of returns the checkpoints of one run, and the state from which it continues; nil: it begins.
+func (c *SpectrumCheckpoints) of(run int) (keep *train.Checkpoints, from *train.Checkpoint, err error) {
 	if c == nil {
 		return nil, nil, nil
 	}
-	var from *train.Checkpoint
 	if c.Resume != nil {
-		var err error
-		if from, err = c.Resume(run); err != nil {
-			return nil, nil, err
-		}
+		from, err = c.Resume(run)
 	}
-	if c.Save == nil {
-		return nil, from, nil
+	if c.Save != nil {
+		keep = &train.Checkpoints{Epochs: c.Epochs, Interval: c.Interval, Save: func(state *train.Checkpoint) error { return c.Save(run, state) }}
 	}
-	save := func(state *train.Checkpoint) error { return c.Save(run, state) }
-	return &train.Checkpoints{Epochs: c.Epochs, Interval: c.Interval, Save: save}, from, nil
+	return keep, from, err
 }
 
 // SpectrumOptions returns the options of each embedding of a spectrum as a run of its

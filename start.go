@@ -27,20 +27,6 @@ func (h *Neighborhood) StartFrom(earlier *data.Matrix, rows []int, seed uint64) 
 	return start, nil
 }
 
-// eigenmaps returns the first eigenmaps of the graph, which are found once for all
-// embeddings of a spectrum.
-func (h *Neighborhood) eigenmaps(ctx context.Context, o *Options, dim int) (*data.Matrix, error) {
-	if h.maps != nil && h.maps.D == min(dim, initial.MostEigenmaps) {
-		return h.maps, nil
-	}
-	o.log("computing Laplacian eigenmaps", "points", h.Graph.N)
-	maps, err := initial.Eigenmaps(ctx, h.Graph, h.Reduced, dim)
-	if err == nil {
-		h.maps = maps
-	}
-	return maps, err
-}
-
 // finerStd is the standard deviation of the first axis at which smaller groups begin
 // where larger ones have led: so that these neither meet again nor are too far from
 // each other to attract.
@@ -89,7 +75,13 @@ func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options,
 		return slices.Clone(convert[T](start.X)), nil
 	case o.Init == InitSpectral:
 		o.log("finding where to start", "from", "eigenvectors")
-		coordinates, err = h.eigenmaps(ctx, o, dim)
+		if h.maps == nil || h.maps.D != min(dim, initial.MostEigenmaps) { // found once for a spectrum
+			o.log("computing Laplacian eigenmaps", "points", h.Graph.N)
+			if h.maps, err = initial.Eigenmaps(ctx, h.Graph, h.Reduced, dim); err != nil {
+				return nil, err
+			}
+		}
+		coordinates = h.maps
 	case o.Init == InitMultilevel:
 		o.log("finding where to start", "from", "groups of neighbours")
 		coordinates, err = initial.Multilevel(ctx, h.Graph, h.Reduced, dim, o.Seed, embedGroups(o, dim))

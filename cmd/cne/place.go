@@ -31,7 +31,7 @@ func (t *training) place(ctx context.Context) (held *data.Matrix, err error) {
 		held, err = t.placeRest(ctx)
 	}
 	if err == nil && held == nil && in.held != nil {
-		held, err = t.embedded.ProjectSet(ctx, in.held)
+		held, err = t.embedded.ProjectSet(ctx, in.held, cne.Projection{})
 	}
 	bad := new(cne.PointError)
 	switch {

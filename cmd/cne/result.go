@@ -17,7 +17,6 @@ import (
 	"cne/internal/ctxio"
 	"cne/internal/explorer"
 	"cne/internal/memory"
-	"cne/internal/plot"
 	"cne/internal/text"
 	"cne/internal/version"
 	"cne/model"
@@ -37,8 +36,9 @@ type result struct {
 	embedded *cne.Embedding
 }
 
-// metrics returns what training tells of the embedding.
-func (r *result) metrics() *rundir.Metrics {
+// measure measures the embedding as the configuration asks for; held are the positions of
+// points that were held out, or nil.
+func (r *result) measure(ctx context.Context, held *data.Matrix) (*rundir.Metrics, error) {
 	m := &rundir.Metrics{
 		Loss: r.embedded.Result.Loss, N: r.near.Graph.N, Edges: r.embedded.Result.Edges, GraphRecall: rundir.RecallOf(r.near.Neighborhood), Epochs: r.embedded.Result.Epochs,
 		Device: nameOf(r.device), Seed: r.config.Embed.Seed, Version: version.String(),
@@ -48,7 +48,15 @@ func (r *result) metrics() *rundir.Metrics {
 		z := train.Normalization{N: r.near.Graph.N}.Z(r.embedded.Result.LogZ)
 		m.Z = &z
 	}
-	return m
+	figures, err := quality.Measure(ctx, r.near.Reduced, r.embedded.Positions, r.measuring())
+	if err != nil {
+		return nil, err
+	}
+	m.Figures = *figures
+	if held != nil {
+		m.Holdout, err = r.measureHeld(ctx, held)
+	}
+	return m, err
 }
 
 // measuring returns what the configuration asks for, and what it is measured by.
@@ -59,15 +67,6 @@ func (r *result) measuring() quality.Options {
 		o.Neighbors = r.near.Nearest
 	}
 	return o
-}
-
-// measure fills in what the configuration asks for.
-func (r *result) measure(ctx context.Context, m *rundir.Metrics) error {
-	figures, err := quality.Measure(ctx, r.near.Reduced, r.embedded.Positions, r.measuring())
-	if err == nil {
-		m.Figures = *figures
-	}
-	return err
 }
 
 // measureHeld measures how the held-out points lie among the training points.
@@ -119,12 +118,6 @@ func (r *result) draw(ctx context.Context, held *data.Matrix, m *rundir.Metrics)
 			return err
 		}
 	}
-	return r.drawHTML(ctx, s, m)
-}
-
-// drawHTML makes the explorer of a run, if one is asked for. m is nil for a run that
-// was interrupted.
-func (r *result) drawHTML(ctx context.Context, s *plot.Scatter, m *rundir.Metrics) error {
 	if !r.config.Output.HTML {
 		return nil
 	}
@@ -154,16 +147,7 @@ func (r *result) pageImages(ctx context.Context, n int) *images.Set {
 // report measures the embedding and writes metrics.json.
 func (t *training) report(ctx context.Context, held *data.Matrix) (*rundir.Metrics, error) {
 	measuring := time.Now()
-	result := t.result()
-	m := result.metrics()
-	_, err := ctxio.Await(ctx, func() (struct{}, error) {
-		err := result.measure(ctx, m)
-		if err != nil || held == nil {
-			return struct{}{}, err
-		}
-		m.Holdout, err = result.measureHeld(ctx, held)
-		return struct{}{}, err
-	})
+	m, err := ctxio.Await(ctx, func() (*rundir.Metrics, error) { return t.result().measure(ctx, held) })
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("interrupted while the quality was measured; the embedding is in %s", t.dir.Path("embedding.npy"))

@@ -173,10 +173,14 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	defer unlock()
 	o := s.stops[0].config.Options()
 	o.Device = s.device
-	if err := s.prepare(ctx, &o); err != nil {
-		return err
+	s.near, err = s.in.prepare(ctx, &o, s.dir)
+	if err != nil && ctx.Err() != nil {
+		err = errUntrained
 	}
-	if err := s.begin(); err != nil {
+	if err == nil {
+		err = s.begin()
+	}
+	if err != nil {
 		return err
 	}
 	defer func() {
@@ -266,10 +270,7 @@ func (s *spectrum) measure(ctx context.Context) error {
 		}
 		begun := time.Now()
 		r := s.at(x)
-		m, err := ctxio.Await(ctx, func() (*rundir.Metrics, error) {
-			m := r.metrics()
-			return m, r.measure(ctx, m)
-		})
+		m, err := ctxio.Await(ctx, func() (*rundir.Metrics, error) { return r.measure(ctx, nil) })
 		if err != nil {
 			return err
 		}

@@ -63,15 +63,6 @@ type pointRun struct {
 // errUntrained is the error of a run that was interrupted before it was trained.
 var errUntrained = errors.New("interrupted before training; nothing was written but what the cache holds")
 
-// prepare finds the neighbours of the points, which it takes from the inputs. o are the
-// options of the run, which it completes.
-func (r *pointRun) prepare(ctx context.Context, o *cne.Options) (err error) {
-	if r.near, err = r.in.prepare(ctx, o, r.dir); err != nil && ctx.Err() != nil {
-		err = errUntrained
-	}
-	return err
-}
-
 // training is one run of cne train.
 type training struct {
 	pointRun
@@ -97,25 +88,25 @@ func (t *training) run(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	defer unlock()
-	if err := t.prepare(ctx, &o); err != nil {
-		return err
+	var m cne.Trainable
+	if t.near, err = t.in.prepare(ctx, &o, t.dir); err == nil {
+		begun := time.Now()
+		m, err = t.near.NewModel(ctx, &o)
+		t.startTime, err = time.Since(begun), configs.Explain(err)
 	}
-	begun := time.Now()
-	m, err := t.near.NewModel(ctx, &o)
-	t.startTime = time.Since(begun)
-	switch {
-	case ctx.Err() != nil:
-		return errUntrained
-	case err != nil:
-		return configs.Explain(err)
+	if err != nil && ctx.Err() != nil {
+		err = errUntrained
 	}
-	if err := t.begin(); err != nil {
-		return err
+	if err == nil {
+		err = t.begin()
 	}
-	if err := t.fit(ctx, m, &o); err != nil {
-		return err
+	if err == nil {
+		err = t.fit(ctx, m, &o)
 	}
-	if err := t.save(); err != nil {
+	if err == nil {
+		err = t.save()
+	}
+	if err != nil {
 		return err
 	}
 	held, err := t.place(ctx)

@@ -218,33 +218,28 @@ func (c *Cache) KeepGraph(g *neighbors.Graph, key string) error {
 	return g.WriteNPZ(path)
 }
 
-// pointsKey is PointsKey with a note in a shared cache, by the
-// Fingerprint of points that have one, so that of many runs on the same points only the
-// first goes through their values. A note that is missing, damaged or about other points
-// is written anew; where it cannot be, the next run goes through the values again.
+// pointsKey is PointsKey, with a note in a shared cache by the Fingerprint of points that have
+// one: of many runs on the same points only the first goes through their values. A note that
+// is missing, damaged or about other points is written again.
 func (c *Cache) pointsKey(ctx context.Context, points data.Source) (string, error) {
-	if c.shared == "" {
-		return PointsKey(ctx, points)
+	path, fingerprint := "", ""
+	if c.shared != "" {
+		fingerprint, _ = data.Fingerprint(points)
 	}
-	fingerprint, ok := data.Fingerprint(points)
-	if !ok {
-		return PointsKey(ctx, points)
-	}
-	path := filepath.Join(c.shared, "points-"+fingerprint[:16]+".safetensors")
-	f, err := safetensors.ReadFile(path)
-	if err == nil && f.Unseal(noteKind, noteFormat) == nil && f.Metadata["fingerprint"] == fingerprint {
-		return f.Metadata["key"], nil
+	if fingerprint != "" {
+		path = filepath.Join(c.shared, "points-"+fingerprint[:16]+".safetensors")
+		f, err := safetensors.ReadFile(path)
+		if err == nil && f.Unseal(noteKind, noteFormat) == nil && f.Metadata["fingerprint"] == fingerprint {
+			return f.Metadata["key"], nil
+		}
 	}
 	key, err := PointsKey(ctx, points)
-	if err != nil || c.run.readOnly {
-		return key, err
-	}
-	f = &safetensors.File{Metadata: map[string]string{"fingerprint": fingerprint, "key": key, "version": version.String()}}
-	f.Seal(noteKind, noteFormat)
-	if os.MkdirAll(c.shared, 0o777) == nil {
+	if err == nil && path != "" && !c.run.readOnly && os.MkdirAll(c.shared, 0o777) == nil {
+		f := &safetensors.File{Metadata: map[string]string{"fingerprint": fingerprint, "key": key, "version": version.String()}}
+		f.Seal(noteKind, noteFormat)
 		_ = f.WriteFile(path) // it saves time, and nothing depends on it
 	}
-	return key, nil
+	return key, err
 }
 
 // hashedValues is about how many values are hashed between two looks at the context.

@@ -119,24 +119,25 @@ const (
 // LabelColumn is never a coordinate: it gives the labels unless o has others. Nor is a
 // column NameColumn.
 func OpenEmbedding(ctx context.Context, paths []string, o file.Options) (*data.Dataset, error) {
+	drops := [][]string{o.Drop}
 	if !slices.Contains(o.Drop, NameColumn) {
-		named := o
-		named.Drop = append(slices.Clone(o.Drop), NameColumn)
-		if set, err := OpenEmbedding(ctx, paths, named); !errors.Is(err, data.ErrOption) {
-			return set, err
+		drops = [][]string{append(slices.Clone(o.Drop), NameColumn), o.Drop}
+	}
+	var set *data.Dataset
+	err := data.ErrOption
+	// The file may be an array, have no such columns, or o itself may name them. If o is at
+	// fault, the last error says so.
+	for i := 0; i < 2*len(drops) && errors.Is(err, data.ErrOption); i++ {
+		try := o
+		try.Drop = drops[i/2]
+		switch {
+		case i%2 == 1:
+		case o.LabelColumn == "" && len(o.Labels) == 0:
+			try.LabelColumn = LabelColumn
+		default:
+			try.Drop = append(slices.Clone(try.Drop), LabelColumn)
 		}
-	}
-	first := o
-	if o.LabelColumn == "" && len(o.Labels) == 0 {
-		first.LabelColumn = LabelColumn
-	} else {
-		first.Drop = append(slices.Clone(o.Drop), LabelColumn)
-	}
-	set, err := file.Read(ctx, paths, first)
-	if errors.Is(err, data.ErrOption) {
-		// The file is an array, has no such column, or o itself names the
-		// column. If o is at fault, the error is the same again.
-		set, err = file.Read(ctx, paths, o)
+		set, err = file.Read(ctx, paths, try)
 	}
 	if err == nil && set.Points.CSR != nil {
 		return nil, fmt.Errorf("%s holds sparse points, and an embedding has a value for each coordinate; name an embedding, or make it dense (m.toarray())", paths[0])
