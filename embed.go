@@ -18,12 +18,11 @@ import (
 // An Embedding has the positions of points, and places further points. Its methods
 // must not be called by two goroutines at once.
 type Embedding struct {
-	// Positions [n, Dim] are those of the points, in their order; nil for a network
-	// that was loaded, which does not know its training points, and where a device
-	// has failed that had them.
+	// Positions [n, Dim] has a row for each point; nil for a network that was loaded, which
+	// does not know its training points, and after a device that had them has failed.
 	Positions *data.Matrix
-	// Rows are those of the points that it was learnt from, where these are some alone
-	// (Options.Sample); otherwise nil.
+	// Rows are the rows of the points that it was learnt from, with Options.Sample;
+	// otherwise nil.
 	Rows []int
 	// Neighborhood is what it was made of; nil where it was loaded.
 	Neighborhood *Neighborhood
@@ -113,10 +112,10 @@ func (h *Neighborhood) FitModel(ctx context.Context, m Trainable, o Options) (*E
 		return nil, err
 	}
 	if m == nil {
-		return nil, badOption("no model to fit; NewModel makes one")
+		return nil, badOption("got no model to fit, want one of NewModel")
 	}
 	if n, _ := m.Points(); n != h.Graph.N {
-		return nil, badOption("a model of %d points for a graph of %d", n, h.Graph.N)
+		return nil, badOption("got a model of %d points, want %d as in the graph", n, h.Graph.N)
 	}
 	return h.fitModel(ctx, m, h.Graph.Heads(), h.Graph.Indices, &o)
 }
@@ -181,11 +180,11 @@ func (h *Neighborhood) check(o *Options) error {
 	case h == nil || h.Graph == nil || h.Reduced == nil:
 		return fmt.Errorf("%w: got a neighbourhood without a graph, want one of Prepare", ErrPoints)
 	case h.Reduced.N != h.Graph.N:
-		return fmt.Errorf("%w: %d of them, but a graph of %d", ErrPoints, h.Reduced.N, h.Graph.N)
+		return fmt.Errorf("%w: got %d of them, want %d as in the graph", ErrPoints, h.Reduced.N, h.Graph.N)
 	case o.Graph != nil && o.Graph != h.Graph:
-		return badOption("another Graph than the neighbourhood has")
+		return badOption("got another Graph than the neighbourhood has")
 	case o.network() && !o.OnComponents && h.Scaled == nil:
-		return badOption("Hidden, but the neighbourhood was made for a table, and has let go of what a network sees; give Hidden to Prepare, too")
+		return badOption("got Hidden, but Prepare was called without it and has dropped what a network sees; give Hidden to Prepare, too")
 	}
 	if err := o.Check(h.Graph.N); err != nil {
 		return err
@@ -231,12 +230,12 @@ func newModel[T op.Float](ctx context.Context, h *Neighborhood, o *Options) (Tra
 	}
 	single, ok := any(network).(*model.MLP[float32])
 	if !ok {
-		return nil, badOption("Float64, but sparse points, which a network takes in float32 alone; take OnComponents, or make them dense")
+		return nil, badOption("got Float64 for sparse points, want float32, OnComponents, or dense points")
 	}
 	return model.NewSparseParametric(single, points, o.Objective())
 }
 
-// convert returns numbers as those of another type, or the very same.
+// convert returns numbers in another type, or x itself if it has that type.
 func convert[T op.Float](x []float32) []T {
 	if same, ok := any(x).([]T); ok {
 		return same

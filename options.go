@@ -38,7 +38,7 @@ var (
 	ErrImages = errors.New("cne: the file holds a network for images")
 	// ErrNoTrainingPoints is the error of Project for a table that was saved
 	// without its training points.
-	ErrNoTrainingPoints = errors.New("cne: the table was saved without its training points, beside which alone it can place new ones")
+	ErrNoTrainingPoints = errors.New("cne: the table was saved without its training points, which it needs to place others")
 )
 
 // The defaults, which the zero value of Options stands for.
@@ -87,8 +87,8 @@ type Options struct {
 	// Cache, unless it is nil, keeps what Prepare finds for later runs.
 	Cache Cache
 	// Sample, if it is not nil, are the rows of the points, counted from 0 and ascending,
-	// that Embed trains on; data.DrawRows draws some. The embedding is then that of these
-	// points only, bit for bit, and all others are placed as Project places them. Points
+	// that Embed trains on; data.DrawRows draws some. The embedding of these
+	// points is then, bit for bit, what they give alone; Project places all others. Points
 	// that are not all in memory are read with file.ReadRows, for Prepare, and placed by
 	// Embedding.ProjectRows.
 	Sample []int
@@ -118,7 +118,7 @@ type Options struct {
 	// Loss is one of the paper's four; the zero value is Neg-t-SNE.
 	Loss op.Loss `key:"loss.name"`
 	// Metric is the similarity of two positions; the zero value is the Cauchy
-	// kernel of their Euclidean distance. Temperature is that of the cosine; 0
+	// kernel of their Euclidean distance. Temperature divides the cosine; 0
 	// means 0.5.
 	Metric      op.Metric `key:"loss.metric"`
 	Temperature float64   `key:"loss.temperature" in:"[0.01,1e6]"`
@@ -150,7 +150,7 @@ type Options struct {
 	// BatchSize is the number of edges of a batch; 0 means 1024.
 	BatchSize int `key:"train.batch_size" in:"[2,inf)"`
 	// Optimizer moves the parameters; the zero value is SGD for a table and Adam for a
-	// network. Momentum is that of SGD. WeightDecay is the L2 penalty of both.
+	// network. Momentum is for SGD, WeightDecay, an L2 penalty, for both.
 	Optimizer   Optimizer `key:"train.optimizer,null"`
 	Momentum    float64   `key:"train.momentum" in:"[0,1)"`
 	WeightDecay float64   `key:"train.weight_decay" in:"[0,inf)"`
@@ -180,7 +180,7 @@ type Options struct {
 	// train.Options.
 	Hooks   []train.Hook
 	OnBatch func(epoch, done, batches int, loss float64)
-	// Log, unless it is nil, is told what begins that takes long.
+	// Log, if not nil, reports the start of each slow step.
 	Log *slog.Logger
 	// Checkpoints says when the state of the run is kept; nil means never. Resume is
 	// such a state, from which a run with the same points and options goes on to the
@@ -192,7 +192,7 @@ type Options struct {
 }
 
 // A Phase is a part of a run with a schedule of its own: see train.Phase. Fields that are
-// nil or 0 are those of Options, but for Epochs, which is at least 1.
+// nil or 0 are as in Options, but for Epochs, which is at least 1.
 type Phase struct {
 	Epochs    int                 `key:"epochs" in:"[1,inf)"`
 	LR        float64             `key:"lr,null" in:"(0,inf)"`
@@ -344,11 +344,11 @@ func (o *Options) checkModel(n int) error {
 	case o.network() && o.Init != InitPCA && o.Init != InitRandom:
 		return &OptionError{Key: "model.init", Got: o.Init.String(), Other: "model.kind", OtherGot: "mlp", Want: "pca; a network starts with random weights"}
 	case o.Start != nil && o.Init != InitGiven:
-		return badOption("Start, but not InitGiven")
+		return badOption("got Start without InitGiven")
 	case o.Start != nil && (o.Start.N != n || o.Start.D != dim || len(o.Start.X) != n*dim):
-		return badOption("a start of %d×%d for %d points in %d dimensions", o.Start.N, o.Start.D, n, dim)
+		return badOption("got a Start of %d×%d, want %d×%d", o.Start.N, o.Start.D, n, dim)
 	case o.Start != nil && !simd.AllFinite(o.Start.X):
-		return badOption("a start with a value that is no finite number")
+		return badOption("got a Start with a value that is not finite")
 	}
 	return nil
 }
@@ -360,13 +360,13 @@ func (o *Options) checkGraph(n int) error {
 	}
 	switch {
 	case o.MinNeighbors < 0:
-		return badOption("at least %d neighbours; take 0 or more", o.MinNeighbors)
+		return badOption("MinNeighbors: got %d, want 0 or more", o.MinNeighbors)
 	case o.Graph == nil:
 		return nil
 	case o.Search == neighbors.Approximate:
 		return &OptionError{Key: "graph.search", Got: "approximate", Other: "graph.file", OtherGot: "a graph of one's own", Want: "auto", Err: ErrOption}
 	case o.Graph.N != n:
-		return badOption("a graph of %d points for %d; build it of the same points", o.Graph.N, n)
+		return badOption("got a Graph of %d points, want %d", o.Graph.N, n)
 	}
 	if err := o.Graph.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrOption, err)
@@ -375,11 +375,11 @@ func (o *Options) checkGraph(n int) error {
 }
 
 // CheckSize says what is wrong with the options for points of a size, as far as this is
-// known. Errors are those of Check.
+// known. Errors are as from Check.
 func (o *Options) CheckSize(size data.Size) error {
 	if size.High >= 2 { // Check is about points with neighbours
 		err := o.Check(size.High)
-		if !errors.Is(err, ErrPoints) { // of which there are too few at best
+		if !errors.Is(err, ErrPoints) { // there are not too few points
 			err = option.InBoth(o.Check, max(2, size.Low), size.High)
 		}
 		if err != nil {
@@ -389,8 +389,8 @@ func (o *Options) CheckSize(size data.Size) error {
 	return asOption(cmp.Or(o.checkWeights(size.Width), o.checkSparse(size)))
 }
 
-// checkWeights refuses networks whose weights cannot be numbered. width is that of the
-// points, 0 if it is not known.
+// checkWeights refuses networks whose weights cannot be numbered. width is the
+// number of values of a point, 0 if it is not known.
 func (o *Options) checkWeights(width int) error {
 	if !o.network() {
 		return nil

@@ -138,7 +138,7 @@ func scale(ctx context.Context, set *data.Dataset, o *Options) (*Neighborhood, e
 // checkPoints refuses what is no matrix of points.
 func checkPoints(m *data.Matrix) error {
 	if m == nil || m.N < 1 || m.D < 1 || m.CSR == nil && (len(m.X)/m.D != m.N || len(m.X)%m.D != 0) {
-		return fmt.Errorf("%w: there are none, or N·D is not the length of X", ErrPoints)
+		return fmt.Errorf("%w: got none, or X of another length than N·D", ErrPoints)
 	}
 	return nil
 }

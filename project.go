@@ -113,7 +113,7 @@ func (e *Embedding) HasTrainingPoints() bool {
 
 // Projector returns what maps points, prepared as Description.Preprocessing says, to
 // their positions: the network, or for a table what finds a place beside its
-// training points, of which there must be some (ErrNoTrainingPoints). For a table the
+// training points, which it must have (ErrNoTrainingPoints). For a table the
 // first call prepares the search among these; if ctx ends before, the error is ctx's.
 func (e *Embedding) Projector(ctx context.Context) (model.Mapper, error) {
 	if e.mapper != nil {
@@ -301,7 +301,7 @@ type placement struct {
 	width, size int          // of a point, and of a block
 	learnt      *data.Matrix // positions of the rows of Trained
 	trained     int          // how many of these are passed
-	others      []int        // those of a block that are not among them
+	others      []int        // the points of a block that are not among them
 	positions   *data.Matrix // of these
 	skipped     []bool       // which of these could not be placed; nil without SkipBad
 }
@@ -310,7 +310,7 @@ type placement struct {
 type placedBlock struct {
 	ProjectedBlock
 	n      int          // points in use
-	points *data.Matrix // of which these are the first
+	points *data.Matrix // the points are its first rows
 	room   *data.Matrix // for points
 	all    *data.Matrix // and for Positions
 	err    error        // why there are no more points; io.EOF after the last

@@ -18,8 +18,8 @@ import (
 // |X|/m for Neg-t-SNE and at s = 1 for InfoNC-t-SNE, for the first third of the
 // epochs (train.EarlyEpochs), or all of Options.Phases but the last. Each of last then
 // runs to its end from there. last are phases that differ in what shall be compared, such
-// as their Spectrum or Negatives; what one leaves out is that of the last of
-// Options.Phases, or of Options. The embeddings come in the order of last.
+// as their Spectrum or Negatives; what one leaves out is taken from the last of
+// Options.Phases, or from Options. The embeddings come in the order of last.
 //
 // Each is, bit for bit, what Embed gives with the shared phases and that one as
 // Options.Phases. Tables are trained a core's worth at a time, so that hooks and OnBatch
@@ -50,7 +50,7 @@ func PhasesAt(at ...train.SpectrumParam) []Phase {
 
 // A SpectrumError says which embedding of a spectrum has failed.
 type SpectrumError struct {
-	// Index is that of its phase in last, −1 the shared phases.
+	// Index is the index of its phase in last, −1 for the shared phases.
 	Index int
 	Err   error
 }
@@ -66,13 +66,13 @@ func (e *SpectrumError) Error() string {
 func (e *SpectrumError) Unwrap() error { return e.Err }
 
 // SpectrumCheckpoints says when the states of a spectrum's runs are kept, and from where
-// they go on. A run is known by the index of its phase in last; −1 is that of the shared
-// phases. The end of every run is kept, too, so that none is run twice.
+// they continue. A run is known by the index of its phase in last; −1 stands for the
+// shared phases. The end of every run is kept, too, so that none is run twice.
 type SpectrumCheckpoints struct {
-	// Epochs and Interval are those of train.Checkpoints.
+	// Epochs and Interval are as in train.Checkpoints.
 	Epochs   int
 	Interval time.Duration
-	// Save keeps a state, as that of train.Checkpoints does. It is called by several
+	// Save keeps a state, as train.Checkpoints.Save does. It is called by several
 	// goroutines at once, for different runs.
 	Save func(run int, c *train.Checkpoint) error
 	// Resume returns the state that was kept last, nil if there is none. It may be nil.
@@ -129,10 +129,10 @@ func (o Options) SpectrumOptions(last []Phase) (each []Options, shared int) {
 // Spectrum is Spectrum after Prepare.
 func (h *Neighborhood) Spectrum(ctx context.Context, last []Phase, o Options) ([]*Embedding, error) {
 	if len(last) == 0 {
-		return nil, badOption("a spectrum of no embeddings")
+		return nil, badOption("got no phases for a spectrum, want 1 or more")
 	}
 	if o.Checkpoints != nil || o.Resume != nil {
-		return nil, badOption("Checkpoints or Resume of a spectrum, which is several runs; give SpectrumCheckpoints")
+		return nil, badOption("got Checkpoints or Resume for a spectrum, want SpectrumCheckpoints")
 	}
 	each, shared := o.SpectrumOptions(last)
 	models := make([]Trainable, len(each))

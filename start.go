@@ -18,7 +18,7 @@ import (
 // wrap ErrOption.
 func (h *Neighborhood) StartFrom(earlier *data.Matrix, rows []int, seed uint64) (*data.Matrix, error) {
 	if h == nil || h.Graph == nil {
-		return nil, badOption("a start without a graph; Prepare makes it")
+		return nil, badOption("got no graph to start from, want one of Prepare")
 	}
 	start, err := initial.FromEarlier(h.Graph, earlier, rows, seed)
 	if err != nil {
@@ -69,7 +69,7 @@ func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options,
 	case o.Init == InitRandom || o.Resume != nil: // which replaces any start
 		return initial.Random[T](h.Reduced.N, dim, std, o.Seed)
 	case o.Init == InitGiven && o.Start == nil:
-		return nil, badOption("InitGiven, but no Start")
+		return nil, badOption("got InitGiven without Start")
 	case o.Init == InitGiven:
 		start := o.Start.Relative(nil)
 		return slices.Clone(convert[T](start.X)), nil

@@ -98,7 +98,7 @@ same points and graph, the first says k and the constants of the losses.`,
 		},
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "csv", "tsv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),
 	}
-	given := cli.AddSourceFlags(configs.Train, cmd, "configuration, a YAML `file`, in place of that of the run")
+	given := cli.AddSourceFlags(configs.Train, cmd, "configuration, a YAML `file`, in place of the run's")
 	flags := cmd.Flags()
 	flags.StringArrayVar(&a.data, "data", nil, "`path` of the points (repeatable), same as --set data.path=…")
 	flags.StringArrayVar(&a.labels, "labels", nil, "`file` with the labels, in the order of the points (repeatable), same as --set data.labels=…")
@@ -106,9 +106,9 @@ same points and graph, the first says k and the constants of the losses.`,
 	cli.AddSeedFlag(cmd, given, "seed of what is drawn, same as --set seed=`n`")
 	flags.BoolVar(&a.join, "join", false, "the files are the parts of one embedding, in their order")
 	flags.StringVar(&a.against, "against", "", "also compare with an embedding, a `file` or run folder")
-	flags.Float64Var(&a.s, "s", 0, "`place` on the spectrum for the losses of Neg-t-SNE and InfoNC-t-SNE (default: that of the first run)")
-	flags.Float64Var(&a.zBar, "zbar", 0, "normalisation `constant` for the loss of Neg-t-SNE (default: that of the first run)")
-	flags.IntVar(&a.negatives, "m", 0, "`number` of negatives per edge for the losses (default: that of the first run)")
+	flags.Float64Var(&a.s, "s", 0, "`place` on the spectrum for the losses of Neg-t-SNE and InfoNC-t-SNE (default: the first run's)")
+	flags.Float64Var(&a.zBar, "zbar", 0, "normalisation `constant` for the loss of Neg-t-SNE (default: the first run's)")
+	flags.IntVar(&a.negatives, "m", 0, "`number` of negatives per edge for the losses (default: the first run's)")
 	flags.BoolVar(&a.json, "json", false, "print JSON in place of a table")
 	flags.StringVarP(&a.output, "output", "o", "", "also write the figures to a `file` that ends in .json")
 	cli.MustComplete(cmd, "output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveFilterFileExt))
@@ -126,7 +126,7 @@ type evaluationRun struct {
 	json, join      bool
 	s, zBar         float64
 	withS, withZBar bool // whether they are given
-	negatives       int  // 0: those of the configuration
+	negatives       int  // 0: the configuration's
 
 	config *configs.Config
 	device *model.Device
@@ -228,7 +228,7 @@ func (a *evaluationRun) configure(from configs.Sources) error {
 	return nil
 }
 
-// isRun tells whether a path is that of the folder of a run of cne train.
+// isRun reports whether a path is the folder of a run of cne train.
 func isRun(path string) (bool, error) {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return false, nil // reading it says what is wrong
@@ -310,7 +310,7 @@ func (a *evaluationRun) openCandidate(ctx context.Context, paths ...string) (*ca
 		return nil, err
 	}
 	s := &candidate{path: path}
-	if run { // of which an array is read faster than the table
+	if run { // an array is read faster than a table
 		s.file, err = rundir.TrainedFile(path, ".npy")
 	} else {
 		s.file, err = rundir.EmbeddingFile(path)
@@ -499,7 +499,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 	return y, a.checkTrainedOn("", near.graphKey)
 }
 
-// constants fills in those of the losses.
+// constants fills in the constants of the losses.
 func (a *evaluationRun) constants(e *report.Evaluation) {
 	options := a.config.Options()
 	phases := options.FitOptions().Phases

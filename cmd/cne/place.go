@@ -19,8 +19,8 @@ import (
 	"cne/internal/atomicfile"
 )
 
-// place places the points that were not trained on, writes their positions, and returns
-// those of the points that were held out; nil if there are none.
+// place places the points that were not trained on, and writes their positions. It returns
+// the positions of the held-out points, nil if there are none.
 func (t *training) place(ctx context.Context) (held *data.Matrix, err error) {
 	in := t.in
 	begun := time.Now()
@@ -79,7 +79,7 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 		}
 	}
 	defer rows.Close()
-	var given []string // labels of all points, if they are not those of rows
+	var given []string // labels of all points, if they have files of their own
 	if len(d.Labels) > 0 && (out.CSV || out.Parquet) {
 		if given, err = file.ReadLabels(ctx, d.Labels, in.n); err != nil {
 			return nil, err
@@ -161,7 +161,7 @@ func (in *inputs) takeHeld(b *cne.ProjectedBlock, held *data.Matrix) {
 	b.Positions, b.Labels = b.Positions.Rows(0, kept), b.Labels[:min(kept, len(b.Labels))]
 }
 
-// checkFiles refuses files of data.path that have changed since they were read.
+// checkFiles returns an error if a file of data.path has changed since it was read.
 func (in *inputs) checkFiles() error {
 	if in.builtin != nil {
 		return nil

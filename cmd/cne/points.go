@@ -32,9 +32,9 @@ type inputs struct {
 	// points are trained on, until prepare takes their values, and held are held out; nil if
 	// there are none. Both are as they were read.
 	points, held *data.Dataset
-	// rows are the rows of points among those of data.path, counted from 0, nil for all that
-	// are not held out. heldRows are the rows of held; nil if these are all of data.holdout's
-	// files. Where rows is not nil, the rows of those files follow those of data.path.
+	// rows are the rows of points in data.path, counted from 0; nil for all that are not held
+	// out. heldRows are the rows of held, in data.path or, if rows is not nil, after them in
+	// the files of data.holdout; otherwise nil for these files.
 	rows, heldRows []int
 	// n is the number of points of data.path, and rest how many of them are neither
 	// trained on nor held out, but placed in the end (data.sample).

@@ -104,7 +104,7 @@ several sizes need --set data.size=…, which brings them to one.`,
 			return represent(cmd, args[0], args[1:], output, false, ".npy")
 		},
 	}
-	cli.AddSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file`, in place of that of the run")
+	cli.AddSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file`, in place of the run's")
 	cmd.Flags().StringVarP(&output, "output", "o", output, "`file` for the array, which ends in .npy")
 	cli.MustComplete(cmd, "output", cobra.FixedCompletions([]string{"npy"}, cobra.ShellCompDirectiveFilterFileExt))
 	return cmd
@@ -131,7 +131,7 @@ the folder of a run, or the file of a network; INPUT is whatever data.path may b
 			return represent(cmd, run, args, output, true, ".csv", ".npy")
 		},
 	}
-	cli.AddSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file`, in place of that of the run")
+	cli.AddSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file`, in place of the run's")
 	cmd.Flags().StringVarP(&run, "model", "m", "", "run folder, or `file` with the network")
 	cmd.Flags().StringVarP(&output, "output", "o", output, "positions, a `file` that ends in .csv or .npy")
 	return cmd

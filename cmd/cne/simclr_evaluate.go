@@ -104,7 +104,7 @@ for comparison, and written to evaluation-pixels.json.`,
 		},
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 	}
-	cli.AddSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file`, in place of that of the run")
+	cli.AddSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file`, in place of the run's")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`file` for the result, which ends in .json (default: evaluation.json, or with --pixels evaluation-pixels.json, in the run folder)")
 	cmd.Flags().BoolVar(&pixels, "pixels", false, "evaluate the pixels themselves")
 	return cmd
@@ -116,7 +116,7 @@ type representation struct {
 	*cli.Reporter
 	config       *configs.SimCLR
 	folder       string // of the run; "" if there is none
-	asTrained    bool   // its images are those of the run, as its configuration has them
+	asTrained    bool   // its images are the run's, as its configuration has them
 	pretrainedOn string // all or train; "" if nobody knows
 	device       *model.Device
 	encoder      simclr.Encoder         // on the device; nil for pixels

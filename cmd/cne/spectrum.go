@@ -106,7 +106,7 @@ type spectrum struct {
 	mutex  sync.Mutex // of what follows, and of the checkpoints
 	done   int        // epochs, in all runs
 	all    int
-	before int // of them, those of earlier processes
+	before int // of them, in earlier processes
 	began  time.Time
 }
 
@@ -336,8 +336,8 @@ func (s *spectrum) train(ctx context.Context, o cne.Options) error {
 	return nil
 }
 
-// folder returns the folder of a run as SpectrumCheckpoints knows it: −1 is that of
-// the shared phases.
+// folder returns the folder of a run of SpectrumCheckpoints: −1 is the run of the shared
+// phases.
 func (s *spectrum) folder(run int) *rundir.Dir {
 	if run < 0 {
 		return s.dir
@@ -346,7 +346,7 @@ func (s *spectrum) folder(run int) *rundir.Dir {
 }
 
 // states returns the last checkpoint of each run that has begun, by its index; −1 is
-// that of the shared phases.
+// the run of the shared phases.
 func (s *spectrum) states() (map[int]*train.Checkpoint, error) {
 	from := map[int]*train.Checkpoint{}
 	if !s.resumed {

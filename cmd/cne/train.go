@@ -123,8 +123,8 @@ func (t *training) run(ctx context.Context, stdout io.Writer) error {
 	return t.print(stdout, metrics)
 }
 
-// begin makes the folder that of a run on the points and their neighborhood, or checks
-// that it is.
+// begin takes the folder for the run on the points and their neighborhood, or checks that it
+// belongs to it.
 func (r *pointRun) begin() error {
 	c, near := r.config, r.near
 	if err := r.trainCommand.begin(

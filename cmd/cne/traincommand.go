@@ -150,7 +150,7 @@ func (r *trainCommand[C]) open() (unlock func(), err error) {
 	}, nil
 }
 
-// begin makes the folder that of this run, or checks that it is.
+// begin takes the folder for this run, or checks that it belongs to it.
 func (r *trainCommand[C]) begin(data ...rundir.Fingerprint) error {
 	config, err := r.configText()
 	if err != nil {
@@ -294,8 +294,8 @@ func deviceFailed(err error) bool {
 	return errors.Is(err, device.ErrLost) || errors.Is(err, device.ErrUnavailable) || errors.As(err, &full)
 }
 
-// nameOf returns the name of a device for metrics.json: that of an accelerator with
-// the vendor's.
+// nameOf returns the name of a device for metrics.json: for an accelerator its own and the
+// vendor's.
 func nameOf(d *model.Device) string {
 	if d.OnHost() {
 		return "cpu"

@@ -32,8 +32,8 @@ func AddFlags[C any](s *configs.Schema[C], cmd *cobra.Command) {
 	MustComplete(cmd, "device", cobra.FixedCompletions(devices, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// AddSourceFlags gives a command those of them that say where a configuration
-// comes from, and returns the list of what is set.
+// AddSourceFlags gives a command the flags that say where its configuration comes from, and
+// returns the list of settings.
 func AddSourceFlags[C any](s *configs.Schema[C], cmd *cobra.Command, config string) *[]configs.Setting {
 	given := new([]configs.Setting)
 	flags := cmd.Flags()
@@ -96,14 +96,14 @@ type setFlag struct {
 	check func([]configs.Setting) error
 }
 
-// A switchFlag is a settingFlag for true or false, of which true needs no value.
+// A switchFlag is a settingFlag for true or false; without a value it means true.
 type switchFlag struct{ settingFlag }
 
-// Type returns that of pflag's own switches, so that the help shows no value.
+// Type returns the type of pflag's own switches, so that the help shows no value.
 func (f *switchFlag) Type() string { return "bool" }
 
 // Config returns the configuration of a command that has the flags of
-// AddFlags, and where each of its values comes from. The errors are those of
+// AddFlags, and where each of its values comes from. The errors come from
 // Schema.Load, as ConfigError has them.
 func Config[C any](s *configs.Schema[C], cmd *cobra.Command) (*C, configs.Origins, error) {
 	from, err := Sources(cmd)
@@ -182,7 +182,7 @@ func (f *formFlag) Set(value string) error {
 // String returns the form, "" if none was given.
 func (f *formFlag) String() string { return string(*f) }
 
-// Type returns that of pflag's own texts.
+// Type returns the type of pflag's own texts.
 func (f *formFlag) Type() string { return "string" }
 
 // Quiet tells whether --quiet was given to a command.
@@ -270,7 +270,7 @@ func InputSources(cmd *cobra.Command, args []string) (configs.Sources, error) {
 }
 
 // NoteReplaced notes which file or variable names points in whose place the arguments
-// are taken, if one does. The sources are those of InputSources.
+// are taken, if one does. The sources come from InputSources.
 func NoteReplaced[C any](s *configs.Schema[C], log *slog.Logger, from configs.Sources) {
 	n := len(from.Settings)
 	if n == 0 || from.Settings[n-1].Source != inputSource {

@@ -30,8 +30,8 @@ type EpochReport struct {
 	Loss   float64 // of the epoch, in the unit in which it is logged
 	Unit   string  // of the speed: edges or images
 	Speed  float64 // that many per second
-	// Accuracy is that of a classifier that watches, nil if it has not looked
-	// or there is none.
+	// Accuracy is measured by a classifier that watches; nil if there is none, or it has
+	// not measured yet.
 	Accuracy *float64
 	Left     time.Duration // estimated time to the end; negative if unknown
 }
@@ -175,8 +175,8 @@ func (p *recordProgress) Report(e EpochReport) {
 
 func (p *recordProgress) Done() { p.log.Info("training ends") }
 
-// EpochHook returns a hook that reports every epoch of a run, of which done were
-// over before this process began. unit is what an epoch consists of: edges or
+// EpochHook returns a hook that reports every epoch of a run; done of them
+// were over before this process began. unit is what an epoch consists of: edges or
 // images. accuracy, unless it is nil, returns what was measured last.
 func (r *Reporter) EpochHook(unit string, done int, accuracy func() *float64) train.Hook {
 	began := time.Now()
@@ -193,8 +193,8 @@ func (r *Reporter) EpochHook(unit string, done int, accuracy func() *float64) tr
 }
 
 // OnBatch returns a function for train.Options.OnBatch that reports the progress
-// within the epochs of a run, each of whose batches has so many units. accuracy is
-// that of EpochHook.
+// within the epochs of a run, each of whose batches has so many units. For accuracy
+// see EpochHook.
 func (r *Reporter) OnBatch(unit string, epochs, perBatch int, accuracy func() *float64) func(epoch, done, batches int, loss float64) {
 	began, start := time.Now(), -1 // of this process, in batches
 	return func(epoch, done, batches int, loss float64) {

@@ -129,7 +129,7 @@ func MayBeEmpty(cmd *cobra.Command, name string) {
 	}
 }
 
-// noEmptyFlag refuses flags with an empty value, such as that of a variable which a
+// noEmptyFlag refuses flags with an empty value, such as a variable that a
 // script has not set: they would be as good as not given.
 func noEmptyFlag(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {

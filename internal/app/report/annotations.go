@@ -18,7 +18,7 @@ import (
 // Annotations are what is known of the points of an embedding beside their values and
 // labels: what a page shows of them. A nil *Annotations has nothing.
 type Annotations struct {
-	Names   []string          // one for each point; nil for none
+	Names   []string          // one for each point, or nil
 	Columns []explorer.Column // by which the points can be coloured
 }
 

@@ -42,8 +42,8 @@ func (e *Evaluation) LossOptions() quality.LossOptions {
 	return o
 }
 
-// Figures returns the table of figures in the order in which people read them: those of the
-// embedding and its graph come last.
+// Figures returns the table of figures in the order in which people read them: figures of
+// the embedding and its graph come last.
 func Figures() []quality.Figure {
 	var first, last []quality.Figure
 	for _, f := range quality.Table() {
@@ -56,13 +56,13 @@ func Figures() []quality.Figure {
 	return append(first, last...)
 }
 
-// EvaluatedFigures are those of one embedding. What cannot be measured, or is
-// not defined, is left out.
+// EvaluatedFigures are the figures of one embedding. What cannot be measured, or is not
+// defined, is left out.
 type EvaluatedFigures struct {
 	Path string `json:"path"`
 	Dim  int    `json:"dim"`
 	quality.Figures
-	// Against are those that say how alike two embeddings are.
+	// Against are the figures that compare it with another embedding.
 	Against *quality.Figures `json:"against,omitempty"`
 }
 

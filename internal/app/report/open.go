@@ -153,9 +153,9 @@ func evenly(all []int, n int) []int {
 	return out
 }
 
-// Curves draws the curves of runs, those of one kind in one panel. The paths are
-// those by which the runs were named. The learnt Z of NC-t-SNE stands beside the
-// partition function, which it estimates.
+// Curves draws the curves of runs, a panel for each kind. paths are the runs' names on the
+// command line. The learnt Z of NC-t-SNE is drawn with the partition function, which it
+// estimates.
 func Curves(runs []*rundir.Records, paths []string, p configs.Plot) *plot.Curves {
 	type part struct {
 		name   string

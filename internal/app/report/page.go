@@ -38,8 +38,8 @@ func Page(s *plot.Scatter, name string, facts []explorer.Fact, images *images.Se
 	}
 }
 
-// FilePage returns the explorer of an embedding that was read from files, of which s is the
-// picture. images may be nil.
+// FilePage returns the explorer of an embedding that was read from files; s is its picture.
+// images may be nil.
 func FilePage(ctx context.Context, log *slog.Logger, files []string, name string, s *plot.Scatter, images *images.Set, w Wanted, o file.Options) (*explorer.Page, error) {
 	page := Page(s, name, nil, images)
 	a, err := ReadAnnotations(ctx, log, rundir.Table{Paths: files, Options: o}, w, s.Embedding.N, nil)
@@ -47,9 +47,9 @@ func FilePage(ctx context.Context, log *slog.Logger, files []string, name string
 	return page, err
 }
 
-// RunPage returns the explorer of the embedding in a run folder, of which s is the
-// picture. The images are given, or nil for those of the run if it wants them and
-// withImages says so; annotations are those that are wanted, and besides those of the run.
+// RunPage returns the explorer of the embedding in a run folder; s is its picture. If images
+// is nil and withImages is true, the page has the run's images, if its configuration wants
+// them. It has the annotations that w asks for, and the run's.
 func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot.Scatter, images *images.Set, withImages bool, w Wanted) (*explorer.Page, error) {
 	if c := pretrainedConfig(folder); c != nil {
 		return pretrainedPage(ctx, log, folder, name, c, s, images, withImages, w)
@@ -176,8 +176,8 @@ func Facts(f *quality.Figures, z *float64) []explorer.Fact {
 	return facts
 }
 
-// PlusMinus returns what follows a figure with a standard error; nil is that of an exact
-// one, which nothing follows.
+// PlusMinus returns what follows a figure with a standard error: nothing for nil, the error
+// of an exact figure.
 func PlusMinus(standardError *float64) string {
 	if standardError == nil {
 		return ""

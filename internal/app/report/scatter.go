@@ -54,7 +54,7 @@ func colours(labels *data.Labels, n int) (classes []int32, names []string, value
 	return nil, nil, values
 }
 
-// orMissing returns labels, or for nil those of n points whose label is missing.
+// orMissing returns labels, or for nil missing labels of n points.
 func orMissing(l *data.Labels, n int) *data.Labels {
 	if l != nil {
 		return l
@@ -110,8 +110,8 @@ func Strip(sets []*data.Dataset, titles []string) *plot.Strip {
 
 // InputOrder puts the rows of a picture of the training points and, behind them,
 // those held out into the order that they had in the input: heldRows says which of
-// its rows were held out, in increasing order. Numbers of rows that somebody takes
-// from an explorer are then those of the input.
+// its rows were held out, in increasing order. Row numbers in an
+// explorer are then rows of the input.
 func InputOrder(s *plot.Scatter, heldRows []int) {
 	n := s.Embedding.N
 	train, held := 0, n-len(heldRows)

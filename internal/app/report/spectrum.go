@@ -18,7 +18,8 @@ import (
 
 // SpectrumCurves returns the picture of what was measured along a spectrum, as in
 // Figures 1i and S4 of the paper. The embeddings have these places on the abscissa: Z̄
-// for Neg-t-SNE, or else s or the number of negatives; k is that of the recall.
+// for Neg-t-SNE, or else s or the number of negatives; k is the number of
+// neighbours of the recall.
 func SpectrumCurves(f *rundir.SpectrumMetrics, at []float64, k int) *plot.Curves {
 	label, logarithmic := "s", false
 	var marks []plot.Mark
@@ -104,8 +105,8 @@ func SpectrumFacts(m *rundir.StopMetrics) []explorer.Fact {
 	return facts
 }
 
-// columns returns those of the figures that at least one of the embeddings has, and
-// that are not the value itself.
+// columns returns the figures that at least one of the embeddings has, but for the value
+// itself.
 func columns(f *rundir.SpectrumMetrics) []column {
 	return slices.DeleteFunc(spectrumColumns(), func(c column) bool { return c.name == "z_bar" && f.Axis == "zbar" || !c.someIn(f) })
 }

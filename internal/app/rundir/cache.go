@@ -45,7 +45,7 @@ type Cache struct {
 
 	run    *Dir
 	keep   bool   // otherwise it finds nothing
-	shared string // the folder; "" for that of the run
+	shared string // the folder; "" for the run folder
 	log    *slog.Logger
 	key    string
 	unlock func() // lets others look for what was not found
@@ -246,7 +246,7 @@ func (c *Cache) pointsKey(ctx context.Context, points data.Source) (string, erro
 const hashedValues = 1 << 22
 
 // PointsKey identifies points. Sparse ones are other points than the same as dense ones.
-// The error is that of going through them.
+// The error comes from reading them.
 func PointsKey(ctx context.Context, points data.Source) (string, error) {
 	hash := sha256.New()
 	n, d := points.Dims()
@@ -287,8 +287,7 @@ func GraphKey(g *neighbors.Graph) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// ImagesKey identifies images and those of them that are trained on. Labels do
-// not count.
+// ImagesKey identifies images and the rows that are trained on. Labels do not count.
 func ImagesKey(images *images.Set, rows []int32) string {
 	hash := sha256.New()
 	for _, v := range []int{images.N, images.H, images.W, images.C} {

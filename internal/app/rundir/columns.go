@@ -21,7 +21,7 @@ import (
 
 // A Table is where the columns of points are.
 type Table struct {
-	Paths   []string // those of the points, and behind them of those held out
+	Paths   []string // files of the points, and after them of held-out points
 	Options file.Options
 }
 
@@ -69,7 +69,7 @@ func ReadColumn(ctx context.Context, from Table, spec string, n int, rows []int)
 	return name, taken, nil
 }
 
-// readColumnOf reads a column of a table, which is that of the points, or of a file.
+// readColumnOf reads a column of the table of the points, or of a file.
 func readColumnOf(ctx context.Context, from Table, column, spec string, ofPoints bool) ([]string, error) {
 	if len(from.Paths) == 0 || strings.HasPrefix(from.Paths[0], configs.BuiltinPrefix) {
 		return nil, configs.NoColumnsError(spec)

@@ -22,9 +22,8 @@ import (
 	"cne/simclr"
 )
 
-// EmbeddingFile returns the path itself if it is that of a file, and the
-// embedding in the folder if it is that of a run folder. The table comes before
-// the array because it has the labels.
+// EmbeddingFile returns the path of a file as it is, and for a run folder the path of its
+// embedding: of the table, which has the labels, or else of the array.
 func EmbeddingFile(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -71,8 +70,8 @@ func TrainedFile(path string, endings ...string) (string, error) {
 	return EmbeddingFile(path)
 }
 
-// RefuseSpectrum returns an error that names an embedding if a folder is that of
-// a spectrum, in which there are several.
+// RefuseSpectrum returns an error if a folder holds a spectrum, which has several
+// embeddings. It names one of them.
 func RefuseSpectrum(folder string) error {
 	text, err := os.ReadFile(filepath.Join(folder, SpectrumFigures))
 	var f struct {
@@ -83,7 +82,7 @@ func RefuseSpectrum(folder string) error {
 	if err != nil || json.Unmarshal(text, &f) != nil || len(f.Embeddings) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the folder %s is that of a spectrum; name one of its embeddings, such as %s", folder, filepath.Join(folder, f.Embeddings[0].Folder))
+	return fmt.Errorf("the folder %s holds a spectrum; name one of its embeddings, such as %s", folder, filepath.Join(folder, f.Embeddings[0].Folder))
 }
 
 // WriteEmbedding writes the positions of points in the forms that are asked for, as files
@@ -152,7 +151,7 @@ func OpenHeldOut(ctx context.Context, embedding string, o file.Options) (*data.D
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	o.Labels = nil // they are those of the embedding
+	o.Labels = nil // which are for the embedding
 	return OpenEmbedding(ctx, []string{path}, o)
 }
 
@@ -239,7 +238,7 @@ func firstOut(p *simclr.Pretraining) int {
 }
 
 // BeginWith gives a pretraining the network that its configuration names to begin with, if
-// there is one, whose widths must be those of the configuration.
+// there is one. Its widths must be as configured.
 func BeginWith(log *slog.Logger, c *configs.SimCLR, p *simclr.Pretraining) error {
 	if c.Model.From == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 
 // The files of a run.
 const (
-	// ConfigFile marks a folder as that of a run.
+	// ConfigFile marks a folder as a run's.
 	ConfigFile = "config.yaml"
 
 	ModelFile      = "model.safetensors"
@@ -70,7 +70,7 @@ const (
 )
 
 // runFiles are the files that a run writes into its folder. config.yaml marks
-// the folder as that of a run: it is written first and removed last. The cache
+// the folder as a run's: it is written first and removed last. The cache
 // is not among them, so that it outlives the run.
 var runFiles = slices.Concat([]string{
 	RecordsFile,
@@ -127,8 +127,8 @@ func sweepFiles() []string {
 	return files
 }
 
-// regenerableFiles are those of runFiles that other commands than the one that trains make
-// of a run, and make anew as often as they are asked to.
+// regenerableFiles are the runFiles that cne plot and cne simclr evaluate make of a finished
+// run, as often as they are asked to.
 var regenerableFiles = []string{
 	"embedding.png", "embedding.svg", PageFile, "curves.png", "curves.svg", "animation.gif",
 	EvaluationFile, PixelsFile,
@@ -140,7 +140,7 @@ func Regenerable(name string) bool { return slices.Contains(regenerableFiles, pa
 
 // RunOf returns the folder of the run to which the file at a path belongs, or would
 // belong, and the file's name there; run is "" if there is none. A link belongs to the
-// run in whose folder it lies, or else to that of the file it leads to.
+// run in whose folder it lies, or else to the run of the file it leads to.
 func RunOf(file string) (run, name string, err error) {
 	places := []string{file}
 	if target, err := filepath.EvalSymlinks(file); err == nil {
@@ -182,7 +182,7 @@ func isRunFile(name string) bool {
 	})
 }
 
-// lateFiles are those of runFiles that are made when a run has ended.
+// lateFiles are the runFiles that are made when a run has ended.
 var lateFiles = []string{
 	MetricsFile, "holdout.npy", "holdout.csv", "holdout.parquet", HeldRowsFile, RowsFile, NamesFile, "embedding.png", "curves.png", "curves.svg", "animation.gif",
 	PageFile, EvaluationFile,
@@ -192,8 +192,7 @@ var lateFiles = []string{
 // Snapshots.
 func SnapshotName(epoch int) string { return fmt.Sprintf("epoch-%04d.npy", epoch) }
 
-// SnapshotEpochs returns the epochs, ascending, of which there are snapshots in
-// such a folder.
+// SnapshotEpochs returns the epochs, ascending, that have snapshots in such a folder.
 func SnapshotEpochs(folder string) ([]int, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -211,8 +210,8 @@ func SnapshotEpochs(folder string) ([]int, error) {
 }
 
 // CreateEvents creates a file for TensorBoard, which reads all of a folder in
-// the order of their names: that of a run that goes on has a later time than
-// those before.
+// the order of their names: when a run continues, its file has a later time than the
+// earlier ones.
 func (d *Dir) CreateEvents(now time.Time) (*os.File, error) {
 	for seconds := now.Unix(); ; seconds++ {
 		f, err := os.OpenFile(d.Path(fmt.Sprintf("%s%010d.cne", eventFiles, seconds)), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)

@@ -47,8 +47,8 @@ type GraphRecall struct {
 	StdErr float64 `json:"graph_recall_stderr"`
 }
 
-// RecallOf returns that of the points, or nil if their neighbours are exact, or were
-// not searched.
+// RecallOf returns the recall of the neighbours; nil if they are exact, or were not
+// searched.
 func RecallOf(h *cne.Neighborhood) *GraphRecall {
 	if h.Recall == nil {
 		return nil

@@ -20,7 +20,7 @@ import (
 type Records struct {
 	Path   string    // of the file
 	Epochs []float64 // one for each record, as in the curves
-	// Curves have the names of the records' values, those of curveNames; NaN
+	// Curves have the names of the records' values in curveNames; NaN
 	// stands where a record has no such value.
 	Curves map[string][]float64
 	// Phases holds the epochs after which another phase began.

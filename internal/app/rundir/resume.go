@@ -155,8 +155,8 @@ const (
 )
 
 // Notes returns what the checkpoints of a run note: its configuration and its
-// data. It refuses other data than those of the checkpoint from which the run goes
-// on, unless that is nil.
+// data. It refuses other data than the checkpoint notes from which the run
+// continues, unless that is nil.
 func Notes(from *train.Checkpoint, config string, data ...Fingerprint) (map[string]string, error) {
 	notes := map[string]string{ConfigNote: config}
 	for _, x := range data {

@@ -66,8 +66,8 @@ func Open(path string, force bool, inputs ...string) (*Dir, error) {
 	return d, nil
 }
 
-// missingFolders returns those of a folder and the folders around it that do not exist,
-// the innermost first.
+// missingFolders returns which of a folder and its parents do not exist, the innermost
+// first.
 func missingFolders(path string) []string {
 	var missing []string
 	for path = filepath.Clean(path); ; path = filepath.Dir(path) {
@@ -86,7 +86,7 @@ func (d *Dir) RemoveEmpty() {
 	}
 }
 
-// SameFile tells whether two paths are those of one file that exists.
+// SameFile reports whether two paths lead to the same existing file.
 func SameFile(a, b string) bool {
 	infoA, errA := os.Stat(a)
 	infoB, errB := os.Stat(b)

@@ -22,10 +22,10 @@ type Contents int
 const (
 	// NoRun is a folder without a config.yaml, or none.
 	NoRun Contents = iota
-	// Incomplete is that of a run whose config.yaml is empty or cut off, because it was
+	// Incomplete is a run folder whose config.yaml is empty or cut off, because the run was
 	// killed as it began, or the disk was full.
 	Incomplete
-	// Run is that of a run.
+	// Run is a run folder.
 	Run
 	// NotOurs has a config.yaml that this program has not written.
 	NotOurs

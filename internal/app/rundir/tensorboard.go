@@ -40,8 +40,8 @@ func newEventWriter(w io.Writer, at time.Time, first int) (*eventWriter, error) 
 }
 
 // write adds an event with the values of a step. Values that are not finite
-// are left to TensorBoard, which marks them. Errors are those of the writer
-// below.
+// are left to TensorBoard, which marks them. Errors come from the
+// writer.
 func (t *eventWriter) write(at time.Time, step int, values []scalar) error {
 	var summary message
 	for _, v := range values {
@@ -50,8 +50,7 @@ func (t *eventWriter) write(at time.Time, step int, values []scalar) error {
 	return t.records(newEvent(at, step).message(fieldSummary, summary))
 }
 
-// records writes each event as a TFRecord: its length and that of the events,
-// each with a checksum.
+// records writes each event as a TFRecord: its length and its bytes, each with a checksum.
 func (t *eventWriter) records(events ...message) error {
 	var b []byte
 	for _, e := range events {

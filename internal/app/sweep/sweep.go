@@ -81,7 +81,7 @@ func (s *Sweep) done(run int) bool {
 	return err == nil
 }
 
-// attributes are those of the processes of runs, where the system has them.
+// attributes are the attributes of the processes of runs, on systems that have them.
 var attributes *syscall.SysProcAttr
 
 // execute executes a run that has not succeeded. Its error is what the run says last,
@@ -139,8 +139,8 @@ func (l *lastLine) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// arguments returns those of the program that begins a run, or continues it with what may
-// have changed, such as the device.
+// arguments returns the arguments with which the program begins a run, or continues it with
+// what may have changed, such as the device.
 func (s *Sweep) arguments(run int) ([]string, error) {
 	args := append(strings.Fields(s.Command)[1:], s.Flags...)
 	contents, _, err := rundir.Inspect(s.RunDir(run))
