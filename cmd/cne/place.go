@@ -17,6 +17,7 @@ import (
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/atomicfile"
+	"cne/model"
 )
 
 // place places the points that were not trained on, and writes their positions. It returns
@@ -68,15 +69,9 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 			return nil, err
 		}
 	}
-	var rows file.Rows
-	if in.builtin != nil {
-		rows = file.Of(in.builtin)
-	} else {
-		o := d.Options()
-		o.Labels = nil
-		if rows, err = file.Open(ctx, d.Path, e.Description.Preprocessing.Reading(o)); err != nil {
-			return nil, err
-		}
+	rows, err := in.open(ctx, e.Description.Preprocessing)
+	if err != nil {
+		return nil, err
 	}
 	defer rows.Close()
 	var given []string // labels of all points, if they have files of their own
@@ -139,6 +134,16 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 		}
 		return file.WriteParquet(w, all, named, names)
 	})
+}
+
+// open opens all points of data.path, to be prepared like the training points.
+func (in *inputs) open(ctx context.Context, before *model.Preprocessing) (file.Rows, error) {
+	if in.builtin != nil {
+		return file.Of(in.builtin), nil
+	}
+	o := in.config.Data.Options()
+	o.Labels = nil
+	return file.Open(ctx, in.config.Data.Path, before.Reading(o))
 }
 
 // takeHeld moves the positions of points that are held out from a block to their matrix.
