@@ -24,7 +24,7 @@ func ExampleFromRows() {
 	// Output:
 	// 3 2 [4 0]
 	// 5.196152422706632
-	// data: row 2 (counted from 1) has 1 values, the first has 2; give rows of one width true
+	// data: values of row 2 (counted from 1): got 1, want 2 as in the first true
 }
 
 func ExampleFromMat() {

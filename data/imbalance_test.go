@@ -101,7 +101,7 @@ func TestImbalanceRefuses(t *testing.T) {
 		want string
 	}{
 		"points: got none, want at least one": {&data.Dataset{}, data.ErrEmpty, "points: got none, want at least one"},
-		"no labels":                           {numbered(5, nil), data.ErrLabels, "the points have no labels; give a label for each"},
+		"no labels":                           {numbered(5, nil), data.ErrLabels, "the points have no labels"},
 		"quantities":                          {numbered(5, func(i int) string { return fmt.Sprint(0.5 + float64(i)) }), data.ErrLabels, "the labels are quantities (5 distinct numbers)"},
 	} {
 		_, _, err := tc.ds.Imbalance(1)

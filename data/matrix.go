@@ -88,12 +88,12 @@ func (m *Matrix) T() mat.Matrix { return mat.Transpose{Matrix: m} }
 // lengths ErrShape, a value that is NaN or infinite as a float32 ErrNotFinite.
 func FromRows(rows [][]float64) (*Matrix, error) {
 	if len(rows) == 0 || len(rows[0]) == 0 {
-		return nil, errorf(ErrEmpty, "data: there are no rows, or rows without values; give at least one point of one value")
+		return nil, errorf(ErrEmpty, "data: rows: got none, or rows without values, want at least one value")
 	}
 	m := NewMatrix(len(rows), len(rows[0]))
 	for i, row := range rows {
 		if len(row) != m.D {
-			return nil, errorf(ErrShape, "data: row %d (counted from 1) has %d values, the first has %d; give rows of one width", i+1, len(row), m.D)
+			return nil, errorf(ErrShape, "data: values of row %d (counted from 1): got %d, want %d as in the first", i+1, len(row), m.D)
 		}
 	}
 	return m.fill(func(i int, _ []float64) []float64 { return rows[i] })
@@ -103,16 +103,16 @@ func FromRows(rows [][]float64) (*Matrix, error) {
 // errors are as FromRows has them.
 func FromMat(from mat.Matrix) (*Matrix, error) {
 	if v := reflect.ValueOf(from); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return nil, errorf(ErrEmpty, "data: there is no matrix; give one of at least one row and one column")
+		return nil, errorf(ErrEmpty, "data: matrix: got nil, want points")
 	}
 	n, d := from.Dims()
 	if n < 1 || d < 1 {
-		return nil, errorf(ErrEmpty, "data: the matrix has %d rows and %d columns; give at least one of each", n, d)
+		return nil, errorf(ErrEmpty, "data: matrix: got %d×%d, want at least one row and one column", n, d)
 	}
 	switch from := from.(type) {
 	case *Matrix:
 		if err := from.Check(); err != nil {
-			return nil, fmt.Errorf("data: %w", err)
+			return nil, err
 		}
 		return from.Clone().finite()
 	case mat.RawRowViewer:
@@ -180,7 +180,7 @@ func (m *Matrix) check() error {
 		return err
 	}
 	if m.CSR != nil {
-		return errorf(ErrSparse, "the points are sparse, and dense ones are wanted; take their principal components, or make them dense (Matrix.Dense)")
+		return errorf(ErrSparse, "points: got sparse ones, want dense ones; take their principal components, or make them dense (Matrix.Dense)")
 	}
 	return nil
 }
@@ -189,26 +189,26 @@ func (m *Matrix) check() error {
 // other (ErrShape), or an Offset that is not finite (ErrNotFinite).
 func (m *Matrix) Check() error {
 	if m == nil {
-		return errorf(ErrEmpty, "data: there is no matrix of points; give one with at least one point")
+		return errorf(ErrEmpty, "data: matrix: got nil, want points")
 	}
 	if m.N <= 0 || m.D <= 0 {
-		return errorf(ErrEmpty, "data: the matrix is %d×%d; it needs at least one point and one value per point", m.N, m.D)
+		return errorf(ErrEmpty, "data: matrix: got %d×%d, want at least one row and one column", m.N, m.D)
 	}
 	switch {
 	case m.CSR == nil && (len(m.X)/m.D != m.N || len(m.X)%m.D != 0):
-		return errorf(ErrShape, "data: a matrix of %d×%d has %d values; N·D and len(X) must be equal", m.N, m.D, len(m.X))
+		return errorf(ErrShape, "data: matrix of %d×%d: got %d values, want N·D", m.N, m.D, len(m.X))
 	case m.CSR != nil && (m.X != nil || m.Offset != nil):
-		return errorf(ErrShape, "data: a sparse matrix has dense values or an Offset, too; leave both out")
+		return errorf(ErrShape, "data: sparse matrix: got dense values or an Offset, want neither")
 	case m.CSR != nil:
 		if fault := m.CSR.Fault(m.N, m.D); fault != "" {
-			return errorf(ErrShape, "data: the sparse matrix of %d×%d is inconsistent: %s; FromCSR makes one of any CSR", m.N, m.D, fault)
+			return errorf(ErrShape, "data: sparse matrix of %d×%d: %s", m.N, m.D, fault)
 		}
 	}
 	if m.Columns != nil && len(m.Columns) != m.D || m.Offset != nil && len(m.Offset) != m.D {
-		return errorf(ErrShape, "a matrix of %d×%d has %d names of columns and %d offsets; give one for each column, or none", m.N, m.D, len(m.Columns), len(m.Offset))
+		return errorf(ErrShape, "matrix of %d×%d: got %d names of columns and %d offsets, want one for each column, or none", m.N, m.D, len(m.Columns), len(m.Offset))
 	}
 	if j := simd.FirstNotFinite(m.Offset); j >= 0 {
-		return errorf(ErrNotFinite, "the offset of column %d (counted from 1) is %v; give a finite one", j+1, m.Offset[j])
+		return errorf(ErrNotFinite, "offset of column %d (counted from 1): got %v, want a finite number", j+1, m.Offset[j])
 	}
 	return nil
 }
@@ -239,14 +239,14 @@ func MatchColumns(wanted, names []string) (from []int, left []string, err error)
 	at := make(map[string]int, len(names))
 	for i, name := range names {
 		if _, twice := at[name]; twice && slices.Contains(wanted, name) {
-			return nil, nil, errorf(ErrShape, "several columns are called %s, which was trained on, so that the columns cannot be told apart; give columns names of their own, or in the order of training", text.Quote(name))
+			return nil, nil, errorf(ErrShape, "columns: got several called %s, which was trained on, want one", text.Quote(name))
 		}
 		at[name] = i
 	}
 	for _, name := range wanted {
 		i, ok := at[name]
 		if !ok {
-			return nil, nil, errorf(ErrShape, "several of the columns that were trained on are called %s, so that they cannot be told apart; give columns in the order of training", text.Quote(name))
+			return nil, nil, errorf(ErrShape, "columns: got names in another order than in training, want that order, since several are called %s", text.Quote(name))
 		}
 		delete(at, name)
 		from = append(from, i)

@@ -67,16 +67,16 @@ func TestFromMemoryRefuses(t *testing.T) {
 		err, is error
 		want    string
 	}{
-		"no rows":      {rows(), data.ErrEmpty, "no rows"},
+		"no rows":      {rows(), data.ErrEmpty, "rows: got none"},
 		"no values":    {rows(nil, nil), data.ErrEmpty, "without values"},
-		"ragged":       {rows([]float64{1, 2}, []float64{1}), data.ErrShape, "row 2 (counted from 1) has 1 values, the first has 2"},
+		"ragged":       {rows([]float64{1, 2}, []float64{1}), data.ErrShape, "values of row 2 (counted from 1): got 1, want 2"},
 		"NaN":          {rows([]float64{1, 2}, []float64{1, math.NaN()}), data.ErrNotFinite, "row 2: column 2: got NaN"},
 		"too large":    {rows([]float64{1e300}), data.ErrNotFinite, "got +Inf, want a finite number (float32)"},
-		"no matrix":    {of(nil), data.ErrEmpty, "no matrix"},
-		"nil matrix":   {of((*mat.Dense)(nil)), data.ErrEmpty, "no matrix"},
-		"empty matrix": {of(&mat.Dense{}), data.ErrEmpty, "0 rows and 0 columns"},
+		"no matrix":    {of(nil), data.ErrEmpty, "matrix: got nil"},
+		"nil matrix":   {of((*mat.Dense)(nil)), data.ErrEmpty, "matrix: got nil"},
+		"empty matrix": {of(&mat.Dense{}), data.ErrEmpty, "matrix: got 0×0"},
 		"infinite":     {of(mat.NewDense(1, 1, []float64{math.Inf(-1)})), data.ErrNotFinite, "-Inf"},
-		"broken":       {of(&data.Matrix{N: 2, D: 2, X: make([]float32, 3)}), data.ErrShape, "2×2 has 3 values"},
+		"broken":       {of(&data.Matrix{N: 2, D: 2, X: make([]float32, 3)}), data.ErrShape, "data: matrix of 2×2: got 3 values"},
 	} {
 		if !errors.Is(tc.err, tc.is) || !strings.HasPrefix(tc.err.Error(), "data: ") || !strings.Contains(tc.err.Error(), tc.want) {
 			t.Errorf("%s: %v, want an error with %q", name, tc.err, tc.want)

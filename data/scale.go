@@ -196,26 +196,26 @@ func (s *Scaler) Apply(m *Matrix) error {
 // Check reports what keeps the scaler from points of d values (ErrShape, ErrOption).
 func (s *Scaler) Check(d int) error {
 	if s.Offset != nil && len(s.Offset) != d {
-		return errorf(ErrShape, "the scaler was fitted to points of %d values, these have %d; scale points of the same width", len(s.Offset), d)
+		return errorf(ErrShape, "values per point: got %d, want %d as the scaler was fitted to", d, len(s.Offset))
 	}
 	if j := simd.FirstNotFinite(s.Offset); j >= 0 {
-		return errorf(ErrOption, "the scaler has the offset %v for column %d (counted from 1); fit it again", s.Offset[j], j+1)
+		return errorf(ErrOption, "offset of the scaler for column %d (counted from 1): got %v, want a finite number", j+1, s.Offset[j])
 	}
 	switch s.Kind {
 	case ScaleNone:
 		return nil
 	case ScaleUnit:
 		if !(s.Divisor > 0) || math.IsInf(float64(s.Divisor), 0) {
-			return errorf(ErrOption, "the scaler divides by %v; fit it again, a divisor is a number above 0", s.Divisor)
+			return errorf(ErrOption, "divisor of the scaler: got %v, want a finite number above 0", s.Divisor)
 		}
 		return nil
 	case ScaleStandard:
 		if len(s.Mean) != d || len(s.SD) != d {
-			return errorf(ErrShape, "the scaler was fitted to points of %d values, these have %d; scale points of the same width", len(s.Mean), d)
+			return errorf(ErrShape, "values per point: got %d, want %d as the scaler was fitted to", d, len(s.Mean))
 		}
 		for j, sd := range s.SD {
 			if !(sd >= 0) || math.IsInf(sd, 0) || math.IsNaN(s.Mean[j]-s.Mean[j]) {
-				return errorf(ErrOption, "the scaler has mean %v and standard deviation %v for column %d (counted from 1); fit it again", s.Mean[j], sd, j+1)
+				return errorf(ErrOption, "scaler for column %d (counted from 1): got mean %v and standard deviation %v, want finite ones, the latter 0 or more", j+1, s.Mean[j], sd)
 			}
 		}
 		return nil

@@ -99,8 +99,8 @@ func TestScaleErrors(t *testing.T) {
 		kind error
 		want string
 	}{
-		{data.Scaler{Kind: data.ScaleUnit}, data.ErrOption, "the scaler divides by 0"},
-		{data.Scaler{Kind: data.ScaleStandard, Mean: []float64{1}, SD: []float64{1}}, data.ErrShape, "the scaler was fitted to points of 1 values, these have 2"},
+		{data.Scaler{Kind: data.ScaleUnit}, data.ErrOption, "divisor of the scaler: got 0"},
+		{data.Scaler{Kind: data.ScaleStandard, Mean: []float64{1}, SD: []float64{1}}, data.ErrShape, "values per point: got 2, want 1"},
 		{data.Scaler{}, data.ErrOption, `scaling: got ""`},
 	} {
 		wantError(t, tc.s.Apply(ds.Points), tc.kind, tc.want)

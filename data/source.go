@@ -119,7 +119,7 @@ func CheckPoints(s Source) error {
 		return m.Check()
 	}
 	if n, d := s.Dims(); n < 1 || d < 1 {
-		return errorf(ErrEmpty, "data: there are %d points of %d values; give at least one point of one value", n, d)
+		return errorf(ErrEmpty, "data: points: got %d×%d, want at least one row and one column", n, d)
 	}
 	return nil
 }

@@ -24,24 +24,24 @@ var errCentering = errorf(ErrSparse, "the scaling subtracts a number from all va
 // ErrShape, a value that is NaN or infinite as a float32 ErrNotFinite.
 func FromCSR[I int | int32 | int64, F float32 | float64](n, d int, indptr, indices []I, values []F) (*Matrix, error) {
 	if n < 1 || d < 1 {
-		return nil, errorf(ErrEmpty, "data: the sparse matrix has %d rows and %d columns; give at least one of each", n, d)
+		return nil, errorf(ErrEmpty, "data: sparse matrix: got %d×%d, want at least one row and one column", n, d)
 	}
 	if d > math.MaxInt32 {
-		return nil, errorf(ErrShape, "data: the sparse matrix has %d columns, and at most %d can be numbered", d, math.MaxInt32)
+		return nil, errorf(ErrShape, "data: columns of the sparse matrix: got %d, want at most %d", d, math.MaxInt32)
 	}
 	if len(indptr)-1 != n || len(indices) != len(values) || indptr[0] != 0 || uint64(indptr[n]) != uint64(len(values)) {
-		return nil, errorf(ErrShape, "data: a sparse matrix of %d rows has %d entries in indptr, %d indices and %d values; indptr has one entry more than there are rows, from 0 to the number of values", n, len(indptr), len(indices), len(values))
+		return nil, errorf(ErrShape, "data: sparse matrix of %d rows: got %d entries in indptr, %d indices and %d values, want an entry more than rows, from 0 to the number of values", n, len(indptr), len(indices), len(values))
 	}
 	c := &CSR{Start: make([]int, n+1), Column: make([]int32, len(values)), Value: make([]float32, len(values))}
 	for i, p := range indptr {
 		if i > 0 && p < indptr[i-1] {
-			return nil, errorf(ErrShape, "data: entry %d of indptr (counted from 0) is %d, and the one before it %d; they must ascend", i, p, indptr[i-1])
+			return nil, errorf(ErrShape, "data: entry %d of indptr (counted from 0): got %d, want %d, the entry before, or more", i, p, indptr[i-1])
 		}
 		c.Start[i] = int(p)
 	}
 	for k, j := range indices {
 		if j < 0 || uint64(j) >= uint64(d) {
-			return nil, errorf(ErrShape, "data: entry %d of indices (counted from 0) is %d, and the columns are numbered from 0 to %d", k, j, d-1)
+			return nil, errorf(ErrShape, "data: entry %d of indices (counted from 0): got %d, want 0 to %d", k, j, d-1)
 		}
 		c.Column[k], c.Value[k] = int32(j), float32(values[k])
 	}
@@ -258,7 +258,7 @@ func ConcatCSR(parts []*CSR) *CSR {
 func (c *CSR) Fault(n, d int) string {
 	switch {
 	case len(c.Start) != n+1 || c.Start[0] != 0 || c.Start[n] != len(c.Value) || len(c.Column) != len(c.Value):
-		return fmt.Sprintf("there are %d rows, %d columns of values and %d values, but Start has %d entries", n, len(c.Column), len(c.Value), len(c.Start))
+		return fmt.Sprintf("%d rows, %d columns of values, %d values and %d entries in Start contradict each other", n, len(c.Column), len(c.Value), len(c.Start))
 	case !slices.IsSorted(c.Start):
 		return "Start is not in ascending order"
 	}

@@ -64,12 +64,12 @@ func (l *Labels) Split(rows []int32, count int, seed uint64) (rest, held []int32
 	seen := make([]bool, len(l.Class))
 	for i, row := range rows {
 		if row < 0 || int(row) >= len(l.Class) || seen[row] {
-			return nil, nil, errorf(ErrLabels, "row %d is to be divided, but comes twice or is none of the %d that have labels; name each row once, counted from 0", row, len(l.Class))
+			return nil, nil, errorf(ErrLabels, "rows to split: got row %d twice, or as none of %d, want each row once", row, len(l.Class))
 		}
 		seen[row] = true
 		c := l.Class[row]
 		if c < 0 || int(c) >= len(strata) {
-			return nil, nil, errorf(ErrLabels, "row %d is of class %d, but there are names for %d classes only; number the classes from 0", row, c, len(strata))
+			return nil, nil, errorf(ErrLabels, "class of row %d: got %d, want 0 to %d", row, c, len(strata)-1)
 		}
 		strata[c] = append(strata[c], i)
 	}
@@ -193,7 +193,7 @@ func (ds *Dataset) Imbalance(seed uint64) (kept *Dataset, rows []int, err error)
 		return nil, nil, err
 	}
 	if ds.Labels == nil {
-		return nil, nil, errorf(ErrLabels, "classes cannot be thinned out, for the points have no labels; give a label for each")
+		return nil, nil, errorf(ErrLabels, "classes cannot be thinned out, for the points have no labels")
 	}
 	if !ds.Labels.Categorical() {
 		return nil, nil, errorf(ErrLabels, "classes cannot be thinned out, for the labels are quantities (%d distinct numbers) and not classes; give the class of each point as its label", len(ds.Labels.Names))

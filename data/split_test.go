@@ -48,7 +48,7 @@ func TestNames(t *testing.T) {
 	ds.Names = ds.Names[:3]
 	wantError(t, ds.Check(), data.ErrShape, "names: got 3, want 4, one for each point")
 	ds.Names, ds.Points.Columns = nil, []string{"x"}
-	wantError(t, ds.Check(), data.ErrShape, "a matrix of 4×2 has 1 names of columns and 0 offsets")
+	wantError(t, ds.Check(), data.ErrShape, "matrix of 4×2: got 1 names of columns and 0 offsets")
 }
 
 func TestSplit(t *testing.T) {

@@ -60,8 +60,8 @@ func TestPreprocessingRefuses(t *testing.T) {
 		"no width":      {model.Preprocessing{}, data.ErrShape, "got a width of 0"},
 		"counts":        {model.Preprocessing{Width: 3, Counts: &counts.Scaling{Genes: []int32{0, 2}, Total: 3, LibrarySize: 1}}, data.ErrShape, "got 2 genes, want 3"},
 		"broken counts": {model.Preprocessing{Width: 2, Counts: &counts.Scaling{Genes: []int32{0, 2}, Total: 2, LibrarySize: 1}}, data.ErrShape, "counts is inconsistent"},
-		"scaler":        {model.Preprocessing{Width: 2, Scaler: &data.Scaler{Kind: data.ScaleUnit}}, data.ErrOption, "divides by 0"},
-		"scaler width":  {model.Preprocessing{Width: 2, Scaler: &data.Scaler{Kind: data.ScaleStandard, Mean: []float64{1}, SD: []float64{1}}}, data.ErrShape, "points of 1 values"},
+		"scaler":        {model.Preprocessing{Width: 2, Scaler: &data.Scaler{Kind: data.ScaleUnit}}, data.ErrOption, "divisor of the scaler: got 0"},
+		"scaler width":  {model.Preprocessing{Width: 2, Scaler: &data.Scaler{Kind: data.ScaleStandard, Mean: []float64{1}, SD: []float64{1}}}, data.ErrShape, "got 2, want 1 as the scaler"},
 		"PCA width":     {model.Preprocessing{Width: 2, PCA: components}, data.ErrShape, "want 3 as when"},
 		"broken PCA":    {model.Preprocessing{Width: 3, PCA: &pca.PCA{K: 2, D: 3, Mean: make([]float64, 3), Axes: make([]float64, 3)}}, data.ErrShape, "want 3 and 6"},
 	} {
@@ -71,7 +71,7 @@ func TestPreprocessingRefuses(t *testing.T) {
 	_, err := p.Apply(t.Context(), data.NewMatrix(2, 4), nil)
 	wantError(t, err, data.ErrShape, "got 4 values each, want 3")
 	_, err = p.Apply(t.Context(), nil, nil)
-	wantError(t, err, data.ErrEmpty, "there is no matrix")
+	wantError(t, err, data.ErrEmpty, "matrix: got nil")
 }
 
 // Preprocessing finds columns by their names, too, and says how to read further
@@ -94,7 +94,7 @@ func TestPreprocessingColumns(t *testing.T) {
 	wantError(t, p.Check(), data.ErrShape, "got 1 names")
 	p.Columns = nil
 	p.Scaler.Offset = p.Scaler.Offset[:1]
-	wantError(t, p.Check(), data.ErrShape, "fitted to points of 1 values")
+	wantError(t, p.Check(), data.ErrShape, "got 2, want 1 as the scaler")
 }
 
 // Nothing was done to the points, so nothing is done to others.

@@ -366,7 +366,7 @@ func TestCountsCheck(t *testing.T) {
 		want  string
 	}{
 		"nothing":   {func(c *counts.Matrix) { *c = counts.Matrix{} }, data.ErrEmpty, "there are 0 counts of 0 genes in 0 cells"},
-		"cells":     {func(c *counts.Matrix) { c.Cells = 3 }, data.ErrShape, "there are 3 rows, 3 columns of values and 3 values, but Start has 3 entries"},
+		"cells":     {func(c *counts.Matrix) { c.Cells = 3 }, data.ErrShape, "3 rows, 3 columns of values, 3 values and 3 entries in Start contradict"},
 		"end":       {func(c *counts.Matrix) { c.Start[2] = 2 }, data.ErrShape, "inconsistent"},
 		"start":     {func(c *counts.Matrix) { c.Start[1] = 4 }, data.ErrShape, "Start is not in ascending order"},
 		"gene":      {func(c *counts.Matrix) { c.Column[1] = 3 }, data.ErrShape, "the columns of row 0 (counted from 0)"},

@@ -209,7 +209,7 @@ func TestBlocksErrors(t *testing.T) {
 	b := need(file.Open(t.Context(), []string{path}, file.Options{}))(t)
 	defer b.Close()
 	wantError(t, errorOf(b.Next(data.NewMatrix(2, 3))), data.ErrShape, "the block has rows of 3 values, the points have 2; make it 2×2")
-	wantError(t, errorOf(b.Next(data.NewMatrix(0, 2))), data.ErrEmpty, "the matrix is 0×2")
+	wantError(t, errorOf(b.Next(data.NewMatrix(0, 2))), data.ErrEmpty, "matrix: got 0×2")
 	block := data.NewMatrix(10, 2)
 	if n, err := b.Next(block); n != 2 || err != nil || block.X[3] != 4 {
 		t.Errorf("before the error there are %d rows, %v", n, err)
@@ -328,7 +328,7 @@ func TestNPYWriterErrors(t *testing.T) {
 	f := need(os.Create(filepath.Join(t.TempDir(), "a.npy")))(t)
 	wantError(t, errorOf(file.NewNPYWriter(f, 0)), data.ErrShape, "values per row: got 0, want at least 1")
 	w := need(file.NewNPYWriter(f, 2))(t)
-	wantError(t, w.Write(data.NewMatrix(0, 2)), data.ErrEmpty, "the matrix is 0×2")
+	wantError(t, w.Write(data.NewMatrix(0, 2)), data.ErrEmpty, "matrix: got 0×2")
 	must(t, w.Write(data.NewMatrix(30000, 2)))
 	// What was not completed is refused.
 	wantError(t, errorOf(file.Read(t.Context(), []string{f.Name()}, file.Options{})), data.ErrEmpty, "shape: got 0×2, want at least one row and one column")

@@ -80,8 +80,12 @@ func (r *csrReader) begin(z *npz) (err error) {
 		}
 		(*a.to).member = f.Name
 		if a.to == &format {
-			if err := format.isCSR(); err != nil {
-				return err
+			texts, err := format.allLabels()
+			if err != nil {
+				return inArray(f.Name, err)
+			}
+			if is := strings.Join(texts, ", "); is != "csr" {
+				return errorf(data.ErrUnsupported, "format of the sparse matrix: got %.20q, want csr; m.tocsr() converts it", is)
 			}
 		}
 	}
@@ -106,18 +110,6 @@ func (r *csrReader) begin(z *npz) (err error) {
 		err = inArray(r.indptr.member, errorf(data.ErrFormat, "entry 0: got %d, want 0", r.indptr.integer(first, 0)))
 	}
 	return err
-}
-
-// isCSR returns an error unless the array, which says how a matrix is stored, says csr.
-func (r *arrayReader) isCSR() error {
-	texts, err := r.allLabels()
-	if err != nil {
-		return inArray(r.member, err)
-	}
-	if format := strings.Join(texts, ", "); format != "csr" {
-		return errorf(data.ErrUnsupported, "format of the sparse matrix: got %.20q, want csr; m.tocsr() converts it", format)
-	}
-	return nil
 }
 
 // take returns the values that come next, so many that must be there, as they are stored

@@ -243,14 +243,14 @@ func TestFromCSR(t *testing.T) {
 		kind            error
 		want            string
 	}{
-		"nothing":    {0, 3, []int{0}, nil, 1, data.ErrEmpty, "0 rows and 3 columns"},
-		"wide":       {1, math.MaxInt32 + 1, []int{0, 1}, []int{0}, 1, data.ErrShape, "2147483648 columns"},
+		"nothing":    {0, 3, []int{0}, nil, 1, data.ErrEmpty, "sparse matrix: got 0×3"},
+		"wide":       {1, math.MaxInt32 + 1, []int{0, 1}, []int{0}, 1, data.ErrShape, "columns of the sparse matrix: got 2147483648"},
 		"no indptr":  {1, 3, nil, []int{0}, 1, data.ErrShape, "0 entries in indptr"},
 		"short":      {2, 3, []int{0, 1}, []int{0}, 1, data.ErrShape, "2 entries in indptr"},
 		"end":        {1, 3, []int{0, 2}, []int{0}, 1, data.ErrShape, "from 0 to the number of values"},
-		"descending": {2, 3, []int{0, 2, 1}, []int{0}, 1, data.ErrShape, "entry 2 of indptr (counted from 0) is 1"},
-		"column":     {1, 3, []int{0, 1}, []int{3}, 1, data.ErrShape, "entry 0 of indices (counted from 0) is 3"},
-		"negative":   {1, 3, []int{0, 1}, []int{-1}, 1, data.ErrShape, "entry 0 of indices (counted from 0) is -1"},
+		"descending": {2, 3, []int{0, 2, 1}, []int{0}, 1, data.ErrShape, "entry 2 of indptr (counted from 0): got 1"},
+		"column":     {1, 3, []int{0, 1}, []int{3}, 1, data.ErrShape, "entry 0 of indices (counted from 0): got 3"},
+		"negative":   {1, 3, []int{0, 1}, []int{-1}, 1, data.ErrShape, "entry 0 of indices (counted from 0): got -1"},
 		"NaN":        {1, 3, []int{0, 1}, []int{1}, math.NaN(), data.ErrNotFinite, "row 1: column 2: got NaN"},
 	} {
 		values := make([]float64, len(tc.indices))

@@ -192,7 +192,7 @@ func TestWriteCSVErrors(t *testing.T) {
 		kind   error
 		want   string
 	}{
-		{"inconsistent matrix", &data.Matrix{N: 2, D: 1}, nil, data.ErrShape, "a matrix of 2×1 has 0 values"},
+		{"inconsistent matrix", &data.Matrix{N: 2, D: 1}, nil, data.ErrShape, "matrix of 2×1: got 0 values"},
 		{"too few labels", two, data.NewLabels([]string{"a"}), data.ErrLabels, "labels: got 1, want 2, one for each point"},
 		{"class without a name", two, &data.Labels{Class: []int32{0, 3}, Names: []string{"a"}}, data.ErrLabels, "class of point 2 (counted from 1): got 3, want 0 to 0"},
 	} {

@@ -2,6 +2,7 @@ package file
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed" // for the two files below
 	"fmt"
 	"os"
@@ -52,7 +53,7 @@ func (c *collection) in(folder string) (found sources, missing string) {
 }
 
 // find checks the arguments of Read and returns the files meant: folders are replaced by
-// the files of the collections in them.
+// the files of the collections in them. It sets o.Name.
 func find(paths []string, o *Options) (sources, error) {
 	if len(paths) == 0 {
 		return nil, errorf(data.ErrOption, "no data file is named; name at least one file or folder")
@@ -60,6 +61,7 @@ func find(paths []string, o *Options) (sources, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	o.Name = cmp.Or(o.Name, NameOf(paths[0]))
 	var list sources
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -122,15 +124,12 @@ var mnistTestLabels []byte
 
 const builtinName = "mnist10k"
 
-// BuiltinNames returns the names that Builtin knows.
-func BuiltinNames() []string { return []string{builtinName} }
-
 // Builtin returns data that the program carries inside itself. The one name
 // is "mnist10k": MNIST's 10 000 test images of 28×28 pixels (values 0 to 255)
 // with their digits. Another name gives ErrOption.
 func Builtin(name string) (*data.Dataset, error) {
 	if name != builtinName {
-		return nil, errorf(data.ErrOption, "built-in data set: got %q, want one of %q", name, BuiltinNames())
+		return nil, errorf(data.ErrOption, "built-in data set: got %q, want %q", name, builtinName)
 	}
 	ds, err := Decode(bytes.NewReader(mnistTestImages), Options{})
 	if err == nil {

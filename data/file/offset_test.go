@@ -308,7 +308,7 @@ func TestFromMatOffset(t *testing.T) {
 		}
 	}
 	want.Offset[1] = math.Inf(1)
-	wantError(t, errorOf(data.FromMat(want)), data.ErrNotFinite, "the offset of column 2")
+	wantError(t, errorOf(data.FromMat(want)), data.ErrNotFinite, "offset of column 2")
 }
 
 // What float32 does not keep apart all the same is said.

@@ -1,7 +1,6 @@
 package file
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -22,7 +21,6 @@ func Read(ctx context.Context, paths []string, o Options) (*data.Dataset, error)
 	if err != nil {
 		return nil, err
 	}
-	o.Name = cmp.Or(o.Name, NameOf(paths[0]))
 	return read(ctx, list, o, nil)
 }
 
@@ -40,7 +38,6 @@ func ReadRows(ctx context.Context, paths []string, o Options, rows []int, n int)
 	if err != nil {
 		return nil, err
 	}
-	o.Name = cmp.Or(o.Name, NameOf(paths[0]))
 	return read(ctx, list, o, &choice{rows, n})
 }
 

@@ -357,9 +357,9 @@ func TestPCAErrors(t *testing.T) {
 		{"more axes than columns", m, 4, data.ErrOption, "want 1 to 3"},
 		{"more axes than points", normal(1, 3, 9), 4, data.ErrOption, "want 1 to 3"},
 		{"one point", normal(1, 1, 3), 1, data.ErrEmpty, "got 1 points, want at least 2"},
-		{"no matrix", nil, 1, data.ErrEmpty, "there is no matrix"},
-		{"no points", data.NewMatrix(0, 3), 1, data.ErrEmpty, "the matrix is 0×3"},
-		{"inconsistent", &data.Matrix{N: 3, D: 3, X: make([]float32, 8)}, 1, data.ErrShape, "a matrix of 3×3 has 8 values"},
+		{"no matrix", nil, 1, data.ErrEmpty, "matrix: got nil"},
+		{"no points", data.NewMatrix(0, 3), 1, data.ErrEmpty, "matrix: got 0×3"},
+		{"inconsistent", &data.Matrix{N: 3, D: 3, X: make([]float32, 8)}, 1, data.ErrShape, "matrix of 3×3: got 8 values"},
 		{"infinity", inf, 1, data.ErrNotFinite, "row 3: column 2: got +Inf"},
 	} {
 		t.Run(tc.name, func(t *testing.T) { wantError(t, errorOf(Fit(t.Context(), tc.m, tc.k, nil)), tc.kind, tc.want) })
@@ -367,7 +367,7 @@ func TestPCAErrors(t *testing.T) {
 
 	p := need(Fit(t.Context(), m, 2, nil))(t)
 	wantError(t, errorOf(p.Transform(t.Context(), normal(1, 2, 4), nil)), data.ErrShape, "got 4 values each, want 3")
-	wantError(t, errorOf(p.Transform(t.Context(), nil, nil)), data.ErrEmpty, "there is no matrix")
+	wantError(t, errorOf(p.Transform(t.Context(), nil, nil)), data.ErrEmpty, "matrix: got nil")
 	p.Axes = p.Axes[:5]
 	wantError(t, errorOf(p.Transform(t.Context(), m, nil)), data.ErrShape, "2 components of width 3: got 3 values in Mean and 5 in Axes, want 3 and 6")
 }

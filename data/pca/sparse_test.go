@@ -212,7 +212,7 @@ func TestSparsePCAProperties(t *testing.T) {
 
 func TestSparsePCARefuses(t *testing.T) {
 	m := drawSparse(t, 1, 10, 5, 2, 2)
-	wantError(t, errorOf(Fit(t.Context(), m, 2, nil)), data.ErrSparse, "the points are sparse")
+	wantError(t, errorOf(Fit(t.Context(), m, 2, nil)), data.ErrSparse, "points: got sparse ones")
 	wantError(t, errorOf(FitSparse(t.Context(), need(m.Dense())(t), 2, 0)), data.ErrOption, "got dense points")
 	wantError(t, errorOf(FitSparse(t.Context(), m, 6, 0)), data.ErrOption, "components of 10 points of 5 values: got 6")
 	wantError(t, errorOf(FitSparse(t.Context(), m.Rows(0, 1), 1, 0)), data.ErrEmpty, "want at least 2")
