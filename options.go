@@ -10,7 +10,7 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/internal/memory"
 	"cne/internal/option"
 	"cne/internal/simd"
@@ -221,7 +221,7 @@ const (
 	InitGiven
 )
 
-var initNames = errkind.Names[Init]{
+var initNames = kind.Names[Init]{
 	Package: "cne", Type: "Init", What: "start", Err: ErrOption, Words: []string{"pca", "spectral", "multilevel", "random", "given"},
 }
 
@@ -246,7 +246,7 @@ const (
 	Adam
 )
 
-var optimizerNames = errkind.Names[Optimizer]{
+var optimizerNames = kind.Names[Optimizer]{
 	Package: "cne", Type: "Optimizer", What: "optimiser", Err: ErrOption, Words: []string{"auto", "sgd", "adam"},
 }
 

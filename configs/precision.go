@@ -4,7 +4,7 @@ import (
 	"errors"
 	"slices"
 
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/model/op"
 )
 
@@ -23,7 +23,7 @@ const (
 	BF16
 )
 
-var precisionNames = errkind.Names[Precision]{
+var precisionNames = kind.Names[Precision]{
 	Package: "configs", Type: "Precision", What: "precision", Err: errPrecision,
 	Words: []string{"float32", "tf32", "bf16"},
 }

@@ -24,7 +24,7 @@ package data
 import (
 	"errors"
 
-	"cne/internal/errkind"
+	"cne/internal/kind"
 )
 
 // The kinds of error that this package returns, to be told apart with
@@ -55,6 +55,6 @@ var (
 )
 
 // errorf is fmt.Errorf for an error of a kind.
-func errorf(kind error, format string, args ...any) error {
-	return errkind.Errorf(kind, format, args...)
+func errorf(of error, format string, args ...any) error {
+	return kind.Errorf(of, format, args...)
 }

@@ -7,7 +7,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/model/op"
 	"cne/model/vm"
 )
@@ -111,10 +111,10 @@ func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
 		ends = b.Rows
 	}
 	if !p.byEnds && len(b.Local) == 0 && len(b.Rows) > 0 {
-		return 0, errkind.Errorf(ErrInput, "model: batch: got no Local, which only a table on the CPU does without")
+		return 0, kind.Errorf(ErrInput, "model: batch: got no Local, which only a table on the CPU does without")
 	}
 	if edges == 0 || len(ends) != 2*edges || len(b.Negatives)%edges != 0 {
-		return 0, errkind.Errorf(ErrInput, "model: batch: got the rows of %d endpoints and %d negatives, want an even number of endpoints and as many negatives for each head", len(ends), len(b.Negatives))
+		return 0, kind.Errorf(ErrInput, "model: batch: got the rows of %d endpoints and %d negatives, want an even number of endpoints and as many negatives for each head", len(ends), len(b.Negatives))
 	}
 	layout := b.Layout
 	if len(layout) == 0 {
@@ -142,7 +142,7 @@ func (p *batchProgram[T]) dThetaValue() float64 { return float64(op.Data[T](p.dT
 // deviceModel returns the model whose program this is, with copies of its parameters.
 func (p *batchProgram[T]) deviceModel(on *deviceParams, params []Parameter) (*DeviceModel, error) {
 	if on == nil {
-		return nil, errkind.Errorf(ErrInput, "model: device: got the CPU, want an accelerator")
+		return nil, kind.Errorf(ErrInput, "model: device: got the CPU, want an accelerator")
 	}
 	m := &DeviceModel{
 		Rows: p.rows, Local: p.local, Negatives: p.negatives, Layout: p.layout, Theta: p.theta,

@@ -6,7 +6,7 @@ import (
 
 	"gorgonia.org/gorgonia"
 
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/model/op"
 )
 
@@ -49,7 +49,7 @@ type Convolutional[T op.Float] struct {
 // Representations are computed in T. op.BFloat16 needs float32.
 func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.ContrastiveOptions, learnTemperature bool, frozen func(name string) bool, precision op.Precision) (*Convolutional[T], error) {
 	if n < 1 || size < 1 {
-		return nil, errkind.Errorf(ErrInput, "model: images: got %d of %d×%d pixels, want 1 or more of each", n, size, size)
+		return nil, kind.Errorf(ErrInput, "model: images: got %d of %d×%d pixels, want 1 or more of each", n, size, size)
 	}
 	if options.Temperature == 0 {
 		options.Temperature = 0.5
@@ -61,11 +61,11 @@ func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.Co
 		}
 	}
 	if len(c.params) == 0 {
-		return nil, errkind.Errorf(ErrInput, "model: frozen parameters: got all, want some to be learnt")
+		return nil, kind.Errorf(ErrInput, "model: frozen parameters: got all, want some to be learnt")
 	}
 	if learnTemperature {
 		if t := options.Temperature; options.Metric != op.Cosine || !(t >= op.MinTemperature && t <= op.MaxTemperature) {
-			return nil, errkind.Errorf(ErrInput, "model: learnt temperature: got %g with the metric %v, want %g to %g with cosine", t, options.Metric, op.MinTemperature, float64(op.MaxTemperature))
+			return nil, kind.Errorf(ErrInput, "model: learnt temperature: got %g with the metric %v, want %g to %g with cosine", t, options.Metric, op.MinTemperature, float64(op.MaxTemperature))
 		}
 		var err error
 		if c.logTemperature, err = op.ArrayOf([]T{T(math.Log(options.Temperature))}, 1); err != nil {
@@ -159,7 +159,7 @@ func (c *Convolutional[T]) Objective() op.ContrastiveOptions {
 // Step implements Model.
 func (c *Convolutional[T]) Step(b *Batch, theta float64) (float64, error) {
 	if len(b.Images) != len(b.Rows)*3*c.size*c.size {
-		return 0, errkind.Errorf(ErrInput, "model: images: got %d values, want %d images of 3×%d×%d", len(b.Images), len(b.Rows), c.size, c.size)
+		return 0, kind.Errorf(ErrInput, "model: images: got %d values, want %d images of 3×%d×%d", len(b.Images), len(b.Rows), c.size, c.size)
 	}
 	if err := op.Share(c.images, inType(&c.converted, b.Images), len(b.Rows), 3, c.size, c.size); err != nil {
 		return 0, fmt.Errorf("model: %w", err)

@@ -9,7 +9,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/model/op"
 	"cne/model/vm"
 )
@@ -24,7 +24,7 @@ type Device = device.Device
 func OpenDevice(name string) (*Device, error) {
 	d, err := device.Open(name)
 	if err != nil {
-		return nil, errkind.Errorf(ErrDevice, "%w", err)
+		return nil, kind.Errorf(ErrDevice, "%w", err)
 	}
 	return d, nil
 }
@@ -52,7 +52,7 @@ func newDeviceParams(d *Device, dtype tensor.Dtype) (*deviceParams, error) {
 		return nil, nil
 	}
 	if dtype != tensor.Float32 {
-		return nil, errkind.Errorf(ErrInput, "model: precision on an accelerator: got float64, want float32")
+		return nil, kind.Errorf(ErrInput, "model: precision on an accelerator: got float64, want float32")
 	}
 	return &deviceParams{device: d, copies: map[*op.Array]*op.Array{}, stats: map[*op.BatchStats]*op.BatchStats{}}, nil
 }

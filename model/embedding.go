@@ -9,7 +9,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/internal/simd"
 	"cne/model/op"
 )
@@ -45,7 +45,7 @@ const fetchFrom = 2 << 20
 // op.Cosine puts Normalize before the loss.
 func NewEmbedding[T op.Float](table []T, d int, options op.ContrastiveOptions) (*Embedding[T], error) {
 	if d < 1 || len(table) == 0 || len(table)%d != 0 {
-		return nil, errkind.Errorf(ErrInput, "model: table: got %d coordinates, want a multiple of %d", len(table), d)
+		return nil, kind.Errorf(ErrInput, "model: table: got %d coordinates, want a multiple of %d", len(table), d)
 	}
 	n := len(table) / d
 	e := &Embedding[T]{n: n, d: d, objective: options}
@@ -160,13 +160,13 @@ func (e *Embedding[T]) addRepeats() []T {
 // checkRepeats checks that the repeats of a batch are endpoints and in order.
 func checkRepeats(b *Batch) error {
 	if len(b.Local) > 0 && len(b.Repeats) > 0 {
-		return errkind.Errorf(ErrInput, "model: batch: got both Local and %d repeats, want one of them", len(b.Repeats))
+		return kind.Errorf(ErrInput, "model: batch: got both Local and %d repeats, want one of them", len(b.Repeats))
 	}
 	before := int32(0)
 	for i, r := range b.Repeats {
 		_, again := slices.BinarySearchFunc(b.Repeats[:i], r.First, func(r Repeat, end int32) int { return cmp.Compare(r.Again, end) })
 		if again || r.First < 0 || r.First >= r.Again || r.Again <= before || int(r.Again) >= len(b.Rows) || b.Rows[r.First] != b.Rows[r.Again] {
-			return errkind.Errorf(ErrInput, "model: repeat: got endpoint %d of %d for endpoint %d, want ascending order and the first endpoint of each point", r.Again, len(b.Rows), r.First)
+			return kind.Errorf(ErrInput, "model: repeat: got endpoint %d of %d for endpoint %d, want ascending order and the first endpoint of each point", r.Again, len(b.Rows), r.First)
 		}
 		before = r.Again
 	}
@@ -196,7 +196,7 @@ func (e *Embedding[T]) Points() (n, d int) { return e.n, e.d }
 // EmbedTo implements Model.
 func (e *Embedding[T]) EmbedTo(dst []float32) error {
 	if len(dst) != e.n*e.d {
-		return errkind.Errorf(ErrInput, "model: destination: got %d values, want %d points of %d", len(dst), e.n, e.d)
+		return kind.Errorf(ErrInput, "model: destination: got %d values, want %d points of %d", len(dst), e.n, e.d)
 	}
 	if err := e.onDevice.pull(); err != nil {
 		return err

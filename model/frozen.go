@@ -7,7 +7,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/model/op"
 )
 
@@ -29,7 +29,7 @@ type Frozen struct {
 // NewFrozen returns a model for positions in d dimensions.
 func NewFrozen(d int, options op.ContrastiveOptions) (*Frozen, error) {
 	if d < 1 {
-		return nil, errkind.Errorf(ErrInput, "model: dimensions: got %d, want 1 or more", d)
+		return nil, kind.Errorf(ErrInput, "model: dimensions: got %d, want 1 or more", d)
 	}
 	f := &Frozen{d: d, batch: batchProgram[float32]{byEnds: true}}
 	g := gorgonia.NewGraph()
@@ -52,7 +52,7 @@ func (f *Frozen) Step(positions []float32, q, m int, shared bool, theta float64)
 		rows = 2*q + m
 	}
 	if q < 1 || m < 1 || len(positions) != rows*f.d {
-		return 0, nil, errkind.Errorf(ErrInput, "model: positions: got %d values of %d heads, their tails and %d negatives, want %d", len(positions), q, m, rows*f.d)
+		return 0, nil, kind.Errorf(ErrInput, "model: positions: got %d values of %d heads, their tails and %d negatives, want %d", len(positions), q, m, rows*f.d)
 	}
 	if f.edges != q || f.negatives != m || f.shared != shared {
 		f.edges, f.negatives, f.shared = q, m, shared

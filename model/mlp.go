@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/data"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/internal/rng"
 	"cne/model/op"
 )
@@ -67,10 +67,10 @@ func newMLP[T op.Float](widths []int) (*MLP[T], error) {
 	size := 0
 	for i, w := range widths {
 		if w < 1 {
-			return nil, errkind.Errorf(ErrInput, "model: width of a layer: got %d, want 1 or more", w)
+			return nil, kind.Errorf(ErrInput, "model: width of a layer: got %d, want 1 or more", w)
 		}
 		if i > 0 && (w > math.MaxInt32/widths[i-1] || w*widths[i-1] > math.MaxInt32-size) {
-			return nil, errkind.Errorf(ErrInput, "model: widths of the layers: got %v, want fewer weights", widths)
+			return nil, kind.Errorf(ErrInput, "model: widths of the layers: got %v, want fewer weights", widths)
 		}
 		if i > 0 {
 			size += w * widths[i-1]
@@ -148,7 +148,7 @@ func (n *MLP[T]) ProjectTo(dst, x []float32) error {
 	in, out := n.Size()
 	rows := len(x) / in
 	if len(x) != rows*in || len(dst) != rows*out {
-		return errkind.Errorf(ErrInput, "model: got %d values for %d results, want a multiple of %d for as many times %d", len(x), len(dst), in, out)
+		return kind.Errorf(ErrInput, "model: got %d values for %d results, want a multiple of %d for as many times %d", len(x), len(dst), in, out)
 	}
 	var converted []T
 	for lo := 0; lo < rows; lo += rowsPerBlock {
@@ -180,7 +180,7 @@ func (n *MLP[T]) ProjectMatrixTo(dst []float32, points *data.Matrix) error {
 		return n.ProjectTo(dst, points.X)
 	}
 	if points.D != in || len(dst) != points.N*out {
-		return errkind.Errorf(ErrInput, "model: points: got %d values each for %d results, want %d for %d points of %d", points.D, len(dst), in, points.N, out)
+		return kind.Errorf(ErrInput, "model: points: got %d values each for %d results, want %d for %d points of %d", points.D, len(dst), in, points.N, out)
 	}
 	rows := rowsPerBlock
 	if n.onDevice == nil { // where blocks have one size
@@ -251,12 +251,12 @@ type Parametric[T op.Float] struct {
 // the loss.
 func NewParametric[T op.Float](network *MLP[T], points []T, options op.ContrastiveOptions) (*Parametric[T], error) {
 	if network == nil {
-		return nil, errkind.Errorf(ErrInput, "model: network: got nil")
+		return nil, kind.Errorf(ErrInput, "model: network: got nil")
 	}
 	in, _ := network.Size()
 	n := len(points) / in
 	if n == 0 || len(points) != n*in {
-		return nil, errkind.Errorf(ErrInput, "model: points: got %d values, want a positive multiple of %d", len(points), in)
+		return nil, kind.Errorf(ErrInput, "model: points: got %d values, want a positive multiple of %d", len(points), in)
 	}
 	p := &Parametric[T]{n: n, network: network, points: points, objective: options}
 	return p, p.begin()
@@ -266,14 +266,14 @@ func NewParametric[T op.Float](network *MLP[T], points []T, options op.Contrasti
 // on; the first layer takes them as they are. They have at most MaxSparseWidth values.
 func NewSparseParametric(network *MLP[float32], points *data.Matrix, options op.ContrastiveOptions) (*Parametric[float32], error) {
 	if network == nil {
-		return nil, errkind.Errorf(ErrInput, "model: network: got nil")
+		return nil, kind.Errorf(ErrInput, "model: network: got nil")
 	}
 	in, _ := network.Size()
 	if points == nil || points.CSR == nil || points.N < 1 || points.D != in {
-		return nil, errkind.Errorf(ErrInput, "model: points: want sparse ones of %d values", in)
+		return nil, kind.Errorf(ErrInput, "model: points: want sparse ones of %d values", in)
 	}
 	if in > MaxSparseWidth {
-		return nil, errkind.Errorf(ErrInput, "model: sparse points: got %d values each, want at most %d; give their principal components, or make them dense", in, MaxSparseWidth)
+		return nil, kind.Errorf(ErrInput, "model: sparse points: got %d values each, want at most %d; give their principal components, or make them dense", in, MaxSparseWidth)
 	}
 	held, err := op.SparseOf(points.CSR.Start, points.CSR.Column, points.CSR.Value, in)
 	if err != nil {
@@ -377,7 +377,7 @@ func (p *Parametric[T]) Points() (n, d int) {
 func (p *Parametric[T]) EmbedTo(dst []float32) error {
 	in, out := p.network.Size()
 	if len(dst) != p.n*out {
-		return errkind.Errorf(ErrInput, "model: destination: got %d values, want %d points of %d", len(dst), p.n, out)
+		return kind.Errorf(ErrInput, "model: destination: got %d values, want %d points of %d", len(dst), p.n, out)
 	}
 	if p.sparse != nil {
 		return p.network.ProjectMatrixTo(dst, p.sparse)

@@ -7,7 +7,7 @@ import (
 	"cne/data/counts"
 	"cne/data/file"
 	"cne/data/pca"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 )
 
 // A Preprocessing is what was done to the points of a run before its model saw
@@ -37,18 +37,18 @@ func (p *Preprocessing) Check() error {
 		return nil
 	}
 	if p.Width < 1 {
-		return errkind.Errorf(data.ErrShape, "model: preprocessing: got a width of %d, want at least 1", p.Width)
+		return kind.Errorf(data.ErrShape, "model: preprocessing: got a width of %d, want at least 1", p.Width)
 	}
 	if c := p.Counts; c != nil {
 		if err := c.Check(); err != nil {
 			return err
 		}
 		if len(c.Genes) != p.Width {
-			return errkind.Errorf(data.ErrShape, "model: preprocessing: got %d genes, want %d as the width says", len(c.Genes), p.Width)
+			return kind.Errorf(data.ErrShape, "model: preprocessing: got %d genes, want %d as the width says", len(c.Genes), p.Width)
 		}
 	}
 	if p.Columns != nil && len(p.Columns) != p.Width {
-		return errkind.Errorf(data.ErrShape, "model: preprocessing: got %d names of columns, want %d as the width says", len(p.Columns), p.Width)
+		return kind.Errorf(data.ErrShape, "model: preprocessing: got %d names of columns, want %d as the width says", len(p.Columns), p.Width)
 	}
 	if p.Scaler != nil {
 		if err := p.Scaler.Check(p.Width); err != nil {
@@ -116,7 +116,7 @@ func (p *Preprocessing) ApplySkipping(ctx context.Context, m *data.Matrix, on *D
 		return nil, err
 	}
 	if m.D != p.Width {
-		return nil, errkind.Errorf(data.ErrShape, "model: points: got %d values each, want %d as in training", m.D, p.Width)
+		return nil, kind.Errorf(data.ErrShape, "model: points: got %d values each, want %d as in training", m.D, p.Width)
 	}
 	if p.Scaler != nil {
 		if err := p.Scaler.Apply(m); err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"gorgonia.org/gorgonia"
 
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/internal/rng"
 	"cne/internal/safetensors"
 	"cne/model/op"
@@ -42,7 +42,7 @@ func (o ResNetOptions) complete() (ResNetOptions, error) {
 	}
 	const most = 1 << 12
 	if o.Width < 1 || o.Hidden < 1 || o.Out < 1 || o.Width > most || o.Hidden > 16*most || o.Out > 16*most {
-		return o, errkind.Errorf(ErrInput, "model: widths of a ResNet: got %d, %d and %d, want 1 to %d and twice 1 to %d", o.Width, o.Hidden, o.Out, most, 16*most)
+		return o, kind.Errorf(ErrInput, "model: widths of a ResNet: got %d, %d and %d, want 1 to %d and twice 1 to %d", o.Width, o.Hidden, o.Out, most, 16*most)
 	}
 	return o, nil
 }
@@ -194,7 +194,7 @@ func (n *ResNet[T]) ProjectTo(dst, images []T, height, width int) error {
 // that starts as NewResNet says, drawn by seed.
 func (n *ResNet[T]) WithOutput(out int, seed uint64) (*ResNet[T], error) {
 	if out < 1 {
-		return nil, errkind.Errorf(ErrInput, "model: width of the output: got %d, want 1 or more", out)
+		return nil, kind.Errorf(ErrInput, "model: width of the output: got %d, want 1 or more", out)
 	}
 	if err := n.onDevice.pull(); err != nil {
 		return nil, err
@@ -233,7 +233,7 @@ func Module(name string) string {
 func (n *ResNet[T]) evaluate(f *forward, width int, dst, images []T, height, columns int) error {
 	size := 3 * height * columns
 	if size < 1 || len(images)%size != 0 || len(dst) != len(images)/size*width {
-		return errkind.Errorf(ErrInput, "model: got %d values for %d results, want images of 3×%d×%d and %d for each", len(images), len(dst), height, columns, width)
+		return kind.Errorf(ErrInput, "model: got %d values for %d results, want images of 3×%d×%d and %d for each", len(images), len(dst), height, columns, width)
 	}
 	if len(images) == 0 {
 		return nil

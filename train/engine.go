@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/model"
 	"cne/model/op"
 )
@@ -56,7 +56,7 @@ func newSettings(m model.Model, n, edges int, options Options) (*settings, error
 		s.OptimizerZ = new(SGD)
 	}
 	if s.Optimizer == s.OptimizerZ {
-		return nil, errkind.Errorf(ErrInput, "train: Optimizer and OptimizerZ: got one object, want two")
+		return nil, kind.Errorf(ErrInput, "train: Optimizer and OptimizerZ: got one object, want two")
 	}
 	s.size, s.batches = s.batchSize(edges), s.Options.batches(edges)
 	s.edgesPerEpoch = min(edges, s.size*s.batches)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"cne/data"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/internal/simd"
 	"cne/model"
 	"cne/model/op"
@@ -120,7 +120,7 @@ var (
 // error, and for a run that diverges (DivergedError).
 func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Options) (Result, error) {
 	if m == nil {
-		return Result{}, errkind.Errorf(ErrInput, "train: model: got nil")
+		return Result{}, kind.Errorf(ErrInput, "train: model: got nil")
 	}
 	n, _ := m.Points()
 	edges, err := packEdges(heads, tails, n)

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"cne/internal/device"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 	"cne/model"
@@ -182,7 +182,7 @@ func (o *Adam) Init(params []model.Parameter) error {
 // checkDecay returns an error unless a weight decay is finite and at least 0.
 func checkDecay(decay float64) error {
 	if !(decay >= 0) || math.IsInf(decay, 0) {
-		return errkind.Errorf(ErrInput, "train: weight decay: got %g, want a finite number of at least 0", decay)
+		return kind.Errorf(ErrInput, "train: weight decay: got %g, want a finite number of at least 0", decay)
 	}
 	return nil
 }
@@ -268,7 +268,7 @@ type SGD struct {
 // Init implements Optimizer.
 func (o *SGD) Init(params []model.Parameter) error {
 	if !(o.Momentum >= 0 && o.Momentum <= 1) {
-		return errkind.Errorf(ErrInput, "train: momentum: got %g, want 0 to 1", o.Momentum)
+		return kind.Errorf(ErrInput, "train: momentum: got %g, want 0 to 1", o.Momentum)
 	}
 	if err := checkDecay(o.WeightDecay); err != nil {
 		return err

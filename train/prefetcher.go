@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/model"
 )
@@ -361,13 +361,13 @@ func resize[E any](s []E, n int) []E {
 // packEdges checks a list of directed edges and packs it.
 func packEdges(heads, tails []int32, n int) ([]edge, error) {
 	if len(heads) != len(tails) {
-		return nil, errkind.Errorf(ErrInput, "train: edges: got %d heads and %d tails, want as many of both", len(heads), len(tails))
+		return nil, kind.Errorf(ErrInput, "train: edges: got %d heads and %d tails, want as many of both", len(heads), len(tails))
 	}
 	edges := make([]edge, len(heads))
 	for i, h := range heads {
 		t := tails[i]
 		if h < 0 || int(h) >= n || t < 0 || int(t) >= n || h == t {
-			return nil, errkind.Errorf(ErrInput, "train: edge %d: got points %d and %d, want two different ones below %d", i, h, t, n)
+			return nil, kind.Errorf(ErrInput, "train: edge %d: got points %d and %d, want two different ones below %d", i, h, t, n)
 		}
 		edges[i] = packEdge(h, t)
 	}

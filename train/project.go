@@ -10,7 +10,7 @@ import (
 	"cne/data"
 	"cne/data/neighbors"
 	"cne/internal/device"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/rng"
 	"cne/internal/simd"
@@ -60,19 +60,19 @@ type Projector struct {
 // Positions agree with the CPU's as two orders of summation do.
 func NewProjector(ctx context.Context, on *model.Device, points *data.Matrix, table []float32, d int, training model.FitInfo) (*Projector, error) {
 	if points == nil {
-		return nil, errkind.Errorf(ErrInput, "train: training points: got nil")
+		return nil, kind.Errorf(ErrInput, "train: training points: got nil")
 	}
 	if d < 1 || len(table) != points.N*d || points.N == 0 {
-		return nil, errkind.Errorf(ErrInput, "train: positions: got %d coordinates for %d points in %d dimensions", len(table), points.N, d)
+		return nil, kind.Errorf(ErrInput, "train: positions: got %d coordinates for %d points in %d dimensions", len(table), points.N, d)
 	}
 	if training.Neighbors < 1 || training.Negatives < 1 {
-		return nil, errkind.Errorf(ErrInput, "train: got %d neighbours and %d negatives, want at least 1 of each", training.Neighbors, training.Negatives)
+		return nil, kind.Errorf(ErrInput, "train: got %d neighbours and %d negatives, want at least 1 of each", training.Neighbors, training.Negatives)
 	}
 	if !(training.LR > 0) || training.LR > math.MaxFloat32 || !(training.Clip >= 0) || !(math.Abs(training.LogConst) <= maxLogConst*2) {
-		return nil, errkind.Errorf(ErrInput, "train: got learning rate %g, gradients up to %g and a constant of exp(%g), want a finite rate above 0, a bound of at least 0 and an exponent within ±%d", training.LR, training.Clip, training.LogConst, 2*maxLogConst)
+		return nil, kind.Errorf(ErrInput, "train: got learning rate %g, gradients up to %g and a constant of exp(%g), want a finite rate above 0, a bound of at least 0 and an exponent within ±%d", training.LR, training.Clip, training.LogConst, 2*maxLogConst)
 	}
 	if i := simd.FirstNotFinite(table); i >= 0 {
-		return nil, errkind.Errorf(ErrInput, "train: coordinate %d of position %d (both counted from 0): got %v", i%d, i/d, table[i])
+		return nil, kind.Errorf(ErrInput, "train: coordinate %d of position %d (both counted from 0): got %v", i%d, i/d, table[i])
 	}
 	training.Neighbors = min(training.Neighbors, points.N)
 	training.Objective.Mean = false
@@ -101,7 +101,7 @@ func (p *Projector) Size() (in, out int) { return p.width, p.d }
 func (p *Projector) ProjectTo(dst, x []float32) error {
 	rows := len(x) / p.width
 	if len(x) != rows*p.width || len(dst) != rows*p.d {
-		return errkind.Errorf(ErrInput, "train: got %d values for %d results, want points of %d and %d for each", len(x), len(dst), p.width, p.d)
+		return kind.Errorf(ErrInput, "train: got %d values for %d results, want points of %d and %d for each", len(x), len(dst), p.width, p.d)
 	}
 	if rows == 0 {
 		return nil

@@ -3,7 +3,7 @@ package train
 import (
 	"slices"
 
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/internal/rng"
 	"cne/internal/simd"
 	"cne/model"
@@ -102,7 +102,7 @@ func (s *negativeSampler) draw(to *model.Batch, m, epoch, batch int) {
 	}
 }
 
-var samplingNames = errkind.Names[Sampling]{Package: "train", Type: "Sampling", What: "way to draw negatives", Err: ErrInput, Words: []string{"auto", "singly", "runs"}}
+var samplingNames = kind.Names[Sampling]{Package: "train", Type: "Sampling", What: "way to draw negatives", Err: ErrInput, Words: []string{"auto", "singly", "runs"}}
 
 func (s Sampling) String() string { return samplingNames.String(s) }
 

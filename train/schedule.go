@@ -3,7 +3,7 @@ package train
 import (
 	"math"
 
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/model/op"
 )
 
@@ -112,7 +112,7 @@ func (p SpectrumParam) Exaggerated() SpectrumParam {
 	return FromS(max(*p.S, 1))
 }
 
-var scheduleNames = errkind.Names[Schedule]{Package: "train", Type: "Schedule", What: "schedule", Err: ErrInput, Words: []string{"linear", "none", "cosine"}}
+var scheduleNames = kind.Names[Schedule]{Package: "train", Type: "Schedule", What: "schedule", Err: ErrInput, Words: []string{"linear", "none", "cosine"}}
 
 func (a Schedule) String() string { return scheduleNames.String(a) }
 

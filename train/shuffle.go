@@ -5,7 +5,7 @@ import (
 	"math"
 	"runtime"
 
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/internal/memory"
 	"cne/internal/parallel"
 	"cne/internal/rng"
@@ -302,11 +302,11 @@ func checkWeights(weights []float32, edges int) error {
 		return nil
 	}
 	if len(weights) != edges {
-		return errkind.Errorf(ErrInput, "train: weights: got %d, want %d, one for each edge", len(weights), edges)
+		return kind.Errorf(ErrInput, "train: weights: got %d, want %d, one for each edge", len(weights), edges)
 	}
 	for e, w := range weights {
 		if !(w > 0) || w > math.MaxFloat32 {
-			return errkind.Errorf(ErrInput, "train: weight of edge %d: got %v, want a finite number above 0", e, w)
+			return kind.Errorf(ErrInput, "train: weight of edge %d: got %v, want a finite number above 0", e, w)
 		}
 	}
 	return nil

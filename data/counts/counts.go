@@ -15,7 +15,7 @@ import (
 
 	"cne/data"
 	"cne/data/file"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/text"
 )
@@ -534,8 +534,8 @@ func (s *Scaling) Check() error {
 }
 
 // errorf is fmt.Errorf for an error of a kind.
-func errorf(kind error, format string, args ...any) error {
-	return errkind.Errorf(kind, format, args...)
+func errorf(of error, format string, args ...any) error {
+	return kind.Errorf(of, format, args...)
 }
 
 // A cellRows is the cells of a matrix as points.

@@ -13,7 +13,7 @@ import (
 
 	"cne/data"
 	"cne/internal/ctxio"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 )
 
 const (
@@ -237,6 +237,6 @@ func explain(err error) error {
 }
 
 // errorf is fmt.Errorf for an error of a kind.
-func errorf(kind error, format string, args ...any) error {
-	return errkind.Errorf(kind, format, args...)
+func errorf(of error, format string, args ...any) error {
+	return kind.Errorf(of, format, args...)
 }

@@ -14,7 +14,7 @@ import (
 
 	"cne/data"
 	"cne/data/file"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 )
 
@@ -317,6 +317,6 @@ var (
 )
 
 // errorf is fmt.Errorf for an error of a kind.
-func errorf(kind error, format string, args ...any) error {
-	return errkind.Errorf(kind, format, args...)
+func errorf(of error, format string, args ...any) error {
+	return kind.Errorf(of, format, args...)
 }

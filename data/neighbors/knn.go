@@ -8,7 +8,7 @@ import (
 
 	"cne/data"
 	"cne/internal/device"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/internal/rng"
 	"cne/internal/simd"
 )
@@ -231,7 +231,7 @@ const (
 	Approximate
 )
 
-var searchMethods = errkind.Names[SearchMethod]{Package: "neighbors", Type: "SearchMethod", What: "search for neighbours",
+var searchMethods = kind.Names[SearchMethod]{Package: "neighbors", Type: "SearchMethod", What: "search for neighbours",
 	Words: []string{"auto", "exact", "approximate"}}
 
 // String returns "auto", "exact" or "approximate".

@@ -14,7 +14,7 @@ import (
 	"cne/data"
 	"cne/internal/blas"
 	"cne/internal/device"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
@@ -104,10 +104,10 @@ func Fit(ctx context.Context, points data.Source, k int, on *device.Device) (*PC
 // checkComponents says why n points of d values have no k principal components.
 func checkComponents(n, d, k int) error {
 	if n < 2 {
-		return errkind.Errorf(data.ErrEmpty, "pca: got %d points, want at least 2", n)
+		return kind.Errorf(data.ErrEmpty, "pca: got %d points, want at least 2", n)
 	}
 	if limit := min(n, d); k < 1 || k > limit {
-		return errkind.Errorf(data.ErrOption, "pca: components of %d points of %d values: got %d, want 1 to %d", n, d, k, limit)
+		return kind.Errorf(data.ErrOption, "pca: components of %d points of %d values: got %d, want 1 to %d", n, d, k, limit)
 	}
 	return nil
 }
@@ -329,10 +329,10 @@ func (p *PCA) Transform(ctx context.Context, points data.Source, on *device.Devi
 // fit each other and points of d values.
 func (p *PCA) Check(d int) error {
 	if p.K < 1 || p.D < 1 || len(p.Mean) != p.D || len(p.Axes)/p.D != p.K || len(p.Axes)%p.D != 0 {
-		return errkind.Errorf(data.ErrShape, "pca: %d components of width %d: got %d values in Mean and %d in Axes, want %[2]d and %[5]d", p.K, p.D, len(p.Mean), len(p.Axes), p.K*p.D)
+		return kind.Errorf(data.ErrShape, "pca: %d components of width %d: got %d values in Mean and %d in Axes, want %[2]d and %[5]d", p.K, p.D, len(p.Mean), len(p.Axes), p.K*p.D)
 	}
 	if d != p.D {
-		return errkind.Errorf(data.ErrShape, "pca: points: got %d values each, want %d as when the components were fitted", d, p.D)
+		return kind.Errorf(data.ErrShape, "pca: points: got %d values each, want %d as when the components were fitted", d, p.D)
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 
 	"cne/data"
 	"cne/internal/blas"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/rng"
 )
@@ -43,7 +43,7 @@ func FitSparse(ctx context.Context, m *data.Matrix, k int, seed uint64) (*PCA, e
 		return nil, err
 	}
 	if m.CSR == nil {
-		return nil, errkind.Errorf(data.ErrOption, "pca: got dense points, want sparse ones; Fit takes dense points")
+		return nil, kind.Errorf(data.ErrOption, "pca: got dense points, want sparse ones; Fit takes dense points")
 	}
 	if err := checkComponents(m.N, m.D, k); err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 )
 
 // A Float is a type in which models compute.
@@ -42,7 +42,7 @@ func NewArray(d *Device, dtype tensor.Dtype, shape ...int) (*Array, error) {
 	a := &Array{dtype: dtype}
 	if !d.OnHost() {
 		if dtype != tensor.Float32 && dtype != tensor.Int32 && dtype != DtypeBFloat16 {
-			return nil, errkind.Errorf(ErrInput, "op: array on %s: got type %v, want float32, int32 or bfloat16", d.Name(), dtype)
+			return nil, kind.Errorf(ErrInput, "op: array on %s: got type %v, want float32, int32 or bfloat16", d.Name(), dtype)
 		}
 		a.on.device = d
 	}
@@ -92,11 +92,11 @@ func (a *Array) Cols() int {
 // memory is too small; the elements are then undefined.
 func (a *Array) Resize(shape []int) error {
 	if len(shape) > MaxDims {
-		return errkind.Errorf(ErrInput, "op: shape: got %v, want at most %d dimensions", slices.Clone(shape), MaxDims)
+		return kind.Errorf(ErrInput, "op: shape: got %v, want at most %d dimensions", slices.Clone(shape), MaxDims)
 	}
 	for _, d := range shape {
 		if d < 0 {
-			return errkind.Errorf(ErrInput, "op: shape: got %v, want no negative dimension", slices.Clone(shape))
+			return kind.Errorf(ErrInput, "op: shape: got %v, want no negative dimension", slices.Clone(shape))
 		}
 	}
 	a.dims = copy(a.shape[:], shape)
@@ -112,7 +112,7 @@ func (a *Array) Resize(shape []int) error {
 	case tensor.Int32:
 		a.i32 = grow(a.i32, n)
 	default:
-		return errkind.Errorf(ErrInput, "op: array: got type %v, want float32, float64 or int32", a.dtype)
+		return kind.Errorf(ErrInput, "op: array: got type %v, want float32, float64 or int32", a.dtype)
 	}
 	return nil
 }
@@ -156,11 +156,11 @@ func Share[T float32 | float64 | int32](a *Array, data []T, shape ...int) error 
 func shareError(want, got tensor.Dtype, n int, shape []int) error {
 	switch {
 	case want != got:
-		return errkind.Errorf(ErrInput, "op: array: got elements of %v, want %v", got, want)
+		return kind.Errorf(ErrInput, "op: array: got elements of %v, want %v", got, want)
 	case len(shape) > MaxDims:
-		return errkind.Errorf(ErrInput, "op: shape: got %v, want at most %d dimensions", shape, MaxDims)
+		return kind.Errorf(ErrInput, "op: shape: got %v, want at most %d dimensions", shape, MaxDims)
 	}
-	return errkind.Errorf(ErrInput, "op: array: got %d elements, want those of shape %v", n, shape)
+	return kind.Errorf(ErrInput, "op: array: got %d elements, want those of shape %v", n, shape)
 }
 
 // slot returns the field of a that holds elements of type T.
@@ -198,10 +198,10 @@ func dtypeOf[T float32 | float64 | int32]() tensor.Dtype {
 // number if it is a scalar.
 func (a *Array) SetValue(v gorgonia.Value) error {
 	if len(v.Shape()) > MaxDims {
-		return errkind.Errorf(ErrInput, "op: shape: got %v, want at most %d dimensions", v.Shape(), MaxDims)
+		return kind.Errorf(ErrInput, "op: shape: got %v, want at most %d dimensions", v.Shape(), MaxDims)
 	}
 	if d, ok := v.(*tensor.Dense); ok && (!d.DataOrder().IsRowMajor() || !d.DataOrder().IsContiguous() || d.RequiresIterator()) {
-		return errkind.Errorf(ErrInput, "op: value: got shape %v with gaps or in another order, want a copy row after row in memory", v.Shape())
+		return kind.Errorf(ErrInput, "op: value: got shape %v with gaps or in another order, want a copy row after row in memory", v.Shape())
 	}
 	a.dtype = v.Dtype()
 	a.dims, a.on = copy(a.shape[:], v.Shape()), deviceMemory{}
@@ -226,7 +226,7 @@ func (a *Array) SetValue(v gorgonia.Value) error {
 	case int32:
 		a.i32 = append(a.i32[:0], data)
 	default:
-		return errkind.Errorf(ErrInput, "op: array: got type %v, want float32, float64 or int32", v.Dtype())
+		return kind.Errorf(ErrInput, "op: array: got type %v, want float32, float64 or int32", v.Dtype())
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
@@ -40,7 +40,7 @@ type BatchStats struct {
 // type of the layer's input, tensor.Float32 or Float64.
 func NewBatchStats(d *Device, dtype tensor.Dtype, channels int) (*BatchStats, error) {
 	if dtype != tensor.Float32 && dtype != tensor.Float64 {
-		return nil, errkind.Errorf(ErrInput, "op: batch statistics: got type %v, want float32 or float64", dtype)
+		return nil, kind.Errorf(ErrInput, "op: batch statistics: got type %v, want float32 or float64", dtype)
 	}
 	s := new(BatchStats)
 	var err error
@@ -90,10 +90,10 @@ func BatchNorm(x, scale, shift *gorgonia.Node, stats *BatchStats, act Activation
 // newBatchNorm returns the operation for images x.
 func newBatchNorm(x *gorgonia.Node, stats *BatchStats, act Activation) (*batchNorm, error) {
 	if stats == nil || stats.Mean == nil || stats.Var == nil {
-		return nil, errkind.Errorf(ErrInput, "op: batch_norm: got no batch statistics, want those of NewBatchStats")
+		return nil, kind.Errorf(ErrInput, "op: batch_norm: got no batch statistics, want those of NewBatchStats")
 	}
 	if stats.Mean.dtype != x.Dtype() || stats.Var.dtype != x.Dtype() {
-		return nil, errkind.Errorf(ErrInput, "op: batch_norm: got statistics of %v and %v, want %v", stats.Mean.dtype, stats.Var.dtype, x.Dtype())
+		return nil, kind.Errorf(ErrInput, "op: batch_norm: got statistics of %v and %v, want %v", stats.Mean.dtype, stats.Var.dtype, x.Dtype())
 	}
 	if err := checkActivation(act); err != nil {
 		return nil, err
@@ -147,10 +147,10 @@ type batchNorm struct {
 func (o *batchNorm) ResultShape(dst []int, in []*Array) ([]int, error) {
 	x, scale, shift := in[0], in[1], in[2]
 	if x.dims != 4 || x.shape[3] == 0 || scale.dims != 1 || shift.dims != 1 || scale.shape[0] != x.shape[3] || shift.shape[0] != x.shape[3] {
-		return nil, errkind.Errorf(ErrInput, "op: batch_norm: got shapes %v, %v and %v, want images [n,h,w,c] of one channel or more, a scale [c] and a shift [c]", x.Shape(), scale.Shape(), shift.Shape())
+		return nil, kind.Errorf(ErrInput, "op: batch_norm: got shapes %v, %v and %v, want images [n,h,w,c] of one channel or more, a scale [c] and a shift [c]", x.Shape(), scale.Shape(), shift.Shape())
 	}
 	if mean, variance := o.stats.Mean, o.stats.Var; mean.dims != 1 || variance.dims != 1 || mean.shape[0] != x.shape[3] || variance.shape[0] != x.shape[3] {
-		return nil, errkind.Errorf(ErrInput, "op: batch_norm: got statistics of shapes %v and %v, want a number for each of %d channels", mean.Shape(), variance.Shape(), x.shape[3])
+		return nil, kind.Errorf(ErrInput, "op: batch_norm: got statistics of shapes %v and %v, want a number for each of %d channels", mean.Shape(), variance.Shape(), x.shape[3])
 	}
 	return append(dst, x.Shape()...), nil
 }
@@ -172,7 +172,7 @@ func (o *batchNorm) Run(dst *Array, in []*Array) error {
 func (o *batchNorm) begin(x *Array) error {
 	o.evaluated = o.stats.Evaluate
 	if n := x.shape[0] * x.shape[1] * x.shape[2]; n < 2 && !o.evaluated {
-		return errkind.Errorf(ErrInput, "op: batch_norm in training: got %d values of a channel in images of shape %v, want 2 or more; take a larger batch", n, x.Shape())
+		return kind.Errorf(ErrInput, "op: batch_norm in training: got %d values of a channel in images of shape %v, want 2 or more; take a larger batch", n, x.Shape())
 	}
 	return nil
 }
@@ -314,7 +314,7 @@ type batchNormAdd struct {
 
 func (o *batchNormAdd) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if x, r := in[0], in[3]; x.dims != r.dims || x.shape != r.shape {
-		return nil, errkind.Errorf(ErrInput, "op: %s: got shapes %v and %v, want images and others of their shape", o.name, x.Shape(), r.Shape())
+		return nil, kind.Errorf(ErrInput, "op: %s: got shapes %v and %v, want images and others of their shape", o.name, x.Shape(), r.Shape())
 	}
 	return o.norm.ResultShape(dst, in[:3])
 }
@@ -383,7 +383,7 @@ func (o *batchNormDone) Run(dst *Array, _ []*Array) error {
 func (o *batchNormDone) DiffWRT(int) []bool { return []bool{false} }
 
 func (o *batchNormDone) SymDiff(gorgonia.Nodes, *gorgonia.Node, *gorgonia.Node) (gorgonia.Nodes, error) {
-	return nil, errkind.Errorf(ErrInput, "op: batch_norm_done has no gradient")
+	return nil, kind.Errorf(ErrInput, "op: batch_norm_done has no gradient")
 }
 
 // batchNormGrad is the gradient with respect to the images. Its inputs are the
@@ -396,7 +396,7 @@ type batchNormGrad struct {
 
 func (o *batchNormGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if x, g := in[0], in[2]; g.dims != 4 || g.shape != x.shape {
-		return nil, errkind.Errorf(ErrInput, "op: batch_norm_grad: got shapes %v and %v, want images and a gradient of their shape", x.Shape(), g.Shape())
+		return nil, kind.Errorf(ErrInput, "op: batch_norm_grad: got shapes %v and %v, want images and a gradient of their shape", x.Shape(), g.Shape())
 	}
 	return append(dst, in[0].Shape()...), nil
 }
@@ -414,7 +414,7 @@ func (o *batchNormGrad) Run(dst *Array, in []*Array) error {
 	return nil
 }
 
-var errNotRun = errkind.Errorf(ErrInput, "op: the gradient of a batch_norm was asked for before it was run")
+var errNotRun = kind.Errorf(ErrInput, "op: the gradient of a batch_norm was asked for before it was run")
 
 // batchNormSums is the gradient of scale or shift. Its inputs are that vector,
 // for its shape, and the gradient of the images, so that it runs after it.
@@ -480,7 +480,7 @@ func newNormLayout(x *Array, others ...*Array) (normLayout, error) {
 	l := normLayout{rows: x.shape[0] * x.shape[1] * x.shape[2], c: x.shape[3], lanes: 1, width: 1, half: x.half()}
 	for _, a := range others {
 		if a.half() != l.half {
-			return l, errkind.Errorf(ErrInput, "op: batch_norm: got arrays of float32 and of bfloat16, want one type")
+			return l, kind.Errorf(ErrInput, "op: batch_norm: got arrays of float32 and of bfloat16, want one type")
 		}
 	}
 	if byFours(l.c, append(others, x)...) {

@@ -10,7 +10,7 @@ import (
 
 	"cne/internal/blas"
 	"cne/internal/device"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 )
 
 // bits16 is how a bfloat16 lies in memory: the upper half of a float32.
@@ -175,7 +175,7 @@ func (v *variants) each(d *Device, dst *Array, in ...*Array) error {
 	args := []Arg{dst.Arg()}
 	for _, a := range in {
 		if a.half() != dst.half() {
-			return errkind.Errorf(ErrInput, "op: %s: got arrays of float32 and of bfloat16, want one type", v[0])
+			return kind.Errorf(ErrInput, "op: %s: got arrays of float32 and of bfloat16, want one type", v[0])
 		}
 		args = append(args, a.Arg())
 	}
@@ -201,7 +201,7 @@ const (
 	BFloat16
 )
 
-var precisionNames = errkind.Names[Precision]{
+var precisionNames = kind.Names[Precision]{
 	Package: "op", Type: "Precision", What: "precision", Err: ErrInput,
 	Words: []string{"float32", "bf16"},
 }

@@ -12,7 +12,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/internal/option"
 	"cne/internal/parallel"
 	"cne/internal/simd"
@@ -28,7 +28,7 @@ const (
 	Cosine
 )
 
-var metricNames = errkind.Names[Metric]{Package: "op", Type: "Metric", What: "metric", Err: ErrInput, Words: []string{"euclidean", "cosine"}}
+var metricNames = kind.Names[Metric]{Package: "op", Type: "Metric", What: "metric", Err: ErrInput, Words: []string{"euclidean", "cosine"}}
 
 func (m Metric) String() string { return metricNames.String(m) }
 
@@ -158,7 +158,7 @@ func newContrastive(options ContrastiveOptions) (*contrastive, error) {
 func (o *contrastive) ResultShape(dst []int, in []*Array) ([]int, error) {
 	f, n, layout, theta := in[0], in[1], in[2], in[3]
 	if f.dims != 2 || n.dims != 2 || layout.dims != 1 || layout.shape[0] == 0 || theta.Len() != 1 || f.shape[0] < 2*n.shape[1] || n.shape[1] == 0 || f.shape[1] == 0 {
-		return nil, errkind.Errorf(ErrInput, "op: contrastive: got shapes %v, %v, %v and %v, want features [r,d] with r ≥ 2b, negatives [m,b], a layout [k] and a scalar",
+		return nil, kind.Errorf(ErrInput, "op: contrastive: got shapes %v, %v, %v and %v, want features [r,d] with r ≥ 2b, negatives [m,b], a layout [k] and a scalar",
 			f.Shape(), n.Shape(), layout.Shape(), theta.Shape())
 	}
 	return dst, nil
@@ -172,7 +172,7 @@ func (o *contrastive) Run(dst *Array, in []*Array) error {
 	}
 	if layout.listed() {
 		if bad := outOfRange(n.i32, f.Rows()); bad >= 0 {
-			return errkind.Errorf(ErrInput, "op: contrastive: negative %d of head %d: got row %d, want 0 to %d", bad/b, bad%b, n.i32[bad], f.Rows()-1)
+			return kind.Errorf(ErrInput, "op: contrastive: negative %d of head %d: got row %d, want 0 to %d", bad/b, bad%b, n.i32[bad], f.Rows()-1)
 		}
 	}
 	if f.dtype == tensor.Float64 {

@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 )
 
 // MaxConvSize is the largest stride and padding of a Conv2d.
@@ -45,10 +45,10 @@ const MaxConvSize = 1 << 15
 // gradient to it, too. See ResultDtype for what follows.
 func Conv2d(x, weights *gorgonia.Node, stride, pad int, precision Precision) (*gorgonia.Node, error) {
 	if precision == BFloat16 && x.Dtype() != tensor.Float32 {
-		return nil, errkind.Errorf(ErrInput, "op: conv2d in bfloat16: got images of %v, want float32", x.Dtype())
+		return nil, kind.Errorf(ErrInput, "op: conv2d in bfloat16: got images of %v, want float32", x.Dtype())
 	}
 	if stride < 1 || pad < 0 || stride > MaxConvSize || pad > MaxConvSize {
-		return nil, errkind.Errorf(ErrInput, "op: conv2d: got stride %d and padding %d, want a stride from 1 to %d and a padding from 0", stride, pad, MaxConvSize)
+		return nil, kind.Errorf(ErrInput, "op: conv2d: got stride %d and padding %d, want a stride from 1 to %d and a padding from 0", stride, pad, MaxConvSize)
 	}
 	return apply(&conv2d{convPass{
 		base: base{name: fmt.Sprintf("conv2d_s%d_p%d%s", stride, pad, precision.suffix()), arity: 2, typ: hm.NewFnType(images, images, images)},
@@ -95,7 +95,7 @@ func (o *convPass) ResultShape(dst []int, in []*Array) ([]int, error) {
 		return append(dst, g.n, g.oh, g.ow, g.k), nil
 	}
 	if y := in[2]; y.dims != 4 || y.shape != [MaxDims]int{g.n, g.oh, g.ow, g.k} {
-		return nil, errkind.Errorf(ErrInput, "op: %s: got a gradient of shape %v, want [%d,%d,%d,%d]", o.name, y.Shape(), g.n, g.oh, g.ow, g.k)
+		return nil, kind.Errorf(ErrInput, "op: %s: got a gradient of shape %v, want [%d,%d,%d,%d]", o.name, y.Shape(), g.n, g.oh, g.ow, g.k)
 	}
 	return append(dst, in[o.of].Shape()...), nil
 }
@@ -169,12 +169,12 @@ type windows struct {
 
 func newWindows(x, weights *Array, stride, pad int) (windows, error) {
 	if x.dims != 4 || weights.dims != 4 || x.shape[3] != weights.shape[1] || x.shape[3] == 0 || weights.Len() == 0 {
-		return windows{}, errkind.Errorf(ErrInput, "op: conv2d: got shapes %v and %v, want images [N,H,W,C] and weights [K,C,kh,kw]", x.Shape(), weights.Shape())
+		return windows{}, kind.Errorf(ErrInput, "op: conv2d: got shapes %v and %v, want images [N,H,W,C] and weights [K,C,kh,kw]", x.Shape(), weights.Shape())
 	}
 	g := windows{n: x.shape[0], h: x.shape[1], w: x.shape[2], c: x.shape[3],
 		k: weights.shape[0], kh: weights.shape[2], kw: weights.shape[3], stride: stride, pad: pad}
 	if g.h+2*pad < g.kh || g.w+2*pad < g.kw {
-		return windows{}, errkind.Errorf(ErrInput, "op: conv2d: got windows of %d×%d, want no larger than images of %d×%d padded by %d", g.kh, g.kw, g.h, g.w, pad)
+		return windows{}, kind.Errorf(ErrInput, "op: conv2d: got windows of %d×%d, want no larger than images of %d×%d padded by %d", g.kh, g.kw, g.h, g.w, pad)
 	}
 	g.oh, g.ow = (g.h+2*pad-g.kh)/stride+1, (g.w+2*pad-g.kw)/stride+1
 	return g, nil
@@ -216,7 +216,7 @@ func (c *deviceConv) launch(d *Device, g windows, precision Precision, part conv
 		return c.launchHalves(d, g, part, images, weights, result)
 	}
 	if images.half() || result.half() {
-		return errkind.Errorf(ErrInput, "op: conv2d in float32: got images of bfloat16, want float32")
+		return kind.Errorf(ErrInput, "op: conv2d in float32: got images of bfloat16, want float32")
 	}
 	taps := g.kh * g.kw
 	last, err := c.weightsFor(d, g, weights)

@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 )
 
 // A Device is where operations run: the CPU (nil), or an accelerator such as a GPU. It
@@ -160,7 +160,7 @@ func (a *Array) Zero() error {
 	if a.on.device != nil {
 		bytes := a.Len() * a.bytesEach()
 		if a.on.memory == nil && (bytes%4 != 0 || a.on.at%4 != 0) {
-			return errkind.Errorf(ErrInput, "op: clearing bfloat16: got %d elements that share a word of 32 bits with others, want all of them", a.Len())
+			return kind.Errorf(ErrInput, "op: clearing bfloat16: got %d elements that share a word of 32 bits with others, want all of them", a.Len())
 		}
 		return a.on.device.Zero(a.on.at, (bytes+3)&^3) // in whole words: see grow
 	}

@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/internal/simd"
 )
 
@@ -34,7 +34,7 @@ type gather struct{ base }
 
 func (o *gather) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if in[0].dims != 2 || in[1].dims != 1 {
-		return nil, errkind.Errorf(ErrInput, "op: gather: got shapes %v and %v, want a matrix and a vector of row numbers", in[0].Shape(), in[1].Shape())
+		return nil, kind.Errorf(ErrInput, "op: gather: got shapes %v and %v, want a matrix and a vector of row numbers", in[0].Shape(), in[1].Shape())
 	}
 	return append(dst, in[1].shape[0], in[0].shape[1]), nil
 }
@@ -42,7 +42,7 @@ func (o *gather) ResultShape(dst []int, in []*Array) ([]int, error) {
 func (o *gather) Run(dst *Array, in []*Array) error {
 	index := in[1].i32
 	if bad := outOfRange(index, in[0].Rows()); bad >= 0 {
-		return errkind.Errorf(ErrInput, "op: gather: row %d of the index: got %d, want 0 to %d", bad, index[bad], in[0].Rows()-1)
+		return kind.Errorf(ErrInput, "op: gather: row %d of the index: got %d, want 0 to %d", bad, index[bad], in[0].Rows()-1)
 	}
 	if dst.dtype == tensor.Float64 {
 		simd.GatherRows(dst.f64, in[0].f64, dst.shape[1], index)
@@ -81,7 +81,7 @@ type scatterAdd struct {
 func (o *scatterAdd) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if in[0].dims != 2 || in[1].dims != 1 || in[2].dims != 2 ||
 		in[0].shape[0] != in[1].shape[0] || in[0].shape[1] != in[2].shape[1] {
-		return nil, errkind.Errorf(ErrInput, "op: scatter_add: got shapes %v, %v and %v, want values [r,d], row numbers [r] and a matrix [n,d]",
+		return nil, kind.Errorf(ErrInput, "op: scatter_add: got shapes %v, %v and %v, want values [r,d], row numbers [r] and a matrix [n,d]",
 			in[0].Shape(), in[1].Shape(), in[2].Shape())
 	}
 	return append(dst, in[2].shape[0], in[2].shape[1]), nil
@@ -90,7 +90,7 @@ func (o *scatterAdd) ResultShape(dst []int, in []*Array) ([]int, error) {
 func (o *scatterAdd) Run(dst *Array, in []*Array) error {
 	index := in[1].i32
 	if bad := outOfRange(index, dst.Rows()); bad >= 0 {
-		return errkind.Errorf(ErrInput, "op: scatter_add: row %d of the index: got %d, want 0 to %d", bad, index[bad], dst.Rows()-1)
+		return kind.Errorf(ErrInput, "op: scatter_add: row %d of the index: got %d, want 0 to %d", bad, index[bad], dst.Rows()-1)
 	}
 	if dst.dtype == tensor.Float64 {
 		clear(dst.f64)

@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"cne/internal/errkind"
+	"cne/internal/kind"
 )
 
 // ErrInput is wrapped by errors about options and words without a meaning, and about
@@ -143,7 +143,7 @@ func inferShape(k Kernel, sizes []gorgonia.DimSizer) (tensor.Shape, error) {
 	in := make([]*Array, len(shapes))
 	for i, s := range shapes {
 		if len(s) > MaxDims {
-			return nil, errkind.Errorf(ErrInput, "op: shape: got %v, want at most %d dimensions", s, MaxDims)
+			return nil, kind.Errorf(ErrInput, "op: shape: got %v, want at most %d dimensions", s, MaxDims)
 		}
 		in[i] = &Array{dims: len(s)}
 		copy(in[i].shape[:], s)

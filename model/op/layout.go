@@ -6,7 +6,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 )
 
@@ -37,7 +37,7 @@ func newRelayout(back bool) *relayout {
 func (o *relayout) ResultShape(dst []int, in []*Array) ([]int, error) {
 	s := in[0].shape
 	if in[0].dims != 4 {
-		return nil, errkind.Errorf(ErrInput, "op: %s: got shape %v, want images [N,C,H,W]", o.name, in[0].Shape())
+		return nil, kind.Errorf(ErrInput, "op: %s: got shape %v, want images [N,C,H,W]", o.name, in[0].Shape())
 	}
 	if o.back {
 		return append(dst, s[0], s[3], s[1], s[2]), nil

@@ -7,7 +7,7 @@ import (
 
 	"cne/internal/blas"
 	"cne/internal/device"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
@@ -24,7 +24,7 @@ const (
 
 func checkActivation(act Activation) error {
 	if act != NoActivation && act != ReLUActivation {
-		return errkind.Errorf(ErrInput, "op: activation: got %d, want a constant of this package", int(act))
+		return kind.Errorf(ErrInput, "op: activation: got %d, want a constant of this package", int(act))
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func (o *linear) operands(in []*Array) (x, index, weights, bias *Array) {
 func (o *linear) ResultShape(dst []int, in []*Array) ([]int, error) {
 	x, index, w, b := o.operands(in)
 	if x.dims != 2 || w.dims != 2 || b.dims != 1 || x.shape[1] != w.shape[1] || w.shape[0] != b.shape[0] || index != nil && index.dims != 1 {
-		return nil, errkind.Errorf(ErrInput, "op: %s: got shapes %v, %v and %v, want rows [n,in], weights [out,in] and a bias [out]", o.name, x.Shape(), w.Shape(), b.Shape())
+		return nil, kind.Errorf(ErrInput, "op: %s: got shapes %v, %v and %v, want rows [n,in], weights [out,in] and a bias [out]", o.name, x.Shape(), w.Shape(), b.Shape())
 	}
 	rows := x.shape[0]
 	if index != nil {
@@ -134,7 +134,7 @@ func rowsOf(name string, n int, index *Array) ([]int32, error) {
 		return nil, nil
 	}
 	if bad := outOfRange(index.i32, n); bad >= 0 {
-		return nil, errkind.Errorf(ErrInput, "op: %s: row %d of the index: got %d, want 0 to %d", name, bad, index.i32[bad], n-1)
+		return nil, kind.Errorf(ErrInput, "op: %s: row %d of the index: got %d, want 0 to %d", name, bad, index.i32[bad], n-1)
 	}
 	if index.i32 == nil {
 		return []int32{}, nil // nil stands for all rows
@@ -191,7 +191,7 @@ type inputGrad struct{ base }
 
 func (o *inputGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if in[0].dims != 2 || in[1].dims != 2 || in[0].shape[1] != in[1].shape[0] {
-		return nil, errkind.Errorf(ErrInput, "op: product: got shapes %v and %v, want [n,k] and [k,m]", in[0].Shape(), in[1].Shape())
+		return nil, kind.Errorf(ErrInput, "op: product: got shapes %v and %v, want [n,k] and [k,m]", in[0].Shape(), in[1].Shape())
 	}
 	return append(dst, in[0].shape[0], in[1].shape[1]), nil
 }
@@ -253,7 +253,7 @@ func (o *weightGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 		rows = index.shape[0]
 	}
 	if g.dims != 2 || x.dims != 2 || g.shape[0] != rows {
-		return nil, errkind.Errorf(ErrInput, "op: %s: got shapes %v and %v, want gradients [r,out] and as many rows [r,in]", o.name, g.Shape(), x.Shape())
+		return nil, kind.Errorf(ErrInput, "op: %s: got shapes %v and %v, want gradients [r,out] and as many rows [r,in]", o.name, g.Shape(), x.Shape())
 	}
 	return append(dst, g.shape[1], x.shape[1]), nil
 }
@@ -311,7 +311,7 @@ func newColumnSums() *columnSums {
 
 func (o *columnSums) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if in[0].dims != 2 {
-		return nil, errkind.Errorf(ErrInput, "op: column_sums: got shape %v, want a matrix", in[0].Shape())
+		return nil, kind.Errorf(ErrInput, "op: column_sums: got shape %v, want a matrix", in[0].Shape())
 	}
 	return append(dst, in[0].shape[1]), nil
 }

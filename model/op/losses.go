@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/internal/simd"
 	"cne/internal/text"
 )
@@ -147,8 +147,8 @@ func (l LossInfo) HasSpectrum() bool { return l.Constant == FixedZ || l.Constant
 
 var lossNames = namesOfLosses()
 
-func namesOfLosses() errkind.Names[Loss] {
-	n := errkind.Names[Loss]{Package: "op", Type: "Loss", What: "loss", Err: ErrInput, Aliases: map[string]Loss{}}
+func namesOfLosses() kind.Names[Loss] {
+	n := kind.Names[Loss]{Package: "op", Type: "Loss", What: "loss", Err: ErrInput, Aliases: map[string]Loss{}}
 	for i, l := range losses {
 		n.Words = append(n.Words, l.Word)
 		for _, alias := range l.Aliases {
@@ -181,7 +181,7 @@ func negNegative(q, _, c float64) PairLoss {
 // CheckOnDevice returns an error if an accelerator cannot compute the loss.
 func (o ContrastiveOptions) CheckOnDevice() error {
 	if !o.Loss.Info().onDevice {
-		return errkind.Errorf(ErrInput, "op: loss: got %v, which only the CPU computes, want another loss or the CPU", o.Loss)
+		return kind.Errorf(ErrInput, "op: loss: got %v, which only the CPU computes, want another loss or the CPU", o.Loss)
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
 package op
 
 import (
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 )
 
@@ -37,14 +37,14 @@ func (l NegativeLayout) check(b, rows int) error {
 	case m == ListedNegatives || m == AllNegatives:
 		groups = 0
 	case m < 0:
-		return errkind.Errorf(ErrInput, "op: layout of negatives: got %d at its beginning, want 0, −1 or a number of negatives", m)
+		return kind.Errorf(ErrInput, "op: layout of negatives: got %d at its beginning, want 0, −1 or a number of negatives", m)
 	}
 	if len(l) != 1+groups {
-		return errkind.Errorf(ErrInput, "op: layout of negatives that begins with %d: got %d numbers, want %d for %d edges", m, len(l), 1+groups, b)
+		return kind.Errorf(ErrInput, "op: layout of negatives that begins with %d: got %d numbers, want %d for %d edges", m, len(l), 1+groups, b)
 	}
 	for k, first := range l[1:] {
 		if outside := rows - 2*min(GroupHeads, b-k*GroupHeads); first < 0 || int(first) >= outside || m > outside {
-			return errkind.Errorf(ErrInput, "op: negatives of group %d: got %d rows from row %d on, want no more than the %d rows that there are", k, m, first, outside)
+			return kind.Errorf(ErrInput, "op: negatives of group %d: got %d rows from row %d on, want no more than the %d rows that there are", k, m, first, outside)
 		}
 	}
 	return nil

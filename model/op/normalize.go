@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 )
 
 // minNorm bounds the norm that Normalize divides by, as PyTorch's normalize
@@ -25,7 +25,7 @@ type normalize struct{ base }
 
 func (o *normalize) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if in[0].dims != 2 {
-		return nil, errkind.Errorf(ErrInput, "op: normalize: got shape %v, want a matrix", in[0].Shape())
+		return nil, kind.Errorf(ErrInput, "op: normalize: got shape %v, want a matrix", in[0].Shape())
 	}
 	return append(dst, in[0].shape[0], in[0].shape[1]), nil
 }

@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
@@ -53,7 +53,7 @@ func sumTo[T Float](dst, a, b []T) {
 
 func (o *pairwise) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if !slices.Equal(in[0].Shape(), in[1].Shape()) {
-		return nil, errkind.Errorf(ErrInput, "op: %s: got shapes %v and %v, want two arrays of one shape", o.name, in[0].Shape(), in[1].Shape())
+		return nil, kind.Errorf(ErrInput, "op: %s: got shapes %v and %v, want two arrays of one shape", o.name, in[0].Shape(), in[1].Shape())
 	}
 	return append(dst, in[0].Shape()...), nil
 }

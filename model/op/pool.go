@@ -6,7 +6,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
@@ -27,7 +27,7 @@ type globalAvgPool struct {
 
 func (o *globalAvgPool) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if in[0].dims != 4 || in[0].shape[1]*in[0].shape[2] == 0 {
-		return nil, errkind.Errorf(ErrInput, "op: global_avg_pool: got shape %v, want images [n,h,w,c] of one pixel or more", in[0].Shape())
+		return nil, kind.Errorf(ErrInput, "op: global_avg_pool: got shape %v, want images [n,h,w,c] of one pixel or more", in[0].Shape())
 	}
 	return append(dst, in[0].shape[0], in[0].shape[3]), nil
 }
@@ -86,7 +86,7 @@ type globalAvgPoolGrad struct {
 
 func (o *globalAvgPoolGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if x, g := in[0], in[1]; g.dims != 2 || g.shape[0] != x.shape[0] || g.shape[1] != x.shape[3] {
-		return nil, errkind.Errorf(ErrInput, "op: global_avg_pool_grad: got shapes %v and %v, want images [n,h,w,c] and gradients [n,c]", x.Shape(), g.Shape())
+		return nil, kind.Errorf(ErrInput, "op: global_avg_pool_grad: got shapes %v and %v, want images [n,h,w,c] and gradients [n,c]", x.Shape(), g.Shape())
 	}
 	return append(dst, in[0].Shape()...), nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"cne/internal/blas"
 	"cne/internal/device"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 )
 
 // sparseShare is the share of elements that are not zero below which the
@@ -56,7 +56,7 @@ const MaxSparseWidth = blas.MaxSparseColumns
 // and values, which must not change. A width above MaxSparseWidth gives ErrInput.
 func SparseOf(start []int, columns []int32, values []float32, width int) (*Sparse, error) {
 	if width < 1 || width > MaxSparseWidth {
-		return nil, errkind.Errorf(ErrInput, "op: sparse matrix: got %d columns, want at most %d", width, MaxSparseWidth)
+		return nil, kind.Errorf(ErrInput, "op: sparse matrix: got %d columns, want at most %d", width, MaxSparseWidth)
 	}
 	return &Sparse{matrix: blas.SparseOf(start, columns, values, width)}, nil
 }
@@ -66,7 +66,7 @@ func SparseOf(start []int, columns []int32, values []float32, width int) (*Spars
 func (s *Sparse) CheckDevice(d *Device) error {
 	_, width := s.matrix.Size()
 	if most := d.Properties().SharedPerBlock / elementSize; width > most {
-		return errkind.Errorf(ErrInput, "op: sparse rows on an accelerator: got %d values, want at most %d; compute on the CPU, or take their principal components", width, most)
+		return kind.Errorf(ErrInput, "op: sparse rows on an accelerator: got %d values, want at most %d; compute on the CPU, or take their principal components", width, most)
 	}
 	return nil
 }
@@ -147,14 +147,14 @@ type sparseLinear struct {
 func (o *sparseLinear) ResultShape(dst []int, in []*Array) ([]int, error) {
 	w, b, index := in[0], in[1], in[2]
 	if _, cols := o.points.matrix.Size(); w.dims != 2 || b.dims != 1 || index.dims != 1 || w.shape[1] != cols || w.shape[0] != b.shape[0] {
-		return nil, errkind.Errorf(ErrInput, "op: %s: got shapes %v, %v and %v, want weights [out,%d], a bias [out] and row numbers [n]", o.name, w.Shape(), b.Shape(), index.Shape(), cols)
+		return nil, kind.Errorf(ErrInput, "op: %s: got shapes %v, %v and %v, want weights [out,%d], a bias [out] and row numbers [n]", o.name, w.Shape(), b.Shape(), index.Shape(), cols)
 	}
 	return append(dst, index.shape[0], w.shape[0]), nil
 }
 
 func (o *sparseLinear) Run(dst *Array, in []*Array) error {
 	if dst.dtype != tensor.Float32 {
-		return errkind.Errorf(ErrInput, "op: %s: got type %v, want float32", o.name, dst.dtype)
+		return kind.Errorf(ErrInput, "op: %s: got type %v, want float32", o.name, dst.dtype)
 	}
 	points, _ := o.points.matrix.Size()
 	rows, err := rowsOf(o.name, points, in[2])
@@ -209,7 +209,7 @@ type sparseWeightGrad struct {
 func (o *sparseWeightGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 	g, index := in[0], in[1]
 	if g.dims != 2 || index.dims != 1 || g.shape[0] != index.shape[0] {
-		return nil, errkind.Errorf(ErrInput, "op: %s: got shapes %v and %v, want gradients [n,out] and row numbers [n]", o.name, g.Shape(), index.Shape())
+		return nil, kind.Errorf(ErrInput, "op: %s: got shapes %v and %v, want gradients [n,out] and row numbers [n]", o.name, g.Shape(), index.Shape())
 	}
 	_, cols := o.points.matrix.Size()
 	return append(dst, g.shape[1], cols), nil

@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 )
 
 // MinTemperature and MaxTemperature bound the temperatures of ScaleByTemperature.
@@ -30,7 +30,7 @@ type temperature struct{ base }
 
 func (o *temperature) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if in[0].dims != 2 || in[1].dims != 1 || in[1].shape[0] != 1 {
-		return nil, errkind.Errorf(ErrInput, "op: scale_by_temperature: got shapes %v and %v, want a matrix and a vector of one number", in[0].Shape(), in[1].Shape())
+		return nil, kind.Errorf(ErrInput, "op: scale_by_temperature: got shapes %v and %v, want a matrix and a vector of one number", in[0].Shape(), in[1].Shape())
 	}
 	return append(dst, in[0].shape[0], in[0].shape[1]), nil
 }

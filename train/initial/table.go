@@ -9,7 +9,7 @@ import (
 	"cne/data"
 	"cne/data/neighbors"
 	"cne/data/pca"
-	"cne/internal/errkind"
+	"cne/internal/kind"
 	"cne/internal/rng"
 	"cne/internal/simd"
 )
@@ -33,7 +33,7 @@ func Components(ctx context.Context, points *data.Matrix, dim int) (*data.Matrix
 // not finite, and as Random does.
 func Table[T float32 | float64](coordinates *data.Matrix, d int, std float64, seed uint64) ([]T, error) {
 	if err := data.CheckDense(coordinates); err != nil {
-		return nil, errkind.Errorf(ErrInput, "initial: coordinates: %w", err)
+		return nil, kind.Errorf(ErrInput, "initial: coordinates: %w", err)
 	}
 	n, width := coordinates.N, coordinates.D
 	if err := checkTable[T](n, d, std); err != nil {
@@ -49,7 +49,7 @@ func Table[T float32 | float64](coordinates *data.Matrix, d int, std float64, se
 		var spread float64
 		if j < width {
 			if spread = deviation(coordinates.X, width, j); !simd.IsFinite(spread) {
-				return nil, errkind.Errorf(ErrInput, "initial: coordinates: column %d (counted from 0): got NaN or infinity, want finite numbers", j)
+				return nil, kind.Errorf(ErrInput, "initial: coordinates: column %d (counted from 0): got NaN or infinity, want finite numbers", j)
 			}
 		}
 		if spread > 0 {
@@ -84,11 +84,11 @@ func Random[T float32 | float64](n, d int, std float64, seed uint64) ([]T, error
 func checkTable[T float32 | float64](n, d int, std float64) error {
 	switch {
 	case n < 1 || d < 1:
-		return errkind.Errorf(ErrInput, "initial: table: got %d points of width %d, want at least 1 of each", n, d)
+		return kind.Errorf(ErrInput, "initial: table: got %d points of width %d, want at least 1 of each", n, d)
 	case d > math.MaxInt32/n:
-		return errkind.Errorf(ErrInput, "initial: table: got %d points of width %d, want at most %d numbers", n, d, math.MaxInt32)
+		return kind.Errorf(ErrInput, "initial: table: got %d points of width %d, want at most %d numbers", n, d, math.MaxInt32)
 	case !(T(std*std) > 0) || math.IsInf(float64(T(std*std)), 0):
-		return errkind.Errorf(ErrInput, "initial: standard deviation: got %g, want a positive number whose square is finite", std)
+		return kind.Errorf(ErrInput, "initial: standard deviation: got %g, want a positive number whose square is finite", std)
 	}
 	return nil
 }
@@ -120,12 +120,12 @@ var ErrInput = errors.New("initial: bad input")
 // by a ten-thousandth of the earlier spread, so that no two coincide. Errors wrap ErrInput.
 func FromEarlier(g *neighbors.Graph, earlier *data.Matrix, rows []int, seed uint64) (*data.Matrix, error) {
 	if err := data.CheckDense(earlier); err != nil {
-		return nil, errkind.Errorf(ErrInput, "initial: earlier embedding: %w", err)
+		return nil, kind.Errorf(ErrInput, "initial: earlier embedding: %w", err)
 	}
 	n, d := g.N, earlier.D
 	if rows == nil {
 		if earlier.N > n {
-			return nil, errkind.Errorf(ErrInput, "initial: earlier embedding: got %d points, want at most %d unless their rows are given", earlier.N, n)
+			return nil, kind.Errorf(ErrInput, "initial: earlier embedding: got %d points, want at most %d unless their rows are given", earlier.N, n)
 		}
 		rows = slices.Repeat([]int{-1}, n)
 		for i := range earlier.N {
@@ -133,7 +133,7 @@ func FromEarlier(g *neighbors.Graph, earlier *data.Matrix, rows []int, seed uint
 		}
 	}
 	if len(rows) != n {
-		return nil, errkind.Errorf(ErrInput, "initial: rows: got %d, want %d, one for each point", len(rows), n)
+		return nil, kind.Errorf(ErrInput, "initial: rows: got %d, want %d, one for each point", len(rows), n)
 	}
 	from := earlier.Relative(nil)
 	start := data.NewMatrix(n, d)
@@ -142,7 +142,7 @@ func FromEarlier(g *neighbors.Graph, earlier *data.Matrix, rows []int, seed uint
 	for i, row := range rows {
 		switch {
 		case row >= earlier.N || row < -1:
-			return nil, errkind.Errorf(ErrInput, "initial: row of point %d: got %d, want -1 to %d", i, row, earlier.N-1)
+			return nil, kind.Errorf(ErrInput, "initial: row of point %d: got %d, want -1 to %d", i, row, earlier.N-1)
 		case row >= 0:
 			copy(start.Row(i), from.Row(row))
 			placed[i] = true
@@ -150,7 +150,7 @@ func FromEarlier(g *neighbors.Graph, earlier *data.Matrix, rows []int, seed uint
 		}
 	}
 	if len(front) == 0 {
-		return nil, errkind.Errorf(ErrInput, "initial: rows: got no point of the earlier embedding, want one or more")
+		return nil, kind.Errorf(ErrInput, "initial: rows: got no point of the earlier embedding, want one or more")
 	}
 	middle, square := moments(start, front)
 	spread := math.Sqrt(square / float64(len(front)*d))

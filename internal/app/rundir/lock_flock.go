@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"cne/internal/errkind"
+	"cne/internal/kind"
 )
 
 // Lock keeps other processes of the program out of the folder until unlock is
@@ -22,7 +22,7 @@ func (d *Dir) Lock() (unlock func(), err error) {
 	}
 	unlock, err = lock(f)
 	if errors.Is(err, ErrLocked) {
-		return nil, errkind.Errorf(ErrLocked, "another process of cne is at work in the run folder %s; wait until it has ended, or choose another output.dir", d.path)
+		return nil, kind.Errorf(ErrLocked, "another process of cne is at work in the run folder %s; wait until it has ended, or choose another output.dir", d.path)
 	}
 	return unlock, nil
 }

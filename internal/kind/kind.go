@@ -1,6 +1,6 @@
-// Package errkind makes errors that errors.Is recognises by their kind, without the
+// Package kind makes errors that errors.Is recognises by their kind, without the
 // kind in their text, and gives the constants of enumerations their words (Names).
-package errkind
+package kind
 
 import "fmt"
 

@@ -1,4 +1,4 @@
-package errkind
+package kind
 
 import (
 	"fmt"
