@@ -407,7 +407,7 @@ func TestLoadRefusesSealed(t *testing.T) {
 		"training":       {network, "model", 1, set("training", `{"negatives":1125899906842624}`), "training: got"},
 		"negative":       {table, "model", 1, set("training", `{"neighbors":-1}`), "training: got"},
 		"loss":           {network, "model", 1, set("training", `{"objective":{"loss":"hinge","metric":"euclidean","clamp":0}}`), `no loss is named "hinge"`},
-		"preprocessing":  {network, "model", 1, set("preprocessing", `{"width":5,"scaler":{"kind":"unit"}}`), "divides by 0"},
+		"preprocessing":  {network, "model", 1, set("preprocessing", `{"width":5,"scaler":{"kind":"unit"}}`), "divisor of the scaler: got 0"},
 		"other width":    {network, "model", 1, set("preprocessing", `{"width":4}`), "preprocessing: got points of 4 values, want 5 for the network"},
 		"huge width":     {network, "model", 1, set("preprocessing", `{"width":4611686018427387904}`), "preprocessing: got points of 4611686018427387904 values, want 5 for the network"},
 		"newer":          {network, "model", 2, func(*safetensors.File) {}, "a newer version of cne wrote the file"},

@@ -330,7 +330,7 @@ func TestReadCheckpointRefusesOthers(t *testing.T) {
 		"newer": {"checkpoint", 2, "got 2, want 1; a newer version of cne wrote the file"},
 		"older": {"checkpoint", 0, "an older version of cne wrote the file"},
 		"model": {"model", 1, "wrong kind of file"},
-		"plain": {"", 0, "want a file of kind"},
+		"plain": {"", 0, `want kind "checkpoint"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "c")

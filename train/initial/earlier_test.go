@@ -75,7 +75,7 @@ func TestFromEarlier(t *testing.T) {
 		"other rows":  {earlier, []int{0}, "rows: got 1, want 9"},
 		"no such row": {earlier, slices.Repeat([]int{3}, 9), "got 3, want -1 to 2"},
 		"none":        {earlier, slices.Repeat([]int{-1}, 9), "got no point of the earlier embedding"},
-		"empty":       {&data.Matrix{D: 2}, nil, "the matrix is 0×2"},
+		"empty":       {&data.Matrix{D: 2}, nil, "matrix: got 0×2"},
 		"sparse":      {&data.Matrix{N: 9, D: 2, CSR: &data.CSR{Start: make([]int, 10)}}, nil, "sparse"},
 	} {
 		if _, err := FromEarlier(g, tc.earlier, tc.rows, 1); !errors.Is(err, ErrInput) || !strings.Contains(fmt.Sprint(err), tc.text) {

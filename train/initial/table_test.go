@@ -68,9 +68,9 @@ func TestTableRefuses(t *testing.T) {
 		std         float64
 		want        string
 	}{
-		{make([]float32, 4), 4, 0, 2, 1, "the matrix is 4×0"},
-		{make([]float32, 4), 1, 3, 2, 1, "a matrix of 1×3 has 4 values"},
-		{nil, 0, 2, 2, 1, "the matrix is 0×2"},
+		{make([]float32, 4), 4, 0, 2, 1, "matrix: got 4×0"},
+		{make([]float32, 4), 1, 3, 2, 1, "matrix of 1×3: got 4 values"},
+		{nil, 0, 2, 2, 1, "matrix: got 0×2"},
 		{make([]float32, 4), 2, 2, 0, 1, "got 2 points of width 0"},
 		{make([]float32, 4), 2, 2, 1 << 31, 1, "want at most 2147483647 numbers"},
 		{make([]float32, 4), 2, 2, 2, 0, "standard deviation: got 0"},
