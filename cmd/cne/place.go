@@ -99,11 +99,14 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 			if given != nil {
 				b.Labels = given[b.First:read]
 			}
+			tell(read, in.n)
 			in.takeHeld(b, held)
+			if b.Positions.N == 0 {
+				return nil
+			}
 			if out.Parquet {
 				all.N, all.X, labels = all.N+b.Positions.N, append(all.X, b.Positions.X...), append(labels, b.Labels...)
 			}
-			tell(read, in.n)
 			return write(b.Positions, b.Labels)
 		})
 		if err == nil && read != in.n {

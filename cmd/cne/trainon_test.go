@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -212,6 +213,18 @@ func TestSampleWithHeldOut(t *testing.T) {
 			sameFiles(t, before, filesOf(t, "run"))
 			mustFail(t, 1, "was begun with data.holdout", "train", "--resume", "run", "--set", "data.holdout=0.3")
 		})
+	}
+}
+
+// All points of a block may be held out.
+func TestSampleHeldOutBlock(t *testing.T) {
+	folderOf(t, 2, 1)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // blocks of 1024 points
+	writeRandom(t, "points.npy", "<f4", 1025, 2)
+	mustRun(t, append([]string{"train", "points.npy", "--epochs", "1", "-o", "run"}, set("graph.k=3", "data.holdout=0.9", "data.sample=0.5", "output.plot=false")...)...)
+	all, out := readPositions(t, "run/embedding.npy"), rowsIn(t, "run/holdout_rows.csv")
+	if all.N+len(out) != 1025 || out[len(out)-1] != 1024 {
+		t.Errorf("%d points are placed and %d held out, at last %d", all.N, len(out), out[len(out)-1])
 	}
 }
 
