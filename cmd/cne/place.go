@@ -20,14 +20,14 @@ import (
 	"cne/model"
 )
 
-// place places the points that were not trained on, and writes their positions. It returns
-// the positions of the held-out points, nil if there are none.
-func (t *training) place(ctx context.Context) (held *data.Matrix, err error) {
+// place places the held-out points and, if asked for, the rest of a sample, and writes their
+// positions. It returns the positions of the held-out points, nil if there are none.
+func (t *training) place(ctx context.Context, rest bool) (held *data.Matrix, err error) {
 	in := t.in
 	begun := time.Now()
 	defer func() { t.projectTime = time.Since(begun) }()
 	what := "held-out points were placed"
-	if in.sampled() {
+	if rest {
 		what = "other points were placed; those trained on are in " + t.dir.Path(rundir.SampleName+".npy")
 		held, err = t.placeRest(ctx)
 	}

@@ -109,7 +109,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	held, err := t.place(ctx)
+	held, err := t.place(ctx, t.in.sampled())
 	if err != nil {
 		return err
 	}
@@ -187,8 +187,8 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 func (t *training) keep() error {
 	err := t.save()
 	var held *data.Matrix
-	if err == nil && !t.in.sampled() {
-		held, err = t.place(context.Background())
+	if err == nil {
+		held, err = t.place(context.Background(), false)
 	}
 	if err == nil {
 		err = t.result().draw(context.Background(), held, nil)

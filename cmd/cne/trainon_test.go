@@ -228,6 +228,20 @@ func TestSampleHeldOutBlock(t *testing.T) {
 	}
 }
 
+// A run that ends early keeps what it has learnt, and places the points that were held out.
+func TestSampleWithHeldOutEndsEarly(t *testing.T) {
+	folderOf(t, 60, 3)
+	cmd, stderr := program(t, append([]string{"train", "points.csv", "-o", "run", "--epochs", "1000000"}, set("graph.k=5", "data.holdout=0.2", "data.sample=0.5", "data.label_column=kind", "data.names=kind", "output.html=true")...)...)
+	waitForRecords(t, 1)
+	must(t, cmd.Process.Signal(os.Interrupt))
+	if err := waitWithin(t, cmd, 60); err == nil || !strings.Contains(stderr.String(), "the embedding so far is in run/sample.npy; \"cne train --resume run\" continues") {
+		t.Errorf("%v: %s", err, stderr)
+	}
+	if learnt, held := readPositions(t, "run/sample.npy"), readPositions(t, "run/holdout.npy"); learnt.N != 24 || held.N != 12 || !exists("run/embedding.html") || exists("run/embedding.npy") {
+		t.Errorf("%d points were learnt and %d held out", learnt.N, held.N)
+	}
+}
+
 // A run that is killed or interrupted while it places the other points leaves nothing
 // half-written, and goes on to the same files.
 func TestTrainOnGoesOn(t *testing.T) {

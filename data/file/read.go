@@ -203,7 +203,7 @@ func (f *files) fill(m *data.Matrix, wanted *choice) (labels []string, err error
 		return f.fillSparse(m, wanted)
 	}
 	check := func(first int, block []float32) error {
-		return CheckFinite(f, first, &data.Matrix{D: m.D, X: block})
+		return CheckFinite(f, first, &data.Matrix{D: m.D, X: block, Columns: m.Columns})
 	}
 	m.X, labels, err = appendRows(f, m.X, wanted, reader.read, check)
 	m.N = len(m.X) / m.D
