@@ -155,6 +155,9 @@ func TestOpenCSRFaults(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				ds, err := file.Read(t.Context(), []string{path}, file.Options{})
 				wantError(t, err, tc.kind, tc.want)
+				for row := range 2 { // whichever is wanted
+					wantError(t, errorOf(file.ReadRows(t.Context(), []string{path}, file.Options{}, []int{row}, 2)), tc.kind, tc.want)
+				}
 				if tc.kind == nil && (ds.Points.N != 2 || ds.Points.D != 3 || ds.Points.At(1, 2) == 0 || ds.Points.At(0, 0) != 0) {
 					t.Errorf("the points are %+v", ds.Points.CSR)
 				}

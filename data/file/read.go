@@ -313,6 +313,10 @@ func (f *files) fillSparse(m *data.Matrix, wanted *choice) (labels []string, err
 	if m.N != wanted.n { // which read refuses
 		return nil, nil
 	}
+	all := data.Dataset{Name: f.o.Name, Points: m, Parts: f.parts}
+	if err := all.CheckContext(f.ctx); err != nil { // of rows that are not wanted, too
+		return nil, err
+	}
 	some := m.Take(wanted.rows)
 	m.N, m.CSR = some.N, some.CSR
 	if labels != nil {
