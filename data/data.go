@@ -1,14 +1,13 @@
 // Package data holds points: a float32 matrix with, where there are any, labels.
 //
-// FromRows and FromMat make a Matrix of slices and of gonum's matrices; it is such
-// a matrix itself. FromCSR makes sparse points. Points that stay in their files are a
-// Source, which is read in blocks as often as is needed.
+// FromRows and FromMat make a Matrix from slices and from gonum matrices; a Matrix is
+// itself a mat.Matrix. FromCSR makes sparse points. Points that stay in their files are a
+// Source, read in blocks as often as needed.
 //
-// What usually happens to the points next lives here too: Split holds some of
-// them out, Imbalance thins classes out, Scale brings the points to a common
-// scale, Normalize to length 1.
+// The next usual steps are here too: Split holds some points out, Imbalance thins classes
+// out, Scale brings the points to a common scale, Normalize to length 1.
 //
-// Every result is the same to the last bit whatever GOMAXPROCS is.
+// Every result has the same bits for any GOMAXPROCS.
 //
 // Not here: reading and writing files (package data/file), counts of single cells
 // (data/counts), images (data/images), principal components (data/pca), and the nearest
@@ -16,8 +15,8 @@
 //
 // # Errors
 //
-// An error is one sentence; one about a matrix in memory begins with "data: ". To tell cases
-// apart use errors.Is with ErrFormat, ErrUnsupported, ErrShape, ErrLabels, ErrNotFinite,
+// Errors about a matrix in memory begin with "data: ". To tell the kinds of errors apart,
+// use errors.Is with ErrFormat, ErrUnsupported, ErrShape, ErrLabels, ErrNotFinite,
 // ErrEmpty, ErrSparse, ErrChanged and ErrOption, or with the errors of package io/fs.
 package data
 
@@ -27,8 +26,7 @@ import (
 	"cne/internal/kind"
 )
 
-// The kinds of error that this package returns, to be told apart with
-// errors.Is. The text of an error never consists of its kind alone.
+// The kinds of error that this package returns, for errors.Is.
 var (
 	// ErrFormat: a file is damaged, ends early, or is not what its name says.
 	ErrFormat = errors.New("malformed file")
@@ -41,13 +39,13 @@ var (
 	ErrLabels = errors.New("labels do not agree with the points")
 	// ErrNotFinite: a value is NaN or infinite.
 	ErrNotFinite = errors.New("value is not finite")
-	// ErrDirection: a Metric is asked about a point that has no direction.
+	// ErrDirection: a point has no direction, but a Metric needs one.
 	ErrDirection = errors.New("a point has no direction")
 	// ErrEmpty: there are no points, or the points have no values.
 	ErrEmpty = errors.New("no data")
 	// ErrChanged: a file that is read several times is not the same each time.
 	ErrChanged = errors.New("a file has changed")
-	// ErrSparse: points are sparse where dense ones alone will do.
+	// ErrSparse: points are sparse where they must be dense.
 	ErrSparse = errors.New("points are sparse")
 	// ErrOption: an argument or a field of file.Options has no meaning, or none
 	// for these files.

@@ -74,13 +74,12 @@ func (l *Lines) of(row int) int {
 	return 0
 }
 
-// Check reports the first thing that makes the data unusable: no points
-// (ErrEmpty), a matrix whose fields contradict each other (ErrShape), a
-// number of labels other than that of the points (ErrLabels), of names other
-// than that of what they name (ErrShape), or a value that is NaN or infinite
-// (ErrNotFinite). Points are numbered from 1 over all files, values within a
-// point from 1; where the file is known, it is named together with the row's
-// line or number within it. Open and the readers have called Check already.
+// Check reports the first thing that makes the data unusable: no points (ErrEmpty), a
+// matrix whose fields contradict each other (ErrShape), a wrong number of labels
+// (ErrLabels) or names (ErrShape), or a value that is NaN or infinite (ErrNotFinite).
+// Points are numbered from 1 over all files, values within a point from 1; where the file
+// is known, the error names it with the row's line or number. The readers call Check
+// themselves.
 func (ds *Dataset) Check() error { return ds.CheckContext(context.Background()) }
 
 // CheckContext is Check until ctx ends, which matters for points of Stored.
@@ -104,8 +103,8 @@ func (ds *Dataset) CheckContext(ctx context.Context) error {
 	})
 }
 
-// Dims returns the number of points and that of the values of each; zeros if there are
-// none.
+// Dims returns the number of points and the number of values per point; zeros without
+// points.
 func (ds *Dataset) Dims() (n, d int) {
 	switch {
 	case ds == nil:
@@ -117,7 +116,7 @@ func (ds *Dataset) Dims() (n, d int) {
 	return n, d
 }
 
-// Source returns the points, wherever they are; nil if there are none.
+// Source returns the points, in memory or stored; nil if there are none.
 func (ds *Dataset) Source() Source {
 	if ds.Stored != nil || ds.Points == nil {
 		return ds.Stored
@@ -125,7 +124,7 @@ func (ds *Dataset) Source() Source {
 	return ds.Points
 }
 
-// Size returns the size of the points together with so many more of the same kind.
+// Size returns the size of the points plus more points of the same kind.
 func (ds *Dataset) Size(more int) Size {
 	n, d := ds.Dims()
 	size := SizeOf(n+more, d)
@@ -142,8 +141,8 @@ func (ds *Dataset) Columns() []string { return ds.Source().Block(0).Columns }
 // Offset returns the Offset of the points; nil if they have none.
 func (ds *Dataset) Offset() []float64 { return ds.Source().Block(0).Offset }
 
-// NotFinite is the error for value number column of a row that has been described; names
-// are those of the columns, nil if they have none.
+// NotFinite returns the error for the value v in a column, counted from 0, of the described
+// row. names are the names of the columns, or nil.
 func NotFinite(row string, names []string, column int, v float32) error {
 	where := fmt.Sprintf("column %d", column+1)
 	if names != nil {

@@ -21,8 +21,7 @@ type Labels struct {
 	Value []float64
 }
 
-// maxExactLabel is the largest magnitude up to which every integer is a
-// float64 of its own.
+// maxExactLabel is the magnitude up to which float64 holds every integer.
 const maxExactLabel = 1 << 53
 
 // LabelValue returns the value of a label that is a number: finite, and not so
@@ -84,8 +83,8 @@ func NewLabels(labels []string) *Labels {
 	return l
 }
 
-// Check reports labels that are not those of n points, or a class without a name
-// (ErrLabels). Without labels, for nil, nothing is wrong.
+// Check reports a number of labels other than n, or a class without a name (ErrLabels). Nil
+// labels are valid.
 func (l *Labels) Check(n int) error {
 	if l == nil {
 		return nil
@@ -107,15 +106,14 @@ const (
 	fewClasses         = 12 // distinct numbers that need not be consecutive
 )
 
-// Categorical tells whether the labels are names of classes, such as words,
-// digits or the numbers of clusters, rather than quantities such as ages or
-// lengths, which lie on a scale.
+// Categorical reports whether the labels are names of classes, such as words, digits or the
+// numbers of clusters, rather than quantities such as ages or lengths, which lie on a
+// scale.
 //
-// Words are classes. Numbers are classes if all are whole, each occurs twice
-// on average, and either there are at most 12 distinct ones, or at most 50
-// that count from −1, 0 or 1 upwards and leave out no more than every other
-// number. Hence years and ages count as quantities, and so does a number that
-// is another one for every point. No labels, nil, are no quantities.
+// Words are classes. Numbers are classes if all are whole, each occurs twice on average,
+// and either there are at most 12 distinct ones, or at most 50 that count from −1, 0 or 1
+// upwards and leave out no more than every other number. Hence years and ages count as
+// quantities, and so do numbers that differ for every point. Nil labels are categorical.
 func (l *Labels) Categorical() bool {
 	if l == nil || l.Value == nil {
 		return true
@@ -134,9 +132,8 @@ func (l *Labels) Categorical() bool {
 	return distinct <= fewClasses || consecutive
 }
 
-// Known returns the points that have a label, and their labels alone: that of
-// the others is empty or NaN, as an empty field of a table is, which shall not make
-// words of ages. Of a nil *Labels it returns none, and nil.
+// Known returns the points that have a label, and only their labels. A label that is empty
+// or NaN, as an empty field of a table, is missing. For a nil *Labels it returns nil, nil.
 func (l *Labels) Known() (points []int, known *Labels) {
 	if l == nil {
 		return nil, nil
@@ -160,8 +157,8 @@ func (l *Labels) Known() (points []int, known *Labels) {
 	return points, NewLabels(names)
 }
 
-// JoinLabels returns the labels of several sets of points as those of one, in
-// which equal labels are one class. It passes over nil.
+// JoinLabels concatenates the labels of several sets of points; equal labels become one
+// class. Nil is skipped.
 func JoinLabels(sets ...*Labels) *Labels {
 	var names []string
 	for _, l := range sets {

@@ -102,7 +102,7 @@ func TestNoLabels(t *testing.T) {
 	}
 }
 
-// The names of points are not kept in the model, those of classes are.
+// A model keeps the names of classes but not the names of points.
 func TestModelKeepsClassNames(t *testing.T) {
 	for kind, want := range map[string][]string{"class": {"ant", "bee"}, "name": nil, "quantity": nil} {
 		names := make([]string, 40)

@@ -16,8 +16,8 @@ import (
 type Matrix struct {
 	N, D int
 	X    []float32
-	// CSR holds sparse points in place of X, which is then nil; they have no Offset.
-	// What takes dense points alone refuses them with ErrSparse.
+	// CSR holds sparse points instead of X, which is then nil; they have no Offset. Functions
+	// that need dense points refuse them with ErrSparse.
 	CSR *CSR
 	// Offset has for each of the D columns what is to be added to its values in X,
 	// nil for nothing. Readers, FromRows and FromMat set it where float32 would
@@ -26,8 +26,8 @@ type Matrix struct {
 	// it. At adds it, and so do the writers before they round to float32; a Scaler keeps
 	// it for new points.
 	Offset []float64
-	// Columns are the names of the D values of a point, by which points are matched
-	// with those of a model; nil if they have none.
+	// Columns are the names of the D columns, or nil. Points are matched with a model's
+	// columns by name.
 	Columns []string
 }
 
@@ -61,8 +61,8 @@ func (m *Matrix) Clone() *Matrix {
 // Dims returns N and D.
 func (m *Matrix) Dims() (n, d int) { return m.N, m.D }
 
-// At returns value j of point i, with its Offset. As gonum's matrices do, it panics
-// if there is none.
+// At returns value j of point i, with its Offset. It panics if an index is out of range, as
+// gonum's matrices do.
 func (m *Matrix) At(i, j int) float64 {
 	if uint(i) >= uint(m.N) {
 		panic(mat.ErrRowAccess)
@@ -83,9 +83,10 @@ func (m *Matrix) At(i, j int) float64 {
 // T returns the transpose, which shares the matrix's memory.
 func (m *Matrix) T() mat.Matrix { return mat.Transpose{Matrix: m} }
 
-// FromRows returns points as a matrix, one for each row. Their values become
-// float32, relative to an Offset where that alone keeps points apart. No row, or one without values, gives ErrEmpty, rows of different
-// lengths ErrShape, a value that is NaN or infinite as a float32 ErrNotFinite.
+// FromRows returns points as a matrix, one for each row. Their values become float32,
+// relative to an Offset where float32 would otherwise make them equal. No row, or one
+// without values, gives ErrEmpty, rows of different lengths ErrShape, a value that is NaN
+// or infinite as a float32 ErrNotFinite.
 func FromRows(rows [][]float64) (*Matrix, error) {
 	if len(rows) == 0 || len(rows[0]) == 0 {
 		return nil, errorf(ErrEmpty, "data: rows: got none, or rows without values, want at least one value")
@@ -126,8 +127,8 @@ func FromMat(from mat.Matrix) (*Matrix, error) {
 	})
 }
 
-// fill sets the values of m, which are new, to those of the rows that row returns,
-// for which it may use a slice that it is given.
+// fill sets the values of m, a new matrix, to the rows that row returns. row may use
+// scratch for its result.
 func (m *Matrix) fill(row func(i int, scratch []float64) []float64) (*Matrix, error) {
 	sample, scratch := NewSample(m.D, nil), make([]float64, m.D)
 	for i := range m.N {
@@ -185,8 +186,8 @@ func (m *Matrix) check() error {
 	return nil
 }
 
-// Check reports a matrix without values (ErrEmpty), one whose fields contradict each
-// other (ErrShape), or an Offset that is not finite (ErrNotFinite).
+// Check reports a matrix without values (ErrEmpty), inconsistent fields (ErrShape), or an
+// Offset that is not finite (ErrNotFinite).
 func (m *Matrix) Check() error {
 	if m == nil {
 		return errorf(ErrEmpty, "data: matrix: got nil, want points")

@@ -10,12 +10,12 @@ import (
 	"cne/internal/text"
 )
 
-// A Metric is how the distance of two points is measured, of which the embedding keeps
-// the nearest together. It is not that of positions in the embedding (op.Metric).
+// A Metric measures the distance of two input points. Distances in the embedding are
+// measured by an op.Metric.
 //
 // Cosine and Correlation bring every point to length 1. The square of the Euclidean
-// distance of two such points is 2 − 2·cosine, so that the same are nearest, and all
-// that is made for Euclidean distances, such as principal components, serves them too.
+// distance of two such points is 2 − 2·cosine, so the nearest points are the same, and
+// methods for Euclidean distances, such as principal components, apply.
 type Metric string
 
 const (
@@ -33,8 +33,7 @@ func (Metric) Words() []string {
 	return []string{string(Euclidean), string(Cosine), string(Correlation)}
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler; a word that is none of Words gives
-// ErrOption.
+// UnmarshalText implements encoding.TextUnmarshaler; an unknown word gives ErrOption.
 func (m *Metric) UnmarshalText(word []byte) error {
 	if !slices.Contains(m.Words(), string(word)) {
 		return errorf(ErrOption, "metric: got %q, want euclidean, cosine or correlation", word)
@@ -45,8 +44,8 @@ func (m *Metric) UnmarshalText(word []byte) error {
 
 func (m Metric) isEuclidean() bool { return m == "" || m == Euclidean }
 
-// A DirectionError is about points to which a Metric gives no direction: by Cosine
-// those of zeros alone, by Correlation those of one value alone. It wraps ErrDirection.
+// A DirectionError reports points without a direction: for Cosine, points whose values are
+// all 0; for Correlation, points whose values are all equal. It wraps ErrDirection.
 type DirectionError struct {
 	Metric Metric
 	Rows   []int // in order, counted from 0
@@ -75,19 +74,20 @@ func (e *DirectionError) Error() string {
 // NoDirection says what is wrong with points that have no direction.
 func (m Metric) NoDirection() string {
 	if m == Correlation {
-		return "points of which all values are equal correlate with none"
+		return "got values that are all equal, want some that differ"
 	}
-	return "points of which all values are 0 have no direction"
+	return "got values that are all 0, want at least one other"
 }
 
 // Unwrap returns ErrDirection.
 func (e *DirectionError) Unwrap() error { return ErrDirection }
 
-// Normalize brings the points in place to what the metric measures; scaler, which may
-// be nil, is what they were scaled by. Points without direction give a *DirectionError
-// whose rows are those of the input (see Origin), an unknown metric ErrOption, and
-// Correlation of sparse points, which it would make dense, ErrSparse. When ctx ends, so
-// does going through the points of Stored, with its error; they are then as they were.
+// Normalize centres (Correlation) and normalises the points in place, as the metric needs;
+// scaler, which may be nil, is the scaler that was applied to them. Points without
+// direction give a *DirectionError with their rows in the input (see Origin), an unknown
+// metric ErrOption, and Correlation of sparse points, which it would make dense, ErrSparse.
+// If ctx ends while Stored points are read, Normalize returns its error and they stay
+// unchanged.
 func (ds *Dataset) Normalize(ctx context.Context, metric Metric, scaler *Scaler) error {
 	if err := CheckPoints(ds.Source()); err != nil {
 		return err

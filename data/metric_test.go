@@ -123,8 +123,7 @@ func TestNormalizeWithOffset(t *testing.T) {
 	}
 }
 
-// Points without direction are refused with their numbers: all of them in the error, the
-// first few in its words.
+// The error for points without direction lists all rows; its text names the first few.
 func TestNoDirection(t *testing.T) {
 	for _, tt := range []struct {
 		metric data.Metric
@@ -132,11 +131,11 @@ func TestNoDirection(t *testing.T) {
 		value  float32
 		want   string // "" if they are well
 	}{
-		{data.Cosine, []int{4}, 0, "row 5 of 20 points: points of which all values are 0 have no direction; leave them out, or take the euclidean metric"},
+		{data.Cosine, []int{4}, 0, "row 5 of 20 points: got values that are all 0, want at least one other; leave them out, or take the euclidean metric"},
 		{data.Cosine, []int{4, 7}, 0, "row 5 and row 8 of 20 points: "},
 		{data.Cosine, []int{0, 4, 7, 9, 19}, 0, "row 1, row 5, row 8 and 2 more of 20 points: "},
 		{data.Cosine, []int{4}, 7, ""},
-		{data.Correlation, []int{4, 5}, 7, "row 5 and row 6 of 20 points: points of which all values are equal correlate with none; "},
+		{data.Correlation, []int{4, 5}, 7, "row 5 and row 6 of 20 points: got values that are all equal, want some that differ; "},
 		{data.Correlation, []int{4}, 0.1, "row 5 of 20 points: "},
 		{data.Euclidean, []int{4}, 0, ""},
 	} {
@@ -171,7 +170,7 @@ func TestNoDirection(t *testing.T) {
 			}
 		}
 	}
-	// Rows are those of the input, also where points were left out before.
+	// Rows are counted in the input, also where points were left out before.
 	ds := &data.Dataset{Name: "x", Points: directions(50, 3)}
 	clear(ds.Points.Row(17))
 	train, held, _, err := ds.Split(0.5, 1)

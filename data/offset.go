@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// sampleRows and sampleValues bound the sample of the points by which it is
-	// decided whether float32 holds them.
+	// sampleRows and sampleValues bound the sample that decides whether float32 is precise
+	// enough for the points.
 	sampleRows   = 1 << 9
 	sampleValues = 1 << 17
 	// roundingLimit is how much of the quartile distance of a column's values
@@ -30,9 +30,9 @@ const (
 	wholeFloats = 1 << 53
 )
 
-// A Sample holds some rows of points as float64, by which a reader decides whether the
-// points need an Offset. It holds all rows at first, and drops a random half of them
-// whenever there are too many; the numbers of the rows decide which.
+// A Sample holds some rows of points as float64, from which a reader decides whether the
+// points need an Offset. It drops a pseudo-random half of its rows whenever there are too
+// many; the numbers of the rows decide which.
 type Sample struct {
 	d     int
 	of    []int // the rows that there are, ascending; nil: all
@@ -90,7 +90,7 @@ func (s *Sample) thin() {
 	s.rows, s.x = s.rows[:kept], s.x[:kept*s.d]
 }
 
-// levelOf is that of a row's number among those that there are; −1 if it is none.
+// levelOf returns the level of a row by its position in s.of, if set; −1 if it is not in there.
 func (s *Sample) levelOf(row int) int {
 	if s.of != nil {
 		at, ok := slices.BinarySearch(s.of, row)
@@ -105,8 +105,8 @@ func (s *Sample) levelOf(row int) int {
 // levelOf returns k for one of 2ᵏ⁺¹ rows, as if at random.
 func levelOf(row int) int { return bits.TrailingZeros64(rng.Mix(uint64(row) + 1)) }
 
-// inexact returns of each column that float32 does not hold the distinct values that
-// are finite, in ascending order; nil of the others.
+// inexact returns, for each column that float32 does not hold exactly, its distinct finite
+// values in ascending order; nil for other columns.
 func (s *Sample) inexact() [][]float64 {
 	if s.columns != nil {
 		return s.columns
@@ -132,7 +132,7 @@ func (s *Sample) inexact() [][]float64 {
 	return columns
 }
 
-// exact tells whether float32 holds all values of a column.
+// exact reports whether float32 holds all sampled values of column j exactly.
 func (s *Sample) exact(j int) bool {
 	for i := j; i < len(s.x); i += s.d {
 		if v := s.x[i]; simd.IsFinite(v) && float64(float32(v)) != v {
@@ -170,7 +170,7 @@ func chooseOffset(v []float64) float64 {
 		}
 		return center
 	}
-	// That of the distinct values heeds neither a few that lie far out, nor one that
+	// The interquartile range of the distinct values is robust to outliers and to a value that
 	// most points have.
 	spread := v[3*len(v)/4] - v[len(v)/4]
 	if rounded := rounding(v, 0); rounded <= roundingLimit*spread || rounding(v, center) > rounded/2 {
@@ -196,8 +196,8 @@ type merged struct {
 	distinct, left int // values of the sample, before and after
 }
 
-// findMerged returns the inexact columns of which float32 keeps fewer than nine tenths
-// of the values apart, even relative to the offsets.
+// findMerged returns the inexact columns where float32, relative to the offsets, keeps less
+// than nine tenths of the distinct values.
 func findMerged(columns [][]float64, offsets []float64) []merged {
 	var found []merged
 	for j, values := range columns {
@@ -224,9 +224,9 @@ func findMerged(columns [][]float64, offsets []float64) []merged {
 	return found
 }
 
-// LogRounding logs which columns have an offset, and which have values that become equal as
-// float32 all the same. once reports that there is no offset because the input could be
-// read only once. names are those of the columns, or nil.
+// LogRounding logs which columns have an offset, and which still have values that become
+// equal as float32. once reports that there is no offset because the input could be read
+// only once. names are the names of the columns, or nil.
 func (s *Sample) LogRounding(log *slog.Logger, names []string, offset []float64, once bool) {
 	if s == nil || log == nil {
 		return

@@ -15,9 +15,9 @@ type Scaling string
 const (
 	// ScaleNone leaves the values as they are, but for their Offset.
 	ScaleNone Scaling = "none"
-	// ScaleUnit divides all values by one number, the largest magnitude among
-	// them, without their Offset, so that they lie in [-1, 1]; by 255 exactly if the source was
-	// unsigned bytes, so that pixels lie in [0, 1]. Zeros alone stay zeros.
+	// ScaleUnit divides all values (without their Offset) by the largest magnitude, so that
+	// they lie in [-1, 1]; unsigned bytes are divided by 255, so that pixels lie in [0, 1]. If
+	// all values are 0 they stay 0.
 	ScaleUnit Scaling = "unit"
 	// ScaleStandard gives every column mean 0 and standard deviation 1 (the
 	// population's: the sum of squares divided by n). Constant columns
@@ -30,8 +30,7 @@ func (Scaling) Words() []string {
 	return []string{string(ScaleNone), string(ScaleUnit), string(ScaleStandard)}
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler; a word that is none of
-// Words gives ErrOption.
+// UnmarshalText implements encoding.TextUnmarshaler; an unknown word gives ErrOption.
 func (s *Scaling) UnmarshalText(text []byte) error {
 	if !slices.Contains(s.Words(), string(text)) {
 		return errorf(ErrOption, "scaling: got %q, want none, unit or standard", text)
@@ -108,8 +107,8 @@ func FitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) 
 	return s, nil
 }
 
-// Scale scales the points in place and returns what was done, so that it can
-// be done to other points. Its errors are those of FitScaler.
+// Scale scales the points in place and returns the scaler, for other points. Errors are as
+// for FitScaler.
 func (ds *Dataset) Scale(ctx context.Context, kind Scaling) (*Scaler, error) {
 	s, err := FitScaler(ctx, ds, kind)
 	if err != nil {
@@ -121,8 +120,8 @@ func (ds *Dataset) Scale(ctx context.Context, kind Scaling) (*Scaler, error) {
 	return s, nil
 }
 
-// ScaleBy scales the points in place by what Scale has returned for others: those of
-// Stored each time that they are gone through. Its errors are those of Scaler.Apply.
+// ScaleBy scales the points in place by a scaler fitted to others; Stored points are scaled
+// whenever they are read. Errors are as for Scaler.Apply.
 func (ds *Dataset) ScaleBy(s *Scaler) error {
 	if ds.Stored == nil {
 		if err := s.Apply(ds.Points); err != nil {
@@ -141,8 +140,8 @@ func (ds *Dataset) ScaleBy(s *Scaler) error {
 	return nil
 }
 
-// scaled returns a source whose points are scaled. Bytes that are divided alone become
-// their quotients as they become numbers.
+// scaled returns a source whose points are scaled. For bytes that are only divided, the
+// division is part of their conversion to float32.
 func (s *Scaler) scaled(points Source, bytes bool) Source {
 	if from, ok := points.(Divider); ok && bytes && s.Kind == ScaleUnit && s.Offset == nil {
 		if divided := from.Divided(s.Divisor); divided != nil {
@@ -262,7 +261,7 @@ func columnMoments(ctx context.Context, points Source) (mean, squares []float64,
 }
 
 // ColumnMeans returns the means of the columns, and reports which columns are constant.
-// Its errors are those of Each.
+// Errors are as for Each.
 func ColumnMeans(ctx context.Context, points Source) (mean []float64, constant []bool, err error) {
 	n, d := points.Dims()
 	sums := newPieceSums(points)
@@ -300,8 +299,8 @@ func ColumnMeans(ctx context.Context, points Source) (mean []float64, constant [
 	return mean, constant, nil
 }
 
-// A pieceSums adds up what is made of the columns' values, in pieces of rows whose sums are
-// added in the order of the pieces.
+// A pieceSums sums a function of each column's values over pieces of rows; the pieces' sums
+// are added in order, so that the result does not depend on the number of cores.
 type pieceSums struct {
 	d, grain int
 	sums     []float64 // [pieces, d]
@@ -309,7 +308,7 @@ type pieceSums struct {
 
 func newPieceSums(points Source) *pieceSums {
 	n, d := points.Dims()
-	// At least so many rows that there are no more than 256 pieces.
+	// Large enough for at most 256 pieces.
 	grain := max(256, (n+255)/256)
 	return &pieceSums{d, grain, make([]float64, parallel.Pieces(n, grain)*d)}
 }
@@ -322,13 +321,13 @@ func (s *pieceSums) total() []float64 {
 	return total
 }
 
-// columnTile is the number of columns of which the sums of a piece are formed together,
-// where a block has too few pieces for all cores.
+// columnTile is the number of columns per task where a block has too few pieces for all
+// cores.
 const columnTile = 128
 
-// each calls add for all rows of a block whose first is row lo of all, in the order of a
-// piece's rows: with the number of the piece, and with values of a row from a column on and
-// their sums in the piece.
+// each calls add for each row of a block, which starts at row lo of all rows; rows of one
+// piece come in order. add gets the piece's number, the first column from, the piece's sums
+// and the row's values from that column on.
 func (s *pieceSums) each(lo int, block *Matrix, add func(piece, from int, sum []float64, row []float32)) {
 	first := lo / s.grain
 	pieces := (lo+block.N-1)/s.grain - first + 1

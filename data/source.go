@@ -7,22 +7,20 @@ import (
 	"math"
 )
 
-// A Source is points that can be gone through from the first to the last, as often as
-// is needed, without all of them being in memory. A *Matrix is one; Open makes others,
-// see Options.BlocksAbove. What is computed of a Source has the same bits as if its
-// points were a Matrix.
+// A Source holds points that can be read in order any number of times and need not be in
+// memory. A *Matrix is a Source; file.Read makes others, see file.Options.StreamAbove.
+// Results have the same bits for a Source and for a Matrix of its points.
 type Source interface {
-	// Dims returns the number of the points and that of the values of each.
+	// Dims returns the number of points and the number of values per point.
 	Dims() (n, d int)
 	// Block returns n points of zeros that have the Offset and the Columns of the points.
 	Block(n int) *Matrix
-	// Each calls f with one block of points after the other, each of so many rows but
-	// the last, which may have fewer; 0 leaves the number to the source. lo is the number
-	// of a block's first point. A block is valid until f returns, and that of a *Matrix
-	// must not be changed.
+	// Each calls f with consecutive blocks of the given number of rows (the last may have
+	// fewer); 0 leaves the number to the source. lo is the number of a block's first point. A
+	// block is valid until f returns; f must not change a block of a *Matrix.
 	//
-	// An error of f ends Each, which returns it; so does the end of ctx. Files that are
-	// no longer what they were when they were opened give ErrChanged.
+	// Each returns the first error of f, or the error of ctx. Files that have changed since
+	// they were opened give ErrChanged.
 	Each(ctx context.Context, rows int, f func(lo int, block *Matrix) error) error
 }
 
@@ -67,8 +65,7 @@ func Collect(ctx context.Context, s Source) (*Matrix, error) {
 }
 
 const (
-	// blockValues is the number of values of a block where a width alone decides: 8 MB
-	// as float64.
+	// blockValues is the default number of values of a block: 8 MB as float64.
 	blockValues = 1 << 20
 	// blockRows bounds the rows of a block from above, which matters for narrow data only.
 	blockRows = 1 << 13
@@ -80,8 +77,7 @@ func BlockRows(width int) int { return min(blockRows, max(1, blockValues/width))
 // errStop ends Each where nothing more is to be known.
 var errStop = errors.New("enough is known")
 
-// AllEqual tells whether all points of a source are one and the same. Errors are those
-// of its Each.
+// AllEqual reports whether all points of a source are equal. Errors are as for Each.
 func AllEqual(ctx context.Context, s Source) (bool, error) {
 	if m, ok := s.(*Matrix); ok && m.CSR != nil {
 		return m.CSR.allEqual(), ctx.Err()
@@ -137,9 +133,9 @@ type Divider interface {
 	Divided(divisor float32) Source
 }
 
-// A Fingerprinter is a Source that has a hash of what decides about every value, which
-// takes a fraction of the time that going through the values does. Sources with one
-// fingerprint are equal; equal sources may have several. ok is false if there is none.
+// A Fingerprinter is a Source with a hash that is much faster to compute than reading all
+// values. Sources with the same fingerprint are equal; equal sources may have different
+// fingerprints. ok is false if there is none.
 type Fingerprinter interface {
 	Fingerprint() (fingerprint string, ok bool)
 }
@@ -160,17 +156,16 @@ func describe(s Source) (storage Storage, finite bool) {
 	return InFiles, false
 }
 
-// CheckFinite returns an error (ErrNotFinite) that names the first value of a source that
-// is NaN or infinite, nil if there is none. It goes through the points, unless their files
-// were checked when they were opened; its errors are also those of Each.
+// CheckFinite returns an error (ErrNotFinite) that names the first NaN or infinity of a
+// source, or nil. It reads the points, unless their files were checked when they were
+// opened; other errors are as for Each.
 func CheckFinite(ctx context.Context, s Source) error {
 	return checkFinite(ctx, s, func(row, column int, v float32) error {
 		return NotFinite(fmt.Sprintf("row %d", row+1), s.Block(0).Columns, column, v)
 	})
 }
 
-// checkFinite returns the error that fault makes of the first value of a source that is
-// NaN or infinite; nil if there is none.
+// checkFinite reports the first NaN or infinity of a source through fault.
 func checkFinite(ctx context.Context, s Source, fault func(row, column int, v float32) error) error {
 	if _, finite := describe(s); finite {
 		return nil
@@ -231,8 +226,8 @@ func (s *rowSubset) Each(ctx context.Context, rows int, f func(lo int, block *Ma
 	return deliver()
 }
 
-// A transformed source is another, no *Matrix, whose blocks are changed each time that they
-// are gone through.
+// A transformed source applies change to each block of another source, which is not a
+// *Matrix, whenever it is read.
 type transformed struct {
 	of     Source
 	offset []float64 // that they have then
@@ -286,7 +281,7 @@ const (
 	InFiles                 // in files that are read each time
 )
 
-// SizeOf is the size of n points, or images, of so many values.
+// SizeOf returns the size of n points, or images, of width values each.
 func SizeOf(n, width int) Size { return Size{Low: n, High: n, Likely: n, Width: width} }
 
 // Known reports whether the size is known exactly.
@@ -295,7 +290,7 @@ func (s Size) Known() bool { return s.Low == s.High && s.Width > 0 }
 // UnknownSize is the size of what tells nothing of itself.
 var UnknownSize = Size{Low: 1, High: math.MaxInt32, Likely: 1}
 
-// Add returns the size of both together; the zero Size is that of nothing.
+// Add returns the sum of both sizes.
 func (s Size) Add(t Size) Size {
 	if s == (Size{}) {
 		return t

@@ -15,10 +15,9 @@ import (
 // errCentering is the error of scalings that subtract something from every value.
 var errCentering = errorf(ErrSparse, "the scaling subtracts a number from all values of a column, which would make sparse points dense; scale by unit or none, or make them dense")
 
-// FromCSR returns sparse points: n of d values, of which indptr, indices and values hold
-// those that are not 0 as scipy's csr_matrix does, a point for each row. They are copied;
-// the columns of a row may come in any order, values for the same are added up, and
-// zeros left out. Values become float32.
+// FromCSR returns n sparse points of d values, one per row of a matrix in the form of
+// scipy's csr_matrix. The slices are copied; the columns of a row may come in any order,
+// values for the same column are added up, and zeros left out. Values become float32.
 //
 // No rows or columns give ErrEmpty, arrays that contradict each other or the shape
 // ErrShape, a value that is NaN or infinite as a float32 ErrNotFinite.
@@ -67,7 +66,7 @@ func (m *Matrix) Take(rows []int) *Matrix {
 	return t
 }
 
-// held returns the values that are held: all, or those of sparse points that are not 0.
+// held returns the values in memory: all, or the nonzero values of sparse points.
 func (m *Matrix) held() []float32 {
 	if m.CSR != nil {
 		return m.CSR.Value
@@ -126,7 +125,7 @@ func (c *CSR) at(i, j int) float64 {
 	return 0
 }
 
-// SelectColumns returns a matrix whose columns are those that from names, of d.
+// SelectColumns returns a matrix with the columns that from lists, out of d.
 func (c *CSR) SelectColumns(from []int, d int) *CSR {
 	to := make([]int32, d)
 	for j := range to {
@@ -170,7 +169,7 @@ func (c *CSR) normalize(skipped []bool) {
 	})
 }
 
-// allEqual tells whether all rows are equal.
+// allEqual reports whether all rows are equal.
 func (c *CSR) allEqual() bool {
 	firstColumn, firstValue := c.Row(0)
 	for i := 1; i < len(c.Start)-1; i++ {
@@ -192,9 +191,9 @@ func (m *Matrix) Nonzeros() int {
 // A CSR holds the values of a matrix that are not 0, row after row (compressed sparse
 // rows). It takes 8 bytes for each.
 type CSR struct {
-	// Start has an entry more than there are rows: the values of row i are
-	// Value[Start[i]] to Value[Start[i+1]-1], none of them 0, and Column has the
-	// columns that they are in, counted from 0, in ascending order and each once.
+	// Start has one entry more than there are rows: the values of row i are Value[Start[i]] to
+	// Value[Start[i+1]-1], none of them 0, and Column has the columns that they are in,
+	// counted from 0, in ascending order and each once.
 	Start  []int
 	Column []int32
 	Value  []float32
@@ -234,8 +233,8 @@ func (c *CSR) take(rows []int) *CSR {
 	return t
 }
 
-// ConcatCSR puts the rows of several matrices one after the other, of which it lets
-// columns and values go.
+// ConcatCSR concatenates the rows of several matrices. It sets their Column and Value to
+// nil to release memory.
 func ConcatCSR(parts []*CSR) *CSR {
 	c := &CSR{Start: []int{0}}
 	columns, values := make([][]int32, len(parts)), make([][]float32, len(parts))

@@ -175,12 +175,11 @@ func (ds *Dataset) take(rows []int) *Dataset {
 	return part
 }
 
-// Imbalance keeps of each class a share that falls linearly with the class, as
-// in the paper's imbalanced MNIST: of C classes that have points, in the order
-// of Labels.Names, the k-th (from 0) keeps the share 1−k/C, rounded down, but
-// at least one point. Of MNIST's digits 0 to 9 these are all, nine tenths, …,
-// one tenth, which makes 38 829 points of 70 000. The seed decides which; the
-// draws of one class do not depend on the others.
+// Imbalance keeps of each class a share that falls linearly with the class, as in the
+// paper's imbalanced MNIST: of C classes that have points, in the order of Labels.Names,
+// the k-th (from 0) keeps the share 1−k/C, rounded down, but at least one point. For
+// MNIST's digits 0 to 9 the shares are 1, 0.9, …, 0.1, which keeps 38 829 of 70 000 points.
+// The seed decides which; the draws of one class do not depend on the others.
 //
 // The points that are kept stay in their order and keep their class numbers;
 // rows has their rows in ds, in that order. They share no memory with ds, which

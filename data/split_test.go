@@ -11,7 +11,7 @@ import (
 	"cne/data/file"
 )
 
-// numbered returns n points whose one value is their row, with labels.
+// numbered returns n labelled points with one value, their row.
 func numbered(n int, label func(i int) string) *data.Dataset {
 	ds := &data.Dataset{Name: "numbered", Points: data.NewMatrix(n, 1), Bytes: true}
 	for i := range n {
@@ -27,7 +27,7 @@ func numbered(n int, label func(i int) string) *data.Dataset {
 	return ds
 }
 
-// The names of points go with them, those of their values stay.
+// Names of points are split with them; names of columns are kept.
 func TestNames(t *testing.T) {
 	path := put(t, t.TempDir(), "a.csv", []byte("x,y,kind\n1,2,a\n3,4,b\n5,6,a\n7,8,b\n"))
 	ds := need(file.Read(t.Context(), []string{path}, file.Options{LabelColumn: "kind"}))(t)

@@ -18,9 +18,9 @@ import (
 
 // A scalarType is how an array in a file stores one value.
 type scalarType struct {
-	// kind is NumPy's letter: 'b' bool, 'u' unsigned integer, 'i' signed integer,
-	// 'f' IEEE 754, 'c' complex, which only SparseFile reads, and of labels alone 'S' text
-	// of bytes, 'U' of characters of 4 bytes
+	// kind is NumPy's letter: 'b' bool, 'u' unsigned integer, 'i' signed integer, 'f' IEEE
+	// 754, 'c' complex, which only SparseFile reads, and only for labels 'S' text of bytes,
+	// 'U' text of 4-byte characters
 	kind byte
 	size int  // bytes
 	big  bool // the most significant byte comes first
@@ -32,7 +32,7 @@ func (t scalarType) isByte() bool { return t.kind == 'u' && t.size == 1 }
 
 func (t scalarType) isText() bool { return t.kind == 'S' || t.kind == 'U' }
 
-// isFloat32 tells whether float32 holds every value of the type.
+// isFloat32 reports whether float32 holds every value of the type.
 func (t scalarType) isFloat32() bool {
 	return t.kind == 'f' && t.size == 4 || t.size <= 2
 }
@@ -58,7 +58,7 @@ func (t scalarType) bits64(b []byte, i int) uint64 {
 	return binary.LittleEndian.Uint64(b)
 }
 
-// isWide tells whether the values are whole numbers of which some are no int64.
+// isWide reports whether the type is uint64, which int64 cannot hold.
 func (t scalarType) isWide() bool { return t.kind == 'u' && t.size == 8 }
 
 // integer returns value i of b, of a type of bool or of integers that is not wide.
@@ -101,7 +101,7 @@ func half(h uint16) float64 {
 	return math.Float64frombits(sign<<63 | exponent<<52 | fraction<<42)
 }
 
-// number returns value i of b, of which a complex one that is finite is 0 or 1.
+// number returns value i of b. A finite complex value becomes 0 if it is zero, else 1.
 func (t scalarType) number(b []byte, i int) float64 {
 	if t.kind != 'c' {
 		return t.minus(b, i, 0)
@@ -342,7 +342,7 @@ func newArrayReader(a array, in *Input) (*arrayReader, error) {
 	return r, nil
 }
 
-// An arrayFormat is a format of one array, of which it reads the head.
+// An arrayFormat reads the header of a format that holds one array.
 type arrayFormat func(in *Input) (array, error)
 
 // open begins to read points: an array of two or more dimensions, whose rows are flattened.
@@ -399,7 +399,7 @@ func (r *arrayReader) next(limit int) (src []byte, n int, err error) {
 	return r.buf, n, nil
 }
 
-// short explains why only so many of the bytes came that were to follow.
+// short returns the error for values that ended after got bytes.
 func (r *arrayReader) short(err error, got int) error {
 	if err != errShort {
 		return err
@@ -432,8 +432,8 @@ func (r *arrayReader) readBytes(dst []byte) (int, error) {
 	return r.each(len(dst), func(filled int, src []byte, n int) { copy(dst[filled:], src[:n]) })
 }
 
-// each gives so many of the next values to put, in pieces, and returns their number. After
-// the last value it returns io.EOF.
+// each passes up to want of the next values to put, in pieces, and returns their number.
+// After the last value it returns io.EOF.
 func (r *arrayReader) each(want int, put func(filled int, src []byte, n int)) (filled int, err error) {
 	for filled < want || r.done == r.total {
 		src, n, err := r.next(want - filled)

@@ -201,7 +201,7 @@ func TestMemory(t *testing.T) {
 		used := allocated(func() { err = tc.read() })
 		must(t, err)
 		if limit := uint64(tc.size*4 + 2<<20); used > limit {
-			t.Errorf("%s: %d bytes were allocated for %d points, want no more than %d", tc.name, used, n, limit)
+			t.Errorf("%s: %d bytes were allocated for %d points, want at most %d", tc.name, used, n, limit)
 		}
 	}
 }

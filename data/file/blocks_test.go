@@ -19,13 +19,12 @@ import (
 	"cne/data/file"
 )
 
-// readBlocks reads everything in blocks of so many rows. An error may come
-// from OpenBlocks, Next or CheckFinite.
+// readBlocks reads all points in blocks of size rows.
 func readBlocks(paths []string, opt file.Options, size int) (ds *data.Dataset, labels []string, err error) {
 	return readBlocksFrom(paths, opt, size, 0)
 }
 
-// readBlocksFrom is readBlocks after so many rows that are skipped.
+// readBlocksFrom is readBlocks after skipping skip rows.
 func readBlocksFrom(paths []string, opt file.Options, size, skip int) (ds *data.Dataset, labels []string, err error) {
 	b, err := file.Open(context.Background(), paths, opt)
 	if err != nil {
@@ -293,7 +292,7 @@ func FuzzBlocks(f *testing.F) {
 			}
 			sameAfterSkip(t, []string{path}, opt)
 		case wantErr == nil || err == nil:
-			t.Fatalf("the error is %v, that of Open %v", err, wantErr)
+			t.Fatalf("got error %v, want %v as from Open", err, wantErr)
 		case errors.Is(wantErr, data.ErrNotFinite) || errors.Is(err, data.ErrNotFinite):
 			// Which of several defects is found first differs here.
 		case err.Error() != wantErr.Error():
@@ -370,7 +369,7 @@ func TestCSVWriter(t *testing.T) {
 			}
 			must(t, w.Close())
 			if got.String() != want.String() {
-				t.Errorf("%d columns, labels %v: the table differs from that of WriteCSV", d, labeled)
+				t.Errorf("%d columns, labels %v: the table differs from what WriteCSV writes", d, labeled)
 			}
 		}
 	}

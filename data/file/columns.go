@@ -18,12 +18,11 @@ type table interface {
 	appendText(to [][]string, columns []int) error
 }
 
-// ReadColumns reads columns as text, such as names of points, from the files from which
-// Read reads points by the same paths and options: result k has what column wanted[k] says
-// of each point, in their order. A column is named as Options.LabelColumn is, and may be one
-// that Options.Drop has. The files must be tables in text or Parquet (ErrUnsupported), and
-// can be read twice, as pipes cannot. Other errors are those of Read, or ErrFormat for text
-// that is not UTF-8.
+// ReadColumns reads columns as text, such as names of points, from the files and with the
+// options that Read takes: result k is column wanted[k], with one entry per point. A column
+// is given as in Options.LabelColumn and may be listed in Options.Drop. The files must be
+// tables in text or Parquet (ErrUnsupported), and cannot be pipes. Other errors are as for
+// Read, or ErrFormat for text that is not UTF-8.
 func ReadColumns(ctx context.Context, paths, wanted []string, o Options) ([][]string, error) {
 	columns := make([][]string, len(wanted))
 	err := eachTable(ctx, paths, wanted, o, func(t table, at []int) error { return t.appendText(columns, at) })
@@ -86,8 +85,8 @@ func withTable(ctx context.Context, path string, o *Options, do func(t table) er
 	return nil
 }
 
-// CountColumns returns the number of columns of a table in text or Parquet; 1 of other
-// files, and of text whose first line has no separator.
+// CountColumns returns the number of columns of a table in text or Parquet; 1 for other
+// files, and for text whose first line has no separator.
 func CountColumns(ctx context.Context, path string) (columns int, err error) {
 	err = withTable(ctx, path, &Options{}, func(t table) error {
 		if columns = 1; t != nil {

@@ -9,9 +9,8 @@ import (
 	"cne/data"
 )
 
-// A csrReader reads the rows of a matrix in compressed sparse rows from the archive in
-// which scipy.sparse.save_npz keeps it: indptr, indices and data are arrays of their own,
-// which are read side by side.
+// A csrReader reads the rows of a CSR matrix from an archive of scipy.sparse.save_npz: the
+// arrays indptr, indices and data are read in parallel.
 type csrReader struct {
 	head
 	indptr, indices, value *arrayReader
@@ -23,8 +22,7 @@ type csrReader struct {
 	one     data.CSR
 }
 
-// isSparse tells whether an archive holds a matrix of scipy.sparse, and nothing that
-// np.savez would have been given as points.
+// isSparse reports whether an archive holds a scipy.sparse matrix, and no array of points.
 func (z *npz) isSparse() bool {
 	return z.find("images", "x", "X", "arr_0") == nil &&
 		(z.find("format") != nil && z.find("shape") != nil || z.find("indptr") != nil && z.find("indices") != nil)
@@ -112,8 +110,8 @@ func (r *csrReader) begin(z *npz) (err error) {
 	return err
 }
 
-// take returns the values that come next, so many that must be there, as they are stored
-// and in the memory of to, which grows as they come.
+// take reads the next count values, as they are stored, into to, which grows as they are
+// read. Fewer values are an error.
 func (r *arrayReader) take(count int, to []byte) ([]byte, error) {
 	for to = to[:0]; count > 0; {
 		src, n, err := r.next(count)
@@ -125,8 +123,8 @@ func (r *arrayReader) take(count int, to []byte) ([]byte, error) {
 	return to, nil
 }
 
-// next reads the next row, with columns in any order, of which some may come twice, and
-// values as they are stored; after the last row it returns io.EOF.
+// next reads the next row; its columns may be unsorted and repeated. After the last row it
+// returns io.EOF.
 func (r *csrReader) next() error {
 	if r.row == r.n {
 		return r.end()
@@ -226,9 +224,9 @@ func (r *csrReader) skip(rows int) (passed int, err error) {
 	return passed, nil
 }
 
-// A SparseFile is a matrix in the CSR format, in the archive in which scipy.sparse.save_npz
-// keeps it, that is read row by row. Unlike Open it leaves entries as they are in the
-// file: in their order, zeros and those for the same place included, and also complex.
+// A SparseFile is a CSR matrix in an archive of scipy.sparse.save_npz, read row by row.
+// Unlike Open it leaves entries as they are in the file: in their order, with zeros and
+// duplicates, and possibly complex.
 type SparseFile struct {
 	N, D   int // rows and columns
 	r      *csrReader
@@ -248,8 +246,8 @@ func OpenSparseFile(r io.ReaderAt, size int64) (*SparseFile, error) {
 	return &SparseFile{N: c.n, D: c.width, r: c}, nil
 }
 
-// Next returns the next row, of which a complex value, if finite, is 0 or 1. The slices are
-// valid until it is called again. After the last row it returns io.EOF.
+// Next returns the next row. A finite complex value becomes 0 if it is zero, else 1. The
+// slices are valid until the next call. After the last row it returns io.EOF.
 func (f *SparseFile) Next() (columns []int32, values []float64, err error) {
 	if err := f.r.next(); err != nil {
 		return nil, nil, err

@@ -16,9 +16,9 @@ import (
 	"cne/data/images"
 )
 
-// The files that scipy wrote of one matrix hold the values that NumPy wrote of it: with
-// 4 and 8 bytes, compressed and not, and with int64 columns out of order, one of them
-// twice, and a stored zero.
+// Files that scipy wrote of one matrix have the same values as NumPy's file of it: with 4
+// and 8 bytes, compressed and not, and with unsorted int64 columns, one of them repeated,
+// and a stored zero.
 func TestOpenCSR(t *testing.T) {
 	folder := filepath.Join("testdata", "sparse")
 	want := need(file.Read(t.Context(), []string{filepath.Join(folder, "dense.npy")}, file.Options{}))(t)
@@ -169,7 +169,8 @@ func TestOpenCSRFaults(t *testing.T) {
 	}
 }
 
-// Labels beside a sparse matrix are those of its rows, and no absurd header takes memory.
+// Labels in the archive of a sparse matrix belong to its rows, and a header with absurd
+// sizes takes no memory.
 func TestOpenCSRBeside(t *testing.T) {
 	c := soundCSR()
 	entries := []entry{{"indices.npy", c.indices}, {"indptr.npy", c.indptr}, {"format.npy", c.format}, {"shape.npy", c.shape}, {"data.npy", c.values}}
@@ -303,7 +304,7 @@ func TestSparsePointsAsDense(t *testing.T) {
 	wantError(t, file.WriteNPY(io.Discard, m), data.ErrSparse, "make them dense")
 	wantError(t, errorOf(fromCSR(t, 1<<20, 1<<20, make([]int, 1<<20+1), nil, nil).Dense()), data.ErrSparse, "1048576 sparse points of 1048576 values")
 	zero := &data.Dataset{Points: fromCSR(t, 2, 3, []int{0, 1, 1}, []int{1}, []float32{2})}
-	wantError(t, zero.Normalize(t.Context(), data.Cosine, nil), data.ErrDirection, "row 2 of 2 points: points of which all values are 0 have no direction")
+	wantError(t, zero.Normalize(t.Context(), data.Cosine, nil), data.ErrDirection, "row 2 of 2 points: got values that are all 0, want at least one other")
 
 	names := []string{"a", "b", "c"}
 	named := fromCSR(t, 2, 3, []int{0, 2, 3}, []int{0, 2, 1}, []float32{1, 2, 3})

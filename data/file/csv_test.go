@@ -68,7 +68,7 @@ func TestReadCSVErrors(t *testing.T) {
 	}{
 		{"nothing", "", file.Options{}, data.ErrEmpty, "the file is empty"},
 		{"empty lines only", "\n\n", file.Options{}, data.ErrEmpty, "table: got no lines"},
-		{"header alone", "x,y\n", file.Options{}, data.ErrEmpty, "the table has a header but no points"},
+		{"only a header", "x,y\n", file.Options{}, data.ErrEmpty, "the table has a header but no points"},
 		{"no column left", "l\na\n", file.Options{LabelColumn: "1"}, data.ErrEmpty, "no column is left for the points"},
 		{"ragged", "x,y\n1,2\n\n3\n", file.Options{}, data.ErrFormat, "line 4: fields: got 1, want 2 as in line 1"},
 		{"ragged, too many", "1,2\n1,2,3\n", file.Options{}, data.ErrFormat, "line 2: fields: got 3, want 2 as in line 1"},
@@ -203,8 +203,8 @@ func TestWriteCSVErrors(t *testing.T) {
 	}
 }
 
-// TestCSVMemory checks that a long table leaves little behind besides the points and the text
-// of its rows.
+// TestCSVMemory checks that reading a long table allocates little more than the points and
+// the text of its rows.
 func TestCSVMemory(t *testing.T) {
 	m := normal(5, 8000, 100)
 	var b bytes.Buffer
@@ -217,12 +217,12 @@ func TestCSVMemory(t *testing.T) {
 		must(t, err)
 		sameMatrix(t, ds.Points, m)
 		if limit := uint64(2*4*len(m.X) + 3*rows/2 + raceBytes); used > limit {
-			t.Errorf("%s: %d bytes were allocated for %d of points, want no more than %d", name, used, 4*len(m.X), limit)
+			t.Errorf("%s: %d bytes were allocated for %d of points, want at most %d", name, used, 4*len(m.X), limit)
 		}
 	}
 }
 
-// A table written without names of its own for the columns begins 0,1,2,….
+// The header 0,1,2,… is what pandas writes for columns without names.
 func TestCountingHeader(t *testing.T) {
 	for text, want := range map[string]int{
 		"0,1,2\n5,6,7\n":   1,

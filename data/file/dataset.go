@@ -9,7 +9,7 @@ import (
 	"cne/data"
 )
 
-// Of returns the points of a set, wherever they are, as Rows; sparse ones become dense.
+// Of returns the points of a set, in memory or stored, as Rows; sparse points become dense.
 // The set must not be changed meanwhile.
 func Of(set *data.Dataset) Rows {
 	r := &setRows{set: set, left: set.Points, stop: func() {}}

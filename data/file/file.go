@@ -1,12 +1,12 @@
 // Package file reads and writes files of points.
 //
-// Open recognizes the format of each file and gives Rows, a block at a time; Read makes a
-// data.Dataset of them, ReadRows one of some of the rows, and Count and Size tell how many
-// there are. A format is one file here, and a line in the table of formats. WriteNPY,
-// WriteCSV and WriteParquet write points, NPYWriter and CSVWriter those that come in blocks.
-// Builtin gives the data that travel inside the program.
+// Open recognizes the format of each file and returns Rows, read in blocks; Read returns a
+// data.Dataset, ReadRows a Dataset of some rows, and Count and Size the number of points.
+// Each format has one file here, and a line in the table of formats. WriteNPY, WriteCSV and
+// WriteParquet write points, NPYWriter and CSVWriter write them in blocks. Builtin returns
+// the data embedded in the program.
 //
-// Errors name the file, and the line of a text, and are of package data's kinds.
+// Errors name the file and, in text, the line, and are of package data's kinds.
 package file
 
 import (
@@ -42,8 +42,8 @@ type Rows interface {
 	// Labels returns the labels of the last block's rows, as they are written but for
 	// white space around them, or nil. Next overwrites them.
 	Labels() []string
-	// Skip skips so many rows, or all if there are fewer, and returns their number. It
-	// does not read them where the format says where a row lies.
+	// Skip skips rows, or all if there are fewer, and returns their number. It does not read
+	// them where the format allows seeking.
 	Skip(rows int) (skipped int, err error)
 	// RowName names row i, counted from 0 over all points, for a message.
 	RowName(i int) string
@@ -71,8 +71,8 @@ type Sparse interface {
 	ReadSparse() (*data.Matrix, error)
 }
 
-// CheckFinite returns an error of kind ErrNotFinite that names the first value of a block,
-// of which first is the number of the first row, that is NaN or infinite; or nil.
+// CheckFinite returns an error of kind ErrNotFinite that names the first NaN or infinity of
+// a block, or nil. first is the number of the block's first row.
 func CheckFinite(rows Rows, first int, block *data.Matrix) error {
 	if at := simd.FirstNotFinite(block.X); at >= 0 {
 		return data.NotFinite(rows.RowName(first+at/block.D), block.Columns, at%block.D, block.X[at])
@@ -87,13 +87,12 @@ func CheckFinite(rows Rows, first int, block *data.Matrix) error {
 // (all 70 000 points), Kuzushiji-49 (270 912) or Kuzushiji-MNIST (70 000) under their
 // published names, train before test, with labels.
 //
-// Labels come from Options.LabelColumn, from a folder or from an npz file; all files must
-// have them or none. Options.Labels, whose headings can be recognized only when all points
-// have been counted, gives ErrOption. Sparse and dense points do not go together.
+// Labels come from Options.LabelColumn, from a folder or from an npz file; all files or
+// none must have labels. Options.Labels gives ErrOption, since its headings can be
+// recognized only after all points are counted. Sparse and dense points cannot be mixed.
 //
-// Errors name the file and are of package data's kinds or of the file system's. Much of what
-// can be wrong with a file shows only when it is read; the heads of the first 64 files,
-// however, are read now.
+// Errors name the file and are of package data's kinds or of the file system's. Open reads
+// only the headers of the first 64 files; other faults are found when the rows are read.
 func Open(ctx context.Context, paths []string, o Options) (Rows, error) {
 	if len(o.Labels) > 0 {
 		return nil, errorf(data.ErrOption, "labels from a file of their own (%s) cannot be read along with blocks of points; give the labels as a column of a table, or leave them out", o.Labels[0])
@@ -108,9 +107,8 @@ func Open(ctx context.Context, paths []string, o Options) (Rows, error) {
 // maxOpen is how many files are open at the same time.
 const maxOpen = 64
 
-// files are Rows of several files. The heads of as many as can be open at the same time are
-// read at once, so that their faults and sizes are known before any of them is read; those
-// of the others when their turn comes.
+// files are Rows of several files. The headers of the first files are read at once, so that
+// their faults and sizes are known early; the headers of the others are read in turn.
 type files struct {
 	ctx     context.Context // of all reading
 	o       Options
@@ -131,7 +129,7 @@ var (
 	_ Sparse = (*files)(nil)
 )
 
-// An opened is a file whose head has been read.
+// An opened is a file whose header has been read.
 type opened struct {
 	reader
 	source
@@ -189,7 +187,7 @@ func (f *files) openNext() error {
 	return nil
 }
 
-// begin begins the next file; io.EOF says that there is none.
+// begin starts the next file, or returns io.EOF after the last one.
 func (f *files) begin() error {
 	if f.current != nil {
 		f.sums = append(f.sums, f.current.about().sum)
@@ -230,8 +228,7 @@ func (f *files) convert(c conversion) {
 	h.offset, h.before = f.o.Offset, f.rows()
 }
 
-// pairLabels opens the file with the labels of the points, an array beside another one, as
-// those of MNIST are.
+// pairLabels opens the separate file with the labels of the points, as MNIST has.
 func (f *opened) pairLabels(ctx context.Context) error {
 	in, format, err := openFile(ctx, f.labels)
 	if err != nil {
@@ -249,7 +246,7 @@ func (f *opened) pairLabels(ctx context.Context) error {
 	return nil
 }
 
-// follows checks that points can stand below those of the first file.
+// follows checks that a file's points have the kind, columns and labels of the first file's.
 func (h *head) follows(first *head) error {
 	kinds := map[bool]string{true: "sparse", false: "dense"}
 	switch {
@@ -274,8 +271,8 @@ func (h *head) follows(first *head) error {
 	return nil
 }
 
-// take reads up to so many rows through read, which returns those of the current file from
-// the done-th on; with the last of these, or after them, comes io.EOF.
+// take reads up to want rows through read, which reads from the current file after done
+// rows and returns io.EOF with, or after, its last row.
 func (f *files) take(want int, read func(r reader, done int) (int, error)) (n int, err error) {
 	f.labels = f.labels[:0]
 	for n < want && f.err == nil {

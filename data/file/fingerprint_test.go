@@ -49,13 +49,13 @@ func TestFingerprint(t *testing.T) {
 		}
 		seen := map[string]string{want: "the points"}
 		for name, points := range map[string]data.Source{
-			"points that are not scaled":   open("", whole),
-			"points with a bit changed":    open(data.ScaleUnit, content("changed.idx.gz", n, d, changed)),
-			"points of another width":      open(data.ScaleUnit, content("narrow.idx.gz", 2*n, d/2, values)),
-			"the points, one left out":     open(data.ScaleUnit, content("fewer.idx.gz", n-1, d, values[:(n-1)*d])),
-			"the points twice":             open(data.ScaleUnit, whole, whole),
-			"the points, changed behind":   open(data.ScaleUnit, whole, content("changed.idx.gz", n, d, changed)),
-			"the points, changed in front": open(data.ScaleUnit, content("changed.idx.gz", n, d, changed), whole),
+			"points that are not scaled":       open("", whole),
+			"points with a bit changed":        open(data.ScaleUnit, content("changed.idx.gz", n, d, changed)),
+			"points of another width":          open(data.ScaleUnit, content("narrow.idx.gz", 2*n, d/2, values)),
+			"the points, one left out":         open(data.ScaleUnit, content("fewer.idx.gz", n-1, d, values[:(n-1)*d])),
+			"the points twice":                 open(data.ScaleUnit, whole, whole),
+			"the points, changed at the end":   open(data.ScaleUnit, whole, content("changed.idx.gz", n, d, changed)),
+			"the points, changed at the start": open(data.ScaleUnit, content("changed.idx.gz", n, d, changed), whole),
 		} {
 			f := fingerprint(points)
 			if other := seen[f]; other != "" {

@@ -19,19 +19,19 @@ import (
 type format struct {
 	// magic is what its files begin with, in any case; "" for one without.
 	magic string
-	// endings are those of the names of its files, which tell where no magic does.
+	// endings are the file name extensions, used where the content has no magic number.
 	endings []string
 	// anyOrder says that its files are read in any order, as pipes cannot be.
 	anyOrder bool
 	// open reads the head of points.
 	open func(in *Input, o *Options) (reader, error)
-	// labels begins to read the labels of points; nil if they are text or cannot be alone.
+	// labels opens a file of labels; nil for text, or if the format has no such files.
 	labels func(in *Input) (*arrayReader, error)
-	// table reads the head of a table, whose columns can be text; nil if it is an array.
+	// table reads the header of a table, whose columns can be text; nil for arrays.
 	table func(in *Input, o *Options) (table, error)
 }
 
-// formats are all formats. The last is that of files that are nothing else.
+// formats are all formats. The last one is the fallback.
 var formats = []format{
 	{zipMagic, []string{".npz"}, true, openNPZ, npzLabels, nil},
 	{parquet.Magic, []string{".parquet"}, true, openParquet, nil, parquetTable},
@@ -99,7 +99,7 @@ func recognize(path string, in *Input) (*format, error) {
 	return &formats[len(formats)-1], nil
 }
 
-// hasEnding reports whether the name of a file ends as those of the format do.
+// hasEnding reports whether the name of a file has an extension of the format.
 func (f *format) hasEnding(path string) bool {
 	name := strings.ToLower(unpackedName(path))
 	return slices.ContainsFunc(f.endings, func(ending string) bool { return strings.HasSuffix(name, ending) })
@@ -134,8 +134,8 @@ func Find(folder string, names ...string) string {
 	return ""
 }
 
-// IsMatrixMarket reports whether a file is a sparse matrix in that format. It opens none
-// whose name says that it is of another one.
+// IsMatrixMarket reports whether a file is a sparse matrix in the Matrix Market format. It
+// does not open files with another format's extension.
 func IsMatrixMarket(path string) bool {
 	for _, f := range formats {
 		if f.magic != "" && f.magic != mtxMagic && f.hasEnding(path) {

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// turnBytes is how much of an array in Fortran order is turned into rows at a time,
-	// at least turnRows of them: each piece of a column is a read of its own.
+	// turnBytes is how much of an array in Fortran order is transposed at a time, at least
+	// turnRows rows: each piece of a column is a separate read.
 	turnBytes = 1 << 22
 	turnRows  = 64
 	// turnColumns is the number of columns that are turned together, which fill a line
@@ -30,8 +30,8 @@ type fortranReader struct {
 	done  int    // rows turned
 }
 
-// newFortranReader prepares for reading the values of an array, whose sizes have been
-// compared with that of the source as far as this is known.
+// newFortranReader returns a reader of an array's values. The caller has checked the
+// array's size against the file's where that is known.
 func newFortranReader(a array, s *Input) *fortranReader {
 	c := &fortranReader{a: a, s: s}
 	c.n, c.d = a.rows()
@@ -41,7 +41,7 @@ func newFortranReader(a array, s *Input) *fortranReader {
 	return c
 }
 
-// full fills p with the values that come next, row by row, as that of Input does.
+// full fills p with the next values in row order, like Input.full.
 func (c *fortranReader) full(p []byte) (int, error) {
 	if c.at == nil {
 		if got, err := c.hold(); err != nil {
@@ -132,7 +132,7 @@ func (c *fortranReader) atEnd() error {
 		}
 		return nil
 	} else if c.s.at != nil {
-		// The checksum is that of the bytes in their order.
+		// The checksum needs the bytes in file order.
 		if _, err := io.CopyN(io.Discard, c.s.r, rest); err != nil {
 			return explain(err)
 		}

@@ -79,8 +79,8 @@ func TestFortranOrder(t *testing.T) {
 	}
 }
 
-// Of a file that can be read in any order, little is held at a time, and nothing is made
-// of what a header claims.
+// Reading a seekable file holds little at a time and allocates nothing for sizes that a
+// header only claims.
 func TestFortranOrderAllocates(t *testing.T) {
 	const n, d = 120000, 32
 	_, fortran := orders("<f4", 4, func(int) []byte { return []byte{0, 0, 0x80, 0x3f} }, n, d)
@@ -160,7 +160,7 @@ func TestHalf(t *testing.T) {
 	}
 }
 
-// The labels of arrays are what NumPy shows of them.
+// Labels from arrays have the text that NumPy prints.
 func TestArrayLabels(t *testing.T) {
 	characters := func(order binary.ByteOrder, text string) []byte {
 		b := make([]byte, 4*4)
@@ -219,7 +219,7 @@ func TestArrayLabels(t *testing.T) {
 	wantError(t, errorOf(decode(bytes.NewReader(npy("{'descr': '<U1', 'fortran_order': False, 'shape': (1, 1), }", 'a', 0, 0, 0)))), data.ErrUnsupported, "values: got text, want numbers; x.astype('float32') converts it")
 }
 
-// Whole numbers beyond those of int64 keep their differences.
+// Unsigned integers above the int64 range keep their differences.
 func TestUnsignedOffset(t *testing.T) {
 	const base = 1 << 63
 	values := make([]uint64, 200)

@@ -63,8 +63,8 @@ func FuzzReadNPY(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) { fuzzArray(t, content, decode) })
 }
 
-// FuzzReadCSV compares the way in which lines are split with that of
-// encoding/csv: every column but the first is read as the label in turn.
+// FuzzReadCSV compares the fields of lines with those from encoding/csv: every column but
+// the first is read as the label in turn.
 func FuzzReadCSV(f *testing.F) {
 	f.Add("1,a\n2,b\n", ",")
 	f.Add("x;y\n1;\"a;\"\"b\"\"\nc\"\n\n2;\"\"\r\n", ";")

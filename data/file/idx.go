@@ -17,7 +17,7 @@ var idxTypes = map[byte]scalarType{
 	0x0e: {'f', 8, true},
 }
 
-// idxHeader is the IDX format, in which MNIST is published: arrays of any of its types.
+// idxHeader reads the header of the IDX format (MNIST), of any element type.
 var idxHeader = arrayFormat(readIDXHeader)
 
 // readIDXHeader reads the head of an IDX file: two zero bytes, the type of the

@@ -22,15 +22,13 @@ const (
 	// freeValues is how many values a header may have room made for when
 	// nothing but the header speaks for them.
 	freeValues = 1 << 18
-	// valuesPerPackedByte bounds the room made in advance for a compressed
-	// file, whose size says little about its content: MNIST has 5 values for
-	// each byte, very sparse data some hundreds. Beyond the bound, memory
+	// valuesPerPackedByte bounds the memory allocated in advance for a compressed file: MNIST
+	// has 5 values for each byte, very sparse data some hundreds. Beyond the bound, memory
 	// grows as values arrive.
 	valuesPerPackedByte = 64
 )
 
-// An Input is a file, or another stream of bytes, whose gzip compression is undone. It
-// knows how many bytes it can still deliver.
+// An Input reads a file, or another stream of bytes, and decompresses gzip.
 type Input struct {
 	io.Closer // of what it reads; does nothing if that was open before
 	r         *bufio.Reader
@@ -54,7 +52,7 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// newInput prepares r for reading. The error is that of a damaged gzip header or of reading.
+// newInput returns an Input that reads r. Errors come from a damaged gzip header or from r.
 func newInput(r io.Reader) (*Input, error) {
 	s := &Input{Closer: io.NopCloser(r), raw: &counter{r: r}, size: bytesOf(r)}
 	if at, ok := r.(interface {
@@ -158,7 +156,7 @@ func (s *Input) full(p []byte) (int, error) {
 }
 
 // pass passes over n bytes, or returns how many were there and errShort or another error.
-// It does not read them where it can go on from anywhere, and no checksum is to come.
+// It seeks where the file can seek and has no checksum.
 func (s *Input) pass(n int64) (int64, error) {
 	if s.at != nil && !s.sealed {
 		got := min(n, max(0, s.size-s.taken))
@@ -180,7 +178,7 @@ func (s *Input) pass(n int64) (int64, error) {
 	return got, nil
 }
 
-// errTrailing is the error for a file that goes on where its header lets it end.
+// errTrailing is the error for data after the end that the header gives.
 var errTrailing = errorf(data.ErrFormat, "got more bytes than the header announces, want the end of the file")
 
 // atEnd returns nil if there is nothing more to read. With gzip this is also

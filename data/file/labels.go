@@ -12,8 +12,7 @@ import (
 	"cne/data"
 )
 
-// ReadLabels reads the labels of n points from files, as Read reads those of
-// Options.Labels.
+// ReadLabels reads the labels of n points from files, as Read does for Options.Labels.
 func ReadLabels(ctx context.Context, paths []string, n int) ([]string, error) {
 	var all, counts []string
 	files, headings := make([][]string, len(paths)), make([]bool, len(paths))
@@ -42,8 +41,8 @@ func ReadLabels(ctx context.Context, paths []string, n int) ([]string, error) {
 	return all, nil
 }
 
-// miscounted is the error for labels that are not as many as the points;
-// counts says how many are in which file.
+// miscounted is the error for a number of labels other than the number of points; counts
+// lists the numbers per file.
 func miscounted(labels, points int, counts ...string) error {
 	in := ""
 	if len(counts) > 0 {
@@ -52,11 +51,10 @@ func miscounted(labels, points int, counts ...string) error {
 	return errorf(data.ErrLabels, "labels: got %d%s, want %d, one for each point", labels, in, points)
 }
 
-// ReadLines reads what a file says of each point: text with a line for each, which may be
-// empty, or an array of one dimension (IDX, npy, npz), in which NaN stands for an empty
-// one. heading reports that the first line may be a heading, as that of Options.Labels may.
-// Errors name the file; text that is not UTF-8 gives ErrFormat, an infinite value
-// ErrNotFinite.
+// ReadLines reads one line per point from a text file, where lines may be empty, or from an
+// array of one dimension (IDX, npy, npz), where NaN becomes an empty line. heading reports
+// that the first line may be a heading, as for Options.Labels. Errors name the file; text
+// that is not UTF-8 gives ErrFormat, an infinite value ErrNotFinite.
 func ReadLines(ctx context.Context, path string) (lines []string, heading bool, err error) {
 	return readItems(ctx, path, true)
 }

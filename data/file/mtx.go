@@ -168,7 +168,7 @@ func (m *mtxReader) checkSizes() error {
 	case m.genes > math.MaxInt32 || m.n > math.MaxInt32:
 		return errorf(data.ErrUnsupported, "matrix: got %d×%d, want at most %d rows and columns", m.genes, m.n, math.MaxInt32)
 	case !m.in.packed && m.in.size >= 0 && int64(m.entries) > (m.in.size+1)/minEntry:
-		return errorf(data.ErrFormat, "bytes: got %d, want those of %d entries; the file is truncated", m.in.size, m.entries)
+		return errorf(data.ErrFormat, "bytes: got %d, want enough for %d entries; the file is truncated", m.in.size, m.entries)
 	case m.n/2 > m.entries:
 		return errorf(data.ErrEmpty, "matrix: got %d cells (columns) with %d counts, want counts in most cells; give the filtered matrix, and genes as rows", m.n, m.entries)
 	case m.genes > freeGenes && m.genes > m.entries:
@@ -243,8 +243,8 @@ func (m *mtxReader) plain(b *entries, text []byte, limit int) (read []byte, line
 	return text[:i], lines
 }
 
-// wholeNumber reads the digits from text[i] on, and one byte more. It returns
-// -1 if there are none, or more than nine, or nothing behind them.
+// wholeNumber parses the digits from text[i] on and skips the byte after them. It returns
+// -1 for no digits, more than nine, or nothing after them.
 func wholeNumber(text []byte, i int) (v, next int) {
 	begin := i
 	for ; i < len(text); i++ {
@@ -285,7 +285,7 @@ func (m *mtxReader) entry(line []byte) (row, column int, value float64, err erro
 }
 
 // entries collects the entries of a matrix in any order. While the cells come in order, as
-// in the files of 10x, it only counts those of each.
+// in the files of 10x, it only counts the entries of each.
 type entries struct {
 	gene  []int32
 	value []float32
@@ -336,9 +336,8 @@ func (b *entries) matrix(cells int) *data.CSR {
 	return c
 }
 
-// order brings the entries of each cell together, in place: every entry that is met in the
-// place of another cell changes places with the first of its own cell that is not known to
-// be right.
+// order groups the entries by cell, in place: an entry in another cell's range is swapped
+// with the first entry of its own cell's range that is not yet placed.
 func (b *entries) order(start []int) {
 	next := slices.Clone(start[:len(start)-1])
 	for c := range next {

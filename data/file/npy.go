@@ -78,8 +78,7 @@ func readNPYHeader(s *Input, orComplex bool) (array, error) {
 	return a, err
 }
 
-// npyWidths are the bytes that values of a kind may take, or for text those of a
-// character.
+// npyWidths are the sizes in bytes of the values of a kind; for text, of a character.
 var npyWidths = map[byte][]int{'b': {1}, 'u': {1, 2, 4, 8}, 'i': {1, 2, 4, 8}, 'f': {2, 4, 8}, 'c': {8, 16}, 'S': {1}, 'U': {4}}
 
 // npyType understands a type as NumPy writes it: the order of bytes, a letter for the
@@ -111,9 +110,8 @@ func npyType(descr string, orComplex bool) (scalarType, error) {
 	return t, nil
 }
 
-// WriteNPY writes m as a float32 array of shape N×D in version 1.0 of
-// NumPy's npy format, which np.load and Read read. The error is that of w,
-// or of a matrix whose fields contradict each other.
+// WriteNPY writes m as a float32 array of shape N×D in version 1.0 of NumPy's npy format,
+// which np.load and Read read. Errors are w's, or ErrShape for an inconsistent matrix.
 func WriteNPY(w io.Writer, m *data.Matrix) error {
 	if err := data.CheckDense(m); err != nil {
 		return err
@@ -147,23 +145,23 @@ type NPYWriter struct {
 	n, d  int
 }
 
-// NewNPYWriter begins an npy file of rows of d values at w's current position.
-// A d below 1 gives ErrShape; other errors are those of w.
+// NewNPYWriter begins an npy file of rows of d values at w's current position. A d below 1
+// gives ErrShape; other errors are w's.
 func NewNPYWriter(w io.WriteSeeker, d int) (*NPYWriter, error) {
 	if d < 1 {
 		return nil, errorf(data.ErrShape, "values per row: got %d, want at least 1", d)
 	}
 	start, err := w.Seek(0, io.SeekCurrent)
 	if err != nil {
-		return nil, fmt.Errorf("an array of unknown length needs a file in which one can go back (%w); write to a regular file", err)
+		return nil, fmt.Errorf("an array of unknown length needs a seekable file (%w); write to a regular file", err)
 	}
 	p := &NPYWriter{w: w, out: bufio.NewWriterSize(w, readBuffer), start: start, d: d}
 	_, err = p.out.Write(npyHead(0, d))
 	return p, err
 }
 
-// Write adds the rows of m. Rows of another width give ErrShape, no rows
-// ErrEmpty; other errors are those of the file, and last.
+// Write adds the rows of m. Rows of another width give ErrShape, no rows ErrEmpty; other
+// errors are the file's, and every later call returns them.
 func (p *NPYWriter) Write(m *data.Matrix) error {
 	if err := checkWidth(m, p.d); err != nil {
 		return err

@@ -69,10 +69,9 @@ func (z *npz) list() string {
 	return strings.Join(names, ", ")
 }
 
-// IntegerRows reads an array of whole numbers of two dimensions from a file of the given
-// size in NumPy's npy format, or from an npz archive the array of a name, and calls row for
-// each of its n rows. The numbers are valid until row returns; those of 64 bits without a
-// sign that are above 2⁶³−1 are told as −2⁶³.
+// IntegerRows reads a two-dimensional array of integers from an npy file of the given size,
+// or the named array from an npz archive, and calls row for each of its n rows. values is
+// valid until row returns; unsigned values above 2⁶³−1 are passed as −2⁶³.
 func IntegerRows(r io.ReaderAt, size int64, name string, row func(n int, values []int64) error) error {
 	in := &Input{r: bufio.NewReaderSize(io.NewSectionReader(r, 0, size), readBuffer), at: r, size: size}
 	if string(in.Peek(len(npy.Magic))) == npy.Magic {
@@ -165,10 +164,10 @@ func openArray[T any](z *npz, f *zip.File, read func(in *Input) (T, error)) (ope
 // inArray adds the name of an array to an error.
 func inArray(name string, err error) error { return fmt.Errorf("the array %s: %w", name, err) }
 
-// openNPZ begins to read the points in an archive of arrays and, if they are wanted and
-// there are no others, the labels beside them. The points are named images (or else x or X),
-// have no name (arr_0), are the only array, or are a matrix as scipy.sparse.save_npz writes
-// it; labels are named labels (or else y).
+// openNPZ opens the points in an archive of arrays and, if wanted and not given elsewhere,
+// the labels in it. The points are named images (or else x or X), have no name (arr_0), are
+// the only array, or are a matrix as scipy.sparse.save_npz writes it; labels are named
+// labels (or else y).
 func openNPZ(in *Input, o *Options) (reader, error) {
 	z, err := newNPZ(in.at, in.size)
 	if err != nil {

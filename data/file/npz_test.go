@@ -83,7 +83,7 @@ func TestOpenNPZ(t *testing.T) {
 		labels  []float64
 		bytes   bool
 	}{
-		"alone":               {zipOf(zip.Store, entry{"whatever.npy", x}), nil, nil, true},
+		"single":              {zipOf(zip.Store, entry{"whatever.npy", x}), nil, nil, true},
 		"floats":              {zipOf(zip.Deflate, entry{"x.npy", floats}), nil, nil, false},
 		"without a name":      {zipOf(zip.Deflate, entry{"arr_0.npy", x}, entry{"arr_1.npy", other}), nil, nil, true},
 		"x and y":             {zipOf(zip.Deflate, entry{"y.npy", y}, entry{"x.npy", x}), nil, []float64{7, 8}, true},
@@ -92,7 +92,7 @@ func TestOpenNPZ(t *testing.T) {
 		"x before no name":    {zipOf(zip.Store, entry{"arr_0.npy", other}, entry{"x.npy", x}), nil, nil, true},
 		"labels of one's own": {zipOf(zip.Store, entry{"x.npy", x}, entry{"y.npy", y}), z, []float64{9, 9}, true},
 		"labels as npz":       {zipOf(zip.Store, entry{"x.npy", x}), zipOf(zip.Store, entry{"x.npy", x}, entry{"y.npy", z}), []float64{9, 9}, true},
-		"labels alone":        {zipOf(zip.Store, entry{"x.npy", x}), zipOf(zip.Store, entry{"classes.npy", z}), []float64{9, 9}, true},
+		"one array of labels": {zipOf(zip.Store, entry{"x.npy", x}), zipOf(zip.Store, entry{"classes.npy", z}), []float64{9, 9}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()

@@ -71,8 +71,8 @@ func npyOf(dtype string, n, d int, values any) []byte {
 	return npy(fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%d, %d), }\n", dtype, n, d), body(binary.LittleEndian, values)...)
 }
 
-// differences checks that the points of m differ by what those of want do, to a
-// millionth of their spread.
+// differences checks that differences between points of m agree with want, to a millionth
+// of their spread.
 func differences(t *testing.T, m *data.Matrix, want func(i, j int) float64) {
 	t.Helper()
 	for j := range m.D {
@@ -89,8 +89,7 @@ func differences(t *testing.T, m *data.Matrix, want func(i, j int) float64) {
 	}
 }
 
-// Points far from zero keep what tells them apart, from every format whose values
-// float32 does not hold.
+// Points far from zero keep their differences, for every format with values beyond float32.
 func TestOffset(t *testing.T) {
 	const n, d = 1300, 3
 	rows := drawn(1, n, d)
@@ -131,7 +130,7 @@ func TestOffset(t *testing.T) {
 			if !strings.Contains(said.String(), `columns="1, 3"`) || strings.Contains(said.String(), "WARN") {
 				t.Errorf("the log says %q", said)
 			}
-			// The column without an offset has the bits that it would have alone.
+			// The column without an offset keeps its bits.
 			if got, want := ds.Points.X[1], float32(tc.value(0, 1)); got != want && !strings.HasPrefix(tc.name, "long") {
 				t.Errorf("the second column begins with %v, want %v", got, want)
 			}

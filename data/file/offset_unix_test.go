@@ -14,7 +14,7 @@ import (
 	"cne/data/file"
 )
 
-// A pipe is read once; what that costs is said, and how to mend it.
+// A pipe is read once; the log says what precision this costs and how to avoid it.
 func TestOffsetOfPipe(t *testing.T) {
 	far := tableOf(moved(drawn(6, 500, 1), 1e8))
 	path := filepath.Join(t.TempDir(), "pipe")

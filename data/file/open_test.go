@@ -40,7 +40,7 @@ func TestOpenFolder(t *testing.T) {
 		t.Errorf("the name is %q, Bytes is %v", ds.Name, ds.Bytes)
 	}
 
-	// Labels of one's own replace those of the folder.
+	// Options.Labels replace the folder's labels.
 	ds = need(file.Read(t.Context(), []string{folder}, file.Options{Name: "mine", Labels: []string{put(t, t.TempDir(), "l.txt", []byte("a\nb\na\n"))}}))(t)
 	if ds.Name != "mine" || !slices.Equal(ds.Labels.Names, []string{"a", "b"}) || ds.Labels.Value != nil {
 		t.Errorf("the name is %q, the labels are %+v", ds.Name, ds.Labels)

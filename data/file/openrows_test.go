@@ -9,8 +9,8 @@ import (
 	"cne/data"
 )
 
-// Rows are drawn without replacement, in ascending order, each as often as any other, and
-// those of a seed are always the same.
+// Rows are drawn uniformly without replacement, in ascending order, and depend only on the
+// seed.
 func TestDrawRows(t *testing.T) {
 	const n, count, seeds = 20, 5, 4000
 	times := make([]int, n)

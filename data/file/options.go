@@ -35,11 +35,9 @@ type Options struct {
 	// comma, a semicolon or a tab. 0 guesses from the first line: a tab if one
 	// occurs there, else a semicolon, else a comma.
 	Separator rune
-	// Columns are the names of the values of a point, where points are to be of one
-	// kind with those that a model was trained on. Of a
-	// table with a header the columns of these names are read, in this order, and
-	// others left out; a name that is missing gives ErrShape. Without names, columns
-	// are taken as they come. Nil takes all.
+	// Columns are the names of the columns to read, in this order, such as those a model was
+	// trained on. They apply to tables with a header; a missing name gives ErrShape. Other
+	// files are read as they are. Nil reads all columns.
 	Columns []string
 	// Offset is the Offset that the points are to have, a number for each value;
 	// another number of values gives ErrShape. With nil, Read chooses
@@ -52,8 +50,8 @@ type Options struct {
 	// compressed. Dataset.Stored has them then. It is the number of principal components
 	// that are wanted of points that are not wanted themselves.
 	StreamAbove int
-	// StreamFrom is the number of all values from which on StreamAbove counts; 0: 1<<22,
-	// which take 16 MiB. Fewer are read into memory, which takes less time.
+	// StreamFrom is the total number of values from which StreamAbove applies; 0 means 1<<22
+	// (16 MiB). Fewer values are read into memory, which is faster.
 	StreamFrom int
 	// Log, if not nil, reports how a file was understood where that may be other
 	// than was meant, and what float32 does not keep of the points.

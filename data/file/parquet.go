@@ -62,11 +62,10 @@ func newParquet(in *Input) (*parquetReader, error) {
 	return r, nil
 }
 
-// openParquet begins to read points from a Parquet file: its columns of numbers, each a
-// value of the points, or its one column of lists of numbers, all of one length, each list a
-// point, in which case other columns are passed over. See Options for the column of labels,
-// which may be text, and for columns to take or to drop. Columns that pandas adds for its
-// index are passed over, too, unless they are asked for.
+// openParquet opens points in a Parquet file: either columns of numbers, or one column of
+// lists of numbers of one length, each list a point; other columns are then skipped. See
+// Options for the column of labels, which may be text, and for columns to take or drop.
+// Columns that pandas adds for its index are skipped unless they are asked for.
 func openParquet(in *Input, o *Options) (reader, error) {
 	r, err := newParquet(in)
 	if err != nil {
@@ -223,8 +222,8 @@ func (r *parquetReader) read(dst []float32) (int, error) {
 	return len(dst), io.EOF
 }
 
-// picked returns those of the rows that come next that are in the sample, counted from the
-// first of them, and where their values belong.
+// picked returns which of the next rows are in the sample, relative to the first of them,
+// and the sample's rows to fill.
 func (r *parquetReader) picked(rows int) (picked []int, values [][]float64) {
 	if r.sample == nil {
 		return nil, nil
@@ -279,8 +278,8 @@ func (r *parquetReader) readColumns(dst []float32, rows int) error {
 	return cmp.Or(faults...)
 }
 
-// putColumns puts n values of some columns, which begin parquetStride values apart, into rows
-// of so many values, a square of values at a time.
+// putColumns transposes n values of count columns, stored parquetStride values apart, into
+// rows of width values, a square block at a time.
 func putColumns(dst []float32, width int, columns []float32, n, count int) {
 	var square [parquetColumns][parquetColumns]float32
 	i := 0
@@ -363,8 +362,7 @@ func (r *parquetReader) readLabels(rows int) (err error) {
 	return nil
 }
 
-// skip implements reader. It reads nothing of the row groups before that in which it
-// ends.
+// skip implements reader. Row groups that are skipped whole are not read.
 func (r *parquetReader) skip(rows int) (passed int, err error) {
 	rows = min(rows, r.file.Rows-r.done)
 	if rows == 0 {

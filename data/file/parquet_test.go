@@ -163,8 +163,8 @@ func TestOpenParquetErrors(t *testing.T) {
 	wantError(t, err, data.ErrUnsupported, "within a gzip stream, or from a pipe")
 }
 
-// A file that has been cut, or of which a byte is another, is refused or read, without
-// more memory than its size explains.
+// A truncated file, or one with a changed byte, is refused or read, with memory in
+// proportion to its size.
 func TestParquetDamaged(t *testing.T) {
 	for _, name := range []string{"arrow", "arrow-list", "arrow-split", "duckdb-v2", "duckdb-zstd", "duckdb-gzip", "duckdb-nulls"} {
 		content, err := os.ReadFile(parquetFile(name))
@@ -222,7 +222,7 @@ func TestWriteParquet(t *testing.T) {
 		labels func(i int) string
 		names  func(i int) string
 	}{
-		"points alone":     {},
+		"only points":      {},
 		"whole numbers":    {labels: func(i int) string { return fmt.Sprint(i%10 - 1) }},
 		"numbers":          {labels: func(i int) string { return fmt.Sprint(float64(i%10) / 4) }},
 		"texts":            {labels: func(i int) string { return "größe " + fmt.Sprint(i%3) }},

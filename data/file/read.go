@@ -24,12 +24,13 @@ func Read(ctx context.Context, paths []string, o Options) (*data.Dataset, error)
 	return read(ctx, list, o, nil)
 }
 
-// ReadRows is Read for some of the points, which data.CheckRows accepts: what it returns
-// is as if the files held no others, but that Dataset.Origin and messages know their rows.
-// Every value of the files must be finite. The points are held in memory: as bytes in
-// Dataset.Stored where Options.StreamAbove would leave as many in their files and all are
-// arrays of bytes. Of sparse files, all points are held meanwhile. A pipe gives
-// ErrUnsupported. n is the number of all points; if there are others, the error is ErrChanged.
+// ReadRows is Read for the given rows, which data.CheckRows must accept. The result is as
+// if the files held no other points, except that Dataset.Origin and messages give the rows
+// in the files. Every value of the files must be finite. The points are held in memory: as
+// bytes in Dataset.Stored where Options.StreamAbove would leave as many in their files and
+// all are arrays of bytes. For sparse files, all points are in memory meanwhile. A pipe
+// gives ErrUnsupported. n is the number of all points; if there are others, the error is
+// ErrChanged.
 func ReadRows(ctx context.Context, paths []string, o Options, rows []int, n int) (*data.Dataset, error) {
 	if err := data.CheckRows(rows, n); err != nil {
 		return nil, err
@@ -50,9 +51,9 @@ func Decode(r io.Reader, o Options) (*data.Dataset, error) {
 	return read(context.Background(), sources{{stream: r}}, o, nil)
 }
 
-// Count returns how many points Read would read from files: what their heads say, and
-// otherwise what passing over the rows shows. A pipe gives ErrUnsupported; other errors are
-// those of Open.
+// Count returns how many points Read would read from files: from their headers where
+// possible, otherwise by skipping over the rows. A pipe gives ErrUnsupported; other errors
+// are as for Open.
 func Count(ctx context.Context, paths []string, o Options) (int, error) {
 	o.Labels, o.Log = nil, nil
 	list, err := findAgain(paths, &o)
@@ -210,9 +211,9 @@ func (f *files) fill(m *data.Matrix, wanted *choice) (labels []string, err error
 	return labels, err
 }
 
-// appendRows appends the rows that are wanted to x, which is empty, and returns their labels.
-// read reads values of a file; check, unless it is nil, refuses a block of rows, of which
-// some are not wanted.
+// appendRows appends the wanted rows to x, which is empty, and returns their labels. read
+// reads values of a file; check, if not nil, is called for every block, including rows that
+// are not wanted.
 func appendRows[T float32 | byte](f *files, x []T, wanted *choice, read func(r reader, dst []T) (int, error), check func(first int, block []T) error) ([]T, []string, error) {
 	if wanted == nil {
 		return appendAll(f, x, read)
@@ -352,15 +353,13 @@ func readBytes(r reader, dst []byte) (int, error) {
 const (
 	// sampledValues is how many values of a table are read to estimate how many it has.
 	sampledValues = 1 << 17
-	// sampleMargin is the factor by which the rest of a table may have more or fewer
-	// rows than the sample lets expect.
+	// sampleMargin is the factor by which the number of rows may differ from the estimate.
 	sampleMargin = 1.5
 )
 
-// Size returns what the heads of files tell of the points that Read would read from them:
-// those of arrays all, and the first rows of a table that is not compressed how many there
-// will be. It reads no further, and takes nothing from pipes, of which, as of counts and of
-// what Read would refuse, nothing is known.
+// Size returns the size of the points that Read would read, from the headers of arrays, and
+// estimated from the first rows of uncompressed tables. It reads no more than that. The
+// size is unknown for pipes, for counts and for files that Read would refuse.
 func Size(ctx context.Context, paths []string, o Options) data.Size {
 	list, err := find(paths, &o)
 	if err != nil {
@@ -400,7 +399,7 @@ func sizeOf(ctx context.Context, from source, o *Options) (data.Size, *head) {
 	return size, h
 }
 
-// estimate estimates the size of points whose number is not known from the first of them.
+// estimate estimates the size of a table from its first rows.
 func estimate(r reader) data.Size {
 	h := r.about()
 	in, d := h.in, h.width

@@ -14,14 +14,14 @@ type reader interface {
 	// the number of their values. With the last ones, or after them, comes io.EOF; other
 	// errors, too, may come with values, which are then sound.
 	read(dst []float32) (int, error)
-	// skip passes over so many of the rows that come next, or over all that there are, and
-	// returns their number. Nothing must have been read.
+	// skip skips the next rows, or all that are left if fewer, and returns their number. It
+	// must be called before the first read.
 	skip(rows int) (passed int, err error)
 }
 
 // A sparseReader is a reader of sparse points.
 type sparseReader interface {
-	// readSparse appends up to so many rows to c. With the last one, or after it, comes io.EOF.
+	// readSparse appends up to rows rows to c. With, or after, the last row it returns io.EOF.
 	readSparse(c *data.CSR, rows int) (int, error)
 }
 
@@ -35,18 +35,18 @@ type byteReader interface {
 // what it knows: the zero value of the others is right for one that knows nothing.
 type head struct {
 	name string // path of the file; may be empty
-	in   *Input // from which the values come
+	in   *Input // source of the values
 
 	n        int      // points, unless open
 	open     bool     // their number is not known
 	width    int      // values of a point
-	shape    []int    // of the array that they are; nil if they are none
+	shape    []int    // of the array; nil for tables
 	dtype    string   // the type of its values
 	columns  []string // names of the values; may be nil
-	left     []string // names of columns that are none of Options.Columns
+	left     []string // names of columns that are not in Options.Columns
 	counted  bool     // the header counts 0, 1, 2, …, as points may
-	labeled  bool     // the points have labels, in the file or beside it
-	counts   bool     // the values are counts, of which package counts makes points
+	labeled  bool     // the points have labels, in this file or another
+	counts   bool     // the values are counts, see package counts
 	nonzeros int      // values of sparse points
 
 	// sparse and bytes are the reader itself where it can do more; otherwise nil.
@@ -62,7 +62,7 @@ type head struct {
 	lines  *data.Lines  // of the points read or skipped; nil unless the file is text
 	labels []string     // of the rows read since takeLabels, where they are among the values
 	member string       // the name of the array within an archive; may be empty
-	beside *arrayReader // labels that are an array of their own; nil without
+	beside *arrayReader // labels in a separate array; nil without
 
 	conversion
 }
@@ -88,8 +88,8 @@ func (h *head) takeLabels() []string {
 	return labels
 }
 
-// room returns for how many values to make room after done ones, which is no more than the
-// size of the file, and what has been read, let expect.
+// room returns for how many more values, after done ones, to allocate memory: no more than
+// the file's size, and what has been read, let expect.
 func (h *head) room(done int) int {
 	if h.open {
 		return max(h.width, h.in.expectedCap(done)-done)
@@ -126,8 +126,8 @@ func (h *head) named(err error) error { return named(h.name, err) }
 // convertGrain is the number of values that are converted in one piece.
 const convertGrain = 1 << 16
 
-// convertAll converts the values in src, rows of numbers of a type of which the first is value
-// first of all, on all cores, and adds those to the sample that are in one of its rows.
+// convertAll converts the values in src to float32 on all cores, and adds the values in
+// sampled rows to the sample. src starts at value first of all values.
 func (h *head) convertAll(t scalarType, dst []float32, src []byte, first int) {
 	if h.sample != nil && !h.exact {
 		for i := first / h.width; i*h.width < first+len(dst); i++ {

@@ -68,7 +68,7 @@ func TestSize(t *testing.T) {
 		"packed bytes":             {[]string{write("a.idx.gz", packed(pixels))}, stay, stored(9, 6, data.AsBytes)},
 		"files and packed bytes":   {[]string{npy, write("b.idx.gz", packed(pixels))}, stay, data.SizeOf(79, 6)},
 		"columns after each other": {[]string{write("f.npy", bytes.Replace(array.Bytes(), []byte("'fortran_order': False"), []byte("'fortran_order': True "), 1))}, stay, data.SizeOf(70, 6)},
-		"an array beside a table":  {[]string{npy, write("six.csv", []byte("1,2,3,4,5,6\n"))}, stay, data.SizeOf(71, 6)},
+		"an array and a table":     {[]string{npy, write("six.csv", []byte("1,2,3,4,5,6\n"))}, stay, data.SizeOf(71, 6)},
 		"narrow points":            {[]string{npy}, Options{StreamFrom: 1, StreamAbove: 6}, data.SizeOf(70, 6)},
 		"fewer points than values": {[]string{write("few.idx", slices.Concat([]byte("\x00\x00\x08\x02\x00\x00\x00\x05\x00\x00\x00\x06"), make([]byte, 30)))}, stay, data.SizeOf(5, 6)},
 		"a missing file":           {[]string{filepath.Join(dir, "gone")}, Options{}, data.UnknownSize},

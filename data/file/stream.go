@@ -51,7 +51,7 @@ type heldBytes struct {
 
 // open begins to read the bytes.
 func (h *heldBytes) open() (reader, error) {
-	raw := &counter{r: bytes.NewReader(h.x)} // in which no gzip is to be seen
+	raw := &counter{r: bytes.NewReader(h.x)} // which is never taken for gzip
 	return newArrayReader(h.array, &Input{r: bufio.NewReader(raw), raw: raw, size: int64(len(h.x))})
 }
 
@@ -68,8 +68,8 @@ func storageOf(heads []*head) data.Storage {
 	return storage
 }
 
-// leaves returns where n points of d values are left that can be where the storage says. Of
-// fewer points than values the principal components need all at once.
+// leaves returns the storage for n points of d values, which can be up to the given
+// storage. With fewer points than values, the principal components need all points at once.
 func (o *Options) leaves(n, d int, storage data.Storage) data.Storage {
 	if o.StreamAbove > 0 && d > o.StreamAbove && n >= d && n*d >= cmp.Or(o.StreamFrom, streamFrom) {
 		return storage
@@ -272,9 +272,8 @@ func (s *stored) Divided(divisor float32) data.Source {
 // depend on it.
 const fingerprintGrain = 1 << 20
 
-// Fingerprint implements data.Fingerprinter for points that are kept as bytes, and are
-// scaled by no more than data.ScaleUnit: it depends on the bytes, and on how they become
-// numbers.
+// Fingerprint implements data.Fingerprinter for points that are kept as bytes and scaled by
+// at most data.ScaleUnit: it hashes the bytes and the conversion.
 func (s *stored) Fingerprint() (fingerprint string, ok bool) {
 	if s.infos != nil {
 		return "", false

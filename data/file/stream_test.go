@@ -289,7 +289,7 @@ func TestStoredInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, kind := range []data.Scaling{data.ScaleUnit, data.ScaleStandard} {
-		stored.Bytes = false // whose largest would be known
+		stored.Bytes = false // bytes need no pass for their maximum
 		if _, err := stored.Scale(ctx, kind); err != context.Canceled {
 			t.Errorf("scaling %s: %v", kind, err)
 		}

@@ -85,7 +85,7 @@ func openText(in *Input, o *Options) (reader, error) {
 // or with a quotation mark that is never closed, is found out before it fills the memory.
 const maxRow = 1 << 26
 
-// A rowLimit refuses text of which too much is read for one row.
+// A rowLimit refuses rows that are too long.
 type rowLimit struct {
 	r io.Reader
 	n int // bytes read for this row
@@ -108,8 +108,8 @@ type lineError struct {
 func (e *lineError) Error() string { return fmt.Sprintf("line %d: %v", e.line, e.error) }
 func (e *lineError) Unwrap() error { return e.error }
 
-// newRows begins to read the rows of a table, of which the first is the next: its
-// names, if it has some, which skipNames then passes over.
+// newRows returns a reader of a table's rows. The first row may be a header, which
+// skipNames skips.
 func newRows(in *Input, opt *Options) (*textReader, error) {
 	skipBOM(in)
 	t := &textReader{head: head{in: in, open: true, lines: new(data.Lines)}, interned: make(map[string]string)}
@@ -143,8 +143,7 @@ func (t *textReader) skipNames() error {
 	return nil
 }
 
-// checkWidth refuses the row read last if it has another number of fields than the
-// first, which has so many.
+// checkWidth refuses the row read last if its number of fields is not columns.
 func (t *textReader) checkWidth(columns int) error {
 	if len(t.row) == columns {
 		return nil
@@ -253,8 +252,7 @@ func (t *textReader) intern(label string) string {
 	return l
 }
 
-// parseFloat32 reads a number. Whole numbers of a few digits, of which images
-// consist, take a short way.
+// parseFloat32 parses a number. Integers of a few digits, as in images, have a fast path.
 func parseFloat32(s string) (float32, error) {
 	if n := len(s); n > 0 && n <= 6 && strings.Trim(s, "0123456789") == "" {
 		v := 0
@@ -461,8 +459,7 @@ func findRoles(columns int, names []string, o *Options) ([]role, error) {
 	return roles, first
 }
 
-// findColumn returns the index of the column that is called wanted, or whose
-// number wanted is.
+// findColumn returns the index of the column with the name or number wanted.
 func findColumn(wanted string, columns int, names []string) (int, error) {
 	found := -1
 	for i, name := range names {

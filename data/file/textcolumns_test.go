@@ -58,7 +58,7 @@ func TestOpenColumns(t *testing.T) {
 	}
 }
 
-// Columns of Parquet files are read as those of text are, and numbers as text.
+// Columns of Parquet files are read as in text files, and numbers as text.
 func TestOpenParquetColumns(t *testing.T) {
 	columns := need(file.ReadColumns(t.Context(), []string{parquetFile("arrow"), parquetFile("duckdb-gzip")}, []string{"kind", "a", "c"}, file.Options{Drop: []string{"kind"}}))(t)
 	for k, want := range []func(i int) string{

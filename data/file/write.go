@@ -12,11 +12,11 @@ import (
 	"cne/internal/parquet"
 )
 
-// WriteCSV writes points as a table with a header: columns x, y and z for up
-// to three values per point and x1, x2, … for more, a column called label if
-// labels is not nil, and a last one called name if names is not nil. Numbers are
-// written with as many digits as it takes to read the same float32 again. The error
-// is that of w, or ErrLabels or ErrShape if the arguments contradict each other.
+// WriteCSV writes points as a table with a header: columns x, y and z for up to three
+// values per point and x1, x2, … for more, a column called label if labels is not nil, and
+// a last one called name if names is not nil. Numbers are written with as many digits as it
+// takes to read the same float32 again. Errors are w's, or ErrLabels or ErrShape for
+// inconsistent arguments.
 func WriteCSV(w io.Writer, m *data.Matrix, labels *data.Labels, names []string) error {
 	if err := checkTable(m, labels, names); err != nil {
 		return err
@@ -141,9 +141,8 @@ func appendField(line []byte, field string) []byte {
 }
 
 // WriteParquet writes points as a Parquet file, with the columns that WriteCSV has, as
-// float32, and a last column called name if names is not nil. Labels are text, or
-// numbers if all of them are. The error is that of w, or ErrLabels or ErrShape if the
-// arguments contradict each other.
+// float32, and a last column called name if names is not nil. Labels are text, or numbers
+// if all of them are. Errors are w's, or ErrLabels or ErrShape for inconsistent arguments.
 func WriteParquet(w io.Writer, m *data.Matrix, labels *data.Labels, names []string) error {
 	if err := checkTable(m, labels, names); err != nil {
 		return err
