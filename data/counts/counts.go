@@ -42,13 +42,13 @@ type Matrix struct {
 // cells, genes or counts (ErrEmpty). Open has called it already.
 func (c *Matrix) Check() error {
 	inconsistent := func(what string) error {
-		return errorf(data.ErrShape, "the counts are inconsistent: %s; read them again", what)
+		return errorf(data.ErrShape, "counts: inconsistent fields: %s", what)
 	}
 	switch {
 	case c.Cells < 1 || c.Genes < 1 || len(c.Value) == 0:
-		return errorf(data.ErrEmpty, "there are %d counts of %d genes in %d cells; give at least one of each", len(c.Value), c.Genes, c.Cells)
+		return errorf(data.ErrEmpty, "counts: got %d counts of %d genes in %d cells, want at least one of each", len(c.Value), c.Genes, c.Cells)
 	case c.CellNames != nil && len(c.CellNames) != c.Cells || c.GeneNames != nil && len(c.GeneNames) != c.Genes:
-		return inconsistent(fmt.Sprintf("%d names stand for %d cells, and %d for %d genes", len(c.CellNames), c.Cells, len(c.GeneNames), c.Genes))
+		return inconsistent(fmt.Sprintf("got %d names for %d cells, and %d for %d genes", len(c.CellNames), c.Cells, len(c.GeneNames), c.Genes))
 	case c.Labels != nil && len(c.Labels.Class) != c.Cells:
 		return errorf(data.ErrLabels, "labels: got %d, want %d, one for each cell", len(c.Labels.Class), c.Cells)
 	}
@@ -62,9 +62,9 @@ func (c *Matrix) Check() error {
 			for k, v := range value {
 				switch {
 				case v-v != 0:
-					faults[piece] = errorf(data.ErrNotFinite, "the count of gene %d in cell %d (both counted from 0) is %v; replace it", gene[k], i, v)
+					faults[piece] = errorf(data.ErrNotFinite, "gene %d in cell %d (counted from 0): got %v, want a finite count", gene[k], i, v)
 				case v <= 0:
-					faults[piece] = errorf(data.ErrFormat, "the count of gene %d in cell %d (both counted from 0) is %v; leave counts of 0 out", gene[k], i, v)
+					faults[piece] = errorf(data.ErrFormat, "gene %d in cell %d (counted from 0): got %v, want a count above 0; omit zeros", gene[k], i, v)
 				}
 			}
 		}
@@ -75,7 +75,7 @@ func (c *Matrix) Check() error {
 // cellGrain is how many cells make a task.
 const cellGrain = 256
 
-// The files of a folder of 10x, each of which may be compressed with gzip.
+// The files of a folder from 10x, plain or compressed with gzip.
 var (
 	mtxFiles     = []string{"matrix.mtx"}
 	barcodeFiles = []string{"barcodes.tsv"}
@@ -107,30 +107,28 @@ func (c *Matrix) EmptyCells() int {
 	return empty
 }
 
-// Open reads the counts of single-cell sequencing in the Matrix Market
-// format, genes as rows and cells as columns, the cells of all paths one after
-// the other. A path is a file (.mtx) or a folder as 10x's programs write it:
-// matrix.mtx and perhaps barcodes.tsv and features.tsv (or genes.tsv), of which
-// the first column names cells and genes. Each may be compressed with gzip.
+// Open reads the counts of single-cell sequencing in the Matrix Market format, genes as
+// rows and cells as columns, the cells of all paths one after the other. A path is a file
+// (.mtx) or a folder as 10x's programs write it: matrix.mtx and perhaps barcodes.tsv and
+// features.tsv (or genes.tsv), whose first columns name cells and genes. Each may be
+// compressed with gzip.
 //
-// Where the third column of features.tsv
-// tells several kinds of features apart, those that are no "Gene Expression"
-// are left out, as scanpy.read_10x_mtx does; if all are no such, none is, and
-// Options.Log reports it. A matrix of which most cells
-// have no counts, such as 10x's unfiltered one, is refused.
+// Where the third column of features.tsv gives several kinds of features, only "Gene
+// Expression" features are kept, as by scanpy.read_10x_mtx; if no feature is of this kind,
+// all are kept, and Options.Log reports it. A matrix where most cells have no counts, such
+// as 10x's unfiltered one, is refused.
 //
-// All paths must be of the same genes. Of the options, Name, Labels and Log count, and
-// Columns, the names of the genes that a model was trained on, to be told if there are
-// none; a column of labels or columns to drop give ErrOption. It takes 8 bytes of memory for
-// each count, 12 for those of a file whose cells are out of order, and 16 while several paths
-// are joined. The error names the file and is of package data's kinds or of the file
-// system's.
+// All paths must have the same genes. Open uses the options Name, Labels and Log, and
+// Columns, the names of a model's genes, only to log that the file has no names; a column
+// of labels or columns to drop give ErrOption. A count takes 8 bytes of memory, 12 in a
+// file whose cells are out of order, and 16 while several paths are joined. The error names
+// the file and is of package data's kinds or of the file system's.
 func Open(ctx context.Context, paths []string, o file.Options) (*Matrix, error) {
 	if len(paths) == 0 {
-		return nil, errorf(data.ErrOption, "no counts are named; name at least one file or folder in the Matrix Market format")
+		return nil, errorf(data.ErrOption, "counts: got no path, want files or folders in the Matrix Market format")
 	}
 	if o.LabelColumn != "" || len(o.Drop)+len(o.Only) > 0 {
-		return nil, errorf(data.ErrOption, "%s: a label column or columns to drop are set, but this is a matrix of counts; give the labels as a file of their own", paths[0])
+		return nil, errorf(data.ErrOption, "%s: got a label column or columns to drop, want neither for a matrix of counts; give the labels as a separate file", paths[0])
 	}
 	parts := make([]*Matrix, len(paths))
 	for i, path := range paths {
@@ -139,7 +137,7 @@ func Open(ctx context.Context, paths []string, o file.Options) (*Matrix, error) 
 			return nil, err
 		}
 		if len(c.Value) == 0 {
-			return nil, errorf(data.ErrEmpty, "%s: no count of the %d genes in %d cells is above 0; give the counts as they were measured", path, c.Genes, c.Cells)
+			return nil, errorf(data.ErrEmpty, "%s: counts: got only zeros for %d genes in %d cells, want counts above 0", path, c.Genes, c.Cells)
 		}
 		parts[i] = c
 		if first := parts[0]; c.Genes != first.Genes {
@@ -165,8 +163,8 @@ func Open(ctx context.Context, paths []string, o file.Options) (*Matrix, error) 
 	return c, c.Check()
 }
 
-// differ returns the first index at which two lists of names of one length
-// differ, or -1. Nothing is known of names that are nil.
+// differ returns the first index where two lists of names of equal length differ, or -1.
+// Nil equals any list.
 func differ(a, b []string) int {
 	if a == nil || b == nil {
 		return -1
@@ -213,7 +211,7 @@ func openPath(ctx context.Context, path string, log *slog.Logger) (*Matrix, erro
 	if info.IsDir() {
 		matrix, genesPath, cellsPath = file.Find(path, mtxFiles...), file.Find(path, geneFiles...), file.Find(path, barcodeFiles...)
 		if matrix == "" {
-			return nil, errorf(data.ErrUnsupported, "%s: a folder of counts holds a file matrix.mtx or matrix.mtx.gz, and this one does not; name the folder that does", path)
+			return nil, errorf(data.ErrUnsupported, "%s: got a folder without matrix.mtx or matrix.mtx.gz, want one with counts", path)
 		}
 	}
 	genes, err := readLines(ctx, genesPath)
@@ -314,8 +312,8 @@ func expressed(features []string) (keep []int, kind string) {
 
 // What Fit asks of a gene, as the paper's programs do.
 const (
-	minDetected = 10   // cells in which it was seen
-	minZeros    = 0.02 // share of cells in which it was not, to be exceeded
+	minDetected = 10   // cells where a gene must be detected
+	minZeros    = 0.02 // share of cells where it is 0 must exceed this
 	zeroDecay   = 1.5  // of the curve over the mean logarithm
 )
 
@@ -340,31 +338,29 @@ type Scaling struct {
 
 // Fit finds the most variable genes, and the median library size.
 //
-// A gene is the more variable, the more often it is missing for how large it is
-// where it is there: with z, the share of cells without it, and m, the mean of
-// log2 of its counts above 0, genes are ranked by m + ln(z − 0.02)/1.5. Those
-// that are ranked first are the ones above the curve
-// z = exp(−1.5(m − x)) + 0.02 when its offset x is chosen so that there are as
-// many as are wanted, which is how the paper's programs put it. Genes that were
-// seen in fewer than 10 cells, or are missing in at most 2 % of them, are never
-// chosen; of equal ones, the first is.
+// Genes are ranked by how much more often they are zero than their mean count predicts: by
+// m + ln(z − 0.02)/1.5, where z is the share of cells without the gene, and m is the mean
+// of log2 of its counts above 0. The genes ranked first are those above the curve z =
+// exp(−1.5(m − x)) + 0.02, with the offset x chosen for the wanted number of genes, as in
+// the paper's programs. Genes detected in fewer than 10 cells, or zero in at most 2 % of
+// the cells, are never chosen; ties are broken by order.
 //
-// If fewer genes can be chosen than are wanted, all of these are. None at all,
-// or a median library size of 0, gives ErrEmpty, fewer genes wanted than one
-// ErrOption, and unusable counts the errors of Check.
+// If fewer genes qualify than are wanted, Fit chooses all of them. If no gene qualifies, or
+// the median library size is 0, the error is ErrEmpty; genes < 1 gives ErrOption; invalid
+// counts give the errors of Check.
 func Fit(c *Matrix, genes int) (*Scaling, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
 	if genes < 1 {
-		return nil, errorf(data.ErrOption, "%d genes cannot be chosen; choose at least one", genes)
+		return nil, errorf(data.ErrOption, "genes to choose: got %d, want at least 1", genes)
 	}
 	s := &Scaling{Total: c.Genes, Genes: c.mostVariable(genes), LibrarySize: median(c.librarySizes())}
 	if len(s.Genes) == 0 {
-		return nil, errorf(data.ErrEmpty, "no gene was seen in at least %d of the %d cells and missing in more than %.0f %% of them, so that none varies enough; give more cells, or check that the rows are genes", minDetected, c.Cells, 100*minZeros)
+		return nil, errorf(data.ErrEmpty, "variable genes: got none, want genes in at least %d of the %d cells and zero in more than %.0f %% of them; give more cells, or check that the rows are genes", minDetected, c.Cells, 100*minZeros)
 	}
 	if s.LibrarySize == 0 {
-		return nil, errorf(data.ErrEmpty, "most of the %d cells have no counts; give the filtered matrix", c.Cells)
+		return nil, errorf(data.ErrEmpty, "counts: got none for most of the %d cells, want counts in most cells; give the filtered matrix", c.Cells)
 	}
 	if c.GeneNames != nil {
 		for _, g := range s.Genes {
@@ -432,10 +428,10 @@ func median(x []float64) float64 {
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
-// Apply turns the counts of cells into points, with their names and labels, and
-// those of the genes as Points.Columns. The genes are found by their names, where both
-// have them, and of equal names by their places; a gene that is missing or cannot
-// be told from another, or without names another number of genes, gives ErrShape.
+// Apply turns the counts of cells into points, with the cells' names and labels;
+// Points.Columns are the names of the genes. Genes are matched by name if both sides have
+// names, and genes with equal names by position. A missing or ambiguous gene gives
+// ErrShape, as does, without names, another number of genes.
 func (s *Scaling) Apply(c *Matrix) (*data.Dataset, error) {
 	ds := &data.Dataset{Name: c.Name, Points: data.NewMatrix(c.Cells, len(s.Genes)), Labels: c.Labels, Names: c.CellNames}
 	ds.Points.Columns = s.Names
@@ -445,10 +441,9 @@ func (s *Scaling) Apply(c *Matrix) (*data.Dataset, error) {
 	return ds, ds.Check()
 }
 
-// ApplyTo fills dst, whose width is the number of genes that are kept, with the
-// points that cell first and those after it make. A dst of another width, or of
-// more rows than there are cells, gives ErrShape, and so does what Apply
-// refuses.
+// ApplyTo fills dst, whose width is the number of kept genes, with the points of the cells
+// from first on. A dst of another width, or with more rows than there are cells, gives
+// ErrShape; other errors are as for Apply.
 func (s *Scaling) ApplyTo(dst *data.Matrix, c *Matrix, first int) error {
 	if err := s.Check(); err != nil {
 		return err
@@ -457,7 +452,7 @@ func (s *Scaling) ApplyTo(dst *data.Matrix, c *Matrix, first int) error {
 		return err
 	}
 	if dst.D != len(s.Genes) || first < 0 || dst.N > c.Cells-first {
-		return errorf(data.ErrShape, "a matrix of %d×%d cannot hold the %d genes of cells from %d on (counted from 0), of which there are %d", dst.N, dst.D, len(s.Genes), first, c.Cells)
+		return errorf(data.ErrShape, "block for cells from %d on (counted from 0): got %d×%d, want at most %d rows of %d genes", first, dst.N, dst.D, c.Cells-first, len(s.Genes))
 	}
 	column, err := s.columns(c)
 	if err != nil {
@@ -479,7 +474,7 @@ func (s *Scaling) ApplyTo(dst *data.Matrix, c *Matrix, first int) error {
 	return nil
 }
 
-// columns returns the column of each gene of c, −1 for those that are not kept.
+// columns returns the column of each gene of c, −1 for genes that are not kept.
 func (s *Scaling) columns(c *Matrix) ([]int32, error) {
 	column := make([]int32, c.Genes)
 	for g := range column {
@@ -487,7 +482,7 @@ func (s *Scaling) columns(c *Matrix) ([]int32, error) {
 	}
 	if s.Names == nil || c.GeneNames == nil {
 		if c.Genes != s.Total {
-			return nil, errorf(data.ErrShape, "the counts are of %d genes, but the model was trained on counts of %d; give counts of the same genes", c.Genes, s.Total)
+			return nil, errorf(data.ErrShape, "genes: got %d, want %d as in training", c.Genes, s.Total)
 		}
 		for j, g := range s.Genes {
 			column[g] = int32(j)
@@ -500,7 +495,7 @@ func (s *Scaling) columns(c *Matrix) ([]int32, error) {
 	}
 	missing, example := 0, ""
 	for j, name := range s.Names {
-		// Genes of one name are told apart by their place, if it is the same.
+		// Genes with the same name are matched by position.
 		g, ok := at[name]
 		if own := int(s.Genes[j]); own < c.Genes && c.GeneNames[own] == name {
 			g = own
@@ -512,12 +507,12 @@ func (s *Scaling) columns(c *Matrix) ([]int32, error) {
 			continue
 		}
 		if column[g] >= 0 {
-			return nil, errorf(data.ErrShape, "the model was trained on several genes named %.60q, which the counts do not have at the same places; give counts of the same genes in the same order, or names that differ", name)
+			return nil, errorf(data.ErrShape, "genes: got several called %.60q in another order than in training, want that order, or names that differ", name)
 		}
 		column[g] = int32(j)
 	}
 	if missing > 0 {
-		return nil, errorf(data.ErrShape, "of the %d genes that the model was trained on, the counts lack %d, such as %.60q; give counts of the same genes", len(s.Names), missing, example)
+		return nil, errorf(data.ErrShape, "genes: got counts without %d of the model's %d genes, such as %.60q, want all of them", missing, len(s.Names), example)
 	}
 	return column, nil
 }
@@ -525,10 +520,10 @@ func (s *Scaling) columns(c *Matrix) ([]int32, error) {
 // Check reports what is inconsistent, as it may be in a file (ErrShape, ErrOption).
 func (s *Scaling) Check() error {
 	if len(s.Genes) == 0 || !data.Ascending(s.Genes) || s.Genes[0] < 0 || int(s.Genes[len(s.Genes)-1]) >= s.Total || s.Names != nil && len(s.Names) != len(s.Genes) {
-		return errorf(data.ErrShape, "the scaling of counts is inconsistent: it keeps %d of %d genes, with %d names; fit it again", len(s.Genes), s.Total, len(s.Names))
+		return errorf(data.ErrShape, "scaling of counts: got %d of %d genes with %d names, want ascending genes in range and a name for each", len(s.Genes), s.Total, len(s.Names))
 	}
 	if !(s.LibrarySize > 0) || math.IsInf(s.LibrarySize, 0) {
-		return errorf(data.ErrOption, "the scaling of counts has a library size of %v; fit it again, it is a number above 0", s.LibrarySize)
+		return errorf(data.ErrOption, "scaling of counts: got a library size of %v, want a finite number above 0", s.LibrarySize)
 	}
 	return nil
 }
@@ -538,14 +533,14 @@ func errorf(of error, format string, args ...any) error {
 	return kind.Errorf(of, format, args...)
 }
 
-// A cellRows is the cells of a matrix as points.
+// A cellRows converts the cells of a matrix to points in blocks.
 type cellRows struct {
 	scaling *Scaling
 	counts  *Matrix
 	next    int // the next cell
 }
 
-// Rows returns the points that Apply makes of the cells, which are made a block at a time.
+// Rows returns the points of Apply, computed a block at a time.
 func (s *Scaling) Rows(c *Matrix) file.Rows { return &cellRows{scaling: s, counts: c} }
 
 // Width implements file.Rows.

@@ -142,18 +142,18 @@ func TestOpenCountsFeatures(t *testing.T) {
 	if !strings.Contains(said.String(), "WARN") || !strings.Contains(said.String(), "kind=Peaks") {
 		t.Errorf("the log says %q", said)
 	}
-	// Names without kinds are those of genes.
+	// Features without a kind are genes.
 	said.Reset()
 	put(t, folder, "features.tsv", []byte("g1\tA\ng2\tB\ng3\tC\n"))
 	if _, err = counts.Open(t.Context(), []string{folder}, file.Options{Log: log}); err != nil || said.Len() > 0 {
 		t.Errorf("%v, the log says %q", err, said)
 	}
-	matrix := put(t, folder, "alone.mtx", mtx("3 2 2", "1 1 5", "2 2 7"))
+	matrix := put(t, folder, "single.mtx", mtx("3 2 2", "1 1 5", "2 2 7"))
 	if _, err = counts.Open(t.Context(), []string{matrix}, file.Options{Log: log, Columns: []string{"g2"}}); err != nil || !strings.Contains(said.String(), "the genes have no names") {
 		t.Errorf("%v, the log says %q", err, said)
 	}
 	zeros := put(t, folder, "zeros.mtx", mtx("3 2 2", "1 1 0", "2 2 0"))
-	wantError(t, errorOf(counts.Open(t.Context(), []string{zeros}, file.Options{})), data.ErrEmpty, "zeros.mtx: no count of the 3 genes in 2 cells is above 0")
+	wantError(t, errorOf(counts.Open(t.Context(), []string{zeros}, file.Options{})), data.ErrEmpty, "zeros.mtx: counts: got only zeros for 3 genes in 2 cells")
 }
 
 func TestReadCounts(t *testing.T) {
@@ -204,8 +204,7 @@ func TestReadCountsNumbers(t *testing.T) {
 	wantDense(t, need(readCounts(bytes.NewReader(bytes.Replace(mtx(lines...), []byte("integer"), []byte("real"), 1))))(t), want)
 }
 
-// Entries in any order, some of them twice, give the same bits on any number of
-// cores.
+// Unsorted and repeated entries give the same bits on any number of cores.
 func TestReadCountsInAnyOrder(t *testing.T) {
 	s := rng.New(2, rng.Init)
 	const cells, genes = 700, 50
@@ -261,11 +260,11 @@ func TestReadCountsErrors(t *testing.T) {
 		{"huge size", mtx("1 99999999999999999999 1"), data.ErrFormat, `.mtx:2: got "1 99999999999999999999 1", want the numbers of rows, columns and entries`},
 		{"no genes", mtx("0 1 1"), data.ErrEmpty, "matrix: got 0 genes (rows), 1 cells (columns) and 1 counts, want at least one of each"},
 		{"no entries", mtx("1 1 0"), data.ErrEmpty, "and 0 counts"},
-		{"zeros alone", mtx("1 1 1", "1 1 0"), data.ErrEmpty, "no count of the 1 genes in 1 cells is above 0"},
+		{"only zeros", mtx("1 1 1", "1 1 0"), data.ErrEmpty, "counts: got only zeros for 1 genes in 1 cells"},
 		{"too many rows", mtx("4294967296 1 1", "1 1 1"), data.ErrUnsupported, "matrix: got 4294967296×1, want at most 2147483647 rows and columns"},
 		{"unfiltered", mtx("2 6 2", "1 1 1", "1 2 1"), data.ErrEmpty, "matrix: got 6 cells (columns) with 2 counts, want counts in most cells; give the filtered matrix, and genes as rows"},
 		{"claims genes", mtx("2000000000 1 1", "1 1 1"), data.ErrFormat, "genes (rows): got 2000000000, want no more than the 1 counts"},
-		{"claims entries", mtx("1 1 1000000", "1 1 1"), data.ErrFormat, "bytes: got 67, want those of 1000000 entries; the file is truncated"},
+		{"claims entries", mtx("1 1 1000000", "1 1 1"), data.ErrFormat, "bytes: got 67, want enough for 1000000 entries; the file is truncated"},
 		{"truncated", mtx("2 1 3", "1 1 1", "2 1 100000000"), data.ErrFormat, "entries: got 2, want 3; the file is truncated"},
 		{"truncated line", mtx("2 1 2", "1 1 1", "2 1"), data.ErrFormat, `.mtx:4: got "2 1", want a row, a column and a value`},
 		{"one too many", mtx("2 1 1", "1 1 1", "2 1 1"), data.ErrFormat, `.mtx:4: got "2 1 1", want the end after the 1 entries that the header announces`},
@@ -325,12 +324,12 @@ func TestOpenCountsErrors(t *testing.T) {
 		kind  error
 		want  string
 	}{
-		{"no paths", nil, nil, file.Options{}, data.ErrOption, "no counts are named"},
+		{"no paths", nil, nil, file.Options{}, data.ErrOption, "counts: got no path"},
 		{"missing", nil, []string{"gone"}, file.Options{}, fs.ErrNotExist, "gone: no such file or directory); check the path"},
-		{"other folder", tree{"d/x": nil}, []string{"d"}, file.Options{}, data.ErrUnsupported, "d: a folder of counts holds a file matrix.mtx or matrix.mtx.gz"},
+		{"other folder", tree{"d/x": nil}, []string{"d"}, file.Options{}, data.ErrUnsupported, "d: got a folder without matrix.mtx or matrix.mtx.gz"},
 		{"other file", tree{"d/x.csv": []byte("1,2\n")}, []string{"d/x.csv"}, file.Options{}, data.ErrUnsupported, filepath.Join("d", "x.csv") + ": points: got dense ones"},
-		{"label column", good, []string{"d"}, file.Options{LabelColumn: "1"}, data.ErrOption, "d: a label column or columns to drop are set"},
-		{"dropped column", good, []string{"d"}, file.Options{Drop: []string{"1"}}, data.ErrOption, "d: a label column or columns to drop are set"},
+		{"label column", good, []string{"d"}, file.Options{LabelColumn: "1"}, data.ErrOption, "d: got a label column or columns to drop"},
+		{"dropped column", good, []string{"d"}, file.Options{Drop: []string{"1"}}, data.ErrOption, "d: got a label column or columns to drop"},
 		{"genes", with("d/features.tsv", "x\ny\n"), []string{"d"}, file.Options{}, data.ErrShape, "matrix.mtx: rows: got 3, want 2"},
 		{"other genes", with("d/features.tsv", "x\n"), []string{"d"}, file.Options{}, data.ErrShape, "rows: got 3, want 1, the genes of d/features.tsv"},
 		{"no genes", with("d/features.tsv", ""), []string{"d"}, file.Options{}, data.ErrEmpty, "features.tsv: the file is empty"},
@@ -365,16 +364,16 @@ func TestCountsCheck(t *testing.T) {
 		kind  error
 		want  string
 	}{
-		"nothing":   {func(c *counts.Matrix) { *c = counts.Matrix{} }, data.ErrEmpty, "there are 0 counts of 0 genes in 0 cells"},
+		"nothing":   {func(c *counts.Matrix) { *c = counts.Matrix{} }, data.ErrEmpty, "got 0 counts of 0 genes in 0 cells"},
 		"cells":     {func(c *counts.Matrix) { c.Cells = 3 }, data.ErrShape, "3 rows, 3 columns of values, 3 values and 3 entries in Start contradict"},
 		"end":       {func(c *counts.Matrix) { c.Start[2] = 2 }, data.ErrShape, "inconsistent"},
 		"start":     {func(c *counts.Matrix) { c.Start[1] = 4 }, data.ErrShape, "Start is not in ascending order"},
 		"gene":      {func(c *counts.Matrix) { c.Column[1] = 3 }, data.ErrShape, "the columns of row 0 (counted from 0)"},
 		"negative":  {func(c *counts.Matrix) { c.Column[0] = -1 }, data.ErrShape, "the columns of row 0"},
 		"twice":     {func(c *counts.Matrix) { c.Column[1] = 0 }, data.ErrShape, "the columns of row 0"},
-		"zero":      {func(c *counts.Matrix) { c.Value[2] = 0 }, data.ErrFormat, "the count of gene 1 in cell 1 (both counted from 0) is 0"},
-		"NaN":       {func(c *counts.Matrix) { c.Value[2] = float32(math.NaN()) }, data.ErrNotFinite, "is NaN"},
-		"cellnames": {func(c *counts.Matrix) { c.CellNames = []string{"a"} }, data.ErrShape, "1 names stand for 2 cells"},
+		"zero":      {func(c *counts.Matrix) { c.Value[2] = 0 }, data.ErrFormat, "gene 1 in cell 1 (counted from 0): got 0"},
+		"NaN":       {func(c *counts.Matrix) { c.Value[2] = float32(math.NaN()) }, data.ErrNotFinite, "got NaN"},
+		"cellnames": {func(c *counts.Matrix) { c.CellNames = []string{"a"} }, data.ErrShape, "got 1 names for 2 cells"},
 		"labels":    {func(c *counts.Matrix) { c.Labels = data.NewLabels([]string{"a"}) }, data.ErrLabels, "labels: got 1, want 2, one for each cell"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -549,17 +548,17 @@ func TestFitCountsByHand(t *testing.T) {
 
 func TestFitCountsRefuses(t *testing.T) {
 	c := drawCounts(1, 40, 30)
-	wantError(t, errorOf(counts.Fit(c, 0)), data.ErrOption, "0 genes cannot be chosen")
-	wantError(t, errorOf(counts.Fit(&counts.Matrix{}, 1)), data.ErrEmpty, "there are 0 counts")
+	wantError(t, errorOf(counts.Fit(c, 0)), data.ErrOption, "genes to choose: got 0, want at least 1")
+	wantError(t, errorOf(counts.Fit(&counts.Matrix{}, 1)), data.ErrEmpty, "got 0 counts")
 	few := drawCounts(1, 9, 30)
-	wantError(t, errorOf(counts.Fit(few, 5)), data.ErrEmpty, "no gene was seen in at least 10 of the 9 cells and missing in more than 2 % of them")
+	wantError(t, errorOf(counts.Fit(few, 5)), data.ErrEmpty, "variable genes: got none, want genes in at least 10 of the 9 cells and zero in more than 2 % of them")
 	sparse := drawCounts(1, 40, 30)
 	for range 41 {
 		sparse.Cells++
 		sparse.Start = append(sparse.Start, len(sparse.Column))
 	}
 	sparse.CellNames = nil
-	wantError(t, errorOf(counts.Fit(sparse, 5)), data.ErrEmpty, "most of the 81 cells have no counts; give the filtered matrix")
+	wantError(t, errorOf(counts.Fit(sparse, 5)), data.ErrEmpty, "counts: got none for most of the 81 cells")
 }
 
 // New counts are scaled as the old ones were, their genes found by name, also
@@ -608,22 +607,22 @@ func TestCountScalingOfOtherCounts(t *testing.T) {
 		t.Helper()
 		wantError(t, errorOf(s.Apply(other)), kind, want)
 	}
-	refuses(data.ErrShape, fmt.Sprintf("trained on several genes named %q", first))
+	refuses(data.ErrShape, fmt.Sprintf("got several called %q", first))
 	s.Names[5], other.GeneNames = second, names
 
 	name := s.Names[7]
 	other.GeneNames[slices.Index(other.GeneNames, name)] = "renamed"
-	refuses(data.ErrShape, fmt.Sprintf("of the 20 genes that the model was trained on, the counts lack 1, such as %q", name))
+	refuses(data.ErrShape, fmt.Sprintf("got counts without 1 of the model's 20 genes, such as %q", name))
 	other.GeneNames = nil
-	refuses(data.ErrShape, "the counts are of 81 genes, but the model was trained on counts of 80")
+	refuses(data.ErrShape, "genes: got 81, want 80 as in training")
 	s.LibrarySize = 0
 	refuses(data.ErrOption, "a library size of 0")
 	s.LibrarySize, s.Genes[3] = 1, 80
-	refuses(data.ErrShape, "the scaling of counts is inconsistent: it keeps 20 of 80 genes, with 20 names")
-	wantError(t, fitted.ApplyTo(data.NewMatrix(2, 20), c, 99), data.ErrShape, "a matrix of 2×20 cannot hold the 20 genes of cells from 99 on")
-	wantError(t, fitted.ApplyTo(data.NewMatrix(2, 19), c, 0), data.ErrShape, "a matrix of 2×19")
+	refuses(data.ErrShape, "scaling of counts: got 20 of 80 genes with 20 names")
+	wantError(t, fitted.ApplyTo(data.NewMatrix(2, 20), c, 99), data.ErrShape, "block for cells from 99 on (counted from 0): got 2×20")
+	wantError(t, fitted.ApplyTo(data.NewMatrix(2, 19), c, 0), data.ErrShape, "got 2×19, want at most 100 rows of 20 genes")
 
-	wantError(t, s.Check(), data.ErrShape, "the scaling of counts is inconsistent")
+	wantError(t, s.Check(), data.ErrShape, "scaling of counts: got 20 of 80 genes with 20 names")
 }
 
 // FuzzReadCounts compares with a reader that is slow and simple.

@@ -58,8 +58,8 @@ func Put(t testing.TB, folder, name string, content []byte) string {
 	return path
 }
 
-// A Tree is a folder of files by their names, in which / separates folders. A name that
-// ends in / is a folder.
+// A Tree maps names of files in a folder to their contents; / separates folders. A name
+// that ends in / is a folder.
 type Tree map[string][]byte
 
 // Plant writes a tree into a folder of the test.

@@ -19,7 +19,7 @@ func arrayShape(shapes [][]int) (shape, error) {
 	}
 	for _, other := range shapes {
 		if !slices.Equal(other[1:], dims[1:]) {
-			return s, errorf(data.ErrShape, "shape of the second file: got %v, want that of the first, %v", other, dims)
+			return s, errorf(data.ErrShape, "shape of the second file: got %v, want %v as in the first", other, dims)
 		}
 	}
 	switch len(dims) {
@@ -59,7 +59,8 @@ func openArray(ctx context.Context, path string) (rows file.Bytes, s shape, err 
 	return rows, s, nil
 }
 
-// readArray reads the images of openArray. Of two files the first has the training images.
+// readArray reads the images of openArray. If there are two files, the first has the
+// training images.
 func readArray(ctx context.Context, path string) (*pictures, error) {
 	rows, s, err := openArray(ctx, path)
 	if err != nil {
@@ -79,8 +80,7 @@ func readArray(ctx context.Context, path string) (*pictures, error) {
 	return p, nil
 }
 
-// Builtin returns the images of which the points of file.Builtin consist, with the same
-// labels.
+// Builtin returns the points of file.Builtin as images, with the same labels.
 func Builtin(name string) (*Set, error) {
 	ds, err := file.Builtin(name)
 	if err != nil {
@@ -93,9 +93,8 @@ func Builtin(name string) (*Set, error) {
 	return im, nil
 }
 
-// Size returns what the heads of files tell of the images that Open would read from them,
-// which have three bytes for a pixel: what InColour makes of those in greyscale. Of what it
-// cannot tell, nothing is known.
+// Size returns the size of the images that Open would read, from the headers of files, with
+// three bytes per pixel as from InColour. It is unknown where the headers do not tell.
 func Size(ctx context.Context, paths []string, o Options) data.Size {
 	var all data.Size
 	for _, path := range paths {

@@ -28,11 +28,10 @@ const (
 	cifarMeta    = "batches.meta.txt"
 	cifarTest    = "test_batch.bin"
 	tarMagic     = "ustar" // from byte 257
-	// maxBatch bounds a file in an archive, whose header may claim any size for a few bytes
-	// that expand; the published batches have 31 MB.
+	// maxBatch bounds the size of a file in an archive, as a few compressed bytes may expand
+	// to any size; the published batches have 31 MB.
 	maxBatch = 1 << 28
-	// maxTarEntries bounds the entries of an archive, of which the published
-	// one has nine.
+	// maxTarEntries bounds the entries of an archive; the published archive has nine.
 	maxTarEntries = 1000
 )
 
@@ -53,7 +52,7 @@ func (c *cifar) read(name string, r io.Reader) error {
 	content, err := io.ReadAll(io.LimitReader(r, maxBatch+1))
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errorf(data.ErrFormat, "it ends early; fetch it again")
+		return errorf(data.ErrFormat, "the file is truncated; fetch it again")
 	case err != nil:
 		return err
 	case name == cifarMeta:
@@ -67,7 +66,7 @@ func (c *cifar) read(name string, r io.Reader) error {
 		}
 		return nil
 	case len(content) == 0:
-		return errorf(data.ErrEmpty, "the file holds no images; fetch it again")
+		return errorf(data.ErrEmpty, "got no images; fetch the file again")
 	case len(content) > maxBatch || len(content)%cifarRecord != 0:
 		return errorf(data.ErrFormat, "bytes: got %d, want a multiple of the %d of a CIFAR-10 image, up to %d; fetch the file again, in the binary version of CIFAR-10", len(content), cifarRecord, maxBatch)
 	}
@@ -114,7 +113,7 @@ func (c *cifar) all() (*pictures, error) {
 	case len(missing) == len(cifarBatches):
 		return nil, errorf(data.ErrFormat, "the archive holds no %s; fetch cifar-10-binary.tar.gz, the binary version of CIFAR-10, or unpack an archive of other images", missing[0])
 	case len(missing) > 0:
-		return nil, errorf(data.ErrFormat, "of CIFAR-10's files %s is missing; fetch them again, or name those that are there one by one", strings.Join(missing, ", "))
+		return nil, errorf(data.ErrFormat, "CIFAR-10: got no file %s; fetch it again, or name the other files one by one", strings.Join(missing, ", "))
 	}
 	return c.pictures(cifarBatches, true), nil
 }
@@ -182,7 +181,8 @@ func readCIFAR(ctx context.Context, path string) (*pictures, error) {
 	return p, nil
 }
 
-// readCIFARFile reads one batch. The names of the classes come from beside it.
+// readCIFARFile reads one batch. The names of the classes come from batches.meta.txt in its
+// folder.
 func readCIFARFile(ctx context.Context, path string, r io.Reader) (*pictures, error) {
 	var c cifar
 	name := strings.TrimSuffix(filepath.Base(path), ".gz")
@@ -195,7 +195,7 @@ func readCIFARFile(ctx context.Context, path string, r io.Reader) (*pictures, er
 		meta.Close()
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("the names of the classes in %s beside it: %w", cifarMeta, err)
+		return nil, fmt.Errorf("class names in %s of the same folder: %w", cifarMeta, err)
 	}
 	return c.pictures([]string{name}, slices.Contains(cifarBatches, name)), nil
 }

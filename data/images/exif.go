@@ -27,8 +27,8 @@ func orientation(file []byte) int {
 	return upright
 }
 
-// upright is the orientation of an image whose pixels lie as it is looked at. From
-// turned on, rows are columns.
+// upright is the orientation of an image that needs no change. From turned on, rows and
+// columns are swapped.
 const (
 	upright = 1
 	turned  = 5
@@ -66,8 +66,8 @@ func tiffOrientation(tiff []byte) int {
 	return upright
 }
 
-// orient writes the pixels of an image of the shape s to dst, in which it is upright. Those
-// of src lie as the orientation says.
+// orient writes the pixels of src, which have the given orientation, to dst as an upright
+// image of shape s.
 func orient(dst, src []byte, s shape, orientation int) {
 	width := s.w // of src
 	if orientation >= turned {

@@ -27,7 +27,7 @@ func exif(order binary.AppendByteOrder, orientation uint16) []byte {
 	return append(binary.BigEndian.AppendUint16([]byte{0xff, 0xe1}, uint16(len(body)+2)), body...)
 }
 
-// withSegment puts a segment behind the start of a JPEG file.
+// withSegment inserts a segment after the start of a JPEG file.
 func withSegment(file, segment []byte) []byte {
 	return append(append(bytes.Clone(file[:2]), segment...), file[2:]...)
 }

@@ -30,10 +30,9 @@ const (
 	maxListed = 10
 	// maxPixels bounds an image of a folder: 8192×8192.
 	maxPixels = 1 << 26
-	// pixelsPerByte bounds the pixels that a byte of a PNG or JPEG file can
-	// stand for: deflate expands by no more than 1032, and 8 pixels may share a
-	// byte. JPEG stays far below. An image that claims more is damaged, and is
-	// found out before room is made for it.
+	// pixelsPerByte bounds the pixels that a byte of a PNG or JPEG file can stand for: deflate
+	// expands by no more than 1032, and 8 pixels may share a byte. JPEG stays far below. An
+	// image that claims more is refused before memory is allocated.
 	pixelsPerByte = 8 * 1032
 	// decodeBytes is about how many bytes of pixels are decoded at a time.
 	decodeBytes = 1 << 24
@@ -52,8 +51,8 @@ type imageFile struct {
 type listing struct {
 	files []imageFile
 	empty []imageFile // folders with neither images nor folders, likewise
-	// labeled reports whether the images have classes, which are the innermost folders, and
-	// split whether the outermost are those of training and test images.
+	// labeled reports whether the innermost folders are classes, split whether the outermost
+	// are train and test.
 	labeled, split bool
 	// skip leaves out images of other kinds, which skipped names.
 	skip    bool
@@ -89,7 +88,7 @@ func readImageFolder(ctx context.Context, folder string, opt Options) (*pictures
 	return p, nil
 }
 
-// listImages finds the images below a folder. skip leaves out those of other kinds.
+// listImages finds the images below a folder. skip leaves out images of other kinds.
 func listImages(folder string, skip bool) (*listing, error) {
 	l := &listing{skip: skip}
 	if err := l.add(folder, nil); err != nil {
@@ -104,7 +103,7 @@ func listImages(folder string, skip bool) (*listing, error) {
 	return l, nil
 }
 
-// add adds the images of a folder, and then those of the folders in it.
+// add adds the images of a folder, then of its subfolders.
 func (l *listing) add(folder string, above []string) error {
 	folders, names, err := l.folder(folder)
 	if err != nil {
@@ -141,7 +140,7 @@ func (l *listing) findClasses() error {
 	direct, hasDirect := depths[0]
 	split := len(tops) == 2 && tops["train"] && tops["test"]
 	if split && hasDirect { // or it would undo the split without a word
-		return errorf(data.ErrUnsupported, "%s: the image lies beside the folders train and test; move it into one of their classes", direct.path)
+		return errorf(data.ErrUnsupported, "%s: got an image next to the folders train and test, want it in one of their classes", direct.path)
 	}
 	want := 1
 	if split = split && !slices.ContainsFunc(l.files, func(f imageFile) bool { return len(f.above) == 1 }); split {
@@ -240,8 +239,8 @@ func naturally(a, b string) int {
 // digits returns how many digits s begins with.
 func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
-// decodeFiles decodes images of one shape, on all cores. Beside images in colour, those in
-// greyscale become such; files that are skipped are no longer among those of d.
+// decodeFiles decodes images of one shape on all cores. If some images are in colour,
+// greyscale images become colour too; skipped files are removed from d.
 func (d *decoder) decodeFiles(folder string) (*pictures, error) {
 	d.fault, d.found = make([]error, len(d.files)), make([]shape, len(d.files))
 	for i := range d.files {
@@ -319,8 +318,7 @@ func (d *decoder) decodeAll() ([]byte, error) {
 	return pixels, d.ctx.Err()
 }
 
-// leaveOut returns the images but for those of files that cannot be decoded, which are
-// to be skipped.
+// leaveOut returns the pixels without the files that cannot be decoded.
 func (d *decoder) leaveOut(pixels []byte) []byte {
 	size, kept := d.want.bytes(), 0
 	for i, fault := range d.fault {
@@ -366,7 +364,7 @@ type decoder struct {
 	colour atomic.Bool
 }
 
-// inspect returns the shape of which image i would be.
+// inspect returns the shape that image i would have.
 func (d *decoder) inspect(i int) (shape, error) {
 	file, err := ctxio.ReadFile(d.ctx, d.files[i].path)
 	if err != nil {
@@ -375,7 +373,7 @@ func (d *decoder) inspect(i int) (shape, error) {
 	return d.shape(file)
 }
 
-// shape returns the shape of which the image in a file would be.
+// shape returns the shape that the image in a file would have.
 func (d *decoder) shape(file []byte) (shape, error) {
 	s, err := pictureShape(file)
 	if err != nil || d.size == 0 {
@@ -569,9 +567,9 @@ func smoothChroma(m *image.YCbCr) *image.YCbCr {
 		dst := make([]byte, 2*cw*2*ch)
 		for y := range 2 * ch {
 			row := y / 2
-			beside := max(0, min(ch-1, row-1+2*(y%2)))
+			near := max(0, min(ch-1, row-1+2*(y%2)))
 			for x := range sum {
-				sum[x] = 3*int(src[row*m.CStride+x]) + int(src[beside*m.CStride+x])
+				sum[x] = 3*int(src[row*m.CStride+x]) + int(src[near*m.CStride+x])
 			}
 			line := dst[y*2*cw:]
 			for x, v := range sum {
@@ -626,8 +624,7 @@ func copyPixels(dst []byte, m image.Image, s shape) {
 	}
 }
 
-// copyRGBA writes the colours of four bytes per pixel to dst; those of a grey
-// pixel are equal.
+// copyRGBA copies the first s.c bytes of each four-byte pixel to dst.
 func copyRGBA(dst, pix []byte, stride int, s shape) {
 	for y := range s.h {
 		row := pix[y*stride:]

@@ -17,7 +17,7 @@ import (
 	"cne/data/images"
 )
 
-// opaque returns an image in which each pixel has another colour.
+// opaque returns an image whose pixels all have different colours.
 func opaque(w, h int) *image.RGBA {
 	m := image.NewRGBA(image.Rect(0, 0, w, h))
 	for y := range h {
@@ -69,13 +69,13 @@ func TestFromRefuses(t *testing.T) {
 		err, is error
 		want    string
 	}{
-		"no images":      {pictures(0), data.ErrEmpty, "no images"},
+		"no images":      {pictures(0), data.ErrEmpty, "got none"},
 		"nil image":      {pictures(0, nil), data.ErrEmpty, "image 1"},
 		"empty image":    {pictures(4, colour, &image.RGBA{}), data.ErrEmpty, "image 2"},
-		"sizes":          {pictures(0, colour, opaque(2, 3)), images.ErrSizes, "image 2 (counted from 1) is 2×3 in colour, the first is 2×2"},
+		"sizes":          {pictures(0, colour, opaque(2, 3)), images.ErrSizes, "image 2 (counted from 1): got 2×3 in colour, want 2×2"},
 		"grey, coloured": {pictures(4, grey, colour), data.ErrShape, "convert all"},
 		"transparent":    {pictures(0, image.NewRGBA(image.Rect(0, 0, 1, 1))), data.ErrUnsupported, "image 1 (counted from 1) cannot be used: it is transparent"},
-		"size":           {pictures(-1, colour), data.ErrOption, "-1 pixels"},
+		"size":           {pictures(-1, colour), data.ErrOption, "got -1, want 1 to 4096 pixels"},
 	} {
 		if !errors.Is(tc.err, tc.is) || !strings.HasPrefix(tc.err.Error(), "images: ") || !strings.Contains(tc.err.Error(), tc.want) {
 			t.Errorf("%s: %v, want an error with %q", name, tc.err, tc.want)

@@ -44,14 +44,14 @@ type Set struct {
 	Skipped []string
 }
 
-// Image returns the H×W×C bytes of image i, which are those of Pixels.
+// Image returns the H×W×C bytes of image i, a slice of Pixels.
 func (im *Set) Image(i int) []byte {
 	size := im.H * im.W * im.C
 	return im.Pixels[i*size : (i+1)*size : (i+1)*size]
 }
 
-// InColour returns the images with three values per pixel: those of im if they have
-// these, and otherwise a copy in which each grey value stands three times.
+// InColour returns the images with three values per pixel: im itself if it is in colour,
+// otherwise a copy that repeats each grey value three times.
 func (im *Set) InColour() *Set {
 	if im.C == 3 {
 		return im
@@ -92,7 +92,7 @@ const maxSize = 4096
 // check refuses options that have no meaning.
 func (opt Options) check() error {
 	if opt.Size < 0 || opt.Size > maxSize {
-		return errorf(data.ErrOption, "images cannot be scaled to %d pixels; give a size from 1 to %d, or 0 to keep theirs", opt.Size, maxSize)
+		return errorf(data.ErrOption, "size of the images: got %d, want 1 to %d pixels, or 0 to keep their size", opt.Size, maxSize)
 	}
 	return nil
 }
@@ -105,18 +105,19 @@ func (opt Options) check() error {
 //     images before the test images, or one of its batches (.bin);
 //   - a folder of PNG and JPEG files, by the folder of their class:
 //     <path>/<class>/<name>.png, or <path>/train/<class>/<name>.png and
-//     <path>/test/<class>/<name>.png, the training images first. The order is
-//     that of the classes, then of the names, where numbers within names count
-//     as numbers. Where files lie otherwise, in the folder itself or deeper, all
-//     that are in it and below are read, without labels. 16 bits per colour
-//     become 8, and greyscale beside colour becomes colour; JPEG images are turned
-//     upright as the camera noted in Exif's orientation; transparency is refused;
-//   - a folder that Open reads, such as that of MNIST's four files, with the
-//     labels and, where there are two parts, the split;
-//   - an npy file, or an IDX file such as those of MNIST, with unsigned bytes
+//     <path>/test/<class>/<name>.png, the training images first. Images are
+//     ordered by class, then by name, comparing numbers in names as numbers. In
+//     other layouts, all files in the folder and below are read, without labels.
+//     16 bits per colour become 8; if some images are in colour, greyscale images
+//     become colour; JPEG images are rotated as their Exif orientation says;
+//     transparency is refused;
+//   - a folder that file.Open reads, such as MNIST's four files, with the labels
+//     and, where there are two parts, the split;
+//   - an npy file, or an IDX file such as MNIST's, with unsigned bytes
 //     of the shape N×H×W×3, or N×H×W×1 or N×H×W for greyscale;
 //   - an npz file with such an array named images (or else x or X), without a
-//     name (arr_0), or alone, and perhaps one of labels named labels (or else y).
+//     name (arr_0), or as its only array, and perhaps one of labels named labels
+//     (or else y).
 //
 // Files of arrays and batches may be compressed with gzip. The paths must
 // agree in the size and the number of colours of their images, and all or none
@@ -125,7 +126,7 @@ func (opt Options) check() error {
 // of the file system's.
 func Open(ctx context.Context, paths []string, opt Options) (*Set, error) {
 	if len(paths) == 0 {
-		return nil, errorf(data.ErrOption, "no images are named; name at least one file or folder")
+		return nil, errorf(data.ErrOption, "images: got no path, want files or folders")
 	}
 	if err := opt.check(); err != nil {
 		return nil, err
@@ -140,18 +141,18 @@ func Open(ctx context.Context, paths []string, opt Options) (*Set, error) {
 			p.resize(opt.Size)
 		}
 		if f := parts[0]; i > 0 && p.shape != f.shape {
-			kind, advice := ErrSizes, "give images of one size, or the size to which all shall be scaled"
+			kind, advice := ErrSizes, "give images of one size, or the size to scale all to"
 			if p.c != f.c {
 				kind, advice = data.ErrShape, "convert all to colour or all to greyscale"
 			}
-			return nil, errorf(kind, "%s: the images are %s, but those of %s are %s; %s", p.path, p.shape, f.path, f.shape, advice)
+			return nil, errorf(kind, "%s: images: got %s, want %s as in %s; %s", p.path, p.shape, f.shape, f.path, advice)
 		}
 		parts[i] = p
 	}
 	return joinPictures(ctx, parts, opt)
 }
 
-// joinPictures makes the images out of those of all paths.
+// joinPictures joins the images of all paths.
 func joinPictures(ctx context.Context, parts []*pictures, opt Options) (*Set, error) {
 	first := parts[0]
 	im := &Set{Name: opt.Name, H: first.h, W: first.w, C: first.c, Pixels: first.pixels}
@@ -176,7 +177,7 @@ func joinPictures(ctx context.Context, parts []*pictures, opt Options) (*Set, er
 			if first.labels == nil {
 				with, without = p, first
 			}
-			return nil, errorf(data.ErrLabels, "%s has no labels, but %s has; give labels for all images or for none", without.path, with.path)
+			return nil, errorf(data.ErrLabels, "%s: labels: got none, want some as in %s, or none for any image", without.path, with.path)
 		}
 		labels = append(labels, p.labels...)
 		split = split && p.train != nil
@@ -230,20 +231,20 @@ type pictures struct {
 // and image.Gray16 and in colour otherwise, with 8 bits for each value. size is
 // Options.Size.
 //
-// No image, or one without pixels, gives ErrEmpty, images of different sizes
-// ErrSizes, greyscale beside colour ErrShape, transparency ErrUnsupported, and a
-// size that Options has none ErrOption.
+// No image, or one without pixels, gives ErrEmpty, images of different sizes ErrSizes, both
+// greyscale and colour ErrShape, transparency ErrUnsupported, and an invalid size
+// ErrOption.
 func From(images []image.Image, size int) (*Set, error) {
 	if err := (Options{Size: size}).check(); err != nil {
 		return nil, fmt.Errorf("images: %w", err)
 	}
 	if len(images) == 0 {
-		return nil, errorf(data.ErrEmpty, "images: there are no images; give at least one")
+		return nil, errorf(data.ErrEmpty, "images: got none, want at least one")
 	}
 	var s shape
 	for i, m := range images {
 		if m == nil || m.Bounds().Empty() {
-			return nil, errorf(data.ErrEmpty, "images: image %d (counted from 1) has no pixels", i+1)
+			return nil, errorf(data.ErrEmpty, "images: image %d (counted from 1): got no pixels, want at least one", i+1)
 		}
 		own := shape{m.Bounds().Dy(), m.Bounds().Dx(), 3}
 		switch m.(type) {
@@ -257,11 +258,11 @@ func From(images []image.Image, size int) (*Set, error) {
 			s = own
 		}
 		if own != s {
-			kind, advice := ErrSizes, "give the size to which all shall be scaled"
+			kind, advice := ErrSizes, "give the size to scale all to"
 			if own.c != s.c {
 				kind, advice = data.ErrShape, "convert all to colour or all to greyscale"
 			}
-			return nil, errorf(kind, "images: image %d (counted from 1) is %s, the first is %s; %s", i+1, own, s, advice)
+			return nil, errorf(kind, "images: image %d (counted from 1): got %s, want %s as the first; %s", i+1, own, s, advice)
 		}
 	}
 	im := &Set{N: len(images), H: s.h, W: s.w, C: s.c, Pixels: make([]byte, len(images)*s.bytes())}
@@ -279,8 +280,7 @@ func From(images []image.Image, size int) (*Set, error) {
 	return im, nil
 }
 
-// openPictures reads the images of one path, and those of a folder of images
-// as the options say.
+// openPictures reads the images of one path; the options apply to folders of images.
 func openPictures(ctx context.Context, path string, o Options) (*pictures, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -87,8 +87,7 @@ func cifarTree() tree {
 	return files
 }
 
-// tarOf packs files in the order of their names backwards, which is not that
-// of the batches.
+// tarOf packs files in descending order of their names, unlike the order of the batches.
 func tarOf(folder string, files tree) []byte {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -361,8 +360,7 @@ func TestOpenImagesArrays(t *testing.T) {
 	}
 }
 
-// oversized replaces the size in the header of a PNG file, and mends its
-// checksum.
+// oversized replaces the size in the header of a PNG file, and fixes its checksum.
 func oversized(file []byte, w, h uint32) []byte {
 	file = slices.Clone(file)
 	for i := range 4 {
@@ -413,8 +411,8 @@ func TestOpenImagesErrors(t *testing.T) {
 		kind  error
 		want  string
 	}{
-		{"no paths", nil, nil, images.Options{}, data.ErrOption, "no images are named"},
-		{"size", nil, []string{"x"}, images.Options{Size: -1}, data.ErrOption, "images cannot be scaled to -1 pixels; give a size from 1 to 4096"},
+		{"no paths", nil, nil, images.Options{}, data.ErrOption, "images: got no path"},
+		{"size", nil, []string{"x"}, images.Options{Size: -1}, data.ErrOption, "size of the images: got -1, want 1 to 4096 pixels"},
 		{"missing", nil, []string{"gone"}, images.Options{}, fs.ErrNotExist, "gone: no such file or directory); check the path"},
 		{"missing labels", tree{"x.npy": colour}, []string{"x.npy"}, images.Options{Labels: []string{"gone.txt"}}, fs.ErrNotExist, "gone.txt"},
 		{"empty file", tree{"x": nil}, []string{"x"}, images.Options{}, data.ErrEmpty, "x: the file is empty"},
@@ -437,9 +435,9 @@ func TestOpenImagesErrors(t *testing.T) {
 		{"folder: claims", tree{"a/1.png": oversized(good, 8000, 8000)}, []string{"."}, images.Options{}, data.ErrFormat, "1.png (it claims to have 8000×8000 pixels"},
 		{"folder: claims more", tree{"a/1.png": append(oversized(good, 10000, 10000), make([]byte, 1<<16)...)}, []string{"."}, images.Options{}, data.ErrFormat, "1.png (it claims to have 10000×10000 pixels"},
 
-		{"two paths: sizes", tree{"x.npy": colour, "y.npy": bytesNPY("(1, 2, 1, 3)", 1, 2, 3, 4, 5, 6)}, []string{"x.npy", "y.npy"}, images.Options{}, images.ErrSizes, "x.npy are 1×1 in colour; give images of one size, or the size to which all shall be scaled"},
-		{"two paths: shapes", tree{"x.npy": colour, "y.npy": bytesNPY("(1, 1, 1)", 1)}, []string{"x.npy", "y.npy"}, images.Options{}, data.ErrShape, "y.npy: the images are 1×1 in greyscale, but those of "},
-		{"two paths: labels", tree{"x.npy": bytesNPY("(1, 2, 2, 3)", make([]byte, 12)...), "d/a/1.png": good}, []string{"d", "x.npy"}, images.Options{}, data.ErrLabels, "x.npy has no labels, but "},
+		{"two paths: sizes", tree{"x.npy": colour, "y.npy": bytesNPY("(1, 2, 1, 3)", 1, 2, 3, 4, 5, 6)}, []string{"x.npy", "y.npy"}, images.Options{}, images.ErrSizes, "x.npy; give images of one size, or the size to scale all to"},
+		{"two paths: shapes", tree{"x.npy": colour, "y.npy": bytesNPY("(1, 1, 1)", 1)}, []string{"x.npy", "y.npy"}, images.Options{}, data.ErrShape, "y.npy: images: got 1×1 in greyscale, want 1×1 in colour"},
+		{"two paths: labels", tree{"x.npy": bytesNPY("(1, 2, 2, 3)", make([]byte, 12)...), "d/a/1.png": good}, []string{"d", "x.npy"}, images.Options{}, data.ErrLabels, "x.npy: labels: got none, want some as in "},
 		{"labels: count", tree{"x.npy": colour, "l": []byte("a\nb\nb\n")}, []string{"x.npy"}, images.Options{Labels: []string{"l"}}, data.ErrLabels, "labels: got 3 ("},
 
 		{"npy: type", tree{"x.npy": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 1), }", 0, 0, 0, 0)}, []string{"x.npy"}, images.Options{}, data.ErrUnsupported, "x.npy: the file holds no images that can be read"},
@@ -458,20 +456,20 @@ func TestOpenImagesErrors(t *testing.T) {
 		{"npz: damaged", tree{"x.npz": flipped}, []string{"x.npz"}, images.Options{}, data.ErrFormat, "x.npz: the array images.npy: the compressed data are damaged (zip: checksum error)"},
 		{"npz: damaged compression", tree{"x.npz": bent}, []string{"x.npz"}, images.Options{}, data.ErrFormat, "x.npz: the array images.npy: the compressed data are damaged (flate: corrupt input"},
 
-		{"CIFAR: missing batch", without("data_batch_3.bin"), []string{"."}, images.Options{}, data.ErrFormat, "of CIFAR-10's files data_batch_3.bin is missing; fetch them again"},
+		{"CIFAR: missing batch", without("data_batch_3.bin"), []string{"."}, images.Options{}, data.ErrFormat, "CIFAR-10: got no file data_batch_3.bin; fetch it again"},
 		{"CIFAR: length", with("data_batch_2.bin", records[:3000]), []string{"."}, images.Options{}, data.ErrFormat, "data_batch_2.bin: bytes: got 3000, want a multiple of the 3073 of a CIFAR-10 image"},
 		{"CIFAR: length within gzip", tree{"a.bin.gz": gz(append(slices.Clone(records), 1))}, []string{"a.bin.gz"}, images.Options{}, data.ErrFormat, "a.bin.gz: bytes: got 3074, want a multiple of the 3073"},
 		{"CIFAR: gzip cut", tree{"a.bin.gz": gz(records)[:30]}, []string{"a.bin.gz"}, images.Options{}, data.ErrFormat, "a.bin.gz: the compressed data end early"},
 		{"CIFAR: class", tree{"a.bin": append(slices.Clone(records), cifarRecords([4]byte{10})...)}, []string{"a.bin"}, images.Options{}, data.ErrFormat, "a.bin: class of image 2: got 10, want 0 to 9"},
-		{"CIFAR: empty", with("test_batch.bin", nil), []string{"."}, images.Options{}, data.ErrEmpty, "test_batch.bin: the file holds no images"},
+		{"CIFAR: empty", with("test_batch.bin", nil), []string{"."}, images.Options{}, data.ErrEmpty, "test_batch.bin: got no images"},
 		{"CIFAR: names", with("batches.meta.txt", []byte("a\nb\n")), []string{"."}, images.Options{}, data.ErrFormat, "batches.meta.txt: names of classes: got 2 different ones, want 10"},
-		{"CIFAR: names beside a batch", with("batches.meta.txt", []byte("a\nb\n")), []string{"test_batch.bin"}, images.Options{}, data.ErrFormat, "test_batch.bin: the names of the classes in batches.meta.txt beside it: names of classes: got 2"},
+		{"CIFAR: names with a batch", with("batches.meta.txt", []byte("a\nb\n")), []string{"test_batch.bin"}, images.Options{}, data.ErrFormat, "test_batch.bin: class names in batches.meta.txt of the same folder: names of classes: got 2"},
 		{"CIFAR: same names", with("batches.meta.txt", []byte(strings.Repeat("a\n", 10))), []string{"."}, images.Options{}, data.ErrFormat, "names of classes: got 1 different ones, want 10"},
 		{"tar: other files", tree{"a.tar": tarOf("", tree{"data_batch_1": records})}, []string{"a.tar"}, images.Options{}, data.ErrFormat, "a.tar: the archive holds no data_batch_1.bin; fetch cifar-10-binary.tar.gz"},
-		{"tar: missing batches", tree{"a.tar": tarOf("x/", tree{"data_batch_1.bin": records})}, []string{"a.tar"}, images.Options{}, data.ErrFormat, "data_batch_2.bin, data_batch_3.bin, data_batch_4.bin, data_batch_5.bin, test_batch.bin is missing"},
+		{"tar: missing batches", tree{"a.tar": tarOf("x/", tree{"data_batch_1.bin": records})}, []string{"a.tar"}, images.Options{}, data.ErrFormat, "data_batch_2.bin, data_batch_3.bin, data_batch_4.bin, data_batch_5.bin, test_batch.bin; fetch"},
 		{"tar: twice", tree{"a.tar": twice}, []string{"a.tar"}, images.Options{}, data.ErrFormat, "a.tar: the archive holds data_batch_1.bin twice"},
 		{"tar: length", tree{"a.tar": tarOf("", with("test_batch.bin", records[:5]))}, []string{"a.tar"}, images.Options{}, data.ErrFormat, "a.tar: test_batch.bin in it: bytes: got 5"},
-		{"tar: cut", tree{"a.tar": tarOf("", cifarTree())[:4000]}, []string{"a.tar"}, images.Options{}, data.ErrFormat, "a.tar: test_batch.bin in it: it ends early"},
+		{"tar: cut", tree{"a.tar": tarOf("", cifarTree())[:4000]}, []string{"a.tar"}, images.Options{}, data.ErrFormat, "a.tar: test_batch.bin in it: the file is truncated"},
 		{"tar.gz: cut", tree{"a.tar.gz": compressed[:len(compressed)/2]}, []string{"a.tar.gz"}, images.Options{}, data.ErrFormat, "the archive is damaged or ends early"},
 		{"tar.gz: end cut", tree{"a.tar.gz": compressed[:len(compressed)-4]}, []string{"a.tar.gz"}, images.Options{}, data.ErrFormat, "a.tar.gz: the compressed data end early"},
 		{"tar: none", tree{"a.tar": []byte("none")}, []string{"a.tar"}, images.Options{}, data.ErrFormat, "a.tar: the file is no tar archive"},
@@ -487,7 +485,7 @@ func TestOpenImagesErrors(t *testing.T) {
 			im, err := images.Open(t.Context(), tc.paths, tc.opt)
 			wantError(t, err, tc.kind, tc.want)
 			if im != nil {
-				t.Error("there are images beside the error")
+				t.Error("got images and an error")
 			}
 		})
 	}
@@ -623,7 +621,7 @@ func TestBuiltinImages(t *testing.T) {
 	}
 	for i, v := range ds.Points.X {
 		if float32(im.Pixels[i]) != v {
-			t.Fatalf("value %d is %d, that of the points %v", i, im.Pixels[i], v)
+			t.Fatalf("value %d: got %d, want %v as in the points", i, im.Pixels[i], v)
 		}
 	}
 	if _, err := images.Builtin("x"); !errors.Is(err, data.ErrOption) {

@@ -24,8 +24,8 @@ func filled(w, h int, c color.Color) *image.NRGBA {
 	return m
 }
 
-// photographs are files as folders of them hold: of many shapes and in greyscale, some
-// broken, and others that are no images.
+// photographs returns files as in a folder of photographs: images of many shapes, some
+// greyscale, some broken, and other files.
 func photographs(t *testing.T) tree {
 	cmyk := need(os.ReadFile("testdata/cmyk.jpg"))(t)
 	grey := image.NewGray(image.Rect(0, 0, 9, 9))
@@ -83,7 +83,7 @@ func TestPhotographs(t *testing.T) {
 	}
 }
 
-// What cannot be used is named in one sentence, and left out where that is asked for.
+// Unusable files are named in one sentence, and left out with SkipBroken.
 func TestBrokenPhotographs(t *testing.T) {
 	whole := pngOf(filled(20, 10, color.NRGBA{200, 100, 50, 255}))
 	broken := map[string]struct {
@@ -111,9 +111,9 @@ func TestBrokenPhotographs(t *testing.T) {
 			if len(im.Skipped) != 1 || !strings.Contains(im.Skipped[0], name) || slices.Contains(im.Names, name) || !bytes.Equal(im.Pixels, without.Pixels) {
 				t.Errorf("left out are %q; the others differ: %v", im.Skipped, !bytes.Equal(im.Pixels, without.Pixels))
 			}
-			alone := plant(t, tree{"d/" + name: tc.file})
-			if im, err := images.Open(t.Context(), []string{filepath.Join(alone, "d")}, images.Options{Size: 4, SkipBroken: true}); err == nil {
-				t.Errorf("of a folder with nothing else come %d images", im.N)
+			single := plant(t, tree{"d/" + name: tc.file})
+			if im, err := images.Open(t.Context(), []string{filepath.Join(single, "d")}, images.Options{Size: 4, SkipBroken: true}); err == nil {
+				t.Errorf("got %d images from a folder with nothing else", im.N)
 			}
 		})
 	}
@@ -125,17 +125,17 @@ func TestBrokenPhotographs(t *testing.T) {
 	}
 }
 
-// What is passed over is named wherever it lies: beside the folders of classes or of a
-// split, and where a link leads nowhere.
+// Skipped files are named wherever they are: next to the folders of classes or of a split,
+// and broken links.
 func TestSkippedPhotographsAreNamed(t *testing.T) {
 	whole := pngOf(filled(20, 10, color.NRGBA{200, 100, 50, 255}))
 	for name, tc := range map[string]struct {
 		files   tree
 		skipped []string
 	}{
-		"beside classes":   {tree{"d/x/1.png": whole, "d/y/2.png": whole, "d/film.gif": nil}, []string{"film.gif"}},
+		"next to classes":  {tree{"d/x/1.png": whole, "d/y/2.png": whole, "d/film.gif": nil}, []string{"film.gif"}},
 		"in a class":       {tree{"d/x/1.png": whole, "d/y/2.png": whole, "d/y/film.gif": nil}, []string{"y/film.gif"}},
-		"beside a split":   {tree{"d/train/x/1.png": whole, "d/test/x/2.png": whole, "d/film.gif": nil, "d/train/a.bmp": nil}, []string{"film.gif", "train/a.bmp"}},
+		"next to a split":  {tree{"d/train/x/1.png": whole, "d/test/x/2.png": whole, "d/film.gif": nil, "d/train/a.bmp": nil}, []string{"film.gif", "train/a.bmp"}},
 		"without classes":  {tree{"d/1.png": whole, "d/deep/er/2.png": whole, "d/film.gif": nil}, []string{"film.gif"}},
 		"classes too deep": {tree{"d/x/1.png": whole, "d/x/er/2.png": whole, "d/film.gif": nil}, []string{"film.gif"}},
 	} {

@@ -10,8 +10,8 @@ import (
 	"cne/internal/device/fakecuda"
 )
 
-// BenchmarkEigenOnDevice times the eigenvectors of 50 components of values as many as those of
-// a colour image of 32×32.
+// BenchmarkEigenOnDevice times the eigenvectors of 50 components of 3072 values (colour
+// images of 32×32).
 func BenchmarkEigenOnDevice(b *testing.B) {
 	n, k := 3072, 50
 	if testing.Short() {

@@ -11,7 +11,7 @@ import (
 	"cne/internal/rng"
 )
 
-// expiring is a context that ends after so many calls of Err.
+// expiring is a context that ends after a number of calls of Err.
 type expiring struct {
 	context.Context
 	left atomic.Int64

@@ -14,8 +14,8 @@ import (
 	"cne/internal/rng"
 )
 
-// Components are the CPU's for sizes around those of tiles and slices, and for more points
-// than are on the device at a time.
+// Components agree with the CPU's for sizes around tiles and slices, and for more points
+// than fit on the device at a time.
 func TestPCAOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, c := range []struct{ n, d, k, chunk int }{{600, 63, 5, 0}, {513, 65, 65, 0}, {70, 129, 66, 0}, {33, 300, 2, 0}, {2, 1, 1, 0}, {1000, 5, 3, 300}} {

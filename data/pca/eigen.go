@@ -23,7 +23,7 @@ const (
 	// eigenvectors: LAPACK's time grows as the cube of the order, products take its square.
 	subspaceFrom = 512
 	// maxGrowth bounds the factor by which a filter makes the first direction of a subspace
-	// grow more than the last wanted one, which then keeps six digits.
+	// grow more than the last wanted one, so that the last keeps six digits.
 	maxGrowth = 1e10
 	// highestDegree bounds the degree of a filter.
 	highestDegree = 24
@@ -31,9 +31,9 @@ const (
 
 // largestEigen returns the k largest eigenvalues of a symmetric n×n matrix in descending
 // order, and as many orthonormal eigenvectors, one after the other. a holds the matrix's
-// upper triangle; it must be positive semidefinite but for rounding. Eigenvalues that
-// rounding alone can have made are 0. If ctx ends first, the error is ctx's, and a may
-// still be in use. A device, unless nil, computes the products of subspace iteration.
+// upper triangle; it must be positive semidefinite but for rounding. Eigenvalues within
+// rounding of 0 are 0. If ctx ends first, the error is ctx's, and a may still be in use. A
+// device, unless nil, computes the products of subspace iteration.
 func largestEigen(ctx context.Context, a []float64, n, k int, on *device.Device) (values, vectors []float64, err error) {
 	if n >= subspaceFrom && k <= n/8 {
 		values, vectors, err = subspaceEigen(ctx, a, n, k, on)
@@ -273,8 +273,8 @@ func transposed(x []float64, rows, columns int) []float64 {
 // a subspace, to keep all multiprocessors busy.
 const productSlices = 4
 
-// deviceMultiply uploads a symmetric matrix, both of whose triangles are given, and returns a
-// function that multiplies vectors [n, width] by it, and the memory to free after its use.
+// deviceMultiply uploads a symmetric matrix, given in full, and returns a function that
+// multiplies it by vectors [n, width], and the memory to free after use.
 func deviceMultiply(ctx context.Context, d *device.Device, matrix []float64, n, width int) (multiply func(to, from []float64) error, memory device.Pieces, err error) {
 	if memory, err = d.AllocPieces(len(matrix)*8, n*width*8, productSlices*n*width*8); err != nil {
 		return nil, nil, err

@@ -47,8 +47,8 @@ func symmetric(seed uint64, values []float64) []float64 {
 	return a
 }
 
-// checkEigen checks the largest eigenvalues of a matrix, all of whose are wanted, and that
-// the eigenvectors are orthonormal ones of its upper triangle.
+// checkEigen checks the largest eigenvalues of a matrix against wanted, all its
+// eigenvalues, and that the vectors are orthonormal eigenvectors of its upper triangle.
 func checkEigen(t *testing.T, name string, a, wanted, values, vectors []float64) {
 	t.Helper()
 	n := len(wanted)
@@ -122,7 +122,7 @@ func testSubspaceEigen(t *testing.T, on *device.Device) {
 		a := symmetric(7, tc.values)
 		for i := range n {
 			for j := range i {
-				a[i*n+j] = math.NaN() // which nobody shall read
+				a[i*n+j] = math.NaN() // must not be read
 			}
 		}
 		values, vectors, err := subspaceEigen(t.Context(), a, n, tc.k, on)

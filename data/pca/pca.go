@@ -117,8 +117,8 @@ func newPCA(k int, mean []float64) *PCA {
 	return &PCA{K: k, D: len(mean), Mean: mean, Axes: make([]float64, k*len(mean)), Variance: make([]float64, k)}
 }
 
-// finish completes the axes, of which the first found are known: the reflections that
-// make these orthonormal turn unit vectors into the others.
+// finish completes the axes after the first found: the Householder reflections that
+// orthonormalise the first ones turn unit vectors into the others.
 func (p *PCA) finish(found int) {
 	if found < p.K {
 		columns := transposed(p.Axes, p.K, p.D)
@@ -239,8 +239,8 @@ func (f *pcaFit) chunks(ctx context.Context, across bool, each func(lo, rows int
 	return nil
 }
 
-// across returns the axes that belong to eigenvectors of XXᵀ, and how many of them are more
-// than noise.
+// across returns the axes for eigenvectors of XXᵀ, and how many of them are above rounding
+// noise.
 func (f *pcaFit) across(ctx context.Context, values, vectors []float64) (axes []float64, found int, err error) {
 	width, count := len(f.columns), len(values)
 	u := transposed(vectors[:count*f.n], count, f.n)
@@ -259,9 +259,8 @@ func (f *pcaFit) across(ctx context.Context, values, vectors []float64) (axes []
 	return transposed(columns, width, count), found, nil
 }
 
-// fixSign turns an axis round if its leading component is negative: the first of those
-// that are nearly the largest. Of two columns with equal variance, the rounding of float32
-// data would otherwise decide.
+// fixSign negates an axis if its leading component is negative: the first component that is
+// nearly the largest. Otherwise rounding would decide between columns of equal variance.
 func fixSign(axis []float64) {
 	largest := floats.Norm(axis, math.Inf(1))
 	leading := slices.IndexFunc(axis, func(v float64) bool { return math.Abs(v) >= largest*(1-1e-6) })
@@ -337,9 +336,8 @@ func (p *PCA) Check(d int) error {
 	return nil
 }
 
-// The device, too, computes the products in float64, in which small eigenvalues
-// survive; GPUs for computing multiply float64 at half the rate of float32. The points
-// are uploaded as they are.
+// The device, too, computes the products in float64, to keep small eigenvalues; data-centre
+// GPUs multiply float64 at half the rate of float32. The points are uploaded as they are.
 const (
 	// deviceTile is the width of the products' tiles.
 	deviceTile    = 64

@@ -10,9 +10,9 @@ import (
 	"cne/data"
 )
 
-// drawSparse draws n sparse points of d values in classes. Each class has columns of its
-// own, the fewer the later it comes, so that classes−1 components stand out, with
-// variances that differ.
+// drawSparse draws n sparse points of d values in classes. Each class has its own columns,
+// fewer for later classes, so that classes−1 components stand out, with different
+// variances.
 func drawSparse(tb testing.TB, seed uint64, n, d, perRow, classes int) *data.Matrix {
 	tb.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -85,8 +85,8 @@ func TestSparsePCAIsTheExact(t *testing.T) {
 	}
 }
 
-// outside returns the sine of the largest angle between an axis of p and the span of
-// those of q.
+// outside returns the sine of the largest angle between an axis of p and the span of q's
+// axes.
 func outside(p, q *PCA) float64 {
 	worst := 0.
 	for a := range p.K {
