@@ -27,7 +27,7 @@ func TestSelect(t *testing.T) {
 		t.Errorf("selected %+v", got)
 	}
 	_, _, err = m.Select([]string{"c", "d"})
-	wantError(t, err, data.ErrShape, `1 are missing: "d"`)
+	wantError(t, err, data.ErrShape, `want the 2 of training; missing: "d"`)
 	m.Columns = m.Columns[:2]
 	_, _, err = m.Select([]string{"a"})
 	wantError(t, err, data.ErrShape, "2 names of columns")

@@ -214,7 +214,7 @@ func (m *Matrix) Check() error {
 	return nil
 }
 
-// MissingColumns returns the names of wanted that names lacks, nil if it has all.
+// MissingColumns returns the wanted names that are not in names, or nil.
 func MissingColumns(names, wanted []string) []string {
 	have := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -229,13 +229,13 @@ func MissingColumns(names, wanted []string) []string {
 	return none
 }
 
-// MatchColumns finds columns by name: from has for each that is wanted the index of the one
-// that has its name, and left the names of those that are not wanted. A name that is
-// missing, or that several columns share, gives ErrShape.
+// MatchColumns finds columns by name: from[i] is the index in names of wanted[i], and left
+// lists the names that are not wanted. A name that is missing, or that several columns
+// share, gives ErrShape.
 func MatchColumns(wanted, names []string) (from []int, left []string, err error) {
 	if none := MissingColumns(names, wanted); none != nil {
-		return nil, nil, errorf(ErrShape, "of the %d columns that were trained on, %d are missing: %s; there are %s: give points of the same kind, or the names that the columns had",
-			len(wanted), len(none), text.Few(none, text.Quote), text.Few(names, text.Quote))
+		return nil, nil, errorf(ErrShape, "columns: got %s, want the %d of training; missing: %s",
+			text.Few(names, text.Quote), len(wanted), text.Few(none, text.Quote))
 	}
 	at := make(map[string]int, len(names))
 	for i, name := range names {

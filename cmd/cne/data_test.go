@@ -88,8 +88,8 @@ func TestProjectColumnsByName(t *testing.T) {
 				t.Errorf("%s, %s: the log says %q", name, input, stderr)
 			}
 		}
-		mustFail(t, 1, `other.csv: of the 5 columns that were trained on, 5 are missing: "a", "b", "c" and 2 more`, "project", "--model", "run", "-o", "no.csv", "other.csv")
-		mustFail(t, 1, `less.csv: of the 5 columns that were trained on, 2 are missing: "a", "c"; there are "e", "d", "b"`, "project", "--model", "run", "-o", "no.csv", "less.csv")
+		mustFail(t, 1, `want the 5 of training; missing: "a", "b", "c" and 2 more`, "project", "--model", "run", "-o", "no.csv", "other.csv")
+		mustFail(t, 1, `less.csv: columns: got "e", "d", "b", want the 5 of training; missing: "a", "c"`, "project", "--model", "run", "-o", "no.csv", "less.csv")
 	}
 	// So do points that are held out.
 	network := aNetwork("--set", "data.path=a.csv")

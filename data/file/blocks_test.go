@@ -203,11 +203,11 @@ func TestBlocksDeliverWhatIsNotFinite(t *testing.T) {
 
 func TestBlocksErrors(t *testing.T) {
 	path := put(t, t.TempDir(), "a.csv", []byte("1,2\n3,4\nfive,6\n7,8\n"))
-	wantError(t, errorOf(file.Open(t.Context(), []string{path}, file.Options{Labels: []string{"l.txt"}})), data.ErrOption, "labels from a file of their own (l.txt) cannot be read along with blocks of points")
+	wantError(t, errorOf(file.Open(t.Context(), []string{path}, file.Options{Labels: []string{"l.txt"}})), data.ErrOption, "labels: got the separate file l.txt")
 
 	b := need(file.Open(t.Context(), []string{path}, file.Options{}))(t)
 	defer b.Close()
-	wantError(t, errorOf(b.Next(data.NewMatrix(2, 3))), data.ErrShape, "the block has rows of 3 values, the points have 2; make it 2×2")
+	wantError(t, errorOf(b.Next(data.NewMatrix(2, 3))), data.ErrShape, "values per row of the block: got 3, want 2")
 	wantError(t, errorOf(b.Next(data.NewMatrix(0, 2))), data.ErrEmpty, "matrix: got 0×2")
 	block := data.NewMatrix(10, 2)
 	if n, err := b.Next(block); n != 2 || err != nil || block.X[3] != 4 {

@@ -42,12 +42,12 @@ func eachTable(ctx context.Context, paths, wanted []string, o Options, do func(t
 		return err
 	}
 	if !list.again() {
-		return errorf(data.ErrUnsupported, "%s: columns are read by themselves, for which a pipe cannot be read again; give a file", list[0].path)
+		return errorf(data.ErrUnsupported, "%s: columns: got a pipe, want a file, which can be read again", list[0].path)
 	}
 	for _, from := range list {
 		err := withTable(ctx, from.path, &o, func(t table) error {
 			if t == nil {
-				return errorf(data.ErrUnsupported, "this is an array, which has no column %s; give the file with its values", text.Quote(wanted[0]))
+				return errorf(data.ErrUnsupported, "column %s: got an array, which has no columns, want a table", text.Quote(wanted[0]))
 			}
 			names, columns := t.fields()
 			at := make([]int, len(wanted))

@@ -95,7 +95,7 @@ func CheckFinite(rows Rows, first int, block *data.Matrix) error {
 // only the headers of the first 64 files; other faults are found when the rows are read.
 func Open(ctx context.Context, paths []string, o Options) (Rows, error) {
 	if len(o.Labels) > 0 {
-		return nil, errorf(data.ErrOption, "labels from a file of their own (%s) cannot be read along with blocks of points; give the labels as a column of a table, or leave them out", o.Labels[0])
+		return nil, errorf(data.ErrOption, "labels: got the separate file %s, want none for points in blocks; give the labels as a column of a table, or leave them out", o.Labels[0])
 	}
 	list, err := find(paths, &o)
 	if err != nil {
@@ -180,7 +180,7 @@ func (f *files) openNext() error {
 	switch {
 	case f.o.Offset == nil:
 	case h.sparse != nil:
-		return h.named(errorf(data.ErrSparse, "the points are sparse, but those that were trained on are relative to an offset, for their values were far from zero; make them dense (m.toarray())"))
+		return h.named(errorf(data.ErrSparse, "points: got sparse ones, want dense ones, as training needed an offset; convert them with m.toarray()"))
 	case h.width != len(f.o.Offset):
 		return h.named(errorf(data.ErrShape, "values per point: got %d, want %d as in training", h.width, len(f.o.Offset)))
 	}
@@ -325,7 +325,7 @@ func (f *files) Next(dst *data.Matrix) (int, error) {
 	}
 	d := f.first.width
 	if dst.D != d {
-		return 0, errorf(data.ErrShape, "the block has rows of %d values, the points have %d; make it %d×%[2]d", dst.D, d, dst.N)
+		return 0, errorf(data.ErrShape, "values per row of the block: got %d, want %d", dst.D, d)
 	}
 	dst.Columns, dst.Offset = f.first.columns, f.o.Offset
 	return next(f, dst.X, reader.read)
@@ -474,7 +474,7 @@ func (from source) open(ctx context.Context, o *Options) (*opened, error) {
 	}
 	var r reader
 	if f.table == nil && (o.LabelColumn != "" || len(o.Drop)+len(o.Only) > 0) {
-		err = errorf(data.ErrOption, "a label column or columns to take or drop are set, but this is an array whose columns have no names; use CSV or Parquet, or give the labels as a file of their own")
+		err = errorf(data.ErrOption, "columns: got a label column or columns to take or drop, want none for an array, whose columns have no names; use CSV or Parquet, or give the labels as a separate file")
 	} else {
 		r, err = f.open(in, o)
 	}

@@ -56,7 +56,7 @@ func (c *collection) in(folder string) (found sources, missing string) {
 // the files of the collections in them. It sets o.Name.
 func find(paths []string, o *Options) (sources, error) {
 	if len(paths) == 0 {
-		return nil, errorf(data.ErrOption, "no data file is named; name at least one file or folder")
+		return nil, errorf(data.ErrOption, "data: got no path, want files or folders")
 	}
 	if err := o.check(); err != nil {
 		return nil, err
@@ -97,11 +97,11 @@ func findInFolder(path string) (list sources, err error) {
 		found, missing := c.in(path)
 		switch {
 		case missing == "" && whole != nil:
-			return nil, errorf(data.ErrUnsupported, "%s: the folder holds both %s and %s; name the files one by one, or put each into a folder of its own", path, whole.name, c.name)
+			return nil, errorf(data.ErrUnsupported, "%s: got a folder with both %s and %s, want one of them; name the files one by one", path, whole.name, c.name)
 		case missing == "":
 			whole, list = c, found
 		case len(found) > 0 && partial == nil:
-			partial = errorf(data.ErrUnsupported, "%s: of %s's four files, %s is not in the folder; fetch it, or name the files one by one", path, c.name, missing)
+			partial = errorf(data.ErrUnsupported, "%s: got a folder of %s without %s, want all four files; fetch it, or name the files one by one", path, c.name, missing)
 		}
 	}
 	switch {

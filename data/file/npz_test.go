@@ -58,7 +58,7 @@ func TestOpenKuzushiji(t *testing.T) {
 		}
 
 		must(t, os.Remove(of("test-labels")))
-		wantError(t, errorOf(file.Read(t.Context(), []string{folder}, file.Options{})), data.ErrUnsupported, name+"-test-labels.npz is not in the folder; fetch it")
+		wantError(t, errorOf(file.Read(t.Context(), []string{folder}, file.Options{})), data.ErrUnsupported, "without "+name+"-test-labels.npz")
 
 		// Beside a part of another collection, the whole one is meant; of two
 		// whole ones, no one knows which.
@@ -68,7 +68,7 @@ func TestOpenKuzushiji(t *testing.T) {
 			t.Errorf("%s in part and %s: %v", name, other, err)
 		}
 		fillKuzushiji(t, folder, name)
-		wantError(t, errorOf(file.Read(t.Context(), []string{folder}, file.Options{})), data.ErrUnsupported, "the folder holds both Kuzushiji-49 and Kuzushiji-MNIST; name the files one by one")
+		wantError(t, errorOf(file.Read(t.Context(), []string{folder}, file.Options{})), data.ErrUnsupported, "got a folder with both Kuzushiji-49 and Kuzushiji-MNIST")
 	}
 }
 

@@ -47,7 +47,7 @@ func TestOpenFolder(t *testing.T) {
 	}
 
 	os.Remove(filepath.Join(folder, "t10k-images-idx3-ubyte"))
-	wantError(t, errorOf(file.Read(t.Context(), []string{folder}, file.Options{})), data.ErrUnsupported, "of MNIST's four files, t10k-images-idx3-ubyte is not in the folder; fetch it")
+	wantError(t, errorOf(file.Read(t.Context(), []string{folder}, file.Options{})), data.ErrUnsupported, "got a folder of MNIST without t10k-images-idx3-ubyte")
 }
 
 func TestOpenConcatenates(t *testing.T) {
@@ -103,7 +103,7 @@ func TestOpenErrors(t *testing.T) {
 		kind  error
 		want  string
 	}{
-		{"no path", nil, nil, file.Options{}, data.ErrOption, "no data file is named"},
+		{"no path", nil, nil, file.Options{}, data.ErrOption, "data: got no path"},
 		{"missing file", nil, []string{"gone.csv"}, file.Options{}, fs.ErrNotExist, "gone.csv: no such file"},
 		{"missing labels", tree{"a.csv": []byte("1\n")}, []string{"a.csv"}, file.Options{Labels: []string{"gone.txt"}}, fs.ErrNotExist, "gone.txt"},
 		{"empty file", tree{"a.csv": nil}, []string{"a.csv"}, file.Options{}, data.ErrEmpty, "a.csv: the file is empty"},
@@ -119,13 +119,13 @@ func TestOpenErrors(t *testing.T) {
 		{"npz: truncated", tree{"a.npz": zipOf(zip.Deflate, entry{"x.npy", bytesOf("(2, 2)", 1, 2, 3)})}, []string{"a.npz"}, file.Options{}, data.ErrFormat, "a.npz: the array x.npy: values: got 3, want 4 (shape 2×2); the file is truncated"},
 		{"npz: labels truncated", tree{"a.npz": zipOf(zip.Deflate, entry{"x.npy", bytesOf("(2, 2)", 1, 2, 3, 4)}, entry{"labels.npy", bytesOf("(2,)", 1)})}, []string{"a.npz"}, file.Options{}, data.ErrFormat, "a.npz: the array labels.npy: values: got 1, want 2 (shape 2); the file is truncated"},
 		{"npz: second of two", tree{"a.csv": []byte("1\n"), "b.npz": zipOf(zip.Store, entry{"x.npy", complexes})}, []string{"a.csv", "b.npz"}, file.Options{}, data.ErrUnsupported, `b.npz: the array x.npy: dtype: got "<c8", want bool or numbers of up to 64 bits, or text for labels; x.astype('float32') or x.astype(str) converts it`},
-		{"npz: column", tree{"a.npz": zipOf(zip.Store, entry{"x.npy", bytesOf("(1, 1)", 1)})}, []string{"a.npz"}, file.Options{LabelColumn: "1"}, data.ErrOption, "a.npz: a label column or columns to take or drop are set, but this is an array"},
+		{"npz: column", tree{"a.npz": zipOf(zip.Store, entry{"x.npy", bytesOf("(1, 1)", 1)})}, []string{"a.npz"}, file.Options{LabelColumn: "1"}, data.ErrOption, "a.npz: columns: got a label column or columns to take or drop, want none for an array"},
 		{"npz: only some with labels", tree{"a.npz": zipOf(zip.Store, entry{"x.npy", bytesOf("(1, 1)", 1)}, entry{"y.npy", bytesOf("(1,)", 1)}), "b.csv": []byte("1\n")}, []string{"a.npz", "b.csv"}, file.Options{}, data.ErrLabels, "b.csv: labels: got none, want some"},
 		{"labels: npz of other names", tree{"a.csv": []byte("1\n"), "l.npz": zipOf(zip.Store, entry{"a.npy", bytesOf("(1,)", 1)}, entry{"b.npy", bytesOf("(1,)", 1)})}, []string{"a.csv"}, file.Options{Labels: []string{"l.npz"}}, data.ErrFormat, `l.npz: arrays: got "a", "b", want one of labels, y, as np.savez(file, x=points, labels=y) writes them`},
 		{"options: header", tree{"a.csv": []byte("1\n")}, []string{"a.csv"}, file.Options{Header: "maybe"}, data.ErrOption, `header: got "maybe", want auto, yes or no`},
 		{"options: separator", tree{"a.csv": []byte("1\n")}, []string{"a.csv"}, file.Options{Separator: '|'}, data.ErrOption, `separator: got '|'`},
 		{"options: labels twice", tree{"a.csv": []byte("1\n")}, []string{"a.csv"}, file.Options{LabelColumn: "1", Labels: []string{"b"}}, data.ErrOption, `labels: got column "1" and the file b, want one of the two`},
-		{"options: column of an array", tree{"a.idx": idx(8, []uint32{1, 1}, 1)}, []string{"a.idx"}, file.Options{LabelColumn: "1"}, data.ErrOption, "a.idx: a label column or columns to take or drop are set, but this is an array"},
+		{"options: column of an array", tree{"a.idx": idx(8, []uint32{1, 1}, 1)}, []string{"a.idx"}, file.Options{LabelColumn: "1"}, data.ErrOption, "a.idx: columns: got a label column or columns to take or drop, want none for an array"},
 
 		{"gzip cut", tree{"a.gz": packed[:len(packed)-12]}, []string{"a.gz"}, file.Options{}, data.ErrFormat, "a.gz: the compressed data end early"},
 		{"gzip cut within the values", tree{"a.gz": long[:len(long)/2]}, []string{"a.gz"}, file.Options{}, data.ErrFormat, ", want 300000 (shape 3×100000); the file is truncated"},

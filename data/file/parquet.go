@@ -75,7 +75,7 @@ func openParquet(in *Input, o *Options) (reader, error) {
 		return nil, err
 	}
 	if r.n == 0 {
-		return nil, errorf(data.ErrEmpty, "the table has no rows; give at least one point")
+		return nil, errorf(data.ErrEmpty, "rows: got none, want at least one")
 	}
 	if err := r.openColumns(); err != nil {
 		return nil, err
@@ -85,20 +85,20 @@ func openParquet(in *Input, o *Options) (reader, error) {
 	return r, nil
 }
 
-// parquetError gives an error of reading its kind.
+// parquetError converts the kind of an error of package parquet.
 func parquetError(err error) error {
 	switch {
 	case errors.Is(err, parquet.ErrUnsupported):
 		return errorf(data.ErrUnsupported, "%w", err)
 	case errors.Is(err, parquet.ErrDamaged):
-		return errorf(data.ErrFormat, "the Parquet file cannot be read: %w", err)
+		return errorf(data.ErrFormat, "Parquet: %w", err)
 	case errors.Is(err, parquet.ErrRow):
 		return errorf(data.ErrFormat, "%w", err)
 	}
 	return err
 }
 
-// with returns the columns that are for something.
+// with returns the columns with the given role.
 func (r *parquetReader) with(wanted role) (columns []int) {
 	for i, have := range r.roles {
 		if have == wanted {
@@ -108,10 +108,10 @@ func (r *parquetReader) with(wanted role) (columns []int) {
 	return columns
 }
 
-// choose decides what the columns are for.
+// choose sets the roles of the columns.
 func (r *parquetReader) choose(opt Options) (err error) {
 	if len(r.names) == 0 {
-		return errorf(data.ErrEmpty, "the table has no columns; give points at least one value")
+		return errorf(data.ErrEmpty, "columns: got none, want at least one")
 	}
 	if r.roles, err = findRoles(len(r.names), r.names, &opt); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (r *parquetReader) choose(opt Options) (err error) {
 		for _, i := range lists {
 			names = append(names, r.names[i])
 		}
-		return errorf(data.ErrOption, "the columns %s hold lists, and points are numbers or one list; name the column that is meant", text.Few(names, text.Quote))
+		return errorf(data.ErrOption, "columns of lists: got %s, want at most one; name the column to take", text.Few(names, text.Quote))
 	}
 	if r.list = len(lists) == 1; r.list {
 		for _, i := range r.with(roleData) {
@@ -144,7 +144,7 @@ func (r *parquetReader) choose(opt Options) (err error) {
 		opt.Columns = nil // its values have no names
 	}
 	if len(r.with(roleData)) == 0 {
-		return errorf(data.ErrEmpty, "no column is left for the points after the labels and the dropped columns; drop fewer of the %d columns", len(r.roles))
+		return errorf(data.ErrEmpty, "columns: got none left of %d for the points, want at least one; drop fewer", len(r.roles))
 	}
 	if err := r.findPlaces(&r.head, opt.Columns); err != nil {
 		return err
@@ -154,18 +154,18 @@ func (r *parquetReader) choose(opt Options) (err error) {
 	}
 	for _, i := range r.with(roleData) {
 		if c := &r.file.Columns[i]; c.Kind == 0 || c.Kind == parquet.Text {
-			return errorf(data.ErrUnsupported, "the column %s is %s, and points need numbers; name it as label column, drop it, or cast it to float", text.Quote(r.names[i]), c.Is)
+			return errorf(data.ErrUnsupported, "column %s: got %s, want numbers; name it as label column, drop it, or cast it to float", text.Quote(r.names[i]), c.Is)
 		}
 	}
 	for _, i := range r.with(roleLabel) {
 		if c := &r.file.Columns[i]; c.Kind == 0 || c.List {
-			return errorf(data.ErrUnsupported, "the label column %s is %s; labels are numbers or texts: cast it to one of these", text.Quote(r.names[i]), c.Is)
+			return errorf(data.ErrUnsupported, "label column %s: got %s, want numbers or text", text.Quote(r.names[i]), c.Is)
 		}
 	}
 	return nil
 }
 
-// openColumns begins to read the columns.
+// openColumns opens cursors for the columns.
 func (r *parquetReader) openColumns() error {
 	columns := r.width
 	if r.list {
@@ -187,7 +187,7 @@ func (r *parquetReader) openColumns() error {
 		}
 	}
 	if r.file.Rows > r.file.Most()/r.width {
-		return errorf(data.ErrFormat, "the file claims to hold %d rows of %d values in %d bytes; it is damaged, fetch or write it again", r.file.Rows, r.width, r.in.size)
+		return errorf(data.ErrFormat, "rows: got %d of %d values in %d bytes, want fewer; the file is damaged", r.file.Rows, r.width, r.in.size)
 	}
 	return nil
 }
@@ -318,10 +318,10 @@ func (r *parquetReader) readLists(dst []float32, rows int) error {
 	return nil
 }
 
-// short makes the end of the values an error, where there should be more.
+// short turns io.EOF, where more values are expected, into an error.
 func (r *parquetReader) short(err error) error {
 	if err == io.EOF {
-		return errorf(data.ErrFormat, "a column has fewer values than the %d rows need; the file is damaged, fetch or write it again", r.file.Rows)
+		return errorf(data.ErrFormat, "column: got fewer values than the %d rows; the file is damaged", r.file.Rows)
 	}
 	return err
 }
@@ -338,7 +338,7 @@ func (r *parquetReader) readLabels(rows int) (err error) {
 		}
 		for i, label := range r.labels[had:] {
 			if !utf8.ValidString(label) {
-				return errorf(data.ErrFormat, "row %d (counted from 1), column %s: %.40q is no UTF-8; write the file again from text in UTF-8", r.done+i+1, text.Quote(c.name), label)
+				return errorf(data.ErrFormat, "row %d (counted from 1), column %s: got %.40q, want text in UTF-8", r.done+i+1, text.Quote(c.name), label)
 			}
 			r.labels[had+i] = strings.TrimSpace(label)
 		}
@@ -401,7 +401,7 @@ func (r *parquetReader) fields() (names []string, columns int) { return r.names,
 // check implements table.
 func (r *parquetReader) check(i int) error {
 	if c := &r.file.Columns[i]; c.Kind == 0 || c.List {
-		return errorf(data.ErrUnsupported, "the column %s is %s, but numbers or texts are wanted; cast it to one of these", text.Quote(r.names[i]), c.Is)
+		return errorf(data.ErrUnsupported, "column %s: got %s, want numbers or text", text.Quote(r.names[i]), c.Is)
 	}
 	return nil
 }

@@ -128,24 +128,24 @@ func TestOpenParquetErrors(t *testing.T) {
 		kind    error
 		want    string
 	}{
-		{"arrow", file.Options{}, data.ErrUnsupported, `arrow.parquet: the column "kind" is text, and points need numbers; name it as label column, drop it, or cast it to float`},
-		{"arrow", file.Options{Drop: []string{"f"}}, data.ErrOption, `there is no column "f"; the columns are ["a" "b"`},
+		{"arrow", file.Options{}, data.ErrUnsupported, `arrow.parquet: column "kind": got text, want numbers; name it as label column, drop it, or cast it to float`},
+		{"arrow", file.Options{Drop: []string{"f"}}, data.ErrOption, `column: got "f", want one of ["a" "b"`},
 		{"arrow", file.Options{Only: []string{"a"}, Drop: []string{"a"}}, data.ErrOption, `column "a": got two uses`},
 		{"arrow", file.Options{Only: []string{"a"}, LabelColumn: "a"}, data.ErrOption, `column "a": got two uses`},
-		{"arrow", file.Options{Drop: []string{"1", "2", "3", "4", "5", "6"}}, data.ErrEmpty, "no column is left for the points"},
+		{"arrow", file.Options{Drop: []string{"1", "2", "3", "4", "5", "6"}}, data.ErrEmpty, "columns: got none left"},
 		{"arrow", file.Options{Columns: []string{"a", "z"}}, data.ErrShape, "z"},
-		{"duckdb-brotli", file.Options{LabelColumn: "kind"}, data.ErrUnsupported, "the file is compressed with Brotli; write it with snappy, gzip or zstd"},
-		{"duckdb-nulls", file.Options{LabelColumn: "kind"}, data.ErrFormat, `row 8 (counted from 1), column "a": the value is missing (null); fill it in`},
-		{"duckdb-ragged", file.Options{}, data.ErrFormat, `row 8 (counted from 1), column "v": the list does not have 3 values`},
-		{"duckdb-null-in-list", file.Options{}, data.ErrFormat, `row 8 (counted from 1), column "v": the value is missing, empty, or has a missing value in it`},
-		{"duckdb-empty", file.Options{}, data.ErrEmpty, "the table has no rows"},
-		{"duckdb-types", file.Options{Only: []string{"t"}}, data.ErrUnsupported, `the column "t" is a point in time`},
-		{"duckdb-types", file.Options{Only: []string{"day"}}, data.ErrUnsupported, `the column "day" is a date`},
-		{"duckdb-types", file.Options{Only: []string{"price"}}, data.ErrUnsupported, `the column "price" is a decimal number`},
-		{"duckdb-types", file.Options{Only: []string{"pair"}}, data.ErrUnsupported, `the column "pair" is a structure`},
-		{"duckdb-types", file.Options{Only: []string{"nested"}}, data.ErrUnsupported, `the column "nested" is a structure`},
-		{"duckdb-types", file.Options{Only: []string{"words"}}, data.ErrUnsupported, `the column "words" is a list of texts`},
-		{"duckdb-types", file.Options{Only: []string{"a"}, LabelColumn: "day"}, data.ErrUnsupported, `the label column "day" is a date`},
+		{"duckdb-brotli", file.Options{LabelColumn: "kind"}, data.ErrUnsupported, "compression: got Brotli, want snappy, gzip or zstd"},
+		{"duckdb-nulls", file.Options{LabelColumn: "kind"}, data.ErrFormat, `row 8 (counted from 1), column "a": value: got null, want numbers`},
+		{"duckdb-ragged", file.Options{}, data.ErrFormat, `row 8 (counted from 1), column "v": list: got another number of values, want 3`},
+		{"duckdb-null-in-list", file.Options{}, data.ErrFormat, `row 8 (counted from 1), column "v": list: got null, no values or a null among them`},
+		{"duckdb-empty", file.Options{}, data.ErrEmpty, "rows: got none"},
+		{"duckdb-types", file.Options{Only: []string{"t"}}, data.ErrUnsupported, `column "t": got a point in time`},
+		{"duckdb-types", file.Options{Only: []string{"day"}}, data.ErrUnsupported, `column "day": got a date`},
+		{"duckdb-types", file.Options{Only: []string{"price"}}, data.ErrUnsupported, `column "price": got a decimal number`},
+		{"duckdb-types", file.Options{Only: []string{"pair"}}, data.ErrUnsupported, `column "pair": got a structure`},
+		{"duckdb-types", file.Options{Only: []string{"nested"}}, data.ErrUnsupported, `column "nested": got a structure`},
+		{"duckdb-types", file.Options{Only: []string{"words"}}, data.ErrUnsupported, `column "words": got a list of texts`},
+		{"duckdb-types", file.Options{Only: []string{"a"}, LabelColumn: "day"}, data.ErrUnsupported, `label column "day": got a date`},
 	} {
 		_, err := file.Read(t.Context(), []string{parquetFile(tc.content)}, tc.opt)
 		wantError(t, err, tc.kind, tc.want)
@@ -282,7 +282,7 @@ func TestParquetClaims(t *testing.T) {
 	content := append(append([]byte("PAR1"), footer...), byte(len(footer)), 0, 0, 0, 'P', 'A', 'R', '1')
 	if used := allocated(func() {
 		_, err := file.Decode(bytes.NewReader(content), file.Options{})
-		wantError(t, err, data.ErrFormat, "its metadata cannot be understood")
+		wantError(t, err, data.ErrFormat, "metadata: got an invalid Thrift encoding")
 	}); used > 1<<20 {
 		t.Errorf("%d bytes are allocated", used)
 	}

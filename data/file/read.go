@@ -75,7 +75,7 @@ func Count(ctx context.Context, paths []string, o Options) (int, error) {
 func findAgain(paths []string, o *Options) (sources, error) {
 	list, err := find(paths, o)
 	if err == nil && !list.again() {
-		err = errorf(data.ErrUnsupported, "%s: some of the points are read before the others, for which a pipe cannot be read again; give files", list[0].path)
+		err = errorf(data.ErrUnsupported, "%s: sample of the points: got a pipe, want a file, which can be read again", list[0].path)
 	}
 	return list, err
 }

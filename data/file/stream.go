@@ -173,7 +173,7 @@ func (s *stored) checkFiles() error {
 }
 
 func (s *stored) changed(k int) error {
-	return errorf(data.ErrChanged, "%s has changed while it was read, which takes several passes; begin again, and leave the file as it is until its points are read", s.list[k].path)
+	return errorf(data.ErrChanged, "%s: the file has changed between two passes over it; leave it as it is until its points are read", s.list[k].path)
 }
 
 // explain returns the error of reading, which may be that a file has changed.

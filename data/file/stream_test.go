@@ -250,7 +250,7 @@ func TestStoredFileChanges(t *testing.T) {
 			_, stored := openBoth(t, []string{path}, data.InFiles)
 			must(t, change(path, need(os.ReadFile(path))(t)))
 			_, err := pca.Fit(t.Context(), stored.Source(), 3, nil)
-			if !errors.Is(err, data.ErrChanged) || !strings.HasPrefix(err.Error(), path+" has changed") || strings.Contains(err.Error(), "\n") {
+			if !errors.Is(err, data.ErrChanged) || !strings.HasPrefix(err.Error(), path+": the file has changed") || strings.Contains(err.Error(), "\n") {
 				t.Errorf("the error is %v", err)
 			}
 		})

@@ -70,7 +70,7 @@ func openText(in *Input, o *Options) (reader, error) {
 	t.labeled = slices.Contains(t.roles, roleLabel)
 	t.counted = t.guessed && t.names != nil && counts(t.row)
 	if !slices.Contains(t.roles, roleData) {
-		return nil, errorf(data.ErrEmpty, "no column is left for the points after the labels and the dropped columns; drop fewer of the %d columns", len(t.roles))
+		return nil, errorf(data.ErrEmpty, "columns: got none left of %d for the points, want at least one; drop fewer", len(t.roles))
 	}
 	if err := t.skipNames(); err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (t *textReader) skipNames() error {
 		return nil
 	}
 	if t.advance(); t.err == io.EOF {
-		return errorf(data.ErrEmpty, "the table has a header but no points; write one point on each line below it, or set the header to no if the first line is a point")
+		return errorf(data.ErrEmpty, "points: got only a header, want at least one point; set the header to no if the first line is a point")
 	}
 	return nil
 }
@@ -407,7 +407,7 @@ func (l *layout) findPlaces(h *head, wanted []string) error {
 	}
 	for i, r := range l.roles {
 		if name := l.names[i]; r != roleData && slices.Contains(wanted, name) {
-			return errorf(data.ErrOption, "the column %s was trained on, but is now the label column or to be dropped; take it out there", text.Quote(name))
+			return errorf(data.ErrOption, "column %s: got a label or dropped column, want a value, as in training", text.Quote(name))
 		}
 	}
 	from, left, err := data.MatchColumns(wanted, h.columns)
@@ -467,7 +467,7 @@ func findColumn(wanted string, columns int, names []string) (int, error) {
 			continue
 		}
 		if found >= 0 {
-			return 0, errorf(data.ErrOption, "columns %d and %d (counted from 1) are both called %q; give the number of the one that is meant", found+1, i+1, wanted)
+			return 0, errorf(data.ErrOption, "column %q: got columns %d and %d (counted from 1), want one; give its number", wanted, found+1, i+1)
 		}
 		found = i
 	}
@@ -477,13 +477,13 @@ func findColumn(wanted string, columns int, names []string) (int, error) {
 	n, err := strconv.Atoi(wanted)
 	if err != nil {
 		if names == nil {
-			return 0, errorf(data.ErrOption, "the column %q cannot be found, for the table has no header; give the column's number, counted from 1, or set the header to yes", wanted)
+			return 0, errorf(data.ErrOption, "column %q: got a table without header, want a column's number, counted from 1; or set the header to yes", wanted)
 		}
 		shown, more := names, ""
 		if len(shown) > 10 {
 			shown, more = shown[:10], fmt.Sprintf(" and %d more", len(names)-10)
 		}
-		return 0, errorf(data.ErrOption, "there is no column %q; the columns are %q%s", wanted, shown, more)
+		return 0, errorf(data.ErrOption, "column: got %q, want one of %q%s", wanted, shown, more)
 	}
 	if n < 0 {
 		n += columns + 1

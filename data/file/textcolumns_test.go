@@ -42,13 +42,13 @@ func TestOpenColumns(t *testing.T) {
 		kind                  error
 		text                  string
 	}{
-		"missing":     {"t.csv", table, "nme", data.ErrOption, `there is no column "nme"`},
+		"missing":     {"t.csv", table, "nme", data.ErrOption, `column: got "nme"`},
 		"twice":       {"t.csv", "a,a,b\n1,2,3\n", "a", data.ErrOption, "columns 1 and 2"},
 		"short row":   {"t.csv", "a,b\n1,2\n3\n", "a", data.ErrFormat, ":3: fields: got 1"},
 		"not UTF-8":   {"t.csv", "a,b\nx,\xff\n", "b", data.ErrFormat, ":2: column 2: got"},
-		"only a head": {"t.csv", "a,b\n", "a", data.ErrEmpty, "no points"},
+		"only a head": {"t.csv", "a,b\n", "a", data.ErrEmpty, "got only a header"},
 		"empty":       {"t.csv", "", "a", data.ErrEmpty, "empty"},
-		"an array":    {"t.npy", string(npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2, 2), }\n", 1, 2, 3, 4)), "a", data.ErrUnsupported, "this is an array"},
+		"an array":    {"t.npy", string(npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2, 2), }\n", 1, 2, 3, 4)), "a", data.ErrUnsupported, "got an array"},
 	} {
 		path := writeFile(t, tc.name, tc.content)
 		_, err := file.ReadColumns(context.Background(), []string{path}, []string{tc.column}, file.Options{})
@@ -83,8 +83,8 @@ func TestOpenParquetColumns(t *testing.T) {
 		kind            error
 		text            string
 	}{
-		{"arrow", "nme", data.ErrOption, `there is no column "nme"`},
-		{"arrow-list", "1", data.ErrUnsupported, "numbers or texts are wanted"},
+		{"arrow", "nme", data.ErrOption, `column: got "nme"`},
+		{"arrow-list", "1", data.ErrUnsupported, "want numbers or text"},
 		{"duckdb-brotli", "1", data.ErrUnsupported, "Brotli"},
 	} {
 		_, err := file.ReadColumns(t.Context(), []string{parquetFile(tc.content)}, []string{tc.column}, file.Options{})

@@ -65,7 +65,7 @@ func BenchmarkApproximateKNN(b *testing.B) {
 	}
 }
 
-// BenchmarkApproximateSearch times 20 000 queries beside the others.
+// BenchmarkApproximateSearch times 20 000 queries.
 func BenchmarkApproximateSearch(b *testing.B) {
 	for _, n := range benchmarked() {
 		held := min(20_000, n/2)

@@ -265,9 +265,9 @@ func TestApproximateSearch(t *testing.T) {
 				if r := recall(near, nearest); !(r >= least) {
 					t.Errorf("k = %d: recall %.4f", k, r)
 				}
-				alone := need(x.Search(t.Context(), queries.Rows(77, 78), k))(t)
-				if !slices.Equal(alone.Index, near.Of(77)) {
-					t.Errorf("k = %d: a query alone has other neighbours: %v, not %v", k, alone.Index, near.Of(77))
+				single := need(x.Search(t.Context(), queries.Rows(77, 78), k))(t)
+				if !slices.Equal(single.Index, near.Of(77)) {
+					t.Errorf("k = %d: a single query has other neighbours: %v, not %v", k, single.Index, near.Of(77))
 				}
 			}
 		})

@@ -165,9 +165,9 @@ func (c *collector) push(i int, s uint32, j int) {
 	}
 }
 
-// noThresholds are the thresholds of columns that want no candidates: base points
-// where other points are the queries, and a block multiplied by itself, in which
-// each pair occurs twice and is taken from its row.
+// noThresholds are the thresholds of columns that need no candidates: base points where
+// other points are the queries, and a block multiplied by itself, where each pair occurs
+// twice and is taken from its row.
 var noThresholds [blockWidth]group
 
 // columns returns the thresholds of a block's points.
@@ -208,11 +208,11 @@ func (c *collector) scan(products []group, columns *[blockWidth]group, blockI, b
 	}
 }
 
-// join is find for the base points.
+// join is find where the queries are the base points.
 //
-// A pair of blocks changes the candidates of both. So the pairs of different
-// blocks are scheduled in rounds in which no block occurs twice, as the games of
-// a round-robin tournament are, and a round is shared out among the cores.
+// A pair of blocks changes the candidates of both. So pairs of different blocks are
+// scheduled in rounds as in a round-robin tournament: no block occurs twice in a round, and
+// the cores share its pairs.
 func (p *panels) join(ctx context.Context, k int, rank rerank) error {
 	c := newCollector(p.n, k)
 	pool := parallel.Pool[workspace]{New: p.newWorkspace}
@@ -253,9 +253,8 @@ func (p *panels) join(ctx context.Context, k int, rank rerank) error {
 	return nil
 }
 
-// pairing returns game g, from 0 to players/2−1, of a round, from 0 to players−2,
-// of a tournament of an even number of players in which everyone meets
-// everyone else once, and no one plays twice in a round; a < b.
+// pairing returns game g, from 0 to players/2−1, of a round, from 0 to players−2, of a
+// round-robin tournament with an even number of players; a < b.
 func pairing(players, round, g int) (a, b int) {
 	// All but the last sit in a circle. The last meets the player at the round's
 	// number; the players at equal distances to both sides of it meet each other.
@@ -412,13 +411,14 @@ func newErrorBound(d int) errorBound {
 // TF32's eleven bits of mantissa before their norms and products were computed. The rounding
 // moved each point by at most the share change of its norm.
 //
-// Tensor cores multiply such numbers exactly, whether they truncate or round further digits.
-// The error of s comes from the sums, which are truncated: a step adds a few products, shifts
-// each to the exponent of the largest and drops the bits below the last one (Fasi, Higham,
-// Mikaitis and Pranesh, Numerical behavior of NVIDIA tensor cores, 2021). A step that adds m
-// products to the sum errs by at most 2(m+2)u of the sum of all magnitudes, and K/m steps by
-// 2(1+2/m)Ku, where m ≥ 4. The sum of magnitudes is at most aᵢaⱼ ≤ (aᵢ+aⱼ)²/4, half of what
-// newErrorBound takes, so that twice its γ would do; four times allow for m = 1.
+// Tensor cores multiply such numbers exactly, whether they truncate or round further
+// digits. The error of s comes from the sums, which are truncated: a step adds a few
+// products, shifts each to the exponent of the largest and drops the bits below the last
+// one (Fasi, Higham, Mikaitis and Pranesh, Numerical behavior of NVIDIA tensor cores,
+// 2021). A step that adds m products to the sum errs by at most 2(m+2)u of the sum of all
+// magnitudes, and K/m steps by 2(1+2/m)Ku, where m ≥ 4. The sum of magnitudes is at most
+// aᵢaⱼ ≤ (aᵢ+aⱼ)²/4, half of newErrorBound's, so that twice its γ would suffice; four times
+// allow for m = 1.
 func newRoundedBound(d int, change float64) errorBound {
 	e := newErrorBound(d)
 	e.shift += 1.001 * change
@@ -446,10 +446,9 @@ func newDifferenceBound(d int) errorBound {
 // more is farther from that point than r (both on the scale of z). No point has a norm
 // above maxNorm.
 //
-// From s follows ‖xᵢ−xⱼ‖ ≥ √(2s − γ(a+b)²) − u(a+b) less the effects of
-// underflow, which is useless for a point of large norm b. But such a point
-// is far anyway: ‖xᵢ−xⱼ‖ ≥ b − a − u(a+b). So the first has to be used only
-// up to the b from which the second exceeds r.
+// From s follows ‖xᵢ−xⱼ‖ ≥ √(2s − γ(a+b)²) − u(a+b) less the effects of underflow, which is
+// weak for a point of large norm b. But such a point is far anyway: ‖xᵢ−xⱼ‖ ≥ b − a −
+// u(a+b). So the first bound is used only for norms b where the second does not exceed r.
 func (e errorBound) certain(s, r, a, maxNorm float64) bool {
 	r = r*(1+1e-9) + e.distance // the float64 distance that r is from is rounded, too
 	b := min(maxNorm, (1+1e-9)*((1+e.shift)*a+r)/(1-e.shift))
@@ -457,10 +456,9 @@ func (e errorBound) certain(s, r, a, maxNorm float64) bool {
 	return math.Sqrt(max(0, 2*(s-e.product)*(1-e.relative)-e.gamma*w*w))-e.shift*w > r
 }
 
-// between returns, for two points whose norms add up to at most w, an s below
-// which they are certainly nearer to each other than r, and one from which on
-// they are certainly not. R is a distance that was itself computed in float64.
-// This is certain, solved for s.
+// between solves the bound of certain for s: for two points whose norms add up to at most
+// w, their distance is certainly below r if s < lo, and certainly not if s ≥ hi. r was
+// itself computed in float64.
 func (e errorBound) between(r, w float64) (lo, hi float32) {
 	const ulps, underflow = 0x1p-22, 0x1p-126 // more than the limits' own rounding
 	margin := e.gamma*w*w/2 + e.product + underflow

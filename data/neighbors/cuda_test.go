@@ -76,8 +76,8 @@ func smallBlocks(t *testing.T) {
 	t.Cleanup(func() { queryBlock, pointBlock = queries, points })
 }
 
-// bothForms runs a test without and with products in TF32, of which a GPU may cut the
-// operands off.
+// bothForms runs a test without and with products in TF32, whose operands a GPU may
+// truncate.
 func bothForms(t *testing.T, d *device.Device, test func(t *testing.T)) {
 	for _, tf32 := range []bool{false, true} {
 		t.Run(fmt.Sprintf("tf32=%t", tf32), func(t *testing.T) {
@@ -144,8 +144,8 @@ func shifted(m *data.Matrix, by, factor float32) *data.Matrix {
 	return moved
 }
 
-// What TF32 cannot tell is found again in float32, by which the tree is not needed, and what
-// float32 cannot tell by the tree.
+// Queries that TF32 cannot decide are searched again in float32, without the tree; queries
+// that float32 cannot decide are searched in the tree.
 func TestCoarseCandidatesOnDeviceAreFoundAgain(t *testing.T) {
 	d := fakecuda.Open(t)
 	d.TF32 = true
@@ -169,9 +169,9 @@ func TestCoarseCandidatesOnDeviceAreFoundAgain(t *testing.T) {
 		{"copies", copies, nil, some, some},
 		{"one point", shifted(data.NewMatrix(300, 12), 3, 1), nil, exactly(2 * queryBlock), exactly(300)},
 		{"whole numbers", shifted(whole(normal(500, 10, 4)), 1e3, 1), nil, some, some},
-		// Of queries in the middle, TF32 tells distances apart that differ by 10⁻³ of
-		// themselves, and float32 by 10⁻⁶. The neighbours are nearer than the least
-		// candidates that are left out by 16/900 of the thickness.
+		// For queries in the middle, TF32 distinguishes distances that differ by a factor of 1 +
+		// 10⁻³, float32 by 1 + 10⁻⁶. The neighbours are nearer than the candidates left out by
+		// 16/900 of the thickness.
 		{"a thick shell", shell(900, 20, 0.2), data.NewMatrix(5, 20), exactly(0), exactly(0)},
 		{"a shell", shell(900, 20, 1e-3), data.NewMatrix(5, 20), exactly(5), exactly(0)},
 		{"a thin shell", shell(900, 20, 1e-6), data.NewMatrix(5, 20), exactly(5), exactly(5)},
@@ -258,8 +258,8 @@ func TestNeighborsOnDeviceInSegments(t *testing.T) {
 	})
 }
 
-// A search that is interrupted leaves the other blocks of queries alone, whether these or
-// the base points have to be brought to the device or are there.
+// An interrupted search does not start further blocks of queries, wherever the queries and
+// base points are.
 func TestInterruptedSearchOnDeviceStops(t *testing.T) {
 	d := fakecuda.Open(t)
 	smallBlocks(t)

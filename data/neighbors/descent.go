@@ -64,11 +64,11 @@ type descent struct {
 // descentSettings decide about time and recall.
 type descentSettings struct {
 	listLen          int     // entries of a list
-	trees, keptTrees int     // trees; so many of them are returned
-	leaf             int     // points of a leaf at most
+	trees, keptTrees int     // trees, and how many of them are returned
+	leaf             int     // most points of a leaf
 	rounds           int     // at most
-	maxNew, maxOld   int     // so many new, and old, entries of a list become candidates at most
-	maxReverse       int     // and so many of the points on whose lists a point is
+	maxNew, maxOld   int     // most new and old entries of a list that become candidates
+	maxReverse       int     // most reverse candidates of a point
 	delta            float64 // the share of new entries that ends the rounds
 }
 
@@ -87,8 +87,8 @@ const (
 	// points would need as much memory as the lists. Near points are mostly in the same
 	// part.
 	parts = 2
-	// spareRows is the inverse of the share by which rows may become larger than they
-	// are in the first round before they get other memory.
+	// spareRows is the inverse of the share by which rows may grow after the first round
+	// before they are reallocated.
 	spareRows = 16
 )
 
@@ -97,7 +97,7 @@ const (
 // gain little.
 func descentSettingsFor(k int) descentSettings {
 	s := descentSettings{listLen: k + 5, trees: 6, rounds: 12, maxNew: 20, maxOld: 20, maxReverse: 25, delta: 0.01}
-	s.leaf = max(128, 2*(s.listLen+1)) // so that a leaf alone fills the lists of its points
+	s.leaf = max(128, 2*(s.listLen+1)) // so that one leaf fills the lists of its points
 	return s
 }
 
@@ -438,8 +438,9 @@ func (d *descent) findCandidates(first, last int, seed uint64) (news int64) {
 	return news
 }
 
-// finishRow completes row r. At its end are the points on whose lists its point is. Some of
-// them, drawn by number and not by position, join the points on its own list, new ones first.
+// finishRow completes row r. At its end are the reverse candidates of its point. A sample
+// of them, drawn by number and not by position, is added to the points on its own list, new
+// ones first.
 func (d *descent) finishRow(w *descentWork, r int, seed uint64) {
 	p := d.first + r
 	row := d.candidates[d.starts[r]:d.starts[r+1]]
@@ -574,7 +575,7 @@ func (s *pairSet) clear() {
 	s.count = 0
 }
 
-// reserve makes sure that so many more points leave a third of the table free.
+// reserve makes room so that after more further points a third of the table is free.
 func (s *pairSet) reserve(more int) {
 	if 3*(s.count+more) <= 2*len(s.entries) {
 		return
@@ -604,8 +605,8 @@ func (s *pairSet) add(p int32) bool {
 }
 
 // absent adds points, given as twice their numbers plus 0 or 1. It puts the points that
-// were not there after the first n of cols and returns the new length. (Half of them are
-// there, which no branch can predict.)
+// were absent after the first n of cols and returns the new length. (About half are
+// present, so a branch on it would be unpredictable.)
 func (s *pairSet) absent(cols []int32, n int, points []int32) int {
 	s.reserve(len(points))
 	before := n

@@ -50,11 +50,11 @@ const (
 // deviceMaxK is the largest k with warpCapacity(k+slack) ≤ maxRoom.
 const deviceMaxK = maxRoom - warp - slack
 
-// warpCapacity returns the room of a warp that keeps so many candidates: a power of two,
-// with room to spare for one from each thread.
+// warpCapacity returns the capacity of a warp that keeps keep candidates: a power of two,
+// with spare places for one from each thread.
 func warpCapacity(keep int) int { return max(2*warp, 1<<bits.Len(uint(keep+warp-1))) }
 
-// A multiplication is the form in which coordinates are multiplied.
+// A multiplication is the precision of products of coordinates.
 type multiplication int
 
 const (
@@ -69,7 +69,7 @@ type deviceBlocks struct {
 	device      *device.Device
 	base        *data.Matrix
 	differences bool             // instead of products
-	forms       []multiplication // in which points are multiplied, the coarsest last
+	forms       []multiplication // precisions of the products, the coarsest last
 	width       int              // of a row of z: d, and zeros up to a multiple of 4
 	change      float64          // the largest share of its norm by which rounding moves a point
 	all         *segment         // all points; nil if there is no room for them
@@ -107,8 +107,7 @@ func (b *deviceBlocks) freeMemory() (int64, error) {
 	return left + kept, err
 }
 
-// bytesOfProducts returns how large the products of a block are, of so many queries and base
-// points.
+// bytesOfProducts returns the size of the products of a block of queries and base points.
 func (b *deviceBlocks) bytesOfProducts(queries, points int) int64 {
 	if b.differences {
 		return 0
@@ -146,7 +145,7 @@ func (b *deviceBlocks) free() {
 	}
 }
 
-// columns returns the number of columns of the products with so many base points.
+// columns returns the number of columns of the products with points base points.
 func columns(points int) int { return (points + columnStep - 1) / columnStep * columnStep }
 
 // A segment is memory of a device for points in one or both forms.
@@ -159,8 +158,8 @@ type segment struct {
 	first, n int
 }
 
-// newSegment allocates memory for so many points, in these forms and, if asked for, as they
-// are.
+// newSegment allocates memory for points in the given forms and, with asIs, for their
+// original coordinates.
 func (b *deviceBlocks) newSegment(points int, asIs bool, forms ...multiplication) (*segment, error) {
 	var sizes []int
 	for range forms {
@@ -189,7 +188,7 @@ func (s *segment) as(f multiplication) {
 	s.z[f], s.h[f] = s.memory.At(0), s.memory.At(1)
 }
 
-// bytesOf returns how many bytes of memory a point of a segment takes in so many forms.
+// bytesOf returns how many bytes of memory a point of a segment takes in a number of forms.
 func (b *deviceBlocks) bytesOf(forms int) int { return forms * 4 * (b.width + 1) }
 
 // load sets the norms of queries, or base points, lo to hi−1, and uploads them to a segment
@@ -387,7 +386,7 @@ type deviceSearch struct {
 	// Memory for a group of queries, unless it is taken from the base points, and for a segment
 	// of these if they are not on the device.
 	queries, points *segment
-	which           device.Pointer // [queries]: which base points they are; 0 if they are none
+	which           device.Pointer // [queries]: their numbers as base points; 0 if they are other points
 	dist2           device.Pointer // of the candidates; 0 if the CPU computes them
 	memory          device.Pieces
 	unused          []float64 // norms of the base points that are loaded again
@@ -569,7 +568,7 @@ func (s *deviceSearch) compareSegments(ctx context.Context, f multiplication, n 
 	return nil
 }
 
-// compare offers the points of a segment to a block of queries, whose candidates begin at
+// compare offers the points of a segment to a block of queries; their candidates begin at
 // position at.
 func (s *deviceSearch) compare(f multiplication, at int, q deviceQueries, points *segment) error {
 	room := warpCapacity(s.keep)

@@ -167,13 +167,13 @@ func writeArray(z *zip.Writer, name, descr string, shape []int, items func(w *bu
 	return w.Flush()
 }
 
-// ReadFile reads a graph from a file that scipy.sparse.save_npz wrote of a square CSR matrix
-// with at most 2³¹−1 rows, compressed or not. Every stored entry is a directed edge from its
-// row to its column, except that an explicit zero is none, and that NaN and infinite ones are
-// refused. Its magnitude, as float32, is the edge's weight, unless all entries are equal.
-// Unsorted columns are sorted, and entries for the same edge added up. The graph need not be
-// symmetric. Self loops are refused rather than dropped, so that the graph has the edges that
-// the file has.
+// ReadFile reads a graph from a file that scipy.sparse.save_npz wrote of a square CSR
+// matrix with at most 2³¹−1 rows, compressed or not. Every stored entry is a directed edge
+// from its row to its column, except explicit zeros, which are skipped, and NaN and
+// infinite entries, which are refused. Its magnitude, as float32, is the edge's weight,
+// unless all entries are equal. Unsorted columns are sorted, and entries for the same edge
+// added up. The graph need not be symmetric. Self loops are refused rather than dropped, so
+// that the graph has the edges that the file has.
 //
 // Or it makes the symmetric graph (as FromNeighbors does) of neighbours that another program
 // has found: an array of whole numbers in NumPy's npy format, or one called indices in an npz

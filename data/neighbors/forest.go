@@ -40,9 +40,9 @@ func (c *pointSet) point(m *data.Matrix, p int32) []float32 {
 // of differences is finite.
 const largestScaled = 0x1p40
 
-// scaleOf returns a power of two by which no coordinate exceeds largestScaled, or 1
-// where squares neither overflow nor vanish anyway. Next to a few huge coordinates, the
-// squares of coordinates down to 10⁻³⁰ of them do not vanish.
+// scaleOf returns a power of two that scales the largest coordinate to below largestScaled,
+// or 1 where squares neither overflow nor underflow anyway. Squares of coordinates down to
+// 10⁻³⁰ of the largest do not underflow.
 func scaleOf(m *data.Matrix) float32 {
 	const grain = 1 << 14
 	largest := make([]float32, parallel.Pieces(len(m.X), grain))
@@ -59,8 +59,8 @@ func scaleOf(m *data.Matrix) float32 {
 	return float32(math.Ldexp(1, max(-126, min(126, -exp))))
 }
 
-// newPointSet returns an empty set for the points of m, and the grower of the tree by
-// which arrange orders them.
+// newPointSet returns an empty set for the points of m, and the grower of the tree that
+// arrange orders them by.
 func newPointSet(m *data.Matrix, leaf int, seed uint64) (*pointSet, *grower) {
 	c := &pointSet{n: m.N, width: m.D, index: make([]int32, m.N), scale: scaleOf(m)}
 	c.scratch = [2][]uint32{make([]uint32, c.n), make([]uint32, c.n)}

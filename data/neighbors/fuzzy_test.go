@@ -10,8 +10,8 @@ import (
 	"cne/data"
 )
 
-// The weights are those of umap-learn 0.5.3: its fuzzy_simplicial_set of the same
-// neighbours with n_neighbors = 4. Points 3 and 4 coincide.
+// The weights agree with umap-learn 0.5.3's fuzzy_simplicial_set of the same neighbours
+// with n_neighbors = 4. Points 3 and 4 coincide.
 func TestFuzzyGraphIsUMAPs(t *testing.T) {
 	m := &data.Matrix{N: 7, D: 2, X: []float32{0, 0, 1, 0, 0, 2, 3, 3, 3, 3, 7, 1, 2.5, 0.5}}
 	nb := need(KNN(t.Context(), m, 3, Options{}))(t)
@@ -40,8 +40,8 @@ func TestFuzzyGraphIsUMAPs(t *testing.T) {
 	}
 }
 
-// Of any points the weights are in (0, 1] and symmetric, and the graph is FromNeighbors'.
-// A point's strengths have UMAP's sum, unless too many neighbours are equally near.
+// The weights are in (0, 1] and symmetric, and the edges are FromNeighbors'. A point's
+// strengths have UMAP's sum, unless too many neighbours are equally near.
 func TestFuzzyGraph(t *testing.T) {
 	const n = 500
 	spread := normal(n, 3, 1)

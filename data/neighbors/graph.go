@@ -263,7 +263,7 @@ func union(dst, a, b []int32) []int32 {
 // where ρᵢ is the smallest of its distances above 0, and σᵢ is such that its k strengths
 // have the sum log₂(k+1): what umap-learn does with n_neighbors = k+1, as it counts the
 // point itself. σᵢ is at least a thousandth of the mean of its distances. The weight of an
-// edge is a+b−ab of the strengths a and b of its two directions, of which one may be 0.
+// edge is a+b−ab of the strengths a and b of its two directions; one of them may be 0.
 //
 // It fails as FromNeighbors does, and if nb has no squared distances, or some that are
 // negative, infinite or no numbers.

@@ -107,7 +107,7 @@ func TestNearest(t *testing.T) {
 			t.Errorf("the %d nearest are %+v, want %d", tc.k, got, tc.index)
 		}
 	}
-	nb.Dist2 = nil // somebody has let go of them
+	nb.Dist2 = nil // released by a caller
 	if got := nb.Nearest(2); !slices.Equal(got.Index, []int32{1, 2, 4, 5}) || got.Dist2 != nil {
 		t.Errorf("without distances the nearest are %+v", got)
 	}

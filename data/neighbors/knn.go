@@ -288,7 +288,7 @@ func EstimateRecall(ctx context.Context, m *data.Matrix, nb *Neighbors, seed uin
 		return nil, err
 	}
 	if nb == nil || nb.N != m.N || nb.K < 1 || nb.K >= m.N || len(nb.Dist2) != nb.N*nb.K {
-		return nil, fmt.Errorf("neighbors: %w: neighbours: want those of all %d points", ErrInput, m.N)
+		return nil, fmt.Errorf("neighbors: %w: neighbours: got inconsistent sizes, want the neighbours of %d points", ErrInput, m.N)
 	}
 	stream := rng.New(seed, rng.Sample, recallPoints)
 	count := min(recallPoints, m.N)

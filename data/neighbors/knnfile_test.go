@@ -22,7 +22,7 @@ func archiveOf(name string, file []byte) []byte {
 	return zipped(map[string][]byte{name: file, "distances.npy": []byte("not read")}, zip.Deflate)
 }
 
-// Neighbours that are given make the graph that FromNeighbors makes of them.
+// A file of neighbours gives the graph that FromNeighbors makes of them.
 func TestReadFile(t *testing.T) {
 	want := need(FromNeighbors(&Neighbors{N: 4, K: 2, Index: []int32{1, 2, 0, 2, 0, 1, 0, 2}}))(t)
 	rows := []int32{0, 1, 2, 1, 2, 0, 2, 0, 1, 3, 2, 0} // with the points themselves
@@ -56,10 +56,10 @@ func TestReadFile(t *testing.T) {
 		}
 	}
 	// A point may have no neighbours at all.
-	alone := table("<i4", "False", 3, 1, []int32{1, -1, -1})
-	g, err := DecodeFile(bytes.NewReader(alone), int64(len(alone)))
+	single := table("<i4", "False", 3, 1, []int32{1, -1, -1})
+	g, err := DecodeFile(bytes.NewReader(single), int64(len(single)))
 	if err != nil || !slices.Equal(g.Indptr, []int64{0, 1, 2, 2}) {
-		t.Errorf("a point alone: %+v, %v", g, err)
+		t.Errorf("a point single: %+v, %v", g, err)
 	}
 }
 

@@ -172,7 +172,7 @@ func TestDecodeNPZWeights(t *testing.T) {
 	}
 }
 
-// Weights are magnitudes, in the order of the sorted columns; those of the same edge are
+// Weights are magnitudes, in the order of the sorted columns; weights of the same edge are
 // added up.
 func TestDecodeWeights(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -274,8 +274,8 @@ func TestDecodeNPZRefusesBrokenArchives(t *testing.T) {
 	}
 }
 
-// An archive whose directory confirms a false size in an array's header is
-// found out by what it holds, before memory is taken for what it claims.
+// A false size in an array's header that the archive's directory confirms is detected from
+// the content, before memory is allocated for it.
 func TestDecodeNPZRefusesFalseSizes(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -403,7 +403,7 @@ func TestWriteNPZFails(t *testing.T) {
 		t.Errorf("error %v, want an ErrInvalidGraph that names the file", err)
 	}
 	if files, _ := os.ReadDir(dir); len(files) != 0 {
-		t.Errorf("%d files were left behind", len(files))
+		t.Errorf("%d files were left over", len(files))
 	}
 	if err := sample().WriteNPZ(filepath.Join(dir, "nowhere", "graph.npz")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v, want one that says that there is no such folder", err)

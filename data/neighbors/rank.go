@@ -103,7 +103,7 @@ type ranking struct {
 	m      *data.Matrix
 	panels *panels
 	norms  []float64 // the largest norm in each block
-	rows   []int     // of the points from which distances are taken
+	rows   []int     // the points to which distances are taken
 	index  []int32
 	k      int
 	ranks  []int32

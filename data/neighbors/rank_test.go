@@ -45,7 +45,7 @@ func TestRanksEqualSortedDistances(t *testing.T) {
 				r := rand.New(rand.NewPCG(uint64(size.n), uint64(size.d)))
 				m := data.NewMatrix(size.n, size.d)
 				kind.fill(m, r)
-				index := someOthers(size.n, size.k, r) // some of them twice
+				index := someOthers(size.n, size.k, r) // with duplicates
 				sortedRanks(t, m, index, size.k, need(Ranks(t.Context(), m, index, size.k, Options{}))(t))
 			})
 		}

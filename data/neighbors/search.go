@@ -165,12 +165,12 @@ type candidates interface {
 	free()
 }
 
-// queries are points whose neighbours are wanted: all, or the given rows, whose
-// candidates of low precision proved nothing and are found again with full precision.
+// queries are points whose neighbours are wanted: all, or the given rows, where candidates
+// of low precision did not suffice and full precision is needed.
 type queries struct {
 	points *data.Matrix
 	rows   []int32
-	own    bool // they are the base points, none of which is its own candidate
+	own    bool // they are the base points; a point is not its own candidate
 }
 
 func (q *queries) count() int {
@@ -269,7 +269,7 @@ func (x *Index) find(ctx context.Context, nb *Neighbors, q queries) error {
 }
 
 // findAmongCandidates is find by ranking candidates. It returns the queries whose
-// candidates prove nothing.
+// candidates do not suffice.
 func (x *Index) findAmongCandidates(ctx context.Context, nb *Neighbors, q queries) (rows []int32, err error) {
 	for {
 		pieces := parallel.Pieces(q.count(), blockSize)

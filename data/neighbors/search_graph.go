@@ -12,18 +12,17 @@ import (
 	"cne/internal/simd"
 )
 
-// The approximate search for other points walks in a graph of the base points,
-// which an NN-descent leaves: from each there are edges to its nearest ones, and
-// to points to which it is near. A query starts with the leaves of a few trees in
-// which it would be, and keeps a list of the nearest points that it has seen.
-// It follows the edges of the nearest of them again and again, until it has followed
+// The approximate search for other points walks in a graph of the base points from
+// NN-descent: each has edges to its nearest points, and to points that have it among their
+// nearest. A query starts with its leaves in a few trees, and keeps a list of the nearest
+// points seen. It follows the edges of the nearest points on the list until it has followed
 // all. The result for a query depends only on the base.
 
 const (
 	searchListLen       = 16                                  // neighbours of a base point in the descent
 	searchLeaf          = 256                                 // points of a leaf at most
 	searchEdges         = 16                                  // edges from a point to its nearest
-	searchReverse       = 14                                  // and to points to whose nearest it belongs
+	searchReverse       = 14                                  // edges to points that have it among their nearest
 	searchRow           = 1 + searchEdges + searchReverse + 1 // 128 bytes
 	searchTrees         = 4                                   // trees that are kept; a query starts in one, and in one more for each searchPerTree neighbours
 	searchPerTree       = 24
@@ -102,7 +101,7 @@ func (w *searchWork) set(g *searchGraph, query []float32) bool {
 	return true
 }
 
-// leafOf returns the leaf of a tree in which the query would be.
+// leafOf returns the leaf of a tree that the query falls into.
 func (w *searchWork) leafOf(g *searchGraph, t *forestTree) span {
 	s := span{1, 0, g.n}
 	for s.size() > t.leaf {
@@ -214,9 +213,9 @@ func (g *searchGraph) search(w *searchWork, best *topK, nb *Neighbors, i int, ba
 	return true
 }
 
-// findInGraph is find by the graph. It returns the queries for which the graph does not
-// suffice. Queries are visited in the order of the leaves in which they start, so that
-// consecutive ones need the same points.
+// findInGraph is find by the graph. It returns the queries that the graph does not suffice
+// for. Queries are visited in the order of their first leaves, so that consecutive queries
+// need the same points.
 func (x *Index) findInGraph(ctx context.Context, nb *Neighbors, queries *data.Matrix) (failed []int32, err error) {
 	g := x.graph
 	order := make([]uint64, queries.N)

@@ -29,10 +29,10 @@ func stack(ms ...*data.Matrix) *data.Matrix {
 func queriesFor(base *data.Matrix, fill func(*data.Matrix, *rand.Rand)) *data.Matrix {
 	fresh := data.NewMatrix(20, base.D)
 	fill(fresh, rand.New(rand.NewPCG(99, 1)))
-	beside := data.NewMatrix(10, base.D)
+	near := data.NewMatrix(10, base.D)
 	r := rand.New(rand.NewPCG(98, 1))
-	for i := range beside.X {
-		beside.X[i] = base.X[i%len(base.X)] + float32(0.01*r.NormFloat64())
+	for i := range near.X {
+		near.X[i] = base.X[i%len(base.X)] + float32(0.01*r.NormFloat64())
 	}
 	off := normal(12, base.D, 97)
 	for i := range off.N {
@@ -46,7 +46,7 @@ func queriesFor(base *data.Matrix, fill func(*data.Matrix, *rand.Rand)) *data.Ma
 		extreme.Row(1)[l] = -math.MaxFloat32
 		extreme.Row(2)[l] = math.SmallestNonzeroFloat32
 	}
-	return stack(base.Rows(0, min(20, base.N)), fresh, beside, off, extreme)
+	return stack(base.Rows(0, min(20, base.N)), fresh, near, off, extreme)
 }
 
 func TestSearchEqualsScanOfAllPairs(t *testing.T) {
@@ -148,7 +148,7 @@ func TestSearchDoesNotDependOnTheBlock(t *testing.T) {
 							return
 						}
 						if !slices.Equal(got.Index, want.Index[lo*15:hi*15]) || !slices.Equal(got.Dist2, want.Dist2[lo*15:hi*15]) {
-							t.Errorf("D=%d, %d processors: queries %d to %d find something else alone", d, procs, lo, hi-1)
+							t.Errorf("D=%d, %d processors: queries %d to %d find other neighbours in a separate search", d, procs, lo, hi-1)
 							return
 						}
 					}

@@ -59,8 +59,8 @@ func newTree(m *data.Matrix) *tree {
 }
 
 const (
-	// subtrees is the number of nodes of a level from which each is built by one goroutine,
-	// with all nodes below it.
+	// subtrees is the number of nodes of the level where each node, with its subtree, is built
+	// by one goroutine.
 	subtrees = 16
 	// copiedPoints is how many points are copied in one piece.
 	copiedPoints = 4096

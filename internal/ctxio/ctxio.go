@@ -1,6 +1,5 @@
-// Package ctxio reads files until a context ends: also those that may never come to an
-// end, such as pipes, whose opening waits for somebody to write and whose reading waits
-// for what is written.
+// Package ctxio reads files until a context ends, including pipes, which may block forever
+// when they are opened or read.
 package ctxio
 
 import (
@@ -13,16 +12,16 @@ import (
 	"time"
 )
 
-// A File is a file that is read until a context ends: then reading has the context's
-// error, also while it waits for what others write into a pipe.
+// A File is a file whose reads return the context's error once the context ends, even while
+// they block on a pipe.
 type File struct {
 	*os.File
 	ctx  context.Context
 	stop func() bool // ends the watch over ctx
 }
 
-// Open opens a file for reading. If ctx ends before that is done, as it may where nobody
-// writes into a pipe, the error is ctx's. Other errors are those of os.Open.
+// Open opens a file for reading. If ctx ends before, for example because a pipe has no
+// writer, the error is ctx's. Other errors are as for os.Open.
 func Open(ctx context.Context, path string) (*File, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -83,8 +82,8 @@ func ReadFile(ctx context.Context, path string) ([]byte, error) {
 	return content.Bytes(), nil
 }
 
-// OpenRegular opens a file whose bytes are read in any order, or whose size counts. Anything
-// but a regular file, whose opening might wait for ever, is refused unopened.
+// OpenRegular opens a regular file, for random access or for its size. It refuses other
+// files without opening them, as that might block forever.
 func OpenRegular(ctx context.Context, path string) (*File, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: not a regular file", path)
@@ -92,9 +91,9 @@ func OpenRegular(ctx context.Context, path string) (*File, error) {
 	return Open(ctx, path)
 }
 
-// Await returns what f does, or ctx's error as soon as ctx ends: f then goes
-// on behind the scenes until the program ends, which is soon. A panic of f is
-// raised again on the calling goroutine.
+// Await returns the results of f, or ctx's error as soon as ctx ends; f then continues in
+// its goroutine, and its results are lost. A panic of f is raised again on the calling
+// goroutine.
 func Await[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	type result struct {
 		value    T

@@ -69,7 +69,7 @@ func TestPipeIntoWhichNobodyWrites(t *testing.T) {
 	soon(t, func(ctx context.Context) error {
 		text, err := ReadFile(ctx, path)
 		if text != nil {
-			t.Errorf("%q beside an error", text)
+			t.Errorf("got %q and an error", text)
 		}
 		return err
 	})

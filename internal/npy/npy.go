@@ -14,8 +14,8 @@ const Magic = "\x93NUMPY"
 
 // A Header says what an array is.
 type Header struct {
-	// Descr is the type as NumPy writes it, such as <f4; that of a structured
-	// array is a list in brackets.
+	// Descr is the type as NumPy writes it, such as <f4; for a structured array it is a list
+	// in brackets.
 	Descr   string
 	Fortran bool // the array is stored column by column
 	Shape   []int
@@ -79,10 +79,10 @@ func ParseHeader(text string) (h Header, err error) {
 	return h, nil
 }
 
-// Head returns all that stands in a file, version 1.0, before the values of an array
-// in C order: the magic number, the version, the length of the header and the header,
-// filled up with spaces to a multiple of align bytes. NumPy wants one of 64, so that
-// the values can be mapped into memory. No shape is that of a single value.
+// Head returns the start of a file, version 1.0, before the values of an array in C order:
+// the magic number, the version, the length of the header and the header, padded with
+// spaces to a multiple of align bytes. NumPy uses 64, so that the values can be mapped into
+// memory. Without a shape the array is a single value.
 func Head(align int, descr string, shape ...int) []byte {
 	var dims strings.Builder
 	for i, n := range shape {

@@ -71,7 +71,7 @@ func runs(r *rand.Rand, v []uint32, width int) []byte {
 	return b
 }
 
-// packed writes numbers bit by bit, filled up to so many.
+// packed bit-packs numbers and pads them with zeros to count.
 func packed[T uint32 | uint64](v []T, count, width int) []byte {
 	out := make([]byte, (count*width+7)/8)
 	for i, x := range v {
@@ -97,7 +97,7 @@ func differences(v []int64) []byte {
 			least = min(least, x-v[i])
 		}
 		b = binary.AppendVarint(b, least)
-		widths, body := bytes.Repeat([]byte{33}, parts), []byte(nil) // those of parts that are not needed may be anything
+		widths, body := bytes.Repeat([]byte{33}, parts), []byte(nil) // widths of unused parts are arbitrary
 		for p := range parts {
 			var part []uint64
 			var all uint64
@@ -213,7 +213,7 @@ func (c *testColumn) levels() (rep, def int) {
 	return rep, def
 }
 
-// buildFile returns a file of columns, whose row groups have so many rows each.
+// buildFile returns a file of columns with one row group per entry of rows.
 func buildFile(t testing.TB, r *rand.Rand, rows []int, columns []testColumn) []byte {
 	out := []byte(Magic)
 	schema, chunks := []any{root(len(columns))}, make([][]any, len(rows))

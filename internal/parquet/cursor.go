@@ -19,13 +19,13 @@ const scratchSize = 1 << 10
 type Cursor struct {
 	f          *File
 	c          *Column
-	group      int   // of the row groups, the one after the current
+	group      int   // the next row group
 	chunk      chunk // its pages to come
 	dictionary content
 
 	count   int     // values left of the page
 	content content // of the page, not yet taken
-	indexed bool    // the numbers of the page are those of the dictionary that indices tell
+	indexed bool    // the page has indices into the dictionary
 	indices hybrid
 
 	rep, def         hybrid // levels of the page
@@ -36,7 +36,7 @@ type Cursor struct {
 	taken int // values of the pages read
 }
 
-// Cursor begins to read column i.
+// Cursor returns a reader of column i.
 func (f *File) Cursor(i int) *Cursor {
 	k := &Cursor{f: f, c: &f.Columns[i], scratch: make([]uint32, scratchSize), width: 1}
 	if k.c.List {
@@ -46,10 +46,10 @@ func (f *File) Cursor(i int) *Cursor {
 }
 
 func (k *Cursor) damaged(what string) error {
-	return damaged("a page of the column %.60q %s", k.c.Name, what)
+	return damaged("column %.60q: page %s", k.c.Name, what)
 }
 
-// load makes sure that the page has values left; io.EOF tells that there are no more.
+// load reads pages until one has values left, or returns io.EOF at the end.
 func (k *Cursor) load() error {
 	for k.count == 0 {
 		if k.chunk.at < k.chunk.end {
@@ -59,7 +59,7 @@ func (k *Cursor) load() error {
 			continue
 		}
 		if k.chunk.values > 0 {
-			return damaged("the column %.60q has fewer values than it says", k.c.Name)
+			return damaged("column %.60q: got fewer values than announced", k.c.Name)
 		}
 		if k.group == len(k.f.groups) {
 			*k = Cursor{f: k.f, c: k.c, group: k.group, scratch: k.scratch, width: k.width} // releases pages
@@ -69,10 +69,10 @@ func (k *Cursor) load() error {
 		k.chunk, k.dictionary = g.chunks[k.c.leaf], content{}
 		k.group++
 		if k.chunk.encrypted {
-			return unsupported("the column %.60q is encrypted; write the file without encryption", k.c.Name)
+			return unsupported("column %.60q: got encrypted values, want unencrypted ones", k.c.Name)
 		}
 		if values := k.chunk.values; !k.c.List && values != g.rows || values < g.rows {
-			return damaged("the column %.60q has %d values for the %d rows of a row group", k.c.Name, values, g.rows)
+			return damaged("column %.60q: got %d values for a row group of %d rows", k.c.Name, values, g.rows)
 		}
 	}
 	return nil
@@ -96,7 +96,7 @@ func (k *Cursor) readPage() error {
 	}
 	left.at += size
 	if p.compressed > left.end-left.at {
-		return k.damaged("goes beyond its end")
+		return k.damaged("extends beyond the column's end")
 	}
 	k.packed = slices.Grow(k.packed[:0], p.compressed)[:p.compressed]
 	if err := readAt(k.f.r, k.packed, int64(left.at)); err != nil {
@@ -104,14 +104,14 @@ func (k *Cursor) readPage() error {
 	}
 	left.at += p.compressed
 	if p.crc.id != 0 && crc32.ChecksumIEEE(k.packed) != uint32(p.crc.number) {
-		return k.damaged("has another checksum than it should have")
+		return k.damaged("has the wrong checksum")
 	}
 	isText, isDictionary := k.c.Kind == Text, p.kind == pageDictionary
 	if !isDictionary && p.kind != pageData && p.kind != pageDataV2 {
 		return nil // it has no values
 	}
 	if (!isText || !isDictionary) && p.values > left.values || !isText && p.uncompressed > valueRoom*p.values+pageRoom {
-		return k.damaged(fmt.Sprintf("claims to hold %d bytes for %d values, of %d in all", p.uncompressed, p.values, left.values))
+		return k.damaged(fmt.Sprintf("claims %d bytes for %d values, of %d in all", p.uncompressed, p.values, left.values))
 	}
 	levels, body, codec := k.packed[:p.repBytes+p.defBytes], k.packed[p.repBytes+p.defBytes:], left.codec
 	if !p.isCompressed {
@@ -146,7 +146,7 @@ func (k *Cursor) readData(p *pageHead, levels, body []byte) (err error) {
 	}
 	k.count, k.chunk.values = p.values, k.chunk.values-p.values
 	if k.width == 0 {
-		return nil // Width wants the levels alone
+		return nil // Width needs only the levels
 	}
 	there, err := k.checkLevels(p.values)
 	if err != nil {
@@ -173,10 +173,10 @@ func (k *Cursor) readData(p *pageHead, levels, body []byte) (err error) {
 }
 
 // What may be wrong with a page.
-const fewLevels, wrongIndex = "has fewer levels than values", "asks for what its dictionary does not have"
+const fewLevels, wrongIndex = "has fewer levels than values", "has an index that is not in its dictionary"
 
-// checkLevels makes sure of a page with so many values that no number is missing, and that
-// all lists have the same width. It returns how many values are there.
+// checkLevels checks that a page of the given number of values misses no number, and that
+// all its lists have the same width. It returns how many values are present.
 func (k *Cursor) checkLevels(values int) (there int, err error) {
 	def, most := k.def, uint32(k.c.maxDef) // a copy, since Texts reads them again
 	if def.all(values, most) {
@@ -191,11 +191,11 @@ func (k *Cursor) checkLevels(values int) (there int, err error) {
 			if v == most {
 				there++
 			} else if k.c.Kind != Text {
-				what := "is missing (null)"
+				what := "value: got null"
 				if k.c.List {
-					what = "is missing, empty, or has a missing value in it (null)"
+					what = "list: got null, no values or a null among them"
 				}
-				return 0, k.c.badRow((k.taken+at+i)/k.width, "the value "+what+"; fill it in, remove the row, or drop the column")
+				return 0, k.c.badRow((k.taken+at+i)/k.width, what+", want numbers; remove the row, or drop the column")
 			}
 		}
 	}
@@ -206,13 +206,13 @@ func (k *Cursor) checkLevels(values int) (there int, err error) {
 			return 0, k.damaged(fewLevels)
 		}
 		for i, v := range part {
-			// Every list begins with level 0, and goes on with level 1.
+			// A list begins with level 0 and continues with level 1.
 			if v != uint32(min(1, within)) {
 				row := (k.taken + at + i) / k.width
 				if within == 0 {
 					row = max(1, row) - 1
 				}
-				return 0, k.c.badRow(row, fmt.Sprintf("the list does not have %d values, as those before it have; give all points the same number of values", k.width))
+				return 0, k.c.badRow(row, fmt.Sprintf("list: got another number of values, want %d as in the rows before", k.width))
 			}
 			if within++; within == k.width {
 				within = 0
@@ -222,10 +222,9 @@ func (k *Cursor) checkLevels(values int) (there int, err error) {
 	return there, nil
 }
 
-// Numbers fills dst with the numbers that come next, little-endian and of the column's
-// size, those of lists one after the other. A missing one, or a list of another length,
-// gives an ErrRow. After the last one comes io.EOF, also where there are too few for dst;
-// then these are lost.
+// Numbers fills dst with the next numbers, little-endian and of the column's size; lists
+// are concatenated. A missing number, or a list of another length, gives ErrRow. If fewer
+// numbers are left than fit dst, the error is io.EOF and they are lost.
 func (k *Cursor) Numbers(dst []byte) error {
 	for size := k.c.Size; len(dst) > 0; {
 		if err := k.load(); err != nil {
@@ -261,8 +260,8 @@ func lookUp(dst, dictionary []byte, size int, indices []uint32) bool {
 	return true
 }
 
-// Texts appends n texts that come next; missing ones are empty. Equal ones share their
-// memory where the file has a dictionary of them.
+// Texts appends the next n texts; missing texts are empty. Equal texts from a dictionary
+// share memory.
 func (k *Cursor) Texts(to []string, n int) ([]string, error) {
 	one := k.scratch[:1]
 	for range n {
@@ -289,13 +288,13 @@ func (k *Cursor) Texts(to []string, n int) ([]string, error) {
 // End returns nil if all values have been taken.
 func (k *Cursor) End() error {
 	if err := k.load(); err != io.EOF {
-		return cmp.Or(err, damaged("the column %.60q has more values than rows", k.c.Name))
+		return cmp.Or(err, damaged("column %.60q: got more values than rows", k.c.Name))
 	}
 	return nil
 }
 
-// SkipGroups passes over the row groups that so many rows fill, before any value has been
-// taken, and returns the rows of these.
+// SkipGroups skips the row groups that lie within the first rows, and returns their number
+// of rows. No value must have been read.
 func (k *Cursor) SkipGroups(rows int) (skipped int) {
 	for ; k.group < len(k.f.groups) && skipped+k.f.groups[k.group].rows <= rows; k.group++ {
 		skipped += k.f.groups[k.group].rows
@@ -304,8 +303,8 @@ func (k *Cursor) SkipGroups(rows int) (skipped int) {
 	return skipped
 }
 
-// Width finds out how many values the first list of a column of lists has, and has
-// the cursor expect as many of the others. Without rows it gives io.EOF.
+// Width returns the length of the first list of a column of lists; the cursor then expects
+// the same of the other lists. Without rows it returns io.EOF.
 func (k *Cursor) Width() (width int, _ error) {
 	probe, level := *k, make([]uint32, 1)
 	for ; ; width++ {
@@ -319,9 +318,9 @@ func (k *Cursor) Width() (width int, _ error) {
 		case err != nil:
 			return 0, err
 		case width == 0 && level[0] != 0:
-			return 0, damaged("the column %.60q begins within a list", k.c.Name)
+			return 0, damaged("column %.60q: got a start within a list", k.c.Name)
 		case width > k.f.Most():
-			return 0, damaged("the column %.60q claims to begin with a list of more than %d values", k.c.Name, width)
+			return 0, damaged("column %.60q: got a first list of more than %d values", k.c.Name, width)
 		}
 		probe.count--
 	}

@@ -1,20 +1,18 @@
 // Package parquet reads and writes Parquet files of flat columns and of lists of numbers,
 // from the specification (https://parquet.apache.org/docs/file-format).
 //
-// A file can claim anything of its contents; memory is taken only for what is there, and for
-// a page no more than its values can need. That is why no general library reads it.
-// parquet-go v0.32.0 makes room for 24 GB on the word of a file of 21 bytes. With the
-// metadata and the heads of all pages checked before, it still takes 5 GB on the word of a
-// count within a page of a file of 10 kB of which a few bytes were changed at random, where
-// neither a check of the heads nor recover helps; and it makes a program 14 MB larger.
-// arrow-go v18.8.0 panics on 0.8 % of small files of which one byte was changed, takes three
-// times as long for MNIST in 784 columns, and makes a program 33 MB larger.
+// A file can claim any sizes; the package allocates memory only for data that are there,
+// and for a page no more than its values can need. General libraries do not: parquet-go
+// v0.32.0 allocates 24 GB for a file of 21 bytes, and, even with metadata and page headers
+// checked before, 5 GB for a file of 10 kB with a few random bytes changed; it adds 14 MB
+// to a program. arrow-go v18.8.0 panics on 0.8 % of small files with one byte changed,
+// takes three times as long for MNIST in 784 columns, and adds 33 MB to a program.
 //
-// Read are the encodings PLAIN, dictionaries, RLE (of booleans), DELTA_BINARY_PACKED,
-// DELTA_LENGTH_BYTE_ARRAY and BYTE_STREAM_SPLIT, in pages of both versions, uncompressed or
-// compressed with snappy, gzip or zstd: what pandas, pyarrow, DuckDB, Polars and Spark write
-// by default. DELTA_BYTE_ARRAY is not read. The files of testdata were written with arrow-go
-// v18.8.0 and parquet-go v0.32.0.
+// The package reads the encodings PLAIN, dictionaries, RLE (of booleans),
+// DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY and BYTE_STREAM_SPLIT, in pages of both
+// versions, uncompressed or compressed with snappy, gzip or zstd: what pandas, pyarrow,
+// DuckDB, Polars and Spark write by default. DELTA_BYTE_ARRAY is not read. The files of
+// testdata were written with arrow-go v18.8.0 and parquet-go v0.32.0.
 package parquet
 
 import (
@@ -66,8 +64,8 @@ type File struct {
 	groups []rowGroup
 }
 
-// Most is how many values a file of its size may have: runs of equal ones take nearly
-// nothing, and what has more of them than any data is no table but a trap.
+// Most returns a limit on the number of values, by the file's size: runs of equal values
+// take almost no space, so a small file can claim any number.
 func (f *File) Most() int { return max(1<<24, f.size<<12) }
 
 // A rowGroup is a part of the rows, with a chunk of each stored column.
@@ -87,20 +85,20 @@ type chunk struct {
 func Open(r io.ReaderAt, size int64) (*File, error) {
 	const ends = int64(len(Magic) + 4 + len(Magic))
 	if size < ends {
-		return nil, damaged("it has %d bytes, fewer than any Parquet file", size)
+		return nil, damaged("bytes: got %d, want at least %d", size, ends)
 	}
 	tail := make([]byte, 8)
 	if err := readAt(r, tail, size-8); err != nil {
 		return nil, err
 	}
 	if end := string(tail[4:]); end == "PARE" {
-		return nil, unsupported("the file is encrypted; write it without encryption")
+		return nil, unsupported("file: got an encrypted one, want an unencrypted one")
 	} else if end != Magic {
-		return nil, damaged("it does not end with %s, so that it is truncated", Magic)
+		return nil, damaged("last bytes: got %q, want %q", end, Magic)
 	}
 	length := int64(binary.LittleEndian.Uint32(tail))
 	if length > size-ends {
-		return nil, damaged("its metadata claim to take %d bytes of the file's %d", length, size)
+		return nil, damaged("metadata: got a size of %d bytes, want at most %d", length, size-ends)
 	}
 	footer := make([]byte, length)
 	if err := readAt(r, footer, size-8-length); err != nil {
@@ -118,7 +116,7 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 func readAt(r io.ReaderAt, b []byte, off int64) error {
 	if n, err := r.ReadAt(b, off); n < len(b) {
 		if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
-			return damaged("it ends early")
+			return damaged("the file ends early")
 		}
 		return fmt.Errorf("reading failed: %w", err)
 	}
@@ -130,7 +128,7 @@ func (f *File) describe(meta value) error {
 	var schema []value
 	for e := range meta.field(2).parts() {
 		if schema = append(schema, e); len(schema) > maxColumns {
-			return unsupported("the file has more than %d columns; write fewer", maxColumns)
+			return unsupported("columns: got more than the limit of %d", maxColumns)
 		}
 	}
 	leaves, err := f.columns(schema)
@@ -151,24 +149,24 @@ func (f *File) describe(meta value) error {
 				start = min(start, dictionary)
 			}
 			if start < len(Magic) || size < 0 || start > f.size || size > f.size-start {
-				return damaged("a column lies outside of it, or it is truncated")
+				return damaged("column: got %d bytes from %d on, want them within the file's %d", size, start, f.size)
 			}
 			g.chunks = append(g.chunks, chunk{m[4], m[5], start, start + size, v.field(8).id != 0})
 		}
 		if len(g.chunks) != leaves {
-			return damaged("a row group has %d columns, the schema %d", len(g.chunks), leaves)
+			return damaged("columns of a row group: got %d, want %d as in the schema", len(g.chunks), leaves)
 		}
 		if g.rows < 0 || g.rows > math.MaxInt32-f.Rows {
-			return damaged("its row groups have an impossible number of rows")
+			return damaged("rows of a row group: got %d, want 0 to %d", g.rows, math.MaxInt32-f.Rows)
 		}
 		if leaves == 0 {
-			return damaged("it has rows, but no columns")
+			return damaged("columns: got none, want at least one")
 		}
 		f.Rows += g.rows
 		f.groups = append(f.groups, g)
 	}
 	if rows := meta.get(3, 0); rows != f.Rows {
-		return damaged("it announces %d rows, and its row groups %d", rows, f.Rows)
+		return damaged("rows of the row groups: got %d, want %d as in the metadata", f.Rows, rows)
 	}
 	return nil
 }
@@ -183,7 +181,7 @@ const schemaType, schemaLength, schemaRepetition, schemaName, schemaChildren, sc
 // that are stored.
 func (f *File) columns(schema []value) (leaves int, err error) {
 	if len(schema) == 0 || schema[0].get(schemaType, -1) >= 0 {
-		return 0, damaged("it has no schema")
+		return 0, damaged("schema: got none, want one")
 	}
 	for rest := schema[1:]; len(rest) > 0; {
 		// An element is followed by all that are below it.
@@ -194,14 +192,14 @@ func (f *File) columns(schema []value) (leaves int, err error) {
 			}
 		}
 		if open != 0 {
-			return 0, damaged("its schema contradicts itself")
+			return 0, damaged("schema: got inconsistent numbers of children")
 		}
 		c := newColumn(rest[:size])
 		c.leaf = leaf
 		f.Columns, rest = append(f.Columns, c), rest[size:]
 	}
 	if len(f.Columns) != schema[0].get(schemaChildren, 0) {
-		return 0, damaged("its schema contradicts itself")
+		return 0, damaged("schema: got inconsistent numbers of children")
 	}
 	return leaves, nil
 }
@@ -282,21 +280,21 @@ func (c *Column) setKind(leaf value) {
 	case c.physical == typeBytes:
 		c.Kind, c.Is = Text, "text"
 	default:
-		c.Is = "of a type that is no number and no text"
+		c.Is = "of a type other than number and text"
 	}
 }
 
-// The kinds of the errors of reading, but for those of the file system.
+// The kinds of the errors of reading, other than the file system's.
 var (
-	// ErrUnsupported: a file is sound but of a kind that is not read here.
+	// ErrUnsupported: the file is valid but uses a feature that is not supported.
 	ErrUnsupported = errors.New("unsupported kind of file")
-	// ErrDamaged: the parts of a file do not fit together.
+	// ErrDamaged: the file is inconsistent.
 	ErrDamaged = errors.New("malformed file")
-	// ErrRow: a row has no value, or a list of another length than those before it.
+	// ErrRow: a row has no value, or a list of another length than the rows before.
 	ErrRow = errors.New("unusable row")
 )
 
-// A fault is an error of a kind, which its text does not name.
+// A fault is an error with a kind that its text does not include.
 type fault struct {
 	error
 	kind error
@@ -305,7 +303,7 @@ type fault struct {
 func (f fault) Unwrap() error { return f.kind }
 
 func damaged(format string, args ...any) error {
-	return fault{fmt.Errorf(format+"; the file is damaged, fetch or write it again", args...), ErrDamaged}
+	return fault{fmt.Errorf(format+"; the file is damaged", args...), ErrDamaged}
 }
 
 func unsupported(format string, args ...any) error {

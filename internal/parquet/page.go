@@ -16,7 +16,7 @@ import (
 // Kinds of pages.
 const pageData, pageDictionary, pageDataV2 = 0, 2, 3
 
-// Encodings, of which old files call the dictionary plain.
+// Encodings. Old files use encodingPlainDictionary for the dictionary encoding.
 const (
 	encodingPlain, encodingSplit, encodingRLE   = 0, 9, 3
 	encodingDictionary, encodingPlainDictionary = 8, 2
@@ -30,18 +30,18 @@ const (
 	// headSize is how much is read at first for the head of a page, and maxHead how much
 	// at most: it may have statistics with texts in it.
 	headSize, maxHead = 1 << 9, 1 << 20
-	// freePage is what a page may claim to take however small it is in the file, and
-	// pageRatio how many times its size in the file a larger one may.
+	// A page may claim an uncompressed size of freePage bytes, or of pageRatio times its size
+	// in the file if that is more.
 	freePage, pageRatio = 1 << 26, 1 << 8
-	// A value of a page of numbers takes so many bytes at most, its levels and its share of
-	// what stands before differences included, and a page so many besides.
+	// A page of numbers takes at most valueRoom bytes per value, with levels and the headers
+	// of differences, plus pageRoom bytes.
 	valueRoom, pageRoom = 16, 1 << 13
 	// maxDelta is how many values a page may have in an encoding of differences, for
 	// which their number does not follow from the size.
 	maxDelta = 1 << 24
 )
 
-// A pageHead is what stands before the bytes of a page.
+// A pageHead is the header of a page.
 type pageHead struct {
 	kind, values, encoding   int
 	uncompressed, compressed int
@@ -62,7 +62,7 @@ func readHead(b []byte) (p pageHead, size int, err error) {
 	}
 	most := min(p.compressed, p.uncompressed)
 	if err == nil && (min(p.uncompressed, p.compressed, p.values, p.repBytes, p.defBytes) < 0 || p.defBytes > most || p.repBytes > most-p.defBytes) {
-		err = damaged("a page has impossible sizes")
+		err = damaged("page: got inconsistent sizes")
 	}
 	return p, size, err
 }
@@ -87,14 +87,14 @@ var unpackers = map[int]*sync.Pool{
 // memory of out, which grows as bytes come.
 func decompress(codec int, b []byte, size int, out []byte) (_ []byte, err error) {
 	if size > max(freePage, pageRatio*len(b)) || codec == codecNone && size != len(b) {
-		return nil, damaged("a page of %d bytes claims to hold %d", len(b), size)
+		return nil, damaged("page of %d bytes: got an uncompressed size of %d", len(b), size)
 	}
 	switch codec {
 	case codecNone:
 		return b, nil
 	case codecSnappy:
 		if n, err := snappy.DecodedLen(b); err != nil || n != size {
-			return nil, damaged("a page is no snappy stream of its size")
+			return nil, damaged("page: got an invalid snappy stream")
 		}
 		out, err = snappy.Decode(out, b)
 	case codecGzip, codecZstd:
@@ -107,10 +107,10 @@ func decompress(codec int, b []byte, size int, out []byte) (_ []byte, err error)
 		}
 	default:
 		name := cmp.Or(map[int]string{3: "LZO", 4: "Brotli", 5: "LZ4", 7: "LZ4"}[codec], "an unknown codec")
-		return nil, unsupported("the file is compressed with %s; write it with snappy, gzip or zstd", name)
+		return nil, unsupported("compression: got %s, want snappy, gzip or zstd", name)
 	}
 	if err != nil || len(out) != size {
-		return nil, damaged("a page cannot be decompressed")
+		return nil, damaged("page: got an invalid compressed stream")
 	}
 	return out, nil
 }
@@ -121,12 +121,12 @@ type content struct {
 	texts   []string
 }
 
-// decode reads count values that are no entries of a dictionary.
+// decode reads count values that are stored without a dictionary.
 func (c *Column) decode(encoding int, b []byte, count int) (out content, err error) {
-	short := damaged("a page of the column %.60q has fewer values than it says", c.Name)
+	short := damaged("column %.60q: page has fewer values than announced", c.Name)
 	switch {
 	case encoding == encodingPlain && c.Kind == Text:
-		all := string(b) // of which the texts are parts
+		all := string(b) // shared by the texts
 		for d := (decoder{b: b}); len(out.texts) < count; {
 			size := len(d.sized())
 			if d.err != nil {
@@ -164,11 +164,11 @@ func (c *Column) decode(encoding int, b []byte, count int) (out content, err err
 			}
 		}
 	default:
-		return out, unsupported("the column %.60q has the encoding %d, which is not read; write the file with plain or dictionary encoding", c.Name, encoding)
+		return out, unsupported("column %.60q: got encoding %d, want plain or dictionary encoding", c.Name, encoding)
 	}
 	for i := 0; c.Byte && i < len(out.numbers); i += 4 {
 		if binary.LittleEndian.Uint32(out.numbers[i:]) > 255 {
-			return out, damaged("the column %.60q says that its numbers are from 0 to 255, and has others", c.Name)
+			return out, damaged("column %.60q: got numbers above 255 in a column of bytes", c.Name)
 		}
 	}
 	return out, nil
@@ -179,7 +179,7 @@ func (c *Column) decode(encoding int, b []byte, count int) (out content, err err
 func deltas(b []byte, count int) (values []int64, rest []byte, err error) {
 	d := decoder{b: b}
 	block, parts, total, number := d.uvarint(), d.uvarint(), d.uvarint(), d.integer()
-	broken := damaged("a page of differences contradicts itself")
+	broken := damaged("page of differences: got inconsistent sizes")
 	if count > maxDelta || total != uint64(count) || parts == 0 || parts > 1<<10 || block > 1<<20 || block == 0 || block%(32*parts) != 0 {
 		return nil, nil, broken
 	}
@@ -230,7 +230,7 @@ type hybrid struct {
 	bit    int
 }
 
-// begin reads the head of the next run; false if there is none.
+// begin reads the header of the next run and reports whether there is one.
 func (h *hybrid) begin() bool {
 	if h.packed {
 		h.b = h.b[min(len(h.b), (h.bit+7)/8):]
@@ -242,7 +242,7 @@ func (h *hybrid) begin() bool {
 		return false
 	}
 	if h.run, h.b = int(length), h.b[n:]; h.packed {
-		// The last group may be cut, but every number that is asked for has its bits.
+		// The last group may be truncated after the numbers that are needed.
 		h.run *= 8
 	} else {
 		h.value, h.b = uint32(bitsAt(h.b, 0, 8*size)), h.b[size:]

@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// A kindOfNumber is a type of numbers with the encodings in which it may stand.
+// A kindOfNumber is a type of numbers with its possible encodings.
 type kindOfNumber struct {
 	name      string
 	column    testColumn
@@ -92,7 +92,7 @@ func (k *kindOfNumber) pages(r *rand.Rand, raw []byte, kind, encoding int, c *te
 	return pages
 }
 
-// encode encodes numbers, of which index tells the entries of a dictionary.
+// encode encodes numbers; index has the entries of the dictionary.
 func (k *kindOfNumber) encode(r *rand.Rand, raw []byte, encoding int, index map[string]uint32) []byte {
 	var small, indices []uint32
 	var whole []int64
@@ -254,8 +254,8 @@ func otherFiles(t testing.TB) map[string][]byte {
 	return files
 }
 
-// valueOf is what the columns hold in row i of these files, but for lists, whose values
-// are 3i, 3i + 1 and 3i + 2.
+// valueOf returns the value of each column in row i of these files. Lists hold 3i, 3i + 1
+// and 3i + 2.
 var valueOf = map[string]func(i int) float64{
 	"b":   func(i int) float64 { return map[bool]float64{true: 1}[i%3 == 0] },
 	"i8":  func(i int) float64 { return float64(i - 50) },
@@ -307,7 +307,7 @@ func TestOtherWriters(t *testing.T) {
 				if c.Kind == Text {
 					texts, err := cursor.Texts(nil, f.Rows)
 					if errors.Is(err, ErrUnsupported) && strings.Contains(err.Error(), "encoding 7") {
-						continue // DELTA_BYTE_ARRAY, which nobody writes unasked
+						continue // DELTA_BYTE_ARRAY, which is not supported
 					}
 					if err != nil {
 						t.Fatalf("%s: %v", c.Name, err)
@@ -339,7 +339,7 @@ func TestOtherWriters(t *testing.T) {
 	}
 }
 
-// wantNumbers compares the numbers of a column, of which lists have 3.
+// wantNumbers compares the numbers of a column; lists have 3.
 func wantNumbers(t *testing.T, f *File, ci int, value func(at int) float64) {
 	t.Helper()
 	c, cursor, n := &f.Columns[ci], f.Cursor(ci), f.Rows
@@ -375,8 +375,7 @@ func read(file []byte) error {
 	return first
 }
 
-// mostRows is how many rows of a column a test takes, of which a damaged file may claim
-// any number.
+// mostRows limits the rows that a test reads, as a damaged file may claim any number.
 const mostRows = 1 << 16
 
 func readColumn(f *File, i int) error {
@@ -415,8 +414,8 @@ func checkError(t *testing.T, err error) {
 	}
 }
 
-// Files that are cut are refused, and of which a byte is another are refused or read;
-// neither takes more memory than a few pages, nor panics.
+// Truncated files are refused; files with a changed byte are refused or read. Neither takes
+// more memory than a few pages, or panics.
 func TestDamage(t *testing.T) {
 	for path, file := range otherFiles(t) {
 		for n := 0; n < len(file); n += 67 {

@@ -65,67 +65,67 @@ func TestRefusals(t *testing.T) {
 		kind error
 		want string
 	}{
-		"nothing":                   {nil, ErrDamaged, "fewer than any Parquet file"},
-		"ends alone":                {[]byte("PAR1\x00\x00\x00\x00PAR1"), ErrDamaged, "metadata cannot be understood"},
-		"another end":               {ends("PAR2"), ErrDamaged, "does not end with PAR1"},
+		"nothing":                   {nil, ErrDamaged, "bytes: got 0, want at least 12"},
+		"only the ends":             {[]byte("PAR1\x00\x00\x00\x00PAR1"), ErrDamaged, "metadata: got an invalid Thrift encoding"},
+		"another end":               {ends("PAR2"), ErrDamaged, `last bytes: got "PAR2", want "PAR1"`},
 		"encrypted":                 {ends("PARE"), ErrUnsupported, "encrypted"},
-		"metadata of 4 GB":          {append(append([]byte("PAR1"), 0xff, 0xff, 0xff, 0xff), Magic...), ErrDamaged, "metadata claim to take 4294967295 bytes of the file's 12"},
-		"no schema":                 {withFooter([]byte(Magic), 1, int32(1)), ErrDamaged, "no schema"},
-		"endless schema":            {append(append([]byte(Magic), 0x15, 2, 0x19, 0xfc, 0x80, 0x80, 0x80, 0x80, 1), append([]byte{9, 0, 0, 0}, Magic...)...), ErrDamaged, "metadata cannot be understood"},
-		"children that are not":     {footerOf([]any{root(1 << 30)}), ErrDamaged, "schema contradicts itself"},
-		"children too many":         {footerOf([]any{root(0), leaf("x", typeInt32)}), ErrDamaged, "schema contradicts itself"},
-		"deep":                      {append(append([]byte(Magic), bytes.Repeat([]byte{0x1c}, 40)...), append([]byte{40, 0, 0, 0}, Magic...)...), ErrDamaged, "metadata cannot be understood"},
-		"rows without row groups":   {footerOf([]any{root(1), leaf("x", typeInt32)}, 3, int64(5)), ErrDamaged, "announces 5 rows, and its row groups 0"},
-		"columns that are missing":  {footerOf([]any{root(1), leaf("x", typeInt32)}, 3, int64(5), 4, []any{structure(3, int64(5))}), ErrDamaged, "0 columns, the schema 1"},
-		"negative rows":             {footerOf([]any{root(0)}, 3, int64(-5), 4, []any{structure(3, int64(-5))}), ErrDamaged, "impossible number of rows"},
-		"brotli":                    {one(t, func(c *testColumn, _ *testPage) { c.codec = 4 }), ErrUnsupported, "compressed with Brotli"},
-		"LZO":                       {one(t, func(c *testColumn, _ *testPage) { c.codec = 3 }), ErrUnsupported, "compressed with LZO"},
-		"LZ4":                       {one(t, func(c *testColumn, _ *testPage) { c.codec = 7 }), ErrUnsupported, "compressed with LZ4"},
+		"metadata of 4 GB":          {append(append([]byte("PAR1"), 0xff, 0xff, 0xff, 0xff), Magic...), ErrDamaged, "metadata: got a size of 4294967295 bytes, want at most 0"},
+		"no schema":                 {withFooter([]byte(Magic), 1, int32(1)), ErrDamaged, "schema: got none"},
+		"endless schema":            {append(append([]byte(Magic), 0x15, 2, 0x19, 0xfc, 0x80, 0x80, 0x80, 0x80, 1), append([]byte{9, 0, 0, 0}, Magic...)...), ErrDamaged, "metadata: got an invalid Thrift encoding"},
+		"children that are not":     {footerOf([]any{root(1 << 30)}), ErrDamaged, "schema: got inconsistent numbers of children"},
+		"children too many":         {footerOf([]any{root(0), leaf("x", typeInt32)}), ErrDamaged, "schema: got inconsistent numbers of children"},
+		"deep":                      {append(append([]byte(Magic), bytes.Repeat([]byte{0x1c}, 40)...), append([]byte{40, 0, 0, 0}, Magic...)...), ErrDamaged, "metadata: got an invalid Thrift encoding"},
+		"rows without row groups":   {footerOf([]any{root(1), leaf("x", typeInt32)}, 3, int64(5)), ErrDamaged, "rows of the row groups: got 0, want 5"},
+		"columns that are missing":  {footerOf([]any{root(1), leaf("x", typeInt32)}, 3, int64(5), 4, []any{structure(3, int64(5))}), ErrDamaged, "columns of a row group: got 0, want 1"},
+		"negative rows":             {footerOf([]any{root(0)}, 3, int64(-5), 4, []any{structure(3, int64(-5))}), ErrDamaged, "rows of a row group: got -5, want 0 to 2147483647"},
+		"brotli":                    {one(t, func(c *testColumn, _ *testPage) { c.codec = 4 }), ErrUnsupported, "compression: got Brotli"},
+		"LZO":                       {one(t, func(c *testColumn, _ *testPage) { c.codec = 3 }), ErrUnsupported, "compression: got LZO"},
+		"LZ4":                       {one(t, func(c *testColumn, _ *testPage) { c.codec = 7 }), ErrUnsupported, "compression: got LZ4"},
 		"codec 99":                  {one(t, func(c *testColumn, _ *testPage) { c.codec = 99 }), ErrUnsupported, "an unknown codec"},
 		"codec -1":                  {one(t, func(c *testColumn, _ *testPage) { c.codec = -1 }), ErrUnsupported, "an unknown codec"},
 		"encoding 4":                {one(t, func(_ *testColumn, p *testPage) { p.encoding = 4 }), ErrUnsupported, "encoding 4"},
 		"differences of floats":     {one(t, func(c *testColumn, p *testPage) { c.physical, p.encoding = typeFloat, encodingDelta }), ErrUnsupported, "encoding 5"},
 		"runs of numbers":           {one(t, func(_ *testColumn, p *testPage) { p.encoding = encodingRLE }), ErrUnsupported, "encoding 3"},
 		"split texts":               {one(t, texts(encodingSplit, nil)), ErrUnsupported, "encoding 9"},
-		"fewer values":              {one(t, func(_ *testColumn, p *testPage) { p.body = p.body[:39] }), ErrDamaged, "fewer values than it says"},
-		"fewer split values":        {one(t, func(_ *testColumn, p *testPage) { p.body, p.encoding = p.body[:39], encodingSplit }), ErrDamaged, "fewer values than it says"},
-		"fewer rows":                {one(t, func(_ *testColumn, p *testPage) { p.values = 9 }), ErrDamaged, "9 values for the 10 rows"},
-		"a page without need":       {one(t, func(_ *testColumn, p *testPage) { p.body = make([]byte, 1<<16) }), ErrDamaged, "claims to hold 65536 bytes for 10 values"},
+		"fewer values":              {one(t, func(_ *testColumn, p *testPage) { p.body = p.body[:39] }), ErrDamaged, "fewer values than announced"},
+		"fewer split values":        {one(t, func(_ *testColumn, p *testPage) { p.body, p.encoding = p.body[:39], encodingSplit }), ErrDamaged, "fewer values than announced"},
+		"fewer rows":                {one(t, func(_ *testColumn, p *testPage) { p.values = 9 }), ErrDamaged, "got 9 values for a row group of 10 rows"},
+		"a page without need":       {one(t, func(_ *testColumn, p *testPage) { p.body = make([]byte, 1<<16) }), ErrDamaged, "claims 65536 bytes for 10 values"},
 		"a dictionary without need": {one(t, dictionary(11, append([]byte{1}, runsOf(0, 10)...)...)), ErrDamaged, "for 11 values, of 10 in all"},
-		"bytes above 255":           {one(t, func(c *testColumn, p *testPage) { c.logical, c.bits, p.body[5] = logicalInteger, 8, 1 }), ErrDamaged, "from 0 to 255, and has others"},
+		"bytes above 255":           {one(t, func(c *testColumn, p *testPage) { c.logical, c.bits, p.body[5] = logicalInteger, 8, 1 }), ErrDamaged, "got numbers above 255"},
 		"no dictionary": {one(t, func(_ *testColumn, p *testPage) {
 			p.encoding, p.body = encodingDictionary, append([]byte{1}, runsOf(0, 10)...)
-		}), ErrDamaged, "what its dictionary does not have"},
+		}), ErrDamaged, "an index that is not in its dictionary"},
 		"no indices":             {one(t, dictionary(3)), ErrDamaged, "has no indices"},
 		"wide indices":           {one(t, dictionary(3, 33, 20, 0)), ErrDamaged, "has no indices"},
-		"index 3 of 3":           {one(t, dictionary(3, append([]byte{2}, runsOf(3, 10)...)...)), ErrDamaged, "what its dictionary does not have"},
-		"too few indices":        {one(t, dictionary(3, append([]byte{2}, runsOf(2, 9)...)...)), ErrDamaged, "what its dictionary does not have"},
-		"a run of none":          {one(t, dictionary(3, 2, 0, 1)), ErrDamaged, "what its dictionary does not have"},
-		"an endless run":         {one(t, dictionary(3, append([]byte{2}, leb(nil, 1<<60)...)...)), ErrDamaged, "what its dictionary does not have"},
-		"endless packed indices": {one(t, dictionary(3, append([]byte{2}, leb(nil, 1<<31|1)...)...)), ErrDamaged, "what its dictionary does not have"},
-		"other differences":      {one(t, func(_ *testColumn, p *testPage) { p.encoding, p.body = encodingDelta, differences(make([]int64, 9)) }), ErrDamaged, "differences contradicts itself"},
-		"a block of none":        {one(t, func(_ *testColumn, p *testPage) { p.encoding, p.body = encodingDelta, []byte{0, 4, 10, 0} }), ErrDamaged, "differences contradicts itself"},
+		"index 3 of 3":           {one(t, dictionary(3, append([]byte{2}, runsOf(3, 10)...)...)), ErrDamaged, "an index that is not in its dictionary"},
+		"too few indices":        {one(t, dictionary(3, append([]byte{2}, runsOf(2, 9)...)...)), ErrDamaged, "an index that is not in its dictionary"},
+		"a run of none":          {one(t, dictionary(3, 2, 0, 1)), ErrDamaged, "an index that is not in its dictionary"},
+		"an endless run":         {one(t, dictionary(3, append([]byte{2}, leb(nil, 1<<60)...)...)), ErrDamaged, "an index that is not in its dictionary"},
+		"endless packed indices": {one(t, dictionary(3, append([]byte{2}, leb(nil, 1<<31|1)...)...)), ErrDamaged, "an index that is not in its dictionary"},
+		"other differences":      {one(t, func(_ *testColumn, p *testPage) { p.encoding, p.body = encodingDelta, differences(make([]int64, 9)) }), ErrDamaged, "page of differences: got inconsistent sizes"},
+		"a block of none":        {one(t, func(_ *testColumn, p *testPage) { p.encoding, p.body = encodingDelta, []byte{0, 4, 10, 0} }), ErrDamaged, "page of differences: got inconsistent sizes"},
 		"differences of 65 bits": {one(t, func(_ *testColumn, p *testPage) {
 			p.encoding, p.body = encodingDelta, append([]byte{0x80, 1, 4, 10, 0, 0, 65, 0, 0, 0}, make([]byte, 300)...)
-		}), ErrDamaged, "differences contradicts itself"},
+		}), ErrDamaged, "page of differences: got inconsistent sizes"},
 		"null": {one(t, func(c *testColumn, p *testPage) {
 			c.optional, p.def, p.body = true, []uint32{1, 1, 1, 0, 1, 1, 1, 1, 1, 1}, p.body[4:]
-		}), ErrRow, `row 4 (counted from 1), column "x": the value is missing (null)`},
+		}), ErrRow, `row 4 (counted from 1), column "x": value: got null, want numbers`},
 		"levels that end": {one(t, func(c *testColumn, p *testPage) { c.optional, p.def = true, []uint32{1, 1, 1} }), ErrDamaged, "fewer levels than values"},
 		"level 2 of 1": {one(t, func(c *testColumn, p *testPage) {
 			c.optional, p.def = true, slices.Repeat([]uint32{0}, 10)
 			p.body = nil
 		}), ErrRow, "row 1 (counted from 1)"},
-		"ragged lists":             {one(t, list([]uint32{0, 1, 0, 1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}, nil)), ErrRow, "row 3 (counted from 1), column \"x\": the list does not have 2 values"},
-		"a list without beginning": {one(t, list([]uint32{1, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}, nil)), ErrDamaged, "begins within a list"},
+		"ragged lists":             {one(t, list([]uint32{0, 1, 0, 1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}, nil)), ErrRow, "row 3 (counted from 1), column \"x\": list: got another number of values, want 2"},
+		"a list without beginning": {one(t, list([]uint32{1, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}, nil)), ErrDamaged, "got a start within a list"},
 		"null in a list":           {one(t, list(slices.Repeat([]uint32{0}, 10), []uint32{2, 2, 1, 2, 2, 2, 2, 2, 2, 2})), ErrRow, "row 3 (counted from 1)"},
 		"an empty list":            {one(t, list(slices.Repeat([]uint32{0}, 10), []uint32{0, 2, 2, 2, 2, 2, 2, 2, 2, 2})), ErrRow, "row 1 (counted from 1)"},
 		"no snappy": {one(t, func(c *testColumn, p *testPage) {
 			p.kind, p.plainBody, c.codec = pageDataV2, false, codecSnappy
 			p.body = p.body[:3]
 		}), ErrDamaged, "fewer values"},
-		"texts beyond the page":    {one(t, texts(encodingPlain, append(binary.LittleEndian.AppendUint32(nil, 1<<31), make([]byte, 40)...))), ErrDamaged, "fewer values than it says"},
-		"texts of negative length": {one(t, texts(encodingDeltaLength, append(differences([]int64{1, -1, 1, 1, 1, 1, 1, 1, 1, 1}), make([]byte, 40)...))), ErrDamaged, "fewer values than it says"},
+		"texts beyond the page":    {one(t, texts(encodingPlain, append(binary.LittleEndian.AppendUint32(nil, 1<<31), make([]byte, 40)...))), ErrDamaged, "fewer values than announced"},
+		"texts of negative length": {one(t, texts(encodingDeltaLength, append(differences([]int64{1, -1, 1, 1, 1, 1, 1, 1, 1, 1}), make([]byte, 40)...))), ErrDamaged, "fewer values than announced"},
 	} {
 		err := read(tc.file)
 		if err == nil || !errors.Is(err, tc.kind) || !strings.Contains(err.Error(), tc.want) {
@@ -160,7 +160,7 @@ func TestKinds(t *testing.T) {
 	for _, c := range f.Columns {
 		got = append(got, c.Name+" is "+c.Is)
 	}
-	want := []string{"long ago is a point in time", "pair is a structure of several columns", "raw is of a type that is no number and no text", "x is a number", "day is a date", "price is a decimal number"}
+	want := []string{"long ago is a point in time", "pair is a structure of several columns", "raw is of a type other than number and text", "x is a number", "day is a date", "price is a decimal number"}
 	if !slices.Equal(got, want) {
 		t.Errorf("columns: %q", got)
 	}
@@ -193,8 +193,8 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file []byte) { checkError(t, read(file)) })
 }
 
-// FuzzLevels compares how small numbers come back with how they were encoded, taken
-// in parts and compared with one of them, and reads any bytes as such.
+// FuzzLevels compares decoded small numbers with the encoded ones, read in parts and
+// compared with one of them, and decodes arbitrary bytes.
 func FuzzLevels(f *testing.F) {
 	f.Add([]byte{1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1}, uint8(1), uint64(1))
 	f.Add(bytes.Repeat([]byte{7, 7, 3}, 50), uint8(3), uint64(5))
@@ -294,7 +294,7 @@ func TestMemoryOfMetadata(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, err := Open(bytes.NewReader(b), int64(len(b)))
 	runtime.ReadMemStats(&after)
-	if used := after.TotalAlloc - before.TotalAlloc; err == nil || !strings.Contains(err.Error(), "it has no schema") || used > 2*n {
+	if used := after.TotalAlloc - before.TotalAlloc; err == nil || !strings.Contains(err.Error(), "schema: got none") || used > 2*n {
 		t.Errorf("%d bytes of metadata take %d: %v", len(footer), used, err)
 	}
 }

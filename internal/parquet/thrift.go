@@ -16,7 +16,7 @@ const (
 const maxDepth = 32
 
 // A value is a value of Thrift's compact protocol. Structures and lists stay encoded until
-// their parts are asked for, so that they take no memory besides the file's.
+// they are read, so that they take no extra memory.
 type value struct {
 	id     int // of a field
 	number int // of integers, and 1 for true
@@ -69,7 +69,7 @@ type decoder struct {
 }
 
 func (d *decoder) fail() {
-	d.b, d.err = nil, damaged("its metadata cannot be understood")
+	d.b, d.err = nil, damaged("metadata: got an invalid Thrift encoding")
 }
 
 func (d *decoder) take(n uint64) []byte {

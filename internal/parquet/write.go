@@ -20,7 +20,7 @@ type Field struct {
 	plain    func(b []byte, row int) []byte // appends the value of a row
 }
 
-// Floats is a column of 32-bit numbers, of which value returns that of a row.
+// Floats returns a column of float32; value returns the number of a row.
 func Floats(name string, value func(row int) float32) Field {
 	return Field{name, typeFloat, func(b []byte, row int) []byte {
 		return binary.LittleEndian.AppendUint32(b, math.Float32bits(value(row)))
@@ -49,8 +49,7 @@ func Texts(name string, value func(row int) string) Field {
 	}}
 }
 
-// Write writes a table of so many rows, whose values are all there. The error is that of
-// w.
+// Write writes a table without missing values. Errors are w's.
 func Write(w io.Writer, rows int, fields []Field) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	out.WriteString(Magic)
@@ -75,7 +74,7 @@ func Write(w io.Writer, rows int, fields []Field) error {
 				b = f.plain(b, row)
 			}
 			if len(b) > math.MaxInt32 {
-				return fmt.Errorf("the values of the column %.60q are too long for Parquet", f.name)
+				return fmt.Errorf("column %.60q: got values that are too long for Parquet", f.name)
 			}
 			codec, page := codecNone, b
 			if f.physical != typeFloat && f.physical != typeDouble { // which do not shrink

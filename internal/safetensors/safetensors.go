@@ -32,8 +32,8 @@ var ErrFormat = errors.New("not valid safetensors")
 // ErrNoTensor is wrapped by the error for a name that a file does not hold.
 var ErrNoTensor = errors.New("no such tensor")
 
-// ErrDType is wrapped by the error for a tensor whose elements are of another
-// type than the one asked for.
+// ErrDType is wrapped by the error for a tensor whose elements have another type than the
+// requested one.
 var ErrDType = errors.New("wrong element type")
 
 // ErrLength is wrapped by the error for a tensor of another number of elements
@@ -104,10 +104,9 @@ func values[T element](t Tensor) ([]T, error) {
 	return out, nil
 }
 
-// Copy writes the elements of a tensor to dst, in row-major order and without
-// any memory of its own. The error wraps ErrDType if they are not of dst's
-// type, and ErrLength if there are not len(dst) of them; dst is then left as it
-// is.
+// Copy writes the elements of a tensor to dst, in row-major order, without allocating
+// memory. The error wraps ErrDType if they are not of dst's type, and ErrLength if there
+// are not len(dst) of them; dst is then left as it is.
 func Copy[T element](dst []T, t Tensor) error {
 	want := dtypeOf[T]()
 	if t.DType != want {

@@ -12,8 +12,7 @@ import (
 	"strconv"
 )
 
-// ErrChecksum is returned for a sealed file whose contents are not those that
-// were sealed.
+// ErrChecksum is returned for a sealed file whose contents have changed.
 var ErrChecksum = errors.New("wrong checksum; the file is damaged, use an older copy")
 
 // ErrKind is wrapped by the error for a file that holds something else than

@@ -15,11 +15,11 @@ import (
 	"cne/internal/atomicfile"
 )
 
-// Write writes the file to w. The same contents give the same bytes: tensors
-// with wider elements come first, so that all are aligned to their width when
-// the file is mapped into memory, and those of one width by name; the header
-// is padded with spaces to a multiple of 8 bytes. Errors wrap ErrFormat, in
-// which case nothing was written, or are w's.
+// Write writes the file to w. The same contents give the same bytes: tensors with wider
+// elements come first, so that all are aligned to their width when the file is mapped into
+// memory, and tensors of equal width by name; the header is padded with spaces to a
+// multiple of 8 bytes. Errors wrap ErrFormat, in which case nothing was written, or are
+// w's.
 func (f *File) Write(w io.Writer) error {
 	names := slices.SortedFunc(maps.Keys(f.Tensors), func(a, b string) int {
 		return cmp.Or(cmp.Compare(f.Tensors[b].DType.Bits(), f.Tensors[a].DType.Bits()), cmp.Compare(a, b))
@@ -92,10 +92,9 @@ func (f *File) header(names []string) ([]byte, error) {
 	return b.Bytes(), failure
 }
 
-// WriteFile writes the file to path, under a temporary name in the same folder
-// that is renamed at the end: whoever opens path sees the old contents or the
-// new, never a part, also after a crash (see package atomicfile). Errors name
-// the path; those of Write are wrapped.
+// WriteFile writes the file to path, under a temporary name in the same folder that is
+// renamed at the end: a reader of path sees the old contents or the new, never a part, also
+// after a crash (see package atomicfile). Errors name the path and wrap Write's.
 func (f *File) WriteFile(path string) error {
 	if err := atomicfile.Write(path, f.Write); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What people write is a number, what only programming languages do is none.
+// ParseFloat accepts numbers as people write them, but not forms of programming languages.
 func TestParseFloat(t *testing.T) {
 	for text, want := range map[string]float64{"1": 1, "-2.5": -2.5, "+.5e-1": 0.05, "1E3": 1000, "007": 7} {
 		if got, err := ParseFloat(text, 64); err != nil || got != want {
@@ -23,7 +23,7 @@ func TestParseFloat(t *testing.T) {
 	}
 }
 
-// Names keep their text, and bytes that are none stay apart from one another.
+// Names keep their text, and different invalid bytes stay different.
 func TestValidName(t *testing.T) {
 	for name, want := range map[string]string{"größe": "größe", "gr\xf6\xdfe": `gr\xf6\xdfe`, "\xff": `\xff`, "": "", "a\ufffdb": "a\ufffdb", "l\xe4nge\xc3": `l\xe4nge\xc3`} {
 		if got := ValidName(name); got != want {

@@ -36,8 +36,7 @@ func Printable(name string) string {
 // characters, so that it has 200.
 func Shorten(s string) string { return elide(s, nameLimit) }
 
-// elide puts an ellipsis instead of the middle of text of more than so many
-// characters.
+// elide replaces the middle of a text of more than limit characters by an ellipsis.
 func elide(s string, limit int) string {
 	if len(s) <= limit || utf8.RuneCountInString(s) <= limit {
 		return s

@@ -70,7 +70,7 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-// What stands in quotes is one name, whose spaces do not end it.
+// Text in quotes is one name, including its spaces.
 func TestQuotedNamesInMessages(t *testing.T) {
 	words := strings.Repeat("a b\" ", 1000)
 	got := Message(fmt.Sprintf("there is no column %q, but %q and \"%s", words, "c", words))
