@@ -14,8 +14,7 @@ import (
 	"cne/train"
 )
 
-// BenchmarkViewsOnDevice times the views of a batch of CIFAR-10: an operation is all of
-// them.
+// BenchmarkViewsOnDevice times the views of a batch of CIFAR-10; an operation is one batch.
 func BenchmarkViewsOnDevice(b *testing.B) {
 	images, views := 4096, 2048
 	if testing.Short() {

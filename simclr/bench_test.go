@@ -46,7 +46,7 @@ func BenchmarkView(b *testing.B) {
 
 // BenchmarkPretraining times steps of the paper's run on small batches, and of
 // configs/simclr-cifar10-cpu.yaml: views, both passes, and the step of the weights. An
-// operation is a step, in which each of the views is seen once, and half as many images.
+// operation is a step with one batch of views, two of each image.
 func BenchmarkPretraining(b *testing.B) {
 	paper, narrow := simclr.PaperPretraining(), simclr.PaperPretraining()
 	narrow.Augmentation.Size = 16

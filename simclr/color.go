@@ -15,10 +15,10 @@ func channels(view []float32) (r, g, b []float32) {
 // unit returns the number in [0, 1] nearest to x.
 func unit(x float32) float32 { return unitOf(pattern(x)) }
 
-// pattern returns the bits of a number. As integers, the patterns of numbers
-// are in the same order from 0 upwards, and those of negative numbers below 0.
-// In Go, the minimum of two integers takes no branch and less time than the minimum of
-// two floats, which has to treat NaN and −0.
+// pattern returns the bits of a number. As integers, they have the order of the numbers
+// from 0 upwards; negative numbers have negative patterns. In Go, the minimum of two
+// integers takes no branch and is faster than the minimum of two floats, which has to treat
+// NaN and −0.
 func pattern(x float32) int32 { return int32(math.Float32bits(x)) }
 
 // number is the inverse of pattern.

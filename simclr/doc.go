@@ -1,6 +1,6 @@
-// Package simclr is contrastive learning of images: the random views of an
-// image, two of which make a positive pair, the pretraining of a network with
-// them, and the evaluation of what it has learnt.
+// Package simclr is contrastive learning of images: the random views of an image, two of
+// which make a positive pair, the pretraining of a network with them, and the evaluation of
+// the network.
 //
 // An Augmentation draws views as the paper does (Paper) or otherwise, and also
 // prepares images for evaluation, without randomness. A view depends only on the
@@ -8,18 +8,17 @@
 // core can draw it at any time, and a resumed run sees the same views as an
 // uninterrupted one. Grid draws a picture of images next to their views.
 //
-// A Pretraining, such as the paper's (PaperPretraining), runs train.Fit on a
-// graph whose edges join the two views of each image. The views of the next
-// batch are drawn while the network computes; labels are never read. What
-// comes out is a Network, which a hook can use while it is trained, too. In Stages of its
-// own, such as those of t-SimCNE (TSimCNE), parts of the network are frozen and its
-// output is replaced, so that in the end it places images in the plane (Projection).
+// A Pretraining, such as the paper's (PaperPretraining), runs train.Fit on a graph whose
+// edges join the two views of each image. The views of the next batch are drawn while the
+// network computes; labels are never read. The result is a Network, which a hook can use
+// during training, too. In Stages, such as t-SimCNE's (TSimCNE), parts of the network are
+// frozen and its output is replaced, so that at the end it maps images to the plane
+// (Projection).
 //
-// What a network has learnt is measured on its frozen representations
-// (Features) by an Evaluation, on the published split or on stratified ones:
-// with KNNAccuracy, in which the training images that are nearest by cosine vote, and
-// with a Logistic, the linear probe. A Monitor does the former while a network is
-// trained. Pixels are features for comparison. Evaluation changes no network.
+// An Evaluation measures a network's frozen representations (Features), on the published
+// split or on stratified splits: with KNNAccuracy, a kNN classifier with cosine distances,
+// and with a Logistic, the linear probe. A Monitor measures KNNAccuracy during training.
+// Pixels are features for comparison. Evaluation changes no network.
 //
 // Not here: reading images from files, and the network itself (model.ResNet).
 package simclr

@@ -32,8 +32,8 @@ var (
 // on, by their rows, counted from 0.
 type Split struct{ Train, Test []int32 }
 
-// OfficialSplit returns the split with which images were published. The error
-// wraps ErrSplit if there is none, or one of its parts is empty.
+// OfficialSplit returns the published split of images. The error wraps ErrSplit if there is
+// none, or one of its parts is empty.
 func OfficialSplit(images *images.Set) (Split, error) {
 	if images == nil {
 		return Split{}, fmt.Errorf("%w: images: got none", ErrSplit)
@@ -73,10 +73,9 @@ func StratifiedSplit(images *images.Set, test int, seed uint64) (Split, error) {
 	return Split{Train: train, Test: held}, nil
 }
 
-// Sample draws a smaller split, of which every class has its share to within
-// one: train of the training images and test of the test images, or all of a
-// part that has no more. The seed decides which. Errors wrap ErrLabels or
-// ErrSplit.
+// Sample draws a smaller, stratified split of at most train training images and test test
+// images; the share of each class is kept to within one. The seed decides which. Errors
+// wrap ErrLabels or ErrSplit.
 func (s Split) Sample(images *images.Set, train, test int, seed uint64) (Split, error) {
 	if err := checkLabels(images); err != nil {
 		return Split{}, err
@@ -146,8 +145,8 @@ func checkLabels(images *images.Set) error {
 	return nil
 }
 
-// checkClasses returns an error unless the training rows are of count classes,
-// at least two, each of which has one. name says what to call a class.
+// checkClasses returns an error unless there are at least two classes and each has a
+// training row. name returns the name of a class.
 func checkClasses(classes, rows []int32, count int, name func(c int) string) error {
 	if count < 2 {
 		return fmt.Errorf("%w: classes: got %d, want 2 or more", ErrLabels, count)
@@ -178,7 +177,7 @@ func checkFeatures(features *data.Matrix, classes []int32) error {
 		return fmt.Errorf("%w: features: got none", ErrShape)
 	}
 	if features.N < 1 || features.D < 1 || len(features.X) != features.N*features.D {
-		return fmt.Errorf("%w: features: got %d values, want those of %d images, %d each", ErrShape, len(features.X), features.N, features.D)
+		return fmt.Errorf("%w: features: got %d values, want %d images with %d each", ErrShape, len(features.X), features.N, features.D)
 	}
 	if len(classes) != features.N {
 		return fmt.Errorf("%w: classes: got %d, want %d, one for each image", ErrLabels, len(classes), features.N)
@@ -194,9 +193,9 @@ func checkFeatures(features *data.Matrix, classes []int32) error {
 type Evaluation struct {
 	// K is the number of neighbours that vote; 0 means 15.
 	K int `key:"k" in:"[1,inf)"`
-	// Seeds are those of stratified splits, over which the results are averaged.
-	// None means the published split, once. The paper takes one split for each of its
-	// runs, whose accuracies vary more than means over several.
+	// Seeds are the seeds of stratified splits; results are averaged over them. Without seeds,
+	// the published split is used, once. The paper uses one split per run, so its accuracies
+	// vary more than means over several splits.
 	Seeds []uint64 `key:"seeds"`
 	// Test is the number of test images of a stratified split; 0 means 10 000.
 	Test int `key:"test" in:"[1,inf)"`
@@ -241,10 +240,9 @@ type Result struct {
 	Splits []SplitResult `json:"splits"`
 }
 
-// Run evaluates features: row i is image i, by Features or Pixels.
-// Errors wrap ErrOption, ErrShape, ErrLabels, ErrSplit or ErrFeatures, or are
-// those of ctx. What can be checked beforehand is checked before anything is
-// computed.
+// Run evaluates features: row i is image i, by Features or Pixels. Errors wrap ErrOption,
+// ErrShape, ErrLabels, ErrSplit or ErrFeatures, or are ctx's. All options are checked
+// before anything is computed.
 func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *images.Set) (Result, error) {
 	splits, k, err := e.prepare(images)
 	if err != nil {
@@ -322,7 +320,7 @@ func (e *Evaluation) Plane(ctx context.Context, positions *data.Matrix, images *
 	return score(found), nil
 }
 
-// pick returns some rows of features, and their classes unless there are none.
+// pick returns some rows of features, and their classes; without classes, nil.
 func pick(features *data.Matrix, classes, rows []int32) (*data.Matrix, []int32) {
 	m, class := features.Block(len(rows)), make([]int32, len(rows))
 	for i, row := range rows {
@@ -379,17 +377,16 @@ func score(x []float64) Score {
 	return s
 }
 
-// KNNAccuracy returns the accuracy, from 0 to 1, of a k-nearest-neighbour classifier on
-// the test images. Row i of features is image i, classes[i] its class. The nearest
-// training images are those with the largest cosine, of equals the first in split.Train.
-// Every neighbour has one vote; of classes with equally many, the lower number wins, as
-// in scikit-learn. Features that are all zero have the cosine 0 with all others, so that
-// the first k in split.Train are the nearest of such a test image.
+// KNNAccuracy returns the accuracy, from 0 to 1, of a k-nearest-neighbour classifier on the
+// test images. Row i of features is image i, classes[i] its class. The nearest training
+// images are those with the largest cosine; ties go to the first in split.Train. Every
+// neighbour has one vote; if classes tie, the lower number wins, as in scikit-learn.
+// Features that are all zero have the cosine 0 with all others, so the neighbours of such a
+// test image are the first k in split.Train.
 //
-// The search is exact for the features scaled to unit length in float32, and the
-// result is the same for any GOMAXPROCS and on any device; a nil one is the CPU. Errors
-// wrap ErrOption, ErrShape, ErrLabels, ErrSplit or ErrFeatures, or are those of ctx or of
-// the device.
+// The search is exact for the features scaled to unit length in float32, and the result is
+// the same for any GOMAXPROCS and on any device; nil is the CPU. Errors wrap ErrOption,
+// ErrShape, ErrLabels, ErrSplit or ErrFeatures, or come from ctx or the device.
 func KNNAccuracy(ctx context.Context, features *data.Matrix, classes []int32, split Split, k int, on *model.Device) (float64, error) {
 	if err := checkFeatures(features, classes); err != nil {
 		return 0, err

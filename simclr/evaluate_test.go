@@ -34,8 +34,8 @@ func must(t testing.TB, err error) {
 // errorOf drops what comes with an error.
 func errorOf[T any](_ T, err error) error { return err }
 
-// probes is what scikit-learn found for 300 points, the first 200 of which it
-// was trained on.
+// probes returns scikit-learn's results for 300 points; the first 200 are its training
+// points.
 func probes(t testing.TB) (f *safetensors.File, classes []int32, split simclr.Split) {
 	t.Helper()
 	f, err := safetensors.ReadFile(filepath.Join("testdata", "probes.safetensors"))
@@ -118,8 +118,8 @@ func TestKNNAccuracy(t *testing.T) {
 	}
 }
 
-// One neighbour of each class: the class with the lower number wins, not that of
-// the nearer one.
+// With one neighbour of each class, the class with the lower number wins, not the nearer
+// one's.
 func TestKNNTies(t *testing.T) {
 	m := &data.Matrix{N: 3, D: 2, X: []float32{1, 0, 1, 1, 5, 1}} // row 2 is near row 0
 	split := simclr.Split{Train: []int32{0, 1}, Test: []int32{2}}
@@ -155,7 +155,7 @@ func TestKNNWithoutADirection(t *testing.T) {
 		for _, k := range []int{1, 3} {
 			classes[n] = slices.Min(split.Train[:k]) // each its own class: of equals the lowest
 			if got, err := simclr.KNNAccuracy(t.Context(), m, classes, split, k, nil); err != nil || got != 1 {
-				t.Fatalf("k = %d: accuracy %v, want that of image %d (%v)", k, got, classes[n], err)
+				t.Fatalf("k = %d: accuracy %v, want as for image %d (%v)", k, got, classes[n], err)
 			}
 		}
 	}
@@ -394,7 +394,7 @@ func TestSplits(t *testing.T) {
 	}
 	for _, r := range sample.Train {
 		if !slices.Contains(s.Train, r) {
-			t.Errorf("image %d is none of the training images", r)
+			t.Errorf("image %d is not a training image", r)
 		}
 	}
 }
@@ -472,7 +472,7 @@ func TestFeaturesOfLargeImages(t *testing.T) {
 	net, err := model.NewResNet[float32](model.ResNetOptions{Width: 2}, 1)
 	must(t, err)
 	images, a := noise(3, 10, 12), bare(8)
-	a.WholeSize = 600 // of which two go together
+	a.WholeSize = 600 // two fit into a step
 	var steps []int
 	all, err := simclr.Features(t.Context(), net, &a, images, nil, func(done, _ int) { steps = append(steps, done) })
 	if err != nil || !slices.Equal(steps, []int{2, 3}) {
@@ -481,7 +481,7 @@ func TestFeaturesOfLargeImages(t *testing.T) {
 	for i := range images.N {
 		one, err := simclr.Features(t.Context(), net, &a, images, []int32{int32(i)}, nil)
 		if err != nil || !slices.Equal(one.X, all.Row(i)) {
-			t.Errorf("image %d has other features alone (%v)", i, err)
+			t.Errorf("image %d has other features by itself (%v)", i, err)
 		}
 	}
 }

@@ -22,8 +22,8 @@ type Encoder interface {
 	Width() int
 }
 
-// A Projection represents images by what a network's head makes of them, such as their
-// positions in the plane, instead of what the head is given.
+// A Projection represents images by the outputs of a network's head, such as positions in
+// the plane, instead of its inputs.
 type Projection struct{ *model.ResNet[float32] }
 
 // RepresentTo implements Encoder: see model.ResNet.ProjectTo.
@@ -35,8 +35,8 @@ func (p Projection) RepresentTo(dst, images []float32, height, width int) error 
 func (p Projection) Width() int { return p.Options().Out }
 
 const (
-	// featureBatch is the largest number of whole images that go through a network at a
-	// time, and featurePixels that of their pixels, unless a single one has more.
+	// featureBatch is the largest number of whole images that go through a network at a time,
+	// and featurePixels the largest number of their pixels, unless a single image has more.
 	featureBatch  = 256
 	featurePixels = featureBatch * 64 * 64
 )
@@ -60,14 +60,13 @@ func (a *Augmentation) eachBlock(images *images.Set, rows []int32, each func(lo,
 	return nil
 }
 
-// Features returns the representations of the images whose rows are given (nil:
-// all), as a matrix [len(rows), e.Width()]. The images are prepared as
-// EvalBatchTo does, without augmentation. progress, unless it is nil, hears of
-// the images done after each of the steps in which they go through e, of 256 at most and
-// of fewer where they are larger than 64×64 pixels.
+// Features returns the representations of the images whose rows are given (nil: all), as a
+// matrix [len(rows), e.Width()]. The images are prepared as by EvalBatchTo, without
+// augmentation. progress, if not nil, is called after each step, with the number of images
+// done; a step has at most 256 images, and fewer if they are larger than 64×64 pixels.
 //
-// Errors wrap ErrOption or ErrShape, ErrFeatures if a value is not finite, or
-// are those of ctx or of e.
+// Errors wrap ErrOption or ErrShape, ErrFeatures if a value is not finite, or come from ctx
+// or e.
 func Features(ctx context.Context, e Encoder, a *Augmentation, images *images.Set, rows []int32, progress func(done, all int)) (*data.Matrix, error) {
 	if e == nil {
 		return nil, fmt.Errorf("%w: encoder: got nil", ErrOption)
@@ -104,9 +103,9 @@ func Features(ctx context.Context, e Encoder, a *Augmentation, images *images.Se
 	return m, nil
 }
 
-// Pixels returns the pixels of the images whose rows are given (nil: all) as
-// points [len(rows), H·W·C] in [0, 1], in the order of their bytes: the features
-// with which those of a network are compared. Errors wrap ErrShape.
+// Pixels returns the pixels of the images whose rows are given (nil: all) as points
+// [len(rows), H·W·C] in [0, 1], in the order of their bytes, as features to compare a
+// network's with. Errors wrap ErrShape.
 func Pixels(images *images.Set, rows []int32) (*data.Matrix, error) {
 	if images == nil {
 		return nil, fmt.Errorf("%w: images: got none", ErrShape)
@@ -117,7 +116,7 @@ func Pixels(images *images.Set, rows []int32) (*data.Matrix, error) {
 	}
 	d := images.H * images.W * images.C
 	if d < 1 || len(rows) == 0 || len(images.Pixels) != images.N*d {
-		return nil, fmt.Errorf("%w: images: got %d bytes, want those of %d images of %d×%d with %d colours", ErrShape, len(images.Pixels), images.N, images.H, images.W, images.C)
+		return nil, fmt.Errorf("%w: images: got %d bytes, want %d images of %d×%d with %d colours", ErrShape, len(images.Pixels), images.N, images.H, images.W, images.C)
 	}
 	m := data.NewMatrix(len(rows), d)
 	parallel.For(len(rows), max(1, 1<<16/d), func(_, lo, hi int) {

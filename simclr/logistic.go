@@ -16,10 +16,10 @@ import (
 	"cne/model"
 )
 
-// LogisticOptions say how a Logistic is fitted. The zero value is the linear
-// probe of the paper: no penalty, to a tolerance of 1e-4. (Here that is of the
-// derivatives, by L-BFGS; the paper's program uses scikit-learn's SAGA, whose tolerance
-// is of the change of the weights.)
+// LogisticOptions say how a Logistic is fitted. The zero value is the linear probe of the
+// paper: no penalty, and a tolerance of 1e-4. (The tolerance here bounds the derivatives,
+// for L-BFGS; the paper's program uses scikit-learn's SAGA, where it bounds the change of
+// the weights.)
 type LogisticOptions struct {
 	// Penalty is λ ≥ 0 in the objective, which is the mean loss of an image plus
 	// λ/2·‖W‖². scikit-learn's C for n images is 1/(λn).
@@ -72,10 +72,10 @@ type Logistic struct {
 // Without a penalty, classes that a plane separates have no finite optimum; the
 // weights then grow until the derivatives are small.
 //
-// Besides a standardised copy of the features it takes up to 256·count·D bytes,
-// and about 24·D² for D up to 4096; wider features are not preconditioned, and
-// need more steps. Errors wrap ErrOption, ErrShape, ErrLabels or ErrFeatures, or are
-// those of ctx or of the device. It is not an error if the tolerance is not met.
+// In addition to a standardised copy of the features it takes up to 256·count·D bytes, and
+// about 24·D² for D up to 4096; wider features are not preconditioned, and need more steps.
+// Errors wrap ErrOption, ErrShape, ErrLabels or ErrFeatures, or come from ctx or the
+// device. It is not an error if the tolerance is not met.
 func FitLogistic(ctx context.Context, features *data.Matrix, classes []int32, rows []int32, count int, options LogisticOptions) (*Logistic, error) {
 	options, err := options.complete()
 	if err != nil {
@@ -281,7 +281,7 @@ func (o *objective) piece(piece, lo, hi int) {
 	o.scratch.Put(scratch)
 }
 
-// memory is the number of steps from which L-BFGS learns the curvature.
+// memory is the number of past steps that L-BFGS estimates the curvature from.
 const memory = 20
 
 // noise bounds the rounding error of the objective, relative to it.
@@ -558,8 +558,8 @@ type preconditioner struct {
 	whole   []float32
 }
 
-// newPreconditioner returns the preconditioner of standardised features [n, d], to whose
-// variance ridge is added.
+// newPreconditioner returns the preconditioner of standardised features [n, d], with ridge
+// added to their variances.
 func newPreconditioner(x []float32, n, d int, ridge float64) *preconditioner {
 	c := covariance(x, n, d)
 	for j := range d {

@@ -27,8 +27,8 @@ func blobs(n, d, k int) (x []float32, class []int32) {
 	return x, class
 }
 
-// The gradient is that of the objective, by finite differences. The objective's
-// products are of float32; the numbers chosen are exact in it.
+// The gradient agrees with finite differences of the objective. The objective multiplies in
+// float32; the numbers chosen are exact in it.
 func TestObjectiveGradient(t *testing.T) {
 	const n, d, k = 1100, 3, 4 // three pieces
 	x, class := blobs(n, d, k)
@@ -62,8 +62,8 @@ func TestObjectiveGradient(t *testing.T) {
 	}
 }
 
-// L⁻¹·C·L⁻ᵀ is the identity, for sizes below, at and above that of the simple
-// form, and features in any number of chunks and strips.
+// L⁻¹·C·L⁻ᵀ is the identity, for sizes below, at and above the simple form's, and features
+// in any number of chunks and strips.
 func TestWhitener(t *testing.T) {
 	for _, c := range []struct{ n, d int }{{20, 1}, {300, 47}, {300, 48}, {400, 49}, {5000, 131}, {1200, 600}} {
 		x, _ := blobs(c.n, c.d, 3)
@@ -104,8 +104,8 @@ func TestWhitener(t *testing.T) {
 	}
 }
 
-// Features without any rank to spare, of which some are constant, equal to
-// others or sums of them, have a factor all the same.
+// Linearly dependent features (constant, equal to others or sums of them) have a factor,
+// too.
 func TestWhitenerOfDependentFeatures(t *testing.T) {
 	const n, d = 40, 120
 	x, _ := blobs(n, d, 3)
@@ -131,7 +131,7 @@ func TestWhitenerOfDependentFeatures(t *testing.T) {
 	}
 }
 
-// With and without coordinates of its own the fit ends at the same optimum.
+// The fit reaches the same optimum with and without preconditioning.
 func TestMinimiseWithoutWhitening(t *testing.T) {
 	const n, d, k = 700, 12, 3
 	x, class := blobs(n, d, k)

@@ -70,9 +70,8 @@ func edges(n int) (heads, tails []int32) {
 	return heads, tails
 }
 
-// stage returns the network with which a stage begins, for the images of some rows: that
-// of the stage before, with the stage's output, or what the first begins with if there
-// is none.
+// stage returns the initial network of stage i for the images of the given rows: the
+// network of the stage before, with the stage's output; if before is nil, From or a new one.
 func (p *Pretraining) stage(stages []Stage, i int, before *Network, images *images.Set, rows []int32) (*Network, error) {
 	s, loss := stages[i], p.Loss
 	// The streams of new outputs differ from the streams of a new network.
@@ -173,7 +172,7 @@ func (a *Augmentation) Input() *model.ImageInput {
 }
 
 // EvalTransform returns the augmentation without randomness that prepares images as in
-// says. Features with it are those with the augmentation whose Input is in.
+// says. It gives the same Features as the augmentation whose Input is in.
 func EvalTransform(in *model.ImageInput) Augmentation {
 	a := Augmentation{Size: in.Size, MinScale: 1, MaxScale: 1, MinRatio: 1, MaxRatio: 1}
 	for c := range 3 {

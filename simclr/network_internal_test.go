@@ -18,8 +18,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// The first half of a batch are the views 0 of its images, the second their
-// views 1, each that of its image's own row whatever the batch or the subset.
+// The first half of a batch is view 0 of its images, the second view 1. A view depends on
+// its image's row, not on the batch or the subset.
 func TestViewsOfABatch(t *testing.T) {
 	images := &images.Set{N: 9, H: 6, W: 6, C: 3}
 	s := rng.New(1, rng.Sample)

@@ -19,10 +19,9 @@ import (
 	"cne/train"
 )
 
-// A Pretraining trains a ResNet on images without labels (SimCLR: Chen et al.,
-// 2020; Section 7 of the paper): two views of one image attract each other, and
-// repel the views of other images of the batch. The zero value is not the paper's:
-// use PaperPretraining.
+// A Pretraining trains a ResNet on images without labels (SimCLR: Chen et al., 2020;
+// Section 7 of the paper): two views of one image attract each other, and repel the views
+// of other images of the batch. For the paper's values use PaperPretraining.
 //
 // It is train.Fit on a graph whose edges are the images: edge i goes from view 0
 // of image i, its head, to view 1, its tail, and both are drawn anew in every
@@ -64,13 +63,12 @@ type Pretraining struct {
 	WarmUp   int            `key:"train.warm_up" in:"[0,inf)"`
 	LR       float64        `key:"train.lr,null" in:"(0,inf)"`
 	Schedule train.Schedule `key:"train.anneal" words:"cosine"`
-	// Stages, unless there are none, take the place of Epochs, which may then be 0 or their
-	// sum: they are run one after the other, each from the network that the one before has
-	// left.
+	// Stages, if there are any, replace Epochs, which must then be 0 or their sum. They run in
+	// order; each starts from the network of the stage before.
 	Stages []Stage `key:"stages" item:"stage"`
-	// Momentum and WeightDecay are those of train.SGD. NoNormDecay exempts the
-	// normalisations and the biases from weight decay; the temperature is always
-	// exempt. Clip bounds the gradients element-wise; 0 means no bound.
+	// Momentum and WeightDecay are as in train.SGD. NoNormDecay exempts the normalisations and
+	// the biases from weight decay; the temperature is always exempt. Clip bounds the
+	// gradients element-wise; 0 means no bound.
 	Momentum    float64 `key:"train.momentum" in:"[0,1)"`
 	WeightDecay float64 `key:"train.weight_decay" in:"[0,inf)"`
 	NoNormDecay bool    `key:"train.decay_norms" words:"true false"`
@@ -119,9 +117,9 @@ func PaperPretraining() Pretraining {
 	}
 }
 
-// Check says what is wrong with the pretraining for so many images. Only widths of the
-// network are left to Run, which calls Check first. Errors wrap ErrOption and are mostly of
-// the type *train.OptionError.
+// Check checks the pretraining for a number of images, except the widths of the network,
+// which Run checks after calling Check. Errors wrap ErrOption and are mostly of the type
+// *train.OptionError.
 func (p *Pretraining) Check(images int) error {
 	if err := p.Augmentation.Check(); err != nil {
 		return err
@@ -213,10 +211,10 @@ func ofAll(epochs int, hooks []train.Hook) []train.Hook {
 	return all
 }
 
-// A Stage is a part of a Pretraining with a schedule, an output and an optimiser of its
-// own, which remembers nothing of the stage before. t-SimCNE (Böhm, Berens and Kobak,
-// 2023) has three: the network learns as in SimCLR, with an output of many dimensions;
-// the output becomes two-dimensional and is trained first; then all is learnt once more.
+// A Stage is a part of a Pretraining with its own schedule, output and optimiser, whose
+// state starts anew. t-SimCNE (Böhm, Berens and Kobak, 2023) has three: the network learns
+// as in SimCLR, with a high-dimensional output; a new two-dimensional output is trained;
+// then the whole network is fine-tuned.
 type Stage struct {
 	// Epochs is the number of epochs, at least 1. If nil or 0, WarmUp and LR are the
 	// fields of Pretraining.
@@ -234,12 +232,12 @@ type Stage struct {
 	Freeze []string `key:"freeze" words:"backbone conv1 bn1 layer1 layer2 layer3 layer4 fc1 fc2"`
 }
 
-// TSimCNE returns the stages of t-SimCNE for so many epochs in all, at least 3, of which
-// the paper's program takes 1500: 1000 with the output that the network has, 50 in which
-// a new output of two dimensions is trained first, and 450 with all, at a thousandth of the
-// learning rate. The first and the last warm up for up to 10 epochs, or a tenth of theirs if
-// these are fewer. For a network that was pretrained before, the first is left out, and
-// epochs, then at least 2, are those of the others.
+// TSimCNE returns the stages of t-SimCNE for epochs epochs in total, at least 3. The
+// paper's program has 1500: 1000 with the network's own output, 50 that train only a new
+// output of two dimensions, and 450 for the whole network at a thousandth of the learning
+// rate. The first and the last warm up for 10 epochs, or a tenth of their epochs if that is
+// less. For a pretrained network the first is left out; epochs, then at least 2, is the
+// total of the other two.
 func TSimCNE(epochs int, lr float64, pretrained bool) []Stage {
 	share := func(part, of int) int { return max(1, int(math.Round(float64(epochs)*float64(part)/float64(of)))) }
 	stages := []Stage{
@@ -297,7 +295,7 @@ func (p *Pretraining) stages() []Stage {
 	return stages
 }
 
-// stageOf returns the number of the stage in which an epoch is, both counted from 0.
+// stageOf returns the stage of an epoch, both counted from 0.
 func stageOf(stages []Stage, epoch int) int {
 	for i, s := range stages {
 		if epoch < s.Epochs {
@@ -320,7 +318,7 @@ func start(stages []Stage, stage int) int {
 	return epochs
 }
 
-// checkStages says what is wrong with the stages for so many images.
+// checkStages checks the stages for a number of images.
 func (p *Pretraining) checkStages(images int) *option.Error {
 	var fault *option.Error
 	stages := p.stages()
@@ -349,8 +347,8 @@ func (p *Pretraining) checkStages(images int) *option.Error {
 	return nil
 }
 
-// frozen returns what tells a stage's frozen parameters by their names, nil if there are
-// none.
+// frozen returns a function that reports whether the parameter of a name is frozen; nil if
+// none is.
 func (s *Stage) frozen() func(name string) bool {
 	if len(s.Freeze) == 0 {
 		return nil
@@ -400,10 +398,9 @@ type Record struct {
 	ImagesPerSecond float64 `json:"images_per_second"`
 }
 
-// Records returns a hook that writes a Record of every epoch whose number is a
-// multiple of every, or of which there is an accuracy, to w as a line of JSON.
-// accuracy, unless it is nil, returns what has been measured after an epoch, or
-// nil; the hook of the Monitor must come before this one.
+// Records returns a hook that writes Records to w as lines of JSON, for every epoch whose
+// number is a multiple of every or that has an accuracy. accuracy, if not nil, returns the
+// accuracy measured after an epoch, or nil; the Monitor's hook must run before this one.
 func (p *Pretraining) Records(w io.Writer, every int, accuracy func(epoch int) *float64) train.Hook {
 	encoder, stages := json.NewEncoder(w), p.stages()
 	return train.HookFunc(func(s *train.State) error {
@@ -428,8 +425,8 @@ func (p *Pretraining) Records(w io.Writer, every int, accuracy func(epoch int) *
 	})
 }
 
-// Accuracies returns the accuracies, by epoch, in lines that Records has written,
-// and the latest of them; nil if there is none.
+// Accuracies returns the accuracies by epoch from lines that Records has written, and the
+// latest of them; nil without accuracies.
 func Accuracies(lines []byte) (byEpoch map[int]float64, latest *float64) {
 	byEpoch = map[int]float64{}
 	for line := range bytes.Lines(lines) {

@@ -21,7 +21,7 @@ import (
 // positions, and log Z with the temperature.
 type learnt map[string][]float64
 
-// learn runs a pretraining on some of the images, and then represents all of them.
+// learn runs a pretraining on some of the images, and then computes the features of all.
 func learn(t *testing.T, p simclr.Pretraining, images *images.Set) learnt {
 	t.Helper()
 	all := learnt{}
@@ -46,8 +46,8 @@ func learn(t *testing.T, p simclr.Pretraining, images *images.Set) learnt {
 	return all
 }
 
-// drift is the root mean square of differences from some numbers, relative to that of
-// the numbers; infinite if some are not finite.
+// drift returns the root mean square of got − want, relative to the root mean square of
+// want; infinity if a number is not finite.
 func drift(got, want []float64) float64 {
 	if len(got) != len(want) {
 		return math.Inf(1)
@@ -63,7 +63,7 @@ func drift(got, want []float64) float64 {
 	return math.Inf(1)
 }
 
-// median is that of an odd number of numbers.
+// median returns the median of an odd number of numbers.
 func median(x []float64) float64 {
 	return slices.Sorted(slices.Values(x))[len(x)/2]
 }
@@ -88,12 +88,11 @@ func TestPretrainingOnDevice(t *testing.T) {
 	}
 	const (
 		unit = 0x1p-24 // relative, of rounding to a float
-		// An operation of the CPU is off by half a unit of the last place, and one that
-		// a GPU approximates by up to four. That, and other orders of summation, is all
-		// that this factor is derived from. It does not cover other algorithms of
-		// convolution, by Winograd or a Fourier transform, which cuDNN may choose and
-		// whose errors are larger with good reason: where a GPU exceeds it, the ratios in
-		// the log, with cuDNN and with CNE_LIBCUDNN=none, tell whether that is why.
+		// An operation of the CPU is off by half a unit of the last place, and an approximate one
+		// of a GPU by up to four. This factor covers only that and other orders of summation. It
+		// does not cover other convolution algorithms (Winograd, Fourier transform), which cuDNN
+		// may choose and whose errors are larger: where a GPU exceeds it, the ratios in the log,
+		// with cuDNN and with CNE_LIBCUDNN=none, show whether that is why.
 		coarser = 8
 	)
 	for name, change := range map[string]func(p *simclr.Pretraining){
@@ -109,7 +108,7 @@ func TestPretrainingOnDevice(t *testing.T) {
 		"Euclidean, rows left out": func(p *simclr.Pretraining) { p.Loss = op.ContrastiveOptions{Clamp: 1e-10, Mean: true} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			// The drift on the CPU, and that of the device as its multiple.
+			// The drift on the CPU, and the device's drift as a multiple of it.
 			rounded, ratios := map[string][]float64{}, map[string][]float64{}
 			for seed := range runs {
 				p := small()
@@ -147,8 +146,8 @@ func TestPretrainingOnDevice(t *testing.T) {
 	}
 }
 
-// On a device, too, what is frozen keeps its bits, and a run goes on from the border of
-// two stages, and from within one, with the bits of one that never stopped.
+// On a device, too, frozen parameters keep their bits, and a run resumed between two
+// stages, or within one, has the bits of an uninterrupted run.
 func TestStagesOnDevice(t *testing.T) {
 	for _, precision := range []op.Precision{op.Float32, op.BFloat16} {
 		t.Run(precision.String(), func(t *testing.T) { testStagesOnDevice(t, precision) })
@@ -184,7 +183,7 @@ func testStagesOnDevice(t *testing.T, precision op.Precision) {
 			t.Errorf("the run that went on from %+v has learnt something else", c.Progress)
 		}
 	}
-	// A run of the first stage alone has what the second finds.
+	// A run of only the first stage ends with the parameters that the second starts from.
 	p = staged()
 	p.Stages = p.Stages[:1]
 	one, _ := pretrain(t, p, images, nil)
@@ -200,10 +199,10 @@ func testStagesOnDevice(t *testing.T, precision op.Precision) {
 	}
 }
 
-// In bfloat16, too, a run on a device has the same bits again, and goes on from its
-// checkpoints with them, which those of the other precision do not. Its losses are as near
-// to float32's as the CPU's in bfloat16 are: both have their numbers rounded in each of 20
-// layers. A checkpoint of a device goes on on the CPU.
+// In bfloat16, too, a run on a device is reproducible to the bit, also when it is resumed;
+// checkpoints of the other precision are refused. Its losses are as near to float32's as
+// the CPU's in bfloat16: both round in each of 20 layers. A device's checkpoint can be
+// resumed on the CPU.
 func TestPretrainingInBFloat16OnDevice(t *testing.T) {
 	for name, cuDNN := range map[string]bool{"cuDNN": true, "patches": false} {
 		t.Run(name, func(t *testing.T) {

@@ -22,8 +22,8 @@ import (
 	"cne/train"
 )
 
-// patches returns n images of size×size pixels, each of four quarters of random
-// colours: views of one image resemble each other more than those of two.
+// patches returns n images of size×size pixels, each of four quarters of random colours:
+// views of one image resemble each other more than views of two images.
 func patches(n, size int) *images.Set {
 	images := &images.Set{Name: "patches", N: n, H: size, W: size, C: 3}
 	s := rng.New(1, rng.Sample)
@@ -78,7 +78,7 @@ func state(n *simclr.Network, r train.Result) []float64 {
 	return all
 }
 
-// resumesAnywhere runs a pretraining, and then goes on from each of its checkpoints, which
+// resumesAnywhere runs a pretraining, and then resumes it from each of its checkpoints; all
 // must end with the same bits. It returns the checkpoints.
 func resumesAnywhere(t *testing.T, p simclr.Pretraining, images *images.Set) (saved []*train.Checkpoint, n *simclr.Network, r train.Result) {
 	t.Helper()
@@ -178,7 +178,7 @@ func TestPretrainingIsReproducible(t *testing.T) {
 	}
 	t.Run("labels", func(t *testing.T) {
 		labelled := *set
-		// Nothing can be read of them without an error: they are too few.
+		// Reading labels would fail: they are too few.
 		labelled.Labels, labelled.Train = data.NewLabels([]string{"a"}), []bool{true}
 		check(t, p, &labelled, true)
 	})
@@ -207,8 +207,8 @@ func TestPretrainingIsReproducible(t *testing.T) {
 	})
 }
 
-// A run that goes on from any of its checkpoints, between two batches as well as
-// after an epoch, ends with the bits of the run that never stopped.
+// A run resumed from any of its checkpoints, between two batches as well as after an epoch,
+// ends with the bits of the uninterrupted run.
 func TestPretrainingResumes(t *testing.T) {
 	for name, loss := range map[string]op.ContrastiveOptions{"infonce": small().Loss, "nc": cosine(op.NC)} {
 		t.Run(name, func(t *testing.T) {
@@ -227,8 +227,8 @@ func TestPretrainingResumes(t *testing.T) {
 	}
 }
 
-// The number of images in a batch and that of negatives are chosen one by one;
-// more negatives than a batch has mean all.
+// The number of images in a batch and the number of negatives are independent; more
+// negatives than a batch has mean all.
 func TestBatchesAndNegatives(t *testing.T) {
 	images := patches(24, 8)
 	run := func(b, m int, sampling train.Sampling) ([]float64, train.Result) {
@@ -315,7 +315,7 @@ func TestPretrainedNetworkIsSaved(t *testing.T) {
 	}
 }
 
-// A run that is interrupted, or whose hook fails, returns what it has learnt.
+// An interrupted run, or one whose hook fails, returns its network.
 func TestPretrainingStops(t *testing.T) {
 	images := patches(16, 8)
 	p := small()
@@ -391,16 +391,15 @@ func TestPaperPretraining(t *testing.T) {
 	}
 }
 
-// In bfloat16, too, a seed makes one network on any number of cores, a run goes on from
-// its checkpoints with the same bits, and checkpoints of the other precision are refused.
-// The losses are near those of float32, as rounding by 2 to 3 % in each of 20 layers lets
-// them be, and not the same.
+// In bfloat16, too, a seed gives the same network on any number of cores, a resumed run has
+// the same bits, and checkpoints of the other precision are refused. The losses are near
+// float32's, up to rounding by 2 to 3 % in each of 20 layers, but not the same.
 func TestPretrainingInBFloat16(t *testing.T) {
 	images := patches(16, 8)
 	p := small()
 	p.Network.Width, p.Epochs, p.Precision = 16, 2, op.BFloat16
 	if !p.Precision.Native() {
-		p.Network.Width = 8 // of which the deeper half is in bfloat16
+		p.Network.Width = 8 // the deeper half is in bfloat16
 	}
 	saved, n, r := resumesAnywhere(t, p, images)
 	for i, c := range saved {

@@ -20,7 +20,7 @@ func TestRecords(t *testing.T) {
 		every    int
 		accuracy func(epoch int) *float64
 		epochs   []int
-		keys     string // that come beside the usual ones
+		keys     string // in addition to the usual ones
 	}{
 		"all":         {func(*simclr.Pretraining) {}, 1, nil, []int{1, 2, 3}, ""},
 		"some":        {func(*simclr.Pretraining) {}, 2, func(int) *float64 { return nil }, []int{2}, ""},

@@ -121,7 +121,7 @@ func TestReplacedOutput(t *testing.T) {
 	must(t, err)
 	old := op.Data[float32](net.Tensors()["fc2.weight"])
 	if len(first["fc2.weight"]) != 2*16 || slices.Equal(first["fc2.weight"], old[:2*16]) {
-		t.Errorf("the new output has %d weights, or those of the old one", len(first["fc2.weight"]))
+		t.Errorf("the new output has %d weights, or the old one's", len(first["fc2.weight"]))
 	}
 	for _, w := range slices.Concat(first["fc2.weight"], first["fc2.bias"]) {
 		if w < -0.25 || w > 0.25 {
@@ -137,8 +137,8 @@ func TestReplacedOutput(t *testing.T) {
 	}
 }
 
-// A run goes on from any of its checkpoints, within a stage and at its borders, and ends
-// with the bits of the run that never stopped.
+// A run resumed from any of its checkpoints, within a stage or between stages, ends with
+// the bits of the uninterrupted run.
 func TestStagesResume(t *testing.T) {
 	images := patches(20, 8)
 	for name, change := range map[string]func(p *simclr.Pretraining){
@@ -212,7 +212,7 @@ func TestTSimCNE(t *testing.T) {
 				}
 			}
 			if sum != epochs {
-				t.Errorf("%d epochs in place of %d", sum, epochs)
+				t.Errorf("got %d epochs, want %d", sum, epochs)
 			}
 		}
 	}

@@ -51,11 +51,10 @@ type Augmentation struct {
 	// et al., 2019, 'Fixing the train-test resolution discrepancy').
 	WholeSize int `key:"whole_size,null" in:"[1,4096]"`
 
-	// A view shows a rectangle of the image, which has a share of its area drawn
-	// uniformly from [MinScale, MaxScale], and a ratio of width to height whose logarithm
-	// is uniform between those of MinRatio and MaxRatio. If ten such rectangles do
-	// not fit into the image, it shows the largest central one whose ratio is
-	// allowed.
+	// A view shows a rectangle of the image. Its share of the area is uniform in [MinScale,
+	// MaxScale]; the logarithm of its ratio of width to height is uniform between log MinRatio
+	// and log MaxRatio. If ten such rectangles do not fit into the image, it shows the largest
+	// central one whose ratio is allowed.
 	MinScale float64 `key:"min_scale" in:"(0,1]"`
 	MaxScale float64 `key:"max_scale" in:"(0,1]"`
 	MinRatio float64 `key:"min_ratio" in:"(0,inf)"`
@@ -131,7 +130,7 @@ func ViewStream(seed uint64, epoch, image, view int) Stream {
 	return rng.New(seed, rng.Views, uint64(epoch), uint64(image), uint64(view))
 }
 
-// whole returns the augmentation whose EvalBatchTo brings whole images to WholeSize.
+// whole returns the augmentation whose EvalBatchTo scales whole images to WholeSize.
 func (a *Augmentation) whole() *Augmentation {
 	whole := *a
 	whole.Size, whole.WholeSize = cmp.Or(a.WholeSize, a.Size), 0
@@ -172,10 +171,9 @@ func rowsOf(m *images.Set, rows []int32) ([]int32, error) {
 // a millisecond.
 const grain = 16
 
-// BatchTo writes a view of each of the images whose rows index tells to dst,
-// [len(index), 3, Size, Size]: that of ViewStream(seed, epoch, index[i], view)
-// for the i-th. It uses all cores; the result is the same to the last bit
-// whatever GOMAXPROCS is. Errors wrap ErrOption or ErrShape.
+// BatchTo writes a view of each image in rows index to dst, [len(index), 3, Size, Size],
+// drawn from ViewStream(seed, epoch, index[i], view). It uses all cores; the result has the
+// same bits for any GOMAXPROCS. Errors wrap ErrOption or ErrShape.
 func (a *Augmentation) BatchTo(dst []float32, images *images.Set, index []int32, epoch, view int, seed uint64) error {
 	return a.each(dst, images, index, func(ws *workspace, dst []float32, i int) {
 		a.view(ws, dst, images.Image(i), images.H, images.W, ViewStream(seed, epoch, i, view))
@@ -347,7 +345,7 @@ type DeviceViews struct {
 	augmentation  Augmentation
 	seed          uint64
 	height, width int
-	rows          int // images of which there are views
+	rows          int // images with views
 
 	memory   device.Pieces
 	pixels   device.Arg // of all images
@@ -426,10 +424,10 @@ func (v *DeviceViews) Close() {
 	}
 }
 
-// Launch writes the views of points, int32 [b], in an epoch (from 0) to dst, float32
-// [b, 3, Size, Size]; both are on the accelerator. Of n rows, point p < n is view 0 of
-// row p's image, and point n + p its view 1, as ViewStream draws them. Points are not
-// checked: they must be in range.
+// Launch writes the views of points, int32 [b], in an epoch (from 0) to dst, float32 [b, 3,
+// Size, Size]; both are on the accelerator. With n rows, point p < n is view 0 of row p's
+// image, and point n + p its view 1, as ViewStream draws them. Points are not checked: they
+// must be in range.
 func (v *DeviceViews) Launch(dst, points *op.Array, epoch int) error {
 	count := points.Len()
 	if err := v.prepare(dst, count); err != nil || count == 0 {

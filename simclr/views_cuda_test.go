@@ -85,8 +85,7 @@ func TestChoicesOnDevice(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			const seed, epoch = 13, 321
-			// There are views of one image alone; its row in the stream changes by
-			// what kernels are told.
+			// All views are of one image; the kernels' arguments change its row in the stream.
 			rows := make([]int32, c.views)
 			for i := range rows {
 				rows[i] = int32(i)

@@ -147,8 +147,8 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// A view is the same however and wherever it is drawn, and differs from those
-// of other views, epochs, seeds and rows.
+// A view does not depend on how and where it is drawn, and differs for other views, epochs,
+// seeds and rows.
 func TestStreams(t *testing.T) {
 	images := noise(40, 32, 32)
 	copy(images.Image(1), images.Image(0)) // so that only the row differs
@@ -173,7 +173,7 @@ func TestStreams(t *testing.T) {
 	for i, row := range index {
 		must(t, a.ViewTo(view, images.Image(int(row)), 32, 32, simclr.ViewStream(9, 3, int(row), 1)))
 		if !slices.Equal(view, first[i*n:][:n]) {
-			t.Errorf("item %d: alone the view of image %d is another", i, row)
+			t.Errorf("item %d: the view of image %d differs when drawn by itself", i, row)
 		}
 	}
 	if slices.Equal(first[:n], first[n:2*n]) {
