@@ -1,6 +1,6 @@
-# What the scripts that run cne on MNIST have in common; they source it. They set
-# mnist, the folder with its four files, and out, that of the run folders, and
-# define die, which ends the script with a message.
+# What the scripts that run cne on MNIST have in common; they source it. They set mnist, the
+# folder with its four files, and out, the folder of the runs, and define die, which ends
+# the script with a message.
 
 # mnist_file NAME prints the path of one of MNIST's files, compressed or not.
 mnist_file() {

@@ -1,4 +1,4 @@
-"""Times pynndescent's nearest neighbours, beside which docs/results.md has cne's.
+"""Times pynndescent's nearest neighbours; docs/results.md compares them with cne's.
 
 usage: pynndescent_knn.py POINTS.npy [K [THREADS]]
 

@@ -7,7 +7,7 @@ The step is the one that cne times in BenchmarkEpoch of package train: a table
 of 70 000 points in the plane, batches of 1024 and 32 768 edges, five negatives
 per head drawn anew from the batch, the losses neg, nc, infonce and umap with
 arguments of logarithms clamped to [1e-10, 1], gradients clipped to +-4, SGD
-without momentum. With --network it is that of BenchmarkNetworkEpoch: the
+without momentum. With --network it is as in BenchmarkNetworkEpoch: the
 network 784-100-100-100-2 on 70 000 points, through which every endpoint of an
 edge goes as in the paper's own program, Adam, the loss neg, and batches of up
 to 524 288 edges, which take 7 GB of memory. Prints a line "LOSS BATCH

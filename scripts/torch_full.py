@@ -25,7 +25,7 @@ least median over the rounds, as comma-separated values
 
     loss,metric,width,batch,form,milliseconds
 
-or all forms with --forms. cne's figures are those of BenchmarkFullBatch of
+or all forms with --forms. cne's figures come from BenchmarkFullBatch of
 package model/op; scripts/bench has both take turns. How to install PyTorch and run it at its best:
 scripts/bench -h, and
 
@@ -81,8 +81,8 @@ def products(f, b):
     return torch.addmm(norms[:b, None] + norms, f[:b], f.t(), alpha=-2).clamp(min=0)
 
 
-# The losses take the squared distances of the negatives [b, 2b], those of the
-# positives [b], and log Z.
+# The losses take the squared distances of the negatives [b, 2b] and of the positives [b],
+# and log Z.
 
 
 def neg(away, near, _):
@@ -176,7 +176,7 @@ def main():
     parser.add_argument("--batch", type=int, default=1024, help="edges")
     parser.add_argument("--rounds", type=int, default=15, help="of which the median is taken; each form runs once in each")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--forms", action="store_true", help="print all forms, not the fastest alone")
+    parser.add_argument("--forms", action="store_true", help="print all forms, not only the fastest")
     options = parser.parse_args()
     if options.batch < 2 or options.rounds < 1 or options.threads < 1:
         parser.error("a batch has at least 2 edges; rounds and threads must be at least 1")

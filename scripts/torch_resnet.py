@@ -4,7 +4,7 @@
     torch_resnet.py [--views 64 256] [--rounds 5] [--threads 2]
     torch_resnet.py --device cuda --tf32 --channels-last --views 2048 --rounds 30
 
-The network is that of the paper's runs on CIFAR-10: a ResNet18 whose first
+The network is as in the paper's runs on CIFAR-10: a ResNet18 whose first
 convolution is 3x3 with stride 1, without pooling after it, and the head
 512-1024-128. A step takes random images of 32x32 pixels through it, has InfoNCE
 on the cosine compare the two halves with 16 negatives for each head, clips the
@@ -17,7 +17,7 @@ rounds, or on a GPU, which is given them all at once, the mean:
 On a GPU a line with PyTorch's version comes first: to import it a second time, to
 ask for that, would take long.
 
-cne's figures are those of BenchmarkPretraining of package simclr; scripts/bench
+cne's figures come from BenchmarkPretraining of package simclr; scripts/bench
 has both take turns, and says how to run PyTorch at its best (-h).
 """
 import argparse

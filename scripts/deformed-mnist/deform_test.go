@@ -47,8 +47,8 @@ func TestFillIsDecidedBySeedAndNumber(t *testing.T) {
 	}
 }
 
-// A deformed image is like its original: of all originals of other classes, few are
-// nearer than the nearest of its own class, and its ink is about as much.
+// A deformed image is like its original: few have an original of another class that is
+// nearer than the nearest of their own, and the amount of ink is about the same.
 func TestImagesStayWhatTheyAre(t *testing.T) {
 	o := originals(t)
 	const n = 100

@@ -1,20 +1,20 @@
-// Command deformed-mnist makes as many points as one wants to measure with: MNIST's
-// images, drawn at random, moved, turned, scaled and warped a little.
+// Command deformed-mnist makes any number of points for measurements: MNIST's images, drawn
+// at random, moved, rotated, scaled and warped a little.
 //
 //	go run ./scripts/deformed-mnist [-images PATH] [-pca D] N SEED OUT
 //
-// It writes OUT/images.npy, N×784 bytes, and OUT/labels.npy, the N digits as bytes (of
-// other images the numbers of their classes). With -pca D it writes, in place of the
-// images, OUT/points.npy: of pixels from 0 to 1 the first D principal components, N×D
-// float32; the components are fitted to the first 50 000 images.
+// It writes OUT/images.npy, N×784 bytes, and OUT/labels.npy, the N digits as bytes (for
+// other images, class numbers). With -pca D it writes OUT/points.npy instead of the images:
+// the first D principal components of the pixels (from 0 to 1), N×D float32; the components
+// are fitted to the first 50 000 images.
 //
-// N, SEED and the originals decide every byte, and the images of a smaller N are the
-// first of those of a larger one. The files appear when they are complete, and replace
-// those of their names. It takes 50 MB of memory, with -pca 350 MB, whatever N.
+// The output depends only on N, SEED and the originals; the images of a smaller N are the
+// first images of a larger one. The files appear when they are complete, and replace those
+// of their names. It takes 50 MB of memory, with -pca 350 MB, whatever N.
 //
-// The originals are the 10 000 test images that are built in or, by -images, those of a
-// folder with MNIST's IDX files, or any labelled greyscale images that cne train reads
-// as images.
+// The originals are the 10 000 built-in test images or, with -images, the images of a
+// folder with MNIST's IDX files, or any labelled greyscale images that cne train reads as
+// images.
 package main
 
 import (
@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	flags := flag.NewFlagSet("deformed-mnist", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	source := flags.String("images", "", "the originals: a `path` of greyscale images with labels (default MNIST's test images)")
-	width := flags.Int("pca", 0, "write so `many` principal components in place of the images")
+	width := flags.Int("pca", 0, "write `D` principal components instead of the images")
 	flags.Usage = func() {
 		fmt.Fprintln(stderr, usage)
 		flags.PrintDefaults()
@@ -123,7 +123,7 @@ const (
 	block = 2_000
 )
 
-// A maker writes images, or what becomes of them, and gathers their labels.
+// A maker writes images, or their components, and collects their labels.
 type maker struct {
 	endless
 	n      int

@@ -112,7 +112,7 @@ func TestFaults(t *testing.T) {
 			continue
 		}
 		if _, err := os.Stat(filepath.Join(out, "labels.npy")); err == nil {
-			t.Errorf("%q left labels behind", c.args)
+			t.Errorf("%q left labels", c.args)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())

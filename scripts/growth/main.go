@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	flags.SetOutput(stderr)
 	g := grower{stderr: stderr}
 	flags.StringVar(&g.config, "config", "configs/million.yaml", "configuration, a YAML `file`")
-	flags.BoolVar(&g.images, "images", false, "embed images of 784 bytes in place of their 50 principal components")
+	flags.BoolVar(&g.images, "images", false, "embed images of 784 bytes instead of their 50 principal components")
 	flags.StringVar(&g.out, "out", "runs/growth", "`folder` of the data and runs")
 	flags.StringVar(&g.programs, "programs", "", "`folder` of cne and deformed-mnist; they are built if none is given")
 	if err := flags.Parse(args); err != nil {
@@ -99,7 +99,7 @@ func (g *grower) command(ctx context.Context, name string, args ...string) *exec
 	return c
 }
 
-// measure embeds so many points.
+// measure embeds size points.
 func (g *grower) measure(ctx context.Context, size string) (*result, error) {
 	kind, file, more := "points", "points.npy", []string{"-pca", "50"}
 	if g.images {

@@ -55,7 +55,7 @@ func TestRow(t *testing.T) {
 // A watch sees what this process holds in a phase, and forgets it in the next.
 func TestWatch(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("the memory of a process is known on Linux alone")
+		t.Skip("the memory of a process is known only on Linux")
 	}
 	if _, err := os.Stat("/proc/self/clear_refs"); err != nil {
 		t.Skip("this kernel does not forget what a process held")

@@ -62,7 +62,7 @@ func run(ctx context.Context, folder, output string, cells, tile int) error {
 	return atomicfile.Write(output, func(w io.Writer) error { return png.Encode(w, m) })
 }
 
-// mosaic draws so many cells of tile×tile pixels each way.
+// mosaic draws cells×cells cells of tile×tile pixels.
 func mosaic(positions *data.Matrix, images *images.Set, cells, tile int) (image.Image, error) {
 	switch {
 	case positions.N != images.N:

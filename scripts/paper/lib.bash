@@ -57,14 +57,14 @@ begin() {
   cd "$here"
   tmp=$(mktemp -d)
   trap 'rm -rf "$tmp"' EXIT
-  # cne ends by itself when it is interrupted, and the shell would go on.
-  trap 'say "interrupted; the same command, given again, goes on"; exit 130' INT
+  # cne ends by itself when it is interrupted, and the shell would continue.
+  trap 'say "interrupted; the same command, given again, continues"; exit 130' INT
   cne=$tmp/cne
   go build -o "$cne" ./cmd/cne
 }
 
-# run NAME SEED CONFIGURATION FLAGS... does a run of cne train unless it is done,
-# and goes on with one that was interrupted.
+# run NAME SEED CONFIGURATION FLAGS... does a run of cne train unless it is done, and
+# resumes one that was interrupted.
 run() {
   local name=$1-$2 seed=$2 config=$3 folder=$out/$1-$2
   shift 3
@@ -80,7 +80,7 @@ run() {
     # --force, because an interrupted run may have left files.
     set -- --force --config "$config" --set "data.path=$mnist" --seed "$seed" --output "$folder" "$@" ${flags[@]+"${flags[@]}"}
   fi
-  "$cne" train "$@" >/dev/null || die "$name failed; the same command, given again, goes on"
+  "$cne" train "$@" >/dev/null || die "$name failed; the same command, given again, continues"
 }
 
 # spectrum NAME SEED FLAGS... does a run of cne spectrum unless it is done.
@@ -97,13 +97,12 @@ spectrum() {
     die "$name failed; the same command, given again, begins it again"
 }
 
-# by_negatives LOSS START M... does the runs of a loss with so many negatives each, with
-# every one of seeds, one after the other, and sets names, and panels
-# of the first seed. START says what comes before: early (250 epochs with 5 negatives, and
-# then 500), or pca or random (750 epochs from the principal components, or from random
-# positions). NC-t-SNE's Z starts again after an early phase, as in the paper's program,
-# which begins another run there. After an early phase the quality is measured every 10
-# epochs.
+# by_negatives LOSS START M... does the runs of a loss with each number M of negatives and
+# each of seeds, one after the other, and sets names, and panels for the first seed. START
+# says what comes before: early (250 epochs with 5 negatives, and then 500), or pca or
+# random (750 epochs from the principal components, or from random positions). NC-t-SNE's Z
+# starts again after an early phase, as in the paper's program, which begins another run
+# there. After an early phase the quality is measured every 10 epochs.
 by_negatives() {
   local loss=$1 start=$2 m seed again="" how=() every
   shift 2
@@ -131,7 +130,7 @@ check_epochs() {
   [[ ${EPOCHS:-1} =~ ^[1-9][0-9]*$ ]] || die "EPOCHS is $EPOCHS, but must be a whole number of at least 1" 2
 }
 
-# network_of_all LOSS EPOCHS trains the network 784-100-100-100-2 for so many epochs on all
+# network_of_all LOSS EPOCHS trains the network 784-100-100-100-2 for EPOCHS epochs on all
 # 70 000 images, as the paper does, measures the quality every 10 epochs, and sets name.
 network_of_all() {
   local loss=$1 epochs=$2

@@ -3,7 +3,7 @@
 //
 //	go run ./scripts/paper FIGURE [-o PICTURE] [ARGUMENT]...
 //
-// The scripts beside it make the runs. "go run ./scripts/paper FIGURE -help" says
+// The scripts in the same folder make the runs. "go run ./scripts/paper FIGURE -help" says
 // what a figure takes.
 package main
 
@@ -30,7 +30,7 @@ type command struct {
 	define      func(*flag.FlagSet) drawing
 }
 
-// plain is a command without flags of its own.
+// plain is a command without flags.
 func plain(draw drawing) func(*flag.FlagSet) drawing {
 	return func(*flag.FlagSet) drawing { return draw }
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// write writes a file into a folder of its own, and returns the folder.
+// write writes a file into a new folder, and returns the folder.
 func write(t *testing.T, name, text string) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
@@ -105,7 +105,7 @@ func TestSpectraAgainst(t *testing.T) {
 	}
 }
 
-// Stops stand where the axis can show all of them.
+// The axis shows all stops.
 func TestAxis(t *testing.T) {
 	for name, tt := range map[string]struct {
 		texts       []string
@@ -179,7 +179,7 @@ func TestRatio(t *testing.T) {
 	}
 }
 
-// The terms are those of Sec. 5 and 6 of the paper, for q = 1/(1+d²) and c = 1.
+// The terms agree with Sec. 5 and 6 of the paper, for q = 1/(1+d²) and c = 1.
 func TestTerms(t *testing.T) {
 	table, _ := draw(t, "terms")
 	rows := 0

@@ -20,7 +20,7 @@ umap is umap-learn with a = b = 1, 5 negatives and 750 epochs, as in the paper: 
 the graph of the run, from its first two components, which umap-learn scales to
 [0, 10]. --own-graph takes its own graph instead, of 15 neighbours among the 50
 components with weights. --epsilon is what the repulsion's denominator has added
-to the squared distance in place of 0.001, and --constant keeps the learning rate
+to the squared distance instead of 0.001, and --constant keeps the learning rate
 at 1: the two are changes to umap-learn.
 
 Debian has them as python3-sklearn and python3-umap-learn; this was written for
@@ -151,7 +151,7 @@ def umap(graph, components, args):
             components, graph, 2, 1.0, 1.0, 1.0, 1.0, 5, args.epochs, start, np.random.RandomState(args.seed), "euclidean", {},
             densmap=False, densmap_kwds={}, output_dens=False, verbose=True)
     seconds = time.perf_counter() - begun
-    return embedding, seconds, {"program": "umap-learn", "version": umap.__version__, "graph": "its own" if args.own_graph else "that of the run",
+    return embedding, seconds, {"program": "umap-learn", "version": umap.__version__, "graph": "its own" if args.own_graph else "the run's",
                                 "epochs": args.epochs, "seed": args.seed, "epsilon": args.epsilon, "annealed": not args.constant}
 
 

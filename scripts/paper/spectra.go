@@ -129,19 +129,19 @@ func readGroup(arg string) (group, error) {
 			return group{}, fmt.Errorf("%s is not what cne spectrum writes; make the spectrum again", path)
 		}
 		if len(g.runs) > 0 && !s.matches(&g.runs[0]) {
-			return group{}, fmt.Errorf("%s is not at the values of the others named %s; give runs that differ in their seed alone", path, name)
+			return group{}, fmt.Errorf("%s is not at the values of the others named %s; give runs that differ only in their seed", path, name)
 		}
 		g.runs = append(g.runs, s)
 	}
 	return g, nil
 }
 
-// matches tells whether two spectra are at the same values.
+// matches reports whether two spectra are at the same values.
 func (s *spectrum) matches(t *spectrum) bool {
 	return s.Axis == t.Axis && slices.EqualFunc(s.Stops, t.Stops, func(a, b stop) bool { return a.Value == b.Value })
 }
 
-// values returns a figure of stop i for those of the runs that have it.
+// values returns a figure of stop i for the runs that have it.
 func (g *group) values(i int, value func(*stop) *float64) []float64 {
 	var x []float64
 	for r := range g.runs {

@@ -61,8 +61,8 @@ func termsAt(ctx context.Context, d float64) (terms [2][]float64, err error) {
 	for _, l := range drawn {
 		p = append(p, l.p)
 	}
-	// Of two points that are each other's neighbours, the loss per edge is the
-	// attraction and m times the repulsion.
+	// For two points that are each other's neighbours, the loss per edge is the attraction
+	// plus m times the repulsion.
 	of := func(m int) []float64 {
 		sum, failed := quality.ExpectedLosses(ctx, []int32{0, 1}, []int32{1, 0}, []float64{0, d}, 1, m, 0, p, nil)
 		err = errors.Join(err, failed)

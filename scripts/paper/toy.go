@@ -58,9 +58,8 @@ func embed(ctx context.Context, zBar float64, epochs int, lr float64) (float64, 
 	if err != nil {
 		return 0, err
 	}
-	// Of the 11 other endpoints of the batch, 4 belong to each other point and
-	// 3 to the head's own, so that the noise is ξ = 4/33 for each pair, where
-	// Z̄·m/|X| takes it for 1/9.
+	// The 11 other endpoints of the batch are 4 of each other point and 3 of the head's own,
+	// so that the noise is ξ = 4/33 for each pair, where Z̄·m/|X| takes it for 1/9.
 	const uniform, exact = 1. / 9, 4. / 33
 	_, err = train.Fit(ctx, m, []int32{0, 0, 1, 1, 2, 2}, []int32{1, 2, 0, 2, 0, 1}, train.Options{
 		Phases: []train.Phase{{Epochs: epochs, LR: lr, Negatives: 5, Spectrum: train.FromZBar(zBar * exact / uniform)}},

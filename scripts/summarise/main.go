@@ -2,17 +2,16 @@
 //
 //	go run ./scripts/summarise FOLDER [NAME...]
 //
-// It reads metrics.json in every folder directly below FOLDER and prints, as
-// Markdown, a row for each configuration, or for those whose NAME is given: the
-// mean of every figure over its runs and, from two runs on, the standard deviation
-// of the sample (divisor runs − 1). Runs of one configuration are told by their names: those that
-// differ only in a last part -SEED, where SEED is the seed of the run. Folders
-// without metrics.json, such as that of an interrupted run, are left out, and
-// said so on standard error.
+// It reads metrics.json in every folder directly below FOLDER and prints, as Markdown, a
+// row for each configuration, or for those whose NAME is given: the mean of every figure
+// over its runs and, from two runs on, the standard deviation of the sample (divisor runs −
+// 1). Runs of one configuration have names that differ only in a last part -SEED, the seed
+// of the run. Folders without metrics.json, such as an interrupted run's, are left out,
+// with a note on standard error.
 //
-// The runs may be of cne train or of cne simclr pretrain, which have tables of
-// their own. It neither starts runs nor judges them; scripts/results starts those
-// of docs/results.md, and the scripts in scripts/paper those of the paper.
+// The runs may be of cne train or of cne simclr pretrain, which have separate tables.
+// scripts/results makes the runs of docs/results.md, and the scripts in scripts/paper the
+// runs of the paper.
 package main
 
 import (
@@ -54,8 +53,8 @@ func run(args []string, stdout, stderr io.Writer) error {
 	return writeTable(stdout, groups)
 }
 
-// Metrics is what the table needs of a metrics.json: that of cne train, which a pretraining
-// shares in part. Figures that a run may lack are nil then.
+// Metrics are the fields of a metrics.json that the table needs, of cne train or of a
+// pretraining. Figures that a run lacks are nil.
 type Metrics struct {
 	rundir.Metrics
 	Loss       *float64                `json:"loss"`
@@ -76,7 +75,7 @@ type Seconds struct {
 	Evaluate float64 `json:"evaluate"`
 }
 
-// pretraining tells whether the run is one of cne simclr pretrain.
+// pretraining reports whether the run is of cne simclr pretrain.
 func (m *Metrics) pretraining() bool { return m.Images > 0 }
 
 // A splitScore has the accuracies on one split, nil if there is none.
@@ -102,9 +101,8 @@ var (
 	errMetrics = errors.New("not the metrics of a run")
 )
 
-// readRuns reads the runs in the folders directly below root, in the order of
-// their names; those of the given names alone, if there are any, and in that
-// order. skipped are the paths of those that are not finished.
+// readRuns reads the runs in the folders directly below root, in the order of their names;
+// with names, only these runs, and in that order. skipped are the paths of unfinished runs.
 func readRuns(root string, names []string) (groups []Group, skipped []string, err error) {
 	entries, err := os.ReadDir(root)
 	if err != nil {

@@ -72,7 +72,7 @@ func TestTable(t *testing.T) {
 | nc-s1 | 1 | 1.830e+08 | 0.1100 | 0.3400 | – | 0.9680 | 4.020e+07 | 1.050 | 30.00 |
 | umap | 3 | 1.830e+08 | 0.1090 ± 0.0010 | 0.3400 | 5.0837 ± 0.0029 | 0.9680 | – | 1.050 | 30.00 |
 
-Mean ± standard deviation of the sample over the runs of a row; NumPy's, of the population, is √(1−1/n) times that of n runs (0.82 of 3). Points: 70000; directed edges: 1499592; epochs: 750; cne 0.1.0. Beside the optimisation, a run spent at most 1.0 s on reading, 2.0 s on principal components, 5.0 s on the graph and 4.0 s on these figures. Memory: 300 MB at most.
+Mean ± standard deviation of the sample over the runs of a row; NumPy's, of the population, is √(1−1/n) times this for n runs (0.82 for 3). Points: 70000; directed edges: 1499592; epochs: 750; cne 0.1.0. Beside the optimisation, a run spent at most 1.0 s on reading, 2.0 s on principal components, 5.0 s on the graph and 4.0 s on these figures. Memory: 300 MB at most.
 `
 	if got := stdout.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -104,12 +104,12 @@ func TestTableOfPretrainings(t *testing.T) {
 | m002 | 2 | 0.850 ± 0.014 | 0.9000 | – | 1.250 | 300.0 |
 | mfull | 1 | – | – | 0.8000 | 1.250 | 300.0 |
 
-Mean ± standard deviation of the sample over the runs of a row; NumPy's, of the population, is √(1−1/n) times that of n runs (0.82 of 3). Images to pretrain on: 60000 (all); split for the classifiers: stratified; epochs: 1000; cne 0.1.0. Beside the optimisation, a run spent at most 1.0 s on reading and 20.0 s on the evaluation. Memory: 400 MB at most.
+Mean ± standard deviation of the sample over the runs of a row; NumPy's, of the population, is √(1−1/n) times this for n runs (0.82 for 3). Images to pretrain on: 60000 (all); split for the classifiers: stratified; epochs: 1000; cne 0.1.0. Beside the optimisation, a run spent at most 1.0 s on reading and 20.0 s on the evaluation. Memory: 400 MB at most.
 `
 	if got := stdout.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	// Of the splits of an evaluation, that with the run's seed counts by itself, too.
+	// The split of an evaluation with the run's seed is also listed by itself.
 	evaluation := func(name, text string) {
 		t.Helper()
 		if err := os.WriteFile(filepath.Join(root, name, "evaluation.json"), []byte(text), 0o666); err != nil {
@@ -176,7 +176,7 @@ func TestNames(t *testing.T) {
 		t.Errorf("rows %q, want %q", rows, want)
 	}
 	if stderr.Len() > 0 {
-		t.Errorf("it says %q of runs that nobody asked for", stderr.String())
+		t.Errorf("it says %q of runs that were not asked for", stderr.String())
 	}
 	if err := run([]string{root, "a", "d"}, &bytes.Buffer{}, &stderr); !errors.Is(err, errNoRuns) || !strings.Contains(err.Error(), "d-SEED") {
 		t.Errorf("error %v for a name without runs", err)

@@ -36,7 +36,7 @@ func figureColumns() (all []column) {
 	)
 }
 
-// imageColumns are those of pretrainings on images.
+// imageColumns are the columns for pretrainings on images.
 var imageColumns = []column{
 	{head: "kNN accuracy", value: func(m *Metrics) *float64 { return m.KNN.Mean }},
 	{head: "linear accuracy", value: func(m *Metrics) *float64 { return m.Linear.Mean }},
@@ -48,7 +48,7 @@ var imageColumns = []column{
 }
 
 // deviations says what ± is; the paper's are NumPy's.
-const deviations = "Mean ± standard deviation of the sample over the runs of a row; NumPy's, of the population, is √(1−1/n) times that of n runs (0.82 of 3). "
+const deviations = "Mean ± standard deviation of the sample over the runs of a row; NumPy's, of the population, is √(1−1/n) times this for n runs (0.82 for 3). "
 
 // writeTable writes a row for each group, and below what the runs have in
 // common. The groups are of one kind.
@@ -114,7 +114,7 @@ func (s *Seconds) raise(t *Seconds) {
 	s.Evaluate = max(s.Evaluate, t.Evaluate)
 }
 
-// values returns the figure for those of the runs that have it.
+// values returns the figure for the runs that have it.
 func (c *column) values(runs []Metrics) []float64 {
 	var x []float64
 	for i := range runs {
