@@ -696,7 +696,7 @@ func TestEvaluationErrors(t *testing.T) {
 		{"pixels of no image", errorOf(simclr.Pixels(set(same), []int32{60})), simclr.ErrShape, "image 60"},
 		{"monitor's k", monitor(simclr.Monitor{Images: set(same), Augmentation: &a, Split: full, K: 46}), simclr.ErrOption, "neighbours: got 46, want at most 45, the number of training images"},
 		{"monitor's split", monitor(simclr.Monitor{Images: set(same), Augmentation: &a, Split: simclr.Split{Train: []int32{0}}}), simclr.ErrSplit, "test images: got none"},
-		{"sample", errorOf(full.Sample(set(same), 0, 5, 1)), simclr.ErrSplit, "got 0, want 1 to 44"},
+		{"sample", errorOf(full.Sample(set(same), 0, 5, 1)), simclr.ErrSplit, "points to hold out: got 0, want 1 to 44"},
 	} {
 		switch {
 		case c.err == nil:
