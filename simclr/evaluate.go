@@ -17,7 +17,7 @@ import (
 	"cne/train/quality"
 )
 
-// The kinds of error that evaluation returns besides ErrOption and ErrShape.
+// The kinds of error that evaluation returns, in addition to ErrOption and ErrShape.
 var (
 	// ErrLabels: images have no labels where a classifier needs them, or not one
 	// each.

@@ -71,11 +71,10 @@ func median(x []float64) float64 {
 // Pretraining on a device has the CPU's views and negatives, and its network then
 // represents images as the CPU's does.
 //
-// The drift that rounding alone causes is measured: the CPU runs again, with views that
-// differ in the last bit. In about one run out of twenty, on the CPU as well, rounding
-// decides whether a unit next to zero has a gradient, and what follows differs in the
-// third digit. So there are several pairs of runs of each kind, and their medians are
-// compared.
+// The drift from rounding is measured: the CPU runs again, with views that differ in the
+// last bit. In about one run out of twenty, on the CPU as well, rounding decides whether a
+// unit next to zero has a gradient, and what follows differs in the third digit. So there
+// are several pairs of runs of each kind, and their medians are compared.
 func TestPretrainingOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	images := patches(26, 10)

@@ -79,8 +79,8 @@ func openBoth(t testing.TB, paths []string, storage data.Storage) (whole, stored
 	return whole, stored
 }
 
-// sameSource compares the points of a source, in blocks of several sizes, with those of a
-// matrix, bit for bit.
+// sameSource compares the points of a source, in blocks of several sizes, with a matrix,
+// bit for bit.
 func sameSource(t *testing.T, got data.Source, want *data.Matrix) {
 	t.Helper()
 	for _, rows := range []int{0, 1, 7, want.N, want.N + 1} {

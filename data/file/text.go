@@ -46,7 +46,7 @@ type textReader struct {
 	guessed bool // whether there is a header was guessed
 	top     int  // line of the first row
 
-	row      []string // the next row, or err says why there is none
+	row      []string // the next row, or nil with the reason in err
 	err      error
 	interned map[string]string
 }

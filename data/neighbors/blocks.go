@@ -309,8 +309,8 @@ func (p *panels) find(ctx context.Context, q queries, k int, rank rerank) error 
 	})
 }
 
-// A normalization is the coordinate system in which base points are searched: moved to
-// their mean and scaled by a power of two such that no coordinate exceeds 1.
+// A normalization is the coordinate system for the search among base points: moved to their
+// mean and scaled by a power of two such that no coordinate exceeds 1.
 type normalization struct {
 	n, d    int
 	mean    []float64 // of the points

@@ -71,7 +71,7 @@ type deviceBlocks struct {
 	differences bool             // instead of products
 	forms       []multiplication // precisions of the products, the coarsest last
 	width       int              // of a row of z: d, and zeros up to a multiple of 4
-	change      float64          // the largest share of its norm by which rounding moves a point
+	change      float64          // the largest relative change of a point's norm by rounding
 	all         *segment         // all points; nil if there is no room for them
 }
 
@@ -94,7 +94,7 @@ func newDeviceBlocks(ctx context.Context, d *device.Device, m *data.Matrix) (*de
 		}
 	}
 	if b.all == nil {
-		d.Note(fmt.Sprintf("%d base points take %s of the device's memory, of which %s are free: they are copied in parts",
+		d.Note(fmt.Sprintf("%d base points take %s of the device's memory, and %s are free: they are copied in parts",
 			m.N, memory.Bytes(need), memory.Bytes(free)))
 	}
 	return b, b.loadAll(ctx)
@@ -192,8 +192,7 @@ func (s *segment) as(f multiplication) {
 func (b *deviceBlocks) bytesOf(forms int) int { return forms * 4 * (b.width + 1) }
 
 // load sets the norms of queries, or base points, lo to hi−1, and uploads them to a segment
-// unless that is nil. It returns the largest share of its norm by which rounding moves a
-// point.
+// unless that is nil. It returns the largest relative change of a point's norm by rounding.
 func (b *deviceBlocks) load(ctx context.Context, s *segment, from queries, lo, hi int, norm []float64) (change float64, err error) {
 	n := hi - lo
 	rows := min(n, max(blockSize, uploadBytes/4/b.width))
@@ -269,8 +268,8 @@ func (b *deviceBlocks) newNormalizedPoints(rows int) *normalizedPoints {
 }
 
 // normalize centres and scales points, and sets their norms. Points that are far have no
-// candidates: they become zeros with a huge h. It returns the largest share of its norm by
-// which rounding moves a point.
+// candidates: they become zeros with a huge h. It returns the largest relative change of a
+// point's norm by rounding.
 func (b *deviceBlocks) normalize(p *normalizedPoints, m *data.Matrix, norm []float64) float64 {
 	changes := make([]float64, parallel.Pieces(m.N, blockSize))
 	parallel.For(m.N, blockSize, func(piece, lo, hi int) {

@@ -287,8 +287,8 @@ func (g *grower) place(s span) {
 	}
 }
 
-// halve moves the points of a node into its halves and keeps their order within each
-// half, in which near points are near in memory.
+// halve moves the points of a node into its halves and keeps their order within each half;
+// near points stay near in memory.
 func (g *grower) halve(s span) {
 	left, _ := s.halves()
 	keys, scratch, order := g.keys[s.lo:s.hi], g.scratch[s.lo:s.hi], g.order[s.lo:s.hi]

@@ -67,11 +67,10 @@ func (g *Graph) Heads() []int32 {
 	return heads
 }
 
-// Validate reports the first way in which the graph breaks what its type
-// promises: the lengths and order of Indptr, the bounds and order of each
-// row, no edge twice, no self loop. The graph need not be symmetric, nor need
-// every point have an edge. Errors wrap ErrInvalidGraph; rows are counted
-// from 0.
+// Validate reports the first violation of the rules of its type: the lengths and order of
+// Indptr, the bounds and order of each row, no edge twice, no self loop. The graph need not
+// be symmetric, nor need every point have an edge. Errors wrap ErrInvalidGraph; rows are
+// counted from 0.
 func (g *Graph) Validate() error {
 	if g == nil {
 		return fmt.Errorf("neighbors: %w: got nil", ErrInvalidGraph)

@@ -86,18 +86,16 @@ func newNeighbors(n, k int) *Neighbors {
 // points, each at a higher cost than a matrix product has.
 const treeMaxD = 8
 
-// KNN finds the k nearest other points of every point of m by Euclidean
-// distance. A point is never its own neighbour, but its duplicates are, at
-// distance 0. Of equally near points the one with the smaller index comes
-// first. Distances are sums of squared differences in float64, and the result
-// is exact with respect to them; it does not depend on GOMAXPROCS.
+// KNN finds the k nearest other points of every point of m by Euclidean distance. A point
+// is never its own neighbour, but its duplicates are, at distance 0. Ties are in the order
+// of the indices. Distances are sums of squared differences in float64, and the result is
+// exact with respect to them; it does not depend on GOMAXPROCS.
 //
-// It takes O(n²D) operations for D > 8 and about O(n log n) below; besides m
-// and the result it needs a copy of m and about 16·n·(k+16) bytes. A device
-// needs memory for three copies of m, two without Device.TF32 or for D ≤ 8, and 64 MiB;
-// with less it is given m in parts. The approximate search needs a copy of
-// m, with rows filled up to multiples of 16 values, and 8·n·(k+10) bytes, and
-// until the result is made up to 200·n more.
+// It takes O(n²D) operations for D > 8 and about O(n log n) below; in addition to m and the
+// result it needs a copy of m and about 16·n·(k+16) bytes. A device needs memory for three
+// copies of m, two without Device.TF32 or for D ≤ 8, and 64 MiB; with less it is given m in
+// parts. The approximate search needs a copy of m, with rows filled up to multiples of 16
+// values, and 8·n·(k+10) bytes, and until the result is made up to 200·n more.
 //
 // It fails if m is empty or its sizes do not fit together or if k < 1
 // (ErrInput), if n ≤ k (ErrTooFewPoints), or if a value is NaN or infinite

@@ -27,8 +27,8 @@ const (
 	fillGrain = 64
 )
 
-// A PCA is a set of principal components: the directions in which points vary
-// most, in order, with the variance along each.
+// A PCA is a set of principal components: the directions of largest variance, in order,
+// with the variance along each.
 type PCA struct {
 	K int `json:"k"` // number of components
 	D int `json:"d"` // width of the points

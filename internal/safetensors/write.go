@@ -18,8 +18,7 @@ import (
 // Write writes the file to w. The same contents give the same bytes: tensors with wider
 // elements come first, so that all are aligned to their width when the file is mapped into
 // memory, and tensors of equal width by name; the header is padded with spaces to a
-// multiple of 8 bytes. Errors wrap ErrFormat, in which case nothing was written, or are
-// w's.
+// multiple of 8 bytes. Errors are w's, or wrap ErrFormat if nothing was written.
 func (f *File) Write(w io.Writer) error {
 	names := slices.SortedFunc(maps.Keys(f.Tensors), func(a, b string) int {
 		return cmp.Or(cmp.Compare(f.Tensors[b].DType.Bits(), f.Tensors[a].DType.Bits()), cmp.Compare(a, b))
