@@ -209,7 +209,7 @@ func (c *cache) Save(h *cne.Neighborhood) error {
 	return nil
 }
 
-// The embeddings of a spectrum are those of runs of their own.
+// The embeddings of a spectrum equal embeddings of separate runs.
 func TestSpectrumIsSeparateRuns(t *testing.T) {
 	m := points(t, 300)
 	o := few(func(o *cne.Options) { o.Epochs = 6 })
@@ -242,8 +242,8 @@ func TestLogZOfASpectrum(t *testing.T) {
 	}
 }
 
-// The neighbours are those of the metric, and new points are brought to it as those of
-// the run were: a network gives its own points their positions again, at any length.
+// Neighbours are found by the metric, and new points are normalised as in training: a
+// network gives its training points their positions again, at any length.
 func TestGraphMetric(t *testing.T) {
 	m := data.NewMatrix(200, 6)
 	stream := rng.New(5, rng.Sample)
@@ -274,7 +274,7 @@ func TestGraphMetric(t *testing.T) {
 			}
 		}
 		want := nearest(t, unit, o.Neighbors)
-		if same := sameElements(e.Neighborhood.Nearest.Index, want.Index); same < 0.99 { // but for what is as near to seven digits
+		if same := sameElements(e.Neighborhood.Nearest.Index, want.Index); same < 0.99 { // ties in seven digits may differ
 			t.Errorf("%s: of the neighbours %.3f are right", metric, same)
 		}
 		longer := m.Clone()
@@ -312,7 +312,7 @@ func sameElements(a, b []int32) float64 {
 	return float64(same) / float64(len(a))
 }
 
-// A spectrum whose runs are interrupted goes on from their states to the same bits.
+// A spectrum whose runs are interrupted continues from their states to the same bits.
 func TestSpectrumGoesOn(t *testing.T) {
 	m := points(t, 300)
 	o := few(func(o *cne.Options) { o.Epochs = 6 })
@@ -340,7 +340,7 @@ func TestSpectrumGoesOn(t *testing.T) {
 	}
 	for limit = 1; limit <= 5; limit++ {
 		if limit == 2 {
-			continue // the end of the shared phase, from which the others go on
+			continue // the end of the shared phase, where the others begin
 		}
 		if _, err := cne.Spectrum(t.Context(), m, last, o); !errors.Is(err, enough) {
 			t.Fatalf("up to epoch %d: %v", limit, err)
@@ -360,8 +360,8 @@ func TestSpectrumGoesOn(t *testing.T) {
 	}
 }
 
-// A run that is interrupted returns what it has learnt, and goes on from its last
-// checkpoint to the same end.
+// An interrupted run returns what it has learnt, and continues from its last checkpoint
+// to the same end.
 func TestInterruptedRunGoesOn(t *testing.T) {
 	m := points(t, 50)
 	want := embed(t, m, few(nil))
@@ -523,7 +523,7 @@ func TestBadParts(t *testing.T) {
 	}
 }
 
-// What the embeddings of a spectrum have learnt until it is interrupted is kept.
+// An interrupted spectrum returns its embeddings as far as they were trained.
 func TestInterruptedSpectrum(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	o := few(func(o *cne.Options) {
@@ -647,7 +647,7 @@ func TestProjectByName(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := reloaded(t, embed(t, m, o))
 			want := project(t, e, m)
-			// Backwards, behind a column that is not known.
+			// Reversed, after an unknown column.
 			back := data.NewMatrix(m.N, m.D+1)
 			back.Columns = []string{"other"}
 			for j := range m.D {

@@ -11,25 +11,21 @@
 //
 //	e, err := cne.Embed(ctx, points, cne.Options{Hidden: model.DefaultHidden})
 //
-// Both place further points of the same kind, and both can be kept:
+// Both place new points of the same kind, and both can be saved:
 //
 //	positions, err := e.Project(ctx, more)
 //	err = e.Save("model.safetensors")
 //	e, err = cne.Load("model.safetensors")
 //
-// [Options] also take a graph or a start of one's own, callbacks that hear how the
-// run goes (Hooks, OnBatch), and checkpoints, from which an interrupted run goes on.
-// [Spectrum] makes several embeddings between t-SNE and UMAP from one early phase
-// that they share. How good an embedding is, with labels and for held-out points
-// (data.Dataset.Split), package train/quality tells.
+// [Options] also take a graph or starting positions, callbacks that report progress
+// (Hooks, OnBatch), and checkpoints from which an interrupted run continues. [Spectrum]
+// makes several embeddings between t-SNE and UMAP that share an early phase. Package
+// train/quality measures how good an embedding is.
 //
-// The steps of Embed can be taken one by one, to look at what lies between them or
-// to put something of one's own there: [Prepare] scales the points and finds their
-// neighbours, [Neighborhood.Fit] trains, and [Embedding.ProjectRows] places points that do
-// not fit into memory, or all of which a sample was trained on. The program is built on
-// these. Underneath are the packages data (points),
-// data/neighbors (graphs), model (tables and networks as Gorgonia graphs) and train
-// (the loop, optimisers, checkpoints); simclr learns from images. This package
-// reads no configuration, prints nothing, and writes no file that it is not asked
-// for.
+// The steps of Embed can also be called one by one: [Prepare] scales the points and finds
+// their neighbours, [Neighborhood.Fit] trains, and [Embedding.ProjectRows] places points
+// that do not fit into memory. The program is built on these. They use the packages data
+// (points), data/neighbors (graphs), model (tables and networks as Gorgonia graphs) and
+// train (the loop, optimisers, checkpoints); simclr learns from images. This package
+// reads no configuration, prints nothing, and writes only the files that it is asked for.
 package cne

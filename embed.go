@@ -15,38 +15,37 @@ import (
 	"cne/train/initial"
 )
 
-// An Embedding has the positions of points, and places further points. Its methods
-// must not be called by two goroutines at once.
+// An Embedding has the positions of points, and places new points. Its methods must not
+// be called by two goroutines at once.
 type Embedding struct {
-	// Positions [n, Dim] has a row for each point; nil for a network that was loaded, which
-	// does not know its training points, and after a device that had them has failed.
+	// Positions [n, Dim] has a row for each point. It is nil for a loaded network, which
+	// does not know its training points, and after a failure of the device that had them.
 	Positions *data.Matrix
-	// Rows are the rows of the points that it was learnt from, with Options.Sample;
-	// otherwise nil.
+	// Rows are the training points' rows with Options.Sample, otherwise nil.
 	Rows []int
-	// Neighborhood is what it was made of; nil where it was loaded.
+	// Neighborhood is what Fit was called on; nil for a loaded embedding.
 	Neighborhood *Neighborhood
 	// Result is how the training ended.
 	Result train.Result
-	// Description is what is saved with it, and can be changed before: the names of
-	// classes, the configuration and the version of a program.
+	// Description is saved with the embedding and may be changed before Save: the names
+	// of classes, the configuration and the program's version.
 	Description model.Description
-	// FromPyTorch reports whether it was loaded from a file that PyTorch has written, without
-	// a Description: points are then taken as they are.
+	// FromPyTorch reports whether the file that was loaded is PyTorch's. It has no
+	// Description, so points are not preprocessed.
 	FromPyTorch bool
 
-	model          saver         // what is saved
-	mapper         model.Mapper  // what places new points; nil until a table is asked to
-	trainPoints    *data.Matrix  // of a table, as the graph saw them
-	trainPositions *data.Matrix  // of the points with Rows; nil where they are Positions
-	device         *model.Device // on which a table places points; nil for the CPU
+	model          saver         // written by Save
+	mapper         model.Mapper  // places new points; a table's is nil until the first use
+	trainPoints    *data.Matrix  // a table's, preprocessed
+	trainPositions *data.Matrix  // positions of Rows; nil if Positions has only these
+	device         *model.Device // where a table places points; nil for the CPU
 }
 
-// Trainable is a model of points that can be trained and saved: a table
-// (*model.Embedding) or a network (*model.Parametric).
+// Trainable is a model that can be trained and saved: a table (*model.Embedding) or a
+// network (*model.Parametric).
 type Trainable interface {
 	model.Model
-	// Save writes the model to a file, with what the description holds.
+	// Save writes the model and the description to a file.
 	Save(path string, d *model.Description) error
 }
 
@@ -55,14 +54,13 @@ type saver interface {
 	Save(path string, d *model.Description) error
 }
 
-// Embed embeds points [n, D], which it does not change. The options' zero value is
-// the default run of "cne train". With Options.Sample it embeds some of the points, and
-// then places the others.
+// Embed embeds points [n, D], which it does not change. The zero Options are the default
+// run of "cne train". With Options.Sample it trains on these points and then places the
+// others.
 //
-// When ctx ends, Embed returns its error soon; if training had begun, with the
-// embedding so far (of Options.Sample only). So it does if the run diverges
-// (train.DivergedError), and if a hook fails. Other errors wrap ErrPoints or ErrOption
-// where points or options are to blame.
+// When ctx ends, the run diverges (train.DivergedError) or a hook fails, Embed returns
+// the error and, if training had begun, the embedding so far (with Options.Sample, only
+// of the sample). Errors about points wrap ErrPoints, errors about options ErrOption.
 func Embed(ctx context.Context, points *data.Matrix, o Options) (*Embedding, error) {
 	if err := checkPoints(points); err != nil {
 		return nil, err
@@ -88,7 +86,7 @@ func Embed(ctx context.Context, points *data.Matrix, o Options) (*Embedding, err
 	}
 	if e.mapper == nil { // a table
 		e.device = o.Device
-		defer func() { _ = e.UseDevice(nil) }() // which cannot fail: the caller may close the device
+		defer func() { _ = e.UseDevice(nil) }() // cannot fail; the caller may then close the device
 	}
 	positions, err := e.ProjectSet(ctx, all, Projection{Trained: rows})
 	if err == nil {
@@ -97,7 +95,7 @@ func Embed(ctx context.Context, points *data.Matrix, o Options) (*Embedding, err
 	return e, err
 }
 
-// Fit trains a model to preserve the neighbourhood: Embed after Prepare.
+// Fit trains a model to preserve the neighbourhood. Embed calls it after Prepare.
 func (h *Neighborhood) Fit(ctx context.Context, o Options) (*Embedding, error) {
 	m, err := h.NewModel(ctx, &o)
 	if err != nil {
@@ -106,7 +104,7 @@ func (h *Neighborhood) Fit(ctx context.Context, o Options) (*Embedding, error) {
 	return h.FitModel(ctx, m, o)
 }
 
-// FitModel is Fit of a model that NewModel has made.
+// FitModel is Fit for a model made by NewModel.
 func (h *Neighborhood) FitModel(ctx context.Context, m Trainable, o Options) (*Embedding, error) {
 	if err := h.check(&o); err != nil {
 		return nil, err
@@ -162,19 +160,20 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 	return e, err
 }
 
-// manyEdges is from how many edges on their lists are large.
+// manyEdges is the number of edges from which freeMemory pays off.
 const manyEdges = 1 << 22
 
-// freeMemory gives the memory of the step before back where there are so many edges that it
-// is much: arrays of other lengths do not fit into its gaps, and garbage is not collected
-// until there is a lot of it.
+// freeMemory returns the memory of the previous step to the system if there are many
+// edges. The next step's arrays do not fit into the gaps, and garbage is otherwise
+// collected late.
 func freeMemory(edges int) {
 	if edges >= manyEdges {
 		debug.FreeOSMemory()
 	}
 }
 
-// check says what is wrong with the options for the neighbourhood, or missing in it.
+// check returns an error if the options do not fit the neighbourhood, or it lacks what
+// they need.
 func (h *Neighborhood) check(o *Options) error {
 	switch {
 	case h == nil || h.Graph == nil || h.Reduced == nil:
@@ -184,7 +183,7 @@ func (h *Neighborhood) check(o *Options) error {
 	case o.Graph != nil && o.Graph != h.Graph:
 		return badOption("got another Graph than the neighbourhood has")
 	case o.network() && !o.OnComponents && h.Scaled == nil:
-		return badOption("got Hidden, but Prepare was called without it and has dropped what a network sees; give Hidden to Prepare, too")
+		return badOption("Hidden: got hidden layers only in Fit, want them in Prepare, too, which drops a network's input without them")
 	}
 	if err := o.Check(h.Graph.N); err != nil {
 		return err
@@ -192,7 +191,7 @@ func (h *Neighborhood) check(o *Options) error {
 	return o.checkFit(h.Graph.N, h.Graph.Edges())
 }
 
-// NewModel returns the model that Fit trains, at its start.
+// NewModel returns the model that Fit trains, with its initial parameters.
 func (h *Neighborhood) NewModel(ctx context.Context, o *Options) (m Trainable, err error) {
 	if err := h.check(o); err != nil {
 		return nil, err
@@ -247,8 +246,8 @@ func convert[T op.Float](x []float32) []T {
 	return converted
 }
 
-// preprocessing returns what is done to points before the model sees them; of a
-// table, before their neighbours are looked for.
+// preprocessing returns what is done to points before a network sees them, or before a
+// table's neighbours are searched.
 func (h *Neighborhood) preprocessing(o *Options) *model.Preprocessing {
 	var p model.Preprocessing
 	switch {
@@ -265,7 +264,7 @@ func (h *Neighborhood) preprocessing(o *Options) *model.Preprocessing {
 	return &p
 }
 
-// training returns what the end of a run leaves to new points.
+// training returns what placing new points needs to know of the training.
 func (h *Neighborhood) training(o *Options, r train.Result) model.FitInfo {
 	phases := o.phases()
 	lr := phases[len(phases)-1].LR

@@ -114,8 +114,8 @@ func Example_heldOut() {
 	// Output: 40 points, accuracy 1.00, most neighbours kept: true
 }
 
-// A run is kept every ten epochs, interrupted, and goes on from its file to the very
-// embedding of a run that was not.
+// A run saves its state every ten epochs, is interrupted, and continues from its file to
+// the embedding of an uninterrupted run.
 func Example_checkpoints() {
 	points, err := data.FromMat(rings(50))
 	if err != nil {
@@ -157,8 +157,8 @@ func Example_checkpoints() {
 	// true
 }
 
-// Embeddings along the spectrum share their early phase: towards UMAP clusters
-// shrink and what is between them grows.
+// Embeddings along the spectrum share their early phase: towards UMAP, clusters shrink
+// and the gaps between them grow.
 func ExampleSpectrum() {
 	points, err := data.FromMat(rings(300))
 	if err != nil {

@@ -20,28 +20,25 @@ import (
 	"cne/train"
 )
 
-// Errors of this package wrap one of these, or an error of the packages that it
-// calls.
+// Errors of this package wrap one of these, or an error of another package.
 var (
-	// ErrOption is the cause of errors about options without a meaning, or that
-	// contradict each other.
+	// ErrOption is the cause of errors about invalid or contradictory options.
 	ErrOption = errors.New("cne: bad option")
-	// ErrPoints is the cause of errors about points that cannot be embedded or
-	// projected: too few, of another width, or with values that are no finite
-	// numbers.
+	// ErrPoints is the cause of errors about points that cannot be embedded or projected:
+	// too few, of another width, or with values that are not finite.
 	ErrPoints = errors.New("cne: bad points")
-	// ErrEqualPoints is the error about points for a network that are all equal; it is
-	// an ErrPoints, too.
+	// ErrEqualPoints is the error for a network whose points are all equal. It wraps
+	// ErrPoints.
 	ErrEqualPoints = fmt.Errorf("%w: all are equal, and a network places equal points at one position", ErrPoints)
-	// ErrImages is the cause of Load's error about a network for images, which places
-	// no points: see package simclr.
+	// ErrImages is the cause of Load's error about a network for images: see package
+	// simclr.
 	ErrImages = errors.New("cne: the file holds a network for images")
-	// ErrNoTrainingPoints is the error of Project for a table that was saved
-	// without its training points.
+	// ErrNoTrainingPoints is Project's error for a table saved without its training
+	// points.
 	ErrNoTrainingPoints = errors.New("cne: the table was saved without its training points, which it needs to place others")
 )
 
-// The defaults, which the zero value of Options stands for.
+// The defaults, used for zero values in Options.
 const (
 	DefaultNeighbors     = 15
 	DefaultComponents    = 50
@@ -56,61 +53,56 @@ const (
 	DefaultClamp         = 1e-10
 )
 
-// Options say how points are embedded. The zero value of each field has the
-// meaning stated; all together are the default run of "cne train", which is the
-// paper's Neg-t-SNE.
+// Options say how points are embedded. The zero value is the default run of "cne train",
+// the paper's Neg-t-SNE.
 type Options struct {
-	// Scaling brings the points to a common scale; "" means data.ScaleUnit. It is
-	// kept with the embedding, and done to new points.
+	// Scaling scales the points; "" means data.ScaleUnit. New points are scaled in the
+	// same way.
 	Scaling data.Scaling `key:"data.scale"`
-	// GraphMetric is the distance by which points are near each other; the zero value
-	// is data.Euclidean. With data.Cosine and data.Correlation the points come to
-	// length 1 once they are scaled, and the model sees them so. (Metric is about
-	// positions.)
+	// GraphMetric is the distance between points; the zero value is data.Euclidean. For
+	// data.Cosine and data.Correlation the scaled points are normalised to length 1, also
+	// for the model. (Metric is about positions.)
 	GraphMetric data.Metric `key:"graph.metric"`
-	// Components is the number of principal components between which the distances
-	// for the graph are taken where points are wider; nil means 50, and 0 the points
-	// themselves.
+	// Components is the number of principal components in which the graph's distances are
+	// measured if points are wider; nil means 50, and 0 the points themselves.
 	Components *int `key:"graph.pca,given" in:"[0,inf)"`
 	// Neighbors is k of the symmetric kNN graph; 0 means 15.
 	Neighbors int `key:"graph.k" in:"[1,inf)"`
-	// Search is how neighbours are found; the zero value, neighbors.Auto, finds the
-	// nearest exactly unless there are more than 100 000 points.
+	// Search is how neighbours are found; the zero value, neighbors.Auto, is exact up to
+	// 100 000 points.
 	Search neighbors.SearchMethod `key:"graph.search"`
-	// Graph, if there is one, takes the place of the kNN graph:
-	// neighbors.FromNeighbors makes one of neighbours that were found elsewhere,
-	// neighbors.ReadFile reads one of scipy's.
+	// Graph, if not nil, replaces the kNN graph: neighbors.FromNeighbors makes one from
+	// given neighbours, neighbors.ReadFile reads one of scipy's.
 	Graph *neighbors.Graph
-	// MinNeighbors is how many neighbours of each point Neighborhood.Nearest has at least,
-	// where a measure of quality wants more of them than the graph.
+	// MinNeighbors is the least number of neighbours per point in Neighborhood.Nearest,
+	// for measures of quality that need more than the graph.
 	MinNeighbors int
-	// Cache, unless it is nil, keeps what Prepare finds for later runs.
+	// Cache, if not nil, keeps what Prepare finds for later runs.
 	Cache Cache
-	// Sample, if it is not nil, are the rows of the points, counted from 0 and ascending,
-	// that Embed trains on; data.DrawRows draws some. The embedding of these
-	// points is then, bit for bit, what they give alone; Project places all others. Points
-	// that are not all in memory are read with file.ReadRows, for Prepare, and placed by
+	// Sample, if not nil, has the rows (from 0, ascending) of the points that Embed
+	// trains on; data.DrawRows draws some. Their embedding is, bit for bit, the embedding
+	// of only these points; Project places all others. If not all points fit into memory,
+	// read the sample with file.ReadRows, call Prepare and Fit, and place the others with
 	// Embedding.ProjectRows.
 	Sample []int
 	// SampleEdges draws the edges of an epoch in proportion to their weights, as UMAP
-	// does (train.Options.Weights), instead of taking each once: those of Graph, or of
-	// the kNN graph UMAP's (neighbors.FuzzyGraph).
+	// does (train.Options.Weights), instead of taking each once. The weights are Graph's,
+	// or UMAP's for the kNN graph (neighbors.FuzzyGraph).
 	SampleEdges bool `key:"graph.weighted_sampling"`
 
-	// Hidden are the widths of a network's hidden layers, between which ReLUs
-	// stand: model.DefaultHidden are the paper's. Nil means a table of positions
-	// instead of a network; an empty list that is not nil is a network of a single
-	// linear layer.
+	// Hidden are the widths of a network's hidden layers, each followed by a ReLU:
+	// model.DefaultHidden are the paper's. Nil means a table of positions instead of a
+	// network, an empty list that is not nil a single linear layer.
 	Hidden []int `key:"model.hidden" in:"[1,65536]"`
-	// OnComponents has the network see the principal components, not the points.
+	// OnComponents makes the principal components, not the points, the network's input.
 	OnComponents bool `key:"model.input" words:"points pca"`
 	// Dim is the width of the embedding; 0 means 2.
 	Dim int `key:"model.dim" in:"[1,65536]"`
 	// Float64 computes in float64 instead of float32.
 	Float64 bool `key:"model.dtype" words:"float32 float64"`
-	// Init is where a table begins, in positions that are scaled so that the first axis has
-	// the standard deviation InitStd; 0 means 1. Start [n, Dim] are the positions for
-	// InitGiven, which are taken as they are; see Neighborhood.StartFrom.
+	// Init says how a table's positions are initialised. They are scaled to the standard
+	// deviation InitStd along the first axis; 0 means 1. Start [n, Dim] are the positions
+	// for InitGiven, which are not scaled; see Neighborhood.StartFrom.
 	Init    Init
 	InitStd float64 `key:"model.init_std" in:"[1e-20,1e18]"`
 	Start   *data.Matrix
@@ -126,8 +118,8 @@ type Options struct {
 	// all other points of the batch. Sampling says how they are drawn.
 	Negatives int            `key:"loss.negatives" in:"[1,inf)" words:"full=-1"`
 	Sampling  train.Sampling `key:"loss.sampling"`
-	// Spectrum is where on the spectrum between t-SNE and UMAP Neg-t-SNE and
-	// InfoNC-t-SNE are. The zero value is the paper's Z̄ = |X|/m, and ρ = 1.
+	// Spectrum is the position of Neg-t-SNE and InfoNC-t-SNE on the spectrum between
+	// t-SNE and UMAP. The zero value is the paper's Z̄ = |X|/m, and ρ = 1.
 	Spectrum train.SpectrumParam `key:"loss"`
 	// Scale multiplies the loss; 0 means 0.5 for InfoNC-t-SNE, as in the paper's
 	// runs, and 1 for the others.
@@ -139,8 +131,8 @@ type Options struct {
 	Mean bool `key:"loss.reduction" words:"sum mean"`
 	// ExcludePositive leaves the positive pair out of InfoNC-t-SNE's denominator.
 	ExcludePositive bool `key:"loss.positive_in_denominator" words:"true false"`
-	// LogZ is where NC-t-SNE's log Z starts, counted per pair of points (see
-	// train.Normalization.Z), and FixZ keeps it there, or where a phase says.
+	// LogZ is the initial log Z of NC-t-SNE, per pair of points (see
+	// train.Normalization.Z). FixZ keeps it at this value, or at a phase's.
 	LogZ float64 `key:"loss.log_z" in:"[-60,60]"`
 	FixZ bool    `key:"loss.learn_z" words:"true false"`
 
@@ -149,14 +141,14 @@ type Options struct {
 	Epochs int `key:"train.epochs,null" in:"[1,inf)"`
 	// BatchSize is the number of edges of a batch; 0 means 1024.
 	BatchSize int `key:"train.batch_size" in:"[2,inf)"`
-	// Optimizer moves the parameters; the zero value is SGD for a table and Adam for a
-	// network. Momentum is for SGD, WeightDecay, an L2 penalty, for both.
+	// Optimizer updates the parameters; the zero value is SGD for a table and Adam for a
+	// network. Momentum is for SGD only, WeightDecay, an L2 penalty, for both.
 	Optimizer   Optimizer `key:"train.optimizer,null"`
 	Momentum    float64   `key:"train.momentum" in:"[0,1)"`
 	WeightDecay float64   `key:"train.weight_decay" in:"[0,inf)"`
-	// LR is the learning rate at the beginning, which Schedule lets fall; 0 means 1 for
-	// SGD and 0.001 for Adam. WarmUp is for how many epochs it first rises from 0. LRZ is
-	// the learning rate of log Z; nil means 0.001, and 0 keeps log Z as FixZ does.
+	// LR is the initial learning rate, which Schedule lowers; 0 means 1 for SGD and 0.001
+	// for Adam. WarmUp is the number of epochs in which it first rises from 0. LRZ is the
+	// learning rate of log Z; nil means 0.001, and 0 keeps log Z as FixZ does.
 	LR       float64        `key:"train.lr,null" in:"(0,inf)"`
 	LRZ      *float64       `key:"train.lr_z,given" in:"[0,inf)"`
 	Schedule train.Schedule `key:"train.anneal"`
@@ -166,33 +158,32 @@ type Options struct {
 	// EarlyExaggeration runs the first third of the epochs (train.EarlyEpochs) at
 	// max(s, 1), where Spectrum has s.
 	EarlyExaggeration bool `key:"train.early_exaggeration"`
-	// Phases, if there are any, are run one after the other instead of one phase of all
-	// Epochs, which may then be 0 or their sum.
+	// Phases, if any, run one after the other instead of one phase of Epochs, which must
+	// then be 0 or their sum.
 	Phases []Phase `key:"train.phases" item:"phase"`
 
-	// Seed decides all that is random. The same seed gives the same embedding, bit
-	// for bit, on any number of cores.
+	// Seed seeds all random numbers. The same seed gives the same embedding, bit for bit,
+	// on any number of cores.
 	Seed uint64 `key:"seed" in:"[0,inf)"`
-	// Device is where it is computed; nil means the CPU.
+	// Device computes; nil means the CPU.
 	Device *model.Device
-	// Hooks are called after every epoch, with how the run goes (train.State) and the
-	// model as it is. OnBatch, unless it is nil, is called after every batch: see
-	// train.Options.
+	// Hooks are called after every epoch with the progress (train.State) and the model.
+	// OnBatch, if not nil, is called after every batch: see train.Options.
 	Hooks   []train.Hook
 	OnBatch func(epoch, done, batches int, loss float64)
 	// Log, if not nil, reports the start of each slow step.
 	Log *slog.Logger
-	// Checkpoints says when the state of the run is kept; nil means never. Resume is
-	// such a state, from which a run with the same points and options goes on to the
-	// same embedding, bit for bit; nil starts from the beginning. A spectrum, which has
-	// several runs, takes SpectrumCheckpoints in place of both.
+	// Checkpoints says when the state of the run is saved; nil means never. Resume is
+	// such a state, from which a run with the same points and options continues to the
+	// same embedding, bit for bit; nil starts from the beginning. A spectrum has several
+	// runs and takes SpectrumCheckpoints instead.
 	Checkpoints         *train.Checkpoints
 	Resume              *train.Checkpoint
 	SpectrumCheckpoints *SpectrumCheckpoints
 }
 
-// A Phase is a part of a run with a schedule of its own: see train.Phase. Fields that are
-// nil or 0 are as in Options, but for Epochs, which is at least 1.
+// A Phase is a part of a run with its own schedule: see train.Phase. Fields that are nil
+// or 0 are taken from Options, except Epochs, which is at least 1.
 type Phase struct {
 	Epochs    int                 `key:"epochs" in:"[1,inf)"`
 	LR        float64             `key:"lr,null" in:"(0,inf)"`
@@ -200,12 +191,12 @@ type Phase struct {
 	Negatives int                 `key:"negatives,null" in:"[1,inf)" words:"full=-1"`
 	Schedule  *train.Schedule     `key:"anneal"`
 	WarmUp    *int                `key:"warm_up" in:"[0,inf)"`
-	// LogZ is where NC-t-SNE's log Z starts again; nil carries it over from the phase
-	// before.
+	// LogZ is the phase's initial log Z of NC-t-SNE; nil continues with the value of the
+	// phase before.
 	LogZ *float64 `key:"log_z" in:"[-60,60]"`
 }
 
-// Init is where a table begins.
+// Init says how a table's positions are initialised.
 type Init int
 
 const (
@@ -213,7 +204,7 @@ const (
 	InitPCA Init = iota
 	// InitSpectral is the Laplacian eigenmaps of the graph.
 	InitSpectral
-	// InitMultilevel is where embeddings of ever smaller groups of neighbours lead.
+	// InitMultilevel refines embeddings of ever smaller groups of neighbours.
 	InitMultilevel
 	// InitRandom is normally distributed positions.
 	InitRandom
@@ -236,7 +227,7 @@ func (i *Init) UnmarshalText(text []byte) error { return initNames.Parse(i, text
 // Words returns the names of all starts but InitGiven.
 func (Init) Words() []string { return initNames.Words[:InitGiven:InitGiven] }
 
-// Optimizer says what moves the parameters.
+// Optimizer is an optimisation method.
 type Optimizer int
 
 const (
@@ -261,10 +252,10 @@ func (o *Optimizer) UnmarshalText(text []byte) error { return optimizerNames.Par
 // Words returns the names of the optimisers.
 func (Optimizer) Words() []string { return optimizerNames.Words[SGD:] }
 
-// network tells whether a network is trained.
+// network reports whether a network is trained.
 func (o *Options) network() bool { return o.Hidden != nil }
 
-// adam reports whether Adam moves the parameters.
+// adam reports whether the optimiser is Adam.
 func (o *Options) adam() bool { return o.Optimizer == Adam || o.Optimizer == 0 && o.network() }
 
 // or returns *v, or otherwise if v is nil.
@@ -274,9 +265,9 @@ func badOption(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrOption, fmt.Sprintf(format, args...))
 }
 
-// Check says what is wrong with the options for n points; Embed calls it first. Errors wrap
-// ErrOption, or ErrPoints if there are too few points for the neighbours, and mostly an
-// *OptionError.
+// Check returns an error if the options are invalid for n points; Embed calls it first.
+// Errors wrap ErrOption, or ErrPoints if there are too few points for the neighbours, and
+// mostly an *OptionError.
 func (o *Options) Check(n int) error {
 	err := o.checkGraph(n)
 	if err == nil {
@@ -291,7 +282,7 @@ func (o *Options) Check(n int) error {
 		err = o.checkFit(n, n*max(1, cmp.Or(o.Neighbors, DefaultNeighbors)))
 	}
 	dim, k := cmp.Or(o.Dim, DefaultDim), cmp.Or(o.Neighbors, DefaultNeighbors)
-	switch { // CheckSize relies on that these come last, and have no numbers in Want
+	switch { // CheckSize relies on these coming last, without numbers in Want
 	case err != nil:
 	case !o.network() && dim > math.MaxInt32/max(1, n):
 		err = &OptionError{Key: "model.dim", Got: fmt.Sprintf("%d for %d points", dim, n), Want: "a table with fewer numbers"}
@@ -303,7 +294,7 @@ func (o *Options) Check(n int) error {
 	return asOption(err)
 }
 
-// checkFit is the part of Check about the training on a graph.
+// checkFit checks the options of the training on a graph.
 func (o *Options) checkFit(points, edges int) error {
 	fit := o.FitOptions()
 	err := fit.Check(o.Objective(), points, edges)
@@ -313,7 +304,7 @@ func (o *Options) checkFit(points, edges int) error {
 	return asOption(err)
 }
 
-// asOption returns an error that wraps ErrOption for another, nil for nil.
+// asOption wraps err in ErrOption; nil stays nil.
 func asOption(err error) error {
 	if err == nil || errors.Is(err, ErrOption) {
 		return err
@@ -324,7 +315,7 @@ func asOption(err error) error {
 // An OptionError is about the value of an option: see its Key.
 type OptionError = train.OptionError
 
-// checkModel is the part of Check about the model, its start, and how it is moved.
+// checkModel checks the options of the model, its start and its optimiser.
 func (o *Options) checkModel(n int) error {
 	dim := cmp.Or(o.Dim, DefaultDim)
 	total := totalEpochs(o.Phases)
@@ -353,7 +344,7 @@ func (o *Options) checkModel(n int) error {
 	return nil
 }
 
-// checkGraph is the part of Check about ranges and the neighborhood.
+// checkGraph checks the options' ranges and those of the graph.
 func (o *Options) checkGraph(n int) error {
 	if err := option.Check(o); err != nil {
 		return asOption(err)
@@ -374,12 +365,11 @@ func (o *Options) checkGraph(n int) error {
 	return nil
 }
 
-// CheckSize says what is wrong with the options for points of a size, as far as this is
-// known. Errors are as from Check.
+// CheckSize is Check for points whose size may be known only in part.
 func (o *Options) CheckSize(size data.Size) error {
 	if size.High >= 2 { // Check is about points with neighbours
 		err := o.Check(size.High)
-		if !errors.Is(err, ErrPoints) { // there are not too few points
+		if !errors.Is(err, ErrPoints) {
 			err = option.InBoth(o.Check, max(2, size.Low), size.High)
 		}
 		if err != nil {
@@ -408,7 +398,7 @@ func (o *Options) checkWeights(width int) error {
 	return nil
 }
 
-// checkSparse refuses what sparse points cannot be made.
+// checkSparse refuses options that sparse points do not allow.
 func (o *Options) checkSparse(size data.Size) error {
 	if size.Nonzeros == 0 || o.Reduces(size.Low, size.Width) == 0 { // they become dense
 		return nil
@@ -452,8 +442,8 @@ func (o *Options) optimizer(weightDecay float64) train.Optimizer {
 	return &train.SGD{Momentum: o.Momentum, WeightDecay: weightDecay}
 }
 
-// WithDefaults returns the options with the Epochs, Optimizer and LR that are used where
-// these are 0.
+// WithDefaults returns the options with the defaults of Epochs, Optimizer and LR filled
+// in.
 func (o Options) WithDefaults() Options {
 	epochs, lr := DefaultTableEpochs, float64(DefaultTableLR)
 	if o.network() {
@@ -501,15 +491,16 @@ func (o *Options) FitOptions() train.Options {
 	}
 }
 
-// A Memory is an estimate of what a run takes: how much at least, how much where nothing
-// limits it, and its largest parts.
+// A Memory is an estimate of a run's memory: the least, the most if nothing limits it,
+// and its largest parts.
 type Memory = memory.Estimate
 
-// Memory estimates what Embed takes of points of a size, on the CPU or beside Device. It
-// allocates nothing, and reads nothing.
+// Memory estimates the host memory that Embed needs for points of a size, on the CPU or with
+// a Device. It allocates nothing, and reads nothing.
 func (o *Options) Memory(size data.Size) Memory { return o.Workload(size).Estimate() }
 
-// Workload returns what the estimate depends on, for a run that does more than Embed.
+// Workload returns the numbers on which the estimate depends, for a run that does more
+// than Embed.
 func (o *Options) Workload(size data.Size) *memory.Points {
 	n, d := size.Likely, max(1, size.Width)
 	w := &memory.Points{
@@ -520,7 +511,7 @@ func (o *Options) Workload(size data.Size) *memory.Points {
 	if w.Components > 0 && !w.KeepsInput {
 		w.ValueBytes = map[data.Storage]float64{data.InMemory: 4, data.AsBytes: 1}[size.Storage]
 	} else if w.KeepsInput {
-		w.ValueBytes = 5 // with the values that are not 0, of points such as MNIST's
+		w.ValueBytes = 5 // includes the values other than 0, as many as in MNIST
 	}
 	if o.Float64 {
 		w.NumberBytes = 8

@@ -14,54 +14,52 @@ import (
 	"cne/model"
 )
 
-// A Neighborhood is what an embedding is to preserve: points, and which of them are
-// neighbours.
+// A Neighborhood is what an embedding preserves: points and which of them are neighbours.
 type Neighborhood struct {
-	// Scaled are the points as they were scaled. A network sees them, unless
-	// Options.OnComponents is set; otherwise Prepare drops them, which may be most of the
-	// memory, and Scaled is nil.
+	// Scaled are the scaled points, the input of a network without Options.OnComponents.
+	// Otherwise Prepare drops them to save memory, and Scaled is nil.
 	Scaled *data.Matrix
-	// Reduced is the space in which neighbours are near: Scaled, or its principal
-	// components, which PCA gives of any points.
+	// Reduced has the points between which the graph's distances are measured: Scaled, or
+	// its principal components, which PCA computes for any points.
 	Reduced *data.Matrix
 	PCA     *pca.PCA
-	// Nearest has the nearest neighbours of each point, as many as the graph and
-	// Options.MinNeighbors ask for, or more; nil if these ask for none.
+	// Nearest has the nearest neighbours of each point, at least as many as the graph and
+	// Options.MinNeighbors need; nil if they need none.
 	Nearest *neighbors.Neighbors
-	// Recall is an estimate of the share of the nearest that an approximate search
-	// has found; nil if the search was exact.
+	// Recall estimates the share of the nearest neighbours that an approximate search
+	// found; nil if the search was exact.
 	Recall *neighbors.Recall
-	// Graph is the symmetric kNN graph, or the caller's own.
+	// Graph is the symmetric kNN graph, or Options.Graph.
 	Graph *neighbors.Graph
-	// Preprocessing is what was done to the points before they became Scaled; nil if
-	// nothing was. Embeddings keep it for new points.
+	// Preprocessing is what was done to the points to get Scaled; nil if nothing.
+	// Embeddings keep it for new points.
 	Preprocessing *model.Preprocessing
 
-	// PCATime and GraphTime are what the principal components and the graph took.
+	// PCATime and GraphTime are the durations of the principal components and the graph.
 	PCATime, GraphTime time.Duration
 
-	stored data.Source  // the scaled points where they are not in memory
-	maps   *data.Matrix // the eigenmaps of Graph, once they were found
+	stored data.Source  // the scaled points if they are not in memory
+	maps   *data.Matrix // the eigenmaps of Graph, once computed
 }
 
-// A Cache keeps what Prepare finds for other calls with the same points.
+// A Cache keeps what Prepare finds for later calls with the same points.
 type Cache interface {
 	// Load fills in Reduced and PCA, if o wants principal components of h.Source, and
-	// Nearest, if k > 0, with k neighbours each, and Recall. It reports whether it has all.
+	// Nearest, if k > 0, with k neighbours each, and Recall. It reports whether it found
+	// all of these.
 	Load(ctx context.Context, h *Neighborhood, o *Options, k int) (found bool, err error)
-	// Save keeps them. Prepare calls it after a Load that has found nothing.
+	// Save keeps them. Prepare calls it after a Load that did not find them.
 	Save(h *Neighborhood) error
 }
 
-// Prepare scales points, finds their neighbours and makes the graph, as the options
-// say. It takes the points from the set, and scales them in place; the names of their
-// columns, and their Offset, are kept for new points. Embed does it first.
+// Prepare scales points, finds their neighbours and makes the graph. It takes the points
+// out of the set and scales them in place. Their column names and Offset are kept for new
+// points. Embed calls it first.
 //
-// Points that file.Read has left in their files, as file.Options.StreamAbove says,
-// are gone through a block at a time, so that there may be more of them than memory holds
-// where o.Components is below their width and a table is trained; the files must stay the
-// same until Prepare returns, or the error is data.ErrChanged. When ctx ends, so does
-// Prepare, with ctx.Err().
+// Points that file.Read left in their files (file.Options.StreamAbove) are streamed in
+// blocks. There may then be more of them than memory holds, if o.Components is below
+// their width and a table is trained. A file that changes before Prepare returns is
+// data.ErrChanged. When ctx ends, Prepare returns ctx.Err().
 func Prepare(ctx context.Context, set *data.Dataset, o Options) (*Neighborhood, error) {
 	n, _ := set.Dims()
 	if n < 1 {
@@ -106,11 +104,11 @@ func Prepare(ctx context.Context, set *data.Dataset, o Options) (*Neighborhood, 
 	return h, ctx.Err()
 }
 
-// scale takes the points from a set, and scales them.
+// scale takes the points out of a set and scales them.
 func scale(ctx context.Context, set *data.Dataset, o *Options) (*Neighborhood, error) {
 	_, d := set.Dims()
 	if m := set.Points; m != nil && m.CSR != nil && o.Reduces(m.N, m.D) == 0 {
-		dense, err := m.Dense() // which may take more memory than there is
+		dense, err := m.Dense() // fails if memory does not suffice
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrPoints, err)
 		}
@@ -135,7 +133,7 @@ func scale(ctx context.Context, set *data.Dataset, o *Options) (*Neighborhood, e
 	return h, nil
 }
 
-// checkPoints refuses what is no matrix of points.
+// checkPoints refuses an invalid matrix.
 func checkPoints(m *data.Matrix) error {
 	if m == nil || m.N < 1 || m.D < 1 || m.CSR == nil && (len(m.X)/m.D != m.N || len(m.X)%m.D != 0) {
 		return fmt.Errorf("%w: got none, or X of another length than N·D", ErrPoints)
@@ -143,7 +141,7 @@ func checkPoints(m *data.Matrix) error {
 	return nil
 }
 
-// Source returns the points as they were scaled; nil once they were dropped.
+// Source returns the scaled points; nil once they are dropped.
 func (h *Neighborhood) Source() data.Source {
 	if h.Scaled == nil {
 		return h.stored
@@ -151,8 +149,8 @@ func (h *Neighborhood) Source() data.Source {
 	return h.Scaled
 }
 
-// Reduces returns how many principal components the graph is built on for n points
-// of d values; 0 means the points themselves.
+// Reduces returns the number of principal components on which the graph of n points of d
+// values is built; 0 means the points themselves.
 func (o *Options) Reduces(n, d int) int {
 	if c := o.components(); c > 0 && c < d {
 		return min(c, n)
@@ -161,7 +159,7 @@ func (o *Options) Reduces(n, d int) int {
 }
 
 // reduce fills in Reduced, unless a cache has done so, and drops the points if no network
-// sees them.
+// needs them.
 func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 	points := h.Source()
 	n, d := points.Dims()
@@ -247,11 +245,11 @@ func (h *Neighborhood) findNeighbors(ctx context.Context, o *Options, k int) (er
 	return nil
 }
 
-// dropsScaled reports whether nothing needs the scaled points once neighbours are to be
+// dropsScaled reports whether the scaled points are dropped before neighbours are
 // searched.
 func (o *Options) dropsScaled() bool { return !o.network() || o.OnComponents }
 
-// log notes what takes long.
+// log reports the start of a slow step.
 func (o *Options) log(message string, args ...any) {
 	if o.Log != nil {
 		o.Log.Info(message, args...)

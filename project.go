@@ -17,9 +17,9 @@ import (
 	"cne/train"
 )
 
-// Save writes the embedding to a safetensors file, complete or not at all, with all
-// that Project needs: of a table that is its training points, too; of a network it
-// is its weights alone, with the names that PyTorch gives them.
+// Save writes the embedding to a safetensors file, complete or not at all, with all that
+// Project needs: a network's weights under PyTorch's names, or a table's positions and
+// its training points.
 func (e *Embedding) Save(path string) error {
 	if e.model == nil {
 		return errEmpty
@@ -29,8 +29,8 @@ func (e *Embedding) Save(path string) error {
 	return e.model.Save(path, &d)
 }
 
-// SaveModel is Save without the training points of a table, which may be large, or
-// not to be passed on: UseTrainingPoints gives them back to what is loaded.
+// SaveModel is Save without the training points of a table, which may be large or
+// private. After Load, UseTrainingPoints supplies them again.
 func (e *Embedding) SaveModel(path string) error {
 	if e.model == nil {
 		return errEmpty
@@ -38,12 +38,12 @@ func (e *Embedding) SaveModel(path string) error {
 	return e.model.Save(path, &e.Description)
 }
 
-// errEmpty is the error of an Embedding of nothing.
+// errEmpty is the error for the zero Embedding.
 var errEmpty = fmt.Errorf("%w: the embedding is empty; Embed and Load make one", ErrPoints)
 
-// Load reads an embedding that Save, or the program, has written, or a network of
-// linear layers that PyTorch has. Errors name the file, and wrap model.ErrFile if
-// its contents are at fault.
+// Load reads an embedding written by Save or the program, or a network of linear layers
+// saved from PyTorch. Errors name the file, and wrap model.ErrFile if its contents are
+// invalid.
 func Load(path string) (*Embedding, error) {
 	saved, err := model.Load(path)
 	if err != nil {
@@ -65,8 +65,8 @@ func Load(path string) (*Embedding, error) {
 	return e, nil
 }
 
-// UseTrainingPoints gives a table that was saved without its training points [n, p]
-// these, as its graph saw them.
+// UseTrainingPoints sets the training points [n, p] of a table saved without them. They
+// must be preprocessed as Description.Preprocessing says.
 func (e *Embedding) UseTrainingPoints(points *data.Matrix) error {
 	if err := checkPoints(points); err != nil {
 		return err
@@ -90,13 +90,13 @@ func (e *Embedding) UseTrainingPoints(points *data.Matrix) error {
 	return nil
 }
 
-// UseDevice has a network of float32, or a table, place points on a device from now on,
-// which must stay open (nil: the CPU); networks of float64 stay on the CPU.
+// UseDevice makes a table, or a network of float32, place points on a device, which must
+// stay open; nil means the CPU. Networks of float64 stay on the CPU.
 func (e *Embedding) UseDevice(d *model.Device) error {
 	switch mapper := e.mapper.(type) {
 	case *model.MLP[float32]:
 		return mapper.UseDevice(d)
-	case *train.Projector: // which searches where it was made
+	case *train.Projector: // tied to its device
 		if d != e.device && !(d.OnHost() && e.device.OnHost()) {
 			e.mapper = nil
 		}
@@ -105,16 +105,15 @@ func (e *Embedding) UseDevice(d *model.Device) error {
 	return nil
 }
 
-// HasTrainingPoints reports whether a table has the training points beside which it
-// places others; networks need none.
+// HasTrainingPoints reports whether the embedding is a table with its training points.
 func (e *Embedding) HasTrainingPoints() bool {
 	return e.mapper != nil || e.Positions == nil || e.trainPoints != nil
 }
 
-// Projector returns what maps points, prepared as Description.Preprocessing says, to
-// their positions: the network, or for a table what finds a place beside its
-// training points, which it must have (ErrNoTrainingPoints). For a table the
-// first call prepares the search among these; if ctx ends before, the error is ctx's.
+// Projector returns the mapper from points, preprocessed as Description.Preprocessing
+// says, to positions: the network, or a train.Projector for a table, which must have its
+// training points (ErrNoTrainingPoints). A table's first call prepares the search among
+// these, until ctx ends.
 func (e *Embedding) Projector(ctx context.Context) (model.Mapper, error) {
 	if e.mapper != nil {
 		return e.mapper, nil
@@ -134,7 +133,7 @@ func (e *Embedding) Projector(ctx context.Context) (model.Mapper, error) {
 	return p, nil
 }
 
-// Width returns how many values the points have that Project takes.
+// Width returns the number of values of a point for Project.
 func (e *Embedding) Width() (int, error) {
 	if before := e.Description.Preprocessing; before != nil {
 		return before.Width, nil
@@ -151,7 +150,7 @@ func (e *Embedding) Width() (int, error) {
 	return e.trainPoints.D, nil
 }
 
-// Dim returns how many dimensions the embedding has; an empty one has none.
+// Dim returns the number of dimensions of the embedding; 0 if it is empty.
 func (e *Embedding) Dim() int {
 	switch {
 	case e.Positions != nil:
@@ -163,28 +162,28 @@ func (e *Embedding) Dim() int {
 	return d
 }
 
-// A Projection says how ProjectRows places points. With the zero value it ends with an
-// error at the first that cannot be placed.
+// A Projection has the options of ProjectRows. The zero value returns an error for the
+// first point that cannot be placed.
 type Projection struct {
 	// SkipBad gives points that cannot be placed NaNs as positions.
 	SkipBad bool
-	// Trained are the rows of all points that the embedding was trained on, counted from
-	// the first point and ascending. They keep their positions, whatever their values are.
+	// Trained are the rows of all training points, from 0 and ascending. These points
+	// keep their positions, whatever their values are.
 	Trained []int
-	// First is how many points were skipped before, and Most how many are placed, if there
-	// are as many; 0 is all.
+	// First is the number of points skipped before the rows, and Most the largest number
+	// of points to place; 0 means all.
 	First, Most int
 }
 
-// A ProjectedBlock has the positions of points that follow each other.
+// A ProjectedBlock has the positions of consecutive points.
 type ProjectedBlock struct {
 	First     int // row of the first
 	Positions *data.Matrix
-	Labels    []string // one for each, nil if the points have none
+	Labels    []string // one per point; nil without labels
 	Bad       int      // number of points that could not be placed
 }
 
-// A PointError is about a point that cannot be placed. It wraps ErrPoints.
+// A PointError describes a point that cannot be placed. It wraps ErrPoints.
 type PointError struct {
 	Row   int    // counted from 0
 	Name  string // such as "points.csv: row 18"
@@ -196,21 +195,22 @@ func (e *PointError) Error() string { return fmt.Sprintf("%v: %s: %s", ErrPoints
 // Unwrap returns ErrPoints.
 func (e *PointError) Unwrap() error { return ErrPoints }
 
-// Sizes of a block: about how many values, so that what is done to them finds them in the
-// cache, how many rows at least, and how many for each processor, so that all are busy and
-// a block does not take long.
+// Sizes of a block: the number of values, which should fit into the cache; the least
+// number of rows; and the rows per processor, which keep all busy without making a block
+// slow.
 const (
 	blockValues           = 1 << 21
 	minBlockRows          = 16
 	blockRowsPerProcessor = 1 << 10
-	// A device is busy with more rows only, whose values are bounded, too.
+	// A device needs more rows to be busy; their values are limited, too.
 	deviceBlockRows   = 1 << 15
 	deviceBlockValues = 1 << 24
 )
 
-// Project returns the positions [r, Dim] of points [r, D], which stay as they are: see
-// ProjectRows. Where the columns of both have names, the values are found by them, in any
-// order, and others left out; it is an error that wraps ErrPoints if one is missing.
+// Project returns the positions [r, Dim] of points [r, D], which it does not change: see
+// ProjectRows. If the columns have names, here and in training, they are matched by name:
+// their order does not matter, extra columns are ignored, and a missing one is an error
+// that wraps ErrPoints.
 func (e *Embedding) Project(ctx context.Context, points *data.Matrix) (*data.Matrix, error) {
 	if err := checkPoints(points); err != nil {
 		return nil, err
@@ -224,8 +224,8 @@ func (e *Embedding) Project(ctx context.Context, points *data.Matrix) (*data.Mat
 	return e.ProjectSet(ctx, &data.Dataset{Points: points}, Projection{})
 }
 
-// ProjectSet is Project for the points of a set, which may have stayed in their files and have
-// the columns of the training points.
+// ProjectSet is Project for the points of a set, which may be in their files. Their
+// columns must be the training points' columns.
 func (e *Embedding) ProjectSet(ctx context.Context, set *data.Dataset, o Projection) (*data.Matrix, error) {
 	n, _ := set.Dims()
 	all := data.NewMatrix(n, e.Dim())
@@ -240,17 +240,16 @@ func (e *Embedding) ProjectSet(ctx context.Context, set *data.Dataset, o Project
 	return all, nil
 }
 
-// ProjectRows places points of the kind that the embedding was learnt from, and calls write
-// with the positions of one block after the other, in the order of the points. A block is
-// valid until write returns. A network maps the points; beside a table each starts among
-// its nearest training points and is then optimised, while all others stay. The position
-// of a point does not depend on the others. Two blocks of points are in memory: one is read
-// while the other is placed. Points of files are to be read with the options of
-// Description.Preprocessing.Reading.
+// ProjectRows places new points and calls write with their positions, block by block in
+// order. A block is valid until write returns. A network maps the points. For a table
+// each point starts among its nearest training points and is then optimised while all
+// others stay fixed. A point's position does not depend on other new points. Two blocks
+// are in memory: one is read while the other is placed. Read points from files with the
+// options of Description.Preprocessing.Reading.
 //
-// An error of rows or write ends it, and so does the end of ctx. Points of another width
-// give ErrPoints, and so does the first point that cannot be placed (*PointError), unless
-// o.SkipBad is set.
+// ProjectRows returns errors of rows, write and ctx. It returns an error that wraps
+// ErrPoints for points of another width and, unless o.SkipBad is set, for the first point
+// that cannot be placed (*PointError).
 func (e *Embedding) ProjectRows(ctx context.Context, rows file.Rows, o Projection, write func(b *ProjectedBlock) error) error {
 	p, err := e.place(ctx, rows, o)
 	if err != nil {
@@ -288,7 +287,7 @@ func (e *Embedding) ProjectRows(ctx context.Context, rows file.Rows, o Projectio
 	case current.err != io.EOF:
 		return current.err
 	case p.trained < len(o.Trained):
-		return fmt.Errorf("%w: row %d was trained on: got %d points, want those among which it was", ErrPoints, o.Trained[p.trained], at)
+		return fmt.Errorf("%w: trained on row %d: got %d points, want all points of the input", ErrPoints, o.Trained[p.trained], at)
 	}
 	return nil
 }
@@ -298,21 +297,21 @@ type placement struct {
 	Projection
 	before      *model.Preprocessing
 	mapper      model.Mapper
-	width, size int          // of a point, and of a block
+	width, size int          // values per point, points per block
 	learnt      *data.Matrix // positions of the rows of Trained
-	trained     int          // how many of these are passed
-	others      []int        // the points of a block that are not among them
-	positions   *data.Matrix // of these
-	skipped     []bool       // which of these could not be placed; nil without SkipBad
+	trained     int          // number of Trained already passed
+	others      []int        // the points of a block not in Trained
+	positions   *data.Matrix // of others
+	skipped     []bool       // which of others could not be placed; nil without SkipBad
 }
 
-// A placedBlock is some points that follow each other, and their positions.
+// A placedBlock has consecutive points and their positions.
 type placedBlock struct {
 	ProjectedBlock
 	n      int          // points in use
 	points *data.Matrix // the points are its first rows
-	room   *data.Matrix // for points
-	all    *data.Matrix // and for Positions
+	room   *data.Matrix // memory of points
+	all    *data.Matrix // memory of Positions
 	err    error        // why there are no more points; io.EOF after the last
 }
 
@@ -325,7 +324,7 @@ func (e *Embedding) place(ctx context.Context, rows file.Rows, o Projection) (*p
 		return nil, fmt.Errorf("%w: got points of %d values, want %d as in training", ErrPoints, p.width, want)
 	}
 	if len(o.Trained) > 0 && (p.learnt == nil || p.learnt.N != len(o.Trained)) {
-		return nil, fmt.Errorf("%w: got %d rows that were trained on, but the embedding has others", ErrPoints, len(o.Trained))
+		return nil, fmt.Errorf("%w: Trained: got %d rows, want the rows that the embedding was trained on", ErrPoints, len(o.Trained))
 	}
 	var err error
 	if p.mapper, err = e.Projector(ctx); err != nil {
@@ -346,7 +345,7 @@ func (p *placement) newBlock() *placedBlock {
 	return &placedBlock{room: data.NewMatrix(p.size, p.width), all: data.NewMatrix(p.size, p.positions.D)}
 }
 
-// read fills the block with the points that come next.
+// read fills the block with the next points.
 func (p *placement) read(b *placedBlock, rows file.Rows, first int) {
 	size := p.size
 	if p.Most > 0 {
@@ -404,12 +403,13 @@ func (p *placement) placeBlock(ctx context.Context, b *placedBlock) error {
 	return nil
 }
 
-// project writes the positions of points to dst. It prepares them where they are. Those
-// that cannot be placed are marked in skipped; if that is nil, the first is a *PointError.
+// project writes the positions of points to dst, and preprocesses the points in place.
+// Points that cannot be placed are marked in skipped; if it is nil, the first is a
+// *PointError.
 func (p *placement) project(ctx context.Context, dst, points *data.Matrix, skipped []bool) error {
 	if err := reject(points, skipped, func(row []float32) string {
 		at := slices.IndexFunc(row, func(v float32) bool { return !simd.IsFinite(v) })
-		return fmt.Sprintf("value %d (counted from 1) is %v", at+1, row[at])
+		return fmt.Sprintf("value %d: got %v, want a finite number", at+1, row[at])
 	}); err != nil {
 		return err
 	}
@@ -430,8 +430,8 @@ func (p *placement) project(ctx context.Context, dst, points *data.Matrix, skipp
 	return reject(dst, skipped, tooLarge)
 }
 
-// reject marks the rows of m with a value that is not finite in skipped, and clears
-// them; or, where skipped is nil, returns the first as a PointError with its fault.
+// reject marks the rows of m with a value that is not finite in skipped and clears them.
+// If skipped is nil, it returns a PointError for the first.
 func reject(m *data.Matrix, skipped []bool, fault func(row []float32) string) error {
 	grain := max(1, 1<<16/m.D)
 	first := make([]int, parallel.Pieces(m.N, grain))

@@ -15,7 +15,7 @@ import (
 	"cne/internal/rng"
 )
 
-// someOf returns points and those of some rows.
+// someOf returns points and their given rows.
 func someOf(t *testing.T, n, d int, rows []int) (all, some *data.Matrix) {
 	t.Helper()
 	s := rng.New(3, rng.Sample)
@@ -28,8 +28,8 @@ func someOf(t *testing.T, n, d int, rows []int) (all, some *data.Matrix) {
 	return all, set.Points
 }
 
-// What Embed learns from some points is what it makes of these alone, and the others lie
-// where that places them; a file that is read in blocks gives the same.
+// With Sample, Embed gives the embedding of only these points and places the others; a
+// file that is read in blocks gives the same.
 func TestSample(t *testing.T) {
 	const n, d = 90, 6
 	rows, err := data.DrawRows(n, 40, 5)
@@ -82,8 +82,8 @@ func TestSample(t *testing.T) {
 				t.Errorf("going through the file: %v, or other positions", err)
 			}
 
-			// A point is not placed where it was learnt, whatever it has become; one that
-			// cannot be placed is told by its row.
+			// A training point keeps its position, whatever its values; an error names
+			// the row of a point that cannot be placed.
 			known, other := rows[len(rows)/2], 0
 			for slices.Contains(rows, other) || other < known {
 				other++

@@ -38,9 +38,9 @@ func densePoints(t *testing.T, n int) (sparse, dense *data.Matrix) {
 	return sparse, dense
 }
 
-// Sparse points have nearly all the neighbours of the same points as dense ones: the
-// components differ by what the randomised method leaves. On any number of cores the
-// embedding has the same bits.
+// Sparse points have nearly the same neighbours as dense points; the components differ by
+// the error of the randomised method. The embedding has the same bits on any number of
+// cores.
 func TestSparsePointsHaveTheirNeighbors(t *testing.T) {
 	m, dense := densePoints(t, 400)
 	for _, metric := range []data.Metric{data.Euclidean, data.Cosine} {
@@ -88,8 +88,7 @@ func TestNetworkOnSparsePoints(t *testing.T) {
 	same(t, "training points are placed elsewhere", project(t, e, m).X, e.Positions.X)
 }
 
-// Without principal components sparse points become dense, so that everything is as it
-// is for dense points.
+// Without principal components sparse points become dense and give the same result.
 func TestSparsePointsBecomeDense(t *testing.T) {
 	m, dense := densePoints(t, 100)
 	o := cne.Options{Components: new(0), Epochs: 1, Scaling: data.ScaleStandard, GraphMetric: data.Correlation}

@@ -14,20 +14,21 @@ import (
 	"cne/train"
 )
 
-// Spectrum makes several embeddings of points that share an early phase: at Z̄ =
-// |X|/m for Neg-t-SNE and at s = 1 for InfoNC-t-SNE, for the first third of the
-// epochs (train.EarlyEpochs), or all of Options.Phases but the last. Each of last then
-// runs to its end from there. last are phases that differ in what shall be compared, such
-// as their Spectrum or Negatives; what one leaves out is taken from the last of
-// Options.Phases, or from Options. The embeddings come in the order of last.
+// Spectrum makes one embedding of the points per phase in last, all from shared early
+// phases. The shared phases are all of Options.Phases but the last, or else the first
+// third of the epochs (train.EarlyEpochs), at Z̄ = |X|/m for Neg-t-SNE and at s = 1 for
+// InfoNC-t-SNE. The phases in last differ in what is compared, such as Spectrum or
+// Negatives; fields that are not set are taken from the last of Options.Phases, or from
+// Options. The embeddings are in the order of last.
 //
-// Each is, bit for bit, what Embed gives with the shared phases and that one as
-// Options.Phases. Tables are trained a core's worth at a time, so that hooks and OnBatch
-// may be called from several goroutines at once; they hear of the shared phases, too.
-// Checkpoints and Resume must be nil: SpectrumCheckpoints takes their place.
+// Each is, bit for bit, what Embed gives with the shared phases and this phase as
+// Options.Phases. Several tables are trained at once, one per core, so hooks and OnBatch
+// may be called from several goroutines; they are called for the shared phases, too.
+// Checkpoints and Resume must be nil; set SpectrumCheckpoints instead.
 //
 // When ctx ends, or one of the runs fails (SpectrumError), the others end soon. The
-// embeddings are then as far as they were trained, and nil where that had not begun.
+// embeddings are then returned as far as they were trained, nil if their training had not
+// begun.
 func Spectrum(ctx context.Context, points *data.Matrix, last []Phase, o Options) ([]*Embedding, error) {
 	if err := checkPoints(points); err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func Spectrum(ctx context.Context, points *data.Matrix, last []Phase, o Options)
 	return h.Spectrum(ctx, last, o)
 }
 
-// PhasesAt returns phases for Spectrum that differ in where they are on the spectrum.
+// PhasesAt returns a phase for each position on the spectrum, for Spectrum.
 func PhasesAt(at ...train.SpectrumParam) []Phase {
 	phases := make([]Phase, len(at))
 	for i, p := range at {
@@ -48,7 +49,7 @@ func PhasesAt(at ...train.SpectrumParam) []Phase {
 	return phases
 }
 
-// A SpectrumError says which embedding of a spectrum has failed.
+// A SpectrumError says which embedding of a spectrum failed.
 type SpectrumError struct {
 	// Index is the index of its phase in last, −1 for the shared phases.
 	Index int
@@ -65,21 +66,22 @@ func (e *SpectrumError) Error() string {
 // Unwrap returns Err.
 func (e *SpectrumError) Unwrap() error { return e.Err }
 
-// SpectrumCheckpoints says when the states of a spectrum's runs are kept, and from where
-// they continue. A run is known by the index of its phase in last; −1 stands for the
-// shared phases. The end of every run is kept, too, so that none is run twice.
+// SpectrumCheckpoints says when the states of a spectrum's runs are saved, and from where
+// they continue. A run is identified by the index of its phase in last, −1 for the shared
+// phases. The end of every run is saved, too, so no run is repeated.
 type SpectrumCheckpoints struct {
 	// Epochs and Interval are as in train.Checkpoints.
 	Epochs   int
 	Interval time.Duration
-	// Save keeps a state, as train.Checkpoints.Save does. It is called by several
-	// goroutines at once, for different runs.
+	// Save saves a state, as train.Checkpoints.Save does. Several goroutines call it at
+	// once, for different runs.
 	Save func(run int, c *train.Checkpoint) error
-	// Resume returns the state that was kept last, nil if there is none. It may be nil.
+	// Resume returns the last saved state, or nil. It may be nil.
 	Resume func(run int) (*train.Checkpoint, error)
 }
 
-// of returns the checkpoints of one run, and the state from which it continues; nil: it begins.
+// of returns the checkpoints of one run, and the state from which it continues, nil to
+// begin.
 func (c *SpectrumCheckpoints) of(run int) (keep *train.Checkpoints, from *train.Checkpoint, err error) {
 	if c == nil {
 		return nil, nil, nil
@@ -93,8 +95,8 @@ func (c *SpectrumCheckpoints) of(run int) (keep *train.Checkpoints, from *train.
 	return keep, from, err
 }
 
-// SpectrumOptions returns the options of each embedding of a spectrum as a run of its
-// own, and how many of their phases all share, which may be none.
+// SpectrumOptions returns the options of each embedding of a spectrum as a separate run,
+// and the number of phases that all share, which may be 0.
 func (o Options) SpectrumOptions(last []Phase) (each []Options, shared int) {
 	var early []Phase
 	var end Phase
@@ -148,7 +150,7 @@ func (h *Neighborhood) Spectrum(ctx context.Context, last []Phase, o Options) ([
 	if err != nil {
 		return nil, spectrumError(ctx, -1, err)
 	}
-	// Networks keep all cores busy, and need much memory; so does a device.
+	// Networks and devices keep all cores busy, and need much memory.
 	atOnce := 1
 	if !o.network() && o.Device.OnHost() {
 		atOnce = min(len(each), runtime.GOMAXPROCS(0))
@@ -200,8 +202,7 @@ func spectrumError(ctx context.Context, i int, err error) error {
 	return &SpectrumError{i, err}
 }
 
-// early runs the phases that all embeddings share, and returns where they end; nil if
-// there are none.
+// early runs the shared phases and returns the state at their end; nil if there are none.
 func (h *Neighborhood) early(ctx context.Context, heads, tails []int32, o Options, shared int) (*train.Checkpoint, error) {
 	if shared == 0 {
 		return nil, nil
@@ -237,7 +238,7 @@ func (h *Neighborhood) early(ctx context.Context, heads, tails []int32, o Option
 	return end, err
 }
 
-// totalEpochs returns how many epochs phases have together.
+// totalEpochs returns the sum of the phases' epochs.
 func totalEpochs(phases []Phase) int {
 	total := 0
 	for _, p := range phases {

@@ -13,9 +13,9 @@ import (
 	"cne/train/initial"
 )
 
-// StartFrom returns positions for InitGiven (Options.Start) at which points stay that an earlier
-// embedding [m, d] has, so that the new one lies like it: see initial.FromEarlier. Errors
-// wrap ErrOption.
+// StartFrom returns positions for InitGiven (Options.Start) from an earlier embedding [m,
+// d], so that the new embedding resembles it: see initial.FromEarlier. Errors wrap
+// ErrOption.
 func (h *Neighborhood) StartFrom(earlier *data.Matrix, rows []int, seed uint64) (*data.Matrix, error) {
 	if h == nil || h.Graph == nil {
 		return nil, badOption("got no graph to start from, want one of Prepare")
@@ -27,13 +27,13 @@ func (h *Neighborhood) StartFrom(earlier *data.Matrix, rows []int, seed uint64) 
 	return start, nil
 }
 
-// finerStd is the standard deviation of the first axis at which smaller groups begin
-// where larger ones have led: so that these neither meet again nor are too far from
-// each other to attract.
+// finerStd is the standard deviation of the first axis to which the positions of larger
+// groups are scaled before smaller groups continue from them: wide enough to keep groups
+// apart, and narrow enough for attraction to reach.
 const finerStd = 20
 
-// embedGroups returns how groups of points are embedded on the way to a multilevel start:
-// as InfoNC-t-SNE with the weights of the edges between groups.
+// embedGroups returns the function that embeds groups of points for a multilevel start,
+// by InfoNC-t-SNE with the weights of the edges between groups.
 func embedGroups(o *Options, dim int) initial.EmbedFunc {
 	return func(ctx context.Context, g *neighbors.Graph, from *data.Matrix, first bool) (*data.Matrix, error) {
 		o.log("embedding groups of neighbours", "groups", g.N, "edges", g.Edges())
@@ -60,13 +60,13 @@ func embedGroups(o *Options, dim int) initial.EmbedFunc {
 	}
 }
 
-// startingTable returns the positions from which a table begins.
+// startingTable returns the initial positions of a table.
 func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options, dim int) ([]T, error) {
 	std := cmp.Or(o.InitStd, 1)
 	var coordinates *data.Matrix
 	var err error
 	switch {
-	case o.Init == InitRandom || o.Resume != nil: // which replaces any start
+	case o.Init == InitRandom || o.Resume != nil: // a resumed state replaces any start
 		return initial.Random[T](h.Reduced.N, dim, std, o.Seed)
 	case o.Init == InitGiven && o.Start == nil:
 		return nil, badOption("got InitGiven without Start")
@@ -75,7 +75,7 @@ func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options,
 		return slices.Clone(convert[T](start.X)), nil
 	case o.Init == InitSpectral:
 		o.log("finding where to start", "from", "eigenvectors")
-		if h.maps == nil || h.maps.D != min(dim, initial.MostEigenmaps) { // found once for a spectrum
+		if h.maps == nil || h.maps.D != min(dim, initial.MostEigenmaps) { // computed once for a spectrum
 			o.log("computing Laplacian eigenmaps", "points", h.Graph.N)
 			if h.maps, err = initial.Eigenmaps(ctx, h.Graph, h.Reduced, dim); err != nil {
 				return nil, err

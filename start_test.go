@@ -12,8 +12,8 @@ import (
 	"cne/internal/rng"
 )
 
-// line returns the neighborhood of n points in a row, each with an edge to the next, but
-// for those at which a new row begins.
+// line returns the neighborhood of n points in a row, each with an edge to the next,
+// except where a new row begins.
 func line(t *testing.T, n int, begin ...int) *cne.Neighborhood {
 	t.Helper()
 	g := &neighbors.Graph{N: n, Indptr: []int64{0}}

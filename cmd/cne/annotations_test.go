@@ -149,7 +149,7 @@ func TestStartsFromARun(t *testing.T) {
 	if !slices.Equal(open("named/embedding.npy").X, grown.X) {
 		t.Error("with names it is another embedding")
 	}
-	mustFail(t, 1, "no name of data.names", ofTable("first.csv", "x", set("model.init=first", "data.names=kind")...)...)
+	mustFail(t, 1, "data.names: got no name that is in", ofTable("first.csv", "x", set("model.init=first", "data.names=kind")...)...)
 	succeed(t, append(ofTable("first.csv", "spectral"), "--set", "model.init=spectral")...)
 
 	// Once it has started, a run does without the earlier one, which may have moved.

@@ -13,8 +13,8 @@ import (
 // extremes are values of numbers that may make no sense.
 var extremes = []string{"0", "-1", "1e-300", "0.5", "60", "1000", "1e31", "2147483647", "1e300"}
 
-// What cne config --check finds right a run does not refuse for its options; and what is
-// refused is refused by its key.
+// A configuration that cne config --check accepts is not refused by a run; errors name
+// the key.
 func TestChecksAgreeWithRuns(t *testing.T) {
 	folderOf(t, 60, 3)
 	writeRandom(t, "images.npy", "|u1", 24, 8, 8, 3)
@@ -30,8 +30,8 @@ func TestChecksAgreeWithRuns(t *testing.T) {
 		[]string{"", "loss.learn_temperature=true"})
 }
 
-// walk sets every key that takes numbers to all extremes, beside the base, and those of
-// the model and its loss beside each of the variants, too.
+// walk sets every key that takes numbers to all extremes, on top of the base, and the
+// keys of the model and its loss also on top of each variant.
 func walk[C any](t *testing.T, s *configs.Schema[C], check, command, base, variants []string) {
 	for _, variant := range variants {
 		if variant != "" && testing.Short() {

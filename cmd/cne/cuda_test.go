@@ -38,9 +38,8 @@ func filesIn(t *testing.T, folder string) []string {
 	return listFiles(t, folder)
 }
 
-// A device that fails in the middle of a run, wherever that is, ends it with one
-// sentence. What is in the folder is then of a run that can go on, if there was a
-// checkpoint, and ends as if nothing had been; if there was none it is empty.
+// A device that fails anywhere in a run ends it with one sentence. With a checkpoint the
+// run can then continue to the same end; without one its folder is empty.
 func TestDeviceIsLostInARun(t *testing.T) {
 	if !fakecuda.InUse() {
 		t.Skip("a GPU cannot be made to fail")

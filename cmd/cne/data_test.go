@@ -365,7 +365,7 @@ func TestCounts(t *testing.T) {
 			t.Errorf("%s: %s", name, stdout)
 		}
 		sameFile(t, "again.npy", "run/holdout.npy")
-		// The file alone has no names, and the same genes.
+		// The file by itself has no names, and the same genes.
 		mustRun(t, "project", "-m", "run", "held/matrix.mtx", "-o", "file.npy")
 		sameFile(t, "file.npy", "run/holdout.npy")
 	}
@@ -402,7 +402,7 @@ func TestStoredRun(t *testing.T) {
 	writeRandom(t, "bytes.npy", "|u1", n, d)
 	content := readText(t, "bytes.npy")
 	first := len(content) - n*d
-	writeTestFile(t, "bytes.npy", content[:first]+"\xff"+content[first+1:]) // by which both are divided
+	writeTestFile(t, "bytes.npy", content[:first]+"\xff"+content[first+1:]) // the largest value, by which both are divided
 	makeArray(t, "floats.npy", readPositions(t, "bytes.npy"))
 	for _, kind := range []string{"bytes", "floats"} {
 		var packed bytes.Buffer
@@ -439,8 +439,8 @@ func TestStoredRun(t *testing.T) {
 	}
 }
 
-// A file that changes before its points have become components ends a run that has
-// written nothing, and is no fault of a key.
+// If a file changes before its components are computed, the run ends without writing
+// anything, and the error names no key.
 func TestStoredInputChanges(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeRandom(t, "bytes.npy", "|u1", 200000, 24) // too large to be read into memory

@@ -82,8 +82,8 @@ func TestCommandsOnDevice(t *testing.T) {
 	}
 }
 
-// A run whose device has too little memory says so in a sentence. The checkpoint from
-// before is whole, and the run goes on from it on the CPU.
+// A run whose device has too little memory says so in a sentence. The last checkpoint is
+// complete, and the run continues from it on the CPU.
 func TestRunGoesOnElsewhereThanOnDevice(t *testing.T) {
 	fakecuda.Open(t)
 	t.Chdir(t.TempDir())

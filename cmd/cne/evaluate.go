@@ -98,18 +98,18 @@ same points and graph, the first says k and the constants of the losses.`,
 		},
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "csv", "tsv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),
 	}
-	given := cli.AddSourceFlags(configs.Train, cmd, "configuration, a YAML `file`, in place of the run's")
+	given := cli.AddSourceFlags(configs.Train, cmd, "configuration, a YAML `file`, instead of the run's")
 	flags := cmd.Flags()
 	flags.StringArrayVar(&a.data, "data", nil, "`path` of the points (repeatable), same as --set data.path=…")
 	flags.StringArrayVar(&a.labels, "labels", nil, "`file` with the labels, in the order of the points (repeatable), same as --set data.labels=…")
 	flags.StringVar(&a.graph, "graph", "", "graph of the points, a `file` that ends in .npz, same as --set graph.file=…")
-	cli.AddSeedFlag(cmd, given, "seed of what is drawn, same as --set seed=`n`")
+	cli.AddSeedFlag(cmd, given, "seed of the random numbers, same as --set seed=`n`")
 	flags.BoolVar(&a.join, "join", false, "the files are the parts of one embedding, in their order")
 	flags.StringVar(&a.against, "against", "", "also compare with an embedding, a `file` or run folder")
 	flags.Float64Var(&a.s, "s", 0, "`place` on the spectrum for the losses of Neg-t-SNE and InfoNC-t-SNE (default: the first run's)")
 	flags.Float64Var(&a.zBar, "zbar", 0, "normalisation `constant` for the loss of Neg-t-SNE (default: the first run's)")
 	flags.IntVar(&a.negatives, "m", 0, "`number` of negatives per edge for the losses (default: the first run's)")
-	flags.BoolVar(&a.json, "json", false, "print JSON in place of a table")
+	flags.BoolVar(&a.json, "json", false, "print JSON instead of a table")
 	flags.StringVarP(&a.output, "output", "o", "", "also write the figures to a `file` that ends in .json")
 	cli.MustComplete(cmd, "output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveFilterFileExt))
 	cli.MustComplete(cmd, "graph", cobra.FixedCompletions([]string{"npz"}, cobra.ShellCompDirectiveFilterFileExt))
@@ -147,15 +147,15 @@ const largestZBar = 1e100
 func (a *evaluationRun) check(withNegatives bool) error {
 	switch {
 	case a.withS && a.withZBar:
-		return errors.New("--s and --zbar are both given; each is a place on the spectrum")
+		return errors.New("--s and --zbar: got both, want one of them")
 	case !simd.IsFinite(a.s):
-		return fmt.Errorf("--s is %v, but must be a finite number", a.s)
+		return fmt.Errorf("--s: got %v, want a finite number", a.s)
 	case math.Abs(a.s) > configs.FarthestPlace:
-		return fmt.Errorf("--s is %v, too far out on the spectrum; give a number from -%d to %d", a.s, configs.FarthestPlace, configs.FarthestPlace)
+		return fmt.Errorf("--s: got %v, want a number from -%d to %d", a.s, configs.FarthestPlace, configs.FarthestPlace)
 	case a.withZBar && !(a.zBar > 0 && a.zBar <= largestZBar):
-		return fmt.Errorf("--zbar is %v, but must be a number above 0 and at most %v", a.zBar, largestZBar)
+		return fmt.Errorf("--zbar: got %v, want a number above 0 and at most %v", a.zBar, largestZBar)
 	case withNegatives && a.negatives < 1:
-		return fmt.Errorf("--m is %d, but must be at least 1", a.negatives)
+		return fmt.Errorf("--m: got %d, want 1 or more", a.negatives)
 	}
 	if a.output != "" {
 		return cli.CheckEnding("--output", a.output, ".json")
@@ -177,8 +177,8 @@ func (a *evaluationRun) settings() (set []configs.Setting) {
 	return set
 }
 
-// configure finds out what the data are and how their graph is made: the file
-// given says so, or else the first run, and flags may change it.
+// configure loads the configuration of the data and the graph: from the file given, or
+// else from the first run, with the flags on top.
 func (a *evaluationRun) configure(from configs.Sources) error {
 	for _, input := range a.inputs {
 		if run, err := isRun(input); err != nil {
@@ -203,7 +203,7 @@ func (a *evaluationRun) configure(from configs.Sources) error {
 			return err
 		}
 		if own.Embed.Seed != c.Embed.Seed && c.DrawsPoints() {
-			return fmt.Errorf("the run in %s has drawn its points with the seed %d, but %s says %d; leave that out", a.folder, own.Embed.Seed, origins["seed"], c.Embed.Seed)
+			return fmt.Errorf("%s: got seed %d, want %d, with which the run in %s drew its points", origins["seed"], c.Embed.Seed, own.Embed.Seed, a.folder)
 		}
 		for _, run := range a.runs[1:] {
 			if err := a.checkSameData(run, from); err != nil {
@@ -217,7 +217,7 @@ func (a *evaluationRun) configure(from configs.Sources) error {
 	if ofTheRun {
 		rundir.LocateInputs(a.folder, c, origins)
 	}
-	// Everything is measured, whatever it was at the end of the run.
+	// Everything is measured, whatever the run measured itself.
 	c.Quality.MeasureAll()
 	if a.folder == "" {
 		c.Graph.Cache = configs.Cache{}
@@ -231,7 +231,7 @@ func (a *evaluationRun) configure(from configs.Sources) error {
 // isRun reports whether a path is the folder of a run of cne train.
 func isRun(path string) (bool, error) {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return false, nil // reading it says what is wrong
+		return false, nil // reading it reports the error
 	}
 	contents, command, err := rundir.Inspect(path)
 	if err != nil || contents != rundir.Run {
@@ -256,23 +256,22 @@ func (a *evaluationRun) checkSameData(run string, from configs.Sources) error {
 	}
 	for _, d := range configs.Train.Compare(a.config, c) {
 		if aboutPoints(d.Key, c) {
-			return fmt.Errorf("the run in %s has %s %s, but that in %s has %s; evaluate embeddings of the same points, or say which with --data",
-				run, d.Key, d.Second, a.folder, d.First)
+			return fmt.Errorf("%s: got %s %s, want %s as in %s; other data can be given with --data",
+				run, d.Key, d.Second, d.First, a.folder)
 		}
 	}
 	return nil
 }
 
-// aboutPoints tells whether a key of a configuration decides what the points and their
-// graph are.
+// aboutPoints reports whether a key of a configuration determines the points or their
+// graph.
 func aboutPoints(key string, c *configs.Config) bool {
 	section, _, _ := strings.Cut(key, ".")
 	return section == "data" || section == "graph" && key != "graph.cache" || key == "seed" && c.DrawsPoints()
 }
 
-// checkTrainedOn refuses, for runs that say themselves what their points are, other
-// points or another graph than those that they were trained on, and warns of the
-// figures of others. A key is "" for what is not to be compared.
+// checkTrainedOn refuses points or a graph that a run was not trained on, if they come
+// from the run's own configuration; otherwise it warns. An empty key is not compared.
 func (a *evaluationRun) checkTrainedOn(points, graph string) error {
 	for _, run := range a.runs {
 		trainedPoints, trainedGraph := rundir.DataKeys(run)
@@ -400,14 +399,14 @@ func (a *evaluationRun) evaluate(ctx context.Context) (*report.Evaluation, error
 	e.N = all[0].positions.N
 	for _, s := range compared[1:] {
 		if s.positions.N != e.N {
-			return nil, fmt.Errorf("%s has %d points, but %s has %d; give embeddings of the same points", s.file, s.positions.N, all[0].file, e.N)
+			return nil, fmt.Errorf("%s: got %d points, want %[4]d as in %[3]s", s.file, s.positions.N, all[0].file, e.N)
 		}
 	}
 	if e.N < 2 {
-		return nil, fmt.Errorf("%s has a single point, which has no neighbours; give an embedding of more", all[0].file)
+		return nil, fmt.Errorf("%s: got 1 point, want 2 or more", all[0].file)
 	}
 	if e.N <= e.K {
-		return nil, fmt.Errorf("the %d points of %s do not have %d neighbours each; set quality.k below %d", e.N, all[0].file, e.K, e.N)
+		return nil, fmt.Errorf("quality.k: got %d, want fewer than the %d points of %s", e.K, e.N, all[0].file)
 	}
 	y, err := a.prepare(ctx, e, all[0])
 	if err != nil {
@@ -419,7 +418,7 @@ func (a *evaluationRun) evaluate(ctx context.Context) (*report.Evaluation, error
 	stop()
 
 	if y.Sampled(e.N) > 0 {
-		compared = nil // the neighbours of the sample alone are needed, and found as it is measured
+		compared = nil // only the sample's neighbours are needed; measuring finds them
 	}
 	for _, s := range compared {
 		if s.found, err = neighbors.KNN(ctx, s.positions, e.K, neighbors.Options{Search: neighbors.Exact, Device: a.device}); err != nil {
@@ -439,12 +438,12 @@ func (a *evaluationRun) evaluate(ctx context.Context) (*report.Evaluation, error
 
 // A reference is what embeddings are measured by.
 type reference struct {
-	points *data.Matrix // the space in which neighbours are near; nil if it is not known
+	points *data.Matrix // the points between which distances are measured; nil if unknown
 	quality.Options
 }
 
-// prepare reads the data, if they are known, and makes what the embeddings are
-// measured by; first is one of them.
+// prepare reads the data, if known, and makes the reference for the embeddings; first is
+// one of them.
 func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first *candidate) (*reference, error) {
 	y := &reference{Options: a.config.Quality.Wanted()}
 	y.Skip, y.Seed, y.Device = 0, a.config.Embed.Seed, a.device
@@ -472,12 +471,12 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 	if n, _ := in.points.Dims(); n != e.N {
 		left := ""
 		if h := a.config.Data.Holdout; h != nil && h.Share > 0 {
-			left = " once data.holdout has taken its share"
+			left = " without the held-out points"
 		}
 		if in.sampled() {
-			left = " to train on (data.sample)"
+			left = " with data.sample"
 		}
-		return nil, fmt.Errorf("%s has %d points, but the data %s have %d%s; give an embedding of these points, or their data with --data",
+		return nil, fmt.Errorf("%s: got %d points, want %[4]d as in the data %[3]s%[5]s; other data can be given with --data",
 			first.file, e.N, strings.Join(a.config.Data.Path, ", "), n, left)
 	}
 	e.Data, in.held = in.points.Name, nil

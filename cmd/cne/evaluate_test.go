@@ -31,9 +31,9 @@ func evaluated(t *testing.T, args ...string) *report.Evaluation {
 	return &e
 }
 
-// All that the command says of a run of NC-t-SNE is what the packages say of its
-// embedding, its points and its graph; what the run has measured itself is the
-// same to the last bit, on the CPU, where all of this is computed.
+// The command's figures of a run of NC-t-SNE equal the packages' figures of its
+// embedding, points and graph, and, bit for bit, the figures that the run measured
+// itself.
 func TestEvaluateARun(t *testing.T) {
 	folderOf(t, 200, 6)
 	mustRun(t, short(set("loss.name=nc", "loss.negatives=7", "quality.k=8", "graph.pca=4", "device.name=cpu")...)...)
@@ -222,8 +222,8 @@ func TestEvaluateInvariances(t *testing.T) {
 	}
 }
 
-// What has no data, or no labels, or too few points, is left out and the rest
-// is measured.
+// Figures that need missing data, labels or more points are left out; the rest is
+// measured.
 func TestEvaluateWhatThereIs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	makeEmbeddings(t) // of 24 points
@@ -322,11 +322,11 @@ func TestEvaluateKeepsToThePoints(t *testing.T) {
 			}
 		}
 	}
-	mustFail(t, 1, "embedding.npy has 48 points, but the data points.csv have 30 once data.holdout has taken its share", "evaluate", "held0", "--set", "data.holdout=0.5")
+	mustFail(t, 1, "embedding.npy: got 48 points, want 30 as in the data points.csv without the held-out points", "evaluate", "held0", "--set", "data.holdout=0.5")
 }
 
-// Of more points than are all counted, a run writes and prints estimates with errors,
-// cne evaluate and cne spectrum the same ones, and with quality.sample=0 there are none.
+// With many points, a run, cne evaluate and cne spectrum report the same estimates with
+// standard errors; with quality.sample=0 there are no estimates.
 func TestMoreThanExactPoints(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures more than 100 000 points")

@@ -109,7 +109,8 @@ func writeDirections(t *testing.T, path string, n int, extra string) {
 }
 
 // By cosine and correlation, points of one direction are neighbours whatever their
-// length; the saved model, the hold-out and cne evaluate do the same to new points.
+// length; the saved model, the hold-out and cne evaluate normalise new points in the same
+// way.
 func TestGraphMetric(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeDirections(t, "points.csv", 300, "")

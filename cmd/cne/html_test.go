@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// An htmlPage is what a test wants to know of a page.
+// An htmlPage has the parts of a page that tests look at.
 type htmlPage struct {
 	Title string `json:"title"`
 	N     int    `json:"n"`
@@ -179,7 +179,7 @@ func TestTrainWritesAPage(t *testing.T) {
 		t.Errorf("images that are gone: %s", stderr)
 	}
 	writeIDX(t, 50)
-	if stderr := plot(); !strings.Contains(stderr, "data.path has 50 images now, but the embedding 60 points") {
+	if stderr := plot(); !strings.Contains(stderr, "data.path: got 50 images, want 60 as in the embedding") {
 		t.Errorf("too few images: %s", stderr)
 	}
 	if stderr := plot("--images", "none"); stderr != "" {

@@ -32,8 +32,8 @@ const (
 	exitOK      = 0
 	exitFailure = 1
 	exitUsage   = 2
-	// exitPipe is what a shell reports of other programs, too, whose results nobody
-	// reads any longer: 128 and the number of SIGPIPE.
+	// exitPipe is the exit code when the reader of stdout has gone: 128 plus the number
+	// of SIGPIPE, as shells report it.
 	exitPipe = 141
 )
 
@@ -43,9 +43,8 @@ func main() {
 	os.Exit(run(cli.UntilSignal(context.Background()), commands, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run carries out a command line and returns the exit code. A failure becomes
-// one line on stderr; only that nobody reads stdout any longer is told by the exit
-// code alone.
+// run carries out a command line and returns the exit code. A failure becomes one line on
+// stderr. If the reader of stdout has gone, only the exit code says so.
 func run(ctx context.Context, commands []func() *cobra.Command, args []string, stdout, stderr io.Writer) (code int) {
 	out := &cli.ResultWriter{Writer: stdout}
 	root := newRootCommand(commands, out, stderr)

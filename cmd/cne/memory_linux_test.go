@@ -18,7 +18,7 @@ func TestMemoryEstimate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The peak of a process counts the one that it was forked from, which is a small shell.
+	// The peak of a process includes its parent's at the fork, here a small shell.
 	program := func(args string) string {
 		cmd := exec.Command("sh", "-c", `"$0" "$@"; exit $?`, self)
 		cmd.Args = append(cmd.Args, strings.Fields(args)...)

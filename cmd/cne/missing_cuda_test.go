@@ -15,11 +15,11 @@ import (
 	"cne/internal/device/fakecuda"
 )
 
-// A situation is what a run may find on a machine, and what it has to say about it.
+// A situation is the state of a machine and the messages that a run must give.
 type situation struct {
 	env map[string]string
-	// libraries are files, by name, in a folder in which the program looks for libraries:
-	// the stand-in, or what else has such a key in libraryOf.
+	// libraries are files, by name, in a folder that the program searches: the stand-in,
+	// or another key of libraryOf.
 	libraries map[string]string
 	images    bool // the run is on images, and has convolutions
 	// auto and cuda are lines of the log with the device of that name. cuda is the
@@ -204,7 +204,7 @@ func TestDeviceWhereSomethingIsMissing(t *testing.T) {
 	}
 }
 
-// installed tells whether the dynamic linker may find a library here.
+// installed reports whether the dynamic linker may find a library here.
 func installed(name string) bool {
 	known, err := exec.Command("ldconfig", "-p").Output()
 	return err != nil || bytes.Contains(known, []byte(name+".so"))

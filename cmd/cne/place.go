@@ -54,10 +54,9 @@ func (t *training) place(ctx context.Context, rest bool) (held *data.Matrix, err
 	return held, err
 }
 
-// placeRest goes through all points of data.path, and writes the positions of those that
-// were trained on and of the rest, in the forms that the configuration asks for, with the
-// names of the points. It returns the positions of the rows that were held out, nil if
-// there are none.
+// placeRest reads all points of data.path and writes the positions of the training points
+// and of the rest, with their names, in the formats of the configuration. It returns the
+// positions of the held-out rows, or nil.
 func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error) {
 	in, d, out, e := t.in, &t.config.Data, &t.config.Output, t.embedded
 	t.Log.Info("placing the other points", "points", in.rest)

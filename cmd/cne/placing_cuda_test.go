@@ -49,7 +49,7 @@ func TestTablePlacesOnDevice(t *testing.T) {
 		t.Error("the CPU places points elsewhere after the device")
 	}
 
-	// What is learnt from some points places the others with the run's device.
+	// A model trained on a sample places the other points on the run's device.
 	o.Sample = nil
 	for i := 0; i < points.N; i += 2 {
 		o.Sample = append(o.Sample, i)

@@ -115,12 +115,12 @@ func (p *plotting) arguments(cmd *cobra.Command, args []string) error {
 	case len(args) == 0:
 		return fmt.Errorf("%s needs an argument: the file with the embedding, or the run folder", cmd.CommandPath())
 	case p.animate && len(args) > 1:
-		return fmt.Errorf("%s takes one argument, the file with the embedding, but got %d (the second is %s)", cmd.CommandPath(), len(args), text.Quote(args[1]))
+		return fmt.Errorf("%s: got %d arguments (the second is %s), want one, the file with the embedding", cmd.CommandPath(), len(args), text.Quote(args[1]))
 	}
 	return nil
 }
 
-// isStrip tells whether several embeddings are to be drawn.
+// isStrip reports whether several embeddings are drawn.
 func (p *plotting) isStrip() bool { return len(p.inputs) > 1 && !p.join && !p.metrics && !p.animate }
 
 // plotting is one run of cne plot.
@@ -139,7 +139,7 @@ type plotting struct {
 	fps     float64
 	follow  bool
 	html    bool
-	images  []string // paths, or noImages alone
+	images  []string // paths, or only noImages
 	wanted  report.Wanted
 }
 
@@ -152,7 +152,7 @@ func (p *plotting) checkSizes() error {
 		value float64
 	}{{"--point-size", p.plot.PointSize}, {"--width", p.plot.WidthCM}, {"--height", p.plot.HeightCM}} {
 		if !(size.value >= 0 && size.value <= 100) {
-			return fmt.Errorf("%s is %v, but must be a number from 0 to 100", size.flag, size.value)
+			return fmt.Errorf("%s: got %v, want a number from 0 to 100", size.flag, size.value)
 		}
 		if p.isHTML() && size.value != 0 {
 			return fmt.Errorf("%s is for pictures; a page fits itself to its window, leave the flag out", size.flag)
@@ -185,24 +185,24 @@ func (p *plotting) check() error {
 		found bool
 		what  string
 	}{
-		{len(p.data.Labels) > 0 && p.data.LabelColumn != "", "--labels and --label-column are both given; labels can come from one of them"},
-		{p.metrics && p.animate, "--metrics and --animate are both given; a picture shows curves or points"},
+		{len(p.data.Labels) > 0 && p.data.LabelColumn != "", "--labels and --label-column: got both, want one of them"},
+		{p.metrics && p.animate, "--metrics and --animate: got both, want one of them"},
 		{p.join && (p.metrics || p.animate), "--join is about the parts of an embedding, not about curves or films; leave it out"},
 		{p.join && p.output == "", "--join needs --output, the file for the picture"},
 		{p.metrics && (hasLabels || p.plot.PointSize != 0), "--metrics draws curves, for which there are no labels, columns or sizes of points; leave out --labels, --label-column, --drop and --point-size"},
 		{p.plot.Names && (p.metrics || p.animate || page), "--class-names is for pictures of embeddings, not for curves, films or pages; leave it out"},
 		{p.metrics && n > 1 && p.output == "", "--metrics of several runs needs --output, the file for their picture"},
 		{!p.animate && (p.fps != defaultFPS || p.follow), "--fps and --follow are about films; give --animate, too"},
-		{!(p.fps >= 0.1 && p.fps <= 50), fmt.Sprintf("--fps is %v, but must be a number from 0.1 to 50", p.fps)},
+		{!(p.fps >= 0.1 && p.fps <= 50), fmt.Sprintf("--fps: got %v, want a number from 0.1 to 50", p.fps)},
 		{p.animate && page, "--animate makes a GIF, and no page; leave --html out, and let --output end in .gif"},
-		{p.html && p.metrics, "--html and --metrics are both given, but a page shows points; leave one of them out"},
+		{p.html && p.metrics, "--html and --metrics: got both, want one of them"},
 		{p.html && strip, "--html is about one embedding; name one, or leave it out"},
-		{p.columns < 0, fmt.Sprintf("--columns is %d, but must be at least 1, or 0 for a number that fits", p.columns)},
+		{p.columns < 0, fmt.Sprintf("--columns: got %d, want 1 or more, or 0 to choose", p.columns)},
 		{p.columns > 0 && !strip, "--columns is about several embeddings; name them, or leave it out"},
-		{len(p.titles) > 1 && !strip, fmt.Sprintf("--title is given %d times for one picture; give one", len(p.titles))},
+		{len(p.titles) > 1 && !strip, fmt.Sprintf("--title: got %d for one picture, want 1", len(p.titles))},
 		{strip && p.output == "", fmt.Sprintf("%d embeddings need --output, the file for their picture", n)},
-		{strip && len(p.titles) > 0 && len(p.titles) != n, fmt.Sprintf("--title is given %d times for %d embeddings; give one for each, in their order, or none", len(p.titles), n)},
-		{strip && (p.plot.WidthCM != 0 || p.plot.HeightCM != 0), fmt.Sprintf("--width and --height are about a single embedding, but there are %d; leave them out", n)},
+		{strip && len(p.titles) > 0 && len(p.titles) != n, fmt.Sprintf("--title: got %d for %d embeddings, want one for each or none", len(p.titles), n)},
+		{strip && (p.plot.WidthCM != 0 || p.plot.HeightCM != 0), fmt.Sprintf("--width and --height: got %d embeddings, want one", n)},
 	} {
 		if fault.found {
 			return errors.New(fault.what)
@@ -219,7 +219,7 @@ func (p *plotting) check() error {
 	switch {
 	case page:
 	case len(p.images) > 0:
-		return errors.New("--images is given, but a picture shows no images; add --html, or an --output that ends in .html")
+		return errors.New("--images is for pages; add --html, or an --output that ends in .html")
 	case p.wanted.Names != "" || len(p.wanted.Columns) > 0:
 		return errors.New("--names and --color are for pages; add --html, or an --output that ends in .html, or colour a picture by --labels or --label-column")
 	}
@@ -241,7 +241,7 @@ func (p *plotting) chooseOutput() error {
 	switch {
 	case p.output != "":
 	case err != nil:
-		return nil // reading it says what is wrong
+		return nil // reading it reports the error
 	case p.metrics:
 		p.output = filepath.Join(folder, "curves.png")
 	case p.animate:

@@ -81,7 +81,7 @@ func TestPlot(t *testing.T) {
 	for _, tc := range []struct {
 		args   string
 		output string
-		text   []string // in an SVG, beside the length of the scale bar
+		text   []string // in an SVG, as well as the length of the scale bar
 	}{
 		{"run", "run/embedding.png", nil},
 		{"run/", "run/embedding.png", nil},
@@ -157,8 +157,7 @@ func TestPlotSize(t *testing.T) {
 	}
 }
 
-// Several inputs are drawn beside each other, with a legend of the classes of
-// all of them, in which each has one colour.
+// Several inputs are drawn side by side, with one legend of all their classes.
 func TestPlotStrip(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(name, text string) {

@@ -24,20 +24,20 @@ import (
 	"cne/internal/text"
 )
 
-// inputs is what a run reads.
+// inputs are the data that a run reads.
 type inputs struct {
 	config *configs.Config
 	log    *slog.Logger
 
-	// points are trained on, until prepare takes their values, and held are held out; nil if
-	// there are none. Both are as they were read.
+	// points are the training points, until prepare takes their values, and held the
+	// held-out points or nil, both as read.
 	points, held *data.Dataset
 	// rows are the rows of points in data.path, counted from 0; nil for all that are not held
 	// out. heldRows are the rows of held, in data.path or, if rows is not nil, after them in
 	// the files of data.holdout; otherwise nil for these files.
 	rows, heldRows []int
-	// n is the number of points of data.path, and rest how many of them are neither
-	// trained on nor held out, but placed in the end (data.sample).
+	// n is the number of points of data.path, and rest the number of points that are only
+	// placed in the end (data.sample).
 	n, rest int
 	builtin *data.Dataset // all points of data.path, with data.sample; nil for files
 	infos   []fs.FileInfo // of data.path, as they were when they were read
@@ -90,7 +90,7 @@ func (in *inputs) total() int {
 	return in.n
 }
 
-// read reads what a run needs, and refuses what no run can be made of.
+// read reads the data of a run and checks them.
 func (r *pointRun) read(ctx context.Context) (err error) {
 	c := r.config
 	r.start = time.Now()
@@ -302,8 +302,8 @@ func (in *inputs) readSample(ctx context.Context) (err error) {
 	return err
 }
 
-// chooseRows returns the rows of data.path that are trained on, and those held out: first
-// these are drawn, and then the sample of the others, unless a file has listed it.
+// chooseRows returns the training rows and the held-out rows of data.path. The held-out
+// rows are drawn first, then the sample of the others, unless a file lists it.
 func (in *inputs) chooseRows(listed []int) (rows, held []int, err error) {
 	t, seed := in.config.Data.TrainOn, in.config.Embed.Seed
 	var rest []int32
@@ -376,7 +376,8 @@ func (in *inputs) logCounts() {
 	}
 }
 
-// prepared is what the embeddings of a run are to preserve, with what identifies it.
+// prepared is the neighbourhood that the embeddings of a run preserve, and what
+// identifies it.
 type prepared struct {
 	*cne.Neighborhood
 	pointsKey, heldKey, rowsKey, graphKey string // "" if there are none, or for all rows

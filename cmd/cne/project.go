@@ -116,14 +116,14 @@ func (p *projectRun) check(cmd *cobra.Command) error {
 	if p.rowsText != "" {
 		var ok bool
 		if p.rows, ok = parseRows(p.rowsText); !ok {
-			return fmt.Errorf("--rows is %s, but must be a range such as 0:1000, :1000 or 1000: of rows counted from 0", text.Quote(p.rowsText))
+			return fmt.Errorf("--rows: got %s, want a range of rows from 0, such as 0:1000, :1000 or 1000:", text.Quote(p.rowsText))
 		}
 	}
 	if err := device.CheckName(p.deviceName); err != nil {
 		return fmt.Errorf("--device: %w", err)
 	}
 	if err := p.reading.Header.UnmarshalText([]byte(p.header)); err != nil {
-		return fmt.Errorf("--header is %s, but must be %s", text.Quote(p.header), text.Enumerate(p.reading.Header.Words()))
+		return fmt.Errorf("--header: got %s, want %s", text.Quote(p.header), text.Enumerate(p.reading.Header.Words()))
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func (p *projectRun) run(ctx context.Context, stdout io.Writer) (err error) {
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted; nothing was written")
 	case errors.As(err, &bad):
-		return fmt.Errorf("%s: %s; fix the values, or give --skip-bad to pass over such points", bad.Name, bad.Fault)
+		return fmt.Errorf("%s: %s; fix the values, or skip such points with --skip-bad", bad.Name, bad.Fault)
 	}
 	return err
 }
@@ -213,7 +213,7 @@ func (p *projectRun) loadModel() (*cne.Embedding, error) {
 	beside := filepath.Join(filepath.Dir(path), rundir.PointsFile)
 	points, err := model.LoadPoints(beside)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is a table, which places new points only beside its training points, and there is no %s with them; train again with model.keep_data: true, or with model.kind: mlp", path, beside)
+		return nil, fmt.Errorf("%s is a table, which needs its training points to place new ones, and there is no %s with them; train again with model.keep_data: true or model.kind: mlp", path, beside)
 	}
 	if err == nil {
 		err = e.UseTrainingPoints(points)
@@ -287,7 +287,7 @@ type rowRange struct {
 	end   int // the row after the last; 0: to the end of the input
 }
 
-// parseRows reads a range such as 0:1000, :1000 or 1000:, which ends before its second number.
+// parseRows parses a range such as 0:1000, :1000 or 1000:. The second number is excluded.
 func parseRows(s string) (r rowRange, ok bool) {
 	first, end, ok := strings.Cut(s, ":")
 	number := func(s string) (n int) {
@@ -320,7 +320,7 @@ func (p *projectRun) open(ctx context.Context, before *model.Preprocessing) (fil
 	if err != nil || p.rows == (rowRange{}) {
 		return rows, err
 	}
-	n, known := rows.Len() // of an array before any of it is placed
+	n, known := rows.Len() // known for arrays, before any point is placed
 	if !known || p.rows.end <= n {
 		if n, err = rows.Skip(p.rows.first); err == nil && n == p.rows.first {
 			return rows, nil
@@ -346,7 +346,7 @@ func (p *projectRun) openAll(ctx context.Context, before *model.Preprocessing) (
 		}
 		return before.Counts.Rows(c), nil
 	case at >= 0:
-		return nil, fmt.Errorf("%s holds counts of single-cell sequencing, but the model was not trained on counts; give points of the kind that it was trained on", p.input[at])
+		return nil, fmt.Errorf("%s: got counts of single cells, want points as in training", p.input[at])
 	}
 	if i := slices.IndexFunc(p.input, func(path string) bool { return strings.HasPrefix(path, configs.BuiltinPrefix) }); i >= 0 {
 		name = p.input[i]

@@ -12,8 +12,8 @@ import (
 	"cne/data/file"
 )
 
-// Ranges of the rows get the bits that all rows have in one process, whatever places them,
-// and whatever they are read from and written to.
+// Ranges of rows get the same bits as all rows in one process, for every model and every
+// format of input and output.
 func TestProjectRows(t *testing.T) {
 	for name, flags := range map[string][]string{
 		"network":                          aNetwork(),
@@ -51,7 +51,7 @@ func TestProjectRowsOfOtherPoints(t *testing.T) {
 	rows[17], rows[40] = "1,2,nan,4,5,ant\n", "1,2,inf,4,5,bee\n"
 	writeTestFile(t, "new.csv", header+strings.Join(rows, ""))
 	args := []string{"project", "-m", "run", "new.csv", "--label-column", "kind", "-o", "new.npy", "--rows", "18:50"}
-	if code, _, stderr := runCne(t.Context(), args...); code != 1 || !strings.Contains(stderr, "new.csv:42: value 3 (counted from 1) is +Inf") {
+	if code, _, stderr := runCne(t.Context(), args...); code != 1 || !strings.Contains(stderr, "new.csv:42: value 3: got +Inf, want a finite number") {
 		t.Errorf("exit code %d, stderr %q", code, stderr)
 	}
 	if code, _, stderr := runCne(t.Context(), append(args, "--skip-bad", "--plot", "new.png")...); code != 0 || !strings.Contains(stderr, "have no position points=1 of=32") {
@@ -139,7 +139,7 @@ func sourceFolder(t *testing.T) string {
 	return filepath.Dir(filepath.Dir(startFolder))
 }
 
-// startFolder is that of the package, in which tests begin.
+// startFolder is the folder of the package, in which tests begin.
 var startFolder, _ = os.Getwd()
 
 func TestParseRows(t *testing.T) {

@@ -51,7 +51,7 @@ func TestProjectTrainingPoints(t *testing.T) {
 			}
 			place(t, "file.npy", "--model", "run/model.safetensors", "points.csv", "--drop", "kind")
 			sameFile(t, "file.npy", "run/embedding.npy")
-			// Alone, and in several files of any length.
+			// By itself, and in several files of any length.
 			header, rows := linesOf(t, "points.csv")
 			positions := readPositions(t, "all.npy")
 			for _, i := range []int{0, 7, 59} {
@@ -72,7 +72,7 @@ func TestProjectTrainingPoints(t *testing.T) {
 	}
 }
 
-// More points than a block holds get the positions that they have alone.
+// More points than a block holds get the same positions as single points.
 func TestProjectManyBlocks(t *testing.T) {
 	shortRun(t, aNetwork()...)
 	block := runtime.GOMAXPROCS(0) << 10 // rows that are placed at a time

@@ -59,7 +59,7 @@ func (r *result) measure(ctx context.Context, held *data.Matrix) (*rundir.Metric
 	return m, err
 }
 
-// measuring returns what the configuration asks for, and what it is measured by.
+// measuring returns the options of the quality measures that the configuration asks for.
 func (r *result) measuring() quality.Options {
 	o := r.config.Quality.Wanted()
 	o.Labels, o.Graph, o.Seed, o.Device = r.in.points.Labels, r.near.Graph, r.config.Embed.Seed, r.device
@@ -121,7 +121,7 @@ func (r *result) draw(ctx context.Context, held *data.Matrix, m *rundir.Metrics)
 	if !r.config.Output.HTML {
 		return nil
 	}
-	// With data.imbalance there are no places for the points that were left out.
+	// With data.imbalance the points that were left out have no positions.
 	if r.in.rows == nil && r.in.heldRows != nil {
 		report.InputOrder(s, r.in.heldRows)
 	}
@@ -134,8 +134,9 @@ func (r *result) draw(ctx context.Context, held *data.Matrix, m *rundir.Metrics)
 	return page.Save(r.dir.Path(rundir.PageFile))
 }
 
-// pageImages returns the images of the run's n points for a page, nil if there
-// are none or none are asked for, or they are some of too many. They are read once, for all pages.
+// pageImages returns the images of the run's n points for a page. It returns nil if there
+// are none, none are wanted, or the points are a sample of too many images. They are read
+// once, for all pages.
 func (r *result) pageImages(ctx context.Context, n int) *images.Set {
 	in := r.in
 	if r.config.Output.HTMLImages && !in.sampled() && !in.imagesRead {

@@ -44,8 +44,8 @@ func sameResults(t *testing.T, got, want map[string]string) {
 	}
 }
 
-// A run whose process is killed, whenever that is, and which is resumed, gives the files
-// of one that was not, bit for bit.
+// A run that is killed at any time and resumed gives the files of an uninterrupted run,
+// bit for bit.
 func TestKilledRunIsResumed(t *testing.T) {
 	for kind, flags := range map[string][]string{
 		"table": set("train.optimizer=adam", "train.lr=0.1", "model.keep_data=true"),
@@ -73,7 +73,7 @@ func TestKilledRunIsResumed(t *testing.T) {
 	}
 }
 
-// waitForRecords waits until a run has begun and written so many records.
+// waitForRecords waits until a run has begun and written that many records.
 func waitForRecords(t *testing.T, lines int) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {

@@ -41,7 +41,7 @@ func TestExitCodes(t *testing.T) {
 		args   string
 		code   int
 		stdout string // part of it; "" for nothing at all
-		stderr string // the whole of it
+		stderr string // all of it
 	}{
 		{"", 0, "Available Commands", ""},
 		{"--help", 0, "Available Commands", ""},
@@ -71,7 +71,7 @@ func TestExitCodes(t *testing.T) {
 		{"something", 2, "", "cne: there is no command \"something\"; see \"cne --help\"\n"},
 		{"completion bsh", 2, "", "cne: there is no command \"completion bsh\"; did you mean bash?; see \"cne completion --help\"\n"},
 		{"help something", 2, "", "cne: there is no command \"something\"; see \"cne help --help\"\n"},
-		{"config extra", 2, "", "cne: cne config takes no arguments, but got \"extra\"; see \"cne config --help\"\n"},
+		{"config extra", 2, "", "cne: cne config: got argument \"extra\", want none; see \"cne config --help\"\n"},
 		{"config --chek", 2, "", "cne: unknown flag: --chek; see \"cne config --help\"\n"},
 		{"--frobnicate", 2, "", "cne: unknown flag: --frobnicate; see \"cne --help\"\n"},
 		{"config --config", 2, "", "cne: flag needs an argument: --config; see \"cne config --help\"\n"},
@@ -136,7 +136,7 @@ type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-// Whatever is printed, that it could not be is a failure.
+// Failing to print anything is an error.
 func TestFullStdout(t *testing.T) {
 	for _, args := range [][]string{{}, {"--help"}, {"train", "--help"}, {"help", "train"}, {"simclr"}, {"version"}, {"--version"}, {"config"}, {"completion", "bash"}} {
 		var stderr bytes.Buffer

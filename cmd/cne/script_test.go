@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 
 // TestScript runs the scripts of testdata/script, each in a folder of its own with the
 // file points.csv: 60 points of five columns f0 to f4 in three clusters, and their kind.
-// Their commands, besides those of package testscript:
+// Their commands, in addition to package testscript's:
 //
 //	refused TEXT ARGUMENT...       cne exits with 1, changes no file, and its one error has the text
 //	misused TEXT ARGUMENT...       the same with exit code 2, for wrong usage
@@ -141,7 +141,7 @@ func refused(ts *testscript.TestScript, code int, args []string) {
 }
 
 // scriptFiles lists the files of a script and when they were written, and empty folders.
-// What a refused run may keep for the next, its neighbours, is left out.
+// It leaves out the cache, which a refused run may fill.
 func scriptFiles(ts *testscript.TestScript) (found []string) {
 	root := ts.Getenv("WORK")
 	ts.Check(filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The first signal asks for an end, which what the program waits for may put off; the
-// second is the end.
+// The first signal asks the program to end, which may take time; the second ends it at
+// once.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	folderOf(t, 40, 3)
 	self, err := os.Executable()
@@ -25,7 +25,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	must(t, cmd.Start())
 	must(t, stderr.Close())
 	waitForRecords(t, 1)
-	// Once nobody reads what fills the pipe, no epoch ends.
+	// Once the pipe is full, no epoch ends.
 	for before := -1; ; time.Sleep(200 * time.Millisecond) {
 		text := readText(t, "run/metrics.jsonl")
 		if len(text) == before {

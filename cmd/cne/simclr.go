@@ -52,7 +52,7 @@ overriding the ones before.`,
 	})
 }
 
-// openImages reads the images of a configuration. key is what names them, such
+// openImages reads the images of a configuration. key is the key with their paths, such
 // as data.path.
 func openImages(ctx context.Context, r *cli.Reporter, c *configs.ImageData, key string) (*images.Set, error) {
 	if err := c.CheckFiles(key); err != nil {
@@ -71,7 +71,7 @@ func openImages(ctx context.Context, r *cli.Reporter, c *configs.ImageData, key 
 	case err != nil:
 		return nil, err
 	case set.H == 1 && set.W == 1:
-		return nil, fmt.Errorf("%s: the images have a single pixel each; give larger ones (%s)", set.Name, key)
+		return nil, fmt.Errorf("%s: got images of a single pixel, want larger ones (%s)", set.Name, key)
 	case set.C == 1:
 		r.Log.Info("the images are in greyscale; each value stands for red, green and blue", "images", set.Name)
 		set = set.InColour()
@@ -96,7 +96,7 @@ several sizes need --set data.size=…, which brings them to one.`,
   cne train photos.npy`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return fmt.Errorf("%s needs two arguments, the folder of a run and the images, but got %d", cmd.CommandPath(), len(args))
+				return fmt.Errorf("%s: got %d arguments, want two, the folder of a run and the images", cmd.CommandPath(), len(args))
 			}
 			return nil
 		},
@@ -104,7 +104,7 @@ several sizes need --set data.size=…, which brings them to one.`,
 			return represent(cmd, args[0], args[1:], output, false, ".npy")
 		},
 	}
-	cli.AddSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file`, in place of the run's")
+	cli.AddSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file`, instead of the run's")
 	cmd.Flags().StringVarP(&output, "output", "o", output, "`file` for the array, which ends in .npy")
 	cli.MustComplete(cmd, "output", cobra.FixedCompletions([]string{"npy"}, cobra.ShellCompDirectiveFilterFileExt))
 	return cmd
@@ -131,14 +131,14 @@ the folder of a run, or the file of a network; INPUT is whatever data.path may b
 			return represent(cmd, run, args, output, true, ".csv", ".npy")
 		},
 	}
-	cli.AddSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file`, in place of the run's")
+	cli.AddSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file`, instead of the run's")
 	cmd.Flags().StringVarP(&run, "model", "m", "", "run folder, or `file` with the network")
 	cmd.Flags().StringVarP(&output, "output", "o", output, "positions, a `file` that ends in .csv or .npy")
 	return cmd
 }
 
-// represent writes what the network of a run makes of images: the output of its head, or
-// its representations. endings are those that the output may have.
+// represent writes the network's output for images: of its head, or its representations.
+// endings are the allowed endings of the output.
 func represent(cmd *cobra.Command, run string, inputs []string, output string, head bool, endings ...string) (err error) {
 	if err := cli.CheckEnding("--output", output, endings...); err != nil {
 		return cli.Usage(cmd, err)
@@ -184,7 +184,7 @@ func simclrViewsCmd() *cobra.Command {
 	var count, views, epoch, zoom int
 	cmd := &cobra.Command{
 		Use:   "views",
-		Short: "Draw images beside their random views",
+		Short: "Draw images next to their random views",
 		Long: `Draw some of the images, each in a row with its views, to see what the
 augmentation of a configuration does, and print the path of the picture (PNG).
 The first two views of an image are those that a pretraining with this
@@ -194,7 +194,7 @@ configuration sees in the given epoch.`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if count < 1 || views < 1 || zoom < 1 || epoch < 1 {
-				return cli.Usage(cmd, fmt.Errorf("--images, --views, --zoom and --epoch must be at least 1"))
+				return cli.Usage(cmd, fmt.Errorf("--images, --views, --zoom and --epoch: want 1 or more"))
 			}
 			if err := cli.CheckEnding("--output", output, ".png"); err != nil {
 				return cli.Usage(cmd, err)

@@ -104,7 +104,7 @@ for comparison, and written to evaluation-pixels.json.`,
 		},
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 	}
-	cli.AddSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file`, in place of the run's")
+	cli.AddSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file`, instead of the run's")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`file` for the result, which ends in .json (default: evaluation.json, or with --pixels evaluation-pixels.json, in the run folder)")
 	cmd.Flags().BoolVar(&pixels, "pixels", false, "evaluate the pixels themselves")
 	return cmd
@@ -124,8 +124,8 @@ type representation struct {
 	augmentation simclr.Augmentation    // EvalBatchTo prepares images for the network
 }
 
-// openRepresentation opens what the argument RUN of a command with addSourceFlags
-// names, with its network unless the pixels are asked for.
+// openRepresentation opens the run that the argument RUN names, with its network unless
+// the pixels are wanted.
 func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*representation, error) {
 	from, err := cli.Sources(cmd)
 	if err != nil {
@@ -136,7 +136,7 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 		return nil, fmt.Errorf("there is no run, and no network (%w); give a run folder of %q", err, configs.Pretrain.Command())
 	}
 	r := &representation{}
-	resized := true // to what the configuration says, in place of the network's own
+	resized := true // to the configuration's size, instead of the network's own
 	switch {
 	case info.IsDir():
 		look := func(begun, now *configs.SimCLR) {
@@ -157,7 +157,7 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 		}
 		r.folder, r.pretrainedOn = path, r.config.SimCLR.PretrainOn
 	case pixels:
-		return nil, fmt.Errorf("%s is a file, but the pixels are those of the images of a run; give a run folder of %q", path, configs.Pretrain.Command())
+		return nil, fmt.Errorf("%s: got a file, want a run folder of %q, whose images give the pixels", path, configs.Pretrain.Command())
 	default:
 		var origins configs.Origins
 		if r.config, origins, err = configs.Pretrain.Load(from); err != nil {
@@ -207,7 +207,7 @@ func (r *representation) checkTrainedOn(images *images.Set) error {
 	return nil
 }
 
-// checkMemory says why images, which are in memory, cannot be used for want of it.
+// checkMemory returns an error if memory does not suffice to use images that are in it.
 func (r *representation) checkMemory(use memory.Images) error {
 	if r.network != nil {
 		o := r.network.Options()
@@ -291,7 +291,7 @@ func (m *EvaluationMetrics) print(w io.Writer) error {
 	return table.Flush()
 }
 
-// formatSplit says on which images the classifiers were trained and tested.
+// formatSplit describes the images on which the classifiers were trained and tested.
 func formatSplit(r *simclr.Result) string {
 	kind := "of the published split"
 	if !r.Official {
@@ -300,8 +300,8 @@ func formatSplit(r *simclr.Result) string {
 	return fmt.Sprintf("%d training and %d test images, %s", r.Train, r.Test, kind)
 }
 
-// formatScore writes an accuracy over so many splits, with its standard
-// deviation if there are several.
+// formatScore formats an accuracy over splits, with its standard deviation if there are
+// several.
 func formatScore(s simclr.Score, splits int) string {
 	if splits == 1 {
 		return fmt.Sprintf("%.4f", s.Mean)

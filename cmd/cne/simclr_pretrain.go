@@ -70,7 +70,7 @@ type pretraining struct {
 	options  simclr.Pretraining
 	network  *simclr.Network
 	result   train.Result
-	watched  simclr.Split    // what the monitor measures on
+	watched  simclr.Split    // the images of the monitor
 	accuracy map[int]float64 // by epoch
 	latest   *float64        // of them, which the progress shows
 	load     time.Duration
@@ -91,7 +91,7 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	if p.images, err = openImages(ctx, p.Reporter, &c.Data, "data.path"); err != nil {
 		return err
 	}
-	// What reading took is not kept beside what training takes.
+	// Memory used for reading is returned before training.
 	debug.FreeOSMemory()
 	p.load = time.Since(start)
 	p.Log.Info("read the images", "data", p.images.Name, "images", p.images.N, "width", p.images.W, "height", p.images.H)
@@ -137,7 +137,7 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	return p.print(stdout, metrics)
 }
 
-// monitor returns the hook that watches the training, nil if there is none.
+// monitor returns the hook that monitors the training, or nil.
 func (p *pretraining) monitor(ctx context.Context) (train.Hook, error) {
 	c := p.config
 	if c.Monitor.Every == 0 {
@@ -162,8 +162,7 @@ func (p *pretraining) monitor(ctx context.Context) (train.Hook, error) {
 	return m.Hook(context.WithoutCancel(ctx))
 }
 
-// measured returns what the monitor has measured after an epoch, nil if it has
-// not.
+// measured returns the monitor's accuracy after an epoch, nil if it did not measure.
 func (p *pretraining) measured(epoch int) *float64 {
 	if a, ok := p.accuracy[epoch]; ok {
 		return &a
@@ -235,16 +234,15 @@ type PretrainMetrics struct {
 	Epochs       int             `json:"epochs"`
 	Seconds      PretrainSeconds `json:"seconds"`
 	PeakRSSBytes int64           `json:"peak_rss_bytes"`
-	Device       string          `json:"device"` // on which it was trained, at the end
+	Device       string          `json:"device"` // that trained it last
 	Seed         uint64          `json:"seed"`
 	Version      string          `json:"version"`
 
 	evaluation *EvaluationMetrics // nil if there was none
 }
 
-// PretrainSeconds says where the time of a pretraining went. Of a run that was
-// resumed, Optimize and Total count the epochs before that, and the others the
-// last process alone.
+// PretrainSeconds has the times of a pretraining. For a resumed run, Optimize and Total
+// include earlier processes; the others count only the last process.
 type PretrainSeconds struct {
 	Load     float64 `json:"load"`
 	Optimize float64 `json:"optimize"`

@@ -166,7 +166,7 @@ func TestSimCLRRun(t *testing.T) {
 	if e := readMetrics(t, "run/"+rundir.PixelsFile); e["features"] != "pixels" || e["width"] != 192.0 || e["knn"].(map[string]any)["mean"] != 1.0 {
 		t.Errorf("%v", e)
 	}
-	// The file of the network alone, and images of another size.
+	// Only the network's file, and images of another size.
 	writeImages(t, "large", 12, 5, 3)
 	stdout, _ = mustRun(t, append(set("data.path=large", "evaluate.test=6", "evaluate.k=3"), "simclr", "evaluate", "run/model.safetensors")...)
 	if !strings.Contains(stdout, "18 training and 6 test images") || strings.Contains(stdout, "pretrained on") {
@@ -190,7 +190,7 @@ func TestSimCLRRun(t *testing.T) {
 	}
 	mustRun(t, "simclr", "features", "run", "large", "--set", "data.size=10", "-o", "large.npy")
 
-	// Labels have no part in what a network learns.
+	// Labels do not change what a network learns.
 	var labels strings.Builder
 	for i := range 36 {
 		fmt.Fprintln(&labels, i*i%2)
@@ -202,8 +202,8 @@ func TestSimCLRRun(t *testing.T) {
 		t.Error("the evaluation does not depend on the labels")
 	}
 
-	// The size at which whole images are seen changes nothing of what is learnt, and can be
-	// chosen afterwards, too.
+	// The size of whole images does not change training, and can also be chosen
+	// afterwards.
 	mustRun(t, tiny("--set", "views.whole_size=12", "-o", "whole")...)
 	sameWeights(t, "run", "whole")
 	if size := networkIn(t, "whole").Images.Size; size != 12 {
@@ -295,8 +295,8 @@ func imageResults(t *testing.T) map[string]string {
 	return files
 }
 
-// A pretraining whose process is killed or interrupted, whenever that is, and which is
-// resumed gives the files of one that was not, bit for bit.
+// A pretraining that is killed or interrupted at any time and resumed gives the files of
+// an uninterrupted one, bit for bit.
 func TestStoppedPretrainingIsResumed(t *testing.T) {
 	folderOfImages(t)
 	args := tiny(append(set("checkpoint.minutes=1e-4", "loss.name=nc", "loss.learn_temperature=true"), "--quiet", "--epochs", "16")...)
@@ -324,8 +324,9 @@ func TestStoppedPretrainingIsResumed(t *testing.T) {
 	}
 }
 
-// Finished networks are computed alike whether they were trained in bf16 or not: in float32
-// on the CPU, and on a GPU in TF32 unless the run, or who calls, wants float32.
+// Finished networks are evaluated alike whether they were trained in bf16 or not: in
+// float32 on the CPU, and on a GPU in TF32 unless the run or the command line asks for
+// float32.
 func TestSimCLRUsesNetworksOfAnyPrecision(t *testing.T) {
 	folderOfImages(t)
 	mustRun(t, tiny(set("monitor.every=0", "device.precision=tf32")...)...)

@@ -74,8 +74,8 @@ The values are given with one of --s (` + op.LossesWithSpectrum() + `), --zbar (
 	})
 	flags := cmd.Flags()
 	flags.StringVar(&places, "s", "", "`values` of s with commas between them, for "+op.LossesWithSpectrum()+": 0 is like t-SNE, 1 like UMAP")
-	flags.StringVar(&constants, "zbar", "", "`values` of the normalisation constant of "+op.LossesWith(op.FixedZ)+", in place of s")
-	flags.StringVar(&negatives, "m", "", "`numbers` of negatives (or full), in place of s")
+	flags.StringVar(&constants, "zbar", "", "`values` of the normalisation constant of "+op.LossesWith(op.FixedZ)+", instead of s")
+	flags.StringVar(&negatives, "m", "", "`numbers` of negatives (or full), instead of s")
 	return cmd
 }
 
@@ -87,7 +87,7 @@ func chosenAxis(cmd *cobra.Command, lists map[string]string) (*configs.SpectrumA
 			continue
 		}
 		if chosen != nil {
-			return nil, fmt.Errorf("--%s and --%s are both given; embeddings can differ in one of them", chosen.Flag, flag)
+			return nil, fmt.Errorf("--%s and --%s: got both, want one of them", chosen.Flag, flag)
 		}
 		var err error
 		if chosen, err = configs.ParseAxis(flag, lists[flag]); err != nil {
@@ -116,12 +116,12 @@ type sweepPoint struct {
 	config   *configs.Config
 	embedded *cne.Embedding // aligned, in the end
 	metrics  *rundir.Metrics
-	// scale and disparity tell how the embedding fits the one before (see
-	// quality.Align); nil for the first, and where it is not defined.
+	// scale and disparity describe the alignment to the previous embedding (see
+	// quality.Align); nil for the first, and if undefined.
 	scale, disparity *float64
 }
 
-// complete fills in the axis: of a spectrum that goes on it is that in its folder.
+// complete fills in the axis; a spectrum that continues has it in its folder.
 func (s *spectrum) complete() error {
 	if s.resumed {
 		begun, err := s.begunWith()
@@ -232,7 +232,7 @@ func (s *spectrum) warn() {
 	}
 }
 
-// makeStops makes the stops, and refuses values at which the points cannot be embedded.
+// makeStops makes the stops, and refuses values that are invalid for the points.
 func (s *spectrum) makeStops() error {
 	for _, v := range s.axis.Values {
 		x := &sweepPoint{value: v}
@@ -249,7 +249,7 @@ func (s *spectrum) makeStops() error {
 	return nil
 }
 
-// measure fills in what is known of each stop, and aligns it to the one before.
+// measure fills in the figures of each stop, and aligns it to the one before.
 func (s *spectrum) measure(ctx context.Context) error {
 	s.Log.Info("measuring the quality", "embeddings", len(s.stops))
 	for i, x := range s.stops {
@@ -261,7 +261,7 @@ func (s *spectrum) measure(ctx context.Context) error {
 			scale, disparity, err := align(x.embedded.Positions, s.stops[i-1].embedded.Positions)
 			switch {
 			case errors.Is(err, quality.ErrUndefined):
-				s.Log.Warn("all points coincide, so that there is nothing to align", "at", s.axis.Title(x.value))
+				s.Log.Warn("all points coincide; nothing to align", "at", s.axis.Title(x.value))
 			case err != nil:
 				return err
 			default:
@@ -285,15 +285,15 @@ func (s *spectrum) measure(ctx context.Context) error {
 	return nil
 }
 
-// at returns what is kept of a stop.
+// at returns the result of a stop.
 func (s *spectrum) at(x *sweepPoint) *result {
 	dir := rundir.NewDir(s.dir.Path(s.axis.Folder(x.value)))
-	x.config.Output.Dir = dir.Root() // as its config.yaml has it
+	x.config.Output.Dir = dir.Root() // as in its config.yaml
 	return &result{log: s.Log, config: x.config, device: s.device, dir: dir, in: s.in, near: s.near, embedded: x.embedded}
 }
 
-// train runs the shared phases, and from there all embeddings, or what is left of
-// them. o are the options of the first.
+// train runs the shared phases and then all embeddings, or the unfinished ones. o are the
+// options of the first.
 func (s *spectrum) train(ctx context.Context, o cne.Options) error {
 	_, shared := s.axis.At(s.config, s.axis.Values[0])
 	from, err := s.states()
@@ -314,7 +314,7 @@ func (s *spectrum) train(ctx context.Context, o cne.Options) error {
 		last = append(last, phases[len(phases)-1])
 	}
 	if s.from != nil {
-		s.Log.Info("going on", "epoch", s.done, "of", s.all)
+		s.Log.Info("continuing", "epoch", s.done, "of", s.all)
 	}
 	s.Log.Info("training", "loss", s.config.Embed.Loss, "edges", s.near.Graph.Edges(), "shared_epochs", shared, "embeddings", len(s.stops))
 	s.began, s.before = time.Now(), s.done
@@ -385,7 +385,7 @@ func (s *spectrum) keep(run int, c *train.Checkpoint) error {
 	return nil
 }
 
-// explain names the embedding whose training has ended with an error.
+// explain adds the embedding to an error of its training.
 func (s *spectrum) explain(err error) error {
 	var failed *cne.SpectrumError
 	if !errors.As(err, &failed) {
@@ -399,7 +399,7 @@ func (s *spectrum) explain(err error) error {
 	var diverged *train.DivergedError
 	if errors.As(err, &diverged) {
 		err = s.diverged(diverged, "")
-		s.saved = s.resumed // what has diverged is worth nothing
+		s.saved = s.resumed // a diverged embedding is useless
 	}
 	return fmt.Errorf("%s: %w", where, err)
 }
@@ -420,7 +420,7 @@ func (s *spectrum) count() train.Hook {
 	})
 }
 
-// figures returns what is known of the spectrum.
+// figures returns the metrics of the spectrum.
 func (s *spectrum) figures() *rundir.SpectrumMetrics {
 	_, shared := s.axis.At(s.config, s.axis.Values[0])
 	f := &rundir.SpectrumMetrics{
@@ -505,8 +505,8 @@ func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
 	return nil
 }
 
-// hasZBar tells whether the embeddings differ in Neg-t-SNE's normalisation
-// constant, however it is given.
+// hasZBar reports whether the embeddings differ in Neg-t-SNE's normalisation constant,
+// given as s or as Z̄.
 func (s *spectrum) hasZBar() bool {
 	return s.config.Embed.Loss.Info().Constant == op.FixedZ && s.axis.Flag != "m"
 }

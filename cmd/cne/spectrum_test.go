@@ -24,7 +24,7 @@ func shortSpectrum(more ...string) []string {
 	return append([]string{"spectrum", "--set", "data.path=points.csv", "--set", "data.label_column=kind", "--set", "graph.k=5", "--epochs", "12", "-o", "run"}, more...)
 }
 
-// stopsOf reads what a spectrum says of its embeddings.
+// stopsOf reads the figures of a spectrum's embeddings.
 func stopsOf(t *testing.T) (figures rundir.SpectrumMetrics) {
 	t.Helper()
 	must(t, json.Unmarshal([]byte(readText(t, "run/spectrum.json")), &figures))
@@ -71,7 +71,7 @@ func TestSpectrumWritesAllItPromises(t *testing.T) {
 				if !strings.Contains(stdout, m.Value) {
 					t.Errorf("the table on stdout lacks %s:\n%s", m.Value, stdout)
 				}
-				// The figures are those of the embedding that lies there.
+				// The figures are correct for the embedding in the folder.
 				e := readPositions(t, filepath.Join("run", m.Folder, "embedding.npy"))
 				z, err := quality.PartitionFunction(t.Context(), e.X, e.D, nil)
 				must(t, err)
@@ -86,8 +86,8 @@ func TestSpectrumWritesAllItPromises(t *testing.T) {
 	}
 }
 
-// An embedding of a spectrum is that of the run whose configuration lies beside
-// it, but for its orientation, and each lies as near to its neighbour as it can.
+// An embedding of a spectrum equals the embedding of a run with the configuration next to
+// it, except for its orientation, which is aligned to its neighbour.
 func TestSpectrumIsMadeOfRuns(t *testing.T) {
 	folderOf(t, 90, 6)
 	mustRun(t, shortSpectrum("--s", "0,1,2")...)
@@ -135,7 +135,7 @@ func TestPaperPartitionFunctionRisesWithZBar(t *testing.T) {
 	}
 }
 
-// Of thinned-out images each embedding knows which they are.
+// Each embedding of thinned-out images knows their rows.
 func TestSpectrumOfSomeImages(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeIDX(t, 120)
@@ -145,7 +145,7 @@ func TestSpectrumOfSomeImages(t *testing.T) {
 	if _, stderr := mustRun(t, plot...); stderr != "" || readPage(t, "run/s=0/embedding.html").Images == nil {
 		t.Errorf("the page has no images: %q", stderr)
 	}
-	// What is wrong with the images is told in the form that is asked for.
+	// Warnings about images are logged in the chosen format.
 	writeIDX(t, 30)
 	if _, stderr := mustRun(t, plot...); !strings.HasPrefix(stderr, `{"time":`) {
 		t.Errorf("stderr %q", stderr)
@@ -199,8 +199,8 @@ func TestSpectrumOnManyCores(t *testing.T) {
 	}
 }
 
-// A spectrum that is interrupted wherever it may be ends, when it goes on, with the
-// bytes of one that was left alone; so does one that has lost all but its checkpoints.
+// A spectrum that is interrupted anywhere and resumed gives the files of an uninterrupted
+// one; so does a spectrum that has lost all but its checkpoints.
 func TestSpectrumGoesOn(t *testing.T) {
 	folderOf(t, 60, 3)
 	flags := func(dir string) []string { // long enough to be interrupted

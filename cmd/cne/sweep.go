@@ -30,7 +30,7 @@ ended, or with --report, report.csv in its folder gets the figures of the runs.`
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		one := cmd.Flags().Changed("only")
 		if one && report || one && count || report && count {
-			return cli.Usage(cmd, errors.New("--only, --count and --report are given together; give one of them"))
+			return cli.Usage(cmd, errors.New("--only, --count and --report: got several, want one of them"))
 		}
 		described, err := configs.ReadSweep(cmd.Context(), args[0], os.Environ())
 		if err != nil {
@@ -42,7 +42,7 @@ ended, or with --report, report.csv in its folder gets the figures of the runs.`
 		}
 		from, to := 0, len(described.Runs)
 		if one && (only < 0 || only >= to) {
-			return cli.Usage(cmd, fmt.Errorf("--only is %d, but the runs of %s are numbered from 0 to %d", only, args[0], to-1))
+			return cli.Usage(cmd, fmt.Errorf("--only: got %d, want 0 to %d, the runs of %s", only, to-1, args[0]))
 		} else if one {
 			from, to = only, only+1
 		}
@@ -60,7 +60,7 @@ ended, or with --report, report.csv in its folder gets the figures of the runs.`
 		if one || elsewhere > 0 || cmd.Context().Err() != nil {
 			return err
 		}
-		// What has succeeded is reported even if others have failed.
+		// Successful runs are reported even if others have failed.
 		return cmp.Or(err, s.Report(cmd.OutOrStdout()))
 	}
 	cmd.Flags().IntVar(&only, "only", 0, "carry out only the run of this `number`, counted from 0")

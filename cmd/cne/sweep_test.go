@@ -63,8 +63,8 @@ func sameFiles(t *testing.T, a, b map[string]string) {
 	}
 }
 
-// All runs are made, share what they have in common, and are reported on; the next time
-// there is nothing to do. One that fails is told, with the others done, and tried again.
+// All runs are executed, share their cache, and are reported; the second call does
+// nothing. A failed run is reported after the others are done, and tried again.
 func TestSweep(t *testing.T) {
 	sweepOf(t, "axes:\n  train.epochs: [2, 3]\n  train.lr: [1, 1.0e+30]\n  seed: [3, 4]")
 	if out, _ := mustRun(t, "sweep", "s.yaml", "--count"); out != "8\n" {
@@ -121,7 +121,7 @@ func TestSweep(t *testing.T) {
 	sameFiles(t, before, after)
 }
 
-// A sweep that is interrupted, or killed, goes on where it was.
+// A sweep that is interrupted or killed continues where it was.
 func TestSweepGoesOn(t *testing.T) {
 	sweepOf(t, "axes: {train.epochs: [400], seed: [1, 2]}")
 	mustRun(t, "sweep", "s.yaml", "-q")
@@ -151,7 +151,7 @@ func TestSweepGoesOn(t *testing.T) {
 				t.Fatalf("exit code %d, %s", code, stderr)
 			}
 			if stdout == "out/report.csv\n" {
-				if !strings.Contains(stderr, "going on") || strings.Contains(stderr, "run=00") {
+				if !strings.Contains(stderr, "continuing") || strings.Contains(stderr, "run=00") {
 					t.Errorf("it does not go on: %s", stderr)
 				}
 				break
@@ -174,10 +174,10 @@ func TestSweepRefuses(t *testing.T) {
 			t.Errorf("cne sweep %q: exit code %d, %s, want %s", args, got, stderr, want)
 		}
 	}
-	refused(2, "cne sweep needs one argument, the file that describes the runs, but got 0")
-	refused(2, "--only is 2, but the runs of s.yaml are numbered from 0 to 1", "s.yaml", "--only", "2")
-	refused(2, "--only is -1", "s.yaml", "--only", "-1")
-	refused(2, "give one of them", "s.yaml", "--only", "1", "--report")
+	refused(2, "cne sweep: got 0 arguments, want one, the file that describes the runs")
+	refused(2, "--only: got 2, want 0 to 1, the runs of s.yaml", "s.yaml", "--only", "2")
+	refused(2, "--only: got -1", "s.yaml", "--only", "-1")
+	refused(2, "got several", "s.yaml", "--only", "1", "--report")
 	refused(1, "cannot read the configuration", "none.yaml")
 	refused(1, "no run of the sweep in out has succeeded", "s.yaml", "--report")
 	must(t, os.MkdirAll("other/00", 0o777))

@@ -13,8 +13,7 @@ import (
 )
 
 // events returns the sum of a run's event files: tags and values by step, and where the
-// sessions begin. Of two files the second replaces the steps from which
-// on it reports.
+// sessions begin. A second file replaces the steps from its first on.
 func events(t *testing.T) (files int, values map[int]map[string]float64, sessions []int) {
 	t.Helper()
 	paths, err := filepath.Glob("run/events.out.tfevents.*")
@@ -55,8 +54,8 @@ func events(t *testing.T) (files int, values map[int]map[string]float64, session
 	return len(paths), values, sessions
 }
 
-// The event files of a run say what metrics.jsonl says, also when it goes on, where it
-// reports epochs again of which no checkpoint was written.
+// The event files of a run agree with metrics.jsonl, also when a resumed run repeats
+// epochs after its last checkpoint.
 func TestTensorBoard(t *testing.T) {
 	folderOf(t, 300, 6)
 	check := func(wantFiles, wantRecords int, wantSessions ...int) {

@@ -51,7 +51,7 @@ epochs, over which the learning rate is then annealed; nothing else.`,
 	return cmd
 }
 
-// A pointRun is what a run of cne train and one of cne spectrum have in common.
+// A pointRun is the common part of runs of cne train and cne spectrum.
 type pointRun struct {
 	*trainCommand[configs.Config]
 	in    *inputs
@@ -61,7 +61,7 @@ type pointRun struct {
 }
 
 // errUntrained is the error of a run that was interrupted before it was trained.
-var errUntrained = errors.New("interrupted before training; nothing was written but what the cache holds")
+var errUntrained = errors.New("interrupted before training; only the cache was written")
 
 // training is one run of cne train.
 type training struct {
@@ -70,7 +70,7 @@ type training struct {
 	startTime, projectTime time.Duration
 }
 
-// result returns what the run has made so far.
+// result returns the results of the run so far.
 func (t *training) result() *result {
 	return &result{log: t.Log, config: t.config, device: t.device, dir: t.dir, in: t.in, near: t.near, embedded: t.embedded}
 }

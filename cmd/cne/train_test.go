@@ -160,8 +160,7 @@ func TestTrainCache(t *testing.T) {
 	}
 }
 
-// Accuracy is that of the points with a label, and there is none for
-// quantities.
+// Accuracy counts only points with a label, and is left out for quantities.
 func TestTrainLabels(t *testing.T) {
 	folderOf(t, 90, 6)
 	for name, tc := range map[string]struct {
@@ -186,7 +185,7 @@ func TestTrainLabels(t *testing.T) {
 	}
 }
 
-// The figures are those of this embedding and these points.
+// The figures are correct for this embedding and these points.
 func TestTrainMeasures(t *testing.T) {
 	folderOf(t, 200, 6)
 	mustRun(t, short(set("loss.name=nc", "data.scale=none", "quality.k=7")...)...)
@@ -237,7 +236,7 @@ func TestTrainMeasuresWhatIsAsked(t *testing.T) {
 	}
 }
 
-// What a person gets who does nothing but start the program.
+// The program by itself trains on its built-in data.
 func TestTrainOnBuiltinData(t *testing.T) {
 	t.Chdir(t.TempDir())
 	mustRun(t, "train", "--epochs", "2", "--set", "output.plot=false")
@@ -278,7 +277,7 @@ func TestMetricsEvery(t *testing.T) {
 	}
 }
 
-// Arguments of cne train are data.path, whatever characters are in them.
+// Arguments of cne train are data.path, whatever characters they contain.
 func TestTrainTakesInputs(t *testing.T) {
 	folderOf(t, 40, 3)
 	odd := "[a], 'b' \"c\" #\\ é\u0085.csv"
@@ -301,11 +300,11 @@ func TestTrainTakesInputs(t *testing.T) {
 	if got, _ := embed("points.csv", odd); got != both {
 		t.Error("another embedding than with --set of two files")
 	}
-	if got, stderr := embed("points.csv", "-c", "other.yaml"); got != one || !strings.Contains(stderr, "the points are those of the command line, in place of data.path of=other.yaml:1\n") {
+	if got, stderr := embed("points.csv", "-c", "other.yaml"); got != one || !strings.Contains(stderr, "the points of the command line replace data.path of=other.yaml:1\n") {
 		t.Errorf("before a file: %s", stderr)
 	}
 	t.Setenv("CNE_DATA_PATH", "other.npy")
-	if got, stderr := embed("points.csv"); got != one || !strings.Contains(stderr, "in place of data.path of=CNE_DATA_PATH\n") {
+	if got, stderr := embed("points.csv"); got != one || !strings.Contains(stderr, "replace data.path of=CNE_DATA_PATH\n") {
 		t.Errorf("before a variable: %s", stderr)
 	}
 	mustFail(t, exitUsage, `INPUT: data.path: got "[\xff.csv]", want text in UTF-8`, "train", "\xff.csv")
@@ -332,7 +331,8 @@ func TestDimensions(t *testing.T) {
 					if m.N != rows || m.D != dim {
 						t.Fatalf("%s: %d points of %d values, want %d of %d", path, m.N, m.D, rows, dim)
 					}
-					// Points can leave the space in which a table starts, and none is lost.
+					// Points may leave the range of a table's initial positions; none is
+					// lost.
 					for j := range dim {
 						column := make([]float64, rows)
 						for i := range rows {

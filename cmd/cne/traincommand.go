@@ -21,23 +21,22 @@ import (
 	"cne/train"
 )
 
-// A trainCommand is what runs of all commands that train have in common: their
-// configuration, their folder, and whether they begin or go on. C is the type
-// of the configuration.
+// A trainCommand is the common part of all commands that train: their configuration,
+// their folder, and whether they begin or continue. C is the type of the configuration.
 type trainCommand[C any] struct {
 	*cli.Reporter
 	schema  *configs.Schema[C]
 	config  *C
-	origins configs.Origins // of its values; nil for a run that goes on
+	origins configs.Origins // of its values; nil for a resumed run
 	force   bool
 
 	device    *model.Device // where the run is computed
 	dir       *rundir.Dir
 	resumed   bool
-	from      *train.Checkpoint // where the run goes on; nil: at its beginning
+	from      *train.Checkpoint // where the run continues; nil at its beginning
 	notes     map[string]string // of its checkpoints
 	saved     bool              // there is something in the run folder that is worth keeping
-	resumable bool              // there is a checkpoint from which the run can be resumed
+	resumable bool              // there is a checkpoint
 }
 
 // addTraining makes a command train: it gets the arguments and flags of all that do, and
@@ -48,7 +47,7 @@ func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, run func(ctx c
 	cmd.Args = cli.Inputs(s)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if r.resumed = cmd.Flags().Changed("resume"); r.resumed && r.force {
-			return cli.Usage(cmd, errors.New("--resume goes on with a run and --force replaces it; give one of them"))
+			return cli.Usage(cmd, errors.New("--resume and --force: got both, want one of them"))
 		}
 		given, err := cli.InputSources(cmd, args)
 		if err != nil {
@@ -71,7 +70,7 @@ func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, res
 			r.dir, r.config, r.from, unlock, err = rundir.Resume(r.schema, resume, given)
 			return
 		}); cmd.Context().Err() != nil {
-			return errors.New("interrupted before the run went on; nothing has changed")
+			return errors.New("interrupted before the run continued; nothing has changed")
 		}
 		if flag := new(rundir.FlagError); errors.As(err, &flag) {
 			return cli.Usage(cmd, err)
@@ -106,9 +105,8 @@ func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, res
 
 func (r *trainCommand[C]) common() configs.Common { return r.schema.Common(r.config) }
 
-// refuse says why a run that begins cannot have its folder, or cannot be made of its
-// data, as far as this is known before they are read, which may take long. It changes
-// nothing, so that a run that fails before it can begin leaves nothing behind.
+// refuse checks a new run's folder and data as far as possible before the data are read,
+// which may take long. It changes nothing.
 func (r *trainCommand[C]) refuse(ctx context.Context) error {
 	if !r.resumed {
 		if err := rundir.Check(*r.common().Dir, r.force, r.common().Inputs...); err != nil {
@@ -130,9 +128,8 @@ func (r *trainCommand[C]) checkSize(size data.Size) error {
 	return r.schema.CheckMemory(r.config, size, r.device, nil)
 }
 
-// open opens the folder of a run that begins, which must not hold one of the
-// inputs among the files to be replaced; the folder of one that goes on is
-// open. No other process opens it until unlock is called.
+// open opens the folder of a new run; none of the files that it replaces may be an input.
+// The folder of a resumed run is open already. It stays locked until unlock is called.
 func (r *trainCommand[C]) open() (unlock func(), err error) {
 	if r.resumed {
 		return func() {}, nil
@@ -164,7 +161,7 @@ func (r *trainCommand[C]) begin(data ...rundir.Fingerprint) error {
 	}
 	write := rundir.ConfigWriter(func(w io.Writer) error { return r.schema.Write(w, r.config) })
 	if r.resumed {
-		r.saved = true // whatever happens, the folder is not cleared
+		r.saved = true // from now on the folder is kept
 		r.resumable = r.from != nil
 		if err := r.dir.BeginAgain(r.Log, r.from, r.common().Epochs); err != nil {
 			return err
@@ -174,8 +171,8 @@ func (r *trainCommand[C]) begin(data ...rundir.Fingerprint) error {
 	return r.dir.Begin(write)
 }
 
-// configText returns the configuration as it is kept with the model and with
-// the state of the run, of which it is no property where they are written.
+// configText returns the configuration as saved with the model and the checkpoints, with
+// the default output folder.
 func (r *trainCommand[C]) configText() (string, error) {
 	c := *r.config
 	*r.schema.Common(&c).Dir = r.schema.DefaultDir(&c)
@@ -197,9 +194,8 @@ func (r *trainCommand[C]) checkpoints() *train.Checkpoints {
 	})
 }
 
-// withRecords opens metrics.jsonl for the training that f does, which gets the
-// records of the run so far, too. A run that leaves nothing behind frees the
-// folder for the next.
+// withRecords opens metrics.jsonl and calls f, which trains, with it and the records so
+// far. If nothing was saved, it clears the folder for the next run.
 func (r *trainCommand[C]) withRecords(f func(w io.Writer, before []byte) error) (err error) {
 	records, before, err := r.dir.OpenRecords(r.Log, r.from, r.common().LogEvery)
 	if err != nil {
@@ -212,7 +208,7 @@ func (r *trainCommand[C]) withRecords(f func(w io.Writer, before []byte) error) 
 		}
 	}()
 	if r.from != nil {
-		r.Log.Info("going on", "epoch", r.from.Progress.Epochs, "batch", r.from.Progress.Batches)
+		r.Log.Info("continuing", "epoch", r.from.Progress.Epochs, "batch", r.from.Progress.Batches)
 	}
 	return f(records, before)
 }
@@ -235,9 +231,9 @@ func (r *trainCommand[C]) diverged(err *train.DivergedError, also string) error 
 	return fmt.Errorf("training diverged in epoch %d (%w); lower %s", err.Epoch, err.Cause, key)
 }
 
-// endedEarly is the error of a run whose training has ended after so many epochs with
-// err. What makes sense still, in words and as a file, is kept by save, unless the
-// training has diverged, from which lowering train.lr, or also, helps.
+// endedEarly returns the error of a run whose training ended with err after the given
+// epochs. save keeps the result so far, which what and file describe, unless the training
+// diverged or the device failed. also names a second key to lower after divergence.
 func (r *trainCommand[C]) endedEarly(err error, epochs int, also, what, file string, save func() error) error {
 	var diverged *train.DivergedError
 	switch {
@@ -255,8 +251,8 @@ func (r *trainCommand[C]) endedEarly(err error, epochs int, also, what, file str
 	return fmt.Errorf("%s; the %s so far is in %s", ended, what, r.dir.Path(file))
 }
 
-// openDevice opens the device on which something is measured, or a finished model
-// used, and says which it is unless that is the CPU.
+// openDevice opens the device for measuring or for a finished model, and logs which it is
+// unless it is the CPU.
 func openDevice(log *slog.Logger, c configs.Device) (*model.Device, error) {
 	d, err := model.OpenDevice(c.Name)
 	if err != nil {
@@ -270,8 +266,8 @@ func openDevice(log *slog.Logger, c configs.Device) (*model.Device, error) {
 	return d, nil
 }
 
-// openTrainingDevice opens the device on which a model is trained, and says which it
-// is and why. float64 is computed on the CPU only.
+// openTrainingDevice opens the device for training, and logs which it is and why. float64
+// is computed only on the CPU.
 func openTrainingDevice(log *slog.Logger, c configs.Device, float64 bool) (*model.Device, error) {
 	why := ""
 	if float64 && c.Name == "auto" {
@@ -287,8 +283,8 @@ func openTrainingDevice(log *slog.Logger, c configs.Device, float64 bool) (*mode
 	return d, err
 }
 
-// deviceFailed tells whether an error is of a device that has failed, has too little
-// memory, or lacks a library that was asked for, so that there may be nothing to keep.
+// deviceFailed reports whether an error is about a device that failed, has too little
+// memory, or lacks a library. There may then be nothing to save.
 func deviceFailed(err error) bool {
 	full := new(device.MemoryError)
 	return errors.Is(err, device.ErrLost) || errors.Is(err, device.ErrUnavailable) || errors.As(err, &full)

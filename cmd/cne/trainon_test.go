@@ -26,8 +26,8 @@ func someLines(text string, heading int, rows []int) string {
 	return strings.Join(some, "")
 }
 
-// A run on some of the points is, for these, the run on a file that holds them alone, bit
-// for bit; the others lie where cne project places them.
+// A run on a sample equals, bit for bit, a run on a file of only these points; the others
+// lie where cne project places them.
 func TestTrainOn(t *testing.T) {
 	const n, d = 150, 12
 	const table, network = "model.keep_data=true", "model.kind=mlp"
@@ -114,7 +114,7 @@ func TestTrainOn(t *testing.T) {
 			if slices.Contains(x.settings, "output.parquet=true") && !slices.Equal(readPositions(t, "run/embedding.parquet").X, got.X) {
 				t.Error("embedding.parquet has other positions")
 			}
-			// Figures are those of the points that were trained on.
+			// Figures are of the training points.
 			stdout, _ = mustRun(t, "evaluate", "run")
 			if !strings.Contains(stdout, "60 points, ") || !strings.Contains(stdout, fmt.Sprintf("%.4f", a["knn_recall"])) {
 				t.Errorf("cne evaluate: %s", stdout)
@@ -122,7 +122,7 @@ func TestTrainOn(t *testing.T) {
 			mustRun(t, "plot", "run", "-o", "all.png")
 			mustRun(t, "plot", "run", "--html", "-o", "all.html")
 
-			// A run that could not write all points goes on to the same files.
+			// A run that could not write all points resumes to the same files.
 			before := filesOf(t, "run")
 			for _, name := range []string{"embedding.npy", "embedding.csv", "embedding.parquet", "metrics.json"} {
 				_ = os.Remove("run/" + name)
@@ -140,7 +140,7 @@ func TestTrainOn(t *testing.T) {
 }
 
 // Points are held out before the sample is drawn. Both are placed in the end, and a run
-// that could not place them goes on to the same files.
+// that could not place them resumes to the same files.
 func TestSampleWithHeldOut(t *testing.T) {
 	const n, d = 150, 6
 	for name, x := range map[string]struct {
@@ -243,7 +243,7 @@ func TestSampleWithHeldOutEndsEarly(t *testing.T) {
 }
 
 // A run that is killed or interrupted while it places the other points leaves nothing
-// half-written, and goes on to the same files.
+// half-written, and resumes to the same files.
 func TestTrainOnGoesOn(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeRandom(t, "points.npy", "<f4", 3000, 20)

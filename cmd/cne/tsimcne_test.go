@@ -60,7 +60,7 @@ func TestTSimCNEWritesAnEmbedding(t *testing.T) {
 	}
 	mustRun(t, "simclr", "project", "--model", "run/model.safetensors", "images", "--set", "views.size=8", "-o", "again.npy")
 	sameFile(t, "again.npy", "run/embedding.npy")
-	// What cannot be drawn is not written, nor what is not asked for.
+	// Files that cannot be drawn, or are not wanted, are not written.
 	mustRun(t, tsimcne(append(set("output.csv=false", "output.plot=false", "output.html=false"), "-o", "bare")...)...)
 	if want := []string{"checkpoint.previous.safetensors", "config.yaml", "embedding.npy", "evaluation.json", "metrics.json", "metrics.jsonl", "model.safetensors", "names.csv"}; !slices.Equal(slices.DeleteFunc(listFiles(t, "bare"), func(s string) bool { return s == "checkpoint.safetensors" }), want) {
 		t.Errorf("files %v", listFiles(t, "bare"))
@@ -93,15 +93,15 @@ func TestTSimCNEOfPhotographs(t *testing.T) {
 	if page := readText(t, "run/"+rundir.PageFile); !strings.Contains(page, "image/") {
 		t.Error("the page has no thumbnails")
 	}
-	// Where none can be left out, since they belong to points, nobody says so.
+	// Nothing is logged about left-out images if they belong to points.
 	if _, _, stderr := runCne(t.Context(), "plot", "run", "--html", "--images", "photos"); !strings.Contains(stderr, "broken.jpg") || strings.Contains(stderr, "left out") {
 		t.Errorf("images for a page: %s", stderr)
 	}
 }
 
-// Images in greyscale are seen in colour, with the same result as if each value stood there
-// three times; what is placed has the names of its files; and a page that is drawn again
-// shows what the run's own does.
+// Greyscale images give the result of colour images with three equal channels; placed
+// images have the names of their files; and a page that is drawn again equals the run's
+// own.
 func TestTSimCNEOfGreyImages(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for i := range 12 {
@@ -150,8 +150,7 @@ func TestTSimCNEOfGreyImages(t *testing.T) {
 	}
 }
 
-// A network that was pretrained before gets its picture in stages two and three alone:
-// one of a run, or one whose weights PyTorch has written.
+// A pretrained network, of a run or written by PyTorch, needs only stages two and three.
 func TestTSimCNEFromANetwork(t *testing.T) {
 	folderOfImages(t)
 	mustRun(t, tiny("--set", "evaluate.at_end=false")...)
@@ -168,13 +167,13 @@ func TestTSimCNEFromANetwork(t *testing.T) {
 	must(t, f.WriteFile("pytorch.safetensors"))
 	mustRun(t, tsimcne("--set", "model.from=pytorch.safetensors", "-o", "foreign")...)
 	sameFile(t, "plane/embedding.csv", "foreign/embedding.csv")
-	// The run needs the network no more when it goes on.
+	// A resumed run does not need the network any more.
 	must(t, os.Remove("pytorch.safetensors"))
 	mustRun(t, "simclr", "pretrain", "--resume", "foreign")
 	sameFile(t, "plane/embedding.csv", "foreign/embedding.csv")
 }
 
-// A killed run of stages goes on with the bits of one that never stopped.
+// A killed run of stages resumes to the bits of an uninterrupted one.
 func TestTSimCNEResumes(t *testing.T) {
 	folderOfImages(t)
 	mustRun(t, tsimcne("--set", "checkpoint.epochs=1")...)

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// wrongValues are values that flags must refuse beside "" and those that their types
-// imply, by the flag, or by the command and the flag. A flag whose every text may be
-// right, such as the name of a file that is read, has none.
+// wrongValues are values that flags must refuse, in addition to "" and what their types
+// imply, by the flag, or by the command and the flag. A flag that accepts any text, such
+// as the name of a file to read, is not listed.
 var wrongValues = map[string][]string{
 	"--log-format":   {"xml", "JSON "},
 	"--set":          {"seed", "=5", "sed=1", "seed=many", "seed=-1", "seed=", "train.epochs=0", "train=1", "train.lr=nan", "train.lr=1e999", "log.format=xml", "device=gpu"},
@@ -84,8 +84,8 @@ func allCommands(c *cobra.Command) []*cobra.Command {
 	return list
 }
 
-// Every flag of every command refuses what cannot be its value as wrong usage, in a line
-// that names it, before anything else is looked at. An input that is not there is none.
+// Every flag of every command refuses invalid values as wrong usage, in a line that names
+// it, before anything else is checked.
 func TestEveryFlagRefusesWrongValues(t *testing.T) {
 	t.Chdir(t.TempDir())
 	used := map[string]bool{}
@@ -108,7 +108,7 @@ func TestEveryFlagRefusesWrongValues(t *testing.T) {
 		if strings.HasPrefix(path, "cne completion") || path == "cne help" {
 			continue // cobra's, which do not look at values
 		}
-		c.InheritedFlags() // adds those of the root to the command's own
+		c.InheritedFlags() // adds the root's flags to the command's own
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			var values []string
 			switch f.Value.Type() {

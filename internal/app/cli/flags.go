@@ -17,7 +17,7 @@ import (
 	"cne/internal/text"
 )
 
-// AddFlags gives a command the flags from which Config reads.
+// AddFlags adds the flags that Config reads to a command.
 func AddFlags[C any](s *configs.Schema[C], cmd *cobra.Command) {
 	given := AddSourceFlags(s, cmd, "configuration, a YAML `file` with the keys that differ from the defaults")
 	flags := cmd.Flags()
@@ -124,9 +124,8 @@ func ConfigError(cmd *cobra.Command, from configs.Sources, err error) error {
 	return err
 }
 
-// Sources returns where the configuration of a command with the flags of
-// AddSourceFlags comes from. What is wrong with the flags by themselves is an error of
-// usage, whatever else is wrong.
+// Sources returns the sources of the configuration of a command with the flags of
+// AddSourceFlags. Invalid flags are usage errors.
 func Sources(cmd *cobra.Command) (configs.Sources, error) {
 	file, err := cmd.Flags().GetString("config")
 	if err != nil {
@@ -155,7 +154,7 @@ func AddDeviceFlag(cmd *cobra.Command, name *string) {
 	MustComplete(cmd, "device", cobra.FixedCompletions(devices, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// AddProfileFlag gives a command the flag from which Profile reads.
+// AddProfileFlag adds the flag that Profile reads to a command.
 func AddProfileFlag(cmd *cobra.Command) {
 	cmd.Flags().String("cpuprofile", "", "write a CPU profile to a `file`, for go tool pprof")
 }
@@ -185,7 +184,7 @@ func (f *formFlag) String() string { return string(*f) }
 // Type returns the type of pflag's own texts.
 func (f *formFlag) Type() string { return "string" }
 
-// Quiet tells whether --quiet was given to a command.
+// Quiet reports whether --quiet was given to a command.
 func Quiet(cmd *cobra.Command) bool {
 	quiet, err := cmd.Flags().GetBool("quiet")
 	return err == nil && quiet
@@ -199,8 +198,8 @@ func LogFormat(cmd *cobra.Command) string {
 	return "text"
 }
 
-// Profile has a CPU profile written to the file of --cpuprofile, if that is given,
-// until stop is called. It is none of the inputs.
+// Profile writes a CPU profile to the file of --cpuprofile, if given, until stop is
+// called. The file must not be one of the inputs.
 func Profile(cmd *cobra.Command, inputs ...string) (stop func(), err error) {
 	path, err := cmd.Flags().GetString("cpuprofile")
 	if err != nil || path == "" {
@@ -228,13 +227,13 @@ func CheckEnding(flag, path string, endings ...string) error {
 	if slices.Contains(endings, strings.ToLower(filepath.Ext(path))) {
 		return nil
 	}
-	return fmt.Errorf("%s is %s, but must end in %s", flag, text.Quote(path), text.Enumerate(endings))
+	return fmt.Errorf("%s: got %s, want a name that ends in %s", flag, text.Quote(path), text.Enumerate(endings))
 }
 
 // pathKey is the key that the arguments of a command which trains set.
 const pathKey = "data.path"
 
-// inputSource is what a Setting of the arguments says where it comes from.
+// inputSource is the source of a Setting from the arguments.
 const inputSource = "INPUT"
 
 // Inputs accepts a command line with the paths of the points, or without any.
@@ -254,31 +253,30 @@ func Inputs[C any](s *configs.Schema[C]) cobra.PositionalArgs {
 	}
 }
 
-// InputSources returns where the configuration of a command comes from that has the
-// flags of AddSourceFlags and, as its arguments, the paths of the points. These come
-// before what the environment and a file say; Replaced tells what they replace.
+// InputSources is Sources for a command whose arguments are the paths of the points. They
+// override the environment and a file; NoteReplaced logs what they replace.
 func InputSources(cmd *cobra.Command, args []string) (configs.Sources, error) {
 	from, err := Sources(cmd)
 	if err != nil || len(args) == 0 {
 		return from, err
 	}
 	if i := slices.IndexFunc(from.Settings, func(s configs.Setting) bool { return s.Key == pathKey }); i >= 0 {
-		return from, Usage(cmd, fmt.Errorf("the points are given twice, as the argument %s and with %s; keep one of them", text.Quote(args[0]), from.Settings[i].Source))
+		return from, Usage(cmd, fmt.Errorf("the points: got the argument %s and %s, want one of them", text.Quote(args[0]), from.Settings[i].Source))
 	}
 	from.Settings = append(from.Settings, configs.PathsSetting(inputSource, pathKey, args))
 	return from, nil
 }
 
-// NoteReplaced notes which file or variable names points in whose place the arguments
-// are taken, if one does. The sources come from InputSources.
+// NoteReplaced logs the file or variable whose points the arguments replace, if any. The
+// sources come from InputSources.
 func NoteReplaced[C any](s *configs.Schema[C], log *slog.Logger, from configs.Sources) {
 	n := len(from.Settings)
 	if n == 0 || from.Settings[n-1].Source != inputSource {
 		return
 	}
 	from.Settings = from.Settings[:n-1]
-	// What is wrong without the arguments need not be so with them.
+	// Errors without the arguments are not errors with them.
 	if _, origins, err := s.Load(from); err == nil && !origins.IsDefault(pathKey) {
-		log.Info("the points are those of the command line, in place of "+pathKey, "of", origins[pathKey])
+		log.Info("the points of the command line replace "+pathKey, "of", origins[pathKey])
 	}
 }

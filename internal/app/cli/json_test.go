@@ -10,10 +10,10 @@ import (
 	"cne/internal/text"
 )
 
-// nasty is what nobody wants to see of a name on a terminal.
+// nasty is a name with characters that control a terminal.
 const nasty = "a\x1b[31m\x07\r\n\u009b2J\x7f\u2028\u202e\x9bz"
 
-// checkLines checks that text has so many lines and nothing that controls a terminal.
+// checkLines checks the number of lines, and that nothing in them controls a terminal.
 func checkLines(t *testing.T, got string, lines int) {
 	t.Helper()
 	if strings.Count(got, "\n") != lines || !strings.HasSuffix(got, "\n") {

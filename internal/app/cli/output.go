@@ -12,25 +12,25 @@ import (
 
 // An Output is a file for results that a command line names.
 type Output struct {
-	Flag string // that names it, such as --output
+	Flag string // its flag, such as --output
 	Path string
 	// Runs are the folders of the runs that it shows: what cne makes of a finished run
 	// (rundir.Derived) may be replaced there.
 	Runs []string
 }
 
-// Check finds, before any work is done, what would keep the file from being written,
-// and whether it would replace one of the inputs, of which those that name nothing are
-// passed over, a file in an input folder, or a file of a run. Links are followed.
+// Check returns an error if the file cannot be written, or would replace an input, a file
+// in an input folder, or a file of a run. Inputs that do not exist are ignored. Links are
+// followed.
 func (o Output) Check(inputs ...string) error {
 	folder := filepath.Dir(o.Path)
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return fmt.Errorf("%s is %s, but there is no folder %s; make it, or choose another file", o.Flag, o.Path, folder)
+		return fmt.Errorf("%s: got %s, but there is no folder %s", o.Flag, o.Path, folder)
 	}
 	info, err := os.Stat(o.Path)
 	exists := err == nil
 	if exists && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is %s, which is not a regular file; choose another", o.Flag, o.Path)
+		return fmt.Errorf("%s: got %s, want a regular file", o.Flag, o.Path)
 	}
 	if err := o.checkRuns(exists); err != nil || !exists {
 		return err
@@ -58,11 +58,11 @@ func (o Output) checkRuns(exists bool) error {
 	if rundir.Regenerable(name) && (shown || !exists) {
 		return nil
 	}
-	return fmt.Errorf("%s is %s, a file of the run in %s; choose another", o.Flag, o.Path, run)
+	return fmt.Errorf("%s: got %s, a file of the run in %s; choose another", o.Flag, o.Path, run)
 }
 
-// isInside tells whether the file lies in a folder, at any depth, that is not the
-// folder of a run: in those, others may write files of their own.
+// isInside reports whether the file lies in a folder, at any depth, that is not a run
+// folder: other files may be written to run folders.
 func (o Output) isInside(folder string) (bool, error) {
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return false, nil

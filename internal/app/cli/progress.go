@@ -14,15 +14,15 @@ import (
 	"cne/train"
 )
 
-// Progress tells somebody how far training is. Start comes first, Report after each epoch
-// and, where epochs take long, within them, and Done last, also when training has failed.
+// Progress reports the progress of training. Start is called first, Report after each
+// epoch and within long epochs, and Done last, also after a failure.
 type Progress interface {
 	Start(epochs int)
 	Report(e EpochReport)
 	Done()
 }
 
-// An EpochReport is what is known after an epoch, or within one.
+// An EpochReport is the progress after an epoch, or within one.
 type EpochReport struct {
 	Epoch  int     // epochs done, counted from 1
 	Part   float64 // share of the next epoch that is done, below 1; 0 after an epoch
@@ -30,8 +30,7 @@ type EpochReport struct {
 	Loss   float64 // of the epoch, in the unit in which it is logged
 	Unit   string  // of the speed: edges or images
 	Speed  float64 // that many per second
-	// Accuracy is measured by a classifier that watches; nil if there is none, or it has
-	// not measured yet.
+	// Accuracy is the monitor's latest value, or nil.
 	Accuracy *float64
 	Left     time.Duration // estimated time to the end; negative if unknown
 }
@@ -175,9 +174,9 @@ func (p *recordProgress) Report(e EpochReport) {
 
 func (p *recordProgress) Done() { p.log.Info("training ends") }
 
-// EpochHook returns a hook that reports every epoch of a run; done of them
-// were over before this process began. unit is what an epoch consists of: edges or
-// images. accuracy, unless it is nil, returns what was measured last.
+// EpochHook returns a hook that reports every epoch of a run; done epochs were over
+// before this process began. unit is the unit of an epoch: edges or images. accuracy, if
+// not nil, returns the monitor's latest value.
 func (r *Reporter) EpochHook(unit string, done int, accuracy func() *float64) train.Hook {
 	began := time.Now()
 	return train.HookFunc(func(s *train.State) error {
@@ -192,9 +191,8 @@ func (r *Reporter) EpochHook(unit string, done int, accuracy func() *float64) tr
 	})
 }
 
-// OnBatch returns a function for train.Options.OnBatch that reports the progress
-// within the epochs of a run, each of whose batches has so many units. For accuracy
-// see EpochHook.
+// OnBatch returns a function for train.Options.OnBatch that reports the progress within
+// epochs, whose batches have perBatch units. For accuracy see EpochHook.
 func (r *Reporter) OnBatch(unit string, epochs, perBatch int, accuracy func() *float64) func(epoch, done, batches int, loss float64) {
 	began, start := time.Now(), -1 // of this process, in batches
 	return func(epoch, done, batches int, loss float64) {
@@ -261,9 +259,8 @@ func (c *console) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// drawBar puts a line in the place of the bar, cut to the width of the
-// terminal. Failures to write are ignored: a run need not end because nobody
-// sees its progress.
+// drawBar replaces the bar by a line, cut to the width of the terminal. Failures to write
+// are ignored: they must not end a run.
 func (c *console) drawBar(line string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -30,7 +30,7 @@ func newBar() (*barProgress, *clock, *bytes.Buffer) {
 	return &barProgress{con: newTestTerminal(b, 200), now: ck.now}, ck, b
 }
 
-// says compares what has been written.
+// says compares the output so far.
 func says(t *testing.T, b fmt.Stringer, want string) {
 	t.Helper()
 	if got := b.String(); got != want {

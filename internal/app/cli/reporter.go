@@ -55,8 +55,8 @@ func newReporter(w io.Writer, format string, quiet bool) *Reporter {
 	return r
 }
 
-// ProgressLogger returns a function that logs how much of some work is done, at
-// most every ten seconds and not when all of it is.
+// ProgressLogger returns a function that logs how much of some work is done, at most
+// every ten seconds, and not at its end.
 func (r *Reporter) ProgressLogger(work string) func(done, all int) {
 	last := time.Now()
 	return func(done, all int) {
@@ -67,8 +67,8 @@ func (r *Reporter) ProgressLogger(work string) func(done, all int) {
 	}
 }
 
-// A lineHandler writes a log record as a line for people: the level unless it is the
-// ordinary one, the message, and behind it the attributes as slog's own handler does.
+// A lineHandler writes a log record as a line for people: the level unless it is Info,
+// the message, and the attributes in the form of slog's own handler.
 type lineHandler struct {
 	slog.Handler
 	to *messageWriter
@@ -148,12 +148,12 @@ func formatDuration(d time.Duration) string {
 	}
 }
 
-// formatNote is the annotation of a root command with the form in which one of its
-// commands reports.
+// formatNote is the annotation of a root command with the log format of the command that
+// runs.
 const formatNote = "cne/log-format"
 
-// NewReporter returns what reports on a command's stderr in a format, in which ErrorFormat
-// then has the error with which the command ends.
+// NewReporter returns a Reporter for a command's stderr. ErrorFormat then returns the
+// same format for the command's final error.
 func NewReporter(cmd *cobra.Command, format string) *Reporter {
 	root := cmd.Root()
 	if root.Annotations == nil {
@@ -163,10 +163,9 @@ func NewReporter(cmd *cobra.Command, format string) *Reporter {
 	return newReporter(cmd.ErrOrStderr(), format, Quiet(cmd))
 }
 
-// ErrorFormat returns the form, text or json, of the error with which a command line
-// ends. A command that got as far as to report has set it. Otherwise the command line
-// may be one that cannot even be parsed, so that its words are searched for the form,
-// and last the environment.
+// ErrorFormat returns the format, text or json, of a command line's final error.
+// NewReporter has set it, if the command got that far. Otherwise the command line may not
+// parse, so its words are searched for the format, and then the environment.
 func ErrorFormat(root *cobra.Command, args []string) string {
 	if format, ok := root.Annotations[formatNote]; ok {
 		return format
@@ -186,20 +185,18 @@ func ErrorFormat(root *cobra.Command, args []string) string {
 	return "text"
 }
 
-// PrintError writes the error with which a program ends, in a line: as the message of
-// a record if the format is json, and behind the program's name otherwise. Whatever
-// stands in it, nothing of it controls the terminal.
+// PrintError writes a program's final error in a line: as a record's message if the
+// format is json, and otherwise after the program's name. Control characters are escaped.
 func PrintError(w io.Writer, format, program, message string) {
 	if format == "json" {
 		slog.New(newJSONHandler(w, slog.LevelInfo)).Error(message)
 		return
 	}
-	// There is nobody left to be told that this failed.
+	// A failure cannot be reported anywhere.
 	_, _ = fmt.Fprintf(w, "%s: %s\n", program, text.Message(message))
 }
 
-// newJSONHandler returns a handler that writes records as JSON, in which long names are
-// shortened.
+// newJSONHandler returns a handler that writes records as JSON and shortens long names.
 func newJSONHandler(w io.Writer, level slog.Level) slog.Handler {
 	return slog.NewJSONHandler(text.JSONWriter{Writer: w}, &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
 		switch {

@@ -31,16 +31,15 @@ func UntilSignal(parent context.Context) context.Context {
 	return ctx
 }
 
-// SurvivePipes keeps the program alive when nobody reads what it writes to stdout or
-// stderr any longer, which otherwise would end it in the middle of a run: such a write
-// fails, with EPIPE, and nothing more.
+// SurvivePipes makes writes to stdout or stderr fail with EPIPE once their reader has
+// gone, instead of ending the program in the middle of a run.
 func SurvivePipes() {
 	// Unlike a signal that is ignored, one that is caught is not so in child processes.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 }
 
-// A ResultWriter is stdout, and knows whether its reader has gone away, and what else
-// went wrong: not all that writes to it, such as the help, looks.
+// A ResultWriter is stdout. It remembers failures to write, and whether the reader has
+// gone, since not all writers, such as the help, check for errors.
 type ResultWriter struct {
 	io.Writer
 	Gone bool  // as a write has shown

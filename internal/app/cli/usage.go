@@ -1,6 +1,5 @@
-// Package cli has what the commands of the program have in common on the command
-// line: errors of usage, flags that say where a configuration comes from, and checks of
-// the files that flags name.
+// Package cli has the common parts of the program's command lines: usage errors, flags
+// for the sources of a configuration, and checks of the files that flags name.
 package cli
 
 import (
@@ -38,8 +37,8 @@ func (e *UsageError) Error() string {
 
 func (e *UsageError) Unwrap() error { return e.err }
 
-// Complete adds to a root command that has its subcommands what cobra has, help and
-// completion, and makes what the checks of flags and arguments report usage errors.
+// Complete adds cobra's help and completion to a root command with its subcommands, and
+// turns errors of flags and arguments into usage errors.
 func Complete(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -50,7 +49,7 @@ func Complete(root *cobra.Command) {
 		switch c.Name() {
 		case "help":
 			c.Args = knownTopic
-		case "completion": // alone it prints its help, as the root does
+		case "completion": // without arguments it prints its help, as the root does
 			c.Args, c.RunE = KnownCommand, ShowHelp
 		}
 		markUsageErrors(c)
@@ -61,8 +60,8 @@ func Complete(root *cobra.Command) {
 // allowedValues says what the values of a type of flag are.
 var allowedValues = map[string]string{"bool": "true or false", "int": "a whole number", "float64": "a number"}
 
-// explain says in plain words what is wrong with the value of a flag; other errors stay
-// as they are.
+// explain rewrites an error about the value of a flag in plain words; other errors are
+// returned unchanged.
 func explain(err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
@@ -74,15 +73,15 @@ func explain(err error) error {
 	case errors.Is(invalid, errEmpty):
 		return fmt.Errorf("--%s %w", flag.Name, errEmpty)
 	case outOfRange(flag.Value.Type(), invalid.GetValue()):
-		return fmt.Errorf("--%s is %s, which is too large", flag.Name, text.Printable(invalid.GetValue()))
+		return fmt.Errorf("--%s: got %s, which is too large", flag.Name, text.Printable(invalid.GetValue()))
 	case known:
-		return fmt.Errorf("--%s is %s, but must be %s", flag.Name, text.Quote(invalid.GetValue()), allowed)
+		return fmt.Errorf("--%s: got %s, want %s", flag.Name, text.Quote(invalid.GetValue()), allowed)
 	}
 	return err
 }
 
-// outOfRange tells whether the value of a type of flag is a number, but one that the type
-// has no room for. pflag does not say which of the two is wrong.
+// outOfRange reports whether a flag's value is a number out of the range of its type.
+// pflag's error does not say so.
 func outOfRange(kind, value string) bool {
 	var err error
 	switch kind {
@@ -94,8 +93,8 @@ func outOfRange(kind, value string) bool {
 	return errors.Is(err, strconv.ErrRange)
 }
 
-// markUsageErrors has the arguments of a command and of its subcommands checked, and its
-// flags for values that are empty, and turns what is found into usage errors.
+// markUsageErrors turns errors about the arguments and empty flags of a command and its
+// subcommands into usage errors.
 func markUsageErrors(c *cobra.Command) {
 	validate := c.Args
 	if validate == nil {
@@ -129,8 +128,7 @@ func MayBeEmpty(cmd *cobra.Command, name string) {
 	}
 }
 
-// noEmptyFlag refuses flags with an empty value, such as a variable that a
-// script has not set: they would be as good as not given.
+// noEmptyFlag refuses empty flag values: they usually come from an unset shell variable.
 func noEmptyFlag(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if _, may := f.Annotations[emptyNote]; may || err != nil {
@@ -149,13 +147,13 @@ func noEmptyFlag(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// ShowHelp is what a command with subcommands does by itself.
+// ShowHelp runs a command that only has subcommands.
 func ShowHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
-// NoArguments accepts a command line with flags alone.
+// NoArguments accepts a command line with flags only.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("%s takes no arguments, but got %s", cmd.CommandPath(), text.Quote(args[0]))
+		return fmt.Errorf("%s: got argument %s, want none", cmd.CommandPath(), text.Quote(args[0]))
 	}
 	return nil
 }
@@ -166,7 +164,7 @@ func ExactlyOne(what string) cobra.PositionalArgs {
 		if len(args) == 1 {
 			return nil
 		}
-		return fmt.Errorf("%s needs one argument, %s, but got %d", cmd.CommandPath(), what, len(args))
+		return fmt.Errorf("%s: got %d arguments, want one, %s", cmd.CommandPath(), len(args), what)
 	}
 }
 

@@ -7,17 +7,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// What is wrong with a flag's value is said in words of the program's own.
+// Errors about a flag's value are in the program's own words.
 func TestWrongValues(t *testing.T) {
 	for arg, want := range map[string]string{
-		"--count=many":                 `--count is "many", but must be a whole number`,
-		"--count=1.5":                  `--count is "1.5", but must be a whole number`,
-		"--count=1e99":                 `--count is "1e99", but must be a whole number`,
-		"--count=99999999999999999999": "--count is 99999999999999999999, which is too large",
-		"--count=":                     `--count is "", but must be a whole number`,
-		"--size=x":                     `--size is "x", but must be a number`,
-		"--size=-1e999":                "--size is -1e999, which is too large",
-		"--all=maybe":                  `--all is "maybe", but must be true or false`,
+		"--count=many":                 `--count: got "many", want a whole number`,
+		"--count=1.5":                  `--count: got "1.5", want a whole number`,
+		"--count=1e99":                 `--count: got "1e99", want a whole number`,
+		"--count=99999999999999999999": "--count: got 99999999999999999999, which is too large",
+		"--count=":                     `--count: got "", want a whole number`,
+		"--size=x":                     `--size: got "x", want a number`,
+		"--size=-1e999":                "--size: got -1e999, which is too large",
+		"--all=maybe":                  `--all: got "maybe", want true or false`,
 		"--name=":                      "--name is empty; give it a value, or leave it out",
 		"--list=":                      "--list is empty; give it a value, or leave it out",
 		"--seed= ":                     "--seed is empty; give it a value, or leave it out",

@@ -15,11 +15,11 @@ import (
 	"cne/internal/text"
 )
 
-// Annotations are what is known of the points of an embedding beside their values and
-// labels: what a page shows of them. A nil *Annotations has nothing.
+// Annotations are the names and columns that a page shows for points. A nil *Annotations
+// is empty.
 type Annotations struct {
 	Names   []string          // one for each point, or nil
-	Columns []explorer.Column // by which the points can be coloured
+	Columns []explorer.Column // to colour the points by
 }
 
 // Wanted says which annotations are to be read. Each is the path of a file with a line or
@@ -41,7 +41,7 @@ func WantedBy(c *configs.Config) Wanted {
 	return w
 }
 
-// Files returns the files among what is wanted.
+// Files returns the files to read.
 func (w Wanted) Files() []string {
 	var files []string
 	for _, spec := range append([]string{w.Names}, w.Columns...) {
@@ -55,9 +55,9 @@ func (w Wanted) Files() []string {
 // mostClasses is how many different texts a column may have that colours points.
 const mostClasses = 4096
 
-// ReadAnnotations reads what is wanted of the n rows of the input, or only of the given ones
-// if rows is not nil: n may then be 0 for a number that is not known. It returns nil if
-// nothing is wanted.
+// ReadAnnotations reads the wanted annotations of the n rows of the input, or only of the
+// given rows if rows is not nil; n may then be 0 for unknown. It returns nil if none are
+// wanted.
 func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w Wanted, n int, rows []int) (*Annotations, error) {
 	if w.Names == "" && len(w.Columns) == 0 {
 		return nil, nil
@@ -85,12 +85,12 @@ func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w
 	return a, nil
 }
 
-// addColumn adds a column by which points can be coloured.
+// addColumn adds a column to colour points by.
 func (a *Annotations) addColumn(log *slog.Logger, name string, values []string) error {
 	labels := data.NewLabels(values)
 	points, known := labels.Known()
 	if len(points) == 0 {
-		return fmt.Errorf("%s has no value for any point; leave it out", text.Quote(name))
+		return fmt.Errorf("%s: got no value for any point", text.Quote(name))
 	}
 	if missing := len(values) - len(points); missing > 0 {
 		log.Info("points without a value are grey", "column", name, "points", missing)
@@ -103,13 +103,13 @@ func (a *Annotations) addColumn(log *slog.Logger, name string, values []string) 
 	c := explorer.Column{Name: name}
 	c.Classes, c.ClassNames, c.Values = colours(labels, len(values))
 	if c.Classes != nil && len(c.ClassNames) > mostClasses {
-		return fmt.Errorf("%s has %d different texts, which no colours can tell apart; at most %d are, and names of the points are for --names or data.names", text.Quote(name), len(c.ClassNames), mostClasses)
+		return fmt.Errorf("%s: got %d different texts, want at most %d to tell their colours apart; names of points go to --names or data.names", text.Quote(name), len(c.ClassNames), mostClasses)
 	}
 	a.Columns = append(a.Columns, c)
 	return nil
 }
 
-// checkWords refuses an infinite value among texts that are numbers but for such.
+// checkWords refuses an infinite value in a column of numbers.
 func checkWords(name string, values []string, known *data.Labels) error {
 	infinite := ""
 	for _, s := range known.Names {
@@ -124,11 +124,11 @@ func checkWords(name string, values []string, known *data.Labels) error {
 	if infinite == "" {
 		return nil
 	}
-	return fmt.Errorf("%s is %s for point %d (counted from 1), which has no place on a scale of colours; replace the value or leave it empty",
+	return fmt.Errorf("%s: got %s for point %d, want a finite number or no value",
 		text.Quote(name), infinite, slices.Index(values, infinite)+1)
 }
 
-// AddTo puts annotations on a page of the same points, behind those that it has.
+// AddTo adds the annotations to a page of the same points, after the page's own.
 func (a *Annotations) AddTo(p *explorer.Page) {
 	if a == nil {
 		return

@@ -42,8 +42,8 @@ func (e *Evaluation) LossOptions() quality.LossOptions {
 	return o
 }
 
-// Figures returns the table of figures in the order in which people read them: figures of
-// the embedding and its graph come last.
+// Figures returns the table of figures in display order: figures of the embedding and its
+// graph come last.
 func Figures() []quality.Figure {
 	var first, last []quality.Figure
 	for _, f := range quality.Table() {
@@ -127,9 +127,9 @@ func (e *Evaluation) Print(w io.Writer) error {
 	return err
 }
 
-// MeanText formats the mean and the standard deviation of x: two significant digits of
-// the deviation and as many decimals of the mean, or four significant digits of the mean
-// if there is no deviation.
+// MeanText formats the mean and standard deviation of x: two significant digits of the
+// deviation and the same decimals of the mean, or four significant digits of the mean
+// without a deviation.
 func MeanText(x []float64) string {
 	if len(x) == 0 {
 		return "–"

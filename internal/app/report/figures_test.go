@@ -127,7 +127,7 @@ func TestImagesOf(t *testing.T) {
 			t.Errorf("%s: %d images, %v", path, got, err)
 		}
 	}
-	// Counts are no images, even where they are a folder.
+	// Counts are not images, even in a folder.
 	writeFile(t, "cells/matrix.mtx", []byte("%%MatrixMarket matrix coordinate integer general\n2 3 1\n1 1 5\n"))
 	for _, path := range []string{"cells", "cells/matrix.mtx"} {
 		if images, err := imagesOf(t.Context(), []string{path}); images != nil || err != nil {
@@ -159,7 +159,7 @@ func TestInputOrder(t *testing.T) {
 	}
 }
 
-// An estimate is shown with its standard error, in the form in which it is shown.
+// An estimate is shown with its standard error in the same format.
 func TestFacts(t *testing.T) {
 	z, recall, recallError, zError, kl := 1.2345e9, 0.10449, 0.00321, 3.6e6, 5.5
 	for name, tc := range map[string]struct {

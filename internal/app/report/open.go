@@ -83,7 +83,8 @@ func OpenCurves(ctx context.Context, inputs []string, p configs.Plot) (*plot.Cur
 	return Curves(runs, inputs, p), nil
 }
 
-// mostFrames is the number of frames of a film. Of more snapshots some are shown.
+// mostFrames is the largest number of frames of a film. If there are more snapshots, some
+// are left out.
 const mostFrames = 250
 
 // OpenFilm reads the snapshots of a run and returns a film of them in the order of their
@@ -118,8 +119,7 @@ func OpenFilm(ctx context.Context, folder string, o file.Options, p configs.Plot
 			return nil, err
 		}
 	}
-	// Of a run that goes on or was killed there may be no embedding, or an old
-	// one, but its labels are right.
+	// A running or killed run may have no embedding, or an old one with valid labels.
 	file, err := rundir.TrainedFile(folder, ".csv", ".npy")
 	if err != nil {
 		file = snapshot(last)
@@ -133,15 +133,15 @@ func OpenFilm(ctx context.Context, folder string, o file.Options, p configs.Plot
 	}
 	for i, frame := range frames {
 		if m := frame.Embedding; m.N != end.Points.N || m.D != end.Points.D {
-			return nil, fmt.Errorf("%s has %d points of %d coordinates, but %s has %d of %d; remove the snapshots of another run",
-				snapshot(epochs[i]), m.N, m.D, file, end.Points.N, end.Points.D)
+			return nil, fmt.Errorf("%s: got %d points of %d coordinates, want %d of %d as in %s; remove the snapshots of another run",
+				snapshot(epochs[i]), m.N, m.D, end.Points.N, end.Points.D, file)
 		}
 	}
 	return &plot.Animation{Scatter: *Scatter(frames[len(frames)-1].Embedding, end.Labels, p), Frames: frames}, nil
 }
 
-// evenly returns n of some numbers, evenly spread from the first to the last,
-// or all if there are no more; n is at least 2.
+// evenly returns n numbers, evenly spread from the first to the last, or all if there are
+// fewer; n is at least 2.
 func evenly(all []int, n int) []int {
 	if len(all) <= n {
 		return all
@@ -169,7 +169,7 @@ func Curves(runs []*rundir.Records, paths []string, p configs.Plot) *plot.Curves
 	type panel struct {
 		title, unit string
 		parts       []part
-		log         float64 // ratio of the largest to the smallest value from which on the axis is logarithmic
+		log         float64 // least ratio of the largest to the smallest value for a logarithmic axis
 	}
 	panels := []panel{{"Loss", "per edge", []part{{"loss", false}}, 20}}
 	for _, f := range quality.Table() {
@@ -238,8 +238,8 @@ func phaseMarks(ends []float64) []plot.Mark {
 	return marks
 }
 
-// runNames names each run by the end of its path, or by all of it if that would
-// give two the same name. A single run needs none.
+// runNames names each run by the end of its path, or by the full path if names would
+// repeat. A single run gets no name.
 func runNames(paths []string) []string {
 	names := make([]string, len(paths))
 	if len(paths) == 1 {

@@ -24,8 +24,8 @@ import (
 	"cne/train/quality"
 )
 
-// Page returns the explorer of what a picture shows. The title defaults to a
-// name. images may be nil.
+// Page returns the explorer page of a picture. The title defaults to name. images may be
+// nil.
 func Page(s *plot.Scatter, name string, facts []explorer.Fact, images *images.Set) *explorer.Page {
 	return &explorer.Page{
 		Title:      cmp.Or(s.Title, name),
@@ -54,7 +54,7 @@ func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot
 	if c := pretrainedConfig(folder); c != nil {
 		return pretrainedPage(ctx, log, folder, name, c, s, images, withImages, w)
 	}
-	// Of a run that left points out, rows says which are there.
+	// For a run that left points out, rows are the rows that it kept.
 	rows, err := pageRows(ctx, folder, s)
 	if err != nil {
 		return nil, err
@@ -72,9 +72,9 @@ func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot
 	return page, annotate(ctx, log, page, c, w, n, rows)
 }
 
-// runConfig returns the configuration of the run in a folder, with the paths of its inputs
-// as they are reached from here; an empty one if it cannot be read, which is said unless
-// there is none and the page does well without.
+// runConfig returns the configuration of the run in a folder, with paths relative to the
+// current folder. If it cannot be read, it is empty and a warning is logged; a missing
+// one is logged only if missed.
 func runConfig(log *slog.Logger, folder string, missed bool) *configs.Config {
 	c, origins, err := configs.Train.Load(configs.Sources{File: filepath.Join(folder, rundir.ConfigFile)})
 	if err != nil {
@@ -87,8 +87,8 @@ func runConfig(log *slog.Logger, folder string, missed bool) *configs.Config {
 	return c
 }
 
-// annotate puts on a page what is wanted of the points of a run, and besides what the run has
-// itself: see ReadAnnotations for n and the rows.
+// annotate adds the wanted annotations, and then the run's own, to a page: see
+// ReadAnnotations for n and rows.
 func annotate(ctx context.Context, log *slog.Logger, page *explorer.Page, c *configs.Config, w Wanted, n int, rows []int) error {
 	wanted, err := ReadAnnotations(ctx, log, rundir.TableOf(c), w, n, rows)
 	if err != nil {
@@ -131,7 +131,7 @@ func pageRows(ctx context.Context, folder string, s *plot.Scatter) ([]int, error
 		return nil, err
 	}
 	if held := s.Embedding.N - slices.Index(s.HeldOut, true); heldRows != nil && len(heldRows) != held {
-		return nil, fmt.Errorf("%s has %d rows, but there are %d points that were held out; remove the file if it does not belong to the run", path, len(heldRows), held)
+		return nil, fmt.Errorf("%s: got %d rows, want %d, one per held-out point; remove the file if it does not belong to the run", path, len(heldRows), held)
 	}
 	switch {
 	case rows != nil:
@@ -149,13 +149,13 @@ func GivenImages(ctx context.Context, paths []string, n int) (*images.Set, error
 		return nil, fmt.Errorf("--images: %w", err)
 	}
 	if images.N != n {
-		return nil, fmt.Errorf("--images names %d images, but the embedding has %d points; give one per point, in the same order", images.N, n)
+		return nil, fmt.Errorf("--images: got %d images, want %d, one per point in the same order", images.N, n)
 	}
 	return images, nil
 }
 
-// Facts returns what is known of an embedding's quality, for an explorer. z is the
-// constant that NC-t-SNE has learnt; it may be nil.
+// Facts returns an embedding's quality figures for an explorer. z is NC-t-SNE's learnt
+// constant, or nil.
 func Facts(f *quality.Figures, z *float64) []explorer.Fact {
 	var facts []explorer.Fact
 	for _, x := range Figures() {
@@ -199,17 +199,16 @@ func OpenImages(ctx context.Context, paths []string) (*images.Set, error) {
 	return images.Open(ctx, paths, images.Options{})
 }
 
-// RunImages returns the images that the n points of a run are, in their order, or those of
-// the given rows of data.path and then data.holdout if rows is not nil; nil if the points are
-// no images of one size. A page without images is better than none: what keeps them from
-// being read is logged.
+// RunImages returns the images of a run's n points in order, or of the given rows of
+// data.path followed by data.holdout if rows is not nil. It returns nil if the points are
+// not images of one size, and logs errors: a page without images is better than none.
 func RunImages(ctx context.Context, log *slog.Logger, c *configs.Config, n int, rows []int) *images.Set {
 	images, err := allImages(ctx, c)
 	if err == nil && images != nil && rows != nil {
 		images, err = takeImages(images, rows)
 	}
 	if err == nil && images != nil && images.N != n {
-		err = fmt.Errorf("data.path has %d images now, but the embedding %d points", images.N, n)
+		err = fmt.Errorf("data.path: got %d images, want %d as in the embedding", images.N, n)
 	}
 	if err != nil {
 		log.Warn("the images of the points are left out of the page", "reason", err)
@@ -253,7 +252,7 @@ func takeImages(set *images.Set, rows []int) (*images.Set, error) {
 	taken := &images.Set{Name: set.Name, N: len(rows), H: set.H, W: set.W, C: set.C}
 	for _, i := range rows {
 		if i < 0 || i >= set.N {
-			return nil, fmt.Errorf("data.path has %d images now, but row %d was embedded", set.N, i)
+			return nil, fmt.Errorf("data.path: got %d images, but row %d was embedded", set.N, i)
 		}
 		taken.Pixels = append(taken.Pixels, set.Image(i)...)
 	}

@@ -58,9 +58,8 @@ func pretrainedImages(ctx context.Context, folder string, c *configs.SimCLR) (se
 }
 
 // pretrainedPage is RunPage for a run of cne simclr pretrain that has placed its images:
-// with their names, and with those marked that it was not trained on. Where the images are
-// no longer what they were, the page does without what they tell, which is said; their
-// names are in the folder, too.
+// with their names, and with held-out images marked. If the images have changed, the page
+// leaves them out with a warning and takes the names from the folder.
 func pretrainedPage(ctx context.Context, log *slog.Logger, folder, name string, c *configs.SimCLR, s *plot.Scatter, set *images.Set, withImages bool, w Wanted) (*explorer.Page, error) {
 	a, err := ReadAnnotations(ctx, log, rundir.Table{}, w, s.Embedding.N, nil)
 	if err != nil {
@@ -71,7 +70,7 @@ func pretrainedPage(ctx context.Context, log *slog.Logger, folder, name string, 
 		return nil, ctx.Err()
 	}
 	if err == nil && own.N != s.Embedding.N {
-		err = fmt.Errorf("data.path has %d images now, but the embedding %d points", own.N, s.Embedding.N)
+		err = fmt.Errorf("data.path: got %d images, want %d as in the embedding", own.N, s.Embedding.N)
 	}
 	if err != nil {
 		log.Warn("the run's images, and which of them were held out, are left out of the page", "reason", err)
@@ -91,7 +90,7 @@ func pretrainedPage(ctx context.Context, log *slog.Logger, folder, name string, 
 	return page, nil
 }
 
-// planeFacts returns what a page tells of the positions in the run folder of a pretraining.
+// planeFacts returns a page's facts on the positions in the folder of a pretraining.
 func planeFacts(folder string) []explorer.Fact {
 	var m struct {
 		Plane *simclr.Score `json:"knn_plane"`
@@ -103,7 +102,7 @@ func planeFacts(folder string) []explorer.Fact {
 	return planeFact(m.Plane)
 }
 
-// planeFact is what a page tells of the kNN accuracy of the positions.
+// planeFact returns a page's fact on the kNN accuracy of the positions.
 func planeFact(s *simclr.Score) []explorer.Fact {
 	return []explorer.Fact{{Name: "kNN accuracy", Value: fmt.Sprintf("%.3f", s.Mean)}}
 }
@@ -118,9 +117,9 @@ type Placed struct {
 }
 
 // Write writes the positions into a run folder as the configuration says: an array, a
-// table, a picture in which the images that the network has not seen are drawn among the
-// others, and a page with all images. It returns the kNN accuracy, nil if the
-// configuration wants none. progress hears of the images that are placed.
+// table, a picture of training and held-out images, and a page with all images. It
+// returns the kNN accuracy, nil if the configuration does not ask for it. progress is
+// called as images are placed.
 func (p *Placed) Write(ctx context.Context, dir *rundir.Dir, c *configs.SimCLR, network *model.ResNet[float32], progress func(done, all int)) (accuracy *simclr.Score, err error) {
 	augmentation := c.Pretraining().Augmentation
 	positions, err := simclr.Features(ctx, simclr.Projection{ResNet: network}, &augmentation, p.Images, nil, progress)

@@ -12,7 +12,7 @@ import (
 	"cne/internal/npy"
 )
 
-// Images are those of a run as long as they are what the run was trained on.
+// Images are only accepted if the run was trained on them.
 func TestPretrainedImages(t *testing.T) {
 	folder := t.TempDir()
 	c, _, err := configs.Pretrain.Load(configs.Sources{})
@@ -23,7 +23,7 @@ func TestPretrainedImages(t *testing.T) {
 	pixels := bytes.Repeat([]byte{1, 2, 3, 4}, 3*4)
 	write := func() { writeFile(t, c.Data.Path[0], append(npy.Head(64, "|u1", 4, 2, 2, 3), pixels...)) }
 	write()
-	images, rows, err := pretrainedImages(t.Context(), folder, c) // nobody knows
+	images, rows, err := pretrainedImages(t.Context(), folder, c) // unknown images
 	if err != nil || images.N != 4 {
 		t.Fatal(images, err)
 	}

@@ -33,8 +33,8 @@ func Scatter(embedding *data.Matrix, labels *data.Labels, p configs.Plot) *plot.
 	return s
 }
 
-// colours returns by what n points with labels are coloured: classes, or values on a
-// continuous scale. Points whose label is missing have the class −1, or NaN.
+// colours returns the classes of n points with labels, or their values on a continuous
+// scale. Points without a label have the class −1, or the value NaN.
 func colours(labels *data.Labels, n int) (classes []int32, names []string, values []float64) {
 	rows, known := labels.Known()
 	switch {
@@ -108,10 +108,9 @@ func Strip(sets []*data.Dataset, titles []string) *plot.Strip {
 	return strip
 }
 
-// InputOrder puts the rows of a picture of the training points and, behind them,
-// those held out into the order that they had in the input: heldRows says which of
-// its rows were held out, in increasing order. Row numbers in an
-// explorer are then rows of the input.
+// InputOrder reorders the rows of a picture, training points before held-out points, to
+// the order of the input, so that row numbers in an explorer are rows of the input.
+// heldRows are the held-out rows of the input, ascending.
 func InputOrder(s *plot.Scatter, heldRows []int) {
 	n := s.Embedding.N
 	train, held := 0, n-len(heldRows)

@@ -65,11 +65,11 @@ func SpectrumCurves(f *rundir.SpectrumMetrics, at []float64, k int) *plot.Curves
 	return curves
 }
 
-// A column is what a table of a spectrum shows of each embedding.
+// A column is a column of a spectrum's table, with a row per embedding.
 type column struct {
 	name, heading string                                                    // in files and for people
 	format        string                                                    // for people
-	of            func(*rundir.StopMetrics) (value, standardError *float64) // nil where there is none
+	of            func(*rundir.StopMetrics) (value, standardError *float64) // nil if there is none
 }
 
 // someIn reports whether some of the embeddings have a value in the column.
@@ -158,7 +158,7 @@ func writeColumns(w io.Writer, f *rundir.SpectrumMetrics, columns []column) erro
 	return table.Error()
 }
 
-// PrintSpectrum writes the figures for people; symbol is what the values are called.
+// PrintSpectrum writes the figures as a table; symbol is the name of the values.
 func PrintSpectrum(w io.Writer, f *rundir.SpectrumMetrics, symbol string) error {
 	columns := columns(f)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -56,7 +56,7 @@ func (d *Dir) Cache(log *slog.Logger, c configs.Cache) *Cache {
 	return &Cache{run: d, keep: c.Keep, shared: c.Folder, log: log}
 }
 
-// Release lets other runs look for what Load has not found and nobody has saved.
+// Release lets other runs compute what Load did not find and nobody saved.
 func (c *Cache) Release() {
 	if c.unlock != nil {
 		c.unlock()
@@ -64,8 +64,8 @@ func (c *Cache) Release() {
 	}
 }
 
-// keyOf identifies the principal components and the k nearest neighbours of points whose
-// own key is given.
+// keyOf returns the key of the principal components and k nearest neighbours of points,
+// given the points' key.
 func keyOf(pointsKey string, points data.Source, o *cne.Options, k int) string {
 	n, d := points.Dims()
 	components := o.Reduces(n, d)
@@ -88,10 +88,10 @@ func (c *Cache) path() string {
 	return filepath.Join(c.shared, "neighbors-"+hex.EncodeToString(hash[:8])+".safetensors")
 }
 
-// Load implements cne.Cache. A file that cannot be read is as good as none: it is written
-// anew. Of runs that ask at once for what a shared cache does not have yet, the first finds
-// and saves it; the others wait until it has, or has given up (Release), or until their
-// context ends.
+// Load implements cne.Cache. A file that cannot be read is computed and written again. If
+// several runs miss the same entry of a shared cache at once, the first computes it; the
+// others wait until it saves the entry or gives up (Release), or until their context
+// ends.
 func (c *Cache) Load(ctx context.Context, h *cne.Neighborhood, o *cne.Options, k int) (found bool, err error) {
 	if c.PointsKey, err = c.pointsKey(ctx, h.Source()); err != nil || !c.keep {
 		return false, err
@@ -202,8 +202,8 @@ func (c *Cache) Save(h *cne.Neighborhood) error {
 	return f.WriteFile(c.path())
 }
 
-// KeepGraph writes a graph, whose GraphKey is given, for other programs: in the run folder
-// as GraphFile, or in a shared cache, where it has a name by its key, once for all runs.
+// KeepGraph writes a graph for other programs: as GraphFile in the run folder, or once
+// for all runs in a shared cache, under a name with its GraphKey.
 func (c *Cache) KeepGraph(g *neighbors.Graph, key string) error {
 	switch {
 	case !c.keep:

@@ -35,9 +35,9 @@ func TableOf(c *configs.Config) Table {
 	return t
 }
 
-// ReadColumn reads what a file or column says of the n rows of the input (see
-// configs.SplitColumn), or only of the given ones if rows is not nil: n may then be 0 for a
-// number that is not known. name is what the column is called.
+// ReadColumn reads a value for each of the n rows of the input from a file or column (see
+// configs.SplitColumn), or only for the given rows if rows is not nil; n may then be 0
+// for unknown. name is the column's name.
 func ReadColumn(ctx context.Context, from Table, spec string, n int, rows []int) (name string, values []string, err error) {
 	found, column := configs.SplitColumn(spec)
 	where := found
@@ -121,8 +121,8 @@ func (d *Dir) WriteNames(names []string) error {
 
 const nameColumn = "name"
 
-// ReadNames reads what WriteNames has written to a run folder, of n points; nil if there is
-// nothing.
+// ReadNames reads the names of n points that WriteNames wrote to a run folder; nil
+// without a file.
 func ReadNames(ctx context.Context, folder string, n int) ([]string, error) {
 	path := filepath.Join(folder, NamesFile)
 	if _, err := os.Stat(path); err != nil {
@@ -132,14 +132,14 @@ func ReadNames(ctx context.Context, folder string, n int) ([]string, error) {
 	return names, err
 }
 
-// An InitEmbedding is an embedding from which another begins.
+// An InitEmbedding is an earlier embedding that initialises another.
 type InitEmbedding struct {
 	Positions *data.Matrix
 	path      string
 	names     []string // of its points; nil if they have none
 }
 
-// ReadInitEmbedding reads the embedding from which a run begins; nil if it begins at none.
+// ReadInitEmbedding reads the embedding that initialises a run, or returns nil.
 func ReadInitEmbedding(ctx context.Context, c *configs.Config) (*InitEmbedding, error) {
 	path := c.Model.InitPath()
 	if path == "" {
@@ -158,7 +158,7 @@ func ReadInitEmbedding(ctx context.Context, c *configs.Config) (*InitEmbedding, 
 	}
 	e := &InitEmbedding{Positions: set.Points, path: path}
 	if d := set.Points.D; d != c.Embed.Dim {
-		return nil, fmt.Errorf("model.init: %s has %d coordinates, but model.dim is %d; begin with an embedding of that width", text.Quote(path), d, c.Embed.Dim)
+		return nil, fmt.Errorf("model.init: %s: got %d coordinates, want %d as in model.dim", text.Quote(path), d, c.Embed.Dim)
 	}
 	switch {
 	case c.Data.Names == nil:
@@ -175,8 +175,8 @@ func ReadInitEmbedding(ctx context.Context, c *configs.Config) (*InitEmbedding, 
 	return e, nil
 }
 
-// Start returns the positions at which the points of a neighborhood start, which have these
-// names or, for nil, none; nil for no earlier embedding.
+// Start returns the initial positions of a neighborhood's points, which have these names
+// or, for nil, none. It returns nil without an earlier embedding.
 func (e *InitEmbedding) Start(log *slog.Logger, h *cne.Neighborhood, names []string, seed uint64) (*data.Matrix, error) {
 	if e == nil {
 		return nil, nil
@@ -204,7 +204,7 @@ func (e *InitEmbedding) Start(log *slog.Logger, h *cne.Neighborhood, names []str
 func (e *InitEmbedding) rows(names []string, n int) ([]int, error) {
 	if e.names == nil || names == nil {
 		if e.Positions.N > n {
-			return nil, fmt.Errorf("model.init: %s has %d points, but there are %d; give data.names and model.init_names, by which the points are found", text.Quote(e.path), e.Positions.N, n)
+			return nil, fmt.Errorf("model.init: %s: got %d points, want at most %d, or data.names and model.init_names to match them", text.Quote(e.path), e.Positions.N, n)
 		}
 		return nil, nil
 	}
@@ -214,7 +214,7 @@ func (e *InitEmbedding) rows(names []string, n int) ([]int, error) {
 			continue
 		}
 		if first, twice := at[name]; twice {
-			return nil, fmt.Errorf("model.init: rows %d and %d (counted from 1) of %s are both called %s; points are found by names that differ", first+1, row+1, text.Quote(e.path), text.Quote(name))
+			return nil, fmt.Errorf("model.init: %s: got the name %s in rows %d and %d, want each name once", text.Quote(e.path), text.Quote(name), first+1, row+1)
 		}
 		at[name] = row
 	}
@@ -226,12 +226,12 @@ func (e *InitEmbedding) rows(names []string, n int) ([]int, error) {
 			continue
 		}
 		if first, twice := taken[row]; twice {
-			return nil, fmt.Errorf("data.names: points %d and %d (counted from 1) are both called %s; points of an earlier embedding are found by names that differ", first+1, i+1, text.Quote(name))
+			return nil, fmt.Errorf("data.names: got the name %s for points %d and %d, want each name of the earlier embedding once", text.Quote(name), first+1, i+1)
 		}
 		rows[i], taken[row] = row, i
 	}
 	if len(taken) == 0 {
-		return nil, fmt.Errorf("model.init: no name of data.names is among those of %s, such as %s; give names of the same kind", text.Quote(e.path), text.Quote(e.names[0]))
+		return nil, fmt.Errorf("data.names: got no name that is in %s, want names such as %s", text.Quote(e.path), text.Quote(e.names[0]))
 	}
 	return rows, nil
 }

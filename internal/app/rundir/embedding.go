@@ -22,8 +22,8 @@ import (
 	"cne/simclr"
 )
 
-// EmbeddingFile returns the path of a file as it is, and for a run folder the path of its
-// embedding: of the table, which has the labels, or else of the array.
+// EmbeddingFile returns the path of a file unchanged, and for a run folder the path of
+// its embedding: the table, which has the labels, or else the array.
 func EmbeddingFile(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -57,8 +57,8 @@ func EmbeddingFiles(paths []string) (files []string, err error) {
 	return files, nil
 }
 
-// TrainedFile is EmbeddingFile but of the points that a run was trained on, where these are
-// some (data.sample); it looks for files with these endings first, in their order.
+// TrainedFile is EmbeddingFile for only the training points of a run with data.sample. It
+// prefers files with these endings, in their order.
 func TrainedFile(path string, endings ...string) (string, error) {
 	for _, name := range []string{SampleName, "embedding"} {
 		for _, ending := range endings {
@@ -124,8 +124,8 @@ func OpenEmbedding(ctx context.Context, paths []string, o file.Options) (*data.D
 	}
 	var set *data.Dataset
 	err := data.ErrOption
-	// The file may be an array, have no such columns, or o itself may name them. If o is at
-	// fault, the last error says so.
+	// The file may be an array, have no such columns, or o itself may name them. If o is
+	// invalid, the last error says so.
 	for i := 0; i < 2*len(drops) && errors.Is(err, data.ErrOption); i++ {
 		try := o
 		try.Drop = drops[i/2]
@@ -144,8 +144,8 @@ func OpenEmbedding(ctx context.Context, paths []string, o file.Options) (*data.D
 	return set, err
 }
 
-// OpenHeldOut reads the positions of the points that a run has held out, which lie
-// beside its embedding; nil if there are none.
+// OpenHeldOut reads the positions of a run's held-out points from the file next to its
+// embedding; nil if there are none.
 func OpenHeldOut(ctx context.Context, embedding string, o file.Options) (*data.Dataset, error) {
 	path := filepath.Join(filepath.Dir(embedding), "holdout"+filepath.Ext(embedding))
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -171,9 +171,9 @@ func (d *Dir) WriteRows(name string, rows []int) error {
 	})
 }
 
-// ReadRows reads rows of an input of n rows, counted from 0 and ascending, from a file with
-// one on each line, after a heading if there is one, or an array. It returns nil if there is
-// no such file.
+// ReadRows reads row numbers of an input of n rows, from 0 and ascending, from an array
+// or a file with one per line after an optional heading. It returns nil if the file does
+// not exist.
 func ReadRows(ctx context.Context, path string, n int) ([]int, error) {
 	lines, heading, err := file.ReadLines(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -191,7 +191,7 @@ func ReadRows(ctx context.Context, path string, n int) ([]int, error) {
 	rows := make([]int, len(lines)-first)
 	for i, line := range lines[first:] {
 		if rows[i], err = strconv.Atoi(line); err != nil {
-			return nil, fmt.Errorf("%s: line %d (counted from 1): got %s, want a row of the input, counted from 0", path, first+i+1, text.Quote(line))
+			return nil, fmt.Errorf("%s: line %d: got %s, want a row of the input, from 0", path, first+i+1, text.Quote(line))
 		}
 	}
 	if err := data.CheckRows(rows, n); err != nil {
@@ -228,8 +228,8 @@ func LoadImageNetwork(log *slog.Logger, path string) (*model.Saved, error) {
 	return saved, nil
 }
 
-// firstOut is the width of the output with which a pretraining begins, 0 if that is left to
-// the network.
+// firstOut returns the output's width at the start of a pretraining, 0 for the network's
+// default.
 func firstOut(p *simclr.Pretraining) int {
 	if len(p.Stages) > 0 && p.Stages[0].Out != 0 {
 		return p.Stages[0].Out
@@ -250,7 +250,7 @@ func BeginWith(log *slog.Logger, c *configs.SimCLR, p *simclr.Pretraining) error
 	}
 	has := saved.ResNet.Options()
 	if has.Width != c.Pretrain.Network.Width || has.Hidden != c.Pretrain.Network.Hidden {
-		return fmt.Errorf("the network of model.from, %s, has network.width %d and network.hidden %d, but the configuration says %d and %d; set them to those", path, has.Width, has.Hidden, c.Pretrain.Network.Width, c.Pretrain.Network.Hidden)
+		return fmt.Errorf("network.width and network.hidden: got %d and %d, want %d and %d as in model.from (%s)", c.Pretrain.Network.Width, c.Pretrain.Network.Hidden, has.Width, has.Hidden, path)
 	}
 	if in := p.Augmentation.Input(); saved.Images != nil && (saved.Images.Mean != in.Mean || saved.Images.Std != in.Std) {
 		log.Warn("the network of model.from has seen images with other means and standard deviations than views.mean and views.std say", "mean", saved.Images.Mean, "std", saved.Images.Std)

@@ -19,7 +19,7 @@ const (
 	ConfigFile = "config.yaml"
 
 	ModelFile      = "model.safetensors"
-	PointsFile     = "training_points.safetensors" // beside a table, to place new points
+	PointsFile     = "training_points.safetensors" // next to a table, to place new points
 	checkpointFile = "checkpoint.safetensors"
 	previousFile   = "checkpoint.previous.safetensors"
 
@@ -53,7 +53,7 @@ const (
 	CacheFile = "cache.safetensors"
 	GraphFile = "graph.npz"
 
-	// What a spectrum has of all its embeddings.
+	// Files of a spectrum about all its embeddings.
 	SpectrumTable    = "spectrum.csv"
 	SpectrumTimes    = "spectrum-times.csv"
 	SpectrumFigures  = "spectrum.json"
@@ -64,8 +64,8 @@ const (
 	// Snapshots is the folder of the embeddings on the way (see SnapshotName).
 	Snapshots = "snapshots"
 
-	// eventFiles is how the names of TensorBoard's files begin; the time at
-	// which they were begun follows, in seconds since 1970.
+	// eventFiles is the prefix of TensorBoard's files; the time of their creation
+	// follows, in seconds since 1970.
 	eventFiles = "events.out.tfevents."
 )
 
@@ -112,8 +112,7 @@ var runFiles = slices.Concat([]string{
 	ConfigFile,
 })
 
-// sweepFolders are the names of the folders in which a spectrum has its
-// embeddings.
+// sweepFolders match the folders of a spectrum's embeddings.
 var sweepFolders = []string{"s=*", "zbar=*", "m=*"}
 
 // sweepFiles returns the files that a spectrum writes into those.
@@ -134,13 +133,13 @@ var regenerableFiles = []string{
 	EvaluationFile, PixelsFile,
 }
 
-// Regenerable tells whether the file of a run can be made anew of what else is in its
-// folder: a picture, a page, or an evaluation.
+// Regenerable reports whether a run's file can be made again from the rest of its folder:
+// a picture, a page, or an evaluation.
 func Regenerable(name string) bool { return slices.Contains(regenerableFiles, path.Base(name)) }
 
-// RunOf returns the folder of the run to which the file at a path belongs, or would
-// belong, and the file's name there; run is "" if there is none. A link belongs to the
-// run in whose folder it lies, or else to the run of the file it leads to.
+// RunOf returns the run folder to which the file at a path belongs, or would belong, and
+// the file's name there; run is "" if there is none. A link belongs to the run folder
+// that it is in, or else to its target's.
 func RunOf(file string) (run, name string, err error) {
 	places := []string{file}
 	if target, err := filepath.EvalSymlinks(file); err == nil {
@@ -156,7 +155,7 @@ func RunOf(file string) (run, name string, err error) {
 		for _, candidate := range []string{folder, filepath.Dir(folder)} {
 			contents, _, err := Inspect(candidate)
 			if errors.Is(err, fs.ErrPermission) {
-				continue // a folder that cannot be looked into is none that cne writes
+				continue // cne can read its own folders
 			}
 			if err != nil {
 				return "", "", err
@@ -174,7 +173,7 @@ func RunOf(file string) (run, name string, err error) {
 	return "", "", nil
 }
 
-// isRunFile tells whether a run writes a file of that name.
+// isRunFile reports whether a run writes a file of that name.
 func isRunFile(name string) bool {
 	return name == CacheFile || slices.ContainsFunc(runFiles, func(pattern string) bool {
 		match, _ := path.Match(pattern, name)
@@ -192,7 +191,7 @@ var lateFiles = []string{
 // Snapshots.
 func SnapshotName(epoch int) string { return fmt.Sprintf("epoch-%04d.npy", epoch) }
 
-// SnapshotEpochs returns the epochs, ascending, that have snapshots in such a folder.
+// SnapshotEpochs returns the epochs of the snapshots in a run folder, ascending.
 func SnapshotEpochs(folder string) ([]int, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -16,12 +16,12 @@ import (
 	"cne/data/neighbors"
 )
 
-// beganIn begins the last line of a run's config.yaml: the folder, in quotes, in which
-// the run was at work, from which its relative paths count.
+// beganIn begins the last line of a run's config.yaml. The run's working folder, to which
+// its paths are relative, follows in quotes.
 const beganIn = "# Relative paths count from "
 
-// ConfigWriter returns what writes the configuration of a run that is at work in the
-// current folder, given what writes the configuration alone.
+// ConfigWriter returns a function that calls write and appends the line with the current
+// folder.
 func ConfigWriter(write func(w io.Writer) error) func(w io.Writer) error {
 	return func(w io.Writer) error {
 		var text bytes.Buffer
@@ -37,8 +37,8 @@ func ConfigWriter(write func(w io.Writer) error) func(w io.Writer) error {
 	}
 }
 
-// workingFolder returns the folder in which a run was at work; "" if it does not say
-// so. An embedding of a spectrum leaves that to the spectrum.
+// workingFolder returns the working folder of a run, "" if unknown. For an embedding of a
+// spectrum, the spectrum's folder has it.
 func workingFolder(run string) string {
 	for _, folder := range []string{run, filepath.Join(run, "..")} {
 		text, err := os.ReadFile(filepath.Join(folder, ConfigFile))
@@ -57,9 +57,8 @@ func workingFolder(run string) string {
 	return ""
 }
 
-// LocatePaths returns relative paths of a run as they are reached from the current
-// folder: as they stand, if there is something, or else from the folder in which the
-// run was at work.
+// LocatePaths returns relative paths of a run, unchanged if they exist from the current
+// folder, and otherwise relative to the run's working folder.
 func LocatePaths(run string, paths []string) []string {
 	from := workingFolder(run)
 	if from == "" {
@@ -101,8 +100,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// LocateInputs is LocatePaths for what a configuration names of the inputs in the
-// config.yaml of a run, and not elsewhere, as its origins tell.
+// LocateInputs is LocatePaths for the inputs in a configuration whose origin is the
+// config.yaml of a run.
 func LocateInputs(run string, c *configs.Config, origins configs.Origins) {
 	own := func(key string) bool {
 		return strings.HasPrefix(origins[key], filepath.Join(run, ConfigFile)+":")
@@ -144,8 +143,8 @@ func DataKeys(run string) (points, graph string) {
 	return "", ""
 }
 
-// ReadGraph reads the graph.file of c, for n points, and says what a person may not
-// expect of a graph of their own. It has weights only if edges are to be drawn by them.
+// ReadGraph reads the graph.file of c for n points, and warns of what users may not
+// expect. The graph has weights only if edges are drawn by them.
 func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Config, n int) (*neighbors.Graph, error) {
 	path, weighted := *c.Graph.File, c.Embed.SampleEdges
 	g, err := neighbors.ReadFile(ctx, path)
@@ -153,9 +152,9 @@ func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Config, n int) 
 	case err != nil:
 		return nil, fmt.Errorf("graph.file cannot be used: %w", err)
 	case g.N != n:
-		return nil, fmt.Errorf("graph.file %s has %d points, but the data have %d; build the graph from the same points", path, g.N, n)
+		return nil, fmt.Errorf("graph.file: %s: got %d points, want %d as in the data", path, g.N, n)
 	case g.Edges() == 0:
-		return nil, fmt.Errorf("graph.file %s has no edges, which are its entries other than 0; an embedding needs some", path)
+		return nil, fmt.Errorf("graph.file: %s: got no entries other than 0, want at least one edge", path)
 	}
 	switch {
 	case weighted && g.Weights == nil:

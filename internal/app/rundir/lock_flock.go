@@ -27,9 +27,8 @@ func (d *Dir) Lock() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// LockFile keeps others who lock a file, also in this process, from what it stands for,
-// as Dir.Lock does from a folder. It makes the file. ErrLocked tells that somebody else
-// has locked it.
+// LockFile creates and locks a file, as Dir.Lock locks a folder; locks in the same
+// process exclude each other, too. The error is ErrLocked if another has locked it.
 func LockFile(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {

@@ -25,8 +25,8 @@ type Metrics struct {
 	Loss  float64  `json:"loss"` // of the last epoch, per edge
 	N     int      `json:"n"`
 	Edges int      `json:"edges"` // directed
-	// Placed is the number of points that were placed beside the N that were trained on
-	// (data.sample), about which the figures are.
+	// Placed is the number of points placed in addition to the N training points
+	// (data.sample). The figures are about the training points.
 	Placed int `json:"placed,omitempty"`
 	// PointsKey and GraphKey identify the points that were trained on, and the graph.
 	PointsKey string `json:"points_key,omitempty"`
@@ -61,9 +61,9 @@ func (r *GraphRecall) String() string {
 	return fmt.Sprintf("%.4f ± %.4f are among the nearest", r.Share, r.StdErr)
 }
 
-// Seconds says where the time of a run went. PCA and Graph are next to nothing
-// when they come from the cache. Of a run that was resumed, Optimize and Total
-// count the epochs before that, and the others the last process alone.
+// Seconds has the times of a run. PCA and Graph are near 0 if they come from the cache.
+// For a resumed run, Optimize and Total include earlier processes; the others count only
+// the last process.
 type Seconds struct {
 	Load     float64 `json:"load"`
 	PCA      float64 `json:"pca"`
@@ -92,17 +92,16 @@ type StopMetrics struct {
 	Value string `json:"value"` // of the axis
 	// ZBar is Neg-t-SNE's normalisation constant there, however it was given.
 	ZBar *float64 `json:"z_bar,omitempty"`
-	// Scale is the factor by which the embedding would have to be stretched to
-	// fit the one before best, and Disparity what would then be left of it,
-	// from 0 to 1.
+	// Scale is the factor that fits the embedding best to the previous one, and Disparity
+	// the remaining difference, from 0 to 1.
 	Scale     *float64 `json:"scale_to_previous,omitempty"`
 	Disparity *float64 `json:"disparity_to_previous,omitempty"`
 	Folder    string   `json:"folder"`
 	Metrics
 }
 
-// ReadMetrics returns the metrics of a finished run. Of one that has not ended, or
-// whose metrics.json cannot be read, they are empty.
+// ReadMetrics returns the metrics of a finished run. They are empty if the run has not
+// ended, or metrics.json cannot be read.
 func ReadMetrics(folder string) Metrics {
 	var m Metrics
 	text, err := os.ReadFile(filepath.Join(folder, MetricsFile))
@@ -112,7 +111,7 @@ func ReadMetrics(folder string) Metrics {
 	return m
 }
 
-// LearntZ returns the constant Z in the metrics of a run, nil if it has none.
+// LearntZ returns the constant Z in the metrics of a run, or nil.
 func LearntZ(folder string) (*float64, error) {
 	path := filepath.Join(folder, MetricsFile)
 	text, err := os.ReadFile(path)
@@ -124,7 +123,7 @@ func LearntZ(folder string) (*float64, error) {
 	}
 	var m struct{ Z *float64 }
 	if err := json.Unmarshal(text, &m); err != nil || m.Z != nil && !(*m.Z > 0) {
-		return nil, fmt.Errorf("%s is not what a run writes; give the embedding in the folder in place of the folder", path)
+		return nil, fmt.Errorf("%s is not what a run writes; give the embedding in the folder instead of the folder", path)
 	}
 	return m.Z, nil
 }

@@ -20,8 +20,7 @@ import (
 type Records struct {
 	Path   string    // of the file
 	Epochs []float64 // one for each record, as in the curves
-	// Curves have the names of the records' values in curveNames; NaN
-	// stands where a record has no such value.
+	// Curves are keyed by the names in curveNames; a value that a record lacks is NaN.
 	Curves map[string][]float64
 	// Phases holds the epochs after which another phase began.
 	Phases []float64
@@ -38,8 +37,9 @@ func namesOfCurves() []string {
 	return names
 }
 
-// ReadRecords reads the records in a run folder, or in a file of records. The
-// last line of a run that goes on may not be complete; it is left out. When ctx ends, so does reading, with its error.
+// ReadRecords reads the records in a run folder, or in a file of records. An incomplete
+// last line, as of a run at work, is left out. When ctx ends, ReadRecords returns its
+// error.
 func ReadRecords(ctx context.Context, path string) (*Records, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -64,7 +64,7 @@ func ReadRecords(ctx context.Context, path string) (*Records, error) {
 		}
 		var v map[string]float64
 		if err := json.Unmarshal(record, &v); err != nil || v["epoch"] < 1 {
-			return nil, fmt.Errorf("%s: line %d (counted from 1) is no record of an epoch; give the %s of a run", r.Path, line, RecordsFile)
+			return nil, fmt.Errorf("%s: line %d: got no record of an epoch, want the %s of a run", r.Path, line, RecordsFile)
 		}
 		if now := int(v["phase"]); now != phase && len(r.Epochs) > 0 {
 			r.Phases = append(r.Phases, r.Epochs[len(r.Epochs)-1])
@@ -85,7 +85,7 @@ func ReadRecords(ctx context.Context, path string) (*Records, error) {
 	return r, nil
 }
 
-// Has tells whether a curve has any value.
+// Has reports whether a curve has any value.
 func (r *Records) Has(curve string) bool {
 	return slices.ContainsFunc(r.Curves[curve], func(v float64) bool { return !math.IsNaN(v) })
 }

@@ -16,11 +16,11 @@ type FlagError struct{ message string }
 
 func (e *FlagError) Error() string { return e.message }
 
-// Resume opens the folder of a run that is to go on, and finds out where: from is
-// nil if at its beginning. The configuration is that in the folder, unless given
-// names a file, with the environment and the settings of given on top; it must not
-// differ from the one the run was begun with in what the result depends on. No
-// other process opens the folder until unlock is called.
+// Resume opens the folder of a run to continue, and returns the checkpoint from which it
+// continues; nil at its beginning. The configuration is the folder's, unless given names
+// a file, with the environment and the settings of given on top. It must agree with the
+// configuration with which the run was begun in all that the result depends on. The
+// folder is locked until unlock is called.
 func Resume[C any](s *configs.Schema[C], folder string, given configs.Sources) (d *Dir, c *C, from *train.Checkpoint, unlock func(), err error) {
 	if d, err = resumable(s, folder, given.File); err != nil {
 		return nil, nil, nil, nil, err
@@ -38,8 +38,8 @@ func Resume[C any](s *configs.Schema[C], folder string, given configs.Sources) (
 	return d, c, from, unlock, nil
 }
 
-// resumable returns the folder of a run of the schema's command, whose configuration
-// comes from there unless a file is given.
+// resumable returns the folder of a run of the schema's command. The configuration comes
+// from the folder unless a file is given.
 func resumable[C any](s *configs.Schema[C], folder, file string) (*Dir, error) {
 	contents, command, err := Inspect(folder)
 	if err != nil {
@@ -98,8 +98,8 @@ func resumedConfig[C any](s *configs.Schema[C], folder string, given configs.Sou
 	return c, nil
 }
 
-// loadOver loads the configuration in a folder, or another file that is given,
-// with what is given on top.
+// loadOver loads the configuration of a folder, or another given file, with the other
+// given sources on top.
 func loadOver[C any](s *configs.Schema[C], folder string, given configs.Sources) (*C, configs.Origins, error) {
 	if given.File == "" {
 		given.File = filepath.Join(folder, ConfigFile)
@@ -107,10 +107,10 @@ func loadOver[C any](s *configs.Schema[C], folder string, given configs.Sources)
 	return s.Load(given)
 }
 
-// ConfigOf returns the configuration of a run of the schema's command, as Resume
-// does, for a command that looks at its results; what may be changed of it is not
-// refused, nor what look makes equal, which sees the configuration that the run was
-// begun with and that which is returned.
+// ConfigOf returns the configuration of a run of the schema's command, as Resume does,
+// for a command that reads its results. It ignores keys that may change, and differences
+// that look removes: look gets the configuration with which the run was begun and the one
+// that is returned.
 func ConfigOf[C any](s *configs.Schema[C], folder string, given configs.Sources, look func(begun, now *C)) (*C, error) {
 	contents, command, err := Inspect(folder)
 	switch {
@@ -138,7 +138,7 @@ func ConfigOf[C any](s *configs.Schema[C], folder string, given configs.Sources,
 	return c, nil
 }
 
-// An Fingerprint is what the checkpoints of a run note of its data.
+// A Fingerprint identifies a run's data in its checkpoints.
 type Fingerprint struct {
 	Note  string // its key
 	What  string // in words
@@ -154,9 +154,9 @@ const (
 	GraphNote  = "graph"  // and the graph
 )
 
-// Notes returns what the checkpoints of a run note: its configuration and its
-// data. It refuses other data than the checkpoint notes from which the run
-// continues, unless that is nil.
+// Notes returns the notes of a run's checkpoints: its configuration and the fingerprints
+// of its data. It returns an error if from, the checkpoint from which the run continues,
+// is not nil and has other fingerprints.
 func Notes(from *train.Checkpoint, config string, data ...Fingerprint) (map[string]string, error) {
 	notes := map[string]string{ConfigNote: config}
 	for _, x := range data {
@@ -170,9 +170,9 @@ func Notes(from *train.Checkpoint, config string, data ...Fingerprint) (map[stri
 	return notes, nil
 }
 
-// BeginAgain prepares the folder of a run of so many epochs that goes on from a
-// checkpoint, or, if that is nil, begins again: what is damaged, and what will be
-// of an earlier state than the model, goes.
+// BeginAgain prepares the folder of a run that continues from a checkpoint to the given
+// number of epochs, or begins again if from is nil. It removes damaged files, and files
+// that will be older than the model.
 func (d *Dir) BeginAgain(log *slog.Logger, from *train.Checkpoint, epochs int) error {
 	if from == nil {
 		log.Warn("there is no checkpoint in the run folder; the run begins again")

@@ -1,6 +1,5 @@
-// Package rundir keeps the folders of runs: which files a run writes there, that
-// no run overwrites another's, or somebody else's, that no two processes work in
-// one, and what is left in it where a run begins, ends early or goes on.
+// Package rundir manages the folders of runs: their files, checkpoints and locks. No run
+// overwrites files of another run or of others, and no two processes work in one folder.
 package rundir
 
 import (
@@ -35,19 +34,19 @@ type Dir struct {
 	readOnly bool
 }
 
-// NewDir returns the folder at a path as it is, without looking whether it exists.
+// NewDir returns the folder at a path, which need not exist.
 func NewDir(path string) *Dir { return &Dir{path: path} }
 
 // OpenReadOnly returns the folder of a run that is only to be looked at: its Cache keeps
 // nothing.
 func OpenReadOnly(path string) *Dir { return &Dir{path: path, readOnly: true} }
 
-// Open returns the run folder at a path, and makes it if it is missing. A folder
-// with any of the files that a run writes is refused (ErrExists), unless these are no
-// more than the beginning of a configuration, or force is given: then Begin removes those files, and no others. They stay, whatever force
-// says, if there is no config.yaml written by this program beside them, because
-// then they are somebody else's. They also stay, and the folder is refused, if
-// one of them is an input of the new run.
+// Open returns the run folder at a path, and makes it if it is missing. It refuses a
+// folder with any file that a run writes (ErrExists), unless the only one is an
+// incomplete configuration, or force is given: then Begin removes those files, and no
+// others. Even with force it refuses the folder if these files lie without a config.yaml
+// of this program, since they may be somebody else's, or if one of them is an input of
+// the new run.
 func Open(path string, force bool, inputs ...string) (*Dir, error) {
 	d := NewDir(path)
 	var err error
@@ -78,8 +77,8 @@ func missingFolders(path string) []string {
 	}
 }
 
-// RemoveEmpty removes the folder and those around it that Open has made, as far as
-// nothing is in them: what is left of a run that is refused before it begins.
+// RemoveEmpty removes the folder and its parents that Open made, if they are empty. It is
+// called for a run that is refused before it begins.
 func (d *Dir) RemoveEmpty() {
 	for _, path := range d.made {
 		_ = os.Remove(path) // a folder with anything in it stays
@@ -109,8 +108,7 @@ func (d *Dir) Begin(write func(w io.Writer) error) error {
 	return nil
 }
 
-// RemoveStale removes what a process that was killed has left unfinished. The
-// folder must be locked.
+// RemoveStale removes unfinished files of a killed process. The folder must be locked.
 func (d *Dir) RemoveStale() error {
 	folders := []string{"", Snapshots}
 	for _, pattern := range sweepFolders {
@@ -271,7 +269,7 @@ func (d *Dir) replaced(force bool, inputs []string) ([]string, error) {
 	case contents == Incomplete && slices.Equal(existing, []string{ConfigFile}):
 		// It was never more than a beginning.
 	case !force:
-		return nil, fmt.Errorf("%w: %s; choose another output.dir, or give --force to replace them, or --resume to go on with it", ErrExists, d.path)
+		return nil, fmt.Errorf("%w: %s; choose another output.dir, or give --force to replace them, or --resume to continue it", ErrExists, d.path)
 	}
 	for _, name := range existing {
 		for _, input := range inputs {

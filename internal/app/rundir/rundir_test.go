@@ -67,7 +67,7 @@ func TestOpen(t *testing.T) {
 		files   []string // config.yaml is ours, config.yaml:other is not
 		force   bool
 		remain  []string
-		wantErr string // part of it
+		wantErr string // a part of the message
 		exists  bool   // the error is ErrExists
 	}{
 		{name: "empty"},
@@ -170,8 +170,8 @@ func TestOpenRefuses(t *testing.T) {
 	begins(t, "a folder without write permission", err, "cannot write in the run folder "+dir)
 }
 
-// What is left of a run that is refused before it begins is nothing: the folders that
-// were made for it go, and no others.
+// A run that is refused before it begins leaves nothing: only the folders made for it are
+// removed.
 func TestRemoveEmpty(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, os.MkdirAll("there/kept", 0o777))
@@ -223,7 +223,7 @@ func TestWriteFile(t *testing.T) {
 // noConfig writes a config.yaml with nothing in it.
 func noConfig(io.Writer) error { return nil }
 
-// Of two runs that found the folder free, one gets it.
+// If two runs find the folder free, one gets it.
 func TestBeginClaimsTheFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	first, second := open(t, dir, false), open(t, dir, false)
@@ -289,7 +289,7 @@ func TestSnapshotEpochs(t *testing.T) {
 	}
 }
 
-// Sparse points are no embedding, whatever it is for.
+// Sparse points are not accepted as an embedding.
 func TestSparsePointsAreNoEmbedding(t *testing.T) {
 	const path = "../../../data/file/testdata/sparse/float32.npz"
 	if _, err := OpenEmbedding(t.Context(), []string{path}, file.Options{}); err == nil || !strings.Contains(err.Error(), path+" holds sparse points") {

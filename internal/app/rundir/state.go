@@ -16,7 +16,7 @@ import (
 	"cne/train"
 )
 
-// Contents says what a folder holds.
+// Contents is what a folder holds.
 type Contents int
 
 const (
@@ -34,8 +34,8 @@ const (
 // largestConfig is far above the size of a config.yaml, in bytes.
 const largestConfig = 1 << 20
 
-// Inspect tells what a folder holds, and of a Run the command that began it, such
-// as "cne train"; "" if that is none of this version's.
+// Inspect returns what a folder holds, and for a Run the command that began it, such as
+// "cne train", or "" if this version does not know the command.
 func Inspect(folder string) (Contents, string, error) {
 	path := filepath.Join(folder, ConfigFile)
 	info, err := os.Stat(path)
@@ -75,8 +75,8 @@ func (d *Dir) CommandLine() (string, error) {
 	return configs.CommandLine(line), nil
 }
 
-// LastCheckpoint returns the last checkpoint in the folder that can be read, nil
-// if there is none. Those that are damaged are left to removeDamaged.
+// LastCheckpoint returns the last readable checkpoint in the folder, or nil. Damaged ones
+// are left to removeDamaged.
 func (d *Dir) LastCheckpoint() (*train.Checkpoint, error) {
 	var damaged error
 	for _, name := range []string{checkpointFile, previousFile} {
@@ -99,7 +99,7 @@ func (d *Dir) LastCheckpoint() (*train.Checkpoint, error) {
 	return nil, nil
 }
 
-// hasCheckpoint tells whether there is a checkpoint in the folder, be it damaged.
+// hasCheckpoint reports whether the folder has a checkpoint, possibly damaged.
 func (d *Dir) hasCheckpoint() bool {
 	return exists(d.Path(checkpointFile)) || exists(d.Path(previousFile))
 }
@@ -108,7 +108,7 @@ func (d *Dir) hasCheckpoint() bool {
 // a warning about each.
 func (d *Dir) removeDamaged(log *slog.Logger) error {
 	for _, path := range d.damaged {
-		log.Warn("a checkpoint is damaged; going on from the one before", "file", path)
+		log.Warn("a checkpoint is damaged; continuing from the one before", "file", path)
 		if err := os.Remove(path); err != nil {
 			return fmt.Errorf("cannot remove the damaged checkpoint: %w", err)
 		}
@@ -127,10 +127,9 @@ func (d *Dir) KeepCheckpoint(c *train.Checkpoint) error {
 	return c.WriteFile(d.Path(checkpointFile))
 }
 
-// OpenRecords opens metrics.jsonl to add to it. Of a run that goes on from a
-// checkpoint (nil: it begins) it keeps the records up to there, and no part of a
-// line; it returns them. If there are fewer than one for every so many epochs, it
-// warns.
+// OpenRecords opens metrics.jsonl for appending. If the run continues from a checkpoint
+// (not nil), it keeps and returns the complete records up to there, and warns if there
+// are fewer than one for each multiple of every epochs.
 func (d *Dir) OpenRecords(log *slog.Logger, from *train.Checkpoint, every int) (f *os.File, kept []byte, err error) {
 	path := d.Path(RecordsFile)
 	flags := os.O_CREATE | os.O_WRONLY | os.O_APPEND

@@ -28,10 +28,9 @@ type scalar struct {
 // that is killed loses none.
 type eventWriter struct{ w io.Writer }
 
-// newEventWriter begins an event file on w at the given time. first is the step
-// from which on the run is (again) reported: TensorBoard forgets what other
-// files of the folder say of that step and later ones, as it must of a run
-// that goes on from a checkpoint before its end. Errors are w's.
+// newEventWriter begins an event file on w at the given time. first is the first step
+// that it reports: TensorBoard drops this and later steps of the folder's other files, as
+// it must for a run resumed from an earlier checkpoint. Errors are w's.
 func newEventWriter(w io.Writer, at time.Time, first int) (*eventWriter, error) {
 	version := newEvent(at, 0).text(fieldFileVersion, "brain.Event:2")
 	start := newEvent(at, first).message(fieldSessionLog, message(nil).varint(fieldStatus, statusStart))
@@ -100,8 +99,7 @@ const (
 	wireFixed32 = 5
 )
 
-// A message is the encoding of a protocol buffer message, to which fields are
-// added.
+// A message is the encoding of a protocol buffer message.
 type message []byte
 
 func newEvent(at time.Time, step int) message {
@@ -128,10 +126,10 @@ func (m message) message(field uint64, v message) message {
 	return append(binary.AppendUvarint(m.key(field, wireBytes), uint64(len(v))), v...)
 }
 
-// RecordHook returns a hook that writes the records of a run to w, and to a
-// TensorBoard file in the folder if that is asked for, whose first epoch is first:
-// after every so many epochs, and after those whose quality was measured. withZ
-// includes log Z. Call done after training.
+// RecordHook returns a hook that writes the records of a run to w and, with tensorBoard,
+// to a TensorBoard file in the folder that begins with the epoch first. It writes after
+// every epochs, and after epochs whose quality was measured. withZ includes log Z. Call
+// done after training.
 func (d *Dir) RecordHook(w io.Writer, every int, withZ, tensorBoard bool, first int) (hook train.Hook, done func() error, err error) {
 	records := train.Records(w, withZ)
 	if !tensorBoard {

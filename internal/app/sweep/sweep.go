@@ -1,7 +1,7 @@
-// Package sweep carries out the runs of a sweep, each in a process of its own, and makes a
-// table of what they gave.
+// Package sweep executes the runs of a sweep, each in its own process, and makes a table
+// of their results.
 //
-// What a sweep is stands in configs.Sweep. Its folder holds
+// See configs.Sweep for the description of a sweep. Its folder holds
 //
 //	00, 01, …   the folders of the runs
 //	00.done     a run has succeeded
@@ -9,8 +9,7 @@
 //	cache       principal components and neighbours, which the runs share (rundir.Cache)
 //	report.csv  the figures of the runs that have succeeded
 //
-// The runs are the same however many processes made them, and however often they were
-// interrupted.
+// The results do not depend on the number of processes or on interruptions.
 package sweep
 
 import (
@@ -40,19 +39,19 @@ import (
 
 const reportFile = "report.csv"
 
-// A Sweep is a description whose runs are carried out.
+// A Sweep executes the runs of a description.
 type Sweep struct {
 	*configs.Sweep
 	Program string    // path of cne
-	Flags   []string  // what every run is given besides its configuration
+	Flags   []string  // for every run, in addition to its configuration
 	Stderr  io.Writer // what runs say
 	Log     *slog.Logger
 }
 
-// Run carries out the runs from one number on and before another that have not succeeded.
-// Interrupted ones continue. A run that fails does not keep others from being tried: the
-// error is that of all. Runs on which other processes are at work to the end are left to
-// them; elsewhere is how many these are. When ctx ends, the run at work saves its state.
+// Run executes the runs from ≤ run < to that have not succeeded. Interrupted runs
+// continue. After a failure the other runs are still tried; the error names all failures.
+// Runs locked by other processes are left to them, and elsewhere is their number. When
+// ctx ends, the current run saves its state.
 func (s *Sweep) Run(ctx context.Context, from, to int) (elsewhere int, err error) {
 	failures, locked := []string(nil), []int(nil)
 	for run := from; run < to; run++ {
@@ -84,8 +83,8 @@ func (s *Sweep) done(run int) bool {
 // attributes are the attributes of the processes of runs, on systems that have them.
 var attributes *syscall.SysProcAttr
 
-// execute executes a run that has not succeeded. Its error is what the run says last,
-// or rundir.ErrLocked if another process is at work on it.
+// execute executes a run that has not succeeded. Its error is the run's last line, or
+// rundir.ErrLocked if another process is at work on it.
 func (s *Sweep) execute(ctx context.Context, run int) error {
 	if err := os.MkdirAll(s.Output, 0o777); err != nil {
 		return fmt.Errorf("cannot make the folder of the sweep: %w", err)
@@ -95,7 +94,7 @@ func (s *Sweep) execute(ctx context.Context, run int) error {
 		return fmt.Errorf("cannot lock a run: %w", err)
 	}
 	defer unlock()
-	for !s.done(run) && ctx.Err() == nil { // a run whose sweep was killed saves its state
+	for !s.done(run) && ctx.Err() == nil { // wait: a run whose sweep was killed saves its state
 		release, err := rundir.NewDir(s.RunDir(run)).Lock()
 		if err == nil {
 			release()
@@ -124,13 +123,13 @@ func (s *Sweep) execute(ctx context.Context, run int) error {
 	return os.WriteFile(s.RunDir(run)+".done", nil, 0o666)
 }
 
-// A lastLine passes on what is written, and keeps the last line that is not empty.
+// A lastLine forwards writes and keeps the last line that is not empty.
 type lastLine struct {
 	to   io.Writer
 	line []byte
 }
 
-// Write never fails: a run need not fail because nobody reads what it says.
+// Write never fails, so that a run does not fail if its messages are not read.
 func (l *lastLine) Write(p []byte) (int, error) {
 	_, _ = l.to.Write(p)
 	l.line = append(l.line, p...)
@@ -139,8 +138,8 @@ func (l *lastLine) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// arguments returns the arguments with which the program begins a run, or continues it with
-// what may have changed, such as the device.
+// arguments returns the program's arguments to begin a run, or to continue it with keys
+// that may change, such as the device.
 func (s *Sweep) arguments(run int) ([]string, error) {
 	args := append(strings.Fields(s.Command)[1:], s.Flags...)
 	contents, _, err := rundir.Inspect(s.RunDir(run))
@@ -156,10 +155,9 @@ func (s *Sweep) arguments(run int) ([]string, error) {
 	return args, err
 }
 
-// Report writes a table of what the runs that have succeeded gave: for each the values of
-// the keys that are varied, and the numbers in its metrics.json, under names such as
-// "accuracy" and "holdout.accuracy", but for times and memory, so that the table is the
-// same each time. It prints the path.
+// Report writes a table with a row for each successful run and prints its path. A row has
+// the varied keys and the numbers of metrics.json, under names such as "accuracy" and
+// "holdout.accuracy". Times and memory are left out, which differ between executions.
 func (s *Sweep) Report(stdout io.Writer) error {
 	var figures []map[string]string
 	all := map[string]string{}
@@ -179,9 +177,9 @@ func (s *Sweep) Report(stdout io.Writer) error {
 		figures = append(figures, f)
 	}
 	if figures == nil {
-		return fmt.Errorf("no run of the sweep in %s has succeeded, so there is nothing to report", s.Output)
+		return fmt.Errorf("no run of the sweep in %s has succeeded; nothing to report", s.Output)
 	}
-	// A seed stands with what is varied, or is the same.
+	// A seed is a varied key, or the same for all.
 	maps.DeleteFunc(all, func(name, _ string) bool {
 		return name == "seed" || name == "peak_rss_bytes" || strings.HasPrefix(name, "seconds.")
 	})
@@ -200,7 +198,7 @@ func (s *Sweep) Report(stdout io.Writer) error {
 	return err
 }
 
-// addNumbers adds the numbers of a JSON object, before whose keys a name stands.
+// addNumbers adds the numbers of a JSON object under its keys with a prefix.
 func addNumbers(figures map[string]string, before string, object map[string]any) {
 	for key, v := range object {
 		switch v := v.(type) {

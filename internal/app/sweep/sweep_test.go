@@ -52,7 +52,7 @@ func open(t *testing.T, text string) *Sweep {
 	return &Sweep{Sweep: described, Program: "./program", Flags: []string{"--quiet=true"}, Stderr: io.Discard, Log: slog.New(slog.DiscardHandler)}
 }
 
-// calls returns what the program was asked for, and forgets it.
+// calls returns the program's calls since the last time.
 func calls(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("calls")
@@ -68,7 +68,7 @@ func calls(t *testing.T) []string {
 func TestRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := open(t, "axes: {graph.k: [3, 4], seed: [1, 10]}")
-	if err := s.Report(io.Discard); err == nil || err.Error() != "no run of the sweep in out has succeeded, so there is nothing to report" {
+	if err := s.Report(io.Discard); err == nil || err.Error() != "no run of the sweep in out has succeeded; nothing to report" {
 		t.Error(err)
 	}
 	want := "2 of 4 runs have failed: 01 (graph.k=3 seed=10): it failed; 03 (graph.k=4 seed=10): it failed"
@@ -118,7 +118,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// What a run says last is its failure, also in JSON, and if nobody can read it.
+// A run's last line is its error, also in JSON, and also if stderr is closed.
 func TestRunSays(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := open(t, "axes: {seed: [1]}")
@@ -191,7 +191,7 @@ func TestRunTogether(t *testing.T) {
 			unlock()
 		}
 	}
-	// One that has succeeded may be locked by whatever looks at it.
+	// A reader may lock a successful run.
 	unlock, err := rundir.NewDir("out/04").Lock()
 	if err != nil {
 		t.Fatal(err)
