@@ -15,7 +15,8 @@ import (
 	"cne/train"
 )
 
-// A SpectrumAxis is what the embeddings of a spectrum differ in.
+// A SpectrumAxis is the quantity in which the embeddings of a spectrum differ, with its
+// values.
 type SpectrumAxis struct {
 	Flag   string    // s, zbar or m
 	Values []float64 // ascending; +Inf is all negatives of the batch
@@ -58,7 +59,7 @@ func ParseAxis(flag, list string) (*SpectrumAxis, error) {
 	return a, nil
 }
 
-// Symbol returns what the values are called in figures.
+// Symbol returns the name of the values in figures.
 func (a *SpectrumAxis) Symbol() string {
 	if a.Flag == "zbar" {
 		return "Z̄"
@@ -91,8 +92,7 @@ func (a *SpectrumAxis) Command() string {
 	return fmt.Sprintf("cne spectrum --%s %s", a.Flag, strings.Join(texts, ","))
 }
 
-// Check says what is wrong with the axis for a configuration. Errors are of the type
-// *Error.
+// Check returns an *Error if the axis does not fit a configuration.
 func (a *SpectrumAxis) Check(c *Config, origins Origins) error {
 	fault := func(key, got, want string) error {
 		return located(&option.Error{Key: key, Got: got, Want: want}, origins)

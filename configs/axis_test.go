@@ -33,8 +33,8 @@ func TestAxis(t *testing.T) {
 	}
 }
 
-// The phases of an embedding: those of the configuration but for the last, or
-// the first third of the epochs.
+// The shared phases are all of the configuration's phases but the last, or the first
+// third of the epochs.
 func TestAxisPhases(t *testing.T) {
 	c := func(settings ...Setting) *Config {
 		t.Helper()

@@ -9,11 +9,10 @@ import (
 	"cne/train/quality"
 )
 
-// Config is everything that cne train and cne spectrum can be told: the options of the
-// library, and what only the program knows. The keys, their meaning and their defaults stand
-// in default.yaml; a value of this type that came from a Schema holds only what the tags and
-// types of its fields allow (see package internal/option and ruleOf). A nil pointer is the
-// null of the file.
+// Config is the configuration of cne train and cne spectrum: the library's options and
+// the program's own. default.yaml lists the keys, their meaning and their defaults. A
+// Config from a Schema has only values that its fields' tags and types allow (see package
+// internal/option and ruleOf). A nil pointer is null in the file.
 type Config struct {
 	// Embed are the options of the library; see Options. Epochs, Optimizer and LR are never
 	// those that stand for a default.
@@ -37,7 +36,7 @@ type Device struct {
 	Precision Precision `key:"precision"`
 }
 
-// Output says what is written, and where.
+// Output says which files are written, and where.
 type Output struct {
 	Dir string `key:"dir" as:"nonempty"` // folder for the results
 	CSV bool   `key:"csv"`               // embedding.csv
@@ -47,8 +46,8 @@ type Output struct {
 	HTML    bool `key:"html"` // embedding.html
 	// HTMLImages puts the images of the points into embedding.html.
 	HTMLImages bool `key:"html_images"`
-	// HTMLColumns are columns or files by which the points of embedding.html can be
-	// coloured: see SplitColumn.
+	// HTMLColumns are columns or files to colour the points of embedding.html by: see
+	// SplitColumn.
 	HTMLColumns []string `key:"html_columns" as:"columns"`
 	Snapshots   int      `key:"snapshots" in:"[0,inf)"` // every n epochs; 0: never
 	// MetricsEvery is after how many epochs the quality is measured; 0: never.
@@ -72,8 +71,7 @@ type Data struct {
 	TrainOn       *TrainOn    `key:"sample"` // nil: all
 }
 
-// Holdout says which points are kept from training: a share of them, or those
-// of files of their own.
+// Holdout are the points held out of training: a share of the points, or separate files.
 type Holdout struct {
 	Share float64  // in (0, 1), or 0 if there are paths
 	Paths []string // empty if there is a share
@@ -87,7 +85,7 @@ type TrainOn struct {
 	File   string  // or ""
 }
 
-// Of returns how many of n points are trained on, without a file.
+// Of returns the number of n points to train on, if no file lists them.
 func (t *TrainOn) Of(n int) int {
 	switch {
 	case t == nil:
@@ -110,8 +108,7 @@ type Cache struct {
 	Folder string // shared with other runs; "": the run folder
 }
 
-// Model says which model maps a point to its position, where a table begins, and what is
-// kept of it.
+// Model configures the model, a table's initial positions, and what is saved.
 type Model struct {
 	Kind      string  `key:"kind" words:"table mlp"`
 	Init      string  `key:"init" as:"start"`        // a table's; see InitPath
@@ -124,8 +121,8 @@ type Training struct {
 	LogEvery int `key:"log_every" in:"[1,inf)"` // epochs
 }
 
-// InitPath returns the run folder or file with the earlier embedding from which a table
-// starts; "" if it starts at none.
+// InitPath returns the run folder or file of the earlier embedding that initialises a
+// table, or "".
 func (m *Model) InitPath() string {
 	if slices.Contains(cne.InitPCA.Words(), m.Init) {
 		return ""
@@ -139,7 +136,7 @@ type Checkpoint struct {
 	Epochs  int     `key:"epochs" in:"[0,inf)"`  // 0: not by epoch
 }
 
-// Quality says what is measured on the finished embedding: see Options.
+// Quality says which figures of the finished embedding are measured: see Options.
 type Quality struct {
 	quality.Options `key:",squash"`
 	Recall          bool `key:"recall"`
@@ -162,7 +159,7 @@ type Log struct {
 	Format string `key:"format" words:"text json"`
 }
 
-// DrawsPoints tells whether the seed decides which points a run trains on.
+// DrawsPoints reports whether the training points depend on the seed.
 func (c *Config) DrawsPoints() bool {
 	return c.Data.Imbalance != nil || c.Data.Holdout != nil && c.Data.Holdout.Share > 0 || c.Data.TrainOn != nil && c.Data.TrainOn.File == ""
 }

@@ -184,7 +184,7 @@ func TestEarlyExaggerationFile(t *testing.T) {
 	}
 }
 
-// What is left null depends on the model and the optimiser.
+// Null values take defaults that depend on the model and the optimiser.
 func TestDefaultsByModel(t *testing.T) {
 	for text, want := range map[string]cne.Options{
 		"":                         {Epochs: 750, Optimizer: cne.SGD, LR: 1},

@@ -1,16 +1,14 @@
-// Package configs holds runs of cne as YAML files, and reads such files. The
-// files are ready to use with cne train --config, or those named simclr-… and
-// tsimcne-… with cne simclr pretrain; default.yaml and simclr-default.yaml list every key of
-// either with its default and its meaning, and the others set only what differs
-// from them.
+// Package configs holds runs of cne as YAML files, and reads such files. The files are
+// ready to use with cne train --config, or those named simclr-… and tsimcne-… with cne
+// simclr pretrain; default.yaml and simclr-default.yaml list all their keys with defaults
+// and meanings. The other files set only what differs.
 //
-// A Schema makes a struct (Config, SimCLR) of a file, of environment variables
-// and of single settings, each laid over the ones before and over the defaults.
-// It takes no key that does not exist and no value that makes no sense: an Error
-// says in one sentence where it stands, what is wrong and what is allowed. What
-// is allowed stands in the tags and types of the struct's fields, most of which are those
-// of the options of package cne and simclr (package internal/option); what two keys forbid
-// each other, in the checks of these packages.
+// A Schema makes a struct (Config, SimCLR) of a file, of environment variables and of
+// single settings, each laid over the ones before and over the defaults. It refuses
+// unknown keys and invalid values with an Error, which says where the value is, what is
+// wrong and what is allowed. The allowed values follow from the tags and types of the
+// struct's fields, mostly options of the packages cne and simclr (package
+// internal/option). Conflicts between keys are found by these packages' checks.
 //
 // To add a key, add the field with its tag to such a struct, and the key to the file of the
 // defaults.
@@ -106,8 +104,8 @@ func keySets() []*keySet { return []*keySet{&Train.keySet, &Spectrum.keySet, &Pr
 // program.
 const BuiltinPrefix = "builtin:"
 
-// dirFor returns the folder for the results of points that come from a path,
-// such as runs/points for data/points.npy.
+// dirFor returns the default folder for the results of points from a path, such as
+// runs/points for data/points.npy.
 func dirFor(path string) string {
 	name, isBuiltin := strings.CutPrefix(path, BuiltinPrefix)
 	if !isBuiltin {

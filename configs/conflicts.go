@@ -5,7 +5,7 @@ import (
 	"cne/internal/option"
 )
 
-// conflicts lists the conflicts of what the library does not know.
+// conflicts lists the conflicts between keys that the library does not know.
 func (c *Config) conflicts() []*option.Error {
 	table, d := c.Model.Kind == "table", &c.Data
 	hasGraph, named, earlier := c.Graph.File != nil, d.Names != nil, c.Model.InitPath() != ""

@@ -6,7 +6,7 @@ import (
 	"cne/configs"
 )
 
-// A configuration without a file, and what a mistake in one gives.
+// A configuration without a file, and the error for a mistake in a file.
 func ExampleSchema() {
 	c, origins, err := configs.Train.Load(configs.Sources{
 		Settings: []configs.Setting{{Source: "example", Key: "loss.s", Value: "0.5"}},

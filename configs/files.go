@@ -72,9 +72,9 @@ func (c *Config) CheckFiles() error {
 	return nil
 }
 
-// SplitColumn takes apart what names a column of the points: the path of a file with a line
-// or value for each point, FILE:COLUMN for a column of any table, or a column of the table
-// of the points, for which file is "". column is "" for a whole file.
+// SplitColumn splits the name of a column of the points: the path of a file with a line
+// or value for each point, FILE:COLUMN for a column of any table, or a column of the
+// points' own table, for which file is "". column is "" for a whole file.
 func SplitColumn(spec string) (file, column string) {
 	isFile := func(path string) bool {
 		info, err := os.Stat(path)
@@ -174,8 +174,8 @@ func (f keyFiles) check() error {
 	return nil
 }
 
-// readable says why a file cannot be opened. Of what is no file, such as a pipe, only
-// whether it is there is known without taking something away.
+// readable returns an error if a file cannot be opened. For others, such as a pipe, it
+// only checks that they exist, since opening them could consume data.
 func readable(path string) error {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -188,8 +188,8 @@ func readable(path string) error {
 	return f.Close()
 }
 
-// CheckFiles refuses files that are missing or cannot be opened. key is what names the
-// images, such as data.path.
+// CheckFiles refuses files that are missing or cannot be opened. key is the images' key,
+// such as data.path.
 func (d *ImageData) CheckFiles(key string) error {
 	if err := (keyFiles{"data.labels", d.Labels}).check(); err != nil {
 		return err

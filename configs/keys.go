@@ -115,14 +115,14 @@ type keySet struct {
 	printer string // and what prints it, such as "cne config"
 }
 
-// Has tells whether there is a key of a name.
+// Has reports whether a key exists.
 func (s *keySet) Has(key string) bool {
 	_, ok := find(s.keys, key)
 	return ok
 }
 
-// Completions returns what a shell may offer to who types a setting: all keys,
-// and the words that are their values, as "key=" and "key=word".
+// Completions returns a shell's completions of a setting: all keys as "key=" and their
+// words as "key=word".
 func (s *keySet) Completions() []string {
 	var offers []string
 	for _, k := range s.keys {
@@ -151,8 +151,8 @@ func (s *keySet) firstKey(section string) string {
 	return s.keys[i].Key
 }
 
-// shorthands are the sections in whose place a single value may be given, with the
-// keys that it is then of: device: cuda.
+// shorthands are the sections for which a single value may be given, such as device:
+// cuda, and the keys that the value sets.
 var shorthands = map[string]string{"device": "device.name"}
 
 // fullName returns the key that a name stands for, which may be a shorthand.
@@ -163,8 +163,8 @@ func (s *keySet) fullName(name string) string {
 	return name
 }
 
-// unknownKey says that there is no such key, and what may have been meant: a
-// key of another command, or one that is written alike.
+// unknownKey returns the error for an unknown key, with a hint: a key of another command,
+// or a similar one.
 func (s *keySet) unknownKey(source, k string) *Error {
 	problem := fmt.Sprintf("unknown key; %q lists all keys", s.printer)
 	if other := s.otherCommand(k); other != "" {
@@ -194,8 +194,7 @@ func (s *keySet) near(k string) string {
 	return strings.Join(alike, " or ")
 }
 
-// otherCommand returns the command other than this one that has a key or a
-// section of a name; "" if there is none.
+// otherCommand returns another command with a key or section of this name, or "".
 func (s *keySet) otherCommand(name string) string {
 	for _, other := range keySets() {
 		if other != s && (other.Has(name) || slices.Contains(other.sections(), name)) {

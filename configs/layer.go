@@ -23,9 +23,8 @@ const maxConfigSize = 1 << 20
 // envPrefix begins the environment variables that are read.
 const envPrefix = "CNE_"
 
-// otherVariables begin like those of the configuration without being among
-// them: for reports of crashes, of shell completion, of the driver of GPUs
-// (docs/gpu.md), and of scripts/cuda-sdk.
+// otherVariables have the prefix of the configuration's variables but other uses: crash
+// reports, shell completion, the GPU driver (docs/gpu.md) and scripts/cuda-sdk.
 var otherVariables = []string{
 	envPrefix + "DEBUG", envPrefix + "ACTIVE_HELP", envPrefix + "COMPLETION_DESCRIPTIONS",
 	envPrefix + "LIBCUDA", envPrefix + "LIBCUBLAS", envPrefix + "LIBCUDNN",
@@ -87,8 +86,7 @@ func (s *keySet) readYAML(path string, content []byte) (*layer, error) {
 	return l, s.addMapping(l, path, root, "")
 }
 
-// parse returns the root of the one YAML document in a text, a null if there
-// is nothing in it.
+// parse returns the root of the only YAML document in a text, a null if it is empty.
 func parse(content []byte) (*yaml.Node, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(content))
 	var document yaml.Node
@@ -140,8 +138,8 @@ func (s *keySet) addMapping(l *layer, path string, n *yaml.Node, prefix string) 
 	})
 }
 
-// eachKey calls each for every key of a mapping, whose names begin with prefix, and its
-// value.
+// eachKey calls each for every key of a mapping and its value; prefix precedes the keys'
+// names.
 func eachKey(path, prefix string, n *yaml.Node, each func(name, node *yaml.Node) error) error {
 	lines := map[string]int{}
 	for i := 0; i < len(n.Content); i += 2 {
@@ -163,7 +161,7 @@ func (s *keySet) add(l *layer, path string, name, node *yaml.Node, k string) err
 	return s.set(l, k, node, at(path, name), func(part *yaml.Node) string { return at(path, part) })
 }
 
-// set checks the value of a key and sets it in a layer. The source is that of the value, and
+// set checks the value of a key and sets it in a layer. source is the value's source, and
 // at returns the source of a part of it.
 func (s *keySet) set(l *layer, k string, node *yaml.Node, source string, at func(part *yaml.Node) string) error {
 	if l.written {
@@ -203,9 +201,8 @@ func variable(key string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
 
-// readEnvironment reads the variables whose names begin with envPrefix. A
-// variable that is set to nothing counts as not set; those of other commands'
-// keys are passed over.
+// readEnvironment reads the variables whose names begin with envPrefix. Empty variables
+// count as not set; keys of other commands are ignored.
 func (s *keySet) readEnvironment(environ []string) (*layer, error) {
 	names := map[string]string{} // by variable; "" for what is another command's
 	know := func(name, key string) {

@@ -72,8 +72,8 @@ func checkMemory(of func(n int) cne.Memory, n int, known bool, origins Origins) 
 		available.Source, memory.Bytes(available.Bytes), advice)}
 }
 
-// Report looks for what a run would be refused for, as far as it is known before the data
-// are read, and says in a sentence what memory it takes.
+// Report returns the errors of a run that can be found before the data are read, and a
+// sentence on its memory.
 func (s *Schema[C]) Report(ctx context.Context, c *C, origins Origins) (string, error) {
 	size := s.DataSize(ctx, c)
 	err := s.CheckColumns(ctx, c, false)
@@ -106,7 +106,7 @@ func (s *Schema[C]) Report(ctx context.Context, c *C, origins Origins) (string, 
 	return "memory: " + report, nil
 }
 
-// memory implements Schema.memory, for so many embeddings at a time.
+// memory implements configuration, for a number of embeddings at a time.
 func (c *Config) memory(size data.Size, on *model.Device, embeddings int) cne.Memory {
 	o := c.Options()
 	o.Device = on

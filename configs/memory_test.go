@@ -8,7 +8,8 @@ import (
 	"cne/internal/memory"
 )
 
-// liveOf returns what a run on data of a size holds at least, by the defaults with changes.
+// liveOf returns the live memory of a run on data of a size, by the defaults with
+// changes.
 func liveOf(t *testing.T, size data.Size, change func(c *Config)) int64 {
 	t.Helper()
 	c := loaded(Train.Load(Sources{}))(t)
@@ -18,7 +19,7 @@ func liveOf(t *testing.T, size data.Size, change func(c *Config)) int64 {
 	return c.memory(size, nil, 1).Live
 }
 
-// What the configuration says of the points and of what is made of them counts.
+// The estimate follows the keys about the points and the model.
 func TestMemoryFollowsTheConfiguration(t *testing.T) {
 	const n = 1_000_000
 	size := data.SizeOf(n, 1000)

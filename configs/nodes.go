@@ -127,9 +127,9 @@ func scalar(tag, value string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
 }
 
-// formatFloat writes a number of so many bits in the shortest form that reads back to the
-// same value and that YAML 1.1 and 1.2 both take for a floating-point number: with
-// a decimal point, also before an exponent.
+// formatFloat formats a number of 32 or 64 bits in the shortest form that reads back to
+// the same value and that YAML 1.1 and 1.2 both take for a floating-point number: with a
+// decimal point, also before an exponent.
 func formatFloat(x float64, bits int) string {
 	s := strconv.FormatFloat(x, 'g', -1, bits)
 	if strings.Contains(s, ".") {

@@ -18,7 +18,7 @@ import (
 // AnySize is the size of data about which nothing is known.
 var AnySize = data.Size{Low: 2, High: math.MaxInt32, Likely: 2}
 
-// dataSize returns what is known of the points of data.path.
+// dataSize returns the size of the points of data.path, as far as known.
 func (c *Config) dataSize(ctx context.Context) data.Size {
 	d := &c.Data
 	if name, ok := strings.CutPrefix(d.Path[0], BuiltinPrefix); ok && len(d.Path) == 1 {
@@ -31,8 +31,8 @@ func (c *Config) dataSize(ctx context.Context) data.Size {
 	return d.TrainOn.listed(ctx, file.Size(ctx, d.Path, c.ReadOptions(d)))
 }
 
-// listed returns the size of the points whose rows a file lists, of points of a size, or
-// the size of all if there is no such file.
+// listed returns the size of the points whose rows a file lists, or the size of all
+// points without such a file.
 func (t *TrainOn) listed(ctx context.Context, size data.Size) data.Size {
 	if t == nil || t.File == "" {
 		return size
@@ -50,8 +50,7 @@ func (t *TrainOn) listed(ctx context.Context, size data.Size) data.Size {
 	return size
 }
 
-// CheckSize refuses what is right by itself but not for data of a size, as far as this
-// is known.
+// CheckSize refuses values that are invalid for data of a size, as far as it is known.
 func (c *Config) CheckSize(size data.Size) error {
 	_, held := c.Data.Divide(size.High)
 	if t := c.Data.TrainOn; t != nil && t.Number > size.High-held {
@@ -66,8 +65,8 @@ func (c *Config) CheckSize(size data.Size) error {
 	return o.CheckSize(size)
 }
 
-// ExplainPoints makes an error of preparing n points, on so many principal components,
-// one that names the key or the files; others it returns as they are.
+// ExplainPoints adds the key or the files to an error of preparing n points on components
+// principal components; it returns other errors unchanged.
 func (c *Config) ExplainPoints(err error, n, components int) error {
 	if fault := new(option.Error); errors.As(err, &fault) {
 		return Explain(err)
@@ -90,8 +89,8 @@ func (c *Config) ExplainPoints(err error, n, components int) error {
 	return err
 }
 
-// Divide returns how many of n points of data.path are trained on, and which number of them
-// is held out. Of rows that a file lists, n counts these only.
+// Divide returns the numbers of training and held-out points among n points of data.path.
+// If a file lists the rows, n counts only these.
 func (d *Data) Divide(n int) (trained, held int) {
 	if h := d.Holdout; h != nil && h.Share > 0 && n > 1 {
 		held = min(max(1, int(math.Round(float64(n)*h.Share))), n-1)

@@ -8,7 +8,7 @@ import (
 	"cne/data"
 )
 
-// What is right by itself is refused for data of a size, by its key; and not where it may
+// Values that are invalid for the size of the data are refused by key, unless they may
 // fit.
 func TestCheckSize(t *testing.T) {
 	between := func(low, high, width int) data.Size {

@@ -8,15 +8,14 @@ import (
 	"cne/model/op"
 )
 
-// A Precision says to what the factors of products may be rounded before they are
-// multiplied, in matrix products and convolutions. Sums and weights are always float32.
+// A Precision is the rounding of factors in matrix products and convolutions. Sums and
+// weights are always float32.
 type Precision int
 
 const (
 	// Float32 rounds nothing.
 	Float32 Precision = iota
-	// TF32 rounds to 10 bits of mantissa on a GPU. A CPU has no such products, and rounds
-	// nothing.
+	// TF32 rounds to 10 bits of mantissa on a GPU. A CPU rounds nothing.
 	TF32
 	// BF16 rounds to 8 bits of mantissa in the convolutions of cne simclr, and as TF32 does
 	// in all other products.

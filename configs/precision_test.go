@@ -40,7 +40,8 @@ func TestPrecision(t *testing.T) {
 	}
 }
 
-// A run goes on with tf32 or float32 as it likes, and in bf16 if it was begun so.
+// A run may be resumed with tf32 or float32 interchangeably, and with bf16 only if it was
+// begun so.
 func TestPrecisionOfResumedRuns(t *testing.T) {
 	for _, begun := range []Precision{Float32, TF32, BF16} {
 		for _, now := range []Precision{Float32, TF32, BF16} {

@@ -23,8 +23,8 @@ var renamed = map[string]struct {
 	"train.early_exaggeration": {"train.early_exaggeration", map[string]string{"none": "false", "third": "true"}},
 }
 
-// translate returns a key of today and its value for one of an earlier version, with which
-// Write wrote a file; nil if that says nothing that the layer does not say.
+// translate returns the current key and value for a key of a file that an earlier version
+// wrote; nil if the layer already says the same.
 func (s *keySet) translate(l *layer, key string, value *yaml.Node) (string, *yaml.Node) {
 	old, ok := renamed[key]
 	if !ok || !s.Has(old.key) {

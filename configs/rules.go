@@ -21,12 +21,12 @@ import (
 // A rule says which values a key may have, and turns the YAML node of one into
 // the Go value that the struct holds and back.
 type rule struct {
-	// read returns the value, or what is wrong.
+	// read returns the value, or why it is invalid.
 	read func(n *yaml.Node) (any, *invalid)
 	// write returns what stands for a value in YAML; nil: the value itself.
 	write func(v any) any
-	// text says how to read a value that comes from the environment or a
-	// flag, where nobody expects to have to quote a title or a path.
+	// text says how to read a value from the environment or a flag, where titles and
+	// paths need no quotes.
 	text textForm
 	// null allows null, for which read is not called.
 	null bool
@@ -43,8 +43,7 @@ const (
 	asList                 // YAML if it begins with a bracket, else a list of the one text
 )
 
-// An invalid describes an invalid value: what is wrong, and for a part of it which part and
-// where.
+// An invalid describes an invalid value: what is wrong, and in which part of it.
 type invalid struct {
 	part string     // such as "lr of phase 2"; "" for the whole value
 	at   *yaml.Node // where in the file; nil for the whole value
@@ -60,13 +59,13 @@ type word interface {
 }
 
 // ruleOf returns the rule of a field, which its type implies together with its tags: see
-// package option. Besides these there is
+// package option. In addition there is
 //
 //	as:"nonempty"  what else a string, or a list of strings, has to be:
 //	               nonempty, device, start, column or columns
 //
-// and words:"…" of an enumeration are those that people are told first. Where there is no
-// rule it panics, since the fault is the struct's.
+// and words:"…" of an enumeration are named first in messages. It panics without a rule,
+// which is an error in the struct.
 func ruleOf(f option.Field) rule {
 	t, tag := f.Type, f.Tag
 	if t.Kind() == reflect.Pointer {
@@ -166,7 +165,7 @@ func (r rule) value(n *yaml.Node) (any, *invalid) {
 	return v, p
 }
 
-// orWord allows words that stand for numbers besides what r allows.
+// orWord allows words that stand for numbers, in addition to r.
 func orWord(r rule, values []option.WordValue) rule {
 	read := r.read
 	for _, w := range values {
@@ -197,7 +196,7 @@ func orWord(r rule, values []option.WordValue) rule {
 	return r
 }
 
-// wrong says that a value is not what a key allows.
+// wrong describes a value that its key does not allow.
 func wrong(n *yaml.Node, allowed string) *invalid {
 	return &invalid{text: "got " + describe(n) + ", want " + allowed}
 }
@@ -260,8 +259,8 @@ func parseNumber(n *yaml.Node) (float64, bool) {
 	return x, !math.IsNaN(x) && !math.IsInf(x, 0)
 }
 
-// whole allows the whole numbers of a range, and none above what the field can hold, also
-// in the form of a decimal fraction or a power (1e3).
+// whole allows the whole numbers of a range up to the field's largest, also written as
+// 1.0 or 1e3.
 func whole(in string, largest int64) rule {
 	r := option.ParseRange(in)
 	return rule{read: func(n *yaml.Node) (any, *invalid) {
@@ -310,8 +309,8 @@ func oneOf(words []string, parse func(string) (any, error)) rule {
 	}}
 }
 
-// textOf allows text that parse takes, which allowed describes; hint, unless it is nil,
-// may have one for a value.
+// textOf allows text that parse accepts, which allowed describes; hint, if not nil, may
+// return a hint for a value.
 func textOf(parse func(*yaml.Node) (string, bool), allowed string, hint func(*yaml.Node) string) rule {
 	return rule{text: asText, read: func(n *yaml.Node) (any, *invalid) {
 		if s, ok := parse(n); ok {

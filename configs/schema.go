@@ -46,7 +46,7 @@ type Origins map[string]string
 // defaultOrigin is the origin of values that nothing has changed.
 const defaultOrigin = "default"
 
-// IsDefault tells whether nothing has set a key.
+// IsDefault reports whether a key has its default.
 func (o Origins) IsDefault(key string) bool { return o[key] == defaultOrigin }
 
 // A Setting is a single key with a value, as text.
@@ -71,7 +71,7 @@ func ParseSetting(source, setting string) (Setting, error) {
 func PathsSetting(source, key string, paths []string) Setting {
 	quoted := make([]string, len(paths))
 	for i, path := range paths {
-		quoted[i] = strconv.QuoteToASCII(path) // whose escapes YAML has, too
+		quoted[i] = strconv.QuoteToASCII(path) // YAML has the same escapes
 		if !utf8.ValidString(path) {
 			quoted[i] = path // refused as that
 		}
@@ -79,8 +79,8 @@ func PathsSetting(source, key string, paths []string) Setting {
 	return Setting{source, key, "[" + strings.Join(quoted, ", ") + "]"}
 }
 
-// Sources are the places besides the defaults from which a configuration comes,
-// each overriding the ones before.
+// Sources are the sources of a configuration on top of the defaults, each overriding the
+// ones before.
 type Sources struct {
 	File     string    // path; "" for none
 	Environ  []string  // NAME=value, as from os.Environ
@@ -90,17 +90,17 @@ type Sources struct {
 	Context context.Context
 }
 
-// A configuration is what the structs of all commands have.
+// A configuration is the interface of all commands' structs.
 type configuration interface {
 	// complete fills in what depends on other values and was left null.
 	complete()
-	// conflicts lists the conflicts of what the library does not know, nil for those that
-	// there are not.
+	// conflicts lists the conflicts between keys that the library does not know; nil
+	// entries are ignored.
 	conflicts() []*option.Error
 	// CheckSize refuses what data of a size cannot be used with.
 	CheckSize(size data.Size) error
-	// dataSize returns what is known of the size of the data before they are read, and
-	// memory estimates what so many runs at a time on data of a size take.
+	// dataSize returns the size of the data as far as known before they are read, and
+	// memory estimates the memory of several runs at a time on data of a size.
 	dataSize(ctx context.Context) data.Size
 	memory(size data.Size, on *model.Device, runs int) cne.Memory
 	// checkColumns is Schema.CheckColumns, and common Schema.Common.
@@ -108,30 +108,29 @@ type configuration interface {
 	common() Common
 }
 
-// of returns a configuration as that.
+// of returns c as a configuration.
 func of[C any](c *C) configuration { return any(c).(configuration) }
 
 // A Schema is a kind of configuration: how the struct C comes of its sources.
 type Schema[C any] struct {
 	keySet
 	defaults string // a file with all keys and their meaning
-	// preset, unless it is nil, returns what some value lays over the defaults, as the text
-	// of a file, and which value that is; "" for nothing.
+	// preset, if not nil, returns the text of a file that some value lays over the
+	// defaults, and the value's source; "" for none.
 	preset func(value func(key string) any) (text, source string)
 	// dir returns the folder for the results of data of one's own.
 	dir func(*C) string
 	// embeddings is how many are trained at a time.
 	embeddings int
-	// mayChange are the keys, or sections, that a run may be resumed with other
-	// values of: what is written and measured of it, how often, and where its
-	// data lie.
+	// mayChange are the keys, or sections, that may change when a run is resumed: what is
+	// written and measured, how often, and the paths of the data.
 	mayChange []string
-	// fixedEpochs, unless it is nil, says why a run of a configuration must not get more
-	// epochs than it was begun with; "" if it may.
+	// fixedEpochs, if not nil, says why a run must not get more epochs than it was begun
+	// with; "" if it may.
 	fixedEpochs func(*C) string
 }
 
-// Common is what the configurations of all commands that train have in common.
+// Common has the keys that all commands that train share.
 type Common struct {
 	Dir              *string // output.dir, to be read and set
 	Epochs, LogEvery int     // train.epochs and train.log_every
@@ -171,15 +170,14 @@ func (s *Schema[C]) Load(from Sources) (*C, Origins, error) {
 	return s.merge(file, environment, settings)
 }
 
-// CheckSettings says what is wrong with the settings by themselves. Errors are of the
-// type *Error.
+// CheckSettings checks each setting by itself. Errors are of the type *Error.
 func (s *Schema[C]) CheckSettings(settings []Setting) error {
 	_, err := s.readSettings(settings)
 	return err
 }
 
-// Parse reads a configuration from the text of a file alone. The name serves in
-// errors, which are the errors of Load.
+// Parse reads a configuration from only the text of a file. The name is used in errors,
+// which are Load's.
 func (s *Schema[C]) Parse(name string, text []byte) (*C, error) {
 	l, err := s.readYAML(name, text)
 	if err != nil {
@@ -194,20 +192,19 @@ func (s *Schema[C]) Parse(name string, text []byte) (*C, error) {
 // *Error.
 func (s *Schema[C]) Check(c *C) error { return s.check(c, Origins{}) }
 
-// DataSize returns what is known of the size of a run's data before they are read.
+// DataSize returns the size of a run's data, as far as known before they are read.
 func (s *Schema[C]) DataSize(ctx context.Context, c *C) data.Size { return of(c).dataSize(ctx) }
 
-// CheckColumns refuses files and columns that are not there, of those with what is known
-// of the points besides their values, and an earlier embedding from which they are to
-// start, unless they have started. It reads no more of the files than their heads, and
-// takes nothing from pipes; where the points are not there themselves, it knows nothing of
+// CheckColumns refuses missing files and columns with names, labels or colours of the
+// points, and, unless the run has started, a missing earlier embedding. It reads only the
+// heads of files, and nothing from pipes; if the points are missing, it does not check
 // columns.
 func (s *Schema[C]) CheckColumns(ctx context.Context, c *C, started bool) error {
 	return of(c).checkColumns(ctx, started)
 }
 
-// CheckSize refuses what is right by itself but not for data of a size. The origins may
-// be nil. Errors are of the type *Error.
+// CheckSize refuses values that are invalid for data of a size. The origins may be nil.
+// Errors are of the type *Error.
 func (s *Schema[C]) CheckSize(c *C, size data.Size, origins Origins) error {
 	return located(of(c).CheckSize(size), origins)
 }
@@ -233,8 +230,8 @@ func (s *Schema[C]) inline(c *C, name string) string {
 	return k.inline(k.value(reflect.ValueOf(c).Elem()))
 }
 
-// conflictIf returns a conflict with the value of another key, nil if it is not found. want
-// is what is allowed.
+// conflictIf returns a conflict with the value of another key if found, else nil. want
+// describes the allowed values.
 func conflictIf(found bool, key, other, want string) *option.Error {
 	if !found {
 		return nil
@@ -326,12 +323,12 @@ func overlay(layers []*layer) (*viper.Viper, Origins, error) {
 	return v, origins, nil
 }
 
-// A Difference is a key of which two configurations have different values.
+// A Difference is a key for which two configurations have different values.
 type Difference struct {
 	Key           string
 	First, Second string // the values, each as a line of YAML
-	// MayChange tells whether a run that was begun with the first value may go
-	// on with the second.
+	// MayChange reports whether a run begun with the first value may continue with the
+	// second.
 	MayChange bool
 }
 
@@ -348,9 +345,9 @@ func (s *Schema[C]) Compare(first, second *C) []Difference {
 	return list
 }
 
-// LockedChanges lists in words, such as "train.lr 1.0, not 2.0 (--set train.lr)",
-// what must not change where a run that was begun with one configuration continues with
-// another. The origins are the origins of now.
+// LockedChanges lists the changes, such as "train.lr 1.0, not 2.0 (--set train.lr)", that
+// a run begun with one configuration must not make to continue with another. The origins
+// are now's.
 func (s *Schema[C]) LockedChanges(begun, now *C, origins Origins) []string {
 	var list []string
 	for _, d := range s.Compare(begun, now) {
@@ -371,8 +368,8 @@ func (s *Schema[C]) WhyNotLonger(begun, now *C) string {
 	return fmt.Sprintf("cannot be given more epochs than %d, %s", epochs, s.fixedEpochs(now))
 }
 
-// changeable tells whether the value of a key may become another. Files may
-// have moved, but a share of the points is not a file; epochs may be added.
+// changeable reports whether the value of a key may change. Files may have moved, but a
+// share of the points is not a file; epochs may be added.
 func (s *Schema[C]) changeable(key string, before, now any) bool {
 	section, _, _ := strings.Cut(key, ".")
 	switch key {

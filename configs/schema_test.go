@@ -48,7 +48,7 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// A value in place of the section device is the device's name, wherever it is given.
+// A value instead of the section device is the device's name, from any source.
 func TestDeviceInShort(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "short.yaml", "device: cuda:1\n")
@@ -269,7 +269,7 @@ func TestYAMLRoundTrip(t *testing.T) {
 	}
 }
 
-// Every part of what is written is told from the whole, and nothing else is taken for one.
+// CutOff recognises every proper prefix of a written file, and nothing else.
 func TestCutOff(t *testing.T) {
 	text := []byte(writeYAML(t, mustLoad(t, "")))
 	for n := len(Header); n < len(text); n++ {
@@ -284,9 +284,9 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// But for its first paragraph, its last line, and for what was null and depends on the model,
-// what is written for the defaults is default.yaml, comments and empty lines
-// included.
+// The file written for the defaults equals default.yaml, with comments and empty lines,
+// except for its first paragraph, its last line, and null values that depend on the
+// model.
 func TestWriteYAMLKeepsComments(t *testing.T) {
 	_, want, _ := strings.Cut(defaults, "\n\n")
 	want = strings.NewReplacer("epochs: null", "epochs: 750", "optimizer: null", "optimizer: sgd", " lr: null", " lr: 1.0").Replace(want)

@@ -40,8 +40,8 @@ func (c *SimCLR) Inputs() []string {
 // SimCLROutput says where results are written.
 type SimCLROutput struct {
 	Dir string `key:"dir" as:"nonempty"` // folder for the results
-	// Of runs whose network gives positions (see Embeds): embedding.csv, embedding.png,
-	// embedding.html, and the images in the latter.
+	// For runs whose network gives positions (see Embeds): embedding.csv, embedding.png,
+	// embedding.html and its images.
 	CSV        bool `key:"csv"`
 	Plot       bool `key:"plot"`
 	HTML       bool `key:"html"`
@@ -63,9 +63,9 @@ type Protocol struct {
 	Method     string `key:"method" words:"simclr tsimcne"`
 }
 
-// Beginning says what a network begins with.
+// Beginning says how a network is initialised.
 type Beginning struct {
-	From *string `key:"from" as:"nonempty"` // run folder or file; nil: what the seed draws
+	From *string `key:"from" as:"nonempty"` // run folder or file; nil: random weights
 }
 
 // Monitor says how a classifier watches the training.
@@ -116,9 +116,9 @@ func (c *SimCLR) complete() {
 	c.Evaluate.Split = cmp.Or(c.Evaluate.Split, split)
 }
 
-// tsimcne is the word of simclr.method for t-SimCNE, tsimcnePreset what it lays over the
-// defaults, InfoNCE of all views of the batch with the Cauchy kernel, and tsimcneWarmUp
-// what it lays over them besides where the stages are its own.
+// tsimcne is the word of simclr.method for t-SimCNE. tsimcnePreset is what it lays over
+// the defaults, InfoNCE over all views of the batch with the Cauchy kernel; tsimcneWarmUp
+// is added if the stages are its own.
 const (
 	tsimcne       = "tsimcne"
 	tsimcnePreset = "loss: {metric: euclidean, negatives: full, scale: 1.0}\n"
@@ -150,11 +150,11 @@ func (c *SimCLR) Out() int {
 	return out
 }
 
-// Embeds reports whether the run ends with positions of the images that can be drawn: an
-// output of up to three dimensions in which distances count.
+// Embeds reports whether the run gives positions of the images that can be drawn: an
+// output of up to three dimensions with Euclidean distances.
 func (c *SimCLR) Embeds() bool { return c.Pretrain.Loss.Metric == op.Euclidean && c.Out() <= 3 }
 
-// conflicts lists the conflicts of what the library does not know.
+// conflicts lists the conflicts between keys that the library does not know.
 func (c *SimCLR) conflicts() []*option.Error {
 	p, least := &c.Pretrain, 3
 	if c.Model.From != nil {
@@ -163,13 +163,12 @@ func (c *SimCLR) conflicts() []*option.Error {
 	ofMethod := c.SimCLR.Method == tsimcne
 	return []*option.Error{
 		conflictIf(ofMethod && p.Loss.Metric != op.Euclidean, "loss.metric", "simclr.method", "euclidean, as positions in the plane are compared by their distances"),
-		conflictIf(ofMethod && p.Epochs < least && p.Epochs != simclr.TotalEpochs(p.Stages), "train.epochs", "simclr.method", fmt.Sprintf("at least %d, as it has so many stages", least)),
+		conflictIf(ofMethod && p.Epochs < least && p.Epochs != simclr.TotalEpochs(p.Stages), "train.epochs", "simclr.method", fmt.Sprintf("at least %d, one for each stage", least)),
 		conflictIf(c.Monitor.Every > 0 && c.Monitor.Train < c.Evaluate.K, "monitor.train", "evaluate.k", "at least as many, or monitor.every: 0"),
 	}
 }
 
-// CheckSize refuses what is right by itself but not for images of a size, as far as this
-// is known.
+// CheckSize refuses values that are invalid for images of a size, as far as it is known.
 func (c *SimCLR) CheckSize(size data.Size) error {
 	p := c.Pretraining()
 	if err := option.InBoth(p.Check, min(max(size.Low, p.BatchSize), size.High, math.MaxInt32/2), min(size.High, math.MaxInt32/2)); err != nil {

@@ -215,7 +215,7 @@ var badSimCLRFiles = []struct{ text, want string }{
 	{"stages: [{epochs: 9}, {epochs: 9, out: 1}]", `run.yaml:1: stages: out of stage 2: got 1 with loss.metric cosine (default), want 2 or more`},
 	{"stages: [{epochs: 9}]\ntrain: {epochs: 10}", `run.yaml:2: train.epochs: got 10 with stages of 9 epochs (run.yaml:1), want null`},
 	{"simclr: {method: tsimcne}\nloss: {metric: cosine}", `run.yaml:2: loss.metric: got cosine with simclr.method tsimcne (run.yaml:1), want euclidean, as positions in the plane are compared by their distances`},
-	{"simclr: {method: tsimcne}\ntrain: {epochs: 2}", `run.yaml:2: train.epochs: got 2 with simclr.method tsimcne (run.yaml:1), want at least 3, as it has so many stages`},
+	{"simclr: {method: tsimcne}\ntrain: {epochs: 2}", `run.yaml:2: train.epochs: got 2 with simclr.method tsimcne (run.yaml:1), want at least 3, one for each stage`},
 	{"train: {batch_size: 1}", `run.yaml:1: train.batch_size: got 1, want a whole number of at least 2`},
 	{"train: {lr: fast}", `run.yaml:1: train.lr: got "fast", want a number above 0, or null`},
 	{"monitor: {every: -1}", `run.yaml:1: monitor.every: got -1, want a whole number of at least 0`},

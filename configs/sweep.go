@@ -71,7 +71,7 @@ func ReadSweep(ctx context.Context, path string, environ []string) (*Sweep, erro
 	return s, err
 }
 
-// A folder with a lock or a mark of a sweep is its own, whatever else it holds.
+// A folder with a lock or a mark of a sweep belongs to the sweep, whatever else it holds.
 var markNames, ownNames = regexp.MustCompile(`^\d\d+\.(lock|done)$`), regexp.MustCompile(`^(\d\d+(\.done)?|cache)$`)
 
 func (s *Sweep) checkOutput() error {
@@ -115,15 +115,16 @@ func checkRun[C any](s *Sweep, schema *Schema[C], run int, from Sources) error {
 	return nil
 }
 
-// RunDir returns the folder of a run, whose number counts from 0.
+// RunDir returns the folder of a run; runs are numbered from 0.
 func (s *Sweep) RunDir(run int) string { return s.Output + "/" + s.RunName(run) }
 
-// RunName returns the name of that folder: the run's number, as long as the largest.
+// RunName returns the name of that folder: the run's number, zero-padded to the width of
+// the largest.
 func (s *Sweep) RunName(run int) string {
 	return fmt.Sprintf("%0*d", max(2, len(fmt.Sprint(len(s.Runs)-1))), run)
 }
 
-// Values returns what the file sets the keys of a run to.
+// Values returns the keys that the file sets for a run, with their values.
 func (s *Sweep) Values(run int) map[string]string {
 	values := map[string]string{}
 	for _, x := range s.Runs[run] {
@@ -132,7 +133,7 @@ func (s *Sweep) Values(run int) map[string]string {
 	return values
 }
 
-// Describe returns what tells a run from the others, such as "loss.name=neg seed=1".
+// Describe returns the varied keys of a run, such as "loss.name=neg seed=1".
 func (s *Sweep) Describe(run int) string {
 	words := make([]string, len(s.Varied))
 	for i, k := range s.Varied {
@@ -162,7 +163,7 @@ func parseSweep(path string, content []byte) (*Sweep, error) {
 	s.Runs = [][]Setting{s.common}
 	for _, values := range append(s.listed, s.axes...) {
 		if len(s.Runs)*len(values) > mostRuns {
-			return nil, &Error{Source: path, Problem: fmt.Sprintf("these are more than %d runs; make several sweeps of them", mostRuns)}
+			return nil, &Error{Source: path, Problem: fmt.Sprintf("got more than %d runs; make several sweeps", mostRuns)}
 		}
 		var all [][]Setting
 		for _, a := range s.Runs {
@@ -189,7 +190,7 @@ func parseSweep(path string, content []byte) (*Sweep, error) {
 	return s, nil
 }
 
-// mapping calls each for every key of a mapping; what is its name.
+// mapping calls each for every key of a mapping named what.
 func (s *Sweep) mapping(n *yaml.Node, what string, each func(name, node *yaml.Node) error) error {
 	if n.Kind != yaml.MappingNode {
 		return &Error{at(s.Path, n), what, "got " + describe(n) + ", want a mapping of keys, such as {seed: 1}"}

@@ -97,7 +97,7 @@ func TestSweepHasChanged(t *testing.T) {
 	}
 }
 
-// A folder that holds other things, and no lock file, is not that of a sweep.
+// A folder that holds other things, and no lock file, does not belong to a sweep.
 func TestSweepOutput(t *testing.T) {
 	for files, want := range map[string]string{
 		"":                                     "",
@@ -142,7 +142,7 @@ var badSweeps = []struct{ text, want string }{
 	{"config: 3\naxes: {seed: [1]}", `sub/sweep.yaml:1: config: got 3, want text`},
 	{"config: none.yaml\naxes: {seed: [1]}", "cannot read the configuration: open sub/none.yaml"},
 	{"axes: {loss.name: [nc], loss.s: [0, 1]}", "sweep.yaml:1: loss.s"},
-	{"axes: {seed: [" + strings.Repeat("1,", 1000) + "], graph.k: [" + strings.Repeat("1,", 1000) + "]}", "sweep.yaml: these are more than 100000 runs; make several sweeps of them"},
+	{"axes: {seed: [" + strings.Repeat("1,", 1000) + "], graph.k: [" + strings.Repeat("1,", 1000) + "]}", "sweep.yaml: got more than 100000 runs; make several sweeps"},
 }
 
 func TestBadSweeps(t *testing.T) {

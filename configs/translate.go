@@ -61,8 +61,8 @@ func (c *Config) Options() cne.Options {
 	return o
 }
 
-// Wanted returns what is to be measured, and of how many neighbours and points.
-// What has no key here is left to cne evaluate.
+// Wanted returns the figures to measure, with their numbers of neighbours and points.
+// Figures without a key are measured only by cne evaluate.
 func (q *Quality) Wanted() quality.Options {
 	o := q.Options
 	o.Skip = quality.MetricLosses
@@ -119,7 +119,7 @@ func (e *Evaluate) Options() *simclr.Evaluation {
 // Rows returns the rows of the images that a network sees.
 func (p *Protocol) Rows(images *images.Set) ([]int32, error) {
 	if images.H*images.W == 1 {
-		return nil, fmt.Errorf("%s: the images have a single pixel each, from which nothing can be learnt; give larger ones, or raise data.size", images.Name)
+		return nil, fmt.Errorf("%s: got images of a single pixel, want larger ones, or a larger data.size", images.Name)
 	}
 	if p.PretrainOn == "train" {
 		split, err := simclr.OfficialSplit(images)

@@ -22,7 +22,7 @@ const (
 	footerNote = "to the line \"# the end\""
 )
 
-// CutOff tells whether a text begins as what Write writes and does not end so.
+// CutOff reports whether a text is the beginning of a file written by Write.
 func CutOff(text []byte) bool {
 	line, _, complete := bytes.Cut(text, []byte("\n"))
 	return bytes.HasPrefix(line, []byte(Header)) &&
@@ -32,8 +32,8 @@ func CutOff(text []byte) bool {
 // takes follows the command in the first line.
 const takes = " --config takes it"
 
-// CommandLine returns the command in the first line of such a file with the words that
-// SpectrumAlong gave it, "cne spectrum --s 0,1"; "" if there is none.
+// CommandLine returns the command in the first line of such a file with SpectrumAlong's
+// words, such as "cne spectrum --s 0,1", or "".
 func CommandLine(line string) string {
 	_, command, _ := strings.Cut(line, "; ")
 	command, ok := strings.CutSuffix(strings.TrimRight(command, "\r\n"), takes)
@@ -43,8 +43,8 @@ func CommandLine(line string) string {
 	return command
 }
 
-// CommandOf returns the command that the first line of such a file names; "" if
-// it is none of this program's.
+// CommandOf returns the command in the first line of such a file; "" if this program does
+// not have it.
 func CommandOf(line string) string {
 	for _, s := range keySets() {
 		if strings.Contains(line, "; "+s.command+" ") {

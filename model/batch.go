@@ -12,8 +12,8 @@ import (
 	"cne/model/vm"
 )
 
-// ErrInput is wrapped by errors about widths, sizes and values from which no model can
-// be made, or that do not fit the model.
+// ErrInput is wrapped by errors about widths, sizes and values that are invalid or do not
+// fit the model.
 var ErrInput = errors.New("model: bad input")
 
 // A batchProgram is the part of a graph that all models have in common: from the
@@ -33,9 +33,9 @@ type batchProgram[T op.Float] struct {
 }
 
 // compile completes a graph and compiles it for a device. distinct [r, d] are the
-// positions of the batch's distinct points and rows the input that names these, or nil;
-// temperature [1] is the logarithm of a temperature that is learnt, or nil; wrt are the
-// nodes with respect to which the loss is differentiated.
+// positions of the batch's distinct points and rows the input with their rows, or nil;
+// temperature [1] is the logarithm of a learnt temperature, or nil; the loss is
+// differentiated with respect to wrt.
 func (p *batchProgram[T]) compile(d *Device, g *gorgonia.ExprGraph, rows, distinct, temperature *gorgonia.Node, wrt gorgonia.Nodes, options op.ContrastiveOptions) error {
 	// The smallest sizes of a batch; a program takes any.
 	const b, m = 1, 1
@@ -139,7 +139,7 @@ func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
 
 func (p *batchProgram[T]) dThetaValue() float64 { return float64(op.Data[T](p.dTheta)[0]) }
 
-// deviceModel returns the model whose program this is, with copies of its parameters.
+// deviceModel returns the model of this program, with copies of its parameters.
 func (p *batchProgram[T]) deviceModel(on *deviceParams, params []Parameter) (*DeviceModel, error) {
 	if on == nil {
 		return nil, kind.Errorf(ErrInput, "model: device: got the CPU, want an accelerator")

@@ -18,8 +18,8 @@ import (
 //
 //	images of the batch → ResNet → Gather by Local → (Normalize (→ ScaleByTemperature)) → Contrastive
 //
-// The network can be used while the model is trained, and after. To compute its
-// representations between two steps changes nothing.
+// The network can be used during and after training. Computing representations between
+// two steps does not affect training.
 type Convolutional[T op.Float] struct {
 	*ResNet[T]
 	n, size   int
@@ -35,15 +35,15 @@ type Convolutional[T op.Float] struct {
 	logTemperature *op.Array // nil unless it is learnt
 }
 
-// NewConvolutional returns a model of n points that are images of size×size
-// pixels, embedded by a network. A metric of op.Cosine puts Normalize before
-// the loss; its temperature is then learnt, from that of the options on, if
-// learnTemperature is set: see op.ScaleByTemperature.
+// NewConvolutional returns a model of n points that are images of size×size pixels,
+// embedded by a network. A metric of op.Cosine puts Normalize before the loss; if
+// learnTemperature is set, its temperature is learnt, starting at the options': see
+// op.ScaleByTemperature.
 //
-// frozen tells which of the network's parameters are not learnt; nil means none. Their
-// gradients are not computed, nor what leads to these alone. Normalisations use the
-// statistics of the batch all the same, and keep running ones, frozen or not, as
-// PyTorch's do in training when their parameters have requires_grad=False.
+// frozen says which of the network's parameters are not learnt; nil means all are. Their
+// gradients, and values needed only for these, are not computed. Normalisations still use
+// the batch's statistics and update the running ones, frozen or not, as in PyTorch for
+// parameters with requires_grad=False.
 //
 // precision is the precision of the convolutions in training: see op.Conv2d.
 // Representations are computed in T. op.BFloat16 needs float32.
@@ -168,8 +168,8 @@ func (c *Convolutional[T]) Step(b *Batch, theta float64) (float64, error) {
 	return c.batch.step(b, theta)
 }
 
-// ProjectTo writes the positions [N, Out] of images [N, 3, size, size] to dst, by
-// the running statistics, whatever Evaluate said before.
+// ProjectTo writes the positions [N, Out] of images [N, 3, size, size] to dst, always by
+// the running statistics.
 func (c *Convolutional[T]) ProjectTo(dst, images []T) error {
 	return c.ResNet.ProjectTo(dst, images, c.size, c.size)
 }

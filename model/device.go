@@ -18,8 +18,8 @@ import (
 type Device = device.Device
 
 // OpenDevice opens a device by name: cpu; cuda for NVIDIA's first GPU, cuda:1 for the
-// second; auto for the first GPU if it can be used, else the CPU. Its Why says which it
-// is and why. If a device is not known or not available, the error says what is missing,
+// second; auto for the first GPU if it can be used, else the CPU. Its Reason says which
+// it is and why. If a device is unknown or not available, the error says what is missing,
 // and wraps ErrDevice.
 func OpenDevice(name string) (*Device, error) {
 	d, err := device.Open(name)
@@ -70,7 +70,7 @@ func (p *deviceParams) on(d *Device) bool {
 	return p.where() == d || p == nil && d.OnHost()
 }
 
-// of returns the copy of an array, which the first call makes.
+// of returns the device's copy of an array; the first call makes it.
 func (p *deviceParams) of(a *op.Array) (*op.Array, error) {
 	if p == nil {
 		return a, nil
@@ -169,8 +169,8 @@ func newForward(on *deviceParams, x, y *gorgonia.Node) (forward, error) {
 	return forward{on, p, p.Input(x), p.Output(y)}, nil
 }
 
-// run returns what the program makes of x, an array in the program's memory, as is the
-// result. That is valid until the next run.
+// run returns the output for x. Both arrays are in the program's memory; the output is
+// valid until the next run.
 func (f *forward) run(x *op.Array) (y *op.Array, err error) {
 	if f.on == nil {
 		err = f.input.View(x, 0, x.Shape()...)
@@ -249,8 +249,7 @@ func (m *DeviceModel) Device() *Device { return m.onDevice.device }
 // last step.
 func (m *DeviceModel) Parameters() []Parameter { return m.params }
 
-// Copy returns the device's copy of one of the model's own arrays, such as of its
-// state, or nil if there is none.
+// Copy returns the device's copy of one of the model's arrays, such as its state, or nil.
 func (m *DeviceModel) Copy(a *op.Array) *op.Array { return m.onDevice.copies[a] }
 
 // Step computes the loss of the batch and its gradients.
@@ -271,8 +270,8 @@ func (m *DeviceModel) Diagnose() error { return m.program.RunChecked() }
 // Pull copies what was learnt so far to the model's own arrays.
 func (m *DeviceModel) Pull() error { return m.onDevice.pull() }
 
-// Close does a Pull and releases the memory of the steps. What a network needs to be
-// used stays on the device.
+// Close does a Pull and releases the memory of the steps. A network's parameters stay on
+// the device.
 func (m *DeviceModel) Close() error {
 	err := m.Pull()
 	if m.closed != nil {

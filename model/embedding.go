@@ -33,11 +33,11 @@ type Embedding[T op.Float] struct {
 	last        *batchProgram[T] // of the last step
 	onDevice    *deviceParams    // where it is trained; nil on the CPU
 	next        []int32          // Batch.Next of the batch at hand
-	repeats     []Repeat         // Batch.Repeats of it
+	repeats     []Repeat         // Batch.Repeats
 }
 
-// fetchFrom is the size in bytes from which a table does not stay in the caches near a
-// core, so that it pays to ask for the rows of the next batch.
+// fetchFrom is the size in bytes from which a table does not fit a core's caches, so that
+// prefetching the rows of the next batch pays off.
 const fetchFrom = 2 << 20
 
 // NewEmbedding returns a model of n = len(table)/d points that starts at the

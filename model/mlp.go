@@ -141,9 +141,8 @@ func (n *MLP[T]) Size() (in, out int) { return n.widths[0], n.widths[len(n.width
 // Widths returns the widths of all layers, from the input to the output.
 func (n *MLP[T]) Widths() []int { return slices.Clone(n.widths) }
 
-// ProjectTo writes the positions [r, out] of the points x [r, in] to dst. The
-// position of a point is the same, to the last bit, whatever others are
-// projected with it.
+// ProjectTo writes the positions [r, out] of the points x [r, in] to dst. The position of
+// a point is, bit for bit, independent of the other points.
 func (n *MLP[T]) ProjectTo(dst, x []float32) error {
 	in, out := n.Size()
 	rows := len(x) / in
@@ -172,8 +171,7 @@ func inType[T op.Float](buffer *[]T, x []float32) []T {
 	return *buffer
 }
 
-// ProjectMatrixTo is ProjectTo of the points of a matrix. Sparse ones become dense so
-// many at a time.
+// ProjectMatrixTo is ProjectTo for a matrix. Sparse points become dense in groups.
 func (n *MLP[T]) ProjectMatrixTo(dst []float32, points *data.Matrix) error {
 	in, out := n.Size()
 	if points.CSR == nil {
@@ -230,9 +228,9 @@ func (n *MLP[T]) project(dst []float32, x []T) error {
 //
 //	distinct points of the batch → network → Gather by Local → (Normalize) → Contrastive
 //
-// so that a point goes through the network once, however many edges of the batch it
-// has. The first layer skips zeros if the points are mostly zeros, such as images on a
-// black background. The network can be used while the model is trained, and after.
+// so a point passes through the network once, however many edges of the batch it has. The
+// first layer skips zeros if the points are mostly zeros, such as images on a black
+// background. The network can be used during and after training.
 type Parametric[T op.Float] struct {
 	n       int
 	network *MLP[T]
@@ -283,7 +281,7 @@ func NewSparseParametric(network *MLP[float32], points *data.Matrix, options op.
 	return p, p.begin()
 }
 
-// MaxSparseWidth is the number of values up to which a network takes sparse points.
+// MaxSparseWidth is the largest width of sparse points for a network.
 const MaxSparseWidth = op.MaxSparseWidth
 
 // begin makes the program for training, and lists the parameters.
@@ -394,5 +392,5 @@ func (p *Parametric[T]) EmbedTo(dst []float32) error {
 // Save writes the network: see MLP.Save.
 func (p *Parametric[T]) Save(path string, d *Description) error { return p.network.Save(path, d) }
 
-// Network returns the network, whose weights the model learns.
+// Network returns the network that the model trains.
 func (p *Parametric[T]) Network() *MLP[T] { return p.network }

@@ -14,12 +14,14 @@ type Batch struct {
 	// then the b tails. Only an Embedding on the CPU takes batches without it: where
 	// hardly any point comes twice, they save it a detour.
 	Local []int32
-	// Repeats are, with no Local, the endpoints whose point an earlier one has, in order.
+	// Repeats are, without Local, the endpoints with the point of an earlier endpoint, in
+	// order.
 	Repeats []Repeat
 	// Negatives [m, b] names for each head the endpoints (0 … 2b−1) that it
 	// is contrasted with: negative j of head i is Negatives[j·b+i].
 	Negatives []int32
-	// Layout says what the heads are contrasted with; nil stands for the rows in Negatives.
+	// Layout says which rows the heads are contrasted with; nil means the rows in
+	// Negatives.
 	Layout op.NegativeLayout
 	// Images [len(Rows), 3, H, W] are the input of a model of images for Rows; other
 	// models do not read them.
@@ -64,8 +66,8 @@ type Model interface {
 	// DTheta returns the derivative of the last Step's loss with respect to
 	// theta.
 	DTheta() float64
-	// Parameters returns what is learnt. The arrays stay the same for the
-	// life of the model.
+	// Parameters returns the parameters. The arrays are the same for the life of the
+	// model.
 	Parameters() []Parameter
 	// Diagnose runs the last Step again and returns an error that names the
 	// first operation whose result is not finite, or nil.

@@ -19,8 +19,8 @@ type Preprocessing struct {
 	Counts *counts.Scaling `json:"counts,omitempty"`
 	// Width is the number of values of a point before anything else is done.
 	Width int `json:"width"`
-	// Columns are the names of those values, by which the values of new points are
-	// found; nil if they had none.
+	// Columns are the names of those values, to match the values of new points by name;
+	// nil without names.
 	Columns []string `json:"columns,omitempty"`
 	// Scaler scales the points; nil leaves them.
 	Scaler *data.Scaler `json:"scaler,omitempty"`
@@ -30,8 +30,8 @@ type Preprocessing struct {
 	PCA *pca.PCA `json:"pca,omitempty"`
 }
 
-// Check reports what is inconsistent, as it may be in a file (ErrShape,
-// ErrOption); nothing is for nil.
+// Check returns an error (ErrShape, ErrOption) for inconsistent values, as a file may
+// have; nil is valid.
 func (p *Preprocessing) Check() error {
 	if p == nil {
 		return nil
@@ -76,8 +76,8 @@ func (p *Preprocessing) Out() int {
 	return p.Width
 }
 
-// Reading returns the options by which further points are read for Apply: with the
-// same columns, and with the offset that leaves of their values what it needs.
+// Reading returns the options for reading new points for Apply: with the same columns,
+// and with the offset of the training points.
 func (p *Preprocessing) Reading(opt file.Options) file.Options {
 	if p == nil {
 		return opt
@@ -92,7 +92,7 @@ func (p *Preprocessing) Reading(opt file.Options) file.Options {
 // Apply preprocesses points. It scales and normalises the points of m in place and
 // returns m, or a new matrix of their principal components, computed on a device or, if
 // that is nil, on the CPU. If the columns of m have other names, or another order, it
-// copies the known ones (see Matrix.Select). A nil *Preprocessing leaves m as it is.
+// copies the known ones (see Matrix.Select). A nil *Preprocessing does not change m.
 //
 // Errors are ErrShape for points of another width, ErrEmpty for no points, a
 // *DirectionError for a point without a direction if the Metric needs one, and the

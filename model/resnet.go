@@ -47,12 +47,11 @@ func (o ResNetOptions) complete() (ResNetOptions, error) {
 	return o, nil
 }
 
-// A ResNet is the network of the paper's SimCLR runs: a ResNet18 (He et al.,
-// 2016) for small images, whose first convolution is 3×3 with stride 1 and no
-// pooling after it, and a projection head of two linear layers with a ReLU
-// between them. The representation of an image is the mean over its pixels of
-// the last stage, 8·Width numbers, from which the head makes Out. T is the type
-// it computes in.
+// A ResNet is the network of the paper's SimCLR runs: a ResNet18 (He et al., 2016) for
+// small images, whose first convolution is 3×3 with stride 1 and no pooling after it, and
+// a projection head of two linear layers with a ReLU between them. The representation of
+// an image is the mean over its pixels of the last stage, 8·Width numbers, which the head
+// maps to Out. T is the type it computes in.
 //
 // Parameters and running statistics have the names and shapes that PyTorch
 // gives them: conv1.weight, layer2.0.shortcut.0.weight, bn1.running_mean. A
@@ -130,7 +129,7 @@ func (n *ResNet[T]) Options() ResNetOptions { return n.options }
 // Width returns the width of the representation, 8·Width.
 func (n *ResNet[T]) Width() int { return 8 * n.options.Width }
 
-// Parameters returns what is learnt, in PyTorch's order. The gradients are nil: see
+// Parameters returns the parameters in PyTorch's order. The gradients are nil: see
 // Convolutional.
 func (n *ResNet[T]) Parameters() []Parameter { return n.parameters }
 
@@ -149,8 +148,8 @@ func (n *ResNet[T]) Tensors() map[string]*op.Array {
 
 // graph adds the network to a graph, for a program that runs where the copies are, with
 // convolutions in a precision: x [N, 3, H, W] are images, h [N, 8·Width] their
-// representations and z [N, Out] what the head makes of them. nodes are the parameters, in
-// the order of Parameters.
+// representations and z [N, Out] the head's output for these. nodes are the parameters,
+// in the order of Parameters.
 func (n *ResNet[T]) graph(on *deviceParams, x *gorgonia.Node, precision op.Precision) (h, z *gorgonia.Node, nodes gorgonia.Nodes, err error) {
 	b := builder[T]{net: n, on: on, precision: precision}
 	if h, z, err = b.network(x); err != nil {
@@ -170,14 +169,14 @@ func (n *ResNet[T]) Evaluate(on bool) {
 	}
 }
 
-// RepresentTo writes the representations of images [N, 3, height, width] to dst
-// [N, 8·Width], by the running statistics, whatever Evaluate said before.
+// RepresentTo writes the representations of images [N, 3, height, width] to dst [N,
+// 8·Width], always by the running statistics.
 func (n *ResNet[T]) RepresentTo(dst, images []T, height, width int) error {
 	return n.evaluate(&n.forward, n.Width(), dst, images, height, width)
 }
 
-// ProjectTo writes what the head makes of images [N, 3, height, width] to dst [N, Out],
-// by the running statistics, whatever Evaluate said before.
+// ProjectTo writes the head's output for images [N, 3, height, width] to dst [N, Out],
+// always by the running statistics.
 func (n *ResNet[T]) ProjectTo(dst, images []T, height, width int) error {
 	if n.head.program == nil || n.head.on != n.onDevice {
 		head, err := n.compileForward(n.onDevice, true)
@@ -190,8 +189,8 @@ func (n *ResNet[T]) ProjectTo(dst, images []T, height, width int) error {
 }
 
 // WithOutput returns a copy of the network, on the CPU, whose head gives out values, at
-// least 1. If that is another width than before, the head's last layer, fc2, is a new one
-// that starts as NewResNet says, drawn by seed.
+// least 1. If the width changes, the head's last layer, fc2, is initialised as by
+// NewResNet with seed.
 func (n *ResNet[T]) WithOutput(out int, seed uint64) (*ResNet[T], error) {
 	if out < 1 {
 		return nil, kind.Errorf(ErrInput, "model: width of the output: got %d, want 1 or more", out)
@@ -228,8 +227,8 @@ func Module(name string) string {
 	return module
 }
 
-// evaluate runs a program of the network on images, by the running statistics,
-// whatever Evaluate said before, and copies its output: width values for each.
+// evaluate runs a program of the network on images, always by the running statistics, and
+// copies its output: width values for each.
 func (n *ResNet[T]) evaluate(f *forward, width int, dst, images []T, height, columns int) error {
 	size := 3 * height * columns
 	if size < 1 || len(images)%size != 0 || len(dst) != len(images)/size*width {
@@ -403,7 +402,7 @@ func (b *builder[T]) parameter(name string, start func(s *rng.Stream) float64, s
 	return node, nil
 }
 
-// resNetStem is the tensor by which the state of a ResNet is known.
+// resNetStem is the tensor that identifies the state of a ResNet.
 const resNetStem = "conv1.weight"
 
 // Save writes the network to a safetensors file, complete or not at all: the
@@ -473,8 +472,8 @@ func copyNarrowed(dst []float32, t safetensors.Tensor) error {
 	return err
 }
 
-// resNetOptionsOf returns the widths of a file's tensors, from which it follows
-// that the file is about as large as the network.
+// resNetOptionsOf returns the network's widths from a file's tensors, so the file is
+// about as large as the network.
 func resNetOptionsOf(f *safetensors.File) (o ResNetOptions, err error) {
 	for name, width := range map[string]*int{resNetStem: &o.Width, "fc1.weight": &o.Hidden, "fc2.weight": &o.Out} {
 		if t := f.Tensors[name]; len(t.Shape) > 0 {

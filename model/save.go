@@ -21,8 +21,8 @@ import (
 // another version, or hold something else.
 var ErrFile = errors.New("model: the file cannot be used")
 
-// A Description goes with a saved model: what has to be known to use it, and
-// where it comes from. It holds nothing of the training data but Points.
+// A Description is saved with a model: how to use the model, and its origin. Its only
+// training data are Points.
 type Description struct {
 	// Points [n, p] are the training points of a table, as its graph saw them; it places
 	// new points only next to them. nil leaves them out of the file.
@@ -42,8 +42,7 @@ type Description struct {
 	Version string
 }
 
-// FitInfo is what has to be known of a finished run to place new points in its
-// embedding.
+// FitInfo has the options of a finished run for placing new points in its embedding.
 type FitInfo struct {
 	// Objective is the loss.
 	Objective op.ContrastiveOptions `json:"objective"`
@@ -79,7 +78,7 @@ type ImageInput struct {
 	Std  [3]float64 `json:"std"`
 }
 
-// check refuses values with which no image can be prepared.
+// check refuses invalid values.
 func (in *ImageInput) check() error {
 	ok := in.Size >= 1 && in.Size <= 1<<12
 	for c, std := range in.Std {
@@ -129,7 +128,7 @@ const (
 	modelKind   = "model"
 	modelFormat = 1
 
-	tableTensor          = "weight" // as torch.nn.Embedding has it
+	tableTensor          = "weight" // torch.nn.Embedding's name
 	trainingPointsTensor = "training_points"
 )
 
@@ -217,10 +216,10 @@ func save(path string, f *safetensors.File, a architecture, d *Description) erro
 	return f.WriteFile(path)
 }
 
-// Load reads a model that Save has written, or the state of a PyTorch module
-// made of linear layers with ReLU between them, or of a ResNet18 with the names
-// and shapes that ResNet tells (Saved.Foreign). Errors name the file; they wrap
-// ErrFile if its contents are damaged or no such model.
+// Load reads a model that Save has written, or the state of a PyTorch module made of
+// linear layers with ReLU between them, or of a ResNet18 with ResNet's names and shapes
+// (Saved.Foreign). Errors name the file; they wrap ErrFile if its contents are damaged or
+// not such a model.
 func Load(path string) (*Saved, error) { return read(path, decode) }
 
 // read reads a file that decode understands.

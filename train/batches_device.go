@@ -31,9 +31,9 @@ const (
 )
 
 // A deviceBatcher makes the batches of a run on a device: the same that a prefetcher
-// makes on the CPU from the same seed. Its methods say on which stream; none waits for
-// the device, but for an upload of edges with weights. Its memory serves one stream at a
-// time.
+// makes on the CPU from the same seed. Its methods say on which stream they run. Only the
+// upload of edges with weights waits for the device. One stream at a time may use its
+// memory.
 type deviceBatcher struct {
 	device *device.Device
 	edges  int
@@ -52,9 +52,9 @@ type deviceBatcher struct {
 	totals          *device.Memory // [buckets of the first level] int32
 	lists           *device.Memory // [2, maxBuckets + 1] int32: where these lie
 
-	// bits is the binary logarithm of the size of the hash table with which a block
-	// finds a batch's distinct points. It is 0 where that does not fit shared memory:
-	// tables of all points are used instead.
+	// bits is the binary logarithm of the size of the hash table with which a block finds
+	// a batch's distinct points. It is 0 if the table does not fit shared memory: tables
+	// of all points are used instead.
 	bits          int
 	seen, localOf *device.Memory // [points] int32
 	fresh         *device.Memory // [tiles of a batch's ends] int32
@@ -129,7 +129,7 @@ func (f *deviceBatcher) endTiles(b int) int { return (2*b + tileEdges - 1) / til
 // edgesOf returns how many edges a batch of the epoch has.
 func (f *deviceBatcher) edgesOf(batch int) int { return min(f.size, f.edges-batch*f.size) }
 
-// tiles returns the number of blocks that work on all edges, in so many lists.
+// tiles returns the number of blocks for all edges in the given number of lists.
 func (f *deviceBatcher) tiles(lists int) int { return (f.edges+tileEdges-1)/tileEdges + lists }
 
 // newOrder allocates memory for the order of an epoch: [edges] u64.
@@ -189,14 +189,14 @@ func newDeviceLayout(d *device.Device) (l *deviceLayout, err error) {
 
 func (l *deviceLayout) free() { free(l.rows, l.local, l.counts) }
 
-// batch makes rows and local views of the layout's k-th batch, with so many edges and
-// distinct points.
+// batch makes rows and local views of the layout's k-th batch, which has the given
+// numbers of edges and distinct points.
 func (l *deviceLayout) batch(rows, local *op.Array, k, edges, distinct int) error {
 	stride := l.rows.Cols()
 	return cmp.Or(rows.View(l.rows, k*stride, distinct), local.View(l.local, k*stride, 2*edges))
 }
 
-// part returns views of what the layout has of count batches, from its k-th on.
+// part returns views of the layout's batches k to k+count−1.
 func (l *deviceLayout) part(k, count int) (rows, local, counts *op.Array, err error) {
 	if err := newArrays(l.rows.Device(), tensor.Int32, 0, &rows, &local, &counts); err != nil {
 		return nil, nil, nil, err
@@ -310,17 +310,17 @@ func endBatch(losses, status device.Pointer, loss *op.Array, batch int, factor f
 	return loss.Device().Launch("batch_ended", device.Launch{Grid: 1, Block: 1}, device.Arg(losses), device.Arg(status), loss.Arg(), device.Int(batch), device.F32(factor))
 }
 
-// A batchWindow is a part of an epoch whose batches were prepared together: all of it,
-// or as much as windowOf says.
+// A batchWindow is a range of an epoch's batches that were prepared together; windowOf
+// gives its size.
 type batchWindow struct {
-	epoch, first, count int // epoch is −1 while there are none
+	epoch, first, count int // epoch is −1 for an empty window
 	order               *device.Memory
 	// layout has the distinct points of batches from number from on. Batches before it
 	// are trained without them.
 	layout *deviceLayout
 	from   int
-	// counts, in the program's memory, are how many distinct points there are, once
-	// somebody has asked.
+	// counts, in the program's memory, are the batches' numbers of distinct points, once
+	// requested.
 	counts []int32
 
 	on              *device.Stream // that prepared it
@@ -353,10 +353,10 @@ type devicePrefetcher struct {
 	batches   int // of an epoch
 	perWindow int // of a window
 	epochs    int // after which nothing is prepared
-	// layoutFrom returns from which batch on an epoch's distinct points are needed.
+	// layoutFrom returns the first batch of an epoch whose distinct points are needed.
 	layoutFrom func(epoch int) int
 
-	orders   [2]*device.Memory // of the last epoch that was shuffled, and of the one before
+	orders   [2]*device.Memory // of the last two epochs that were shuffled
 	shuffled int               // that epoch; −1: none
 	windows  [2]*batchWindow
 	current  int
@@ -364,7 +364,8 @@ type devicePrefetcher struct {
 	ahead, tried bool
 }
 
-// windowOf returns how many batches of size edges a window has, of an epoch with so many.
+// windowOf returns the number of batches in a window, given an epoch's batches and their
+// size in edges.
 func windowOf(batches, size int) int {
 	return min(batches, windowBatches, max(1, chunkEdges/size))
 }
@@ -408,8 +409,8 @@ func (p *devicePrefetcher) close() error {
 	return failed
 }
 
-// at returns the window of a batch, to be trained on next: what is asked of the main
-// stream from now on finds it prepared. The window before it is over.
+// at returns the window of the batch that is trained on next. Later requests of the main
+// stream find it prepared. The previous window must not be used any more.
 func (p *devicePrefetcher) at(epoch, batch int) (*batchWindow, error) {
 	w := p.windows[p.current]
 	if w.holds(epoch, batch) {
@@ -458,8 +459,8 @@ func (p *devicePrefetcher) next() error {
 	return nil
 }
 
-// prefetch allocates what windows need to be prepared ahead, unless they would take more
-// than half of what is left.
+// prefetch allocates the memory to prepare windows ahead, unless that takes more than
+// half of the free memory.
 func (p *devicePrefetcher) prefetch() error {
 	d, w := p.batcher.device, p.windows[p.current]
 	need := int64(p.orders[0].Bytes()) + 4*int64(w.layout.rows.Cap()+w.layout.local.Cap()+w.layout.counts.Cap())

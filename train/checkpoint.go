@@ -24,8 +24,8 @@ type Checkpoints struct {
 	// Interval is the time after which the run is saved again, between two batches; 0
 	// means that time does not count.
 	Interval time.Duration
-	// Save keeps a checkpoint. This shares the memory of the run: Save must write or
-	// copy what is needed of it later. An error ends the run.
+	// Save saves a checkpoint, which shares the memory of the run: Save must write or
+	// copy it before it returns. An error ends the run.
 	Save func(*Checkpoint) error
 }
 
@@ -38,12 +38,11 @@ type Checkpoint struct {
 	// Notes are the caller's, for example to identify the run.
 	Notes map[string]string
 
-	// arrays are those of engine.arrays, whose names begin with one of the prefixes
-	// below.
+	// arrays are engine.arrays', whose names begin with one of the prefixes below.
 	arrays []NamedArray
 }
 
-// A Stateful model has state that its steps change besides its parameters, such as
+// A Stateful model has state in addition to its parameters that its steps change, such as
 // the running statistics of batch normalisation. Checkpoints include it.
 type Stateful interface {
 	// State returns the arrays of the state, the same ones every time: a checkpoint
@@ -72,7 +71,7 @@ type Progress struct {
 	Follows int `json:"follows,omitempty"`
 	Total   int `json:"total"`
 
-	// What a run that continues from here must have in common with this one.
+	// These must be equal in a run that continues from the checkpoint.
 	Seed      uint64 `json:"seed"`
 	BatchSize int    `json:"batch_size"`
 	Points    int    `json:"points"`

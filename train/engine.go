@@ -25,8 +25,8 @@ type engine interface {
 	// restored is called once the arrays have been written to, before the first
 	// batch.
 	restored() error
-	// close frees what the engine holds; the model keeps what was learnt. It
-	// returns err, with which the run has ended, and what went wrong besides.
+	// close frees the engine's memory; the model keeps its parameters. It returns err,
+	// the run's error, joined with its own errors.
 	close(err error) error
 }
 
@@ -67,8 +67,8 @@ func newSettings(m model.Model, n, edges int, options Options) (*settings, error
 	return s, nil
 }
 
-// A position is a point in a run: so many epochs, and batches of the next epoch,
-// are done.
+// A position is a point in a run: the numbers of completed epochs, and of completed
+// batches in the next.
 type position struct{ epoch, batch int }
 
 // An epochState is the state of the current epoch.
@@ -118,8 +118,7 @@ func (o *settings) learningRate(e *epochState, batch int) float64 {
 // edgesOf returns how many edges a batch of the epoch has.
 func (o *settings) edgesOf(batch int) int { return min(o.size, o.edges-batch*o.size) }
 
-// lossWeight returns what a batch's loss is multiplied by for the sum of its edges'
-// losses.
+// lossWeight returns the factor from a batch's loss to the sum of its edges' losses.
 func (o *settings) lossWeight(edges int) float64 {
 	if o.objective.Mean {
 		return float64(edges)

@@ -136,8 +136,8 @@ func newDeviceEngine(s *settings, edges []edge) (r *deviceEngine, err error) {
 	return r, err
 }
 
-// newReport allocates the report for windows of so many batches, and makes the status,
-// log Z and the losses parts of it.
+// newReport allocates the report for windows of the given number of batches. The status,
+// log Z and the losses are parts of it.
 func (r *deviceEngine) newReport(window int) error {
 	if err := cmp.Or(
 		newArrays(r.Device, tensor.Float32, reportHead+window, &r.report),
@@ -155,8 +155,8 @@ func (r *deviceEngine) newReport(window int) error {
 	)
 }
 
-// layoutFrom returns from which of an epoch's batches on their distinct points are
-// needed: large batches of a table do without.
+// layoutFrom returns the first of an epoch's batches whose distinct points are needed:
+// large batches of a table do not need them.
 func (r *deviceEngine) layoutFrom(epoch int) int {
 	batch := 0
 	for m := r.phaseOf(epoch).Negatives; batch < r.batches && r.takesEdges(r.edgesOf(batch), m); {
@@ -168,8 +168,8 @@ func (r *deviceEngine) layoutFrom(epoch int) int {
 	return batch
 }
 
-// takesEdges reports whether batches of b edges, whose heads are to have m negatives each,
-// are trained only by their edges.
+// takesEdges reports whether batches of b edges with m negatives per head are trained
+// without their distinct points.
 func (r *deviceEngine) takesEdges(b, m int) bool {
 	return r.table != nil && !r.Sampling.inRuns(r.Sampling.count(m, r.size)) && !r.table.small(b) && r.table.takes(b, r.Sampling.count(m, b))
 }
@@ -316,8 +316,8 @@ func (r *deviceEngine) train(e *epochState, w *batchWindow, count int) error {
 	return nil
 }
 
-// launch submits batches [batch, end) of a window, each of which leaves the sum of its
-// edges' losses.
+// launch submits batches [batch, end) of a window. Each writes the sum of its edges'
+// losses.
 func (r *deviceEngine) launch(e *epochState, w *batchWindow, batch, end int) (err error) {
 	if r.table != nil {
 		if batch, err = r.launchTable(e, w, batch, end); err != nil {
@@ -347,8 +347,8 @@ func (r *deviceEngine) controlOf(w *batchWindow, batch int) device.Pointer {
 	return controlAt(r.control.Pointer(), batch-w.first)
 }
 
-// launchTable is launch for the first batches of [batch, end) that tableRun can take:
-// those whose heads draw negatives of their own. It returns the first that is left.
+// launchTable is launch for the first batches of [batch, end) that a tableRun can train,
+// whose heads draw their own negatives. It returns the first batch that remains.
 func (r *deviceEngine) launchTable(e *epochState, w *batchWindow, batch, end int) (int, error) {
 	if m := r.Sampling.count(e.Negatives, r.size); r.Sampling.inRuns(m) {
 		return batch, nil

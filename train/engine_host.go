@@ -20,7 +20,7 @@ type hostEngine struct {
 
 	list       []edge
 	prefetcher *prefetcher // nil before the first batch
-	block      *block      // the batches at hand; nil if there are none
+	block      *block      // the current batches, or nil
 	following  *block      // those after them, if they came before they were needed
 	next       int         // of the batches at hand
 	sampler    negativeSampler
@@ -99,7 +99,7 @@ func (h *hostEngine) advance(e *epochState) error {
 	return nil
 }
 
-// rowsAfter returns the Rows of the batch after the one at hand, nil if it is not ready.
+// rowsAfter returns the Rows of the next batch, nil if it is not ready.
 func (h *hostEngine) rowsAfter() []int32 {
 	if h.next+1 < len(h.block.batches) {
 		return h.block.batches[h.next+1].Rows

@@ -35,7 +35,7 @@ type State struct {
 	Elapsed        time.Duration
 	EdgesPerSecond float64
 	Model          model.Model
-	// Quality is what a hook before this one has measured (Measure), if any.
+	// Quality has the figures that an earlier hook measured (Measure), or is nil.
 	Quality *quality.Figures
 }
 
@@ -62,7 +62,8 @@ func EveryEpochs(n int, h Hook) Hook {
 
 // Result is how a run ended.
 type Result struct {
-	// Epochs is the number of epochs completed, with those of a run that it follows.
+	// Epochs is the number of completed epochs, including the run that Options.Follows
+	// names.
 	Epochs int
 	// Loss is State.Loss of the last epoch.
 	Loss float64
@@ -79,8 +80,8 @@ type Result struct {
 	Elapsed time.Duration
 }
 
-// A DivergedError ends a run whose loss, or what it has learnt, is no longer finite,
-// whose log Z has run away, or whose points have flown apart.
+// A DivergedError ends a diverged run: its loss or state is no longer finite, or log Z or
+// the points' distances are too large.
 type DivergedError struct {
 	// Epoch and Batch count from 1; Batch is 0 if it was found after the epoch.
 	Epoch, Batch int
@@ -180,7 +181,7 @@ func newRun(m model.Model, n int, edges []edge, options Options) (*run, error) {
 	return r, nil
 }
 
-// trainPhases runs what is left of the phases.
+// trainPhases runs the rest of the phases.
 func (r *run) trainPhases(ctx context.Context) error {
 	first := r.Follows.Epochs // of the phase
 	for i := range r.Phases {
@@ -196,7 +197,7 @@ func (r *run) trainPhases(ctx context.Context) error {
 	return r.saveIf(r.Checkpoints != nil && !(r.saves.any && r.saves.at == r.epochState.position))
 }
 
-// epoch runs an epoch of a phase, or what is left of it, and the hooks after it.
+// epoch runs an epoch of a phase, or the rest of it, and then the hooks.
 func (r *run) epoch(ctx context.Context, phase, phaseEpoch int) error {
 	e := &r.epochState
 	e.Phase, e.phaseEpoch, e.spectrum = &r.Phases[phase], phaseEpoch, spectrumAt(&r.Phases[phase], phaseEpoch)
@@ -287,9 +288,9 @@ func (r *run) checkSpread() error {
 	return nil
 }
 
-// checkFinite checks that all that was learnt is finite. A finite loss does not tell:
-// running statistics take no part in it, nor does what the last step has made. State
-// is looked at after every epoch, other models only after the last.
+// checkFinite checks that all parameters and state are finite. A finite loss does not
+// imply this: it depends neither on running statistics nor on the last step's result. A
+// Stateful model is checked after every epoch, other models only after the last.
 func (r *run) checkFinite() error {
 	if _, ok := r.model.(Stateful); !ok && r.result.Epochs < r.epochs {
 		return nil
@@ -405,11 +406,11 @@ func Snapshots(save func(epoch int, embedding []float32, d int) error) Hook {
 	return embedded(func(s *State, embedding []float32, d int) error { return save(s.Epoch, embedding, d) })
 }
 
-// Measure returns a hook that measures the embedding after every so many epochs, and
-// after the last, for the hooks after it (State.Quality). It measures the figures that
-// need nothing but the embedding and the Graph of the options. To measure every epoch
-// makes a run several times as long, though State.Elapsed does not include hooks. An
-// embedding that is not finite ends the run with a *DivergedError.
+// Measure returns a hook that measures the embedding after every epochs, and after the
+// last, for later hooks (State.Quality). It measures the figures that need only the
+// embedding and the Graph of the options. Measuring every epoch makes a run several times
+// as long, though State.Elapsed does not include hooks. An embedding that is not finite
+// ends the run with a *DivergedError.
 func Measure(every int, o quality.Options) Hook {
 	o.Skip = ^quality.Where(func(f *quality.Figure) bool { return f.OfEmbedding() && f.Option != "" })
 	measure := embedded(func(s *State, embedding []float32, d int) (err error) {

@@ -23,9 +23,9 @@ type networkRun struct {
 	engine          *deviceEngine
 	rows, local     *op.Array   // [2·size], of the current batch
 	control, number *op.Array   // int32: its control block, and its number [1]
-	replays         [2]replayed // the one used last, and the one before: for two windows
-	// warm is the number of negatives with which a batch has run, so that their memory is
-	// allocated: a capture cannot.
+	replays         [2]replayed // the last two used, for two windows
+	// warm is the number of negatives for which memory is allocated, because a batch has
+	// run: a capture cannot allocate.
 	warm int
 }
 
@@ -35,7 +35,7 @@ type replayed struct {
 	replay device.Replay // nil until it was captured
 }
 
-// fixed is what a capture fixes.
+// fixed has the numbers that a capture fixes.
 type fixed struct {
 	rows, local, counts, control, losses device.Pointer // of the window
 	negatives                            int
@@ -65,8 +65,8 @@ func (r *replayed) close() error {
 	return of.Close()
 }
 
-// replayOf returns the replay for what a capture fixes: one of the two used last, or an
-// empty one that takes the place of the older.
+// replayOf returns one of the last two replays with these fixed numbers, or replaces the
+// older by an empty one.
 func (n *networkRun) replayOf(of fixed) (*replayed, error) {
 	if n.replays[0].fixed != of {
 		n.replays[0], n.replays[1] = n.replays[1], n.replays[0]

@@ -17,32 +17,29 @@ import (
 // An Optimizer moves parameters against their gradients. *SGD and *Adam are optimisers, the
 // only ones that also work on a device.
 type Optimizer interface {
-	// Init makes a new state for parameters. The arrays of it that have the shape of
-	// a parameter are on the parameter's device. It returns an error if the optimiser's
-	// options have no meaning.
+	// Init makes a new state for parameters. Arrays with the shape of a parameter are on
+	// the parameter's device. It returns an error if the optimiser's options are invalid.
 	Init(params []model.Parameter) error
-	// Step takes a step of size lr against the gradients of the model's last step,
-	// whose elements are first clipped to ±clip (0: no bound). rows are the batch's
-	// Rows, to which the rows of a sparse gradient belong. Where they are 8192 or
-	// fewer, a point may come more than once: its gradient is then in the first of
-	// its rows, and the others are 0.
+	// Step takes a step of size lr against the gradients of the model's last step, whose
+	// elements are first clipped to ±clip (0: no bound). rows are the batch's Rows, to
+	// which the rows of a sparse gradient belong. In batches of at most 8192 rows a point
+	// may occur more than once: its gradient is then in its first row, and its other rows
+	// are 0.
 	Step(rows []int32, lr, clip float64)
-	// State returns what the optimiser remembers from one step to the next. The
-	// arrays are the optimiser's own: writing to them changes its state, which is how
-	// a checkpoint is restored.
+	// State returns the optimiser's state between steps. The arrays are not copies: a
+	// checkpoint is restored by writing to them.
 	State() []NamedArray
 }
 
-// A NamedArray is an array of a run's state under a name that no other array of it
-// has.
+// A NamedArray is an array of a run's state with a unique name.
 type NamedArray struct {
 	Name  string
 	Value *op.Array
 }
 
 const (
-	// rowsPerPiece and elementsPerPiece are the numbers of rows, and of elements of
-	// a dense parameter, for which it pays to use another core.
+	// rowsPerPiece and elementsPerPiece are the numbers of rows, and of elements of a
+	// dense parameter, that are worth another core.
 	rowsPerPiece     = 8192
 	elementsPerPiece = 1 << 13
 )
@@ -350,8 +347,8 @@ func (o *SGD) piece(_, lo, hi int) {
 	}
 }
 
-// momentumPiece moves the elements [lo, hi) of a parameter, or the rows to which the
-// rows [lo, hi) of its sparse gradient belong.
+// momentumPiece updates the elements [lo, hi) of a parameter, or the rows of rows [lo,
+// hi) of its sparse gradient.
 func momentumPiece[T op.Float](o *SGD, lo, hi int) {
 	w := op.Data[T](o.t.Value)
 	switch {
@@ -376,9 +373,9 @@ type deviceOptimizer interface {
 	// numbers returns the numbers of the next step, of that size and clip bound, and
 	// counts it as taken.
 	numbers(lr, clip float64) stepNumbers
-	// launch takes the step whose numbers are at a device address: see Step. rows are
-	// the batch's distinct points (int32, on the device), or nil if no gradient is
-	// sparse. Nothing moves if the int32 at status is not 0.
+	// launch takes the step whose numbers are at a device address: see Step. rows are the
+	// batch's distinct points (int32, on the device), or nil if no gradient is sparse.
+	// Nothing changes if the int32 at status is not 0.
 	launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error
 }
 
@@ -401,7 +398,7 @@ const (
 // kernels/src/optimisers.c.
 type plan struct {
 	words     []int64
-	addresses []device.Pointer // of the arrays for which words were made
+	addresses []device.Pointer // of the arrays in words
 	seen      []device.Pointer // of the arrays of this launch
 	there     *device.Memory   // words, on the device
 }

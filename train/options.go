@@ -77,15 +77,15 @@ type Options struct {
 	LRZ        float64 `key:"train.lr_z" in:"[0,inf)"`
 	// Hooks are called in order after every epoch.
 	Hooks []Hook
-	// OnBatch, unless it is nil, is called after every batch, or on a device a few
-	// times a second, with the number of the current epoch (from 1), the number of
-	// its batches that are done, the number of all, and the mean loss of an edge so
-	// far. Its time counts as the run's.
+	// OnBatch, if not nil, is called after every batch, or on a device a few times a
+	// second, with the current epoch (from 1), the number of its completed batches, the
+	// number of its batches, and the mean loss per edge so far. Its time counts as the
+	// run's.
 	OnBatch func(epoch, done, batches int, loss float64)
-	// Follows is how an earlier run ended that this one takes further with another
-	// model, as the stages of a pretraining do; the zero value is none. Epochs and time
-	// count on from it, for hooks and checkpoints, and so that no random number is drawn
-	// twice. Phases are the phases of this run only. Only Epochs and Elapsed are read.
+	// Follows is the result of an earlier run that this run continues with another model,
+	// as the stages of a pretraining do; the zero value is none. Epochs and time are
+	// counted from there, for hooks and checkpoints, and so that no random number is used
+	// twice. Phases are only this run's. Only Epochs and Elapsed are read.
 	Follows Result
 	// Checkpoints says when the state of the run is saved; nil means never.
 	Checkpoints *Checkpoints
@@ -96,8 +96,7 @@ type Options struct {
 	Resume *Checkpoint
 }
 
-// An ImageSource gives a model of images what it sees of points, such as views of
-// them that are drawn at random.
+// An ImageSource gives the images of points to a model, such as random views.
 type ImageSource interface {
 	// Shape returns the size of an image: channels, height, width.
 	Shape() [3]int
@@ -126,8 +125,8 @@ type DeviceImages interface {
 	Close()
 }
 
-// ErrInput is wrapped by errors about options and words without a meaning, and about
-// edges and points whose numbers do not fit the model.
+// ErrInput is wrapped by errors about invalid options and words, and about edges and
+// points that do not fit the model.
 var ErrInput = errors.New("train: bad input")
 
 // maxLogConst bounds the logarithms of the losses' constants. Their exponentials are
@@ -138,9 +137,9 @@ const maxLogConst = 60
 // configuration of cne.
 type OptionError = option.Error
 
-// Check returns an error if the options have no meaning, or none for a model with
-// the given objective and a graph with so many points and directed edges. Fit calls
-// it first. Errors are of the type *OptionError and wrap ErrInput.
+// Check returns an error if the options are invalid by themselves, or for a model with
+// the given objective and a graph of points points and edges directed edges. Fit calls it
+// first. Errors are of the type *OptionError and wrap ErrInput.
 func (o *Options) Check(objective op.ContrastiveOptions, points, edges int) error {
 	fault := o.fault(objective, edges)
 	total := o.Follows.Epochs
@@ -163,7 +162,7 @@ func (o *Options) Check(objective op.ContrastiveOptions, points, edges int) erro
 	return fault
 }
 
-// fault is the part of Check about the whole run; nil if there is none.
+// fault returns an error about the options of the whole run, or nil.
 func (o *Options) fault(objective op.ContrastiveOptions, edges int) *OptionError {
 	var fault *OptionError
 	if errors.As(option.Check(o), &fault) {
@@ -195,7 +194,7 @@ func (o *Options) fault(objective op.ContrastiveOptions, edges int) *OptionError
 	return nil
 }
 
-// phaseFault is the part of Check about a single phase; nil if there is none.
+// phaseFault returns an error about a single phase, or nil.
 func (o *Options) phaseFault(p *Phase, objective op.ContrastiveOptions, points, edges int) *OptionError {
 	size, loss := o.batchSize(edges), objective.Loss.Info()
 	m := o.Sampling.count(p.Negatives, size)

@@ -12,16 +12,15 @@ import (
 )
 
 const (
-	// blockEdges is about the number of edges in a block, which the goroutine that
-	// prepares batches hands to the one that trains.
+	// blockEdges is about the number of edges in a block, the unit in which prepared
+	// batches are handed to the training goroutine.
 	blockEdges = 32768
-	// smallBlock is blockEdges where the edges are shuffled in two levels: there are so
-	// many that blocks cannot bridge the pause between two epochs, and small ones leave
-	// the caches to the table.
+	// smallBlock is blockEdges if the edges are shuffled in two levels. Blocks cannot
+	// bridge the pause between epochs then, and small ones leave the caches to the table.
 	smallBlock = 8192
-	// blocksAhead is how many blocks the preparation may be ahead: enough for the
-	// pause in which the next epoch's edges are spread over the buckets. If a block
-	// is one large batch, there are fewer.
+	// blocksAhead is the largest number of blocks prepared ahead: enough for the pause in
+	// which the next epoch's edges are spread over the buckets. There are fewer if a
+	// block is one large batch.
 	blocksAhead = 8
 	// edgesPerPiece is about how many edges of a block a core prepares before it lets
 	// the training have it.
@@ -165,9 +164,9 @@ func (p *prefetcher) prepare(from position, end, perBlock int) {
 	}
 }
 
-// unused waits for a block that can be filled, nil if the preparation is to stop. It
-// looks again and again, because a channel would wake it on the processor of the one that
-// trains, where it would wait for this to pause while another processor has nothing to do.
+// unused waits for a block that can be filled; nil if the preparation must stop. It
+// polls, because a channel would wake it on the training goroutine's processor, where it
+// would have to wait while another processor is idle.
 func (p *prefetcher) unused() *block {
 	for wait := firstLook; runtime.GOMAXPROCS(0) > 1; wait = min(2*wait, lastLook) {
 		select {
@@ -201,12 +200,12 @@ type deduper struct {
 	// that nothing has to be cleared in between.
 	seen []int32
 	base int32
-	// Of batches that are small for so many points, mark has a bit for each point of
-	// the batch at hand, instead of seen: it is small enough for the caches, and the
-	// few points that come twice are looked up among the others.
+	// If batches are small for the number of points, mark replaces seen, with a bit for
+	// each point of the current batch: it fits the caches, and the few repeated points
+	// are searched in the batch.
 	mark []uint64
-	// Of batches by their endpoints, repeated are the points that come again, in order,
-	// and firsts the first endpoints of each.
+	// For batches by their endpoints, repeated are the points that occur again, in order,
+	// and firsts their first endpoints.
 	repeated []int32
 	firsts   []int32
 }

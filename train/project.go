@@ -34,9 +34,8 @@ const (
 // With more, all points share them, whatever Sampling the model was trained with, and
 // take a step for every four edges.
 //
-// It is a model.Mapper: the position of a point depends neither on the points that are
-// projected with it nor on GOMAXPROCS. A Projector may be used by several goroutines at
-// once.
+// It is a model.Mapper: the position of a point depends neither on other new points nor
+// on GOMAXPROCS. A Projector may be used by several goroutines at once.
 type Projector struct {
 	epochs   int // how often each of a point's edges is used
 	training model.FitInfo
@@ -50,14 +49,14 @@ type Projector struct {
 }
 
 // NewProjector returns a projector into a table of positions [n, d] of the training
-// points [n, p]. Neither is copied. The loss of a point is the sum over its edges,
-// even if the model was trained with the mean over a batch. If ctx ends before the search
-// among the training points is prepared, the error is ctx's.
+// points [n, p]. Neither is copied. The loss of a point is the sum over its edges, even
+// if the model was trained with the mean over a batch. If ctx ends while the search is
+// prepared, the error is ctx's.
 //
-// On a device (nil: the CPU) neighbours are found, unless the search among so many training
-// points is approximate, and new points are moved, where their distances are Euclidean and in
-// at most four dimensions. It keeps the training points and the table in the device's memory.
-// Positions agree with the CPU's as two orders of summation do.
+// A device (nil: the CPU) finds neighbours, unless the search is approximate, and
+// optimises new points if distances are Euclidean in at most four dimensions. The
+// training points and the table are then in the device's memory. Positions differ from
+// the CPU's only by the order of summation.
 func NewProjector(ctx context.Context, on *model.Device, points *data.Matrix, table []float32, d int, training model.FitInfo) (*Projector, error) {
 	if points == nil {
 		return nil, kind.Errorf(ErrInput, "train: training points: got nil")
@@ -146,8 +145,8 @@ func (p *Projector) newPlacer() (*placer, error) {
 	return &placer{frozen: frozen}, nil
 }
 
-// place finds positions for one block of points, whose neighbours are in near
-// from row first on.
+// place finds positions for one block of points, whose neighbours are in near from row
+// first.
 func (p *Projector) place(dst, x []float32, near *neighbors.Neighbors, first int) error {
 	p.start(dst, near, first)
 	w, _ := p.idle.Get().(*placer)

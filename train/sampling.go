@@ -27,11 +27,11 @@ const (
 	// replacement from the 2b−1 other rows (the head's own tail may come up): the
 	// paper's way.
 	SamplePerHead
-	// SampleSharedRuns lets every 16 consecutive heads of the batch share m negatives:
-	// m consecutive rows, beginning with a random one, of those that are not ends of
-	// these 16 edges. As the edges of a batch are in random order, each negative of a
-	// head is uniform, and none comes up twice; but the 16 heads have the same ones.
-	// If there are fewer than m such rows, each head gets all other rows.
+	// SampleSharedRuns lets every 16 consecutive heads of the batch share m negatives: m
+	// consecutive rows from a random one, without the ends of these 16 edges. As the
+	// edges of a batch are in random order, each negative of a head is uniform and none
+	// is repeated; but the 16 heads have the same negatives. If there are fewer than m
+	// such rows, each head gets all other rows.
 	SampleSharedRuns
 )
 

@@ -22,8 +22,8 @@ const (
 	Cosine
 )
 
-// learningRateAt returns the learning rate for a batch of an epoch of a phase, which has so many
-// epochs of so many batches. In the first warmUp epochs it rises linearly from 0 with
+// learningRateAt returns the learning rate for a batch of an epoch, given the phase's
+// epochs and an epoch's batches. In the first warmUp epochs it rises linearly from 0 with
 // every batch.
 func learningRateAt(a Schedule, lr float64, epoch, batch, batches, warmUp, epochs int) float64 {
 	now := float64(epoch) + float64(batch)/float64(batches)
@@ -104,7 +104,7 @@ func FromZBar(z float64) SpectrumParam { return SpectrumParam{ZBar: &z} }
 func (p SpectrumParam) Given() bool { return p.S != nil || p.ZBar != nil }
 
 // Exaggerated returns the position during early exaggeration: at least s = 1. A position
-// that is not given by S stays as it is.
+// that is not given by S does not change.
 func (p SpectrumParam) Exaggerated() SpectrumParam {
 	if p.S == nil {
 		return p

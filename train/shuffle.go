@@ -24,8 +24,8 @@ const (
 	// maxBuckets is how many a byte can name.
 	maxBuckets = 256
 	// maxSingleLevel is the largest number of edges for which there is one level of
-	// buckets. These are then four times as large as they should be; but to change
-	// it would change what a seed means.
+	// buckets. Buckets are then four times as large as they should be, but another number
+	// would change the results of every seed.
 	maxSingleLevel = 1 << 23
 )
 
@@ -33,9 +33,9 @@ const (
 // that each of these is spread over in turn (1: it is not). Both are powers of two.
 type fanout struct{ first, second int }
 
-// fanoutOf returns the fanout for so many edges: one level of buckets, and two for more
-// than 2²³ edges, with at most 65 536 buckets. Up to 5·10⁸ edges these hold 8192 or
-// fewer on average; 15 259 for 10⁹ edges, and 32 768 for 2³¹.
+// fanoutOf returns the fanout for a number of edges: one level of buckets, and two above
+// 2²³ edges, with at most 65 536 buckets. Up to 5·10⁸ edges these hold 8192 or fewer on
+// average; 15 259 for 10⁹ edges, and 32 768 for 2³¹.
 func fanoutOf(edges int) fanout {
 	f := fanout{1, 1}
 	for f.first < maxBuckets && f.first*bucketSize < edges {
@@ -54,26 +54,25 @@ const (
 	// buckets in one piece: a multiple of 8, so that a piece begins with a word of the
 	// stream.
 	spreadEdges = 1 << 16
-	// bucketsAhead is how many buckets of the first level are shuffled at a time, if
-	// there is no second level; with one, they are larger than a core's cache, and no more
-	// are shuffled than there are cores that prepare.
+	// bucketsAhead is the number of buckets of the first level that are shuffled at a
+	// time without a second level. With a second level, buckets are larger than a core's
+	// cache, and one is shuffled per preparing core.
 	bucketsAhead = 8
 )
 
 // A shuffler draws a uniform permutation of the edges in passes that each work in cache;
-// a Fisher–Yates shuffle of the whole list would access memory at random. Every edge
-// goes to a bucket drawn uniformly; where there are two levels, to one of the buckets
-// within it; and then every bucket is shuffled. (Rao, 1961, and Sandelius, 1962, showed
-// that the result is uniform.) So every edge comes once in an epoch, and every order of
-// them is as likely as any other, but for the generator. Each epoch starts from the
-// order of the edge list, so that its own order depends only on the seed and the epoch,
-// and on no other number that is drawn from the seed.
+// a Fisher–Yates shuffle of the whole list would access memory at random. Every edge goes
+// to a bucket drawn uniformly; where there are two levels, to one of the buckets within
+// it; and then every bucket is shuffled. (Rao, 1961, and Sandelius, 1962, showed that the
+// result is uniform.) So every edge occurs once in an epoch, and every order is equally
+// likely, up to the generator. Each epoch starts from the order of the edge list, so its
+// order depends only on the seed and the epoch.
 //
-// The random streams have the purpose rng.Shuffle. That of the epoch chooses the buckets
-// of the first level. That of the epoch and a bucket shuffles the bucket or, with two
-// levels, chooses the buckets within it, each of which is shuffled by the stream of the
-// epoch and both numbers. As the streams are counter-based, pieces of the list are spread
-// on several cores, and so are buckets shuffled: the order is the same.
+// The random streams have the purpose rng.Shuffle. The epoch's stream chooses the buckets
+// of the first level. The stream of the epoch and a bucket shuffles the bucket or, with
+// two levels, chooses the buckets within it; the stream of the epoch and both numbers
+// shuffles each of these. The streams are counter-based, so several cores give the same
+// order.
 //
 // An edge takes 8 bytes in the list, and 9 more to be shuffled: 10⁹ edges take 17 GB.
 type shuffler struct {
@@ -141,8 +140,8 @@ func (s *shuffler) begin(epoch int) {
 	s.placing.Run(len(s.edges), spreadEdges)
 }
 
-// choose draws one of so many buckets for each edge from the bytes of a stream, and
-// counts them.
+// choose draws a bucket for each edge from the bytes of a stream, and counts the edges of
+// each bucket.
 func choose(choice []uint8, counts *[maxBuckets]int, stream rng.Stream, buckets int) {
 	clear(counts[:])
 	mask := uint64(buckets-1) * 0x0101010101010101
@@ -226,11 +225,10 @@ func exchange(b []edge, random uint32) {
 }
 
 // An edgeDrawer draws the edges of an epoch in proportion to their weights: as many as
-// there are, by systematic sampling. The edges lie one after the other on a line on
-// which each has a length in proportion to its weight, and whose whole is the number of
-// edges; those are taken on which the points u, u+1, u+2, … lie, where u is drawn
-// uniformly from [0, 1) for each epoch. So an edge whose share of the weight is that of
-// r edges comes ⌊r⌋ or ⌈r⌉ times, and r times on average over epochs.
+// there are, by systematic sampling. The edges are laid out on a line whose length is the
+// number of edges, each with a length proportional to its weight. The points u, u+1, u+2,
+// … select edges, where u is drawn uniformly from [0, 1) for each epoch. So an edge of
+// length r occurs ⌊r⌋ or ⌈r⌉ times, and r times on average over epochs.
 type edgeDrawer struct {
 	edges     []edge
 	weights   []float32
@@ -246,7 +244,7 @@ type edgeDrawer struct {
 // drawGrain is how many edges of the line are looked at in one piece.
 const drawGrain = 1 << 15
 
-// newEdgeDrawer returns a drawer, nil if there are no weights.
+// newEdgeDrawer returns a drawer, nil without weights.
 func newEdgeDrawer(edges []edge, weights []float32, seed uint64) *edgeDrawer {
 	if weights == nil {
 		return nil
@@ -280,8 +278,7 @@ func newEdgeDrawer(edges []edge, weights []float32, seed uint64) *edgeDrawer {
 	return d
 }
 
-// taken returns how many of the points lie before the end of the edge up to which edges
-// have so much weight.
+// taken returns the number of selecting points before the given cumulative weight.
 func (d *edgeDrawer) taken(weight float64) int {
 	end := min(weight*d.perWeight, float64(len(d.list)))
 	return min(int(math.Ceil(end-d.u)), len(d.list))
@@ -296,7 +293,7 @@ func (d *edgeDrawer) draw(epoch int) []edge {
 	return d.list
 }
 
-// checkWeights returns an error unless there are weights for so many edges, or none.
+// checkWeights returns an error unless weights is empty or has one weight per edge.
 func checkWeights(weights []float32, edges int) error {
 	if weights == nil {
 		return nil

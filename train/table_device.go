@@ -16,18 +16,18 @@ import (
 
 // A tableRun trains an embedding table on a device without a Gorgonia graph: Euclidean
 // distances in at most four dimensions, negatives drawn for each head on its own, and
-// plain SGD for the table and log Z. Its steps are those of model.Embedding, SGD and
-// negativeSampler on the CPU, with the same negatives, but log Z is a float32. It never
-// waits for the device, and allocates nothing after the first batch of a size.
+// plain SGD for the table and log Z. Its steps equal the steps of model.Embedding, SGD
+// and negativeSampler on the CPU, with the same negatives, but log Z is a float32. It
+// never waits for the device, and allocates nothing after the first batch of a size.
 //
 // Of a batch's control block (putControl) it uses the state of the stream rng.New(seed,
-// rng.Negatives, epoch, batch) (words 0 and 1, the low half first), logConst (2; not
-// for NC-t-SNE), the learning rate and clip bound (+∞ for none) of the table (4 and 5), and
-// those of log Z (12 and 13).
+// rng.Negatives, epoch, batch) (words 0 and 1, the low half first), logConst (2; not for
+// NC-t-SNE), the learning rate and clip bound (+∞ for none) of the table (4 and 5), and
+// the same of log Z (12 and 13).
 //
-// When a batch's loss is not finite, or log Z leaves ±maxLogConst, status becomes 1 +
-// the batch's number, and from then on nothing moves; nor has that batch moved anything
-// if its loss was not finite.
+// When a batch's loss is not finite, or log Z leaves ±maxLogConst, status becomes 1 + the
+// batch's number, and nothing changes any more. A batch whose loss is not finite changes
+// nothing either.
 type tableRun struct {
 	device              *device.Device
 	table, logZ, status *op.Array
@@ -41,7 +41,7 @@ type tableRun struct {
 	gradient, parts *op.Array
 
 	// single says why no cluster can train small batches, so that one block does; "" if
-	// one can. told is what the device was last told of that.
+	// one can. told is the last note to the device about it.
 	single, told string
 }
 
@@ -174,7 +174,7 @@ func (r *tableRun) batch(edges, control, loss device.Pointer, b, m, number int) 
 	return r.device.Each("table_update", r.n*r.d, r.table.Arg(), r.gradient.Arg(), r.status.Arg(), device.Arg(control), ofGradient, device.Int(r.n*r.d))
 }
 
-// reserve allocates the memory for large batches of so many blocks.
+// reserve allocates the memory for large batches of the given number of blocks.
 func (r *tableRun) reserve(blocks int) (err error) {
 	if r.gradient == nil {
 		if r.gradient, err = op.NewArray(r.device, tensor.Int32, r.n, r.d, 2); err != nil {

@@ -163,7 +163,7 @@ func TestTrainWritesAPage(t *testing.T) {
 	}
 	plot("--title", "images", "-o", "again.html")
 	sameFile(t, "again.html", "run/embedding.html")
-	for text, want := range map[string]string{"row\n1\n1\n": "entry 2", "row\n200\n": "entry 1", "x\n": "line 1", "row\n1\n2\n": "has 2 rows, but there are 30"} {
+	for text, want := range map[string]string{"row\n1\n1\n": "entry 2", "row\n200\n": "entry 1", "x\n": "line 1", "row\n1\n2\n": "got 2 rows, want 30"} {
 		writeTestFile(t, "run/holdout_rows.csv", text)
 		mustFail(t, 1, want, "plot", "run", "--html")
 	}

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// errClaimed reports that somebody else has claimed a file.
+// errClaimed is the error if another process has claimed a file.
 var errClaimed = errors.New("in use")
 
-// unclaimedAge is for how long nobody has written to a temporary file that counts as
-// abandoned where files cannot be claimed.
+// unclaimedAge is the age at which a temporary file counts as abandoned where files
+// cannot be claimed.
 const unclaimedAge = time.Hour
 
 // claimNew claims a temporary file that was just made. It is false if the file has
@@ -69,6 +69,6 @@ func removeAbandoned(path string) {
 	default:
 		return
 	}
-	// If the writer has ended well meanwhile, there is no such name any more.
+	// If the writer has succeeded meanwhile, the name no longer exists.
 	_ = os.Remove(path)
 }

@@ -1,9 +1,9 @@
-// Package atomicfile writes files that appear under their names only when they
-// are complete. What goes into a file is up to the caller.
+// Package atomicfile writes files that appear under their names only when they are
+// complete.
 //
-// A process that is killed while it writes leaves its temporary file behind,
-// beside the one that it was to become, with a name that matches Pattern. The next
-// process that writes in the folder removes it; so does RemoveStale.
+// A process that is killed while it writes leaves a temporary file in the same folder,
+// with a name that matches Pattern. The next process that writes in the folder removes
+// it; so does RemoveStale.
 package atomicfile
 
 import (
@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// ErrNotRegular is wrapped by the error for a path at which there is something
-// other than a file: a folder, a device, a pipe.
+// ErrNotRegular is wrapped by the error for a path that is not a file but, for example, a
+// folder, a device or a pipe.
 var ErrNotRegular = errors.New("not a regular file")
 
 // Pattern matches the names of temporary files, as filepath.Match takes it.
@@ -31,25 +31,24 @@ const (
 	suffix = ".tmp"
 )
 
-// Write writes the file at path by way of a temporary one in the same folder,
-// which takes the name once its content is complete and on disk. Whoever opens
-// path sees the old content or the new, never a part, even after the process
-// was killed or the power failed; once Write has returned without an error, it
-// is the new. A write that fails or panics leaves nothing behind. The writer
-// that write gets is buffered.
+// Write writes the file at path through a temporary file in the same folder, which is
+// renamed once it is complete and on disk. Readers of path see the old content or the
+// new, never a part, even after the process was killed or the power failed; once Write
+// has returned without an error, they see the new. A write that fails or panics leaves no
+// temporary file. The writer passed to write is buffered.
 //
-// The file gets the permissions of any new file (0666 less the umask). A
-// symbolic link at path is replaced, and what it points to stays as it is.
+// The file gets the permissions of any new file (0666 less the umask). A symbolic link at
+// path is replaced; its target does not change.
 //
 // It returns write's errors, ErrNotRegular, or the file system's errors. They do not
-// always name path: that is left to the caller.
+// always name path.
 func Write(path string, write func(w io.Writer) error) error {
 	return WriteSeek(path, func(w io.WriteSeeker) error { return write(w) })
 }
 
 // WriteSeek is Write for content with a part, such as a header with the number of rows,
-// that is known only after what follows it. The writer is buffered,
-// and each Seek empties the buffer.
+// that is known only in the end. The writer is buffered, and each Seek empties the
+// buffer.
 func WriteSeek(path string, write func(w io.WriteSeeker) error) error {
 	// Renaming would put a file where there is a device or a pipe.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
@@ -168,11 +167,10 @@ func syncFolder(folder string) error {
 	return err
 }
 
-// RemoveStale removes the temporary files in a folder that nobody has written
-// to for that long: the files of processes that were killed. An age of 0 removes
-// all; use it only if no other process writes in the folder.
-// A writer whose file is removed under it gets an error in the end, and the
-// name holds the old content. A folder that does not exist is no error.
+// RemoveStale removes the temporary files in a folder that have not been written to for
+// the given age: the files of killed processes. An age of 0 removes all; use it only if
+// no other process writes in the folder. A writer whose file is removed gets an error in
+// the end, and the name keeps its old content. A missing folder is not an error.
 func RemoveStale(folder string, age time.Duration) error {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -25,8 +25,8 @@ const (
 // padded with Pad rows and columns of zeros on each side. It is a cross-correlation:
 // the weights are not flipped.
 type Convolution struct {
-	// Part is what is computed: the result, or the gradient of the images or of the
-	// weights, where Result then is the result's gradient.
+	// Part says which array is computed: the result, or the gradient of the images or of
+	// the weights. For a gradient, Result is the result's gradient.
 	Part        ConvolutionPart
 	N, H, W, C  int
 	K, KH, KW   int
@@ -61,9 +61,8 @@ func (d *Device) Convolve(c Convolution) error {
 	return err
 }
 
-// Scratch calls f with a workspace of so many bytes. All operations share it: no other
-// goroutine gets it while f runs. It does not move as long as it is large enough, so
-// that a capture may refer to it.
+// Scratch calls f with a workspace of the given size. All operations share it: no other
+// goroutine gets it while f runs. It only moves to grow, so a capture may refer to it.
 func (d *Device) Scratch(bytes int, f func(p Pointer) error) error {
 	if d.OnHost() {
 		return ErrHost
@@ -90,9 +89,9 @@ func (d *Device) holdScratch() (release func()) {
 	return d.scratch.Unlock
 }
 
-// scratchOf returns a workspace of so many bytes. One that is too small is kept, since
-// captures may refer to it; its successor is at least twice as large where there is
-// room.
+// scratchOf returns a workspace of the given size. A workspace that is too small is kept,
+// since captures may refer to it; its successor is at least twice as large if memory
+// suffices.
 func (d *Device) scratchOf(bytes int) (Pointer, error) {
 	s := &d.scratch
 	if n := len(s.memory); n > 0 && bytes <= s.bytes {
@@ -117,9 +116,9 @@ func (d *Device) scratchOf(bytes int) (Pointer, error) {
 	return p, nil
 }
 
-// retried calls f with the device locked. If there is too little memory, it frees what
-// nothing refers to and what the pool keeps for other sizes, and calls f once more.
-// bytes is what f allocates.
+// retried calls f with the device locked. If memory does not suffice, it frees
+// unreferenced memory and the pool's memory of other sizes, and calls f once more. bytes
+// is the size that f allocates.
 func (d *Device) retried(bytes int, f func() error) error {
 	err := d.do(f)
 	if err == nil {

@@ -15,7 +15,7 @@ import (
 
 // The kinds of error that devices return, to be told apart with errors.Is.
 var (
-	// ErrUnavailable: there is no such device here.
+	// ErrUnavailable: the machine does not have the device.
 	ErrUnavailable = errors.New("no such device")
 	// ErrLost: the device has failed, and what was in its memory is lost.
 	ErrLost = errors.New("the device failed")
@@ -86,7 +86,7 @@ type Product struct {
 	Beta           float32
 	C              Pointer
 	LDC            int
-	// Exact forbids TF32, whatever Device.TF32 says.
+	// Exact forbids TF32, even if Device.TF32 allows it.
 	Exact bool
 	// BFloat16 says that the elements of A and B are bfloat16, the upper halves of float32
 	// numbers. Their products are exact, and sums are float32. RoundC, which needs it, says
@@ -145,7 +145,7 @@ type Replay interface {
 
 // Properties describe an accelerator.
 type Properties struct {
-	Name            string // as the vendor has it
+	Name            string // the vendor's
 	Multiprocessors int
 	// SharedPerBlock is how many bytes of shared memory a block can have.
 	SharedPerBlock int
@@ -230,10 +230,9 @@ func (d *Device) Properties() Properties {
 	return d.backend.Properties()
 }
 
-// OnNote has f called with sentences about how an accelerator computes, such as which
-// library computes convolutions, or what is missing and what replaces it. f is called
-// at once with what is known, and later by the goroutine that uses the device when it
-// finds out more.
+// OnNote sets a function f that gets sentences about how an accelerator computes, such as
+// which library computes convolutions, or what is missing and replaced. f is called at
+// once with the notes so far, and later by the goroutine that uses the device.
 func (d *Device) OnNote(f func(sentence string)) {
 	if d.OnHost() {
 		return
@@ -341,7 +340,7 @@ type Memory struct {
 	cleanup runtime.Cleanup
 }
 
-// A block is what a Memory stands for.
+// A block is the memory of a Memory.
 type block struct {
 	device *Device
 	at     Pointer
@@ -355,7 +354,7 @@ func (m *Memory) Pointer() Pointer { return m.at }
 // Bytes returns how large it is.
 func (m *Memory) Bytes() int { return m.bytes }
 
-// Device returns whose memory it is.
+// Device returns the device that has the memory.
 func (m *Memory) Device() *Device { return m.device }
 
 // Uintptr implements tensor.Memory.
@@ -484,9 +483,9 @@ func (d *Device) Each(kernel string, n int, args ...Arg) error {
 	return d.Main().Each(kernel, n, args...)
 }
 
-// Lanes returns the binary logarithm of the number of threads that share a row of so
-// many columns in kernels that work row by row: at most 5, for the 32 threads of a
-// warp. Each launches such a kernel with rows<<lanes threads.
+// Lanes returns the binary logarithm of the number of threads that share a row of cols
+// columns in kernels that work row by row: at most 5, for the 32 threads of a warp. Each
+// launches such a kernel with rows<<lanes threads.
 func Lanes(cols int) int { return min(5, bits.Len(uint(max(cols, 1)-1))) }
 
 // Multiply computes a product. With an empty C it does nothing; with K = 0 the product is
@@ -498,11 +497,11 @@ func (d *Device) Multiply(p Product) error {
 	return d.submit(func() error { return d.backend.Multiply(&p, d.TF32 && !p.Exact) })
 }
 
-// Capture records what f asks of the device, on the calling goroutine, instead of
-// having it done; other goroutines wait. The Replay then runs all of it at little cost.
-// f must not wait for the device, nor capture or run a Replay, nor allocate memory that
-// the pool does not hold. Kernels, and products of the same sizes, must have run
-// before: loading them may need what a capture forbids.
+// Capture records the operations that f requests on the calling goroutine instead of
+// executing them; other goroutines wait. The Replay then runs them all at little cost. f
+// must not wait for the device, nor capture or run a Replay, nor allocate memory that the
+// pool does not hold. Kernels, and products of the same sizes, must have run before,
+// since a capture may forbid loading them.
 func (d *Device) Capture(f func() error) (Replay, error) {
 	if d.OnHost() {
 		return nil, ErrHost
@@ -555,8 +554,7 @@ func (d *Device) Capture(f func() error) (Replay, error) {
 	case err == nil:
 		_ = d.do(r.Close)
 	}
-	// A capture in which something failed cannot be ended either: the first error says
-	// why.
+	// A capture with a failure cannot be ended either; the first error is the cause.
 	return nil, failed
 }
 

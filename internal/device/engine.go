@@ -13,8 +13,8 @@ import (
 // program's.
 var ErrAccess = errors.New("device: the program cannot read a device's memory; copy the value first")
 
-// An Engine is the engine of tensors in a device's memory. It holds what it allocates
-// until Free, since tensors do not say when they are no longer used.
+// An Engine is the engine of tensors in a device's memory. It keeps its allocations until
+// Free, since tensors do not report their last use.
 type Engine struct {
 	device *Device
 

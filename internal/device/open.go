@@ -36,8 +36,8 @@ func Register(d Driver) {
 // vendors are the drivers that a program can be built with.
 var vendors = []string{"cuda"}
 
-// CheckName says what is wrong with the name of a device: auto, cpu, cuda or
-// cuda:n, where n counts from 0.
+// CheckName returns an error for an invalid name of a device. Valid are auto, cpu, cuda
+// and cuda:n, where n counts from 0.
 func CheckName(name string) error {
 	if name == "auto" || name == "cpu" {
 		return nil
@@ -86,7 +86,7 @@ func Open(name string) (*Device, error) {
 	return d, nil
 }
 
-// An unavailable says why there is no such device.
+// An unavailable is the reason why a device is not available.
 type unavailable string
 
 func (e unavailable) Error() string { return string(e) }

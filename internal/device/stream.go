@@ -15,9 +15,9 @@ const (
 	SideStream
 )
 
-// A Stream carries out kernels, fills and copies in the order in which they are asked
-// for. An accelerator has two, Main and Side, which work at the same time: for memory that
-// both use, one must wait for an Event of the other, or the program for one of them.
+// A Stream executes kernels, fills and copies in the order of their requests. An
+// accelerator has two, Main and Side, which work at the same time: for memory that both
+// use, one must wait for an Event of the other, or the program for one of them.
 //
 // Memory that Side uses must be freed only once the program has waited for it; and since
 // memory may have been another's before it was allocated, Side must wait for an Event
@@ -27,8 +27,7 @@ type Stream struct {
 	id     StreamID
 }
 
-// Main returns the stream of the device's own methods, to which all goes unless it is
-// asked of Side.
+// Main returns the stream of the device's own methods.
 func (d *Device) Main() *Stream {
 	if d == nil {
 		return &cpu.main
@@ -45,7 +44,7 @@ func (d *Device) Side() *Stream {
 	return &d.side
 }
 
-// Device returns whose stream it is.
+// Device returns the device of the stream.
 func (s *Stream) Device() *Device { return s.device }
 
 // do is Device.do for a request of the stream.
@@ -131,13 +130,13 @@ func DownloadFrom[T any](s *Stream, dst []T, src Pointer) error {
 	})
 }
 
-// An Event is a place in what was asked of a stream, for which another can wait.
+// An Event is a position in a stream, for which another stream can wait.
 type Event struct {
 	device *Device
 	of     BackendEvent
 }
 
-// A BackendEvent is an Event as a driver has it.
+// A BackendEvent is a driver's Event.
 type BackendEvent interface {
 	Record(on StreamID) error
 	Await(on StreamID) error
@@ -158,8 +157,8 @@ func (s *Stream) Record(e *Event) error {
 	return s.do(func() error { return e.of.Record(s.id) })
 }
 
-// Wait has what is asked of the stream from now on wait for an event as it was last
-// recorded. The program itself does not wait.
+// Wait makes later requests of the stream wait for the last recording of an event. The
+// program itself does not wait.
 func (s *Stream) Wait(e *Event) error {
 	return s.do(func() error { return e.of.Await(s.id) })
 }

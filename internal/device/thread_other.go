@@ -2,5 +2,5 @@
 
 package device
 
-// thread returns 0: there are no drivers for this system, and nothing to capture.
+// thread returns 0: this system has no drivers, and nothing to capture.
 func thread() int { return 0 }

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Names holds the words of an enumeration T: a type of integers whose constants count from
-// 0 has one Names, to which its methods String, MarshalText, UnmarshalText and Words pass
-// on.
+// Names holds the words of an enumeration T: a type of integers whose constants count
+// from 0 has one Names, which its methods String, MarshalText, UnmarshalText and Words
+// call.
 type Names[T ~int] struct {
 	Package, Type string // as in errors: "op" and "Loss"
 	What          string // in plain words: "loss"

@@ -13,19 +13,19 @@ type Part struct {
 	Bytes     float64
 }
 
-// An Estimate is what a run takes. Where it is more than 100 MB, it is at most 30 % below
-// the real peak, and at most 60 % above.
+// An Estimate is a run's memory in bytes. Above 100 MB it is at most 30 % below and 60 %
+// above the real peak.
 type Estimate struct {
-	// Live is the most that is held at a time: less will not do. Peak is what the process
-	// has resident, with the program itself and garbage.
+	// Live is the most memory in use at a time, which the run needs at least. Peak is the
+	// process's resident memory, with the program itself and garbage.
 	Live, Peak int64
-	// During is the step in which Live is reached, and Parts what is held then, the
+	// During is the step in which Live is reached, and Parts the arrays in use then, the
 	// largest first.
 	During string
 	Parts  []Part
 }
 
-// step notes what is held during a step.
+// step records the memory in use during a step.
 func (e *Estimate) step(during string, parts ...Part) {
 	const program, garbage = 50e6, 1.4 // with the program's small arrays, gaps, and the collector's tables
 	sum := 0.
@@ -38,11 +38,11 @@ func (e *Estimate) step(during string, parts ...Part) {
 	}
 }
 
-// Points is what the memory of a run on points depends on.
+// Points has the numbers on which the memory of a run on points depends.
 type Points struct {
-	// N points are trained on, Held more are held out. A value takes ValueBytes until there
-	// are components: 0 if the points stay in files. Sparse points hold Nonzeros values.
-	// Columns are known of the points besides.
+	// N points are trained on, Held more are held out. A value takes ValueBytes until the
+	// components are computed; 0 if the points stay in files. Sparse points have Nonzeros
+	// values. Columns is the number of further columns, such as labels.
 	N, Held, Width, Nonzeros, Columns int
 	ValueBytes                        float64
 	// Components is 0 if distances are taken between the points themselves. KeepsInput says
@@ -57,7 +57,7 @@ type Points struct {
 	Device                                                         bool
 }
 
-// Estimate returns what the run takes.
+// Estimate returns the estimate of the run's memory.
 func (p *Points) Estimate() (e Estimate) {
 	n, all, d, k, width := float64(p.N), float64(p.N+p.Held), float64(p.Width), float64(p.Neighbors), float64(p.Components)
 	input, columns := Part{"points", "", all * d * p.ValueBytes}, Part{"columns of the points", "", 40 * all * float64(p.Columns)}
@@ -119,10 +119,11 @@ func (p *Points) Estimate() (e Estimate) {
 	return e
 }
 
-// Images is what the memory of a run on images depends on.
+// Images has the numbers on which the memory of a run on images depends.
 type Images struct {
-	// N images of so many Bytes are held. Batch of them are trained on at a time, by two
-	// views of Size×Size pixels; 0 trains nothing. Whole ones have Whole×Whole pixels.
+	// N images of Bytes bytes each are in memory. Training uses batches of Batch images
+	// with two views of Size×Size pixels each; 0 for no training. Whole images have
+	// Whole×Whole pixels.
 	N, Bytes, Batch, Size, Listed, Width, Hidden, Out, Whole int
 	// Monitored images are classified meanwhile; in the end some are Placed, Represented,
 	// or Evaluated: by as many pixel values as Pixels says, if it is not 0.
@@ -130,7 +131,7 @@ type Images struct {
 	Device                                            bool
 }
 
-// Estimate returns what the run takes.
+// Estimate returns the estimate of the run's memory.
 func (r *Images) Estimate() (e Estimate) {
 	w, hidden, b, side := float64(r.Width), float64(r.Hidden), float64(r.Batch), float64(r.Whole*r.Whole)
 	images := Part{"images", "", float64(r.N) * float64(r.Bytes)}

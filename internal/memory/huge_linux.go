@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// What Linux is asked for: that memory which is not used yet come in huge pages, and
-	// that what is used be moved into such (since Linux 6.1).
+	// Advice to Linux: use huge pages for memory not touched yet, and move used memory
+	// into huge pages (since Linux 6.1).
 	madviseHugePage = 14
 	madviseCollapse = 25
 

@@ -22,7 +22,7 @@ type Limit struct {
 	Source string
 }
 
-// goLimit is GOMEMLIMIT: Economize changes what the runtime has.
+// goLimit is GOMEMLIMIT at the start; Economize changes the runtime's limit.
 var goLimit = debug.SetMemoryLimit(-1)
 
 // Available returns the tightest of the system's limits: of the control groups (version 2
@@ -93,7 +93,7 @@ func cgroupLimits(root fs.FS) (limits []Limit) {
 	return limits
 }
 
-// processLimits returns the limits on what the process may map.
+// processLimits returns the limits on the process's mapped memory.
 func processLimits(root fs.FS) (limits []Limit) {
 	used := fields(root, "proc/self/status")
 	for _, line := range lines(root, "proc/self/limits") {

@@ -48,7 +48,8 @@ func (e *Error) OtherName() string {
 	return e.Other
 }
 
-// Problem returns what is wrong. The notes follow the value and the other option's.
+// Problem returns the message without the name. The notes follow the value and the other
+// option's value.
 func (e *Error) Problem(note, otherNote string) string {
 	s := "got " + e.Got + note
 	if e.Other != "" {

@@ -1,5 +1,5 @@
-// Package option has what structs of options have in common: the tags of their fields, by
-// which configurations are read and values checked, and the errors of their checks.
+// Package option reads the tags of structs of options, by which configurations are read
+// and values checked, and has the errors of these checks.
 //
 // The tag key holds the name of a field in a configuration, such as "train.clip". After it,
 // ",null" allows null, for which the field is zero; a pointer allows it, too, but with
@@ -31,7 +31,7 @@ type word interface{ Words() []string }
 // A Field is a field with a key.
 type Field struct {
 	Key   string
-	Null  bool // whether the key may be null, for which the field is zero
+	Null  bool // the key may be null, and the field is then zero
 	Type  reflect.Type
 	Tag   reflect.StructTag
 	Index []int // as reflect.Value.FieldByIndex takes it
@@ -186,7 +186,7 @@ func ParseRange(s string) Range {
 	r.Low, err1 = strconv.ParseFloat(lo, 64)
 	r.High, err2 = strconv.ParseFloat(hi, 64)
 	if err1 != nil || err2 != nil || r.Low > r.High {
-		panic(fmt.Sprintf("option: %q is no range", s))
+		panic(fmt.Sprintf("option: got %q, want a range", s))
 	}
 	return r
 }

@@ -118,8 +118,8 @@ func (l *Loop) finish() {
 	}
 }
 
-// fail records what Run panics with. (A separate function keeps the value off the
-// heap where there is no panic.)
+// fail records the value with which Run panics. (A separate function keeps the value off
+// the heap where there is no panic.)
 func (l *Loop) fail(r any) { l.panicked.CompareAndSwap(nil, &r) }
 
 // take handles pieces until none is left.

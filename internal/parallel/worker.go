@@ -21,7 +21,7 @@ const (
 
 // Yield lets other goroutines run, such as one that a loop waits for. The Body of a loop
 // that is Ahead calls it every few microseconds. With a single processor it does nothing,
-// because nothing waits there.
+// since no other goroutine can wait then.
 func Yield() {
 	if runtime.GOMAXPROCS(0) > 1 {
 		runtime.Gosched()

@@ -16,10 +16,10 @@ type Float interface{ float32 | float64 }
 // MaxDims is the largest number of dimensions of an Array.
 const MaxDims = 4
 
-// An Array is an operand of a Kernel: a dense row-major block of float32,
-// float64 or int32 numbers. Unlike a tensor.Dense it can change its shape
-// within its capacity without allocating, which is what a program needs whose
-// batches differ in size. The zero value is an empty array without a type.
+// An Array is an operand of a Kernel: a dense row-major block of float32, float64 or
+// int32 numbers. Unlike a tensor.Dense it can change its shape within its capacity
+// without allocating, for batches that differ in size. The zero value is an empty array
+// without a type.
 //
 // The elements are in the program's memory or, if they are float32, int32 or bfloat16, in an
 // accelerator's memory, which Data cannot reach and Copy can.
@@ -72,10 +72,10 @@ func (a *Array) Len() int {
 	return n
 }
 
-// Cap returns the number of elements for which the array has memory.
+// Cap returns the array's capacity in elements.
 func (a *Array) Cap() int { return cap(a.f32) + cap(a.f64) + cap(a.i32) + a.on.capacity/a.bytesEach() }
 
-// Rows returns the first dimension, of an array that is no scalar.
+// Rows returns the first dimension; the array must not be a scalar.
 func (a *Array) Rows() int { return a.shape[0] }
 
 // Cols returns the number of elements of a row: the product of the dimensions
@@ -160,7 +160,7 @@ func shareError(want, got tensor.Dtype, n int, shape []int) error {
 	case len(shape) > MaxDims:
 		return kind.Errorf(ErrInput, "op: shape: got %v, want at most %d dimensions", shape, MaxDims)
 	}
-	return kind.Errorf(ErrInput, "op: array: got %d elements, want those of shape %v", n, shape)
+	return kind.Errorf(ErrInput, "op: array: got %d elements, want as many as shape %v has", n, shape)
 }
 
 // slot returns the field of a that holds elements of type T.
@@ -241,9 +241,8 @@ func (a *Array) CopyValue(v gorgonia.Value) error {
 	return Copy(a, &from)
 }
 
-// Value returns the array as a Gorgonia value: a scalar in the program's memory
-// copied, anything else a tensor.Dense that shares the array's memory, and is
-// valid for as long as that.
+// Value returns the array as a Gorgonia value: a scalar in the program's memory copied,
+// anything else a tensor.Dense that shares the array's memory and lifetime.
 func (a *Array) Value() gorgonia.Value {
 	if a.on.device != nil {
 		return tensor.New(tensor.Of(a.dtype), tensor.WithShape(slices.Clone(a.Shape())...), tensor.WithEngine(a.on.toEngine()),

@@ -36,8 +36,8 @@ type BatchStats struct {
 }
 
 // NewBatchStats returns the statistics of a layer before its first run, means of 0 and
-// variances of 1, on the device on which the layer runs (nil: the CPU). The dtype is the
-// type of the layer's input, tensor.Float32 or Float64.
+// variances of 1, on the layer's device (nil: the CPU). The dtype is the type of the
+// layer's input, tensor.Float32 or Float64.
 func NewBatchStats(d *Device, dtype tensor.Dtype, channels int) (*BatchStats, error) {
 	if dtype != tensor.Float32 && dtype != tensor.Float64 {
 		return nil, kind.Errorf(ErrInput, "op: batch statistics: got type %v, want float32 or float64", dtype)
@@ -65,16 +65,15 @@ func NewBatchStats(d *Device, dtype tensor.Dtype, channels int) (*BatchStats, er
 	return s, nil
 }
 
-// BatchNorm returns act(scale·(x−mean)/√(variance+1e-5) + shift) for images x
-// [n, h, w, c], c ≥ 1, with scale and shift [c] per channel (Ioffe and Szegedy,
-// 2015).
-// In training, mean and biased variance are computed for each channel over the batch,
-// which needs at least two values of it; the gradients go through them. In
-// evaluation they are the running statistics: see BatchStats.
+// BatchNorm returns act(scale·(x−mean)/√(variance+1e-5) + shift) for images x [n, h, w,
+// c], c ≥ 1, with scale and shift [c] per channel (Ioffe and Szegedy, 2015). In training,
+// mean and biased variance are computed for each channel over the batch, which needs at
+// least two values per channel; gradients flow through them. In evaluation they are the
+// running statistics: see BatchStats.
 //
-// The gradient nodes read what the last run left. So do not run one graph on two
-// machines at once, do not switch between training and evaluation between the two
-// passes of a step, and differentiate one scalar of a graph only.
+// The gradient nodes use state of the last run. So do not run one graph on two machines
+// at once, do not switch between training and evaluation between the two passes of a
+// step, and differentiate one scalar of a graph only.
 func BatchNorm(x, scale, shift *gorgonia.Node, stats *BatchStats, act Activation) (*gorgonia.Node, error) {
 	o, err := newBatchNorm(x, stats, act)
 	if err != nil {
@@ -90,7 +89,7 @@ func BatchNorm(x, scale, shift *gorgonia.Node, stats *BatchStats, act Activation
 // newBatchNorm returns the operation for images x.
 func newBatchNorm(x *gorgonia.Node, stats *BatchStats, act Activation) (*batchNorm, error) {
 	if stats == nil || stats.Mean == nil || stats.Var == nil {
-		return nil, kind.Errorf(ErrInput, "op: batch_norm: got no batch statistics, want those of NewBatchStats")
+		return nil, kind.Errorf(ErrInput, "op: batch_norm: got no batch statistics, want some of NewBatchStats")
 	}
 	if stats.Mean.dtype != x.Dtype() || stats.Var.dtype != x.Dtype() {
 		return nil, kind.Errorf(ErrInput, "op: batch_norm: got statistics of %v and %v, want %v", stats.Mean.dtype, stats.Var.dtype, x.Dtype())
@@ -189,8 +188,8 @@ func (o *batchNorm) Recompute(dst *Array, in []*Array) error {
 
 // A normalization computes a BatchNorm and its gradient.
 type normalization[T Float] struct {
-	// norm is what the last run applied to the channels. Its pivots are the rounded
-	// means: differences from these are exact in a channel that is far from 0.
+	// norm is the last run's map of the channels. Its pivots are the rounded means:
+	// differences from these are exact in a channel that is far from 0.
 	norm simd.Norm[T]
 	// mean and inverse [c] are the mean and 1/√(variance+ε) that it used.
 	mean, inverse []float64
@@ -366,8 +365,8 @@ func (o *batchNorm) SymDiff(in gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia
 	return out, nil
 }
 
-// batchNormDone makes a scalar that says that the layer has run. The gradient depends
-// on it rather than on the layer's output, whose memory others can then use.
+// batchNormDone makes a scalar that marks that the layer has run. The gradient depends on
+// it instead of the layer's output, so that the output's memory can be reused.
 type batchNormDone struct{ base }
 
 func (o *batchNormDone) ResultShape(dst []int, _ []*Array) ([]int, error) { return dst, nil }
@@ -378,8 +377,8 @@ func (o *batchNormDone) Run(dst *Array, _ []*Array) error {
 	return nil
 }
 
-// DiffWRT is needed because Gorgonia differentiates no graph with a leaf whose
-// operation lacks it.
+// DiffWRT is needed because Gorgonia refuses to differentiate graphs with operations
+// without it.
 func (o *batchNormDone) DiffWRT(int) []bool { return []bool{false} }
 
 func (o *batchNormDone) SymDiff(gorgonia.Nodes, *gorgonia.Node, *gorgonia.Node) (gorgonia.Nodes, error) {

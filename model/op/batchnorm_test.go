@@ -475,7 +475,7 @@ func TestBatchNormRefuses(t *testing.T) {
 		apply func() error
 		want  string
 	}{
-		"no statistics": {func() error { return runOf(op.BatchNorm(x, three, three, nil, op.NoActivation)) }, "want those of NewBatchStats"},
+		"no statistics": {func() error { return runOf(op.BatchNorm(x, three, three, nil, op.NoActivation)) }, "want some of NewBatchStats"},
 		"scale": {func() error { return runOf(op.BatchNorm(x, four, three, stats(t, tensor.Float64, 3), op.NoActivation)) },
 			"batch_norm: got shapes [2 2 2 3], [4] and [3], want images [n,h,w,c]"},
 		"no channel": {func() error {

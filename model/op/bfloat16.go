@@ -17,8 +17,8 @@ import (
 type bits16 uint16
 
 // DtypeBFloat16 is the type of arrays of bfloat16, which are only on accelerators. Copy
-// rounds and widens. A graph knows nothing of it: its nodes are of float32, and what is
-// stored of them is what ResultDtype says.
+// rounds and widens. The nodes of a graph are still of float32; ResultDtype says how they
+// are stored.
 var DtypeBFloat16 = tensor.Dtype{Type: reflect.TypeFor[bits16]()}
 
 // A Storer is a Kernel whose result an accelerator may store in another type than the
@@ -31,8 +31,8 @@ type Storer interface {
 }
 
 // ResultDtype returns the type in which a device stores a node's result, computed by a
-// kernel from operands that are stored in these types. Results of float32 may be stored as
-// DtypeBFloat16 on an accelerator; gradients are stored as what they are the gradients of,
+// kernel from operands that are stored in these types. Results of float32 may be stored
+// as DtypeBFloat16 on an accelerator; gradients are stored in the type of their arrays,
 // or as float32.
 func ResultDtype(d *Device, k Kernel, node *gorgonia.Node, in []tensor.Dtype) tensor.Dtype {
 	if s, ok := k.(Storer); ok && !d.OnHost() && node.Dtype() == tensor.Float32 {
@@ -137,7 +137,7 @@ var conversions = variants{"round", "round_4", "widen", "widen_4"} // from float
 // float32 and then of bfloat16.
 type variants [4]string
 
-// of returns the kernel that takes so many elements at a time, 1 or 4.
+// of returns the kernel for width elements at a time, 1 or 4.
 func (v *variants) of(half bool, width int) string {
 	k := width / 4
 	if half {
@@ -149,7 +149,7 @@ func (v *variants) of(half bool, width int) string {
 // A rounded is an operation's copy of an operand in bfloat16.
 type rounded struct{ scratch }
 
-// of returns an operand itself where it is of bfloat16, else a rounded copy.
+// of returns an operand itself if it is of bfloat16, else a rounded copy.
 func (r *rounded) of(d *Device, a *Array) (*Array, error) {
 	if a.half() {
 		return a, nil
@@ -188,10 +188,10 @@ func byFours(n int, arrays ...*Array) bool {
 	return n%4 == 0 && !slices.ContainsFunc(arrays, func(a *Array) bool { return a.Pointer()%16 != 0 })
 }
 
-// A Precision says to what the factors of a convolution's products are rounded before
-// they are multiplied. Sums are float32 in any case, and so is all that the CPU stores; an
-// accelerator stores the results of convolutions in bfloat16 that it computes so, and what
-// is computed of these (see ResultDtype).
+// A Precision is the type to which the factors of a convolution's products are rounded.
+// Sums are always float32, and so is all that the CPU stores. With BFloat16 an
+// accelerator also stores the results of convolutions, and what is computed from them, in
+// bfloat16 (see ResultDtype).
 type Precision int
 
 const (
@@ -217,11 +217,11 @@ func (p *Precision) UnmarshalText(text []byte) error { return precisionNames.Par
 // Words returns the names of all precisions.
 func (Precision) Words() []string { return slices.Clone(precisionNames.Words) }
 
-// Native reports whether the processor has instructions for such products. Where it has none,
-// they are the same but take far longer.
+// Native reports whether the processor has instructions for such products. Without them,
+// the results are the same but take far longer.
 func (p Precision) Native() bool { return p == Float32 || blas.BFloat16() }
 
-// suffix is what the names of operations of other precisions than float32 end with.
+// suffix returns the suffix of operations' names for this precision, "" for float32.
 func (p Precision) suffix() string {
 	if p == Float32 {
 		return ""

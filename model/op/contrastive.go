@@ -49,9 +49,9 @@ type ContrastiveOptions struct {
 	// Temperature is τ of the cosine metric; 0 means 0.5.
 	Temperature float64 `json:"temperature,omitempty" key:"temperature" in:"[0.01,1e6]"`
 	// Clamp bounds the arguments of logarithms from below; InfoNC's bounds every
-	// similarity rather than their sum. Where it binds the gradient is zero. Only the
-	// Euclidean metric has it. Even 0 leaves a tiny bound, which keeps the arithmetic
-	// finite.
+	// similarity rather than their sum. Below the bound the gradient is zero. It applies
+	// only to the Euclidean metric. With 0 a tiny bound remains, which keeps the
+	// arithmetic finite.
 	Clamp float64 `json:"clamp" key:"clamp" in:"[0,1)"`
 	// Scale is a factor of the loss; 0 means 1.
 	Scale float64 `json:"scale,omitempty" key:"scale,null" in:"[1e-30,1e30]"`
@@ -93,20 +93,19 @@ func (o ContrastiveOptions) CheckWidth(key string, width int) error {
 
 // Contrastive returns the contrastive loss of a batch of b edges, a scalar.
 //
-// features [r, d] holds the embedding of the heads and then of the tails: row
-// i and row b+i are the ends of edge i. Rows from 2b on, if there are any,
-// serve only as negatives. theta is a scalar: log c for Neg, log Z for NC,
-// log ρ for InfoNC; UMAP ignores it. layout is a NegativeLayout (int32),
-// which may say that the negatives are the rows that negatives [m, b] (int32) names one
-// by one: head i has the negatives[j, i] for j = 0 … m−1. (This is the paper's matrix
-// of tails, transposed and without the column of the positives, which is known. It has no
-// rows for a batch of one edge, which has no negatives.) Of other layouts only the width b
-// of negatives is used.
+// features [r, d] holds the embedding of the heads and then of the tails: row i and row
+// b+i are the ends of edge i. Rows from 2b on, if there are any, serve only as negatives.
+// theta is a scalar: log c for Neg, log Z for NC, log ρ for InfoNC; UMAP ignores it.
+// layout is a NegativeLayout (int32), which may say that the negatives are the rows
+// listed in negatives [m, b] (int32): head i has negatives[j, i] for j = 0 … m−1. (This
+// is the paper's matrix of tails, transposed and without the column of the positives. It
+// has no rows for a batch of one edge, which has no negatives.) Of other layouts only the
+// width b of negatives is used.
 //
-// The loss is differentiable with respect to features and theta. Its gradient
-// is computed in the same pass over the pairs as the loss itself, once
-// Gorgonia has differentiated the node. The gradient nodes read what the last pass
-// left: a graph must not run on two machines at once.
+// The loss is differentiable with respect to features and theta. Its gradient is computed
+// in the same pass over the pairs as the loss itself, once Gorgonia has differentiated
+// the node. The gradient nodes use state of the last pass: a graph must not run on two
+// machines at once.
 func Contrastive(features, negatives, layout, theta *gorgonia.Node, options ContrastiveOptions) (*gorgonia.Node, error) {
 	o, err := newContrastive(options)
 	if err != nil {
@@ -116,9 +115,9 @@ func Contrastive(features, negatives, layout, theta *gorgonia.Node, options Cont
 }
 
 // Overlap makes a loss of Contrastive call work between its own steps while it computes
-// listed pairs on the CPU. The goroutine that runs the loss calls it for consecutive ranges
-// [from, to) of the batch's edges, which cover all edges if that goroutine computes all
-// pairs. It is for prefetching what is needed next: memory answers while pairs are computed.
+// listed pairs on the CPU. The goroutine that runs the loss calls it for consecutive
+// ranges [from, to) of the batch's edges, which cover all edges if that goroutine
+// computes all pairs. It is for prefetching memory while pairs are computed.
 func Overlap(loss *gorgonia.Node, work func(from, to int)) {
 	o := loss.Op().(*contrastive)
 	o.single.listed.overlap, o.double.listed.overlap = work, work
@@ -237,8 +236,7 @@ func (o *contrastiveGradTheta) Run(dst *Array, in []*Array) error {
 	return nil
 }
 
-// loops are the ways to go over the pairs of a batch, and what the last one
-// left.
+// loops are the loops over the pairs of a batch, with the state of the last one.
 type loops[T Float] struct {
 	options ContrastiveOptions
 	listed  pairLoop[T]
@@ -246,7 +244,7 @@ type loops[T Float] struct {
 	gemm    gemmLoop[T]
 	norm    float64 // scale, and 1/b for the mean
 	dTheta  float64
-	// parts, whose sum times norm is the gradient of the last batch.
+	// The sum of parts times norm is the gradient of the last batch.
 	parts [][]T
 	grad  []T // of the dense loops
 }
@@ -304,12 +302,12 @@ func (s *loops[T]) gradTo(dst []T, factor float64) error {
 
 var errNoLoss = errors.New("op: the gradient of a contrastive loss was asked for before the loss was computed")
 
-// overRun calls body for the stretches [from, to) of rows that make up a run: m rows
-// from the first-th on of those outside the group of heads [lo, hi), going on at the
-// beginning. The rows of a call are all heads, all tails, or all others.
+// overRun calls body for the stretches [from, to) of rows that make up a run: m rows,
+// cyclically from the first-th, of the rows outside the group of heads [lo, hi). The rows
+// of a call are all heads, all tails, or all others.
 func overRun(lo, hi, b, rows, first, m int, body func(from, to int)) {
 	parts := [5][2]int{{0, lo}, {hi, b}, {b, b + lo}, {b + hi, 2 * b}, {2 * b, rows}}
-	for m > 0 { // at most twice: a run goes on at the beginning
+	for m > 0 { // at most twice: a run wraps around once
 		for _, p := range parts {
 			size := p[1] - p[0]
 			if n := min(m, size-first); n > 0 {
@@ -376,9 +374,9 @@ const (
 	maxThreadWidth = 4
 )
 
-// KernelForWidth returns the kernel for points of so many coordinates, and its arguments:
-// one whose name ends with the number, or else the one that ends with "any", whose last
-// argument is the number.
+// KernelForWidth returns the kernel for points of width coordinates, and its arguments:
+// the kernel whose name ends with the number, or else with "any", whose last argument is
+// the number.
 func KernelForWidth(kernel string, width int, args ...Arg) (string, []Arg) {
 	if HasOwnKernels(width) {
 		return fmt.Sprintf(kernel, strconv.Itoa(width)), args
@@ -386,8 +384,7 @@ func KernelForWidth(kernel string, width int, args ...Arg) (string, []Arg) {
 	return fmt.Sprintf(kernel, "any"), append(args, device.Int(width))
 }
 
-// HasOwnKernels reports whether there are kernels for points of exactly so many
-// coordinates.
+// HasOwnKernels reports whether there are kernels for exactly this width.
 func HasOwnKernels(width int) bool { return width == 2 || width == 3 }
 
 // The kernels' flags.

@@ -25,24 +25,24 @@ const MaxConvSize = 1 << 15
 // ChannelsLast converts from the layout of files and PyTorch. The weights are in
 // PyTorch's layout.
 //
-// In float32, convolutions of 3×3 with stride 1 and padding 1 between multiples
-// of 16 channels are computed by Winograd's minimal filtering, with a quarter of
-// the multiplications; their errors are some 10⁻⁶ of the largest result. Convolutions whose
-// windows all see the whole image, such as 3×3 on 2×2 pixels, are dense layers
-// between images and results, which leave the padding out. All others are computed by
-// im2col, as much of it at a time as stays in the cache.
+// In float32, convolutions of 3×3 with stride 1 and padding 1 between multiples of 16
+// channels are computed by Winograd's minimal filtering, with a quarter of the
+// multiplications; their errors are some 10⁻⁶ of the largest result. Convolutions whose
+// windows all see the whole image, such as 3×3 on 2×2 pixels, are computed as dense
+// layers without the padding. All others are computed by im2col in blocks that fit the
+// cache.
 //
-// With BFloat16 the factors of all products, also of the gradients' products, are
-// rounded to bfloat16 right before they are multiplied, in Winograd's method after its
-// transforms; sums, transforms and results are float32. That needs channels in multiples
+// With BFloat16 the factors of all products, also of the gradients' products, are rounded
+// to bfloat16 right before they are multiplied, in Winograd's method after its
+// transforms; sums, transforms and results are float32. This needs channels in multiples
 // of 16; other products stay in float32 (in the first layer, whose images have three
-// channels, only the gradient of the images). Errors are some 0.3 % of a typical
-// result, in Winograd's method 2 to 3 %. Processors without products of bfloat16
-// (AVX512-BF16) compute the same much more slowly.
+// channels, only the gradient of the images). Errors are some 0.3 % of a typical result,
+// in Winograd's method 2 to 3 %. Processors without products of bfloat16 (AVX512-BF16)
+// compute the same much more slowly.
 //
-// An accelerator computes all products of a convolution with BFloat16 in bfloat16, whatever
-// its channels, stores its result and the images' gradient in it, and may round the weights'
-// gradient to it, too. See ResultDtype for what follows.
+// An accelerator computes all products of a convolution with BFloat16 in bfloat16,
+// whatever its channels, stores its result and the images' gradient in it, and may round
+// the weights' gradient to it, too. See ResultDtype.
 func Conv2d(x, weights *gorgonia.Node, stride, pad int, precision Precision) (*gorgonia.Node, error) {
 	if precision == BFloat16 && x.Dtype() != tensor.Float32 {
 		return nil, kind.Errorf(ErrInput, "op: conv2d in bfloat16: got images of %v, want float32", x.Dtype())
@@ -100,7 +100,7 @@ func (o *convPass) ResultShape(dst []int, in []*Array) ([]int, error) {
 	return append(dst, in[o.of].Shape()...), nil
 }
 
-// operands returns the three arrays of the convolution, one of which is dst.
+// operands returns the three arrays of the convolution, including dst.
 func (o *convPass) operands(dst *Array, in []*Array) (images, weights, result *Array) {
 	var arrays [3]*Array
 	copy(arrays[:], in)
@@ -118,8 +118,8 @@ func (o *convPass) Run(dst *Array, in []*Array) error {
 	return nil
 }
 
-// A convPart is one of the three arrays of a convolution: the one that is computed,
-// or whose gradient is, from the other two.
+// A convPart is one of the three arrays of a convolution: the array that is computed from
+// the other two, or whose gradient is.
 type convPart = device.ConvolutionPart
 
 const (
@@ -186,8 +186,8 @@ func newWindows(x, weights *Array, stride, pad int) (windows, error) {
 type deviceConv struct {
 	// channelsLast has the weights, or their gradient: [K, kh, kw, C].
 	channelsLast scratch
-	// In bfloat16: copies of the weights, with channels last; of images and of the result's
-	// gradient where these are of float32; and a gradient that the caller wants in float32.
+	// In bfloat16: copies of the weights, with channels last; of images and the result's
+	// gradient if they are of float32; and a gradient that the caller wants in float32.
 	roundedWeights, roundedImages, roundedResult, computed rounded
 }
 
@@ -316,7 +316,7 @@ func (g *windows) convolution(part convPart, images, weights, result *Array) dev
 	}
 }
 
-// multiply computes a part by im2col, a few images at a time, or all at once where the
+// multiply computes a part by im2col, a few images at a time, or all at once if the
 // images themselves are the patches. Images and result are of one type. So are the
 // weights, whose gradient is of float32.
 func (g *windows) multiply(d *Device, part convPart, images, weights, result *Array) error {
@@ -360,7 +360,7 @@ func (g *windows) multiply(d *Device, part convPart, images, weights, result *Ar
 }
 
 // multiplySome computes a part for some images from their patches (or, for the images'
-// gradient, computes the patches' gradient). What is there before is added beta times.
+// gradient, computes the patches' gradient). The previous values are added beta times.
 // half says whether factors and the result are of bfloat16, halfPatches whether the
 // patches' gradient is.
 func (g *windows) multiplySome(d *Device, part convPart, half, halfPatches bool, images int, patches, weights, result Pointer, beta float32) error {

@@ -6,17 +6,17 @@ import (
 	"cne/internal/simd"
 )
 
-// fullImageConv computes a convolution whose windows all see the whole image, such as
-// 3×3 on the 2×2 pixels at the end of a ResNet18. Most of what a window sees there is
-// padding, so that patches would be larger than the images. Instead, the convolution is a
-// dense layer from an image, a row of h·w·C numbers, to its result, a row of oh·ow·K
-// numbers. The layer's matrix [h·w·C, oh·ow·K] holds the weight of the window by which a
-// pixel contributes to a position.
+// fullImageConv computes a convolution whose windows all see the whole image, such as 3×3
+// on the 2×2 pixels at the end of a ResNet18. Windows see mostly padding there, and
+// patches would be larger than the images. Instead, the convolution is a dense layer from
+// an image, a row of h·w·C numbers, to its result, a row of oh·ow·K numbers. The layer's
+// matrix [h·w·C, oh·ow·K] holds the weight of the window by which a pixel contributes to
+// a position.
 type fullImageConv[T Float] struct {
 	windows
 	part                    convPart
 	images, weights, result []T
-	taps                    []int // of each pixel and position, the element of the window in which they meet
+	taps                    []int // for each pixel and position, the window's element that joins them
 	scatter, collect        parallel.Loop
 	memory                  *fullImageMemory[T]
 }
@@ -83,8 +83,8 @@ func (c *fullImageConv[T]) end(memories *parallel.Pool[fullImageMemory[T]]) {
 	c.images, c.weights, c.result, c.memory = nil, nil, nil, nil // for the garbage collector
 }
 
-// channels returns how many of the images' channels make a piece of the matrix on which
-// another core is worth waking.
+// channels returns the number of image channels per piece of the matrix, enough to be
+// worth another core.
 func (c *fullImageConv[T]) channels() int { return max(1, arrangedAtOnce/(c.h*c.w*c.outputs())) }
 
 // scatterChannels writes the rows of the matrix that belong to channels [lo, hi) of the images.
@@ -218,7 +218,7 @@ func pairRows(dst []uint32, from []float32, width, i, j int) {
 	simd.PairRows(dst, first, from[(2*i+1)*width+j:][:len(dst)])
 }
 
-// pairUpRows writes what the left factor has of images 2·lo to 2·hi.
+// pairUpRows writes the left factor's part of images 2·lo to 2·hi.
 func (c *pairedFullImageConv) pairUpRows(_, lo, hi int) {
 	in, out, left := c.inputs(), c.outputs(), c.memory.left
 	first, end := 2*lo, min(2*hi, c.n)

@@ -35,7 +35,7 @@ type deviceMemory struct {
 	capacity int // bytes
 }
 
-// grow makes room for so many bytes, in whole words.
+// grow makes room for the given number of bytes, in whole words.
 func (r *deviceMemory) grow(bytes int) error {
 	bytes = (bytes + 3) &^ 3
 	if bytes <= r.capacity {

@@ -1,11 +1,10 @@
-// Package op holds the differentiable operations from which the models of cne
-// are made: Gather and ScatterAdd (rows of a table), Linear (a layer of a
-// network, with its activation; LinearRows and LinearOfSparse of some rows of a
-// matrix), Conv2d, BatchNorm, BatchNormAddReLU and GlobalAvgPool (the layers of a
-// convolutional network, for images [n, h, w, c], which ChannelsLast makes of
-// images [n, c, h, w]), Normalize (rows to unit length), ScaleByTemperature (a
-// temperature that is learnt) and Contrastive (the four losses, over negatives that
-// are listed or over dense blocks of them).
+// Package op holds the differentiable operations from which the models of cne are made:
+// Gather and ScatterAdd (rows of a table), Linear (a layer of a network, with its
+// activation; LinearRows and LinearOfSparse of some rows of a matrix), Conv2d, BatchNorm,
+// BatchNormAddReLU and GlobalAvgPool (the layers of a convolutional network, for images
+// [n, h, w, c], which ChannelsLast makes of images [n, c, h, w]), Normalize (rows to unit
+// length), ScaleByTemperature (a learnt temperature) and Contrastive (the four losses,
+// over negatives that are listed or over dense blocks of them).
 //
 // Each is a gorgonia.Op and SDOp: it runs under Gorgonia's own machines, and
 // gorgonia.Grad differentiates through it. Each is also a Kernel, which writes
@@ -15,9 +14,8 @@
 // A graph may also hold Gorgonia's own operations; Accelerate makes their matrix
 // products as fast as this package's.
 //
-// The portable form of a kernel is generic over float32 and float64; float32
-// has vector forms (package internal/simd) where they pay, behind the same
-// tests. What does not live here: which graph a model is (package model), in
-// what order and memory the kernels run (package vm), and where batches come
-// from (package train).
+// The portable form of a kernel is generic over float32 and float64; float32 has vector
+// forms (package internal/simd) where they pay off, with the same tests. Package model
+// makes the models' graphs, package vm decides the order and memory of kernels, and
+// package train makes batches.
 package op

@@ -8,11 +8,10 @@ import (
 	"cne/internal/blas"
 )
 
-// Accelerate makes Gorgonia's own operations (gorgonia.Mul, its gradients and
-// whatever else multiplies float32 matrices) use the products that the
-// operations of this package use, instead of gonum's. It sets gorgonia.Use
-// for the whole process, so call it once, before any machine runs. The
-// operations of this package do not need it.
+// Accelerate makes Gorgonia's own products of float32 matrices, such as gorgonia.Mul and
+// its gradients, use package internal/blas instead of gonum. It sets gorgonia.Use for the
+// whole process, so call it once, before any machine runs. The operations of this package
+// do not need it.
 func Accelerate() { gorgonia.Use(engine{}) }
 
 // engine is gonum's implementation of BLAS but for products of float32

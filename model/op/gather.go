@@ -23,9 +23,9 @@ func Gather(source, index *gorgonia.Node) (*gorgonia.Node, error) {
 	return apply(&gather{base{name: "gather", arity: 2, typ: hm.NewFnType(matrix, indices, matrix)}}, source, index)
 }
 
-// ScatterAdd returns a matrix of the shape of like [n, d] whose row i is the
-// sum of those rows j of values [r, d] with index[j] = i, added in the order
-// of j. The values of like are not read.
+// ScatterAdd returns a matrix of the shape of like [n, d] whose row i is the sum of the
+// rows j of values [r, d] with index[j] = i, added in the order of j. The values of like
+// are not read.
 func ScatterAdd(values, index, like *gorgonia.Node) (*gorgonia.Node, error) {
 	return apply(&scatterAdd{base: base{name: "scatter_add", arity: 3, typ: hm.NewFnType(matrix, indices, matrix, matrix)}}, values, index, like)
 }

@@ -6,9 +6,9 @@ import (
 	"cne/internal/simd"
 )
 
-// im2col computes a convolution as matrix products: a row of the one matrix is the patch
-// [kh, kw, C] of the image that the window sees at one position. The weights are brought
-// into the same order first.
+// im2col computes a convolution as matrix products: a row of the left matrix is the patch
+// [kh, kw, C] of the image under the window at one position. The weights are brought into
+// the same order first.
 type im2col[T Float] struct {
 	windows
 	part                    convPart
@@ -82,8 +82,8 @@ func (c *im2col[T]) end(memories *parallel.Pool[im2colMemory[T]]) {
 	c.images, c.weights, c.result, c.memory = nil, nil, nil, nil // for the garbage collector
 }
 
-// sumPieces computes the gradient of the weights: the pieces' copies, and from these so
-// many elements of a patch at a time.
+// sumPieces adds the pieces' copies up to the gradient of the weights, elements elements
+// of a patch at a time.
 func (c *im2col[T]) sumPieces(elements int) {
 	grain := max(1, (c.n+convPieces-1)/convPieces)
 	c.memory.sums = grow(c.memory.sums, max(1, parallel.Pieces(c.n, grain)))
@@ -180,8 +180,8 @@ func (c *im2col[T]) gather(patches []T, first, count int) {
 	}
 }
 
-// gatherPatches is gather for images of so many elements per pixel, with rows of patches
-// apart.
+// gatherPatches is gather for images of channels elements per pixel; apart is the stride
+// of patches.
 func gatherPatches[E any](g *windows, patches, images []E, channels, apart, first, count int) {
 	g.overlap(first, count, channels, apart, func(at, from, n int) {
 		if from < 0 {
@@ -204,9 +204,9 @@ func (c *im2col[T]) col2im(patches []T, first, count int) {
 	})
 }
 
-// overlap calls body for each stretch of n elements of the patches of some positions,
-// with its place in the patches, whose rows are apart, and in the images, which have some
-// channels; from is −1 where it is padding.
+// overlap calls body for each run of n elements of the patches of some positions, with
+// its offset in the patches, whose stride is apart, and in the images; from is −1 for
+// padding.
 func (g *windows) overlap(first, count, channels, apart int, body func(at, from, n int)) {
 	for p := range count {
 		image, y, x := (first+p)/(g.oh*g.ow), (first+p)/g.ow%g.oh*g.stride-g.pad, (first+p)%g.ow*g.stride-g.pad

@@ -48,8 +48,8 @@ type Recomputer interface {
 	RecomputeOnDevice(d *Device, dst *Array, in []*Array) error
 }
 
-// The types from which operations' signatures are made. Indices are int32
-// throughout: an embedding of more than 2³¹ points fits no machine.
+// The types in operations' signatures. Indices are int32: no machine holds an embedding
+// of more than 2³¹ points.
 var (
 	real    = hm.TypeVariable('a')
 	vector  = gorgonia.TensorType{Dims: 1, Of: real}
@@ -162,6 +162,6 @@ func inferShape(k Kernel, sizes []gorgonia.DimSizer) (tensor.Shape, error) {
 // handing to another core.
 const elementsPerPiece = 1 << 14
 
-// itemsPerPiece is how many items, of so many elements each, are worked on in one piece.
-// It decides the order of sums.
+// itemsPerPiece returns the number of items per piece, given the elements of an item. It
+// determines the order of sums.
 func itemsPerPiece(elements int) int { return max(1, (1<<16)/max(1, elements)) }

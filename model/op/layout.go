@@ -61,8 +61,7 @@ func (o *relayout) Launch(d *Device, dst *Array, in []*Array) error {
 	return transposeEach(d, dst, in[0], rows, cols)
 }
 
-// transposeEach writes the transposes of matrices of so many rows and columns, one
-// after the other, to dst.
+// transposeEach writes the transposes of consecutive rows×cols matrices to dst.
 func transposeEach(d *Device, dst, x *Array, rows, cols int) error {
 	return d.Each("transpose_each", dst.Len(), dst.Arg(), x.Arg(), device.Int(rows), device.Int(cols), device.Int(dst.Len()))
 }

@@ -127,8 +127,7 @@ func (o *linear) Launch(d *Device, dst *Array, in []*Array) error {
 	return addBias(d, dst, b, o.act)
 }
 
-// rowsOf returns the numbers of n rows that an index holds, nil if there is
-// none, checked.
+// rowsOf returns the checked row numbers, below n, of an index; nil for no index.
 func rowsOf(name string, n int, index *Array) ([]int32, error) {
 	if index == nil {
 		return nil, nil

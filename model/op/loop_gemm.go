@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// gemmBlock bounds the elements of the block of pairs that is worked
-	// on at a time, as long as it holds GroupHeads heads.
+	// gemmBlock bounds the elements of a block of pairs, which has at least GroupHeads
+	// heads.
 	gemmBlock = 1 << 21
 	// gemmGrain is from how many pairs on their losses are worth another core.
 	gemmGrain = 1 << 13
@@ -19,14 +19,13 @@ const (
 	finishGrain = 1 << 14
 )
 
-// A gemmLoop computes what a pairLoop does by matrix products, which pays where a head
-// is contrasted with many rows that are next to each other. The inner products of
-// heads with rows are a block X = H·Yᵀ.
-// Its elements become squared distances or cosines over τ, and these the
-// derivatives W of the loss with respect to them. With the derivatives, the
-// gradient of the cosine metric is W·Y and Wᵀ·H. That of the Euclidean metric
-// is 2·(yᵢ·Σⱼ wᵢⱼ − Σⱼ wᵢⱼ·yⱼ) and the same with Wᵀ, where a column of ones in Y
-// and H gives the first sum.
+// A gemmLoop computes a pairLoop's result by matrix products, which pays off if a head is
+// contrasted with many consecutive rows. The inner products of heads with rows are a
+// block X = H·Yᵀ. Its elements become squared distances or cosines over τ, and these the
+// derivatives W of the loss with respect to them. With the derivatives, the gradient of
+// the cosine metric is W·Y and Wᵀ·H. The gradient of the Euclidean metric is 2·(yᵢ·Σⱼ wᵢⱼ
+// − Σⱼ wᵢⱼ·yⱼ) and the same with Wᵀ, where a column of ones in Y and H gives the first
+// sum.
 //
 // A squared distance |a|²+|b|²−2·a·b cancels where a and b are near each other,
 // and so does the gradient. The rows are centred first, and pairs that are still close
@@ -65,16 +64,16 @@ type gemmLoop[T Float] struct {
 	centerLoop, rowLoop, groupLoop, finishLoop parallel.Loop
 }
 
-// A gemmPiece is what one share of the heads leaves behind, and its scratch.
+// A gemmPiece has the result of one share of the heads, and its scratch memory.
 type gemmPiece[T Float] struct {
 	sum simd.Sum
-	// grad is the gradient of pairs near each other, [rows, d]; hasGrad tells
-	// whether there were any.
+	// grad is the gradient of pairs near each other, [rows, d]; hasGrad reports whether
+	// there are any.
 	grad    []T
 	hasGrad bool
 	found   []uint64
 	nearby  []pair
-	// Of a group of heads with negatives of its own:
+	// For a group of heads with its own negatives:
 	segments []segment
 	block    []T // [GroupHeads, ld]
 	norms    []T // [ld]
@@ -180,7 +179,7 @@ func (s *gemmLoop[T]) center(_, lo, hi int) {
 	}
 }
 
-// setPieces cuts n items of so many pairs each into pieces, whose sums it clears, and
+// setPieces divides n items of work pairs each into pieces, clears their sums, and
 // returns the grain.
 func (s *gemmLoop[T]) setPieces(n, work int) (grain int) {
 	grain = parallel.Pieces(n, min(maxPieces, 1+n*work/gemmGrain))
@@ -197,7 +196,7 @@ func (s *gemmLoop[T]) setPieces(n, work int) (grain int) {
 	return grain
 }
 
-// addSums adds what the first pieces have added up to the total.
+// addSums adds the sums of the first pieces to the total.
 func (s *gemmLoop[T]) addSums(pieces int) {
 	for i := range pieces {
 		s.total.Add(s.pieces[i].sum)
@@ -356,8 +355,8 @@ func (s *gemmLoop[T]) squared(i, j int) (sum T) {
 	return sum
 }
 
-// finishPositives turns positive into derivatives, for the losses in which these do
-// not depend on the negatives.
+// finishPositives turns positive into derivatives, for losses whose derivatives do not
+// depend on the negatives.
 func (s *gemmLoop[T]) finishPositives(p *gemmPiece[T], lo, hi int) {
 	if !s.perHead {
 		p.sum.Add(s.kernels.positive(s.positive[lo:hi], s.c, s.bound))
@@ -392,7 +391,7 @@ func (s *gemmLoop[T]) row(p *gemmPiece[T], head int, x []T, n int, norms []T, se
 	}
 }
 
-// exclude marks the elements of a row that are no negative pairs.
+// exclude marks the elements of a row that are not negative pairs.
 func (s *gemmLoop[T]) exclude(x []T, head, n int, mark T) {
 	if len(x) == 0 {
 		return
@@ -460,7 +459,7 @@ func (s *gemmLoop[T]) totals(p *gemmPiece[T], head int, x []T) {
 	} else {
 		total += float64(q)
 	}
-	var share T // where there is nothing to contrast with, the sum drops out
+	var share T // without negatives the sum drops out
 	if inTotal != 0 || s.m > 0 {
 		logs := float64(s.weight) * math.Log(total)
 		p.sum.Loss += logs
@@ -502,8 +501,8 @@ func (s *gemmLoop[T]) softmax(p *gemmPiece[T], head int, x []T) {
 	}
 }
 
-// finish writes rows [lo, hi) of the gradient from the sums, and adds what the
-// positive pairs and those near each other contribute.
+// finish writes rows [lo, hi) of the gradient from the sums, and adds the contributions
+// of positive pairs and close pairs.
 func (s *gemmLoop[T]) finish(_, lo, hi int) {
 	d := s.d
 	euclidean := s.options.Metric == Euclidean

@@ -21,25 +21,24 @@ func tailsOf(rows []int32, b int) []int32 {
 }
 
 const (
-	// tileHeads is how many heads are worked on at a time: few enough for
-	// what is kept of their pairs to stay in the first-level cache at m = 5,
-	// many enough to amortise the calls. In the plane, where the calls are short,
-	// there are planeHeads, and tileHeads at a time give their gradients.
+	// tileHeads is the number of heads per tile: few enough for their pairs' values to
+	// stay in the first-level cache at m = 5, and many enough to amortise the calls. In
+	// two dimensions, where the calls are short, a tile has planeHeads, and gradients are
+	// computed for tileHeads at a time.
 	tileHeads  = 128
 	planeHeads = 2 * tileHeads
 	// tilePairs bounds the pairs of a tile where m is large.
 	tilePairs = 16384
-	// pieceWork is the least number of pairs times dimensions for which
-	// another core is worth waking, and maxPieces bounds the copies of the
-	// gradient that are then added up.
+	// pieceWork is the least number of pairs times dimensions that is worth another core,
+	// and maxPieces bounds the number of gradients to add up.
 	pieceWork = 1 << 17
 	maxPieces = 8
 )
 
-// A pairLoop goes once over the listed pairs of a batch and computes the loss and its
-// gradient. The heads are cut into pieces only by the size of the batch; each piece
-// adds up a gradient of its own, and these are added in order, so that the result does
-// not depend on the number of cores.
+// A pairLoop computes the loss and its gradient in one pass over the listed pairs of a
+// batch. The pieces of heads depend only on the size of the batch; each piece has its own
+// gradient, and these are added in order, so the result does not depend on the number of
+// cores.
 type pairLoop[T Float] struct {
 	pairLoss[T]
 	loop     parallel.Loop
@@ -54,7 +53,7 @@ type pairLoop[T Float] struct {
 	overlap func(from, to int)
 }
 
-// A piece is what one share of the heads leaves behind, and its scratch.
+// A piece has the result of one share of the heads, and its scratch memory.
 type piece[T Float] struct {
 	grad []T // of the shape of the features
 	sum  simd.Sum
@@ -67,7 +66,7 @@ type piece[T Float] struct {
 	_             [64]byte // keeps the sums of two pieces out of one cache line
 }
 
-// pairLoss is what a loop over pairs knows of its loss.
+// pairLoss describes the loss to a loop over pairs.
 type pairLoss[T Float] struct {
 	options ContrastiveOptions
 	perHead bool
@@ -156,8 +155,8 @@ func (s *pairLoop[T]) tails(j, head, count int) []int32 {
 	return s.negative[at : at+count]
 }
 
-// tile works on so many heads from head on. Of the columns of p there are stride elements
-// each. between says whether to call overlap.
+// tile computes count heads from head. The columns of p are stride elements apart.
+// between says whether to call overlap.
 func (s *pairLoop[T]) tile(p *piece[T], head, count, stride int, between bool) {
 	steps, step := 1+s.m, 0 // in all, and those done
 	if s.withGrad {
@@ -250,7 +249,7 @@ func (s *pairLoop[T]) totals(p *piece[T], count, stride int) {
 		simd.Similarities(negative(j), total, s.clamp)
 	}
 	if inTotal == 0 && s.m == 0 {
-		// Without negatives there is no sum, and its logarithm drops out.
+		// Without negatives the logarithm of the sum drops out.
 		p.sum.Loss += simd.InfoNCPositive(positive, total, s.clamp, 0)
 		return
 	}

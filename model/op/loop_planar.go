@@ -18,9 +18,9 @@ const (
 )
 
 // A planarLoop computes a loss on Euclidean distances in at most simd.MaxDenseWidth
-// dimensions where the negatives of a head are whole stretches of rows. The coordinates
-// are held as a structure of arrays, one plane per dimension, and four heads at a time
-// pass along a stretch: no row is looked up, and hardly anything is stored per pair.
+// dimensions if the negatives of a head are ranges of rows. The coordinates are in a
+// structure of arrays, one plane per dimension, and four heads at a time are paired with
+// a range: no row is looked up, and hardly anything is stored per pair.
 //
 // Where every row is a negative, and the weight of a pair does not depend on which of
 // its two points is the head (all losses but InfoNC), a pair of heads is computed once
@@ -49,8 +49,8 @@ type planarLoop[T Float] struct {
 	center                [simd.MaxDenseWidth]T
 	boxes                 [2]box[T] // of all rows and of the others
 
-	// Of the positive pairs: squared distances, which become derivatives, the
-	// tails' rows, and scratch.
+	// For the positive pairs: squared distances, which become derivatives, the tails'
+	// rows, and scratch.
 	x, dx, dy []T
 	own       []int32
 	share     []T // InfoNC: the sums of similarities, which become shares
@@ -62,22 +62,22 @@ type planarLoop[T Float] struct {
 // points, are coordinates, the others scratch.
 type box[T Float] struct{ least, most, sum []T }
 
-// A planarPiece is what one share of the groups leaves behind: its loss, and
-// planes of the gradient of pairs that count once and twice. Of InfoNC once
-// holds the planes of simd.DenseScatter.
+// A planarPiece has the result of one share of the groups: its loss, and planes of the
+// gradient of pairs that count once and twice. For InfoNC, once holds the planes of
+// simd.DenseScatter.
 type planarPiece[T Float] struct {
 	sum         simd.Sum
 	once, twice []T
 	_           [64]byte // keeps two pieces out of one cache line
 }
 
-// A planarScratch is the memory for work on a piece. As it is large, the pieces do not have
-// one each: the next piece on the same core uses it, which has it in its cache.
+// A planarScratch is the scratch memory for a piece. It is large, so the pieces share a
+// few: the next piece on the same core uses it from the core's cache.
 type planarScratch[T Float] struct {
 	*planarPiece[T]
 	quad simd.HeadBlock[T]
-	// onceSums and twiceSums are what the kernels add up of the pairs that
-	// count once and twice.
+	// onceSums and twiceSums are the kernels' sums over the pairs that count once and
+	// twice.
 	onceSums, twiceSums sums[T]
 
 	heads   []T // [GroupHeads, d]
@@ -85,15 +85,15 @@ type planarScratch[T Float] struct {
 	width   int
 	factors []T // InfoNC: the coefficients of simd.DenseScatter
 	folded  []T
-	// stretches are what the group at hand meets: first pairs that count once,
-	// then those that count twice. If every row is a negative, own and own+1
-	// are the group's own edges. masks are for those that need their own.
+	// stretches are the column ranges of the current group: first the pairs that count
+	// once, then the pairs that count twice. If every row is a negative, own and own+1
+	// are the group's own edges. masks are for ranges that need masks.
 	stretches []simd.ColumnRange
 	own       int
 	masks     []simd.Masks
 }
 
-// sums are what the kernels add up besides the planes of the gradient.
+// sums are the kernels' sums in addition to the planes of the gradient.
 type sums[T Float] struct{ heads, state []T }
 
 func (u *sums[T]) resize(heads int) {
@@ -325,8 +325,8 @@ func (u *sums[T]) sum(factor float64) simd.Sum {
 	return simd.Sum{Loss: factor * sum.Loss, DTheta: factor * sum.DTheta}
 }
 
-// meet sets what a group's heads are contrasted with, and returns how many
-// stretches count once.
+// meet sets the column ranges for a group's heads, and returns the number of ranges that
+// count once.
 func (s *planarLoop[T]) meet(p *planarScratch[T], group int) (once int) {
 	p.stretches, p.masks = p.stretches[:0], p.masks[:0]
 	first := group * GroupHeads
@@ -404,7 +404,7 @@ func (p *planarScratch[T]) add(lo, hi int) {
 	}
 }
 
-// mask returns masks for a stretch. Of a piece there are enough of them.
+// mask returns unused masks for a range. A piece has enough of them.
 func (p *planarScratch[T]) mask() *simd.Masks {
 	p.masks = p.masks[:len(p.masks)+1]
 	return &p.masks[len(p.masks)-1]
@@ -499,7 +499,7 @@ func (s *planarLoop[T]) totals(p *planarScratch[T], group int) {
 	if s.options.ExcludePositive && s.m == 0 {
 		return // nothing to contrast with: the sum drops out
 	}
-	// The totals alone might hide a NaN among what is spread.
+	// The totals might hide a NaN among the scattered values.
 	p.sum.Loss += 0 * float64(p.quad.Most)
 	logs := simd.LogTotals(share, s.weight)
 	p.sum.Loss += logs
@@ -523,8 +523,8 @@ func (s *planarLoop[T]) totals(p *planarScratch[T], group int) {
 // finishColumns is how many columns of the planes are finished at a time.
 const finishColumns = 128
 
-// finish writes the gradient of the rows that columns [lo, hi) hold, from what
-// the pieces have left and the positive pairs.
+// finish writes the gradient of the rows that columns [lo, hi) hold, from the pieces'
+// planes and the positive pairs.
 func (s *planarLoop[T]) finish(_, _, lo, hi int) {
 	factor, slots := T(-2), s.d
 	if s.perHead {

@@ -75,8 +75,9 @@ type LossInfo struct {
 	// is a sum over pairs.
 	PerHead bool
 	// Positive and Negative give the loss of a pair from its similarity q, rest = 1−q
-	// without cancellation, and the constant c; q is never 0, and rest may be. Both are −log p for some p, which is where
-	// ContrastiveOptions.Clamp applies. PerHead has none.
+	// without cancellation, and the constant c; q is never 0, and rest may be. Both are
+	// −log p for some p, which is where ContrastiveOptions.Clamp applies. PerHead losses
+	// have neither.
 	Positive, Negative func(q, rest, c float64) PairLoss
 	// Odds, if not nil, says that p = 1/(1+w) for the positive and 1/(1+1/w) for the
 	// negative pairs, with w = slope·x + offset of the squared distance x of the Cauchy
@@ -92,8 +93,8 @@ type LossInfo struct {
 // logarithm of the constant.
 type PairLoss struct{ Loss, LogQ, LogC float64 }
 
-// A Constant is the constant of a loss, by which it has a place on the spectrum from t-SNE
-// to UMAP.
+// A Constant is the constant of a loss that determines its position on the spectrum from
+// t-SNE to UMAP.
 type Constant int
 
 const (
@@ -197,7 +198,7 @@ type pairKernels[T Float] struct {
 	// row is negative for the pairs of one head with many rows. Excluded pairs have an
 	// infinite distance.
 	row kernel[T]
-	// dense, if not nil, is negative for a quad, whose loss it leaves there.
+	// dense, if not nil, is negative for a head block, and writes its loss there.
 	dense func(q *simd.HeadBlock[T], c T, bound simd.Bound[T])
 	// joined says that negative takes the pairs of many columns at once.
 	joined bool

@@ -5,7 +5,8 @@ import (
 	"cne/internal/parallel"
 )
 
-// A NegativeLayout says what the heads of a batch are contrasted with. It begins with
+// A NegativeLayout says which rows the heads of a batch are contrasted with. It begins
+// with
 //
 //   - ListedNegatives: the rows that are listed for each head, and ends there;
 //   - AllNegatives: every row but the head and its tail, once, so that m = r−2 of r rows;
@@ -29,7 +30,8 @@ const (
 // listed reports whether negatives are listed.
 func (l NegativeLayout) listed() bool { return l[0] == ListedNegatives }
 
-// check returns an error unless the layout is one of a batch of b edges and so many rows.
+// check returns an error unless the layout is valid for a batch of b edges and the given
+// number of rows.
 func (l NegativeLayout) check(b, rows int) error {
 	m := int(l[0])
 	groups := parallel.Pieces(b, GroupHeads)

@@ -30,9 +30,8 @@ func newPairwise(t hm.Type, kernels variants) *pairwise {
 	return o
 }
 
-// newReLUGrad returns the gradient of a ReLU with which another operation ends, for nodes
-// of a type. It takes the output y and the incoming gradient g: g where y is positive, else
-// 0.
+// newReLUGrad returns the gradient of another operation's final ReLU, for nodes of a
+// type. It takes the output y and the incoming gradient g: g where y is positive, else 0.
 func newReLUGrad(t hm.Type) *pairwise {
 	o := newPairwise(t, variants{"relu_grad", "relu_grad_4", "relu_grad_h1", "relu_grad_h4"})
 	o.single, o.double = simd.MaskPositive[float32], simd.MaskPositive[float64]
@@ -93,8 +92,8 @@ func KernelOf(n *gorgonia.Node) Kernel {
 	return nil
 }
 
-// isSum reports whether a node's operation is Gorgonia's sum of two arrays. That has no
-// exported type, so the node is compared with such a sum.
+// isSum reports whether a node's operation is Gorgonia's sum of two arrays. Gorgonia does
+// not export its type, so the node is compared with such a sum.
 func isSum(n *gorgonia.Node) bool {
 	g := gorgonia.NewGraph()
 	shape := slices.Repeat([]int{2}, n.Dims())

@@ -11,8 +11,8 @@ import (
 	"cne/internal/simd"
 )
 
-// GlobalAvgPool returns the means of images x [n, h, w, c] over their pixels, of
-// which there is at least one: [n, c].
+// GlobalAvgPool returns the means of images x [n, h, w, c] over their pixels, at least
+// one: [n, c].
 func GlobalAvgPool(x *gorgonia.Node) (*gorgonia.Node, error) {
 	o := &globalAvgPool{base: base{name: "global_avg_pool", arity: 1, typ: hm.NewFnType(images, matrix), id: newID()}}
 	o.loop.Body = o.images
@@ -57,7 +57,7 @@ func (o *globalAvgPool) images(_, lo, hi int) {
 	}
 }
 
-// meansOf writes the means over the pixels of images of so many elements each.
+// meansOf writes the means over the pixels of images of size elements each.
 func meansOf[T Float](dst, x []T, c, size int) {
 	clear(dst)
 	for at := 0; at < len(x) && c > 0; at += size {
@@ -116,7 +116,7 @@ func (o *globalAvgPoolGrad) images(_, lo, hi int) {
 	}
 }
 
-// scatterMeans writes the gradients of images of so many elements each.
+// scatterMeans writes the gradients of images of size elements each.
 func scatterMeans[T Float](dst, g []T, c, size int) {
 	for at := 0; at < len(dst) && c > 0; at += size {
 		first := dst[at : at+c]

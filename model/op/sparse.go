@@ -17,8 +17,8 @@ import (
 // sparse form of a matrix is the faster one.
 const sparseShare = 0.3
 
-// sparseWidth is the width up to which it is: the weights must stay in the
-// second-level cache.
+// sparseWidth is the largest width for it: the weights must stay in the second-level
+// cache.
 const sparseWidth = 4096
 
 // A Sparse is a constant float32 matrix held by its elements that are not
@@ -61,8 +61,8 @@ func SparseOf(start []int, columns []int32, values []float32, width int) (*Spars
 	return &Sparse{matrix: blas.SparseOf(start, columns, values, width)}, nil
 }
 
-// CheckDevice says why an accelerator cannot compute with the matrix: a row of it, made
-// dense, has to fit the shared memory of a block.
+// CheckDevice returns an error if an accelerator cannot compute with the matrix: a dense
+// row must fit the shared memory of a block.
 func (s *Sparse) CheckDevice(d *Device) error {
 	_, width := s.matrix.Size()
 	if most := d.Properties().SharedPerBlock / elementSize; width > most {

@@ -8,19 +8,18 @@ import (
 	"cne/internal/simd"
 )
 
-// winograd computes a 3×3 convolution with stride 1 and padding 1 by Winograd's
-// minimal filtering F(4×4, 3×3): see package simd. The gradient with respect to
-// the images is such a convolution too, of the result's gradient with the
-// weights turned round and their channels exchanged; that with respect to the
-// weights is the sum over the tiles of products of transformed images and
-// transformed gradients, transformed back.
+// winograd computes a 3×3 convolution with stride 1 and padding 1 by Winograd's minimal
+// filtering F(4×4, 3×3): see package simd. The gradient with respect to the images is
+// such a convolution, too, of the result's gradient with the weights rotated by 180° and
+// their channels exchanged. The gradient with respect to the weights is the sum over the
+// tiles of products of transformed images and transformed gradients, transformed back.
 //
 // In bfloat16 the transforms compute in float32 and write pairs: of channels for the
 // convolution, and of tiles for the gradient of the weights.
 //
-// Blocks of tiles are transformed, multiplied and transformed back while they
-// are in the cache. Where there are few tiles with many channels, all cores work
-// on one block, in three steps.
+// Blocks of tiles are transformed, multiplied and transformed back while they are in the
+// cache. If there are few tiles with many channels, all cores work on one block, in three
+// steps.
 type winograd struct {
 	// The convolution: its images, with in channels, and its result, with out.
 	n, h, w, in, out  int
@@ -44,7 +43,7 @@ type winograd struct {
 type winogradMemory struct {
 	u     []float32     // transformed weights, [36] of [in, out], or sums of their gradients
 	pairs []uint32      // transformed weights in pairs of input channels, [36] of [in/2, out]
-	block winogradBlock // on which all cores work together; their own stay small
+	block winogradBlock // shared by all cores; their own blocks are small
 }
 
 // A winogradBlock is a run of tiles with their transforms.
@@ -71,7 +70,7 @@ const (
 	// productRows divides the tiles of a block: the products are computed by as
 	// many rows at a time.
 	productRows = 12
-	// sharedTiles is how many tiles make a block on which all cores work.
+	// sharedTiles is the number of tiles in a block that all cores share.
 	sharedTiles = 192
 	// Each core has a block of its own only if there are manyBlocks, and no more
 	// than fewWeights.
@@ -171,7 +170,7 @@ func (c *winograd) convolve(shared bool) {
 	})
 }
 
-// eachShared calls body for each block on which all cores work.
+// eachShared calls body for each block that all cores share.
 func (c *winograd) eachShared(body func()) {
 	for first := 0; first < c.tiles(); first += c.grain {
 		c.setBlock(&c.memory.block, first, min(c.tiles(), first+c.grain))
@@ -383,7 +382,7 @@ func (c *winograd) gradients(b *winogradBlock) blas.Panels {
 }
 
 // scatterBoth transforms pixels and gradients of tiles [lo, hi) of a block, whose pairs
-// are whole but for the last one of the block.
+// are complete except for the block's last.
 func (c *winograd) scatterBoth(b *winogradBlock, lo, hi int) {
 	c.scatterImages(b, lo, hi)
 	form := c.gradients(b)

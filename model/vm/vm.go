@@ -1,16 +1,14 @@
-// Package vm runs Gorgonia graphs. Compile puts the nodes on which some outputs depend
-// into a fixed order and gives them memory; Run then computes one after the other,
-// without allocating, locking or switching goroutines in between, which makes small
-// batches fast.
+// Package vm runs Gorgonia graphs. Compile puts the nodes that the outputs need into a
+// fixed order and gives them memory; Run then computes one after the other, without
+// allocating, locking or switching goroutines in between, which makes small batches fast.
 //
 // Operations that are op.Kernels write straight into the program's memory, and batches
 // may differ in size from run to run. So do the sums of gradients that Gorgonia makes.
 // Any other Gorgonia operation runs through its Do method, and its result is copied.
 //
-// A Program is also a gorgonia.VM: RunAll takes the values that gorgonia.Let
-// bound to the inputs and binds the outputs' values to their nodes. What does
-// not live here: differentiation (Gorgonia's), operations (package op), and
-// what is done with the outputs (package train).
+// A Program is also a gorgonia.VM: RunAll takes the values that gorgonia.Let bound to the
+// inputs and binds the outputs' values to their nodes. Gorgonia differentiates, package
+// op has the operations, and package train uses the outputs.
 package vm
 
 import (
@@ -58,7 +56,7 @@ type Program struct {
 // A step computes one node.
 type step struct {
 	op       gorgonia.Op
-	kernel   op.Kernel // nil for operations that are none
+	kernel   op.Kernel // nil for other operations
 	device   *op.Device
 	launcher op.Launcher   // nil on the CPU
 	again    op.Recomputer // if the step computes a result again that was dropped
@@ -77,13 +75,13 @@ type input struct {
 }
 
 // Compile makes a program that computes the outputs, nodes of one graph, on a device
-// (nil: the CPU), where its arrays are then. On an accelerator every operation must be
-// an op.Launcher.
+// (nil: the CPU), which has its arrays. On an accelerator every operation must be an
+// op.Launcher.
 //
 // Nodes that no output depends on are left out. Nodes that are not needed at the same
-// time, and are of about the same size, share memory; outputs have memory of their
-// own. The result of an op.Recomputer is dropped, and computed again, if it is not
-// needed for long, unless it is stored in bfloat16 (op.ResultDtype).
+// time, and are of about the same size, share memory; outputs have memory of their own.
+// The result of an op.Recomputer is dropped, and computed again, if it is not needed for
+// many steps, unless it is stored in bfloat16 (op.ResultDtype).
 func Compile(d *op.Device, outputs ...*gorgonia.Node) (*Program, error) {
 	if len(outputs) == 0 {
 		return nil, errors.New("vm: outputs: got none")
@@ -176,7 +174,7 @@ type use struct{ last, before, again int }
 // pass, except for the last layers, whose results are small.
 const minDropGap = 8
 
-// storedTypes returns the types in which a device stores nodes, which are in order.
+// storedTypes returns the types in which a device stores the nodes of order.
 func storedTypes(d *op.Device, order gorgonia.Nodes) map[*gorgonia.Node]tensor.Dtype {
 	stored := map[*gorgonia.Node]tensor.Dtype{}
 	for _, n := range order {
@@ -224,8 +222,7 @@ func usesOf(order, outputs gorgonia.Nodes, stored map[*gorgonia.Node]tensor.Dtyp
 	return uses
 }
 
-// operandsLiveUntil reports whether the operands of a node, whose uses are known, are still there
-// in a step anyway.
+// operandsLiveUntil reports whether the operands of a node are kept until a step anyway.
 func operandsLiveUntil(n *gorgonia.Node, uses map[*gorgonia.Node]use, step int) bool {
 	for _, c := range childrenOf(n) {
 		if u := uses[c]; computed(c) && (u.last < step || u.again >= 0) {
@@ -371,7 +368,7 @@ func (p *Program) Elements() int {
 	return n
 }
 
-// Run computes the outputs from what the inputs hold.
+// Run computes the outputs from the inputs.
 func (p *Program) Run() error {
 	for i := range p.steps {
 		if err := p.steps[i].run(); err != nil {
@@ -440,7 +437,7 @@ func (s *step) reserve(shape []int) error {
 	return nil
 }
 
-// runGorgonia runs an operation that is no kernel on Gorgonia's values.
+// runGorgonia runs an operation without a kernel on Gorgonia's values.
 func (s *step) runGorgonia() error {
 	values := make([]gorgonia.Value, len(s.in))
 	for i, a := range s.in {

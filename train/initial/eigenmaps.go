@@ -62,8 +62,8 @@ func Eigenmaps(ctx context.Context, g *neighbors.Graph, points *data.Matrix, dim
 }
 
 // eigenmaps returns the first d eigenmaps of each component of a graph, and the nodes of
-// each. Those of a component of s nodes are orthogonal in the scalar product with weights
-// D, and of the same length; where s − 1 < d, further columns are 0.
+// each. The eigenmaps of a component of s nodes are orthogonal in the scalar product with
+// weights D, and of the same length; if s − 1 < d, further columns are 0.
 func eigenmaps(ctx context.Context, g *neighbors.Graph, d int) (maps *data.Matrix, members [][]int32, err error) {
 	g = g.Symmetrized()
 	maps = data.NewMatrix(g.N, d)
@@ -108,7 +108,7 @@ const extra = 4
 // smallest is the number of nodes above which a graph is made smaller.
 const smallest = 256
 
-// errEigen is the error of a matrix whose eigenvalues are not found.
+// errEigen is the error if eigenvalues are not found.
 var errEigen = errors.New("initial: the eigenvectors of the graph did not converge")
 
 // solve returns the first k eigenvectors but the constant one of a connected graph in the
@@ -373,8 +373,8 @@ func (s *solver) turn(x, t []float64) {
 	})
 }
 
-// products returns the scalar products of the columns of a with those of b, which are
-// symmetric but for rounding.
+// products returns the scalar products of the columns of a with the columns of b, which
+// are symmetric except for rounding.
 func (s *solver) products(a, b []float64) *mat.SymDense {
 	m := s.m
 	sums := s.sum(m*m, func(i int, to []float64) {
@@ -456,8 +456,8 @@ func (g *graph) weightOf(e int64) float64 {
 // grain is how many rows a core takes at once.
 const grain = 2048
 
-// multiply sets y to M·x for x of m columns, where M is the graph's matrix of weights
-// between D^(−1/2) on both sides, whose eigenvalues lie in [−1, 1].
+// multiply sets y to M·x for x of m columns, where M is D^(−1/2)·W·D^(−1/2) with the
+// graph's weights W. Its eigenvalues are in [−1, 1].
 func (g *graph) multiply(y, x []float64, m int) {
 	parallel.For(g.n(), grain, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -507,7 +507,7 @@ func (g *graph) walk(y, x []float64, m int) {
 const planeColumns = 2 + extra
 
 // walkPlane is walk of rows lo to hi−1 for two eigenmaps of a graph without weights and
-// loops, which is the one that takes longest.
+// loops, the slowest case.
 func (g *graph) walkPlane(y, x []float64, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		var a, b, c, d, e, f float64
@@ -520,8 +520,8 @@ func (g *graph) walkPlane(y, x []float64, lo, hi int) {
 	}
 }
 
-// coarsen puts neighbours together: a node with all its neighbours, where none of them has
-// been taken; what is left joins the neighbour to which its edge weighs most. It returns
+// coarsen groups neighbours: a node with all its neighbours if none of them is in a
+// group; each remaining node joins the neighbour with the largest edge weight. It returns
 // the graph of the groups, between which edges add up, and the group of each node.
 func (g *graph) coarsen() (*graph, []int32) {
 	group, groups := seedGroups(g.ptr, g.adj)

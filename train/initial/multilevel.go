@@ -15,10 +15,10 @@ import (
 // for tests.
 var fewGroups = 1 << 15
 
-// An EmbedFunc embeds the points of a weighted graph, which are groups of points, from the
-// given positions, in a width of its own choice. first reports whether it is the coarsest
-// graph, whose positions are principal components; the others start at the positions of the
-// level before.
+// An EmbedFunc embeds the nodes of a weighted graph, which are groups of points, from the
+// given positions; it chooses the width. first reports whether the graph is the coarsest,
+// whose positions are principal components; others start at the positions of the previous
+// level.
 type EmbedFunc func(ctx context.Context, g *neighbors.Graph, from *data.Matrix, first bool) (*data.Matrix, error)
 
 // Multilevel returns positions from embeddings of groups of neighbours. A few large groups
@@ -88,11 +88,11 @@ func scatter(x *data.Matrix, group []int32, seed uint64) *data.Matrix {
 	return members
 }
 
-// coarsen puts neighbours together, so that a graph has fewer points but the same shape:
-// it returns the graph of groups of points, and the group of each point. A point, in the
+// coarsen groups neighbours, so that a graph has fewer points but the same shape: it
+// returns the graph of groups of points, and the group of each point. A point, in the
 // order of points, makes a group of itself and all its neighbours if none of them is in
-// one. The other points then join the group to which their edges weigh most. In a graph of
-// 15 nearest neighbours a group has some 60 points.
+// one. The other points then join the group to which their edges weigh most. In a graph
+// of 15 nearest neighbours a group has some 60 points.
 //
 // Between groups the weights of edges add up; edges within a group are left out. The result
 // does not depend on GOMAXPROCS.

@@ -108,16 +108,16 @@ func deviation(x []float32, width, j int) float64 {
 	return math.Sqrt(sum2 / float64(n))
 }
 
-// ErrInput is wrapped by errors about arguments from which no positions can be found.
+// ErrInput is wrapped by errors about invalid arguments.
 var ErrInput = errors.New("initial: bad input")
 
-// FromEarlier returns positions for the points of a graph. Points that an earlier embedding
-// [m, d] has stay where they are there: rows[i] is the row of point i in the earlier
-// embedding, or −1 for a new point; nil means that its rows are the first of the points. A
-// new point starts at the mean of its neighbours in the graph that have a position; points
-// without such neighbours wait until their neighbours have positions, and points that no path
-// connects to the earlier ones start at random about the mean. New points are moved at random
-// by a ten-thousandth of the earlier spread, so that no two coincide. Errors wrap ErrInput.
+// FromEarlier returns positions for the points of a graph. Points in an earlier embedding
+// [m, d] keep their positions: rows[i] is the row of point i in the earlier embedding, or
+// −1 for a new point; nil means that its rows are the first points. A new point starts at
+// the mean of its neighbours in the graph that have a position; points without such
+// neighbours wait until their neighbours have positions, and points that no path connects
+// to the earlier ones start at random about the mean. New points are moved at random by a
+// ten-thousandth of the earlier spread, so that no two coincide. Errors wrap ErrInput.
 func FromEarlier(g *neighbors.Graph, earlier *data.Matrix, rows []int, seed uint64) (*data.Matrix, error) {
 	if err := data.CheckDense(earlier); err != nil {
 		return nil, kind.Errorf(ErrInput, "initial: earlier embedding: %w", err)

@@ -8,20 +8,18 @@ import (
 	"cne/data"
 )
 
-// Align moves an embedding onto another of the same points, the reference, as
-// a rigid body: by the rotation, reflection and translation that bring it
-// nearest in the sum of squared distances between the two positions of each
-// point (the orthogonal Procrustes problem). Distances within it stay as they
-// are. It changes embedding in place, up to the rounding of float32.
+// Align aligns an embedding with another of the same points, the reference, by the
+// rotation, reflection and translation that minimise the sum of squared distances between
+// the two positions of each point (the orthogonal Procrustes problem). Distances in the
+// embedding do not change, up to rounding. It changes embedding in place.
 //
-// scale is the factor by which the embedding would then have to be stretched
-// about its centre to be nearest still: 1 for a rotated copy of the reference,
-// 2 for one that is half as large. disparity is the share of the reference's
-// sum of squared distances from its centre that would remain after that, from 0
-// for the same shape to 1 for two that have nothing in common.
+// scale is the factor about the centre that would bring the embedding nearest: 1 for a
+// rotated copy of the reference, 2 for a copy of half the size. disparity is the share of
+// the reference's sum of squared distances from its centre that would then remain, from 0
+// for the same shape to 1 for unrelated shapes.
 //
-// Errors wrap ErrInput or ErrNotFinite; if all points of one of the two
-// coincide, there is no scale, and they wrap ErrUndefined.
+// Errors wrap ErrInput or ErrNotFinite; if all points of one of the two coincide, the
+// scale is undefined, and they wrap ErrUndefined.
 func Align(embedding, reference *data.Matrix) (scale, disparity float64, err error) {
 	return align(embedding, reference, true)
 }

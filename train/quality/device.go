@@ -11,9 +11,8 @@ import (
 
 // On an accelerator: the measures that take all pairs of points.
 
-// The pairs are cut into pieces of pairRows rows and pairColumns columns, whose sums
-// are added up on the CPU in the order of the pieces. pairRows is also the kernel's
-// number of threads.
+// Pairs are divided into pieces of pairRows rows and pairColumns columns. The CPU adds
+// their sums in order. pairRows is also the kernel's number of threads.
 const (
 	pairRows    = 256
 	pairColumns = 2048
@@ -67,16 +66,16 @@ func devicePairs(ctx context.Context, on *Device, e []float32, n, d int, discrim
 	return sums, nil
 }
 
-// edgesOfPart is how many edges a block of metrics_edges adds up, and edgesAtOnce how many
-// of them the device has at a time, whose sums or values come back together.
+// edgesOfPart is the number of edges that a block of metrics_edges adds up, and
+// edgesAtOnce the number of edges per call.
 const (
 	edgesOfPart = 16 * pairRows
 	edgesAtOnce = 1 << 20
 )
 
-// deviceEdges calls f with edges on an accelerator, so many at a time, with the number of the
-// first and how many there are: memory has the embedding's planes, heads, tails, and room for
-// results of 16 bytes for each.
+// deviceEdges calls f for consecutive groups of edges on an accelerator, with the first
+// edge and their number. memory has the embedding's planes, heads, tails, and 16 bytes
+// per edge for results.
 func deviceEdges(ctx context.Context, on *Device, heads, tails []int32, e []float32, d int, f func(memory device.Pieces, first, count int) error) error {
 	edges := min(len(heads), edgesAtOnce)
 	memory, err := on.AllocPieces(len(e)*4, edges*4, edges*4, edges*16)
@@ -124,8 +123,8 @@ func deviceOverEdges(ctx context.Context, on *Device, heads, tails []int32, e []
 	return sum, err
 }
 
-// deviceLogTotals is logTotal of edges on an accelerator, the first of which is the first
-// of the stream: means and variances.
+// deviceLogTotals is logTotal for edges on an accelerator, from the first edge of the
+// stream. It returns means and variances.
 func deviceLogTotals(ctx context.Context, on *Device, heads, tails []int32, e []float32, d, m, draws int, clamp float64, state uint64) (means, variances []float64, err error) {
 	means, variances = make([]float64, len(heads)), make([]float64, len(heads))
 	both := make([]float64, 2*min(len(heads), edgesAtOnce))

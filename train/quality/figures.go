@@ -25,12 +25,12 @@ const (
 	MetricLosses
 )
 
-// Figures say how good an embedding is. What was skipped, cannot be measured because
-// something is missing, or is not defined, is nil.
+// Figures are the quality figures of an embedding. A figure that was skipped, needs
+// missing input, or is undefined, is nil.
 //
-// The fields that end in Error are the standard errors of figures that are estimated
-// from a sample of Options.Sample: how far they lie, in the root mean square, from what
-// all points would give. Of an exact figure they are nil.
+// Fields that end in Error are standard errors of figures estimated from a sample
+// (Options.Sample): the root mean square deviation from the figure of all points. They
+// are nil for exact figures.
 type Figures struct {
 	Trustworthiness        *float64 `json:"trustworthiness,omitempty"` // see the function; only if K < n/2
 	TrustworthinessError   *float64 `json:"trustworthiness_error,omitempty"`
@@ -43,8 +43,8 @@ type Figures struct {
 	KLError                *float64 `json:"kl_error,omitempty"`
 	Accuracy               *float64 `json:"accuracy,omitempty"` // of a kNN classifier
 	AccuracyError          *float64 `json:"accuracy_error,omitempty"`
-	// Losses are what training on the graph expects per edge (ExpectedLosses,
-	// ExpectedInfoNC), by the keys of LossOptions.Figures, to which "_error" is added for
+	// Losses are the expected training losses per edge on the graph (ExpectedLosses,
+	// ExpectedInfoNC) by the keys of LossOptions.Figures, with the suffix "_error" for
 	// standard errors. learnt_z is LossOptions.LearntZ.
 	Losses map[string]float64 `json:"losses,omitempty"`
 }
@@ -67,13 +67,13 @@ type Figure struct {
 	Needs Needs
 	// K returns how many neighbours the figure is about, of Options.K; nil: of none.
 	K func(k int) int
-	// Of returns the figure and its standard error, nil if it has none.
+	// Of returns the figure and its standard error, nil if missing.
 	Of func(f *Figures) (value, standardError *float64)
 
 	measure func(m *measurement, ctx context.Context) error
 }
 
-// Needs says what a figure needs besides the embedding; several are joined by |.
+// Needs are the inputs of a figure in addition to the embedding, joined by |.
 type Needs uint
 
 const (
@@ -85,7 +85,7 @@ const (
 	NeedsNone Needs = 0
 )
 
-// table is the table of figures; LossOptions.Figures has those of the losses. A figure is a
+// table is the table of figures; LossOptions.Figures has the losses. A new figure needs a
 // line here, its fields in Figures, and a method that measures it.
 var table = []Figure{
 	{
@@ -334,7 +334,7 @@ func (o LossOptions) figures() (all []lossFigure) {
 	return all
 }
 
-// at returns the value of a key, nil if there is none.
+// at returns the value of a key, or nil.
 func at(m map[string]float64, key string) *float64 {
 	if v, ok := m[key]; ok {
 		return &v

@@ -31,9 +31,9 @@ type HeldOutFigures struct {
 	OtherLabels bool `json:"-"`
 }
 
-// MeasureHeldOut measures how held-out points lie in an embedding [n, d] of
-// training points [n, D], which may be nil. Of the options it takes K, Labels (of
-// the training points), Device and Skip. Errors are Measure's.
+// MeasureHeldOut measures the quality of held-out points in an embedding [n, d] of
+// training points [n, D], which may be nil. It uses the options K, Labels (of the
+// training points), Device and Skip. Errors are Measure's.
 func MeasureHeldOut(ctx context.Context, points, embedding *data.Matrix, held HeldOut, o Options) (*HeldOutFigures, error) {
 	m, err := newMeasurement(points, embedding, o)
 	if err != nil {

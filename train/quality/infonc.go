@@ -22,8 +22,8 @@ const (
 	infoNCWork = 1 << 28
 	// fewestEdges is of how many edges it takes the mean all the same.
 	fewestEdges = 32
-	// manyNegatives is how many negatives for each other point are so many that their
-	// sum has a closed form.
+	// manyNegatives is the number of negatives per other point from which the expectation
+	// is expanded.
 	manyNegatives = 100
 )
 
@@ -32,20 +32,19 @@ const (
 //
 //	(1/E) Σ_(ij edge) −log q(ij) + (1/ρ)·E log(q(ij) + q(ij₁) + … + q(ijₘ))
 //
-// (Damrich et al., 2023, Eq. 4; ρ = 1 there). The expectation has no closed
-// form: it is the mean over so many draws of m negatives for each edge, at
-// least 2, and the error is the standard error that these draws leave. The
-// seed decides which they are. Similarities below clamp count as clamp.
+// (Damrich et al., 2023, Eq. 4; ρ = 1 there). The expectation has no closed form: it is
+// estimated by the mean over draws draws (at least 2) of m negatives for each edge, and
+// the error is the standard error of this estimate. The draws depend on the seed.
+// Similarities below clamp count as clamp.
 //
-// Where this would take more than about 3·10⁸ similarities, there are 2 draws, and if
-// that is too much still, of edges that are drawn in their turn, at least 32, whose
-// differences the error then includes. For m ≥ 100(n−1) nothing but such edges is
-// drawn: the sum of the negatives then hardly varies, and the expectation is
-// expanded around the mean of the sum, to within 1e-5.
+// If this needs more than about 3·10⁸ similarities, there are 2 draws, and if necessary
+// only for a sample of at least 32 edges, whose variance the error then includes. For m ≥
+// 100(n−1) only edges are sampled: the sum of the negatives hardly varies, and the
+// expectation is expanded around the mean of the sum, to within 1e-5.
 //
-// Edges and embedding are as for KL, and so are the errors. A device, nil for the CPU, takes
-// the same draws, and its result agrees with the CPU's to 1e-6. Embeddings of
-// float64, and expansions around the mean, stay on the CPU.
+// Edges, embedding and errors are as for KL. A device, nil for the CPU, uses the same
+// draws, and its result agrees with the CPU's to 1e-6. Embeddings of float64, and
+// expansions around the mean, stay on the CPU.
 func ExpectedInfoNC[T Float](ctx context.Context, heads, tails []int32, embedding []T, d, m int, rho, clamp float64, draws int, seed uint64, on *Device) (Estimate, error) {
 	return expectedInfoNC(ctx, on, heads, tails, embedding, d, m, rho, clamp, draws, seed, infoNCWork)
 }
@@ -141,8 +140,8 @@ func (f *infoNC[T]) overAllEdges(ctx context.Context, rho float64) (Estimate, er
 	return Estimate{Mean: loss / edges, Error: math.Sqrt(variance) / rho / edges}, nil
 }
 
-// overDrawnEdges is the mean over so many edges that are drawn, but for the part that
-// needs no negatives, which is over all.
+// overDrawnEdges returns the mean over a sample of edges; the part without negatives is
+// the mean over all edges.
 func (f *infoNC[T]) overDrawnEdges(ctx context.Context, rho float64, edges int) (Estimate, error) {
 	edges = max(edges, fewestEdges)
 	order := rng.New(f.seed, rng.Sample)
@@ -244,9 +243,9 @@ func (f *infoNC[T]) momentsOf(i int32) moments {
 }
 
 // expectedLog returns the expectation of log(a + x₁ + … + xₘ) for m of the numbers, drawn
-// with replacement, by its expansion around the mean of the sum up to fourth order. Since
-// numbers that are not negative have a second moment of at most count·mean², and so on,
-// what is left out is of the order of (count/m)³.
+// with replacement, by its expansion around the mean of the sum up to fourth order.
+// Numbers that are not negative have a second moment of at most count·mean², and so on,
+// so the remainder is of the order of (count/m)³.
 func (s *moments) expectedLog(a, m float64) float64 {
 	total := a + m*s.mean
 	// One division after the other, since powers of small totals would be 0.

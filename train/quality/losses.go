@@ -10,8 +10,8 @@ import (
 	"cne/model/op"
 )
 
-// A Discriminator is the classifier behind a loss that is a sum over pairs: it tells the
-// edges of the graph from pairs drawn at random.
+// A Discriminator is the classifier of a loss that is a sum over pairs: it distinguishes
+// the graph's edges from random pairs.
 type Discriminator struct {
 	Loss op.Loss
 	// C is the constant of a loss that has one: Z̄·m/|X| of Neg-t-SNE for m negatives and
@@ -33,8 +33,8 @@ func (p Discriminator) odds() (slope, offset float64, ok bool) {
 	return slope, offset, true
 }
 
-// single reports whether the loss can be computed in single precision: a diverged run has
-// constants with which it cannot.
+// single reports whether the loss can be computed in single precision; the constants of a
+// diverged run may be too large.
 func (p Discriminator) single() bool {
 	slope, _, ok := p.odds()
 	return ok && slope >= 1e-20 && slope <= 1e20
@@ -67,8 +67,8 @@ func (p Discriminator) terms() (positive, negative func(d2 float64) float64) {
 // 0 still leaves the finite bound of training's arithmetic.
 //
 // Edges and embedding are as for KL. On the CPU the sum over edges is computed in double
-// precision; that over pairs has PartitionFunction's. Constants beyond the range
-// of float32 stay on the CPU, and in double precision. Errors are KL's, or the
+// precision, the sum over pairs in PartitionFunction's. With constants beyond the range
+// of float32 all is computed on the CPU in double precision. Errors are KL's, or the
 // device's.
 func ExpectedLosses[T Float](ctx context.Context, heads, tails []int32, embedding []T, d, m int, clamp float64, discriminators []Discriminator, on *Device) ([]float64, error) {
 	n, err := points(embedding, d, "embedding")

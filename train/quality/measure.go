@@ -12,15 +12,15 @@ import (
 	"cne/internal/option"
 )
 
-// The kNN classifier behind Figures.Accuracy: the AccuracyK nearest of a random six
-// sevenths of the points vote on each of the rest, of MNIST 10 000 of 70 000.
+// The kNN classifier of Figures.Accuracy: the AccuracyK nearest of a random six sevenths
+// of the points vote on each other point (10 000 of MNIST's 70 000).
 const (
 	AccuracyK    = 10
 	AccuracyTest = 1.0 / 7
 )
 
-// What the zero values of Options stand for. The paper takes as many points for
-// Spearman's correlation, and as many negatives.
+// Defaults of Options. The numbers for Spearman's correlation and of negatives are the
+// paper's.
 const (
 	DefaultK              = 15
 	DefaultSpearmanSample = 5000
@@ -28,8 +28,8 @@ const (
 	DefaultNegatives      = 5
 )
 
-// Options says what Measure measures, and how. The zero value measures all that
-// the points and the embedding alone allow.
+// Options says what Measure measures, and how. The zero value measures all figures that
+// need only the points and the embedding.
 type Options struct {
 	// K is how many nearest neighbours of a point recall and trustworthiness are
 	// about; 0 means 15.
@@ -37,11 +37,11 @@ type Options struct {
 	// SpearmanSample is how many points Spearman's correlation is taken of; nil means
 	// 5000, and 0 leaves it out.
 	SpearmanSample *int `key:"spearman_sample,given" in:"0 or [3,20000]"`
-	// Sample is how many points are drawn, without replacement, where there are more
-	// than ExactPoints: recall, partition function and divergence are then estimated
-	// from these points against all, trustworthiness and losses from a tenth of them
-	// (but 100 at least), and accuracy from as many of those held out. nil means
-	// 20 000, and 0 all points, as does a number that is no smaller than theirs.
+	// Sample is the size of the sample, drawn without replacement, above ExactPoints
+	// points: recall, partition function and divergence are then estimated from these
+	// points against all, trustworthiness and losses from a tenth of them (at least 100),
+	// and accuracy from the same number of held-out points. nil means 20 000, and 0, or
+	// at least the number of points, means all points.
 	Sample *int `key:"sample,given" in:"0 or [100,inf)"`
 	// Losses has the constants of the expected losses.
 	Losses LossOptions
@@ -52,15 +52,15 @@ type Options struct {
 	// that have one (data.Labels.Known). nil, or labels that are quantities, leave it
 	// out.
 	Labels *data.Labels
-	// Graph is what the divergence and the losses are about. nil stands for the
-	// sKNN graph of the points' K nearest neighbours.
+	// Graph is the graph of the divergence and the losses; nil means the sKNN graph of
+	// the points' K nearest neighbours.
 	Graph *neighbors.Graph
 	// Neighbors are the nearest of each point, K or more, and Found those in the
 	// embedding, where they are known; nil has them searched for.
 	Neighbors, Found *neighbors.Neighbors
 
-	// Seed decides what is drawn: the samples, the points that are classified, and
-	// the negatives of InfoNC-t-SNE.
+	// Seed seeds the samples, the choice of classified points, and the negatives of
+	// InfoNC-t-SNE.
 	Seed uint64
 	// Device computes what takes all pairs of points; nil is the CPU. With a sample, it
 	// only searches neighbours.
@@ -70,11 +70,11 @@ type Options struct {
 	Measured func(m Metric, took time.Duration)
 }
 
-// Measure measures an embedding [n, d] of points [n, D]. What is about the points
-// is left out if they are nil: recall (unless their Neighbors are known),
-// correlation, trustworthiness, and, without a Graph, divergence and losses.
+// Measure measures an embedding [n, d] of points [n, D]. If points is nil, it leaves out
+// recall (unless Neighbors is given), correlation, trustworthiness, and, without a Graph,
+// divergence and losses.
 //
-// It takes O(n²) operations for up to ExactPoints points. Of more, a sample is drawn
+// It takes O(n²) operations up to ExactPoints points, and a sample above
 // (Options.Sample). Errors wrap ErrInput or ErrNotFinite, and ErrUndefined if there are
 // too few points for K neighbours each, or are the device's. If ctx ends, they are its
 // error, and the figures measured until then are returned with it.
@@ -156,7 +156,7 @@ func newMeasurement(points, embedding *data.Matrix, o Options) (*measurement, er
 	return m, nil
 }
 
-// has reports whether there is what a figure needs.
+// has reports whether the inputs of a figure are available.
 func (m *measurement) has(needs Needs) bool {
 	there := NeedsNone
 	if m.points != nil {

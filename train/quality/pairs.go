@@ -24,7 +24,7 @@ const (
 // among, to sums. work has room for sumBlock numbers.
 type pairTerms func(i, lo, hi int, work []float32, sums []float64)
 
-// overTiles returns the sums over the pairs i < j < n, so many numbers.
+// overTiles returns the given number of sums over the pairs i < j < n.
 func overTiles(ctx context.Context, n, sums int, add pairTerms) ([]float64, error) {
 	partial := make([][]float64, parallel.Pieces(n, tileRows))
 	err := parallel.ForContext(ctx, n, tileRows, func(piece, first, last int) {
@@ -47,8 +47,8 @@ func overTiles(ctx context.Context, n, sums int, add pairTerms) ([]float64, erro
 	return total, err
 }
 
-// overRows returns for each of some of n points the sums over its pairs with all others.
-// Of the columns, so many as a tile has are visited for grain rows at a time.
+// overRows returns for each row of rows the sums over its pairs with all other points of
+// n. It visits tile columns at a time for grain rows.
 func overRows(ctx context.Context, n int, rows []int, grain, tile, sums int, add pairTerms) ([][]float64, error) {
 	all := make([][]float64, len(rows))
 	err := parallel.ForContext(ctx, len(rows), grain, func(_, first, last int) {

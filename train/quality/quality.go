@@ -1,25 +1,23 @@
-// Package quality measures how well an embedding shows its data: how many
-// neighbours it keeps (KNNRecall), how near in the data those are that it shows
-// (Trustworthiness), how well it keeps large distances (Spearman), how well it
-// tells classes apart (KNNAccuracy), and the quantities of contrastive embedding
-// theory: the partition function, the Kullback–Leibler divergence between graph
-// and embedding, and the losses that training on the graph expects
-// (PartitionFunction, KL, ExpectedLosses, ExpectedInfoNC). HeldOutAccuracy is about
-// points that were placed after training. Align turns one embedding onto another.
+// Package quality measures how well an embedding shows its data: how many neighbours it
+// keeps (KNNRecall), how near in the data the shown neighbours are (Trustworthiness), how
+// well it keeps large distances (Spearman), how well it tells classes apart
+// (KNNAccuracy), and the quantities of contrastive embedding theory: the partition
+// function, the Kullback–Leibler divergence between graph and embedding, and the losses
+// that training on the graph expects (PartitionFunction, KL, ExpectedLosses,
+// ExpectedInfoNC). HeldOutAccuracy is about points that were placed after training. Align
+// turns one embedding onto another.
 //
 // Measure gives all figures of a pair of matrices, points and embedding, in one
 // call, and MeasureHeldOut the figures of held-out points.
 //
-// Every result is exact for the points given, or for the random sample of them
-// that the seed draws, and has the same bits for any number of processors. Of more
-// than ExactPoints, Measure estimates from a sample what it would take all pairs for,
-// and says how far off that may be.
-// Nearest neighbours and ranks come from package data/neighbors. What looks at
-// all pairs of points, or at all edges, runs on an accelerator if it is given one, with sums in an
-// order that depends only on sizes.
+// Every result is exact for the points given, or for the random sample of them that the
+// seed draws, and has the same bits for any number of processors. Above ExactPoints,
+// Measure estimates all-pairs figures from a sample, with standard errors. Nearest
+// neighbours and ranks come from package data/neighbors. Sums over all pairs or all edges
+// run on an accelerator if one is given, in an order that depends only on sizes.
 //
-// Whatever takes long ends early when its context does, with the context's error.
-// Errors about the arguments wrap ErrInput, ErrNotFinite or ErrUndefined.
+// Slow functions end early with the context's error when it ends. Errors about the
+// arguments wrap ErrInput, ErrNotFinite or ErrUndefined.
 package quality
 
 import (
@@ -39,9 +37,8 @@ var ErrInput = errors.New("quality: bad input")
 // infinite; a diverged run makes such embeddings.
 var ErrNotFinite = errors.New("quality: coordinate is not finite")
 
-// ErrUndefined is wrapped by errors for inputs that have the right form but
-// for which a metric has no value, such as the correlation with an embedding
-// whose points all coincide.
+// ErrUndefined is wrapped by errors for valid inputs for which a metric is undefined,
+// such as the correlation with an embedding whose points all coincide.
 var ErrUndefined = errors.New("quality: metric is undefined")
 
 // A Device is where figures are computed, as model.OpenDevice opens it; nil is the

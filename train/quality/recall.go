@@ -13,12 +13,12 @@ import (
 	"cne/internal/rng"
 )
 
-// KNNRecall returns the mean share of a point's k nearest neighbours in the
-// embedding that are among its k nearest in the data, from 0 to 1. Both
-// lists are [n, k]: entries i·k to i·k+k−1 are the neighbours of point i, in any order,
-// without the point itself, as numbers from 0 to points−1. For held-out points they are
-// training points. If n is below of, the n points are a sample of as many, for which the
-// recall is estimated. Errors wrap ErrInput, and ErrUndefined if there are no points.
+// KNNRecall returns the mean share of a point's k nearest neighbours in the embedding
+// that are among its k nearest in the data, from 0 to 1. Both lists are [n, k]: entries
+// i·k to i·k+k−1 are the neighbours of point i, in any order, without the point itself,
+// as numbers from 0 to points−1. For held-out points they are training points. If n < of,
+// the n points are a sample of a population of that size, and the recall is estimated.
+// Errors wrap ErrInput, and ErrUndefined if there are no points.
 func KNNRecall(inData, inEmbedding []int32, k, points, of int) (Estimate, error) {
 	if k < 1 || len(inData)%k != 0 || len(inEmbedding) != len(inData) {
 		return Estimate{}, fmt.Errorf("%w: neighbours: got %d and %d, want %d for each point in both", ErrInput, len(inData), len(inEmbedding), k)
@@ -52,15 +52,14 @@ func KNNRecall(inData, inEmbedding []int32, k, points, of int) (Estimate, error)
 }
 
 // KNNAccuracy returns the share, from 0 to 1, of held-out points that a
-// k-nearest-neighbour classifier in the embedding gets right. The seed
-// decides which points are held out: round(n·testShare) of them, drawn without
-// replacement and without regard to class; 1/7 holds out 10 000 of MNIST's
-// 70 000. The classifier knows the others. Of more than most held-out points, 0 for any
-// number, as many are classified, from which the share is estimated.
+// k-nearest-neighbour classifier in the embedding gets right. The seed decides which
+// points are held out: round(n·testShare) of them, drawn without replacement and without
+// regard to class; 1/7 holds out 10 000 of MNIST's 70 000. The classifier knows the
+// others. If there are more than most held-out points, only most are classified and the
+// share is estimated; 0 means no limit.
 //
-// Neighbours are exact (neighbors.Search), of two at the same distance the one with
-// the lower row counts as nearer. The class with most neighbours wins; of classes
-// with equally many, the one with the nearest member.
+// Neighbours are exact (neighbors.Search); ties go to the lower row. The class with most
+// neighbours wins; of classes with equally many, the one with the nearest member.
 //
 // classes[i] is the class of row i, any numbers. Errors wrap ErrInput or
 // ErrNotFinite, or are the context's or the device's.
@@ -94,7 +93,7 @@ func KNNAccuracy(ctx context.Context, embedding *data.Matrix, classes []int32, k
 	return e, err
 }
 
-// classified are points whose classes are known.
+// classified are points with known classes.
 type classified struct {
 	*data.Matrix
 	class []int32
@@ -157,8 +156,8 @@ func accuracy(ctx context.Context, known, tests classified, k int, on *Device) (
 	return float64(right) / float64(tests.N), nil
 }
 
-// vote returns the most frequent class among rows, which are in order of
-// distance; of equally frequent ones the one met first.
+// vote returns the most frequent class among rows, which are in order of distance; ties
+// go to the class met first.
 func vote(rows []int32, class []int32) int32 {
 	var winner int32
 	best := 0

@@ -9,9 +9,9 @@ import (
 	"cne/internal/rng"
 )
 
-// ExactPoints is the largest number of points for which Measure counts every one. Of
-// more it takes a sample (Options.Sample): what looks at all pairs takes some seconds
-// for as many, and a hundred times as long for ten times as many.
+// ExactPoints is the largest number of points for which Measure is exact. Above, it takes
+// a sample (Options.Sample): figures over all pairs take some seconds at this number, and
+// a hundred times as long for ten times as many points.
 const ExactPoints = 100_000
 
 // ranked is the share of a sample that trustworthiness and losses take, but at least
@@ -19,8 +19,8 @@ const ExactPoints = 100_000
 // longest.
 const ranked = 1.0 / 10
 
-// fewestSampled is the smallest sample whose standard errors mean something: they rest
-// on the normal distribution of a mean.
+// fewestSampled is the smallest sample with meaningful standard errors: they assume that
+// a mean is normally distributed.
 const fewestSampled = 100
 
 // sampleAbove is ExactPoints; tests set it lower.
@@ -56,8 +56,8 @@ func (o *Options) drawSample(n int) (all, some []int) {
 	return all, some
 }
 
-// estimateMean estimates the mean of so many values from a sample of them that was drawn
-// without replacement. The more of them it holds, the smaller is the error.
+// estimateMean estimates the mean of a population, whose size is of, from a sample drawn
+// without replacement. The error falls to 0 as the sample grows to the population.
 func estimateMean(values []float64, of int) Estimate {
 	size := float64(len(values))
 	var sum, squares float64
@@ -119,12 +119,11 @@ func (m *measurement) edgeSums(ctx context.Context, rows []int, discriminators [
 	return sums, edges, err
 }
 
-// sampleDivergence estimates KL from the edges whose heads are in the sample: the mean
-// of −log q over edges is a quotient of two sums over heads, and the partition function z
-// another sum. The error is the first-order error of all three together (delta method),
-// which knows how they vary together. Like all errors here it is blind to what
-// few points alone decide, such as the long edges of a single outlier. It returns nil if none
-// of the points has an edge.
+// sampleDivergence estimates KL from the edges whose heads are in the sample: the mean of
+// −log q over edges is a quotient of two sums over heads, and the partition function z
+// another sum. The error is the first-order error of all three (delta method), including
+// their covariances. Like all errors here it misses the effect of few points, such as the
+// long edges of a single outlier. It returns nil if none of the points has an edge.
 func (m *measurement) sampleDivergence(ctx context.Context, z float64) (*Estimate, error) {
 	lengths, edges, err := m.edgeSums(ctx, m.sample, []Discriminator{similarity}, math.Inf(1))
 	if err != nil {
@@ -161,11 +160,11 @@ func (m *measurement) expectedLosses(ctx context.Context, heads, tails []int32, 
 	return estimates, err
 }
 
-// sampleLosses estimates ExpectedLosses from as many points as trustworthiness takes: of
-// the sum over edges from those whose heads they are, and of that over pairs from theirs
+// sampleLosses estimates ExpectedLosses from trustworthiness's sample of points: the sum
+// over edges from the edges whose heads they are, and the sum over pairs from their pairs
 // with all other points. The errors take the constants of the discriminators as given,
-// and otherwise are those of sampleDivergence. It returns nil if none of the points has an
-// edge.
+// and are otherwise computed as in sampleDivergence. It returns nil if none of the points
+// has an edge.
 func (m *measurement) sampleLosses(ctx context.Context, discriminators []Discriminator) ([]Estimate, error) {
 	n, negatives, clamp := m.embedding.N, float64(m.Losses.Negatives), m.Losses.Clamp
 	if err := checkLoss(n, m.Losses.Negatives, clamp, discriminators); err != nil {

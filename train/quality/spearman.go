@@ -88,8 +88,8 @@ func correlate(ctx context.Context, n int, inData, inEmbedding func(out []uint64
 	pairs := n * (n - 1) / 2
 	s := newSorter(pairs)
 
-	// Twice the rank is a whole number, and the mean of all of them pairs+1:
-	// what is summed below are exact integers.
+	// Twice a rank is a whole number, and their mean is pairs+1: all sums below are of
+	// exact integers.
 	ranks, mean := make([]uint32, pairs), int64(pairs+1)
 	if err := inData(s.keys); err != nil {
 		return 0, err
@@ -139,9 +139,9 @@ func distances[T Float](ctx context.Context, out []uint64, x []T, n, d int) erro
 	})
 }
 
-// A sorter sorts keys and remembers where each stood. It cuts them into pieces, spreads
-// each piece over buckets, and sorts a bucket when it has gathered what the pieces have of
-// it: so all cores work in their caches.
+// A sorter sorts keys and remembers their positions. It cuts them into pieces, spreads
+// each piece over buckets, and then gathers and sorts each bucket, so that all cores work
+// in their caches.
 type sorter struct {
 	keys  []uint64
 	index []uint32 // former place of keys[i]
@@ -161,8 +161,8 @@ const (
 	sampledKeys, outermost = 1 << 12, 1 << 4
 )
 
-// A spread says in which bucket a key is: those after the first are of one width, a power
-// of two, from a least key on, but what is beyond the last counts to it.
+// A spread maps a key to its bucket. Buckets after the first have the same width, a power
+// of two, from a least key; keys beyond the last bucket belong to it.
 type spread struct {
 	least   uint64
 	shift   int
@@ -355,7 +355,7 @@ func (s *int128) add(x int64) {
 	s.high += x>>63 + int64(carry)
 }
 
-// addTimes adds a number so many times.
+// addTimes adds x·times.
 func (s *int128) addTimes(x int64, times int) {
 	for range times {
 		s.add(x)
