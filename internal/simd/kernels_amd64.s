@@ -2295,9 +2295,9 @@ loop_doneAVX2:
 	VZEROUPPER
 	RET
 
-// func momentumStepVector(w []float32, g []float32, buf []float32, step float32, clip float32, decay float32, keep float32, add float32, ofG float32, ofBuf float32)
+// func momentumStepVector(w []float32, g []float32, buf []float32, step float32, clip float32, decay float32, keep float32)
 // Requires: AVX, AVX512F
-TEXT ·momentumStepVector(SB), NOSPLIT, $0-100
+TEXT ·momentumStepVector(SB), NOSPLIT, $0-88
 	CMPQ         ·current+0(SB), $0x02
 	JNE          formAVX2
 	MOVQ         w_base+0(FP), AX
@@ -2308,32 +2308,25 @@ TEXT ·momentumStepVector(SB), NOSPLIT, $0-100
 	VMULPS       cbf800000<>+0(SB), Z1, Z2
 	VBROADCASTSS decay+80(FP), Z3
 	VBROADCASTSS keep+84(FP), Z4
-	VBROADCASTSS add+88(FP), Z5
-	VBROADCASTSS ofG+92(FP), Z6
-	VBROADCASTSS ofBuf+96(FP), Z7
 	MOVQ         w_len+8(FP), BX
 	XORQ         SI, SI
 
 loopAVX512:
 	CMPQ    SI, BX
 	JGE     loop_doneAVX512
-	VMOVUPS (AX)(SI*4), Z8
-	VMOVUPS (CX)(SI*4), Z9
-	VMOVUPS (DX)(SI*4), Z10
-	VMINPS  Z9, Z1, Z9
-	VMAXPS  Z9, Z2, Z9
-	VMULPS  Z3, Z8, Z11
-	VADDPS  Z11, Z9, Z9
-	VMULPS  Z4, Z10, Z10
-	VMULPS  Z5, Z9, Z11
-	VADDPS  Z11, Z10, Z10
-	VMOVUPS Z10, (DX)(SI*4)
-	VMULPS  Z6, Z9, Z9
-	VMULPS  Z7, Z10, Z10
-	VADDPS  Z10, Z9, Z9
-	VMULPS  Z0, Z9, Z9
-	VSUBPS  Z9, Z8, Z8
-	VMOVUPS Z8, (AX)(SI*4)
+	VMOVUPS (AX)(SI*4), Z5
+	VMOVUPS (CX)(SI*4), Z6
+	VMOVUPS (DX)(SI*4), Z7
+	VMINPS  Z6, Z1, Z6
+	VMAXPS  Z6, Z2, Z6
+	VMULPS  Z3, Z5, Z8
+	VADDPS  Z8, Z6, Z6
+	VMULPS  Z4, Z7, Z7
+	VADDPS  Z6, Z7, Z7
+	VMOVUPS Z7, (DX)(SI*4)
+	VMULPS  Z0, Z7, Z7
+	VSUBPS  Z7, Z5, Z5
+	VMOVUPS Z5, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	JMP     loopAVX512
 
@@ -2350,32 +2343,25 @@ formAVX2:
 	VMULPS       cbf800000<>+0(SB), Y1, Y2
 	VBROADCASTSS decay+80(FP), Y3
 	VBROADCASTSS keep+84(FP), Y4
-	VBROADCASTSS add+88(FP), Y5
-	VBROADCASTSS ofG+92(FP), Y6
-	VBROADCASTSS ofBuf+96(FP), Y7
 	MOVQ         w_len+8(FP), BX
 	XORQ         SI, SI
 
 loopAVX2:
 	CMPQ    SI, BX
 	JGE     loop_doneAVX2
-	VMOVUPS (AX)(SI*4), Y8
-	VMOVUPS (CX)(SI*4), Y9
-	VMOVUPS (DX)(SI*4), Y10
-	VMINPS  Y9, Y1, Y9
-	VMAXPS  Y9, Y2, Y9
-	VMULPS  Y3, Y8, Y11
-	VADDPS  Y11, Y9, Y9
-	VMULPS  Y4, Y10, Y10
-	VMULPS  Y5, Y9, Y11
-	VADDPS  Y11, Y10, Y10
-	VMOVUPS Y10, (DX)(SI*4)
-	VMULPS  Y6, Y9, Y9
-	VMULPS  Y7, Y10, Y10
-	VADDPS  Y10, Y9, Y9
-	VMULPS  Y0, Y9, Y9
-	VSUBPS  Y9, Y8, Y8
-	VMOVUPS Y8, (AX)(SI*4)
+	VMOVUPS (AX)(SI*4), Y5
+	VMOVUPS (CX)(SI*4), Y6
+	VMOVUPS (DX)(SI*4), Y7
+	VMINPS  Y6, Y1, Y6
+	VMAXPS  Y6, Y2, Y6
+	VMULPS  Y3, Y5, Y8
+	VADDPS  Y8, Y6, Y6
+	VMULPS  Y4, Y7, Y7
+	VADDPS  Y6, Y7, Y7
+	VMOVUPS Y7, (DX)(SI*4)
+	VMULPS  Y0, Y7, Y7
+	VSUBPS  Y7, Y5, Y5
+	VMOVUPS Y5, (AX)(SI*4)
 	ADDQ    $0x08, SI
 	JMP     loopAVX2
 

@@ -37,27 +37,20 @@ type Momentum struct {
 	Clip float64
 	// WeightDecay times the parameter is added to the gradient after that.
 	WeightDecay float64
-	// Momentum is what is kept of the buffer, and Dampening what is not added
-	// of the gradient.
-	Momentum, Dampening float64
-	// Nesterov looks ahead: the step is along g + Momentum·buf, not buf.
-	Nesterov bool
+	// Momentum is what is kept of the buffer before the gradient is added.
+	Momentum float64
 }
 
 // MomentumStep moves w against its gradient g. buf holds the running sum of the
 // gradients, zeros before the first step. All forms give the same bits.
 func MomentumStep[T Float](w, g, buf []T, p *Momentum) {
 	g, buf = g[:len(w)], buf[:len(w)]
-	ofG, ofBuf := 0., 1.
-	if p.Nesterov {
-		ofG, ofBuf = 1, p.Momentum
-	}
 	if f, whole := wholeVectors(w); whole > 0 {
-		momentumStepVector(f, any(g).([]float32), any(buf).([]float32), float32(p.Step), float32(p.Clip), float32(p.WeightDecay),
-			float32(p.Momentum), float32(1-p.Dampening), float32(ofG), float32(ofBuf))
+		momentumStepVector(f, any(g).([]float32), any(buf).([]float32),
+			float32(p.Step), float32(p.Clip), float32(p.WeightDecay), float32(p.Momentum))
 		w, g, buf = w[whole:], g[whole:], buf[whole:]
 	}
-	momentumStep(w, g, buf, T(p.Step), T(p.Clip), T(p.WeightDecay), T(p.Momentum), T(1-p.Dampening), T(ofG), T(ofBuf))
+	momentumStep(w, g, buf, T(p.Step), T(p.Clip), T(p.WeightDecay), T(p.Momentum))
 }
 
 // Adam holds the numbers of a step of Adam.
@@ -98,12 +91,11 @@ func descend[T Float](x, grad []T, step, clip T) {
 	}
 }
 
-func momentumStep[T Float](w, g, buf []T, step, clip, decay, keep, add, ofG, ofBuf T) {
+func momentumStep[T Float](w, g, buf []T, step, clip, decay, keep T) {
 	for i, x := range w {
-		d := bounded(g[i], clip) + T(decay*x)
-		b := T(keep*buf[i]) + T(add*d)
+		b := T(keep*buf[i]) + (bounded(g[i], clip) + T(decay*x))
 		buf[i] = b
-		w[i] = x - T(step*(T(ofG*d)+T(ofBuf*b)))
+		w[i] = x - T(step*b)
 	}
 }
 

@@ -56,7 +56,7 @@ func descendVector(x []float32, grad []float32, step float32, clip float32)
 func descendRows2Vector(table []float32, grad []float32, rows []int32, step float32, clip float32)
 
 // momentumStepVector is the vector form of momentumStep.
-func momentumStepVector(w []float32, g []float32, buf []float32, step float32, clip float32, decay float32, keep float32, add float32, ofG float32, ofBuf float32)
+func momentumStepVector(w []float32, g []float32, buf []float32, step float32, clip float32, decay float32, keep float32)
 
 // adamStepVector is the vector form of adamStep.
 func adamStepVector(w []float32, g []float32, m []float32, v []float32, step float32, clip float32, decay float32, ofG float32, keep float32, ofG2 float32, scale float32, epsilon float32)

@@ -32,7 +32,7 @@ func scatterRows2Vector([]float32, []float32, []int32)                          
 func descendRows2Vector([]float32, []float32, []int32, float32, float32)        { panic(noForm) }
 func drawOthersVector([]int32, uint64, uint32)                                  { panic(noForm) }
 func descendVector([]float32, []float32, float32, float32)                      { panic(noForm) }
-func momentumStepVector([]float32, []float32, []float32, float32, float32, float32, float32, float32, float32, float32) {
+func momentumStepVector([]float32, []float32, []float32, float32, float32, float32, float32) {
 	panic(noForm)
 }
 func adamStepVector([]float32, []float32, []float32, []float32, float32, float32, float32, float32, float32, float32, float32, float32) {
