@@ -520,7 +520,7 @@ func (s *Scaling) columns(c *Matrix) ([]int32, error) {
 // Check reports what is inconsistent, as it may be in a file (ErrShape, ErrOption).
 func (s *Scaling) Check() error {
 	if len(s.Genes) == 0 || !data.Ascending(s.Genes) || s.Genes[0] < 0 || int(s.Genes[len(s.Genes)-1]) >= s.Total || s.Names != nil && len(s.Names) != len(s.Genes) {
-		return errorf(data.ErrShape, "scaling of counts: got %d of %d genes with %d names, want ascending genes in range and a name for each", len(s.Genes), s.Total, len(s.Names))
+		return errorf(data.ErrShape, "scaling of counts: got %d of %d genes with %d names, want ascending genes in range, and a name for each or none", len(s.Genes), s.Total, len(s.Names))
 	}
 	if !(s.LibrarySize > 0) || math.IsInf(s.LibrarySize, 0) {
 		return errorf(data.ErrOption, "scaling of counts: got a library size of %v, want a finite number above 0", s.LibrarySize)
