@@ -46,14 +46,14 @@ func newProduct[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda i
 // depend on how many there are.
 const leastDoubles = 1 << 12
 
-// Linear computes a layer of a network, Y = act(X·Wᵀ + bias), where Y is m×n,
-// the weights W are n×k and the bias has n elements, or is nil for none; with
-// relu, negative sums become 0 and NaN stays NaN. Row i of X is row rows[i] of
-// x as stored, or row i itself if rows is nil. ldx, ldw and ldy are the
-// distances between rows as stored. Y must not overlap the others.
+// Linear computes a layer of a network, Y = act(X·Wᵀ + bias), where Y is m×n, the weights
+// W are n×k and the bias has n elements, or is nil; with relu, negative sums become 0 and
+// NaN stays NaN. Row i of X is row rows[i] of x as stored, or row i itself if rows is
+// nil. ldx, ldw and ldy are the distances between rows as stored. Y must not overlap the
+// others.
 //
-// A row of Y has the same bits whatever the other rows are and however many.
-// Lengths, strides and row numbers that do not fit panic.
+// The bits of a row of Y do not depend on the other rows. Lengths, strides and row
+// numbers that do not fit panic.
 func Linear[T Float](m, n, k int, x []T, ldx int, rows []int32, w []T, ldw int, bias []T, relu bool, y []T, ldy int) {
 	checkSizes(m, n, k)
 	if bias != nil && len(bias) != n {
@@ -95,7 +95,7 @@ type product[T Float] struct {
 	bias        []T // nil for none
 	floor       T
 	alone       bool // on the calling goroutine
-	doubles     bool // in float64, by vectors: there is no bias, no floor, and no numbered row
+	doubles     bool // float64 by vectors, without bias, floor and row numbers
 }
 
 // An operand is a matrix op(X) as stored.
@@ -130,7 +130,7 @@ func newRows[T Float](data []T, ld, m, width int, numbers []int32) operand[T] {
 		least, most = min(least, r), max(most, r)
 	}
 	if least < 0 {
-		panic(fmt.Sprintf("blas: there is no row %d", least))
+		panic(fmt.Sprintf("blas: rows: got %d, want a row of x", least))
 	}
 	checkMatrix(len(data), ld, int(most)+1, width)
 	return operand[T]{data: data, ld: ld, rows: numbers}

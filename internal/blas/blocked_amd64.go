@@ -18,13 +18,12 @@ const (
 	// maxColumns bounds the columns of a task, so that with maxDepth steps of
 	// them B stays in the second-level cache while the rows of A pass by.
 	maxColumns = 256
-	// Where op(A) has few rows and op(B) many columns, a task packs the
-	// columns that it alone needs.
+	// If op(A) has few rows and op(B) many columns, each task packs its own columns.
 	fewRows, fewColumns, ownColumns = 384, 512, 64
-	// A round packs at most so many elements of A and of B for all its tasks.
+	// Limits on the elements of A and B that a round packs for all its tasks.
 	maxPackedA, maxPackedB = 1 << 19, 1 << 20
-	// taskWork is how many multiplications make a task, as long as there are
-	// no more than maxTasks, and smallWork how few do not pay for another core.
+	// taskWork is the number of multiplications of a task, unless there are more than
+	// maxTasks, and smallWork the number that is not worth another core.
 	taskWork, maxTasks, smallWork = 1 << 19, 256, 1 << 18
 	// A block's columns are halved while there are fewer tasks than fewTasks.
 	fewTasks = 24
@@ -38,10 +37,9 @@ const (
 
 // A blocked is a product computed by tiles. It is used again and again.
 //
-// It is computed in rounds. The first tasks of a round pack what its other
-// tasks share; then each of these computes a block of C. What is cut where
-// depends only on the sizes, and where the depth is cut, only on the depth,
-// so that a row of C does not depend on what is computed with it.
+// It is computed in rounds. The first tasks of a round pack what its other tasks share;
+// then each of these computes a block of C. The blocks depend only on the sizes, and the
+// cuts of the depth only on the depth, so a row of C does not depend on the other rows.
 type blocked struct {
 	product[float32]
 	*kernels
@@ -59,11 +57,11 @@ type blocked struct {
 	packed       atomic.Int64
 	rows         int // of the block of C that a task computes
 	columns      int // of that block
-	columnBlocks int // how many such blocks lie side by side
+	columnBlocks int // number of such blocks side by side
 }
 
-// A workspace holds what a task packs for itself: a tile's rows of A and, where
-// op(A) has few rows, columns of B.
+// A workspace has the data that a task packs for itself: a tile's rows of A and, if op(A)
+// has few rows, columns of B.
 type workspace struct {
 	a [maxTileRows*(maxDepth+gap) + gap]float32
 	b [maxDepth * ownColumns]float32
@@ -152,8 +150,8 @@ func (p *blocked) round() {
 // step of them is written by whole vectors.
 func (p *blocked) stripSize() int { return p.height*(p.l1-p.l0) + gap }
 
-// task does one of a round's tasks. A loop begins them in their order, so that
-// who waits for what is packed waits for one that is at work.
+// task does one of a round's tasks. A loop begins them in order, so a task that waits for
+// packed data waits for a running task.
 func (p *blocked) task(task int) {
 	if task < p.packs {
 		p.pack(task)
@@ -271,10 +269,10 @@ func (p *blocked) rowsOfA(w *workspace, i, rows, l, end int) (a *float32, rowStr
 	return &w.a[0], stride, 1
 }
 
-// lookAhead notes which stored rows are needed soon while the tile at row i of
-// a block is computed in steps [l, end), and returns how many cache lines of
-// each, 0 for none. It is the next tile's part of A or, if a task packs its own
-// columns of B, some of those of the next block.
+// lookAhead notes which stored rows are needed soon while the tile at row i of a block is
+// computed in steps [l, end), and returns how many cache lines of each, 0 for none. It is
+// the next tile's part of A or, if a task packs its own columns of B, some columns of the
+// next block.
 func (p *blocked) lookAhead(w *workspace, i, j0, j1, l, end int) (lines int) {
 	steps := end - l
 	if p.shareB {

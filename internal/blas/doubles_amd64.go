@@ -42,7 +42,7 @@ type doubled struct {
 	loop           parallel.Loop
 }
 
-// A doubleSpace holds what a task packs, strips of a tile's rows and of its columns, and a
+// A doubleSpace has the strips of rows and columns that a task packs for a tile, and a
 // tile at an edge.
 type doubleSpace struct {
 	a    [(doubleRows + 12) * doubleDepth]float64
@@ -111,10 +111,10 @@ func (p *doubled) task(task int) {
 	}
 }
 
-// packDoubles packs n lines of op(X), rows of the left factor or columns of the right one,
-// from the given one on, in strips of so many: step after step from l on, the elements of a
-// step's lines next to each other, times alpha, and filled up with zeros. along reports that
-// the steps of a line lie next to each other as stored.
+// packDoubles packs n lines of op(X), rows of the left factor or columns of the right
+// one, from the given one on, in strips of strip lines: step after step from l, the
+// elements of a step's lines next to each other, times alpha, and filled up with zeros.
+// along reports that the steps of a line lie next to each other as stored.
 func packDoubles(dst []float64, o *operand[float64], along bool, first, n, l, steps, strip int, alpha float64) {
 	for s := 0; s < n; s += strip {
 		lines, out := min(strip, n-s), dst[s*steps:][:strip*steps]

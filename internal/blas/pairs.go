@@ -20,9 +20,9 @@ import (
 func BFloat16() bool { return current == simd.AVX512 && simd.BFloat16() }
 
 // MultiplyPairs computes C = A·B, or C = A·B + C if add is set, on the calling goroutine,
-// for factors in pairs: A has m rows whose pair (i, l) is a[i·rowStride+l·stepStride], and B
-// has the form of p, which counts pairs. C has rows ldc apart. One of the strides is 1. C
-// is not read unless it is added.
+// for factors in pairs: A has m rows whose pair (i, l) is a[i·rowStride+l·stepStride],
+// and B has the form of p, which counts pairs. C has rows ldc apart. One of the strides
+// is 1. C is only read if add is set.
 func MultiplyPairs(p Panels, m int, a []uint32, rowStride, stepStride int, b []uint32, add bool, c []float32, ldc int) {
 	if m == 0 || p.n == 0 {
 		return
@@ -58,8 +58,8 @@ func addPair(sum float32, a, b uint32) float32 {
 
 // addProduct adds the product of two numbers, given by their bits.
 func addProduct(sum float32, a, b uint32) float32 {
-	// The product of 8 by 8 bits is exact in float64. Where its sum with 24 bits is not,
-	// the one is so much smaller than the other that rounding twice does no harm.
+	// The product of 8 by 8 bits is exact in float64. If its sum with 24 bits is not, one
+	// is so much smaller than the other that rounding twice does no harm.
 	x := float64(normal(math.Float32frombits(a)))*float64(normal(math.Float32frombits(b))) + float64(normal(sum))
 	// A sum is subnormal if it is so after rounding to 24 bits.
 	const scale = 1 << 64

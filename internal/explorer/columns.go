@@ -13,10 +13,10 @@ import (
 	"cne/internal/plot"
 )
 
-// firstColumn is what the page calls its own classes or values.
+// firstColumn is the page's name of its own classes or values.
 const firstColumn = "label"
 
-// columns returns all by which the points can be coloured.
+// columns returns all columns to colour points by.
 func (p *Page) columns() []Column {
 	if p.Classes == nil && p.Values == nil {
 		return p.Columns
@@ -24,8 +24,8 @@ func (p *Page) columns() []Column {
 	return slices.Concat([]Column{{firstColumn, p.Classes, p.ClassNames, p.Values}}, p.Columns)
 }
 
-// addColumns adds a block for each column by which points can be coloured, column-k for
-// the k-th, and returns what is said of them. The page begins with the first.
+// addColumns adds a block for each column to colour points by, column-k for the k-th, and
+// returns their descriptions. The page begins with the first.
 func (c *content) addColumns(columns []Column) []aboutColumn {
 	said := []aboutColumn{}
 	for _, column := range columns {
@@ -81,7 +81,7 @@ func widthFor(most int) int {
 	return 4
 }
 
-// appendWhole appends a whole number of so many bytes, the lowest first.
+// appendWhole appends a whole number of width bytes, the lowest first.
 func appendWhole(out []byte, v, width int) []byte {
 	return binary.LittleEndian.AppendUint32(out, uint32(v))[:len(out)+width]
 }
@@ -99,8 +99,8 @@ type valueCoding struct {
 // mostDistinct is how many different values have an index.
 const mostDistinct = 1<<16 - 1
 
-// encodeValues returns the scale of values and the values, exactly as they are; NaN is none.
-// The scale is nil if there is not one value.
+// encodeValues returns the scale of values and the exact values; NaN is a missing value.
+// The scale is nil if all are missing.
 func encodeValues(values []float64) (*aboutValues, []byte) {
 	const levels = 256
 	v := aboutValues{Low: math.Inf(1), High: math.Inf(-1), Ticks: []tick{}}

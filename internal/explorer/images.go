@@ -28,13 +28,13 @@ const (
 	highestAtlas  = 1 << 14
 	largestSide   = 96 // of a picture in pixels
 	smallestSide  = 8
-	sampledImages = 2048 // from which the size of all is estimated
+	sampledImages = 2048 // sample to estimate the size of all
 )
 
-// Budgets in bytes for up to budgeted pictures, before base64 makes a third more
-// of them; more pictures get in proportion, up to four times as much. With that
-// of few grey levels, MNIST's 70 000 digits take 9 MB; JPEG may take more,
-// because below it pictures are no longer recognised.
+// Budgets in bytes for up to budgeted pictures, before base64 makes a third more of them;
+// more pictures get in proportion, up to four times as much. In few grey levels, MNIST's
+// 70 000 digits take 9 MB; JPEG may take more, because below it pictures are no longer
+// recognised.
 const (
 	budgeted    = 70_000
 	levelBudget = 7_000_000
@@ -57,7 +57,7 @@ func (c coding) budget(n int) int {
 	return budget * min(max(n, budgeted), 4*budgeted) / budgeted
 }
 
-// codings returns the ways for such pictures, the best first.
+// codings returns the codings for such pictures, the best first.
 func codings(im *images.Set) []coding {
 	shrink := max(1, (max(im.H, im.W)+largestSide-1)/largestSide)
 	var out []coding
@@ -99,7 +99,7 @@ func encodeImages(im *images.Set) ([][]byte, *aboutImages) {
 	return best.encode(im, evenly(im.N, im.N)), about
 }
 
-// evenly returns so many of n rows.
+// evenly returns many of n rows, evenly spread.
 func evenly(n, many int) []int {
 	rows := make([]int, many)
 	for k := range rows {
@@ -172,9 +172,9 @@ func (c coding) atlas(im *images.Set, rows []int) []byte {
 	return b.Bytes()
 }
 
-// draw calls set for every value of the tiles of rows: at is where the pixel
-// begins in an image of that stride and that many bytes per pixel, k the colour.
-// What a tile has beyond its picture repeats the last row and column.
+// draw calls set for every value of the tiles of rows: at is where the pixel begins in an
+// image of that stride and that many bytes per pixel, k the colour. Beyond its picture a
+// tile repeats the last row and column.
 func (c coding) draw(im *images.Set, rows []int, stride, pixel int, set func(at, k int, v uint8)) {
 	w, h, tileWidth, tileHeight := c.tile(im)
 	for t, row := range rows {

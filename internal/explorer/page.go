@@ -1,28 +1,24 @@
-// Package explorer writes embeddings as one HTML file that shows them in a
-// browser: pan and zoom, a slider that morphs between several embeddings of the
-// same points, the picture of the point under the pointer, a legend that hides
-// classes, search, and a lasso that gives row numbers. The file needs nothing
-// else, neither a server nor a network, and its Content-Security-Policy forbids
-// whatever it does not hold itself.
+// Package explorer writes embeddings as one HTML file that shows them in a browser: pan
+// and zoom, a slider that morphs between several embeddings of the same points, the
+// picture of the point under the pointer, a legend that hides classes, search, and a
+// lasso that gives row numbers. The file needs nothing else, neither a server nor a
+// network, and its Content-Security-Policy forbids all other resources.
 //
 // # How it is made
 //
-// The page is page.html with style.css and the scripts that scripts lists, all
-// embedded in the program and put in as they are: there is no build step, and
-// what the browser runs is what stands in this folder. Data follow as blocks
-// of base64 in script elements of a type that no browser runs. Positions are
-// float32, 8 bytes per point and embedding, relative to the frame of their
-// embedding: whole numbers of 16 bits would be half as long and show their
-// grid as soon as somebody zooms in. Names and columns of many points are
-// compressed, values exactly as they are (columns.go). All columns but the first
-// come after the scripts, which show the points before. Images are atlases of 512
-// each, and a browser decodes only the atlases that somebody points at: PNG of few
-// grey levels, which for MNIST takes half of what all 256 take, or JPEG.
+// The page is page.html with style.css and the scripts that scripts lists, all embedded
+// in the program without a build step. Data follow as blocks of base64 in script elements
+// of a type that no browser runs. Positions are float32, 8 bytes per point and embedding,
+// relative to the frame of their embedding: whole numbers of 16 bits would be half as
+// long but show their grid when zoomed in. Names and columns of many points are
+// compressed, values exactly as they are (columns.go). All columns but the first come
+// after the scripts, which show the points before. Images are atlases of 512 each, and a
+// browser decodes only the atlases that are needed: PNG of few grey levels, which for
+// MNIST takes half as much as all 256, or JPEG.
 //
-// From 50 000 points on, which would cover each other, those in crowded places
-// are drawn fainter (density.js): as many as lie over each other there are
-// together as opaque as the logarithm of their number tells. How many these are
-// depends on the zoom, so that points near by are as strong as few are.
+// From 50 000 points on, points in crowded places are drawn fainter (density.js): the
+// joint opacity of overlapping points grows with the logarithm of their number. Their
+// number depends on the zoom, so that zooming in shows full colours.
 //
 // The points are drawn by a small renderer for WebGL 2 (render.js) rather than
 // by a library. Looked at was regl-scatterplot 1.16.0, the best kept of those
@@ -77,8 +73,8 @@ type Page struct {
 	// between neighbours in this order.
 	Views []View
 
-	// Slider says what the views differ in, such as "s" or "epoch". Unused for
-	// a single view.
+	// Slider names the quantity in which the views differ, such as "s" or "epoch". It is
+	// unused for a single view.
 	Slider string
 
 	// Classes[i] is the class of row i, as in plot.Scatter, which gives it the
@@ -98,8 +94,8 @@ type Page struct {
 	// each of these in their place.
 	Columns []Column
 
-	// Names[i], if not nil, is what hovering and searching show of row i
-	// besides its class and its number.
+	// Names[i], if Names is not nil, is shown for row i by hovering and searching, next
+	// to its class and number.
 	Names []string
 
 	// HeldOut[i] reports that row i was held out of training, as in plot.Scatter.
@@ -110,8 +106,8 @@ type Page struct {
 	Images *images.Set
 }
 
-// A Column is something that is known of each row, by which points can be coloured:
-// Classes with their names, or Values, as in a Page.
+// A Column has data to colour points by: Classes with their names, or Values, as in a
+// Page.
 type Column struct {
 	Name       string
 	Classes    []int32
@@ -121,10 +117,9 @@ type Column struct {
 
 // A View is one embedding of the points of a Page.
 type View struct {
-	// Name tells it from the others, such as "s = 0.5".
+	// Name distinguishes it from the others, such as "s = 0.5".
 	Name string
-	// Embedding is n×d. Of more or less than two columns that is drawn which
-	// plot.Scatter draws.
+	// Embedding is n×d. If d is not 2, it is drawn as by plot.Scatter.
 	Embedding *data.Matrix
 	// Facts are shown with the view.
 	Facts []Fact
@@ -161,26 +156,26 @@ var scripts = []string{"data.js", "density.js", "render.js", "camera.js", "posit
 
 var page = template.Must(template.ParseFS(files, "page.html"))
 
-// content is what the template takes.
+// content is the template's data.
 type content struct {
 	Title  string
 	Policy string
 	Style  string
 	Script string
 	About  string  // JSON
-	Blocks []block // what is too large for it
+	Blocks []block // data too large for the template
 
-	Later []block // what the scripts can begin without: pictures, names, further columns
+	Later []block // needed only after the start: pictures, names, further columns
 }
 
 // A block is a piece of data, in a script element that is not run.
 type block struct {
 	ID   string
-	Text string // base64, behind packed if the bytes are compressed
+	Text string // base64, after packed if the bytes are compressed
 }
 
-// about tells the scripts what the blocks are. Its fields are described where
-// data.js reads them.
+// about describes the blocks to the scripts. Its fields are described where data.js reads
+// them.
 type about struct {
 	Title   string        `json:"title"`
 	Slider  string        `json:"slider"`
@@ -205,7 +200,7 @@ type aboutView struct {
 	Facts  [][2]string `json:"facts"`
 	Centre [2]float64  `json:"centre"` // of the frame, in units of the embedding
 	Half   [2]float64  `json:"half"`   // the frame's half width and height in them
-	Unit   float64     `json:"unit"`   // what a position of 1 means in them
+	Unit   float64     `json:"unit"`   // length of a position of 1 in them
 }
 
 // An aboutColumn has classes or values; the block of column k is column-k.
@@ -402,8 +397,8 @@ func frame(xy []float64) (aboutView, []byte) {
 	return v, out
 }
 
-// valueInk leaves the continuous scale as it is on a dark ground: its lightness
-// is what it means.
+// valueInk does not change the continuous scale on a dark ground: its lightness carries
+// the value.
 func valueInk(t float64) ink {
 	light := inkOf(plot.ValueColour(t))[0]
 	return ink{light, light}

@@ -51,8 +51,7 @@ type Curves struct {
 type Panel struct {
 	Title          string // above the panel
 	XLabel, YLabel string // what the axes show
-	// LogX and LogY make an axis logarithmic, on which there must be positive
-	// numbers only.
+	// LogX and LogY make an axis logarithmic; its numbers must be positive.
 	LogX, LogY bool
 	Series     []Series // at least one with a point
 	Marks      []Mark
@@ -60,11 +59,10 @@ type Panel struct {
 
 // A Series is one line of a Panel.
 type Series struct {
-	// Name is what the legend calls it; a series without a name has no entry.
+	// Name is the name in the legend; a series without a name has no entry.
 	Name string
 
-	// X and Y are the points, which a line joins in their order. Where Y is
-	// NaN, there is no point and the line has a gap.
+	// X and Y are the points, joined by a line in order. A NaN in Y leaves a gap.
 	X, Y []float64
 
 	// Low and High, if they are given, bound Y from below and above, as a

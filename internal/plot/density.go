@@ -19,20 +19,20 @@ import (
 // more opaque the more they are. Sums are of integers, so that neither the order
 // of the points nor the number of cores changes a byte.
 
-// DenseFrom is the number of points from which a picture is drawn by density, unless
-// their size is given.
+// DenseFrom is the least number of points that are drawn by density, unless their size is
+// given.
 const DenseFrom = 50_000
 
 const (
 	placeBits = 3   // a disc may be centred at 2^placeBits places along each axis of a pixel
-	fullCover = 256 // what a disc adds to a pixel that it covers wholly
+	fullCover = 256 // a disc's contribution to a pixel that it covers completely
 	bandRows  = 64  // rows of pixels that are added up together
 )
 
 // dense reports whether the points are drawn by density.
 func (s *Scatter) dense() bool { return s.Embedding.N >= DenseFrom && s.PointSize == 0 }
 
-// A stamp is what a disc adds to its centre's pixel and the pixels around it.
+// A stamp has the contributions of a disc to its centre's pixel and the pixels around it.
 type stamp []struct {
 	dx, dy int32
 	cover  uint64 // up to fullCover
@@ -63,8 +63,8 @@ func newStamps(r float64) ([]stamp, int32) {
 	return stamps, reach
 }
 
-// A pixelSum is what the discs on a pixel add up to: their cover, and their
-// colours weighted by it.
+// A pixelSum is the sum of the discs on a pixel: their cover, and their colours weighted
+// by it.
 type pixelSum struct {
 	cover   uint64
 	colours [3]uint64
@@ -191,10 +191,10 @@ func discs(level int) float64 {
 
 // equalised returns the opacity of each level of cover, given the number of pixels of
 // each level; it does not fall as the cover rises. A single disc has the opacity alone,
-// and a part of a disc that part of it. A pixel with more discs is as opaque as its rank
-// among such pixels (histogram equalisation), which shows differences at every density.
-// It is no more opaque than discs drawn over each other, so that small differences are
-// not exaggerated where points hardly overlap.
+// and a part of a disc a proportional opacity. A pixel with more discs is as opaque as
+// its rank among such pixels (histogram equalisation), which shows differences at every
+// density. It is no more opaque than discs drawn over each other, so that small
+// differences are not exaggerated where points hardly overlap.
 func equalised(counts []int, alone float64) []uint8 {
 	single := levelOf(fullCover)
 	top := single

@@ -34,16 +34,16 @@ const (
 	barWidth    = 10 // of the colour bar
 	barHeight   = 160
 	tickLength  = 3
-	lengthWidth = 45 // room for what the scale bar says
+	lengthWidth = 45 // for the text of the scale bar
 )
 
-// maxLegend is the number of classes up to which there is a legend.
+// maxLegend is the largest number of classes in a legend.
 const maxLegend = 40
 
-// NoLabel is what the legend says of points without class or value.
+// NoLabel is the legend's name of points without class or value.
 const NoLabel = "no label"
 
-// What the key says of the two kinds of points.
+// The key's names of the two kinds of points.
 const (
 	training = "training"
 	heldOut  = "held out"
@@ -170,7 +170,7 @@ func (s *Scatter) layout() (*layout, error) {
 		}
 		txt = fit(sty, txt, l.width-2*margin)
 		x, y := margin+w/2, above+0.6*height
-		if sty.XAlign = text.XCenter; sty.Width(txt).Points() > w { // wider than the points: use the room beside them
+		if sty.XAlign = text.XCenter; sty.Width(txt).Points() > w { // wider than the points: use the space next to them
 			sty.XAlign, x = text.XLeft, margin
 		}
 		l.add(func(c draw.Canvas) { c.FillText(sty, vg.Point{X: vg.Length(x), Y: vg.Length(y)}, txt) })
@@ -234,8 +234,8 @@ func (s *Scatter) layers(palette []color.NRGBA, area float64) []layer {
 	above := layer{colours: palette, alpha: 1, continuous: all.continuous}
 	// The fewer they are, the more they stand out.
 	above.diameter = min(3*all.diameter, max(1.3*all.diameter, 0.5*s.diameter(area, n)))
-	// Of so many points that their rims together would darken the picture, the
-	// rims are thinner, and below what can be seen there are none.
+	// If there are so many points that their rims would darken the picture, rims are
+	// thinner, or left out if invisible.
 	length := float64(n) * math.Pi * above.diameter
 	above.outline = min(0.6, above.diameter/6, 0.05*area/length)
 	if above.outline < 0.08 {

@@ -17,7 +17,7 @@ const (
 	haloWidth   = 1.4
 	haloSteps   = 12   // directions into which a name is moved for its halo
 	farthest    = 3.5  // lines that a name may be away from its class
-	nearEnough  = 0.75 // lines up to which it needs no line that leads there
+	nearEnough  = 0.75 // distance in lines up to which no leader line is drawn
 	mostNamed   = 500  // classes that may have names
 	shortestRow = 12   // least height that a name takes
 )
@@ -34,7 +34,7 @@ type named struct {
 	class, count int
 }
 
-// box returns what the name covers, with the room around it.
+// box returns the bounds of the name with its margin.
 func (n *named) box() bounds {
 	w, h := n.width/2+nameGap, shortestRow/2.
 	return bounds{n.x - w, n.x + w, n.y - h, n.y + h}
@@ -105,8 +105,8 @@ func median(values []float64) float64 {
 }
 
 // placeNames gives names their places in an area, so that none meets another: each at the
-// median of its class or else as near to it as there is room. Larger classes choose first,
-// and names for which there is no room are left out.
+// median of its class or as near to it as possible. Larger classes choose first, and
+// names that do not fit are left out.
 func placeNames(names []named, area bounds) []named {
 	var placed []named
 	for _, n := range names {

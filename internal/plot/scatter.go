@@ -1,15 +1,13 @@
-// Package plot draws embeddings (Scatter, several side by side: Strip, or one
-// after the other: Animation) and curves (Curves) as PNG, SVG or GIF: scatter
-// plots in the manner of the paper's figures, with equal axes and a scale bar in
-// place of ticks, and line charts of small multiples, both in colours that a
-// colour-blind person can tell apart.
+// Package plot draws embeddings (Scatter, several side by side: Strip, or one after the
+// other: Animation) and curves (Curves) as PNG, SVG or GIF: scatter plots in the manner
+// of the paper's figures, with equal axes and a scale bar instead of ticks, and line
+// charts of small multiples, both in colours that a colour-blind person can tell apart.
 //
-// Text, lines and legends are drawn by gonum/plot's canvases. The points of an
-// embedding are not, since one path per point takes seconds and megabytes for
-// tens of thousands of them: raster.go sets them as anti-aliased discs, and
-// svg.go writes them as dots of a few short paths. From 50 000 points on, which
-// would cover each other, density.go draws how many points of each colour a pixel
-// has.
+// Text, lines and legends are drawn by gonum/plot's canvases. The points of an embedding
+// are not, since one path per point takes seconds and megabytes for tens of thousands of
+// them: raster.go sets them as anti-aliased discs, and svg.go writes them as dots of a
+// few short paths. From 50 000 points on, density.go draws the number of points per pixel
+// and colour.
 package plot
 
 import (
@@ -77,8 +75,8 @@ type Scatter struct {
 	ClassNames []string
 
 	// NameClasses writes the name of each class that has one in ClassNames above its
-	// points: at their median or, where names would meet, near it with a line to it.
-	// Where there is no room, names of smaller classes are left out.
+	// points: at their median or, where names would meet, near it with a line to it. If
+	// space is short, names of smaller classes are left out.
 	NameClasses bool
 
 	// Values[i] is the number by which row i is coloured; a colour bar shows
@@ -86,21 +84,19 @@ type Scatter struct {
 	// Values and Classes exclude each other.
 	Values []float64
 
-	// HeldOut[i] reports that row i was held out of training and placed by the
-	// trained network. Where some rows are held out and some are not, those
-	// trained on are drawn in lighter colours, and the others above them:
-	// larger and with a dark rim, unless they are so many (about 20 000) that
-	// rims would be all to be seen. A line below the points tells which is
-	// which. If all rows are of one kind, they are drawn as usual. Where points
-	// are drawn by density, those with rims still are drawn one by one.
+	// HeldOut[i] reports that row i was held out of training and placed by the trained
+	// network. If some rows are held out and some are not, training points are drawn in
+	// lighter colours, and held-out points above them: larger and with a dark rim, unless
+	// they are so many (about 20 000) that only rims would be visible. A line below the
+	// points explains both. If all rows are of one kind, they are drawn as usual. Points
+	// with rims are drawn one by one even if others are drawn by density.
 	HeldOut []bool
 
 	// Title stands above the points; none by default.
 	Title string
 
-	// Width and Height are the size of the image in inches, up to 100. Height
-	// defaults to 5, or 2 for points of a single coordinate; Width to 5 and
-	// what the legend takes.
+	// Width and Height are the size of the image in inches, up to 100. Height defaults to
+	// 5, or 2 for points of a single coordinate; Width to 5 plus the legend.
 	Width, Height float64
 
 	// DPI is the resolution in pixels per inch of a PNG, and of points drawn by
@@ -108,22 +104,22 @@ type Scatter struct {
 	DPI int
 
 	// PointSize is a point's diameter in printer's points (1/72 inch), up to
-	// 100. The default falls with the number of points, from 5 to 0.6. Beside
-	// others, held-out points are 1.3 to 3 times as large, the fewer the larger.
-	// Points of a size that is set are drawn one by one, however many they are.
+	// 100. The default falls with the number of points, from 5 to 0.6. Next
+	// to training points, held-out points are 1.3 to 3 times as large, the fewer the
+	// larger. If a size is set, all points are drawn one by one.
 	PointSize float64
 
-	// Alpha is a point's opacity, over 0 and up to 1. The default falls with
-	// the number of points, from 0.9 to 0.3. Beside others, held-out points are
-	// opaque. For points drawn by density, it is the opacity of a single point.
+	// Alpha is a point's opacity, over 0 and up to 1. The default falls with the number
+	// of points, from 0.9 to 0.3. Next to training points, held-out points are opaque.
+	// For points drawn by density, it is the opacity of a single point.
 	Alpha float64
 
-	// Seed decides the order in which points are drawn, and the vertical
-	// scatter of points of a single coordinate.
+	// Seed determines the drawing order of points, and the vertical scatter of points of
+	// a single coordinate.
 	Seed uint64
 
-	// Of a frame of an Animation: what the axes show, if it is not nil, and what
-	// is noted above the points.
+	// For a frame of an Animation: the range of the axes, if not nil, and the note above
+	// the points.
 	bounds *bounds
 	note   string
 
@@ -141,7 +137,7 @@ func (s *Scatter) Save(path string) error { return save(path, s.Write) }
 // A drawable has a layout, unless something is wrong with it.
 type drawable interface{ layout() (*layout, error) }
 
-// drawAs draws a picture in a format, with so many pixels per inch, or the default for 0.
+// drawAs draws a picture in a format, with dpi pixels per inch, or the default for 0.
 func drawAs(w io.Writer, format Format, p drawable, dpi int) error {
 	if format != PNG && format != SVG {
 		return fmt.Errorf("%w: got %q, want png or svg", ErrFormat, string(format))
@@ -245,8 +241,7 @@ func (s *Scatter) check() error {
 	return nil
 }
 
-// heldOut returns the number of held-out points, or 0 if there are no others
-// to tell them from.
+// heldOut returns the number of held-out points, or 0 if all points are.
 func (s *Scatter) heldOut() int {
 	n := 0
 	for _, held := range s.HeldOut {

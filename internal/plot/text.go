@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// macron is the combining mark of Z̄, which the canvases would set beside its
+	// macron is the combining mark of Z̄, which the canvases would draw next to its
 	// letter.
 	macron = "\u0304"
 
@@ -35,8 +35,8 @@ func replacer(from, to string) *strings.Replacer {
 // A writer writes plain text, with macrons and exponents.
 type writer struct{ text.Plain }
 
-// next cuts off a line what is drawn at a time: an exponent, or what stands before
-// the next one. lift is how far it is raised.
+// next cuts the next piece off a line: an exponent, or the text before the next exponent.
+// lift is its height above the line.
 func next(txt string, fnt font.Font) (piece, rest string, as font.Font, lift vg.Length) {
 	if end := len(txt) - len(strings.TrimLeft(txt, raised)); end > 0 {
 		lift = 0.35 * fnt.Size

@@ -36,8 +36,8 @@ func (s *Scatter) Plane() (xy []float64, note string, err error) {
 	return xy, "", nil
 }
 
-// fitPlane finds the plane in which the points of m vary most, and says in a note what it
-// shows. Distances in it are at most those in the embedding.
+// fitPlane finds the plane in which the points of m vary most, and returns a note about
+// it. Distances in it are at most those in the embedding.
 func fitPlane(m *data.Matrix) (*pca.PCA, string, error) {
 	components, err := pca.Fit(context.Background(), m, 2, nil)
 	if err != nil {

@@ -28,9 +28,9 @@ type ColumnRange struct {
 // Masks are the masks of four heads.
 type Masks [BlockHeads * lanes]int32
 
-// A HeadBlock is four heads that meet stretches of columns. These are rows of an
-// embedding of d coordinates, MinDenseWidth ≤ d ≤ MaxDenseWidth, that lie in planes,
-// coordinate k of all columns in one run of memory.
+// A HeadBlock is four heads to pair with ranges of columns. Heads and columns are rows of
+// an embedding of d coordinates, MinDenseWidth ≤ d ≤ MaxDenseWidth. Columns are stored in
+// planes: coordinate k of all columns is contiguous.
 type HeadBlock[T Float] struct {
 	D int
 	// Columns [d, Stride] are the planes: coordinate k of column j is
@@ -193,10 +193,10 @@ func Pull[T Float](dst, w, a, b []T, f T) {
 	}
 }
 
-// Extents finds the least and the largest coordinates of the rows of src,
-// [n, d], n > 0, MinDenseWidth ≤ d ≤ MaxDenseWidth, and their sums: the first d numbers of least,
-// most and sum, whose others, up to d·Lanes in all, are its scratch. Least and
-// largest may pass over a NaN.
+// Extents finds the least and the largest coordinates of the rows of src, [n, d], n > 0,
+// MinDenseWidth ≤ d ≤ MaxDenseWidth, and their sums: the first d numbers of least, most
+// and sum, whose further elements, up to d·Lanes in all, are scratch. Least and largest
+// may pass over a NaN.
 func Extents[T Float](least, most, sum, src []T, d int) {
 	if f, ok := float32s(src); ok && len(f) >= lanes*d {
 		whole := len(f) - len(f)%(lanes*d)

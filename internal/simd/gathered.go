@@ -6,10 +6,10 @@ import "unsafe"
 // matrix x, which cols names; cols has a multiple of 16 elements, if need be
 // filled up with any row.
 
-// NearRows sets dst[c] to the squared distance of row from row cols[c] of x, and
-// bit c%64 of found[c/64] to whether it is at most limit or at most limits[c].
-// found has a word for each 64 columns begun. No limit is a NaN. In each form, the distances
-// of a from b and of b from a have the same bits, whatever the other columns are.
+// NearRows sets dst[c] to the squared distance of row from row cols[c] of x, and bit c%64
+// of found[c/64] to whether it is at most limit or at most limits[c]. found has a word
+// for each 64 columns begun. Limits must not be NaN. In each form, the distances of a
+// from b and of b from a have the same bits, for any other columns.
 func NearRows(dst []float32, found []uint64, x, row []float32, cols []int32, limit float32, limits []float32) {
 	dst, limits, found = dst[:len(cols)], limits[:len(cols)], found[:(len(cols)+63)/64]
 	clear(found)
@@ -45,13 +45,13 @@ func nearRows(dst []float32, found []uint64, x, row []float32, cols []int32, lim
 	}
 }
 
-// NearTiles compares the four rows of x that rows names with others: dst[16t+4r+c] becomes
-// the squared distance of row rows[r] from row cols[4t+c], and bit 4r+c of found[t] tells
-// whether it is at most rowLimits[r] or at most limits[4t+c]. cols has a multiple of 4
-// elements, and width is the width of x. The distances have the bits that NearRows gives.
-// For wide rows in the outer levels of the cache NearTiles is faster, since what is loaded
-// serves four pairs. While tile t is computed, row ahead[t] is brought to the cache,
-// if there is one.
+// NearTiles compares the four rows of x that rows names with others: dst[16t+4r+c]
+// becomes the squared distance of row rows[r] from row cols[4t+c], and bit 4r+c of
+// found[t] is whether it is at most rowLimits[r] or at most limits[4t+c]. cols has a
+// multiple of 4 elements, and width is the width of x. The distances have the bits that
+// NearRows gives. For wide rows in the outer levels of the cache NearTiles is faster,
+// since each load serves four pairs. While tile t is computed, row ahead[t] is brought to
+// the cache, if there is one.
 func NearTiles(dst []float32, found []uint16, x []float32, width int, rows *[4]int32, cols []int32, rowLimits *[4]float32, limits []float32, ahead []int32) {
 	dst, limits, found = dst[:4*len(cols)], limits[:len(cols)], found[:len(cols)/4]
 	if vectors() {
@@ -91,8 +91,7 @@ func projectRows(dst, x, from, along []float32, cols []int32) {
 }
 
 // Fetch asks for rows of width elements of x that will be needed soon, or for the first
-// 512 bytes of each, to be brought to the cache. It has no other effect, and none where
-// there is no assembly.
+// 512 bytes of each, to be brought to the cache. It has no effect without assembly.
 func Fetch[T any](x []T, width int, rows []int32) {
 	const line, most = 64, 8
 	var element T

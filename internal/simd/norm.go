@@ -8,8 +8,8 @@ type Norm[T Float] struct {
 	Floor T
 }
 
-// normRows is how many rows are handled channel by channel before the next ones,
-// so that what the channels of a row share of a cache line is there.
+// normRows is the number of rows handled channel by channel at a time, so that the cache
+// lines that channels share stay in the cache.
 const normRows = 32
 
 // ColumnMoments adds Σ (x−pivot) and Σ (x−pivot)² of the channels of x to sums

@@ -137,7 +137,7 @@ func WinogradWeightsHalf(dst []uint32, to Grid, g []float32, from Grid, channels
 	}
 }
 
-// A halfTile has what a transform makes of 16 channels, which are transformed together.
+// A halfTile has the transforms of 16 channels, which are transformed together.
 type halfTile [WinogradPoints * 16]float32
 
 // put writes the tile to halves of words.

@@ -5,7 +5,7 @@ import "math"
 // A Float is a type in which the loops compute.
 type Float interface{ float32 | float64 }
 
-// A Sum is what the pointwise kernels add up over the pairs they see.
+// A Sum has the sums of the pointwise kernels over pairs.
 type Sum struct {
 	// Loss is the loss of the pairs.
 	Loss float64

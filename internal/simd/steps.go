@@ -37,7 +37,7 @@ type Momentum struct {
 	Clip float64
 	// WeightDecay times the parameter is added to the gradient after that.
 	WeightDecay float64
-	// Momentum is what is kept of the buffer before the gradient is added.
+	// Momentum is the factor of the buffer before the gradient is added.
 	Momentum float64
 }
 
@@ -61,11 +61,11 @@ type Adam struct {
 	Clip float64
 	// WeightDecay times the parameter is added to the gradient after that.
 	WeightDecay float64
-	// Beta1 and Beta2 are what is kept of the running means of the gradient
-	// and of its square.
+	// Beta1 and Beta2 are the decay rates of the running means of the gradient and its
+	// square.
 	Beta1, Beta2 float64
-	// Scale is 1/√(1 − Beta2ᵗ), and Epsilon what is added to Scale times the
-	// root of the mean square.
+	// Scale is 1/√(1 − Beta2ᵗ), and Epsilon is added to Scale times the root of the mean
+	// square.
 	Scale, Epsilon float64
 }
 

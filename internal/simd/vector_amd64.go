@@ -74,8 +74,8 @@ var (
 
 const denseWidths = MaxDenseWidth - MinDenseWidth + 1
 
-// The vector forms of the dense kernels, by d − MinDenseWidth. Of those in pairs the second
-// is the careful variant.
+// The vector forms of the dense kernels, by d − MinDenseWidth. In pairs, the second is
+// the careful variant.
 var (
 	denseNegs      = [2][denseWidths]negKernel{{denseNeg2Vector, denseNeg3Vector}, {denseNegCareful2Vector, denseNegCareful3Vector}}
 	denseUMAPs     = [2][denseWidths]umapKernel{{denseUMAP2Vector, denseUMAP3Vector}, {denseUMAPCareful2Vector, denseUMAPCareful3Vector}}

@@ -18,8 +18,8 @@ type Grid struct{ At, Row, Pixel int }
 // WinogradGrid is the grid of a transformed tile whose elements are stride apart.
 func WinogradGrid(at, stride int) Grid { return Grid{at, 6 * stride, stride} }
 
-// Inside tells of each element of a tile, row by row, whether it is there: all
-// bits are set or none. What is not there is read as 0, and is not written.
+// Inside has a mask for each element of a tile, row by row: all bits set if the element
+// exists, else 0. Missing elements are read as 0 and are not written.
 type Inside [WinogradPoints]uint32
 
 // WinogradImage writes Bᵀ d B for the 6×6 pixels of a tile, in some channels, a
@@ -70,8 +70,8 @@ func WinogradWeightsGradient(dst []float32, to Grid, h []float32, from Grid, cha
 	winogradTiles(dst, to, h, from, channels, 6, 3, nil, nil, weightsGradientRow)
 }
 
-// winogradTiles transforms tiles of in×in elements to such of out×out: row maps
-// the columns, and then the rows of what that gives.
+// winogradTiles transforms tiles of in×in elements to out×out: row maps the columns, and
+// then the rows of the result.
 func winogradTiles(dst []float32, to Grid, src []float32, from Grid, channels, in, out int, reads, writes *Inside, row func(x [6]float32) [6]float32) {
 	var half [6][6]float32 // [out][in]
 	for c := range channels {

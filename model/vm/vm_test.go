@@ -243,8 +243,8 @@ func TestShareChecks(t *testing.T) {
 	source := p.Input(n.source)
 	for want, err := range map[string]error{
 		"got 8 elements, want as many as shape [1000 2] has": op.Share(source, make([]float32, 8), 1000, 2),
-		"got elements of float64, want float32":        op.Share(source, make([]float64, 8), 4, 2),
-		"want at most 4 dimensions":                    op.Share(source, make([]float32, 1), 1, 1, 1, 1, 1),
+		"got elements of float64, want float32":              op.Share(source, make([]float64, 8), 4, 2),
+		"want at most 4 dimensions":                          op.Share(source, make([]float32, 1), 1, 1, 1, 1, 1),
 		"got 0 elements, want as many as shape [] has":       op.Share(p.Input(n.theta), []float32{}),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
