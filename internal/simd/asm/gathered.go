@@ -56,22 +56,28 @@ func (s *isa) overColumns(row string, fetch func(l, mask Register), term func(fr
 					term(Mem{Base: from[c], Index: l, Scale: 1}, mask, acc[c])
 				}
 			}
-			XORQ(l, l)
-			s.label(label)
-			CMPQ(l, whole)
-			JGE(s.to(label + "_last"))
-			terms(nil)
-			ADDQ(Imm(uint64(s.bytes())), l)
-			JMP(s.to(label))
-			s.label(label + "_last")
-			CMPQ(l, width)
-			JGE(s.to(label + "_done"))
-			terms(mask)
-			s.label(label + "_done")
+			s.columns(label, l, whole, width, mask, terms)
 			quads = append(quads, s.quad(acc))
 		}
 		done(s.foldQuads(quads), i)
 	})
+}
+
+// columns goes over the bytes of a row by vectors, counted by l: terms gets no mask for the
+// whole vectors, and the mask of the last lanes for what follows them.
+func (s *isa) columns(label string, l, whole, width, mask Register, terms func(mask Register)) {
+	XORQ(l, l)
+	s.label(label)
+	CMPQ(l, whole)
+	JGE(s.to(label + "_last"))
+	terms(nil)
+	ADDQ(Imm(uint64(s.bytes())), l)
+	JMP(s.to(label))
+	s.label(label + "_last")
+	CMPQ(l, width)
+	JGE(s.to(label + "_done"))
+	terms(mask)
+	s.label(label + "_done")
 }
 
 // loadLanes loads the lanes of v that the mask has, or all if it is nil.
@@ -228,18 +234,7 @@ func (s *isa) nearTiles() {
 				}
 			}
 		}
-		XORQ(l, l)
-		s.label(label)
-		CMPQ(l, whole)
-		JGE(s.to(label + "_last"))
-		terms(nil)
-		ADDQ(Imm(uint64(s.bytes())), l)
-		JMP(s.to(label))
-		s.label(label + "_last")
-		CMPQ(l, width)
-		JGE(s.to(label + "_done"))
-		terms(mask)
-		s.label(label + "_done")
+		s.columns(label, l, whole, width, mask, terms)
 
 		quads := make([]VecVirtual, perVector)
 		for r := range quads {
