@@ -1,5 +1,5 @@
 // Package text writes names and values into messages of one line, and finds the
-// name that is meant by one that is written wrongly.
+// name that a misspelt one means.
 package text
 
 import (

@@ -1,5 +1,4 @@
-// Package version knows the version of the program, which what it writes is
-// marked with.
+// Package version has the version of the program, which files that it writes carry.
 package version
 
 import (
