@@ -70,3 +70,18 @@ func TestContext(t *testing.T) {
 	testContext(t, Options{}, 2, hundreds()...)
 	testContext(t, Options{Search: Approximate}, 5, normal(3000, 12, 1))
 }
+
+// TestContextOfCandidates: the candidates of millions of points take seconds, too.
+func TestContextOfCandidates(t *testing.T) {
+	d, _, err := descend(t.Context(), normal(3000, 12, 1), descentSettingsFor(5), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for left := range int64(3 * d.n / descentGrain) {
+		ctx := &expiring{Context: t.Context()}
+		ctx.left.Store(left)
+		if _, err := d.findCandidates(ctx, 0, d.n, 1); !errors.Is(err, context.Canceled) {
+			t.Fatalf("after %d calls of Err: got the error %v, want the context's", left, err)
+		}
+	}
+}

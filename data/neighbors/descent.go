@@ -166,7 +166,9 @@ func descend(ctx context.Context, m *data.Matrix, s descentSettings, seed uint64
 		}
 		tree := g.forestTree
 		if t == 1 {
-			c.arrange(m, tree)
+			if err := c.arrange(ctx, m, tree); err != nil {
+				return nil, nil, err
+			}
 			d.keys = make([]uint64, c.n*s.listLen)
 			parallel.For(len(d.keys), 1<<16, func(_, lo, hi int) {
 				for e := lo; e < hi; e++ {
@@ -198,7 +200,10 @@ func descend(ctx context.Context, m *data.Matrix, s descentSettings, seed uint64
 		ended := 0 // parts with little that is new
 		for part := range parts {
 			first, last := part*d.n/parts, (part+1)*d.n/parts
-			news := d.findCandidates(first, last, rng.Mix(seed^uint64(round)))
+			news, err := d.findCandidates(ctx, first, last, rng.Mix(seed^uint64(round)))
+			if err != nil {
+				return nil, nil, err
+			}
 			if float64(news) <= s.delta*float64((last-first)*d.listLen) {
 				ended++
 				continue
@@ -381,8 +386,9 @@ func (d *descent) compareLeaves(ctx context.Context, t *forestTree) error {
 }
 
 // findCandidates makes the rows of the points first to last−1 and removes the marks of the
-// list entries that are in them. It returns how many entries were new.
-func (d *descent) findCandidates(first, last int, seed uint64) (news int64) {
+// list entries that are in them. It returns how many entries were new, or ctx's error if
+// ctx ends before.
+func (d *descent) findCandidates(ctx context.Context, first, last int, seed uint64) (news int64, err error) {
 	rows := last - first
 	if cap(d.sizes) < rows {
 		most := max((d.n+parts-1)/parts, rows)
@@ -391,7 +397,7 @@ func (d *descent) findCandidates(first, last int, seed uint64) (news int64) {
 	d.first, d.starts, d.sizes, d.newCounts = first, d.starts[:rows+1], d.sizes[:rows], d.newCounts[:rows]
 	clear(d.sizes)
 	counts := make([]int64, parallel.Pieces(d.n, descentGrain))
-	parallel.For(d.n, descentGrain, func(piece, lo, hi int) {
+	err = parallel.ForContext(ctx, d.n, descentGrain, func(piece, lo, hi int) {
 		for p := lo; p < hi; p++ {
 			d.eachCandidate(p, newReverse, func(_ int, key uint64) {
 				if r := int(numberOf(key)) - first; uint(r) < uint(rows) {
@@ -405,6 +411,9 @@ func (d *descent) findCandidates(first, last int, seed uint64) (news int64) {
 			}
 		}
 	})
+	if err != nil {
+		return 0, err
+	}
 	for _, c := range counts {
 		news += c
 	}
@@ -416,7 +425,7 @@ func (d *descent) findCandidates(first, last int, seed uint64) (news int64) {
 		d.candidates = make([]int32, max(total+total/spareRows, len(d.keys)))
 	}
 	clear(d.sizes)
-	parallel.For(d.n, descentGrain, func(_, lo, hi int) {
+	err = parallel.ForContext(ctx, d.n, descentGrain, func(_, lo, hi int) {
 		for p := lo; p < hi; p++ {
 			list := d.list(p)
 			d.eachCandidate(p, newReverse, func(e int, key uint64) {
@@ -428,14 +437,16 @@ func (d *descent) findCandidates(first, last int, seed uint64) (news int64) {
 			})
 		}
 	})
-	parallel.For(rows, descentGrain, func(_, lo, hi int) {
+	if err != nil {
+		return 0, err
+	}
+	return news, parallel.ForContext(ctx, rows, descentGrain, func(_, lo, hi int) {
 		w := d.works.Get()
 		defer d.works.Put(w)
 		for r := lo; r < hi; r++ {
 			d.finishRow(w, r, seed^uint64(first+r)<<32)
 		}
 	})
-	return news
 }
 
 // finishRow completes row r. At its end are the reverse candidates of its point. A sample

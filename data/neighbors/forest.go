@@ -88,11 +88,11 @@ func (c *pointSet) scaleRow(dst, row []float32) {
 }
 
 // arrange copies the points of m in the order of the first tree. The tree then numbers
-// the points in this order.
-func (c *pointSet) arrange(m *data.Matrix, t *forestTree) {
+// the points in this order. If ctx ends before, the error is ctx's.
+func (c *pointSet) arrange(ctx context.Context, m *data.Matrix, t *forestTree) error {
 	c.x = make([]float32, c.n*c.width)
 	place := make([]int32, c.n)
-	parallel.For(c.n, growChunk, func(_, lo, hi int) {
+	err := parallel.ForContext(ctx, c.n, growChunk, func(_, lo, hi int) {
 		for p := lo; p < hi; p++ {
 			i := c.index[p]
 			place[i] = int32(p)
@@ -103,6 +103,7 @@ func (c *pointSet) arrange(m *data.Matrix, t *forestTree) {
 		t.splits[s].a, t.splits[s].b = place[t.splits[s].a], place[t.splits[s].b]
 	}
 	t.order = nil
+	return err
 }
 
 // newGrower returns the grower of a tree of the rows of x, whose order is written to order.
@@ -221,7 +222,7 @@ func (g *grower) grow(ctx context.Context) error {
 	}
 	g.splits = make([]split, nodes)
 	spans := []span{{1, 0, n}}
-	for spans[0].size() > max(growAlone, g.leaf) && ctx.Err() == nil {
+	for spans[0].size() > max(growAlone, g.leaf) {
 		var pieces []span
 		for _, s := range spans {
 			g.choose(s)
@@ -229,8 +230,12 @@ func (g *grower) grow(ctx context.Context) error {
 				pieces = append(pieces, span{s.node, lo, min(s.hi, lo+growPiece)})
 			}
 		}
-		parallel.For(len(pieces), 1, func(_, p, _ int) { g.place(pieces[p]) })
-		parallel.For(len(spans), 1, func(_, s, _ int) { g.halve(spans[s]) })
+		if err := parallel.ForContext(ctx, len(pieces), 1, func(_, p, _ int) { g.place(pieces[p]) }); err != nil {
+			return err
+		}
+		if err := parallel.ForContext(ctx, len(spans), 1, func(_, s, _ int) { g.halve(spans[s]) }); err != nil {
+			return err
+		}
 		spans = halves(spans, g.leaf)
 	}
 	return parallel.ForContext(ctx, len(spans), 1, func(_, s, _ int) { g.below(spans[s]) })

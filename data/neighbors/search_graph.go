@@ -61,7 +61,9 @@ func newSearchGraph(ctx context.Context, base *data.Matrix, seed uint64) (*searc
 	})
 	d.sizes = nil
 	d.works = parallel.Pool[descentWork]{New: d.newWork}
-	d.findCandidates(0, d.n, seed)
+	if _, err := d.findCandidates(ctx, 0, d.n, seed); err != nil {
+		return nil, err
+	}
 	g := &searchGraph{pointSet: d.pointSet, trees: trees, edges: make([]int32, d.n*searchRow)}
 	parallel.For(d.n, descentGrain, func(_, lo, hi int) {
 		for p := lo; p < hi; p++ {
@@ -235,7 +237,7 @@ func (x *Index) findInGraph(ctx context.Context, nb *Neighbors, queries *data.Ma
 	}
 	slices.Sort(order)
 	var mu sync.Mutex
-	return failed, parallel.ForContext(ctx, queries.N, searchBlock, func(_, lo, hi int) {
+	err = parallel.ForContext(ctx, queries.N, searchBlock, func(_, lo, hi int) {
 		w := g.works.Get()
 		defer g.works.Put(w)
 		best := newTopK(nb.K)
@@ -249,4 +251,5 @@ func (x *Index) findInGraph(ctx context.Context, nb *Neighbors, queries *data.Ma
 			}
 		}
 	})
+	return failed, err
 }
