@@ -116,7 +116,7 @@ func (p *projectRun) check(cmd *cobra.Command) error {
 	if p.rowsText != "" {
 		var ok bool
 		if p.rows, ok = parseRows(p.rowsText); !ok {
-			return fmt.Errorf("--rows: got %s, want a range of rows from 0, such as 0:1000, :1000 or 1000:", text.Quote(p.rowsText))
+			return fmt.Errorf("--rows: got %s, want a range of rows from 0: 0:1000, :1000 or 1000: for example", text.Quote(p.rowsText))
 		}
 	}
 	if err := device.CheckName(p.deviceName); err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/data/datatest"
 	"cne/internal/device"
 	"cne/internal/device/fakecuda"
 	"cne/internal/rng"
@@ -29,9 +30,9 @@ func TestPCAOnDevice(t *testing.T) {
 				m.X[i] = float32(s.Normal() * float64(c.d-i%c.d))
 			}
 			want, err := Fit(t.Context(), m, c.k, nil)
-			must(t, err)
+			datatest.Must(t, err)
 			got, err := Fit(t.Context(), m, c.k, d)
-			must(t, err)
+			datatest.Must(t, err)
 			for a, v := range want.Variance {
 				if math.Abs(got.Variance[a]-v) > 1e-12*want.Variance[0] {
 					t.Errorf("variance %d is %g, want %g", a, got.Variance[a], v)
@@ -45,9 +46,9 @@ func TestPCAOnDevice(t *testing.T) {
 				}
 			}
 			here, err := want.Transform(t.Context(), m, nil)
-			must(t, err)
+			datatest.Must(t, err)
 			there, err := want.Transform(t.Context(), m, d)
-			must(t, err)
+			datatest.Must(t, err)
 			for i, v := range here.X {
 				if math.Abs(float64(there.X[i]-v)) > 1e-6*(1+math.Abs(float64(v))) {
 					t.Fatalf("coordinate %d is %g, want %g", i, there.X[i], v)
@@ -84,7 +85,7 @@ func TestLargestEigenOnDevice(t *testing.T) {
 	find := func(name string) (launches, sentences int) {
 		launches, sentences = fakecuda.Launches(), said
 		values, vectors, err := largestEigen(t.Context(), a, n, k, d)
-		must(t, err)
+		datatest.Must(t, err)
 		checkEigen(t, name, a, wanted, values, vectors)
 		return fakecuda.Launches() - launches, said - sentences
 	}

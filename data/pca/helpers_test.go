@@ -8,7 +8,6 @@ import (
 
 // What the tests of the packages below data share.
 var (
-	must       = datatest.Must
 	wantError  = datatest.WantError
 	matrix     = datatest.Matrix
 	normal     = datatest.Normal
