@@ -610,10 +610,11 @@ func (d *Device) synchronize() error {
 
 // FreeMemory returns how many bytes the driver could still allocate.
 func (d *Device) FreeMemory() (free int64, err error) {
-	return free, d.do(func() (err error) {
+	err = d.do(func() (err error) {
 		free, _, err = d.backend.MemInfo()
 		return err
 	})
+	return free, err
 }
 
 // Close releases the accelerator and all its memory. Closing twice does nothing.
