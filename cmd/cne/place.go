@@ -74,7 +74,7 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 	}
 	defer rows.Close()
 	var given []string // labels of all points, if they have files of their own
-	if len(d.Labels) > 0 && (out.CSV || out.Parquet) {
+	if len(d.Labels) > 0 {
 		if given, err = file.ReadLabels(ctx, d.Labels, in.n); err != nil {
 			return nil, err
 		}
@@ -118,15 +118,11 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 	}); err != nil {
 		return nil, err
 	}
-	var names []string
-	if d.Names != nil {
-		if _, names, err = rundir.ReadColumn(ctx, rundir.TableOf(t.config), *d.Names, in.total(), nil); err != nil {
-			return nil, fmt.Errorf("data.names: %w", err)
-		}
-		a := report.Annotations{Names: names[:in.n]}
-		names, _ = a.Split(0, nil, in.heldRows)
+	names, err := in.allNames(ctx)
+	if err == nil {
+		err = t.dir.WriteNames(names)
 	}
-	if err := t.dir.WriteNames(names); err != nil || !out.Parquet {
+	if err != nil || !out.Parquet {
 		return held, err
 	}
 	return held, t.dir.WriteFile("embedding.parquet", func(w io.Writer) error {
@@ -136,6 +132,22 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 		}
 		return file.WriteParquet(w, all, named, names)
 	})
+}
+
+// allNames reads the names of all points of data.path but the held-out ones; nil without
+// data.names.
+func (in *inputs) allNames(ctx context.Context) ([]string, error) {
+	key := in.config.Data.Names
+	if key == nil {
+		return nil, nil
+	}
+	_, names, err := rundir.ReadColumn(ctx, rundir.TableOf(in.config), *key, in.total(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("data.names: %w", err)
+	}
+	a := report.Annotations{Names: names[:in.n]}
+	names, _ = a.Split(0, nil, in.heldRows)
+	return names, nil
 }
 
 // open opens all points of data.path, to be prepared like the training points.

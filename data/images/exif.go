@@ -66,7 +66,7 @@ func tiffOrientation(tiff []byte) int {
 	return upright
 }
 
-// orient writes the pixels of src, which have the given orientation, to dst as an upright
+// orient writes the pixels of src, which have the given orientation, 1 to 8, to dst as an upright
 // image of shape s.
 func orient(dst, src []byte, s shape, orientation int) {
 	width := s.w // of src
@@ -76,26 +76,9 @@ func orient(dst, src []byte, s shape, orientation int) {
 	for y := range s.h {
 		for x := range s.w {
 			u, v := s.w-1-x, s.h-1-y // from the other side
-			var row, column int
-			switch orientation {
-			case 2:
-				row, column = y, u
-			case 3:
-				row, column = v, u
-			case 4:
-				row, column = v, x
-			case 5:
-				row, column = x, y
-			case 6:
-				row, column = u, y
-			case 7:
-				row, column = u, v
-			case 8:
-				row, column = x, v
-			default:
-				row, column = y, x
-			}
-			at := (row*width + column) * s.c
+			// Row and column in src, by orientation.
+			from := [...][2]int{upright: {y, x}, 2: {y, u}, 3: {v, u}, 4: {v, x}, 5: {x, y}, 6: {u, y}, 7: {u, v}, 8: {x, v}}[orientation]
+			at := (from[0]*width + from[1]) * s.c
 			copy(dst[(y*s.w+x)*s.c:][:s.c], src[at:])
 		}
 	}

@@ -195,29 +195,35 @@ func descend(ctx context.Context, m *data.Matrix, s descentSettings, seed uint64
 	if c.n <= s.leaf {
 		return d, trees, nil // all pairs have been compared
 	}
+	return d, trees, d.joinRounds(ctx, seed)
+}
+
+// joinRounds compares the candidates of all points with each other, round by round, until
+// little is new.
+func (d *descent) joinRounds(ctx context.Context, seed uint64) error {
 	d.limits = make([]uint32, d.n)
-	for round := range s.rounds {
+	for round := range d.rounds {
 		ended := 0 // parts with little that is new
 		for part := range parts {
 			first, last := part*d.n/parts, (part+1)*d.n/parts
 			news, err := d.findCandidates(ctx, first, last, rng.Mix(seed^uint64(round)))
 			if err != nil {
-				return nil, nil, err
+				return err
 			}
-			if float64(news) <= s.delta*float64((last-first)*d.listLen) {
+			if float64(news) <= d.delta*float64((last-first)*d.listLen) {
 				ended++
 				continue
 			}
 			d.setLimits()
 			if err := parallel.ForContext(ctx, last-first, descentGrain, d.joinRows); err != nil {
-				return nil, nil, err
+				return err
 			}
 		}
 		if ended == parts {
 			break
 		}
 	}
-	return d, trees, nil
+	return nil
 }
 
 // setLimits sets the limits of a round.
