@@ -98,9 +98,17 @@ func TestBrowserSlider(t *testing.T) {
 	b.expect("dragged near a view", "cne.t", "0")
 	// Played to the end, and again from the beginning.
 	b.do("document.activeElement.blur()")
-	b.after("key Space", "cne.playing", "true", "cne.t > 0.2 && cne.t < 1", "true", "cne.t === 2 && !cne.playing", "true")
-	b.after("click #play", "cne.t < 0.5 && cne.playing", "true")
-	b.after("click #play", "cne.playing", "false")
+	b.after("key Space", "cne.playing", "true", "cne.t > 0.2 && cne.t < 2", "true", "cne.t === 2 && !cne.playing", "true")
+	// In one step, since on a slow machine the view may be far by the next.
+	if !get[bool](b, `(() => {
+		const play = document.getElementById("play");
+		play.click();
+		const again = cne.t < 0.5 && cne.playing;
+		play.click();
+		return again && !cne.playing;
+	})()`) {
+		t.Error("played at the end, it does not begin again, or does not pause")
+	}
 	// At one scale, the second view is ten times as large.
 	b.after("click #settings-open; click #same; key Home", "cne.t", "0")
 	const far = "Math.hypot(cne.place(0)[0] - cne.place(1)[0], cne.place(0)[1] - cne.place(1)[1])"
