@@ -53,8 +53,8 @@ const (
 	DefaultClamp         = 1e-10
 )
 
-// Options say how points are embedded. The zero value is the default run of "cne train",
-// the paper's Neg-t-SNE.
+// Options say how points are embedded. The zero value is the paper's Neg-t-SNE,
+// PresetPaper; PresetAuto.Apply gives the options of "cne train" for a number of points.
 type Options struct {
 	// Scaling scales the points; "" means data.ScaleUnit. New points are scaled in the
 	// same way.
@@ -158,8 +158,8 @@ type Options struct {
 	// EarlyExaggeration runs the first third of the epochs (train.EarlyEpochs) at
 	// max(s, 1), where Spectrum has s.
 	EarlyExaggeration bool `key:"train.early_exaggeration"`
-	// Phases, if any, run one after the other instead of one phase of Epochs, which must
-	// then be 0 or their sum.
+	// Phases, if any, run one after the other instead of one phase of Epochs. If Epochs is
+	// then not 0, the last phase has what the others leave of it.
 	Phases []Phase `key:"train.phases" item:"phase"`
 
 	// Seed seeds all random numbers. The same seed gives the same embedding, bit for bit,
@@ -328,8 +328,8 @@ func (o *Options) checkModel(n int) error {
 		return &OptionError{Key: "model.input", Got: "pca", Other: "model.kind", OtherGot: "table", Want: "points"}
 	case o.OnComponents && o.components() == 0:
 		return &OptionError{Key: "model.input", Got: "pca", Other: "graph.pca", OtherGot: "0", Want: "points, or a number of components"}
-	case len(o.Phases) > 0 && o.Epochs != 0 && o.Epochs != total:
-		return &OptionError{Key: "train.epochs", Got: fmt.Sprint(o.Epochs), Other: "train.phases", OtherGot: fmt.Sprintf("of %d epochs", total), Want: "null"}
+	case len(o.Phases) > 0 && o.Epochs != 0 && o.Epochs <= total-o.Phases[len(o.Phases)-1].Epochs:
+		return &OptionError{Key: "train.epochs", Got: fmt.Sprint(o.Epochs), Other: "train.phases", OtherGot: fmt.Sprintf("of %d epochs", total), Want: "null, or more than all phases but the last have"}
 	case len(o.Phases) > 0 && o.EarlyExaggeration:
 		return &OptionError{Key: "train.early_exaggeration", Got: "true", Other: "train.phases", OtherGot: fmt.Sprintf("of %d epochs", total), Want: "false, or the exaggeration as a phase"}
 	case o.network() && o.Init != InitPCA && o.Init != InitRandom:
@@ -478,6 +478,7 @@ func (o Options) phases() []train.Phase {
 		}
 		phases[i] = x
 	}
+	phases[len(phases)-1].Epochs += o.Epochs - totalEpochs(o.Phases)
 	return phases
 }
 

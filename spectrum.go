@@ -102,6 +102,7 @@ func (o Options) SpectrumOptions(last []Phase) (each []Options, shared int) {
 	var end Phase
 	if n := len(o.Phases); n > 0 {
 		early, end = o.Phases[:n-1], o.Phases[n-1]
+		end.Epochs += cmp.Or(o.Epochs, totalEpochs(o.Phases)) - totalEpochs(o.Phases)
 	} else {
 		epochs := o.phases()[0].Epochs
 		first := Phase{Epochs: train.EarlyEpochs(epochs)}

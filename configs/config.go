@@ -17,6 +17,7 @@ type Config struct {
 	// Embed are the options of the library; see Options. Epochs, Optimizer and LR are never
 	// those that stand for a default.
 	Embed      cne.Options `key:",squash"`
+	Preset     cne.Preset  `key:"preset"`
 	Device     Device      `key:"device"`
 	Output     Output      `key:"output"`
 	Data       Data        `key:"data"`
@@ -168,8 +169,13 @@ func (c *Config) common() Common {
 	return Common{&c.Output.Dir, c.Embed.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, c.Embed.Float64, c.Inputs()}
 }
 
-// complete fills in what depends on other values and was left null.
-func (c *Config) complete() {
-	o := c.Options().WithDefaults()
-	c.Embed.Epochs, c.Embed.Optimizer, c.Embed.LR = o.Epochs, o.Optimizer, o.LR
+// complete applies the preset for n points to what is not given, and fills in what depends
+// on other values and was left null.
+func (c *Config) complete(given func(key string) bool, n int) {
+	hidden := c.Embed.Hidden
+	c.Embed = c.Preset.Apply(c.Options(), n, given).WithDefaults()
+	if c.Embed.Init != cne.InitGiven {
+		c.Model.Init = c.Embed.Init.String()
+	}
+	c.Embed.Hidden, c.Embed.MinNeighbors, c.Embed.Init = hidden, 0, 0
 }

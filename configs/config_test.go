@@ -34,7 +34,7 @@ func loadTextAs[C any](t testing.TB, s *Schema[C], text string, settings ...Sett
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.merge(l, set)
+	return s.merge(Sources{}, l, set)
 }
 
 func mustLoad(t testing.TB, text string, settings ...Setting) *Config {

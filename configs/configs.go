@@ -54,7 +54,7 @@ var Train = &Schema[Config]{
 // Spectrum is the configuration of cne spectrum; it has the keys of cne train.
 var Spectrum = func() *Schema[Config] {
 	s := *Train
-	s.command = "cne spectrum"
+	s.command, s.alongSpectrum = "cne spectrum", true
 	s.dir = func(c *Config) string {
 		return filepath.ToSlash(filepath.Join("runs", "spectrum-"+filepath.Base(dirFor(c.Data.Path[0]))))
 	}

@@ -31,6 +31,19 @@ func (c *Config) dataSize(ctx context.Context) data.Size {
 	return d.TrainOn.listed(ctx, file.Size(ctx, d.Path, c.ReadOptions(d)))
 }
 
+// unknownPoints is the number of points for which a preset is chosen if no file says how many
+// there are.
+const unknownPoints = 10000
+
+func (c *Config) points(ctx context.Context) int {
+	size := c.dataSize(ctx)
+	if size == AnySize {
+		return unknownPoints
+	}
+	n, _ := c.Data.Divide(size.Likely)
+	return max(1, n)
+}
+
 // listed returns the size of the points whose rows a file lists, or the size of all
 // points without such a file.
 func (t *TrainOn) listed(ctx context.Context, size data.Size) data.Size {

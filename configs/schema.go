@@ -85,6 +85,9 @@ type Sources struct {
 	File     string    // path; "" for none
 	Environ  []string  // NAME=value, as from os.Environ
 	Settings []Setting // later ones override earlier ones
+	// Points is the number of points trained on, for the preset; 0 for what the heads of
+	// the files say.
+	Points int
 
 	// Context ends the reading of the file, which may be a pipe; nil: nothing does.
 	Context context.Context
@@ -92,8 +95,9 @@ type Sources struct {
 
 // A configuration is the interface of all commands' structs.
 type configuration interface {
-	// complete fills in what depends on other values and was left null.
-	complete()
+	// complete fills in what depends on other values and was left null, or what a preset
+	// has for n points and is not given.
+	complete(given func(key string) bool, n int)
 	// conflicts lists the conflicts between keys that the library does not know; nil
 	// entries are ignored.
 	conflicts() []*option.Error
@@ -102,6 +106,8 @@ type configuration interface {
 	// dataSize returns the size of the data as far as known before they are read, and
 	// memory estimates the memory of several runs at a time on data of a size.
 	dataSize(ctx context.Context) data.Size
+	// points returns the likely number of points that are trained on.
+	points(ctx context.Context) int
 	memory(size data.Size, on *model.Device, runs int) cne.Memory
 	// checkColumns is Schema.CheckColumns, and common Schema.Common.
 	checkColumns(ctx context.Context, started bool) error
@@ -122,6 +128,8 @@ type Schema[C any] struct {
 	dir func(*C) string
 	// embeddings is how many are trained at a time.
 	embeddings int
+	// alongSpectrum says that a flag gives the positions on the spectrum.
+	alongSpectrum bool
 	// mayChange are the keys, or sections, that may change when a run is resumed: what is
 	// written and measured, how often, and the paths of the data.
 	mayChange []string
@@ -167,7 +175,7 @@ func (s *Schema[C]) Load(from Sources) (*C, Origins, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.merge(file, environment, settings)
+	return s.merge(from, file, environment, settings)
 }
 
 // CheckSettings checks each setting by itself. Errors are of the type *Error.
@@ -183,7 +191,7 @@ func (s *Schema[C]) Parse(name string, text []byte) (*C, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, _, err := s.merge(l)
+	c, _, err := s.merge(Sources{}, l)
 	return c, err
 }
 
@@ -268,7 +276,7 @@ func Explain(err error) error { return located(err, nil) }
 // checks the result. Viper merges; its own readers of files, variables and flags
 // stay unused because they pass over unknown and repeated keys, forget lines, and
 // cannot tell a null from a key that is not there.
-func (s *Schema[C]) merge(layers ...*layer) (*C, Origins, error) {
+func (s *Schema[C]) merge(from Sources, layers ...*layer) (*C, Origins, error) {
 	base, err := s.builtin(defaultOrigin, s.defaults)
 	if err != nil {
 		return nil, nil, err
@@ -289,7 +297,13 @@ func (s *Schema[C]) merge(layers ...*layer) (*C, Origins, error) {
 	for _, k := range s.keys {
 		assign(reflect.ValueOf(&c).Elem().FieldByIndex(k.Index), values.Get(k.Key))
 	}
-	of(&c).complete()
+	n := from.Points
+	if n == 0 {
+		n = of(&c).points(cmp.Or(from.Context, context.Background()))
+	}
+	of(&c).complete(func(key string) bool {
+		return !origins.IsDefault(key) || s.alongSpectrum && key == "loss.s"
+	}, n)
 	if err := s.check(&c, origins); err != nil {
 		return nil, nil, err
 	}

@@ -99,7 +99,7 @@ func (c *SimCLR) checkColumns(_ context.Context, started bool) error {
 }
 
 // complete fills in what depends on other values and was left null.
-func (c *SimCLR) complete() {
+func (c *SimCLR) complete(func(key string) bool, int) {
 	p := &c.Pretrain
 	p.Network.Hidden = cmp.Or(p.Network.Hidden, min(16*p.Network.Width, 65536)) // the largest that there may be
 	p.Network.Out = cmp.Or(p.Network.Out, 2*p.Network.Width)
@@ -186,3 +186,6 @@ func (c *SimCLR) CheckSize(size data.Size) error {
 	}
 	return nil
 }
+
+// points returns 0: SimCLR has no presets that depend on the number of images.
+func (c *SimCLR) points(context.Context) int { return 0 }

@@ -1,0 +1,183 @@
+package cne
+
+import (
+	"math"
+	"reflect"
+
+	"cne/data/neighbors"
+	"cne/internal/kind"
+	"cne/internal/option"
+	"cne/model/op"
+	"cne/train"
+)
+
+// A Preset chooses options that suit a number of points: see Apply.
+type Preset int
+
+const (
+	// PresetAuto is the default of "cne train": NC-t-SNE with edges drawn by UMAP's weights,
+	// and with more negatives and fewer epochs for more points. Above 50 000 points it is
+	// PresetMillion. docs/results.md compares it with umap-learn and t-SNE.
+	PresetAuto Preset = iota
+	// PresetPaper is the paper's Neg-t-SNE with Z̄ = |X|/m, the zero Options.
+	PresetPaper
+	// PresetTSNE keeps the most neighbours, in more time: InfoNC-t-SNE with full batches.
+	// Below 3000 points it is PresetAuto.
+	PresetTSNE
+	// PresetUMAP makes compact clusters: UMAP's loss, weights and start.
+	PresetUMAP
+	// PresetMillion is for many points: InfoNC-t-SNE, which starts from embeddings of groups
+	// of neighbours. Below 20 000 points it is PresetAuto.
+	PresetMillion
+	// PresetFast is PresetAuto with a quarter of the epochs.
+	PresetFast
+)
+
+var presetNames = kind.Names[Preset]{
+	Package: "cne", Type: "Preset", What: "preset", Err: ErrOption, Words: []string{"auto", "paper", "tsne", "umap", "million", "fast"},
+}
+
+func (p Preset) String() string { return presetNames.String(p) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (p Preset) MarshalText() ([]byte, error) { return presetNames.Text(p) }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (p *Preset) UnmarshalText(text []byte) error { return presetNames.Parse(p, text) }
+
+// Words returns the names of all presets.
+func (Preset) Words() []string { return presetNames.Words }
+
+// Apply returns o with the preset's values for n points, at least 1. Options that are given
+// keep theirs: given reports them by their keys, such as "train.lr"; nil reports those that
+// are not zero, so that Neg-t-SNE is given by its Spectrum. If only Epochs is given of a
+// preset's schedule, its phases are scaled to that number.
+func (p Preset) Apply(o Options, n int, given func(key string) bool) Options {
+	if given == nil {
+		given = o.isSet
+	}
+	loss := op.NC
+	switch {
+	case given("loss.name"):
+		loss = o.Loss
+	case given("loss.s"), given("loss.z_bar"):
+		loss = op.Neg
+	case p == PresetUMAP:
+		loss = op.UMAP
+	case p == PresetTSNE && n >= 3000, p == PresetMillion && n >= 20000, p == PresetAuto && n > 50000:
+		loss = op.InfoNC
+	}
+	x := p.options(n, loss, o.network())
+	total := totalEpochs(x.Phases)
+	if loss == op.Neg && given("loss.s") && !given("train.phases") {
+		x.EarlyExaggeration = true
+	}
+	switch {
+	case given("train.phases"):
+		x.Epochs = 0
+	case given("train.early_exaggeration") && o.EarlyExaggeration && total > 0:
+		x.Phases, x.Epochs = nil, total
+	case given("train.epochs") && o.Epochs > 0 && total > 0:
+		x.Phases = scaledPhases(x.Phases, o.Epochs)
+	}
+	if !given("model.init") {
+		o.Init = x.Init
+	}
+	from, to := reflect.ValueOf(x), reflect.ValueOf(&o).Elem()
+	for _, f := range option.Fields(to.Type()) {
+		if v := from.FieldByIndex(f.Index); !v.IsZero() && !given(f.Key) {
+			to.FieldByIndex(f.Index).Set(v)
+		}
+	}
+	return o
+}
+
+// isSet reports whether the option with a key is not zero.
+func (o *Options) isSet(key string) bool {
+	if key == "model.init" {
+		return o.Init != 0
+	}
+	for _, f := range option.Fields(reflect.TypeFor[Options]()) {
+		if f.Key == key {
+			return !reflect.ValueOf(*o).FieldByIndex(f.Index).IsZero()
+		}
+	}
+	return false
+}
+
+// options returns the preset's values for n points and a loss.
+func (p Preset) options(n int, loss op.Loss, network bool) Options {
+	x := Options{Neighbors: max(1, min(DefaultNeighbors, n/4))}
+	if network {
+		x.Epochs = networkEpochs(n)
+	}
+	if p == PresetPaper {
+		return x
+	}
+	x.Loss, x.SampleEdges = loss, true
+	if loss == op.NC {
+		x.LRZ = new(0.01)
+		if n < 64 { // too few pairs to learn Z from; t-SNE's is near 2n
+			x.FixZ, x.LogZ = true, math.Log(2/float64(max(2, n)-1))
+		}
+	}
+	many := max(DefaultNegatives, min(200, n/50))
+	switch {
+	case network:
+		if loss == op.NC || loss == op.InfoNC {
+			x.Negatives = many
+		}
+	case loss == op.Neg || loss == op.UMAP:
+		if x.Epochs = 500; n > 10000 {
+			x.Epochs = 200
+		}
+		if p == PresetUMAP && n <= 100000 {
+			x.Init = InitSpectral
+		}
+	case loss == op.InfoNC && p == PresetTSNE && n >= 3000:
+		x.SampleEdges, x.Negatives, x.LR = false, train.Full, 16
+		x.Phases = []Phase{{Epochs: 20, LR: 1, Negatives: DefaultNegatives}, {Epochs: 100}}
+	case loss == op.InfoNC && (p == PresetAuto && n > 50000 || p == PresetMillion && n >= 20000):
+		x.Init, x.InitStd, x.Negatives, x.LR = InitMultilevel, finerStd, 500, 8
+		if p == PresetMillion {
+			x.Search = neighbors.Approximate
+		}
+		x.Phases = []Phase{
+			{Epochs: 4, LR: 0.5, Negatives: DefaultNegatives, Spectrum: train.FromS(1)},
+			{Epochs: 14},
+			{Epochs: 5, LR: 0.5, Negatives: 50, Spectrum: train.FromS(4)},
+		}
+	default:
+		thousands := max(1, float64(n)/1000)
+		x.Negatives, x.LR = many, min(4, thousands)
+		x.Phases = []Phase{{Epochs: 20, LR: 1, Negatives: DefaultNegatives}, {Epochs: max(15, int(750*math.Pow(thousands, -0.8)))}}
+	}
+	if p == PresetFast {
+		x.Epochs = (x.Epochs + 3) / 4
+		x.Phases = scaledPhases(x.Phases, (totalEpochs(x.Phases)+3)/4)
+	}
+	return x
+}
+
+// networkEpochs returns the number of epochs in which a network makes some 5000 steps, and
+// at least the paper's number.
+func networkEpochs(n int) int {
+	const steps, edges = 5000, 20 // edges per point, of 15 neighbours
+	return max(DefaultNetworkEpochs, steps/max(1, n*edges/DefaultBatchSize))
+}
+
+// scaledPhases returns phases with the given number of epochs in all, in the same
+// proportions as far as each can have one; the last ones if there are fewer epochs.
+func scaledPhases(phases []Phase, epochs int) []Phase {
+	if len(phases) == 0 {
+		return nil
+	}
+	before, scaled := totalEpochs(phases), append([]Phase{}, phases[max(0, len(phases)-epochs):]...)
+	rest := epochs
+	for i := range scaled[1:] {
+		scaled[i].Epochs = max(1, min(scaled[i].Epochs*epochs/before, rest-(len(scaled)-1-i)))
+		rest -= scaled[i].Epochs
+	}
+	scaled[len(scaled)-1].Epochs = rest
+	return scaled
+}
