@@ -90,19 +90,22 @@ func runConfig(log *slog.Logger, folder string, missed bool) *configs.Config {
 // annotate adds the wanted annotations, and then the run's own, to a page: see
 // ReadAnnotations for n and rows.
 func annotate(ctx context.Context, log *slog.Logger, page *explorer.Page, c *configs.Config, w Wanted, n int, rows []int) error {
-	wanted, err := ReadAnnotations(ctx, log, rundir.TableOf(c), w, n, rows)
+	from := rundir.TableOf(c)
+	table := from
+	table.Barcodes = nil
+	wanted, err := ReadAnnotations(ctx, log, table, w, n, rows)
 	if err != nil {
 		return err
 	}
 	own := WantedBy(c)
 	if w.Names != "" {
-		own.Names = ""
+		own.Names, from = "", table
 	}
 	if len(w.Columns) > 0 {
 		own.Columns = nil
 	}
 	// A page without them is better than none, as with images.
-	a, err := ReadAnnotations(ctx, log, rundir.TableOf(c), own, n, rows)
+	a, err := ReadAnnotations(ctx, log, from, own, n, rows)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
