@@ -81,7 +81,7 @@ func TestTSimCNEOfPhotographs(t *testing.T) {
 		writePNG(t, filepath.Join("photos", string(rune('a'+i))+".png"), m)
 	}
 	writeTestFile(t, "photos/broken.jpg", "none")
-	const broken = "broken.jpg (it is neither PNG nor JPEG)"
+	const broken = "broken.jpg (it is neither PNG nor JPEG nor WebP)"
 	args := tsimcne(set("data.path=photos", "data.size=8", "evaluate.at_end=false", "monitor.every=0")...)
 	mustFail(t, 1, broken, args...)
 	if _, stderr := mustRun(t, append(args, "--set", "data.skip_broken=true")...); !strings.Contains(stderr, broken) {
