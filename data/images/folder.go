@@ -69,7 +69,8 @@ func readImageFolder(ctx context.Context, folder string, opt Options) (*pictures
 	if err != nil {
 		return nil, err
 	}
-	d := decoder{ctx: ctx, size: opt.Size, skip: opt.SkipBroken || opt.BlankBroken, blank: opt.BlankBroken, progress: opt.Progress, files: list.files}
+	d := decoder{ctx: ctx, size: opt.Size, thumbnail: opt.Thumbnail, progress: opt.Progress, files: list.files}
+	d.skip, d.blank = opt.SkipBroken || opt.Thumbnail > 0, !opt.SkipBroken
 	p, err := d.decodeFiles(folder)
 	if err != nil {
 		return nil, err
@@ -81,10 +82,10 @@ func readImageFolder(ctx context.Context, folder string, opt Options) (*pictures
 			name = f.path
 		}
 		p.names = append(p.names, filepath.ToSlash(name))
-		if list.labeled && !opt.BlankBroken {
+		if list.labeled && opt.Thumbnail == 0 {
 			p.labels = append(p.labels, f.above[len(f.above)-1])
 		}
-		if list.split && !opt.BlankBroken {
+		if list.split && opt.Thumbnail == 0 {
 			p.train = append(p.train, f.above[0] == "train")
 		}
 	}
@@ -246,6 +247,10 @@ func (d *decoder) decodeFiles(folder string) (*pictures, error) {
 	for i := range d.files {
 		// Usually the first one settles the shape.
 		if first, err := d.inspect(i); err == nil {
+			if d.thumbnail > 0 && d.size == 0 && max(first.h, first.w) > d.thumbnail {
+				d.size = d.thumbnail
+				first.h, first.w = d.size, d.size
+			}
 			d.first, d.want = i, first
 			break
 		}
@@ -352,17 +357,18 @@ func reason(err error) (cause error, ofSystem bool) {
 
 // A decoder brings the images of a folder into one shape.
 type decoder struct {
-	ctx      context.Context // of all reading
-	size     int             // height and width of the result, or 0
-	skip     bool            // files that cannot be decoded are left out
-	blank    bool            // or are white
-	progress func(done, all int)
-	files    []imageFile
-	skipped  []string // those left out, with the reasons
-	first    int      // the file with the shape wanted
-	want     shape    // of the result
-	fault    []error  // why a file is unreadable, or nil
-	found    []shape  // what an image is that should be of the shape wanted and is not
+	ctx       context.Context // of all reading
+	size      int             // height and width of the result, or 0
+	skip      bool            // files that cannot be decoded are left out
+	blank     bool            // or, if skip is true, they are white
+	thumbnail int             // Options.Thumbnail
+	progress  func(done, all int)
+	files     []imageFile
+	skipped   []string // those left out, with the reasons
+	first     int      // the file with the shape wanted
+	want      shape    // of the result
+	fault     []error  // why a file is unreadable, or nil
+	found     []shape  // what an image is that should be of the shape wanted and is not
 	// failed tells that the images will not be used: one is of another shape, or unreadable
 	// and not to be skipped.
 	failed atomic.Bool

@@ -38,7 +38,7 @@ type Set struct {
 	// Names are the paths of the files within their folders, one per image, with slashes;
 	// nil unless all images come from folders of PNG, JPEG and WebP files.
 	Names []string
-	// Skipped are the files that Options.SkipBroken has left out, or BlankBroken has made
+	// Skipped are the files that Options.SkipBroken has left out, or Thumbnail has made
 	// white, each with the reason in brackets.
 	Skipped []string
 }
@@ -80,9 +80,10 @@ type Options struct {
 	// SkipBroken leaves out files of folders that cannot be decoded, or are of a kind that
 	// is not read; Set.Skipped names them. Without it they are an error.
 	SkipBroken bool
-	// BlankBroken makes white images of such files instead, and leaves out the labels and
-	// the split that folders tell.
-	BlankBroken bool
+	// Thumbnail, if not 0, reads the images of folders to be looked at: larger ones are
+	// brought to this height and width, files that cannot be decoded become white unless
+	// SkipBroken is true, and the classes and the split are left out.
+	Thumbnail int
 	// Progress, unless it is nil, hears of the files of a folder that have been read, of all
 	// that it holds.
 	Progress func(done, all int)
