@@ -466,6 +466,7 @@ func TestOpenImagesErrors(t *testing.T) {
 		{"folder: damaged", tree{"a/1.png": good, "a/2.png": damaged}, []string{"."}, images.Options{}, data.ErrFormat, "2.png (png: invalid format"},
 		{"folder: cut", tree{"a/1.jpg": jpegOf(plain(2, 2, 1))[:300]}, []string{"."}, images.Options{}, data.ErrFormat, "1.jpg ("},
 		{"folder: claims", tree{"a/1.png": oversized(good, 8000, 8000)}, []string{"."}, images.Options{}, data.ErrFormat, "1.png (it claims to have 8000×8000 pixels"},
+		{"folder: WebP claims", tree{"a/1.webp": []byte("RIFF\x16\x00\x00\x00WEBPVP8L\x0a\x00\x00\x00\x2f\xff\xff\xff\x0f\x00\x00\x00\x00\x00")}, []string{"."}, images.Options{}, data.ErrFormat, "1.webp (it claims to have 16384×16384 pixels"},
 		{"folder: claims more", tree{"a/1.png": append(oversized(good, 10000, 10000), make([]byte, 1<<16)...)}, []string{"."}, images.Options{}, data.ErrFormat, "1.png (it claims to have 10000×10000 pixels"},
 
 		{"two paths: sizes", tree{"x.npy": colour, "y.npy": bytesNPY("(1, 2, 1, 3)", 1, 2, 3, 4, 5, 6)}, []string{"x.npy", "y.npy"}, images.Options{}, images.ErrSizes, "x.npy; give images of one size, or the size to scale all to"},

@@ -137,7 +137,7 @@ func (p *Placed) Write(ctx context.Context, dir *rundir.Dir, c *configs.SimCLR, 
 	if err != nil {
 		return nil, err
 	}
-	if err := dir.WriteEmbedding(&configs.Output{CSV: c.Output.CSV}, "embedding", positions, p.Images.Labels, nil); err != nil {
+	if err := dir.WriteEmbedding(&configs.Output{CSV: c.Output.CSV}, "embedding", positions, p.Images.Labels, p.Images.Names); err != nil {
 		return nil, err
 	}
 	if err := dir.WriteNames(p.Images.Names); err != nil {
