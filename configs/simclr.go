@@ -178,7 +178,7 @@ func (c *SimCLR) CheckSize(size data.Size) error {
 	if e.Split != "stratified" || !e.AtEnd && c.Monitor.Every == 0 {
 		return nil
 	}
-	switch left := size.High - e.Test; {
+	switch left := size.High - e.TestOf(size.High); {
 	case left <= 0:
 		return &option.Error{Key: "evaluate.test", Got: fmt.Sprint(e.Test), Want: fmt.Sprintf("fewer than the images (%d), or evaluate.at_end: false and monitor.every: 0", size.High)}
 	case e.K > left:

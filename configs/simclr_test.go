@@ -41,7 +41,7 @@ func TestSimCLRDefaults(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v, want\n%+v", got, want)
 	}
-	if c.SimCLR.PretrainOn != "all" || c.Evaluate.Split != "stratified" || c.Evaluate.Test != 10000 || !slices.Equal(c.Evaluate.Seeds, []uint64{0, 1, 2}) || c.Evaluate.K != 15 {
+	if c.SimCLR.PretrainOn != "all" || c.Evaluate.Split != "stratified" || c.Evaluate.TestOf(60000) != 10000 || !slices.Equal(c.Evaluate.Seeds, []uint64{0, 1, 2}) || c.Evaluate.K != 15 {
 		t.Errorf("not the paper's protocol: %+v", c)
 	}
 }

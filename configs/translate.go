@@ -138,7 +138,7 @@ func (p *Protocol) Rows(images *images.Set) ([]int32, error) {
 // FirstSplit returns the first split of an evaluation.
 func (e *Evaluate) FirstSplit(images *images.Set) (simclr.Split, error) {
 	if e.Split == "stratified" {
-		return simclr.StratifiedSplit(images, e.Test, e.Seeds[0])
+		return simclr.StratifiedSplit(images, e.TestOf(images.N), e.Seeds[0])
 	}
 	return simclr.OfficialSplit(images)
 }

@@ -197,8 +197,9 @@ type Evaluation struct {
 	// the published split is used, once. The paper uses one split per run, so its accuracies
 	// vary more than means over several splits.
 	Seeds []uint64 `key:"seeds"`
-	// Test is the number of test images of a stratified split; 0 means 10 000.
-	Test int `key:"test" in:"[1,inf)"`
+	// Test is the number of test images of a stratified split; 0 means 10 000, and a sixth of
+	// fewer than 60 000 images.
+	Test int `key:"test,null" in:"[1,inf)"`
 	// Logistic says how the linear probe is fitted. A nil Device in it stands for
 	// the Device below.
 	Logistic LogisticOptions
@@ -207,6 +208,11 @@ type Evaluation struct {
 	// Progress, unless it is nil, hears of the classifiers done, two for each
 	// split.
 	Progress func(done, all int)
+}
+
+// TestOf returns the number of test images of a stratified split of n images.
+func (e *Evaluation) TestOf(n int) int {
+	return cmp.Or(e.Test, max(1, min(10000, n/6)))
 }
 
 // A Score is the mean of an accuracy, from 0 to 1, over splits, and its standard
@@ -350,7 +356,7 @@ func (e *Evaluation) prepare(images *images.Set) (splits []Split, k int, err err
 		if len(e.Seeds) == 0 {
 			splits[i], err = OfficialSplit(images)
 		} else {
-			splits[i], err = StratifiedSplit(images, cmp.Or(e.Test, 10000), e.Seeds[i])
+			splits[i], err = StratifiedSplit(images, e.TestOf(images.N), e.Seeds[i])
 		}
 		if err == nil {
 			err = cmp.Or(splits[i].check(images), checkNeighbors(k, splits[i]))

@@ -674,7 +674,7 @@ func TestEvaluationErrors(t *testing.T) {
 		{"few neighbours", run(simclr.Evaluation{K: 46}, set(same)), simclr.ErrOption, "neighbours: got 46, want at most 45, the number of training images"},
 		{"k below 1", run(simclr.Evaluation{K: -1}, set(same)), simclr.ErrOption, "neighbours: got -1, want 1 or more"},
 		{"all for testing", run(simclr.Evaluation{Seeds: seeds, Test: 60}, set(same)), simclr.ErrSplit, "test images: got 60, want 1 to 59"},
-		{"10000 for testing", run(simclr.Evaluation{Seeds: seeds}, set(same)), simclr.ErrSplit, "test images: got 10000, want 1 to 59"},
+		{"10000 for testing", run(simclr.Evaluation{Seeds: seeds, Test: 10000}, set(same)), simclr.ErrSplit, "test images: got 10000, want 1 to 59"},
 		{"tolerance", run(simclr.Evaluation{Logistic: simclr.LogisticOptions{Tolerance: -1}}, set(same)), simclr.ErrOption, "logistic regression: got penalty 0, tolerance -1 and 1000 steps, want a penalty of at least 0, a tolerance in (0, 1] and at least 1 step"},
 		{"features of others", errorOf(new(simclr.Evaluation).Run(ctx, data.NewMatrix(59, 2), set(same))), simclr.ErrLabels, "classes: got 60, want 59, one for each image"},
 
@@ -771,5 +771,14 @@ func TestClassifiersHeedOffsets(t *testing.T) {
 	b, err := fitted.Classify(plain, split.Test)
 	if err != nil || !slices.Equal(a, b) {
 		t.Errorf("the classes are %v, and without an offset %v (%v)", a, b, err)
+	}
+}
+
+// A stratified split tests on a sixth of few images, and on CIFAR-10's 10 000 of 60 000.
+func TestEvaluationTestOf(t *testing.T) {
+	for _, c := range []struct{ test, n, want int }{{0, 60000, 10000}, {0, 100000, 10000}, {0, 2001, 333}, {0, 2, 1}, {9, 2001, 9}, {10000, 2001, 10000}} {
+		if got := (&simclr.Evaluation{Test: c.test}).TestOf(c.n); got != c.want {
+			t.Errorf("Test %d of %d images: got %d, want %d", c.test, c.n, got, c.want)
+		}
 	}
 }

@@ -44,9 +44,6 @@ func (t *training) place(ctx context.Context, rest bool) (held *data.Matrix, err
 		return nil, err
 	}
 	_, names := in.names()
-	if names == nil {
-		names = in.held.Names
-	}
 	err = t.dir.WriteEmbedding(&t.config.Output, "holdout", held, in.held.Labels, names)
 	if err == nil && in.heldRows != nil {
 		err = t.dir.WriteRows(rundir.HeldRowsFile, in.heldRows)

@@ -305,7 +305,7 @@ func (p *plotting) page(ctx context.Context, log *slog.Logger, s *plot.Scatter, 
 	name = file.TrimEnding(filepath.Base(name))
 	var images *images.Set
 	if len(p.images) > 0 && !slices.Equal(p.images, []string{noImages}) {
-		if images, err = report.GivenImages(ctx, p.images, s.Embedding.N); err != nil {
+		if images, err = report.GivenImages(ctx, log, p.images, s.Embedding.N); err != nil {
 			return nil, err
 		}
 	}

@@ -66,7 +66,7 @@ func (in *inputs) pageRows() []int {
 	return slices.Concat(in.rows, in.heldRows)
 }
 
-// names returns the names that data.names gives points, and those held out.
+// names returns the names that data.names, or the barcodes of cells, give points, and those held out.
 func (in *inputs) names() (trained, held []string) {
 	n, _ := in.held.Dims()
 	return in.annotations.Split(n, in.rows, in.heldRows)
@@ -110,6 +110,9 @@ func (r *pointRun) read(ctx context.Context) (err error) {
 	n, width := in.points.Dims()
 	r.Log.Info("read the points", "data", in.points.Name, "points", n, "width", width)
 	in.logCounts()
+	if in.maybeCounts() {
+		r.Log.Warn("all values are whole numbers, as counts are, and are taken as they are; counts of cells are normalized if they come as a folder of 10x or Matrix Market (scripts/h5ad2npy writes one), counts of words go with graph.metric: cosine")
+	}
 	if in.held != nil {
 		held, _ := in.held.Dims()
 		r.Log.Info("held out", "points", held)
@@ -359,6 +362,24 @@ func stat(paths []string) ([]fs.FileInfo, error) {
 		}
 	}
 	return infos, nil
+}
+
+// manyColumns is from how many columns on sparse whole numbers are taken for counts.
+const manyColumns = 1000
+
+// maybeCounts reports whether the points look like counts that nothing has normalized.
+func (in *inputs) maybeCounts() bool {
+	m, several := in.points.Points, false
+	if m == nil || m.CSR == nil || m.D < manyColumns || in.config.Embed.GraphMetric == data.Cosine {
+		return false
+	}
+	for _, v := range m.CSR.Value {
+		if v < 0 || v != float32(int64(v)) {
+			return false
+		}
+		several = several || v > 1
+	}
+	return several
 }
 
 // logCounts logs what became of the counts.

@@ -99,9 +99,6 @@ func (r *result) write() error {
 			return err
 		}
 	}
-	if names == nil {
-		names = r.in.points.Names
-	}
 	name, _ := r.in.files()
 	return r.dir.WriteEmbedding(&r.config.Output, name, m, r.in.points.Labels, names)
 }

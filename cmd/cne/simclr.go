@@ -76,9 +76,7 @@ func openImages(ctx context.Context, r *cli.Reporter, c *configs.ImageData, key 
 		r.Log.Info("the images are in greyscale; each value stands for red, green and blue", "images", set.Name)
 		set = set.InColour()
 	}
-	if n := len(set.Skipped); n > 0 {
-		r.Log.Warn("images that cannot be read are left out", "count", n, "files", report.Skipped(set))
-	}
+	report.WarnSkipped(r.Log, set)
 	return set, nil
 }
 

@@ -42,7 +42,7 @@ INPUT is a file or folder with images, or several of them, and stands for
 data.path in the configuration.
 
 Labels are never read by the training. They serve to watch it (monitor.every)
-and to evaluate the network (evaluate.at_end); without labels, turn both off.
+and to evaluate the network (evaluate.at_end); without labels both are left out.
 
 A run that was interrupted, or killed, is continued with --resume and ends as
 if nothing had happened. Its configuration is that in its folder. --config, the
@@ -51,8 +51,7 @@ images lie (relative paths count from the current folder), and ask for more
 epochs, over which the learning rate is then annealed; nothing else.`,
 		Example: `  cne simclr pretrain --config configs/simclr-cifar10.yaml
   cne simclr pretrain --config configs/simclr-cifar10-cpu.yaml --set loss.negatives=2 -o runs/m2
-  cne simclr pretrain photos --set data.size=32 --set monitor.every=0
-  cne simclr pretrain photos --set simclr.method=tsimcne --set data.size=64 --set evaluate.at_end=false --set monitor.every=0
+  cne simclr pretrain photos --set simclr.method=tsimcne --set data.size=64 --set data.skip_broken=true
   cne simclr pretrain --resume runs/m2`,
 	}
 	addTraining(configs.Pretrain, cmd, func(ctx context.Context, r *trainCommand[configs.SimCLR], stdout io.Writer) error {
@@ -60,6 +59,10 @@ epochs, over which the learning rate is then annealed; nothing else.`,
 	})
 	return cmd
 }
+
+// fewImages is up to how many images a network that learns from nothing but them is worse
+// than a pretrained one by far.
+const fewImages = 10000
 
 // pretraining is one run of cne simclr pretrain.
 type pretraining struct {
@@ -100,6 +103,13 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	}
 	if err := p.checkSize(data.SizeOf(len(p.rows), 3*p.images.W*p.images.H)); err != nil {
 		return err
+	}
+	if n := len(p.rows); n < fewImages && p.from == nil && c.Model.From == nil {
+		p.Log.Warn("so few images teach a network little; features of a pretrained network, saved as .npy, make a better map (docs/guide.md, Photographs)", "images", n)
+	}
+	if p.images.Labels == nil && (c.Evaluate.AtEnd || c.Monitor.Every > 0) {
+		c.Evaluate.AtEnd, c.Monitor.Every = false, 0
+		p.Log.Info("the images have no labels, so that nothing is evaluated; folders by class, or data.labels, give them some")
 	}
 	if err := p.options.Check(len(p.rows)); err != nil {
 		if len(p.rows) < c.Pretrain.BatchSize {

@@ -81,8 +81,8 @@ func TestTSimCNEOfPhotographs(t *testing.T) {
 		writePNG(t, filepath.Join("photos", string(rune('a'+i))+".png"), m)
 	}
 	writeTestFile(t, "photos/broken.jpg", "none")
-	const broken = "broken.jpg (it is neither PNG nor JPEG)"
-	args := tsimcne(set("data.path=photos", "data.size=8", "evaluate.at_end=false", "monitor.every=0")...)
+	const broken = "broken.jpg (it is neither PNG nor JPEG nor WebP)"
+	args := tsimcne(set("data.path=photos", "data.size=8")...)
 	mustFail(t, 1, broken, args...)
 	if _, stderr := mustRun(t, append(args, "--set", "data.skip_broken=true")...); !strings.Contains(stderr, broken) {
 		t.Errorf("stderr does not name what is left out:\n%s", stderr)
@@ -93,10 +93,18 @@ func TestTSimCNEOfPhotographs(t *testing.T) {
 	if page := readText(t, "run/"+rundir.PageFile); !strings.Contains(page, "image/") {
 		t.Error("the page has no thumbnails")
 	}
-	// Nothing is logged about left-out images if they belong to points.
-	if _, _, stderr := runCne(t.Context(), "plot", "run", "--html", "--images", "photos"); !strings.Contains(stderr, "broken.jpg") || strings.Contains(stderr, "left out") {
-		t.Errorf("images for a page: %s", stderr)
+	// Images that are given for a page may be of any size. One that is broken is left out, or
+	// white if it has a point, too.
+	positions := strings.SplitAfter(readText(t, "run/embedding.csv"), "\n")
+	writeTestFile(t, "thirteen.csv", strings.Join(positions, "")+positions[1])
+	for _, input := range []string{"run", "thirteen.csv"} {
+		_, stderr := mustRun(t, "plot", input, "--html", "--images", "photos", "-o", "page.html")
+		if page := readText(t, "page.html"); !strings.Contains(stderr, broken) || !strings.Contains(page, "image/") || !strings.Contains(page, `"names":true`) {
+			t.Errorf("%s: images for a page: %s", input, stderr)
+		}
 	}
+	writeTestFile(t, "eleven.csv", strings.Join(positions[:12], ""))
+	mustFail(t, 1, "--images: got 13 images, want 11", "plot", "eleven.csv", "--html", "--images", "photos")
 }
 
 // Greyscale images give the result of colour images with three equal channels; placed

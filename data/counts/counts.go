@@ -96,6 +96,31 @@ func Is(path string) bool {
 	return info.Mode().IsRegular() && file.IsMatrixMarket(path) // reading a pipe would take something away
 }
 
+// Barcodes returns the files with the names of the cells in folders of 10x, nil unless each
+// path is such a folder with a file of barcodes.
+func Barcodes(paths []string) (files []string) {
+	for _, path := range paths {
+		barcodes := file.Find(path, barcodeFiles...)
+		if barcodes == "" || !Is(path) {
+			return nil
+		}
+		files = append(files, barcodes)
+	}
+	return files
+}
+
+// ReadBarcodes reads the names of the cells from the files that Barcodes returns.
+func ReadBarcodes(ctx context.Context, files []string) (names []string, err error) {
+	for _, path := range files {
+		lines, err := readLines(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, firstFields(lines)...)
+	}
+	return names, nil
+}
+
 // EmptyCells returns how many cells have no counts.
 func (c *Matrix) EmptyCells() int {
 	empty := 0

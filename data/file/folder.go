@@ -5,7 +5,11 @@ import (
 	"cmp"
 	_ "embed" // for the two files below
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"cne/data"
 )
@@ -113,7 +117,23 @@ func findInFolder(path string) (list sources, err error) {
 	if Find(path, "matrix.mtx") != "" {
 		return nil, errorf(data.ErrUnsupported, "%s: got counts of single cells, want points", path)
 	}
+	if holdsImages(path) {
+		return nil, errorf(data.ErrUnsupported, "%s: got a folder of images, want points; give features of a pretrained network as .npy, or let \"cne simclr pretrain\" learn from the images", path)
+	}
 	return nil, errorf(data.ErrUnsupported, "%s: got a folder of other files, want the four of MNIST, Kuzushiji-49 or Kuzushiji-MNIST under their published names, such as train-images-idx3-ubyte.gz, or counts of single cells (matrix.mtx)", path)
+}
+
+// holdsImages reports whether there is an image among the first files below a folder.
+func holdsImages(folder string) (found bool) {
+	left := 1000
+	_ = filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+		found = slices.Contains([]string{".png", ".jpg", ".jpeg", ".webp"}, strings.ToLower(filepath.Ext(path)))
+		if left--; found || left == 0 {
+			return fs.SkipAll
+		}
+		return err
+	})
+	return found
 }
 
 //go:embed builtin/t10k-images-idx3-ubyte.gz

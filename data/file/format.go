@@ -58,7 +58,7 @@ const (
 // foreign are kinds of files that people will try, by their first bytes.
 var foreign = []struct{ magic, advice string }{
 	{zipMagic, "a zip archive within a gzip stream, or from a pipe; name the archive itself if it is an npz file, or else unpack it"},
-	{"\x89HDF\r\n", "an HDF5 file; of an AnnData file (.h5ad) scripts/h5ad2npy makes points, labels and names, of others save the array with np.save"},
+	{"\x89HDF\r\n", "an HDF5 file; scripts/h5ad2npy makes points or counts, labels and names of an AnnData file (.h5ad) or one of 10x (.h5); of others save the array with np.save"},
 	{parquet.Magic, "a Parquet file within a gzip stream, or from a pipe; name the file itself, unpacked"},
 	{"\xfd7zXZ", "compressed with xz; unpack it or compress it with gzip"},
 	{"BZh", "compressed with bzip2; unpack it or compress it with gzip"},

@@ -24,7 +24,7 @@ func arrayShape(shapes [][]int) (shape, error) {
 	}
 	switch len(dims) {
 	case 0:
-		return s, errorf(data.ErrUnsupported, "the file holds no images that can be read; give a folder of PNG or JPEG files, CIFAR-10's binary version, or an npy or npz file of N×H×W×3 unsigned bytes: x.astype('uint8'), after multiplying by 255 if the values lie between 0 and 1")
+		return s, errorf(data.ErrUnsupported, "the file holds no images that can be read; give a folder of PNG, JPEG or WebP files, CIFAR-10's binary version, or an npy or npz file of N×H×W×3 unsigned bytes: x.astype('uint8'), after multiplying by 255 if the values lie between 0 and 1")
 	case 3:
 		s = shape{dims[1], dims[2], 1}
 	case 4:
@@ -113,7 +113,7 @@ func sizeOf(ctx context.Context, path string, o Options) data.Size {
 		return data.UnknownSize
 	}
 	if info.IsDir() && !file.IsCollection(path) {
-		list, err := listImages(path, o.SkipBroken)
+		list, err := listImages(path)
 		if err != nil {
 			return data.UnknownSize
 		}

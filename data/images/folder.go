@@ -10,6 +10,7 @@ import (
 	"image/color"
 	"image/jpeg"
 	"image/png"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/image/draw"
+	"golang.org/x/image/webp"
 
 	"cne/data"
 	"cne/internal/ctxio"
@@ -30,22 +32,26 @@ const (
 	maxListed = 10
 	// maxPixels bounds an image of a folder: 8192×8192.
 	maxPixels = 1 << 26
-	// pixelsPerByte bounds the pixels that a byte of a PNG or JPEG file can stand for: deflate
-	// expands by no more than 1032, and 8 pixels may share a byte. JPEG stays far below. An
-	// image that claims more is refused before memory is allocated.
+	// pixelsPerByte bounds the pixels that a byte of a file can stand for: deflate expands by
+	// no more than 1032, and 8 pixels of a PNG may share a byte. JPEG stays far below, and so
+	// do photographs as WebP. An image that claims more is refused before memory is allocated.
 	pixelsPerByte = 8 * 1032
 	// decodeBytes is about how many bytes of pixels are decoded at a time.
 	decodeBytes = 1 << 24
 )
 
 // folderLayout ends the errors about folders.
-const folderLayout = "PNG and JPEG files are read from the folder and those below it, and their classes from <folder>/<class>/, or from <folder>/train/<class>/ and <folder>/test/<class>/"
+const folderLayout = "PNG, JPEG and WebP files are read from the folder and those below it, and their classes from <folder>/<class>/, or from <folder>/train/<class>/ and <folder>/test/<class>/"
 
 // An imageFile is one image of a folder.
 type imageFile struct {
 	path  string
 	above []string // the names of the folders that it is in, below the first
+	fault error    // why it cannot be read, if that shows without opening it
 }
+
+// readable reports whether f may be an image that is read.
+func readable(f imageFile) bool { return f.fault == nil }
 
 // A listing is the images below a folder, in order.
 type listing struct {
@@ -54,43 +60,41 @@ type listing struct {
 	// labeled reports whether the innermost folders are classes, split whether the outermost
 	// are train and test.
 	labeled, split bool
-	// skip leaves out images of other kinds, which skipped names.
-	skip    bool
-	skipped []string
 }
 
-// readImageFolder reads PNG and JPEG files, with a folder for each class or without
+// readImageFolder reads PNG, JPEG and WebP files, with a folder for each class or without
 // classes, as the options say.
 func readImageFolder(ctx context.Context, folder string, opt Options) (*pictures, error) {
-	list, err := listImages(folder, opt.SkipBroken)
+	list, err := listImages(folder)
 	if err != nil {
 		return nil, err
 	}
-	d := decoder{ctx: ctx, size: opt.Size, skip: opt.SkipBroken, progress: opt.Progress, files: list.files}
+	d := decoder{ctx: ctx, size: opt.Size, thumbnail: opt.Thumbnail, progress: opt.Progress, files: list.files}
+	d.skip, d.blank = opt.SkipBroken || opt.Thumbnail > 0, !opt.SkipBroken
 	p, err := d.decodeFiles(folder)
 	if err != nil {
 		return nil, err
 	}
-	p.skipped = append(list.skipped, d.skipped...)
+	p.skipped = d.skipped
 	for _, f := range d.files {
 		name, err := filepath.Rel(folder, f.path)
 		if err != nil {
 			name = f.path
 		}
 		p.names = append(p.names, filepath.ToSlash(name))
-		if list.labeled {
+		if list.labeled && opt.Thumbnail == 0 {
 			p.labels = append(p.labels, f.above[len(f.above)-1])
 		}
-		if list.split {
+		if list.split && opt.Thumbnail == 0 {
 			p.train = append(p.train, f.above[0] == "train")
 		}
 	}
 	return p, nil
 }
 
-// listImages finds the images below a folder. skip leaves out images of other kinds.
-func listImages(folder string, skip bool) (*listing, error) {
-	l := &listing{skip: skip}
+// listImages finds the images below a folder.
+func listImages(folder string) (*listing, error) {
+	l := &listing{}
 	if err := l.add(folder, nil); err != nil {
 		return nil, err
 	}
@@ -105,15 +109,16 @@ func listImages(folder string, skip bool) (*listing, error) {
 
 // add adds the images of a folder, then of its subfolders.
 func (l *listing) add(folder string, above []string) error {
-	folders, names, err := l.folder(folder)
+	folders, files, err := listFolder(folder)
 	if err != nil {
 		return err
 	}
-	if len(folders)+len(names) == 0 && len(above) > 0 {
-		l.empty = append(l.empty, imageFile{folder, above})
+	if len(folders)+len(files) == 0 && len(above) > 0 {
+		l.empty = append(l.empty, imageFile{path: folder, above: above})
 	}
-	for _, name := range names {
-		l.files = append(l.files, imageFile{filepath.Join(folder, name), above})
+	for _, f := range files {
+		f.above = above
+		l.files = append(l.files, f)
 	}
 	for _, name := range folders {
 		if err := l.add(filepath.Join(folder, name), append(slices.Clone(above), name)); err != nil {
@@ -126,6 +131,7 @@ func (l *listing) add(folder string, above []string) error {
 // findClasses decides whether the folders are classes, or classes within train and test.
 func (l *listing) findClasses() error {
 	all := slices.Concat(l.files, l.empty)
+	all = slices.DeleteFunc(all, func(f imageFile) bool { return !readable(f) })
 	tops := map[string]bool{}
 	deepest, depths := imageFile{}, map[int]imageFile{} // one at each depth
 	for _, f := range all {
@@ -143,7 +149,7 @@ func (l *listing) findClasses() error {
 		return errorf(data.ErrUnsupported, "%s: got an image next to the folders train and test, want it in one of their classes", direct.path)
 	}
 	want := 1
-	if split = split && !slices.ContainsFunc(l.files, func(f imageFile) bool { return len(f.above) == 1 }); split {
+	if split = split && !slices.ContainsFunc(l.files, func(f imageFile) bool { return readable(f) && len(f.above) == 1 }); split {
 		want = 2
 	}
 	switch {
@@ -155,20 +161,20 @@ func (l *listing) findClasses() error {
 		return nil
 	}
 	if len(l.empty) > 0 {
-		return errorf(data.ErrEmpty, "%s: there are no PNG or JPEG files in the folder; add some or remove it", l.empty[0].path)
+		return errorf(data.ErrEmpty, "%s: there are no PNG, JPEG or WebP files in the folder; add some or remove it", l.empty[0].path)
 	}
 	l.labeled, l.split = true, split
 	if split {
-		slices.SortStableFunc(l.files, func(a, b imageFile) int { return strings.Compare(b.above[0], a.above[0]) })
+		slices.SortStableFunc(l.files, func(a, b imageFile) int {
+			return slices.Compare(b.above[:min(1, len(b.above))], a.above[:min(1, len(a.above))])
+		})
 	}
 	return nil
 }
 
-// folder returns the names of the folders and of the PNG and JPEG files in a
-// folder, each in natural order. It passes over what is hidden and over
-// files that are no images, and refuses images of other kinds unless they are
-// to be skipped.
-func (l *listing) folder(folder string) (folders, images []string, err error) {
+// listFolder returns the names of the folders and the images in a folder, each in natural
+// order. It passes over what is hidden and over files that are no images.
+func listFolder(folder string) (folders []string, images []imageFile, err error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, nil, err
@@ -178,39 +184,34 @@ func (l *listing) folder(folder string) (folders, images []string, err error) {
 		if strings.HasPrefix(name, ".") {
 			continue
 		}
-		mode := e.Type()
-		if mode&os.ModeSymlink != 0 {
-			info, err := os.Stat(filepath.Join(folder, name))
-			if err != nil && l.skip {
-				cause, _ := reason(err)
-				l.skipped = append(l.skipped, fmt.Sprintf("%s (%v)", filepath.Join(folder, name), cause))
+		f, mode := imageFile{path: filepath.Join(folder, name)}, e.Type()
+		if mode&fs.ModeSymlink != 0 {
+			info, err := os.Stat(f.path)
+			if f.fault = err; err == nil {
+				mode = info.Mode().Type()
+			}
+		}
+		ending := strings.ToLower(filepath.Ext(name))
+		switch ending {
+		case ".png", ".jpg", ".jpeg", ".webp":
+			if f.fault == nil && !mode.IsDir() && !mode.IsRegular() {
+				f.fault = errors.New("it is no regular file")
+			}
+		case ".gif", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".heic", ".heif", ".avif":
+			f.fault = cmp.Or(f.fault, fmt.Errorf("%s is not read; convert it to PNG or JPEG", strings.ToUpper(ending[1:])))
+		default:
+			if f.fault == nil && !mode.IsDir() {
 				continue
 			}
-			if err != nil {
-				return nil, nil, err
-			}
-			mode = info.Mode().Type()
 		}
 		if mode.IsDir() {
 			folders = append(folders, name)
-			continue
-		}
-		switch strings.ToLower(filepath.Ext(name)) {
-		case ".png", ".jpg", ".jpeg":
-			if !mode.IsRegular() {
-				return nil, nil, errorf(data.ErrUnsupported, "%s: this is no regular file; remove it", filepath.Join(folder, name))
-			}
-			images = append(images, name)
-		case ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".heic", ".heif", ".avif":
-			if l.skip {
-				l.skipped = append(l.skipped, filepath.Join(folder, name)+" (neither PNG nor JPEG)")
-				continue
-			}
-			return nil, nil, errorf(data.ErrUnsupported, "%s: PNG and JPEG are read, and images of other kinds are not; convert it to PNG", filepath.Join(folder, name))
+		} else {
+			images = append(images, f)
 		}
 	}
 	slices.SortFunc(folders, naturally)
-	slices.SortFunc(images, naturally)
+	slices.SortFunc(images, func(a, b imageFile) int { return naturally(filepath.Base(a.path), filepath.Base(b.path)) })
 	return folders, images, nil
 }
 
@@ -246,6 +247,10 @@ func (d *decoder) decodeFiles(folder string) (*pictures, error) {
 	for i := range d.files {
 		// Usually the first one settles the shape.
 		if first, err := d.inspect(i); err == nil {
+			if d.thumbnail > 0 && d.size == 0 && max(first.h, first.w) > d.thumbnail {
+				d.size = d.thumbnail
+				first.h, first.w = d.size, d.size
+			}
 			d.first, d.want = i, first
 			break
 		}
@@ -325,7 +330,12 @@ func (d *decoder) leaveOut(pixels []byte) []byte {
 		if fault != nil {
 			cause, _ := reason(fault)
 			d.skipped = append(d.skipped, fmt.Sprintf("%s (%v)", d.files[i].path, cause))
-			continue
+			if !d.blank {
+				continue
+			}
+			for k := range size {
+				pixels[i*size+k] = 0xff
+			}
 		}
 		if kept < i {
 			copy(pixels[kept*size:(kept+1)*size], pixels[i*size:])
@@ -347,16 +357,18 @@ func reason(err error) (cause error, ofSystem bool) {
 
 // A decoder brings the images of a folder into one shape.
 type decoder struct {
-	ctx      context.Context // of all reading
-	size     int             // height and width of the result, or 0
-	skip     bool            // files that cannot be decoded are left out
-	progress func(done, all int)
-	files    []imageFile
-	skipped  []string // those left out, with the reasons
-	first    int      // the file with the shape wanted
-	want     shape    // of the result
-	fault    []error  // why a file is unreadable, or nil
-	found    []shape  // what an image is that should be of the shape wanted and is not
+	ctx       context.Context // of all reading
+	size      int             // height and width of the result, or 0
+	skip      bool            // files that cannot be decoded are left out
+	blank     bool            // or, if skip is true, they are white
+	thumbnail int             // Options.Thumbnail
+	progress  func(done, all int)
+	files     []imageFile
+	skipped   []string // those left out, with the reasons
+	first     int      // the file with the shape wanted
+	want      shape    // of the result
+	fault     []error  // why a file is unreadable, or nil
+	found     []shape  // what an image is that should be of the shape wanted and is not
 	// failed tells that the images will not be used: one is of another shape, or unreadable
 	// and not to be skipped.
 	failed atomic.Bool
@@ -364,9 +376,17 @@ type decoder struct {
 	colour atomic.Bool
 }
 
+// read returns the content of file i.
+func (d *decoder) read(i int) ([]byte, error) {
+	if err := d.files[i].fault; err != nil {
+		return nil, err
+	}
+	return ctxio.ReadFile(d.ctx, d.files[i].path)
+}
+
 // inspect returns the shape that image i would have.
 func (d *decoder) inspect(i int) (shape, error) {
-	file, err := ctxio.ReadFile(d.ctx, d.files[i].path)
+	file, err := d.read(i)
 	if err != nil {
 		return shape{}, err
 	}
@@ -388,7 +408,7 @@ func (d *decoder) shape(file []byte) (shape, error) {
 
 // decode writes image i to dst, or notes what is wrong with it.
 func (d *decoder) decode(i int, dst []byte) {
-	file, err := ctxio.ReadFile(d.ctx, d.files[i].path)
+	file, err := d.read(i)
 	if err == nil {
 		var s shape
 		if s, err = d.shape(file); err == nil {
@@ -468,7 +488,12 @@ func (d *decoder) differing(folder string) error {
 		folder, d.files[d.first].path, d.want.w, d.want.h, d.files[at].path, d.found[at].w, d.found[at].h, sizes, len(d.files))
 }
 
-// pictureShape returns the shape of the image that a PNG or JPEG file says it
+// isWebP reports whether a file begins as one in the WebP format.
+func isWebP(file []byte) bool {
+	return len(file) >= 12 && string(file[:4]) == "RIFF" && string(file[8:12]) == "WEBP"
+}
+
+// pictureShape returns the shape of the image that a PNG, JPEG or WebP file says it
 // holds, having checked that it can.
 func pictureShape(file []byte) (shape, error) {
 	var config image.Config
@@ -482,10 +507,12 @@ func pictureShape(file []byte) (shape, error) {
 	case bytes.HasPrefix(file, []byte(jpegMagic)):
 		config, err = jpeg.DecodeConfig(bytes.NewReader(file))
 		gray = config.ColorModel == color.GrayModel
+	case isWebP(file):
+		config, err = webp.DecodeConfig(bytes.NewReader(file))
 	case len(file) == 0:
 		return shape{}, fmt.Errorf("it is empty")
 	default:
-		return shape{}, fmt.Errorf("it is neither PNG nor JPEG")
+		return shape{}, fmt.Errorf("it is neither PNG nor JPEG nor WebP")
 	}
 	if err != nil {
 		return shape{}, err
@@ -507,40 +534,66 @@ func pictureShape(file []byte) (shape, error) {
 	return s, nil
 }
 
-// decodePicture decodes a PNG or JPEG file and writes its pixels to dst, as
-// writePicture does, upright.
+// decodePicture decodes a file of which pictureShape knows the shape and writes its pixels
+// to dst, as writePicture does, upright.
 func decodePicture(file, dst []byte, s shape) error {
-	if file[0] == pngMagic[0] {
-		m, err := png.Decode(bytes.NewReader(file))
-		if err != nil {
-			return err
-		}
-		return writePicture(dst, m, s)
+	decode, o := png.Decode, upright
+	switch {
+	case isWebP(file):
+		decode = webp.Decode
+	case file[0] == jpegMagic[0]:
+		decode, o = jpeg.Decode, orientation(file)
 	}
-	m, err := jpeg.Decode(bytes.NewReader(file))
+	m, err := decode(bytes.NewReader(file))
 	if err != nil {
 		return err
 	}
-	o := orientation(file)
+	if isWebP(file) {
+		fullRange(m)
+	}
 	if o == upright {
-		return writePicture(dst, m, s)
+		writePicture(dst, m, s)
+		return nil
 	}
 	asTaken, lying := make([]byte, len(dst)), s
 	if o >= turned {
 		lying.h, lying.w = s.w, s.h
 	}
-	if err := writePicture(asTaken, m, lying); err != nil {
-		return err
-	}
+	writePicture(asTaken, m, lying)
 	orient(dst, asTaken, s, o)
 	return nil
 }
 
+// fullRange stretches the values of a lossy WebP image, whose luminance is from 16 to 235
+// and whose colour differences are from 16 to 240, to the range of the other formats.
+func fullRange(m image.Image) {
+	var y *image.YCbCr
+	switch m := m.(type) {
+	case *image.YCbCr:
+		y = m
+	case *image.NYCbCrA:
+		y = &m.YCbCr
+	default:
+		return
+	}
+	stretch := func(values []byte, low, middle, size int) {
+		for i, v := range values {
+			values[i] = byte(min(255, max(0, middle+((int(v)-low)*255+(size/2))/size)))
+		}
+	}
+	stretch(y.Y, 16, 0, 219)
+	stretch(y.Cb, 128, 128, 224)
+	stretch(y.Cr, 128, 128, 224)
+}
+
 // writePicture brings an image to a shape, which is a square unless it is the
-// image's own, and writes the values of its pixels to dst.
-func writePicture(dst []byte, m image.Image, s shape) error {
+// image's own, and writes the values of its pixels to dst. What is transparent is white.
+func writePicture(dst []byte, m image.Image, s shape) {
 	if o, ok := m.(interface{ Opaque() bool }); ok && !o.Opaque() {
-		return errors.New("it is transparent in places")
+		flat := image.NewRGBA(m.Bounds())
+		draw.Draw(flat, flat.Rect, image.White, image.Point{}, draw.Src)
+		draw.Draw(flat, flat.Rect, m, flat.Rect.Min, draw.Over)
+		m = flat
 	}
 	if y, ok := m.(*image.YCbCr); ok && y.SubsampleRatio == image.YCbCrSubsampleRatio420 && y.Rect.Min == (image.Point{}) {
 		m = smoothChroma(y)
@@ -549,7 +602,6 @@ func writePicture(dst []byte, m image.Image, s shape) error {
 		m = scaled(m, s.w)
 	}
 	copyPixels(dst, m, s)
-	return nil
 }
 
 // smoothChroma gives every pixel of a decoded JPEG its own colour difference,

@@ -74,7 +74,6 @@ func TestFromRefuses(t *testing.T) {
 		"empty image":    {pictures(4, colour, &image.RGBA{}), data.ErrEmpty, "image 2"},
 		"sizes":          {pictures(0, colour, opaque(2, 3)), images.ErrSizes, "image 2 (counted from 1): got 2×3 in colour, want 2×2"},
 		"grey, coloured": {pictures(4, grey, colour), data.ErrShape, "convert all"},
-		"transparent":    {pictures(0, image.NewRGBA(image.Rect(0, 0, 1, 1))), data.ErrUnsupported, "image 1 (counted from 1) cannot be used: it is transparent"},
 		"size":           {pictures(-1, colour), data.ErrOption, "got -1, want 1 to 4096 pixels"},
 	} {
 		if !errors.Is(tc.err, tc.is) || !strings.HasPrefix(tc.err.Error(), "images: ") || !strings.Contains(tc.err.Error(), tc.want) {

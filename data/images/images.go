@@ -1,9 +1,8 @@
-// Package images reads images, which stay bytes: CIFAR-10's binary version, folders of PNG
-// and JPEG files by class, and arrays as npy, npz and IDX. From takes decoded ones.
+// Package images reads images, which stay bytes: CIFAR-10's binary version, folders of PNG,
+// JPEG and WebP files by class, and arrays as npy, npz and IDX. From takes decoded ones.
 package images
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,10 +36,10 @@ type Set struct {
 	// split is known.
 	Train []bool
 	// Names are the paths of the files within their folders, one per image, with slashes;
-	// nil unless all images come from folders of PNG and JPEG files.
+	// nil unless all images come from folders of PNG, JPEG and WebP files.
 	Names []string
-	// Skipped are the files that Options.SkipBroken has left out, each with the reason
-	// in brackets.
+	// Skipped are the files that Options.SkipBroken has left out, or Thumbnail has made
+	// white, each with the reason in brackets.
 	Skipped []string
 }
 
@@ -81,6 +80,10 @@ type Options struct {
 	// SkipBroken leaves out files of folders that cannot be decoded, or are of a kind that
 	// is not read; Set.Skipped names them. Without it they are an error.
 	SkipBroken bool
+	// Thumbnail, if not 0, reads the images of folders to be looked at: larger ones are
+	// brought to this height and width, files that cannot be decoded become white unless
+	// SkipBroken is true, and the classes and the split are left out.
+	Thumbnail int
 	// Progress, unless it is nil, hears of the files of a folder that have been read, of all
 	// that it holds.
 	Progress func(done, all int)
@@ -103,14 +106,14 @@ func (opt Options) check() error {
 //   - CIFAR-10 in its binary version: the published archive
 //     cifar-10-binary.tar.gz or the folder unpacked from it, the training
 //     images before the test images, or one of its batches (.bin);
-//   - a folder of PNG and JPEG files, by the folder of their class:
+//   - a folder of PNG, JPEG and WebP files, by the folder of their class:
 //     <path>/<class>/<name>.png, or <path>/train/<class>/<name>.png and
 //     <path>/test/<class>/<name>.png, the training images first. Images are
 //     ordered by class, then by name, comparing numbers in names as numbers. In
 //     other layouts, all files in the folder and below are read, without labels.
 //     16 bits per colour become 8; if some images are in colour, greyscale images
 //     become colour; JPEG images are rotated as their Exif orientation says;
-//     transparency is refused;
+//     what is transparent becomes white;
 //   - a folder that file.Open reads, such as MNIST's four files, with the labels
 //     and, where there are two parts, the split;
 //   - an npy file, or an IDX file such as MNIST's, with unsigned bytes
@@ -232,8 +235,8 @@ type pictures struct {
 // Options.Size.
 //
 // No image, or one without pixels, gives ErrEmpty, images of different sizes ErrSizes, both
-// greyscale and colour ErrShape, transparency ErrUnsupported, and an invalid size
-// ErrOption.
+// greyscale and colour ErrShape, and an invalid size ErrOption. What is transparent becomes
+// white.
 func From(images []image.Image, size int) (*Set, error) {
 	if err := (Options{Size: size}).check(); err != nil {
 		return nil, fmt.Errorf("images: %w", err)
@@ -266,17 +269,11 @@ func From(images []image.Image, size int) (*Set, error) {
 		}
 	}
 	im := &Set{N: len(images), H: s.h, W: s.w, C: s.c, Pixels: make([]byte, len(images)*s.bytes())}
-	faults := make([]error, len(images))
 	parallel.For(len(images), 16, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
-			if err := writePicture(im.Image(i), images[i], s); err != nil {
-				faults[i] = errorf(data.ErrUnsupported, "images: image %d (counted from 1) cannot be used: %w", i+1, err)
-			}
+			writePicture(im.Image(i), images[i], s)
 		}
 	})
-	if err := cmp.Or(faults...); err != nil {
-		return nil, err
-	}
 	return im, nil
 }
 

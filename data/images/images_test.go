@@ -12,6 +12,7 @@ import (
 	"image/jpeg"
 	"image/png"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -254,6 +255,9 @@ func TestImageKinds(t *testing.T) {
 		deep.SetNRGBA64(i%2, i/2, color.NRGBA64{uint16(rgb[3*i])*256 + 7, uint16(rgb[3*i+1])*256 + 7, uint16(rgb[3*i+2])*256 + 7, 0xffff})
 		deepGrey.SetGray16(i%2, i/2, color.Gray16{uint16(i)*256 + 200})
 	}
+	veil, greyVeil := image.NewNRGBA(image.Rect(0, 0, 2, 2)), image.NewPaletted(image.Rect(0, 0, 2, 2), color.Palette{color.NRGBA{}, color.NRGBA{0, 0, 0, 51}, color.NRGBA{9, 8, 7, 255}})
+	copy(veil.Pix, []byte{9, 9, 9, 0, 100, 0, 200, 255, 0, 0, 0, 51, 255, 255, 255, 51})
+	greyVeil.Pix = []byte{0, 1, 2, 0}
 	for _, tc := range []struct {
 		name string
 		file []byte
@@ -264,6 +268,8 @@ func TestImageKinds(t *testing.T) {
 		{"PNG in colour", pngOf(colors(2, rgb...)), 3, rgb, 0},
 		{"PNG with a palette", pngOf(palette), 3, rgb, 0},
 		{"PNG of 16 bits", pngOf(deep), 3, rgb, 0},
+		{"transparent PNG", pngOf(veil), 3, []byte{255, 255, 255, 100, 0, 200, 204, 204, 204, 255, 255, 255}, 0},
+		{"transparent PNG with a palette", pngOf(greyVeil), 3, []byte{255, 255, 255, 204, 204, 204, 9, 8, 7, 255, 255, 255}, 0},
 		{"PNG in greyscale", pngOf(grays(2, 1, 2, 3, 255)), 1, []byte{1, 2, 3, 255}, 0},
 		{"PNG in greyscale of 16 bits", pngOf(deepGrey), 1, []byte{0, 1, 2, 3}, 0},
 		{"JPEG in colour", jpegOf(colors(2, 90, 100, 110, 91, 101, 111, 92, 102, 112, 93, 103, 113)), 3, []byte{90, 100, 110, 91, 101, 111, 92, 102, 112, 93, 103, 113}, 3},
@@ -276,6 +282,34 @@ func TestImageKinds(t *testing.T) {
 				if d := int(v) - int(tc.want[i]); d > tc.near || d < -tc.near {
 					t.Fatalf("the pixels are %v, want %v", im.Pixels, tc.want)
 				}
+			}
+		})
+	}
+}
+
+// TestWebP decodes what cwebp made of three stripes: black, red and white. Where it is not
+// opaque, the left half is transparent in its upper part, and half so in its lower one.
+func TestWebP(t *testing.T) {
+	for name, near := range map[string]int{"lossless": 1, "lossy": 4, "lossless-alpha": 1, "lossy-alpha": 4} {
+		t.Run(name, func(t *testing.T) {
+			file := need(os.ReadFile("testdata/" + name + ".webp"))(t)
+			im := need(images.Open(t.Context(), []string{plant(t, tree{"a/1.jpg": file})}, images.Options{}))(t)
+			wantImages(t, im, 1, 16, 24, 3, []string{"a"}, nil)
+			black, red := [3]int{}, [3]int{200, 40, 90}
+			above, below := black, black
+			if strings.HasSuffix(name, "alpha") {
+				above, below = [3]int{255, 255, 255}, [3]int{127, 127, 127}
+			}
+			for at, want := range map[image.Point][3]int{{3, 3}: above, {3, 12}: below, {14, 3}: red, {14, 12}: red, {20, 3}: {255, 255, 255}} {
+				for k, v := range im.Pixels[3*(24*at.Y+at.X):][:3] {
+					if d := int(v) - want[k]; d > near || d < -near {
+						t.Errorf("the pixel at %v is %v, want %v", at, im.Pixels[3*(24*at.Y+at.X):][:3], want)
+						break
+					}
+				}
+			}
+			for cut := range file {
+				_, _ = images.Open(t.Context(), []string{plant(t, tree{"a/1.webp": file[:cut]})}, images.Options{}) // does not panic
 			}
 		})
 	}
@@ -377,7 +411,6 @@ func oversized(file []byte, w, h uint32) []byte {
 func TestOpenImagesErrors(t *testing.T) {
 	good := pngOf(plain(2, 2, 1))
 	other := pngOf(plain(3, 2, 1))
-	clear := pngOf(image.NewNRGBA(image.Rect(0, 0, 2, 2)))
 	damaged := slices.Clone(good)
 	damaged[len(damaged)-20] ^= 1
 	many := tree{"a/good.png": good}
@@ -420,19 +453,20 @@ func TestOpenImagesErrors(t *testing.T) {
 		{"text", tree{"x.csv": []byte("1,2\n")}, []string{"x.csv"}, images.Options{}, data.ErrUnsupported, "x.csv: the file holds no images that can be read; give a folder"},
 		{"xz", tree{"x": []byte("\xfd7zXZ...")}, []string{"x"}, images.Options{}, data.ErrUnsupported, "x: the file is compressed with xz"},
 
-		{"folder: empty", tree{"d/": nil}, []string{"d"}, images.Options{}, data.ErrEmpty, "d: there are no images in the folder; PNG and JPEG files are read from the folder and those below it"},
-		{"folder: empty class", tree{"d/a/1.png": good, "d/b/": nil}, []string{"d"}, images.Options{}, data.ErrEmpty, filepath.Join("d", "b") + ": there are no PNG or JPEG files in the folder"},
-		{"folder: empty split", tree{"d/train/a/1.png": good, "d/test/": nil}, []string{"d"}, images.Options{}, data.ErrEmpty, filepath.Join("d", "test") + ": there are no PNG or JPEG files in the folder"},
+		{"folder: empty", tree{"d/": nil}, []string{"d"}, images.Options{}, data.ErrEmpty, "d: there are no images in the folder; PNG, JPEG and WebP files are read from the folder and those below it"},
+		{"folder: empty class", tree{"d/a/1.png": good, "d/b/": nil}, []string{"d"}, images.Options{}, data.ErrEmpty, filepath.Join("d", "b") + ": there are no PNG, JPEG or WebP files in the folder"},
+		{"folder: empty split", tree{"d/train/a/1.png": good, "d/test/": nil}, []string{"d"}, images.Options{}, data.ErrEmpty, filepath.Join("d", "test") + ": there are no PNG, JPEG or WebP files in the folder"},
 		{"folder: third part", tree{"d/train/a/1.png": good, "d/test/a/1.png": good, "d/val/a/1.png": good}, []string{"d"}, images.Options{}, data.ErrUnsupported, "<folder>/train/<class>/ and <folder>/test/<class>/"},
-		{"folder: other kind", tree{"d/a/1.png": good, "d/a/2.webp": nil}, []string{"d"}, images.Options{}, data.ErrUnsupported, "2.webp: PNG and JPEG are read, and images of other kinds are not; convert it to PNG"},
+		{"folder: other kind", tree{"d/a/1.png": good, "d/a/2.HEIC": nil, "d/b/3.jpg": nil, "d/4.gif": nil}, []string{"d"}, images.Options{}, images.ErrBroken, "d: 3 of the 4 images cannot be read: 4.gif (GIF is not read; convert it to PNG or JPEG), " + filepath.Join("a", "2.HEIC") + " (HEIC is not read; convert it to PNG or JPEG), " + filepath.Join("b", "3.jpg") + " (it is empty); replace or remove them"},
+		{"folder: only other kinds", tree{"d/1.tif": nil}, []string{"d"}, images.Options{SkipBroken: true}, data.ErrFormat, "d: 1 of the 1 images cannot be read: 1.tif (TIF is not read"},
 		{"folder: sizes", tree{"d/a/1.png": good, "d/b/2.png": other, "d/b/3.png": other}, []string{"d"}, images.Options{}, images.ErrSizes, filepath.Join("b", "2.png") + " is 3×2 (2 of 3 differ from the former); give the size to which all shall be scaled"},
-		{"folder: unreadable", many, []string{"."}, images.Options{}, data.ErrFormat, "12 of the 13 images cannot be read: " + filepath.Join("a", "0.jpg") + " (it is neither PNG nor JPEG), "},
-		{"folder: only ten are listed", many, []string{"."}, images.Options{}, data.ErrFormat, filepath.Join("a", "9.jpg") + " (it is neither PNG nor JPEG), and 2 more; replace or remove them"},
+		{"folder: unreadable", many, []string{"."}, images.Options{}, data.ErrFormat, "12 of the 13 images cannot be read: " + filepath.Join("a", "0.jpg") + " (it is neither PNG nor JPEG nor WebP), "},
+		{"folder: only ten are listed", many, []string{"."}, images.Options{}, data.ErrFormat, filepath.Join("a", "9.jpg") + " (it is neither PNG nor JPEG nor WebP), and 2 more; replace or remove them"},
 		{"folder: all unreadable", tree{"a/1.png": nil}, []string{"."}, images.Options{}, data.ErrFormat, "1 of the 1 images cannot be read: " + filepath.Join("a", "1.png") + " (it is empty); replace or remove them"},
 		{"folder: damaged", tree{"a/1.png": good, "a/2.png": damaged}, []string{"."}, images.Options{}, data.ErrFormat, "2.png (png: invalid format"},
 		{"folder: cut", tree{"a/1.jpg": jpegOf(plain(2, 2, 1))[:300]}, []string{"."}, images.Options{}, data.ErrFormat, "1.jpg ("},
-		{"folder: transparent", tree{"a/1.png": clear}, []string{"."}, images.Options{}, data.ErrFormat, "1.png (it is transparent in places)"},
 		{"folder: claims", tree{"a/1.png": oversized(good, 8000, 8000)}, []string{"."}, images.Options{}, data.ErrFormat, "1.png (it claims to have 8000×8000 pixels"},
+		{"folder: WebP claims", tree{"a/1.webp": []byte("RIFF\x16\x00\x00\x00WEBPVP8L\x0a\x00\x00\x00\x2f\xff\xff\xff\x0f\x00\x00\x00\x00\x00")}, []string{"."}, images.Options{}, data.ErrFormat, "1.webp (it claims to have 16384×16384 pixels"},
 		{"folder: claims more", tree{"a/1.png": append(oversized(good, 10000, 10000), make([]byte, 1<<16)...)}, []string{"."}, images.Options{}, data.ErrFormat, "1.png (it claims to have 10000×10000 pixels"},
 
 		{"two paths: sizes", tree{"x.npy": colour, "y.npy": bytesNPY("(1, 2, 1, 3)", 1, 2, 3, 4, 5, 6)}, []string{"x.npy", "y.npy"}, images.Options{}, images.ErrSizes, "x.npy; give images of one size, or the size to scale all to"},

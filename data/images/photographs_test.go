@@ -90,12 +90,11 @@ func TestBrokenPhotographs(t *testing.T) {
 		file []byte
 		want string
 	}{
-		"cut.png":         {whole[:len(whole)-20], "unexpected EOF"},
-		"empty.jpg":       {nil, "it is empty"},
-		"text.jpg":        {[]byte("<html>not found</html>"), "it is neither PNG nor JPEG"},
-		"transparent.png": {pngOf(filled(5, 5, color.NRGBA{A: 128})), "it is transparent in places"},
-		"pixel.png":       {pngOf(filled(1, 1, color.White)), "it has a single pixel"},
-		"film.gif":        {[]byte("GIF89a"), "PNG and JPEG are read, and images of other kinds are not"},
+		"cut.png":   {whole[:len(whole)-20], "unexpected EOF"},
+		"empty.jpg": {nil, "it is empty"},
+		"text.jpg":  {[]byte("<html>not found</html>"), "it is neither PNG nor JPEG nor WebP"},
+		"pixel.png": {pngOf(filled(1, 1, color.White)), "it has a single pixel"},
+		"film.gif":  {[]byte("GIF89a"), "GIF is not read; convert it to PNG or JPEG"},
 	}
 	for name, tc := range broken {
 		t.Run(name, func(t *testing.T) {
@@ -110,6 +109,13 @@ func TestBrokenPhotographs(t *testing.T) {
 			without := need(images.Open(t.Context(), []string{filepath.Join(plant(t, photographs(t)), "d")}, images.Options{Size: 4}))(t)
 			if len(im.Skipped) != 1 || !strings.Contains(im.Skipped[0], name) || slices.Contains(im.Names, name) || !bytes.Equal(im.Pixels, without.Pixels) {
 				t.Errorf("left out are %q; the others differ: %v", im.Skipped, !bytes.Equal(im.Pixels, without.Pixels))
+			}
+			// Or they are white in their place.
+			blank := need(images.Open(t.Context(), []string{root}, images.Options{Size: 4, Thumbnail: 4}))(t)
+			at := slices.Index(blank.Names, name)
+			if blank.N != without.N+1 || len(blank.Skipped) != 1 || at < 0 || slices.ContainsFunc(blank.Image(at), func(v byte) bool { return v != 255 }) ||
+				!bytes.Equal(slices.Delete(slices.Clone(blank.Pixels), at*48, at*48+48), without.Pixels) {
+				t.Errorf("%d images, left out %q, names %q", blank.N, blank.Skipped, blank.Names)
 			}
 			single := plant(t, tree{"d/" + name: tc.file})
 			if im, err := images.Open(t.Context(), []string{filepath.Join(single, "d")}, images.Options{Size: 4, SkipBroken: true}); err == nil {

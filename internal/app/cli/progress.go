@@ -191,14 +191,31 @@ func (r *Reporter) EpochHook(unit string, done int, accuracy func() *float64) tr
 	})
 }
 
+// Batches are measured after the first, which takes longer, until a run that takes at least
+// longRun is estimated.
+const (
+	measuredBatches = 3
+	longRun         = time.Minute
+)
+
 // OnBatch returns a function for train.Options.OnBatch that reports the progress within
-// epochs, whose batches have perBatch units. For accuracy see EpochHook.
+// epochs, whose batches have perBatch units, and logs once how long a long run will take.
+// For accuracy see EpochHook.
 func (r *Reporter) OnBatch(unit string, epochs, perBatch int, accuracy func() *float64) func(epoch, done, batches int, loss float64) {
 	began, start := time.Now(), -1 // of this process, in batches
+	var first time.Time            // when the first call came, after firstAt batches
+	firstAt, estimated := 0, false
 	return func(epoch, done, batches int, loss float64) {
 		at := (epoch-1)*batches + done
 		if start < 0 {
-			start = at - 1
+			start, first, firstAt = at-1, time.Now(), at
+		}
+		if !estimated && at-firstAt >= measuredBatches {
+			estimated = true
+			left := time.Since(first) / time.Duration(at-firstAt) * time.Duration(epochs*batches-firstAt)
+			if left >= longRun {
+				r.Log.Info(fmt.Sprintf("estimated %s for %d epochs on this machine", formatDuration(left), epochs-epoch+1))
+			}
 		}
 		if done == batches {
 			return // the hook of the epoch comes next

@@ -56,19 +56,22 @@ func (w Wanted) Files() []string {
 const mostClasses = 4096
 
 // ReadAnnotations reads the wanted annotations of the n rows of the input, or only of the
-// given rows if rows is not nil; n may then be 0 for unknown. It returns nil if none are
-// wanted.
+// given rows if rows is not nil; n may then be 0 for unknown. Cells are named by their
+// barcodes, unless other names are wanted. It returns nil if there are none.
 func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w Wanted, n int, rows []int) (*Annotations, error) {
-	if w.Names == "" && len(w.Columns) == 0 {
+	if w.Names == "" && len(w.Columns) == 0 && from.Barcodes == nil {
 		return nil, nil
 	}
 	read := func(spec string) (string, []string, error) { return rundir.ReadColumn(ctx, from, spec, n, rows) }
 	a := &Annotations{}
+	var err error
 	if w.Names != "" {
-		var err error
-		if _, a.Names, err = read(w.Names); err != nil {
-			return nil, fmt.Errorf("%s: %w", w.NamesFrom, err)
-		}
+		_, a.Names, err = read(w.Names)
+	} else if from.Barcodes != nil {
+		a.Names, err = from.ReadBarcodes(ctx, n, rows)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", w.NamesFrom, err)
 	}
 	for i, spec := range w.Columns {
 		if slices.Contains(w.Columns[:i], spec) {

@@ -25,9 +25,9 @@ import (
 )
 
 // Page returns the explorer page of a picture. The title defaults to name. images may be
-// nil.
+// nil; if they come from files, the names of these are those of the points.
 func Page(s *plot.Scatter, name string, facts []explorer.Fact, images *images.Set) *explorer.Page {
-	return &explorer.Page{
+	p := &explorer.Page{
 		Title:      cmp.Or(s.Title, name),
 		Views:      []explorer.View{{Embedding: s.Embedding, Facts: facts}},
 		Classes:    s.Classes,
@@ -36,6 +36,10 @@ func Page(s *plot.Scatter, name string, facts []explorer.Fact, images *images.Se
 		HeldOut:    s.HeldOut,
 		Images:     images,
 	}
+	if images != nil {
+		p.Names = images.Names
+	}
+	return p
 }
 
 // FilePage returns the explorer of an embedding that was read from files; s is its picture.
@@ -90,19 +94,22 @@ func runConfig(log *slog.Logger, folder string, missed bool) *configs.Config {
 // annotate adds the wanted annotations, and then the run's own, to a page: see
 // ReadAnnotations for n and rows.
 func annotate(ctx context.Context, log *slog.Logger, page *explorer.Page, c *configs.Config, w Wanted, n int, rows []int) error {
-	wanted, err := ReadAnnotations(ctx, log, rundir.TableOf(c), w, n, rows)
+	from := rundir.TableOf(c)
+	table := from
+	table.Barcodes = nil
+	wanted, err := ReadAnnotations(ctx, log, table, w, n, rows)
 	if err != nil {
 		return err
 	}
 	own := WantedBy(c)
 	if w.Names != "" {
-		own.Names = ""
+		own.Names, from = "", table
 	}
 	if len(w.Columns) > 0 {
 		own.Columns = nil
 	}
 	// A page without them is better than none, as with images.
-	a, err := ReadAnnotations(ctx, log, rundir.TableOf(c), own, n, rows)
+	a, err := ReadAnnotations(ctx, log, from, own, n, rows)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -142,16 +149,30 @@ func pageRows(ctx context.Context, folder string, s *plot.Scatter) ([]int, error
 	return nil, nil
 }
 
-// GivenImages returns the images that paths name, one for each of n points.
-func GivenImages(ctx context.Context, paths []string, n int) (*images.Set, error) {
-	images, err := OpenImages(ctx, paths)
+// thumbnail is the height and width in pixels of images that are larger, or of several sizes.
+const thumbnail = 96
+
+// GivenImages returns the images that paths name, one for each of n points. Files that
+// cannot be decoded are white, or are left out if n is the number of the others, with a
+// warning.
+func GivenImages(ctx context.Context, log *slog.Logger, paths []string, n int) (*images.Set, error) {
+	o := images.Options{Thumbnail: thumbnail}
+	set, err := OpenImages(ctx, paths, o)
+	if errors.Is(err, images.ErrSizes) {
+		o.Size = thumbnail
+		set, err = OpenImages(ctx, paths, o)
+	}
+	if o.SkipBroken = err == nil && set.N != n && set.N-len(set.Skipped) == n; o.SkipBroken {
+		set, err = OpenImages(ctx, paths, o)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("--images: %w", err)
 	}
-	if images.N != n {
-		return nil, fmt.Errorf("--images: got %d images, want %d, one per point in the same order", images.N, n)
+	if set.N != n {
+		return nil, fmt.Errorf("--images: got %d images, want %d, one per point in the same order", set.N, n)
 	}
-	return images, nil
+	WarnSkipped(log, set)
+	return set, nil
 }
 
 // Facts returns an embedding's quality figures for an explorer. z is NC-t-SNE's learnt
@@ -192,11 +213,11 @@ func roundedFact(name string, value float64) explorer.Fact {
 }
 
 // OpenImages reads images, also those that come with the program.
-func OpenImages(ctx context.Context, paths []string) (*images.Set, error) {
+func OpenImages(ctx context.Context, paths []string, o images.Options) (*images.Set, error) {
 	if name, ok := strings.CutPrefix(paths[0], configs.BuiltinPrefix); ok && len(paths) == 1 {
 		return images.Builtin(name)
 	}
-	return images.Open(ctx, paths, images.Options{})
+	return images.Open(ctx, paths, o)
 }
 
 // RunImages returns the images of a run's n points in order, or of the given rows of
@@ -229,7 +250,7 @@ func allImages(ctx context.Context, c *configs.Config) (all *images.Set, err err
 		if slices.ContainsFunc(paths, counts.Is) {
 			return nil, nil
 		}
-		set, err := OpenImages(ctx, paths)
+		set, err := OpenImages(ctx, paths, images.Options{})
 		switch {
 		case errors.Is(err, data.ErrUnsupported) || errors.Is(err, data.ErrShape):
 			return nil, nil

@@ -137,7 +137,7 @@ func (p *Placed) Write(ctx context.Context, dir *rundir.Dir, c *configs.SimCLR, 
 	if err != nil {
 		return nil, err
 	}
-	if err := dir.WriteEmbedding(&configs.Output{CSV: c.Output.CSV}, "embedding", positions, p.Images.Labels, nil); err != nil {
+	if err := dir.WriteEmbedding(&configs.Output{CSV: c.Output.CSV}, "embedding", positions, p.Images.Labels, p.Images.Names); err != nil {
 		return nil, err
 	}
 	if err := dir.WriteNames(p.Images.Names); err != nil {
@@ -177,12 +177,15 @@ func (p *Placed) heldOut() []bool {
 // few is how many of the files that were left out are named.
 const few = 5
 
-// Skipped names files of a folder that were left out.
-func Skipped(images *images.Set) string {
+// WarnSkipped warns of the files of a folder that cannot be read.
+func WarnSkipped(log *slog.Logger, images *images.Set) {
 	names, more := images.Skipped, ""
+	if len(names) == 0 {
+		return
+	}
 	if len(names) > few {
 		more = fmt.Sprintf(" and %d more", len(names)-few)
 		names = names[:few]
 	}
-	return strings.Join(names, ", ") + more
+	log.Warn("images that cannot be read are left out", "count", len(images.Skipped), "files", strings.Join(names, ", ")+more)
 }

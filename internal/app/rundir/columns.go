@@ -15,6 +15,7 @@ import (
 	"cne"
 	"cne/configs"
 	"cne/data"
+	"cne/data/counts"
 	"cne/data/file"
 	"cne/internal/text"
 )
@@ -23,6 +24,8 @@ import (
 type Table struct {
 	Paths   []string // files of the points, and after them of held-out points
 	Options file.Options
+	// Barcodes are the files with the names of the points, which are cells; nil for none.
+	Barcodes []string
 }
 
 // TableOf returns the table that a run reads its points from.
@@ -32,6 +35,7 @@ func TableOf(c *configs.Config) Table {
 	if c.Data.Holdout != nil {
 		t.Paths = slices.Concat(t.Paths, c.Data.Holdout.Paths)
 	}
+	t.Barcodes = counts.Barcodes(t.Paths)
 	return t
 }
 
@@ -54,19 +58,34 @@ func ReadColumn(ctx context.Context, from Table, spec string, n int, rows []int)
 		name = column
 		values, err = readColumnOf(ctx, from, column, spec, found == "")
 	}
+	if err == nil {
+		values, err = take(values, where, n, rows)
+	}
+	return name, values, err
+}
+
+// take returns the values of the given rows, or all: see ReadColumn.
+func take(values []string, where string, n int, rows []int) ([]string, error) {
 	switch {
-	case err != nil:
-		return "", nil, err
 	case rows == nil && len(values) == n:
-		return name, values, nil
+		return values, nil
 	case rows == nil, n > 0 && len(values) != n, len(rows) == 0, len(values) <= slices.Max(rows):
-		return "", nil, fmt.Errorf("%s: got %d rows for %d points, want one for each, in their order", text.Quote(where), len(values), n)
+		return nil, fmt.Errorf("%s: got %d rows for %d points, want one for each, in their order", text.Quote(where), len(values), n)
 	}
 	taken := make([]string, len(rows))
 	for k, i := range rows {
 		taken[k] = values[i]
 	}
-	return name, taken, nil
+	return taken, nil
+}
+
+// ReadBarcodes reads the names of the points, which are cells: see ReadColumn.
+func (t Table) ReadBarcodes(ctx context.Context, n int, rows []int) ([]string, error) {
+	names, err := counts.ReadBarcodes(ctx, t.Barcodes)
+	if err != nil {
+		return nil, err
+	}
+	return take(names, t.Barcodes[0], n, rows)
 }
 
 // readColumnOf reads a column of the table of the points, or of a file.
@@ -161,7 +180,7 @@ func ReadInitEmbedding(ctx context.Context, c *configs.Config) (*InitEmbedding, 
 		return nil, fmt.Errorf("model.init: %s: got %d coordinates, want %d as in model.dim", text.Quote(path), d, c.Embed.Dim)
 	}
 	switch {
-	case c.Data.Names == nil:
+	case c.Data.Names == nil && TableOf(c).Barcodes == nil:
 		return e, nil
 	case c.Model.InitNames != nil:
 		if _, e.names, err = ReadColumn(ctx, Table{Paths: []string{found}}, *c.Model.InitNames, e.Positions.N, nil); err != nil {
