@@ -261,8 +261,8 @@ func TestWriteParquet(t *testing.T) {
 			t.Errorf("%s: the labels are others", name)
 		}
 		if names != nil {
-			ds, err := file.Decode(bytes.NewReader(b.Bytes()), file.Options{Only: []string{"x"}, LabelColumn: "name"})
-			if err != nil || ds.Labels.Names[ds.Labels.Class[77]] != names[77] {
+			columns, err := file.ReadColumns(t.Context(), []string{put(t, t.TempDir(), "x.parquet", b.Bytes())}, []string{"name"}, file.Options{})
+			if err != nil || columns[0][77] != names[77] {
 				t.Errorf("the names are others: %v", err)
 			}
 		}
