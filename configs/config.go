@@ -48,7 +48,7 @@ type Output struct {
 	// HTMLImages puts the images of the points into embedding.html.
 	HTMLImages bool `key:"html_images"`
 	// HTMLColumns are columns or files to colour the points of embedding.html by: see
-	// SplitColumn.
+	// file.SplitColumn.
 	HTMLColumns []string `key:"html_columns" as:"columns"`
 	Snapshots   int      `key:"snapshots" in:"[0,inf)"` // every n epochs; 0: never
 	// MetricsEvery is after how many epochs the quality is measured; 0: never.
@@ -61,7 +61,7 @@ type Data struct {
 	Path          []string    `key:"path" as:"nonempty"`
 	Labels        []string    `key:"labels"`
 	LabelColumn   *string     `key:"label_column" as:"column"` // name, or number counted from 1
-	Names         *string     `key:"names" as:"column"`        // of the points: see SplitColumn
+	Names         *string     `key:"names" as:"column"`        // of the points: see file.SplitColumn
 	Columns       []string    `key:"columns" as:"columns"`     // names or numbers; empty: all
 	Drop          []string    `key:"drop" as:"columns"`        // names or numbers
 	Header        file.Header `key:"header"`

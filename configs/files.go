@@ -2,7 +2,9 @@ package configs
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -27,13 +29,24 @@ func (c *Config) files() []keyFiles {
 		rows = []string{t.File}
 	}
 	return []keyFiles{
-		{"data.labels", c.Data.Labels},
+		{"data.labels", withoutColumns(c.Data.Labels)},
 		{"data.holdout", held},
-		{"data.holdout_labels", c.Data.HoldoutLabels},
+		{"data.holdout_labels", withoutColumns(c.Data.HoldoutLabels)},
 		{"data.sample", rows},
 		{"graph.file", given(c.Graph.File)},
 		{"data.path", c.Data.Path},
 	}
+}
+
+// withoutColumns returns the files of labels, each a file or FILE:COLUMN.
+func withoutColumns(specs []string) []string {
+	paths := slices.Clone(specs)
+	for i, spec := range specs {
+		if path, _ := file.SplitColumn(spec); path != "" {
+			paths[i] = path
+		}
+	}
+	return paths
 }
 
 // Inputs returns the files and folders that a run reads, but for its configuration.
@@ -46,7 +59,7 @@ func (c *Config) Inputs() []string {
 		inputs = append(inputs, path)
 	}
 	for _, spec := range slices.Concat(c.Output.HTMLColumns, given(c.Data.Names), given(c.Model.InitNames)) {
-		if file, _ := SplitColumn(spec); file != "" {
+		if file, _ := file.SplitColumn(spec); file != "" {
 			inputs = append(inputs, file)
 		}
 	}
@@ -65,28 +78,15 @@ func given(s *string) []string {
 // them is read.
 func (c *Config) CheckFiles() error {
 	for _, f := range c.files() {
-		if err := f.check(); err != nil {
+		err := f.check()
+		if errors.Is(err, fs.ErrNotExist) && f.key == "data.labels" {
+			err = fmt.Errorf("%w; a column of the points' own table is data.label_column", err)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// SplitColumn splits the name of a column of the points: the path of a file with a line
-// or value for each point, FILE:COLUMN for a column of any table, or a column of the
-// points' own table, for which file is "". column is "" for a whole file.
-func SplitColumn(spec string) (file, column string) {
-	isFile := func(path string) bool {
-		info, err := os.Stat(path)
-		return err == nil && !info.IsDir()
-	}
-	if isFile(spec) {
-		return spec, ""
-	}
-	if at := strings.LastIndexByte(spec, ':'); at > 0 && isFile(spec[:at]) {
-		return spec[:at], spec[at+1:]
-	}
-	return "", spec
 }
 
 // CheckInit refuses an earlier embedding to start from that is not there.
@@ -120,6 +120,13 @@ func (c *Config) checkColumns(ctx context.Context, started bool) error {
 	if err := check("data.names", given(c.Data.Names), points, o); err != nil {
 		return err
 	}
+	for _, spec := range slices.Concat(c.Data.Labels, c.Data.HoldoutLabels) {
+		if path, column := file.SplitColumn(spec); path != "" && column != "" {
+			if err := checkColumn(ctx, spec, nil, o); err != nil {
+				return fmt.Errorf("data.labels: %w", err)
+			}
+		}
+	}
 	if err := check("output.html_columns", c.Output.HTMLColumns, points, o); err != nil || started {
 		return err
 	}
@@ -130,16 +137,16 @@ func (c *Config) checkColumns(ctx context.Context, started bool) error {
 	if info, err := os.Stat(c.Model.InitPath()); err == nil && !info.IsDir() {
 		earlier = []string{c.Model.InitPath()}
 	}
-	if path, _ := SplitColumn(*c.Model.InitNames); path == "" && earlier == nil {
+	if path, _ := file.SplitColumn(*c.Model.InitNames); path == "" && earlier == nil {
 		return nil // a table in the run folder
 	}
 	return check("model.init_names", given(c.Model.InitNames), earlier, file.Options{})
 }
 
-// checkColumn refuses what names a column (see SplitColumn) that is not there, by the heads
+// checkColumn refuses what names a column (see file.SplitColumn) that is not there, by the heads
 // of files: by the files of points, as far as they are there, if it names no file.
 func checkColumn(ctx context.Context, spec string, points []string, o file.Options) error {
-	path, column := SplitColumn(spec)
+	path, column := file.SplitColumn(spec)
 	switch {
 	case column == "":
 		return readable(path)
@@ -191,7 +198,7 @@ func readable(path string) error {
 // CheckFiles refuses files that are missing or cannot be opened. key is the images' key,
 // such as data.path.
 func (d *ImageData) CheckFiles(key string) error {
-	if err := (keyFiles{"data.labels", d.Labels}).check(); err != nil {
+	if err := (keyFiles{"data.labels", withoutColumns(d.Labels)}).check(); err != nil {
 		return err
 	}
 	return keyFiles{key, d.Path}.check()

@@ -134,6 +134,9 @@ func (s *keySet) Completions() []string {
 	return offers
 }
 
+// Nearest returns the key that is written most like a name; "" if none is.
+func (s *keySet) Nearest(name string) string { return text.Nearest(name, names(s.keys)) }
+
 // sections returns the names of the sections, in their order.
 func (s *keySet) sections() []string {
 	var names []string

@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
+	"cne/data/file"
 	"cne/internal/ctxio"
 	"cne/internal/text"
 )
@@ -251,12 +253,18 @@ func (s *keySet) readEnvironment(environ []string) (*layer, error) {
 	return l, nil
 }
 
-// readSettings reads single settings; the last of several for one key counts.
+// readSettings reads single settings. Of several for one key the last counts, but lists of
+// texts add up.
 func (s *keySet) readSettings(settings []Setting) (*layer, error) {
 	l := newLayer()
 	for _, x := range settings {
-		if err := s.addText(l, x.Source, x.Key, x.Value); err != nil {
+		k := s.fullName(x.Key)
+		before, more := l.value[k].([]string)
+		if err := s.addText(l, x.Source, k, x.Value); err != nil {
 			return nil, err
+		}
+		if added, ok := l.value[k].([]string); ok && more {
+			l.value[k] = slices.Concat(before, added)
 		}
 	}
 	return l, nil
@@ -290,18 +298,34 @@ func textNode(r rule, value string) (*yaml.Node, error) {
 	switch {
 	case r.null && (trimmed == "null" || trimmed == "~"):
 		return scalar("!!null", "null"), nil
-	case r.text == asYAML && trimmed == "": // which YAML would take for a null
+	case (r.text == asYAML || r.text == asNumbers) && trimmed == "": // which YAML would take for a null
 		return literal, nil
 	case r.text == asText && !strings.HasPrefix(trimmed, `"`) && !strings.HasPrefix(trimmed, "'"):
 		return literal, nil
 	case r.text == asList && trimmed == "":
 		return &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}, nil
 	case r.text == asList && !strings.HasPrefix(trimmed, "["):
-		return literal, nil
+		return splitText(value), nil
+	case r.text == asNumbers && strings.Contains(value, ",") && !strings.HasPrefix(trimmed, "["):
+		value = "[" + value + "]"
 	}
 	n, err := parse([]byte(value))
 	if err != nil && r.text == asText { // it begins with a quotation
 		return literal, nil
 	}
 	return n, err
+}
+
+// splitText returns the list of the texts in one with commas between them, or the text
+// itself if it has none, or names a file or folder.
+func splitText(value string) *yaml.Node {
+	path, _ := file.SplitColumn(value)
+	if _, err := os.Stat(value); path != "" || err == nil || !strings.Contains(value, ",") {
+		return scalar("!!str", value)
+	}
+	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+	for item := range strings.SplitSeq(value, ",") {
+		list.Content = append(list.Content, scalar("!!str", strings.TrimSpace(item)))
+	}
+	return list
 }

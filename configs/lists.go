@@ -140,7 +140,7 @@ func cache() rule {
 // wholes allows a list of whole numbers of an interval, or one such number.
 func wholes(in option.Range) rule {
 	allowed := fmt.Sprintf("a list of whole numbers from %v to %v, such as [100, 100]", in.Low, in.High)
-	return rule{read: items(func(item *yaml.Node, _ []int) (int, *invalid) {
+	return rule{text: asNumbers, read: items(func(item *yaml.Node, _ []int) (int, *invalid) {
 		v, ok := parseWhole(item)
 		if !ok || !in.Contains(float64(v)) {
 			return 0, wrong(item, allowed)
@@ -153,7 +153,7 @@ func wholes(in option.Range) rule {
 // number.
 func seeds() rule {
 	const allowed = "a whole number of at least 0 or a list of them, such as [0, 1, 2]"
-	return nonEmpty(rule{read: items(func(item *yaml.Node, before []uint64) (uint64, *invalid) {
+	return nonEmpty(rule{text: asNumbers, read: items(func(item *yaml.Node, before []uint64) (uint64, *invalid) {
 		v, ok := parseWhole(item)
 		switch {
 		case !ok || v < 0:
@@ -174,7 +174,7 @@ func colours(in option.Range) rule {
 		}
 		return float32(x), nil
 	})
-	return rule{read: func(n *yaml.Node) (any, *invalid) {
+	return rule{text: asNumbers, read: func(n *yaml.Node) (any, *invalid) {
 		if n.Kind != yaml.SequenceNode || len(n.Content) != 3 {
 			return nil, wrong(n, "a list of three numbers, for red, green and blue")
 		}

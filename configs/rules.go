@@ -38,9 +38,10 @@ type rule struct {
 type textForm int
 
 const (
-	asYAML textForm = iota // the value is YAML
-	asText                 // the value is taken as it stands, unless it begins with a quote
-	asList                 // YAML if it begins with a bracket, else a list of the one text
+	asYAML    textForm = iota // the value is YAML
+	asText                    // the value is taken as it stands, unless it begins with a quote
+	asList                    // YAML if it begins with a bracket, else texts with commas between them
+	asNumbers                 // YAML, which needs no brackets around numbers with commas between them
 )
 
 // An invalid describes an invalid value: what is wrong, and in which part of it.

@@ -106,6 +106,11 @@ func TestTextValues(t *testing.T) {
 		{"data.path", `C:\data\[1].csv`, []string{`C:\data\[1].csv`}},
 		{"data.path", "[a.npy, 'b c.npy']", []string{"a.npy", "b c.npy"}},
 		{"data.drop", "[id, 3]", []string{"id", "3"}},
+		{"data.drop", "sex, island", []string{"sex", "island"}},
+		{"data.drop", `["a,b"]`, []string{"a,b"}},
+		{"data.holdout", "a.npy,b.npy", Holdout{Paths: []string{"a.npy", "b.npy"}}},
+		{"model.hidden", "100,50", []int{100, 50}},
+		{"model.hidden", "[100, 50]", []int{100, 50}},
 		{"data.columns", "vector", []string{"vector"}},
 		{"data.labels", "", []string{}},
 		{"loss.negatives", "full", train.Full},
@@ -132,6 +137,39 @@ func TestTextValues(t *testing.T) {
 			t.Errorf("%s=%s: %v", variable(tc.key), tc.value, err)
 		} else if got := valueOf(c, tc.key); !reflect.DeepEqual(got, tc.want) {
 			t.Errorf("%s=%s: got %#v, want %#v", variable(tc.key), tc.value, got, tc.want)
+		}
+	}
+}
+
+// Lists of texts add up over the settings, where files whose names have commas stay whole;
+// of everything else the last counts.
+func TestSettingsAddUp(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "a,b.csv", "x,kind\n")
+	for _, tc := range []struct {
+		key  string
+		want any
+		set  []string
+	}{
+		{"data.drop", []string{"sex", "island", "id"}, []string{"sex,island", "id"}},
+		{"data.drop", []string{"sex", "island"}, []string{"[sex]", "[island]"}},
+		{"data.drop", []string{"sex"}, []string{"[]", "sex"}},
+		{"data.path", []string{"a,b.csv"}, []string{"a,b.csv"}},
+		{"data.path", []string{"c", "d.csv", "a,b.csv"}, []string{"c,d.csv", "a,b.csv"}},
+		{"data.labels", []string{"a,b.csv:kind"}, []string{"a,b.csv:kind"}},
+		{"model.hidden", []int{50}, []string{"100,100", "50"}},
+		{"data.holdout", Holdout{Share: 0.2}, []string{"x.npy", "0.2"}},
+		{"loss.s", 0.5, []string{"0", "0.5"}},
+	} {
+		var settings []Setting
+		for _, value := range tc.set {
+			settings = append(settings, Setting{"--set " + tc.key, tc.key, value})
+		}
+		c, _, err := Train.Load(Sources{Settings: settings, Environ: []string{"CNE_DATA_DROP=other"}})
+		if err != nil {
+			t.Errorf("%s=%q: %v", tc.key, tc.set, err)
+		} else if got := valueOf(c, tc.key); !reflect.DeepEqual(got, tc.want) {
+			t.Errorf("%s=%q: got %#v, want %#v", tc.key, tc.set, got, tc.want)
 		}
 	}
 }

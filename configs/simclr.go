@@ -34,7 +34,7 @@ type SimCLR struct {
 
 // Inputs returns the files and folders that a run reads, but for its configuration.
 func (c *SimCLR) Inputs() []string {
-	return slices.Concat(c.Data.Path, c.Data.Labels, given(c.Model.From))
+	return slices.Concat(c.Data.Path, withoutColumns(c.Data.Labels), given(c.Model.From))
 }
 
 // SimCLROutput says where results are written.

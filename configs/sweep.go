@@ -168,7 +168,10 @@ func parseSweep(path string, content []byte) (*Sweep, error) {
 		var all [][]Setting
 		for _, a := range s.Runs {
 			for _, b := range values {
-				all = append(all, slices.Concat(a, b))
+				rest := slices.DeleteFunc(slices.Clone(a), func(x Setting) bool {
+					return slices.ContainsFunc(b, func(over Setting) bool { return over.Key == x.Key })
+				})
+				all = append(all, append(rest, b...))
 			}
 		}
 		s.Runs = all

@@ -101,7 +101,7 @@ same points and graph, the first says k and the constants of the losses.`,
 	given := cli.AddSourceFlags(configs.Train, cmd, "configuration, a YAML `file`, instead of the run's")
 	flags := cmd.Flags()
 	flags.StringArrayVar(&a.data, "data", nil, "`path` of the points (repeatable), same as --set data.path=…")
-	flags.StringArrayVar(&a.labels, "labels", nil, "`file` with the labels, in the order of the points (repeatable), same as --set data.labels=…")
+	flags.StringArrayVar(&a.labels, "labels", nil, "`file` with the labels, in the order of the points, or FILE:COLUMN of a table (repeatable), same as --set data.labels=…")
 	flags.StringVar(&a.graph, "graph", "", "graph of the points, a `file` that ends in .npz, same as --set graph.file=…")
 	cli.AddSeedFlag(cmd, given, "seed of the random numbers, same as --set seed=`n`")
 	flags.BoolVar(&a.join, "join", false, "the files are the parts of one embedding, in their order")

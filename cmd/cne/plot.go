@@ -92,7 +92,7 @@ than 250 snapshots some are left out.`,
 	flags.StringArrayVar(&p.images, "images", nil, "images of the points for the page, in the order of the points (repeatable): a `path` of CIFAR-10, of a folder of images, of an array as IDX, .npy or .npz, or of the folder of MNIST or Kuzushiji; none: leave those of the run out")
 	flags.StringVar(&p.wanted.Names, "names", "", "names of the points for the page: a `column` of the table of the points, by name or number, a file with one on each line, or FILE:COLUMN for a column of any table")
 	flags.StringArrayVar(&p.wanted.Columns, "color", nil, "what else the points of the page can be coloured by, given as --names is (repeatable): a `column`, or a file with a class or value for each point, .npy too")
-	flags.StringArrayVar(&p.data.Labels, "labels", nil, "`file` with the labels, in the order of the points (repeatable): text with one on each line, .npy or IDX")
+	flags.StringArrayVar(&p.data.Labels, "labels", nil, "`file` with the labels, in the order of the points (repeatable): text with one on each line, .npy or IDX, or FILE:COLUMN for a column of a table")
 	flags.StringVar(&p.data.LabelColumn, "label-column", "", "`column` of the table with the labels: its name, or its number counted from 1 (negative: from the end)")
 	flags.StringArrayVar(&p.data.Drop, "drop", nil, "`column` of the table to leave out, by name or number (repeatable)")
 	flags.StringArrayVar(&p.titles, "title", nil, "`text` above the points (repeatable: one for each of several inputs, whose names are the default)")

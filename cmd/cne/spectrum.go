@@ -60,22 +60,23 @@ The values are given with one of --s (` + op.LossesWithSpectrum() + `), --zbar (
   cne spectrum --set loss.name=nc --m 5,50,500
   cne spectrum --resume runs/zbar`,
 	}
+	flags := cmd.Flags() // before those of training, which has another --s
+	flags.StringVar(&places, "s", "", "`values` of s with commas between them, for "+op.LossesWithSpectrum()+": 0 is like t-SNE, 1 like UMAP")
+	flags.StringVar(&constants, "zbar", "", "`values` of the normalisation constant of "+op.LossesWith(op.FixedZ)+", instead of s")
+	flags.StringVar(&negatives, "m", "", "`numbers` of negatives (or full), instead of s")
 	var values *configs.SpectrumAxis
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) (err error) {
 		values, err = chosenAxis(cmd, map[string]string{"s": places, "zbar": constants, "m": negatives})
 		return cli.Usage(cmd, err)
 	}
-	addTraining(configs.Spectrum, cmd, func(ctx context.Context, r *trainCommand[configs.Config], stdout io.Writer) error {
+	line := func() string { return cmp.Or(values, defaultAxis()).Command() }
+	addTraining(configs.Spectrum, cmd, line, func(ctx context.Context, r *trainCommand[configs.Config], stdout io.Writer) error {
 		s := &spectrum{pointRun: pointRun{trainCommand: r}, axis: values}
 		if err := s.complete(); err != nil {
 			return err
 		}
 		return s.run(ctx, stdout)
 	})
-	flags := cmd.Flags()
-	flags.StringVar(&places, "s", "", "`values` of s with commas between them, for "+op.LossesWithSpectrum()+": 0 is like t-SNE, 1 like UMAP")
-	flags.StringVar(&constants, "zbar", "", "`values` of the normalisation constant of "+op.LossesWith(op.FixedZ)+", instead of s")
-	flags.StringVar(&negatives, "m", "", "`numbers` of negatives (or full), instead of s")
 	return cmd
 }
 
@@ -95,6 +96,12 @@ func chosenAxis(cmd *cobra.Command, lists map[string]string) (*configs.SpectrumA
 		}
 	}
 	return chosen, nil
+}
+
+// defaultAxis returns the axis without a flag.
+func defaultAxis() *configs.SpectrumAxis {
+	axis, _ := configs.ParseAxis("s", configs.DefaultPlaces) // which has no fault
+	return axis
 }
 
 // spectrum is one run of cne spectrum.
@@ -133,12 +140,7 @@ func (s *spectrum) complete() error {
 		}
 		s.axis = begun
 	}
-	if s.axis == nil {
-		var err error
-		if s.axis, err = configs.ParseAxis("s", configs.DefaultPlaces); err != nil {
-			return err
-		}
-	}
+	s.axis = cmp.Or(s.axis, defaultAxis())
 	s.schema = configs.SpectrumAlong(s.axis)
 	return s.axis.Check(s.config, s.origins)
 }

@@ -29,10 +29,17 @@ that neighbours stay neighbours. Everything goes to the run folder: the
 embedding (.npy and .csv), a picture, the trained model, the quality
 (metrics.json) and the configuration that gives the same run again.
 
-INPUT is a file or folder with points, or several of them, in any form that
-data.path takes ("cne config" lists them), and stands for data.path in the
-configuration. Without INPUT and configuration, MNIST's 10 000 test images are
-embedded, which are part of the program.
+INPUT is a file or folder with points, or several of them, and stands for
+data.path in the configuration: NumPy arrays (.npy, .npz), tables (CSV, TSV,
+Parquet), IDX files, sparse matrices (.npz by scipy.sparse.save_npz), counts of
+single cells (a folder of 10x, or Matrix Market), or the folder of MNIST,
+Kuzushiji-49 or Kuzushiji-MNIST; text and IDX also compressed with gzip.
+Without INPUT and configuration, MNIST's 10 000 test images are embedded, which
+are part of the program.
+
+Without --output the run folder is named after INPUT: runs/points. The next run
+with other settings takes runs/points-2; one that differs only in what is drawn
+or written makes its files from the embedding that is there.
 
 A run that was interrupted, or killed, is continued with --resume and ends as
 if nothing had happened. Its configuration is that in its folder. --config, the
@@ -40,12 +47,13 @@ environment and other flags may change what is written and measured, where the
 data lie (relative paths count from the current folder), and ask for more
 epochs, over which the learning rate is then annealed; nothing else.`,
 		Example: `  cne train
+  cne train points.npy --labels labels.txt --html
   cne train points.npy --set loss.s=0.5 -o runs/mine
   cne train --config configs/mnist-negtsne.yaml DIR
   cne train --set model.kind=mlp --set data.holdout=0.1
   cne train --resume runs/mine`,
 	}
-	addTraining(configs.Train, cmd, func(ctx context.Context, r *trainCommand[configs.Config], stdout io.Writer) error {
+	addTraining(configs.Train, cmd, nil, func(ctx context.Context, r *trainCommand[configs.Config], stdout io.Writer) error {
 		return (&training{pointRun: pointRun{trainCommand: r}}).run(ctx, stdout)
 	})
 	return cmd

@@ -29,6 +29,7 @@ type trainCommand[C any] struct {
 	config  *C
 	origins configs.Origins // of its values; nil for a resumed run
 	force   bool
+	again   bool // completes the folder of a finished run that is the same
 
 	device    *model.Device // where the run is computed
 	dir       *rundir.Dir
@@ -40,8 +41,9 @@ type trainCommand[C any] struct {
 }
 
 // addTraining makes a command train: it gets the arguments and flags of all that do, and
-// calls run with its configuration.
-func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, run func(ctx context.Context, r *trainCommand[C], stdout io.Writer) error) {
+// calls run with its configuration. line, unless nil, returns the command line of the
+// configuration, where that is more than the command.
+func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, line func() string, run func(ctx context.Context, r *trainCommand[C], stdout io.Writer) error) {
 	r := &trainCommand[C]{schema: s}
 	var resume string
 	cmd.Args = cli.Inputs(s)
@@ -53,7 +55,11 @@ func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, run func(ctx c
 		if err != nil {
 			return err
 		}
-		return cli.ConfigError(cmd, given, r.execute(cmd, given, resume, run))
+		command := s.Command()
+		if line != nil {
+			command = line()
+		}
+		return cli.ConfigError(cmd, given, r.execute(cmd, given, resume, command, run))
 	}
 	cli.AddFlags(s, cmd)
 	cmd.Flags().BoolVar(&r.force, "force", false, "replace the files of another run in the run folder")
@@ -62,9 +68,21 @@ func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, run func(ctx c
 }
 
 // execute calls run with the configuration of given, or that in the folder of a run
-// that is resumed, and the device.
-func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, resume string, run func(ctx context.Context, r *trainCommand[C], stdout io.Writer) error) (err error) {
-	if r.resumed {
+// that is resumed, and the device. line is the command line of a new run.
+func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, resume, line string, run func(ctx context.Context, r *trainCommand[C], stdout io.Writer) error) (err error) {
+	var folder string // by default
+	if !r.resumed {
+		if r.config, r.origins, err = r.schema.Load(given); err != nil {
+			return err
+		}
+		if folder = *r.common().Dir; r.origins.IsDefault("output.dir") && !r.force {
+			if r.again, err = rundir.Another(r.schema, r.config, line); err != nil {
+				return err
+			}
+		}
+		resume = *r.common().Dir
+	}
+	if r.resumed = r.resumed || r.again; r.resumed {
 		var unlock func()
 		if _, err = ctxio.Await(cmd.Context(), func() (_ struct{}, err error) {
 			r.dir, r.config, r.from, unlock, err = rundir.Resume(r.schema, resume, given)
@@ -79,8 +97,6 @@ func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, res
 			return err
 		}
 		defer unlock()
-	} else if r.config, r.origins, err = r.schema.Load(given); err != nil {
-		return err
 	}
 	stop, err := cli.Profile(cmd, r.common().Inputs...)
 	if err != nil {
@@ -88,8 +104,14 @@ func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, res
 	}
 	defer stop()
 	r.Reporter = cli.NewReporter(cmd, r.common().Log.Format)
-	if !r.resumed {
+	switch {
+	case r.again:
+		r.Log.Info("this run is finished; its files are made again, without training", "folder", resume)
+	case !r.resumed:
 		cli.NoteReplaced(r.schema, r.Log, given)
+		if resume != folder {
+			r.Log.Info("there is a run with other settings; this one has a folder of its own", "folder", resume)
+		}
 	}
 	if r.device, err = openTrainingDevice(r.Log, r.common().Device, r.common().Float64); err != nil {
 		return err
@@ -153,7 +175,9 @@ func (r *trainCommand[C]) begin(data ...rundir.Fingerprint) error {
 	if err != nil {
 		return err
 	}
-	if r.notes, err = rundir.Notes(r.from, config, data...); err != nil {
+	if r.notes, err = rundir.Notes(r.from, config, data...); err != nil && r.again {
+		return fmt.Errorf("%s: %w; --output takes another folder, and --force replaces the run", r.dir.Root(), err)
+	} else if err != nil {
 		return err
 	}
 	if err := r.dir.RemoveStale(); err != nil {

@@ -2,6 +2,8 @@ package file
 
 import (
 	"context"
+	"os"
+	"strings"
 
 	"cne/data"
 	"cne/internal/text"
@@ -85,14 +87,38 @@ func withTable(ctx context.Context, path string, o *Options, do func(t table) er
 	return nil
 }
 
-// CountColumns returns the number of columns of a table in text or Parquet; 1 for other
-// files, and for text whose first line has no separator.
-func CountColumns(ctx context.Context, path string) (columns int, err error) {
-	err = withTable(ctx, path, &Options{}, func(t table) error {
-		if columns = 1; t != nil {
-			_, columns = t.fields()
+// CheckLines refuses a table of several columns, in text or Parquet, where a file with a
+// line or value for each point is wanted.
+func CheckLines(ctx context.Context, path string) error {
+	return withTable(ctx, path, &Options{}, func(t table) error {
+		if t == nil {
+			return nil
 		}
-		return nil
+		names, columns := t.fields()
+		if columns < 2 {
+			return nil
+		}
+		example := "COLUMN, by its number"
+		if names != nil {
+			example = "COLUMN, one of " + firstNames(names)
+		}
+		return errorf(data.ErrFormat, "this is a table of %d columns; name one of them as %s:%s", columns, text.Printable(path), example)
 	})
-	return columns, err
+}
+
+// SplitColumn splits the name of a column of the points: the path of a file with a line
+// or value for each point, FILE:COLUMN for a column of any table, or a column of the
+// points' own table, for which file is "". column is "" for a whole file.
+func SplitColumn(spec string) (file, column string) {
+	isFile := func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && !info.IsDir()
+	}
+	if isFile(spec) {
+		return spec, ""
+	}
+	if at := strings.LastIndexByte(spec, ':'); at > 0 && isFile(spec[:at]) {
+		return spec[:at], spec[at+1:]
+	}
+	return "", spec
 }

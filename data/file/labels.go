@@ -2,14 +2,17 @@ package file
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"cne/data"
+	"cne/internal/text"
 )
 
 // ReadLabels reads the labels of n points from files, as Read does for Options.Labels.
@@ -19,7 +22,7 @@ func ReadLabels(ctx context.Context, paths []string, n int) ([]string, error) {
 	total, headed := 0, 0
 	for i, path := range paths {
 		var err error
-		if files[i], headings[i], err = readItems(ctx, path, false); err != nil {
+		if files[i], headings[i], err = readLabels(ctx, path); err != nil {
 			return nil, err
 		}
 		total += len(files[i])
@@ -38,7 +41,59 @@ func ReadLabels(ctx context.Context, paths []string, n int) ([]string, error) {
 		}
 		all = append(all, labels...)
 	}
-	return all, nil
+	return all, checkClasses(text.Few(paths, text.Printable), all)
+}
+
+// readLabels reads the labels in one file, or in the column of a table.
+func readLabels(ctx context.Context, spec string) (labels []string, heading bool, err error) {
+	path, column := SplitColumn(spec)
+	if path != "" && column != "" {
+		columns, err := ReadColumns(ctx, []string{path}, []string{column}, Options{LabelColumn: column})
+		return columns[0], false, err
+	}
+	ending := strings.ToLower(filepath.Ext(strings.TrimSuffix(spec, ".gz")))
+	labels, heading, err = readItems(ctx, spec, false)
+	if ending == ".csv" || ending == ".tsv" || ending == ".parquet" || looksLikeTable(labels) {
+		err = cmp.Or(CheckLines(ctx, spec), err)
+	}
+	return labels, heading, err
+}
+
+// looksLikeTable reports whether each line is another one, and has as many fields as the
+// first.
+func looksLikeTable(lines []string) bool {
+	if len(lines) == 0 {
+		return false
+	}
+	separator := string(guessSeparator([]byte(lines[0])))
+	fields := strings.Count(lines[0], separator)
+	return fields > 0 && isNaming(lines) && !slices.ContainsFunc(lines, func(line string) bool { return strings.Count(line, separator) != fields })
+}
+
+// isNaming reports whether labels name points rather than classes: more than half of many
+// have a text of their own.
+func isNaming(labels []string) bool {
+	seen, texts := map[string]bool{}, 0
+	for _, label := range labels {
+		if !seen[label] {
+			seen[label] = true
+			if !isNumber(label) {
+				texts++
+			}
+		}
+	}
+	return len(labels) >= fewestNamed && 2*texts > len(labels)
+}
+
+// fewestNamed is from how many points on labels are refused that name them.
+const fewestNamed = 50
+
+// checkClasses refuses labels from a place that name points.
+func checkClasses(from string, labels []string) error {
+	if !isNaming(labels) {
+		return nil
+	}
+	return errorf(data.ErrLabels, "%s: labels: got a text of its own for most of the %d points, want classes or numbers; give names of points as data.names (--names)", from, len(labels))
 }
 
 // miscounted is the error for a number of labels other than the number of points; counts

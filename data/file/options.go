@@ -15,9 +15,10 @@ type Options struct {
 	Name string
 	// Labels names files with the labels of the points, in the order of the
 	// points: IDX or npy arrays of one dimension, such an array in an npz file,
-	// or text with one label on each line. Text may begin with a heading, which
-	// is recognized by there being one label too many. They replace the labels
-	// that come with the points.
+	// or text with one label on each line; or FILE:COLUMN for a column of a table.
+	// Text may begin with a heading, which is recognized by there being one label
+	// too many. They replace the labels that come with the points. Labels of 50
+	// points or more, of which most have a text of their own, give ErrLabels.
 	Labels []string
 	// LabelColumn is the column of a CSV, TSV or Parquet file that holds the labels:
 	// its name in the header, or its number counted from 1 (from the end if

@@ -152,7 +152,7 @@ func TestOpenParquetErrors(t *testing.T) {
 	}
 	x := put(t, t.TempDir(), "x.npy", byteArray("(50, 1)", make([]byte, 50)...))
 	_, err := file.Read(t.Context(), []string{x}, file.Options{Labels: []string{parquetFile("arrow")}})
-	wantError(t, err, data.ErrUnsupported, "labels: got a table, want an array of one dimension")
+	wantError(t, err, data.ErrFormat, "this is a table of 6 columns")
 	content, err := os.ReadFile(parquetFile("arrow"))
 	if err != nil {
 		t.Fatal(err)
@@ -261,8 +261,8 @@ func TestWriteParquet(t *testing.T) {
 			t.Errorf("%s: the labels are others", name)
 		}
 		if names != nil {
-			ds, err := file.Decode(bytes.NewReader(b.Bytes()), file.Options{Only: []string{"x"}, LabelColumn: "name"})
-			if err != nil || ds.Labels.Names[ds.Labels.Class[77]] != names[77] {
+			columns, err := file.ReadColumns(t.Context(), []string{put(t, t.TempDir(), "x.parquet", b.Bytes())}, []string{"name"}, file.Options{})
+			if err != nil || columns[0][77] != names[77] {
 				t.Errorf("the names are others: %v", err)
 			}
 		}

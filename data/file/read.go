@@ -102,6 +102,9 @@ func read(ctx context.Context, list sources, o Options, wanted *choice) (*data.D
 	}
 	ds.Name, ds.Parts = o.Name, f.parts
 	if f.Labeled() {
+		if err := checkClasses(list[0].path, labels); err != nil {
+			return nil, err
+		}
 		ds.Labels = data.NewLabels(labels)
 	}
 	if wanted != nil {

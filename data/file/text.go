@@ -479,11 +479,7 @@ func findColumn(wanted string, columns int, names []string) (int, error) {
 		if names == nil {
 			return 0, errorf(data.ErrOption, "column %q: got a table without header, want a column's number, counted from 1; or set the header to yes", wanted)
 		}
-		shown, more := names, ""
-		if len(shown) > 10 {
-			shown, more = shown[:10], fmt.Sprintf(" and %d more", len(names)-10)
-		}
-		return 0, errorf(data.ErrOption, "column: got %q, want one of %q%s", wanted, shown, more)
+		return 0, errorf(data.ErrOption, "column: got %q, want one of %s", wanted, firstNames(names))
 	}
 	if n < 0 {
 		n += columns + 1
@@ -492,6 +488,14 @@ func findColumn(wanted string, columns int, names []string) (int, error) {
 		return 0, errorf(data.ErrOption, "column: got %s, want 1 to %d, or -1 to -%[2]d from the last", wanted, columns)
 	}
 	return n - 1, nil
+}
+
+// firstNames lists the names of columns, at most ten.
+func firstNames(names []string) string {
+	if len(names) > 10 {
+		return fmt.Sprintf("%q and %d more", names[:10], len(names)-10)
+	}
+	return fmt.Sprintf("%q", names)
 }
 
 // textTable begins to read the columns of a table in text.

@@ -21,15 +21,45 @@ import (
 func AddFlags[C any](s *configs.Schema[C], cmd *cobra.Command) {
 	given := AddSourceFlags(s, cmd, "configuration, a YAML `file` with the keys that differ from the defaults")
 	flags := cmd.Flags()
-	AddSeedFlag(cmd, given, "same as --set seed=`n`")
-	flags.VarP(&settingFlag{name: "--output", key: "output.dir", list: given}, "output", "o", "same as --set output.dir=`folder`")
-	flags.Var(&settingFlag{name: "--device", key: "device.name", list: given}, "device", "same as --set device=`name`: auto, cpu, cuda or cuda:1")
-	flags.Var(&settingFlag{name: "--epochs", key: "train.epochs", list: given}, "epochs", "same as --set train.epochs=`n`")
-	if s.Has("output.html") {
-		flags.VarPF(&switchFlag{settingFlag{name: "--html", key: "output.html", list: given}}, "html", "", "same as --set output.html=true").NoOptDefVal = "true"
+	for _, f := range keyFlags {
+		if !s.Has(f.key) || flags.Lookup(f.name) != nil {
+			continue
+		}
+		var words []string
+		for _, offer := range s.Completions() {
+			if word, ok := strings.CutPrefix(offer, f.key+"="); ok && word != "" {
+				words = append(words, word)
+			}
+		}
+		usage := fmt.Sprintf("%s (--set %s=…)", f.usage, f.key)
+		setting := settingFlag{name: "--" + f.name, key: f.key, list: given}
+		if slices.Equal(words, []string{"true", "false"}) {
+			flags.VarPF(&switchFlag{setting}, f.name, f.short, usage).NoOptDefVal = "true"
+			continue
+		}
+		flags.VarP(&setting, f.name, f.short, usage)
+		if words != nil {
+			MustComplete(cmd, f.name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+		}
 	}
 	MustComplete(cmd, "output", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
-	MustComplete(cmd, "device", cobra.FixedCompletions(devices, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// keyFlags are the flags that set a key of a configuration, for commands whose
+// configuration has it and that have no other flag of the name.
+var keyFlags = []struct{ name, short, key, usage string }{
+	{"labels", "", "data.labels", "`file` with the labels, in the order of the points, or FILE:COLUMN of a table; repeatable"},
+	{"label-column", "", "data.label_column", "`column` of the points' own table with the labels, by name or number"},
+	{"names", "", "data.names", "names of the points: a `column` of their table, a file, or FILE:COLUMN of a table"},
+	{"metric", "", "graph.metric", "`distance` between points: euclidean, cosine or correlation"},
+	{"k", "k", "graph.k", "`number` of nearest neighbours of each point"},
+	{"loss", "", "loss.name", "`loss`: neg, nc, infonc or umap"},
+	{"s", "", "loss.s", "`place` between t-SNE (0) and UMAP (1)"},
+	{"epochs", "", "train.epochs", "`number` of epochs"},
+	{"seed", "", "seed", "`number` that decides all random ones"},
+	{"device", "", "device.name", "`device` to compute on: auto, cpu, cuda or cuda:1"},
+	{"output", "o", "output.dir", "`folder` for the results"},
+	{"html", "", "output.html", "also write a page that explores the embedding"},
 }
 
 // AddSourceFlags gives a command the flags that say where its configuration comes from, and
@@ -38,7 +68,7 @@ func AddSourceFlags[C any](s *configs.Schema[C], cmd *cobra.Command, config stri
 	given := new([]configs.Setting)
 	flags := cmd.Flags()
 	flags.StringP("config", "c", "", config)
-	flags.VarP(&setFlag{settingFlag{list: given}, s.CheckSettings}, "set", "s", "set a key of the configuration (repeatable), e.g. --set train.lr=0.5")
+	flags.VarP(&setFlag{settingFlag{list: given}, s}, "set", "s", "set a key of the configuration (repeatable), e.g. --set train.lr=0.5")
 	MustComplete(cmd, "config", cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt))
 	MustComplete(cmd, "set", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return s.Completions(), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
@@ -93,7 +123,20 @@ func (f *settingFlag) Type() string { return "key=value" }
 // A setFlag is --set, which knows what may be set.
 type setFlag struct {
 	settingFlag
-	check func([]configs.Setting) error
+	keys interface {
+		CheckSettings(settings []configs.Setting) error
+		Has(key string) bool
+		Nearest(name string) string
+	}
+}
+
+// Set adds a setting to the list.
+func (f *setFlag) Set(value string) error {
+	err := f.settingFlag.Set(value)
+	if err != nil && f.keys.Has("loss.s") {
+		err = fmt.Errorf("%w; -s is short for --set, and the place between t-SNE and UMAP is --s", err)
+	}
+	return err
 }
 
 // A switchFlag is a settingFlag for true or false; without a value it means true.
@@ -139,7 +182,7 @@ func Sources(cmd *cobra.Command) (configs.Sources, error) {
 	if f := cmd.Flags().Lookup("log-format"); f != nil && f.Changed {
 		settings = append(settings, configs.Setting{Source: "--log-format", Key: "log.format", Value: f.Value.String()})
 	}
-	if err := set.check(settings); err != nil {
+	if err := set.keys.CheckSettings(settings); err != nil {
 		return configs.Sources{}, Usage(cmd, err)
 	}
 	return configs.Sources{File: file, Environ: os.Environ(), Settings: settings, Context: cmd.Context()}, nil

@@ -43,7 +43,7 @@ func Complete(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return Usage(cmd, explain(err))
+		return Usage(cmd, explain(cmd, err))
 	})
 	for _, c := range root.Commands() {
 		switch c.Name() {
@@ -60,9 +60,12 @@ func Complete(root *cobra.Command) {
 // allowedValues says what the values of a type of flag are.
 var allowedValues = map[string]string{"bool": "true or false", "int": "a whole number", "float64": "a number"}
 
-// explain rewrites an error about the value of a flag in plain words; other errors are
-// returned unchanged.
-func explain(err error) error {
+// explain rewrites an error about a flag of a command or its value in plain words; other
+// errors are returned unchanged.
+func explain(cmd *cobra.Command, err error) error {
+	if unknown := new(pflag.NotExistError); errors.As(err, &unknown) {
+		return explainUnknown(cmd, unknown)
+	}
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
 		return err
@@ -80,6 +83,66 @@ func explain(err error) error {
 	return err
 }
 
+// peers are the flags that other programs have, and the key that cne has instead, with its
+// meaning and an example; or, without a key, what it does.
+var peers = []struct{ flags, key, what, example string }{
+	{"perplexity n-neighbors n-neighbours neighbors neighbours nn", "graph.k", "the number of neighbours", "-k 15"},
+	{"n-epochs n-iter max-iter iterations n-iterations", "train.epochs", "the number of epochs", "--epochs 500"},
+	{"min-dist spread exaggeration a b", "loss.s", "the place between t-SNE (0) and UMAP (1)", "--s 0.5"},
+	{"early-exaggeration", "train.early_exaggeration", "whether it is used", "--set train.early_exaggeration=true"},
+	{"learning-rate eta initial-alpha", "train.lr", "the learning rate", "--set train.lr=1"},
+	{"n-components dims no-dims dim", "model.dim", "the width of the embedding", "--set model.dim=2"},
+	{"init initialization", "model.init", "the start of a table", "--set model.init=spectral"},
+	{"random-state random-seed", "seed", "which decides all random numbers", "--seed 1"},
+	{"negative-sample-rate negatives n-noise", "loss.negatives", "the number of negative samples", "--set loss.negatives=5"},
+	{"batch-size", "train.batch_size", "the number of edges in a batch", "--set train.batch_size=1024"},
+	{"standardize standardise normalize normalise scale", "data.scale", "the scaling of the points", "--set data.scale=standard"},
+	{"n-pca pca-dims initial-dims", "graph.pca", "the number of principal components", "--set graph.pca=50"},
+	{"target y", "data.labels", "the labels", "--labels labels.txt"},
+	{"color colour hover", "output.html_columns", "the columns that colour the page", "--set output.html_columns=age"},
+	{"gpu cuda", "device.name", "where a run is computed", "--device cuda"},
+	{"n-jobs threads n-threads num-threads workers", "", "uses all cores, or as many as GOMAXPROCS in the environment says", ""},
+	{"verbose", "", "reports what it does unless it is given --quiet", ""},
+}
+
+// explainUnknown returns the error for a flag that a command lacks: with the key that does
+// what peers call so, or else with the flag or key that is written most like it.
+func explainUnknown(cmd *cobra.Command, unknown *pflag.NotExistError) error {
+	name, dashes := unknown.GetSpecifiedName(), "--"
+	if letters := unknown.GetSpecifiedShortnames(); letters != "" {
+		name, dashes = letters, "-"
+	}
+	flag := "unknown flag " + text.Printable(dashes+name)
+	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
+	var set *setFlag
+	if f := cmd.Flags().Lookup("set"); f != nil {
+		set, _ = f.Value.(*setFlag)
+	}
+	for _, p := range peers {
+		switch {
+		case set == nil || !slices.Contains(strings.Fields(p.flags), name):
+		case p.key == "":
+			return fmt.Errorf("%s; cne %s", flag, p.what)
+		case set.keys.Has(p.key):
+			return fmt.Errorf("%s; cne has %s, %s: %s", flag, p.key, p.what, p.example)
+		}
+	}
+	if len(name) < 2 {
+		return errors.New(flag)
+	}
+	var flags []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
+	if near := text.Nearest(name, flags); near != "" {
+		return fmt.Errorf("%s; did you mean --%s?", flag, near)
+	}
+	if set != nil {
+		if key := set.keys.Nearest(strings.ReplaceAll(name, "-", "_")); key != "" {
+			return fmt.Errorf("%s; did you mean --set %s=…?", flag, key)
+		}
+	}
+	return errors.New(flag)
+}
+
 // outOfRange reports whether a flag's value is a number out of the range of its type.
 // pflag's error does not say so.
 func outOfRange(kind, value string) bool {
@@ -94,8 +157,17 @@ func outOfRange(kind, value string) bool {
 }
 
 // markUsageErrors turns errors about the arguments and empty flags of a command and its
-// subcommands into usage errors.
+// subcommands into usage errors, and makes the help of their switches plain.
 func markUsageErrors(c *cobra.Command) {
+	c.InitDefaultHelpFlag()
+	c.InitDefaultVersionFlag()
+	for _, flags := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
+		flags.VisitAll(func(f *pflag.Flag) {
+			if f.Value.Type() == "bool" {
+				f.Value = plain{f.Value} // so that the help shows no =true|false
+			}
+		})
+	}
 	validate := c.Args
 	if validate == nil {
 		validate = cobra.ArbitraryArgs
@@ -146,6 +218,9 @@ func noEmptyFlag(cmd *cobra.Command) (err error) {
 	})
 	return err
 }
+
+// plain is the value of a flag and nothing that pflag knows beyond it.
+type plain struct{ pflag.Value }
 
 // ShowHelp runs a command that only has subcommands.
 func ShowHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }

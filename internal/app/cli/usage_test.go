@@ -2,10 +2,41 @@ package cli
 
 import (
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"cne/configs"
 )
+
+// What peers call by a flag has a key here, and an example that works.
+func TestPeers(t *testing.T) {
+	known := map[string]bool{}
+	for _, p := range peers {
+		for _, flag := range strings.Fields(p.flags) {
+			if known[flag] {
+				t.Errorf("%s is there twice", flag)
+			}
+			known[flag] = true
+			cmd := &cobra.Command{Use: "cne", RunE: ShowHelp, SilenceErrors: true, SilenceUsage: true}
+			AddFlags(configs.Train, cmd)
+			Complete(cmd)
+			cmd.SetArgs([]string{"--" + strings.ReplaceAll(flag, "-", "_"), "1"})
+			if err := cmd.Execute(); err == nil || !strings.Contains(err.Error(), p.what) || !strings.Contains(err.Error(), p.example) {
+				t.Errorf("--%s: %v", flag, err)
+			}
+			if p.key == "" {
+				continue
+			}
+			if err := cmd.ParseFlags(strings.Fields(p.example)); err != nil {
+				t.Errorf("%s: %v", p.example, err)
+			} else if from, err := Sources(cmd); err != nil || len(from.Settings) != 1 || from.Settings[0].Key != p.key {
+				t.Errorf("%s sets %v, %v", p.example, from.Settings, err)
+			}
+		}
+	}
+}
 
 // Errors about a flag's value are in the program's own words.
 func TestWrongValues(t *testing.T) {
@@ -22,7 +53,7 @@ func TestWrongValues(t *testing.T) {
 		"--list=":                      "--list is empty; give it a value, or leave it out",
 		"--seed= ":                     "--seed is empty; give it a value, or leave it out",
 		"--log-format=":                `invalid argument "" for "--log-format" flag: it must be text or json`,
-		"--no\nflag":                   "unknown flag: --no\nflag",
+		"--no\nflag":                   `unknown flag "--no\nflag"`,
 		"--text=":                      "",
 	} {
 		root := &cobra.Command{Use: "cne", SilenceErrors: true, SilenceUsage: true}

@@ -10,6 +10,7 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/data/file"
 	"cne/internal/app/rundir"
 	"cne/internal/explorer"
 	"cne/internal/text"
@@ -45,8 +46,8 @@ func WantedBy(c *configs.Config) Wanted {
 func (w Wanted) Files() []string {
 	var files []string
 	for _, spec := range append([]string{w.Names}, w.Columns...) {
-		if file, _ := configs.SplitColumn(spec); file != "" {
-			files = append(files, file)
+		if path, _ := file.SplitColumn(spec); path != "" {
+			files = append(files, path)
 		}
 	}
 	return files

@@ -40,10 +40,10 @@ func TableOf(c *configs.Config) Table {
 }
 
 // ReadColumn reads a value for each of the n rows of the input from a file or column (see
-// configs.SplitColumn), or only for the given rows if rows is not nil; n may then be 0
+// file.SplitColumn), or only for the given rows if rows is not nil; n may then be 0
 // for unknown. name is the column's name.
 func ReadColumn(ctx context.Context, from Table, spec string, n int, rows []int) (name string, values []string, err error) {
-	found, column := configs.SplitColumn(spec)
+	found, column := file.SplitColumn(spec)
 	where := found
 	switch {
 	case column == "":
@@ -106,12 +106,8 @@ func readColumnOf(ctx context.Context, from Table, column, spec string, ofPoints
 // readValues reads the lines or values of a file, and what they are called.
 func readValues(ctx context.Context, path string, n int) (name string, lines []string, err error) {
 	if e := strings.ToLower(filepath.Ext(strings.TrimSuffix(path, ".gz"))); e == ".csv" || e == ".tsv" || e == ".parquet" {
-		columns, err := file.CountColumns(ctx, path)
-		if err != nil {
+		if err := file.CheckLines(ctx, path); err != nil {
 			return "", nil, err
-		}
-		if columns > 1 {
-			return "", nil, fmt.Errorf("%s is a table of %d columns; name one of them as %s:COLUMN", text.Quote(path), columns, text.Printable(path))
 		}
 	}
 	lines, heading, err := file.ReadLines(ctx, path)

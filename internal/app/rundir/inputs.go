@@ -8,11 +8,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
 	"cne/configs"
+	"cne/data/file"
 	"cne/data/neighbors"
 )
 
@@ -57,39 +57,26 @@ func workingFolder(run string) string {
 	return ""
 }
 
-// LocatePaths returns relative paths of a run, unchanged if they exist from the current
-// folder, and otherwise relative to the run's working folder.
+// LocatePaths returns relative paths of a run, or what names columns (see
+// file.SplitColumn), unchanged if they exist from the current folder, and otherwise
+// relative to the run's working folder.
 func LocatePaths(run string, paths []string) []string {
 	from := workingFolder(run)
 	if from == "" {
 		return paths
 	}
+	found := func(path string) bool {
+		of, _ := file.SplitColumn(path)
+		return of != "" || exists(path)
+	}
 	located := make([]string, len(paths))
 	for i, path := range paths {
 		located[i] = path
-		if filepath.IsAbs(path) || strings.HasPrefix(path, configs.BuiltinPrefix) || exists(path) {
+		if filepath.IsAbs(path) || strings.HasPrefix(path, configs.BuiltinPrefix) || found(path) {
 			continue
 		}
-		if there := filepath.Join(from, path); exists(there) {
+		if there := filepath.Join(from, path); found(there) {
 			located[i] = there
-		}
-	}
-	return located
-}
-
-// locateColumns is LocatePaths for what names columns (see configs.SplitColumn).
-func locateColumns(run string, specs []string) []string {
-	located := slices.Clone(specs)
-	for i, spec := range specs {
-		if file, _ := configs.SplitColumn(spec); file != "" {
-			continue
-		}
-		if path := LocatePaths(run, []string{spec})[0]; path != spec {
-			located[i] = path
-			continue
-		}
-		if at := strings.LastIndexByte(spec, ':'); at > 0 {
-			located[i] = LocatePaths(run, []string{spec[:at]})[0] + spec[at:]
 		}
 	}
 	return located
@@ -123,10 +110,10 @@ func LocateInputs(run string, c *configs.Config, origins configs.Origins) {
 		c.Graph.File = &LocatePaths(run, []string{*c.Graph.File})[0]
 	}
 	if own("output.html_columns") {
-		c.Output.HTMLColumns = locateColumns(run, c.Output.HTMLColumns)
+		c.Output.HTMLColumns = LocatePaths(run, c.Output.HTMLColumns)
 	}
 	if c.Data.Names != nil && own("data.names") {
-		c.Data.Names = &locateColumns(run, []string{*c.Data.Names})[0]
+		c.Data.Names = &LocatePaths(run, []string{*c.Data.Names})[0]
 	}
 }
 

@@ -1,0 +1,34 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+
+	"cne/configs"
+)
+
+// Another chooses the folder of a run whose output.dir nobody has set, and sets it: the
+// default folder, or the first of the same name with -2, -3, … that is free. It may come to
+// a finished run, begun with the same command line, that differs only in what is drawn or
+// written: this run then completes that folder, and finished is true. The same run
+// unfinished is an error.
+func Another[C any](s *configs.Schema[C], c *C, command string) (finished bool, err error) {
+	common := s.Common(c)
+	first := *common.Dir
+	for i := 2; ; i++ {
+		if err := Check(*common.Dir, false, common.Inputs...); !errors.Is(err, ErrExists) {
+			return false, err
+		}
+		d := NewDir(*common.Dir)
+		line, _ := d.CommandLine() // another one if it cannot be read, as below
+		begun, _, err := s.Load(configs.Sources{File: d.Path(ConfigFile)})
+		switch {
+		case err != nil || line != command || !s.SameEmbedding(begun, c):
+		case !exists(d.Path(MetricsFile)) && !exists(d.Path(SpectrumFigures)):
+			return false, fmt.Errorf("the same run in %s is not finished; \"%s --resume %[1]s\" continues it, --force begins it again, and --output takes another folder", d.Root(), s.Command())
+		case d.hasCheckpoint():
+			return true, nil
+		}
+		*common.Dir = fmt.Sprintf("%s-%d", first, i)
+	}
+}
