@@ -32,7 +32,7 @@ func (d *Data) Options() file.Options {
 func (c *Config) ReadOptions(d *Data) file.Options {
 	o := d.Options()
 	if c.Model.Kind == "table" || c.Embed.OnComponents {
-		o.StreamAbove = *c.Embed.Components
+		o.StreamAbove = c.Embed.ReducesAbove()
 	}
 	return o
 }

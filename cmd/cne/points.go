@@ -383,6 +383,15 @@ type prepared struct {
 	pointsKey, heldKey, rowsKey, graphKey string // "" if there are none, or for all rows
 }
 
+// components returns the number of principal components between which distances are
+// measured; 0 for the points themselves.
+func (p *prepared) components() int {
+	if p.PCA == nil {
+		return 0
+	}
+	return p.PCA.K
+}
+
 // prepare finds the neighbours of the points, which it takes from the inputs, or takes them
 // from the cache of an earlier run on the same points with the same settings.
 func (in *inputs) prepare(ctx context.Context, o *cne.Options, dir *rundir.Dir) (*prepared, error) {
@@ -397,6 +406,9 @@ func (in *inputs) prepare(ctx context.Context, o *cne.Options, dir *rundir.Dir) 
 	cache := dir.Cache(in.log, c.Graph.Cache)
 	defer cache.Release()
 	o.Log, o.Cache = in.log, cache
+	if in.counts != nil && o.Scaling == data.ScaleAuto { // the columns are one quantity
+		o.Scaling = data.ScaleUnit
+	}
 	h, err := cne.Prepare(ctx, in.points, *o)
 	if err != nil {
 		return nil, c.ExplainPoints(err, n, o.Reduces(n, width))
