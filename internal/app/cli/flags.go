@@ -25,6 +25,9 @@ func AddFlags[C any](s *configs.Schema[C], cmd *cobra.Command) {
 	flags.VarP(&settingFlag{name: "--output", key: "output.dir", list: given}, "output", "o", "same as --set output.dir=`folder`")
 	flags.Var(&settingFlag{name: "--device", key: "device.name", list: given}, "device", "same as --set device=`name`: auto, cpu, cuda or cuda:1")
 	flags.Var(&settingFlag{name: "--epochs", key: "train.epochs", list: given}, "epochs", "same as --set train.epochs=`n`")
+	if s.Has("data.drop_text") {
+		flags.VarPF(&switchFlag{settingFlag{name: "--drop-text", key: "data.drop_text", list: given}}, "drop-text", "", "same as --set data.drop_text=true: leave columns out that are not numbers").NoOptDefVal = "true"
+	}
 	if s.Has("output.html") {
 		flags.VarPF(&switchFlag{settingFlag{name: "--html", key: "output.html", list: given}}, "html", "", "same as --set output.html=true").NoOptDefVal = "true"
 	}
