@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -179,7 +180,7 @@ func readInputs(ctx context.Context, c *configs.Config, log *slog.Logger) (in *i
 		in.rows = in.points.Origins()
 	}
 	if h != nil && h.Share == 0 {
-		err = in.readHeld(ctx, h)
+		err = in.explainTable(in.readHeld(ctx, h))
 	}
 	return in, err
 }
@@ -291,9 +292,18 @@ func (in *inputs) warnOfRowNumbers() {
 			i++
 		}
 		if i == m.N {
-			in.log.Warn(fmt.Sprintf("column %s counts the rows and takes part in all distances; --set data.drop=%s leaves it out", text.Quote(name), text.Printable(name)))
+			in.log.Warn(fmt.Sprintf("column %s counts the rows and takes part in all distances; %s leaves it out", text.Quote(name), setting("data.drop", name)))
 		}
 	}
+}
+
+// setting returns the flag that sets a key, for a shell.
+func setting(key, value string) string {
+	s := key + "=" + text.Escape(value)
+	if strings.ContainsAny(s, " ()[]{}*?&|;<>$!#'\"\\`~") {
+		s = strconv.Quote(s)
+	}
+	return "--set " + s
 }
 
 // explainTable adds to an error of reading a table the keys that help.
@@ -301,14 +311,19 @@ func (in *inputs) explainTable(err error) error {
 	d, table := &in.config.Data, new(file.TextError)
 	switch {
 	case errors.As(err, &table):
-		label, drop := "", table.Columns
+		advice, drop := "", table.Columns
 		if d.LabelColumn == nil && len(d.Labels) == 0 {
-			label, drop = "--set data.label_column="+drop[0]+" ", drop[1:]
+			advice, drop = setting("data.label_column", drop[0]), drop[1:]
 		}
 		if len(drop) > 0 {
-			label += "--set data.drop=" + strings.Join(slices.Concat(d.Drop, drop), ",")
+			advice = strings.TrimSpace(advice + " " + setting("data.drop", strings.Join(slices.Concat(d.Drop, drop), ",")))
 		}
-		return fmt.Errorf("%w; for instance %s, or --drop-text", err, strings.TrimSpace(label))
+		if len(table.Columns) > file.MaxTextColumns {
+			return fmt.Errorf("%w; for instance --drop-text", err)
+		}
+		return fmt.Errorf("%w; for instance %s, or --drop-text", err, advice)
+	case errors.Is(err, data.ErrNotFinite) && d.Missing == "drop":
+		return fmt.Errorf("%w; data.missing: drop leaves out only points of data.path", err)
 	case errors.Is(err, data.ErrNotFinite) && d.Missing == "refuse":
 		return fmt.Errorf("%w (data.missing: drop or mean)", err)
 	}

@@ -520,8 +520,18 @@ type TextError struct {
 	Columns []string // names, or numbers counted from 1
 }
 
+// MaxTextColumns is how many columns the message of a TextError names.
+const MaxTextColumns = 20
+
 func (e *TextError) Error() string {
-	return "columns that are not numbers: " + text.Shorten(strings.Join(e.Columns, ", "))
+	list := "columns that are not numbers: "
+	for i, name := range e.Columns[:min(len(e.Columns), MaxTextColumns)] {
+		list += []string{"", ", "}[min(i, 1)] + text.Printable(name)
+	}
+	if more := len(e.Columns) - MaxTextColumns; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return list
 }
 
 // Unwrap returns data.ErrFormat.
