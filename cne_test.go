@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -127,7 +129,7 @@ func few(change func(*cne.Options)) cne.Options {
 func TestZeroValueIsTheDefaultRun(t *testing.T) {
 	m := points(t, 60)
 	want := embed(t, m, cne.Options{
-		Scaling: data.ScaleUnit, Components: new(cne.DefaultComponents), Neighbors: cne.DefaultNeighbors, Dim: cne.DefaultDim, InitStd: 1,
+		Scaling: data.ScaleAuto, Components: new(cne.AutoComponents), Neighbors: cne.DefaultNeighbors, Dim: cne.DefaultDim, InitStd: 1,
 		Loss: op.Neg, Temperature: 0.5, Negatives: cne.DefaultNegatives, Scale: 1, Clamp: new(cne.DefaultClamp),
 		Epochs: cne.DefaultTableEpochs, BatchSize: cne.DefaultBatchSize, Optimizer: cne.SGD, LR: cne.DefaultTableLR, LRZ: new(0.001), Clip: new(float64(cne.DefaultClip)),
 	})
@@ -160,6 +162,66 @@ func TestRoundTrip(t *testing.T) {
 			reloaded(t, loaded)
 			same(t, "the points have changed", m.X, before)
 		})
+	}
+}
+
+func TestReduces(t *testing.T) {
+	network := cne.Options{GraphMetric: data.Cosine, Hidden: []int{4}}
+	onComponents := network
+	onComponents.OnComponents = true
+	for _, tc := range []struct {
+		o          cne.Options
+		n, d, want int
+	}{
+		{cne.Options{}, 1000, 784, 50},
+		{cne.Options{}, 1000, 50, 0},
+		{cne.Options{}, 30, 51, 30},
+		{cne.Options{Components: new(0)}, 1000, 784, 0},
+		{cne.Options{Components: new(7)}, 1000, 784, 7},
+		{cne.Options{GraphMetric: data.Cosine}, 1000, 1024, 0},
+		{cne.Options{GraphMetric: data.Correlation, Components: new(cne.AutoComponents)}, 1000, 1024, 0},
+		{cne.Options{GraphMetric: data.Cosine}, 1000, 1025, 50},
+		{cne.Options{GraphMetric: data.Cosine, Components: new(50)}, 1000, 1024, 50},
+		{network, 1000, 784, 0},
+		{onComponents, 1000, 784, 50},
+	} {
+		if got := tc.o.Reduces(tc.n, tc.d); got != tc.want {
+			t.Errorf("%s, %v components, %d×%d: %d, want %d", tc.o.GraphMetric, tc.o.Components, tc.n, tc.d, got, tc.want)
+		}
+	}
+}
+
+// What auto has chosen is logged, with the share of the variance that components hold.
+func TestLogOfChoices(t *testing.T) {
+	m := data.NewMatrix(200, 4)
+	for i := range m.X {
+		m.X[i] = float32(math.Sin(float64(i * i)))
+	}
+	for name, tc := range map[string]struct {
+		change func(o *cne.Options, m *data.Matrix)
+		want   []string
+	}{
+		"all components": {func(*cne.Options, *data.Matrix) {}, []string{`msg="data.scale: divided all values by `}},
+		"two components": {func(o *cne.Options, _ *data.Matrix) { o.Components = new(2) }, []string{
+			`level=WARN msg="the 2 principal components hold 5`, " % of the variance; graph.pca: 0 searches neighbours among the points themselves"}},
+		"most components": {func(o *cne.Options, _ *data.Matrix) { o.Components = new(3) }, []string{`level=INFO msg="the 3 principal components hold `}},
+		"a table": {func(_ *cne.Options, m *data.Matrix) {
+			m.Columns = []string{"mass", "sex", "bill", "wing"}
+			for i := range m.N {
+				m.X[4*i] *= 400
+			}
+		}, []string{`msg="data.scale: standardised 4 columns, whose spreads differ 4`, `-fold; data.scale: unit keeps them"`}},
+	} {
+		var log strings.Builder
+		o, m := few(nil), m.Clone()
+		tc.change(&o, m)
+		o.Log = slog.New(slog.NewTextHandler(&log, nil))
+		embed(t, m, o)
+		for _, want := range tc.want {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("%s: the log is\n%s, want %s", name, log.String(), want)
+			}
+		}
 	}
 }
 

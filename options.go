@@ -53,10 +53,19 @@ const (
 	DefaultClamp         = 1e-10
 )
 
+// AutoComponents as Options.Components means 50, but the points themselves if GraphMetric is
+// data.Cosine or data.Correlation and they have at most 1024 values, unless a network sees the
+// components (OnComponents).
+const AutoComponents = -1
+
+// maxAngularWidth is the width up to which AutoComponents keeps points whose directions are
+// compared: their variance is spread over too many components for 50 of them.
+const maxAngularWidth = 1024
+
 // Options say how points are embedded. The zero value is the paper's Neg-t-SNE,
 // PresetPaper; PresetAuto.Apply gives the options of "cne train" for a number of points.
 type Options struct {
-	// Scaling scales the points; "" means data.ScaleUnit. New points are scaled in the
+	// Scaling scales the points; "" means data.ScaleAuto. New points are scaled in the
 	// same way.
 	Scaling data.Scaling `key:"data.scale"`
 	// GraphMetric is the distance between points; the zero value is data.Euclidean. For
@@ -64,8 +73,8 @@ type Options struct {
 	// for the model. (Metric is about positions.)
 	GraphMetric data.Metric `key:"graph.metric"`
 	// Components is the number of principal components in which the graph's distances are
-	// measured if points are wider; nil means 50, and 0 the points themselves.
-	Components *int `key:"graph.pca,given" in:"[0,inf)"`
+	// measured if points are wider; 0 means the points themselves. Nil means AutoComponents.
+	Components *int `key:"graph.pca,given" in:"[0,inf)" words:"auto=-1"`
 	// Neighbors is k of the symmetric kNN graph; 0 means 15.
 	Neighbors int `key:"graph.k" in:"[1,inf)"`
 	// Search is how neighbours are found; the zero value, neighbors.Auto, is exact up to
@@ -326,7 +335,7 @@ func (o *Options) checkModel(n int) error {
 		return &OptionError{Key: "train.momentum", Got: fmt.Sprint(o.Momentum), Other: "train.optimizer", OtherGot: "adam", Want: "0"}
 	case o.OnComponents && !o.network():
 		return &OptionError{Key: "model.input", Got: "pca", Other: "model.kind", OtherGot: "table", Want: "points"}
-	case o.OnComponents && o.components() == 0:
+	case o.OnComponents && o.ReducesAbove() == 0:
 		return &OptionError{Key: "model.input", Got: "pca", Other: "graph.pca", OtherGot: "0", Want: "points, or a number of components"}
 	case len(o.Phases) > 0 && o.Epochs != 0 && o.Epochs <= total-o.Phases[len(o.Phases)-1].Epochs:
 		return &OptionError{Key: "train.epochs", Got: fmt.Sprint(o.Epochs), Other: "train.phases", OtherGot: fmt.Sprintf("of %d epochs", total), Want: "null, or more than all phases but the last have"}
@@ -386,7 +395,7 @@ func (o *Options) checkWeights(width int) error {
 		return nil
 	}
 	if o.OnComponents {
-		width = min(width, o.components())
+		width = min(width, o.ReducesAbove())
 	}
 	total, in := 0, width
 	for _, out := range append(slices.Clone(o.Hidden), cmp.Or(o.Dim, DefaultDim)) {
@@ -425,9 +434,6 @@ func (o *Options) Objective() op.ContrastiveOptions {
 		Scale: cmp.Or(o.Scale, o.Loss.Info().Scale), Mean: o.Mean, ExcludePositive: o.ExcludePositive,
 	}
 }
-
-// components returns the number of principal components wanted, 0 if none are.
-func (o *Options) components() int { return or(o.Components, DefaultComponents) }
 
 // KeepsZ reports whether NC-t-SNE's log Z is kept.
 func (o *Options) KeepsZ() bool {

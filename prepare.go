@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
+
 	"cne/data"
 	"cne/data/neighbors"
 	"cne/data/pca"
@@ -117,7 +119,10 @@ func scale(ctx context.Context, set *data.Dataset, o *Options) (*Neighborhood, e
 	}
 	before := &model.Preprocessing{Width: d, Columns: slices.Clone(set.Columns()), Metric: o.GraphMetric}
 	var err error
-	if before.Scaler, err = set.Scale(ctx, cmp.Or(o.Scaling, data.ScaleUnit)); err == nil {
+	if before.Scaler, err = set.Scale(ctx, cmp.Or(o.Scaling, data.ScaleAuto)); err == nil {
+		if cmp.Or(o.Scaling, data.ScaleAuto) == data.ScaleAuto {
+			o.logScaling(before.Scaler)
+		}
 		err = set.Normalize(ctx, o.GraphMetric, before.Scaler)
 	}
 	switch {
@@ -152,11 +157,29 @@ func (h *Neighborhood) Source() data.Source {
 // Reduces returns the number of principal components on which the graph of n points of d
 // values is built; 0 means the points themselves.
 func (o *Options) Reduces(n, d int) int {
-	if c := o.components(); c > 0 && c < d {
-		return min(c, n)
+	above := o.ReducesAbove()
+	if above == 0 || d <= above {
+		return 0
 	}
-	return 0
+	if o.autoComponents() {
+		return min(DefaultComponents, n)
+	}
+	return min(*o.Components, n)
 }
+
+// ReducesAbove returns the width above which points of any number are reduced to principal
+// components; 0 means never.
+func (o *Options) ReducesAbove() int {
+	switch {
+	case !o.autoComponents():
+		return *o.Components
+	case cmp.Or(o.GraphMetric, data.Euclidean) == data.Euclidean || o.OnComponents:
+		return DefaultComponents
+	}
+	return maxAngularWidth
+}
+
+func (o *Options) autoComponents() bool { return or(o.Components, AutoComponents) == AutoComponents }
 
 // reduce fills in Reduced, unless a cache has done so, and drops the points if no network
 // needs them.
@@ -198,6 +221,7 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 		}
 	}
 	h.PCATime = time.Since(start)
+	o.logVariance(h.PCA)
 	h.stored = nil
 	if o.dropsScaled() {
 		h.Scaled = nil // the search for neighbours needs the memory more
@@ -248,6 +272,32 @@ func (h *Neighborhood) findNeighbors(ctx context.Context, o *Options, k int) (er
 // dropsScaled reports whether the scaled points are dropped before neighbours are
 // searched.
 func (o *Options) dropsScaled() bool { return !o.network() || o.OnComponents }
+
+// logScaling reports what data.ScaleAuto has done.
+func (o *Options) logScaling(s *data.Scaler) {
+	if s.Kind == data.ScaleStandard {
+		o.log(fmt.Sprintf("data.scale: standardised %d columns, whose spreads differ %.0f-fold; data.scale: unit keeps them", len(s.SD), s.SpreadRatio()))
+		return
+	}
+	o.log(fmt.Sprintf("data.scale: divided all values by %.6g; data.scale: standard gives each column the same weight", s.Divisor))
+}
+
+// enoughVariance is the share of the variance below which principal components are warned of.
+const enoughVariance = 0.6
+
+// logVariance reports the share of the variance that the principal components hold.
+func (o *Options) logVariance(p *pca.PCA) {
+	if o.Log == nil || p == nil || p.TotalVariance == 0 {
+		return
+	}
+	share := floats.Sum(p.Variance) / p.TotalVariance
+	message := fmt.Sprintf("the %d principal components hold %.0f %% of the variance", p.K, 100*share)
+	if share < enoughVariance {
+		o.Log.Warn(message + "; graph.pca: 0 searches neighbours among the points themselves")
+		return
+	}
+	o.Log.Info(message)
+}
 
 // log reports the start of a slow step.
 func (o *Options) log(message string, args ...any) {

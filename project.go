@@ -407,6 +407,9 @@ func (p *placement) placeBlock(ctx context.Context, b *placedBlock) error {
 // Points that cannot be placed are marked in skipped; if it is nil, the first is a
 // *PointError.
 func (p *placement) project(ctx context.Context, dst, points *data.Matrix, skipped []bool) error {
+	if p.before != nil && p.before.Fill != nil {
+		points.FillMissing(p.before.Fill)
+	}
 	if err := reject(points, skipped, func(row []float32) string {
 		at := slices.IndexFunc(row, func(v float32) bool { return !simd.IsFinite(v) })
 		return fmt.Sprintf("value %d: got %v, want a finite number", at+1, row[at])

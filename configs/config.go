@@ -64,6 +64,8 @@ type Data struct {
 	Names         *string     `key:"names" as:"column"`        // of the points: see file.SplitColumn
 	Columns       []string    `key:"columns" as:"columns"`     // names or numbers; empty: all
 	Drop          []string    `key:"drop" as:"columns"`        // names or numbers
+	DropText      bool        `key:"drop_text"`                // columns that are not numbers
+	Missing       string      `key:"missing" words:"refuse drop mean"`
 	Header        file.Header `key:"header"`
 	Genes         int         `key:"genes" in:"[1,inf)"` // of counts
 	Imbalance     *string     `key:"imbalance" words:"linear"`

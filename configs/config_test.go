@@ -80,12 +80,12 @@ func commentedKeys(t *testing.T, text string) (all, bare []string) {
 func TestDefaults(t *testing.T) {
 	want := &Config{
 		Embed: cne.Options{
-			Scaling: data.ScaleUnit, GraphMetric: data.Euclidean, Components: new(50), Neighbors: 15, Hidden: []int{100, 100, 100}, Dim: 2, InitStd: 1,
+			Scaling: data.ScaleAuto, GraphMetric: data.Euclidean, Components: new(cne.AutoComponents), Neighbors: 15, Hidden: []int{100, 100, 100}, Dim: 2, InitStd: 1,
 			Temperature: 0.5, Negatives: 5, Clamp: new(1e-10), Epochs: 750, BatchSize: 1024, Optimizer: cne.SGD, LR: 1, LRZ: new(0.001), Clip: new(4.), Phases: []cne.Phase{},
 		},
 		Device:     Device{Name: "auto", Precision: TF32},
 		Output:     Output{Dir: "runs/mnist10k", CSV: true, Plot: true, HTMLImages: true, HTMLColumns: []string{}},
-		Data:       Data{Path: []string{"builtin:mnist10k"}, Labels: []string{}, Columns: []string{}, Drop: []string{}, Header: file.HeaderAuto, Genes: 1000, HoldoutLabels: []string{}},
+		Data:       Data{Path: []string{"builtin:mnist10k"}, Labels: []string{}, Columns: []string{}, Drop: []string{}, Missing: "refuse", Header: file.HeaderAuto, Genes: 1000, HoldoutLabels: []string{}},
 		Graph:      Graph{Cache: Cache{Keep: true}},
 		Model:      Model{Kind: "table", Init: "pca"},
 		Train:      Training{LogEvery: 1},

@@ -20,7 +20,7 @@ import (
 
 // Options returns how the files are read.
 func (d *Data) Options() file.Options {
-	o := file.Options{Labels: d.Labels, Only: d.Columns, Drop: d.Drop, Header: d.Header}
+	o := file.Options{Labels: d.Labels, Only: d.Columns, Drop: d.Drop, DropText: d.DropText, Header: d.Header}
 	if d.LabelColumn != nil {
 		o.LabelColumn = *d.LabelColumn
 	}
@@ -31,8 +31,9 @@ func (d *Data) Options() file.Options {
 // their files if the run needs only their principal components.
 func (c *Config) ReadOptions(d *Data) file.Options {
 	o := d.Options()
+	o.AllowMissing = d.Missing != "refuse"
 	if c.Model.Kind == "table" || c.Embed.OnComponents {
-		o.StreamAbove = *c.Embed.Components
+		o.StreamAbove = c.Embed.ReducesAbove()
 	}
 	return o
 }

@@ -144,11 +144,15 @@ func (ds *Dataset) Offset() []float64 { return ds.Source().Block(0).Offset }
 // NotFinite returns the error for the value v in a column, counted from 0, of the described
 // row. names are the names of the columns, or nil.
 func NotFinite(row string, names []string, column int, v float32) error {
-	where := fmt.Sprintf("column %d", column+1)
+	return errorf(ErrNotFinite, "%s: %s: got %v, want a finite number (float32)", row, columnName(names, column), v)
+}
+
+// columnName names a column for a message.
+func columnName(names []string, column int) string {
 	if names != nil {
-		where = fmt.Sprintf("column %q", names[column])
+		return fmt.Sprintf("column %q", names[column])
 	}
-	return errorf(ErrNotFinite, "%s: %s: got %v, want a finite number (float32)", row, where, v)
+	return fmt.Sprintf("column %d", column+1)
 }
 
 // RowName names row i of the parts, counted from 0: by its file and line in a text, and else

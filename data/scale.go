@@ -4,15 +4,23 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
+	"unicode"
 
 	"cne/internal/parallel"
 	"cne/internal/simd"
+	"cne/internal/text"
 )
 
 // A Scaling is a way of bringing points to a common scale.
 type Scaling string
 
 const (
+	// ScaleAuto is ScaleStandard for tables whose columns are different quantities: they have
+	// names that differ in more than digits, and the largest standard deviation is more than
+	// ten times the smallest, constant columns apart. Otherwise it is ScaleUnit, also for
+	// bytes and sparse points. The Scaler has the one that it is.
+	ScaleAuto Scaling = "auto"
 	// ScaleNone leaves the values as they are, but for their Offset.
 	ScaleNone Scaling = "none"
 	// ScaleUnit divides all values (without their Offset) by the largest magnitude, so that
@@ -27,15 +35,15 @@ const (
 
 // Words returns the names of all scalings.
 func (Scaling) Words() []string {
-	return []string{string(ScaleNone), string(ScaleUnit), string(ScaleStandard)}
+	return []string{string(ScaleAuto), string(ScaleNone), string(ScaleUnit), string(ScaleStandard)}
 }
 
 // UnmarshalText implements encoding.TextUnmarshaler; an unknown word gives ErrOption.
-func (s *Scaling) UnmarshalText(text []byte) error {
-	if !slices.Contains(s.Words(), string(text)) {
-		return errorf(ErrOption, "scaling: got %q, want none, unit or standard", text)
+func (s *Scaling) UnmarshalText(word []byte) error {
+	if !slices.Contains(s.Words(), string(word)) {
+		return errorf(ErrOption, "scaling: got %q, want %s", word, text.Enumerate(s.Words()))
 	}
-	*s = Scaling(text)
+	*s = Scaling(word)
 	return nil
 }
 
@@ -60,13 +68,54 @@ type Scaler struct {
 }
 
 // FitScaler finds the numbers of a scaling for the points of ds, without
-// changing them. An unknown scaling gives ErrOption, ScaleStandard of sparse points,
+// changing them. ScaleAuto decides for one. An unknown scaling gives ErrOption, ScaleStandard of sparse points,
 // which it would make dense, ErrSparse, and unusable data the errors of Check. When ctx
 // ends, so does going through the points of Stored, with its error.
 func FitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) {
 	if err := ds.CheckContext(ctx); err != nil {
 		return nil, err
 	}
+	if kind != ScaleAuto {
+		return fitScaler(ctx, ds, kind)
+	}
+	if !ds.Bytes && CheckDense(ds.Source()) == nil && differ(ds.Columns()) {
+		s, err := fitScaler(ctx, ds, ScaleStandard)
+		if err != nil || s.SpreadRatio() > maxSpreadRatio {
+			return s, err
+		}
+	}
+	return fitScaler(ctx, ds, ScaleUnit)
+}
+
+// maxSpreadRatio is the ratio of standard deviations up to which ScaleAuto keeps columns.
+const maxSpreadRatio = 10
+
+// SpreadRatio returns the ratio of the largest standard deviation of ScaleStandard to the
+// smallest, constant columns apart; 0 without any.
+func (s *Scaler) SpreadRatio() float64 {
+	sd := slices.DeleteFunc(slices.Clone(s.SD), func(v float64) bool { return v == 0 })
+	if len(sd) == 0 {
+		return 0
+	}
+	return slices.Max(sd) / slices.Min(sd)
+}
+
+// differ reports whether names of columns differ in more than digits: pixel0, pixel1, … or
+// PC1, PC2, … number the values of one quantity.
+func differ(names []string) bool {
+	word := func(name string) string {
+		return strings.Map(func(r rune) rune {
+			if unicode.IsDigit(r) {
+				return -1
+			}
+			return r
+		}, name)
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return word(name) != word(names[0]) })
+}
+
+// fitScaler is FitScaler for points that were checked, but for ScaleAuto.
+func fitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) {
 	points := ds.Source()
 	s := &Scaler{Kind: kind, Offset: slices.Clone(ds.Offset())}
 	switch kind {
@@ -102,7 +151,7 @@ func FitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) 
 			}
 		}
 	default:
-		return nil, new(Scaling).UnmarshalText([]byte(kind))
+		return nil, errKind(kind)
 	}
 	return s, nil
 }
@@ -219,7 +268,12 @@ func (s *Scaler) Check(d int) error {
 		}
 		return nil
 	}
-	return new(Scaling).UnmarshalText([]byte(s.Kind))
+	return errKind(s.Kind)
+}
+
+// errKind is the error for a scaling that no scaler has.
+func errKind(kind Scaling) error {
+	return errorf(ErrOption, "scaling: got %q, want %s", string(kind), text.Enumerate(kind.Words()[1:]))
 }
 
 // largestMagnitude returns the largest absolute value in x.

@@ -12,6 +12,11 @@ import (
 func TestScale(t *testing.T) {
 	pixels := func() *data.Dataset { return &data.Dataset{Points: matrix(2, 2, 0, 51, 102, 204), Bytes: true} }
 	plain := func() *data.Dataset { return &data.Dataset{Points: matrix(2, 2, 0, -4, 1, 2)} }
+	table := func(largest float32, first, last string) *data.Dataset {
+		m := matrix(2, 3, 0, 3, 0, largest, 3, 0.5)
+		m.Columns = []string{first, "x3", last}
+		return &data.Dataset{Points: m}
+	}
 	for _, tc := range []struct {
 		name string
 		ds   *data.Dataset
@@ -25,6 +30,11 @@ func TestScale(t *testing.T) {
 		{"unit, zeros", &data.Dataset{Points: matrix(1, 2, 0, 0)}, data.ScaleUnit, matrix(1, 2, 0, 0), data.Scaler{Kind: data.ScaleUnit, Divisor: 1}},
 		{"standard", plain(), data.ScaleStandard, matrix(2, 2, -1, -1, 1, 1), data.Scaler{Kind: data.ScaleStandard, Mean: []float64{0.5, -1}, SD: []float64{0.5, 3}}},
 		{"standard, constant column", &data.Dataset{Points: matrix(2, 2, 0.1, 1, 0.1, 3)}, data.ScaleStandard, matrix(2, 2, 0, -1, 0, 1), data.Scaler{Kind: data.ScaleStandard, Mean: []float64{float64(float32(0.1)), 2}, SD: []float64{0, 1}}},
+		{"auto", plain(), data.ScaleAuto, matrix(2, 2, 0, -1, 0.25, 0.5), data.Scaler{Kind: data.ScaleUnit, Divisor: 4}},
+		{"auto, bytes", pixels(), data.ScaleAuto, matrix(2, 2, 0, 0.2, 0.4, 0.8), data.Scaler{Kind: data.ScaleUnit, Divisor: 255}},
+		{"auto, wide spreads", table(-5.5, "mass", "sex"), data.ScaleAuto, matrix(2, 3, 1, 0, -1, -1, 0, 1), data.Scaler{Kind: data.ScaleStandard, Mean: []float64{-2.75, 3, 0.25}, SD: []float64{2.75, 0, 0.25}}},
+		{"auto, similar spreads", table(5, "mass", "sex"), data.ScaleAuto, matrix(2, 3, 0, 0.6, 0, 1, 0.6, 0.1), data.Scaler{Kind: data.ScaleUnit, Divisor: 5}},
+		{"auto, one quantity", table(-6, "x1", "x20"), data.ScaleAuto, matrix(2, 3, 0, 0.5, 0, -1, 0.5, float32(0.5)/6), data.Scaler{Kind: data.ScaleUnit, Divisor: 6}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			again := slices.Clone(tc.ds.Points.X)
@@ -102,6 +112,7 @@ func TestScaleErrors(t *testing.T) {
 		{data.Scaler{Kind: data.ScaleUnit}, data.ErrOption, "divisor of the scaler: got 0"},
 		{data.Scaler{Kind: data.ScaleStandard, Mean: []float64{1}, SD: []float64{1}}, data.ErrShape, "values per point: got 2, want 1"},
 		{data.Scaler{}, data.ErrOption, `scaling: got ""`},
+		{data.Scaler{Kind: data.ScaleAuto}, data.ErrOption, `scaling: got "auto", want none, unit or standard`},
 	} {
 		wantError(t, tc.s.Apply(ds.Points), tc.kind, tc.want)
 	}

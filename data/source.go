@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -170,12 +171,25 @@ func checkFinite(ctx context.Context, s Source, fault func(row, column int, v fl
 	if _, finite := describe(s); finite {
 		return nil
 	}
-	return s.Each(ctx, 0, func(lo int, block *Matrix) error {
-		if row, column, v, ok := block.FirstNotFinite(); ok {
-			return fault(lo+row, column, v)
+	var first error
+	bad, n := 0, 0
+	err := s.Each(ctx, 0, func(lo int, block *Matrix) error {
+		n = lo + block.N
+		row, column, v, ok := block.FirstNotFinite()
+		if ok && first == nil {
+			first = fault(lo+row, column, v)
+		}
+		for i := row; ok && i < block.N; i++ {
+			if _, _, _, is := block.Rows(i, i+1).FirstNotFinite(); is {
+				bad++
+			}
 		}
 		return nil
 	})
+	if err == nil && bad > 1 {
+		return errorf(ErrNotFinite, "%w; %d of %d rows have missing or infinite values", first, bad, n)
+	}
+	return cmp.Or(err, first)
 }
 
 // A rowSubset is some of the points of a source: rows, in ascending order.

@@ -15,7 +15,7 @@ func TestWords(t *testing.T) {
 		get    func() string
 		want   []string
 	}{
-		{&scaling, scaling.Words(), func() string { return string(scaling) }, []string{"none", "unit", "standard"}},
+		{&scaling, scaling.Words(), func() string { return string(scaling) }, []string{"auto", "none", "unit", "standard"}},
 	} {
 		var got []string
 		for _, word := range tc.words {

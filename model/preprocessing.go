@@ -8,6 +8,7 @@ import (
 	"cne/data/file"
 	"cne/data/pca"
 	"cne/internal/kind"
+	"cne/internal/simd"
 )
 
 // A Preprocessing is what was done to the points of a run before its model saw
@@ -22,6 +23,9 @@ type Preprocessing struct {
 	// Columns are the names of those values, to match the values of new points by name;
 	// nil without names.
 	Columns []string `json:"columns,omitempty"`
+	// Fill, if not nil, are the means of the columns, which new points get for values that
+	// are NaN or infinite. It is not done by Apply.
+	Fill []float32 `json:"fill,omitempty"`
 	// Scaler scales the points; nil leaves them.
 	Scaler *data.Scaler `json:"scaler,omitempty"`
 	// Metric then brings every point to length 1, if it is Cosine or Correlation.
@@ -49,6 +53,9 @@ func (p *Preprocessing) Check() error {
 	}
 	if p.Columns != nil && len(p.Columns) != p.Width {
 		return kind.Errorf(data.ErrShape, "model: preprocessing: got %d names of columns, want %d as the width says", len(p.Columns), p.Width)
+	}
+	if p.Fill != nil && (len(p.Fill) != p.Width || !simd.AllFinite(p.Fill)) {
+		return kind.Errorf(data.ErrShape, "model: preprocessing: got %d means of columns, want %d finite ones as the width says", len(p.Fill), p.Width)
 	}
 	if p.Scaler != nil {
 		if err := p.Scaler.Check(p.Width); err != nil {

@@ -481,6 +481,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 	}
 	e.Data, in.held = in.points.Name, nil
 	o := a.config.Options()
+	o.Components = new(o.Reduces(in.points.Dims()))           // which depends on the network
 	o.Hidden, o.OnComponents, o.Device = nil, false, a.device // the points themselves are needed by no network
 	near, err := in.prepare(ctx, &o, rundir.OpenReadOnly(a.folder))
 	if err == nil {
@@ -491,7 +492,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 	}
 	y.points, y.Neighbors, y.Graph, y.Labels = near.Reduced, near.Nearest, near.Graph, in.points.Labels
 	e.Edges = y.Graph.Edges()
-	e.GraphRecall = rundir.RecallOf(near.Neighborhood)
+	e.GraphRecall, e.Components = rundir.RecallOf(near.Neighborhood), near.components()
 	if a.config.Graph.File == nil {
 		return y, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,6 +43,7 @@ type inputs struct {
 	builtin *data.Dataset // all points of data.path, with data.sample; nil for files
 	infos   []fs.FileInfo // of data.path, as they were when they were read
 
+	fill       []float32       // what stands for missing values; nil for nothing
 	counts     *counts.Scaling // how counts became points; nil for other data
 	emptyCells int             // cells without counts
 
@@ -158,9 +160,11 @@ func readInputs(ctx context.Context, c *configs.Config, log *slog.Logger) (in *i
 		err = in.readSample(ctx)
 	} else if in.points, err = in.readPoints(ctx, d, c.ReadOptions(d)); err == nil {
 		in.n, _ = in.points.Dims()
+		in.warnOfRowNumbers()
+		in.points, err = in.treatMissing(in.points)
 	}
 	if err != nil {
-		return nil, err
+		return nil, in.explainTable(err)
 	}
 	if d.Imbalance != nil {
 		if in.points, _, err = in.points.Imbalance(c.Embed.Seed); err != nil {
@@ -175,11 +179,11 @@ func readInputs(ctx context.Context, c *configs.Config, log *slog.Logger) (in *i
 	if in.held != nil {
 		in.heldRows = in.held.Origins()
 	}
-	if in.sampled() || d.Imbalance != nil {
+	if in.sampled() || d.Imbalance != nil || d.Missing == "drop" {
 		in.rows = in.points.Origins()
 	}
 	if h != nil && h.Share == 0 {
-		err = in.readHeld(ctx, h)
+		err = in.explainTable(in.readHeld(ctx, h))
 	}
 	return in, err
 }
@@ -189,8 +193,10 @@ func (in *inputs) readHeld(ctx context.Context, h *configs.Holdout) (err error) 
 	d := in.config.Data
 	d.Path, d.Labels = h.Paths, d.HoldoutLabels
 	o := in.config.ReadOptions(&d)
-	o.Columns, o.Offset = in.points.Columns(), in.points.Offset()
-	in.held, err = in.readPoints(ctx, &d, o)
+	o.Columns, o.Offset, o.AllowMissing = in.points.Columns(), in.points.Offset(), in.fill != nil
+	if in.held, err = in.readPoints(ctx, &d, o); err == nil && in.fill != nil {
+		in.held.Points.FillMissing(in.fill)
+	}
 	if errors.Is(err, data.ErrShape) {
 		return fmt.Errorf("data.holdout: %w", err)
 	}
@@ -251,6 +257,82 @@ func (in *inputs) readPoints(ctx context.Context, c *configs.Data, o file.Option
 	return in.counts.Apply(read)
 }
 
+// treatMissing does with points of data.path that lack values what data.missing says.
+func (in *inputs) treatMissing(set *data.Dataset) (*data.Dataset, error) {
+	m, what := set.Points, in.config.Data.Missing
+	if what == "refuse" || m == nil || m.CSR != nil || in.counts != nil {
+		return set, nil
+	}
+	if what == "drop" {
+		n := m.N
+		set, err := set.DropMissing()
+		if err != nil {
+			return nil, fmt.Errorf("data.missing: %w", err)
+		}
+		in.log.Info("data.missing: left out the points that lack values", "points", n-set.Points.N, "of", n)
+		return set, nil
+	}
+	var err error
+	if in.fill, err = m.FiniteMeans(); err != nil {
+		return nil, fmt.Errorf("data.missing: %w", err)
+	}
+	in.log.Info("data.missing: replaced missing values by the means of their columns", "values", m.FillMissing(in.fill), "of", m.N*m.D)
+	return set, nil
+}
+
+// fewestNumbered is the number of points from which a column that counts them is no chance.
+const fewestNumbered = 5
+
+// warnOfRowNumbers warns of columns that count the points from 0 or 1.
+func (in *inputs) warnOfRowNumbers() {
+	m := in.points.Points
+	if m == nil || m.CSR != nil || m.N < fewestNumbered {
+		return
+	}
+	for j, name := range m.Columns {
+		i, first := 0, m.At(0, j)
+		for (first == 0 || first == 1) && i < m.N && m.At(i, j) == first+float64(i) {
+			i++
+		}
+		if i == m.N {
+			in.log.Warn(fmt.Sprintf("column %s counts the rows and takes part in all distances; %s leaves it out", text.Quote(name), setting("data.drop", name)))
+		}
+	}
+}
+
+// setting returns the flag that sets a key, for a shell.
+func setting(key, value string) string {
+	s := key + "=" + text.Escape(value)
+	if strings.ContainsAny(s, " ()[]{}*?&|;<>$!#'\"\\`~") {
+		s = strconv.Quote(s)
+	}
+	return "--set " + s
+}
+
+// explainTable adds to an error of reading a table the keys that help.
+func (in *inputs) explainTable(err error) error {
+	d, table := &in.config.Data, new(file.TextError)
+	switch {
+	case errors.As(err, &table):
+		advice, drop := "", table.Columns
+		if d.LabelColumn == nil && len(d.Labels) == 0 {
+			advice, drop = setting("data.label_column", drop[0]), drop[1:]
+		}
+		if len(drop) > 0 {
+			advice = strings.TrimSpace(advice + " " + setting("data.drop", strings.Join(slices.Concat(d.Drop, drop), ",")))
+		}
+		if len(table.Columns) > file.MaxTextColumns {
+			return fmt.Errorf("%w; for instance --drop-text", err)
+		}
+		return fmt.Errorf("%w; for instance %s, or --drop-text", err, advice)
+	case errors.Is(err, data.ErrNotFinite) && d.Missing == "drop":
+		return fmt.Errorf("%w; data.missing: drop leaves out only points of data.path", err)
+	case errors.Is(err, data.ErrNotFinite) && d.Missing == "refuse":
+		return fmt.Errorf("%w (data.missing: drop or mean)", err)
+	}
+	return err
+}
+
 // readSample reads the points that data.sample chooses, and those held out of data.path:
 // no others need to fit into memory.
 func (in *inputs) readSample(ctx context.Context) (err error) {
@@ -287,6 +369,9 @@ func (in *inputs) readSample(ctx context.Context) (err error) {
 		set, err = set.Take(both)
 	} else {
 		set, err = file.ReadRows(ctx, d.Path, o, both, in.n)
+	}
+	if err == nil {
+		set, err = in.treatMissing(set)
 	}
 	in.points = set
 	if err != nil || len(held) == 0 {
@@ -404,6 +489,15 @@ type prepared struct {
 	pointsKey, heldKey, rowsKey, graphKey string // "" if there are none, or for all rows
 }
 
+// components returns the number of principal components between which distances are
+// measured; 0 for the points themselves.
+func (p *prepared) components() int {
+	if p.PCA == nil {
+		return 0
+	}
+	return p.PCA.K
+}
+
 // prepare finds the neighbours of the points, which it takes from the inputs, or takes them
 // from the cache of an earlier run on the same points with the same settings.
 func (in *inputs) prepare(ctx context.Context, o *cne.Options, dir *rundir.Dir) (*prepared, error) {
@@ -418,10 +512,14 @@ func (in *inputs) prepare(ctx context.Context, o *cne.Options, dir *rundir.Dir) 
 	cache := dir.Cache(in.log, c.Graph.Cache)
 	defer cache.Release()
 	o.Log, o.Cache = in.log, cache
+	if in.counts != nil && o.Scaling == data.ScaleAuto { // the columns are one quantity
+		o.Scaling = data.ScaleUnit
+	}
 	h, err := cne.Prepare(ctx, in.points, *o)
 	if err != nil {
 		return nil, c.ExplainPoints(err, n, o.Reduces(n, width))
 	}
+	h.Preprocessing.Fill = in.fill
 	if in.counts != nil { // which has the names of the genes
 		h.Preprocessing.Counts, h.Preprocessing.Columns = in.counts, nil
 	}

@@ -188,7 +188,7 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	}
 	for _, f := range report.Figures() {
 		if value, standardError := f.Of(&m.Figures); value != nil {
-			row(f.Title, f.Format+"%s%s", *value, report.PlusMinus(standardError), f.OfNeighbors(t.config.Quality.K))
+			row(f.Title, f.Format+"%s%s", *value, report.PlusMinus(standardError), f.OfNeighbors(t.config.Quality.K, t.near.components()))
 		}
 	}
 	optional(ofZ(t.config.Embed.KeepsZ())+" Z", "%.3g", m.Z)

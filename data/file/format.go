@@ -58,11 +58,20 @@ const (
 // foreign are kinds of files that people will try, by their first bytes.
 var foreign = []struct{ magic, advice string }{
 	{zipMagic, "a zip archive within a gzip stream, or from a pipe; name the archive itself if it is an npz file, or else unpack it"},
-	{"\x89HDF\r\n", "an HDF5 file; scripts/h5ad2npy makes points or counts, labels and names of an AnnData file (.h5ad) or one of 10x (.h5); of others save the array with np.save"},
+	{"\x89HDF", "an HDF5 file; scripts/h5ad2npy makes points or counts, labels and names of an AnnData file (.h5ad) or one of 10x (.h5); of others save the array with np.save"},
 	{parquet.Magic, "a Parquet file within a gzip stream, or from a pipe; name the file itself, unpacked"},
 	{"\xfd7zXZ", "compressed with xz; unpack it or compress it with gzip"},
 	{"BZh", "compressed with bzip2; unpack it or compress it with gzip"},
+	{"\xd0\xcf\x11\xe0", "an old Excel file; " + fromPandas("excel", "xls")},
+	{"{\"", "JSON; " + fromPandas("json", "json")},
+	{"[{", "JSON; " + fromPandas("json", "json")},
+	{"[[", "JSON; " + fromPandas("json", "json")},
 	{"(\xb5/\xfd", "compressed with zstd; unpack it or compress it with gzip"},
+}
+
+// fromPandas says how to convert a file of a kind that pandas reads.
+func fromPandas(kind, ending string) string {
+	return fmt.Sprintf("convert it with Python: pandas.read_%s('points.%s').to_csv('points.csv', index=False)", kind, ending)
 }
 
 // recognize finds a file's format: from its first bytes if these are telling,
@@ -83,6 +92,7 @@ func recognize(path string, in *Input) (*format, error) {
 			return &formats[i], nil
 		}
 	}
+	head = bytes.Join(bytes.Fields(head), nil) // JSON has white space anywhere
 	for _, f := range foreign {
 		if begins(f.magic) {
 			return nil, errorf(data.ErrUnsupported, "the file is %s", f.advice)

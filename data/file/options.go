@@ -30,6 +30,12 @@ type Options struct {
 	// Drop lists columns of CSV, TSV and Parquet files, as LabelColumn does, that are
 	// not read.
 	Drop []string
+	// DropText leaves columns of tables out that are not numbers, unless other options name
+	// them. They give a *TextError otherwise.
+	DropText bool
+	// AllowMissing lets Read and ReadRows return values that are NaN or infinite, which
+	// Dataset.DropMissing or FillMissing then has to remove. Points are read into memory.
+	AllowMissing bool
 	// Header says whether CSV and TSV files begin with a line of names.
 	Header Header
 	// Separator is the character between the fields of CSV and TSV files: a
@@ -114,6 +120,9 @@ func (o *Options) logReading(h *head, first bool) {
 	}
 	if h.counted {
 		o.Log.Info("the first line counts 0, 1, 2, … and is taken for column names; if it is a point, say that there is no header", "file", h.name)
+	}
+	if h.indexed && first {
+		o.Log.Info("the first column has no name and holds row numbers or names; it is left out, unless columns are listed", "file", h.name)
 	}
 	switch {
 	case first && len(o.Columns) == 0 && len(h.left) > 0:

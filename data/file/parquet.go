@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -135,6 +136,10 @@ func (r *parquetReader) choose(opt Options) (err error) {
 		}
 		return errorf(data.ErrOption, "columns of lists: got %s, want at most one; name the column to take", text.Few(names, text.Quote))
 	}
+	isText := func(i int) bool { return r.file.Columns[i].Kind == 0 || r.file.Columns[i].Kind == parquet.Text }
+	if opt.DropText {
+		left = append(left, r.layout.drop(isText)...)
+	}
 	if r.list = len(lists) == 1; r.list {
 		for _, i := range r.with(roleData) {
 			if i != lists[0] {
@@ -152,8 +157,11 @@ func (r *parquetReader) choose(opt Options) (err error) {
 	if r.left == nil {
 		r.left = left
 	}
+	if err := r.refuseText(isText); err != nil {
+		return err
+	}
 	for _, i := range r.with(roleData) {
-		if c := &r.file.Columns[i]; c.Kind == 0 || c.Kind == parquet.Text {
+		if c := &r.file.Columns[i]; isText(i) {
 			return errorf(data.ErrUnsupported, "column %s: got %s, want numbers; name it as label column, drop it, or cast it to float", text.Quote(r.names[i]), c.Is)
 		}
 	}
@@ -269,6 +277,12 @@ func (r *parquetReader) readColumns(dst []float32, rows int) error {
 				}
 				for k := next; k < last && !c.exact; k++ {
 					sampled[k][j] = c.minus(raw, picked[k]-from, 0)
+					if c.IsMissing(picked[k] - from) {
+						sampled[k][j] = math.NaN()
+					}
+				}
+				for _, i := range c.Missing {
+					out[i] = float32(math.NaN())
 				}
 			}
 			next = last
@@ -351,7 +365,10 @@ func (r *parquetReader) readLabels(rows int) (err error) {
 			return r.short(err)
 		}
 		for i := range count {
-			label, err := c.label(raw, i, r.missing)
+			label, err := "", error(nil)
+			if !c.IsMissing(i) {
+				label, err = c.label(raw, i, r.missing)
+			}
 			if err != nil {
 				return fmt.Errorf("row %d, column %s: %w", r.done+done+i+1, text.Quote(c.name), err)
 			}

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -120,6 +122,22 @@ func TestParquetGroups(t *testing.T) {
 	sameAsOpen(t, paths, file.Options{})
 }
 
+// Null is NaN, and an empty label, where missing values are allowed.
+func TestParquetMissing(t *testing.T) {
+	ds := need(file.Read(t.Context(), []string{parquetFile("duckdb-nulls")}, file.Options{DropText: true, AllowMissing: true}))(t)
+	for i, v := range ds.Points.X {
+		if i == 14 && !math.IsNaN(float64(v)) || i != 14 && v != float32(i/2) {
+			t.Errorf("value %d is %v", i, v)
+		}
+	}
+	ds = need(file.Read(t.Context(), []string{parquetFile("duckdb-nulls")}, file.Options{Drop: []string{"kind"}, LabelColumn: "a"}))(t)
+	for i, c := range ds.Labels.Class {
+		if label := ds.Labels.Names[c]; label != strconv.Itoa(i) && (i != 7 || label != "") {
+			t.Errorf("label %d is %q", i, label)
+		}
+	}
+}
+
 // Bad files and options are refused in a sentence.
 func TestOpenParquetErrors(t *testing.T) {
 	for _, tc := range []struct {
@@ -128,14 +146,14 @@ func TestOpenParquetErrors(t *testing.T) {
 		kind    error
 		want    string
 	}{
-		{"arrow", file.Options{}, data.ErrUnsupported, `arrow.parquet: column "kind": got text, want numbers; name it as label column, drop it, or cast it to float`},
+		{"arrow", file.Options{}, data.ErrFormat, "arrow.parquet: columns that are not numbers: kind"},
 		{"arrow", file.Options{Drop: []string{"f"}}, data.ErrOption, `column: got "f", want one of ["a" "b"`},
 		{"arrow", file.Options{Only: []string{"a"}, Drop: []string{"a"}}, data.ErrOption, `column "a": got two uses`},
 		{"arrow", file.Options{Only: []string{"a"}, LabelColumn: "a"}, data.ErrOption, `column "a": got two uses`},
 		{"arrow", file.Options{Drop: []string{"1", "2", "3", "4", "5", "6"}}, data.ErrEmpty, "columns: got none left"},
 		{"arrow", file.Options{Columns: []string{"a", "z"}}, data.ErrShape, "z"},
 		{"duckdb-brotli", file.Options{LabelColumn: "kind"}, data.ErrUnsupported, "compression: got Brotli, want snappy, gzip or zstd"},
-		{"duckdb-nulls", file.Options{LabelColumn: "kind"}, data.ErrFormat, `row 8 (counted from 1), column "a": value: got null, want numbers`},
+		{"duckdb-nulls", file.Options{LabelColumn: "kind"}, data.ErrNotFinite, `row 8: column "a": got NaN, want a finite number`},
 		{"duckdb-ragged", file.Options{}, data.ErrFormat, `row 8 (counted from 1), column "v": list: got another number of values, want 3`},
 		{"duckdb-null-in-list", file.Options{}, data.ErrFormat, `row 8 (counted from 1), column "v": list: got null, no values or a null among them`},
 		{"duckdb-empty", file.Options{}, data.ErrEmpty, "rows: got none"},

@@ -2,6 +2,7 @@ package file
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -110,7 +111,7 @@ func read(ctx context.Context, list sources, o Options, wanted *choice) (*data.D
 	if wanted != nil {
 		ds.Rows = wanted.rows
 	}
-	if err := ds.CheckContext(ctx); err != nil {
+	if err := ds.CheckContext(ctx); err != nil && !(o.AllowMissing && errors.Is(err, data.ErrNotFinite)) {
 		return nil, err
 	}
 	if s, ok := ds.Stored.(*stored); ok {
@@ -207,6 +208,9 @@ func (f *files) fill(m *data.Matrix, wanted *choice) (labels []string, err error
 		return f.fillSparse(m, wanted)
 	}
 	check := func(first int, block []float32) error {
+		if f.o.AllowMissing {
+			return nil
+		}
 		return CheckFinite(f, first, &data.Matrix{D: m.D, X: block, Columns: m.Columns})
 	}
 	m.X, labels, err = appendRows(f, m.X, wanted, reader.read, check)

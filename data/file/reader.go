@@ -45,6 +45,7 @@ type head struct {
 	columns  []string // names of the values; may be nil
 	left     []string // names of columns that are not in Options.Columns
 	counted  bool     // the header counts 0, 1, 2, …, as points may
+	indexed  bool     // the first column, without a name, is row numbers or names, and is left out
 	labeled  bool     // the points have labels, in this file or another
 	counts   bool     // the values are counts, see package counts
 	nonzeros int      // values of sparse points

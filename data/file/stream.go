@@ -71,7 +71,7 @@ func storageOf(heads []*head) data.Storage {
 // leaves returns the storage for n points of d values, which can be up to the given
 // storage. With fewer points than values, the principal components need all points at once.
 func (o *Options) leaves(n, d int, storage data.Storage) data.Storage {
-	if o.StreamAbove > 0 && d > o.StreamAbove && n >= d && n*d >= cmp.Or(o.StreamFrom, streamFrom) {
+	if o.StreamAbove > 0 && !o.AllowMissing && d > o.StreamAbove && n >= d && n*d >= cmp.Or(o.StreamFrom, streamFrom) {
 		return storage
 	}
 	return data.InMemory

@@ -45,6 +45,9 @@ type textReader struct {
 	rows    int  // read or skipped so far
 	guessed bool // whether there is a header was guessed
 	top     int  // line of the first row
+	columns int
+	first   [][]string // the first rows after the header
+	texts   error      // that columns are text, which read returns
 
 	row      []string // the next row, or nil with the reason in err
 	err      error
@@ -64,11 +67,17 @@ func openText(in *Input, o *Options) (reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.roles, err = findRoles(len(t.row), t.names, o); err != nil {
+	if t.roles, err = findRoles(t.columns, t.names, o); err != nil {
 		return nil, err
 	}
 	t.labeled = slices.Contains(t.roles, roleLabel)
 	t.counted = t.guessed && t.names != nil && counts(t.row)
+	if t.indexed = t.roles[0] == roleData && len(o.Only) == 0 && t.hasIndex() && !slices.Contains(o.Columns, ""); t.indexed {
+		t.roles[0] = roleDrop
+	}
+	if o.DropText {
+		t.left = t.layout.drop(t.isText)
+	}
 	if !slices.Contains(t.roles, roleData) {
 		return nil, errorf(data.ErrEmpty, "columns: got none left of %d for the points, want at least one; drop fewer", len(t.roles))
 	}
@@ -78,6 +87,7 @@ func openText(in *Input, o *Options) (reader, error) {
 	if err := t.findPlaces(&t.head, o.Columns); err != nil {
 		return nil, err
 	}
+	t.texts = t.refuseText(t.isText)
 	return t, nil
 }
 
@@ -116,9 +126,11 @@ func newRows(in *Input, opt *Options) (*textReader, error) {
 	t.limit.r = in
 	t.csv = csv.NewReader(bufio.NewReaderSize(&t.limit, readBuffer))
 	t.csv.FieldsPerRecord, t.csv.ReuseRecord = -1, true
+	top := in.Peek(readBuffer)
 	if t.csv.Comma = opt.Separator; t.csv.Comma == 0 {
-		t.csv.Comma = guessSeparator(in.Peek(readBuffer))
+		t.csv.Comma = guessSeparator(top)
 	}
+	t.glance(top)
 	if t.advance(); t.err == io.EOF {
 		return nil, errorf(data.ErrEmpty, "table: got no lines, want a point on each line")
 	} else if t.err != nil {
@@ -126,10 +138,79 @@ func newRows(in *Input, opt *Options) (*textReader, error) {
 	}
 	t.top = t.line()
 	t.guessed = opt.Header == "" || opt.Header == HeaderAuto
+	t.columns = len(t.row)
 	if opt.Header == HeaderPresent || t.guessed && isHeader(t.row, opt) {
-		t.names = fieldNames(t.row)
+		t.names, t.first = fieldNames(t.row), t.first[min(1, len(t.first)):]
+		if len(t.first) > 0 && len(t.first[0]) == t.columns+1 && t.isIndex() { // R gives its row names no heading
+			t.names = slices.Insert(t.names, 0, "")
+			t.columns++
+		}
 	}
 	return t, nil
+}
+
+// firstRows is how many rows tell what the columns of a table hold.
+const firstRows = 1 << 10
+
+// glance notes the first rows of a table, whose first bytes are top.
+func (t *textReader) glance(top []byte) {
+	r := csv.NewReader(bytes.NewReader(top))
+	r.Comma, r.FieldsPerRecord = t.csv.Comma, -1
+	for len(t.first) < firstRows {
+		row, err := r.Read()
+		if err != nil {
+			break
+		}
+		t.first = append(t.first, row)
+	}
+	if len(top) == readBuffer && len(t.first) > 1 {
+		t.first = t.first[:len(t.first)-1] // which may be cut off
+	}
+}
+
+// hasIndex reports whether the first column is the row numbers or names that pandas and R
+// write, which have no heading.
+func (t *textReader) hasIndex() bool {
+	return t.columns > 1 && t.names != nil && t.names[0] == "" && t.isIndex()
+}
+
+// isIndex reports whether the first column holds text, or whole numbers that do not repeat.
+func (t *textReader) isIndex() bool {
+	seen := map[string]bool{}
+	for _, row := range t.first {
+		if _, err := strconv.ParseUint(row[0], 10, 64); err != nil || seen[row[0]] {
+			return t.isText(0)
+		}
+		seen[row[0]] = true
+	}
+	return len(seen) > 0
+}
+
+// isText reports whether a column holds text, by the first rows: something, and no number.
+func (t *textReader) isText(column int) bool {
+	found := false
+	for _, row := range t.first {
+		if column >= len(row) || isMissing(row[column]) {
+			continue
+		}
+		field := strings.TrimSpace(row[column])
+		_, err := text.ParseFloat(field, 64)
+		_, decimal := withPoint(field)
+		if decimal || err == nil || errors.Is(err, strconv.ErrRange) || strings.Trim(strings.TrimLeft(field, "+-"), "0123456789.,") == "" {
+			return false
+		}
+		found = true
+	}
+	return found
+}
+
+// isMissing reports whether a field says that its value is missing.
+func isMissing(field string) bool {
+	switch strings.ToLower(strings.TrimSpace(field)) {
+	case "", "na", "n/a", "nan", "null", "none":
+		return true
+	}
+	return false
 }
 
 // skipNames passes over the row of names, if there is one.
@@ -178,6 +259,7 @@ func (t *textReader) line() int {
 
 // read implements reader.
 func (t *textReader) read(dst []float32) (int, error) {
+	t.err = cmp.Or(t.texts, t.err)
 	filled := 0
 	for ; t.err == nil && len(dst)-filled >= t.width; t.advance() {
 		if err := t.checkWidth(len(t.roles)); err != nil {
@@ -225,12 +307,17 @@ func (t *textReader) parse(row []string, dst []float32, sampled []float64) (labe
 			} else {
 				dst[at], err = parseFloat32(field)
 			}
-			if err != nil {
+			missing := err != nil && isMissing(field)
+			if missing {
+				dst[at] = float32(math.NaN())
+			} else if err != nil {
 				return "", t.describe(i, field, err)
 			}
 			if sampled != nil {
 				// What float32 has room for, float64 has.
-				sampled[at], _ = text.ParseFloat(strings.TrimSpace(field), 64)
+				if sampled[at], _ = text.ParseFloat(strings.TrimSpace(field), 64); missing {
+					sampled[at] = math.NaN()
+				}
 			}
 		case roleLabel:
 			label = t.intern(strings.TrimSpace(field))
@@ -367,14 +454,18 @@ func isHeader(row []string, opt *Options) bool {
 }
 
 // counts reports whether the fields of a row, three or more, count 0, 1, 2, … as the
-// names of columns do that were given none.
+// names of columns do that were given none; fewer do after an empty one, pandas' index.
 func counts(row []string) bool {
+	least := 3
+	if strings.TrimSpace(row[0]) == "" {
+		row, least = row[1:], 1
+	}
 	for i, field := range row {
 		if strings.TrimSpace(field) != strconv.Itoa(i) {
 			return false
 		}
 	}
-	return len(row) >= 3
+	return len(row) >= least
 }
 
 // fieldNames returns the fields of a row as names.
@@ -421,6 +512,55 @@ func (l *layout) findPlaces(h *head, wanted []string) error {
 		l.place[at[k]], l.roles[at[k]] = place, roleData
 	}
 	h.width, h.columns, h.left = len(wanted), wanted, left
+	return nil
+}
+
+// A TextError is about columns of a table that are not numbers. It wraps data.ErrFormat.
+type TextError struct {
+	Columns []string // names, or numbers counted from 1
+}
+
+// MaxTextColumns is how many columns the message of a TextError names.
+const MaxTextColumns = 20
+
+func (e *TextError) Error() string {
+	list := "columns that are not numbers: "
+	for i, name := range e.Columns[:min(len(e.Columns), MaxTextColumns)] {
+		list += []string{"", ", "}[min(i, 1)] + text.Printable(name)
+	}
+	if more := len(e.Columns) - MaxTextColumns; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return list
+}
+
+// Unwrap returns data.ErrFormat.
+func (e *TextError) Unwrap() error { return data.ErrFormat }
+
+// name returns the name of a column, or its number.
+func (l *layout) name(column int) string {
+	if l.names == nil || l.names[column] == "" {
+		return strconv.Itoa(column + 1)
+	}
+	return l.names[column]
+}
+
+// drop drops the columns with data that are text, and returns their names.
+func (l *layout) drop(isText func(column int) bool) (dropped []string) {
+	for i, r := range l.roles {
+		if r == roleData && isText(i) {
+			l.roles[i], dropped = roleDrop, append(dropped, l.name(i))
+		}
+	}
+	return dropped
+}
+
+// refuseText returns a *TextError if some of the columns with data are text, but not all.
+func (l *layout) refuseText(isText func(column int) bool) error {
+	left := layout{names: l.names, roles: slices.Clone(l.roles)}
+	if columns := left.drop(isText); columns != nil && slices.Contains(left.roles, roleData) {
+		return &TextError{columns}
+	}
 	return nil
 }
 
@@ -502,19 +642,18 @@ func firstNames(names []string) string {
 func textTable(in *Input, o *Options) (table, error) { return newRows(in, o) }
 
 // fields implements table.
-func (t *textReader) fields() (names []string, columns int) { return t.names, len(t.row) }
+func (t *textReader) fields() (names []string, columns int) { return t.names, t.columns }
 
 // check implements table: every column is text.
 func (t *textReader) check(int) error { return nil }
 
 // appendText implements table.
 func (t *textReader) appendText(to [][]string, columns []int) error {
-	width := len(t.row)
 	if err := t.skipNames(); err != nil {
 		return err
 	}
 	for ; t.err == nil; t.advance() {
-		if err := t.checkWidth(width); err != nil {
+		if err := t.checkWidth(t.columns); err != nil {
 			return err
 		}
 		for k, i := range columns {

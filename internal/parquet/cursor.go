@@ -34,6 +34,17 @@ type Cursor struct {
 
 	width int // values of a row; 0: not known
 	taken int // values of the pages read
+
+	gaps bool // some values of the page are missing
+	// Missing has, ascending, which of the numbers of the last call of Numbers are missing.
+	// Their bytes are arbitrary.
+	Missing []int
+}
+
+// IsMissing reports whether number i of the last call of Numbers is missing.
+func (k *Cursor) IsMissing(i int) bool {
+	_, missing := slices.BinarySearch(k.Missing, i)
+	return missing
 }
 
 // Cursor returns a reader of column i.
@@ -153,7 +164,7 @@ func (k *Cursor) readData(p *pageHead, levels, body []byte) (err error) {
 		return err
 	}
 	k.taken += p.values
-	k.indexed = true
+	k.indexed, k.gaps = true, there < p.values
 	switch isBool := k.c.physical == typeBool; {
 	case p.encoding == encodingDictionary || p.encoding == encodingPlainDictionary:
 		width := d.byte()
@@ -175,8 +186,8 @@ func (k *Cursor) readData(p *pageHead, levels, body []byte) (err error) {
 // What may be wrong with a page.
 const fewLevels, wrongIndex = "has fewer levels than values", "has an index that is not in its dictionary"
 
-// checkLevels checks that a page of the given number of values misses no number, and that
-// all its lists have the same width. It returns how many values are present.
+// checkLevels checks that no list of a page of the given number of values misses a number, and
+// that all have the same width. It returns how many values are present.
 func (k *Cursor) checkLevels(values int) (there int, err error) {
 	def, most := k.def, uint32(k.c.maxDef) // a copy, since Texts reads them again
 	if def.all(values, most) {
@@ -190,12 +201,10 @@ func (k *Cursor) checkLevels(values int) (there int, err error) {
 		for i, v := range part {
 			if v == most {
 				there++
-			} else if k.c.Kind != Text {
-				what := "value: got null"
-				if k.c.List {
-					what = "list: got null, no values or a null among them"
-				}
-				return 0, k.c.badRow((k.taken+at+i)/k.width, what+", want numbers; remove the row, or drop the column")
+			} else if v > most && k.c.Kind != Text {
+				return 0, k.damaged("has a level that its column has not")
+			} else if k.c.List {
+				return 0, k.c.badRow((k.taken+at+i)/k.width, "list: got null, no values or a null among them, want numbers; remove the row, or drop the column")
 			}
 		}
 	}
@@ -223,21 +232,42 @@ func (k *Cursor) checkLevels(values int) (there int, err error) {
 }
 
 // Numbers fills dst with the next numbers, little-endian and of the column's size; lists
-// are concatenated. A missing number, or a list of another length, gives ErrRow. If fewer
-// numbers are left than fit dst, the error is io.EOF and they are lost.
+// are concatenated. Missing ones are in Missing, but a list with one, or of another length,
+// gives ErrRow. If fewer numbers are left than fit dst, the error is io.EOF and they are lost.
 func (k *Cursor) Numbers(dst []byte) error {
-	for size := k.c.Size; len(dst) > 0; {
+	k.Missing = k.Missing[:0]
+	for size, done := k.c.Size, 0; len(dst) > 0; {
 		if err := k.load(); err != nil {
 			return err
 		}
 		n := min(k.count, len(dst)/size)
+		if k.indexed || k.gaps {
+			n = min(n, scratchSize)
+		}
+		there, before := n, len(k.Missing)
+		if k.gaps {
+			k.def.next(k.scratch[:n]) // they have been counted
+			for i, level := range k.scratch[:n] {
+				if level != uint32(k.c.maxDef) {
+					k.Missing = append(k.Missing, done+i)
+				}
+			}
+			there -= len(k.Missing) - before
+		}
 		if !k.indexed {
-			copy(dst, k.content.numbers[:n*size])
-			k.content.numbers = k.content.numbers[n*size:]
-		} else if n = min(n, scratchSize); !k.indices.next(k.scratch[:n]) || !lookUp(dst, k.dictionary.numbers, size, k.scratch[:n]) {
+			copy(dst, k.content.numbers[:there*size])
+			k.content.numbers = k.content.numbers[there*size:]
+		} else if !k.indices.next(k.scratch[:there]) || !lookUp(dst, k.dictionary.numbers, size, k.scratch[:there]) {
 			return k.damaged(wrongIndex)
 		}
-		dst = dst[n*size:]
+		// Each number moves behind the missing ones before it.
+		for i := n - 1; there <= i; i-- {
+			if !k.IsMissing(done + i) {
+				there--
+				copy(dst[i*size:(i+1)*size], dst[there*size:])
+			}
+		}
+		dst, done = dst[n*size:], done+n
 		k.count -= n
 	}
 	return nil

@@ -108,14 +108,7 @@ func TestRefusals(t *testing.T) {
 		"differences of 65 bits": {one(t, func(_ *testColumn, p *testPage) {
 			p.encoding, p.body = encodingDelta, append([]byte{0x80, 1, 4, 10, 0, 0, 65, 0, 0, 0}, make([]byte, 300)...)
 		}), ErrDamaged, "page of differences: got inconsistent sizes"},
-		"null": {one(t, func(c *testColumn, p *testPage) {
-			c.optional, p.def, p.body = true, []uint32{1, 1, 1, 0, 1, 1, 1, 1, 1, 1}, p.body[4:]
-		}), ErrRow, `row 4 (counted from 1), column "x": value: got null, want numbers`},
-		"levels that end": {one(t, func(c *testColumn, p *testPage) { c.optional, p.def = true, []uint32{1, 1, 1} }), ErrDamaged, "fewer levels than values"},
-		"level 2 of 1": {one(t, func(c *testColumn, p *testPage) {
-			c.optional, p.def = true, slices.Repeat([]uint32{0}, 10)
-			p.body = nil
-		}), ErrRow, "row 1 (counted from 1)"},
+		"levels that end":          {one(t, func(c *testColumn, p *testPage) { c.optional, p.def = true, []uint32{1, 1, 1} }), ErrDamaged, "fewer levels than values"},
 		"ragged lists":             {one(t, list([]uint32{0, 1, 0, 1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}, nil)), ErrRow, "row 3 (counted from 1), column \"x\": list: got another number of values, want 2"},
 		"a list without beginning": {one(t, list([]uint32{1, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}, nil)), ErrDamaged, "got a start within a list"},
 		"null in a list":           {one(t, list(slices.Repeat([]uint32{0}, 10), []uint32{2, 2, 1, 2, 2, 2, 2, 2, 2, 2})), ErrRow, "row 3 (counted from 1)"},

@@ -138,10 +138,14 @@ func Where(holds func(f *Figure) bool) (all Metric) {
 	return all
 }
 
-// OfNeighbors returns the like of " (k = 15)" for a figure about neighbours.
-func (f *Figure) OfNeighbors(k int) string {
+// OfNeighbors returns the like of " (k = 15)" for a figure about neighbours, and of
+// " (k = 15, of the 50 components)" where the points are that many principal components.
+func (f *Figure) OfNeighbors(k, components int) string {
 	if f.K == nil {
 		return ""
+	}
+	if components > 0 && f.Needs&(NeedsPoints|NeedsNeighbors) != 0 {
+		return fmt.Sprintf(" (k = %d, of the %d components)", f.K(k), components)
 	}
 	return fmt.Sprintf(" (k = %d)", f.K(k))
 }

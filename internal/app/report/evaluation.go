@@ -22,6 +22,9 @@ type Evaluation struct {
 	// AccuracyK how many vote for accuracy.
 	K         int `json:"k"`
 	AccuracyK int `json:"accuracy_k"`
+	// Components is the number of principal components that stand for the points; 0 for the
+	// points themselves.
+	Components int `json:"components,omitempty"`
 	// Negatives, ZBar and Rho are the constants of the losses.
 	Negatives  int                `json:"negatives"`
 	ZBar       *float64           `json:"z_bar,omitempty"`
@@ -99,10 +102,10 @@ func (e *Evaluation) Print(w io.Writer) error {
 	row("", func(f *EvaluatedFigures) string { return text.Printable(f.Path) })
 	row("coordinates", func(f *EvaluatedFigures) string { return strconv.Itoa(f.Dim) })
 	for _, f := range append(Figures(), e.LossOptions().Figures()...) {
-		estimate(f.Title+f.OfNeighbors(e.K)+[]string{" ↓", "", " ↑"}[1+f.Better], f.Format, func(m *EvaluatedFigures) (v, standardError *float64) { return f.Of(&m.Figures) })
+		estimate(f.Title+f.OfNeighbors(e.K, e.Components)+[]string{" ↓", "", " ↑"}[1+f.Better], f.Format, func(m *EvaluatedFigures) (v, standardError *float64) { return f.Of(&m.Figures) })
 	}
 	for _, f := range Figures() {
-		estimate("against "+text.Printable(e.Against)+": "+f.Heading()+f.OfNeighbors(e.K), f.Format, func(m *EvaluatedFigures) (v, standardError *float64) {
+		estimate("against "+text.Printable(e.Against)+": "+f.Heading()+f.OfNeighbors(e.K, 0), f.Format, func(m *EvaluatedFigures) (v, standardError *float64) {
 			if m.Against == nil {
 				return nil, nil
 			}

@@ -52,7 +52,7 @@ func SpectrumCurves(f *rundir.SpectrumMetrics, at []float64, k int) *plot.Curves
 		if !some {
 			continue
 		}
-		panel := plot.Panel{XLabel: label, YLabel: p.Title + p.OfNeighbors(k), LogX: logarithmic, LogY: p.Wide, Marks: marks,
+		panel := plot.Panel{XLabel: label, YLabel: p.Title + p.OfNeighbors(k, 0), LogX: logarithmic, LogY: p.Wide, Marks: marks,
 			Series: []plot.Series{{X: at, Y: y, Marker: true}}}
 		if hasZBar {
 			panel.Series[0].Name = "embedding" // beside the other in the legend
