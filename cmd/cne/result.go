@@ -73,11 +73,9 @@ func (r *result) measuring() quality.Options {
 func (r *result) measureHeld(ctx context.Context, positions *data.Matrix) (*quality.HeldOutFigures, error) {
 	held := quality.HeldOut{Embedding: positions, Labels: r.in.held.Labels}
 	if r.config.Quality.Recall && r.near.Nearest != nil {
-		scaled, err := r.in.scaledHeld(ctx, r.near.Neighborhood)
-		if err == nil && r.near.PCA != nil {
-			held.Points, err = r.near.PCA.Transform(ctx, scaled.Source(), nil)
-		} else if err == nil {
-			held.Points, err = data.Collect(ctx, scaled.Source())
+		scaled, err := r.in.scaledHeld(ctx, r.near.Preprocessing, r.near.PCA)
+		if err == nil {
+			held.Points, err = reduce(ctx, scaled, r.near.PCA, nil)
 		}
 		if err != nil {
 			return nil, err
