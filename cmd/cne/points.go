@@ -20,6 +20,7 @@ import (
 	"cne/data/counts"
 	"cne/data/file"
 	"cne/data/images"
+	"cne/data/neighbors"
 	"cne/data/pca"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
@@ -31,6 +32,7 @@ import (
 type inputs struct {
 	config *configs.Config
 	log    *slog.Logger
+	graph  *neighbors.Graph // of graph.file; nil without
 
 	// points are the training points, until prepare takes their values, and held the
 	// held-out points or nil, both as read.
@@ -106,7 +108,7 @@ func (r *pointRun) read(ctx context.Context) (err error) {
 			err = errReading
 		}
 	}()
-	in, err := readInputs(ctx, c, r.Log)
+	in, err := readInputs(ctx, c, r.origins, r.Log)
 	if err != nil {
 		return err
 	}
@@ -147,8 +149,8 @@ func (in *inputs) size() data.Size {
 	return size
 }
 
-// readInputs reads the points of a run.
-func readInputs(ctx context.Context, c *configs.Config, log *slog.Logger) (in *inputs, err error) {
+// readInputs reads the points of a run, and the graph that it is given.
+func readInputs(ctx context.Context, c *configs.Config, origins configs.Origins, log *slog.Logger) (in *inputs, err error) {
 	if err := c.CheckFiles(); err != nil {
 		return nil, err
 	}
@@ -180,6 +182,10 @@ func readInputs(ctx context.Context, c *configs.Config, log *slog.Logger) (in *i
 	}
 	if h != nil && h.Share == 0 {
 		err = in.readHeld(ctx, h)
+	}
+	if err == nil && c.Graph.File != nil {
+		n, _ := in.points.Dims()
+		in.graph, err = rundir.ReadGraph(ctx, log, c, !origins.IsDefault("graph.k"), n)
 	}
 	return in, err
 }
@@ -391,15 +397,9 @@ type prepared struct {
 func (in *inputs) prepare(ctx context.Context, o *cne.Options, dir *rundir.Dir) (*prepared, error) {
 	c := in.config
 	n, width := in.points.Dims()
-	if c.Graph.File != nil {
-		var err error
-		if o.Graph, err = rundir.ReadGraph(ctx, in.log, c, n); err != nil {
-			return nil, err
-		}
-	}
 	cache := dir.Cache(in.log, c.Graph.Cache)
 	defer cache.Release()
-	o.Log, o.Cache = in.log, cache
+	o.Log, o.Cache, o.Graph = in.log, cache, in.graph
 	h, err := cne.Prepare(ctx, in.points, *o)
 	if err != nil {
 		return nil, c.ExplainPoints(err, n, o.Reduces(n, width))
@@ -481,7 +481,7 @@ func readAgain(ctx context.Context, log *slog.Logger, folder string, before *mod
 	}
 	c.Graph.File = nil
 	log.Info("reading the training points again", "data", text.Few(d.Path, nil))
-	in, err := readInputs(ctx, c, log)
+	in, err := readInputs(ctx, c, origins, log)
 	if err == nil {
 		err = scaleLike(ctx, in.points, before, before.PCA)
 	}
