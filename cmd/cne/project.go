@@ -253,7 +253,7 @@ func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows
 	count, bad := 0, 0
 	drawn := &data.Matrix{D: e.Dim()}
 	var labels []string
-	if err := writePositions([]string{p.output}, e.Dim(), rows.Labeled(), func(write positionWriter) error {
+	if err := writePositions([]string{p.output}, e.Dim(), rows.Labeled(), false, func(write positionWriter) error {
 		o := cne.Projection{SkipBad: p.skipBad, First: p.rows.first, Most: max(0, p.rows.end-p.rows.first)}
 		err := e.ProjectRows(ctx, rows, o, func(b *cne.ProjectedBlock) error {
 			count, bad = count+b.Positions.N, bad+b.Bad
@@ -265,7 +265,7 @@ func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows
 					}
 				}
 			}
-			return write(b.Positions, b.Labels)
+			return write(b.Positions, b.Labels, nil)
 		})
 		if err == nil && p.rows != (rowRange{}) && (count == 0 || count < o.Most) {
 			err = p.rows.beyond(p.rows.first + count)
@@ -315,7 +315,7 @@ func (p *projectRun) draw(positions *data.Matrix, labels []string) error {
 		return report.Scatter(positions, classes, configs.Plot{}).Save(p.picture)
 	}
 	s := report.ScatterWithHeldOut(p.drawnOver.Points, positions, p.drawnOver.Labels, classes, configs.Plot{})
-	s.Below, s.Above = "the run's", "new"
+	s.Below, s.Above = "map", "new"
 	return s.Save(p.picture)
 }
 
