@@ -189,14 +189,14 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	}
 	for _, f := range report.Figures() {
 		if value, standardError := f.Of(&m.Figures); value != nil {
-			row(f.Title, f.Format+"%s%s", *value, report.PlusMinus(standardError), f.OfNeighbors(t.config.Quality.K))
+			row(f.Title, f.Format+"%s%s%s", *value, report.PlusMinus(standardError), f.OfNeighbors(t.config.Quality.K), f.Direction())
 		}
 	}
 	optional(ofZ(t.config.Embed.KeepsZ())+" Z", "%.3g", m.Z)
 	if h := m.Holdout; h != nil {
 		row("held out", "%d points", h.N)
-		optional("  kNN accuracy", "%.4f (k = %d)", h.Accuracy, quality.AccuracyK)
-		optional("  kNN recall", "%.4f (k = %d)", h.KNNRecall, t.config.Quality.K)
+		optional("  kNN accuracy", "%.4f (k = %d), higher is better", h.Accuracy, quality.AccuracyK)
+		optional("  kNN recall", "%.4f (k = %d), higher is better", h.KNNRecall, t.config.Quality.K)
 	}
 	row("loss", "%.5g per edge after %d epochs", m.Loss, m.Epochs)
 	s := m.Seconds
