@@ -165,7 +165,7 @@ func (c *Config) DrawsPoints() bool {
 }
 
 func (c *Config) common() Common {
-	return Common{&c.Output.Dir, c.Embed.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, c.Embed.Float64, c.Inputs()}
+	return Common{&c.Output.Dir, c.Embed.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, c.Embed.Float64, c.Data.Path, c.Inputs()}
 }
 
 // complete fills in what depends on other values and was left null.
