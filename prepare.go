@@ -236,6 +236,9 @@ func (h *Neighborhood) findNeighbors(ctx context.Context, o *Options, k int) (er
 		how, n := neighbors.Options{Search: o.Search, Seed: o.Seed, Device: o.Device}, h.Reduced.N
 		approximate := o.Search.Approximates(n, h.Reduced.D, k)
 		told := []any{"points", n, "k", k}
+		if o.Graph != nil {
+			told = append(told, "for", "the figures of quality")
+		}
 		if approximate {
 			told = append(told, "search", "approximate, on the CPU")
 		}

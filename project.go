@@ -66,7 +66,8 @@ func Load(path string) (*Embedding, error) {
 }
 
 // UseTrainingPoints sets the training points [n, p] of a table saved without them. They
-// must be preprocessed as Description.Preprocessing says.
+// must be preprocessed, as Description.Preprocessing.Apply does with points as they were
+// read.
 func (e *Embedding) UseTrainingPoints(points *data.Matrix) error {
 	if err := checkPoints(points); err != nil {
 		return err

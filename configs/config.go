@@ -168,7 +168,7 @@ func (c *Config) DrawsPoints() bool {
 }
 
 func (c *Config) common() Common {
-	return Common{&c.Output.Dir, c.Embed.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, c.Embed.Float64, c.Inputs()}
+	return Common{&c.Output.Dir, c.Embed.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, c.Embed.Float64, c.Data.Path, c.Inputs()}
 }
 
 // complete applies the preset for n points to what is not given, and fills in what depends

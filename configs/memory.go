@@ -76,7 +76,10 @@ func checkMemory(of func(n int) cne.Memory, n int, known bool, origins Origins) 
 // sentence on its memory.
 func (s *Schema[C]) Report(ctx context.Context, c *C, origins Origins) (string, error) {
 	size := s.DataSize(ctx, c)
-	err := s.CheckColumns(ctx, c, false)
+	err := keyFiles{"data.path", s.Common(c).Path}.check()
+	if err == nil {
+		err = s.CheckColumns(ctx, c, false)
+	}
 	if err == nil {
 		err = s.CheckSize(c, size, origins)
 	}

@@ -146,7 +146,7 @@ type Common struct {
 	Log              Log
 	Device           Device
 	Float64          bool     // computed in float64
-	Inputs           []string // the files and folders that are read
+	Path, Inputs     []string // data.path, and all files and folders that are read
 }
 
 // Common returns that part of a configuration.

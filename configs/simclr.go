@@ -84,7 +84,7 @@ type Evaluate struct {
 }
 
 func (c *SimCLR) common() Common {
-	return Common{&c.Output.Dir, c.Pretrain.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, false, c.Inputs()}
+	return Common{&c.Output.Dir, c.Pretrain.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, false, c.Data.Path, c.Inputs()}
 }
 
 func (c *SimCLR) dataSize(ctx context.Context) data.Size {

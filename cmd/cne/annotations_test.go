@@ -184,6 +184,16 @@ func TestNamesOfSomeRows(t *testing.T) {
 		if got := readPage(t, "run/embedding.html").names; !slices.Equal(got, want) {
 			t.Errorf("%s: the names are %q, want %q", some, got, want)
 		}
+		for _, name := range []string{"run/embedding", "run/holdout"} {
+			text, err := file.ReadColumns(t.Context(), []string{name + ".csv"}, []string{"name"}, file.Options{})
+			must(t, err)
+			columns, err := file.ReadColumns(t.Context(), []string{name + ".parquet"}, []string{"name"}, file.Options{})
+			must(t, err)
+			if got := text[0]; len(got) < 9 || !slices.Equal(got, columns[0]) {
+				t.Errorf("%s: %s.csv has the names %q", some, name, got)
+			}
+		}
 		mustRun(t, "plot", "run", "--html", "-o", "all.html")
+		mustRun(t, "plot", "run/embedding.csv", "-o", "all.svg")
 	}
 }

@@ -128,8 +128,9 @@ type evaluationRun struct {
 	withS, withZBar bool // whether they are given
 	negatives       int  // 0: the configuration's
 
-	config *configs.Config
-	device *model.Device
+	config  *configs.Config
+	origins configs.Origins
+	device  *model.Device
 	// dataKnown says that the configuration names the data of the embeddings,
 	// and folder the run that it is of; "" if it is of none.
 	dataKnown bool
@@ -195,7 +196,7 @@ func (a *evaluationRun) configure(from configs.Sources) error {
 	if err != nil {
 		return err
 	}
-	a.config = c
+	a.config, a.origins = c, origins
 	a.dataKnown = !origins.IsDefault("data.path")
 	if ofTheRun && len(a.data) == 0 {
 		own, _, err := configs.Train.Load(configs.Sources{File: from.File})
@@ -452,7 +453,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 			return y, nil
 		}
 		var err error
-		if y.Graph, err = rundir.ReadGraph(ctx, a.Log, a.config, e.N); err != nil {
+		if y.Graph, err = rundir.ReadGraph(ctx, a.Log, a.config, !a.origins.IsDefault("graph.k"), e.N); err != nil {
 			return nil, err
 		}
 		e.Edges = y.Graph.Edges()
@@ -461,7 +462,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 	if err := a.config.CheckMeasuring(a.device, configs.Train.DataSize(ctx, a.config)); err != nil {
 		return nil, err
 	}
-	in, err := readInputs(ctx, a.config, a.Log)
+	in, err := readInputs(ctx, a.config, a.origins, a.Log)
 	if err != nil {
 		return nil, err
 	}

@@ -80,14 +80,21 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 	if n < in.n {
 		held = data.NewMatrix(in.n-n, e.Dim())
 	}
+	names, err := in.allNames(ctx)
+	if err == nil {
+		err = t.dir.WriteNames(names)
+	}
+	if err != nil {
+		return nil, err
+	}
 	all := &data.Matrix{D: e.Dim()} // for Parquet, which is written as a whole
 	var labels []string
 	files := []string{t.dir.Path("embedding.npy")}
 	if out.CSV {
 		files = append(files, t.dir.Path("embedding.csv"))
 	}
-	if err := writePositions(files, e.Dim(), given != nil || rows.Labeled(), func(write positionWriter) error {
-		read, tell := 0, t.ProgressLogger("placing the other points")
+	if err := writePositions(files, e.Dim(), given != nil || rows.Labeled(), names != nil, func(write positionWriter) error {
+		read, written, tell := 0, 0, t.ProgressLogger("placing the other points")
 		err := e.ProjectRows(ctx, rows, cne.Projection{Trained: in.rows}, func(b *cne.ProjectedBlock) error {
 			if read += b.Positions.N; read > in.n {
 				return nil // an error in the end
@@ -103,7 +110,12 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 			if out.Parquet {
 				all.N, all.X, labels = all.N+b.Positions.N, append(all.X, b.Positions.X...), append(labels, b.Labels...)
 			}
-			return write(b.Positions, b.Labels)
+			var named []string
+			if names != nil {
+				named = names[written : written+b.Positions.N]
+			}
+			written += b.Positions.N
+			return write(b.Positions, b.Labels, named)
 		})
 		if err == nil && read != in.n {
 			err = fmt.Errorf("data.path: got %d points, want %d as when the run began; bring the others back, and resume the run", read, in.n)
@@ -115,12 +127,8 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 	}); err != nil {
 		return nil, err
 	}
-	names, err := in.allNames(ctx)
-	if err == nil {
-		err = t.dir.WriteNames(names)
-	}
-	if err != nil || !out.Parquet {
-		return held, err
+	if !out.Parquet {
+		return held, nil
 	}
 	return held, t.dir.WriteFile("embedding.parquet", func(w io.Writer) error {
 		var named *data.Labels
@@ -194,14 +202,15 @@ func (in *inputs) checkFiles() error {
 	return nil
 }
 
-// A positionWriter writes the positions of points that follow each other, and their labels.
-type positionWriter func(positions *data.Matrix, labels []string) error
+// A positionWriter writes the positions of points that follow each other, and their
+// labels and names.
+type positionWriter func(positions *data.Matrix, labels, names []string) error
 
 // writePositions has place write the positions of points to files that end in .npy or .csv,
 // each complete or not at all.
-func writePositions(paths []string, d int, labeled bool, place func(write positionWriter) error) error {
+func writePositions(paths []string, d int, labeled, named bool, place func(write positionWriter) error) error {
 	if len(paths) == 0 {
-		return place(func(*data.Matrix, []string) error { return nil })
+		return place(func(*data.Matrix, []string, []string) error { return nil })
 	}
 	failed := func(err error) error {
 		if err != nil {
@@ -214,7 +223,7 @@ func writePositions(paths []string, d int, labeled bool, place func(write positi
 		var write positionWriter
 		var end func() error
 		if strings.EqualFold(filepath.Ext(paths[0]), ".csv") {
-			table, err := file.NewCSVWriter(w, d, labeled)
+			table, err := file.NewCSVWriter(w, d, labeled, named)
 			if err != nil {
 				return err
 			}
@@ -224,14 +233,14 @@ func writePositions(paths []string, d int, labeled bool, place func(write positi
 			if err != nil {
 				return err
 			}
-			write, end = func(m *data.Matrix, _ []string) error { return array.Write(m) }, array.Close
+			write, end = func(m *data.Matrix, _, _ []string) error { return array.Write(m) }, array.Close
 		}
-		placed = writePositions(paths[1:], d, labeled, func(others positionWriter) error {
-			return place(func(m *data.Matrix, labels []string) error {
-				if err := failed(write(m, labels)); err != nil {
+		placed = writePositions(paths[1:], d, labeled, named, func(others positionWriter) error {
+			return place(func(m *data.Matrix, labels, names []string) error {
+				if err := failed(write(m, labels, names)); err != nil {
 					return err
 				}
-				return others(m, labels)
+				return others(m, labels, names)
 			})
 		})
 		if placed != nil {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,15 +21,19 @@ import (
 	"cne/data/counts"
 	"cne/data/file"
 	"cne/data/images"
+	"cne/data/neighbors"
+	"cne/data/pca"
 	"cne/internal/app/report"
 	"cne/internal/app/rundir"
 	"cne/internal/text"
+	"cne/model"
 )
 
 // inputs are the data that a run reads.
 type inputs struct {
 	config *configs.Config
 	log    *slog.Logger
+	graph  *neighbors.Graph // of graph.file; nil without
 
 	// points are the training points, until prepare takes their values, and held the
 	// held-out points or nil, both as read.
@@ -105,7 +110,7 @@ func (r *pointRun) read(ctx context.Context) (err error) {
 			err = errReading
 		}
 	}()
-	in, err := readInputs(ctx, c, r.Log)
+	in, err := readInputs(ctx, c, r.origins, r.Log)
 	if err != nil {
 		return err
 	}
@@ -149,8 +154,8 @@ func (in *inputs) size() data.Size {
 	return size
 }
 
-// readInputs reads the points of a run.
-func readInputs(ctx context.Context, c *configs.Config, log *slog.Logger) (in *inputs, err error) {
+// readInputs reads the points of a run, and the graph that it is given.
+func readInputs(ctx context.Context, c *configs.Config, origins configs.Origins, log *slog.Logger) (in *inputs, err error) {
 	if err := c.CheckFiles(); err != nil {
 		return nil, err
 	}
@@ -184,6 +189,10 @@ func readInputs(ctx context.Context, c *configs.Config, log *slog.Logger) (in *i
 	}
 	if h != nil && h.Share == 0 {
 		err = in.explainTable(in.readHeld(ctx, h))
+	}
+	if err == nil && c.Graph.File != nil {
+		n, _ := in.points.Dims()
+		in.graph, err = rundir.ReadGraph(ctx, log, c, !origins.IsDefault("graph.k"), n)
 	}
 	return in, err
 }
@@ -503,15 +512,9 @@ func (p *prepared) components() int {
 func (in *inputs) prepare(ctx context.Context, o *cne.Options, dir *rundir.Dir) (*prepared, error) {
 	c := in.config
 	n, width := in.points.Dims()
-	if c.Graph.File != nil {
-		var err error
-		if o.Graph, err = rundir.ReadGraph(ctx, in.log, c, n); err != nil {
-			return nil, err
-		}
-	}
 	cache := dir.Cache(in.log, c.Graph.Cache)
 	defer cache.Release()
-	o.Log, o.Cache = in.log, cache
+	o.Log, o.Cache, o.Graph = in.log, cache, in.graph
 	if in.counts != nil && o.Scaling == data.ScaleAuto { // the columns are one quantity
 		o.Scaling = data.ScaleUnit
 	}
@@ -528,7 +531,7 @@ func (in *inputs) prepare(ctx context.Context, o *cne.Options, dir *rundir.Dir) 
 	}
 	p := &prepared{Neighborhood: h, pointsKey: cache.PointsKey, rowsKey: in.rowsKey(), graphKey: rundir.GraphKey(h.Graph)}
 	if in.held != nil {
-		held, err := in.scaledHeld(ctx, h)
+		held, err := in.scaledHeld(ctx, h.Preprocessing, h.PCA)
 		if err != nil {
 			return nil, err
 		}
@@ -541,24 +544,75 @@ func (in *inputs) prepare(ctx context.Context, o *cne.Options, dir *rundir.Dir) 
 	return p, err
 }
 
-// scaledHeld returns the held-out points, scaled like the points of a neighborhood.
-func (in *inputs) scaledHeld(ctx context.Context, h *cne.Neighborhood) (_ *data.Dataset, err error) {
+// scaledHeld returns the held-out points, scaled like the points of a run with these
+// components.
+func (in *inputs) scaledHeld(ctx context.Context, before *model.Preprocessing, components *pca.PCA) (*data.Dataset, error) {
 	set := *in.held
-	switch {
-	case set.Points == nil:
-	case h.PCA == nil && set.Points.CSR != nil:
-		set.Points, err = set.Points.Dense()
-	default:
+	if set.Points != nil {
 		set.Points = set.Points.Clone()
 	}
-	if err == nil {
-		err = set.ScaleBy(h.Preprocessing.Scaler)
-	}
-	if err == nil {
-		err = set.Normalize(ctx, h.Preprocessing.Metric, h.Preprocessing.Scaler)
-	}
+	err := scaleLike(ctx, &set, before, components)
 	if errors.Is(err, data.ErrDirection) {
 		return nil, fmt.Errorf("data.holdout: %w (graph.metric)", err)
 	}
 	return &set, err
+}
+
+// scaleLike scales points in place like the points of a run with these components.
+func scaleLike(ctx context.Context, set *data.Dataset, before *model.Preprocessing, components *pca.PCA) (err error) {
+	if components == nil && set.Points != nil && set.Points.CSR != nil {
+		set.Points, err = set.Points.Dense()
+	}
+	if err == nil {
+		err = set.ScaleBy(before.Scaler)
+	}
+	if err == nil {
+		err = set.Normalize(ctx, before.Metric, before.Scaler)
+	}
+	return err
+}
+
+// reduce returns the components of scaled points, or the points themselves.
+func reduce(ctx context.Context, scaled *data.Dataset, components *pca.PCA, on *model.Device) (*data.Matrix, error) {
+	if components == nil {
+		return data.Collect(ctx, scaled.Source())
+	}
+	return components.Transform(ctx, scaled.Source(), on)
+}
+
+// readAgain reads the points that the run in a folder was trained on, as its configuration
+// says, and prepares them as they were. It refuses other points.
+func readAgain(ctx context.Context, log *slog.Logger, folder string, before *model.Preprocessing, on *model.Device) (*data.Matrix, error) {
+	if before == nil || before.Scaler == nil {
+		return nil, errors.New("the model does not say how they were prepared")
+	}
+	c, origins, err := configs.Train.Load(configs.Sources{File: filepath.Join(folder, rundir.ConfigFile), Context: ctx})
+	if err != nil {
+		return nil, err
+	}
+	rundir.LocateInputs(folder, c, origins)
+	d := &c.Data
+	if d.Holdout != nil && d.Holdout.Share == 0 { // other files than the points'
+		d.Holdout, d.HoldoutLabels = nil, nil
+	}
+	if d.Holdout == nil && d.Imbalance == nil { // labels choose no points
+		d.Labels = nil
+	}
+	c.Graph.File = nil
+	log.Info("reading the training points again", "data", text.Few(d.Path, nil))
+	in, err := readInputs(ctx, c, origins, log)
+	if err == nil {
+		err = scaleLike(ctx, in.points, before, before.PCA)
+	}
+	if err != nil {
+		return nil, err
+	}
+	key, err := rundir.PointsKey(ctx, in.points.Source())
+	if trained, _ := rundir.DataKeys(folder); err == nil && key != trained {
+		err = fmt.Errorf("the points of %s are not those that the run was trained on, by its metrics.json", text.Few(d.Path, nil))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return reduce(ctx, in.points, before.PCA, on)
 }

@@ -41,8 +41,9 @@ sequencing for a model that was trained on counts. What was done to the points
 of the run is done to them too. They are read in blocks, so that they need not
 fit into memory; of counts, the sparse matrix has to.
 
-A network places a point by itself. A table places it beside the training
-points, which the run has to have kept: train it with model.keep_data: true.
+A network places a point by itself. A table places it next to the training
+points, which are read again from where the run found them, unless it has kept
+them (model.keep_data: true).
 
 A network whose weights PyTorch has saved (linear layers with ReLU between
 them) gets the points as they are in the files.
@@ -68,7 +69,7 @@ reads points takes several, and so do cne plot and cne evaluate with --join.`,
 	flags := cmd.Flags()
 	flags.StringVarP(&p.model, "model", "m", "", "run folder, or `file` with the model")
 	flags.StringVarP(&p.output, "output", "o", "", "positions, a `file` that ends in .npy or .csv")
-	flags.StringVar(&p.picture, "plot", "", "also draw them, in a `file` that ends in .png or .svg; this keeps all positions in memory")
+	flags.StringVar(&p.picture, "plot", "", "also draw them over the embedding of the run folder, in a `file` that ends in .png or .svg; this keeps all positions in memory")
 	flags.BoolVar(&p.skipBad, "skip-bad", false, "write NaN for points with a value that is not finite, instead of refusing them")
 	flags.StringVar(&p.reading.LabelColumn, "label-column", "", "`column` of the table with labels, for the picture and for positions as .csv: its name, or its number counted from 1 (negative: from the end)")
 	flags.StringArrayVar(&p.reading.Drop, "drop", nil, "`column` of the table to leave out, by name or number (repeatable)")
@@ -93,6 +94,7 @@ type projectRun struct {
 
 	deviceName string
 	device     *model.Device // that places points
+	drawnOver  *data.Dataset // the embedding of the run, below the picture's points; nil for none
 }
 
 // check finds faults of the command line.
@@ -144,6 +146,9 @@ func (p *projectRun) run(ctx context.Context, stdout io.Writer) (err error) {
 	}
 	e, err := p.load(ctx)
 	defer func() { err = errors.Join(err, p.device.Close()) }()
+	if err == nil && p.picture != "" {
+		err = p.openMap(ctx, e.Dim())
+	}
 	var rows file.Rows
 	if err == nil {
 		rows, err = p.open(ctx, e.Description.Preprocessing)
@@ -177,6 +182,11 @@ func (p *projectRun) load(ctx context.Context) (*cne.Embedding, error) {
 	if p.device, err = openDevice(p.Log, configs.Device{Name: p.deviceName}); err != nil {
 		return nil, err
 	}
+	if !e.HasTrainingPoints() {
+		if err := p.useTrainingPoints(ctx, e); err != nil {
+			return nil, err
+		}
+	}
 	if err := e.UseDevice(p.device); err != nil {
 		return nil, err
 	}
@@ -186,14 +196,19 @@ func (p *projectRun) load(ctx context.Context) (*cne.Embedding, error) {
 	return e, nil
 }
 
-// loadModel reads the model, and of a table the training points from their file next to it.
+// modelFile returns the path of the model's file.
+func (p *projectRun) modelFile() string {
+	if info, err := os.Stat(p.model); err == nil && info.IsDir() {
+		return filepath.Join(p.model, rundir.ModelFile)
+	}
+	return p.model
+}
+
+// loadModel reads the model.
 func (p *projectRun) loadModel() (*cne.Embedding, error) {
-	path := p.model
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, rundir.ModelFile)
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("the folder %s holds no %s; name the folder of a finished run, or the file", filepath.Dir(path), rundir.ModelFile)
-		}
+	path := p.modelFile()
+	if _, err := os.Stat(path); path != p.model && errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the folder %s holds no %s; name the folder of a finished run, or the file", filepath.Dir(path), rundir.ModelFile)
 	}
 	e, err := cne.Load(path)
 	switch {
@@ -201,19 +216,22 @@ func (p *projectRun) loadModel() (*cne.Embedding, error) {
 		return nil, fmt.Errorf("--model: %w", err)
 	case errors.Is(err, cne.ErrImages):
 		return nil, fmt.Errorf("%s is a network for images, which places no points; name a model that \"cne train\" has made", path)
-	case err != nil:
-		return nil, err
-	}
-	if e.FromPyTorch {
+	case err == nil && e.FromPyTorch:
 		p.Log.Warn("the file does not say how points were scaled for training; they are taken as they are")
 	}
-	if e.HasTrainingPoints() {
-		return e, nil
-	}
+	return e, err
+}
+
+// useTrainingPoints gives a table its training points: from the file next to it or, if its run
+// has not kept them, from where the run found them.
+func (p *projectRun) useTrainingPoints(ctx context.Context, e *cne.Embedding) error {
+	path := p.modelFile()
 	beside := filepath.Join(filepath.Dir(path), rundir.PointsFile)
 	points, err := model.LoadPoints(beside)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is a table, which needs its training points to place new ones, and there is no %s with them; train again with model.keep_data: true or model.kind: mlp", path, beside)
+		if points, err = readAgain(ctx, p.Log, filepath.Dir(path), e.Description.Preprocessing, p.device); err != nil {
+			return fmt.Errorf("%s is a table, which needs its training points to place new ones, and they cannot be read again (%w); bring them back, or train again with model.keep_data: true or model.kind: mlp", path, err)
+		}
 	}
 	if err == nil {
 		err = e.UseTrainingPoints(points)
@@ -221,7 +239,7 @@ func (p *projectRun) loadModel() (*cne.Embedding, error) {
 	if errors.Is(err, cne.ErrPoints) {
 		err = fmt.Errorf("%s and %s are not of the same run: %w", path, beside, err)
 	}
-	return e, err
+	return err
 }
 
 // place writes the positions of points, and draws them.
@@ -235,7 +253,7 @@ func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows
 	count, bad := 0, 0
 	drawn := &data.Matrix{D: e.Dim()}
 	var labels []string
-	if err := writePositions([]string{p.output}, e.Dim(), rows.Labeled(), func(write positionWriter) error {
+	if err := writePositions([]string{p.output}, e.Dim(), rows.Labeled(), false, func(write positionWriter) error {
 		o := cne.Projection{SkipBad: p.skipBad, First: p.rows.first, Most: max(0, p.rows.end-p.rows.first)}
 		err := e.ProjectRows(ctx, rows, o, func(b *cne.ProjectedBlock) error {
 			count, bad = count+b.Positions.N, bad+b.Bad
@@ -247,7 +265,7 @@ func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows
 					}
 				}
 			}
-			return write(b.Positions, b.Labels)
+			return write(b.Positions, b.Labels, nil)
 		})
 		if err == nil && p.rows != (rowRange{}) && (count == 0 || count < o.Most) {
 			err = p.rows.beyond(p.rows.first + count)
@@ -269,6 +287,21 @@ func (p *projectRun) place(ctx context.Context, e *cne.Embedding, rows file.Rows
 	return err
 }
 
+// openMap reads the embedding of the run, over which new points are drawn; there may be none.
+func (p *projectRun) openMap(ctx context.Context, dim int) (err error) {
+	path := filepath.Join(p.model, "embedding.npy")
+	if _, err := os.Stat(path); err != nil {
+		return nil
+	}
+	if path, err = rundir.EmbeddingFile(p.model); err == nil {
+		p.drawnOver, err = rundir.OpenEmbedding(ctx, []string{path}, file.Options{})
+	}
+	if err == nil && p.drawnOver.Points.D != dim {
+		err = fmt.Errorf("%s: got %d coordinates, want %d as the model has", path, p.drawnOver.Points.D, dim)
+	}
+	return err
+}
+
 // draw makes the picture.
 func (p *projectRun) draw(positions *data.Matrix, labels []string) error {
 	if positions.N == 0 {
@@ -278,7 +311,12 @@ func (p *projectRun) draw(positions *data.Matrix, labels []string) error {
 	if labels != nil {
 		classes = data.NewLabels(labels)
 	}
-	return report.Scatter(positions, classes, configs.Plot{}).Save(p.picture)
+	if p.drawnOver == nil {
+		return report.Scatter(positions, classes, configs.Plot{}).Save(p.picture)
+	}
+	s := report.ScatterWithHeldOut(p.drawnOver.Points, positions, p.drawnOver.Labels, classes, configs.Plot{})
+	s.Below, s.Above = "map", "new"
+	return s.Save(p.picture)
 }
 
 // A rowRange is a range of the rows of the input, counted from 0.

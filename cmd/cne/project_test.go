@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -227,4 +229,47 @@ func TestProjectForeignModel(t *testing.T) {
 		t.Errorf("stderr %q", stderr)
 	}
 	sameFile(t, "out.npy", "run/embedding.npy")
+}
+
+// A table whose run has not kept its training points places new points, bit for bit the
+// same, from any folder, as long as the training points are where they were.
+func TestProjectReadsTrainingPointsAgain(t *testing.T) {
+	splitPoints(t, 90, 30, animal, animal)
+	write10X(t, "cells", 1, 60)
+	mustRun(t, short("--epochs", "1")...)
+	must(t, os.Rename("run/graph.npz", "sparse.npz")) // any sparse matrix will do
+	home, err := filepath.Abs(".")
+	must(t, err)
+	table := []string{"points.csv", "--drop", "kind"}
+	for name, tc := range map[string]struct{ settings, input []string }{
+		"all":          {nil, table},
+		"components":   {[]string{"graph.pca=3", "data.scale=standard", "graph.cache=false"}, table},
+		"cosine":       {[]string{"graph.metric=cosine", "model.dim=3"}, table},
+		"float64":      {[]string{"model.dtype=float64"}, table},
+		"sparse":       {[]string{"data.path=sparse.npz", "data.label_column=null", "graph.pca=3"}, []string{"sparse.npz"}},
+		"a sample":     {[]string{"data.sample=40"}, table},
+		"a share":      {[]string{"data.holdout=0.2"}, table},
+		"held out":     {[]string{"data.holdout=held.csv"}, table},
+		"imbalance":    {[]string{"data.imbalance=linear"}, table},
+		"cells":        {[]string{"data.path=cells", "data.label_column=null", "data.genes=20"}, []string{"cells"}},
+		"the built-in": {[]string{"data.path=builtin:mnist10k", "data.label_column=null", "data.sample=200"}, []string{"digits.npy"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(home)
+			writeRandom(t, "digits.npy", "|u1", 30, 784)
+			mustRun(t, short(append(aTable("--force", "--epochs", "3"), set(append(tc.settings, "output.plot=false")...)...)...)...)
+			place(t, "kept.npy", tc.input...)
+			must(t, os.Remove("run/training_points.safetensors"))
+			must(t, os.RemoveAll("other"))
+			must(t, os.Mkdir("other", 0o777))
+			t.Chdir("other")
+			input := append([]string{"../" + tc.input[0]}, tc.input[1:]...)
+			_, stderr := mustRun(t, append([]string{"project", "--model", "../run", "-o", "../again.npy"}, input...)...)
+			if !strings.Contains(stderr, "reading the training points again") {
+				t.Errorf("the log says %q", stderr)
+			}
+			t.Chdir("..")
+			sameFile(t, "again.npy", "kept.npy")
+		})
+	}
 }

@@ -73,11 +73,9 @@ func (r *result) measuring() quality.Options {
 func (r *result) measureHeld(ctx context.Context, positions *data.Matrix) (*quality.HeldOutFigures, error) {
 	held := quality.HeldOut{Embedding: positions, Labels: r.in.held.Labels}
 	if r.config.Quality.Recall && r.near.Nearest != nil {
-		scaled, err := r.in.scaledHeld(ctx, r.near.Neighborhood)
-		if err == nil && r.near.PCA != nil {
-			held.Points, err = r.near.PCA.Transform(ctx, scaled.Source(), nil)
-		} else if err == nil {
-			held.Points, err = data.Collect(ctx, scaled.Source())
+		scaled, err := r.in.scaledHeld(ctx, r.near.Preprocessing, r.near.PCA)
+		if err == nil {
+			held.Points, err = reduce(ctx, scaled, r.near.PCA, nil)
 		}
 		if err != nil {
 			return nil, err
@@ -188,14 +186,14 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	}
 	for _, f := range report.Figures() {
 		if value, standardError := f.Of(&m.Figures); value != nil {
-			row(f.Title, f.Format+"%s%s", *value, report.PlusMinus(standardError), f.OfNeighbors(t.config.Quality.K, t.near.components()))
+			row(f.Title, f.Format+"%s%s%s", *value, report.PlusMinus(standardError), f.OfNeighbors(t.config.Quality.K, t.near.components()), f.Direction())
 		}
 	}
 	optional(ofZ(t.config.Embed.KeepsZ())+" Z", "%.3g", m.Z)
 	if h := m.Holdout; h != nil {
 		row("held out", "%d points", h.N)
-		optional("  kNN accuracy", "%.4f (k = %d)", h.Accuracy, quality.AccuracyK)
-		optional("  kNN recall", "%.4f (k = %d)", h.KNNRecall, t.config.Quality.K)
+		optional("  kNN accuracy", "%.4f (k = %d), higher is better", h.Accuracy, quality.AccuracyK)
+		optional("  kNN recall", "%.4f (k = %d), higher is better", h.KNNRecall, t.config.Quality.K)
 	}
 	row("loss", "%.5g per edge after %d epochs", m.Loss, m.Epochs)
 	s := m.Seconds

@@ -360,12 +360,16 @@ func TestDimensions(t *testing.T) {
 				mustRun(t, "project", "--model", "run", "points.csv", "--label-column", "kind", "-o", "new.npy", "--plot", "new.svg")
 				positions("new.npy", n+held)
 				mustRun(t, "plot", "run/embedding.csv", "-o", "run.svg")
-				for path, points := range map[string]int{"new.svg": n + held, "run.svg": n} {
+				for path, points := range map[string]int{"new.svg": n + 2*(n+held), "run.svg": n} {
 					svg := readText(t, path)
 					if got := strings.Count(svg, "h0"); got != points {
 						t.Errorf("%s has %d points, want %d", path, got, points)
 					}
-					notes := slices.DeleteFunc(pictureTexts(svg), func(s string) bool { return slices.Contains([]string{"ant", "bee", "cat"}, s) })
+					texts := pictureTexts(svg)
+					if at := slices.Index(texts, "map"); at > 0 { // the key, after the scale bar's length
+						texts = texts[:at-1]
+					}
+					notes := slices.DeleteFunc(texts, func(s string) bool { return slices.Contains([]string{"ant", "bee", "cat"}, s) })
 					// The variance along the axes is the embedding's own.
 					if got, _, _ := strings.Cut(strings.Join(notes, "|"), ", "); len(notes) > 1 || got != tc.note {
 						t.Errorf("%s says %q, want %q", path, notes, tc.note)

@@ -17,6 +17,7 @@ import (
 	"cne/internal/app/rundir"
 	"cne/internal/ctxio"
 	"cne/internal/device"
+	"cne/internal/text"
 	"cne/model"
 	"cne/train"
 )
@@ -144,10 +145,14 @@ func (r *trainCommand[C]) refuse(ctx context.Context) error {
 // checkSize says why a run cannot be made of data of a size: by what they are, or by the
 // memory that it would take.
 func (r *trainCommand[C]) checkSize(size data.Size) error {
-	if err := r.schema.CheckSize(r.config, size, nil); err != nil {
-		return err
+	err := r.schema.CheckSize(r.config, size, nil)
+	if err == nil {
+		err = r.schema.CheckMemory(r.config, size, r.device, nil)
 	}
-	return r.schema.CheckMemory(r.config, size, r.device, nil)
+	if err != nil {
+		return fmt.Errorf("%w (data.path: %s)", err, text.Few(r.common().Path, text.Printable))
+	}
+	return nil
 }
 
 // open opens the folder of a new run; none of the files that it replaces may be an input.
@@ -290,10 +295,10 @@ func openDevice(log *slog.Logger, c configs.Device) (*model.Device, error) {
 	return d, nil
 }
 
-// openTrainingDevice opens the device for training, and logs which it is and why. float64
-// is computed only on the CPU.
+// openTrainingDevice opens the device for training, and logs which it is and why: that it is
+// the CPU only where an accelerator might be expected. float64 is computed only on the CPU.
 func openTrainingDevice(log *slog.Logger, c configs.Device, float64 bool) (*model.Device, error) {
-	why := ""
+	why, quiet := "", c.Name == "auto" && !device.DriverInstalled()
 	if float64 && c.Name == "auto" {
 		c.Name, why = "cpu", "computing on the CPU, since model.dtype is float64"
 	}
@@ -301,7 +306,7 @@ func openTrainingDevice(log *slog.Logger, c configs.Device, float64 bool) (*mode
 	if err == nil && d.OnHost() && !c.OfConvolutions().Native() {
 		return nil, errors.New("device.precision: this processor has no products of bf16 (AVX512-BF16); set it to float32, or train on a GPU, or on a processor that has some")
 	}
-	if err == nil && d.OnHost() {
+	if err == nil && d.OnHost() && !quiet {
 		log.Info(cmp.Or(why, d.Reason()))
 	}
 	return d, err

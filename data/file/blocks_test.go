@@ -351,32 +351,40 @@ func TestCSVWriter(t *testing.T) {
 	}
 	for _, d := range []int{1, 2, 3, 5} {
 		m := normal(3, len(labels), d)
-		for _, labeled := range []bool{false, true} {
+		for mask := range 4 {
+			labeled, named := mask&1 != 0, mask&2 != 0
 			var l *data.Labels
 			if labeled {
 				l = data.NewLabels(labels)
 			}
+			var all []string
+			if named {
+				all = labels
+			}
 			var want, got bytes.Buffer
-			must(t, file.WriteCSV(&want, m, l, nil))
-			w := need(file.NewCSVWriter(&got, d, labeled))(t)
+			must(t, file.WriteCSV(&want, m, l, all))
+			w := need(file.NewCSVWriter(&got, d, labeled, named))(t)
 			for lo := 0; lo < m.N; lo += 7 {
 				hi := min(m.N, lo+7)
-				var some []string
+				var some, called []string
 				if labeled {
 					some = labels[lo:hi]
 				}
-				must(t, w.Write(m.Rows(lo, hi), some))
+				if named {
+					called = labels[lo:hi]
+				}
+				must(t, w.Write(m.Rows(lo, hi), some, called))
 			}
 			must(t, w.Close())
 			if got.String() != want.String() {
-				t.Errorf("%d columns, labels %v: the table differs from what WriteCSV writes", d, labeled)
+				t.Errorf("%d columns, labels %v, names %v: the table differs from what WriteCSV writes", d, labeled, named)
 			}
 		}
 	}
 }
 
 func TestCSVWriterErrors(t *testing.T) {
-	wantError(t, errorOf(file.NewCSVWriter(io.Discard, 0, false)), data.ErrShape, "values per point: got 0, want at least 1")
+	wantError(t, errorOf(file.NewCSVWriter(io.Discard, 0, false, false)), data.ErrShape, "values per point: got 0, want at least 1")
 	two := matrix(2, 1, 1, 2)
 	for _, tc := range []struct {
 		name    string
@@ -391,10 +399,14 @@ func TestCSVWriterErrors(t *testing.T) {
 		{"no labels", true, two, nil, data.ErrLabels, "labels: got 0, want 2, one for each point"},
 		{"unwanted labels", false, two, []string{"a", "b"}, data.ErrLabels, "labels: got some, want none in a table without a column for them"},
 	} {
-		w := need(file.NewCSVWriter(io.Discard, 1, tc.labeled))(t)
-		wantError(t, w.Write(tc.m, tc.labels), tc.kind, tc.want)
+		w := need(file.NewCSVWriter(io.Discard, 1, tc.labeled, false))(t)
+		wantError(t, w.Write(tc.m, tc.labels, nil), tc.kind, tc.want)
 	}
-	w, _ := file.NewCSVWriter(brokenWriter{}, 1, false)
+	for named, names := range map[bool][]string{true: {"a"}, false: {"a", "b"}} {
+		w := need(file.NewCSVWriter(io.Discard, 1, false, named))(t)
+		wantError(t, w.Write(two, nil, names), data.ErrShape, "in a table with a column for them")
+	}
+	w, _ := file.NewCSVWriter(brokenWriter{}, 1, false, false)
 	if err := w.Close(); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("a writer that fails gives %v", err)
 	}

@@ -21,7 +21,7 @@ func WriteCSV(w io.Writer, m *data.Matrix, labels *data.Labels, names []string) 
 	if err := checkTable(m, labels, names); err != nil {
 		return err
 	}
-	out, err := newCSVWriter(w, m.D, labels != nil, names != nil)
+	out, err := NewCSVWriter(w, m.D, labels != nil, names != nil)
 	if err != nil {
 		return err
 	}
@@ -52,25 +52,21 @@ func columnName(j, d int) string {
 	return "x" + strconv.Itoa(j+1)
 }
 
-// A CSVWriter writes a table as WriteCSV does, without names, block by block.
+// A CSVWriter writes a table as WriteCSV does, block by block.
 type CSVWriter struct {
-	out     *bufio.Writer
-	d       int
-	labeled bool
-	line    []byte
+	out            *bufio.Writer
+	d              int
+	labeled, named bool
+	line           []byte
 }
 
-// NewCSVWriter begins a table of points of d values, with a column of labels
-// if labelled. A d below 1 gives ErrShape.
-func NewCSVWriter(w io.Writer, d int, labeled bool) (*CSVWriter, error) {
-	return newCSVWriter(w, d, labeled, false)
-}
-
-func newCSVWriter(w io.Writer, d int, labeled, named bool) (*CSVWriter, error) {
+// NewCSVWriter begins a table of points of d values, with a column of labels if labelled,
+// and of names if named. A d below 1 gives ErrShape.
+func NewCSVWriter(w io.Writer, d int, labeled, named bool) (*CSVWriter, error) {
 	if d < 1 {
 		return nil, errorf(data.ErrShape, "values per point: got %d, want at least 1", d)
 	}
-	c := &CSVWriter{out: bufio.NewWriterSize(w, readBuffer), d: d, labeled: labeled}
+	c := &CSVWriter{out: bufio.NewWriterSize(w, readBuffer), d: d, labeled: labeled, named: named}
 	var names []string
 	for j := range d {
 		names = append(names, columnName(j, d))
@@ -85,11 +81,11 @@ func newCSVWriter(w io.Writer, d int, labeled, named bool) (*CSVWriter, error) {
 	return c, err
 }
 
-// Write adds the rows of m with their labels, which are nil for a table
-// without. Rows of another width give ErrShape, no rows ErrEmpty, and labels
-// that are not one per row, or not wanted, ErrLabels; other errors are those
-// of the underlying writer, and last.
-func (c *CSVWriter) Write(m *data.Matrix, labels []string) error {
+// Write adds the rows of m with their labels and names, which are nil for a table
+// without. Rows of another width give ErrShape, no rows ErrEmpty, labels that are not one
+// per row, or not wanted, ErrLabels, and such names ErrShape; other errors are those of the
+// underlying writer, and last.
+func (c *CSVWriter) Write(m *data.Matrix, labels, names []string) error {
 	if err := checkWidth(m, c.d); err != nil {
 		return err
 	}
@@ -99,7 +95,10 @@ func (c *CSVWriter) Write(m *data.Matrix, labels []string) error {
 	case !c.labeled && labels != nil:
 		return errorf(data.ErrLabels, "labels: got some, want none in a table without a column for them")
 	}
-	c.writeRows(m, labels, nil)
+	if c.named != (names != nil) || c.named && len(names) != m.N {
+		return errorf(data.ErrShape, "names: got %d, want one for each of %d points in a table with a column for them", len(names), m.N)
+	}
+	c.writeRows(m, labels, names)
 	// Without new bytes, Write returns the error of earlier ones.
 	_, err := c.out.Write(nil)
 	return err

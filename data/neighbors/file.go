@@ -185,52 +185,69 @@ func writeArray(z *zip.Writer, name, descr string, shape []int, items func(w *bu
 // Errors name the file; errors about its contents wrap ErrInvalidGraph. Memory grows with the
 // data that are read, not with the sizes in a header. If ctx ends before, the error is ctx's.
 func ReadFile(ctx context.Context, path string) (*Graph, error) {
+	g, _, err := ReadNearest(ctx, path, math.MaxInt)
+	return g, err
+}
+
+// ReadNearest is ReadFile with the first k neighbours of each point: the nearest, if they are
+// sorted by distance as umap-learn sorts them. most is the largest number that the file has
+// for a point; a matrix is read as it is, and most is 0.
+func ReadNearest(ctx context.Context, path string, k int) (g *Graph, most int, err error) {
 	f, err := ctxio.OpenRegular(ctx, path)
 	if err != nil {
-		return nil, fmt.Errorf("neighbors: %w", err)
+		return nil, 0, fmt.Errorf("neighbors: %w", err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("neighbors: %w", err)
+		return nil, 0, fmt.Errorf("neighbors: %w", err)
 	}
-	g, err := DecodeFile(f, info.Size())
-	if err != nil {
-		return nil, fmt.Errorf("neighbors: %s: %w", path, err)
+	if g, most, err = decodeNearest(f, info.Size(), k); err != nil {
+		return nil, 0, fmt.Errorf("neighbors: %s: %w", path, err)
 	}
-	return g, nil
+	return g, most, nil
 }
 
 // DecodeFile is ReadFile for a file's contents of the given size in bytes. Its errors do
 // not name a file.
 func DecodeFile(r io.ReaderAt, size int64) (*Graph, error) {
+	g, _, err := decodeNearest(r, size, math.MaxInt)
+	return g, err
+}
+
+func decodeNearest(r io.ReaderAt, size int64, k int) (g *Graph, most int, err error) {
 	if archive, err := zip.NewReader(r, size); err == nil {
 		has := func(name string) bool {
 			return slices.ContainsFunc(archive.File, func(f *zip.File) bool { return f.Name == name })
 		}
 		if !has("indices.npy") || has("indptr.npy") || has("format.npy") {
-			return DecodeNPZ(r, size)
+			g, err = DecodeNPZ(r, size)
+			return g, 0, err
 		}
 	}
 	n, kept, rows := 0, []int32(nil), []int{0}
-	err := file.IntegerRows(r, size, "indices", func(all int, values []int64) error {
+	err = file.IntegerRows(r, size, "indices", func(all int, values []int64) error {
 		if n = all; n > math.MaxInt32 {
 			return fmt.Errorf("rows: got %d, want at most %d", n, math.MaxInt32)
 		}
-		i := len(rows) - 1
+		i, others := len(rows)-1, 0
 		for place, j := range values {
 			if j < -1 || j >= int64(n) {
 				return fmt.Errorf("neighbour %d of row %d (both counted from 0): got %d, want 0 to %d, or -1", place, i, j, n-1)
 			}
-			if j >= 0 && j != int64(i) {
+			if j < 0 || j == int64(i) {
+				continue
+			}
+			if others++; others <= k {
 				kept = append(kept, int32(j))
 			}
 		}
+		most = max(most, others)
 		rows = append(rows, len(kept))
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalidGraph, err)
+		return nil, 0, fmt.Errorf("%w: %w", ErrInvalidGraph, err)
 	}
-	return symmetric(n, func(i int) []int32 { return kept[rows[i]:rows[i+1]] }), nil
+	return symmetric(n, func(i int) []int32 { return kept[rows[i]:rows[i+1]] }), most, nil
 }

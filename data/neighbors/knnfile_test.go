@@ -55,6 +55,13 @@ func TestReadFile(t *testing.T) {
 			t.Errorf("%s: the graph is %+v, want %+v", name, got, want)
 		}
 	}
+	// Of longer lists the first count, without the point itself and what is missing.
+	path := filepath.Join(t.TempDir(), "long.npy")
+	must(t, os.WriteFile(path, table("<i4", "False", 4, 5, []int32{-1, 0, 1, 2, 3, 1, 0, 2, 3, -1, 2, 0, 1, 3, -1, 3, 0, 2, -1, -1}), 0o666))
+	cut, most, err := ReadNearest(t.Context(), path, 2)
+	if err != nil || most != 3 || !slices.Equal(cut.Indptr, want.Indptr) || !slices.Equal(cut.Indices, want.Indices) {
+		t.Errorf("cut to 2 of %d neighbours the graph is %+v, want %+v (%v)", most, cut, want, err)
+	}
 	// A point may have no neighbours at all.
 	single := table("<i4", "False", 3, 1, []int32{1, -1, -1})
 	g, err := DecodeFile(bytes.NewReader(single), int64(len(single)))

@@ -3,6 +3,7 @@ package device
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,6 +85,15 @@ func Open(name string) (*Device, error) {
 	}
 	d.reason = fmt.Sprintf("computing on %s, %s, as asked for", d.name, d.Properties())
 	return d, nil
+}
+
+// DriverInstalled reports whether a driver of a vendor seems to be installed, or is named:
+// then people expect an accelerator to be used.
+func DriverInstalled() bool {
+	return os.Getenv("CNE_LIBCUDA") != "" || slices.ContainsFunc([]string{"/proc/driver/nvidia", "/usr/lib/wsl/lib/libcuda.so.1"}, func(path string) bool {
+		_, err := os.Stat(path)
+		return err == nil
+	})
 }
 
 // An unavailable is the reason why a device is not available.

@@ -43,12 +43,6 @@ const maxLegend = 40
 // NoLabel is the legend's name of points without class or value.
 const NoLabel = "no label"
 
-// The key's names of the two kinds of points.
-const (
-	training = "training"
-	heldOut  = "held out"
-)
-
 var (
 	fonts     = writer{text.Plain{Fonts: font.NewCache(liberation.Collection())}}
 	ink       = color.NRGBA{0x22, 0x22, 0x22, 0xff}
@@ -149,7 +143,8 @@ func (s *Scatter) layout() (*layout, error) {
 		l.width = defaultSide - 2*margin + reserved
 	}
 	w := l.width - reserved
-	key := keyWidth()
+	below, above := cmp.Or(s.Below, "training"), cmp.Or(s.Above, "held out")
+	key := 2*(markerSize+markerGap) + columnGap + (legendStyle.Width(below) + legendStyle.Width(above)).Points()
 	beside := w/4+lengthWidth+key <= w // key and scale bar in one line
 	if held && !beside {
 		bottom += legendLine
@@ -163,18 +158,18 @@ func (s *Scatter) layout() (*layout, error) {
 	l.layers = s.layers(palette, w*h)
 	scale := s.place(l, xy, colour)
 
-	above := top
+	free := top
 	heading := func(sty text.Style, height float64, txt string) {
 		if txt == "" {
 			return
 		}
 		txt = fit(sty, txt, l.width-2*margin)
-		x, y := margin+w/2, above+0.6*height
+		x, y := margin+w/2, free+0.6*height
 		if sty.XAlign = text.XCenter; sty.Width(txt).Points() > w { // wider than the points: use the space next to them
 			sty.XAlign, x = text.XLeft, margin
 		}
 		l.add(func(c draw.Canvas) { c.FillText(sty, vg.Point{X: vg.Length(x), Y: vg.Length(y)}, txt) })
-		above += height
+		free += height
 	}
 	heading(legendStyle, noteHeight, note)
 	heading(titleStyle, titleHeight, title)
@@ -196,9 +191,9 @@ func (s *Scatter) layout() (*layout, error) {
 		}
 		l.add(func(c draw.Canvas) {
 			if beside {
-				drawKey(c, margin+w-key, line, colour)
+				drawKey(c, margin+w-key, line, colour, below, above)
 			} else {
-				drawKey(c, margin, line+legendLine, colour)
+				drawKey(c, margin, line+legendLine, colour, below, above)
 			}
 		})
 	}
@@ -207,19 +202,14 @@ func (s *Scatter) layout() (*layout, error) {
 
 func (l *layout) add(f func(draw.Canvas)) { l.furniture = append(l.furniture, f) }
 
-// keyWidth returns the width of what drawKey draws.
-func keyWidth() float64 {
-	return 2*(markerSize+markerGap) + columnGap + (legendStyle.Width(training) + legendStyle.Width(heldOut)).Points()
-}
-
-// drawKey tells the two kinds of points apart by points of that colour, in a
-// line whose left end and middle are at x, y.
-func drawKey(c draw.Canvas, x, y float64, colour color.NRGBA) {
-	entry(c, x, y, tint(colour), training)
-	x += markerSize + markerGap + legendStyle.Width(training).Points() + columnGap
+// drawKey tells the two kinds of points apart by points of that colour and their names, in
+// a line whose left end and middle are at x, y.
+func drawKey(c draw.Canvas, x, y float64, colour color.NRGBA, below, above string) {
+	entry(c, x, y, tint(colour), below)
+	x += markerSize + markerGap + legendStyle.Width(below).Points() + columnGap
 	rim := draw.GlyphStyle{Color: shade(colour), Radius: markerSize/2 + 0.75, Shape: draw.CircleGlyph{}}
 	c.DrawGlyphNoClip(rim, vg.Point{X: vg.Length(x + markerSize/2), Y: vg.Length(y)})
-	entry(c, x, y, colour, heldOut)
+	entry(c, x, y, colour, above)
 }
 
 // layers returns the layers of the points, which have no points yet: a single

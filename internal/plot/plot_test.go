@@ -391,7 +391,7 @@ func TestHeldOut(t *testing.T) {
 			if err := wellFormed(svg); err != nil {
 				t.Error(err)
 			}
-			contains(t, svg, ">"+training+"</text>", ">"+heldOut+"</text>")
+			contains(t, svg, ">training</text>", ">held out</text>")
 			if got := bytes.Count(svg, []byte("h0")); got != 3*n { // with a rim each
 				t.Errorf("%d dots in the SVG, want %d", got, 3*n)
 			}

@@ -92,6 +92,10 @@ type Scatter struct {
 	// with rims are drawn one by one even if others are drawn by density.
 	HeldOut []bool
 
+	// Below and Above are what the key calls the points of training and those that are
+	// held out; by default that.
+	Below, Above string
+
 	// Title stands above the points; none by default.
 	Title string
 

@@ -150,6 +150,14 @@ func (f *Figure) OfNeighbors(k, components int) string {
 	return fmt.Sprintf(" (k = %d)", f.K(k))
 }
 
+// Direction says in words which values are better, after a comma; "" if neither are.
+func (f *Figure) Direction() string {
+	return []string{", lower is better", "", ", higher is better"}[1+f.Better]
+}
+
+// Arrow is Direction as an arrow, after a space.
+func (f *Figure) Arrow() string { return []string{" ↓", "", " ↑"}[1+f.Better] }
+
 func (m *measurement) recall(ctx context.Context) error {
 	near, err := m.nearest(ctx, m.points, &m.Neighbors)
 	if err != nil {

@@ -94,7 +94,7 @@ func (d *Dir) WriteEmbedding(o *configs.Output, name string, m *data.Matrix, lab
 		write  func(w io.Writer) error
 	}{
 		{true, ".npy", func(w io.Writer) error { return file.WriteNPY(w, m) }},
-		{o.CSV, ".csv", func(w io.Writer) error { return file.WriteCSV(w, m, labels, nil) }},
+		{o.CSV, ".csv", func(w io.Writer) error { return file.WriteCSV(w, m, labels, names) }},
 		{o.Parquet, ".parquet", func(w io.Writer) error { return file.WriteParquet(w, m, labels, names) }},
 	} {
 		if !form.wanted {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -131,10 +132,14 @@ func DataKeys(run string) (points, graph string) {
 }
 
 // ReadGraph reads the graph.file of c for n points, and warns of what users may not
-// expect. The graph has weights only if edges are drawn by them.
-func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Config, n int) (*neighbors.Graph, error) {
-	path, weighted := *c.Graph.File, c.Embed.SampleEdges
-	g, err := neighbors.ReadFile(ctx, path)
+// expect. The graph has weights only if edges are drawn by them. Of neighbours it takes
+// graph.k; unless that is given, all, and c gets their number.
+func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Config, kGiven bool, n int) (*neighbors.Graph, error) {
+	path, weighted, k := *c.Graph.File, c.Embed.SampleEdges, math.MaxInt
+	if kGiven {
+		k = c.Embed.Neighbors
+	}
+	g, most, err := neighbors.ReadNearest(ctx, path, k)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("graph.file cannot be used: %w", err)
@@ -142,6 +147,11 @@ func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Config, n int) 
 		return nil, fmt.Errorf("graph.file: %s: got %d points, want %d as in the data", path, g.N, n)
 	case g.Edges() == 0:
 		return nil, fmt.Errorf("graph.file: %s: got no entries other than 0, want at least one edge", path)
+	}
+	if most > k {
+		log.Info("graph.file has more neighbours than graph.k; the first of each point are taken", "neighbours", most, "k", k)
+	} else if most > 0 && !kGiven {
+		c.Embed.Neighbors = min(most, n-1)
 	}
 	switch {
 	case weighted && g.Weights == nil:

@@ -243,11 +243,17 @@ func (d *Dir) probe() error {
 	return errors.Join(f.Close(), err)
 }
 
-// Check says why a new run cannot have the folder at a path, as Open does, without
-// making or changing anything: before the inputs are read, which may take long.
+// Check says why a new run cannot have the folder at a path, or cannot write there, as Open
+// does, without leaving or changing anything: before the inputs are read, which may take long.
 func Check(path string, force bool, inputs ...string) error {
-	_, err := NewDir(path).replaced(force, inputs)
-	return err
+	if _, err := NewDir(path).replaced(force, inputs); err != nil {
+		return err
+	}
+	there := filepath.Clean(path)
+	if missing := missingFolders(path); len(missing) > 0 {
+		there = filepath.Dir(missing[len(missing)-1])
+	}
+	return NewDir(there).probe()
 }
 
 // replaced returns the files of an earlier run that a new one replaces, or why it must
