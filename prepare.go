@@ -162,6 +162,9 @@ func (o *Options) Reduces(n, d int) int {
 		return 0
 	}
 	if o.autoComponents() {
+		if work := float64(n) * float64(n) * float64(d); work <= maxExactWork && n*d <= maxExactValues && !o.OnComponents {
+			return 0
+		}
 		return min(DefaultComponents, n)
 	}
 	return min(*o.Components, n)

@@ -112,6 +112,7 @@ func (p Preset) options(n int, loss op.Loss, network bool) Options {
 		x.Epochs = networkEpochs(n)
 	}
 	if p == PresetPaper {
+		x.Components = new(DefaultComponents)
 		return x
 	}
 	x.Loss, x.SampleEdges = loss, true

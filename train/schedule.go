@@ -47,9 +47,9 @@ func learningRateAt(a Schedule, lr float64, epoch, batch, batches, warmUp, epoch
 //
 //	Z̄ = Z_tsne^(1−s) · Z_umap^s  with  Z_tsne = 100·n and Z_umap = n²/5,
 //
-// for InfoNC-t-SNE the divisor ρ = 4^s of the repulsive term. (For n < 500, where
-// 100·n exceeds n²/5, Neg-t-SNE's slider runs the other way round: for data as small
-// as that, give Z̄.)
+// for InfoNC-t-SNE the divisor ρ = 4^s of the repulsive term. For n < 70 000, fewer points
+// than MNIST has, Z_tsne is 100·n·√(n/70 000): t-SNE's own partition function per point
+// falls with n, and the paper's 100·n would exceed Z_umap for n < 500.
 type Normalization struct {
 	// N is the number of points.
 	N int
@@ -58,7 +58,8 @@ type Normalization struct {
 // ZBar returns Neg-t-SNE's normalisation constant at s.
 func (p Normalization) ZBar(s float64) float64 {
 	n := float64(p.N)
-	return math.Exp((1-s)*math.Log(100*n) + s*math.Log(n*n/5))
+	zTSNE := 100 * n * math.Sqrt(min(1, n/70000))
+	return math.Exp((1-s)*math.Log(zTSNE) + s*math.Log(n*n/5))
 }
 
 // Z returns NC-t-SNE's estimate of the partition function of N points,

@@ -124,6 +124,9 @@ func (r *pointRun) read(ctx context.Context) (err error) {
 		held, _ := in.held.Dims()
 		r.Log.Info("held out", "points", held)
 	}
+	if err := r.choosePreset(n); err != nil {
+		return err
+	}
 	if err := r.checkSize(in.size()); err != nil {
 		return err
 	}
@@ -137,6 +140,21 @@ func (r *pointRun) read(ctx context.Context) (err error) {
 		in.earlier, err = rundir.ReadInitEmbedding(ctx, c)
 	}
 	r.in = in
+	return err
+}
+
+// choosePreset chooses what the preset decides for the number of points that were read,
+// which the heads of the files need not say.
+func (r *pointRun) choosePreset(n int) error {
+	if r.resumed {
+		return nil
+	}
+	r.given.Points = n
+	c, _, err := r.schema.Load(r.given)
+	if err == nil {
+		c.Output.Dir = r.config.Output.Dir
+		*r.config = *c
+	}
 	return err
 }
 

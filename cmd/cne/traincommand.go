@@ -29,6 +29,7 @@ type trainCommand[C any] struct {
 	schema  *configs.Schema[C]
 	config  *C
 	origins configs.Origins // of its values; nil for a resumed run
+	given   configs.Sources
 	force   bool
 	again   bool // completes the folder of a finished run that is the same
 
@@ -77,7 +78,7 @@ func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, res
 			return err
 		}
 		if folder = *r.common().Dir; r.origins.IsDefault("output.dir") && !r.force {
-			if r.again, err = rundir.Another(r.schema, r.config, line); err != nil {
+			if r.again, err = rundir.Another(r.schema, r.config, &given, line); err != nil {
 				return err
 			}
 		}
@@ -99,6 +100,7 @@ func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, res
 		}
 		defer unlock()
 	}
+	r.given = given
 	stop, err := cli.Profile(cmd, r.common().Inputs...)
 	if err != nil {
 		return err

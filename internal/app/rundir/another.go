@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -11,8 +12,9 @@ import (
 // default folder, or the first of the same name with -2, -3, … that is free. It may come to
 // a finished run, begun with the same command line, that differs only in what is drawn or
 // written: this run then completes that folder, and finished is true. The same run
-// unfinished is an error.
-func Another[C any](s *configs.Schema[C], c *C, command string) (finished bool, err error) {
+// unfinished is an error. The number of points of a finished run is set in given, the
+// sources of c, since a preset may depend on it.
+func Another[C any](s *configs.Schema[C], c *C, given *configs.Sources, command string) (finished bool, err error) {
 	common := s.Common(c)
 	first := *common.Dir
 	for i := 2; ; i++ {
@@ -22,13 +24,19 @@ func Another[C any](s *configs.Schema[C], c *C, command string) (finished bool, 
 		d := NewDir(*common.Dir)
 		line, _ := d.CommandLine() // another one if it cannot be read, as below
 		begun, _, err := s.Load(configs.Sources{File: d.Path(ConfigFile)})
+		now := c
+		if err == nil {
+			given.Points = cmp.Or(readMetrics(d.Path(MetricsFile)).N, readMetrics(d.Path(SpectrumFigures)).N)
+			now, _, err = s.Load(*given)
+		}
 		switch {
-		case err != nil || line != command || !s.SameEmbedding(begun, c):
+		case err != nil || line != command || !s.SameEmbedding(begun, now):
 		case !exists(d.Path(MetricsFile)) && !exists(d.Path(SpectrumFigures)):
 			return false, fmt.Errorf("the same run in %s is not finished; \"%s --resume %[1]s\" continues it, --force begins it again, and --output takes another folder", d.Root(), s.Command())
 		case d.hasCheckpoint():
 			return true, nil
 		}
+		given.Points = 0
 		*common.Dir = fmt.Sprintf("%s-%d", first, i)
 	}
 }

@@ -102,9 +102,11 @@ type StopMetrics struct {
 
 // ReadMetrics returns the metrics of a finished run. They are empty if the run has not
 // ended, or metrics.json cannot be read.
-func ReadMetrics(folder string) Metrics {
+func ReadMetrics(folder string) Metrics { return readMetrics(filepath.Join(folder, MetricsFile)) }
+
+func readMetrics(path string) Metrics {
 	var m Metrics
-	text, err := os.ReadFile(filepath.Join(folder, MetricsFile))
+	text, err := os.ReadFile(path)
 	if err != nil || json.Unmarshal(text, &m) != nil {
 		return Metrics{}
 	}
