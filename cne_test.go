@@ -166,7 +166,8 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestReduces(t *testing.T) {
-	network := cne.Options{GraphMetric: data.Cosine, Hidden: []int{4}}
+	auto := new(cne.AutoComponents)
+	network := cne.Options{GraphMetric: data.Cosine, Hidden: []int{4}, Components: auto}
 	onComponents := network
 	onComponents.OnComponents = true
 	for _, tc := range []struct {
@@ -178,9 +179,12 @@ func TestReduces(t *testing.T) {
 		{cne.Options{}, 30, 51, 30},
 		{cne.Options{Components: new(0)}, 1000, 784, 0},
 		{cne.Options{Components: new(7)}, 1000, 784, 7},
-		{cne.Options{GraphMetric: data.Cosine}, 1000, 1024, 0},
-		{cne.Options{GraphMetric: data.Correlation, Components: new(cne.AutoComponents)}, 1000, 1024, 0},
-		{cne.Options{GraphMetric: data.Cosine}, 1000, 1025, 50},
+		{cne.Options{GraphMetric: data.Cosine}, 1000, 1024, 50},
+		{cne.Options{Components: auto}, 20000, 784, 0},
+		{cne.Options{Components: auto}, 30000, 784, 50},
+		{cne.Options{GraphMetric: data.Cosine, Components: auto}, 100000, 1024, 0},
+		{cne.Options{GraphMetric: data.Correlation, Components: auto}, 100000, 1024, 0},
+		{cne.Options{GraphMetric: data.Cosine, Components: auto}, 100000, 1025, 50},
 		{cne.Options{GraphMetric: data.Cosine, Components: new(50)}, 1000, 1024, 50},
 		{network, 1000, 784, 0},
 		{onComponents, 1000, 784, 50},

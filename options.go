@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"reflect"
 	"slices"
+	"strings"
 
 	"cne/data"
 	"cne/data/neighbors"
@@ -81,7 +83,7 @@ type Options struct {
 	// for the model. (Metric is about positions.)
 	GraphMetric data.Metric `key:"graph.metric"`
 	// Components is the number of principal components in which the graph's distances are
-	// measured if points are wider; 0 means the points themselves. Nil means AutoComponents.
+	// measured if points are wider; 0 means the points themselves, and nil 50. See AutoComponents.
 	Components *int `key:"graph.pca,given" in:"[0,inf)" words:"auto=-1"`
 	// Neighbors is k of the symmetric kNN graph; 0 means 15.
 	Neighbors int `key:"graph.k" in:"[1,inf)"`
@@ -315,10 +317,23 @@ func (o *Options) Check(n int) error {
 func (o *Options) checkFit(points, edges int) error {
 	fit := o.FitOptions()
 	err := fit.Check(o.Objective(), points, edges)
-	if fault := new(OptionError); errors.As(err, &fault) && len(o.Phases) == 0 {
+	if fault := new(OptionError); errors.As(err, &fault) && !o.ofPhase(fault) {
 		fault.List, fault.Item = "", ""
 	}
 	return asOption(err)
+}
+
+// ofPhase reports whether a phase has the value of a fault from itself and not from the
+// options of all phases.
+func (o *Options) ofPhase(fault *OptionError) bool {
+	var i int
+	if _, err := fmt.Sscanf(fault.Item, "phase %d", &i); err != nil || i > len(o.Phases) {
+		return false
+	}
+	phase := reflect.ValueOf(o.Phases[i-1])
+	return fault.Key == "train.epochs" || fault.Other == "train.epochs" || slices.ContainsFunc(option.Fields(phase.Type()), func(f option.Field) bool {
+		return strings.HasSuffix(fault.Key, "."+f.Key) && !phase.FieldByIndex(f.Index).IsZero()
+	})
 }
 
 // asOption wraps err in ErrOption; nil stays nil.
@@ -345,7 +360,7 @@ func (o *Options) checkModel(n int) error {
 		return &OptionError{Key: "model.input", Got: "pca", Other: "model.kind", OtherGot: "table", Want: "points"}
 	case o.OnComponents && o.ReducesAbove() == 0:
 		return &OptionError{Key: "model.input", Got: "pca", Other: "graph.pca", OtherGot: "0", Want: "points, or a number of components"}
-	case len(o.Phases) > 0 && o.Epochs != 0 && o.Epochs <= total-o.Phases[len(o.Phases)-1].Epochs:
+	case len(o.Phases) > 0 && o.Epochs != total && o.Epochs != 0 && o.Epochs <= total-o.Phases[len(o.Phases)-1].Epochs:
 		return &OptionError{Key: "train.epochs", Got: fmt.Sprint(o.Epochs), Other: "train.phases", OtherGot: fmt.Sprintf("of %d epochs", total), Want: "null, or more than all phases but the last have"}
 	case len(o.Phases) > 0 && o.EarlyExaggeration:
 		return &OptionError{Key: "train.early_exaggeration", Got: "true", Other: "train.phases", OtherGot: fmt.Sprintf("of %d epochs", total), Want: "false, or the exaggeration as a phase"}

@@ -167,7 +167,7 @@ func (o *Options) Reduces(n, d int) int {
 		}
 		return min(DefaultComponents, n)
 	}
-	return min(*o.Components, n)
+	return min(or(o.Components, DefaultComponents), n)
 }
 
 // ReducesAbove returns the width above which points of any number are reduced to principal
@@ -175,14 +175,14 @@ func (o *Options) Reduces(n, d int) int {
 func (o *Options) ReducesAbove() int {
 	switch {
 	case !o.autoComponents():
-		return *o.Components
+		return or(o.Components, DefaultComponents)
 	case cmp.Or(o.GraphMetric, data.Euclidean) == data.Euclidean || o.OnComponents:
 		return DefaultComponents
 	}
 	return maxAngularWidth
 }
 
-func (o *Options) autoComponents() bool { return or(o.Components, AutoComponents) == AutoComponents }
+func (o *Options) autoComponents() bool { return or(o.Components, DefaultComponents) == AutoComponents }
 
 // reduce fills in Reduced, unless a cache has done so, and drops the points if no network
 // needs them.

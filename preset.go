@@ -3,6 +3,7 @@ package cne
 import (
 	"math"
 	"reflect"
+	"slices"
 
 	"cne/data/neighbors"
 	"cne/internal/kind"
@@ -50,17 +51,19 @@ func (Preset) Words() []string { return presetNames.Words }
 
 // Apply returns o with the preset's values for n points, at least 1. Options that are given
 // keep theirs: given reports them by their keys, such as "train.lr"; nil reports those that
-// are not zero, so that Neg-t-SNE is given by its Spectrum. If only Epochs is given of a
-// preset's schedule, its phases are scaled to that number.
+// are not zero, so that Neg-t-SNE is given by its Spectrum. "loss.s" may be given without a
+// value there, for a Spectrum. If only Epochs is given of a preset's schedule, its phases are
+// scaled to that number.
 func (p Preset) Apply(o Options, n int, given func(key string) bool) Options {
 	if given == nil {
 		given = o.isSet
 	}
 	loss := op.NC
+	placed := func(p Phase) bool { return p.Spectrum.Given() }
 	switch {
 	case given("loss.name"):
 		loss = o.Loss
-	case given("loss.s"), given("loss.z_bar"):
+	case o.Spectrum.Given(), given("loss.s"), slices.ContainsFunc(o.Phases, placed):
 		loss = op.Neg
 	case p == PresetUMAP:
 		loss = op.UMAP
@@ -69,13 +72,11 @@ func (p Preset) Apply(o Options, n int, given func(key string) bool) Options {
 	}
 	x := p.options(n, loss, o.network())
 	total := totalEpochs(x.Phases)
-	if loss == op.Neg && given("loss.s") && !given("train.phases") {
-		x.EarlyExaggeration = true
-	}
+	x.EarlyExaggeration = p != PresetPaper && loss == op.Neg && o.Spectrum.S != nil && !given("train.phases")
 	switch {
 	case given("train.phases"):
 		x.Epochs = 0
-	case given("train.early_exaggeration") && o.EarlyExaggeration && total > 0:
+	case total > 0 && (o.EarlyExaggeration && given("train.early_exaggeration") || o.Spectrum.S == nil && given("loss.s")):
 		x.Phases, x.Epochs = nil, total
 	case given("train.epochs") && o.Epochs > 0 && total > 0:
 		x.Phases = scaledPhases(x.Phases, o.Epochs)
@@ -115,7 +116,7 @@ func (p Preset) options(n int, loss op.Loss, network bool) Options {
 		x.Components = new(DefaultComponents)
 		return x
 	}
-	x.Loss, x.SampleEdges = loss, true
+	x.Loss, x.SampleEdges, x.Components = loss, true, new(AutoComponents)
 	if loss == op.NC {
 		x.LRZ = new(0.01)
 		if n < 64 { // too few pairs to learn Z from; t-SNE's is near 2n

@@ -137,7 +137,7 @@ var badFiles = []struct{ text, want string }{
 	{"data: {sample: rows.txt, imbalance: linear}", `run.yaml:1: data.sample: got rows.txt with data.imbalance linear, want one of them; data.sample may be a file of the rows that are left`},
 	{"data: {sample: 100}\nmodel: {init: runs/a}", `run.yaml:1: data.sample: got 100 with model.init runs/a (run.yaml:2), want null, or data.names, by which the points are found`},
 	{"graph: {search: approximate, file: g.npz}", `run.yaml:1: graph.search: got approximate with graph.file g.npz, want auto`},
-	{"train: {epochs: 5, phases: [{epochs: 1}]}", `run.yaml:1: train.epochs: got 5 with train.phases of 1 epochs, want null`},
+	{"train: {epochs: 1, phases: [{epochs: 1}, {epochs: 2}]}", `run.yaml:1: train.epochs: got 1 with train.phases of 3 epochs, want null, or more than all phases but the last have`},
 	{"loss: {name: umap}\ntrain: {phases: [{epochs: 1}, {epochs: 1, s: 1}]}", `run.yaml:2: train.phases: s of phase 2: got 1 with loss.name umap (run.yaml:1), want a loss with a spectrum: neg and infonc`},
 	{"loss: {name: infonc}\ntrain: {phases: [{epochs: 1, z_bar: 1}]}", `run.yaml:2: train.phases: z_bar of phase 1: got 1 with loss.name infonc (run.yaml:1), want the loss neg`},
 	{"train: {phases: [{epochs: 1}, {epochs: 1, log_z: 0}]}", `run.yaml:1: train.phases: log_z of phase 2: got 0 with loss.name neg (default), want the loss nc`},

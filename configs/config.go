@@ -174,6 +174,9 @@ func (c *Config) common() Common {
 // complete applies the preset for n points to what is not given, and fills in what depends
 // on other values and was left null.
 func (c *Config) complete(given func(key string) bool, n int) {
+	if !given("quality.k") {
+		c.Quality.K = max(1, min(c.Quality.K, n/4)) // of nearly all points any embedding keeps many
+	}
 	hidden := c.Embed.Hidden
 	c.Embed = c.Preset.Apply(c.Options(), n, given).WithDefaults()
 	if c.Embed.Init != cne.InitGiven {

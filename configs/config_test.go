@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -13,6 +14,7 @@ import (
 	"cne"
 	"cne/data"
 	"cne/data/file"
+	"cne/model/op"
 	"cne/train"
 	"cne/train/quality"
 )
@@ -29,6 +31,9 @@ func loadTextAs[C any](t testing.TB, s *Schema[C], text string, settings ...Sett
 	l, err := s.readYAML("run.yaml", []byte(text))
 	if err != nil {
 		return nil, nil, err
+	}
+	if s.Has("preset") && l.value["preset"] == nil { // whose values are the file's, mostly
+		settings = append([]Setting{{"test", "preset", "paper"}}, settings...)
 	}
 	set, err := s.readSettings(settings)
 	if err != nil {
@@ -93,7 +98,9 @@ func TestDefaults(t *testing.T) {
 		Quality:    Quality{Options: quality.Options{K: 15, Sample: new(20000), SpearmanSample: new(5000)}, Recall: true, Partition: true, KL: true, Accuracy: true},
 		Log:        Log{Format: "text"},
 	}
-	c, origins, err := Train.Load(Sources{})
+	c, err := Train.Parse("default.yaml", []byte(defaults))
+	must(t, err)
+	_, origins, err := Train.Load(Sources{})
 	must(t, err)
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got\n%+v, want\n%+v", c, want)
@@ -132,7 +139,7 @@ func TestConfigFiles(t *testing.T) {
 				case strings.HasPrefix(name, "mnist-parametric-"):
 					kind, epochs, optimizer, lr = "mlp", 50, cne.Adam, 0.001
 				case name == "mnist-tsne-quality.yaml":
-					epochs = 120 // our own
+					return // see TestPresets
 				}
 				if c.Model.Kind != kind || c.Embed.Epochs != epochs || c.Embed.Optimizer != optimizer || c.Embed.LR != lr ||
 					c.Embed.BatchSize != 1024 || c.Embed.Negatives != 5 ||
@@ -150,26 +157,59 @@ func phasesOf(c *Config) []train.Phase {
 	return o.FitOptions().Phases
 }
 
-func TestTSNEQualityFile(t *testing.T) {
-	c := loaded(Train.Load(Sources{File: "mnist-tsne-quality.yaml"}))(t)
-	want := []train.Phase{
-		{Epochs: 20, LR: 1, Negatives: 5, Schedule: train.Linear},
-		{Epochs: 100, LR: 16, Negatives: train.Full, Schedule: train.Linear},
-	}
-	if got := phasesOf(c); !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
+// The presets, for numbers of points, as their files have them.
+func TestPresets(t *testing.T) {
+	for _, c := range []struct {
+		preset string
+		n, k   int
+		loss   op.Loss
+		want   []train.Phase
+	}{
+		{"auto", 20, 5, op.NC, []train.Phase{{Epochs: 20, LR: 1, Negatives: 5}, {Epochs: 750, LR: 1, Negatives: 5}}},
+		{"auto", 2000, 15, op.NC, []train.Phase{{Epochs: 20, LR: 1, Negatives: 5}, {Epochs: 430, LR: 2, Negatives: 40}}},
+		{"auto", 10000, 15, op.NC, []train.Phase{{Epochs: 20, LR: 1, Negatives: 5}, {Epochs: 118, LR: 4, Negatives: 200}}},
+		{"fast", 10000, 15, op.NC, []train.Phase{{Epochs: 5, LR: 1, Negatives: 5}, {Epochs: 30, LR: 4, Negatives: 200}}},
+		{"paper", 70000, 15, op.Neg, []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}},
+		{"paper", 20, 5, op.Neg, []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}},
+		{"umap", 70000, 15, op.UMAP, []train.Phase{{Epochs: 200, LR: 1, Negatives: 5}}},
+		{"tsne", 70000, 15, op.InfoNC, []train.Phase{{Epochs: 20, LR: 1, Negatives: 5}, {Epochs: 100, LR: 16, Negatives: train.Full}}},
+		{"million", 1000000, 15, op.InfoNC, []train.Phase{
+			{Epochs: 4, LR: 0.5, Spectrum: train.FromS(1.), Negatives: 5},
+			{Epochs: 14, LR: 8, Negatives: 500},
+			{Epochs: 5, LR: 0.5, Spectrum: train.FromS(4.), Negatives: 50},
+		}},
+	} {
+		l, _, err := Train.Load(Sources{Points: c.n, Settings: []Setting{{"--preset", "preset", c.preset}}})
+		must(t, err)
+		if got := phasesOf(l); !reflect.DeepEqual(got, c.want) || l.Embed.Neighbors != c.k || l.Embed.Loss != c.loss {
+			t.Errorf("%s for %d points: k = %d, loss %v, phases %+v; want %d, %v, %+v", c.preset, c.n, l.Embed.Neighbors, l.Embed.Loss, got, c.k, c.loss, c.want)
+		}
 	}
 }
 
-func TestMillionFile(t *testing.T) {
-	c := loaded(Train.Load(Sources{File: "million.yaml"}))(t)
-	want := []train.Phase{
-		{Epochs: 4, LR: 0.5, Spectrum: train.FromS(1.), Negatives: 5, Schedule: train.Linear},
-		{Epochs: 14, LR: 8, Spectrum: train.FromS(0.), Negatives: 500, Schedule: train.Linear},
-		{Epochs: 5, LR: 0.5, Spectrum: train.FromS(4.), Negatives: 50, Schedule: train.Linear},
-	}
-	if got := phasesOf(c); !reflect.DeepEqual(got, want) || *c.Quality.Sample >= 1_000_000 {
-		t.Errorf("got %+v, want %+v, and quality from a sample, not of %d points", got, want, *c.Quality.Sample)
+// What is given takes precedence over the preset, and chooses what goes with it.
+func TestPresetsGiveWay(t *testing.T) {
+	for text, want := range map[string]string{
+		"loss: {s: 0}":                         "neg [{500 1}]",
+		"loss: {z_bar: 1e6}":                   "neg [{500 1}]",
+		"loss: {name: umap}":                   "umap [{500 1}]",
+		"loss: {negatives: 7}":                 "nc [{20 1} {118 4}]",
+		"train: {epochs: 14}":                  "nc [{2 1} {12 4}]",
+		"train: {epochs: 1}":                   "nc [{1 4}]",
+		"train: {lr: 2}":                       "nc [{20 1} {118 2}]",
+		"train: {phases: [{epochs: 3, s: 1}]}": "neg [{3 1}]",
+		"{preset: million, loss: {name: nc}}":  "nc [{20 1} {118 4}]",
+		"{preset: paper, loss: {name: nc}, train: {epochs: 9}}": "nc [{9 1}]",
+	} {
+		l, err := Train.Parse("run.yaml", []byte(text))
+		must(t, err)
+		var phases []string
+		for _, p := range phasesOf(l) {
+			phases = append(phases, fmt.Sprintf("{%d %v}", p.Epochs, p.LR))
+		}
+		if got := fmt.Sprint(l.Embed.Loss, " ", phases); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
 	}
 }
 

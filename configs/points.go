@@ -37,10 +37,16 @@ const unknownPoints = 10000
 
 func (c *Config) points(ctx context.Context) int {
 	size := c.dataSize(ctx)
-	if size == AnySize {
-		return unknownPoints
+	n := size.Likely
+	if !size.Known() { // a table, in which counting is faster than reading
+		var err error
+		if n, err = file.Count(ctx, c.Data.Path, c.Data.Options()); err != nil && size.High == AnySize.High {
+			return unknownPoints
+		} else if err != nil {
+			n = size.Likely
+		}
 	}
-	n, _ := c.Data.Divide(size.Likely)
+	n, _ = c.Data.Divide(n)
 	return max(1, n)
 }
 

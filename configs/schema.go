@@ -302,7 +302,10 @@ func (s *Schema[C]) merge(from Sources, layers ...*layer) (*C, Origins, error) {
 		n = of(&c).points(cmp.Or(from.Context, context.Background()))
 	}
 	of(&c).complete(func(key string) bool {
-		return !origins.IsDefault(key) || s.alongSpectrum && key == "loss.s"
+		if key == "loss.s" {
+			return s.alongSpectrum || values.Get(key) != nil
+		}
+		return !origins.IsDefault(key)
 	}, n)
 	if err := s.check(&c, origins); err != nil {
 		return nil, nil, err

@@ -327,7 +327,7 @@ func TestCutOff(t *testing.T) {
 // model.
 func TestWriteYAMLKeepsComments(t *testing.T) {
 	_, want, _ := strings.Cut(defaults, "\n\n")
-	want = strings.NewReplacer("epochs: null", "epochs: 750", "optimizer: null", "optimizer: sgd", " lr: null", " lr: 1.0").Replace(want)
+	want = strings.NewReplacer("preset: auto", "preset: paper", "pca: auto", "pca: 50", "epochs: null", "epochs: 750", "optimizer: null", "optimizer: sgd", " lr: null", " lr: 1.0").Replace(want)
 	header, got, _ := strings.Cut(writeYAML(t, mustLoad(t, "")), "\n\n")
 	if got != want+"\n"+Footer {
 		t.Errorf("got:\n%s", got)

@@ -772,7 +772,7 @@ func TestBadOptions(t *testing.T) {
 		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Epochs = 0 })}, "train.phases: epochs of phase 1: got 0, want 1 or more"},
 		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.LR = math.NaN() })}, "train.phases: lr of phase 1: got NaN, want a number above 0"},
 		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Negatives = 0 })}, "train.phases: negatives of phase 1: got 0, want 1 or more"},
-		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Spectrum = train.FromS(1e4) })}, "train.phases: s of phase 1: got 10000, want a number nearer to 0 <= s <= 1; the loss's constant is too small"},
+		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Spectrum = train.FromS(1e4) })}, "train.phases: s of phase 1: got 10000, want a number nearer to 0 <= s <= 1; the loss's constant is too large"},
 		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Spectrum = train.FromZBar(-1) })}, "train.phases: z_bar of phase 1: got -1, want a number above 0"},
 		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Spectrum = train.FromZBar(1e60) })}, "z_bar of phase 1: got 1e+60, want a number nearer to the square of the number of points; this is too large"},
 		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Spectrum = train.SpectrumParam{S: new(0.), ZBar: new(1.)} })}, "z_bar of phase 1: got 1 with s 0, want one of them"},
