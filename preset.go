@@ -74,9 +74,9 @@ func (p Preset) Apply(o Options, n int, given func(key string) bool) Options {
 	total := totalEpochs(x.Phases)
 	x.EarlyExaggeration = p != PresetPaper && loss == op.Neg && o.Spectrum.S != nil && !given("train.phases")
 	switch {
-	case given("train.phases"):
+	case len(o.Phases) > 0:
 		x.Epochs = 0
-	case total > 0 && (o.EarlyExaggeration && given("train.early_exaggeration") || o.Spectrum.S == nil && given("loss.s")):
+	case total > 0 && (given("train.phases") || o.EarlyExaggeration && given("train.early_exaggeration") || o.Spectrum.S == nil && given("loss.s")):
 		x.Phases, x.Epochs = nil, total
 	case given("train.epochs") && o.Epochs > 0 && total > 0:
 		x.Phases = scaledPhases(x.Phases, o.Epochs)

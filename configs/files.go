@@ -29,24 +29,13 @@ func (c *Config) files() []keyFiles {
 		rows = []string{t.File}
 	}
 	return []keyFiles{
-		{"data.labels", withoutColumns(c.Data.Labels)},
+		{"data.labels", file.Paths(c.Data.Labels)},
 		{"data.holdout", held},
-		{"data.holdout_labels", withoutColumns(c.Data.HoldoutLabels)},
+		{"data.holdout_labels", file.Paths(c.Data.HoldoutLabels)},
 		{"data.sample", rows},
 		{"graph.file", given(c.Graph.File)},
 		{"data.path", c.Data.Path},
 	}
-}
-
-// withoutColumns returns the files of labels, each a file or FILE:COLUMN.
-func withoutColumns(specs []string) []string {
-	paths := slices.Clone(specs)
-	for i, spec := range specs {
-		if path, _ := file.SplitColumn(spec); path != "" {
-			paths[i] = path
-		}
-	}
-	return paths
 }
 
 // Inputs returns the files and folders that a run reads, but for its configuration.
@@ -58,12 +47,7 @@ func (c *Config) Inputs() []string {
 	if path := c.Model.InitPath(); path != "" {
 		inputs = append(inputs, path)
 	}
-	for _, spec := range slices.Concat(c.Output.HTMLColumns, given(c.Data.Names), given(c.Model.InitNames)) {
-		if file, _ := file.SplitColumn(spec); file != "" {
-			inputs = append(inputs, file)
-		}
-	}
-	return inputs
+	return file.Paths(slices.Concat(inputs, c.Output.HTMLColumns, given(c.Data.Names), given(c.Model.InitNames)))
 }
 
 // given returns the text of a key as a list: empty for null.
@@ -120,12 +104,8 @@ func (c *Config) checkColumns(ctx context.Context, started bool) error {
 	if err := check("data.names", given(c.Data.Names), points, o); err != nil {
 		return err
 	}
-	for _, spec := range slices.Concat(c.Data.Labels, c.Data.HoldoutLabels) {
-		if path, column := file.SplitColumn(spec); path != "" && column != "" {
-			if err := checkColumn(ctx, spec, nil, o); err != nil {
-				return fmt.Errorf("data.labels: %w", err)
-			}
-		}
+	if err := check("data.labels", slices.Concat(c.Data.Labels, c.Data.HoldoutLabels), nil, o); err != nil {
+		return err
 	}
 	if err := check("output.html_columns", c.Output.HTMLColumns, points, o); err != nil || started {
 		return err
@@ -144,12 +124,15 @@ func (c *Config) checkColumns(ctx context.Context, started bool) error {
 }
 
 // checkColumn refuses what names a column (see file.SplitColumn) that is not there, by the heads
-// of files: by the files of points, as far as they are there, if it names no file.
+// of files: by the files of points, as far as they are there, if it names no file. Nil
+// points have no table.
 func checkColumn(ctx context.Context, spec string, points []string, o file.Options) error {
 	path, column := file.SplitColumn(spec)
 	switch {
 	case column == "":
 		return readable(path)
+	case path == "" && points == nil:
+		return nil // CheckFiles reports a file that is missing
 	case path != "":
 		return file.CheckColumn(ctx, []string{path}, column, file.Options{LabelColumn: column})
 	case len(points) == 0 || strings.HasPrefix(points[0], BuiltinPrefix):
@@ -198,7 +181,7 @@ func readable(path string) error {
 // CheckFiles refuses files that are missing or cannot be opened. key is the images' key,
 // such as data.path.
 func (d *ImageData) CheckFiles(key string) error {
-	if err := (keyFiles{"data.labels", withoutColumns(d.Labels)}).check(); err != nil {
+	if err := (keyFiles{"data.labels", file.Paths(d.Labels)}).check(); err != nil {
 		return err
 	}
 	return keyFiles{key, d.Path}.check()

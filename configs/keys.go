@@ -134,6 +134,12 @@ func (s *keySet) Completions() []string {
 	return offers
 }
 
+// Words returns the words that a key may have, as far as they are known.
+func (s *keySet) Words(key string) []string {
+	k, _ := find(s.keys, key)
+	return k.rule.words
+}
+
 // Nearest returns the key that is written most like a name; "" if none is.
 func (s *keySet) Nearest(name string) string { return text.Nearest(name, names(s.keys)) }
 

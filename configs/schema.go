@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -362,20 +363,13 @@ func (s *Schema[C]) Compare(first, second *C) []Difference {
 	return list
 }
 
-// drawn are the keys, or sections, about what is made of a trained model, and trained those
-// among them that take training all the same.
-var (
-	drawn   = []string{"output", "plot", "quality", "log", "checkpoint", "evaluate", "graph.cache", "data.labels", "data.holdout_labels", "data.names"}
-	trained = []string{"output.snapshots", "output.metrics_every", "output.tensorboard"}
-)
+// aboutResults matches the keys about what is made of a trained model.
+var aboutResults = regexp.MustCompile(`^(output\.(dir|csv|parquet|plot|html.*)|(plot|quality|log|checkpoint|evaluate)\..*|graph\.cache|data\.(labels|holdout_labels|names))$`)
 
 // SameEmbedding reports whether two configurations differ only in what is drawn, measured
 // or written of the same model.
 func (s *Schema[C]) SameEmbedding(a, b *C) bool {
-	return !slices.ContainsFunc(s.Compare(a, b), func(d Difference) bool {
-		section, _, _ := strings.Cut(d.Key, ".")
-		return slices.Contains(trained, d.Key) || !slices.Contains(drawn, d.Key) && !slices.Contains(drawn, section)
-	})
+	return !slices.ContainsFunc(s.Compare(a, b), func(d Difference) bool { return !aboutResults.MatchString(d.Key) })
 }
 
 // LockedChanges lists the changes, such as "train.lr 1.0, not 2.0 (--set train.lr)", that

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"cne/data"
+	"cne/data/file"
 	"cne/data/images"
 	"cne/internal/option"
 	"cne/model/op"
@@ -34,7 +35,7 @@ type SimCLR struct {
 
 // Inputs returns the files and folders that a run reads, but for its configuration.
 func (c *SimCLR) Inputs() []string {
-	return slices.Concat(c.Data.Path, withoutColumns(c.Data.Labels), given(c.Model.From))
+	return slices.Concat(c.Data.Path, file.Paths(c.Data.Labels), given(c.Model.From))
 }
 
 // SimCLROutput says where results are written.

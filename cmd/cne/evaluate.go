@@ -86,7 +86,6 @@ same points and graph, the first says k and the constants of the losses.`,
 			if err != nil {
 				return err
 			}
-			from.Settings = append(from.Settings, a.settings()...)
 			if err := a.configure(from); err != nil {
 				return cli.ConfigError(cmd, from, err)
 			}
@@ -100,10 +99,10 @@ same points and graph, the first says k and the constants of the losses.`,
 	}
 	given := cli.AddSourceFlags(configs.Train, cmd, "configuration, a YAML `file`, instead of the run's")
 	flags := cmd.Flags()
-	flags.StringArrayVar(&a.data, "data", nil, "`path` of the points (repeatable), same as --set data.path=…")
-	flags.StringArrayVar(&a.labels, "labels", nil, "`file` with the labels, in the order of the points, or FILE:COLUMN of a table (repeatable), same as --set data.labels=…")
-	flags.StringVar(&a.graph, "graph", "", "graph of the points, a `file` that ends in .npz, same as --set graph.file=…")
-	cli.AddSeedFlag(cmd, given, "seed of the random numbers, same as --set seed=`n`")
+	cli.AddKeyFlag(cmd, given, "data", "", "data.path", "`path` of the points (repeatable)")
+	cli.AddKeyFlag(cmd, given, "labels", "", "data.labels", "`file` with the labels, in the order of the points, or FILE:COLUMN of a table (repeatable)")
+	cli.AddKeyFlag(cmd, given, "graph", "", "graph.file", "graph of the points, a `file` that ends in .npz")
+	cli.AddKeyFlag(cmd, given, "seed", "", "seed", "`number` that decides all random ones")
 	flags.BoolVar(&a.join, "join", false, "the files are the parts of one embedding, in their order")
 	flags.StringVar(&a.against, "against", "", "also compare with an embedding, a `file` or run folder")
 	flags.Float64Var(&a.s, "s", 0, "`place` on the spectrum for the losses of Neg-t-SNE and InfoNC-t-SNE (default: the first run's)")
@@ -120,8 +119,6 @@ same points and graph, the first says k and the constants of the losses.`,
 type evaluationRun struct {
 	*cli.Reporter
 	inputs          []string
-	data, labels    []string
-	graph           string
 	against, output string
 	json, join      bool
 	s, zBar         float64
@@ -164,20 +161,6 @@ func (a *evaluationRun) check(withNegatives bool) error {
 	return nil
 }
 
-// settings returns what flags set that stand for keys.
-func (a *evaluationRun) settings() (set []configs.Setting) {
-	if len(a.data) > 0 {
-		set = append(set, configs.PathsSetting("--data", "data.path", a.data))
-	}
-	if len(a.labels) > 0 {
-		set = append(set, configs.PathsSetting("--labels", "data.labels", a.labels))
-	}
-	if a.graph != "" {
-		set = append(set, configs.Setting{Source: "--graph", Key: "graph.file", Value: a.graph})
-	}
-	return set
-}
-
 // configure loads the configuration of the data and the graph: from the file given, or
 // else from the first run, with the flags on top.
 func (a *evaluationRun) configure(from configs.Sources) error {
@@ -198,7 +181,7 @@ func (a *evaluationRun) configure(from configs.Sources) error {
 	}
 	a.config, a.origins = c, origins
 	a.dataKnown = !origins.IsDefault("data.path")
-	if ofTheRun && len(a.data) == 0 {
+	if ofTheRun && origins["data.path"] != "--data" {
 		own, _, err := configs.Train.Load(configs.Sources{File: from.File})
 		if err != nil {
 			return err
@@ -328,7 +311,7 @@ func (a *evaluationRun) openCandidate(ctx context.Context, paths ...string) (*ca
 	}
 	var o file.Options
 	if !a.dataKnown {
-		o.Labels = a.labels
+		o.Labels = a.config.Data.Labels
 	}
 	set, err := rundir.OpenEmbedding(ctx, files, o)
 	if err != nil {

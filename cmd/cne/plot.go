@@ -253,7 +253,7 @@ func (p *plotting) chooseOutput() error {
 		}
 		p.output = file.TrimEnding(found) + map[bool]string{false: ".png", true: ".html"}[p.html]
 	}
-	inputs := slices.Concat(p.inputs, p.data.Labels, p.images, p.wanted.Files())
+	inputs := file.Paths(slices.Concat(p.inputs, p.data.Labels, p.images, p.wanted.Columns, []string{p.wanted.Names}))
 	return cli.Output{Flag: "--output", Path: p.output, Runs: append(p.inputs, folder)}.Check(inputs...)
 }
 

@@ -52,7 +52,6 @@ The exit code is 0 on success, 1 on failure and 2 if the command line is wrong;
 it is 141 if all is done but nobody reads stdout any longer.`,
 		Example: `  cne train
   cne train points.npy --labels labels.txt --html
-  cne spectrum points.npy
   cne evaluate runs/points umap.npy`,
 		Version:       version.String(),
 		Args:          cli.KnownCommand,

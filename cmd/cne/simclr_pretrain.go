@@ -54,7 +54,7 @@ epochs, over which the learning rate is then annealed; nothing else.`,
   cne simclr pretrain photos --set simclr.method=tsimcne --set data.size=64 --set data.skip_broken=true
   cne simclr pretrain --resume runs/m2`,
 	}
-	addTraining(configs.Pretrain, cmd, nil, func(ctx context.Context, r *trainCommand[configs.SimCLR], stdout io.Writer) error {
+	addTraining(configs.Pretrain, cmd, configs.Pretrain.Command, func(ctx context.Context, r *trainCommand[configs.SimCLR], stdout io.Writer) error {
 		return (&pretraining{trainCommand: r}).run(ctx, stdout)
 	})
 	return cmd

@@ -53,7 +53,7 @@ epochs, over which the learning rate is then annealed; nothing else.`,
   cne train --set model.kind=mlp --set data.holdout=0.1
   cne train --resume runs/mine`,
 	}
-	addTraining(configs.Train, cmd, nil, func(ctx context.Context, r *trainCommand[configs.Config], stdout io.Writer) error {
+	addTraining(configs.Train, cmd, configs.Train.Command, func(ctx context.Context, r *trainCommand[configs.Config], stdout io.Writer) error {
 		return (&training{pointRun: pointRun{trainCommand: r}}).run(ctx, stdout)
 	})
 	return cmd

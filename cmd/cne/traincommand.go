@@ -43,8 +43,7 @@ type trainCommand[C any] struct {
 }
 
 // addTraining makes a command train: it gets the arguments and flags of all that do, and
-// calls run with its configuration. line, unless nil, returns the command line of the
-// configuration, where that is more than the command.
+// calls run with its configuration. line returns the command line that the folder notes.
 func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, line func() string, run func(ctx context.Context, r *trainCommand[C], stdout io.Writer) error) {
 	r := &trainCommand[C]{schema: s}
 	var resume string
@@ -57,11 +56,7 @@ func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, line func() st
 		if err != nil {
 			return err
 		}
-		command := s.Command()
-		if line != nil {
-			command = line()
-		}
-		return cli.ConfigError(cmd, given, r.execute(cmd, given, resume, command, run))
+		return cli.ConfigError(cmd, given, r.execute(cmd, given, resume, line(), run))
 	}
 	cli.AddFlags(s, cmd)
 	cmd.Flags().BoolVar(&r.force, "force", false, "replace the files of another run in the run folder")

@@ -21,6 +21,13 @@ func tsimcne(more ...string) []string {
 	return tiny(append([]string{"--set", "simclr.method=tsimcne", "--epochs", "6"}, more...)...)
 }
 
+// tsimcneOf is tsimcne on the images in another folder.
+func tsimcneOf(folder string, more ...string) []string {
+	args := tsimcne(more...)
+	args[slices.Index(args, "data.path=images")] = "data.path=" + folder
+	return args
+}
+
 // A run of t-SimCNE leaves the positions of all images, in their order, which are those
 // that its network gives them afterwards, too.
 func TestTSimCNEWritesAnEmbedding(t *testing.T) {
@@ -82,7 +89,7 @@ func TestTSimCNEOfPhotographs(t *testing.T) {
 	}
 	writeTestFile(t, "photos/broken.jpg", "none")
 	const broken = "broken.jpg (it is neither PNG nor JPEG nor WebP)"
-	args := tsimcne(set("data.path=photos", "data.size=8")...)
+	args := tsimcneOf("photos", set("data.size=8")...)
 	mustFail(t, 1, broken, args...)
 	if _, stderr := mustRun(t, append(args, "--set", "data.skip_broken=true")...); !strings.Contains(stderr, broken) {
 		t.Errorf("stderr does not name what is left out:\n%s", stderr)
@@ -125,7 +132,7 @@ func TestTSimCNEOfGreyImages(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{"grey", "colour"} {
-		_, stderr := mustRun(t, tsimcne(append(set("data.path="+kind, "simclr.pretrain_on=train", "monitor.every=0", "evaluate.k=2"), "-o", "run-"+kind)...)...)
+		_, stderr := mustRun(t, tsimcneOf(kind, append(set("simclr.pretrain_on=train", "monitor.every=0", "evaluate.k=2"), "-o", "run-"+kind)...)...)
 		if strings.Contains(stderr, "in greyscale") != (kind == "grey") {
 			t.Errorf("%s: %s", kind, stderr)
 		}

@@ -3,6 +3,7 @@ package file
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 
 	"cne/data"
@@ -121,4 +122,16 @@ func SplitColumn(spec string) (file, column string) {
 		return spec[:at], spec[at+1:]
 	}
 	return "", spec
+}
+
+// Paths returns what names columns, or whole files, with only the path where that is of a
+// file.
+func Paths(specs []string) []string {
+	paths := slices.Clone(specs)
+	for i, spec := range specs {
+		if path, _ := SplitColumn(spec); path != "" {
+			paths[i] = path
+		}
+	}
+	return paths
 }

@@ -41,7 +41,7 @@ func ReadLabels(ctx context.Context, paths []string, n int) ([]string, error) {
 		}
 		all = append(all, labels...)
 	}
-	return all, checkClasses(text.Few(paths, text.Printable), all)
+	return all, checkClasses(text.Few(paths, text.Printable), data.NewLabels(all))
 }
 
 // readLabels reads the labels in one file, or in the column of a table.
@@ -59,42 +59,28 @@ func readLabels(ctx context.Context, spec string) (labels []string, heading bool
 	return labels, heading, err
 }
 
-// looksLikeTable reports whether each line is another one, and has as many fields as the
-// first.
+// looksLikeTable reports whether most lines differ, and each has as many fields as the first.
 func looksLikeTable(lines []string) bool {
 	if len(lines) == 0 {
 		return false
 	}
 	separator := string(guessSeparator([]byte(lines[0])))
 	fields := strings.Count(lines[0], separator)
-	return fields > 0 && isNaming(lines) && !slices.ContainsFunc(lines, func(line string) bool { return strings.Count(line, separator) != fields })
+	return fields > 0 && checkClasses("", data.NewLabels(lines)) != nil && !slices.ContainsFunc(lines, func(line string) bool { return strings.Count(line, separator) != fields })
 }
 
-// isNaming reports whether labels name points rather than classes: more than half of many
-// have a text of their own.
-func isNaming(labels []string) bool {
-	seen, texts := map[string]bool{}, 0
-	for _, label := range labels {
-		if !seen[label] {
-			seen[label] = true
-			if !isNumber(label) {
-				texts++
-			}
-		}
+// checkClasses refuses labels from a place that name points: where most of many points have
+// a text of their own.
+func checkClasses(from string, labels *data.Labels) error {
+	n := len(labels.Class)
+	if n < fewestNamed || labels.Value != nil || 2*len(slices.DeleteFunc(slices.Clone(labels.Names), isNumber)) <= n {
+		return nil
 	}
-	return len(labels) >= fewestNamed && 2*texts > len(labels)
+	return errorf(data.ErrLabels, "%s: labels: got a text of its own for most of the %d points, want classes or numbers; give names of points as data.names (--names)", from, n)
 }
 
 // fewestNamed is from how many points on labels are refused that name them.
 const fewestNamed = 50
-
-// checkClasses refuses labels from a place that name points.
-func checkClasses(from string, labels []string) error {
-	if !isNaming(labels) {
-		return nil
-	}
-	return errorf(data.ErrLabels, "%s: labels: got a text of its own for most of the %d points, want classes or numbers; give names of points as data.names (--names)", from, len(labels))
-}
 
 // miscounted is the error for a number of labels other than the number of points; counts
 // lists the numbers per file.

@@ -103,10 +103,10 @@ func read(ctx context.Context, list sources, o Options, wanted *choice) (*data.D
 	}
 	ds.Name, ds.Parts = o.Name, f.parts
 	if f.Labeled() {
-		if err := checkClasses(list[0].path, labels); err != nil {
+		ds.Labels = data.NewLabels(labels)
+		if err := checkClasses(list[0].path, ds.Labels); err != nil {
 			return nil, err
 		}
-		ds.Labels = data.NewLabels(labels)
 	}
 	if wanted != nil {
 		ds.Rows = wanted.rows

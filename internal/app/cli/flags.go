@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"cne/configs"
 	"cne/internal/text"
@@ -25,20 +26,10 @@ func AddFlags[C any](s *configs.Schema[C], cmd *cobra.Command) {
 		if !s.Has(f.key) || flags.Lookup(f.name) != nil {
 			continue
 		}
-		var words []string
-		for _, offer := range s.Completions() {
-			if word, ok := strings.CutPrefix(offer, f.key+"="); ok && word != "" {
-				words = append(words, word)
-			}
-		}
-		usage := fmt.Sprintf("%s (--set %s=…)", f.usage, f.key)
-		setting := settingFlag{name: "--" + f.name, key: f.key, list: given}
+		flag, words := AddKeyFlag(cmd, given, f.name, f.short, f.key, f.usage), s.Words(f.key)
 		if slices.Equal(words, []string{"true", "false"}) {
-			flags.VarPF(&switchFlag{setting}, f.name, f.short, usage).NoOptDefVal = "true"
-			continue
-		}
-		flags.VarP(&setting, f.name, f.short, usage)
-		if words != nil {
+			flag.Value, flag.NoOptDefVal = switchFlag{flag.Value}, "true"
+		} else if words != nil {
 			MustComplete(cmd, f.name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 		}
 	}
@@ -78,9 +69,9 @@ func AddSourceFlags[C any](s *configs.Schema[C], cmd *cobra.Command, config stri
 	return given
 }
 
-// AddSeedFlag gives a command the flag --seed, which adds to what is set.
-func AddSeedFlag(cmd *cobra.Command, given *[]configs.Setting, usage string) {
-	cmd.Flags().Var(&settingFlag{name: "--seed", key: "seed", list: given}, "seed", usage)
+// AddKeyFlag gives a command a flag that sets a key: it adds to what is given.
+func AddKeyFlag(cmd *cobra.Command, given *[]configs.Setting, name, short, key, usage string) *pflag.Flag {
+	return cmd.Flags().VarPF(&settingFlag{name: "--" + name, key: key, list: given}, name, short, fmt.Sprintf("%s (--set %s=…)", usage, key))
 }
 
 // MustComplete says how the shell completes a flag.
@@ -132,20 +123,20 @@ type setFlag struct {
 	}
 }
 
-// Set adds a setting to the list.
+// Set adds a setting to the list. A bare number was meant for --s.
 func (f *setFlag) Set(value string) error {
 	err := f.settingFlag.Set(value)
-	if err != nil && f.keys.Has("loss.s") {
+	if err != nil && value != "" && strings.Trim(value, "+-.,0123456789") == "" && f.keys.Has("loss.s") {
 		err = fmt.Errorf("%w; -s is short for --set, and the place between t-SNE and UMAP is --s", err)
 	}
 	return err
 }
 
-// A switchFlag is a settingFlag for true or false; without a value it means true.
-type switchFlag struct{ settingFlag }
+// A switchFlag is a flag for true or false; without a value it means true.
+type switchFlag struct{ pflag.Value }
 
 // Type returns the type of pflag's own switches, so that the help shows no value.
-func (f *switchFlag) Type() string { return "bool" }
+func (switchFlag) Type() string { return "bool" }
 
 // Config returns the configuration of a command that has the flags of
 // AddFlags, and where each of its values comes from. The errors come from

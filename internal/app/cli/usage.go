@@ -97,12 +97,10 @@ var peers = []struct{ flags, key, what, example string }{
 	{"negative-sample-rate negatives n-noise", "loss.negatives", "the number of negative samples", "--set loss.negatives=5"},
 	{"batch-size", "train.batch_size", "the number of edges in a batch", "--set train.batch_size=1024"},
 	{"standardize standardise normalize normalise scale", "data.scale", "the scaling of the points", "--set data.scale=standard"},
-	{"n-pca pca-dims initial-dims", "graph.pca", "the number of principal components", "--set graph.pca=50"},
 	{"target y", "data.labels", "the labels", "--labels labels.txt"},
 	{"color colour hover", "output.html_columns", "the columns that colour the page", "--set output.html_columns=age"},
 	{"gpu cuda", "device.name", "where a run is computed", "--device cuda"},
 	{"n-jobs threads n-threads num-threads workers", "", "uses all cores, or as many as GOMAXPROCS in the environment says", ""},
-	{"verbose", "", "reports what it does unless it is given --quiet", ""},
 }
 
 // explainUnknown returns the error for a flag that a command lacks: with the key that does
@@ -164,7 +162,7 @@ func markUsageErrors(c *cobra.Command) {
 	for _, flags := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
 		flags.VisitAll(func(f *pflag.Flag) {
 			if f.Value.Type() == "bool" {
-				f.Value = plain{f.Value} // so that the help shows no =true|false
+				f.Value = switchFlag{f.Value} // for which the help shows no =true|false
 			}
 		})
 	}
@@ -218,9 +216,6 @@ func noEmptyFlag(cmd *cobra.Command) (err error) {
 	})
 	return err
 }
-
-// plain is the value of a flag and nothing that pflag knows beyond it.
-type plain struct{ pflag.Value }
 
 // ShowHelp runs a command that only has subcommands.
 func ShowHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }

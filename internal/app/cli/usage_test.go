@@ -66,7 +66,7 @@ func TestWrongValues(t *testing.T) {
 		flags.String("name", "", "")
 		flags.String("text", "", "")
 		flags.StringArray("list", nil, "")
-		AddSeedFlag(sub, nil, "")
+		AddKeyFlag(sub, nil, "seed", "", "seed", "")
 		MayBeEmpty(sub, "text")
 		root.AddCommand(sub)
 		root.SetOut(io.Discard)

@@ -10,7 +10,6 @@ import (
 
 	"cne/configs"
 	"cne/data"
-	"cne/data/file"
 	"cne/internal/app/rundir"
 	"cne/internal/explorer"
 	"cne/internal/text"
@@ -40,17 +39,6 @@ func WantedBy(c *configs.Config) Wanted {
 		w.Names = *c.Data.Names
 	}
 	return w
-}
-
-// Files returns the files to read.
-func (w Wanted) Files() []string {
-	var files []string
-	for _, spec := range append([]string{w.Names}, w.Columns...) {
-		if path, _ := file.SplitColumn(spec); path != "" {
-			files = append(files, path)
-		}
-	}
-	return files
 }
 
 // mostClasses is how many different texts a column may have that colours points.
