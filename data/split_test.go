@@ -51,6 +51,35 @@ func TestNames(t *testing.T) {
 	wantError(t, ds.Check(), data.ErrShape, "matrix of 4×2: got 1 names of columns and 0 offsets")
 }
 
+// Points that lack a value are left out with their labels and names, or get the means.
+func TestMissing(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
+	set := func() *data.Dataset {
+		ds := &data.Dataset{Points: matrix(4, 2, 1, nan, 2, 4, inf, 6, 6, 8), Labels: data.NewLabels([]string{"a", "b", "c", "d"}), Names: []string{"w", "x", "y", "z"}}
+		ds.Points.Columns = []string{"one", "two"}
+		return ds
+	}
+	wantError(t, set().Check(), data.ErrNotFinite, `row 1: column "two": got NaN, want a finite number (float32); 2 of 4 rows have missing or infinite values`)
+	kept := need(set().DropMissing())(t)
+	must(t, kept.Check())
+	sameMatrix(t, kept.Points, &data.Matrix{N: 2, D: 2, X: []float32{2, 4, 6, 8}, Columns: []string{"one", "two"}})
+	if !slices.Equal(kept.Rows, []int{1, 3}) || !slices.Equal(kept.Names, []string{"x", "z"}) || kept.Labels.Names[kept.Labels.Class[1]] != "d" {
+		t.Errorf("left are %v, %q, %+v", kept.Rows, kept.Names, kept.Labels)
+	}
+	if again := need(kept.DropMissing())(t); again != kept {
+		t.Error("points that lack nothing are copied")
+	}
+	m := set().Points
+	means := need(m.FiniteMeans())(t)
+	if filled := m.FillMissing(means); filled != 2 || !slices.Equal(means, []float32{3, 6}) {
+		t.Errorf("%d values are filled with the means %v", filled, means)
+	}
+	sameMatrix(t, m, &data.Matrix{N: 4, D: 2, X: []float32{1, 6, 2, 4, 3, 6, 6, 8}, Columns: []string{"one", "two"}})
+	none := &data.Dataset{Points: matrix(1, 2, 1, nan)}
+	wantError(t, errorOf(none.DropMissing()), data.ErrEmpty, "points: got none without a missing value")
+	wantError(t, errorOf(none.Points.FiniteMeans()), data.ErrEmpty, "column 2: got no value")
+}
+
 func TestSplit(t *testing.T) {
 	classes := func(i int) string { return string("aaaaaabbbc"[i%10]) }
 	quantity := func(i int) string { return fmt.Sprint(0.5 + float64(i)) }

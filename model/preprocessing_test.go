@@ -60,6 +60,7 @@ func TestPreprocessingRefuses(t *testing.T) {
 		"no width":      {model.Preprocessing{}, data.ErrShape, "got a width of 0"},
 		"counts":        {model.Preprocessing{Width: 3, Counts: &counts.Scaling{Genes: []int32{0, 2}, Total: 3, LibrarySize: 1}}, data.ErrShape, "got 2 genes, want 3"},
 		"broken counts": {model.Preprocessing{Width: 2, Counts: &counts.Scaling{Genes: []int32{0, 2}, Total: 2, LibrarySize: 1}}, data.ErrShape, "scaling of counts: got 2 of 2 genes with 0 names"},
+		"fill":          {model.Preprocessing{Width: 2, Fill: []float32{1}}, data.ErrShape, "got 1 means of columns, want 2"},
 		"scaler":        {model.Preprocessing{Width: 2, Scaler: &data.Scaler{Kind: data.ScaleUnit}}, data.ErrOption, "divisor of the scaler: got 0"},
 		"scaler width":  {model.Preprocessing{Width: 2, Scaler: &data.Scaler{Kind: data.ScaleStandard, Mean: []float64{1}, SD: []float64{1}}}, data.ErrShape, "got 2, want 1 as the scaler"},
 		"PCA width":     {model.Preprocessing{Width: 2, PCA: components}, data.ErrShape, "want 3 as when"},

@@ -122,7 +122,7 @@ func TestStoredPoints(t *testing.T) {
 		"bytes and float32":   {[]string{bytes, arrayFile(t, dir, "<f4", n, d)}, data.InFiles},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, scaling := range []data.Scaling{data.ScaleNone, data.ScaleUnit, data.ScaleStandard} {
+			for _, scaling := range []data.Scaling{data.ScaleNone, data.ScaleUnit, data.ScaleStandard, data.ScaleAuto} {
 				for _, metric := range []data.Metric{data.Euclidean, data.Correlation} {
 					whole, stored := openBoth(t, tc.paths, tc.storage)
 					if whole.Bytes != stored.Bytes {

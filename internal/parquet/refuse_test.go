@@ -291,3 +291,61 @@ func TestMemoryOfMetadata(t *testing.T) {
 		t.Errorf("%d bytes of metadata take %d: %v", len(footer), used, err)
 	}
 }
+
+// Numbers are where they belong among missing ones, within a page and across pages.
+func TestMissingNumbers(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	const rows = 3000
+	for _, encoding := range []int{encodingPlain, encodingDictionary} {
+		c := testColumn{name: "x", physical: typeInt32, optional: true, groups: [][]testPage{nil}}
+		if encoding == encodingDictionary {
+			d := ints(rows)
+			d.kind = pageDictionary
+			c.groups[0] = []testPage{d}
+		}
+		var missing []int
+		for from := 0; from < rows; from += rows / 2 {
+			p := testPage{kind: pageData, encoding: encoding, values: rows / 2}
+			var there []uint32
+			for i := from; i < from+rows/2; i++ {
+				if i%1000 < 5 || r.IntN(3) == 0 {
+					missing, p.def = append(missing, i), append(p.def, 0)
+				} else {
+					there, p.def = append(there, uint32(i)), append(p.def, 1)
+				}
+			}
+			if encoding == encodingDictionary {
+				p.body = append([]byte{12}, runs(r, there, 12)...)
+			}
+			for _, v := range there {
+				if encoding == encodingPlain {
+					p.body = binary.LittleEndian.AppendUint32(p.body, v)
+				}
+			}
+			c.groups[0] = append(c.groups[0], p)
+		}
+		content := buildFile(t, r, []int{rows}, []testColumn{c})
+		f, err := Open(bytes.NewReader(content), int64(len(content)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cursor := f.Cursor(0)
+		var found []int
+		for at := 0; at < rows; at += 750 {
+			part := make([]byte, 4*750)
+			if err := cursor.Numbers(part); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 750 {
+				if cursor.IsMissing(i) {
+					found = append(found, at+i)
+				} else if v := binary.LittleEndian.Uint32(part[4*i:]); v != uint32(at+i) {
+					t.Fatalf("encoding %d: number %d is %d", encoding, at+i, v)
+				}
+			}
+		}
+		if err := cursor.End(); err != nil || !slices.Equal(found, missing) {
+			t.Errorf("encoding %d: %d are missing, want %d (%v)", encoding, len(found), len(missing), err)
+		}
+	}
+}
