@@ -335,7 +335,7 @@ func (o *Options) checkModel(n int) error {
 		return &OptionError{Key: "train.momentum", Got: fmt.Sprint(o.Momentum), Other: "train.optimizer", OtherGot: "adam", Want: "0"}
 	case o.OnComponents && !o.network():
 		return &OptionError{Key: "model.input", Got: "pca", Other: "model.kind", OtherGot: "table", Want: "points"}
-	case o.OnComponents && o.ReducesAbove() == 0:
+	case o.OnComponents && o.components() == 0:
 		return &OptionError{Key: "model.input", Got: "pca", Other: "graph.pca", OtherGot: "0", Want: "points, or a number of components"}
 	case len(o.Phases) > 0 && o.Epochs != 0 && o.Epochs != total:
 		return &OptionError{Key: "train.epochs", Got: fmt.Sprint(o.Epochs), Other: "train.phases", OtherGot: fmt.Sprintf("of %d epochs", total), Want: "null"}
@@ -395,7 +395,7 @@ func (o *Options) checkWeights(width int) error {
 		return nil
 	}
 	if o.OnComponents {
-		width = min(width, o.ReducesAbove())
+		width = min(width, o.components())
 	}
 	total, in := 0, width
 	for _, out := range append(slices.Clone(o.Hidden), cmp.Or(o.Dim, DefaultDim)) {
@@ -433,6 +433,14 @@ func (o *Options) Objective() op.ContrastiveOptions {
 		Loss: o.Loss, Metric: o.Metric, Temperature: cmp.Or(o.Temperature, 0.5), Clamp: or(o.Clamp, DefaultClamp),
 		Scale: cmp.Or(o.Scale, o.Loss.Info().Scale), Mean: o.Mean, ExcludePositive: o.ExcludePositive,
 	}
+}
+
+// components returns the number of principal components wanted, 0 if none are.
+func (o *Options) components() int {
+	if c := or(o.Components, AutoComponents); c != AutoComponents {
+		return c
+	}
+	return DefaultComponents
 }
 
 // KeepsZ reports whether NC-t-SNE's log Z is kept.
