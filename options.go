@@ -358,7 +358,7 @@ func (o *Options) checkModel(n int) error {
 		return &OptionError{Key: "train.momentum", Got: fmt.Sprint(o.Momentum), Other: "train.optimizer", OtherGot: "adam", Want: "0"}
 	case o.OnComponents && !o.network():
 		return &OptionError{Key: "model.input", Got: "pca", Other: "model.kind", OtherGot: "table", Want: "points"}
-	case o.OnComponents && o.ReducesAbove() == 0:
+	case o.OnComponents && o.components() == 0:
 		return &OptionError{Key: "model.input", Got: "pca", Other: "graph.pca", OtherGot: "0", Want: "points, or a number of components"}
 	case len(o.Phases) > 0 && o.Epochs != total && o.Epochs != 0 && o.Epochs <= total-o.Phases[len(o.Phases)-1].Epochs:
 		return &OptionError{Key: "train.epochs", Got: fmt.Sprint(o.Epochs), Other: "train.phases", OtherGot: fmt.Sprintf("of %d epochs", total), Want: "null, or more than all phases but the last have"}
@@ -418,7 +418,7 @@ func (o *Options) checkWeights(width int) error {
 		return nil
 	}
 	if o.OnComponents {
-		width = min(width, o.ReducesAbove())
+		width = min(width, o.components())
 	}
 	total, in := 0, width
 	for _, out := range append(slices.Clone(o.Hidden), cmp.Or(o.Dim, DefaultDim)) {
@@ -456,6 +456,14 @@ func (o *Options) Objective() op.ContrastiveOptions {
 		Loss: o.Loss, Metric: o.Metric, Temperature: cmp.Or(o.Temperature, 0.5), Clamp: or(o.Clamp, DefaultClamp),
 		Scale: cmp.Or(o.Scale, o.Loss.Info().Scale), Mean: o.Mean, ExcludePositive: o.ExcludePositive,
 	}
+}
+
+// components returns the number of principal components wanted, 0 if none are.
+func (o *Options) components() int {
+	if o.autoComponents() {
+		return DefaultComponents
+	}
+	return or(o.Components, DefaultComponents)
 }
 
 // KeepsZ reports whether NC-t-SNE's log Z is kept.

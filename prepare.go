@@ -119,10 +119,9 @@ func scale(ctx context.Context, set *data.Dataset, o *Options) (*Neighborhood, e
 	}
 	before := &model.Preprocessing{Width: d, Columns: slices.Clone(set.Columns()), Metric: o.GraphMetric}
 	var err error
-	if before.Scaler, err = set.Scale(ctx, cmp.Or(o.Scaling, data.ScaleAuto)); err == nil {
-		if cmp.Or(o.Scaling, data.ScaleAuto) == data.ScaleAuto {
-			o.logScaling(before.Scaler)
-		}
+	scaling := cmp.Or(o.Scaling, data.ScaleAuto)
+	if before.Scaler, err = set.Scale(ctx, scaling); err == nil {
+		o.logScaling(scaling, before.Scaler)
 		err = set.Normalize(ctx, o.GraphMetric, before.Scaler)
 	}
 	switch {
@@ -158,31 +157,23 @@ func (h *Neighborhood) Source() data.Source {
 // values is built; 0 means the points themselves.
 func (o *Options) Reduces(n, d int) int {
 	above := o.ReducesAbove()
-	if above == 0 || d <= above {
+	quick := float64(n)*float64(n)*float64(d) <= maxExactWork && n*d <= maxExactValues
+	if d <= above || above == 0 || o.autoComponents() && quick && !o.OnComponents {
 		return 0
 	}
-	if o.autoComponents() {
-		if work := float64(n) * float64(n) * float64(d); work <= maxExactWork && n*d <= maxExactValues && !o.OnComponents {
-			return 0
-		}
-		return min(DefaultComponents, n)
-	}
-	return min(or(o.Components, DefaultComponents), n)
+	return min(o.components(), n)
 }
 
 // ReducesAbove returns the width above which points of any number are reduced to principal
 // components; 0 means never.
 func (o *Options) ReducesAbove() int {
-	switch {
-	case !o.autoComponents():
-		return or(o.Components, DefaultComponents)
-	case cmp.Or(o.GraphMetric, data.Euclidean) == data.Euclidean || o.OnComponents:
-		return DefaultComponents
+	if angular := o.GraphMetric == data.Cosine || o.GraphMetric == data.Correlation; angular && o.autoComponents() && !o.OnComponents {
+		return maxAngularWidth
 	}
-	return maxAngularWidth
+	return o.components()
 }
 
-func (o *Options) autoComponents() bool { return or(o.Components, DefaultComponents) == AutoComponents }
+func (o *Options) autoComponents() bool { return o.Components != nil && *o.Components == AutoComponents }
 
 // reduce fills in Reduced, unless a cache has done so, and drops the points if no network
 // needs them.
@@ -280,12 +271,14 @@ func (h *Neighborhood) findNeighbors(ctx context.Context, o *Options, k int) (er
 func (o *Options) dropsScaled() bool { return !o.network() || o.OnComponents }
 
 // logScaling reports what data.ScaleAuto has done.
-func (o *Options) logScaling(s *data.Scaler) {
-	if s.Kind == data.ScaleStandard {
+func (o *Options) logScaling(wanted data.Scaling, s *data.Scaler) {
+	switch {
+	case wanted != data.ScaleAuto:
+	case s.Kind == data.ScaleStandard:
 		o.log(fmt.Sprintf("data.scale: standardised %d columns, whose spreads differ %.0f-fold; data.scale: unit keeps them", len(s.SD), s.SpreadRatio()))
-		return
+	default:
+		o.log(fmt.Sprintf("data.scale: divided all values by %.6g; data.scale: standard gives each column the same weight", s.Divisor))
 	}
-	o.log(fmt.Sprintf("data.scale: divided all values by %.6g; data.scale: standard gives each column the same weight", s.Divisor))
 }
 
 // enoughVariance is the share of the variance below which principal components are warned of.

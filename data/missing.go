@@ -35,10 +35,10 @@ func (m *Matrix) FillMissing(fill []float32) (filled int) {
 	return filled
 }
 
-// FiniteMeans returns the means of the columns of dense points over their finite values. A
-// column without any gives ErrEmpty.
-func (m *Matrix) FiniteMeans() ([]float32, error) {
-	sum, count, mean := make([]float64, m.D), make([]int, m.D), make([]float32, m.D)
+// FiniteMeans returns the means of the columns of dense points over their finite values; NaN
+// for a column without any.
+func (m *Matrix) FiniteMeans() []float32 {
+	sum, count, mean := make([]float64, m.D), make([]float64, m.D), make([]float32, m.D)
 	for i, v := range m.X {
 		if simd.IsFinite(v) {
 			sum[i%m.D] += float64(v)
@@ -46,10 +46,7 @@ func (m *Matrix) FiniteMeans() ([]float32, error) {
 		}
 	}
 	for j := range mean {
-		if count[j] == 0 {
-			return nil, errorf(ErrEmpty, "%s: got no value, want at least one", columnName(m.Columns, j))
-		}
-		mean[j] = float32(sum[j] / float64(count[j]))
+		mean[j] = float32(sum[j] / count[j])
 	}
-	return mean, nil
+	return mean
 }

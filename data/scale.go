@@ -3,9 +3,8 @@ package data
 import (
 	"context"
 	"math"
+	"regexp"
 	"slices"
-	"strings"
-	"unicode"
 
 	"cne/internal/parallel"
 	"cne/internal/simd"
@@ -18,7 +17,7 @@ type Scaling string
 const (
 	// ScaleAuto is ScaleStandard for tables whose columns are different quantities: they have
 	// names that differ in more than digits, and the largest standard deviation is more than
-	// ten times the smallest, constant columns apart. Otherwise it is ScaleUnit, also for
+	// ten times the smallest of columns that are not constant. Otherwise it is ScaleUnit, also for
 	// bytes and sparse points. The Scaler has the one that it is.
 	ScaleAuto Scaling = "auto"
 	// ScaleNone leaves the values as they are, but for their Offset.
@@ -91,7 +90,7 @@ func FitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) 
 const maxSpreadRatio = 10
 
 // SpreadRatio returns the ratio of the largest standard deviation of ScaleStandard to the
-// smallest, constant columns apart; 0 without any.
+// smallest of columns that are not constant; 0 without any.
 func (s *Scaler) SpreadRatio() float64 {
 	sd := slices.DeleteFunc(slices.Clone(s.SD), func(v float64) bool { return v == 0 })
 	if len(sd) == 0 {
@@ -103,16 +102,14 @@ func (s *Scaler) SpreadRatio() float64 {
 // differ reports whether names of columns differ in more than digits: pixel0, pixel1, … or
 // PC1, PC2, … number the values of one quantity.
 func differ(names []string) bool {
-	word := func(name string) string {
-		return strings.Map(func(r rune) rune {
-			if unicode.IsDigit(r) {
-				return -1
-			}
-			return r
-		}, name)
+	words := map[string]bool{}
+	for _, name := range names {
+		words[digits.ReplaceAllString(name, "")] = true
 	}
-	return slices.ContainsFunc(names, func(name string) bool { return word(name) != word(names[0]) })
+	return len(words) > 1
 }
+
+var digits = regexp.MustCompile(`\d+`)
 
 // fitScaler is FitScaler for points that were checked, but for ScaleAuto.
 func fitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) {
@@ -151,7 +148,8 @@ func fitScaler(ctx context.Context, ds *Dataset, kind Scaling) (*Scaler, error) 
 			}
 		}
 	default:
-		return nil, errKind(kind)
+		_, d := points.Dims()
+		return nil, s.Check(d) // an unknown scaling
 	}
 	return s, nil
 }
@@ -268,12 +266,7 @@ func (s *Scaler) Check(d int) error {
 		}
 		return nil
 	}
-	return errKind(s.Kind)
-}
-
-// errKind is the error for a scaling that no scaler has.
-func errKind(kind Scaling) error {
-	return errorf(ErrOption, "scaling: got %q, want %s", string(kind), text.Enumerate(kind.Words()[1:]))
+	return errorf(ErrOption, "scaling: got %q, want %s", string(s.Kind), text.Enumerate(s.Kind.Words()[1:]))
 }
 
 // largestMagnitude returns the largest absolute value in x.

@@ -174,15 +174,15 @@ func checkFinite(ctx context.Context, s Source, fault func(row, column int, v fl
 	var first error
 	bad, n := 0, 0
 	err := s.Each(ctx, 0, func(lo int, block *Matrix) error {
-		n = lo + block.N
-		row, column, v, ok := block.FirstNotFinite()
-		if ok && first == nil {
-			first = fault(lo+row, column, v)
-		}
-		for i := row; ok && i < block.N; i++ {
-			if _, _, _, is := block.Rows(i, i+1).FirstNotFinite(); is {
-				bad++
+		for n = lo + block.N; block.N > 0; bad++ {
+			row, column, v, ok := block.FirstNotFinite()
+			if !ok {
+				break
 			}
+			if first == nil {
+				first = fault(lo+row, column, v)
+			}
+			lo, block = lo+row+1, block.Rows(row+1, block.N)
 		}
 		return nil
 	})

@@ -70,14 +70,16 @@ func TestMissing(t *testing.T) {
 		t.Error("points that lack nothing are copied")
 	}
 	m := set().Points
-	means := need(m.FiniteMeans())(t)
+	means := m.FiniteMeans()
 	if filled := m.FillMissing(means); filled != 2 || !slices.Equal(means, []float32{3, 6}) {
 		t.Errorf("%d values are filled with the means %v", filled, means)
 	}
 	sameMatrix(t, m, &data.Matrix{N: 4, D: 2, X: []float32{1, 6, 2, 4, 3, 6, 6, 8}, Columns: []string{"one", "two"}})
 	none := &data.Dataset{Points: matrix(1, 2, 1, nan)}
 	wantError(t, errorOf(none.DropMissing()), data.ErrEmpty, "points: got none without a missing value")
-	wantError(t, errorOf(none.Points.FiniteMeans()), data.ErrEmpty, "column 2: got no value")
+	if mean := none.Points.FiniteMeans(); mean[0] != 1 || !math.IsNaN(float64(mean[1])) {
+		t.Errorf("the means are %v", mean)
+	}
 }
 
 func TestSplit(t *testing.T) {

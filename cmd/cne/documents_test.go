@@ -19,8 +19,7 @@ import (
 )
 
 // Commands of the documents that are not run, by what they contain, and why.
-var notRun = map[string]string{
-}
+var notRun = map[string]string{}
 
 // quick are the variables that make commands of the documents quick, by a pattern in them.
 var quick = []struct{ command, variables string }{

@@ -476,7 +476,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *report.Evaluation, first
 	}
 	y.points, y.Neighbors, y.Graph, y.Labels = near.Reduced, near.Nearest, near.Graph, in.points.Labels
 	e.Edges = y.Graph.Edges()
-	e.GraphRecall, e.Components = rundir.RecallOf(near.Neighborhood), near.components()
+	e.GraphRecall, e.Components = rundir.RecallOf(near.Neighborhood), *o.Components
 	if a.config.Graph.File == nil {
 		return y, nil
 	}

@@ -290,20 +290,16 @@ func (in *inputs) treatMissing(set *data.Dataset) (*data.Dataset, error) {
 	if what == "refuse" || m == nil || m.CSR != nil || in.counts != nil {
 		return set, nil
 	}
-	if what == "drop" {
-		n := m.N
-		set, err := set.DropMissing()
-		if err != nil {
-			return nil, fmt.Errorf("data.missing: %w", err)
-		}
-		in.log.Info("data.missing: left out the points that lack values", "points", n-set.Points.N, "of", n)
-		return set, nil
+	if what == "mean" {
+		in.fill = m.FiniteMeans()
+		in.log.Info("data.missing: replaced missing values by the means of their columns", "values", m.FillMissing(in.fill), "of", m.N*m.D)
+		return set, set.Check()
 	}
-	var err error
-	if in.fill, err = m.FiniteMeans(); err != nil {
+	set, err := set.DropMissing()
+	if err != nil {
 		return nil, fmt.Errorf("data.missing: %w", err)
 	}
-	in.log.Info("data.missing: replaced missing values by the means of their columns", "values", m.FillMissing(in.fill), "of", m.N*m.D)
+	in.log.Info("data.missing: left out the points that lack values", "points", m.N-set.Points.N, "of", m.N)
 	return set, nil
 }
 
@@ -313,7 +309,7 @@ const fewestNumbered = 5
 // warnOfRowNumbers warns of columns that count the points from 0 or 1.
 func (in *inputs) warnOfRowNumbers() {
 	m := in.points.Points
-	if m == nil || m.CSR != nil || m.N < fewestNumbered {
+	if m == nil || m.N < fewestNumbered {
 		return
 	}
 	for j, name := range m.Columns {
@@ -341,21 +337,17 @@ func (in *inputs) explainTable(err error) error {
 	d, table := &in.config.Data, new(file.TextError)
 	switch {
 	case errors.As(err, &table):
-		advice, drop := "", table.Columns
+		var advice []string
+		drop := table.Columns
 		if d.LabelColumn == nil && len(d.Labels) == 0 {
-			advice, drop = setting("data.label_column", drop[0]), drop[1:]
+			advice, drop = []string{setting("data.label_column", drop[0])}, drop[1:]
 		}
 		if len(drop) > 0 {
-			advice = strings.TrimSpace(advice + " " + setting("data.drop", strings.Join(slices.Concat(d.Drop, drop), ",")))
+			advice = append(advice, setting("data.drop", strings.Join(slices.Concat(d.Drop, drop), ",")))
 		}
-		if len(table.Columns) > file.MaxTextColumns {
-			return fmt.Errorf("%w; for instance --drop-text", err)
-		}
-		return fmt.Errorf("%w; for instance %s, or --drop-text", err, advice)
-	case errors.Is(err, data.ErrNotFinite) && d.Missing == "drop":
-		return fmt.Errorf("%w; data.missing: drop leaves out only points of data.path", err)
-	case errors.Is(err, data.ErrNotFinite) && d.Missing == "refuse":
-		return fmt.Errorf("%w (data.missing: drop or mean)", err)
+		return fmt.Errorf("%w; for instance %s, or --drop-text", err, strings.Join(advice, " "))
+	case errors.Is(err, data.ErrNotFinite) && d.Missing != "mean":
+		return fmt.Errorf("%w (data.missing: drop, for points of data.path, or mean)", err)
 	}
 	return err
 }
@@ -514,15 +506,6 @@ func (in *inputs) logCounts() {
 type prepared struct {
 	*cne.Neighborhood
 	pointsKey, heldKey, rowsKey, graphKey string // "" if there are none, or for all rows
-}
-
-// components returns the number of principal components between which distances are
-// measured; 0 for the points themselves.
-func (p *prepared) components() int {
-	if p.PCA == nil {
-		return 0
-	}
-	return p.PCA.K
 }
 
 // prepare finds the neighbours of the points, which it takes from the inputs, or takes them

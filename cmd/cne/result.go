@@ -184,9 +184,11 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	if m.GraphRecall != nil {
 		row("graph", "approximate neighbours, of which %s", m.GraphRecall)
 	}
+	o := t.config.Options()
+	components := o.Reduces(m.N, t.near.Preprocessing.Width)
 	for _, f := range report.Figures() {
 		if value, standardError := f.Of(&m.Figures); value != nil {
-			row(f.Title, f.Format+"%s%s%s", *value, report.PlusMinus(standardError), f.OfNeighbors(t.config.Quality.K, t.near.components()), f.Direction())
+			row(f.Title, f.Format+"%s%s%s", *value, report.PlusMinus(standardError), f.OfNeighbors(t.config.Quality.K, components), f.Direction())
 		}
 	}
 	optional(ofZ(t.config.Embed.KeepsZ())+" Z", "%.3g", m.Z)

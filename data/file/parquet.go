@@ -138,7 +138,7 @@ func (r *parquetReader) choose(opt Options) (err error) {
 	}
 	isText := func(i int) bool { return r.file.Columns[i].Kind == 0 || r.file.Columns[i].Kind == parquet.Text }
 	if opt.DropText {
-		left = append(left, r.layout.drop(isText)...)
+		left = append(left, r.dropText(isText)...)
 	}
 	if r.list = len(lists) == 1; r.list {
 		for _, i := range r.with(roleData) {
@@ -157,8 +157,8 @@ func (r *parquetReader) choose(opt Options) (err error) {
 	if r.left == nil {
 		r.left = left
 	}
-	if err := r.refuseText(isText); err != nil {
-		return err
+	if texts := r.dropText(isText); texts != nil {
+		return &TextError{texts}
 	}
 	for _, i := range r.with(roleData) {
 		if c := &r.file.Columns[i]; isText(i) {

@@ -42,11 +42,10 @@ type textReader struct {
 	layout
 	csv     *csv.Reader
 	limit   rowLimit
-	rows    int  // read or skipped so far
-	guessed bool // whether there is a header was guessed
-	top     int  // line of the first row
-	columns int
-	first   [][]string // the first rows after the header
+	rows    int        // read or skipped so far
+	guessed bool       // whether there is a header was guessed
+	top     int        // line of the first row
+	first   [][]string // some of the first rows after the header
 	texts   error      // that columns are text, which read returns
 
 	row      []string // the next row, or nil with the reason in err
@@ -67,27 +66,29 @@ func openText(in *Input, o *Options) (reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.roles, err = findRoles(t.columns, t.names, o); err != nil {
+	_, columns := t.fields()
+	if t.roles, err = findRoles(columns, t.names, o); err != nil {
 		return nil, err
 	}
 	t.labeled = slices.Contains(t.roles, roleLabel)
-	t.counted = t.guessed && t.names != nil && counts(t.row)
-	if t.indexed = t.roles[0] == roleData && len(o.Only) == 0 && t.hasIndex() && !slices.Contains(o.Columns, ""); t.indexed {
+	if t.indexed = columns > 1 && t.names != nil && t.names[0] == "" && t.roles[0] == roleData && len(o.Only) == 0 && !slices.Contains(o.Columns, "") && t.isIndex(); t.indexed {
 		t.roles[0] = roleDrop
 	}
 	if o.DropText {
-		t.left = t.layout.drop(t.isText)
+		t.left = t.dropText(t.isText)
 	}
 	if !slices.Contains(t.roles, roleData) {
 		return nil, errorf(data.ErrEmpty, "columns: got none left of %d for the points, want at least one; drop fewer", len(t.roles))
 	}
-	if err := t.skipNames(); err != nil {
+	if err := t.checkRows(); err != nil {
 		return nil, err
 	}
 	if err := t.findPlaces(&t.head, o.Columns); err != nil {
 		return nil, err
 	}
-	t.texts = t.refuseText(t.isText)
+	if texts := t.dropText(t.isText); texts != nil {
+		t.texts = &TextError{texts}
+	}
 	return t, nil
 }
 
@@ -118,8 +119,7 @@ type lineError struct {
 func (e *lineError) Error() string { return fmt.Sprintf("line %d: %v", e.line, e.error) }
 func (e *lineError) Unwrap() error { return e.error }
 
-// newRows returns a reader of a table's rows. The first row may be a header, which
-// skipNames skips.
+// newRows returns a reader of a table's rows after the header, if there is one.
 func newRows(in *Input, opt *Options) (*textReader, error) {
 	skipBOM(in)
 	t := &textReader{head: head{in: in, open: true, lines: new(data.Lines)}, interned: make(map[string]string)}
@@ -130,7 +130,12 @@ func newRows(in *Input, opt *Options) (*textReader, error) {
 	if t.csv.Comma = opt.Separator; t.csv.Comma == 0 {
 		t.csv.Comma = guessSeparator(top)
 	}
-	t.glance(top)
+	if len(top) == readBuffer {
+		top = top[:bytes.LastIndexByte(top, '\n')+1]
+	}
+	r := csv.NewReader(bytes.NewReader(top))
+	r.Comma, r.FieldsPerRecord = t.csv.Comma, -1
+	t.first, _ = r.ReadAll()
 	if t.advance(); t.err == io.EOF {
 		return nil, errorf(data.ErrEmpty, "table: got no lines, want a point on each line")
 	} else if t.err != nil {
@@ -138,43 +143,22 @@ func newRows(in *Input, opt *Options) (*textReader, error) {
 	}
 	t.top = t.line()
 	t.guessed = opt.Header == "" || opt.Header == HeaderAuto
-	t.columns = len(t.row)
 	if opt.Header == HeaderPresent || t.guessed && isHeader(t.row, opt) {
-		t.names, t.first = fieldNames(t.row), t.first[min(1, len(t.first)):]
-		if len(t.first) > 0 && len(t.first[0]) == t.columns+1 && t.isIndex() { // R gives its row names no heading
-			t.names = slices.Insert(t.names, 0, "")
-			t.columns++
-		}
+		t.names, t.counted = fieldNames(t.row), t.guessed && counts(t.row)
+		t.first = t.first[min(1, len(t.first)):]
+		t.advance()
+	}
+	if len(t.first) == 0 && t.err == nil { // the rows are long
+		t.first = [][]string{slices.Clone(t.row)}
+	}
+	if t.names != nil && len(t.row) == len(t.names)+1 && t.isIndex() { // R's row names have no heading
+		t.names = slices.Insert(t.names, 0, "")
 	}
 	return t, nil
 }
 
-// firstRows is how many rows tell what the columns of a table hold.
-const firstRows = 1 << 10
-
-// glance notes the first rows of a table, whose first bytes are top.
-func (t *textReader) glance(top []byte) {
-	r := csv.NewReader(bytes.NewReader(top))
-	r.Comma, r.FieldsPerRecord = t.csv.Comma, -1
-	for len(t.first) < firstRows {
-		row, err := r.Read()
-		if err != nil {
-			break
-		}
-		t.first = append(t.first, row)
-	}
-	if len(top) == readBuffer && len(t.first) > 1 {
-		t.first = t.first[:len(t.first)-1] // which may be cut off
-	}
-}
-
-// hasIndex reports whether the first column is the row numbers or names that pandas and R
-// write, which have no heading.
-func (t *textReader) hasIndex() bool {
-	return t.columns > 1 && t.names != nil && t.names[0] == "" && t.isIndex()
-}
-
-// isIndex reports whether the first column holds text, or whole numbers that do not repeat.
+// isIndex reports whether the first column may be the row numbers or names that pandas and R
+// write: text, or whole numbers that do not repeat.
 func (t *textReader) isIndex() bool {
 	seen := map[string]bool{}
 	for _, row := range t.first {
@@ -206,19 +190,12 @@ func (t *textReader) isText(column int) bool {
 
 // isMissing reports whether a field says that its value is missing.
 func isMissing(field string) bool {
-	switch strings.ToLower(strings.TrimSpace(field)) {
-	case "", "na", "n/a", "nan", "null", "none":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"", "na", "n/a", "nan", "null", "none"}, strings.ToLower(strings.TrimSpace(field)))
 }
 
-// skipNames passes over the row of names, if there is one.
-func (t *textReader) skipNames() error {
-	if t.names == nil {
-		return nil
-	}
-	if t.advance(); t.err == io.EOF {
+// checkRows refuses a table that is only a row of names.
+func (t *textReader) checkRows() error {
+	if t.err == io.EOF {
 		return errorf(data.ErrEmpty, "points: got only a header, want at least one point; set the header to no if the first line is a point")
 	}
 	return nil
@@ -307,17 +284,12 @@ func (t *textReader) parse(row []string, dst []float32, sampled []float64) (labe
 			} else {
 				dst[at], err = parseFloat32(field)
 			}
-			missing := err != nil && isMissing(field)
-			if missing {
-				dst[at] = float32(math.NaN())
-			} else if err != nil {
+			if err != nil {
 				return "", t.describe(i, field, err)
 			}
 			if sampled != nil {
 				// What float32 has room for, float64 has.
-				if sampled[at], _ = text.ParseFloat(strings.TrimSpace(field), 64); missing {
-					sampled[at] = math.NaN()
-				}
+				sampled[at], _ = parseFloat(field, 64)
 			}
 		case roleLabel:
 			label = t.intern(strings.TrimSpace(field))
@@ -348,8 +320,17 @@ func parseFloat32(s string) (float32, error) {
 		}
 		return float32(v), nil
 	}
-	v, err := text.ParseFloat(strings.TrimSpace(s), 32)
+	v, err := parseFloat(s, 32)
 	return float32(v), err
+}
+
+// parseFloat parses a number; NaN stands for one that is missing.
+func parseFloat(s string, bits int) (float64, error) {
+	v, err := text.ParseFloat(strings.TrimSpace(s), bits)
+	if err != nil && isMissing(s) {
+		return math.NaN(), nil
+	}
+	return v, err
 }
 
 // parseMinus reads a number and returns what it differs by from an offset.
@@ -358,7 +339,7 @@ func parseMinus(s string, offset float64) (float32, error) {
 	if whole, err := strconv.ParseInt(number, 10, 64); err == nil {
 		return float32(subtract(whole, offset)), nil
 	}
-	v, err := text.ParseFloat(number, 64)
+	v, err := parseFloat(number, 64)
 	v -= offset
 	if err == nil && math.Abs(v) > math.MaxFloat32 && simd.IsFinite(v) {
 		err = strconv.ErrRange
@@ -520,48 +501,31 @@ type TextError struct {
 	Columns []string // names, or numbers counted from 1
 }
 
-// MaxTextColumns is how many columns the message of a TextError names.
-const MaxTextColumns = 20
-
 func (e *TextError) Error() string {
-	list := "columns that are not numbers: "
-	for i, name := range e.Columns[:min(len(e.Columns), MaxTextColumns)] {
-		list += []string{"", ", "}[min(i, 1)] + text.Printable(name)
-	}
-	if more := len(e.Columns) - MaxTextColumns; more > 0 {
-		list += fmt.Sprintf(" and %d more", more)
-	}
-	return list
+	return "columns that are not numbers: " + strings.Join(e.Columns, ", ")
 }
 
 // Unwrap returns data.ErrFormat.
 func (e *TextError) Unwrap() error { return data.ErrFormat }
 
-// name returns the name of a column, or its number.
-func (l *layout) name(column int) string {
-	if l.names == nil || l.names[column] == "" {
-		return strconv.Itoa(column + 1)
-	}
-	return l.names[column]
-}
-
-// drop drops the columns with data that are text, and returns their names.
-func (l *layout) drop(isText func(column int) bool) (dropped []string) {
-	for i, r := range l.roles {
+// dropText drops the columns with data that are text, and returns their names or numbers;
+// none if all are, since reading then says better what is wrong.
+func (l *layout) dropText(isText func(column int) bool) (dropped []string) {
+	roles := slices.Clone(l.roles)
+	for i, r := range roles {
 		if r == roleData && isText(i) {
-			l.roles[i], dropped = roleDrop, append(dropped, l.name(i))
+			name := strconv.Itoa(i + 1)
+			if l.names != nil {
+				name = cmp.Or(l.names[i], name)
+			}
+			roles[i], dropped = roleDrop, append(dropped, name)
 		}
 	}
-	return dropped
-}
-
-// refuseText returns a *TextError if some of the columns with data are text, but not all.
-func (l *layout) refuseText(isText func(column int) bool) error {
-	left := layout{names: l.names, roles: slices.Clone(l.roles)}
-	if columns := left.drop(isText); columns != nil && slices.Contains(left.roles, roleData) {
-		return &TextError{columns}
+	if !slices.Contains(roles, roleData) {
+		return nil
 	}
-	return nil
+	l.roles = roles
+	return dropped
 }
 
 // findRoles decides what each of the columns is for.
@@ -642,18 +606,21 @@ func firstNames(names []string) string {
 func textTable(in *Input, o *Options) (table, error) { return newRows(in, o) }
 
 // fields implements table.
-func (t *textReader) fields() (names []string, columns int) { return t.names, t.columns }
+func (t *textReader) fields() (names []string, columns int) {
+	return t.names, cmp.Or(len(t.names), len(t.row))
+}
 
 // check implements table: every column is text.
 func (t *textReader) check(int) error { return nil }
 
 // appendText implements table.
 func (t *textReader) appendText(to [][]string, columns []int) error {
-	if err := t.skipNames(); err != nil {
+	if err := t.checkRows(); err != nil {
 		return err
 	}
+	_, width := t.fields()
 	for ; t.err == nil; t.advance() {
-		if err := t.checkWidth(t.columns); err != nil {
+		if err := t.checkWidth(width); err != nil {
 			return err
 		}
 		for k, i := range columns {

@@ -202,7 +202,7 @@ func (k *Cursor) checkLevels(values int) (there int, err error) {
 			if v == most {
 				there++
 			} else if v > most && k.c.Kind != Text {
-				return 0, k.damaged("has a level that its column has not")
+				return 0, k.damaged("has an invalid level")
 			} else if k.c.List {
 				return 0, k.c.badRow((k.taken+at+i)/k.width, "list: got null, no values or a null among them, want numbers; remove the row, or drop the column")
 			}
