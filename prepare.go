@@ -173,7 +173,9 @@ func (o *Options) ReducesAbove() int {
 	return o.components()
 }
 
-func (o *Options) autoComponents() bool { return o.Components != nil && *o.Components == AutoComponents }
+func (o *Options) autoComponents() bool {
+	return o.Components != nil && *o.Components == AutoComponents
+}
 
 // reduce fills in Reduced, unless a cache has done so, and drops the points if no network
 // needs them.

@@ -29,12 +29,12 @@ func TestReadSweep(t *testing.T) {
 	}{
 		"product": {
 			"config: base.yaml\nset: {graph.k: 3}\naxes:\n  loss.name: [neg, nc]\n  seed: [4, 5]", "runs/sweep",
-			[]string{"loss.name=neg seed=4", "loss.name=neg seed=5", "loss.name=neg seed=4", "loss.name=neg seed=5"},
+			[]string{"loss.name=neg seed=4", "loss.name=neg seed=5", "loss.name=nc seed=4", "loss.name=nc seed=5"},
 			7,
 		},
 		"listed": {
 			"output: there\nruns: [{loss.name: neg, loss.s: 0.5}, {loss.name: nc}]", "there",
-			[]string{"loss.name=neg loss.s=0.5", "loss.name=neg loss.s="},
+			[]string{"loss.name=neg loss.s=0.5", "loss.name=nc loss.s="},
 			138,
 		},
 		"listed, with axes": {

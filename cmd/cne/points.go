@@ -153,6 +153,9 @@ func (r *pointRun) choosePreset(n int) error {
 	c, _, err := r.schema.Load(r.given)
 	if err == nil {
 		c.Output.Dir = r.config.Output.Dir
+		if c.Graph.File != nil { // which has a number of neighbours of its own
+			c.Embed.Neighbors = r.config.Embed.Neighbors
+		}
 		*r.config = *c
 	}
 	return err

@@ -44,6 +44,7 @@ var wrongValues = map[string][]string{
 	"--k":            {"many", "0", "-1", "2.5"},
 	"--metric":       {"cosin", "1"},
 	"--loss":         {"tsne", "1"},
+	"--preset":       {"best", "1"},
 	"--zbar":         {"0", "-1", "NaN", "1e300"},
 	"--m":            {"0", "-1", "2.5"},
 	"--plot":         {"x.txt", "x"},
