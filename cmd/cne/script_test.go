@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(mainVariable) != "" {
 		main()
 	}
-	os.Setenv("CNE_PRESET", "paper") // which most tests are about; TestPresets runs the others
+	os.Setenv("CNE_PRESET", "paper") // which most tests are about; presets.txtar is about the others
 	testscript.Main(m, map[string]func(){"cne": main})
 }
 
