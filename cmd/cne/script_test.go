@@ -28,7 +28,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(mainVariable) != "" {
 		main()
 	}
-	os.Setenv("CNE_PRESET", "paper") // which most tests are about; presets.txtar is about the others
+	if _, set := os.LookupEnv("CNE_PRESET"); !set { // as in the processes of scripts
+		os.Setenv("CNE_PRESET", "paper") // which most tests are about; presets.txtar is about the others
+	}
 	testscript.Main(m, map[string]func(){"cne": main})
 }
 
