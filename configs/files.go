@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,16 +102,14 @@ func (c *Config) checkColumns(ctx context.Context, started bool) error {
 		}
 		return nil
 	}
-	if err := check("data.names", given(c.Data.Names), points, o); err != nil {
-		return err
+	err := cmp.Or(
+		check("data.names", given(c.Data.Names), points, o),
+		check("data.labels", slices.Concat(c.Data.Labels, c.Data.HoldoutLabels), nil, o),
+		check("output.html_columns", c.Output.HTMLColumns, points, o))
+	if err == nil && !started {
+		err = c.Model.CheckInit()
 	}
-	if err := check("data.labels", slices.Concat(c.Data.Labels, c.Data.HoldoutLabels), nil, o); err != nil {
-		return err
-	}
-	if err := check("output.html_columns", c.Output.HTMLColumns, points, o); err != nil || started {
-		return err
-	}
-	if err := c.Model.CheckInit(); err != nil || c.Model.InitNames == nil {
+	if err != nil || started || c.Model.InitNames == nil {
 		return err
 	}
 	var earlier []string

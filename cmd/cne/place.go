@@ -110,10 +110,7 @@ func (t *training) placeRest(ctx context.Context) (held *data.Matrix, err error)
 			if out.Parquet {
 				all.N, all.X, labels = all.N+b.Positions.N, append(all.X, b.Positions.X...), append(labels, b.Labels...)
 			}
-			var named []string
-			if names != nil {
-				named = names[written : written+b.Positions.N]
-			}
+			named := names[min(written, len(names)):min(written+b.Positions.N, len(names))] // nil of nil
 			written += b.Positions.N
 			return write(b.Positions, b.Labels, named)
 		})

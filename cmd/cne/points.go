@@ -254,12 +254,11 @@ func (in *inputs) readPoints(ctx context.Context, c *configs.Data, o file.Option
 		pathKey, labelsKey = "data.holdout", "data.holdout_labels"
 	}
 	name, builtin := strings.CutPrefix(c.Path[0], configs.BuiltinPrefix)
-	switch {
-	case in.counts == nil && (in.points != nil || !slices.ContainsFunc(c.Path, counts.Is)):
-		if !builtin {
+	if in.counts == nil && (in.points != nil || !slices.ContainsFunc(c.Path, counts.Is)) {
+		switch {
+		case !builtin:
 			return file.Read(ctx, c.Path, o)
-		}
-		if len(c.Path) > 1 || len(c.Labels) > 0 {
+		case len(c.Path) > 1 || len(c.Labels) > 0:
 			return nil, fmt.Errorf("%s: %s has labels of its own and goes with no other file; leave the other paths and %s out", pathKey, c.Path[0], labelsKey)
 		}
 		return file.Builtin(name)
@@ -276,9 +275,9 @@ func (in *inputs) readPoints(ctx context.Context, c *configs.Data, o file.Option
 	if in.counts != nil {
 		set, err := in.counts.Apply(read)
 		if err != nil {
-			return nil, fmt.Errorf("data.holdout: %w", err)
+			err = fmt.Errorf("data.holdout: %w", err)
 		}
-		return set, nil
+		return set, err
 	}
 	if in.counts, err = counts.Fit(read, c.Genes); err != nil {
 		return nil, fmt.Errorf("%s: %w (data.path)", text.Few(c.Path, nil), err)
@@ -476,17 +475,12 @@ const manyColumns = 1000
 
 // maybeCounts reports whether the points look like counts that nothing has normalized.
 func (in *inputs) maybeCounts() bool {
-	m, several := in.points.Points, false
+	m := in.points.Points
 	if m == nil || m.CSR == nil || m.D < manyColumns || in.config.Embed.GraphMetric == data.Cosine {
 		return false
 	}
-	for _, v := range m.CSR.Value {
-		if v < 0 || v != float32(int64(v)) {
-			return false
-		}
-		several = several || v > 1
-	}
-	return several
+	values := m.CSR.Value
+	return len(values) > 0 && slices.Max(values) > 1 && !slices.ContainsFunc(values, func(v float32) bool { return v < 0 || v != float32(int64(v)) })
 }
 
 // logCounts logs what became of the counts.

@@ -51,12 +51,17 @@ func readLabels(ctx context.Context, spec string) (labels []string, heading bool
 		columns, err := ReadColumns(ctx, []string{path}, []string{column}, Options{LabelColumn: column})
 		return columns[0], false, err
 	}
-	ending := strings.ToLower(filepath.Ext(strings.TrimSuffix(spec, ".gz")))
 	labels, heading, err = readItems(ctx, spec, false)
-	if ending == ".csv" || ending == ".tsv" || ending == ".parquet" || looksLikeTable(labels) {
+	if IsTable(spec) || looksLikeTable(labels) {
 		err = cmp.Or(CheckLines(ctx, spec), err)
 	}
 	return labels, heading, err
+}
+
+// IsTable reports whether a file is called as tables in text or Parquet are.
+func IsTable(path string) bool {
+	ending := strings.ToLower(filepath.Ext(strings.TrimSuffix(path, ".gz")))
+	return slices.Contains([]string{".csv", ".tsv", ".parquet"}, ending)
 }
 
 // looksLikeTable reports whether most lines differ, and each has as many fields as the first.

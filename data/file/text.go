@@ -43,6 +43,7 @@ type textReader struct {
 	csv     *csv.Reader
 	limit   rowLimit
 	rows    int        // read or skipped so far
+	wide    int        // fields of each row
 	guessed bool       // whether there is a header was guessed
 	top     int        // line of the first row
 	first   [][]string // some of the first rows after the header
@@ -154,6 +155,8 @@ func newRows(in *Input, opt *Options) (*textReader, error) {
 	if t.names != nil && len(t.row) == len(t.names)+1 && t.isIndex() { // R's row names have no heading
 		t.names = slices.Insert(t.names, 0, "")
 	}
+	_, t.wide = t.fields()
+	t.checkWidth()
 	return t, nil
 }
 
@@ -201,16 +204,16 @@ func (t *textReader) checkRows() error {
 	return nil
 }
 
-// checkWidth refuses the row read last if its number of fields is not columns.
-func (t *textReader) checkWidth(columns int) error {
-	if len(t.row) == columns {
-		return nil
+// checkWidth refuses the row read last if it has another number of fields.
+func (t *textReader) checkWidth() {
+	if t.err != nil || len(t.row) == t.wide {
+		return
 	}
 	advice := ""
-	if t.csv.Comma == ',' && len(t.row) > columns && !slices.ContainsFunc(t.row, notDigits) {
+	if t.csv.Comma == ',' && len(t.row) > t.wide && !slices.ContainsFunc(t.row, notDigits) {
 		advice = "; do its numbers have decimal commas instead of points?"
 	}
-	return &lineError{t.line(), errorf(data.ErrFormat, "fields: got %d, want %d as in line %d%s", len(t.row), columns, t.top, advice)}
+	t.err = &lineError{t.line(), errorf(data.ErrFormat, "fields: got %d, want %d as in line %d%s", len(t.row), t.wide, t.top, advice)}
 }
 
 // advance reads the next row.
@@ -219,6 +222,9 @@ func (t *textReader) advance() {
 	t.row, t.err = t.csv.Read()
 	if bad := new(csv.ParseError); errors.As(t.err, &bad) {
 		t.err = &lineError{bad.StartLine, errorf(data.ErrFormat, "quotation marks: %w; put a field that has any in quotation marks and double those inside", bad.Err)}
+	}
+	if t.wide > 0 {
+		t.checkWidth()
 	}
 }
 
@@ -239,10 +245,6 @@ func (t *textReader) read(dst []float32) (int, error) {
 	t.err = cmp.Or(t.texts, t.err)
 	filled := 0
 	for ; t.err == nil && len(dst)-filled >= t.width; t.advance() {
-		if err := t.checkWidth(len(t.roles)); err != nil {
-			t.err = err
-			break
-		}
 		label, err := t.parse(t.row, dst[filled:filled+t.width], t.sample.Row(t.before+t.rows))
 		if err != nil {
 			t.err = err
@@ -260,9 +262,6 @@ func (t *textReader) read(dst []float32) (int, error) {
 // skip implements reader.
 func (t *textReader) skip(rows int) (passed int, err error) {
 	for ; passed < rows && t.err == nil; t.advance() {
-		if err := t.checkWidth(len(t.roles)); err != nil {
-			return passed, err
-		}
 		passed++
 		t.count()
 	}
@@ -532,26 +531,24 @@ func (l *layout) dropText(isText func(column int) bool) (dropped []string) {
 func findRoles(columns int, names []string, o *Options) ([]role, error) {
 	const roleOnly = roleDrop + 1 // one of Only, so far
 	roles := make([]role, columns)
-	set := func(wanted string, to role) error {
-		c, err := findColumn(wanted, columns, names)
-		if err == nil && roles[c] != roleData && roles[c] != to {
-			err = errorf(data.ErrOption, "column %q: got two uses, want one: as the label, as a value, or dropped", wanted)
-		}
-		if err == nil {
-			roles[c] = to
-		}
-		return err
-	}
 	var first error
-	for _, wanted := range o.Drop {
-		first = cmp.Or(first, set(wanted, roleDrop))
+	set := func(to role, list ...string) {
+		for _, wanted := range list {
+			c, err := findColumn(wanted, columns, names)
+			if err == nil && roles[c] != roleData && roles[c] != to {
+				err = errorf(data.ErrOption, "column %q: got two uses, want one: as the label, as a value, or dropped", wanted)
+			}
+			if err == nil {
+				roles[c] = to
+			}
+			first = cmp.Or(first, err)
+		}
 	}
+	set(roleDrop, o.Drop...)
 	if o.LabelColumn != "" {
-		first = cmp.Or(first, set(o.LabelColumn, roleLabel))
+		set(roleLabel, o.LabelColumn)
 	}
-	for _, wanted := range o.Only {
-		first = cmp.Or(first, set(wanted, roleOnly))
-	}
+	set(roleOnly, o.Only...)
 	for c, is := range roles {
 		switch {
 		case is == roleOnly:
@@ -618,11 +615,7 @@ func (t *textReader) appendText(to [][]string, columns []int) error {
 	if err := t.checkRows(); err != nil {
 		return err
 	}
-	_, width := t.fields()
 	for ; t.err == nil; t.advance() {
-		if err := t.checkWidth(width); err != nil {
-			return err
-		}
 		for k, i := range columns {
 			field := strings.TrimSpace(t.row[i])
 			if !utf8.ValidString(field) {

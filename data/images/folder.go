@@ -69,8 +69,7 @@ func readImageFolder(ctx context.Context, folder string, opt Options) (*pictures
 	if err != nil {
 		return nil, err
 	}
-	d := decoder{ctx: ctx, size: opt.Size, thumbnail: opt.Thumbnail, progress: opt.Progress, files: list.files}
-	d.skip, d.blank = opt.SkipBroken || opt.Thumbnail > 0, !opt.SkipBroken
+	d := decoder{ctx: ctx, size: opt.Size, skip: opt.SkipBroken || opt.Thumbnail > 0, thumbnail: opt.Thumbnail, progress: opt.Progress, files: list.files}
 	p, err := d.decodeFiles(folder)
 	if err != nil {
 		return nil, err
@@ -330,7 +329,7 @@ func (d *decoder) leaveOut(pixels []byte) []byte {
 		if fault != nil {
 			cause, _ := reason(fault)
 			d.skipped = append(d.skipped, fmt.Sprintf("%s (%v)", d.files[i].path, cause))
-			if !d.blank {
+			if d.thumbnail == 0 {
 				continue
 			}
 			for k := range size {
@@ -359,8 +358,7 @@ func reason(err error) (cause error, ofSystem bool) {
 type decoder struct {
 	ctx       context.Context // of all reading
 	size      int             // height and width of the result, or 0
-	skip      bool            // files that cannot be decoded are left out
-	blank     bool            // or, if skip is true, they are white
+	skip      bool            // files that cannot be decoded are left out, or white
 	thumbnail int             // Options.Thumbnail
 	progress  func(done, all int)
 	files     []imageFile
@@ -437,14 +435,9 @@ func (d *decoder) decode(i int, dst []byte) {
 // unreadable is the error for files that cannot be decoded, or nil.
 func (d *decoder) unreadable(folder string) error {
 	var listed []string
-	count := 0
 	var kind error = data.ErrFormat
 	for i, err := range d.fault {
 		if err == nil {
-			continue
-		}
-		count++
-		if len(listed) == maxListed {
 			continue
 		}
 		path := d.files[i].path
@@ -457,11 +450,12 @@ func (d *decoder) unreadable(folder string) error {
 		}
 		listed = append(listed, fmt.Sprintf("%s (%v)", path, err))
 	}
+	count := len(listed)
 	if count == 0 {
 		return nil
 	}
-	if more := count - len(listed); more > 0 {
-		listed = append(listed, fmt.Sprintf("and %d more", more))
+	if count > maxListed {
+		listed = append(listed[:maxListed], fmt.Sprintf("and %d more", count-maxListed))
 	}
 	if !d.skip && count < len(d.files) {
 		kind = errors.Join(ErrBroken, kind)
@@ -471,21 +465,13 @@ func (d *decoder) unreadable(folder string) error {
 
 // differing is the error for images of different sizes, or nil.
 func (d *decoder) differing(folder string) error {
-	at, sizes := -1, 0
-	for i, s := range d.found {
-		if s.c == 0 {
-			continue
-		}
-		sizes++
-		if at < 0 {
-			at = i
-		}
-	}
-	if at < 0 {
+	others := slices.DeleteFunc(slices.Clone(d.found), func(s shape) bool { return s.c == 0 })
+	if len(others) == 0 {
 		return nil
 	}
+	at := slices.Index(d.found, others[0])
 	return errorf(ErrSizes, "%s: the images are not of one size: %s is %d×%d and %s is %d×%d (%d of %d differ from the former); give the size to which all shall be scaled",
-		folder, d.files[d.first].path, d.want.w, d.want.h, d.files[at].path, d.found[at].w, d.found[at].h, sizes, len(d.files))
+		folder, d.files[d.first].path, d.want.w, d.want.h, d.files[at].path, d.found[at].w, d.found[at].h, len(others), len(d.files))
 }
 
 // isWebP reports whether a file begins as one in the WebP format.
@@ -567,13 +553,11 @@ func decodePicture(file, dst []byte, s shape) error {
 // fullRange stretches the values of a lossy WebP image, whose luminance is from 16 to 235
 // and whose colour differences are from 16 to 240, to the range of the other formats.
 func fullRange(m image.Image) {
-	var y *image.YCbCr
-	switch m := m.(type) {
-	case *image.YCbCr:
-		y = m
-	case *image.NYCbCrA:
-		y = &m.YCbCr
-	default:
+	y, _ := m.(*image.YCbCr)
+	if a, ok := m.(*image.NYCbCrA); ok {
+		y = &a.YCbCr
+	}
+	if y == nil {
 		return
 	}
 	stretch := func(values []byte, low, middle, size int) {

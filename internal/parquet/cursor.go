@@ -241,30 +241,18 @@ func (k *Cursor) Numbers(dst []byte) error {
 			return err
 		}
 		n := min(k.count, len(dst)/size)
-		if k.indexed || k.gaps {
-			n = min(n, scratchSize)
+		if k.gaps { // there is no number where one is missing
+			n = 1
 		}
-		there, before := n, len(k.Missing)
-		if k.gaps {
-			k.def.next(k.scratch[:n]) // they have been counted
-			for i, level := range k.scratch[:n] {
-				if level != uint32(k.c.maxDef) {
-					k.Missing = append(k.Missing, done+i)
-				}
-			}
-			there -= len(k.Missing) - before
-		}
-		if !k.indexed {
-			copy(dst, k.content.numbers[:there*size])
-			k.content.numbers = k.content.numbers[there*size:]
-		} else if !k.indices.next(k.scratch[:there]) || !lookUp(dst, k.dictionary.numbers, size, k.scratch[:there]) {
-			return k.damaged(wrongIndex)
-		}
-		// Each number moves behind the missing ones before it.
-		for i := n - 1; there <= i; i-- {
-			if !k.IsMissing(done + i) {
-				there--
-				copy(dst[i*size:(i+1)*size], dst[there*size:])
+		switch {
+		case k.gaps && k.def.next(k.scratch[:1]) && k.scratch[0] != uint32(k.c.maxDef):
+			k.Missing = append(k.Missing, done)
+		case !k.indexed:
+			copy(dst, k.content.numbers[:n*size])
+			k.content.numbers = k.content.numbers[n*size:]
+		default:
+			if n = min(n, scratchSize); !k.indices.next(k.scratch[:n]) || !lookUp(dst, k.dictionary.numbers, size, k.scratch[:n]) {
+				return k.damaged(wrongIndex)
 			}
 		}
 		dst, done = dst[n*size:], done+n

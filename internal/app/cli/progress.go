@@ -203,17 +203,16 @@ const (
 // For accuracy see EpochHook.
 func (r *Reporter) OnBatch(unit string, epochs, perBatch int, accuracy func() *float64) func(epoch, done, batches int, loss float64) {
 	began, start := time.Now(), -1 // of this process, in batches
-	var first time.Time            // when the first call came, after firstAt batches
-	firstAt, estimated := 0, false
+	var first time.Time            // when the first of them was over
+	estimated := false
 	return func(epoch, done, batches int, loss float64) {
 		at := (epoch-1)*batches + done
 		if start < 0 {
-			start, first, firstAt = at-1, time.Now(), at
+			start, first = at-1, time.Now()
 		}
-		if !estimated && at-firstAt >= measuredBatches {
+		if measured := at - start - 1; !estimated && measured >= measuredBatches {
 			estimated = true
-			left := time.Since(first) / time.Duration(at-firstAt) * time.Duration(epochs*batches-firstAt)
-			if left >= longRun {
+			if left := time.Since(first) / time.Duration(measured) * time.Duration(epochs*batches-start-1); left >= longRun {
 				r.Log.Info(fmt.Sprintf("estimated %s for %d epochs on this machine", formatDuration(left), epochs-epoch+1))
 			}
 		}

@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"fmt"
@@ -105,12 +106,10 @@ func readColumnOf(ctx context.Context, from Table, column, spec string, ofPoints
 
 // readValues reads the lines or values of a file, and what they are called.
 func readValues(ctx context.Context, path string, n int) (name string, lines []string, err error) {
-	if e := strings.ToLower(filepath.Ext(strings.TrimSuffix(path, ".gz"))); e == ".csv" || e == ".tsv" || e == ".parquet" {
-		if err := file.CheckLines(ctx, path); err != nil {
-			return "", nil, err
-		}
-	}
 	lines, heading, err := file.ReadLines(ctx, path)
+	if file.IsTable(path) {
+		err = cmp.Or(file.CheckLines(ctx, path), err)
+	}
 	if heading && len(lines)-1 == n {
 		lines = lines[1:]
 	}
@@ -163,11 +162,11 @@ func ReadInitEmbedding(ctx context.Context, c *configs.Config) (*InitEmbedding, 
 	if err := c.Model.CheckInit(); err != nil {
 		return nil, err
 	}
+	var set *data.Dataset
 	found, err := EmbeddingFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("model.init: %w", err)
+	if err == nil {
+		set, err = OpenEmbedding(ctx, []string{found}, file.Options{})
 	}
-	set, err := OpenEmbedding(ctx, []string{found}, file.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("model.init: %w", err)
 	}
@@ -203,12 +202,7 @@ func (e *InitEmbedding) Start(log *slog.Logger, h *cne.Neighborhood, names []str
 	}
 	known := e.Positions.N
 	if rows != nil {
-		known = 0
-		for _, row := range rows {
-			if row >= 0 {
-				known++
-			}
-		}
+		known = len(slices.DeleteFunc(slices.Clone(rows), func(row int) bool { return row < 0 }))
 	}
 	log.Info("starting from an earlier embedding", "embedding", e.path, "points in it", known, "new points", n-known)
 	return h.StartFrom(e.Positions, rows, seed)

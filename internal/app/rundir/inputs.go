@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -91,30 +92,30 @@ func exists(path string) bool {
 // LocateInputs is LocatePaths for the inputs in a configuration whose origin is the
 // config.yaml of a run.
 func LocateInputs(run string, c *configs.Config, origins configs.Origins) {
-	own := func(key string) bool {
-		return strings.HasPrefix(origins[key], filepath.Join(run, ConfigFile)+":")
-	}
-	for key, paths := range map[string]*[]string{"data.path": &c.Data.Path, "data.labels": &c.Data.Labels, "data.holdout_labels": &c.Data.HoldoutLabels} {
-		if own(key) {
-			*paths = LocatePaths(run, *paths)
+	locate := func(key string, paths []string) []string {
+		if !strings.HasPrefix(origins[key], filepath.Join(run, ConfigFile)+":") {
+			return paths
 		}
+		return LocatePaths(run, paths)
 	}
-	if h := c.Data.Holdout; h != nil && own("data.holdout") {
-		located := *h
-		located.Paths = LocatePaths(run, h.Paths)
-		c.Data.Holdout = &located
+	locateOne := func(key string, path *string) *string {
+		if path == nil {
+			return nil
+		}
+		return &locate(key, []string{*path})[0]
 	}
-	if t := c.Data.TrainOn; t != nil && t.File != "" && own("data.sample") {
-		c.Data.TrainOn = &configs.TrainOn{File: LocatePaths(run, []string{t.File})[0]}
+	d := &c.Data
+	d.Path = locate("data.path", d.Path)
+	d.Labels = locate("data.labels", d.Labels)
+	d.HoldoutLabels = locate("data.holdout_labels", d.HoldoutLabels)
+	d.Names = locateOne("data.names", d.Names)
+	c.Graph.File = locateOne("graph.file", c.Graph.File)
+	c.Output.HTMLColumns = locate("output.html_columns", c.Output.HTMLColumns)
+	if h := d.Holdout; h != nil {
+		d.Holdout = &configs.Holdout{Share: h.Share, Paths: locate("data.holdout", h.Paths)}
 	}
-	if c.Graph.File != nil && own("graph.file") {
-		c.Graph.File = &LocatePaths(run, []string{*c.Graph.File})[0]
-	}
-	if own("output.html_columns") {
-		c.Output.HTMLColumns = LocatePaths(run, c.Output.HTMLColumns)
-	}
-	if c.Data.Names != nil && own("data.names") {
-		c.Data.Names = &LocatePaths(run, []string{*c.Data.Names})[0]
+	if t := d.TrainOn; t != nil && t.File != "" {
+		d.TrainOn = &configs.TrainOn{File: *locateOne("data.sample", &t.File)}
 	}
 }
 
@@ -169,13 +170,7 @@ func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Config, kGiven 
 			touched[i], touched[j] = true, true
 		}
 	}
-	alone := 0
-	for _, t := range touched {
-		if !t {
-			alone++
-		}
-	}
-	if alone > 0 {
+	if alone := len(slices.DeleteFunc(touched, func(t bool) bool { return t })); alone > 0 {
 		log.Warn("points without an edge in graph.file stay where they start", "points", alone, "of", g.N)
 	}
 	return g, nil
