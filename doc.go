@@ -3,10 +3,11 @@
 // contrastive learning" (Damrich, Böhm, Hamprecht, Kobak, ICLR 2023).
 //
 //	points, err := data.FromRows(rows)                        // or FromMat, or file.Read
-//	e, err := cne.Embed(ctx, points, cne.Options{})           // a table of positions
+//	e, err := cne.Embed(ctx, points, cne.PresetAuto.Apply(cne.Options{}, points.N, nil))
 //	e.Positions                                               // a *data.Matrix, one row per point
 //
-// The zero value of [Options] is what the program "cne train" does by default.
+// [PresetAuto] is what the program "cne train" does by default; the zero value of [Options]
+// is the paper's Neg-t-SNE.
 // With hidden layers, a network learns to embed instead of a table:
 //
 //	e, err := cne.Embed(ctx, points, cne.Options{Hidden: model.DefaultHidden})

@@ -16,8 +16,8 @@ import (
 type Preset int
 
 const (
-	// PresetAuto is the default of "cne train": NC-t-SNE with edges drawn by UMAP's weights,
-	// and with more negatives and fewer epochs for more points. Above 50 000 points it is
+	// PresetAuto is the default of "cne train": NC-t-SNE from the Laplacian eigenmaps of the
+	// graph, with edges drawn by UMAP's weights, and with more negatives and fewer epochs for more points. Above 50 000 points it is
 	// PresetMillion. docs/results.md compares it with umap-learn and t-SNE.
 	PresetAuto Preset = iota
 	// PresetPaper is the paper's Neg-t-SNE with Z̄ = |X|/m, the zero Options.
@@ -25,7 +25,7 @@ const (
 	// PresetTSNE keeps the most neighbours, in more time: InfoNC-t-SNE with full batches.
 	// Below 3000 points it is PresetAuto.
 	PresetTSNE
-	// PresetUMAP makes compact clusters: UMAP's loss, weights and start.
+	// PresetUMAP makes compact clusters: UMAP's loss, weights and initial positions.
 	PresetUMAP
 	// PresetMillion is for many points: InfoNC-t-SNE, which starts from embeddings of groups
 	// of neighbours. Below 20 000 points it is PresetAuto.
@@ -123,6 +123,9 @@ func (p Preset) options(n int, loss op.Loss, network bool) Options {
 			x.FixZ, x.LogZ = true, math.Log(2/float64(max(2, n)-1))
 		}
 	}
+	if !network && n <= 100000 {
+		x.Init = InitSpectral // from which fewer clusters come apart than from components
+	}
 	many := max(DefaultNegatives, min(200, n/50))
 	switch {
 	case network:
@@ -133,11 +136,8 @@ func (p Preset) options(n int, loss op.Loss, network bool) Options {
 		if x.Epochs = 500; n > 10000 {
 			x.Epochs = 200
 		}
-		if p == PresetUMAP && n <= 100000 {
-			x.Init = InitSpectral
-		}
 	case loss == op.InfoNC && p == PresetTSNE && n >= 3000:
-		x.SampleEdges, x.Negatives, x.LR = false, train.Full, 16
+		x.Init, x.SampleEdges, x.Negatives, x.LR = InitPCA, false, train.Full, 16
 		x.Phases = []Phase{{Epochs: 20, LR: 1, Negatives: DefaultNegatives}, {Epochs: 100}}
 	case loss == op.InfoNC && (p == PresetAuto && n > 50000 || p == PresetMillion && n >= 20000):
 		x.Init, x.InitStd, x.Negatives, x.LR = InitMultilevel, finerStd, 500, 8

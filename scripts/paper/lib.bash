@@ -11,6 +11,7 @@
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 script=scripts/paper/$(basename "$0")
 out=$here/runs/paper
+export CNE_PRESET=paper # for what a configuration does not say
 mnist= needs_mnist=yes flags=() seeds=0
 
 say() { echo "$script: $*" >&2; }
