@@ -48,11 +48,18 @@ func (s *keySet) readFile(from Sources) (*layer, error) {
 	if from.File == "" {
 		return newLayer(), nil
 	}
-	content, err := readLimited(cmp.Or(from.Context, context.Background()), from.File)
-	if err != nil {
+	if err := from.ReadFile(); err != nil {
 		return nil, err
 	}
-	return s.readYAML(from.File, content)
+	return s.readYAML(from.File, from.text)
+}
+
+// ReadFile reads File, for Load to be called several times; a pipe can be read only once.
+func (from *Sources) ReadFile() (err error) {
+	if from.File != "" && from.text == nil {
+		from.text, err = readLimited(cmp.Or(from.Context, context.Background()), from.File)
+	}
+	return err
 }
 
 // readLimited reads a file that is no larger than any configuration.

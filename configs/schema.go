@@ -90,6 +90,8 @@ type Sources struct {
 	// the files say.
 	Points int
 
+	text []byte // of File, once it was read
+
 	// Context ends the reading of the file, which may be a pipe; nil: nothing does.
 	Context context.Context
 }
@@ -175,6 +177,9 @@ func (s *Schema[C]) Load(from Sources) (*C, Origins, error) {
 	settings, err := s.readSettings(from.Settings)
 	if err != nil {
 		return nil, nil, err
+	}
+	if preset := settings.value["preset"]; file.written && preset != nil && preset != file.value["preset"] {
+		return nil, nil, &Error{settings.origin["preset"], "preset", fmt.Sprintf("got %v with the whole configuration %s, want none, or a file of only what differs from a preset", preset, text.Quote(from.File))}
 	}
 	return s.merge(from, file, environment, settings)
 }

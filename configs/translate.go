@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"cne"
@@ -23,6 +24,11 @@ func (d *Data) Options() file.Options {
 	o := file.Options{Labels: d.Labels, Only: d.Columns, Drop: d.Drop, DropText: d.DropText, Header: d.Header}
 	if d.LabelColumn != nil {
 		o.LabelColumn = *d.LabelColumn
+	}
+	if d.Names != nil && len(o.Only) == 0 && !slices.Contains(o.Drop, *d.Names) {
+		if path, column := file.SplitColumn(*d.Names); path == "" { // of the points' own table
+			o.Drop = append(slices.Clone(o.Drop), column)
+		}
 	}
 	return o
 }

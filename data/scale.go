@@ -99,14 +99,14 @@ func (s *Scaler) SpreadRatio() float64 {
 	return slices.Max(sd) / slices.Min(sd)
 }
 
-// differ reports whether names of columns differ in more than digits: pixel0, pixel1, … or
-// PC1, PC2, … number the values of one quantity.
+// differ reports whether most names of columns differ in more than digits: pixel0, pixel1, …
+// or PC1, PC2, … number the values of one quantity.
 func differ(names []string) bool {
 	words := map[string]bool{}
 	for _, name := range names {
 		words[digits.ReplaceAllString(name, "")] = true
 	}
-	return len(words) > 1
+	return len(words) > 1 && 2*len(words) >= len(names)
 }
 
 var digits = regexp.MustCompile(`\d+`)

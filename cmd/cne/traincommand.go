@@ -67,6 +67,9 @@ func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, line func() st
 // execute calls run with the configuration of given, or that in the folder of a run
 // that is resumed, and the device. line is the command line of a new run.
 func (r *trainCommand[C]) execute(cmd *cobra.Command, given configs.Sources, resume, line string, run func(ctx context.Context, r *trainCommand[C], stdout io.Writer) error) (err error) {
+	if err = given.ReadFile(); err != nil {
+		return err
+	}
 	var folder string // by default
 	if !r.resumed {
 		if r.config, r.origins, err = r.schema.Load(given); err != nil {
