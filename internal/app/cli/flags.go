@@ -119,7 +119,6 @@ type setFlag struct {
 	keys interface {
 		CheckSettings(settings []configs.Setting) error
 		Has(key string) bool
-		Nearest(name string) string
 	}
 }
 
