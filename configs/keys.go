@@ -140,9 +140,6 @@ func (s *keySet) Words(key string) []string {
 	return k.rule.words
 }
 
-// Nearest returns the key that is written most like a name; "" if none is.
-func (s *keySet) Nearest(name string) string { return text.Nearest(name, names(s.keys)) }
-
 // sections returns the names of the sections, in their order.
 func (s *keySet) sections() []string {
 	var names []string

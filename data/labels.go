@@ -162,15 +162,16 @@ func (l *Labels) Known() (points []int, known *Labels) {
 func JoinLabels(sets ...*Labels) *Labels {
 	var names []string
 	for _, l := range sets {
-		if l != nil {
-			names = append(names, l.All()...)
-		}
+		names = append(names, l.All()...)
 	}
 	return NewLabels(names)
 }
 
 // All returns the label of each point.
 func (l *Labels) All() []string {
+	if l == nil {
+		return nil
+	}
 	all := make([]string, len(l.Class))
 	for i, c := range l.Class {
 		all[i] = l.Names[c]

@@ -220,23 +220,7 @@ func save(path string, f *safetensors.File, a architecture, d *Description) erro
 // linear layers with ReLU between them, or of a ResNet18 with ResNet's names and shapes
 // (Saved.Foreign). Errors name the file; they wrap ErrFile if its contents are damaged or
 // not such a model.
-func Load(path string) (*Saved, error) { return read(path, decode) }
-
-// read reads a file that decode understands.
-func read[T any](path string, decode func(*safetensors.File) (*T, error)) (*T, error) {
-	f, err := safetensors.ReadFile(path)
-	if errors.Is(err, safetensors.ErrFormat) {
-		return nil, fmt.Errorf("%w: %w", ErrFile, err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	x, err := decode(f)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrFile, path, err)
-	}
-	return x, nil
-}
+func Load(path string) (*Saved, error) { return safetensors.ReadAs(path, ErrFile, decode) }
 
 func decode(f *safetensors.File) (*Saved, error) {
 	s := &Saved{Foreign: !f.Sealed()}
@@ -474,7 +458,9 @@ func SavePoints(path string, points *data.Matrix) error {
 }
 
 // LoadPoints reads what SavePoints has written. Errors are as for Load.
-func LoadPoints(path string) (*data.Matrix, error) { return read(path, decodePoints) }
+func LoadPoints(path string) (*data.Matrix, error) {
+	return safetensors.ReadAs(path, ErrFile, decodePoints)
+}
 
 func decodePoints(f *safetensors.File) (*data.Matrix, error) {
 	if err := f.Unseal(pointsKind, pointsFormat); err != nil {

@@ -304,18 +304,7 @@ func (c *Checkpoint) WriteFile(path string) error {
 // ErrCheckpoint if its contents are damaged, of another kind, or of a version that is
 // not known.
 func ReadCheckpoint(path string) (*Checkpoint, error) {
-	f, err := safetensors.ReadFile(path)
-	if errors.Is(err, safetensors.ErrFormat) {
-		return nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	c, err := decodeCheckpoint(f)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrCheckpoint, path, err)
-	}
-	return c, nil
+	return safetensors.ReadAs(path, ErrCheckpoint, decodeCheckpoint)
 }
 
 func decodeCheckpoint(f *safetensors.File) (*Checkpoint, error) {

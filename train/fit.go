@@ -337,16 +337,7 @@ func (r *run) maxDistance(at SpectrumParam, m int) float64 {
 func rootMeanSquareDistance(x []float32, n, d int) float64 {
 	var squares float64
 	for j := range d {
-		var sum, sum2 float64
-		for i := range n {
-			sum += float64(x[i*d+j])
-		}
-		mean := sum / float64(n)
-		for i := range n {
-			v := float64(x[i*d+j]) - mean
-			sum2 += v * v
-		}
-		squares += sum2 / float64(n)
+		squares += simd.Variance(x[:n*d], d, j)
 	}
 	return math.Sqrt(2 * squares)
 }

@@ -50,9 +50,6 @@ on the k-nearest-neighbour graph of the points.
 Results go to the run folder and to stdout, progress and messages to stderr.
 The exit code is 0 on success, 1 on failure and 2 if the command line is wrong;
 it is 141 if all is done but nobody reads stdout any longer.`,
-		Example: `  cne train
-  cne train points.npy --labels labels.txt --html
-  cne evaluate runs/points umap.npy`,
 		Version:       version.String(),
 		Args:          cli.KnownCommand,
 		RunE:          cli.ShowHelp,

@@ -25,11 +25,7 @@ func WriteCSV(w io.Writer, m *data.Matrix, labels *data.Labels, names []string) 
 	if err != nil {
 		return err
 	}
-	var of []string
-	if labels != nil {
-		of = labels.All()
-	}
-	out.writeRows(m, of, names)
+	out.writeRows(m, labels.All(), names)
 	return out.Close()
 }
 

@@ -173,8 +173,8 @@ func checkFinite(m *data.Matrix, what string) error {
 func dist2(a, b []float32, limit float64) float64 {
 	var s0, s1, s2, s3 float64
 	b = b[:len(a)]
-	for len(a) >= 16 {
-		for range 4 {
+	for len(a) >= 4 {
+		for range min(4, len(a)/4) {
 			d0 := float64(a[0]) - float64(b[0])
 			d1 := float64(a[1]) - float64(b[1])
 			d2 := float64(a[2]) - float64(b[2])
@@ -188,17 +188,6 @@ func dist2(a, b []float32, limit float64) float64 {
 		if s := (s0 + s1) + (s2 + s3); s > limit {
 			return s
 		}
-	}
-	for len(a) >= 4 && len(b) >= 4 {
-		d0 := float64(a[0]) - float64(b[0])
-		d1 := float64(a[1]) - float64(b[1])
-		d2 := float64(a[2]) - float64(b[2])
-		d3 := float64(a[3]) - float64(b[3])
-		s0 += float64(d0 * d0)
-		s1 += float64(d1 * d1)
-		s2 += float64(d2 * d2)
-		s3 += float64(d3 * d3)
-		a, b = a[4:], b[4:]
 	}
 	b = b[:len(a)]
 	if len(a) > 0 {

@@ -40,6 +40,23 @@ func ReadFile(path string) (*File, error) {
 	return f, nil
 }
 
+// ReadAs reads a file that decode understands. Errors name the file; they are of the kind
+// if its contents are not valid.
+func ReadAs[T any](path string, kind error, decode func(*File) (*T, error)) (*T, error) {
+	f, err := ReadFile(path)
+	if errors.Is(err, ErrFormat) {
+		return nil, fmt.Errorf("%w: %w", kind, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	x, err := decode(f)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", kind, path, err)
+	}
+	return x, nil
+}
+
 // Read reads a file of size bytes from r. It refuses tensors that overlap or
 // leave holes, shapes that disagree with the number of bytes, and names that
 // occur twice. Whatever the header says, it allocates in proportion to size at

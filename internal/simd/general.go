@@ -178,3 +178,18 @@ func skip(word, others uint32, i int32) int32 {
 	v := int32(uint64(word) * uint64(others) >> 32)
 	return v - (i-1-v)>>31 // the shift gives −1 where v ≥ i
 }
+
+// Variance returns the variance of column j of the rows of x, which have width elements.
+func Variance(x []float32, width, j int) float64 {
+	n := len(x) / width
+	var sum, squares float64
+	for i := range n {
+		sum += float64(x[i*width+j])
+	}
+	mean := sum / float64(n)
+	for i := range n {
+		d := float64(x[i*width+j]) - mean
+		squares += d * d
+	}
+	return squares / float64(n)
+}

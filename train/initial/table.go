@@ -94,19 +94,7 @@ func checkTable[T float32 | float64](n, d int, std float64) error {
 }
 
 // deviation returns the standard deviation of column j.
-func deviation(x []float32, width, j int) float64 {
-	n := len(x) / width
-	var sum, sum2 float64
-	for i := range n {
-		sum += float64(x[i*width+j])
-	}
-	mean := sum / float64(n)
-	for i := range n {
-		d := float64(x[i*width+j]) - mean
-		sum2 += d * d
-	}
-	return math.Sqrt(sum2 / float64(n))
-}
+func deviation(x []float32, width, j int) float64 { return math.Sqrt(simd.Variance(x, width, j)) }
 
 // ErrInput is wrapped by errors about invalid arguments.
 var ErrInput = errors.New("initial: bad input")

@@ -119,17 +119,7 @@ type setFlag struct {
 	keys interface {
 		CheckSettings(settings []configs.Setting) error
 		Has(key string) bool
-		Nearest(name string) string
 	}
-}
-
-// Set adds a setting to the list. A bare number was meant for --s.
-func (f *setFlag) Set(value string) error {
-	err := f.settingFlag.Set(value)
-	if err != nil && value != "" && strings.Trim(value, "+-.,0123456789") == "" && f.keys.Has("loss.s") {
-		err = fmt.Errorf("%w; -s is short for --set, and the place between t-SNE and UMAP is --s", err)
-	}
-	return err
 }
 
 // A switchFlag is a flag for true or false; without a value it means true.

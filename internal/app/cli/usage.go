@@ -104,7 +104,7 @@ var peers = []struct{ flags, key, what, example string }{
 }
 
 // explainUnknown returns the error for a flag that a command lacks: with the key that does
-// what peers call so, or else with the flag or key that is written most like it.
+// what peers call so, or else with the flag that is written most like it.
 func explainUnknown(cmd *cobra.Command, unknown *pflag.NotExistError) error {
 	name, dashes := unknown.GetSpecifiedName(), "--"
 	if letters := unknown.GetSpecifiedShortnames(); letters != "" {
@@ -132,11 +132,6 @@ func explainUnknown(cmd *cobra.Command, unknown *pflag.NotExistError) error {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
 	if near := text.Nearest(name, flags); near != "" {
 		return fmt.Errorf("%s; did you mean --%s?", flag, near)
-	}
-	if set != nil {
-		if key := set.keys.Nearest(strings.ReplaceAll(name, "-", "_")); key != "" {
-			return fmt.Errorf("%s; did you mean --set %s=…?", flag, key)
-		}
 	}
 	return errors.New(flag)
 }

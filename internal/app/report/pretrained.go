@@ -9,13 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"cne/configs"
 	"cne/data/images"
 	"cne/internal/app/rundir"
 	"cne/internal/explorer"
 	"cne/internal/plot"
+	"cne/internal/text"
 	"cne/model"
 	"cne/simclr"
 )
@@ -174,18 +174,9 @@ func (p *Placed) heldOut() []bool {
 	return held
 }
 
-// few is how many of the files that were left out are named.
-const few = 5
-
 // WarnSkipped warns of the files of a folder that cannot be read.
 func WarnSkipped(log *slog.Logger, images *images.Set) {
-	names, more := images.Skipped, ""
-	if len(names) == 0 {
-		return
+	if n := len(images.Skipped); n > 0 {
+		log.Warn("images that cannot be read are left out", "count", n, "files", text.Few(images.Skipped, nil))
 	}
-	if len(names) > few {
-		more = fmt.Sprintf(" and %d more", len(names)-few)
-		names = names[:few]
-	}
-	log.Warn("images that cannot be read are left out", "count", len(images.Skipped), "files", strings.Join(names, ", ")+more)
 }
