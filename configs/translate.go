@@ -25,7 +25,7 @@ func (d *Data) Options() file.Options {
 	if d.LabelColumn != nil {
 		o.LabelColumn = *d.LabelColumn
 	}
-	if d.Names != nil && len(o.Only) == 0 && !slices.Contains(o.Drop, *d.Names) {
+	if d.Names != nil && len(o.Only) == 0 && *d.Names != o.LabelColumn && !slices.Contains(o.Drop, *d.Names) {
 		if path, column := file.SplitColumn(*d.Names); path == "" { // of the points' own table
 			o.Drop = append(slices.Clone(o.Drop), column)
 		}

@@ -69,7 +69,7 @@ func readImageFolder(ctx context.Context, folder string, opt Options) (*pictures
 	if err != nil {
 		return nil, err
 	}
-	d := decoder{ctx: ctx, size: opt.Size, skip: opt.SkipBroken || opt.Thumbnail > 0, thumbnail: opt.Thumbnail, progress: opt.Progress, files: list.files}
+	d := decoder{ctx: ctx, size: opt.Size, skip: opt.SkipBroken || opt.Thumbnail > 0, blank: !opt.SkipBroken, thumbnail: opt.Thumbnail, progress: opt.Progress, files: list.files}
 	p, err := d.decodeFiles(folder)
 	if err != nil {
 		return nil, err
@@ -329,7 +329,7 @@ func (d *decoder) leaveOut(pixels []byte) []byte {
 		if fault != nil {
 			cause, _ := reason(fault)
 			d.skipped = append(d.skipped, fmt.Sprintf("%s (%v)", d.files[i].path, cause))
-			if d.thumbnail == 0 {
+			if !d.blank {
 				continue
 			}
 			for k := range size {
@@ -358,7 +358,8 @@ func reason(err error) (cause error, ofSystem bool) {
 type decoder struct {
 	ctx       context.Context // of all reading
 	size      int             // height and width of the result, or 0
-	skip      bool            // files that cannot be decoded are left out, or white
+	skip      bool            // files that cannot be decoded are left out
+	blank     bool            // or, if skip is true, they are white
 	thumbnail int             // Options.Thumbnail
 	progress  func(done, all int)
 	files     []imageFile

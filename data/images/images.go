@@ -81,8 +81,8 @@ type Options struct {
 	// is not read; Set.Skipped names them. Without it they are an error.
 	SkipBroken bool
 	// Thumbnail, if not 0, reads the images of folders to be looked at: larger ones are
-	// brought to this height and width, files that cannot be decoded become white,
-	// and the classes and the split are left out.
+	// brought to this height and width, files that cannot be decoded become white unless
+	// SkipBroken is true, and the classes and the split are left out.
 	Thumbnail int
 	// Progress, unless it is nil, hears of the files of a folder that have been read, of all
 	// that it holds.

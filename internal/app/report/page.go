@@ -153,12 +153,16 @@ func pageRows(ctx context.Context, folder string, s *plot.Scatter) ([]int, error
 const thumbnail = 96
 
 // GivenImages returns the images that paths name, one for each of n points. Files that
-// cannot be decoded are white, with a warning.
+// cannot be decoded are white, or are left out if n is the number of the others, with a
+// warning.
 func GivenImages(ctx context.Context, log *slog.Logger, paths []string, n int) (*images.Set, error) {
 	o := images.Options{Thumbnail: thumbnail}
 	set, err := OpenImages(ctx, paths, o)
 	if errors.Is(err, images.ErrSizes) {
 		o.Size = thumbnail
+		set, err = OpenImages(ctx, paths, o)
+	}
+	if o.SkipBroken = err == nil && set.N != n && set.N-len(set.Skipped) == n; o.SkipBroken {
 		set, err = OpenImages(ctx, paths, o)
 	}
 	if err != nil {
