@@ -88,9 +88,9 @@ func explain(cmd *cobra.Command, err error) error {
 var peers = []struct{ flags, key, what, example string }{
 	{"perplexity n-neighbors n-neighbours neighbors neighbours nn", "graph.k", "the number of neighbours", "-k 15"},
 	{"n-epochs n-iter max-iter iterations n-iterations", "train.epochs", "the number of epochs", "--epochs 500"},
-	{"min-dist spread exaggeration a b", "loss.s", "the place between t-SNE (0) and UMAP (1)", "--s 0.5"},
+	{"min-dist spread exaggeration a b", "loss.s", "the position between t-SNE (0) and UMAP (1)", "--s 0.5"},
 	{"early-exaggeration", "train.early_exaggeration", "whether it is used", "--set train.early_exaggeration=true"},
-	{"learning-rate eta initial-alpha", "train.lr", "the learning rate", "--set train.lr=1"},
+	{"learning-rate lr eta initial-alpha", "train.lr", "the learning rate", "--set train.lr=1"},
 	{"n-components dims no-dims dim", "model.dim", "the width of the embedding", "--set model.dim=2"},
 	{"init initialization", "model.init", "the start of a table", "--set model.init=spectral"},
 	{"random-state random-seed", "seed", "which decides all random numbers", "--seed 1"},
