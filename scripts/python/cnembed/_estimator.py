@@ -1,0 +1,457 @@
+"""The estimator, and what is done with embeddings."""
+import html
+import inspect
+import json
+import os
+import shutil
+import struct
+import sys
+import tempfile
+
+import numpy as np
+
+from ._program import Folder, renamed
+
+# The keys of the program's configuration that parameters stand for.
+_KEYS = {
+    "preset": "preset", "n_components": "model.dim", "n_neighbors": "graph.k", "metric": "graph.metric", "loss": "loss.name", "s": "loss.s",
+    "negatives": "loss.negatives", "n_epochs": "train.epochs", "learning_rate": "train.lr", "init": "model.init", "random_state": "seed",
+}
+# Keys that choose files or rows are the package's own.
+_OWN = ("output.", "data.path", "data.labels", "data.names", "data.holdout", "data.sample", "data.imbalance", "graph.file", "log.", "checkpoint.")
+# A fit measures and draws nothing: evaluate and explore do.
+_QUIET = ("output.csv=false", "output.plot=false", "graph.cache=false", "checkpoint.minutes=0", "model.keep_data=true", "quality.recall=false",
+          "quality.partition=false", "quality.kl=false", "quality.accuracy=false", "quality.spearman_sample=0")
+# What a fitted estimator keeps of a run folder: enough for transform and evaluate.
+_KEPT = ("config.yaml", "model.safetensors", "training_points.safetensors", "metrics.json")
+_rename = renamed({k: p for p, k in _KEYS.items()}, {"points.npy": "X", "points.npz": "X", "init.npy": "init", "graph.npy": "precomputed_knn",
+                                                     "graph.npz": "precomputed_knn", "labels.txt": "labels", "names.txt": "names"})
+
+
+class NotFittedError(ValueError, AttributeError):
+    """An estimator that is not fitted has been used."""
+
+
+class CNE:
+    """Contrastive neighbour embedding, with scikit-learn's interface.
+
+    Parameters that are None are chosen by the preset for the number of points. The same
+    data, parameters and random_state give the same embedding.
+
+    Parameters
+    ----------
+    n_components : int, dimensions of the embedding
+    preset : "auto", "tsne", "umap", "million", "fast" or "paper"
+    n_neighbors : int, neighbours of each point in the graph, not counting itself
+    metric : "euclidean", "cosine" or "correlation"
+    loss : "neg", "nc", "infonc" or "umap"
+    s : float, position on the spectrum between t-SNE (0) and UMAP (1), for "neg" and "infonc"
+    negatives : int or "full", negative samples for each edge
+    n_epochs : int
+    learning_rate : float
+    init : "pca", "spectral", "multilevel", "random", or an array (n_samples, n_components)
+    parametric : bool, train a network, which places new points by itself
+    precomputed_knn : the neighbours of all points, not searched for then: an array of row
+        numbers, a tuple of it and distances (both n_samples × k, as umap-learn and
+        scikit-learn give them), or a scipy matrix with a weight for each edge, such as
+        scanpy's connectivities
+    random_state : int, None (the program's seed 0), or NumPy's RandomState or Generator
+    n_jobs : int, number of processor cores; None: all. Results do not depend on it.
+    config : dict, more keys of the program's configuration, e.g. {"train.batch_size": 4096};
+        "cne config" prints them
+    verbose : bool, print progress
+
+    Attributes
+    ----------
+    embedding_ : float32 array (n_samples, n_components)
+    n_features_in_ : int
+    feature_names_in_ : array of str, if X was a table with names of columns
+    """
+
+    def __init__(self, n_components=2, *, preset="auto", n_neighbors=None, metric="euclidean", loss=None, s=None, negatives=None, n_epochs=None,
+                 learning_rate=None, init=None, parametric=False, precomputed_knn=None, random_state=None, n_jobs=None, config=None, verbose=False):
+        self.n_components = n_components
+        self.preset = preset
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.loss = loss
+        self.s = s
+        self.negatives = negatives
+        self.n_epochs = n_epochs
+        self.learning_rate = learning_rate
+        self.init = init
+        self.parametric = parametric
+        self.precomputed_knn = precomputed_knn
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.config = config
+        self.verbose = verbose
+
+    def fit(self, X, y=None):
+        """Embed the rows of X, an array, a table or a sparse matrix; y is not used."""
+        points, names = _points(X)
+        with Folder() as folder:
+            self._run(folder, ["train"], points, _QUIET)
+            embedding = folder.array("run/embedding.npy")
+            files = {f: folder.read("run/" + f) for f in _KEPT if os.path.exists(folder.path("run/" + f))}
+        if len(embedding) != points.shape[0]:
+            raise ValueError("config: got %d positions for %d rows of X; a key leaves rows out" % (len(embedding), points.shape[0]))
+        self._fitted(embedding, files, points.shape[1], names)
+        return self
+
+    def fit_transform(self, X, y=None):
+        """Embed the rows of X and return their positions."""
+        return self._output(self.fit(X, y).embedding_, X)
+
+    def transform(self, X):
+        """Place new points in the embedding, each next to its nearest training points.
+
+        Points that are training points get their positions.
+        """
+        self._check_fitted()
+        points = self._new_points(X)
+        with Folder() as folder:
+            model = self._folder or self._put(folder)
+            folder.run("project", "--model=" + model, _put_points(folder, points), "--output=new.npy", n_jobs=self.n_jobs, rename=_rename)
+            return self._output(folder.array("new.npy"), X)
+
+    def spectrum(self, X, y=None, s=(-0.5, 0, 0.5, 1, 1.5)):
+        """Embed X at several places between t-SNE (s = 0) and UMAP (s = 1), from one early phase.
+
+        Labels y colour the page. The estimator itself stays as it is.
+        """
+        points, _ = _points(X)
+        with Folder() as folder:
+            values = ",".join(repr(float(v)) for v in np.atleast_1d(s))
+            labels = [] if y is None else ["--labels=" + _put_values(folder, "labels", y, points.shape[0])]
+            self._run(folder, ["spectrum", "--s=" + values, *labels], points, _QUIET[:2], leave=("s",))
+            figures = folder.json("run/spectrum.json")["embeddings"]
+            embeddings = np.stack([folder.array("run/%s/embedding.npy" % f["folder"]) for f in figures])
+            return Spectrum(np.atleast_1d(s), embeddings, figures, Page(folder.read("run/explorer.html").decode()))
+
+    def evaluate(self, X, y=None):
+        """Return the figures of the embedding of X, the training data, as a dict; y are labels."""
+        return evaluate(self, X, y)
+
+    def explore(self, path=None, **options):
+        """Return a page to explore the embedding: see the function explore."""
+        return explore(self, path, **options)
+
+    def save(self, path):
+        """Save the fitted estimator to a new folder, which cne project takes as a model, too."""
+        self._check_fitted()
+        path = os.path.abspath(path)
+        if os.path.lexists(path):
+            raise FileExistsError("%s exists; remove it, or name another folder" % path)
+        params = {k: v for k, v in self.get_params().items() if isinstance(v, (str, int, float, bool, dict, type(None)))}
+        state = {"params": params, "n_features_in": self.n_features_in_, "feature_names_in": list(getattr(self, "feature_names_in_", [])) or None}
+        whole = tempfile.mkdtemp(prefix=".cne-", dir=os.path.dirname(path))
+        try:
+            for name, content in {**self._files, "estimator.json": json.dumps(state, indent=1).encode()}.items():
+                with open(os.path.join(whole, name), "wb") as f:
+                    f.write(content)
+            np.save(os.path.join(whole, "embedding.npy"), self.embedding_)
+            os.chmod(whole, 0o755)
+            os.rename(whole, path)
+        except BaseException:
+            shutil.rmtree(whole, ignore_errors=True)
+            raise
+
+    @classmethod
+    def load(cls, path):
+        """Load an estimator that save wrote, or a run folder of cne train.
+
+        The parameters of a run folder are in its config.yaml; here they are the defaults.
+        """
+        path = os.path.abspath(path)
+        try:
+            files = {f: open(os.path.join(path, f), "rb").read() for f in _KEPT if f in os.listdir(path)}
+            embedding = np.load(os.path.join(path, "embedding.npy"))
+            metadata = _metadata(files["model.safetensors"])
+            state = {"params": {}, "n_features_in": json.loads(metadata["preprocessing"])["width"], "feature_names_in": None}
+            if os.path.exists(os.path.join(path, "estimator.json")):
+                with open(os.path.join(path, "estimator.json"), encoding="utf-8") as f:
+                    state = json.load(f)
+            new = cls(**state["params"])
+            new._fitted(embedding, files, state["n_features_in"], state["feature_names_in"])
+        except (KeyError, TypeError, ValueError, struct.error) as e:
+            raise ValueError("%s: not the folder of a fitted estimator or run: %r" % (path, e)) from None
+        if "training_points.safetensors" not in files:
+            new._folder = path  # whose model knows where the training points are
+        return new
+
+    def get_params(self, deep=True):
+        """Return the parameters by name."""
+        return {name: getattr(self, name) for name in self._names()}
+
+    def set_params(self, **params):
+        """Set parameters and return the estimator."""
+        for name, value in params.items():
+            if name not in self._names():
+                raise ValueError("Invalid parameter %r for estimator %r. Valid parameters are: %r." % (name, self, self._names()))
+            setattr(self, name, value)
+        return self
+
+    def get_feature_names_out(self, input_features=None):
+        """Return the names of the embedding's columns: cne0, cne1 and so on."""
+        self._check_fitted()
+        return np.array(["cne%d" % c for c in range(self.embedding_.shape[1])], dtype=object)
+
+    def set_output(self, *, transform=None):
+        """Choose what transform and fit_transform return: "default" (arrays) or "pandas"."""
+        if transform not in (None, "default", "pandas"):
+            raise ValueError("transform: got %r, want 'default' or 'pandas'" % (transform,))
+        if transform:
+            self._sklearn_output_config = {"transform": transform}
+        return self
+
+    def __repr__(self):
+        defaults = {k: p.default for k, p in inspect.signature(CNE).parameters.items()}
+        changed = ((k, v) for k, v in self.get_params().items() if v is not defaults[k] and repr(v) != repr(defaults[k]))
+        return "%s(%s)" % (type(self).__name__, ", ".join("%s=%r" % p for p in changed))
+
+    def _more_tags(self):  # of scikit-learn before 1.6
+        return {"preserves_dtype": [np.float32], "X_types": ["2darray", "sparse"]}
+
+    def __sklearn_tags__(self):  # of scikit-learn from 1.6 on
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=False), transformer_tags=TransformerTags(preserves_dtype=["float32"]),
+                    input_tags=InputTags(sparse=True))
+
+    @classmethod
+    def _names(cls):
+        return list(inspect.signature(cls).parameters)
+
+    def _fitted(self, embedding, files, width, names):
+        self.embedding_, self._files, self._folder, self.n_features_in_ = embedding, files, None, width
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _check_fitted(self):
+        if not hasattr(self, "embedding_"):
+            # Whoever catches scikit-learn's error has imported it.
+            error = getattr(sys.modules.get("sklearn.exceptions"), "NotFittedError", NotFittedError)
+            raise error("this %s is not fitted yet: call fit first" % type(self).__name__)
+
+    def _new_points(self, X):
+        """Return the points of X, with its columns in the order of the training data."""
+        known = getattr(self, "feature_names_in_", None)
+        names = _column_names(X)
+        if known is not None and names is not None and names != list(known):
+            missing, unknown = [n for n in known if n not in names], [n for n in names if n not in known]
+            if missing or unknown:
+                raise ValueError("X: columns differ from those of fit: missing %s, unknown %s" % (missing[:5], unknown[:5]))
+            X = X[list(known)]
+        points, _ = _points(X)
+        if points.shape[1] != self.n_features_in_:
+            raise ValueError("X has %d features, but %s is expecting %d features as input" % (points.shape[1], type(self).__name__, self.n_features_in_))
+        return points
+
+    def _put(self, folder):
+        """Write the run folder of the fit and return its name."""
+        for name, content in self._files.items():
+            folder.write("run/" + name, content)
+        folder.write("run/embedding.npy", self.embedding_)
+        return "run"
+
+    def _run(self, folder, command, points, settings, leave=()):
+        """Run a command that embeds points, into the folder run."""
+        settings = list(settings)
+        for name, key in _KEYS.items():
+            value = getattr(self, name)
+            if name == "random_state":
+                value = _seed(value)
+            elif name == "init" and value is not None and not isinstance(value, str):
+                value = folder.write("init.npy", np.asarray(value, dtype=np.float32))
+            if value is not None and name not in leave:
+                settings.append("%s=%s" % (key, value if isinstance(value, str) else json.dumps(value, default=_plain)))
+        if self.parametric:
+            settings.append("model.kind=mlp")
+        if self.precomputed_knn is not None:
+            settings.append("graph.file=" + _put_graph(folder, self.precomputed_knn, points.shape[0]))
+        for key, value in (self.config or {}).items():
+            if key.startswith(_OWN):
+                raise ValueError("config: %s cannot be set from Python" % key)
+            settings.append("%s=%s" % (key, value if isinstance(value, str) else json.dumps(value, default=_plain)))
+        arguments = [a for setting in settings for a in ("--set", setting)]
+        folder.run(*command, _put_points(folder, points), "--output=run", *arguments, verbose=self.verbose, n_jobs=self.n_jobs, rename=_rename)
+
+    def _output(self, array, X):
+        if getattr(self, "_sklearn_output_config", {}).get("transform") != "pandas":
+            return array
+        import pandas
+
+        return pandas.DataFrame(array, index=getattr(X, "index", None), columns=self.get_feature_names_out())
+
+
+class Spectrum:
+    """Embeddings along the spectrum: s, embeddings (len(s), n_samples, n_components), figures (a dict for each) and page."""
+
+    def __init__(self, s, embeddings, figures, page):
+        self.s, self.embeddings, self.figures, self.page = s, embeddings, figures, page
+
+    def _repr_html_(self):
+        return self.page._repr_html_()
+
+
+class Page:
+    """A page to explore an embedding, which a notebook shows; html is its text."""
+
+    def __init__(self, text):
+        self.html = text
+
+    def save(self, path):
+        """Write the page to a file."""
+        part = "%s.%d.part" % (path, os.getpid())
+        try:
+            with open(part, "w", encoding="utf-8") as f:
+                f.write(self.html)
+            os.replace(part, path)
+        finally:
+            if os.path.exists(part):
+                os.remove(part)
+
+    def _repr_html_(self):
+        # In a sandbox the page can neither read the notebook nor be styled by it.
+        return ('<iframe sandbox="allow-scripts allow-downloads" style="width:100%%;height:600px;border:0" srcdoc="%s"></iframe>' % html.escape(self.html))
+
+
+def evaluate(embedding, X, y=None, *, config=None):
+    """Return figures of an embedding of X as a dict: recall, trustworthiness, KL divergence and others.
+
+    embedding is an array, of this package or another, or a fitted CNE, whose graph is then
+    used. With labels y there is the accuracy of a kNN classifier. config has keys of the
+    program's configuration, such as {"graph.k": 30}.
+    """
+    points, _ = _points(X)
+    with Folder() as folder:
+        if isinstance(embedding, CNE):
+            embedding._check_fitted()
+            what = embedding._put(folder)
+        else:
+            what = folder.write("embedding.npy", _points(embedding)[0])
+        arguments = [a for k, v in (config or {}).items() for a in ("--set", "%s=%s" % (k, v if isinstance(v, str) else json.dumps(v, default=_plain)))]
+        if y is not None:
+            arguments.append("--labels=" + _put_values(folder, "labels", y, points.shape[0]))
+        folder.run("evaluate", what, "--data=" + _put_points(folder, points), "--output=figures.json", *arguments, rename=_rename)
+        figures = folder.json("figures.json")["embeddings"][0]
+    del figures["path"]
+    return figures
+
+
+def explore(embedding, path=None, *, labels=None, names=None, columns=None, images=None, title=None):
+    """Return a Page to explore an embedding, an array or a fitted CNE, and write it to path, if given.
+
+    labels (classes or values) colour the points, and so do columns, a dict or table of
+    further ones. names are shown and searched. images are an array of bytes (n, height,
+    width) or (n, height, width, 3).
+    """
+    if isinstance(embedding, CNE):
+        embedding._check_fitted()
+        embedding = embedding.embedding_
+    embedding, _ = _points(embedding)
+    n = len(embedding)
+    with Folder() as folder:
+        arguments = ["--title=" + title] if title else []
+        for flag, values in (("labels", labels), ("names", names)):
+            if values is not None:
+                arguments.append("--%s=%s" % (flag, _put_values(folder, flag, values, n)))
+        for column in () if columns is None else columns:
+            arguments.append("--color=" + _put_values(folder, "columns/%s" % str(column).replace("/", "_"), columns[column], n))
+        if images is not None:
+            arguments.append("--images=" + folder.write("images.npy", np.asarray(images)))
+        folder.run("plot", folder.write("embedding.npy", embedding), "--html", "--output=page.html", *arguments, rename=_rename)
+        page = Page(folder.read("page.html").decode())
+    if path is not None:
+        page.save(path)
+    return page
+
+
+def _column_names(X):
+    names = getattr(X, "columns", None)
+    if names is None or not all(isinstance(n, str) for n in names):
+        return None
+    return list(names)
+
+
+def _points(X):
+    """Return X as an array of numbers, or a sparse matrix, and the names of its columns or None."""
+    names = _column_names(X)
+    if not hasattr(X, "tocsr"):
+        X = np.asarray(X)
+    if X.dtype.kind == "c":
+        raise ValueError("Complex data not supported: X has the type %s" % X.dtype)
+    if X.dtype.kind not in "biuf" or X.dtype.itemsize > 8:
+        X = X.astype(np.float64)  # whose errors name a value that is no number
+    if X.ndim != 2:
+        raise ValueError("Expected 2D array, got %dD array instead: X has the shape %s. Reshape your data with X.reshape(-1, 1) if it has a single "
+                         "feature, or X.reshape(1, -1) if it is a single sample." % (X.ndim, X.shape))
+    for axis, what in enumerate(("sample", "feature")):
+        if X.shape[axis] == 0:
+            raise ValueError("Found array with 0 %s(s) (shape=%s) while a minimum of 1 is required." % (what, X.shape))
+    return X, names
+
+
+def _put_points(folder, points):
+    return folder.write_sparse("points.npz", points) if hasattr(points, "tocsr") else folder.write("points.npy", points)
+
+
+def _put_values(folder, name, values, n):
+    """Write a value for each of n points, numbers as .npy and others as lines of text; return the file."""
+    values = np.asarray(values)
+    if values.shape != (n,):
+        raise ValueError("%s: got the shape %s, want a value for each of %d points" % (name, values.shape, n))
+    if values.dtype.kind in "biuf":
+        return folder.write(name + ".npy", values)
+    lines = ("" if v is None or v != v else " ".join(str(v).splitlines()) for v in values.tolist())
+    return folder.write(name + ".txt", "".join(line + "\n" for line in lines))
+
+
+def _put_graph(folder, graph, n):
+    """Write neighbours or a graph; return the file."""
+    distances = None
+    if isinstance(graph, (tuple, list)) and len(graph) in (2, 3):  # umap-learn's has its index as a third
+        graph, distances = np.asarray(graph[0]), np.asarray(graph[1])
+    if hasattr(graph, "tocsr"):
+        graph = graph.tocsr()
+        each = np.diff(graph.indptr)
+        if len(each) and each.min() < each.max() or (graph != graph.T).nnz == 0:
+            return folder.write_sparse("graph.npz", graph)
+        # As many entries in each row, and not symmetric: distances to the nearest neighbours.
+        shape = (graph.shape[0], int(each[0]))
+        graph, distances = graph.indices.reshape(shape), graph.data.reshape(shape)
+    graph = np.asarray(graph)
+    if graph.ndim != 2 or len(graph) != n:
+        raise ValueError("precomputed_knn: got the shape %s, want a row for each of the %d points" % (graph.shape, n))
+    if distances is None:
+        return folder.write("graph.npy", graph)
+    if distances.shape != graph.shape:
+        raise ValueError("precomputed_knn: got %s indices and %s distances, want as many of both" % (graph.shape, distances.shape))
+    order = np.argsort(distances, axis=1, kind="stable")
+    np.savez(folder.path("graph.npz"), indices=np.take_along_axis(graph, order, 1), distances=np.take_along_axis(distances, order, 1))
+    return "graph.npz"
+
+
+def _seed(state):
+    if state is None:
+        return None
+    if hasattr(state, "integers"):
+        return int(state.integers(2**31))
+    if hasattr(state, "randint"):
+        return int(state.randint(2**31 - 1))
+    return state
+
+
+def _plain(value):
+    """Return a NumPy scalar as one of Python, for JSON."""
+    if hasattr(value, "item"):
+        return value.item()
+    raise TypeError("got a %s, want a number or text" % type(value).__name__)
+
+
+def _metadata(model):
+    (size,) = struct.unpack("<Q", model[:8])
+    return json.loads(model[8:8 + size])["__metadata__"]

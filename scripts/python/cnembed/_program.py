@@ -1,0 +1,188 @@
+"""Runs the program cne in a temporary folder, and gives it arrays as files."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+
+import numpy as np
+
+
+def program():
+    """Return the path of the program: $CNE_PROGRAM, the package's own, or the one on PATH."""
+    name = "cne.exe" if os.name == "nt" else "cne"
+    own = os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
+    path = os.environ.get("CNE_PROGRAM") or (own if os.path.exists(own) else shutil.which(name))
+    if not path:
+        raise FileNotFoundError("the program cne is missing: install the package from a wheel, or name the program in the environment variable CNE_PROGRAM")
+    return os.path.abspath(path)
+
+
+class Folder(tempfile.TemporaryDirectory):
+    """A temporary folder in which the program runs.
+
+    Files have the same names in each, so neither the configuration that the program
+    writes nor its messages depend on where the folder is.
+    """
+
+    def __init__(self):
+        super().__init__(prefix="cne-")
+
+    def __enter__(self):
+        return self
+
+    def path(self, name):
+        return os.path.join(self.name, name)
+
+    def write(self, name, content):
+        """Write bytes, text, or an array of numbers as .npy; return the name."""
+        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+        with open(self.path(name), "wb") as f:
+            if isinstance(content, (bytes, str)):
+                f.write(content.encode() if isinstance(content, str) else content)
+            else:
+                # numpy.save would not say why it cannot write.
+                content = np.ascontiguousarray(content)
+                np.lib.format.write_array_header_1_0(f, np.lib.format.header_data_from_array_1_0(content))
+                f.write(memoryview(content.reshape(-1).view(np.uint8)))
+        return name
+
+    def write_sparse(self, name, matrix):
+        """Write a scipy matrix as scipy.sparse.save_npz does."""
+        matrix = matrix.tocsr()
+        parts = {"indices": matrix.indices, "indptr": matrix.indptr, "data": matrix.data, "shape": np.array(matrix.shape), "format": b"csr"}
+        np.savez(self.path(name), **parts)
+        return name
+
+    def read(self, name):
+        with open(self.path(name), "rb") as f:
+            return f.read()
+
+    def array(self, name):
+        return np.load(self.path(name))
+
+    def json(self, name):
+        return json.loads(self.read(name))
+
+    def run(self, *args, verbose=False, n_jobs=None, rename=None):
+        """Run the program in the folder until it ends, or until an exception ends it.
+
+        Its warnings become UserWarnings, and its error an exception; rename changes
+        their words. With verbose, progress is printed.
+        """
+        command = [program(), *args, "--log-format=json"]
+        if not verbose:
+            command.append("--quiet")
+        # The configuration must not depend on the environment.
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("CNE_") or k.startswith("CNE_LIB")}
+        if n_jobs is not None and n_jobs > 0:
+            environment["GOMAXPROCS"] = str(n_jobs)
+        rename = rename or (lambda text: text)
+        error, errno, rest = "", None, b""
+        with open(self.path("stdout"), "wb") as stdout:
+            try:
+                child = subprocess.Popen(command, cwd=self.name, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE)
+            except OSError as e:
+                raise type(e)(e.errno, "cannot run the program %s: %s; is it made for this machine?" % (command[0], e.strerror)) from None
+            progress = _Progress() if verbose else None
+            try:
+                for line in child.stderr:
+                    try:
+                        record = json.loads(line)
+                        level, message = record.pop("level"), rename(record.pop("msg"))
+                    except (ValueError, KeyError, TypeError, AttributeError):
+                        rest = (rest + line)[-2000:]
+                        continue
+                    record.pop("time", None)
+                    if level == "ERROR":
+                        error, errno = message, record.get("errno")
+                    elif level == "WARN":
+                        # The warning stands at the first caller outside the package.
+                        warnings.warn(_with(message, record), stacklevel=_outside())
+                    elif progress:
+                        progress.show(message, record)
+                code = child.wait()
+            finally:
+                if progress:
+                    progress.end()
+                if child.poll() is None:
+                    child.terminate()
+                    try:
+                        child.wait(10)
+                    except subprocess.TimeoutExpired:
+                        child.kill()
+                        child.wait()
+                child.stderr.close()
+        if code == 0:
+            return
+        if code < 0:
+            raise RuntimeError("the program cne was killed by signal %d%s" % (-code, ", perhaps for lack of memory" if code == -9 else ""))
+        if not error:
+            raise RuntimeError("the program cne failed with exit code %d: %s" % (code, rest.decode(errors="replace").strip() or "it said nothing"))
+        if code == 2 and error.startswith("unknown "):
+            raise RuntimeError("the program %s does not suit this package, as it may be too old: %s" % (command[0], error))
+        if errno:
+            raise OSError(errno, error)
+        if error.startswith("internal error"):
+            raise RuntimeError(error)
+        raise ValueError(error)
+
+
+def _with(message, attributes):
+    return message + "".join(" %s=%s" % (k, "%.5g" % v if isinstance(v, float) else v) for k, v in attributes.items())
+
+
+def _outside():
+    """Return the stacklevel of the first frame outside the package, for a caller's warning."""
+    level, frame, here = 1, sys._getframe(1), os.path.dirname(__file__)
+    while frame.f_back and os.path.dirname(frame.f_code.co_filename) == here:
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+class _Progress:
+    """Prints messages, and the epochs of a run on one line."""
+
+    def __init__(self):
+        self.line, self.last = "", 0.0
+
+    def show(self, message, record):
+        if message == "epoch":
+            if record["epoch"] < record["epochs"] and time.monotonic() - self.last < 0.2:
+                return
+            self.last = time.monotonic()
+            line = "epoch %d/%d  loss %.5g" % (record["epoch"], record["epochs"], record["loss"])
+            if record.get("seconds_left"):
+                line += "  %.0f s left" % record["seconds_left"]
+            print("\r" + line.ljust(len(self.line)), end="", flush=True)
+            self.line = line
+        elif message not in ("training starts", "training ends"):
+            self.end()
+            print(_with(message, record), flush=True)
+
+    def end(self):
+        if self.line:
+            print(flush=True)
+        self.line = ""
+
+
+def renamed(keys, files):
+    """Return a function that makes the program's messages speak of Python's parameters.
+
+    keys are the parameters by key of the configuration, files what the files contain.
+    """
+    words = {**{re.escape(f): w for f, w in files.items()}, **{r"\b%s(?![\w.])" % re.escape(k): w for k, w in keys.items()}}
+
+    def rename(text):
+        text = re.sub(r'; see "cne [^"]*"$', "", text)
+        text = re.sub(r"^--set [\w.]+: ", "", text)
+        text = re.sub(r" \(data\.(missing|path):[^()]*\)$", "", text)
+        for pattern, word in words.items():
+            text = re.sub(pattern, word, text)
+        return text
+
+    return rename
