@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"cne/data"
@@ -32,7 +33,8 @@ const (
 // them, with negatives drawn from all training points, which stay where they are. With
 // fewer than 32 negatives, each point draws its own, and takes a step for each edge.
 // With more, all points share them, whatever Sampling the model was trained with, and
-// take a step for every four edges.
+// take a step for every four edges. A point that is one of the training points gets its
+// position.
 //
 // It is a model.Mapper: the position of a point depends neither on other new points nor
 // on GOMAXPROCS. A Projector may be used by several goroutines at once.
@@ -42,6 +44,7 @@ type Projector struct {
 	table    []float32
 	n, d     int
 	width    int
+	points   *data.Matrix
 	index    *neighbors.Index
 	onDevice *deviceProjection // nil where the CPU moves the points
 
@@ -75,7 +78,7 @@ func NewProjector(ctx context.Context, on *model.Device, points *data.Matrix, ta
 	}
 	training.Neighbors = min(training.Neighbors, points.N)
 	training.Objective.Mean = false
-	p := &Projector{epochs: projectionEpochs, training: training, table: table, n: points.N, d: d, width: points.D}
+	p := &Projector{epochs: projectionEpochs, training: training, table: table, n: points.N, d: d, width: points.D, points: points}
 	var err error
 	if p.index, err = neighbors.NewIndex(ctx, points, neighbors.Options{Device: on}); err != nil {
 		return nil, err
@@ -120,6 +123,13 @@ func (p *Projector) ProjectTo(dst, x []float32) error {
 	}
 	if err == nil && !simd.AllFinite(dst) {
 		err = fmt.Errorf("train: new points diverge at the model's learning rate, %g", p.training.LR)
+	}
+	for i := range rows {
+		at := slices.IndexFunc(near.Of(i), func(j int32) bool { return slices.Equal(p.points.Row(int(j)), x[i*p.width:(i+1)*p.width]) })
+		if at >= 0 {
+			twin := int(near.Of(i)[at])
+			copy(dst[i*p.d:(i+1)*p.d], p.table[twin*p.d:(twin+1)*p.d])
+		}
 	}
 	return err
 }

@@ -48,7 +48,9 @@ func main() {
 func run(ctx context.Context, commands []func() *cobra.Command, args []string, stdout, stderr io.Writer) (code int) {
 	out := &cli.ResultWriter{Writer: stdout}
 	root := newRootCommand(commands, out, stderr)
-	report := func(message string) { cli.PrintError(stderr, cli.ErrorFormat(root, args), "cne", message) }
+	report := func(message string, attributes ...any) {
+		cli.PrintError(stderr, cli.ErrorFormat(root, args), "cne", message, attributes...)
+	}
 	defer func() {
 		if r := recover(); r != nil {
 			report(fmt.Sprintf("internal error: %v; please report it as a bug, with the command line and the output of \"cne version\" (%s=1 shows where it happened)", r, debugVariable))
@@ -72,7 +74,11 @@ func run(ctx context.Context, commands []func() *cobra.Command, args []string, s
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = errors.New("interrupted")
 	}
-	report(text.ErrorMessage(err))
+	var attributes []any
+	if errno := syscall.Errno(0); errors.As(err, &errno) {
+		attributes = []any{"errno", int(errno)} // for programs, which have exceptions for it
+	}
+	report(text.ErrorMessage(err), attributes...)
 	var usage *cli.UsageError
 	if errors.As(err, &usage) {
 		return exitUsage

@@ -76,9 +76,25 @@ func (z *npz) list() string {
 // or the named array from an npz archive, and calls row for each of its n rows. values is
 // valid until row returns; unsigned values above 2⁶³−1 are passed as −2⁶³.
 func IntegerRows(r io.ReaderAt, size int64, name string, row func(n int, values []int64) error) error {
+	return matrixRows(r, size, name, "iu", "whole numbers, the neighbours of a point in each row", func(a array, src []byte, i int) int64 {
+		v := a.integer(src, i)
+		if v < 0 && a.kind == 'u' {
+			v = math.MinInt64
+		}
+		return v
+	}, row)
+}
+
+// NumberRows is IntegerRows for an array of any real numbers.
+func NumberRows(r io.ReaderAt, size int64, name string, row func(n int, values []float64) error) error {
+	return matrixRows(r, size, name, "fiu", "numbers", func(a array, src []byte, i int) float64 { return a.number(src, i) }, row)
+}
+
+// matrixRows reads an array of the given kinds of values for IntegerRows and NumberRows.
+func matrixRows[T any](r io.ReaderAt, size int64, name, kinds, want string, value func(a array, src []byte, i int) T, row func(n int, values []T) error) error {
 	in := &Input{r: bufio.NewReaderSize(io.NewSectionReader(r, 0, size), readBuffer), at: r, size: size}
 	if string(in.Peek(len(npy.Magic))) == npy.Magic {
-		return integerRows(in, row)
+		return arrayRows(in, kinds, want, value, row)
 	}
 	z, err := newNPZ(r, size)
 	if err != nil {
@@ -88,24 +104,26 @@ func IntegerRows(r io.ReaderAt, size int64, name string, row func(n int, values 
 	if f == nil {
 		return errorf(data.ErrFormat, "arrays: got %s, want %s", z.list(), name)
 	}
-	_, err = openArray(z, f, func(in *Input) (struct{}, error) { return struct{}{}, integerRows(in, row) })
+	_, err = openArray(z, f, func(in *Input) (struct{}, error) {
+		return struct{}{}, arrayRows(in, kinds, want, value, row)
+	})
 	return err
 }
 
-// integerRows is IntegerRows for an array.
-func integerRows(in *Input, row func(n int, values []int64) error) error {
+// arrayRows is matrixRows for an array.
+func arrayRows[T any](in *Input, kinds, want string, value func(a array, src []byte, i int) T, row func(n int, values []T) error) error {
 	a, err := readNPYHeader(in, false)
 	if err != nil {
 		return err
 	}
-	if len(a.shape) != 2 || a.kind != 'i' && a.kind != 'u' || a.shape[1] == 0 {
-		return errorf(data.ErrShape, "array: got %s of type %c%d, want n×k whole numbers, the neighbours of a point in each row", shapeText(a.shape), a.kind, a.size)
+	if len(a.shape) != 2 || strings.IndexByte(kinds, a.kind) < 0 || a.shape[1] == 0 {
+		return errorf(data.ErrShape, "array: got %s of type %c%d, want n×k %s", shapeText(a.shape), a.kind, a.size, want)
 	}
 	r, err := newArrayReader(a, in)
 	if err != nil {
 		return err
 	}
-	var values []int64
+	var values []T
 	for {
 		src, n, err := r.next(math.MaxInt)
 		if err == io.EOF {
@@ -115,11 +133,7 @@ func integerRows(in *Input, row func(n int, values []int64) error) error {
 			return err
 		}
 		for i := range n {
-			v := a.integer(src, i)
-			if v < 0 && a.kind == 'u' {
-				v = math.MinInt64
-			}
-			if values = append(values, v); len(values) == a.shape[1] {
+			if values = append(values, value(a, src, i)); len(values) == a.shape[1] {
 				if err := row(a.shape[0], values); err != nil {
 					return err
 				}

@@ -179,20 +179,20 @@ func writeArray(z *zip.Writer, name, descr string, shape []int, items func(w *bu
 // has found: an array of whole numbers in NumPy's npy format, or one called indices in an npz
 // archive without the other parts of a matrix, such as umap-learn's precomputed_knn and
 // pynndescent write. Row i lists the neighbours of point i, counted from 0, in any order; the
-// point itself is skipped, and so is −1, a neighbour that was not found. Distances in the
-// archive are not read.
+// point itself is skipped, and so is −1, a neighbour that was not found.
 //
 // Errors name the file; errors about its contents wrap ErrInvalidGraph. Memory grows with the
 // data that are read, not with the sizes in a header. If ctx ends before, the error is ctx's.
 func ReadFile(ctx context.Context, path string) (*Graph, error) {
-	g, _, err := ReadNearest(ctx, path, math.MaxInt)
+	g, _, err := ReadNearest(ctx, path, math.MaxInt, false)
 	return g, err
 }
 
 // ReadNearest is ReadFile with the first k neighbours of each point: the nearest, if they are
 // sorted by distance as umap-learn sorts them. most is the largest number that the file has
-// for a point; a matrix is read as it is, and most is 0.
-func ReadNearest(ctx context.Context, path string, k int) (g *Graph, most int, err error) {
+// for a point; a matrix is read as it is, and most is 0. With weighted, an array of the same
+// shape called distances in the archive gives the edges UMAP's weights, as FuzzyGraph does.
+func ReadNearest(ctx context.Context, path string, k int, weighted bool) (g *Graph, most int, err error) {
 	f, err := ctxio.OpenRegular(ctx, path)
 	if err != nil {
 		return nil, 0, fmt.Errorf("neighbors: %w", err)
@@ -202,7 +202,7 @@ func ReadNearest(ctx context.Context, path string, k int) (g *Graph, most int, e
 	if err != nil {
 		return nil, 0, fmt.Errorf("neighbors: %w", err)
 	}
-	if g, most, err = decodeNearest(f, info.Size(), k); err != nil {
+	if g, most, err = decodeNearest(f, info.Size(), k, weighted); err != nil {
 		return nil, 0, fmt.Errorf("neighbors: %s: %w", path, err)
 	}
 	return g, most, nil
@@ -211,11 +211,12 @@ func ReadNearest(ctx context.Context, path string, k int) (g *Graph, most int, e
 // DecodeFile is ReadFile for a file's contents of the given size in bytes. Its errors do
 // not name a file.
 func DecodeFile(r io.ReaderAt, size int64) (*Graph, error) {
-	g, _, err := decodeNearest(r, size, math.MaxInt)
+	g, _, err := decodeNearest(r, size, math.MaxInt, false)
 	return g, err
 }
 
-func decodeNearest(r io.ReaderAt, size int64, k int) (g *Graph, most int, err error) {
+func decodeNearest(r io.ReaderAt, size int64, k int, weighted bool) (g *Graph, most int, err error) {
+	var distances []float64
 	if archive, err := zip.NewReader(r, size); err == nil {
 		has := func(name string) bool {
 			return slices.ContainsFunc(archive.File, func(f *zip.File) bool { return f.Name == name })
@@ -224,13 +225,23 @@ func decodeNearest(r io.ReaderAt, size int64, k int) (g *Graph, most int, err er
 			g, err = DecodeNPZ(r, size)
 			return g, 0, err
 		}
+		if weighted && has("distances.npy") {
+			if err := file.NumberRows(r, size, "distances", func(_ int, row []float64) error {
+				distances = append(distances, row...)
+				return nil
+			}); err != nil {
+				return nil, 0, fmt.Errorf("%w: %w", ErrInvalidGraph, err)
+			}
+		}
 	}
-	n, kept, rows := 0, []int32(nil), []int{0}
+	n, width, kept, rows := 0, 0, []int32(nil), []int{0}
+	var dist2 []float64 // of kept
 	err = file.IntegerRows(r, size, "indices", func(all int, values []int64) error {
 		if n = all; n > math.MaxInt32 {
 			return fmt.Errorf("rows: got %d, want at most %d", n, math.MaxInt32)
 		}
 		i, others := len(rows)-1, 0
+		width = len(values)
 		for place, j := range values {
 			if j < -1 || j >= int64(n) {
 				return fmt.Errorf("neighbour %d of row %d (both counted from 0): got %d, want 0 to %d, or -1", place, i, j, n-1)
@@ -240,6 +251,9 @@ func decodeNearest(r io.ReaderAt, size int64, k int) (g *Graph, most int, err er
 			}
 			if others++; others <= k {
 				kept = append(kept, int32(j))
+				if at := i*width + place; at < len(distances) {
+					dist2 = append(dist2, distances[at]*distances[at])
+				}
 			}
 		}
 		most = max(most, others)
@@ -249,5 +263,32 @@ func decodeNearest(r io.ReaderAt, size int64, k int) (g *Graph, most int, err er
 	if err != nil {
 		return nil, 0, fmt.Errorf("%w: %w", ErrInvalidGraph, err)
 	}
-	return symmetric(n, func(i int) []int32 { return kept[rows[i]:rows[i+1]] }), most, nil
+	if distances == nil {
+		return symmetric(n, func(i int) []int32 { return kept[rows[i]:rows[i+1]] }), most, nil
+	}
+	if len(distances) != n*width {
+		return nil, 0, fmt.Errorf("%w: distances.npy: got %d numbers, want %d as in indices.npy", ErrInvalidGraph, len(distances), n*width)
+	}
+	nb, err := evenRows(kept, dist2, rows)
+	if err == nil {
+		g, err = FuzzyGraph(nb)
+	}
+	return g, most, err
+}
+
+// evenRows cuts the neighbours in kept, of point i from rows[i] on, to the same number for
+// all points. It is one less than the largest where a point is missing in its own list, and
+// neighbours that were not found are an error.
+func evenRows(kept []int32, dist2 []float64, rows []int) (*Neighbors, error) {
+	nb, most := &Neighbors{N: len(rows) - 1, K: math.MaxInt}, 0
+	for i := range nb.N {
+		nb.K, most = min(nb.K, rows[i+1]-rows[i]), max(most, rows[i+1]-rows[i])
+	}
+	if nb.K < most-1 || nb.K == 0 {
+		return nil, fmt.Errorf("%w: indices.npy: got %d to %d neighbours of a point, want the same number for all points, or no distances", ErrInvalidGraph, nb.K, most)
+	}
+	for _, first := range rows[:nb.N] {
+		nb.Index, nb.Dist2 = append(nb.Index, kept[first:first+nb.K]...), append(nb.Dist2, dist2[first:first+nb.K]...)
+	}
+	return nb, nil
 }

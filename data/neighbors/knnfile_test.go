@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,9 +59,26 @@ func TestReadFile(t *testing.T) {
 	// Of longer lists the first count, without the point itself and what is missing.
 	path := filepath.Join(t.TempDir(), "long.npy")
 	must(t, os.WriteFile(path, table("<i4", "False", 4, 5, []int32{-1, 0, 1, 2, 3, 1, 0, 2, 3, -1, 2, 0, 1, 3, -1, 3, 0, 2, -1, -1}), 0o666))
-	cut, most, err := ReadNearest(t.Context(), path, 2)
+	cut, most, err := ReadNearest(t.Context(), path, 2, false)
 	if err != nil || most != 3 || !slices.Equal(cut.Indptr, want.Indptr) || !slices.Equal(cut.Indices, want.Indices) {
 		t.Errorf("cut to 2 of %d neighbours the graph is %+v, want %+v (%v)", most, cut, want, err)
+	}
+	// Distances give the weights that the search's own would.
+	index, near := []int32{0, 1, 2, 1, 2, 0, 2, 1, 0, 3, 2, 0}, []float32{0, 1, 2, 0, 1, 3, 0, 1, 2, 0, 4, 5}
+	fuzzy := need(FuzzyGraph(&Neighbors{N: 4, K: 2, Index: []int32{1, 2, 2, 0, 1, 0, 2, 0}, Dist2: []float64{1, 4, 1, 9, 1, 4, 16, 25}}))(t)
+	path = filepath.Join(t.TempDir(), "weighted.npz")
+	must(t, os.WriteFile(path, zipped(map[string][]byte{"indices.npy": table("<i4", "False", 4, 3, index), "distances.npy": table("<f4", "False", 4, 3, near)}, zip.Deflate), 0o666))
+	for k, most := range map[int]int{2: 2, 9: 2} {
+		got, m, err := ReadNearest(t.Context(), path, k, true)
+		if err != nil || m != most || !slices.Equal(got.Indices, fuzzy.Indices) || !slices.Equal(got.Weights, fuzzy.Weights) {
+			t.Errorf("with distances the graph is %+v of %d, want %+v (%v)", got, m, fuzzy, err)
+		}
+	}
+	for want, near := range map[string]any{"got 8 numbers, want 12": table("<f4", "False", 4, 2, near[:8]), "got NaN": table("<f4", "False", 4, 3, append([]float32{0, float32(math.NaN())}, near[2:]...))} {
+		must(t, os.WriteFile(path, zipped(map[string][]byte{"indices.npy": table("<i4", "False", 4, 3, index), "distances.npy": near.([]byte)}, zip.Deflate), 0o666))
+		if _, _, err := ReadNearest(t.Context(), path, 2, true); !errors.Is(err, ErrInvalidGraph) || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want one with %q", err, want)
+		}
 	}
 	// A point may have no neighbours at all.
 	single := table("<i4", "False", 3, 1, []int32{1, -1, -1})

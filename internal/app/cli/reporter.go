@@ -186,10 +186,11 @@ func ErrorFormat(root *cobra.Command, args []string) string {
 }
 
 // PrintError writes a program's final error in a line: as a record's message if the
-// format is json, and otherwise after the program's name. Control characters are escaped.
-func PrintError(w io.Writer, format, program, message string) {
+// format is json, with attributes as slog takes them, and otherwise after the program's
+// name. Control characters are escaped.
+func PrintError(w io.Writer, format, program, message string, attributes ...any) {
 	if format == "json" {
-		slog.New(newJSONHandler(w, slog.LevelInfo)).Error(message)
+		slog.New(newJSONHandler(w, slog.LevelInfo)).Error(message, attributes...)
 		return
 	}
 	// A failure cannot be reported anywhere.

@@ -140,7 +140,7 @@ func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Config, kGiven 
 	if kGiven {
 		k = c.Embed.Neighbors
 	}
-	g, most, err := neighbors.ReadNearest(ctx, path, k)
+	g, most, err := neighbors.ReadNearest(ctx, path, k, weighted)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("graph.file cannot be used: %w", err)

@@ -89,7 +89,7 @@ class CNE:
 
     def fit(self, X, y=None):
         """Embed the rows of X, an array, a table or a sparse matrix; y is not used."""
-        points, names = _points(X)
+        points, names = _points(X, 2)
         with Folder() as folder:
             self._run(folder, ["train"], points, _QUIET)
             embedding = folder.array("run/embedding.npy")
@@ -120,7 +120,7 @@ class CNE:
 
         Labels y colour the page. The estimator itself stays as it is.
         """
-        points, _ = _points(X)
+        points, _ = _points(X, 2)
         with Folder() as folder:
             values = ",".join(repr(float(v)) for v in np.atleast_1d(s))
             labels = [] if y is None else ["--labels=" + _put_values(folder, "labels", y, points.shape[0])]
@@ -377,7 +377,7 @@ def _column_names(X):
     return list(names)
 
 
-def _points(X):
+def _points(X, least=1):
     """Return X as an array of numbers, or a sparse matrix, and the names of its columns or None."""
     names = _column_names(X)
     if not hasattr(X, "tocsr"):
@@ -389,9 +389,9 @@ def _points(X):
     if X.ndim != 2:
         raise ValueError("Expected 2D array, got %dD array instead: X has the shape %s. Reshape your data with X.reshape(-1, 1) if it has a single "
                          "feature, or X.reshape(1, -1) if it is a single sample." % (X.ndim, X.shape))
-    for axis, what in enumerate(("sample", "feature")):
-        if X.shape[axis] == 0:
-            raise ValueError("Found array with 0 %s(s) (shape=%s) while a minimum of 1 is required." % (what, X.shape))
+    for axis, what, least in (0, "sample", least), (1, "feature", 1):
+        if X.shape[axis] < least:
+            raise ValueError("Found array with %d %s(s) (shape=%s) while a minimum of %d is required." % (X.shape[axis], what, X.shape, least))
     return X, names
 
 

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 import warnings
+from errno import ENOENT
 
 import numpy as np
 
@@ -125,8 +126,8 @@ class Folder(tempfile.TemporaryDirectory):
             raise RuntimeError("the program cne failed with exit code %d: %s" % (code, rest.decode(errors="replace").strip() or "it said nothing"))
         if code == 2 and error.startswith("unknown "):
             raise RuntimeError("the program %s does not suit this package, as it may be too old: %s" % (command[0], error))
-        if errno:
-            raise OSError(errno, error)
+        if errno and errno != ENOENT:
+            raise OSError(errno, error) if os.name == "posix" else OSError(error)
         if error.startswith("internal error"):
             raise RuntimeError(error)
         raise ValueError(error)
@@ -180,7 +181,8 @@ def renamed(keys, files):
     def rename(text):
         text = re.sub(r'; see "cne [^"]*"$', "", text)
         text = re.sub(r"^--set [\w.]+: ", "", text)
-        text = re.sub(r" \(data\.(missing|path):[^()]*\)$", "", text)
+        text = re.sub(r" \(data\.(missing|path):[^()]*\)$|; fix the values, or [^;]*$", "", text)
+        text = re.sub(r"([+-])Inf\b", lambda m: m[1].strip("+") + "inf", text)
         for pattern, word in words.items():
             text = re.sub(pattern, word, text)
         return text
