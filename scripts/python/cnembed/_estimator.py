@@ -3,6 +3,7 @@ import html
 import inspect
 import json
 import os
+import pathlib
 import shutil
 import struct
 import sys
@@ -20,11 +21,11 @@ _KEYS = {
 # Keys that choose files or rows are the package's own.
 _OWN = ("output.", "data.path", "data.labels", "data.names", "data.holdout", "data.sample", "data.imbalance", "graph.file", "log.", "checkpoint.")
 # A fit measures and draws nothing: evaluate and explore do.
-_QUIET = ("output.csv=false", "output.plot=false", "graph.cache=false", "checkpoint.minutes=0", "model.keep_data=true", "quality.recall=false",
+_QUIET = ("output.csv=false", "output.plot=false", "graph.cache=false", "checkpoint.minutes=0", "quality.recall=false",
           "quality.partition=false", "quality.kl=false", "quality.accuracy=false", "quality.spearman_sample=0")
 # What a fitted estimator keeps of a run folder: enough for transform and evaluate.
 _KEPT = ("config.yaml", "model.safetensors", "training_points.safetensors", "metrics.json")
-_rename = renamed({k: p for p, k in _KEYS.items()}, {"points.npy": "X", "points.npz": "X", "init.npy": "init", "graph.npy": "precomputed_knn",
+_rename = renamed({**{k: p for p, k in _KEYS.items()}, "graph.file": "precomputed_knn", "model.kind": "parametric"}, {"points.npy": "X", "points.npz": "X", "init.npy": "init", "graph.npy": "precomputed_knn",
                                                      "graph.npz": "precomputed_knn", "labels.txt": "labels", "names.txt": "names"})
 
 
@@ -148,8 +149,7 @@ class CNE:
         whole = tempfile.mkdtemp(prefix=".cne-", dir=os.path.dirname(path))
         try:
             for name, content in {**self._files, "estimator.json": json.dumps(state, indent=1).encode()}.items():
-                with open(os.path.join(whole, name), "wb") as f:
-                    f.write(content)
+                pathlib.Path(whole, name).write_bytes(content)
             np.save(os.path.join(whole, "embedding.npy"), self.embedding_)
             os.chmod(whole, 0o755)
             os.rename(whole, path)
@@ -165,18 +165,17 @@ class CNE:
         """
         path = os.path.abspath(path)
         try:
-            files = {f: open(os.path.join(path, f), "rb").read() for f in _KEPT if f in os.listdir(path)}
+            files = {f: pathlib.Path(path, f).read_bytes() for f in _KEPT if f in os.listdir(path)}
             embedding = np.load(os.path.join(path, "embedding.npy"))
             metadata = _metadata(files["model.safetensors"])
             state = {"params": {}, "n_features_in": json.loads(metadata["preprocessing"])["width"], "feature_names_in": None}
             if os.path.exists(os.path.join(path, "estimator.json")):
-                with open(os.path.join(path, "estimator.json"), encoding="utf-8") as f:
-                    state = json.load(f)
+                state = json.loads(pathlib.Path(path, "estimator.json").read_bytes())
             new = cls(**state["params"])
             new._fitted(embedding, files, state["n_features_in"], state["feature_names_in"])
         except (KeyError, TypeError, ValueError, struct.error) as e:
             raise ValueError("%s: not the folder of a fitted estimator or run: %r" % (path, e)) from None
-        if "training_points.safetensors" not in files:
+        if "training_points.safetensors" not in files and json.loads(metadata["architecture"])["kind"] == "table":
             new._folder = path  # whose model knows where the training points are
         return new
 
@@ -265,11 +264,16 @@ class CNE:
             if name == "random_state":
                 value = _seed(value)
             elif name == "init" and value is not None and not isinstance(value, str):
-                value = folder.write("init.npy", np.asarray(value, dtype=np.float32))
+                start, shape = np.asarray(value, dtype=np.float32), (points.shape[0], self.n_components)
+                if start.shape != shape:
+                    raise ValueError("init: got the shape %s, want %s" % (start.shape, shape))
+                value = folder.write("init.npy", start)
             if value is not None and name not in leave:
                 settings.append("%s=%s" % (key, value if isinstance(value, str) else json.dumps(value, default=_plain)))
         if self.parametric:
             settings.append("model.kind=mlp")
+        elif command == ["train"]:
+            settings.append("model.keep_data=true")
         if self.precomputed_knn is not None:
             settings.append("graph.file=" + _put_graph(folder, self.precomputed_knn, points.shape[0]))
         for key, value in (self.config or {}).items():
@@ -406,7 +410,8 @@ def _put_values(folder, name, values, n):
         raise ValueError("%s: got the shape %s, want a value for each of %d points" % (name, values.shape, n))
     if values.dtype.kind in "biuf":
         return folder.write(name + ".npy", values)
-    lines = ("" if v is None or v != v else " ".join(str(v).splitlines()) for v in values.tolist())
+    # The program takes nan for a missing value.
+    lines = (" ".join(str("nan" if v is None else v).split()) or "nan" for v in values.tolist())
     return folder.write(name + ".txt", "".join(line + "\n" for line in lines))
 
 
