@@ -7,6 +7,18 @@ CNE is an estimator with scikit-learn's interface; evaluate measures embeddings,
 explore makes a page to explore one. The program cne does the work, in a process of its
 own. It comes with the package; the environment variable CNEMBED_PROGRAM names another.
 """
-from ._estimator import CNE, NotFittedError, Page, Spectrum, evaluate, explore
 
 __all__ = ["CNE", "NotFittedError", "Page", "Spectrum", "evaluate", "explore"]
+
+
+def __getattr__(name):
+    # NumPy is imported with the first of these names: the command cne does not need it.
+    if name not in __all__:
+        raise AttributeError("module %r has no attribute %r" % (__name__, name))
+    from . import _estimator
+
+    return getattr(_estimator, name)
+
+
+def __dir__():
+    return __all__

@@ -2,7 +2,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,15 +11,7 @@ from errno import ENOENT
 
 import numpy as np
 
-
-def program():
-    """Return the path of the program: $CNEMBED_PROGRAM, the package's own, or the one on PATH."""
-    name = "cne.exe" if os.name == "nt" else "cne"
-    own = os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
-    path = os.environ.get("CNEMBED_PROGRAM") or (own if os.path.exists(own) else shutil.which(name))
-    if not path:
-        raise FileNotFoundError("the program cne is missing: install the package from a wheel, or name the program in the environment variable CNEMBED_PROGRAM")
-    return os.path.abspath(path)
+from .__main__ import program
 
 
 class Folder(tempfile.TemporaryDirectory):
