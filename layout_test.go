@@ -13,22 +13,21 @@ func TestImports(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("the go command, which lists the imports, is not there")
 	}
-	list, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...").Output()
+	list, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.Module.Path}} {{.ImportPath}} {{join .Imports " "}}`, "./...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	within := func(path, folder string) bool { return strings.HasPrefix(path+"/", folder+"/") }
-	pipeline := []string{"cne/configs", "cne/model", "cne/train", "cne/simclr"}
 	for line := range strings.Lines(string(list)) {
 		fields := strings.Fields(line)
-		path, imports := fields[0], fields[1:]
-		if within(path, "cne/internal/app") || path == "cne/cmd/cne" {
+		module, path, imports := fields[0], fields[1], fields[2:]
+		within := func(path, folder string) bool { return strings.HasPrefix(path+"/", module+"/"+folder+"/") }
+		if within(path, "internal/app") || within(path, "cmd/cne") {
 			continue
 		}
 		for _, i := range imports {
-			above := i == "cne" || slices.ContainsFunc(pipeline, func(p string) bool { return within(i, p) })
-			data := within(i, "cne/data") && path != "cne/internal/plot" && path != "cne/internal/explorer"
-			if within(path, "cne/internal") && (above || data) || i == "cne/configs" {
+			pipeline := slices.ContainsFunc([]string{"configs", "model", "train", "simclr"}, func(f string) bool { return within(i, f) })
+			data := within(i, "data") && !within(path, "internal/plot") && !within(path, "internal/explorer")
+			if within(path, "internal") && (i == module || pipeline || data) || within(i, "configs") {
 				t.Errorf("%s imports %s, which only internal/app and the program may", path, i)
 			}
 		}
