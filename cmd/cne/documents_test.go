@@ -90,9 +90,12 @@ func TestDocumentsInShells(t *testing.T) {
 func commandsOf(t *testing.T, document string) (commands []string) {
 	t.Helper()
 	text := strings.ReplaceAll(readText(t, filepath.Join("..", "..", document)), "\\\n", " ")
-	block := regexp.MustCompile("(?ms)^```\n(.*?)^```\n|^(    \\S.*?)$").FindAllStringSubmatch(text, -1)
+	block := regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```\n|^(    \\S.*?)$").FindAllStringSubmatch(text, -1)
 	for _, b := range block {
-		for line := range strings.Lines(b[1] + b[2]) {
+		if b[1] != "" {
+			continue
+		}
+		for line := range strings.Lines(b[2] + b[3]) {
 			line = strings.Join(strings.Fields(line), " ")
 			if strings.HasPrefix(line, "cne ") || strings.HasPrefix(line, "go run ./cmd/cne ") {
 				commands = append(commands, line)
@@ -152,6 +155,7 @@ func writeDocumentFiles(t *testing.T) {
 		makeArray(t, name+".npy", points(n, d))
 	}
 	makeArray(t, "old.npy", points(n/2, 2))
+	makeArray(t, "features.npy", points(36, 20)) // of the photographs below
 	writeMatrix(t, "umap.csv", func(w io.Writer) error { return file.WriteCSV(w, points(n, 2), nil, nil) })
 	makeArray(t, "umap.npy", points(n, 2))
 	var labels, titles, rows, table, meta, all strings.Builder
