@@ -28,7 +28,7 @@ const envPrefix = "CNE_"
 // otherVariables have the prefix of the configuration's variables but other uses: crash
 // reports, shell completion, the GPU driver (docs/gpu.md) and scripts/cuda-sdk.
 var otherVariables = []string{
-	envPrefix + "DEBUG", envPrefix + "ACTIVE_HELP", envPrefix + "COMPLETION_DESCRIPTIONS",
+	envPrefix + "DEBUG", envPrefix + "UNTIL_EOF", envPrefix + "ACTIVE_HELP", envPrefix + "COMPLETION_DESCRIPTIONS",
 	envPrefix + "LIBCUDA", envPrefix + "LIBCUBLAS", envPrefix + "LIBCUDNN",
 	envPrefix + "CUDA_SDK", envPrefix + "DEBIAN_MIRROR",
 }

@@ -19,6 +19,9 @@ const sameSignal = 500 * time.Millisecond
 // to end. A second one later than half a second, no longer caught, ends it at once. Signals that were
 // ignored when the program began stay ignored: nohup ignores SIGHUP, and shells without
 // job control ignore SIGINT for what they start in the background.
+//
+// With CNE_UNTIL_EOF=1 in the environment, the context ends with stdin, too: a program that
+// holds the other end of the pipe takes this one with it, however it ends.
 func UntilSignal(parent context.Context) context.Context {
 	asked := []os.Signal{syscall.SIGTERM} // never empty, which would stand for all signals
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
@@ -28,6 +31,12 @@ func UntilSignal(parent context.Context) context.Context {
 	}
 	ctx, stop := signal.NotifyContext(parent, asked...)
 	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })
+	if os.Getenv("CNE_UNTIL_EOF") == "1" {
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			stop()
+		}()
+	}
 	return ctx
 }
 

@@ -13,6 +13,10 @@ __all__ = ["CNE", "NotFittedError", "Page", "Spectrum", "evaluate", "explore"]
 
 def __getattr__(name):
     # NumPy is imported with the first of these names: the command cne does not need it.
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("cnembed")
     if name not in __all__:
         raise AttributeError("module %r has no attribute %r" % (__name__, name))
     from . import _estimator

@@ -4,6 +4,7 @@ import inspect
 import json
 import os
 import pathlib
+import re
 import shutil
 import struct
 import sys
@@ -18,15 +19,18 @@ _KEYS = {
     "preset": "preset", "n_components": "model.dim", "n_neighbors": "graph.k", "metric": "graph.metric", "loss": "loss.name", "s": "loss.s",
     "negatives": "loss.negatives", "n_epochs": "train.epochs", "learning_rate": "train.lr", "init": "model.init", "random_state": "seed",
 }
-# Keys that choose files or rows are the package's own.
-_OWN = ("output.", "data.path", "data.labels", "data.names", "data.holdout", "data.sample", "data.imbalance", "graph.file", "log.", "checkpoint.")
+# Keys that the package sets, and that choose rows.
+_OWN = ("output.", "data.path", "data.labels", "data.names", "data.holdout", "data.sample", "data.imbalance", "graph.file", "graph.cache", "model.kind",
+        "model.keep_data", "log.", "checkpoint.", *_KEYS.values())
 # A fit measures and draws nothing: evaluate and explore do.
 _QUIET = ("output.csv=false", "output.plot=false", "graph.cache=false", "checkpoint.minutes=0", "quality.recall=false",
           "quality.partition=false", "quality.kl=false", "quality.accuracy=false", "quality.spearman_sample=0")
-# What a fitted estimator keeps of a run folder: enough for transform and evaluate.
-_KEPT = ("config.yaml", "model.safetensors", "training_points.safetensors", "metrics.json")
-_rename = renamed({**{k: p for p, k in _KEYS.items()}, "graph.file": "precomputed_knn", "model.kind": "parametric"}, {"points.npy": "X", "points.npz": "X", "init.npy": "init", "graph.npy": "precomputed_knn",
-                                                     "graph.npz": "precomputed_knn", "labels.txt": "labels", "names.txt": "names"})
+# What a fitted estimator keeps of a run: enough for transform and evaluate.
+_KEPT = ("config.yaml", "model.safetensors", "training_points.safetensors", "metrics.json", "knn.npy", "knn.npz")
+_rename = renamed(
+    {**{k: p for p, k in _KEYS.items()}, "graph.file": "precomputed_knn", "model.kind": "parametric"},
+    {"points.npy": "X", "points.npz": "X", "init.npy": "init", "knn.npy": "precomputed_knn", "knn.npz": "precomputed_knn",
+     "labels.npy": "labels", "labels.txt": "labels", "names.txt": "names", "images.npy": "images", "embedding.npy": "embedding"})
 
 
 class NotFittedError(ValueError, AttributeError):
@@ -52,15 +56,18 @@ class CNE:
     learning_rate : float
     init : "pca", "spectral", "multilevel", "random", or an array (n_samples, n_components)
     parametric : bool, train a network, which places new points by itself
-    precomputed_knn : the neighbours of all points, not searched for then: an array of row
-        numbers, a tuple of it and distances (both n_samples × k, as umap-learn and
-        scikit-learn give them), or a scipy matrix with a weight for each edge, such as
-        scanpy's connectivities
+    precomputed_knn : the neighbours of all points, not searched for then: a tuple of their
+        row numbers and distances (both n_samples × k, as umap-learn and scikit-learn give
+        them), an array of row numbers, or a symmetric scipy matrix with a weight for each
+        edge, such as scanpy's connectivities. All count, unless n_neighbors is given.
     random_state : int, None (the program's seed 0), or NumPy's RandomState or Generator
-    n_jobs : int, number of processor cores; None: all. Results do not depend on it.
+    n_jobs : int, number of processor cores; None or -1: all. Results do not depend on it.
     config : dict, more keys of the program's configuration, e.g. {"train.batch_size": 4096};
-        "cne config" prints them
+        the command "cne config" prints them
     verbose : bool, print progress
+
+    A fitted estimator, pickled or saved, contains the training points or their principal
+    components, unless it is parametric.
 
     Attributes
     ----------
@@ -94,7 +101,8 @@ class CNE:
         with Folder() as folder:
             self._run(folder, ["train"], points, _QUIET)
             embedding = folder.array("run/embedding.npy")
-            files = {f: folder.read("run/" + f) for f in _KEPT if os.path.exists(folder.path("run/" + f))}
+            paths = {f: ("" if f.startswith("knn") else "run/") + f for f in _KEPT}
+            files = {f: folder.read(path) for f, path in paths.items() if os.path.exists(folder.path(path))}
         if len(embedding) != points.shape[0]:
             raise ValueError("config: got %d positions for %d rows of X; a key leaves rows out" % (len(embedding), points.shape[0]))
         self._fitted(embedding, files, points.shape[1], names)
@@ -107,7 +115,8 @@ class CNE:
     def transform(self, X):
         """Place new points in the embedding, each next to its nearest training points.
 
-        Points that are training points get their positions.
+        A point that is a training point gets its position; of equal training points, the
+        position of the first.
         """
         self._check_fitted()
         points = self._new_points(X)
@@ -117,9 +126,9 @@ class CNE:
             return self._output(folder.array("new.npy"), X)
 
     def spectrum(self, X, y=None, s=(-0.5, 0, 0.5, 1, 1.5)):
-        """Embed X at several places between t-SNE (s = 0) and UMAP (s = 1), from one early phase.
+        """Embed X at the places s between t-SNE (0) and UMAP (1), from one early phase.
 
-        Labels y colour the page. The estimator itself stays as it is.
+        Labels y colour the page. The estimator stays as it is.
         """
         points, _ = _points(X, 2)
         with Folder() as folder:
@@ -127,11 +136,12 @@ class CNE:
             labels = [] if y is None else ["--labels=" + _put_values(folder, "labels", y, points.shape[0])]
             self._run(folder, ["spectrum", "--s=" + values, *labels], points, _QUIET[:2], leave=("s",))
             figures = folder.json("run/spectrum.json")["embeddings"]
-            embeddings = np.stack([folder.array("run/%s/embedding.npy" % f["folder"]) for f in figures])
-            return Spectrum(np.atleast_1d(s), embeddings, figures, Page(folder.read("run/explorer.html").decode()))
+            embeddings = np.stack([folder.array("run/%s/embedding.npy" % f.pop("folder")) for f in figures])
+            places = [float(f.pop("value")) for f in figures]
+            return Spectrum(places, embeddings, figures, Page(folder.read("run/explorer.html").decode()))
 
     def evaluate(self, X, y=None):
-        """Return the figures of the embedding of X, the training data, as a dict; y are labels."""
+        """Return the figures of the embedding of X, the training data: see the function evaluate."""
         return evaluate(self, X, y)
 
     def explore(self, path=None, **options):
@@ -139,16 +149,21 @@ class CNE:
         return explore(self, path, **options)
 
     def save(self, path):
-        """Save the fitted estimator to a new folder, which cne project takes as a model, too."""
+        """Save the fitted estimator to a new folder, which cne project takes as a model, too.
+
+        The parameters init and precomputed_knn are left out if they are arrays, and so is a
+        random_state that is not a number.
+        """
         self._check_fitted()
         path = os.path.abspath(path)
         if os.path.lexists(path):
             raise FileExistsError("%s exists; remove it, or name another folder" % path)
-        params = {k: v for k, v in self.get_params().items() if isinstance(v, (str, int, float, bool, dict, type(None)))}
+        params = {k: v.item() if isinstance(v, np.generic) else v for k, v in self.get_params().items()}
+        params = {k: v for k, v in params.items() if isinstance(v, (str, int, float, bool, dict, type(None)))}
         state = {"params": params, "n_features_in": self.n_features_in_, "feature_names_in": list(getattr(self, "feature_names_in_", [])) or None}
         whole = tempfile.mkdtemp(prefix=".cne-", dir=os.path.dirname(path))
         try:
-            for name, content in {**self._files, "estimator.json": json.dumps(state, indent=1).encode()}.items():
+            for name, content in {**self._files, "estimator.json": json.dumps(state, indent=1, default=_plain).encode()}.items():
                 pathlib.Path(whole, name).write_bytes(content)
             np.save(os.path.join(whole, "embedding.npy"), self.embedding_)
             os.chmod(whole, 0o755)
@@ -164,18 +179,22 @@ class CNE:
         The parameters of a run folder are in its config.yaml; here they are the defaults.
         """
         path = os.path.abspath(path)
+        files = {f: pathlib.Path(path, f).read_bytes() for f in _KEPT if f in os.listdir(path)}
+        if "model.safetensors" not in files:
+            raise ValueError("%s: got no model.safetensors, want a folder of CNE.save or cne train" % path)
+        embedding = np.load(os.path.join(path, "embedding.npy"))
         try:
-            files = {f: pathlib.Path(path, f).read_bytes() for f in _KEPT if f in os.listdir(path)}
-            embedding = np.load(os.path.join(path, "embedding.npy"))
             metadata = _metadata(files["model.safetensors"])
-            state = {"params": {}, "n_features_in": json.loads(metadata["preprocessing"])["width"], "feature_names_in": None}
+            before = json.loads(metadata["preprocessing"])
+            state = {"params": {}, "n_features_in": before["width"], "feature_names_in": before.get("columns")}
             if os.path.exists(os.path.join(path, "estimator.json")):
                 state = json.loads(pathlib.Path(path, "estimator.json").read_bytes())
+            table = json.loads(metadata["architecture"])["kind"] == "table"
             new = cls(**state["params"])
             new._fitted(embedding, files, state["n_features_in"], state["feature_names_in"])
         except (KeyError, TypeError, ValueError, struct.error) as e:
-            raise ValueError("%s: not the folder of a fitted estimator or run: %r" % (path, e)) from None
-        if "training_points.safetensors" not in files and json.loads(metadata["architecture"])["kind"] == "table":
+            raise ValueError("%s: model.safetensors or estimator.json is damaged, or not of an embedding of points (%r)" % (path, e)) from None
+        if table and "training_points.safetensors" not in files:
             new._folder = path  # whose model knows where the training points are
         return new
 
@@ -231,8 +250,9 @@ class CNE:
 
     def _check_fitted(self):
         if not hasattr(self, "embedding_"):
-            # Whoever catches scikit-learn's error has imported it.
-            error = getattr(sys.modules.get("sklearn.exceptions"), "NotFittedError", NotFittedError)
+            error = NotFittedError
+            if "sklearn.exceptions" in sys.modules:  # else nobody catches scikit-learn's error
+                error = type("NotFittedError", (NotFittedError, sys.modules["sklearn.exceptions"].NotFittedError), {})
             raise error("this %s is not fitted yet: call fit first" % type(self).__name__)
 
     def _new_points(self, X):
@@ -250,9 +270,9 @@ class CNE:
         return points
 
     def _put(self, folder):
-        """Write the run folder of the fit and return its name."""
+        """Write the run folder of the fit, and return its name."""
         for name, content in self._files.items():
-            folder.write("run/" + name, content)
+            folder.write(name if name.startswith("knn") else "run/" + name, content)
         folder.write("run/embedding.npy", self.embedding_)
         return "run"
 
@@ -269,30 +289,31 @@ class CNE:
                     raise ValueError("init: got the shape %s, want %s" % (start.shape, shape))
                 value = folder.write("init.npy", start)
             if value is not None and name not in leave:
-                settings.append("%s=%s" % (key, value if isinstance(value, str) else json.dumps(value, default=_plain)))
+                settings.append(_setting(key, value))
         if self.parametric:
             settings.append("model.kind=mlp")
         elif command == ["train"]:
             settings.append("model.keep_data=true")
         if self.precomputed_knn is not None:
             settings.append("graph.file=" + _put_graph(folder, self.precomputed_knn, points.shape[0]))
-        for key, value in (self.config or {}).items():
-            if key.startswith(_OWN):
-                raise ValueError("config: %s cannot be set from Python" % key)
-            settings.append("%s=%s" % (key, value if isinstance(value, str) else json.dumps(value, default=_plain)))
-        arguments = [a for setting in settings for a in ("--set", setting)]
+        arguments = [a for setting in settings for a in ("--set", setting)] + _configured(self.config)
         folder.run(*command, _put_points(folder, points), "--output=run", *arguments, verbose=self.verbose, n_jobs=self.n_jobs, rename=_rename)
 
     def _output(self, array, X):
-        if getattr(self, "_sklearn_output_config", {}).get("transform") != "pandas":
+        wanted = sys.modules["sklearn"].get_config().get("transform_output") if "sklearn" in sys.modules else None
+        if getattr(self, "_sklearn_output_config", {}).get("transform", wanted) != "pandas":
             return array
         import pandas
 
-        return pandas.DataFrame(array, index=getattr(X, "index", None), columns=self.get_feature_names_out())
+        return pandas.DataFrame(array, index=X.index if hasattr(X, "iloc") else None, columns=self.get_feature_names_out())
 
 
 class Spectrum:
-    """Embeddings along the spectrum: s, embeddings (len(s), n_samples, n_components), figures (a dict for each) and page."""
+    """Embeddings along the spectrum.
+
+    s are the places, ascending, embeddings the positions (len(s), n_samples, n_components),
+    figures a dict for each place, and page the Page with a slider, which a notebook shows.
+    """
 
     def __init__(self, s, embeddings, figures, page):
         self.s, self.embeddings, self.figures, self.page = s, embeddings, figures, page
@@ -327,17 +348,17 @@ def evaluate(embedding, X, y=None, *, config=None):
     """Return figures of an embedding of X as a dict: recall, trustworthiness, KL divergence and others.
 
     embedding is an array, of this package or another, or a fitted CNE, whose graph is then
-    used. With labels y there is the accuracy of a kNN classifier. config has keys of the
-    program's configuration, such as {"graph.k": 30}.
+    used. With classes y there is the accuracy of a kNN classifier. config has keys of the
+    program's configuration, such as {"quality.k": 30}.
     """
-    points, _ = _points(X)
+    if isinstance(embedding, CNE):
+        embedding._check_fitted()
+        points = embedding._new_points(X)
+    else:
+        points, embedding = _points(X)[0], _positions(embedding)
     with Folder() as folder:
-        if isinstance(embedding, CNE):
-            embedding._check_fitted()
-            what = embedding._put(folder)
-        else:
-            what = folder.write("embedding.npy", _points(embedding)[0])
-        arguments = [a for k, v in (config or {}).items() for a in ("--set", "%s=%s" % (k, v if isinstance(v, str) else json.dumps(v, default=_plain)))]
+        what = embedding._put(folder) if isinstance(embedding, CNE) else folder.write("embedding.npy", embedding)
+        arguments = _configured(config)
         if y is not None:
             arguments.append("--labels=" + _put_values(folder, "labels", y, points.shape[0]))
         folder.run("evaluate", what, "--data=" + _put_points(folder, points), "--output=figures.json", *arguments, rename=_rename)
@@ -350,23 +371,30 @@ def explore(embedding, path=None, *, labels=None, names=None, columns=None, imag
     """Return a Page to explore an embedding, an array or a fitted CNE, and write it to path, if given.
 
     labels (classes or values) colour the points, and so do columns, a dict or table of
-    further ones. names are shown and searched. images are an array of bytes (n, height,
-    width) or (n, height, width, 3).
+    further ones. names are shown and searched. images are an array (n, height, width) or
+    (n, height, width, 3) of whole numbers from 0 to 255.
     """
     if isinstance(embedding, CNE):
         embedding._check_fitted()
         embedding = embedding.embedding_
-    embedding, _ = _points(embedding)
+    embedding = _positions(embedding)
     n = len(embedding)
+    if columns is not None and not hasattr(columns, "keys"):
+        raise ValueError("columns: got a %s, want a dict or table" % type(columns).__name__)
     with Folder() as folder:
         arguments = ["--title=" + title] if title else []
         for flag, values in (("labels", labels), ("names", names)):
             if values is not None:
                 arguments.append("--%s=%s" % (flag, _put_values(folder, flag, values, n)))
-        for column in () if columns is None else columns:
-            arguments.append("--color=" + _put_values(folder, "columns/%s" % str(column).replace("/", "_"), columns[column], n))
+        for i, column in enumerate(() if columns is None else columns.keys()):
+            # The name of the file is the name of the column.
+            arguments.append("--color=" + _put_values(folder, "%d/%s" % (i, re.sub(r"[^\w .()+-]", "_", str(column))[:60] or "_"), columns[column], n))
         if images is not None:
-            arguments.append("--images=" + folder.write("images.npy", np.asarray(images)))
+            images = np.asarray(images)
+            if images.dtype != np.uint8:
+                whole = images.astype(np.uint8)
+                images = whole if (whole == images).all() else images  # which the program refuses
+            arguments.append("--images=" + folder.write("images.npy", images))
         folder.run("plot", folder.write("embedding.npy", embedding), "--html", "--output=page.html", *arguments, rename=_rename)
         page = Page(folder.read("page.html").decode())
     if path is not None:
@@ -376,7 +404,7 @@ def explore(embedding, path=None, *, labels=None, names=None, columns=None, imag
 
 def _column_names(X):
     names = getattr(X, "columns", None)
-    if names is None or not all(isinstance(n, str) for n in names):
+    if names is None or not all(isinstance(n, str) for n in names) or len(set(names)) < len(names):
         return None
     return list(names)
 
@@ -384,12 +412,19 @@ def _column_names(X):
 def _points(X, least=1):
     """Return X as an array of numbers, or a sparse matrix, and the names of its columns or None."""
     names = _column_names(X)
+    if isinstance(X, np.ma.MaskedArray):
+        X = X.astype(np.float64).filled(np.nan)
     if not hasattr(X, "tocsr"):
         X = np.asarray(X)
-    if X.dtype.kind == "c":
-        raise ValueError("Complex data not supported: X has the type %s" % X.dtype)
+    if X.dtype.kind in "cmM":
+        raise ValueError("%s data not supported: X has the type %s" % ("Complex" if X.dtype.kind == "c" else "Time", X.dtype))
     if X.dtype.kind not in "biuf" or X.dtype.itemsize > 8:
-        X = X.astype(np.float64)  # whose errors name a value that is no number
+        try:
+            X = X.astype(np.float64)  # whose errors name a value that is not a number
+        except TypeError as e:
+            if "NAType" in str(e):
+                raise ValueError("X has missing values, want numbers") from None
+            raise
     if X.ndim != 2:
         raise ValueError("Expected 2D array, got %dD array instead: X has the shape %s. Reshape your data with X.reshape(-1, 1) if it has a single "
                          "feature, or X.reshape(1, -1) if it is a single sample." % (X.ndim, X.shape))
@@ -399,16 +434,23 @@ def _points(X, least=1):
     return X, names
 
 
+def _positions(embedding):
+    """Return an embedding as an array."""
+    if hasattr(embedding, "tocsr"):
+        raise ValueError("embedding: got a sparse matrix, want an array")
+    return _points(embedding)[0]
+
+
 def _put_points(folder, points):
     return folder.write_sparse("points.npz", points) if hasattr(points, "tocsr") else folder.write("points.npy", points)
 
 
 def _put_values(folder, name, values, n):
     """Write a value for each of n points, numbers as .npy and others as lines of text; return the file."""
-    values = np.asarray(values)
+    values = np.ma.filled(values.astype(object), None) if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
     if values.shape != (n,):
         raise ValueError("%s: got the shape %s, want a value for each of %d points" % (name, values.shape, n))
-    if values.dtype.kind in "biuf":
+    if values.dtype.kind in "biuf" and np.isfinite(values).all():
         return folder.write(name + ".npy", values)
     # The program takes nan for a missing value.
     lines = (" ".join(str("nan" if v is None else v).split()) or "nan" for v in values.tolist())
@@ -417,35 +459,42 @@ def _put_values(folder, name, values, n):
 
 def _put_graph(folder, graph, n):
     """Write neighbours or a graph; return the file."""
-    distances = None
-    if isinstance(graph, (tuple, list)) and len(graph) in (2, 3):  # umap-learn's has its index as a third
-        graph, distances = np.asarray(graph[0]), np.asarray(graph[1])
     if hasattr(graph, "tocsr"):
-        graph = graph.tocsr()
-        each = np.diff(graph.indptr)
-        if len(each) and each.min() < each.max() or (graph != graph.T).nnz == 0:
-            return folder.write_sparse("graph.npz", graph)
-        # As many entries in each row, and not symmetric: distances to the nearest neighbours.
-        shape = (graph.shape[0], int(each[0]))
-        graph, distances = graph.indices.reshape(shape), graph.data.reshape(shape)
+        return folder.write_sparse("knn.npz", graph)
+    distances = None
+    if isinstance(graph, tuple) and len(graph) in (2, 3):  # umap-learn's has its index as a third
+        graph, distances = np.asarray(graph[0]), np.asarray(graph[1])
     graph = np.asarray(graph)
     if graph.ndim != 2 or len(graph) != n:
         raise ValueError("precomputed_knn: got the shape %s, want a row for each of the %d points" % (graph.shape, n))
     if distances is None:
-        return folder.write("graph.npy", graph)
+        return folder.write("knn.npy", graph)
     if distances.shape != graph.shape:
         raise ValueError("precomputed_knn: got %s indices and %s distances, want as many of both" % (graph.shape, distances.shape))
     order = np.argsort(distances, axis=1, kind="stable")
-    np.savez(folder.path("graph.npz"), indices=np.take_along_axis(graph, order, 1), distances=np.take_along_axis(distances, order, 1))
-    return "graph.npz"
+    return folder.write_arrays("knn.npz", indices=np.take_along_axis(graph, order, 1), distances=np.take_along_axis(distances, order, 1))
+
+
+def _setting(key, value):
+    return "%s=%s" % (key, value if isinstance(value, str) else json.dumps(value, default=_plain))
+
+
+def _configured(config):
+    """Return the arguments that set the keys of config."""
+    if not isinstance(config, (dict, type(None))):
+        raise ValueError("config: got a %s, want a dict" % type(config).__name__)
+    for key in config or ():
+        if not isinstance(key, str) or key.startswith(_OWN):
+            raise ValueError("config: got the key %r, want one that is no parameter and chooses neither files nor rows" % (key,))
+    return [a for item in (config or {}).items() for a in ("--set", _setting(*item))]
 
 
 def _seed(state):
     if state is None:
         return None
-    if hasattr(state, "integers"):
+    if isinstance(state, np.random.Generator):
         return int(state.integers(2**31))
-    if hasattr(state, "randint"):
+    if isinstance(state, np.random.RandomState):
         return int(state.randint(2**31 - 1))
     return state
 
@@ -454,7 +503,7 @@ def _plain(value):
     """Return a NumPy scalar as one of Python, for JSON."""
     if hasattr(value, "item"):
         return value.item()
-    raise TypeError("got a %s, want a number or text" % type(value).__name__)
+    raise ValueError("got a %s as a parameter, want a number, text, list or dict" % type(value).__name__)
 
 
 def _metadata(model):

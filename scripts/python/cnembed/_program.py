@@ -7,7 +7,8 @@ import sys
 import tempfile
 import time
 import warnings
-from errno import ENOENT
+import zipfile
+from errno import ENOENT, ENOEXEC
 
 import numpy as np
 
@@ -46,8 +47,14 @@ class Folder(tempfile.TemporaryDirectory):
     def write_sparse(self, name, matrix):
         """Write a scipy matrix as scipy.sparse.save_npz does."""
         matrix = matrix.tocsr()
-        parts = {"indices": matrix.indices, "indptr": matrix.indptr, "data": matrix.data, "shape": np.array(matrix.shape), "format": b"csr"}
-        np.savez(self.path(name), **parts)
+        return self.write_arrays(name, indices=matrix.indices, indptr=matrix.indptr, data=matrix.data, shape=matrix.shape, format=b"csr")
+
+    def write_arrays(self, name, **arrays):
+        """Write arrays as numpy.savez does, which complains in a second way about a full disk."""
+        with zipfile.ZipFile(self.path(name), "w") as z:
+            for key, value in arrays.items():
+                with z.open(key + ".npy", "w", force_zip64=True) as f:
+                    np.lib.format.write_array(f, np.asarray(value))
         return name
 
     def read(self, name):
@@ -69,17 +76,18 @@ class Folder(tempfile.TemporaryDirectory):
         command = [program(), *args, "--log-format=json"]
         if not verbose:
             command.append("--quiet")
-        # The configuration must not depend on the environment.
+        # The environment must not change the configuration; CNE_LIB… are paths of CUDA's libraries.
         environment = {k: v for k, v in os.environ.items() if not k.startswith("CNE_") or k.startswith("CNE_LIB")}
+        environment["CNE_UNTIL_EOF"] = "1"  # the program ends with this process
         if n_jobs is not None and n_jobs > 0:
             environment["GOMAXPROCS"] = str(n_jobs)
         rename = rename or (lambda text: text)
         error, errno, rest = "", None, b""
         with open(self.path("stdout"), "wb") as stdout:
             try:
-                child = subprocess.Popen(command, cwd=self.name, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE)
+                child = subprocess.Popen(command, cwd=self.name, env=environment, stdin=subprocess.PIPE, stdout=stdout, stderr=subprocess.PIPE)
             except OSError as e:
-                raise type(e)(e.errno, "cannot run the program %s: %s; is it made for this machine?" % (command[0], e.strerror)) from None
+                raise type(e)(e.errno, "cannot run the program %s: %s%s" % (command[0], e.strerror, "; is it made for this machine?" if e.errno == ENOEXEC else "")) from None
             progress = _Progress() if verbose else None
             try:
                 for line in child.stderr:
@@ -87,7 +95,7 @@ class Folder(tempfile.TemporaryDirectory):
                         record = json.loads(line)
                         level, message = record.pop("level"), rename(record.pop("msg"))
                     except (ValueError, KeyError, TypeError, AttributeError):
-                        rest = (rest + line)[-2000:]
+                        rest = (rest + line)[:2000]
                         continue
                     record.pop("time", None)
                     if level == "ERROR":
@@ -102,12 +110,9 @@ class Folder(tempfile.TemporaryDirectory):
                 if progress:
                     progress.end()
                 if child.poll() is None:
-                    child.terminate()
-                    try:
-                        child.wait(10)
-                    except subprocess.TimeoutExpired:
-                        child.kill()
-                        child.wait()
+                    child.kill()  # all that it writes is thrown away
+                    child.wait()
+                child.stdin.close()
                 child.stderr.close()
         if code == 0:
             return
@@ -119,8 +124,8 @@ class Folder(tempfile.TemporaryDirectory):
             raise RuntimeError("the program %s does not suit this package, as it may be too old: %s" % (command[0], error))
         if errno and errno != ENOENT:
             raise OSError(errno, error) if os.name == "posix" else OSError(error)
-        if error.startswith("internal error"):
-            raise RuntimeError(error)
+        if error.startswith(("internal error", "interrupted")):
+            raise RuntimeError("the program cne ended: " + error)
         raise ValueError(error)
 
 
@@ -167,15 +172,17 @@ def renamed(keys, files):
 
     keys are the parameters by key of the configuration, files what the files contain.
     """
-    words = {**{re.escape(f): w for f, w in files.items()}, **{r"\b%s(?![\w.])" % re.escape(k): w for k, w in keys.items()}}
+    words = {re.escape(f): w for f, w in files.items()}
+    words.update((r"(?<![\w.])%s(?![\w.])" % re.escape(k) if "." in k else "^%s(?=:)" % k, w) for k, w in keys.items())
 
     def rename(text):
-        text = re.sub(r'; see "cne [^"]*"$', "", text)
-        text = re.sub(r"^--set [\w.]+: ", "", text)
-        text = re.sub(r" \(data\.(missing|path):[^()]*\)$|; fix the values, or [^;]*$", "", text)
+        # Advice about the command line, flags, and what is in a folder that is removed.
+        text = re.sub(r'; see "cne [^"]*"$|^--set [\w.]+: |^--[\w-]+: | \(data\.(missing|path):[^()]*\)$|; fix the values, or [^;]*$', "", text)
+        text = re.sub(r"; the embedding[^;]*|; \"cne [^\"]*\" continues| \(the embeddings?[^()]*\)", "", text)
+        text = text.replace(", or null", ", or None")
         text = re.sub(r"([+-])Inf\b", lambda m: m[1].strip("+") + "inf", text)
         for pattern, word in words.items():
             text = re.sub(pattern, word, text)
-        return text
+        return re.sub(r"\b(\w+: )\1+", r"\1", text)
 
     return rename
