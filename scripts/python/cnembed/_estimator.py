@@ -21,7 +21,7 @@ _KEYS = {
 }
 # Keys that the package sets, and that choose rows.
 _OWN = ("output.", "data.path", "data.labels", "data.names", "data.holdout", "data.sample", "data.imbalance", "graph.file", "graph.cache", "model.kind",
-        "model.keep_data", "log.", "checkpoint.", *_KEYS.values())
+        "model.keep_data", "log.", "checkpoint.")
 # A fit measures and draws nothing: evaluate and explore do.
 _QUIET = ("output.csv=false", "output.plot=false", "graph.cache=false", "checkpoint.minutes=0", "quality.recall=false",
           "quality.partition=false", "quality.kl=false", "quality.accuracy=false", "quality.spearman_sample=0")
@@ -484,7 +484,7 @@ def _configured(config):
     if not isinstance(config, (dict, type(None))):
         raise ValueError("config: got a %s, want a dict" % type(config).__name__)
     for key in config or ():
-        if not isinstance(key, str) or key.startswith(_OWN):
+        if not isinstance(key, str) or key.startswith(_OWN) or key in _KEYS.values():
             raise ValueError("config: got the key %r, want one that is no parameter and chooses neither files nor rows" % (key,))
     return [a for item in (config or {}).items() for a in ("--set", _setting(*item))]
 
