@@ -15,6 +15,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"time"
 )
@@ -54,7 +55,7 @@ func WriteSeek(path string, write func(w io.WriteSeeker) error) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return ErrNotRegular
 	}
-	return put(path, write, os.Rename)
+	return put(path, write, Rename)
 }
 
 // Create is Write for a file that must not exist: then the error is fs.ErrExist's, and
@@ -77,10 +78,22 @@ func link(temporary, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(f.Close(), os.Rename(temporary, path)); err != nil {
+	if err := errors.Join(f.Close(), Rename(temporary, path)); err != nil {
 		return errors.Join(err, os.Remove(path))
 	}
 	return nil
+}
+
+// Rename is os.Rename, which on Windows it tries again for two seconds while a file is
+// open in another program, such as one that indexes files or looks for viruses.
+func Rename(from, to string) error {
+	const sharingViolation = syscall.Errno(32) // Windows' number
+	for end := time.Now().Add(2 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		err := os.Rename(from, to)
+		if err == nil || runtime.GOOS != "windows" || time.Now().After(end) || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, sharingViolation) {
+			return err
+		}
+	}
 }
 
 // put writes a temporary file next to path, and has place give it that name.

@@ -27,9 +27,11 @@ var goLimit = debug.SetMemoryLimit(-1)
 
 // Available returns the tightest of the system's limits: of the control groups (version 2
 // and 1, with all groups around them), of the process (ulimit -v and -d), the machine's free
-// memory with its swap, and GOMEMLIMIT. ok is false where the system tells of none, as
-// those other than Linux do.
-func Available() (tightest Limit, ok bool) { return tightestOf(os.DirFS("/"), goLimit) }
+// memory with its swap, and GOMEMLIMIT. Of Windows it knows the free memory, of macOS how much
+// the machine has. ok is false where the system tells of none.
+func Available() (tightest Limit, ok bool) {
+	return tightestOf(os.DirFS("/"), goLimit, machineLimits()...)
+}
 
 // LimitGarbage limits garbage for a run that holds at least held bytes. Unless GOMEMLIMIT is
 // set, the limit leaves a tenth of Available. Unless GOGC is set, a large run collects
@@ -43,10 +45,10 @@ func LimitGarbage(held int64) {
 	}
 }
 
-// tightestOf is Available by the files in proc and sys below root.
-func tightestOf(root fs.FS, goLimit int64) (Limit, bool) {
+// tightestOf is Available by the files in proc and sys below root, and further limits.
+func tightestOf(root fs.FS, goLimit int64, limits ...Limit) (Limit, bool) {
 	const heapBlocks = 128 << 20 // address space that the heap reserves beyond what it uses
-	limits := cgroupLimits(root)
+	limits = append(limits, cgroupLimits(root)...)
 	if l, ok := least(processLimits(root)); ok {
 		limits = append(limits, Limit{l.Bytes - heapBlocks, l.Source})
 	}

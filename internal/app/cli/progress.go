@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -256,11 +257,14 @@ func newConsole(w io.Writer) *console {
 	return c
 }
 
-// Control sequences of terminals.
-const (
-	startOfLine = "\r"
-	eraseLine   = "\x1b[K"
-)
+// startOfLine moves the cursor. Blanks erase, since Windows' older consoles know no
+// sequences for it.
+const startOfLine = "\r"
+
+// overBar returns blanks for what the bar has beyond the text that is to replace it.
+func (c *console) overBar(with string) string {
+	return strings.Repeat(" ", max(0, utf8.RuneCountInString(c.bar)-utf8.RuneCountInString(with)))
+}
 
 // Write writes whole lines above the bar.
 func (c *console) Write(p []byte) (int, error) {
@@ -269,7 +273,7 @@ func (c *console) Write(p []byte) (int, error) {
 	if c.bar == "" {
 		return c.w.Write(p)
 	}
-	if _, err := io.WriteString(c.w, startOfLine+eraseLine+string(p)+c.bar); err != nil {
+	if _, err := io.WriteString(c.w, startOfLine+c.overBar("")+startOfLine+string(p)+c.bar); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -284,8 +288,8 @@ func (c *console) drawBar(line string) {
 	if r := []rune(line); len(r) >= c.width() {
 		line = string(r[:max(0, c.width()-1)])
 	}
+	_, _ = io.WriteString(c.w, startOfLine+line+c.overBar(line))
 	c.bar = line
-	_, _ = io.WriteString(c.w, startOfLine+line+eraseLine)
 }
 
 // endBar leaves the bar where it is and moves to the next line.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 	"time"
 )
@@ -47,6 +48,9 @@ func SurvivePipes() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 }
 
+// noReader is the number of Windows' ERROR_NO_DATA, a write to a pipe that nobody reads.
+const noReader = syscall.Errno(232)
+
 // A ResultWriter is stdout. It remembers failures to write, and whether the reader has
 // gone, since not all writers, such as the help, check for errors.
 type ResultWriter struct {
@@ -58,6 +62,9 @@ type ResultWriter struct {
 // Write writes to stdout.
 func (r *ResultWriter) Write(p []byte) (int, error) {
 	n, err := r.Writer.Write(p)
+	if runtime.GOOS == "windows" && errors.Is(err, noReader) {
+		err = syscall.EPIPE
+	}
 	if errors.Is(err, syscall.EPIPE) {
 		r.Gone = true
 	}

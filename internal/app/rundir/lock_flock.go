@@ -4,27 +4,18 @@ package rundir
 
 import (
 	"errors"
-	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
-
-	"cne/internal/kind"
 )
 
-// Lock keeps other processes of the program out of the folder until unlock is
-// called or this one ends, however it does; ErrLocked tells that one is at work there. Where the file system has no locks
-// it does nothing.
-func (d *Dir) Lock() (unlock func(), err error) {
-	f, err := os.Open(d.path)
+// lockFolder locks a folder.
+func lockFolder(path string) (unlock func(), err error) {
+	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("cannot open the run folder: %w", err)
+		return nil, err
 	}
-	unlock, err = lock(f)
-	if errors.Is(err, ErrLocked) {
-		return nil, kind.Errorf(ErrLocked, "another process of cne is at work in the run folder %s; wait until it has ended, or choose another output.dir", d.path)
-	}
-	return unlock, nil
+	return lock(f)
 }
 
 // LockFile creates and locks a file, as Dir.Lock locks a folder; locks in the same

@@ -1,9 +1,9 @@
-//go:build !(linux || darwin || freebsd || netbsd || openbsd || dragonfly)
+//go:build !(linux || darwin || freebsd || netbsd || openbsd || dragonfly || windows)
 
 package rundir
 
-// Lock does nothing here: there is no lock that ends with the process.
-func (d *Dir) Lock() (unlock func(), err error) { return func() {}, nil }
+// lockFolder does nothing here: there is no lock that ends with the process.
+func lockFolder(string) (unlock func(), err error) { return func() {}, nil }
 
 // LockFile does nothing here, either.
 func LockFile(string) (unlock func(), err error) { return func() {}, nil }

@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"cne/internal/atomicfile"
+	"cne/internal/kind"
 	"cne/internal/text"
 )
 
@@ -106,6 +107,20 @@ func (d *Dir) Begin(write func(w io.Writer) error) error {
 		return fmt.Errorf("cannot write in the run folder %s: %w", d.path, err)
 	}
 	return nil
+}
+
+// Lock keeps other processes of the program out of the folder until unlock is called or
+// this one ends, however it does; ErrLocked tells that one is at work there. Where the
+// file system has no locks it does nothing.
+func (d *Dir) Lock() (unlock func(), err error) {
+	unlock, err = lockFolder(d.path)
+	switch {
+	case errors.Is(err, ErrLocked):
+		return nil, kind.Errorf(ErrLocked, "another process of cne is at work in the run folder %s; wait until it has ended, or choose another output.dir", d.path)
+	case err != nil:
+		return nil, fmt.Errorf("cannot open the run folder: %w", err)
+	}
+	return unlock, nil
 }
 
 // RemoveStale removes unfinished files of a killed process. The folder must be locked.
@@ -236,11 +251,12 @@ func (d *Dir) probe() error {
 	if err != nil {
 		return fmt.Errorf("cannot write in the run folder %s (%w); choose another output.dir", d.path, err)
 	}
+	closed := f.Close() // first, since Windows removes no open file
 	err = os.Remove(f.Name())
 	if errors.Is(err, fs.ErrNotExist) { // another process has taken it for one that was left
 		err = nil
 	}
-	return errors.Join(f.Close(), err)
+	return errors.Join(closed, err)
 }
 
 // Check says why a new run cannot have the folder at a path, or cannot write there, as Open

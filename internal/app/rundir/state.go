@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"cne/configs"
+	"cne/internal/atomicfile"
 	"cne/train"
 )
 
@@ -121,7 +122,7 @@ func (d *Dir) KeepCheckpoint(c *train.Checkpoint) error {
 	if err := os.MkdirAll(d.path, 0o777); err != nil {
 		return fmt.Errorf("cannot write the checkpoint: %w", err)
 	}
-	if err := os.Rename(d.Path(checkpointFile), d.Path(previousFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := atomicfile.Rename(d.Path(checkpointFile), d.Path(previousFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot keep the checkpoint before: %w", err)
 	}
 	return c.WriteFile(d.Path(checkpointFile))
