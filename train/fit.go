@@ -228,7 +228,8 @@ func (r *run) epoch(ctx context.Context, phase, phaseEpoch int) error {
 		}
 	}
 	e.pause()
-	speed := float64(r.edgesPerEpoch-from*r.size) / e.trained.Seconds()
+	trained := max(e.trained, time.Microsecond) // Windows' clock may not have moved
+	speed := float64(r.edgesPerEpoch-from*r.size) / trained.Seconds()
 	r.result.Epochs++
 	r.result.Loss = e.sum / float64(r.edgesPerEpoch)
 	r.result.Elapsed += e.elapsed

@@ -64,6 +64,7 @@ it is 141 if all is done but nobody reads stdout any longer.`,
 	root.SetOut(stdout) // before the next lines: completion keeps what it finds
 	root.SetErr(stderr)
 	cli.Complete(root)
+	cli.ExpandPatterns(root)
 	return root
 }
 

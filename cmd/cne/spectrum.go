@@ -412,7 +412,7 @@ func (s *spectrum) count() train.Hook {
 		s.mutex.Lock()
 		defer s.mutex.Unlock()
 		s.done++
-		spent := time.Since(s.began)
+		spent := max(time.Since(s.began), time.Microsecond)
 		s.Progress.Report(cli.EpochReport{
 			Epoch: s.done, Epochs: s.all, Loss: state.Loss, Unit: "edges",
 			Speed: float64(s.done-s.before) * float64(s.near.Graph.Edges()) / spent.Seconds(),

@@ -220,7 +220,7 @@ func (r *Reporter) OnBatch(unit string, epochs, perBatch int, accuracy func() *f
 		if done == batches {
 			return // the hook of the epoch comes next
 		}
-		elapsed := time.Since(began)
+		elapsed := max(time.Since(began), time.Microsecond)
 		each := elapsed / time.Duration(at-start)
 		r.Progress.Report(EpochReport{Epoch: epoch - 1, Part: float64(done) / float64(batches), Epochs: epochs, Loss: loss, Unit: unit,
 			Speed: float64(perBatch*(at-start)) / elapsed.Seconds(), Accuracy: accuracy(), Left: time.Duration(epochs*batches-at) * each})

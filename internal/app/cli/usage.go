@@ -5,6 +5,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -262,4 +264,28 @@ func knownTopic(cmd *cobra.Command, args []string) error {
 		return KnownCommand(found, rest)
 	}
 	return nil
+}
+
+// ExpandPatterns makes commands find the files that arguments such as runs\* stand for, on
+// Windows, whose shells do not.
+func ExpandPatterns(c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		ExpandPatterns(sub)
+	}
+	if check, run := c.Args, c.RunE; runtime.GOOS == "windows" && check != nil && run != nil {
+		c.Args = func(cmd *cobra.Command, args []string) error { return check(cmd, expand(args)) }
+		c.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd, expand(args)) }
+	}
+}
+
+// expand replaces patterns by the files that match. A pattern without one stays.
+func expand(args []string) (expanded []string) {
+	for _, a := range args {
+		found, _ := filepath.Glob(a)
+		if len(found) == 0 || !strings.ContainsAny(a, "*?") {
+			found = []string{a}
+		}
+		expanded = append(expanded, found...)
+	}
+	return expanded
 }

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"io"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,5 +84,18 @@ func TestWrongValues(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: got %s, want %s", arg, got, want)
 		}
+	}
+}
+
+func TestExpand(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"a1", "a2", "b [x]"} {
+		if err := os.Mkdir(name, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := expand([]string{"a*", "*.npy", "b [x]", "?1"})
+	if want := []string{"a1", "a2", "*.npy", "b [x]", "a1"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
