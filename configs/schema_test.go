@@ -315,7 +315,7 @@ func TestCutOff(t *testing.T) {
 			t.Fatalf("%d of %d bytes are taken for the whole", n, len(text))
 		}
 	}
-	for _, whole := range []string{"", "seed: 1", "# c", string(text), Header + "0.1: of an earlier version\nseed: 1\n"} {
+	for _, whole := range []string{"", "seed: 1", "# c", string(text), strings.ReplaceAll(string(text), "\n", "\r\n"), Header + "0.1: of an earlier version\nseed: 1\n"} {
 		if CutOff([]byte(whole)) {
 			t.Errorf("%.60q is taken for a part", whole)
 		}

@@ -22,11 +22,12 @@ const (
 	footerNote = "to the line \"# the end\""
 )
 
-// CutOff reports whether a text is the beginning of a file written by Write.
+// CutOff reports whether a text is the beginning of a file written by Write, possibly with
+// the line ends that editors on Windows give it.
 func CutOff(text []byte) bool {
 	line, _, complete := bytes.Cut(text, []byte("\n"))
 	return bytes.HasPrefix(line, []byte(Header)) &&
-		(!complete || bytes.Contains(line, []byte(footerNote)) && !bytes.HasSuffix(text, []byte(Footer)))
+		(!complete || bytes.Contains(line, []byte(footerNote)) && !bytes.HasSuffix(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), []byte(Footer)))
 }
 
 // takes follows the command in the first line.
