@@ -12,25 +12,18 @@ import tempfile
 
 import numpy as np
 
-from ._program import Folder, renamed
+from ._program import KEYS, Folder
 
-# The keys of the program's configuration that parameters stand for.
-_KEYS = {
-    "preset": "preset", "n_components": "model.dim", "n_neighbors": "graph.k", "metric": "graph.metric", "loss": "loss.name", "s": "loss.s",
-    "negatives": "loss.negatives", "n_epochs": "train.epochs", "learning_rate": "train.lr", "init": "model.init", "random_state": "seed",
-}
 # Keys that the package sets, and that choose rows.
 _OWN = ("output.", "data.path", "data.labels", "data.names", "data.holdout", "data.sample", "data.imbalance", "graph.file", "graph.cache", "model.kind",
         "model.keep_data", "log.", "checkpoint.")
 # A fit measures and draws nothing: evaluate and explore do.
 _QUIET = ("output.csv=false", "output.plot=false", "graph.cache=false", "checkpoint.minutes=0", "quality.recall=false",
           "quality.partition=false", "quality.kl=false", "quality.accuracy=false", "quality.spearman_sample=0")
-# What a fitted estimator keeps of a run: enough for transform and evaluate.
-_KEPT = ("config.yaml", "model.safetensors", "training_points.safetensors", "metrics.json", "knn.npy", "knn.npz")
-_rename = renamed(
-    {**{k: p for p, k in _KEYS.items()}, "graph.file": "precomputed_knn", "model.kind": "parametric"},
-    {"points.npy": "X", "points.npz": "X", "init.npy": "init", "knn.npy": "precomputed_knn", "knn.npz": "precomputed_knn",
-     "labels.npy": "labels", "labels.txt": "labels", "names.txt": "names", "images.npy": "images", "embedding.npy": "embedding"})
+# What a fitted estimator keeps of a run, enough for transform and evaluate, and where the
+# program has it in its folder.
+_KEPT = {"config.yaml": "run/config.yaml", "model.safetensors": "run/model.safetensors", "training_points.safetensors": "run/training_points.safetensors",
+         "metrics.json": "run/metrics.json", "knn.npy": "knn.npy", "knn.npz": "knn.npz"}
 
 
 class NotFittedError(ValueError, AttributeError):
@@ -101,8 +94,7 @@ class CNE:
         with Folder() as folder:
             self._run(folder, ["train"], points, _QUIET)
             embedding = folder.array("run/embedding.npy")
-            paths = {f: ("" if f.startswith("knn") else "run/") + f for f in _KEPT}
-            files = {f: folder.read(path) for f, path in paths.items() if os.path.exists(folder.path(path))}
+            files = {f: folder.read(path) for f, path in _KEPT.items() if os.path.exists(folder.path(path))}
         if len(embedding) != points.shape[0]:
             raise ValueError("config: got %d positions for %d rows of X; a key leaves rows out" % (len(embedding), points.shape[0]))
         self._fitted(embedding, files, points.shape[1], names)
@@ -122,7 +114,7 @@ class CNE:
         points = self._new_points(X)
         with Folder() as folder:
             model = self._folder or self._put(folder)
-            folder.run("project", "--model=" + model, _put_points(folder, points), "--output=new.npy", n_jobs=self.n_jobs, rename=_rename)
+            folder.run("project", "--model=" + model, _put_points(folder, points), "--output=new.npy", n_jobs=self.n_jobs)
             return self._output(folder.array("new.npy"), X)
 
     def spectrum(self, X, y=None, s=(-0.5, 0, 0.5, 1, 1.5)):
@@ -272,14 +264,14 @@ class CNE:
     def _put(self, folder):
         """Write the run folder of the fit, and return its name."""
         for name, content in self._files.items():
-            folder.write(name if name.startswith("knn") else "run/" + name, content)
+            folder.write(_KEPT[name], content)
         folder.write("run/embedding.npy", self.embedding_)
         return "run"
 
     def _run(self, folder, command, points, settings, leave=()):
         """Run a command that embeds points, into the folder run."""
         settings = list(settings)
-        for name, key in _KEYS.items():
+        for name, key in KEYS.items():
             value = getattr(self, name)
             if name == "random_state":
                 value = _seed(value)
@@ -297,7 +289,7 @@ class CNE:
         if self.precomputed_knn is not None:
             settings.append("graph.file=" + _put_graph(folder, self.precomputed_knn, points.shape[0]))
         arguments = [a for setting in settings for a in ("--set", setting)] + _configured(self.config)
-        folder.run(*command, _put_points(folder, points), "--output=run", *arguments, verbose=self.verbose, n_jobs=self.n_jobs, rename=_rename)
+        folder.run(*command, _put_points(folder, points), "--output=run", *arguments, verbose=self.verbose, n_jobs=self.n_jobs)
 
     def _output(self, array, X):
         wanted = sys.modules["sklearn"].get_config().get("transform_output") if "sklearn" in sys.modules else None
@@ -361,7 +353,7 @@ def evaluate(embedding, X, y=None, *, config=None):
         arguments = _configured(config)
         if y is not None:
             arguments.append("--labels=" + _put_values(folder, "labels", y, points.shape[0]))
-        folder.run("evaluate", what, "--data=" + _put_points(folder, points), "--output=figures.json", *arguments, rename=_rename)
+        folder.run("evaluate", what, "--data=" + _put_points(folder, points), "--output=figures.json", *arguments)
         figures = folder.json("figures.json")["embeddings"][0]
     del figures["path"]
     return figures
@@ -395,7 +387,7 @@ def explore(embedding, path=None, *, labels=None, names=None, columns=None, imag
                 whole = images.astype(np.uint8)
                 images = whole if (whole == images).all() else images  # which the program refuses
             arguments.append("--images=" + folder.write("images.npy", images))
-        folder.run("plot", folder.write("embedding.npy", embedding), "--html", "--output=page.html", *arguments, rename=_rename)
+        folder.run("plot", folder.write("embedding.npy", embedding), "--html", "--output=page.html", *arguments)
         page = Page(folder.read("page.html").decode())
     if path is not None:
         page.save(path)
@@ -484,7 +476,7 @@ def _configured(config):
     if not isinstance(config, (dict, type(None))):
         raise ValueError("config: got a %s, want a dict" % type(config).__name__)
     for key in config or ():
-        if not isinstance(key, str) or key.startswith(_OWN) or key in _KEYS.values():
+        if not isinstance(key, str) or key.startswith(_OWN) or key in KEYS.values():
             raise ValueError("config: got the key %r, want one that is no parameter and chooses neither files nor rows" % (key,))
     return [a for item in (config or {}).items() for a in ("--set", _setting(*item))]
 

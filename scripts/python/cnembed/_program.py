@@ -14,6 +14,20 @@ import numpy as np
 
 from .__main__ import program
 
+# The keys of the program's configuration that parameters stand for.
+KEYS = {
+    "preset": "preset", "n_components": "model.dim", "n_neighbors": "graph.k", "metric": "graph.metric", "loss": "loss.name", "s": "loss.s",
+    "negatives": "loss.negatives", "n_epochs": "train.epochs", "learning_rate": "train.lr", "init": "model.init", "random_state": "seed",
+}
+# What messages call files and keys, by a pattern. Keys of one word are words of messages, too.
+_WORDS = {
+    **{re.escape(f + "." + ending): word for f, word in (("points", "X"), ("init", "init"), ("knn", "precomputed_knn"), ("labels", "labels"),
+                                                         ("names", "names"), ("images", "images"), ("embedding", "embedding"))
+       for ending in ("npy", "npz", "txt")},
+    **{r"(?<![\w.])%s(?![\w.])" % re.escape(key) if "." in key else "^%s(?=:)" % key: parameter
+       for parameter, key in {**KEYS, "precomputed_knn": "graph.file", "parametric": "model.kind"}.items()},
+}
+
 
 class Folder(tempfile.TemporaryDirectory):
     """A temporary folder in which the program runs.
@@ -67,11 +81,11 @@ class Folder(tempfile.TemporaryDirectory):
     def json(self, name):
         return json.loads(self.read(name))
 
-    def run(self, *args, verbose=False, n_jobs=None, rename=None):
+    def run(self, *args, verbose=False, n_jobs=None):
         """Run the program in the folder until it ends, or until an exception ends it.
 
-        Its warnings become UserWarnings, and its error an exception; rename changes
-        their words. With verbose, progress is printed.
+        Its warnings become UserWarnings, and its error an exception. With verbose,
+        progress is printed.
         """
         command = [program(), *args, "--log-format=json"]
         if not verbose:
@@ -81,7 +95,6 @@ class Folder(tempfile.TemporaryDirectory):
         environment["CNE_UNTIL_EOF"] = "1"  # the program ends with this process
         if n_jobs is not None and n_jobs > 0:
             environment["GOMAXPROCS"] = str(n_jobs)
-        rename = rename or (lambda text: text)
         error, errno, rest = "", None, b""
         with open(self.path("stdout"), "wb") as stdout:
             try:
@@ -93,7 +106,7 @@ class Folder(tempfile.TemporaryDirectory):
                 for line in child.stderr:
                     try:
                         record = json.loads(line)
-                        level, message = record.pop("level"), rename(record.pop("msg"))
+                        level, message = record.pop("level"), _renamed(record.pop("msg"))
                     except (ValueError, KeyError, TypeError, AttributeError):
                         rest = (rest + line)[:2000]
                         continue
@@ -167,22 +180,13 @@ class _Progress:
         self.line = ""
 
 
-def renamed(keys, files):
-    """Return a function that makes the program's messages speak of Python's parameters.
-
-    keys are the parameters by key of the configuration, files what the files contain.
-    """
-    words = {re.escape(f): w for f, w in files.items()}
-    words.update((r"(?<![\w.])%s(?![\w.])" % re.escape(k) if "." in k else "^%s(?=:)" % k, w) for k, w in keys.items())
-
-    def rename(text):
-        # Advice about the command line, flags, and what is in a folder that is removed.
-        text = re.sub(r'; see "cne [^"]*"$|^--set [\w.]+: |^--[\w-]+: | \(data\.(missing|path):[^()]*\)$|; fix the values, or [^;]*$', "", text)
-        text = re.sub(r"; the embedding[^;]*|; \"cne [^\"]*\" continues| \(the embeddings?[^()]*\)", "", text)
-        text = text.replace(", or null", ", or None")
-        text = re.sub(r"([+-])Inf\b", lambda m: m[1].strip("+") + "inf", text)
-        for pattern, word in words.items():
-            text = re.sub(pattern, word, text)
-        return re.sub(r"\b(\w+: )\1+", r"\1", text)
-
-    return rename
+def _renamed(text):
+    """Return a message of the program in the words of Python's parameters."""
+    # Advice about the command line, flags, and what is in a folder that is removed.
+    text = re.sub(r'; see "cne [^"]*"$|^--set [\w.]+: |^--[\w-]+: | \(data\.(missing|path):[^()]*\)$|; fix the values, or [^;]*$', "", text)
+    text = re.sub(r"; the embedding[^;]*|; \"cne [^\"]*\" continues| \(the embeddings?[^()]*\)", "", text)
+    text = text.replace(", or null", ", or None")
+    text = re.sub(r"([+-])Inf\b", lambda m: m[1].strip("+") + "inf", text)
+    for pattern, word in _WORDS.items():
+        text = re.sub(pattern, word, text)
+    return re.sub(r"\b(\w+: )\1+", r"\1", text)
