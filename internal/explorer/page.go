@@ -152,7 +152,20 @@ func (p *Page) Write(w io.Writer) error {
 var files embed.FS
 
 // scripts are what runs in the page, in this order: one program in one scope.
-var scripts = []string{"data.js", "density.js", "render.js", "camera.js", "positions.js", "images.js", "panels.js", "search.js", "select.js", "main.js"}
+var scripts = []string{
+	"data.js",
+	"density.js",
+	"render.js",
+	"camera.js",
+	"positions.js",
+	"images.js",
+	"panels.js",
+	"search.js",
+	"select.js",
+	"pointers.js",
+	"words.js",
+	"main.js",
+}
 
 var page = template.Must(template.ParseFS(files, "page.html"))
 
