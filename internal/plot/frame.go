@@ -1,0 +1,57 @@
+package plot
+
+import (
+	"math"
+	"slices"
+)
+
+// Bounds of what FrameOf leaves out.
+const (
+	outside  = 400 // one point in so many may lie beyond a side
+	farAlone = 0.1 // share of the frame that outliers must at least be away from it
+)
+
+// FrameOf returns the lower left and upper right corner of the part of a plane that shows at
+// least 99 % of the points, whose x and y alternate. Along each axis it ends at the extremes.
+// Where an extreme lies beyond the 0.25 % or 99.75 % quantile by more than a tenth of their
+// distance, it ends at that quantile. Fewer than 400 points are all within.
+func FrameOf(xy []float64) (low, high [2]float64) {
+	b := boundsOf(xy)
+	low, high = [2]float64{b.x0, b.y0}, [2]float64{b.x1, b.y1}
+	k := len(xy) / 2 / outside
+	if k == 0 {
+		return low, high
+	}
+	for axis := range 2 {
+		first, last := quantile(xy[axis:], k, 1), quantile(xy[axis:], k, -1)
+		far := farAlone * (last - first)
+		if far == 0 { // most points are at one place, which is no frame for the others
+			continue
+		}
+		if first-low[axis] > far {
+			low[axis] = first
+		}
+		if high[axis]-last > far {
+			high[axis] = last
+		}
+	}
+	return low, high
+}
+
+// quantile returns the value of every other number that k are below or, with the sign −1,
+// above. It keeps only that many.
+func quantile(of []float64, k int, sign float64) float64 {
+	least, bound := make([]float64, 0, 2*(k+1)), math.Inf(1)
+	for i := 0; i < len(of); i += 2 {
+		v := sign * of[i]
+		if v >= bound {
+			continue
+		}
+		if least = append(least, v); len(least) == cap(least) {
+			slices.Sort(least)
+			least, bound = least[:k+1], least[k]
+		}
+	}
+	slices.Sort(least)
+	return sign * least[k]
+}
