@@ -8,13 +8,13 @@ import (
 // Bounds of what FrameOf leaves out.
 const (
 	outside  = 400 // one point in so many may lie beyond a side
-	farAlone = 0.1 // share of the frame that outliers must at least be away from it
+	farAlone = 0.1 // distance of outliers from the quantile, as a share of that of the quantiles
 )
 
-// FrameOf returns the lower left and upper right corner of the part of a plane that shows at
-// least 99 % of the points, whose x and y alternate. Along each axis it ends at the extremes.
-// Where an extreme lies beyond the 0.25 % or 99.75 % quantile by more than a tenth of their
-// distance, it ends at that quantile. Fewer than 400 points are all within.
+// FrameOf returns the lower left and upper right corner of the part of a plane that shows
+// the points, whose x and y alternate, without outliers. Along each axis it ends at the
+// outermost points that lie beyond the 0.25 % and 99.75 % quantiles by at most a tenth of
+// the distance of these. So it holds at least 99 % of the points, and all of fewer than 400.
 func FrameOf(xy []float64) (low, high [2]float64) {
 	b := boundsOf(xy)
 	low, high = [2]float64{b.x0, b.y0}, [2]float64{b.x1, b.y1}
@@ -25,14 +25,14 @@ func FrameOf(xy []float64) (low, high [2]float64) {
 	for axis := range 2 {
 		first, last := quantile(xy[axis:], k, 1), quantile(xy[axis:], k, -1)
 		far := farAlone * (last - first)
-		if far == 0 { // most points are at one place, which is no frame for the others
-			continue
+		if far == 0 || low[axis] >= first-far && high[axis] <= last+far {
+			continue // most points are at one place, or none is an outlier
 		}
-		if first-low[axis] > far {
-			low[axis] = first
-		}
-		if high[axis]-last > far {
-			high[axis] = last
+		low[axis], high[axis] = first, last
+		for i := axis; i < len(xy); i += 2 {
+			if v := xy[i]; v >= first-far && v <= last+far {
+				low[axis], high[axis] = min(low[axis], v), max(high[axis], v)
+			}
 		}
 	}
 	return low, high

@@ -29,10 +29,11 @@ func TestFrameOf(t *testing.T) {
 		low, high, near float64 // of x
 	}{
 		{"without outliers, all", disk(4000), -1, 1, 0.01},
-		{"one far to the right", append(disk(4000), 50, 0), -1, 1, 0.05},
-		{"as many as may be left out on either side", append(append(disk(3980), at(10, 50, 0)...), at(10, -70, 0)...), -1, 1, 0.05},
+		{"one far to the right", append(disk(4000), 50, 0), -1, 1, 0.01},
+		{"as many as may be left out on either side", append(append(disk(3980), at(10, 50, 0)...), at(10, -70, 0)...), -1, 1, 0.01},
 		{"one more on the right", append(disk(3989), at(11, 50, 0)...), -1, 50, 0.01},
 		{"outliers that are near", append(disk(4000), 1.05, 0), -1, 1.05, 0.01},
+		{"near ones and a far one", append(disk(4000), 1.05, 0, 50, 0), -1, 1.05, 0.01},
 		{"fewer than 400", append(disk(398), 50, 0), -1, 50, 0.1},
 		{"400", append(disk(399), 50, 0), -1, 1, 0.1},
 		{"most at one place", append(at(4000, 3, 0), 50, 0), 3, 50, 0},
