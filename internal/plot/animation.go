@@ -146,7 +146,7 @@ func (a *Animation) scatters() ([]Scatter, error) {
 		if err != nil {
 			return nil, err
 		}
-		own[i] = boundsOf(xy)
+		own[i] = list[i].frame(xy)
 	}
 	axes := together
 	if a.Follow {
@@ -189,7 +189,7 @@ func together(own []bounds) []bounds {
 }
 
 // smoothly returns for each frame the mean of what the frames near it see of
-// those near them. Each of them sees the frame itself, so that no point lies
+// those near them. Each of them sees the frame itself, so that no more points lie
 // outside.
 func smoothly(own []bounds) []bounds {
 	near := func(list []bounds, i int) []bounds {

@@ -200,6 +200,11 @@ func (s *Scatter) layout() (*layout, error) {
 	return l, nil
 }
 
+// area returns the bounds of the box.
+func (l *layout) area() bounds {
+	return bounds{l.box.Min.X.Points(), l.box.Max.X.Points(), l.box.Min.Y.Points(), l.box.Max.Y.Points()}
+}
+
 func (l *layout) add(f func(draw.Canvas)) { l.furniture = append(l.furniture, f) }
 
 // drawKey tells the two kinds of points apart by points of that colour and their names, in
@@ -241,12 +246,12 @@ func (s *Scatter) layers(palette []color.NRGBA, area float64) []layer {
 	return []layer{all, above}
 }
 
-// place fills the layers with the points, at equal axes and centred in the box,
-// and returns the printer's points per unit of the embedding. p holds their
+// place fills the layers with the points in the box, at equal axes and with the frame in
+// its centre, tells of the others by arrows, and returns the printer's points per unit of the embedding. p holds their
 // places, x and y alternating, colour the colour of each row, −1 for a row
 // without a label.
 func (s *Scatter) place(l *layout, p []float64, colour []int32) (scale float64) {
-	b := boundsOf(p)
+	b := s.frame(p)
 	if s.bounds != nil {
 		b = *s.bounds
 	}
@@ -268,7 +273,14 @@ func (s *Scatter) place(l *layout, p []float64, colour []int32) (scale float64) 
 		to.x, to.y, to.colour = make([]float64, 0, n), make([]float64, 0, n), make([]int32, 0, n)
 		shuffled = shuffled || !to.dense
 	}
+	area := l.area()
+	var beyond [4]int // the number of points beyond each side
 	for _, i := range s.order(colour, shuffled) {
+		x, y := at(p[2*i], p[2*i+1])
+		if side := area.beyond(x, y); side >= 0 {
+			beyond[side]++
+			continue
+		}
 		to := &l.layers[0]
 		if len(l.layers) > 1 && s.HeldOut[i] {
 			to = &l.layers[1]
@@ -278,13 +290,18 @@ func (s *Scatter) place(l *layout, p []float64, colour []int32) (scale float64) 
 			c = int32(len(to.colours)) - 1 // see Scatter.colour
 			to.grey++
 		}
-		x, y := at(p[2*i], p[2*i+1])
 		to.x, to.y = append(to.x, x), append(to.y, y)
 		to.colour = append(to.colour, c)
 	}
+	arrows := arrowsOf(beyond, area)
 	if s.NameClasses {
-		s.addNames(l, p, at)
+		s.addNames(l, p, at, arrows)
 	}
+	l.add(func(c draw.Canvas) {
+		for _, a := range arrows {
+			a.draw(c)
+		}
+	})
 	return scale
 }
 

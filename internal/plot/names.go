@@ -11,6 +11,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
+var halo = color.NRGBA{0xff, 0xff, 0xff, 0xff}
+
 const (
 	nameSize    = 10  // of the letters
 	nameGap     = 1.5 // around a name, where no other may be
@@ -45,11 +47,15 @@ func (b bounds) meets(c bounds) bool {
 }
 
 // addNames writes the names of classes above the points. p holds the places of the points,
-// and at turns a place into one of the picture.
-func (s *Scatter) addNames(l *layout, p []float64, at func(x, y float64) (float64, float64)) {
-	area := bounds{l.box.Min.X.Points(), l.box.Max.X.Points(), l.box.Min.Y.Points(), l.box.Max.Y.Points()}
-	names := placeNames(s.medians(p, at), area)
-	halo := color.NRGBA{0xff, 0xff, 0xff, 0xff}
+// at turns a place into one of the picture, and the names keep clear of the arrows.
+func (s *Scatter) addNames(l *layout, p []float64, at func(x, y float64) (float64, float64), arrows []arrow) {
+	area := l.area()
+	var taken []bounds
+	for _, a := range arrows {
+		taken = append(taken, a.box())
+	}
+	names := slices.DeleteFunc(s.medians(p, at), func(n named) bool { return area.beyond(n.atX, n.atY) >= 0 })
+	names = placeNames(names, area, taken...)
 	l.add(func(c draw.Canvas) {
 		for _, n := range names {
 			if n.lead {
@@ -61,15 +67,22 @@ func (s *Scatter) addNames(l *layout, p []float64, at func(x, y float64) (float6
 		}
 		for _, n := range names {
 			middle := vg.Point{X: vg.Length(n.x), Y: vg.Length(n.y) + nameSize/9.}
-			around := nameStyle
-			around.Color = halo
-			for k := range haloSteps {
-				sin, cos := math.Sincos(2 * math.Pi * float64(k) / haloSteps)
-				c.FillText(around, middle.Add(vg.Point{X: vg.Length(haloWidth * cos), Y: vg.Length(haloWidth * sin)}), n.text)
-			}
-			c.FillText(nameStyle, middle, n.text)
+			withHalo(middle, func(at vg.Point, colour color.Color) {
+				sty := nameStyle
+				sty.Color = colour
+				c.FillText(sty, at, n.text)
+			})
 		}
 	})
+}
+
+// withHalo draws something around a place in white, and then at it in ink.
+func withHalo(at vg.Point, draw func(at vg.Point, colour color.Color)) {
+	for k := range haloSteps {
+		sin, cos := math.Sincos(2 * math.Pi * float64(k) / haloSteps)
+		draw(at.Add(vg.Point{X: vg.Length(haloWidth * cos), Y: vg.Length(haloWidth * sin)}), halo)
+	}
+	draw(at, ink)
 }
 
 // medians returns the classes that have a name, the largest first, each at the median of
@@ -106,8 +119,8 @@ func median(values []float64) float64 {
 
 // placeNames gives names their places in an area, so that none meets another: each at the
 // median of its class or as near to it as possible. Larger classes choose first, and
-// names that do not fit are left out.
-func placeNames(names []named, area bounds) []named {
+// names that do not fit, or only where the area is taken, are left out.
+func placeNames(names []named, area bounds, taken ...bounds) []named {
 	var placed []named
 	for _, n := range names {
 		if n.width > area.x1-area.x0 || shortestRow > area.y1-area.y0 {
@@ -119,11 +132,11 @@ func placeNames(names []named, area bounds) []named {
 			n.x = min(max(n.atX+step[0], area.x0+w), area.x1-w)
 			n.y = min(max(n.atY+step[1], area.y0+h), area.y1-h)
 			box := n.box()
-			if slices.ContainsFunc(placed, func(other named) bool { return box.meets(other.box()) }) {
+			if slices.ContainsFunc(taken, box.meets) {
 				continue
 			}
 			n.lead = n.atX < box.x0 || n.atX > box.x1 || math.Abs(n.y-n.atY) > nearEnough*shortestRow
-			placed = append(placed, n)
+			placed, taken = append(placed, n), append(taken, box)
 			break
 		}
 	}

@@ -760,8 +760,8 @@ func TestSVG(t *testing.T) {
 	if err := wellFormed(svg); err != nil {
 		t.Error(err)
 	}
-	if n := bytes.Count(svg, []byte("h0")); n != m.N {
-		t.Errorf("%d points, want %d", n, m.N)
+	if n := bytes.Count(svg, []byte("h0")); 1000*n < 995*m.N || n > m.N {
+		t.Errorf("%d points, want nearly all %d", n, m.N)
 	}
 	if per := len(svg) / m.N; per > 20 {
 		t.Errorf("%d bytes per point", per)

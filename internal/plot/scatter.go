@@ -53,6 +53,9 @@ const (
 // are drawn in an order that Seed shuffles, so that no class systematically covers
 // another.
 //
+// The points fill the picture, except for outliers, which FrameOf leaves out: where they lie
+// outside, an arrow in the middle of the side tells how many they are.
+//
 // From 50 000 points on, unless PointSize is set, they are drawn by density: a
 // pixel has the mean colour of the classes of its points, or the colour of their
 // mean value, and is the more opaque the more they are, by histogram

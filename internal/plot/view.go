@@ -64,17 +64,20 @@ func onPlane(components *pca.PCA, m *data.Matrix) []float64 {
 }
 
 // standing scatters the points of a single coordinate at random between the
-// ground and the density of points at their place.
+// ground and the density of points at their place, as a share of the frame's length.
 func (s *Scatter) standing() []float64 {
 	const height = 0.25 // of the densest place, as a share of the whole length
 	x := s.Embedding.X
-	lowest, highest := float64(slices.Min(x)), float64(slices.Max(x))
-	length := highest - lowest
-	density := newDensity(x, lowest, highest)
+	xy := make([]float64, 2*len(x))
+	for i, v := range x {
+		xy[2*i] = float64(v)
+	}
+	low, high := FrameOf(xy)
+	length := high[0] - low[0]
+	density := newDensity(x, low[0], high[0])
 	jitter := rng.New(s.Seed, rng.Sample)
-	xy := make([]float64, 0, 2*len(x))
-	for _, v := range x {
-		xy = append(xy, float64(v), height*length*density.at(float64(v))*jitter.Float64())
+	for i, v := range x {
+		xy[2*i+1] = height * length * density.at(float64(v)) * jitter.Float64()
 	}
 	return xy
 }
@@ -86,7 +89,7 @@ type density struct {
 	bins          []float64 // at their middles
 }
 
-// newDensity counts numbers from lowest to highest in bins, and smooths the
+// newDensity counts the numbers from lowest to highest in bins, and smooths the
 // counts with binomial weights, whose standard deviation is one bin.
 func newDensity(x []float32, lowest, highest float64) *density {
 	const n = 100
@@ -95,7 +98,9 @@ func newDensity(x []float32, lowest, highest float64) *density {
 		return d
 	}
 	for _, v := range x {
-		d.bins[min(n-1, int((float64(v)-lowest)/d.width))]++
+		if v := float64(v); v >= lowest && v <= highest {
+			d.bins[min(n-1, int((v-lowest)/d.width))]++
+		}
 	}
 	counts := slices.Clone(d.bins)
 	var most float64
