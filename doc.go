@@ -21,7 +21,8 @@
 // [Options] also take a graph or starting positions, callbacks that report progress
 // (Hooks, OnBatch), and checkpoints from which an interrupted run continues. [Spectrum]
 // makes several embeddings between t-SNE and UMAP that share an early phase. Package
-// train/quality measures how good an embedding is.
+// train/quality measures how good an embedding is. [Embedding.WritePicture] draws it, and
+// [Embedding.WritePage] makes a web page to explore it.
 //
 // The steps of Embed can also be called one by one: [Prepare] scales the points and finds
 // their neighbours, [Neighborhood.Fit] trains, and [Embedding.ProjectRows] places points

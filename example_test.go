@@ -1,12 +1,18 @@
 package cne_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"image/png"
+	"io"
 	"log"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -88,11 +94,7 @@ func Example_heldOut() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	names := make([]string, points.N)
-	for i := range names {
-		names[i] = []string{"lower", "upper"}[i/200]
-	}
-	all := &data.Dataset{Points: points, Labels: data.NewLabels(names)}
+	all := &data.Dataset{Points: points, Labels: data.NewLabels(ringNames(200))}
 	rest, held, _, err := all.Split(0.1, 1)
 	if err != nil {
 		log.Fatal(err)
@@ -176,6 +178,107 @@ func ExampleSpectrum() {
 	// 600 2
 	// 600 2
 	// 600 2
+}
+
+// ringNames names the points of rings.
+func ringNames(n int) []string {
+	names := make([]string, 2*n)
+	for i := range names {
+		names[i] = []string{"lower", "upper"}[i/n]
+	}
+	return names
+}
+
+// An embedding becomes a picture with a legend of the classes.
+func ExampleEmbedding_WritePicture() {
+	points, err := data.FromMat(rings(200))
+	if err != nil {
+		log.Fatal(err)
+	}
+	e, err := cne.Embed(context.Background(), points, cne.Options{Epochs: 50})
+	if err != nil {
+		log.Fatal(err)
+	}
+	var picture bytes.Buffer // or a file of os.Create
+	err = e.WritePicture(&picture, cne.PictureOptions{
+		Title:  "Two rings",
+		Labels: data.NewLabels(ringNames(200)),
+		Width:  6, Height: 4, DPI: 100,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	size, err := png.DecodeConfig(&picture)
+	fmt.Println(size.Width, "×", size.Height, "pixels", err)
+	// Output: 600 × 400 pixels <nil>
+}
+
+// A web server shows an embedding as a page to explore.
+func ExampleEmbedding_WritePage() {
+	points, err := data.FromMat(rings(200))
+	if err != nil {
+		log.Fatal(err)
+	}
+	e, err := cne.Embed(context.Background(), points, cne.Options{Epochs: 50})
+	if err != nil {
+		log.Fatal(err)
+	}
+	options := cne.PageOptions{Title: "Two rings", Labels: data.NewLabels(ringNames(200))}
+	for i := range points.N {
+		options.Names = append(options.Names, fmt.Sprintf("%.0f degrees", 360*float64(i%200)/200))
+	}
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		if err := e.WritePage(w, options); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	})
+
+	server := httptest.NewServer(handler) // or http.ListenAndServe
+	defer server.Close()
+	response, err := http.Get(server.URL)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer response.Body.Close()
+	page, err := io.ReadAll(response.Body)
+	fmt.Println(response.Status, response.Header.Get("Content-Type"), err)
+	fmt.Println(strings.Contains(string(page), "<title>Two rings</title>"), strings.Contains(string(page), `"upper"`))
+	// Output:
+	// 200 OK text/html; charset=utf-8 <nil>
+	// true true
+}
+
+// Embeddings along the spectrum become a page with a slider.
+func ExampleEmbedding_WritePage_spectrum() {
+	ctx := context.Background()
+	points, err := data.FromMat(rings(200))
+	if err != nil {
+		log.Fatal(err)
+	}
+	values := []float64{0, 0.5, 1}
+	var phases []cne.Phase
+	for _, s := range values {
+		phases = append(phases, cne.PhasesAt(train.FromS(s))...)
+	}
+	embeddings, err := cne.Spectrum(ctx, points, phases, cne.Options{Epochs: 50})
+	if err != nil {
+		log.Fatal(err)
+	}
+	options := cne.PageOptions{Slider: "s", Labels: data.NewLabels(ringNames(200))}
+	for i, e := range embeddings {
+		figures, err := quality.Measure(ctx, points, e.Positions, quality.Options{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		options.Views = append(options.Views, cne.PageView{Name: fmt.Sprint("s = ", values[i]), Embedding: e.Positions, Facts: cne.Facts(figures)})
+	}
+	var page strings.Builder // or a file of os.Create
+	if err := embeddings[0].WritePage(&page, options); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(strings.Contains(page.String(), `"name":"s = 0.5"`))
+	// Output: true
 }
 
 // A run can be looked at while it is trained, and can have a graph of one's own.

@@ -186,9 +186,9 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	}
 	o := t.config.Options()
 	components := o.Reduces(m.N, t.near.Preprocessing.Width)
-	for _, f := range report.Figures() {
+	for _, f := range quality.DisplayTable() {
 		if value, standardError := f.Of(&m.Figures); value != nil {
-			row(f.Title, f.Format+"%s%s%s", *value, report.PlusMinus(standardError), f.OfNeighbors(t.config.Quality.K, components), f.Direction())
+			row(f.Title, f.Format+"%s%s%s", *value, quality.PlusMinus(standardError), f.OfNeighbors(t.config.Quality.K, components), f.Direction())
 		}
 	}
 	optional(ofZ(t.config.Embed.KeepsZ())+" Z", "%.3g", m.Z)

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"cne/data"
 )
 
 // classColours holds the colours of the classes as 0xRRGGBB. The first ten were
@@ -61,6 +63,28 @@ func ClassName(names []string, c int32) string {
 		}
 	}
 	return strconv.Itoa(int(c))
+}
+
+// OfLabels returns the classes of points with labels, or their values on a continuous
+// scale, as in a Scatter. Points without a label have the class −1, or the value NaN; if
+// none has a label, all results are nil.
+func OfLabels(labels *data.Labels) (classes []int32, names []string, values []float64) {
+	rows, known := labels.Known()
+	switch {
+	case len(rows) == 0:
+		return nil, nil, nil
+	case known.Categorical():
+		classes = slices.Repeat([]int32{-1}, len(labels.Class))
+		for k, i := range rows {
+			classes[i] = known.Class[k]
+		}
+		return classes, known.Names, nil
+	}
+	values = slices.Repeat([]float64{math.NaN()}, len(labels.Class))
+	for k, i := range rows {
+		values[i] = known.Value[k]
+	}
+	return nil, nil, values
 }
 
 // Present returns the classes that occur, in order. Negative ones, which mean none, are left out.

@@ -37,6 +37,12 @@ func Number(v float64) string {
 	return strings.NewReplacer("e+0", "e", "e-0", "e-", "e+", "e").Replace(s)
 }
 
+// Rounded is Number of v with three digits.
+func Rounded(v float64) string {
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64) // of what was a number just now
+	return Number(v)
+}
+
 // Marks returns the Ticks of a scale of colours, or its ends where there are fewer than two.
 func Marks(low, high float64) []float64 {
 	if marks := Ticks(low, high); len(marks) >= 2 {

@@ -122,6 +122,23 @@ func Table() []Figure {
 	return slices.DeleteFunc(slices.Clone(table), func(f Figure) bool { return f.Of == nil })
 }
 
+// DisplayTable returns the table in the order for people: figures of the embedding and its
+// graph come last.
+func DisplayTable() []Figure {
+	first := slices.DeleteFunc(Table(), func(f Figure) bool { return f.OfEmbedding() })
+	last := slices.DeleteFunc(Table(), func(f Figure) bool { return !f.OfEmbedding() })
+	return append(first, last...)
+}
+
+// PlusMinus returns the like of " ± 0.01", which follows a figure with a standard error. For
+// nil, the error of an exact figure, it is empty.
+func PlusMinus(standardError *float64) string {
+	if standardError == nil {
+		return ""
+	}
+	return fmt.Sprintf(" ± %.1g", *standardError)
+}
+
 // Heading returns Short, or Title.
 func (f *Figure) Heading() string { return cmp.Or(f.Short, f.Title) }
 

@@ -12,6 +12,7 @@ import (
 	"cne/data"
 	"cne/internal/app/rundir"
 	"cne/internal/explorer"
+	"cne/internal/plot"
 	"cne/internal/text"
 )
 
@@ -93,7 +94,7 @@ func (a *Annotations) addColumn(log *slog.Logger, name string, values []string) 
 		}
 	}
 	c := explorer.Column{Name: name}
-	c.Classes, c.ClassNames, c.Values = colours(labels, len(values))
+	c.Classes, c.ClassNames, c.Values = plot.OfLabels(labels)
 	if c.Classes != nil && len(c.ClassNames) > mostClasses {
 		return fmt.Errorf("%s: got %d different texts, want at most %d to tell their colours apart; names of points go to --names or data.names", text.Quote(name), len(c.ClassNames), mostClasses)
 	}

@@ -45,20 +45,6 @@ func (e *Evaluation) LossOptions() quality.LossOptions {
 	return o
 }
 
-// Figures returns the table of figures in display order: figures of the embedding and its
-// graph come last.
-func Figures() []quality.Figure {
-	var first, last []quality.Figure
-	for _, f := range quality.Table() {
-		if f.OfEmbedding() {
-			last = append(last, f)
-		} else {
-			first = append(first, f)
-		}
-	}
-	return append(first, last...)
-}
-
 // EvaluatedFigures are the figures of one embedding. What cannot be measured, or is not
 // defined, is left out.
 type EvaluatedFigures struct {
@@ -94,17 +80,17 @@ func (e *Evaluation) Print(w io.Writer) error {
 	estimate := func(name, format string, value func(f *EvaluatedFigures) (v, standardError *float64)) {
 		row(name, func(f *EvaluatedFigures) string {
 			if v, standardError := value(f); v != nil {
-				return fmt.Sprintf(format, *v) + PlusMinus(standardError)
+				return fmt.Sprintf(format, *v) + quality.PlusMinus(standardError)
 			}
 			return ""
 		})
 	}
 	row("", func(f *EvaluatedFigures) string { return text.Printable(f.Path) })
 	row("coordinates", func(f *EvaluatedFigures) string { return strconv.Itoa(f.Dim) })
-	for _, f := range append(Figures(), e.LossOptions().Figures()...) {
+	for _, f := range append(quality.DisplayTable(), e.LossOptions().Figures()...) {
 		estimate(f.Title+f.OfNeighbors(e.K, e.Components)+f.Arrow(), f.Format, func(m *EvaluatedFigures) (v, standardError *float64) { return f.Of(&m.Figures) })
 	}
-	for _, f := range Figures() {
+	for _, f := range quality.DisplayTable() {
 		estimate("against "+text.Printable(e.Against)+": "+f.Heading()+f.OfNeighbors(e.K, 0), f.Format, func(m *EvaluatedFigures) (v, standardError *float64) {
 			if m.Against == nil {
 				return nil, nil

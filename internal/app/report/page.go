@@ -10,9 +10,9 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
+	"cne"
 	"cne/configs"
 	"cne/data"
 	"cne/data/counts"
@@ -179,17 +179,8 @@ func GivenImages(ctx context.Context, log *slog.Logger, paths []string, n int) (
 // constant, or nil.
 func Facts(f *quality.Figures, z *float64) []explorer.Fact {
 	var facts []explorer.Fact
-	for _, x := range Figures() {
-		value, standardError := x.Of(f)
-		if value == nil {
-			continue
-		}
-		fact := explorer.Fact{Name: x.Heading(), Value: fmt.Sprintf("%.3f", *value)}
-		if x.Wide {
-			fact = roundedFact(x.Heading(), *value)
-		}
-		fact.Value += PlusMinus(standardError)
-		facts = append(facts, fact)
+	for _, fact := range cne.Facts(f) {
+		facts = append(facts, explorer.Fact(fact))
 	}
 	if z != nil {
 		facts = append(facts, roundedFact("learnt Z", *z))
@@ -197,19 +188,9 @@ func Facts(f *quality.Figures, z *float64) []explorer.Fact {
 	return facts
 }
 
-// PlusMinus returns what follows a figure with a standard error: nothing for nil, the error
-// of an exact figure.
-func PlusMinus(standardError *float64) string {
-	if standardError == nil {
-		return ""
-	}
-	return fmt.Sprintf(" ± %.1g", *standardError)
-}
-
 // roundedFact returns a figure of any size with three digits.
 func roundedFact(name string, value float64) explorer.Fact {
-	v, _ := strconv.ParseFloat(strconv.FormatFloat(value, 'g', 3, 64), 64) // of what was a number just now
-	return explorer.Fact{Name: name, Value: plot.Number(v)}
+	return explorer.Fact{Name: name, Value: plot.Rounded(value)}
 }
 
 // OpenImages reads images, also those that come with the program.

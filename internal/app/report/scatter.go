@@ -6,8 +6,6 @@ package report
 import (
 	"errors"
 	"fmt"
-	"math"
-	"slices"
 
 	"cne/configs"
 	"cne/data"
@@ -29,29 +27,8 @@ func Scatter(embedding *data.Matrix, labels *data.Labels, p configs.Plot) *plot.
 		Width:       p.WidthCM / centimetres,
 		Height:      p.HeightCM / centimetres,
 	}
-	s.Classes, s.ClassNames, s.Values = colours(labels, embedding.N)
+	s.Classes, s.ClassNames, s.Values = plot.OfLabels(labels)
 	return s
-}
-
-// colours returns the classes of n points with labels, or their values on a continuous
-// scale. Points without a label have the class −1, or the value NaN.
-func colours(labels *data.Labels, n int) (classes []int32, names []string, values []float64) {
-	rows, known := labels.Known()
-	switch {
-	case len(rows) == 0:
-		return nil, nil, nil
-	case known.Categorical():
-		classes = slices.Repeat([]int32{-1}, n)
-		for k, i := range rows {
-			classes[i] = known.Class[k]
-		}
-		return classes, known.Names, nil
-	}
-	values = slices.Repeat([]float64{math.NaN()}, n)
-	for k, i := range rows {
-		values[i] = known.Value[k]
-	}
-	return nil, nil, values
 }
 
 // orMissing returns labels, or for nil missing labels of n points.

@@ -171,7 +171,7 @@ func PrintSpectrum(w io.Writer, f *rundir.SpectrumMetrics, symbol string) error 
 		fmt.Fprintf(table, "%s\t", f.Stops[i].Value)
 		for _, c := range columns {
 			if v, standardError := c.of(&f.Stops[i]); v != nil && !math.IsNaN(*v) {
-				fmt.Fprintf(table, c.format+"%s", *v, PlusMinus(standardError))
+				fmt.Fprintf(table, c.format+"%s", *v, quality.PlusMinus(standardError))
 			}
 			fmt.Fprint(table, "\t")
 		}

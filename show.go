@@ -1,0 +1,202 @@
+package cne
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"cne/data"
+	"cne/data/images"
+	"cne/internal/explorer"
+	"cne/internal/plot"
+	"cne/train/quality"
+)
+
+// A PictureFormat is a kind of picture.
+type PictureFormat string
+
+// The formats of pictures.
+const (
+	PNG PictureFormat = "png" // pixels
+	SVG PictureFormat = "svg" // vectors, except for 50 000 points and more
+)
+
+// PictureOptions describe a picture of n points. The zero value is a PNG of points of one
+// colour.
+type PictureOptions struct {
+	// Format is the format, PNG by default.
+	Format PictureFormat
+	// Title is written above the points.
+	Title string
+	// Labels [n] colour the points: with a legend if they are Categorical, otherwise on a
+	// continuous scale. Points with a missing label (data.Labels.Known) are grey.
+	Labels *data.Labels
+	// NameClasses writes the name of each class at its points.
+	NameClasses bool
+	// HeldOut [n] reports which points were held out of training. They are drawn above the
+	// others, larger and with a rim.
+	HeldOut []bool
+	// Width and Height are in inches. Height defaults to 5, Width to 5 plus the legend.
+	Width, Height float64
+	// DPI is the number of pixels per inch, 200 by default.
+	DPI int
+	// PointSize is the diameter of a point in 1/72 inch. By default it falls with the number
+	// of points, and 50 000 points or more are drawn by density.
+	PointSize float64
+}
+
+// WritePicture draws Positions as the program does, and writes the picture to w. Outliers,
+// at most 1 % of the points, may lie outside the picture; arrows then tell how many do.
+// Positions of more than two coordinates are projected to the plane of their first two
+// principal axes; a single coordinate is drawn with the density of points as height.
+//
+// The same positions and options give the same bytes. Errors wrap ErrPoints or ErrOption, in
+// which case nothing was written, or come from w.
+func (e *Embedding) WritePicture(w io.Writer, o PictureOptions) error {
+	n, err := e.shown()
+	if err != nil {
+		return err
+	}
+	s := plot.Scatter{
+		Embedding: e.Positions, Title: o.Title, NameClasses: o.NameClasses, HeldOut: o.HeldOut,
+		Width: o.Width, Height: o.Height, DPI: o.DPI, PointSize: o.PointSize,
+	}
+	if s.Classes, s.ClassNames, s.Values, err = colours("Labels", o.Labels, n); err != nil {
+		return err
+	}
+	if o.Format == "" {
+		o.Format = PNG
+	}
+	return showError(s.Write(w, plot.Format(o.Format)))
+}
+
+// PageOptions describe a page of n points. The zero value is a page with the points alone.
+type PageOptions struct {
+	// Title is the heading, "Embedding" by default.
+	Title string
+	// Labels [n] colour the points, as in PictureOptions.
+	Labels *data.Labels
+	// Names [n] are the points' names: short texts, shown of the point under the cursor and
+	// searched. They default to those of Images.
+	Names []string
+	// Columns are further properties by which a reader may colour the points.
+	Columns []PageColumn
+	// Images has a picture of each point.
+	Images *images.Set
+	// HeldOut [n] reports which points were held out of training.
+	HeldOut []bool
+	// Facts are shown below the points, such as those of Facts.
+	Facts []Fact
+	// Views are several embeddings of the points, which the page shows instead of Positions
+	// and Facts. A slider moves from one to the next.
+	Views []PageView
+	// Slider is the name of what the Views differ in, such as "epoch".
+	Slider string
+}
+
+// A PageColumn has a property [n] of the points. Labels with a missing entry are grey.
+type PageColumn struct {
+	Name   string
+	Labels *data.Labels
+}
+
+// A PageView is one of several embeddings [n, d] on a page.
+type PageView struct {
+	Name      string // distinguishes it from the others, such as "s = 0.5"
+	Embedding *data.Matrix
+	Facts     []Fact
+}
+
+// A Fact is something worth knowing about an embedding, such as a quality figure.
+type Fact struct{ Name, Value string }
+
+// Facts returns quality figures as the program's pages show them.
+func Facts(f *quality.Figures) []Fact {
+	if f == nil {
+		return nil
+	}
+	var facts []Fact
+	for _, x := range quality.DisplayTable() {
+		value, standardError := x.Of(f)
+		if value == nil {
+			continue
+		}
+		text := fmt.Sprintf("%.3f", *value)
+		if x.Wide {
+			text = plot.Rounded(*value)
+		}
+		facts = append(facts, Fact{x.Heading(), text + quality.PlusMinus(standardError)})
+	}
+	return facts
+}
+
+// WritePage writes an HTML page to explore Positions in a browser, as the program does: one
+// file that needs no network, with search, selection and a legend that hides classes. The
+// file has about 8 bytes per point, and as much for each further embedding.
+//
+// The same positions and options give the same bytes. Errors wrap ErrPoints or ErrOption, in
+// which case nothing was written, or come from w.
+func (e *Embedding) WritePage(w io.Writer, o PageOptions) error {
+	views := o.Views
+	if len(views) == 0 {
+		if _, err := e.shown(); err != nil {
+			return err
+		}
+		views = []PageView{{Embedding: e.Positions, Facts: o.Facts}}
+	}
+	p := explorer.Page{Title: o.Title, Slider: o.Slider, Names: o.Names, HeldOut: o.HeldOut, Images: o.Images}
+	for i, v := range views {
+		if v.Embedding == nil {
+			return badOption("Views: got no embedding for view %d (counted from 0)", i)
+		}
+		view := explorer.View{Name: v.Name, Embedding: v.Embedding}
+		for _, f := range v.Facts {
+			view.Facts = append(view.Facts, explorer.Fact(f))
+		}
+		p.Views = append(p.Views, view)
+	}
+	n := views[0].Embedding.N
+	var err error
+	if p.Classes, p.ClassNames, p.Values, err = colours("Labels", o.Labels, n); err != nil {
+		return err
+	}
+	for _, c := range o.Columns {
+		column := explorer.Column{Name: c.Name}
+		if column.Classes, column.ClassNames, column.Values, err = colours(fmt.Sprintf("column %q", c.Name), c.Labels, n); err != nil {
+			return err
+		}
+		p.Columns = append(p.Columns, column)
+	}
+	if o.Names == nil && o.Images != nil {
+		p.Names = o.Images.Names
+	}
+	return showError(p.Write(w))
+}
+
+// shown returns the number of points, or an error if there are no positions.
+func (e *Embedding) shown() (int, error) {
+	if e.Positions == nil || e.Positions.N == 0 {
+		return 0, fmt.Errorf("%w: got no Positions to show; after Load of a network, set them to what Project returns", ErrPoints)
+	}
+	return e.Positions.N, nil
+}
+
+// colours checks the labels of n points, and returns their colours as classes or values.
+func colours(what string, l *data.Labels, n int) (classes []int32, names []string, values []float64, err error) {
+	if err := l.Check(n); err != nil {
+		return nil, nil, nil, fmt.Errorf("%w: %s: %w", ErrOption, what, err)
+	}
+	classes, names, values = plot.OfLabels(l)
+	return classes, names, values, nil
+}
+
+// showError makes an error about a picture or page one of this package.
+func showError(err error) error {
+	switch {
+	case errors.Is(err, plot.ErrNotFinite):
+		return fmt.Errorf("%w: %w", ErrPoints, err)
+	case errors.Is(err, plot.ErrInput), errors.Is(err, plot.ErrFormat), errors.Is(err, explorer.ErrInput):
+		return fmt.Errorf("%w: %w", ErrOption, err)
+	}
+	return err
+}
