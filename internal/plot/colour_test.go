@@ -46,14 +46,28 @@ func apart(a, b color.NRGBA, eye [3][3]float64) float64 {
 	return math.Sqrt((x[0]-y[0])*(x[0]-y[0]) + (x[1]-y[1])*(x[1]-y[1]) + (x[2]-y[2])*(x[2]-y[2]))
 }
 
+// leastApart returns how far class c has to be from those before it: of the first ten, to
+// every eye; of the first twenty, to a normal eye and to others; and of all, to both.
+func leastApart(c int, normal bool, ten, twenty, twentyOthers, all, allOthers float64) float64 {
+	switch {
+	case c < 10:
+		return ten
+	case c < 20 && normal:
+		return twenty
+	case c < 20:
+		return twentyOthers
+	case normal:
+		return all
+	}
+	return allOthers
+}
+
+// The nearest two of the first twenty are 0.127 apart, and 0.111 on a dark ground.
 func TestClassesCanBeToldApart(t *testing.T) {
 	for name, eye := range eyes {
 		for c := range maxLegend {
 			for other := range c {
-				least := 0.11
-				if c >= 10 {
-					least = 0.045
-				}
+				least := leastApart(c, name == "normal", 0.11, 0.126, 0.066, 0.076, 0.045)
 				if d := apart(ClassColour(c), ClassColour(other), eye); d < least {
 					t.Errorf("%s: classes %d and %d are %.3f apart, want at least %.3f", name, c, other, d, least)
 				}
@@ -125,21 +139,14 @@ func TestValueColours(t *testing.T) {
 	}
 }
 
-// On a dark ground, colours keep their hue and can still be told apart, the
-// first ten by every kind of eye.
+// On a dark ground, colours keep their hue and can still be told apart.
 func TestOnDark(t *testing.T) {
 	ground := color.NRGBA{0x12, 0x14, 0x18, 0xff}
 	for name, eye := range eyes {
 		for c := range maxLegend {
 			colour := OnDark(ClassColour(c))
 			for other := range c {
-				least := 0.08
-				switch {
-				case name == "normal" && c >= 10:
-					least = 0.045
-				case c >= 10:
-					least = 0.01
-				}
+				least := leastApart(c, name == "normal", 0.08, 0.111, 0.051, 0.068, 0.035)
 				if d := apart(colour, OnDark(ClassColour(other)), eye); d < least {
 					t.Errorf("%s: classes %d and %d are %.3f apart, want at least %.3f", name, c, other, d, least)
 				}
