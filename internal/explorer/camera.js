@@ -1,12 +1,12 @@
 // What part of the embedding is seen, and at which place of the slider.
 //
-// Positions of each view go from −1 to 1 in its own frame, and the camera moves
-// in these units, so that views of very different size take the same room while
+// Positions of each view go from −1 to 1 in its own frame, which 99 % of the points
+// fill, and beyond it outside. The camera moves in these units, so that views of very different size take the same room while
 // one morphs into the other. With sameScale they keep their sizes relative to
 // the largest. Screen coordinates are CSS pixels, y downwards.
 
 const mostZoom = 4000; // further, float32 runs out of digits
-const leastZoom = 0.2;
+const leastZoom = 0.2; // of a frame that has all points
 
 /** Returns v, or the nearest limit. */
 const within = (v, low, high) => Math.min(high, Math.max(low, v));
@@ -17,14 +17,15 @@ class Camera {
     this.t = 0;             // place of the slider, a view or between two
     this.sameScale = false;
     this.largestUnit = Math.max(...views.map((v) => v.unit));
+    this.reach = Math.max(1, ...views.flatMap((v) => [...v.low, ...v.high].map(Math.abs))); // of the farthest point
     this.width = this.height = 1; // of the canvas
     this.home();
   }
 
-  /** Shows everything. */
+  /** Shows the frame. */
   home() {
     this.x = this.y = 0;    // what is in the middle
-    this.zoom = 1;          // 1: everything just fits
+    this.zoom = 1;          // 1: the frame just fits
   }
 
   /** Returns the view to the left, that to the right, and the place between. */
@@ -82,17 +83,21 @@ class Camera {
   /** Moves the points by so many pixels. */
   pan(dx, dy) {
     const scale = this.scale();
-    this.x = within(this.x - dx / scale, -2, 2);
-    this.y = within(this.y + dy / scale, -2, 2);
+    this._moveTo(this.x - dx / scale, this.y + dy / scale);
   }
 
   /** Zooms by a factor; what is at px, py stays there. */
   zoomAt(px, py, factor) {
     const [x, y] = this.toWorld(px, py);
-    this.zoom = within(this.zoom * factor, leastZoom, mostZoom);
+    this.zoom = within(this.zoom * factor, leastZoom / this.reach, mostZoom);
     const [nx, ny] = this.toWorld(px, py);
-    this.x = within(this.x + x - nx, -2, 2);
-    this.y = within(this.y + y - ny, -2, 2);
+    this._moveTo(this.x + x - nx, this.y + y - ny);
+  }
+
+  _moveTo(x, y) {
+    const limit = 1 + this.reach;
+    this.x = within(x, -limit, limit);
+    this.y = within(y, -limit, limit);
   }
 }
 

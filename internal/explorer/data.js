@@ -4,30 +4,50 @@
 
 const byId = (id) => document.getElementById(id);
 
-/** Returns the bytes that base64 text stands for. */
-function bytesOf(text) {
-  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
-  const raw = atob(text);
-  const bytes = new Uint8Array(raw.length);
-  for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
+/** Returns the bytes that texts in base64 stand for together, alone in their buffer. */
+function bytesOf(texts) {
+  const size = (text) => text.length / 4 * 3 - (text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0);
+  const bytes = new Uint8Array(texts.reduce((sum, text) => sum + size(text), 0));
+  let at = 0;
+  for (const text of texts) {
+    if (bytes.setFromBase64) {
+      at += bytes.subarray(at).setFromBase64(text).written;
+    } else {
+      const raw = atob(text);
+      for (let i = 0; i < raw.length; i++) bytes[at++] = raw.charCodeAt(i);
+    }
+  }
   return bytes;
 }
 
-/** Returns the text of a block and drops the block. */
-function takeText(name) {
-  const element = byId("data-" + name);
-  const text = element.textContent;
-  element.remove();
-  return text;
+/** Returns the texts of a block, one of each element that it has, and drops the block unless it is kept. */
+function takeTexts(name, kept = false) {
+  const texts = [];
+  for (let element; (element = byId("data-" + name + (texts.length ? "." + texts.length : "")));) {
+    texts.push(element.textContent);
+    if (!kept) element.remove();
+  }
+  return texts;
 }
 
 /** Returns the bytes of a block, alone in their buffer, and drops the block. */
 async function takeBytes(name) {
-  const text = takeText(name), packed = "deflate:";
-  if (!text.startsWith(packed)) return bytesOf(text);
+  const texts = takeTexts(name), packed = "deflate:";
+  if (!texts[0].startsWith(packed)) return bytesOf(texts);
   if (typeof DecompressionStream === "undefined") throw new Error("This browser cannot unpack the data of so many points.");
-  const unpacked = new Blob([bytesOf(text.slice(packed.length))]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Uint8Array(await new Response(unpacked).arrayBuffer());
+  texts[0] = texts[0].slice(packed.length);
+  const stream = new DecompressionStream("deflate"), writer = stream.writable.getWriter(), reader = stream.readable.getReader();
+  writer.write(bytesOf(texts)).catch(() => {}); // what goes wrong is thrown by read
+  writer.close().catch(() => {});
+  const pieces = [];
+  for (let piece; !(piece = await reader.read()).done;) pieces.push(piece.value);
+  const bytes = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, at);
+    at += piece.length;
+  }
+  return bytes;
 }
 
 /** Returns whole numbers of 1, 2 or 4 bytes that begin at a byte of a buffer. */
@@ -48,6 +68,19 @@ function valuesOf(bytes, { distinct, width }, n) {
   return width === 8 ? new Float64Array(whole.buffer) : Float64Array.from(new Float32Array(whole.buffer));
 }
 
+/** Returns the positions of n rows in a view from the bytes that frame in page.go writes. */
+function positionsOf(bytes, { low, high }, n) {
+  if (bytes.length === 8 * n) return new Float32Array(bytes.buffer);
+  const xy = new Float32Array(2 * n);
+  for (let k = 0; k < 2; k++) {
+    const start = low[k], step = (high[k] - start) / 0xffffff;
+    for (let i = 0, at = 3 * n * k; i < n; i++, at++) {
+      xy[2 * i + k] = start + step * (bytes[at] | bytes[at + n] << 8 | bytes[at + 2 * n] << 16);
+    }
+  }
+  return xy;
+}
+
 /** Waits until the browser has read the whole page: what stands behind the scripts is there then. */
 async function wholePage() {
   if (document.readyState === "loading") await new Promise((done) => document.addEventListener("DOMContentLoaded", done, { once: true }));
@@ -55,7 +88,7 @@ async function wholePage() {
 
 /**
  * Returns the data of the page: what "about" says, and
- *   views[k].positions  Float32Array, x and y of row i at 2i and 2i+1, from −1 to 1
+ *   views[k].positions  Float32Array, x and y of row i at 2i and 2i+1, from −1 to 1 within the frame
  *   columns             all by which points can be coloured, each of
  *     name
  *     classes           null for values
@@ -69,14 +102,16 @@ async function wholePage() {
  * Names, and category and values of columns but the first, are null until readRest has read them.
  */
 async function readData() {
-  const data = JSON.parse(takeText("about"));
+  while (!byId("data-begun")) await new Promise((done) => setTimeout(done, 5));
+  const data = JSON.parse(takeTexts("about")[0]);
   for (const [k, view] of data.views.entries()) {
-    view.positions = new Float32Array((await takeBytes("view-" + k)).buffer);
+    view.positions = positionsOf(await takeBytes("view-" + k), view, data.n);
   }
   data.held = null;
   if (data.heldOut) {
     const bits = await takeBytes("held-out");
-    data.held = Uint8Array.from({ length: data.n }, (_, i) => (bits[i >> 3] >> (i & 7)) & 1);
+    data.held = new Uint8Array(data.n);
+    for (let i = 0; i < data.n; i++) data.held[i] = (bits[i >> 3] >> (i & 7)) & 1;
   }
   for (const column of data.columns) {
     Object.assign(column, { classes: column.classes ?? null, scale: column.values ?? null, category: null, values: null });

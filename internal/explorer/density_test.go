@@ -15,8 +15,8 @@ import (
 
 // crowded returns a page of very many points: in the left square (row 0 is its
 // middle) four times as many as in the right one (row 1), all of class 0, and some
-// of class 1 in the left one, of which row 2 is the first; rows 3 and 4 are the
-// corners of the frame.
+// of class 1 in the left one, of which row 2 is the first; rows 3 and 4 and some
+// more are the corners of the frame.
 func crowded(more int) *Page {
 	const n = 50_000
 	r := rng.New(3, rng.Sample)
@@ -32,7 +32,10 @@ func crowded(more int) *Page {
 			classes[i] = 1
 		}
 	}
-	copy(m.X, []float32{-0.5, 0, 0.5, 0, -0.45, 0.05, -1, -1, 1, 1})
+	copy(m.X, []float32{-0.5, 0, 0.5, 0, -0.45, 0.05})
+	for i := 3; i+1 < m.N; i += 300 {
+		copy(m.X[2*i:], []float32{-1, -1, 1, 1})
+	}
 	return &Page{Classes: classes, Views: []View{{Name: "only", Embedding: m}}}
 }
 

@@ -24,7 +24,7 @@ class Pictures {
 
   async _decode(k) {
     await wholePage();
-    return createImageBitmap(new Blob([bytesOf(byId("data-atlas-" + k).textContent)], { type: this.about.type }));
+    return createImageBitmap(new Blob([bytesOf(takeTexts("atlas-" + k, true))], { type: this.about.type }));
   }
 
   /** Draws the picture of a row into a canvas that then has its size. */

@@ -1,19 +1,10 @@
 // Puts the parts together: what is visible and what stands out, keys, drawing.
 
-/** Returns numbers in [0, 1) that are the same for each page of that size (mulberry32). */
-function randomFrom(seed) {
-  return () => {
-    seed = (seed + 0x6d2b79f5) | 0;
-    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-}
-
 class App {
   constructor(data, renderer) {
     this.data = data;
     this.renderer = renderer;
+    this.pace = new Pace(renderer);
     this.views = data.views;
     this.camera = new Camera(data.views);
     this.places = new Places(data.views);
@@ -45,7 +36,7 @@ class App {
     const { classes, category } = this.data;
     if (!classes) return [];
     const counts = new Array(classes.length + 1).fill(0);
-    for (const c of category) counts[c]++;
+    for (let i = 0; i < category.length; i++) counts[category[i]]++;
     return counts;
   }
 
@@ -55,16 +46,22 @@ class App {
    */
   _shuffle() {
     const { n, classes, category, values } = this.data;
-    const order = Uint32Array.from({ length: n }, (_, i) => i);
-    const random = randomFrom(n);
-    for (let k = n - 1; k > 0; k--) {
-      const j = Math.floor(random() * (k + 1));
-      [order[k], order[j]] = [order[j], order[k]];
+    const grey = new Uint8Array(n);
+    let greys = 0;
+    for (let i = 0; i < n; i++) greys += grey[i] = Number(classes ? category[i] === classes.length : values !== null && Number.isNaN(values[i]));
+    let below = 0, above = greys; // where the next goes
+    const order = new Uint32Array(n);
+    // Each step maps the whole numbers of so many bits onto themselves.
+    const bits = Math.max(2, 32 - Math.clz32(n - 1)), mask = 2 ** bits - 1, half = bits >> 1;
+    for (let k = 0; k <= mask; k++) {
+      let i = Math.imul(k ^ (k >>> half), 0x9e3779b1) & mask;
+      i = Math.imul(i ^ (i >>> half), 0x85ebca6b) & mask;
+      i = Math.imul(i ^ (i >>> half), 0xc2b2ae35) & mask;
+      i ^= i >>> half;
+      if (i >= n) continue;
+      if (below < greys && grey[i]) order[below++] = i;
+      else order[above++] = i;
     }
-    const grey = classes ? (i) => category[i] === classes.length : values ? (i) => Number.isNaN(values[i]) : () => false;
-    const below = order.filter(grey), above = order.filter((i) => !grey(i));
-    order.set(below);
-    order.set(above, below.length);
     return order;
   }
 
@@ -274,17 +271,15 @@ class App {
 
   _colours() {
     const { n, classes, category, values, scale, none, single } = this.data;
-    const triple = (ink) => [1, 3, 5].map((k) => parseInt(ink[this.dark].slice(k, k + 2), 16));
-    const out = new Uint8Array(4 * n); // the last byte keeps each at a multiple of 4, where graphics cards read fast
-    const grey = triple(none);
-    const palette = classes ? [...classes.map((c) => triple(c.ink)), grey] : scale ? scale.inks.map(triple) : [triple(single)];
-    for (let i = 0; i < n; i++) {
-      let c = palette[0];
-      if (classes) c = palette[category[i]];
-      else if (values) c = Number.isNaN(values[i]) ? grey : palette[Math.round(scalePosition(scale, values[i]) * (palette.length - 1))];
-      out.set(c, 4 * i);
-    }
-    return out;
+    // Red, green, blue and a byte that keeps each at a multiple of 4, where graphics cards read fast.
+    const out = new Uint32Array(n), bytes = new Uint8Array(out.buffer);
+    const word = (ink) => new Uint32Array(Uint8Array.from([1, 3, 5, 7], (k) => parseInt(ink[this.dark].slice(k, k + 2) || "0", 16)).buffer)[0];
+    const grey = word(none);
+    const palette = Uint32Array.from(classes ? [...classes.map((c) => word(c.ink)), grey] : scale ? scale.inks.map(word) : [word(single)]);
+    if (classes) for (let i = 0; i < n; i++) out[i] = palette[category[i]];
+    else if (values) for (let i = 0; i < n; i++) out[i] = Number.isNaN(values[i]) ? grey : palette[Math.round(scalePosition(scale, values[i]) * (palette.length - 1))];
+    else out.fill(palette[0]);
+    return bytes;
   }
 
   setTheme(theme) {
@@ -310,6 +305,7 @@ class App {
   /* Drawing ---------------------------------------------------------------- */
 
   invalidate() {
+    this.pace.stop();
     if (this.waiting) return;
     this.waiting = true;
     requestAnimationFrame(() => {
@@ -345,32 +341,31 @@ class App {
   }
 
   /**
-   * Tells the renderer how crowded the points are, if they are very many, and returns
-   * what it takes to draw points of a diameter in CSS pixels accordingly.
+   * Returns how crowded the points are in the two views, or null if they are not very many,
+   * and a function of what it takes to draw points of a diameter in CSS pixels accordingly.
    */
   _crowding(frame) {
-    if (!this.crowds) return () => ({});
+    if (!this.crowds) return [null, () => ({})];
     const lists = this.upper ? [this.lower, this.upper] : [this.lower];
-    const from = this.crowds.of(frame.from, lists), to = this.crowds.of(frame.to, lists);
-    this.renderer.setCrowds(from, to);
-    const [a, b] = [from, to].map((c, k) => c.busiest / crowdSteps - 2 * Math.log2(frame.sizes[k]));
-    return (diameter) => {
+    const crowds = [frame.from, frame.to].map((view) => this.crowds.of(view, lists));
+    const [a, b] = crowds.map((c, k) => c.busiest / crowdSteps - 2 * Math.log2(frame.sizes[k]));
+    return [crowds, (diameter) => {
       const crowd = Math.log2(Math.PI / 4 * (diameter / frame.scale) ** 2);
       return { crowd, busiest: Math.max(0, crowd + (1 - frame.mixing) * a + frame.mixing * b) };
-    };
+    }];
   }
 
-  _draw() {
+  /** Draws what has changed; at once: all points, however many there are. */
+  _draw(atOnce = false) {
     const { renderer, camera } = this;
     if (renderer.gl.isContextLost()) return;
     const ratio = Math.min(devicePixelRatio || 1, 2);
-    renderer.clear(Math.round(camera.width * ratio), Math.round(camera.height * ratio), this.ground);
     const frame = camera.frame();
-    renderer.place(frame);
+    const layers = [];
     const standing = this.standingOut();
     const diameter = this.diameter() * ratio, contrast = 1 / this.opacityFactor, opacity = this.opacity();
     const plain = opacity ** contrast;
-    const crowding = this._crowding(frame);
+    const [crowds, crowding] = this._crowding(frame);
     const away = { diameter, opacity: plain * 0.6, fade: this.dark ? 0.8 : 0.82 };
     const all = this.crowds ? { diameter, opacity, contrast, ...crowding(this.diameter()) } : { diameter, opacity: plain };
     if (this.upper) {
@@ -380,21 +375,24 @@ class App {
       const above = this.crowds && !held.rim
         ? { ...all, diameter: large, ...crowding(held.diameter) }
         : { diameter: large, opacity: 1, rim: held.rim * ratio };
-      renderer.draw(this.lower, standing ? away : { ...all, fade: 0.5 });
-      renderer.draw(this.upper, standing ? { ...away, diameter: large } : above);
+      layers.push({ rows: this.lower, style: standing ? away : { ...all, fade: 0.5 } });
+      layers.push({ rows: this.upper, style: standing ? { ...away, diameter: large } : above });
     } else {
-      renderer.draw(this.lower, standing ? away : all);
+      layers.push({ rows: this.lower, style: standing ? away : all });
     }
-    if (standing) renderer.draw(standing, { diameter: diameter * 1.25, opacity: Math.max(plain, 0.85) });
+    if (standing) layers.push({ rows: standing, style: { diameter: diameter * 1.25, opacity: Math.max(plain, 0.85) } });
+    const width = Math.round(camera.width * ratio), height = Math.round(camera.height * ratio);
+    this.pace.draw({ width, height, ground: this.ground, frame, colours: this.rgbx, crowds, layers }, atOnce);
     renderer.keep([this.lower, this.upper, standing]);
     this._mark(frame, ratio);
     this._scaleBar();
+    this.outside.update(frame);
     this.drawn = (this.drawn ?? 0) + 1;
   }
 
   /** Draws, and returns red, green and blue at a place of the stage. */
   pixel(x, y) {
-    this._draw();
+    this._draw(true);
     const { gl } = this.renderer;
     const ratio = this.renderer.canvas.width / this.camera.width;
     const out = new Uint8Array(4);
@@ -471,6 +469,7 @@ class App {
     canvas.addEventListener("webglcontextlost", (e) => e.preventDefault());
     canvas.addEventListener("webglcontextrestored", () => {
       this.renderer.begin();
+      this.pace.forget();
       fill();
       this.invalidate();
     });
@@ -479,6 +478,7 @@ class App {
     this.player = new Player(this);
     this.search = new Search(this);
     this.pointers = new Pointers(this, canvas);
+    this.outside = new Outside(this);
     this._connect();
     this.sideWanted = !this.narrow.matches;
     this._layoutSide(false);
@@ -671,14 +671,16 @@ let complete = false; // all has been read
 
 /** Reads the data and shows them. */
 async function begin() {
-  data = await readData();
-  let renderer;
+  let renderer, missing;
+  // Graphics begin, in a process of their own, while the browser reads the points.
   try {
     renderer = new Renderer(byId("points"));
+    renderer.warmUp();
   } catch (error) {
-    showText(data, error.message);
-    return;
+    missing = error.message;
   }
+  data = await readData();
+  if (missing) return showText(data, missing);
   app = new App(data, renderer);
   app.start();
   await readRest(data);
@@ -703,6 +705,7 @@ window.cne = Object.freeze({
   get t() { return app?.camera.t; },
   get playing() { return app?.player.playing; },
   get drawn() { return app?.drawn; },
+  get whole() { return app?.pace.whole; }, // whether all points are shown
   get visible() { return app?.visible.length; },
   get standing() { return app?.standingOut()?.length ?? null; },
   get hovered() { return app?.hovered; },

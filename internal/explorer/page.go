@@ -8,17 +8,22 @@
 //
 // The page is page.html with style.css and the scripts that scripts lists, all embedded
 // in the program without a build step. Data follow as blocks of base64 in script elements
-// of a type that no browser runs. Positions are float32, 8 bytes per point and embedding,
-// relative to the frame of their embedding: whole numbers of 16 bits would be half as
-// long but show their grid when zoomed in. Names and columns of many points are
-// compressed, values exactly as they are (columns.go). All columns but the first come
+// of a type that no browser runs. Positions are relative to the frame that 99 % of the points
+// fill (plot.FrameOf). A coordinate is a whole number of 24 bits on a grid over all points:
+// 6 bytes per point and embedding, 8 in base64. A step is 1.2e-7 of the frame's half, as
+// that of float32 is near 1; 16 bits would show the grid when zoomed in. Where outliers
+// make the grid coarse, coordinates are float32. Neither is compressed: only the highest
+// bytes could be, which saves 2 % and takes longer to read. Names and columns of many
+// points are compressed, values exactly as they are (columns.go). All columns but the first come
 // after the scripts, which show the points before. Images are atlases of 512 each, and a
 // browser decodes only the atlases that are needed: PNG of few grey levels, which for
 // MNIST takes half as much as all 256, or JPEG.
 //
 // From 50 000 points on, points in crowded places are drawn fainter (density.js): the
 // joint opacity of overlapping points grows with the logarithm of their number. Their
-// number depends on the zoom, so that zooming in shows full colours.
+// number depends on the zoom, so that zooming in shows full colours. From 200 000 points
+// on, a moving picture shows as many of them as the browser draws in time, and all of them
+// at rest (pace.js).
 //
 // The points are drawn by a small renderer for WebGL 2 (render.js) rather than
 // by a library. Looked at was regl-scatterplot 1.16.0, the best kept of those
@@ -156,6 +161,7 @@ var scripts = []string{
 	"data.js",
 	"density.js",
 	"render.js",
+	"pace.js",
 	"camera.js",
 	"positions.js",
 	"images.js",
@@ -163,6 +169,7 @@ var scripts = []string{
 	"search.js",
 	"select.js",
 	"pointers.js",
+	"outside.js",
 	"words.js",
 	"main.js",
 }
@@ -185,6 +192,19 @@ type content struct {
 type block struct {
 	ID   string
 	Text string // base64, after packed if the bytes are compressed
+}
+
+// mostText is how much text an element of a block has. Chromium takes several times as long to
+// read the same text in longer ones.
+const mostText = 1 << 16
+
+// Parts returns blocks whose texts together are b's. Their IDs are b's, then with .1, .2 and so on.
+func (b block) Parts() []block {
+	parts := []block{{b.ID, b.Text[:min(len(b.Text), mostText)]}}
+	for at := mostText; at < len(b.Text); at += mostText {
+		parts = append(parts, block{b.ID + "." + strconv.Itoa(len(parts)), b.Text[at:min(len(b.Text), at+mostText)]})
+	}
+	return parts
 }
 
 // about describes the blocks to the scripts. Its fields are described where data.js reads
@@ -214,6 +234,8 @@ type aboutView struct {
 	Centre [2]float64  `json:"centre"` // of the frame, in units of the embedding
 	Half   [2]float64  `json:"half"`   // the frame's half width and height in them
 	Unit   float64     `json:"unit"`   // length of a position of 1 in them
+	Low    [2]float64  `json:"low"`    // lower left position of the box around all points
+	High   [2]float64  `json:"high"`   // upper right one
 }
 
 // An aboutColumn has classes or values; the block of column k is column-k.
@@ -387,14 +409,16 @@ func within(where string, err error) error {
 	return fmt.Errorf("%s: %w", where, err)
 }
 
-// frame returns the box around the points and their positions in it, from −1
-// to 1 along its longer side, as float32 with the lowest byte first, x and y
-// alternating. Points that coincide are in the middle of a box one unit wide.
+// coarsest is by how many halves of the frame an axis of the grid of positions may extend.
+const coarsest = 16
+
+// frame returns the frame of the points and their positions in it, which are from −1 to 1
+// along its longer side, beyond for points outside. Points that coincide are in the middle
+// of a frame one unit wide. Each position is a number of 24 bits on a grid from Low to High:
+// first the lowest byte of the x of all points, then the next of all, then y. If the grid
+// were too coarse, positions are float32, x and y alternating, the lowest byte first.
 func frame(xy []float64) (aboutView, []byte) {
-	low, high := [2]float64{xy[0], xy[1]}, [2]float64{xy[0], xy[1]}
-	for i, v := range xy {
-		low[i%2], high[i%2] = min(low[i%2], v), max(high[i%2], v)
-	}
+	low, high := plot.FrameOf(xy)
 	var v aboutView
 	for k := range 2 {
 		v.Centre[k], v.Half[k] = low[k]/2+high[k]/2, high[k]/2-low[k]/2
@@ -403,9 +427,28 @@ func frame(xy []float64) (aboutView, []byte) {
 	if v.Unit == 0 {
 		v.Unit = 0.5
 	}
-	out := make([]byte, 0, 4*len(xy))
-	for i, x := range xy {
-		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(float32((x-v.Centre[i%2])/v.Unit)))
+	const farthest = 1e18 // what float32 can be multiplied by
+	position := func(i int) float64 { return max(-farthest, min((xy[i]-v.Centre[i%2])/v.Unit, farthest)) }
+	v.Low = [2]float64{position(0), position(1)}
+	v.High = v.Low
+	for i := range xy {
+		v.Low[i%2], v.High[i%2] = min(v.Low[i%2], position(i)), max(v.High[i%2], position(i))
+	}
+	n := len(xy) / 2
+	if max(v.High[0]-v.Low[0], v.High[1]-v.Low[1]) > coarsest {
+		out := make([]byte, 0, 8*n)
+		for i := range xy {
+			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(float32(position(i))))
+		}
+		return v, out
+	}
+	out := make([]byte, 6*n)
+	for k := range 2 {
+		plane, steps := out[3*n*k:], (1<<24-1)/max(v.High[k]-v.Low[k], math.SmallestNonzeroFloat32)
+		for i := range n {
+			step := uint32(math.Round((position(2*i+k) - v.Low[k]) * steps))
+			plane[i], plane[n+i], plane[2*n+i] = byte(step), byte(step>>8), byte(step>>16)
+		}
 	}
 	return v, out
 }

@@ -107,6 +107,18 @@ class Renderer {
     this.crowds = new Map(); // from levels of a view to their buffer
     this.positions = null;
     this.colours = null;
+    this.hidden = null; // a framebuffer
+  }
+
+  /** Draws a point out of sight: the first one takes long, and the browser does not wait for it. */
+  warmUp() {
+    const levels = new Uint8Array(4);
+    this.setPositions([new Float32Array(2)]);
+    this.setColours(new Uint8Array(4));
+    this.place({ from: 0, to: 0, mixing: 0, sizes: [1, 1], x: 9, y: 9, scale: 1, width: 1, height: 1 });
+    this.setCrowds({ levels }, { levels });
+    this.draw(new Uint32Array(1), { diameter: 1, opacity: 1 });
+    this.gl.flush();
   }
 
   /** Gives the positions of each view. */
@@ -171,9 +183,9 @@ class Renderer {
     }
   }
 
-  /** Draws the points of a list of rows (Uint32Array), which must not change later. */
-  draw(rows, { diameter, opacity, contrast = 1, crowd = 0, busiest = 0, fade = 0, rim = 0 }) {
-    if (!rows.length) return;
+  /** Draws points of a list of rows (Uint32Array), which must not change later: count from the first on. */
+  draw(rows, { diameter, opacity, contrast = 1, crowd = 0, busiest = 0, fade = 0, rim = 0 }, first = 0, count = rows.length) {
+    if (!count) return;
     const { gl, at } = this;
     let buffer = this.lists.get(rows);
     if (buffer) {
@@ -189,7 +201,33 @@ class Renderer {
     gl.uniform1f(at.busiest, busiest);
     gl.uniform1f(at.fade, fade);
     gl.uniform1f(at.rim, rim);
-    gl.drawElements(gl.POINTS, rows.length, gl.UNSIGNED_INT, 0);
+    gl.drawElements(gl.POINTS, count, gl.UNSIGNED_INT, 4 * first);
+  }
+
+  /** Has what is drawn next not be seen until show. */
+  aside(width, height) {
+    const { gl } = this;
+    if (!this.hidden) this.hidden = Object.assign(gl.createFramebuffer(), { colours: gl.createRenderbuffer() });
+    gl.bindFramebuffer(gl.FRAMEBUFFER, this.hidden);
+    if (this.hidden.width === width && this.hidden.height === height) return;
+    Object.assign(this.hidden, { width, height });
+    gl.bindRenderbuffer(gl.RENDERBUFFER, this.hidden.colours);
+    gl.renderbufferStorage(gl.RENDERBUFFER, gl.RGBA8, width, height);
+    gl.framebufferRenderbuffer(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.RENDERBUFFER, this.hidden.colours);
+  }
+
+  /** Has what is drawn next be seen, and, if it is complete, what was not. */
+  show(complete) {
+    const { gl, hidden: { width, height } } = this;
+    gl.bindFramebuffer(gl.DRAW_FRAMEBUFFER, null);
+    if (complete) gl.blitFramebuffer(0, 0, width, height, 0, 0, width, height, gl.COLOR_BUFFER_BIT, gl.NEAREST);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+  }
+
+  /** Waits until all is drawn. */
+  finish() {
+    const { gl } = this;
+    gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4));
   }
 
   /** Frees the buffers of lists that are not among those in use. */

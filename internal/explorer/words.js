@@ -19,7 +19,7 @@ function showText(data, reason) {
   box.append(table(["view", ...facts, "width × height"], data.views.map((v, k) => [
     v.name || k,
     ...facts.map((name) => v.facts.find((f) => f[0] === name)?.[1] ?? ""),
-    v.half.map((h) => (2 * h).toPrecision(3)).join(" × "),
+    v.low.map((low, k) => ((v.high[k] - low) * v.unit).toPrecision(3)).join(" × "),
   ])));
   if (data.classes) {
     const counts = new Array(data.classes.length + 1).fill(0);
