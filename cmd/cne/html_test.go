@@ -69,7 +69,7 @@ func readPage(t *testing.T, path string) *htmlPage {
 		p.category = decode("column-0")
 	}
 	if strings.Contains(text, `id="data-names"`) {
-		p.names = strings.Split(string(decode("names")), "\n")
+		p.names = strings.Split(string(decode("names")), "\x1e")
 	}
 	if p.HeldOut {
 		b := decode("held-out")

@@ -99,7 +99,9 @@ async function wholePage() {
  *                       (classes, category, scale, values) is set by chooseColumn
  *   held                Uint8Array of 0 and 1; null if the points are all of one kind
  *   names               array of strings, or null; hasNames tells whether there are some
- * Names, and category and values of columns but the first, are null until readRest has read them.
+ *   near                rows of the nearest neighbours in the data, of row i from i·neighbors on, n for
+ *                       none; null if there are none
+ * Names, near, and category and values of columns but the first, are null until readRest has read them.
  */
 async function readData() {
   while (!byId("data-begun")) await new Promise((done) => setTimeout(done, 5));
@@ -118,7 +120,7 @@ async function readData() {
   }
   if (data.columns.length) await readColumn(data, 0);
   data.hasNames = data.names;
-  data.names = null;
+  data.names = data.near = null;
   chooseColumn(data, 0);
   return data;
 }
@@ -127,7 +129,15 @@ async function readData() {
 async function readRest(data) {
   await wholePage();
   for (let k = 1; k < data.columns.length; k++) await readColumn(data, k);
-  if (data.hasNames) data.names = new TextDecoder().decode(await takeBytes("names")).split("\n");
+  if (data.hasNames) data.names = new TextDecoder().decode(await takeBytes("names")).split("\x1e");
+  if (data.neighbors) data.near = planesOf(await takeBytes("neighbors"), data.n * data.neighbors);
+}
+
+/** Returns whole numbers of which a block has first all lowest bytes, then all next ones. */
+function planesOf(bytes, count) {
+  const out = new Uint32Array(count);
+  for (let k = 0, at = 0; at < bytes.length; k++) for (let i = 0; i < count; i++) out[i] |= bytes[at++] << (8 * k);
+  return out;
 }
 
 /** Reads the classes or values of a column. */

@@ -249,7 +249,7 @@ class App {
   /** Tells users of a screen reader. */
   say(text) { byId("said").textContent = text; }
 
-  _sayRow(row) { this.say([this.labelOf(row), this.data.names?.[row] ?? "", "row " + row].filter(Boolean).join(", ")); }
+  _sayRow(row) { this.say([this.labelOf(row), oneLine(this.data.names?.[row] ?? ""), "row " + row].filter(Boolean).join(", ")); }
 
   /* Theme ------------------------------------------------------------------ */
 
@@ -298,7 +298,7 @@ class App {
   _paint() {
     this.rgbx = this._colours();
     this.renderer.setColours(this.rgbx);
-    this.tip.row = -1; // its colours are those from before
+    this.tip.row = this.point.row = -1; // their colours are those from before
     this.invalidate();
   }
 
@@ -412,13 +412,16 @@ class App {
     const { ink, ground, accent } = this.inks;
     const stroke = (colour, w) => { g.strokeStyle = colour; g.lineWidth = w; g.stroke(); };
 
+    this.thumbnails?.paint(g, frame);
+    this.point.paint(g, frame);
+    this.point.show(this.pinned);
     const shown = this.hovered >= 0 ? this.hovered : this.pinned;
     const at = (row) => {
       const xy = this.places.current(frame);
       return camera.toScreen(xy[2 * row], xy[2 * row + 1], frame.scale);
     };
     for (const row of new Set([this.pinned, this.hovered])) {
-      if (row < 0) continue;
+      if (row < 0 || this.thumbnails?.ring(g, row)) continue;
       const [x, y] = at(row);
       const r = this.diameter() / 2 + 3;
       g.beginPath();
@@ -474,6 +477,8 @@ class App {
       this.invalidate();
     });
     this.tip = new Tip(this);
+    this.point = new PointPanel(this);
+    this.thumbnails = this.pictures ? new Thumbnails(this) : null;
     this.legend = new Legend(this);
     this.player = new Player(this);
     this.search = new Search(this);
@@ -505,7 +510,7 @@ class App {
   /** Shows the side panel if it is wanted and has something to show. */
   _layoutSide(wanted) {
     this.sideWanted = this.sideWanted || wanted;
-    const has = this.legend.any || this.selection.rows !== null;
+    const has = this.legend.any || this.selection.rows !== null || !byId("point").hidden;
     const open = this.sideWanted && has;
     document.body.classList.toggle("no-side", !open);
     byId("side-open").hidden = !has;
@@ -632,6 +637,8 @@ class App {
 
   /** Returns the visible row nearest to a place of the stage, within so many pixels, or −1. */
   rowAt(px, py, radius) {
+    const pictured = this.thumbnails?.rowAt(px, py) ?? -1;
+    if (pictured >= 0) return pictured;
     const frame = this.camera.frame();
     const [x, y] = this.camera.toWorld(px, py, frame.scale);
     return this.places.nearest(frame, this.visible, x, y, (radius + this.diameter() / 2) / frame.scale);
@@ -686,6 +693,8 @@ async function begin() {
   await readRest(data);
   byId("column").disabled = false;
   app.search.again();
+  app.tip.row = app.point.row = -1; // more is known of them now
+  app.invalidate();
   complete = true;
 }
 
@@ -710,6 +719,10 @@ window.cne = Object.freeze({
   get standing() { return app?.standingOut()?.length ?? null; },
   get hovered() { return app?.hovered; },
   get pinned() { return app?.pinned; },
+  /** The rows that lines lead to from the point shown. */
+  get neighbors() { return app?.point.drawn; },
+  /** The rows whose pictures are on the map. */
+  get thumbnails() { return app?.thumbnails?.placed.filter((p) => app.thumbnails.tiles.get(p.row)).map((p) => p.row) ?? []; },
   get selection() { return app?.selection.rows ? Array.from(app.selection.visible()) : null; },
   get column() { return data?.columns[data.column]?.name; },
   get theme() { return app?.dark ? "dark" : "light"; },

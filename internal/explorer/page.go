@@ -55,6 +55,7 @@ import (
 
 	"cne/data"
 	"cne/data/images"
+	"cne/data/neighbors"
 	"cne/internal/atomicfile"
 	"cne/internal/plot"
 )
@@ -100,8 +101,13 @@ type Page struct {
 	Columns []Column
 
 	// Names[i], if Names is not nil, is shown for row i by hovering and searching, next
-	// to its class and number.
+	// to its class and number. It may have several lines.
 	Names []string
+
+	// Neighbors, if not nil, are the nearest neighbours in the data of each row, nearest
+	// first; after the last of a row, Index is -1. Dist2 is unused. The page has the first
+	// NeighborsShown of them.
+	Neighbors *neighbors.Neighbors
 
 	// HeldOut[i] reports that row i was held out of training, as in plot.Scatter.
 	HeldOut []bool
@@ -170,6 +176,7 @@ var scripts = []string{
 	"select.js",
 	"pointers.js",
 	"outside.js",
+	"points.js",
 	"words.js",
 	"main.js",
 }
@@ -222,6 +229,8 @@ type about struct {
 	HeldOut bool          `json:"heldOut"`
 	Dense   bool          `json:"dense"` // so many points that they cover each other
 	Images  *aboutImages  `json:"images,omitempty"`
+
+	Neighbors int `json:"neighbors"` // of each point
 }
 
 // An ink is a colour on a light ground and on a dark one, as #rrggbb.
@@ -301,9 +310,12 @@ func (p *Page) content() (*content, error) {
 		a.Names = true
 		names := make([]string, len(p.Names))
 		for i, name := range p.Names {
-			names[i] = plot.Printable(name) // a single line
+			names[i] = printableLines(name)
 		}
-		c.Later = append(c.Later, packedBlock("names", []byte(strings.Join(names, "\n"))))
+		c.Later = append(c.Later, packedBlock("names", []byte(strings.Join(names, nameSeparator))))
+	}
+	if p.Neighbors != nil {
+		a.Neighbors = c.addNeighbors(p.Neighbors)
 	}
 	if p.Images != nil {
 		atlases, about := encodeImages(p.Images)
@@ -389,6 +401,11 @@ func (p *Page) check() ([]places, error) {
 	}
 	if p.Names != nil && len(p.Names) != n {
 		return nil, fmt.Errorf("%w: names: got %d, want %d, one for each point", ErrInput, len(p.Names), n)
+	}
+	if p.Neighbors != nil {
+		if err := checkNeighbors(p.Neighbors, n); err != nil {
+			return nil, err
+		}
 	}
 	if im := p.Images; im != nil {
 		if im.N != n {

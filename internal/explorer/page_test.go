@@ -221,7 +221,7 @@ func TestTextsAreText(t *testing.T) {
 			t.Errorf("the text has become %q", got)
 		}
 	}
-	if names := strings.Split(string(blockBytes(t, html, "names")), "\n"); len(names) != 2 || names[0] != evil {
+	if names := strings.Split(string(blockBytes(t, html, "names")), nameSeparator); len(names) != 2 || names[0] != evil {
 		t.Errorf("names %q", names)
 	}
 	if got := aboutOf(t, page("a\x00\xff\nb")).Title; got != "a \uFFFD b" {

@@ -482,28 +482,37 @@ class Tip {
 
   _fill(row) {
     const { app } = this;
-    const label = byId("tip-label");
-    label.replaceChildren();
-    const text = app.labelOf(row);
-    if (text !== "") {
-      const dot = make("span", "dot");
-      dot.style.background = app.inkOfRow(row);
-      label.append(dot, text);
-    }
-    byId("tip-name").textContent = app.data.names?.[row] ?? "";
-    byId("tip-more").replaceChildren(...app.data.columns.slice(0, mostLines + 1).flatMap((column, k) => {
-      const what = app.textOf(column, row);
-      return k === app.data.column || what === "" ? [] : [make("dt", "", column.name), make("dd", "", what)];
-    }));
-    byId("tip-row").textContent = "row " + row + (app.data.held ? (app.data.held[row] ? ", held out" : ", training") : "");
-    const canvas = byId("tip-image");
-    canvas.hidden = !app.pictures;
-    if (app.pictures) {
-      const { width, height } = app.data.images;
-      const zoom = Math.max(1, Math.floor(112 / Math.max(width, height)));
-      canvas.style.width = zoom * width + "px";
-      canvas.style.height = zoom * height + "px";
-      app.pictures.draw(canvas, row).catch(() => { canvas.hidden = true; });
-    }
+    describe(app, "tip", row, mostLines);
+    const near = app.point.of(row).slice(0, nearInTip);
+    byId("tip-near").replaceChildren(...near.map((i) => app.point.fill(make("li"), i)));
+  }
+}
+
+/** Says all about a row in the elements of a panel, with so many columns other than that of the colours. */
+function describe(app, panel, row, most = Infinity) {
+  const { data } = app;
+  const part = (name) => byId(panel + "-" + name);
+  const label = part("label");
+  label.replaceChildren();
+  const text = app.labelOf(row);
+  if (text !== "") {
+    const dot = make("span", "dot");
+    dot.style.background = app.inkOfRow(row);
+    label.append(dot, text);
+  }
+  part("name").textContent = data.names?.[row] ?? "";
+  part("more").replaceChildren(...data.columns.slice(0, most + 1).flatMap((column, k) => {
+    const what = app.textOf(column, row);
+    return k === data.column || what === "" ? [] : [make("dt", "", column.name), make("dd", "", what)];
+  }));
+  part("row").textContent = "row " + row + (data.held ? (data.held[row] ? ", held out" : ", training") : "");
+  const canvas = part("image");
+  canvas.hidden = !app.pictures;
+  if (app.pictures) {
+    const { width, height } = data.images;
+    const zoom = Math.max(1, Math.floor(112 / Math.max(width, height)));
+    canvas.style.width = zoom * width + "px";
+    canvas.style.height = zoom * height + "px";
+    app.pictures.draw(canvas, row).catch(() => { canvas.hidden = true; });
   }
 }

@@ -65,6 +65,24 @@ class Places {
     return best;
   }
 
+  /** Returns the visible rows from x0 to x1 and from y0 to y1, or null if there are more than so many. */
+  inBox(frame, visible, x0, y0, x1, y1, most) {
+    const xy = this.current(frame);
+    if (!this.grid) this._sort(visible);
+    const { cells, cell, starts, sorted } = this.grid;
+    const rows = [];
+    for (let cy = cell(y0) * cells; cy <= cell(y1) * cells; cy += cells) {
+      const end = starts[cy + cell(x1) + 1];
+      for (let k = starts[cy + cell(x0)]; k < end; k++) {
+        const i = sorted[k];
+        if (xy[2 * i] < x0 || xy[2 * i] > x1 || xy[2 * i + 1] < y0 || xy[2 * i + 1] > y1) continue;
+        if (rows.length === most) return null;
+        rows.push(i);
+      }
+    }
+    return rows;
+  }
+
   /**
    * Returns those of the rows that lie within a polygon, [[x, y], …], by the
    * even-odd rule: what a line that crosses itself encloses twice is outside.

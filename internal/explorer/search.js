@@ -77,10 +77,10 @@ class Search {
     const row = /^(?:row\s*|#)?(\d+)$/i.exec(text)?.[1];
     if (row !== undefined && Number(row) < data.n) this.offers.push(this._offer(Number(row)));
     if (data.names) {
-      this.lowNames = this.lowNames ?? data.names.map((name) => name.toLowerCase());
+      this.lowNames = this.lowNames ?? data.names.map((name) => oneLine(name).toLowerCase());
       const named = this._rows((i) => this.lowNames[i].includes(low));
       if (named.length > 1) this.offers.push({ rows: named, what: `“${text}” in names`, how: points(named.length) });
-      for (const i of named.slice(0, mostOffers)) this.offers.push({ ...this._offer(i), what: data.names[i] });
+      for (const i of named.slice(0, mostOffers)) this.offers.push({ ...this._offer(i), what: oneLine(data.names[i]) });
       if (named.length) rows = rows ? this._rows((() => { const both = new Set([...rows, ...named]); return (i) => both.has(i); })()) : named;
     }
     if (!rows && row !== undefined && Number(row) < data.n) rows = Uint32Array.of(Number(row));

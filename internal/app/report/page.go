@@ -73,6 +73,12 @@ func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot
 		images = RunImages(ctx, log, c, s.Embedding.N, rows)
 	}
 	page := Page(s, name, Facts(&m.Figures, m.Z), images)
+	// Of a sample, the page has all points, in the order of the input.
+	trained, err := rundir.ReadRows(ctx, filepath.Join(folder, rundir.SampleRowsFile), math.MaxInt32)
+	if err != nil {
+		return nil, err
+	}
+	AddNeighbors(log, page, keptNearest(ctx, folder, c), trained)
 	return page, annotate(ctx, log, page, c, w, n, rows)
 }
 

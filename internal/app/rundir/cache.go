@@ -9,10 +9,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 	"unsafe"
 
@@ -146,18 +148,10 @@ func load(path, key string, h *cne.Neighborhood, reduced bool, k int) bool {
 		}
 	}
 	if k > 0 {
-		index, err := f.Tensors["neighbors"].Int32s()
-		if err != nil || len(index) != n*k {
+		found.Nearest = neighborsIn(f)
+		if found.Nearest == nil || found.Nearest.N != n || found.Nearest.K != k {
 			return false
 		}
-		dist2, err := f.Tensors["squared_distances"].Float64s()
-		if err != nil || len(dist2) != n*k {
-			return false
-		}
-		if slices.ContainsFunc(index, func(j int32) bool { return j < 0 || int(j) >= n }) {
-			return false
-		}
-		found.Nearest = &neighbors.Neighbors{N: n, K: k, Index: index, Dist2: dist2}
 	}
 	if text, ok := f.Metadata["recall"]; ok {
 		found.Recall = new(neighbors.Recall)
@@ -167,6 +161,44 @@ func load(path, key string, h *cne.Neighborhood, reduced bool, k int) bool {
 	}
 	*h = found
 	return true
+}
+
+// neighborsIn returns the neighbours in a cache; nil if it has none, or invalid ones.
+func neighborsIn(f *safetensors.File) *neighbors.Neighbors {
+	shape := f.Tensors["neighbors"].Shape
+	index, err := f.Tensors["neighbors"].Int32s()
+	dist2, err2 := f.Tensors["squared_distances"].Float64s()
+	if err != nil || err2 != nil || len(shape) != 2 || len(dist2) != len(index) {
+		return nil
+	}
+	if slices.ContainsFunc(index, func(j int32) bool { return j < 0 || int(j) >= shape[0] }) {
+		return nil
+	}
+	return &neighbors.Neighbors{N: shape[0], K: shape[1], Index: index, Dist2: dist2}
+}
+
+// KeptNeighbors returns the neighbours of the points that the run in a folder was trained
+// on; nil if no cache has them. It looks into the folder, the one that holds it, since it may
+// be an embedding of a spectrum, and the folder that c says.
+func KeptNeighbors(folder string, c configs.Cache) *neighbors.Neighbors {
+	points, _ := DataKeys(folder)
+	paths := []string{filepath.Join(folder, CacheFile), filepath.Join(filepath.Dir(filepath.Clean(folder)), CacheFile)}
+	if c.Folder != "" {
+		names, _ := fs.Glob(os.DirFS(c.Folder), "neighbors-*.safetensors") // a valid pattern
+		for _, name := range names {
+			paths = append(paths, filepath.Join(c.Folder, name))
+		}
+	}
+	for _, path := range paths {
+		f, err := safetensors.ReadFile(path)
+		if err != nil || points == "" || !strings.HasPrefix(f.Metadata["key"], points+",") || f.Unseal(cacheKind, cacheFormat) != nil {
+			continue
+		}
+		if nb := neighborsIn(f); nb != nil {
+			return nb
+		}
+	}
+	return nil
 }
 
 // Save implements cne.Cache.

@@ -1,0 +1,85 @@
+package explorer
+
+import (
+	"fmt"
+	"strings"
+
+	"cne/data/neighbors"
+	"cne/internal/plot"
+)
+
+// Bounds of the neighbours of a page: for each point, and in bytes for all points, before
+// base64 makes a third more of them.
+const (
+	mostNeighbors   = 10
+	fewestNeighbors = 3
+	neighborBudget  = 3_000_000
+)
+
+// NeighborsShown returns how many neighbours a page of n points can have for each point: 10
+// up to 100 000 points, fewer up to 333 333, and 0 above.
+func NeighborsShown(n int) int {
+	k := min(mostNeighbors, neighborBudget/max(1, n*bytesFor(n)))
+	if k < fewestNeighbors {
+		return 0
+	}
+	return k
+}
+
+// bytesFor returns how many bytes a whole number from 0 to most takes: 1 to 4.
+func bytesFor(most int) (width int) {
+	for width = 1; most >= 1<<(8*width); {
+		width++
+	}
+	return width
+}
+
+// checkNeighbors finds neighbours that do not fit n points.
+func checkNeighbors(nb *neighbors.Neighbors, n int) error {
+	if nb.N != n || nb.K < 1 || len(nb.Index)/nb.K != n || len(nb.Index)%nb.K != 0 {
+		return fmt.Errorf("%w: neighbours: got %d rows for %d points with %d neighbours each, want %d points with at least 1", ErrInput, len(nb.Index), nb.N, nb.K, n)
+	}
+	for e, j := range nb.Index {
+		if i := e / nb.K; j < -1 || int(j) >= n || int(j) == i {
+			return fmt.Errorf("%w: neighbours: row %d, neighbour %d (both counted from 0): got %d, want another row from 0 to %d, or -1 for none", ErrInput, i, e%nb.K, j, n-1)
+		}
+	}
+	return nil
+}
+
+// addNeighbors adds the block of the neighbours, and returns how many a point has: their
+// rows, or the number of points for none, byte by byte as encodePlanes writes them.
+func (c *content) addNeighbors(nb *neighbors.Neighbors) int {
+	k := min(nb.K, NeighborsShown(nb.N))
+	if k == 0 {
+		return 0
+	}
+	width, m := bytesFor(nb.N), nb.N*k
+	out := make([]byte, width*m)
+	for i := range nb.N {
+		for r, j := range nb.Of(i)[:k] {
+			if j < 0 {
+				j = int32(nb.N)
+			}
+			for b := range width {
+				out[b*m+i*k+r] = byte(j >> (8 * b))
+			}
+		}
+	}
+	c.Later = append(c.Later, packedBlock("neighbors", out))
+	return k
+}
+
+// nameSeparator stands between the names in their block. Printable removes it from names.
+const nameSeparator = "\x1e"
+
+var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
+// printableLines is plot.Printable for each line of a text.
+func printableLines(text string) string {
+	lines := strings.Split(lineBreaks.Replace(text), "\n")
+	for i, line := range lines {
+		lines[i] = plot.Printable(line)
+	}
+	return strings.Trim(strings.Join(lines, "\n"), "\n")
+}
