@@ -29,7 +29,8 @@ type htmlPage struct {
 			Name string `json:"name"`
 		} `json:"classes"`
 	} `json:"columns"`
-	HeldOut bool `json:"heldOut"`
+	HeldOut   bool `json:"heldOut"`
+	Neighbors int  `json:"neighbors"`
 	Images  *struct {
 		Width  int `json:"width"`
 		Height int `json:"height"`
@@ -40,6 +41,7 @@ type htmlPage struct {
 	category []byte
 	names    []string
 	held     []bool
+	near     []int // n for none
 }
 
 // readPage reads the blocks of a page.
@@ -70,6 +72,11 @@ func readPage(t *testing.T, path string) *htmlPage {
 	}
 	if strings.Contains(text, `id="data-names"`) {
 		p.names = strings.Split(string(decode("names")), "\x1e")
+	}
+	if p.Neighbors > 0 { // of fewer than 256 points
+		for _, row := range decode("neighbors") {
+			p.near = append(p.near, int(row))
+		}
 	}
 	if p.HeldOut {
 		b := decode("held-out")

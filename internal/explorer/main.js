@@ -434,7 +434,7 @@ class App {
     if (shown >= 0) {
       const [x, y] = at(shown);
       const outside = x < 0 || y < 0 || x > camera.width || y > camera.height;
-      this.tip.show(outside ? -1 : shown, x, y);
+      this.tip.show(outside ? -1 : shown, x, y, (this.thumbnails?.of(shown)?.w ?? 0) / 2);
     } else {
       this.tip.show(-1);
     }

@@ -468,14 +468,14 @@ class Tip {
     this.box = byId("tip");
   }
 
-  /** Tells of a row beside a place of the stage, or nothing for −1. */
-  show(row, x = 0, y = 0) {
+  /** Tells of a row beside a place of the stage that is so wide to either side, or nothing for −1. */
+  show(row, x = 0, y = 0, half = 0) {
     this.box.hidden = row < 0;
     if (row !== this.row && row >= 0) this._fill(row);
     this.row = row;
     if (row < 0) return;
     const { camera } = this.app;
-    const w = this.box.offsetWidth, h = this.box.offsetHeight, gap = 14;
+    const w = this.box.offsetWidth, h = this.box.offsetHeight, gap = 14 + half;
     const left = x + gap + w < camera.width ? x + gap : x - gap - w;
     this.box.style.transform = `translate(${within(left, 4, Math.max(4, camera.width - w - 4))}px, ${within(y - h / 2, 4, Math.max(4, camera.height - h - 4))}px)`;
   }

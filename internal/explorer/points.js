@@ -19,6 +19,8 @@ class PointPanel {
     });
     byId("near-select").addEventListener("click", () => app.select(Uint32Array.from([this.row, ...this.of(this.row)]).sort()));
     byId("near").addEventListener("keydown", (e) => this._key(e));
+    // Its arrows scroll the text, not the map.
+    byId("point-name").addEventListener("keydown", (e) => { if (/^(Arrow|Page|Home|End| )/.test(e.key)) e.stopPropagation(); });
   }
 
   /** Returns the rows of the neighbours of a row in the data, nearest first. */
@@ -60,6 +62,7 @@ class PointPanel {
     }
     g.globalAlpha = 1;
     for (const i of this.drawn) {
+      if (app.thumbnails?.ring(g, i)) continue;
       const [px, py] = to(i);
       for (const [colour, r] of [[app.inks.ground, 3.5], [app.inks.ink, 2.25], [app.inkOfRow(i), 1.25]]) {
         g.beginPath();
@@ -83,11 +86,20 @@ class PointPanel {
     app._layoutSide(false);
     if (!any) return;
     describe(app, "point", row);
+    const text = byId("point-name");
+    text.scrollTop = 0;
+    text.tabIndex = text.scrollHeight > text.clientHeight ? 0 : -1;
     const near = this.of(row);
     byId("point-near").hidden = !near.length;
     byId("near").replaceChildren(...near.map((i) => {
-      const button = this.fill(make("button"), i), item = make("li");
+      const button = make("button"), item = make("li");
       button.type = "button";
+      if (app.pictures) {
+        const canvas = make("canvas");
+        button.append(canvas);
+        app.pictures.draw(canvas, i).catch(() => canvas.remove());
+      }
+      this.fill(button, i);
       button.addEventListener("click", () => app.goTo(i));
       item.append(button);
       return item;
@@ -171,11 +183,14 @@ class Thumbnails {
     g.fillRect(x - by, y - by, w + 2 * by, h + 2 * by);
   }
 
+  /** Returns where the picture of a row is drawn; undefined if it is not. */
+  of(row) { return this.placed.find((p) => p.row === row && this.tiles.get(row)); }
+
   /** Rings the picture of a row, and returns whether it is there. */
   ring(g, row) {
     const { ink, ground } = this.app.inks;
-    const p = this.placed.find((q) => q.row === row);
-    if (!p || !this.tiles.get(row)) return false;
+    const p = this.of(row);
+    if (!p) return false;
     for (const [colour, by] of [[ink, 5], [ground, 3], [this.app.inkOfRow(row), thumbnailGap]]) this._frame(g, p, by, colour);
     g.drawImage(this.tiles.get(row), p.x, p.y, p.w, p.h);
     return true;
