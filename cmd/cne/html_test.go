@@ -31,7 +31,7 @@ type htmlPage struct {
 	} `json:"columns"`
 	HeldOut   bool `json:"heldOut"`
 	Neighbors int  `json:"neighbors"`
-	Images  *struct {
+	Images    *struct {
 		Width  int `json:"width"`
 		Height int `json:"height"`
 	} `json:"images"`

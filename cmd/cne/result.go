@@ -126,7 +126,7 @@ func (r *result) draw(ctx context.Context, held *data.Matrix, m *rundir.Metrics)
 	}
 	page := report.Page(s, r.in.points.Name, facts, r.pageImages(ctx, s.Embedding.N))
 	r.in.annotations.AddTo(page)
-	report.AddNeighbors(r.log, page, report.Nearest(r.near.Nearest, r.near.Graph), nil)
+	report.AddNeighbors(r.log, page, r.near.Nearest, nil)
 	return page.Save(r.dir.Path(rundir.PageFile))
 }
 

@@ -490,7 +490,7 @@ func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
 		page.Views = append(page.Views, explorer.View{Name: s.axis.Title(x.value), Embedding: x.embedded.Positions, Facts: report.SpectrumFacts(&f.Stops[i])})
 	}
 	s.in.annotations.AddTo(page)
-	report.AddNeighbors(s.Log, page, report.Nearest(s.near.Nearest, s.near.Graph), nil)
+	report.AddNeighbors(s.Log, page, s.near.Nearest, nil)
 	page.Images = s.at(s.stops[0]).pageImages(ctx, f.N)
 	if err := page.Save(s.dir.Path(rundir.SpectrumExplorer)); err != nil {
 		return err

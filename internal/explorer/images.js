@@ -10,8 +10,7 @@ class Pictures {
     this.atlases = new Map(); // from a number to the promise of an ImageBitmap, the one used last at the end
   }
 
-  /** Returns a promise of an atlas as an ImageBitmap. */
-  atlas(k) {
+  _atlas(k) {
     const atlas = this.atlases.get(k) || this._decode(k);
     this.atlases.delete(k);
     this.atlases.set(k, atlas);
@@ -37,7 +36,7 @@ class Pictures {
     const context = canvas.getContext("2d");
     // Decoding takes a while; until then nothing is better than the picture of another row.
     context.clearRect(0, 0, width, height);
-    const atlas = await this.atlas(Math.floor(row / perAtlas));
+    const atlas = await this._atlas(Math.floor(row / perAtlas));
     if (canvas.dataset.row !== String(row)) return; // another was asked for meanwhile
     context.drawImage(atlas, 0, (row % perAtlas) * tileHeight, width, height, 0, 0, width, height);
   }

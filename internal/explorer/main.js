@@ -91,6 +91,13 @@ class App {
     return (Number.isNaN(v) ? none : scale.inks[Math.round(scalePosition(scale, v) * (scale.inks.length - 1))])[this.dark];
   }
 
+  /** Returns a new dot in the colour of a row. */
+  dot(row) {
+    const dot = make("span", "dot");
+    dot.style.background = this.inkOfRow(row);
+    return dot;
+  }
+
   isVisible(row) {
     return !(this.hidden.size && this.hidden.has(this.data.category[row])) &&
       !(this.hiddenKinds.size && this.hiddenKinds.has(this.data.held[row]));
@@ -722,7 +729,7 @@ window.cne = Object.freeze({
   /** The rows that lines lead to from the point shown. */
   get neighbors() { return app?.point.drawn; },
   /** The rows whose pictures are on the map. */
-  get thumbnails() { return app?.thumbnails?.placed.filter((p) => app.thumbnails.tiles.get(p.row)).map((p) => p.row) ?? []; },
+  get thumbnails() { return app?.thumbnails?.placed.map((p) => p.row) ?? []; },
   get selection() { return app?.selection.rows ? Array.from(app.selection.visible()) : null; },
   get column() { return data?.columns[data.column]?.name; },
   get theme() { return app?.dark ? "dark" : "light"; },

@@ -8,35 +8,25 @@ import (
 	"cne/internal/plot"
 )
 
-// Bounds of the neighbours of a page: for each point, and in bytes for all points, before
-// base64 makes a third more of them.
+// Bounds of the neighbours of a page. A million take about 3 MB.
 const (
-	mostNeighbors   = 10
+	mostNeighbors   = 10 // of a point
 	fewestNeighbors = 3
-	neighborBudget  = 3_000_000
+	allNeighbors    = 1_000_000
 )
 
 // NeighborsShown returns how many neighbours a page of n points can have for each point: 10
 // up to 100 000 points, fewer up to 333 333, and 0 above.
 func NeighborsShown(n int) int {
-	k := min(mostNeighbors, neighborBudget/max(1, n*bytesFor(n)))
-	if k < fewestNeighbors {
-		return 0
+	if k := min(mostNeighbors, allNeighbors/max(1, n)); k >= fewestNeighbors {
+		return k
 	}
-	return k
-}
-
-// bytesFor returns how many bytes a whole number from 0 to most takes: 1 to 4.
-func bytesFor(most int) (width int) {
-	for width = 1; most >= 1<<(8*width); {
-		width++
-	}
-	return width
+	return 0
 }
 
 // checkNeighbors finds neighbours that do not fit n points.
 func checkNeighbors(nb *neighbors.Neighbors, n int) error {
-	if nb.N != n || nb.K < 1 || len(nb.Index)/nb.K != n || len(nb.Index)%nb.K != 0 {
+	if nb.N != n || nb.K < 1 || len(nb.Index) != n*nb.K {
 		return fmt.Errorf("%w: neighbours: got %d rows for %d points with %d neighbours each, want %d points with at least 1", ErrInput, len(nb.Index), nb.N, nb.K, n)
 	}
 	for e, j := range nb.Index {
@@ -47,23 +37,21 @@ func checkNeighbors(nb *neighbors.Neighbors, n int) error {
 	return nil
 }
 
-// addNeighbors adds the block of the neighbours, and returns how many a point has: their
-// rows, or the number of points for none, byte by byte as encodePlanes writes them.
+// addNeighbors adds the block of the neighbours, and returns how many a point has. The block
+// has their rows, or the number of points for none, byte by byte as encodePlanes writes them.
 func (c *content) addNeighbors(nb *neighbors.Neighbors) int {
-	k := min(nb.K, NeighborsShown(nb.N))
+	k, width := min(nb.K, NeighborsShown(nb.N)), widthFor(nb.N)
 	if k == 0 {
 		return 0
 	}
-	width, m := bytesFor(nb.N), nb.N*k
-	out := make([]byte, width*m)
-	for i := range nb.N {
-		for r, j := range nb.Of(i)[:k] {
-			if j < 0 {
-				j = int32(nb.N)
-			}
-			for b := range width {
-				out[b*m+i*k+r] = byte(j >> (8 * b))
-			}
+	out := make([]byte, width*nb.N*k)
+	for e := range nb.N * k {
+		j := nb.Of(e / k)[e%k]
+		if j < 0 {
+			j = int32(nb.N)
+		}
+		for b := range width {
+			out[b*nb.N*k+e] = byte(j >> (8 * b))
 		}
 	}
 	c.Later = append(c.Later, packedBlock("neighbors", out))

@@ -33,7 +33,7 @@ func TestNeighborsOfAPage(t *testing.T) {
 		}
 		block := blockBytes(t, html, "neighbors")
 		width := len(block) / (10 * n)
-		if want := map[int]int{30: 1, 300: 2, 70_000: 3}[n]; width != want || len(block)%(10*n) != 0 {
+		if want := map[int]int{30: 1, 300: 2, 70_000: 4}[n]; width != want || len(block)%(10*n) != 0 {
 			t.Fatalf("%d points: %d bytes", n, len(block))
 		}
 		for e := range 10 * n {

@@ -20,6 +20,16 @@ function showIcon(button, name) {
 /** Scrolls a part of a list into sight without moving anything around the list. */
 const reveal = (element) => element.scrollIntoView({ block: "nearest" });
 
+/** Moves on from the button of a list that has the focus, by arrows, Home and End. */
+function stepThrough(event, buttons) {
+  const k = buttons.indexOf(document.activeElement);
+  const to = { ArrowDown: k + 1, ArrowUp: k - 1, Home: 0, End: buttons.length - 1 }[event.key];
+  if (k < 0 || to === undefined) return;
+  buttons[within(to, 0, buttons.length - 1)].focus();
+  event.preventDefault();
+  event.stopPropagation();
+}
+
 /* The legend ------------------------------------------------------------- */
 
 class Legend {
@@ -66,7 +76,7 @@ class Legend {
     }));
     byId("coloured").hidden = columns.length < 2;
     choice.addEventListener("change", () => app.colourBy(Number(choice.value)));
-    this.list.addEventListener("keydown", (e) => this._key(e));
+    this.list.addEventListener("keydown", (e) => stepThrough(e, this._shown().map((entry) => entry.button)));
     byId("all").addEventListener("click", () => this._all(true));
     byId("none").addEventListener("click", () => this._all(false));
     const filter = byId("filter");
@@ -114,17 +124,6 @@ class Legend {
   _current(entry) {
     for (const e of this.entries) if (e.button.tabIndex === 0) e.button.tabIndex = -1;
     entry.button.tabIndex = 0;
-  }
-
-  _key(event) {
-    const shown = this._shown();
-    const k = shown.findIndex((e) => e.button === document.activeElement);
-    if (k < 0) return;
-    const to = { ArrowDown: k + 1, ArrowUp: k - 1, Home: 0, End: shown.length - 1 }[event.key];
-    if (to === undefined) return;
-    shown[within(to, 0, shown.length - 1)].button.focus();
-    event.preventDefault();
-    event.stopPropagation();
   }
 
   /** Has a class stand out after some milliseconds, or none for −1. */
@@ -483,8 +482,7 @@ class Tip {
   _fill(row) {
     const { app } = this;
     describe(app, "tip", row, mostLines);
-    const near = app.point.of(row).slice(0, nearInTip);
-    byId("tip-near").replaceChildren(...near.map((i) => app.point.fill(make("li"), i)));
+    byId("tip-near").replaceChildren(...app.point.of(row).slice(0, nearInTip).map((i) => app.point.fill(make("li"), i)));
   }
 }
 
@@ -492,14 +490,8 @@ class Tip {
 function describe(app, panel, row, most = Infinity) {
   const { data } = app;
   const part = (name) => byId(panel + "-" + name);
-  const label = part("label");
-  label.replaceChildren();
   const text = app.labelOf(row);
-  if (text !== "") {
-    const dot = make("span", "dot");
-    dot.style.background = app.inkOfRow(row);
-    label.append(dot, text);
-  }
+  part("label").replaceChildren(...(text === "" ? [] : [app.dot(row), text]));
   part("name").textContent = data.names?.[row] ?? "";
   part("more").replaceChildren(...data.columns.slice(0, most + 1).flatMap((column, k) => {
     const what = app.textOf(column, row);

@@ -73,12 +73,12 @@ func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot
 		images = RunImages(ctx, log, c, s.Embedding.N, rows)
 	}
 	page := Page(s, name, Facts(&m.Figures, m.Z), images)
-	// Of a sample, the page has all points, in the order of the input.
-	trained, err := rundir.ReadRows(ctx, filepath.Join(folder, rundir.SampleRowsFile), math.MaxInt32)
+	// A page of a run with data.sample has all points, in the order of the input.
+	sample, err := rundir.ReadRows(ctx, filepath.Join(folder, rundir.SampleRowsFile), math.MaxInt32)
 	if err != nil {
 		return nil, err
 	}
-	AddNeighbors(log, page, keptNearest(ctx, folder, c), trained)
+	AddNeighbors(log, page, rundir.KeptNeighbors(folder, c.Graph.Cache), sample)
 	return page, annotate(ctx, log, page, c, w, n, rows)
 }
 

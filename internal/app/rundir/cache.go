@@ -168,34 +168,26 @@ func neighborsIn(f *safetensors.File) *neighbors.Neighbors {
 	shape := f.Tensors["neighbors"].Shape
 	index, err := f.Tensors["neighbors"].Int32s()
 	dist2, err2 := f.Tensors["squared_distances"].Float64s()
-	if err != nil || err2 != nil || len(shape) != 2 || len(dist2) != len(index) {
-		return nil
-	}
-	if slices.ContainsFunc(index, func(j int32) bool { return j < 0 || int(j) >= shape[0] }) {
+	if err != nil || err2 != nil || len(shape) != 2 || len(dist2) != len(index) || slices.ContainsFunc(index, func(j int32) bool { return j < 0 || int(j) >= shape[0] }) {
 		return nil
 	}
 	return &neighbors.Neighbors{N: shape[0], K: shape[1], Index: index, Dist2: dist2}
 }
 
 // KeptNeighbors returns the neighbours of the points that the run in a folder was trained
-// on; nil if no cache has them. It looks into the folder, the one that holds it, since it may
-// be an embedding of a spectrum, and the folder that c says.
+// on; nil if no cache has them: that of the folder, of the folder around it, which may be a
+// spectrum's, or the shared one of c.
 func KeptNeighbors(folder string, c configs.Cache) *neighbors.Neighbors {
 	points, _ := DataKeys(folder)
-	paths := []string{filepath.Join(folder, CacheFile), filepath.Join(filepath.Dir(filepath.Clean(folder)), CacheFile)}
-	if c.Folder != "" {
-		names, _ := fs.Glob(os.DirFS(c.Folder), "neighbors-*.safetensors") // a valid pattern
-		for _, name := range names {
-			paths = append(paths, filepath.Join(c.Folder, name))
-		}
+	paths := []string{filepath.Join(folder, CacheFile), filepath.Join(folder, "..", CacheFile)}
+	shared := cmp.Or(c.Folder, folder)
+	names, _ := fs.Glob(os.DirFS(shared), "neighbors-*.safetensors") // a valid pattern
+	for _, name := range names {
+		paths = append(paths, filepath.Join(shared, name))
 	}
 	for _, path := range paths {
-		f, err := safetensors.ReadFile(path)
-		if err != nil || points == "" || !strings.HasPrefix(f.Metadata["key"], points+",") || f.Unseal(cacheKind, cacheFormat) != nil {
-			continue
-		}
-		if nb := neighborsIn(f); nb != nil {
-			return nb
+		if f, err := safetensors.ReadFile(path); err == nil && points != "" && strings.HasPrefix(f.Metadata["key"], points+",") && f.Unseal(cacheKind, cacheFormat) == nil {
+			return neighborsIn(f)
 		}
 	}
 	return nil
