@@ -1,5 +1,7 @@
 // Puts the parts together: what is visible and what stands out, keys, drawing.
 
+const cards = ["settings", "save"]; // under the tools
+
 class App {
   constructor(data, renderer) {
     this.data = data;
@@ -351,7 +353,7 @@ class App {
    * Returns how crowded the points are in the two views, or null if they are not very many,
    * and a function of what it takes to draw points of a diameter in CSS pixels accordingly.
    */
-  _crowding(frame) {
+  crowding(frame) {
     if (!this.crowds) return [null, () => ({})];
     const lists = this.upper ? [this.lower, this.upper] : [this.lower];
     const crowds = [frame.from, frame.to].map((view) => this.crowds.of(view, lists));
@@ -362,17 +364,14 @@ class App {
     }];
   }
 
-  /** Draws what has changed; at once: all points, however many there are. */
-  _draw(atOnce = false) {
-    const { renderer, camera } = this;
-    if (renderer.gl.isContextLost()) return;
-    const ratio = Math.min(devicePixelRatio || 1, 2);
-    const frame = camera.frame();
+  /** Returns what Pace draws: the points in a frame, with so many pixels per CSS pixel. */
+  picture(frame, ratio) {
+    const { camera } = this;
     const layers = [];
     const standing = this.standingOut();
     const diameter = this.diameter() * ratio, contrast = 1 / this.opacityFactor, opacity = this.opacity();
     const plain = opacity ** contrast;
-    const [crowds, crowding] = this._crowding(frame);
+    const [crowds, crowding] = this.crowding(frame);
     const away = { diameter, opacity: plain * 0.6, fade: this.dark ? 0.8 : 0.82 };
     const all = this.crowds ? { diameter, opacity, contrast, ...crowding(this.diameter()) } : { diameter, opacity: plain };
     if (this.upper) {
@@ -389,11 +388,21 @@ class App {
     }
     if (standing) layers.push({ rows: standing, style: { diameter: diameter * 1.25, opacity: Math.max(plain, 0.85) } });
     const width = Math.round(camera.width * ratio), height = Math.round(camera.height * ratio);
-    this.pace.draw({ width, height, ground: this.ground, frame, colours: this.rgbx, crowds, layers }, atOnce);
-    renderer.keep([this.lower, this.upper, standing]);
+    return { width, height, ground: this.ground, frame, colours: this.rgbx, crowds, layers };
+  }
+
+  /** Draws what has changed; at once: all points, however many there are. */
+  _draw(atOnce = false) {
+    const { renderer } = this;
+    if (renderer.gl.isContextLost()) return;
+    const ratio = Math.min(devicePixelRatio || 1, 2), frame = this.camera.frame();
+    const picture = this.picture(frame, ratio);
+    this.pace.draw(picture, atOnce);
+    renderer.keep(picture.layers.map((layer) => layer.rows));
     this._mark(frame, ratio);
     this._scaleBar();
     this.outside.update(frame);
+    this.link.later();
     this.drawn = (this.drawn ?? 0) + 1;
   }
 
@@ -407,7 +416,27 @@ class App {
     return Array.from(out.subarray(0, 3));
   }
 
-  /** Draws what lies above the points: rings at single points, the lasso. */
+  /** Draws what lies above the points and belongs to the picture: thumbnails, lines to neighbours, rings. */
+  paintOver(g, frame) {
+    const { camera } = this;
+    const { ink, ground } = this.inks;
+    const stroke = (colour, w) => { g.strokeStyle = colour; g.lineWidth = w; g.stroke(); };
+    this.thumbnails?.paint(g, frame);
+    this.point.paint(g, frame);
+    for (const row of new Set([this.pinned, this.hovered])) {
+      if (row < 0 || this.thumbnails?.ring(g, row)) continue;
+      const xy = this.places.current(frame);
+      const [x, y] = camera.toScreen(xy[2 * row], xy[2 * row + 1], frame.scale);
+      g.beginPath();
+      g.arc(x, y, this.diameter() / 2 + 3, 0, 2 * Math.PI);
+      g.fillStyle = this.inkOfRow(row);
+      g.fill();
+      stroke(ground, 4);
+      stroke(ink, 1.75);
+    }
+  }
+
+  /** Draws what lies above the points, and the tip and the lasso. */
   _mark(frame, ratio) {
     const { camera } = this;
     const canvas = byId("marks");
@@ -416,30 +445,12 @@ class App {
     const g = canvas.getContext("2d");
     g.setTransform(ratio, 0, 0, ratio, 0, 0);
     g.clearRect(0, 0, camera.width, camera.height);
-    const { ink, ground, accent } = this.inks;
-    const stroke = (colour, w) => { g.strokeStyle = colour; g.lineWidth = w; g.stroke(); };
-
-    this.thumbnails?.paint(g, frame);
-    this.point.paint(g, frame);
+    this.paintOver(g, frame);
     this.point.show(this.pinned);
     const shown = this.hovered >= 0 ? this.hovered : this.pinned;
-    const at = (row) => {
-      const xy = this.places.current(frame);
-      return camera.toScreen(xy[2 * row], xy[2 * row + 1], frame.scale);
-    };
-    for (const row of new Set([this.pinned, this.hovered])) {
-      if (row < 0 || this.thumbnails?.ring(g, row)) continue;
-      const [x, y] = at(row);
-      const r = this.diameter() / 2 + 3;
-      g.beginPath();
-      g.arc(x, y, r, 0, 2 * Math.PI);
-      g.fillStyle = this.inkOfRow(row);
-      g.fill();
-      stroke(ground, 4);
-      stroke(ink, 1.75);
-    }
     if (shown >= 0) {
-      const [x, y] = at(shown);
+      const xy = this.places.current(frame);
+      const [x, y] = camera.toScreen(xy[2 * shown], xy[2 * shown + 1], frame.scale);
       const outside = x < 0 || y < 0 || x > camera.width || y > camera.height;
       this.tip.show(outside ? -1 : shown, x, y, (this.thumbnails?.of(shown)?.w ?? 0) / 2);
     } else {
@@ -447,6 +458,8 @@ class App {
     }
 
     if (this.line) {
+      const { ground, accent } = this.inks;
+      const stroke = (colour, w) => { g.strokeStyle = colour; g.lineWidth = w; g.stroke(); };
       g.beginPath();
       for (const [x, y] of this.line) g.lineTo(...camera.toScreen(x, y, frame.scale));
       g.closePath();
@@ -460,10 +473,12 @@ class App {
     }
   }
 
+  /** Returns the length of the scale bar in units of the embedding, and its text. */
+  scaleLength() { return roundLength(within(this.camera.width * 0.2, 50, 150) / this.camera.pixelsPerUnit()); }
+
   _scaleBar() {
-    const perUnit = this.camera.pixelsPerUnit();
-    const { length, text } = roundLength(within(this.camera.width * 0.2, 50, 150) / perUnit);
-    byId("scale-bar").style.width = length * perUnit + "px";
+    const { length, text } = this.scaleLength();
+    byId("scale-bar").style.width = length * this.camera.pixelsPerUnit() + "px";
     byId("scale-text").textContent = text;
   }
 
@@ -491,6 +506,8 @@ class App {
     this.search = new Search(this);
     this.pointers = new Pointers(this, canvas);
     this.outside = new Outside(this);
+    this.exporter = new Exporter(this);
+    this.link = new Link(this);
     this._connect();
     this.sideWanted = !this.narrow.matches;
     this._layoutSide(false);
@@ -530,11 +547,16 @@ class App {
     this._layoutSide(false);
   }
 
-  _toggleSettings(open = byId("settings").hidden) {
-    // Keys go on from where the settings were opened, not from the top of the page.
-    if (!open && byId("settings").contains(document.activeElement)) byId("settings-open").focus();
-    byId("settings").hidden = !open;
-    byId("settings-open").setAttribute("aria-expanded", String(open));
+  /** Opens or closes a card under the tools: "settings" or "save". */
+  toggleCard(name, open = byId(name).hidden) {
+    const card = byId(name), button = byId(name + "-open");
+    // Keys go on from where the card was opened, not from the top of the page.
+    if (!open && card.contains(document.activeElement)) button.focus();
+    card.hidden = !open;
+    button.setAttribute("aria-expanded", String(open));
+    if (!open) return;
+    for (const other of cards) if (other !== name) this.toggleCard(other, false);
+    if (name === "save") this.exporter.opened();
   }
 
   _zoomBy(factor) {
@@ -565,9 +587,9 @@ class App {
     click("help-open", () => byId("help").showModal());
     click("help-close", () => byId("help").close());
     byId("help").addEventListener("click", (e) => { if (e.target === byId("help")) byId("help").close(); });
-    click("settings-open", () => this._toggleSettings());
+    for (const name of cards) click(name + "-open", () => this.toggleCard(name));
     document.addEventListener("pointerdown", (e) => {
-      if (!e.target.closest("#settings, #settings-open")) this._toggleSettings(false);
+      for (const name of cards) if (!e.target.closest(`#${name}, #${name}-open`)) this.toggleCard(name, false);
     });
     byId("size").addEventListener("input", (e) => { this.sizeFactor = 4 ** e.target.value; this.invalidate(); });
     byId("opacity").addEventListener("input", (e) => { this.opacityFactor = 8 ** e.target.value; this.invalidate(); });
@@ -611,10 +633,11 @@ class App {
       n: () => this.nextFound(1), p: () => this.nextFound(-1),
       l: () => this.setLassoing(!this.lassoing),
       x: () => this.selectShown(),
-      e: () => this.selection.download(),
+      e: () => this.exporter.csv(),
       c: () => this.toggleSide(),
       t: () => this.setTheme(this.dark ? "light" : "dark"),
-      o: () => this._toggleSettings(),
+      o: () => this.toggleCard("settings"),
+      v: () => { this.toggleCard("save"); if (!byId("save").hidden) byId("save-png").focus(); },
       "?": () => byId("help").showModal(),
     };
     let run = keys[event.key.length === 1 ? event.key.toLowerCase() : ""] ?? (own ? undefined : arrows[event.key]);
@@ -630,7 +653,7 @@ class App {
       field.value = "";
       field.dispatchEvent(new Event("input"));
       field.blur();
-    } else if (!byId("settings").hidden) this._toggleSettings(false);
+    } else if (cards.some((name) => !byId(name).hidden)) cards.forEach((name) => this.toggleCard(name, false));
     else if (this.line) this.pointers.cancel();
     else if (this.lassoing) this.setLassoing(false);
     else if (this.pinned >= 0) this.pinned = -1;
@@ -697,8 +720,10 @@ async function begin() {
   if (missing) return showText(data, missing);
   app = new App(data, renderer);
   app.start();
+  app.link.begin(false);
   await readRest(data);
   byId("column").disabled = false;
+  app.link.begin(true);
   app.search.again();
   app.tip.row = app.point.row = -1; // more is known of them now
   app.invalidate();

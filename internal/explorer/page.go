@@ -177,6 +177,8 @@ var scripts = []string{
 	"pointers.js",
 	"outside.js",
 	"points.js",
+	"export.js",
+	"link.js",
 	"words.js",
 	"main.js",
 }

@@ -8,23 +8,10 @@ class Selection {
     this.app = app;
     this.rows = null; // in increasing order, or null
     byId("selection-clear").addEventListener("click", () => app.select(null));
-    byId("download").addEventListener("click", () => this.download());
   }
 
   /** Returns what is selected and visible, in increasing order. */
   visible() { return this.rows ? this.rows.filter((i) => this.app.isVisible(i)) : new Uint32Array(0); }
-
-  /** Returns the numbers of these rows as CSV. */
-  csv() { return "row\n" + Array.from(this.visible(), (i) => i + "\n").join(""); }
-
-  download() {
-    if (!this.visible().length) return;
-    const link = make("a");
-    link.href = URL.createObjectURL(new Blob([this.csv()], { type: "text/csv" }));
-    link.download = "rows.csv";
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-  }
 
   /** Shows the panel for what is selected. */
   update() {

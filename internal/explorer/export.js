@@ -1,0 +1,319 @@
+// What can be taken out of a page: the selection as a table, the view as a picture, and
+// the view as the fragment of the page's address (link.js).
+
+const largePicture = 4;          // pixels per CSS pixel of a large picture
+const mostInSVG = 50000;         // points
+const csvRows = 20000;           // of a selection that are joined at a time
+const legendWidth = 170, legendLine = 19, mostInLegend = 24;
+
+/** Has the browser save parts of a file. */
+function save(parts, type, name) {
+  const link = make("a");
+  link.href = URL.createObjectURL(new Blob(parts, { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+/** Returns text as a field of CSV (RFC 4180). */
+const csvField = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+
+/** Returns text for XML. */
+const xmlText = (text) => text.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
+
+/** Returns a length with two decimals at most. */
+const short = (v) => String(Math.round(100 * v) / 100);
+
+class Exporter {
+  constructor(app) {
+    this.app = app;
+    byId("save-png").addEventListener("click", () => this._finish(this.png(devicePixelRatio || 1)));
+    byId("save-large").addEventListener("click", () => this._finish(this.png(largePicture)));
+    byId("save-svg").addEventListener("click", () => this._finish(this.svg()));
+    byId("save-link").addEventListener("click", () => this._copy());
+    byId("save").addEventListener("keydown", (e) => stepThrough(e, Array.from(byId("save").querySelectorAll("button:enabled"))));
+    byId("download").addEventListener("click", () => this.csv());
+  }
+
+  /** The view that is shown, or the nearer of two. */
+  get _view() { return this.app.views[Math.round(this.app.camera.t)]; }
+
+  /** Returns a file's name: the title of the page, and what the file is. */
+  _name(what, extension) {
+    const clean = (text) => text.replace(/[^\p{L}\p{N}=.+-]+/gu, "-").replace(/^[-.]+|[-.]+$/g, "").slice(0, 80);
+    return [this.app.data.title, this._view.name, what].map(clean).filter(Boolean).join("-") + extension;
+  }
+
+  /* The selection ----------------------------------------------------------- */
+
+  /** Saves the selected rows with all that the page knows of them, as CSV. */
+  csv() {
+    const { app } = this;
+    const { data } = app, { centre, unit, positions } = this._view;
+    const rows = app.selection.visible();
+    if (!rows.length) return;
+    const place = (i, axis) => Number((centre[axis] + unit * positions[2 * i + axis]).toPrecision(7));
+    const head = ["row", ...(data.names ? ["name"] : []), ...data.columns.map((c) => c.name), ...(data.held ? ["held out"] : []), "x", "y"];
+    const parts = [head.map(csvField).join(",") + "\n"];
+    for (let at = 0; at < rows.length; at += csvRows) {
+      parts.push(Array.from(rows.subarray(at, at + csvRows), (i) => {
+        const fields = [String(i)];
+        if (data.names) fields.push(csvField(data.names[i]));
+        for (const { classes, category, values } of data.columns) {
+          fields.push(classes ? csvField(classes[category[i]]?.name ?? "") : Number.isNaN(values[i]) ? "" : String(values[i]));
+        }
+        if (data.held) fields.push(String(Boolean(data.held[i])));
+        fields.push(place(i, 0), place(i, 1));
+        return fields.join(",") + "\n";
+      }).join(""));
+    }
+    save(parts, "text/csv", this._name("selection", ".csv"));
+    app.say(points(rows.length) + " saved");
+  }
+
+  /* The view ------------------------------------------------------------------ */
+
+  /** Says what cannot be saved, when the menu opens. */
+  opened() {
+    const n = this._inSight();
+    byId("save-svg").disabled = n > mostInSVG;
+    byId("save-why").textContent = n > mostInSVG ? `SVG is for up to ${points(mostInSVG)} in sight, and ${grouped(n)} are; zoom in or hide some.` : "";
+    byId("save-why").hidden = n <= mostInSVG;
+    byId("link").hidden = true;
+  }
+
+  /** Returns the number of points in sight. */
+  _inSight() {
+    const { app } = this;
+    const frame = app.camera.frame(), xy = app.places.current(frame);
+    const halfX = frame.width / 2 / frame.scale, halfY = frame.height / 2 / frame.scale;
+    let n = 0;
+    for (const i of app.visible) if (Math.abs(xy[2 * i] - frame.x) <= halfX && Math.abs(xy[2 * i + 1] - frame.y) <= halfY) n++;
+    return n;
+  }
+
+  /** Closes the menu once a picture is saved, or says why it is not. */
+  async _finish(saved) {
+    const name = await saved;
+    this.app.toggleCard("save", false);
+    this.app.say(name + " saved");
+  }
+
+  /** Saves the view as PNG with so many pixels per CSS pixel, or as many as there can be. */
+  async png(ratio) {
+    const { app } = this;
+    const { camera, renderer } = app, { gl } = renderer;
+    const most = Math.min(gl.getParameter(gl.MAX_RENDERBUFFER_SIZE), ...gl.getParameter(gl.MAX_VIEWPORT_DIMS));
+    ratio = Math.min(ratio, most / camera.width, most / camera.height);
+    const frame = camera.frame(), canvas = make("canvas"), legend = this._legend();
+    // Nobody sees the canvas in this size: its own comes back before the browser shows it.
+    app.pace.draw(app.picture(frame, ratio), true);
+    ratio *= gl.drawingBufferWidth / renderer.canvas.width; // a browser may give less
+    canvas.width = Math.round((camera.width + legend.width) * ratio);
+    canvas.height = Math.round(camera.height * ratio);
+    const g = canvas.getContext("2d");
+    g.fillStyle = app.inks.ground;
+    g.fillRect(0, 0, canvas.width, canvas.height);
+    g.drawImage(renderer.canvas, 0, 0, Math.round(camera.width * ratio), canvas.height);
+    app.pace.forget();
+    app._draw();
+    g.scale(ratio, ratio);
+    this._paint(g, frame, legend);
+    const name = this._name("", ".png");
+    save([await new Promise((done) => canvas.toBlob(done))], "image/png", name);
+    return name;
+  }
+
+  /** Saves the view as SVG. */
+  async svg() {
+    const { app } = this;
+    const { camera } = app;
+    const frame = camera.frame(), legend = this._legend(), g = new SVGContext();
+    const width = short(camera.width + legend.width), height = short(camera.height);
+    const head = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">\n<title>${xmlText(app.data.title)}</title>\n<rect width="${width}" height="${height}" fill="${app.inks.ground}"/>\n`;
+    const circles = app.picture(frame, 1).layers.flatMap((layer) => this._circles(frame, layer));
+    this._paint(g, frame, legend);
+    const name = this._name("", ".svg");
+    save([head, ...circles, ...g.out, "</svg>\n"], "image/svg+xml", name);
+    return name;
+  }
+
+  /** Returns the points of a layer that are in sight as circles, as the renderer draws them. */
+  _circles(frame, { rows, style }) {
+    const { app } = this;
+    const { diameter, fade = 0, rim = 0 } = style;
+    const xy = app.places.current(frame), strength = strengthOf(frame, style, app.crowding(frame)[0]);
+    const mixed = (colour, to, part) => "#" + colour.map((c, k) => Math.round(c + (to[k] - c) * part).toString(16).padStart(2, "0")).join("");
+    const ground = app.ground.map((c) => 255 * c), inks = new Map(); // from a colour to how it is drawn
+    const ink = (i) => {
+      const key = app.rgbx[4 * i] << 16 | app.rgbx[4 * i + 1] << 8 | app.rgbx[4 * i + 2];
+      let known = inks.get(key);
+      if (!known) {
+        const rgb = Array.from(app.rgbx.subarray(4 * i, 4 * i + 3)), fill = mixed(rgb, ground, fade);
+        known = rim ? `fill="${fill}" stroke="${app.dark ? mixed(rgb, [255, 255, 255], 0.75) : mixed(rgb, [0, 0, 0], 0.65)}"` : `fill="${fill}"`;
+        inks.set(key, known);
+      }
+      return known;
+    };
+    const out = [`<g${rim ? ` stroke-width="${short(rim)}"` : ""}>\n`], r = short((diameter - rim) / 2);
+    for (const i of rows) {
+      const [x, y] = app.camera.toScreen(xy[2 * i], xy[2 * i + 1], frame.scale);
+      if (x < -diameter || y < -diameter || x > frame.width + diameter || y > frame.height + diameter) continue;
+      out.push(`<circle cx="${short(x)}" cy="${short(y)}" r="${r}" ${ink(i)} opacity="${short(strength(i))}"/>\n`);
+    }
+    return [...out, "</g>\n"];
+  }
+
+  /** Draws what lies above the points, the scale bar and the legend; nothing is pointed at. */
+  _paint(g, frame, legend) {
+    const { app } = this;
+    const { hovered } = app;
+    app.hovered = -1;
+    app.paintOver(g, frame);
+    app.hovered = hovered;
+    const { ink, ground } = app.inks, bottom = frame.height - 15;
+    const { length, text } = app.scaleLength();
+    const bar = length * app.camera.pixelsPerUnit();
+    g.fillStyle = ground;
+    g.fillRect(15, bottom - 4, bar + 2, 5);
+    g.fillStyle = ink;
+    g.fillRect(16, bottom - 3, bar, 3);
+    this._write(g, text, 17, bottom - 13, ink);
+    // What lies at the edge may reach beyond it.
+    g.fillStyle = ground;
+    g.fillRect(frame.width, 0, legend.width, frame.height);
+    legend.paint(g, frame.width + 8);
+  }
+
+  _write(g, text, x, y, colour, most = Infinity) {
+    g.font = `13px ${getComputedStyle(document.body).fontFamily}`;
+    g.textAlign = "left";
+    g.textBaseline = "middle";
+    const letters = Array.from(text);
+    while (letters.length > 1 && g.measureText(letters.join("")).width > most) letters.splice(-2, 2, "…");
+    Object.assign(g, { strokeStyle: this.app.inks.ground, lineWidth: 3, lineJoin: "round" });
+    g.strokeText(letters.join(""), x, y);
+    g.fillStyle = colour;
+    g.fillText(letters.join(""), x, y);
+  }
+
+  /** Returns the legend of a picture: a width and a function that draws it from some x on. */
+  _legend() {
+    const { app } = this;
+    const { data, inks } = app;
+    if (data.scale) {
+      return {
+        width: legendWidth,
+        paint: (g, x) => {
+          const colours = data.scale.inks.map((c) => c[app.dark]), step = 160 / colours.length;
+          this._write(g, data.columns[data.column].name, x, 24, inks.ink, legendWidth - 16);
+          colours.forEach((colour, k) => {
+            g.fillStyle = colour;
+            g.fillRect(x, 200 - step * (k + 1), 12, step + 0.5);
+          });
+          for (const { value, text } of data.scale.ticks) this._write(g, text, x + 20, 200 - 160 * scalePosition(data.scale, value), inks.ink, legendWidth - 36);
+        },
+      };
+    }
+    if (!data.classes || data.classes.length + app.counts[data.classes.length] < 2) return { width: 0, paint() {} };
+    const shown = app.counts.map((n, k) => k).filter((k) => app.counts[k] && !app.hidden.has(k));
+    const room = within(Math.floor((app.camera.height - 20) / legendLine), 1, mostInLegend);
+    const entries = shown.length <= room ? shown : shown.slice(0, room - 1);
+    return {
+      width: legendWidth,
+      paint: (g, x) => {
+        entries.forEach((k, line) => {
+          const y = 20 + legendLine * line;
+          g.beginPath();
+          g.arc(x + 5, y, 5, 0, 2 * Math.PI);
+          g.fillStyle = app.ink(k);
+          g.fill();
+          this._write(g, app.nameOf(k), x + 18, y, inks.ink, legendWidth - 34);
+        });
+        if (entries.length < shown.length) this._write(g, `and ${grouped(shown.length - entries.length)} others`, x + 18, 20 + legendLine * entries.length, inks.ink);
+      },
+    };
+  }
+
+  /* The link ----------------------------------------------------------------- */
+
+  async _copy() {
+    const { app } = this;
+    app.link.write();
+    try {
+      await navigator.clipboard.writeText(location.href);
+      app.toggleCard("save", false);
+      app.say("Link copied");
+    } catch {
+      // A page from a file may not be allowed to.
+      const field = byId("link");
+      field.value = location.href;
+      field.hidden = false;
+      field.focus();
+      field.select();
+    }
+  }
+}
+
+/** Returns a function of how opaque a row is drawn: what the vertex shader of render.js computes. */
+function strengthOf(frame, { opacity, contrast = 1, crowd = 0, busiest = 0 }, crowds) {
+  if (!crowds || busiest <= 0) return () => opacity ** contrast;
+  const [a, b] = crowds.map((c) => c.levels), alone = frame.sizes.map((size) => -2 * Math.log2(size));
+  return (i) => {
+    const discs = crowd + (1 - frame.mixing) * (a[i] / crowdSteps + alone[0]) + frame.mixing * (b[i] / crowdSteps + alone[1]);
+    if (discs <= 0) return opacity ** contrast;
+    const n = 2 ** discs;
+    const together = Math.min(1 - (1 - opacity) ** n, opacity + (0.97 - opacity) * Math.min(1, discs / busiest));
+    return Math.max(1 - (1 - together) ** (1 / n), 0.04) ** contrast;
+  };
+}
+
+/** What the painters use of CanvasRenderingContext2D, writing elements of SVG into out. */
+class SVGContext {
+  constructor() {
+    this.out = [];
+    this.saved = [];
+    this.path = "";
+    this.measure = make("canvas").getContext("2d");
+    Object.assign(this, { fillStyle: "#000", strokeStyle: "#000", lineWidth: 1, lineJoin: "miter", globalAlpha: 1, font: "10px sans-serif", textAlign: "left", textBaseline: "alphabetic" });
+  }
+
+  save() {
+    const { out, saved, path, measure, ...state } = this;
+    saved.push(state);
+  }
+
+  restore() { Object.assign(this, this.saved.pop()); }
+
+  beginPath() { this.path = ""; }
+  moveTo(x, y) { this.path += `M${short(x)} ${short(y)}`; }
+  lineTo(x, y) { this.path += `${this.path ? "L" : "M"}${short(x)} ${short(y)}`; }
+  closePath() { this.path += "Z"; }
+
+  /** Adds a whole circle. */
+  arc(x, y, r) { this.path += `M${short(x - r)} ${short(y)}a${short(r)} ${short(r)} 0 1 0 ${short(2 * r)} 0a${short(r)} ${short(r)} 0 1 0 ${short(-2 * r)} 0Z`; }
+
+  _alpha() { return this.globalAlpha < 1 ? ` opacity="${short(this.globalAlpha)}"` : ""; }
+  _stroke() { return `fill="none" stroke="${this.strokeStyle}" stroke-width="${short(this.lineWidth)}" stroke-linejoin="${this.lineJoin}"${this._alpha()}`; }
+  fill() { this.out.push(`<path d="${this.path}" fill="${this.fillStyle}"${this._alpha()}/>\n`); }
+  stroke() { this.out.push(`<path d="${this.path}" ${this._stroke()}/>\n`); }
+  fillRect(x, y, w, h) { this.out.push(`<rect x="${short(x)}" y="${short(y)}" width="${short(w)}" height="${short(h)}" fill="${this.fillStyle}"${this._alpha()}/>\n`); }
+  fillText(text, x, y) { this._text(text, x, y, `fill="${this.fillStyle}"${this._alpha()}`); }
+  strokeText(text, x, y) { this._text(text, x, y, this._stroke()); }
+
+  _text(text, x, y, look) {
+    const anchor = { center: "middle", right: "end" }[this.textAlign] ?? "start";
+    // Not all programs know dominant-baseline.
+    if (this.textBaseline === "middle") y += 0.36 * parseFloat(/([\d.]+)px/.exec(this.font)[1]);
+    this.out.push(`<text x="${short(x)}" y="${short(y)}" text-anchor="${anchor}" style="font: ${xmlText(this.font)}" ${look}>${xmlText(text)}</text>\n`);
+  }
+
+  measureText(text) {
+    this.measure.font = this.font;
+    return this.measure.measureText(text);
+  }
+
+  drawImage(canvas, x, y, w, h) {
+    this.out.push(`<image x="${short(x)}" y="${short(y)}" width="${short(w)}" height="${short(h)}" href="${canvas.toDataURL()}"/>\n`);
+  }
+}
