@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"slices"
@@ -106,5 +107,22 @@ func TestNeighborsOnPages(t *testing.T) {
 	mustRun(t, "plot", "run/embedding.npy", "--html", "-o", "again.html")
 	if p := readPage(t, "again.html"); p.Neighbors != 0 {
 		t.Errorf("an array has %d neighbours", p.Neighbors)
+	}
+}
+
+// Names keep the line breaks that a table has in its cells.
+func TestNamesOfSeveralLinesOnPages(t *testing.T) {
+	t.Chdir(t.TempDir())
+	table := "id,a,b,c,kind,age\n\"first\r\nsecond\n\nlast\",1,2,3,ant,1\n"
+	for i := range 20 {
+		table += fmt.Sprintf("%d,%d,%d,%d,bee,2\n", i, i%7, i%5, i%3)
+	}
+	writeTestFile(t, "t.csv", table)
+	succeed(t, ofTable("t.csv", "run", "--html", "--set", "output.parquet=true")...)
+	succeed(t, "plot", "run/embedding.parquet", "--html", "--names", "run/embedding.parquet:name", "-o", "again.html")
+	for _, path := range []string{"run/embedding.html", "again.html"} {
+		if p := readPage(t, path); len(p.names) != 21 || p.names[0] != "first\nsecond\n\nlast" || p.names[1] != "0" {
+			t.Errorf("%s: names %q", path, p.names)
+		}
 	}
 }

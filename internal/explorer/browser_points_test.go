@@ -8,6 +8,7 @@ import (
 
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"cne/data/neighbors"
 )
@@ -79,6 +80,12 @@ func TestBrowserNeighbors(t *testing.T) {
 	b.after("key Escape", panelShown, "false", "cne.pinned", "-1", "cne.neighbors", "")
 	b.after("find row 29; key Enter", panelShown, "true", "document.getElementById('point-near').checkVisibility()", "false")
 	b.after("click #point-clear", panelShown, "false", "cne.pinned", "-1", "document.activeElement.id", "points")
+	// By Tab, what is in the panel is reached.
+	b.after("find row 0; key Enter", panelShown, "true")
+	b.run(chromedp.Focus(chromedp.CSS("#point-clear")), chromedp.KeyEvent(kb.Tab))
+	b.expect("Tab", "document.activeElement.id", "near-select")
+	b.run(chromedp.KeyEvent(kb.Tab))
+	b.expect("Tab", "document.activeElement.closest('ul').id", "near")
 	// In another theme and coloured by something else, the panel follows.
 	b.after("find row 0; key Enter; do document.activeElement.blur()")
 	b.after("key t", "document.querySelector('#near .dot').style.background", get[string](b, fmt.Sprintf(`(() => { const e = document.createElement("i"); e.style.background = %q; return e.style.background; })()`, classInk(0, 1))))
