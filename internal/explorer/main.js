@@ -12,6 +12,7 @@ class App {
     this.places = new Places(data.views);
     this.crowds = data.dense ? new Crowds(data.views) : null;
     this.pictures = data.images ? new Pictures(data.images) : null;
+    this.mapNames = new MapNames(this);
     this.still = matchMedia("(prefers-reduced-motion: reduce)");
     this.systemDark = matchMedia("(prefers-color-scheme: dark)");
     this.narrow = matchMedia("(max-width: 760px)");
@@ -115,6 +116,7 @@ class App {
     this.upper = held ? this.visible.filter((i) => held[i]) : null;
     this.places.forget();
     this.crowds?.forget();
+    this.mapNames.forget();
     this.standing = undefined;
     byId("count").textContent = this.visible.length === this.data.n ? points(this.data.n) : `${grouped(this.visible.length)} of ${points(this.data.n)}`;
   }
@@ -416,13 +418,14 @@ class App {
     return Array.from(out.subarray(0, 3));
   }
 
-  /** Draws what lies above the points and belongs to the picture: thumbnails, lines to neighbours, rings. */
+  /** Draws what lies above the points and belongs to the picture: thumbnails, lines to neighbours, names, rings. */
   paintOver(g, frame) {
     const { camera } = this;
     const { ink, ground } = this.inks;
     const stroke = (colour, w) => { g.strokeStyle = colour; g.lineWidth = w; g.stroke(); };
     this.thumbnails?.paint(g, frame);
     this.point.paint(g, frame);
+    this.mapNames.paint(g, frame);
     for (const row of new Set([this.pinned, this.hovered])) {
       if (row < 0 || this.thumbnails?.ring(g, row)) continue;
       const xy = this.places.current(frame);
@@ -632,6 +635,7 @@ class App {
       "/": () => { byId("query").focus(); byId("query").select(); },
       n: () => this.nextFound(1), p: () => this.nextFound(-1),
       l: () => this.setLassoing(!this.lassoing),
+      m: () => this.mapNames.toggle(),
       x: () => this.selectShown(),
       e: () => this.exporter.csv(),
       c: () => this.toggleSide(),
@@ -759,6 +763,8 @@ window.cne = Object.freeze({
   get column() { return data?.columns[data.column]?.name; },
   get theme() { return app?.dark ? "dark" : "light"; },
   get camera() { return app && { x: app.camera.x, y: app.camera.y, zoom: app.camera.zoom, scale: app.camera.scale(), perUnit: app.camera.pixelsPerUnit() }; },
+  /** The names on the map that are drawn, with their places and boxes in pixels of the stage. */
+  get names() { return app?.mapNames.drawn; },
   /** Where a row is on the stage, in CSS pixels from its upper left corner. */
   place(row) {
     const xy = app.places.current(app.camera.frame());

@@ -109,6 +109,10 @@ type Page struct {
 	// NeighborsShown of them.
 	Neighbors *neighbors.Neighbors
 
+	// AutoLabels writes the words that distinguish the Names of a region of points on the
+	// map there. It takes Names.
+	AutoLabels bool
+
 	// HeldOut[i] reports that row i was held out of training, as in plot.Scatter.
 	HeldOut []bool
 
@@ -171,6 +175,7 @@ var scripts = []string{
 	"camera.js",
 	"positions.js",
 	"images.js",
+	"names.js",
 	"panels.js",
 	"search.js",
 	"select.js",
@@ -247,6 +252,8 @@ type aboutView struct {
 	Unit   float64     `json:"unit"`   // length of a position of 1 in them
 	Low    [2]float64  `json:"low"`    // lower left position of the box around all points
 	High   [2]float64  `json:"high"`   // upper right one
+
+	Labels []aboutLabel `json:"labels,omitempty"`
 }
 
 // An aboutColumn has classes or values; the block of column k is column-k.
@@ -294,8 +301,15 @@ func (p *Page) content() (*content, error) {
 		None: ink{inkOf(plot.UnlabeledColour())[0], "#454a52"}, NoLabel: plot.NoLabel,
 	}
 	c := &content{Title: title}
+	var words *texts
+	if p.AutoLabels {
+		words = newTexts(p.Names)
+	}
 	for k, v := range p.Views {
 		about, positions := frame(places[k].xy)
+		if words != nil {
+			about.Labels = words.labels(about, places[k].xy)
+		}
 		about.Name, about.Note, about.Facts = plot.Printable(v.Name), places[k].note, [][2]string{}
 		for _, f := range v.Facts {
 			about.Facts = append(about.Facts, [2]string{plot.Printable(f.Name), plot.Printable(f.Value)})
@@ -408,6 +422,9 @@ func (p *Page) check() ([]places, error) {
 		if err := checkNeighbors(p.Neighbors, n); err != nil {
 			return nil, err
 		}
+	}
+	if p.AutoLabels && p.Names == nil {
+		return nil, fmt.Errorf("%w: automatic labels: got no names, whose words they are", ErrInput)
 	}
 	if im := p.Images; im != nil {
 		if im.N != n {

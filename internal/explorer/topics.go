@@ -1,0 +1,386 @@
+package explorer
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Automatic labels name the regions of a view by the words that distinguish the texts of
+// their points. The regions are basins of the density of the points, found by ToMATo
+// (Chazal et al. 2013) on a grid; the words are ranked by class-based TF-IDF
+// (Grootendorst 2022). Densities are integers, and there is no randomness, so that the
+// same page gets the same labels.
+
+// An aboutLabel is an automatic label.
+type aboutLabel struct {
+	X     float64 `json:"x"` // in positions
+	Y     float64 `json:"y"`
+	Text  string  `json:"text"`
+	Level int     `json:"level"` // 0 for the coarsest regions
+}
+
+// detail has the levels of regions: the bandwidth of the density in cells, and the least
+// share of the points that a region has.
+var detail = []struct {
+	radius int
+	least  float64
+}{{5, 0.01}, {3, 0.004}, {2, 0.0015}}
+
+const (
+	gridSide   = 256  // cells along both axes
+	leastSize  = 10   // points of a region
+	commonFrom = 0.15 // share of a region's texts that have its first word
+	mostWords  = 3    // of a label
+	mostBytes  = 30   // of a label with more than a word
+)
+
+// labels returns the labels of a view with the points xy, alternating x and y: coarse ones
+// first, and among equals those of many points.
+func (t *texts) labels(view aboutView, xy []float64) []aboutLabel {
+	cells := make([]int32, len(xy)/2) // of each point; -1 outside the frame
+	counts := make([]int64, gridSide*gridSide)
+	column := func(v float64, k int) int32 {
+		v = (v - view.Centre[k]) / view.Unit
+		if !(v >= -1 && v <= 1) {
+			return -1
+		}
+		return min(int32((v+1)/2*gridSide), gridSide-1)
+	}
+	for i := range cells {
+		cells[i] = -1
+		if x, y := column(xy[2*i], 0), column(xy[2*i+1], 1); x >= 0 && y >= 0 {
+			cells[i] = y*gridSide + x
+			counts[cells[i]]++
+		}
+	}
+	var out []aboutLabel
+	said := make(map[string][]int32) // the regions that a text names already, by cell
+	for level, d := range detail {
+		of, peaks := regions(counts, d.radius, max(leastSize, int64(d.least*float64(len(cells)))))
+		for r, text := range t.name(cells, of, len(peaks)) {
+			peak := peaks[r]
+			if text == "" || slices.ContainsFunc(said[text], func(c int32) bool { return of[c] == int32(r) }) {
+				continue
+			}
+			said[text] = append(said[text], int32(peak))
+			at := func(c int) float64 { return math.Round((2*float64(c)+1-gridSide)/gridSide*1e4) / 1e4 }
+			out = append(out, aboutLabel{at(peak % gridSide), at(peak / gridSide), text, level})
+		}
+	}
+	return out
+}
+
+// regions divides the cells of a grid, which have the given counts of points, into basins
+// of the density of at least so many points, the largest first. It returns the region of
+// each cell, -1 for none, and the cell of each region's peak.
+func regions(counts []int64, radius int, fewest int64) (of []int32, peaks []int) {
+	density := blur(counts, radius)
+	var order []int
+	for c, d := range density {
+		if d > 0 {
+			order = append(order, c)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(density[b], density[a]) })
+	of = make([]int32, len(counts)) // the peak above a cell, or a cell on the way to it
+	for c := range of {
+		of[c] = -1
+	}
+	find := func(c int32) int32 {
+		for of[c] != c {
+			of[c] = of[of[c]]
+			c = of[c]
+		}
+		return c
+	}
+	points := make([]int64, len(counts)) // of a basin, at its peak
+	// A density is off by the square root of noise times it, by the variance of a Poisson
+	// distribution.
+	noise := math.Pow(float64(2*radius+1), 6) / (4 * math.Pi * float64(radius*radius))
+	for _, c := range order {
+		highest := -1
+		var beside []int32
+		for _, b := range neighbours(c) {
+			if of[b] < 0 {
+				continue
+			}
+			beside = append(beside, find(int32(b)))
+			if highest < 0 || density[b] > density[highest] {
+				highest = b
+			}
+		}
+		of[c] = int32(c)
+		if highest >= 0 {
+			of[c] = find(int32(highest))
+		}
+		points[of[c]] += counts[c]
+		// Where two basins meet, the one with the lower peak ends if the peak does not stand
+		// out, by a tenth and by three times its error.
+		for _, b := range beside {
+			low, high := find(b), find(int32(c))
+			if density[low] > density[high] || density[low] == density[high] && low < high {
+				low, high = high, low
+			}
+			peak := float64(density[low])
+			least := max(peak/10, 3*math.Sqrt(noise*peak))
+			if low != high && (peak-float64(density[c]) < least || points[low] < fewest) {
+				of[low] = high
+				points[high] += points[low]
+			}
+		}
+	}
+	for _, c := range order {
+		if int(find(int32(c))) == c && points[c] >= fewest {
+			peaks = append(peaks, c)
+		}
+	}
+	slices.SortStableFunc(peaks, func(a, b int) int { return cmp.Compare(points[b], points[a]) })
+	number := make(map[int32]int32, len(peaks))
+	for r, c := range peaks {
+		number[int32(c)] = int32(r)
+	}
+	out := make([]int32, len(of))
+	for c := range of {
+		out[c] = -1
+		if of[c] >= 0 {
+			if r, ok := number[find(int32(c))]; ok {
+				out[c] = r
+			}
+		}
+	}
+	return out, peaks
+}
+
+// neighbours returns the cells around a cell.
+func neighbours(c int) []int {
+	out := make([]int, 0, 8)
+	x, y := c%gridSide, c/gridSide
+	for v := max(0, y-1); v <= min(gridSide-1, y+1); v++ {
+		for u := max(0, x-1); u <= min(gridSide-1, x+1); u++ {
+			if b := v*gridSide + u; b != c {
+				out = append(out, b)
+			}
+		}
+	}
+	return out
+}
+
+// blur returns the counts of a grid averaged three times over 2·radius+1 cells along both
+// axes, but for a factor: nearly a Gaussian with a deviation of radius cells.
+func blur(counts []int64, radius int) []int64 {
+	out := slices.Clone(counts)
+	line := make([]int64, gridSide+1) // sums of the cells before
+	for range 3 {
+		for _, step := range [][2]int{{1, gridSide}, {gridSide, 1}} {
+			for l := range gridSide {
+				start := l * step[1]
+				for k := range gridSide {
+					line[k+1] = line[k] + out[start+k*step[0]]
+				}
+				for k := range gridSide {
+					out[start+k*step[0]] = line[min(gridSide, k+radius+1)] - line[max(0, k-radius)]
+				}
+			}
+		}
+	}
+	return out
+}
+
+// texts are the words of texts that may distinguish a region.
+type texts struct {
+	words  []string // in lower case
+	shown  []string // as they are written most often
+	count  []int32  // how many texts have a word
+	of     []int32  // the words of all texts, each once per text
+	starts []int    // where those of a text begin, and where the last ends
+}
+
+// newTexts reads the words of texts, but for those that are rare.
+func newTexts(all []string) *texts {
+	least := max(3, int32(commonFrom*detail[len(detail)-1].least*float64(len(all))))
+	// How often words occur, at least: few that are rare share a counter with others.
+	seen := make([]int32, 1<<22)
+	for _, text := range all {
+		eachWord(text, func(_ string, lower []byte) {
+			if n := &seen[hash(lower)%uint32(len(seen))]; *n < least {
+				*n++
+			}
+		})
+	}
+	t := &texts{starts: make([]int, 1, len(all)+1)}
+	known := make(map[string]int32)
+	for _, w := range strings.Fields(stopWords) {
+		known[w] = -1
+	}
+	forms := make(map[string]int32) // how often a word is written so
+	var last []int32                // the text that had a word last
+	for i, text := range all {
+		eachWord(text, func(form string, lower []byte) {
+			if seen[hash(lower)%uint32(len(seen))] < least {
+				return
+			}
+			w, ok := known[string(lower)]
+			if !ok {
+				w = int32(len(t.words))
+				t.words = append(t.words, string(lower))
+				known[t.words[w]] = w
+				t.count, last = append(t.count, 0), append(last, -1)
+			}
+			if w < 0 || last[w] == int32(i) {
+				return
+			}
+			last[w] = int32(i)
+			t.count[w]++
+			t.of = append(t.of, w)
+			forms[form]++
+		})
+		t.starts = append(t.starts, len(t.of))
+	}
+	t.shown = slices.Clone(t.words)
+	for form, n := range forms {
+		w := known[strings.ToLower(form)]
+		if most := forms[t.shown[w]]; n > most || n == most && form > t.shown[w] {
+			t.shown[w] = form
+		}
+	}
+	return t
+}
+
+// name returns the words that distinguish each of so many regions, or "" if none do. cells
+// are those of the points, and of has the regions of the cells.
+func (t *texts) name(cells, of []int32, regions int) []string {
+	rows := make([][]int32, regions)
+	for i, c := range cells {
+		if c >= 0 && of[c] >= 0 {
+			rows[of[c]] = append(rows[of[c]], int32(i))
+		}
+	}
+	type candidate struct {
+		word, count int32
+		score       float64
+	}
+	candidates := make([][]candidate, regions)
+	shares := make([]float64, len(t.words)) // of the regions' texts that have a word, summed
+	count := make([]int32, len(t.words))
+	average := 0.0 // words of a text
+	for r, rows := range rows {
+		var found []int32
+		for _, i := range rows {
+			for _, w := range t.of[t.starts[i]:t.starts[i+1]] {
+				if count[w] == 0 {
+					found = append(found, w)
+				}
+				count[w]++
+			}
+		}
+		slices.Sort(found)
+		most := 4*len(rows) > 3*len(cells) // of all points are here, which tells nothing
+		for _, w := range found {
+			share := float64(count[w]) / float64(len(rows))
+			shares[w] += share
+			average += share / float64(regions)
+			outside := float64(t.count[w]-count[w]+1) / float64(len(cells)-len(rows)+1)
+			if !most && count[w] >= 3 && share >= commonFrom/2 && share >= 2*outside && 2*int(t.count[w]) <= len(cells) {
+				candidates[r] = append(candidates[r], candidate{word: w, count: count[w]})
+			}
+			count[w] = 0
+		}
+	}
+	out := make([]string, regions)
+	for r, list := range candidates {
+		n := float64(len(rows[r]))
+		for k, c := range list {
+			// Less its standard error, the share of a rare word does not win by chance.
+			share := (float64(c.count) - math.Sqrt(float64(c.count))) / n
+			list[k].score = share * math.Log(1+average/shares[c.word])
+		}
+		slices.SortFunc(list, func(a, b candidate) int {
+			return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(t.words[a.word], t.words[b.word]))
+		})
+		var chosen []string
+		var shown []string
+		for _, c := range list {
+			word := t.words[c.word]
+			if len(chosen) == 0 && float64(c.count) < commonFrom*n || len(chosen) == mostWords || c.score < list[0].score/2 {
+				break
+			}
+			if len(chosen) > 0 && len(strings.Join(shown, ", "))+len(word) > mostBytes {
+				continue
+			}
+			if !slices.ContainsFunc(chosen, func(other string) bool { return alike(word, other) }) {
+				chosen, shown = append(chosen, word), append(shown, t.shown[c.word])
+			}
+		}
+		out[r] = strings.Join(shown, ", ")
+	}
+	return out
+}
+
+// alike reports whether two words are forms of one, as their common beginning suggests.
+func alike(a, b string) bool {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return 4*n >= 3*min(len(a), len(b))
+}
+
+// eachWord calls f with each word of a text, as it is written and in lower case: runs of
+// letters and digits, two to forty with at least one letter, and of Chinese characters
+// each two in a row. f must not keep lower.
+func eachWord(text string, f func(form string, lower []byte)) {
+	var buffer [64]byte
+	lower := buffer[:0]
+	start, runes, letter, chinese := 0, 0, false, false
+	end := func(i int) {
+		if runes >= 2 && runes <= 40 && letter {
+			f(text[start:i], lower)
+		}
+	}
+	for i, r := range text {
+		han := r >= 0x2e80 && unicode.Is(unicode.Han, r)
+		in := unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
+		switch {
+		case !in || han != chinese:
+			end(i)
+			start, runes, letter, lower = i, 0, false, lower[:0]
+		case han && runes == 2:
+			end(i)
+			_, size := utf8.DecodeRune(lower)
+			start, runes, lower = start+size, 1, append(lower[:0], lower[size:]...)
+		}
+		if !in {
+			continue
+		}
+		if runes == 0 {
+			start, chinese = i, han
+		}
+		letter = letter || unicode.IsLetter(r)
+		lower = utf8.AppendRune(lower, unicode.ToLower(r))
+		runes++
+	}
+	end(len(text))
+}
+
+// hash is FNV-1a.
+func hash(word []byte) uint32 {
+	h := uint32(2166136261)
+	for _, b := range word {
+		h = (h ^ uint32(b)) * 16777619
+	}
+	return h
+}
+
+// stopWords say little about a text in English; in other languages their being everywhere
+// tells.
+const stopWords = `about above after again all also am an and any are as at be because been before being
+	below between both but by can could did do does doing don down during each few for from further get had
+	has have having he her here hers him his how if in into is it its itself just like ll made make many may
+	me more most much must my new no nor not now of off on once one only or other our out over own re same
+	she should so some such than that the their them then there these they this those through to too two
+	under until up us use used using uses ve very was we were what when where which while who whom why will
+	with within without would you your`
