@@ -50,7 +50,9 @@ type Output struct {
 	// HTMLColumns are columns or files to colour the points of embedding.html by: see
 	// file.SplitColumn.
 	HTMLColumns []string `key:"html_columns" as:"columns"`
-	Snapshots   int      `key:"snapshots" in:"[0,inf)"` // every n epochs; 0: never
+	// AutoLabels labels the regions of embedding.html by the words of the points' names.
+	AutoLabels bool `key:"auto_labels"`
+	Snapshots  int  `key:"snapshots" in:"[0,inf)"` // every n epochs; 0: never
 	// MetricsEvery is after how many epochs the quality is measured; 0: never.
 	MetricsEvery int  `key:"metrics_every" in:"[0,inf)"`
 	TensorBoard  bool `key:"tensorboard"` // event files

@@ -24,5 +24,6 @@ func (c *Config) conflicts() []*option.Error {
 		conflictIf(d.TrainOn != nil && d.Imbalance != nil, "data.sample", "data.imbalance", "one of them; data.sample may be a file of the rows that are left"),
 		conflictIf(d.TrainOn != nil && earlier && !named, "data.sample", "model.init", "null, or data.names, by which the points are found"),
 		conflictIf(c.Embed.Search == neighbors.Approximate && hasGraph, "graph.search", "graph.file", "auto"),
+		conflictIf(c.Output.AutoLabels && c.Data.Names == nil, "output.auto_labels", "data.names", "false, or the texts of the points there (--names)"),
 	}
 }

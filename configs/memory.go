@@ -123,6 +123,9 @@ func (c *Config) memory(size data.Size, on *model.Device, embeddings int) cne.Me
 	if c.Data.Names != nil {
 		w.Columns++
 	}
+	if c.Output.AutoLabels {
+		w.Columns += 2 // the numbers of the words
+	}
 	if c.Quality.Recall {
 		w.Neighbors = max(w.Neighbors, c.Quality.K)
 	}

@@ -33,6 +33,7 @@ func TestMemoryFollowsTheConfiguration(t *testing.T) {
 	}{
 		"names":       {func(c *Config) { c.Data.Names = &names }, 36 * n},
 		"a column":    {func(c *Config) { c.Output.HTMLColumns = []string{"age"} }, 36 * n},
+		"labels":      {func(c *Config) { c.Output.AutoLabels = true }, 70 * n},
 		"a network":   {func(c *Config) { c.Model.Kind = "mlp" }, 4 * 1000 * n},
 		"all columns": {func(c *Config) { c.Embed.Components = new(0) }, 4 * 1000 * n},
 		"recall":      {func(c *Config) { c.Quality.Recall, c.Quality.K = true, 60 }, 4 * 45 * n},

@@ -74,10 +74,13 @@ than 250 snapshots some are left out.`,
 			if err := p.chooseOutput(); err != nil {
 				return err
 			}
-			if err := p.draw(cmd.Context(), cli.NewReporter(cmd, cli.LogFormat(cmd)).Log); err != nil {
+			err := p.draw(cmd.Context(), cli.NewReporter(cmd, cli.LogFormat(cmd)).Log)
+			if errors.Is(err, errNoTexts) {
+				return cli.Usage(cmd, err)
+			} else if err != nil {
 				return err
 			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), text.Escape(p.output))
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), text.Escape(p.output))
 			return err
 		},
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "csv", "tsv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),
@@ -91,6 +94,7 @@ than 250 snapshots some are left out.`,
 	flags.BoolVar(&p.html, "html", false, "write a page rather than a picture (default file: INPUT with the ending .html, or embedding.html in the run folder)")
 	flags.StringArrayVar(&p.images, "images", nil, "images of the points for the page, in the order of the points (repeatable): a `path` of CIFAR-10, of a folder of images, of an array as IDX, .npy or .npz, or of the folder of MNIST or Kuzushiji; none: leave those of the run out")
 	flags.StringVar(&p.wanted.Names, "names", "", "names of the points for the page: a `column` of the table of the points, by name or number, a file with one on each line, or FILE:COLUMN for a column of any table")
+	flags.BoolVar(&p.wanted.AutoLabels, "auto-labels", false, "label the regions of the page by the words that distinguish the --names of their points")
 	flags.StringArrayVar(&p.wanted.Columns, "color", nil, "what else the points of the page can be coloured by, given as --names is (repeatable): a `column`, or a file with a class or value for each point, .npy too")
 	flags.StringArrayVar(&p.data.Labels, "labels", nil, "`file` with the labels, in the order of the points (repeatable): text with one on each line, .npy or IDX, or FILE:COLUMN for a column of a table")
 	flags.StringVar(&p.data.LabelColumn, "label-column", "", "`column` of the table with the labels: its name, or its number counted from 1 (negative: from the end)")
@@ -220,6 +224,8 @@ func (p *plotting) check() error {
 	case page:
 	case len(p.images) > 0:
 		return errors.New("--images is for pages; add --html, or an --output that ends in .html")
+	case p.wanted.AutoLabels:
+		return errors.New("--auto-labels is for pages; add --html, or an --output that ends in .html")
 	case p.wanted.Names != "" || len(p.wanted.Columns) > 0:
 		return errors.New("--names and --color are for pages; add --html, or an --output that ends in .html, or colour a picture by --labels or --label-column")
 	}
@@ -309,11 +315,19 @@ func (p *plotting) page(ctx context.Context, log *slog.Logger, s *plot.Scatter, 
 			return nil, err
 		}
 	}
+	var page *explorer.Page
 	if p.join && len(p.inputs) > 1 || files[0] == p.input {
-		return report.FilePage(ctx, log, files, name, s, images, p.wanted, p.data)
+		page, err = report.FilePage(ctx, log, files, name, s, images, p.wanted, p.data)
+	} else {
+		page, err = report.RunPage(ctx, log, p.input, name, s, images, len(p.images) == 0, p.wanted)
 	}
-	return report.RunPage(ctx, log, p.input, name, s, images, len(p.images) == 0, p.wanted)
+	if err == nil && page.AutoLabels && page.Names == nil {
+		err = errNoTexts
+	}
+	return page, err
 }
+
+var errNoTexts = errors.New("--auto-labels needs the texts of the points; give --names")
 
 // noImages is the argument of --images for a page without.
 const noImages = "none"

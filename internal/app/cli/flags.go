@@ -53,6 +53,7 @@ var keyFlags = []struct{ name, short, key, usage string }{
 	{"device", "", "device.name", "`device` to compute on: auto, cpu, cuda or cuda:1"},
 	{"output", "o", "output.dir", "`folder` for the results"},
 	{"html", "", "output.html", "also write a page that explores the embedding"},
+	{"auto-labels", "", "output.auto_labels", "label the regions of that page by the words of the --names of their points"},
 }
 
 // AddSourceFlags gives a command the flags that say where its configuration comes from, and

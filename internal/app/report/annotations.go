@@ -21,6 +21,8 @@ import (
 type Annotations struct {
 	Names   []string          // one for each point, or nil
 	Columns []explorer.Column // to colour the points by
+	// AutoLabels asks for labels made of the names.
+	AutoLabels bool
 }
 
 // Wanted says which annotations are to be read. Each is the path of a file with a line or
@@ -29,13 +31,15 @@ type Annotations struct {
 type Wanted struct {
 	Names   string   // "" for none
 	Columns []string // empty for none
+	// AutoLabels asks for labels made of the names, those that a page has without Names, too.
+	AutoLabels bool
 	// NamesFrom and ColumnsFrom are the flags or keys that say so, for messages.
 	NamesFrom, ColumnsFrom string
 }
 
 // WantedBy returns which annotations a run has.
 func WantedBy(c *configs.Config) Wanted {
-	w := Wanted{Columns: c.Output.HTMLColumns, NamesFrom: "data.names", ColumnsFrom: "output.html_columns"}
+	w := Wanted{Columns: c.Output.HTMLColumns, AutoLabels: c.Output.AutoLabels, NamesFrom: "data.names", ColumnsFrom: "output.html_columns"}
 	if c.Data.Names != nil {
 		w.Names = *c.Data.Names
 	}
@@ -49,11 +53,11 @@ const mostClasses = 4096
 // given rows if rows is not nil; n may then be 0 for unknown. Cells are named by their
 // barcodes, unless other names are wanted. It returns nil if there are none.
 func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w Wanted, n int, rows []int) (*Annotations, error) {
-	if w.Names == "" && len(w.Columns) == 0 && from.Barcodes == nil {
+	if w.Names == "" && len(w.Columns) == 0 && !w.AutoLabels && from.Barcodes == nil {
 		return nil, nil
 	}
 	read := func(spec string) (string, []string, error) { return rundir.ReadColumn(ctx, from, spec, n, rows) }
-	a := &Annotations{}
+	a := &Annotations{AutoLabels: w.AutoLabels}
 	var err error
 	if w.Names != "" {
 		_, a.Names, err = read(w.Names)
@@ -130,6 +134,7 @@ func (a *Annotations) AddTo(p *explorer.Page) {
 		p.Names = a.Names
 	}
 	p.Columns = append(p.Columns, a.Columns...)
+	p.AutoLabels = p.AutoLabels || a.AutoLabels
 }
 
 // Split returns the names of the points that were trained on and of those held out, in their
