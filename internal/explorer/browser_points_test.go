@@ -152,7 +152,7 @@ func TestBrowserThumbnails(t *testing.T) {
 		t.Errorf("pictures of rows %v", rows)
 	}
 	// The pictures are those of the rows, lie where these lie, and do not overlap.
-	const inSight = "cne.thumbnails.filter((row) => { const [x, y] = cne.place(row), s = document.getElementById('stage'); return x > 0 && y > 0 && x < s.clientWidth && y < s.clientHeight; })"
+	const inSight = "cne.thumbnails.filter((row) => { const [x, y] = cne.place(row), s = document.getElementById('stage'); return x > 30 && y > 30 && x < s.clientWidth - 30 && y < s.clientHeight - 30; })"
 	for _, row := range get[[]int](b, inSight)[:3] {
 		grey := row % 256
 		b.expect(fmt.Sprint("row ", row), mark(row), fmt.Sprintf("%d,%d,%d,255", grey, grey, grey))

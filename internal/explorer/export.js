@@ -16,7 +16,7 @@ function save(parts, type, name) {
 }
 
 /** Returns text as a field of CSV (RFC 4180). */
-const csvField = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+const csvField = (text) => (/[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text);
 
 /** Returns text for XML. */
 const xmlText = (text) => text.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
@@ -303,9 +303,10 @@ class SVGContext {
 
   _text(text, x, y, look) {
     const anchor = { center: "middle", right: "end" }[this.textAlign] ?? "start";
+    const [, weight = "400", size, family] = /^(\d+)? ?([\d.]+)px (.*)$/.exec(this.font);
     // Not all programs know dominant-baseline.
-    if (this.textBaseline === "middle") y += 0.36 * parseFloat(/([\d.]+)px/.exec(this.font)[1]);
-    this.out.push(`<text x="${short(x)}" y="${short(y)}" text-anchor="${anchor}" style="font: ${xmlText(this.font)}" ${look}>${xmlText(text)}</text>\n`);
+    if (this.textBaseline === "middle") y += 0.36 * size;
+    this.out.push(`<text x="${short(x)}" y="${short(y)}" text-anchor="${anchor}" font-weight="${weight}" font-size="${size}" font-family="${xmlText(family)}" ${look}>${xmlText(text)}</text>\n`);
   }
 
   measureText(text) {
