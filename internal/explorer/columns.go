@@ -3,7 +3,6 @@ package explorer
 import (
 	"bytes"
 	"compress/zlib"
-	"encoding/base64"
 	"encoding/binary"
 	"maps"
 	"math"
@@ -186,7 +185,7 @@ func packedBlock(id string, content []byte) block {
 		z.Write(content) // a buffer takes all
 		z.Close()
 		if 10*short.Len() < 9*len(content) {
-			return block{id, packed + base64.StdEncoding.EncodeToString(short.Bytes())}
+			return block{id, packed, short.Bytes()}
 		}
 	}
 	return newBlock(id, content)

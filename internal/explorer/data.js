@@ -36,18 +36,10 @@ async function takeBytes(name) {
   if (!texts[0].startsWith(packed)) return bytesOf(texts);
   if (typeof DecompressionStream === "undefined") throw new Error("This browser cannot unpack the data of so many points.");
   texts[0] = texts[0].slice(packed.length);
-  const stream = new DecompressionStream("deflate"), writer = stream.writable.getWriter(), reader = stream.readable.getReader();
-  writer.write(bytesOf(texts)).catch(() => {}); // what goes wrong is thrown by read
+  const stream = new DecompressionStream("deflate"), writer = stream.writable.getWriter();
+  writer.write(bytesOf(texts)).catch(() => {}); // what goes wrong is thrown by reading
   writer.close().catch(() => {});
-  const pieces = [];
-  for (let piece; !(piece = await reader.read()).done;) pieces.push(piece.value);
-  const bytes = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, at);
-    at += piece.length;
-  }
-  return bytes;
+  return new Uint8Array(await new Response(stream.readable).arrayBuffer());
 }
 
 /** Returns whole numbers of 1, 2 or 4 bytes that begin at a byte of a buffer. */

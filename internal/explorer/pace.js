@@ -17,7 +17,8 @@ class Pace {
   /** Forgets what has been drawn. */
   forget() {
     this.stop();
-    this.picture = null;
+    this.picture = null;  // drawn last
+    this.complete = null; // the last of which all points were drawn out of sight
     this.done = 0; // points of the picture that are drawn out of sight
     this.whole = false; // whether the canvas shows all points
   }
@@ -40,19 +41,20 @@ class Pace {
       Object.assign(this, { picture, whole: true, n });
       return;
     }
-    if (!this._shows(picture)) {
+    if (!this.picture || !this._alike(this.picture, picture)) {
       Object.assign(this, { picture, whole: false, n, done: 0 });
       this._sample();
     }
     if (!this.whole) this.timer = setTimeout(() => this._more(), this.done ? 0 : restTime);
   }
 
-  /** Returns whether a picture is the one that was begun last. */
-  _shows(picture) {
-    const old = this.picture;
-    const text = ({ width, height, ground, frame, layers }) => JSON.stringify([width, height, ground, frame, layers.map((l) => l.style)]);
-    return old !== null && old.colours === picture.colours && old.crowds?.[0] === picture.crowds?.[0] && old.crowds?.[1] === picture.crowds?.[1] &&
-      old.layers.length === picture.layers.length && old.layers.every((l, k) => l.rows === picture.layers[k].rows) && text(old) === text(picture);
+  /** Returns whether two pictures are the same, but for the place of the camera if it may have moved. */
+  _alike(a, b, moved = false) {
+    const lists = ({ colours, crowds, layers }) => [colours, ...crowds ?? [], ...layers.map((l) => l.rows)];
+    const text = ({ width, height, ground, frame, layers }) =>
+      JSON.stringify([width, height, ground, frame.from, frame.mixing, frame.sizes, moved || [frame, layers.map((l) => l.style)]]);
+    const others = lists(b);
+    return text(a) === text(b) && lists(a).length === others.length && lists(a).every((list, k) => list === others[k]);
   }
 
   _begin({ width, height, ground, frame, crowds }) {
@@ -63,7 +65,7 @@ class Pace {
 
   /** Draws as many points as a frame has time for, as strong together as all would be. */
   _sample() {
-    const { renderer, picture: { layers } } = this;
+    const { renderer, picture: { layers, frame } } = this;
     // Few points that lie above many are all drawn.
     const counts = [];
     let drawn = 0;
@@ -74,13 +76,17 @@ class Pace {
     this._timed(drawn, () => {
       this._begin(this.picture);
       layers.forEach(({ rows, style }, k) => {
-        const fewer = Math.log2(counts[k] / rows.length);
-        const thinned = style.busiest ? { ...style, crowd: style.crowd + fewer, busiest: Math.max(0, style.busiest + fewer) } : style;
+        const share = counts[k] / rows.length, larger = within(share ** -0.25, 1, 2.5), fewer = Math.log2(share * larger ** 2);
+        const thinned = { ...style, diameter: style.diameter * larger };
+        if (style.busiest) Object.assign(thinned, { crowd: style.crowd + fewer, busiest: Math.max(0, style.busiest + fewer) });
         // A piece is random, as the order is, but for points without a colour, which come first.
         for (let p = 0; p < pieces; p++) {
           renderer.draw(rows, thinned, Math.floor(p * rows.length / pieces), Math.floor((p + 1) * counts[k] / pieces) - Math.floor(p * counts[k] / pieces));
         }
       });
+      // What was complete before is moved and scaled along.
+      const old = drawn < this.n ? this.complete : null, zoom = old ? old.frame.scale / frame.scale : 0;
+      if (zoom > 0.5 && zoom < 2 && this._alike(old, this.picture, true)) renderer.copy(old.frame, frame);
     });
     this.whole = drawn === this.n;
   }
@@ -102,8 +108,13 @@ class Pace {
       }
     });
     this.whole = this.done === this.n;
-    renderer.show(this.whole);
-    if (!this.whole) this.timer = setTimeout(() => this._more(), 0);
+    renderer.seen(this.whole);
+    if (this.whole) {
+      this.complete = picture;
+      renderer.copy(picture.frame, picture.frame);
+    } else {
+      this.timer = setTimeout(() => this._more(), 0);
+    }
   }
 
   /** Draws so many points and learns from the time it takes. */

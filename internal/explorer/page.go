@@ -47,6 +47,7 @@ import (
 	"fmt"
 	"image/color"
 	"io"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -204,21 +205,29 @@ type content struct {
 
 // A block is a piece of data, in a script element that is not run.
 type block struct {
-	ID   string
-	Text string // base64, after packed if the bytes are compressed
+	id      string
+	before  string // the base64
+	content []byte
 }
 
-// mostText is how much text an element of a block has. Chromium takes several times as long to
-// read the same text in longer ones.
-const mostText = 1 << 16
+// bytesPerPart makes a text of 65 536 characters. Chromium takes several times as long to read
+// longer ones.
+const bytesPerPart = 48 << 10
 
-// Parts returns blocks whose texts together are b's. Their IDs are b's, then with .1, .2 and so on.
-func (b block) Parts() []block {
-	parts := []block{{b.ID, b.Text[:min(len(b.Text), mostText)]}}
-	for at := mostText; at < len(b.Text); at += mostText {
-		parts = append(parts, block{b.ID + "." + strconv.Itoa(len(parts)), b.Text[at:min(len(b.Text), at+mostText)]})
+// Parts yields the elements of the block, each an ID – the block's, then with .1, .2 and so on –
+// and base64, the first after b.before.
+func (b block) Parts() iter.Seq2[string, string] {
+	return func(yield func(id, text string) bool) {
+		id, before, part := b.id, b.before, 0
+		for at := 0; at == 0 || at < len(b.content); at += bytesPerPart {
+			text := before + base64.StdEncoding.EncodeToString(b.content[at:min(len(b.content), at+bytesPerPart)])
+			if !yield(id, text) {
+				return
+			}
+			part++
+			id, before = b.id+"."+strconv.Itoa(part), ""
+		}
 	}
-	return parts
 }
 
 // about describes the blocks to the scripts. Its fields are described where data.js reads
@@ -373,7 +382,7 @@ func (c *content) inline() {
 }
 
 func newBlock(id string, content []byte) block {
-	return block{id, base64.StdEncoding.EncodeToString(content)}
+	return block{id, "", content}
 }
 
 func (c *content) add(id string, content []byte) { c.Blocks = append(c.Blocks, newBlock(id, content)) }

@@ -70,7 +70,7 @@ func blockText(t testing.TB, html, id string) string {
 		if len(m) != 1 {
 			t.Fatalf("there are %d blocks %s", len(m), of)
 		}
-		if len(m[0][1]) > 1<<16 && id != "about" {
+		if len(m[0][1]) > 1<<16+len(packed) && id != "about" {
 			t.Errorf("%s has a text of %d bytes", of, len(m[0][1]))
 		}
 		text += m[0][1]

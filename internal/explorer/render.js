@@ -107,7 +107,7 @@ class Renderer {
     this.crowds = new Map(); // from levels of a view to their buffer
     this.positions = null;
     this.colours = null;
-    this.hidden = null; // a framebuffer
+    this.hidden = [null, null]; // framebuffers: one for aside, and one that is complete
   }
 
   /** Draws a point out of sight: the first one takes long, and the browser does not wait for it. */
@@ -118,6 +118,7 @@ class Renderer {
     this.place({ from: 0, to: 0, mixing: 0, sizes: [1, 1], x: 9, y: 9, scale: 1, width: 1, height: 1 });
     this.setCrowds({ levels }, { levels });
     this.draw(new Uint32Array(1), { diameter: 1, opacity: 1 });
+    for (const k of [3, 4]) this.gl.disableVertexAttribArray(k); // until setCrowds, if at all
     this.gl.flush();
   }
 
@@ -204,24 +205,32 @@ class Renderer {
     gl.drawElements(gl.POINTS, count, gl.UNSIGNED_INT, 4 * first);
   }
 
-  /** Has what is drawn next not be seen until show. */
+  /** Has what is drawn next not be seen, until seen. */
   aside(width, height) {
-    const { gl } = this;
-    if (!this.hidden) this.hidden = Object.assign(gl.createFramebuffer(), { colours: gl.createRenderbuffer() });
-    gl.bindFramebuffer(gl.FRAMEBUFFER, this.hidden);
-    if (this.hidden.width === width && this.hidden.height === height) return;
-    Object.assign(this.hidden, { width, height });
-    gl.bindRenderbuffer(gl.RENDERBUFFER, this.hidden.colours);
+    const { gl } = this, target = this.hidden[0] ?? Object.assign(gl.createFramebuffer(), { colours: gl.createRenderbuffer() });
+    this.hidden[0] = target;
+    gl.bindFramebuffer(gl.FRAMEBUFFER, target);
+    if (target.width === width && target.height === height) return;
+    Object.assign(target, { width, height });
+    gl.bindRenderbuffer(gl.RENDERBUFFER, target.colours);
     gl.renderbufferStorage(gl.RENDERBUFFER, gl.RGBA8, width, height);
-    gl.framebufferRenderbuffer(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.RENDERBUFFER, this.hidden.colours);
+    gl.framebufferRenderbuffer(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.RENDERBUFFER, target.colours);
   }
 
-  /** Has what is drawn next be seen, and, if it is complete, what was not. */
-  show(complete) {
-    const { gl, hidden: { width, height } } = this;
-    gl.bindFramebuffer(gl.DRAW_FRAMEBUFFER, null);
-    if (complete) gl.blitFramebuffer(0, 0, width, height, 0, 0, width, height, gl.COLOR_BUFFER_BIT, gl.NEAREST);
-    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+  /** Has what is drawn next be seen. What was not may be complete. */
+  seen(complete) {
+    if (complete) this.hidden.reverse();
+    this.gl.bindFramebuffer(this.gl.FRAMEBUFFER, null);
+  }
+
+  /** Draws what was complete last, for a frame of the camera, as another one shows it. */
+  copy(from, to) {
+    const { gl, hidden: [, source] } = this, { width, height } = source;
+    const zoom = to.scale / from.scale, pixels = to.scale * width / to.width;
+    const x = Math.round((from.x - to.x) * pixels + width / 2 * (1 - zoom)), y = Math.round((from.y - to.y) * pixels + height / 2 * (1 - zoom));
+    gl.bindFramebuffer(gl.READ_FRAMEBUFFER, source);
+    gl.blitFramebuffer(0, 0, width, height, x, y, x + Math.round(zoom * width), y + Math.round(zoom * height), gl.COLOR_BUFFER_BIT, zoom === 1 ? gl.NEAREST : gl.LINEAR);
+    gl.bindFramebuffer(gl.READ_FRAMEBUFFER, null);
   }
 
   /** Waits until all is drawn. */

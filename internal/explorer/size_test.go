@@ -1,13 +1,15 @@
 package explorer
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
+	"image/png"
 	"math"
-	"slices"
 	"testing"
 
-	"github.com/chromedp/cdproto/input"
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
 
 	"cne/data"
 )
@@ -146,34 +148,85 @@ func TestBrowserOutsidePhone(t *testing.T) {
 	}).join()`, "true,true,true,true")
 }
 
-// A page of many points shows some of them while it moves and all of them at rest, which look
-// alike.
+// drawCounter counts the points that each drawing to the screen or out of sight is asked for.
+const drawCounter = `
+  const draw = WebGL2RenderingContext.prototype.drawElements;
+  window.asked = 0;
+  WebGL2RenderingContext.prototype.drawElements = function (mode, count, ...more) {
+    asked += count;
+    draw.call(this, mode, count, ...more);
+  };`
+
+// screen returns the mean of the red channel around a place of the stage as it is seen.
+func (b *tab) screen(x, y float64) float64 {
+	b.t.Helper()
+	r, err := chromedp.Call(b.ctx, cdppage.CaptureScreenshot, cdppage.CaptureScreenshotParams{})
+	must(b.t, err)
+	im, err := png.Decode(bytes.NewReader(r.Data))
+	must(b.t, err)
+	sum := 0.0
+	for i := range 400 {
+		red, _, _, _ := im.At(int(x)+i%20-10, int(y)+i/20-10).RGBA()
+		sum += float64(red>>8) / 400
+	}
+	return sum
+}
+
+// A page of many points shows some of them, as strong together as all, while its picture
+// changes, and all of them at rest.
 func TestBrowserPace(t *testing.T) {
 	t.Parallel()
-	p := crowded(200_000)
-	p.HeldOut = make([]bool, p.Views[0].Embedding.N)
+	const more = 200_000
+	p := crowded(more)
+	n := p.Views[0].Embedding.N
+	p.Views = append(p.Views, p.Views[0])
+	p.Views[1].Name = "again"
+	p.HeldOut = make([]bool, n)
 	p.HeldOut[2] = true
-	b := show(t, p, setting{before: `
-	  const draw = WebGL2RenderingContext.prototype.drawElements;
-	  window.counts = [0];
-	  WebGL2RenderingContext.prototype.drawElements = function (mode, count, ...more) {
-	    counts[counts.length - 1] += count;
-	    draw.call(this, mode, count, ...more);
-	  };
-	  const read = WebGL2RenderingContext.prototype.readPixels;
-	  window.pixels = (x, y) => { const out = new Uint8Array(4); read.call(document.getElementById("points").getContext("webgl2"), x, y, 1, 1, WebGL2RenderingContext.RGBA, WebGL2RenderingContext.UNSIGNED_BYTE, out); return out[0]; };
-	`}).ready()
-	b.until("cne.whole")
-	b.mouse(input.DispatchMouseEventTypeMousePressed, 0, 400, 300)
-	for i := range 10 {
-		b.do("counts.push(0)")
-		call(b, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, Button: input.MouseButtonLeft, Buttons: 1, X: 400 + 4*float64(i), Y: 300})
+	b := show(t, p, setting{before: drawCounter}).ready()
+	b.after("at first", "cne.whole", "true")
+	x, y := b.at(0)
+	ground, full := 255.0, b.screen(x, y)
+	if all := get[float64](b, fmt.Sprintf("cne.pixel(%v, %v)[0]", 3, 3)); all != ground {
+		t.Errorf("the ground is drawn in red %v", all)
+	}
+	for _, tc := range []struct {
+		what, key string
+		dx        float64
+		far       float64 // by how much what is seen may differ
+	}{
+		{"moved", "d", -60, 12},
+		{"morphing", "shift+Right", 0, 0.7 * (ground - full)},
+	} {
+		b.do("asked = 0")
+		b.key(tc.key)
 		b.settle()
+		got := b.screen(x+tc.dx, y)
+		if get[bool](b, "cne.whole") {
+			t.Logf("%s: drawn whole before it was looked at", tc.what)
+		} else if math.Abs(got-full) > tc.far {
+			t.Errorf("%s: the busiest place is seen in red %.0f, at rest %.0f", tc.what, got, full)
+		}
+		b.after(tc.what, "cne.whole", "true")
+		if asked := get[int](b, "asked"); asked < n || asked > 2*n {
+			t.Errorf("%s: %d points of %d were drawn until all were seen", tc.what, asked, n)
+		}
+		if got := b.screen(x+tc.dx, y); math.Abs(got-full) > 3 {
+			t.Errorf("%s and at rest: the busiest place is seen in red %.0f, want %.0f", tc.what, got, full)
+		}
+		b.key("0")
+		b.after("key Home", "cne.t", "0", "cne.whole", "true")
 	}
-	counts := get[[]int](b, "counts.slice(1)")
-	if most := slices.Max(counts); most == 0 || most > 150_000 {
-		t.Errorf("while it moves, pictures have %v points", counts)
+	// Hovering draws no points again.
+	b.do("asked = 0")
+	b.after("hover 2", "cne.hovered >= 0", "true", "asked", "0", "cne.whole", "true")
+	// While pictures change all the time, none has more points than there is time for.
+	b.do(`asked = 0; window.most = 0; window.pictures = cne.drawn;
+	  window.moving = setInterval(() => { most = Math.max(most, asked / Math.max(1, cne.drawn - pictures)); document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "a", bubbles: true })); }, 20);`)
+	b.until("cne.drawn > pictures + 20")
+	b.do("clearInterval(moving)")
+	if most := get[float64](b, "most"); most > float64(n)/2 {
+		t.Errorf("pictures that change have %.0f points each", most)
 	}
-	b.mouse(input.DispatchMouseEventTypeMouseReleased, 0, 440, 300)
 	b.after("at rest", "cne.whole", "true")
 }
