@@ -107,8 +107,9 @@ type PageView struct {
 	Facts     []Fact
 }
 
-// A Fact is something worth knowing about an embedding, such as a quality figure.
-type Fact struct{ Name, Value string }
+// A Fact is something worth knowing about an embedding, such as a quality figure. A Meaning
+// explains the name: the page shows it on hover.
+type Fact struct{ Name, Value, Meaning string }
 
 // Facts returns quality figures as the program's pages show them.
 func Facts(f *quality.Figures) []Fact {
@@ -125,7 +126,7 @@ func Facts(f *quality.Figures) []Fact {
 		if x.Wide {
 			text = plot.Rounded(*value)
 		}
-		facts = append(facts, Fact{x.Heading(), text + quality.PlusMinus(standardError)})
+		facts = append(facts, Fact{x.Heading(), text + quality.PlusMinus(standardError), x.Meaning})
 	}
 	return facts
 }

@@ -122,7 +122,7 @@ func TestWritePage(t *testing.T) {
 		Columns: []cne.PageColumn{{"height", labels("0.5", "1.5", "nan", "7")}, {"kind", labels("soft", "hard", "soft", "soft")}},
 		Images:  set,
 		HeldOut: []bool{true, false, false, false},
-		Facts:   []cne.Fact{{"epochs", "50"}},
+		Facts:   []cne.Fact{{Name: "epochs", Value: "50"}},
 	}
 	html := page(t, e, o)
 	has(t, "the page", html, "Corners &amp; &lt;edges&gt;", `"west"`, `"east"`, `"height"`, `"kind"`, `"hard"`, `["epochs","50"]`, `"heldOut":true`, `data-atlas-0`)
@@ -134,11 +134,11 @@ func TestWritePage(t *testing.T) {
 	}
 
 	// Views come instead of the embedding, which may then have no positions.
-	o = cne.PageOptions{Slider: "epoch", Facts: []cne.Fact{{"elsewhere", "1"}}}
+	o = cne.PageOptions{Slider: "epoch", Facts: []cne.Fact{{Name: "elsewhere", Value: "1"}}}
 	for epoch := range 3 {
 		moved := data.NewMatrix(4, 2+epoch)
 		copy(moved.X, []float32{0, 1, 5, 7, 2, 9, 1, 1})
-		o.Views = append(o.Views, cne.PageView{Name: fmt.Sprint("epoch ", epoch), Embedding: moved, Facts: []cne.Fact{{"loss", fmt.Sprint(9 - epoch)}}})
+		o.Views = append(o.Views, cne.PageView{Name: fmt.Sprint("epoch ", epoch), Embedding: moved, Facts: []cne.Fact{{Name: "loss", Value: fmt.Sprint(9 - epoch)}}})
 	}
 	html = page(t, new(cne.Embedding), o)
 	has(t, "the page with a slider", html, `"slider":"epoch"`, `"epoch 0"`, `"epoch 2"`, `["loss","7"]`, "data-view-2")
@@ -148,8 +148,15 @@ func TestWritePage(t *testing.T) {
 }
 
 func TestFactsOfFigures(t *testing.T) {
-	got := fmt.Sprint(cne.Facts(&quality.Figures{PartitionFunction: new(1234567.), KNNRecall: new(0.12345), KNNRecallError: new(0.0021), KL: new(2.)}))
-	if want := "[{kNN recall 0.123 ± 0.002} {partition function 1.23e6} {KL divergence 2.000}]"; got != want {
+	facts := cne.Facts(&quality.Figures{PartitionFunction: new(1234567.), KNNRecall: new(0.12345), KNNRecallError: new(0.0021), KL: new(2.)})
+	var got []string
+	for _, f := range facts {
+		got = append(got, f.Name+" "+f.Value)
+		if !strings.HasSuffix(f.Meaning, "better.") {
+			t.Errorf("%s is explained by %q", f.Name, f.Meaning)
+		}
+	}
+	if want := []string{"kNN recall 0.123 ± 0.002", "partition function 1.23e6", "KL divergence 2.000"}; !slices.Equal(got, want) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if cne.Facts(nil) != nil || cne.Facts(new(quality.Figures)) != nil {

@@ -416,7 +416,7 @@ func TestBrowserExtremes(t *testing.T) {
 	}
 	markup := named(evil)
 	for k := range markup.Views {
-		markup.Views[k].Facts = []Fact{{evil, evil}}
+		markup.Views[k].Facts = []Fact{{Name: evil, Value: evil}}
 	}
 	heldOut := three()
 	heldOut.HeldOut = make([]bool, 30)

@@ -13,6 +13,7 @@ class App {
     this.crowds = data.dense ? new Crowds(data.views) : null;
     this.pictures = data.images ? new Pictures(data.images) : null;
     this.mapNames = new MapNames(this);
+    this.scale = ValueScale.of(this);
     this.still = matchMedia("(prefers-reduced-motion: reduce)");
     this.systemDark = matchMedia("(prefers-color-scheme: dark)");
     this.narrow = matchMedia("(max-width: 760px)");
@@ -87,11 +88,10 @@ class App {
   ink(category) { return (this.data.classes[category]?.ink ?? this.data.none)[this.dark]; }
 
   inkOfRow(row) {
-    const { classes, category, values, scale, none, single } = this.data;
+    const { classes, category, values, none, single } = this.data;
     if (classes) return this.ink(category[row]);
     if (!values) return single[this.dark];
-    const v = values[row];
-    return (Number.isNaN(v) ? none : scale.inks[Math.round(scalePosition(scale, v) * (scale.inks.length - 1))])[this.dark];
+    return Number.isNaN(values[row]) ? none[this.dark] : this.scale.ink(this.scale.at[row], this.dark);
   }
 
   /** Returns a new dot in the colour of a row. */
@@ -103,6 +103,7 @@ class App {
 
   isVisible(row) {
     return !(this.hidden.size && this.hidden.has(this.data.category[row])) &&
+      (this.scale === null || this.scale.has(row)) &&
       !(this.hiddenKinds.size && this.hiddenKinds.has(this.data.held[row]));
   }
 
@@ -110,8 +111,9 @@ class App {
 
   /** Makes the lists of rows that are drawn. */
   _filter() {
-    const { held } = this.data;
-    this.visible = this.hidden.size || this.hiddenKinds.size ? this.order.filter((i) => this.isVisible(i)) : this.order;
+    const { held } = this.data, { scale, order } = this;
+    const some = this.hidden.size || this.hiddenKinds.size || scale && (scale.narrowed || !scale.missing);
+    this.visible = some ? order.filter((i) => this.isVisible(i)) : order;
     this.lower = held ? this.visible.filter((i) => !held[i]) : this.visible;
     this.upper = held ? this.visible.filter((i) => held[i]) : null;
     this.places.forget();
@@ -129,6 +131,18 @@ class App {
     this.invalidate();
   }
 
+  /** Shows another scale of values, or another range of them, with the next frame. */
+  rescale() {
+    if (this.rescaling) return;
+    this.rescaling = true;
+    requestAnimationFrame(() => {
+      this.rescaling = false;
+      this.legend.paint();
+      this.visibilityChanged();
+      this._paint();
+    });
+  }
+
   /** Shows a category, and points of a kind (see hiddenKinds), if they are hidden. */
   reveal(category, kind) {
     const one = this.hidden.delete(category), other = this.hiddenKinds.delete(kind);
@@ -142,6 +156,7 @@ class App {
     const { data } = this;
     if (k === data.column) return;
     chooseColumn(data, k);
+    this.scale = ValueScale.of(this);
     this.hidden.clear();
     this.pointed = -1;
     this.counts = this._count();
@@ -208,6 +223,7 @@ class App {
   goTo(row) {
     const { category, held } = this.data;
     this.reveal(category ? category[row] : undefined, held ? held[row] : undefined);
+    if (this.scale && !this.scale.has(row)) this.scale.reset();
     this.pinned = row;
     this.hovered = -1;
     const { camera } = this;
@@ -281,14 +297,14 @@ class App {
   }
 
   _colours() {
-    const { n, classes, category, values, scale, none, single } = this.data;
+    const { n, classes, category, none, single } = this.data, { scale } = this;
     // Red, green, blue and a byte that keeps each at a multiple of 4, where graphics cards read fast.
     const out = new Uint32Array(n), bytes = new Uint8Array(out.buffer);
     const word = (ink) => new Uint32Array(Uint8Array.from([1, 3, 5, 7], (k) => parseInt(ink[this.dark].slice(k, k + 2) || "0", 16)).buffer)[0];
     const grey = word(none);
     const palette = Uint32Array.from(classes ? [...classes.map((c) => word(c.ink)), grey] : scale ? scale.inks.map(word) : [word(single)]);
     if (classes) for (let i = 0; i < n; i++) out[i] = palette[category[i]];
-    else if (values) for (let i = 0; i < n; i++) out[i] = Number.isNaN(values[i]) ? grey : palette[Math.round(scalePosition(scale, values[i]) * (palette.length - 1))];
+    else if (scale) for (let i = 0; i < n; i++) out[i] = Number.isNaN(scale.at[i]) ? grey : palette[scale.step(scale.at[i])];
     else out.fill(palette[0]);
     return bytes;
   }
@@ -450,6 +466,7 @@ class App {
     g.clearRect(0, 0, camera.width, camera.height);
     this.paintOver(g, frame);
     this.point.show(this.pinned);
+    this.legend.mark(this.hovered);
     const shown = this.hovered >= 0 ? this.hovered : this.pinned;
     if (shown >= 0) {
       const xy = this.places.current(frame);
@@ -523,6 +540,7 @@ class App {
     this.setPlace(0);
     byId("title").title = this.data.title;
     byId("loading").remove();
+    showHint();
   }
 
   _resize() {
@@ -761,6 +779,8 @@ window.cne = Object.freeze({
   get thumbnails() { return app?.thumbnails?.placed.map((p) => p.row) ?? []; },
   get selection() { return app?.selection.rows ? Array.from(app.selection.visible()) : null; },
   get column() { return data?.columns[data.column]?.name; },
+  /** The scale of values: its kind, the range shown, and the counts of the histogram. */
+  get values() { return app?.scale && { kind: app.scale.kind, low: app.scale.low, high: app.scale.high, range: app.scale.range, bins: Array.from(app.scale.bins) }; },
   get theme() { return app?.dark ? "dark" : "light"; },
   get camera() { return app && { x: app.camera.x, y: app.camera.y, zoom: app.camera.zoom, scale: app.camera.scale(), perUnit: app.camera.pixelsPerUnit() }; },
   /** The names on the map that are drawn, with their places and boxes in pixels of the stage. */

@@ -141,8 +141,9 @@ type View struct {
 	Facts []Fact
 }
 
-// A Fact is a figure about an embedding, such as its kNN recall.
-type Fact struct{ Name, Value string }
+// A Fact is a figure about an embedding, such as its kNN recall. The page explains the name by
+// the Meaning, if there is one; facts of the same name share that of the first.
+type Fact struct{ Name, Value, Meaning string }
 
 // Save writes the page into the file at path. The file is written under a
 // temporary name in the same folder and renamed. Errors name the path; they
@@ -185,6 +186,8 @@ var scripts = []string{
 	"points.js",
 	"export.js",
 	"link.js",
+	"values.js",
+	"help.js",
 	"words.js",
 	"main.js",
 }
@@ -246,7 +249,8 @@ type about struct {
 	Dense   bool          `json:"dense"` // so many points that they cover each other
 	Images  *aboutImages  `json:"images,omitempty"`
 
-	Neighbors int `json:"neighbors"` // of each point
+	Neighbors int               `json:"neighbors"`          // of each point
+	Meanings  map[string]string `json:"meanings,omitempty"` // of facts, by their names
 }
 
 // An ink is a colour on a light ground and on a dark one, as #rrggbb.
@@ -308,6 +312,7 @@ func (p *Page) content() (*content, error) {
 		Single: inkOf(plot.ClassColour(0)),
 		// Grey on a dark ground has to recede as that on a light one does.
 		None: ink{inkOf(plot.UnlabeledColour())[0], "#454a52"}, NoLabel: plot.NoLabel,
+		Meanings: map[string]string{},
 	}
 	c := &content{Title: title}
 	var words *texts
@@ -321,7 +326,11 @@ func (p *Page) content() (*content, error) {
 		}
 		about.Name, about.Note, about.Facts = plot.Printable(v.Name), places[k].note, [][2]string{}
 		for _, f := range v.Facts {
-			about.Facts = append(about.Facts, [2]string{plot.Printable(f.Name), plot.Printable(f.Value)})
+			name := plot.Printable(f.Name)
+			about.Facts = append(about.Facts, [2]string{name, plot.Printable(f.Value)})
+			if a.Meanings[name] == "" && f.Meaning != "" {
+				a.Meanings[name] = plot.Printable(f.Meaning)
+			}
 		}
 		a.Views = append(a.Views, about)
 		c.add("view-"+strconv.Itoa(k), positions)

@@ -206,7 +206,7 @@ func TestTextsAreText(t *testing.T) {
 	page := func(text string) string {
 		return write(t, &Page{
 			Title: text, Slider: text, Classes: []int32{0, 1}, ClassNames: []string{text, text + "2"}, Names: []string{text, "x"},
-			Views: []View{{Name: text, Embedding: e, Facts: []Fact{{text, text}}}, {Name: text, Embedding: e}},
+			Views: []View{{Name: text, Embedding: e, Facts: []Fact{{Name: text, Value: text}}}, {Name: text, Embedding: e}},
 		})
 	}
 	html, harmless := page(evil), page("harmless")

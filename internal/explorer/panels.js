@@ -32,12 +32,15 @@ function stepThrough(event, buttons) {
 
 /* The legend ------------------------------------------------------------- */
 
+const mostApart = 20; // classes whose colours can be told apart
+
 class Legend {
   constructor(app) {
     this.app = app;
     const { data } = app;
     this.list = byId("classes");
     this.entries = []; // { category, name, button, item }
+    this.values = new ValueLegend(app);
     this.kinds = []; // buttons of the points trained on and of those held out
     this._connect();
     if (data.held) this._makeKey();
@@ -51,16 +54,15 @@ class Legend {
     const { data } = this.app;
     clearTimeout(this.timer); // which would have a class stand out that is no more
     this.entries = [];
-    this.bar = null;
+    this.marked = -1;
+    this.markedEntry = undefined;
     this.list.replaceChildren();
-    byId("colours").replaceChildren();
     byId("legend-title").textContent = data.classes ? "Classes" : data.scale ? "Values" : "Points";
     byId("all").hidden = byId("none").hidden = !data.classes;
     byId("colours").hidden = !data.scale;
     byId("filter").hidden = true;
     byId("filter").value = "";
     if (data.classes) this._makeEntries();
-    else if (data.scale) this._makeScale();
     this.paint();
   }
 
@@ -120,6 +122,19 @@ class Legend {
 
   _shown() { return this.entries.filter((e) => !e.item.hidden); }
 
+  /** Brings the class of a row into sight and highlights it where there are many, or none for −1. */
+  mark(row) {
+    if (row === this.marked) return;
+    this.marked = row;
+    const { category } = this.app.data;
+    const entry = row < 0 || !category || this.entries.length <= mostApart ? undefined : this.entries.find((e) => e.category === category[row]);
+    if (entry === this.markedEntry) return;
+    this.markedEntry?.item.classList.remove("at");
+    entry?.item.classList.add("at");
+    this.markedEntry = entry;
+    if (entry) reveal(entry.item);
+  }
+
   /** Makes an entry the one that Tab reaches. */
   _current(entry) {
     for (const e of this.entries) if (e.button.tabIndex === 0) e.button.tabIndex = -1;
@@ -169,29 +184,6 @@ class Legend {
     this.kinds.forEach((button, kind) => button.setAttribute("aria-pressed", String(!this.app.hiddenKinds.has(kind))));
   }
 
-  _makeScale() {
-    const { scale, noLabel } = this.app.data;
-    const box = byId("colours");
-    const bar = make("canvas");
-    bar.width = scale.inks.length;
-    bar.height = 1;
-    bar.setAttribute("role", "img");
-    bar.setAttribute("aria-label", `Colours from ${scale.ticks[0].text} to ${scale.ticks[scale.ticks.length - 1].text}`);
-    const marks = make("div", "marks");
-    for (const tick of scale.ticks) {
-      const mark = make("span", "", tick.text);
-      mark.style.left = 100 * scalePosition(scale, tick.value) + "%";
-      marks.append(mark);
-    }
-    box.append(bar, marks);
-    if (this.app.data.values.some(Number.isNaN)) {
-      const grey = make("p", "grey");
-      grey.append(make("span", "dot"), noLabel);
-      box.append(grey);
-    }
-    this.bar = bar;
-  }
-
   _makeKey() {
     const key = byId("key");
     key.hidden = false;
@@ -217,15 +209,7 @@ class Legend {
   paint() {
     const { app } = this;
     for (const e of this.entries) e.button.firstChild.style.background = app.ink(e.category);
-    if (this.bar) {
-      const context = this.bar.getContext("2d");
-      app.data.scale.inks.forEach((ink, k) => {
-        context.fillStyle = ink[app.dark];
-        context.fillRect(k, 0, 1, 1);
-      });
-      const grey = byId("colours").querySelector(".grey .dot");
-      if (grey) grey.style.background = app.data.none[app.dark];
-    }
+    if (app.scale) this.values.paint();
     const trained = document.querySelector("#key .trained"), held = document.querySelector("#key .held");
     if (trained) {
       trained.style.background = app.dark ? "#55585e" : "#c0c0c0";
@@ -233,12 +217,6 @@ class Legend {
       held.style.boxShadow = `inset 0 0 0 2px ${app.dark ? "#dddddd" : "#2c2c2c"}`;
     }
   }
-}
-
-/** Returns where a value lies on the scale, from 0 to 1. Halves, because the range may overflow. */
-function scalePosition(scale, value) {
-  if (scale.low === scale.high) return 0.5;
-  return (value / 2 - scale.low / 2) / (scale.high / 2 - scale.low / 2);
 }
 
 /* Slider and facts --------------------------------------------------------- */
@@ -319,6 +297,8 @@ class Player {
       const numbers = values.map((v) => (v === "" ? NaN : Number(v.replace(/[\s\u202f,]/g, "").replace("−", "-"))));
       const curve = this.last > 0 && numbers.every(Number.isFinite) ? new Curve(numbers, row) : null;
       byId("facts").append(row);
+      const meaning = this.app.data.meanings?.[name];
+      if (meaning) explain(row, meaning);
       return { values, row, value, curve };
     });
   }

@@ -388,9 +388,9 @@ func three() *Page {
 	return &Page{
 		Title: "Three groups", Slider: "s", Classes: classes, ClassNames: []string{"ant", "bee", "cat"},
 		Views: []View{
-			{Name: "s = 0", Embedding: first, Facts: []Fact{{"kNN recall", "0.1"}, {"loss", "7"}}},
-			{Name: "s = 1", Embedding: second, Facts: []Fact{{"kNN recall", "0.2"}}},
-			{Name: "s = 2", Embedding: first, Facts: []Fact{{"kNN recall", "0.3"}}},
+			{Name: "s = 0", Embedding: first, Facts: []Fact{{Name: "kNN recall", Value: "0.1"}, {Name: "loss", Value: "7"}}},
+			{Name: "s = 1", Embedding: second, Facts: []Fact{{Name: "kNN recall", Value: "0.2"}}},
+			{Name: "s = 2", Embedding: first, Facts: []Fact{{Name: "kNN recall", Value: "0.3"}}},
 		},
 	}
 }

@@ -60,6 +60,8 @@ type Figure struct {
 	// Title is for people, Short for where there is little room, Format is Printf's, and
 	// Unit is the unit of an axis.
 	Title, Short, Format, Unit string
+	// Meaning says in one or two sentences what the figure is, for people who do not know it.
+	Meaning string
 	// Better is 1 if larger is better, −1 if smaller is, and 0 if neither is.
 	Better int
 	// Wide says that the figure may span orders of magnitude.
@@ -90,26 +92,32 @@ const (
 var table = []Figure{
 	{
 		Metric: MetricPartition, Key: "partition_function", Option: "partition", Title: "partition function", Format: "%.4g", Wide: true,
+		Meaning: "The sum of the similarities 1/(1 + d²) of all ordered pairs of points at distance d. The closer the points are, the larger it is, up to n(n − 1); neither is better.",
 		Of:      func(f *Figures) (v, e *float64) { return f.PartitionFunction, f.PartitionFunctionError },
 		measure: (*measurement).partition,
 	}, {
 		Metric: MetricRecall, Key: "knn_recall", Option: "recall", Title: "kNN recall", Format: "%.4f", Better: 1, Needs: NeedsNeighbors, K: func(k int) int { return k },
+		Meaning: "The share of each point's k nearest neighbours in the data that are also among its k nearest in the embedding, on average. From 0 to 1, higher is better.",
 		Of:      func(f *Figures) (v, e *float64) { return f.KNNRecall, f.KNNRecallError },
 		measure: (*measurement).recall,
 	}, {
 		Metric: MetricTrustworthiness, Key: "trustworthiness", Title: "trustworthiness", Format: "%.4f", Better: 1, Needs: NeedsPoints, K: func(k int) int { return k },
+		Meaning: "How far neighbours in the embedding are neighbours in the data, too: 1 if all are, less the farther away the others are there. From 0 to 1, higher is better.",
 		Of:      func(f *Figures) (v, e *float64) { return f.Trustworthiness, f.TrustworthinessError },
 		measure: (*measurement).trustworthiness,
 	}, {
 		Metric: MetricSpearman, Key: "spearman", Option: "spearman_sample", Title: "Spearman correlation", Short: "Spearman", Format: "%.3f", Better: 1, Needs: NeedsPoints,
+		Meaning: "The rank correlation between distances in the data and in the embedding: how well near and far are kept over the whole map. From −1 to 1, higher is better.",
 		Of:      func(f *Figures) (v, e *float64) { return f.Spearman, nil },
 		measure: (*measurement).spearman,
 	}, {
 		Metric: MetricKL, Key: "kl", Option: "kl", Title: "KL divergence", Format: "%.4g", Unit: "nats", Better: -1, Needs: NeedsGraph,
+		Meaning: "How much the similarities of points in the embedding deviate from those in the graph of neighbours, as Kullback–Leibler divergence in nats. Lower is better.",
 		Of:      func(f *Figures) (v, e *float64) { return f.KL, f.KLError },
 		measure: (*measurement).divergence,
 	}, {
 		Metric: MetricAccuracy, Key: "accuracy", Option: "accuracy", Title: "kNN accuracy", Format: "%.4f", Better: 1, Needs: NeedsLabels, K: func(int) int { return AccuracyK },
+		Meaning: "The share of held-out points whose class most of their nearest neighbours in the embedding have, too. From 0 to 1, higher is better.",
 		Of:      func(f *Figures) (v, e *float64) { return f.Accuracy, f.AccuracyError },
 		measure: (*measurement).accuracy,
 	}, {

@@ -189,14 +189,14 @@ func Facts(f *quality.Figures, z *float64) []explorer.Fact {
 		facts = append(facts, explorer.Fact(fact))
 	}
 	if z != nil {
-		facts = append(facts, roundedFact("learnt Z", *z))
+		facts = append(facts, roundedFact("learnt Z", *z, "The normalisation constant that NC-t-SNE has learnt, on the scale of the partition function, which it approaches; neither direction is better."))
 	}
 	return facts
 }
 
 // roundedFact returns a figure of any size with three digits.
-func roundedFact(name string, value float64) explorer.Fact {
-	return explorer.Fact{Name: name, Value: plot.Rounded(value)}
+func roundedFact(name string, value float64, meaning string) explorer.Fact {
+	return explorer.Fact{Name: name, Value: plot.Rounded(value), Meaning: meaning}
 }
 
 // OpenImages reads images, also those that come with the program.

@@ -104,7 +104,10 @@ func planeFacts(folder string) []explorer.Fact {
 
 // planeFact returns a page's fact on the kNN accuracy of the positions.
 func planeFact(s *simclr.Score) []explorer.Fact {
-	return []explorer.Fact{{Name: "kNN accuracy", Value: fmt.Sprintf("%.3f", s.Mean)}}
+	return []explorer.Fact{{
+		Name: "kNN accuracy", Value: fmt.Sprintf("%.3f", s.Mean),
+		Meaning: "The share of test images whose class most of their nearest neighbours in the embedding have, too. From 0 to 1, higher is better.",
+	}}
 }
 
 // Placed are images that a network gives positions.

@@ -100,7 +100,7 @@ func spectrumColumns() []column {
 func SpectrumFacts(m *rundir.StopMetrics) []explorer.Fact {
 	facts := Facts(&m.Figures, m.Z)
 	if m.ZBar != nil {
-		facts = append([]explorer.Fact{roundedFact("Z̄", *m.ZBar)}, facts...)
+		facts = append([]explorer.Fact{roundedFact("Z̄", *m.ZBar, "The normalisation constant of Neg-t-SNE for this embedding. The larger it is, the more attraction prevails, and the more compact are the clusters.")}, facts...)
 	}
 	return facts
 }
