@@ -218,11 +218,15 @@ func TestBrowserLink(t *testing.T) {
 		{"#color=weight%2C+kg", `["weight, kg",1,0,30]`},
 		{"#zoom=-3&x=NaN&t=7&color=nothing&hide=nobody&%%%=2", `["label",0.2,2,30]`},
 		{"#zoom=1e9&t=-1&hide-points=training", `["label",4000,0,10]`},
+		{"#color=weight%2C+kg&range=1..2&scale=quantile", `["weight, kg",1,0,9]`},
+		{"#color=weight%2C+kg&range=2..x&scale=none", `["weight, kg",1,0,30]`},
 		{"#", `["label",1,0,30]`},
 	} {
 		b.do(fmt.Sprintf("location.hash = %q", other[0]))
 		b.expect(other[0], "JSON.stringify([cne.column, cne.camera.zoom, cne.t, cne.visible])", other[1])
 	}
+	b.after("do location.hash = '#color=weight%2C+kg&scale=quantile'", "cne.values.kind", "quantile")
+	b.after("do location.hash = ''", "cne.column", "label")
 	// Copied.
 	b.after("key +")
 	b.after("click #save-open; click #save-link", "document.getElementById('save').hidden ? 'copied' : document.activeElement.value === location.href", map[bool]string{true: "copied", false: "true"}[get[bool](b, "document.getElementById('save').hidden")])

@@ -201,17 +201,17 @@ class Exporter {
   _legend() {
     const { app } = this;
     const { data, inks } = app;
-    if (data.scale) {
+    if (app.scale) {
       return {
         width: legendWidth,
         paint: (g, x) => {
-          const colours = data.scale.inks.map((c) => c[app.dark]), step = 160 / colours.length;
+          const steps = 80, height = 160, bottom = 200, { scale } = app;
           this._write(g, data.columns[data.column].name, x, 24, inks.ink, legendWidth - 16);
-          colours.forEach((colour, k) => {
-            g.fillStyle = colour;
-            g.fillRect(x, 200 - step * (k + 1), 12, step + 0.5);
-          });
-          for (const { value, text } of data.scale.ticks) this._write(g, text, x + 20, 200 - 160 * scalePosition(data.scale, value), inks.ink, legendWidth - 36);
+          for (let k = 0; k < steps; k++) {
+            g.fillStyle = scale.ink((k + 0.5) / steps, app.dark);
+            g.fillRect(x, bottom - height * (k + 1) / steps, 12, height / steps + 0.5);
+          }
+          for (const { at, text } of scale.marks()) this._write(g, text, x + 20, bottom - height * at, inks.ink, legendWidth - 36);
         },
       };
     }

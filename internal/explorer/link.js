@@ -24,6 +24,8 @@ class Link {
         byId("column").value = String(k);
         app.colourBy(k);
       } },
+      { key: "scale", late: true, now: () => (app.scale && app.scale.kind !== app.scale.usual ? app.scale.kind : ""), first: "", set: (v) => app.scale?.set({ kind: v || app.scale.usual }) },
+      { key: "range", late: true, now: () => app.scale?.range ?? "", first: "", set: (v) => { if (app.scale) app.scale.range = v; } },
       // Names may have commas: one key for each class.
       { key: "hide", late: true, several: true, now: () => [...app.hidden].sort((a, b) => a - b).map((k) => app.nameOf(k)), set: (names) => {
         app.hidden.clear();

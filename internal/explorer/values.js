@@ -43,7 +43,8 @@ class ValueScale {
     this.digits = within(3 + Math.ceil(Math.log10(largest / (this.max - this.min))), 3, 17);
     // Where the middle 90 % would have less than a tenth of the colours, they get more.
     const narrow = quantile(some, 0.95) / 2 - quantile(some, 0.05) / 2 < 0.1 * (this.max / 2 - this.min / 2);
-    this._measure(narrow ? "log" : "linear");
+    this.usual = narrow ? "log" : "linear";
+    this._measure(this.usual);
   }
 
   /** Finds where all values lie on a scale: "linear", "log" or "quantile". */
