@@ -92,19 +92,22 @@ class Exporter {
     return n;
   }
 
-  /** Closes the menu once a picture is saved, or says why it is not. */
+  /** Closes the menu once a picture is saved, unless there is something to tell about it. */
   async _finish(saved) {
-    const name = await saved;
-    this.app.toggleCard("save", false);
-    this.app.say(name + " saved");
+    const problem = await saved;
+    byId("save-why").textContent = problem;
+    byId("save-why").hidden = problem === "";
+    if (problem === "") this.app.toggleCard("save", false);
+    this.app.say(problem || "Saved");
   }
 
-  /** Saves the view as PNG with so many pixels per CSS pixel, or as many as there can be. */
-  async png(ratio) {
+  /** Saves the view as PNG with so many pixels per CSS pixel, and returns what did not go as wanted. */
+  async png(wanted) {
     const { app } = this;
     const { camera, renderer } = app, { gl } = renderer;
+    if (gl.isContextLost()) return "The graphics are gone at the moment; try again";
     const most = Math.min(gl.getParameter(gl.MAX_RENDERBUFFER_SIZE), ...gl.getParameter(gl.MAX_VIEWPORT_DIMS));
-    ratio = Math.min(ratio, most / camera.width, most / camera.height);
+    let ratio = Math.min(wanted, most / camera.width, most / camera.height);
     const frame = camera.frame(), canvas = make("canvas"), legend = this._legend();
     // Nobody sees the canvas in this size: its own comes back before the browser shows it.
     app.pace.draw(app.picture(frame, ratio), true);
@@ -119,12 +122,13 @@ class Exporter {
     app._draw();
     g.scale(ratio, ratio);
     this._paint(g, frame, legend);
-    const name = this._name("", ".png");
-    save([await new Promise((done) => canvas.toBlob(done))], "image/png", name);
-    return name;
+    const blob = await new Promise((done) => canvas.toBlob(done));
+    if (!blob) return "This browser makes no pictures as large as that";
+    save([blob], "image/png", this._name("", ".png"));
+    return ratio < wanted ? `Saved with ${short(ratio)} times the pixels, the most that the graphics here can draw` : "";
   }
 
-  /** Saves the view as SVG. */
+  /** Saves the view as SVG, and returns as png does. */
   async svg() {
     const { app } = this;
     const { camera } = app;
@@ -133,9 +137,8 @@ class Exporter {
     const head = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">\n<title>${xmlText(app.data.title)}</title>\n<rect width="${width}" height="${height}" fill="${app.inks.ground}"/>\n`;
     const circles = app.picture(frame, 1).layers.flatMap((layer) => this._circles(frame, layer));
     this._paint(g, frame, legend);
-    const name = this._name("", ".svg");
-    save([head, ...circles, ...g.out, "</svg>\n"], "image/svg+xml", name);
-    return name;
+    save([head, ...circles, ...g.out, "</svg>\n"], "image/svg+xml", this._name("", ".svg"));
+    return "";
   }
 
   /** Returns the points of a layer that are in sight as circles, as the renderer draws them. */

@@ -1,7 +1,7 @@
 // Package explorer writes embeddings as one HTML file that shows them in a browser: pan
 // and zoom, a slider that morphs between several embeddings of the same points, the
-// picture of the point under the pointer, a legend that hides classes, search, and a
-// lasso that gives row numbers. The file needs nothing else, neither a server nor a
+// picture of the point under the pointer, names on the map, a legend that hides classes,
+// search, and a lasso that gives row numbers. The file needs nothing else, neither a server nor a
 // network, and its Content-Security-Policy forbids all other resources.
 //
 // # How it is made
@@ -110,8 +110,8 @@ type Page struct {
 	// NeighborsShown of them.
 	Neighbors *neighbors.Neighbors
 
-	// AutoLabels writes the words that distinguish the Names of a region of points on the
-	// map there. It takes Names.
+	// AutoLabels labels the regions of each view by the words that distinguish the Names
+	// of their points. It needs Names.
 	AutoLabels bool
 
 	// HeldOut[i] reports that row i was held out of training, as in plot.Scatter.
@@ -442,7 +442,7 @@ func (p *Page) check() ([]places, error) {
 		}
 	}
 	if p.AutoLabels && p.Names == nil {
-		return nil, fmt.Errorf("%w: automatic labels: got no names, whose words they are", ErrInput)
+		return nil, fmt.Errorf("%w: automatic labels: got no names of the points to make them of", ErrInput)
 	}
 	if im := p.Images; im != nil {
 		if im.N != n {

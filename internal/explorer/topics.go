@@ -190,19 +190,20 @@ func blur(counts []int64, radius int) []int64 {
 	return out
 }
 
-// texts are the words of texts that may distinguish a region.
+// texts are the words of texts, but for those that are rare.
 type texts struct {
 	words  []string // in lower case
-	shown  []string // as they are written most often
+	shown  []string // as most texts write them, if more than half agree
 	count  []int32  // how many texts have a word
 	of     []int32  // the words of all texts, each once per text
 	starts []int    // where those of a text begin, and where the last ends
 }
 
-// newTexts reads the words of texts, but for those that are rare.
+// newTexts reads the words of texts.
 func newTexts(all []string) *texts {
 	least := max(3, int32(commonFrom*detail[len(detail)-1].least*float64(len(all))))
-	// How often words occur, at least: few that are rare share a counter with others.
+	// How often words occur, by hash and up to least, so that rare words take no memory of
+	// their own. Words with the same hash are counted together.
 	seen := make([]int32, 1<<22)
 	for _, text := range all {
 		eachWord(text, func(_ string, lower []byte) {
@@ -216,8 +217,7 @@ func newTexts(all []string) *texts {
 	for _, w := range strings.Fields(stopWords) {
 		known[w] = -1
 	}
-	forms := make(map[string]int32) // how often a word is written so
-	var last []int32                // the text that had a word last
+	var last, votes []int32 // of a word, the text that had it last, and the majority for shown
 	for i, text := range all {
 		eachWord(text, func(form string, lower []byte) {
 			if seen[hash(lower)%uint32(len(seen))] < least {
@@ -227,8 +227,9 @@ func newTexts(all []string) *texts {
 			if !ok {
 				w = int32(len(t.words))
 				t.words = append(t.words, string(lower))
+				t.shown = append(t.shown, form)
 				known[t.words[w]] = w
-				t.count, last = append(t.count, 0), append(last, -1)
+				t.count, last, votes = append(t.count, 0), append(last, -1), append(votes, 0)
 			}
 			if w < 0 || last[w] == int32(i) {
 				return
@@ -236,16 +237,16 @@ func newTexts(all []string) *texts {
 			last[w] = int32(i)
 			t.count[w]++
 			t.of = append(t.of, w)
-			forms[form]++
+			switch { // Boyer and Moore
+			case form == t.shown[w]:
+				votes[w]++
+			case votes[w] > 0:
+				votes[w]--
+			default:
+				t.shown[w], votes[w] = form, 1
+			}
 		})
 		t.starts = append(t.starts, len(t.of))
-	}
-	t.shown = slices.Clone(t.words)
-	for form, n := range forms {
-		w := known[strings.ToLower(form)]
-		if most := forms[t.shown[w]]; n > most || n == most && form > t.shown[w] {
-			t.shown[w] = form
-		}
 	}
 	return t
 }
