@@ -102,6 +102,43 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
+// The texts of points label the regions of a page, by flag or by the run's configuration.
+func TestAutoLabels(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var points, texts strings.Builder
+	points.WriteString("a,b,c\n")
+	s := rng.New(1, rng.Init)
+	for i := range 80 {
+		fmt.Fprintf(&points, "%g,%g,%g\n", float64(40*(i%2))+s.Normal(), s.Normal(), s.Normal())
+		fmt.Fprintf(&texts, "%s number %d\n", []string{"a distant galaxy", "the cheap burger"}[i%2], i)
+	}
+	writeTestFile(t, "t.csv", points.String())
+	writeTestFile(t, "texts.txt", texts.String())
+	check := func(path string, want bool) {
+		t.Helper()
+		about := readText(t, path)
+		if got := strings.Contains(about, "galaxy") && strings.Contains(about, `"labels":[{"x":`); got != want {
+			t.Errorf("%s: labels: %v, want %v", path, got, want)
+		}
+	}
+	train := func(command, dir string, more ...string) {
+		t.Helper()
+		succeed(t, append([]string{command, "t.csv", "-o", dir, "--epochs", "30", "--set", "graph.k=5", "--set", "output.plot=false", "--names", "texts.txt"}, more...)...)
+	}
+	train("train", "run", "--html", "--auto-labels")
+	check("run/embedding.html", true)
+	succeed(t, "plot", "run", "--html", "-o", "again.html")
+	check("again.html", true)
+	train("train", "plain", "--html")
+	check("plain/embedding.html", false)
+	succeed(t, "plot", "plain", "--html", "--auto-labels", "-o", "plain.html")
+	check("plain.html", true)
+	succeed(t, "plot", "plain/embedding.npy", "--html", "--auto-labels", "--names", "texts.txt", "-o", "file.html")
+	check("file.html", true)
+	train("spectrum", "sweep", "--s", "0,1", "--set", "output.auto_labels=true")
+	check("sweep/explorer.html", true)
+}
+
 // A run that starts from an earlier one leaves its points where they were, found by their
 // names, and puts new ones among their neighbours.
 func TestStartsFromARun(t *testing.T) {

@@ -46,8 +46,10 @@ it, from another column (--label-column), or from files of their own
 The page is one file that needs no network. --names are shown of a point and
 searched, and --color adds what the points can be coloured by, in place of their
 labels: classes, or values on a continuous scale; of a run folder, columns are
-those of the table that the run has read. The images of points that are
-images come with it: those of the run whose folder INPUT is, or of --images.
+those of the table that the run has read. If the names are texts, --auto-labels
+writes the words that distinguish a region of the map there. The images of
+points that are images come with it: those of the run whose folder INPUT is, or
+of --images.
 
 With --metrics the inputs are run folders, or files like their metrics.jsonl,
 and the picture shows how loss, partition function, Kullback-Leibler divergence
