@@ -86,10 +86,7 @@ func regions(counts []int64, radius int, fewest int64) (of []int32, peaks []int)
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(density[b], density[a]) })
-	of = make([]int32, len(counts)) // the peak above a cell, or a cell on the way to it
-	for c := range of {
-		of[c] = -1
-	}
+	of = slices.Repeat([]int32{-1}, len(counts)) // the peak above a cell, or a cell on the way to it
 	find := func(c int32) int32 {
 		for of[c] != c {
 			of[c] = of[of[c]]
@@ -104,8 +101,10 @@ func regions(counts []int64, radius int, fewest int64) (of []int32, peaks []int)
 	for _, c := range order {
 		highest := -1
 		var beside []int32
-		for _, b := range neighbours(c) {
-			if of[b] < 0 {
+		for k := range 9 {
+			x, y := c%gridSide+k%3-1, c/gridSide+k/3-1
+			b := y*gridSide + x
+			if min(x, y) < 0 || max(x, y) >= gridSide || of[b] < 0 {
 				continue
 			}
 			beside = append(beside, find(int32(b)))
@@ -139,34 +138,15 @@ func regions(counts []int64, radius int, fewest int64) (of []int32, peaks []int)
 		}
 	}
 	slices.SortStableFunc(peaks, func(a, b int) int { return cmp.Compare(points[b], points[a]) })
-	number := make(map[int32]int32, len(peaks))
+	number := make([]int32, len(of)) // of the region with a peak, from 1
 	for r, c := range peaks {
-		number[int32(c)] = int32(r)
+		number[c] = int32(r + 1)
 	}
-	out := make([]int32, len(of))
-	for c := range of {
-		out[c] = -1
-		if of[c] >= 0 {
-			if r, ok := number[find(int32(c))]; ok {
-				out[c] = r
-			}
-		}
+	out := slices.Repeat([]int32{-1}, len(of))
+	for _, c := range order {
+		out[c] = number[find(int32(c))] - 1
 	}
 	return out, peaks
-}
-
-// neighbours returns the cells around a cell.
-func neighbours(c int) []int {
-	out := make([]int, 0, 8)
-	x, y := c%gridSide, c/gridSide
-	for v := max(0, y-1); v <= min(gridSide-1, y+1); v++ {
-		for u := max(0, x-1); u <= min(gridSide-1, x+1); u++ {
-			if b := v*gridSide + u; b != c {
-				out = append(out, b)
-			}
-		}
-	}
-	return out
 }
 
 // blur returns the counts of a grid averaged three times over 2·radius+1 cells along both
@@ -303,20 +283,16 @@ func (t *texts) name(cells, of []int32, regions int) []string {
 			return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(t.words[a.word], t.words[b.word]))
 		})
 		var chosen []string
-		var shown []string
 		for _, c := range list {
 			word := t.words[c.word]
-			if len(chosen) == 0 && float64(c.count) < commonFrom*n || len(chosen) == mostWords || c.score < list[0].score/2 {
-				break
-			}
-			if len(chosen) > 0 && len(strings.Join(shown, ", "))+len(word) > mostBytes {
-				continue
-			}
-			if !slices.ContainsFunc(chosen, func(other string) bool { return alike(word, other) }) {
-				chosen, shown = append(chosen, word), append(shown, t.shown[c.word])
+			switch {
+			case len(chosen) == mostWords || c.score < list[0].score/2 || len(chosen) == 0 && float64(c.count) < commonFrom*n:
+			case len(chosen) == 0:
+				chosen, out[r] = []string{word}, t.shown[c.word]
+			case len(out[r])+len(word) <= mostBytes && !slices.ContainsFunc(chosen, func(other string) bool { return alike(word, other) }):
+				chosen, out[r] = append(chosen, word), out[r]+", "+t.shown[c.word]
 			}
 		}
-		out[r] = strings.Join(shown, ", ")
 	}
 	return out
 }
