@@ -7,6 +7,7 @@ import (
 
 	"cne/data"
 	"cne/data/images"
+	"cne/data/neighbors"
 	"cne/internal/explorer"
 	"cne/internal/plot"
 	"cne/train/quality"
@@ -76,15 +77,21 @@ type PageOptions struct {
 	Title string
 	// Labels [n] colour the points, as in PictureOptions.
 	Labels *data.Labels
-	// Names [n] are the points' names: short texts, shown of the point under the cursor and
-	// searched. They default to those of Images.
+	// Names [n] are the points' names or texts, of one line or several, shown of the point
+	// under the cursor and searched. They default to those of Images.
 	Names []string
+	// AutoLabels labels the regions of the map by the words that distinguish their Names.
+	AutoLabels bool
 	// Columns are further properties by which a reader may colour the points.
 	Columns []PageColumn
 	// Images has a picture of each point.
 	Images *images.Set
 	// HeldOut [n] reports which points were held out of training.
 	HeldOut []bool
+	// Neighbors [n, k] are the nearest neighbours in the data, which the page shows of the
+	// point under the cursor: up to 10 of each, fewer for more than 100 000 points, none
+	// for more than 333 333. They default to Neighborhood.Nearest if it has n points.
+	Neighbors *neighbors.Neighbors
 	// Facts are shown below the points, such as those of Facts.
 	Facts []Fact
 	// Views are several embeddings of the points, which the page shows instead of Positions
@@ -145,7 +152,7 @@ func (e *Embedding) WritePage(w io.Writer, o PageOptions) error {
 		}
 		views = []PageView{{Embedding: e.Positions, Facts: o.Facts}}
 	}
-	p := explorer.Page{Title: o.Title, Slider: o.Slider, Names: o.Names, HeldOut: o.HeldOut, Images: o.Images}
+	p := explorer.Page{Title: o.Title, Slider: o.Slider, Names: o.Names, HeldOut: o.HeldOut, Images: o.Images, AutoLabels: o.AutoLabels, Neighbors: o.Neighbors}
 	for i, v := range views {
 		if v.Embedding == nil {
 			return badOption("Views: got no embedding for view %d (counted from 0)", i)
@@ -157,6 +164,9 @@ func (e *Embedding) WritePage(w io.Writer, o PageOptions) error {
 		p.Views = append(p.Views, view)
 	}
 	n := views[0].Embedding.N
+	if h := e.Neighborhood; p.Neighbors == nil && h != nil && h.Nearest != nil && h.Nearest.N == n {
+		p.Neighbors = h.Nearest
+	}
 	var err error
 	if p.Classes, p.ClassNames, p.Values, err = colours("Labels", o.Labels, n); err != nil {
 		return err
