@@ -127,9 +127,9 @@ func TestWritePage(t *testing.T) {
 	}
 	html := page(t, e, o)
 	has(t, "the page", html, "Corners &amp; &lt;edges&gt;", `"west"`, `"east"`, `"height"`, `"kind"`, `"hard"`, `["epochs","50"]`, `"heldOut":true`, `data-atlas-0`)
-	has(t, "the page with images", html, base64.StdEncoding.EncodeToString([]byte("a.png\nb.png\nc.png\nd.png")))
+	has(t, "the page with images", html, base64.StdEncoding.EncodeToString([]byte("a.png\x1eb.png\x1ec.png\x1ed.png")))
 	o.Names = []string{"p", "q", "r", "s"}
-	has(t, "the page with names", page(t, e, o), base64.StdEncoding.EncodeToString([]byte("p\nq\nr\ns")))
+	has(t, "the page with names", page(t, e, o), base64.StdEncoding.EncodeToString([]byte("p\x1eq\x1er\x1es")))
 	if again := page(t, e, o); again != page(t, e, o) {
 		t.Error("two pages differ")
 	}
