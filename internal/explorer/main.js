@@ -739,7 +739,11 @@ async function begin() {
     missing = error.message;
   }
   data = await readData();
-  if (missing) return showText(data, missing);
+  if (missing) {
+    byId("loading").textContent = missing + " Another browser, or this one with its graphics acceleration on, shows the points.";
+    document.body.classList.add("no-side", "no-points");
+    return;
+  }
   app = new App(data, renderer);
   app.start();
   app.link.begin(false);

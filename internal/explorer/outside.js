@@ -64,13 +64,7 @@ class Outside {
   /** Returns how many points are out of sight. */
   _beyond(side) {
     const { far } = side, [middle, half] = this._sight(side);
-    let from = 0, to = far.length;
-    while (from < to) {
-      const k = (from + to) >> 1;
-      if (far[k] > middle + half) to = k;
-      else from = k + 1;
-    }
-    return far.length - from;
+    return far.length - firstFrom(far, middle + half);
   }
 
   /** Brings the points of a side into sight, next to what is in sight. */

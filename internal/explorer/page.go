@@ -188,7 +188,6 @@ var scripts = []string{
 	"link.js",
 	"values.js",
 	"help.js",
-	"words.js",
 	"main.js",
 }
 

@@ -170,10 +170,10 @@ func blur(counts []int64, radius int) []int64 {
 	return out
 }
 
-// texts are the words of texts, but for those that are rare.
+// texts are the words of texts, without stop words.
 type texts struct {
 	words  []string // in lower case
-	shown  []string // as most texts write them, if more than half agree
+	shown  []string // as the first text writes them
 	count  []int32  // how many texts have a word
 	of     []int32  // the words of all texts, each once per text
 	starts []int    // where those of a text begin, and where the last ends
@@ -181,51 +181,27 @@ type texts struct {
 
 // newTexts reads the words of texts.
 func newTexts(all []string) *texts {
-	least := max(3, int32(commonFrom*detail[len(detail)-1].least*float64(len(all))))
-	// How often words occur, by hash and up to least, so that rare words take no memory of
-	// their own. Words with the same hash are counted together.
-	seen := make([]int32, 1<<22)
-	for _, text := range all {
-		eachWord(text, func(_ string, lower []byte) {
-			if n := &seen[hash(lower)%uint32(len(seen))]; *n < least {
-				*n++
-			}
-		})
-	}
 	t := &texts{starts: make([]int, 1, len(all)+1)}
 	known := make(map[string]int32)
 	for _, w := range strings.Fields(stopWords) {
 		known[w] = -1
 	}
-	var last, votes []int32 // of a word, the text that had it last, and the majority for shown
+	var last []int32 // the text that had a word last
 	for i, text := range all {
-		eachWord(text, func(form string, lower []byte) {
-			if seen[hash(lower)%uint32(len(seen))] < least {
-				return
-			}
-			w, ok := known[string(lower)]
+		for _, form := range words(text) {
+			lower := strings.ToLower(form)
+			w, ok := known[lower]
 			if !ok {
 				w = int32(len(t.words))
-				t.words = append(t.words, string(lower))
-				t.shown = append(t.shown, form)
-				known[t.words[w]] = w
-				t.count, last, votes = append(t.count, 0), append(last, -1), append(votes, 0)
+				known[lower] = w
+				t.words, t.shown, t.count, last = append(t.words, lower), append(t.shown, form), append(t.count, 0), append(last, -1)
 			}
-			if w < 0 || last[w] == int32(i) {
-				return
+			if w >= 0 && last[w] != int32(i) {
+				last[w] = int32(i)
+				t.count[w]++
+				t.of = append(t.of, w)
 			}
-			last[w] = int32(i)
-			t.count[w]++
-			t.of = append(t.of, w)
-			switch { // Boyer and Moore
-			case form == t.shown[w]:
-				votes[w]++
-			case votes[w] > 0:
-				votes[w]--
-			default:
-				t.shown[w], votes[w] = form, 1
-			}
-		})
+		}
 		t.starts = append(t.starts, len(t.of))
 	}
 	return t
@@ -306,50 +282,14 @@ func alike(a, b string) bool {
 	return 4*n >= 3*min(len(a), len(b))
 }
 
-// eachWord calls f with each word of a text, as it is written and in lower case: runs of
-// letters and digits, two to forty with at least one letter, and of Chinese characters
-// each two in a row. f must not keep lower.
-func eachWord(text string, f func(form string, lower []byte)) {
-	var buffer [64]byte
-	lower := buffer[:0]
-	start, runes, letter, chinese := 0, 0, false, false
-	end := func(i int) {
-		if runes >= 2 && runes <= 40 && letter {
-			f(text[start:i], lower)
-		}
-	}
-	for i, r := range text {
-		han := r >= 0x2e80 && unicode.Is(unicode.Han, r)
-		in := unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
-		switch {
-		case !in || han != chinese:
-			end(i)
-			start, runes, letter, lower = i, 0, false, lower[:0]
-		case han && runes == 2:
-			end(i)
-			_, size := utf8.DecodeRune(lower)
-			start, runes, lower = start+size, 1, append(lower[:0], lower[size:]...)
-		}
-		if !in {
-			continue
-		}
-		if runes == 0 {
-			start, chinese = i, han
-		}
-		letter = letter || unicode.IsLetter(r)
-		lower = utf8.AppendRune(lower, unicode.ToLower(r))
-		runes++
-	}
-	end(len(text))
-}
-
-// hash is FNV-1a.
-func hash(word []byte) uint32 {
-	h := uint32(2166136261)
-	for _, b := range word {
-		h = (h ^ uint32(b)) * 16777619
-	}
-	return h
+// words returns the words of a text: runs of letters and digits, two to forty with at
+// least one letter.
+func words(text string) []string {
+	all := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) })
+	return slices.DeleteFunc(all, func(w string) bool {
+		n := utf8.RuneCountInString(w)
+		return n < 2 || n > 40 || !strings.ContainsFunc(w, unicode.IsLetter)
+	})
 }
 
 // stopWords say little about a text in English; in other languages their being everywhere
