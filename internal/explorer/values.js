@@ -40,7 +40,7 @@ class ValueScale {
     const largest = Math.max(-this.min, this.max);
     // The symmetrical logarithm is about linear up to the unit.
     this.unit = Math.max(quantile(some.map(Math.abs).filter((v) => v > 0).sort(), 0.05) || 0, largest * 1e-300) || 1;
-    this.digits = within(3 + Math.ceil(Math.log10(largest / (this.max - this.min)) - 0.3), 3, 17);
+    this.digits = within(3 + Math.ceil(Math.log10(largest / (this.max - this.min) || 1) - 0.3), 3, 17);
     // Where the middle 90 % would have less than a tenth of the colours, they get more.
     const narrow = quantile(some, 0.95) / 2 - quantile(some, 0.05) / 2 < 0.1 * (this.max / 2 - this.min / 2);
     this.usual = narrow ? "log" : "linear";
