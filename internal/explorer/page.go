@@ -93,7 +93,9 @@ type Page struct {
 	ClassNames []string
 
 	// Values[i] is the number by which row i is coloured, as in plot.Scatter;
-	// NaN means none. Values and Classes exclude each other.
+	// NaN means none. Values and Classes exclude each other. The page begins with a linear
+	// scale, but with a logarithmic one where the middle 90 % of the values (of evenly
+	// spaced rows, if they are more than 100 000) would have less than a tenth of it.
 	Values []float64
 
 	// Columns are what else is known of the rows. The page begins with Classes or
