@@ -13,20 +13,11 @@ import (
 	"cne/train/quality"
 )
 
-// A PictureFormat is a kind of picture.
-type PictureFormat string
-
-// The formats of pictures.
-const (
-	PNG PictureFormat = "png" // pixels
-	SVG PictureFormat = "svg" // vectors, except for 50 000 points and more
-)
-
 // PictureOptions describe a picture of n points. The zero value is a PNG of points of one
 // colour.
 type PictureOptions struct {
-	// Format is the format, PNG by default.
-	Format PictureFormat
+	// SVG has the picture in vectors (50 000 points and more are an image in it), not as PNG.
+	SVG bool
 	// Title is written above the points.
 	Title string
 	// Labels [n] colour the points: with a legend if they are Categorical, otherwise on a
@@ -65,10 +56,11 @@ func (e *Embedding) WritePicture(w io.Writer, o PictureOptions) error {
 	if s.Classes, s.ClassNames, s.Values, err = colours("Labels", o.Labels, n); err != nil {
 		return err
 	}
-	if o.Format == "" {
-		o.Format = PNG
+	format := plot.PNG
+	if o.SVG {
+		format = plot.SVG
 	}
-	return showError(s.Write(w, plot.Format(o.Format)))
+	return showError(s.Write(w, format))
 }
 
 // PageOptions describe a page of n points. The zero value is a page with the points alone.
@@ -206,7 +198,7 @@ func showError(err error) error {
 	switch {
 	case errors.Is(err, plot.ErrNotFinite):
 		return fmt.Errorf("%w: %w", ErrPoints, err)
-	case errors.Is(err, plot.ErrInput), errors.Is(err, plot.ErrFormat), errors.Is(err, explorer.ErrInput):
+	case errors.Is(err, plot.ErrInput), errors.Is(err, explorer.ErrInput):
 		return fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	return err

@@ -141,11 +141,11 @@ class Exporter {
     return "";
   }
 
-  /** Returns the points of a layer that are in sight as circles, as the renderer draws them. */
+  /** Returns the points of a layer that are in sight as circles; those in crowds are not fainter. */
   _circles(frame, { rows, style }) {
     const { app } = this;
-    const { diameter, fade = 0, rim = 0 } = style;
-    const xy = app.places.current(frame), strength = strengthOf(frame, style, app.crowding(frame)[0]);
+    const { diameter, opacity, contrast = 1, fade = 0, rim = 0 } = style;
+    const xy = app.places.current(frame);
     const mixed = (colour, to, part) => "#" + colour.map((c, k) => Math.round(c + (to[k] - c) * part).toString(16).padStart(2, "0")).join("");
     const ground = app.ground.map((c) => 255 * c), inks = new Map(); // from a colour to how it is drawn
     const ink = (i) => {
@@ -158,11 +158,11 @@ class Exporter {
       }
       return known;
     };
-    const out = [`<g${rim ? ` stroke-width="${short(rim)}"` : ""}>\n`], r = short((diameter - rim) / 2);
+    const out = [`<g fill-opacity="${short(opacity ** contrast)}"${rim ? ` stroke-width="${short(rim)}"` : ""}>\n`], r = short((diameter - rim) / 2);
     for (const i of rows) {
       const [x, y] = app.camera.toScreen(xy[2 * i], xy[2 * i + 1], frame.scale);
       if (x < -diameter || y < -diameter || x > frame.width + diameter || y > frame.height + diameter) continue;
-      out.push(`<circle cx="${short(x)}" cy="${short(y)}" r="${r}" ${ink(i)} opacity="${short(strength(i))}"/>\n`);
+      out.push(`<circle cx="${short(x)}" cy="${short(y)}" r="${r}" ${ink(i)}/>\n`);
     }
     return [...out, "</g>\n"];
   }
@@ -256,19 +256,6 @@ class Exporter {
       field.select();
     }
   }
-}
-
-/** Returns a function of how opaque a row is drawn: what the vertex shader of render.js computes. */
-function strengthOf(frame, { opacity, contrast = 1, crowd = 0, busiest = 0 }, crowds) {
-  if (!crowds || busiest <= 0) return () => opacity ** contrast;
-  const [a, b] = crowds.map((c) => c.levels), alone = frame.sizes.map((size) => -2 * Math.log2(size));
-  return (i) => {
-    const discs = crowd + (1 - frame.mixing) * (a[i] / crowdSteps + alone[0]) + frame.mixing * (b[i] / crowdSteps + alone[1]);
-    if (discs <= 0) return opacity ** contrast;
-    const n = 2 ** discs;
-    const together = Math.min(1 - (1 - opacity) ** n, opacity + (0.97 - opacity) * Math.min(1, discs / busiest));
-    return Math.max(1 - (1 - together) ** (1 / n), 0.04) ** contrast;
-  };
 }
 
 /** What the painters use of CanvasRenderingContext2D, writing elements of SVG into out. */

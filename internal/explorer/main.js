@@ -379,7 +379,7 @@ class App {
    * Returns how crowded the points are in the two views, or null if they are not very many,
    * and a function of what it takes to draw points of a diameter in CSS pixels accordingly.
    */
-  crowding(frame) {
+  _crowding(frame) {
     if (!this.crowds) return [null, () => ({})];
     const lists = this.upper ? [this.lower, this.upper] : [this.lower];
     const crowds = [frame.from, frame.to].map((view) => this.crowds.of(view, lists));
@@ -397,7 +397,7 @@ class App {
     const standing = this.standingOut();
     const diameter = this.diameter() * ratio, contrast = 1 / this.opacityFactor, opacity = this.opacity();
     const plain = opacity ** contrast;
-    const [crowds, crowding] = this.crowding(frame);
+    const [crowds, crowding] = this._crowding(frame);
     const away = { diameter, opacity: plain * 0.6, fade: this.dark ? 0.8 : 0.82 };
     const all = this.crowds ? { diameter, opacity, contrast, ...crowding(this.diameter()) } : { diameter, opacity: plain };
     if (this.upper) {

@@ -17,8 +17,7 @@ class Pace {
   /** Forgets what has been drawn. */
   forget() {
     this.stop();
-    this.picture = null;  // drawn last
-    this.complete = null; // the last of which all points were drawn out of sight
+    this.picture = null; // drawn last
     this.done = 0; // points of the picture that are drawn out of sight
     this.whole = false; // whether the canvas shows all points
   }
@@ -48,11 +47,10 @@ class Pace {
     if (!this.whole) this.timer = setTimeout(() => this._more(), this.done ? 0 : restTime);
   }
 
-  /** Returns whether two pictures are the same, but for the place of the camera if it may have moved. */
-  _alike(a, b, moved = false) {
+  /** Returns whether two pictures are the same. */
+  _alike(a, b) {
     const lists = ({ colours, crowds, layers }) => [colours, ...crowds ?? [], ...layers.map((l) => l.rows)];
-    const text = ({ width, height, ground, frame, layers }) =>
-      JSON.stringify([width, height, ground, frame.from, frame.mixing, frame.sizes, moved || [frame, layers.map((l) => l.style)]]);
+    const text = ({ width, height, ground, frame, layers }) => JSON.stringify([width, height, ground, frame, layers.map((l) => l.style)]);
     const others = lists(b);
     return text(a) === text(b) && lists(a).length === others.length && lists(a).every((list, k) => list === others[k]);
   }
@@ -65,7 +63,7 @@ class Pace {
 
   /** Draws as many points as a frame has time for, as strong together as all would be. */
   _sample() {
-    const { renderer, picture: { layers, frame } } = this;
+    const { renderer, picture: { layers } } = this;
     // Few points that lie above many are all drawn.
     const counts = [];
     let drawn = 0;
@@ -84,9 +82,6 @@ class Pace {
           renderer.draw(rows, thinned, Math.floor(p * rows.length / pieces), Math.floor((p + 1) * counts[k] / pieces) - Math.floor(p * counts[k] / pieces));
         }
       });
-      // What was complete before is moved and scaled along.
-      const old = drawn < this.n ? this.complete : null, zoom = old ? old.frame.scale / frame.scale : 0;
-      if (zoom > 0.5 && zoom < 2 && this._alike(old, this.picture, true)) renderer.copy(old.frame, frame);
     });
     this.whole = drawn === this.n;
   }
@@ -108,13 +103,8 @@ class Pace {
       }
     });
     this.whole = this.done === this.n;
-    renderer.seen(this.whole);
-    if (this.whole) {
-      this.complete = picture;
-      renderer.copy(picture.frame, picture.frame);
-    } else {
-      this.timer = setTimeout(() => this._more(), 0);
-    }
+    renderer.show(this.whole);
+    if (!this.whole) this.timer = setTimeout(() => this._more(), 0);
   }
 
   /** Draws so many points and learns from the time it takes. */

@@ -205,32 +205,24 @@ class Renderer {
     gl.drawElements(gl.POINTS, count, gl.UNSIGNED_INT, 4 * first);
   }
 
-  /** Has what is drawn next not be seen, until seen. */
+  /** Has what is drawn next not be seen until show. */
   aside(width, height) {
-    const { gl } = this, target = this.hidden[0] ?? Object.assign(gl.createFramebuffer(), { colours: gl.createRenderbuffer() });
-    this.hidden[0] = target;
-    gl.bindFramebuffer(gl.FRAMEBUFFER, target);
-    if (target.width === width && target.height === height) return;
-    Object.assign(target, { width, height });
-    gl.bindRenderbuffer(gl.RENDERBUFFER, target.colours);
+    const { gl } = this;
+    if (!this.hidden) this.hidden = Object.assign(gl.createFramebuffer(), { colours: gl.createRenderbuffer() });
+    gl.bindFramebuffer(gl.FRAMEBUFFER, this.hidden);
+    if (this.hidden.width === width && this.hidden.height === height) return;
+    Object.assign(this.hidden, { width, height });
+    gl.bindRenderbuffer(gl.RENDERBUFFER, this.hidden.colours);
     gl.renderbufferStorage(gl.RENDERBUFFER, gl.RGBA8, width, height);
-    gl.framebufferRenderbuffer(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.RENDERBUFFER, target.colours);
+    gl.framebufferRenderbuffer(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.RENDERBUFFER, this.hidden.colours);
   }
 
-  /** Has what is drawn next be seen. What was not may be complete. */
-  seen(complete) {
-    if (complete) this.hidden.reverse();
-    this.gl.bindFramebuffer(this.gl.FRAMEBUFFER, null);
-  }
-
-  /** Draws what was complete last, for a frame of the camera, as another one shows it. */
-  copy(from, to) {
-    const { gl, hidden: [, source] } = this, { width, height } = source;
-    const zoom = to.scale / from.scale, pixels = to.scale * width / to.width;
-    const x = Math.round((from.x - to.x) * pixels + width / 2 * (1 - zoom)), y = Math.round((from.y - to.y) * pixels + height / 2 * (1 - zoom));
-    gl.bindFramebuffer(gl.READ_FRAMEBUFFER, source);
-    gl.blitFramebuffer(0, 0, width, height, x, y, x + Math.round(zoom * width), y + Math.round(zoom * height), gl.COLOR_BUFFER_BIT, zoom === 1 ? gl.NEAREST : gl.LINEAR);
-    gl.bindFramebuffer(gl.READ_FRAMEBUFFER, null);
+  /** Has what is drawn next be seen, and, if it is complete, what was not. */
+  show(complete) {
+    const { gl, hidden: { width, height } } = this;
+    gl.bindFramebuffer(gl.DRAW_FRAMEBUFFER, null);
+    if (complete) gl.blitFramebuffer(0, 0, width, height, 0, 0, width, height, gl.COLOR_BUFFER_BIT, gl.NEAREST);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
   }
 
   /** Waits until all is drawn. */
