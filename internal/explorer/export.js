@@ -4,7 +4,7 @@
 const largePicture = 4;          // pixels per CSS pixel of a large picture
 const mostInSVG = 50000;         // points
 const csvRows = 20000;           // of a selection that are joined at a time
-const legendWidth = 170, legendLine = 19, mostInLegend = 24;
+const scaleWidth = 170;          // of the scale of values beside a picture, in CSS pixels
 
 /** Has the browser save parts of a file. */
 function save(parts, type, name) {
@@ -75,21 +75,13 @@ class Exporter {
 
   /** Says what cannot be saved, when the menu opens. */
   opened() {
-    const n = this._inSight();
-    byId("save-svg").disabled = n > mostInSVG;
-    byId("save-why").textContent = n > mostInSVG ? `SVG is for up to ${points(mostInSVG)} in sight, and ${grouped(n)} are; zoom in or hide some.` : "";
-    byId("save-why").hidden = n <= mostInSVG;
+    const { app } = this, { camera } = app;
+    const [x0, y1] = camera.toWorld(0, 0), [x1, y0] = camera.toWorld(camera.width, camera.height);
+    const few = app.places.inBox(camera.frame(), app.visible, x0, y0, x1, y1, mostInSVG) !== null;
+    byId("save-svg").disabled = !few;
+    byId("save-why").textContent = `SVG is for up to ${points(mostInSVG)} in sight; zoom in, or hide some.`;
+    byId("save-why").hidden = few;
     byId("link").hidden = true;
-  }
-
-  /** Returns the number of points in sight. */
-  _inSight() {
-    const { app } = this;
-    const frame = app.camera.frame(), xy = app.places.current(frame);
-    const halfX = frame.width / 2 / frame.scale, halfY = frame.height / 2 / frame.scale;
-    let n = 0;
-    for (const i of app.visible) if (Math.abs(xy[2 * i] - frame.x) <= halfX && Math.abs(xy[2 * i + 1] - frame.y) <= halfY) n++;
-    return n;
   }
 
   /** Closes the menu once a picture is saved, unless there is something to tell about it. */
@@ -108,11 +100,11 @@ class Exporter {
     if (gl.isContextLost()) return "The graphics are gone at the moment; try again";
     const most = Math.min(gl.getParameter(gl.MAX_RENDERBUFFER_SIZE), ...gl.getParameter(gl.MAX_VIEWPORT_DIMS));
     let ratio = Math.min(wanted, most / camera.width, most / camera.height);
-    const frame = camera.frame(), canvas = make("canvas"), legend = this._legend();
+    const frame = camera.frame(), canvas = make("canvas"), beside = app.scale ? scaleWidth : 0;
     // Nobody sees the canvas in this size: its own comes back before the browser shows it.
     app.pace.draw(app.picture(frame, ratio), true);
     ratio *= gl.drawingBufferWidth / renderer.canvas.width; // a browser may give less
-    canvas.width = Math.round((camera.width + legend.width) * ratio);
+    canvas.width = Math.round((camera.width + beside) * ratio);
     canvas.height = Math.round(camera.height * ratio);
     const g = canvas.getContext("2d");
     g.fillStyle = app.inks.ground;
@@ -121,7 +113,7 @@ class Exporter {
     app.pace.forget();
     app._draw();
     g.scale(ratio, ratio);
-    this._paint(g, frame, legend);
+    this._paint(g, frame, beside);
     const blob = await new Promise((done) => canvas.toBlob(done));
     if (!blob) return "This browser makes no pictures as large as that";
     save([blob], "image/png", this._name("", ".png"));
@@ -132,11 +124,11 @@ class Exporter {
   async svg() {
     const { app } = this;
     const { camera } = app;
-    const frame = camera.frame(), legend = this._legend(), g = new SVGContext();
-    const width = short(camera.width + legend.width), height = short(camera.height);
+    const frame = camera.frame(), beside = app.scale ? scaleWidth : 0, g = new SVGContext();
+    const width = short(camera.width + beside), height = short(camera.height);
     const head = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">\n<title>${xmlText(app.data.title)}</title>\n<rect width="${width}" height="${height}" fill="${app.inks.ground}"/>\n`;
     const circles = app.picture(frame, 1).layers.flatMap((layer) => this._circles(frame, layer));
-    this._paint(g, frame, legend);
+    this._paint(g, frame, beside);
     save([head, ...circles, ...g.out, "</svg>\n"], "image/svg+xml", this._name("", ".svg"));
     return "";
   }
@@ -167,8 +159,8 @@ class Exporter {
     return [...out, "</g>\n"];
   }
 
-  /** Draws what lies above the points, the scale bar and the legend; nothing is pointed at. */
-  _paint(g, frame, legend) {
+  /** Draws what lies above the points, the scale bar and the scale of values; nothing is pointed at. */
+  _paint(g, frame, beside) {
     const { app } = this;
     const { hovered } = app;
     app.hovered = -1;
@@ -184,8 +176,8 @@ class Exporter {
     this._write(g, text, 17, bottom - 13, ink);
     // What lies at the edge may reach beyond it.
     g.fillStyle = ground;
-    g.fillRect(frame.width, 0, legend.width, frame.height);
-    legend.paint(g, frame.width + 8);
+    g.fillRect(frame.width, 0, beside, frame.height);
+    if (beside) this._paintScale(g, frame.width + 8);
   }
 
   _write(g, text, x, y, colour, most = Infinity) {
@@ -200,42 +192,15 @@ class Exporter {
     g.fillText(letters.join(""), x, y);
   }
 
-  /** Returns the legend of a picture: a width and a function that draws it from some x on. */
-  _legend() {
-    const { app } = this;
-    const { data, inks } = app;
-    if (app.scale) {
-      return {
-        width: legendWidth,
-        paint: (g, x) => {
-          const steps = 80, height = 160, bottom = 200, { scale } = app;
-          this._write(g, data.columns[data.column].name, x, 24, inks.ink, legendWidth - 16);
-          for (let k = 0; k < steps; k++) {
-            g.fillStyle = scale.ink((k + 0.5) / steps, app.dark);
-            g.fillRect(x, bottom - height * (k + 1) / steps, 12, height / steps + 0.5);
-          }
-          for (const { at, text } of scale.marks()) this._write(g, text, x + 20, bottom - height * at, inks.ink, legendWidth - 36);
-        },
-      };
+  /** Draws the scale of values from some x on. */
+  _paintScale(g, x) {
+    const { app, app: { data, inks, scale } } = this, steps = 80, height = 160, bottom = 200;
+    this._write(g, data.columns[data.column].name, x, 24, inks.ink, scaleWidth - 16);
+    for (let k = 0; k < steps; k++) {
+      g.fillStyle = scale.ink((k + 0.5) / steps, app.dark);
+      g.fillRect(x, bottom - height * (k + 1) / steps, 12, height / steps + 0.5);
     }
-    if (!data.classes || data.classes.length + app.counts[data.classes.length] < 2) return { width: 0, paint() {} };
-    const shown = app.counts.map((n, k) => k).filter((k) => app.counts[k] && !app.hidden.has(k));
-    const room = within(Math.floor((app.camera.height - 20) / legendLine), 1, mostInLegend);
-    const entries = shown.length <= room ? shown : shown.slice(0, room - 1);
-    return {
-      width: legendWidth,
-      paint: (g, x) => {
-        entries.forEach((k, line) => {
-          const y = 20 + legendLine * line;
-          g.beginPath();
-          g.arc(x + 5, y, 5, 0, 2 * Math.PI);
-          g.fillStyle = app.ink(k);
-          g.fill();
-          this._write(g, app.nameOf(k), x + 18, y, inks.ink, legendWidth - 34);
-        });
-        if (entries.length < shown.length) this._write(g, `and ${grouped(shown.length - entries.length)} others`, x + 18, 20 + legendLine * entries.length, inks.ink);
-      },
-    };
+    for (const { at, text } of scale.marks()) this._write(g, text, x + 20, bottom - height * at, inks.ink, scaleWidth - 36);
   }
 
   /* The link ----------------------------------------------------------------- */

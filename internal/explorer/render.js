@@ -107,7 +107,7 @@ class Renderer {
     this.crowds = new Map(); // from levels of a view to their buffer
     this.positions = null;
     this.colours = null;
-    this.hidden = [null, null]; // framebuffers: one for aside, and one that is complete
+    this.hidden = null; // a framebuffer
   }
 
   /** Draws a point out of sight: the first one takes long, and the browser does not wait for it. */
