@@ -101,32 +101,34 @@ func TestBrowserSavesSelection(t *testing.T) {
 func TestBrowserSavesPNG(t *testing.T) {
 	t.Parallel()
 	for theme := range 2 {
-		b := show(t, three(), setting{dark: theme == 1}).ready()
-		read := b.saves()
-		b.until("cne.complete")
-		b.wheel(0, -100) // a part of the map
-		b.after("wait", "cne.camera.zoom > 1.1", "true")
-		size := get[[]float64](b, "(() => { const b = document.getElementById('stage').getBoundingClientRect(); return [b.width, b.height]; })()")
-		for _, by := range []float64{1, 4} {
-			before := b.pixel(1)
-			b.after("click #save-open; click "+map[float64]string{1: "#save-png", 4: "#save-large"}[by], "document.getElementById('save').hidden", "true")
-			picture, err := png.Decode(bytes.NewReader(read("Three-groups-s-=-0.png")))
-			must(t, err)
-			if got, want := picture.Bounds().Size(), image.Pt(int(math.Round(size[0]*by)), int(math.Round(size[1]*by))); got != want {
-				t.Errorf("×%v: got %v pixels, want %v", by, got, want)
-			}
-			for row := range 3 {
-				at := get[[]float64](b, fmt.Sprintf("cne.place(%d)", row))
-				if at[0] < 0 || at[1] < 0 || at[0] >= size[0] || at[1] >= size[1] {
-					continue
+		t.Run([]string{"light", "dark"}[theme], func(t *testing.T) {
+			b := show(t, three(), setting{dark: theme == 1}).ready()
+			read := b.saves()
+			b.until("cne.complete")
+			b.wheel(0, -100) // a part of the map
+			b.after("wait", "cne.camera.zoom > 1.1", "true")
+			size := get[[]float64](b, "(() => { const b = document.getElementById('stage').getBoundingClientRect(); return [b.width, b.height]; })()")
+			for _, by := range []float64{1, 4} {
+				before := b.pixel(1)
+				b.after("click #save-open; click "+map[float64]string{1: "#save-png", 4: "#save-large"}[by], "document.getElementById('save').hidden", "true")
+				picture, err := png.Decode(bytes.NewReader(read("Three-groups-s-=-0.png")))
+				must(t, err)
+				if got, want := picture.Bounds().Size(), image.Pt(int(math.Round(size[0]*by)), int(math.Round(size[1]*by))); got != want {
+					t.Errorf("×%v: got %v pixels, want %v", by, got, want)
 				}
-				r, g, bl, _ := picture.At(int(at[0]*by), int(at[1]*by)).RGBA()
-				b.colour(fmt.Sprintf("×%v, theme %d", by, theme), row, fmt.Sprintf("#%02x%02x%02x", r>>8, g>>8, bl>>8))
+				for row := range 3 {
+					at := get[[]float64](b, fmt.Sprintf("cne.place(%d)", row))
+					if at[0] < 0 || at[1] < 0 || at[0] >= size[0] || at[1] >= size[1] {
+						continue
+					}
+					r, g, bl, _ := picture.At(int(at[0]*by), int(at[1]*by)).RGBA()
+					b.colour(fmt.Sprintf("×%v, theme %d", by, theme), row, fmt.Sprintf("#%02x%02x%02x", r>>8, g>>8, bl>>8))
+				}
+				if after := b.pixel(1); after != before {
+					t.Errorf("×%v: afterwards row 1 is drawn in %s, not %s", by, after, before)
+				}
 			}
-			if after := b.pixel(1); after != before {
-				t.Errorf("×%v: afterwards row 1 is drawn in %s, not %s", by, after, before)
-			}
-		}
+		})
 	}
 }
 
