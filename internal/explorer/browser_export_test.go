@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -111,7 +112,7 @@ func TestBrowserSavesPNG(t *testing.T) {
 			for _, by := range []float64{1, 4} {
 				before := b.pixel(1)
 				b.after("click #save-open; click "+map[float64]string{1: "#save-png", 4: "#save-large"}[by], "document.getElementById('save').hidden", "true")
-				picture, err := png.Decode(bytes.NewReader(read("Three-groups-s-=-0.png")))
+				picture, err := png.Decode(bytes.NewReader(read(map[float64]string{1: "Three-groups-s-=-0.png", 4: "Three-groups-s-=-0-large.png"}[by])))
 				must(t, err)
 				if got, want := picture.Bounds().Size(), image.Pt(int(math.Round(size[0]*by)), int(math.Round(size[1]*by))); got != want {
 					t.Errorf("×%v: got %v pixels, want %v", by, got, want)
@@ -152,7 +153,10 @@ func TestBrowserSavesSVG(t *testing.T) {
 				Stroke string  `xml:"stroke,attr"`
 			} `xml:"circle"`
 		} `xml:"g"`
-		Texts []string `xml:"text"`
+		Marks []struct {
+			Size string `xml:"font-size,attr"`
+			Text string `xml:",chardata"`
+		} `xml:"text"`
 	}
 	must(t, xml.Unmarshal(read("A-B-s-=-0.svg"), &got))
 	if got.Title != p.Title || len(got.Groups) != 2 || len(got.Groups[0].Circles) != 20 || len(got.Groups[1].Circles) != 10 {
@@ -176,8 +180,15 @@ func TestBrowserSavesSVG(t *testing.T) {
 			t.Errorf("row %d is missing", i)
 		}
 	}
-	if texts := strings.Join(got.Texts, "|"); !strings.Contains(texts, "<ant> & co") || !strings.Contains(texts, "bee") {
-		t.Errorf("the texts are %q", texts)
+	var texts []string
+	for _, mark := range got.Marks {
+		texts = append(texts, mark.Text)
+		if mark.Size != "13" {
+			t.Errorf("%q has the size %s, want 13 as on the page", mark.Text, mark.Size)
+		}
+	}
+	if !slices.Contains(texts, "<ant> & co") || !slices.Contains(texts, "bee") || !slices.Contains(texts, "5") {
+		t.Errorf("the texts are %q, which lack names or the scale", texts)
 	}
 }
 
@@ -217,8 +228,8 @@ func TestBrowserLink(t *testing.T) {
 	for _, other := range [][2]string{
 		{"#color=side%3D&hide=right", `["side=",1,0,20]`},
 		{"#color=weight%2C+kg", `["weight, kg",1,0,30]`},
-		{"#zoom=-3&x=NaN&t=7&color=nothing&hide=nobody&%%%=2", `["label",0.2,2,30]`},
-		{"#zoom=1e9&t=-1&hide-points=training", `["label",4000,0,10]`},
+		{"#zoom=-3&x=NaN&t=7&color=nothing&hide=nobody&%%%=2", `["label",1,0,30]`},
+		{"#zoom=1e9&t=-1&x=1e9&hide-points=training", `["label",1,0,10]`},
 		{"#color=weight%2C+kg&range=1..2&scale=quantile", `["weight, kg",1,0,9]`},
 		{"#color=weight%2C+kg&range=2..x&scale=none", `["weight, kg",1,0,30]`},
 		{"#", `["label",1,0,30]`},

@@ -147,7 +147,10 @@ func TestBrowserPointing(t *testing.T) {
 	// A click keeps it; the slider takes it along; Escape lets it go.
 	b.mouse(input.DispatchMouseEventTypeMousePressed, 0, x, y)
 	b.mouse(input.DispatchMouseEventTypeMouseReleased, 0, x, y)
-	b.after("away", "cne.pinned === 4 && cne.hovered === -1 && !document.getElementById('tip').hidden", "true")
+	b.after("away", "cne.pinned === 4 && cne.hovered === -1", "true")
+	// The panel says the same, unless it is closed.
+	b.after("away", "document.getElementById('tip').hidden", "true")
+	b.after("key c", "document.getElementById('tip').hidden", "false")
 	b.after("key Right", "cne.t", "1")
 	x, y = b.at(4)
 	if at := tip(); min(math.Abs(at[0]-x), math.Abs(at[2]-x)) > 30 || math.Abs((at[1]+at[3])/2-y) > 60 {

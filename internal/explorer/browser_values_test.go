@@ -160,7 +160,7 @@ func TestBrowserRange(t *testing.T) {
 	camera := get[string](b, "JSON.stringify([cne.camera, cne.t])")
 	b.run(chromedp.Focus(chromedp.CSS("#range-low")))
 	b.after("key Right; key Right; key Up; key Right", "cne.values.low", "1.98", "cne.visible", fmt.Sprint(shown-2))
-	b.after("key Escape", "cne.pinned", "20", "JSON.stringify([cne.camera, cne.t])", camera)
+	b.after("key Escape", "cne.pinned", "-1", "JSON.stringify([cne.camera, cne.t])", camera)
 	b.after("key End", "cne.values.low === cne.values.high", "true") // not beyond the other
 	b.after("key Left; key Left; key Left", "cne.values.high - cne.values.low > 1 && cne.visible === Math.floor(cne.values.high) - Math.ceil(cne.values.low) + 1", "true", "cne.pinned", "-1")
 	b.after("key Home", "cne.values.low", "0", "cne.visible", fmt.Sprint(shown))

@@ -116,7 +116,7 @@ class Exporter {
     this._paint(g, frame, beside);
     const blob = await new Promise((done) => canvas.toBlob(done));
     if (!blob) return "This browser makes no pictures as large as that";
-    save([blob], "image/png", this._name("", ".png"));
+    save([blob], "image/png", this._name(wanted === largePicture ? "large" : "", ".png"));
     return ratio < wanted ? `Saved with ${short(ratio)} times the pixels, the most that the graphics here can draw` : "";
   }
 
@@ -174,6 +174,11 @@ class Exporter {
     g.fillStyle = ink;
     g.fillRect(16, bottom - 3, bar, 3);
     this._write(g, text, 17, bottom - 13, ink);
+    for (const { button, axis, sign, n } of app.outside.sides) {
+      if (!n) continue;
+      const width = g.measureText(button.textContent).width, middle = [frame.width / 2, frame.height / 2];
+      this._write(g, button.textContent, axis ? middle[0] - width / 2 : sign < 0 ? 8 : frame.width - width - 8, axis ? middle[1] - sign * (middle[1] - 12) : middle[1], ink);
+    }
     // What lies at the edge may reach beyond it.
     g.fillStyle = ground;
     g.fillRect(frame.width, 0, beside, frame.height);
@@ -200,6 +205,7 @@ class Exporter {
       g.fillStyle = scale.ink((k + 0.5) / steps, app.dark);
       g.fillRect(x, bottom - height * (k + 1) / steps, 12, height / steps + 0.5);
     }
+    if (scale.narrowed) this._write(g, byId("range-text").textContent, x, bottom + 20, inks.ink, scaleWidth - 16);
     for (const { at, text } of scale.marks()) this._write(g, text, x + 20, bottom - height * at, inks.ink, scaleWidth - 36);
   }
 
@@ -258,7 +264,7 @@ class SVGContext {
 
   _text(text, x, y, look) {
     const anchor = { center: "middle", right: "end" }[this.textAlign] ?? "start";
-    const [, weight = "400", size, family] = /^(\d+)? ?([\d.]+)px (.*)$/.exec(this.font);
+    const [, weight = "400", size, family] = /^(?:(\d+) )?([\d.]+)px (.*)$/.exec(this.font);
     // Not all programs know dominant-baseline.
     if (this.textBaseline === "middle") y += 0.36 * size;
     this.out.push(`<text x="${short(x)}" y="${short(y)}" text-anchor="${anchor}" font-weight="${weight}" font-size="${size}" font-family="${xmlText(family)}" ${look}>${xmlText(text)}</text>\n`);

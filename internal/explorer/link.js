@@ -7,7 +7,7 @@ class Link {
   constructor(app) {
     this.app = app;
     const { data, camera, views } = app;
-    const number = (text, low, high) => (text.trim() !== "" && Number.isFinite(Number(text)) ? within(Number(text), low, high) : undefined);
+    const number = (text, low, high) => (text.trim() !== "" && Number(text) >= low && Number(text) <= high ? Number(text) : undefined);
     const short = (v) => String(Number(v.toFixed(7)));
     const columnNamed = (name) => data.columns.findIndex((c) => c.name === name);
     /** Each key: its text now, how it begins, and what to do with a text. */
@@ -26,6 +26,8 @@ class Link {
       } },
       { key: "scale", late: true, now: () => (app.scale && app.scale.kind !== app.scale.usual ? app.scale.kind : ""), first: "", set: (v) => app.scale?.set({ kind: v || app.scale.usual }) },
       { key: "range", late: true, now: () => app.scale?.range ?? "", first: "", set: (v) => { if (app.scale) app.scale.range = v; } },
+      { key: "missing", late: true, now: () => (app.scale && !app.scale.missing ? "hidden" : ""), first: "", set: (v) => { if (v === "hidden") app.scale?.set({ missing: false }); } },
+      { key: "names", late: true, now: () => app.mapNames.kind, first: app.mapNames.kind, set: (v) => { if (app.mapNames.kinds.includes(v)) app.mapNames.choose(v); } },
       // Names may have commas: one key for each class.
       { key: "hide", late: true, several: true, now: () => [...app.hidden].sort((a, b) => a - b).map((k) => app.nameOf(k)), set: (names) => {
         app.hidden.clear();
@@ -36,7 +38,11 @@ class Link {
         if (data.held) ["training", "held-out"].forEach((name, kind) => { if (names.includes(name)) app.hiddenKinds.add(kind); });
       } },
     ];
-    window.addEventListener("hashchange", () => { if (location.hash.slice(1) !== this.written) this._read(this.keys); });
+    window.addEventListener("hashchange", () => {
+      if (location.hash.slice(1) === this.written) return;
+      this.written = location.hash.slice(1);
+      this._read(this.keys);
+    });
     this.written = ""; // the fragment of what is shown
   }
 

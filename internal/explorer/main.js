@@ -475,7 +475,8 @@ class App {
     this.paintOver(g, frame);
     this.point.show(this.pinned);
     this.legend.mark(this.hovered);
-    const shown = this.hovered >= 0 ? this.hovered : this.pinned;
+    // The panel of a point says more than the tip.
+    const shown = this.hovered >= 0 || byId("point").offsetParent ? this.hovered : this.pinned;
     if (shown >= 0) {
       const xy = this.places.current(frame);
       const [x, y] = camera.toScreen(xy[2 * shown], xy[2 * shown + 1], frame.scale);
@@ -689,6 +690,7 @@ class App {
     else if (this.pinned >= 0) this.pinned = -1;
     else if (this.found) this.search.clear();
     else if (this.selection.rows) this.select(null);
+    else if (this.scale?.narrowed) this.scale.reset();
     else if (this.player.playing) this.player.stop();
     this.invalidate();
   }

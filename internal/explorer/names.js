@@ -70,7 +70,7 @@ class MapNames {
     return named.slice(0, namedClasses).map((c) => {
       grid.fill(0);
       const rows = sorted.subarray(starts[c], starts[c + 1]);
-      const cells = within(Math.ceil(2 * Math.sqrt(rows.length)), 8, 48), w = cells + 2; // with a margin of empty ones
+      const cells = within(Math.ceil(Math.sqrt(rows.length)), 8, 24), w = cells + 2; // with a margin of empty ones
       const column = (v) => 1 + within(Math.floor((v + 1) / 2 * cells), 0, cells - 1);
       for (const i of rows) grid[column(xy[2 * i + 1]) * w + column(xy[2 * i])]++;
       let best = 0, most = 0;

@@ -137,27 +137,35 @@ class ValueScale {
 
   /** Returns marks with room for their texts under the scale: { text, at }, at from 0 to 1. */
   marks() {
-    const { kind, min, max } = this;
-    const mark = (v, t = this.place(v), text = number(v)) => {
-      const w = 0.032 * text.length + 0.02; // the width of the text
-      return { text, w, at: within(t, w / 2, 1 - w / 2) };
-    };
-    const sets = [];
+    const { kind, min, max, round } = this;
+    const groups = []; // of texts and places that are shown together, the most important first
+    const add = (values) => groups.push(values.filter((v) => v >= min && v <= max).map((v) => [number(v), this.place(v)]));
     if (kind === "quantile") {
-      for (const n of [4, 2, 1]) sets.push(Array.from({ length: n + 1 }, (_, k) => mark(0, k / n, this.text(this.valueAt(k / n), this.digits - 1))));
+      for (const group of [[0, 1], [0.5], [0.25, 0.75]]) groups.push(group.map((t) => [this.text(this.valueAt(t)), t]));
     } else {
       if (kind === "log") {
-        const lowest = Math.floor(Math.log10(min > 0 ? min : this.unit)), highest = Math.log10(Math.max(-min, max));
-        for (const [every, ...factors] of [[1, 1, 2, 5], ...[1, 2, 3, 5, 10, 20, 50, 100].map((n) => [n, 1])]) {
-          const values = [0];
-          for (let e = Math.ceil(lowest / every) * every; e <= highest; e += every) for (const f of factors) values.push(Number(f + "e" + e), -Number(f + "e" + e));
-          sets.push(values.filter((v) => v >= min && v <= max).sort((a, b) => a - b).map((v) => mark(v)));
+        const lowest = Math.floor(Math.log10(min > 0 ? min : this.unit)), highest = Math.floor(Math.log10(Math.max(-min, max)));
+        add([0]);
+        for (let every = 64; every >= 1; every /= 2) {
+          for (const factors of every > 1 ? [[1]] : [[1], [2, 5]]) {
+            const values = [];
+            for (let e = Math.ceil(lowest / every) * every; e <= highest; e += every) for (const f of factors) values.push(Number(f + "e" + e), -Number(f + "e" + e));
+            add(values);
+          }
         }
       }
-      for (const every of [1, 2, 3, 5]) sets.push(this.round.filter((_, k) => k % every === 0).map((v) => mark(v)));
+      if (groups.flat().length < 2) for (const every of [8, 4, 2, 1]) add(round.filter((_, k) => k % every === 0));
     }
-    const free = (marks) => marks.every((m, k) => k === 0 || marks[k - 1].at + (marks[k - 1].w + m.w) / 2 <= m.at);
-    return sets.find((marks) => marks.length > 1 && free(marks)) ?? sets[sets.length - 1].slice(0, 1);
+    let marks = [];
+    const free = (a, b) => a === b || a.text === b.text || Math.abs(a.at - b.at) >= (a.w + b.w) / 2;
+    for (const group of groups) {
+      const more = group.map(([text, t]) => {
+        const w = 0.032 * text.length + 0.025; // the width of the text
+        return { text, w, at: within(t, w / 2, 1 - w / 2) };
+      }).filter((m) => marks.every((other) => other.text !== m.text) && (!marks.length || free(m, marks[0]))); // about 0, all crowd
+      if (more.every((m) => [...marks, ...more].every((other) => free(m, other)))) marks = [...marks, ...more];
+    }
+    return marks.sort((a, b) => a.at - b.at);
   }
 }
 
@@ -174,7 +182,7 @@ class ValueLegend {
     });
     byId("missing").addEventListener("click", () => app.scale.set({ missing: !app.scale.missing }));
     // Arrows move the ends of the range, not the map.
-    byId("colours").addEventListener("keydown", (e) => { if (/^(Arrow|Page|Home|End|Escape)/.test(e.key)) e.stopPropagation(); });
+    byId("colours").addEventListener("keydown", (e) => { if (/^(Arrow|Page|Home|End)/.test(e.key)) e.stopPropagation(); });
   }
 
   /** Takes over where an end of the range was put, not beyond the other. */
@@ -194,7 +202,7 @@ class ValueLegend {
     const g = histogram.getContext("2d");
     g.clearRect(0, 0, width, height);
     scale.bins.forEach((n, k) => {
-      const t = (k + 0.5) / histogramBins, h = n && Math.max(3, Math.round(n / top * height));
+      const t = (k + 0.5) / histogramBins, h = n && Math.max(3, Math.round(Math.sqrt(n / top) * height));
       g.fillStyle = inside(t, 0.5 / histogramBins) ? scale.ink(t, dark) : app.data.none[dark];
       g.fillRect(k * w, height - h, w - 1, h);
     });
