@@ -41,17 +41,18 @@ class Exporter {
   /** Returns a file's name: the title of the page, and what the file is. */
   _name(what, extension) {
     const clean = (text) => text.replace(/[^\p{L}\p{N}=.+-]+/gu, "-").replace(/^[-.]+|[-.]+$/g, "").slice(0, 80);
-    return [this.app.data.title, this._view.name, what].map(clean).filter(Boolean).join("-") + extension;
+    return ([this.app.data.title, this._view.name, what].map(clean).filter(Boolean).join("-") || "embedding") + extension;
   }
 
   /* The selection ----------------------------------------------------------- */
 
   /** Saves the selected rows with all that the page knows of them, as CSV. */
-  csv() {
+  async csv() {
     const { app } = this;
     const { data } = app, { centre, unit, positions } = this._view;
     const rows = app.selection.visible();
     if (!rows.length) return;
+    await data.rest; // further columns may still be read
     const place = (i, axis) => Number((centre[axis] + unit * positions[2 * i + axis]).toPrecision(7));
     const head = ["row", ...(data.names ? ["name"] : []), ...data.columns.map((c) => c.name), ...(data.held ? ["held out"] : []), "x", "y"];
     const parts = [head.map(csvField).join(",") + "\n"];
@@ -103,7 +104,8 @@ class Exporter {
     const frame = camera.frame(), canvas = make("canvas"), beside = app.scale ? scaleWidth : 0;
     // Nobody sees the canvas in this size: its own comes back before the browser shows it.
     app.pace.draw(app.picture(frame, ratio), true);
-    ratio *= gl.drawingBufferWidth / renderer.canvas.width; // a browser may give less
+    // A browser may give less.
+    if (gl.drawingBufferWidth < renderer.canvas.width) app.pace.draw(app.picture(frame, ratio *= gl.drawingBufferWidth / renderer.canvas.width), true);
     canvas.width = Math.round((camera.width + beside) * ratio);
     canvas.height = Math.round(camera.height * ratio);
     const g = canvas.getContext("2d");

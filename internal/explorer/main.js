@@ -757,7 +757,8 @@ async function begin() {
   app = new App(data, renderer);
   app.start();
   app.link.begin(false);
-  await readRest(data);
+  data.rest = readRest(data);
+  await data.rest;
   byId("column").disabled = false;
   app.link.begin(true);
   app.search.again();
