@@ -133,13 +133,14 @@ func checkColumn(ctx context.Context, spec string, points []string, o file.Optio
 	case path == "" && points == nil:
 		return nil // CheckFiles reports a file that is missing
 	case path != "":
-		return file.CheckColumn(ctx, []string{path}, column, file.Options{LabelColumn: column})
+		_, err := file.FindColumn(ctx, []string{path}, column, file.Options{LabelColumn: column})
+		return err
 	case len(points) == 0 || strings.HasPrefix(points[0], BuiltinPrefix):
 		return NoColumnsError(spec)
 	case slices.ContainsFunc(points, func(path string) bool { _, err := os.Stat(path); return err != nil }):
 		return nil
 	}
-	if err := file.CheckColumn(ctx, points, column, o); err != nil {
+	if _, err := file.FindColumn(ctx, points, column, o); err != nil {
 		return fmt.Errorf("%s is no file, and is not found as a column: %w", text.Quote(spec), err)
 	}
 	return nil

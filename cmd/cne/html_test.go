@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -21,6 +20,8 @@ type htmlPage struct {
 	Views []struct {
 		Facts  [][2]string `json:"facts"`
 		Centre [2]float64  `json:"centre"`
+		Low    [2]float64  `json:"low"`
+		High   [2]float64  `json:"high"`
 		Unit   float64     `json:"unit"`
 	} `json:"views"`
 	Columns []struct {
@@ -62,9 +63,15 @@ func readPage(t *testing.T, path string) *htmlPage {
 	}
 	p := &htmlPage{}
 	must(t, json.Unmarshal([]byte(block("about")), p))
-	for i, b := 0, decode("view-0"); i < len(b); i += 4 {
-		v := float64(math.Float32frombits(binary.LittleEndian.Uint32(b[i:])))
-		p.xy = append(p.xy, p.Views[0].Centre[i/4%2]+v*p.Views[0].Unit)
+	// See frame in internal/explorer: whole numbers of 24 bits, in planes of bytes.
+	b, view := decode("view-0"), p.Views[0]
+	for n, i := len(b)/6, 0; i < n; i++ {
+		for k := range 2 {
+			at := 3*n*k + i
+			whole := int(b[at]) | int(b[at+n])<<8 | int(b[at+2*n])<<16
+			v := view.Low[k] + float64(whole)*(view.High[k]-view.Low[k])/0xffffff
+			p.xy = append(p.xy, view.Centre[k]+v*view.Unit)
+		}
 	}
 	if len(p.Columns) > 0 {
 		p.classes = len(p.Columns[0].Classes)

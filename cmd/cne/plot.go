@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,7 +96,7 @@ than 250 snapshots some are left out.`,
 	flags.BoolVar(&p.follow, "follow", false, "have the axes of the film follow the points, so that they always fill it")
 	flags.BoolVar(&p.html, "html", false, "write a page rather than a picture (default file: INPUT with the ending .html, or embedding.html in the run folder)")
 	flags.StringArrayVar(&p.images, "images", nil, "images of the points for the page, in the order of the points (repeatable): a `path` of CIFAR-10, of a folder of images, of an array as IDX, .npy or .npz, or of the folder of MNIST or Kuzushiji; none: leave those of the run out")
-	flags.StringVar(&p.wanted.Names, "names", "", "names of the points for the page: a `column` of the table of the points, by name or number, a file with one on each line, or FILE:COLUMN for a column of any table")
+	flags.StringVar(&p.wanted.Names, "names", "", "names of the points for the page: a `column` of the table of the points, by name or number, which is then not a coordinate, a file with one on each line, or FILE:COLUMN for a column of any table")
 	flags.BoolVar(&p.wanted.AutoLabels, "auto-labels", false, "label the regions of the page by the words that distinguish the --names of their points")
 	flags.StringArrayVar(&p.wanted.Columns, "color", nil, "what else the points of the page can be coloured by, given as --names is (repeatable): a `column`, or a file with a class or value for each point, .npy too")
 	flags.StringArrayVar(&p.data.Labels, "labels", nil, "`file` with the labels, in the order of the points (repeatable): text with one on each line, .npy or IDX, or FILE:COLUMN for a column of a table")
@@ -285,13 +286,10 @@ func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 			picture = strip
 		}
 	default:
-		inputs := []string{p.input}
-		if p.join {
-			inputs = p.inputs
-		}
+		p.leaveOut(ctx)
 		var files []string
 		var s *plot.Scatter
-		if files, s, err = report.OpenScatter(ctx, inputs, p.data, p.plot); err == nil {
+		if files, s, err = report.OpenScatter(ctx, p.inputs, p.data, p.plot); err == nil {
 			picture = s
 			if p.isHTML() {
 				picture, err = p.page(ctx, log, s, files)
@@ -302,6 +300,17 @@ func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	return picture.Save(p.output)
+}
+
+// leaveOut drops the columns that --names and --color name, except the column of labels.
+func (p *plotting) leaveOut(ctx context.Context) {
+	label, _ := file.FindColumn(ctx, p.inputs, cmp.Or(p.data.LabelColumn, rundir.LabelColumn), p.data)
+	for _, spec := range append(slices.Clone(p.wanted.Columns), p.wanted.Names) {
+		path, _ := file.SplitColumn(spec)
+		if at, err := file.FindColumn(ctx, p.inputs, spec, p.data); err == nil && at != label && path == "" && spec != "" {
+			p.data.Drop = append(p.data.Drop, spec)
+		}
+	}
 }
 
 // page returns the explorer of an embedding that was read from files.

@@ -32,10 +32,12 @@ func ReadColumns(ctx context.Context, paths, wanted []string, o Options) ([][]st
 	return columns, err
 }
 
-// CheckColumn says why ReadColumns would not find a column, as far as the heads of the files
-// tell.
-func CheckColumn(ctx context.Context, paths []string, wanted string, o Options) error {
-	return eachTable(ctx, paths, []string{wanted}, o, func(t table, at []int) error { return t.check(at[0]) })
+// FindColumn returns the index of a column in the last file, as far as the heads of the files
+// tell. The error is the one of ReadColumns.
+func FindColumn(ctx context.Context, paths []string, wanted string, o Options) (int, error) {
+	column := -1
+	err := eachTable(ctx, paths, []string{wanted}, o, func(t table, at []int) error { column = at[0]; return t.check(column) })
+	return column, err
 }
 
 // eachTable calls do with the table in each file, and where the columns are that are wanted.

@@ -105,11 +105,6 @@ func TestBrowserSlider(t *testing.T) {
 	})()`) {
 		t.Error("played at the end, it does not begin again, or does not pause")
 	}
-	// At one scale, the second view is ten times as large.
-	b.after("click #settings-open; click #same; key Home", "cne.t", "0")
-	const far = "Math.hypot(cne.place(0)[0] - cne.place(1)[0], cne.place(0)[1] - cne.place(1)[1])"
-	before := get[float64](b, far)
-	b.after("click #ticks span:nth-child(2)", "cne.t", "1", fmt.Sprintf("Math.abs(%s / %v - 10) < 2", far, before), "true")
 }
 
 // pictured is true once the tip shows a picture.

@@ -1,9 +1,9 @@
 // What part of the embedding is seen, and at which place of the slider.
 //
-// Positions of each view go from −1 to 1 in its own frame, which 99 % of the points
-// fill, and beyond it outside. The camera moves in these units, so that views of very different size take the same room while
-// one morphs into the other. With sameScale they keep their sizes relative to
-// the largest. Screen coordinates are CSS pixels, y downwards.
+// Positions of each view go from −1 to 1 in its own frame, which 99 % of the points fill,
+// and beyond it outside. The camera moves in these units, so that views of very different
+// size take the same room while one morphs into the other. Screen coordinates are CSS
+// pixels, y downwards.
 
 const mostZoom = 4000; // further, float32 runs out of digits
 const leastZoom = 0.2; // of a frame that has all points
@@ -15,8 +15,6 @@ class Camera {
   constructor(views) {
     this.views = views;
     this.t = 0;             // place of the slider, a view or between two
-    this.sameScale = false;
-    this.largestUnit = Math.max(...views.map((v) => v.unit));
     this.reach = Math.max(1, ...views.flatMap((v) => [...v.low, ...v.high].map(Math.abs))); // of the farthest point
     this.width = this.height = 1; // of the canvas
     this.home();
@@ -35,15 +33,11 @@ class Camera {
     return { from, to, mixing: to === from ? 0 : this.t - from };
   }
 
-  _size(view) { return this.sameScale ? view.unit / this.largestUnit : 1; }
-
   /** Returns what the renderer needs to place points. */
   frame() {
     const { from, to, mixing } = this._between();
-    const a = this.views[from], b = this.views[to];
     return {
-      from, to, mixing, sizes: [this._size(a), this._size(b)],
-      x: this.x, y: this.y, scale: this.scale(), width: this.width, height: this.height,
+      from, to, mixing, x: this.x, y: this.y, scale: this.scale(), width: this.width, height: this.height,
     };
   }
 
@@ -51,24 +45,17 @@ class Camera {
   scale() {
     const margin = within(0.05 * Math.min(this.width, this.height), 14, 36);
     const w = Math.max(1, this.width - 2 * margin), h = Math.max(1, this.height - 2 * margin);
-    const fit = (view) => {
-      const unit = this.sameScale ? this.largestUnit : view.unit;
-      // Points that coincide have no extent; a box of half the room suits them.
-      return Math.min(w / (2 * view.half[0] / unit), h / (2 * view.half[1] / unit), Math.max(w, h));
-    };
+    // Points that coincide have no extent; a box of half the room suits them.
+    const fit = ({ half, unit }) => Math.min(w / (2 * half[0] / unit), h / (2 * half[1] / unit), Math.max(w, h));
     const { from, to, mixing } = this._between();
-    const base = this.sameScale
-      ? Math.min(...this.views.map(fit))
-      : (1 - mixing) * fit(this.views[from]) + mixing * fit(this.views[to]);
+    const base = (1 - mixing) * fit(this.views[from]) + mixing * fit(this.views[to]);
     return base * this.zoom;
   }
 
   /** Pixels per unit of the embedding, for the scale bar. */
   pixelsPerUnit() {
     const { from, to, mixing } = this._between();
-    const unit = this.sameScale
-      ? this.largestUnit
-      : Math.exp((1 - mixing) * Math.log(this.views[from].unit) + mixing * Math.log(this.views[to].unit));
+    const unit = Math.exp((1 - mixing) * Math.log(this.views[from].unit) + mixing * Math.log(this.views[to].unit));
     return this.scale() / unit;
   }
 

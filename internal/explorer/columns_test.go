@@ -135,7 +135,7 @@ func TestBrowserUnpacks(t *testing.T) {
 	b.after("key /; find s16999", "cne.standing", "1")
 	b.after("key Enter", "cne.pinned", "16999")
 	b.settle()
-	b.contains("#tip", "16999.25", "s16999")
+	b.contains("#point", "16999.25", "s16999")
 	const old = "delete window.DecompressionStream; window.addEventListener('unhandledrejection', (e) => e.preventDefault());"
 	without := show(t, p, setting{before: old})
 	without.until("document.getElementById('loading')?.textContent.includes('cannot unpack')")

@@ -235,23 +235,14 @@ class Exporter {
 class SVGContext {
   constructor() {
     this.out = [];
-    this.saved = [];
     this.path = "";
     this.measure = make("canvas").getContext("2d");
     Object.assign(this, { fillStyle: "#000", strokeStyle: "#000", lineWidth: 1, lineJoin: "miter", globalAlpha: 1, font: "10px sans-serif", textAlign: "left", textBaseline: "alphabetic" });
   }
 
-  save() {
-    const { out, saved, path, measure, ...state } = this;
-    saved.push(state);
-  }
-
-  restore() { Object.assign(this, this.saved.pop()); }
-
   beginPath() { this.path = ""; }
   moveTo(x, y) { this.path += `M${short(x)} ${short(y)}`; }
   lineTo(x, y) { this.path += `${this.path ? "L" : "M"}${short(x)} ${short(y)}`; }
-  closePath() { this.path += "Z"; }
 
   /** Adds a whole circle. */
   arc(x, y, r) { this.path += `M${short(x - r)} ${short(y)}a${short(r)} ${short(r)} 0 1 0 ${short(2 * r)} 0a${short(r)} ${short(r)} 0 1 0 ${short(-2 * r)} 0Z`; }

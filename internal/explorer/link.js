@@ -12,7 +12,6 @@ class Link {
     const columnNamed = (name) => data.columns.findIndex((c) => c.name === name);
     /** Each key: its text now, how it begins, and what to do with a text. */
     this.keys = [
-      { key: "same-scale", now: () => String(camera.sameScale), first: "false", set: (v) => { camera.sameScale = byId("same").checked = v === "true" && views.length > 1; } },
       { key: "t", now: () => short(camera.t), first: "0", set: (v) => { app.player.stop(); app.setPlace(number(v, 0, views.length - 1) ?? 0); } },
       { key: "x", now: () => short(camera.x), first: "0", set: (v) => { camera.x = number(v, -1 - camera.reach, 1 + camera.reach) ?? 0; } },
       { key: "y", now: () => short(camera.y), first: "0", set: (v) => { camera.y = number(v, -1 - camera.reach, 1 + camera.reach) ?? 0; } },

@@ -383,7 +383,7 @@ class App {
     if (!this.crowds) return [null, () => ({})];
     const lists = this.upper ? [this.lower, this.upper] : [this.lower];
     const crowds = [frame.from, frame.to].map((view) => this.crowds.of(view, lists));
-    const [a, b] = crowds.map((c, k) => c.busiest / crowdSteps - 2 * Math.log2(frame.sizes[k]));
+    const [a, b] = crowds.map((c) => c.busiest / crowdSteps);
     return [crowds, (diameter) => {
       const crowd = Math.log2(Math.PI / 4 * (diameter / frame.scale) ** 2);
       return { crowd, busiest: Math.max(0, crowd + (1 - frame.mixing) * a + frame.mixing * b) };
@@ -623,11 +623,6 @@ class App {
     });
     byId("size").addEventListener("input", (e) => { this.sizeFactor = 4 ** e.target.value; this.invalidate(); });
     byId("opacity").addEventListener("input", (e) => { this.opacityFactor = 8 ** e.target.value; this.invalidate(); });
-    byId("same").hidden = byId("same-label").hidden = this.views.length < 2;
-    byId("same").addEventListener("change", (e) => {
-      this.camera.sameScale = e.target.checked;
-      this.home();
-    });
     this.systemDark.addEventListener("change", () => {
       if (!this._storedTheme()) this._repaint(null);
     });

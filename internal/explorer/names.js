@@ -92,14 +92,14 @@ class MapNames {
   }
 
   /** Returns what is to be named in a frame, that which comes first in the way of others first. */
-  _wanted({ from, to, mixing, sizes }) {
+  _wanted({ from, to, mixing }) {
     const { app } = this;
     const { data } = app;
     if (this.kind === "none") return [];
     if (data.classes?.length > 1 && this.kind === "classes") {
       for (const view of [from, to]) if (!this.known.has(view)) this.known.set(view, this._places(view));
       const a = this.known.get(from), b = this.known.get(to);
-      const wa = (1 - mixing) * sizes[0], wb = mixing * sizes[1];
+      const wa = 1 - mixing, wb = mixing;
       const at = new Map(b.map((p) => [p.category, p]));
       const names = a.map(({ category, x, y }) => ({
         category, text: data.classes[category].name, level: 1, alpha: 1,
@@ -111,10 +111,10 @@ class MapNames {
       return names.sort((p, q) => q.alpha - p.alpha);
     }
     // Labels of one view have nothing to do with those of another, and fade on the way.
-    const near = mixing < 0.5 ? from : to, size = sizes[mixing < 0.5 ? 0 : 1];
+    const near = mixing < 0.5 ? from : to;
     const alpha = within(Math.abs(1 - 2 * mixing) * 1.5 - 0.5, 0, 1);
     return (alpha && app.views[near].labels || []).filter((l) => app.camera.zoom >= levelZooms[l.level])
-      .map((l) => ({ ...l, x: size * l.x, y: size * l.y, alpha }));
+      .map((l) => ({ ...l, alpha }));
   }
 
   _font(level) { return `${level ? 500 : 650} ${[15, 13, 12][level]}px ${this.family}`; }
@@ -139,7 +139,7 @@ class MapNames {
    */
   _laidOut(g, frame) {
     const { app } = this;
-    const stamp = [frame.from, frame.to, frame.mixing, ...frame.sizes, frame.scale, app.camera.zoom, app.pointed].join();
+    const stamp = [frame.from, frame.to, frame.mixing, frame.scale, app.camera.zoom, app.pointed].join();
     if (stamp === this.stamp) return this.laid;
     this.stamp = stamp;
     this.laid = [];
@@ -168,7 +168,6 @@ class MapNames {
     for (const name of inSight.sort((a, b) => b.alpha - a.alpha || a.moved - b.moved)) {
       if (drawn.length < mostNames && !drawn.some((other) => (name.moved || other.moved) && overlap(name, other))) drawn.push(name);
     }
-    g.save();
     g.textAlign = "center";
     g.textBaseline = "middle";
     g.lineJoin = "round";
@@ -191,7 +190,7 @@ class MapNames {
         g.fillText(line, middle, y);
       });
     }
-    g.restore();
+    g.globalAlpha = 1;
     this.drawn = drawn.map(({ text, x, y, left, top, width, height, alpha }) => ({ text, x, y, alpha, box: [left, top, left + width, top + height] }));
   }
 }

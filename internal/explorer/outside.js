@@ -6,7 +6,7 @@ const leastHint = 1.5; // the zoom from which on most points are out of sight an
 class Outside {
   constructor(app) {
     this.app = app;
-    this.known = ""; // of what far is
+    this.known = -1; // the view of which far is
     this.sides = ["left", "right", "below", "above"].map((name, k) => {
       const side = { name, axis: k >> 1, sign: k % 2 ? 1 : -1, far: null, n: 0, button: byId("outside-" + name) };
       side.button.addEventListener("click", () => this._reach(side));
@@ -18,11 +18,9 @@ class Outside {
   update(frame) {
     const { camera, visible } = this.app;
     const view = frame.mixing ? frame.to : frame.from, rest = frame.mixing === 0 || frame.mixing === 1;
-    const size = frame.sizes[frame.mixing ? 1 : 0], of = [view, size].join();
-    const known = this.known === of && this.visible === visible;
-    if (rest && !known) {
-      for (const side of this.sides) this._find(side, this.app.views[view], size);
-      Object.assign(this, { known: of, visible });
+    if (rest && (this.known !== view || this.visible !== visible)) {
+      for (const side of this.sides) this._find(side, this.app.views[view]);
+      Object.assign(this, { known: view, visible });
     }
     for (const side of this.sides) {
       const n = rest && camera.zoom < leastHint ? side.far.length - firstFrom(side.far, this._edge(side)) : 0;
@@ -37,12 +35,12 @@ class Outside {
   }
 
   /** Finds how far out on a side the visible points outside the frame are. */
-  _find(side, { positions, half, unit, low, high }, size) {
+  _find(side, { positions, half, unit, low, high }) {
     const { axis, sign } = side, { visible } = this.app, bound = half[axis] / unit * (1 + 1e-6), far = [];
     if ((sign < 0 ? -low[axis] : high[axis]) > bound) {
       for (let k = 0; k < visible.length; k++) {
         const v = sign * positions[2 * visible[k] + axis];
-        if (v > bound) far.push(v * size);
+        if (v > bound) far.push(v);
       }
     }
     side.far = Float32Array.from(far).sort();

@@ -17,7 +17,6 @@ class PointPanel {
       byId("points").focus();
       app.invalidate();
     });
-    byId("near-select").addEventListener("click", () => app.select(Uint32Array.from([this.row, ...this.of(this.row)]).sort()));
     byId("near").addEventListener("keydown", (e) => stepThrough(e, Array.from(byId("near").querySelectorAll("button"))));
     // Its arrows scroll the text, not the map.
     byId("point-name").addEventListener("keydown", (e) => { if (/^(Arrow|Page|Home|End| )/.test(e.key)) e.stopPropagation(); });

@@ -12,12 +12,12 @@ class Places {
    * alternating; they are made anew only if the slider has moved.
    */
   current(frame) {
-    const stamp = [frame.from, frame.to, frame.mixing, ...frame.sizes].join();
+    const stamp = [frame.from, frame.to, frame.mixing].join();
     if (stamp === this.stamp) return this.xy;
     this.stamp = stamp;
     this.grid = null;
     const a = this.views[frame.from].positions, b = this.views[frame.to].positions;
-    const wa = (1 - frame.mixing) * frame.sizes[0], wb = frame.mixing * frame.sizes[1];
+    const wa = 1 - frame.mixing, wb = frame.mixing;
     if (!this.xy) this.xy = new Float32Array(a.length);
     const xy = this.xy;
     for (let i = 0; i < xy.length; i++) xy[i] = wa * a[i] + wb * b[i];

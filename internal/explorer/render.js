@@ -10,7 +10,6 @@ const vertexShader = `#version 300 es
   in float crowdFrom;  // levels of density.js in the two views
   in float crowdTo;
   uniform float mixing;    // where between the two, from 0 to 1
-  uniform vec2 size;       // of the two views
   uniform vec2 centre;     // what is in the middle of the canvas
   uniform vec2 zoom;       // from there to clip coordinates
   uniform float diameter;  // in pixels
@@ -26,8 +25,7 @@ const vertexShader = `#version 300 es
   // it were by itself; this gives what one of them contributes.
   float inCrowd() {
     const float steps = ${crowdSteps.toFixed(1)};
-    vec2 alone = -2.0 * log2(size);
-    float discs = crowd + mix(crowdFrom / steps + alone.x, crowdTo / steps + alone.y, mixing);
+    float discs = crowd + mix(crowdFrom, crowdTo, mixing) / steps;
     if (busiest <= 0.0 || discs <= 0.0) return opacity;
     float n = exp2(discs);
     float together = min(1.0 - pow(1.0 - opacity, n), mix(opacity, 0.97, min(1.0, discs / busiest)));
@@ -36,7 +34,7 @@ const vertexShader = `#version 300 es
   }
 
   void main() {
-    gl_Position = vec4((mix(from * size.x, to * size.y, mixing) - centre) * zoom, 0.0, 1.0);
+    gl_Position = vec4((mix(from, to, mixing) - centre) * zoom, 0.0, 1.0);
     gl_PointSize = diameter + 1.0; // half a pixel around, for a soft edge
     fill = colour;
     strength = pow(inCrowd(), contrast);
@@ -96,7 +94,7 @@ class Renderer {
     }
     gl.useProgram(program);
     this.at = {};
-    for (const name of ["mixing", "size", "centre", "zoom", "diameter", "opacity", "crowd", "busiest", "contrast", "fade", "rim", "ground"]) {
+    for (const name of ["mixing", "centre", "zoom", "diameter", "opacity", "crowd", "busiest", "contrast", "fade", "rim", "ground"]) {
       this.at[name] = gl.getUniformLocation(program, name);
     }
     for (let k = 0; k < 3; k++) gl.enableVertexAttribArray(k);
@@ -115,7 +113,7 @@ class Renderer {
     const levels = new Uint8Array(4);
     this.setPositions([new Float32Array(2)]);
     this.setColours(new Uint8Array(4));
-    this.place({ from: 0, to: 0, mixing: 0, sizes: [1, 1], x: 9, y: 9, scale: 1, width: 1, height: 1 });
+    this.place({ from: 0, to: 0, mixing: 0, x: 9, y: 9, scale: 1, width: 1, height: 1 });
     this.setCrowds({ levels }, { levels });
     this.draw(new Uint32Array(1), { diameter: 1, opacity: 1 });
     for (const k of [3, 4]) this.gl.disableVertexAttribArray(k); // until setCrowds, if at all
@@ -163,7 +161,6 @@ class Renderer {
     attribute(1, this.positions[frame.to], 2, gl.FLOAT, false);
     attribute(2, this.colours, 4, gl.UNSIGNED_BYTE, true);
     gl.uniform1f(at.mixing, frame.mixing);
-    gl.uniform2f(at.size, frame.sizes[0], frame.sizes[1]);
     gl.uniform2f(at.centre, frame.x, frame.y);
     gl.uniform2f(at.zoom, (2 * frame.scale) / frame.width, (2 * frame.scale) / frame.height);
   }
