@@ -34,7 +34,7 @@ func TestBrowserThemes(t *testing.T) {
 		b.do("try { localStorage.clear(); } catch {}")
 		b.after("find row 0; key Enter")
 		b.prefer(theme == 0)
-		b.after("away", "cne.theme", []string{"dark", "light"}[theme], `"#" + getComputedStyle(document.querySelector("#tip .dot")).backgroundColor.match(/\d+/g).map((v) => Number(v).toString(16).padStart(2, "0")).join("")`, classInk(0, 1-theme))
+		b.after("away", "cne.theme", []string{"dark", "light"}[theme], `"#" + getComputedStyle(document.querySelector("#point .dot")).backgroundColor.match(/\d+/g).map((v) => Number(v).toString(16).padStart(2, "0")).join("")`, classInk(0, 1-theme))
 		b.colour("after the system", 0, classInk(0, 1-theme))
 		// Text stands off from its ground, by the WCAG's measure: selection, settings and
 		// what was found, too.
@@ -518,7 +518,7 @@ func fits(b *tab) {
 	b.after("find row 6; key Enter")
 	b.run(chromedp.SendKeys(chromedp.CSS("#query"), " "))
 	b.after("found",
-		`(() => { const r = document.getElementById("tip-row").getBoundingClientRect(), s = document.getElementById("stage").getBoundingClientRect(); return r.height > 0 && r.top > s.top && r.bottom < s.bottom; })()`, "true",
+		`["tip-row", "point-row"].some((id) => { const r = document.getElementById(id).getBoundingClientRect(); return r.height > 0 && r.left >= 0 && r.right <= innerWidth && r.bottom <= innerHeight; })`, "true",
 		`(() => { const f = document.getElementById("found"); return !f.hidden && f.scrollWidth <= f.clientWidth; })()`, "true",
 		`document.querySelector("#facts dd").getBoundingClientRect().right <= innerWidth`, "true",
 		`(() => { const t = Array.from(document.querySelectorAll("#ticks span:not(.bare)"), (e) => e.getBoundingClientRect());

@@ -108,7 +108,7 @@ func TestBrowserColumns(t *testing.T) {
 	b.after("key Escape; key Escape; key /; find Zo", "cne.standing", "1")
 	b.after("key Enter", "cne.pinned", "3")
 	b.settle()
-	b.contains("#tip", "dog", "Zoë 😀", "tall", "80")
+	b.contains("#point", "dog", "Zoë 😀", "tall", "80")
 	b.after("key Escape; key Escape; key Escape")
 	b.settle()
 	b.colour("as at first", 1, before)

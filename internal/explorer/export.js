@@ -53,7 +53,9 @@ class Exporter {
     const rows = app.selection.visible();
     if (!rows.length) return;
     await data.rest; // further columns may still be read
-    const place = (i, axis) => Number((centre[axis] + unit * positions[2 * i + axis]).toPrecision(7));
+    // Positions have steps (see frame in page.go): digits below them would mean nothing.
+    const exponent = Math.ceil(Math.log10(unit * app.camera.reach * 2 ** -23));
+    const place = (i, axis) => Number(Math.round((centre[axis] + unit * positions[2 * i + axis]) / 10 ** exponent) + "e" + exponent);
     const head = ["row", ...(data.names ? ["name"] : []), ...data.columns.map((c) => c.name), ...(data.held ? ["held out"] : []), "x", "y"];
     const parts = [head.map(csvField).join(",") + "\n"];
     for (let at = 0; at < rows.length; at += csvRows) {

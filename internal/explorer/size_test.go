@@ -114,7 +114,7 @@ func TestBrowserOutside(t *testing.T) {
 	// The square fills the window.
 	b.expect("framed", "Math.abs((cne.place(63)[0] - cne.place(0)[0]) * 1.016 / (2 * cne.camera.scale) - 1) < 0.05 && 2 * cne.camera.scale > 0.8 * document.getElementById('stage').clientHeight", "true")
 	b.after("click #outside-right", "cne.camera.zoom < 0.3", "true", "[3995, 3996, 0, 63, 2000].every("+inSight+")", "true", "[3998, 3999].some("+inSight+")", "false", "document.activeElement.id", "points")
-	b.expect("of the others", shown, "◀ 2: 2 points to the left; show them; ▲ 1: 1 point above; show it")
+	b.expect("of the others", shown, "◀ 2: 2 points to the left; show them")
 	// What is there can be pointed at.
 	b.after("hover 3996", "cne.hovered", "3996")
 	b.colour("an outlier", 3996, classInk(1, 0))
