@@ -36,10 +36,8 @@ async function takeBytes(name) {
   if (!texts[0].startsWith(packed)) return bytesOf(texts);
   if (typeof DecompressionStream === "undefined") throw new Error("This browser cannot unpack the data of so many points.");
   texts[0] = texts[0].slice(packed.length);
-  const stream = new DecompressionStream("deflate"), writer = stream.writable.getWriter();
-  writer.write(bytesOf(texts)).catch(() => {}); // what goes wrong is thrown by reading
-  writer.close().catch(() => {});
-  return new Uint8Array(await new Response(stream.readable).arrayBuffer());
+  const unpacked = new Blob([bytesOf(texts)]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(unpacked).arrayBuffer());
 }
 
 /** Returns whole numbers of 1, 2 or 4 bytes that begin at a byte of a buffer. */

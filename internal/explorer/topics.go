@@ -20,7 +20,7 @@ type aboutLabel struct {
 	X     float64 `json:"x"` // in positions
 	Y     float64 `json:"y"`
 	Text  string  `json:"text"`
-	Level int     `json:"level"` // 0 for the coarsest regions
+	Level int     `json:"level"` // how many coarser regions around it have a label
 }
 
 // detail has the levels of regions: the bandwidth of the density in cells, and the least
@@ -36,12 +36,13 @@ const (
 	commonFrom = 0.15 // share of a region's texts that have its first word
 	mostWords  = 3    // of a label
 	mostBytes  = 30   // of a label with more than a word
+	againFrom  = 0.4  // between labels of the same words, in positions
 )
 
 // labels returns the labels of a view with the points xy, alternating x and y: coarse ones
-// first, and among equals those of many points.
+// first, and among equals mostly those of many points.
 func (t *texts) labels(view aboutView, xy []float64) []aboutLabel {
-	cells := make([]int32, len(xy)/2) // of each point; -1 outside the frame
+	cells := slices.Repeat([]int32{-1}, len(xy)/2) // of each point; -1 outside the frame
 	counts := make([]int64, gridSide*gridSide)
 	column := func(v float64, k int) int32 {
 		v = (v - view.Centre[k]) / view.Unit
@@ -51,26 +52,34 @@ func (t *texts) labels(view aboutView, xy []float64) []aboutLabel {
 		return min(int32((v+1)/2*gridSide), gridSide-1)
 	}
 	for i := range cells {
-		cells[i] = -1
 		if x, y := column(xy[2*i], 0), column(xy[2*i+1], 1); x >= 0 && y >= 0 {
 			cells[i] = y*gridSide + x
 			counts[cells[i]]++
 		}
 	}
 	var out []aboutLabel
-	said := make(map[string][]int32) // the regions that a text names already, by cell
-	for level, d := range detail {
+	at := func(c int) float64 { return math.Round((2*float64(c)+1-gridSide)/gridSide*1e4) / 1e4 }
+	around := make([][]string, len(counts)) // the sets of words that name the regions around a cell
+	said := make(map[string][]aboutLabel)   // by set of words
+	for _, d := range detail {
 		of, peaks := regions(counts, d.radius, max(leastSize, int64(d.least*float64(len(cells)))))
-		for r, text := range t.name(cells, of, len(peaks)) {
-			peak := peaks[r]
-			if text == "" || slices.ContainsFunc(said[text], func(c int32) bool { return of[c] == int32(r) }) {
-				continue
+		sets := t.name(cells, of, len(peaks))
+		for r, text := range sets {
+			sets[r] = strings.Join(slices.Sorted(strings.SplitSeq(text, ", ")), ", ")
+			above := around[peaks[r]]
+			l := aboutLabel{at(peaks[r] % gridSide), at(peaks[r] / gridSide), text, len(above)}
+			near := func(o aboutLabel) bool { return math.Hypot(o.X-l.X, o.Y-l.Y) < againFrom }
+			if text != "" && !slices.Contains(above, sets[r]) && !slices.ContainsFunc(said[sets[r]], near) {
+				said[sets[r]], out = append(said[sets[r]], l), append(out, l)
 			}
-			said[text] = append(said[text], int32(peak))
-			at := func(c int) float64 { return math.Round((2*float64(c)+1-gridSide)/gridSide*1e4) / 1e4 }
-			out = append(out, aboutLabel{at(peak % gridSide), at(peak / gridSide), text, level})
+		}
+		for c, r := range of {
+			if r >= 0 && sets[r] != "" {
+				around[c] = append(around[c], sets[r])
+			}
 		}
 	}
+	slices.SortStableFunc(out, func(a, b aboutLabel) int { return cmp.Compare(a.Level, b.Level) })
 	return out
 }
 
@@ -95,9 +104,9 @@ func regions(counts []int64, radius int, fewest int64) (of []int32, peaks []int)
 		return c
 	}
 	points := make([]int64, len(counts)) // of a basin, at its peak
-	// A density is off by the square root of noise times it, by the variance of a Poisson
-	// distribution.
-	noise := math.Pow(float64(2*radius+1), 6) / (4 * math.Pi * float64(radius*radius))
+	// The square root of a density has a deviation of noise/2 whatever the density is, as the
+	// root of a Poisson variable has nearly 1/2 (Anscombe 1948).
+	noise := math.Pow(float64(2*radius+1), 3) / (2 * math.SqrtPi * float64(radius))
 	for _, c := range order {
 		highest := -1
 		var beside []int32
@@ -118,15 +127,14 @@ func regions(counts []int64, radius int, fewest int64) (of []int32, peaks []int)
 		}
 		points[of[c]] += counts[c]
 		// Where two basins meet, the one with the lower peak ends if the peak does not stand
-		// out, by a tenth and by three times its error.
+		// out, by a tenth and by 2.5 deviations of the roots.
 		for _, b := range beside {
 			low, high := find(b), find(int32(c))
 			if density[low] > density[high] || density[low] == density[high] && low < high {
 				low, high = high, low
 			}
-			peak := float64(density[low])
-			least := max(peak/10, 3*math.Sqrt(noise*peak))
-			if low != high && (peak-float64(density[c]) < least || points[low] < fewest) {
+			peak, pass := float64(density[low]), float64(density[c])
+			if low != high && (pass > 0.9*peak || math.Sqrt(peak)-math.Sqrt(pass) < 1.25*noise || points[low] < fewest) {
 				of[low] = high
 				points[high] += points[low]
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -108,6 +109,76 @@ func TestAutoLabelsLevels(t *testing.T) {
 	}
 	if levels[0] < 2 || levels[1]+levels[2] < 4 {
 		t.Errorf("got so many labels by level: %v", levels)
+	}
+}
+
+// Regions within a region without a label have coarse labels.
+func TestAutoLabelsWithin(t *testing.T) {
+	m := data.NewMatrix(4000, 2)
+	noise := normal(m.N, 2, 0.25, 0)
+	names := make([]string, m.N)
+	for i := range names {
+		names[i] = []string{"red", "green", "blue"}[i%3]
+		m.Row(i)[0], m.Row(i)[1] = 2*float32(i%3)+noise.Row(i)[0], noise.Row(i)[1]
+		if i%10 == 0 {
+			names[i] = "plant"
+			m.Row(i)[0], m.Row(i)[1] = 40+noise.Row(i)[0], 30+noise.Row(i)[1]
+		}
+	}
+	p := &Page{Views: []View{{Embedding: m}}, Names: names, AutoLabels: true}
+	var coarse []string
+	for _, l := range labelsOf(t, p) {
+		if l.Level == 0 {
+			coarse = append(coarse, l.Text)
+		}
+	}
+	slices.Sort(coarse)
+	if !slices.Equal(coarse, []string{"blue", "green", "plant", "red"}) {
+		t.Errorf("got the coarse labels %q, want the four groups'", coarse)
+	}
+}
+
+// Sparse groups that lie apart each have a coarse label, however wide they are, and no
+// words twice.
+func TestAutoLabelsOfGroups(t *testing.T) {
+	topics := []string{
+		"cat kitten purr whisker fur meow", "rocket orbit planet moon launch telescope", "recipe butter oven flour bake sugar",
+		"court judge ruling appeal statute trial", "goal match team league coach penalty", "Straße Mädchen größer Fuß schön Käse",
+		"天文 望远镜 火箭 月球 行星 卫星", "مرحبا بالعالم كتاب قلم مدرسة بيت",
+	}
+	for _, per := range []int{40, 110} {
+		for _, wide := range []float64{0.2, 0.5, 0.7} {
+			random := rand.New(rand.NewPCG(1, 2))
+			m := data.NewMatrix(len(topics)*per, 2)
+			names := make([]string, m.N)
+			for i := range names {
+				g := i % len(topics)
+				m.Row(i)[0] = float32(float64(g%3) + wide*random.Float64())
+				m.Row(i)[1] = float32(float64(g/3) + wide*random.Float64())
+				words := strings.Fields(topics[g])
+				for range 6 {
+					names[i] += fmt.Sprintf("%s common%d ", words[random.IntN(len(words))], random.IntN(9))
+				}
+			}
+			p := &Page{Views: []View{{Embedding: m}}, Names: names, AutoLabels: true}
+			coarse, sets := map[string]bool{}, map[string]bool{}
+			for _, l := range labelsOf(t, p) {
+				words := strings.Split(l.Text, ", ")
+				slices.Sort(words)
+				topic := slices.IndexFunc(topics, func(of string) bool { return strings.Contains(of, words[0]) })
+				if topic < 0 || sets[fmt.Sprint(words)] || slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(topics[topic], w) }) {
+					t.Errorf("%d texts each, groups %v wide: label %+v", per, wide, l)
+					continue
+				}
+				sets[fmt.Sprint(words)] = true
+				if l.Level == 0 {
+					coarse[topics[topic]] = true
+				}
+			}
+			if len(coarse) != len(topics) {
+				t.Errorf("%d texts each, groups %v wide: %d of %d groups have a coarse label", per, wide, len(coarse), len(topics))
+			}
+		}
 	}
 }
 
