@@ -162,6 +162,7 @@ func TestBrowserAutoLabels(t *testing.T) {
 	t.Parallel()
 	p := topical()
 	b := show(t, p, setting{}).ready()
+	b.until("cne.names.length > 2")
 	const texts = "cne.names.map((n) => n.text).sort().join('; ')"
 	got := get[string](b, texts)
 	for _, word := range []string{"Galaxy", "burger", "McDonald", "Köln"} {

@@ -25,6 +25,7 @@ class App {
     this.hovered = -1;        // row under the pointer
     this.pinned = -1;         // row that was clicked
     this.lassoing = false;    // whether dragging draws
+    this.settled = false;     // whether the first picture has been shown
     this.line = null;         // the lasso while it is drawn, in positions
     this.sizeFactor = this.opacityFactor = 1;
     this.counts = this._count();
@@ -427,7 +428,7 @@ class App {
     renderer.keep(picture.layers.map((layer) => layer.rows));
     this._mark(frame, ratio);
     this._scaleBar();
-    this.outside.update(frame);
+    if (this.settled) this.outside.update(frame);
     this.link.later();
     this.drawn = (this.drawn ?? 0) + 1;
   }
@@ -449,7 +450,7 @@ class App {
     const stroke = (colour, w) => { g.strokeStyle = colour; g.lineWidth = w; g.stroke(); };
     this.thumbnails?.paint(g, frame);
     this.point.paint(g, frame);
-    this.mapNames.paint(g, frame);
+    if (this.settled) this.mapNames.paint(g, frame);
     for (const row of new Set([this.pinned, this.hovered])) {
       if (row < 0 || this.thumbnails?.ring(g, row)) continue;
       const xy = this.places.current(frame);
@@ -550,6 +551,8 @@ class App {
     byId("title").title = this.data.title;
     byId("loading").remove();
     showHint();
+    // What takes a look at all points comes after the first picture.
+    requestAnimationFrame(() => setTimeout(() => { this.settled = true; this.invalidate(); }));
   }
 
   _resize() {
@@ -794,7 +797,7 @@ window.cne = Object.freeze({
   get theme() { return app?.dark ? "dark" : "light"; },
   get camera() { return app && { x: app.camera.x, y: app.camera.y, zoom: app.camera.zoom, scale: app.camera.scale(), perUnit: app.camera.pixelsPerUnit() }; },
   /** The names on the map that are drawn, with their places and boxes in pixels of the stage. */
-  get names() { return app?.mapNames.drawn; },
+  get names() { return app?.mapNames.drawn ?? []; },
   /** Where a row is on the stage, in CSS pixels from its upper left corner. */
   place(row) {
     const xy = app.places.current(app.camera.frame());

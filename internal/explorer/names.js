@@ -57,14 +57,13 @@ class MapNames {
    * classes first: { category, x, y }.
    */
   _places(view) {
-    const { data, visible, views } = this.app;
-    const { category, classes } = data, xy = views[view].positions;
-    const counts = new Uint32Array(classes.length + 1);
-    for (let k = 0; k < visible.length; k++) counts[category[visible[k]]]++;
+    const { app, app: { data: { n, category, classes }, visible, views } } = this, xy = views[view].positions;
+    const counts = new Uint32Array(classes.length + 1), all = visible.length === n;
+    for (let i = 0; i < n; i++) if (all || app.isVisible(i)) counts[category[i]]++;
     const starts = new Uint32Array(counts.length + 1);
     for (let c = 0; c < counts.length; c++) starts[c + 1] = starts[c] + counts[c];
     const next = starts.slice(), sorted = new Uint32Array(visible.length);
-    for (let k = 0; k < visible.length; k++) sorted[next[category[visible[k]]]++] = visible[k];
+    for (let i = 0; i < n; i++) if (all || app.isVisible(i)) sorted[next[category[i]]++] = i;
     const named = classes.map((_, c) => c).filter((c) => counts[c]).sort((a, b) => counts[b] - counts[a]);
     const grid = new Uint32Array(50 * 50);
     return named.slice(0, namedClasses).map((c) => {

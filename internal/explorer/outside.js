@@ -36,11 +36,11 @@ class Outside {
 
   /** Finds how far out on a side the visible points outside the frame are. */
   _find(side, { positions, half, unit, low, high }) {
-    const { axis, sign } = side, { visible } = this.app, bound = half[axis] / unit * (1 + 1e-6), far = [];
+    const { axis, sign } = side, { app, app: { data: { n }, visible } } = this, all = visible.length === n, bound = half[axis] / unit * (1 + 1e-6), far = [];
     if ((sign < 0 ? -low[axis] : high[axis]) > bound) {
-      for (let k = 0; k < visible.length; k++) {
-        const v = sign * positions[2 * visible[k] + axis];
-        if (v > bound) far.push(v);
+      for (let i = 0; i < n; i++) {
+        const v = sign * positions[2 * i + axis];
+        if (v > bound && (all || app.isVisible(i))) far.push(v);
       }
     }
     side.far = Float32Array.from(far).sort();
