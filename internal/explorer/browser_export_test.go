@@ -241,6 +241,6 @@ func TestBrowserLink(t *testing.T) {
 	b.after("do location.hash = ''", "cne.column", "label")
 	// Copied.
 	b.after("key +")
-	b.after("click #save-open; click #save-link", "document.getElementById('save').hidden ? 'copied' : document.activeElement.value === location.href", map[bool]string{true: "copied", false: "true"}[get[bool](b, "document.getElementById('save').hidden")])
+	b.after("click #save-open; click #save-link", "document.getElementById('save').hidden || document.getElementById('save-why').textContent", map[bool]string{true: "true", false: "Copy the address of this page: it is the link."}[get[bool](b, "document.getElementById('save').hidden")])
 	b.until("/zoom=1.3/.test(location.hash)")
 }

@@ -119,7 +119,8 @@ func encodeValues(values []float64) (*aboutValues, []byte) {
 		return nil, nil
 	}
 	for i := range levels {
-		v.Inks = append(v.Inks, valueInk(float64(i)/(levels-1)))
+		light := inkOf(plot.ValueColour(float64(i) / (levels - 1)))[0]
+		v.Inks = append(v.Inks, ink{light, light}) // on a dark ground, too: the lightness carries the value
 	}
 	for _, m := range plot.Marks(v.Low, v.High) {
 		v.Ticks = append(v.Ticks, tick{m, plot.Number(m)})

@@ -30,7 +30,7 @@ class Exporter {
     byId("save-png").addEventListener("click", () => this._finish(this.png(devicePixelRatio || 1)));
     byId("save-large").addEventListener("click", () => this._finish(this.png(largePicture)));
     byId("save-svg").addEventListener("click", () => this._finish(this.svg()));
-    byId("save-link").addEventListener("click", () => this._copy());
+    byId("save-link").addEventListener("click", () => this._finish(this._copy()));
     byId("save").addEventListener("keydown", (e) => stepThrough(e, Array.from(byId("save").querySelectorAll("button:enabled"))));
     byId("download").addEventListener("click", () => this.csv());
   }
@@ -78,22 +78,21 @@ class Exporter {
 
   /** Says what cannot be saved, when the menu opens. */
   opened() {
-    const { app } = this, { camera } = app;
+    const { app, app: { camera } } = this;
     const [x0, y1] = camera.toWorld(0, 0), [x1, y0] = camera.toWorld(camera.width, camera.height);
     const few = app.places.inBox(camera.frame(), app.visible, x0, y0, x1, y1, mostInSVG) !== null;
     byId("save-svg").disabled = !few;
     byId("save-why").textContent = `SVG is for up to ${points(mostInSVG)} in sight; zoom in, or hide some.`;
     byId("save-why").hidden = few;
-    byId("link").hidden = true;
   }
 
-  /** Closes the menu once a picture is saved, unless there is something to tell about it. */
+  /** Closes the menu once something is saved, unless there is something to tell about it. */
   async _finish(saved) {
     const problem = await saved;
     byId("save-why").textContent = problem;
     byId("save-why").hidden = problem === "";
     if (problem === "") this.app.toggleCard("save", false);
-    this.app.say(problem || "Saved");
+    this.app.say(problem || "Done");
   }
 
   /** Saves the view as PNG with so many pixels per CSS pixel, and returns what did not go as wanted. */
@@ -215,21 +214,9 @@ class Exporter {
 
   /* The link ----------------------------------------------------------------- */
 
-  async _copy() {
-    const { app } = this;
-    app.link.write();
-    try {
-      await navigator.clipboard.writeText(location.href);
-      app.toggleCard("save", false);
-      app.say("Link copied");
-    } catch {
-      // A page from a file may not be allowed to.
-      const field = byId("link");
-      field.value = location.href;
-      field.hidden = false;
-      field.focus();
-      field.select();
-    }
+  _copy() {
+    this.app.link.write();
+    return navigator.clipboard.writeText(location.href).then(() => "", () => "Copy the address of this page: it is the link.");
   }
 }
 

@@ -9,7 +9,6 @@ class Link {
     const { data, camera, views } = app;
     const number = (text, low, high) => (text.trim() !== "" && Number(text) >= low && Number(text) <= high ? Number(text) : undefined);
     const short = (v) => String(Number(v.toFixed(7)));
-    const columnNamed = (name) => data.columns.findIndex((c) => c.name === name);
     /** Each key: its text now, how it begins, and what to do with a text. */
     this.keys = [
       { key: "t", now: () => short(camera.t), first: "0", set: (v) => { app.player.stop(); app.setPlace(number(v, 0, views.length - 1) ?? 0); } },
@@ -18,7 +17,7 @@ class Link {
       { key: "zoom", now: () => short(camera.zoom), first: "1", set: (v) => { camera.zoom = number(v, leastZoom / camera.reach, mostZoom) ?? 1; } },
       // What follows needs columns that are read late.
       { key: "color", late: true, now: () => data.columns[data.column]?.name ?? "", first: data.columns[0]?.name ?? "", set: (v) => {
-        const k = Math.max(0, columnNamed(v));
+        const k = Math.max(0, data.columns.findIndex((c) => c.name === v));
         if (!data.columns.length) return;
         byId("column").value = String(k);
         app.colourBy(k);
@@ -76,8 +75,6 @@ class Link {
     this.written = fragment;
     try {
       history.replaceState(null, "", fragment ? "#" + fragment : location.pathname + location.search);
-    } catch {
-      location.replace("#" + fragment); // of a page that may not rewrite its address
-    }
+    } catch { /* a browser allows only so many in a time */ }
   }
 }

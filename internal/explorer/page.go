@@ -508,13 +508,6 @@ func frame(xy []float64) (aboutView, []byte) {
 	return v, out
 }
 
-// valueInk does not change the continuous scale on a dark ground: its lightness carries
-// the value.
-func valueInk(t float64) ink {
-	light := inkOf(plot.ValueColour(t))[0]
-	return ink{light, light}
-}
-
 // bits packs booleans, the first in the lowest bit.
 func bits(of []bool) []byte {
 	out := make([]byte, (len(of)+7)/8)

@@ -294,12 +294,10 @@ class Player {
       const row = make("div");
       const value = make("dd");
       row.append(make("dt", "", name), value);
-      const numbers = values.map((v) => (v === "" ? NaN : Number(v.replace(/[\s\u202f,]/g, "").replace("−", "-"))));
-      const curve = this.last > 0 && numbers.every(Number.isFinite) ? new Curve(numbers, row) : null;
       byId("facts").append(row);
       const meaning = this.app.data.meanings?.[name];
       if (meaning) explain(row, meaning);
-      return { values, row, value, curve };
+      return { values, row, value };
     });
   }
 
@@ -318,7 +316,6 @@ class Player {
     for (const fact of this.facts) {
       fact.row.hidden = fact.values[near] === "";
       fact.value.textContent = fact.values[near];
-      fact.curve?.update(t);
     }
     const note = this.views[near].note ?? "";
     byId("note").textContent = note;
@@ -404,35 +401,6 @@ class Player {
       if (run !== this.running) return;
     }
     this._show(false);
-  }
-}
-
-/**
- * How a figure changes along the views, as a small curve with a point on it;
- * its logarithm, if that is what changes.
- */
-class Curve {
-  constructor(numbers, parent) {
-    if (Math.min(...numbers) > 0 && Math.max(...numbers) > 20 * Math.min(...numbers)) numbers = numbers.map(Math.log);
-    const low = Math.min(...numbers), high = Math.max(...numbers);
-    this.y = numbers.map((v) => (high > low ? 15 - (12 * (v - low)) / (high - low) : 9));
-    this.x = (t) => (54 * t) / (numbers.length - 1);
-    const svg = (tag) => document.createElementNS("http://www.w3.org/2000/svg", tag);
-    const root = svg("svg");
-    root.setAttribute("viewBox", "0 0 54 18");
-    root.setAttribute("aria-hidden", "true");
-    const path = svg("path");
-    path.setAttribute("d", this.y.map((y, k) => `${k ? "L" : "M"}${this.x(k).toFixed(1)} ${y.toFixed(1)}`).join(""));
-    this.dot = svg("circle");
-    this.dot.setAttribute("r", "2.6");
-    root.append(path, this.dot);
-    parent.append(root);
-  }
-
-  update(t) {
-    const k = Math.min(Math.floor(t), this.y.length - 2);
-    this.dot.setAttribute("cx", this.x(t).toFixed(2));
-    this.dot.setAttribute("cy", (this.y[k] + (this.y[k + 1] - this.y[k]) * (t - k)).toFixed(2));
   }
 }
 

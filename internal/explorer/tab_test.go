@@ -397,3 +397,6 @@ func three() *Page {
 
 // classInk is the colour of a class in the light theme, or in the dark one.
 func classInk(class, theme int) string { return inkOf(plot.ClassColour(class))[theme] }
+
+// valueInk is the colour at a place of the scale of values, from 0 to 1.
+func valueInk(t float64) ink { return inkOf(plot.ValueColour(t)) }
