@@ -1,8 +1,9 @@
 // Package explorer writes embeddings as one HTML file that shows them in a browser: pan
 // and zoom, a slider that morphs between several embeddings of the same points, the
-// picture of the point under the pointer, names on the map, a legend that hides classes,
-// search, and a lasso that gives row numbers. The file needs nothing else, neither a server nor a
-// network, and its Content-Security-Policy forbids all other resources.
+// picture of the point under the pointer and its neighbours in the data, names on the map, a
+// legend that hides classes and values, search, a lasso, and the view as a picture or a link.
+// The file needs nothing else, neither a server nor a network, and its
+// Content-Security-Policy forbids all other resources.
 //
 // # How it is made
 //
