@@ -249,7 +249,7 @@ func TestBrowserHint(t *testing.T) {
 	t.Parallel()
 	const shown = "document.getElementById('hint').checkVisibility()"
 	// Storage is shared with pages of other tests.
-	const keep = "Storage.prototype.setItem = (...what) => { window.kept = what; };"
+	const keep = "Storage.prototype.getItem = () => null; Storage.prototype.setItem = (...what) => { window.kept = what; };"
 	const clear = `["zoom", "scale"].every((id) => { const a = document.getElementById("hint").getBoundingClientRect(), b = document.getElementById(id).getBoundingClientRect();
 	  return a.left >= 0 && a.right <= innerWidth && (a.right < b.left || b.right < a.left || a.bottom < b.top || b.bottom < a.top); })`
 	for _, end := range []string{"key w", "click #hint-close", "find row 1"} {
@@ -266,7 +266,7 @@ func TestBrowserHint(t *testing.T) {
 	b = show(t, three(), setting{before: "Object.defineProperty(window, 'localStorage', { get() { throw new Error('refused'); } });"}).ready()
 	b.expect("without storage", shown, "true")
 	b.after("key w", shown, "false")
-	b = show(t, three(), setting{width: 360, height: 640, phone: true}).ready()
+	b = show(t, three(), setting{width: 360, height: 640, phone: true, before: keep}).ready()
 	b.expect("beside what is there", shown+" && "+clear, "true")
 	if text := get[string](b, "document.getElementById('hint').innerText"); !strings.Contains(text, "pinch") || strings.Contains(text, "Shift") {
 		t.Errorf("on a phone it says %q", text)
