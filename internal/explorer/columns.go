@@ -156,15 +156,23 @@ func encodeDistinct(values []float64, index map[float64]int) []byte {
 
 // encodePlanes writes float32 or float64 of all rows, byte by byte.
 func encodePlanes(values []float64, width int) []byte {
-	n := len(values)
-	out := make([]byte, width*n)
-	for i, x := range values {
-		bits := math.Float64bits(x)
+	return appendPlanes(nil, len(values), width, func(i int) uint64 {
 		if width == 4 {
-			bits = uint64(math.Float32bits(float32(x)))
+			return uint64(math.Float32bits(float32(values[i])))
 		}
+		return math.Float64bits(values[i])
+	})
+}
+
+// appendPlanes appends n numbers of width bytes: first the lowest byte of all, then the next of
+// all.
+func appendPlanes(out []byte, n, width int, number func(i int) uint64) []byte {
+	planes := len(out)
+	out = append(out, make([]byte, width*n)...)
+	for i := range n {
+		v := number(i)
 		for k := range width {
-			out[k*n+i] = byte(bits >> (8 * k))
+			out[planes+k*n+i] = byte(v >> (8 * k))
 		}
 	}
 	return out

@@ -214,9 +214,15 @@ class Exporter {
 
   /* The link ----------------------------------------------------------------- */
 
-  _copy() {
+  /** Copies the link, and returns as png does. */
+  async _copy() {
     this.app.link.write();
-    return navigator.clipboard.writeText(location.href).then(() => "", () => "Copy the address of this page: it is the link.");
+    try {
+      await navigator.clipboard.writeText(location.href); // there is none where the page came over HTTP
+      return "";
+    } catch {
+      return "Copy the address of this page: it is the link.";
+    }
   }
 }
 
@@ -245,7 +251,7 @@ class SVGContext {
   strokeText(text, x, y) { this._text(text, x, y, this._stroke()); }
 
   _text(text, x, y, look) {
-    const anchor = { center: "middle", right: "end" }[this.textAlign] ?? "start";
+    const anchor = this.textAlign === "center" ? "middle" : "start";
     const [, weight = "400", size, family] = /^(?:(\d+) )?([\d.]+)px (.*)$/.exec(this.font);
     // Not all programs know dominant-baseline.
     if (this.textBaseline === "middle") y += 0.36 * size;

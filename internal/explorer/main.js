@@ -1,5 +1,12 @@
 // Puts the parts together: what is visible and what stands out, keys, drawing.
 
+/** Strokes the path of a canvas's context. */
+function stroke(g, colour, width) {
+  g.strokeStyle = colour;
+  g.lineWidth = width;
+  g.stroke();
+}
+
 const cards = ["settings", "save"]; // under the tools
 
 class App {
@@ -443,24 +450,27 @@ class App {
     return Array.from(out.subarray(0, 3));
   }
 
+  /** Returns where a row is on the stage in a frame of the camera, in CSS pixels. */
+  placeOf(row, frame) {
+    const xy = this.places.current(frame);
+    return this.camera.toScreen(xy[2 * row], xy[2 * row + 1], frame.scale);
+  }
+
   /** Draws what lies above the points and belongs to the picture: thumbnails, lines to neighbours, names, rings. */
   paintOver(g, frame) {
-    const { camera } = this;
     const { ink, ground } = this.inks;
-    const stroke = (colour, w) => { g.strokeStyle = colour; g.lineWidth = w; g.stroke(); };
     this.thumbnails?.paint(g, frame);
     this.point.paint(g, frame);
     if (this.settled) this.mapNames.paint(g, frame);
     for (const row of new Set([this.pinned, this.hovered])) {
       if (row < 0 || this.thumbnails?.ring(g, row)) continue;
-      const xy = this.places.current(frame);
-      const [x, y] = camera.toScreen(xy[2 * row], xy[2 * row + 1], frame.scale);
+      const [x, y] = this.placeOf(row, frame);
       g.beginPath();
       g.arc(x, y, this.diameter() / 2 + 3, 0, 2 * Math.PI);
       g.fillStyle = this.inkOfRow(row);
       g.fill();
-      stroke(ground, 4);
-      stroke(ink, 1.75);
+      stroke(g, ground, 4);
+      stroke(g, ink, 1.75);
     }
   }
 
@@ -479,8 +489,7 @@ class App {
     // The panel of a point says more than the tip.
     const shown = this.hovered >= 0 || byId("point").offsetParent ? this.hovered : this.pinned;
     if (shown >= 0) {
-      const xy = this.places.current(frame);
-      const [x, y] = camera.toScreen(xy[2 * shown], xy[2 * shown + 1], frame.scale);
+      const [x, y] = this.placeOf(shown, frame);
       const outside = x < 0 || y < 0 || x > camera.width || y > camera.height;
       this.tip.show(outside ? -1 : shown, x, y, (this.thumbnails?.of(shown)?.w ?? 0) / 2);
     } else {
@@ -489,7 +498,6 @@ class App {
 
     if (this.line) {
       const { ground, accent } = this.inks;
-      const stroke = (colour, w) => { g.strokeStyle = colour; g.lineWidth = w; g.stroke(); };
       g.beginPath();
       for (const [x, y] of this.line) g.lineTo(...camera.toScreen(x, y, frame.scale));
       g.closePath();
@@ -498,8 +506,8 @@ class App {
       g.fill("evenodd");
       g.globalAlpha = 1;
       g.lineJoin = "round";
-      stroke(ground, 4);
-      stroke(accent, 2);
+      stroke(g, ground, 4);
+      stroke(g, accent, 2);
     }
   }
 
@@ -800,8 +808,7 @@ window.cne = Object.freeze({
   get names() { return app?.mapNames.drawn ?? []; },
   /** Where a row is on the stage, in CSS pixels from its upper left corner. */
   place(row) {
-    const xy = app.places.current(app.camera.frame());
-    return app.camera.toScreen(xy[2 * row], xy[2 * row + 1]);
+    return app.placeOf(row, app.camera.frame());
   },
   /** Draws at once and returns the red, green and blue at a place of the stage. */
   pixel(x, y) {

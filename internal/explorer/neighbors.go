@@ -2,10 +2,8 @@ package explorer
 
 import (
 	"fmt"
-	"strings"
 
 	"cne/data/neighbors"
-	"cne/internal/plot"
 )
 
 // Bounds of the neighbours of a page. A million take about 3 MB.
@@ -38,36 +36,18 @@ func checkNeighbors(nb *neighbors.Neighbors, n int) error {
 }
 
 // addNeighbors adds the block of the neighbours, and returns how many a point has. The block
-// has their rows, or the number of points for none, byte by byte as encodePlanes writes them.
+// has their rows, or the number of points for none, as appendPlanes writes them.
 func (c *content) addNeighbors(nb *neighbors.Neighbors) int {
 	k, width := min(nb.K, NeighborsShown(nb.N)), widthFor(nb.N)
 	if k == 0 {
 		return 0
 	}
-	out := make([]byte, width*nb.N*k)
-	for e := range nb.N * k {
-		j := nb.Of(e / k)[e%k]
-		if j < 0 {
-			j = int32(nb.N)
+	out := appendPlanes(nil, nb.N*k, width, func(e int) uint64 {
+		if j := nb.Of(e / k)[e%k]; j >= 0 {
+			return uint64(j)
 		}
-		for b := range width {
-			out[b*nb.N*k+e] = byte(j >> (8 * b))
-		}
-	}
+		return uint64(nb.N)
+	})
 	c.Later = append(c.Later, packedBlock("neighbors", out))
 	return k
-}
-
-// nameSeparator stands between the names in their block. Printable removes it from names.
-const nameSeparator = "\x1e"
-
-var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n")
-
-// printableLines is plot.Printable for each line of a text.
-func printableLines(text string) string {
-	lines := strings.Split(lineBreaks.Replace(text), "\n")
-	for i, line := range lines {
-		lines[i] = plot.Printable(line)
-	}
-	return strings.Trim(strings.Join(lines, "\n"), "\n")
 }

@@ -498,13 +498,10 @@ func frame(xy []float64) (aboutView, []byte) {
 		}
 		return v, out
 	}
-	out := make([]byte, 6*n)
+	out := make([]byte, 0, 6*n)
 	for k := range 2 {
-		plane, steps := out[3*n*k:], (1<<24-1)/max(v.High[k]-v.Low[k], math.SmallestNonzeroFloat32)
-		for i := range n {
-			step := uint32(math.Round((position(2*i+k) - v.Low[k]) * steps))
-			plane[i], plane[n+i], plane[2*n+i] = byte(step), byte(step>>8), byte(step>>16)
-		}
+		steps := (1<<24 - 1) / max(v.High[k]-v.Low[k], math.SmallestNonzeroFloat32)
+		out = appendPlanes(out, n, 3, func(i int) uint64 { return uint64(math.Round((position(2*i+k) - v.Low[k]) * steps)) })
 	}
 	return v, out
 }
@@ -518,4 +515,18 @@ func bits(of []bool) []byte {
 		}
 	}
 	return out
+}
+
+// nameSeparator stands between the names in their block. Printable removes it from names.
+const nameSeparator = "\x1e"
+
+var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
+// printableLines is plot.Printable for each line of a text.
+func printableLines(text string) string {
+	lines := strings.Split(lineBreaks.Replace(text), "\n")
+	for i, line := range lines {
+		lines[i] = plot.Printable(line)
+	}
+	return strings.Trim(strings.Join(lines, "\n"), "\n")
 }

@@ -175,8 +175,8 @@ func neighborsIn(f *safetensors.File) *neighbors.Neighbors {
 }
 
 // KeptNeighbors returns the neighbours of the points that the run in a folder was trained
-// on; nil if no cache has them: that of the folder, of the folder around it, which may be a
-// spectrum's, or the shared one of c.
+// on; nil if no cache has them. It looks in the folder, in its parent, which may be a
+// spectrum's folder, and in the shared cache of c.
 func KeptNeighbors(folder string, c configs.Cache) *neighbors.Neighbors {
 	points, _ := DataKeys(folder)
 	paths := []string{filepath.Join(folder, CacheFile), filepath.Join(folder, "..", CacheFile)}
