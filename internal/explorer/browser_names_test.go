@@ -77,7 +77,7 @@ func TestBrowserClassNames(t *testing.T) {
 		}
 		b.after("zoomed in", namedSorted, "cat")
 		b.after("key 0", namedSorted, "ant bee cat")
-		// That of the class that is pointed at stands out.
+		// The name of the class that is pointed at stands out.
 		b.run(chromedp.Focus(chromedp.CSS("#classes li:nth-child(1) button")))
 		b.after("key Down", "cne.names.filter((n) => n.alpha === 1).map((n) => n.text)", "bee", "cne.names.length", "3")
 		b.do("document.activeElement.blur()")
@@ -192,7 +192,7 @@ func TestBrowserAutoLabels(t *testing.T) {
 	b.after("key m", texts, "")
 	b.after("key m", texts, "0; 1")
 	b.after(choose("automatic"), texts, got)
-	// Those of one view go before those of the next come.
+	// The names of one view disappear before the names of the next appear.
 	for range 9 {
 		b.key("shift+Right")
 	}

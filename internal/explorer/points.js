@@ -39,8 +39,7 @@ class PointPanel {
   paint(g, frame) {
     const { app } = this;
     const row = app.hovered >= 0 ? app.hovered : app.pinned;
-    const xy = app.places.current(frame);
-    const place = (i) => app.camera.toScreen(xy[2 * i], xy[2 * i + 1], frame.scale);
+    const place = (i) => app.placeOf(i, frame);
     this.drawn = this.of(row).filter((i) => app.isVisible(i));
     for (const [k, i] of this.drawn.entries()) {
       g.globalAlpha = 0.9 - 0.55 * k / app.data.neighbors;
@@ -130,8 +129,7 @@ class Thumbnails {
     if (standing !== this.standing) Object.assign(this, { standing, bright: standing && new Set(standing) });
     // Always in the same order, so that a picture does not give way to another from frame to frame.
     for (const row of rows?.sort((a, b) => a - b) ?? []) {
-      const xy = app.places.current(frame);
-      const [px, py] = camera.toScreen(xy[2 * row], xy[2 * row + 1], frame.scale), x = px - w / 2, y = py - h / 2;
+      const [px, py] = app.placeOf(row, frame), x = px - w / 2, y = py - h / 2;
       if (places.some((p) => Math.abs(p.x - x) < w + gap && Math.abs(p.y - y) < h + gap)) continue;
       places.push({ row, x, y, w, h, tile: this._tile(row) });
     }
