@@ -48,8 +48,7 @@ class Exporter {
 
   /** Saves the selected rows with all that the page knows of them, as CSV. */
   async csv() {
-    const { app } = this;
-    const { data } = app, { centre, unit, positions } = this._view;
+    const { app, app: { data } } = this, { centre, unit, positions } = this._view;
     const rows = app.selection.visible();
     if (!rows.length) return;
     await data.rest; // further columns may still be read
@@ -125,8 +124,7 @@ class Exporter {
 
   /** Saves the view as SVG, and returns as png does. */
   async svg() {
-    const { app } = this;
-    const { camera } = app;
+    const { app, app: { camera } } = this;
     const frame = camera.frame(), beside = app.scale ? scaleWidth : 0, g = new SVGContext();
     const width = short(camera.width + beside), height = short(camera.height);
     const head = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">\n<title>${xmlText(app.data.title)}</title>\n<rect width="${width}" height="${height}" fill="${app.inks.ground}"/>\n`;
