@@ -22014,6 +22014,52 @@ words:
 words_done:
 	RET
 
+// func holdsWord(list []uint64, word uint64, set uint64) bool
+// Requires: AVX, AVX2
+TEXT ·holdsWord(SB), NOSPLIT, $0-41
+	MOVQ         list_base+0(FP), AX
+	MOVQ         list_len+8(FP), CX
+	MOVQ         word+24(FP), SI
+	MOVQ         set+32(FP), DI
+	VMOVQ        SI, X0
+	VPBROADCASTQ X0, Y0
+	VMOVQ        DI, X1
+	VPBROADCASTQ X1, Y1
+	VPXOR        Y2, Y2, Y2
+	XORQ         DX, DX
+	MOVQ         CX, BX
+	ANDQ         $-4, BX
+
+vectors:
+	CMPQ     DX, BX
+	JGE      rest
+	VPOR     (AX)(DX*8), Y1, Y3
+	VPCMPEQQ Y0, Y3, Y3
+	VPOR     Y3, Y2, Y2
+	ADDQ     $0x04, DX
+	JMP      vectors
+
+rest:
+	CMPQ DX, CX
+	JGE  done
+	MOVQ (AX)(DX*8), BX
+	ORQ  DI, BX
+	CMPQ BX, SI
+	JEQ  held
+	INCQ DX
+	JMP  rest
+
+done:
+	VPTEST Y2, Y2
+	SETNE  ret+40(FP)
+	VZEROUPPER
+	RET
+
+held:
+	MOVB $0x01, ret+40(FP)
+	VZEROUPPER
+	RET
+
 // func fetchRows(x *byte, stride int, lines int, rows []int32)
 // Requires: MMX+
 TEXT ·fetchRows(SB), NOSPLIT, $0-48

@@ -39,3 +39,24 @@ func TestPlaceWords(t *testing.T) {
 		}
 	}
 }
+
+// HoldsWord finds each element of a list whatever bits of set it has, and nothing else.
+func TestHoldsWord(t *testing.T) {
+	forms(t, func(t *testing.T) {
+		for n := range 23 {
+			list := make([]uint64, n)
+			for i := range list {
+				list[i] = uint64(i)<<40 | 8 | uint64(i)&3
+			}
+			for i := range n + 1 {
+				word := uint64(i)<<40 | 8 | 3
+				if got, want := HoldsWord(list, word, 3), i < n && vectors(); got != want {
+					t.Errorf("%d words: word %d is held: %v", n, i, got)
+				}
+				if HoldsWord(list, word^16, 3) || i < n && i&3 != 3 && HoldsWord(list, list[i], 3) {
+					t.Errorf("%d words: holds what is not word %d", n, i)
+				}
+			}
+		}
+	})
+}

@@ -46,6 +46,12 @@ func PlaceWords[T ~uint64](order, words []T, choice []uint8, next *[256]int) {
 	placeWords(uint64s(order), uint64s(words[:len(choice)]), choice, next[:])
 }
 
+// HoldsWord reports whether an element of list, with the bits of set, is word. Another
+// goroutine may write to the list meanwhile. Without vectors HoldsWord is always false.
+func HoldsWord(list []uint64, word, set uint64) bool {
+	return vectors() && holdsWord(list, word, set)
+}
+
 func uint64s[T ~uint64](x []T) []uint64 {
 	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
 }

@@ -244,5 +244,8 @@ func pairRowsVector(dst []uint32, x []float32, y []float32)
 // placeWords is PlaceWords. It asks for the cache line after the one it writes to.
 func placeWords(order []uint64, words []uint64, choice []uint8, next []int)
 
+// holdsWord is HoldsWord.
+func holdsWord(list []uint64, word uint64, set uint64) bool
+
 // fetchRows asks for the first lines, at least 1, of 64 bytes of rows that are stride bytes apart.
 func fetchRows(x *byte, stride int, lines int, rows []int32)

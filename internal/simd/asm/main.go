@@ -34,6 +34,7 @@ func main() {
 	winograd()
 	pairs()
 	placeWords()
+	holdsWord()
 	fetch()
 	Generate()
 }
