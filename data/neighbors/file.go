@@ -264,7 +264,7 @@ func decodeNearest(r io.ReaderAt, size int64, k int, weighted bool) (g *Graph, m
 		return nil, 0, fmt.Errorf("%w: %w", ErrInvalidGraph, err)
 	}
 	if distances == nil {
-		return symmetric(n, func(i int) []int32 { return kept[rows[i]:rows[i+1]] }), most, nil
+		return symmetric(n, unweighted(func(i int) []int32 { return kept[rows[i]:rows[i+1]] }), false), most, nil
 	}
 	if len(distances) != n*width {
 		return nil, 0, fmt.Errorf("%w: distances.npy: got %d numbers, want %d as in indices.npy", ErrInvalidGraph, len(distances), n*width)

@@ -28,7 +28,7 @@ func TestFuzzyGraphIsUMAPs(t *testing.T) {
 	}
 	for i := range want {
 		for j := range want[i] {
-			e, found := g.find(int32(i), int32(j))
+			e, found := findEdge(g, i, int32(j))
 			got := 0.
 			if found {
 				got = float64(g.Weights[e])
@@ -61,7 +61,7 @@ func TestFuzzyGraph(t *testing.T) {
 		}
 		for i := range n {
 			for e := g.Indptr[i]; e < g.Indptr[i+1]; e++ {
-				back, _ := g.find(g.Indices[e], int32(i))
+				back, _ := findEdge(g, int(g.Indices[e]), int32(i))
 				if g.Weights[e] > 1 || g.Weights[e] != g.Weights[back] {
 					t.Fatalf("k = %d: %d → %d has the weight %v, the way back %v", k, i, g.Indices[e], g.Weights[e], g.Weights[back])
 				}
@@ -110,4 +110,10 @@ func TestFuzzyGraphNeedsDistances(t *testing.T) {
 	if _, err := FuzzyGraph(&Neighbors{N: 2, K: 1, Index: []int32{1, 5}, Dist2: []float64{1, 1}}); !errors.Is(err, ErrInvalidGraph) {
 		t.Errorf("a neighbour that is no point: %v", err)
 	}
+}
+
+// findEdge returns where the edge from i to j stands in Indices, and whether there is one.
+func findEdge(g *Graph, i int, j int32) (at int64, found bool) {
+	in, found := slices.BinarySearch(g.Tails(i), j)
+	return g.Indptr[i] + int64(in), found
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"cne/internal/parallel"
 )
@@ -152,7 +153,7 @@ func (g *Graph) Symmetrized() *Graph {
 	if g.Symmetric() {
 		return g
 	}
-	return symmetric(g.N, g.Tails)
+	return symmetric(g.N, unweighted(g.Tails), false)
 }
 
 // FromNeighbors makes the symmetric graph of nearest neighbours (sKNN): it has
@@ -163,94 +164,134 @@ func (g *Graph) Symmetrized() *Graph {
 // It fails, with an error that wraps ErrInvalidGraph, if the sizes do not fit
 // together, or if a neighbour is out of range or the point itself.
 func FromNeighbors(nb *Neighbors) (*Graph, error) {
+	if err := checkNeighbors(nb); err != nil {
+		return nil, err
+	}
+	return symmetric(nb.N, unweighted(nb.Of), false), nil
+}
+
+// unweighted returns the neighbours of a point as symmetric wants them.
+func unweighted(of func(i int) []int32) func(i int, dst []uint64) []uint64 {
+	return func(i int, dst []uint64) []uint64 {
+		for _, j := range of(i) {
+			dst = append(dst, uint64(j)<<32)
+		}
+		return dst
+	}
+}
+
+// checkNeighbors reports why no graph can be made of neighbours.
+func checkNeighbors(nb *Neighbors) error {
 	if nb == nil {
-		return nil, fmt.Errorf("neighbors: %w: neighbours: got nil", ErrInvalidGraph)
+		return fmt.Errorf("neighbors: %w: neighbours: got nil", ErrInvalidGraph)
 	}
 	n, k := nb.N, nb.K
 	switch {
 	case n < 0 || k < 0 || n > math.MaxInt32:
-		return nil, fmt.Errorf("neighbors: %w: neighbours: got %d for each of %d points", ErrInvalidGraph, k, n)
+		return fmt.Errorf("neighbors: %w: neighbours: got %d for each of %d points", ErrInvalidGraph, k, n)
 	case k == 0 && len(nb.Index) != 0 || k > 0 && (len(nb.Index)%k != 0 || len(nb.Index)/k != n):
-		return nil, fmt.Errorf("neighbors: %w: Index: got %d entries, want %d for each of %d points",
+		return fmt.Errorf("neighbors: %w: Index: got %d entries, want %d for each of %d points",
 			ErrInvalidGraph, len(nb.Index), k, n)
 	}
 	for e, j := range nb.Index {
 		switch i := e / k; {
 		case j < 0 || int(j) >= n:
-			return nil, fmt.Errorf("neighbors: %w: neighbour %d of point %d (both counted from 0): got %d, want 0 to %d",
+			return fmt.Errorf("neighbors: %w: neighbour %d of point %d (both counted from 0): got %d, want 0 to %d",
 				ErrInvalidGraph, e%k, i, j, n-1)
 		case int(j) == i:
-			return nil, fmt.Errorf("neighbors: %w: point %d (counted from 0): got itself as a neighbour",
+			return fmt.Errorf("neighbors: %w: point %d (counted from 0): got itself as a neighbour",
 				ErrInvalidGraph, i)
 		}
 	}
-	return symmetric(n, nb.Of), nil
+	return nil
 }
 
-// symmetric makes the symmetric graph of n points with these neighbours, which are other
-// points.
-func symmetric(n int, of func(i int) []int32) *Graph {
-	// The points that have i among their neighbours, ascending.
-	start := make([]int64, n+1)
-	edges, most := 0, 0
-	for i := range n {
-		own := of(i)
-		for _, j := range own {
-			start[j+1]++
-		}
-		edges, most = edges+len(own), max(most, len(own))
-	}
-	for i := range n {
-		start[i+1] += start[i]
-	}
-	reverse := make([]int32, edges)
-	next := slices.Clone(start[:n])
-	for i := range n {
-		for _, j := range of(i) {
-			reverse[next[j]] = int32(i)
-			next[j]++
-		}
-	}
-
-	// The rows are merged twice: to see how long they are, so that no list has to grow, and
-	// then into their places.
-	g := &Graph{N: n, Indptr: make([]int64, n+1)}
-	merge := func(f func(i int, row []int32)) {
+// symmetric makes the symmetric graph of n points. of appends the neighbours of a point,
+// other points, to dst: each is the neighbour's index, then the bits of the float32 strength
+// of the edge to it, which a weighted graph's weights are made of.
+func symmetric(n int, of func(i int, dst []uint64) []uint64, weighted bool) *Graph {
+	each := func(f func(i int, own []uint64)) {
 		const grain = 2048
 		parallel.For(n, grain, func(_, lo, hi int) {
-			own, row := make([]int32, most), []int32(nil)
+			var own []uint64
 			for i := lo; i < hi; i++ {
-				own = own[:copy(own[:most], of(i))]
-				slices.Sort(own)
-				row = union(row[:0], own, reverse[start[i]:start[i+1]])
-				f(i, row)
+				own = of(i, own[:0])
+				f(i, own)
 			}
 		})
 	}
-	merge(func(i int, row []int32) { g.Indptr[i+1] = int64(len(row)) })
+	// The points that have i among their neighbours, with the strengths, end at ends[i].
+	ends := make([]int64, n)
+	each(func(_ int, own []uint64) {
+		for _, edge := range own {
+			atomic.AddInt64(&ends[edge>>32], 1)
+		}
+	})
+	edges := int64(0)
+	for i, count := range ends {
+		ends[i] = edges
+		edges += count
+	}
+	reverse := make([]uint64, edges)
+	each(func(i int, own []uint64) {
+		for _, edge := range own {
+			at := atomic.AddInt64(&ends[edge>>32], 1) - 1
+			reverse[at] = uint64(i)<<32 | edge&math.MaxUint32
+		}
+	})
+
+	// The rows are merged twice: to see how long they are, so that no list has to grow, and
+	// then into their places.
+	others := func(i int) []uint64 { return reverse[ends[max(i, 1)-1]*int64(min(i, 1)) : ends[i]] }
+	g := &Graph{N: n, Indptr: make([]int64, n+1)}
+	each(func(i int, own []uint64) {
+		slices.Sort(own)
+		slices.Sort(others(i))
+		union(own, others(i), func(uint64, uint64) { g.Indptr[i+1]++ })
+	})
 	for i := range n {
 		g.Indptr[i+1] += g.Indptr[i]
 	}
 	g.Indices = make([]int32, g.Indptr[n])
-	merge(func(i int, row []int32) { copy(g.Indices[g.Indptr[i]:], row) })
+	if weighted {
+		g.Weights = make([]float32, len(g.Indices))
+	}
+	each(func(i int, own []uint64) {
+		slices.Sort(own)
+		e := g.Indptr[i]
+		union(own, others(i), func(edge, back uint64) {
+			g.Indices[e] = int32(max(edge, back) >> 32)
+			if weighted {
+				a, b := float64(math.Float32frombits(uint32(edge))), float64(math.Float32frombits(uint32(back)))
+				// A weight must be above 0, also where float32 would round it to 0.
+				g.Weights[e] = max(float32(a+b-a*b), math.SmallestNonzeroFloat32)
+			}
+			e++
+		})
+	})
 	return g
 }
 
-// union appends what is in either of two ascending lists to dst, once each, ascending.
-func union(dst, a, b []int32) []int32 {
-	last := int32(-1)
+// union calls f once for each index in either of two ascending rows of edges, in ascending
+// order, with an edge of each row, or 0 where a row does not have the index.
+func union(a, b []uint64, f func(a, b uint64)) {
 	for len(a)+len(b) > 0 {
-		var j int32
-		if len(b) == 0 || len(a) > 0 && a[0] <= b[0] {
-			j, a = a[0], a[1:]
-		} else {
-			j, b = b[0], b[1:]
+		var edge, back uint64
+		at := uint64(math.MaxUint64)
+		if len(a) > 0 {
+			at = a[0] >> 32
 		}
-		if j != last {
-			dst, last = append(dst, j), j
+		if len(b) > 0 {
+			at = min(at, b[0]>>32)
 		}
+		for ; len(a) > 0 && a[0]>>32 == at; a = a[1:] {
+			edge = a[0]
+		}
+		for ; len(b) > 0 && b[0]>>32 == at; b = b[1:] {
+			back = b[0]
+		}
+		f(edge, back)
 	}
-	return dst
 }
 
 // FuzzyGraph is FromNeighbors with UMAP's weights of the edges (McInnes, Healy and
@@ -267,8 +308,7 @@ func union(dst, a, b []int32) []int32 {
 // It fails as FromNeighbors does, and if nb has no squared distances, or some that are
 // negative, infinite or no numbers.
 func FuzzyGraph(nb *Neighbors) (*Graph, error) {
-	g, err := FromNeighbors(nb)
-	if err != nil {
+	if err := checkNeighbors(nb); err != nil {
 		return nil, err
 	}
 	if len(nb.Dist2) != len(nb.Index) {
@@ -280,42 +320,26 @@ func FuzzyGraph(nb *Neighbors) (*Graph, error) {
 				ErrInvalidGraph, e/nb.K, e%nb.K, d2)
 		}
 	}
-	g.Weights = make([]float32, g.Edges()) // the strengths of one direction at first
+	given := make([]float32, len(nb.Index))
 	const grain = 4096
-	parallel.For(g.N, grain, func(_, lo, hi int) {
+	parallel.For(nb.N, grain, func(_, lo, hi int) {
 		d, w := make([]float64, nb.K), make([]float64, nb.K)
 		for i := lo; i < hi; i++ {
 			for c, d2 := range nb.Dist2[i*nb.K : (i+1)*nb.K] {
 				d[c] = math.Sqrt(d2)
 			}
 			strengths(w, d)
-			for c, j := range nb.Of(i) {
-				e, _ := g.find(int32(i), j)
-				g.Weights[e] = float32(w[c])
+			for c, v := range w {
+				given[i*nb.K+c] = float32(v)
 			}
 		}
 	})
-	parallel.For(g.N, grain, func(_, lo, hi int) {
-		for i := lo; i < hi; i++ {
-			for e := g.Indptr[i]; e < g.Indptr[i+1]; e++ {
-				if int(g.Indices[e]) < i {
-					continue // which has been seen from there
-				}
-				back, _ := g.find(g.Indices[e], int32(i))
-				a, b := float64(g.Weights[e]), float64(g.Weights[back])
-				// A weight must be above 0, also where float32 would round it to 0.
-				w := max(float32(a+b-a*b), math.SmallestNonzeroFloat32)
-				g.Weights[e], g.Weights[back] = w, w
-			}
+	return symmetric(nb.N, func(i int, dst []uint64) []uint64 {
+		for c, j := range nb.Of(i) {
+			dst = append(dst, uint64(j)<<32|uint64(math.Float32bits(given[i*nb.K+c])))
 		}
-	})
-	return g, nil
-}
-
-// find returns where the edge from i to j stands in Indices, and whether there is one.
-func (g *Graph) find(i, j int32) (at int64, found bool) {
-	in, found := slices.BinarySearch(g.Tails(int(i)), j)
-	return g.Indptr[i] + int64(in), found
+		return dst
+	}, true), nil
 }
 
 const (
