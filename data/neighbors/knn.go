@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 
 	"cne/data"
 	"cne/internal/device"
@@ -105,7 +106,9 @@ func KNN(ctx context.Context, m *data.Matrix, k int, opt Options) (*Neighbors, e
 		return nil, err
 	}
 	if opt.Search.Approximates(m.N, m.D, k) {
-		return approximateKNN(ctx, m, k, opt.Seed)
+		nb, err := approximateKNN(ctx, m, k, opt.Seed)
+		runtime.GC() // the caller's next arrays get the memory of the search
+		return nb, err
 	}
 	nb := newNeighbors(m.N, k)
 	x, err := newIndex(ctx, m, k, opt)
@@ -262,11 +265,14 @@ type Recall struct {
 // recallPoints is how many points EstimateRecall takes.
 const recallPoints = 1000
 
+// recallBlock is how many points it searches at a time.
+const recallBlock = 1 << 17
+
 // EstimateRecall returns the share of the nearest neighbours that nb, a result of KNN
 // for m, has of 1000 points drawn by the seed, or of all if there are fewer. A neighbour
 // counts if it is not farther than the K-th nearest; which of several equally near points
 // were found does not matter. It takes O(nD) operations for each point and about as much
-// memory as m. On a device it needs the memory of Search.
+// memory as 131 072 of them.
 //
 // It fails if nb does not fit m (ErrInput), and as Search does. If ctx ends before, the
 // error is ctx's.
@@ -286,16 +292,31 @@ func EstimateRecall(ctx context.Context, m *data.Matrix, nb *Neighbors, seed uin
 		}
 	}
 	// One of the K+1 nearest is the point itself, or a duplicate.
-	nearest, err := Search(ctx, m, m.Take(rows), nb.K+1, Options{Search: Exact, Device: opt.Device})
-	if err != nil {
-		return nil, err
+	k := nb.K + 1
+	best := make([]*topK, count)
+	for r := range best {
+		best[r] = newTopK(k)
+		best[r].resetAll()
+	}
+	// A search of all points at once would need a copy of them.
+	queries, block := m.Take(rows), max(k, recallBlock)
+	for lo, hi := 0, 0; lo < m.N; lo = hi {
+		if hi = lo + block; hi+block > m.N {
+			hi = m.N
+		}
+		nearest, err := Search(ctx, m.Rows(lo, hi), queries, k, Options{Search: Exact, Device: opt.Device})
+		if err != nil {
+			return nil, err
+		}
+		for e, d2 := range nearest.Dist2 {
+			best[e/k].offer(d2, int32(lo)+nearest.Index[e])
+		}
 	}
 	var sum, squares float64
 	for r, i := range rows {
-		limit := nearest.Dist2[r*nearest.K+nb.K]
 		found := 0
 		for _, d2 := range nb.Dist2[i*nb.K : (i+1)*nb.K] {
-			if d2 <= limit {
+			if d2 <= best[r].limit {
 				found++
 			}
 		}
