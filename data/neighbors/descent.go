@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -21,8 +22,8 @@ import (
 // A tree of random hyperplanes brings near points near in memory. All pairs
 // within the leaves of this tree and of a few more start a list of the nearest
 // points for each point. Then come rounds. Before each, every point gets a row of
-// candidates: the points on its list, and points on whose lists it is (reverse). In the
-// round it compares them with each other (local join), unless both are old and were
+// candidates: the points on its list, and points whose lists it has come on since (reverse).
+// In the round it compares them with each other (local join), unless both are old and were
 // compared before: a list marks its new entries. The rounds end when little is new. At
 // last the distances of the listed points are computed as the exact search computes
 // them.
@@ -41,12 +42,11 @@ type descent struct {
 	descentSettings
 	// keys [n, room] are the lists, in ascending order: the bits of the squared
 	// distance, then 30 bits of the point's number in the set, then the marks of a new
-	// entry. emptyEntry stands after the last.
+	// entry. Once the leaves of the first tree are compared, all lists are full.
 	keys []uint64
 
 	// The row of the point first+r begins at starts[r] of candidates and has sizes[r]
-	// entries; the first newCounts[r] are new. An entry is twice a point's number, plus
-	// 1 if it is new.
+	// entries, of which the first newCounts[r] are new; a row without new ones is empty.
 	first      int
 	starts     []int64
 	sizes      []uint32
@@ -73,7 +73,7 @@ type descentSettings struct {
 }
 
 const (
-	emptyEntry = math.MaxUint64
+	emptyEntry = math.MaxUint64 // stands after the last of a list that is not full
 	// newOwn marks an entry that has not been in the row of the list's point, newReverse
 	// an entry whose point has not had the list's point in its row.
 	newOwn, newReverse = 1, 2
@@ -112,22 +112,49 @@ func approximateKNN(ctx context.Context, m *data.Matrix, k int, seed uint64) (*N
 	runtime.GC() // the result, about as large, gets the freed memory
 	nb := newNeighbors(m.N, k)
 	err = parallel.ForContext(ctx, d.n, descentGrain, func(_, lo, hi int) {
-		best := newTopK(nb.K)
+		row := newNeighbors(1, k)
+		fetch := func(p int) {
+			simd.Fetch(d.x, d.width, near[p*d.listLen:][:d.listLen])
+			simd.Fetch(nb.Dist2, k, d.index[p:p+1])
+			simd.Fetch(nb.Index, k, d.index[p:p+1])
+		}
+		fetch(lo)
 		for p := lo; p < hi; p++ {
-			near := near[p*d.listLen : (p+1)*d.listLen]
-			simd.Fetch(d.x, d.width, near)
-			point := d.point(m, int32(p))
-			best.resetAll()
-			for _, q := range near {
-				best.offer(dist2(point, d.point(m, q), best.limit), d.index[q])
+			if p+1 < hi {
+				fetch(p + 1)
 			}
-			best.store(nb, int(d.index[p]))
+			d.rank(row, m, p, near[p*d.listLen:][:d.listLen])
+			first := int(d.index[p]) * k
+			copy(nb.Index[first:first+k], row.Index)
+			copy(nb.Dist2[first:first+k], row.Dist2)
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
 	return nb, nil
+}
+
+// rank sets row to the nearest of some points of p. Their order is nearly right, so that
+// insertion is the fastest way to sort them.
+func (d *descent) rank(row *Neighbors, m *data.Matrix, p int, points []int32) {
+	point, last := d.point(m, int32(p)), row.K-1
+	for n, q := range points {
+		limit := math.Inf(1)
+		if n > last {
+			limit = row.Dist2[last]
+		}
+		d2, i := dist2(point, d.point(m, q), limit), d.index[q]
+		after := func(e int) bool { return row.Dist2[e] > d2 || row.Dist2[e] == d2 && row.Index[e] > i }
+		if n > last && !after(last) {
+			continue
+		}
+		at := min(n, last)
+		for ; at > 0 && after(at-1); at-- {
+			row.Dist2[at], row.Index[at] = row.Dist2[at-1], row.Index[at-1]
+		}
+		row.Dist2[at], row.Index[at] = d2, i
+	}
 }
 
 // takeNumbers returns the numbers of all lists' points, and frees the rest.
@@ -170,16 +197,11 @@ func descend(ctx context.Context, m *data.Matrix, s descentSettings, seed uint64
 				return nil, nil, err
 			}
 			d.keys = make([]uint64, c.n*s.listLen)
-			parallel.For(len(d.keys), 1<<16, func(_, lo, hi int) {
-				for e := lo; e < hi; e++ {
-					d.keys[e] = emptyEntry
-				}
-			})
 		}
 		if len(trees) < s.keptTrees {
 			trees = append(trees, tree)
 		}
-		if err := d.compareLeaves(ctx, tree); err != nil {
+		if err := d.compareLeaves(ctx, tree, t == 1); err != nil {
 			return nil, nil, err
 		}
 		if t == s.trees || c.n <= s.leaf {
@@ -306,14 +328,14 @@ func insert(list []uint64, key uint64) bool {
 
 // A descentWork is what one goroutine needs.
 type descentWork struct {
-	cols       []int32   // the points that one is compared with
-	ahead      []int32   // candidates of the next row, which are fetched
-	limits     []float32 // how near they must be to it for their own lists
-	dist       []float32
-	tiles      []uint16
-	met        pairSet
-	drawn      []uint64
-	fresh, old []int32
+	cols   []int32   // the points that one is compared with
+	ahead  []int32   // candidates of the next row, which are fetched
+	limits []float32 // how near they must be to it for their own lists
+	dist   []float32
+	tiles  []uint16
+	met    pairSet
+	drawn  []uint64
+	old    []int32
 }
 
 func (d *descent) newWork() *descentWork {
@@ -357,8 +379,9 @@ func (w *descentWork) comparePairs(c *pointSet, rows, n int, f func(a, b int, d2
 	simd.Fetch(c.x, c.width, ahead)
 }
 
-// compareLeaves compares all points of each leaf of a tree.
-func (d *descent) compareLeaves(ctx context.Context, t *forestTree) error {
+// compareLeaves compares all points of each leaf of a tree; the lists are empty before the
+// first.
+func (d *descent) compareLeaves(ctx context.Context, t *forestTree, first bool) error {
 	leaves := t.leaves(d.n)
 	return parallel.ForContext(ctx, len(leaves), 1, func(_, leaf, _ int) {
 		w := d.works.Get()
@@ -372,8 +395,12 @@ func (d *descent) compareLeaves(ctx context.Context, t *forestTree) error {
 			w.cols[c] = p
 		}
 		simd.Fetch(d.x, d.width, w.cols[:n])
-		simd.Fetch(d.keys, d.listLen, w.cols[:n])
 		w.ahead = w.ahead[:0]
+		if first {
+			d.fillLists(w, n)
+			return
+		}
+		simd.Fetch(d.keys, d.listLen, w.cols[:n])
 		for c, p := range w.cols[:n] {
 			w.limits[c] = below(worst(d.list(int(p))))
 		}
@@ -391,9 +418,32 @@ func (d *descent) compareLeaves(ctx context.Context, t *forestTree) error {
 	})
 }
 
-// findCandidates makes the rows of the points first to last−1 and removes the marks of the
-// list entries that are in them. It returns how many entries were new, or ctx's error if
-// ctx ends before.
+// fillLists sets the lists of the first n columns to the nearest of them. This takes less
+// time than to insert one after the other into lists that are empty at first.
+func (d *descent) fillLists(w *descentWork, n int) {
+	others := n - 1 // of each
+	w.drawn = slices.Grow(w.drawn[:0], n*others)[:n*others]
+	for c := range n {
+		w.limits[c] = math.MaxFloat32
+	}
+	w.comparePairs(d.pointSet, n, n, func(a, b int, d2 float32) {
+		w.drawn[a*others+b-1] = keyOf(d2, w.cols[b])
+		w.drawn[b*others+a] = keyOf(d2, w.cols[a])
+	})
+	for c, p := range w.cols[:n] {
+		near := w.drawn[c*others : (c+1)*others]
+		if others > d.listLen {
+			selectSmallest(near, d.listLen)
+			near = near[:d.listLen]
+		}
+		slices.Sort(near)
+		copy(d.list(int(p)), near)
+	}
+}
+
+// findCandidates makes the rows of the points first to last−1 that have new candidates, and
+// removes the marks of the list entries that are in them. It returns how many entries were
+// new, or ctx's error if ctx ends before.
 func (d *descent) findCandidates(ctx context.Context, first, last int, seed uint64) (news int64, err error) {
 	rows := last - first
 	if cap(d.sizes) < rows {
@@ -405,16 +455,16 @@ func (d *descent) findCandidates(ctx context.Context, first, last int, seed uint
 	counts := make([]int64, parallel.Pieces(d.n, descentGrain))
 	err = parallel.ForContext(ctx, d.n, descentGrain, func(piece, lo, hi int) {
 		for p := lo; p < hi; p++ {
-			d.eachCandidate(p, newReverse, func(_ int, key uint64) {
-				if r := int(numberOf(key)) - first; uint(r) < uint(rows) {
-					atomic.AddUint32(&d.sizes[r], 1)
-				}
-			})
+			list := d.list(p)
 			if r := p - first; uint(r) < uint(rows) {
-				own := uint32(0)
-				counts[piece] += d.eachCandidate(p, newOwn, func(int, uint64) { own++ })
-				atomic.AddUint32(&d.sizes[r], own)
+				own := 0
+				for _, key := range list {
+					own += int(key & newOwn)
+				}
+				counts[piece] += int64(own)
+				d.newCounts[r] = uint16(min(own, 1))
 			}
+			d.eachReverse(p, func(_ int, r int) { atomic.AddUint32(&d.sizes[r], 1) })
 		}
 	})
 	if err != nil {
@@ -423,7 +473,11 @@ func (d *descent) findCandidates(ctx context.Context, first, last int, seed uint
 	for _, c := range counts {
 		news += c
 	}
+	own := min(d.listLen, d.maxNew+d.maxOld)
 	for r, size := range d.sizes {
+		if size != 0 || d.newCounts[r] != 0 {
+			size += uint32(own)
+		}
 		d.starts[r+1] = d.starts[r] + int64(size)
 	}
 	if total := int(d.starts[rows]); len(d.candidates) < total {
@@ -434,12 +488,10 @@ func (d *descent) findCandidates(ctx context.Context, first, last int, seed uint
 	err = parallel.ForContext(ctx, d.n, descentGrain, func(_, lo, hi int) {
 		for p := lo; p < hi; p++ {
 			list := d.list(p)
-			d.eachCandidate(p, newReverse, func(e int, key uint64) {
-				if r := int(numberOf(key)) - first; uint(r) < uint(rows) {
-					at := int64(atomic.AddUint32(&d.sizes[r], 1))
-					d.candidates[d.starts[r+1]-at] = int32(p)<<1 | int32(key/newReverse&1)
-					list[e] = key &^ newReverse
-				}
+			d.eachReverse(p, func(e, r int) {
+				at := int64(atomic.AddUint32(&d.sizes[r], 1))
+				d.candidates[d.starts[r+1]-at] = int32(p)
+				list[e] &^= newReverse
 			})
 		}
 	})
@@ -450,69 +502,75 @@ func (d *descent) findCandidates(ctx context.Context, first, last int, seed uint
 		w := d.works.Get()
 		defer d.works.Put(w)
 		for r := lo; r < hi; r++ {
-			d.finishRow(w, r, seed^uint64(first+r)<<32)
+			if d.starts[r+1] > d.starts[r] {
+				d.finishRow(w, r, seed^uint64(first+r)<<32)
+			} else {
+				d.newCounts[r] = 0
+			}
 		}
 	})
 }
 
+// eachReverse calls f for the nearest maxNew entries of the list of p whose points have not
+// had p in their rows, if they have rows.
+func (d *descent) eachReverse(p int, f func(e, r int)) {
+	left := d.maxNew
+	for e, key := range d.list(p) {
+		if key&newReverse == 0 {
+			continue
+		}
+		if left--; left < 0 {
+			return
+		}
+		if r := int(numberOf(key)) - d.first; uint(r) < uint(len(d.sizes)) {
+			f(e, r)
+		}
+	}
+}
+
 // finishRow completes row r. At its end are the reverse candidates of its point. A sample
-// of them, drawn by number and not by position, is added to the points on its own list, new
-// ones first.
+// of them, drawn by number and not by position, comes after the new points on its own list
+// and before the old ones.
 func (d *descent) finishRow(w *descentWork, r int, seed uint64) {
-	p := d.first + r
 	row := d.candidates[d.starts[r]:d.starts[r+1]]
-	others := row[len(row)-int(d.sizes[r]):]
+	reverse := row[len(row)-int(d.sizes[r]):]
+	list := d.list(d.first + r)
+	w.met.clear()
+	w.met.reserve(len(list))
+	for _, key := range list {
+		w.met.add(numberOf(key))
+	}
 	w.drawn = w.drawn[:0]
-	for _, e := range others {
-		w.drawn = append(w.drawn, rng.Mix(seed^uint64(e))&^(1<<32-1)|uint64(e))
+	for _, q := range reverse {
+		if !w.met.has(q) {
+			w.drawn = append(w.drawn, rng.Mix(seed^uint64(q))&^(1<<32-1)|uint64(q))
+		}
 	}
 	if len(w.drawn) > d.maxReverse {
 		selectSmallest(w.drawn, d.maxReverse)
 		w.drawn = w.drawn[:d.maxReverse]
 	}
-	list := d.list(p)
-	w.fresh, w.old = w.fresh[:0], w.old[:0]
-	w.met.clear()
-	w.met.reserve(d.listLen + d.maxReverse)
-	add := func(e int32) {
-		switch {
-		case w.met.add(e >> 1):
-		case e&1 == 1:
-			w.fresh = append(w.fresh, e)
-		default:
-			w.old = append(w.old, e)
+	n, old := 0, w.old[:0]
+	for e, key := range list {
+		if key&newOwn == 0 {
+			if len(old) < d.maxOld {
+				old = append(old, numberOf(key))
+			}
+		} else if n < d.maxNew {
+			row[n] = numberOf(key)
+			list[e] = key &^ newOwn
+			n++
 		}
 	}
-	d.eachCandidate(p, newOwn, func(e int, key uint64) {
-		add(numberOf(key)<<1 | int32(key&newOwn))
-		list[e] = key &^ newOwn
-	})
 	for _, key := range w.drawn {
-		add(int32(key))
+		row[n] = int32(uint32(key))
+		n++
 	}
-	fresh := copy(row, w.fresh)
-	d.newCounts[r], d.sizes[r] = uint16(fresh), uint32(fresh+copy(row[fresh:], w.old))
-}
-
-// eachCandidate calls f for the nearest maxNew new entries of a list, which have the mark,
-// and the nearest maxOld old ones. It returns the number of new entries.
-func (d *descent) eachCandidate(p int, mark uint64, f func(e int, key uint64)) (news int64) {
-	old := 0
-	for e, key := range d.list(p) {
-		switch {
-		case key == emptyEntry:
-			return news
-		case key&mark != 0:
-			if news++; news <= int64(d.maxNew) {
-				f(e, key)
-			}
-		default:
-			if old++; old <= d.maxOld {
-				f(e, key)
-			}
-		}
+	w.old = old
+	d.newCounts[r], d.sizes[r] = uint16(n), uint32(n+copy(row[n:], old))
+	if n == 0 {
+		d.sizes[r] = 0
 	}
-	return news
 }
 
 // next notes the candidates of row r, none if r is end or more, and prefetches what their
@@ -522,9 +580,7 @@ func (w *descentWork) next(d *descent, r, end int) {
 	if r >= end || d.newCounts[r] == 0 {
 		return
 	}
-	for _, entry := range d.candidates[d.starts[r]:][:d.sizes[r]] {
-		w.ahead = append(w.ahead, entry>>1)
-	}
+	w.ahead = append(w.ahead, d.candidates[d.starts[r]:][:d.sizes[r]]...)
 	simd.Fetch(d.keys, d.listLen, w.ahead)
 	simd.Fetch(d.limits, 1, w.ahead)
 }
@@ -562,10 +618,14 @@ func (d *descent) offer(p, q int32, d2 float32) float32 {
 	if d2 > limit {
 		return limit
 	}
+	key, list := keyOf(d2, q), d.list(int(p))
+	if simd.HoldsWord(list, key, marks) {
+		return limit // most of what is offered is there
+	}
 	lock := &d.locks[int(p)%len(d.locks)]
 	lock.Lock()
 	limit = d.limit(p)
-	if list := d.list(int(p)); insert(list, keyOf(d2, q)) {
+	if insert(list, key) {
 		// As near as the last is near enough if that has come in this round.
 		limit = min(limit, worst(list))
 		atomic.StoreUint32(&d.limits[p], math.Float32bits(limit))
@@ -590,6 +650,16 @@ func newPairSet(points int) pairSet {
 func (s *pairSet) clear() {
 	clear(s.entries)
 	s.count = 0
+}
+
+// has reports whether the set has a point.
+func (s *pairSet) has(p int32) bool {
+	entry := uint32(p) + 1
+	for at := entry * 0x9e3779b1 >> s.shift; ; at = (at + 1) & uint32(len(s.entries)-1) {
+		if e := s.entries[at]; e == entry || e == 0 {
+			return e != 0
+		}
+	}
 }
 
 // reserve makes room so that after more further points a third of the table is free.
@@ -621,28 +691,27 @@ func (s *pairSet) add(p int32) bool {
 	}
 }
 
-// absent adds points, given as twice their numbers plus 0 or 1. It puts the points that
-// were absent after the first n of cols and returns the new length. (About half are
-// present, so a branch on it would be unpredictable.)
+// absent adds points. It puts those that were absent after the first n of cols and returns
+// the new length. (About half are present, so a branch on it would be unpredictable.)
 func (s *pairSet) absent(cols []int32, n int, points []int32) int {
 	s.reserve(len(points))
 	before := n
 	cols = cols[:n+len(points)]
 	again := 0
-	for _, edge := range points {
-		p := uint32(edge) >> 1
-		at := (p + 1) * 0x9e3779b1 >> s.shift
+	for _, p := range points {
+		entry := uint32(p) + 1
+		at := entry * 0x9e3779b1 >> s.shift
 		e := s.entries[at]
-		if e != 0 && e != p+1 {
-			if !s.add(int32(p)) {
-				cols[n] = int32(p)
+		if e != 0 && e != entry {
+			if !s.add(p) {
+				cols[n] = p
 				n++
 				again++
 			}
 			continue
 		}
-		s.entries[at] = p + 1
-		cols[n] = int32(p)
+		s.entries[at] = entry
+		cols[n] = p
 		if e == 0 {
 			n++
 		}

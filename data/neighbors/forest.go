@@ -45,13 +45,15 @@ const largestScaled = 0x1p40
 // 10⁻³⁰ of the largest do not underflow.
 func scaleOf(m *data.Matrix) float32 {
 	const grain = 1 << 14
-	largest := make([]float32, parallel.Pieces(len(m.X), grain))
+	largest := make([]uint32, parallel.Pieces(len(m.X), grain))
 	parallel.For(len(m.X), grain, func(piece, lo, hi int) {
+		most := uint32(0) // the bits of numbers that are not negative have their order
 		for _, v := range m.X[lo:hi] {
-			largest[piece] = max(largest[piece], v, -v)
+			most = max(most, math.Float32bits(v)&^(1<<31))
 		}
+		largest[piece] = most
 	})
-	most := slices.Max(largest)
+	most := math.Float32frombits(slices.Max(largest))
 	if most == 0 || most > 0x1p-30 && most < largestScaled {
 		return 1
 	}
@@ -82,6 +84,10 @@ func newPointSet(m *data.Matrix, leaf int, seed uint64) (*pointSet, *grower) {
 
 // scaleRow sets dst to the scaled row.
 func (c *pointSet) scaleRow(dst, row []float32) {
+	if c.scale == 1 {
+		copy(dst, row)
+		return
+	}
 	for l, v := range row {
 		dst[l] = v * c.scale
 	}
@@ -93,6 +99,7 @@ func (c *pointSet) arrange(ctx context.Context, m *data.Matrix, t *forestTree) e
 	c.x = make([]float32, c.n*c.width)
 	place := make([]int32, c.n)
 	err := parallel.ForContext(ctx, c.n, growChunk, func(_, lo, hi int) {
+		simd.Fetch(m.X, m.D, c.index[lo:hi])
 		for p := lo; p < hi; p++ {
 			i := c.index[p]
 			place[i] = int32(p)

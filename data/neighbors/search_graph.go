@@ -37,8 +37,7 @@ const (
 type searchGraph struct {
 	*pointSet
 	trees []*forestTree
-	// The row of p begins with how many edges it has, and twice the points to which
-	// they lead.
+	// The row of p begins with how many edges it has, and the points to which they lead.
 	edges []int32 // [n, searchRow]
 	works parallel.Pool[searchWork]
 }
@@ -53,10 +52,8 @@ func newSearchGraph(ctx context.Context, base *data.Matrix, seed uint64) (*searc
 	}
 	d.maxNew, d.maxOld, d.maxReverse = searchEdges, searchEdges, searchReverse
 	parallel.For(len(d.keys), 1<<16, func(_, lo, hi int) {
-		for e, key := range d.keys[lo:hi] {
-			if key != emptyEntry {
-				d.keys[lo+e] = key &^ marks
-			}
+		for e := lo; e < hi; e++ {
+			d.keys[e] |= marks
 		}
 	})
 	d.sizes = nil
