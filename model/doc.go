@@ -5,10 +5,9 @@
 // A step on a Batch returns the loss; the Parameters then hold the gradients, which an
 // optimiser of package train applies. An Embedding is a table of positions; a Parametric
 // model learns a network (MLP), which then projects any point. Either is saved with what
-// is needed to use it, and loaded again; a Frozen model places new points next to a
-// table's. A ResNet maps images to representations, and a Convolutional model trains one.
-// UseDevice moves a network to an accelerator, and OnDevice compiles a model for training
-// there.
+// is needed to use it, and loaded again. A ResNet maps images to representations, and a
+// Convolutional model trains one. UseDevice moves a network to an accelerator, and OnDevice
+// compiles a model for training there.
 //
 // Batches, optimisers, schedules and checkpoints are package train's.
 package model

@@ -1,5 +1,5 @@
 package train
 
-// SetEpochs sets how often each of a point's edges is used; with 0, points stay where they
-// start.
-func (p *Projector) SetEpochs(n int) { p.epochs = n }
+// SetSteps sets how often a new point moves, at most as often as before; with 0, points stay
+// where they start.
+func (p *Projector) SetSteps(n int) { p.steps = n }

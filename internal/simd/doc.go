@@ -22,9 +22,7 @@
 //     negatives of a batch, which the operation of op.Contrastive checks when it runs,
 //     and the tails of its edges, rows b+i of features that have at least 2b rows by
 //     their shape;
-//   - the index of GatherRows comes from op.Gather, which checks it when it runs, or, in
-//     train.Projector, from its own search among as many points as the table has rows,
-//     which train.NewProjector compares, and from its own draws;
+//   - the index of GatherRows comes from op.Gather, which checks it when it runs;
 //   - the index of ScatterRows comes from op.ScatterAdd, which checks it when it runs, or
 //     from a step of a train.Optimizer;
 //   - the rows of DescendRows come from a step of a train.Optimizer; all optimizers check

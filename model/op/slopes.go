@@ -1,0 +1,94 @@
+package op
+
+import (
+	"math"
+
+	"cne/internal/simd"
+)
+
+// Slopes computes the forces on a new point among others that stay where they are, as
+// derivatives of the loss of its edges with respect to squared distances; with the cosine
+// metric, of rows of unit length. Each goroutine needs its own.
+type Slopes struct {
+	pairLoss[float32]
+	m     float32
+	slope float32 // of the cosine over τ, with the cosine metric
+}
+
+// NewSlopes returns the derivatives of the loss with options, but for Scale and Mean, for m
+// negatives of each edge and the logarithm theta of the loss's constant.
+func NewSlopes(options ContrastiveOptions, m int, theta float64) (*Slopes, error) {
+	o, err := newContrastive(options)
+	if err != nil {
+		return nil, err
+	}
+	s := &Slopes{pairLoss: newPairLoss[float32](o.options), m: float32(m), slope: float32(-0.5 / o.options.Temperature)}
+	s.setTheta(theta, m)
+	return s, nil
+}
+
+// Of replaces squared distances of a point by the derivatives of the loss of its k edges:
+// the distances from the tails, the first k of tails, and from some negatives, which stand
+// for the m of each edge. The rest of tails fills whole vectors and becomes 0.
+func (s *Slopes) Of(tails []float32, k int, negatives []float32) {
+	for j := k; j < len(tails); j++ {
+		tails[j] = tails[0]
+	}
+	cosine := s.options.Metric == Cosine
+	if cosine {
+		s.cosines(tails)
+		s.cosines(negatives)
+	}
+	share := s.m / float32(len(negatives))
+	switch {
+	case !s.perHead:
+		s.kernels.positive(tails, s.c, s.bound)
+		s.kernels.row(negatives, s.c, s.bound)
+		simd.Scale(negatives, share*float32(k))
+	case cosine:
+		top := simd.RowMax(tails, simd.RowMax(negatives, negatives[0]))
+		simd.RowExp(tails, top)
+		shares := s.perEdge(tails[:k], share*float32(simd.RowExp(negatives, top)), func(q, share float32) float32 { return q*share - 1 })
+		simd.Scale(negatives, share*shares)
+	default:
+		simd.RowSimilarities(tails, s.clamp)
+		shares := s.perEdge(tails[:k], share*float32(simd.RowSimilarities(negatives, s.clamp)), func(q, share float32) float32 {
+			if q <= s.clamp {
+				return 0
+			}
+			return q - q*(q*share)
+		})
+		simd.RowInfoNC(negatives, share*shares, s.clamp)
+	}
+	if cosine {
+		simd.Scale(tails, s.slope)
+		simd.Scale(negatives, s.slope)
+	}
+	clear(tails[k:])
+}
+
+// cosines replaces squared distances of rows of unit length by cosines over τ.
+func (s *Slopes) cosines(x []float32) {
+	for j, d2 := range x {
+		x[j] = s.slope*d2 - 2*s.slope
+	}
+}
+
+// perEdge replaces the similarities q of tails by InfoNC's derivatives, as slope gives them,
+// where the negatives' similarities add up to total, and returns the sum of the edges' shares
+// 1/(ρ·total).
+func (s *Slopes) perEdge(q []float32, total float32, slope func(q, share float32) float32) (shares float32) {
+	for j, own := range q {
+		inTotal := own
+		if s.options.ExcludePositive {
+			inTotal = 0
+		}
+		share := s.weight / max(total+inTotal, math.SmallestNonzeroFloat32)
+		shares += share
+		if s.options.ExcludePositive {
+			share = 0
+		}
+		q[j] = slope(own, share)
+	}
+	return shares
+}
