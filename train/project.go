@@ -84,7 +84,7 @@ func NewProjector(ctx context.Context, on *model.Device, points *data.Matrix, ta
 	if on.OnHost() && points.N >= approximateFrom {
 		search = neighbors.Approximate
 	}
-	index, err := neighbors.NewIndex(ctx, points, neighbors.Options{Search: search, Seed: training.Seed, Device: on})
+	index, err := neighbors.NewIndex(ctx, points, neighbors.Options{Search: search, Rough: true, Seed: training.Seed, Device: on})
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"cne/data"
 	"cne/internal/device"
 	"cne/internal/device/fakecuda"
 	"cne/model"

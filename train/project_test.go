@@ -3,6 +3,7 @@ package train_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -271,16 +272,61 @@ func TestProjectorRefuses(t *testing.T) {
 	}
 }
 
-// 1000 new points beside 10 000.
-func BenchmarkProjector(b *testing.B) {
-	points := clustered(10000, 50, 1, 1)
-	p, err := train.NewProjector(b.Context(), nil, points, clustered(10000, 2, 1, 2).X, 2, projectorOptions()[op.Neg.String()])
-	must(b, err)
-	x := clustered(1000, 50, 1, 3)
-	for b.Loop() {
-		placeWith(b, p, x)
+// benchmarkProjector calls run with a projector into a table of MNIST's size and, without
+// -short, one of a million points, and with new points: 8 coordinates, bent into 50.
+func benchmarkProjector(b *testing.B, run func(b *testing.B, p *train.Projector, x *data.Matrix)) {
+	const d, placed = 50, 10000
+	for _, n := range []int{60_000, 1_000_000} {
+		if testing.Short() && n > 60_000 {
+			continue
+		}
+		s := rng.New(1, rng.Sample)
+		waves := make([]float64, 8*d)
+		for i := range waves {
+			waves[i] = s.Normal()
+		}
+		points, table := data.NewMatrix(n+placed, d), data.NewMatrix(n+placed, 2)
+		for i := range points.N {
+			var at [8]float64
+			for a := range at {
+				at[a] = s.Float64()
+			}
+			table.Row(i)[0], table.Row(i)[1] = float32(100*at[0]), float32(100*at[1])
+			for j := range d {
+				phase := float64(j)
+				for a, v := range at {
+					phase += v * waves[a*d+j]
+				}
+				points.Row(i)[j] = float32(math.Sin(phase))
+			}
+		}
+		training := projectorOptions()[op.Neg.String()]
+		training.Neighbors = 15
+		p, err := train.NewProjector(b.Context(), nil, points.Rows(0, n), table.Rows(0, n).X, 2, training)
+		must(b, err)
+		x := points.Rows(n, n+placed)
+		placeWith(b, p, x.Rows(0, 1))
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) { run(b, p, x) })
 	}
-	b.ReportMetric(float64(x.N*b.N)/b.Elapsed().Seconds(), "points/s")
+}
+
+// BenchmarkProjector times 10 000 new points.
+func BenchmarkProjector(b *testing.B) {
+	benchmarkProjector(b, func(b *testing.B, p *train.Projector, x *data.Matrix) {
+		for b.Loop() {
+			placeWith(b, p, x)
+		}
+		b.ReportMetric(float64(x.N*b.N)/b.Elapsed().Seconds(), "points/s")
+	})
+}
+
+// BenchmarkProjectorOne times new points one by one.
+func BenchmarkProjectorOne(b *testing.B) {
+	benchmarkProjector(b, func(b *testing.B, p *train.Projector, x *data.Matrix) {
+		for i := 0; b.Loop(); i++ {
+			placeWith(b, p, x.Rows(i%x.N, i%x.N+1))
+		}
+	})
 }
 
 // The search among the training points may take long to prepare.

@@ -254,6 +254,7 @@ func TestApproximateSearch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			base, queries := m.Rows(0, n-500), m.Rows(n-500, n)
 			x := need(NewIndex(t.Context(), base, Options{Search: Approximate}))(t)
+			rough := need(NewIndex(t.Context(), base, Options{Search: Approximate, Rough: true}))(t)
 			for _, k := range []int{1, 15, 120} {
 				near := need(x.Search(t.Context(), queries, k))(t)
 				wellFormed(t, base, queries, near, false)
@@ -264,6 +265,9 @@ func TestApproximateSearch(t *testing.T) {
 				}
 				if r := recall(near, nearest); !(r >= least) {
 					t.Errorf("k = %d: recall %.4f", k, r)
+				}
+				if r := recall(need(rough.Search(t.Context(), queries, k))(t), nearest); !(r >= least-0.07) {
+					t.Errorf("k = %d: rough recall %.4f", k, r)
 				}
 				single := need(x.Search(t.Context(), queries.Rows(77, 78), k))(t)
 				if !slices.Equal(single.Index, near.Of(77)) {

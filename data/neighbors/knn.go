@@ -34,6 +34,9 @@ type Options struct {
 	// Seed is the seed of an approximate search. The same seed gives the same result,
 	// bit for bit, on any number of cores.
 	Seed uint64
+	// Rough lets an approximate Index miss a few neighbours in a hundred more, and search in
+	// two thirds of the time.
+	Rough bool
 	// Device is where an exact search compares points; nil is the CPU. The result
 	// is the same to the last bit: a device finds the candidates for the nearest
 	// neighbours, and the CPU ranks them. Errors of the device are then returned, too.

@@ -45,7 +45,7 @@ func NewIndex(ctx context.Context, base *data.Matrix, opt Options) (*Index, erro
 	if opt.Search.Approximates(base.N, base.D, searchListLen) {
 		x := newTreeIndex(base)
 		var err error
-		if x.graph, err = newSearchGraph(ctx, base, opt.Seed); err != nil {
+		if x.graph, err = newSearchGraph(ctx, base, opt); err != nil {
 			return nil, err
 		}
 		return x, nil

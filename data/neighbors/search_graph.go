@@ -20,7 +20,7 @@ import (
 
 const (
 	searchListLen       = 16                                  // neighbours of a base point in the descent
-	searchLeaf          = 256                                 // points of a leaf at most
+	searchLeaf          = 128                                 // points of a leaf at most
 	searchEdges         = 16                                  // edges from a point to its nearest
 	searchReverse       = 14                                  // edges to points that have it among their nearest
 	searchRow           = 1 + searchEdges + searchReverse + 1 // 128 bytes
@@ -39,14 +39,15 @@ type searchGraph struct {
 	trees []*forestTree
 	// The row of p begins with how many edges it has, and the points to which they lead.
 	edges []int32 // [n, searchRow]
+	rough bool
 	works parallel.Pool[searchWork]
 }
 
 // newSearchGraph makes the graph.
-func newSearchGraph(ctx context.Context, base *data.Matrix, seed uint64) (*searchGraph, error) {
+func newSearchGraph(ctx context.Context, base *data.Matrix, opt Options) (*searchGraph, error) {
 	s := descentSettingsFor(searchListLen)
 	s.listLen, s.keptTrees, s.leaf = searchListLen, searchTrees, searchLeaf
-	d, trees, err := descend(ctx, base, s, seed)
+	d, trees, err := descend(ctx, base, s, opt.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -58,10 +59,10 @@ func newSearchGraph(ctx context.Context, base *data.Matrix, seed uint64) (*searc
 	})
 	d.sizes = nil
 	d.works = parallel.Pool[descentWork]{New: d.newWork}
-	if _, err := d.findCandidates(ctx, 0, d.n, seed); err != nil {
+	if _, err := d.findCandidates(ctx, 0, d.n, opt.Seed); err != nil {
 		return nil, err
 	}
-	g := &searchGraph{pointSet: d.pointSet, trees: trees, edges: make([]int32, d.n*searchRow)}
+	g := &searchGraph{pointSet: d.pointSet, trees: trees, edges: make([]int32, d.n*searchRow), rough: opt.Rough}
 	parallel.For(d.n, descentGrain, func(_, lo, hi int) {
 		for p := lo; p < hi; p++ {
 			row := g.edges[p*searchRow:]
@@ -156,7 +157,11 @@ func (g *searchGraph) search(w *searchWork, best *topK, nb *Neighbors, i int, ba
 		return false
 	}
 	w.met.clear()
-	w.list = slices.Grow(w.list[:0], max(searchKept, nb.K+nb.K/2))[:max(searchKept, nb.K+nb.K/2)]
+	kept := max(searchKept, nb.K+nb.K/2)
+	if g.rough {
+		kept = max(searchKept/2, nb.K+nb.K/8)
+	}
+	w.list = slices.Grow(w.list[:0], kept)[:kept]
 	for e := range w.list {
 		w.list[e] = emptyEntry
 	}
