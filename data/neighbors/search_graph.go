@@ -24,9 +24,9 @@ const (
 	searchEdges         = 16                                  // edges from a point to its nearest
 	searchReverse       = 14                                  // edges to points that have it among their nearest
 	searchRow           = 1 + searchEdges + searchReverse + 1 // 128 bytes
-	searchTrees         = 4                                   // trees that are kept; a query starts in one, and in one more for each searchPerTree neighbours
+	searchTrees         = 4                                   // trees that are kept; a query starts in two, and in one more for each searchPerTree neighbours
 	searchPerTree       = 24
-	searchKept          = 34 // points that it keeps at least
+	searchKept          = 34 // points that it keeps at least; half of them in a rough search
 	searchAtOnce        = 4  // points whose edges it follows together
 	searchBlock         = 64
 	searchMaxCoordinate = 0x1p50 // no coordinate of a query may be larger, scaled as the base's are
@@ -159,14 +159,14 @@ func (g *searchGraph) search(w *searchWork, best *topK, nb *Neighbors, i int, ba
 	w.met.clear()
 	kept := max(searchKept, nb.K+nb.K/2)
 	if g.rough {
-		kept = max(searchKept/2, nb.K+nb.K/8)
+		kept = max(searchKept/2, nb.K+nb.K/2)
 	}
 	w.list = slices.Grow(w.list[:0], kept)[:kept]
 	for e := range w.list {
 		w.list[e] = emptyEntry
 	}
 	n := 0
-	for _, t := range g.trees[:min(len(g.trees), 1+nb.K/searchPerTree)] {
+	for _, t := range g.trees[:min(len(g.trees), 2+nb.K/searchPerTree)] {
 		s := w.leafOf(g, t)
 		w.met.reserve(s.size())
 		for p := s.lo; p < s.hi; p++ {
