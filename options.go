@@ -135,7 +135,7 @@ type Options struct {
 	Temperature float64   `key:"loss.temperature" in:"[0.01,1e6]"`
 	// Negatives is m, the number of negatives for each edge; 0 means 5, train.Full
 	// all other points of the batch. Sampling says how they are drawn.
-	Negatives int            `key:"loss.negatives" in:"[1,inf)" words:"full=-1"`
+	Negatives int            `key:"loss.negatives" in:"[1,inf)" words:"full=-1 all=-2"`
 	Sampling  train.Sampling `key:"loss.sampling"`
 	// Spectrum is the position of Neg-t-SNE and InfoNC-t-SNE on the spectrum between
 	// t-SNE and UMAP. The zero value is the paper's Z̄ = |X|/m, and ρ = 1.
@@ -207,7 +207,7 @@ type Phase struct {
 	Epochs    int                 `key:"epochs" in:"[1,inf)"`
 	LR        float64             `key:"lr,null" in:"(0,inf)"`
 	Spectrum  train.SpectrumParam `key:",squash"`
-	Negatives int                 `key:"negatives,null" in:"[1,inf)" words:"full=-1"`
+	Negatives int                 `key:"negatives,null" in:"[1,inf)" words:"full=-1 all=-2"`
 	Schedule  *train.Schedule     `key:"anneal"`
 	WarmUp    *int                `key:"warm_up" in:"[0,inf)"`
 	// LogZ is the phase's initial log Z of NC-t-SNE; nil continues with the value of the

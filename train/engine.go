@@ -110,6 +110,15 @@ func (o *settings) phaseOf(epoch int) *Phase {
 	return &o.Phases[len(o.Phases)-1]
 }
 
+// sampledUntil returns the first epoch from the given one on that has All negatives, or the
+// number of epochs.
+func (o *settings) sampledUntil(epoch int) int {
+	for epoch < o.epochs && o.phaseOf(epoch).Negatives != All {
+		epoch++
+	}
+	return epoch
+}
+
 // learningRate returns the learning rate of a batch.
 func (o *settings) learningRate(e *epochState, batch int) float64 {
 	return learningRateAt(e.Schedule, e.LR, e.phaseEpoch, batch, o.batches, e.WarmUp, e.Epochs)

@@ -24,6 +24,7 @@ type hostEngine struct {
 	following  *block      // those after them, if they came before they were needed
 	next       int         // of the batches at hand
 	sampler    negativeSampler
+	whole      *wholeBatch // nil without phases of All negatives
 }
 
 func newHostEngine(s *settings, edges []edge) (*hostEngine, error) {
@@ -43,6 +44,9 @@ func newHostEngine(s *settings, edges []edge) (*hostEngine, error) {
 		memory.UseHugePages(op.Data[float32](p.Value))
 		memory.UseHugePages(op.Data[float64](p.Value))
 	}
+	if h.whole, err = newWholeBatch(s, edges); err != nil {
+		return nil, err
+	}
 	return h, errors.Join(s.Optimizer.Init(h.params), s.OptimizerZ.Init([]model.Parameter{h.paramZ}))
 }
 
@@ -54,7 +58,11 @@ func (h *hostEngine) setLogZ(logZ float64) error {
 }
 
 func (h *hostEngine) arrays() []NamedArray {
-	return h.settings.arrays(h.params, h.paramZ, func(a *op.Array) *op.Array { return a })
+	list := h.settings.arrays(h.params, h.paramZ, func(a *op.Array) *op.Array { return a })
+	if h.whole != nil {
+		list = append(list, NamedArray{optimizerPrefix + "velocity", h.whole.velocity})
+	}
+	return list
 }
 
 func (h *hostEngine) restored() (err error) {
@@ -63,17 +71,32 @@ func (h *hostEngine) restored() (err error) {
 }
 
 func (h *hostEngine) close(err error) error {
-	if h.prefetcher != nil {
-		h.prefetcher.close()
-	}
+	h.stopPrefetcher()
 	return err
 }
 
+func (h *hostEngine) stopPrefetcher() {
+	if h.prefetcher != nil {
+		h.prefetcher.close()
+		h.prefetcher, h.block, h.following = nil, nil, nil
+	}
+}
+
 func (h *hostEngine) advance(e *epochState) error {
+	if e.Negatives == All {
+		h.stopPrefetcher()
+		e.lr = h.learningRate(e, 0)
+		loss := h.whole.step(e)
+		if !simd.IsFinite(loss) {
+			return h.diverged(e, 0, errNotFinite)
+		}
+		e.sum, e.batch = loss*float64(h.edgesPerEpoch), h.batches
+		return nil
+	}
 	if h.prefetcher == nil {
 		_, single := h.model.(*model.Embedding[float32])
 		_, double := h.model.(*model.Embedding[float64])
-		h.prefetcher = newPrefetcher(h.list, h.n, single || double, &h.Options, e.position, h.epochs)
+		h.prefetcher = newPrefetcher(h.list, h.n, single || double, &h.Options, e.position, h.sampledUntil(e.epoch))
 	}
 	if h.block == nil {
 		h.block, h.following, h.next = h.following, nil, 0

@@ -28,8 +28,8 @@ type Phase struct {
 	Spectrum SpectrumParam `key:"loss"`
 	// ExaggerateEarly runs the first third of the epochs (EarlyEpochs) at max(s, 1).
 	ExaggerateEarly bool
-	// Negatives is m, the number of negatives for each head, or Full.
-	Negatives int `key:"loss.negatives" in:"[1,inf)" words:"full=-1"`
+	// Negatives is m, the number of negatives for each head, or Full or All.
+	Negatives int `key:"loss.negatives" in:"[1,inf)" words:"full=-1 all=-2"`
 	// LogZ is where NC-t-SNE's log Z starts again when the phase begins, with what its
 	// optimiser remembers forgotten. nil carries it over from the phase before, or, in the
 	// first one, starts at Options.LogZ. The paper's program starts again at 0 after

@@ -50,10 +50,10 @@ func (s Sampling) inRuns(m int) bool {
 }
 
 // count returns how many negatives each head of a batch of b edges gets when m
-// (or Full) are asked for: m, or all other rows, 2b−2.
+// (or Full or All) are asked for: m, or all other rows, 2b−2.
 func (s Sampling) count(m, b int) int {
 	all := 2*b - 2
-	if m == Full || m > all || s.inRuns(m) && m > 2*b-2*op.GroupHeads {
+	if m < 0 || m > all || s.inRuns(m) && m > 2*b-2*op.GroupHeads {
 		return all
 	}
 	return m

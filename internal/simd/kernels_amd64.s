@@ -6889,6 +6889,190 @@ loop_doneAVX2:
 	VZEROUPPER
 	RET
 
+// func fieldVector(sums []float32, targets []float32, sources []float32)
+// Requires: AVX, AVX2, AVX512F, FMA3
+TEXT ·fieldVector(SB), NOSPLIT, $0-72
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
+	MOVQ         sums_base+0(FP), AX
+	MOVQ         targets_base+24(FP), CX
+	MOVL         $0x3f800000, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         sources_base+48(FP), DX
+	MOVQ         sources_len+56(FP), BX
+	LEAQ         (DX)(BX*4), BX
+	VMOVUPS      (CX), Z1
+	VMOVUPS      128(CX), Z2
+	VXORPS       X3, X3, X3
+	VXORPS       X4, X4, X4
+	VXORPS       X5, X5, X5
+	VMOVUPS      64(CX), Z6
+	VMOVUPS      192(CX), Z7
+	VXORPS       X8, X8, X8
+	VXORPS       X9, X9, X9
+	VXORPS       X10, X10, X10
+
+sources0AVX512:
+	CMPQ         DX, BX
+	JGE          done0AVX512
+	VBROADCASTSS (DX), Z11
+	VBROADCASTSS 4(DX), Z12
+	VBROADCASTSS 8(DX), Z13
+	VMOVAPS      Z0, Z14
+	VSUBPS       Z11, Z1, Z15
+	VFMADD231PS  Z15, Z15, Z14
+	VSUBPS       Z12, Z2, Z16
+	VFMADD231PS  Z16, Z16, Z14
+	VMOVAPS      Z0, Z17
+	VSUBPS       Z11, Z6, Z11
+	VFMADD231PS  Z11, Z11, Z17
+	VSUBPS       Z12, Z7, Z12
+	VFMADD231PS  Z12, Z12, Z17
+	VMULPS       Z14, Z17, Z18
+	VDIVPS       Z18, Z0, Z18
+	VMULPS       Z18, Z14, Z14
+	VMULPS       Z18, Z17, Z17
+	VMULPS       Z17, Z13, Z18
+	VADDPS       Z18, Z3, Z3
+	VMULPS       Z17, Z18, Z18
+	VFMADD231PS  Z18, Z15, Z4
+	VFMADD231PS  Z18, Z16, Z5
+	VMULPS       Z14, Z13, Z13
+	VADDPS       Z13, Z8, Z8
+	VMULPS       Z14, Z13, Z13
+	VFMADD231PS  Z13, Z11, Z9
+	VFMADD231PS  Z13, Z12, Z10
+	ADDQ         $0x0c, DX
+	JMP          sources0AVX512
+
+done0AVX512:
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 128(AX)
+	VMOVUPS Z5, 256(AX)
+	VMOVUPS Z8, 64(AX)
+	VMOVUPS Z9, 192(AX)
+	VMOVUPS Z10, 320(AX)
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ         sums_base+0(FP), AX
+	MOVQ         targets_base+24(FP), CX
+	MOVL         $0x3f800000, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         sources_base+48(FP), DX
+	MOVQ         sources_len+56(FP), BX
+	LEAQ         (DX)(BX*4), BX
+	VMOVUPS      (CX), Y1
+	VMOVUPS      128(CX), Y2
+	VXORPS       X3, X3, X3
+	VXORPS       X4, X4, X4
+	VXORPS       X5, X5, X5
+	VMOVUPS      64(CX), Y6
+	VMOVUPS      192(CX), Y7
+	VXORPS       X8, X8, X8
+	VXORPS       X9, X9, X9
+	VXORPS       X10, X10, X10
+
+sources0AVX2:
+	CMPQ         DX, BX
+	JGE          done0AVX2
+	VBROADCASTSS (DX), Y11
+	VBROADCASTSS 4(DX), Y12
+	VBROADCASTSS 8(DX), Y13
+	VMOVAPS      Y0, Y14
+	VSUBPS       Y11, Y1, Y15
+	VFMADD231PS  Y15, Y15, Y14
+	VSUBPS       Y12, Y2, Y16
+	VFMADD231PS  Y16, Y16, Y14
+	VMOVAPS      Y0, Y17
+	VSUBPS       Y11, Y6, Y11
+	VFMADD231PS  Y11, Y11, Y17
+	VSUBPS       Y12, Y7, Y12
+	VFMADD231PS  Y12, Y12, Y17
+	VMULPS       Y14, Y17, Y24
+	VDIVPS       Y24, Y0, Y24
+	VMULPS       Y24, Y14, Y14
+	VMULPS       Y24, Y17, Y17
+	VMULPS       Y17, Y13, Y24
+	VADDPS       Y24, Y3, Y3
+	VMULPS       Y17, Y24, Y24
+	VFMADD231PS  Y24, Y15, Y4
+	VFMADD231PS  Y24, Y16, Y5
+	VMULPS       Y14, Y13, Y13
+	VADDPS       Y13, Y8, Y8
+	VMULPS       Y14, Y13, Y13
+	VFMADD231PS  Y13, Y11, Y9
+	VFMADD231PS  Y13, Y12, Y10
+	ADDQ         $0x0c, DX
+	JMP          sources0AVX2
+
+done0AVX2:
+	VMOVUPS Y3, (AX)
+	VMOVUPS Y4, 128(AX)
+	VMOVUPS Y5, 256(AX)
+	VMOVUPS Y8, 64(AX)
+	VMOVUPS Y9, 192(AX)
+	VMOVUPS Y10, 320(AX)
+	MOVQ    sources_base+48(FP), DX
+	MOVQ    sources_len+56(FP), BX
+	LEAQ    (DX)(BX*4), BX
+	VMOVUPS 32(CX), Y1
+	VMOVUPS 160(CX), Y2
+	VXORPS  X18, X18, X18
+	VXORPS  X19, X19, X19
+	VXORPS  X20, X20, X20
+	VMOVUPS 96(CX), Y3
+	VMOVUPS 224(CX), Y4
+	VXORPS  X21, X21, X21
+	VXORPS  X22, X22, X22
+	VXORPS  X23, X23, X23
+
+sources1AVX2:
+	CMPQ         DX, BX
+	JGE          done1AVX2
+	VBROADCASTSS (DX), Y5
+	VBROADCASTSS 4(DX), Y6
+	VBROADCASTSS 8(DX), Y7
+	VMOVAPS      Y0, Y8
+	VSUBPS       Y5, Y1, Y9
+	VFMADD231PS  Y9, Y9, Y8
+	VSUBPS       Y6, Y2, Y10
+	VFMADD231PS  Y10, Y10, Y8
+	VMOVAPS      Y0, Y11
+	VSUBPS       Y5, Y3, Y5
+	VFMADD231PS  Y5, Y5, Y11
+	VSUBPS       Y6, Y4, Y6
+	VFMADD231PS  Y6, Y6, Y11
+	VMULPS       Y8, Y11, Y12
+	VDIVPS       Y12, Y0, Y12
+	VMULPS       Y12, Y8, Y8
+	VMULPS       Y12, Y11, Y11
+	VMULPS       Y11, Y7, Y12
+	VADDPS       Y12, Y18, Y18
+	VMULPS       Y11, Y12, Y12
+	VFMADD231PS  Y12, Y9, Y19
+	VFMADD231PS  Y12, Y10, Y20
+	VMULPS       Y8, Y7, Y7
+	VADDPS       Y7, Y21, Y21
+	VMULPS       Y8, Y7, Y7
+	VFMADD231PS  Y7, Y5, Y22
+	VFMADD231PS  Y7, Y6, Y23
+	ADDQ         $0x0c, DX
+	JMP          sources1AVX2
+
+done1AVX2:
+	VMOVUPS Y18, 32(AX)
+	VMOVUPS Y19, 160(AX)
+	VMOVUPS Y20, 288(AX)
+	VMOVUPS Y21, 96(AX)
+	VMOVUPS Y22, 224(AX)
+	VMOVUPS Y23, 352(AX)
+	VZEROUPPER
+	RET
+
 // func denseNeg2Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
 TEXT ·denseNeg2Vector(SB), NOSPLIT, $0-168

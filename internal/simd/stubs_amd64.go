@@ -139,6 +139,9 @@ func columnGradientVector(dst []float32, grad []float32, x []float32, rows int, 
 // addReLUVector is the vector form of addReLU.
 func addReLUVector(dst []float32, a []float32, b []float32)
 
+// fieldVector is the vector form of field.
+func fieldVector(sums []float32, targets []float32, sources []float32)
+
 // denseNeg2Vector is a vector form of denseNeg for d = 2.
 func denseNeg2Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 

@@ -19,6 +19,7 @@ func infoncPositiveVector([]float32, []float32, float32, float32) float32       
 func infoncNegativeVector([]float32, []float32, float32)                        { panic(noForm) }
 func addVector([]float32, []float32)                                            { panic(noForm) }
 func maxUint32Vector([]int32) uint32                                            { panic(noForm) }
+func fieldVector(_, _, _ []float32)                                             { panic(noForm) }
 func inverseSum2Vector([]float32, []float32, float32, float32) float32          { panic(noForm) }
 func inverseSum2NearVector([]float32, []float32, float32, float32) float32      { panic(noForm) }
 func addSquaresVector([]float32, []float32, float32)                            { panic(noForm) }

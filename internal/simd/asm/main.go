@@ -26,7 +26,7 @@ func main() {
 		(*isa).inverseLogSum, (*isa).countBelow, (*isa).drawOthers, (*isa).rowDistances, (*isa).rowSimilarities,
 		(*isa).rowInfoNC, (*isa).rowNeg, (*isa).rowUMAP, (*isa).rowMax, (*isa).rowExp, (*isa).rowLogistic,
 		(*isa).nearRows, (*isa).nearTiles, (*isa).projectRows, (*isa).columnMoments, (*isa).columnApply,
-		(*isa).columnProducts, (*isa).columnGradient, (*isa).addReLU,
+		(*isa).columnProducts, (*isa).columnGradient, (*isa).addReLU, (*isa).field,
 	} {
 		both(kernel)
 	}

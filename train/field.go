@@ -1,0 +1,231 @@
+package train
+
+import (
+	"math"
+	"slices"
+
+	"cne/internal/parallel"
+	"cne/internal/simd"
+)
+
+const (
+	// leafPoints is the number of points of a leaf, whose points are the targets of one
+	// call of simd.Field.
+	leafPoints = simd.FieldTargets
+	// openingAngle is how large a cell may appear from a leaf, as the sum of both radii
+	// divided by the distance of their centres, to count as a single mass.
+	openingAngle = 0.5
+	// leavesPerPiece is the number of leaves that are worth another core.
+	leavesPerPiece = 16
+)
+
+// A field computes the repulsion between all points of a table in the plane, after Barnes
+// and Hut (1986): the points are halved again and again into cells of near points, and a
+// cell that is small for its distance from a leaf counts as one mass at its centre. Leaves
+// that are near are computed point by point. The result depends only on the points.
+type field struct {
+	n      int
+	leaves int
+	keys   []uint64  // the points in the order of the leaves, below their coordinates
+	masses []float32 // [n, 3] in this order: x, y and 1, as simd.Field takes them
+	cells  []cell    // cell 1 is all points, cells 2c and 2c+1 are the halves of cell c
+	totals []float64 // by leaf: Σ q over its points and all others
+	pools  parallel.Pool[[]float32]
+}
+
+// A cell has the points from first on.
+type cell struct {
+	first, size int
+	x, y        float32 // the mean of its points
+	radius      float32 // no point is farther from the mean
+}
+
+func newField(n int) *field {
+	f := &field{n: n, leaves: (n + leafPoints - 1) / leafPoints, keys: make([]uint64, n), masses: make([]float32, 3*n)}
+	cells := 2
+	for size := n; size > leafPoints; size = leftSize(size) {
+		cells *= 2
+	}
+	f.cells, f.totals = make([]cell, cells), make([]float64, f.leaves)
+	f.pools.New = func() *[]float32 { return new([]float32) }
+	for i := range f.keys {
+		f.keys[i] = uint64(i)
+	}
+	return f
+}
+
+// leftSize returns the size of the first half of a cell: all leaves but the last are full.
+func leftSize(size int) int {
+	leaves := (size + leafPoints - 1) / leafPoints
+	return (leaves + 1) / 2 * leafPoints
+}
+
+// repel sets forces [n, 2] to Σ q²·(x−x′) over all points x′, for each of the points x, and
+// returns Σ q over all ordered pairs of points.
+func (f *field) repel(forces, points []float32) float64 {
+	f.cells[1] = cell{size: f.n}
+	f.divide(points, 1)
+	parallel.For(f.leaves, leavesPerPiece, func(_, lo, hi int) {
+		sources := f.pools.Get()
+		for leaf := lo; leaf < hi; leaf++ {
+			*sources = f.repelLeaf(forces, leaf, (*sources)[:0])
+		}
+		f.pools.Put(sources)
+	})
+	var total float64
+	for _, t := range f.totals {
+		total += t
+	}
+	return total
+}
+
+// growAlone is the size up to which one core divides a cell and all below it.
+const growAlone = 1 << 13
+
+// divide makes the cells below cell c.
+func (f *field) divide(points []float32, c int) {
+	at := &f.cells[c]
+	keys := f.keys[at.first : at.first+at.size]
+	if at.size <= leafPoints {
+		f.finishLeaf(points, at, keys)
+		return
+	}
+	left := leftSize(at.size)
+	axis := widerAxis(points, keys)
+	for i, k := range keys {
+		p := uint32(k)
+		keys[i] = uint64(ordered(points[2*p+axis]))<<32 | uint64(p)
+	}
+	selectSmallest(keys, left)
+	f.cells[2*c] = cell{first: at.first, size: left}
+	f.cells[2*c+1] = cell{first: at.first + left, size: at.size - left}
+	if at.size > growAlone {
+		parallel.For(2, 1, func(_, half, _ int) { f.divide(points, 2*c+half) })
+	} else {
+		f.divide(points, 2*c)
+		f.divide(points, 2*c+1)
+	}
+	a, b := &f.cells[2*c], &f.cells[2*c+1]
+	share := float32(b.size) / float32(at.size)
+	at.x, at.y = a.x+share*(b.x-a.x), a.y+share*(b.y-a.y)
+	at.radius = max(a.radius+distance(at, a), b.radius+distance(at, b)) * (1 + 1e-6)
+}
+
+// finishLeaf sets the mean and radius of a leaf, and brings its points into the order of
+// their numbers: no result then depends on the order before.
+func (f *field) finishLeaf(points []float32, at *cell, keys []uint64) {
+	for i, k := range keys {
+		keys[i] = uint64(uint32(k))
+	}
+	slices.Sort(keys)
+	for i, p := range keys {
+		x, y := points[2*p], points[2*p+1]
+		copy(f.masses[3*(at.first+i):], []float32{x, y, 1})
+		at.x += x
+		at.y += y
+	}
+	at.x /= float32(at.size)
+	at.y /= float32(at.size)
+	for i := range keys {
+		m := f.masses[3*(at.first+i):]
+		at.radius = max(at.radius, distance(at, &cell{x: m[0], y: m[1]}))
+	}
+}
+
+func distance(a, b *cell) float32 {
+	x, y := a.x-b.x, a.y-b.y
+	return float32(math.Sqrt(float64(x*x + y*y)))
+}
+
+// widerAxis returns the coordinate in which points are farther apart.
+func widerAxis(points []float32, keys []uint64) uint32 {
+	first := 2 * uint32(keys[0])
+	leastX, leastY := points[first], points[first+1]
+	mostX, mostY := leastX, leastY
+	for _, k := range keys[1:] {
+		p := 2 * uint32(k)
+		x, y := points[p], points[p+1]
+		leastX, mostX = min(leastX, x), max(mostX, x)
+		leastY, mostY = min(leastY, y), max(mostY, y)
+	}
+	if mostY-leastY > mostX-leastX {
+		return 1
+	}
+	return 0
+}
+
+// ordered maps a float32 to a number that is in the same order.
+func ordered(x float32) uint32 {
+	b := math.Float32bits(x)
+	return b ^ (uint32(int32(b)>>31) | 1<<31)
+}
+
+// selectSmallest brings the count smallest keys, which are distinct, to the front.
+func selectSmallest(keys []uint64, count int) {
+	lo, hi := 0, len(keys)-1
+	for lo < hi {
+		a, b, c := keys[lo], keys[lo+(hi-lo)/2], keys[hi]
+		pivot := max(min(a, b), min(max(a, b), c))
+		i, j := lo, hi
+		for i <= j {
+			for keys[i] < pivot {
+				i++
+			}
+			for keys[j] > pivot {
+				j--
+			}
+			if i <= j {
+				keys[i], keys[j] = keys[j], keys[i]
+				i++
+				j--
+			}
+		}
+		switch {
+		case count <= j:
+			hi = j
+		case count >= i:
+			lo = i
+		default:
+			return
+		}
+	}
+}
+
+// repelLeaf sets the forces of a leaf's points. It returns the memory of the sources.
+func (f *field) repelLeaf(forces []float32, leaf int, sources []float32) []float32 {
+	c := 1
+	for f.cells[c].size > leafPoints {
+		c *= 2
+		if leaf*leafPoints >= f.cells[c+1].first {
+			c++
+		}
+	}
+	at := &f.cells[c]
+	sources = f.meet(sources, at, 1)
+	var targets [2 * leafPoints]float32
+	for i := range at.size {
+		m := f.masses[3*(at.first+i):]
+		targets[i], targets[leafPoints+i] = m[0], m[1]
+	}
+	var sums [3 * leafPoints]float32
+	simd.Field(&sums, &targets, sources)
+	total := 0.
+	for i, k := range f.keys[at.first : at.first+at.size] {
+		total += float64(sums[i]) - 1 // without itself
+		forces[2*k], forces[2*k+1] = sums[leafPoints+i], sums[2*leafPoints+i]
+	}
+	f.totals[leaf] = total
+	return sources
+}
+
+// meet appends what cell c is for a leaf: a mass, points, or what its halves are.
+func (f *field) meet(sources []float32, leaf *cell, c int) []float32 {
+	at := &f.cells[c]
+	if at.radius+leaf.radius < openingAngle*distance(at, leaf) {
+		return append(sources, at.x, at.y, float32(at.size))
+	}
+	if at.size <= leafPoints {
+		return append(sources, f.masses[3*at.first:3*(at.first+at.size)]...)
+	}
+	return f.meet(f.meet(sources, leaf, 2*c), leaf, 2*c+1)
+}

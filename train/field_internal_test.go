@@ -1,0 +1,48 @@
+package train
+
+import (
+	"math"
+	"testing"
+
+	"cne/internal/rng"
+)
+
+// The repulsion is that of all pairs, but for what far cells are approximated by.
+func TestFieldIsAllPairs(t *testing.T) {
+	for _, tc := range []struct {
+		n    int
+		size float64 // of the embedding
+		tol  float64
+	}{{1, 1, 1e-6}, {2, 1, 1e-6}, {33, 1, 1e-5}, {1000, 0.01, 1e-4}, {1000, 30, 0.005}, {20000, 100, 0.005}, {3000, 1e5, 0.02}} {
+		s := rng.New(uint64(tc.n), rng.Sample)
+		points := make([]float32, 2*tc.n)
+		for i := range points {
+			points[i] = float32(tc.size * s.Normal())
+		}
+		for i := range tc.n / 20 { // some are equal
+			copy(points[2*i:2*i+2], points[tc.n:])
+		}
+		forces := make([]float32, len(points))
+		f := newField(tc.n)
+		total := f.repel(forces, points)
+		var wantTotal, off, all float64
+		for i := range tc.n {
+			var x, y float64
+			for j := range tc.n {
+				dx, dy := float64(points[2*i]-points[2*j]), float64(points[2*i+1]-points[2*j+1])
+				q := 1 / (1 + dx*dx + dy*dy)
+				if i != j {
+					wantTotal += q
+				}
+				x += q * q * dx
+				y += q * q * dy
+			}
+			off += math.Pow(x-float64(forces[2*i]), 2) + math.Pow(y-float64(forces[2*i+1]), 2)
+			all += x*x + y*y
+		}
+		t.Logf("%d points of size %g: forces off by %.2g, total by %.2g", tc.n, tc.size, math.Sqrt(off/all), total/wantTotal-1)
+		if !(math.Sqrt(off) <= tc.tol*math.Sqrt(all)) || math.Abs(total-wantTotal) > tc.tol*wantTotal {
+			t.Errorf("%d points of size %g: forces are off by %g of %g, the total is %g, want %g", tc.n, tc.size, math.Sqrt(off), math.Sqrt(all), total, wantTotal)
+		}
+	}
+}
