@@ -134,7 +134,7 @@ type Options struct {
 	Metric      op.Metric `key:"loss.metric"`
 	Temperature float64   `key:"loss.temperature" in:"[0.01,1e6]"`
 	// Negatives is m, the number of negatives for each edge; 0 means 5, train.Full
-	// all other points of the batch. Sampling says how they are drawn.
+	// all other points of the batch, and train.All all pairs of points. Sampling says how they are drawn.
 	Negatives int            `key:"loss.negatives" in:"[1,inf)" words:"full=-1 all=-2"`
 	Sampling  train.Sampling `key:"loss.sampling"`
 	// Spectrum is the position of Neg-t-SNE and InfoNC-t-SNE on the spectrum between
@@ -347,6 +347,11 @@ func asOption(err error) error {
 // An OptionError is about the value of an option: see its Key.
 type OptionError = train.OptionError
 
+// wantsAll reports whether a phase has all pairs of points as negatives.
+func (o *Options) wantsAll() bool {
+	return slices.ContainsFunc(o.phases(), func(p train.Phase) bool { return p.Negatives == train.All })
+}
+
 // checkModel checks the options of the model, its start and its optimiser.
 func (o *Options) checkModel(n int) error {
 	dim := cmp.Or(o.Dim, DefaultDim)
@@ -354,6 +359,8 @@ func (o *Options) checkModel(n int) error {
 	switch {
 	case !initNames.Valid(o.Init):
 		return &OptionError{Key: "model.init", Got: o.Init.String(), Want: text.Enumerate(o.Init.Words())}
+	case (o.network() || dim != 2 || o.Float64) && o.wantsAll():
+		return &OptionError{Key: "loss.negatives", Got: "all", Want: "full, or a table of float32 in two dimensions"}
 	case o.Momentum != 0 && o.adam():
 		return &OptionError{Key: "train.momentum", Got: fmt.Sprint(o.Momentum), Other: "train.optimizer", OtherGot: "adam", Want: "0"}
 	case o.OnComponents && !o.network():

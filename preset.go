@@ -1,6 +1,7 @@
 package cne
 
 import (
+	"cmp"
 	"math"
 	"reflect"
 	"slices"
@@ -22,7 +23,8 @@ const (
 	PresetAuto Preset = iota
 	// PresetPaper is the paper's Neg-t-SNE with Z̄ = |X|/m, the zero Options.
 	PresetPaper
-	// PresetTSNE keeps the most neighbours, in more time: InfoNC-t-SNE with full batches.
+	// PresetTSNE keeps the most neighbours: InfoNC-t-SNE with all pairs as negatives, or,
+	// where they cannot be had (train.All), with full batches.
 	// Below 3000 points it is PresetAuto.
 	PresetTSNE
 	// PresetUMAP makes compact clusters: UMAP's loss, weights and initial positions.
@@ -70,7 +72,7 @@ func (p Preset) Apply(o Options, n int, given func(key string) bool) Options {
 	case p == PresetTSNE && n >= 3000, p == PresetMillion && n >= 20000, p == PresetAuto && n > 50000:
 		loss = op.InfoNC
 	}
-	x := p.options(n, loss, o.network())
+	x := p.options(n, loss, &o)
 	total := totalEpochs(x.Phases)
 	x.EarlyExaggeration = p != PresetPaper && loss == op.Neg && o.Spectrum.S != nil && !given("train.phases")
 	switch {
@@ -106,8 +108,9 @@ func (o *Options) isSet(key string) bool {
 	return false
 }
 
-// options returns the preset's values for n points and a loss.
-func (p Preset) options(n int, loss op.Loss, network bool) Options {
+// options returns the preset's values for n points, a loss, and the model that o says.
+func (p Preset) options(n int, loss op.Loss, o *Options) Options {
+	network := o.network()
 	x := Options{Neighbors: max(1, min(DefaultNeighbors, n/4))}
 	if network {
 		x.Epochs = networkEpochs(n)
@@ -139,6 +142,10 @@ func (p Preset) options(n int, loss op.Loss, network bool) Options {
 	case loss == op.InfoNC && p == PresetTSNE && n >= 3000:
 		x.Init, x.SampleEdges, x.Negatives, x.LR = InitPCA, false, train.Full, 16
 		x.Phases = []Phase{{Epochs: 20, LR: 1, Negatives: DefaultNegatives}, {Epochs: 100}}
+		if cmp.Or(o.Dim, DefaultDim) == 2 && !o.Float64 {
+			x.Negatives, x.LR = train.All, 24
+			x.Phases[1].Epochs = 400
+		}
 	case loss == op.InfoNC && (p == PresetAuto && n > 50000 || p == PresetMillion && n >= 20000):
 		x.Init, x.InitStd, x.Negatives, x.LR = InitMultilevel, finerStd, 500, 8
 		if p == PresetMillion {

@@ -165,9 +165,13 @@ func newRun(m model.Model, n int, edges []edge, options Options) (*run, error) {
 	before := o.Follows
 	r := &run{settings: o, result: Result{Edges: o.edges, Epochs: before.Epochs, Elapsed: before.Elapsed}, saves: saves{last: time.Now()}}
 	r.epochState.epoch = before.Epochs
-	if o.Device.OnHost() {
+	switch {
+	case o.Device.OnHost():
 		r.engine, err = newHostEngine(o, edges)
-	} else {
+	case o.wantsAll():
+		o.Device.Note("the run trains on the CPU: the GPU has no kernel for all pairs of points as negatives")
+		r.engine, err = newHostEngine(o, edges)
+	default:
 		r.engine, err = newDeviceEngine(o, edges)
 	}
 	if err != nil {

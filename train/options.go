@@ -210,6 +210,12 @@ func (o *Options) phaseFault(p *Phase, objective op.ContrastiveOptions, points, 
 		return &OptionError{Key: "train.lr", Got: "0", Want: "a number above 0"}
 	case p.Negatives == 0:
 		return &OptionError{Key: "loss.negatives", Got: "0", Want: "1 or more"}
+	case p.Negatives == All && objective.Loss != op.InfoNC:
+		return &OptionError{Key: "loss.negatives", Got: "all", Other: "loss.name", OtherGot: loss.Word, Want: "full, or the loss " + op.InfoNC.Info().Word}
+	case p.Negatives == All && objective.Metric != op.Euclidean:
+		return &OptionError{Key: "loss.negatives", Got: "all", Other: "loss.metric", OtherGot: objective.Metric.String(), Want: "full"}
+	case p.Negatives == All && !o.plainSGD():
+		return &OptionError{Key: "loss.negatives", Got: "all", Want: "full, or the optimizer sgd without momentum and weight decay"}
 	case p.WarmUp >= p.Epochs:
 		return &OptionError{Key: "train.warm_up", Got: fmt.Sprint(p.WarmUp), Other: "train.epochs", OtherGot: fmt.Sprint(p.Epochs), Want: "fewer than there are"}
 	case m < 2*size-2 && !o.Sampling.inRuns(m) && m > maxNegatives/size:
@@ -238,6 +244,12 @@ func (o *Options) phaseFault(p *Phase, objective op.ContrastiveOptions, points, 
 		return &OptionError{Key: "loss.s", Got: fmt.Sprint(*s), Want: "a number nearer to 0 <= s <= 1; the loss's constant is too " + magnitude}
 	}
 	return &OptionError{Key: "loss.z_bar", Got: constant, Want: "a number nearer to the square of the number of points; this is too " + magnitude}
+}
+
+// plainSGD reports whether the optimizer is SGD without momentum and weight decay.
+func (o *Options) plainSGD() bool {
+	sgd, ok := o.Optimizer.(*SGD)
+	return o.Optimizer == nil || ok && sgd.plain()
 }
 
 // batchSize returns the number of edges in a batch; the last may have fewer.

@@ -22,8 +22,8 @@ import (
 // learning rates are of the order of 1, and Schedule is best Constant. The loss of an epoch
 // is the Kullback–Leibler divergence of the embedding from the graph, for every ρ.
 //
-// The model must be a table of float32 in the plane, on the CPU, the graph symmetric, and
-// the Optimizer plain SGD.
+// The model must be a table of float32 in the plane, the graph symmetric, and the Optimizer
+// plain SGD. The whole run then uses the CPU.
 const All = -2
 
 // wholeMomentum is the momentum of steps with All negatives.
@@ -57,18 +57,9 @@ func newWholeBatch(s *settings, edges []edge) (*wholeBatch, error) {
 	if !s.wantsAll() {
 		return nil, nil
 	}
-	refused := func(got, want string) error {
-		return &OptionError{Err: ErrInput, Key: "loss.negatives", Got: "all", Other: got, Want: want}
-	}
 	table, ok := s.model.(*model.Embedding[float32])
-	sgd, plain := s.Optimizer.(*SGD)
-	switch _, d := s.model.Points(); {
-	case !ok || d != 2:
-		return nil, refused("a model other than a table of float32 in two dimensions", "full")
-	case s.objective.Loss != op.InfoNC || s.objective.Metric != op.Euclidean:
-		return nil, refused("a loss other than Euclidean infonc", "full")
-	case !plain || !sgd.plain():
-		return nil, refused("an optimizer other than sgd without momentum and weight decay", "full")
+	if _, d := s.model.Points(); !ok || d != 2 {
+		return nil, kind.Errorf(ErrInput, "train: a phase with all negatives: got %T of %d dimensions, want a table of float32 in 2", s.model, d)
 	}
 	w := &wholeBatch{settings: s, edges: edges, weights: s.Weights, attracted: make([]float32, 2*s.n), repelled: make([]float32, 2*s.n)}
 	if err := w.sort(); err != nil {
