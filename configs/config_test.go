@@ -172,7 +172,7 @@ func TestPresets(t *testing.T) {
 		{"paper", 70000, 15, op.Neg, []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}},
 		{"paper", 20, 5, op.Neg, []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}},
 		{"umap", 70000, 15, op.UMAP, []train.Phase{{Epochs: 200, LR: 1, Negatives: 5}}},
-		{"tsne", 70000, 15, op.InfoNC, []train.Phase{{Epochs: 20, LR: 1, Negatives: 5}, {Epochs: 100, LR: 16, Negatives: train.Full}}},
+		{"tsne", 70000, 15, op.InfoNC, []train.Phase{{Epochs: 20, LR: 1, Negatives: 5}, {Epochs: 400, LR: 24, Negatives: train.All}}},
 		{"million", 1000000, 15, op.InfoNC, []train.Phase{
 			{Epochs: 4, LR: 0.5, Spectrum: train.FromS(1.), Negatives: 5},
 			{Epochs: 14, LR: 8, Negatives: 500},
