@@ -118,14 +118,15 @@ func (f *field) finishLeaf(points []float32, at *cell, keys []uint64) {
 		keys[i] = uint64(uint32(k))
 	}
 	slices.Sort(keys)
+	x0, y0 := points[2*keys[0]], points[2*keys[0]+1] // of equal points this is the mean, exactly
 	for i, p := range keys {
 		x, y := points[2*p], points[2*p+1]
 		copy(f.masses[3*(at.first+i):], []float32{x, y, 1})
-		at.x += x
-		at.y += y
+		at.x += x - x0
+		at.y += y - y0
 	}
-	at.x /= float32(at.size)
-	at.y /= float32(at.size)
+	at.x = x0 + at.x/float32(at.size)
+	at.y = y0 + at.y/float32(at.size)
 	for i := range keys {
 		m := f.masses[3*(at.first+i):]
 		at.radius = max(at.radius, distance(at, &cell{x: m[0], y: m[1]}))
@@ -221,7 +222,7 @@ func (f *field) repelLeaf(forces []float32, leaf int, sources []float32) []float
 // meet appends what cell c is for a leaf: a mass, points, or what its halves are.
 func (f *field) meet(sources []float32, leaf *cell, c int) []float32 {
 	at := &f.cells[c]
-	if at.radius+leaf.radius < openingAngle*distance(at, leaf) {
+	if at.radius == 0 || at.radius+leaf.radius < openingAngle*distance(at, leaf) {
 		return append(sources, at.x, at.y, float32(at.size))
 	}
 	if at.size <= leafPoints {

@@ -2,6 +2,7 @@ package train
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"cne/internal/rng"
@@ -44,5 +45,17 @@ func TestFieldIsAllPairs(t *testing.T) {
 		if !(math.Sqrt(off) <= tc.tol*math.Sqrt(all)) || math.Abs(total-wantTotal) > tc.tol*wantTotal {
 			t.Errorf("%d points of size %g: forces are off by %g of %g, the total is %g, want %g", tc.n, tc.size, math.Sqrt(off), math.Sqrt(all), total, wantTotal)
 		}
+	}
+}
+
+// Equal points are one mass: they are not computed pair by pair, which would take minutes.
+func TestFieldOfEqualPoints(t *testing.T) {
+	const n = 1 << 20
+	points, forces := make([]float32, 2*n), make([]float32, 2*n)
+	for i := range n {
+		points[2*i], points[2*i+1] = 0.1, -3.7
+	}
+	if total := newField(n).repel(forces, points); math.Abs(total/n/(n-1)-1) > 1e-6 || slices.ContainsFunc(forces, func(f float32) bool { return f != 0 }) {
+		t.Errorf("Σ q is %g, want %d, or forces are not 0", total, n*(n-1))
 	}
 }
