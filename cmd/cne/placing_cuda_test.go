@@ -17,7 +17,7 @@ import (
 // A table places points on a device that it is given, and on the CPU again afterwards.
 func TestTablePlacesOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
-	points := data.NewMatrix(60, 3)
+	points := data.NewMatrix(600, 3)
 	for i := range points.X {
 		points.X[i] = float32((i*7919)%101) / 10
 	}
