@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"cne/internal/parallel"
+	"cne/internal/selection"
 	"cne/internal/simd"
 )
 
@@ -94,9 +95,9 @@ func (f *field) divide(points []float32, c int) {
 	axis := widerAxis(points, keys)
 	for i, k := range keys {
 		p := uint32(k)
-		keys[i] = uint64(ordered(points[2*p+axis]))<<32 | uint64(p)
+		keys[i] = uint64(selection.Ordered(points[2*p+axis]))<<32 | uint64(p)
 	}
-	selectSmallest(keys, left)
+	selection.Smallest(keys, left)
 	f.cells[2*c] = cell{first: at.first, size: left}
 	f.cells[2*c+1] = cell{first: at.first + left, size: at.size - left}
 	if at.size > growAlone {
@@ -153,43 +154,6 @@ func widerAxis(points []float32, keys []uint64) uint32 {
 		return 1
 	}
 	return 0
-}
-
-// ordered maps a float32 to a number that is in the same order.
-func ordered(x float32) uint32 {
-	b := math.Float32bits(x)
-	return b ^ (uint32(int32(b)>>31) | 1<<31)
-}
-
-// selectSmallest brings the count smallest keys, which are distinct, to the front.
-func selectSmallest(keys []uint64, count int) {
-	lo, hi := 0, len(keys)-1
-	for lo < hi {
-		a, b, c := keys[lo], keys[lo+(hi-lo)/2], keys[hi]
-		pivot := max(min(a, b), min(max(a, b), c))
-		i, j := lo, hi
-		for i <= j {
-			for keys[i] < pivot {
-				i++
-			}
-			for keys[j] > pivot {
-				j--
-			}
-			if i <= j {
-				keys[i], keys[j] = keys[j], keys[i]
-				i++
-				j--
-			}
-		}
-		switch {
-		case count <= j:
-			hi = j
-		case count >= i:
-			lo = i
-		default:
-			return
-		}
-	}
 }
 
 // repelLeaf sets the forces of a leaf's points. It returns the memory of the sources.

@@ -9,6 +9,7 @@ import (
 	"cne/data"
 	"cne/internal/blas"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 )
 
 // Candidates by products of blocks, on the CPU.
@@ -160,7 +161,7 @@ func (c *collector) push(i int, s uint32, j int) {
 	keys[c.count[i]] = uint64(s)<<32 | uint64(j)
 	c.count[i]++
 	if int(c.count[i]) == c.stride {
-		c.threshold[i] = uint32(selectSmallest(keys, c.keep) >> 32)
+		c.threshold[i] = uint32(selection.Smallest(keys, c.keep) >> 32)
 		c.count[i] = int32(c.keep)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"cne/data"
 	"cne/internal/parallel"
 	"cne/internal/rng"
+	"cne/internal/selection"
 	"cne/internal/simd"
 )
 
@@ -433,7 +434,7 @@ func (d *descent) fillLists(w *descentWork, n int) {
 	for c, p := range w.cols[:n] {
 		near := w.drawn[c*others : (c+1)*others]
 		if others > d.listLen {
-			selectSmallest(near, d.listLen)
+			selection.Smallest(near, d.listLen)
 			near = near[:d.listLen]
 		}
 		slices.Sort(near)
@@ -547,7 +548,7 @@ func (d *descent) finishRow(w *descentWork, r int, seed uint64) {
 		}
 	}
 	if len(w.drawn) > d.maxReverse {
-		selectSmallest(w.drawn, d.maxReverse)
+		selection.Smallest(w.drawn, d.maxReverse)
 		w.drawn = w.drawn[:d.maxReverse]
 	}
 	n, old := 0, w.old[:0]

@@ -8,6 +8,7 @@ import (
 	"cne/data"
 	"cne/internal/parallel"
 	"cne/internal/rng"
+	"cne/internal/selection"
 	"cne/internal/simd"
 )
 
@@ -294,7 +295,7 @@ func (g *grower) place(s span) {
 		rows := g.order[lo:min(s.hi, lo+growChunk)]
 		g.project(w, w.from, w.along, rows)
 		for r := range rows {
-			g.keys[lo+r] = ordered(w.keys[r])
+			g.keys[lo+r] = selection.Ordered(w.keys[r])
 		}
 	}
 }
@@ -305,7 +306,7 @@ func (g *grower) halve(s span) {
 	left, _ := s.halves()
 	keys, scratch, order := g.keys[s.lo:s.hi], g.scratch[s.lo:s.hi], g.order[s.lo:s.hi]
 	copy(scratch, keys)
-	middle := selectSmallest(scratch, left.size())
+	middle := selection.Smallest(scratch, left.size())
 	g.splits[s.node].at = unordered(middle)
 	room, ties := left.size(), 0 // how many at the middle go to the left, and how many there are
 	for _, key := range keys {

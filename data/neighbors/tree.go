@@ -1,11 +1,11 @@
 package neighbors
 
 import (
-	"math"
 	"slices"
 
 	"cne/data"
 	"cne/internal/parallel"
+	"cne/internal/selection"
 )
 
 // A tree is a kd-tree. Each node halves its points by number, along the side
@@ -123,10 +123,10 @@ func (t *tree) split(m *data.Matrix, s subtree, keys []uint64) (left, right subt
 	}
 	keys = keys[lo:hi]
 	for p, i := range t.index[lo:hi] {
-		keys[p] = uint64(ordered(m.X[int(i)*d+widest]))<<32 | uint64(uint32(i))
+		keys[p] = uint64(selection.Ordered(m.X[int(i)*d+widest]))<<32 | uint64(uint32(i))
 	}
 	mid := lo + (hi-lo)/2
-	selectSmallest(keys, mid-lo)
+	selection.Smallest(keys, mid-lo)
 	for p, key := range keys {
 		t.index[lo+p] = int32(uint32(key))
 	}
@@ -134,16 +134,6 @@ func (t *tree) split(m *data.Matrix, s subtree, keys []uint64) (left, right subt
 	right = subtree{left.at + t.sizeOf(mid-lo), mid, hi}
 	t.nodes[at].right = int32(right.at)
 	return left, right
-}
-
-// ordered maps a number to an integer such that greater numbers have greater
-// integers.
-func ordered(v float32) uint32 {
-	b := math.Float32bits(v)
-	if b>>31 != 0 {
-		return ^b
-	}
-	return b | 1<<31
 }
 
 // boxDist2 returns a lower bound of what dist2 gives for the point and any
