@@ -136,7 +136,7 @@ func (c *Config) memory(size data.Size, on *model.Device, embeddings int) cne.Me
 func (c *SimCLR) memory(size data.Size, on *model.Device, _ int) cne.Memory {
 	p := &c.Pretrain
 	w := memory.Images{
-		N: max(size.Likely, p.BatchSize), Bytes: max(3, size.Width), Batch: p.BatchSize, Size: p.Augmentation.Size, Whole: p.Augmentation.WholeSize, Device: !on.OnHost(),
+		N: max(size.Likely, p.BatchSize), Bytes: max(3, size.Width), Batch: p.BatchSize * p.Views / 2, Size: p.Augmentation.Size, Whole: p.Augmentation.WholeSize, Device: !on.OnHost(),
 		Listed: p.Sampling.Listed(p.Negatives, p.BatchSize), Width: p.Network.Width, Hidden: p.Network.Hidden, Out: p.Network.Out,
 	}
 	for _, s := range p.Stages {

@@ -8,6 +8,7 @@ import (
 	"cne/data/images"
 	"cne/internal/rng"
 	"cne/model"
+	"cne/model/op"
 	"cne/train"
 )
 
@@ -17,6 +18,7 @@ type Network struct {
 	*model.Convolutional[float32]
 
 	augmentation Augmentation
+	views        int // of an image, in a batch
 	seed         uint64
 	images       *images.Set
 	rows         []int32 // of the images that it is trained on
@@ -101,32 +103,49 @@ func (p *Pretraining) stage(stages []Stage, i int, before *Network, images *imag
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}
-	return &Network{Convolutional: m, augmentation: p.Augmentation, seed: p.Seed, images: images, rows: rows}, nil
+	return &Network{Convolutional: m, augmentation: p.Augmentation, views: p.views(), seed: p.Seed, images: images, rows: rows}, nil
 }
 
 // viewSource draws the views that a network is trained on: a train.DeviceImageSource.
 type viewSource struct {
 	*Network
-	index []int32 // the images of half a batch
+	index []int32 // the images of a batch
 }
 
-// Shape implements train.ImageSource.
-func (s *viewSource) Shape() [3]int { return [3]int{3, s.augmentation.Size, s.augmentation.Size} }
+// Shape implements train.ImageSource: each of the two points of an image stands for half of
+// its views.
+func (s *viewSource) Shape() [3]int {
+	return [3]int{3 * s.views / 2, s.augmentation.Size, s.augmentation.Size}
+}
 
-// ImagesTo implements train.ImageSource: the first half of a batch's points are views
-// 0, and the second views 1.
+// ImagesTo implements train.ImageSource: the first half of a batch's points are its images, and
+// dst is [views, images, 3, Size, Size].
 func (s *viewSource) ImagesTo(dst []float32, points []int32, epoch int) error {
-	half, values := len(points)/2, len(dst)/2
-	for view := range 2 {
-		s.index = s.index[:0]
-		for _, point := range points[view*half : (view+1)*half] {
-			s.index = append(s.index, s.rows[int(point)-view*len(s.rows)])
-		}
+	s.index = s.index[:0]
+	for _, point := range points[:len(points)/2] {
+		s.index = append(s.index, s.rows[point])
+	}
+	values := len(dst) / s.views
+	for view := range s.views {
 		if err := s.augmentation.BatchTo(dst[view*values:(view+1)*values], s.images, s.index, epoch, view, s.seed); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Step implements model.Model. Of more than two views, each is the head of an edge.
+func (n *Network) Step(b *model.Batch, theta float64) (float64, error) {
+	if n.views == 2 {
+		return n.Convolutional.Step(b, theta)
+	}
+	images := b.Edges()
+	edges := n.views * images
+	all := model.Batch{Rows: make([]int32, edges), Local: make([]int32, 2*edges), Images: b.Images, Layout: op.NegativeLayout{op.AllNegatives, int32(images)}}
+	for i := range edges {
+		all.Local[i], all.Local[edges+i] = int32(i), int32((i+images)%edges)
+	}
+	return n.Convolutional.Step(&all, theta)
 }
 
 // ImagesOn implements train.DeviceImageSource.

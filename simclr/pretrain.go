@@ -29,6 +29,12 @@ import (
 type Pretraining struct {
 	// Augmentation says how views are drawn, and how large they are.
 	Augmentation Augmentation `key:"views"`
+	// Views is V, the even number of views of each image in a batch; 0 means 2. With more, every
+	// view attracts another of its image, view v the view v+1 and the last one the first, and
+	// repels all views of the batch's other images: more of the same time for the images that
+	// are seen, which pays in short runs (poly-view learning: Shidani et al., 2024). It takes
+	// InfoNC, Negatives of train.Full, and the CPU.
+	Views int `key:"views.count" in:"[2,1024]"`
 	// Network are the widths of the network.
 	Network model.ResNetOptions `key:"network"`
 	// From is a network to begin with, which is copied; nil begins with one that Seed
@@ -104,6 +110,7 @@ func PaperPretraining() Pretraining {
 	return Pretraining{
 		Augmentation: Paper(),
 		Loss:         op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Temperature: 0.5, Scale: op.InfoNC.Info().Scale, Mean: true},
+		Views:        2,
 		BatchSize:    1024,
 		Negatives:    16,
 		Sampling:     train.SamplePerHead,
@@ -135,6 +142,14 @@ func (p *Pretraining) Check(images int) error {
 		fault = &option.Error{Key: "loss.temperature", Got: fmt.Sprint(p.Loss.Temperature), Other: "loss.learn_temperature", OtherGot: "true", Want: fmt.Sprintf("a number from 0.01 to %d", op.MaxTemperature)}
 	case total > 0 && p.Epochs != 0 && p.Epochs != total:
 		fault = &option.Error{Key: "train.epochs", Got: fmt.Sprint(p.Epochs), Other: "stages", OtherGot: fmt.Sprintf("of %d epochs", total), Want: "null"}
+	case p.views()%2 != 0:
+		fault = &option.Error{Key: "views.count", Got: fmt.Sprint(p.Views), Want: "an even number"}
+	case p.views() > 2 && p.Loss.Loss != op.InfoNC:
+		fault = &option.Error{Key: "views.count", Got: fmt.Sprint(p.Views), Other: "loss.name", OtherGot: p.Loss.Loss.Info().Word, Want: "2"}
+	case p.views() > 2 && p.Negatives != train.Full:
+		fault = &option.Error{Key: "views.count", Got: fmt.Sprint(p.Views), Other: "loss.negatives", OtherGot: fmt.Sprint(p.Negatives), Want: "2, or loss.negatives: full"}
+	case p.views() > 2 && !p.Device.OnHost():
+		fault = &option.Error{Key: "views.count", Got: fmt.Sprint(p.Views), Other: "device.name", OtherGot: p.Device.Name(), Want: "2, or device.name: cpu"}
 	case b > min(images, most):
 		fault = &option.Error{Key: "train.batch_size", Got: fmt.Sprintf("%d for %d images", b, images), Want: "at most as many as there are"}
 	case images > most:
@@ -147,6 +162,8 @@ func (p *Pretraining) Check(images int) error {
 	}
 	return nil
 }
+
+func (p *Pretraining) views() int { return cmp.Or(p.Views, 2) }
 
 func (p *Pretraining) batchSize() int { return cmp.Or(p.BatchSize, 1024) }
 

@@ -227,6 +227,58 @@ func TestPretrainingResumes(t *testing.T) {
 	}
 }
 
+// With four views, the loss of a batch is that of the edges 0→1, 1→2, 2→3 and 3→0 of every
+// image, whose negatives are the views of the others, each of them as a head and as a tail.
+func TestFourViews(t *testing.T) {
+	const b, size = 6, 8
+	p, images := small(), patches(b, size)
+	p.BatchSize, p.Negatives, p.Epochs, p.WarmUp = b, train.Full, 1, 0
+	p.LR = 1e-30 // the network that is measured is the one that was trained
+	two, resultOfTwo := pretrain(t, p, images, nil)
+	p.Views = 2
+	if same, r := pretrain(t, p, images, nil); !slices.Equal(state(same, r), state(two, resultOfTwo)) {
+		t.Error("2 views are not those of 0")
+	}
+	p.Views = 4
+	_, r := pretrain(t, p, images, nil)
+	views := make([]float32, 4*b*3*size*size)
+	for v := range 4 {
+		must(t, p.Augmentation.BatchTo(views[v*len(views)/4:][:len(views)/4], images, rows(b), 0, v, p.Seed))
+	}
+	// By another model, with the negatives one by one.
+	var batch model.Batch
+	for head := range int32(4 * b) {
+		batch.Rows, batch.Local = append(batch.Rows, head), append(batch.Local, head)
+	}
+	negatives := make([][]int32, 4*b)
+	for head := range int32(4 * b) {
+		batch.Local = append(batch.Local, (head+b)%(4*b))
+		for row := range int32(8 * b) {
+			if row%b != head%b {
+				negatives[head] = append(negatives[head], row)
+			}
+		}
+	}
+	for j := range negatives[0] {
+		for _, list := range negatives {
+			batch.Negatives = append(batch.Negatives, list[j])
+		}
+	}
+	batch.Images = views
+	net, err := model.NewResNet[float32](p.Network, p.Seed)
+	must(t, err)
+	c, err := model.NewConvolutional(net, 4*b, size, p.Loss, false, nil, op.Float32)
+	must(t, err)
+	want, err := c.Step(&batch, 0)
+	must(t, err)
+	if math.Abs(r.Loss-want) > 1e-5*want {
+		t.Errorf("the loss is %v, want %v", r.Loss, want)
+	}
+	p.LR = small().LR
+	p.Epochs = 3
+	resumesAnywhere(t, p, patches(20, size))
+}
+
 // The number of images in a batch and the number of negatives are independent; more
 // negatives than a batch has mean all.
 func TestBatchesAndNegatives(t *testing.T) {
@@ -354,6 +406,9 @@ func TestPretrainingRefuses(t *testing.T) {
 		"place":                     {func(p *simclr.Pretraining, _ *images.Set) { p.Spectrum = train.FromZBar(3) }, nil, "loss.z_bar: got 3 with loss.name infonc"},
 		"width":                     {func(p *simclr.Pretraining, _ *images.Set) { p.Network.Width = -1 }, nil, "network.width: got -1"},
 		"loss":                      {func(p *simclr.Pretraining, _ *images.Set) { p.Loss = cosine(op.UMAP) }, nil, "loss.metric: got cosine with loss.name umap"},
+		"odd views":                 {func(p *simclr.Pretraining, _ *images.Set) { p.Views = 3 }, nil, "views.count: got 3, want an even number"},
+		"four views":                {func(p *simclr.Pretraining, _ *images.Set) { p.Views = 4 }, nil, "views.count: got 4 with loss.negatives 4, want 2"},
+		"views of no nc":            {func(p *simclr.Pretraining, _ *images.Set) { p.Views, p.Loss = 4, cosine(op.NC) }, nil, "views.count: got 4 with loss.name nc, want 2"},
 		"temperature": {func(p *simclr.Pretraining, _ *images.Set) {
 			p.Loss, p.LearnTemperature = op.ContrastiveOptions{}, true
 		}, nil, "loss.learn_temperature: got true with loss.metric euclidean"},
@@ -381,8 +436,8 @@ func TestPaperPretraining(t *testing.T) {
 			Jitter: 0.8, Brightness: 0.4, Contrast: 0.4, Saturation: 0.4, Hue: 0.1, Gray: 0.2,
 			Mean: [3]float32{.4914, .4822, .4465}, Std: [3]float32{.2023, .1994, .2010},
 		},
-		Loss:      op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Temperature: 0.5, Scale: 0.5, Mean: true},
-		BatchSize: 1024, Negatives: 16, Sampling: train.SamplePerHead,
+		Loss:  op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Temperature: 0.5, Scale: 0.5, Mean: true},
+		Views: 2, BatchSize: 1024, Negatives: 16, Sampling: train.SamplePerHead,
 		Epochs: 1000, WarmUp: 5, LR: 0.12, Schedule: train.Cosine,
 		Momentum: 0.9, WeightDecay: 5e-4, Clip: 4,
 	}

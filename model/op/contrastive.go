@@ -268,7 +268,7 @@ func (s *loops[T]) run(features []T, d int, negatives []int32, layout NegativeLa
 	} else {
 		s.grad = grow(s.grad, len(features))
 		run := s.gemm.run
-		if s.planar.takes(d) {
+		if s.planar.takes(d) && layout.images(b) == b {
 			run = s.planar.run
 		}
 		sum = run(features, d, len(features)/d, b, layout, theta, withGrad, s.grad)

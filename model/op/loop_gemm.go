@@ -38,6 +38,7 @@ type gemmLoop[T Float] struct {
 	d, rows, b int
 	m          int
 	runs       []int32 // where the runs of the groups begin; empty: every row
+	images     int     // how far apart rows of one image are: see NegativeLayout
 	withGrad   bool
 	grad       []T
 
@@ -112,7 +113,8 @@ func (s *gemmLoop[T]) init(options ContrastiveOptions) {
 func (s *gemmLoop[T]) run(features []T, d, rows, b int, layout NegativeLayout, theta float64, withGrad bool, grad []T) simd.Sum {
 	s.features, s.d, s.rows, s.b = features[:rows*d], d, rows, b
 	s.withGrad, s.grad = withGrad, grad
-	s.m, s.runs = layout.decode(rows)
+	s.m, s.runs = layout.decode(b, rows)
+	s.images = layout.images(b)
 	s.setTheta(theta, s.m)
 	s.setMatrix()
 	s.positive = grow(s.positive, b)
@@ -397,7 +399,9 @@ func (s *gemmLoop[T]) exclude(x []T, head, n int, mark T) {
 		return
 	}
 	if len(s.runs) == 0 {
-		x[head], x[s.b+head] = mark, mark
+		for j := head % s.images; j < 2*s.b; j += s.images {
+			x[j] = mark
+		}
 	}
 	for j := n; j < len(x); j++ {
 		x[j] = mark
@@ -420,7 +424,7 @@ func (s *gemmLoop[T]) distances(p *gemmPiece[T], head int, x []T, n int, norms [
 				at++
 			}
 			r := segments[at].row + j - segments[at].column
-			if r == head || r == s.b+head {
+			if r < 2*s.b && r%s.images == head%s.images {
 				continue
 			}
 			x[j] = s.squared(head, r)

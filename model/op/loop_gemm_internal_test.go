@@ -174,6 +174,25 @@ func TestGemmLoopIsPairLoop(t *testing.T) {
 	agree(t, cases)
 }
 
+// Heads and tails of one image are no negatives of each other; rows beyond them are.
+func TestSeveralEdgesOfAnImage(t *testing.T) {
+	var cases []productCase
+	for _, o := range productOptions(1e-10) {
+		for _, images := range []int{1, 6, 8, 24} {
+			for _, extra := range []int{0, 5} {
+				rows := 48 + extra
+				cases = append(cases, productCase{name: fmt.Sprint(o, images, extra), options: o, d: 10, b: 24, rows: rows, runs: []int32{AllNegatives, int32(images)}, theta: -0.5, features: productFeatures(o, rows, 10, 3)})
+			}
+		}
+	}
+	agree(t, cases)
+	for _, images := range []int32{0, 5, 48} {
+		if err := (NegativeLayout{AllNegatives, images}).check(24, 48); err == nil {
+			t.Errorf("no error with %d images for 24 edges", images)
+		}
+	}
+}
+
 func agree(t *testing.T, cases []productCase) {
 	var single gemmLoop[float32]
 	var double gemmLoop[float64]

@@ -118,7 +118,7 @@ func (s *planarLoop[T]) run(features []T, d, rows, b int, layout NegativeLayout,
 	if s.width < s.d {
 		features = s.inPlane(features)
 	}
-	s.m, s.runs = layout.decode(rows)
+	s.m, s.runs = layout.decode(b, rows)
 	s.setTheta(theta, s.m)
 	s.transpose(features)
 	sum := s.positives(features)

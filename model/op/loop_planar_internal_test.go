@@ -32,7 +32,8 @@ func named(runs []int32, b, rows int) []int32 {
 		}
 		var outside []int32
 		for r := range rows {
-			if !(r >= lo && r < hi || r >= b+lo && r < b+hi) {
+			of := len(runs) == 2 && runs[0] == AllNegatives && r < 2*b && r%int(runs[1]) == i%int(runs[1])
+			if !of && !(r >= lo && r < hi || r >= b+lo && r < b+hi) {
 				outside = append(outside, int32(r))
 			}
 		}

@@ -9,8 +9,10 @@ import (
 // with
 //
 //   - ListedNegatives: the rows that are listed for each head, and ends there;
-//   - AllNegatives: every row but the head and its tail, once, so that m = r−2 of r rows;
-//     it ends there;
+//   - AllNegatives: every row but the head and its tail, once, so that m = r−2 of r rows.
+//     It ends there, or with a divisor p of b: then ends of edges whose numbers are equal
+//     modulo p belong to one image, and are no negatives of each other, so that
+//     m = r−2b/p;
 //   - m > 0, and goes on with first₀, first₁, …: every GroupHeads consecutive heads share m
 //     negatives. Of the rows without the ends of these edges, counted from 0 in their order
 //     and in a circle, group k takes the m that begin with firstₖ; there must be as many.
@@ -36,6 +38,11 @@ func (l NegativeLayout) check(b, rows int) error {
 	m := int(l[0])
 	groups := parallel.Pieces(b, GroupHeads)
 	switch {
+	case m == AllNegatives && len(l) == 2:
+		if p := int(l[1]); p < 1 || b%p != 0 {
+			return kind.Errorf(ErrInput, "op: layout of all negatives: got %d images for %d edges, want a divisor", p, b)
+		}
+		return nil
 	case m == ListedNegatives || m == AllNegatives:
 		groups = 0
 	case m < 0:
@@ -52,11 +59,20 @@ func (l NegativeLayout) check(b, rows int) error {
 	return nil
 }
 
+// images returns how far apart rows of one image are, in a batch of b edges whose heads are
+// contrasted with every row.
+func (l NegativeLayout) images(b int) int {
+	if len(l) == 2 && l[0] == AllNegatives {
+		return int(l[1])
+	}
+	return b
+}
+
 // decode returns how many negatives a head of a dense batch has, and where the
 // runs of the groups begin: nowhere if every row is a negative.
-func (l NegativeLayout) decode(rows int) (m int, firsts []int32) {
+func (l NegativeLayout) decode(b, rows int) (m int, firsts []int32) {
 	if l[0] == AllNegatives {
-		return rows - 2, nil
+		return rows - 2*b/l.images(b), nil
 	}
 	return int(l[0]), l[1:]
 }
