@@ -140,7 +140,7 @@ func (c *SimCLR) memory(size data.Size, on *model.Device, _ int) cne.Memory {
 		Listed: p.Sampling.Listed(p.Negatives, p.BatchSize), Width: p.Network.Width, Hidden: p.Network.Hidden, Out: p.Network.Out,
 	}
 	for _, s := range p.Stages {
-		w.Out = max(w.Out, s.Out)
+		w.Out, w.Size = max(w.Out, s.Out), max(w.Size, s.Size)
 	}
 	if c.Monitor.Every > 0 {
 		w.Monitored = min(w.N, c.Monitor.Test+c.Monitor.Train)

@@ -99,11 +99,13 @@ func (p *Pretraining) stage(stages []Stage, i int, before *Network, images *imag
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}
-	m, err := model.NewConvolutional(net, 2*len(rows), p.Augmentation.Size, loss, p.LearnTemperature, s.frozen(), p.Precision)
+	augmentation := p.Augmentation
+	augmentation.Size = s.Size
+	m, err := model.NewConvolutional(net, 2*len(rows), s.Size, loss, p.LearnTemperature, s.frozen(), p.Precision)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}
-	return &Network{Convolutional: m, augmentation: p.Augmentation, views: p.views(), seed: p.Seed, images: images, rows: rows}, nil
+	return &Network{Convolutional: m, augmentation: augmentation, views: p.views(), seed: p.Seed, images: images, rows: rows}, nil
 }
 
 // viewSource draws the views that a network is trained on: a train.DeviceImageSource.

@@ -242,6 +242,9 @@ type Stage struct {
 	// in the first stage the width of From, or of Network. An output of another width than before is
 	// a new last layer of the head, drawn by Seed.
 	Out int `key:"out,null" in:"[1,65536]"`
+	// Size is the width and height of a view in pixels; 0 means that of Augmentation. Small views
+	// are a cheap beginning (progressive resizing), and larger ones an end nearer to whole images.
+	Size int `key:"size,null" in:"[1,4096]"`
 	// Freeze lists the parts of the network, of model.Modules, that are not learnt;
 	// "backbone" is all but the head. Their parameters keep their bits. Normalisations among
 	// them still use the statistics of the batch, and keep running ones, as PyTorch's do in
@@ -307,7 +310,7 @@ func (p *Pretraining) stages() []Stage {
 	for i := range stages {
 		s := &stages[i]
 		out = cmp.Or(s.Out, out)
-		s.Out, s.LR, s.WarmUp = out, cmp.Or(s.LR, p.LR), cmp.Or(s.WarmUp, &p.WarmUp)
+		s.Out, s.LR, s.WarmUp, s.Size = out, cmp.Or(s.LR, p.LR), cmp.Or(s.WarmUp, &p.WarmUp), cmp.Or(s.Size, p.Augmentation.Size)
 	}
 	return stages
 }

@@ -137,6 +137,24 @@ func TestReplacedOutput(t *testing.T) {
 	}
 }
 
+// A stage has views of its own size; a stage without one has those of the augmentation.
+func TestStagesWithSizes(t *testing.T) {
+	images := patches(20, 8)
+	run := func(size, ofStage int) []float64 {
+		p := small()
+		p.Augmentation.Size, p.Epochs, p.Stages = size, 0, []simclr.Stage{{Epochs: 2, Size: ofStage}}
+		n, r := pretrain(t, p, images, nil)
+		return state(n, r)
+	}
+	want := run(4, 0)
+	if !slices.Equal(run(8, 4), want) {
+		t.Error("a stage with views of 4 pixels is not one of such views")
+	}
+	if slices.Equal(run(8, 0), want) {
+		t.Error("views of 8 pixels are as those of 4")
+	}
+}
+
 // A run resumed from any of its checkpoints, within a stage or between stages, ends with
 // the bits of the uninterrupted run.
 func TestStagesResume(t *testing.T) {
@@ -144,6 +162,7 @@ func TestStagesResume(t *testing.T) {
 	for name, change := range map[string]func(p *simclr.Pretraining){
 		"infonce":              func(*simclr.Pretraining) {},
 		"nc":                   func(p *simclr.Pretraining) { p.Loss, p.LRZ = euclidean(op.NC), new(0.01) },
+		"views that grow":      func(p *simclr.Pretraining) { p.Stages[0].Size, p.Stages[1].Size = 4, 6 },
 		"a learnt temperature": func(p *simclr.Pretraining) { p.Loss, p.LearnTemperature = cosine(op.InfoNC), true },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -230,6 +249,7 @@ func TestStagesRefused(t *testing.T) {
 		"no epochs":       {func(p *simclr.Pretraining) { p.Stages[2].Epochs = 0 }, "stages: epochs of stage 3: got 0, want"},
 		"warm-up":         {func(p *simclr.Pretraining) { p.Stages[1].WarmUp = new(2) }, "stages: warm_up of stage 2: got 2 with epochs 2, want fewer"},
 		"epochs":          {func(p *simclr.Pretraining) { p.Epochs = 3 }, "train.epochs: got 3 with stages of 7 epochs, want null"},
+		"size":            {func(p *simclr.Pretraining) { p.Stages[0].Size = 5000 }, "stages: size of stage 1: got 5000, want a whole number from 1 to 4096"},
 		"learning rate":   {func(p *simclr.Pretraining) { p.Stages[0].LR = -1 }, "stages: lr of stage 1: got -1, want"},
 		"too many epochs": {func(p *simclr.Pretraining) { p.Stages[0].Epochs = 1<<31 - 2 }, "stages: epochs of stage 2: got 2, want at most"},
 		"a line of cosines": {func(p *simclr.Pretraining) {
