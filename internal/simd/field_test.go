@@ -3,6 +3,7 @@ package simd
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"cne/internal/rng"
@@ -62,4 +63,64 @@ func BenchmarkField(b *testing.B) {
 		Field(&sums, &targets, sources)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/2000/FieldTargets, "ns/pair")
+}
+
+func TestAttract(t *testing.T) {
+	const n = 50
+	points, _ := draw(2*n, 3, (*rng.Stream).Normal)
+	points[4], points[5] = points[6], points[7] // an edge of no length
+	points[8] = 1e6
+	for _, count := range lengths {
+		weights, _ := draw(count, 4, (*rng.Stream).Float64)
+		edges, want, loss := make([]uint64, count), make([][3]float64, count), 0.
+		for k := range edges {
+			head, tail := k%n, (2+7*k)%n
+			if k == 3 {
+				head, tail = 2, 3
+			}
+			edges[k] = uint64(tail)<<32 | uint64(head)
+			dx, dy := float64(points[2*head])-float64(points[2*tail]), float64(points[2*head+1])-float64(points[2*tail+1])
+			w, u := float64(weights[k]), 1+dx*dx+dy*dy
+			want[k] = [3]float64{w / u, w / u * dx, w / u * dy}
+			loss += w * math.Log(u)
+		}
+		var first []float32
+		forms(t, func(t *testing.T) {
+			got := make([]float32, 3*count+1)
+			got[3*count] = 7 // what follows is not written to
+			gotLoss := Attract(got[:count], got[count:2*count], got[2*count:], points, edges, weights)
+			compareScalar(t, fmt.Sprint("loss of ", count), gotLoss, loss, 0)
+			for k, w := range want {
+				for c := range w {
+					if v := float64(got[c*count+k]); math.Abs(v-w[c]) > 1e-5*math.Abs(w[c])+1e-7*w[0] {
+						t.Fatalf("number %d of edge %d of %d is %g, want %g", c, k, count, v, w[c])
+					}
+				}
+			}
+			if got[3*count] != 7 {
+				t.Error("more is written than there are edges")
+			}
+			switch {
+			case current == AVX2:
+				first = got
+			case current == AVX512 && !slices.Equal(first, got):
+				t.Error("AVX-512 has other bits than AVX2")
+			}
+		})
+	}
+}
+
+func BenchmarkAttract(b *testing.B) {
+	const n, count = 1 << 20, 1 << 16
+	points, _ := draw(2*n, 1, (*rng.Stream).Normal)
+	weights, _ := draw(count, 2, (*rng.Stream).Float64)
+	s, edges := rng.New(1, rng.Sample), make([]uint64, count)
+	for k := range edges {
+		edges[k] = uint64(s.IntN(n))<<32 | uint64(k)
+	}
+	results := make([]float32, 3*count)
+	for b.Loop() {
+		Attract(results[:count], results[count:2*count], results[2*count:], points, edges, weights)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/count, "ns/edge")
 }

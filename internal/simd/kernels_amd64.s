@@ -7073,6 +7073,268 @@ done1AVX2:
 	VZEROUPPER
 	RET
 
+// func attractVector(pulls []float32, fx []float32, fy []float32, points []float32, edges []uint64, weights []float32) (loss float32)
+// Requires: AVX, AVX2, AVX512F, FMA3
+TEXT ·attractVector(SB), NOSPLIT, $0-148
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
+	MOVQ         pulls_base+0(FP), AX
+	MOVQ         fx_base+24(FP), CX
+	MOVQ         fy_base+48(FP), DX
+	MOVQ         points_base+72(FP), BX
+	MOVQ         edges_base+96(FP), SI
+	MOVQ         weights_base+120(FP), DI
+	VMOVDQU32    even<>+0(SB), Z0
+	VMOVDQU32    odd<>+0(SB), Z1
+	MOVL         $0x3f800000, R8
+	VMOVD        R8, X2
+	VPBROADCASTD X2, Z2
+	VXORPS       X3, X3, X3
+	MOVQ         pulls_len+8(FP), R8
+	XORQ         R9, R9
+
+loopAVX512:
+	CMPQ         R9, R8
+	JGE          loop_doneAVX512
+	MOVLQSX      (SI)(R9*8), R10
+	MOVLQSX      8(SI)(R9*8), R11
+	VMOVSD       (BX)(R10*8), X4
+	VMOVHPS      (BX)(R11*8), X4, X4
+	MOVLQSX      16(SI)(R9*8), R10
+	MOVLQSX      24(SI)(R9*8), R11
+	VMOVSD       (BX)(R10*8), X5
+	VMOVHPS      (BX)(R11*8), X5, X5
+	VINSERTF128  $0x01, X5, Y4, Y5
+	MOVLQSX      32(SI)(R9*8), R10
+	MOVLQSX      40(SI)(R9*8), R11
+	VMOVSD       (BX)(R10*8), X4
+	VMOVHPS      (BX)(R11*8), X4, X4
+	MOVLQSX      48(SI)(R9*8), R10
+	MOVLQSX      56(SI)(R9*8), R11
+	VMOVSD       (BX)(R10*8), X6
+	VMOVHPS      (BX)(R11*8), X6, X6
+	VINSERTF128  $0x01, X6, Y4, Y6
+	VINSERTF64X4 $0x01, Y6, Z5, Z6
+	MOVLQSX      4(SI)(R9*8), R10
+	MOVLQSX      12(SI)(R9*8), R11
+	VMOVSD       (BX)(R10*8), X4
+	VMOVHPS      (BX)(R11*8), X4, X4
+	MOVLQSX      20(SI)(R9*8), R10
+	MOVLQSX      28(SI)(R9*8), R11
+	VMOVSD       (BX)(R10*8), X5
+	VMOVHPS      (BX)(R11*8), X5, X5
+	VINSERTF128  $0x01, X5, Y4, Y5
+	MOVLQSX      36(SI)(R9*8), R10
+	MOVLQSX      44(SI)(R9*8), R11
+	VMOVSD       (BX)(R10*8), X4
+	VMOVHPS      (BX)(R11*8), X4, X4
+	MOVLQSX      52(SI)(R9*8), R10
+	MOVLQSX      60(SI)(R9*8), R11
+	VMOVSD       (BX)(R10*8), X7
+	VMOVHPS      (BX)(R11*8), X7, X7
+	VINSERTF128  $0x01, X7, Y4, Y7
+	VINSERTF64X4 $0x01, Y7, Z5, Z7
+	VSUBPS       Z7, Z6, Z6
+	MOVLQSX      64(SI)(R9*8), R10
+	MOVLQSX      72(SI)(R9*8), R11
+	VMOVSD       (BX)(R10*8), X4
+	VMOVHPS      (BX)(R11*8), X4, X4
+	MOVLQSX      80(SI)(R9*8), R10
+	MOVLQSX      88(SI)(R9*8), R11
+	VMOVSD       (BX)(R10*8), X5
+	VMOVHPS      (BX)(R11*8), X5, X5
+	VINSERTF128  $0x01, X5, Y4, Y5
+	MOVLQSX      96(SI)(R9*8), R10
+	MOVLQSX      104(SI)(R9*8), R11
+	VMOVSD       (BX)(R10*8), X4
+	VMOVHPS      (BX)(R11*8), X4, X4
+	MOVLQSX      112(SI)(R9*8), R10
+	MOVLQSX      120(SI)(R9*8), R11
+	VMOVSD       (BX)(R10*8), X7
+	VMOVHPS      (BX)(R11*8), X7, X7
+	VINSERTF128  $0x01, X7, Y4, Y7
+	VINSERTF64X4 $0x01, Y7, Z5, Z7
+	MOVLQSX      68(SI)(R9*8), R10
+	MOVLQSX      76(SI)(R9*8), R11
+	VMOVSD       (BX)(R10*8), X4
+	VMOVHPS      (BX)(R11*8), X4, X4
+	MOVLQSX      84(SI)(R9*8), R10
+	MOVLQSX      92(SI)(R9*8), R11
+	VMOVSD       (BX)(R10*8), X5
+	VMOVHPS      (BX)(R11*8), X5, X5
+	VINSERTF128  $0x01, X5, Y4, Y5
+	MOVLQSX      100(SI)(R9*8), R10
+	MOVLQSX      108(SI)(R9*8), R11
+	VMOVSD       (BX)(R10*8), X4
+	VMOVHPS      (BX)(R11*8), X4, X4
+	MOVLQSX      116(SI)(R9*8), R10
+	MOVLQSX      124(SI)(R9*8), R11
+	VMOVSD       (BX)(R10*8), X8
+	VMOVHPS      (BX)(R11*8), X8, X8
+	VINSERTF128  $0x01, X8, Y4, Y8
+	VINSERTF64X4 $0x01, Y8, Z5, Z8
+	VSUBPS       Z8, Z7, Z7
+	VMOVAPS      Z6, Z8
+	VMOVAPS      Z6, Z6
+	VPERMT2PS    Z7, Z0, Z8
+	VPERMT2PS    Z7, Z1, Z6
+	VMOVUPS      (DI)(R9*4), Z7
+	VMOVAPS      Z2, Z9
+	VFMADD231PS  Z8, Z8, Z9
+	VFMADD231PS  Z6, Z6, Z9
+	VDIVPS       Z9, Z7, Z10
+	VMOVUPS      Z10, (AX)(R9*4)
+	VMULPS       Z10, Z8, Z8
+	VMOVUPS      Z8, (CX)(R9*4)
+	VMULPS       Z10, Z6, Z6
+	VMOVUPS      Z6, (DX)(R9*4)
+	VPSUBD       c3f3504f3<>+0(SB), Z9, Z8
+	VPSRAD       $0x17, Z8, Z6
+	VCVTDQ2PS    Z6, Z6
+	VPANDD       c007fffff<>+0(SB), Z8, Z8
+	VPADDD       c3f3504f3<>+0(SB), Z8, Z8
+	VSUBPS       Z2, Z8, Z8
+	VMULPS       Z8, Z8, Z11
+	VMOVUPS      c3d9021bb<>+0(SB), Z10
+	VFMADD213PS  cbdebd1b8<>+0(SB), Z8, Z10
+	VFMADD213PS  c3def251a<>+0(SB), Z8, Z10
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Z8, Z10
+	VFMADD213PS  c3e11e9bf<>+0(SB), Z8, Z10
+	VFMADD213PS  cbe2aae50<>+0(SB), Z8, Z10
+	VFMADD213PS  c3e4cceac<>+0(SB), Z8, Z10
+	VFMADD213PS  cbe7ffffc<>+0(SB), Z8, Z10
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Z8, Z10
+	VMULPS       Z8, Z10, Z10
+	VMULPS       Z11, Z10, Z10
+	VFMADD231PS  cb95e8083<>+0(SB), Z6, Z10
+	VFNMADD231PS c3f000000<>+0(SB), Z11, Z10
+	VADDPS       Z8, Z10, Z10
+	VFMADD231PS  c3f318000<>+0(SB), Z6, Z10
+	VFMADD231PS  c00000000<>+0(SB), Z9, Z10
+	VFMADD231PS  Z10, Z7, Z3
+	ADDQ         $0x10, R9
+	JMP          loopAVX512
+
+loop_doneAVX512:
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPS        Y0, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X0
+	VADDPS        X0, X3, X3
+	VMOVHLPS      X3, X3, X0
+	VADDPS        X0, X3, X3
+	VMOVSHDUP     X3, X0
+	VADDSS        X0, X3, X3
+	VMOVSS        X3, loss+144(FP)
+	VZEROUPPER
+	RET
+
+formAVX2:
+	MOVQ         pulls_base+0(FP), AX
+	MOVQ         fx_base+24(FP), CX
+	MOVQ         fy_base+48(FP), DX
+	MOVQ         points_base+72(FP), BX
+	MOVQ         edges_base+96(FP), SI
+	MOVQ         weights_base+120(FP), DI
+	MOVL         $0x3f800000, R8
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Y0
+	VXORPS       X1, X1, X1
+	MOVQ         pulls_len+8(FP), R8
+	XORQ         R9, R9
+
+loopAVX2:
+	CMPQ         R9, R8
+	JGE          loop_doneAVX2
+	MOVLQSX      (SI)(R9*8), R10
+	MOVLQSX      8(SI)(R9*8), R11
+	VMOVSD       (BX)(R10*8), X2
+	VMOVHPS      (BX)(R11*8), X2, X2
+	MOVLQSX      16(SI)(R9*8), R10
+	MOVLQSX      24(SI)(R9*8), R11
+	VMOVSD       (BX)(R10*8), X3
+	VMOVHPS      (BX)(R11*8), X3, X3
+	VINSERTF128  $0x01, X3, Y2, Y3
+	MOVLQSX      4(SI)(R9*8), R10
+	MOVLQSX      12(SI)(R9*8), R11
+	VMOVSD       (BX)(R10*8), X2
+	VMOVHPS      (BX)(R11*8), X2, X2
+	MOVLQSX      20(SI)(R9*8), R10
+	MOVLQSX      28(SI)(R9*8), R11
+	VMOVSD       (BX)(R10*8), X4
+	VMOVHPS      (BX)(R11*8), X4, X4
+	VINSERTF128  $0x01, X4, Y2, Y4
+	VSUBPS       Y4, Y3, Y3
+	MOVLQSX      32(SI)(R9*8), R10
+	MOVLQSX      40(SI)(R9*8), R11
+	VMOVSD       (BX)(R10*8), X2
+	VMOVHPS      (BX)(R11*8), X2, X2
+	MOVLQSX      48(SI)(R9*8), R10
+	MOVLQSX      56(SI)(R9*8), R11
+	VMOVSD       (BX)(R10*8), X4
+	VMOVHPS      (BX)(R11*8), X4, X4
+	VINSERTF128  $0x01, X4, Y2, Y4
+	MOVLQSX      36(SI)(R9*8), R10
+	MOVLQSX      44(SI)(R9*8), R11
+	VMOVSD       (BX)(R10*8), X2
+	VMOVHPS      (BX)(R11*8), X2, X2
+	MOVLQSX      52(SI)(R9*8), R10
+	MOVLQSX      60(SI)(R9*8), R11
+	VMOVSD       (BX)(R10*8), X5
+	VMOVHPS      (BX)(R11*8), X5, X5
+	VINSERTF128  $0x01, X5, Y2, Y5
+	VSUBPS       Y5, Y4, Y4
+	VSHUFPS      $0x88, Y4, Y3, Y5
+	VSHUFPS      $0xdd, Y4, Y3, Y3
+	VPERMPD      $0xd8, Y5, Y5
+	VPERMPD      $0xd8, Y3, Y3
+	VMOVUPS      (DI)(R9*4), Y4
+	VMOVAPS      Y0, Y6
+	VFMADD231PS  Y5, Y5, Y6
+	VFMADD231PS  Y3, Y3, Y6
+	VDIVPS       Y6, Y4, Y7
+	VMOVUPS      Y7, (AX)(R9*4)
+	VMULPS       Y7, Y5, Y5
+	VMOVUPS      Y5, (CX)(R9*4)
+	VMULPS       Y7, Y3, Y3
+	VMOVUPS      Y3, (DX)(R9*4)
+	VPSUBD       c3f3504f3<>+0(SB), Y6, Y5
+	VPSRAD       $0x17, Y5, Y3
+	VCVTDQ2PS    Y3, Y3
+	VPAND        c007fffff<>+0(SB), Y5, Y5
+	VPADDD       c3f3504f3<>+0(SB), Y5, Y5
+	VSUBPS       Y0, Y5, Y5
+	VMULPS       Y5, Y5, Y8
+	VMOVUPS      c3d9021bb<>+0(SB), Y7
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y5, Y7
+	VFMADD213PS  c3def251a<>+0(SB), Y5, Y7
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y5, Y7
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y5, Y7
+	VFMADD213PS  cbe2aae50<>+0(SB), Y5, Y7
+	VFMADD213PS  c3e4cceac<>+0(SB), Y5, Y7
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y5, Y7
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y5, Y7
+	VMULPS       Y5, Y7, Y7
+	VMULPS       Y8, Y7, Y7
+	VFMADD231PS  cb95e8083<>+0(SB), Y3, Y7
+	VFNMADD231PS c3f000000<>+0(SB), Y8, Y7
+	VADDPS       Y5, Y7, Y7
+	VFMADD231PS  c3f318000<>+0(SB), Y3, Y7
+	VFMADD231PS  c00000000<>+0(SB), Y6, Y7
+	VFMADD231PS  Y7, Y4, Y1
+	ADDQ         $0x08, R9
+	JMP          loopAVX2
+
+loop_doneAVX2:
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X0, X1, X1
+	VMOVSS       X1, loss+144(FP)
+	VZEROUPPER
+	RET
+
 // func denseNeg2Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
 TEXT ·denseNeg2Vector(SB), NOSPLIT, $0-168

@@ -78,3 +78,33 @@ func (s *isa) field() {
 	}
 	s.end()
 }
+
+// attract computes what edges do to their heads.
+func (s *isa) attract() {
+	s.begin("attract", "(pulls, fx, fy, points []float32, edges []uint64, weights []float32) (loss float32)", "is the vector form of attract.")
+	pulls, fx, fy, points, edges, weights := s.pointer("pulls"), s.pointer("fx"), s.pointer("fy"), s.pointer("points"), s.pointer("edges"), s.pointer("weights")
+	even, odd := s.deinterleaver()
+	l, loss := s.logarithm(), s.zero()
+	s.loop("pulls", "loop", func(i Register) {
+		var apart [2]VecVirtual
+		for half := range apart {
+			edge := Mem{Base: edges, Index: i, Scale: 8}.Offset(half * 4 * s.lanes)
+			apart[half] = s.gatherPairs(points, edge, 8)
+			VSUBPS(s.gatherPairs(points, edge.Offset(4), 8), apart[half], apart[half])
+		}
+		x, y := s.deinterleave(apart[0], apart[1], even, odd)
+		w, u, f := s.load(weights, i), s.vec(), s.vec()
+		VMOVAPS(l.one, u)
+		VFMADD231PS(x, x, u)
+		VFMADD231PS(y, y, u)
+		VDIVPS(u, w, f)
+		VMOVUPS(f, at(pulls, i))
+		VMULPS(f, x, x)
+		VMOVUPS(x, at(fx, i))
+		VMULPS(f, y, y)
+		VMOVUPS(y, at(fy, i))
+		VFMADD231PS(l.of(u), w, loss)
+	})
+	s.sum(loss, "loss")
+	s.end()
+}

@@ -26,7 +26,7 @@ func main() {
 		(*isa).inverseLogSum, (*isa).countBelow, (*isa).drawOthers, (*isa).rowDistances, (*isa).rowSimilarities,
 		(*isa).rowInfoNC, (*isa).rowNeg, (*isa).rowUMAP, (*isa).rowMax, (*isa).rowExp, (*isa).rowLogistic,
 		(*isa).nearRows, (*isa).nearTiles, (*isa).projectRows, (*isa).columnMoments, (*isa).columnApply,
-		(*isa).columnProducts, (*isa).columnGradient, (*isa).addReLU, (*isa).field,
+		(*isa).columnProducts, (*isa).columnGradient, (*isa).addReLU, (*isa).field, (*isa).attract,
 	} {
 		both(kernel)
 	}
@@ -313,13 +313,19 @@ func (s *isa) pairs2() {
 }
 
 // gather2 returns the rows (x, y) that lanes/2 indices name, from the first'th
-// after i on. Loads of 8 bytes are faster than the gather instructions on the
-// processors this was measured on.
+// after i on.
 func (s *isa) gather2(f, index, i Register, first int) VecVirtual {
+	return s.gatherPairs(f, at(index, i).Offset(4*first), 4)
+}
+
+// gatherPairs returns the rows (x, y) that lanes/2 indices name, which begin at index and
+// are apart bytes apart. Loads of 8 bytes are faster than the gather instructions on the
+// processors this was measured on.
+func (s *isa) gatherPairs(f Register, index Mem, apart int) VecVirtual {
 	quarter := func(k int) VecVirtual {
 		r0, r1, x := GP64(), GP64(), XMM()
-		MOVLQSX(at(index, i).Offset(4*k), r0)
-		MOVLQSX(at(index, i).Offset(4*k+4), r1)
+		MOVLQSX(index.Offset(apart*k), r0)
+		MOVLQSX(index.Offset(apart*(k+1)), r1)
 		VMOVSD(Mem{Base: f, Index: r0, Scale: 8}, x)
 		VMOVHPS(Mem{Base: f, Index: r1, Scale: 8}, x, x)
 		return x
@@ -331,9 +337,9 @@ func (s *isa) gather2(f, index, i Register, first int) VecVirtual {
 		return v
 	}
 	if !s.wide() {
-		return double(first)
+		return double(0)
 	}
-	lo, hi := double(first), double(first+4)
+	lo, hi := double(0), double(4)
 	v := ZMM()
 	VINSERTF64X4(Imm(1), hi, lo.AsZ(), v)
 	return v
@@ -344,16 +350,9 @@ func (s *isa) deinterleaver() (even, odd VecVirtual) {
 	if !s.wide() {
 		return nil, nil
 	}
-	m := func(name string, first int) Mem {
-		g := GLOBL(name, RODATA|NOPTR)
-		for i := range 16 {
-			DATA(4*i, U32(first+2*i))
-		}
-		return g
-	}
 	even, odd = ZMM(), ZMM()
-	VMOVDQU32(m("even", 0), even)
-	VMOVDQU32(m("odd", 1), odd)
+	VMOVDQU32(s.words("even", func(i int) uint32 { return uint32(2 * i) }), even)
+	VMOVDQU32(s.words("odd", func(i int) uint32 { return uint32(2*i + 1) }), odd)
 	return even, odd
 }
 
