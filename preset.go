@@ -129,6 +129,8 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 	if !network && n <= 100000 {
 		x.Init = InitSpectral // from which fewer clusters come apart than from components
 	}
+	// where train.All can be had
+	whole := cmp.Or(o.Dim, DefaultDim) == 2 && !o.Float64 && o.Metric == op.Euclidean && !o.adam() && o.Momentum == 0 && o.WeightDecay == 0
 	many := max(DefaultNegatives, min(200, n/50))
 	switch {
 	case network:
@@ -142,19 +144,22 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 	case loss == op.InfoNC && p == PresetTSNE && n >= 3000:
 		x.Init, x.SampleEdges, x.Negatives, x.LR = InitPCA, false, train.Full, 16
 		x.Phases = []Phase{{Epochs: 20, LR: 1, Negatives: DefaultNegatives}, {Epochs: 100}}
-		if cmp.Or(o.Dim, DefaultDim) == 2 && !o.Float64 {
-			x.Negatives, x.LR = train.All, 24
-			x.Phases[1].Epochs = 400
+		if whole {
+			x.Negatives, x.LR = train.All, 1
+			x.Phases = []Phase{x.Phases[0], {Epochs: 100, Spectrum: train.FromS(1), Schedule: new(train.Constant)}, {Epochs: 200}}
 		}
 	case loss == op.InfoNC && (p == PresetAuto && n > 50000 || p == PresetMillion && n >= 20000):
 		x.Init, x.InitStd, x.Negatives, x.LR = InitMultilevel, finerStd, 500, 8
 		if p == PresetMillion {
 			x.Search = neighbors.Approximate
 		}
-		x.Phases = []Phase{
-			{Epochs: 4, LR: 0.5, Negatives: DefaultNegatives, Spectrum: train.FromS(1)},
-			{Epochs: 14},
-			{Epochs: 5, LR: 0.5, Negatives: 50, Spectrum: train.FromS(4)},
+		first := Phase{Epochs: 4, LR: 0.5, Negatives: DefaultNegatives, Spectrum: train.FromS(1)}
+		last := Phase{Epochs: 5, LR: 0.5, Negatives: 50, Spectrum: train.FromS(4)}
+		x.Phases = []Phase{first, {Epochs: 14}, last}
+		if whole {
+			x.Negatives, x.LR = train.All, 1
+			last.Epochs = 4
+			x.Phases = []Phase{first, {Epochs: 40, Spectrum: train.FromS(1), Schedule: new(train.Constant)}, {Epochs: 12, Schedule: new(train.Constant)}, last}
 		}
 	default:
 		thousands := max(1, float64(n)/1000)

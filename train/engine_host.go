@@ -60,7 +60,7 @@ func (h *hostEngine) setLogZ(logZ float64) error {
 func (h *hostEngine) arrays() []NamedArray {
 	list := h.settings.arrays(h.params, h.paramZ, func(a *op.Array) *op.Array { return a })
 	if h.whole != nil {
-		list = append(list, NamedArray{optimizerPrefix + "velocity", h.whole.velocity})
+		list = append(list, NamedArray{optimizerPrefix + "velocity", h.whole.velocity}, NamedArray{optimizerPrefix + "divided", h.whole.divided})
 	}
 	return list
 }

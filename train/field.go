@@ -16,6 +16,9 @@ const (
 	// openingAngle is how large a cell may appear from a leaf, as the sum of both radii
 	// divided by the distance of their centres, to count as a single mass.
 	openingAngle = 0.5
+	// linear is a distance within which forces grow linearly, so that a mass at the centre
+	// has the force of all points.
+	linear = 0.01
 	// leavesPerPiece is the number of leaves that are worth another core.
 	leavesPerPiece = 16
 )
@@ -31,6 +34,7 @@ type field struct {
 	masses []float32 // [n, 3] in this order: x, y and 1, as simd.Field takes them
 	cells  []cell    // cell 1 is all points, cells 2c and 2c+1 are the halves of cell c
 	totals []float64 // by leaf: Σ q over its points and all others
+	extent float64   // the sum of the leaves' radii after the last division; 0 before
 	pools  parallel.Pool[[]float32]
 }
 
@@ -61,11 +65,29 @@ func leftSize(size int) int {
 	return (leaves + 1) / 2 * leafPoints
 }
 
-// repel sets forces [n, 2] to Σ q²·(x−x′) over all points x′, for each of the points x, and
-// returns Σ q over all ordered pairs of points.
-func (f *field) repel(forces, points []float32) float64 {
+// divide makes the cells for points.
+func (f *field) divide(points []float32) {
 	f.cells[1] = cell{size: f.n}
-	f.divide(points, 1)
+	f.divideCell(points, 1)
+	f.extent = f.place(points, 1)
+}
+
+// follow brings the cells to points. divided has the positions for which they were made; if
+// the cells have grown too much since, they are made anew for points, which divided then has.
+func (f *field) follow(points, divided []float32) {
+	const growth = 1.25
+	if f.extent == 0 {
+		f.divide(divided)
+	}
+	if !(f.place(points, 1) <= growth*f.extent) {
+		copy(divided, points)
+		f.divide(points)
+	}
+}
+
+// repel sets forces [n, 2] to Σ q²·(x−x′) over all points x′, for each of the points x that
+// the cells have, and returns Σ q over all ordered pairs of points.
+func (f *field) repel(forces []float32) float64 {
 	parallel.For(f.leaves, leavesPerPiece, func(_, lo, hi int) {
 		sources := f.pools.Get()
 		for leaf := lo; leaf < hi; leaf++ {
@@ -80,15 +102,29 @@ func (f *field) repel(forces, points []float32) float64 {
 	return total
 }
 
-// growAlone is the size up to which one core divides a cell and all below it.
+// growAlone is the size up to which one core sees to a cell and all below it.
 const growAlone = 1 << 13
 
-// divide makes the cells below cell c.
-func (f *field) divide(points []float32, c int) {
+// below calls do for both halves of cell c.
+func (f *field) below(c int, do func(c int)) {
+	if f.cells[c].size > growAlone {
+		parallel.For(2, 1, func(_, half, _ int) { do(2*c + half) })
+	} else {
+		do(2 * c)
+		do(2*c + 1)
+	}
+}
+
+// divideCell makes the cells below cell c. The points of a leaf are in the order of their
+// numbers: no result then depends on the order before.
+func (f *field) divideCell(points []float32, c int) {
 	at := &f.cells[c]
 	keys := f.keys[at.first : at.first+at.size]
 	if at.size <= leafPoints {
-		f.finishLeaf(points, at, keys)
+		for i, k := range keys {
+			keys[i] = uint64(uint32(k))
+		}
+		slices.Sort(keys)
 		return
 	}
 	left := leftSize(at.size)
@@ -100,34 +136,39 @@ func (f *field) divide(points []float32, c int) {
 	selection.Smallest(keys, left)
 	f.cells[2*c] = cell{first: at.first, size: left}
 	f.cells[2*c+1] = cell{first: at.first + left, size: at.size - left}
-	if at.size > growAlone {
-		parallel.For(2, 1, func(_, half, _ int) { f.divide(points, 2*c+half) })
-	} else {
-		f.divide(points, 2*c)
-		f.divide(points, 2*c+1)
+	f.below(c, func(c int) { f.divideCell(points, c) })
+}
+
+// place sets the mean and radius of cell c and of all below it, and returns the sum of the
+// radii of the leaves.
+func (f *field) place(points []float32, c int) float64 {
+	at := &f.cells[c]
+	if at.size <= leafPoints {
+		f.placeLeaf(points, at)
+		return float64(at.radius)
 	}
+	var sums [2]float64
+	f.below(c, func(half int) { sums[half-2*c] = f.place(points, half) })
 	a, b := &f.cells[2*c], &f.cells[2*c+1]
 	share := float32(b.size) / float32(at.size)
 	at.x, at.y = a.x+share*(b.x-a.x), a.y+share*(b.y-a.y)
 	at.radius = max(a.radius+distance(at, a), b.radius+distance(at, b)) * (1 + 1e-6)
+	return sums[0] + sums[1]
 }
 
-// finishLeaf sets the mean and radius of a leaf, and brings its points into the order of
-// their numbers: no result then depends on the order before.
-func (f *field) finishLeaf(points []float32, at *cell, keys []uint64) {
-	for i, k := range keys {
-		keys[i] = uint64(uint32(k))
-	}
-	slices.Sort(keys)
+// placeLeaf sets the mean and radius of a leaf, and its masses.
+func (f *field) placeLeaf(points []float32, at *cell) {
+	keys := f.keys[at.first : at.first+at.size]
 	x0, y0 := points[2*keys[0]], points[2*keys[0]+1] // of equal points this is the mean, exactly
+	var sumX, sumY float32
 	for i, p := range keys {
 		x, y := points[2*p], points[2*p+1]
 		copy(f.masses[3*(at.first+i):], []float32{x, y, 1})
-		at.x += x - x0
-		at.y += y - y0
+		sumX += x - x0
+		sumY += y - y0
 	}
-	at.x = x0 + at.x/float32(at.size)
-	at.y = y0 + at.y/float32(at.size)
+	at.x, at.y = x0+sumX/float32(at.size), y0+sumY/float32(at.size)
+	at.radius = 0
 	for i := range keys {
 		m := f.masses[3*(at.first+i):]
 		at.radius = max(at.radius, distance(at, &cell{x: m[0], y: m[1]}))
@@ -186,7 +227,8 @@ func (f *field) repelLeaf(forces []float32, leaf int, sources []float32) []float
 // meet appends what cell c is for a leaf: a mass, points, or what its halves are.
 func (f *field) meet(sources []float32, leaf *cell, c int) []float32 {
 	at := &f.cells[c]
-	if at.radius == 0 || at.radius+leaf.radius < openingAngle*distance(at, leaf) {
+	apart, radii := distance(at, leaf), at.radius+leaf.radius
+	if at.radius == 0 || radii < openingAngle*apart || radii+apart < linear {
 		return append(sources, at.x, at.y, float32(at.size))
 	}
 	if at.size <= leafPoints {

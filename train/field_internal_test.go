@@ -8,7 +8,8 @@ import (
 	"cne/internal/rng"
 )
 
-// The repulsion is that of all pairs, but for what far cells are approximated by.
+// The repulsion is all pairs', but for what far cells are approximated by, though points have
+// moved since the cells were made.
 func TestFieldIsAllPairs(t *testing.T) {
 	for _, tc := range []struct {
 		n    int
@@ -25,7 +26,12 @@ func TestFieldIsAllPairs(t *testing.T) {
 		}
 		forces := make([]float32, len(points))
 		f := newField(tc.n)
-		total := f.repel(forces, points)
+		f.divide(points)
+		for i := range points {
+			points[i] += float32(0.01 * tc.size * s.Normal())
+		}
+		f.place(points, 1)
+		total := f.repel(forces)
 		var wantTotal, off, all float64
 		for i := range tc.n {
 			var x, y float64
@@ -55,7 +61,9 @@ func TestFieldOfEqualPoints(t *testing.T) {
 	for i := range n {
 		points[2*i], points[2*i+1] = 0.1, -3.7
 	}
-	if total := newField(n).repel(forces, points); math.Abs(total/n/(n-1)-1) > 1e-6 || slices.ContainsFunc(forces, func(f float32) bool { return f != 0 }) {
+	f := newField(n)
+	f.divide(points)
+	if total := f.repel(forces); math.Abs(total/n/(n-1)-1) > 1e-6 || slices.ContainsFunc(forces, func(f float32) bool { return f != 0 }) {
 		t.Errorf("Σ q is %g, want %d, or forces are not 0", total, n*(n-1))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"cne/internal/kind"
 	"cne/internal/parallel"
 	"cne/internal/rng"
+	"cne/internal/simd"
 	"cne/model"
 	"cne/model/op"
 )
@@ -18,13 +19,18 @@ import (
 //
 // which for ρ = 1 is t-SNE's (Section 3 of the paper: m → ∞). Pairs of far points are
 // approximated (Barnes and Hut, 1986). An epoch is one step of gradient descent with
-// momentum 0.9, in which each point's gradient is divided by the weight of its edges:
-// learning rates are of the order of 1, and Schedule is best Constant. The loss of an epoch
-// is the Kullback–Leibler divergence of the embedding from the graph, for every ρ.
+// momentum 0.9, in which each point's gradient is divided by Σ w·q of its edges, the
+// strength with which they pull: a step of 1 would bring a point to the mean of its
+// neighbours, if nothing repelled it, and rates from 2 on are unstable. A phase begins by
+// multiplying all positions by the power of two that makes the loss least. The loss of an
+// epoch is the Kullback–Leibler divergence of the embedding from the graph, for every ρ.
 //
-// The model must be a table of float32 in the plane, the graph symmetric, and the Optimizer
-// plain SGD. The whole run then uses the CPU.
+// The model must be a table of float32 in the plane, and the Optimizer plain SGD. The whole
+// run then uses the CPU.
 const All = -2
+
+// stepsPerDivision is the largest number of steps with the same cells.
+const stepsPerDivision = 8
 
 // wholeMomentum is the momentum of steps with All negatives.
 const wholeMomentum = 0.9
@@ -34,15 +40,18 @@ type wholeBatch struct {
 	*settings
 	edges     []edge // by their heads
 	weights   []float32
-	starts    []int32   // point i has the edges starts[i] to starts[i+1]−1
-	own       []float32 // by point: Σ w over its edges
+	starts    []int // point i has the edges starts[i] to starts[i+1]−1
 	velocity  *op.Array
+	divided   *op.Array // the positions that field was divided for
 	field     *field
-	attracted []float32 // [n, 2]: Σ w·q·(x−x′) over a point's edges
+	attracted []attraction
 	repelled  []float32 // [n, 2]
 	losses    []float64 // Σ w·log(1+‖x−x′‖²), by piece
 	total     float64   // Σ w
 }
+
+// An attraction is Σ w·q and Σ w·q·(x−x′) over a point's edges.
+type attraction struct{ pull, x, y float32 }
 
 // pointsPerPiece is the number of points that are worth another core.
 const pointsPerPiece = 1024
@@ -61,25 +70,57 @@ func newWholeBatch(s *settings, edges []edge) (*wholeBatch, error) {
 	if _, d := s.model.Points(); !ok || d != 2 {
 		return nil, kind.Errorf(ErrInput, "train: a phase with all negatives: got %T of %d dimensions, want a table of float32 in 2", s.model, d)
 	}
-	w := &wholeBatch{settings: s, edges: edges, weights: s.Weights, attracted: make([]float32, 2*s.n), repelled: make([]float32, 2*s.n)}
-	if err := w.sort(); err != nil {
-		return nil, err
+	w := &wholeBatch{settings: s, edges: edges, weights: s.Weights, attracted: make([]attraction, s.n), repelled: make([]float32, 2*s.n)}
+	if !w.isSymmetric() {
+		w.symmetrize()
 	}
+	w.sort()
 	var err error
-	w.velocity, err = zerosLike(table.Parameters()[0].Value)
+	value := table.Parameters()[0].Value
+	if w.velocity, err = zerosLike(value); err == nil {
+		w.divided, err = zerosLike(value)
+	}
 	return w, err
 }
 
-// sort brings the edges into the order of their heads.
-func (w *wholeBatch) sort() error {
-	head := func(e edge) int { return int(uint32(e)) }
-	tail := func(e edge) int { return int(uint32(e >> 32)) }
-	if !slices.IsSortedFunc(w.edges, func(a, b edge) int { return head(a) - head(b) }) {
-		order := make([]int32, len(w.edges))
-		for k := range order {
-			order[k] = int32(k)
+func head(e edge) int { return int(uint32(e)) }
+func tail(e edge) int { return int(uint32(e >> 32)) }
+
+// isSymmetric reports whether each edge has its reverse, of the same weight.
+func (w *wholeBatch) isSymmetric() bool {
+	balance := uint64(0) // 0 then, and else but for chance not
+	for k, e := range w.edges {
+		i, j := head(e), tail(e)
+		h := rng.Mix(rng.Mix(uint64(min(i, j))<<32|uint64(max(i, j))) ^ uint64(math.Float32bits(w.weightsOf(k, k+1)[0])))
+		switch {
+		case i < j:
+			balance += h
+		case i > j:
+			balance -= h
 		}
-		slices.SortStableFunc(order, func(a, b int32) int { return head(w.edges[a]) - head(w.edges[b]) })
+	}
+	return balance == 0
+}
+
+// symmetrize makes each edge two, in both directions, of half its weight, which have the
+// same loss.
+func (w *wholeBatch) symmetrize() {
+	edges, weights := make([]edge, 0, 2*len(w.edges)), make([]float32, 0, 2*len(w.edges))
+	for k, e := range w.edges {
+		half := w.weightsOf(k, k+1)[0] / 2
+		edges, weights = append(edges, e, e>>32|e<<32), append(weights, half, half)
+	}
+	w.edges, w.weights = edges, weights
+}
+
+// sort brings the edges into the order of their heads.
+func (w *wholeBatch) sort() {
+	if !slices.IsSortedFunc(w.edges, func(a, b edge) int { return head(a) - head(b) }) {
+		order := make([]int, len(w.edges))
+		for k := range order {
+			order[k] = k
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return head(w.edges[a]) - head(w.edges[b]) })
 		edges, weights := make([]edge, len(order)), make([]float32, 0, len(w.weights))
 		for k, o := range order {
 			edges[k] = w.edges[o]
@@ -92,96 +133,126 @@ func (w *wholeBatch) sort() error {
 			w.weights = weights
 		}
 	}
-	w.starts, w.own = make([]int32, w.n+1), make([]float32, w.n)
-	balance := uint64(0) // 0 if each edge has its reverse, but for chance
+	w.starts = make([]int, w.n+1)
 	for k, e := range w.edges {
-		i, j := head(e), tail(e)
-		w.starts[i+1]++
-		weight := w.weight(k)
-		w.total += float64(weight)
-		w.own[i] += weight
-		h := rng.Mix(rng.Mix(uint64(min(i, j))<<32|uint64(max(i, j))) ^ uint64(math.Float32bits(weight)))
-		switch {
-		case i < j:
-			balance += h
-		case i > j:
-			balance -= h
-		}
-	}
-	if balance != 0 {
-		return kind.Errorf(ErrInput, "train: a phase with all negatives: got a graph that is not symmetric, want each edge in both directions with one weight")
+		w.starts[head(e)+1]++
+		w.total += float64(w.weightsOf(k, k+1)[0])
 	}
 	for i := range w.n {
 		w.starts[i+1] += w.starts[i]
 	}
-	return nil
 }
 
-func (w *wholeBatch) weight(k int) float32 {
+// weightsOf returns the weights of the edges lo to hi−1, at most edgesPerCall.
+func (w *wholeBatch) weightsOf(lo, hi int) []float32 {
 	if w.weights == nil {
-		return 1
+		return ones[:hi-lo]
 	}
-	return w.weights[k]
+	return w.weights[lo:hi]
 }
+
+var ones = slices.Repeat([]float32{1}, edgesPerCall)
 
 // step takes a step and returns the loss of an edge.
 func (w *wholeBatch) step(e *epochState) float64 {
+	points, velocity, divided := op.Data[float32](w.model.Parameters()[0].Value), op.Data[float32](w.velocity), op.Data[float32](w.divided)
 	if w.field == nil {
 		w.field = newField(w.n)
 		w.losses = make([]float64, parallel.Pieces(w.n, pointsPerPiece))
 	}
-	points, velocity := op.Data[float32](w.model.Parameters()[0].Value), op.Data[float32](w.velocity)
+	rho := math.Exp(w.logConst(e.spectrum, 1, 0))
 	if e.phaseEpoch == 0 {
 		clear(velocity)
+		w.field.divide(points)
+		w.rescale(points, rho)
 	}
-	z := w.field.repel(w.repelled, points)
-	parallel.For(w.n, pointsPerPiece, func(piece, lo, hi int) { w.losses[piece] = w.attract(points, lo, hi) })
-	repulsion := float32(w.total / z / math.Exp(w.logConst(e.spectrum, 1, 0)))
+	if e.phaseEpoch%stepsPerDivision == 0 {
+		copy(divided, points)
+		w.field.divide(points)
+	}
+	w.field.follow(points, divided)
+	attraction, z := w.evaluate(points)
+	repulsion := float32(w.total / z / rho)
 	lr, clip := float32(e.lr), float32(bound(w.Clip))
 	parallel.For(w.n, pointsPerPiece, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
-			if w.own[i] == 0 {
+			a := w.attracted[i]
+			if a.pull == 0 {
 				continue // a point without edges stays where it is
 			}
-			for c := 2 * i; c < 2*i+2; c++ {
-				g := (w.attracted[c] - repulsion*w.repelled[c]) / w.own[i]
+			for c, g := range [2]float32{a.x, a.y} {
+				c += 2 * i
+				g = (g - repulsion*w.repelled[c]) / a.pull
 				velocity[c] = wholeMomentum*velocity[c] - lr*max(-clip, min(clip, g))
 				points[c] += velocity[c]
 			}
 		}
 	})
-	var loss float64
-	for _, l := range w.losses {
-		loss += l
-	}
-	return loss/w.total + math.Log(z) - math.Log(w.total)
+	return attraction + math.Log(z) - math.Log(w.total)
 }
 
-// attract sets the attraction of the points lo to hi−1 and returns Σ w·log(1+‖x−x′‖²) over
-// their edges.
-func (w *wholeBatch) attract(points []float32, lo, hi int) (loss float64) {
-	product := 1. // whose logarithm is taken once for many edges of weight 1
-	for i := lo; i < hi; i++ {
-		x, y := points[2*i], points[2*i+1]
-		var sumX, sumY float32
-		for k := w.starts[i]; k < w.starts[i+1]; k++ {
-			j := uint32(w.edges[k] >> 32)
-			dx, dy := x-points[2*j], y-points[2*j+1]
-			u := 1 + dx*dx + dy*dy
-			f := 1 / u
-			if w.weights == nil {
-				if product *= float64(u); product > 1e250 {
-					loss += math.Log(product)
-					product = 1
-				}
-			} else {
-				f *= w.weights[k]
-				loss += float64(w.weights[k]) * math.Log(float64(u))
-			}
-			sumX += f * dx
-			sumY += f * dy
-		}
-		w.attracted[2*i], w.attracted[2*i+1] = sumX, sumY
+// evaluate sets the forces and returns the mean of −log q of the edges, by their weights,
+// and Σ q over all ordered pairs.
+func (w *wholeBatch) evaluate(points []float32) (attraction, z float64) {
+	z = w.field.repel(w.repelled)
+	parallel.For(w.n, pointsPerPiece, func(piece, lo, hi int) { w.losses[piece] = w.attract(points, lo, hi) })
+	for _, l := range w.losses {
+		attraction += l
 	}
-	return loss + math.Log(product)
+	return attraction / w.total, z
+}
+
+// rescale multiplies the positions by the power of two that makes the loss least: steps would
+// take long to change the size of an embedding of many points.
+func (w *wholeBatch) rescale(points []float32, rho float64) {
+	loss := func() float64 {
+		w.field.place(points, 1)
+		attraction, z := w.evaluate(points)
+		return attraction + math.Log(z)/rho
+	}
+	by := func(factor float32) {
+		for i := range points {
+			points[i] *= factor
+		}
+	}
+	least := loss()
+	for _, factor := range []float32{2, 0.5} {
+		for range 10 {
+			by(factor)
+			if l := loss(); l < least {
+				least = l
+				continue
+			}
+			by(1 / factor)
+			break
+		}
+	}
+}
+
+// edgesPerCall is the number of edges that simd.Attract takes at once.
+const edgesPerCall = 512
+
+// attract sets what pulls the points lo to hi−1 and returns Σ w·log(1+‖x−x′‖²) over their
+// edges.
+func (w *wholeBatch) attract(points []float32, lo, hi int) (loss float64) {
+	var pulls, fx, fy [edgesPerCall]float32
+	clear(w.attracted[lo:hi])
+	i, last := lo, w.starts[hi]
+	for first := w.starts[lo]; first < last; first += edgesPerCall {
+		end := min(first+edgesPerCall, last)
+		loss += simd.Attract(pulls[:], fx[:], fy[:], points, w.edges[first:end], w.weightsOf(first, end))
+		for k := first; k < end; {
+			for w.starts[i+1] <= k {
+				i++
+			}
+			sum := w.attracted[i]
+			for stop := min(w.starts[i+1], end); k < stop; k++ {
+				sum.pull += pulls[k-first]
+				sum.x += fx[k-first]
+				sum.y += fy[k-first]
+			}
+			w.attracted[i] = sum
+		}
+	}
+	return loss
 }
