@@ -72,7 +72,11 @@ func (p Preset) Apply(o Options, n int, given func(key string) bool) Options {
 	case p == PresetTSNE && n >= 3000, p == PresetMillion && n >= 20000, p == PresetAuto && n > 50000:
 		loss = op.InfoNC
 	}
-	x := p.options(n, loss, &o)
+	chosen := o
+	if !given("loss.negatives") {
+		chosen.Negatives = 0
+	}
+	x := p.options(n, loss, &chosen)
 	total := totalEpochs(x.Phases)
 	x.EarlyExaggeration = p != PresetPaper && loss == op.Neg && o.Spectrum.S != nil && !given("train.phases")
 	switch {
@@ -130,7 +134,8 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 		x.Init = InitSpectral // from which fewer clusters come apart than from components
 	}
 	// where train.All can be had
-	whole := cmp.Or(o.Dim, DefaultDim) == 2 && !o.Float64 && o.Metric == op.Euclidean && !o.adam() && o.Momentum == 0 && o.WeightDecay == 0
+	whole := cmp.Or(o.Dim, DefaultDim) == 2 && !o.Float64 && o.Metric == op.Euclidean && !o.adam() && o.Momentum == 0 && o.WeightDecay == 0 &&
+		(o.Negatives == 0 || o.Negatives == train.All)
 	many := max(DefaultNegatives, min(200, n/50))
 	switch {
 	case network:
@@ -145,8 +150,8 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 		x.Init, x.SampleEdges, x.Negatives, x.LR = InitPCA, false, train.Full, 16
 		x.Phases = []Phase{{Epochs: 20, LR: 1, Negatives: DefaultNegatives}, {Epochs: 100}}
 		if whole {
-			x.Negatives, x.LR = train.All, 1
-			x.Phases = []Phase{x.Phases[0], {Epochs: 100, Spectrum: train.FromS(1), Schedule: new(train.Constant)}, {Epochs: 200}}
+			x.Negatives, x.LR = train.All, 24
+			x.Phases[1].Epochs = 400
 		}
 	case loss == op.InfoNC && (p == PresetAuto && n > 50000 || p == PresetMillion && n >= 20000):
 		x.Init, x.InitStd, x.Negatives, x.LR = InitMultilevel, finerStd, 500, 8
@@ -157,9 +162,9 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 		last := Phase{Epochs: 5, LR: 0.5, Negatives: 50, Spectrum: train.FromS(4)}
 		x.Phases = []Phase{first, {Epochs: 14}, last}
 		if whole {
-			x.Negatives, x.LR = train.All, 1
+			x.Negatives, x.LR = train.All, 12
 			last.Epochs = 4
-			x.Phases = []Phase{first, {Epochs: 40, Spectrum: train.FromS(1), Schedule: new(train.Constant)}, {Epochs: 12, Schedule: new(train.Constant)}, last}
+			x.Phases = []Phase{first, {Epochs: 40, LR: 3, Spectrum: train.FromS(1), Schedule: new(train.Constant)}, {Epochs: 12, Schedule: new(train.Constant)}, last}
 		}
 	default:
 		thousands := max(1, float64(n)/1000)

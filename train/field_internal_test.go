@@ -8,7 +8,7 @@ import (
 	"cne/internal/rng"
 )
 
-// The repulsion is all pairs', but for what far cells are approximated by, though points have
+// The repulsion is the sum over all pairs, within the error of far cells, after points have
 // moved since the cells were made.
 func TestFieldIsAllPairs(t *testing.T) {
 	for _, tc := range []struct {

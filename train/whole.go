@@ -19,11 +19,11 @@ import (
 //
 // which for ρ = 1 is t-SNE's (Section 3 of the paper: m → ∞). Pairs of far points are
 // approximated (Barnes and Hut, 1986). An epoch is one step of gradient descent with
-// momentum 0.9, in which each point's gradient is divided by Σ w·q of its edges, the
-// strength with which they pull: a step of 1 would bring a point to the mean of its
-// neighbours, if nothing repelled it, and rates from 2 on are unstable. A phase begins by
-// multiplying all positions by the power of two that makes the loss least. The loss of an
-// epoch is the Kullback–Leibler divergence of the embedding from the graph, for every ρ.
+// momentum 0.9, in which each point's gradient is divided by the weight of its edges:
+// learning rates are about 1 to 30, the larger the farther apart neighbours are. A phase
+// begins by multiplying all positions by the power of two that makes the loss least. The
+// loss of an epoch is the Kullback–Leibler divergence of the embedding from the graph, for
+// every ρ.
 //
 // The model must be a table of float32 in the plane, and the Optimizer plain SGD. The whole
 // run then uses the CPU.
@@ -44,14 +44,12 @@ type wholeBatch struct {
 	velocity  *op.Array
 	divided   *op.Array // the positions that field was divided for
 	field     *field
-	attracted []attraction
+	attracted []float32 // [n, 2]: Σ w·q·(x−x′) over a point's edges
 	repelled  []float32 // [n, 2]
 	losses    []float64 // Σ w·log(1+‖x−x′‖²), by piece
+	own       []float32 // by point: Σ w over its edges
 	total     float64   // Σ w
 }
-
-// An attraction is Σ w·q and Σ w·q·(x−x′) over a point's edges.
-type attraction struct{ pull, x, y float32 }
 
 // pointsPerPiece is the number of points that are worth another core.
 const pointsPerPiece = 1024
@@ -70,7 +68,7 @@ func newWholeBatch(s *settings, edges []edge) (*wholeBatch, error) {
 	if _, d := s.model.Points(); !ok || d != 2 {
 		return nil, kind.Errorf(ErrInput, "train: a phase with all negatives: got %T of %d dimensions, want a table of float32 in 2", s.model, d)
 	}
-	w := &wholeBatch{settings: s, edges: edges, weights: s.Weights, attracted: make([]attraction, s.n), repelled: make([]float32, 2*s.n)}
+	w := &wholeBatch{settings: s, edges: edges, weights: s.Weights, attracted: make([]float32, 2*s.n), repelled: make([]float32, 2*s.n)}
 	if !w.isSymmetric() {
 		w.symmetrize()
 	}
@@ -88,7 +86,7 @@ func tail(e edge) int { return int(uint32(e >> 32)) }
 
 // isSymmetric reports whether each edge has its reverse, of the same weight.
 func (w *wholeBatch) isSymmetric() bool {
-	balance := uint64(0) // 0 then, and else but for chance not
+	balance := uint64(0) // 0 for a symmetric graph, and by chance for another
 	for k, e := range w.edges {
 		i, j := head(e), tail(e)
 		h := rng.Mix(rng.Mix(uint64(min(i, j))<<32|uint64(max(i, j))) ^ uint64(math.Float32bits(w.weightsOf(k, k+1)[0])))
@@ -133,10 +131,12 @@ func (w *wholeBatch) sort() {
 			w.weights = weights
 		}
 	}
-	w.starts = make([]int, w.n+1)
+	w.starts, w.own = make([]int, w.n+1), make([]float32, w.n)
 	for k, e := range w.edges {
+		weight := w.weightsOf(k, k+1)[0]
 		w.starts[head(e)+1]++
-		w.total += float64(w.weightsOf(k, k+1)[0])
+		w.own[head(e)] += weight
+		w.total += float64(weight)
 	}
 	for i := range w.n {
 		w.starts[i+1] += w.starts[i]
@@ -169,20 +169,19 @@ func (w *wholeBatch) step(e *epochState) float64 {
 	if e.phaseEpoch%stepsPerDivision == 0 {
 		copy(divided, points)
 		w.field.divide(points)
+	} else {
+		w.field.follow(points, divided)
 	}
-	w.field.follow(points, divided)
 	attraction, z := w.evaluate(points)
 	repulsion := float32(w.total / z / rho)
 	lr, clip := float32(e.lr), float32(bound(w.Clip))
 	parallel.For(w.n, pointsPerPiece, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
-			a := w.attracted[i]
-			if a.pull == 0 {
-				continue // a point without edges stays where it is
+			if w.own[i] == 0 {
+				continue // a point without edges takes no step
 			}
-			for c, g := range [2]float32{a.x, a.y} {
-				c += 2 * i
-				g = (g - repulsion*w.repelled[c]) / a.pull
+			for c := 2 * i; c < 2*i+2; c++ {
+				g := (w.attracted[c] - repulsion*w.repelled[c]) / w.own[i]
 				velocity[c] = wholeMomentum*velocity[c] - lr*max(-clip, min(clip, g))
 				points[c] += velocity[c]
 			}
@@ -232,26 +231,26 @@ func (w *wholeBatch) rescale(points []float32, rho float64) {
 // edgesPerCall is the number of edges that simd.Attract takes at once.
 const edgesPerCall = 512
 
-// attract sets what pulls the points lo to hi−1 and returns Σ w·log(1+‖x−x′‖²) over their
+// attract sets the attraction of the points lo to hi−1 and returns Σ w·log(1+‖x−x′‖²) over their
 // edges.
 func (w *wholeBatch) attract(points []float32, lo, hi int) (loss float64) {
-	var pulls, fx, fy [edgesPerCall]float32
-	clear(w.attracted[lo:hi])
+	var fx, fy [edgesPerCall]float32
+	clear(w.attracted[2*lo : 2*hi])
 	i, last := lo, w.starts[hi]
 	for first := w.starts[lo]; first < last; first += edgesPerCall {
 		end := min(first+edgesPerCall, last)
-		loss += simd.Attract(pulls[:], fx[:], fy[:], points, w.edges[first:end], w.weightsOf(first, end))
+		loss += simd.Attract(fx[:], fy[:], points, w.edges[first:end], w.weightsOf(first, end))
 		for k := first; k < end; {
 			for w.starts[i+1] <= k {
 				i++
 			}
-			sum := w.attracted[i]
+			sum := w.attracted[2*i : 2*i+2]
+			x, y := sum[0], sum[1]
 			for stop := min(w.starts[i+1], end); k < stop; k++ {
-				sum.pull += pulls[k-first]
-				sum.x += fx[k-first]
-				sum.y += fy[k-first]
+				x += fx[k-first]
+				y += fy[k-first]
 			}
-			w.attracted[i] = sum
+			sum[0], sum[1] = x, y
 		}
 	}
 	return loss

@@ -32,7 +32,7 @@ func wholeTable(t testing.TB) *model.Embedding[float32] {
 
 // The first step goes from the start, scaled by a power of two, against the gradient of
 // t-SNE's loss, −Σ p·log q + (1/ρ)·log Σ q with p = w/Σw, of which each point's is divided by
-// Σ p·q of its edges.
+// its edges' share of the weights.
 func TestAllNegativesIsTSNE(t *testing.T) {
 	heads, tails := ring(60, 4)
 	for name, s := range map[string]float64{"t-SNE": 0, "s = 1": 1} {
@@ -83,11 +83,10 @@ func TestAllNegativesIsTSNE(t *testing.T) {
 					y, least = scaled, l
 				}
 			}
-			pulls := make([]float64, 60)
+			own := make([]float64, 60) // of edges in both directions
 			for k, i := range heads {
-				j := tails[k]
-				pulls[i] += w[k] / total * q(y, i, j) / 2
-				pulls[j] += w[k] / total * q(y, i, j) / 2
+				own[i] += w[k] / total / 2
+				own[tails[k]] += w[k] / total / 2
 			}
 			result := trained(t, m, heads, tails, o)
 			attraction, z := loss(y)
@@ -102,7 +101,7 @@ func TestAllNegativesIsTSNE(t *testing.T) {
 				a, _ := loss(up)
 				b, _ := loss(down)
 				// An edge and its reverse have their gradients of 2·w·q·Δ together.
-				want := -1e-3 * (a - b) / (2 * h) / 4 / pulls[c/2]
+				want := -1e-3 * (a - b) / (2 * h) / 4 / own[c/2]
 				if got := float64(v) - y[c]; math.Abs(got-want) > 0.01*math.Abs(want)+2e-6 {
 					t.Fatalf("%s, %s weights: coordinate %d moves by %g, want %g", name, weighted, c, got, want)
 				}

@@ -41,23 +41,23 @@ func field(sums *[3 * FieldTargets]float32, targets *[2 * FieldTargets]float32, 
 }
 
 // Attract computes the attraction of edges, whose heads are in the lower halves of the words
-// and whose tails in the upper: pulls gets each edge's w·q, fx and fy its w·q·Δ, where w is
-// its weight, Δ its head's position minus its tail's, and q = 1/(1+‖Δ‖²). points is [n, 2].
-// It returns Σ w·log(1+‖Δ‖²). weights has as many elements as edges, the results no fewer.
-func Attract[E ~uint64](pulls, fx, fy, points []float32, edges []E, weights []float32) (loss float64) {
+// and whose tails in the upper: fx and fy get each edge's w·q·Δ, where w is its weight, Δ its
+// head's position minus its tail's, and q = 1/(1+‖Δ‖²). points is [n, 2]. It returns
+// Σ w·log(1+‖Δ‖²). weights has as many elements as edges, the results no fewer.
+func Attract[E ~uint64](fx, fy, points []float32, edges []E, weights []float32) (loss float64) {
 	n := len(edges)
-	pulls, fx, fy, weights = pulls[:n], fx[:n], fy[:n], weights[:n]
+	fx, fy, weights = fx[:n], fy[:n], weights[:n]
 	whole := 0
 	if vectors() {
 		whole = n - n%lanes
-		loss = float64(attractVector(pulls[:whole], fx, fy, points, uint64s(edges), weights))
+		loss = float64(attractVector(fx[:whole], fy, points, uint64s(edges), weights))
 	}
 	for k := whole; k < n; k++ {
 		i, j := 2*uint32(edges[k]), 2*uint32(edges[k]>>32)
 		dx, dy := points[i]-points[j], points[i+1]-points[j+1]
 		u := 1 + dx*dx + dy*dy
 		f := weights[k] / u
-		pulls[k], fx[k], fy[k] = f, f*dx, f*dy
+		fx[k], fy[k] = f*dx, f*dy
 		loss += float64(weights[k]) * math.Log(float64(u))
 	}
 	return loss

@@ -7073,104 +7073,103 @@ done1AVX2:
 	VZEROUPPER
 	RET
 
-// func attractVector(pulls []float32, fx []float32, fy []float32, points []float32, edges []uint64, weights []float32) (loss float32)
+// func attractVector(fx []float32, fy []float32, points []float32, edges []uint64, weights []float32) (loss float32)
 // Requires: AVX, AVX2, AVX512F, FMA3
-TEXT ·attractVector(SB), NOSPLIT, $0-148
+TEXT ·attractVector(SB), NOSPLIT, $0-124
 	CMPQ         ·current+0(SB), $0x02
 	JNE          formAVX2
-	MOVQ         pulls_base+0(FP), AX
-	MOVQ         fx_base+24(FP), CX
-	MOVQ         fy_base+48(FP), DX
-	MOVQ         points_base+72(FP), BX
-	MOVQ         edges_base+96(FP), SI
-	MOVQ         weights_base+120(FP), DI
+	MOVQ         fx_base+0(FP), AX
+	MOVQ         fy_base+24(FP), CX
+	MOVQ         points_base+48(FP), DX
+	MOVQ         edges_base+72(FP), BX
+	MOVQ         weights_base+96(FP), SI
 	VMOVDQU32    even<>+0(SB), Z0
 	VMOVDQU32    odd<>+0(SB), Z1
-	MOVL         $0x3f800000, R8
-	VMOVD        R8, X2
+	MOVL         $0x3f800000, DI
+	VMOVD        DI, X2
 	VPBROADCASTD X2, Z2
 	VXORPS       X3, X3, X3
-	MOVQ         pulls_len+8(FP), R8
-	XORQ         R9, R9
+	MOVQ         fx_len+8(FP), DI
+	XORQ         R8, R8
 
 loopAVX512:
-	CMPQ         R9, R8
+	CMPQ         R8, DI
 	JGE          loop_doneAVX512
-	MOVLQSX      (SI)(R9*8), R10
-	MOVLQSX      8(SI)(R9*8), R11
-	VMOVSD       (BX)(R10*8), X4
-	VMOVHPS      (BX)(R11*8), X4, X4
-	MOVLQSX      16(SI)(R9*8), R10
-	MOVLQSX      24(SI)(R9*8), R11
-	VMOVSD       (BX)(R10*8), X5
-	VMOVHPS      (BX)(R11*8), X5, X5
+	MOVLQSX      (BX)(R8*8), R9
+	MOVLQSX      8(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X4
+	VMOVHPS      (DX)(R10*8), X4, X4
+	MOVLQSX      16(BX)(R8*8), R9
+	MOVLQSX      24(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X5
+	VMOVHPS      (DX)(R10*8), X5, X5
 	VINSERTF128  $0x01, X5, Y4, Y5
-	MOVLQSX      32(SI)(R9*8), R10
-	MOVLQSX      40(SI)(R9*8), R11
-	VMOVSD       (BX)(R10*8), X4
-	VMOVHPS      (BX)(R11*8), X4, X4
-	MOVLQSX      48(SI)(R9*8), R10
-	MOVLQSX      56(SI)(R9*8), R11
-	VMOVSD       (BX)(R10*8), X6
-	VMOVHPS      (BX)(R11*8), X6, X6
+	MOVLQSX      32(BX)(R8*8), R9
+	MOVLQSX      40(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X4
+	VMOVHPS      (DX)(R10*8), X4, X4
+	MOVLQSX      48(BX)(R8*8), R9
+	MOVLQSX      56(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X6
+	VMOVHPS      (DX)(R10*8), X6, X6
 	VINSERTF128  $0x01, X6, Y4, Y6
 	VINSERTF64X4 $0x01, Y6, Z5, Z6
-	MOVLQSX      4(SI)(R9*8), R10
-	MOVLQSX      12(SI)(R9*8), R11
-	VMOVSD       (BX)(R10*8), X4
-	VMOVHPS      (BX)(R11*8), X4, X4
-	MOVLQSX      20(SI)(R9*8), R10
-	MOVLQSX      28(SI)(R9*8), R11
-	VMOVSD       (BX)(R10*8), X5
-	VMOVHPS      (BX)(R11*8), X5, X5
+	MOVLQSX      4(BX)(R8*8), R9
+	MOVLQSX      12(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X4
+	VMOVHPS      (DX)(R10*8), X4, X4
+	MOVLQSX      20(BX)(R8*8), R9
+	MOVLQSX      28(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X5
+	VMOVHPS      (DX)(R10*8), X5, X5
 	VINSERTF128  $0x01, X5, Y4, Y5
-	MOVLQSX      36(SI)(R9*8), R10
-	MOVLQSX      44(SI)(R9*8), R11
-	VMOVSD       (BX)(R10*8), X4
-	VMOVHPS      (BX)(R11*8), X4, X4
-	MOVLQSX      52(SI)(R9*8), R10
-	MOVLQSX      60(SI)(R9*8), R11
-	VMOVSD       (BX)(R10*8), X7
-	VMOVHPS      (BX)(R11*8), X7, X7
+	MOVLQSX      36(BX)(R8*8), R9
+	MOVLQSX      44(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X4
+	VMOVHPS      (DX)(R10*8), X4, X4
+	MOVLQSX      52(BX)(R8*8), R9
+	MOVLQSX      60(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X7
+	VMOVHPS      (DX)(R10*8), X7, X7
 	VINSERTF128  $0x01, X7, Y4, Y7
 	VINSERTF64X4 $0x01, Y7, Z5, Z7
 	VSUBPS       Z7, Z6, Z6
-	MOVLQSX      64(SI)(R9*8), R10
-	MOVLQSX      72(SI)(R9*8), R11
-	VMOVSD       (BX)(R10*8), X4
-	VMOVHPS      (BX)(R11*8), X4, X4
-	MOVLQSX      80(SI)(R9*8), R10
-	MOVLQSX      88(SI)(R9*8), R11
-	VMOVSD       (BX)(R10*8), X5
-	VMOVHPS      (BX)(R11*8), X5, X5
+	MOVLQSX      64(BX)(R8*8), R9
+	MOVLQSX      72(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X4
+	VMOVHPS      (DX)(R10*8), X4, X4
+	MOVLQSX      80(BX)(R8*8), R9
+	MOVLQSX      88(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X5
+	VMOVHPS      (DX)(R10*8), X5, X5
 	VINSERTF128  $0x01, X5, Y4, Y5
-	MOVLQSX      96(SI)(R9*8), R10
-	MOVLQSX      104(SI)(R9*8), R11
-	VMOVSD       (BX)(R10*8), X4
-	VMOVHPS      (BX)(R11*8), X4, X4
-	MOVLQSX      112(SI)(R9*8), R10
-	MOVLQSX      120(SI)(R9*8), R11
-	VMOVSD       (BX)(R10*8), X7
-	VMOVHPS      (BX)(R11*8), X7, X7
+	MOVLQSX      96(BX)(R8*8), R9
+	MOVLQSX      104(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X4
+	VMOVHPS      (DX)(R10*8), X4, X4
+	MOVLQSX      112(BX)(R8*8), R9
+	MOVLQSX      120(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X7
+	VMOVHPS      (DX)(R10*8), X7, X7
 	VINSERTF128  $0x01, X7, Y4, Y7
 	VINSERTF64X4 $0x01, Y7, Z5, Z7
-	MOVLQSX      68(SI)(R9*8), R10
-	MOVLQSX      76(SI)(R9*8), R11
-	VMOVSD       (BX)(R10*8), X4
-	VMOVHPS      (BX)(R11*8), X4, X4
-	MOVLQSX      84(SI)(R9*8), R10
-	MOVLQSX      92(SI)(R9*8), R11
-	VMOVSD       (BX)(R10*8), X5
-	VMOVHPS      (BX)(R11*8), X5, X5
+	MOVLQSX      68(BX)(R8*8), R9
+	MOVLQSX      76(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X4
+	VMOVHPS      (DX)(R10*8), X4, X4
+	MOVLQSX      84(BX)(R8*8), R9
+	MOVLQSX      92(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X5
+	VMOVHPS      (DX)(R10*8), X5, X5
 	VINSERTF128  $0x01, X5, Y4, Y5
-	MOVLQSX      100(SI)(R9*8), R10
-	MOVLQSX      108(SI)(R9*8), R11
-	VMOVSD       (BX)(R10*8), X4
-	VMOVHPS      (BX)(R11*8), X4, X4
-	MOVLQSX      116(SI)(R9*8), R10
-	MOVLQSX      124(SI)(R9*8), R11
-	VMOVSD       (BX)(R10*8), X8
-	VMOVHPS      (BX)(R11*8), X8, X8
+	MOVLQSX      100(BX)(R8*8), R9
+	MOVLQSX      108(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X4
+	VMOVHPS      (DX)(R10*8), X4, X4
+	MOVLQSX      116(BX)(R8*8), R9
+	MOVLQSX      124(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X8
+	VMOVHPS      (DX)(R10*8), X8, X8
 	VINSERTF128  $0x01, X8, Y4, Y8
 	VINSERTF64X4 $0x01, Y8, Z5, Z8
 	VSUBPS       Z8, Z7, Z7
@@ -7178,16 +7177,15 @@ loopAVX512:
 	VMOVAPS      Z6, Z6
 	VPERMT2PS    Z7, Z0, Z8
 	VPERMT2PS    Z7, Z1, Z6
-	VMOVUPS      (DI)(R9*4), Z7
+	VMOVUPS      (SI)(R8*4), Z7
 	VMOVAPS      Z2, Z9
 	VFMADD231PS  Z8, Z8, Z9
 	VFMADD231PS  Z6, Z6, Z9
 	VDIVPS       Z9, Z7, Z10
-	VMOVUPS      Z10, (AX)(R9*4)
 	VMULPS       Z10, Z8, Z8
-	VMOVUPS      Z8, (CX)(R9*4)
+	VMOVUPS      Z8, (AX)(R8*4)
 	VMULPS       Z10, Z6, Z6
-	VMOVUPS      Z6, (DX)(R9*4)
+	VMOVUPS      Z6, (CX)(R8*4)
 	VPSUBD       c3f3504f3<>+0(SB), Z9, Z8
 	VPSRAD       $0x17, Z8, Z6
 	VCVTDQ2PS    Z6, Z6
@@ -7212,7 +7210,7 @@ loopAVX512:
 	VFMADD231PS  c3f318000<>+0(SB), Z6, Z10
 	VFMADD231PS  c00000000<>+0(SB), Z9, Z10
 	VFMADD231PS  Z10, Z7, Z3
-	ADDQ         $0x10, R9
+	ADDQ         $0x10, R8
 	JMP          loopAVX512
 
 loop_doneAVX512:
@@ -7224,79 +7222,77 @@ loop_doneAVX512:
 	VADDPS        X0, X3, X3
 	VMOVSHDUP     X3, X0
 	VADDSS        X0, X3, X3
-	VMOVSS        X3, loss+144(FP)
+	VMOVSS        X3, loss+120(FP)
 	VZEROUPPER
 	RET
 
 formAVX2:
-	MOVQ         pulls_base+0(FP), AX
-	MOVQ         fx_base+24(FP), CX
-	MOVQ         fy_base+48(FP), DX
-	MOVQ         points_base+72(FP), BX
-	MOVQ         edges_base+96(FP), SI
-	MOVQ         weights_base+120(FP), DI
-	MOVL         $0x3f800000, R8
-	VMOVD        R8, X0
+	MOVQ         fx_base+0(FP), AX
+	MOVQ         fy_base+24(FP), CX
+	MOVQ         points_base+48(FP), DX
+	MOVQ         edges_base+72(FP), BX
+	MOVQ         weights_base+96(FP), SI
+	MOVL         $0x3f800000, DI
+	VMOVD        DI, X0
 	VPBROADCASTD X0, Y0
 	VXORPS       X1, X1, X1
-	MOVQ         pulls_len+8(FP), R8
-	XORQ         R9, R9
+	MOVQ         fx_len+8(FP), DI
+	XORQ         R8, R8
 
 loopAVX2:
-	CMPQ         R9, R8
+	CMPQ         R8, DI
 	JGE          loop_doneAVX2
-	MOVLQSX      (SI)(R9*8), R10
-	MOVLQSX      8(SI)(R9*8), R11
-	VMOVSD       (BX)(R10*8), X2
-	VMOVHPS      (BX)(R11*8), X2, X2
-	MOVLQSX      16(SI)(R9*8), R10
-	MOVLQSX      24(SI)(R9*8), R11
-	VMOVSD       (BX)(R10*8), X3
-	VMOVHPS      (BX)(R11*8), X3, X3
+	MOVLQSX      (BX)(R8*8), R9
+	MOVLQSX      8(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X2
+	VMOVHPS      (DX)(R10*8), X2, X2
+	MOVLQSX      16(BX)(R8*8), R9
+	MOVLQSX      24(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X3
+	VMOVHPS      (DX)(R10*8), X3, X3
 	VINSERTF128  $0x01, X3, Y2, Y3
-	MOVLQSX      4(SI)(R9*8), R10
-	MOVLQSX      12(SI)(R9*8), R11
-	VMOVSD       (BX)(R10*8), X2
-	VMOVHPS      (BX)(R11*8), X2, X2
-	MOVLQSX      20(SI)(R9*8), R10
-	MOVLQSX      28(SI)(R9*8), R11
-	VMOVSD       (BX)(R10*8), X4
-	VMOVHPS      (BX)(R11*8), X4, X4
+	MOVLQSX      4(BX)(R8*8), R9
+	MOVLQSX      12(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X2
+	VMOVHPS      (DX)(R10*8), X2, X2
+	MOVLQSX      20(BX)(R8*8), R9
+	MOVLQSX      28(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X4
+	VMOVHPS      (DX)(R10*8), X4, X4
 	VINSERTF128  $0x01, X4, Y2, Y4
 	VSUBPS       Y4, Y3, Y3
-	MOVLQSX      32(SI)(R9*8), R10
-	MOVLQSX      40(SI)(R9*8), R11
-	VMOVSD       (BX)(R10*8), X2
-	VMOVHPS      (BX)(R11*8), X2, X2
-	MOVLQSX      48(SI)(R9*8), R10
-	MOVLQSX      56(SI)(R9*8), R11
-	VMOVSD       (BX)(R10*8), X4
-	VMOVHPS      (BX)(R11*8), X4, X4
+	MOVLQSX      32(BX)(R8*8), R9
+	MOVLQSX      40(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X2
+	VMOVHPS      (DX)(R10*8), X2, X2
+	MOVLQSX      48(BX)(R8*8), R9
+	MOVLQSX      56(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X4
+	VMOVHPS      (DX)(R10*8), X4, X4
 	VINSERTF128  $0x01, X4, Y2, Y4
-	MOVLQSX      36(SI)(R9*8), R10
-	MOVLQSX      44(SI)(R9*8), R11
-	VMOVSD       (BX)(R10*8), X2
-	VMOVHPS      (BX)(R11*8), X2, X2
-	MOVLQSX      52(SI)(R9*8), R10
-	MOVLQSX      60(SI)(R9*8), R11
-	VMOVSD       (BX)(R10*8), X5
-	VMOVHPS      (BX)(R11*8), X5, X5
+	MOVLQSX      36(BX)(R8*8), R9
+	MOVLQSX      44(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X2
+	VMOVHPS      (DX)(R10*8), X2, X2
+	MOVLQSX      52(BX)(R8*8), R9
+	MOVLQSX      60(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X5
+	VMOVHPS      (DX)(R10*8), X5, X5
 	VINSERTF128  $0x01, X5, Y2, Y5
 	VSUBPS       Y5, Y4, Y4
 	VSHUFPS      $0x88, Y4, Y3, Y5
 	VSHUFPS      $0xdd, Y4, Y3, Y3
 	VPERMPD      $0xd8, Y5, Y5
 	VPERMPD      $0xd8, Y3, Y3
-	VMOVUPS      (DI)(R9*4), Y4
+	VMOVUPS      (SI)(R8*4), Y4
 	VMOVAPS      Y0, Y6
 	VFMADD231PS  Y5, Y5, Y6
 	VFMADD231PS  Y3, Y3, Y6
 	VDIVPS       Y6, Y4, Y7
-	VMOVUPS      Y7, (AX)(R9*4)
 	VMULPS       Y7, Y5, Y5
-	VMOVUPS      Y5, (CX)(R9*4)
+	VMOVUPS      Y5, (AX)(R8*4)
 	VMULPS       Y7, Y3, Y3
-	VMOVUPS      Y3, (DX)(R9*4)
+	VMOVUPS      Y3, (CX)(R8*4)
 	VPSUBD       c3f3504f3<>+0(SB), Y6, Y5
 	VPSRAD       $0x17, Y5, Y3
 	VCVTDQ2PS    Y3, Y3
@@ -7321,7 +7317,7 @@ loopAVX2:
 	VFMADD231PS  c3f318000<>+0(SB), Y3, Y7
 	VFMADD231PS  c00000000<>+0(SB), Y6, Y7
 	VFMADD231PS  Y7, Y4, Y1
-	ADDQ         $0x08, R9
+	ADDQ         $0x08, R8
 	JMP          loopAVX2
 
 loop_doneAVX2:
@@ -7331,7 +7327,7 @@ loop_doneAVX2:
 	VADDPS       X0, X1, X1
 	VMOVSHDUP    X1, X0
 	VADDSS       X0, X1, X1
-	VMOVSS       X1, loss+144(FP)
+	VMOVSS       X1, loss+120(FP)
 	VZEROUPPER
 	RET
 

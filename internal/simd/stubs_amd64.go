@@ -143,7 +143,7 @@ func addReLUVector(dst []float32, a []float32, b []float32)
 func fieldVector(sums []float32, targets []float32, sources []float32)
 
 // attractVector is the vector form of attract.
-func attractVector(pulls []float32, fx []float32, fy []float32, points []float32, edges []uint64, weights []float32) (loss float32)
+func attractVector(fx []float32, fy []float32, points []float32, edges []uint64, weights []float32) (loss float32)
 
 // denseNeg2Vector is a vector form of denseNeg for d = 2.
 func denseNeg2Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)

@@ -20,6 +20,7 @@ func infoncNegativeVector([]float32, []float32, float32)                        
 func addVector([]float32, []float32)                                            { panic(noForm) }
 func maxUint32Vector([]int32) uint32                                            { panic(noForm) }
 func fieldVector(_, _, _ []float32)                                             { panic(noForm) }
+func attractVector(_, _, _ []float32, _ []uint64, _ []float32) float32          { panic(noForm) }
 func inverseSum2Vector([]float32, []float32, float32, float32) float32          { panic(noForm) }
 func inverseSum2NearVector([]float32, []float32, float32, float32) float32      { panic(noForm) }
 func addSquaresVector([]float32, []float32, float32)                            { panic(noForm) }

@@ -81,11 +81,11 @@ func (s *isa) field() {
 
 // attract computes what edges do to their heads.
 func (s *isa) attract() {
-	s.begin("attract", "(pulls, fx, fy, points []float32, edges []uint64, weights []float32) (loss float32)", "is the vector form of attract.")
-	pulls, fx, fy, points, edges, weights := s.pointer("pulls"), s.pointer("fx"), s.pointer("fy"), s.pointer("points"), s.pointer("edges"), s.pointer("weights")
+	s.begin("attract", "(fx, fy, points []float32, edges []uint64, weights []float32) (loss float32)", "is the vector form of attract.")
+	fx, fy, points, edges, weights := s.pointer("fx"), s.pointer("fy"), s.pointer("points"), s.pointer("edges"), s.pointer("weights")
 	even, odd := s.deinterleaver()
 	l, loss := s.logarithm(), s.zero()
-	s.loop("pulls", "loop", func(i Register) {
+	s.loop("fx", "loop", func(i Register) {
 		var apart [2]VecVirtual
 		for half := range apart {
 			edge := Mem{Base: edges, Index: i, Scale: 8}.Offset(half * 4 * s.lanes)
@@ -98,7 +98,6 @@ func (s *isa) attract() {
 		VFMADD231PS(x, x, u)
 		VFMADD231PS(y, y, u)
 		VDIVPS(u, w, f)
-		VMOVUPS(f, at(pulls, i))
 		VMULPS(f, x, x)
 		VMOVUPS(x, at(fx, i))
 		VMULPS(f, y, y)
