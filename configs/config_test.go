@@ -175,8 +175,9 @@ func TestPresets(t *testing.T) {
 		{"tsne", 70000, 15, op.InfoNC, []train.Phase{{Epochs: 20, LR: 1, Negatives: 5}, {Epochs: 400, LR: 24, Negatives: train.All}}},
 		{"million", 1000000, 15, op.InfoNC, []train.Phase{
 			{Epochs: 4, LR: 0.5, Spectrum: train.FromS(1.), Negatives: 5},
-			{Epochs: 14, LR: 8, Negatives: 500},
-			{Epochs: 5, LR: 0.5, Spectrum: train.FromS(4.), Negatives: 50},
+			{Epochs: 40, LR: 3, Spectrum: train.FromS(1.), Negatives: train.All, Schedule: train.Constant},
+			{Epochs: 12, LR: 12, Negatives: train.All, Schedule: train.Constant},
+			{Epochs: 4, LR: 0.5, Spectrum: train.FromS(4.), Negatives: 50},
 		}},
 	} {
 		l, _, err := Train.Load(Sources{Points: c.n, Settings: []Setting{{"--preset", "preset", c.preset}}})
@@ -190,15 +191,22 @@ func TestPresets(t *testing.T) {
 // What is given takes precedence over the preset, and chooses what goes with it.
 func TestPresetsGiveWay(t *testing.T) {
 	for text, want := range map[string]string{
-		"loss: {s: 0}":                         "neg [{500 1}]",
-		"loss: {z_bar: 1e6}":                   "neg [{500 1}]",
-		"loss: {name: umap}":                   "umap [{500 1}]",
-		"loss: {negatives: 7}":                 "nc [{20 1} {118 4}]",
-		"train: {epochs: 14}":                  "nc [{2 1} {12 4}]",
-		"train: {epochs: 1}":                   "nc [{1 4}]",
-		"train: {lr: 2}":                       "nc [{20 1} {118 2}]",
-		"train: {phases: [{epochs: 3, s: 1}]}": "neg [{3 1}]",
-		"{preset: million, loss: {name: nc}}":  "nc [{20 1} {118 4}]",
+		"loss: {s: 0}":                                          "neg [{500 1}]",
+		"loss: {z_bar: 1e6}":                                    "neg [{500 1}]",
+		"loss: {name: umap}":                                    "umap [{500 1}]",
+		"loss: {negatives: 7}":                                  "nc [{20 1} {118 4}]",
+		"train: {epochs: 14}":                                   "nc [{2 1} {12 4}]",
+		"train: {epochs: 1}":                                    "nc [{1 4}]",
+		"train: {lr: 2}":                                        "nc [{20 1} {118 2}]",
+		"train: {phases: [{epochs: 3, s: 1}]}":                  "neg [{3 1}]",
+		"{preset: million, loss: {name: nc}}":                   "nc [{20 1} {118 4}]",
+		"preset: tsne":                                          "infonc [{20 1} {400 24}]",
+		"{preset: tsne, loss: {negatives: all}}":                "infonc [{20 1} {400 24}]",
+		"{preset: tsne, loss: {negatives: full}}":               "infonc [{20 1} {100 16}]",
+		"{preset: tsne, model: {dim: 3}}":                       "infonc [{20 1} {100 16}]",
+		"{preset: tsne, loss: {metric: cosine}}":                "infonc [{20 1} {100 16}]",
+		"{preset: tsne, train: {optimizer: adam}}":              "infonc [{20 1} {100 16}]",
+		"{preset: tsne, train: {momentum: 0.5, lr: 2}}":         "infonc [{20 1} {100 2}]",
 		"{preset: paper, loss: {name: nc}, train: {epochs: 9}}": "nc [{9 1}]",
 	} {
 		l, err := Train.Parse("run.yaml", []byte(text))
