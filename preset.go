@@ -133,7 +133,7 @@ func (p Preset) options(n int, loss op.Loss, o *Options) Options {
 	if !network && n <= 100000 {
 		x.Init = InitSpectral // from which fewer clusters come apart than from components
 	}
-	// where train.All can be had
+	// whole reports whether the run can have train.All.
 	whole := cmp.Or(o.Dim, DefaultDim) == 2 && !o.Float64 && o.Metric == op.Euclidean && !o.adam() && o.Momentum == 0 && o.WeightDecay == 0 &&
 		(o.Negatives == 0 || o.Negatives == train.All)
 	many := max(DefaultNegatives, min(200, n/50))

@@ -242,8 +242,8 @@ type Stage struct {
 	// in the first stage the width of From, or of Network. An output of another width than before is
 	// a new last layer of the head, drawn by Seed.
 	Out int `key:"out,null" in:"[1,65536]"`
-	// Size is the width and height of a view in pixels; 0 means that of Augmentation. Small views
-	// are a cheap beginning (progressive resizing), and larger ones an end nearer to whole images.
+	// Size is the width and height of a view in pixels; 0 means Augmentation.Size. Small views
+	// are cheap to begin with (progressive resizing); large ones are nearer to whole images.
 	Size int `key:"size,null" in:"[1,4096]"`
 	// Freeze lists the parts of the network, of model.Modules, that are not learnt;
 	// "backbone" is all but the head. Their parameters keep their bits. Normalisations among

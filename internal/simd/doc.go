@@ -29,7 +29,7 @@
 //     them first;
 //   - the rows that NearRows, NearTiles, ProjectRows and Fetch read are numbers that an
 //     approximate search of package neighbors gave its own points;
-//   - the edges of Attract are those of train.Fit;
+//   - the edges of Attract come from train.Fit;
 //   - the positions at which PlaceWords writes come from a count of the same choices, in
 //     train's shuffler.
 //

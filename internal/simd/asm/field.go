@@ -9,8 +9,8 @@ import (
 // blockTargets is the number of targets of the kernel field.
 const blockTargets = 32
 
-// field adds up what sources do to 32 targets, of which one half shares each division
-// with the other. AVX2 takes 16 targets at a time.
+// field adds up what sources do to 32 targets. One division serves a target of the first
+// half and one of the second. AVX2 takes 16 targets at a time.
 func (s *isa) field() {
 	s.begin("field", "(sums, targets, sources []float32)", "is the vector form of field.")
 	sums, targets := s.pointer("sums"), s.pointer("targets")
