@@ -39,9 +39,9 @@ func embedGroups(o *Options, dim int) initial.EmbedFunc {
 		o.log("embedding groups of neighbours", "groups", g.N, "edges", g.Edges())
 		std, arrange := float64(finerStd), train.Phase{Epochs: 4, LR: 0.5, Negatives: 5, Spectrum: train.FromS(1)}
 		if first {
-			std, arrange = 1, train.Phase{Epochs: 20, LR: 1, Negatives: 5, Spectrum: train.FromS(1)}
+			std, arrange = 1, train.Phase{Epochs: 5, LR: 1, Negatives: 5, Spectrum: train.FromS(1)}
 		}
-		part := train.Phase{Epochs: 20, LR: 8, Negatives: 500, Spectrum: train.FromS(0)}
+		part := train.Phase{Epochs: 10, LR: 8, Negatives: 100, Spectrum: train.FromS(0)}
 		table, err := initial.Table[float32](from, dim, std, o.Seed)
 		if err != nil {
 			return nil, err
