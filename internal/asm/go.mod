@@ -1,4 +1,4 @@
-module cne/internal/blas/asm
+module cne/internal/asm
 
 go 1.26.0
 

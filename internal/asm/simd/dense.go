@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/bits"
 
-	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
 )
@@ -27,7 +26,7 @@ type dense struct {
 	maskMemory, half Register
 }
 
-func denseKernels() {
+func denseKernels(both func(kernel func(s *isa))) {
 	for d := 2; d <= 3; d++ {
 		for _, careful := range []bool{false, true} {
 			both(func(s *isa) { s.denseNeg(d, careful) })
@@ -71,14 +70,14 @@ func (s *isa) perPass() int {
 
 func (s *isa) newDense(d int, withGradient bool) *dense {
 	k := &dense{isa: s, d: d}
-	stride := Load(Param("stride"), GP64())
+	stride := s.Load(s.Param("stride"), s.GP64())
 	planes := func(name string) (out []Register) {
 		p := s.pointer(name)
 		for i := range d {
 			out = append(out, p)
 			if i+1 < d {
-				next := GP64()
-				LEAQ(Mem{Base: p, Index: stride, Scale: 4}, next)
+				next := s.GP64()
+				s.LEAQ(Mem{Base: p, Index: stride, Scale: 4}, next)
 				p = next
 			}
 		}
@@ -90,11 +89,11 @@ func (s *isa) newDense(d int, withGradient bool) *dense {
 	}
 	k.heads = s.pointer("heads")
 	if !s.wide() {
-		k.maskMemory, k.half = GP64(), GP64()
+		k.maskMemory, k.half = s.GP64(), s.GP64()
 		return k
 	}
 	for range quadHeads {
-		k.masks = append(k.masks, K())
+		k.masks = append(k.masks, s.K())
 	}
 	return k
 }
@@ -118,43 +117,43 @@ const (
 // overStretches emits a loop over the vectors of columns of all stretches. begin
 // is emitted where a stretch begins, in which i is its first column.
 func (k *dense) overStretches(label string, begin func(stretch, i Register), body func(i Register)) {
-	stretch, end, n, i := Load(Param("stretches"), GP64()), Load(Param("count"), GP64()), GP64(), GP64()
-	SHLQ(Imm(uint64(bits.TrailingZeros(stretchSize))), end)
-	ADDQ(stretch, end)
+	stretch, end, n, i := k.Load(k.Param("stretches"), k.GP64()), k.Load(k.Param("count"), k.GP64()), k.GP64(), k.GP64()
+	k.SHLQ(Imm(uint64(bits.TrailingZeros(stretchSize))), end)
+	k.ADDQ(stretch, end)
 	k.label(label)
-	CMPQ(stretch, end)
-	JGE(k.to(label + "_done"))
+	k.CMPQ(stretch, end)
+	k.JGE(k.to(label + "_done"))
 	field := func(offset int) Mem { return Mem{Base: stretch}.Offset(offset) }
-	MOVQ(field(stretchFirst), i)
-	MOVQ(field(stretchN), n)
-	ADDQ(i, n)
+	k.MOVQ(field(stretchFirst), i)
+	k.MOVQ(field(stretchN), n)
+	k.ADDQ(i, n)
 	if k.wide() {
-		m := GP64()
-		MOVQ(field(stretchMasks), m)
+		m := k.GP64()
+		k.MOVQ(field(stretchMasks), m)
 		for h, mask := range k.masks {
 			v := k.vec()
-			VMOVUPS(Mem{Base: m}.Offset(64*h), v)
-			VPMOVD2M(v, mask)
+			k.VMOVUPS(Mem{Base: m}.Offset(64*h), v)
+			k.VPMOVD2M(v, mask)
 		}
 	} else {
-		MOVQ(field(stretchMasks), k.maskMemory)
-		XORQ(k.half, k.half)
+		k.MOVQ(field(stretchMasks), k.maskMemory)
+		k.XORQ(k.half, k.half)
 	}
 	if begin != nil {
 		begin(stretch, i)
 	}
 	k.label(label + "_columns")
-	CMPQ(i, n)
-	JGE(k.to(label + "_next"))
+	k.CMPQ(i, n)
+	k.JGE(k.to(label + "_next"))
 	body(i)
-	ADDQ(Imm(uint64(k.lanes)), i)
+	k.ADDQ(Imm(uint64(k.lanes)), i)
 	if !k.wide() {
-		XORQ(Imm(uint64(k.lanes)), k.half)
+		k.XORQ(Imm(uint64(k.lanes)), k.half)
 	}
-	JMP(k.to(label + "_columns"))
+	k.JMP(k.to(label + "_columns"))
 	k.label(label + "_next")
-	ADDQ(Imm(stretchSize), stretch)
-	JMP(k.to(label))
+	k.ADDQ(Imm(stretchSize), stretch)
+	k.JMP(k.to(label))
 	k.label(label + "_done")
 }
 
@@ -169,7 +168,7 @@ func (k *dense) loadSlots(param string, numbers []int) slots {
 	t := slots{k.pointer(param), map[int]VecVirtual{}}
 	for _, j := range numbers {
 		v := k.vec()
-		VMOVUPS(Mem{Base: t.base}.Offset(64*j), v)
+		k.VMOVUPS(Mem{Base: t.base}.Offset(64*j), v)
 		t.vecs[j] = v
 	}
 	return t
@@ -179,7 +178,7 @@ func (k *dense) storeSlots(param string, t slots) {
 	p := k.pointer(param)
 	for j := range 64 {
 		if v, ok := t.vecs[j]; ok {
-			VMOVUPS(v, Mem{Base: p}.Offset(64*j))
+			k.VMOVUPS(v, Mem{Base: p}.Offset(64*j))
 		}
 	}
 }
@@ -198,15 +197,15 @@ func (k *dense) differences(columns []VecVirtual, i Register, head int) (out []V
 		v := k.vec()
 		switch {
 		case columns != nil:
-			VSUBPS_BCST(at4, columns[c], v)
+			k.VSUBPS_BCST(at4, columns[c], v)
 		case k.wide():
-			VMOVUPS(at(k.columns[c], i), v)
-			VSUBPS_BCST(at4, v, v)
+			k.VMOVUPS(at(k.columns[c], i), v)
+			k.VSUBPS_BCST(at4, v, v)
 		default:
 			t := k.vec()
-			VBROADCASTSS(at4, t)
-			VMOVUPS(at(k.columns[c], i), v)
-			VSUBPS(t, v, v)
+			k.VBROADCASTSS(at4, t)
+			k.VMOVUPS(at(k.columns[c], i), v)
+			k.VSUBPS(t, v, v)
 		}
 		out = append(out, v)
 	}
@@ -216,7 +215,7 @@ func (k *dense) differences(columns []VecVirtual, i Register, head int) (out []V
 // squares adds the squares of the differences to v.
 func (k *dense) squares(v VecVirtual, differences []VecVirtual) {
 	for _, x := range differences {
-		VFMADD231PS(x, x, v)
+		k.VFMADD231PS(x, x, v)
 	}
 }
 
@@ -231,21 +230,21 @@ func (k *dense) inverses(p []VecVirtual, first int) (out []VecVirtual) {
 	if !k.wide() {
 		for h, v := range p {
 			r := k.vec()
-			VMOVUPS(number(1), r)
-			VDIVPS(v, r, r)
-			VANDPS(at(k.maskMemory, k.half).Offset(64*(first+h)), r, r)
+			k.VMOVUPS(k.number(1), r)
+			k.VDIVPS(v, r, r)
+			k.VANDPS(at(k.maskMemory, k.half).Offset(64*(first+h)), r, r)
 			out = append(out, r)
 		}
 		return out
 	}
 	product := func(a, b VecVirtual) VecVirtual {
 		v := k.vec()
-		VMULPS(a, b, v)
+		k.VMULPS(a, b, v)
 		return v
 	}
 	masked := func(a, b VecVirtual, head int) VecVirtual {
 		v := k.vec()
-		VMULPS_Z(a, b, k.masks[head], v)
+		k.VMULPS_Z(a, b, k.masks[head], v)
 		return v
 	}
 	if len(p) == 1 {
@@ -254,32 +253,32 @@ func (k *dense) inverses(p []VecVirtual, first int) (out []VecVirtual) {
 	}
 	if len(p) == 2 {
 		r, e := k.newton(product(p[0], p[1]))
-		VMULPS(e, r, r)
+		k.VMULPS(e, r, r)
 		return []VecVirtual{masked(p[1], r, first), masked(p[0], r, first+1)}
 	}
 	a, b := product(p[0], p[1]), product(p[2], p[3])
 	r, e := k.newton(product(a, b))
-	VMULPS(e, r, r)
-	VMULPS(r, a, a) // 1/b
-	VMULPS(r, b, b) // 1/a
+	k.VMULPS(e, r, r)
+	k.VMULPS(r, a, a) // 1/b
+	k.VMULPS(r, b, b) // 1/a
 	return []VecVirtual{masked(p[1], b, first), masked(p[0], b, first+1), masked(p[3], a, first+2), masked(p[2], a, first+3)}
 }
 
 // keepMasked sets v to zero where the head's mask is not set.
 func (k *dense) keepMasked(v VecVirtual, head int) {
 	if k.wide() {
-		VMOVAPS_Z(v, k.masks[head], v)
+		k.VMOVAPS_Z(v, k.masks[head], v)
 		return
 	}
-	VANDPS(at(k.maskMemory, k.half).Offset(64*head), v, v)
+	k.VANDPS(at(k.maskMemory, k.half).Offset(64*head), v, v)
 }
 
 // newton returns two factors of 1/p.
 func (k *dense) newton(p VecVirtual) (r, e VecVirtual) {
 	r, e = k.vec(), k.vec()
-	VRCP14PS(p, r)
-	VMOVAPS(r, e)
-	VFNMADD213PS(number(2), p, e)
+	k.VRCP14PS(p, r)
+	k.VMOVAPS(r, e)
+	k.VFNMADD213PS(k.number(2), p, e)
 	return r, e
 }
 
@@ -287,19 +286,19 @@ func (k *dense) newton(p VecVirtual) (r, e VecVirtual) {
 // sum of exponents.
 func (k *dense) multiplyIn(product, exponents, v VecVirtual) {
 	e := k.vec()
-	VMULPS(v, product, product)
+	k.VMULPS(v, product, product)
 	if k.wide() {
-		VGETEXPPS(product, e)
-		VADDPS(e, exponents, exponents)
-		VGETMANTPS(Imm(0), product, product)
+		k.VGETEXPPS(product, e)
+		k.VADDPS(e, exponents, exponents)
+		k.VGETMANTPS(Imm(0), product, product)
 		return
 	}
-	VPSRLD(Imm(23), product, e)
-	VPSUBD(table(127), e, e)
-	VCVTDQ2PS(e, e)
-	VADDPS(e, exponents, exponents)
-	VANDPS(table(0x7fffff), product, product)
-	VORPS(number(1), product, product)
+	k.VPSRLD(Imm(23), product, e)
+	k.VPSUBD(k.table(127), e, e)
+	k.VCVTDQ2PS(e, e)
+	k.VADDPS(e, exponents, exponents)
+	k.VANDPS(k.table(0x7fffff), product, product)
+	k.VORPS(k.number(1), product, product)
 }
 
 // loadColumns loads the column's coordinates and its gradient, as far as the
@@ -322,17 +321,17 @@ func (k *dense) loadColumns(i Register) (columns, grad []VecVirtual) {
 // addTo adds w·x to component c of the column's gradient.
 func (k *dense) addTo(grad []VecVirtual, i Register, c int, w, x VecVirtual) {
 	if k.wide() {
-		VFMADD231PS(w, x, grad[c])
+		k.VFMADD231PS(w, x, grad[c])
 		return
 	}
 	t := k.load(k.grad[c], i)
-	VFMADD231PS(w, x, t)
-	VMOVUPS(t, at(k.grad[c], i))
+	k.VFMADD231PS(w, x, t)
+	k.VMOVUPS(t, at(k.grad[c], i))
 }
 
 func (k *dense) storeGradient(grad []VecVirtual, i Register) {
 	for c, v := range grad {
-		VMOVUPS(v, at(k.grad[c], i))
+		k.VMOVUPS(v, at(k.grad[c], i))
 	}
 }
 
@@ -355,32 +354,32 @@ func (s *isa) denseNeg(d int, careful bool) {
 				for g := range n {
 					x[g] = k.differences(columns, i, h+g)
 					u[g], t[g], p[g] = s.vec(), s.vec(), s.vec()
-					VMOVUPS(number(1), u[g])
+					s.VMOVUPS(s.number(1), u[g])
 					k.squares(u[g], x[g])
-					VMOVUPS(number(1), t[g])
+					s.VMOVUPS(s.number(1), t[g])
 					c.timesPlus(u[g], t[g])
-					VMULPS(u[g], t[g], p[g])
+					s.VMULPS(u[g], t[g], p[g])
 				}
 				for g, r := range k.inverses(p, h) { // 1/(u(1+cu))
-					VMULPS(r, t[g], t[g])
+					s.VMULPS(r, t[g], t[g])
 					v := s.vec()
-					VMOVUPS(number(1), v)
+					s.VMOVUPS(s.number(1), v)
 					invC.timesPlus(t[g], v) // 1 + 1/(cu)
 					if careful {
 						limit := s.vec()
-						VBROADCASTSS(Mem{Base: constants}.Offset(8), limit)
+						s.VBROADCASTSS(Mem{Base: constants}.Offset(8), limit)
 						s.keep(s.notGreater(v, limit), r)
-						VMINPS(v, limit, v) // the second source, v, if one is a NaN
+						s.VMINPS(v, limit, v) // the second source, v, if one is a NaN
 					}
-					VFMADD231PS(u[g], r, shares)
+					s.VFMADD231PS(u[g], r, shares)
 					for j, dx := range x[g] {
-						VFMADD231PS(r, dx, sums.vecs[(h+g)*d+j])
+						s.VFMADD231PS(r, dx, sums.vecs[(h+g)*d+j])
 						k.addTo(grad, i, j, r, dx)
 					}
 					if factors == nil {
 						factors = v
 					} else {
-						VMULPS(v, factors, factors)
+						s.VMULPS(v, factors, factors)
 					}
 				}
 			})
@@ -396,25 +395,26 @@ func (s *isa) denseNeg(d int, careful bool) {
 // A scalar is a number to multiply by: in a register or, where the instruction
 // set can take it from there, in memory.
 type scalar struct {
+	*isa
 	memory   Mem
 	register VecVirtual
 }
 
 func (k *dense) scalar(m Mem) scalar {
 	if k.wide() {
-		return scalar{memory: m}
+		return scalar{isa: k.isa, memory: m}
 	}
 	v := k.vec()
-	VBROADCASTSS(m, v)
-	return scalar{register: v}
+	k.VBROADCASTSS(m, v)
+	return scalar{isa: k.isa, register: v}
 }
 
 // timesPlus adds the scalar times v to sum.
 func (f scalar) timesPlus(v, sum VecVirtual) {
 	if f.register != nil {
-		VFMADD231PS(f.register, v, sum)
+		f.VFMADD231PS(f.register, v, sum)
 	} else {
-		VFMADD231PS_BCST(f.memory, v, sum)
+		f.VFMADD231PS_BCST(f.memory, v, sum)
 	}
 }
 
@@ -443,25 +443,25 @@ func (s *isa) denseUMAP(d int, careful bool) {
 					x[g] = k.differences(columns, i, h+g)
 					d2 := s.vec()
 					u[g], p[g] = s.vec(), s.vec()
-					VMULPS(x[g][0], x[g][0], d2)
+					s.VMULPS(x[g][0], x[g][0], d2)
 					k.squares(d2, x[g][1:])
 					apart[g] = s.aboveClamp(d2, least)
-					VMAXPS(d2, least, d2) // the second source, d2, if one is a NaN
-					VADDPS(number(1), d2, u[g])
-					VMULPS(u[g], d2, p[g])
+					s.VMAXPS(d2, least, d2) // the second source, d2, if one is a NaN
+					s.VADDPS(s.number(1), d2, u[g])
+					s.VMULPS(u[g], d2, p[g])
 				}
 				var factors VecVirtual
 				for g, r := range k.inverses(p, h) { // 1/(x(1+x))
-					VFMADD213PS(number(1), r, u[g]) // 1 + 1/x
+					s.VFMADD213PS(s.number(1), r, u[g]) // 1 + 1/x
 					s.keep(apart[g], r)
 					for j, v := range x[g] {
-						VFMADD231PS(r, v, sums.vecs[(h+g)*d+j])
+						s.VFMADD231PS(r, v, sums.vecs[(h+g)*d+j])
 						k.addTo(grad, i, j, r, v)
 					}
 					if factors == nil {
 						factors = u[g]
 					} else {
-						VMULPS(u[g], factors, factors)
+						s.VMULPS(u[g], factors, factors)
 					}
 				}
 				k.multiplyIn(product, exponents, factors)
@@ -478,32 +478,32 @@ func (s *isa) denseTotals(d int, careful bool) {
 	s.begin(variant("denseTotals", d, careful), "(columns []float32, stride int, stretches *byte, count int, heads, sums, squares []float32, width int, clamp float32)",
 		fmt.Sprintf("is a vector form of denseTotals for d = %d.", d))
 	k := s.newDense(d, false)
-	squares, width := s.pointer("squares"), Load(Param("width"), GP64())
+	squares, width := s.pointer("squares"), s.Load(s.Param("width"), s.GP64())
 	var clamp VecVirtual
 	if careful {
 		clamp = s.broadcast("clamp")
 	}
-	SHLQ(Imm(2), width)
+	s.SHLQ(Imm(2), width)
 	k.passes(func(first int) {
 		sums := k.loadSlots("sums", numbersFrom(first*(d+1), k.perPass()*(d+1)))
 		rows := make([]Register, k.perPass())
 		for h := range rows {
-			rows[h] = GP64()
+			rows[h] = s.GP64()
 		}
 		// The rows of squares, from which column i is i elements away.
 		begin := func(stretch, i Register) {
-			row := GP64()
-			MOVQ(Mem{Base: stretch}.Offset(stretchAt), row)
-			SUBQ(i, row)
-			LEAQ(at(squares, row), row)
+			row := s.GP64()
+			s.MOVQ(Mem{Base: stretch}.Offset(stretchAt), row)
+			s.SUBQ(i, row)
+			s.LEAQ(at(squares, row), row)
 			for range first {
-				ADDQ(width, row)
+				s.ADDQ(width, row)
 			}
 			for h, r := range rows {
 				if h > 0 {
-					ADDQ(width, row)
+					s.ADDQ(width, row)
 				}
-				MOVQ(row, r)
+				s.MOVQ(row, r)
 			}
 		}
 		k.overStretches(fmt.Sprintf("pass%d", first), begin, func(i Register) {
@@ -514,7 +514,7 @@ func (s *isa) denseTotals(d int, careful bool) {
 				for g := range n {
 					x[g] = k.differences(columns, i, h+g)
 					u[g] = s.vec()
-					VMOVUPS(number(1), u[g])
+					s.VMOVUPS(s.number(1), u[g])
 					k.squares(u[g], x[g])
 				}
 				for g, q := range k.inverses(u, h) {
@@ -523,17 +523,17 @@ func (s *isa) denseTotals(d int, careful bool) {
 						// Where the clamp binds it is the similarity, and there
 						// is no gradient; where the mask is not set, neither.
 						bound, clamped := s.aboveClamp(q, clamp), s.vec()
-						VMAXPS(q, clamp, clamped) // the second source, q, if one is a NaN
+						s.VMAXPS(q, clamp, clamped) // the second source, q, if one is a NaN
 						k.keepMasked(clamped, h+g)
-						VADDPS(clamped, total, total)
+						s.VADDPS(clamped, total, total)
 						s.keep(bound, q)
 					} else {
-						VADDPS(q, total, total)
+						s.VADDPS(q, total, total)
 					}
-					VMULPS(q, q, q)
-					VMOVUPS(q, at(rows[h+g-first], i))
+					s.VMULPS(q, q, q)
+					s.VMOVUPS(q, at(rows[h+g-first], i))
 					for j, v := range x[g] {
-						VFMADD231PS(q, v, sums.vecs[(h+g)*(d+1)+j])
+						s.VFMADD231PS(q, v, sums.vecs[(h+g)*(d+1)+j])
 					}
 				}
 			})
@@ -549,67 +549,67 @@ func (s *isa) denseTotals(d int, careful bool) {
 func (s *isa) denseScatter(d int) {
 	s.begin(fmt.Sprintf("denseScatter%d", d), "(out []float32, n, stride int, squares []float32, width int, coefficients []float32)",
 		fmt.Sprintf("is the vector form of denseScatter for d = %d.", d))
-	n, i := Load(Param("n"), GP64()), GP64()
-	stride, out := Load(Param("stride"), GP64()), []Register{s.pointer("out")}
+	n, i := s.Load(s.Param("n"), s.GP64()), s.GP64()
+	stride, out := s.Load(s.Param("stride"), s.GP64()), []Register{s.pointer("out")}
 	for range d {
-		next := GP64()
-		LEAQ(Mem{Base: out[len(out)-1], Index: stride, Scale: 4}, next)
+		next := s.GP64()
+		s.LEAQ(Mem{Base: out[len(out)-1], Index: stride, Scale: 4}, next)
 		out = append(out, next)
 	}
-	width, squares := Load(Param("width"), GP64()), s.pointer("squares")
-	SHLQ(Imm(2), width)
-	end := Load(Param("coefficients").Len(), GP64())
+	width, squares := s.Load(s.Param("width"), s.GP64()), s.pointer("squares")
+	s.SHLQ(Imm(2), width)
+	end := s.Load(s.Param("coefficients").Len(), s.GP64())
 	first := s.pointer("coefficients")
-	LEAQ(Mem{Base: first, Index: end, Scale: 4}, end)
+	s.LEAQ(Mem{Base: first, Index: end, Scale: 4}, end)
 	many := 2
 	if s.wide() {
 		many = []int{2: 8, 3: 6}[d]
 	}
-	XORQ(i, i)
+	s.XORQ(i, i)
 	for _, vectors := range []int{many, 1} {
 		label := fmt.Sprintf("columns%d", vectors)
-		last := GP64()
-		MOVQ(n, last)
-		SUBQ(Imm(uint64(vectors*s.lanes)), last)
+		last := s.GP64()
+		s.MOVQ(n, last)
+		s.SUBQ(Imm(uint64(vectors*s.lanes)), last)
 		s.label(label)
-		CMPQ(i, last)
-		JG(s.to(label + "_done"))
+		s.CMPQ(i, last)
+		s.JG(s.to(label + "_done"))
 		var sums []VecVirtual
 		for _, p := range out {
 			for v := range vectors {
 				sum := s.vec()
-				VMOVUPS(at(p, i).Offset(v*s.bytes()), sum)
+				s.VMOVUPS(at(p, i).Offset(v*s.bytes()), sum)
 				sums = append(sums, sum)
 			}
 		}
-		coefficient, row := GP64(), GP64()
-		MOVQ(first, coefficient)
-		LEAQ(at(squares, i), row)
+		coefficient, row := s.GP64(), s.GP64()
+		s.MOVQ(first, coefficient)
+		s.LEAQ(at(squares, i), row)
 		s.label(label + "_heads")
 		var factors []VecVirtual
 		for j := range out {
 			f := s.vec()
-			VBROADCASTSS(Mem{Base: coefficient}.Offset(4*j), f)
+			s.VBROADCASTSS(Mem{Base: coefficient}.Offset(4*j), f)
 			factors = append(factors, f)
 		}
 		for v := range vectors {
 			q := s.vec()
-			VMOVUPS(Mem{Base: row}.Offset(v*s.bytes()), q)
+			s.VMOVUPS(Mem{Base: row}.Offset(v*s.bytes()), q)
 			for j, f := range factors {
-				VFMADD231PS(f, q, sums[j*vectors+v])
+				s.VFMADD231PS(f, q, sums[j*vectors+v])
 			}
 		}
-		ADDQ(width, row)
-		ADDQ(Imm(uint64(4*len(out))), coefficient)
-		CMPQ(coefficient, end)
-		JL(s.to(label + "_heads"))
+		s.ADDQ(width, row)
+		s.ADDQ(Imm(uint64(4*len(out))), coefficient)
+		s.CMPQ(coefficient, end)
+		s.JL(s.to(label + "_heads"))
 		for j, p := range out {
 			for v := range vectors {
-				VMOVUPS(sums[j*vectors+v], at(p, i).Offset(v*s.bytes()))
+				s.VMOVUPS(sums[j*vectors+v], at(p, i).Offset(v*s.bytes()))
 			}
 		}
-		ADDQ(Imm(uint64(vectors*s.lanes)), i)
-		JMP(s.to(label))
+		s.ADDQ(Imm(uint64(vectors*s.lanes)), i)
+		s.JMP(s.to(label))
 		s.label(label + "_done")
 	}
 	s.end()
@@ -619,47 +619,47 @@ func (s *isa) denseScatter(d int) {
 func (s *isa) planes() {
 	s.begin("planes", "(dst []float32, stride int, src []float32, d, n int)", "is the vector form of planes.")
 	dst, src := s.pointer("dst"), s.pointer("src")
-	stride, d, n := Load(Param("stride"), GP64()), Load(Param("d"), GP64()), Load(Param("n"), GP64())
+	stride, d, n := s.Load(s.Param("stride"), s.GP64()), s.Load(s.Param("d"), s.GP64()), s.Load(s.Param("n"), s.GP64())
 	// index holds 0, d, 2d, …: where the same coordinate of the next rows is.
 	index, width := s.vec(), s.vec()
-	VMOVQ(d, width.AsX())
-	VPBROADCASTD(width.AsX(), width)
-	VPMULLD(s.words("countUp", func(i int) uint32 { return uint32(i) }), width, index)
-	step := GP64()
-	MOVQ(d, step)
-	SHLQ(Imm(uint64(bits.TrailingZeros(uint(s.bytes())))), step)
-	left := GP64()
-	MOVQ(d, left)
+	s.VMOVQ(d, width.AsX())
+	s.VPBROADCASTD(width.AsX(), width)
+	s.VPMULLD(s.words("countUp", func(i int) uint32 { return uint32(i) }), width, index)
+	step := s.GP64()
+	s.MOVQ(d, step)
+	s.SHLQ(Imm(uint64(bits.TrailingZeros(uint(s.bytes())))), step)
+	left := s.GP64()
+	s.MOVQ(d, left)
 	s.label("coordinate")
-	CMPQ(left, Imm(0))
-	JE(s.to("done"))
-	at0, row, i := GP64(), GP64(), GP64()
-	MOVQ(dst, at0)
-	MOVQ(src, row)
-	XORQ(i, i)
+	s.CMPQ(left, Imm(0))
+	s.JE(s.to("done"))
+	at0, row, i := s.GP64(), s.GP64(), s.GP64()
+	s.MOVQ(dst, at0)
+	s.MOVQ(src, row)
+	s.XORQ(i, i)
 	s.label("rows")
-	CMPQ(i, n)
-	JGE(s.to("rows_done"))
+	s.CMPQ(i, n)
+	s.JGE(s.to("rows_done"))
 	v := s.zero()
 	from := Mem{Base: row, Index: index, Scale: 4}
 	if s.wide() {
-		k := K()
-		KXNORW(k, k, k)
-		VGATHERDPS(from, k, v)
+		k := s.K()
+		s.KXNORW(k, k, k)
+		s.VGATHERDPS(from, k, v)
 	} else {
-		all := YMM()
-		VPCMPEQD(all, all, all)
-		VGATHERDPS(all, from, v)
+		all := s.YMM()
+		s.VPCMPEQD(all, all, all)
+		s.VGATHERDPS(all, from, v)
 	}
-	VMOVUPS(v, at(at0, i))
-	ADDQ(step, row)
-	ADDQ(Imm(uint64(s.lanes)), i)
-	JMP(s.to("rows"))
+	s.VMOVUPS(v, at(at0, i))
+	s.ADDQ(step, row)
+	s.ADDQ(Imm(uint64(s.lanes)), i)
+	s.JMP(s.to("rows"))
 	s.label("rows_done")
-	LEAQ(Mem{Base: dst, Index: stride, Scale: 4}, dst)
-	ADDQ(Imm(4), src)
-	DECQ(left)
-	JMP(s.to("coordinate"))
+	s.LEAQ(Mem{Base: dst, Index: stride, Scale: 4}, dst)
+	s.ADDQ(Imm(4), src)
+	s.DECQ(left)
+	s.JMP(s.to("coordinate"))
 	s.label("done")
 	s.end()
 }
@@ -671,9 +671,9 @@ func (s *isa) lessProduct() {
 	dst, a, b := s.pointer("dst"), s.pointer("a"), s.pointer("b")
 	s.loop("dst", "loop", func(i Register) {
 		v, x := s.load(dst, i), s.load(a, i)
-		VSUBPS(c, x, x)
-		VFNMADD231PS(at(b, i), x, v)
-		VMOVUPS(v, at(dst, i))
+		s.VSUBPS(c, x, x)
+		s.VFNMADD231PS(at(b, i), x, v)
+		s.VMOVUPS(v, at(dst, i))
 	})
 	s.end()
 }
@@ -683,10 +683,10 @@ func (s *isa) pull() {
 	dst, w, a, b, f := s.pointer("dst"), s.pointer("w"), s.pointer("a"), s.pointer("b"), s.broadcast("f")
 	s.loop("dst", "loop", func(i Register) {
 		v, x, y := s.load(dst, i), s.load(a, i), s.vec()
-		VSUBPS(at(b, i), x, x)
-		VMULPS(at(w, i), f, y)
-		VFMADD231PS(x, y, v)
-		VMOVUPS(v, at(dst, i))
+		s.VSUBPS(at(b, i), x, x)
+		s.VMULPS(at(w, i), f, y)
+		s.VFMADD231PS(x, y, v)
+		s.VMOVUPS(v, at(dst, i))
 	})
 	s.end()
 }
@@ -696,7 +696,7 @@ func (s *isa) pull() {
 func (s *isa) extents(d int) {
 	s.begin(fmt.Sprintf("extents%d", d), "(least, most, sum, src []float32)", fmt.Sprintf("is the vector form of extents for d = %d.", d))
 	least, most, sum, src := s.pointer("least"), s.pointer("most"), s.pointer("sum"), s.pointer("src")
-	n, i := Load(Param("src").Len(), GP64()), GP64()
+	n, i := s.Load(s.Param("src").Len(), s.GP64()), s.GP64()
 	// With d = 3 the registers of AVX2 do not suffice for all.
 	parts := d * 16 / s.lanes
 	for first := 0; first < parts; first += 4 {
@@ -704,69 +704,56 @@ func (s *isa) extents(d int) {
 		lo, hi, total := make([]VecVirtual, count), make([]VecVirtual, count), make([]VecVirtual, count)
 		for v := range count {
 			lo[v], hi[v], total[v] = s.vec(), s.vec(), s.vec()
-			VMOVUPS(Mem{Base: src}.Offset((first+v)*s.bytes()), lo[v])
-			VMOVAPS(lo[v], hi[v])
-			VMOVAPS(lo[v], total[v])
+			s.VMOVUPS(Mem{Base: src}.Offset((first+v)*s.bytes()), lo[v])
+			s.VMOVAPS(lo[v], hi[v])
+			s.VMOVAPS(lo[v], total[v])
 		}
 		label := fmt.Sprintf("loop%d", first)
-		MOVQ(U32(uint32(16*d)), i)
+		s.MOVQ(U32(uint32(16*d)), i)
 		s.label(label)
-		CMPQ(i, n)
-		JGE(s.to(label + "_done"))
+		s.CMPQ(i, n)
+		s.JGE(s.to(label + "_done"))
 		for v := range count {
 			x := s.vec()
-			VMOVUPS(at(src, i).Offset((first+v)*s.bytes()), x)
-			VMINPS(x, lo[v], lo[v])
-			VMAXPS(x, hi[v], hi[v])
-			VADDPS(x, total[v], total[v])
+			s.VMOVUPS(at(src, i).Offset((first+v)*s.bytes()), x)
+			s.VMINPS(x, lo[v], lo[v])
+			s.VMAXPS(x, hi[v], hi[v])
+			s.VADDPS(x, total[v], total[v])
 		}
-		ADDQ(Imm(uint64(16*d)), i)
-		JMP(s.to(label))
+		s.ADDQ(Imm(uint64(16*d)), i)
+		s.JMP(s.to(label))
 		s.label(label + "_done")
 		for v := range count {
-			VMOVUPS(lo[v], Mem{Base: least}.Offset((first+v)*s.bytes()))
-			VMOVUPS(hi[v], Mem{Base: most}.Offset((first+v)*s.bytes()))
-			VMOVUPS(total[v], Mem{Base: sum}.Offset((first+v)*s.bytes()))
+			s.VMOVUPS(lo[v], Mem{Base: least}.Offset((first+v)*s.bytes()))
+			s.VMOVUPS(hi[v], Mem{Base: most}.Offset((first+v)*s.bytes()))
+			s.VMOVUPS(total[v], Mem{Base: sum}.Offset((first+v)*s.bytes()))
 		}
 	}
 	s.end()
-}
-
-// words returns a vector of 16 words in read-only memory.
-func (s *isa) words(name string, word func(i int) uint32) Mem {
-	if m, ok := tables[name]; ok {
-		return m
-	}
-	m := GLOBL(name, RODATA|NOPTR)
-	for i := range 16 {
-		DATA(4*i, U32(word(i)))
-	}
-	tables[name] = m
-	return m
 }
 
 // foldSlots adds up the 16 numbers of each vector.
 func (s *isa) foldSlots() {
 	s.begin("foldSlots", "(dst, src []float32)", "is the vector form of foldSlots.")
 	dst, src := s.pointer("dst"), s.pointer("src")
-	n, i := Load(Param("dst").Len(), GP64()), GP64()
-	XORQ(i, i)
+	n, i := s.Load(s.Param("dst").Len(), s.GP64()), s.GP64()
+	s.XORQ(i, i)
 	s.label("loop")
-	CMPQ(i, n)
-	JGE(s.to("loop_done"))
-	v, t := YMM(), YMM()
-	VMOVUPS(Mem{Base: src}, v)
-	VADDPS(Mem{Base: src}.Offset(32), v, v)
-	VEXTRACTF128(Imm(1), v, t.AsX())
-	VADDPS(t.AsX(), v.AsX(), v.AsX())
-	VMOVHLPS(v.AsX(), v.AsX(), t.AsX())
-	VADDPS(t.AsX(), v.AsX(), v.AsX())
-	VMOVSHDUP(v.AsX(), t.AsX())
-	VADDSS(t.AsX(), v.AsX(), v.AsX())
-	VMOVSS(v.AsX(), at(dst, i))
-	ADDQ(Imm(64), src)
-	INCQ(i)
-	JMP(s.to("loop"))
+	s.CMPQ(i, n)
+	s.JGE(s.to("loop_done"))
+	v, t := s.YMM(), s.YMM()
+	s.VMOVUPS(Mem{Base: src}, v)
+	s.VADDPS(Mem{Base: src}.Offset(32), v, v)
+	s.VEXTRACTF128(Imm(1), v, t.AsX())
+	s.VADDPS(t.AsX(), v.AsX(), v.AsX())
+	s.VMOVHLPS(v.AsX(), v.AsX(), t.AsX())
+	s.VADDPS(t.AsX(), v.AsX(), v.AsX())
+	s.VMOVSHDUP(v.AsX(), t.AsX())
+	s.VADDSS(t.AsX(), v.AsX(), v.AsX())
+	s.VMOVSS(v.AsX(), at(dst, i))
+	s.ADDQ(Imm(64), src)
+	s.INCQ(i)
+	s.JMP(s.to("loop"))
 	s.label("loop_done")
 	s.end()
 }

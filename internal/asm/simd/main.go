@@ -9,14 +9,22 @@ package main
 import (
 	"math"
 
-	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/gotypes"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"cne/internal/asm/target"
 )
 
-func main() {
-	ConstraintExpr("amd64,!noasm")
+func main() { target.Main(amd64) }
+
+func amd64(f *target.File) {
+	avx512, avx2 := &isa{File: f, name: "AVX512", lanes: 16}, &isa{File: f, name: "AVX2", lanes: 8}
+	both := func(kernel func(s *isa)) { // first the form for AVX-512
+		kernel(avx512)
+		kernel(avx2)
+	}
 	for _, kernel := range []func(s *isa){
 		(*isa).pairs2, (*isa).scatterGradient2, (*isa).negPositive, (*isa).negNegative, (*isa).umapPositive,
 		(*isa).umapNegative, (*isa).similarities, (*isa).logTotals, (*isa).infoncPositive, (*isa).infoncNegative,
@@ -30,25 +38,18 @@ func main() {
 	} {
 		both(kernel)
 	}
-	denseKernels()
-	winograd()
-	pairs()
-	placeWords()
-	holdsWord()
-	fetch()
-	Generate()
-}
-
-var avx512, avx2 = &isa{name: "AVX512", lanes: 16}, &isa{name: "AVX2", lanes: 8}
-
-// both emits a kernel, first its form for AVX-512.
-func both(kernel func(s *isa)) {
-	kernel(avx512)
-	kernel(avx2)
+	denseKernels(both)
+	winograd(both)
+	avx512.winogradHalves()
+	avx512.pairs()
+	avx2.placeWords()
+	avx2.holdsWord()
+	avx2.fetch()
 }
 
 // An isa is one of the two instruction sets.
 type isa struct {
+	*target.File
 	name  string
 	lanes int
 }
@@ -59,9 +60,9 @@ func (s *isa) bytes() int { return 4 * s.lanes }
 
 func (s *isa) vec() VecVirtual {
 	if s.wide() {
-		return ZMM()
+		return s.ZMM()
 	}
-	return YMM()
+	return s.YMM()
 }
 
 // half returns the register that is the lower half of v.
@@ -76,8 +77,8 @@ func (s *isa) half(v VecVirtual) Register {
 func (s *isa) begin(name, signature, doc string) {
 	if s.wide() {
 		name += "Vector"
-		TEXT(name, NOSPLIT, "func"+signature)
-		Doc(name + " " + doc)
+		s.TEXT(name, attr.NOSPLIT, "func"+signature)
+		s.Doc(name + " " + doc)
 	}
 	s.choose()
 }
@@ -86,8 +87,8 @@ func (s *isa) begin(name, signature, doc string) {
 func (s *isa) choose() {
 	const widest = 2 // isa.AVX512
 	if s.wide() {
-		CMPQ(Mem{Symbol: Symbol{Name: "·current"}, Base: StaticBase}, Imm(widest))
-		JNE(avx2.to("form"))
+		s.CMPQ(Mem{Symbol: Symbol{Name: "·current"}, Base: StaticBase}, Imm(widest))
+		s.JNE(LabelRef("formAVX2"))
 	} else {
 		s.label("form")
 	}
@@ -95,36 +96,36 @@ func (s *isa) choose() {
 
 // end ends a form.
 func (s *isa) end() {
-	VZEROUPPER()
-	RET()
+	s.VZEROUPPER()
+	s.RET()
 }
 
 // label and to are a label of the form.
-func (s *isa) label(name string)       { Label(name + s.name) }
+func (s *isa) label(name string)       { s.Label(name + s.name) }
 func (s *isa) to(name string) LabelRef { return LabelRef(name + s.name) }
 
 // constant returns a register with x in every lane.
 func (s *isa) constant(x float64) VecVirtual { return s.bits(math.Float32bits(float32(x))) }
 
 func (s *isa) bits(x uint32) VecVirtual {
-	v, r := s.vec(), GP32()
-	MOVL(U32(x), r)
-	VMOVD(r, v.AsX())
-	VPBROADCASTD(v.AsX(), v)
+	v, r := s.vec(), s.GP32()
+	s.MOVL(U32(x), r)
+	s.VMOVD(r, v.AsX())
+	s.VPBROADCASTD(v.AsX(), v)
 	return v
 }
 
 // broadcast returns a register with the float32 parameter in every lane.
 func (s *isa) broadcast(param string) VecVirtual {
 	v := s.vec()
-	VBROADCASTSS(memory(Param(param)), v)
+	s.VBROADCASTSS(s.memory(s.Param(param)), v)
 	return v
 }
 
 // memory returns where a parameter or result lies, for what avo's Load and
 // Store would use an instruction of SSE: among those of AVX it takes some
 // processors (Sapphire Rapids is one) 30 ns.
-func memory(c gotypes.Component) Mem {
+func (s *isa) memory(c gotypes.Component) Mem {
 	b, err := c.Resolve()
 	if err != nil {
 		panic(err)
@@ -134,23 +135,23 @@ func memory(c gotypes.Component) Mem {
 
 func (s *isa) zero() VecVirtual {
 	v := s.vec()
-	VXORPS(v.AsX(), v.AsX(), v.AsX())
+	s.VXORPS(v.AsX(), v.AsX(), v.AsX())
 	return v
 }
 
-func (s *isa) pointer(slice string) Register { return Load(Param(slice).Base(), GP64()) }
+func (s *isa) pointer(slice string) Register { return s.Load(s.Param(slice).Base(), s.GP64()) }
 
 // loop emits body for each vector of the elements that slice has. i counts
 // elements; the address of element i of a float32 slice at p is at(p, i).
 func (s *isa) loop(slice, label string, body func(i Register)) {
-	n, i := Load(Param(slice).Len(), GP64()), GP64()
-	XORQ(i, i)
+	n, i := s.Load(s.Param(slice).Len(), s.GP64()), s.GP64()
+	s.XORQ(i, i)
 	s.label(label)
-	CMPQ(i, n)
-	JGE(s.to(label + "_done"))
+	s.CMPQ(i, n)
+	s.JGE(s.to(label + "_done"))
 	body(i)
-	ADDQ(Imm(uint64(s.lanes)), i)
-	JMP(s.to(label))
+	s.ADDQ(Imm(uint64(s.lanes)), i)
+	s.JMP(s.to(label))
 	s.label(label + "_done")
 }
 
@@ -158,7 +159,7 @@ func at(p, i Register) Mem { return Mem{Base: p, Index: i, Scale: 4} }
 
 func (s *isa) load(p, i Register) VecVirtual {
 	v := s.vec()
-	VMOVUPS(at(p, i), v)
+	s.VMOVUPS(at(p, i), v)
 	return v
 }
 
@@ -167,47 +168,47 @@ func (s *isa) load(p, i Register) VecVirtual {
 func (s *isa) notGreater(a, b VecVirtual) Register {
 	const ngtUS = 0x0a
 	if s.wide() {
-		k := K()
-		VCMPPS(Imm(ngtUS), b, a, k)
+		k := s.K()
+		s.VCMPPS(Imm(ngtUS), b, a, k)
 		return k
 	}
-	m := YMM()
-	VCMPPS(Imm(ngtUS), b, a, m)
+	m := s.YMM()
+	s.VCMPPS(Imm(ngtUS), b, a, m)
 	return m
 }
 
 // keep sets v to zero where the mask is not set.
 func (s *isa) keep(mask Register, v VecVirtual) {
 	if s.wide() {
-		VMOVAPS_Z(v, mask, v)
+		s.VMOVAPS_Z(v, mask, v)
 		return
 	}
-	VANDPS(mask, v, v)
+	s.VANDPS(mask, v, v)
 }
 
 // blend sets v to other where the mask is not set.
 func (s *isa) blend(mask Register, v, other VecVirtual) {
 	if s.wide() {
-		VBLENDMPS(v, other, mask, v)
+		s.VBLENDMPS(v, other, mask, v)
 		return
 	}
-	VBLENDVPS(mask, v, other, v)
+	s.VBLENDVPS(mask, v, other, v)
 }
 
 // sum adds up the lanes of v and stores the result.
 func (s *isa) sum(v VecVirtual, result string) {
-	t := YMM()
+	t := s.YMM()
 	if s.wide() {
-		VEXTRACTF64X4(Imm(1), v, t)
-		VADDPS(t, v.AsY(), v.AsY())
+		s.VEXTRACTF64X4(Imm(1), v, t)
+		s.VADDPS(t, v.AsY(), v.AsY())
 	}
-	VEXTRACTF128(Imm(1), v.AsY(), t.AsX())
-	VADDPS(t.AsX(), v.AsX(), v.AsX())
-	VMOVHLPS(v.AsX(), v.AsX(), t.AsX())
-	VADDPS(t.AsX(), v.AsX(), v.AsX())
-	VMOVSHDUP(v.AsX(), t.AsX())
-	VADDSS(t.AsX(), v.AsX(), v.AsX())
-	VMOVSS(v.AsX(), memory(ReturnIndex(resultIndex[result])))
+	s.VEXTRACTF128(Imm(1), v.AsY(), t.AsX())
+	s.VADDPS(t.AsX(), v.AsX(), v.AsX())
+	s.VMOVHLPS(v.AsX(), v.AsX(), t.AsX())
+	s.VADDPS(t.AsX(), v.AsX(), v.AsX())
+	s.VMOVSHDUP(v.AsX(), t.AsX())
+	s.VADDSS(t.AsX(), v.AsX(), v.AsX())
+	s.VMOVSS(v.AsX(), s.memory(s.ReturnIndex(resultIndex[result])))
 }
 
 var resultIndex = map[string]int{"loss": 0, "sum": 0, "dTheta": 1}
@@ -232,51 +233,45 @@ var logCoefficients = []float64{
 // of returns log v for normal v > 0, and NaN for a NaN.
 func (l logarithm) of(v VecVirtual) VecVirtual {
 	s := l.s
-	offset, mantissa := table(math.Float32bits(math.Sqrt2/2)), table(0x7fffff)
+	offset, mantissa := s.table(math.Float32bits(math.Sqrt2/2)), s.table(0x7fffff)
 	e, f, y, f2 := s.vec(), s.vec(), s.vec(), s.vec()
-	VPSUBD(offset, v, f)
-	VPSRAD(Imm(23), f, e)
-	VCVTDQ2PS(e, e)
+	s.VPSUBD(offset, v, f)
+	s.VPSRAD(Imm(23), f, e)
+	s.VCVTDQ2PS(e, e)
 	if s.wide() {
-		VPANDD(mantissa, f, f)
+		s.VPANDD(mantissa, f, f)
 	} else {
-		VPAND(mantissa, f, f)
+		s.VPAND(mantissa, f, f)
 	}
-	VPADDD(offset, f, f)
-	VSUBPS(l.one, f, f)
-	VMULPS(f, f, f2)
-	VMOVUPS(number(logCoefficients[0]), y)
+	s.VPADDD(offset, f, f)
+	s.VSUBPS(l.one, f, f)
+	s.VMULPS(f, f, f2)
+	s.VMOVUPS(s.number(logCoefficients[0]), y)
 	for _, c := range logCoefficients[1:] {
-		VFMADD213PS(number(c), f, y)
+		s.VFMADD213PS(s.number(c), f, y)
 	}
-	VMULPS(f, y, y)
-	VMULPS(f2, y, y)
-	VFMADD231PS(number(-2.12194440e-4), e, y)
-	VFNMADD231PS(number(0.5), f2, y)
-	VADDPS(f, y, y)
-	VFMADD231PS(number(0.693359375), e, y)
-	VFMADD231PS(number(0), v, y) // adds 0, or NaN
+	s.VMULPS(f, y, y)
+	s.VMULPS(f2, y, y)
+	s.VFMADD231PS(s.number(-2.12194440e-4), e, y)
+	s.VFNMADD231PS(s.number(0.5), f2, y)
+	s.VADDPS(f, y, y)
+	s.VFMADD231PS(s.number(0.693359375), e, y)
+	s.VFMADD231PS(s.number(0), v, y) // adds 0, or NaN
 	return y
 }
 
-var tables = map[string]Mem{}
-
 // table returns a vector of 16 equal 32-bit words in read-only memory.
-func table(bits uint32) Mem {
-	name := "c" + hex(bits)
-	if m, ok := tables[name]; ok {
-		return m
-	}
-	m := GLOBL(name, RODATA|NOPTR)
-	for i := range 16 {
-		DATA(4*i, U32(bits))
-	}
-	tables[name] = m
-	return m
+func (s *isa) table(bits uint32) Mem {
+	return s.words("c"+hex(bits), func(int) uint32 { return bits })
+}
+
+// words returns a vector of 16 words in read-only memory.
+func (s *isa) words(name string, word func(i int) uint32) Mem {
+	return s.Table(name, 16, func(i int) Constant { return U32(word(i)) })
 }
 
 // number is the table of a float32.
-func number(x float64) Mem { return table(math.Float32bits(float32(x))) }
+func (s *isa) number(x float64) Mem { return s.table(math.Float32bits(float32(x))) }
 
 func hex(x uint32) string {
 	const digits = "0123456789abcdef"
@@ -290,24 +285,24 @@ func hex(x uint32) string {
 func (s *isa) pairs2() {
 	s.begin("pairs2", "(d2, dx, dy, features []float32, head int, tails []int32)", "is the vector form of pairs2.")
 	d2, dx, dy, f, tails := s.pointer("d2"), s.pointer("dx"), s.pointer("dy"), s.pointer("features"), s.pointer("tails")
-	head := Load(Param("head"), GP64())
-	heads := GP64()
-	LEAQ(Mem{Base: f, Index: head, Scale: 8}, heads)
+	head := s.Load(s.Param("head"), s.GP64())
+	heads := s.GP64()
+	s.LEAQ(Mem{Base: f, Index: head, Scale: 8}, heads)
 	even, odd := s.deinterleaver()
 	s.loop("d2", "loop", func(i Register) {
 		a, b := s.gather2(f, tails, i, 0), s.gather2(f, tails, i, s.lanes/2)
 		h := Mem{Base: heads, Index: i, Scale: 8}
 		ha, hb := s.vec(), s.vec()
-		VMOVUPS(h, ha)
-		VMOVUPS(h.Offset(s.bytes()), hb)
-		VSUBPS(a, ha, ha)
-		VSUBPS(b, hb, hb)
+		s.VMOVUPS(h, ha)
+		s.VMOVUPS(h.Offset(s.bytes()), hb)
+		s.VSUBPS(a, ha, ha)
+		s.VSUBPS(b, hb, hb)
 		x, y := s.deinterleave(ha, hb, even, odd)
-		VMOVUPS(x, at(dx, i))
-		VMOVUPS(y, at(dy, i))
-		VMULPS(x, x, x)
-		VFMADD231PS(y, y, x)
-		VMOVUPS(x, at(d2, i))
+		s.VMOVUPS(x, at(dx, i))
+		s.VMOVUPS(y, at(dy, i))
+		s.VMULPS(x, x, x)
+		s.VFMADD231PS(y, y, x)
+		s.VMOVUPS(x, at(d2, i))
 	})
 	s.end()
 }
@@ -323,25 +318,25 @@ func (s *isa) gather2(f, index, i Register, first int) VecVirtual {
 // processors this was measured on.
 func (s *isa) gatherPairs(f Register, index Mem, apart int) VecVirtual {
 	quarter := func(k int) VecVirtual {
-		r0, r1, x := GP64(), GP64(), XMM()
-		MOVLQSX(index.Offset(apart*k), r0)
-		MOVLQSX(index.Offset(apart*(k+1)), r1)
-		VMOVSD(Mem{Base: f, Index: r0, Scale: 8}, x)
-		VMOVHPS(Mem{Base: f, Index: r1, Scale: 8}, x, x)
+		r0, r1, x := s.GP64(), s.GP64(), s.XMM()
+		s.MOVLQSX(index.Offset(apart*k), r0)
+		s.MOVLQSX(index.Offset(apart*(k+1)), r1)
+		s.VMOVSD(Mem{Base: f, Index: r0, Scale: 8}, x)
+		s.VMOVHPS(Mem{Base: f, Index: r1, Scale: 8}, x, x)
 		return x
 	}
 	double := func(k int) VecVirtual {
 		lo, hi := quarter(k), quarter(k+2)
-		v := YMM()
-		VINSERTF128(Imm(1), hi, lo.AsY(), v)
+		v := s.YMM()
+		s.VINSERTF128(Imm(1), hi, lo.AsY(), v)
 		return v
 	}
 	if !s.wide() {
 		return double(0)
 	}
 	lo, hi := double(0), double(4)
-	v := ZMM()
-	VINSERTF64X4(Imm(1), hi, lo.AsZ(), v)
+	v := s.ZMM()
+	s.VINSERTF64X4(Imm(1), hi, lo.AsZ(), v)
 	return v
 }
 
@@ -350,9 +345,9 @@ func (s *isa) deinterleaver() (even, odd VecVirtual) {
 	if !s.wide() {
 		return nil, nil
 	}
-	even, odd = ZMM(), ZMM()
-	VMOVDQU32(s.words("even", func(i int) uint32 { return uint32(2 * i) }), even)
-	VMOVDQU32(s.words("odd", func(i int) uint32 { return uint32(2*i + 1) }), odd)
+	even, odd = s.ZMM(), s.ZMM()
+	s.VMOVDQU32(s.words("even", func(i int) uint32 { return uint32(2 * i) }), even)
+	s.VMOVDQU32(s.words("odd", func(i int) uint32 { return uint32(2*i + 1) }), odd)
 	return even, odd
 }
 
@@ -360,16 +355,16 @@ func (s *isa) deinterleaver() (even, odd VecVirtual) {
 func (s *isa) deinterleave(a, b, even, odd VecVirtual) (x, y VecVirtual) {
 	x, y = s.vec(), s.vec()
 	if s.wide() {
-		VMOVAPS(a, x)
-		VMOVAPS(a, y)
-		VPERMT2PS(b, even, x)
-		VPERMT2PS(b, odd, y)
+		s.VMOVAPS(a, x)
+		s.VMOVAPS(a, y)
+		s.VPERMT2PS(b, even, x)
+		s.VPERMT2PS(b, odd, y)
 		return x, y
 	}
-	VSHUFPS(Imm(0x88), b, a, x)
-	VSHUFPS(Imm(0xdd), b, a, y)
-	VPERMPD(Imm(0xd8), x, x)
-	VPERMPD(Imm(0xd8), y, y)
+	s.VSHUFPS(Imm(0x88), b, a, x)
+	s.VSHUFPS(Imm(0xdd), b, a, y)
+	s.VPERMPD(Imm(0xd8), x, x)
+	s.VPERMPD(Imm(0xd8), y, y)
 	return x, y
 }
 
@@ -378,23 +373,23 @@ func (s *isa) scatterGradient2() {
 	grad, hx, hy, g, dx, dy, tails := s.pointer("grad"), s.pointer("hx"), s.pointer("hy"), s.pointer("g"), s.pointer("dx"), s.pointer("dy"), s.pointer("tails")
 	s.loop("g", "loop", func(i Register) {
 		w := s.load(g, i)
-		VADDPS(w, w, w)
+		s.VADDPS(w, w, w)
 		x, y := s.vec(), s.vec()
-		VMULPS(at(dx, i), w, x)
-		VMULPS(at(dy, i), w, y)
+		s.VMULPS(at(dx, i), w, x)
+		s.VMULPS(at(dy, i), w, y)
 		sum := s.vec()
-		VADDPS(at(hx, i), x, sum)
-		VMOVUPS(sum, at(hx, i))
-		VADDPS(at(hy, i), y, sum)
-		VMOVUPS(sum, at(hy, i))
+		s.VADDPS(at(hx, i), x, sum)
+		s.VMOVUPS(sum, at(hx, i))
+		s.VADDPS(at(hy, i), y, sum)
+		s.VMOVUPS(sum, at(hy, i))
 		// Within each 128-bit quarter: x0 y0 x1 y1 and x2 y2 x3 y3.
 		lo, hi := s.vec(), s.vec()
-		VUNPCKLPS(y, x, lo)
-		VUNPCKHPS(y, x, hi)
+		s.VUNPCKLPS(y, x, lo)
+		s.VUNPCKHPS(y, x, hi)
 		for q := range s.lanes / 4 {
 			for j, v := range []VecVirtual{lo, hi} {
 				part := s.quarter(v, q)
-				s.update2(grad, tails, i, 4*q+2*j, part, VSUBPS)
+				s.update2(grad, tails, i, 4*q+2*j, part, s.VSUBPS)
 			}
 		}
 	})
@@ -406,18 +401,18 @@ func (s *isa) scatterGradient2() {
 // part, one after the other, since the rows may be the same.
 func (s *isa) update2(table, index, i Register, first int, part Register, op func(ops ...Op)) {
 	for e := range 2 {
-		r, t := GP64(), XMM()
-		MOVLQSX(at(index, i).Offset(4*(first+e)), r)
+		r, t := s.GP64(), s.XMM()
+		s.MOVLQSX(at(index, i).Offset(4*(first+e)), r)
 		row := Mem{Base: table, Index: r, Scale: 8}
 		if e == 0 {
-			VMOVSD(row, t)
+			s.VMOVSD(row, t)
 			op(part, t, t)
-			VMOVSD(t, row)
+			s.VMOVSD(t, row)
 		} else {
-			VXORPS(t, t, t)
-			VMOVHPS(row, t, t)
+			s.VXORPS(t, t, t)
+			s.VMOVHPS(row, t, t)
 			op(part, t, t)
-			VMOVHPS(t, row)
+			s.VMOVHPS(t, row)
 		}
 	}
 }
@@ -427,10 +422,10 @@ func (s *isa) gatherRows2() {
 	dst, src, index := s.pointer("dst"), s.pointer("src"), s.pointer("index")
 	s.loop("index", "loop", func(i Register) {
 		for e := range s.lanes {
-			r := GP64()
-			MOVLQSX(at(index, i).Offset(4*e), r)
-			MOVQ(Mem{Base: src, Index: r, Scale: 8}, r)
-			MOVQ(r, Mem{Base: dst, Index: i, Scale: 8}.Offset(8*e))
+			r := s.GP64()
+			s.MOVLQSX(at(index, i).Offset(4*e), r)
+			s.MOVQ(Mem{Base: src, Index: r, Scale: 8}, r)
+			s.MOVQ(r, Mem{Base: dst, Index: i, Scale: 8}.Offset(8*e))
 		}
 	})
 	s.end()
@@ -441,9 +436,9 @@ func (s *isa) scatterRows2() {
 	dst, src, index := s.pointer("dst"), s.pointer("src"), s.pointer("index")
 	s.loop("index", "loop", func(i Register) {
 		for e := 0; e < s.lanes; e += 2 {
-			part := XMM()
-			VMOVUPS(Mem{Base: src, Index: i, Scale: 8}.Offset(8*e), part)
-			s.update2(dst, index, i, e, part, VADDPS)
+			part := s.XMM()
+			s.VMOVUPS(Mem{Base: src, Index: i, Scale: 8}.Offset(8*e), part)
+			s.update2(dst, index, i, e, part, s.VADDPS)
 		}
 	})
 	s.end()
@@ -456,11 +451,11 @@ func (s *isa) descendRows2() {
 	s.loop("rows", "loop", func(i Register) {
 		for half := range 2 {
 			g := s.vec()
-			VMOVUPS(Mem{Base: grad, Index: i, Scale: 8}.Offset(half*s.bytes()), g)
+			s.VMOVUPS(Mem{Base: grad, Index: i, Scale: 8}.Offset(half*s.bytes()), g)
 			clip.bound(g)
-			VMULPS(step, g, g)
+			s.VMULPS(step, g, g)
 			for q := range s.lanes / 4 {
-				s.update2(table, rows, i, half*s.lanes/2+2*q, s.quarter(g, q), VSUBPS)
+				s.update2(table, rows, i, half*s.lanes/2+2*q, s.quarter(g, q), s.VSUBPS)
 			}
 		}
 	})
@@ -468,20 +463,23 @@ func (s *isa) descendRows2() {
 }
 
 // A clip holds the bounds of gradients.
-type clip struct{ plus, minus VecVirtual }
+type clip struct {
+	*isa
+	plus, minus VecVirtual
+}
 
 // clip returns the bounds that the parameter of that name sets.
 func (s *isa) clip() clip {
-	c := clip{s.broadcast("clip"), s.vec()}
-	VMULPS(number(-1), c.plus, c.minus)
+	c := clip{s, s.broadcast("clip"), s.vec()}
+	s.VMULPS(s.number(-1), c.plus, c.minus)
 	return c
 }
 
 // bound clips g and keeps NaNs: the second source, g, is what the instructions
 // return if one of their sources is a NaN.
 func (c clip) bound(g VecVirtual) {
-	VMINPS(g, c.plus, g)
-	VMAXPS(g, c.minus, g)
+	c.VMINPS(g, c.plus, g)
+	c.VMAXPS(g, c.minus, g)
 }
 
 func (s *isa) descend() {
@@ -491,9 +489,9 @@ func (s *isa) descend() {
 	s.loop("x", "loop", func(i Register) {
 		v, g := s.load(x, i), s.load(grad, i)
 		clip.bound(g)
-		VMULPS(step, g, g)
-		VSUBPS(g, v, v)
-		VMOVUPS(v, at(x, i))
+		s.VMULPS(step, g, g)
+		s.VSUBPS(g, v, v)
+		s.VMOVUPS(v, at(x, i))
 	})
 	s.end()
 }
@@ -508,14 +506,14 @@ func (s *isa) momentumStep() {
 	s.loop("w", "loop", func(i Register) {
 		x, d, b, t := s.load(w, i), s.load(g, i), s.load(buf, i), s.vec()
 		clip.bound(d)
-		VMULPS(decay, x, t)
-		VADDPS(t, d, d)
-		VMULPS(keep, b, b)
-		VADDPS(d, b, b)
-		VMOVUPS(b, at(buf, i))
-		VMULPS(step, b, b)
-		VSUBPS(b, x, x)
-		VMOVUPS(x, at(w, i))
+		s.VMULPS(decay, x, t)
+		s.VADDPS(t, d, d)
+		s.VMULPS(keep, b, b)
+		s.VADDPS(d, b, b)
+		s.VMOVUPS(b, at(buf, i))
+		s.VMULPS(step, b, b)
+		s.VSUBPS(b, x, x)
+		s.VMOVUPS(x, at(w, i))
 	})
 	s.end()
 }
@@ -529,24 +527,24 @@ func (s *isa) adamStep() {
 	s.loop("w", "loop", func(i Register) {
 		x, d, mean, t := s.load(w, i), s.load(g, i), s.load(m, i), s.vec()
 		clip.bound(d)
-		VMULPS(decay, x, t)
-		VADDPS(t, d, d)
-		VSUBPS(mean, d, t)
-		VMULPS(ofG, t, t)
-		VADDPS(t, mean, mean)
-		VMOVUPS(mean, at(m, i))
-		VMULPS(ofG2, d, t)
-		VMULPS(d, t, t)
-		VMULPS(at(v, i), keep, d)
-		VADDPS(t, d, d)
-		VMOVUPS(d, at(v, i))
-		VSQRTPS(d, d)
-		VMULPS(scale, d, d)
-		VADDPS(epsilon, d, d)
-		VMULPS(step, mean, mean)
-		VDIVPS(d, mean, mean)
-		VSUBPS(mean, x, x)
-		VMOVUPS(x, at(w, i))
+		s.VMULPS(decay, x, t)
+		s.VADDPS(t, d, d)
+		s.VSUBPS(mean, d, t)
+		s.VMULPS(ofG, t, t)
+		s.VADDPS(t, mean, mean)
+		s.VMOVUPS(mean, at(m, i))
+		s.VMULPS(ofG2, d, t)
+		s.VMULPS(d, t, t)
+		s.VMULPS(at(v, i), keep, d)
+		s.VADDPS(t, d, d)
+		s.VMOVUPS(d, at(v, i))
+		s.VSQRTPS(d, d)
+		s.VMULPS(scale, d, d)
+		s.VADDPS(epsilon, d, d)
+		s.VMULPS(step, mean, mean)
+		s.VDIVPS(d, mean, mean)
+		s.VSUBPS(mean, x, x)
+		s.VMOVUPS(x, at(w, i))
 	})
 	s.end()
 }
@@ -558,14 +556,14 @@ func (s *isa) maskPositive() {
 	s.loop("dst", "loop", func(i Register) {
 		v := s.load(y, i)
 		if s.wide() {
-			positive := K()
-			VCMPPS(Imm(gtOQ), zero, v, positive)
+			positive := s.K()
+			s.VCMPPS(Imm(gtOQ), zero, v, positive)
 			s.loadMasked(at(g, i), positive, v)
 		} else {
-			VCMPPS(Imm(gtOQ), zero, v, v)
-			VANDPS(at(g, i), v, v)
+			s.VCMPPS(Imm(gtOQ), zero, v, v)
+			s.VANDPS(at(g, i), v, v)
 		}
-		VMOVUPS(v, at(dst, i))
+		s.VMOVUPS(v, at(dst, i))
 	})
 	s.end()
 }
@@ -576,17 +574,17 @@ func (s *isa) maskPositive() {
 func (s *isa) columnSums() {
 	s.begin("columnSums", "(dst, x []float32, rows, d int)", "is the vector form of columnSums.")
 	dst, row := s.pointer("dst"), s.pointer("x")
-	rows, d := Load(Param("rows"), GP64()), Load(Param("d"), GP64())
-	stride, stride3, stride5, stride7, whole := GP64(), GP64(), GP64(), GP64(), GP64()
-	MOVQ(d, stride)
-	SHLQ(Imm(2), stride)
-	LEAQ(Mem{Base: stride, Index: stride, Scale: 2}, stride3)
-	LEAQ(Mem{Base: stride, Index: stride, Scale: 4}, stride5)
-	LEAQ(Mem{Base: stride3, Index: stride, Scale: 4}, stride7)
-	MOVQ(d, whole)
-	ANDQ(I32(-s.lanes), whole)
+	rows, d := s.Load(s.Param("rows"), s.GP64()), s.Load(s.Param("d"), s.GP64())
+	stride, stride3, stride5, stride7, whole := s.GP64(), s.GP64(), s.GP64(), s.GP64(), s.GP64()
+	s.MOVQ(d, stride)
+	s.SHLQ(Imm(2), stride)
+	s.LEAQ(Mem{Base: stride, Index: stride, Scale: 2}, stride3)
+	s.LEAQ(Mem{Base: stride, Index: stride, Scale: 4}, stride5)
+	s.LEAQ(Mem{Base: stride3, Index: stride, Scale: 4}, stride7)
+	s.MOVQ(d, whole)
+	s.ANDQ(I32(-s.lanes), whole)
 	mask := s.firstLanes(d)
-	x, j, sum := GP64(), GP64(), s.vec()
+	x, j, sum := s.GP64(), s.GP64(), s.vec()
 	eight := []Mem{
 		{Base: x}, {Base: x, Index: stride, Scale: 1}, {Base: x, Index: stride, Scale: 2}, {Base: x, Index: stride3, Scale: 1},
 		{Base: x, Index: stride, Scale: 4}, {Base: x, Index: stride5, Scale: 1}, {Base: x, Index: stride3, Scale: 2}, {Base: x, Index: stride7, Scale: 1},
@@ -597,35 +595,35 @@ func (s *isa) columnSums() {
 	}{{"eight", eight}, {"one", eight[:1]}} {
 		label, n := group.label, len(group.rows)
 		s.label(label)
-		CMPQ(rows, Imm(uint64(n)))
-		JLT(s.to(label + "_done"))
-		MOVQ(row, x)
-		XORQ(j, j)
+		s.CMPQ(rows, Imm(uint64(n)))
+		s.JLT(s.to(label + "_done"))
+		s.MOVQ(row, x)
+		s.XORQ(j, j)
 		s.label(label + "_columns")
-		CMPQ(j, whole)
-		JGE(s.to(label + "_last"))
-		VMOVUPS(at(dst, j), sum)
+		s.CMPQ(j, whole)
+		s.JGE(s.to(label + "_last"))
+		s.VMOVUPS(at(dst, j), sum)
 		for _, m := range group.rows {
-			VADDPS(m, sum, sum)
+			s.VADDPS(m, sum, sum)
 		}
-		VMOVUPS(sum, at(dst, j))
-		ADDQ(Imm(uint64(s.bytes())), x)
-		ADDQ(Imm(uint64(s.lanes)), j)
-		JMP(s.to(label + "_columns"))
+		s.VMOVUPS(sum, at(dst, j))
+		s.ADDQ(Imm(uint64(s.bytes())), x)
+		s.ADDQ(Imm(uint64(s.lanes)), j)
+		s.JMP(s.to(label + "_columns"))
 		s.label(label + "_last")
-		CMPQ(j, d)
-		JGE(s.to(label + "_next"))
+		s.CMPQ(j, d)
+		s.JGE(s.to(label + "_next"))
 		s.loadMasked(at(dst, j), mask, sum)
 		for _, m := range group.rows {
 			v := s.vec()
 			s.loadMasked(m, mask, v)
-			VADDPS(v, sum, sum)
+			s.VADDPS(v, sum, sum)
 		}
 		s.storeMasked(sum, mask, at(dst, j))
 		s.label(label + "_next")
-		LEAQ(Mem{Base: row, Index: stride, Scale: uint8(n)}, row)
-		SUBQ(Imm(uint64(n)), rows)
-		JMP(s.to(label))
+		s.LEAQ(Mem{Base: row, Index: stride, Scale: uint8(n)}, row)
+		s.SUBQ(Imm(uint64(n)), rows)
+		s.JMP(s.to(label))
 		s.label(label + "_done")
 	}
 	s.end()
@@ -633,26 +631,19 @@ func (s *isa) columnSums() {
 
 // firstLanes returns a mask that is set in the first n modulo lanes lanes.
 func (s *isa) firstLanes(n Register) Register {
-	const name = "firstLanes"
-	m, ok := tables[name]
-	if !ok {
-		m = GLOBL(name, RODATA|NOPTR)
-		for i := range 32 {
-			DATA(4*i, I32(i/16-1)) // 16 of −1, which has all bits set, and 16 of 0
-		}
-		tables[name] = m
-	}
-	zeros, r, v := GP64(), GP64(), s.vec()
-	LEAQ(m.Offset(4*16), zeros)
-	MOVQ(n, r)
-	ANDQ(Imm(uint64(s.lanes-1)), r)
-	NEGQ(r)
-	VMOVUPS(at(zeros, r), v)
+	// 16 of −1, which has all bits set, and 16 of 0
+	m := s.Table("firstLanes", 32, func(i int) Constant { return I32(i/16 - 1) })
+	zeros, r, v := s.GP64(), s.GP64(), s.vec()
+	s.LEAQ(m.Offset(4*16), zeros)
+	s.MOVQ(n, r)
+	s.ANDQ(Imm(uint64(s.lanes-1)), r)
+	s.NEGQ(r)
+	s.VMOVUPS(at(zeros, r), v)
 	if !s.wide() {
 		return v
 	}
-	k := K()
-	VPMOVD2M(v, k)
+	k := s.K()
+	s.VPMOVD2M(v, k)
 	return k
 }
 
@@ -660,19 +651,19 @@ func (s *isa) firstLanes(n Register) Register {
 // their memory is not touched.
 func (s *isa) loadMasked(m Mem, mask Register, v VecVirtual) {
 	if s.wide() {
-		VMOVUPS_Z(m, mask, v)
+		s.VMOVUPS_Z(m, mask, v)
 		return
 	}
-	VMASKMOVPS(m, mask, v)
+	s.VMASKMOVPS(m, mask, v)
 }
 
 // storeMasked stores the lanes of v that the mask has.
 func (s *isa) storeMasked(v VecVirtual, mask Register, m Mem) {
 	if s.wide() {
-		VMOVUPS(v, mask, m)
+		s.VMOVUPS(v, mask, m)
 		return
 	}
-	VMASKMOVPS(v, mask, m)
+	s.VMASKMOVPS(v, mask, m)
 }
 
 func (s *isa) negPositive() {
@@ -682,20 +673,20 @@ func (s *isa) negPositive() {
 	l, loss, dTheta := s.logarithm(), s.zero(), s.zero()
 	s.loop("x", "loop", func(i Register) {
 		cu, v, g := s.vec(), s.vec(), s.vec()
-		VADDPS(at(x, i), l.one, cu)
-		VMULPS(c, cu, cu)
-		VADDPS(l.one, cu, v)
+		s.VADDPS(at(x, i), l.one, cu)
+		s.VMULPS(c, cu, cu)
+		s.VADDPS(l.one, cu, v)
 		mask := s.notGreater(v, limit)
-		VDIVPS(v, l.one, g)
-		VMULPS(g, cu, cu)
-		VMULPS(c, g, g)
+		s.VDIVPS(v, l.one, g)
+		s.VMULPS(g, cu, cu)
+		s.VMULPS(c, g, g)
 		s.keep(mask, g)
-		VMOVUPS(g, at(x, i))
+		s.VMOVUPS(g, at(x, i))
 		s.keep(mask, cu)
-		VADDPS(cu, dTheta, dTheta)
+		s.VADDPS(cu, dTheta, dTheta)
 		log := l.of(v)
 		s.blend(mask, log, logLimit)
-		VADDPS(log, loss, loss)
+		s.VADDPS(log, loss, loss)
 	})
 	s.sum(loss, "loss")
 	s.sum(dTheta, "dTheta")
@@ -709,17 +700,17 @@ func (s *isa) negNegative() {
 	l, logs, dTheta := s.logarithm(), s.logSum(), s.zero()
 	s.loop("x", "loop", func(i Register) {
 		q, r, v, share := s.vec(), s.vec(), s.vec(), s.vec()
-		VADDPS(at(x, i), l.one, q)
-		VDIVPS(q, l.one, q)
-		VMULPS(invC, q, r)
-		VADDPS(l.one, r, v)
+		s.VADDPS(at(x, i), l.one, q)
+		s.VDIVPS(q, l.one, q)
+		s.VMULPS(invC, q, r)
+		s.VADDPS(l.one, r, v)
 		mask := s.notGreater(v, limit)
-		VDIVPS(v, r, share)
+		s.VDIVPS(v, r, share)
 		s.keep(mask, share)
-		VSUBPS(share, dTheta, dTheta)
-		VFNMADD213PS(number(0), share, q)
-		VMOVUPS(q, at(x, i))
-		VMINPS(v, limit, v) // the second source, v, if one is a NaN
+		s.VSUBPS(share, dTheta, dTheta)
+		s.VFNMADD213PS(s.number(0), share, q)
+		s.VMOVUPS(q, at(x, i))
+		s.VMINPS(v, limit, v) // the second source, v, if one is a NaN
 		logs.add(v)
 	})
 	s.sum(logs.total(l), "loss")
@@ -734,14 +725,14 @@ func (s *isa) umapPositive() {
 	l, loss := s.logarithm(), s.zero()
 	s.loop("x", "loop", func(i Register) {
 		u, g := s.vec(), s.vec()
-		VADDPS(at(x, i), l.one, u)
+		s.VADDPS(at(x, i), l.one, u)
 		mask := s.notGreater(u, limit)
-		VDIVPS(u, l.one, g)
+		s.VDIVPS(u, l.one, g)
 		s.keep(mask, g)
-		VMOVUPS(g, at(x, i))
+		s.VMOVUPS(g, at(x, i))
 		log := l.of(u)
 		s.blend(mask, log, logLimit)
-		VADDPS(log, loss, loss)
+		s.VADDPS(log, loss, loss)
 	})
 	s.sum(loss, "loss")
 	s.end()
@@ -755,17 +746,17 @@ func (s *isa) umapNegative() {
 	s.loop("x", "loop", func(i Register) {
 		d2 := s.load(x, i)
 		u, r, v := s.vec(), s.vec(), s.vec()
-		VADDPS(l.one, d2, u)
-		VDIVPS(d2, l.one, r)
-		VADDPS(l.one, r, v)
+		s.VADDPS(l.one, d2, u)
+		s.VDIVPS(d2, l.one, r)
+		s.VADDPS(l.one, r, v)
 		mask := s.notGreater(v, limit)
-		VDIVPS(u, r, r)
-		VMULPS(number(-1), r, r)
+		s.VDIVPS(u, r, r)
+		s.VMULPS(s.number(-1), r, r)
 		s.keep(mask, r)
-		VMOVUPS(r, at(x, i))
+		s.VMOVUPS(r, at(x, i))
 		log := l.of(v)
 		s.blend(mask, log, logLimit)
-		VADDPS(log, loss, loss)
+		s.VADDPS(log, loss, loss)
 	})
 	s.sum(loss, "loss")
 	s.end()
@@ -777,12 +768,12 @@ func (s *isa) similarities() {
 	clamp, one := s.broadcast("clamp"), s.constant(1)
 	s.loop("x", "loop", func(i Register) {
 		q, t := s.vec(), s.vec()
-		VADDPS(at(x, i), one, q)
-		VDIVPS(q, one, q)
-		VMAXPS(q, clamp, q) // the second source, q, if one is a NaN
-		VMOVUPS(q, at(x, i))
-		VADDPS(at(total, i), q, t)
-		VMOVUPS(t, at(total, i))
+		s.VADDPS(at(x, i), one, q)
+		s.VDIVPS(q, one, q)
+		s.VMAXPS(q, clamp, q) // the second source, q, if one is a NaN
+		s.VMOVUPS(q, at(x, i))
+		s.VADDPS(at(total, i), q, t)
+		s.VMOVUPS(t, at(total, i))
 	})
 	s.end()
 }
@@ -794,9 +785,9 @@ func (s *isa) logTotals() {
 	l, loss := s.logarithm(), s.zero()
 	s.loop("total", "loop", func(i Register) {
 		t, share := s.load(total, i), s.vec()
-		VDIVPS(t, weight, share)
-		VMOVUPS(share, at(total, i))
-		VADDPS(l.of(t), loss, loss)
+		s.VDIVPS(t, weight, share)
+		s.VMOVUPS(share, at(total, i))
+		s.VADDPS(l.of(t), loss, loss)
 	})
 	s.sum(loss, "loss")
 	s.end()
@@ -809,12 +800,12 @@ func (s *isa) infoncPositive() {
 	l, loss := s.logarithm(), s.zero()
 	s.loop("q", "loop", func(i Register) {
 		v, g := s.load(q, i), s.vec()
-		VMULPS(at(share, i), v, g)
-		VMULPS(inTotal, g, g)
-		VFNMADD213PS(v, v, g)
+		s.VMULPS(at(share, i), v, g)
+		s.VMULPS(inTotal, g, g)
+		s.VFNMADD213PS(v, v, g)
 		s.keep(s.aboveClamp(v, clamp), g)
-		VMOVUPS(g, at(q, i))
-		VSUBPS(l.of(v), loss, loss)
+		s.VMOVUPS(g, at(q, i))
+		s.VSUBPS(l.of(v), loss, loss)
 	})
 	s.sum(loss, "loss")
 	s.end()
@@ -826,10 +817,10 @@ func (s *isa) infoncNegative() {
 	clamp, zero := s.broadcast("clamp"), s.zero()
 	s.loop("q", "loop", func(i Register) {
 		v, g := s.load(q, i), s.vec()
-		VMULPS(at(share, i), v, g)
-		VFNMADD213PS(zero, v, g)
+		s.VMULPS(at(share, i), v, g)
+		s.VFNMADD213PS(zero, v, g)
 		s.keep(s.aboveClamp(v, clamp), g)
-		VMOVUPS(g, at(q, i))
+		s.VMOVUPS(g, at(q, i))
 	})
 	s.end()
 }
@@ -838,12 +829,12 @@ func (s *isa) infoncNegative() {
 func (s *isa) aboveClamp(v, clamp VecVirtual) Register {
 	const nleUS = 0x06
 	if s.wide() {
-		k := K()
-		VCMPPS(Imm(nleUS), clamp, v, k)
+		k := s.K()
+		s.VCMPPS(Imm(nleUS), clamp, v, k)
 		return k
 	}
-	m := YMM()
-	VCMPPS(Imm(nleUS), clamp, v, m)
+	m := s.YMM()
+	s.VCMPPS(Imm(nleUS), clamp, v, m)
 	return m
 }
 
@@ -852,8 +843,8 @@ func (s *isa) add() {
 	dst, src := s.pointer("dst"), s.pointer("src")
 	s.loop("src", "loop", func(i Register) {
 		v := s.load(src, i)
-		VADDPS(at(dst, i), v, v)
-		VMOVUPS(v, at(dst, i))
+		s.VADDPS(at(dst, i), v, v)
+		s.VMOVUPS(v, at(dst, i))
 	})
 	s.end()
 }
@@ -863,8 +854,8 @@ func (s *isa) scale() {
 	x, f := s.pointer("x"), s.broadcast("f")
 	s.loop("x", "loop", func(i Register) {
 		v := s.vec()
-		VMULPS(at(x, i), f, v)
-		VMOVUPS(v, at(x, i))
+		s.VMULPS(at(x, i), f, v)
+		s.VMOVUPS(v, at(x, i))
 	})
 	s.end()
 }
@@ -875,13 +866,13 @@ func (s *isa) addPlane() {
 	s.loop("xs", "loop", func(i Register) {
 		x, y, lo, hi := s.load(xs, i), s.load(ys, i), s.vec(), s.vec()
 		// Within each 128-bit quarter: x0 y0 x1 y1 and x2 y2 x3 y3.
-		VUNPCKLPS(y, x, lo)
-		VUNPCKHPS(y, x, hi)
+		s.VUNPCKLPS(y, x, lo)
+		s.VUNPCKHPS(y, x, hi)
 		for q := range s.lanes / 4 {
 			for j, v := range []VecVirtual{lo, hi} {
-				to, t := Mem{Base: dst, Index: i, Scale: 8}.Offset(32*q+16*j), XMM()
-				VADDPS(to, s.quarter(v, q), t)
-				VMOVUPS(t, to)
+				to, t := Mem{Base: dst, Index: i, Scale: 8}.Offset(32*q+16*j), s.XMM()
+				s.VADDPS(to, s.quarter(v, q), t)
+				s.VMOVUPS(t, to)
 			}
 		}
 	})
@@ -893,11 +884,11 @@ func (s *isa) quarter(v VecVirtual, q int) Register {
 	if q == 0 {
 		return v.AsX()
 	}
-	p := XMM()
+	p := s.XMM()
 	if s.wide() {
-		VEXTRACTF32X4(Imm(uint64(q)), v, p)
+		s.VEXTRACTF32X4(Imm(uint64(q)), v, p)
 	} else {
-		VEXTRACTF128(Imm(uint64(q)), v, p)
+		s.VEXTRACTF128(Imm(uint64(q)), v, p)
 	}
 	return p
 }
@@ -906,21 +897,21 @@ func (s *isa) maxUint32() {
 	s.begin("maxUint32", "(x []int32) uint32", "is the vector form of maxUint32.")
 	x := s.pointer("x")
 	m := s.zero()
-	s.loop("x", "loop", func(i Register) { VPMAXUD(at(x, i), m, m) })
-	t := YMM()
+	s.loop("x", "loop", func(i Register) { s.VPMAXUD(at(x, i), m, m) })
+	t := s.YMM()
 	if s.wide() {
-		VEXTRACTI64X4(Imm(1), m, t)
-		VPMAXUD(t, m.AsY(), m.AsY())
+		s.VEXTRACTI64X4(Imm(1), m, t)
+		s.VPMAXUD(t, m.AsY(), m.AsY())
 	}
-	VEXTRACTI128(Imm(1), m.AsY(), t.AsX())
-	VPMAXUD(t.AsX(), m.AsX(), m.AsX())
-	VPSHUFD(Imm(0x4e), m.AsX(), t.AsX())
-	VPMAXUD(t.AsX(), m.AsX(), m.AsX())
-	VPSHUFD(Imm(0xb1), m.AsX(), t.AsX())
-	VPMAXUD(t.AsX(), m.AsX(), m.AsX())
-	r := GP32()
-	VMOVD(m.AsX(), r)
-	Store(r, ReturnIndex(0))
+	s.VEXTRACTI128(Imm(1), m.AsY(), t.AsX())
+	s.VPMAXUD(t.AsX(), m.AsX(), m.AsX())
+	s.VPSHUFD(Imm(0x4e), m.AsX(), t.AsX())
+	s.VPMAXUD(t.AsX(), m.AsX(), m.AsX())
+	s.VPSHUFD(Imm(0xb1), m.AsX(), t.AsX())
+	s.VPMAXUD(t.AsX(), m.AsX(), m.AsX())
+	r := s.GP32()
+	s.VMOVD(m.AsX(), r)
+	s.Store(r, s.ReturnIndex(0))
 	s.end()
 }
 
@@ -930,13 +921,13 @@ func (s *isa) inverseSum2() {
 	x, y, one, sum := s.broadcast("x"), s.broadcast("y"), s.constant(1), s.zero()
 	s.loop("xs", "loop", func(i Register) {
 		dx, dy, u := s.vec(), s.vec(), s.vec()
-		VSUBPS(at(xs, i), x, dx)
-		VSUBPS(at(ys, i), y, dy)
-		VMOVAPS(one, u)
-		VFMADD231PS(dx, dx, u)
-		VFMADD231PS(dy, dy, u)
-		VDIVPS(u, one, u)
-		VADDPS(u, sum, sum)
+		s.VSUBPS(at(xs, i), x, dx)
+		s.VSUBPS(at(ys, i), y, dy)
+		s.VMOVAPS(one, u)
+		s.VFMADD231PS(dx, dx, u)
+		s.VFMADD231PS(dy, dy, u)
+		s.VDIVPS(u, one, u)
+		s.VADDPS(u, sum, sum)
 	})
 	s.sum(sum, "sum")
 	s.end()
@@ -950,20 +941,20 @@ func (s *isa) inverseSum2Near() {
 	s.loop("xs", "loop", func(i Register) {
 		term := func() VecVirtual {
 			dx, dy, u := s.vec(), s.vec(), s.vec()
-			VSUBPS(at(xs, i), x, dx)
-			VSUBPS(at(ys, i), y, dy)
-			VMOVAPS(one, u)
-			VFMADD231PS(dx, dx, u)
-			VFMADD231PS(dy, dy, u)
+			s.VSUBPS(at(xs, i), x, dx)
+			s.VSUBPS(at(ys, i), y, dy)
+			s.VMOVAPS(one, u)
+			s.VFMADD231PS(dx, dx, u)
+			s.VFMADD231PS(dy, dy, u)
 			return u
 		}
 		u := term()
-		ADDQ(Imm(uint64(s.lanes)), i)
+		s.ADDQ(Imm(uint64(s.lanes)), i)
 		v, product := term(), s.vec()
-		VMULPS(u, v, product)
-		VADDPS(u, v, u)
-		VDIVPS(product, u, u)
-		VADDPS(u, sum, sum)
+		s.VMULPS(u, v, product)
+		s.VADDPS(u, v, u)
+		s.VDIVPS(product, u, u)
+		s.VADDPS(u, sum, sum)
 	})
 	s.sum(sum, "sum")
 	s.end()
@@ -974,9 +965,9 @@ func (s *isa) addSquares() {
 	dst, xs, x := s.pointer("dst"), s.pointer("xs"), s.broadcast("x")
 	s.loop("xs", "loop", func(i Register) {
 		sum, dx := s.load(dst, i), s.vec()
-		VSUBPS(at(xs, i), x, dx)
-		VFMADD231PS(dx, dx, sum)
-		VMOVUPS(sum, at(dst, i))
+		s.VSUBPS(at(xs, i), x, dx)
+		s.VFMADD231PS(dx, dx, sum)
+		s.VMOVUPS(sum, at(dst, i))
 	})
 	s.end()
 }
@@ -986,9 +977,9 @@ func (s *isa) inverseSum() {
 	d2, one, sum := s.pointer("d2"), s.constant(1), s.zero()
 	s.loop("d2", "loop", func(i Register) {
 		u := s.vec()
-		VADDPS(at(d2, i), one, u)
-		VDIVPS(u, one, u)
-		VADDPS(u, sum, sum)
+		s.VADDPS(at(d2, i), one, u)
+		s.VDIVPS(u, one, u)
+		s.VADDPS(u, sum, sum)
 	})
 	s.sum(sum, "sum")
 	s.end()
@@ -1005,17 +996,17 @@ func (s *isa) inverseLogSum() {
 	l, two, sum := s.logarithm(), s.constant(2), s.zero()
 	s.loop("x", "loop", func(i Register) {
 		r, v, lost := s.load(x, i), s.vec(), s.vec()
-		VFMADD213PS(offset, slope, r)
-		VDIVPS(r, l.one, r)
-		VADDPS(l.one, r, v)
-		VSUBPS(l.one, v, lost)
-		VSUBPS(lost, r, r)
+		s.VFMADD213PS(offset, slope, r)
+		s.VDIVPS(r, l.one, r)
+		s.VADDPS(l.one, r, v)
+		s.VSUBPS(l.one, v, lost)
+		s.VSUBPS(lost, r, r)
 		s.keep(s.notGreater(v, two), r)
 		mask := s.notGreater(v, limit)
 		log := l.of(v)
-		VADDPS(r, log, log)
+		s.VADDPS(r, log, log)
 		s.blend(mask, log, logLimit)
-		VADDPS(log, sum, sum)
+		s.VADDPS(log, sum, sum)
 	})
 	s.sum(sum, "sum")
 	s.end()
@@ -1026,40 +1017,40 @@ func (s *isa) countBelow() {
 	const ltOQ = 0x11
 	s.begin("countBelow", "(counts []int32, x, limits []float32)", "is the vector form of countBelow.")
 	counts, x, limits := s.pointer("counts"), s.pointer("x"), s.pointer("limits")
-	groups, l := Load(Param("limits").Len(), GP64()), GP64()
-	XORQ(l, l)
+	groups, l := s.Load(s.Param("limits").Len(), s.GP64()), s.GP64()
+	s.XORQ(l, l)
 	s.label("limits")
-	CMPQ(l, groups)
-	JGE(s.to("limits_done"))
+	s.CMPQ(l, groups)
+	s.JGE(s.to("limits_done"))
 	var limit [4]VecVirtual
 	var count [4]Register
 	for k := range limit {
-		limit[k], count[k] = s.vec(), GP32()
-		VBROADCASTSS(Mem{Base: limits, Index: l, Scale: 4, Disp: 4 * k}, limit[k])
-		XORL(count[k], count[k])
+		limit[k], count[k] = s.vec(), s.GP32()
+		s.VBROADCASTSS(Mem{Base: limits, Index: l, Scale: 4, Disp: 4 * k}, limit[k])
+		s.XORL(count[k], count[k])
 	}
 	s.loop("x", "loop", func(i Register) {
 		v := s.load(x, i)
 		for k := range limit {
-			bits := GP32()
+			bits := s.GP32()
 			if s.wide() {
-				below := K()
-				VCMPPS(Imm(ltOQ), limit[k], v, below)
-				KMOVW(below, bits)
+				below := s.K()
+				s.VCMPPS(Imm(ltOQ), limit[k], v, below)
+				s.KMOVW(below, bits)
 			} else {
-				below := YMM()
-				VCMPPS(Imm(ltOQ), limit[k], v, below)
-				VMOVMSKPS(below, bits)
+				below := s.YMM()
+				s.VCMPPS(Imm(ltOQ), limit[k], v, below)
+				s.VMOVMSKPS(below, bits)
 			}
-			POPCNTL(bits, bits)
-			ADDL(bits, count[k])
+			s.POPCNTL(bits, bits)
+			s.ADDL(bits, count[k])
 		}
 	})
 	for k := range count {
-		ADDL(count[k], Mem{Base: counts, Index: l, Scale: 4, Disp: 4 * k})
+		s.ADDL(count[k], Mem{Base: counts, Index: l, Scale: 4, Disp: 4 * k})
 	}
-	ADDQ(Imm(4), l)
-	JMP(s.to("limits"))
+	s.ADDQ(Imm(4), l)
+	s.JMP(s.to("limits"))
 	s.label("limits_done")
 	s.end()
 }
@@ -1079,81 +1070,73 @@ func (s *isa) drawOthers() {
 	counter, step, bound, before, advance := s.vec(), s.vec(), s.vec(), s.vec(), s.vec()
 	words := uint64(s.lanes / 2)
 	s.broadcast64("state", counter)
-	VPADDQ(s.quads("gammas", func(i int) uint64 { return uint64(i+1) * gamma }), counter, counter)
+	s.VPADDQ(s.quads("gammas", func(i int) uint64 { return uint64(i+1) * gamma }), counter, counter)
 	s.splat64(words*gamma, step)
-	others := Load(Param("others"), GP32())
-	VMOVD(others, bound.AsX())
-	VPBROADCASTQ(bound.AsX(), bound)
-	VMOVUPS(s.quads("before", func(i int) uint64 { return uint64(uint32(2*i-1)) | uint64(uint32(2*i))<<32 }), before)
+	others := s.Load(s.Param("others"), s.GP32())
+	s.VMOVD(others, bound.AsX())
+	s.VPBROADCASTQ(bound.AsX(), bound)
+	s.VMOVUPS(s.quads("before", func(i int) uint64 { return uint64(uint32(2*i-1)) | uint64(uint32(2*i))<<32 }), before)
 	s.splat64(uint64(s.lanes)<<32|uint64(s.lanes), advance)
 	m1, m2 := s.factor(mixer1), s.factor(mixer2)
 	s.loop("column", "loop", func(i Register) {
 		z, t := s.vec(), s.vec()
-		VMOVUPS(counter, z)
-		VPADDQ(step, counter, counter)
+		s.VMOVUPS(counter, z)
+		s.VPADDQ(step, counter, counter)
 		s.xorShift(z, t, 30)
 		s.multiply(z, m1)
 		s.xorShift(z, t, 27)
 		s.multiply(z, m2)
 		s.xorShift(z, t, 31)
-		VPSRLQ(Imm(32), z, t)
-		VPMULUDQ(bound, z, z)
-		VPMULUDQ(bound, t, t)
-		VPSRLQ(Imm(32), z, z)
+		s.VPSRLQ(Imm(32), z, t)
+		s.VPMULUDQ(bound, z, z)
+		s.VPMULUDQ(bound, t, t)
+		s.VPSRLQ(Imm(32), z, z)
 		if s.wide() {
-			odd := K()
-			r := GP32()
-			MOVL(U32(0xaaaa), r)
-			KMOVW(r, odd)
-			VMOVDQU32(t, odd, z)
-			up := K()
-			VPCMPGTD(before, z, up)
-			VPADDD(table(1), z, up, z)
+			odd := s.K()
+			r := s.GP32()
+			s.MOVL(U32(0xaaaa), r)
+			s.KMOVW(r, odd)
+			s.VMOVDQU32(t, odd, z)
+			up := s.K()
+			s.VPCMPGTD(before, z, up)
+			s.VPADDD(s.table(1), z, up, z)
 		} else {
-			VPBLENDD(Imm(0xaa), t, z, z)
-			VPCMPGTD(before, z, t)
-			VPSUBD(t, z, z)
+			s.VPBLENDD(Imm(0xaa), t, z, z)
+			s.VPCMPGTD(before, z, t)
+			s.VPSUBD(t, z, z)
 		}
-		VPADDD(advance, before, before)
-		VMOVUPS(z, at(column, i))
+		s.VPADDD(advance, before, before)
+		s.VMOVUPS(z, at(column, i))
 	})
 	s.end()
 }
 
 // broadcast64 sets every 64-bit lane of v to a parameter.
 func (s *isa) broadcast64(param string, v VecVirtual) {
-	r := Load(Param(param), GP64())
-	VMOVQ(r, v.AsX())
-	VPBROADCASTQ(v.AsX(), v)
+	r := s.Load(s.Param(param), s.GP64())
+	s.VMOVQ(r, v.AsX())
+	s.VPBROADCASTQ(v.AsX(), v)
 }
 
 func (s *isa) splat64(x uint64, v VecVirtual) {
-	r := GP64()
-	MOVQ(U64(x), r)
-	VMOVQ(r, v.AsX())
-	VPBROADCASTQ(v.AsX(), v)
+	r := s.GP64()
+	s.MOVQ(U64(x), r)
+	s.VMOVQ(r, v.AsX())
+	s.VPBROADCASTQ(v.AsX(), v)
 }
 
 // quads returns a vector of eight 64-bit words in read-only memory.
 func (s *isa) quads(name string, word func(i int) uint64) Mem {
-	if m, ok := tables[name]; ok {
-		return m
-	}
-	m := GLOBL(name, RODATA|NOPTR)
-	for i := range 8 {
-		DATA(8*i, U64(word(i)))
-	}
-	tables[name] = m
-	return m
+	return s.Table(name, 8, func(i int) Constant { return U64(word(i)) })
 }
 
 // xorShift computes z ^= z >> n.
 func (s *isa) xorShift(z, t VecVirtual, n uint64) {
-	VPSRLQ(Imm(n), z, t)
+	s.VPSRLQ(Imm(n), z, t)
 	if s.wide() {
-		VPXORQ(t, z, z)
+		s.VPXORQ(t, z, z)
 	} else {
-		VPXOR(t, z, z)
+		s.VPXOR(t, z, z)
 	}
 }
 
@@ -1173,15 +1156,15 @@ func (s *isa) factor(x uint64) (f factor) {
 // multiply computes z *= f modulo 2^64, from 32-bit products under AVX2.
 func (s *isa) multiply(z VecVirtual, f factor) {
 	if s.wide() {
-		VPMULLQ(f.whole, z, z)
+		s.VPMULLQ(f.whole, z, z)
 		return
 	}
 	high, cross := s.vec(), s.vec()
-	VPSRLQ(Imm(32), z, high)
-	VPMULUDQ(f.whole, high, high)
-	VPMULUDQ(f.upper, z, cross)
-	VPADDQ(cross, high, high)
-	VPSLLQ(Imm(32), high, high)
-	VPMULUDQ(f.whole, z, z)
-	VPADDQ(high, z, z)
+	s.VPSRLQ(Imm(32), z, high)
+	s.VPMULUDQ(f.whole, high, high)
+	s.VPMULUDQ(f.upper, z, cross)
+	s.VPADDQ(cross, high, high)
+	s.VPSLLQ(Imm(32), high, high)
+	s.VPMULUDQ(f.whole, z, z)
+	s.VPADDQ(high, z, z)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
 )
@@ -17,62 +16,62 @@ func (s *isa) field() {
 	one, half := s.constant(1), blockTargets/2*4
 	for first := 0; first < half; first += s.bytes() {
 		pass := func(name string) string { return name + string(rune('0'+first/s.bytes())) }
-		source, end := s.pointer("sources"), Load(Param("sources").Len(), GP64())
-		LEAQ(Mem{Base: source, Index: end, Scale: 4}, end)
+		source, end := s.pointer("sources"), s.Load(s.Param("sources").Len(), s.GP64())
+		s.LEAQ(Mem{Base: source, Index: end, Scale: 4}, end)
 		var position [2][2]VecVirtual // of each half's vector
 		var sum [2][3]VecVirtual
 		for h := range 2 {
 			for c := range 2 {
 				position[h][c] = s.vec()
-				VMOVUPS(Mem{Base: targets}.Offset(c*2*half+h*half+first), position[h][c])
+				s.VMOVUPS(Mem{Base: targets}.Offset(c*2*half+h*half+first), position[h][c])
 			}
 			for c := range 3 {
 				sum[h][c] = s.zero()
 			}
 		}
 		s.label(pass("sources"))
-		CMPQ(source, end)
-		JGE(s.to(pass("done")))
+		s.CMPQ(source, end)
+		s.JGE(s.to(pass("done")))
 		var at [3]VecVirtual // the source's position and mass
 		for c := range at {
 			at[c] = s.vec()
-			VBROADCASTSS(Mem{Base: source}.Offset(4*c), at[c])
+			s.VBROADCASTSS(Mem{Base: source}.Offset(4*c), at[c])
 		}
 		var u [2]VecVirtual
 		difference := func(h, c int) VecVirtual {
 			v := s.vec()
-			VSUBPS(at[c], position[h][c], v)
+			s.VSUBPS(at[c], position[h][c], v)
 			return v
 		}
 		var apart [2][2]VecVirtual
 		for h := range u {
 			u[h] = s.vec()
-			VMOVAPS(one, u[h])
+			s.VMOVAPS(one, u[h])
 			for c := range 2 {
 				apart[h][c] = difference(h, c)
-				VFMADD231PS(apart[h][c], apart[h][c], u[h])
+				s.VFMADD231PS(apart[h][c], apart[h][c], u[h])
 			}
 		}
 		inverse := s.vec()
-		VMULPS(u[0], u[1], inverse)
-		VDIVPS(inverse, one, inverse)
-		VMULPS(inverse, u[0], u[0])
-		VMULPS(inverse, u[1], u[1])
+		s.VMULPS(u[0], u[1], inverse)
+		s.VDIVPS(inverse, one, inverse)
+		s.VMULPS(inverse, u[0], u[0])
+		s.VMULPS(inverse, u[1], u[1])
 		for h := range u {
 			q, w := u[1-h], s.vec()
-			VMULPS(q, at[2], w)
-			VADDPS(w, sum[h][0], sum[h][0])
-			VMULPS(q, w, w)
+			s.VMULPS(q, at[2], w)
+			s.VADDPS(w, sum[h][0], sum[h][0])
+			s.VMULPS(q, w, w)
 			for c := range 2 {
-				VFMADD231PS(w, apart[h][c], sum[h][1+c])
+				s.VFMADD231PS(w, apart[h][c], sum[h][1+c])
 			}
 		}
-		ADDQ(Imm(12), source)
-		JMP(s.to(pass("sources")))
+		s.ADDQ(Imm(12), source)
+		s.JMP(s.to(pass("sources")))
 		s.label(pass("done"))
 		for h := range 2 {
 			for c := range 3 {
-				VMOVUPS(sum[h][c], Mem{Base: sums}.Offset(c*2*half+h*half+first))
+				s.VMOVUPS(sum[h][c], Mem{Base: sums}.Offset(c*2*half+h*half+first))
 			}
 		}
 	}
@@ -90,19 +89,19 @@ func (s *isa) attract() {
 		for half := range apart {
 			edge := Mem{Base: edges, Index: i, Scale: 8}.Offset(half * 4 * s.lanes)
 			apart[half] = s.gatherPairs(points, edge, 8)
-			VSUBPS(s.gatherPairs(points, edge.Offset(4), 8), apart[half], apart[half])
+			s.VSUBPS(s.gatherPairs(points, edge.Offset(4), 8), apart[half], apart[half])
 		}
 		x, y := s.deinterleave(apart[0], apart[1], even, odd)
 		w, u, f := s.load(weights, i), s.vec(), s.vec()
-		VMOVAPS(l.one, u)
-		VFMADD231PS(x, x, u)
-		VFMADD231PS(y, y, u)
-		VDIVPS(u, w, f)
-		VMULPS(f, x, x)
-		VMOVUPS(x, at(fx, i))
-		VMULPS(f, y, y)
-		VMOVUPS(y, at(fy, i))
-		VFMADD231PS(l.of(u), w, loss)
+		s.VMOVAPS(l.one, u)
+		s.VFMADD231PS(x, x, u)
+		s.VFMADD231PS(y, y, u)
+		s.VDIVPS(u, w, f)
+		s.VMULPS(f, x, x)
+		s.VMOVUPS(x, at(fx, i))
+		s.VMULPS(f, y, y)
+		s.VMOVUPS(y, at(fy, i))
+		s.VFMADD231PS(l.of(u), w, loss)
 	})
 	s.sum(loss, "loss")
 	s.end()

@@ -1,7 +1,6 @@
 package main
 
 import (
-	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
 )
@@ -9,37 +8,37 @@ import (
 // overRows emits a loop over the rows of a matrix, whose columns are the channels of
 // images. The pointers are to a vector of columns of the row.
 func (s *isa) overRows(pointers []Register, body func()) {
-	rows, stride := Load(Param("rows"), GP64()), Load(Param("c"), GP64())
-	SHLQ(Imm(2), stride)
+	rows, stride := s.Load(s.Param("rows"), s.GP64()), s.Load(s.Param("c"), s.GP64())
+	s.SHLQ(Imm(2), stride)
 	s.label("rows")
-	TESTQ(rows, rows)
-	JZ(s.to("done"))
+	s.TESTQ(rows, rows)
+	s.JZ(s.to("done"))
 	body()
 	for _, p := range pointers {
-		ADDQ(stride, p)
+		s.ADDQ(stride, p)
 	}
-	DECQ(rows)
-	JMP(s.to("rows"))
+	s.DECQ(rows)
+	s.JMP(s.to("rows"))
 	s.label("done")
 }
 
 // column loads a vector from where the parameter points to.
 func (s *isa) column(param string) VecVirtual {
 	v := s.vec()
-	VMOVUPS(Mem{Base: s.pointer(param)}, v)
+	s.VMOVUPS(Mem{Base: s.pointer(param)}, v)
 	return v
 }
 
 // doubles returns the lanes of v as float64, in two registers.
 func (s *isa) doubles(v VecVirtual) (low, high VecVirtual) {
 	low, high = s.vec(), s.vec()
-	VCVTPS2PD(s.half(v), low)
+	s.VCVTPS2PD(s.half(v), low)
 	if s.wide() {
-		VEXTRACTF64X4(Imm(1), v, high.AsY())
+		s.VEXTRACTF64X4(Imm(1), v, high.AsY())
 	} else {
-		VEXTRACTF128(Imm(1), v, high.AsX())
+		s.VEXTRACTF128(Imm(1), v, high.AsX())
 	}
-	VCVTPS2PD(s.half(high), high)
+	s.VCVTPS2PD(s.half(high), high)
 	return low, high
 }
 
@@ -55,8 +54,8 @@ func (s *isa) addTo(param string, sums []VecVirtual) {
 	p := s.pointer(param)
 	for i, v := range sums {
 		m := Mem{Base: p}.Offset(s.bytes() * i)
-		VADDPD(m, v, v)
-		VMOVUPD(v, m)
+		s.VADDPD(m, v, v)
+		s.VMOVUPD(v, m)
 	}
 }
 
@@ -68,10 +67,10 @@ func (s *isa) columnMoments() {
 	s.overRows([]Register{x}, func() {
 		for h, pivot := range []VecVirtual{low, high} {
 			v := s.vec()
-			VCVTPS2PD(Mem{Base: x}.Offset(s.bytes()/2*h), v)
-			VSUBPD(pivot, v, v)
-			VADDPD(v, sums[h], sums[h])
-			VFMADD231PD(v, v, squares[h])
+			s.VCVTPS2PD(Mem{Base: x}.Offset(s.bytes()/2*h), v)
+			s.VSUBPD(pivot, v, v)
+			s.VADDPD(v, sums[h], sums[h])
+			s.VFMADD231PD(v, v, squares[h])
 		}
 	})
 	s.addTo("sums", sums)
@@ -85,11 +84,11 @@ func (s *isa) columnApply() {
 	pivot, scale, shift, floor := s.column("pivot"), s.column("scale"), s.column("shift"), s.broadcast("floor")
 	s.overRows([]Register{dst, x}, func() {
 		v := s.vec()
-		VMOVUPS(Mem{Base: x}, v)
-		VSUBPS(pivot, v, v)
-		VFMADD213PS(shift, scale, v)
-		VMAXPS(v, floor, v) // the second source, v, if one is a NaN
-		VMOVUPS(v, Mem{Base: dst})
+		s.VMOVUPS(Mem{Base: x}, v)
+		s.VSUBPS(pivot, v, v)
+		s.VFMADD213PS(shift, scale, v)
+		s.VMAXPS(v, floor, v) // the second source, v, if one is a NaN
+		s.VMOVUPS(v, Mem{Base: dst})
 	})
 	s.end()
 }
@@ -98,20 +97,20 @@ func (s *isa) columnApply() {
 // the floor, else 0.
 func (s *isa) passing(g, x Register, pivot, scale, shift, floor VecVirtual) (v, gradient VecVirtual) {
 	v, y := s.vec(), s.vec()
-	VMOVUPS(Mem{Base: x}, v)
-	VSUBPS(pivot, v, v)
-	VMOVAPS(v, y)
-	VFMADD213PS(shift, scale, y)
+	s.VMOVUPS(Mem{Base: x}, v)
+	s.VSUBPS(pivot, v, v)
+	s.VMOVAPS(v, y)
+	s.VFMADD213PS(shift, scale, y)
 	gradient = s.vec()
 	const nleUS = 0x06 // not less or equal, which a NaN is not
 	if s.wide() {
-		k := K()
-		VCMPPS(Imm(nleUS), floor, y, k)
-		VMOVUPS_Z(Mem{Base: g}, k, gradient)
+		k := s.K()
+		s.VCMPPS(Imm(nleUS), floor, y, k)
+		s.VMOVUPS_Z(Mem{Base: g}, k, gradient)
 		return v, gradient
 	}
-	VCMPPS(Imm(nleUS), floor, y, y)
-	VANDPS(Mem{Base: g}, y, gradient)
+	s.VCMPPS(Imm(nleUS), floor, y, y)
+	s.VANDPS(Mem{Base: g}, y, gradient)
 	return v, gradient
 }
 
@@ -124,10 +123,10 @@ func (s *isa) columnProducts() {
 		v, gradient := s.passing(g, x, pivot, scale, shift, floor)
 		low, high := s.doubles(gradient)
 		lowX, highX := s.doubles(v)
-		VADDPD(low, sums[0], sums[0])
-		VADDPD(high, sums[1], sums[1])
-		VFMADD231PD(lowX, low, products[0])
-		VFMADD231PD(highX, high, products[1])
+		s.VADDPD(low, sums[0], sums[0])
+		s.VADDPD(high, sums[1], sums[1])
+		s.VFMADD231PD(lowX, low, products[0])
+		s.VFMADD231PD(highX, high, products[1])
 	})
 	s.addTo("sums", sums)
 	s.addTo("products", products)
@@ -141,9 +140,9 @@ func (s *isa) columnGradient() {
 	a, b, o := s.column("a"), s.column("b"), s.column("o")
 	s.overRows([]Register{dst, g, x}, func() {
 		v, gradient := s.passing(g, x, pivot, scale, shift, floor)
-		VFMADD213PS(o, b, v)
-		VFMADD231PS(gradient, a, v)
-		VMOVUPS(v, Mem{Base: dst})
+		s.VFMADD213PS(o, b, v)
+		s.VFMADD231PS(gradient, a, v)
+		s.VMOVUPS(v, Mem{Base: dst})
 	})
 	s.end()
 }
@@ -153,9 +152,9 @@ func (s *isa) addReLU() {
 	dst, a, b, zero := s.pointer("dst"), s.pointer("a"), s.pointer("b"), s.zero()
 	s.loop("dst", "loop", func(i Register) {
 		v := s.load(a, i)
-		VADDPS(at(b, i), v, v)
-		VMAXPS(v, zero, v) // the second source, v, if one is a NaN
-		VMOVUPS(v, at(dst, i))
+		s.VADDPS(at(b, i), v, v)
+		s.VMAXPS(v, zero, v) // the second source, v, if one is a NaN
+		s.VMOVUPS(v, at(dst, i))
 	})
 	s.end()
 }

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/ir"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -11,10 +11,10 @@ import (
 
 // pairTiles makes the inner loops of products of pairs of bfloat16, for AVX-512 with
 // its instructions for bfloat16.
-func pairTiles() {
+func (s *isa) pairTiles() {
 	for _, columns := range []int{32, 16} {
 		for rows := 1; rows <= 12; rows++ {
-			pairTile(rows, columns)
+			s.pairTile(rows, columns)
 		}
 	}
 }
@@ -22,7 +22,7 @@ func pairTiles() {
 // pairTile computes a block of C with the given numbers of rows and columns, each
 // element with a sum of its own. The registers are chosen here, since the instruction
 // that multiplies is written as bytes.
-func pairTile(rows, columns int) {
+func (s *isa) pairTile(rows, columns int) {
 	registers := []VecPhysical{Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7, Z8, Z9, Z10, Z11, Z12, Z13, Z14, Z15,
 		Z16, Z17, Z18, Z19, Z20, Z21, Z22, Z23, Z24, Z25, Z26}
 	vectors := columns / 16
@@ -30,60 +30,60 @@ func pairTile(rows, columns int) {
 	column, row := 24, 26
 
 	name := fmt.Sprintf("pairs%dx%dAVX512", rows, columns)
-	TEXT(name, NOSPLIT, "func(k int, a *uint32, rowStride, stepStride int, b *uint32, c *float32, ldc, add int)")
-	Doc(fmt.Sprintf("%s computes a tile of %d rows and %d columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.", name, rows, columns))
-	k := Load(Param("k"), GP64())
-	rowStride := Load(Param("rowStride"), GP64())
-	step := Load(Param("stepStride"), GP64())
-	b := Load(Param("b"), GP64())
-	bases, element := rowBases(rows, rowStride)
+	s.TEXT(name, attr.NOSPLIT, "func(k int, a *uint32, rowStride, stepStride int, b *uint32, c *float32, ldc, add int)")
+	s.Doc(fmt.Sprintf("%s computes a tile of %d rows and %d columns from k ≥ 1 pairs, and adds C to it unless add is 0; strides are in bytes.", name, rows, columns))
+	k := s.Load(s.Param("k"), s.GP64())
+	rowStride := s.Load(s.Param("rowStride"), s.GP64())
+	step := s.Load(s.Param("stepStride"), s.GP64())
+	b := s.Load(s.Param("b"), s.GP64())
+	bases, element := s.rowBases(rows, rowStride)
 	for i := range rows * vectors {
-		VPXORD(registers[i], registers[i], registers[i])
+		s.VPXORD(registers[i], registers[i], registers[i])
 	}
-	Label("loop")
+	s.Label("loop")
 	for j := range vectors {
-		VMOVDQU32(Mem{Base: b}.Offset(64*j), registers[column+j])
+		s.VMOVDQU32(Mem{Base: b}.Offset(64*j), registers[column+j])
 	}
 	for i := range rows {
-		VPBROADCASTD(element(i), registers[row])
+		s.VPBROADCASTD(element(i), registers[row])
 		for j := range vectors {
-			addProducts(registers, row, column+j, sum(i, j))
+			s.addProducts(registers, row, column+j, sum(i, j))
 		}
 	}
-	ADDQ(Imm(uint64(4*columns)), b)
+	s.ADDQ(Imm(uint64(4*columns)), b)
 	for _, p := range bases {
-		ADDQ(step, p)
+		s.ADDQ(step, p)
 	}
-	DECQ(k)
-	JNE(LabelRef("loop"))
+	s.DECQ(k)
+	s.JNE(LabelRef("loop"))
 
-	adds := Load(Param("add"), GP64())
-	ldc := Load(Param("ldc"), GP64())
-	Comment("C is not read unless it is added, so that it may hold anything.")
-	TESTQ(adds, adds)
-	JE(LabelRef("store"))
+	adds := s.Load(s.Param("add"), s.GP64())
+	ldc := s.Load(s.Param("ldc"), s.GP64())
+	s.Comment("C is not read unless it is added, so that it may hold anything.")
+	s.TESTQ(adds, adds)
+	s.JE(LabelRef("store"))
 	each := func(do func(v VecPhysical, c Mem)) {
-		c := Load(Param("c"), GP64())
+		c := s.Load(s.Param("c"), s.GP64())
 		for i := range rows {
 			for j := range vectors {
 				do(registers[sum(i, j)], Mem{Base: c}.Offset(64*j))
 			}
 			if i < rows-1 {
-				ADDQ(ldc, c)
+				s.ADDQ(ldc, c)
 			}
 		}
 	}
-	each(func(v VecPhysical, c Mem) { VADDPS(c, v, v) })
-	Label("store")
-	each(func(v VecPhysical, c Mem) { VMOVUPS(v, c) })
-	VZEROUPPER()
-	RET()
+	each(func(v VecPhysical, c Mem) { s.VADDPS(c, v, v) })
+	s.Label("store")
+	each(func(v VecPhysical, c Mem) { s.VMOVUPS(v, c) })
+	s.VZEROUPPER()
+	s.RET()
 }
 
 // addProducts emits VDPBF16PS for registers of 512 bits by their numbers: to each sum,
 // the product of the upper halves of the words x and y and then that of the lower ones
 // are added. Neither Go's assembler nor avo knows it.
-func addProducts(registers []VecPhysical, x, y, sum int) {
+func (s *isa) addProducts(registers []VecPhysical, x, y, sum int) {
 	bit := func(n, i, to int) uint64 { return uint64(^n>>i&1) << to } // the prefix has them inverted
 	code := []uint64{
 		0x62,
@@ -93,13 +93,13 @@ func addProducts(registers []VecPhysical, x, y, sum int) {
 		0x52,
 		0xc0 | uint64(sum&7)<<3 | uint64(y&7),
 	}
-	Comment(fmt.Sprintf("VDPBF16PS Z%d, Z%d, Z%d", y, x, sum))
+	s.Comment(fmt.Sprintf("VDPBF16PS Z%d, Z%d, Z%d", y, x, sum))
 	for i, c := range code {
 		emitted := &ir.Instruction{Opcode: "BYTE", Operands: []Op{Imm(c)}}
 		if i == len(code)-1 {
 			emitted.Inputs = []Op{registers[x], registers[y], registers[sum]}
 			emitted.Outputs = []Op{registers[sum]}
 		}
-		Instruction(emitted)
+		s.Instruction(emitted)
 	}
 }

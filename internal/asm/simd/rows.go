@@ -1,7 +1,6 @@
 package main
 
 import (
-	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
 )
@@ -15,19 +14,19 @@ const (
 // compare returns the mask of the lanes where the predicate holds for a and b.
 func (s *isa) compare(predicate uint64, a VecVirtual, b Op) Register {
 	if s.wide() {
-		k := K()
-		VCMPPS(Imm(predicate), b, a, k)
+		k := s.K()
+		s.VCMPPS(Imm(predicate), b, a, k)
 		return k
 	}
-	m := YMM()
-	VCMPPS(Imm(predicate), b, a, m)
+	m := s.YMM()
+	s.VCMPPS(Imm(predicate), b, a, m)
 	return m
 }
 
 // loaded is number in a register, for where it cannot be read from memory.
 func (s *isa) loaded(x float64) VecVirtual {
 	v := s.vec()
-	VMOVUPS(number(x), v)
+	s.VMOVUPS(s.number(x), v)
 	return v
 }
 
@@ -36,20 +35,20 @@ func (s *isa) loaded(x float64) VecVirtual {
 func (s *isa) reciprocal(v, one VecVirtual) VecVirtual {
 	y := s.vec()
 	if !s.wide() {
-		VDIVPS(v, one, y)
+		s.VDIVPS(v, one, y)
 		return y
 	}
 	e := s.vec()
-	VRCP14PS(v, y)
-	VMOVAPS(one, e)
-	VFNMADD231PS(v, y, e)
-	VFMADD231PS(y, e, y)
+	s.VRCP14PS(v, y)
+	s.VMOVAPS(one, e)
+	s.VFNMADD231PS(v, y, e)
+	s.VFMADD231PS(y, e, y)
 	return y
 }
 
 // most bounds v from above and keeps NaNs, least from below.
-func (s *isa) most(v VecVirtual, x float64)  { VMINPS(v, s.loaded(x), v) }
-func (s *isa) least(v VecVirtual, x float64) { VMAXPS(v, s.loaded(x), v) }
+func (s *isa) most(v VecVirtual, x float64)  { s.VMINPS(v, s.loaded(x), v) }
+func (s *isa) least(v VecVirtual, x float64) { s.VMAXPS(v, s.loaded(x), v) }
 
 // far is a squared distance that only excluded pairs are beyond.
 const far = 1e18
@@ -69,47 +68,48 @@ func (l *logSum) add(v VecVirtual) {
 	s := l.s
 	if s.wide() {
 		e, m := s.vec(), s.vec()
-		VGETEXPPS(v, e)
-		VGETMANTPS(Imm(0), v, m)
-		VADDPS(e, l.exponents, l.exponents)
-		VMULPS(m, l.product, l.product)
+		s.VGETEXPPS(v, e)
+		s.VGETMANTPS(Imm(0), v, m)
+		s.VADDPS(e, l.exponents, l.exponents)
+		s.VMULPS(m, l.product, l.product)
 		return
 	}
 	// The scale 2^(127−e) leaves a NaN one.
 	e, scale := s.vec(), s.vec()
-	VPAND(table(0x7f800000), v, e)
-	VMOVUPS(table(0x7f000000), scale)
-	VPSUBD(e, scale, scale)
-	VMULPS(v, scale, scale)
-	VMULPS(scale, l.product, l.product)
-	VPSRLD(Imm(23), e, e)
-	VPSUBD(table(127), e, e)
-	VPADDD(e, l.exponents, l.exponents)
+	s.VPAND(s.table(0x7f800000), v, e)
+	s.VMOVUPS(s.table(0x7f000000), scale)
+	s.VPSUBD(e, scale, scale)
+	s.VMULPS(v, scale, scale)
+	s.VMULPS(scale, l.product, l.product)
+	s.VPSRLD(Imm(23), e, e)
+	s.VPSUBD(s.table(127), e, e)
+	s.VPADDD(e, l.exponents, l.exponents)
 }
 
 // total returns the sums of the lanes.
 func (l *logSum) total(log logarithm) VecVirtual {
-	if !l.s.wide() {
-		VCVTDQ2PS(l.exponents, l.exponents)
+	s := l.s
+	if !s.wide() {
+		s.VCVTDQ2PS(l.exponents, l.exponents)
 	}
 	y := log.of(l.product)
-	VFMADD231PS(number(0.6931471805599453), l.exponents, y)
+	s.VFMADD231PS(s.number(0.6931471805599453), l.exponents, y)
 	return y
 }
 
 // storeMask stores a mask of the lanes from i on as bits, of which found points to the
 // first.
 func (s *isa) storeMask(mask, found, i Register) {
-	byteOf := GP64()
-	MOVQ(i, byteOf)
-	SHRQ(Imm(3), byteOf)
+	byteOf := s.GP64()
+	s.MOVQ(i, byteOf)
+	s.SHRQ(Imm(3), byteOf)
 	to := Mem{Base: found, Index: byteOf, Scale: 1}
 	if s.wide() {
-		KMOVW(mask, to)
+		s.KMOVW(mask, to)
 	} else {
-		bits := GP32()
-		VMOVMSKPS(mask, bits)
-		MOVB(bits.As8(), to)
+		bits := s.GP32()
+		s.VMOVMSKPS(mask, bits)
+		s.MOVB(bits.As8(), to)
 	}
 }
 
@@ -119,12 +119,12 @@ func (s *isa) rowDistances() {
 	norm, slack, near, zero := s.broadcast("norm"), s.broadcast("slack"), s.broadcast("near"), s.zero()
 	s.loop("x", "loop", func(i Register) {
 		sum, d2, bound := s.vec(), s.vec(), s.vec()
-		VADDPS(at(norms, i), norm, sum)
-		VADDPS(at(x, i), sum, d2)
-		VMAXPS(d2, zero, d2) // the second source, d2, if one is a NaN
-		VMOVUPS(d2, at(x, i))
-		VADDPS(slack, d2, d2)
-		VMULPS(near, sum, bound)
+		s.VADDPS(at(norms, i), norm, sum)
+		s.VADDPS(at(x, i), sum, d2)
+		s.VMAXPS(d2, zero, d2) // the second source, d2, if one is a NaN
+		s.VMOVUPS(d2, at(x, i))
+		s.VADDPS(slack, d2, d2)
+		s.VMULPS(near, sum, bound)
 		mask := s.compare(ltOQ, d2, bound)
 		s.storeMask(mask, found, i)
 	})
@@ -138,13 +138,13 @@ func (s *isa) rowSimilarities() {
 	s.loop("x", "loop", func(i Register) {
 		d2, u := s.load(x, i), s.vec()
 		pairs := s.compare(nltUS, d2, zero)
-		VADDPS(one, d2, u)
+		s.VADDPS(one, d2, u)
 		s.most(u, 5e37)
 		q := s.reciprocal(u, one)
-		VMAXPS(q, clamp, q)
+		s.VMAXPS(q, clamp, q)
 		s.keep(pairs, q)
-		VMOVUPS(q, at(x, i))
-		VADDPS(q, sum, sum)
+		s.VMOVUPS(q, at(x, i))
+		s.VADDPS(q, sum, sum)
 	})
 	s.sum(sum, "sum")
 	s.end()
@@ -154,13 +154,13 @@ func (s *isa) rowInfoNC() {
 	s.begin("rowInfoNC", "(q []float32, share, clamp float32)", "is the vector form of rowInfoNC.")
 	q := s.pointer("q")
 	share, clamp := s.broadcast("share"), s.broadcast("clamp")
-	VMULPS(number(-1), share, share)
+	s.VMULPS(s.number(-1), share, share)
 	s.loop("q", "loop", func(i Register) {
 		v, g := s.load(q, i), s.vec()
-		VMULPS(share, v, g)
-		VMULPS(v, g, g)
+		s.VMULPS(share, v, g)
+		s.VMULPS(v, g, g)
 		s.keep(s.aboveClamp(v, clamp), g)
-		VMOVUPS(g, at(q, i))
+		s.VMOVUPS(g, at(q, i))
 	})
 	s.end()
 }
@@ -178,21 +178,21 @@ func (s *isa) rowNeg() {
 		d2, u, w, v := s.load(x, i), s.vec(), s.vec(), s.vec()
 		pairs := s.notGreater(d2, s.loaded(far))
 		s.most(d2, far)
-		VADDPS(one, d2, u)
-		VMOVAPS(one, w)
-		VFMADD231PS(c, u, w)
-		VMULPS(u, w, v)
+		s.VADDPS(one, d2, u)
+		s.VMOVAPS(one, w)
+		s.VFMADD231PS(c, u, w)
+		s.VMULPS(u, w, v)
 		s.most(v, 5e37)
 		t := s.reciprocal(v, one)
 		s.keep(pairs, t)
-		VMULPS(t, w, v)
-		VFMADD213PS(one, invC, v)
+		s.VMULPS(t, w, v)
+		s.VFMADD213PS(one, invC, v)
 		s.keep(s.notGreater(v, limit), t)
-		VMINPS(v, limit, v)
+		s.VMINPS(v, limit, v)
 		logs.add(v)
-		VFNMADD231PS(t, u, dTheta)
-		VMULPS(number(-1), t, t)
-		VMOVUPS(t, at(x, i))
+		s.VFNMADD231PS(t, u, dTheta)
+		s.VMULPS(s.number(-1), t, t)
+		s.VMOVUPS(t, at(x, i))
 	})
 	s.sum(logs.total(log), "loss")
 	s.sum(dTheta, "dTheta")
@@ -210,18 +210,18 @@ func (s *isa) rowUMAP() {
 		d2, u, v := s.load(x, i), s.vec(), s.vec()
 		pairs := s.notGreater(d2, s.loaded(far))
 		s.most(d2, far)
-		VADDPS(one, d2, u)
-		VMULPS(u, d2, v)
+		s.VADDPS(one, d2, u)
+		s.VMULPS(u, d2, v)
 		s.least(v, 1.2e-38) // its inverse is beyond any limit
 		t := s.reciprocal(v, one)
 		s.keep(pairs, t)
-		VMOVAPS(one, v)
-		VFMADD231PS(u, t, v)
+		s.VMOVAPS(one, v)
+		s.VFMADD231PS(u, t, v)
 		s.keep(s.notGreater(v, limit), t)
-		VMINPS(v, limit, v)
+		s.VMINPS(v, limit, v)
 		logs.add(v)
-		VMULPS(number(-1), t, t)
-		VMOVUPS(t, at(x, i))
+		s.VMULPS(s.number(-1), t, t)
+		s.VMOVUPS(t, at(x, i))
 	})
 	s.sum(logs.total(log), "loss")
 	s.end()
@@ -230,19 +230,19 @@ func (s *isa) rowUMAP() {
 func (s *isa) rowMax() {
 	s.begin("rowMax", "(x []float32, least float32) float32", "is the vector form of rowMax, but for NaNs, which it may pass over.")
 	x := s.pointer("x")
-	m, t := s.broadcast("least"), YMM()
-	s.loop("x", "loop", func(i Register) { VMAXPS(at(x, i), m, m) })
+	m, t := s.broadcast("least"), s.YMM()
+	s.loop("x", "loop", func(i Register) { s.VMAXPS(at(x, i), m, m) })
 	if s.wide() {
-		VEXTRACTF64X4(Imm(1), m, t)
-		VMAXPS(t, m.AsY(), m.AsY())
+		s.VEXTRACTF64X4(Imm(1), m, t)
+		s.VMAXPS(t, m.AsY(), m.AsY())
 	}
-	VEXTRACTF128(Imm(1), m.AsY(), t.AsX())
-	VMAXPS(t.AsX(), m.AsX(), m.AsX())
-	VMOVHLPS(m.AsX(), m.AsX(), t.AsX())
-	VMAXPS(t.AsX(), m.AsX(), m.AsX())
-	VMOVSHDUP(m.AsX(), t.AsX())
-	VMAXSS(t.AsX(), m.AsX(), m.AsX())
-	VMOVSS(m.AsX(), memory(ReturnIndex(0)))
+	s.VEXTRACTF128(Imm(1), m.AsY(), t.AsX())
+	s.VMAXPS(t.AsX(), m.AsX(), m.AsX())
+	s.VMOVHLPS(m.AsX(), m.AsX(), t.AsX())
+	s.VMAXPS(t.AsX(), m.AsX(), m.AsX())
+	s.VMOVSHDUP(m.AsX(), t.AsX())
+	s.VMAXSS(t.AsX(), m.AsX(), m.AsX())
+	s.VMOVSS(m.AsX(), s.memory(s.ReturnIndex(0)))
 	s.end()
 }
 
@@ -264,22 +264,22 @@ func (s *isa) exp(t, one VecVirtual) VecVirtual {
 	n, k, y, r2 := s.vec(), s.vec(), s.vec(), s.vec()
 	low := s.loaded(lowest)
 	inside := s.notGreater(low, t)
-	VMAXPS(t, low, t) // the second source, t, if one is a NaN
-	VMOVUPS(number(rounder), n)
-	VFMADD231PS(number(1.4426950408889634), t, n)
-	VSUBPS(number(rounder), n, k)
-	VFNMADD231PS(number(0.693359375), k, t)
-	VFNMADD231PS(number(-2.12194440e-4), k, t)
-	VMOVUPS(number(expCoefficients[0]), y)
+	s.VMAXPS(t, low, t) // the second source, t, if one is a NaN
+	s.VMOVUPS(s.number(rounder), n)
+	s.VFMADD231PS(s.number(1.4426950408889634), t, n)
+	s.VSUBPS(s.number(rounder), n, k)
+	s.VFNMADD231PS(s.number(0.693359375), k, t)
+	s.VFNMADD231PS(s.number(-2.12194440e-4), k, t)
+	s.VMOVUPS(s.number(expCoefficients[0]), y)
 	for _, c := range expCoefficients[1:] {
-		VFMADD213PS(number(c), t, y)
+		s.VFMADD213PS(s.number(c), t, y)
 	}
-	VMULPS(t, t, r2)
-	VFMADD213PS(t, r2, y)
-	VADDPS(one, y, y)
-	VPSLLD(Imm(23), n, n)
-	VPADDD(n, y, y)
-	VFMADD231PS(number(0), t, y) // adds 0, or NaN
+	s.VMULPS(t, t, r2)
+	s.VFMADD213PS(t, r2, y)
+	s.VADDPS(one, y, y)
+	s.VPSLLD(Imm(23), n, n)
+	s.VPADDD(n, y, y)
+	s.VFMADD231PS(s.number(0), t, y) // adds 0, or NaN
 	s.keep(inside, y)
 	return y
 }
@@ -290,10 +290,10 @@ func (s *isa) rowExp() {
 	top, one, sum := s.broadcast("top"), s.constant(1), s.zero()
 	s.loop("x", "loop", func(i Register) {
 		t := s.load(x, i)
-		VSUBPS(top, t, t)
+		s.VSUBPS(top, t, t)
 		e := s.exp(t, one)
-		VMOVUPS(e, at(x, i))
-		VADDPS(e, sum, sum)
+		s.VMOVUPS(e, at(x, i))
+		s.VADDPS(e, sum, sum)
 	})
 	s.sum(sum, "sum")
 	s.end()
@@ -310,21 +310,21 @@ func (s *isa) rowLogistic() {
 	logs, loss, dTheta := s.logSum(), s.zero(), s.zero()
 	s.loop("x", "loop", func(i Register) {
 		t, a, u := s.load(x, i), s.vec(), s.vec()
-		VSUBPS(theta, t, t)
-		VORPS(table(1<<31), t, a)
+		s.VSUBPS(theta, t, t)
+		s.VORPS(s.table(1<<31), t, a)
 		below := s.notGreater(t, zero)
-		VMAXPS(t, zero, t) // the second source, t, if one is a NaN
-		VADDPS(t, loss, loss)
+		s.VMAXPS(t, zero, t) // the second source, t, if one is a NaN
+		s.VADDPS(t, loss, loss)
 		e := s.exp(a, one)
-		VADDPS(one, e, u)
+		s.VADDPS(one, e, u)
 		r := s.reciprocal(u, one)
 		s.blend(below, e, one)
-		VMULPS(e, r, e)
-		VSUBPS(e, dTheta, dTheta)
-		VMOVUPS(e, at(x, i))
+		s.VMULPS(e, r, e)
+		s.VSUBPS(e, dTheta, dTheta)
+		s.VMOVUPS(e, at(x, i))
 		logs.add(u)
 	})
-	VADDPS(logs.total(log), loss, loss)
+	s.VADDPS(logs.total(log), loss, loss)
 	s.sum(loss, "loss")
 	s.sum(dTheta, "dTheta")
 	s.end()

@@ -5,14 +5,17 @@ package main
 import (
 	"fmt"
 
-	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"cne/internal/asm/target"
 )
 
-func main() {
-	ConstraintExpr("amd64,!noasm")
-	for _, s := range []*isa{{name: "AVX512", lanes: 16, rows: 12}, {name: "AVX2", lanes: 8, rows: 6}} {
+func main() { target.Main(amd64) }
+
+func amd64(f *target.File) {
+	for _, s := range []*isa{{File: f, name: "AVX512", lanes: 16, rows: 12}, {File: f, name: "AVX2", lanes: 8, rows: 6}} {
 		for columns := 2 * s.lanes; columns >= 8; columns /= 2 {
 			for rows := 1; rows <= s.rows; rows++ {
 				s.tile(rows, columns, false)
@@ -24,14 +27,15 @@ func main() {
 		s.strips()
 		s.doubles()
 	}
-	pairTiles()
-	transpose()
-	Generate()
+	s := &isa{File: f}
+	s.pairTiles()
+	s.transpose()
 }
 
 // An isa is one of the two instruction sets. A tile of the product has up to
 // rows rows and two vectors of columns, one, or half of one of 16 lanes.
 type isa struct {
+	*target.File
 	name        string
 	lanes, rows int
 }
@@ -52,9 +56,9 @@ func (s *isa) shape(columns int) shape {
 
 func (s shape) vec() VecVirtual {
 	if s.lanes == 16 {
-		return ZMM()
+		return s.ZMM()
 	}
-	return YMM()
+	return s.YMM()
 }
 
 func (s shape) vecs() []VecVirtual {
@@ -72,9 +76,9 @@ func (s shape) zeros(rows int) [][]VecVirtual {
 		acc[i] = s.vecs()
 		for _, v := range acc[i] {
 			if s.masks() {
-				VPXORD(v, v, v)
+				s.VPXORD(v, v, v)
 			} else {
-				VXORPS(v, v, v)
+				s.VXORPS(v, v, v)
 			}
 		}
 	}
@@ -98,58 +102,58 @@ func (i *isa) tile(rows, columns int, ahead bool) {
 		doc += " In each step it prefetches a cache line: a run of lines from each of the addresses at next."
 		next = ", next *uintptr, lines int"
 	}
-	TEXT(name, NOSPLIT, "func(k int, a *float32, rowStride, stepStride int, b, c *float32, ldc int, alpha, beta float32, bias *float32, floor float32, mask *uint32"+next+")")
-	Doc(name + " " + doc)
-	k := Load(Param("k"), GP64())
-	rowStride := Load(Param("rowStride"), GP64())
-	step := Load(Param("stepStride"), GP64())
-	b := Load(Param("b"), GP64())
-	bases, row := rowBases(rows, rowStride)
+	s.TEXT(name, attr.NOSPLIT, "func(k int, a *float32, rowStride, stepStride int, b, c *float32, ldc int, alpha, beta float32, bias *float32, floor float32, mask *uint32"+next+")")
+	s.Doc(name + " " + doc)
+	k := s.Load(s.Param("k"), s.GP64())
+	rowStride := s.Load(s.Param("rowStride"), s.GP64())
+	step := s.Load(s.Param("stepStride"), s.GP64())
+	b := s.Load(s.Param("b"), s.GP64())
+	bases, row := s.rowBases(rows, rowStride)
 	acc := s.zeros(rows)
-	TESTQ(k, k)
-	JE(LabelRef("finish"))
+	s.TESTQ(k, k)
+	s.JE(LabelRef("finish"))
 	var table, lines, left, line Register
 	if ahead {
-		table = Load(Param("next"), GP64())
-		lines = Load(Param("lines"), GP64())
-		left, line = GP64(), GP64()
-		Label("run")
-		MOVQ(Mem{Base: table}, line)
-		ADDQ(Imm(8), table)
-		MOVQ(lines, left)
+		table = s.Load(s.Param("next"), s.GP64())
+		lines = s.Load(s.Param("lines"), s.GP64())
+		left, line = s.GP64(), s.GP64()
+		s.Label("run")
+		s.MOVQ(Mem{Base: table}, line)
+		s.ADDQ(Imm(8), table)
+		s.MOVQ(lines, left)
 	}
-	Label("loop")
+	s.Label("loop")
 	{
 		if ahead {
-			PREFETCHT0(Mem{Base: line})
-			ADDQ(Imm(64), line)
+			s.PREFETCHT0(Mem{Base: line})
+			s.ADDQ(Imm(64), line)
 		}
 		columns, x := s.vecs(), s.vec()
 		for j, v := range columns {
-			VMOVUPS(s.at(b, j), v)
+			s.VMOVUPS(s.at(b, j), v)
 		}
 		for i := range rows {
-			VBROADCASTSS(row(i), x)
+			s.VBROADCASTSS(row(i), x)
 			for j, v := range columns {
-				VFMADD231PS(v, x, acc[i][j])
+				s.VFMADD231PS(v, x, acc[i][j])
 			}
 		}
-		ADDQ(Imm(uint64(4*s.lanes*s.vectors)), b)
+		s.ADDQ(Imm(uint64(4*s.lanes*s.vectors)), b)
 		for _, p := range bases {
-			ADDQ(step, p)
+			s.ADDQ(step, p)
 		}
 		if ahead {
-			DECQ(k)
-			JE(LabelRef("finish"))
-			DECQ(left)
-			JNE(LabelRef("loop"))
-			JMP(LabelRef("run"))
+			s.DECQ(k)
+			s.JE(LabelRef("finish"))
+			s.DECQ(left)
+			s.JNE(LabelRef("loop"))
+			s.JMP(LabelRef("run"))
 		} else {
-			DECQ(k)
-			JNE(LabelRef("loop"))
+			s.DECQ(k)
+			s.JNE(LabelRef("loop"))
 		}
 	}
-	Label("finish")
+	s.Label("finish")
 	each := func(do func(i, j int, v VecVirtual)) {
 		for i := range acc {
 			for j, v := range acc[i] {
@@ -159,64 +163,64 @@ func (i *isa) tile(rows, columns int, ahead bool) {
 	}
 	masks := s.loadMasks()
 	alpha := s.broadcast("alpha")
-	each(func(_, _ int, v VecVirtual) { VMULPS(alpha, v, v) })
+	each(func(_, _ int, v VecVirtual) { s.VMULPS(alpha, v, v) })
 
-	Comment("C is not read where beta is 0, so that it may hold anything.")
-	sign := GP32()
-	MOVL(param("beta"), sign)
-	ADDL(sign, sign)
-	JE(LabelRef("bias"))
+	s.Comment("C is not read where beta is 0, so that it may hold anything.")
+	sign := s.GP32()
+	s.MOVL(s.param("beta"), sign)
+	s.ADDL(sign, sign)
+	s.JE(LabelRef("bias"))
 	beta, old := s.broadcast("beta"), s.vec()
-	c := Load(Param("c"), GP64())
-	ldc := Load(Param("ldc"), GP64())
+	c := s.Load(s.Param("c"), s.GP64())
+	ldc := s.Load(s.Param("ldc"), s.GP64())
 	each(func(i, j int, v VecVirtual) {
 		s.load(s.at(c, j), masks[j], old)
-		VFMADD231PS(beta, old, v)
+		s.VFMADD231PS(beta, old, v)
 		if j == s.vectors-1 && i < rows-1 {
-			ADDQ(ldc, c)
+			s.ADDQ(ldc, c)
 		}
 	})
 
-	Label("bias")
-	bias := Load(Param("bias"), GP64())
-	TESTQ(bias, bias)
-	JE(LabelRef("store"))
+	s.Label("bias")
+	bias := s.Load(s.Param("bias"), s.GP64())
+	s.TESTQ(bias, bias)
+	s.JE(LabelRef("store"))
 	for j := range masks {
 		x := s.vec()
 		s.load(s.at(bias, j), masks[j], x)
 		for i := range acc {
-			VADDPS(x, acc[i][j], acc[i][j])
+			s.VADDPS(x, acc[i][j], acc[i][j])
 		}
 	}
 
-	Label("store")
-	Comment("The maximum of anything and NaN, as the second source, is NaN.")
+	s.Label("store")
+	s.Comment("The maximum of anything and NaN, as the second source, is NaN.")
 	floor := s.broadcast("floor")
-	c = Load(Param("c"), GP64())
-	ldc = Load(Param("ldc"), GP64())
+	c = s.Load(s.Param("c"), s.GP64())
+	ldc = s.Load(s.Param("ldc"), s.GP64())
 	each(func(i, j int, v VecVirtual) {
-		VMAXPS(v, floor, v)
+		s.VMAXPS(v, floor, v)
 		s.store(v, masks[j], s.at(c, j))
 		if j == s.vectors-1 && i < rows-1 {
-			ADDQ(ldc, c)
+			s.ADDQ(ldc, c)
 		}
 	})
-	VZEROUPPER()
-	RET()
+	s.VZEROUPPER()
+	s.RET()
 }
 
 // rowBases returns the registers that point to rows of A, and where row i is.
-func rowBases(rows int, rowStride Register) (bases []Register, row func(i int) Mem) {
+func (s *isa) rowBases(rows int, rowStride Register) (bases []Register, row func(i int) Mem) {
 	// Rows 3q, 3q+1 and 3q+2 are at base q plus 0, 1 and 2 row strides.
 	bases = make([]Register, (rows+2)/3)
 	for q := range bases {
-		bases[q] = GP64()
+		bases[q] = s.GP64()
 		if q == 0 {
-			Load(Param("a"), bases[0])
+			s.Load(s.Param("a"), bases[0])
 			continue
 		}
-		LEAQ(Mem{Base: bases[q-1], Index: rowStride, Scale: 2}, bases[q])
-		ADDQ(rowStride, bases[q])
+		s.LEAQ(Mem{Base: bases[q-1], Index: rowStride, Scale: 2}, bases[q])
+		s.ADDQ(rowStride, bases[q])
 	}
 	return bases, func(i int) Mem {
 		if i%3 == 0 {
@@ -228,15 +232,15 @@ func rowBases(rows int, rowStride Register) (bases []Register, row func(i int) M
 
 // loadMasks loads the parameter mask, one word for each column.
 func (s shape) loadMasks() []Register {
-	mask := Load(Param("mask"), GP64())
+	mask := s.Load(s.Param("mask"), s.GP64())
 	masks := make([]Register, s.vectors)
 	for j := range masks {
 		v := s.vec()
-		VMOVUPS(s.at(mask, j), v)
+		s.VMOVUPS(s.at(mask, j), v)
 		masks[j] = v
 		if s.masks() {
-			masks[j] = K()
-			VPMOVD2M(v, masks[j])
+			masks[j] = s.K()
+			s.VPMOVD2M(v, masks[j])
 		}
 	}
 	return masks
@@ -245,13 +249,13 @@ func (s shape) loadMasks() []Register {
 // broadcast returns a register with the float32 parameter in every lane.
 func (s shape) broadcast(name string) VecVirtual {
 	v := s.vec()
-	VBROADCASTSS(param(name), v)
+	s.VBROADCASTSS(s.param(name), v)
 	return v
 }
 
 // param returns the address of a parameter.
-func param(name string) Mem {
-	p, err := Param(name).Resolve()
+func (s *isa) param(name string) Mem {
+	p, err := s.Param(name).Resolve()
 	if err != nil {
 		panic(err)
 	}
@@ -261,17 +265,17 @@ func param(name string) Mem {
 // load reads the columns under the mask; the others become 0.
 func (s shape) load(from Mem, mask Register, v VecVirtual) {
 	if s.masks() {
-		VMOVUPS_Z(from, mask, v)
+		s.VMOVUPS_Z(from, mask, v)
 	} else {
-		VMASKMOVPS(from, mask, v)
+		s.VMASKMOVPS(from, mask, v)
 	}
 }
 
 func (s shape) store(v VecVirtual, mask Register, to Mem) {
 	if s.masks() {
-		VMOVUPS(v, mask, to)
+		s.VMOVUPS(v, mask, to)
 	} else {
-		VMASKMOVPS(v, mask, to)
+		s.VMASKMOVPS(v, mask, to)
 	}
 }
 
@@ -280,57 +284,57 @@ func (s shape) store(v VecVirtual, mask Register, to Mem) {
 func (i *isa) copyRows(columns int) {
 	s := i.shape(columns)
 	name := fmt.Sprintf("copyRows%d%s", columns, s.name)
-	TEXT(name, NOSPLIT, "func(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)")
-	Doc(fmt.Sprintf("%s copies k ≥ 1 rows of at most %d columns, those with the given numbers if these are not nil; strides are in bytes.", name, columns))
-	dst, dstStride := Load(Param("dst"), GP64()), Load(Param("dstStride"), GP64())
-	src, srcStride := Load(Param("src"), GP64()), Load(Param("srcStride"), GP64())
-	numbers := Load(Param("numbers"), GP64())
-	k := Load(Param("k"), GP64())
+	s.TEXT(name, attr.NOSPLIT, "func(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)")
+	s.Doc(fmt.Sprintf("%s copies k ≥ 1 rows of at most %d columns, those with the given numbers if these are not nil; strides are in bytes.", name, columns))
+	dst, dstStride := s.Load(s.Param("dst"), s.GP64()), s.Load(s.Param("dstStride"), s.GP64())
+	src, srcStride := s.Load(s.Param("src"), s.GP64()), s.Load(s.Param("srcStride"), s.GP64())
+	numbers := s.Load(s.Param("numbers"), s.GP64())
+	k := s.Load(s.Param("k"), s.GP64())
 	masks := s.loadMasks()
 	row := func(from Register) {
 		for j := range masks {
 			v := s.vec()
 			s.load(s.at(from, j), masks[j], v)
-			VMOVUPS(v, s.at(dst, j))
+			s.VMOVUPS(v, s.at(dst, j))
 		}
-		ADDQ(dstStride, dst)
+		s.ADDQ(dstStride, dst)
 	}
-	TESTQ(numbers, numbers)
-	JNE(LabelRef("numbered"))
-	Label("loop")
+	s.TESTQ(numbers, numbers)
+	s.JNE(LabelRef("numbered"))
+	s.Label("loop")
 	row(src)
-	ADDQ(srcStride, src)
-	DECQ(k)
-	JNE(LabelRef("loop"))
-	VZEROUPPER()
-	RET()
-	Label("numbered")
-	at := GP64()
-	MOVLQSX(Mem{Base: numbers}, at)
-	IMULQ(srcStride, at)
-	ADDQ(src, at)
+	s.ADDQ(srcStride, src)
+	s.DECQ(k)
+	s.JNE(LabelRef("loop"))
+	s.VZEROUPPER()
+	s.RET()
+	s.Label("numbered")
+	at := s.GP64()
+	s.MOVLQSX(Mem{Base: numbers}, at)
+	s.IMULQ(srcStride, at)
+	s.ADDQ(src, at)
 	row(at)
-	ADDQ(Imm(4), numbers)
-	DECQ(k)
-	JNE(LabelRef("numbered"))
-	VZEROUPPER()
-	RET()
+	s.ADDQ(Imm(4), numbers)
+	s.DECQ(k)
+	s.JNE(LabelRef("numbered"))
+	s.VZEROUPPER()
+	s.RET()
 }
 
 // transpose writes 8 columns of a packed panel: it reads 8 rows of k floats,
 // k a multiple of 8, and writes column p of them as 8 consecutive floats at
 // p·stride bytes.
-func transpose() {
-	TEXT("transpose8", NOSPLIT, "func(dst *float32, dstStride int, src *float32, srcStride, k int)")
-	Doc("transpose8 writes the first k columns, a multiple of 8, of 8 rows as k rows of 8; strides are in bytes.")
-	dst, dstStride := Load(Param("dst"), GP64()), Load(Param("dstStride"), GP64())
-	src, srcStride := Load(Param("src"), GP64()), Load(Param("srcStride"), GP64())
-	k := Load(Param("k"), GP64())
-	three := GP64()
-	LEAQ(Mem{Base: srcStride, Index: srcStride, Scale: 2}, three)
-	half := GP64()
-	LEAQ(Mem{Base: src, Index: srcStride, Scale: 4}, half)
-	Label("loop")
+func (s *isa) transpose() {
+	s.TEXT("transpose8", attr.NOSPLIT, "func(dst *float32, dstStride int, src *float32, srcStride, k int)")
+	s.Doc("transpose8 writes the first k columns, a multiple of 8, of 8 rows as k rows of 8; strides are in bytes.")
+	dst, dstStride := s.Load(s.Param("dst"), s.GP64()), s.Load(s.Param("dstStride"), s.GP64())
+	src, srcStride := s.Load(s.Param("src"), s.GP64()), s.Load(s.Param("srcStride"), s.GP64())
+	k := s.Load(s.Param("k"), s.GP64())
+	three := s.GP64()
+	s.LEAQ(Mem{Base: srcStride, Index: srcStride, Scale: 2}, three)
+	half := s.GP64()
+	s.LEAQ(Mem{Base: src, Index: srcStride, Scale: 4}, half)
+	s.Label("loop")
 	var r, t, u [8]VecVirtual
 	at := func(i int) Mem {
 		base := src
@@ -348,38 +352,38 @@ func transpose() {
 		return Mem{Base: base}
 	}
 	for i := range r {
-		r[i] = YMM()
-		VMOVUPS(at(i), r[i])
+		r[i] = s.YMM()
+		s.VMOVUPS(at(i), r[i])
 	}
 	for i := 0; i < 8; i += 2 {
-		t[i], t[i+1] = YMM(), YMM()
-		VUNPCKLPS(r[i+1], r[i], t[i])
-		VUNPCKHPS(r[i+1], r[i], t[i+1])
+		t[i], t[i+1] = s.YMM(), s.YMM()
+		s.VUNPCKLPS(r[i+1], r[i], t[i])
+		s.VUNPCKHPS(r[i+1], r[i], t[i+1])
 	}
 	for h := 0; h < 8; h += 4 {
 		for j := range 2 {
-			u[h+2*j], u[h+2*j+1] = YMM(), YMM()
-			VSHUFPS(Imm(0x44), t[h+2+j], t[h+j], u[h+2*j])
-			VSHUFPS(Imm(0xee), t[h+2+j], t[h+j], u[h+2*j+1])
+			u[h+2*j], u[h+2*j+1] = s.YMM(), s.YMM()
+			s.VSHUFPS(Imm(0x44), t[h+2+j], t[h+j], u[h+2*j])
+			s.VSHUFPS(Imm(0xee), t[h+2+j], t[h+j], u[h+2*j+1])
 		}
 	}
-	row := GP64()
-	MOVQ(dst, row)
+	row := s.GP64()
+	s.MOVQ(dst, row)
 	for p := range 8 {
-		v := YMM()
+		v := s.YMM()
 		if p < 4 {
-			VPERM2F128(Imm(0x20), u[4+p], u[p], v)
+			s.VPERM2F128(Imm(0x20), u[4+p], u[p], v)
 		} else {
-			VPERM2F128(Imm(0x31), u[p], u[p-4], v)
+			s.VPERM2F128(Imm(0x31), u[p], u[p-4], v)
 		}
-		VMOVUPS(v, Mem{Base: row})
-		ADDQ(dstStride, row)
+		s.VMOVUPS(v, Mem{Base: row})
+		s.ADDQ(dstStride, row)
 	}
-	MOVQ(row, dst)
-	ADDQ(Imm(32), src)
-	ADDQ(Imm(32), half)
-	SUBQ(Imm(8), k)
-	JNE(LabelRef("loop"))
-	VZEROUPPER()
-	RET()
+	s.MOVQ(row, dst)
+	s.ADDQ(Imm(32), src)
+	s.ADDQ(Imm(32), half)
+	s.SUBQ(Imm(8), k)
+	s.JNE(LabelRef("loop"))
+	s.VZEROUPPER()
+	s.RET()
 }

@@ -1,0 +1,81 @@
+// Package target is what the generators of assembly have in common: the instructions of
+// amd64 by avo, and the assembly for arm64 that stands for them.
+package target
+
+import (
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/printer"
+)
+
+// A File is the assembly of one architecture: avo's instructions, and constants.
+type File struct {
+	*build.Context
+	tables map[string]operand.Mem
+}
+
+func newFile(constraint string) *File {
+	f := &File{build.NewContext(), map[string]operand.Mem{}}
+	f.ConstraintExpr(constraint + ",!noasm")
+	return f
+}
+
+// TEXT begins a function.
+func (f *File) TEXT(name string, attributes attr.Attribute, signature string) {
+	f.Function(name)
+	f.Attributes(attributes)
+	f.SignatureExpr(signature)
+}
+
+// Table returns where in read-only memory the words are that are known by a name.
+func (f *File) Table(name string, words int, word func(i int) operand.Constant) operand.Mem {
+	m, ok := f.tables[name]
+	if !ok {
+		m = f.StaticGlobal(name)
+		f.DataAttributes(attr.RODATA | attr.NOPTR)
+		for i := range words {
+			w := word(i)
+			f.AddDatum(w.Bytes()*i, w)
+		}
+		f.tables[name] = m
+	}
+	return m
+}
+
+// Main writes the kernels of a package, and their declarations, to the folder that is the
+// program's argument.
+func Main(amd64 func(f *File)) {
+	log.SetFlags(0)
+	if len(os.Args) != 2 {
+		log.Fatal("usage: go run . FOLDER")
+	}
+	folder := os.Args[1]
+	write := func(name string, text []byte, err error) {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, name), text, 0o644)
+		}
+		if err != nil {
+			log.Fatalf("%s: %v", name, err)
+		}
+	}
+	f := newFile("amd64")
+	amd64(f)
+	file, err := f.Result()
+	if err == nil {
+		err = pass.Compile.Execute(file)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	by := printer.Config{Name: "go generate", Pkg: filepath.Base(folder)}
+	text, err := printer.NewGoAsm(by).Print(file)
+	write("kernels_amd64.s", text, err)
+	text, err = printer.NewStubs(by).Print(file)
+	write("stubs_amd64.go", text, err)
+}
