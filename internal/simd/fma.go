@@ -1,0 +1,38 @@
+//go:build !(arm64 || riscv64 || ppc64 || ppc64le || s390x || loong64 || amd64.v3)
+
+package simd
+
+import (
+	"math"
+	"unsafe"
+)
+
+// FMA returns x·y + z, rounded once.
+func FMA[T Float](x, y, z T) T {
+	if unsafe.Sizeof(x) == 8 {
+		return T(math.FMA(float64(x), float64(y), float64(z)))
+	}
+	// The product is exact. Rounding the sum to float64 and then to float32 is rounding it
+	// once, unless the first result lies halfway between two float32 (its last 29 bits are
+	// 1 and zeros) or is subnormal as a float32.
+	p := float64(x) * float64(y)
+	s := p + float64(z)
+	if b := math.Float64bits(s); b&(1<<29-1) == 1<<28 || b<<1 < (1023-126)<<53 {
+		s = toOdd(p, float64(z), s)
+	}
+	return T(s)
+}
+
+// toOdd returns the sum s = p+z so rounded that it may be rounded again: if it is not exact,
+// its last bit is 1.
+func toOdd(p, z, s float64) float64 {
+	q := s - p
+	lost := (p - (s - q)) + (z - q)
+	if b := math.Float64bits(s); lost != 0 && b&1 == 0 {
+		if (lost > 0) == (s > 0) {
+			return math.Float64frombits(b + 1)
+		}
+		return math.Float64frombits(b - 1)
+	}
+	return s
+}
