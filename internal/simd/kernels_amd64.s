@@ -364,8 +364,8 @@ TEXT ·negPositiveVector(SB), NOSPLIT, $0-48
 	MOVL         $0x3f800000, CX
 	VMOVD        CX, X3
 	VPBROADCASTD X3, Z3
-	VXORPS       X4, X4, X4
-	VXORPS       X5, X5, X5
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
@@ -441,54 +441,94 @@ formAVX2:
 	MOVL         $0x3f800000, CX
 	VMOVD        CX, X3
 	VPBROADCASTD X3, Y3
-	VXORPS       X4, X4, X4
-	VXORPS       X5, X5, X5
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
 loopAVX2:
 	CMPQ         DX, CX
 	JGE          loop_doneAVX2
-	VADDPS       (AX)(DX*4), Y3, Y6
-	VMULPS       Y0, Y6, Y6
-	VADDPS       Y3, Y6, Y7
-	VCMPPS       $0x0a, Y1, Y7, Y9
-	VDIVPS       Y7, Y3, Y8
-	VMULPS       Y8, Y6, Y6
+	VADDPS       (AX)(DX*4), Y3, Y8
 	VMULPS       Y0, Y8, Y8
-	VANDPS       Y9, Y8, Y8
-	VMOVUPS      Y8, (AX)(DX*4)
-	VANDPS       Y9, Y6, Y6
-	VADDPS       Y6, Y5, Y5
-	VPSUBD       c3f3504f3<>+0(SB), Y7, Y8
-	VPSRAD       $0x17, Y8, Y6
-	VCVTDQ2PS    Y6, Y6
-	VPAND        c007fffff<>+0(SB), Y8, Y8
-	VPADDD       c3f3504f3<>+0(SB), Y8, Y8
-	VSUBPS       Y3, Y8, Y8
-	VMULPS       Y8, Y8, Y11
-	VMOVUPS      c3d9021bb<>+0(SB), Y10
-	VFMADD213PS  cbdebd1b8<>+0(SB), Y8, Y10
-	VFMADD213PS  c3def251a<>+0(SB), Y8, Y10
-	VFMADD213PS  cbdfe5d4f<>+0(SB), Y8, Y10
-	VFMADD213PS  c3e11e9bf<>+0(SB), Y8, Y10
-	VFMADD213PS  cbe2aae50<>+0(SB), Y8, Y10
-	VFMADD213PS  c3e4cceac<>+0(SB), Y8, Y10
-	VFMADD213PS  cbe7ffffc<>+0(SB), Y8, Y10
-	VFMADD213PS  c3eaaaaaa<>+0(SB), Y8, Y10
-	VMULPS       Y8, Y10, Y10
-	VMULPS       Y11, Y10, Y10
-	VFMADD231PS  cb95e8083<>+0(SB), Y6, Y10
-	VFNMADD231PS c3f000000<>+0(SB), Y11, Y10
-	VADDPS       Y8, Y10, Y10
-	VFMADD231PS  c3f318000<>+0(SB), Y6, Y10
-	VFMADD231PS  c00000000<>+0(SB), Y7, Y10
-	VBLENDVPS    Y9, Y10, Y2, Y10
-	VADDPS       Y10, Y4, Y4
+	VADDPS       Y3, Y8, Y9
+	VCMPPS       $0x0a, Y1, Y9, Y11
+	VDIVPS       Y9, Y3, Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y0, Y10, Y10
+	VANDPS       Y11, Y10, Y10
+	VMOVUPS      Y10, (AX)(DX*4)
+	VANDPS       Y11, Y8, Y8
+	VADDPS       Y8, Y6, Y6
+	VPSUBD       c3f3504f3<>+0(SB), Y9, Y10
+	VPSRAD       $0x17, Y10, Y8
+	VCVTDQ2PS    Y8, Y8
+	VPAND        c007fffff<>+0(SB), Y10, Y10
+	VPADDD       c3f3504f3<>+0(SB), Y10, Y10
+	VSUBPS       Y3, Y10, Y10
+	VMULPS       Y10, Y10, Y13
+	VMOVUPS      c3d9021bb<>+0(SB), Y12
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y10, Y12
+	VFMADD213PS  c3def251a<>+0(SB), Y10, Y12
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y10, Y12
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y10, Y12
+	VFMADD213PS  cbe2aae50<>+0(SB), Y10, Y12
+	VFMADD213PS  c3e4cceac<>+0(SB), Y10, Y12
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y10, Y12
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y10, Y12
+	VMULPS       Y10, Y12, Y12
+	VMULPS       Y13, Y12, Y12
+	VFMADD231PS  cb95e8083<>+0(SB), Y8, Y12
+	VFNMADD231PS c3f000000<>+0(SB), Y13, Y12
+	VADDPS       Y10, Y12, Y12
+	VFMADD231PS  c3f318000<>+0(SB), Y8, Y12
+	VFMADD231PS  c00000000<>+0(SB), Y9, Y12
+	VBLENDVPS    Y11, Y12, Y2, Y12
+	VADDPS       Y12, Y4, Y4
+	ADDQ         $0x08, DX
+	VADDPS       (AX)(DX*4), Y3, Y8
+	VMULPS       Y0, Y8, Y8
+	VADDPS       Y3, Y8, Y9
+	VCMPPS       $0x0a, Y1, Y9, Y11
+	VDIVPS       Y9, Y3, Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y0, Y10, Y10
+	VANDPS       Y11, Y10, Y10
+	VMOVUPS      Y10, (AX)(DX*4)
+	VANDPS       Y11, Y8, Y8
+	VADDPS       Y8, Y7, Y7
+	VPSUBD       c3f3504f3<>+0(SB), Y9, Y10
+	VPSRAD       $0x17, Y10, Y8
+	VCVTDQ2PS    Y8, Y8
+	VPAND        c007fffff<>+0(SB), Y10, Y10
+	VPADDD       c3f3504f3<>+0(SB), Y10, Y10
+	VSUBPS       Y3, Y10, Y10
+	VMULPS       Y10, Y10, Y13
+	VMOVUPS      c3d9021bb<>+0(SB), Y12
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y10, Y12
+	VFMADD213PS  c3def251a<>+0(SB), Y10, Y12
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y10, Y12
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y10, Y12
+	VFMADD213PS  cbe2aae50<>+0(SB), Y10, Y12
+	VFMADD213PS  c3e4cceac<>+0(SB), Y10, Y12
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y10, Y12
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y10, Y12
+	VMULPS       Y10, Y12, Y12
+	VMULPS       Y13, Y12, Y12
+	VFMADD231PS  cb95e8083<>+0(SB), Y8, Y12
+	VFNMADD231PS c3f000000<>+0(SB), Y13, Y12
+	VADDPS       Y10, Y12, Y12
+	VFMADD231PS  c3f318000<>+0(SB), Y8, Y12
+	VFMADD231PS  c00000000<>+0(SB), Y9, Y12
+	VBLENDVPS    Y11, Y12, Y2, Y12
+	VADDPS       Y12, Y5, Y5
 	ADDQ         $0x08, DX
 	JMP          loopAVX2
 
 loop_doneAVX2:
+	VADDPS       Y5, Y4, Y4
 	VEXTRACTF128 $0x01, Y4, X0
 	VADDPS       X0, X4, X4
 	VMOVHLPS     X4, X4, X0
@@ -496,13 +536,14 @@ loop_doneAVX2:
 	VMOVSHDUP    X4, X0
 	VADDSS       X0, X4, X4
 	VMOVSS       X4, loss+40(FP)
-	VEXTRACTF128 $0x01, Y5, X0
-	VADDPS       X0, X5, X5
-	VMOVHLPS     X5, X5, X0
-	VADDPS       X0, X5, X5
-	VMOVSHDUP    X5, X0
-	VADDSS       X0, X5, X5
-	VMOVSS       X5, dTheta+44(FP)
+	VADDPS       Y7, Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPS       X0, X6, X6
+	VMOVHLPS     X6, X6, X0
+	VADDPS       X0, X6, X6
+	VMOVSHDUP    X6, X0
+	VADDSS       X0, X6, X6
+	VMOVSS       X6, dTheta+44(FP)
 	VZEROUPPER
 	RET
 
@@ -787,11 +828,11 @@ TEXT ·negNegativeVector(SB), NOSPLIT, $0-40
 	MOVL         $0x3f800000, CX
 	VMOVD        CX, X2
 	VPBROADCASTD X2, Z2
+	VPXORD       Z3, Z3, Z3
 	MOVL         $0x3f800000, CX
-	VMOVD        CX, X3
-	VPBROADCASTD X3, Z3
-	VXORPS       X4, X4, X4
-	VXORPS       X5, X5, X5
+	VMOVD        CX, X4
+	VPBROADCASTD X4, Z4
+	VPXORD       Z5, Z5, Z5
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
@@ -811,13 +852,13 @@ loopAVX512:
 	VMINPS       Z8, Z1, Z8
 	VGETEXPPS    Z8, Z6
 	VGETMANTPS   $0x00, Z8, Z7
-	VADDPS       Z6, Z4, Z4
-	VMULPS       Z7, Z3, Z3
+	VADDPS       Z6, Z3, Z3
+	VMULPS       Z7, Z4, Z4
 	ADDQ         $0x10, DX
 	JMP          loopAVX512
 
 loop_doneAVX512:
-	VPSUBD        c3f3504f3<>+0(SB), Z3, Z1
+	VPSUBD        c3f3504f3<>+0(SB), Z4, Z1
 	VPSRAD        $0x17, Z1, Z0
 	VCVTDQ2PS     Z0, Z0
 	VPANDD        c007fffff<>+0(SB), Z1, Z1
@@ -839,8 +880,8 @@ loop_doneAVX512:
 	VFNMADD231PS  c3f000000<>+0(SB), Z6, Z2
 	VADDPS        Z1, Z2, Z2
 	VFMADD231PS   c3f318000<>+0(SB), Z0, Z2
-	VFMADD231PS   c00000000<>+0(SB), Z3, Z2
-	VFMADD231PS   c3f317218<>+0(SB), Z4, Z2
+	VFMADD231PS   c00000000<>+0(SB), Z4, Z2
+	VFMADD231PS   c3f317218<>+0(SB), Z3, Z2
 	VEXTRACTF64X4 $0x01, Z2, Y0
 	VADDPS        Y0, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X0
@@ -869,48 +910,98 @@ formAVX2:
 	MOVL         $0x3f800000, CX
 	VMOVD        CX, X2
 	VPBROADCASTD X2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
 	MOVL         $0x3f800000, CX
-	VMOVD        CX, X3
-	VPBROADCASTD X3, Y3
-	VXORPS       X4, X4, X4
-	VXORPS       X5, X5, X5
+	VMOVD        CX, X5
+	VPBROADCASTD X5, Y5
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X6
+	VPBROADCASTD X6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
 loopAVX2:
 	CMPQ         DX, CX
 	JGE          loop_doneAVX2
-	VADDPS       (AX)(DX*4), Y2, Y6
-	VDIVPS       Y6, Y2, Y6
-	VMULPS       Y0, Y6, Y7
-	VADDPS       Y2, Y7, Y8
-	VCMPPS       $0x0a, Y1, Y8, Y9
-	VDIVPS       Y8, Y7, Y7
-	VANDPS       Y9, Y7, Y7
-	VSUBPS       Y7, Y5, Y5
-	VFNMADD213PS c00000000<>+0(SB), Y7, Y6
-	VMOVUPS      Y6, (AX)(DX*4)
-	VMINPS       Y8, Y1, Y8
-	VPAND        c7f800000<>+0(SB), Y8, Y6
-	VMOVUPS      c7f000000<>+0(SB), Y7
-	VPSUBD       Y6, Y7, Y7
-	VMULPS       Y8, Y7, Y7
-	VMULPS       Y7, Y3, Y3
-	VPSRLD       $0x17, Y6, Y6
-	VPSUBD       c0000007f<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
+	VADDPS       (AX)(DX*4), Y2, Y9
+	VDIVPS       Y9, Y2, Y9
+	VMULPS       Y0, Y9, Y10
+	VADDPS       Y2, Y10, Y11
+	VCMPPS       $0x0a, Y1, Y11, Y12
+	VDIVPS       Y11, Y10, Y10
+	VANDPS       Y12, Y10, Y10
+	VSUBPS       Y10, Y7, Y7
+	VFNMADD213PS c00000000<>+0(SB), Y10, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VMINPS       Y11, Y1, Y11
+	VPAND        c7f800000<>+0(SB), Y11, Y9
+	VMOVUPS      c7f000000<>+0(SB), Y10
+	VPSUBD       Y9, Y10, Y10
+	VMULPS       Y11, Y10, Y10
+	VMULPS       Y10, Y5, Y5
+	VPSRLD       $0x17, Y9, Y9
+	VPSUBD       c0000007f<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y3, Y3
+	ADDQ         $0x08, DX
+	VADDPS       (AX)(DX*4), Y2, Y9
+	VDIVPS       Y9, Y2, Y9
+	VMULPS       Y0, Y9, Y10
+	VADDPS       Y2, Y10, Y11
+	VCMPPS       $0x0a, Y1, Y11, Y12
+	VDIVPS       Y11, Y10, Y10
+	VANDPS       Y12, Y10, Y10
+	VSUBPS       Y10, Y8, Y8
+	VFNMADD213PS c00000000<>+0(SB), Y10, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VMINPS       Y11, Y1, Y11
+	VPAND        c7f800000<>+0(SB), Y11, Y9
+	VMOVUPS      c7f000000<>+0(SB), Y10
+	VPSUBD       Y9, Y10, Y10
+	VMULPS       Y11, Y10, Y10
+	VMULPS       Y10, Y6, Y6
+	VPSRLD       $0x17, Y9, Y9
+	VPSUBD       c0000007f<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y4, Y4
 	ADDQ         $0x08, DX
 	JMP          loopAVX2
 
 loop_doneAVX2:
-	VCVTDQ2PS    Y4, Y4
-	VPSUBD       c3f3504f3<>+0(SB), Y3, Y1
+	VCVTDQ2PS    Y3, Y3
+	VPSUBD       c3f3504f3<>+0(SB), Y5, Y1
 	VPSRAD       $0x17, Y1, Y0
 	VCVTDQ2PS    Y0, Y0
 	VPAND        c007fffff<>+0(SB), Y1, Y1
 	VPADDD       c3f3504f3<>+0(SB), Y1, Y1
 	VSUBPS       Y2, Y1, Y1
-	VMULPS       Y1, Y1, Y6
+	VMULPS       Y1, Y1, Y10
+	VMOVUPS      c3d9021bb<>+0(SB), Y9
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y1, Y9
+	VFMADD213PS  c3def251a<>+0(SB), Y1, Y9
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y1, Y9
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y1, Y9
+	VFMADD213PS  cbe2aae50<>+0(SB), Y1, Y9
+	VFMADD213PS  c3e4cceac<>+0(SB), Y1, Y9
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y1, Y9
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y1, Y9
+	VMULPS       Y1, Y9, Y9
+	VMULPS       Y10, Y9, Y9
+	VFMADD231PS  cb95e8083<>+0(SB), Y0, Y9
+	VFNMADD231PS c3f000000<>+0(SB), Y10, Y9
+	VADDPS       Y1, Y9, Y9
+	VFMADD231PS  c3f318000<>+0(SB), Y0, Y9
+	VFMADD231PS  c00000000<>+0(SB), Y5, Y9
+	VFMADD231PS  c3f317218<>+0(SB), Y3, Y9
+	VCVTDQ2PS    Y4, Y4
+	VPSUBD       c3f3504f3<>+0(SB), Y6, Y1
+	VPSRAD       $0x17, Y1, Y0
+	VCVTDQ2PS    Y0, Y0
+	VPAND        c007fffff<>+0(SB), Y1, Y1
+	VPADDD       c3f3504f3<>+0(SB), Y1, Y1
+	VSUBPS       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y3
 	VMOVUPS      c3d9021bb<>+0(SB), Y2
 	VFMADD213PS  cbdebd1b8<>+0(SB), Y1, Y2
 	VFMADD213PS  c3def251a<>+0(SB), Y1, Y2
@@ -921,27 +1012,29 @@ loop_doneAVX2:
 	VFMADD213PS  cbe7ffffc<>+0(SB), Y1, Y2
 	VFMADD213PS  c3eaaaaaa<>+0(SB), Y1, Y2
 	VMULPS       Y1, Y2, Y2
-	VMULPS       Y6, Y2, Y2
+	VMULPS       Y3, Y2, Y2
 	VFMADD231PS  cb95e8083<>+0(SB), Y0, Y2
-	VFNMADD231PS c3f000000<>+0(SB), Y6, Y2
+	VFNMADD231PS c3f000000<>+0(SB), Y3, Y2
 	VADDPS       Y1, Y2, Y2
 	VFMADD231PS  c3f318000<>+0(SB), Y0, Y2
-	VFMADD231PS  c00000000<>+0(SB), Y3, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y6, Y2
 	VFMADD231PS  c3f317218<>+0(SB), Y4, Y2
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X2
-	VMOVHLPS     X2, X2, X0
-	VADDPS       X0, X2, X2
-	VMOVSHDUP    X2, X0
-	VADDSS       X0, X2, X2
-	VMOVSS       X2, loss+32(FP)
-	VEXTRACTF128 $0x01, Y5, X0
-	VADDPS       X0, X5, X5
-	VMOVHLPS     X5, X5, X0
-	VADDPS       X0, X5, X5
-	VMOVSHDUP    X5, X0
-	VADDSS       X0, X5, X5
-	VMOVSS       X5, dTheta+36(FP)
+	VADDPS       Y2, Y9, Y9
+	VEXTRACTF128 $0x01, Y9, X0
+	VADDPS       X0, X9, X9
+	VMOVHLPS     X9, X9, X0
+	VADDPS       X0, X9, X9
+	VMOVSHDUP    X9, X0
+	VADDSS       X0, X9, X9
+	VMOVSS       X9, loss+32(FP)
+	VADDPS       Y8, Y7, Y7
+	VEXTRACTF128 $0x01, Y7, X0
+	VADDPS       X0, X7, X7
+	VMOVHLPS     X7, X7, X0
+	VADDPS       X0, X7, X7
+	VMOVSHDUP    X7, X0
+	VADDSS       X0, X7, X7
+	VMOVSS       X7, dTheta+36(FP)
 	VZEROUPPER
 	RET
 
@@ -1028,7 +1121,7 @@ TEXT ·umapPositiveVector(SB), NOSPLIT, $0-36
 	MOVL         $0x3f800000, CX
 	VMOVD        CX, X2
 	VPBROADCASTD X2, Z2
-	VXORPS       X3, X3, X3
+	VPXORD       Z3, Z3, Z3
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
@@ -1088,47 +1181,80 @@ formAVX2:
 	MOVL         $0x3f800000, CX
 	VMOVD        CX, X2
 	VPBROADCASTD X2, Y2
-	VXORPS       X3, X3, X3
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
 loopAVX2:
 	CMPQ         DX, CX
 	JGE          loop_doneAVX2
-	VADDPS       (AX)(DX*4), Y2, Y4
-	VCMPPS       $0x0a, Y0, Y4, Y6
-	VDIVPS       Y4, Y2, Y5
-	VANDPS       Y6, Y5, Y5
-	VMOVUPS      Y5, (AX)(DX*4)
-	VPSUBD       c3f3504f3<>+0(SB), Y4, Y7
-	VPSRAD       $0x17, Y7, Y5
-	VCVTDQ2PS    Y5, Y5
-	VPAND        c007fffff<>+0(SB), Y7, Y7
-	VPADDD       c3f3504f3<>+0(SB), Y7, Y7
-	VSUBPS       Y2, Y7, Y7
-	VMULPS       Y7, Y7, Y9
-	VMOVUPS      c3d9021bb<>+0(SB), Y8
-	VFMADD213PS  cbdebd1b8<>+0(SB), Y7, Y8
-	VFMADD213PS  c3def251a<>+0(SB), Y7, Y8
-	VFMADD213PS  cbdfe5d4f<>+0(SB), Y7, Y8
-	VFMADD213PS  c3e11e9bf<>+0(SB), Y7, Y8
-	VFMADD213PS  cbe2aae50<>+0(SB), Y7, Y8
-	VFMADD213PS  c3e4cceac<>+0(SB), Y7, Y8
-	VFMADD213PS  cbe7ffffc<>+0(SB), Y7, Y8
-	VFMADD213PS  c3eaaaaaa<>+0(SB), Y7, Y8
-	VMULPS       Y7, Y8, Y8
-	VMULPS       Y9, Y8, Y8
-	VFMADD231PS  cb95e8083<>+0(SB), Y5, Y8
-	VFNMADD231PS c3f000000<>+0(SB), Y9, Y8
-	VADDPS       Y7, Y8, Y8
-	VFMADD231PS  c3f318000<>+0(SB), Y5, Y8
-	VFMADD231PS  c00000000<>+0(SB), Y4, Y8
-	VBLENDVPS    Y6, Y8, Y1, Y8
-	VADDPS       Y8, Y3, Y3
+	VADDPS       (AX)(DX*4), Y2, Y5
+	VCMPPS       $0x0a, Y0, Y5, Y7
+	VDIVPS       Y5, Y2, Y6
+	VANDPS       Y7, Y6, Y6
+	VMOVUPS      Y6, (AX)(DX*4)
+	VPSUBD       c3f3504f3<>+0(SB), Y5, Y8
+	VPSRAD       $0x17, Y8, Y6
+	VCVTDQ2PS    Y6, Y6
+	VPAND        c007fffff<>+0(SB), Y8, Y8
+	VPADDD       c3f3504f3<>+0(SB), Y8, Y8
+	VSUBPS       Y2, Y8, Y8
+	VMULPS       Y8, Y8, Y10
+	VMOVUPS      c3d9021bb<>+0(SB), Y9
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y8, Y9
+	VFMADD213PS  c3def251a<>+0(SB), Y8, Y9
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y8, Y9
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y8, Y9
+	VFMADD213PS  cbe2aae50<>+0(SB), Y8, Y9
+	VFMADD213PS  c3e4cceac<>+0(SB), Y8, Y9
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y8, Y9
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y8, Y9
+	VMULPS       Y8, Y9, Y9
+	VMULPS       Y10, Y9, Y9
+	VFMADD231PS  cb95e8083<>+0(SB), Y6, Y9
+	VFNMADD231PS c3f000000<>+0(SB), Y10, Y9
+	VADDPS       Y8, Y9, Y9
+	VFMADD231PS  c3f318000<>+0(SB), Y6, Y9
+	VFMADD231PS  c00000000<>+0(SB), Y5, Y9
+	VBLENDVPS    Y7, Y9, Y1, Y9
+	VADDPS       Y9, Y3, Y3
+	ADDQ         $0x08, DX
+	VADDPS       (AX)(DX*4), Y2, Y5
+	VCMPPS       $0x0a, Y0, Y5, Y7
+	VDIVPS       Y5, Y2, Y6
+	VANDPS       Y7, Y6, Y6
+	VMOVUPS      Y6, (AX)(DX*4)
+	VPSUBD       c3f3504f3<>+0(SB), Y5, Y8
+	VPSRAD       $0x17, Y8, Y6
+	VCVTDQ2PS    Y6, Y6
+	VPAND        c007fffff<>+0(SB), Y8, Y8
+	VPADDD       c3f3504f3<>+0(SB), Y8, Y8
+	VSUBPS       Y2, Y8, Y8
+	VMULPS       Y8, Y8, Y10
+	VMOVUPS      c3d9021bb<>+0(SB), Y9
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y8, Y9
+	VFMADD213PS  c3def251a<>+0(SB), Y8, Y9
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y8, Y9
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y8, Y9
+	VFMADD213PS  cbe2aae50<>+0(SB), Y8, Y9
+	VFMADD213PS  c3e4cceac<>+0(SB), Y8, Y9
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y8, Y9
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y8, Y9
+	VMULPS       Y8, Y9, Y9
+	VMULPS       Y10, Y9, Y9
+	VFMADD231PS  cb95e8083<>+0(SB), Y6, Y9
+	VFNMADD231PS c3f000000<>+0(SB), Y10, Y9
+	VADDPS       Y8, Y9, Y9
+	VFMADD231PS  c3f318000<>+0(SB), Y6, Y9
+	VFMADD231PS  c00000000<>+0(SB), Y5, Y9
+	VBLENDVPS    Y7, Y9, Y1, Y9
+	VADDPS       Y9, Y4, Y4
 	ADDQ         $0x08, DX
 	JMP          loopAVX2
 
 loop_doneAVX2:
+	VADDPS       Y4, Y3, Y3
 	VEXTRACTF128 $0x01, Y3, X0
 	VADDPS       X0, X3, X3
 	VMOVHLPS     X3, X3, X0
@@ -1150,7 +1276,7 @@ TEXT ·umapNegativeVector(SB), NOSPLIT, $0-36
 	MOVL         $0x3f800000, CX
 	VMOVD        CX, X2
 	VPBROADCASTD X2, Z2
-	VXORPS       X3, X3, X3
+	VPXORD       Z3, Z3, Z3
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
@@ -1214,51 +1340,88 @@ formAVX2:
 	MOVL         $0x3f800000, CX
 	VMOVD        CX, X2
 	VPBROADCASTD X2, Y2
-	VXORPS       X3, X3, X3
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
 loopAVX2:
 	CMPQ         DX, CX
 	JGE          loop_doneAVX2
-	VMOVUPS      (AX)(DX*4), Y4
-	VADDPS       Y2, Y4, Y5
-	VDIVPS       Y4, Y2, Y4
-	VADDPS       Y2, Y4, Y6
-	VCMPPS       $0x0a, Y0, Y6, Y7
-	VDIVPS       Y5, Y4, Y4
-	VMULPS       cbf800000<>+0(SB), Y4, Y4
-	VANDPS       Y7, Y4, Y4
-	VMOVUPS      Y4, (AX)(DX*4)
-	VPSUBD       c3f3504f3<>+0(SB), Y6, Y5
-	VPSRAD       $0x17, Y5, Y4
-	VCVTDQ2PS    Y4, Y4
-	VPAND        c007fffff<>+0(SB), Y5, Y5
-	VPADDD       c3f3504f3<>+0(SB), Y5, Y5
-	VSUBPS       Y2, Y5, Y5
-	VMULPS       Y5, Y5, Y9
-	VMOVUPS      c3d9021bb<>+0(SB), Y8
-	VFMADD213PS  cbdebd1b8<>+0(SB), Y5, Y8
-	VFMADD213PS  c3def251a<>+0(SB), Y5, Y8
-	VFMADD213PS  cbdfe5d4f<>+0(SB), Y5, Y8
-	VFMADD213PS  c3e11e9bf<>+0(SB), Y5, Y8
-	VFMADD213PS  cbe2aae50<>+0(SB), Y5, Y8
-	VFMADD213PS  c3e4cceac<>+0(SB), Y5, Y8
-	VFMADD213PS  cbe7ffffc<>+0(SB), Y5, Y8
-	VFMADD213PS  c3eaaaaaa<>+0(SB), Y5, Y8
-	VMULPS       Y5, Y8, Y8
-	VMULPS       Y9, Y8, Y8
-	VFMADD231PS  cb95e8083<>+0(SB), Y4, Y8
-	VFNMADD231PS c3f000000<>+0(SB), Y9, Y8
-	VADDPS       Y5, Y8, Y8
-	VFMADD231PS  c3f318000<>+0(SB), Y4, Y8
-	VFMADD231PS  c00000000<>+0(SB), Y6, Y8
-	VBLENDVPS    Y7, Y8, Y1, Y8
-	VADDPS       Y8, Y3, Y3
+	VMOVUPS      (AX)(DX*4), Y5
+	VADDPS       Y2, Y5, Y6
+	VDIVPS       Y5, Y2, Y5
+	VADDPS       Y2, Y5, Y7
+	VCMPPS       $0x0a, Y0, Y7, Y8
+	VDIVPS       Y6, Y5, Y5
+	VMULPS       cbf800000<>+0(SB), Y5, Y5
+	VANDPS       Y8, Y5, Y5
+	VMOVUPS      Y5, (AX)(DX*4)
+	VPSUBD       c3f3504f3<>+0(SB), Y7, Y6
+	VPSRAD       $0x17, Y6, Y5
+	VCVTDQ2PS    Y5, Y5
+	VPAND        c007fffff<>+0(SB), Y6, Y6
+	VPADDD       c3f3504f3<>+0(SB), Y6, Y6
+	VSUBPS       Y2, Y6, Y6
+	VMULPS       Y6, Y6, Y10
+	VMOVUPS      c3d9021bb<>+0(SB), Y9
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y6, Y9
+	VFMADD213PS  c3def251a<>+0(SB), Y6, Y9
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y6, Y9
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y6, Y9
+	VFMADD213PS  cbe2aae50<>+0(SB), Y6, Y9
+	VFMADD213PS  c3e4cceac<>+0(SB), Y6, Y9
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y6, Y9
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y6, Y9
+	VMULPS       Y6, Y9, Y9
+	VMULPS       Y10, Y9, Y9
+	VFMADD231PS  cb95e8083<>+0(SB), Y5, Y9
+	VFNMADD231PS c3f000000<>+0(SB), Y10, Y9
+	VADDPS       Y6, Y9, Y9
+	VFMADD231PS  c3f318000<>+0(SB), Y5, Y9
+	VFMADD231PS  c00000000<>+0(SB), Y7, Y9
+	VBLENDVPS    Y8, Y9, Y1, Y9
+	VADDPS       Y9, Y3, Y3
+	ADDQ         $0x08, DX
+	VMOVUPS      (AX)(DX*4), Y5
+	VADDPS       Y2, Y5, Y6
+	VDIVPS       Y5, Y2, Y5
+	VADDPS       Y2, Y5, Y7
+	VCMPPS       $0x0a, Y0, Y7, Y8
+	VDIVPS       Y6, Y5, Y5
+	VMULPS       cbf800000<>+0(SB), Y5, Y5
+	VANDPS       Y8, Y5, Y5
+	VMOVUPS      Y5, (AX)(DX*4)
+	VPSUBD       c3f3504f3<>+0(SB), Y7, Y6
+	VPSRAD       $0x17, Y6, Y5
+	VCVTDQ2PS    Y5, Y5
+	VPAND        c007fffff<>+0(SB), Y6, Y6
+	VPADDD       c3f3504f3<>+0(SB), Y6, Y6
+	VSUBPS       Y2, Y6, Y6
+	VMULPS       Y6, Y6, Y10
+	VMOVUPS      c3d9021bb<>+0(SB), Y9
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y6, Y9
+	VFMADD213PS  c3def251a<>+0(SB), Y6, Y9
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y6, Y9
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y6, Y9
+	VFMADD213PS  cbe2aae50<>+0(SB), Y6, Y9
+	VFMADD213PS  c3e4cceac<>+0(SB), Y6, Y9
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y6, Y9
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y6, Y9
+	VMULPS       Y6, Y9, Y9
+	VMULPS       Y10, Y9, Y9
+	VFMADD231PS  cb95e8083<>+0(SB), Y5, Y9
+	VFNMADD231PS c3f000000<>+0(SB), Y10, Y9
+	VADDPS       Y6, Y9, Y9
+	VFMADD231PS  c3f318000<>+0(SB), Y5, Y9
+	VFMADD231PS  c00000000<>+0(SB), Y7, Y9
+	VBLENDVPS    Y8, Y9, Y1, Y9
+	VADDPS       Y9, Y4, Y4
 	ADDQ         $0x08, DX
 	JMP          loopAVX2
 
 loop_doneAVX2:
+	VADDPS       Y4, Y3, Y3
 	VEXTRACTF128 $0x01, Y3, X0
 	VADDPS       X0, X3, X3
 	VMOVHLPS     X3, X3, X0
@@ -1353,7 +1516,7 @@ TEXT ·logTotalsVector(SB), NOSPLIT, $0-36
 	MOVL         $0x3f800000, CX
 	VMOVD        CX, X1
 	VPBROADCASTD X1, Z1
-	VXORPS       X2, X2, X2
+	VPXORD       Z2, Z2, Z2
 	MOVQ         total_len+8(FP), CX
 	XORQ         DX, DX
 
@@ -1409,44 +1572,74 @@ formAVX2:
 	MOVL         $0x3f800000, CX
 	VMOVD        CX, X1
 	VPBROADCASTD X1, Y1
-	VXORPS       X2, X2, X2
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
 	MOVQ         total_len+8(FP), CX
 	XORQ         DX, DX
 
 loopAVX2:
 	CMPQ         DX, CX
 	JGE          loop_doneAVX2
-	VMOVUPS      (AX)(DX*4), Y3
-	VDIVPS       Y3, Y0, Y4
-	VMOVUPS      Y4, (AX)(DX*4)
-	VPSUBD       c3f3504f3<>+0(SB), Y3, Y5
-	VPSRAD       $0x17, Y5, Y4
-	VCVTDQ2PS    Y4, Y4
-	VPAND        c007fffff<>+0(SB), Y5, Y5
-	VPADDD       c3f3504f3<>+0(SB), Y5, Y5
-	VSUBPS       Y1, Y5, Y5
-	VMULPS       Y5, Y5, Y7
-	VMOVUPS      c3d9021bb<>+0(SB), Y6
-	VFMADD213PS  cbdebd1b8<>+0(SB), Y5, Y6
-	VFMADD213PS  c3def251a<>+0(SB), Y5, Y6
-	VFMADD213PS  cbdfe5d4f<>+0(SB), Y5, Y6
-	VFMADD213PS  c3e11e9bf<>+0(SB), Y5, Y6
-	VFMADD213PS  cbe2aae50<>+0(SB), Y5, Y6
-	VFMADD213PS  c3e4cceac<>+0(SB), Y5, Y6
-	VFMADD213PS  cbe7ffffc<>+0(SB), Y5, Y6
-	VFMADD213PS  c3eaaaaaa<>+0(SB), Y5, Y6
-	VMULPS       Y5, Y6, Y6
-	VMULPS       Y7, Y6, Y6
-	VFMADD231PS  cb95e8083<>+0(SB), Y4, Y6
-	VFNMADD231PS c3f000000<>+0(SB), Y7, Y6
-	VADDPS       Y5, Y6, Y6
-	VFMADD231PS  c3f318000<>+0(SB), Y4, Y6
-	VFMADD231PS  c00000000<>+0(SB), Y3, Y6
-	VADDPS       Y6, Y2, Y2
+	VMOVUPS      (AX)(DX*4), Y4
+	VDIVPS       Y4, Y0, Y5
+	VMOVUPS      Y5, (AX)(DX*4)
+	VPSUBD       c3f3504f3<>+0(SB), Y4, Y6
+	VPSRAD       $0x17, Y6, Y5
+	VCVTDQ2PS    Y5, Y5
+	VPAND        c007fffff<>+0(SB), Y6, Y6
+	VPADDD       c3f3504f3<>+0(SB), Y6, Y6
+	VSUBPS       Y1, Y6, Y6
+	VMULPS       Y6, Y6, Y8
+	VMOVUPS      c3d9021bb<>+0(SB), Y7
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y6, Y7
+	VFMADD213PS  c3def251a<>+0(SB), Y6, Y7
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y6, Y7
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y6, Y7
+	VFMADD213PS  cbe2aae50<>+0(SB), Y6, Y7
+	VFMADD213PS  c3e4cceac<>+0(SB), Y6, Y7
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y6, Y7
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y6, Y7
+	VMULPS       Y6, Y7, Y7
+	VMULPS       Y8, Y7, Y7
+	VFMADD231PS  cb95e8083<>+0(SB), Y5, Y7
+	VFNMADD231PS c3f000000<>+0(SB), Y8, Y7
+	VADDPS       Y6, Y7, Y7
+	VFMADD231PS  c3f318000<>+0(SB), Y5, Y7
+	VFMADD231PS  c00000000<>+0(SB), Y4, Y7
+	VADDPS       Y7, Y2, Y2
+	ADDQ         $0x08, DX
+	VMOVUPS      (AX)(DX*4), Y4
+	VDIVPS       Y4, Y0, Y5
+	VMOVUPS      Y5, (AX)(DX*4)
+	VPSUBD       c3f3504f3<>+0(SB), Y4, Y6
+	VPSRAD       $0x17, Y6, Y5
+	VCVTDQ2PS    Y5, Y5
+	VPAND        c007fffff<>+0(SB), Y6, Y6
+	VPADDD       c3f3504f3<>+0(SB), Y6, Y6
+	VSUBPS       Y1, Y6, Y6
+	VMULPS       Y6, Y6, Y8
+	VMOVUPS      c3d9021bb<>+0(SB), Y7
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y6, Y7
+	VFMADD213PS  c3def251a<>+0(SB), Y6, Y7
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y6, Y7
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y6, Y7
+	VFMADD213PS  cbe2aae50<>+0(SB), Y6, Y7
+	VFMADD213PS  c3e4cceac<>+0(SB), Y6, Y7
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y6, Y7
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y6, Y7
+	VMULPS       Y6, Y7, Y7
+	VMULPS       Y8, Y7, Y7
+	VFMADD231PS  cb95e8083<>+0(SB), Y5, Y7
+	VFNMADD231PS c3f000000<>+0(SB), Y8, Y7
+	VADDPS       Y6, Y7, Y7
+	VFMADD231PS  c3f318000<>+0(SB), Y5, Y7
+	VFMADD231PS  c00000000<>+0(SB), Y4, Y7
+	VADDPS       Y7, Y3, Y3
 	ADDQ         $0x08, DX
 	JMP          loopAVX2
 
 loop_doneAVX2:
+	VADDPS       Y3, Y2, Y2
 	VEXTRACTF128 $0x01, Y2, X0
 	VADDPS       X0, X2, X2
 	VMOVHLPS     X2, X2, X0
@@ -1469,7 +1662,7 @@ TEXT ·infoncPositiveVector(SB), NOSPLIT, $0-60
 	MOVL         $0x3f800000, DX
 	VMOVD        DX, X2
 	VPBROADCASTD X2, Z2
-	VXORPS       X3, X3, X3
+	VPXORD       Z3, Z3, Z3
 	MOVQ         q_len+8(FP), DX
 	XORQ         BX, BX
 
@@ -1531,48 +1724,82 @@ formAVX2:
 	MOVL         $0x3f800000, DX
 	VMOVD        DX, X2
 	VPBROADCASTD X2, Y2
-	VXORPS       X3, X3, X3
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
 	MOVQ         q_len+8(FP), DX
 	XORQ         BX, BX
 
 loopAVX2:
 	CMPQ         BX, DX
 	JGE          loop_doneAVX2
-	VMOVUPS      (AX)(BX*4), Y4
-	VMULPS       (CX)(BX*4), Y4, Y5
-	VMULPS       Y1, Y5, Y5
-	VFNMADD213PS Y4, Y4, Y5
-	VCMPPS       $0x06, Y0, Y4, Y6
-	VANDPS       Y6, Y5, Y5
-	VMOVUPS      Y5, (AX)(BX*4)
-	VPSUBD       c3f3504f3<>+0(SB), Y4, Y6
-	VPSRAD       $0x17, Y6, Y5
-	VCVTDQ2PS    Y5, Y5
-	VPAND        c007fffff<>+0(SB), Y6, Y6
-	VPADDD       c3f3504f3<>+0(SB), Y6, Y6
-	VSUBPS       Y2, Y6, Y6
-	VMULPS       Y6, Y6, Y8
-	VMOVUPS      c3d9021bb<>+0(SB), Y7
-	VFMADD213PS  cbdebd1b8<>+0(SB), Y6, Y7
-	VFMADD213PS  c3def251a<>+0(SB), Y6, Y7
-	VFMADD213PS  cbdfe5d4f<>+0(SB), Y6, Y7
-	VFMADD213PS  c3e11e9bf<>+0(SB), Y6, Y7
-	VFMADD213PS  cbe2aae50<>+0(SB), Y6, Y7
-	VFMADD213PS  c3e4cceac<>+0(SB), Y6, Y7
-	VFMADD213PS  cbe7ffffc<>+0(SB), Y6, Y7
-	VFMADD213PS  c3eaaaaaa<>+0(SB), Y6, Y7
-	VMULPS       Y6, Y7, Y7
-	VMULPS       Y8, Y7, Y7
-	VFMADD231PS  cb95e8083<>+0(SB), Y5, Y7
-	VFNMADD231PS c3f000000<>+0(SB), Y8, Y7
-	VADDPS       Y6, Y7, Y7
-	VFMADD231PS  c3f318000<>+0(SB), Y5, Y7
-	VFMADD231PS  c00000000<>+0(SB), Y4, Y7
-	VSUBPS       Y7, Y3, Y3
+	VMOVUPS      (AX)(BX*4), Y5
+	VMULPS       (CX)(BX*4), Y5, Y6
+	VMULPS       Y1, Y6, Y6
+	VFNMADD213PS Y5, Y5, Y6
+	VCMPPS       $0x06, Y0, Y5, Y7
+	VANDPS       Y7, Y6, Y6
+	VMOVUPS      Y6, (AX)(BX*4)
+	VPSUBD       c3f3504f3<>+0(SB), Y5, Y7
+	VPSRAD       $0x17, Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VPAND        c007fffff<>+0(SB), Y7, Y7
+	VPADDD       c3f3504f3<>+0(SB), Y7, Y7
+	VSUBPS       Y2, Y7, Y7
+	VMULPS       Y7, Y7, Y9
+	VMOVUPS      c3d9021bb<>+0(SB), Y8
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y7, Y8
+	VFMADD213PS  c3def251a<>+0(SB), Y7, Y8
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y7, Y8
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y7, Y8
+	VFMADD213PS  cbe2aae50<>+0(SB), Y7, Y8
+	VFMADD213PS  c3e4cceac<>+0(SB), Y7, Y8
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y7, Y8
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y7, Y8
+	VMULPS       Y7, Y8, Y8
+	VMULPS       Y9, Y8, Y8
+	VFMADD231PS  cb95e8083<>+0(SB), Y6, Y8
+	VFNMADD231PS c3f000000<>+0(SB), Y9, Y8
+	VADDPS       Y7, Y8, Y8
+	VFMADD231PS  c3f318000<>+0(SB), Y6, Y8
+	VFMADD231PS  c00000000<>+0(SB), Y5, Y8
+	VSUBPS       Y8, Y3, Y3
+	ADDQ         $0x08, BX
+	VMOVUPS      (AX)(BX*4), Y5
+	VMULPS       (CX)(BX*4), Y5, Y6
+	VMULPS       Y1, Y6, Y6
+	VFNMADD213PS Y5, Y5, Y6
+	VCMPPS       $0x06, Y0, Y5, Y7
+	VANDPS       Y7, Y6, Y6
+	VMOVUPS      Y6, (AX)(BX*4)
+	VPSUBD       c3f3504f3<>+0(SB), Y5, Y7
+	VPSRAD       $0x17, Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VPAND        c007fffff<>+0(SB), Y7, Y7
+	VPADDD       c3f3504f3<>+0(SB), Y7, Y7
+	VSUBPS       Y2, Y7, Y7
+	VMULPS       Y7, Y7, Y9
+	VMOVUPS      c3d9021bb<>+0(SB), Y8
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y7, Y8
+	VFMADD213PS  c3def251a<>+0(SB), Y7, Y8
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y7, Y8
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y7, Y8
+	VFMADD213PS  cbe2aae50<>+0(SB), Y7, Y8
+	VFMADD213PS  c3e4cceac<>+0(SB), Y7, Y8
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y7, Y8
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y7, Y8
+	VMULPS       Y7, Y8, Y8
+	VMULPS       Y9, Y8, Y8
+	VFMADD231PS  cb95e8083<>+0(SB), Y6, Y8
+	VFNMADD231PS c3f000000<>+0(SB), Y9, Y8
+	VADDPS       Y7, Y8, Y8
+	VFMADD231PS  c3f318000<>+0(SB), Y6, Y8
+	VFMADD231PS  c00000000<>+0(SB), Y5, Y8
+	VSUBPS       Y8, Y4, Y4
 	ADDQ         $0x08, BX
 	JMP          loopAVX2
 
 loop_doneAVX2:
+	VADDPS       Y4, Y3, Y3
 	VEXTRACTF128 $0x01, Y3, X0
 	VADDPS       X0, X3, X3
 	VMOVHLPS     X3, X3, X0
@@ -1591,7 +1818,7 @@ TEXT ·infoncNegativeVector(SB), NOSPLIT, $0-52
 	MOVQ         q_base+0(FP), AX
 	MOVQ         share_base+24(FP), CX
 	VBROADCASTSS clamp+48(FP), Z0
-	VXORPS       X1, X1, X1
+	VPXORD       Z1, Z1, Z1
 	MOVQ         q_len+8(FP), DX
 	XORQ         BX, BX
 
@@ -1615,7 +1842,7 @@ formAVX2:
 	MOVQ         q_base+0(FP), AX
 	MOVQ         share_base+24(FP), CX
 	VBROADCASTSS clamp+48(FP), Y0
-	VXORPS       X1, X1, X1
+	VXORPS       Y1, Y1, Y1
 	MOVQ         q_len+8(FP), DX
 	XORQ         BX, BX
 
@@ -2481,7 +2708,7 @@ TEXT ·maskPositiveVector(SB), NOSPLIT, $0-72
 	MOVQ   dst_base+0(FP), AX
 	MOVQ   y_base+24(FP), CX
 	MOVQ   g_base+48(FP), DX
-	VXORPS X0, X0, X0
+	VPXORD Z0, Z0, Z0
 	MOVQ   dst_len+8(FP), BX
 	XORQ   SI, SI
 
@@ -2503,7 +2730,7 @@ formAVX2:
 	MOVQ   dst_base+0(FP), AX
 	MOVQ   y_base+24(FP), CX
 	MOVQ   g_base+48(FP), DX
-	VXORPS X0, X0, X0
+	VXORPS Y0, Y0, Y0
 	MOVQ   dst_len+8(FP), BX
 	XORQ   SI, SI
 
@@ -2770,7 +2997,7 @@ TEXT ·maxUint32Vector(SB), NOSPLIT, $0-28
 	CMPQ   ·current+0(SB), $0x02
 	JNE    formAVX2
 	MOVQ   x_base+0(FP), AX
-	VXORPS X0, X0, X0
+	VPXORD Z0, Z0, Z0
 	MOVQ   x_len+8(FP), CX
 	XORQ   DX, DX
 
@@ -2782,13 +3009,13 @@ loopAVX512:
 	JMP     loopAVX512
 
 loop_doneAVX512:
-	VEXTRACTI64X4 $0x01, Z0, Y1
+	VEXTRACTF64X4 $0x01, Z0, Y1
 	VPMAXUD       Y1, Y0, Y0
-	VEXTRACTI128  $0x01, Y0, X1
+	VEXTRACTF128  $0x01, Y0, X1
 	VPMAXUD       X1, X0, X0
-	VPSHUFD       $0x4e, X0, X1
+	VMOVHLPS      X0, X0, X1
 	VPMAXUD       X1, X0, X0
-	VPSHUFD       $0xb1, X0, X1
+	VMOVSHDUP     X0, X1
 	VPMAXUD       X1, X0, X0
 	VMOVD         X0, AX
 	MOVL          AX, ret+24(FP)
@@ -2797,7 +3024,8 @@ loop_doneAVX512:
 
 formAVX2:
 	MOVQ   x_base+0(FP), AX
-	VXORPS X0, X0, X0
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
 	MOVQ   x_len+8(FP), CX
 	XORQ   DX, DX
 
@@ -2806,14 +3034,17 @@ loopAVX2:
 	JGE     loop_doneAVX2
 	VPMAXUD (AX)(DX*4), Y0, Y0
 	ADDQ    $0x08, DX
+	VPMAXUD (AX)(DX*4), Y1, Y1
+	ADDQ    $0x08, DX
 	JMP     loopAVX2
 
 loop_doneAVX2:
-	VEXTRACTI128 $0x01, Y0, X1
+	VPMAXUD      Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
 	VPMAXUD      X1, X0, X0
-	VPSHUFD      $0x4e, X0, X1
+	VMOVHLPS     X0, X0, X1
 	VPMAXUD      X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
+	VMOVSHDUP    X0, X1
 	VPMAXUD      X1, X0, X0
 	VMOVD        X0, AX
 	MOVL         AX, ret+24(FP)
@@ -2832,7 +3063,7 @@ TEXT ·inverseSum2Vector(SB), NOSPLIT, $0-60
 	MOVL         $0x3f800000, DX
 	VMOVD        DX, X2
 	VPBROADCASTD X2, Z2
-	VXORPS       X3, X3, X3
+	VPXORD       Z3, Z3, Z3
 	MOVQ         xs_len+8(FP), DX
 	XORQ         BX, BX
 
@@ -2870,24 +3101,34 @@ formAVX2:
 	MOVL         $0x3f800000, DX
 	VMOVD        DX, X2
 	VPBROADCASTD X2, Y2
-	VXORPS       X3, X3, X3
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
 	MOVQ         xs_len+8(FP), DX
 	XORQ         BX, BX
 
 loopAVX2:
 	CMPQ        BX, DX
 	JGE         loop_doneAVX2
-	VSUBPS      (AX)(BX*4), Y0, Y4
-	VSUBPS      (CX)(BX*4), Y1, Y5
-	VMOVAPS     Y2, Y6
-	VFMADD231PS Y4, Y4, Y6
-	VFMADD231PS Y5, Y5, Y6
-	VDIVPS      Y6, Y2, Y6
-	VADDPS      Y6, Y3, Y3
+	VSUBPS      (AX)(BX*4), Y0, Y5
+	VSUBPS      (CX)(BX*4), Y1, Y6
+	VMOVAPS     Y2, Y7
+	VFMADD231PS Y5, Y5, Y7
+	VFMADD231PS Y6, Y6, Y7
+	VDIVPS      Y7, Y2, Y7
+	VADDPS      Y7, Y3, Y3
+	ADDQ        $0x08, BX
+	VSUBPS      (AX)(BX*4), Y0, Y5
+	VSUBPS      (CX)(BX*4), Y1, Y6
+	VMOVAPS     Y2, Y7
+	VFMADD231PS Y5, Y5, Y7
+	VFMADD231PS Y6, Y6, Y7
+	VDIVPS      Y7, Y2, Y7
+	VADDPS      Y7, Y4, Y4
 	ADDQ        $0x08, BX
 	JMP         loopAVX2
 
 loop_doneAVX2:
+	VADDPS       Y4, Y3, Y3
 	VEXTRACTF128 $0x01, Y3, X0
 	VADDPS       X0, X3, X3
 	VMOVHLPS     X3, X3, X0
@@ -2910,7 +3151,7 @@ TEXT ·inverseSum2NearVector(SB), NOSPLIT, $0-60
 	MOVL         $0x3f800000, DX
 	VMOVD        DX, X2
 	VPBROADCASTD X2, Z2
-	VXORPS       X3, X3, X3
+	VPXORD       Z3, Z3, Z3
 	MOVQ         xs_len+8(FP), DX
 	XORQ         BX, BX
 
@@ -2922,9 +3163,8 @@ loopAVX512:
 	VMOVAPS     Z2, Z6
 	VFMADD231PS Z4, Z4, Z6
 	VFMADD231PS Z5, Z5, Z6
-	ADDQ        $0x10, BX
-	VSUBPS      (AX)(BX*4), Z0, Z4
-	VSUBPS      (CX)(BX*4), Z1, Z5
+	VSUBPS      64(AX)(BX*4), Z0, Z4
+	VSUBPS      64(CX)(BX*4), Z1, Z5
 	VMOVAPS     Z2, Z7
 	VFMADD231PS Z4, Z4, Z7
 	VFMADD231PS Z5, Z5, Z7
@@ -2932,6 +3172,7 @@ loopAVX512:
 	VADDPS      Z6, Z7, Z6
 	VDIVPS      Z4, Z6, Z6
 	VADDPS      Z6, Z3, Z3
+	ADDQ        $0x10, BX
 	ADDQ        $0x10, BX
 	JMP         loopAVX512
 
@@ -2956,32 +3197,49 @@ formAVX2:
 	MOVL         $0x3f800000, DX
 	VMOVD        DX, X2
 	VPBROADCASTD X2, Y2
-	VXORPS       X3, X3, X3
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
 	MOVQ         xs_len+8(FP), DX
 	XORQ         BX, BX
 
 loopAVX2:
 	CMPQ        BX, DX
 	JGE         loop_doneAVX2
-	VSUBPS      (AX)(BX*4), Y0, Y4
-	VSUBPS      (CX)(BX*4), Y1, Y5
-	VMOVAPS     Y2, Y6
-	VFMADD231PS Y4, Y4, Y6
-	VFMADD231PS Y5, Y5, Y6
-	ADDQ        $0x08, BX
-	VSUBPS      (AX)(BX*4), Y0, Y4
-	VSUBPS      (CX)(BX*4), Y1, Y5
+	VSUBPS      (AX)(BX*4), Y0, Y5
+	VSUBPS      (CX)(BX*4), Y1, Y6
 	VMOVAPS     Y2, Y7
-	VFMADD231PS Y4, Y4, Y7
 	VFMADD231PS Y5, Y5, Y7
-	VMULPS      Y6, Y7, Y4
-	VADDPS      Y6, Y7, Y6
-	VDIVPS      Y4, Y6, Y6
-	VADDPS      Y6, Y3, Y3
+	VFMADD231PS Y6, Y6, Y7
+	VSUBPS      64(AX)(BX*4), Y0, Y5
+	VSUBPS      64(CX)(BX*4), Y1, Y6
+	VMOVAPS     Y2, Y8
+	VFMADD231PS Y5, Y5, Y8
+	VFMADD231PS Y6, Y6, Y8
+	VMULPS      Y7, Y8, Y5
+	VADDPS      Y7, Y8, Y7
+	VDIVPS      Y5, Y7, Y7
+	VADDPS      Y7, Y3, Y3
+	ADDQ        $0x08, BX
+	VSUBPS      (AX)(BX*4), Y0, Y5
+	VSUBPS      (CX)(BX*4), Y1, Y6
+	VMOVAPS     Y2, Y7
+	VFMADD231PS Y5, Y5, Y7
+	VFMADD231PS Y6, Y6, Y7
+	VSUBPS      64(AX)(BX*4), Y0, Y5
+	VSUBPS      64(CX)(BX*4), Y1, Y6
+	VMOVAPS     Y2, Y8
+	VFMADD231PS Y5, Y5, Y8
+	VFMADD231PS Y6, Y6, Y8
+	VMULPS      Y7, Y8, Y5
+	VADDPS      Y7, Y8, Y7
+	VDIVPS      Y5, Y7, Y7
+	VADDPS      Y7, Y4, Y4
+	ADDQ        $0x10, BX
 	ADDQ        $0x08, BX
 	JMP         loopAVX2
 
 loop_doneAVX2:
+	VADDPS       Y4, Y3, Y3
 	VEXTRACTF128 $0x01, Y3, X0
 	VADDPS       X0, X3, X3
 	VMOVHLPS     X3, X3, X0
@@ -3047,7 +3305,7 @@ TEXT ·inverseSumVector(SB), NOSPLIT, $0-28
 	MOVL         $0x3f800000, CX
 	VMOVD        CX, X0
 	VPBROADCASTD X0, Z0
-	VXORPS       X1, X1, X1
+	VPXORD       Z1, Z1, Z1
 	MOVQ         d2_len+8(FP), CX
 	XORQ         DX, DX
 
@@ -3078,20 +3336,26 @@ formAVX2:
 	MOVL         $0x3f800000, CX
 	VMOVD        CX, X0
 	VPBROADCASTD X0, Y0
-	VXORPS       X1, X1, X1
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
 	MOVQ         d2_len+8(FP), CX
 	XORQ         DX, DX
 
 loopAVX2:
 	CMPQ   DX, CX
 	JGE    loop_doneAVX2
-	VADDPS (AX)(DX*4), Y0, Y2
-	VDIVPS Y2, Y0, Y2
-	VADDPS Y2, Y1, Y1
+	VADDPS (AX)(DX*4), Y0, Y3
+	VDIVPS Y3, Y0, Y3
+	VADDPS Y3, Y1, Y1
+	ADDQ   $0x08, DX
+	VADDPS (AX)(DX*4), Y0, Y3
+	VDIVPS Y3, Y0, Y3
+	VADDPS Y3, Y2, Y2
 	ADDQ   $0x08, DX
 	JMP    loopAVX2
 
 loop_doneAVX2:
+	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X0, X1, X1
 	VMOVHLPS     X1, X1, X0
@@ -3118,7 +3382,7 @@ TEXT ·inverseLogSumVector(SB), NOSPLIT, $0-44
 	MOVL         $0x40000000, CX
 	VMOVD        CX, X5
 	VPBROADCASTD X5, Z5
-	VXORPS       X6, X6, X6
+	VPXORD       Z6, Z6, Z6
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
@@ -3188,52 +3452,90 @@ formAVX2:
 	MOVL         $0x40000000, CX
 	VMOVD        CX, X5
 	VPBROADCASTD X5, Y5
-	VXORPS       X6, X6, X6
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
 loopAVX2:
 	CMPQ         DX, CX
 	JGE          loop_doneAVX2
-	VMOVUPS      (AX)(DX*4), Y7
-	VFMADD213PS  Y1, Y0, Y7
-	VDIVPS       Y7, Y4, Y7
-	VADDPS       Y4, Y7, Y8
-	VSUBPS       Y4, Y8, Y9
-	VSUBPS       Y9, Y7, Y7
-	VCMPPS       $0x0a, Y5, Y8, Y9
-	VANDPS       Y9, Y7, Y7
-	VCMPPS       $0x0a, Y2, Y8, Y9
-	VPSUBD       c3f3504f3<>+0(SB), Y8, Y11
-	VPSRAD       $0x17, Y11, Y10
-	VCVTDQ2PS    Y10, Y10
-	VPAND        c007fffff<>+0(SB), Y11, Y11
-	VPADDD       c3f3504f3<>+0(SB), Y11, Y11
-	VSUBPS       Y4, Y11, Y11
-	VMULPS       Y11, Y11, Y13
-	VMOVUPS      c3d9021bb<>+0(SB), Y12
-	VFMADD213PS  cbdebd1b8<>+0(SB), Y11, Y12
-	VFMADD213PS  c3def251a<>+0(SB), Y11, Y12
-	VFMADD213PS  cbdfe5d4f<>+0(SB), Y11, Y12
-	VFMADD213PS  c3e11e9bf<>+0(SB), Y11, Y12
-	VFMADD213PS  cbe2aae50<>+0(SB), Y11, Y12
-	VFMADD213PS  c3e4cceac<>+0(SB), Y11, Y12
-	VFMADD213PS  cbe7ffffc<>+0(SB), Y11, Y12
-	VFMADD213PS  c3eaaaaaa<>+0(SB), Y11, Y12
-	VMULPS       Y11, Y12, Y12
-	VMULPS       Y13, Y12, Y12
-	VFMADD231PS  cb95e8083<>+0(SB), Y10, Y12
-	VFNMADD231PS c3f000000<>+0(SB), Y13, Y12
-	VADDPS       Y11, Y12, Y12
-	VFMADD231PS  c3f318000<>+0(SB), Y10, Y12
-	VFMADD231PS  c00000000<>+0(SB), Y8, Y12
-	VADDPS       Y7, Y12, Y12
-	VBLENDVPS    Y9, Y12, Y3, Y12
-	VADDPS       Y12, Y6, Y6
+	VMOVUPS      (AX)(DX*4), Y8
+	VFMADD213PS  Y1, Y0, Y8
+	VDIVPS       Y8, Y4, Y8
+	VADDPS       Y4, Y8, Y9
+	VSUBPS       Y4, Y9, Y10
+	VSUBPS       Y10, Y8, Y8
+	VCMPPS       $0x0a, Y5, Y9, Y10
+	VANDPS       Y10, Y8, Y8
+	VCMPPS       $0x0a, Y2, Y9, Y10
+	VPSUBD       c3f3504f3<>+0(SB), Y9, Y12
+	VPSRAD       $0x17, Y12, Y11
+	VCVTDQ2PS    Y11, Y11
+	VPAND        c007fffff<>+0(SB), Y12, Y12
+	VPADDD       c3f3504f3<>+0(SB), Y12, Y12
+	VSUBPS       Y4, Y12, Y12
+	VMULPS       Y12, Y12, Y14
+	VMOVUPS      c3d9021bb<>+0(SB), Y13
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y12, Y13
+	VFMADD213PS  c3def251a<>+0(SB), Y12, Y13
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y12, Y13
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y12, Y13
+	VFMADD213PS  cbe2aae50<>+0(SB), Y12, Y13
+	VFMADD213PS  c3e4cceac<>+0(SB), Y12, Y13
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y12, Y13
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y12, Y13
+	VMULPS       Y12, Y13, Y13
+	VMULPS       Y14, Y13, Y13
+	VFMADD231PS  cb95e8083<>+0(SB), Y11, Y13
+	VFNMADD231PS c3f000000<>+0(SB), Y14, Y13
+	VADDPS       Y12, Y13, Y13
+	VFMADD231PS  c3f318000<>+0(SB), Y11, Y13
+	VFMADD231PS  c00000000<>+0(SB), Y9, Y13
+	VADDPS       Y8, Y13, Y13
+	VBLENDVPS    Y10, Y13, Y3, Y13
+	VADDPS       Y13, Y6, Y6
+	ADDQ         $0x08, DX
+	VMOVUPS      (AX)(DX*4), Y8
+	VFMADD213PS  Y1, Y0, Y8
+	VDIVPS       Y8, Y4, Y8
+	VADDPS       Y4, Y8, Y9
+	VSUBPS       Y4, Y9, Y10
+	VSUBPS       Y10, Y8, Y8
+	VCMPPS       $0x0a, Y5, Y9, Y10
+	VANDPS       Y10, Y8, Y8
+	VCMPPS       $0x0a, Y2, Y9, Y10
+	VPSUBD       c3f3504f3<>+0(SB), Y9, Y12
+	VPSRAD       $0x17, Y12, Y11
+	VCVTDQ2PS    Y11, Y11
+	VPAND        c007fffff<>+0(SB), Y12, Y12
+	VPADDD       c3f3504f3<>+0(SB), Y12, Y12
+	VSUBPS       Y4, Y12, Y12
+	VMULPS       Y12, Y12, Y14
+	VMOVUPS      c3d9021bb<>+0(SB), Y13
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y12, Y13
+	VFMADD213PS  c3def251a<>+0(SB), Y12, Y13
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y12, Y13
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y12, Y13
+	VFMADD213PS  cbe2aae50<>+0(SB), Y12, Y13
+	VFMADD213PS  c3e4cceac<>+0(SB), Y12, Y13
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y12, Y13
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y12, Y13
+	VMULPS       Y12, Y13, Y13
+	VMULPS       Y14, Y13, Y13
+	VFMADD231PS  cb95e8083<>+0(SB), Y11, Y13
+	VFNMADD231PS c3f000000<>+0(SB), Y14, Y13
+	VADDPS       Y12, Y13, Y13
+	VFMADD231PS  c3f318000<>+0(SB), Y11, Y13
+	VFMADD231PS  c00000000<>+0(SB), Y9, Y13
+	VADDPS       Y8, Y13, Y13
+	VBLENDVPS    Y10, Y13, Y3, Y13
+	VADDPS       Y13, Y7, Y7
 	ADDQ         $0x08, DX
 	JMP          loopAVX2
 
 loop_doneAVX2:
+	VADDPS       Y7, Y6, Y6
 	VEXTRACTF128 $0x01, Y6, X0
 	VADDPS       X0, X6, X6
 	VMOVHLPS     X6, X6, X0
@@ -3541,7 +3843,7 @@ TEXT ·rowDistancesVector(SB), NOSPLIT, $0-88
 	VBROADCASTSS norm+48(FP), Z0
 	VBROADCASTSS slack+52(FP), Z1
 	VBROADCASTSS near+56(FP), Z2
-	VXORPS       X3, X3, X3
+	VPXORD       Z3, Z3, Z3
 	MOVQ         x_len+8(FP), BX
 	XORQ         SI, SI
 
@@ -3572,7 +3874,7 @@ formAVX2:
 	VBROADCASTSS norm+48(FP), Y0
 	VBROADCASTSS slack+52(FP), Y1
 	VBROADCASTSS near+56(FP), Y2
-	VXORPS       X3, X3, X3
+	VXORPS       Y3, Y3, Y3
 	MOVQ         x_len+8(FP), BX
 	XORQ         SI, SI
 
@@ -3607,29 +3909,26 @@ TEXT ·rowSimilaritiesVector(SB), NOSPLIT, $0-36
 	MOVL         $0x3f800000, CX
 	VMOVD        CX, X1
 	VPBROADCASTD X1, Z1
-	VXORPS       X2, X2, X2
-	VXORPS       X3, X3, X3
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
 loopAVX512:
-	CMPQ         DX, CX
-	JGE          loop_doneAVX512
-	VMOVUPS      (AX)(DX*4), Z4
-	VCMPPS       $0x05, Z2, Z4, K1
-	VADDPS       Z1, Z4, Z4
-	VMOVUPS      c7e167699<>+0(SB), Z5
-	VMINPS       Z4, Z5, Z4
-	VRCP14PS     Z4, Z5
-	VMOVAPS      Z1, Z6
-	VFNMADD231PS Z4, Z5, Z6
-	VFMADD231PS  Z5, Z6, Z5
-	VMAXPS       Z5, Z0, Z5
-	VMOVAPS.Z    Z5, K1, Z5
-	VMOVUPS      Z5, (AX)(DX*4)
-	VADDPS       Z5, Z3, Z3
-	ADDQ         $0x10, DX
-	JMP          loopAVX512
+	CMPQ      DX, CX
+	JGE       loop_doneAVX512
+	VMOVUPS   (AX)(DX*4), Z4
+	VCMPPS    $0x05, Z2, Z4, K1
+	VADDPS    Z1, Z4, Z4
+	VMOVUPS   c7e167699<>+0(SB), Z5
+	VMINPS    Z4, Z5, Z4
+	VDIVPS    Z4, Z1, Z4
+	VMAXPS    Z4, Z0, Z4
+	VMOVAPS.Z Z4, K1, Z4
+	VMOVUPS   Z4, (AX)(DX*4)
+	VADDPS    Z4, Z3, Z3
+	ADDQ      $0x10, DX
+	JMP       loopAVX512
 
 loop_doneAVX512:
 	VEXTRACTF64X4 $0x01, Z3, Y0
@@ -3650,28 +3949,41 @@ formAVX2:
 	MOVL         $0x3f800000, CX
 	VMOVD        CX, X1
 	VPBROADCASTD X1, Y1
-	VXORPS       X2, X2, X2
-	VXORPS       X3, X3, X3
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
 loopAVX2:
 	CMPQ    DX, CX
 	JGE     loop_doneAVX2
-	VMOVUPS (AX)(DX*4), Y4
-	VCMPPS  $0x05, Y2, Y4, Y5
-	VADDPS  Y1, Y4, Y4
-	VMOVUPS c7e167699<>+0(SB), Y6
-	VMINPS  Y4, Y6, Y4
-	VDIVPS  Y4, Y1, Y4
-	VMAXPS  Y4, Y0, Y4
-	VANDPS  Y5, Y4, Y4
-	VMOVUPS Y4, (AX)(DX*4)
-	VADDPS  Y4, Y3, Y3
+	VMOVUPS (AX)(DX*4), Y5
+	VCMPPS  $0x05, Y2, Y5, Y6
+	VADDPS  Y1, Y5, Y5
+	VMOVUPS c7e167699<>+0(SB), Y7
+	VMINPS  Y5, Y7, Y5
+	VDIVPS  Y5, Y1, Y5
+	VMAXPS  Y5, Y0, Y5
+	VANDPS  Y6, Y5, Y5
+	VMOVUPS Y5, (AX)(DX*4)
+	VADDPS  Y5, Y3, Y3
+	ADDQ    $0x08, DX
+	VMOVUPS (AX)(DX*4), Y5
+	VCMPPS  $0x05, Y2, Y5, Y6
+	VADDPS  Y1, Y5, Y5
+	VMOVUPS c7e167699<>+0(SB), Y7
+	VMINPS  Y5, Y7, Y5
+	VDIVPS  Y5, Y1, Y5
+	VMAXPS  Y5, Y0, Y5
+	VANDPS  Y6, Y5, Y5
+	VMOVUPS Y5, (AX)(DX*4)
+	VADDPS  Y5, Y4, Y4
 	ADDQ    $0x08, DX
 	JMP     loopAVX2
 
 loop_doneAVX2:
+	VADDPS       Y4, Y3, Y3
 	VEXTRACTF128 $0x01, Y3, X0
 	VADDPS       X0, X3, X3
 	VMOVHLPS     X3, X3, X0
@@ -3764,11 +4076,11 @@ TEXT ·rowNegVector(SB), NOSPLIT, $0-48
 	MOVL         $0x3f800000, CX
 	VMOVD        CX, X3
 	VPBROADCASTD X3, Z3
+	VPXORD       Z4, Z4, Z4
 	MOVL         $0x3f800000, CX
-	VMOVD        CX, X4
-	VPBROADCASTD X4, Z4
-	VXORPS       X5, X5, X5
-	VXORPS       X6, X6, X6
+	VMOVD        CX, X5
+	VPBROADCASTD X5, Z5
+	VPXORD       Z6, Z6, Z6
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
@@ -3786,10 +4098,7 @@ loopAVX512:
 	VMULPS       Z7, Z8, Z9
 	VMOVUPS      c7e167699<>+0(SB), Z10
 	VMINPS       Z9, Z10, Z9
-	VRCP14PS     Z9, Z10
-	VMOVAPS      Z3, Z11
-	VFNMADD231PS Z9, Z10, Z11
-	VFMADD231PS  Z10, Z11, Z10
+	VDIVPS       Z9, Z3, Z10
 	VMOVAPS.Z    Z10, K1, Z10
 	VMULPS       Z10, Z8, Z9
 	VFMADD213PS  Z3, Z1, Z9
@@ -3798,8 +4107,8 @@ loopAVX512:
 	VMINPS       Z9, Z2, Z9
 	VGETEXPPS    Z9, Z8
 	VGETMANTPS   $0x00, Z9, Z9
-	VADDPS       Z8, Z5, Z5
-	VMULPS       Z9, Z4, Z4
+	VADDPS       Z8, Z4, Z4
+	VMULPS       Z9, Z5, Z5
 	VFNMADD231PS Z10, Z7, Z6
 	VMULPS       cbf800000<>+0(SB), Z10, Z10
 	VMOVUPS      Z10, (AX)(DX*4)
@@ -3807,7 +4116,7 @@ loopAVX512:
 	JMP          loopAVX512
 
 loop_doneAVX512:
-	VPSUBD        c3f3504f3<>+0(SB), Z4, Z1
+	VPSUBD        c3f3504f3<>+0(SB), Z5, Z1
 	VPSRAD        $0x17, Z1, Z0
 	VCVTDQ2PS     Z0, Z0
 	VPANDD        c007fffff<>+0(SB), Z1, Z1
@@ -3829,8 +4138,8 @@ loop_doneAVX512:
 	VFNMADD231PS  c3f000000<>+0(SB), Z3, Z2
 	VADDPS        Z1, Z2, Z2
 	VFMADD231PS   c3f318000<>+0(SB), Z0, Z2
-	VFMADD231PS   c00000000<>+0(SB), Z4, Z2
-	VFMADD231PS   c3f317218<>+0(SB), Z5, Z2
+	VFMADD231PS   c00000000<>+0(SB), Z5, Z2
+	VFMADD231PS   c3f317218<>+0(SB), Z4, Z2
 	VEXTRACTF64X4 $0x01, Z2, Y0
 	VADDPS        Y0, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X0
@@ -3860,58 +4169,93 @@ formAVX2:
 	MOVL         $0x3f800000, CX
 	VMOVD        CX, X3
 	VPBROADCASTD X3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
 	MOVL         $0x3f800000, CX
-	VMOVD        CX, X4
-	VPBROADCASTD X4, Y4
-	VXORPS       X5, X5, X5
-	VXORPS       X6, X6, X6
+	VMOVD        CX, X6
+	VPBROADCASTD X6, Y6
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X7
+	VPBROADCASTD X7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
 loopAVX2:
 	CMPQ         DX, CX
 	JGE          loop_doneAVX2
-	VMOVUPS      (AX)(DX*4), Y7
-	VMOVUPS      c5d5e0b6b<>+0(SB), Y8
-	VCMPPS       $0x0a, Y8, Y7, Y8
-	VMOVUPS      c5d5e0b6b<>+0(SB), Y9
-	VMINPS       Y7, Y9, Y7
-	VADDPS       Y3, Y7, Y7
-	VMOVAPS      Y3, Y9
-	VFMADD231PS  Y0, Y7, Y9
-	VMULPS       Y7, Y9, Y10
-	VMOVUPS      c7e167699<>+0(SB), Y11
-	VMINPS       Y10, Y11, Y10
-	VDIVPS       Y10, Y3, Y11
-	VANDPS       Y8, Y11, Y11
-	VMULPS       Y11, Y9, Y10
-	VFMADD213PS  Y3, Y1, Y10
-	VCMPPS       $0x0a, Y2, Y10, Y8
-	VANDPS       Y8, Y11, Y11
-	VMINPS       Y10, Y2, Y10
-	VPAND        c7f800000<>+0(SB), Y10, Y8
-	VMOVUPS      c7f000000<>+0(SB), Y9
-	VPSUBD       Y8, Y9, Y9
-	VMULPS       Y10, Y9, Y9
-	VMULPS       Y9, Y4, Y4
-	VPSRLD       $0x17, Y8, Y8
-	VPSUBD       c0000007f<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y5, Y5
-	VFNMADD231PS Y11, Y7, Y6
-	VMULPS       cbf800000<>+0(SB), Y11, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
+	VMOVUPS      (AX)(DX*4), Y10
+	VMOVUPS      c5d5e0b6b<>+0(SB), Y11
+	VCMPPS       $0x0a, Y11, Y10, Y11
+	VMOVUPS      c5d5e0b6b<>+0(SB), Y12
+	VMINPS       Y10, Y12, Y10
+	VADDPS       Y3, Y10, Y10
+	VMOVAPS      Y3, Y12
+	VFMADD231PS  Y0, Y10, Y12
+	VMULPS       Y10, Y12, Y13
+	VMOVUPS      c7e167699<>+0(SB), Y14
+	VMINPS       Y13, Y14, Y13
+	VDIVPS       Y13, Y3, Y14
+	VANDPS       Y11, Y14, Y14
+	VMULPS       Y14, Y12, Y13
+	VFMADD213PS  Y3, Y1, Y13
+	VCMPPS       $0x0a, Y2, Y13, Y11
+	VANDPS       Y11, Y14, Y14
+	VMINPS       Y13, Y2, Y13
+	VPAND        c7f800000<>+0(SB), Y13, Y11
+	VMOVUPS      c7f000000<>+0(SB), Y12
+	VPSUBD       Y11, Y12, Y12
+	VMULPS       Y13, Y12, Y12
+	VMULPS       Y12, Y6, Y6
+	VPSRLD       $0x17, Y11, Y11
+	VPSUBD       c0000007f<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y4, Y4
+	VFNMADD231PS Y14, Y10, Y8
+	VMULPS       cbf800000<>+0(SB), Y14, Y14
+	VMOVUPS      Y14, (AX)(DX*4)
+	ADDQ         $0x08, DX
+	VMOVUPS      (AX)(DX*4), Y10
+	VMOVUPS      c5d5e0b6b<>+0(SB), Y11
+	VCMPPS       $0x0a, Y11, Y10, Y11
+	VMOVUPS      c5d5e0b6b<>+0(SB), Y12
+	VMINPS       Y10, Y12, Y10
+	VADDPS       Y3, Y10, Y10
+	VMOVAPS      Y3, Y12
+	VFMADD231PS  Y0, Y10, Y12
+	VMULPS       Y10, Y12, Y13
+	VMOVUPS      c7e167699<>+0(SB), Y14
+	VMINPS       Y13, Y14, Y13
+	VDIVPS       Y13, Y3, Y14
+	VANDPS       Y11, Y14, Y14
+	VMULPS       Y14, Y12, Y13
+	VFMADD213PS  Y3, Y1, Y13
+	VCMPPS       $0x0a, Y2, Y13, Y11
+	VANDPS       Y11, Y14, Y14
+	VMINPS       Y13, Y2, Y13
+	VPAND        c7f800000<>+0(SB), Y13, Y11
+	VMOVUPS      c7f000000<>+0(SB), Y12
+	VPSUBD       Y11, Y12, Y12
+	VMULPS       Y13, Y12, Y12
+	VMULPS       Y12, Y7, Y7
+	VPSRLD       $0x17, Y11, Y11
+	VPSUBD       c0000007f<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y5, Y5
+	VFNMADD231PS Y14, Y10, Y9
+	VMULPS       cbf800000<>+0(SB), Y14, Y14
+	VMOVUPS      Y14, (AX)(DX*4)
 	ADDQ         $0x08, DX
 	JMP          loopAVX2
 
 loop_doneAVX2:
-	VCVTDQ2PS    Y5, Y5
-	VPSUBD       c3f3504f3<>+0(SB), Y4, Y1
+	VCVTDQ2PS    Y4, Y4
+	VPSUBD       c3f3504f3<>+0(SB), Y6, Y1
 	VPSRAD       $0x17, Y1, Y0
 	VCVTDQ2PS    Y0, Y0
 	VPAND        c007fffff<>+0(SB), Y1, Y1
 	VPADDD       c3f3504f3<>+0(SB), Y1, Y1
 	VSUBPS       Y3, Y1, Y1
-	VMULPS       Y1, Y1, Y3
+	VMULPS       Y1, Y1, Y10
 	VMOVUPS      c3d9021bb<>+0(SB), Y2
 	VFMADD213PS  cbdebd1b8<>+0(SB), Y1, Y2
 	VFMADD213PS  c3def251a<>+0(SB), Y1, Y2
@@ -3922,13 +4266,39 @@ loop_doneAVX2:
 	VFMADD213PS  cbe7ffffc<>+0(SB), Y1, Y2
 	VFMADD213PS  c3eaaaaaa<>+0(SB), Y1, Y2
 	VMULPS       Y1, Y2, Y2
-	VMULPS       Y3, Y2, Y2
+	VMULPS       Y10, Y2, Y2
 	VFMADD231PS  cb95e8083<>+0(SB), Y0, Y2
-	VFNMADD231PS c3f000000<>+0(SB), Y3, Y2
+	VFNMADD231PS c3f000000<>+0(SB), Y10, Y2
 	VADDPS       Y1, Y2, Y2
 	VFMADD231PS  c3f318000<>+0(SB), Y0, Y2
-	VFMADD231PS  c00000000<>+0(SB), Y4, Y2
-	VFMADD231PS  c3f317218<>+0(SB), Y5, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y6, Y2
+	VFMADD231PS  c3f317218<>+0(SB), Y4, Y2
+	VCVTDQ2PS    Y5, Y5
+	VPSUBD       c3f3504f3<>+0(SB), Y7, Y1
+	VPSRAD       $0x17, Y1, Y0
+	VCVTDQ2PS    Y0, Y0
+	VPAND        c007fffff<>+0(SB), Y1, Y1
+	VPADDD       c3f3504f3<>+0(SB), Y1, Y1
+	VSUBPS       Y3, Y1, Y1
+	VMULPS       Y1, Y1, Y4
+	VMOVUPS      c3d9021bb<>+0(SB), Y3
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y1, Y3
+	VFMADD213PS  c3def251a<>+0(SB), Y1, Y3
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y1, Y3
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y1, Y3
+	VFMADD213PS  cbe2aae50<>+0(SB), Y1, Y3
+	VFMADD213PS  c3e4cceac<>+0(SB), Y1, Y3
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y1, Y3
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y1, Y3
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y4, Y3, Y3
+	VFMADD231PS  cb95e8083<>+0(SB), Y0, Y3
+	VFNMADD231PS c3f000000<>+0(SB), Y4, Y3
+	VADDPS       Y1, Y3, Y3
+	VFMADD231PS  c3f318000<>+0(SB), Y0, Y3
+	VFMADD231PS  c00000000<>+0(SB), Y7, Y3
+	VFMADD231PS  c3f317218<>+0(SB), Y5, Y3
+	VADDPS       Y3, Y2, Y2
 	VEXTRACTF128 $0x01, Y2, X0
 	VADDPS       X0, X2, X2
 	VMOVHLPS     X2, X2, X0
@@ -3936,13 +4306,14 @@ loop_doneAVX2:
 	VMOVSHDUP    X2, X0
 	VADDSS       X0, X2, X2
 	VMOVSS       X2, loss+40(FP)
-	VEXTRACTF128 $0x01, Y6, X0
-	VADDPS       X0, X6, X6
-	VMOVHLPS     X6, X6, X0
-	VADDPS       X0, X6, X6
-	VMOVSHDUP    X6, X0
-	VADDSS       X0, X6, X6
-	VMOVSS       X6, dTheta+44(FP)
+	VADDPS       Y9, Y8, Y8
+	VEXTRACTF128 $0x01, Y8, X0
+	VADDPS       X0, X8, X8
+	VMOVHLPS     X8, X8, X0
+	VADDPS       X0, X8, X8
+	VMOVSHDUP    X8, X0
+	VADDSS       X0, X8, X8
+	VMOVSS       X8, dTheta+44(FP)
 	VZEROUPPER
 	RET
 
@@ -3974,46 +4345,43 @@ TEXT ·rowUMAPVector(SB), NOSPLIT, $0-36
 	MOVL         $0x3f800000, CX
 	VMOVD        CX, X1
 	VPBROADCASTD X1, Z1
+	VPXORD       Z2, Z2, Z2
 	MOVL         $0x3f800000, CX
-	VMOVD        CX, X2
-	VPBROADCASTD X2, Z2
-	VXORPS       X3, X3, X3
+	VMOVD        CX, X3
+	VPBROADCASTD X3, Z3
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
 loopAVX512:
-	CMPQ         DX, CX
-	JGE          loop_doneAVX512
-	VMOVUPS      (AX)(DX*4), Z4
-	VMOVUPS      c5d5e0b6b<>+0(SB), Z5
-	VCMPPS       $0x0a, Z5, Z4, K1
-	VMOVUPS      c5d5e0b6b<>+0(SB), Z5
-	VMINPS       Z4, Z5, Z4
-	VADDPS       Z1, Z4, Z5
-	VMULPS       Z5, Z4, Z4
-	VMOVUPS      c0082ab1e<>+0(SB), Z6
-	VMAXPS       Z4, Z6, Z4
-	VRCP14PS     Z4, Z6
-	VMOVAPS      Z1, Z7
-	VFNMADD231PS Z4, Z6, Z7
-	VFMADD231PS  Z6, Z7, Z6
-	VMOVAPS.Z    Z6, K1, Z6
-	VMOVAPS      Z1, Z4
-	VFMADD231PS  Z5, Z6, Z4
-	VCMPPS       $0x0a, Z0, Z4, K1
-	VMOVAPS.Z    Z6, K1, Z6
-	VMINPS       Z4, Z0, Z4
-	VGETEXPPS    Z4, Z5
-	VGETMANTPS   $0x00, Z4, Z4
-	VADDPS       Z5, Z3, Z3
-	VMULPS       Z4, Z2, Z2
-	VMULPS       cbf800000<>+0(SB), Z6, Z6
-	VMOVUPS      Z6, (AX)(DX*4)
-	ADDQ         $0x10, DX
-	JMP          loopAVX512
+	CMPQ        DX, CX
+	JGE         loop_doneAVX512
+	VMOVUPS     (AX)(DX*4), Z4
+	VMOVUPS     c5d5e0b6b<>+0(SB), Z5
+	VCMPPS      $0x0a, Z5, Z4, K1
+	VMOVUPS     c5d5e0b6b<>+0(SB), Z5
+	VMINPS      Z4, Z5, Z4
+	VADDPS      Z1, Z4, Z5
+	VMULPS      Z5, Z4, Z4
+	VMOVUPS     c0082ab1e<>+0(SB), Z6
+	VMAXPS      Z4, Z6, Z4
+	VDIVPS      Z4, Z1, Z6
+	VMOVAPS.Z   Z6, K1, Z6
+	VMOVAPS     Z1, Z4
+	VFMADD231PS Z5, Z6, Z4
+	VCMPPS      $0x0a, Z0, Z4, K1
+	VMOVAPS.Z   Z6, K1, Z6
+	VMINPS      Z4, Z0, Z4
+	VGETEXPPS   Z4, Z5
+	VGETMANTPS  $0x00, Z4, Z4
+	VADDPS      Z5, Z2, Z2
+	VMULPS      Z4, Z3, Z3
+	VMULPS      cbf800000<>+0(SB), Z6, Z6
+	VMOVUPS     Z6, (AX)(DX*4)
+	ADDQ        $0x10, DX
+	JMP         loopAVX512
 
 loop_doneAVX512:
-	VPSUBD        c3f3504f3<>+0(SB), Z2, Z4
+	VPSUBD        c3f3504f3<>+0(SB), Z3, Z4
 	VPSRAD        $0x17, Z4, Z0
 	VCVTDQ2PS     Z0, Z0
 	VPANDD        c007fffff<>+0(SB), Z4, Z4
@@ -4035,8 +4403,8 @@ loop_doneAVX512:
 	VFNMADD231PS  c3f000000<>+0(SB), Z5, Z1
 	VADDPS        Z4, Z1, Z1
 	VFMADD231PS   c3f318000<>+0(SB), Z0, Z1
-	VFMADD231PS   c00000000<>+0(SB), Z2, Z1
-	VFMADD231PS   c3f317218<>+0(SB), Z3, Z1
+	VFMADD231PS   c00000000<>+0(SB), Z3, Z1
+	VFMADD231PS   c3f317218<>+0(SB), Z2, Z1
 	VEXTRACTF64X4 $0x01, Z1, Y0
 	VADDPS        Y0, Y1, Y1
 	VEXTRACTF128  $0x01, Y1, X0
@@ -4055,78 +4423,135 @@ formAVX2:
 	MOVL         $0x3f800000, CX
 	VMOVD        CX, X1
 	VPBROADCASTD X1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
 	MOVL         $0x3f800000, CX
-	VMOVD        CX, X2
-	VPBROADCASTD X2, Y2
-	VXORPS       X3, X3, X3
+	VMOVD        CX, X4
+	VPBROADCASTD X4, Y4
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X5
+	VPBROADCASTD X5, Y5
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
 loopAVX2:
 	CMPQ        DX, CX
 	JGE         loop_doneAVX2
-	VMOVUPS     (AX)(DX*4), Y4
-	VMOVUPS     c5d5e0b6b<>+0(SB), Y5
-	VCMPPS      $0x0a, Y5, Y4, Y6
-	VMOVUPS     c5d5e0b6b<>+0(SB), Y5
-	VMINPS      Y4, Y5, Y4
-	VADDPS      Y1, Y4, Y5
-	VMULPS      Y5, Y4, Y4
-	VMOVUPS     c0082ab1e<>+0(SB), Y7
-	VMAXPS      Y4, Y7, Y4
-	VDIVPS      Y4, Y1, Y7
-	VANDPS      Y6, Y7, Y7
-	VMOVAPS     Y1, Y4
-	VFMADD231PS Y5, Y7, Y4
-	VCMPPS      $0x0a, Y0, Y4, Y5
-	VANDPS      Y5, Y7, Y7
-	VMINPS      Y4, Y0, Y4
-	VPAND       c7f800000<>+0(SB), Y4, Y5
-	VMOVUPS     c7f000000<>+0(SB), Y6
-	VPSUBD      Y5, Y6, Y6
-	VMULPS      Y4, Y6, Y6
-	VMULPS      Y6, Y2, Y2
-	VPSRLD      $0x17, Y5, Y5
-	VPSUBD      c0000007f<>+0(SB), Y5, Y5
-	VPADDD      Y5, Y3, Y3
-	VMULPS      cbf800000<>+0(SB), Y7, Y7
-	VMOVUPS     Y7, (AX)(DX*4)
+	VMOVUPS     (AX)(DX*4), Y6
+	VMOVUPS     c5d5e0b6b<>+0(SB), Y7
+	VCMPPS      $0x0a, Y7, Y6, Y8
+	VMOVUPS     c5d5e0b6b<>+0(SB), Y7
+	VMINPS      Y6, Y7, Y6
+	VADDPS      Y1, Y6, Y7
+	VMULPS      Y7, Y6, Y6
+	VMOVUPS     c0082ab1e<>+0(SB), Y9
+	VMAXPS      Y6, Y9, Y6
+	VDIVPS      Y6, Y1, Y9
+	VANDPS      Y8, Y9, Y9
+	VMOVAPS     Y1, Y6
+	VFMADD231PS Y7, Y9, Y6
+	VCMPPS      $0x0a, Y0, Y6, Y7
+	VANDPS      Y7, Y9, Y9
+	VMINPS      Y6, Y0, Y6
+	VPAND       c7f800000<>+0(SB), Y6, Y7
+	VMOVUPS     c7f000000<>+0(SB), Y8
+	VPSUBD      Y7, Y8, Y8
+	VMULPS      Y6, Y8, Y8
+	VMULPS      Y8, Y4, Y4
+	VPSRLD      $0x17, Y7, Y7
+	VPSUBD      c0000007f<>+0(SB), Y7, Y7
+	VPADDD      Y7, Y2, Y2
+	VMULPS      cbf800000<>+0(SB), Y9, Y9
+	VMOVUPS     Y9, (AX)(DX*4)
+	ADDQ        $0x08, DX
+	VMOVUPS     (AX)(DX*4), Y6
+	VMOVUPS     c5d5e0b6b<>+0(SB), Y7
+	VCMPPS      $0x0a, Y7, Y6, Y8
+	VMOVUPS     c5d5e0b6b<>+0(SB), Y7
+	VMINPS      Y6, Y7, Y6
+	VADDPS      Y1, Y6, Y7
+	VMULPS      Y7, Y6, Y6
+	VMOVUPS     c0082ab1e<>+0(SB), Y9
+	VMAXPS      Y6, Y9, Y6
+	VDIVPS      Y6, Y1, Y9
+	VANDPS      Y8, Y9, Y9
+	VMOVAPS     Y1, Y6
+	VFMADD231PS Y7, Y9, Y6
+	VCMPPS      $0x0a, Y0, Y6, Y7
+	VANDPS      Y7, Y9, Y9
+	VMINPS      Y6, Y0, Y6
+	VPAND       c7f800000<>+0(SB), Y6, Y7
+	VMOVUPS     c7f000000<>+0(SB), Y8
+	VPSUBD      Y7, Y8, Y8
+	VMULPS      Y6, Y8, Y8
+	VMULPS      Y8, Y5, Y5
+	VPSRLD      $0x17, Y7, Y7
+	VPSUBD      c0000007f<>+0(SB), Y7, Y7
+	VPADDD      Y7, Y3, Y3
+	VMULPS      cbf800000<>+0(SB), Y9, Y9
+	VMOVUPS     Y9, (AX)(DX*4)
 	ADDQ        $0x08, DX
 	JMP         loopAVX2
 
 loop_doneAVX2:
-	VCVTDQ2PS    Y3, Y3
-	VPSUBD       c3f3504f3<>+0(SB), Y2, Y4
-	VPSRAD       $0x17, Y4, Y0
+	VCVTDQ2PS    Y2, Y2
+	VPSUBD       c3f3504f3<>+0(SB), Y4, Y6
+	VPSRAD       $0x17, Y6, Y0
 	VCVTDQ2PS    Y0, Y0
-	VPAND        c007fffff<>+0(SB), Y4, Y4
-	VPADDD       c3f3504f3<>+0(SB), Y4, Y4
-	VSUBPS       Y1, Y4, Y4
-	VMULPS       Y4, Y4, Y5
+	VPAND        c007fffff<>+0(SB), Y6, Y6
+	VPADDD       c3f3504f3<>+0(SB), Y6, Y6
+	VSUBPS       Y1, Y6, Y6
+	VMULPS       Y6, Y6, Y8
+	VMOVUPS      c3d9021bb<>+0(SB), Y7
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y6, Y7
+	VFMADD213PS  c3def251a<>+0(SB), Y6, Y7
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y6, Y7
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y6, Y7
+	VFMADD213PS  cbe2aae50<>+0(SB), Y6, Y7
+	VFMADD213PS  c3e4cceac<>+0(SB), Y6, Y7
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y6, Y7
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y6, Y7
+	VMULPS       Y6, Y7, Y7
+	VMULPS       Y8, Y7, Y7
+	VFMADD231PS  cb95e8083<>+0(SB), Y0, Y7
+	VFNMADD231PS c3f000000<>+0(SB), Y8, Y7
+	VADDPS       Y6, Y7, Y7
+	VFMADD231PS  c3f318000<>+0(SB), Y0, Y7
+	VFMADD231PS  c00000000<>+0(SB), Y4, Y7
+	VFMADD231PS  c3f317218<>+0(SB), Y2, Y7
+	VCVTDQ2PS    Y3, Y3
+	VPSUBD       c3f3504f3<>+0(SB), Y5, Y2
+	VPSRAD       $0x17, Y2, Y0
+	VCVTDQ2PS    Y0, Y0
+	VPAND        c007fffff<>+0(SB), Y2, Y2
+	VPADDD       c3f3504f3<>+0(SB), Y2, Y2
+	VSUBPS       Y1, Y2, Y2
+	VMULPS       Y2, Y2, Y4
 	VMOVUPS      c3d9021bb<>+0(SB), Y1
-	VFMADD213PS  cbdebd1b8<>+0(SB), Y4, Y1
-	VFMADD213PS  c3def251a<>+0(SB), Y4, Y1
-	VFMADD213PS  cbdfe5d4f<>+0(SB), Y4, Y1
-	VFMADD213PS  c3e11e9bf<>+0(SB), Y4, Y1
-	VFMADD213PS  cbe2aae50<>+0(SB), Y4, Y1
-	VFMADD213PS  c3e4cceac<>+0(SB), Y4, Y1
-	VFMADD213PS  cbe7ffffc<>+0(SB), Y4, Y1
-	VFMADD213PS  c3eaaaaaa<>+0(SB), Y4, Y1
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y2, Y1
+	VFMADD213PS  c3def251a<>+0(SB), Y2, Y1
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y2, Y1
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y2, Y1
+	VFMADD213PS  cbe2aae50<>+0(SB), Y2, Y1
+	VFMADD213PS  c3e4cceac<>+0(SB), Y2, Y1
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y2, Y1
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y2, Y1
+	VMULPS       Y2, Y1, Y1
 	VMULPS       Y4, Y1, Y1
-	VMULPS       Y5, Y1, Y1
 	VFMADD231PS  cb95e8083<>+0(SB), Y0, Y1
-	VFNMADD231PS c3f000000<>+0(SB), Y5, Y1
-	VADDPS       Y4, Y1, Y1
+	VFNMADD231PS c3f000000<>+0(SB), Y4, Y1
+	VADDPS       Y2, Y1, Y1
 	VFMADD231PS  c3f318000<>+0(SB), Y0, Y1
-	VFMADD231PS  c00000000<>+0(SB), Y2, Y1
+	VFMADD231PS  c00000000<>+0(SB), Y5, Y1
 	VFMADD231PS  c3f317218<>+0(SB), Y3, Y1
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X0, X1, X1
-	VMOVHLPS     X1, X1, X0
-	VADDPS       X0, X1, X1
-	VMOVSHDUP    X1, X0
-	VADDSS       X0, X1, X1
-	VMOVSS       X1, loss+32(FP)
+	VADDPS       Y1, Y7, Y7
+	VEXTRACTF128 $0x01, Y7, X0
+	VADDPS       X0, X7, X7
+	VMOVHLPS     X7, X7, X0
+	VADDPS       X0, X7, X7
+	VMOVSHDUP    X7, X0
+	VADDSS       X0, X7, X7
+	VMOVSS       X7, loss+32(FP)
 	VZEROUPPER
 	RET
 
@@ -4181,6 +4606,7 @@ loop_doneAVX512:
 formAVX2:
 	MOVQ         x_base+0(FP), AX
 	VBROADCASTSS least+24(FP), Y0
+	VBROADCASTSS least+24(FP), Y1
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
@@ -4189,9 +4615,12 @@ loopAVX2:
 	JGE    loop_doneAVX2
 	VMAXPS (AX)(DX*4), Y0, Y0
 	ADDQ   $0x08, DX
+	VMAXPS (AX)(DX*4), Y1, Y1
+	ADDQ   $0x08, DX
 	JMP    loopAVX2
 
 loop_doneAVX2:
+	VMAXPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VMAXPS       X1, X0, X0
 	VMOVHLPS     X0, X0, X1
@@ -4212,7 +4641,7 @@ TEXT ·rowExpVector(SB), NOSPLIT, $0-36
 	MOVL         $0x3f800000, CX
 	VMOVD        CX, X1
 	VPBROADCASTD X1, Z1
-	VXORPS       X2, X2, X2
+	VPXORD       Z2, Z2, Z2
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
@@ -4266,42 +4695,70 @@ formAVX2:
 	MOVL         $0x3f800000, CX
 	VMOVD        CX, X1
 	VPBROADCASTD X1, Y1
-	VXORPS       X2, X2, X2
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
 loopAVX2:
 	CMPQ         DX, CX
 	JGE          loop_doneAVX2
-	VMOVUPS      (AX)(DX*4), Y3
-	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      cc2ae0000<>+0(SB), Y4
-	VCMPPS       $0x0a, Y3, Y4, Y6
-	VMAXPS       Y3, Y4, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y4
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
-	VSUBPS       c4b400000<>+0(SB), Y4, Y5
-	VFNMADD231PS c3f318000<>+0(SB), Y5, Y3
-	VFNMADD231PS cb95e8083<>+0(SB), Y5, Y3
-	VMOVUPS      c39506967<>+0(SB), Y5
-	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y5
-	VFMADD213PS  c3c088908<>+0(SB), Y3, Y5
-	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y5
-	VFMADD213PS  c3e2aaaaa<>+0(SB), Y3, Y5
-	VFMADD213PS  c3f000000<>+0(SB), Y3, Y5
-	VMULPS       Y3, Y3, Y7
-	VFMADD213PS  Y3, Y7, Y5
-	VADDPS       Y1, Y5, Y5
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y4, Y5, Y5
-	VFMADD231PS  c00000000<>+0(SB), Y3, Y5
-	VANDPS       Y6, Y5, Y5
-	VMOVUPS      Y5, (AX)(DX*4)
-	VADDPS       Y5, Y2, Y2
+	VMOVUPS      (AX)(DX*4), Y4
+	VSUBPS       Y0, Y4, Y4
+	VMOVUPS      cc2ae0000<>+0(SB), Y5
+	VCMPPS       $0x0a, Y4, Y5, Y7
+	VMAXPS       Y4, Y5, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y5
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y5
+	VSUBPS       c4b400000<>+0(SB), Y5, Y6
+	VFNMADD231PS c3f318000<>+0(SB), Y6, Y4
+	VFNMADD231PS cb95e8083<>+0(SB), Y6, Y4
+	VMOVUPS      c39506967<>+0(SB), Y6
+	VFMADD213PS  c3ab743ce<>+0(SB), Y4, Y6
+	VFMADD213PS  c3c088908<>+0(SB), Y4, Y6
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y4, Y6
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y4, Y6
+	VFMADD213PS  c3f000000<>+0(SB), Y4, Y6
+	VMULPS       Y4, Y4, Y8
+	VFMADD213PS  Y4, Y8, Y6
+	VADDPS       Y1, Y6, Y6
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y5, Y6, Y6
+	VFMADD231PS  c00000000<>+0(SB), Y4, Y6
+	VANDPS       Y7, Y6, Y6
+	VMOVUPS      Y6, (AX)(DX*4)
+	VADDPS       Y6, Y2, Y2
+	ADDQ         $0x08, DX
+	VMOVUPS      (AX)(DX*4), Y4
+	VSUBPS       Y0, Y4, Y4
+	VMOVUPS      cc2ae0000<>+0(SB), Y5
+	VCMPPS       $0x0a, Y4, Y5, Y7
+	VMAXPS       Y4, Y5, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y5
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y5
+	VSUBPS       c4b400000<>+0(SB), Y5, Y6
+	VFNMADD231PS c3f318000<>+0(SB), Y6, Y4
+	VFNMADD231PS cb95e8083<>+0(SB), Y6, Y4
+	VMOVUPS      c39506967<>+0(SB), Y6
+	VFMADD213PS  c3ab743ce<>+0(SB), Y4, Y6
+	VFMADD213PS  c3c088908<>+0(SB), Y4, Y6
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y4, Y6
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y4, Y6
+	VFMADD213PS  c3f000000<>+0(SB), Y4, Y6
+	VMULPS       Y4, Y4, Y8
+	VFMADD213PS  Y4, Y8, Y6
+	VADDPS       Y1, Y6, Y6
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y5, Y6, Y6
+	VFMADD231PS  c00000000<>+0(SB), Y4, Y6
+	VANDPS       Y7, Y6, Y6
+	VMOVUPS      Y6, (AX)(DX*4)
+	VADDPS       Y6, Y3, Y3
 	ADDQ         $0x08, DX
 	JMP          loopAVX2
 
 loop_doneAVX2:
+	VADDPS       Y3, Y2, Y2
 	VEXTRACTF128 $0x01, Y2, X0
 	VADDPS       X0, X2, X2
 	VMOVHLPS     X2, X2, X0
@@ -4466,13 +4923,13 @@ TEXT ·rowLogisticVector(SB), NOSPLIT, $0-40
 	MOVL         $0x3f800000, CX
 	VMOVD        CX, X1
 	VPBROADCASTD X1, Z1
-	VXORPS       X2, X2, X2
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
 	MOVL         $0x3f800000, CX
-	VMOVD        CX, X3
-	VPBROADCASTD X3, Z3
-	VXORPS       X4, X4, X4
-	VXORPS       X5, X5, X5
-	VXORPS       X6, X6, X6
+	VMOVD        CX, X4
+	VPBROADCASTD X4, Z4
+	VPXORD       Z5, Z5, Z5
+	VPXORD       Z6, Z6, Z6
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
@@ -4507,23 +4964,20 @@ loopAVX512:
 	VFMADD231PS  c00000000<>+0(SB), Z8, Z9
 	VMOVAPS.Z    Z9, K2, Z9
 	VADDPS       Z1, Z9, Z7
-	VRCP14PS     Z7, Z8
-	VMOVAPS      Z1, Z10
-	VFNMADD231PS Z7, Z8, Z10
-	VFMADD231PS  Z8, Z10, Z8
+	VDIVPS       Z7, Z1, Z8
 	VBLENDMPS    Z9, Z1, K1, Z9
 	VMULPS       Z9, Z8, Z9
 	VSUBPS       Z9, Z6, Z6
 	VMOVUPS      Z9, (AX)(DX*4)
 	VGETEXPPS    Z7, Z8
 	VGETMANTPS   $0x00, Z7, Z7
-	VADDPS       Z8, Z4, Z4
-	VMULPS       Z7, Z3, Z3
+	VADDPS       Z8, Z3, Z3
+	VMULPS       Z7, Z4, Z4
 	ADDQ         $0x10, DX
 	JMP          loopAVX512
 
 loop_doneAVX512:
-	VPSUBD        c3f3504f3<>+0(SB), Z3, Z2
+	VPSUBD        c3f3504f3<>+0(SB), Z4, Z2
 	VPSRAD        $0x17, Z2, Z0
 	VCVTDQ2PS     Z0, Z0
 	VPANDD        c007fffff<>+0(SB), Z2, Z2
@@ -4545,8 +4999,8 @@ loop_doneAVX512:
 	VFNMADD231PS  c3f000000<>+0(SB), Z7, Z1
 	VADDPS        Z2, Z1, Z1
 	VFMADD231PS   c3f318000<>+0(SB), Z0, Z1
-	VFMADD231PS   c00000000<>+0(SB), Z3, Z1
-	VFMADD231PS   c3f317218<>+0(SB), Z4, Z1
+	VFMADD231PS   c00000000<>+0(SB), Z4, Z1
+	VFMADD231PS   c3f317218<>+0(SB), Z3, Z1
 	VADDPS        Z1, Z5, Z5
 	VEXTRACTF64X4 $0x01, Z5, Y0
 	VADDPS        Y0, Y5, Y5
@@ -4575,72 +5029,145 @@ formAVX2:
 	MOVL         $0x3f800000, CX
 	VMOVD        CX, X1
 	VPBROADCASTD X1, Y1
-	VXORPS       X2, X2, X2
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
 	MOVL         $0x3f800000, CX
-	VMOVD        CX, X3
-	VPBROADCASTD X3, Y3
-	VXORPS       X4, X4, X4
-	VXORPS       X5, X5, X5
-	VXORPS       X6, X6, X6
+	VMOVD        CX, X5
+	VPBROADCASTD X5, Y5
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X6
+	VPBROADCASTD X6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y10, Y10, Y10
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
 loopAVX2:
 	CMPQ         DX, CX
 	JGE          loop_doneAVX2
-	VMOVUPS      (AX)(DX*4), Y7
-	VSUBPS       Y0, Y7, Y7
-	VORPS        c80000000<>+0(SB), Y7, Y8
-	VCMPPS       $0x0a, Y2, Y7, Y9
-	VMAXPS       Y7, Y2, Y7
-	VADDPS       Y7, Y5, Y5
-	VMOVUPS      cc2ae0000<>+0(SB), Y7
-	VCMPPS       $0x0a, Y8, Y7, Y11
-	VMAXPS       Y8, Y7, Y8
-	VMOVUPS      c4b400000<>+0(SB), Y7
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y8, Y7
-	VSUBPS       c4b400000<>+0(SB), Y7, Y10
-	VFNMADD231PS c3f318000<>+0(SB), Y10, Y8
-	VFNMADD231PS cb95e8083<>+0(SB), Y10, Y8
-	VMOVUPS      c39506967<>+0(SB), Y10
-	VFMADD213PS  c3ab743ce<>+0(SB), Y8, Y10
-	VFMADD213PS  c3c088908<>+0(SB), Y8, Y10
-	VFMADD213PS  c3d2aa9c1<>+0(SB), Y8, Y10
-	VFMADD213PS  c3e2aaaaa<>+0(SB), Y8, Y10
-	VFMADD213PS  c3f000000<>+0(SB), Y8, Y10
-	VMULPS       Y8, Y8, Y12
-	VFMADD213PS  Y8, Y12, Y10
-	VADDPS       Y1, Y10, Y10
-	VPSLLD       $0x17, Y7, Y7
-	VPADDD       Y7, Y10, Y10
-	VFMADD231PS  c00000000<>+0(SB), Y8, Y10
-	VANDPS       Y11, Y10, Y10
-	VADDPS       Y1, Y10, Y7
-	VDIVPS       Y7, Y1, Y8
-	VBLENDVPS    Y9, Y10, Y1, Y10
-	VMULPS       Y10, Y8, Y10
-	VSUBPS       Y10, Y6, Y6
-	VMOVUPS      Y10, (AX)(DX*4)
-	VPAND        c7f800000<>+0(SB), Y7, Y8
-	VMOVUPS      c7f000000<>+0(SB), Y9
-	VPSUBD       Y8, Y9, Y9
-	VMULPS       Y7, Y9, Y9
-	VMULPS       Y9, Y3, Y3
-	VPSRLD       $0x17, Y8, Y8
-	VPSUBD       c0000007f<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y4, Y4
+	VMOVUPS      (AX)(DX*4), Y11
+	VSUBPS       Y0, Y11, Y11
+	VORPS        c80000000<>+0(SB), Y11, Y12
+	VCMPPS       $0x0a, Y2, Y11, Y13
+	VMAXPS       Y11, Y2, Y11
+	VADDPS       Y11, Y7, Y7
+	VMOVUPS      cc2ae0000<>+0(SB), Y11
+	VCMPPS       $0x0a, Y12, Y11, Y15
+	VMAXPS       Y12, Y11, Y12
+	VMOVUPS      c4b400000<>+0(SB), Y11
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y12, Y11
+	VSUBPS       c4b400000<>+0(SB), Y11, Y14
+	VFNMADD231PS c3f318000<>+0(SB), Y14, Y12
+	VFNMADD231PS cb95e8083<>+0(SB), Y14, Y12
+	VMOVUPS      c39506967<>+0(SB), Y14
+	VFMADD213PS  c3ab743ce<>+0(SB), Y12, Y14
+	VFMADD213PS  c3c088908<>+0(SB), Y12, Y14
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y12, Y14
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y12, Y14
+	VFMADD213PS  c3f000000<>+0(SB), Y12, Y14
+	VMULPS       Y12, Y12, Y16
+	VFMADD213PS  Y12, Y16, Y14
+	VADDPS       Y1, Y14, Y14
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       Y11, Y14, Y14
+	VFMADD231PS  c00000000<>+0(SB), Y12, Y14
+	VANDPS       Y15, Y14, Y14
+	VADDPS       Y1, Y14, Y11
+	VDIVPS       Y11, Y1, Y12
+	VBLENDVPS    Y13, Y14, Y1, Y14
+	VMULPS       Y14, Y12, Y14
+	VSUBPS       Y14, Y9, Y9
+	VMOVUPS      Y14, (AX)(DX*4)
+	VPAND        c7f800000<>+0(SB), Y11, Y12
+	VMOVUPS      c7f000000<>+0(SB), Y13
+	VPSUBD       Y12, Y13, Y13
+	VMULPS       Y11, Y13, Y13
+	VMULPS       Y13, Y5, Y5
+	VPSRLD       $0x17, Y12, Y12
+	VPSUBD       c0000007f<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y3, Y3
+	ADDQ         $0x08, DX
+	VMOVUPS      (AX)(DX*4), Y11
+	VSUBPS       Y0, Y11, Y11
+	VORPS        c80000000<>+0(SB), Y11, Y12
+	VCMPPS       $0x0a, Y2, Y11, Y13
+	VMAXPS       Y11, Y2, Y11
+	VADDPS       Y11, Y8, Y8
+	VMOVUPS      cc2ae0000<>+0(SB), Y11
+	VCMPPS       $0x0a, Y12, Y11, Y15
+	VMAXPS       Y12, Y11, Y12
+	VMOVUPS      c4b400000<>+0(SB), Y11
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y12, Y11
+	VSUBPS       c4b400000<>+0(SB), Y11, Y14
+	VFNMADD231PS c3f318000<>+0(SB), Y14, Y12
+	VFNMADD231PS cb95e8083<>+0(SB), Y14, Y12
+	VMOVUPS      c39506967<>+0(SB), Y14
+	VFMADD213PS  c3ab743ce<>+0(SB), Y12, Y14
+	VFMADD213PS  c3c088908<>+0(SB), Y12, Y14
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y12, Y14
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y12, Y14
+	VFMADD213PS  c3f000000<>+0(SB), Y12, Y14
+	VMULPS       Y12, Y12, Y16
+	VFMADD213PS  Y12, Y16, Y14
+	VADDPS       Y1, Y14, Y14
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       Y11, Y14, Y14
+	VFMADD231PS  c00000000<>+0(SB), Y12, Y14
+	VANDPS       Y15, Y14, Y14
+	VADDPS       Y1, Y14, Y11
+	VDIVPS       Y11, Y1, Y12
+	VBLENDVPS    Y13, Y14, Y1, Y14
+	VMULPS       Y14, Y12, Y14
+	VSUBPS       Y14, Y10, Y10
+	VMOVUPS      Y14, (AX)(DX*4)
+	VPAND        c7f800000<>+0(SB), Y11, Y12
+	VMOVUPS      c7f000000<>+0(SB), Y13
+	VPSUBD       Y12, Y13, Y13
+	VMULPS       Y11, Y13, Y13
+	VMULPS       Y13, Y6, Y6
+	VPSRLD       $0x17, Y12, Y12
+	VPSUBD       c0000007f<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y4, Y4
 	ADDQ         $0x08, DX
 	JMP          loopAVX2
 
 loop_doneAVX2:
-	VCVTDQ2PS    Y4, Y4
-	VPSUBD       c3f3504f3<>+0(SB), Y3, Y2
+	VCVTDQ2PS    Y3, Y3
+	VPSUBD       c3f3504f3<>+0(SB), Y5, Y2
 	VPSRAD       $0x17, Y2, Y0
 	VCVTDQ2PS    Y0, Y0
 	VPAND        c007fffff<>+0(SB), Y2, Y2
 	VPADDD       c3f3504f3<>+0(SB), Y2, Y2
 	VSUBPS       Y1, Y2, Y2
-	VMULPS       Y2, Y2, Y7
+	VMULPS       Y2, Y2, Y12
+	VMOVUPS      c3d9021bb<>+0(SB), Y11
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y2, Y11
+	VFMADD213PS  c3def251a<>+0(SB), Y2, Y11
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y2, Y11
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y2, Y11
+	VFMADD213PS  cbe2aae50<>+0(SB), Y2, Y11
+	VFMADD213PS  c3e4cceac<>+0(SB), Y2, Y11
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y2, Y11
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y2, Y11
+	VMULPS       Y2, Y11, Y11
+	VMULPS       Y12, Y11, Y11
+	VFMADD231PS  cb95e8083<>+0(SB), Y0, Y11
+	VFNMADD231PS c3f000000<>+0(SB), Y12, Y11
+	VADDPS       Y2, Y11, Y11
+	VFMADD231PS  c3f318000<>+0(SB), Y0, Y11
+	VFMADD231PS  c00000000<>+0(SB), Y5, Y11
+	VFMADD231PS  c3f317218<>+0(SB), Y3, Y11
+	VCVTDQ2PS    Y4, Y4
+	VPSUBD       c3f3504f3<>+0(SB), Y6, Y2
+	VPSRAD       $0x17, Y2, Y0
+	VCVTDQ2PS    Y0, Y0
+	VPAND        c007fffff<>+0(SB), Y2, Y2
+	VPADDD       c3f3504f3<>+0(SB), Y2, Y2
+	VSUBPS       Y1, Y2, Y2
+	VMULPS       Y2, Y2, Y3
 	VMOVUPS      c3d9021bb<>+0(SB), Y1
 	VFMADD213PS  cbdebd1b8<>+0(SB), Y2, Y1
 	VFMADD213PS  c3def251a<>+0(SB), Y2, Y1
@@ -4651,28 +5178,31 @@ loop_doneAVX2:
 	VFMADD213PS  cbe7ffffc<>+0(SB), Y2, Y1
 	VFMADD213PS  c3eaaaaaa<>+0(SB), Y2, Y1
 	VMULPS       Y2, Y1, Y1
-	VMULPS       Y7, Y1, Y1
+	VMULPS       Y3, Y1, Y1
 	VFMADD231PS  cb95e8083<>+0(SB), Y0, Y1
-	VFNMADD231PS c3f000000<>+0(SB), Y7, Y1
+	VFNMADD231PS c3f000000<>+0(SB), Y3, Y1
 	VADDPS       Y2, Y1, Y1
 	VFMADD231PS  c3f318000<>+0(SB), Y0, Y1
-	VFMADD231PS  c00000000<>+0(SB), Y3, Y1
+	VFMADD231PS  c00000000<>+0(SB), Y6, Y1
 	VFMADD231PS  c3f317218<>+0(SB), Y4, Y1
-	VADDPS       Y1, Y5, Y5
-	VEXTRACTF128 $0x01, Y5, X0
-	VADDPS       X0, X5, X5
-	VMOVHLPS     X5, X5, X0
-	VADDPS       X0, X5, X5
-	VMOVSHDUP    X5, X0
-	VADDSS       X0, X5, X5
-	VMOVSS       X5, loss+32(FP)
-	VEXTRACTF128 $0x01, Y6, X0
-	VADDPS       X0, X6, X6
-	VMOVHLPS     X6, X6, X0
-	VADDPS       X0, X6, X6
-	VMOVSHDUP    X6, X0
-	VADDSS       X0, X6, X6
-	VMOVSS       X6, dTheta+36(FP)
+	VADDPS       Y11, Y7, Y7
+	VADDPS       Y1, Y8, Y8
+	VADDPS       Y8, Y7, Y7
+	VEXTRACTF128 $0x01, Y7, X0
+	VADDPS       X0, X7, X7
+	VMOVHLPS     X7, X7, X0
+	VADDPS       X0, X7, X7
+	VMOVSHDUP    X7, X0
+	VADDSS       X0, X7, X7
+	VMOVSS       X7, loss+32(FP)
+	VADDPS       Y10, Y9, Y9
+	VEXTRACTF128 $0x01, Y9, X0
+	VADDPS       X0, X9, X9
+	VMOVHLPS     X9, X9, X0
+	VADDPS       X0, X9, X9
+	VMOVSHDUP    X9, X0
+	VADDSS       X0, X9, X9
+	VMOVSS       X9, dTheta+36(FP)
 	VZEROUPPER
 	RET
 
@@ -4826,19 +5356,19 @@ columnsAVX512:
 	PREFETCHT0 192(R12)(SI*1)
 
 hereAVX512:
-	VXORPS  X3, X3, X3
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
 	MOVLQSX (DI)(R11*4), R12
 	IMULQ   R8, R12
 	ADDQ    SI, R12
-	VXORPS  X4, X4, X4
 	MOVLQSX 4(DI)(R11*4), R13
 	IMULQ   R8, R13
 	ADDQ    SI, R13
-	VXORPS  X5, X5, X5
 	MOVLQSX 8(DI)(R11*4), R14
 	IMULQ   R8, R14
 	ADDQ    SI, R14
-	VXORPS  X6, X6, X6
 	MOVLQSX 12(DI)(R11*4), R15
 	IMULQ   R8, R15
 	ADDQ    SI, R15
@@ -4846,7 +5376,7 @@ hereAVX512:
 
 elements00000000AVX512:
 	CMPQ        BP, R9
-	JGE         elements00000000_lastAVX512
+	JGE         elements00000000_restAVX512
 	VMOVUPS     (DX)(BP*1), Z1
 	VMOVUPS     (R12)(BP*1), Z2
 	VSUBPS      Z2, Z1, Z2
@@ -4863,7 +5393,7 @@ elements00000000AVX512:
 	ADDQ        $0x40, BP
 	JMP         elements00000000AVX512
 
-elements00000000_lastAVX512:
+elements00000000_restAVX512:
 	CMPQ        BP, R8
 	JGE         elements00000000_doneAVX512
 	VMOVUPS.Z   (DX)(BP*1), K1, Z1
@@ -4890,19 +5420,19 @@ elements00000000_doneAVX512:
 	VUNPCKLPD Z2, Z1, Z7
 	VUNPCKHPD Z2, Z1, Z1
 	VADDPS    Z1, Z7, Z7
-	VXORPS    X8, X8, X8
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z11, Z11, Z11
 	MOVLQSX   16(DI)(R11*4), R12
 	IMULQ     R8, R12
 	ADDQ      SI, R12
-	VXORPS    X9, X9, X9
 	MOVLQSX   20(DI)(R11*4), R13
 	IMULQ     R8, R13
 	ADDQ      SI, R13
-	VXORPS    X10, X10, X10
 	MOVLQSX   24(DI)(R11*4), R14
 	IMULQ     R8, R14
 	ADDQ      SI, R14
-	VXORPS    X11, X11, X11
 	MOVLQSX   28(DI)(R11*4), R15
 	IMULQ     R8, R15
 	ADDQ      SI, R15
@@ -4910,7 +5440,7 @@ elements00000000_doneAVX512:
 
 elements00000004AVX512:
 	CMPQ        BP, R9
-	JGE         elements00000004_lastAVX512
+	JGE         elements00000004_restAVX512
 	VMOVUPS     (DX)(BP*1), Z1
 	VMOVUPS     (R12)(BP*1), Z2
 	VSUBPS      Z2, Z1, Z2
@@ -4927,7 +5457,7 @@ elements00000004AVX512:
 	ADDQ        $0x40, BP
 	JMP         elements00000004AVX512
 
-elements00000004_lastAVX512:
+elements00000004_restAVX512:
 	CMPQ        BP, R8
 	JGE         elements00000004_doneAVX512
 	VMOVUPS.Z   (DX)(BP*1), K1, Z1
@@ -4954,19 +5484,19 @@ elements00000004_doneAVX512:
 	VUNPCKLPD Z2, Z1, Z12
 	VUNPCKHPD Z2, Z1, Z1
 	VADDPS    Z1, Z12, Z12
-	VXORPS    X13, X13, X13
+	VPXORD    Z13, Z13, Z13
+	VPXORD    Z14, Z14, Z14
+	VPXORD    Z15, Z15, Z15
+	VPXORD    Z16, Z16, Z16
 	MOVLQSX   32(DI)(R11*4), R12
 	IMULQ     R8, R12
 	ADDQ      SI, R12
-	VXORPS    X14, X14, X14
 	MOVLQSX   36(DI)(R11*4), R13
 	IMULQ     R8, R13
 	ADDQ      SI, R13
-	VXORPS    X15, X15, X15
 	MOVLQSX   40(DI)(R11*4), R14
 	IMULQ     R8, R14
 	ADDQ      SI, R14
-	VXORPS    X16, X16, X16
 	MOVLQSX   44(DI)(R11*4), R15
 	IMULQ     R8, R15
 	ADDQ      SI, R15
@@ -4974,7 +5504,7 @@ elements00000004_doneAVX512:
 
 elements00000008AVX512:
 	CMPQ        BP, R9
-	JGE         elements00000008_lastAVX512
+	JGE         elements00000008_restAVX512
 	VMOVUPS     (DX)(BP*1), Z1
 	VMOVUPS     (R12)(BP*1), Z2
 	VSUBPS      Z2, Z1, Z2
@@ -4991,7 +5521,7 @@ elements00000008AVX512:
 	ADDQ        $0x40, BP
 	JMP         elements00000008AVX512
 
-elements00000008_lastAVX512:
+elements00000008_restAVX512:
 	CMPQ        BP, R8
 	JGE         elements00000008_doneAVX512
 	VMOVUPS.Z   (DX)(BP*1), K1, Z1
@@ -5018,19 +5548,19 @@ elements00000008_doneAVX512:
 	VUNPCKLPD Z2, Z1, Z17
 	VUNPCKHPD Z2, Z1, Z1
 	VADDPS    Z1, Z17, Z17
-	VXORPS    X18, X18, X18
+	VPXORD    Z18, Z18, Z18
+	VPXORD    Z19, Z19, Z19
+	VPXORD    Z20, Z20, Z20
+	VPXORD    Z21, Z21, Z21
 	MOVLQSX   48(DI)(R11*4), R12
 	IMULQ     R8, R12
 	ADDQ      SI, R12
-	VXORPS    X19, X19, X19
 	MOVLQSX   52(DI)(R11*4), R13
 	IMULQ     R8, R13
 	ADDQ      SI, R13
-	VXORPS    X20, X20, X20
 	MOVLQSX   56(DI)(R11*4), R14
 	IMULQ     R8, R14
 	ADDQ      SI, R14
-	VXORPS    X21, X21, X21
 	MOVLQSX   60(DI)(R11*4), R15
 	IMULQ     R8, R15
 	ADDQ      SI, R15
@@ -5038,7 +5568,7 @@ elements00000008_doneAVX512:
 
 elements0000000cAVX512:
 	CMPQ        BP, R9
-	JGE         elements0000000c_lastAVX512
+	JGE         elements0000000c_restAVX512
 	VMOVUPS     (DX)(BP*1), Z1
 	VMOVUPS     (R12)(BP*1), Z2
 	VSUBPS      Z2, Z1, Z2
@@ -5055,7 +5585,7 @@ elements0000000cAVX512:
 	ADDQ        $0x40, BP
 	JMP         elements0000000cAVX512
 
-elements0000000c_lastAVX512:
+elements0000000c_restAVX512:
 	CMPQ        BP, R8
 	JGE         elements0000000c_doneAVX512
 	VMOVUPS.Z   (DX)(BP*1), K1, Z1
@@ -5120,7 +5650,7 @@ formAVX2:
 	VMOVUPS      (R9)(R10*4), Y3
 	SHLQ         $0x02, R8
 	MOVQ         R8, R9
-	ANDQ         $-32, R9
+	ANDQ         $-64, R9
 	MOVQ         cols_len+104(FP), R10
 	XORQ         R11, R11
 
@@ -5183,19 +5713,23 @@ columnsAVX2:
 	PREFETCHT0 192(R12)(SI*1)
 
 hereAVX2:
-	VXORPS  X4, X4, X4
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
 	MOVLQSX (DI)(R11*4), R12
 	IMULQ   R8, R12
 	ADDQ    SI, R12
-	VXORPS  X5, X5, X5
 	MOVLQSX 4(DI)(R11*4), R13
 	IMULQ   R8, R13
 	ADDQ    SI, R13
-	VXORPS  X6, X6, X6
 	MOVLQSX 8(DI)(R11*4), R14
 	IMULQ   R8, R14
 	ADDQ    SI, R14
-	VXORPS  X7, X7, X7
 	MOVLQSX 12(DI)(R11*4), R15
 	IMULQ   R8, R15
 	ADDQ    SI, R15
@@ -5203,7 +5737,7 @@ hereAVX2:
 
 elements00000000AVX2:
 	CMPQ        BP, R9
-	JGE         elements00000000_lastAVX2
+	JGE         elements00000000_restAVX2
 	VMOVUPS     (DX)(BP*1), Y1
 	VMOVUPS     (R12)(BP*1), Y2
 	VSUBPS      Y2, Y1, Y2
@@ -5218,9 +5752,45 @@ elements00000000AVX2:
 	VSUBPS      Y2, Y1, Y2
 	VFMADD231PS Y2, Y2, Y7
 	ADDQ        $0x20, BP
+	VMOVUPS     (DX)(BP*1), Y1
+	VMOVUPS     (R12)(BP*1), Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y8
+	VMOVUPS     (R13)(BP*1), Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y9
+	VMOVUPS     (R14)(BP*1), Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y10
+	VMOVUPS     (R15)(BP*1), Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y11
+	ADDQ        $0x20, BP
 	JMP         elements00000000AVX2
 
-elements00000000_lastAVX2:
+elements00000000_restAVX2:
+	ADDQ        $0x20, BP
+	CMPQ        BP, R8
+	JG          elements00000000_masked0AVX2
+	SUBQ        $0x20, BP
+	VMOVUPS     (DX)(BP*1), Y1
+	VMOVUPS     (R12)(BP*1), Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y4
+	VMOVUPS     (R13)(BP*1), Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y5
+	VMOVUPS     (R14)(BP*1), Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y6
+	VMOVUPS     (R15)(BP*1), Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y7
+	ADDQ        $0x20, BP
+	JMP         elements00000000_next0AVX2
+
+elements00000000_masked0AVX2:
+	SUBQ        $0x20, BP
 	CMPQ        BP, R8
 	JGE         elements00000000_doneAVX2
 	VMASKMOVPS  (DX)(BP*1), Y3, Y1
@@ -5236,30 +5806,61 @@ elements00000000_lastAVX2:
 	VMASKMOVPS  (R15)(BP*1), Y3, Y2
 	VSUBPS      Y2, Y1, Y2
 	VFMADD231PS Y2, Y2, Y7
+	JMP         elements00000000_doneAVX2
+
+elements00000000_next0AVX2:
+	CMPQ        BP, R8
+	JGE         elements00000000_doneAVX2
+	VMASKMOVPS  (DX)(BP*1), Y3, Y1
+	VMASKMOVPS  (R12)(BP*1), Y3, Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y8
+	VMASKMOVPS  (R13)(BP*1), Y3, Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y9
+	VMASKMOVPS  (R14)(BP*1), Y3, Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y10
+	VMASKMOVPS  (R15)(BP*1), Y3, Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y11
 
 elements00000000_doneAVX2:
 	VUNPCKLPS Y5, Y4, Y1
-	VUNPCKHPS Y5, Y4, Y8
-	VADDPS    Y8, Y1, Y1
+	VUNPCKHPS Y5, Y4, Y4
+	VADDPS    Y4, Y1, Y1
 	VUNPCKLPS Y7, Y6, Y2
-	VUNPCKHPS Y7, Y6, Y8
-	VADDPS    Y8, Y2, Y2
-	VUNPCKLPD Y2, Y1, Y8
+	VUNPCKHPS Y7, Y6, Y4
+	VADDPS    Y4, Y2, Y2
+	VUNPCKLPD Y2, Y1, Y4
 	VUNPCKHPD Y2, Y1, Y1
-	VADDPS    Y1, Y8, Y8
-	VXORPS    X9, X9, X9
+	VADDPS    Y1, Y4, Y4
+	VUNPCKLPS Y9, Y8, Y1
+	VUNPCKHPS Y9, Y8, Y5
+	VADDPS    Y5, Y1, Y1
+	VUNPCKLPS Y11, Y10, Y2
+	VUNPCKHPS Y11, Y10, Y5
+	VADDPS    Y5, Y2, Y2
+	VUNPCKLPD Y2, Y1, Y5
+	VUNPCKHPD Y2, Y1, Y1
+	VADDPS    Y1, Y5, Y5
+	VXORPS    Y6, Y6, Y6
+	VXORPS    Y7, Y7, Y7
+	VXORPS    Y8, Y8, Y8
+	VXORPS    Y9, Y9, Y9
+	VXORPS    Y10, Y10, Y10
+	VXORPS    Y11, Y11, Y11
+	VXORPS    Y12, Y12, Y12
+	VXORPS    Y13, Y13, Y13
 	MOVLQSX   16(DI)(R11*4), R12
 	IMULQ     R8, R12
 	ADDQ      SI, R12
-	VXORPS    X10, X10, X10
 	MOVLQSX   20(DI)(R11*4), R13
 	IMULQ     R8, R13
 	ADDQ      SI, R13
-	VXORPS    X11, X11, X11
 	MOVLQSX   24(DI)(R11*4), R14
 	IMULQ     R8, R14
 	ADDQ      SI, R14
-	VXORPS    X12, X12, X12
 	MOVLQSX   28(DI)(R11*4), R15
 	IMULQ     R8, R15
 	ADDQ      SI, R15
@@ -5267,53 +5868,120 @@ elements00000000_doneAVX2:
 
 elements00000004AVX2:
 	CMPQ        BP, R9
-	JGE         elements00000004_lastAVX2
+	JGE         elements00000004_restAVX2
 	VMOVUPS     (DX)(BP*1), Y1
 	VMOVUPS     (R12)(BP*1), Y2
 	VSUBPS      Y2, Y1, Y2
-	VFMADD231PS Y2, Y2, Y9
+	VFMADD231PS Y2, Y2, Y6
 	VMOVUPS     (R13)(BP*1), Y2
 	VSUBPS      Y2, Y1, Y2
-	VFMADD231PS Y2, Y2, Y10
+	VFMADD231PS Y2, Y2, Y7
 	VMOVUPS     (R14)(BP*1), Y2
 	VSUBPS      Y2, Y1, Y2
-	VFMADD231PS Y2, Y2, Y11
+	VFMADD231PS Y2, Y2, Y8
 	VMOVUPS     (R15)(BP*1), Y2
 	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y9
+	ADDQ        $0x20, BP
+	VMOVUPS     (DX)(BP*1), Y1
+	VMOVUPS     (R12)(BP*1), Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y10
+	VMOVUPS     (R13)(BP*1), Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y11
+	VMOVUPS     (R14)(BP*1), Y2
+	VSUBPS      Y2, Y1, Y2
 	VFMADD231PS Y2, Y2, Y12
+	VMOVUPS     (R15)(BP*1), Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y13
 	ADDQ        $0x20, BP
 	JMP         elements00000004AVX2
 
-elements00000004_lastAVX2:
+elements00000004_restAVX2:
+	ADDQ        $0x20, BP
+	CMPQ        BP, R8
+	JG          elements00000004_masked0AVX2
+	SUBQ        $0x20, BP
+	VMOVUPS     (DX)(BP*1), Y1
+	VMOVUPS     (R12)(BP*1), Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y6
+	VMOVUPS     (R13)(BP*1), Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y7
+	VMOVUPS     (R14)(BP*1), Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y8
+	VMOVUPS     (R15)(BP*1), Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y9
+	ADDQ        $0x20, BP
+	JMP         elements00000004_next0AVX2
+
+elements00000004_masked0AVX2:
+	SUBQ        $0x20, BP
 	CMPQ        BP, R8
 	JGE         elements00000004_doneAVX2
 	VMASKMOVPS  (DX)(BP*1), Y3, Y1
 	VMASKMOVPS  (R12)(BP*1), Y3, Y2
 	VSUBPS      Y2, Y1, Y2
-	VFMADD231PS Y2, Y2, Y9
+	VFMADD231PS Y2, Y2, Y6
 	VMASKMOVPS  (R13)(BP*1), Y3, Y2
 	VSUBPS      Y2, Y1, Y2
-	VFMADD231PS Y2, Y2, Y10
+	VFMADD231PS Y2, Y2, Y7
 	VMASKMOVPS  (R14)(BP*1), Y3, Y2
 	VSUBPS      Y2, Y1, Y2
-	VFMADD231PS Y2, Y2, Y11
+	VFMADD231PS Y2, Y2, Y8
 	VMASKMOVPS  (R15)(BP*1), Y3, Y2
 	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y9
+	JMP         elements00000004_doneAVX2
+
+elements00000004_next0AVX2:
+	CMPQ        BP, R8
+	JGE         elements00000004_doneAVX2
+	VMASKMOVPS  (DX)(BP*1), Y3, Y1
+	VMASKMOVPS  (R12)(BP*1), Y3, Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y10
+	VMASKMOVPS  (R13)(BP*1), Y3, Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y11
+	VMASKMOVPS  (R14)(BP*1), Y3, Y2
+	VSUBPS      Y2, Y1, Y2
 	VFMADD231PS Y2, Y2, Y12
+	VMASKMOVPS  (R15)(BP*1), Y3, Y2
+	VSUBPS      Y2, Y1, Y2
+	VFMADD231PS Y2, Y2, Y13
 
 elements00000004_doneAVX2:
-	VUNPCKLPS  Y10, Y9, Y1
-	VUNPCKHPS  Y10, Y9, Y2
+	VUNPCKLPS  Y7, Y6, Y1
+	VUNPCKHPS  Y7, Y6, Y2
 	VADDPS     Y2, Y1, Y1
-	VUNPCKLPS  Y12, Y11, Y13
-	VUNPCKHPS  Y12, Y11, Y2
-	VADDPS     Y2, Y13, Y13
-	VUNPCKLPD  Y13, Y1, Y2
-	VUNPCKHPD  Y13, Y1, Y1
+	VUNPCKLPS  Y9, Y8, Y6
+	VUNPCKHPS  Y9, Y8, Y2
+	VADDPS     Y2, Y6, Y6
+	VUNPCKLPD  Y6, Y1, Y2
+	VUNPCKHPD  Y6, Y1, Y1
 	VADDPS     Y1, Y2, Y2
-	VPERM2F128 $0x20, Y2, Y8, Y1
-	VPERM2F128 $0x31, Y2, Y8, Y2
-	VADDPS     Y2, Y1, Y1
+	VUNPCKLPS  Y11, Y10, Y1
+	VUNPCKHPS  Y11, Y10, Y6
+	VADDPS     Y6, Y1, Y1
+	VUNPCKLPS  Y13, Y12, Y7
+	VUNPCKHPS  Y13, Y12, Y6
+	VADDPS     Y6, Y7, Y7
+	VUNPCKLPD  Y7, Y1, Y6
+	VUNPCKHPD  Y7, Y1, Y1
+	VADDPS     Y1, Y6, Y6
+	VPERM2F128 $0x20, Y6, Y5, Y1
+	VPERM2F128 $0x31, Y6, Y5, Y5
+	VADDPS     Y5, Y1, Y1
+	VPERM2F128 $0x20, Y2, Y4, Y5
+	VPERM2F128 $0x31, Y2, Y4, Y2
+	VADDPS     Y2, Y5, Y5
+	VADDPS     Y1, Y5, Y1
 	VMOVUPS    Y1, (AX)(R11*4)
 	VMAXPS     (BX)(R11*4), Y0, Y2
 	VCMPPS     $0x12, Y2, Y1, Y1
@@ -5331,22 +5999,19 @@ columns_doneAVX2:
 // func nearTilesVector(dst []float32, found []uint16, x []float32, width int, rows *[4]int32, cols []int32, rowLimits *[4]float32, limits []float32, ahead []int32)
 // Requires: AVX, AVX512DQ, AVX512F, FMA3, MMX+
 TEXT ·nearTilesVector(SB), NOSPLIT, $0-168
-	CMPQ            ·current+0(SB), $0x02
-	JNE             formAVX2
-	MOVQ            width+72(FP), AX
-	LEAQ            firstLanes<>+64(SB), CX
-	MOVQ            AX, DX
-	ANDQ            $0x0f, DX
-	NEGQ            DX
-	VMOVUPS         (CX)(DX*4), Z0
-	VPMOVD2M        Z0, K1
-	SHLQ            $0x02, AX
-	MOVQ            AX, CX
-	ANDQ            $-64, CX
-	MOVQ            rowLimits+112(FP), DX
-	VBROADCASTF32X4 (DX), Z0
-	VPERMILPS       quadruple<>+0(SB), Z0, Z0
-	XORQ            DX, DX
+	CMPQ     ·current+0(SB), $0x02
+	JNE      formAVX2
+	MOVQ     width+72(FP), AX
+	LEAQ     firstLanes<>+64(SB), CX
+	MOVQ     AX, DX
+	ANDQ     $0x0f, DX
+	NEGQ     DX
+	VMOVUPS  (CX)(DX*4), Z0
+	VPMOVD2M Z0, K1
+	SHLQ     $0x02, AX
+	MOVQ     AX, CX
+	ANDQ     $-64, CX
+	XORQ     DX, DX
 
 columnsAVX512:
 	CMPQ    DX, cols_len+96(FP)
@@ -5379,179 +6044,182 @@ hereAVX512:
 	MOVLQSX (R10), R11
 	IMULQ   AX, R11
 	ADDQ    x_base+48(FP), R11
-	VXORPS  X1, X1, X1
-	VXORPS  X2, X2, X2
-	VXORPS  X3, X3, X3
-	VXORPS  X4, X4, X4
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
 	MOVLQSX 4(R10), R12
 	IMULQ   AX, R12
 	ADDQ    x_base+48(FP), R12
-	VXORPS  X5, X5, X5
-	VXORPS  X6, X6, X6
-	VXORPS  X7, X7, X7
-	VXORPS  X8, X8, X8
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
 	MOVLQSX 8(R10), R13
 	IMULQ   AX, R13
 	ADDQ    x_base+48(FP), R13
-	VXORPS  X9, X9, X9
-	VXORPS  X10, X10, X10
-	VXORPS  X11, X11, X11
-	VXORPS  X12, X12, X12
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
 	MOVLQSX 12(R10), R10
 	IMULQ   AX, R10
 	ADDQ    x_base+48(FP), R10
-	VXORPS  X13, X13, X13
-	VXORPS  X14, X14, X14
-	VXORPS  X15, X15, X15
-	VXORPS  X16, X16, X16
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
 	XORQ    R14, R14
 
 elements00000000AVX512:
 	CMPQ        R14, CX
-	JGE         elements00000000_lastAVX512
-	VMOVUPS     (R11)(R14*1), Z19
-	VMOVUPS     (R12)(R14*1), Z20
-	VMOVUPS     (R13)(R14*1), Z21
-	VMOVUPS     (R10)(R14*1), Z22
+	JGE         elements00000000_restAVX512
+	VMOVUPS     (R11)(R14*1), Z18
+	VMOVUPS     (R12)(R14*1), Z19
+	VMOVUPS     (R13)(R14*1), Z20
+	VMOVUPS     (R10)(R14*1), Z21
 	PREFETCHT0  (R9)(R14*1)
-	VMOVUPS     (SI)(R14*1), Z17
-	VSUBPS      Z17, Z19, Z18
-	VFMADD231PS Z18, Z18, Z1
-	VSUBPS      Z17, Z20, Z18
-	VFMADD231PS Z18, Z18, Z5
-	VSUBPS      Z17, Z21, Z18
-	VFMADD231PS Z18, Z18, Z9
-	VSUBPS      Z17, Z22, Z18
-	VFMADD231PS Z18, Z18, Z13
-	VMOVUPS     (DI)(R14*1), Z17
-	VSUBPS      Z17, Z19, Z18
-	VFMADD231PS Z18, Z18, Z2
-	VSUBPS      Z17, Z20, Z18
-	VFMADD231PS Z18, Z18, Z6
-	VSUBPS      Z17, Z21, Z18
-	VFMADD231PS Z18, Z18, Z10
-	VSUBPS      Z17, Z22, Z18
-	VFMADD231PS Z18, Z18, Z14
-	VMOVUPS     (R8)(R14*1), Z17
-	VSUBPS      Z17, Z19, Z18
-	VFMADD231PS Z18, Z18, Z3
-	VSUBPS      Z17, Z20, Z18
-	VFMADD231PS Z18, Z18, Z7
-	VSUBPS      Z17, Z21, Z18
-	VFMADD231PS Z18, Z18, Z11
-	VSUBPS      Z17, Z22, Z18
-	VFMADD231PS Z18, Z18, Z15
-	VMOVUPS     (BX)(R14*1), Z17
-	VSUBPS      Z17, Z19, Z18
-	VFMADD231PS Z18, Z18, Z4
-	VSUBPS      Z17, Z20, Z18
-	VFMADD231PS Z18, Z18, Z8
-	VSUBPS      Z17, Z21, Z18
-	VFMADD231PS Z18, Z18, Z12
-	VSUBPS      Z17, Z22, Z18
-	VFMADD231PS Z18, Z18, Z16
+	VMOVUPS     (SI)(R14*1), Z0
+	VSUBPS      Z0, Z18, Z17
+	VFMADD231PS Z17, Z17, Z1
+	VSUBPS      Z0, Z19, Z17
+	VFMADD231PS Z17, Z17, Z5
+	VSUBPS      Z0, Z20, Z17
+	VFMADD231PS Z17, Z17, Z9
+	VSUBPS      Z0, Z21, Z17
+	VFMADD231PS Z17, Z17, Z13
+	VMOVUPS     (DI)(R14*1), Z0
+	VSUBPS      Z0, Z18, Z17
+	VFMADD231PS Z17, Z17, Z2
+	VSUBPS      Z0, Z19, Z17
+	VFMADD231PS Z17, Z17, Z6
+	VSUBPS      Z0, Z20, Z17
+	VFMADD231PS Z17, Z17, Z10
+	VSUBPS      Z0, Z21, Z17
+	VFMADD231PS Z17, Z17, Z14
+	VMOVUPS     (R8)(R14*1), Z0
+	VSUBPS      Z0, Z18, Z17
+	VFMADD231PS Z17, Z17, Z3
+	VSUBPS      Z0, Z19, Z17
+	VFMADD231PS Z17, Z17, Z7
+	VSUBPS      Z0, Z20, Z17
+	VFMADD231PS Z17, Z17, Z11
+	VSUBPS      Z0, Z21, Z17
+	VFMADD231PS Z17, Z17, Z15
+	VMOVUPS     (BX)(R14*1), Z0
+	VSUBPS      Z0, Z18, Z17
+	VFMADD231PS Z17, Z17, Z4
+	VSUBPS      Z0, Z19, Z17
+	VFMADD231PS Z17, Z17, Z8
+	VSUBPS      Z0, Z20, Z17
+	VFMADD231PS Z17, Z17, Z12
+	VSUBPS      Z0, Z21, Z17
+	VFMADD231PS Z17, Z17, Z16
 	ADDQ        $0x40, R14
 	JMP         elements00000000AVX512
 
-elements00000000_lastAVX512:
+elements00000000_restAVX512:
 	CMPQ        R14, AX
 	JGE         elements00000000_doneAVX512
-	VMOVUPS.Z   (R11)(R14*1), K1, Z19
-	VMOVUPS.Z   (R12)(R14*1), K1, Z20
-	VMOVUPS.Z   (R13)(R14*1), K1, Z21
-	VMOVUPS.Z   (R10)(R14*1), K1, Z22
+	VMOVUPS.Z   (R11)(R14*1), K1, Z18
+	VMOVUPS.Z   (R12)(R14*1), K1, Z19
+	VMOVUPS.Z   (R13)(R14*1), K1, Z20
+	VMOVUPS.Z   (R10)(R14*1), K1, Z21
 	PREFETCHT0  (R9)(R14*1)
-	VMOVUPS.Z   (SI)(R14*1), K1, Z17
-	VSUBPS      Z17, Z19, Z18
-	VFMADD231PS Z18, Z18, Z1
-	VSUBPS      Z17, Z20, Z18
-	VFMADD231PS Z18, Z18, Z5
-	VSUBPS      Z17, Z21, Z18
-	VFMADD231PS Z18, Z18, Z9
-	VSUBPS      Z17, Z22, Z18
-	VFMADD231PS Z18, Z18, Z13
-	VMOVUPS.Z   (DI)(R14*1), K1, Z17
-	VSUBPS      Z17, Z19, Z18
-	VFMADD231PS Z18, Z18, Z2
-	VSUBPS      Z17, Z20, Z18
-	VFMADD231PS Z18, Z18, Z6
-	VSUBPS      Z17, Z21, Z18
-	VFMADD231PS Z18, Z18, Z10
-	VSUBPS      Z17, Z22, Z18
-	VFMADD231PS Z18, Z18, Z14
-	VMOVUPS.Z   (R8)(R14*1), K1, Z17
-	VSUBPS      Z17, Z19, Z18
-	VFMADD231PS Z18, Z18, Z3
-	VSUBPS      Z17, Z20, Z18
-	VFMADD231PS Z18, Z18, Z7
-	VSUBPS      Z17, Z21, Z18
-	VFMADD231PS Z18, Z18, Z11
-	VSUBPS      Z17, Z22, Z18
-	VFMADD231PS Z18, Z18, Z15
-	VMOVUPS.Z   (BX)(R14*1), K1, Z17
-	VSUBPS      Z17, Z19, Z18
-	VFMADD231PS Z18, Z18, Z4
-	VSUBPS      Z17, Z20, Z18
-	VFMADD231PS Z18, Z18, Z8
-	VSUBPS      Z17, Z21, Z18
-	VFMADD231PS Z18, Z18, Z12
-	VSUBPS      Z17, Z22, Z18
-	VFMADD231PS Z18, Z18, Z16
+	VMOVUPS.Z   (SI)(R14*1), K1, Z0
+	VSUBPS      Z0, Z18, Z17
+	VFMADD231PS Z17, Z17, Z1
+	VSUBPS      Z0, Z19, Z17
+	VFMADD231PS Z17, Z17, Z5
+	VSUBPS      Z0, Z20, Z17
+	VFMADD231PS Z17, Z17, Z9
+	VSUBPS      Z0, Z21, Z17
+	VFMADD231PS Z17, Z17, Z13
+	VMOVUPS.Z   (DI)(R14*1), K1, Z0
+	VSUBPS      Z0, Z18, Z17
+	VFMADD231PS Z17, Z17, Z2
+	VSUBPS      Z0, Z19, Z17
+	VFMADD231PS Z17, Z17, Z6
+	VSUBPS      Z0, Z20, Z17
+	VFMADD231PS Z17, Z17, Z10
+	VSUBPS      Z0, Z21, Z17
+	VFMADD231PS Z17, Z17, Z14
+	VMOVUPS.Z   (R8)(R14*1), K1, Z0
+	VSUBPS      Z0, Z18, Z17
+	VFMADD231PS Z17, Z17, Z3
+	VSUBPS      Z0, Z19, Z17
+	VFMADD231PS Z17, Z17, Z7
+	VSUBPS      Z0, Z20, Z17
+	VFMADD231PS Z17, Z17, Z11
+	VSUBPS      Z0, Z21, Z17
+	VFMADD231PS Z17, Z17, Z15
+	VMOVUPS.Z   (BX)(R14*1), K1, Z0
+	VSUBPS      Z0, Z18, Z17
+	VFMADD231PS Z17, Z17, Z4
+	VSUBPS      Z0, Z19, Z17
+	VFMADD231PS Z17, Z17, Z8
+	VSUBPS      Z0, Z20, Z17
+	VFMADD231PS Z17, Z17, Z12
+	VSUBPS      Z0, Z21, Z17
+	VFMADD231PS Z17, Z17, Z16
 
 elements00000000_doneAVX512:
-	VUNPCKLPS       Z2, Z1, Z17
-	VUNPCKHPS       Z2, Z1, Z18
-	VADDPS          Z18, Z17, Z17
-	VUNPCKLPS       Z4, Z3, Z19
-	VUNPCKHPS       Z4, Z3, Z18
-	VADDPS          Z18, Z19, Z19
-	VUNPCKLPD       Z19, Z17, Z18
-	VUNPCKHPD       Z19, Z17, Z17
+	VUNPCKLPS       Z2, Z1, Z0
+	VUNPCKHPS       Z2, Z1, Z17
+	VADDPS          Z17, Z0, Z0
+	VUNPCKLPS       Z4, Z3, Z18
+	VUNPCKHPS       Z4, Z3, Z17
 	VADDPS          Z17, Z18, Z18
-	VUNPCKLPS       Z6, Z5, Z17
-	VUNPCKHPS       Z6, Z5, Z19
-	VADDPS          Z19, Z17, Z17
-	VUNPCKLPS       Z8, Z7, Z20
-	VUNPCKHPS       Z8, Z7, Z19
+	VUNPCKLPD       Z18, Z0, Z17
+	VUNPCKHPD       Z18, Z0, Z0
+	VADDPS          Z0, Z17, Z17
+	VUNPCKLPS       Z6, Z5, Z0
+	VUNPCKHPS       Z6, Z5, Z18
+	VADDPS          Z18, Z0, Z0
+	VUNPCKLPS       Z8, Z7, Z19
+	VUNPCKHPS       Z8, Z7, Z18
+	VADDPS          Z18, Z19, Z19
+	VUNPCKLPD       Z19, Z0, Z18
+	VUNPCKHPD       Z19, Z0, Z0
+	VADDPS          Z0, Z18, Z18
+	VUNPCKLPS       Z10, Z9, Z0
+	VUNPCKHPS       Z10, Z9, Z19
+	VADDPS          Z19, Z0, Z0
+	VUNPCKLPS       Z12, Z11, Z20
+	VUNPCKHPS       Z12, Z11, Z19
 	VADDPS          Z19, Z20, Z20
-	VUNPCKLPD       Z20, Z17, Z19
-	VUNPCKHPD       Z20, Z17, Z17
-	VADDPS          Z17, Z19, Z19
-	VUNPCKLPS       Z10, Z9, Z17
-	VUNPCKHPS       Z10, Z9, Z20
-	VADDPS          Z20, Z17, Z17
-	VUNPCKLPS       Z12, Z11, Z21
-	VUNPCKHPS       Z12, Z11, Z20
+	VUNPCKLPD       Z20, Z0, Z19
+	VUNPCKHPD       Z20, Z0, Z0
+	VADDPS          Z0, Z19, Z19
+	VUNPCKLPS       Z14, Z13, Z0
+	VUNPCKHPS       Z14, Z13, Z20
+	VADDPS          Z20, Z0, Z0
+	VUNPCKLPS       Z16, Z15, Z21
+	VUNPCKHPS       Z16, Z15, Z20
 	VADDPS          Z20, Z21, Z21
-	VUNPCKLPD       Z21, Z17, Z20
-	VUNPCKHPD       Z21, Z17, Z17
-	VADDPS          Z17, Z20, Z20
-	VUNPCKLPS       Z14, Z13, Z17
-	VUNPCKHPS       Z14, Z13, Z21
-	VADDPS          Z21, Z17, Z17
-	VUNPCKLPS       Z16, Z15, Z22
-	VUNPCKHPS       Z16, Z15, Z21
-	VADDPS          Z21, Z22, Z22
-	VUNPCKLPD       Z22, Z17, Z21
-	VUNPCKHPD       Z22, Z17, Z17
-	VADDPS          Z17, Z21, Z21
-	VSHUFF32X4      $0x88, Z19, Z18, Z17
-	VSHUFF32X4      $0xdd, Z19, Z18, Z18
-	VADDPS          Z18, Z17, Z17
-	VSHUFF32X4      $0x88, Z21, Z20, Z18
-	VSHUFF32X4      $0xdd, Z21, Z20, Z19
-	VADDPS          Z19, Z18, Z18
-	VSHUFF32X4      $0x88, Z18, Z17, Z19
+	VUNPCKLPD       Z21, Z0, Z20
+	VUNPCKHPD       Z21, Z0, Z0
+	VADDPS          Z0, Z20, Z20
+	VSHUFF32X4      $0x88, Z18, Z17, Z0
 	VSHUFF32X4      $0xdd, Z18, Z17, Z17
-	VADDPS          Z17, Z19, Z19
+	VADDPS          Z17, Z0, Z0
+	VSHUFF32X4      $0x88, Z20, Z19, Z17
+	VSHUFF32X4      $0xdd, Z20, Z19, Z18
+	VADDPS          Z18, Z17, Z17
+	VSHUFF32X4      $0x88, Z17, Z0, Z18
+	VSHUFF32X4      $0xdd, Z17, Z0, Z0
+	VADDPS          Z0, Z18, Z18
 	MOVQ            DX, BX
 	SHLQ            $0x04, BX
 	ADDQ            dst_base+0(FP), BX
-	VMOVUPS         Z19, (BX)
+	VMOVUPS         Z18, (BX)
 	MOVQ            limits_base+120(FP), BX
-	VBROADCASTF32X4 (BX)(DX*4), Z17
-	VMAXPS          Z17, Z0, Z17
-	VCMPPS          $0x12, Z17, Z19, K2
+	VBROADCASTF32X4 (BX)(DX*4), Z0
+	MOVQ            rowLimits+112(FP), BX
+	VBROADCASTF32X4 (BX), Z17
+	VPERMILPS       quadruple<>+0(SB), Z17, Z17
+	VMAXPS          Z0, Z17, Z0
+	VCMPPS          $0x12, Z0, Z18, K2
 	MOVQ            DX, BX
 	SHRQ            $0x01, BX
 	ADDQ            found_base+24(FP), BX
@@ -5564,21 +6232,16 @@ doneAVX512:
 	RET
 
 formAVX2:
-	MOVQ           width+72(FP), AX
-	LEAQ           firstLanes<>+64(SB), CX
-	MOVQ           AX, DX
-	ANDQ           $0x07, DX
-	NEGQ           DX
-	VMOVUPS        (CX)(DX*4), Y0
-	SHLQ           $0x02, AX
-	MOVQ           AX, CX
-	ANDQ           $-32, CX
-	MOVQ           rowLimits+112(FP), DX
-	VBROADCASTF128 (DX), Y1
-	VPERMILPS      quadruple<>+0(SB), Y1, Y1
-	VBROADCASTF128 (DX), Y2
-	VPERMILPS      quadruple<>+32(SB), Y2, Y2
-	XORQ           DX, DX
+	MOVQ    width+72(FP), AX
+	LEAQ    firstLanes<>+64(SB), CX
+	MOVQ    AX, DX
+	ANDQ    $0x07, DX
+	NEGQ    DX
+	VMOVUPS (CX)(DX*4), Y0
+	SHLQ    $0x02, AX
+	MOVQ    AX, CX
+	ANDQ    $-64, CX
+	XORQ    DX, DX
 
 columnsAVX2:
 	CMPQ    DX, cols_len+96(FP)
@@ -5608,218 +6271,545 @@ columnsAVX2:
 
 hereAVX2:
 	MOVQ    rows+80(FP), R10
-	MOVLQSX (R10), R11
-	IMULQ   AX, R11
-	ADDQ    x_base+48(FP), R11
-	VXORPS  X3, X3, X3
-	VXORPS  X4, X4, X4
-	VXORPS  X5, X5, X5
-	VXORPS  X6, X6, X6
-	MOVLQSX 4(R10), R10
+	MOVLQSX (R10), R10
 	IMULQ   AX, R10
 	ADDQ    x_base+48(FP), R10
-	VXORPS  X7, X7, X7
-	VXORPS  X8, X8, X8
-	VXORPS  X9, X9, X9
-	VXORPS  X10, X10, X10
-	XORQ    R12, R12
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	XORQ    R11, R11
 
 elements00000000AVX2:
-	CMPQ        R12, CX
-	JGE         elements00000000_lastAVX2
-	VMOVUPS     (R11)(R12*1), Y13
-	VMOVUPS     (R10)(R12*1), Y14
-	PREFETCHT0  (R9)(R12*1)
-	VMOVUPS     (SI)(R12*1), Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y3
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y7
-	VMOVUPS     (DI)(R12*1), Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y4
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y8
-	VMOVUPS     (R8)(R12*1), Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y5
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y9
-	VMOVUPS     (BX)(R12*1), Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y6
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y10
-	ADDQ        $0x20, R12
+	CMPQ        R11, CX
+	JGE         elements00000000_restAVX2
+	VMOVUPS     (R10)(R11*1), Y10
+	PREFETCHT0  (R9)(R11*1)
+	VMOVUPS     (SI)(R11*1), Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y1
+	VMOVUPS     (DI)(R11*1), Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y2
+	VMOVUPS     (R8)(R11*1), Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y3
+	VMOVUPS     (BX)(R11*1), Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y4
+	ADDQ        $0x20, R11
+	VMOVUPS     (R10)(R11*1), Y10
+	VMOVUPS     (SI)(R11*1), Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y5
+	VMOVUPS     (DI)(R11*1), Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y6
+	VMOVUPS     (R8)(R11*1), Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y7
+	VMOVUPS     (BX)(R11*1), Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y8
+	ADDQ        $0x20, R11
 	JMP         elements00000000AVX2
 
-elements00000000_lastAVX2:
-	CMPQ        R12, AX
+elements00000000_restAVX2:
+	ADDQ        $0x20, R11
+	CMPQ        R11, AX
+	JG          elements00000000_masked0AVX2
+	SUBQ        $0x20, R11
+	VMOVUPS     (R10)(R11*1), Y10
+	PREFETCHT0  (R9)(R11*1)
+	VMOVUPS     (SI)(R11*1), Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y1
+	VMOVUPS     (DI)(R11*1), Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y2
+	VMOVUPS     (R8)(R11*1), Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y3
+	VMOVUPS     (BX)(R11*1), Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y4
+	ADDQ        $0x20, R11
+	JMP         elements00000000_next0AVX2
+
+elements00000000_masked0AVX2:
+	SUBQ        $0x20, R11
+	CMPQ        R11, AX
 	JGE         elements00000000_doneAVX2
-	VMASKMOVPS  (R11)(R12*1), Y0, Y13
-	VMASKMOVPS  (R10)(R12*1), Y0, Y14
-	PREFETCHT0  (R9)(R12*1)
-	VMASKMOVPS  (SI)(R12*1), Y0, Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y3
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y7
-	VMASKMOVPS  (DI)(R12*1), Y0, Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y4
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y8
-	VMASKMOVPS  (R8)(R12*1), Y0, Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y5
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y9
-	VMASKMOVPS  (BX)(R12*1), Y0, Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y6
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y10
+	VMASKMOVPS  (R10)(R11*1), Y0, Y10
+	PREFETCHT0  (R9)(R11*1)
+	VMASKMOVPS  (SI)(R11*1), Y0, Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y1
+	VMASKMOVPS  (DI)(R11*1), Y0, Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y2
+	VMASKMOVPS  (R8)(R11*1), Y0, Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y3
+	VMASKMOVPS  (BX)(R11*1), Y0, Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y4
+	JMP         elements00000000_doneAVX2
+
+elements00000000_next0AVX2:
+	CMPQ        R11, AX
+	JGE         elements00000000_doneAVX2
+	VMASKMOVPS  (R10)(R11*1), Y0, Y10
+	VMASKMOVPS  (SI)(R11*1), Y0, Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y5
+	VMASKMOVPS  (DI)(R11*1), Y0, Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y6
+	VMASKMOVPS  (R8)(R11*1), Y0, Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y7
+	VMASKMOVPS  (BX)(R11*1), Y0, Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y8
 
 elements00000000_doneAVX2:
-	VUNPCKLPS      Y4, Y3, Y11
-	VUNPCKHPS      Y4, Y3, Y12
-	VADDPS         Y12, Y11, Y11
-	VUNPCKLPS      Y6, Y5, Y13
-	VUNPCKHPS      Y6, Y5, Y12
-	VADDPS         Y12, Y13, Y13
-	VUNPCKLPD      Y13, Y11, Y12
-	VUNPCKHPD      Y13, Y11, Y11
-	VADDPS         Y11, Y12, Y12
-	VUNPCKLPS      Y8, Y7, Y11
-	VUNPCKHPS      Y8, Y7, Y13
-	VADDPS         Y13, Y11, Y11
-	VUNPCKLPS      Y10, Y9, Y14
-	VUNPCKHPS      Y10, Y9, Y13
-	VADDPS         Y13, Y14, Y14
-	VUNPCKLPD      Y14, Y11, Y13
-	VUNPCKHPD      Y14, Y11, Y11
-	VADDPS         Y11, Y13, Y13
-	VPERM2F128     $0x20, Y13, Y12, Y11
-	VPERM2F128     $0x31, Y13, Y12, Y12
-	VADDPS         Y12, Y11, Y11
+	VUNPCKLPS Y2, Y1, Y9
+	VUNPCKHPS Y2, Y1, Y1
+	VADDPS    Y1, Y9, Y9
+	VUNPCKLPS Y4, Y3, Y2
+	VUNPCKHPS Y4, Y3, Y1
+	VADDPS    Y1, Y2, Y2
+	VUNPCKLPD Y2, Y9, Y1
+	VUNPCKHPD Y2, Y9, Y9
+	VADDPS    Y9, Y1, Y1
+	VUNPCKLPS Y6, Y5, Y2
+	VUNPCKHPS Y6, Y5, Y3
+	VADDPS    Y3, Y2, Y2
+	VUNPCKLPS Y8, Y7, Y4
+	VUNPCKHPS Y8, Y7, Y3
+	VADDPS    Y3, Y4, Y4
+	VUNPCKLPD Y4, Y2, Y3
+	VUNPCKHPD Y4, Y2, Y2
+	VADDPS    Y2, Y3, Y3
+	MOVQ      rows+80(FP), R9
+	MOVLQSX   4(R9), R9
+	IMULQ     AX, R9
+	ADDQ      x_base+48(FP), R9
+	VXORPS    Y2, Y2, Y2
+	VXORPS    Y4, Y4, Y4
+	VXORPS    Y5, Y5, Y5
+	VXORPS    Y6, Y6, Y6
+	VXORPS    Y7, Y7, Y7
+	VXORPS    Y8, Y8, Y8
+	VXORPS    Y9, Y9, Y9
+	VXORPS    Y10, Y10, Y10
+	XORQ      R10, R10
+
+elements00000001AVX2:
+	CMPQ        R10, CX
+	JGE         elements00000001_restAVX2
+	VMOVUPS     (R9)(R10*1), Y12
+	VMOVUPS     (SI)(R10*1), Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y2
+	VMOVUPS     (DI)(R10*1), Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y4
+	VMOVUPS     (R8)(R10*1), Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y5
+	VMOVUPS     (BX)(R10*1), Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y6
+	ADDQ        $0x20, R10
+	VMOVUPS     (R9)(R10*1), Y12
+	VMOVUPS     (SI)(R10*1), Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y7
+	VMOVUPS     (DI)(R10*1), Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y8
+	VMOVUPS     (R8)(R10*1), Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y9
+	VMOVUPS     (BX)(R10*1), Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y10
+	ADDQ        $0x20, R10
+	JMP         elements00000001AVX2
+
+elements00000001_restAVX2:
+	ADDQ        $0x20, R10
+	CMPQ        R10, AX
+	JG          elements00000001_masked0AVX2
+	SUBQ        $0x20, R10
+	VMOVUPS     (R9)(R10*1), Y12
+	VMOVUPS     (SI)(R10*1), Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y2
+	VMOVUPS     (DI)(R10*1), Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y4
+	VMOVUPS     (R8)(R10*1), Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y5
+	VMOVUPS     (BX)(R10*1), Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y6
+	ADDQ        $0x20, R10
+	JMP         elements00000001_next0AVX2
+
+elements00000001_masked0AVX2:
+	SUBQ        $0x20, R10
+	CMPQ        R10, AX
+	JGE         elements00000001_doneAVX2
+	VMASKMOVPS  (R9)(R10*1), Y0, Y12
+	VMASKMOVPS  (SI)(R10*1), Y0, Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y2
+	VMASKMOVPS  (DI)(R10*1), Y0, Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y4
+	VMASKMOVPS  (R8)(R10*1), Y0, Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y5
+	VMASKMOVPS  (BX)(R10*1), Y0, Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y6
+	JMP         elements00000001_doneAVX2
+
+elements00000001_next0AVX2:
+	CMPQ        R10, AX
+	JGE         elements00000001_doneAVX2
+	VMASKMOVPS  (R9)(R10*1), Y0, Y12
+	VMASKMOVPS  (SI)(R10*1), Y0, Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y7
+	VMASKMOVPS  (DI)(R10*1), Y0, Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y8
+	VMASKMOVPS  (R8)(R10*1), Y0, Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y9
+	VMASKMOVPS  (BX)(R10*1), Y0, Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y10
+
+elements00000001_doneAVX2:
+	VUNPCKLPS      Y4, Y2, Y11
+	VUNPCKHPS      Y4, Y2, Y2
+	VADDPS         Y2, Y11, Y11
+	VUNPCKLPS      Y6, Y5, Y4
+	VUNPCKHPS      Y6, Y5, Y2
+	VADDPS         Y2, Y4, Y4
+	VUNPCKLPD      Y4, Y11, Y2
+	VUNPCKHPD      Y4, Y11, Y11
+	VADDPS         Y11, Y2, Y2
+	VUNPCKLPS      Y8, Y7, Y4
+	VUNPCKHPS      Y8, Y7, Y5
+	VADDPS         Y5, Y4, Y4
+	VUNPCKLPS      Y10, Y9, Y6
+	VUNPCKHPS      Y10, Y9, Y5
+	VADDPS         Y5, Y6, Y6
+	VUNPCKLPD      Y6, Y4, Y5
+	VUNPCKHPD      Y6, Y4, Y4
+	VADDPS         Y4, Y5, Y5
+	VPERM2F128     $0x20, Y5, Y3, Y4
+	VPERM2F128     $0x31, Y5, Y3, Y3
+	VADDPS         Y3, Y4, Y4
+	VPERM2F128     $0x20, Y2, Y1, Y3
+	VPERM2F128     $0x31, Y2, Y1, Y1
+	VADDPS         Y1, Y3, Y3
+	VADDPS         Y4, Y3, Y1
 	MOVQ           DX, R9
 	SHLQ           $0x04, R9
 	ADDQ           dst_base+0(FP), R9
-	VMOVUPS        Y11, (R9)
+	VMOVUPS        Y1, (R9)
 	MOVQ           limits_base+120(FP), R9
-	VBROADCASTF128 (R9)(DX*4), Y12
-	VMAXPS         Y12, Y1, Y12
-	VCMPPS         $0x12, Y12, Y11, Y11
+	VBROADCASTF128 (R9)(DX*4), Y2
+	MOVQ           rowLimits+112(FP), R9
+	VBROADCASTF128 (R9), Y3
+	VPERMILPS      quadruple<>+0(SB), Y3, Y3
+	VMAXPS         Y2, Y3, Y2
+	VCMPPS         $0x12, Y2, Y1, Y1
 	MOVQ           DX, R9
 	SHRQ           $0x01, R9
 	ADDQ           found_base+24(FP), R9
-	VMOVMSKPS      Y11, R10
+	VMOVMSKPS      Y1, R10
 	MOVB           R10, (R9)
 	MOVQ           rows+80(FP), R9
-	MOVLQSX        8(R9), R10
-	IMULQ          AX, R10
-	ADDQ           x_base+48(FP), R10
-	VXORPS         X15, X15, X15
-	VXORPS         X16, X16, X16
-	VXORPS         X17, X17, X17
-	VXORPS         X18, X18, X18
-	MOVLQSX        12(R9), R9
+	MOVLQSX        8(R9), R9
 	IMULQ          AX, R9
 	ADDQ           x_base+48(FP), R9
-	VXORPS         X19, X19, X19
-	VXORPS         X20, X20, X20
-	VXORPS         X21, X21, X21
-	VXORPS         X22, X22, X22
-	XORQ           R11, R11
+	VXORPS         Y1, Y1, Y1
+	VXORPS         Y2, Y2, Y2
+	VXORPS         Y3, Y3, Y3
+	VXORPS         Y4, Y4, Y4
+	VXORPS         Y5, Y5, Y5
+	VXORPS         Y6, Y6, Y6
+	VXORPS         Y7, Y7, Y7
+	VXORPS         Y8, Y8, Y8
+	XORQ           R10, R10
 
-elements00000001AVX2:
-	CMPQ        R11, CX
-	JGE         elements00000001_lastAVX2
-	VMOVUPS     (R10)(R11*1), Y13
-	VMOVUPS     (R9)(R11*1), Y14
-	VMOVUPS     (SI)(R11*1), Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y15
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y19
-	VMOVUPS     (DI)(R11*1), Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y16
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y20
-	VMOVUPS     (R8)(R11*1), Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y17
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y21
-	VMOVUPS     (BX)(R11*1), Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y18
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y22
-	ADDQ        $0x20, R11
-	JMP         elements00000001AVX2
+elements00000002AVX2:
+	CMPQ        R10, CX
+	JGE         elements00000002_restAVX2
+	VMOVUPS     (R9)(R10*1), Y10
+	VMOVUPS     (SI)(R10*1), Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y1
+	VMOVUPS     (DI)(R10*1), Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y2
+	VMOVUPS     (R8)(R10*1), Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y3
+	VMOVUPS     (BX)(R10*1), Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y4
+	ADDQ        $0x20, R10
+	VMOVUPS     (R9)(R10*1), Y10
+	VMOVUPS     (SI)(R10*1), Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y5
+	VMOVUPS     (DI)(R10*1), Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y6
+	VMOVUPS     (R8)(R10*1), Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y7
+	VMOVUPS     (BX)(R10*1), Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y8
+	ADDQ        $0x20, R10
+	JMP         elements00000002AVX2
 
-elements00000001_lastAVX2:
-	CMPQ        R11, AX
-	JGE         elements00000001_doneAVX2
-	VMASKMOVPS  (R10)(R11*1), Y0, Y13
-	VMASKMOVPS  (R9)(R11*1), Y0, Y14
-	VMASKMOVPS  (SI)(R11*1), Y0, Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y15
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y19
-	VMASKMOVPS  (DI)(R11*1), Y0, Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y16
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y20
-	VMASKMOVPS  (R8)(R11*1), Y0, Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y17
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y21
-	VMASKMOVPS  (BX)(R11*1), Y0, Y11
-	VSUBPS      Y11, Y13, Y12
-	VFMADD231PS Y12, Y12, Y18
-	VSUBPS      Y11, Y14, Y12
-	VFMADD231PS Y12, Y12, Y22
+elements00000002_restAVX2:
+	ADDQ        $0x20, R10
+	CMPQ        R10, AX
+	JG          elements00000002_masked0AVX2
+	SUBQ        $0x20, R10
+	VMOVUPS     (R9)(R10*1), Y10
+	VMOVUPS     (SI)(R10*1), Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y1
+	VMOVUPS     (DI)(R10*1), Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y2
+	VMOVUPS     (R8)(R10*1), Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y3
+	VMOVUPS     (BX)(R10*1), Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y4
+	ADDQ        $0x20, R10
+	JMP         elements00000002_next0AVX2
 
-elements00000001_doneAVX2:
-	VUNPCKLPS      Y16, Y15, Y11
-	VUNPCKHPS      Y16, Y15, Y12
-	VADDPS         Y12, Y11, Y11
-	VUNPCKLPS      Y18, Y17, Y13
-	VUNPCKHPS      Y18, Y17, Y12
-	VADDPS         Y12, Y13, Y13
-	VUNPCKLPD      Y13, Y11, Y12
-	VUNPCKHPD      Y13, Y11, Y11
-	VADDPS         Y11, Y12, Y12
-	VUNPCKLPS      Y20, Y19, Y11
-	VUNPCKHPS      Y20, Y19, Y13
-	VADDPS         Y13, Y11, Y11
-	VUNPCKLPS      Y22, Y21, Y14
-	VUNPCKHPS      Y22, Y21, Y13
-	VADDPS         Y13, Y14, Y14
-	VUNPCKLPD      Y14, Y11, Y13
-	VUNPCKHPD      Y14, Y11, Y11
-	VADDPS         Y11, Y13, Y13
-	VPERM2F128     $0x20, Y13, Y12, Y11
-	VPERM2F128     $0x31, Y13, Y12, Y12
-	VADDPS         Y12, Y11, Y11
+elements00000002_masked0AVX2:
+	SUBQ        $0x20, R10
+	CMPQ        R10, AX
+	JGE         elements00000002_doneAVX2
+	VMASKMOVPS  (R9)(R10*1), Y0, Y10
+	VMASKMOVPS  (SI)(R10*1), Y0, Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y1
+	VMASKMOVPS  (DI)(R10*1), Y0, Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y2
+	VMASKMOVPS  (R8)(R10*1), Y0, Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y3
+	VMASKMOVPS  (BX)(R10*1), Y0, Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y4
+	JMP         elements00000002_doneAVX2
+
+elements00000002_next0AVX2:
+	CMPQ        R10, AX
+	JGE         elements00000002_doneAVX2
+	VMASKMOVPS  (R9)(R10*1), Y0, Y10
+	VMASKMOVPS  (SI)(R10*1), Y0, Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y5
+	VMASKMOVPS  (DI)(R10*1), Y0, Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y6
+	VMASKMOVPS  (R8)(R10*1), Y0, Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y7
+	VMASKMOVPS  (BX)(R10*1), Y0, Y9
+	VSUBPS      Y9, Y10, Y9
+	VFMADD231PS Y9, Y9, Y8
+
+elements00000002_doneAVX2:
+	VUNPCKLPS Y2, Y1, Y9
+	VUNPCKHPS Y2, Y1, Y1
+	VADDPS    Y1, Y9, Y9
+	VUNPCKLPS Y4, Y3, Y2
+	VUNPCKHPS Y4, Y3, Y1
+	VADDPS    Y1, Y2, Y2
+	VUNPCKLPD Y2, Y9, Y1
+	VUNPCKHPD Y2, Y9, Y9
+	VADDPS    Y9, Y1, Y1
+	VUNPCKLPS Y6, Y5, Y2
+	VUNPCKHPS Y6, Y5, Y3
+	VADDPS    Y3, Y2, Y2
+	VUNPCKLPS Y8, Y7, Y4
+	VUNPCKHPS Y8, Y7, Y3
+	VADDPS    Y3, Y4, Y4
+	VUNPCKLPD Y4, Y2, Y3
+	VUNPCKHPD Y4, Y2, Y2
+	VADDPS    Y2, Y3, Y3
+	MOVQ      rows+80(FP), R9
+	MOVLQSX   12(R9), R9
+	IMULQ     AX, R9
+	ADDQ      x_base+48(FP), R9
+	VXORPS    Y2, Y2, Y2
+	VXORPS    Y4, Y4, Y4
+	VXORPS    Y5, Y5, Y5
+	VXORPS    Y6, Y6, Y6
+	VXORPS    Y7, Y7, Y7
+	VXORPS    Y8, Y8, Y8
+	VXORPS    Y9, Y9, Y9
+	VXORPS    Y10, Y10, Y10
+	XORQ      R10, R10
+
+elements00000003AVX2:
+	CMPQ        R10, CX
+	JGE         elements00000003_restAVX2
+	VMOVUPS     (R9)(R10*1), Y12
+	VMOVUPS     (SI)(R10*1), Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y2
+	VMOVUPS     (DI)(R10*1), Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y4
+	VMOVUPS     (R8)(R10*1), Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y5
+	VMOVUPS     (BX)(R10*1), Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y6
+	ADDQ        $0x20, R10
+	VMOVUPS     (R9)(R10*1), Y12
+	VMOVUPS     (SI)(R10*1), Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y7
+	VMOVUPS     (DI)(R10*1), Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y8
+	VMOVUPS     (R8)(R10*1), Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y9
+	VMOVUPS     (BX)(R10*1), Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y10
+	ADDQ        $0x20, R10
+	JMP         elements00000003AVX2
+
+elements00000003_restAVX2:
+	ADDQ        $0x20, R10
+	CMPQ        R10, AX
+	JG          elements00000003_masked0AVX2
+	SUBQ        $0x20, R10
+	VMOVUPS     (R9)(R10*1), Y12
+	VMOVUPS     (SI)(R10*1), Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y2
+	VMOVUPS     (DI)(R10*1), Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y4
+	VMOVUPS     (R8)(R10*1), Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y5
+	VMOVUPS     (BX)(R10*1), Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y6
+	ADDQ        $0x20, R10
+	JMP         elements00000003_next0AVX2
+
+elements00000003_masked0AVX2:
+	SUBQ        $0x20, R10
+	CMPQ        R10, AX
+	JGE         elements00000003_doneAVX2
+	VMASKMOVPS  (R9)(R10*1), Y0, Y12
+	VMASKMOVPS  (SI)(R10*1), Y0, Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y2
+	VMASKMOVPS  (DI)(R10*1), Y0, Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y4
+	VMASKMOVPS  (R8)(R10*1), Y0, Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y5
+	VMASKMOVPS  (BX)(R10*1), Y0, Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y6
+	JMP         elements00000003_doneAVX2
+
+elements00000003_next0AVX2:
+	CMPQ        R10, AX
+	JGE         elements00000003_doneAVX2
+	VMASKMOVPS  (R9)(R10*1), Y0, Y12
+	VMASKMOVPS  (SI)(R10*1), Y0, Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y7
+	VMASKMOVPS  (DI)(R10*1), Y0, Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y8
+	VMASKMOVPS  (R8)(R10*1), Y0, Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y9
+	VMASKMOVPS  (BX)(R10*1), Y0, Y11
+	VSUBPS      Y11, Y12, Y11
+	VFMADD231PS Y11, Y11, Y10
+
+elements00000003_doneAVX2:
+	VUNPCKLPS      Y4, Y2, Y11
+	VUNPCKHPS      Y4, Y2, Y2
+	VADDPS         Y2, Y11, Y11
+	VUNPCKLPS      Y6, Y5, Y4
+	VUNPCKHPS      Y6, Y5, Y2
+	VADDPS         Y2, Y4, Y4
+	VUNPCKLPD      Y4, Y11, Y2
+	VUNPCKHPD      Y4, Y11, Y11
+	VADDPS         Y11, Y2, Y2
+	VUNPCKLPS      Y8, Y7, Y4
+	VUNPCKHPS      Y8, Y7, Y5
+	VADDPS         Y5, Y4, Y4
+	VUNPCKLPS      Y10, Y9, Y6
+	VUNPCKHPS      Y10, Y9, Y5
+	VADDPS         Y5, Y6, Y6
+	VUNPCKLPD      Y6, Y4, Y5
+	VUNPCKHPD      Y6, Y4, Y4
+	VADDPS         Y4, Y5, Y5
+	VPERM2F128     $0x20, Y5, Y3, Y4
+	VPERM2F128     $0x31, Y5, Y3, Y3
+	VADDPS         Y3, Y4, Y4
+	VPERM2F128     $0x20, Y2, Y1, Y3
+	VPERM2F128     $0x31, Y2, Y1, Y1
+	VADDPS         Y1, Y3, Y3
+	VADDPS         Y4, Y3, Y1
 	MOVQ           DX, BX
 	SHLQ           $0x04, BX
 	ADDQ           dst_base+0(FP), BX
-	VMOVUPS        Y11, 32(BX)
+	VMOVUPS        Y1, 32(BX)
 	MOVQ           limits_base+120(FP), BX
-	VBROADCASTF128 (BX)(DX*4), Y12
-	VMAXPS         Y12, Y2, Y12
-	VCMPPS         $0x12, Y12, Y11, Y11
+	VBROADCASTF128 (BX)(DX*4), Y2
+	MOVQ           rowLimits+112(FP), BX
+	VBROADCASTF128 (BX), Y3
+	VPERMILPS      quadruple<>+32(SB), Y3, Y3
+	VMAXPS         Y2, Y3, Y2
+	VCMPPS         $0x12, Y2, Y1, Y1
 	MOVQ           DX, BX
 	SHRQ           $0x01, BX
 	ADDQ           found_base+24(FP), BX
-	VMOVMSKPS      Y11, SI
+	VMOVMSKPS      Y1, SI
 	MOVB           SI, 1(BX)
 	ADDQ           $0x04, DX
 	JMP            columnsAVX2
@@ -5976,19 +6966,19 @@ columnsAVX512:
 	PREFETCHT0 192(R11)(BX*1)
 
 hereAVX512:
-	VXORPS  X3, X3, X3
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
 	MOVLQSX (SI)(R10*4), R11
 	IMULQ   DI, R11
 	ADDQ    BX, R11
-	VXORPS  X4, X4, X4
 	MOVLQSX 4(SI)(R10*4), R12
 	IMULQ   DI, R12
 	ADDQ    BX, R12
-	VXORPS  X5, X5, X5
 	MOVLQSX 8(SI)(R10*4), R13
 	IMULQ   DI, R13
 	ADDQ    BX, R13
-	VXORPS  X6, X6, X6
 	MOVLQSX 12(SI)(R10*4), R14
 	IMULQ   DI, R14
 	ADDQ    BX, R14
@@ -5996,7 +6986,7 @@ hereAVX512:
 
 elements00000000AVX512:
 	CMPQ        R15, R8
-	JGE         elements00000000_lastAVX512
+	JGE         elements00000000_restAVX512
 	VMOVUPS     (CX)(R15*1), Z0
 	VMOVUPS     (DX)(R15*1), Z1
 	VMOVUPS     (R11)(R15*1), Z2
@@ -6014,7 +7004,7 @@ elements00000000AVX512:
 	ADDQ        $0x40, R15
 	JMP         elements00000000AVX512
 
-elements00000000_lastAVX512:
+elements00000000_restAVX512:
 	CMPQ        R15, DI
 	JGE         elements00000000_doneAVX512
 	VMOVUPS.Z   (CX)(R15*1), K1, Z0
@@ -6042,19 +7032,19 @@ elements00000000_doneAVX512:
 	VUNPCKLPD Z1, Z0, Z7
 	VUNPCKHPD Z1, Z0, Z0
 	VADDPS    Z0, Z7, Z7
-	VXORPS    X8, X8, X8
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z11, Z11, Z11
 	MOVLQSX   16(SI)(R10*4), R11
 	IMULQ     DI, R11
 	ADDQ      BX, R11
-	VXORPS    X9, X9, X9
 	MOVLQSX   20(SI)(R10*4), R12
 	IMULQ     DI, R12
 	ADDQ      BX, R12
-	VXORPS    X10, X10, X10
 	MOVLQSX   24(SI)(R10*4), R13
 	IMULQ     DI, R13
 	ADDQ      BX, R13
-	VXORPS    X11, X11, X11
 	MOVLQSX   28(SI)(R10*4), R14
 	IMULQ     DI, R14
 	ADDQ      BX, R14
@@ -6062,7 +7052,7 @@ elements00000000_doneAVX512:
 
 elements00000004AVX512:
 	CMPQ        R15, R8
-	JGE         elements00000004_lastAVX512
+	JGE         elements00000004_restAVX512
 	VMOVUPS     (CX)(R15*1), Z0
 	VMOVUPS     (DX)(R15*1), Z1
 	VMOVUPS     (R11)(R15*1), Z2
@@ -6080,7 +7070,7 @@ elements00000004AVX512:
 	ADDQ        $0x40, R15
 	JMP         elements00000004AVX512
 
-elements00000004_lastAVX512:
+elements00000004_restAVX512:
 	CMPQ        R15, DI
 	JGE         elements00000004_doneAVX512
 	VMOVUPS.Z   (CX)(R15*1), K1, Z0
@@ -6108,19 +7098,19 @@ elements00000004_doneAVX512:
 	VUNPCKLPD Z1, Z0, Z12
 	VUNPCKHPD Z1, Z0, Z0
 	VADDPS    Z0, Z12, Z12
-	VXORPS    X13, X13, X13
+	VPXORD    Z13, Z13, Z13
+	VPXORD    Z14, Z14, Z14
+	VPXORD    Z15, Z15, Z15
+	VPXORD    Z16, Z16, Z16
 	MOVLQSX   32(SI)(R10*4), R11
 	IMULQ     DI, R11
 	ADDQ      BX, R11
-	VXORPS    X14, X14, X14
 	MOVLQSX   36(SI)(R10*4), R12
 	IMULQ     DI, R12
 	ADDQ      BX, R12
-	VXORPS    X15, X15, X15
 	MOVLQSX   40(SI)(R10*4), R13
 	IMULQ     DI, R13
 	ADDQ      BX, R13
-	VXORPS    X16, X16, X16
 	MOVLQSX   44(SI)(R10*4), R14
 	IMULQ     DI, R14
 	ADDQ      BX, R14
@@ -6128,7 +7118,7 @@ elements00000004_doneAVX512:
 
 elements00000008AVX512:
 	CMPQ        R15, R8
-	JGE         elements00000008_lastAVX512
+	JGE         elements00000008_restAVX512
 	VMOVUPS     (CX)(R15*1), Z0
 	VMOVUPS     (DX)(R15*1), Z1
 	VMOVUPS     (R11)(R15*1), Z2
@@ -6146,7 +7136,7 @@ elements00000008AVX512:
 	ADDQ        $0x40, R15
 	JMP         elements00000008AVX512
 
-elements00000008_lastAVX512:
+elements00000008_restAVX512:
 	CMPQ        R15, DI
 	JGE         elements00000008_doneAVX512
 	VMOVUPS.Z   (CX)(R15*1), K1, Z0
@@ -6174,19 +7164,19 @@ elements00000008_doneAVX512:
 	VUNPCKLPD Z1, Z0, Z17
 	VUNPCKHPD Z1, Z0, Z0
 	VADDPS    Z0, Z17, Z17
-	VXORPS    X18, X18, X18
+	VPXORD    Z18, Z18, Z18
+	VPXORD    Z19, Z19, Z19
+	VPXORD    Z20, Z20, Z20
+	VPXORD    Z21, Z21, Z21
 	MOVLQSX   48(SI)(R10*4), R11
 	IMULQ     DI, R11
 	ADDQ      BX, R11
-	VXORPS    X19, X19, X19
 	MOVLQSX   52(SI)(R10*4), R12
 	IMULQ     DI, R12
 	ADDQ      BX, R12
-	VXORPS    X20, X20, X20
 	MOVLQSX   56(SI)(R10*4), R13
 	IMULQ     DI, R13
 	ADDQ      BX, R13
-	VXORPS    X21, X21, X21
 	MOVLQSX   60(SI)(R10*4), R14
 	IMULQ     DI, R14
 	ADDQ      BX, R14
@@ -6194,7 +7184,7 @@ elements00000008_doneAVX512:
 
 elements0000000cAVX512:
 	CMPQ        R15, R8
-	JGE         elements0000000c_lastAVX512
+	JGE         elements0000000c_restAVX512
 	VMOVUPS     (CX)(R15*1), Z0
 	VMOVUPS     (DX)(R15*1), Z1
 	VMOVUPS     (R11)(R15*1), Z2
@@ -6212,7 +7202,7 @@ elements0000000cAVX512:
 	ADDQ        $0x40, R15
 	JMP         elements0000000cAVX512
 
-elements0000000c_lastAVX512:
+elements0000000c_restAVX512:
 	CMPQ        R15, DI
 	JGE         elements0000000c_doneAVX512
 	VMOVUPS.Z   (CX)(R15*1), K1, Z0
@@ -6271,7 +7261,7 @@ formAVX2:
 	VMOVUPS (R8)(R9*4), Y3
 	SHLQ    $0x02, DI
 	MOVQ    DI, R8
-	ANDQ    $-32, R8
+	ANDQ    $-64, R8
 	MOVQ    cols_len+104(FP), R9
 	XORQ    R10, R10
 
@@ -6334,19 +7324,23 @@ columnsAVX2:
 	PREFETCHT0 192(R11)(BX*1)
 
 hereAVX2:
-	VXORPS  X4, X4, X4
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
 	MOVLQSX (SI)(R10*4), R11
 	IMULQ   DI, R11
 	ADDQ    BX, R11
-	VXORPS  X5, X5, X5
 	MOVLQSX 4(SI)(R10*4), R12
 	IMULQ   DI, R12
 	ADDQ    BX, R12
-	VXORPS  X6, X6, X6
 	MOVLQSX 8(SI)(R10*4), R13
 	IMULQ   DI, R13
 	ADDQ    BX, R13
-	VXORPS  X7, X7, X7
 	MOVLQSX 12(SI)(R10*4), R14
 	IMULQ   DI, R14
 	ADDQ    BX, R14
@@ -6354,7 +7348,7 @@ hereAVX2:
 
 elements00000000AVX2:
 	CMPQ        R15, R8
-	JGE         elements00000000_lastAVX2
+	JGE         elements00000000_restAVX2
 	VMOVUPS     (CX)(R15*1), Y0
 	VMOVUPS     (DX)(R15*1), Y1
 	VMOVUPS     (R11)(R15*1), Y2
@@ -6370,9 +7364,47 @@ elements00000000AVX2:
 	VSUBPS      Y0, Y2, Y2
 	VFMADD231PS Y1, Y2, Y7
 	ADDQ        $0x20, R15
+	VMOVUPS     (CX)(R15*1), Y0
+	VMOVUPS     (DX)(R15*1), Y1
+	VMOVUPS     (R11)(R15*1), Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y8
+	VMOVUPS     (R12)(R15*1), Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y9
+	VMOVUPS     (R13)(R15*1), Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y10
+	VMOVUPS     (R14)(R15*1), Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y11
+	ADDQ        $0x20, R15
 	JMP         elements00000000AVX2
 
-elements00000000_lastAVX2:
+elements00000000_restAVX2:
+	ADDQ        $0x20, R15
+	CMPQ        R15, DI
+	JG          elements00000000_masked0AVX2
+	SUBQ        $0x20, R15
+	VMOVUPS     (CX)(R15*1), Y0
+	VMOVUPS     (DX)(R15*1), Y1
+	VMOVUPS     (R11)(R15*1), Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y4
+	VMOVUPS     (R12)(R15*1), Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y5
+	VMOVUPS     (R13)(R15*1), Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y6
+	VMOVUPS     (R14)(R15*1), Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y7
+	ADDQ        $0x20, R15
+	JMP         elements00000000_next0AVX2
+
+elements00000000_masked0AVX2:
+	SUBQ        $0x20, R15
 	CMPQ        R15, DI
 	JGE         elements00000000_doneAVX2
 	VMASKMOVPS  (CX)(R15*1), Y3, Y0
@@ -6389,30 +7421,62 @@ elements00000000_lastAVX2:
 	VMASKMOVPS  (R14)(R15*1), Y3, Y2
 	VSUBPS      Y0, Y2, Y2
 	VFMADD231PS Y1, Y2, Y7
+	JMP         elements00000000_doneAVX2
+
+elements00000000_next0AVX2:
+	CMPQ        R15, DI
+	JGE         elements00000000_doneAVX2
+	VMASKMOVPS  (CX)(R15*1), Y3, Y0
+	VMASKMOVPS  (DX)(R15*1), Y3, Y1
+	VMASKMOVPS  (R11)(R15*1), Y3, Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y8
+	VMASKMOVPS  (R12)(R15*1), Y3, Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y9
+	VMASKMOVPS  (R13)(R15*1), Y3, Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y10
+	VMASKMOVPS  (R14)(R15*1), Y3, Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y11
 
 elements00000000_doneAVX2:
 	VUNPCKLPS Y5, Y4, Y0
-	VUNPCKHPS Y5, Y4, Y8
-	VADDPS    Y8, Y0, Y0
+	VUNPCKHPS Y5, Y4, Y4
+	VADDPS    Y4, Y0, Y0
 	VUNPCKLPS Y7, Y6, Y1
-	VUNPCKHPS Y7, Y6, Y8
-	VADDPS    Y8, Y1, Y1
-	VUNPCKLPD Y1, Y0, Y8
+	VUNPCKHPS Y7, Y6, Y4
+	VADDPS    Y4, Y1, Y1
+	VUNPCKLPD Y1, Y0, Y4
 	VUNPCKHPD Y1, Y0, Y0
-	VADDPS    Y0, Y8, Y8
-	VXORPS    X9, X9, X9
+	VADDPS    Y0, Y4, Y4
+	VUNPCKLPS Y9, Y8, Y0
+	VUNPCKHPS Y9, Y8, Y5
+	VADDPS    Y5, Y0, Y0
+	VUNPCKLPS Y11, Y10, Y1
+	VUNPCKHPS Y11, Y10, Y5
+	VADDPS    Y5, Y1, Y1
+	VUNPCKLPD Y1, Y0, Y5
+	VUNPCKHPD Y1, Y0, Y0
+	VADDPS    Y0, Y5, Y5
+	VXORPS    Y6, Y6, Y6
+	VXORPS    Y7, Y7, Y7
+	VXORPS    Y8, Y8, Y8
+	VXORPS    Y9, Y9, Y9
+	VXORPS    Y10, Y10, Y10
+	VXORPS    Y11, Y11, Y11
+	VXORPS    Y12, Y12, Y12
+	VXORPS    Y13, Y13, Y13
 	MOVLQSX   16(SI)(R10*4), R11
 	IMULQ     DI, R11
 	ADDQ      BX, R11
-	VXORPS    X10, X10, X10
 	MOVLQSX   20(SI)(R10*4), R12
 	IMULQ     DI, R12
 	ADDQ      BX, R12
-	VXORPS    X11, X11, X11
 	MOVLQSX   24(SI)(R10*4), R13
 	IMULQ     DI, R13
 	ADDQ      BX, R13
-	VXORPS    X12, X12, X12
 	MOVLQSX   28(SI)(R10*4), R14
 	IMULQ     DI, R14
 	ADDQ      BX, R14
@@ -6420,55 +7484,125 @@ elements00000000_doneAVX2:
 
 elements00000004AVX2:
 	CMPQ        R15, R8
-	JGE         elements00000004_lastAVX2
+	JGE         elements00000004_restAVX2
 	VMOVUPS     (CX)(R15*1), Y0
 	VMOVUPS     (DX)(R15*1), Y1
 	VMOVUPS     (R11)(R15*1), Y2
 	VSUBPS      Y0, Y2, Y2
-	VFMADD231PS Y1, Y2, Y9
+	VFMADD231PS Y1, Y2, Y6
 	VMOVUPS     (R12)(R15*1), Y2
 	VSUBPS      Y0, Y2, Y2
-	VFMADD231PS Y1, Y2, Y10
+	VFMADD231PS Y1, Y2, Y7
 	VMOVUPS     (R13)(R15*1), Y2
 	VSUBPS      Y0, Y2, Y2
-	VFMADD231PS Y1, Y2, Y11
+	VFMADD231PS Y1, Y2, Y8
 	VMOVUPS     (R14)(R15*1), Y2
 	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y9
+	ADDQ        $0x20, R15
+	VMOVUPS     (CX)(R15*1), Y0
+	VMOVUPS     (DX)(R15*1), Y1
+	VMOVUPS     (R11)(R15*1), Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y10
+	VMOVUPS     (R12)(R15*1), Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y11
+	VMOVUPS     (R13)(R15*1), Y2
+	VSUBPS      Y0, Y2, Y2
 	VFMADD231PS Y1, Y2, Y12
+	VMOVUPS     (R14)(R15*1), Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y13
 	ADDQ        $0x20, R15
 	JMP         elements00000004AVX2
 
-elements00000004_lastAVX2:
+elements00000004_restAVX2:
+	ADDQ        $0x20, R15
+	CMPQ        R15, DI
+	JG          elements00000004_masked0AVX2
+	SUBQ        $0x20, R15
+	VMOVUPS     (CX)(R15*1), Y0
+	VMOVUPS     (DX)(R15*1), Y1
+	VMOVUPS     (R11)(R15*1), Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y6
+	VMOVUPS     (R12)(R15*1), Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y7
+	VMOVUPS     (R13)(R15*1), Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y8
+	VMOVUPS     (R14)(R15*1), Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y9
+	ADDQ        $0x20, R15
+	JMP         elements00000004_next0AVX2
+
+elements00000004_masked0AVX2:
+	SUBQ        $0x20, R15
 	CMPQ        R15, DI
 	JGE         elements00000004_doneAVX2
 	VMASKMOVPS  (CX)(R15*1), Y3, Y0
 	VMASKMOVPS  (DX)(R15*1), Y3, Y1
 	VMASKMOVPS  (R11)(R15*1), Y3, Y2
 	VSUBPS      Y0, Y2, Y2
-	VFMADD231PS Y1, Y2, Y9
+	VFMADD231PS Y1, Y2, Y6
 	VMASKMOVPS  (R12)(R15*1), Y3, Y2
 	VSUBPS      Y0, Y2, Y2
-	VFMADD231PS Y1, Y2, Y10
+	VFMADD231PS Y1, Y2, Y7
 	VMASKMOVPS  (R13)(R15*1), Y3, Y2
 	VSUBPS      Y0, Y2, Y2
-	VFMADD231PS Y1, Y2, Y11
+	VFMADD231PS Y1, Y2, Y8
 	VMASKMOVPS  (R14)(R15*1), Y3, Y2
 	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y9
+	JMP         elements00000004_doneAVX2
+
+elements00000004_next0AVX2:
+	CMPQ        R15, DI
+	JGE         elements00000004_doneAVX2
+	VMASKMOVPS  (CX)(R15*1), Y3, Y0
+	VMASKMOVPS  (DX)(R15*1), Y3, Y1
+	VMASKMOVPS  (R11)(R15*1), Y3, Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y10
+	VMASKMOVPS  (R12)(R15*1), Y3, Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y11
+	VMASKMOVPS  (R13)(R15*1), Y3, Y2
+	VSUBPS      Y0, Y2, Y2
 	VFMADD231PS Y1, Y2, Y12
+	VMASKMOVPS  (R14)(R15*1), Y3, Y2
+	VSUBPS      Y0, Y2, Y2
+	VFMADD231PS Y1, Y2, Y13
 
 elements00000004_doneAVX2:
-	VUNPCKLPS  Y10, Y9, Y0
-	VUNPCKHPS  Y10, Y9, Y1
+	VUNPCKLPS  Y7, Y6, Y0
+	VUNPCKHPS  Y7, Y6, Y1
 	VADDPS     Y1, Y0, Y0
-	VUNPCKLPS  Y12, Y11, Y2
-	VUNPCKHPS  Y12, Y11, Y1
+	VUNPCKLPS  Y9, Y8, Y2
+	VUNPCKHPS  Y9, Y8, Y1
 	VADDPS     Y1, Y2, Y2
 	VUNPCKLPD  Y2, Y0, Y1
 	VUNPCKHPD  Y2, Y0, Y0
 	VADDPS     Y0, Y1, Y1
-	VPERM2F128 $0x20, Y1, Y8, Y0
-	VPERM2F128 $0x31, Y1, Y8, Y1
-	VADDPS     Y1, Y0, Y0
+	VUNPCKLPS  Y11, Y10, Y0
+	VUNPCKHPS  Y11, Y10, Y2
+	VADDPS     Y2, Y0, Y0
+	VUNPCKLPS  Y13, Y12, Y6
+	VUNPCKHPS  Y13, Y12, Y2
+	VADDPS     Y2, Y6, Y6
+	VUNPCKLPD  Y6, Y0, Y2
+	VUNPCKHPD  Y6, Y0, Y0
+	VADDPS     Y0, Y2, Y2
+	VPERM2F128 $0x20, Y2, Y5, Y0
+	VPERM2F128 $0x31, Y2, Y5, Y2
+	VADDPS     Y2, Y0, Y0
+	VPERM2F128 $0x20, Y1, Y4, Y2
+	VPERM2F128 $0x31, Y1, Y4, Y1
+	VADDPS     Y1, Y2, Y2
+	VADDPS     Y0, Y2, Y0
 	VMOVUPS    Y0, (AX)(R10*4)
 	ADDQ       $0x08, R10
 	JMP        columnsAVX2
@@ -6488,10 +7622,10 @@ TEXT ·columnMomentsVector(SB), NOSPLIT, $0-112
 	VCVTPS2PD     Y0, Z1
 	VEXTRACTF64X4 $0x01, Z0, Y0
 	VCVTPS2PD     Y0, Z0
-	VXORPS        X2, X2, X2
-	VXORPS        X3, X3, X3
-	VXORPS        X4, X4, X4
-	VXORPS        X5, X5, X5
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z3, Z3, Z3
+	VPXORD        Z4, Z4, Z4
+	VPXORD        Z5, Z5, Z5
 	MOVQ          rows+24(FP), CX
 	MOVQ          c+32(FP), DX
 	SHLQ          $0x02, DX
@@ -6532,10 +7666,10 @@ formAVX2:
 	VCVTPS2PD    X0, Y1
 	VEXTRACTF128 $0x01, Y0, X0
 	VCVTPS2PD    X0, Y0
-	VXORPS       X2, X2, X2
-	VXORPS       X3, X3, X3
-	VXORPS       X4, X4, X4
-	VXORPS       X5, X5, X5
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
 	MOVQ         rows+24(FP), CX
 	MOVQ         c+32(FP), DX
 	SHLQ         $0x02, DX
@@ -6649,10 +7783,10 @@ TEXT ·columnProductsVector(SB), NOSPLIT, $0-192
 	MOVQ         shift_base+112(FP), DX
 	VMOVUPS      (DX), Z2
 	VBROADCASTSS floor+136(FP), Z3
-	VXORPS       X4, X4, X4
-	VXORPS       X5, X5, X5
-	VXORPS       X6, X6, X6
-	VXORPS       X7, X7, X7
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	VPXORD       Z6, Z6, Z6
+	VPXORD       Z7, Z7, Z7
 	MOVQ         rows+48(FP), DX
 	MOVQ         c+56(FP), BX
 	SHLQ         $0x02, BX
@@ -6705,10 +7839,10 @@ formAVX2:
 	MOVQ         shift_base+112(FP), DX
 	VMOVUPS      (DX), Y2
 	VBROADCASTSS floor+136(FP), Y3
-	VXORPS       X4, X4, X4
-	VXORPS       X5, X5, X5
-	VXORPS       X6, X6, X6
-	VXORPS       X7, X7, X7
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
 	MOVQ         rows+48(FP), DX
 	MOVQ         c+56(FP), BX
 	SHLQ         $0x02, BX
@@ -6849,7 +7983,7 @@ TEXT ·addReLUVector(SB), NOSPLIT, $0-72
 	MOVQ   dst_base+0(FP), AX
 	MOVQ   a_base+24(FP), CX
 	MOVQ   b_base+48(FP), DX
-	VXORPS X0, X0, X0
+	VPXORD Z0, Z0, Z0
 	MOVQ   dst_len+8(FP), BX
 	XORQ   SI, SI
 
@@ -6871,7 +8005,7 @@ formAVX2:
 	MOVQ   dst_base+0(FP), AX
 	MOVQ   a_base+24(FP), CX
 	MOVQ   b_base+48(FP), DX
-	VXORPS X0, X0, X0
+	VXORPS Y0, Y0, Y0
 	MOVQ   dst_len+8(FP), BX
 	XORQ   SI, SI
 
@@ -6904,14 +8038,14 @@ TEXT ·fieldVector(SB), NOSPLIT, $0-72
 	LEAQ         (DX)(BX*4), BX
 	VMOVUPS      (CX), Z1
 	VMOVUPS      128(CX), Z2
-	VXORPS       X3, X3, X3
-	VXORPS       X4, X4, X4
-	VXORPS       X5, X5, X5
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
 	VMOVUPS      64(CX), Z6
 	VMOVUPS      192(CX), Z7
-	VXORPS       X8, X8, X8
-	VXORPS       X9, X9, X9
-	VXORPS       X10, X10, X10
+	VPXORD       Z8, Z8, Z8
+	VPXORD       Z9, Z9, Z9
+	VPXORD       Z10, Z10, Z10
 
 sources0AVX512:
 	CMPQ         DX, BX
@@ -6967,14 +8101,14 @@ formAVX2:
 	LEAQ         (DX)(BX*4), BX
 	VMOVUPS      (CX), Y1
 	VMOVUPS      128(CX), Y2
-	VXORPS       X3, X3, X3
-	VXORPS       X4, X4, X4
-	VXORPS       X5, X5, X5
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
 	VMOVUPS      64(CX), Y6
 	VMOVUPS      192(CX), Y7
-	VXORPS       X8, X8, X8
-	VXORPS       X9, X9, X9
-	VXORPS       X10, X10, X10
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y10, Y10, Y10
 
 sources0AVX2:
 	CMPQ         DX, BX
@@ -6992,15 +8126,15 @@ sources0AVX2:
 	VFMADD231PS  Y11, Y11, Y17
 	VSUBPS       Y12, Y7, Y12
 	VFMADD231PS  Y12, Y12, Y17
-	VMULPS       Y14, Y17, Y24
-	VDIVPS       Y24, Y0, Y24
-	VMULPS       Y24, Y14, Y14
-	VMULPS       Y24, Y17, Y17
-	VMULPS       Y17, Y13, Y24
-	VADDPS       Y24, Y3, Y3
-	VMULPS       Y17, Y24, Y24
-	VFMADD231PS  Y24, Y15, Y4
-	VFMADD231PS  Y24, Y16, Y5
+	VMULPS       Y14, Y17, Y18
+	VDIVPS       Y18, Y0, Y18
+	VMULPS       Y18, Y14, Y14
+	VMULPS       Y18, Y17, Y17
+	VMULPS       Y17, Y13, Y18
+	VADDPS       Y18, Y3, Y3
+	VMULPS       Y17, Y18, Y18
+	VFMADD231PS  Y18, Y15, Y4
+	VFMADD231PS  Y18, Y16, Y5
 	VMULPS       Y14, Y13, Y13
 	VADDPS       Y13, Y8, Y8
 	VMULPS       Y14, Y13, Y13
@@ -7021,55 +8155,55 @@ done0AVX2:
 	LEAQ    (DX)(BX*4), BX
 	VMOVUPS 32(CX), Y1
 	VMOVUPS 160(CX), Y2
-	VXORPS  X18, X18, X18
-	VXORPS  X19, X19, X19
-	VXORPS  X20, X20, X20
-	VMOVUPS 96(CX), Y3
-	VMOVUPS 224(CX), Y4
-	VXORPS  X21, X21, X21
-	VXORPS  X22, X22, X22
-	VXORPS  X23, X23, X23
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VMOVUPS 96(CX), Y6
+	VMOVUPS 224(CX), Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
 
 sources1AVX2:
 	CMPQ         DX, BX
 	JGE          done1AVX2
-	VBROADCASTSS (DX), Y5
-	VBROADCASTSS 4(DX), Y6
-	VBROADCASTSS 8(DX), Y7
-	VMOVAPS      Y0, Y8
-	VSUBPS       Y5, Y1, Y9
-	VFMADD231PS  Y9, Y9, Y8
-	VSUBPS       Y6, Y2, Y10
-	VFMADD231PS  Y10, Y10, Y8
-	VMOVAPS      Y0, Y11
-	VSUBPS       Y5, Y3, Y5
-	VFMADD231PS  Y5, Y5, Y11
-	VSUBPS       Y6, Y4, Y6
-	VFMADD231PS  Y6, Y6, Y11
-	VMULPS       Y8, Y11, Y12
-	VDIVPS       Y12, Y0, Y12
-	VMULPS       Y12, Y8, Y8
-	VMULPS       Y12, Y11, Y11
-	VMULPS       Y11, Y7, Y12
-	VADDPS       Y12, Y18, Y18
-	VMULPS       Y11, Y12, Y12
-	VFMADD231PS  Y12, Y9, Y19
-	VFMADD231PS  Y12, Y10, Y20
-	VMULPS       Y8, Y7, Y7
-	VADDPS       Y7, Y21, Y21
-	VMULPS       Y8, Y7, Y7
-	VFMADD231PS  Y7, Y5, Y22
-	VFMADD231PS  Y7, Y6, Y23
+	VBROADCASTSS (DX), Y11
+	VBROADCASTSS 4(DX), Y12
+	VBROADCASTSS 8(DX), Y13
+	VMOVAPS      Y0, Y14
+	VSUBPS       Y11, Y1, Y15
+	VFMADD231PS  Y15, Y15, Y14
+	VSUBPS       Y12, Y2, Y16
+	VFMADD231PS  Y16, Y16, Y14
+	VMOVAPS      Y0, Y17
+	VSUBPS       Y11, Y6, Y11
+	VFMADD231PS  Y11, Y11, Y17
+	VSUBPS       Y12, Y7, Y12
+	VFMADD231PS  Y12, Y12, Y17
+	VMULPS       Y14, Y17, Y18
+	VDIVPS       Y18, Y0, Y18
+	VMULPS       Y18, Y14, Y14
+	VMULPS       Y18, Y17, Y17
+	VMULPS       Y17, Y13, Y18
+	VADDPS       Y18, Y3, Y3
+	VMULPS       Y17, Y18, Y18
+	VFMADD231PS  Y18, Y15, Y4
+	VFMADD231PS  Y18, Y16, Y5
+	VMULPS       Y14, Y13, Y13
+	VADDPS       Y13, Y8, Y8
+	VMULPS       Y14, Y13, Y13
+	VFMADD231PS  Y13, Y11, Y9
+	VFMADD231PS  Y13, Y12, Y10
 	ADDQ         $0x0c, DX
 	JMP          sources1AVX2
 
 done1AVX2:
-	VMOVUPS Y18, 32(AX)
-	VMOVUPS Y19, 160(AX)
-	VMOVUPS Y20, 288(AX)
-	VMOVUPS Y21, 96(AX)
-	VMOVUPS Y22, 224(AX)
-	VMOVUPS Y23, 352(AX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 160(AX)
+	VMOVUPS Y5, 288(AX)
+	VMOVUPS Y8, 96(AX)
+	VMOVUPS Y9, 224(AX)
+	VMOVUPS Y10, 352(AX)
 	VZEROUPPER
 	RET
 
@@ -7088,7 +8222,7 @@ TEXT ·attractVector(SB), NOSPLIT, $0-124
 	MOVL         $0x3f800000, DI
 	VMOVD        DI, X2
 	VPBROADCASTD X2, Z2
-	VXORPS       X3, X3, X3
+	VPXORD       Z3, Z3, Z3
 	MOVQ         fx_len+8(FP), DI
 	XORQ         R8, R8
 
@@ -7235,7 +8369,8 @@ formAVX2:
 	MOVL         $0x3f800000, DI
 	VMOVD        DI, X0
 	VPBROADCASTD X0, Y0
-	VXORPS       X1, X1, X1
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
 	MOVQ         fx_len+8(FP), DI
 	XORQ         R8, R8
 
@@ -7244,83 +8379,160 @@ loopAVX2:
 	JGE          loop_doneAVX2
 	MOVLQSX      (BX)(R8*8), R9
 	MOVLQSX      8(BX)(R8*8), R10
-	VMOVSD       (DX)(R9*8), X2
-	VMOVHPS      (DX)(R10*8), X2, X2
-	MOVLQSX      16(BX)(R8*8), R9
-	MOVLQSX      24(BX)(R8*8), R10
 	VMOVSD       (DX)(R9*8), X3
 	VMOVHPS      (DX)(R10*8), X3, X3
-	VINSERTF128  $0x01, X3, Y2, Y3
+	MOVLQSX      16(BX)(R8*8), R9
+	MOVLQSX      24(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X4
+	VMOVHPS      (DX)(R10*8), X4, X4
+	VINSERTF128  $0x01, X4, Y3, Y4
 	MOVLQSX      4(BX)(R8*8), R9
 	MOVLQSX      12(BX)(R8*8), R10
-	VMOVSD       (DX)(R9*8), X2
-	VMOVHPS      (DX)(R10*8), X2, X2
+	VMOVSD       (DX)(R9*8), X3
+	VMOVHPS      (DX)(R10*8), X3, X3
 	MOVLQSX      20(BX)(R8*8), R9
 	MOVLQSX      28(BX)(R8*8), R10
-	VMOVSD       (DX)(R9*8), X4
-	VMOVHPS      (DX)(R10*8), X4, X4
-	VINSERTF128  $0x01, X4, Y2, Y4
-	VSUBPS       Y4, Y3, Y3
-	MOVLQSX      32(BX)(R8*8), R9
-	MOVLQSX      40(BX)(R8*8), R10
-	VMOVSD       (DX)(R9*8), X2
-	VMOVHPS      (DX)(R10*8), X2, X2
-	MOVLQSX      48(BX)(R8*8), R9
-	MOVLQSX      56(BX)(R8*8), R10
-	VMOVSD       (DX)(R9*8), X4
-	VMOVHPS      (DX)(R10*8), X4, X4
-	VINSERTF128  $0x01, X4, Y2, Y4
-	MOVLQSX      36(BX)(R8*8), R9
-	MOVLQSX      44(BX)(R8*8), R10
-	VMOVSD       (DX)(R9*8), X2
-	VMOVHPS      (DX)(R10*8), X2, X2
-	MOVLQSX      52(BX)(R8*8), R9
-	MOVLQSX      60(BX)(R8*8), R10
 	VMOVSD       (DX)(R9*8), X5
 	VMOVHPS      (DX)(R10*8), X5, X5
-	VINSERTF128  $0x01, X5, Y2, Y5
+	VINSERTF128  $0x01, X5, Y3, Y5
 	VSUBPS       Y5, Y4, Y4
-	VSHUFPS      $0x88, Y4, Y3, Y5
-	VSHUFPS      $0xdd, Y4, Y3, Y3
-	VPERMPD      $0xd8, Y5, Y5
-	VPERMPD      $0xd8, Y3, Y3
-	VMOVUPS      (SI)(R8*4), Y4
-	VMOVAPS      Y0, Y6
-	VFMADD231PS  Y5, Y5, Y6
-	VFMADD231PS  Y3, Y3, Y6
-	VDIVPS       Y6, Y4, Y7
-	VMULPS       Y7, Y5, Y5
-	VMOVUPS      Y5, (AX)(R8*4)
-	VMULPS       Y7, Y3, Y3
-	VMOVUPS      Y3, (CX)(R8*4)
-	VPSUBD       c3f3504f3<>+0(SB), Y6, Y5
-	VPSRAD       $0x17, Y5, Y3
-	VCVTDQ2PS    Y3, Y3
-	VPAND        c007fffff<>+0(SB), Y5, Y5
-	VPADDD       c3f3504f3<>+0(SB), Y5, Y5
-	VSUBPS       Y0, Y5, Y5
-	VMULPS       Y5, Y5, Y8
-	VMOVUPS      c3d9021bb<>+0(SB), Y7
-	VFMADD213PS  cbdebd1b8<>+0(SB), Y5, Y7
-	VFMADD213PS  c3def251a<>+0(SB), Y5, Y7
-	VFMADD213PS  cbdfe5d4f<>+0(SB), Y5, Y7
-	VFMADD213PS  c3e11e9bf<>+0(SB), Y5, Y7
-	VFMADD213PS  cbe2aae50<>+0(SB), Y5, Y7
-	VFMADD213PS  c3e4cceac<>+0(SB), Y5, Y7
-	VFMADD213PS  cbe7ffffc<>+0(SB), Y5, Y7
-	VFMADD213PS  c3eaaaaaa<>+0(SB), Y5, Y7
-	VMULPS       Y5, Y7, Y7
-	VMULPS       Y8, Y7, Y7
-	VFMADD231PS  cb95e8083<>+0(SB), Y3, Y7
-	VFNMADD231PS c3f000000<>+0(SB), Y8, Y7
-	VADDPS       Y5, Y7, Y7
-	VFMADD231PS  c3f318000<>+0(SB), Y3, Y7
-	VFMADD231PS  c00000000<>+0(SB), Y6, Y7
-	VFMADD231PS  Y7, Y4, Y1
+	MOVLQSX      32(BX)(R8*8), R9
+	MOVLQSX      40(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X3
+	VMOVHPS      (DX)(R10*8), X3, X3
+	MOVLQSX      48(BX)(R8*8), R9
+	MOVLQSX      56(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X5
+	VMOVHPS      (DX)(R10*8), X5, X5
+	VINSERTF128  $0x01, X5, Y3, Y5
+	MOVLQSX      36(BX)(R8*8), R9
+	MOVLQSX      44(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X3
+	VMOVHPS      (DX)(R10*8), X3, X3
+	MOVLQSX      52(BX)(R8*8), R9
+	MOVLQSX      60(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X6
+	VMOVHPS      (DX)(R10*8), X6, X6
+	VINSERTF128  $0x01, X6, Y3, Y6
+	VSUBPS       Y6, Y5, Y5
+	VSHUFPS      $0x88, Y5, Y4, Y6
+	VSHUFPS      $0xdd, Y5, Y4, Y4
+	VPERMPD      $0xd8, Y6, Y6
+	VPERMPD      $0xd8, Y4, Y4
+	VMOVUPS      (SI)(R8*4), Y5
+	VMOVAPS      Y0, Y7
+	VFMADD231PS  Y6, Y6, Y7
+	VFMADD231PS  Y4, Y4, Y7
+	VDIVPS       Y7, Y5, Y8
+	VMULPS       Y8, Y6, Y6
+	VMOVUPS      Y6, (AX)(R8*4)
+	VMULPS       Y8, Y4, Y4
+	VMOVUPS      Y4, (CX)(R8*4)
+	VPSUBD       c3f3504f3<>+0(SB), Y7, Y6
+	VPSRAD       $0x17, Y6, Y4
+	VCVTDQ2PS    Y4, Y4
+	VPAND        c007fffff<>+0(SB), Y6, Y6
+	VPADDD       c3f3504f3<>+0(SB), Y6, Y6
+	VSUBPS       Y0, Y6, Y6
+	VMULPS       Y6, Y6, Y9
+	VMOVUPS      c3d9021bb<>+0(SB), Y8
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y6, Y8
+	VFMADD213PS  c3def251a<>+0(SB), Y6, Y8
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y6, Y8
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y6, Y8
+	VFMADD213PS  cbe2aae50<>+0(SB), Y6, Y8
+	VFMADD213PS  c3e4cceac<>+0(SB), Y6, Y8
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y6, Y8
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y6, Y8
+	VMULPS       Y6, Y8, Y8
+	VMULPS       Y9, Y8, Y8
+	VFMADD231PS  cb95e8083<>+0(SB), Y4, Y8
+	VFNMADD231PS c3f000000<>+0(SB), Y9, Y8
+	VADDPS       Y6, Y8, Y8
+	VFMADD231PS  c3f318000<>+0(SB), Y4, Y8
+	VFMADD231PS  c00000000<>+0(SB), Y7, Y8
+	VFMADD231PS  Y8, Y5, Y1
+	ADDQ         $0x08, R8
+	MOVLQSX      (BX)(R8*8), R9
+	MOVLQSX      8(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X3
+	VMOVHPS      (DX)(R10*8), X3, X3
+	MOVLQSX      16(BX)(R8*8), R9
+	MOVLQSX      24(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X4
+	VMOVHPS      (DX)(R10*8), X4, X4
+	VINSERTF128  $0x01, X4, Y3, Y4
+	MOVLQSX      4(BX)(R8*8), R9
+	MOVLQSX      12(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X3
+	VMOVHPS      (DX)(R10*8), X3, X3
+	MOVLQSX      20(BX)(R8*8), R9
+	MOVLQSX      28(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X5
+	VMOVHPS      (DX)(R10*8), X5, X5
+	VINSERTF128  $0x01, X5, Y3, Y5
+	VSUBPS       Y5, Y4, Y4
+	MOVLQSX      32(BX)(R8*8), R9
+	MOVLQSX      40(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X3
+	VMOVHPS      (DX)(R10*8), X3, X3
+	MOVLQSX      48(BX)(R8*8), R9
+	MOVLQSX      56(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X5
+	VMOVHPS      (DX)(R10*8), X5, X5
+	VINSERTF128  $0x01, X5, Y3, Y5
+	MOVLQSX      36(BX)(R8*8), R9
+	MOVLQSX      44(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X3
+	VMOVHPS      (DX)(R10*8), X3, X3
+	MOVLQSX      52(BX)(R8*8), R9
+	MOVLQSX      60(BX)(R8*8), R10
+	VMOVSD       (DX)(R9*8), X6
+	VMOVHPS      (DX)(R10*8), X6, X6
+	VINSERTF128  $0x01, X6, Y3, Y6
+	VSUBPS       Y6, Y5, Y5
+	VSHUFPS      $0x88, Y5, Y4, Y6
+	VSHUFPS      $0xdd, Y5, Y4, Y4
+	VPERMPD      $0xd8, Y6, Y6
+	VPERMPD      $0xd8, Y4, Y4
+	VMOVUPS      (SI)(R8*4), Y5
+	VMOVAPS      Y0, Y7
+	VFMADD231PS  Y6, Y6, Y7
+	VFMADD231PS  Y4, Y4, Y7
+	VDIVPS       Y7, Y5, Y8
+	VMULPS       Y8, Y6, Y6
+	VMOVUPS      Y6, (AX)(R8*4)
+	VMULPS       Y8, Y4, Y4
+	VMOVUPS      Y4, (CX)(R8*4)
+	VPSUBD       c3f3504f3<>+0(SB), Y7, Y6
+	VPSRAD       $0x17, Y6, Y4
+	VCVTDQ2PS    Y4, Y4
+	VPAND        c007fffff<>+0(SB), Y6, Y6
+	VPADDD       c3f3504f3<>+0(SB), Y6, Y6
+	VSUBPS       Y0, Y6, Y6
+	VMULPS       Y6, Y6, Y9
+	VMOVUPS      c3d9021bb<>+0(SB), Y8
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y6, Y8
+	VFMADD213PS  c3def251a<>+0(SB), Y6, Y8
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y6, Y8
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y6, Y8
+	VFMADD213PS  cbe2aae50<>+0(SB), Y6, Y8
+	VFMADD213PS  c3e4cceac<>+0(SB), Y6, Y8
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y6, Y8
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y6, Y8
+	VMULPS       Y6, Y8, Y8
+	VMULPS       Y9, Y8, Y8
+	VFMADD231PS  cb95e8083<>+0(SB), Y4, Y8
+	VFNMADD231PS c3f000000<>+0(SB), Y9, Y8
+	VADDPS       Y6, Y8, Y8
+	VFMADD231PS  c3f318000<>+0(SB), Y4, Y8
+	VFMADD231PS  c00000000<>+0(SB), Y7, Y8
+	VFMADD231PS  Y8, Y5, Y2
 	ADDQ         $0x08, R8
 	JMP          loopAVX2
 
 loop_doneAVX2:
+	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X0, X1, X1
 	VMOVHLPS     X1, X1, X0
@@ -7361,9 +8573,9 @@ TEXT ·denseNeg2Vector(SB), NOSPLIT, $0-168
 	SHLQ    $0x05, R9
 	ADDQ    R8, R9
 
-pass0AVX512:
+stretchAVX512:
 	CMPQ     R8, R9
-	JGE      pass0_doneAVX512
+	JGE      stretch_doneAVX512
 	MOVQ     (R8), R11
 	MOVQ     8(R8), R10
 	ADDQ     R11, R10
@@ -7377,9 +8589,9 @@ pass0AVX512:
 	VMOVUPS  192(R12), Z11
 	VPMOVD2M Z11, K4
 
-pass0_columnsAVX512:
+stretch_columnsAVX512:
 	CMPQ             R11, R10
-	JGE              pass0_nextAVX512
+	JGE              stretch_nextAVX512
 	VMOVUPS          (CX)(R11*4), Z11
 	VMOVUPS          (DX)(R11*4), Z12
 	VMOVUPS          (BX)(R11*4), Z13
@@ -7387,26 +8599,24 @@ pass0_columnsAVX512:
 	VSUBPS.BCST      (SI), Z11, Z15
 	VSUBPS.BCST      4(SI), Z12, Z16
 	VMOVUPS          c3f800000<>+0(SB), Z17
+	VMOVUPS          c3f800000<>+0(SB), Z18
 	VFMADD231PS      Z15, Z15, Z17
 	VFMADD231PS      Z16, Z16, Z17
-	VMOVUPS          c3f800000<>+0(SB), Z18
 	VFMADD231PS.BCST (DI), Z17, Z18
 	VMULPS           Z17, Z18, Z19
 	VSUBPS.BCST      8(SI), Z11, Z20
 	VSUBPS.BCST      12(SI), Z12, Z21
 	VMOVUPS          c3f800000<>+0(SB), Z22
+	VMOVUPS          c3f800000<>+0(SB), Z23
 	VFMADD231PS      Z20, Z20, Z22
 	VFMADD231PS      Z21, Z21, Z22
-	VMOVUPS          c3f800000<>+0(SB), Z23
 	VFMADD231PS.BCST (DI), Z22, Z23
 	VMULPS           Z22, Z23, Z24
-	VMULPS           Z19, Z24, Z25
-	VRCP14PS         Z25, Z26
-	VMOVAPS          Z26, Z27
-	VFNMADD213PS     c40000000<>+0(SB), Z25, Z27
-	VMULPS           Z27, Z26, Z26
-	VMULPS.Z         Z24, Z26, K1, Z24
-	VMULPS.Z         Z19, Z26, K2, Z19
+	VMOVUPS          c3f800000<>+0(SB), Z25
+	VMULPS           Z19, Z24, Z26
+	VDIVPS           Z26, Z25, Z25
+	VMULPS.Z         Z24, Z25, K1, Z24
+	VMULPS.Z         Z19, Z25, K2, Z19
 	VMULPS           Z24, Z18, Z18
 	VMOVUPS          c3f800000<>+0(SB), Z25
 	VFMADD231PS.BCST 4(DI), Z18, Z25
@@ -7427,26 +8637,24 @@ pass0_columnsAVX512:
 	VSUBPS.BCST      16(SI), Z11, Z15
 	VSUBPS.BCST      20(SI), Z12, Z16
 	VMOVUPS          c3f800000<>+0(SB), Z17
+	VMOVUPS          c3f800000<>+0(SB), Z18
 	VFMADD231PS      Z15, Z15, Z17
 	VFMADD231PS      Z16, Z16, Z17
-	VMOVUPS          c3f800000<>+0(SB), Z18
 	VFMADD231PS.BCST (DI), Z17, Z18
 	VMULPS           Z17, Z18, Z19
 	VSUBPS.BCST      24(SI), Z11, Z11
 	VSUBPS.BCST      28(SI), Z12, Z12
 	VMOVUPS          c3f800000<>+0(SB), Z20
+	VMOVUPS          c3f800000<>+0(SB), Z21
 	VFMADD231PS      Z11, Z11, Z20
 	VFMADD231PS      Z12, Z12, Z20
-	VMOVUPS          c3f800000<>+0(SB), Z21
 	VFMADD231PS.BCST (DI), Z20, Z21
 	VMULPS           Z20, Z21, Z22
-	VMULPS           Z19, Z22, Z23
-	VRCP14PS         Z23, Z24
-	VMOVAPS          Z24, Z26
-	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
-	VMULPS           Z26, Z24, Z24
-	VMULPS.Z         Z22, Z24, K3, Z22
-	VMULPS.Z         Z19, Z24, K4, Z19
+	VMOVUPS          c3f800000<>+0(SB), Z23
+	VMULPS           Z19, Z22, Z24
+	VDIVPS           Z24, Z23, Z23
+	VMULPS.Z         Z22, Z23, K3, Z22
+	VMULPS.Z         Z19, Z23, K4, Z19
 	VMULPS           Z22, Z18, Z18
 	VMOVUPS          c3f800000<>+0(SB), Z23
 	VFMADD231PS.BCST 4(DI), Z18, Z23
@@ -7467,18 +8675,18 @@ pass0_columnsAVX512:
 	VMULPS           Z15, Z25, Z25
 	VMULPS           Z25, Z8, Z8
 	VGETEXPPS        Z8, Z11
-	VADDPS           Z11, Z9, Z9
 	VGETMANTPS       $0x00, Z8, Z8
+	VADDPS           Z11, Z9, Z9
 	VMOVUPS          Z13, (BX)(R11*4)
 	VMOVUPS          Z14, (AX)(R11*4)
 	ADDQ             $0x10, R11
-	JMP              pass0_columnsAVX512
+	JMP              stretch_columnsAVX512
 
-pass0_nextAVX512:
+stretch_nextAVX512:
 	ADDQ $0x20, R8
-	JMP  pass0AVX512
+	JMP  stretchAVX512
 
-pass0_doneAVX512:
+stretch_doneAVX512:
 	MOVQ    sums_base+96(FP), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -7505,302 +8713,183 @@ formAVX2:
 	MOVQ         constants_base+144(FP), DI
 	VBROADCASTSS (DI), Y0
 	VBROADCASTSS 4(DI), Y1
-	MOVQ         sums_base+96(FP), DI
-	VMOVUPS      (DI), Y2
-	VMOVUPS      64(DI), Y3
-	MOVQ         state_base+120(FP), DI
-	VMOVUPS      (DI), Y4
-	VMOVUPS      64(DI), Y5
-	VMOVUPS      128(DI), Y6
-	MOVQ         stretches+56(FP), R9
-	MOVQ         count+64(FP), R10
-	SHLQ         $0x05, R10
-	ADDQ         R9, R10
+	MOVQ         sums_base+96(FP), R9
+	MOVQ         state_base+120(FP), R10
+	MOVQ         stretches+56(FP), R11
+	MOVQ         count+64(FP), R12
+	SHLQ         $0x05, R12
+	ADDQ         R11, R12
 
-pass0AVX2:
-	CMPQ R9, R10
-	JGE  pass0_doneAVX2
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
+stretchAVX2:
+	CMPQ R11, R12
+	JGE  stretch_doneAVX2
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), DI
 	XORQ R8, R8
 
-pass0_columnsAVX2:
-	CMPQ         R12, R11
-	JGE          pass0_nextAVX2
-	VBROADCASTSS (SI), Y8
-	VMOVUPS      (CX)(R12*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 4(SI), Y9
-	VMOVUPS      (DX)(R12*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VFMADD231PS  Y0, Y9, Y10
-	VMULPS       Y9, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y11, Y12, Y12
-	VANDPS       (DI)(R8*4), Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y10, Y11
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (BX)(R12*4), Y9
-	VFMADD231PS  Y12, Y7, Y9
-	VMOVUPS      Y9, (BX)(R12*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R12*4), Y7
-	VFMADD231PS  Y12, Y8, Y7
-	VMOVUPS      Y7, (AX)(R12*4)
-	VMULPS       Y11, Y4, Y4
-	VPSRLD       $0x17, Y4, Y7
-	VPSUBD       c0000007f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       Y7, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R12
-	XORQ         $0x08, R8
-	JMP          pass0_columnsAVX2
-
-pass0_nextAVX2:
-	ADDQ $0x20, R9
-	JMP  pass0AVX2
-
-pass0_doneAVX2:
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS Y2, (DI)
-	VMOVUPS Y3, 64(DI)
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y4, (DI)
-	VMOVUPS Y5, 64(DI)
-	VMOVUPS Y6, 128(DI)
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS 128(DI), Y2
-	VMOVUPS 192(DI), Y3
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 64(DI), Y5
-	VMOVUPS 128(DI), Y6
-	MOVQ    stretches+56(FP), R9
-	MOVQ    count+64(FP), R10
-	SHLQ    $0x05, R10
-	ADDQ    R9, R10
-
-pass1AVX2:
-	CMPQ R9, R10
-	JGE  pass1_doneAVX2
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
-	XORQ R8, R8
-
-pass1_columnsAVX2:
-	CMPQ         R12, R11
-	JGE          pass1_nextAVX2
+stretch_columnsAVX2:
+	CMPQ         R14, R13
+	JGE          stretch_nextAVX2
+	VBROADCASTSS (SI), Y3
+	VMOVUPS      (CX)(R14*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 4(SI), Y4
+	VMOVUPS      (DX)(R14*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VFMADD231PS  Y0, Y4, Y5
+	VMULPS       Y4, Y5, Y6
 	VBROADCASTSS 8(SI), Y8
-	VMOVUPS      (CX)(R12*4), Y7
+	VMOVUPS      (CX)(R14*4), Y7
 	VSUBPS       Y8, Y7, Y7
 	VBROADCASTSS 12(SI), Y9
-	VMOVUPS      (DX)(R12*4), Y8
+	VMOVUPS      (DX)(R14*4), Y8
 	VSUBPS       Y9, Y8, Y8
 	VMOVUPS      c3f800000<>+0(SB), Y9
+	VMOVUPS      c3f800000<>+0(SB), Y10
 	VFMADD231PS  Y7, Y7, Y9
 	VFMADD231PS  Y8, Y8, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
 	VFMADD231PS  Y0, Y9, Y10
 	VMULPS       Y9, Y10, Y11
 	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y11, Y12, Y12
-	VANDPS       64(DI)(R8*4), Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y10, Y11
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (BX)(R12*4), Y9
-	VFMADD231PS  Y12, Y7, Y9
-	VMOVUPS      Y9, (BX)(R12*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R12*4), Y7
-	VFMADD231PS  Y12, Y8, Y7
-	VMOVUPS      Y7, (AX)(R12*4)
-	VMULPS       Y11, Y4, Y4
-	VPSRLD       $0x17, Y4, Y7
-	VPSUBD       c0000007f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       Y7, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R12
-	XORQ         $0x08, R8
-	JMP          pass1_columnsAVX2
-
-pass1_nextAVX2:
-	ADDQ $0x20, R9
-	JMP  pass1AVX2
-
-pass1_doneAVX2:
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS Y2, 128(DI)
-	VMOVUPS Y3, 192(DI)
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y4, (DI)
-	VMOVUPS Y5, 64(DI)
-	VMOVUPS Y6, 128(DI)
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS 256(DI), Y2
-	VMOVUPS 320(DI), Y3
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 64(DI), Y5
-	VMOVUPS 128(DI), Y6
-	MOVQ    stretches+56(FP), R9
-	MOVQ    count+64(FP), R10
-	SHLQ    $0x05, R10
-	ADDQ    R9, R10
-
-pass2AVX2:
-	CMPQ R9, R10
-	JGE  pass2_doneAVX2
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
-	XORQ R8, R8
-
-pass2_columnsAVX2:
-	CMPQ         R12, R11
-	JGE          pass2_nextAVX2
-	VBROADCASTSS 16(SI), Y8
-	VMOVUPS      (CX)(R12*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 20(SI), Y9
-	VMOVUPS      (DX)(R12*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VFMADD231PS  Y0, Y9, Y10
-	VMULPS       Y9, Y10, Y11
+	VMULPS       Y6, Y11, Y13
+	VDIVPS       Y13, Y12, Y12
+	VMULPS       Y11, Y12, Y11
+	VANDPS       (DI)(R8*4), Y11, Y11
+	VMULPS       Y6, Y12, Y6
+	VANDPS       64(DI)(R8*4), Y6, Y6
+	VMULPS       Y11, Y5, Y5
 	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y11, Y12, Y12
-	VANDPS       128(DI)(R8*4), Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y10, Y11
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (BX)(R12*4), Y9
-	VFMADD231PS  Y12, Y7, Y9
-	VMOVUPS      Y9, (BX)(R12*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R12*4), Y7
-	VFMADD231PS  Y12, Y8, Y7
-	VMOVUPS      Y7, (AX)(R12*4)
-	VMULPS       Y11, Y4, Y4
-	VPSRLD       $0x17, Y4, Y7
-	VPSUBD       c0000007f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       Y7, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R12
-	XORQ         $0x08, R8
-	JMP          pass2_columnsAVX2
-
-pass2_nextAVX2:
-	ADDQ $0x20, R9
-	JMP  pass2AVX2
-
-pass2_doneAVX2:
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS Y2, 256(DI)
-	VMOVUPS Y3, 320(DI)
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y4, (DI)
-	VMOVUPS Y5, 64(DI)
-	VMOVUPS Y6, 128(DI)
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS 384(DI), Y2
-	VMOVUPS 448(DI), Y3
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 64(DI), Y5
-	VMOVUPS 128(DI), Y6
-	MOVQ    stretches+56(FP), R9
-	MOVQ    count+64(FP), R10
-	SHLQ    $0x05, R10
-	ADDQ    R9, R10
-
-pass3AVX2:
-	CMPQ R9, R10
-	JGE  pass3_doneAVX2
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
-	XORQ R8, R8
-
-pass3_columnsAVX2:
-	CMPQ         R12, R11
-	JGE          pass3_nextAVX2
+	VFMADD231PS  Y1, Y5, Y12
+	VMOVUPS      128(R10)(R8*4), Y5
+	VFMADD231PS  Y4, Y11, Y5
+	VMOVUPS      Y5, 128(R10)(R8*4)
+	VMOVUPS      (R9)(R8*4), Y4
+	VFMADD231PS  Y11, Y2, Y4
+	VMOVUPS      Y4, (R9)(R8*4)
+	VMOVUPS      (BX)(R14*4), Y4
+	VFMADD231PS  Y11, Y2, Y4
+	VMOVUPS      Y4, (BX)(R14*4)
+	VMOVUPS      64(R9)(R8*4), Y2
+	VFMADD231PS  Y11, Y3, Y2
+	VMOVUPS      Y2, 64(R9)(R8*4)
+	VMOVUPS      (AX)(R14*4), Y2
+	VFMADD231PS  Y11, Y3, Y2
+	VMOVUPS      Y2, (AX)(R14*4)
+	VMULPS       Y6, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VFMADD231PS  Y1, Y10, Y2
+	VMOVUPS      128(R10)(R8*4), Y3
+	VFMADD231PS  Y9, Y6, Y3
+	VMOVUPS      Y3, 128(R10)(R8*4)
+	VMOVUPS      128(R9)(R8*4), Y3
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVUPS      Y3, 128(R9)(R8*4)
+	VMOVUPS      (BX)(R14*4), Y3
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVUPS      Y3, (BX)(R14*4)
+	VMOVUPS      192(R9)(R8*4), Y3
+	VFMADD231PS  Y6, Y8, Y3
+	VMOVUPS      Y3, 192(R9)(R8*4)
+	VMOVUPS      (AX)(R14*4), Y3
+	VFMADD231PS  Y6, Y8, Y3
+	VMOVUPS      Y3, (AX)(R14*4)
+	VMULPS       Y2, Y12, Y12
+	VBROADCASTSS 16(SI), Y3
+	VMOVUPS      (CX)(R14*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 20(SI), Y4
+	VMOVUPS      (DX)(R14*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VFMADD231PS  Y0, Y4, Y5
+	VMULPS       Y4, Y5, Y6
 	VBROADCASTSS 24(SI), Y8
-	VMOVUPS      (CX)(R12*4), Y7
+	VMOVUPS      (CX)(R14*4), Y7
 	VSUBPS       Y8, Y7, Y7
 	VBROADCASTSS 28(SI), Y9
-	VMOVUPS      (DX)(R12*4), Y8
+	VMOVUPS      (DX)(R14*4), Y8
 	VSUBPS       Y9, Y8, Y8
 	VMOVUPS      c3f800000<>+0(SB), Y9
+	VMOVUPS      c3f800000<>+0(SB), Y10
 	VFMADD231PS  Y7, Y7, Y9
 	VFMADD231PS  Y8, Y8, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
 	VFMADD231PS  Y0, Y9, Y10
 	VMULPS       Y9, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y11, Y12, Y12
-	VANDPS       192(DI)(R8*4), Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y10, Y11
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (BX)(R12*4), Y9
-	VFMADD231PS  Y12, Y7, Y9
-	VMOVUPS      Y9, (BX)(R12*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R12*4), Y7
-	VFMADD231PS  Y12, Y8, Y7
-	VMOVUPS      Y7, (AX)(R12*4)
-	VMULPS       Y11, Y4, Y4
-	VPSRLD       $0x17, Y4, Y7
-	VPSUBD       c0000007f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       Y7, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R12
-	XORQ         $0x08, R8
-	JMP          pass3_columnsAVX2
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VMULPS       Y6, Y11, Y14
+	VDIVPS       Y14, Y13, Y13
+	VMULPS       Y11, Y13, Y11
+	VANDPS       128(DI)(R8*4), Y11, Y11
+	VMULPS       Y6, Y13, Y6
+	VANDPS       192(DI)(R8*4), Y6, Y6
+	VMULPS       Y11, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VFMADD231PS  Y1, Y5, Y13
+	VMOVUPS      128(R10)(R8*4), Y5
+	VFMADD231PS  Y4, Y11, Y5
+	VMOVUPS      Y5, 128(R10)(R8*4)
+	VMOVUPS      256(R9)(R8*4), Y4
+	VFMADD231PS  Y11, Y2, Y4
+	VMOVUPS      Y4, 256(R9)(R8*4)
+	VMOVUPS      (BX)(R14*4), Y4
+	VFMADD231PS  Y11, Y2, Y4
+	VMOVUPS      Y4, (BX)(R14*4)
+	VMOVUPS      320(R9)(R8*4), Y2
+	VFMADD231PS  Y11, Y3, Y2
+	VMOVUPS      Y2, 320(R9)(R8*4)
+	VMOVUPS      (AX)(R14*4), Y2
+	VFMADD231PS  Y11, Y3, Y2
+	VMOVUPS      Y2, (AX)(R14*4)
+	VMULPS       Y13, Y12, Y12
+	VMULPS       Y6, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VFMADD231PS  Y1, Y10, Y2
+	VMOVUPS      128(R10)(R8*4), Y3
+	VFMADD231PS  Y9, Y6, Y3
+	VMOVUPS      Y3, 128(R10)(R8*4)
+	VMOVUPS      384(R9)(R8*4), Y3
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVUPS      Y3, 384(R9)(R8*4)
+	VMOVUPS      (BX)(R14*4), Y3
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVUPS      Y3, (BX)(R14*4)
+	VMOVUPS      448(R9)(R8*4), Y3
+	VFMADD231PS  Y6, Y8, Y3
+	VMOVUPS      Y3, 448(R9)(R8*4)
+	VMOVUPS      (AX)(R14*4), Y3
+	VFMADD231PS  Y6, Y8, Y3
+	VMOVUPS      Y3, (AX)(R14*4)
+	VMULPS       Y2, Y12, Y12
+	VMOVUPS      (R10)(R8*4), Y2
+	VMULPS       Y12, Y2, Y2
+	VPSRLD       $0x17, Y2, Y3
+	VPSUBD       c0000007f<>+0(SB), Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VANDPS       c007fffff<>+0(SB), Y2, Y2
+	VORPS        c3f800000<>+0(SB), Y2, Y2
+	VMOVUPS      Y2, (R10)(R8*4)
+	VMOVUPS      64(R10)(R8*4), Y2
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      Y2, 64(R10)(R8*4)
+	ADDQ         $0x08, R14
+	ADDQ         $0x08, R8
+	ANDQ         $0x0f, R8
+	JMP          stretch_columnsAVX2
 
-pass3_nextAVX2:
-	ADDQ $0x20, R9
-	JMP  pass3AVX2
+stretch_nextAVX2:
+	ADDQ $0x20, R11
+	JMP  stretchAVX2
 
-pass3_doneAVX2:
-	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Y2, 384(AX)
-	VMOVUPS Y3, 448(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 64(AX)
-	VMOVUPS Y6, 128(AX)
+stretch_doneAVX2:
 	VZEROUPPER
 	RET
 
@@ -7821,24 +8910,6 @@ DATA c3f800000<>+52(SB)/4, $0x3f800000
 DATA c3f800000<>+56(SB)/4, $0x3f800000
 DATA c3f800000<>+60(SB)/4, $0x3f800000
 GLOBL c3f800000<>(SB), RODATA|NOPTR, $64
-
-DATA c40000000<>+0(SB)/4, $0x40000000
-DATA c40000000<>+4(SB)/4, $0x40000000
-DATA c40000000<>+8(SB)/4, $0x40000000
-DATA c40000000<>+12(SB)/4, $0x40000000
-DATA c40000000<>+16(SB)/4, $0x40000000
-DATA c40000000<>+20(SB)/4, $0x40000000
-DATA c40000000<>+24(SB)/4, $0x40000000
-DATA c40000000<>+28(SB)/4, $0x40000000
-DATA c40000000<>+32(SB)/4, $0x40000000
-DATA c40000000<>+36(SB)/4, $0x40000000
-DATA c40000000<>+40(SB)/4, $0x40000000
-DATA c40000000<>+44(SB)/4, $0x40000000
-DATA c40000000<>+48(SB)/4, $0x40000000
-DATA c40000000<>+52(SB)/4, $0x40000000
-DATA c40000000<>+56(SB)/4, $0x40000000
-DATA c40000000<>+60(SB)/4, $0x40000000
-GLOBL c40000000<>(SB), RODATA|NOPTR, $64
 
 // func denseUMAP2Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
@@ -7869,9 +8940,9 @@ TEXT ·denseUMAP2Vector(SB), NOSPLIT, $0-148
 	SHLQ         $0x05, R8
 	ADDQ         DI, R8
 
-pass0AVX512:
+stretchAVX512:
 	CMPQ     DI, R8
-	JGE      pass0_doneAVX512
+	JGE      stretch_doneAVX512
 	MOVQ     (DI), R10
 	MOVQ     8(DI), R9
 	ADDQ     R10, R9
@@ -7885,103 +8956,99 @@ pass0AVX512:
 	VMOVUPS  192(R11), Z11
 	VPMOVD2M Z11, K4
 
-pass0_columnsAVX512:
-	CMPQ         R10, R9
-	JGE          pass0_nextAVX512
-	VMOVUPS      (CX)(R10*4), Z11
-	VMOVUPS      (DX)(R10*4), Z12
-	VMOVUPS      (BX)(R10*4), Z13
-	VMOVUPS      (AX)(R10*4), Z14
-	VSUBPS.BCST  (SI), Z11, Z15
-	VSUBPS.BCST  4(SI), Z12, Z16
-	VMULPS       Z15, Z15, Z17
-	VFMADD231PS  Z16, Z16, Z17
-	VCMPPS       $0x06, Z0, Z17, K5
-	VMAXPS       Z17, Z0, Z17
-	VADDPS       c3f800000<>+0(SB), Z17, Z18
-	VMULPS       Z18, Z17, Z17
-	VSUBPS.BCST  8(SI), Z11, Z19
-	VSUBPS.BCST  12(SI), Z12, Z20
-	VMULPS       Z19, Z19, Z21
-	VFMADD231PS  Z20, Z20, Z21
-	VCMPPS       $0x06, Z0, Z21, K6
-	VMAXPS       Z21, Z0, Z21
-	VADDPS       c3f800000<>+0(SB), Z21, Z22
-	VMULPS       Z22, Z21, Z21
-	VMULPS       Z17, Z21, Z23
-	VRCP14PS     Z23, Z24
-	VMOVAPS      Z24, Z25
-	VFNMADD213PS c40000000<>+0(SB), Z23, Z25
-	VMULPS       Z25, Z24, Z24
-	VMULPS.Z     Z21, Z24, K1, Z21
-	VMULPS.Z     Z17, Z24, K2, Z17
-	VFMADD213PS  c3f800000<>+0(SB), Z21, Z18
-	VMOVAPS.Z    Z21, K5, Z21
-	VFMADD231PS  Z21, Z15, Z1
-	VFMADD231PS  Z21, Z15, Z13
-	VFMADD231PS  Z21, Z16, Z2
-	VFMADD231PS  Z21, Z16, Z14
-	VFMADD213PS  c3f800000<>+0(SB), Z17, Z22
-	VMOVAPS.Z    Z17, K6, Z17
-	VFMADD231PS  Z17, Z19, Z3
-	VFMADD231PS  Z17, Z19, Z13
-	VFMADD231PS  Z17, Z20, Z4
-	VFMADD231PS  Z17, Z20, Z14
-	VMULPS       Z22, Z18, Z18
-	VMULPS       Z18, Z9, Z9
-	VGETEXPPS    Z9, Z15
-	VADDPS       Z15, Z10, Z10
-	VGETMANTPS   $0x00, Z9, Z9
-	VSUBPS.BCST  16(SI), Z11, Z15
-	VSUBPS.BCST  20(SI), Z12, Z16
-	VMULPS       Z15, Z15, Z17
-	VFMADD231PS  Z16, Z16, Z17
-	VCMPPS       $0x06, Z0, Z17, K5
-	VMAXPS       Z17, Z0, Z17
-	VADDPS       c3f800000<>+0(SB), Z17, Z18
-	VMULPS       Z18, Z17, Z17
-	VSUBPS.BCST  24(SI), Z11, Z11
-	VSUBPS.BCST  28(SI), Z12, Z12
-	VMULPS       Z11, Z11, Z19
-	VFMADD231PS  Z12, Z12, Z19
-	VCMPPS       $0x06, Z0, Z19, K6
-	VMAXPS       Z19, Z0, Z19
-	VADDPS       c3f800000<>+0(SB), Z19, Z20
-	VMULPS       Z20, Z19, Z19
-	VMULPS       Z17, Z19, Z21
-	VRCP14PS     Z21, Z22
-	VMOVAPS      Z22, Z23
-	VFNMADD213PS c40000000<>+0(SB), Z21, Z23
-	VMULPS       Z23, Z22, Z22
-	VMULPS.Z     Z19, Z22, K3, Z19
-	VMULPS.Z     Z17, Z22, K4, Z17
-	VFMADD213PS  c3f800000<>+0(SB), Z19, Z18
-	VMOVAPS.Z    Z19, K5, Z19
-	VFMADD231PS  Z19, Z15, Z5
-	VFMADD231PS  Z19, Z15, Z13
-	VFMADD231PS  Z19, Z16, Z6
-	VFMADD231PS  Z19, Z16, Z14
-	VFMADD213PS  c3f800000<>+0(SB), Z17, Z20
-	VMOVAPS.Z    Z17, K6, Z17
-	VFMADD231PS  Z17, Z11, Z7
-	VFMADD231PS  Z17, Z11, Z13
-	VFMADD231PS  Z17, Z12, Z8
-	VFMADD231PS  Z17, Z12, Z14
-	VMULPS       Z20, Z18, Z18
-	VMULPS       Z18, Z9, Z9
-	VGETEXPPS    Z9, Z11
-	VADDPS       Z11, Z10, Z10
-	VGETMANTPS   $0x00, Z9, Z9
-	VMOVUPS      Z13, (BX)(R10*4)
-	VMOVUPS      Z14, (AX)(R10*4)
-	ADDQ         $0x10, R10
-	JMP          pass0_columnsAVX512
+stretch_columnsAVX512:
+	CMPQ        R10, R9
+	JGE         stretch_nextAVX512
+	VMOVUPS     (CX)(R10*4), Z11
+	VMOVUPS     (DX)(R10*4), Z12
+	VMOVUPS     (BX)(R10*4), Z13
+	VMOVUPS     (AX)(R10*4), Z14
+	VSUBPS.BCST (SI), Z11, Z15
+	VSUBPS.BCST 4(SI), Z12, Z16
+	VMULPS      Z15, Z15, Z17
+	VFMADD231PS Z16, Z16, Z17
+	VCMPPS      $0x06, Z0, Z17, K5
+	VMAXPS      Z17, Z0, Z17
+	VADDPS      c3f800000<>+0(SB), Z17, Z18
+	VMULPS      Z18, Z17, Z17
+	VSUBPS.BCST 8(SI), Z11, Z19
+	VSUBPS.BCST 12(SI), Z12, Z20
+	VMULPS      Z19, Z19, Z21
+	VFMADD231PS Z20, Z20, Z21
+	VCMPPS      $0x06, Z0, Z21, K6
+	VMAXPS      Z21, Z0, Z21
+	VADDPS      c3f800000<>+0(SB), Z21, Z22
+	VMULPS      Z22, Z21, Z21
+	VMOVUPS     c3f800000<>+0(SB), Z23
+	VMULPS      Z17, Z21, Z24
+	VDIVPS      Z24, Z23, Z23
+	VMULPS.Z    Z21, Z23, K1, Z21
+	VMULPS.Z    Z17, Z23, K2, Z17
+	VFMADD213PS c3f800000<>+0(SB), Z21, Z18
+	VMOVAPS.Z   Z21, K5, Z21
+	VFMADD231PS Z21, Z15, Z1
+	VFMADD231PS Z21, Z15, Z13
+	VFMADD231PS Z21, Z16, Z2
+	VFMADD231PS Z21, Z16, Z14
+	VFMADD213PS c3f800000<>+0(SB), Z17, Z22
+	VMOVAPS.Z   Z17, K6, Z17
+	VFMADD231PS Z17, Z19, Z3
+	VFMADD231PS Z17, Z19, Z13
+	VFMADD231PS Z17, Z20, Z4
+	VFMADD231PS Z17, Z20, Z14
+	VMULPS      Z22, Z18, Z18
+	VMULPS      Z18, Z9, Z9
+	VGETEXPPS   Z9, Z15
+	VGETMANTPS  $0x00, Z9, Z9
+	VADDPS      Z15, Z10, Z10
+	VSUBPS.BCST 16(SI), Z11, Z15
+	VSUBPS.BCST 20(SI), Z12, Z16
+	VMULPS      Z15, Z15, Z17
+	VFMADD231PS Z16, Z16, Z17
+	VCMPPS      $0x06, Z0, Z17, K5
+	VMAXPS      Z17, Z0, Z17
+	VADDPS      c3f800000<>+0(SB), Z17, Z18
+	VMULPS      Z18, Z17, Z17
+	VSUBPS.BCST 24(SI), Z11, Z11
+	VSUBPS.BCST 28(SI), Z12, Z12
+	VMULPS      Z11, Z11, Z19
+	VFMADD231PS Z12, Z12, Z19
+	VCMPPS      $0x06, Z0, Z19, K6
+	VMAXPS      Z19, Z0, Z19
+	VADDPS      c3f800000<>+0(SB), Z19, Z20
+	VMULPS      Z20, Z19, Z19
+	VMOVUPS     c3f800000<>+0(SB), Z21
+	VMULPS      Z17, Z19, Z22
+	VDIVPS      Z22, Z21, Z21
+	VMULPS.Z    Z19, Z21, K3, Z19
+	VMULPS.Z    Z17, Z21, K4, Z17
+	VFMADD213PS c3f800000<>+0(SB), Z19, Z18
+	VMOVAPS.Z   Z19, K5, Z19
+	VFMADD231PS Z19, Z15, Z5
+	VFMADD231PS Z19, Z15, Z13
+	VFMADD231PS Z19, Z16, Z6
+	VFMADD231PS Z19, Z16, Z14
+	VFMADD213PS c3f800000<>+0(SB), Z17, Z20
+	VMOVAPS.Z   Z17, K6, Z17
+	VFMADD231PS Z17, Z11, Z7
+	VFMADD231PS Z17, Z11, Z13
+	VFMADD231PS Z17, Z12, Z8
+	VFMADD231PS Z17, Z12, Z14
+	VMULPS      Z20, Z18, Z18
+	VMULPS      Z18, Z9, Z9
+	VGETEXPPS   Z9, Z11
+	VGETMANTPS  $0x00, Z9, Z9
+	VADDPS      Z11, Z10, Z10
+	VMOVUPS     Z13, (BX)(R10*4)
+	VMOVUPS     Z14, (AX)(R10*4)
+	ADDQ        $0x10, R10
+	JMP         stretch_columnsAVX512
 
-pass0_nextAVX512:
+stretch_nextAVX512:
 	ADDQ $0x20, DI
-	JMP  pass0AVX512
+	JMP  stretchAVX512
 
-pass0_doneAVX512:
+stretch_doneAVX512:
 	MOVQ    sums_base+96(FP), AX
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
@@ -8005,286 +9072,177 @@ formAVX2:
 	LEAQ         (BX)(AX*4), AX
 	MOVQ         heads_base+72(FP), SI
 	VBROADCASTSS least+144(FP), Y0
-	MOVQ         sums_base+96(FP), DI
-	VMOVUPS      (DI), Y1
-	VMOVUPS      64(DI), Y2
-	MOVQ         state_base+120(FP), DI
-	VMOVUPS      (DI), Y3
-	VMOVUPS      64(DI), Y4
-	MOVQ         stretches+56(FP), R9
-	MOVQ         count+64(FP), R10
-	SHLQ         $0x05, R10
-	ADDQ         R9, R10
+	MOVQ         sums_base+96(FP), R9
+	MOVQ         state_base+120(FP), R10
+	MOVQ         stretches+56(FP), R11
+	MOVQ         count+64(FP), R12
+	SHLQ         $0x05, R12
+	ADDQ         R11, R12
 
-pass0AVX2:
-	CMPQ R9, R10
-	JGE  pass0_doneAVX2
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
+stretchAVX2:
+	CMPQ R11, R12
+	JGE  stretch_doneAVX2
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), DI
 	XORQ R8, R8
 
-pass0_columnsAVX2:
-	CMPQ         R12, R11
-	JGE          pass0_nextAVX2
-	VBROADCASTSS (SI), Y6
-	VMOVUPS      (CX)(R12*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 4(SI), Y7
-	VMOVUPS      (DX)(R12*4), Y6
+stretch_columnsAVX2:
+	CMPQ         R14, R13
+	JGE          stretch_nextAVX2
+	VBROADCASTSS (SI), Y2
+	VMOVUPS      (CX)(R14*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 4(SI), Y3
+	VMOVUPS      (DX)(R14*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMULPS       Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VCMPPS       $0x06, Y0, Y3, Y5
+	VMAXPS       Y3, Y0, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y4
+	VMULPS       Y4, Y3, Y3
+	VBROADCASTSS 8(SI), Y7
+	VMOVUPS      (CX)(R14*4), Y6
 	VSUBPS       Y7, Y6, Y6
-	VMULPS       Y5, Y5, Y7
-	VFMADD231PS  Y6, Y6, Y7
-	VCMPPS       $0x06, Y0, Y7, Y9
-	VMAXPS       Y7, Y0, Y7
-	VADDPS       c3f800000<>+0(SB), Y7, Y8
-	VMULPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VDIVPS       Y7, Y10, Y10
-	VANDPS       (DI)(R8*4), Y10, Y10
-	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
-	VANDPS       Y9, Y10, Y10
-	VFMADD231PS  Y10, Y5, Y1
-	VMOVUPS      (BX)(R12*4), Y7
-	VFMADD231PS  Y10, Y5, Y7
-	VMOVUPS      Y7, (BX)(R12*4)
-	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (AX)(R12*4), Y5
-	VFMADD231PS  Y10, Y6, Y5
-	VMOVUPS      Y5, (AX)(R12*4)
-	VMULPS       Y8, Y3, Y3
-	VPSRLD       $0x17, Y3, Y5
-	VPSUBD       c0000007f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       Y5, Y4, Y4
-	VANDPS       c007fffff<>+0(SB), Y3, Y3
-	VORPS        c3f800000<>+0(SB), Y3, Y3
-	ADDQ         $0x08, R12
-	XORQ         $0x08, R8
-	JMP          pass0_columnsAVX2
-
-pass0_nextAVX2:
-	ADDQ $0x20, R9
-	JMP  pass0AVX2
-
-pass0_doneAVX2:
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS Y1, (DI)
-	VMOVUPS Y2, 64(DI)
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y3, (DI)
-	VMOVUPS Y4, 64(DI)
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS 128(DI), Y1
-	VMOVUPS 192(DI), Y2
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS (DI), Y3
-	VMOVUPS 64(DI), Y4
-	MOVQ    stretches+56(FP), R9
-	MOVQ    count+64(FP), R10
-	SHLQ    $0x05, R10
-	ADDQ    R9, R10
-
-pass1AVX2:
-	CMPQ R9, R10
-	JGE  pass1_doneAVX2
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
-	XORQ R8, R8
-
-pass1_columnsAVX2:
-	CMPQ         R12, R11
-	JGE          pass1_nextAVX2
-	VBROADCASTSS 8(SI), Y6
-	VMOVUPS      (CX)(R12*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 12(SI), Y7
-	VMOVUPS      (DX)(R12*4), Y6
+	VBROADCASTSS 12(SI), Y8
+	VMOVUPS      (DX)(R14*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y6, Y6, Y8
+	VFMADD231PS  Y7, Y7, Y8
+	VCMPPS       $0x06, Y0, Y8, Y10
+	VMAXPS       Y8, Y0, Y8
+	VADDPS       c3f800000<>+0(SB), Y8, Y9
+	VMULPS       Y9, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VMULPS       Y3, Y8, Y12
+	VDIVPS       Y12, Y11, Y11
+	VMULPS       Y8, Y11, Y8
+	VANDPS       (DI)(R8*4), Y8, Y8
+	VMULPS       Y3, Y11, Y3
+	VANDPS       64(DI)(R8*4), Y3, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y8, Y4
+	VANDPS       Y5, Y8, Y8
+	VMOVUPS      (R9)(R8*4), Y5
+	VFMADD231PS  Y8, Y1, Y5
+	VMOVUPS      Y5, (R9)(R8*4)
+	VMOVUPS      (BX)(R14*4), Y5
+	VFMADD231PS  Y8, Y1, Y5
+	VMOVUPS      Y5, (BX)(R14*4)
+	VMOVUPS      64(R9)(R8*4), Y1
+	VFMADD231PS  Y8, Y2, Y1
+	VMOVUPS      Y1, 64(R9)(R8*4)
+	VMOVUPS      (AX)(R14*4), Y1
+	VFMADD231PS  Y8, Y2, Y1
+	VMOVUPS      Y1, (AX)(R14*4)
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y9
+	VANDPS       Y10, Y3, Y3
+	VMOVUPS      128(R9)(R8*4), Y1
+	VFMADD231PS  Y3, Y6, Y1
+	VMOVUPS      Y1, 128(R9)(R8*4)
+	VMOVUPS      (BX)(R14*4), Y1
+	VFMADD231PS  Y3, Y6, Y1
+	VMOVUPS      Y1, (BX)(R14*4)
+	VMOVUPS      192(R9)(R8*4), Y1
+	VFMADD231PS  Y3, Y7, Y1
+	VMOVUPS      Y1, 192(R9)(R8*4)
+	VMOVUPS      (AX)(R14*4), Y1
+	VFMADD231PS  Y3, Y7, Y1
+	VMOVUPS      Y1, (AX)(R14*4)
+	VMULPS       Y9, Y4, Y4
+	VMOVUPS      (R10)(R8*4), Y1
+	VMULPS       Y4, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VANDPS       c007fffff<>+0(SB), Y1, Y1
+	VORPS        c3f800000<>+0(SB), Y1, Y1
+	VMOVUPS      Y1, (R10)(R8*4)
+	VMOVUPS      64(R10)(R8*4), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R10)(R8*4)
+	VBROADCASTSS 16(SI), Y2
+	VMOVUPS      (CX)(R14*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 20(SI), Y3
+	VMOVUPS      (DX)(R14*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMULPS       Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VCMPPS       $0x06, Y0, Y3, Y5
+	VMAXPS       Y3, Y0, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y4
+	VMULPS       Y4, Y3, Y3
+	VBROADCASTSS 24(SI), Y7
+	VMOVUPS      (CX)(R14*4), Y6
 	VSUBPS       Y7, Y6, Y6
-	VMULPS       Y5, Y5, Y7
-	VFMADD231PS  Y6, Y6, Y7
-	VCMPPS       $0x06, Y0, Y7, Y9
-	VMAXPS       Y7, Y0, Y7
-	VADDPS       c3f800000<>+0(SB), Y7, Y8
-	VMULPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VDIVPS       Y7, Y10, Y10
-	VANDPS       64(DI)(R8*4), Y10, Y10
-	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
-	VANDPS       Y9, Y10, Y10
-	VFMADD231PS  Y10, Y5, Y1
-	VMOVUPS      (BX)(R12*4), Y7
-	VFMADD231PS  Y10, Y5, Y7
-	VMOVUPS      Y7, (BX)(R12*4)
-	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (AX)(R12*4), Y5
-	VFMADD231PS  Y10, Y6, Y5
-	VMOVUPS      Y5, (AX)(R12*4)
-	VMULPS       Y8, Y3, Y3
-	VPSRLD       $0x17, Y3, Y5
-	VPSUBD       c0000007f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       Y5, Y4, Y4
-	VANDPS       c007fffff<>+0(SB), Y3, Y3
-	VORPS        c3f800000<>+0(SB), Y3, Y3
-	ADDQ         $0x08, R12
-	XORQ         $0x08, R8
-	JMP          pass1_columnsAVX2
+	VBROADCASTSS 28(SI), Y8
+	VMOVUPS      (DX)(R14*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y6, Y6, Y8
+	VFMADD231PS  Y7, Y7, Y8
+	VCMPPS       $0x06, Y0, Y8, Y10
+	VMAXPS       Y8, Y0, Y8
+	VADDPS       c3f800000<>+0(SB), Y8, Y9
+	VMULPS       Y9, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VMULPS       Y3, Y8, Y12
+	VDIVPS       Y12, Y11, Y11
+	VMULPS       Y8, Y11, Y8
+	VANDPS       128(DI)(R8*4), Y8, Y8
+	VMULPS       Y3, Y11, Y3
+	VANDPS       192(DI)(R8*4), Y3, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y8, Y4
+	VANDPS       Y5, Y8, Y8
+	VMOVUPS      256(R9)(R8*4), Y5
+	VFMADD231PS  Y8, Y1, Y5
+	VMOVUPS      Y5, 256(R9)(R8*4)
+	VMOVUPS      (BX)(R14*4), Y5
+	VFMADD231PS  Y8, Y1, Y5
+	VMOVUPS      Y5, (BX)(R14*4)
+	VMOVUPS      320(R9)(R8*4), Y1
+	VFMADD231PS  Y8, Y2, Y1
+	VMOVUPS      Y1, 320(R9)(R8*4)
+	VMOVUPS      (AX)(R14*4), Y1
+	VFMADD231PS  Y8, Y2, Y1
+	VMOVUPS      Y1, (AX)(R14*4)
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y9
+	VANDPS       Y10, Y3, Y3
+	VMOVUPS      384(R9)(R8*4), Y1
+	VFMADD231PS  Y3, Y6, Y1
+	VMOVUPS      Y1, 384(R9)(R8*4)
+	VMOVUPS      (BX)(R14*4), Y1
+	VFMADD231PS  Y3, Y6, Y1
+	VMOVUPS      Y1, (BX)(R14*4)
+	VMOVUPS      448(R9)(R8*4), Y1
+	VFMADD231PS  Y3, Y7, Y1
+	VMOVUPS      Y1, 448(R9)(R8*4)
+	VMOVUPS      (AX)(R14*4), Y1
+	VFMADD231PS  Y3, Y7, Y1
+	VMOVUPS      Y1, (AX)(R14*4)
+	VMULPS       Y9, Y4, Y4
+	VMOVUPS      (R10)(R8*4), Y1
+	VMULPS       Y4, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VANDPS       c007fffff<>+0(SB), Y1, Y1
+	VORPS        c3f800000<>+0(SB), Y1, Y1
+	VMOVUPS      Y1, (R10)(R8*4)
+	VMOVUPS      64(R10)(R8*4), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R10)(R8*4)
+	ADDQ         $0x08, R14
+	ADDQ         $0x08, R8
+	ANDQ         $0x0f, R8
+	JMP          stretch_columnsAVX2
 
-pass1_nextAVX2:
-	ADDQ $0x20, R9
-	JMP  pass1AVX2
+stretch_nextAVX2:
+	ADDQ $0x20, R11
+	JMP  stretchAVX2
 
-pass1_doneAVX2:
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS Y1, 128(DI)
-	VMOVUPS Y2, 192(DI)
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y3, (DI)
-	VMOVUPS Y4, 64(DI)
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS 256(DI), Y1
-	VMOVUPS 320(DI), Y2
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS (DI), Y3
-	VMOVUPS 64(DI), Y4
-	MOVQ    stretches+56(FP), R9
-	MOVQ    count+64(FP), R10
-	SHLQ    $0x05, R10
-	ADDQ    R9, R10
-
-pass2AVX2:
-	CMPQ R9, R10
-	JGE  pass2_doneAVX2
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
-	XORQ R8, R8
-
-pass2_columnsAVX2:
-	CMPQ         R12, R11
-	JGE          pass2_nextAVX2
-	VBROADCASTSS 16(SI), Y6
-	VMOVUPS      (CX)(R12*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 20(SI), Y7
-	VMOVUPS      (DX)(R12*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VMULPS       Y5, Y5, Y7
-	VFMADD231PS  Y6, Y6, Y7
-	VCMPPS       $0x06, Y0, Y7, Y9
-	VMAXPS       Y7, Y0, Y7
-	VADDPS       c3f800000<>+0(SB), Y7, Y8
-	VMULPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VDIVPS       Y7, Y10, Y10
-	VANDPS       128(DI)(R8*4), Y10, Y10
-	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
-	VANDPS       Y9, Y10, Y10
-	VFMADD231PS  Y10, Y5, Y1
-	VMOVUPS      (BX)(R12*4), Y7
-	VFMADD231PS  Y10, Y5, Y7
-	VMOVUPS      Y7, (BX)(R12*4)
-	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (AX)(R12*4), Y5
-	VFMADD231PS  Y10, Y6, Y5
-	VMOVUPS      Y5, (AX)(R12*4)
-	VMULPS       Y8, Y3, Y3
-	VPSRLD       $0x17, Y3, Y5
-	VPSUBD       c0000007f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       Y5, Y4, Y4
-	VANDPS       c007fffff<>+0(SB), Y3, Y3
-	VORPS        c3f800000<>+0(SB), Y3, Y3
-	ADDQ         $0x08, R12
-	XORQ         $0x08, R8
-	JMP          pass2_columnsAVX2
-
-pass2_nextAVX2:
-	ADDQ $0x20, R9
-	JMP  pass2AVX2
-
-pass2_doneAVX2:
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS Y1, 256(DI)
-	VMOVUPS Y2, 320(DI)
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y3, (DI)
-	VMOVUPS Y4, 64(DI)
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS 384(DI), Y1
-	VMOVUPS 448(DI), Y2
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS (DI), Y3
-	VMOVUPS 64(DI), Y4
-	MOVQ    stretches+56(FP), R9
-	MOVQ    count+64(FP), R10
-	SHLQ    $0x05, R10
-	ADDQ    R9, R10
-
-pass3AVX2:
-	CMPQ R9, R10
-	JGE  pass3_doneAVX2
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
-	XORQ R8, R8
-
-pass3_columnsAVX2:
-	CMPQ         R12, R11
-	JGE          pass3_nextAVX2
-	VBROADCASTSS 24(SI), Y6
-	VMOVUPS      (CX)(R12*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 28(SI), Y7
-	VMOVUPS      (DX)(R12*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VMULPS       Y5, Y5, Y7
-	VFMADD231PS  Y6, Y6, Y7
-	VCMPPS       $0x06, Y0, Y7, Y9
-	VMAXPS       Y7, Y0, Y7
-	VADDPS       c3f800000<>+0(SB), Y7, Y8
-	VMULPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VDIVPS       Y7, Y10, Y10
-	VANDPS       192(DI)(R8*4), Y10, Y10
-	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
-	VANDPS       Y9, Y10, Y10
-	VFMADD231PS  Y10, Y5, Y1
-	VMOVUPS      (BX)(R12*4), Y7
-	VFMADD231PS  Y10, Y5, Y7
-	VMOVUPS      Y7, (BX)(R12*4)
-	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (AX)(R12*4), Y5
-	VFMADD231PS  Y10, Y6, Y5
-	VMOVUPS      Y5, (AX)(R12*4)
-	VMULPS       Y8, Y3, Y3
-	VPSRLD       $0x17, Y3, Y5
-	VPSUBD       c0000007f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       Y5, Y4, Y4
-	VANDPS       c007fffff<>+0(SB), Y3, Y3
-	VORPS        c3f800000<>+0(SB), Y3, Y3
-	ADDQ         $0x08, R12
-	XORQ         $0x08, R8
-	JMP          pass3_columnsAVX2
-
-pass3_nextAVX2:
-	ADDQ $0x20, R9
-	JMP  pass3AVX2
-
-pass3_doneAVX2:
-	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Y1, 384(AX)
-	VMOVUPS Y2, 448(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Y3, (AX)
-	VMOVUPS Y4, 64(AX)
+stretch_doneAVX2:
 	VZEROUPPER
 	RET
 
@@ -8297,115 +9255,112 @@ TEXT ·denseTotals2Vector(SB), NOSPLIT, $0-132
 	MOVQ    columns_base+0(FP), CX
 	LEAQ    (CX)(AX*4), AX
 	MOVQ    heads_base+48(FP), DX
-	MOVQ    squares_base+96(FP), BX
-	MOVQ    width+120(FP), SI
-	SHLQ    $0x02, SI
-	MOVQ    sums_base+72(FP), DI
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	VMOVUPS 128(DI), Z2
-	VMOVUPS 192(DI), Z3
-	VMOVUPS 256(DI), Z4
-	VMOVUPS 320(DI), Z5
-	VMOVUPS 384(DI), Z6
-	VMOVUPS 448(DI), Z7
-	VMOVUPS 512(DI), Z8
-	VMOVUPS 576(DI), Z9
-	VMOVUPS 640(DI), Z10
-	VMOVUPS 704(DI), Z11
-	MOVQ    stretches+32(FP), R11
-	MOVQ    count+40(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS (BX), Z0
+	VMOVUPS 64(BX), Z1
+	VMOVUPS 128(BX), Z2
+	VMOVUPS 192(BX), Z3
+	VMOVUPS 256(BX), Z4
+	VMOVUPS 320(BX), Z5
+	VMOVUPS 384(BX), Z6
+	VMOVUPS 448(BX), Z7
+	VMOVUPS 512(BX), Z8
+	VMOVUPS 576(BX), Z9
+	VMOVUPS 640(BX), Z10
+	VMOVUPS 704(BX), Z11
+	MOVQ    stretches+32(FP), R9
+	MOVQ    count+40(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
 
 pass0AVX512:
-	CMPQ     R11, R12
+	CMPQ     R9, R10
 	JGE      pass0_doneAVX512
-	MOVQ     (R11), R14
-	MOVQ     8(R11), R13
-	ADDQ     R14, R13
-	MOVQ     24(R11), DI
-	VMOVUPS  (DI), Z12
+	MOVQ     (R9), R12
+	MOVQ     8(R9), R11
+	ADDQ     R12, R11
+	MOVQ     24(R9), BX
+	VMOVUPS  (BX), Z12
 	VPMOVD2M Z12, K1
-	VMOVUPS  64(DI), Z12
+	VMOVUPS  64(BX), Z12
 	VPMOVD2M Z12, K2
-	VMOVUPS  128(DI), Z12
+	VMOVUPS  128(BX), Z12
 	VPMOVD2M Z12, K3
-	VMOVUPS  192(DI), Z12
+	VMOVUPS  192(BX), Z12
 	VPMOVD2M Z12, K4
-	MOVQ     16(R11), R10
-	SUBQ     R14, R10
-	LEAQ     (BX)(R10*4), R10
-	MOVQ     R10, DI
-	ADDQ     SI, R10
-	MOVQ     R10, R8
-	ADDQ     SI, R10
-	MOVQ     R10, R9
-	ADDQ     SI, R10
+	MOVQ     width+120(FP), R13
+	MOVQ     16(R9), R8
+	SUBQ     R12, R8
+	SHLQ     $0x02, R8
+	ADDQ     squares_base+96(FP), R8
+	SHLQ     $0x02, R13
+	MOVQ     R8, BX
+	ADDQ     R13, R8
+	MOVQ     R8, SI
+	ADDQ     R13, R8
+	MOVQ     R8, DI
+	ADDQ     R13, R8
 
 pass0_columnsAVX512:
-	CMPQ         R14, R13
-	JGE          pass0_nextAVX512
-	VMOVUPS      (CX)(R14*4), Z12
-	VMOVUPS      (AX)(R14*4), Z13
-	VSUBPS.BCST  (DX), Z12, Z14
-	VSUBPS.BCST  4(DX), Z13, Z15
-	VMOVUPS      c3f800000<>+0(SB), Z16
-	VFMADD231PS  Z14, Z14, Z16
-	VFMADD231PS  Z15, Z15, Z16
-	VSUBPS.BCST  8(DX), Z12, Z17
-	VSUBPS.BCST  12(DX), Z13, Z18
-	VMOVUPS      c3f800000<>+0(SB), Z19
-	VFMADD231PS  Z17, Z17, Z19
-	VFMADD231PS  Z18, Z18, Z19
-	VSUBPS.BCST  16(DX), Z12, Z20
-	VSUBPS.BCST  20(DX), Z13, Z21
-	VMOVUPS      c3f800000<>+0(SB), Z22
-	VFMADD231PS  Z20, Z20, Z22
-	VFMADD231PS  Z21, Z21, Z22
-	VSUBPS.BCST  24(DX), Z12, Z12
-	VSUBPS.BCST  28(DX), Z13, Z13
-	VMOVUPS      c3f800000<>+0(SB), Z23
-	VFMADD231PS  Z12, Z12, Z23
-	VFMADD231PS  Z13, Z13, Z23
-	VMULPS       Z16, Z19, Z24
-	VMULPS       Z22, Z23, Z25
-	VMULPS       Z24, Z25, Z26
-	VRCP14PS     Z26, Z27
-	VMOVAPS      Z27, Z28
-	VFNMADD213PS c40000000<>+0(SB), Z26, Z28
-	VMULPS       Z28, Z27, Z27
-	VMULPS       Z27, Z24, Z24
-	VMULPS       Z27, Z25, Z25
-	VMULPS.Z     Z19, Z25, K1, Z19
-	VMULPS.Z     Z16, Z25, K2, Z16
-	VMULPS.Z     Z23, Z24, K3, Z23
-	VMULPS.Z     Z22, Z24, K4, Z22
-	VADDPS       Z19, Z2, Z2
-	VMULPS       Z19, Z19, Z19
-	VMOVUPS      Z19, (DI)(R14*4)
-	VFMADD231PS  Z19, Z14, Z0
-	VFMADD231PS  Z19, Z15, Z1
-	VADDPS       Z16, Z5, Z5
-	VMULPS       Z16, Z16, Z16
-	VMOVUPS      Z16, (R8)(R14*4)
-	VFMADD231PS  Z16, Z17, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VADDPS       Z23, Z8, Z8
-	VMULPS       Z23, Z23, Z23
-	VMOVUPS      Z23, (R9)(R14*4)
-	VFMADD231PS  Z23, Z20, Z6
-	VFMADD231PS  Z23, Z21, Z7
-	VADDPS       Z22, Z11, Z11
-	VMULPS       Z22, Z22, Z22
-	VMOVUPS      Z22, (R10)(R14*4)
-	VFMADD231PS  Z22, Z12, Z9
-	VFMADD231PS  Z22, Z13, Z10
-	ADDQ         $0x10, R14
-	JMP          pass0_columnsAVX512
+	CMPQ        R12, R11
+	JGE         pass0_nextAVX512
+	VMOVUPS     (CX)(R12*4), Z12
+	VMOVUPS     (AX)(R12*4), Z13
+	VSUBPS.BCST (DX), Z12, Z14
+	VSUBPS.BCST 4(DX), Z13, Z15
+	VMOVUPS     c3f800000<>+0(SB), Z16
+	VFMADD231PS Z14, Z14, Z16
+	VFMADD231PS Z15, Z15, Z16
+	VSUBPS.BCST 8(DX), Z12, Z17
+	VSUBPS.BCST 12(DX), Z13, Z18
+	VMOVUPS     c3f800000<>+0(SB), Z19
+	VFMADD231PS Z17, Z17, Z19
+	VFMADD231PS Z18, Z18, Z19
+	VMOVUPS     c3f800000<>+0(SB), Z20
+	VMULPS      Z16, Z19, Z21
+	VDIVPS      Z21, Z20, Z20
+	VMULPS.Z    Z19, Z20, K1, Z19
+	VMULPS.Z    Z16, Z20, K2, Z16
+	VADDPS      Z19, Z2, Z2
+	VMULPS      Z19, Z19, Z19
+	VMOVUPS     Z19, (BX)(R12*4)
+	VFMADD231PS Z19, Z14, Z0
+	VFMADD231PS Z19, Z15, Z1
+	VADDPS      Z16, Z5, Z5
+	VMULPS      Z16, Z16, Z16
+	VMOVUPS     Z16, (SI)(R12*4)
+	VFMADD231PS Z16, Z17, Z3
+	VFMADD231PS Z16, Z18, Z4
+	VSUBPS.BCST 16(DX), Z12, Z14
+	VSUBPS.BCST 20(DX), Z13, Z15
+	VMOVUPS     c3f800000<>+0(SB), Z16
+	VFMADD231PS Z14, Z14, Z16
+	VFMADD231PS Z15, Z15, Z16
+	VSUBPS.BCST 24(DX), Z12, Z12
+	VSUBPS.BCST 28(DX), Z13, Z13
+	VMOVUPS     c3f800000<>+0(SB), Z17
+	VFMADD231PS Z12, Z12, Z17
+	VFMADD231PS Z13, Z13, Z17
+	VMOVUPS     c3f800000<>+0(SB), Z18
+	VMULPS      Z16, Z17, Z19
+	VDIVPS      Z19, Z18, Z18
+	VMULPS.Z    Z17, Z18, K3, Z17
+	VMULPS.Z    Z16, Z18, K4, Z16
+	VADDPS      Z17, Z8, Z8
+	VMULPS      Z17, Z17, Z17
+	VMOVUPS     Z17, (DI)(R12*4)
+	VFMADD231PS Z17, Z14, Z6
+	VFMADD231PS Z17, Z15, Z7
+	VADDPS      Z16, Z11, Z11
+	VMULPS      Z16, Z16, Z16
+	VMOVUPS     Z16, (R8)(R12*4)
+	VFMADD231PS Z16, Z12, Z9
+	VFMADD231PS Z16, Z13, Z10
+	ADDQ        $0x10, R12
+	JMP         pass0_columnsAVX512
 
 pass0_nextAVX512:
-	ADDQ $0x20, R11
+	ADDQ $0x20, R9
 	JMP  pass0AVX512
 
 pass0_doneAVX512:
@@ -8426,21 +9381,15 @@ pass0_doneAVX512:
 	RET
 
 formAVX2:
-	MOVQ    stride+24(FP), AX
-	MOVQ    columns_base+0(FP), CX
-	LEAQ    (CX)(AX*4), AX
-	MOVQ    heads_base+48(FP), DX
-	MOVQ    squares_base+96(FP), DI
-	MOVQ    width+120(FP), R8
-	SHLQ    $0x02, R8
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS (BX), Y0
-	VMOVUPS 64(BX), Y1
-	VMOVUPS 128(BX), Y2
-	MOVQ    stretches+32(FP), R10
-	MOVQ    count+40(FP), R11
-	SHLQ    $0x05, R11
-	ADDQ    R10, R11
+	MOVQ stride+24(FP), AX
+	MOVQ columns_base+0(FP), CX
+	LEAQ (CX)(AX*4), AX
+	MOVQ heads_base+48(FP), DX
+	MOVQ sums_base+72(FP), DI
+	MOVQ stretches+32(FP), R10
+	MOVQ count+40(FP), R11
+	SHLQ $0x05, R11
+	ADDQ R10, R11
 
 pass0AVX2:
 	CMPQ R10, R11
@@ -8450,68 +9399,27 @@ pass0AVX2:
 	ADDQ R13, R12
 	MOVQ 24(R10), BX
 	XORQ SI, SI
+	MOVQ width+120(FP), R14
 	MOVQ 16(R10), R9
 	SUBQ R13, R9
-	LEAQ (DI)(R9*4), R9
+	SHLQ $0x02, R9
+	ADDQ squares_base+96(FP), R9
+	SHLQ $0x02, R14
+	MOVQ R9, R8
+	ADDQ R14, R9
 
 pass0_columnsAVX2:
 	CMPQ         R13, R12
 	JGE          pass0_nextAVX2
-	VBROADCASTSS (DX), Y4
-	VMOVUPS      (CX)(R13*4), Y3
-	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 4(DX), Y5
-	VMOVUPS      (AX)(R13*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      c3f800000<>+0(SB), Y5
-	VFMADD231PS  Y3, Y3, Y5
-	VFMADD231PS  Y4, Y4, Y5
-	VMOVUPS      c3f800000<>+0(SB), Y6
-	VDIVPS       Y5, Y6, Y6
-	VANDPS       (BX)(SI*4), Y6, Y6
-	VADDPS       Y6, Y2, Y2
-	VMULPS       Y6, Y6, Y6
-	VMOVUPS      Y6, (R9)(R13*4)
-	VFMADD231PS  Y6, Y3, Y0
-	VFMADD231PS  Y6, Y4, Y1
-	ADDQ         $0x08, R13
-	XORQ         $0x08, SI
-	JMP          pass0_columnsAVX2
-
-pass0_nextAVX2:
-	ADDQ $0x20, R10
-	JMP  pass0AVX2
-
-pass0_doneAVX2:
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y1, 64(BX)
-	VMOVUPS Y2, 128(BX)
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS 192(BX), Y0
-	VMOVUPS 256(BX), Y1
-	VMOVUPS 320(BX), Y2
-	MOVQ    stretches+32(FP), R10
-	MOVQ    count+40(FP), R11
-	SHLQ    $0x05, R11
-	ADDQ    R10, R11
-
-pass1AVX2:
-	CMPQ R10, R11
-	JGE  pass1_doneAVX2
-	MOVQ (R10), R13
-	MOVQ 8(R10), R12
-	ADDQ R13, R12
-	MOVQ 24(R10), BX
-	XORQ SI, SI
-	MOVQ 16(R10), R9
-	SUBQ R13, R9
-	LEAQ (DI)(R9*4), R9
-	ADDQ R8, R9
-
-pass1_columnsAVX2:
-	CMPQ         R13, R12
-	JGE          pass1_nextAVX2
+	VBROADCASTSS (DX), Y1
+	VMOVUPS      (CX)(R13*4), Y0
+	VSUBPS       Y1, Y0, Y0
+	VBROADCASTSS 4(DX), Y2
+	VMOVUPS      (AX)(R13*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VFMADD231PS  Y0, Y0, Y2
+	VFMADD231PS  Y1, Y1, Y2
 	VBROADCASTSS 8(DX), Y4
 	VMOVUPS      (CX)(R13*4), Y3
 	VSUBPS       Y4, Y3, Y3
@@ -8522,34 +9430,48 @@ pass1_columnsAVX2:
 	VFMADD231PS  Y3, Y3, Y5
 	VFMADD231PS  Y4, Y4, Y5
 	VMOVUPS      c3f800000<>+0(SB), Y6
-	VDIVPS       Y5, Y6, Y6
-	VANDPS       64(BX)(SI*4), Y6, Y6
-	VADDPS       Y6, Y2, Y2
-	VMULPS       Y6, Y6, Y6
-	VMOVUPS      Y6, (R9)(R13*4)
-	VFMADD231PS  Y6, Y3, Y0
-	VFMADD231PS  Y6, Y4, Y1
+	VMULPS       Y2, Y5, Y7
+	VDIVPS       Y7, Y6, Y6
+	VMULPS       Y5, Y6, Y5
+	VANDPS       (BX)(SI*4), Y5, Y5
+	VMULPS       Y2, Y6, Y2
+	VANDPS       64(BX)(SI*4), Y2, Y2
+	VMOVUPS      128(DI)(SI*4), Y6
+	VADDPS       Y5, Y6, Y6
+	VMOVUPS      Y6, 128(DI)(SI*4)
+	VMULPS       Y5, Y5, Y5
+	VMOVUPS      Y5, (R8)(R13*4)
+	VMOVUPS      (DI)(SI*4), Y6
+	VFMADD231PS  Y5, Y0, Y6
+	VMOVUPS      Y6, (DI)(SI*4)
+	VMOVUPS      64(DI)(SI*4), Y0
+	VFMADD231PS  Y5, Y1, Y0
+	VMOVUPS      Y0, 64(DI)(SI*4)
+	VMOVUPS      320(DI)(SI*4), Y0
+	VADDPS       Y2, Y0, Y0
+	VMOVUPS      Y0, 320(DI)(SI*4)
+	VMULPS       Y2, Y2, Y2
+	VMOVUPS      Y2, (R9)(R13*4)
+	VMOVUPS      192(DI)(SI*4), Y0
+	VFMADD231PS  Y2, Y3, Y0
+	VMOVUPS      Y0, 192(DI)(SI*4)
+	VMOVUPS      256(DI)(SI*4), Y0
+	VFMADD231PS  Y2, Y4, Y0
+	VMOVUPS      Y0, 256(DI)(SI*4)
 	ADDQ         $0x08, R13
-	XORQ         $0x08, SI
-	JMP          pass1_columnsAVX2
+	ADDQ         $0x08, SI
+	ANDQ         $0x0f, SI
+	JMP          pass0_columnsAVX2
 
-pass1_nextAVX2:
+pass0_nextAVX2:
 	ADDQ $0x20, R10
-	JMP  pass1AVX2
+	JMP  pass0AVX2
 
-pass1_doneAVX2:
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS Y0, 192(BX)
-	VMOVUPS Y1, 256(BX)
-	VMOVUPS Y2, 320(BX)
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS 384(BX), Y0
-	VMOVUPS 448(BX), Y1
-	VMOVUPS 512(BX), Y2
-	MOVQ    stretches+32(FP), R10
-	MOVQ    count+40(FP), R11
-	SHLQ    $0x05, R11
-	ADDQ    R10, R11
+pass0_doneAVX2:
+	MOVQ stretches+32(FP), R10
+	MOVQ count+40(FP), R11
+	SHLQ $0x05, R11
+	ADDQ R10, R11
 
 pass2AVX2:
 	CMPQ R10, R11
@@ -8559,72 +9481,29 @@ pass2AVX2:
 	ADDQ R13, R12
 	MOVQ 24(R10), BX
 	XORQ SI, SI
+	MOVQ width+120(FP), R14
 	MOVQ 16(R10), R9
 	SUBQ R13, R9
-	LEAQ (DI)(R9*4), R9
-	ADDQ R8, R9
-	ADDQ R8, R9
+	SHLQ $0x02, R9
+	ADDQ squares_base+96(FP), R9
+	SHLQ $0x02, R14
+	ADDQ R14, R9
+	ADDQ R14, R9
+	MOVQ R9, R8
+	ADDQ R14, R9
 
 pass2_columnsAVX2:
 	CMPQ         R13, R12
 	JGE          pass2_nextAVX2
-	VBROADCASTSS 16(DX), Y4
-	VMOVUPS      (CX)(R13*4), Y3
-	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS 20(DX), Y5
-	VMOVUPS      (AX)(R13*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      c3f800000<>+0(SB), Y5
-	VFMADD231PS  Y3, Y3, Y5
-	VFMADD231PS  Y4, Y4, Y5
-	VMOVUPS      c3f800000<>+0(SB), Y6
-	VDIVPS       Y5, Y6, Y6
-	VANDPS       128(BX)(SI*4), Y6, Y6
-	VADDPS       Y6, Y2, Y2
-	VMULPS       Y6, Y6, Y6
-	VMOVUPS      Y6, (R9)(R13*4)
-	VFMADD231PS  Y6, Y3, Y0
-	VFMADD231PS  Y6, Y4, Y1
-	ADDQ         $0x08, R13
-	XORQ         $0x08, SI
-	JMP          pass2_columnsAVX2
-
-pass2_nextAVX2:
-	ADDQ $0x20, R10
-	JMP  pass2AVX2
-
-pass2_doneAVX2:
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS Y0, 384(BX)
-	VMOVUPS Y1, 448(BX)
-	VMOVUPS Y2, 512(BX)
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS 576(BX), Y0
-	VMOVUPS 640(BX), Y1
-	VMOVUPS 704(BX), Y2
-	MOVQ    stretches+32(FP), R10
-	MOVQ    count+40(FP), R11
-	SHLQ    $0x05, R11
-	ADDQ    R10, R11
-
-pass3AVX2:
-	CMPQ R10, R11
-	JGE  pass3_doneAVX2
-	MOVQ (R10), R13
-	MOVQ 8(R10), R12
-	ADDQ R13, R12
-	MOVQ 24(R10), BX
-	XORQ SI, SI
-	MOVQ 16(R10), R9
-	SUBQ R13, R9
-	LEAQ (DI)(R9*4), R9
-	ADDQ R8, R9
-	ADDQ R8, R9
-	ADDQ R8, R9
-
-pass3_columnsAVX2:
-	CMPQ         R13, R12
-	JGE          pass3_nextAVX2
+	VBROADCASTSS 16(DX), Y1
+	VMOVUPS      (CX)(R13*4), Y0
+	VSUBPS       Y1, Y0, Y0
+	VBROADCASTSS 20(DX), Y2
+	VMOVUPS      (AX)(R13*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VFMADD231PS  Y0, Y0, Y2
+	VFMADD231PS  Y1, Y1, Y2
 	VBROADCASTSS 24(DX), Y4
 	VMOVUPS      (CX)(R13*4), Y3
 	VSUBPS       Y4, Y3, Y3
@@ -8635,208 +9514,219 @@ pass3_columnsAVX2:
 	VFMADD231PS  Y3, Y3, Y5
 	VFMADD231PS  Y4, Y4, Y5
 	VMOVUPS      c3f800000<>+0(SB), Y6
-	VDIVPS       Y5, Y6, Y6
-	VANDPS       192(BX)(SI*4), Y6, Y6
-	VADDPS       Y6, Y2, Y2
-	VMULPS       Y6, Y6, Y6
-	VMOVUPS      Y6, (R9)(R13*4)
-	VFMADD231PS  Y6, Y3, Y0
-	VFMADD231PS  Y6, Y4, Y1
+	VMULPS       Y2, Y5, Y7
+	VDIVPS       Y7, Y6, Y6
+	VMULPS       Y5, Y6, Y5
+	VANDPS       128(BX)(SI*4), Y5, Y5
+	VMULPS       Y2, Y6, Y2
+	VANDPS       192(BX)(SI*4), Y2, Y2
+	VMOVUPS      512(DI)(SI*4), Y6
+	VADDPS       Y5, Y6, Y6
+	VMOVUPS      Y6, 512(DI)(SI*4)
+	VMULPS       Y5, Y5, Y5
+	VMOVUPS      Y5, (R8)(R13*4)
+	VMOVUPS      384(DI)(SI*4), Y6
+	VFMADD231PS  Y5, Y0, Y6
+	VMOVUPS      Y6, 384(DI)(SI*4)
+	VMOVUPS      448(DI)(SI*4), Y0
+	VFMADD231PS  Y5, Y1, Y0
+	VMOVUPS      Y0, 448(DI)(SI*4)
+	VMOVUPS      704(DI)(SI*4), Y0
+	VADDPS       Y2, Y0, Y0
+	VMOVUPS      Y0, 704(DI)(SI*4)
+	VMULPS       Y2, Y2, Y2
+	VMOVUPS      Y2, (R9)(R13*4)
+	VMOVUPS      576(DI)(SI*4), Y0
+	VFMADD231PS  Y2, Y3, Y0
+	VMOVUPS      Y0, 576(DI)(SI*4)
+	VMOVUPS      640(DI)(SI*4), Y0
+	VFMADD231PS  Y2, Y4, Y0
+	VMOVUPS      Y0, 640(DI)(SI*4)
 	ADDQ         $0x08, R13
-	XORQ         $0x08, SI
-	JMP          pass3_columnsAVX2
+	ADDQ         $0x08, SI
+	ANDQ         $0x0f, SI
+	JMP          pass2_columnsAVX2
 
-pass3_nextAVX2:
+pass2_nextAVX2:
 	ADDQ $0x20, R10
-	JMP  pass3AVX2
+	JMP  pass2AVX2
 
-pass3_doneAVX2:
-	MOVQ    sums_base+72(FP), AX
-	VMOVUPS Y0, 576(AX)
-	VMOVUPS Y1, 640(AX)
-	VMOVUPS Y2, 704(AX)
+pass2_doneAVX2:
 	VZEROUPPER
 	RET
 
 // func denseNegCareful2Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
 TEXT ·denseNegCareful2Vector(SB), NOSPLIT, $0-168
-	CMPQ    ·current+0(SB), $0x02
-	JNE     formAVX2
-	MOVQ    stride+48(FP), AX
-	MOVQ    columns_base+0(FP), CX
-	LEAQ    (CX)(AX*4), DX
-	MOVQ    gradient_base+24(FP), BX
-	LEAQ    (BX)(AX*4), AX
-	MOVQ    heads_base+72(FP), SI
-	MOVQ    constants_base+144(FP), DI
-	MOVQ    sums_base+96(FP), R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-	VMOVUPS 192(R8), Z3
-	VMOVUPS 256(R8), Z4
-	VMOVUPS 320(R8), Z5
-	VMOVUPS 384(R8), Z6
-	VMOVUPS 448(R8), Z7
-	MOVQ    state_base+120(FP), R8
-	VMOVUPS (R8), Z8
-	VMOVUPS 64(R8), Z9
-	VMOVUPS 128(R8), Z10
-	MOVQ    stretches+56(FP), R8
-	MOVQ    count+64(FP), R9
-	SHLQ    $0x05, R9
-	ADDQ    R8, R9
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
+	MOVQ         stride+48(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), DX
+	MOVQ         gradient_base+24(FP), BX
+	LEAQ         (BX)(AX*4), AX
+	MOVQ         heads_base+72(FP), SI
+	MOVQ         constants_base+144(FP), DI
+	VBROADCASTSS 8(DI), Z0
+	MOVQ         sums_base+96(FP), R8
+	VMOVUPS      (R8), Z1
+	VMOVUPS      64(R8), Z2
+	VMOVUPS      128(R8), Z3
+	VMOVUPS      192(R8), Z4
+	VMOVUPS      256(R8), Z5
+	VMOVUPS      320(R8), Z6
+	VMOVUPS      384(R8), Z7
+	VMOVUPS      448(R8), Z8
+	MOVQ         state_base+120(FP), R8
+	VMOVUPS      (R8), Z9
+	VMOVUPS      64(R8), Z10
+	VMOVUPS      128(R8), Z11
+	MOVQ         stretches+56(FP), R8
+	MOVQ         count+64(FP), R9
+	SHLQ         $0x05, R9
+	ADDQ         R8, R9
 
-pass0AVX512:
+stretchAVX512:
 	CMPQ     R8, R9
-	JGE      pass0_doneAVX512
+	JGE      stretch_doneAVX512
 	MOVQ     (R8), R11
 	MOVQ     8(R8), R10
 	ADDQ     R11, R10
 	MOVQ     24(R8), R12
-	VMOVUPS  (R12), Z11
-	VPMOVD2M Z11, K1
-	VMOVUPS  64(R12), Z11
-	VPMOVD2M Z11, K2
-	VMOVUPS  128(R12), Z11
-	VPMOVD2M Z11, K3
-	VMOVUPS  192(R12), Z11
-	VPMOVD2M Z11, K4
+	VMOVUPS  (R12), Z12
+	VPMOVD2M Z12, K1
+	VMOVUPS  64(R12), Z12
+	VPMOVD2M Z12, K2
+	VMOVUPS  128(R12), Z12
+	VPMOVD2M Z12, K3
+	VMOVUPS  192(R12), Z12
+	VPMOVD2M Z12, K4
 
-pass0_columnsAVX512:
+stretch_columnsAVX512:
 	CMPQ             R11, R10
-	JGE              pass0_nextAVX512
-	VMOVUPS          (CX)(R11*4), Z11
-	VMOVUPS          (DX)(R11*4), Z12
-	VMOVUPS          (BX)(R11*4), Z13
-	VMOVUPS          (AX)(R11*4), Z14
-	VSUBPS.BCST      (SI), Z11, Z15
-	VSUBPS.BCST      4(SI), Z12, Z16
-	VMOVUPS          c3f800000<>+0(SB), Z17
-	VFMADD231PS      Z15, Z15, Z17
-	VFMADD231PS      Z16, Z16, Z17
+	JGE              stretch_nextAVX512
+	VMOVUPS          (CX)(R11*4), Z12
+	VMOVUPS          (DX)(R11*4), Z13
+	VMOVUPS          (BX)(R11*4), Z14
+	VMOVUPS          (AX)(R11*4), Z15
+	VSUBPS.BCST      (SI), Z12, Z16
+	VSUBPS.BCST      4(SI), Z13, Z17
 	VMOVUPS          c3f800000<>+0(SB), Z18
-	VFMADD231PS.BCST (DI), Z17, Z18
-	VMULPS           Z17, Z18, Z19
-	VRCP14PS         Z19, Z20
-	VMOVAPS          Z20, Z21
-	VFNMADD213PS     c40000000<>+0(SB), Z19, Z21
-	VMULPS.Z         Z21, Z20, K1, Z19
-	VMULPS           Z19, Z18, Z18
+	VMOVUPS          c3f800000<>+0(SB), Z19
+	VFMADD231PS      Z16, Z16, Z18
+	VFMADD231PS      Z17, Z17, Z18
+	VFMADD231PS.BCST (DI), Z18, Z19
+	VMULPS           Z18, Z19, Z20
+	VMOVUPS          c3f800000<>+0(SB), Z21
+	VDIVPS           Z20, Z21, Z21
+	VMOVAPS.Z        Z21, K1, Z21
+	VMULPS           Z21, Z19, Z19
 	VMOVUPS          c3f800000<>+0(SB), Z20
-	VFMADD231PS.BCST 4(DI), Z18, Z20
-	VBROADCASTSS     8(DI), Z18
-	VCMPPS           $0x0a, Z18, Z20, K5
-	VMOVAPS.Z        Z19, K5, Z19
-	VMINPS           Z20, Z18, Z20
-	VFMADD231PS      Z17, Z19, Z10
-	VFMADD231PS      Z19, Z15, Z0
-	VFMADD231PS      Z19, Z15, Z13
-	VFMADD231PS      Z19, Z16, Z1
-	VFMADD231PS      Z19, Z16, Z14
-	VSUBPS.BCST      8(SI), Z11, Z15
-	VSUBPS.BCST      12(SI), Z12, Z16
-	VMOVUPS          c3f800000<>+0(SB), Z17
-	VFMADD231PS      Z15, Z15, Z17
-	VFMADD231PS      Z16, Z16, Z17
+	VFMADD231PS.BCST 4(DI), Z19, Z20
+	VCMPPS           $0x0a, Z0, Z20, K5
+	VMOVAPS.Z        Z21, K5, Z21
+	VMINPS           Z20, Z0, Z20
+	VFMADD231PS      Z18, Z21, Z11
+	VFMADD231PS      Z21, Z16, Z1
+	VFMADD231PS      Z21, Z16, Z14
+	VFMADD231PS      Z21, Z17, Z2
+	VFMADD231PS      Z21, Z17, Z15
+	VSUBPS.BCST      8(SI), Z12, Z16
+	VSUBPS.BCST      12(SI), Z13, Z17
 	VMOVUPS          c3f800000<>+0(SB), Z18
-	VFMADD231PS.BCST (DI), Z17, Z18
-	VMULPS           Z17, Z18, Z19
-	VRCP14PS         Z19, Z21
-	VMOVAPS          Z21, Z22
-	VFNMADD213PS     c40000000<>+0(SB), Z19, Z22
-	VMULPS.Z         Z22, Z21, K2, Z19
-	VMULPS           Z19, Z18, Z18
+	VMOVUPS          c3f800000<>+0(SB), Z19
+	VFMADD231PS      Z16, Z16, Z18
+	VFMADD231PS      Z17, Z17, Z18
+	VFMADD231PS.BCST (DI), Z18, Z19
+	VMULPS           Z18, Z19, Z21
+	VMOVUPS          c3f800000<>+0(SB), Z22
+	VDIVPS           Z21, Z22, Z22
+	VMOVAPS.Z        Z22, K2, Z22
+	VMULPS           Z22, Z19, Z19
 	VMOVUPS          c3f800000<>+0(SB), Z21
-	VFMADD231PS.BCST 4(DI), Z18, Z21
-	VBROADCASTSS     8(DI), Z18
-	VCMPPS           $0x0a, Z18, Z21, K5
-	VMOVAPS.Z        Z19, K5, Z19
-	VMINPS           Z21, Z18, Z21
-	VFMADD231PS      Z17, Z19, Z10
-	VFMADD231PS      Z19, Z15, Z2
-	VFMADD231PS      Z19, Z15, Z13
-	VFMADD231PS      Z19, Z16, Z3
-	VFMADD231PS      Z19, Z16, Z14
+	VFMADD231PS.BCST 4(DI), Z19, Z21
+	VCMPPS           $0x0a, Z0, Z21, K5
+	VMOVAPS.Z        Z22, K5, Z22
+	VMINPS           Z21, Z0, Z21
+	VFMADD231PS      Z18, Z22, Z11
+	VFMADD231PS      Z22, Z16, Z3
+	VFMADD231PS      Z22, Z16, Z14
+	VFMADD231PS      Z22, Z17, Z4
+	VFMADD231PS      Z22, Z17, Z15
 	VMULPS           Z21, Z20, Z20
-	VSUBPS.BCST      16(SI), Z11, Z15
-	VSUBPS.BCST      20(SI), Z12, Z16
-	VMOVUPS          c3f800000<>+0(SB), Z17
-	VFMADD231PS      Z15, Z15, Z17
-	VFMADD231PS      Z16, Z16, Z17
+	VSUBPS.BCST      16(SI), Z12, Z16
+	VSUBPS.BCST      20(SI), Z13, Z17
 	VMOVUPS          c3f800000<>+0(SB), Z18
-	VFMADD231PS.BCST (DI), Z17, Z18
-	VMULPS           Z17, Z18, Z19
-	VRCP14PS         Z19, Z21
-	VMOVAPS          Z21, Z22
-	VFNMADD213PS     c40000000<>+0(SB), Z19, Z22
-	VMULPS.Z         Z22, Z21, K3, Z19
-	VMULPS           Z19, Z18, Z18
+	VMOVUPS          c3f800000<>+0(SB), Z19
+	VFMADD231PS      Z16, Z16, Z18
+	VFMADD231PS      Z17, Z17, Z18
+	VFMADD231PS.BCST (DI), Z18, Z19
+	VMULPS           Z18, Z19, Z21
+	VMOVUPS          c3f800000<>+0(SB), Z22
+	VDIVPS           Z21, Z22, Z22
+	VMOVAPS.Z        Z22, K3, Z22
+	VMULPS           Z22, Z19, Z19
 	VMOVUPS          c3f800000<>+0(SB), Z21
-	VFMADD231PS.BCST 4(DI), Z18, Z21
-	VBROADCASTSS     8(DI), Z18
-	VCMPPS           $0x0a, Z18, Z21, K5
-	VMOVAPS.Z        Z19, K5, Z19
-	VMINPS           Z21, Z18, Z21
-	VFMADD231PS      Z17, Z19, Z10
-	VFMADD231PS      Z19, Z15, Z4
-	VFMADD231PS      Z19, Z15, Z13
-	VFMADD231PS      Z19, Z16, Z5
-	VFMADD231PS      Z19, Z16, Z14
+	VFMADD231PS.BCST 4(DI), Z19, Z21
+	VCMPPS           $0x0a, Z0, Z21, K5
+	VMOVAPS.Z        Z22, K5, Z22
+	VMINPS           Z21, Z0, Z21
+	VFMADD231PS      Z18, Z22, Z11
+	VFMADD231PS      Z22, Z16, Z5
+	VFMADD231PS      Z22, Z16, Z14
+	VFMADD231PS      Z22, Z17, Z6
+	VFMADD231PS      Z22, Z17, Z15
 	VMULPS           Z21, Z20, Z20
-	VSUBPS.BCST      24(SI), Z11, Z11
-	VSUBPS.BCST      28(SI), Z12, Z12
-	VMOVUPS          c3f800000<>+0(SB), Z15
-	VFMADD231PS      Z11, Z11, Z15
-	VFMADD231PS      Z12, Z12, Z15
+	VSUBPS.BCST      24(SI), Z12, Z12
+	VSUBPS.BCST      28(SI), Z13, Z13
 	VMOVUPS          c3f800000<>+0(SB), Z16
-	VFMADD231PS.BCST (DI), Z15, Z16
-	VMULPS           Z15, Z16, Z17
-	VRCP14PS         Z17, Z18
-	VMOVAPS          Z18, Z19
-	VFNMADD213PS     c40000000<>+0(SB), Z17, Z19
-	VMULPS.Z         Z19, Z18, K4, Z17
-	VMULPS           Z17, Z16, Z16
+	VMOVUPS          c3f800000<>+0(SB), Z17
+	VFMADD231PS      Z12, Z12, Z16
+	VFMADD231PS      Z13, Z13, Z16
+	VFMADD231PS.BCST (DI), Z16, Z17
+	VMULPS           Z16, Z17, Z18
+	VMOVUPS          c3f800000<>+0(SB), Z19
+	VDIVPS           Z18, Z19, Z19
+	VMOVAPS.Z        Z19, K4, Z19
+	VMULPS           Z19, Z17, Z17
 	VMOVUPS          c3f800000<>+0(SB), Z18
-	VFMADD231PS.BCST 4(DI), Z16, Z18
-	VBROADCASTSS     8(DI), Z16
-	VCMPPS           $0x0a, Z16, Z18, K5
-	VMOVAPS.Z        Z17, K5, Z17
-	VMINPS           Z18, Z16, Z18
-	VFMADD231PS      Z15, Z17, Z10
-	VFMADD231PS      Z17, Z11, Z6
-	VFMADD231PS      Z17, Z11, Z13
-	VFMADD231PS      Z17, Z12, Z7
-	VFMADD231PS      Z17, Z12, Z14
+	VFMADD231PS.BCST 4(DI), Z17, Z18
+	VCMPPS           $0x0a, Z0, Z18, K5
+	VMOVAPS.Z        Z19, K5, Z19
+	VMINPS           Z18, Z0, Z18
+	VFMADD231PS      Z16, Z19, Z11
+	VFMADD231PS      Z19, Z12, Z7
+	VFMADD231PS      Z19, Z12, Z14
+	VFMADD231PS      Z19, Z13, Z8
+	VFMADD231PS      Z19, Z13, Z15
 	VMULPS           Z18, Z20, Z20
-	VMULPS           Z20, Z8, Z8
-	VGETEXPPS        Z8, Z11
-	VADDPS           Z11, Z9, Z9
-	VGETMANTPS       $0x00, Z8, Z8
-	VMOVUPS          Z13, (BX)(R11*4)
-	VMOVUPS          Z14, (AX)(R11*4)
+	VMULPS           Z20, Z9, Z9
+	VGETEXPPS        Z9, Z12
+	VGETMANTPS       $0x00, Z9, Z9
+	VADDPS           Z12, Z10, Z10
+	VMOVUPS          Z14, (BX)(R11*4)
+	VMOVUPS          Z15, (AX)(R11*4)
 	ADDQ             $0x10, R11
-	JMP              pass0_columnsAVX512
+	JMP              stretch_columnsAVX512
 
-pass0_nextAVX512:
+stretch_nextAVX512:
 	ADDQ $0x20, R8
-	JMP  pass0AVX512
+	JMP  stretchAVX512
 
-pass0_doneAVX512:
+stretch_doneAVX512:
 	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, 256(AX)
-	VMOVUPS Z5, 320(AX)
-	VMOVUPS Z6, 384(AX)
-	VMOVUPS Z7, 448(AX)
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	VMOVUPS Z5, 256(AX)
+	VMOVUPS Z6, 320(AX)
+	VMOVUPS Z7, 384(AX)
+	VMOVUPS Z8, 448(AX)
 	MOVQ    state_base+120(FP), AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, 64(AX)
-	VMOVUPS Z10, 128(AX)
+	VMOVUPS Z9, (AX)
+	VMOVUPS Z10, 64(AX)
+	VMOVUPS Z11, 128(AX)
 	VZEROUPPER
 	RET
 
@@ -8847,321 +9737,197 @@ formAVX2:
 	MOVQ         gradient_base+24(FP), BX
 	LEAQ         (BX)(AX*4), AX
 	MOVQ         heads_base+72(FP), SI
-	MOVQ         constants_base+144(FP), R9
-	VBROADCASTSS (R9), Y0
-	VBROADCASTSS 4(R9), Y1
-	MOVQ         sums_base+96(FP), DI
-	VMOVUPS      (DI), Y2
-	VMOVUPS      64(DI), Y3
-	MOVQ         state_base+120(FP), DI
-	VMOVUPS      (DI), Y4
-	VMOVUPS      64(DI), Y5
-	VMOVUPS      128(DI), Y6
-	MOVQ         stretches+56(FP), R10
-	MOVQ         count+64(FP), R11
-	SHLQ         $0x05, R11
-	ADDQ         R10, R11
+	MOVQ         constants_base+144(FP), DI
+	VBROADCASTSS (DI), Y0
+	VBROADCASTSS 4(DI), Y1
+	VBROADCASTSS 8(DI), Y2
+	MOVQ         sums_base+96(FP), R9
+	MOVQ         state_base+120(FP), R10
+	MOVQ         stretches+56(FP), R11
+	MOVQ         count+64(FP), R12
+	SHLQ         $0x05, R12
+	ADDQ         R11, R12
 
-pass0AVX2:
-	CMPQ R10, R11
-	JGE  pass0_doneAVX2
-	MOVQ (R10), R13
-	MOVQ 8(R10), R12
-	ADDQ R13, R12
-	MOVQ 24(R10), DI
+stretchAVX2:
+	CMPQ R11, R12
+	JGE  stretch_doneAVX2
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), DI
 	XORQ R8, R8
 
-pass0_columnsAVX2:
-	CMPQ         R13, R12
-	JGE          pass0_nextAVX2
-	VBROADCASTSS (SI), Y8
-	VMOVUPS      (CX)(R13*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 4(SI), Y9
-	VMOVUPS      (DX)(R13*4), Y8
-	VSUBPS       Y9, Y8, Y8
+stretch_columnsAVX2:
+	CMPQ         R14, R13
+	JGE          stretch_nextAVX2
+	VBROADCASTSS (SI), Y4
+	VMOVUPS      (CX)(R14*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS 4(SI), Y5
+	VMOVUPS      (DX)(R14*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VFMADD231PS  Y3, Y3, Y5
+	VFMADD231PS  Y4, Y4, Y5
+	VFMADD231PS  Y0, Y5, Y6
+	VMULPS       Y5, Y6, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VDIVPS       Y7, Y8, Y8
+	VANDPS       (DI)(R8*4), Y8, Y8
+	VMULPS       Y8, Y6, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VFMADD231PS  Y1, Y6, Y7
+	VCMPPS       $0x0a, Y2, Y7, Y6
+	VANDPS       Y6, Y8, Y8
+	VMINPS       Y7, Y2, Y7
+	VMOVUPS      128(R10)(R8*4), Y6
+	VFMADD231PS  Y5, Y8, Y6
+	VMOVUPS      Y6, 128(R10)(R8*4)
+	VMOVUPS      (R9)(R8*4), Y5
+	VFMADD231PS  Y8, Y3, Y5
+	VMOVUPS      Y5, (R9)(R8*4)
+	VMOVUPS      (BX)(R14*4), Y5
+	VFMADD231PS  Y8, Y3, Y5
+	VMOVUPS      Y5, (BX)(R14*4)
+	VMOVUPS      64(R9)(R8*4), Y3
+	VFMADD231PS  Y8, Y4, Y3
+	VMOVUPS      Y3, 64(R9)(R8*4)
+	VMOVUPS      (AX)(R14*4), Y3
+	VFMADD231PS  Y8, Y4, Y3
+	VMOVUPS      Y3, (AX)(R14*4)
+	VBROADCASTSS 8(SI), Y4
+	VMOVUPS      (CX)(R14*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS 12(SI), Y5
+	VMOVUPS      (DX)(R14*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VFMADD231PS  Y3, Y3, Y5
+	VFMADD231PS  Y4, Y4, Y5
+	VFMADD231PS  Y0, Y5, Y6
+	VMULPS       Y5, Y6, Y8
 	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VFMADD231PS  Y0, Y9, Y10
-	VMULPS       Y9, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y11, Y12, Y12
-	VANDPS       (DI)(R8*4), Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y10, Y11
-	VBROADCASTSS 8(R9), Y10
-	VCMPPS       $0x0a, Y10, Y11, Y13
-	VANDPS       Y13, Y12, Y12
-	VMINPS       Y11, Y10, Y11
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (BX)(R13*4), Y9
-	VFMADD231PS  Y12, Y7, Y9
-	VMOVUPS      Y9, (BX)(R13*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R13*4), Y7
-	VFMADD231PS  Y12, Y8, Y7
-	VMOVUPS      Y7, (AX)(R13*4)
-	VMULPS       Y11, Y4, Y4
-	VPSRLD       $0x17, Y4, Y7
-	VPSUBD       c0000007f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       Y7, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R13
-	XORQ         $0x08, R8
-	JMP          pass0_columnsAVX2
-
-pass0_nextAVX2:
-	ADDQ $0x20, R10
-	JMP  pass0AVX2
-
-pass0_doneAVX2:
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS Y2, (DI)
-	VMOVUPS Y3, 64(DI)
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y4, (DI)
-	VMOVUPS Y5, 64(DI)
-	VMOVUPS Y6, 128(DI)
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS 128(DI), Y2
-	VMOVUPS 192(DI), Y3
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 64(DI), Y5
-	VMOVUPS 128(DI), Y6
-	MOVQ    stretches+56(FP), R10
-	MOVQ    count+64(FP), R11
-	SHLQ    $0x05, R11
-	ADDQ    R10, R11
-
-pass1AVX2:
-	CMPQ R10, R11
-	JGE  pass1_doneAVX2
-	MOVQ (R10), R13
-	MOVQ 8(R10), R12
-	ADDQ R13, R12
-	MOVQ 24(R10), DI
-	XORQ R8, R8
-
-pass1_columnsAVX2:
-	CMPQ         R13, R12
-	JGE          pass1_nextAVX2
-	VBROADCASTSS 8(SI), Y8
-	VMOVUPS      (CX)(R13*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 12(SI), Y9
-	VMOVUPS      (DX)(R13*4), Y8
-	VSUBPS       Y9, Y8, Y8
+	VDIVPS       Y8, Y9, Y9
+	VANDPS       64(DI)(R8*4), Y9, Y9
+	VMULPS       Y9, Y6, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VFMADD231PS  Y1, Y6, Y8
+	VCMPPS       $0x0a, Y2, Y8, Y6
+	VANDPS       Y6, Y9, Y9
+	VMINPS       Y8, Y2, Y8
+	VMOVUPS      128(R10)(R8*4), Y6
+	VFMADD231PS  Y5, Y9, Y6
+	VMOVUPS      Y6, 128(R10)(R8*4)
+	VMOVUPS      128(R9)(R8*4), Y5
+	VFMADD231PS  Y9, Y3, Y5
+	VMOVUPS      Y5, 128(R9)(R8*4)
+	VMOVUPS      (BX)(R14*4), Y5
+	VFMADD231PS  Y9, Y3, Y5
+	VMOVUPS      Y5, (BX)(R14*4)
+	VMOVUPS      192(R9)(R8*4), Y3
+	VFMADD231PS  Y9, Y4, Y3
+	VMOVUPS      Y3, 192(R9)(R8*4)
+	VMOVUPS      (AX)(R14*4), Y3
+	VFMADD231PS  Y9, Y4, Y3
+	VMOVUPS      Y3, (AX)(R14*4)
+	VMULPS       Y8, Y7, Y7
+	VBROADCASTSS 16(SI), Y4
+	VMOVUPS      (CX)(R14*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS 20(SI), Y5
+	VMOVUPS      (DX)(R14*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VFMADD231PS  Y3, Y3, Y5
+	VFMADD231PS  Y4, Y4, Y5
+	VFMADD231PS  Y0, Y5, Y6
+	VMULPS       Y5, Y6, Y8
 	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VFMADD231PS  Y0, Y9, Y10
-	VMULPS       Y9, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y11, Y12, Y12
-	VANDPS       64(DI)(R8*4), Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y10, Y11
-	VBROADCASTSS 8(R9), Y10
-	VCMPPS       $0x0a, Y10, Y11, Y13
-	VANDPS       Y13, Y12, Y12
-	VMINPS       Y11, Y10, Y11
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (BX)(R13*4), Y9
-	VFMADD231PS  Y12, Y7, Y9
-	VMOVUPS      Y9, (BX)(R13*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R13*4), Y7
-	VFMADD231PS  Y12, Y8, Y7
-	VMOVUPS      Y7, (AX)(R13*4)
-	VMULPS       Y11, Y4, Y4
-	VPSRLD       $0x17, Y4, Y7
-	VPSUBD       c0000007f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       Y7, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R13
-	XORQ         $0x08, R8
-	JMP          pass1_columnsAVX2
-
-pass1_nextAVX2:
-	ADDQ $0x20, R10
-	JMP  pass1AVX2
-
-pass1_doneAVX2:
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS Y2, 128(DI)
-	VMOVUPS Y3, 192(DI)
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y4, (DI)
-	VMOVUPS Y5, 64(DI)
-	VMOVUPS Y6, 128(DI)
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS 256(DI), Y2
-	VMOVUPS 320(DI), Y3
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 64(DI), Y5
-	VMOVUPS 128(DI), Y6
-	MOVQ    stretches+56(FP), R10
-	MOVQ    count+64(FP), R11
-	SHLQ    $0x05, R11
-	ADDQ    R10, R11
-
-pass2AVX2:
-	CMPQ R10, R11
-	JGE  pass2_doneAVX2
-	MOVQ (R10), R13
-	MOVQ 8(R10), R12
-	ADDQ R13, R12
-	MOVQ 24(R10), DI
-	XORQ R8, R8
-
-pass2_columnsAVX2:
-	CMPQ         R13, R12
-	JGE          pass2_nextAVX2
-	VBROADCASTSS 16(SI), Y8
-	VMOVUPS      (CX)(R13*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 20(SI), Y9
-	VMOVUPS      (DX)(R13*4), Y8
-	VSUBPS       Y9, Y8, Y8
+	VDIVPS       Y8, Y9, Y9
+	VANDPS       128(DI)(R8*4), Y9, Y9
+	VMULPS       Y9, Y6, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VFMADD231PS  Y1, Y6, Y8
+	VCMPPS       $0x0a, Y2, Y8, Y6
+	VANDPS       Y6, Y9, Y9
+	VMINPS       Y8, Y2, Y8
+	VMOVUPS      128(R10)(R8*4), Y6
+	VFMADD231PS  Y5, Y9, Y6
+	VMOVUPS      Y6, 128(R10)(R8*4)
+	VMOVUPS      256(R9)(R8*4), Y5
+	VFMADD231PS  Y9, Y3, Y5
+	VMOVUPS      Y5, 256(R9)(R8*4)
+	VMOVUPS      (BX)(R14*4), Y5
+	VFMADD231PS  Y9, Y3, Y5
+	VMOVUPS      Y5, (BX)(R14*4)
+	VMOVUPS      320(R9)(R8*4), Y3
+	VFMADD231PS  Y9, Y4, Y3
+	VMOVUPS      Y3, 320(R9)(R8*4)
+	VMOVUPS      (AX)(R14*4), Y3
+	VFMADD231PS  Y9, Y4, Y3
+	VMOVUPS      Y3, (AX)(R14*4)
+	VMULPS       Y8, Y7, Y7
+	VBROADCASTSS 24(SI), Y4
+	VMOVUPS      (CX)(R14*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS 28(SI), Y5
+	VMOVUPS      (DX)(R14*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VFMADD231PS  Y3, Y3, Y5
+	VFMADD231PS  Y4, Y4, Y5
+	VFMADD231PS  Y0, Y5, Y6
+	VMULPS       Y5, Y6, Y8
 	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VFMADD231PS  Y0, Y9, Y10
-	VMULPS       Y9, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y11, Y12, Y12
-	VANDPS       128(DI)(R8*4), Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y10, Y11
-	VBROADCASTSS 8(R9), Y10
-	VCMPPS       $0x0a, Y10, Y11, Y13
-	VANDPS       Y13, Y12, Y12
-	VMINPS       Y11, Y10, Y11
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (BX)(R13*4), Y9
-	VFMADD231PS  Y12, Y7, Y9
-	VMOVUPS      Y9, (BX)(R13*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R13*4), Y7
-	VFMADD231PS  Y12, Y8, Y7
-	VMOVUPS      Y7, (AX)(R13*4)
-	VMULPS       Y11, Y4, Y4
-	VPSRLD       $0x17, Y4, Y7
-	VPSUBD       c0000007f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       Y7, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R13
-	XORQ         $0x08, R8
-	JMP          pass2_columnsAVX2
+	VDIVPS       Y8, Y9, Y9
+	VANDPS       192(DI)(R8*4), Y9, Y9
+	VMULPS       Y9, Y6, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VFMADD231PS  Y1, Y6, Y8
+	VCMPPS       $0x0a, Y2, Y8, Y6
+	VANDPS       Y6, Y9, Y9
+	VMINPS       Y8, Y2, Y8
+	VMOVUPS      128(R10)(R8*4), Y6
+	VFMADD231PS  Y5, Y9, Y6
+	VMOVUPS      Y6, 128(R10)(R8*4)
+	VMOVUPS      384(R9)(R8*4), Y5
+	VFMADD231PS  Y9, Y3, Y5
+	VMOVUPS      Y5, 384(R9)(R8*4)
+	VMOVUPS      (BX)(R14*4), Y5
+	VFMADD231PS  Y9, Y3, Y5
+	VMOVUPS      Y5, (BX)(R14*4)
+	VMOVUPS      448(R9)(R8*4), Y3
+	VFMADD231PS  Y9, Y4, Y3
+	VMOVUPS      Y3, 448(R9)(R8*4)
+	VMOVUPS      (AX)(R14*4), Y3
+	VFMADD231PS  Y9, Y4, Y3
+	VMOVUPS      Y3, (AX)(R14*4)
+	VMULPS       Y8, Y7, Y7
+	VMOVUPS      (R10)(R8*4), Y3
+	VMULPS       Y7, Y3, Y3
+	VPSRLD       $0x17, Y3, Y4
+	VPSUBD       c0000007f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VANDPS       c007fffff<>+0(SB), Y3, Y3
+	VORPS        c3f800000<>+0(SB), Y3, Y3
+	VMOVUPS      Y3, (R10)(R8*4)
+	VMOVUPS      64(R10)(R8*4), Y3
+	VADDPS       Y4, Y3, Y3
+	VMOVUPS      Y3, 64(R10)(R8*4)
+	ADDQ         $0x08, R14
+	ADDQ         $0x08, R8
+	ANDQ         $0x0f, R8
+	JMP          stretch_columnsAVX2
 
-pass2_nextAVX2:
-	ADDQ $0x20, R10
-	JMP  pass2AVX2
+stretch_nextAVX2:
+	ADDQ $0x20, R11
+	JMP  stretchAVX2
 
-pass2_doneAVX2:
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS Y2, 256(DI)
-	VMOVUPS Y3, 320(DI)
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y4, (DI)
-	VMOVUPS Y5, 64(DI)
-	VMOVUPS Y6, 128(DI)
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS 384(DI), Y2
-	VMOVUPS 448(DI), Y3
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 64(DI), Y5
-	VMOVUPS 128(DI), Y6
-	MOVQ    stretches+56(FP), R10
-	MOVQ    count+64(FP), R11
-	SHLQ    $0x05, R11
-	ADDQ    R10, R11
-
-pass3AVX2:
-	CMPQ R10, R11
-	JGE  pass3_doneAVX2
-	MOVQ (R10), R13
-	MOVQ 8(R10), R12
-	ADDQ R13, R12
-	MOVQ 24(R10), DI
-	XORQ R8, R8
-
-pass3_columnsAVX2:
-	CMPQ         R13, R12
-	JGE          pass3_nextAVX2
-	VBROADCASTSS 24(SI), Y8
-	VMOVUPS      (CX)(R13*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 28(SI), Y9
-	VMOVUPS      (DX)(R13*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VFMADD231PS  Y0, Y9, Y10
-	VMULPS       Y9, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y11, Y12, Y12
-	VANDPS       192(DI)(R8*4), Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y10, Y11
-	VBROADCASTSS 8(R9), Y10
-	VCMPPS       $0x0a, Y10, Y11, Y13
-	VANDPS       Y13, Y12, Y12
-	VMINPS       Y11, Y10, Y11
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (BX)(R13*4), Y9
-	VFMADD231PS  Y12, Y7, Y9
-	VMOVUPS      Y9, (BX)(R13*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R13*4), Y7
-	VFMADD231PS  Y12, Y8, Y7
-	VMOVUPS      Y7, (AX)(R13*4)
-	VMULPS       Y11, Y4, Y4
-	VPSRLD       $0x17, Y4, Y7
-	VPSUBD       c0000007f<>+0(SB), Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VADDPS       Y7, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R13
-	XORQ         $0x08, R8
-	JMP          pass3_columnsAVX2
-
-pass3_nextAVX2:
-	ADDQ $0x20, R10
-	JMP  pass3AVX2
-
-pass3_doneAVX2:
-	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Y2, 384(AX)
-	VMOVUPS Y3, 448(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 64(AX)
-	VMOVUPS Y6, 128(AX)
+stretch_doneAVX2:
 	VZEROUPPER
 	RET
 
@@ -9194,9 +9960,9 @@ TEXT ·denseUMAPCareful2Vector(SB), NOSPLIT, $0-148
 	SHLQ         $0x05, R8
 	ADDQ         DI, R8
 
-pass0AVX512:
+stretchAVX512:
 	CMPQ     DI, R8
-	JGE      pass0_doneAVX512
+	JGE      stretch_doneAVX512
 	MOVQ     (DI), R10
 	MOVQ     8(DI), R9
 	ADDQ     R10, R9
@@ -9210,111 +9976,107 @@ pass0AVX512:
 	VMOVUPS  192(R11), Z11
 	VPMOVD2M Z11, K4
 
-pass0_columnsAVX512:
-	CMPQ         R10, R9
-	JGE          pass0_nextAVX512
-	VMOVUPS      (CX)(R10*4), Z11
-	VMOVUPS      (DX)(R10*4), Z12
-	VMOVUPS      (BX)(R10*4), Z13
-	VMOVUPS      (AX)(R10*4), Z14
-	VSUBPS.BCST  (SI), Z11, Z15
-	VSUBPS.BCST  4(SI), Z12, Z16
-	VMULPS       Z15, Z15, Z17
-	VFMADD231PS  Z16, Z16, Z17
-	VCMPPS       $0x06, Z0, Z17, K5
-	VMAXPS       Z17, Z0, Z17
-	VADDPS       c3f800000<>+0(SB), Z17, Z18
-	VMULPS       Z18, Z17, Z17
-	VRCP14PS     Z17, Z19
-	VMOVAPS      Z19, Z20
-	VFNMADD213PS c40000000<>+0(SB), Z17, Z20
-	VMULPS.Z     Z20, Z19, K1, Z17
-	VFMADD213PS  c3f800000<>+0(SB), Z17, Z18
-	VMOVAPS.Z    Z17, K5, Z17
-	VFMADD231PS  Z17, Z15, Z1
-	VFMADD231PS  Z17, Z15, Z13
-	VFMADD231PS  Z17, Z16, Z2
-	VFMADD231PS  Z17, Z16, Z14
-	VMULPS       Z18, Z9, Z9
-	VGETEXPPS    Z9, Z15
-	VADDPS       Z15, Z10, Z10
-	VGETMANTPS   $0x00, Z9, Z9
-	VSUBPS.BCST  8(SI), Z11, Z15
-	VSUBPS.BCST  12(SI), Z12, Z16
-	VMULPS       Z15, Z15, Z17
-	VFMADD231PS  Z16, Z16, Z17
-	VCMPPS       $0x06, Z0, Z17, K5
-	VMAXPS       Z17, Z0, Z17
-	VADDPS       c3f800000<>+0(SB), Z17, Z18
-	VMULPS       Z18, Z17, Z17
-	VRCP14PS     Z17, Z19
-	VMOVAPS      Z19, Z20
-	VFNMADD213PS c40000000<>+0(SB), Z17, Z20
-	VMULPS.Z     Z20, Z19, K2, Z17
-	VFMADD213PS  c3f800000<>+0(SB), Z17, Z18
-	VMOVAPS.Z    Z17, K5, Z17
-	VFMADD231PS  Z17, Z15, Z3
-	VFMADD231PS  Z17, Z15, Z13
-	VFMADD231PS  Z17, Z16, Z4
-	VFMADD231PS  Z17, Z16, Z14
-	VMULPS       Z18, Z9, Z9
-	VGETEXPPS    Z9, Z15
-	VADDPS       Z15, Z10, Z10
-	VGETMANTPS   $0x00, Z9, Z9
-	VSUBPS.BCST  16(SI), Z11, Z15
-	VSUBPS.BCST  20(SI), Z12, Z16
-	VMULPS       Z15, Z15, Z17
-	VFMADD231PS  Z16, Z16, Z17
-	VCMPPS       $0x06, Z0, Z17, K5
-	VMAXPS       Z17, Z0, Z17
-	VADDPS       c3f800000<>+0(SB), Z17, Z18
-	VMULPS       Z18, Z17, Z17
-	VRCP14PS     Z17, Z19
-	VMOVAPS      Z19, Z20
-	VFNMADD213PS c40000000<>+0(SB), Z17, Z20
-	VMULPS.Z     Z20, Z19, K3, Z17
-	VFMADD213PS  c3f800000<>+0(SB), Z17, Z18
-	VMOVAPS.Z    Z17, K5, Z17
-	VFMADD231PS  Z17, Z15, Z5
-	VFMADD231PS  Z17, Z15, Z13
-	VFMADD231PS  Z17, Z16, Z6
-	VFMADD231PS  Z17, Z16, Z14
-	VMULPS       Z18, Z9, Z9
-	VGETEXPPS    Z9, Z15
-	VADDPS       Z15, Z10, Z10
-	VGETMANTPS   $0x00, Z9, Z9
-	VSUBPS.BCST  24(SI), Z11, Z11
-	VSUBPS.BCST  28(SI), Z12, Z12
-	VMULPS       Z11, Z11, Z15
-	VFMADD231PS  Z12, Z12, Z15
-	VCMPPS       $0x06, Z0, Z15, K5
-	VMAXPS       Z15, Z0, Z15
-	VADDPS       c3f800000<>+0(SB), Z15, Z16
-	VMULPS       Z16, Z15, Z15
-	VRCP14PS     Z15, Z17
-	VMOVAPS      Z17, Z18
-	VFNMADD213PS c40000000<>+0(SB), Z15, Z18
-	VMULPS.Z     Z18, Z17, K4, Z15
-	VFMADD213PS  c3f800000<>+0(SB), Z15, Z16
-	VMOVAPS.Z    Z15, K5, Z15
-	VFMADD231PS  Z15, Z11, Z7
-	VFMADD231PS  Z15, Z11, Z13
-	VFMADD231PS  Z15, Z12, Z8
-	VFMADD231PS  Z15, Z12, Z14
-	VMULPS       Z16, Z9, Z9
-	VGETEXPPS    Z9, Z11
-	VADDPS       Z11, Z10, Z10
-	VGETMANTPS   $0x00, Z9, Z9
-	VMOVUPS      Z13, (BX)(R10*4)
-	VMOVUPS      Z14, (AX)(R10*4)
-	ADDQ         $0x10, R10
-	JMP          pass0_columnsAVX512
+stretch_columnsAVX512:
+	CMPQ        R10, R9
+	JGE         stretch_nextAVX512
+	VMOVUPS     (CX)(R10*4), Z11
+	VMOVUPS     (DX)(R10*4), Z12
+	VMOVUPS     (BX)(R10*4), Z13
+	VMOVUPS     (AX)(R10*4), Z14
+	VSUBPS.BCST (SI), Z11, Z15
+	VSUBPS.BCST 4(SI), Z12, Z16
+	VMULPS      Z15, Z15, Z17
+	VFMADD231PS Z16, Z16, Z17
+	VCMPPS      $0x06, Z0, Z17, K5
+	VMAXPS      Z17, Z0, Z17
+	VADDPS      c3f800000<>+0(SB), Z17, Z18
+	VMULPS      Z18, Z17, Z17
+	VMOVUPS     c3f800000<>+0(SB), Z19
+	VDIVPS      Z17, Z19, Z19
+	VMOVAPS.Z   Z19, K1, Z19
+	VFMADD213PS c3f800000<>+0(SB), Z19, Z18
+	VMOVAPS.Z   Z19, K5, Z19
+	VFMADD231PS Z19, Z15, Z1
+	VFMADD231PS Z19, Z15, Z13
+	VFMADD231PS Z19, Z16, Z2
+	VFMADD231PS Z19, Z16, Z14
+	VMULPS      Z18, Z9, Z9
+	VGETEXPPS   Z9, Z15
+	VGETMANTPS  $0x00, Z9, Z9
+	VADDPS      Z15, Z10, Z10
+	VSUBPS.BCST 8(SI), Z11, Z15
+	VSUBPS.BCST 12(SI), Z12, Z16
+	VMULPS      Z15, Z15, Z17
+	VFMADD231PS Z16, Z16, Z17
+	VCMPPS      $0x06, Z0, Z17, K5
+	VMAXPS      Z17, Z0, Z17
+	VADDPS      c3f800000<>+0(SB), Z17, Z18
+	VMULPS      Z18, Z17, Z17
+	VMOVUPS     c3f800000<>+0(SB), Z19
+	VDIVPS      Z17, Z19, Z19
+	VMOVAPS.Z   Z19, K2, Z19
+	VFMADD213PS c3f800000<>+0(SB), Z19, Z18
+	VMOVAPS.Z   Z19, K5, Z19
+	VFMADD231PS Z19, Z15, Z3
+	VFMADD231PS Z19, Z15, Z13
+	VFMADD231PS Z19, Z16, Z4
+	VFMADD231PS Z19, Z16, Z14
+	VMULPS      Z18, Z9, Z9
+	VGETEXPPS   Z9, Z15
+	VGETMANTPS  $0x00, Z9, Z9
+	VADDPS      Z15, Z10, Z10
+	VSUBPS.BCST 16(SI), Z11, Z15
+	VSUBPS.BCST 20(SI), Z12, Z16
+	VMULPS      Z15, Z15, Z17
+	VFMADD231PS Z16, Z16, Z17
+	VCMPPS      $0x06, Z0, Z17, K5
+	VMAXPS      Z17, Z0, Z17
+	VADDPS      c3f800000<>+0(SB), Z17, Z18
+	VMULPS      Z18, Z17, Z17
+	VMOVUPS     c3f800000<>+0(SB), Z19
+	VDIVPS      Z17, Z19, Z19
+	VMOVAPS.Z   Z19, K3, Z19
+	VFMADD213PS c3f800000<>+0(SB), Z19, Z18
+	VMOVAPS.Z   Z19, K5, Z19
+	VFMADD231PS Z19, Z15, Z5
+	VFMADD231PS Z19, Z15, Z13
+	VFMADD231PS Z19, Z16, Z6
+	VFMADD231PS Z19, Z16, Z14
+	VMULPS      Z18, Z9, Z9
+	VGETEXPPS   Z9, Z15
+	VGETMANTPS  $0x00, Z9, Z9
+	VADDPS      Z15, Z10, Z10
+	VSUBPS.BCST 24(SI), Z11, Z11
+	VSUBPS.BCST 28(SI), Z12, Z12
+	VMULPS      Z11, Z11, Z15
+	VFMADD231PS Z12, Z12, Z15
+	VCMPPS      $0x06, Z0, Z15, K5
+	VMAXPS      Z15, Z0, Z15
+	VADDPS      c3f800000<>+0(SB), Z15, Z16
+	VMULPS      Z16, Z15, Z15
+	VMOVUPS     c3f800000<>+0(SB), Z17
+	VDIVPS      Z15, Z17, Z17
+	VMOVAPS.Z   Z17, K4, Z17
+	VFMADD213PS c3f800000<>+0(SB), Z17, Z16
+	VMOVAPS.Z   Z17, K5, Z17
+	VFMADD231PS Z17, Z11, Z7
+	VFMADD231PS Z17, Z11, Z13
+	VFMADD231PS Z17, Z12, Z8
+	VFMADD231PS Z17, Z12, Z14
+	VMULPS      Z16, Z9, Z9
+	VGETEXPPS   Z9, Z11
+	VGETMANTPS  $0x00, Z9, Z9
+	VADDPS      Z11, Z10, Z10
+	VMOVUPS     Z13, (BX)(R10*4)
+	VMOVUPS     Z14, (AX)(R10*4)
+	ADDQ        $0x10, R10
+	JMP         stretch_columnsAVX512
 
-pass0_nextAVX512:
+stretch_nextAVX512:
 	ADDQ $0x20, DI
-	JMP  pass0AVX512
+	JMP  stretchAVX512
 
-pass0_doneAVX512:
+stretch_doneAVX512:
 	MOVQ    sums_base+96(FP), AX
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
@@ -9338,286 +10100,195 @@ formAVX2:
 	LEAQ         (BX)(AX*4), AX
 	MOVQ         heads_base+72(FP), SI
 	VBROADCASTSS least+144(FP), Y0
-	MOVQ         sums_base+96(FP), DI
-	VMOVUPS      (DI), Y1
-	VMOVUPS      64(DI), Y2
-	MOVQ         state_base+120(FP), DI
-	VMOVUPS      (DI), Y3
-	VMOVUPS      64(DI), Y4
-	MOVQ         stretches+56(FP), R9
-	MOVQ         count+64(FP), R10
-	SHLQ         $0x05, R10
-	ADDQ         R9, R10
+	MOVQ         sums_base+96(FP), R9
+	MOVQ         state_base+120(FP), R10
+	MOVQ         stretches+56(FP), R11
+	MOVQ         count+64(FP), R12
+	SHLQ         $0x05, R12
+	ADDQ         R11, R12
 
-pass0AVX2:
-	CMPQ R9, R10
-	JGE  pass0_doneAVX2
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
+stretchAVX2:
+	CMPQ R11, R12
+	JGE  stretch_doneAVX2
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), DI
 	XORQ R8, R8
 
-pass0_columnsAVX2:
-	CMPQ         R12, R11
-	JGE          pass0_nextAVX2
-	VBROADCASTSS (SI), Y6
-	VMOVUPS      (CX)(R12*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 4(SI), Y7
-	VMOVUPS      (DX)(R12*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VMULPS       Y5, Y5, Y7
-	VFMADD231PS  Y6, Y6, Y7
-	VCMPPS       $0x06, Y0, Y7, Y9
-	VMAXPS       Y7, Y0, Y7
-	VADDPS       c3f800000<>+0(SB), Y7, Y8
-	VMULPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VDIVPS       Y7, Y10, Y10
-	VANDPS       (DI)(R8*4), Y10, Y10
-	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
-	VANDPS       Y9, Y10, Y10
-	VFMADD231PS  Y10, Y5, Y1
-	VMOVUPS      (BX)(R12*4), Y7
-	VFMADD231PS  Y10, Y5, Y7
-	VMOVUPS      Y7, (BX)(R12*4)
-	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (AX)(R12*4), Y5
-	VFMADD231PS  Y10, Y6, Y5
-	VMOVUPS      Y5, (AX)(R12*4)
-	VMULPS       Y8, Y3, Y3
-	VPSRLD       $0x17, Y3, Y5
-	VPSUBD       c0000007f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       Y5, Y4, Y4
-	VANDPS       c007fffff<>+0(SB), Y3, Y3
-	VORPS        c3f800000<>+0(SB), Y3, Y3
-	ADDQ         $0x08, R12
-	XORQ         $0x08, R8
-	JMP          pass0_columnsAVX2
+stretch_columnsAVX2:
+	CMPQ         R14, R13
+	JGE          stretch_nextAVX2
+	VBROADCASTSS (SI), Y2
+	VMOVUPS      (CX)(R14*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 4(SI), Y3
+	VMOVUPS      (DX)(R14*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMULPS       Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VCMPPS       $0x06, Y0, Y3, Y5
+	VMAXPS       Y3, Y0, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VDIVPS       Y3, Y6, Y6
+	VANDPS       (DI)(R8*4), Y6, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y6, Y4
+	VANDPS       Y5, Y6, Y6
+	VMOVUPS      (R9)(R8*4), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, (R9)(R8*4)
+	VMOVUPS      (BX)(R14*4), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, (BX)(R14*4)
+	VMOVUPS      64(R9)(R8*4), Y1
+	VFMADD231PS  Y6, Y2, Y1
+	VMOVUPS      Y1, 64(R9)(R8*4)
+	VMOVUPS      (AX)(R14*4), Y1
+	VFMADD231PS  Y6, Y2, Y1
+	VMOVUPS      Y1, (AX)(R14*4)
+	VMOVUPS      (R10)(R8*4), Y1
+	VMULPS       Y4, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VANDPS       c007fffff<>+0(SB), Y1, Y1
+	VORPS        c3f800000<>+0(SB), Y1, Y1
+	VMOVUPS      Y1, (R10)(R8*4)
+	VMOVUPS      64(R10)(R8*4), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R10)(R8*4)
+	VBROADCASTSS 8(SI), Y2
+	VMOVUPS      (CX)(R14*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 12(SI), Y3
+	VMOVUPS      (DX)(R14*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMULPS       Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VCMPPS       $0x06, Y0, Y3, Y5
+	VMAXPS       Y3, Y0, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VDIVPS       Y3, Y6, Y6
+	VANDPS       64(DI)(R8*4), Y6, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y6, Y4
+	VANDPS       Y5, Y6, Y6
+	VMOVUPS      128(R9)(R8*4), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, 128(R9)(R8*4)
+	VMOVUPS      (BX)(R14*4), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, (BX)(R14*4)
+	VMOVUPS      192(R9)(R8*4), Y1
+	VFMADD231PS  Y6, Y2, Y1
+	VMOVUPS      Y1, 192(R9)(R8*4)
+	VMOVUPS      (AX)(R14*4), Y1
+	VFMADD231PS  Y6, Y2, Y1
+	VMOVUPS      Y1, (AX)(R14*4)
+	VMOVUPS      (R10)(R8*4), Y1
+	VMULPS       Y4, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VANDPS       c007fffff<>+0(SB), Y1, Y1
+	VORPS        c3f800000<>+0(SB), Y1, Y1
+	VMOVUPS      Y1, (R10)(R8*4)
+	VMOVUPS      64(R10)(R8*4), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R10)(R8*4)
+	VBROADCASTSS 16(SI), Y2
+	VMOVUPS      (CX)(R14*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 20(SI), Y3
+	VMOVUPS      (DX)(R14*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMULPS       Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VCMPPS       $0x06, Y0, Y3, Y5
+	VMAXPS       Y3, Y0, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VDIVPS       Y3, Y6, Y6
+	VANDPS       128(DI)(R8*4), Y6, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y6, Y4
+	VANDPS       Y5, Y6, Y6
+	VMOVUPS      256(R9)(R8*4), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, 256(R9)(R8*4)
+	VMOVUPS      (BX)(R14*4), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, (BX)(R14*4)
+	VMOVUPS      320(R9)(R8*4), Y1
+	VFMADD231PS  Y6, Y2, Y1
+	VMOVUPS      Y1, 320(R9)(R8*4)
+	VMOVUPS      (AX)(R14*4), Y1
+	VFMADD231PS  Y6, Y2, Y1
+	VMOVUPS      Y1, (AX)(R14*4)
+	VMOVUPS      (R10)(R8*4), Y1
+	VMULPS       Y4, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VANDPS       c007fffff<>+0(SB), Y1, Y1
+	VORPS        c3f800000<>+0(SB), Y1, Y1
+	VMOVUPS      Y1, (R10)(R8*4)
+	VMOVUPS      64(R10)(R8*4), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R10)(R8*4)
+	VBROADCASTSS 24(SI), Y2
+	VMOVUPS      (CX)(R14*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 28(SI), Y3
+	VMOVUPS      (DX)(R14*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMULPS       Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VCMPPS       $0x06, Y0, Y3, Y5
+	VMAXPS       Y3, Y0, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VDIVPS       Y3, Y6, Y6
+	VANDPS       192(DI)(R8*4), Y6, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y6, Y4
+	VANDPS       Y5, Y6, Y6
+	VMOVUPS      384(R9)(R8*4), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, 384(R9)(R8*4)
+	VMOVUPS      (BX)(R14*4), Y3
+	VFMADD231PS  Y6, Y1, Y3
+	VMOVUPS      Y3, (BX)(R14*4)
+	VMOVUPS      448(R9)(R8*4), Y1
+	VFMADD231PS  Y6, Y2, Y1
+	VMOVUPS      Y1, 448(R9)(R8*4)
+	VMOVUPS      (AX)(R14*4), Y1
+	VFMADD231PS  Y6, Y2, Y1
+	VMOVUPS      Y1, (AX)(R14*4)
+	VMOVUPS      (R10)(R8*4), Y1
+	VMULPS       Y4, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VANDPS       c007fffff<>+0(SB), Y1, Y1
+	VORPS        c3f800000<>+0(SB), Y1, Y1
+	VMOVUPS      Y1, (R10)(R8*4)
+	VMOVUPS      64(R10)(R8*4), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R10)(R8*4)
+	ADDQ         $0x08, R14
+	ADDQ         $0x08, R8
+	ANDQ         $0x0f, R8
+	JMP          stretch_columnsAVX2
 
-pass0_nextAVX2:
-	ADDQ $0x20, R9
-	JMP  pass0AVX2
+stretch_nextAVX2:
+	ADDQ $0x20, R11
+	JMP  stretchAVX2
 
-pass0_doneAVX2:
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS Y1, (DI)
-	VMOVUPS Y2, 64(DI)
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y3, (DI)
-	VMOVUPS Y4, 64(DI)
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS 128(DI), Y1
-	VMOVUPS 192(DI), Y2
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS (DI), Y3
-	VMOVUPS 64(DI), Y4
-	MOVQ    stretches+56(FP), R9
-	MOVQ    count+64(FP), R10
-	SHLQ    $0x05, R10
-	ADDQ    R9, R10
-
-pass1AVX2:
-	CMPQ R9, R10
-	JGE  pass1_doneAVX2
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
-	XORQ R8, R8
-
-pass1_columnsAVX2:
-	CMPQ         R12, R11
-	JGE          pass1_nextAVX2
-	VBROADCASTSS 8(SI), Y6
-	VMOVUPS      (CX)(R12*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 12(SI), Y7
-	VMOVUPS      (DX)(R12*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VMULPS       Y5, Y5, Y7
-	VFMADD231PS  Y6, Y6, Y7
-	VCMPPS       $0x06, Y0, Y7, Y9
-	VMAXPS       Y7, Y0, Y7
-	VADDPS       c3f800000<>+0(SB), Y7, Y8
-	VMULPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VDIVPS       Y7, Y10, Y10
-	VANDPS       64(DI)(R8*4), Y10, Y10
-	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
-	VANDPS       Y9, Y10, Y10
-	VFMADD231PS  Y10, Y5, Y1
-	VMOVUPS      (BX)(R12*4), Y7
-	VFMADD231PS  Y10, Y5, Y7
-	VMOVUPS      Y7, (BX)(R12*4)
-	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (AX)(R12*4), Y5
-	VFMADD231PS  Y10, Y6, Y5
-	VMOVUPS      Y5, (AX)(R12*4)
-	VMULPS       Y8, Y3, Y3
-	VPSRLD       $0x17, Y3, Y5
-	VPSUBD       c0000007f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       Y5, Y4, Y4
-	VANDPS       c007fffff<>+0(SB), Y3, Y3
-	VORPS        c3f800000<>+0(SB), Y3, Y3
-	ADDQ         $0x08, R12
-	XORQ         $0x08, R8
-	JMP          pass1_columnsAVX2
-
-pass1_nextAVX2:
-	ADDQ $0x20, R9
-	JMP  pass1AVX2
-
-pass1_doneAVX2:
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS Y1, 128(DI)
-	VMOVUPS Y2, 192(DI)
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y3, (DI)
-	VMOVUPS Y4, 64(DI)
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS 256(DI), Y1
-	VMOVUPS 320(DI), Y2
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS (DI), Y3
-	VMOVUPS 64(DI), Y4
-	MOVQ    stretches+56(FP), R9
-	MOVQ    count+64(FP), R10
-	SHLQ    $0x05, R10
-	ADDQ    R9, R10
-
-pass2AVX2:
-	CMPQ R9, R10
-	JGE  pass2_doneAVX2
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
-	XORQ R8, R8
-
-pass2_columnsAVX2:
-	CMPQ         R12, R11
-	JGE          pass2_nextAVX2
-	VBROADCASTSS 16(SI), Y6
-	VMOVUPS      (CX)(R12*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 20(SI), Y7
-	VMOVUPS      (DX)(R12*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VMULPS       Y5, Y5, Y7
-	VFMADD231PS  Y6, Y6, Y7
-	VCMPPS       $0x06, Y0, Y7, Y9
-	VMAXPS       Y7, Y0, Y7
-	VADDPS       c3f800000<>+0(SB), Y7, Y8
-	VMULPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VDIVPS       Y7, Y10, Y10
-	VANDPS       128(DI)(R8*4), Y10, Y10
-	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
-	VANDPS       Y9, Y10, Y10
-	VFMADD231PS  Y10, Y5, Y1
-	VMOVUPS      (BX)(R12*4), Y7
-	VFMADD231PS  Y10, Y5, Y7
-	VMOVUPS      Y7, (BX)(R12*4)
-	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (AX)(R12*4), Y5
-	VFMADD231PS  Y10, Y6, Y5
-	VMOVUPS      Y5, (AX)(R12*4)
-	VMULPS       Y8, Y3, Y3
-	VPSRLD       $0x17, Y3, Y5
-	VPSUBD       c0000007f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       Y5, Y4, Y4
-	VANDPS       c007fffff<>+0(SB), Y3, Y3
-	VORPS        c3f800000<>+0(SB), Y3, Y3
-	ADDQ         $0x08, R12
-	XORQ         $0x08, R8
-	JMP          pass2_columnsAVX2
-
-pass2_nextAVX2:
-	ADDQ $0x20, R9
-	JMP  pass2AVX2
-
-pass2_doneAVX2:
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS Y1, 256(DI)
-	VMOVUPS Y2, 320(DI)
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS Y3, (DI)
-	VMOVUPS Y4, 64(DI)
-	MOVQ    sums_base+96(FP), DI
-	VMOVUPS 384(DI), Y1
-	VMOVUPS 448(DI), Y2
-	MOVQ    state_base+120(FP), DI
-	VMOVUPS (DI), Y3
-	VMOVUPS 64(DI), Y4
-	MOVQ    stretches+56(FP), R9
-	MOVQ    count+64(FP), R10
-	SHLQ    $0x05, R10
-	ADDQ    R9, R10
-
-pass3AVX2:
-	CMPQ R9, R10
-	JGE  pass3_doneAVX2
-	MOVQ (R9), R12
-	MOVQ 8(R9), R11
-	ADDQ R12, R11
-	MOVQ 24(R9), DI
-	XORQ R8, R8
-
-pass3_columnsAVX2:
-	CMPQ         R12, R11
-	JGE          pass3_nextAVX2
-	VBROADCASTSS 24(SI), Y6
-	VMOVUPS      (CX)(R12*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 28(SI), Y7
-	VMOVUPS      (DX)(R12*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VMULPS       Y5, Y5, Y7
-	VFMADD231PS  Y6, Y6, Y7
-	VCMPPS       $0x06, Y0, Y7, Y9
-	VMAXPS       Y7, Y0, Y7
-	VADDPS       c3f800000<>+0(SB), Y7, Y8
-	VMULPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y10
-	VDIVPS       Y7, Y10, Y10
-	VANDPS       192(DI)(R8*4), Y10, Y10
-	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
-	VANDPS       Y9, Y10, Y10
-	VFMADD231PS  Y10, Y5, Y1
-	VMOVUPS      (BX)(R12*4), Y7
-	VFMADD231PS  Y10, Y5, Y7
-	VMOVUPS      Y7, (BX)(R12*4)
-	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (AX)(R12*4), Y5
-	VFMADD231PS  Y10, Y6, Y5
-	VMOVUPS      Y5, (AX)(R12*4)
-	VMULPS       Y8, Y3, Y3
-	VPSRLD       $0x17, Y3, Y5
-	VPSUBD       c0000007f<>+0(SB), Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VADDPS       Y5, Y4, Y4
-	VANDPS       c007fffff<>+0(SB), Y3, Y3
-	VORPS        c3f800000<>+0(SB), Y3, Y3
-	ADDQ         $0x08, R12
-	XORQ         $0x08, R8
-	JMP          pass3_columnsAVX2
-
-pass3_nextAVX2:
-	ADDQ $0x20, R9
-	JMP  pass3AVX2
-
-pass3_doneAVX2:
-	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Y1, 384(AX)
-	VMOVUPS Y2, 448(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Y3, (AX)
-	VMOVUPS Y4, 64(AX)
+stretch_doneAVX2:
 	VZEROUPPER
 	RET
 
@@ -9630,151 +10301,147 @@ TEXT ·denseTotalsCareful2Vector(SB), NOSPLIT, $0-132
 	MOVQ         columns_base+0(FP), CX
 	LEAQ         (CX)(AX*4), AX
 	MOVQ         heads_base+48(FP), DX
-	MOVQ         squares_base+96(FP), BX
-	MOVQ         width+120(FP), SI
-	VBROADCASTSS clamp+128(FP), Z0
-	SHLQ         $0x02, SI
-	MOVQ         sums_base+72(FP), DI
-	VMOVUPS      (DI), Z1
-	VMOVUPS      64(DI), Z2
-	VMOVUPS      128(DI), Z3
-	VMOVUPS      192(DI), Z4
-	VMOVUPS      256(DI), Z5
-	VMOVUPS      320(DI), Z6
-	VMOVUPS      384(DI), Z7
-	VMOVUPS      448(DI), Z8
-	VMOVUPS      512(DI), Z9
-	VMOVUPS      576(DI), Z10
-	VMOVUPS      640(DI), Z11
-	VMOVUPS      704(DI), Z12
-	MOVQ         stretches+32(FP), R11
-	MOVQ         count+40(FP), R12
-	SHLQ         $0x05, R12
-	ADDQ         R11, R12
+	MOVQ         sums_base+72(FP), BX
+	VMOVUPS      (BX), Z0
+	VMOVUPS      64(BX), Z1
+	VMOVUPS      128(BX), Z2
+	VMOVUPS      192(BX), Z3
+	VMOVUPS      256(BX), Z4
+	VMOVUPS      320(BX), Z5
+	VMOVUPS      384(BX), Z6
+	VMOVUPS      448(BX), Z7
+	VMOVUPS      512(BX), Z8
+	VMOVUPS      576(BX), Z9
+	VMOVUPS      640(BX), Z10
+	VMOVUPS      704(BX), Z11
+	VBROADCASTSS clamp+128(FP), Z12
+	MOVQ         stretches+32(FP), R9
+	MOVQ         count+40(FP), R10
+	SHLQ         $0x05, R10
+	ADDQ         R9, R10
 
 pass0AVX512:
-	CMPQ     R11, R12
+	CMPQ     R9, R10
 	JGE      pass0_doneAVX512
-	MOVQ     (R11), R14
-	MOVQ     8(R11), R13
-	ADDQ     R14, R13
-	MOVQ     24(R11), DI
-	VMOVUPS  (DI), Z13
+	MOVQ     (R9), R12
+	MOVQ     8(R9), R11
+	ADDQ     R12, R11
+	MOVQ     24(R9), BX
+	VMOVUPS  (BX), Z13
 	VPMOVD2M Z13, K1
-	VMOVUPS  64(DI), Z13
+	VMOVUPS  64(BX), Z13
 	VPMOVD2M Z13, K2
-	VMOVUPS  128(DI), Z13
+	VMOVUPS  128(BX), Z13
 	VPMOVD2M Z13, K3
-	VMOVUPS  192(DI), Z13
+	VMOVUPS  192(BX), Z13
 	VPMOVD2M Z13, K4
-	MOVQ     16(R11), R10
-	SUBQ     R14, R10
-	LEAQ     (BX)(R10*4), R10
-	MOVQ     R10, DI
-	ADDQ     SI, R10
-	MOVQ     R10, R8
-	ADDQ     SI, R10
-	MOVQ     R10, R9
-	ADDQ     SI, R10
+	MOVQ     width+120(FP), R13
+	MOVQ     16(R9), R8
+	SUBQ     R12, R8
+	SHLQ     $0x02, R8
+	ADDQ     squares_base+96(FP), R8
+	SHLQ     $0x02, R13
+	MOVQ     R8, BX
+	ADDQ     R13, R8
+	MOVQ     R8, SI
+	ADDQ     R13, R8
+	MOVQ     R8, DI
+	ADDQ     R13, R8
 
 pass0_columnsAVX512:
-	CMPQ         R14, R13
-	JGE          pass0_nextAVX512
-	VMOVUPS      (CX)(R14*4), Z13
-	VMOVUPS      (AX)(R14*4), Z14
-	VSUBPS.BCST  (DX), Z13, Z15
-	VSUBPS.BCST  4(DX), Z14, Z16
-	VMOVUPS      c3f800000<>+0(SB), Z17
-	VFMADD231PS  Z15, Z15, Z17
-	VFMADD231PS  Z16, Z16, Z17
-	VRCP14PS     Z17, Z18
-	VMOVAPS      Z18, Z19
-	VFNMADD213PS c40000000<>+0(SB), Z17, Z19
-	VMULPS.Z     Z19, Z18, K1, Z17
-	VCMPPS       $0x06, Z0, Z17, K5
-	VMAXPS       Z17, Z0, Z18
-	VMOVAPS.Z    Z18, K1, Z18
-	VADDPS       Z18, Z3, Z3
-	VMOVAPS.Z    Z17, K5, Z17
-	VMULPS       Z17, Z17, Z17
-	VMOVUPS      Z17, (DI)(R14*4)
-	VFMADD231PS  Z17, Z15, Z1
-	VFMADD231PS  Z17, Z16, Z2
-	VSUBPS.BCST  8(DX), Z13, Z15
-	VSUBPS.BCST  12(DX), Z14, Z16
-	VMOVUPS      c3f800000<>+0(SB), Z17
-	VFMADD231PS  Z15, Z15, Z17
-	VFMADD231PS  Z16, Z16, Z17
-	VRCP14PS     Z17, Z18
-	VMOVAPS      Z18, Z19
-	VFNMADD213PS c40000000<>+0(SB), Z17, Z19
-	VMULPS.Z     Z19, Z18, K2, Z17
-	VCMPPS       $0x06, Z0, Z17, K5
-	VMAXPS       Z17, Z0, Z18
-	VMOVAPS.Z    Z18, K2, Z18
-	VADDPS       Z18, Z6, Z6
-	VMOVAPS.Z    Z17, K5, Z17
-	VMULPS       Z17, Z17, Z17
-	VMOVUPS      Z17, (R8)(R14*4)
-	VFMADD231PS  Z17, Z15, Z4
-	VFMADD231PS  Z17, Z16, Z5
-	VSUBPS.BCST  16(DX), Z13, Z15
-	VSUBPS.BCST  20(DX), Z14, Z16
-	VMOVUPS      c3f800000<>+0(SB), Z17
-	VFMADD231PS  Z15, Z15, Z17
-	VFMADD231PS  Z16, Z16, Z17
-	VRCP14PS     Z17, Z18
-	VMOVAPS      Z18, Z19
-	VFNMADD213PS c40000000<>+0(SB), Z17, Z19
-	VMULPS.Z     Z19, Z18, K3, Z17
-	VCMPPS       $0x06, Z0, Z17, K5
-	VMAXPS       Z17, Z0, Z18
-	VMOVAPS.Z    Z18, K3, Z18
-	VADDPS       Z18, Z9, Z9
-	VMOVAPS.Z    Z17, K5, Z17
-	VMULPS       Z17, Z17, Z17
-	VMOVUPS      Z17, (R9)(R14*4)
-	VFMADD231PS  Z17, Z15, Z7
-	VFMADD231PS  Z17, Z16, Z8
-	VSUBPS.BCST  24(DX), Z13, Z13
-	VSUBPS.BCST  28(DX), Z14, Z14
-	VMOVUPS      c3f800000<>+0(SB), Z15
-	VFMADD231PS  Z13, Z13, Z15
-	VFMADD231PS  Z14, Z14, Z15
-	VRCP14PS     Z15, Z16
-	VMOVAPS      Z16, Z17
-	VFNMADD213PS c40000000<>+0(SB), Z15, Z17
-	VMULPS.Z     Z17, Z16, K4, Z15
-	VCMPPS       $0x06, Z0, Z15, K5
-	VMAXPS       Z15, Z0, Z16
-	VMOVAPS.Z    Z16, K4, Z16
-	VADDPS       Z16, Z12, Z12
-	VMOVAPS.Z    Z15, K5, Z15
-	VMULPS       Z15, Z15, Z15
-	VMOVUPS      Z15, (R10)(R14*4)
-	VFMADD231PS  Z15, Z13, Z10
-	VFMADD231PS  Z15, Z14, Z11
-	ADDQ         $0x10, R14
-	JMP          pass0_columnsAVX512
+	CMPQ        R12, R11
+	JGE         pass0_nextAVX512
+	VMOVUPS     (CX)(R12*4), Z13
+	VMOVUPS     (AX)(R12*4), Z14
+	VSUBPS.BCST (DX), Z13, Z15
+	VSUBPS.BCST 4(DX), Z14, Z16
+	VMOVUPS     c3f800000<>+0(SB), Z17
+	VFMADD231PS Z15, Z15, Z17
+	VFMADD231PS Z16, Z16, Z17
+	VMOVUPS     c3f800000<>+0(SB), Z18
+	VDIVPS      Z17, Z18, Z18
+	VMOVAPS.Z   Z18, K1, Z18
+	VCMPPS      $0x06, Z12, Z18, K5
+	VMAXPS      Z18, Z12, Z17
+	VMOVAPS.Z   Z17, K1, Z17
+	VADDPS      Z17, Z2, Z2
+	VMOVAPS.Z   Z18, K5, Z18
+	VMULPS      Z18, Z18, Z18
+	VMOVUPS     Z18, (BX)(R12*4)
+	VFMADD231PS Z18, Z15, Z0
+	VFMADD231PS Z18, Z16, Z1
+	VSUBPS.BCST 8(DX), Z13, Z15
+	VSUBPS.BCST 12(DX), Z14, Z16
+	VMOVUPS     c3f800000<>+0(SB), Z17
+	VFMADD231PS Z15, Z15, Z17
+	VFMADD231PS Z16, Z16, Z17
+	VMOVUPS     c3f800000<>+0(SB), Z18
+	VDIVPS      Z17, Z18, Z18
+	VMOVAPS.Z   Z18, K2, Z18
+	VCMPPS      $0x06, Z12, Z18, K5
+	VMAXPS      Z18, Z12, Z17
+	VMOVAPS.Z   Z17, K2, Z17
+	VADDPS      Z17, Z5, Z5
+	VMOVAPS.Z   Z18, K5, Z18
+	VMULPS      Z18, Z18, Z18
+	VMOVUPS     Z18, (SI)(R12*4)
+	VFMADD231PS Z18, Z15, Z3
+	VFMADD231PS Z18, Z16, Z4
+	VSUBPS.BCST 16(DX), Z13, Z15
+	VSUBPS.BCST 20(DX), Z14, Z16
+	VMOVUPS     c3f800000<>+0(SB), Z17
+	VFMADD231PS Z15, Z15, Z17
+	VFMADD231PS Z16, Z16, Z17
+	VMOVUPS     c3f800000<>+0(SB), Z18
+	VDIVPS      Z17, Z18, Z18
+	VMOVAPS.Z   Z18, K3, Z18
+	VCMPPS      $0x06, Z12, Z18, K5
+	VMAXPS      Z18, Z12, Z17
+	VMOVAPS.Z   Z17, K3, Z17
+	VADDPS      Z17, Z8, Z8
+	VMOVAPS.Z   Z18, K5, Z18
+	VMULPS      Z18, Z18, Z18
+	VMOVUPS     Z18, (DI)(R12*4)
+	VFMADD231PS Z18, Z15, Z6
+	VFMADD231PS Z18, Z16, Z7
+	VSUBPS.BCST 24(DX), Z13, Z13
+	VSUBPS.BCST 28(DX), Z14, Z14
+	VMOVUPS     c3f800000<>+0(SB), Z15
+	VFMADD231PS Z13, Z13, Z15
+	VFMADD231PS Z14, Z14, Z15
+	VMOVUPS     c3f800000<>+0(SB), Z16
+	VDIVPS      Z15, Z16, Z16
+	VMOVAPS.Z   Z16, K4, Z16
+	VCMPPS      $0x06, Z12, Z16, K5
+	VMAXPS      Z16, Z12, Z15
+	VMOVAPS.Z   Z15, K4, Z15
+	VADDPS      Z15, Z11, Z11
+	VMOVAPS.Z   Z16, K5, Z16
+	VMULPS      Z16, Z16, Z16
+	VMOVUPS     Z16, (R8)(R12*4)
+	VFMADD231PS Z16, Z13, Z9
+	VFMADD231PS Z16, Z14, Z10
+	ADDQ        $0x10, R12
+	JMP         pass0_columnsAVX512
 
 pass0_nextAVX512:
-	ADDQ $0x20, R11
+	ADDQ $0x20, R9
 	JMP  pass0AVX512
 
 pass0_doneAVX512:
 	MOVQ    sums_base+72(FP), AX
-	VMOVUPS Z1, (AX)
-	VMOVUPS Z2, 64(AX)
-	VMOVUPS Z3, 128(AX)
-	VMOVUPS Z4, 192(AX)
-	VMOVUPS Z5, 256(AX)
-	VMOVUPS Z6, 320(AX)
-	VMOVUPS Z7, 384(AX)
-	VMOVUPS Z8, 448(AX)
-	VMOVUPS Z9, 512(AX)
-	VMOVUPS Z10, 576(AX)
-	VMOVUPS Z11, 640(AX)
-	VMOVUPS Z12, 704(AX)
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z4, 256(AX)
+	VMOVUPS Z5, 320(AX)
+	VMOVUPS Z6, 384(AX)
+	VMOVUPS Z7, 448(AX)
+	VMOVUPS Z8, 512(AX)
+	VMOVUPS Z9, 576(AX)
+	VMOVUPS Z10, 640(AX)
+	VMOVUPS Z11, 704(AX)
 	VZEROUPPER
 	RET
 
@@ -9783,14 +10450,8 @@ formAVX2:
 	MOVQ         columns_base+0(FP), CX
 	LEAQ         (CX)(AX*4), AX
 	MOVQ         heads_base+48(FP), DX
-	MOVQ         squares_base+96(FP), DI
-	MOVQ         width+120(FP), R8
+	MOVQ         sums_base+72(FP), DI
 	VBROADCASTSS clamp+128(FP), Y0
-	SHLQ         $0x02, R8
-	MOVQ         sums_base+72(FP), BX
-	VMOVUPS      (BX), Y1
-	VMOVUPS      64(BX), Y2
-	VMOVUPS      128(BX), Y3
 	MOVQ         stretches+32(FP), R10
 	MOVQ         count+40(FP), R11
 	SHLQ         $0x05, R11
@@ -9804,36 +10465,75 @@ pass0AVX2:
 	ADDQ R13, R12
 	MOVQ 24(R10), BX
 	XORQ SI, SI
+	MOVQ width+120(FP), R14
 	MOVQ 16(R10), R9
 	SUBQ R13, R9
-	LEAQ (DI)(R9*4), R9
+	SHLQ $0x02, R9
+	ADDQ squares_base+96(FP), R9
+	SHLQ $0x02, R14
+	MOVQ R9, R8
+	ADDQ R14, R9
 
 pass0_columnsAVX2:
 	CMPQ         R13, R12
 	JGE          pass0_nextAVX2
-	VBROADCASTSS (DX), Y5
-	VMOVUPS      (CX)(R13*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 4(DX), Y6
-	VMOVUPS      (AX)(R13*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VMOVUPS      c3f800000<>+0(SB), Y6
-	VFMADD231PS  Y4, Y4, Y6
-	VFMADD231PS  Y5, Y5, Y6
-	VMOVUPS      c3f800000<>+0(SB), Y7
-	VDIVPS       Y6, Y7, Y7
-	VANDPS       (BX)(SI*4), Y7, Y7
-	VCMPPS       $0x06, Y0, Y7, Y6
-	VMAXPS       Y7, Y0, Y8
-	VANDPS       (BX)(SI*4), Y8, Y8
-	VADDPS       Y8, Y3, Y3
-	VANDPS       Y6, Y7, Y7
-	VMULPS       Y7, Y7, Y7
-	VMOVUPS      Y7, (R9)(R13*4)
-	VFMADD231PS  Y7, Y4, Y1
-	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS (DX), Y2
+	VMOVUPS      (CX)(R13*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 4(DX), Y3
+	VMOVUPS      (AX)(R13*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFMADD231PS  Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VDIVPS       Y3, Y4, Y4
+	VANDPS       (BX)(SI*4), Y4, Y4
+	VCMPPS       $0x06, Y0, Y4, Y3
+	VMAXPS       Y4, Y0, Y5
+	VANDPS       (BX)(SI*4), Y5, Y5
+	VMOVUPS      128(DI)(SI*4), Y6
+	VADDPS       Y5, Y6, Y6
+	VMOVUPS      Y6, 128(DI)(SI*4)
+	VANDPS       Y3, Y4, Y4
+	VMULPS       Y4, Y4, Y4
+	VMOVUPS      Y4, (R8)(R13*4)
+	VMOVUPS      (DI)(SI*4), Y3
+	VFMADD231PS  Y4, Y1, Y3
+	VMOVUPS      Y3, (DI)(SI*4)
+	VMOVUPS      64(DI)(SI*4), Y1
+	VFMADD231PS  Y4, Y2, Y1
+	VMOVUPS      Y1, 64(DI)(SI*4)
+	VBROADCASTSS 8(DX), Y2
+	VMOVUPS      (CX)(R13*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 12(DX), Y3
+	VMOVUPS      (AX)(R13*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFMADD231PS  Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VDIVPS       Y3, Y4, Y4
+	VANDPS       64(BX)(SI*4), Y4, Y4
+	VCMPPS       $0x06, Y0, Y4, Y3
+	VMAXPS       Y4, Y0, Y5
+	VANDPS       64(BX)(SI*4), Y5, Y5
+	VMOVUPS      320(DI)(SI*4), Y6
+	VADDPS       Y5, Y6, Y6
+	VMOVUPS      Y6, 320(DI)(SI*4)
+	VANDPS       Y3, Y4, Y4
+	VMULPS       Y4, Y4, Y4
+	VMOVUPS      Y4, (R9)(R13*4)
+	VMOVUPS      192(DI)(SI*4), Y3
+	VFMADD231PS  Y4, Y1, Y3
+	VMOVUPS      Y3, 192(DI)(SI*4)
+	VMOVUPS      256(DI)(SI*4), Y1
+	VFMADD231PS  Y4, Y2, Y1
+	VMOVUPS      Y1, 256(DI)(SI*4)
 	ADDQ         $0x08, R13
-	XORQ         $0x08, SI
+	ADDQ         $0x08, SI
+	ANDQ         $0x0f, SI
 	JMP          pass0_columnsAVX2
 
 pass0_nextAVX2:
@@ -9841,77 +10541,10 @@ pass0_nextAVX2:
 	JMP  pass0AVX2
 
 pass0_doneAVX2:
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS Y1, (BX)
-	VMOVUPS Y2, 64(BX)
-	VMOVUPS Y3, 128(BX)
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS 192(BX), Y1
-	VMOVUPS 256(BX), Y2
-	VMOVUPS 320(BX), Y3
-	MOVQ    stretches+32(FP), R10
-	MOVQ    count+40(FP), R11
-	SHLQ    $0x05, R11
-	ADDQ    R10, R11
-
-pass1AVX2:
-	CMPQ R10, R11
-	JGE  pass1_doneAVX2
-	MOVQ (R10), R13
-	MOVQ 8(R10), R12
-	ADDQ R13, R12
-	MOVQ 24(R10), BX
-	XORQ SI, SI
-	MOVQ 16(R10), R9
-	SUBQ R13, R9
-	LEAQ (DI)(R9*4), R9
-	ADDQ R8, R9
-
-pass1_columnsAVX2:
-	CMPQ         R13, R12
-	JGE          pass1_nextAVX2
-	VBROADCASTSS 8(DX), Y5
-	VMOVUPS      (CX)(R13*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 12(DX), Y6
-	VMOVUPS      (AX)(R13*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VMOVUPS      c3f800000<>+0(SB), Y6
-	VFMADD231PS  Y4, Y4, Y6
-	VFMADD231PS  Y5, Y5, Y6
-	VMOVUPS      c3f800000<>+0(SB), Y7
-	VDIVPS       Y6, Y7, Y7
-	VANDPS       64(BX)(SI*4), Y7, Y7
-	VCMPPS       $0x06, Y0, Y7, Y6
-	VMAXPS       Y7, Y0, Y8
-	VANDPS       64(BX)(SI*4), Y8, Y8
-	VADDPS       Y8, Y3, Y3
-	VANDPS       Y6, Y7, Y7
-	VMULPS       Y7, Y7, Y7
-	VMOVUPS      Y7, (R9)(R13*4)
-	VFMADD231PS  Y7, Y4, Y1
-	VFMADD231PS  Y7, Y5, Y2
-	ADDQ         $0x08, R13
-	XORQ         $0x08, SI
-	JMP          pass1_columnsAVX2
-
-pass1_nextAVX2:
-	ADDQ $0x20, R10
-	JMP  pass1AVX2
-
-pass1_doneAVX2:
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS Y1, 192(BX)
-	VMOVUPS Y2, 256(BX)
-	VMOVUPS Y3, 320(BX)
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS 384(BX), Y1
-	VMOVUPS 448(BX), Y2
-	VMOVUPS 512(BX), Y3
-	MOVQ    stretches+32(FP), R10
-	MOVQ    count+40(FP), R11
-	SHLQ    $0x05, R11
-	ADDQ    R10, R11
+	MOVQ stretches+32(FP), R10
+	MOVQ count+40(FP), R11
+	SHLQ $0x05, R11
+	ADDQ R10, R11
 
 pass2AVX2:
 	CMPQ R10, R11
@@ -9921,38 +10554,77 @@ pass2AVX2:
 	ADDQ R13, R12
 	MOVQ 24(R10), BX
 	XORQ SI, SI
+	MOVQ width+120(FP), R14
 	MOVQ 16(R10), R9
 	SUBQ R13, R9
-	LEAQ (DI)(R9*4), R9
-	ADDQ R8, R9
-	ADDQ R8, R9
+	SHLQ $0x02, R9
+	ADDQ squares_base+96(FP), R9
+	SHLQ $0x02, R14
+	ADDQ R14, R9
+	ADDQ R14, R9
+	MOVQ R9, R8
+	ADDQ R14, R9
 
 pass2_columnsAVX2:
 	CMPQ         R13, R12
 	JGE          pass2_nextAVX2
-	VBROADCASTSS 16(DX), Y5
-	VMOVUPS      (CX)(R13*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 20(DX), Y6
-	VMOVUPS      (AX)(R13*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VMOVUPS      c3f800000<>+0(SB), Y6
-	VFMADD231PS  Y4, Y4, Y6
-	VFMADD231PS  Y5, Y5, Y6
-	VMOVUPS      c3f800000<>+0(SB), Y7
-	VDIVPS       Y6, Y7, Y7
-	VANDPS       128(BX)(SI*4), Y7, Y7
-	VCMPPS       $0x06, Y0, Y7, Y6
-	VMAXPS       Y7, Y0, Y8
-	VANDPS       128(BX)(SI*4), Y8, Y8
-	VADDPS       Y8, Y3, Y3
-	VANDPS       Y6, Y7, Y7
-	VMULPS       Y7, Y7, Y7
-	VMOVUPS      Y7, (R9)(R13*4)
-	VFMADD231PS  Y7, Y4, Y1
-	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 16(DX), Y2
+	VMOVUPS      (CX)(R13*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 20(DX), Y3
+	VMOVUPS      (AX)(R13*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFMADD231PS  Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VDIVPS       Y3, Y4, Y4
+	VANDPS       128(BX)(SI*4), Y4, Y4
+	VCMPPS       $0x06, Y0, Y4, Y3
+	VMAXPS       Y4, Y0, Y5
+	VANDPS       128(BX)(SI*4), Y5, Y5
+	VMOVUPS      512(DI)(SI*4), Y6
+	VADDPS       Y5, Y6, Y6
+	VMOVUPS      Y6, 512(DI)(SI*4)
+	VANDPS       Y3, Y4, Y4
+	VMULPS       Y4, Y4, Y4
+	VMOVUPS      Y4, (R8)(R13*4)
+	VMOVUPS      384(DI)(SI*4), Y3
+	VFMADD231PS  Y4, Y1, Y3
+	VMOVUPS      Y3, 384(DI)(SI*4)
+	VMOVUPS      448(DI)(SI*4), Y1
+	VFMADD231PS  Y4, Y2, Y1
+	VMOVUPS      Y1, 448(DI)(SI*4)
+	VBROADCASTSS 24(DX), Y2
+	VMOVUPS      (CX)(R13*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 28(DX), Y3
+	VMOVUPS      (AX)(R13*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFMADD231PS  Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VDIVPS       Y3, Y4, Y4
+	VANDPS       192(BX)(SI*4), Y4, Y4
+	VCMPPS       $0x06, Y0, Y4, Y3
+	VMAXPS       Y4, Y0, Y5
+	VANDPS       192(BX)(SI*4), Y5, Y5
+	VMOVUPS      704(DI)(SI*4), Y6
+	VADDPS       Y5, Y6, Y6
+	VMOVUPS      Y6, 704(DI)(SI*4)
+	VANDPS       Y3, Y4, Y4
+	VMULPS       Y4, Y4, Y4
+	VMOVUPS      Y4, (R9)(R13*4)
+	VMOVUPS      576(DI)(SI*4), Y3
+	VFMADD231PS  Y4, Y1, Y3
+	VMOVUPS      Y3, 576(DI)(SI*4)
+	VMOVUPS      640(DI)(SI*4), Y1
+	VFMADD231PS  Y4, Y2, Y1
+	VMOVUPS      Y1, 640(DI)(SI*4)
 	ADDQ         $0x08, R13
-	XORQ         $0x08, SI
+	ADDQ         $0x08, SI
+	ANDQ         $0x0f, SI
 	JMP          pass2_columnsAVX2
 
 pass2_nextAVX2:
@@ -9960,71 +10632,6 @@ pass2_nextAVX2:
 	JMP  pass2AVX2
 
 pass2_doneAVX2:
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS Y1, 384(BX)
-	VMOVUPS Y2, 448(BX)
-	VMOVUPS Y3, 512(BX)
-	MOVQ    sums_base+72(FP), BX
-	VMOVUPS 576(BX), Y1
-	VMOVUPS 640(BX), Y2
-	VMOVUPS 704(BX), Y3
-	MOVQ    stretches+32(FP), R10
-	MOVQ    count+40(FP), R11
-	SHLQ    $0x05, R11
-	ADDQ    R10, R11
-
-pass3AVX2:
-	CMPQ R10, R11
-	JGE  pass3_doneAVX2
-	MOVQ (R10), R13
-	MOVQ 8(R10), R12
-	ADDQ R13, R12
-	MOVQ 24(R10), BX
-	XORQ SI, SI
-	MOVQ 16(R10), R9
-	SUBQ R13, R9
-	LEAQ (DI)(R9*4), R9
-	ADDQ R8, R9
-	ADDQ R8, R9
-	ADDQ R8, R9
-
-pass3_columnsAVX2:
-	CMPQ         R13, R12
-	JGE          pass3_nextAVX2
-	VBROADCASTSS 24(DX), Y5
-	VMOVUPS      (CX)(R13*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 28(DX), Y6
-	VMOVUPS      (AX)(R13*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VMOVUPS      c3f800000<>+0(SB), Y6
-	VFMADD231PS  Y4, Y4, Y6
-	VFMADD231PS  Y5, Y5, Y6
-	VMOVUPS      c3f800000<>+0(SB), Y7
-	VDIVPS       Y6, Y7, Y7
-	VANDPS       192(BX)(SI*4), Y7, Y7
-	VCMPPS       $0x06, Y0, Y7, Y6
-	VMAXPS       Y7, Y0, Y8
-	VANDPS       192(BX)(SI*4), Y8, Y8
-	VADDPS       Y8, Y3, Y3
-	VANDPS       Y6, Y7, Y7
-	VMULPS       Y7, Y7, Y7
-	VMOVUPS      Y7, (R9)(R13*4)
-	VFMADD231PS  Y7, Y4, Y1
-	VFMADD231PS  Y7, Y5, Y2
-	ADDQ         $0x08, R13
-	XORQ         $0x08, SI
-	JMP          pass3_columnsAVX2
-
-pass3_nextAVX2:
-	ADDQ $0x20, R10
-	JMP  pass3AVX2
-
-pass3_doneAVX2:
-	MOVQ    sums_base+72(FP), AX
-	VMOVUPS Y1, 576(AX)
-	VMOVUPS Y2, 640(AX)
-	VMOVUPS Y3, 704(AX)
 	VZEROUPPER
 	RET
 
@@ -10368,7 +10975,7 @@ loop0_doneAVX2:
 
 // func denseNeg3Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
-TEXT ·denseNeg3Vector(SB), NOSPLIT, $0-168
+TEXT ·denseNeg3Vector(SB), NOSPLIT, $8-168
 	CMPQ    ·current+0(SB), $0x02
 	JNE     formAVX2
 	MOVQ    stride+48(FP), AX
@@ -10394,162 +11001,165 @@ TEXT ·denseNeg3Vector(SB), NOSPLIT, $0-168
 	VMOVUPS 640(R10), Z10
 	VMOVUPS 704(R10), Z11
 	MOVQ    state_base+120(FP), R10
-	VMOVUPS (R10), Z12
-	VMOVUPS 64(R10), Z13
-	VMOVUPS 128(R10), Z14
-	MOVQ    stretches+56(FP), R10
-	MOVQ    count+64(FP), R11
-	SHLQ    $0x05, R11
-	ADDQ    R10, R11
+	MOVQ    stretches+56(FP), R11
+	MOVQ    count+64(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
 
-pass0AVX512:
-	CMPQ     R10, R11
-	JGE      pass0_doneAVX512
-	MOVQ     (R10), R13
-	MOVQ     8(R10), R12
-	ADDQ     R13, R12
-	MOVQ     24(R10), R14
-	VMOVUPS  (R14), Z15
-	VPMOVD2M Z15, K1
-	VMOVUPS  64(R14), Z15
-	VPMOVD2M Z15, K2
-	VMOVUPS  128(R14), Z15
-	VPMOVD2M Z15, K3
-	VMOVUPS  192(R14), Z15
-	VPMOVD2M Z15, K4
+stretchAVX512:
+	CMPQ     R11, R12
+	JGE      stretch_doneAVX512
+	MOVQ     (R11), R14
+	MOVQ     8(R11), R13
+	ADDQ     R14, R13
+	MOVQ     24(R11), R15
+	VMOVUPS  (R15), Z12
+	VPMOVD2M Z12, K1
+	VMOVUPS  64(R15), Z12
+	VPMOVD2M Z12, K2
+	VMOVUPS  128(R15), Z12
+	VPMOVD2M Z12, K3
+	VMOVUPS  192(R15), Z12
+	VPMOVD2M Z12, K4
 
-pass0_columnsAVX512:
-	CMPQ             R13, R12
-	JGE              pass0_nextAVX512
-	VMOVUPS          (SI)(R13*4), Z15
-	VMOVUPS          (DI)(R13*4), Z16
-	VMOVUPS          (AX)(R13*4), Z17
-	VMOVUPS          (CX)(R13*4), Z18
-	VSUBPS.BCST      (R8), Z18, Z18
-	VMOVUPS          (DX)(R13*4), Z19
-	VSUBPS.BCST      4(R8), Z19, Z19
-	VMOVUPS          (BX)(R13*4), Z20
-	VSUBPS.BCST      8(R8), Z20, Z20
-	VMOVUPS          c3f800000<>+0(SB), Z21
-	VFMADD231PS      Z18, Z18, Z21
-	VFMADD231PS      Z19, Z19, Z21
-	VFMADD231PS      Z20, Z20, Z21
-	VMOVUPS          c3f800000<>+0(SB), Z22
-	VFMADD231PS.BCST (R9), Z21, Z22
-	VMULPS           Z21, Z22, Z23
-	VRCP14PS         Z23, Z24
-	VMOVAPS          Z24, Z25
-	VFNMADD213PS     c40000000<>+0(SB), Z23, Z25
-	VMULPS.Z         Z25, Z24, K1, Z23
-	VMULPS           Z23, Z22, Z22
+stretch_columnsAVX512:
+	CMPQ             R14, R13
+	JGE              stretch_nextAVX512
+	VMOVUPS          (SI)(R14*4), Z12
+	VMOVUPS          (DI)(R14*4), Z13
+	VMOVUPS          (AX)(R14*4), Z14
+	VMOVUPS          (CX)(R14*4), Z15
+	VSUBPS.BCST      (R8), Z15, Z15
+	VMOVUPS          (DX)(R14*4), Z16
+	VSUBPS.BCST      4(R8), Z16, Z16
+	VMOVUPS          (BX)(R14*4), Z17
+	VSUBPS.BCST      8(R8), Z17, Z17
+	VMOVUPS          c3f800000<>+0(SB), Z18
+	VMOVUPS          c3f800000<>+0(SB), Z19
+	VFMADD231PS      Z15, Z15, Z18
+	VFMADD231PS      Z16, Z16, Z18
+	VFMADD231PS      Z17, Z17, Z18
+	VFMADD231PS.BCST (R9), Z18, Z19
+	VMULPS           Z18, Z19, Z20
+	VMOVUPS          (CX)(R14*4), Z21
+	VSUBPS.BCST      12(R8), Z21, Z21
+	VMOVUPS          (DX)(R14*4), Z22
+	VSUBPS.BCST      16(R8), Z22, Z22
+	VMOVUPS          (BX)(R14*4), Z23
+	VSUBPS.BCST      20(R8), Z23, Z23
 	VMOVUPS          c3f800000<>+0(SB), Z24
-	VFMADD231PS.BCST 4(R9), Z22, Z24
-	VFMADD231PS      Z21, Z23, Z14
-	VFMADD231PS      Z23, Z18, Z0
-	VFMADD231PS      Z23, Z18, Z15
-	VFMADD231PS      Z23, Z19, Z1
-	VFMADD231PS      Z23, Z19, Z16
-	VFMADD231PS      Z23, Z20, Z2
-	VFMADD231PS      Z23, Z20, Z17
-	VMOVUPS          (CX)(R13*4), Z18
-	VSUBPS.BCST      12(R8), Z18, Z18
-	VMOVUPS          (DX)(R13*4), Z19
-	VSUBPS.BCST      16(R8), Z19, Z19
-	VMOVUPS          (BX)(R13*4), Z20
-	VSUBPS.BCST      20(R8), Z20, Z20
-	VMOVUPS          c3f800000<>+0(SB), Z21
-	VFMADD231PS      Z18, Z18, Z21
-	VFMADD231PS      Z19, Z19, Z21
-	VFMADD231PS      Z20, Z20, Z21
-	VMOVUPS          c3f800000<>+0(SB), Z22
-	VFMADD231PS.BCST (R9), Z21, Z22
-	VMULPS           Z21, Z22, Z23
-	VRCP14PS         Z23, Z25
-	VMOVAPS          Z25, Z26
-	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
-	VMULPS.Z         Z26, Z25, K2, Z23
-	VMULPS           Z23, Z22, Z22
 	VMOVUPS          c3f800000<>+0(SB), Z25
-	VFMADD231PS.BCST 4(R9), Z22, Z25
-	VFMADD231PS      Z21, Z23, Z14
-	VFMADD231PS      Z23, Z18, Z3
-	VFMADD231PS      Z23, Z18, Z15
-	VFMADD231PS      Z23, Z19, Z4
-	VFMADD231PS      Z23, Z19, Z16
-	VFMADD231PS      Z23, Z20, Z5
-	VFMADD231PS      Z23, Z20, Z17
-	VMULPS           Z25, Z24, Z24
-	VMOVUPS          (CX)(R13*4), Z18
-	VSUBPS.BCST      24(R8), Z18, Z18
-	VMOVUPS          (DX)(R13*4), Z19
-	VSUBPS.BCST      28(R8), Z19, Z19
-	VMOVUPS          (BX)(R13*4), Z20
-	VSUBPS.BCST      32(R8), Z20, Z20
-	VMOVUPS          c3f800000<>+0(SB), Z21
-	VFMADD231PS      Z18, Z18, Z21
-	VFMADD231PS      Z19, Z19, Z21
-	VFMADD231PS      Z20, Z20, Z21
-	VMOVUPS          c3f800000<>+0(SB), Z22
-	VFMADD231PS.BCST (R9), Z21, Z22
-	VMULPS           Z21, Z22, Z23
-	VRCP14PS         Z23, Z25
-	VMOVAPS          Z25, Z26
-	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
-	VMULPS.Z         Z26, Z25, K3, Z23
-	VMULPS           Z23, Z22, Z22
+	VFMADD231PS      Z21, Z21, Z24
+	VFMADD231PS      Z22, Z22, Z24
+	VFMADD231PS      Z23, Z23, Z24
+	VFMADD231PS.BCST (R9), Z24, Z25
+	VMULPS           Z24, Z25, Z26
+	VMOVUPS          c3f800000<>+0(SB), Z27
+	VMULPS           Z20, Z26, Z28
+	VDIVPS           Z28, Z27, Z27
+	VMULPS.Z         Z26, Z27, K1, Z26
+	VMULPS.Z         Z20, Z27, K2, Z20
+	VMULPS           Z26, Z19, Z19
+	VMOVUPS          c3f800000<>+0(SB), Z27
+	VFMADD231PS.BCST 4(R9), Z19, Z27
+	VMOVUPS          128(R10), Z19
+	VFMADD231PS      Z18, Z26, Z19
+	VMOVUPS          Z19, 128(R10)
+	VFMADD231PS      Z26, Z15, Z0
+	VFMADD231PS      Z26, Z15, Z12
+	VFMADD231PS      Z26, Z16, Z1
+	VFMADD231PS      Z26, Z16, Z13
+	VFMADD231PS      Z26, Z17, Z2
+	VFMADD231PS      Z26, Z17, Z14
+	VMULPS           Z20, Z25, Z25
+	VMOVUPS          c3f800000<>+0(SB), Z15
+	VFMADD231PS.BCST 4(R9), Z25, Z15
+	VMOVUPS          128(R10), Z16
+	VFMADD231PS      Z24, Z20, Z16
+	VMOVUPS          Z16, 128(R10)
+	VFMADD231PS      Z20, Z21, Z3
+	VFMADD231PS      Z20, Z21, Z12
+	VFMADD231PS      Z20, Z22, Z4
+	VFMADD231PS      Z20, Z22, Z13
+	VFMADD231PS      Z20, Z23, Z5
+	VFMADD231PS      Z20, Z23, Z14
+	VMULPS           Z15, Z27, Z27
+	VMOVUPS          (CX)(R14*4), Z15
+	VSUBPS.BCST      24(R8), Z15, Z15
+	VMOVUPS          (DX)(R14*4), Z16
+	VSUBPS.BCST      28(R8), Z16, Z16
+	VMOVUPS          (BX)(R14*4), Z17
+	VSUBPS.BCST      32(R8), Z17, Z17
+	VMOVUPS          c3f800000<>+0(SB), Z18
+	VMOVUPS          c3f800000<>+0(SB), Z19
+	VFMADD231PS      Z15, Z15, Z18
+	VFMADD231PS      Z16, Z16, Z18
+	VFMADD231PS      Z17, Z17, Z18
+	VFMADD231PS.BCST (R9), Z18, Z19
+	VMULPS           Z18, Z19, Z20
+	VMOVUPS          (CX)(R14*4), Z21
+	VSUBPS.BCST      36(R8), Z21, Z21
+	VMOVUPS          (DX)(R14*4), Z22
+	VSUBPS.BCST      40(R8), Z22, Z22
+	VMOVUPS          (BX)(R14*4), Z23
+	VSUBPS.BCST      44(R8), Z23, Z23
+	VMOVUPS          c3f800000<>+0(SB), Z24
 	VMOVUPS          c3f800000<>+0(SB), Z25
-	VFMADD231PS.BCST 4(R9), Z22, Z25
-	VFMADD231PS      Z21, Z23, Z14
-	VFMADD231PS      Z23, Z18, Z6
-	VFMADD231PS      Z23, Z18, Z15
-	VFMADD231PS      Z23, Z19, Z7
-	VFMADD231PS      Z23, Z19, Z16
-	VFMADD231PS      Z23, Z20, Z8
-	VFMADD231PS      Z23, Z20, Z17
-	VMULPS           Z25, Z24, Z24
-	VMOVUPS          (CX)(R13*4), Z18
-	VSUBPS.BCST      36(R8), Z18, Z18
-	VMOVUPS          (DX)(R13*4), Z19
-	VSUBPS.BCST      40(R8), Z19, Z19
-	VMOVUPS          (BX)(R13*4), Z20
-	VSUBPS.BCST      44(R8), Z20, Z20
-	VMOVUPS          c3f800000<>+0(SB), Z21
-	VFMADD231PS      Z18, Z18, Z21
-	VFMADD231PS      Z19, Z19, Z21
-	VFMADD231PS      Z20, Z20, Z21
-	VMOVUPS          c3f800000<>+0(SB), Z22
-	VFMADD231PS.BCST (R9), Z21, Z22
-	VMULPS           Z21, Z22, Z23
-	VRCP14PS         Z23, Z25
-	VMOVAPS          Z25, Z26
-	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
-	VMULPS.Z         Z26, Z25, K4, Z23
-	VMULPS           Z23, Z22, Z22
-	VMOVUPS          c3f800000<>+0(SB), Z25
-	VFMADD231PS.BCST 4(R9), Z22, Z25
-	VFMADD231PS      Z21, Z23, Z14
-	VFMADD231PS      Z23, Z18, Z9
-	VFMADD231PS      Z23, Z18, Z15
-	VFMADD231PS      Z23, Z19, Z10
-	VFMADD231PS      Z23, Z19, Z16
-	VFMADD231PS      Z23, Z20, Z11
-	VFMADD231PS      Z23, Z20, Z17
-	VMULPS           Z25, Z24, Z24
-	VMULPS           Z24, Z12, Z12
-	VGETEXPPS        Z12, Z18
-	VADDPS           Z18, Z13, Z13
-	VGETMANTPS       $0x00, Z12, Z12
-	VMOVUPS          Z15, (SI)(R13*4)
-	VMOVUPS          Z16, (DI)(R13*4)
-	VMOVUPS          Z17, (AX)(R13*4)
-	ADDQ             $0x10, R13
-	JMP              pass0_columnsAVX512
+	VFMADD231PS      Z21, Z21, Z24
+	VFMADD231PS      Z22, Z22, Z24
+	VFMADD231PS      Z23, Z23, Z24
+	VFMADD231PS.BCST (R9), Z24, Z25
+	VMULPS           Z24, Z25, Z26
+	VMOVUPS          c3f800000<>+0(SB), Z28
+	VMULPS           Z20, Z26, Z29
+	VDIVPS           Z29, Z28, Z28
+	VMULPS.Z         Z26, Z28, K3, Z26
+	VMULPS.Z         Z20, Z28, K4, Z20
+	VMULPS           Z26, Z19, Z19
+	VMOVUPS          c3f800000<>+0(SB), Z28
+	VFMADD231PS.BCST 4(R9), Z19, Z28
+	VMOVUPS          128(R10), Z19
+	VFMADD231PS      Z18, Z26, Z19
+	VMOVUPS          Z19, 128(R10)
+	VFMADD231PS      Z26, Z15, Z6
+	VFMADD231PS      Z26, Z15, Z12
+	VFMADD231PS      Z26, Z16, Z7
+	VFMADD231PS      Z26, Z16, Z13
+	VFMADD231PS      Z26, Z17, Z8
+	VFMADD231PS      Z26, Z17, Z14
+	VMULPS           Z28, Z27, Z27
+	VMULPS           Z20, Z25, Z25
+	VMOVUPS          c3f800000<>+0(SB), Z15
+	VFMADD231PS.BCST 4(R9), Z25, Z15
+	VMOVUPS          128(R10), Z16
+	VFMADD231PS      Z24, Z20, Z16
+	VMOVUPS          Z16, 128(R10)
+	VFMADD231PS      Z20, Z21, Z9
+	VFMADD231PS      Z20, Z21, Z12
+	VFMADD231PS      Z20, Z22, Z10
+	VFMADD231PS      Z20, Z22, Z13
+	VFMADD231PS      Z20, Z23, Z11
+	VFMADD231PS      Z20, Z23, Z14
+	VMULPS           Z15, Z27, Z27
+	VMOVUPS          (R10), Z15
+	VMULPS           Z27, Z15, Z15
+	VGETEXPPS        Z15, Z16
+	VGETMANTPS       $0x00, Z15, Z15
+	VMOVUPS          Z15, (R10)
+	VMOVUPS          64(R10), Z15
+	VADDPS           Z16, Z15, Z15
+	VMOVUPS          Z15, 64(R10)
+	VMOVUPS          Z12, (SI)(R14*4)
+	VMOVUPS          Z13, (DI)(R14*4)
+	VMOVUPS          Z14, (AX)(R14*4)
+	ADDQ             $0x10, R14
+	JMP              stretch_columnsAVX512
 
-pass0_nextAVX512:
-	ADDQ $0x20, R10
-	JMP  pass0AVX512
+stretch_nextAVX512:
+	ADDQ $0x20, R11
+	JMP  stretchAVX512
 
-pass0_doneAVX512:
+stretch_doneAVX512:
 	MOVQ    sums_base+96(FP), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -10563,10 +11173,6 @@ pass0_doneAVX512:
 	VMOVUPS Z9, 576(AX)
 	VMOVUPS Z10, 640(AX)
 	VMOVUPS Z11, 704(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, 64(AX)
-	VMOVUPS Z14, 128(AX)
 	VZEROUPPER
 	RET
 
@@ -10582,348 +11188,229 @@ formAVX2:
 	MOVQ         constants_base+144(FP), R9
 	VBROADCASTSS (R9), Y0
 	VBROADCASTSS 4(R9), Y1
-	MOVQ         sums_base+96(FP), R9
-	VMOVUPS      (R9), Y2
-	VMOVUPS      64(R9), Y3
-	VMOVUPS      128(R9), Y4
-	MOVQ         state_base+120(FP), R9
-	VMOVUPS      (R9), Y5
-	VMOVUPS      64(R9), Y6
-	VMOVUPS      128(R9), Y7
-	MOVQ         stretches+56(FP), R11
-	MOVQ         count+64(FP), R12
-	SHLQ         $0x05, R12
-	ADDQ         R11, R12
+	MOVQ         sums_base+96(FP), R11
+	MOVQ         state_base+120(FP), R12
+	MOVQ         stretches+56(FP), R13
+	MOVQ         count+64(FP), R14
+	SHLQ         $0x05, R14
+	ADDQ         R13, R14
 
-pass0AVX2:
-	CMPQ R11, R12
-	JGE  pass0_doneAVX2
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
+stretchAVX2:
+	CMPQ R13, R14
+	JGE  stretch_doneAVX2
+	MOVQ (R13), BP
+	MOVQ 8(R13), R15
+	ADDQ BP, R15
+	MOVQ 24(R13), R9
 	XORQ R10, R10
 
-pass0_columnsAVX2:
-	CMPQ         R14, R13
-	JGE          pass0_nextAVX2
-	VBROADCASTSS (R8), Y9
-	VMOVUPS      (CX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VBROADCASTSS 4(R8), Y10
-	VMOVUPS      (DX)(R14*4), Y9
-	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS 8(R8), Y11
-	VMOVUPS      (BX)(R14*4), Y10
-	VSUBPS       Y11, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y8, Y8, Y11
-	VFMADD231PS  Y9, Y9, Y11
-	VFMADD231PS  Y10, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VFMADD231PS  Y0, Y11, Y12
-	VMULPS       Y11, Y12, Y13
-	VMOVUPS      c3f800000<>+0(SB), Y14
-	VDIVPS       Y13, Y14, Y14
-	VANDPS       (R9)(R10*4), Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VFMADD231PS  Y1, Y12, Y13
-	VFMADD231PS  Y11, Y14, Y7
-	VFMADD231PS  Y14, Y8, Y2
-	VMOVUPS      (SI)(R14*4), Y11
-	VFMADD231PS  Y14, Y8, Y11
-	VMOVUPS      Y11, (SI)(R14*4)
-	VFMADD231PS  Y14, Y9, Y3
-	VMOVUPS      (DI)(R14*4), Y8
-	VFMADD231PS  Y14, Y9, Y8
-	VMOVUPS      Y8, (DI)(R14*4)
-	VFMADD231PS  Y14, Y10, Y4
-	VMOVUPS      (AX)(R14*4), Y8
-	VFMADD231PS  Y14, Y10, Y8
-	VMOVUPS      Y8, (AX)(R14*4)
-	VMULPS       Y13, Y5, Y5
-	VPSRLD       $0x17, Y5, Y8
-	VPSUBD       c0000007f<>+0(SB), Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VADDPS       Y8, Y6, Y6
-	VANDPS       c007fffff<>+0(SB), Y5, Y5
-	VORPS        c3f800000<>+0(SB), Y5, Y5
-	ADDQ         $0x08, R14
-	XORQ         $0x08, R10
-	JMP          pass0_columnsAVX2
-
-pass0_nextAVX2:
-	ADDQ $0x20, R11
-	JMP  pass0AVX2
-
-pass0_doneAVX2:
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 64(R9)
-	VMOVUPS Y4, 128(R9)
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y5, (R9)
-	VMOVUPS Y6, 64(R9)
-	VMOVUPS Y7, 128(R9)
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS 192(R9), Y2
-	VMOVUPS 256(R9), Y3
-	VMOVUPS 320(R9), Y4
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS (R9), Y5
-	VMOVUPS 64(R9), Y6
-	VMOVUPS 128(R9), Y7
-	MOVQ    stretches+56(FP), R11
-	MOVQ    count+64(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass1AVX2:
-	CMPQ R11, R12
-	JGE  pass1_doneAVX2
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
-	XORQ R10, R10
-
-pass1_columnsAVX2:
-	CMPQ         R14, R13
-	JGE          pass1_nextAVX2
+stretch_columnsAVX2:
+	CMPQ         BP, R15
+	JGE          stretch_nextAVX2
+	VBROADCASTSS (R8), Y3
+	VMOVUPS      (CX)(BP*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 4(R8), Y4
+	VMOVUPS      (DX)(BP*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS 8(R8), Y5
+	VMOVUPS      (BX)(BP*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VFMADD231PS  Y2, Y2, Y5
+	VFMADD231PS  Y3, Y3, Y5
+	VFMADD231PS  Y4, Y4, Y5
+	VFMADD231PS  Y0, Y5, Y6
+	VMULPS       Y5, Y6, Y7
 	VBROADCASTSS 12(R8), Y9
-	VMOVUPS      (CX)(R14*4), Y8
+	VMOVUPS      (CX)(BP*4), Y8
 	VSUBPS       Y9, Y8, Y8
 	VBROADCASTSS 16(R8), Y10
-	VMOVUPS      (DX)(R14*4), Y9
+	VMOVUPS      (DX)(BP*4), Y9
 	VSUBPS       Y10, Y9, Y9
 	VBROADCASTSS 20(R8), Y11
-	VMOVUPS      (BX)(R14*4), Y10
+	VMOVUPS      (BX)(BP*4), Y10
 	VSUBPS       Y11, Y10, Y10
 	VMOVUPS      c3f800000<>+0(SB), Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
 	VFMADD231PS  Y8, Y8, Y11
 	VFMADD231PS  Y9, Y9, Y11
 	VFMADD231PS  Y10, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
 	VFMADD231PS  Y0, Y11, Y12
 	VMULPS       Y11, Y12, Y13
 	VMOVUPS      c3f800000<>+0(SB), Y14
-	VDIVPS       Y13, Y14, Y14
-	VANDPS       64(R9)(R10*4), Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VFMADD231PS  Y1, Y12, Y13
-	VFMADD231PS  Y11, Y14, Y7
-	VFMADD231PS  Y14, Y8, Y2
-	VMOVUPS      (SI)(R14*4), Y11
-	VFMADD231PS  Y14, Y8, Y11
-	VMOVUPS      Y11, (SI)(R14*4)
-	VFMADD231PS  Y14, Y9, Y3
-	VMOVUPS      (DI)(R14*4), Y8
-	VFMADD231PS  Y14, Y9, Y8
-	VMOVUPS      Y8, (DI)(R14*4)
-	VFMADD231PS  Y14, Y10, Y4
-	VMOVUPS      (AX)(R14*4), Y8
-	VFMADD231PS  Y14, Y10, Y8
-	VMOVUPS      Y8, (AX)(R14*4)
-	VMULPS       Y13, Y5, Y5
-	VPSRLD       $0x17, Y5, Y8
-	VPSUBD       c0000007f<>+0(SB), Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VADDPS       Y8, Y6, Y6
-	VANDPS       c007fffff<>+0(SB), Y5, Y5
-	VORPS        c3f800000<>+0(SB), Y5, Y5
-	ADDQ         $0x08, R14
-	XORQ         $0x08, R10
-	JMP          pass1_columnsAVX2
-
-pass1_nextAVX2:
-	ADDQ $0x20, R11
-	JMP  pass1AVX2
-
-pass1_doneAVX2:
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS Y2, 192(R9)
-	VMOVUPS Y3, 256(R9)
-	VMOVUPS Y4, 320(R9)
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y5, (R9)
-	VMOVUPS Y6, 64(R9)
-	VMOVUPS Y7, 128(R9)
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS 384(R9), Y2
-	VMOVUPS 448(R9), Y3
-	VMOVUPS 512(R9), Y4
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS (R9), Y5
-	VMOVUPS 64(R9), Y6
-	VMOVUPS 128(R9), Y7
-	MOVQ    stretches+56(FP), R11
-	MOVQ    count+64(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass2AVX2:
-	CMPQ R11, R12
-	JGE  pass2_doneAVX2
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
-	XORQ R10, R10
-
-pass2_columnsAVX2:
-	CMPQ         R14, R13
-	JGE          pass2_nextAVX2
-	VBROADCASTSS 24(R8), Y9
-	VMOVUPS      (CX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VBROADCASTSS 28(R8), Y10
-	VMOVUPS      (DX)(R14*4), Y9
-	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS 32(R8), Y11
-	VMOVUPS      (BX)(R14*4), Y10
-	VSUBPS       Y11, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y8, Y8, Y11
-	VFMADD231PS  Y9, Y9, Y11
-	VFMADD231PS  Y10, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VFMADD231PS  Y0, Y11, Y12
-	VMULPS       Y11, Y12, Y13
+	VMULPS       Y7, Y13, Y15
+	VDIVPS       Y15, Y14, Y14
+	VMULPS       Y13, Y14, Y13
+	VANDPS       (R9)(R10*4), Y13, Y13
+	VMULPS       Y7, Y14, Y7
+	VANDPS       64(R9)(R10*4), Y7, Y7
+	VMULPS       Y13, Y6, Y6
 	VMOVUPS      c3f800000<>+0(SB), Y14
-	VDIVPS       Y13, Y14, Y14
-	VANDPS       128(R9)(R10*4), Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VFMADD231PS  Y1, Y12, Y13
-	VFMADD231PS  Y11, Y14, Y7
-	VFMADD231PS  Y14, Y8, Y2
-	VMOVUPS      (SI)(R14*4), Y11
-	VFMADD231PS  Y14, Y8, Y11
-	VMOVUPS      Y11, (SI)(R14*4)
-	VFMADD231PS  Y14, Y9, Y3
-	VMOVUPS      (DI)(R14*4), Y8
-	VFMADD231PS  Y14, Y9, Y8
-	VMOVUPS      Y8, (DI)(R14*4)
-	VFMADD231PS  Y14, Y10, Y4
-	VMOVUPS      (AX)(R14*4), Y8
-	VFMADD231PS  Y14, Y10, Y8
-	VMOVUPS      Y8, (AX)(R14*4)
-	VMULPS       Y13, Y5, Y5
-	VPSRLD       $0x17, Y5, Y8
-	VPSUBD       c0000007f<>+0(SB), Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VADDPS       Y8, Y6, Y6
-	VANDPS       c007fffff<>+0(SB), Y5, Y5
-	VORPS        c3f800000<>+0(SB), Y5, Y5
-	ADDQ         $0x08, R14
-	XORQ         $0x08, R10
-	JMP          pass2_columnsAVX2
-
-pass2_nextAVX2:
-	ADDQ $0x20, R11
-	JMP  pass2AVX2
-
-pass2_doneAVX2:
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS Y2, 384(R9)
-	VMOVUPS Y3, 448(R9)
-	VMOVUPS Y4, 512(R9)
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y5, (R9)
-	VMOVUPS Y6, 64(R9)
-	VMOVUPS Y7, 128(R9)
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS 576(R9), Y2
-	VMOVUPS 640(R9), Y3
-	VMOVUPS 704(R9), Y4
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS (R9), Y5
-	VMOVUPS 64(R9), Y6
-	VMOVUPS 128(R9), Y7
-	MOVQ    stretches+56(FP), R11
-	MOVQ    count+64(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass3AVX2:
-	CMPQ R11, R12
-	JGE  pass3_doneAVX2
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
-	XORQ R10, R10
-
-pass3_columnsAVX2:
-	CMPQ         R14, R13
-	JGE          pass3_nextAVX2
+	VFMADD231PS  Y1, Y6, Y14
+	VMOVUPS      128(R12)(R10*4), Y6
+	VFMADD231PS  Y5, Y13, Y6
+	VMOVUPS      Y6, 128(R12)(R10*4)
+	VMOVUPS      (R11)(R10*4), Y5
+	VFMADD231PS  Y13, Y2, Y5
+	VMOVUPS      Y5, (R11)(R10*4)
+	VMOVUPS      (SI)(BP*4), Y5
+	VFMADD231PS  Y13, Y2, Y5
+	VMOVUPS      Y5, (SI)(BP*4)
+	VMOVUPS      64(R11)(R10*4), Y2
+	VFMADD231PS  Y13, Y3, Y2
+	VMOVUPS      Y2, 64(R11)(R10*4)
+	VMOVUPS      (DI)(BP*4), Y2
+	VFMADD231PS  Y13, Y3, Y2
+	VMOVUPS      Y2, (DI)(BP*4)
+	VMOVUPS      128(R11)(R10*4), Y2
+	VFMADD231PS  Y13, Y4, Y2
+	VMOVUPS      Y2, 128(R11)(R10*4)
+	VMOVUPS      (AX)(BP*4), Y2
+	VFMADD231PS  Y13, Y4, Y2
+	VMOVUPS      Y2, (AX)(BP*4)
+	VMULPS       Y7, Y12, Y12
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VFMADD231PS  Y1, Y12, Y2
+	VMOVUPS      128(R12)(R10*4), Y3
+	VFMADD231PS  Y11, Y7, Y3
+	VMOVUPS      Y3, 128(R12)(R10*4)
+	VMOVUPS      192(R11)(R10*4), Y3
+	VFMADD231PS  Y7, Y8, Y3
+	VMOVUPS      Y3, 192(R11)(R10*4)
+	VMOVUPS      (SI)(BP*4), Y3
+	VFMADD231PS  Y7, Y8, Y3
+	VMOVUPS      Y3, (SI)(BP*4)
+	VMOVUPS      256(R11)(R10*4), Y3
+	VFMADD231PS  Y7, Y9, Y3
+	VMOVUPS      Y3, 256(R11)(R10*4)
+	VMOVUPS      (DI)(BP*4), Y3
+	VFMADD231PS  Y7, Y9, Y3
+	VMOVUPS      Y3, (DI)(BP*4)
+	VMOVUPS      320(R11)(R10*4), Y3
+	VFMADD231PS  Y7, Y10, Y3
+	VMOVUPS      Y3, 320(R11)(R10*4)
+	VMOVUPS      (AX)(BP*4), Y3
+	VFMADD231PS  Y7, Y10, Y3
+	VMOVUPS      Y3, (AX)(BP*4)
+	VMULPS       Y2, Y14, Y14
+	VBROADCASTSS 24(R8), Y3
+	VMOVUPS      (CX)(BP*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 28(R8), Y4
+	VMOVUPS      (DX)(BP*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS 32(R8), Y5
+	VMOVUPS      (BX)(BP*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VFMADD231PS  Y2, Y2, Y5
+	VFMADD231PS  Y3, Y3, Y5
+	VFMADD231PS  Y4, Y4, Y5
+	VFMADD231PS  Y0, Y5, Y6
+	VMULPS       Y5, Y6, Y7
 	VBROADCASTSS 36(R8), Y9
-	VMOVUPS      (CX)(R14*4), Y8
+	VMOVUPS      (CX)(BP*4), Y8
 	VSUBPS       Y9, Y8, Y8
 	VBROADCASTSS 40(R8), Y10
-	VMOVUPS      (DX)(R14*4), Y9
+	VMOVUPS      (DX)(BP*4), Y9
 	VSUBPS       Y10, Y9, Y9
 	VBROADCASTSS 44(R8), Y11
-	VMOVUPS      (BX)(R14*4), Y10
+	VMOVUPS      (BX)(BP*4), Y10
 	VSUBPS       Y11, Y10, Y10
 	VMOVUPS      c3f800000<>+0(SB), Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
 	VFMADD231PS  Y8, Y8, Y11
 	VFMADD231PS  Y9, Y9, Y11
 	VFMADD231PS  Y10, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
 	VFMADD231PS  Y0, Y11, Y12
 	VMULPS       Y11, Y12, Y13
-	VMOVUPS      c3f800000<>+0(SB), Y14
-	VDIVPS       Y13, Y14, Y14
-	VANDPS       192(R9)(R10*4), Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VFMADD231PS  Y1, Y12, Y13
-	VFMADD231PS  Y11, Y14, Y7
-	VFMADD231PS  Y14, Y8, Y2
-	VMOVUPS      (SI)(R14*4), Y11
-	VFMADD231PS  Y14, Y8, Y11
-	VMOVUPS      Y11, (SI)(R14*4)
-	VFMADD231PS  Y14, Y9, Y3
-	VMOVUPS      (DI)(R14*4), Y8
-	VFMADD231PS  Y14, Y9, Y8
-	VMOVUPS      Y8, (DI)(R14*4)
-	VFMADD231PS  Y14, Y10, Y4
-	VMOVUPS      (AX)(R14*4), Y8
-	VFMADD231PS  Y14, Y10, Y8
-	VMOVUPS      Y8, (AX)(R14*4)
-	VMULPS       Y13, Y5, Y5
-	VPSRLD       $0x17, Y5, Y8
-	VPSUBD       c0000007f<>+0(SB), Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VADDPS       Y8, Y6, Y6
-	VANDPS       c007fffff<>+0(SB), Y5, Y5
-	VORPS        c3f800000<>+0(SB), Y5, Y5
-	ADDQ         $0x08, R14
-	XORQ         $0x08, R10
-	JMP          pass3_columnsAVX2
+	VMOVUPS      c3f800000<>+0(SB), Y15
+	VMULPS       Y7, Y13, Y16
+	VDIVPS       Y16, Y15, Y15
+	VMULPS       Y13, Y15, Y13
+	VANDPS       128(R9)(R10*4), Y13, Y13
+	VMULPS       Y7, Y15, Y7
+	VANDPS       192(R9)(R10*4), Y7, Y7
+	VMULPS       Y13, Y6, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y15
+	VFMADD231PS  Y1, Y6, Y15
+	VMOVUPS      128(R12)(R10*4), Y6
+	VFMADD231PS  Y5, Y13, Y6
+	VMOVUPS      Y6, 128(R12)(R10*4)
+	VMOVUPS      384(R11)(R10*4), Y5
+	VFMADD231PS  Y13, Y2, Y5
+	VMOVUPS      Y5, 384(R11)(R10*4)
+	VMOVUPS      (SI)(BP*4), Y5
+	VFMADD231PS  Y13, Y2, Y5
+	VMOVUPS      Y5, (SI)(BP*4)
+	VMOVUPS      448(R11)(R10*4), Y2
+	VFMADD231PS  Y13, Y3, Y2
+	VMOVUPS      Y2, 448(R11)(R10*4)
+	VMOVUPS      (DI)(BP*4), Y2
+	VFMADD231PS  Y13, Y3, Y2
+	VMOVUPS      Y2, (DI)(BP*4)
+	VMOVUPS      512(R11)(R10*4), Y2
+	VFMADD231PS  Y13, Y4, Y2
+	VMOVUPS      Y2, 512(R11)(R10*4)
+	VMOVUPS      (AX)(BP*4), Y2
+	VFMADD231PS  Y13, Y4, Y2
+	VMOVUPS      Y2, (AX)(BP*4)
+	VMULPS       Y15, Y14, Y14
+	VMULPS       Y7, Y12, Y12
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VFMADD231PS  Y1, Y12, Y2
+	VMOVUPS      128(R12)(R10*4), Y3
+	VFMADD231PS  Y11, Y7, Y3
+	VMOVUPS      Y3, 128(R12)(R10*4)
+	VMOVUPS      576(R11)(R10*4), Y3
+	VFMADD231PS  Y7, Y8, Y3
+	VMOVUPS      Y3, 576(R11)(R10*4)
+	VMOVUPS      (SI)(BP*4), Y3
+	VFMADD231PS  Y7, Y8, Y3
+	VMOVUPS      Y3, (SI)(BP*4)
+	VMOVUPS      640(R11)(R10*4), Y3
+	VFMADD231PS  Y7, Y9, Y3
+	VMOVUPS      Y3, 640(R11)(R10*4)
+	VMOVUPS      (DI)(BP*4), Y3
+	VFMADD231PS  Y7, Y9, Y3
+	VMOVUPS      Y3, (DI)(BP*4)
+	VMOVUPS      704(R11)(R10*4), Y3
+	VFMADD231PS  Y7, Y10, Y3
+	VMOVUPS      Y3, 704(R11)(R10*4)
+	VMOVUPS      (AX)(BP*4), Y3
+	VFMADD231PS  Y7, Y10, Y3
+	VMOVUPS      Y3, (AX)(BP*4)
+	VMULPS       Y2, Y14, Y14
+	VMOVUPS      (R12)(R10*4), Y2
+	VMULPS       Y14, Y2, Y2
+	VPSRLD       $0x17, Y2, Y3
+	VPSUBD       c0000007f<>+0(SB), Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VANDPS       c007fffff<>+0(SB), Y2, Y2
+	VORPS        c3f800000<>+0(SB), Y2, Y2
+	VMOVUPS      Y2, (R12)(R10*4)
+	VMOVUPS      64(R12)(R10*4), Y2
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      Y2, 64(R12)(R10*4)
+	ADDQ         $0x08, BP
+	ADDQ         $0x08, R10
+	ANDQ         $0x0f, R10
+	JMP          stretch_columnsAVX2
 
-pass3_nextAVX2:
-	ADDQ $0x20, R11
-	JMP  pass3AVX2
+stretch_nextAVX2:
+	ADDQ $0x20, R13
+	JMP  stretchAVX2
 
-pass3_doneAVX2:
-	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Y2, 576(AX)
-	VMOVUPS Y3, 640(AX)
-	VMOVUPS Y4, 704(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Y5, (AX)
-	VMOVUPS Y6, 64(AX)
-	VMOVUPS Y7, 128(AX)
+stretch_doneAVX2:
 	VZEROUPPER
 	RET
 
 // func denseUMAP3Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
-TEXT ·denseUMAP3Vector(SB), NOSPLIT, $0-148
+TEXT ·denseUMAP3Vector(SB), NOSPLIT, $8-148
 	CMPQ         ·current+0(SB), $0x02
 	JNE          formAVX2
 	MOVQ         stride+48(FP), AX
@@ -10956,9 +11443,9 @@ TEXT ·denseUMAP3Vector(SB), NOSPLIT, $0-148
 	SHLQ         $0x05, R10
 	ADDQ         R9, R10
 
-pass0AVX512:
+stretchAVX512:
 	CMPQ     R9, R10
-	JGE      pass0_doneAVX512
+	JGE      stretch_doneAVX512
 	MOVQ     (R9), R12
 	MOVQ     8(R9), R11
 	ADDQ     R12, R11
@@ -10972,131 +11459,127 @@ pass0AVX512:
 	VMOVUPS  192(R13), Z15
 	VPMOVD2M Z15, K4
 
-pass0_columnsAVX512:
-	CMPQ         R12, R11
-	JGE          pass0_nextAVX512
-	VMOVUPS      (SI)(R12*4), Z15
-	VMOVUPS      (DI)(R12*4), Z16
-	VMOVUPS      (AX)(R12*4), Z17
-	VMOVUPS      (CX)(R12*4), Z18
-	VSUBPS.BCST  (R8), Z18, Z18
-	VMOVUPS      (DX)(R12*4), Z19
-	VSUBPS.BCST  4(R8), Z19, Z19
-	VMOVUPS      (BX)(R12*4), Z20
-	VSUBPS.BCST  8(R8), Z20, Z20
-	VMULPS       Z18, Z18, Z21
-	VFMADD231PS  Z19, Z19, Z21
-	VFMADD231PS  Z20, Z20, Z21
-	VCMPPS       $0x06, Z0, Z21, K5
-	VMAXPS       Z21, Z0, Z21
-	VADDPS       c3f800000<>+0(SB), Z21, Z22
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      (CX)(R12*4), Z23
-	VSUBPS.BCST  12(R8), Z23, Z23
-	VMOVUPS      (DX)(R12*4), Z24
-	VSUBPS.BCST  16(R8), Z24, Z24
-	VMOVUPS      (BX)(R12*4), Z25
-	VSUBPS.BCST  20(R8), Z25, Z25
-	VMULPS       Z23, Z23, Z26
-	VFMADD231PS  Z24, Z24, Z26
-	VFMADD231PS  Z25, Z25, Z26
-	VCMPPS       $0x06, Z0, Z26, K6
-	VMAXPS       Z26, Z0, Z26
-	VADDPS       c3f800000<>+0(SB), Z26, Z27
-	VMULPS       Z27, Z26, Z26
-	VMULPS       Z21, Z26, Z28
-	VRCP14PS     Z28, Z29
-	VMOVAPS      Z29, Z30
-	VFNMADD213PS c40000000<>+0(SB), Z28, Z30
-	VMULPS       Z30, Z29, Z29
-	VMULPS.Z     Z26, Z29, K1, Z26
-	VMULPS.Z     Z21, Z29, K2, Z21
-	VFMADD213PS  c3f800000<>+0(SB), Z26, Z22
-	VMOVAPS.Z    Z26, K5, Z26
-	VFMADD231PS  Z26, Z18, Z1
-	VFMADD231PS  Z26, Z18, Z15
-	VFMADD231PS  Z26, Z19, Z2
-	VFMADD231PS  Z26, Z19, Z16
-	VFMADD231PS  Z26, Z20, Z3
-	VFMADD231PS  Z26, Z20, Z17
-	VFMADD213PS  c3f800000<>+0(SB), Z21, Z27
-	VMOVAPS.Z    Z21, K6, Z21
-	VFMADD231PS  Z21, Z23, Z4
-	VFMADD231PS  Z21, Z23, Z15
-	VFMADD231PS  Z21, Z24, Z5
-	VFMADD231PS  Z21, Z24, Z16
-	VFMADD231PS  Z21, Z25, Z6
-	VFMADD231PS  Z21, Z25, Z17
-	VMULPS       Z27, Z22, Z22
-	VMULPS       Z22, Z13, Z13
-	VGETEXPPS    Z13, Z18
-	VADDPS       Z18, Z14, Z14
-	VGETMANTPS   $0x00, Z13, Z13
-	VMOVUPS      (CX)(R12*4), Z18
-	VSUBPS.BCST  24(R8), Z18, Z18
-	VMOVUPS      (DX)(R12*4), Z19
-	VSUBPS.BCST  28(R8), Z19, Z19
-	VMOVUPS      (BX)(R12*4), Z20
-	VSUBPS.BCST  32(R8), Z20, Z20
-	VMULPS       Z18, Z18, Z21
-	VFMADD231PS  Z19, Z19, Z21
-	VFMADD231PS  Z20, Z20, Z21
-	VCMPPS       $0x06, Z0, Z21, K5
-	VMAXPS       Z21, Z0, Z21
-	VADDPS       c3f800000<>+0(SB), Z21, Z22
-	VMULPS       Z22, Z21, Z21
-	VMOVUPS      (CX)(R12*4), Z23
-	VSUBPS.BCST  36(R8), Z23, Z23
-	VMOVUPS      (DX)(R12*4), Z24
-	VSUBPS.BCST  40(R8), Z24, Z24
-	VMOVUPS      (BX)(R12*4), Z25
-	VSUBPS.BCST  44(R8), Z25, Z25
-	VMULPS       Z23, Z23, Z26
-	VFMADD231PS  Z24, Z24, Z26
-	VFMADD231PS  Z25, Z25, Z26
-	VCMPPS       $0x06, Z0, Z26, K6
-	VMAXPS       Z26, Z0, Z26
-	VADDPS       c3f800000<>+0(SB), Z26, Z27
-	VMULPS       Z27, Z26, Z26
-	VMULPS       Z21, Z26, Z28
-	VRCP14PS     Z28, Z29
-	VMOVAPS      Z29, Z30
-	VFNMADD213PS c40000000<>+0(SB), Z28, Z30
-	VMULPS       Z30, Z29, Z29
-	VMULPS.Z     Z26, Z29, K3, Z26
-	VMULPS.Z     Z21, Z29, K4, Z21
-	VFMADD213PS  c3f800000<>+0(SB), Z26, Z22
-	VMOVAPS.Z    Z26, K5, Z26
-	VFMADD231PS  Z26, Z18, Z7
-	VFMADD231PS  Z26, Z18, Z15
-	VFMADD231PS  Z26, Z19, Z8
-	VFMADD231PS  Z26, Z19, Z16
-	VFMADD231PS  Z26, Z20, Z9
-	VFMADD231PS  Z26, Z20, Z17
-	VFMADD213PS  c3f800000<>+0(SB), Z21, Z27
-	VMOVAPS.Z    Z21, K6, Z21
-	VFMADD231PS  Z21, Z23, Z10
-	VFMADD231PS  Z21, Z23, Z15
-	VFMADD231PS  Z21, Z24, Z11
-	VFMADD231PS  Z21, Z24, Z16
-	VFMADD231PS  Z21, Z25, Z12
-	VFMADD231PS  Z21, Z25, Z17
-	VMULPS       Z27, Z22, Z22
-	VMULPS       Z22, Z13, Z13
-	VGETEXPPS    Z13, Z18
-	VADDPS       Z18, Z14, Z14
-	VGETMANTPS   $0x00, Z13, Z13
-	VMOVUPS      Z15, (SI)(R12*4)
-	VMOVUPS      Z16, (DI)(R12*4)
-	VMOVUPS      Z17, (AX)(R12*4)
-	ADDQ         $0x10, R12
-	JMP          pass0_columnsAVX512
+stretch_columnsAVX512:
+	CMPQ        R12, R11
+	JGE         stretch_nextAVX512
+	VMOVUPS     (SI)(R12*4), Z15
+	VMOVUPS     (DI)(R12*4), Z16
+	VMOVUPS     (AX)(R12*4), Z17
+	VMOVUPS     (CX)(R12*4), Z18
+	VSUBPS.BCST (R8), Z18, Z18
+	VMOVUPS     (DX)(R12*4), Z19
+	VSUBPS.BCST 4(R8), Z19, Z19
+	VMOVUPS     (BX)(R12*4), Z20
+	VSUBPS.BCST 8(R8), Z20, Z20
+	VMULPS      Z18, Z18, Z21
+	VFMADD231PS Z19, Z19, Z21
+	VFMADD231PS Z20, Z20, Z21
+	VCMPPS      $0x06, Z0, Z21, K5
+	VMAXPS      Z21, Z0, Z21
+	VADDPS      c3f800000<>+0(SB), Z21, Z22
+	VMULPS      Z22, Z21, Z21
+	VMOVUPS     (CX)(R12*4), Z23
+	VSUBPS.BCST 12(R8), Z23, Z23
+	VMOVUPS     (DX)(R12*4), Z24
+	VSUBPS.BCST 16(R8), Z24, Z24
+	VMOVUPS     (BX)(R12*4), Z25
+	VSUBPS.BCST 20(R8), Z25, Z25
+	VMULPS      Z23, Z23, Z26
+	VFMADD231PS Z24, Z24, Z26
+	VFMADD231PS Z25, Z25, Z26
+	VCMPPS      $0x06, Z0, Z26, K6
+	VMAXPS      Z26, Z0, Z26
+	VADDPS      c3f800000<>+0(SB), Z26, Z27
+	VMULPS      Z27, Z26, Z26
+	VMOVUPS     c3f800000<>+0(SB), Z28
+	VMULPS      Z21, Z26, Z29
+	VDIVPS      Z29, Z28, Z28
+	VMULPS.Z    Z26, Z28, K1, Z26
+	VMULPS.Z    Z21, Z28, K2, Z21
+	VFMADD213PS c3f800000<>+0(SB), Z26, Z22
+	VMOVAPS.Z   Z26, K5, Z26
+	VFMADD231PS Z26, Z18, Z1
+	VFMADD231PS Z26, Z18, Z15
+	VFMADD231PS Z26, Z19, Z2
+	VFMADD231PS Z26, Z19, Z16
+	VFMADD231PS Z26, Z20, Z3
+	VFMADD231PS Z26, Z20, Z17
+	VFMADD213PS c3f800000<>+0(SB), Z21, Z27
+	VMOVAPS.Z   Z21, K6, Z21
+	VFMADD231PS Z21, Z23, Z4
+	VFMADD231PS Z21, Z23, Z15
+	VFMADD231PS Z21, Z24, Z5
+	VFMADD231PS Z21, Z24, Z16
+	VFMADD231PS Z21, Z25, Z6
+	VFMADD231PS Z21, Z25, Z17
+	VMULPS      Z27, Z22, Z22
+	VMULPS      Z22, Z13, Z13
+	VGETEXPPS   Z13, Z18
+	VGETMANTPS  $0x00, Z13, Z13
+	VADDPS      Z18, Z14, Z14
+	VMOVUPS     (CX)(R12*4), Z18
+	VSUBPS.BCST 24(R8), Z18, Z18
+	VMOVUPS     (DX)(R12*4), Z19
+	VSUBPS.BCST 28(R8), Z19, Z19
+	VMOVUPS     (BX)(R12*4), Z20
+	VSUBPS.BCST 32(R8), Z20, Z20
+	VMULPS      Z18, Z18, Z21
+	VFMADD231PS Z19, Z19, Z21
+	VFMADD231PS Z20, Z20, Z21
+	VCMPPS      $0x06, Z0, Z21, K5
+	VMAXPS      Z21, Z0, Z21
+	VADDPS      c3f800000<>+0(SB), Z21, Z22
+	VMULPS      Z22, Z21, Z21
+	VMOVUPS     (CX)(R12*4), Z23
+	VSUBPS.BCST 36(R8), Z23, Z23
+	VMOVUPS     (DX)(R12*4), Z24
+	VSUBPS.BCST 40(R8), Z24, Z24
+	VMOVUPS     (BX)(R12*4), Z25
+	VSUBPS.BCST 44(R8), Z25, Z25
+	VMULPS      Z23, Z23, Z26
+	VFMADD231PS Z24, Z24, Z26
+	VFMADD231PS Z25, Z25, Z26
+	VCMPPS      $0x06, Z0, Z26, K6
+	VMAXPS      Z26, Z0, Z26
+	VADDPS      c3f800000<>+0(SB), Z26, Z27
+	VMULPS      Z27, Z26, Z26
+	VMOVUPS     c3f800000<>+0(SB), Z28
+	VMULPS      Z21, Z26, Z29
+	VDIVPS      Z29, Z28, Z28
+	VMULPS.Z    Z26, Z28, K3, Z26
+	VMULPS.Z    Z21, Z28, K4, Z21
+	VFMADD213PS c3f800000<>+0(SB), Z26, Z22
+	VMOVAPS.Z   Z26, K5, Z26
+	VFMADD231PS Z26, Z18, Z7
+	VFMADD231PS Z26, Z18, Z15
+	VFMADD231PS Z26, Z19, Z8
+	VFMADD231PS Z26, Z19, Z16
+	VFMADD231PS Z26, Z20, Z9
+	VFMADD231PS Z26, Z20, Z17
+	VFMADD213PS c3f800000<>+0(SB), Z21, Z27
+	VMOVAPS.Z   Z21, K6, Z21
+	VFMADD231PS Z21, Z23, Z10
+	VFMADD231PS Z21, Z23, Z15
+	VFMADD231PS Z21, Z24, Z11
+	VFMADD231PS Z21, Z24, Z16
+	VFMADD231PS Z21, Z25, Z12
+	VFMADD231PS Z21, Z25, Z17
+	VMULPS      Z27, Z22, Z22
+	VMULPS      Z22, Z13, Z13
+	VGETEXPPS   Z13, Z18
+	VGETMANTPS  $0x00, Z13, Z13
+	VADDPS      Z18, Z14, Z14
+	VMOVUPS     Z15, (SI)(R12*4)
+	VMOVUPS     Z16, (DI)(R12*4)
+	VMOVUPS     Z17, (AX)(R12*4)
+	ADDQ        $0x10, R12
+	JMP         stretch_columnsAVX512
 
-pass0_nextAVX512:
+stretch_nextAVX512:
 	ADDQ $0x20, R9
-	JMP  pass0AVX512
+	JMP  stretchAVX512
 
-pass0_doneAVX512:
+stretch_doneAVX512:
 	MOVQ    sums_base+96(FP), AX
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
@@ -11126,326 +11609,217 @@ formAVX2:
 	LEAQ         (DI)(AX*4), AX
 	MOVQ         heads_base+72(FP), R8
 	VBROADCASTSS least+144(FP), Y0
-	MOVQ         sums_base+96(FP), R9
-	VMOVUPS      (R9), Y1
-	VMOVUPS      64(R9), Y2
-	VMOVUPS      128(R9), Y3
-	MOVQ         state_base+120(FP), R9
-	VMOVUPS      (R9), Y4
-	VMOVUPS      64(R9), Y5
-	MOVQ         stretches+56(FP), R11
-	MOVQ         count+64(FP), R12
-	SHLQ         $0x05, R12
-	ADDQ         R11, R12
+	MOVQ         sums_base+96(FP), R11
+	MOVQ         state_base+120(FP), R12
+	MOVQ         stretches+56(FP), R13
+	MOVQ         count+64(FP), R14
+	SHLQ         $0x05, R14
+	ADDQ         R13, R14
 
-pass0AVX2:
-	CMPQ R11, R12
-	JGE  pass0_doneAVX2
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
+stretchAVX2:
+	CMPQ R13, R14
+	JGE  stretch_doneAVX2
+	MOVQ (R13), BP
+	MOVQ 8(R13), R15
+	ADDQ BP, R15
+	MOVQ 24(R13), R9
 	XORQ R10, R10
 
-pass0_columnsAVX2:
-	CMPQ         R14, R13
-	JGE          pass0_nextAVX2
-	VBROADCASTSS (R8), Y7
-	VMOVUPS      (CX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 4(R8), Y8
-	VMOVUPS      (DX)(R14*4), Y7
+stretch_columnsAVX2:
+	CMPQ         BP, R15
+	JGE          stretch_nextAVX2
+	VBROADCASTSS (R8), Y2
+	VMOVUPS      (CX)(BP*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 4(R8), Y3
+	VMOVUPS      (DX)(BP*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 8(R8), Y4
+	VMOVUPS      (BX)(BP*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VCMPPS       $0x06, Y0, Y4, Y6
+	VMAXPS       Y4, Y0, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y5
+	VMULPS       Y5, Y4, Y4
+	VBROADCASTSS 12(R8), Y8
+	VMOVUPS      (CX)(BP*4), Y7
 	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 8(R8), Y9
-	VMOVUPS      (BX)(R14*4), Y8
+	VBROADCASTSS 16(R8), Y9
+	VMOVUPS      (DX)(BP*4), Y8
 	VSUBPS       Y9, Y8, Y8
-	VMULPS       Y6, Y6, Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VCMPPS       $0x06, Y0, Y9, Y11
-	VMAXPS       Y9, Y0, Y9
-	VADDPS       c3f800000<>+0(SB), Y9, Y10
-	VMULPS       Y10, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y9, Y12, Y12
-	VANDPS       (R9)(R10*4), Y12, Y12
-	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
-	VANDPS       Y11, Y12, Y12
-	VFMADD231PS  Y12, Y6, Y1
-	VMOVUPS      (SI)(R14*4), Y9
-	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, (SI)(R14*4)
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (DI)(R14*4), Y6
-	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (DI)(R14*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R14*4), Y6
-	VFMADD231PS  Y12, Y8, Y6
-	VMOVUPS      Y6, (AX)(R14*4)
-	VMULPS       Y10, Y4, Y4
-	VPSRLD       $0x17, Y4, Y6
-	VPSUBD       c0000007f<>+0(SB), Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VADDPS       Y6, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R14
-	XORQ         $0x08, R10
-	JMP          pass0_columnsAVX2
-
-pass0_nextAVX2:
-	ADDQ $0x20, R11
-	JMP  pass0AVX2
-
-pass0_doneAVX2:
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS Y1, (R9)
-	VMOVUPS Y2, 64(R9)
-	VMOVUPS Y3, 128(R9)
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 64(R9)
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS 192(R9), Y1
-	VMOVUPS 256(R9), Y2
-	VMOVUPS 320(R9), Y3
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 64(R9), Y5
-	MOVQ    stretches+56(FP), R11
-	MOVQ    count+64(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass1AVX2:
-	CMPQ R11, R12
-	JGE  pass1_doneAVX2
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
-	XORQ R10, R10
-
-pass1_columnsAVX2:
-	CMPQ         R14, R13
-	JGE          pass1_nextAVX2
-	VBROADCASTSS 12(R8), Y7
-	VMOVUPS      (CX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 16(R8), Y8
-	VMOVUPS      (DX)(R14*4), Y7
+	VBROADCASTSS 20(R8), Y10
+	VMOVUPS      (BX)(BP*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VMULPS       Y7, Y7, Y10
+	VFMADD231PS  Y8, Y8, Y10
+	VFMADD231PS  Y9, Y9, Y10
+	VCMPPS       $0x06, Y0, Y10, Y12
+	VMAXPS       Y10, Y0, Y10
+	VADDPS       c3f800000<>+0(SB), Y10, Y11
+	VMULPS       Y11, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VMULPS       Y4, Y10, Y14
+	VDIVPS       Y14, Y13, Y13
+	VMULPS       Y10, Y13, Y10
+	VANDPS       (R9)(R10*4), Y10, Y10
+	VMULPS       Y4, Y13, Y4
+	VANDPS       64(R9)(R10*4), Y4, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y10, Y5
+	VANDPS       Y6, Y10, Y10
+	VMOVUPS      (R11)(R10*4), Y6
+	VFMADD231PS  Y10, Y1, Y6
+	VMOVUPS      Y6, (R11)(R10*4)
+	VMOVUPS      (SI)(BP*4), Y6
+	VFMADD231PS  Y10, Y1, Y6
+	VMOVUPS      Y6, (SI)(BP*4)
+	VMOVUPS      64(R11)(R10*4), Y1
+	VFMADD231PS  Y10, Y2, Y1
+	VMOVUPS      Y1, 64(R11)(R10*4)
+	VMOVUPS      (DI)(BP*4), Y1
+	VFMADD231PS  Y10, Y2, Y1
+	VMOVUPS      Y1, (DI)(BP*4)
+	VMOVUPS      128(R11)(R10*4), Y1
+	VFMADD231PS  Y10, Y3, Y1
+	VMOVUPS      Y1, 128(R11)(R10*4)
+	VMOVUPS      (AX)(BP*4), Y1
+	VFMADD231PS  Y10, Y3, Y1
+	VMOVUPS      Y1, (AX)(BP*4)
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y11
+	VANDPS       Y12, Y4, Y4
+	VMOVUPS      192(R11)(R10*4), Y1
+	VFMADD231PS  Y4, Y7, Y1
+	VMOVUPS      Y1, 192(R11)(R10*4)
+	VMOVUPS      (SI)(BP*4), Y1
+	VFMADD231PS  Y4, Y7, Y1
+	VMOVUPS      Y1, (SI)(BP*4)
+	VMOVUPS      256(R11)(R10*4), Y1
+	VFMADD231PS  Y4, Y8, Y1
+	VMOVUPS      Y1, 256(R11)(R10*4)
+	VMOVUPS      (DI)(BP*4), Y1
+	VFMADD231PS  Y4, Y8, Y1
+	VMOVUPS      Y1, (DI)(BP*4)
+	VMOVUPS      320(R11)(R10*4), Y1
+	VFMADD231PS  Y4, Y9, Y1
+	VMOVUPS      Y1, 320(R11)(R10*4)
+	VMOVUPS      (AX)(BP*4), Y1
+	VFMADD231PS  Y4, Y9, Y1
+	VMOVUPS      Y1, (AX)(BP*4)
+	VMULPS       Y11, Y5, Y5
+	VMOVUPS      (R12)(R10*4), Y1
+	VMULPS       Y5, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VANDPS       c007fffff<>+0(SB), Y1, Y1
+	VORPS        c3f800000<>+0(SB), Y1, Y1
+	VMOVUPS      Y1, (R12)(R10*4)
+	VMOVUPS      64(R12)(R10*4), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R12)(R10*4)
+	VBROADCASTSS 24(R8), Y2
+	VMOVUPS      (CX)(BP*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 28(R8), Y3
+	VMOVUPS      (DX)(BP*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 32(R8), Y4
+	VMOVUPS      (BX)(BP*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VCMPPS       $0x06, Y0, Y4, Y6
+	VMAXPS       Y4, Y0, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y5
+	VMULPS       Y5, Y4, Y4
+	VBROADCASTSS 36(R8), Y8
+	VMOVUPS      (CX)(BP*4), Y7
 	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 20(R8), Y9
-	VMOVUPS      (BX)(R14*4), Y8
+	VBROADCASTSS 40(R8), Y9
+	VMOVUPS      (DX)(BP*4), Y8
 	VSUBPS       Y9, Y8, Y8
-	VMULPS       Y6, Y6, Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VCMPPS       $0x06, Y0, Y9, Y11
-	VMAXPS       Y9, Y0, Y9
-	VADDPS       c3f800000<>+0(SB), Y9, Y10
-	VMULPS       Y10, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y9, Y12, Y12
-	VANDPS       64(R9)(R10*4), Y12, Y12
-	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
-	VANDPS       Y11, Y12, Y12
-	VFMADD231PS  Y12, Y6, Y1
-	VMOVUPS      (SI)(R14*4), Y9
-	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, (SI)(R14*4)
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (DI)(R14*4), Y6
-	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (DI)(R14*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R14*4), Y6
-	VFMADD231PS  Y12, Y8, Y6
-	VMOVUPS      Y6, (AX)(R14*4)
-	VMULPS       Y10, Y4, Y4
-	VPSRLD       $0x17, Y4, Y6
-	VPSUBD       c0000007f<>+0(SB), Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VADDPS       Y6, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R14
-	XORQ         $0x08, R10
-	JMP          pass1_columnsAVX2
+	VBROADCASTSS 44(R8), Y10
+	VMOVUPS      (BX)(BP*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VMULPS       Y7, Y7, Y10
+	VFMADD231PS  Y8, Y8, Y10
+	VFMADD231PS  Y9, Y9, Y10
+	VCMPPS       $0x06, Y0, Y10, Y12
+	VMAXPS       Y10, Y0, Y10
+	VADDPS       c3f800000<>+0(SB), Y10, Y11
+	VMULPS       Y11, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VMULPS       Y4, Y10, Y14
+	VDIVPS       Y14, Y13, Y13
+	VMULPS       Y10, Y13, Y10
+	VANDPS       128(R9)(R10*4), Y10, Y10
+	VMULPS       Y4, Y13, Y4
+	VANDPS       192(R9)(R10*4), Y4, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y10, Y5
+	VANDPS       Y6, Y10, Y10
+	VMOVUPS      384(R11)(R10*4), Y6
+	VFMADD231PS  Y10, Y1, Y6
+	VMOVUPS      Y6, 384(R11)(R10*4)
+	VMOVUPS      (SI)(BP*4), Y6
+	VFMADD231PS  Y10, Y1, Y6
+	VMOVUPS      Y6, (SI)(BP*4)
+	VMOVUPS      448(R11)(R10*4), Y1
+	VFMADD231PS  Y10, Y2, Y1
+	VMOVUPS      Y1, 448(R11)(R10*4)
+	VMOVUPS      (DI)(BP*4), Y1
+	VFMADD231PS  Y10, Y2, Y1
+	VMOVUPS      Y1, (DI)(BP*4)
+	VMOVUPS      512(R11)(R10*4), Y1
+	VFMADD231PS  Y10, Y3, Y1
+	VMOVUPS      Y1, 512(R11)(R10*4)
+	VMOVUPS      (AX)(BP*4), Y1
+	VFMADD231PS  Y10, Y3, Y1
+	VMOVUPS      Y1, (AX)(BP*4)
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y11
+	VANDPS       Y12, Y4, Y4
+	VMOVUPS      576(R11)(R10*4), Y1
+	VFMADD231PS  Y4, Y7, Y1
+	VMOVUPS      Y1, 576(R11)(R10*4)
+	VMOVUPS      (SI)(BP*4), Y1
+	VFMADD231PS  Y4, Y7, Y1
+	VMOVUPS      Y1, (SI)(BP*4)
+	VMOVUPS      640(R11)(R10*4), Y1
+	VFMADD231PS  Y4, Y8, Y1
+	VMOVUPS      Y1, 640(R11)(R10*4)
+	VMOVUPS      (DI)(BP*4), Y1
+	VFMADD231PS  Y4, Y8, Y1
+	VMOVUPS      Y1, (DI)(BP*4)
+	VMOVUPS      704(R11)(R10*4), Y1
+	VFMADD231PS  Y4, Y9, Y1
+	VMOVUPS      Y1, 704(R11)(R10*4)
+	VMOVUPS      (AX)(BP*4), Y1
+	VFMADD231PS  Y4, Y9, Y1
+	VMOVUPS      Y1, (AX)(BP*4)
+	VMULPS       Y11, Y5, Y5
+	VMOVUPS      (R12)(R10*4), Y1
+	VMULPS       Y5, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VANDPS       c007fffff<>+0(SB), Y1, Y1
+	VORPS        c3f800000<>+0(SB), Y1, Y1
+	VMOVUPS      Y1, (R12)(R10*4)
+	VMOVUPS      64(R12)(R10*4), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R12)(R10*4)
+	ADDQ         $0x08, BP
+	ADDQ         $0x08, R10
+	ANDQ         $0x0f, R10
+	JMP          stretch_columnsAVX2
 
-pass1_nextAVX2:
-	ADDQ $0x20, R11
-	JMP  pass1AVX2
+stretch_nextAVX2:
+	ADDQ $0x20, R13
+	JMP  stretchAVX2
 
-pass1_doneAVX2:
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS Y1, 192(R9)
-	VMOVUPS Y2, 256(R9)
-	VMOVUPS Y3, 320(R9)
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 64(R9)
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS 384(R9), Y1
-	VMOVUPS 448(R9), Y2
-	VMOVUPS 512(R9), Y3
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 64(R9), Y5
-	MOVQ    stretches+56(FP), R11
-	MOVQ    count+64(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass2AVX2:
-	CMPQ R11, R12
-	JGE  pass2_doneAVX2
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
-	XORQ R10, R10
-
-pass2_columnsAVX2:
-	CMPQ         R14, R13
-	JGE          pass2_nextAVX2
-	VBROADCASTSS 24(R8), Y7
-	VMOVUPS      (CX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 28(R8), Y8
-	VMOVUPS      (DX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 32(R8), Y9
-	VMOVUPS      (BX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMULPS       Y6, Y6, Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VCMPPS       $0x06, Y0, Y9, Y11
-	VMAXPS       Y9, Y0, Y9
-	VADDPS       c3f800000<>+0(SB), Y9, Y10
-	VMULPS       Y10, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y9, Y12, Y12
-	VANDPS       128(R9)(R10*4), Y12, Y12
-	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
-	VANDPS       Y11, Y12, Y12
-	VFMADD231PS  Y12, Y6, Y1
-	VMOVUPS      (SI)(R14*4), Y9
-	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, (SI)(R14*4)
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (DI)(R14*4), Y6
-	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (DI)(R14*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R14*4), Y6
-	VFMADD231PS  Y12, Y8, Y6
-	VMOVUPS      Y6, (AX)(R14*4)
-	VMULPS       Y10, Y4, Y4
-	VPSRLD       $0x17, Y4, Y6
-	VPSUBD       c0000007f<>+0(SB), Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VADDPS       Y6, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R14
-	XORQ         $0x08, R10
-	JMP          pass2_columnsAVX2
-
-pass2_nextAVX2:
-	ADDQ $0x20, R11
-	JMP  pass2AVX2
-
-pass2_doneAVX2:
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS Y1, 384(R9)
-	VMOVUPS Y2, 448(R9)
-	VMOVUPS Y3, 512(R9)
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 64(R9)
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS 576(R9), Y1
-	VMOVUPS 640(R9), Y2
-	VMOVUPS 704(R9), Y3
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 64(R9), Y5
-	MOVQ    stretches+56(FP), R11
-	MOVQ    count+64(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass3AVX2:
-	CMPQ R11, R12
-	JGE  pass3_doneAVX2
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
-	XORQ R10, R10
-
-pass3_columnsAVX2:
-	CMPQ         R14, R13
-	JGE          pass3_nextAVX2
-	VBROADCASTSS 36(R8), Y7
-	VMOVUPS      (CX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 40(R8), Y8
-	VMOVUPS      (DX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 44(R8), Y9
-	VMOVUPS      (BX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMULPS       Y6, Y6, Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VCMPPS       $0x06, Y0, Y9, Y11
-	VMAXPS       Y9, Y0, Y9
-	VADDPS       c3f800000<>+0(SB), Y9, Y10
-	VMULPS       Y10, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y9, Y12, Y12
-	VANDPS       192(R9)(R10*4), Y12, Y12
-	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
-	VANDPS       Y11, Y12, Y12
-	VFMADD231PS  Y12, Y6, Y1
-	VMOVUPS      (SI)(R14*4), Y9
-	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, (SI)(R14*4)
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (DI)(R14*4), Y6
-	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (DI)(R14*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R14*4), Y6
-	VFMADD231PS  Y12, Y8, Y6
-	VMOVUPS      Y6, (AX)(R14*4)
-	VMULPS       Y10, Y4, Y4
-	VPSRLD       $0x17, Y4, Y6
-	VPSUBD       c0000007f<>+0(SB), Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VADDPS       Y6, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R14
-	XORQ         $0x08, R10
-	JMP          pass3_columnsAVX2
-
-pass3_nextAVX2:
-	ADDQ $0x20, R11
-	JMP  pass3AVX2
-
-pass3_doneAVX2:
-	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Y1, 576(AX)
-	VMOVUPS Y2, 640(AX)
-	VMOVUPS Y3, 704(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 64(AX)
+stretch_doneAVX2:
 	VZEROUPPER
 	RET
 
@@ -11459,142 +11833,138 @@ TEXT ·denseTotals3Vector(SB), NOSPLIT, $0-132
 	LEAQ    (CX)(AX*4), DX
 	LEAQ    (DX)(AX*4), AX
 	MOVQ    heads_base+48(FP), BX
-	MOVQ    squares_base+96(FP), SI
-	MOVQ    width+120(FP), DI
-	SHLQ    $0x02, DI
-	MOVQ    sums_base+72(FP), R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-	VMOVUPS 192(R8), Z3
-	VMOVUPS 256(R8), Z4
-	VMOVUPS 320(R8), Z5
-	VMOVUPS 384(R8), Z6
-	VMOVUPS 448(R8), Z7
-	VMOVUPS 512(R8), Z8
-	VMOVUPS 576(R8), Z9
-	VMOVUPS 640(R8), Z10
-	VMOVUPS 704(R8), Z11
-	VMOVUPS 768(R8), Z12
-	VMOVUPS 832(R8), Z13
-	VMOVUPS 896(R8), Z14
-	VMOVUPS 960(R8), Z15
-	MOVQ    stretches+32(FP), R12
-	MOVQ    count+40(FP), R13
-	SHLQ    $0x05, R13
-	ADDQ    R12, R13
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+	VMOVUPS 128(SI), Z2
+	VMOVUPS 192(SI), Z3
+	VMOVUPS 256(SI), Z4
+	VMOVUPS 320(SI), Z5
+	VMOVUPS 384(SI), Z6
+	VMOVUPS 448(SI), Z7
+	VMOVUPS 512(SI), Z8
+	VMOVUPS 576(SI), Z9
+	VMOVUPS 640(SI), Z10
+	VMOVUPS 704(SI), Z11
+	VMOVUPS 768(SI), Z12
+	VMOVUPS 832(SI), Z13
+	VMOVUPS 896(SI), Z14
+	VMOVUPS 960(SI), Z15
+	MOVQ    stretches+32(FP), R10
+	MOVQ    count+40(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
 
 pass0AVX512:
-	CMPQ     R12, R13
+	CMPQ     R10, R11
 	JGE      pass0_doneAVX512
-	MOVQ     (R12), R15
-	MOVQ     8(R12), R14
-	ADDQ     R15, R14
-	MOVQ     24(R12), R8
-	VMOVUPS  (R8), Z16
+	MOVQ     (R10), R13
+	MOVQ     8(R10), R12
+	ADDQ     R13, R12
+	MOVQ     24(R10), SI
+	VMOVUPS  (SI), Z16
 	VPMOVD2M Z16, K1
-	VMOVUPS  64(R8), Z16
+	VMOVUPS  64(SI), Z16
 	VPMOVD2M Z16, K2
-	VMOVUPS  128(R8), Z16
+	VMOVUPS  128(SI), Z16
 	VPMOVD2M Z16, K3
-	VMOVUPS  192(R8), Z16
+	VMOVUPS  192(SI), Z16
 	VPMOVD2M Z16, K4
-	MOVQ     16(R12), R11
-	SUBQ     R15, R11
-	LEAQ     (SI)(R11*4), R11
-	MOVQ     R11, R8
-	ADDQ     DI, R11
-	MOVQ     R11, R9
-	ADDQ     DI, R11
-	MOVQ     R11, R10
-	ADDQ     DI, R11
+	MOVQ     width+120(FP), R14
+	MOVQ     16(R10), R9
+	SUBQ     R13, R9
+	SHLQ     $0x02, R9
+	ADDQ     squares_base+96(FP), R9
+	SHLQ     $0x02, R14
+	MOVQ     R9, SI
+	ADDQ     R14, R9
+	MOVQ     R9, DI
+	ADDQ     R14, R9
+	MOVQ     R9, R8
+	ADDQ     R14, R9
 
 pass0_columnsAVX512:
-	CMPQ         R15, R14
-	JGE          pass0_nextAVX512
-	VMOVUPS      (CX)(R15*4), Z16
-	VSUBPS.BCST  (BX), Z16, Z16
-	VMOVUPS      (DX)(R15*4), Z17
-	VSUBPS.BCST  4(BX), Z17, Z17
-	VMOVUPS      (AX)(R15*4), Z18
-	VSUBPS.BCST  8(BX), Z18, Z18
-	VMOVUPS      c3f800000<>+0(SB), Z19
-	VFMADD231PS  Z16, Z16, Z19
-	VFMADD231PS  Z17, Z17, Z19
-	VFMADD231PS  Z18, Z18, Z19
-	VMOVUPS      (CX)(R15*4), Z20
-	VSUBPS.BCST  12(BX), Z20, Z20
-	VMOVUPS      (DX)(R15*4), Z21
-	VSUBPS.BCST  16(BX), Z21, Z21
-	VMOVUPS      (AX)(R15*4), Z22
-	VSUBPS.BCST  20(BX), Z22, Z22
-	VMOVUPS      c3f800000<>+0(SB), Z23
-	VFMADD231PS  Z20, Z20, Z23
-	VFMADD231PS  Z21, Z21, Z23
-	VFMADD231PS  Z22, Z22, Z23
-	VMULPS       Z19, Z23, Z24
-	VRCP14PS     Z24, Z25
-	VMOVAPS      Z25, Z26
-	VFNMADD213PS c40000000<>+0(SB), Z24, Z26
-	VMULPS       Z26, Z25, Z25
-	VMULPS.Z     Z23, Z25, K1, Z23
-	VMULPS.Z     Z19, Z25, K2, Z19
-	VADDPS       Z23, Z3, Z3
-	VMULPS       Z23, Z23, Z23
-	VMOVUPS      Z23, (R8)(R15*4)
-	VFMADD231PS  Z23, Z16, Z0
-	VFMADD231PS  Z23, Z17, Z1
-	VFMADD231PS  Z23, Z18, Z2
-	VADDPS       Z19, Z7, Z7
-	VMULPS       Z19, Z19, Z19
-	VMOVUPS      Z19, (R9)(R15*4)
-	VFMADD231PS  Z19, Z20, Z4
-	VFMADD231PS  Z19, Z21, Z5
-	VFMADD231PS  Z19, Z22, Z6
-	VMOVUPS      (CX)(R15*4), Z16
-	VSUBPS.BCST  24(BX), Z16, Z16
-	VMOVUPS      (DX)(R15*4), Z17
-	VSUBPS.BCST  28(BX), Z17, Z17
-	VMOVUPS      (AX)(R15*4), Z18
-	VSUBPS.BCST  32(BX), Z18, Z18
-	VMOVUPS      c3f800000<>+0(SB), Z19
-	VFMADD231PS  Z16, Z16, Z19
-	VFMADD231PS  Z17, Z17, Z19
-	VFMADD231PS  Z18, Z18, Z19
-	VMOVUPS      (CX)(R15*4), Z20
-	VSUBPS.BCST  36(BX), Z20, Z20
-	VMOVUPS      (DX)(R15*4), Z21
-	VSUBPS.BCST  40(BX), Z21, Z21
-	VMOVUPS      (AX)(R15*4), Z22
-	VSUBPS.BCST  44(BX), Z22, Z22
-	VMOVUPS      c3f800000<>+0(SB), Z23
-	VFMADD231PS  Z20, Z20, Z23
-	VFMADD231PS  Z21, Z21, Z23
-	VFMADD231PS  Z22, Z22, Z23
-	VMULPS       Z19, Z23, Z24
-	VRCP14PS     Z24, Z25
-	VMOVAPS      Z25, Z26
-	VFNMADD213PS c40000000<>+0(SB), Z24, Z26
-	VMULPS       Z26, Z25, Z25
-	VMULPS.Z     Z23, Z25, K3, Z23
-	VMULPS.Z     Z19, Z25, K4, Z19
-	VADDPS       Z23, Z11, Z11
-	VMULPS       Z23, Z23, Z23
-	VMOVUPS      Z23, (R10)(R15*4)
-	VFMADD231PS  Z23, Z16, Z8
-	VFMADD231PS  Z23, Z17, Z9
-	VFMADD231PS  Z23, Z18, Z10
-	VADDPS       Z19, Z15, Z15
-	VMULPS       Z19, Z19, Z19
-	VMOVUPS      Z19, (R11)(R15*4)
-	VFMADD231PS  Z19, Z20, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z19, Z22, Z14
-	ADDQ         $0x10, R15
-	JMP          pass0_columnsAVX512
+	CMPQ        R13, R12
+	JGE         pass0_nextAVX512
+	VMOVUPS     (CX)(R13*4), Z16
+	VSUBPS.BCST (BX), Z16, Z16
+	VMOVUPS     (DX)(R13*4), Z17
+	VSUBPS.BCST 4(BX), Z17, Z17
+	VMOVUPS     (AX)(R13*4), Z18
+	VSUBPS.BCST 8(BX), Z18, Z18
+	VMOVUPS     c3f800000<>+0(SB), Z19
+	VFMADD231PS Z16, Z16, Z19
+	VFMADD231PS Z17, Z17, Z19
+	VFMADD231PS Z18, Z18, Z19
+	VMOVUPS     (CX)(R13*4), Z20
+	VSUBPS.BCST 12(BX), Z20, Z20
+	VMOVUPS     (DX)(R13*4), Z21
+	VSUBPS.BCST 16(BX), Z21, Z21
+	VMOVUPS     (AX)(R13*4), Z22
+	VSUBPS.BCST 20(BX), Z22, Z22
+	VMOVUPS     c3f800000<>+0(SB), Z23
+	VFMADD231PS Z20, Z20, Z23
+	VFMADD231PS Z21, Z21, Z23
+	VFMADD231PS Z22, Z22, Z23
+	VMOVUPS     c3f800000<>+0(SB), Z24
+	VMULPS      Z19, Z23, Z25
+	VDIVPS      Z25, Z24, Z24
+	VMULPS.Z    Z23, Z24, K1, Z23
+	VMULPS.Z    Z19, Z24, K2, Z19
+	VADDPS      Z23, Z3, Z3
+	VMULPS      Z23, Z23, Z23
+	VMOVUPS     Z23, (SI)(R13*4)
+	VFMADD231PS Z23, Z16, Z0
+	VFMADD231PS Z23, Z17, Z1
+	VFMADD231PS Z23, Z18, Z2
+	VADDPS      Z19, Z7, Z7
+	VMULPS      Z19, Z19, Z19
+	VMOVUPS     Z19, (DI)(R13*4)
+	VFMADD231PS Z19, Z20, Z4
+	VFMADD231PS Z19, Z21, Z5
+	VFMADD231PS Z19, Z22, Z6
+	VMOVUPS     (CX)(R13*4), Z16
+	VSUBPS.BCST 24(BX), Z16, Z16
+	VMOVUPS     (DX)(R13*4), Z17
+	VSUBPS.BCST 28(BX), Z17, Z17
+	VMOVUPS     (AX)(R13*4), Z18
+	VSUBPS.BCST 32(BX), Z18, Z18
+	VMOVUPS     c3f800000<>+0(SB), Z19
+	VFMADD231PS Z16, Z16, Z19
+	VFMADD231PS Z17, Z17, Z19
+	VFMADD231PS Z18, Z18, Z19
+	VMOVUPS     (CX)(R13*4), Z20
+	VSUBPS.BCST 36(BX), Z20, Z20
+	VMOVUPS     (DX)(R13*4), Z21
+	VSUBPS.BCST 40(BX), Z21, Z21
+	VMOVUPS     (AX)(R13*4), Z22
+	VSUBPS.BCST 44(BX), Z22, Z22
+	VMOVUPS     c3f800000<>+0(SB), Z23
+	VFMADD231PS Z20, Z20, Z23
+	VFMADD231PS Z21, Z21, Z23
+	VFMADD231PS Z22, Z22, Z23
+	VMOVUPS     c3f800000<>+0(SB), Z24
+	VMULPS      Z19, Z23, Z25
+	VDIVPS      Z25, Z24, Z24
+	VMULPS.Z    Z23, Z24, K3, Z23
+	VMULPS.Z    Z19, Z24, K4, Z19
+	VADDPS      Z23, Z11, Z11
+	VMULPS      Z23, Z23, Z23
+	VMOVUPS     Z23, (R8)(R13*4)
+	VFMADD231PS Z23, Z16, Z8
+	VFMADD231PS Z23, Z17, Z9
+	VFMADD231PS Z23, Z18, Z10
+	VADDPS      Z19, Z15, Z15
+	VMULPS      Z19, Z19, Z19
+	VMOVUPS     Z19, (R9)(R13*4)
+	VFMADD231PS Z19, Z20, Z12
+	VFMADD231PS Z19, Z21, Z13
+	VFMADD231PS Z19, Z22, Z14
+	ADDQ        $0x10, R13
+	JMP         pass0_columnsAVX512
 
 pass0_nextAVX512:
-	ADDQ $0x20, R12
+	ADDQ $0x20, R10
 	JMP  pass0AVX512
 
 pass0_doneAVX512:
@@ -11619,23 +11989,16 @@ pass0_doneAVX512:
 	RET
 
 formAVX2:
-	MOVQ    stride+24(FP), AX
-	MOVQ    columns_base+0(FP), CX
-	LEAQ    (CX)(AX*4), DX
-	LEAQ    (DX)(AX*4), AX
-	MOVQ    heads_base+48(FP), BX
-	MOVQ    squares_base+96(FP), R8
-	MOVQ    width+120(FP), R9
-	SHLQ    $0x02, R9
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS (SI), Y0
-	VMOVUPS 64(SI), Y1
-	VMOVUPS 128(SI), Y2
-	VMOVUPS 192(SI), Y3
-	MOVQ    stretches+32(FP), R11
-	MOVQ    count+40(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
+	MOVQ stride+24(FP), AX
+	MOVQ columns_base+0(FP), CX
+	LEAQ (CX)(AX*4), DX
+	LEAQ (DX)(AX*4), AX
+	MOVQ heads_base+48(FP), BX
+	MOVQ sums_base+72(FP), R8
+	MOVQ stretches+32(FP), R11
+	MOVQ count+40(FP), R12
+	SHLQ $0x05, R12
+	ADDQ R11, R12
 
 pass0AVX2:
 	CMPQ R11, R12
@@ -11645,75 +12008,31 @@ pass0AVX2:
 	ADDQ R14, R13
 	MOVQ 24(R11), SI
 	XORQ DI, DI
+	MOVQ width+120(FP), R15
 	MOVQ 16(R11), R10
 	SUBQ R14, R10
-	LEAQ (R8)(R10*4), R10
+	SHLQ $0x02, R10
+	ADDQ squares_base+96(FP), R10
+	SHLQ $0x02, R15
+	MOVQ R10, R9
+	ADDQ R15, R10
 
 pass0_columnsAVX2:
 	CMPQ         R14, R13
 	JGE          pass0_nextAVX2
-	VBROADCASTSS (BX), Y5
-	VMOVUPS      (CX)(R14*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 4(BX), Y6
-	VMOVUPS      (DX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 8(BX), Y7
-	VMOVUPS      (AX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VMOVUPS      c3f800000<>+0(SB), Y7
-	VFMADD231PS  Y4, Y4, Y7
-	VFMADD231PS  Y5, Y5, Y7
-	VFMADD231PS  Y6, Y6, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VDIVPS       Y7, Y8, Y8
-	VANDPS       (SI)(DI*4), Y8, Y8
-	VADDPS       Y8, Y3, Y3
-	VMULPS       Y8, Y8, Y8
-	VMOVUPS      Y8, (R10)(R14*4)
-	VFMADD231PS  Y8, Y4, Y0
-	VFMADD231PS  Y8, Y5, Y1
-	VFMADD231PS  Y8, Y6, Y2
-	ADDQ         $0x08, R14
-	XORQ         $0x08, DI
-	JMP          pass0_columnsAVX2
-
-pass0_nextAVX2:
-	ADDQ $0x20, R11
-	JMP  pass0AVX2
-
-pass0_doneAVX2:
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS Y0, (SI)
-	VMOVUPS Y1, 64(SI)
-	VMOVUPS Y2, 128(SI)
-	VMOVUPS Y3, 192(SI)
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS 256(SI), Y0
-	VMOVUPS 320(SI), Y1
-	VMOVUPS 384(SI), Y2
-	VMOVUPS 448(SI), Y3
-	MOVQ    stretches+32(FP), R11
-	MOVQ    count+40(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass1AVX2:
-	CMPQ R11, R12
-	JGE  pass1_doneAVX2
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), SI
-	XORQ DI, DI
-	MOVQ 16(R11), R10
-	SUBQ R14, R10
-	LEAQ (R8)(R10*4), R10
-	ADDQ R9, R10
-
-pass1_columnsAVX2:
-	CMPQ         R14, R13
-	JGE          pass1_nextAVX2
+	VBROADCASTSS (BX), Y1
+	VMOVUPS      (CX)(R14*4), Y0
+	VSUBPS       Y1, Y0, Y0
+	VBROADCASTSS 4(BX), Y2
+	VMOVUPS      (DX)(R14*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 8(BX), Y3
+	VMOVUPS      (AX)(R14*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFMADD231PS  Y0, Y0, Y3
+	VFMADD231PS  Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
 	VBROADCASTSS 12(BX), Y5
 	VMOVUPS      (CX)(R14*4), Y4
 	VSUBPS       Y5, Y4, Y4
@@ -11728,37 +12047,54 @@ pass1_columnsAVX2:
 	VFMADD231PS  Y5, Y5, Y7
 	VFMADD231PS  Y6, Y6, Y7
 	VMOVUPS      c3f800000<>+0(SB), Y8
-	VDIVPS       Y7, Y8, Y8
-	VANDPS       64(SI)(DI*4), Y8, Y8
-	VADDPS       Y8, Y3, Y3
-	VMULPS       Y8, Y8, Y8
-	VMOVUPS      Y8, (R10)(R14*4)
-	VFMADD231PS  Y8, Y4, Y0
-	VFMADD231PS  Y8, Y5, Y1
-	VFMADD231PS  Y8, Y6, Y2
+	VMULPS       Y3, Y7, Y9
+	VDIVPS       Y9, Y8, Y8
+	VMULPS       Y7, Y8, Y7
+	VANDPS       (SI)(DI*4), Y7, Y7
+	VMULPS       Y3, Y8, Y3
+	VANDPS       64(SI)(DI*4), Y3, Y3
+	VMOVUPS      192(R8)(DI*4), Y8
+	VADDPS       Y7, Y8, Y8
+	VMOVUPS      Y8, 192(R8)(DI*4)
+	VMULPS       Y7, Y7, Y7
+	VMOVUPS      Y7, (R9)(R14*4)
+	VMOVUPS      (R8)(DI*4), Y8
+	VFMADD231PS  Y7, Y0, Y8
+	VMOVUPS      Y8, (R8)(DI*4)
+	VMOVUPS      64(R8)(DI*4), Y0
+	VFMADD231PS  Y7, Y1, Y0
+	VMOVUPS      Y0, 64(R8)(DI*4)
+	VMOVUPS      128(R8)(DI*4), Y0
+	VFMADD231PS  Y7, Y2, Y0
+	VMOVUPS      Y0, 128(R8)(DI*4)
+	VMOVUPS      448(R8)(DI*4), Y0
+	VADDPS       Y3, Y0, Y0
+	VMOVUPS      Y0, 448(R8)(DI*4)
+	VMULPS       Y3, Y3, Y3
+	VMOVUPS      Y3, (R10)(R14*4)
+	VMOVUPS      256(R8)(DI*4), Y0
+	VFMADD231PS  Y3, Y4, Y0
+	VMOVUPS      Y0, 256(R8)(DI*4)
+	VMOVUPS      320(R8)(DI*4), Y0
+	VFMADD231PS  Y3, Y5, Y0
+	VMOVUPS      Y0, 320(R8)(DI*4)
+	VMOVUPS      384(R8)(DI*4), Y0
+	VFMADD231PS  Y3, Y6, Y0
+	VMOVUPS      Y0, 384(R8)(DI*4)
 	ADDQ         $0x08, R14
-	XORQ         $0x08, DI
-	JMP          pass1_columnsAVX2
+	ADDQ         $0x08, DI
+	ANDQ         $0x0f, DI
+	JMP          pass0_columnsAVX2
 
-pass1_nextAVX2:
+pass0_nextAVX2:
 	ADDQ $0x20, R11
-	JMP  pass1AVX2
+	JMP  pass0AVX2
 
-pass1_doneAVX2:
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS Y0, 256(SI)
-	VMOVUPS Y1, 320(SI)
-	VMOVUPS Y2, 384(SI)
-	VMOVUPS Y3, 448(SI)
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS 512(SI), Y0
-	VMOVUPS 576(SI), Y1
-	VMOVUPS 640(SI), Y2
-	VMOVUPS 704(SI), Y3
-	MOVQ    stretches+32(FP), R11
-	MOVQ    count+40(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
+pass0_doneAVX2:
+	MOVQ stretches+32(FP), R11
+	MOVQ count+40(FP), R12
+	SHLQ $0x05, R12
+	ADDQ R11, R12
 
 pass2AVX2:
 	CMPQ R11, R12
@@ -11768,79 +12104,33 @@ pass2AVX2:
 	ADDQ R14, R13
 	MOVQ 24(R11), SI
 	XORQ DI, DI
+	MOVQ width+120(FP), R15
 	MOVQ 16(R11), R10
 	SUBQ R14, R10
-	LEAQ (R8)(R10*4), R10
-	ADDQ R9, R10
-	ADDQ R9, R10
+	SHLQ $0x02, R10
+	ADDQ squares_base+96(FP), R10
+	SHLQ $0x02, R15
+	ADDQ R15, R10
+	ADDQ R15, R10
+	MOVQ R10, R9
+	ADDQ R15, R10
 
 pass2_columnsAVX2:
 	CMPQ         R14, R13
 	JGE          pass2_nextAVX2
-	VBROADCASTSS 24(BX), Y5
-	VMOVUPS      (CX)(R14*4), Y4
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS 28(BX), Y6
-	VMOVUPS      (DX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 32(BX), Y7
-	VMOVUPS      (AX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VMOVUPS      c3f800000<>+0(SB), Y7
-	VFMADD231PS  Y4, Y4, Y7
-	VFMADD231PS  Y5, Y5, Y7
-	VFMADD231PS  Y6, Y6, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VDIVPS       Y7, Y8, Y8
-	VANDPS       128(SI)(DI*4), Y8, Y8
-	VADDPS       Y8, Y3, Y3
-	VMULPS       Y8, Y8, Y8
-	VMOVUPS      Y8, (R10)(R14*4)
-	VFMADD231PS  Y8, Y4, Y0
-	VFMADD231PS  Y8, Y5, Y1
-	VFMADD231PS  Y8, Y6, Y2
-	ADDQ         $0x08, R14
-	XORQ         $0x08, DI
-	JMP          pass2_columnsAVX2
-
-pass2_nextAVX2:
-	ADDQ $0x20, R11
-	JMP  pass2AVX2
-
-pass2_doneAVX2:
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS Y0, 512(SI)
-	VMOVUPS Y1, 576(SI)
-	VMOVUPS Y2, 640(SI)
-	VMOVUPS Y3, 704(SI)
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS 768(SI), Y0
-	VMOVUPS 832(SI), Y1
-	VMOVUPS 896(SI), Y2
-	VMOVUPS 960(SI), Y3
-	MOVQ    stretches+32(FP), R11
-	MOVQ    count+40(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass3AVX2:
-	CMPQ R11, R12
-	JGE  pass3_doneAVX2
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), SI
-	XORQ DI, DI
-	MOVQ 16(R11), R10
-	SUBQ R14, R10
-	LEAQ (R8)(R10*4), R10
-	ADDQ R9, R10
-	ADDQ R9, R10
-	ADDQ R9, R10
-
-pass3_columnsAVX2:
-	CMPQ         R14, R13
-	JGE          pass3_nextAVX2
+	VBROADCASTSS 24(BX), Y1
+	VMOVUPS      (CX)(R14*4), Y0
+	VSUBPS       Y1, Y0, Y0
+	VBROADCASTSS 28(BX), Y2
+	VMOVUPS      (DX)(R14*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 32(BX), Y3
+	VMOVUPS      (AX)(R14*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFMADD231PS  Y0, Y0, Y3
+	VFMADD231PS  Y1, Y1, Y3
+	VFMADD231PS  Y2, Y2, Y3
 	VBROADCASTSS 36(BX), Y5
 	VMOVUPS      (CX)(R14*4), Y4
 	VSUBPS       Y5, Y4, Y4
@@ -11855,248 +12145,268 @@ pass3_columnsAVX2:
 	VFMADD231PS  Y5, Y5, Y7
 	VFMADD231PS  Y6, Y6, Y7
 	VMOVUPS      c3f800000<>+0(SB), Y8
-	VDIVPS       Y7, Y8, Y8
-	VANDPS       192(SI)(DI*4), Y8, Y8
-	VADDPS       Y8, Y3, Y3
-	VMULPS       Y8, Y8, Y8
-	VMOVUPS      Y8, (R10)(R14*4)
-	VFMADD231PS  Y8, Y4, Y0
-	VFMADD231PS  Y8, Y5, Y1
-	VFMADD231PS  Y8, Y6, Y2
+	VMULPS       Y3, Y7, Y9
+	VDIVPS       Y9, Y8, Y8
+	VMULPS       Y7, Y8, Y7
+	VANDPS       128(SI)(DI*4), Y7, Y7
+	VMULPS       Y3, Y8, Y3
+	VANDPS       192(SI)(DI*4), Y3, Y3
+	VMOVUPS      704(R8)(DI*4), Y8
+	VADDPS       Y7, Y8, Y8
+	VMOVUPS      Y8, 704(R8)(DI*4)
+	VMULPS       Y7, Y7, Y7
+	VMOVUPS      Y7, (R9)(R14*4)
+	VMOVUPS      512(R8)(DI*4), Y8
+	VFMADD231PS  Y7, Y0, Y8
+	VMOVUPS      Y8, 512(R8)(DI*4)
+	VMOVUPS      576(R8)(DI*4), Y0
+	VFMADD231PS  Y7, Y1, Y0
+	VMOVUPS      Y0, 576(R8)(DI*4)
+	VMOVUPS      640(R8)(DI*4), Y0
+	VFMADD231PS  Y7, Y2, Y0
+	VMOVUPS      Y0, 640(R8)(DI*4)
+	VMOVUPS      960(R8)(DI*4), Y0
+	VADDPS       Y3, Y0, Y0
+	VMOVUPS      Y0, 960(R8)(DI*4)
+	VMULPS       Y3, Y3, Y3
+	VMOVUPS      Y3, (R10)(R14*4)
+	VMOVUPS      768(R8)(DI*4), Y0
+	VFMADD231PS  Y3, Y4, Y0
+	VMOVUPS      Y0, 768(R8)(DI*4)
+	VMOVUPS      832(R8)(DI*4), Y0
+	VFMADD231PS  Y3, Y5, Y0
+	VMOVUPS      Y0, 832(R8)(DI*4)
+	VMOVUPS      896(R8)(DI*4), Y0
+	VFMADD231PS  Y3, Y6, Y0
+	VMOVUPS      Y0, 896(R8)(DI*4)
 	ADDQ         $0x08, R14
-	XORQ         $0x08, DI
-	JMP          pass3_columnsAVX2
+	ADDQ         $0x08, DI
+	ANDQ         $0x0f, DI
+	JMP          pass2_columnsAVX2
 
-pass3_nextAVX2:
+pass2_nextAVX2:
 	ADDQ $0x20, R11
-	JMP  pass3AVX2
+	JMP  pass2AVX2
 
-pass3_doneAVX2:
-	MOVQ    sums_base+72(FP), AX
-	VMOVUPS Y0, 768(AX)
-	VMOVUPS Y1, 832(AX)
-	VMOVUPS Y2, 896(AX)
-	VMOVUPS Y3, 960(AX)
+pass2_doneAVX2:
 	VZEROUPPER
 	RET
 
 // func denseNegCareful3Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
-TEXT ·denseNegCareful3Vector(SB), NOSPLIT, $0-168
-	CMPQ    ·current+0(SB), $0x02
-	JNE     formAVX2
-	MOVQ    stride+48(FP), AX
-	MOVQ    columns_base+0(FP), CX
-	LEAQ    (CX)(AX*4), DX
-	LEAQ    (DX)(AX*4), BX
-	MOVQ    gradient_base+24(FP), SI
-	LEAQ    (SI)(AX*4), DI
-	LEAQ    (DI)(AX*4), AX
-	MOVQ    heads_base+72(FP), R8
-	MOVQ    constants_base+144(FP), R9
-	MOVQ    sums_base+96(FP), R10
-	VMOVUPS (R10), Z0
-	VMOVUPS 64(R10), Z1
-	VMOVUPS 128(R10), Z2
-	VMOVUPS 192(R10), Z3
-	VMOVUPS 256(R10), Z4
-	VMOVUPS 320(R10), Z5
-	VMOVUPS 384(R10), Z6
-	VMOVUPS 448(R10), Z7
-	VMOVUPS 512(R10), Z8
-	VMOVUPS 576(R10), Z9
-	VMOVUPS 640(R10), Z10
-	VMOVUPS 704(R10), Z11
-	MOVQ    state_base+120(FP), R10
-	VMOVUPS (R10), Z12
-	VMOVUPS 64(R10), Z13
-	VMOVUPS 128(R10), Z14
-	MOVQ    stretches+56(FP), R10
-	MOVQ    count+64(FP), R11
-	SHLQ    $0x05, R11
-	ADDQ    R10, R11
+TEXT ·denseNegCareful3Vector(SB), NOSPLIT, $8-168
+	CMPQ         ·current+0(SB), $0x02
+	JNE          formAVX2
+	MOVQ         stride+48(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), DX
+	LEAQ         (DX)(AX*4), BX
+	MOVQ         gradient_base+24(FP), SI
+	LEAQ         (SI)(AX*4), DI
+	LEAQ         (DI)(AX*4), AX
+	MOVQ         heads_base+72(FP), R8
+	MOVQ         constants_base+144(FP), R9
+	VBROADCASTSS 8(R9), Z0
+	MOVQ         sums_base+96(FP), R10
+	VMOVUPS      (R10), Z1
+	VMOVUPS      64(R10), Z2
+	VMOVUPS      128(R10), Z3
+	VMOVUPS      192(R10), Z4
+	VMOVUPS      256(R10), Z5
+	VMOVUPS      320(R10), Z6
+	VMOVUPS      384(R10), Z7
+	VMOVUPS      448(R10), Z8
+	VMOVUPS      512(R10), Z9
+	VMOVUPS      576(R10), Z10
+	VMOVUPS      640(R10), Z11
+	VMOVUPS      704(R10), Z12
+	MOVQ         state_base+120(FP), R10
+	MOVQ         stretches+56(FP), R11
+	MOVQ         count+64(FP), R12
+	SHLQ         $0x05, R12
+	ADDQ         R11, R12
 
-pass0AVX512:
-	CMPQ     R10, R11
-	JGE      pass0_doneAVX512
-	MOVQ     (R10), R13
-	MOVQ     8(R10), R12
-	ADDQ     R13, R12
-	MOVQ     24(R10), R14
-	VMOVUPS  (R14), Z15
-	VPMOVD2M Z15, K1
-	VMOVUPS  64(R14), Z15
-	VPMOVD2M Z15, K2
-	VMOVUPS  128(R14), Z15
-	VPMOVD2M Z15, K3
-	VMOVUPS  192(R14), Z15
-	VPMOVD2M Z15, K4
+stretchAVX512:
+	CMPQ     R11, R12
+	JGE      stretch_doneAVX512
+	MOVQ     (R11), R14
+	MOVQ     8(R11), R13
+	ADDQ     R14, R13
+	MOVQ     24(R11), R15
+	VMOVUPS  (R15), Z13
+	VPMOVD2M Z13, K1
+	VMOVUPS  64(R15), Z13
+	VPMOVD2M Z13, K2
+	VMOVUPS  128(R15), Z13
+	VPMOVD2M Z13, K3
+	VMOVUPS  192(R15), Z13
+	VPMOVD2M Z13, K4
 
-pass0_columnsAVX512:
-	CMPQ             R13, R12
-	JGE              pass0_nextAVX512
-	VMOVUPS          (SI)(R13*4), Z15
-	VMOVUPS          (DI)(R13*4), Z16
-	VMOVUPS          (AX)(R13*4), Z17
-	VMOVUPS          (CX)(R13*4), Z18
-	VSUBPS.BCST      (R8), Z18, Z18
-	VMOVUPS          (DX)(R13*4), Z19
-	VSUBPS.BCST      4(R8), Z19, Z19
-	VMOVUPS          (BX)(R13*4), Z20
-	VSUBPS.BCST      8(R8), Z20, Z20
-	VMOVUPS          c3f800000<>+0(SB), Z21
-	VFMADD231PS      Z18, Z18, Z21
-	VFMADD231PS      Z19, Z19, Z21
-	VFMADD231PS      Z20, Z20, Z21
+stretch_columnsAVX512:
+	CMPQ             R14, R13
+	JGE              stretch_nextAVX512
+	VMOVUPS          (SI)(R14*4), Z13
+	VMOVUPS          (DI)(R14*4), Z14
+	VMOVUPS          (AX)(R14*4), Z15
+	VMOVUPS          (CX)(R14*4), Z16
+	VSUBPS.BCST      (R8), Z16, Z16
+	VMOVUPS          (DX)(R14*4), Z17
+	VSUBPS.BCST      4(R8), Z17, Z17
+	VMOVUPS          (BX)(R14*4), Z18
+	VSUBPS.BCST      8(R8), Z18, Z18
+	VMOVUPS          c3f800000<>+0(SB), Z19
+	VMOVUPS          c3f800000<>+0(SB), Z20
+	VFMADD231PS      Z16, Z16, Z19
+	VFMADD231PS      Z17, Z17, Z19
+	VFMADD231PS      Z18, Z18, Z19
+	VFMADD231PS.BCST (R9), Z19, Z20
+	VMULPS           Z19, Z20, Z21
 	VMOVUPS          c3f800000<>+0(SB), Z22
-	VFMADD231PS.BCST (R9), Z21, Z22
-	VMULPS           Z21, Z22, Z23
-	VRCP14PS         Z23, Z24
-	VMOVAPS          Z24, Z25
-	VFNMADD213PS     c40000000<>+0(SB), Z23, Z25
-	VMULPS.Z         Z25, Z24, K1, Z23
-	VMULPS           Z23, Z22, Z22
-	VMOVUPS          c3f800000<>+0(SB), Z24
-	VFMADD231PS.BCST 4(R9), Z22, Z24
-	VBROADCASTSS     8(R9), Z22
-	VCMPPS           $0x0a, Z22, Z24, K5
-	VMOVAPS.Z        Z23, K5, Z23
-	VMINPS           Z24, Z22, Z24
-	VFMADD231PS      Z21, Z23, Z14
-	VFMADD231PS      Z23, Z18, Z0
-	VFMADD231PS      Z23, Z18, Z15
-	VFMADD231PS      Z23, Z19, Z1
-	VFMADD231PS      Z23, Z19, Z16
-	VFMADD231PS      Z23, Z20, Z2
-	VFMADD231PS      Z23, Z20, Z17
-	VMOVUPS          (CX)(R13*4), Z18
-	VSUBPS.BCST      12(R8), Z18, Z18
-	VMOVUPS          (DX)(R13*4), Z19
-	VSUBPS.BCST      16(R8), Z19, Z19
-	VMOVUPS          (BX)(R13*4), Z20
-	VSUBPS.BCST      20(R8), Z20, Z20
+	VDIVPS           Z21, Z22, Z22
+	VMOVAPS.Z        Z22, K1, Z22
+	VMULPS           Z22, Z20, Z20
 	VMOVUPS          c3f800000<>+0(SB), Z21
-	VFMADD231PS      Z18, Z18, Z21
-	VFMADD231PS      Z19, Z19, Z21
-	VFMADD231PS      Z20, Z20, Z21
+	VFMADD231PS.BCST 4(R9), Z20, Z21
+	VCMPPS           $0x0a, Z0, Z21, K5
+	VMOVAPS.Z        Z22, K5, Z22
+	VMINPS           Z21, Z0, Z21
+	VMOVUPS          128(R10), Z20
+	VFMADD231PS      Z19, Z22, Z20
+	VMOVUPS          Z20, 128(R10)
+	VFMADD231PS      Z22, Z16, Z1
+	VFMADD231PS      Z22, Z16, Z13
+	VFMADD231PS      Z22, Z17, Z2
+	VFMADD231PS      Z22, Z17, Z14
+	VFMADD231PS      Z22, Z18, Z3
+	VFMADD231PS      Z22, Z18, Z15
+	VMOVUPS          (CX)(R14*4), Z16
+	VSUBPS.BCST      12(R8), Z16, Z16
+	VMOVUPS          (DX)(R14*4), Z17
+	VSUBPS.BCST      16(R8), Z17, Z17
+	VMOVUPS          (BX)(R14*4), Z18
+	VSUBPS.BCST      20(R8), Z18, Z18
+	VMOVUPS          c3f800000<>+0(SB), Z19
+	VMOVUPS          c3f800000<>+0(SB), Z20
+	VFMADD231PS      Z16, Z16, Z19
+	VFMADD231PS      Z17, Z17, Z19
+	VFMADD231PS      Z18, Z18, Z19
+	VFMADD231PS.BCST (R9), Z19, Z20
+	VMULPS           Z19, Z20, Z22
+	VMOVUPS          c3f800000<>+0(SB), Z23
+	VDIVPS           Z22, Z23, Z23
+	VMOVAPS.Z        Z23, K2, Z23
+	VMULPS           Z23, Z20, Z20
 	VMOVUPS          c3f800000<>+0(SB), Z22
-	VFMADD231PS.BCST (R9), Z21, Z22
-	VMULPS           Z21, Z22, Z23
-	VRCP14PS         Z23, Z25
-	VMOVAPS          Z25, Z26
-	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
-	VMULPS.Z         Z26, Z25, K2, Z23
-	VMULPS           Z23, Z22, Z22
-	VMOVUPS          c3f800000<>+0(SB), Z25
-	VFMADD231PS.BCST 4(R9), Z22, Z25
-	VBROADCASTSS     8(R9), Z22
-	VCMPPS           $0x0a, Z22, Z25, K5
+	VFMADD231PS.BCST 4(R9), Z20, Z22
+	VCMPPS           $0x0a, Z0, Z22, K5
 	VMOVAPS.Z        Z23, K5, Z23
-	VMINPS           Z25, Z22, Z25
-	VFMADD231PS      Z21, Z23, Z14
-	VFMADD231PS      Z23, Z18, Z3
-	VFMADD231PS      Z23, Z18, Z15
-	VFMADD231PS      Z23, Z19, Z4
-	VFMADD231PS      Z23, Z19, Z16
-	VFMADD231PS      Z23, Z20, Z5
-	VFMADD231PS      Z23, Z20, Z17
-	VMULPS           Z25, Z24, Z24
-	VMOVUPS          (CX)(R13*4), Z18
-	VSUBPS.BCST      24(R8), Z18, Z18
-	VMOVUPS          (DX)(R13*4), Z19
-	VSUBPS.BCST      28(R8), Z19, Z19
-	VMOVUPS          (BX)(R13*4), Z20
-	VSUBPS.BCST      32(R8), Z20, Z20
-	VMOVUPS          c3f800000<>+0(SB), Z21
-	VFMADD231PS      Z18, Z18, Z21
-	VFMADD231PS      Z19, Z19, Z21
-	VFMADD231PS      Z20, Z20, Z21
-	VMOVUPS          c3f800000<>+0(SB), Z22
-	VFMADD231PS.BCST (R9), Z21, Z22
-	VMULPS           Z21, Z22, Z23
-	VRCP14PS         Z23, Z25
-	VMOVAPS          Z25, Z26
-	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
-	VMULPS.Z         Z26, Z25, K3, Z23
-	VMULPS           Z23, Z22, Z22
-	VMOVUPS          c3f800000<>+0(SB), Z25
-	VFMADD231PS.BCST 4(R9), Z22, Z25
-	VBROADCASTSS     8(R9), Z22
-	VCMPPS           $0x0a, Z22, Z25, K5
-	VMOVAPS.Z        Z23, K5, Z23
-	VMINPS           Z25, Z22, Z25
-	VFMADD231PS      Z21, Z23, Z14
+	VMINPS           Z22, Z0, Z22
+	VMOVUPS          128(R10), Z20
+	VFMADD231PS      Z19, Z23, Z20
+	VMOVUPS          Z20, 128(R10)
+	VFMADD231PS      Z23, Z16, Z4
+	VFMADD231PS      Z23, Z16, Z13
+	VFMADD231PS      Z23, Z17, Z5
+	VFMADD231PS      Z23, Z17, Z14
 	VFMADD231PS      Z23, Z18, Z6
 	VFMADD231PS      Z23, Z18, Z15
-	VFMADD231PS      Z23, Z19, Z7
-	VFMADD231PS      Z23, Z19, Z16
-	VFMADD231PS      Z23, Z20, Z8
-	VFMADD231PS      Z23, Z20, Z17
-	VMULPS           Z25, Z24, Z24
-	VMOVUPS          (CX)(R13*4), Z18
-	VSUBPS.BCST      36(R8), Z18, Z18
-	VMOVUPS          (DX)(R13*4), Z19
-	VSUBPS.BCST      40(R8), Z19, Z19
-	VMOVUPS          (BX)(R13*4), Z20
-	VSUBPS.BCST      44(R8), Z20, Z20
-	VMOVUPS          c3f800000<>+0(SB), Z21
-	VFMADD231PS      Z18, Z18, Z21
-	VFMADD231PS      Z19, Z19, Z21
-	VFMADD231PS      Z20, Z20, Z21
+	VMULPS           Z22, Z21, Z21
+	VMOVUPS          (CX)(R14*4), Z16
+	VSUBPS.BCST      24(R8), Z16, Z16
+	VMOVUPS          (DX)(R14*4), Z17
+	VSUBPS.BCST      28(R8), Z17, Z17
+	VMOVUPS          (BX)(R14*4), Z18
+	VSUBPS.BCST      32(R8), Z18, Z18
+	VMOVUPS          c3f800000<>+0(SB), Z19
+	VMOVUPS          c3f800000<>+0(SB), Z20
+	VFMADD231PS      Z16, Z16, Z19
+	VFMADD231PS      Z17, Z17, Z19
+	VFMADD231PS      Z18, Z18, Z19
+	VFMADD231PS.BCST (R9), Z19, Z20
+	VMULPS           Z19, Z20, Z22
+	VMOVUPS          c3f800000<>+0(SB), Z23
+	VDIVPS           Z22, Z23, Z23
+	VMOVAPS.Z        Z23, K3, Z23
+	VMULPS           Z23, Z20, Z20
 	VMOVUPS          c3f800000<>+0(SB), Z22
-	VFMADD231PS.BCST (R9), Z21, Z22
-	VMULPS           Z21, Z22, Z23
-	VRCP14PS         Z23, Z25
-	VMOVAPS          Z25, Z26
-	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
-	VMULPS.Z         Z26, Z25, K4, Z23
-	VMULPS           Z23, Z22, Z22
-	VMOVUPS          c3f800000<>+0(SB), Z25
-	VFMADD231PS.BCST 4(R9), Z22, Z25
-	VBROADCASTSS     8(R9), Z22
-	VCMPPS           $0x0a, Z22, Z25, K5
+	VFMADD231PS.BCST 4(R9), Z20, Z22
+	VCMPPS           $0x0a, Z0, Z22, K5
 	VMOVAPS.Z        Z23, K5, Z23
-	VMINPS           Z25, Z22, Z25
-	VFMADD231PS      Z21, Z23, Z14
+	VMINPS           Z22, Z0, Z22
+	VMOVUPS          128(R10), Z20
+	VFMADD231PS      Z19, Z23, Z20
+	VMOVUPS          Z20, 128(R10)
+	VFMADD231PS      Z23, Z16, Z7
+	VFMADD231PS      Z23, Z16, Z13
+	VFMADD231PS      Z23, Z17, Z8
+	VFMADD231PS      Z23, Z17, Z14
 	VFMADD231PS      Z23, Z18, Z9
 	VFMADD231PS      Z23, Z18, Z15
-	VFMADD231PS      Z23, Z19, Z10
-	VFMADD231PS      Z23, Z19, Z16
-	VFMADD231PS      Z23, Z20, Z11
-	VFMADD231PS      Z23, Z20, Z17
-	VMULPS           Z25, Z24, Z24
-	VMULPS           Z24, Z12, Z12
-	VGETEXPPS        Z12, Z18
-	VADDPS           Z18, Z13, Z13
-	VGETMANTPS       $0x00, Z12, Z12
-	VMOVUPS          Z15, (SI)(R13*4)
-	VMOVUPS          Z16, (DI)(R13*4)
-	VMOVUPS          Z17, (AX)(R13*4)
-	ADDQ             $0x10, R13
-	JMP              pass0_columnsAVX512
+	VMULPS           Z22, Z21, Z21
+	VMOVUPS          (CX)(R14*4), Z16
+	VSUBPS.BCST      36(R8), Z16, Z16
+	VMOVUPS          (DX)(R14*4), Z17
+	VSUBPS.BCST      40(R8), Z17, Z17
+	VMOVUPS          (BX)(R14*4), Z18
+	VSUBPS.BCST      44(R8), Z18, Z18
+	VMOVUPS          c3f800000<>+0(SB), Z19
+	VMOVUPS          c3f800000<>+0(SB), Z20
+	VFMADD231PS      Z16, Z16, Z19
+	VFMADD231PS      Z17, Z17, Z19
+	VFMADD231PS      Z18, Z18, Z19
+	VFMADD231PS.BCST (R9), Z19, Z20
+	VMULPS           Z19, Z20, Z22
+	VMOVUPS          c3f800000<>+0(SB), Z23
+	VDIVPS           Z22, Z23, Z23
+	VMOVAPS.Z        Z23, K4, Z23
+	VMULPS           Z23, Z20, Z20
+	VMOVUPS          c3f800000<>+0(SB), Z22
+	VFMADD231PS.BCST 4(R9), Z20, Z22
+	VCMPPS           $0x0a, Z0, Z22, K5
+	VMOVAPS.Z        Z23, K5, Z23
+	VMINPS           Z22, Z0, Z22
+	VMOVUPS          128(R10), Z20
+	VFMADD231PS      Z19, Z23, Z20
+	VMOVUPS          Z20, 128(R10)
+	VFMADD231PS      Z23, Z16, Z10
+	VFMADD231PS      Z23, Z16, Z13
+	VFMADD231PS      Z23, Z17, Z11
+	VFMADD231PS      Z23, Z17, Z14
+	VFMADD231PS      Z23, Z18, Z12
+	VFMADD231PS      Z23, Z18, Z15
+	VMULPS           Z22, Z21, Z21
+	VMOVUPS          (R10), Z16
+	VMULPS           Z21, Z16, Z16
+	VGETEXPPS        Z16, Z17
+	VGETMANTPS       $0x00, Z16, Z16
+	VMOVUPS          Z16, (R10)
+	VMOVUPS          64(R10), Z16
+	VADDPS           Z17, Z16, Z16
+	VMOVUPS          Z16, 64(R10)
+	VMOVUPS          Z13, (SI)(R14*4)
+	VMOVUPS          Z14, (DI)(R14*4)
+	VMOVUPS          Z15, (AX)(R14*4)
+	ADDQ             $0x10, R14
+	JMP              stretch_columnsAVX512
 
-pass0_nextAVX512:
-	ADDQ $0x20, R10
-	JMP  pass0AVX512
+stretch_nextAVX512:
+	ADDQ $0x20, R11
+	JMP  stretchAVX512
 
-pass0_doneAVX512:
+stretch_doneAVX512:
 	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, 256(AX)
-	VMOVUPS Z5, 320(AX)
-	VMOVUPS Z6, 384(AX)
-	VMOVUPS Z7, 448(AX)
-	VMOVUPS Z8, 512(AX)
-	VMOVUPS Z9, 576(AX)
-	VMOVUPS Z10, 640(AX)
-	VMOVUPS Z11, 704(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, 64(AX)
-	VMOVUPS Z14, 128(AX)
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	VMOVUPS Z5, 256(AX)
+	VMOVUPS Z6, 320(AX)
+	VMOVUPS Z7, 384(AX)
+	VMOVUPS Z8, 448(AX)
+	VMOVUPS Z9, 512(AX)
+	VMOVUPS Z10, 576(AX)
+	VMOVUPS Z11, 640(AX)
+	VMOVUPS Z12, 704(AX)
 	VZEROUPPER
 	RET
 
@@ -12109,367 +12419,243 @@ formAVX2:
 	LEAQ         (SI)(AX*4), DI
 	LEAQ         (DI)(AX*4), AX
 	MOVQ         heads_base+72(FP), R8
-	MOVQ         constants_base+144(FP), R11
-	VBROADCASTSS (R11), Y0
-	VBROADCASTSS 4(R11), Y1
-	MOVQ         sums_base+96(FP), R9
-	VMOVUPS      (R9), Y2
-	VMOVUPS      64(R9), Y3
-	VMOVUPS      128(R9), Y4
-	MOVQ         state_base+120(FP), R9
-	VMOVUPS      (R9), Y5
-	VMOVUPS      64(R9), Y6
-	VMOVUPS      128(R9), Y7
-	MOVQ         stretches+56(FP), R12
-	MOVQ         count+64(FP), R13
-	SHLQ         $0x05, R13
-	ADDQ         R12, R13
+	MOVQ         constants_base+144(FP), R9
+	VBROADCASTSS (R9), Y0
+	VBROADCASTSS 4(R9), Y1
+	VBROADCASTSS 8(R9), Y2
+	MOVQ         sums_base+96(FP), R11
+	MOVQ         state_base+120(FP), R12
+	MOVQ         stretches+56(FP), R13
+	MOVQ         count+64(FP), R14
+	SHLQ         $0x05, R14
+	ADDQ         R13, R14
 
-pass0AVX2:
-	CMPQ R12, R13
-	JGE  pass0_doneAVX2
-	MOVQ (R12), R15
-	MOVQ 8(R12), R14
-	ADDQ R15, R14
-	MOVQ 24(R12), R9
+stretchAVX2:
+	CMPQ R13, R14
+	JGE  stretch_doneAVX2
+	MOVQ (R13), BP
+	MOVQ 8(R13), R15
+	ADDQ BP, R15
+	MOVQ 24(R13), R9
 	XORQ R10, R10
 
-pass0_columnsAVX2:
-	CMPQ         R15, R14
-	JGE          pass0_nextAVX2
-	VBROADCASTSS (R8), Y9
-	VMOVUPS      (CX)(R15*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VBROADCASTSS 4(R8), Y10
-	VMOVUPS      (DX)(R15*4), Y9
-	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS 8(R8), Y11
-	VMOVUPS      (BX)(R15*4), Y10
-	VSUBPS       Y11, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y8, Y8, Y11
-	VFMADD231PS  Y9, Y9, Y11
-	VFMADD231PS  Y10, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VFMADD231PS  Y0, Y11, Y12
-	VMULPS       Y11, Y12, Y13
-	VMOVUPS      c3f800000<>+0(SB), Y14
-	VDIVPS       Y13, Y14, Y14
-	VANDPS       (R9)(R10*4), Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VFMADD231PS  Y1, Y12, Y13
-	VBROADCASTSS 8(R11), Y12
-	VCMPPS       $0x0a, Y12, Y13, Y15
-	VANDPS       Y15, Y14, Y14
-	VMINPS       Y13, Y12, Y13
-	VFMADD231PS  Y11, Y14, Y7
-	VFMADD231PS  Y14, Y8, Y2
-	VMOVUPS      (SI)(R15*4), Y11
-	VFMADD231PS  Y14, Y8, Y11
-	VMOVUPS      Y11, (SI)(R15*4)
-	VFMADD231PS  Y14, Y9, Y3
-	VMOVUPS      (DI)(R15*4), Y8
-	VFMADD231PS  Y14, Y9, Y8
-	VMOVUPS      Y8, (DI)(R15*4)
-	VFMADD231PS  Y14, Y10, Y4
-	VMOVUPS      (AX)(R15*4), Y8
-	VFMADD231PS  Y14, Y10, Y8
-	VMOVUPS      Y8, (AX)(R15*4)
-	VMULPS       Y13, Y5, Y5
-	VPSRLD       $0x17, Y5, Y8
-	VPSUBD       c0000007f<>+0(SB), Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VADDPS       Y8, Y6, Y6
-	VANDPS       c007fffff<>+0(SB), Y5, Y5
-	VORPS        c3f800000<>+0(SB), Y5, Y5
-	ADDQ         $0x08, R15
-	XORQ         $0x08, R10
-	JMP          pass0_columnsAVX2
+stretch_columnsAVX2:
+	CMPQ         BP, R15
+	JGE          stretch_nextAVX2
+	VBROADCASTSS (R8), Y4
+	VMOVUPS      (CX)(BP*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS 4(R8), Y5
+	VMOVUPS      (DX)(BP*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VBROADCASTSS 8(R8), Y6
+	VMOVUPS      (BX)(BP*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VFMADD231PS  Y3, Y3, Y6
+	VFMADD231PS  Y4, Y4, Y6
+	VFMADD231PS  Y5, Y5, Y6
+	VFMADD231PS  Y0, Y6, Y7
+	VMULPS       Y6, Y7, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VDIVPS       Y8, Y9, Y9
+	VANDPS       (R9)(R10*4), Y9, Y9
+	VMULPS       Y9, Y7, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VFMADD231PS  Y1, Y7, Y8
+	VCMPPS       $0x0a, Y2, Y8, Y7
+	VANDPS       Y7, Y9, Y9
+	VMINPS       Y8, Y2, Y8
+	VMOVUPS      128(R12)(R10*4), Y7
+	VFMADD231PS  Y6, Y9, Y7
+	VMOVUPS      Y7, 128(R12)(R10*4)
+	VMOVUPS      (R11)(R10*4), Y6
+	VFMADD231PS  Y9, Y3, Y6
+	VMOVUPS      Y6, (R11)(R10*4)
+	VMOVUPS      (SI)(BP*4), Y6
+	VFMADD231PS  Y9, Y3, Y6
+	VMOVUPS      Y6, (SI)(BP*4)
+	VMOVUPS      64(R11)(R10*4), Y3
+	VFMADD231PS  Y9, Y4, Y3
+	VMOVUPS      Y3, 64(R11)(R10*4)
+	VMOVUPS      (DI)(BP*4), Y3
+	VFMADD231PS  Y9, Y4, Y3
+	VMOVUPS      Y3, (DI)(BP*4)
+	VMOVUPS      128(R11)(R10*4), Y3
+	VFMADD231PS  Y9, Y5, Y3
+	VMOVUPS      Y3, 128(R11)(R10*4)
+	VMOVUPS      (AX)(BP*4), Y3
+	VFMADD231PS  Y9, Y5, Y3
+	VMOVUPS      Y3, (AX)(BP*4)
+	VBROADCASTSS 12(R8), Y4
+	VMOVUPS      (CX)(BP*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS 16(R8), Y5
+	VMOVUPS      (DX)(BP*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VBROADCASTSS 20(R8), Y6
+	VMOVUPS      (BX)(BP*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VFMADD231PS  Y3, Y3, Y6
+	VFMADD231PS  Y4, Y4, Y6
+	VFMADD231PS  Y5, Y5, Y6
+	VFMADD231PS  Y0, Y6, Y7
+	VMULPS       Y6, Y7, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VDIVPS       Y9, Y10, Y10
+	VANDPS       64(R9)(R10*4), Y10, Y10
+	VMULPS       Y10, Y7, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VFMADD231PS  Y1, Y7, Y9
+	VCMPPS       $0x0a, Y2, Y9, Y7
+	VANDPS       Y7, Y10, Y10
+	VMINPS       Y9, Y2, Y9
+	VMOVUPS      128(R12)(R10*4), Y7
+	VFMADD231PS  Y6, Y10, Y7
+	VMOVUPS      Y7, 128(R12)(R10*4)
+	VMOVUPS      192(R11)(R10*4), Y6
+	VFMADD231PS  Y10, Y3, Y6
+	VMOVUPS      Y6, 192(R11)(R10*4)
+	VMOVUPS      (SI)(BP*4), Y6
+	VFMADD231PS  Y10, Y3, Y6
+	VMOVUPS      Y6, (SI)(BP*4)
+	VMOVUPS      256(R11)(R10*4), Y3
+	VFMADD231PS  Y10, Y4, Y3
+	VMOVUPS      Y3, 256(R11)(R10*4)
+	VMOVUPS      (DI)(BP*4), Y3
+	VFMADD231PS  Y10, Y4, Y3
+	VMOVUPS      Y3, (DI)(BP*4)
+	VMOVUPS      320(R11)(R10*4), Y3
+	VFMADD231PS  Y10, Y5, Y3
+	VMOVUPS      Y3, 320(R11)(R10*4)
+	VMOVUPS      (AX)(BP*4), Y3
+	VFMADD231PS  Y10, Y5, Y3
+	VMOVUPS      Y3, (AX)(BP*4)
+	VMULPS       Y9, Y8, Y8
+	VBROADCASTSS 24(R8), Y4
+	VMOVUPS      (CX)(BP*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS 28(R8), Y5
+	VMOVUPS      (DX)(BP*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VBROADCASTSS 32(R8), Y6
+	VMOVUPS      (BX)(BP*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VFMADD231PS  Y3, Y3, Y6
+	VFMADD231PS  Y4, Y4, Y6
+	VFMADD231PS  Y5, Y5, Y6
+	VFMADD231PS  Y0, Y6, Y7
+	VMULPS       Y6, Y7, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VDIVPS       Y9, Y10, Y10
+	VANDPS       128(R9)(R10*4), Y10, Y10
+	VMULPS       Y10, Y7, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VFMADD231PS  Y1, Y7, Y9
+	VCMPPS       $0x0a, Y2, Y9, Y7
+	VANDPS       Y7, Y10, Y10
+	VMINPS       Y9, Y2, Y9
+	VMOVUPS      128(R12)(R10*4), Y7
+	VFMADD231PS  Y6, Y10, Y7
+	VMOVUPS      Y7, 128(R12)(R10*4)
+	VMOVUPS      384(R11)(R10*4), Y6
+	VFMADD231PS  Y10, Y3, Y6
+	VMOVUPS      Y6, 384(R11)(R10*4)
+	VMOVUPS      (SI)(BP*4), Y6
+	VFMADD231PS  Y10, Y3, Y6
+	VMOVUPS      Y6, (SI)(BP*4)
+	VMOVUPS      448(R11)(R10*4), Y3
+	VFMADD231PS  Y10, Y4, Y3
+	VMOVUPS      Y3, 448(R11)(R10*4)
+	VMOVUPS      (DI)(BP*4), Y3
+	VFMADD231PS  Y10, Y4, Y3
+	VMOVUPS      Y3, (DI)(BP*4)
+	VMOVUPS      512(R11)(R10*4), Y3
+	VFMADD231PS  Y10, Y5, Y3
+	VMOVUPS      Y3, 512(R11)(R10*4)
+	VMOVUPS      (AX)(BP*4), Y3
+	VFMADD231PS  Y10, Y5, Y3
+	VMOVUPS      Y3, (AX)(BP*4)
+	VMULPS       Y9, Y8, Y8
+	VBROADCASTSS 36(R8), Y4
+	VMOVUPS      (CX)(BP*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS 40(R8), Y5
+	VMOVUPS      (DX)(BP*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VBROADCASTSS 44(R8), Y6
+	VMOVUPS      (BX)(BP*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VFMADD231PS  Y3, Y3, Y6
+	VFMADD231PS  Y4, Y4, Y6
+	VFMADD231PS  Y5, Y5, Y6
+	VFMADD231PS  Y0, Y6, Y7
+	VMULPS       Y6, Y7, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VDIVPS       Y9, Y10, Y10
+	VANDPS       192(R9)(R10*4), Y10, Y10
+	VMULPS       Y10, Y7, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VFMADD231PS  Y1, Y7, Y9
+	VCMPPS       $0x0a, Y2, Y9, Y7
+	VANDPS       Y7, Y10, Y10
+	VMINPS       Y9, Y2, Y9
+	VMOVUPS      128(R12)(R10*4), Y7
+	VFMADD231PS  Y6, Y10, Y7
+	VMOVUPS      Y7, 128(R12)(R10*4)
+	VMOVUPS      576(R11)(R10*4), Y6
+	VFMADD231PS  Y10, Y3, Y6
+	VMOVUPS      Y6, 576(R11)(R10*4)
+	VMOVUPS      (SI)(BP*4), Y6
+	VFMADD231PS  Y10, Y3, Y6
+	VMOVUPS      Y6, (SI)(BP*4)
+	VMOVUPS      640(R11)(R10*4), Y3
+	VFMADD231PS  Y10, Y4, Y3
+	VMOVUPS      Y3, 640(R11)(R10*4)
+	VMOVUPS      (DI)(BP*4), Y3
+	VFMADD231PS  Y10, Y4, Y3
+	VMOVUPS      Y3, (DI)(BP*4)
+	VMOVUPS      704(R11)(R10*4), Y3
+	VFMADD231PS  Y10, Y5, Y3
+	VMOVUPS      Y3, 704(R11)(R10*4)
+	VMOVUPS      (AX)(BP*4), Y3
+	VFMADD231PS  Y10, Y5, Y3
+	VMOVUPS      Y3, (AX)(BP*4)
+	VMULPS       Y9, Y8, Y8
+	VMOVUPS      (R12)(R10*4), Y3
+	VMULPS       Y8, Y3, Y3
+	VPSRLD       $0x17, Y3, Y4
+	VPSUBD       c0000007f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VANDPS       c007fffff<>+0(SB), Y3, Y3
+	VORPS        c3f800000<>+0(SB), Y3, Y3
+	VMOVUPS      Y3, (R12)(R10*4)
+	VMOVUPS      64(R12)(R10*4), Y3
+	VADDPS       Y4, Y3, Y3
+	VMOVUPS      Y3, 64(R12)(R10*4)
+	ADDQ         $0x08, BP
+	ADDQ         $0x08, R10
+	ANDQ         $0x0f, R10
+	JMP          stretch_columnsAVX2
 
-pass0_nextAVX2:
-	ADDQ $0x20, R12
-	JMP  pass0AVX2
+stretch_nextAVX2:
+	ADDQ $0x20, R13
+	JMP  stretchAVX2
 
-pass0_doneAVX2:
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 64(R9)
-	VMOVUPS Y4, 128(R9)
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y5, (R9)
-	VMOVUPS Y6, 64(R9)
-	VMOVUPS Y7, 128(R9)
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS 192(R9), Y2
-	VMOVUPS 256(R9), Y3
-	VMOVUPS 320(R9), Y4
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS (R9), Y5
-	VMOVUPS 64(R9), Y6
-	VMOVUPS 128(R9), Y7
-	MOVQ    stretches+56(FP), R12
-	MOVQ    count+64(FP), R13
-	SHLQ    $0x05, R13
-	ADDQ    R12, R13
-
-pass1AVX2:
-	CMPQ R12, R13
-	JGE  pass1_doneAVX2
-	MOVQ (R12), R15
-	MOVQ 8(R12), R14
-	ADDQ R15, R14
-	MOVQ 24(R12), R9
-	XORQ R10, R10
-
-pass1_columnsAVX2:
-	CMPQ         R15, R14
-	JGE          pass1_nextAVX2
-	VBROADCASTSS 12(R8), Y9
-	VMOVUPS      (CX)(R15*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VBROADCASTSS 16(R8), Y10
-	VMOVUPS      (DX)(R15*4), Y9
-	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS 20(R8), Y11
-	VMOVUPS      (BX)(R15*4), Y10
-	VSUBPS       Y11, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y8, Y8, Y11
-	VFMADD231PS  Y9, Y9, Y11
-	VFMADD231PS  Y10, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VFMADD231PS  Y0, Y11, Y12
-	VMULPS       Y11, Y12, Y13
-	VMOVUPS      c3f800000<>+0(SB), Y14
-	VDIVPS       Y13, Y14, Y14
-	VANDPS       64(R9)(R10*4), Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VFMADD231PS  Y1, Y12, Y13
-	VBROADCASTSS 8(R11), Y12
-	VCMPPS       $0x0a, Y12, Y13, Y15
-	VANDPS       Y15, Y14, Y14
-	VMINPS       Y13, Y12, Y13
-	VFMADD231PS  Y11, Y14, Y7
-	VFMADD231PS  Y14, Y8, Y2
-	VMOVUPS      (SI)(R15*4), Y11
-	VFMADD231PS  Y14, Y8, Y11
-	VMOVUPS      Y11, (SI)(R15*4)
-	VFMADD231PS  Y14, Y9, Y3
-	VMOVUPS      (DI)(R15*4), Y8
-	VFMADD231PS  Y14, Y9, Y8
-	VMOVUPS      Y8, (DI)(R15*4)
-	VFMADD231PS  Y14, Y10, Y4
-	VMOVUPS      (AX)(R15*4), Y8
-	VFMADD231PS  Y14, Y10, Y8
-	VMOVUPS      Y8, (AX)(R15*4)
-	VMULPS       Y13, Y5, Y5
-	VPSRLD       $0x17, Y5, Y8
-	VPSUBD       c0000007f<>+0(SB), Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VADDPS       Y8, Y6, Y6
-	VANDPS       c007fffff<>+0(SB), Y5, Y5
-	VORPS        c3f800000<>+0(SB), Y5, Y5
-	ADDQ         $0x08, R15
-	XORQ         $0x08, R10
-	JMP          pass1_columnsAVX2
-
-pass1_nextAVX2:
-	ADDQ $0x20, R12
-	JMP  pass1AVX2
-
-pass1_doneAVX2:
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS Y2, 192(R9)
-	VMOVUPS Y3, 256(R9)
-	VMOVUPS Y4, 320(R9)
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y5, (R9)
-	VMOVUPS Y6, 64(R9)
-	VMOVUPS Y7, 128(R9)
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS 384(R9), Y2
-	VMOVUPS 448(R9), Y3
-	VMOVUPS 512(R9), Y4
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS (R9), Y5
-	VMOVUPS 64(R9), Y6
-	VMOVUPS 128(R9), Y7
-	MOVQ    stretches+56(FP), R12
-	MOVQ    count+64(FP), R13
-	SHLQ    $0x05, R13
-	ADDQ    R12, R13
-
-pass2AVX2:
-	CMPQ R12, R13
-	JGE  pass2_doneAVX2
-	MOVQ (R12), R15
-	MOVQ 8(R12), R14
-	ADDQ R15, R14
-	MOVQ 24(R12), R9
-	XORQ R10, R10
-
-pass2_columnsAVX2:
-	CMPQ         R15, R14
-	JGE          pass2_nextAVX2
-	VBROADCASTSS 24(R8), Y9
-	VMOVUPS      (CX)(R15*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VBROADCASTSS 28(R8), Y10
-	VMOVUPS      (DX)(R15*4), Y9
-	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS 32(R8), Y11
-	VMOVUPS      (BX)(R15*4), Y10
-	VSUBPS       Y11, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y8, Y8, Y11
-	VFMADD231PS  Y9, Y9, Y11
-	VFMADD231PS  Y10, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VFMADD231PS  Y0, Y11, Y12
-	VMULPS       Y11, Y12, Y13
-	VMOVUPS      c3f800000<>+0(SB), Y14
-	VDIVPS       Y13, Y14, Y14
-	VANDPS       128(R9)(R10*4), Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VFMADD231PS  Y1, Y12, Y13
-	VBROADCASTSS 8(R11), Y12
-	VCMPPS       $0x0a, Y12, Y13, Y15
-	VANDPS       Y15, Y14, Y14
-	VMINPS       Y13, Y12, Y13
-	VFMADD231PS  Y11, Y14, Y7
-	VFMADD231PS  Y14, Y8, Y2
-	VMOVUPS      (SI)(R15*4), Y11
-	VFMADD231PS  Y14, Y8, Y11
-	VMOVUPS      Y11, (SI)(R15*4)
-	VFMADD231PS  Y14, Y9, Y3
-	VMOVUPS      (DI)(R15*4), Y8
-	VFMADD231PS  Y14, Y9, Y8
-	VMOVUPS      Y8, (DI)(R15*4)
-	VFMADD231PS  Y14, Y10, Y4
-	VMOVUPS      (AX)(R15*4), Y8
-	VFMADD231PS  Y14, Y10, Y8
-	VMOVUPS      Y8, (AX)(R15*4)
-	VMULPS       Y13, Y5, Y5
-	VPSRLD       $0x17, Y5, Y8
-	VPSUBD       c0000007f<>+0(SB), Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VADDPS       Y8, Y6, Y6
-	VANDPS       c007fffff<>+0(SB), Y5, Y5
-	VORPS        c3f800000<>+0(SB), Y5, Y5
-	ADDQ         $0x08, R15
-	XORQ         $0x08, R10
-	JMP          pass2_columnsAVX2
-
-pass2_nextAVX2:
-	ADDQ $0x20, R12
-	JMP  pass2AVX2
-
-pass2_doneAVX2:
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS Y2, 384(R9)
-	VMOVUPS Y3, 448(R9)
-	VMOVUPS Y4, 512(R9)
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y5, (R9)
-	VMOVUPS Y6, 64(R9)
-	VMOVUPS Y7, 128(R9)
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS 576(R9), Y2
-	VMOVUPS 640(R9), Y3
-	VMOVUPS 704(R9), Y4
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS (R9), Y5
-	VMOVUPS 64(R9), Y6
-	VMOVUPS 128(R9), Y7
-	MOVQ    stretches+56(FP), R12
-	MOVQ    count+64(FP), R13
-	SHLQ    $0x05, R13
-	ADDQ    R12, R13
-
-pass3AVX2:
-	CMPQ R12, R13
-	JGE  pass3_doneAVX2
-	MOVQ (R12), R15
-	MOVQ 8(R12), R14
-	ADDQ R15, R14
-	MOVQ 24(R12), R9
-	XORQ R10, R10
-
-pass3_columnsAVX2:
-	CMPQ         R15, R14
-	JGE          pass3_nextAVX2
-	VBROADCASTSS 36(R8), Y9
-	VMOVUPS      (CX)(R15*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VBROADCASTSS 40(R8), Y10
-	VMOVUPS      (DX)(R15*4), Y9
-	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS 44(R8), Y11
-	VMOVUPS      (BX)(R15*4), Y10
-	VSUBPS       Y11, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y8, Y8, Y11
-	VFMADD231PS  Y9, Y9, Y11
-	VFMADD231PS  Y10, Y10, Y11
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VFMADD231PS  Y0, Y11, Y12
-	VMULPS       Y11, Y12, Y13
-	VMOVUPS      c3f800000<>+0(SB), Y14
-	VDIVPS       Y13, Y14, Y14
-	VANDPS       192(R9)(R10*4), Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y13
-	VFMADD231PS  Y1, Y12, Y13
-	VBROADCASTSS 8(R11), Y12
-	VCMPPS       $0x0a, Y12, Y13, Y15
-	VANDPS       Y15, Y14, Y14
-	VMINPS       Y13, Y12, Y13
-	VFMADD231PS  Y11, Y14, Y7
-	VFMADD231PS  Y14, Y8, Y2
-	VMOVUPS      (SI)(R15*4), Y11
-	VFMADD231PS  Y14, Y8, Y11
-	VMOVUPS      Y11, (SI)(R15*4)
-	VFMADD231PS  Y14, Y9, Y3
-	VMOVUPS      (DI)(R15*4), Y8
-	VFMADD231PS  Y14, Y9, Y8
-	VMOVUPS      Y8, (DI)(R15*4)
-	VFMADD231PS  Y14, Y10, Y4
-	VMOVUPS      (AX)(R15*4), Y8
-	VFMADD231PS  Y14, Y10, Y8
-	VMOVUPS      Y8, (AX)(R15*4)
-	VMULPS       Y13, Y5, Y5
-	VPSRLD       $0x17, Y5, Y8
-	VPSUBD       c0000007f<>+0(SB), Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VADDPS       Y8, Y6, Y6
-	VANDPS       c007fffff<>+0(SB), Y5, Y5
-	VORPS        c3f800000<>+0(SB), Y5, Y5
-	ADDQ         $0x08, R15
-	XORQ         $0x08, R10
-	JMP          pass3_columnsAVX2
-
-pass3_nextAVX2:
-	ADDQ $0x20, R12
-	JMP  pass3AVX2
-
-pass3_doneAVX2:
-	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Y2, 576(AX)
-	VMOVUPS Y3, 640(AX)
-	VMOVUPS Y4, 704(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Y5, (AX)
-	VMOVUPS Y6, 64(AX)
-	VMOVUPS Y7, 128(AX)
+stretch_doneAVX2:
 	VZEROUPPER
 	RET
 
 // func denseUMAPCareful3Vector(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
-TEXT ·denseUMAPCareful3Vector(SB), NOSPLIT, $0-148
+TEXT ·denseUMAPCareful3Vector(SB), NOSPLIT, $8-148
 	CMPQ         ·current+0(SB), $0x02
 	JNE          formAVX2
 	MOVQ         stride+48(FP), AX
@@ -12502,9 +12688,9 @@ TEXT ·denseUMAPCareful3Vector(SB), NOSPLIT, $0-148
 	SHLQ         $0x05, R10
 	ADDQ         R9, R10
 
-pass0AVX512:
+stretchAVX512:
 	CMPQ     R9, R10
-	JGE      pass0_doneAVX512
+	JGE      stretch_doneAVX512
 	MOVQ     (R9), R12
 	MOVQ     8(R9), R11
 	ADDQ     R12, R11
@@ -12518,139 +12704,135 @@ pass0AVX512:
 	VMOVUPS  192(R13), Z15
 	VPMOVD2M Z15, K4
 
-pass0_columnsAVX512:
-	CMPQ         R12, R11
-	JGE          pass0_nextAVX512
-	VMOVUPS      (SI)(R12*4), Z15
-	VMOVUPS      (DI)(R12*4), Z16
-	VMOVUPS      (AX)(R12*4), Z17
-	VMOVUPS      (CX)(R12*4), Z18
-	VSUBPS.BCST  (R8), Z18, Z18
-	VMOVUPS      (DX)(R12*4), Z19
-	VSUBPS.BCST  4(R8), Z19, Z19
-	VMOVUPS      (BX)(R12*4), Z20
-	VSUBPS.BCST  8(R8), Z20, Z20
-	VMULPS       Z18, Z18, Z21
-	VFMADD231PS  Z19, Z19, Z21
-	VFMADD231PS  Z20, Z20, Z21
-	VCMPPS       $0x06, Z0, Z21, K5
-	VMAXPS       Z21, Z0, Z21
-	VADDPS       c3f800000<>+0(SB), Z21, Z22
-	VMULPS       Z22, Z21, Z21
-	VRCP14PS     Z21, Z23
-	VMOVAPS      Z23, Z24
-	VFNMADD213PS c40000000<>+0(SB), Z21, Z24
-	VMULPS.Z     Z24, Z23, K1, Z21
-	VFMADD213PS  c3f800000<>+0(SB), Z21, Z22
-	VMOVAPS.Z    Z21, K5, Z21
-	VFMADD231PS  Z21, Z18, Z1
-	VFMADD231PS  Z21, Z18, Z15
-	VFMADD231PS  Z21, Z19, Z2
-	VFMADD231PS  Z21, Z19, Z16
-	VFMADD231PS  Z21, Z20, Z3
-	VFMADD231PS  Z21, Z20, Z17
-	VMULPS       Z22, Z13, Z13
-	VGETEXPPS    Z13, Z18
-	VADDPS       Z18, Z14, Z14
-	VGETMANTPS   $0x00, Z13, Z13
-	VMOVUPS      (CX)(R12*4), Z18
-	VSUBPS.BCST  12(R8), Z18, Z18
-	VMOVUPS      (DX)(R12*4), Z19
-	VSUBPS.BCST  16(R8), Z19, Z19
-	VMOVUPS      (BX)(R12*4), Z20
-	VSUBPS.BCST  20(R8), Z20, Z20
-	VMULPS       Z18, Z18, Z21
-	VFMADD231PS  Z19, Z19, Z21
-	VFMADD231PS  Z20, Z20, Z21
-	VCMPPS       $0x06, Z0, Z21, K5
-	VMAXPS       Z21, Z0, Z21
-	VADDPS       c3f800000<>+0(SB), Z21, Z22
-	VMULPS       Z22, Z21, Z21
-	VRCP14PS     Z21, Z23
-	VMOVAPS      Z23, Z24
-	VFNMADD213PS c40000000<>+0(SB), Z21, Z24
-	VMULPS.Z     Z24, Z23, K2, Z21
-	VFMADD213PS  c3f800000<>+0(SB), Z21, Z22
-	VMOVAPS.Z    Z21, K5, Z21
-	VFMADD231PS  Z21, Z18, Z4
-	VFMADD231PS  Z21, Z18, Z15
-	VFMADD231PS  Z21, Z19, Z5
-	VFMADD231PS  Z21, Z19, Z16
-	VFMADD231PS  Z21, Z20, Z6
-	VFMADD231PS  Z21, Z20, Z17
-	VMULPS       Z22, Z13, Z13
-	VGETEXPPS    Z13, Z18
-	VADDPS       Z18, Z14, Z14
-	VGETMANTPS   $0x00, Z13, Z13
-	VMOVUPS      (CX)(R12*4), Z18
-	VSUBPS.BCST  24(R8), Z18, Z18
-	VMOVUPS      (DX)(R12*4), Z19
-	VSUBPS.BCST  28(R8), Z19, Z19
-	VMOVUPS      (BX)(R12*4), Z20
-	VSUBPS.BCST  32(R8), Z20, Z20
-	VMULPS       Z18, Z18, Z21
-	VFMADD231PS  Z19, Z19, Z21
-	VFMADD231PS  Z20, Z20, Z21
-	VCMPPS       $0x06, Z0, Z21, K5
-	VMAXPS       Z21, Z0, Z21
-	VADDPS       c3f800000<>+0(SB), Z21, Z22
-	VMULPS       Z22, Z21, Z21
-	VRCP14PS     Z21, Z23
-	VMOVAPS      Z23, Z24
-	VFNMADD213PS c40000000<>+0(SB), Z21, Z24
-	VMULPS.Z     Z24, Z23, K3, Z21
-	VFMADD213PS  c3f800000<>+0(SB), Z21, Z22
-	VMOVAPS.Z    Z21, K5, Z21
-	VFMADD231PS  Z21, Z18, Z7
-	VFMADD231PS  Z21, Z18, Z15
-	VFMADD231PS  Z21, Z19, Z8
-	VFMADD231PS  Z21, Z19, Z16
-	VFMADD231PS  Z21, Z20, Z9
-	VFMADD231PS  Z21, Z20, Z17
-	VMULPS       Z22, Z13, Z13
-	VGETEXPPS    Z13, Z18
-	VADDPS       Z18, Z14, Z14
-	VGETMANTPS   $0x00, Z13, Z13
-	VMOVUPS      (CX)(R12*4), Z18
-	VSUBPS.BCST  36(R8), Z18, Z18
-	VMOVUPS      (DX)(R12*4), Z19
-	VSUBPS.BCST  40(R8), Z19, Z19
-	VMOVUPS      (BX)(R12*4), Z20
-	VSUBPS.BCST  44(R8), Z20, Z20
-	VMULPS       Z18, Z18, Z21
-	VFMADD231PS  Z19, Z19, Z21
-	VFMADD231PS  Z20, Z20, Z21
-	VCMPPS       $0x06, Z0, Z21, K5
-	VMAXPS       Z21, Z0, Z21
-	VADDPS       c3f800000<>+0(SB), Z21, Z22
-	VMULPS       Z22, Z21, Z21
-	VRCP14PS     Z21, Z23
-	VMOVAPS      Z23, Z24
-	VFNMADD213PS c40000000<>+0(SB), Z21, Z24
-	VMULPS.Z     Z24, Z23, K4, Z21
-	VFMADD213PS  c3f800000<>+0(SB), Z21, Z22
-	VMOVAPS.Z    Z21, K5, Z21
-	VFMADD231PS  Z21, Z18, Z10
-	VFMADD231PS  Z21, Z18, Z15
-	VFMADD231PS  Z21, Z19, Z11
-	VFMADD231PS  Z21, Z19, Z16
-	VFMADD231PS  Z21, Z20, Z12
-	VFMADD231PS  Z21, Z20, Z17
-	VMULPS       Z22, Z13, Z13
-	VGETEXPPS    Z13, Z18
-	VADDPS       Z18, Z14, Z14
-	VGETMANTPS   $0x00, Z13, Z13
-	VMOVUPS      Z15, (SI)(R12*4)
-	VMOVUPS      Z16, (DI)(R12*4)
-	VMOVUPS      Z17, (AX)(R12*4)
-	ADDQ         $0x10, R12
-	JMP          pass0_columnsAVX512
+stretch_columnsAVX512:
+	CMPQ        R12, R11
+	JGE         stretch_nextAVX512
+	VMOVUPS     (SI)(R12*4), Z15
+	VMOVUPS     (DI)(R12*4), Z16
+	VMOVUPS     (AX)(R12*4), Z17
+	VMOVUPS     (CX)(R12*4), Z18
+	VSUBPS.BCST (R8), Z18, Z18
+	VMOVUPS     (DX)(R12*4), Z19
+	VSUBPS.BCST 4(R8), Z19, Z19
+	VMOVUPS     (BX)(R12*4), Z20
+	VSUBPS.BCST 8(R8), Z20, Z20
+	VMULPS      Z18, Z18, Z21
+	VFMADD231PS Z19, Z19, Z21
+	VFMADD231PS Z20, Z20, Z21
+	VCMPPS      $0x06, Z0, Z21, K5
+	VMAXPS      Z21, Z0, Z21
+	VADDPS      c3f800000<>+0(SB), Z21, Z22
+	VMULPS      Z22, Z21, Z21
+	VMOVUPS     c3f800000<>+0(SB), Z23
+	VDIVPS      Z21, Z23, Z23
+	VMOVAPS.Z   Z23, K1, Z23
+	VFMADD213PS c3f800000<>+0(SB), Z23, Z22
+	VMOVAPS.Z   Z23, K5, Z23
+	VFMADD231PS Z23, Z18, Z1
+	VFMADD231PS Z23, Z18, Z15
+	VFMADD231PS Z23, Z19, Z2
+	VFMADD231PS Z23, Z19, Z16
+	VFMADD231PS Z23, Z20, Z3
+	VFMADD231PS Z23, Z20, Z17
+	VMULPS      Z22, Z13, Z13
+	VGETEXPPS   Z13, Z18
+	VGETMANTPS  $0x00, Z13, Z13
+	VADDPS      Z18, Z14, Z14
+	VMOVUPS     (CX)(R12*4), Z18
+	VSUBPS.BCST 12(R8), Z18, Z18
+	VMOVUPS     (DX)(R12*4), Z19
+	VSUBPS.BCST 16(R8), Z19, Z19
+	VMOVUPS     (BX)(R12*4), Z20
+	VSUBPS.BCST 20(R8), Z20, Z20
+	VMULPS      Z18, Z18, Z21
+	VFMADD231PS Z19, Z19, Z21
+	VFMADD231PS Z20, Z20, Z21
+	VCMPPS      $0x06, Z0, Z21, K5
+	VMAXPS      Z21, Z0, Z21
+	VADDPS      c3f800000<>+0(SB), Z21, Z22
+	VMULPS      Z22, Z21, Z21
+	VMOVUPS     c3f800000<>+0(SB), Z23
+	VDIVPS      Z21, Z23, Z23
+	VMOVAPS.Z   Z23, K2, Z23
+	VFMADD213PS c3f800000<>+0(SB), Z23, Z22
+	VMOVAPS.Z   Z23, K5, Z23
+	VFMADD231PS Z23, Z18, Z4
+	VFMADD231PS Z23, Z18, Z15
+	VFMADD231PS Z23, Z19, Z5
+	VFMADD231PS Z23, Z19, Z16
+	VFMADD231PS Z23, Z20, Z6
+	VFMADD231PS Z23, Z20, Z17
+	VMULPS      Z22, Z13, Z13
+	VGETEXPPS   Z13, Z18
+	VGETMANTPS  $0x00, Z13, Z13
+	VADDPS      Z18, Z14, Z14
+	VMOVUPS     (CX)(R12*4), Z18
+	VSUBPS.BCST 24(R8), Z18, Z18
+	VMOVUPS     (DX)(R12*4), Z19
+	VSUBPS.BCST 28(R8), Z19, Z19
+	VMOVUPS     (BX)(R12*4), Z20
+	VSUBPS.BCST 32(R8), Z20, Z20
+	VMULPS      Z18, Z18, Z21
+	VFMADD231PS Z19, Z19, Z21
+	VFMADD231PS Z20, Z20, Z21
+	VCMPPS      $0x06, Z0, Z21, K5
+	VMAXPS      Z21, Z0, Z21
+	VADDPS      c3f800000<>+0(SB), Z21, Z22
+	VMULPS      Z22, Z21, Z21
+	VMOVUPS     c3f800000<>+0(SB), Z23
+	VDIVPS      Z21, Z23, Z23
+	VMOVAPS.Z   Z23, K3, Z23
+	VFMADD213PS c3f800000<>+0(SB), Z23, Z22
+	VMOVAPS.Z   Z23, K5, Z23
+	VFMADD231PS Z23, Z18, Z7
+	VFMADD231PS Z23, Z18, Z15
+	VFMADD231PS Z23, Z19, Z8
+	VFMADD231PS Z23, Z19, Z16
+	VFMADD231PS Z23, Z20, Z9
+	VFMADD231PS Z23, Z20, Z17
+	VMULPS      Z22, Z13, Z13
+	VGETEXPPS   Z13, Z18
+	VGETMANTPS  $0x00, Z13, Z13
+	VADDPS      Z18, Z14, Z14
+	VMOVUPS     (CX)(R12*4), Z18
+	VSUBPS.BCST 36(R8), Z18, Z18
+	VMOVUPS     (DX)(R12*4), Z19
+	VSUBPS.BCST 40(R8), Z19, Z19
+	VMOVUPS     (BX)(R12*4), Z20
+	VSUBPS.BCST 44(R8), Z20, Z20
+	VMULPS      Z18, Z18, Z21
+	VFMADD231PS Z19, Z19, Z21
+	VFMADD231PS Z20, Z20, Z21
+	VCMPPS      $0x06, Z0, Z21, K5
+	VMAXPS      Z21, Z0, Z21
+	VADDPS      c3f800000<>+0(SB), Z21, Z22
+	VMULPS      Z22, Z21, Z21
+	VMOVUPS     c3f800000<>+0(SB), Z23
+	VDIVPS      Z21, Z23, Z23
+	VMOVAPS.Z   Z23, K4, Z23
+	VFMADD213PS c3f800000<>+0(SB), Z23, Z22
+	VMOVAPS.Z   Z23, K5, Z23
+	VFMADD231PS Z23, Z18, Z10
+	VFMADD231PS Z23, Z18, Z15
+	VFMADD231PS Z23, Z19, Z11
+	VFMADD231PS Z23, Z19, Z16
+	VFMADD231PS Z23, Z20, Z12
+	VFMADD231PS Z23, Z20, Z17
+	VMULPS      Z22, Z13, Z13
+	VGETEXPPS   Z13, Z18
+	VGETMANTPS  $0x00, Z13, Z13
+	VADDPS      Z18, Z14, Z14
+	VMOVUPS     Z15, (SI)(R12*4)
+	VMOVUPS     Z16, (DI)(R12*4)
+	VMOVUPS     Z17, (AX)(R12*4)
+	ADDQ        $0x10, R12
+	JMP         stretch_columnsAVX512
 
-pass0_nextAVX512:
+stretch_nextAVX512:
 	ADDQ $0x20, R9
-	JMP  pass0AVX512
+	JMP  stretchAVX512
 
-pass0_doneAVX512:
+stretch_doneAVX512:
 	MOVQ    sums_base+96(FP), AX
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
@@ -12680,326 +12862,235 @@ formAVX2:
 	LEAQ         (DI)(AX*4), AX
 	MOVQ         heads_base+72(FP), R8
 	VBROADCASTSS least+144(FP), Y0
-	MOVQ         sums_base+96(FP), R9
-	VMOVUPS      (R9), Y1
-	VMOVUPS      64(R9), Y2
-	VMOVUPS      128(R9), Y3
-	MOVQ         state_base+120(FP), R9
-	VMOVUPS      (R9), Y4
-	VMOVUPS      64(R9), Y5
-	MOVQ         stretches+56(FP), R11
-	MOVQ         count+64(FP), R12
-	SHLQ         $0x05, R12
-	ADDQ         R11, R12
+	MOVQ         sums_base+96(FP), R11
+	MOVQ         state_base+120(FP), R12
+	MOVQ         stretches+56(FP), R13
+	MOVQ         count+64(FP), R14
+	SHLQ         $0x05, R14
+	ADDQ         R13, R14
 
-pass0AVX2:
-	CMPQ R11, R12
-	JGE  pass0_doneAVX2
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
+stretchAVX2:
+	CMPQ R13, R14
+	JGE  stretch_doneAVX2
+	MOVQ (R13), BP
+	MOVQ 8(R13), R15
+	ADDQ BP, R15
+	MOVQ 24(R13), R9
 	XORQ R10, R10
 
-pass0_columnsAVX2:
-	CMPQ         R14, R13
-	JGE          pass0_nextAVX2
-	VBROADCASTSS (R8), Y7
-	VMOVUPS      (CX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 4(R8), Y8
-	VMOVUPS      (DX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 8(R8), Y9
-	VMOVUPS      (BX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMULPS       Y6, Y6, Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VCMPPS       $0x06, Y0, Y9, Y11
-	VMAXPS       Y9, Y0, Y9
-	VADDPS       c3f800000<>+0(SB), Y9, Y10
-	VMULPS       Y10, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y9, Y12, Y12
-	VANDPS       (R9)(R10*4), Y12, Y12
-	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
-	VANDPS       Y11, Y12, Y12
-	VFMADD231PS  Y12, Y6, Y1
-	VMOVUPS      (SI)(R14*4), Y9
-	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, (SI)(R14*4)
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (DI)(R14*4), Y6
-	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (DI)(R14*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R14*4), Y6
-	VFMADD231PS  Y12, Y8, Y6
-	VMOVUPS      Y6, (AX)(R14*4)
-	VMULPS       Y10, Y4, Y4
-	VPSRLD       $0x17, Y4, Y6
-	VPSUBD       c0000007f<>+0(SB), Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VADDPS       Y6, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R14
-	XORQ         $0x08, R10
-	JMP          pass0_columnsAVX2
+stretch_columnsAVX2:
+	CMPQ         BP, R15
+	JGE          stretch_nextAVX2
+	VBROADCASTSS (R8), Y2
+	VMOVUPS      (CX)(BP*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 4(R8), Y3
+	VMOVUPS      (DX)(BP*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 8(R8), Y4
+	VMOVUPS      (BX)(BP*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VCMPPS       $0x06, Y0, Y4, Y6
+	VMAXPS       Y4, Y0, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y5
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y4, Y7, Y7
+	VANDPS       (R9)(R10*4), Y7, Y7
+	VFMADD213PS  c3f800000<>+0(SB), Y7, Y5
+	VANDPS       Y6, Y7, Y7
+	VMOVUPS      (R11)(R10*4), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, (R11)(R10*4)
+	VMOVUPS      (SI)(BP*4), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, (SI)(BP*4)
+	VMOVUPS      64(R11)(R10*4), Y1
+	VFMADD231PS  Y7, Y2, Y1
+	VMOVUPS      Y1, 64(R11)(R10*4)
+	VMOVUPS      (DI)(BP*4), Y1
+	VFMADD231PS  Y7, Y2, Y1
+	VMOVUPS      Y1, (DI)(BP*4)
+	VMOVUPS      128(R11)(R10*4), Y1
+	VFMADD231PS  Y7, Y3, Y1
+	VMOVUPS      Y1, 128(R11)(R10*4)
+	VMOVUPS      (AX)(BP*4), Y1
+	VFMADD231PS  Y7, Y3, Y1
+	VMOVUPS      Y1, (AX)(BP*4)
+	VMOVUPS      (R12)(R10*4), Y1
+	VMULPS       Y5, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VANDPS       c007fffff<>+0(SB), Y1, Y1
+	VORPS        c3f800000<>+0(SB), Y1, Y1
+	VMOVUPS      Y1, (R12)(R10*4)
+	VMOVUPS      64(R12)(R10*4), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R12)(R10*4)
+	VBROADCASTSS 12(R8), Y2
+	VMOVUPS      (CX)(BP*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 16(R8), Y3
+	VMOVUPS      (DX)(BP*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 20(R8), Y4
+	VMOVUPS      (BX)(BP*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VCMPPS       $0x06, Y0, Y4, Y6
+	VMAXPS       Y4, Y0, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y5
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y4, Y7, Y7
+	VANDPS       64(R9)(R10*4), Y7, Y7
+	VFMADD213PS  c3f800000<>+0(SB), Y7, Y5
+	VANDPS       Y6, Y7, Y7
+	VMOVUPS      192(R11)(R10*4), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, 192(R11)(R10*4)
+	VMOVUPS      (SI)(BP*4), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, (SI)(BP*4)
+	VMOVUPS      256(R11)(R10*4), Y1
+	VFMADD231PS  Y7, Y2, Y1
+	VMOVUPS      Y1, 256(R11)(R10*4)
+	VMOVUPS      (DI)(BP*4), Y1
+	VFMADD231PS  Y7, Y2, Y1
+	VMOVUPS      Y1, (DI)(BP*4)
+	VMOVUPS      320(R11)(R10*4), Y1
+	VFMADD231PS  Y7, Y3, Y1
+	VMOVUPS      Y1, 320(R11)(R10*4)
+	VMOVUPS      (AX)(BP*4), Y1
+	VFMADD231PS  Y7, Y3, Y1
+	VMOVUPS      Y1, (AX)(BP*4)
+	VMOVUPS      (R12)(R10*4), Y1
+	VMULPS       Y5, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VANDPS       c007fffff<>+0(SB), Y1, Y1
+	VORPS        c3f800000<>+0(SB), Y1, Y1
+	VMOVUPS      Y1, (R12)(R10*4)
+	VMOVUPS      64(R12)(R10*4), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R12)(R10*4)
+	VBROADCASTSS 24(R8), Y2
+	VMOVUPS      (CX)(BP*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 28(R8), Y3
+	VMOVUPS      (DX)(BP*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 32(R8), Y4
+	VMOVUPS      (BX)(BP*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VCMPPS       $0x06, Y0, Y4, Y6
+	VMAXPS       Y4, Y0, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y5
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y4, Y7, Y7
+	VANDPS       128(R9)(R10*4), Y7, Y7
+	VFMADD213PS  c3f800000<>+0(SB), Y7, Y5
+	VANDPS       Y6, Y7, Y7
+	VMOVUPS      384(R11)(R10*4), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, 384(R11)(R10*4)
+	VMOVUPS      (SI)(BP*4), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, (SI)(BP*4)
+	VMOVUPS      448(R11)(R10*4), Y1
+	VFMADD231PS  Y7, Y2, Y1
+	VMOVUPS      Y1, 448(R11)(R10*4)
+	VMOVUPS      (DI)(BP*4), Y1
+	VFMADD231PS  Y7, Y2, Y1
+	VMOVUPS      Y1, (DI)(BP*4)
+	VMOVUPS      512(R11)(R10*4), Y1
+	VFMADD231PS  Y7, Y3, Y1
+	VMOVUPS      Y1, 512(R11)(R10*4)
+	VMOVUPS      (AX)(BP*4), Y1
+	VFMADD231PS  Y7, Y3, Y1
+	VMOVUPS      Y1, (AX)(BP*4)
+	VMOVUPS      (R12)(R10*4), Y1
+	VMULPS       Y5, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VANDPS       c007fffff<>+0(SB), Y1, Y1
+	VORPS        c3f800000<>+0(SB), Y1, Y1
+	VMOVUPS      Y1, (R12)(R10*4)
+	VMOVUPS      64(R12)(R10*4), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R12)(R10*4)
+	VBROADCASTSS 36(R8), Y2
+	VMOVUPS      (CX)(BP*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 40(R8), Y3
+	VMOVUPS      (DX)(BP*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 44(R8), Y4
+	VMOVUPS      (BX)(BP*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VCMPPS       $0x06, Y0, Y4, Y6
+	VMAXPS       Y4, Y0, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y5
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y4, Y7, Y7
+	VANDPS       192(R9)(R10*4), Y7, Y7
+	VFMADD213PS  c3f800000<>+0(SB), Y7, Y5
+	VANDPS       Y6, Y7, Y7
+	VMOVUPS      576(R11)(R10*4), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, 576(R11)(R10*4)
+	VMOVUPS      (SI)(BP*4), Y4
+	VFMADD231PS  Y7, Y1, Y4
+	VMOVUPS      Y4, (SI)(BP*4)
+	VMOVUPS      640(R11)(R10*4), Y1
+	VFMADD231PS  Y7, Y2, Y1
+	VMOVUPS      Y1, 640(R11)(R10*4)
+	VMOVUPS      (DI)(BP*4), Y1
+	VFMADD231PS  Y7, Y2, Y1
+	VMOVUPS      Y1, (DI)(BP*4)
+	VMOVUPS      704(R11)(R10*4), Y1
+	VFMADD231PS  Y7, Y3, Y1
+	VMOVUPS      Y1, 704(R11)(R10*4)
+	VMOVUPS      (AX)(BP*4), Y1
+	VFMADD231PS  Y7, Y3, Y1
+	VMOVUPS      Y1, (AX)(BP*4)
+	VMOVUPS      (R12)(R10*4), Y1
+	VMULPS       Y5, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSUBD       c0000007f<>+0(SB), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VANDPS       c007fffff<>+0(SB), Y1, Y1
+	VORPS        c3f800000<>+0(SB), Y1, Y1
+	VMOVUPS      Y1, (R12)(R10*4)
+	VMOVUPS      64(R12)(R10*4), Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(R12)(R10*4)
+	ADDQ         $0x08, BP
+	ADDQ         $0x08, R10
+	ANDQ         $0x0f, R10
+	JMP          stretch_columnsAVX2
 
-pass0_nextAVX2:
-	ADDQ $0x20, R11
-	JMP  pass0AVX2
+stretch_nextAVX2:
+	ADDQ $0x20, R13
+	JMP  stretchAVX2
 
-pass0_doneAVX2:
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS Y1, (R9)
-	VMOVUPS Y2, 64(R9)
-	VMOVUPS Y3, 128(R9)
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 64(R9)
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS 192(R9), Y1
-	VMOVUPS 256(R9), Y2
-	VMOVUPS 320(R9), Y3
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 64(R9), Y5
-	MOVQ    stretches+56(FP), R11
-	MOVQ    count+64(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass1AVX2:
-	CMPQ R11, R12
-	JGE  pass1_doneAVX2
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
-	XORQ R10, R10
-
-pass1_columnsAVX2:
-	CMPQ         R14, R13
-	JGE          pass1_nextAVX2
-	VBROADCASTSS 12(R8), Y7
-	VMOVUPS      (CX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 16(R8), Y8
-	VMOVUPS      (DX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 20(R8), Y9
-	VMOVUPS      (BX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMULPS       Y6, Y6, Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VCMPPS       $0x06, Y0, Y9, Y11
-	VMAXPS       Y9, Y0, Y9
-	VADDPS       c3f800000<>+0(SB), Y9, Y10
-	VMULPS       Y10, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y9, Y12, Y12
-	VANDPS       64(R9)(R10*4), Y12, Y12
-	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
-	VANDPS       Y11, Y12, Y12
-	VFMADD231PS  Y12, Y6, Y1
-	VMOVUPS      (SI)(R14*4), Y9
-	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, (SI)(R14*4)
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (DI)(R14*4), Y6
-	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (DI)(R14*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R14*4), Y6
-	VFMADD231PS  Y12, Y8, Y6
-	VMOVUPS      Y6, (AX)(R14*4)
-	VMULPS       Y10, Y4, Y4
-	VPSRLD       $0x17, Y4, Y6
-	VPSUBD       c0000007f<>+0(SB), Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VADDPS       Y6, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R14
-	XORQ         $0x08, R10
-	JMP          pass1_columnsAVX2
-
-pass1_nextAVX2:
-	ADDQ $0x20, R11
-	JMP  pass1AVX2
-
-pass1_doneAVX2:
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS Y1, 192(R9)
-	VMOVUPS Y2, 256(R9)
-	VMOVUPS Y3, 320(R9)
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 64(R9)
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS 384(R9), Y1
-	VMOVUPS 448(R9), Y2
-	VMOVUPS 512(R9), Y3
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 64(R9), Y5
-	MOVQ    stretches+56(FP), R11
-	MOVQ    count+64(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass2AVX2:
-	CMPQ R11, R12
-	JGE  pass2_doneAVX2
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
-	XORQ R10, R10
-
-pass2_columnsAVX2:
-	CMPQ         R14, R13
-	JGE          pass2_nextAVX2
-	VBROADCASTSS 24(R8), Y7
-	VMOVUPS      (CX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 28(R8), Y8
-	VMOVUPS      (DX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 32(R8), Y9
-	VMOVUPS      (BX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMULPS       Y6, Y6, Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VCMPPS       $0x06, Y0, Y9, Y11
-	VMAXPS       Y9, Y0, Y9
-	VADDPS       c3f800000<>+0(SB), Y9, Y10
-	VMULPS       Y10, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y9, Y12, Y12
-	VANDPS       128(R9)(R10*4), Y12, Y12
-	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
-	VANDPS       Y11, Y12, Y12
-	VFMADD231PS  Y12, Y6, Y1
-	VMOVUPS      (SI)(R14*4), Y9
-	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, (SI)(R14*4)
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (DI)(R14*4), Y6
-	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (DI)(R14*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R14*4), Y6
-	VFMADD231PS  Y12, Y8, Y6
-	VMOVUPS      Y6, (AX)(R14*4)
-	VMULPS       Y10, Y4, Y4
-	VPSRLD       $0x17, Y4, Y6
-	VPSUBD       c0000007f<>+0(SB), Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VADDPS       Y6, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R14
-	XORQ         $0x08, R10
-	JMP          pass2_columnsAVX2
-
-pass2_nextAVX2:
-	ADDQ $0x20, R11
-	JMP  pass2AVX2
-
-pass2_doneAVX2:
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS Y1, 384(R9)
-	VMOVUPS Y2, 448(R9)
-	VMOVUPS Y3, 512(R9)
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 64(R9)
-	MOVQ    sums_base+96(FP), R9
-	VMOVUPS 576(R9), Y1
-	VMOVUPS 640(R9), Y2
-	VMOVUPS 704(R9), Y3
-	MOVQ    state_base+120(FP), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 64(R9), Y5
-	MOVQ    stretches+56(FP), R11
-	MOVQ    count+64(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass3AVX2:
-	CMPQ R11, R12
-	JGE  pass3_doneAVX2
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), R9
-	XORQ R10, R10
-
-pass3_columnsAVX2:
-	CMPQ         R14, R13
-	JGE          pass3_nextAVX2
-	VBROADCASTSS 36(R8), Y7
-	VMOVUPS      (CX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 40(R8), Y8
-	VMOVUPS      (DX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VBROADCASTSS 44(R8), Y9
-	VMOVUPS      (BX)(R14*4), Y8
-	VSUBPS       Y9, Y8, Y8
-	VMULPS       Y6, Y6, Y9
-	VFMADD231PS  Y7, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y9
-	VCMPPS       $0x06, Y0, Y9, Y11
-	VMAXPS       Y9, Y0, Y9
-	VADDPS       c3f800000<>+0(SB), Y9, Y10
-	VMULPS       Y10, Y9, Y9
-	VMOVUPS      c3f800000<>+0(SB), Y12
-	VDIVPS       Y9, Y12, Y12
-	VANDPS       192(R9)(R10*4), Y12, Y12
-	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
-	VANDPS       Y11, Y12, Y12
-	VFMADD231PS  Y12, Y6, Y1
-	VMOVUPS      (SI)(R14*4), Y9
-	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, (SI)(R14*4)
-	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (DI)(R14*4), Y6
-	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (DI)(R14*4)
-	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R14*4), Y6
-	VFMADD231PS  Y12, Y8, Y6
-	VMOVUPS      Y6, (AX)(R14*4)
-	VMULPS       Y10, Y4, Y4
-	VPSRLD       $0x17, Y4, Y6
-	VPSUBD       c0000007f<>+0(SB), Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VADDPS       Y6, Y5, Y5
-	VANDPS       c007fffff<>+0(SB), Y4, Y4
-	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R14
-	XORQ         $0x08, R10
-	JMP          pass3_columnsAVX2
-
-pass3_nextAVX2:
-	ADDQ $0x20, R11
-	JMP  pass3AVX2
-
-pass3_doneAVX2:
-	MOVQ    sums_base+96(FP), AX
-	VMOVUPS Y1, 576(AX)
-	VMOVUPS Y2, 640(AX)
-	VMOVUPS Y3, 704(AX)
-	MOVQ    state_base+120(FP), AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 64(AX)
+stretch_doneAVX2:
 	VZEROUPPER
 	RET
 
@@ -13013,181 +13104,177 @@ TEXT ·denseTotalsCareful3Vector(SB), NOSPLIT, $0-132
 	LEAQ         (CX)(AX*4), DX
 	LEAQ         (DX)(AX*4), AX
 	MOVQ         heads_base+48(FP), BX
-	MOVQ         squares_base+96(FP), SI
-	MOVQ         width+120(FP), DI
-	VBROADCASTSS clamp+128(FP), Z0
-	SHLQ         $0x02, DI
-	MOVQ         sums_base+72(FP), R8
-	VMOVUPS      (R8), Z1
-	VMOVUPS      64(R8), Z2
-	VMOVUPS      128(R8), Z3
-	VMOVUPS      192(R8), Z4
-	VMOVUPS      256(R8), Z5
-	VMOVUPS      320(R8), Z6
-	VMOVUPS      384(R8), Z7
-	VMOVUPS      448(R8), Z8
-	VMOVUPS      512(R8), Z9
-	VMOVUPS      576(R8), Z10
-	VMOVUPS      640(R8), Z11
-	VMOVUPS      704(R8), Z12
-	VMOVUPS      768(R8), Z13
-	VMOVUPS      832(R8), Z14
-	VMOVUPS      896(R8), Z15
-	VMOVUPS      960(R8), Z16
-	MOVQ         stretches+32(FP), R12
-	MOVQ         count+40(FP), R13
-	SHLQ         $0x05, R13
-	ADDQ         R12, R13
+	MOVQ         sums_base+72(FP), SI
+	VMOVUPS      (SI), Z0
+	VMOVUPS      64(SI), Z1
+	VMOVUPS      128(SI), Z2
+	VMOVUPS      192(SI), Z3
+	VMOVUPS      256(SI), Z4
+	VMOVUPS      320(SI), Z5
+	VMOVUPS      384(SI), Z6
+	VMOVUPS      448(SI), Z7
+	VMOVUPS      512(SI), Z8
+	VMOVUPS      576(SI), Z9
+	VMOVUPS      640(SI), Z10
+	VMOVUPS      704(SI), Z11
+	VMOVUPS      768(SI), Z12
+	VMOVUPS      832(SI), Z13
+	VMOVUPS      896(SI), Z14
+	VMOVUPS      960(SI), Z15
+	VBROADCASTSS clamp+128(FP), Z16
+	MOVQ         stretches+32(FP), R10
+	MOVQ         count+40(FP), R11
+	SHLQ         $0x05, R11
+	ADDQ         R10, R11
 
 pass0AVX512:
-	CMPQ     R12, R13
+	CMPQ     R10, R11
 	JGE      pass0_doneAVX512
-	MOVQ     (R12), R15
-	MOVQ     8(R12), R14
-	ADDQ     R15, R14
-	MOVQ     24(R12), R8
-	VMOVUPS  (R8), Z17
+	MOVQ     (R10), R13
+	MOVQ     8(R10), R12
+	ADDQ     R13, R12
+	MOVQ     24(R10), SI
+	VMOVUPS  (SI), Z17
 	VPMOVD2M Z17, K1
-	VMOVUPS  64(R8), Z17
+	VMOVUPS  64(SI), Z17
 	VPMOVD2M Z17, K2
-	VMOVUPS  128(R8), Z17
+	VMOVUPS  128(SI), Z17
 	VPMOVD2M Z17, K3
-	VMOVUPS  192(R8), Z17
+	VMOVUPS  192(SI), Z17
 	VPMOVD2M Z17, K4
-	MOVQ     16(R12), R11
-	SUBQ     R15, R11
-	LEAQ     (SI)(R11*4), R11
-	MOVQ     R11, R8
-	ADDQ     DI, R11
-	MOVQ     R11, R9
-	ADDQ     DI, R11
-	MOVQ     R11, R10
-	ADDQ     DI, R11
+	MOVQ     width+120(FP), R14
+	MOVQ     16(R10), R9
+	SUBQ     R13, R9
+	SHLQ     $0x02, R9
+	ADDQ     squares_base+96(FP), R9
+	SHLQ     $0x02, R14
+	MOVQ     R9, SI
+	ADDQ     R14, R9
+	MOVQ     R9, DI
+	ADDQ     R14, R9
+	MOVQ     R9, R8
+	ADDQ     R14, R9
 
 pass0_columnsAVX512:
-	CMPQ         R15, R14
-	JGE          pass0_nextAVX512
-	VMOVUPS      (CX)(R15*4), Z17
-	VSUBPS.BCST  (BX), Z17, Z17
-	VMOVUPS      (DX)(R15*4), Z18
-	VSUBPS.BCST  4(BX), Z18, Z18
-	VMOVUPS      (AX)(R15*4), Z19
-	VSUBPS.BCST  8(BX), Z19, Z19
-	VMOVUPS      c3f800000<>+0(SB), Z20
-	VFMADD231PS  Z17, Z17, Z20
-	VFMADD231PS  Z18, Z18, Z20
-	VFMADD231PS  Z19, Z19, Z20
-	VRCP14PS     Z20, Z21
-	VMOVAPS      Z21, Z22
-	VFNMADD213PS c40000000<>+0(SB), Z20, Z22
-	VMULPS.Z     Z22, Z21, K1, Z20
-	VCMPPS       $0x06, Z0, Z20, K5
-	VMAXPS       Z20, Z0, Z21
-	VMOVAPS.Z    Z21, K1, Z21
-	VADDPS       Z21, Z4, Z4
-	VMOVAPS.Z    Z20, K5, Z20
-	VMULPS       Z20, Z20, Z20
-	VMOVUPS      Z20, (R8)(R15*4)
-	VFMADD231PS  Z20, Z17, Z1
-	VFMADD231PS  Z20, Z18, Z2
-	VFMADD231PS  Z20, Z19, Z3
-	VMOVUPS      (CX)(R15*4), Z17
-	VSUBPS.BCST  12(BX), Z17, Z17
-	VMOVUPS      (DX)(R15*4), Z18
-	VSUBPS.BCST  16(BX), Z18, Z18
-	VMOVUPS      (AX)(R15*4), Z19
-	VSUBPS.BCST  20(BX), Z19, Z19
-	VMOVUPS      c3f800000<>+0(SB), Z20
-	VFMADD231PS  Z17, Z17, Z20
-	VFMADD231PS  Z18, Z18, Z20
-	VFMADD231PS  Z19, Z19, Z20
-	VRCP14PS     Z20, Z21
-	VMOVAPS      Z21, Z22
-	VFNMADD213PS c40000000<>+0(SB), Z20, Z22
-	VMULPS.Z     Z22, Z21, K2, Z20
-	VCMPPS       $0x06, Z0, Z20, K5
-	VMAXPS       Z20, Z0, Z21
-	VMOVAPS.Z    Z21, K2, Z21
-	VADDPS       Z21, Z8, Z8
-	VMOVAPS.Z    Z20, K5, Z20
-	VMULPS       Z20, Z20, Z20
-	VMOVUPS      Z20, (R9)(R15*4)
-	VFMADD231PS  Z20, Z17, Z5
-	VFMADD231PS  Z20, Z18, Z6
-	VFMADD231PS  Z20, Z19, Z7
-	VMOVUPS      (CX)(R15*4), Z17
-	VSUBPS.BCST  24(BX), Z17, Z17
-	VMOVUPS      (DX)(R15*4), Z18
-	VSUBPS.BCST  28(BX), Z18, Z18
-	VMOVUPS      (AX)(R15*4), Z19
-	VSUBPS.BCST  32(BX), Z19, Z19
-	VMOVUPS      c3f800000<>+0(SB), Z20
-	VFMADD231PS  Z17, Z17, Z20
-	VFMADD231PS  Z18, Z18, Z20
-	VFMADD231PS  Z19, Z19, Z20
-	VRCP14PS     Z20, Z21
-	VMOVAPS      Z21, Z22
-	VFNMADD213PS c40000000<>+0(SB), Z20, Z22
-	VMULPS.Z     Z22, Z21, K3, Z20
-	VCMPPS       $0x06, Z0, Z20, K5
-	VMAXPS       Z20, Z0, Z21
-	VMOVAPS.Z    Z21, K3, Z21
-	VADDPS       Z21, Z12, Z12
-	VMOVAPS.Z    Z20, K5, Z20
-	VMULPS       Z20, Z20, Z20
-	VMOVUPS      Z20, (R10)(R15*4)
-	VFMADD231PS  Z20, Z17, Z9
-	VFMADD231PS  Z20, Z18, Z10
-	VFMADD231PS  Z20, Z19, Z11
-	VMOVUPS      (CX)(R15*4), Z17
-	VSUBPS.BCST  36(BX), Z17, Z17
-	VMOVUPS      (DX)(R15*4), Z18
-	VSUBPS.BCST  40(BX), Z18, Z18
-	VMOVUPS      (AX)(R15*4), Z19
-	VSUBPS.BCST  44(BX), Z19, Z19
-	VMOVUPS      c3f800000<>+0(SB), Z20
-	VFMADD231PS  Z17, Z17, Z20
-	VFMADD231PS  Z18, Z18, Z20
-	VFMADD231PS  Z19, Z19, Z20
-	VRCP14PS     Z20, Z21
-	VMOVAPS      Z21, Z22
-	VFNMADD213PS c40000000<>+0(SB), Z20, Z22
-	VMULPS.Z     Z22, Z21, K4, Z20
-	VCMPPS       $0x06, Z0, Z20, K5
-	VMAXPS       Z20, Z0, Z21
-	VMOVAPS.Z    Z21, K4, Z21
-	VADDPS       Z21, Z16, Z16
-	VMOVAPS.Z    Z20, K5, Z20
-	VMULPS       Z20, Z20, Z20
-	VMOVUPS      Z20, (R11)(R15*4)
-	VFMADD231PS  Z20, Z17, Z13
-	VFMADD231PS  Z20, Z18, Z14
-	VFMADD231PS  Z20, Z19, Z15
-	ADDQ         $0x10, R15
-	JMP          pass0_columnsAVX512
+	CMPQ        R13, R12
+	JGE         pass0_nextAVX512
+	VMOVUPS     (CX)(R13*4), Z17
+	VSUBPS.BCST (BX), Z17, Z17
+	VMOVUPS     (DX)(R13*4), Z18
+	VSUBPS.BCST 4(BX), Z18, Z18
+	VMOVUPS     (AX)(R13*4), Z19
+	VSUBPS.BCST 8(BX), Z19, Z19
+	VMOVUPS     c3f800000<>+0(SB), Z20
+	VFMADD231PS Z17, Z17, Z20
+	VFMADD231PS Z18, Z18, Z20
+	VFMADD231PS Z19, Z19, Z20
+	VMOVUPS     c3f800000<>+0(SB), Z21
+	VDIVPS      Z20, Z21, Z21
+	VMOVAPS.Z   Z21, K1, Z21
+	VCMPPS      $0x06, Z16, Z21, K5
+	VMAXPS      Z21, Z16, Z20
+	VMOVAPS.Z   Z20, K1, Z20
+	VADDPS      Z20, Z3, Z3
+	VMOVAPS.Z   Z21, K5, Z21
+	VMULPS      Z21, Z21, Z21
+	VMOVUPS     Z21, (SI)(R13*4)
+	VFMADD231PS Z21, Z17, Z0
+	VFMADD231PS Z21, Z18, Z1
+	VFMADD231PS Z21, Z19, Z2
+	VMOVUPS     (CX)(R13*4), Z17
+	VSUBPS.BCST 12(BX), Z17, Z17
+	VMOVUPS     (DX)(R13*4), Z18
+	VSUBPS.BCST 16(BX), Z18, Z18
+	VMOVUPS     (AX)(R13*4), Z19
+	VSUBPS.BCST 20(BX), Z19, Z19
+	VMOVUPS     c3f800000<>+0(SB), Z20
+	VFMADD231PS Z17, Z17, Z20
+	VFMADD231PS Z18, Z18, Z20
+	VFMADD231PS Z19, Z19, Z20
+	VMOVUPS     c3f800000<>+0(SB), Z21
+	VDIVPS      Z20, Z21, Z21
+	VMOVAPS.Z   Z21, K2, Z21
+	VCMPPS      $0x06, Z16, Z21, K5
+	VMAXPS      Z21, Z16, Z20
+	VMOVAPS.Z   Z20, K2, Z20
+	VADDPS      Z20, Z7, Z7
+	VMOVAPS.Z   Z21, K5, Z21
+	VMULPS      Z21, Z21, Z21
+	VMOVUPS     Z21, (DI)(R13*4)
+	VFMADD231PS Z21, Z17, Z4
+	VFMADD231PS Z21, Z18, Z5
+	VFMADD231PS Z21, Z19, Z6
+	VMOVUPS     (CX)(R13*4), Z17
+	VSUBPS.BCST 24(BX), Z17, Z17
+	VMOVUPS     (DX)(R13*4), Z18
+	VSUBPS.BCST 28(BX), Z18, Z18
+	VMOVUPS     (AX)(R13*4), Z19
+	VSUBPS.BCST 32(BX), Z19, Z19
+	VMOVUPS     c3f800000<>+0(SB), Z20
+	VFMADD231PS Z17, Z17, Z20
+	VFMADD231PS Z18, Z18, Z20
+	VFMADD231PS Z19, Z19, Z20
+	VMOVUPS     c3f800000<>+0(SB), Z21
+	VDIVPS      Z20, Z21, Z21
+	VMOVAPS.Z   Z21, K3, Z21
+	VCMPPS      $0x06, Z16, Z21, K5
+	VMAXPS      Z21, Z16, Z20
+	VMOVAPS.Z   Z20, K3, Z20
+	VADDPS      Z20, Z11, Z11
+	VMOVAPS.Z   Z21, K5, Z21
+	VMULPS      Z21, Z21, Z21
+	VMOVUPS     Z21, (R8)(R13*4)
+	VFMADD231PS Z21, Z17, Z8
+	VFMADD231PS Z21, Z18, Z9
+	VFMADD231PS Z21, Z19, Z10
+	VMOVUPS     (CX)(R13*4), Z17
+	VSUBPS.BCST 36(BX), Z17, Z17
+	VMOVUPS     (DX)(R13*4), Z18
+	VSUBPS.BCST 40(BX), Z18, Z18
+	VMOVUPS     (AX)(R13*4), Z19
+	VSUBPS.BCST 44(BX), Z19, Z19
+	VMOVUPS     c3f800000<>+0(SB), Z20
+	VFMADD231PS Z17, Z17, Z20
+	VFMADD231PS Z18, Z18, Z20
+	VFMADD231PS Z19, Z19, Z20
+	VMOVUPS     c3f800000<>+0(SB), Z21
+	VDIVPS      Z20, Z21, Z21
+	VMOVAPS.Z   Z21, K4, Z21
+	VCMPPS      $0x06, Z16, Z21, K5
+	VMAXPS      Z21, Z16, Z20
+	VMOVAPS.Z   Z20, K4, Z20
+	VADDPS      Z20, Z15, Z15
+	VMOVAPS.Z   Z21, K5, Z21
+	VMULPS      Z21, Z21, Z21
+	VMOVUPS     Z21, (R9)(R13*4)
+	VFMADD231PS Z21, Z17, Z12
+	VFMADD231PS Z21, Z18, Z13
+	VFMADD231PS Z21, Z19, Z14
+	ADDQ        $0x10, R13
+	JMP         pass0_columnsAVX512
 
 pass0_nextAVX512:
-	ADDQ $0x20, R12
+	ADDQ $0x20, R10
 	JMP  pass0AVX512
 
 pass0_doneAVX512:
 	MOVQ    sums_base+72(FP), AX
-	VMOVUPS Z1, (AX)
-	VMOVUPS Z2, 64(AX)
-	VMOVUPS Z3, 128(AX)
-	VMOVUPS Z4, 192(AX)
-	VMOVUPS Z5, 256(AX)
-	VMOVUPS Z6, 320(AX)
-	VMOVUPS Z7, 384(AX)
-	VMOVUPS Z8, 448(AX)
-	VMOVUPS Z9, 512(AX)
-	VMOVUPS Z10, 576(AX)
-	VMOVUPS Z11, 640(AX)
-	VMOVUPS Z12, 704(AX)
-	VMOVUPS Z13, 768(AX)
-	VMOVUPS Z14, 832(AX)
-	VMOVUPS Z15, 896(AX)
-	VMOVUPS Z16, 960(AX)
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z4, 256(AX)
+	VMOVUPS Z5, 320(AX)
+	VMOVUPS Z6, 384(AX)
+	VMOVUPS Z7, 448(AX)
+	VMOVUPS Z8, 512(AX)
+	VMOVUPS Z9, 576(AX)
+	VMOVUPS Z10, 640(AX)
+	VMOVUPS Z11, 704(AX)
+	VMOVUPS Z12, 768(AX)
+	VMOVUPS Z13, 832(AX)
+	VMOVUPS Z14, 896(AX)
+	VMOVUPS Z15, 960(AX)
 	VZEROUPPER
 	RET
 
@@ -13197,15 +13284,8 @@ formAVX2:
 	LEAQ         (CX)(AX*4), DX
 	LEAQ         (DX)(AX*4), AX
 	MOVQ         heads_base+48(FP), BX
-	MOVQ         squares_base+96(FP), R8
-	MOVQ         width+120(FP), R9
+	MOVQ         sums_base+72(FP), R8
 	VBROADCASTSS clamp+128(FP), Y0
-	SHLQ         $0x02, R9
-	MOVQ         sums_base+72(FP), SI
-	VMOVUPS      (SI), Y1
-	VMOVUPS      64(SI), Y2
-	VMOVUPS      128(SI), Y3
-	VMOVUPS      192(SI), Y4
 	MOVQ         stretches+32(FP), R11
 	MOVQ         count+40(FP), R12
 	SHLQ         $0x05, R12
@@ -13219,41 +13299,89 @@ pass0AVX2:
 	ADDQ R14, R13
 	MOVQ 24(R11), SI
 	XORQ DI, DI
+	MOVQ width+120(FP), R15
 	MOVQ 16(R11), R10
 	SUBQ R14, R10
-	LEAQ (R8)(R10*4), R10
+	SHLQ $0x02, R10
+	ADDQ squares_base+96(FP), R10
+	SHLQ $0x02, R15
+	MOVQ R10, R9
+	ADDQ R15, R10
 
 pass0_columnsAVX2:
 	CMPQ         R14, R13
 	JGE          pass0_nextAVX2
-	VBROADCASTSS (BX), Y6
-	VMOVUPS      (CX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 4(BX), Y7
-	VMOVUPS      (DX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 8(BX), Y8
-	VMOVUPS      (AX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VFMADD231PS  Y5, Y5, Y8
-	VFMADD231PS  Y6, Y6, Y8
-	VFMADD231PS  Y7, Y7, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VDIVPS       Y8, Y9, Y9
-	VANDPS       (SI)(DI*4), Y9, Y9
-	VCMPPS       $0x06, Y0, Y9, Y8
-	VMAXPS       Y9, Y0, Y10
-	VANDPS       (SI)(DI*4), Y10, Y10
-	VADDPS       Y10, Y4, Y4
-	VANDPS       Y8, Y9, Y9
-	VMULPS       Y9, Y9, Y9
-	VMOVUPS      Y9, (R10)(R14*4)
-	VFMADD231PS  Y9, Y5, Y1
-	VFMADD231PS  Y9, Y6, Y2
-	VFMADD231PS  Y9, Y7, Y3
+	VBROADCASTSS (BX), Y2
+	VMOVUPS      (CX)(R14*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 4(BX), Y3
+	VMOVUPS      (DX)(R14*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 8(BX), Y4
+	VMOVUPS      (AX)(R14*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VFMADD231PS  Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VDIVPS       Y4, Y5, Y5
+	VANDPS       (SI)(DI*4), Y5, Y5
+	VCMPPS       $0x06, Y0, Y5, Y4
+	VMAXPS       Y5, Y0, Y6
+	VANDPS       (SI)(DI*4), Y6, Y6
+	VMOVUPS      192(R8)(DI*4), Y7
+	VADDPS       Y6, Y7, Y7
+	VMOVUPS      Y7, 192(R8)(DI*4)
+	VANDPS       Y4, Y5, Y5
+	VMULPS       Y5, Y5, Y5
+	VMOVUPS      Y5, (R9)(R14*4)
+	VMOVUPS      (R8)(DI*4), Y4
+	VFMADD231PS  Y5, Y1, Y4
+	VMOVUPS      Y4, (R8)(DI*4)
+	VMOVUPS      64(R8)(DI*4), Y1
+	VFMADD231PS  Y5, Y2, Y1
+	VMOVUPS      Y1, 64(R8)(DI*4)
+	VMOVUPS      128(R8)(DI*4), Y1
+	VFMADD231PS  Y5, Y3, Y1
+	VMOVUPS      Y1, 128(R8)(DI*4)
+	VBROADCASTSS 12(BX), Y2
+	VMOVUPS      (CX)(R14*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 16(BX), Y3
+	VMOVUPS      (DX)(R14*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 20(BX), Y4
+	VMOVUPS      (AX)(R14*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VFMADD231PS  Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VDIVPS       Y4, Y5, Y5
+	VANDPS       64(SI)(DI*4), Y5, Y5
+	VCMPPS       $0x06, Y0, Y5, Y4
+	VMAXPS       Y5, Y0, Y6
+	VANDPS       64(SI)(DI*4), Y6, Y6
+	VMOVUPS      448(R8)(DI*4), Y7
+	VADDPS       Y6, Y7, Y7
+	VMOVUPS      Y7, 448(R8)(DI*4)
+	VANDPS       Y4, Y5, Y5
+	VMULPS       Y5, Y5, Y5
+	VMOVUPS      Y5, (R10)(R14*4)
+	VMOVUPS      256(R8)(DI*4), Y4
+	VFMADD231PS  Y5, Y1, Y4
+	VMOVUPS      Y4, 256(R8)(DI*4)
+	VMOVUPS      320(R8)(DI*4), Y1
+	VFMADD231PS  Y5, Y2, Y1
+	VMOVUPS      Y1, 320(R8)(DI*4)
+	VMOVUPS      384(R8)(DI*4), Y1
+	VFMADD231PS  Y5, Y3, Y1
+	VMOVUPS      Y1, 384(R8)(DI*4)
 	ADDQ         $0x08, R14
-	XORQ         $0x08, DI
+	ADDQ         $0x08, DI
+	ANDQ         $0x0f, DI
 	JMP          pass0_columnsAVX2
 
 pass0_nextAVX2:
@@ -13261,86 +13389,10 @@ pass0_nextAVX2:
 	JMP  pass0AVX2
 
 pass0_doneAVX2:
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS Y1, (SI)
-	VMOVUPS Y2, 64(SI)
-	VMOVUPS Y3, 128(SI)
-	VMOVUPS Y4, 192(SI)
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS 256(SI), Y1
-	VMOVUPS 320(SI), Y2
-	VMOVUPS 384(SI), Y3
-	VMOVUPS 448(SI), Y4
-	MOVQ    stretches+32(FP), R11
-	MOVQ    count+40(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass1AVX2:
-	CMPQ R11, R12
-	JGE  pass1_doneAVX2
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), SI
-	XORQ DI, DI
-	MOVQ 16(R11), R10
-	SUBQ R14, R10
-	LEAQ (R8)(R10*4), R10
-	ADDQ R9, R10
-
-pass1_columnsAVX2:
-	CMPQ         R14, R13
-	JGE          pass1_nextAVX2
-	VBROADCASTSS 12(BX), Y6
-	VMOVUPS      (CX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 16(BX), Y7
-	VMOVUPS      (DX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 20(BX), Y8
-	VMOVUPS      (AX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VFMADD231PS  Y5, Y5, Y8
-	VFMADD231PS  Y6, Y6, Y8
-	VFMADD231PS  Y7, Y7, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VDIVPS       Y8, Y9, Y9
-	VANDPS       64(SI)(DI*4), Y9, Y9
-	VCMPPS       $0x06, Y0, Y9, Y8
-	VMAXPS       Y9, Y0, Y10
-	VANDPS       64(SI)(DI*4), Y10, Y10
-	VADDPS       Y10, Y4, Y4
-	VANDPS       Y8, Y9, Y9
-	VMULPS       Y9, Y9, Y9
-	VMOVUPS      Y9, (R10)(R14*4)
-	VFMADD231PS  Y9, Y5, Y1
-	VFMADD231PS  Y9, Y6, Y2
-	VFMADD231PS  Y9, Y7, Y3
-	ADDQ         $0x08, R14
-	XORQ         $0x08, DI
-	JMP          pass1_columnsAVX2
-
-pass1_nextAVX2:
-	ADDQ $0x20, R11
-	JMP  pass1AVX2
-
-pass1_doneAVX2:
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS Y1, 256(SI)
-	VMOVUPS Y2, 320(SI)
-	VMOVUPS Y3, 384(SI)
-	VMOVUPS Y4, 448(SI)
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS 512(SI), Y1
-	VMOVUPS 576(SI), Y2
-	VMOVUPS 640(SI), Y3
-	VMOVUPS 704(SI), Y4
-	MOVQ    stretches+32(FP), R11
-	MOVQ    count+40(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
+	MOVQ stretches+32(FP), R11
+	MOVQ count+40(FP), R12
+	SHLQ $0x05, R12
+	ADDQ R11, R12
 
 pass2AVX2:
 	CMPQ R11, R12
@@ -13350,43 +13402,91 @@ pass2AVX2:
 	ADDQ R14, R13
 	MOVQ 24(R11), SI
 	XORQ DI, DI
+	MOVQ width+120(FP), R15
 	MOVQ 16(R11), R10
 	SUBQ R14, R10
-	LEAQ (R8)(R10*4), R10
-	ADDQ R9, R10
-	ADDQ R9, R10
+	SHLQ $0x02, R10
+	ADDQ squares_base+96(FP), R10
+	SHLQ $0x02, R15
+	ADDQ R15, R10
+	ADDQ R15, R10
+	MOVQ R10, R9
+	ADDQ R15, R10
 
 pass2_columnsAVX2:
 	CMPQ         R14, R13
 	JGE          pass2_nextAVX2
-	VBROADCASTSS 24(BX), Y6
-	VMOVUPS      (CX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 28(BX), Y7
-	VMOVUPS      (DX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 32(BX), Y8
-	VMOVUPS      (AX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VFMADD231PS  Y5, Y5, Y8
-	VFMADD231PS  Y6, Y6, Y8
-	VFMADD231PS  Y7, Y7, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VDIVPS       Y8, Y9, Y9
-	VANDPS       128(SI)(DI*4), Y9, Y9
-	VCMPPS       $0x06, Y0, Y9, Y8
-	VMAXPS       Y9, Y0, Y10
-	VANDPS       128(SI)(DI*4), Y10, Y10
-	VADDPS       Y10, Y4, Y4
-	VANDPS       Y8, Y9, Y9
-	VMULPS       Y9, Y9, Y9
-	VMOVUPS      Y9, (R10)(R14*4)
-	VFMADD231PS  Y9, Y5, Y1
-	VFMADD231PS  Y9, Y6, Y2
-	VFMADD231PS  Y9, Y7, Y3
+	VBROADCASTSS 24(BX), Y2
+	VMOVUPS      (CX)(R14*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 28(BX), Y3
+	VMOVUPS      (DX)(R14*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 32(BX), Y4
+	VMOVUPS      (AX)(R14*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VFMADD231PS  Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VDIVPS       Y4, Y5, Y5
+	VANDPS       128(SI)(DI*4), Y5, Y5
+	VCMPPS       $0x06, Y0, Y5, Y4
+	VMAXPS       Y5, Y0, Y6
+	VANDPS       128(SI)(DI*4), Y6, Y6
+	VMOVUPS      704(R8)(DI*4), Y7
+	VADDPS       Y6, Y7, Y7
+	VMOVUPS      Y7, 704(R8)(DI*4)
+	VANDPS       Y4, Y5, Y5
+	VMULPS       Y5, Y5, Y5
+	VMOVUPS      Y5, (R9)(R14*4)
+	VMOVUPS      512(R8)(DI*4), Y4
+	VFMADD231PS  Y5, Y1, Y4
+	VMOVUPS      Y4, 512(R8)(DI*4)
+	VMOVUPS      576(R8)(DI*4), Y1
+	VFMADD231PS  Y5, Y2, Y1
+	VMOVUPS      Y1, 576(R8)(DI*4)
+	VMOVUPS      640(R8)(DI*4), Y1
+	VFMADD231PS  Y5, Y3, Y1
+	VMOVUPS      Y1, 640(R8)(DI*4)
+	VBROADCASTSS 36(BX), Y2
+	VMOVUPS      (CX)(R14*4), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 40(BX), Y3
+	VMOVUPS      (DX)(R14*4), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 44(BX), Y4
+	VMOVUPS      (AX)(R14*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VFMADD231PS  Y1, Y1, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VDIVPS       Y4, Y5, Y5
+	VANDPS       192(SI)(DI*4), Y5, Y5
+	VCMPPS       $0x06, Y0, Y5, Y4
+	VMAXPS       Y5, Y0, Y6
+	VANDPS       192(SI)(DI*4), Y6, Y6
+	VMOVUPS      960(R8)(DI*4), Y7
+	VADDPS       Y6, Y7, Y7
+	VMOVUPS      Y7, 960(R8)(DI*4)
+	VANDPS       Y4, Y5, Y5
+	VMULPS       Y5, Y5, Y5
+	VMOVUPS      Y5, (R10)(R14*4)
+	VMOVUPS      768(R8)(DI*4), Y4
+	VFMADD231PS  Y5, Y1, Y4
+	VMOVUPS      Y4, 768(R8)(DI*4)
+	VMOVUPS      832(R8)(DI*4), Y1
+	VFMADD231PS  Y5, Y2, Y1
+	VMOVUPS      Y1, 832(R8)(DI*4)
+	VMOVUPS      896(R8)(DI*4), Y1
+	VFMADD231PS  Y5, Y3, Y1
+	VMOVUPS      Y1, 896(R8)(DI*4)
 	ADDQ         $0x08, R14
-	XORQ         $0x08, DI
+	ADDQ         $0x08, DI
+	ANDQ         $0x0f, DI
 	JMP          pass2_columnsAVX2
 
 pass2_nextAVX2:
@@ -13394,79 +13494,6 @@ pass2_nextAVX2:
 	JMP  pass2AVX2
 
 pass2_doneAVX2:
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS Y1, 512(SI)
-	VMOVUPS Y2, 576(SI)
-	VMOVUPS Y3, 640(SI)
-	VMOVUPS Y4, 704(SI)
-	MOVQ    sums_base+72(FP), SI
-	VMOVUPS 768(SI), Y1
-	VMOVUPS 832(SI), Y2
-	VMOVUPS 896(SI), Y3
-	VMOVUPS 960(SI), Y4
-	MOVQ    stretches+32(FP), R11
-	MOVQ    count+40(FP), R12
-	SHLQ    $0x05, R12
-	ADDQ    R11, R12
-
-pass3AVX2:
-	CMPQ R11, R12
-	JGE  pass3_doneAVX2
-	MOVQ (R11), R14
-	MOVQ 8(R11), R13
-	ADDQ R14, R13
-	MOVQ 24(R11), SI
-	XORQ DI, DI
-	MOVQ 16(R11), R10
-	SUBQ R14, R10
-	LEAQ (R8)(R10*4), R10
-	ADDQ R9, R10
-	ADDQ R9, R10
-	ADDQ R9, R10
-
-pass3_columnsAVX2:
-	CMPQ         R14, R13
-	JGE          pass3_nextAVX2
-	VBROADCASTSS 36(BX), Y6
-	VMOVUPS      (CX)(R14*4), Y5
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 40(BX), Y7
-	VMOVUPS      (DX)(R14*4), Y6
-	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS 44(BX), Y8
-	VMOVUPS      (AX)(R14*4), Y7
-	VSUBPS       Y8, Y7, Y7
-	VMOVUPS      c3f800000<>+0(SB), Y8
-	VFMADD231PS  Y5, Y5, Y8
-	VFMADD231PS  Y6, Y6, Y8
-	VFMADD231PS  Y7, Y7, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VDIVPS       Y8, Y9, Y9
-	VANDPS       192(SI)(DI*4), Y9, Y9
-	VCMPPS       $0x06, Y0, Y9, Y8
-	VMAXPS       Y9, Y0, Y10
-	VANDPS       192(SI)(DI*4), Y10, Y10
-	VADDPS       Y10, Y4, Y4
-	VANDPS       Y8, Y9, Y9
-	VMULPS       Y9, Y9, Y9
-	VMOVUPS      Y9, (R10)(R14*4)
-	VFMADD231PS  Y9, Y5, Y1
-	VFMADD231PS  Y9, Y6, Y2
-	VFMADD231PS  Y9, Y7, Y3
-	ADDQ         $0x08, R14
-	XORQ         $0x08, DI
-	JMP          pass3_columnsAVX2
-
-pass3_nextAVX2:
-	ADDQ $0x20, R11
-	JMP  pass3AVX2
-
-pass3_doneAVX2:
-	MOVQ    sums_base+72(FP), AX
-	VMOVUPS Y1, 768(AX)
-	VMOVUPS Y2, 832(AX)
-	VMOVUPS Y3, 896(AX)
-	VMOVUPS Y4, 960(AX)
 	VZEROUPPER
 	RET
 
@@ -13889,7 +13916,7 @@ coordinateAVX512:
 rowsAVX512:
 	CMPQ       R10, SI
 	JGE        rows_doneAVX512
-	VXORPS     X1, X1, X1
+	VPXORD     Z1, Z1, Z1
 	KXNORW     K1, K1, K1
 	VGATHERDPS (R9)(Z0*4), K1, Z1
 	VMOVUPS    Z1, (R8)(R10*4)
@@ -13929,7 +13956,7 @@ coordinateAVX2:
 rowsAVX2:
 	CMPQ       R10, SI
 	JGE        rows_doneAVX2
-	VXORPS     X1, X1, X1
+	VXORPS     Y1, Y1, Y1
 	VPCMPEQD   Y2, Y2, Y2
 	VGATHERDPS Y2, (R9)(Y0*4), Y1
 	VMOVUPS    Y1, (R8)(R10*4)
@@ -16189,7 +16216,7 @@ channelsAVX512:
 	VMULPS      Z1, Z8, Z8
 	VMULPS      Z1, Z5, Z9
 	VADDPS      Z8, Z9, Z10
-	VXORPS      X12, X12, X12
+	VPXORD      Z12, Z12, Z12
 	VSUBPS      Z10, Z12, Z10
 	VSUBPS      Z8, Z9, Z11
 	VMULPS      Z1, Z6, Z8
@@ -16213,8 +16240,8 @@ channelsAVX512:
 	VMULPS      Z1, Z8, Z8
 	VMULPS      Z1, Z5, Z9
 	VADDPS      Z8, Z9, Z10
-	VXORPS      X12, X12, X12
-	VSUBPS      Z10, Z12, Z10
+	VPXORD      Z13, Z13, Z13
+	VSUBPS      Z10, Z13, Z10
 	VSUBPS      Z8, Z9, Z11
 	VMULPS      Z1, Z6, Z8
 	VFMADD231PS Z4, Z3, Z8
@@ -16235,8 +16262,8 @@ channelsAVX512:
 	VMULPS      Z1, Z8, Z8
 	VMULPS      Z1, Z5, Z9
 	VADDPS      Z8, Z9, Z10
-	VXORPS      X12, X12, X12
-	VSUBPS      Z10, Z12, Z10
+	VPXORD      Z14, Z14, Z14
+	VSUBPS      Z10, Z14, Z10
 	VSUBPS      Z8, Z9, Z11
 	VMULPS      Z1, Z6, Z8
 	VFMADD231PS Z4, Z3, Z8
@@ -16259,8 +16286,8 @@ channelsAVX512:
 	VMULPS      Z1, Z8, Z8
 	VMULPS      Z1, Z5, Z9
 	VADDPS      Z8, Z9, Z10
-	VXORPS      X12, X12, X12
-	VSUBPS      Z10, Z12, Z10
+	VPXORD      Z15, Z15, Z15
+	VSUBPS      Z10, Z15, Z10
 	VSUBPS      Z8, Z9, Z11
 	VMULPS      Z1, Z6, Z8
 	VFMADD231PS Z4, Z3, Z8
@@ -16288,8 +16315,8 @@ channelsAVX512:
 	VMULPS      Z1, Z8, Z8
 	VMULPS      Z1, Z5, Z9
 	VADDPS      Z8, Z9, Z10
-	VXORPS      X12, X12, X12
-	VSUBPS      Z10, Z12, Z10
+	VPXORD      Z16, Z16, Z16
+	VSUBPS      Z10, Z16, Z10
 	VSUBPS      Z8, Z9, Z11
 	VMULPS      Z1, Z6, Z8
 	VFMADD231PS Z4, Z3, Z8
@@ -16317,8 +16344,8 @@ channelsAVX512:
 	VMULPS      Z1, Z8, Z8
 	VMULPS      Z1, Z5, Z9
 	VADDPS      Z8, Z9, Z10
-	VXORPS      X12, X12, X12
-	VSUBPS      Z10, Z12, Z10
+	VPXORD      Z17, Z17, Z17
+	VSUBPS      Z10, Z17, Z10
 	VSUBPS      Z8, Z9, Z11
 	VMULPS      Z1, Z6, Z8
 	VFMADD231PS Z4, Z3, Z8
@@ -16346,8 +16373,8 @@ channelsAVX512:
 	VMULPS      Z1, Z8, Z8
 	VMULPS      Z1, Z5, Z9
 	VADDPS      Z8, Z9, Z10
-	VXORPS      X12, X12, X12
-	VSUBPS      Z10, Z12, Z10
+	VPXORD      Z18, Z18, Z18
+	VSUBPS      Z10, Z18, Z10
 	VSUBPS      Z8, Z9, Z11
 	VMULPS      Z1, Z6, Z8
 	VFMADD231PS Z4, Z3, Z8
@@ -16375,8 +16402,8 @@ channelsAVX512:
 	VMULPS      Z1, Z8, Z8
 	VMULPS      Z1, Z5, Z9
 	VADDPS      Z8, Z9, Z10
-	VXORPS      X12, X12, X12
-	VSUBPS      Z10, Z12, Z10
+	VPXORD      Z19, Z19, Z19
+	VSUBPS      Z10, Z19, Z10
 	VSUBPS      Z8, Z9, Z11
 	VMULPS      Z1, Z6, Z8
 	VFMADD231PS Z4, Z3, Z8
@@ -16404,8 +16431,8 @@ channelsAVX512:
 	VMULPS      Z1, Z8, Z8
 	VMULPS      Z1, Z5, Z9
 	VADDPS      Z8, Z9, Z10
-	VXORPS      X12, X12, X12
-	VSUBPS      Z10, Z12, Z10
+	VPXORD      Z20, Z20, Z20
+	VSUBPS      Z10, Z20, Z10
 	VSUBPS      Z8, Z9, Z11
 	VMULPS      Z1, Z6, Z8
 	VFMADD231PS Z4, Z3, Z8
@@ -16468,8 +16495,8 @@ channelsAVX2:
 	VMULPS      Y1, Y8, Y8
 	VMULPS      Y1, Y5, Y9
 	VADDPS      Y8, Y9, Y10
-	VXORPS      X12, X12, X12
-	VSUBPS      Y10, Y12, Y10
+	VXORPS      Y11, Y11, Y11
+	VSUBPS      Y10, Y11, Y10
 	VSUBPS      Y8, Y9, Y11
 	VMULPS      Y1, Y6, Y8
 	VFMADD231PS Y4, Y3, Y8
@@ -16492,8 +16519,8 @@ channelsAVX2:
 	VMULPS      Y1, Y8, Y8
 	VMULPS      Y1, Y5, Y9
 	VADDPS      Y8, Y9, Y10
-	VXORPS      X12, X12, X12
-	VSUBPS      Y10, Y12, Y10
+	VXORPS      Y11, Y11, Y11
+	VSUBPS      Y10, Y11, Y10
 	VSUBPS      Y8, Y9, Y11
 	VMULPS      Y1, Y6, Y8
 	VFMADD231PS Y4, Y3, Y8
@@ -16514,8 +16541,8 @@ channelsAVX2:
 	VMULPS      Y1, Y8, Y8
 	VMULPS      Y1, Y5, Y9
 	VADDPS      Y8, Y9, Y10
-	VXORPS      X12, X12, X12
-	VSUBPS      Y10, Y12, Y10
+	VXORPS      Y11, Y11, Y11
+	VSUBPS      Y10, Y11, Y10
 	VSUBPS      Y8, Y9, Y11
 	VMULPS      Y1, Y6, Y8
 	VFMADD231PS Y4, Y3, Y8
@@ -16538,8 +16565,8 @@ channelsAVX2:
 	VMULPS      Y1, Y8, Y8
 	VMULPS      Y1, Y5, Y9
 	VADDPS      Y8, Y9, Y10
-	VXORPS      X12, X12, X12
-	VSUBPS      Y10, Y12, Y10
+	VXORPS      Y11, Y11, Y11
+	VSUBPS      Y10, Y11, Y10
 	VSUBPS      Y8, Y9, Y11
 	VMULPS      Y1, Y6, Y8
 	VFMADD231PS Y4, Y3, Y8
@@ -16567,8 +16594,8 @@ channelsAVX2:
 	VMULPS      Y1, Y8, Y8
 	VMULPS      Y1, Y5, Y9
 	VADDPS      Y8, Y9, Y10
-	VXORPS      X12, X12, X12
-	VSUBPS      Y10, Y12, Y10
+	VXORPS      Y11, Y11, Y11
+	VSUBPS      Y10, Y11, Y10
 	VSUBPS      Y8, Y9, Y11
 	VMULPS      Y1, Y6, Y8
 	VFMADD231PS Y4, Y3, Y8
@@ -16596,8 +16623,8 @@ channelsAVX2:
 	VMULPS      Y1, Y8, Y8
 	VMULPS      Y1, Y5, Y9
 	VADDPS      Y8, Y9, Y10
-	VXORPS      X12, X12, X12
-	VSUBPS      Y10, Y12, Y10
+	VXORPS      Y11, Y11, Y11
+	VSUBPS      Y10, Y11, Y10
 	VSUBPS      Y8, Y9, Y11
 	VMULPS      Y1, Y6, Y8
 	VFMADD231PS Y4, Y3, Y8
@@ -16625,8 +16652,8 @@ channelsAVX2:
 	VMULPS      Y1, Y8, Y8
 	VMULPS      Y1, Y5, Y9
 	VADDPS      Y8, Y9, Y10
-	VXORPS      X12, X12, X12
-	VSUBPS      Y10, Y12, Y10
+	VXORPS      Y11, Y11, Y11
+	VSUBPS      Y10, Y11, Y10
 	VSUBPS      Y8, Y9, Y11
 	VMULPS      Y1, Y6, Y8
 	VFMADD231PS Y4, Y3, Y8
@@ -16654,8 +16681,8 @@ channelsAVX2:
 	VMULPS      Y1, Y8, Y8
 	VMULPS      Y1, Y5, Y9
 	VADDPS      Y8, Y9, Y10
-	VXORPS      X12, X12, X12
-	VSUBPS      Y10, Y12, Y10
+	VXORPS      Y11, Y11, Y11
+	VSUBPS      Y10, Y11, Y10
 	VSUBPS      Y8, Y9, Y11
 	VMULPS      Y1, Y6, Y8
 	VFMADD231PS Y4, Y3, Y8
@@ -16683,8 +16710,8 @@ channelsAVX2:
 	VMULPS      Y1, Y8, Y8
 	VMULPS      Y1, Y5, Y9
 	VADDPS      Y8, Y9, Y10
-	VXORPS      X12, X12, X12
-	VSUBPS      Y10, Y12, Y10
+	VXORPS      Y11, Y11, Y11
+	VSUBPS      Y10, Y11, Y10
 	VSUBPS      Y8, Y9, Y11
 	VMULPS      Y1, Y6, Y8
 	VFMADD231PS Y4, Y3, Y8
@@ -19438,119 +19465,95 @@ channelsAVX512:
 	MOVQ        BX, R9
 	LEAQ        (BX)(SI*2), R10
 	ADDQ        SI, R10
-	VMOVUPS     (R9), Z5
-	VMOVUPS     (R9)(SI*1), Z6
-	VMOVUPS     (R9)(SI*2), Z7
+	VMOVUPS     (R9), Z7
+	VMOVUPS     (R9)(SI*1), Z8
+	VMOVUPS     (R9)(SI*2), Z9
 	ADDQ        DI, R9
 	ADDQ        DI, R10
-	VMULPS      Z0, Z5, Z8
-	VADDPS      Z5, Z7, Z9
-	VMULPS      Z1, Z9, Z9
-	VMULPS      Z1, Z6, Z10
-	VADDPS      Z9, Z10, Z11
-	VXORPS      X4, X4, X4
-	VSUBPS      Z11, Z4, Z11
-	VSUBPS      Z9, Z10, Z12
-	VMULPS      Z1, Z7, Z9
-	VFMADD231PS Z5, Z3, Z9
-	VMULPS      Z2, Z6, Z10
-	VADDPS      Z9, Z10, Z5
-	VSUBPS      Z10, Z9, Z6
-	VMOVUPS     Z8, (SP)
-	VMOVUPS     Z11, 192(SP)
-	VMOVUPS     Z12, 384(SP)
-	VMOVUPS     Z5, 576(SP)
-	VMOVUPS     Z6, 768(SP)
-	VMOVUPS     Z7, 960(SP)
-	VMOVUPS     (R9), Z5
-	VMOVUPS     (R9)(SI*1), Z6
-	VMOVUPS     (R9)(SI*2), Z7
+	VMULPS      Z0, Z7, Z10
+	VADDPS      Z7, Z9, Z11
+	VMULPS      Z1, Z11, Z11
+	VMULPS      Z1, Z8, Z18
+	VADDPS      Z11, Z18, Z19
+	VPXORD      Z4, Z4, Z4
+	VSUBPS      Z19, Z4, Z19
+	VSUBPS      Z11, Z18, Z20
+	VMULPS      Z1, Z9, Z11
+	VFMADD231PS Z7, Z3, Z11
+	VMULPS      Z2, Z8, Z18
+	VADDPS      Z11, Z18, Z7
+	VSUBPS      Z18, Z11, Z8
+	VMOVUPS     Z10, (SP)
+	VMOVUPS     Z19, 192(SP)
+	VMOVUPS     Z20, 384(SP)
+	VMOVUPS     Z7, 576(SP)
+	VMOVUPS     Z8, 768(SP)
+	VMOVUPS     Z9, 960(SP)
+	VMOVUPS     (R9), Z7
+	VMOVUPS     (R9)(SI*1), Z8
+	VMOVUPS     (R9)(SI*2), Z9
 	ADDQ        DI, R9
 	ADDQ        DI, R10
-	VMULPS      Z0, Z5, Z8
-	VADDPS      Z5, Z7, Z9
-	VMULPS      Z1, Z9, Z9
-	VMULPS      Z1, Z6, Z10
-	VADDPS      Z9, Z10, Z11
-	VXORPS      X4, X4, X4
-	VSUBPS      Z11, Z4, Z11
-	VSUBPS      Z9, Z10, Z12
-	VMULPS      Z1, Z7, Z9
-	VFMADD231PS Z5, Z3, Z9
-	VMULPS      Z2, Z6, Z10
-	VADDPS      Z9, Z10, Z5
-	VSUBPS      Z10, Z9, Z6
-	VMOVUPS     Z8, 64(SP)
-	VMOVUPS     Z11, 256(SP)
-	VMOVUPS     Z12, 448(SP)
-	VMOVUPS     Z5, 640(SP)
-	VMOVUPS     Z6, 832(SP)
-	VMOVUPS     Z7, 1024(SP)
-	VMOVUPS     (R9), Z5
-	VMOVUPS     (R9)(SI*1), Z6
-	VMOVUPS     (R9)(SI*2), Z7
-	VMULPS      Z0, Z5, Z8
-	VADDPS      Z5, Z7, Z9
-	VMULPS      Z1, Z9, Z9
-	VMULPS      Z1, Z6, Z10
-	VADDPS      Z9, Z10, Z11
-	VXORPS      X4, X4, X4
-	VSUBPS      Z11, Z4, Z11
-	VSUBPS      Z9, Z10, Z12
-	VMULPS      Z1, Z7, Z9
-	VFMADD231PS Z5, Z3, Z9
-	VMULPS      Z2, Z6, Z10
-	VADDPS      Z9, Z10, Z5
-	VSUBPS      Z10, Z9, Z6
-	VMOVUPS     Z8, 128(SP)
-	VMOVUPS     Z11, 320(SP)
-	VMOVUPS     Z12, 512(SP)
-	VMOVUPS     Z5, 704(SP)
-	VMOVUPS     Z6, 896(SP)
-	VMOVUPS     Z7, 1088(SP)
+	VMULPS      Z0, Z7, Z10
+	VADDPS      Z7, Z9, Z11
+	VMULPS      Z1, Z11, Z11
+	VMULPS      Z1, Z8, Z18
+	VADDPS      Z11, Z18, Z19
+	VPXORD      Z5, Z5, Z5
+	VSUBPS      Z19, Z5, Z19
+	VSUBPS      Z11, Z18, Z20
+	VMULPS      Z1, Z9, Z11
+	VFMADD231PS Z7, Z3, Z11
+	VMULPS      Z2, Z8, Z18
+	VADDPS      Z11, Z18, Z7
+	VSUBPS      Z18, Z11, Z8
+	VMOVUPS     Z10, 64(SP)
+	VMOVUPS     Z19, 256(SP)
+	VMOVUPS     Z20, 448(SP)
+	VMOVUPS     Z7, 640(SP)
+	VMOVUPS     Z8, 832(SP)
+	VMOVUPS     Z9, 1024(SP)
+	VMOVUPS     (R9), Z7
+	VMOVUPS     (R9)(SI*1), Z8
+	VMOVUPS     (R9)(SI*2), Z9
+	VMULPS      Z0, Z7, Z10
+	VADDPS      Z7, Z9, Z11
+	VMULPS      Z1, Z11, Z11
+	VMULPS      Z1, Z8, Z18
+	VADDPS      Z11, Z18, Z19
+	VPXORD      Z6, Z6, Z6
+	VSUBPS      Z19, Z6, Z19
+	VSUBPS      Z11, Z18, Z20
+	VMULPS      Z1, Z9, Z11
+	VFMADD231PS Z7, Z3, Z11
+	VMULPS      Z2, Z8, Z18
+	VADDPS      Z11, Z18, Z7
+	VSUBPS      Z18, Z11, Z8
+	VMOVUPS     Z10, 128(SP)
+	VMOVUPS     Z19, 320(SP)
+	VMOVUPS     Z20, 512(SP)
+	VMOVUPS     Z7, 704(SP)
+	VMOVUPS     Z8, 896(SP)
+	VMOVUPS     Z9, 1088(SP)
 	MOVQ        AX, R10
-	VMOVUPS     (SP), Z8
-	VMOVUPS     64(SP), Z12
-	VMOVUPS     128(SP), Z5
+	VMOVUPS     (SP), Z10
+	VMOVUPS     64(SP), Z20
+	VMOVUPS     128(SP), Z7
 	MOVQ        R10, R9
-	VMULPS      Z0, Z8, Z10
-	VADDPS      Z8, Z5, Z9
-	VMULPS      Z1, Z9, Z9
-	VMULPS      Z1, Z12, Z11
-	VADDPS      Z9, Z11, Z6
-	VXORPS      X4, X4, X4
-	VSUBPS      Z6, Z4, Z6
-	VSUBPS      Z9, Z11, Z7
-	VMULPS      Z1, Z5, Z9
-	VFMADD231PS Z8, Z3, Z9
-	VMULPS      Z2, Z12, Z11
-	VADDPS      Z9, Z11, Z8
-	VSUBPS      Z11, Z9, Z9
-	VMOVAPS     Z10, Z31
-
-	// VCVTNEPS2BF16 Z31, Y31
-	BYTE      $0x62
-	BYTE      $0x02
-	BYTE      $0x7e
-	BYTE      $0x48
-	BYTE      $0x72
-	BYTE      $0xff
-	VPMOVZXWD Y31, Z31
-	VMOVUPS   Z31, (R9)
-	ADDQ      DX, R9
-	VMOVAPS   Z6, Z31
-
-	// VCVTNEPS2BF16 Z31, Y31
-	BYTE      $0x62
-	BYTE      $0x02
-	BYTE      $0x7e
-	BYTE      $0x48
-	BYTE      $0x72
-	BYTE      $0xff
-	VPMOVZXWD Y31, Z31
-	VMOVUPS   Z31, (R9)
-	ADDQ      DX, R9
-	VMOVAPS   Z7, Z31
+	VMULPS      Z0, Z10, Z18
+	VADDPS      Z10, Z7, Z11
+	VMULPS      Z1, Z11, Z11
+	VMULPS      Z1, Z20, Z19
+	VADDPS      Z11, Z19, Z8
+	VPXORD      Z12, Z12, Z12
+	VSUBPS      Z8, Z12, Z8
+	VSUBPS      Z11, Z19, Z9
+	VMULPS      Z1, Z7, Z11
+	VFMADD231PS Z10, Z3, Z11
+	VMULPS      Z2, Z20, Z19
+	VADDPS      Z11, Z19, Z10
+	VSUBPS      Z19, Z11, Z11
+	VMOVAPS     Z18, Z31
 
 	// VCVTNEPS2BF16 Z31, Y31
 	BYTE      $0x62
@@ -19586,7 +19589,31 @@ channelsAVX512:
 	VPMOVZXWD Y31, Z31
 	VMOVUPS   Z31, (R9)
 	ADDQ      DX, R9
-	VMOVAPS   Z5, Z31
+	VMOVAPS   Z10, Z31
+
+	// VCVTNEPS2BF16 Z31, Y31
+	BYTE      $0x62
+	BYTE      $0x02
+	BYTE      $0x7e
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xff
+	VPMOVZXWD Y31, Z31
+	VMOVUPS   Z31, (R9)
+	ADDQ      DX, R9
+	VMOVAPS   Z11, Z31
+
+	// VCVTNEPS2BF16 Z31, Y31
+	BYTE      $0x62
+	BYTE      $0x02
+	BYTE      $0x7e
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xff
+	VPMOVZXWD Y31, Z31
+	VMOVUPS   Z31, (R9)
+	ADDQ      DX, R9
+	VMOVAPS   Z7, Z31
 
 	// VCVTNEPS2BF16 Z31, Y31
 	BYTE        $0x62
@@ -19598,48 +19625,24 @@ channelsAVX512:
 	VPMOVZXWD   Y31, Z31
 	VMOVUPS     Z31, (R9)
 	ADDQ        CX, R10
-	VMOVUPS     192(SP), Z8
-	VMOVUPS     256(SP), Z12
-	VMOVUPS     320(SP), Z5
+	VMOVUPS     192(SP), Z10
+	VMOVUPS     256(SP), Z20
+	VMOVUPS     320(SP), Z7
 	MOVQ        R10, R9
-	VMULPS      Z0, Z8, Z10
-	VADDPS      Z8, Z5, Z9
-	VMULPS      Z1, Z9, Z9
-	VMULPS      Z1, Z12, Z11
-	VADDPS      Z9, Z11, Z6
-	VXORPS      X4, X4, X4
-	VSUBPS      Z6, Z4, Z6
-	VSUBPS      Z9, Z11, Z7
-	VMULPS      Z1, Z5, Z9
-	VFMADD231PS Z8, Z3, Z9
-	VMULPS      Z2, Z12, Z11
-	VADDPS      Z9, Z11, Z8
-	VSUBPS      Z11, Z9, Z9
-	VMOVAPS     Z10, Z31
-
-	// VCVTNEPS2BF16 Z31, Y31
-	BYTE      $0x62
-	BYTE      $0x02
-	BYTE      $0x7e
-	BYTE      $0x48
-	BYTE      $0x72
-	BYTE      $0xff
-	VPMOVZXWD Y31, Z31
-	VMOVUPS   Z31, (R9)
-	ADDQ      DX, R9
-	VMOVAPS   Z6, Z31
-
-	// VCVTNEPS2BF16 Z31, Y31
-	BYTE      $0x62
-	BYTE      $0x02
-	BYTE      $0x7e
-	BYTE      $0x48
-	BYTE      $0x72
-	BYTE      $0xff
-	VPMOVZXWD Y31, Z31
-	VMOVUPS   Z31, (R9)
-	ADDQ      DX, R9
-	VMOVAPS   Z7, Z31
+	VMULPS      Z0, Z10, Z18
+	VADDPS      Z10, Z7, Z11
+	VMULPS      Z1, Z11, Z11
+	VMULPS      Z1, Z20, Z19
+	VADDPS      Z11, Z19, Z8
+	VPXORD      Z13, Z13, Z13
+	VSUBPS      Z8, Z13, Z8
+	VSUBPS      Z11, Z19, Z9
+	VMULPS      Z1, Z7, Z11
+	VFMADD231PS Z10, Z3, Z11
+	VMULPS      Z2, Z20, Z19
+	VADDPS      Z11, Z19, Z10
+	VSUBPS      Z19, Z11, Z11
+	VMOVAPS     Z18, Z31
 
 	// VCVTNEPS2BF16 Z31, Y31
 	BYTE      $0x62
@@ -19675,7 +19678,31 @@ channelsAVX512:
 	VPMOVZXWD Y31, Z31
 	VMOVUPS   Z31, (R9)
 	ADDQ      DX, R9
-	VMOVAPS   Z5, Z31
+	VMOVAPS   Z10, Z31
+
+	// VCVTNEPS2BF16 Z31, Y31
+	BYTE      $0x62
+	BYTE      $0x02
+	BYTE      $0x7e
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xff
+	VPMOVZXWD Y31, Z31
+	VMOVUPS   Z31, (R9)
+	ADDQ      DX, R9
+	VMOVAPS   Z11, Z31
+
+	// VCVTNEPS2BF16 Z31, Y31
+	BYTE      $0x62
+	BYTE      $0x02
+	BYTE      $0x7e
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xff
+	VPMOVZXWD Y31, Z31
+	VMOVUPS   Z31, (R9)
+	ADDQ      DX, R9
+	VMOVAPS   Z7, Z31
 
 	// VCVTNEPS2BF16 Z31, Y31
 	BYTE        $0x62
@@ -19687,48 +19714,24 @@ channelsAVX512:
 	VPMOVZXWD   Y31, Z31
 	VMOVUPS     Z31, (R9)
 	ADDQ        CX, R10
-	VMOVUPS     384(SP), Z8
-	VMOVUPS     448(SP), Z12
-	VMOVUPS     512(SP), Z5
+	VMOVUPS     384(SP), Z10
+	VMOVUPS     448(SP), Z20
+	VMOVUPS     512(SP), Z7
 	MOVQ        R10, R9
-	VMULPS      Z0, Z8, Z10
-	VADDPS      Z8, Z5, Z9
-	VMULPS      Z1, Z9, Z9
-	VMULPS      Z1, Z12, Z11
-	VADDPS      Z9, Z11, Z6
-	VXORPS      X4, X4, X4
-	VSUBPS      Z6, Z4, Z6
-	VSUBPS      Z9, Z11, Z7
-	VMULPS      Z1, Z5, Z9
-	VFMADD231PS Z8, Z3, Z9
-	VMULPS      Z2, Z12, Z11
-	VADDPS      Z9, Z11, Z8
-	VSUBPS      Z11, Z9, Z9
-	VMOVAPS     Z10, Z31
-
-	// VCVTNEPS2BF16 Z31, Y31
-	BYTE      $0x62
-	BYTE      $0x02
-	BYTE      $0x7e
-	BYTE      $0x48
-	BYTE      $0x72
-	BYTE      $0xff
-	VPMOVZXWD Y31, Z31
-	VMOVUPS   Z31, (R9)
-	ADDQ      DX, R9
-	VMOVAPS   Z6, Z31
-
-	// VCVTNEPS2BF16 Z31, Y31
-	BYTE      $0x62
-	BYTE      $0x02
-	BYTE      $0x7e
-	BYTE      $0x48
-	BYTE      $0x72
-	BYTE      $0xff
-	VPMOVZXWD Y31, Z31
-	VMOVUPS   Z31, (R9)
-	ADDQ      DX, R9
-	VMOVAPS   Z7, Z31
+	VMULPS      Z0, Z10, Z18
+	VADDPS      Z10, Z7, Z11
+	VMULPS      Z1, Z11, Z11
+	VMULPS      Z1, Z20, Z19
+	VADDPS      Z11, Z19, Z8
+	VPXORD      Z14, Z14, Z14
+	VSUBPS      Z8, Z14, Z8
+	VSUBPS      Z11, Z19, Z9
+	VMULPS      Z1, Z7, Z11
+	VFMADD231PS Z10, Z3, Z11
+	VMULPS      Z2, Z20, Z19
+	VADDPS      Z11, Z19, Z10
+	VSUBPS      Z19, Z11, Z11
+	VMOVAPS     Z18, Z31
 
 	// VCVTNEPS2BF16 Z31, Y31
 	BYTE      $0x62
@@ -19764,7 +19767,31 @@ channelsAVX512:
 	VPMOVZXWD Y31, Z31
 	VMOVUPS   Z31, (R9)
 	ADDQ      DX, R9
-	VMOVAPS   Z5, Z31
+	VMOVAPS   Z10, Z31
+
+	// VCVTNEPS2BF16 Z31, Y31
+	BYTE      $0x62
+	BYTE      $0x02
+	BYTE      $0x7e
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xff
+	VPMOVZXWD Y31, Z31
+	VMOVUPS   Z31, (R9)
+	ADDQ      DX, R9
+	VMOVAPS   Z11, Z31
+
+	// VCVTNEPS2BF16 Z31, Y31
+	BYTE      $0x62
+	BYTE      $0x02
+	BYTE      $0x7e
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xff
+	VPMOVZXWD Y31, Z31
+	VMOVUPS   Z31, (R9)
+	ADDQ      DX, R9
+	VMOVAPS   Z7, Z31
 
 	// VCVTNEPS2BF16 Z31, Y31
 	BYTE        $0x62
@@ -19776,48 +19803,24 @@ channelsAVX512:
 	VPMOVZXWD   Y31, Z31
 	VMOVUPS     Z31, (R9)
 	ADDQ        CX, R10
-	VMOVUPS     576(SP), Z8
-	VMOVUPS     640(SP), Z12
-	VMOVUPS     704(SP), Z5
+	VMOVUPS     576(SP), Z10
+	VMOVUPS     640(SP), Z20
+	VMOVUPS     704(SP), Z7
 	MOVQ        R10, R9
-	VMULPS      Z0, Z8, Z10
-	VADDPS      Z8, Z5, Z9
-	VMULPS      Z1, Z9, Z9
-	VMULPS      Z1, Z12, Z11
-	VADDPS      Z9, Z11, Z6
-	VXORPS      X4, X4, X4
-	VSUBPS      Z6, Z4, Z6
-	VSUBPS      Z9, Z11, Z7
-	VMULPS      Z1, Z5, Z9
-	VFMADD231PS Z8, Z3, Z9
-	VMULPS      Z2, Z12, Z11
-	VADDPS      Z9, Z11, Z8
-	VSUBPS      Z11, Z9, Z9
-	VMOVAPS     Z10, Z31
-
-	// VCVTNEPS2BF16 Z31, Y31
-	BYTE      $0x62
-	BYTE      $0x02
-	BYTE      $0x7e
-	BYTE      $0x48
-	BYTE      $0x72
-	BYTE      $0xff
-	VPMOVZXWD Y31, Z31
-	VMOVUPS   Z31, (R9)
-	ADDQ      DX, R9
-	VMOVAPS   Z6, Z31
-
-	// VCVTNEPS2BF16 Z31, Y31
-	BYTE      $0x62
-	BYTE      $0x02
-	BYTE      $0x7e
-	BYTE      $0x48
-	BYTE      $0x72
-	BYTE      $0xff
-	VPMOVZXWD Y31, Z31
-	VMOVUPS   Z31, (R9)
-	ADDQ      DX, R9
-	VMOVAPS   Z7, Z31
+	VMULPS      Z0, Z10, Z18
+	VADDPS      Z10, Z7, Z11
+	VMULPS      Z1, Z11, Z11
+	VMULPS      Z1, Z20, Z19
+	VADDPS      Z11, Z19, Z8
+	VPXORD      Z15, Z15, Z15
+	VSUBPS      Z8, Z15, Z8
+	VSUBPS      Z11, Z19, Z9
+	VMULPS      Z1, Z7, Z11
+	VFMADD231PS Z10, Z3, Z11
+	VMULPS      Z2, Z20, Z19
+	VADDPS      Z11, Z19, Z10
+	VSUBPS      Z19, Z11, Z11
+	VMOVAPS     Z18, Z31
 
 	// VCVTNEPS2BF16 Z31, Y31
 	BYTE      $0x62
@@ -19853,7 +19856,31 @@ channelsAVX512:
 	VPMOVZXWD Y31, Z31
 	VMOVUPS   Z31, (R9)
 	ADDQ      DX, R9
-	VMOVAPS   Z5, Z31
+	VMOVAPS   Z10, Z31
+
+	// VCVTNEPS2BF16 Z31, Y31
+	BYTE      $0x62
+	BYTE      $0x02
+	BYTE      $0x7e
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xff
+	VPMOVZXWD Y31, Z31
+	VMOVUPS   Z31, (R9)
+	ADDQ      DX, R9
+	VMOVAPS   Z11, Z31
+
+	// VCVTNEPS2BF16 Z31, Y31
+	BYTE      $0x62
+	BYTE      $0x02
+	BYTE      $0x7e
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xff
+	VPMOVZXWD Y31, Z31
+	VMOVUPS   Z31, (R9)
+	ADDQ      DX, R9
+	VMOVAPS   Z7, Z31
 
 	// VCVTNEPS2BF16 Z31, Y31
 	BYTE        $0x62
@@ -19865,48 +19892,24 @@ channelsAVX512:
 	VPMOVZXWD   Y31, Z31
 	VMOVUPS     Z31, (R9)
 	ADDQ        CX, R10
-	VMOVUPS     768(SP), Z8
-	VMOVUPS     832(SP), Z12
-	VMOVUPS     896(SP), Z5
+	VMOVUPS     768(SP), Z10
+	VMOVUPS     832(SP), Z20
+	VMOVUPS     896(SP), Z7
 	MOVQ        R10, R9
-	VMULPS      Z0, Z8, Z10
-	VADDPS      Z8, Z5, Z9
-	VMULPS      Z1, Z9, Z9
-	VMULPS      Z1, Z12, Z11
-	VADDPS      Z9, Z11, Z6
-	VXORPS      X4, X4, X4
-	VSUBPS      Z6, Z4, Z6
-	VSUBPS      Z9, Z11, Z7
-	VMULPS      Z1, Z5, Z9
-	VFMADD231PS Z8, Z3, Z9
-	VMULPS      Z2, Z12, Z11
-	VADDPS      Z9, Z11, Z8
-	VSUBPS      Z11, Z9, Z9
-	VMOVAPS     Z10, Z31
-
-	// VCVTNEPS2BF16 Z31, Y31
-	BYTE      $0x62
-	BYTE      $0x02
-	BYTE      $0x7e
-	BYTE      $0x48
-	BYTE      $0x72
-	BYTE      $0xff
-	VPMOVZXWD Y31, Z31
-	VMOVUPS   Z31, (R9)
-	ADDQ      DX, R9
-	VMOVAPS   Z6, Z31
-
-	// VCVTNEPS2BF16 Z31, Y31
-	BYTE      $0x62
-	BYTE      $0x02
-	BYTE      $0x7e
-	BYTE      $0x48
-	BYTE      $0x72
-	BYTE      $0xff
-	VPMOVZXWD Y31, Z31
-	VMOVUPS   Z31, (R9)
-	ADDQ      DX, R9
-	VMOVAPS   Z7, Z31
+	VMULPS      Z0, Z10, Z18
+	VADDPS      Z10, Z7, Z11
+	VMULPS      Z1, Z11, Z11
+	VMULPS      Z1, Z20, Z19
+	VADDPS      Z11, Z19, Z8
+	VPXORD      Z16, Z16, Z16
+	VSUBPS      Z8, Z16, Z8
+	VSUBPS      Z11, Z19, Z9
+	VMULPS      Z1, Z7, Z11
+	VFMADD231PS Z10, Z3, Z11
+	VMULPS      Z2, Z20, Z19
+	VADDPS      Z11, Z19, Z10
+	VSUBPS      Z19, Z11, Z11
+	VMOVAPS     Z18, Z31
 
 	// VCVTNEPS2BF16 Z31, Y31
 	BYTE      $0x62
@@ -19942,7 +19945,31 @@ channelsAVX512:
 	VPMOVZXWD Y31, Z31
 	VMOVUPS   Z31, (R9)
 	ADDQ      DX, R9
-	VMOVAPS   Z5, Z31
+	VMOVAPS   Z10, Z31
+
+	// VCVTNEPS2BF16 Z31, Y31
+	BYTE      $0x62
+	BYTE      $0x02
+	BYTE      $0x7e
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xff
+	VPMOVZXWD Y31, Z31
+	VMOVUPS   Z31, (R9)
+	ADDQ      DX, R9
+	VMOVAPS   Z11, Z31
+
+	// VCVTNEPS2BF16 Z31, Y31
+	BYTE      $0x62
+	BYTE      $0x02
+	BYTE      $0x7e
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xff
+	VPMOVZXWD Y31, Z31
+	VMOVUPS   Z31, (R9)
+	ADDQ      DX, R9
+	VMOVAPS   Z7, Z31
 
 	// VCVTNEPS2BF16 Z31, Y31
 	BYTE        $0x62
@@ -19954,48 +19981,24 @@ channelsAVX512:
 	VPMOVZXWD   Y31, Z31
 	VMOVUPS     Z31, (R9)
 	ADDQ        CX, R10
-	VMOVUPS     960(SP), Z8
-	VMOVUPS     1024(SP), Z12
-	VMOVUPS     1088(SP), Z5
+	VMOVUPS     960(SP), Z10
+	VMOVUPS     1024(SP), Z20
+	VMOVUPS     1088(SP), Z7
 	MOVQ        R10, R9
-	VMULPS      Z0, Z8, Z10
-	VADDPS      Z8, Z5, Z9
-	VMULPS      Z1, Z9, Z9
-	VMULPS      Z1, Z12, Z11
-	VADDPS      Z9, Z11, Z6
-	VXORPS      X4, X4, X4
-	VSUBPS      Z6, Z4, Z6
-	VSUBPS      Z9, Z11, Z7
-	VMULPS      Z1, Z5, Z9
-	VFMADD231PS Z8, Z3, Z9
-	VMULPS      Z2, Z12, Z11
-	VADDPS      Z9, Z11, Z8
-	VSUBPS      Z11, Z9, Z9
-	VMOVAPS     Z10, Z31
-
-	// VCVTNEPS2BF16 Z31, Y31
-	BYTE      $0x62
-	BYTE      $0x02
-	BYTE      $0x7e
-	BYTE      $0x48
-	BYTE      $0x72
-	BYTE      $0xff
-	VPMOVZXWD Y31, Z31
-	VMOVUPS   Z31, (R9)
-	ADDQ      DX, R9
-	VMOVAPS   Z6, Z31
-
-	// VCVTNEPS2BF16 Z31, Y31
-	BYTE      $0x62
-	BYTE      $0x02
-	BYTE      $0x7e
-	BYTE      $0x48
-	BYTE      $0x72
-	BYTE      $0xff
-	VPMOVZXWD Y31, Z31
-	VMOVUPS   Z31, (R9)
-	ADDQ      DX, R9
-	VMOVAPS   Z7, Z31
+	VMULPS      Z0, Z10, Z18
+	VADDPS      Z10, Z7, Z11
+	VMULPS      Z1, Z11, Z11
+	VMULPS      Z1, Z20, Z19
+	VADDPS      Z11, Z19, Z8
+	VPXORD      Z17, Z17, Z17
+	VSUBPS      Z8, Z17, Z8
+	VSUBPS      Z11, Z19, Z9
+	VMULPS      Z1, Z7, Z11
+	VFMADD231PS Z10, Z3, Z11
+	VMULPS      Z2, Z20, Z19
+	VADDPS      Z11, Z19, Z10
+	VSUBPS      Z19, Z11, Z11
+	VMOVAPS     Z18, Z31
 
 	// VCVTNEPS2BF16 Z31, Y31
 	BYTE      $0x62
@@ -20031,7 +20034,31 @@ channelsAVX512:
 	VPMOVZXWD Y31, Z31
 	VMOVUPS   Z31, (R9)
 	ADDQ      DX, R9
-	VMOVAPS   Z5, Z31
+	VMOVAPS   Z10, Z31
+
+	// VCVTNEPS2BF16 Z31, Y31
+	BYTE      $0x62
+	BYTE      $0x02
+	BYTE      $0x7e
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xff
+	VPMOVZXWD Y31, Z31
+	VMOVUPS   Z31, (R9)
+	ADDQ      DX, R9
+	VMOVAPS   Z11, Z31
+
+	// VCVTNEPS2BF16 Z31, Y31
+	BYTE      $0x62
+	BYTE      $0x02
+	BYTE      $0x7e
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xff
+	VPMOVZXWD Y31, Z31
+	VMOVUPS   Z31, (R9)
+	ADDQ      DX, R9
+	VMOVAPS   Z7, Z31
 
 	// VCVTNEPS2BF16 Z31, Y31
 	BYTE      $0x62
@@ -21674,123 +21701,95 @@ channelsAVX512:
 	MOVQ        BX, R9
 	LEAQ        (BX)(SI*2), R10
 	ADDQ        SI, R10
-	VMOVUPS     (R9), Z5
-	VMOVUPS     (R9)(SI*1), Z6
-	VMOVUPS     (R9)(SI*2), Z7
+	VMOVUPS     (R9), Z7
+	VMOVUPS     (R9)(SI*1), Z8
+	VMOVUPS     (R9)(SI*2), Z9
 	ADDQ        DI, R9
 	ADDQ        DI, R10
-	VMULPS      Z0, Z5, Z8
-	VADDPS      Z5, Z7, Z9
-	VMULPS      Z1, Z9, Z9
-	VMULPS      Z1, Z6, Z10
-	VADDPS      Z9, Z10, Z11
-	VXORPS      X4, X4, X4
-	VSUBPS      Z11, Z4, Z11
-	VSUBPS      Z9, Z10, Z12
-	VMULPS      Z1, Z7, Z9
-	VFMADD231PS Z5, Z3, Z9
-	VMULPS      Z2, Z6, Z10
-	VADDPS      Z9, Z10, Z5
-	VSUBPS      Z10, Z9, Z6
-	VMOVUPS     Z8, (SP)
-	VMOVUPS     Z11, 192(SP)
-	VMOVUPS     Z12, 384(SP)
-	VMOVUPS     Z5, 576(SP)
-	VMOVUPS     Z6, 768(SP)
-	VMOVUPS     Z7, 960(SP)
-	VMOVUPS     (R9), Z5
-	VMOVUPS     (R9)(SI*1), Z6
-	VMOVUPS     (R9)(SI*2), Z7
+	VMULPS      Z0, Z7, Z10
+	VADDPS      Z7, Z9, Z11
+	VMULPS      Z1, Z11, Z11
+	VMULPS      Z1, Z8, Z18
+	VADDPS      Z11, Z18, Z19
+	VPXORD      Z4, Z4, Z4
+	VSUBPS      Z19, Z4, Z19
+	VSUBPS      Z11, Z18, Z20
+	VMULPS      Z1, Z9, Z11
+	VFMADD231PS Z7, Z3, Z11
+	VMULPS      Z2, Z8, Z18
+	VADDPS      Z11, Z18, Z7
+	VSUBPS      Z18, Z11, Z8
+	VMOVUPS     Z10, (SP)
+	VMOVUPS     Z19, 192(SP)
+	VMOVUPS     Z20, 384(SP)
+	VMOVUPS     Z7, 576(SP)
+	VMOVUPS     Z8, 768(SP)
+	VMOVUPS     Z9, 960(SP)
+	VMOVUPS     (R9), Z7
+	VMOVUPS     (R9)(SI*1), Z8
+	VMOVUPS     (R9)(SI*2), Z9
 	ADDQ        DI, R9
 	ADDQ        DI, R10
-	VMULPS      Z0, Z5, Z8
-	VADDPS      Z5, Z7, Z9
-	VMULPS      Z1, Z9, Z9
-	VMULPS      Z1, Z6, Z10
-	VADDPS      Z9, Z10, Z11
-	VXORPS      X4, X4, X4
-	VSUBPS      Z11, Z4, Z11
-	VSUBPS      Z9, Z10, Z12
-	VMULPS      Z1, Z7, Z9
-	VFMADD231PS Z5, Z3, Z9
-	VMULPS      Z2, Z6, Z10
-	VADDPS      Z9, Z10, Z5
-	VSUBPS      Z10, Z9, Z6
-	VMOVUPS     Z8, 64(SP)
-	VMOVUPS     Z11, 256(SP)
-	VMOVUPS     Z12, 448(SP)
-	VMOVUPS     Z5, 640(SP)
-	VMOVUPS     Z6, 832(SP)
-	VMOVUPS     Z7, 1024(SP)
-	VMOVUPS     (R9), Z5
-	VMOVUPS     (R9)(SI*1), Z6
-	VMOVUPS     (R9)(SI*2), Z7
-	VMULPS      Z0, Z5, Z8
-	VADDPS      Z5, Z7, Z9
-	VMULPS      Z1, Z9, Z9
-	VMULPS      Z1, Z6, Z10
-	VADDPS      Z9, Z10, Z11
-	VXORPS      X4, X4, X4
-	VSUBPS      Z11, Z4, Z11
-	VSUBPS      Z9, Z10, Z12
-	VMULPS      Z1, Z7, Z9
-	VFMADD231PS Z5, Z3, Z9
-	VMULPS      Z2, Z6, Z10
-	VADDPS      Z9, Z10, Z5
-	VSUBPS      Z10, Z9, Z6
-	VMOVUPS     Z8, 128(SP)
-	VMOVUPS     Z11, 320(SP)
-	VMOVUPS     Z12, 512(SP)
-	VMOVUPS     Z5, 704(SP)
-	VMOVUPS     Z6, 896(SP)
-	VMOVUPS     Z7, 1088(SP)
+	VMULPS      Z0, Z7, Z10
+	VADDPS      Z7, Z9, Z11
+	VMULPS      Z1, Z11, Z11
+	VMULPS      Z1, Z8, Z18
+	VADDPS      Z11, Z18, Z19
+	VPXORD      Z5, Z5, Z5
+	VSUBPS      Z19, Z5, Z19
+	VSUBPS      Z11, Z18, Z20
+	VMULPS      Z1, Z9, Z11
+	VFMADD231PS Z7, Z3, Z11
+	VMULPS      Z2, Z8, Z18
+	VADDPS      Z11, Z18, Z7
+	VSUBPS      Z18, Z11, Z8
+	VMOVUPS     Z10, 64(SP)
+	VMOVUPS     Z19, 256(SP)
+	VMOVUPS     Z20, 448(SP)
+	VMOVUPS     Z7, 640(SP)
+	VMOVUPS     Z8, 832(SP)
+	VMOVUPS     Z9, 1024(SP)
+	VMOVUPS     (R9), Z7
+	VMOVUPS     (R9)(SI*1), Z8
+	VMOVUPS     (R9)(SI*2), Z9
+	VMULPS      Z0, Z7, Z10
+	VADDPS      Z7, Z9, Z11
+	VMULPS      Z1, Z11, Z11
+	VMULPS      Z1, Z8, Z18
+	VADDPS      Z11, Z18, Z19
+	VPXORD      Z6, Z6, Z6
+	VSUBPS      Z19, Z6, Z19
+	VSUBPS      Z11, Z18, Z20
+	VMULPS      Z1, Z9, Z11
+	VFMADD231PS Z7, Z3, Z11
+	VMULPS      Z2, Z8, Z18
+	VADDPS      Z11, Z18, Z7
+	VSUBPS      Z18, Z11, Z8
+	VMOVUPS     Z10, 128(SP)
+	VMOVUPS     Z19, 320(SP)
+	VMOVUPS     Z20, 512(SP)
+	VMOVUPS     Z7, 704(SP)
+	VMOVUPS     Z8, 896(SP)
+	VMOVUPS     Z9, 1088(SP)
 	MOVQ        AX, R10
-	VMOVUPS     (SP), Z8
-	VMOVUPS     64(SP), Z12
-	VMOVUPS     128(SP), Z5
+	VMOVUPS     (SP), Z10
+	VMOVUPS     64(SP), Z20
+	VMOVUPS     128(SP), Z7
 	MOVQ        R10, R9
-	VMULPS      Z0, Z8, Z10
-	VADDPS      Z8, Z5, Z9
-	VMULPS      Z1, Z9, Z9
-	VMULPS      Z1, Z12, Z11
-	VADDPS      Z9, Z11, Z6
-	VXORPS      X4, X4, X4
-	VSUBPS      Z6, Z4, Z6
-	VSUBPS      Z9, Z11, Z7
-	VMULPS      Z1, Z5, Z9
-	VFMADD231PS Z8, Z3, Z9
-	VMULPS      Z2, Z12, Z11
-	VADDPS      Z9, Z11, Z8
-	VSUBPS      Z11, Z9, Z9
-	VMOVAPS     Z10, Z31
-
-	// VCVTNEPS2BF16 Z31, Y31
-	BYTE      $0x62
-	BYTE      $0x02
-	BYTE      $0x7e
-	BYTE      $0x48
-	BYTE      $0x72
-	BYTE      $0xff
-	VPMOVZXWD Y31, Z31
-	VPSLLD    $0x10, Z31, Z31
-	VPORD     (R9), Z31, Z31
-	VMOVUPS   Z31, (R9)
-	ADDQ      DX, R9
-	VMOVAPS   Z6, Z31
-
-	// VCVTNEPS2BF16 Z31, Y31
-	BYTE      $0x62
-	BYTE      $0x02
-	BYTE      $0x7e
-	BYTE      $0x48
-	BYTE      $0x72
-	BYTE      $0xff
-	VPMOVZXWD Y31, Z31
-	VPSLLD    $0x10, Z31, Z31
-	VPORD     (R9), Z31, Z31
-	VMOVUPS   Z31, (R9)
-	ADDQ      DX, R9
-	VMOVAPS   Z7, Z31
+	VMULPS      Z0, Z10, Z18
+	VADDPS      Z10, Z7, Z11
+	VMULPS      Z1, Z11, Z11
+	VMULPS      Z1, Z20, Z19
+	VADDPS      Z11, Z19, Z8
+	VPXORD      Z12, Z12, Z12
+	VSUBPS      Z8, Z12, Z8
+	VSUBPS      Z11, Z19, Z9
+	VMULPS      Z1, Z7, Z11
+	VFMADD231PS Z10, Z3, Z11
+	VMULPS      Z2, Z20, Z19
+	VADDPS      Z11, Z19, Z10
+	VSUBPS      Z19, Z11, Z11
+	VMOVAPS     Z18, Z31
 
 	// VCVTNEPS2BF16 Z31, Y31
 	BYTE      $0x62
@@ -21832,7 +21831,35 @@ channelsAVX512:
 	VPORD     (R9), Z31, Z31
 	VMOVUPS   Z31, (R9)
 	ADDQ      DX, R9
-	VMOVAPS   Z5, Z31
+	VMOVAPS   Z10, Z31
+
+	// VCVTNEPS2BF16 Z31, Y31
+	BYTE      $0x62
+	BYTE      $0x02
+	BYTE      $0x7e
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xff
+	VPMOVZXWD Y31, Z31
+	VPSLLD    $0x10, Z31, Z31
+	VPORD     (R9), Z31, Z31
+	VMOVUPS   Z31, (R9)
+	ADDQ      DX, R9
+	VMOVAPS   Z11, Z31
+
+	// VCVTNEPS2BF16 Z31, Y31
+	BYTE      $0x62
+	BYTE      $0x02
+	BYTE      $0x7e
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xff
+	VPMOVZXWD Y31, Z31
+	VPSLLD    $0x10, Z31, Z31
+	VPORD     (R9), Z31, Z31
+	VMOVUPS   Z31, (R9)
+	ADDQ      DX, R9
+	VMOVAPS   Z7, Z31
 
 	// VCVTNEPS2BF16 Z31, Y31
 	BYTE        $0x62
@@ -21846,52 +21873,24 @@ channelsAVX512:
 	VPORD       (R9), Z31, Z31
 	VMOVUPS     Z31, (R9)
 	ADDQ        CX, R10
-	VMOVUPS     192(SP), Z8
-	VMOVUPS     256(SP), Z12
-	VMOVUPS     320(SP), Z5
+	VMOVUPS     192(SP), Z10
+	VMOVUPS     256(SP), Z20
+	VMOVUPS     320(SP), Z7
 	MOVQ        R10, R9
-	VMULPS      Z0, Z8, Z10
-	VADDPS      Z8, Z5, Z9
-	VMULPS      Z1, Z9, Z9
-	VMULPS      Z1, Z12, Z11
-	VADDPS      Z9, Z11, Z6
-	VXORPS      X4, X4, X4
-	VSUBPS      Z6, Z4, Z6
-	VSUBPS      Z9, Z11, Z7
-	VMULPS      Z1, Z5, Z9
-	VFMADD231PS Z8, Z3, Z9
-	VMULPS      Z2, Z12, Z11
-	VADDPS      Z9, Z11, Z8
-	VSUBPS      Z11, Z9, Z9
-	VMOVAPS     Z10, Z31
-
-	// VCVTNEPS2BF16 Z31, Y31
-	BYTE      $0x62
-	BYTE      $0x02
-	BYTE      $0x7e
-	BYTE      $0x48
-	BYTE      $0x72
-	BYTE      $0xff
-	VPMOVZXWD Y31, Z31
-	VPSLLD    $0x10, Z31, Z31
-	VPORD     (R9), Z31, Z31
-	VMOVUPS   Z31, (R9)
-	ADDQ      DX, R9
-	VMOVAPS   Z6, Z31
-
-	// VCVTNEPS2BF16 Z31, Y31
-	BYTE      $0x62
-	BYTE      $0x02
-	BYTE      $0x7e
-	BYTE      $0x48
-	BYTE      $0x72
-	BYTE      $0xff
-	VPMOVZXWD Y31, Z31
-	VPSLLD    $0x10, Z31, Z31
-	VPORD     (R9), Z31, Z31
-	VMOVUPS   Z31, (R9)
-	ADDQ      DX, R9
-	VMOVAPS   Z7, Z31
+	VMULPS      Z0, Z10, Z18
+	VADDPS      Z10, Z7, Z11
+	VMULPS      Z1, Z11, Z11
+	VMULPS      Z1, Z20, Z19
+	VADDPS      Z11, Z19, Z8
+	VPXORD      Z13, Z13, Z13
+	VSUBPS      Z8, Z13, Z8
+	VSUBPS      Z11, Z19, Z9
+	VMULPS      Z1, Z7, Z11
+	VFMADD231PS Z10, Z3, Z11
+	VMULPS      Z2, Z20, Z19
+	VADDPS      Z11, Z19, Z10
+	VSUBPS      Z19, Z11, Z11
+	VMOVAPS     Z18, Z31
 
 	// VCVTNEPS2BF16 Z31, Y31
 	BYTE      $0x62
@@ -21933,7 +21932,35 @@ channelsAVX512:
 	VPORD     (R9), Z31, Z31
 	VMOVUPS   Z31, (R9)
 	ADDQ      DX, R9
-	VMOVAPS   Z5, Z31
+	VMOVAPS   Z10, Z31
+
+	// VCVTNEPS2BF16 Z31, Y31
+	BYTE      $0x62
+	BYTE      $0x02
+	BYTE      $0x7e
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xff
+	VPMOVZXWD Y31, Z31
+	VPSLLD    $0x10, Z31, Z31
+	VPORD     (R9), Z31, Z31
+	VMOVUPS   Z31, (R9)
+	ADDQ      DX, R9
+	VMOVAPS   Z11, Z31
+
+	// VCVTNEPS2BF16 Z31, Y31
+	BYTE      $0x62
+	BYTE      $0x02
+	BYTE      $0x7e
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xff
+	VPMOVZXWD Y31, Z31
+	VPSLLD    $0x10, Z31, Z31
+	VPORD     (R9), Z31, Z31
+	VMOVUPS   Z31, (R9)
+	ADDQ      DX, R9
+	VMOVAPS   Z7, Z31
 
 	// VCVTNEPS2BF16 Z31, Y31
 	BYTE        $0x62
@@ -21947,52 +21974,24 @@ channelsAVX512:
 	VPORD       (R9), Z31, Z31
 	VMOVUPS     Z31, (R9)
 	ADDQ        CX, R10
-	VMOVUPS     384(SP), Z8
-	VMOVUPS     448(SP), Z12
-	VMOVUPS     512(SP), Z5
+	VMOVUPS     384(SP), Z10
+	VMOVUPS     448(SP), Z20
+	VMOVUPS     512(SP), Z7
 	MOVQ        R10, R9
-	VMULPS      Z0, Z8, Z10
-	VADDPS      Z8, Z5, Z9
-	VMULPS      Z1, Z9, Z9
-	VMULPS      Z1, Z12, Z11
-	VADDPS      Z9, Z11, Z6
-	VXORPS      X4, X4, X4
-	VSUBPS      Z6, Z4, Z6
-	VSUBPS      Z9, Z11, Z7
-	VMULPS      Z1, Z5, Z9
-	VFMADD231PS Z8, Z3, Z9
-	VMULPS      Z2, Z12, Z11
-	VADDPS      Z9, Z11, Z8
-	VSUBPS      Z11, Z9, Z9
-	VMOVAPS     Z10, Z31
-
-	// VCVTNEPS2BF16 Z31, Y31
-	BYTE      $0x62
-	BYTE      $0x02
-	BYTE      $0x7e
-	BYTE      $0x48
-	BYTE      $0x72
-	BYTE      $0xff
-	VPMOVZXWD Y31, Z31
-	VPSLLD    $0x10, Z31, Z31
-	VPORD     (R9), Z31, Z31
-	VMOVUPS   Z31, (R9)
-	ADDQ      DX, R9
-	VMOVAPS   Z6, Z31
-
-	// VCVTNEPS2BF16 Z31, Y31
-	BYTE      $0x62
-	BYTE      $0x02
-	BYTE      $0x7e
-	BYTE      $0x48
-	BYTE      $0x72
-	BYTE      $0xff
-	VPMOVZXWD Y31, Z31
-	VPSLLD    $0x10, Z31, Z31
-	VPORD     (R9), Z31, Z31
-	VMOVUPS   Z31, (R9)
-	ADDQ      DX, R9
-	VMOVAPS   Z7, Z31
+	VMULPS      Z0, Z10, Z18
+	VADDPS      Z10, Z7, Z11
+	VMULPS      Z1, Z11, Z11
+	VMULPS      Z1, Z20, Z19
+	VADDPS      Z11, Z19, Z8
+	VPXORD      Z14, Z14, Z14
+	VSUBPS      Z8, Z14, Z8
+	VSUBPS      Z11, Z19, Z9
+	VMULPS      Z1, Z7, Z11
+	VFMADD231PS Z10, Z3, Z11
+	VMULPS      Z2, Z20, Z19
+	VADDPS      Z11, Z19, Z10
+	VSUBPS      Z19, Z11, Z11
+	VMOVAPS     Z18, Z31
 
 	// VCVTNEPS2BF16 Z31, Y31
 	BYTE      $0x62
@@ -22034,7 +22033,35 @@ channelsAVX512:
 	VPORD     (R9), Z31, Z31
 	VMOVUPS   Z31, (R9)
 	ADDQ      DX, R9
-	VMOVAPS   Z5, Z31
+	VMOVAPS   Z10, Z31
+
+	// VCVTNEPS2BF16 Z31, Y31
+	BYTE      $0x62
+	BYTE      $0x02
+	BYTE      $0x7e
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xff
+	VPMOVZXWD Y31, Z31
+	VPSLLD    $0x10, Z31, Z31
+	VPORD     (R9), Z31, Z31
+	VMOVUPS   Z31, (R9)
+	ADDQ      DX, R9
+	VMOVAPS   Z11, Z31
+
+	// VCVTNEPS2BF16 Z31, Y31
+	BYTE      $0x62
+	BYTE      $0x02
+	BYTE      $0x7e
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xff
+	VPMOVZXWD Y31, Z31
+	VPSLLD    $0x10, Z31, Z31
+	VPORD     (R9), Z31, Z31
+	VMOVUPS   Z31, (R9)
+	ADDQ      DX, R9
+	VMOVAPS   Z7, Z31
 
 	// VCVTNEPS2BF16 Z31, Y31
 	BYTE        $0x62
@@ -22048,52 +22075,24 @@ channelsAVX512:
 	VPORD       (R9), Z31, Z31
 	VMOVUPS     Z31, (R9)
 	ADDQ        CX, R10
-	VMOVUPS     576(SP), Z8
-	VMOVUPS     640(SP), Z12
-	VMOVUPS     704(SP), Z5
+	VMOVUPS     576(SP), Z10
+	VMOVUPS     640(SP), Z20
+	VMOVUPS     704(SP), Z7
 	MOVQ        R10, R9
-	VMULPS      Z0, Z8, Z10
-	VADDPS      Z8, Z5, Z9
-	VMULPS      Z1, Z9, Z9
-	VMULPS      Z1, Z12, Z11
-	VADDPS      Z9, Z11, Z6
-	VXORPS      X4, X4, X4
-	VSUBPS      Z6, Z4, Z6
-	VSUBPS      Z9, Z11, Z7
-	VMULPS      Z1, Z5, Z9
-	VFMADD231PS Z8, Z3, Z9
-	VMULPS      Z2, Z12, Z11
-	VADDPS      Z9, Z11, Z8
-	VSUBPS      Z11, Z9, Z9
-	VMOVAPS     Z10, Z31
-
-	// VCVTNEPS2BF16 Z31, Y31
-	BYTE      $0x62
-	BYTE      $0x02
-	BYTE      $0x7e
-	BYTE      $0x48
-	BYTE      $0x72
-	BYTE      $0xff
-	VPMOVZXWD Y31, Z31
-	VPSLLD    $0x10, Z31, Z31
-	VPORD     (R9), Z31, Z31
-	VMOVUPS   Z31, (R9)
-	ADDQ      DX, R9
-	VMOVAPS   Z6, Z31
-
-	// VCVTNEPS2BF16 Z31, Y31
-	BYTE      $0x62
-	BYTE      $0x02
-	BYTE      $0x7e
-	BYTE      $0x48
-	BYTE      $0x72
-	BYTE      $0xff
-	VPMOVZXWD Y31, Z31
-	VPSLLD    $0x10, Z31, Z31
-	VPORD     (R9), Z31, Z31
-	VMOVUPS   Z31, (R9)
-	ADDQ      DX, R9
-	VMOVAPS   Z7, Z31
+	VMULPS      Z0, Z10, Z18
+	VADDPS      Z10, Z7, Z11
+	VMULPS      Z1, Z11, Z11
+	VMULPS      Z1, Z20, Z19
+	VADDPS      Z11, Z19, Z8
+	VPXORD      Z15, Z15, Z15
+	VSUBPS      Z8, Z15, Z8
+	VSUBPS      Z11, Z19, Z9
+	VMULPS      Z1, Z7, Z11
+	VFMADD231PS Z10, Z3, Z11
+	VMULPS      Z2, Z20, Z19
+	VADDPS      Z11, Z19, Z10
+	VSUBPS      Z19, Z11, Z11
+	VMOVAPS     Z18, Z31
 
 	// VCVTNEPS2BF16 Z31, Y31
 	BYTE      $0x62
@@ -22135,7 +22134,35 @@ channelsAVX512:
 	VPORD     (R9), Z31, Z31
 	VMOVUPS   Z31, (R9)
 	ADDQ      DX, R9
-	VMOVAPS   Z5, Z31
+	VMOVAPS   Z10, Z31
+
+	// VCVTNEPS2BF16 Z31, Y31
+	BYTE      $0x62
+	BYTE      $0x02
+	BYTE      $0x7e
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xff
+	VPMOVZXWD Y31, Z31
+	VPSLLD    $0x10, Z31, Z31
+	VPORD     (R9), Z31, Z31
+	VMOVUPS   Z31, (R9)
+	ADDQ      DX, R9
+	VMOVAPS   Z11, Z31
+
+	// VCVTNEPS2BF16 Z31, Y31
+	BYTE      $0x62
+	BYTE      $0x02
+	BYTE      $0x7e
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xff
+	VPMOVZXWD Y31, Z31
+	VPSLLD    $0x10, Z31, Z31
+	VPORD     (R9), Z31, Z31
+	VMOVUPS   Z31, (R9)
+	ADDQ      DX, R9
+	VMOVAPS   Z7, Z31
 
 	// VCVTNEPS2BF16 Z31, Y31
 	BYTE        $0x62
@@ -22149,52 +22176,24 @@ channelsAVX512:
 	VPORD       (R9), Z31, Z31
 	VMOVUPS     Z31, (R9)
 	ADDQ        CX, R10
-	VMOVUPS     768(SP), Z8
-	VMOVUPS     832(SP), Z12
-	VMOVUPS     896(SP), Z5
+	VMOVUPS     768(SP), Z10
+	VMOVUPS     832(SP), Z20
+	VMOVUPS     896(SP), Z7
 	MOVQ        R10, R9
-	VMULPS      Z0, Z8, Z10
-	VADDPS      Z8, Z5, Z9
-	VMULPS      Z1, Z9, Z9
-	VMULPS      Z1, Z12, Z11
-	VADDPS      Z9, Z11, Z6
-	VXORPS      X4, X4, X4
-	VSUBPS      Z6, Z4, Z6
-	VSUBPS      Z9, Z11, Z7
-	VMULPS      Z1, Z5, Z9
-	VFMADD231PS Z8, Z3, Z9
-	VMULPS      Z2, Z12, Z11
-	VADDPS      Z9, Z11, Z8
-	VSUBPS      Z11, Z9, Z9
-	VMOVAPS     Z10, Z31
-
-	// VCVTNEPS2BF16 Z31, Y31
-	BYTE      $0x62
-	BYTE      $0x02
-	BYTE      $0x7e
-	BYTE      $0x48
-	BYTE      $0x72
-	BYTE      $0xff
-	VPMOVZXWD Y31, Z31
-	VPSLLD    $0x10, Z31, Z31
-	VPORD     (R9), Z31, Z31
-	VMOVUPS   Z31, (R9)
-	ADDQ      DX, R9
-	VMOVAPS   Z6, Z31
-
-	// VCVTNEPS2BF16 Z31, Y31
-	BYTE      $0x62
-	BYTE      $0x02
-	BYTE      $0x7e
-	BYTE      $0x48
-	BYTE      $0x72
-	BYTE      $0xff
-	VPMOVZXWD Y31, Z31
-	VPSLLD    $0x10, Z31, Z31
-	VPORD     (R9), Z31, Z31
-	VMOVUPS   Z31, (R9)
-	ADDQ      DX, R9
-	VMOVAPS   Z7, Z31
+	VMULPS      Z0, Z10, Z18
+	VADDPS      Z10, Z7, Z11
+	VMULPS      Z1, Z11, Z11
+	VMULPS      Z1, Z20, Z19
+	VADDPS      Z11, Z19, Z8
+	VPXORD      Z16, Z16, Z16
+	VSUBPS      Z8, Z16, Z8
+	VSUBPS      Z11, Z19, Z9
+	VMULPS      Z1, Z7, Z11
+	VFMADD231PS Z10, Z3, Z11
+	VMULPS      Z2, Z20, Z19
+	VADDPS      Z11, Z19, Z10
+	VSUBPS      Z19, Z11, Z11
+	VMOVAPS     Z18, Z31
 
 	// VCVTNEPS2BF16 Z31, Y31
 	BYTE      $0x62
@@ -22236,7 +22235,35 @@ channelsAVX512:
 	VPORD     (R9), Z31, Z31
 	VMOVUPS   Z31, (R9)
 	ADDQ      DX, R9
-	VMOVAPS   Z5, Z31
+	VMOVAPS   Z10, Z31
+
+	// VCVTNEPS2BF16 Z31, Y31
+	BYTE      $0x62
+	BYTE      $0x02
+	BYTE      $0x7e
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xff
+	VPMOVZXWD Y31, Z31
+	VPSLLD    $0x10, Z31, Z31
+	VPORD     (R9), Z31, Z31
+	VMOVUPS   Z31, (R9)
+	ADDQ      DX, R9
+	VMOVAPS   Z11, Z31
+
+	// VCVTNEPS2BF16 Z31, Y31
+	BYTE      $0x62
+	BYTE      $0x02
+	BYTE      $0x7e
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xff
+	VPMOVZXWD Y31, Z31
+	VPSLLD    $0x10, Z31, Z31
+	VPORD     (R9), Z31, Z31
+	VMOVUPS   Z31, (R9)
+	ADDQ      DX, R9
+	VMOVAPS   Z7, Z31
 
 	// VCVTNEPS2BF16 Z31, Y31
 	BYTE        $0x62
@@ -22250,52 +22277,24 @@ channelsAVX512:
 	VPORD       (R9), Z31, Z31
 	VMOVUPS     Z31, (R9)
 	ADDQ        CX, R10
-	VMOVUPS     960(SP), Z8
-	VMOVUPS     1024(SP), Z12
-	VMOVUPS     1088(SP), Z5
+	VMOVUPS     960(SP), Z10
+	VMOVUPS     1024(SP), Z20
+	VMOVUPS     1088(SP), Z7
 	MOVQ        R10, R9
-	VMULPS      Z0, Z8, Z10
-	VADDPS      Z8, Z5, Z9
-	VMULPS      Z1, Z9, Z9
-	VMULPS      Z1, Z12, Z11
-	VADDPS      Z9, Z11, Z6
-	VXORPS      X4, X4, X4
-	VSUBPS      Z6, Z4, Z6
-	VSUBPS      Z9, Z11, Z7
-	VMULPS      Z1, Z5, Z9
-	VFMADD231PS Z8, Z3, Z9
-	VMULPS      Z2, Z12, Z11
-	VADDPS      Z9, Z11, Z8
-	VSUBPS      Z11, Z9, Z9
-	VMOVAPS     Z10, Z31
-
-	// VCVTNEPS2BF16 Z31, Y31
-	BYTE      $0x62
-	BYTE      $0x02
-	BYTE      $0x7e
-	BYTE      $0x48
-	BYTE      $0x72
-	BYTE      $0xff
-	VPMOVZXWD Y31, Z31
-	VPSLLD    $0x10, Z31, Z31
-	VPORD     (R9), Z31, Z31
-	VMOVUPS   Z31, (R9)
-	ADDQ      DX, R9
-	VMOVAPS   Z6, Z31
-
-	// VCVTNEPS2BF16 Z31, Y31
-	BYTE      $0x62
-	BYTE      $0x02
-	BYTE      $0x7e
-	BYTE      $0x48
-	BYTE      $0x72
-	BYTE      $0xff
-	VPMOVZXWD Y31, Z31
-	VPSLLD    $0x10, Z31, Z31
-	VPORD     (R9), Z31, Z31
-	VMOVUPS   Z31, (R9)
-	ADDQ      DX, R9
-	VMOVAPS   Z7, Z31
+	VMULPS      Z0, Z10, Z18
+	VADDPS      Z10, Z7, Z11
+	VMULPS      Z1, Z11, Z11
+	VMULPS      Z1, Z20, Z19
+	VADDPS      Z11, Z19, Z8
+	VPXORD      Z17, Z17, Z17
+	VSUBPS      Z8, Z17, Z8
+	VSUBPS      Z11, Z19, Z9
+	VMULPS      Z1, Z7, Z11
+	VFMADD231PS Z10, Z3, Z11
+	VMULPS      Z2, Z20, Z19
+	VADDPS      Z11, Z19, Z10
+	VSUBPS      Z19, Z11, Z11
+	VMOVAPS     Z18, Z31
 
 	// VCVTNEPS2BF16 Z31, Y31
 	BYTE      $0x62
@@ -22337,7 +22336,35 @@ channelsAVX512:
 	VPORD     (R9), Z31, Z31
 	VMOVUPS   Z31, (R9)
 	ADDQ      DX, R9
-	VMOVAPS   Z5, Z31
+	VMOVAPS   Z10, Z31
+
+	// VCVTNEPS2BF16 Z31, Y31
+	BYTE      $0x62
+	BYTE      $0x02
+	BYTE      $0x7e
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xff
+	VPMOVZXWD Y31, Z31
+	VPSLLD    $0x10, Z31, Z31
+	VPORD     (R9), Z31, Z31
+	VMOVUPS   Z31, (R9)
+	ADDQ      DX, R9
+	VMOVAPS   Z11, Z31
+
+	// VCVTNEPS2BF16 Z31, Y31
+	BYTE      $0x62
+	BYTE      $0x02
+	BYTE      $0x7e
+	BYTE      $0x48
+	BYTE      $0x72
+	BYTE      $0xff
+	VPMOVZXWD Y31, Z31
+	VPSLLD    $0x10, Z31, Z31
+	VPORD     (R9), Z31, Z31
+	VMOVUPS   Z31, (R9)
+	ADDQ      DX, R9
+	VMOVAPS   Z7, Z31
 
 	// VCVTNEPS2BF16 Z31, Y31
 	BYTE      $0x62

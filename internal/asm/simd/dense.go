@@ -21,9 +21,11 @@ type dense struct {
 	heads         Register
 	columns, grad []Register // planes
 	masks         []Register // of the stretch: AVX-512, one for each head
-	// AVX2: where the stretch's masks are. They have 16 lanes, those of two
-	// vectors, and half says which of the two is next.
-	maskMemory, half Register
+	// Elsewhere: where the stretch's masks are, and which of their 16 lanes are the
+	// first of the next vector.
+	maskMemory, lane Register
+	// headVectors has the heads' coordinates where the registers suffice.
+	headVectors map[int]VecVirtual
 }
 
 func denseKernels(both func(kernel func(s *isa))) {
@@ -52,22 +54,6 @@ func variant(name string, d int, careful bool) string {
 	return fmt.Sprintf("%s%d", name, d)
 }
 
-// atOnce returns n, or 1 in a careful kernel.
-func atOnce(n int, careful bool) int {
-	if careful {
-		return 1
-	}
-	return n
-}
-
-// perPass is how many of the four heads go over the columns together.
-func (s *isa) perPass() int {
-	if s.wide() {
-		return quadHeads
-	}
-	return 1
-}
-
 func (s *isa) newDense(d int, withGradient bool) *dense {
 	k := &dense{isa: s, d: d}
 	stride := s.Load(s.Param("stride"), s.GP64())
@@ -88,21 +74,22 @@ func (s *isa) newDense(d int, withGradient bool) *dense {
 		k.grad = planes("gradient")
 	}
 	k.heads = s.pointer("heads")
+	if s.neon() && d < 3 {
+		k.headVectors = map[int]VecVirtual{}
+		for j := range quadHeads * d {
+			v := s.vec()
+			s.VBROADCASTSS(Mem{Base: k.heads}.Offset(4*j), v)
+			k.headVectors[j] = v
+		}
+	}
 	if !s.wide() {
-		k.maskMemory, k.half = s.GP64(), s.GP64()
+		k.maskMemory, k.lane = s.GP64(), s.GP64()
 		return k
 	}
 	for range quadHeads {
 		k.masks = append(k.masks, s.K())
 	}
 	return k
-}
-
-// passes emits body once for each pass over the columns.
-func (k *dense) passes(body func(first int)) {
-	for first := 0; first < quadHeads; first += k.perPass() {
-		body(first)
-	}
 }
 
 // The fields of a Stretch, of 8 bytes each, and its size.
@@ -137,7 +124,7 @@ func (k *dense) overStretches(label string, begin func(stretch, i Register), bod
 		}
 	} else {
 		k.MOVQ(field(stretchMasks), k.maskMemory)
-		k.XORQ(k.half, k.half)
+		k.XORQ(k.lane, k.lane)
 	}
 	if begin != nil {
 		begin(stretch, i)
@@ -148,7 +135,8 @@ func (k *dense) overStretches(label string, begin func(stretch, i Register), bod
 	body(i)
 	k.ADDQ(Imm(uint64(k.lanes)), i)
 	if !k.wide() {
-		k.XORQ(Imm(uint64(k.lanes)), k.half)
+		k.ADDQ(Imm(uint64(k.lanes)), k.lane)
+		k.ANDQ(Imm(15), k.lane)
 	}
 	k.JMP(k.to(label + "_columns"))
 	k.label(label + "_next")
@@ -157,37 +145,50 @@ func (k *dense) overStretches(label string, begin func(stretch, i Register), bod
 	k.label(label + "_done")
 }
 
-// slots are vectors of sums in memory, 16 numbers each.
+// slots are sums in memory, 16 numbers each, or as many registers.
 type slots struct {
 	base Register
-	vecs map[int]VecVirtual
+	vecs []VecVirtual
 }
 
-// loadSlots loads the vectors with the given numbers from a parameter.
-func (k *dense) loadSlots(param string, numbers []int) slots {
-	t := slots{k.pointer(param), map[int]VecVirtual{}}
-	for _, j := range numbers {
-		v := k.vec()
-		k.VMOVUPS(Mem{Base: t.base}.Offset(64*j), v)
-		t.vecs[j] = v
+// slots makes the first n sums of a parameter ready: in registers, if they are wanted
+// there, with AVX-512.
+func (k *dense) slots(param string, n int, registers bool) slots {
+	t := slots{base: k.pointer(param)}
+	if k.wide() && registers {
+		for j := range n {
+			v := k.vec()
+			k.VMOVUPS(Mem{Base: t.base}.Offset(64*j), v)
+			t.vecs = append(t.vecs, v)
+		}
 	}
 	return t
 }
 
-func (k *dense) storeSlots(param string, t slots) {
-	p := k.pointer(param)
-	for j := range 64 {
-		if v, ok := t.vecs[j]; ok {
-			k.VMOVUPS(v, Mem{Base: p}.Offset(64*j))
-		}
+// update emits a change of the next vector of sum j.
+func (k *dense) update(t slots, j int, change func(v VecVirtual)) {
+	if t.vecs != nil {
+		change(t.vecs[j])
+		return
 	}
+	v, m := k.vec(), Mem{Base: t.base}.Offset(64*j)
+	if !k.wide() {
+		m.Index, m.Scale = k.lane, 4
+	}
+	k.VMOVUPS(m, v)
+	change(v)
+	k.VMOVUPS(v, m)
 }
 
-func numbersFrom(first, count int) (out []int) {
-	for j := range count {
-		out = append(out, first+j)
+// store stores the sums that are in registers.
+func (k *dense) store(param string, t slots) {
+	if t.vecs == nil {
+		return
 	}
-	return out
+	p := k.pointer(param)
+	for j, v := range t.vecs {
+		k.VMOVUPS(v, Mem{Base: p}.Offset(64*j))
+	}
 }
 
 // differences returns the column's coordinates at i minus those of a head.
@@ -195,7 +196,9 @@ func (k *dense) differences(columns []VecVirtual, i Register, head int) (out []V
 	for c := range k.d {
 		at4 := Mem{Base: k.heads}.Offset(4 * (head*k.d + c))
 		v := k.vec()
-		switch {
+		switch h := k.headVectors[head*k.d+c]; {
+		case h != nil:
+			k.VSUBPS(h, columns[c], v)
 		case columns != nil:
 			k.VSUBPS_BCST(at4, columns[c], v)
 		case k.wide():
@@ -219,49 +222,30 @@ func (k *dense) squares(v VecVirtual, differences []VecVirtual) {
 	}
 }
 
-// inverses returns 1/p for each of some numbers where the mask of the head with
-// the same number, from first on, is set in the stretch, else 0. Neither
-// p nor their product is near the limits of float32.
-//
-// AVX-512 refines an approximation of 14 bits once by Newton's method, which
-// is faster than to divide, and gets the inverses of all from that of their
-// product, which is faster than one by one.
-func (k *dense) inverses(p []VecVirtual, first int) (out []VecVirtual) {
-	if !k.wide() {
-		for h, v := range p {
-			r := k.vec()
-			k.VMOVUPS(k.number(1), r)
-			k.VDIVPS(v, r, r)
-			k.VANDPS(at(k.maskMemory, k.half).Offset(64*(first+h)), r, r)
-			out = append(out, r)
-		}
-		return out
-	}
-	product := func(a, b VecVirtual) VecVirtual {
-		v := k.vec()
-		k.VMULPS(a, b, v)
-		return v
-	}
-	masked := func(a, b VecVirtual, head int) VecVirtual {
-		v := k.vec()
-		k.VMULPS_Z(a, b, k.masks[head], v)
-		return v
-	}
-	if len(p) == 1 {
-		r, e := k.newton(p[0])
-		return []VecVirtual{masked(e, r, first)}
-	}
+// inverses returns 1/p for each of one or two numbers where the mask of the head with
+// the same number, from first on, is set in the stretch, else 0. Neither p nor their
+// product is near the limits of float32. The inverses of two come from that of their
+// product, since a division takes as long as many multiplications.
+func (k *dense) inverses(p []VecVirtual, first int) []VecVirtual {
+	divisor, r := p[0], k.loaded(1)
 	if len(p) == 2 {
-		r, e := k.newton(product(p[0], p[1]))
-		k.VMULPS(e, r, r)
-		return []VecVirtual{masked(p[1], r, first), masked(p[0], r, first+1)}
+		divisor = k.vec()
+		k.VMULPS(p[0], p[1], divisor)
 	}
-	a, b := product(p[0], p[1]), product(p[2], p[3])
-	r, e := k.newton(product(a, b))
-	k.VMULPS(e, r, r)
-	k.VMULPS(r, a, a) // 1/b
-	k.VMULPS(r, b, b) // 1/a
-	return []VecVirtual{masked(p[1], b, first), masked(p[0], b, first+1), masked(p[3], a, first+2), masked(p[2], a, first+3)}
+	k.VDIVPS(divisor, r, r)
+	if len(p) == 1 {
+		k.keepMasked(r, first)
+		return []VecVirtual{r}
+	}
+	for h, v := range []VecVirtual{p[1], p[0]} {
+		if k.wide() {
+			k.VMULPS_Z(v, r, k.masks[first+h], v)
+		} else {
+			k.VMULPS(v, r, v)
+			k.keepMasked(v, first+h)
+		}
+	}
+	return []VecVirtual{p[1], p[0]}
 }
 
 // keepMasked sets v to zero where the head's mask is not set.
@@ -270,41 +254,33 @@ func (k *dense) keepMasked(v VecVirtual, head int) {
 		k.VMOVAPS_Z(v, k.masks[head], v)
 		return
 	}
-	k.VANDPS(at(k.maskMemory, k.half).Offset(64*head), v, v)
+	k.VANDPS(at(k.maskMemory, k.lane).Offset(64*head), v, v)
 }
 
-// newton returns two factors of 1/p.
-func (k *dense) newton(p VecVirtual) (r, e VecVirtual) {
-	r, e = k.vec(), k.vec()
-	k.VRCP14PS(p, r)
-	k.VMOVAPS(r, e)
-	k.VFNMADD213PS(k.number(2), p, e)
-	return r, e
-}
-
-// multiplyIn multiplies the running product by v and moves its exponent to the
-// sum of exponents.
-func (k *dense) multiplyIn(product, exponents, v VecVirtual) {
+// multiplyIn multiplies the running product, the first sum of state, by v and moves its
+// exponent to the sum of exponents, the second.
+func (k *dense) multiplyIn(state slots, v VecVirtual) {
 	e := k.vec()
-	k.VMULPS(v, product, product)
-	if k.wide() {
-		k.VGETEXPPS(product, e)
-		k.VADDPS(e, exponents, exponents)
-		k.VGETMANTPS(Imm(0), product, product)
-		return
-	}
-	k.VPSRLD(Imm(23), product, e)
-	k.VPSUBD(k.table(127), e, e)
-	k.VCVTDQ2PS(e, e)
-	k.VADDPS(e, exponents, exponents)
-	k.VANDPS(k.table(0x7fffff), product, product)
-	k.VORPS(k.number(1), product, product)
+	k.update(state, 0, func(product VecVirtual) {
+		k.VMULPS(v, product, product)
+		if k.wide() {
+			k.VGETEXPPS(product, e)
+			k.VGETMANTPS(Imm(0), product, product)
+			return
+		}
+		k.VPSRLD(Imm(23), product, e)
+		k.VPSUBD(k.table(127), e, e)
+		k.VCVTDQ2PS(e, e)
+		k.VANDPS(k.table(0x7fffff), product, product)
+		k.VORPS(k.number(1), product, product)
+	})
+	k.update(state, 1, func(exponents VecVirtual) { k.VADDPS(e, exponents, exponents) })
 }
 
 // loadColumns loads the column's coordinates and its gradient, as far as the
 // registers suffice.
 func (k *dense) loadColumns(i Register) (columns, grad []VecVirtual) {
-	if !k.wide() {
+	if k.few() {
 		return nil, nil
 	}
 	if k.d < 3 {
@@ -320,7 +296,7 @@ func (k *dense) loadColumns(i Register) (columns, grad []VecVirtual) {
 
 // addTo adds w·x to component c of the column's gradient.
 func (k *dense) addTo(grad []VecVirtual, i Register, c int, w, x VecVirtual) {
-	if k.wide() {
+	if grad != nil {
 		k.VFMADD231PS(w, x, grad[c])
 		return
 	}
@@ -342,53 +318,49 @@ func (s *isa) denseNeg(d int, careful bool) {
 	k := s.newDense(d, true)
 	constants := s.pointer("constants")
 	c, invC := k.scalar(Mem{Base: constants}), k.scalar(Mem{Base: constants}.Offset(4))
-	k.passes(func(first int) {
-		sums := k.loadSlots("sums", numbersFrom(first*d, k.perPass()*d))
-		state := k.loadSlots("state", numbersFrom(0, 3))
-		product, exponents, shares := state.vecs[0], state.vecs[1], state.vecs[2]
-		k.overStretches(fmt.Sprintf("pass%d", first), nil, func(i Register) {
-			columns, grad := k.loadColumns(i)
-			var factors VecVirtual
-			k.together(first, atOnce([]int{2: 2, 3: 1}[d], careful), func(h, n int) {
-				x, u, t, p := make([][]VecVirtual, n), make([]VecVirtual, n), make([]VecVirtual, n), make([]VecVirtual, n)
-				for g := range n {
-					x[g] = k.differences(columns, i, h+g)
-					u[g], t[g], p[g] = s.vec(), s.vec(), s.vec()
-					s.VMOVUPS(s.number(1), u[g])
-					k.squares(u[g], x[g])
-					s.VMOVUPS(s.number(1), t[g])
-					c.timesPlus(u[g], t[g])
-					s.VMULPS(u[g], t[g], p[g])
+	var limit VecVirtual
+	if careful {
+		limit = s.vec()
+		s.VBROADCASTSS(Mem{Base: constants}.Offset(8), limit)
+	}
+	sums, state := k.slots("sums", quadHeads*d, true), k.slots("state", 3, d < 3)
+	k.overStretches("stretch", nil, func(i Register) {
+		columns, grad := k.loadColumns(i)
+		var factors VecVirtual
+		together(0, quadHeads, careful, func(h, n int) {
+			x, u, t, p := make([][]VecVirtual, n), make([]VecVirtual, n), make([]VecVirtual, n), make([]VecVirtual, n)
+			for g := range n {
+				x[g] = k.differences(columns, i, h+g)
+				u[g], t[g], p[g] = s.loaded(1), s.loaded(1), s.vec()
+				k.squares(u[g], x[g])
+				c.timesPlus(u[g], t[g])
+				s.VMULPS(u[g], t[g], p[g])
+			}
+			for g, r := range k.inverses(p, h) { // 1/(u(1+cu))
+				s.VMULPS(r, t[g], t[g])
+				v := s.loaded(1)
+				invC.timesPlus(t[g], v) // 1 + 1/(cu)
+				if careful {
+					s.keep(s.notGreater(v, limit), r)
+					s.VMINPS(v, limit, v) // the second source, v, if one is a NaN
 				}
-				for g, r := range k.inverses(p, h) { // 1/(u(1+cu))
-					s.VMULPS(r, t[g], t[g])
-					v := s.vec()
-					s.VMOVUPS(s.number(1), v)
-					invC.timesPlus(t[g], v) // 1 + 1/(cu)
-					if careful {
-						limit := s.vec()
-						s.VBROADCASTSS(Mem{Base: constants}.Offset(8), limit)
-						s.keep(s.notGreater(v, limit), r)
-						s.VMINPS(v, limit, v) // the second source, v, if one is a NaN
-					}
-					s.VFMADD231PS(u[g], r, shares)
-					for j, dx := range x[g] {
-						s.VFMADD231PS(r, dx, sums.vecs[(h+g)*d+j])
-						k.addTo(grad, i, j, r, dx)
-					}
-					if factors == nil {
-						factors = v
-					} else {
-						s.VMULPS(v, factors, factors)
-					}
+				k.update(state, 2, func(shares VecVirtual) { s.VFMADD231PS(u[g], r, shares) })
+				for j, dx := range x[g] {
+					k.update(sums, (h+g)*d+j, func(sum VecVirtual) { s.VFMADD231PS(r, dx, sum) })
+					k.addTo(grad, i, j, r, dx)
 				}
-			})
-			k.multiplyIn(product, exponents, factors)
-			k.storeGradient(grad, i)
+				if factors == nil {
+					factors = v
+				} else {
+					s.VMULPS(v, factors, factors)
+				}
+			}
 		})
-		k.storeSlots("sums", sums)
-		k.storeSlots("state", state)
+		k.multiplyIn(state, factors)
+		k.storeGradient(grad, i)
 	})
+	k.store("sums", sums)
+	k.store("state", state)
 	s.end()
 }
 
@@ -418,11 +390,14 @@ func (f scalar) timesPlus(v, sum VecVirtual) {
 	}
 }
 
-// together emits body for the heads of a pass, n of them at a time if the pass
-// has so many.
-func (k *dense) together(first, n int, body func(head, n int)) {
-	n = min(n, k.perPass())
-	for h := first; h < first+k.perPass(); h += n {
+// together emits body for heads from first to end, two at a time, or in a careful kernel
+// one by one.
+func together(first, end int, careful bool, body func(head, n int)) {
+	n := 2
+	if careful {
+		n = 1
+	}
+	for h := first; h < end; h += n {
 		body(h, n)
 	}
 }
@@ -431,46 +406,42 @@ func (s *isa) denseUMAP(d int, careful bool) {
 	s.begin(variant("denseUMAP", d, careful), denseParams+"least float32)", fmt.Sprintf("is a vector form of denseUMAP for d = %d.", d))
 	k := s.newDense(d, true)
 	least := s.broadcast("least")
-	k.passes(func(first int) {
-		sums := k.loadSlots("sums", numbersFrom(first*d, k.perPass()*d))
-		state := k.loadSlots("state", numbersFrom(0, 2))
-		product, exponents := state.vecs[0], state.vecs[1]
-		k.overStretches(fmt.Sprintf("pass%d", first), nil, func(i Register) {
-			columns, grad := k.loadColumns(i)
-			k.together(first, atOnce(2, careful), func(h, n int) {
-				x, u, p, apart := make([][]VecVirtual, n), make([]VecVirtual, n), make([]VecVirtual, n), make([]Register, n)
-				for g := range n {
-					x[g] = k.differences(columns, i, h+g)
-					d2 := s.vec()
-					u[g], p[g] = s.vec(), s.vec()
-					s.VMULPS(x[g][0], x[g][0], d2)
-					k.squares(d2, x[g][1:])
-					apart[g] = s.aboveClamp(d2, least)
-					s.VMAXPS(d2, least, d2) // the second source, d2, if one is a NaN
-					s.VADDPS(s.number(1), d2, u[g])
-					s.VMULPS(u[g], d2, p[g])
+	sums, state := k.slots("sums", quadHeads*d, true), k.slots("state", 2, true)
+	k.overStretches("stretch", nil, func(i Register) {
+		columns, grad := k.loadColumns(i)
+		together(0, quadHeads, careful, func(h, n int) {
+			x, u, p, apart := make([][]VecVirtual, n), make([]VecVirtual, n), make([]VecVirtual, n), make([]Register, n)
+			for g := range n {
+				x[g] = k.differences(columns, i, h+g)
+				d2 := s.vec()
+				u[g], p[g] = s.vec(), s.vec()
+				s.VMULPS(x[g][0], x[g][0], d2)
+				k.squares(d2, x[g][1:])
+				apart[g] = s.aboveClamp(d2, least)
+				s.VMAXPS(d2, least, d2) // the second source, d2, if one is a NaN
+				s.VADDPS(s.number(1), d2, u[g])
+				s.VMULPS(u[g], d2, p[g])
+			}
+			var factors VecVirtual
+			for g, r := range k.inverses(p, h) { // 1/(x(1+x))
+				s.VFMADD213PS(s.number(1), r, u[g]) // 1 + 1/x
+				s.keep(apart[g], r)
+				for j, v := range x[g] {
+					k.update(sums, (h+g)*d+j, func(sum VecVirtual) { s.VFMADD231PS(r, v, sum) })
+					k.addTo(grad, i, j, r, v)
 				}
-				var factors VecVirtual
-				for g, r := range k.inverses(p, h) { // 1/(x(1+x))
-					s.VFMADD213PS(s.number(1), r, u[g]) // 1 + 1/x
-					s.keep(apart[g], r)
-					for j, v := range x[g] {
-						s.VFMADD231PS(r, v, sums.vecs[(h+g)*d+j])
-						k.addTo(grad, i, j, r, v)
-					}
-					if factors == nil {
-						factors = u[g]
-					} else {
-						s.VMULPS(u[g], factors, factors)
-					}
+				if factors == nil {
+					factors = u[g]
+				} else {
+					s.VMULPS(u[g], factors, factors)
 				}
-				k.multiplyIn(product, exponents, factors)
-			})
-			k.storeGradient(grad, i)
+			}
+			k.multiplyIn(state, factors)
 		})
-		k.storeSlots("sums", sums)
-		k.storeSlots("state", state)
+		k.storeGradient(grad, i)
 	})
+	k.store("sums", sums)
+	k.store("state", state)
 	s.end()
 }
 
@@ -478,24 +449,28 @@ func (s *isa) denseTotals(d int, careful bool) {
 	s.begin(variant("denseTotals", d, careful), "(columns []float32, stride int, stretches *byte, count int, heads, sums, squares []float32, width int, clamp float32)",
 		fmt.Sprintf("is a vector form of denseTotals for d = %d.", d))
 	k := s.newDense(d, false)
-	squares, width := s.pointer("squares"), s.Load(s.Param("width"), s.GP64())
+	sums := k.slots("sums", quadHeads*(d+1), true)
 	var clamp VecVirtual
 	if careful {
 		clamp = s.broadcast("clamp")
 	}
-	s.SHLQ(Imm(2), width)
-	k.passes(func(first int) {
-		sums := k.loadSlots("sums", numbersFrom(first*(d+1), k.perPass()*(d+1)))
-		rows := make([]Register, k.perPass())
+	pass := quadHeads // heads that go over the columns together
+	if s.few() {
+		pass = 2
+	}
+	for first := 0; first < quadHeads; first += pass {
+		rows := make([]Register, pass)
 		for h := range rows {
 			rows[h] = s.GP64()
 		}
 		// The rows of squares, from which column i is i elements away.
 		begin := func(stretch, i Register) {
-			row := s.GP64()
+			row, width := s.GP64(), s.Load(s.Param("width"), s.GP64())
 			s.MOVQ(Mem{Base: stretch}.Offset(stretchAt), row)
 			s.SUBQ(i, row)
-			s.LEAQ(at(squares, row), row)
+			s.SHLQ(Imm(2), row)
+			s.ADDQ(s.memory(s.Param("squares").Base()), row)
+			s.SHLQ(Imm(2), width)
 			for range first {
 				s.ADDQ(width, row)
 			}
@@ -508,38 +483,35 @@ func (s *isa) denseTotals(d int, careful bool) {
 		}
 		k.overStretches(fmt.Sprintf("pass%d", first), begin, func(i Register) {
 			columns, _ := k.loadColumns(i)
-			// With d = 3 the registers do not suffice for four heads.
-			k.together(first, atOnce([]int{2: 4, 3: 2}[d], careful), func(h, n int) {
+			together(first, first+pass, careful, func(h, n int) {
 				x, u := make([][]VecVirtual, n), make([]VecVirtual, n)
 				for g := range n {
 					x[g] = k.differences(columns, i, h+g)
-					u[g] = s.vec()
-					s.VMOVUPS(s.number(1), u[g])
+					u[g] = s.loaded(1)
 					k.squares(u[g], x[g])
 				}
 				for g, q := range k.inverses(u, h) {
-					total := sums.vecs[(h+g)*(d+1)+d]
 					if careful {
 						// Where the clamp binds it is the similarity, and there
 						// is no gradient; where the mask is not set, neither.
 						bound, clamped := s.aboveClamp(q, clamp), s.vec()
 						s.VMAXPS(q, clamp, clamped) // the second source, q, if one is a NaN
 						k.keepMasked(clamped, h+g)
-						s.VADDPS(clamped, total, total)
+						k.update(sums, (h+g)*(d+1)+d, func(total VecVirtual) { s.VADDPS(clamped, total, total) })
 						s.keep(bound, q)
 					} else {
-						s.VADDPS(q, total, total)
+						k.update(sums, (h+g)*(d+1)+d, func(total VecVirtual) { s.VADDPS(q, total, total) })
 					}
 					s.VMULPS(q, q, q)
 					s.VMOVUPS(q, at(rows[h+g-first], i))
 					for j, v := range x[g] {
-						s.VFMADD231PS(q, v, sums.vecs[(h+g)*(d+1)+j])
+						k.update(sums, (h+g)*(d+1)+j, func(sum VecVirtual) { s.VFMADD231PS(q, v, sum) })
 					}
 				}
 			})
 		})
-		k.storeSlots("sums", sums)
-	})
+	}
+	k.store("sums", sums)
 	s.end()
 }
 

@@ -83,8 +83,8 @@ func (s *isa) attract() {
 	s.begin("attract", "(fx, fy, points []float32, edges []uint64, weights []float32) (loss float32)", "is the vector form of attract.")
 	fx, fy, points, edges, weights := s.pointer("fx"), s.pointer("fy"), s.pointer("points"), s.pointer("edges"), s.pointer("weights")
 	even, odd := s.deinterleaver()
-	l, loss := s.logarithm(), s.zero()
-	s.loop("fx", "loop", func(i Register) {
+	l, loss := s.logarithm(), s.parted()
+	s.loopParts("fx", "loop", 1, func(i Register, part int) {
 		var apart [2]VecVirtual
 		for half := range apart {
 			edge := Mem{Base: edges, Index: i, Scale: 8}.Offset(half * 4 * s.lanes)
@@ -101,7 +101,7 @@ func (s *isa) attract() {
 		s.VMOVUPS(x, at(fx, i))
 		s.VMULPS(f, y, y)
 		s.VMOVUPS(y, at(fy, i))
-		s.VFMADD231PS(l.of(u), w, loss)
+		s.VFMADD231PS(l.of(u), w, loss[part])
 	})
 	s.sum(loss, "loss")
 	s.end()

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -19,7 +21,7 @@ func (s *isa) overColumns(row string, fetch func(l, mask Register), term func(fr
 	mask := s.firstLanes(width)
 	s.SHLQ(Imm(2), width)
 	s.MOVQ(width, whole)
-	s.ANDQ(I32(-s.bytes()), whole)
+	s.ANDQ(I32(-64), whole)
 	s.loop("cols", "columns", func(i Register) {
 		// Rows may come from anywhere in memory: while these are computed, the
 		// first lines of the next are fetched.
@@ -39,44 +41,76 @@ func (s *isa) overColumns(row string, fetch func(l, mask Register), term func(fr
 			}
 		}
 		s.label("here")
-		var quads []VecVirtual
+		quads := make([][]VecVirtual, s.parts())
 		for first := 0; first < s.lanes; first += 4 {
 			var from [4]Register
-			var acc [4]VecVirtual
+			acc := s.squareOfSums()
 			for c := range from {
-				from[c], acc[c] = s.GP64(), s.zero()
+				from[c] = s.GP64()
 				s.MOVLQSX(Mem{Base: cols, Index: i, Scale: 4, Disp: 4 * (first + c)}, from[c].(GPVirtual))
 				s.IMULQ(width, from[c])
 				s.ADDQ(x, from[c])
 			}
 			l, label := s.GP64(), "elements"+hex(uint32(first))
-			terms := func(mask Register) {
+			terms := func(part int, mask Register) {
 				fetch(l, mask)
 				for c := range from {
-					term(Mem{Base: from[c], Index: l, Scale: 1}, mask, acc[c])
+					term(Mem{Base: from[c], Index: l, Scale: 1}, mask, acc[part][c])
 				}
 			}
 			s.columns(label, l, whole, width, mask, terms)
-			quads = append(quads, s.quad(acc))
+			for part := range acc {
+				quads[part] = append(quads[part], s.quad(acc[part]))
+			}
 		}
-		done(s.foldQuads(quads), i)
+		done(s.foldParts(quads), i)
 	})
 }
 
-// columns goes over the bytes of a row by vectors, counted by l: terms gets no mask for the
-// whole vectors, and the mask of the last lanes for what follows them.
-func (s *isa) columns(label string, l, whole, width, mask Register, terms func(mask Register)) {
+// squareOfSums returns four sums, each in the parts of 16 lanes.
+func (s *isa) squareOfSums() (acc [][4]VecVirtual) {
+	for range s.parts() {
+		acc = append(acc, [4]VecVirtual(s.zeros(4)))
+	}
+	return acc
+}
+
+// columns goes over the bytes of a row by vectors, counted by l: terms gets the part of the
+// 16 lanes, and no mask for whole vectors, and the mask of the last lanes for what follows
+// them.
+func (s *isa) columns(label string, l, whole, width, mask Register, terms func(part int, mask Register)) {
 	s.XORQ(l, l)
 	s.label(label)
 	s.CMPQ(l, whole)
-	s.JGE(s.to(label + "_last"))
-	terms(nil)
-	s.ADDQ(Imm(uint64(s.bytes())), l)
+	s.JGE(s.to(label + "_rest"))
+	for part := range s.parts() {
+		terms(part, nil)
+		s.ADDQ(Imm(uint64(s.bytes())), l)
+	}
 	s.JMP(s.to(label))
-	s.label(label + "_last")
+	s.label(label + "_rest")
+	last := s.parts() - 1
+	for part := range last {
+		masked, next := fmt.Sprintf("%s_masked%d", label, part), fmt.Sprintf("%s_next%d", label, part)
+		bytes := Imm(uint64(s.bytes()))
+		s.ADDQ(bytes, l)
+		s.CMPQ(l, width)
+		s.JG(s.to(masked))
+		s.SUBQ(bytes, l)
+		terms(part, nil)
+		s.ADDQ(bytes, l)
+		s.JMP(s.to(next))
+		s.label(masked)
+		s.SUBQ(bytes, l)
+		s.CMPQ(l, width)
+		s.JGE(s.to(label + "_done"))
+		terms(part, mask)
+		s.JMP(s.to(label + "_done"))
+		s.label(next)
+	}
 	s.CMPQ(l, width)
 	s.JGE(s.to(label + "_done"))
-	terms(mask)
+	terms(last, mask)
 	s.label(label + "_done")
 }
 
@@ -104,24 +138,36 @@ func (s *isa) quad(v [4]VecVirtual) VecVirtual {
 	return high
 }
 
-// foldQuads adds up each quad over its 128-bit parts, and returns the sums in the
-// order of the quads.
-func (s *isa) foldQuads(q []VecVirtual) VecVirtual {
-	if !s.wide() {
-		a, b := s.vec(), s.vec()
-		s.VPERM2F128(Imm(0x20), q[1], q[0], a)
-		s.VPERM2F128(Imm(0x31), q[1], q[0], b)
-		s.VADDPS(b, a, a)
-		return a
+// foldParts adds up quads of as many rows as a register has 128 bits, over the 128-bit
+// parts of their 16 lanes: the first and the second, the third and the last, and these two.
+// It returns the sums in the order of the rows. The quads are those of each part.
+func (s *isa) foldParts(q [][]VecVirtual) VecVirtual {
+	switch v := s.vec(); {
+	case s.wide():
+		fold := func(p, q VecVirtual) VecVirtual {
+			even, odd := s.vec(), s.vec()
+			s.VSHUFF32X4(Imm(0x88), q, p, even)
+			s.VSHUFF32X4(Imm(0xdd), q, p, odd)
+			s.VADDPS(odd, even, even)
+			return even
+		}
+		return fold(fold(q[0][0], q[0][1]), fold(q[0][2], q[0][3]))
+	case s.neon():
+		s.VADDPS(q[1][0], q[0][0], v)
+		s.VADDPS(q[3][0], q[2][0], q[2][0])
+		s.VADDPS(q[2][0], v, v)
+		return v
+	default:
+		fold := func(q []VecVirtual) VecVirtual {
+			a, b := s.vec(), s.vec()
+			s.VPERM2F128(Imm(0x20), q[1], q[0], a)
+			s.VPERM2F128(Imm(0x31), q[1], q[0], b)
+			s.VADDPS(b, a, a)
+			return a
+		}
+		s.VADDPS(fold(q[1]), fold(q[0]), v)
+		return v
 	}
-	fold := func(p, q VecVirtual) VecVirtual {
-		even, odd := s.vec(), s.vec()
-		s.VSHUFF32X4(Imm(0x88), q, p, even)
-		s.VSHUFF32X4(Imm(0xdd), q, p, odd)
-		s.VADDPS(odd, even, even)
-		return even
-	}
-	return fold(fold(q[0], q[1]), fold(q[2], q[3]))
 }
 
 func (s *isa) nearRows() {
@@ -152,7 +198,7 @@ func (s *isa) nearTiles() {
 	mask := s.firstLanes(width)
 	s.SHLQ(Imm(2), width)
 	s.MOVQ(width, whole)
-	s.ANDQ(I32(-s.bytes()), whole)
+	s.ANDQ(I32(-64), whole)
 	x := func() Mem { return s.memory(s.Param("x").Base()) }
 	rowOf := func(numbers, i Register, at int) Register {
 		from := s.GP64()
@@ -169,11 +215,18 @@ func (s *isa) nearTiles() {
 	// The limits of the rows, each four times.
 	order := s.words("quadruple", func(i int) uint32 { return uint32(i / 4) })
 	perVector := s.lanes / 4 // rows whose sums are a vector
-	rowLimits := make([]VecVirtual, 4/perVector)
-	from := s.Load(s.Param("rowLimits"), s.GP64())
-	for h := range rowLimits {
-		rowLimits[h] = s.broadcastQuad(Mem{Base: from})
-		s.VPERMILPS(order.Offset(16*perVector*h), rowLimits[h], rowLimits[h])
+	atOnce := 1              // rows whose sums there are registers for
+	if s.wide() {
+		atOnce = perVector
+	}
+	rowLimits := func(h int) VecVirtual {
+		from, v := Mem{Base: s.Load(s.Param("rowLimits"), s.GP64())}, s.vec()
+		if s.neon() {
+			s.VBROADCASTSS(from.Offset(4*h), v)
+			return v
+		}
+		s.VPERMILPS(order.Offset(16*perVector*h), s.broadcastQuad(from), v)
+		return v
 	}
 
 	i := s.GP64()
@@ -198,42 +251,42 @@ func (s *isa) nearTiles() {
 	s.IMULQ(width, next)
 	s.ADDQ(x(), next)
 	s.label("here")
-	for h := range rowLimits {
-		numbers := s.Load(s.Param("rows"), s.GP64())
-		row := make([]Register, perVector)
-		acc := make([][4]VecVirtual, perVector)
-		for r := range row {
-			row[r] = rowOf(numbers, nil, perVector*h+r)
-			for c := range acc[r] {
-				acc[r][c] = s.zero()
-			}
-		}
-		l, label := s.GP64(), "elements"+hex(uint32(h))
-		b, t := s.vec(), s.vec()
-		terms := func(mask Register) {
-			a := make([]VecVirtual, perVector)
+	first := s.GP64() // the bits of the first half of a byte, if a register has so few lanes
+	for h := range 4 / perVector {
+		quads := make([][]VecVirtual, s.parts())
+		for r0 := 0; r0 < perVector; r0 += atOnce {
+			numbers := s.Load(s.Param("rows"), s.GP64())
+			row, acc := make([]Register, atOnce), make([][][4]VecVirtual, atOnce)
 			for r := range row {
-				a[r] = s.vec()
-				s.loadLanes(Mem{Base: row[r], Index: l, Scale: 1}, mask, a[r])
+				row[r], acc[r] = rowOf(numbers, nil, perVector*h+r0+r), s.squareOfSums()
 			}
-			if h == 0 {
-				s.PREFETCHT0(Mem{Base: next, Index: l, Scale: 1})
-			}
-			for c := range column {
-				s.loadLanes(Mem{Base: column[c], Index: l, Scale: 1}, mask, b)
+			l, label := s.GP64(), "elements"+hex(uint32(perVector*h+r0))
+			b, t := s.vec(), s.vec()
+			terms := func(part int, mask Register) {
+				a := make([]VecVirtual, atOnce)
 				for r := range row {
-					s.VSUBPS(b, a[r], t)
-					s.VFMADD231PS(t, t, acc[r][c])
+					a[r] = s.vec()
+					s.loadLanes(Mem{Base: row[r], Index: l, Scale: 1}, mask, a[r])
+				}
+				if h == 0 && r0 == 0 && part == 0 {
+					s.PREFETCHT0(Mem{Base: next, Index: l, Scale: 1})
+				}
+				for c := range column {
+					s.loadLanes(Mem{Base: column[c], Index: l, Scale: 1}, mask, b)
+					for r := range row {
+						s.VSUBPS(b, a[r], t)
+						s.VFMADD231PS(t, t, acc[r][part][c])
+					}
+				}
+			}
+			s.columns(label, l, whole, width, mask, terms)
+			for r := range row {
+				for part := range quads {
+					quads[part] = append(quads[part], s.quad(acc[r][part]))
 				}
 			}
 		}
-		s.columns(label, l, whole, width, mask, terms)
-
-		quads := make([]VecVirtual, perVector)
-		for r := range quads {
-			quads[r] = s.quad(acc[r])
-		}
-		d2 := s.foldQuads(quads)
+		d2 := s.foldParts(quads)
 		to := s.GP64()
 		s.MOVQ(i, to)
 		s.SHLQ(Imm(4), to)
@@ -241,18 +294,26 @@ func (s *isa) nearTiles() {
 		s.VMOVUPS(d2, Mem{Base: to, Disp: 4 * s.lanes * h})
 		s.MOVQ(s.memory(s.Param("limits").Base()), to)
 		limit := s.broadcastQuad(at(to, i))
-		s.VMAXPS(limit, rowLimits[h], limit)
+		s.VMAXPS(limit, rowLimits(h), limit)
 		near := s.compare(leOQ, d2, limit)
 		s.MOVQ(i, to)
 		s.SHRQ(Imm(1), to)
 		s.ADDQ(s.memory(s.Param("found").Base()), to)
 		if s.wide() {
 			s.KMOVW(near, Mem{Base: to})
-		} else {
-			bits := s.GP32()
-			s.VMOVMSKPS(near, bits)
-			s.MOVB(bits.As8(), Mem{Base: to, Disp: h})
+			continue
 		}
+		bits := s.GP64()
+		s.VMOVMSKPS(near, bits.As32())
+		if s.neon() && h%2 == 0 {
+			s.MOVQ(bits, first)
+			continue
+		}
+		if s.neon() {
+			s.SHLQ(Imm(4), bits)
+			s.ORQ(first, bits)
+		}
+		s.MOVB(bits.As8(), Mem{Base: to, Disp: h * s.lanes / 8})
 	}
 	s.ADDQ(Imm(4), i)
 	s.JMP(s.to("columns"))
@@ -263,9 +324,12 @@ func (s *isa) nearTiles() {
 // broadcastQuad loads four numbers into each 128 bits.
 func (s *isa) broadcastQuad(m Mem) VecVirtual {
 	v := s.vec()
-	if s.wide() {
+	switch {
+	case s.wide():
 		s.VBROADCASTF32X4(m, v)
-	} else {
+	case s.neon():
+		s.VMOVUPS(m, v)
+	default:
 		s.VBROADCASTF128(m, v)
 	}
 	return v

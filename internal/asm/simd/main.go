@@ -58,6 +58,15 @@ func (s *isa) wide() bool { return s.lanes == 16 }
 
 func (s *isa) bytes() int { return 4 * s.lanes }
 
+func (s *isa) neon() bool { return s.lanes == 4 }
+
+// few says whether there are no more than 16 vector registers.
+func (s *isa) few() bool { return s.lanes == 8 }
+
+// parts is the number of registers for a vector of 16 numbers, the unit in which all
+// instruction sets add up.
+func (s *isa) parts() int { return 16 / s.lanes }
+
 func (s *isa) vec() VecVirtual {
 	if s.wide() {
 		return s.ZMM()
@@ -135,7 +144,11 @@ func (s *isa) memory(c gotypes.Component) Mem {
 
 func (s *isa) zero() VecVirtual {
 	v := s.vec()
-	s.VXORPS(v.AsX(), v.AsX(), v.AsX())
+	if s.wide() {
+		s.VPXORD(v, v, v)
+	} else {
+		s.VXORPS(v, v, v)
+	}
 	return v
 }
 
@@ -153,6 +166,22 @@ func (s *isa) loop(slice, label string, body func(i Register)) {
 	s.ADDQ(Imm(uint64(s.lanes)), i)
 	s.JMP(s.to(label))
 	s.label(label + "_done")
+}
+
+// loopParts is loop for sums: body is emitted for each part of a group of 16 numbers. A
+// step is so many groups, and i counts the elements of its first.
+func (s *isa) loopParts(slice, label string, groups int, body func(i Register, part int)) {
+	s.loop(slice, label, func(i Register) {
+		for part := range s.parts() {
+			if part > 0 {
+				s.ADDQ(Imm(uint64(s.lanes)), i)
+			}
+			body(i, part)
+		}
+		if groups > 1 {
+			s.ADDQ(Imm(uint64(16*(groups-1))), i)
+		}
+	})
 }
 
 func at(p, i Register) Mem { return Mem{Base: p, Index: i, Scale: 4} }
@@ -195,20 +224,46 @@ func (s *isa) blend(mask Register, v, other VecVirtual) {
 	s.VBLENDVPS(mask, v, other, v)
 }
 
-// sum adds up the lanes of v and stores the result.
-func (s *isa) sum(v VecVirtual, result string) {
-	t := s.YMM()
-	if s.wide() {
-		s.VEXTRACTF64X4(Imm(1), v, t)
-		s.VADDPS(t, v.AsY(), v.AsY())
+// zeros returns n registers that are zero.
+func (s *isa) zeros(n int) (out []VecVirtual) {
+	for range n {
+		out = append(out, s.zero())
 	}
-	s.VEXTRACTF128(Imm(1), v.AsY(), t.AsX())
-	s.VADDPS(t.AsX(), v.AsX(), v.AsX())
-	s.VMOVHLPS(v.AsX(), v.AsX(), t.AsX())
-	s.VADDPS(t.AsX(), v.AsX(), v.AsX())
-	s.VMOVSHDUP(v.AsX(), t.AsX())
-	s.VADDSS(t.AsX(), v.AsX(), v.AsX())
-	s.VMOVSS(v.AsX(), s.memory(s.ReturnIndex(resultIndex[result])))
+	return out
+}
+
+// parted returns registers for 16 sums, all of them zero.
+func (s *isa) parted() []VecVirtual { return s.zeros(s.parts()) }
+
+// fold combines the numbers of a vector of 16 lanes: lanes 8 apart, then those 4, 2 and 1
+// apart. The result is the first lane of the register that it returns.
+func (s *isa) fold(v []VecVirtual, wide, two func(ops ...Op)) VecVirtual {
+	for n := len(v) / 2; n > 0; n /= 2 {
+		for j := range n {
+			wide(v[j+n], v[j], v[j])
+		}
+	}
+	x, t := v[0], s.XMM()
+	if s.lanes == 16 {
+		high := s.YMM()
+		s.VEXTRACTF64X4(Imm(1), x, high)
+		wide(high, x.AsY(), x.AsY())
+	}
+	if s.lanes >= 8 {
+		s.VEXTRACTF128(Imm(1), x.AsY(), t)
+		wide(t, x.AsX(), x.AsX())
+	}
+	s.VMOVHLPS(x.AsX(), x.AsX(), t)
+	wide(t, x.AsX(), x.AsX())
+	s.VMOVSHDUP(x.AsX(), t)
+	two(t, x.AsX(), x.AsX())
+	return x
+}
+
+// sum adds up the lanes of v and stores the result.
+func (s *isa) sum(v []VecVirtual, result string) {
+	x := s.fold(v, s.VADDPS, s.VADDSS)
+	s.VMOVSS(x.AsX(), s.memory(s.ReturnIndex(resultIndex[result])))
 }
 
 var resultIndex = map[string]int{"loss": 0, "sum": 0, "dTheta": 1}
@@ -670,8 +725,8 @@ func (s *isa) negPositive() {
 	s.begin("negPositive", "(x []float32, c, limit, logLimit float32) (loss, dTheta float32)", "is the vector form of negPositive.")
 	x := s.pointer("x")
 	c, limit, logLimit := s.broadcast("c"), s.broadcast("limit"), s.broadcast("logLimit")
-	l, loss, dTheta := s.logarithm(), s.zero(), s.zero()
-	s.loop("x", "loop", func(i Register) {
+	l, loss, dTheta := s.logarithm(), s.parted(), s.parted()
+	s.loopParts("x", "loop", 1, func(i Register, part int) {
 		cu, v, g := s.vec(), s.vec(), s.vec()
 		s.VADDPS(at(x, i), l.one, cu)
 		s.VMULPS(c, cu, cu)
@@ -683,10 +738,10 @@ func (s *isa) negPositive() {
 		s.keep(mask, g)
 		s.VMOVUPS(g, at(x, i))
 		s.keep(mask, cu)
-		s.VADDPS(cu, dTheta, dTheta)
+		s.VADDPS(cu, dTheta[part], dTheta[part])
 		log := l.of(v)
 		s.blend(mask, log, logLimit)
-		s.VADDPS(log, loss, loss)
+		s.VADDPS(log, loss[part], loss[part])
 	})
 	s.sum(loss, "loss")
 	s.sum(dTheta, "dTheta")
@@ -697,8 +752,8 @@ func (s *isa) negNegative() {
 	s.begin("negNegative", "(x []float32, invC, limit float32) (loss, dTheta float32)", "is the vector form of negNegative for at most 960 pairs.")
 	x := s.pointer("x")
 	invC, limit := s.broadcast("invC"), s.broadcast("limit")
-	l, logs, dTheta := s.logarithm(), s.logSum(), s.zero()
-	s.loop("x", "loop", func(i Register) {
+	l, logs, dTheta := s.logarithm(), s.logSum(), s.parted()
+	s.loopParts("x", "loop", 1, func(i Register, part int) {
 		q, r, v, share := s.vec(), s.vec(), s.vec(), s.vec()
 		s.VADDPS(at(x, i), l.one, q)
 		s.VDIVPS(q, l.one, q)
@@ -707,11 +762,11 @@ func (s *isa) negNegative() {
 		mask := s.notGreater(v, limit)
 		s.VDIVPS(v, r, share)
 		s.keep(mask, share)
-		s.VSUBPS(share, dTheta, dTheta)
+		s.VSUBPS(share, dTheta[part], dTheta[part])
 		s.VFNMADD213PS(s.number(0), share, q)
 		s.VMOVUPS(q, at(x, i))
 		s.VMINPS(v, limit, v) // the second source, v, if one is a NaN
-		logs.add(v)
+		logs.add(part, v)
 	})
 	s.sum(logs.total(l), "loss")
 	s.sum(dTheta, "dTheta")
@@ -722,8 +777,8 @@ func (s *isa) umapPositive() {
 	s.begin("umapPositive", "(x []float32, limit, logLimit float32) (loss float32)", "is the vector form of umapPositive.")
 	x := s.pointer("x")
 	limit, logLimit := s.broadcast("limit"), s.broadcast("logLimit")
-	l, loss := s.logarithm(), s.zero()
-	s.loop("x", "loop", func(i Register) {
+	l, loss := s.logarithm(), s.parted()
+	s.loopParts("x", "loop", 1, func(i Register, part int) {
 		u, g := s.vec(), s.vec()
 		s.VADDPS(at(x, i), l.one, u)
 		mask := s.notGreater(u, limit)
@@ -732,7 +787,7 @@ func (s *isa) umapPositive() {
 		s.VMOVUPS(g, at(x, i))
 		log := l.of(u)
 		s.blend(mask, log, logLimit)
-		s.VADDPS(log, loss, loss)
+		s.VADDPS(log, loss[part], loss[part])
 	})
 	s.sum(loss, "loss")
 	s.end()
@@ -742,8 +797,8 @@ func (s *isa) umapNegative() {
 	s.begin("umapNegative", "(x []float32, limit, logLimit float32) (loss float32)", "is the vector form of umapNegative.")
 	x := s.pointer("x")
 	limit, logLimit := s.broadcast("limit"), s.broadcast("logLimit")
-	l, loss := s.logarithm(), s.zero()
-	s.loop("x", "loop", func(i Register) {
+	l, loss := s.logarithm(), s.parted()
+	s.loopParts("x", "loop", 1, func(i Register, part int) {
 		d2 := s.load(x, i)
 		u, r, v := s.vec(), s.vec(), s.vec()
 		s.VADDPS(l.one, d2, u)
@@ -756,7 +811,7 @@ func (s *isa) umapNegative() {
 		s.VMOVUPS(r, at(x, i))
 		log := l.of(v)
 		s.blend(mask, log, logLimit)
-		s.VADDPS(log, loss, loss)
+		s.VADDPS(log, loss[part], loss[part])
 	})
 	s.sum(loss, "loss")
 	s.end()
@@ -782,12 +837,12 @@ func (s *isa) logTotals() {
 	s.begin("logTotals", "(total []float32, weight float32) (loss float32)", "is the vector form of logTotals, but for the factor weight of the loss.")
 	total := s.pointer("total")
 	weight := s.broadcast("weight")
-	l, loss := s.logarithm(), s.zero()
-	s.loop("total", "loop", func(i Register) {
+	l, loss := s.logarithm(), s.parted()
+	s.loopParts("total", "loop", 1, func(i Register, part int) {
 		t, share := s.load(total, i), s.vec()
 		s.VDIVPS(t, weight, share)
 		s.VMOVUPS(share, at(total, i))
-		s.VADDPS(l.of(t), loss, loss)
+		s.VADDPS(l.of(t), loss[part], loss[part])
 	})
 	s.sum(loss, "loss")
 	s.end()
@@ -797,15 +852,15 @@ func (s *isa) infoncPositive() {
 	s.begin("infoncPositive", "(q, share []float32, clamp, inTotal float32) (loss float32)", "is the vector form of infoncPositive.")
 	q, share := s.pointer("q"), s.pointer("share")
 	clamp, inTotal := s.broadcast("clamp"), s.broadcast("inTotal")
-	l, loss := s.logarithm(), s.zero()
-	s.loop("q", "loop", func(i Register) {
+	l, loss := s.logarithm(), s.parted()
+	s.loopParts("q", "loop", 1, func(i Register, part int) {
 		v, g := s.load(q, i), s.vec()
 		s.VMULPS(at(share, i), v, g)
 		s.VMULPS(inTotal, g, g)
 		s.VFNMADD213PS(v, v, g)
 		s.keep(s.aboveClamp(v, clamp), g)
 		s.VMOVUPS(g, at(q, i))
-		s.VSUBPS(l.of(v), loss, loss)
+		s.VSUBPS(l.of(v), loss[part], loss[part])
 	})
 	s.sum(loss, "loss")
 	s.end()
@@ -896,21 +951,10 @@ func (s *isa) quarter(v VecVirtual, q int) Register {
 func (s *isa) maxUint32() {
 	s.begin("maxUint32", "(x []int32) uint32", "is the vector form of maxUint32.")
 	x := s.pointer("x")
-	m := s.zero()
-	s.loop("x", "loop", func(i Register) { s.VPMAXUD(at(x, i), m, m) })
-	t := s.YMM()
-	if s.wide() {
-		s.VEXTRACTI64X4(Imm(1), m, t)
-		s.VPMAXUD(t, m.AsY(), m.AsY())
-	}
-	s.VEXTRACTI128(Imm(1), m.AsY(), t.AsX())
-	s.VPMAXUD(t.AsX(), m.AsX(), m.AsX())
-	s.VPSHUFD(Imm(0x4e), m.AsX(), t.AsX())
-	s.VPMAXUD(t.AsX(), m.AsX(), m.AsX())
-	s.VPSHUFD(Imm(0xb1), m.AsX(), t.AsX())
-	s.VPMAXUD(t.AsX(), m.AsX(), m.AsX())
+	m := s.parted()
+	s.loopParts("x", "loop", 1, func(i Register, part int) { s.VPMAXUD(at(x, i), m[part], m[part]) })
 	r := s.GP32()
-	s.VMOVD(m.AsX(), r)
+	s.VMOVD(s.fold(m, s.VPMAXUD, s.VPMAXUD).AsX(), r)
 	s.Store(r, s.ReturnIndex(0))
 	s.end()
 }
@@ -918,8 +962,8 @@ func (s *isa) maxUint32() {
 func (s *isa) inverseSum2() {
 	s.begin("inverseSum2", "(xs, ys []float32, x, y float32) (sum float32)", "is the vector form of inverseSum2.")
 	xs, ys := s.pointer("xs"), s.pointer("ys")
-	x, y, one, sum := s.broadcast("x"), s.broadcast("y"), s.constant(1), s.zero()
-	s.loop("xs", "loop", func(i Register) {
+	x, y, one, sum := s.broadcast("x"), s.broadcast("y"), s.constant(1), s.parted()
+	s.loopParts("xs", "loop", 1, func(i Register, part int) {
 		dx, dy, u := s.vec(), s.vec(), s.vec()
 		s.VSUBPS(at(xs, i), x, dx)
 		s.VSUBPS(at(ys, i), y, dy)
@@ -927,7 +971,7 @@ func (s *isa) inverseSum2() {
 		s.VFMADD231PS(dx, dx, u)
 		s.VFMADD231PS(dy, dy, u)
 		s.VDIVPS(u, one, u)
-		s.VADDPS(u, sum, sum)
+		s.VADDPS(u, sum[part], sum[part])
 	})
 	s.sum(sum, "sum")
 	s.end()
@@ -937,24 +981,22 @@ func (s *isa) inverseSum2() {
 func (s *isa) inverseSum2Near() {
 	s.begin("inverseSum2Near", "(xs, ys []float32, x, y float32) (sum float32)", "is the vector form of InverseSum2Near, for multiples of two vectors.")
 	xs, ys := s.pointer("xs"), s.pointer("ys")
-	x, y, one, sum := s.broadcast("x"), s.broadcast("y"), s.constant(1), s.zero()
-	s.loop("xs", "loop", func(i Register) {
-		term := func() VecVirtual {
+	x, y, one, sum := s.broadcast("x"), s.broadcast("y"), s.constant(1), s.parted()
+	s.loopParts("xs", "loop", 2, func(i Register, part int) {
+		term := func(group int) VecVirtual {
 			dx, dy, u := s.vec(), s.vec(), s.vec()
-			s.VSUBPS(at(xs, i), x, dx)
-			s.VSUBPS(at(ys, i), y, dy)
+			s.VSUBPS(at(xs, i).Offset(64*group), x, dx)
+			s.VSUBPS(at(ys, i).Offset(64*group), y, dy)
 			s.VMOVAPS(one, u)
 			s.VFMADD231PS(dx, dx, u)
 			s.VFMADD231PS(dy, dy, u)
 			return u
 		}
-		u := term()
-		s.ADDQ(Imm(uint64(s.lanes)), i)
-		v, product := term(), s.vec()
+		u, v, product := term(0), term(1), s.vec()
 		s.VMULPS(u, v, product)
 		s.VADDPS(u, v, u)
 		s.VDIVPS(product, u, u)
-		s.VADDPS(u, sum, sum)
+		s.VADDPS(u, sum[part], sum[part])
 	})
 	s.sum(sum, "sum")
 	s.end()
@@ -974,12 +1016,12 @@ func (s *isa) addSquares() {
 
 func (s *isa) inverseSum() {
 	s.begin("inverseSum", "(d2 []float32) (sum float32)", "is the vector form of inverseSum.")
-	d2, one, sum := s.pointer("d2"), s.constant(1), s.zero()
-	s.loop("d2", "loop", func(i Register) {
+	d2, one, sum := s.pointer("d2"), s.constant(1), s.parted()
+	s.loopParts("d2", "loop", 1, func(i Register, part int) {
 		u := s.vec()
 		s.VADDPS(at(d2, i), one, u)
 		s.VDIVPS(u, one, u)
-		s.VADDPS(u, sum, sum)
+		s.VADDPS(u, sum[part], sum[part])
 	})
 	s.sum(sum, "sum")
 	s.end()
@@ -993,8 +1035,8 @@ func (s *isa) inverseLogSum() {
 	s.begin("inverseLogSum", "(x []float32, slope, offset, limit, logLimit float32) (sum float32)", "is the vector form of inverseLogSum.")
 	x := s.pointer("x")
 	slope, offset, limit, logLimit := s.broadcast("slope"), s.broadcast("offset"), s.broadcast("limit"), s.broadcast("logLimit")
-	l, two, sum := s.logarithm(), s.constant(2), s.zero()
-	s.loop("x", "loop", func(i Register) {
+	l, two, sum := s.logarithm(), s.constant(2), s.parted()
+	s.loopParts("x", "loop", 1, func(i Register, part int) {
 		r, v, lost := s.load(x, i), s.vec(), s.vec()
 		s.VFMADD213PS(offset, slope, r)
 		s.VDIVPS(r, l.one, r)
@@ -1006,7 +1048,7 @@ func (s *isa) inverseLogSum() {
 		log := l.of(v)
 		s.VADDPS(r, log, log)
 		s.blend(mask, log, logLimit)
-		s.VADDPS(log, sum, sum)
+		s.VADDPS(log, sum[part], sum[part])
 	})
 	s.sum(sum, "sum")
 	s.end()

@@ -42,13 +42,6 @@ func (s *isa) doubles(v VecVirtual) (low, high VecVirtual) {
 	return low, high
 }
 
-func (s *isa) zeros(n int) (out []VecVirtual) {
-	for range n {
-		out = append(out, s.zero())
-	}
-	return out
-}
-
 // addTo adds two registers of float64 to the memory at the parameter.
 func (s *isa) addTo(param string, sums []VecVirtual) {
 	p := s.pointer(param)

@@ -30,19 +30,10 @@ func (s *isa) loaded(x float64) VecVirtual {
 	return v
 }
 
-// reciprocal returns 1/v to 2 units in the last place, for v from 1.2e-38 to
-// 8e37 (and NaN for a NaN).
+// reciprocal returns 1/v.
 func (s *isa) reciprocal(v, one VecVirtual) VecVirtual {
 	y := s.vec()
-	if !s.wide() {
-		s.VDIVPS(v, one, y)
-		return y
-	}
-	e := s.vec()
-	s.VRCP14PS(v, y)
-	s.VMOVAPS(one, e)
-	s.VFNMADD231PS(v, y, e)
-	s.VFMADD231PS(y, e, y)
+	s.VDIVPS(v, one, y)
 	return y
 }
 
@@ -57,21 +48,25 @@ const far = 1e18
 // their mantissas and adding up their exponents. It takes 127 vectors at most.
 type logSum struct {
 	s                  *isa
-	product, exponents VecVirtual
+	product, exponents []VecVirtual // parts of 16 lanes
 }
 
 func (s *isa) logSum() logSum {
-	return logSum{s: s, product: s.constant(1), exponents: s.zero()}
+	l := logSum{s: s, exponents: s.parted()}
+	for range s.parts() {
+		l.product = append(l.product, s.constant(1))
+	}
+	return l
 }
 
-func (l *logSum) add(v VecVirtual) {
-	s := l.s
+func (l *logSum) add(part int, v VecVirtual) {
+	s, product, exponents := l.s, l.product[part], l.exponents[part]
 	if s.wide() {
 		e, m := s.vec(), s.vec()
 		s.VGETEXPPS(v, e)
 		s.VGETMANTPS(Imm(0), v, m)
-		s.VADDPS(e, l.exponents, l.exponents)
-		s.VMULPS(m, l.product, l.product)
+		s.VADDPS(e, exponents, exponents)
+		s.VMULPS(m, product, product)
 		return
 	}
 	// The scale 2^(127−e) leaves a NaN one.
@@ -80,21 +75,24 @@ func (l *logSum) add(v VecVirtual) {
 	s.VMOVUPS(s.table(0x7f000000), scale)
 	s.VPSUBD(e, scale, scale)
 	s.VMULPS(v, scale, scale)
-	s.VMULPS(scale, l.product, l.product)
+	s.VMULPS(scale, product, product)
 	s.VPSRLD(Imm(23), e, e)
 	s.VPSUBD(s.table(127), e, e)
-	s.VPADDD(e, l.exponents, l.exponents)
+	s.VPADDD(e, exponents, exponents)
 }
 
 // total returns the sums of the lanes.
-func (l *logSum) total(log logarithm) VecVirtual {
+func (l *logSum) total(log logarithm) (sums []VecVirtual) {
 	s := l.s
-	if !s.wide() {
-		s.VCVTDQ2PS(l.exponents, l.exponents)
+	for part, exponents := range l.exponents {
+		if !s.wide() {
+			s.VCVTDQ2PS(exponents, exponents)
+		}
+		y := log.of(l.product[part])
+		s.VFMADD231PS(s.number(0.6931471805599453), exponents, y)
+		sums = append(sums, y)
 	}
-	y := log.of(l.product)
-	s.VFMADD231PS(s.number(0.6931471805599453), l.exponents, y)
-	return y
+	return sums
 }
 
 // storeMask stores a mask of the lanes from i on as bits, of which found points to the
@@ -106,11 +104,21 @@ func (s *isa) storeMask(mask, found, i Register) {
 	to := Mem{Base: found, Index: byteOf, Scale: 1}
 	if s.wide() {
 		s.KMOVW(mask, to)
-	} else {
-		bits := s.GP32()
-		s.VMOVMSKPS(mask, bits)
-		s.MOVB(bits.As8(), to)
+		return
 	}
+	bits := s.GP64()
+	s.VMOVMSKPS(mask, bits.As32())
+	if s.neon() { // two vectors to a byte
+		before, odd := s.GP64(), s.GP64()
+		s.MOVQ(i, odd)
+		s.ANDQ(Imm(4), odd)
+		s.JE(s.to("even"))
+		s.MOVBQZX(to, before)
+		s.SHLQ(Imm(4), bits)
+		s.ORQ(before, bits)
+		s.label("even")
+	}
+	s.MOVB(bits.As8(), to)
 }
 
 func (s *isa) rowDistances() {
@@ -134,8 +142,8 @@ func (s *isa) rowDistances() {
 func (s *isa) rowSimilarities() {
 	s.begin("rowSimilarities", "(x []float32, clamp float32) (sum float32)", "is the vector form of rowSimilarities.")
 	x := s.pointer("x")
-	clamp, one, zero, sum := s.broadcast("clamp"), s.constant(1), s.zero(), s.zero()
-	s.loop("x", "loop", func(i Register) {
+	clamp, one, zero, sum := s.broadcast("clamp"), s.constant(1), s.zero(), s.parted()
+	s.loopParts("x", "loop", 1, func(i Register, part int) {
 		d2, u := s.load(x, i), s.vec()
 		pairs := s.compare(nltUS, d2, zero)
 		s.VADDPS(one, d2, u)
@@ -144,7 +152,7 @@ func (s *isa) rowSimilarities() {
 		s.VMAXPS(q, clamp, q)
 		s.keep(pairs, q)
 		s.VMOVUPS(q, at(x, i))
-		s.VADDPS(q, sum, sum)
+		s.VADDPS(q, sum[part], sum[part])
 	})
 	s.sum(sum, "sum")
 	s.end()
@@ -173,8 +181,8 @@ func (s *isa) rowNeg() {
 	c, invC, limit := s.broadcast("c"), s.broadcast("invC"), s.broadcast("limit")
 	log := s.logarithm()
 	one := log.one
-	logs, dTheta := s.logSum(), s.zero()
-	s.loop("x", "loop", func(i Register) {
+	logs, dTheta := s.logSum(), s.parted()
+	s.loopParts("x", "loop", 1, func(i Register, part int) {
 		d2, u, w, v := s.load(x, i), s.vec(), s.vec(), s.vec()
 		pairs := s.notGreater(d2, s.loaded(far))
 		s.most(d2, far)
@@ -189,8 +197,8 @@ func (s *isa) rowNeg() {
 		s.VFMADD213PS(one, invC, v)
 		s.keep(s.notGreater(v, limit), t)
 		s.VMINPS(v, limit, v)
-		logs.add(v)
-		s.VFNMADD231PS(t, u, dTheta)
+		logs.add(part, v)
+		s.VFNMADD231PS(t, u, dTheta[part])
 		s.VMULPS(s.number(-1), t, t)
 		s.VMOVUPS(t, at(x, i))
 	})
@@ -206,7 +214,7 @@ func (s *isa) rowUMAP() {
 	limit := s.broadcast("limit")
 	log := s.logarithm()
 	one, logs := log.one, s.logSum()
-	s.loop("x", "loop", func(i Register) {
+	s.loopParts("x", "loop", 1, func(i Register, part int) {
 		d2, u, v := s.load(x, i), s.vec(), s.vec()
 		pairs := s.notGreater(d2, s.loaded(far))
 		s.most(d2, far)
@@ -219,7 +227,7 @@ func (s *isa) rowUMAP() {
 		s.VFMADD231PS(u, t, v)
 		s.keep(s.notGreater(v, limit), t)
 		s.VMINPS(v, limit, v)
-		logs.add(v)
+		logs.add(part, v)
 		s.VMULPS(s.number(-1), t, t)
 		s.VMOVUPS(t, at(x, i))
 	})
@@ -230,19 +238,12 @@ func (s *isa) rowUMAP() {
 func (s *isa) rowMax() {
 	s.begin("rowMax", "(x []float32, least float32) float32", "is the vector form of rowMax, but for NaNs, which it may pass over.")
 	x := s.pointer("x")
-	m, t := s.broadcast("least"), s.YMM()
-	s.loop("x", "loop", func(i Register) { s.VMAXPS(at(x, i), m, m) })
-	if s.wide() {
-		s.VEXTRACTF64X4(Imm(1), m, t)
-		s.VMAXPS(t, m.AsY(), m.AsY())
+	var m []VecVirtual
+	for range s.parts() {
+		m = append(m, s.broadcast("least"))
 	}
-	s.VEXTRACTF128(Imm(1), m.AsY(), t.AsX())
-	s.VMAXPS(t.AsX(), m.AsX(), m.AsX())
-	s.VMOVHLPS(m.AsX(), m.AsX(), t.AsX())
-	s.VMAXPS(t.AsX(), m.AsX(), m.AsX())
-	s.VMOVSHDUP(m.AsX(), t.AsX())
-	s.VMAXSS(t.AsX(), m.AsX(), m.AsX())
-	s.VMOVSS(m.AsX(), s.memory(s.ReturnIndex(0)))
+	s.loopParts("x", "loop", 1, func(i Register, part int) { s.VMAXPS(at(x, i), m[part], m[part]) })
+	s.VMOVSS(s.fold(m, s.VMAXPS, s.VMAXSS).AsX(), s.memory(s.ReturnIndex(0)))
 	s.end()
 }
 
@@ -287,13 +288,13 @@ func (s *isa) exp(t, one VecVirtual) VecVirtual {
 func (s *isa) rowExp() {
 	s.begin("rowExp", "(x []float32, top float32) (sum float32)", "is the vector form of rowExp.")
 	x := s.pointer("x")
-	top, one, sum := s.broadcast("top"), s.constant(1), s.zero()
-	s.loop("x", "loop", func(i Register) {
+	top, one, sum := s.broadcast("top"), s.constant(1), s.parted()
+	s.loopParts("x", "loop", 1, func(i Register, part int) {
 		t := s.load(x, i)
 		s.VSUBPS(top, t, t)
 		e := s.exp(t, one)
 		s.VMOVUPS(e, at(x, i))
-		s.VADDPS(e, sum, sum)
+		s.VADDPS(e, sum[part], sum[part])
 	})
 	s.sum(sum, "sum")
 	s.end()
@@ -307,24 +308,26 @@ func (s *isa) rowLogistic() {
 	theta := s.broadcast("theta")
 	log := s.logarithm()
 	one, zero := log.one, s.zero()
-	logs, loss, dTheta := s.logSum(), s.zero(), s.zero()
-	s.loop("x", "loop", func(i Register) {
+	logs, loss, dTheta := s.logSum(), s.parted(), s.parted()
+	s.loopParts("x", "loop", 1, func(i Register, part int) {
 		t, a, u := s.load(x, i), s.vec(), s.vec()
 		s.VSUBPS(theta, t, t)
 		s.VORPS(s.table(1<<31), t, a)
 		below := s.notGreater(t, zero)
 		s.VMAXPS(t, zero, t) // the second source, t, if one is a NaN
-		s.VADDPS(t, loss, loss)
+		s.VADDPS(t, loss[part], loss[part])
 		e := s.exp(a, one)
 		s.VADDPS(one, e, u)
 		r := s.reciprocal(u, one)
 		s.blend(below, e, one)
 		s.VMULPS(e, r, e)
-		s.VSUBPS(e, dTheta, dTheta)
+		s.VSUBPS(e, dTheta[part], dTheta[part])
 		s.VMOVUPS(e, at(x, i))
-		logs.add(u)
+		logs.add(part, u)
 	})
-	s.VADDPS(logs.total(log), loss, loss)
+	for part, logs := range logs.total(log) {
+		s.VADDPS(logs, loss[part], loss[part])
+	}
 	s.sum(loss, "loss")
 	s.sum(dTheta, "dTheta")
 	s.end()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/pass"
 	"github.com/mmcloughlin/avo/printer"
@@ -67,12 +68,15 @@ func Main(amd64 func(f *File)) {
 	f := newFile("amd64")
 	amd64(f)
 	file, err := f.Result()
-	if err == nil {
-		err = pass.Compile.Execute(file)
-	}
 	if err != nil {
 		log.Fatal(err)
 	}
+	for _, kernel := range file.Functions() {
+		if err := pass.Compile.Execute(&ir.File{Sections: []ir.Section{kernel}}); err != nil {
+			log.Fatalf("%s: %v", kernel.Name, err)
+		}
+	}
+	pass.IncludeTextFlagHeader(file)
 	by := printer.Config{Name: "go generate", Pkg: filepath.Base(folder)}
 	text, err := printer.NewGoAsm(by).Print(file)
 	write("kernels_amd64.s", text, err)
