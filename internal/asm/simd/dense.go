@@ -21,9 +21,10 @@ type dense struct {
 	heads         Register
 	columns, grad []Register // planes
 	masks         []Register // of the stretch: AVX-512, one for each head
-	// Elsewhere: where the stretch's masks are, and which of their 16 lanes are the
-	// first of the next vector.
-	maskMemory, lane Register
+	// Elsewhere: where the stretch's masks are. They have 16 lanes, and passes over the
+	// columns take as many of them as a register has, from lane on.
+	maskMemory Register
+	lane       int
 	// headVectors has the heads' coordinates where the registers suffice.
 	headVectors map[int]VecVirtual
 }
@@ -83,7 +84,7 @@ func (s *isa) newDense(d int, withGradient bool) *dense {
 		}
 	}
 	if !s.wide() {
-		k.maskMemory, k.lane = s.GP64(), s.GP64()
+		k.maskMemory = s.GP64()
 		return k
 	}
 	for range quadHeads {
@@ -101,8 +102,15 @@ const (
 	stretchSize  = 32
 )
 
-// overStretches emits a loop over the vectors of columns of all stretches. begin
-// is emitted where a stretch begins, in which i is its first column.
+// passes emits body for each pass over the columns.
+func (k *dense) passes(body func(label string)) {
+	for k.lane = 0; k.lane < 16; k.lane += k.lanes {
+		body(fmt.Sprintf("pass%d", k.lane))
+	}
+}
+
+// overStretches emits a loop over the vectors of columns of all stretches that belong to a
+// pass. begin is emitted where a stretch begins, in which i is its first column.
 func (k *dense) overStretches(label string, begin func(stretch, i Register), body func(i Register)) {
 	stretch, end, n, i := k.Load(k.Param("stretches"), k.GP64()), k.Load(k.Param("count"), k.GP64()), k.GP64(), k.GP64()
 	k.SHLQ(Imm(uint64(bits.TrailingZeros(stretchSize))), end)
@@ -124,20 +132,18 @@ func (k *dense) overStretches(label string, begin func(stretch, i Register), bod
 		}
 	} else {
 		k.MOVQ(field(stretchMasks), k.maskMemory)
-		k.XORQ(k.lane, k.lane)
 	}
 	if begin != nil {
 		begin(stretch, i)
+	}
+	if k.lane > 0 {
+		k.ADDQ(Imm(uint64(k.lane)), i)
 	}
 	k.label(label + "_columns")
 	k.CMPQ(i, n)
 	k.JGE(k.to(label + "_next"))
 	body(i)
-	k.ADDQ(Imm(uint64(k.lanes)), i)
-	if !k.wide() {
-		k.ADDQ(Imm(uint64(k.lanes)), k.lane)
-		k.ANDQ(Imm(15), k.lane)
-	}
+	k.ADDQ(Imm(16), i)
 	k.JMP(k.to(label + "_columns"))
 	k.label(label + "_next")
 	k.ADDQ(Imm(stretchSize), stretch)
@@ -145,49 +151,48 @@ func (k *dense) overStretches(label string, begin func(stretch, i Register), bod
 	k.label(label + "_done")
 }
 
-// slots are sums in memory, 16 numbers each, or as many registers.
+// slots are sums, 16 numbers each, of which a pass changes some: in registers or in memory.
 type slots struct {
-	base Register
-	vecs []VecVirtual
+	param string
+	base  Register
+	vecs  []VecVirtual
+	first int
 }
 
-// slots makes the first n sums of a parameter ready: in registers, if they are wanted
-// there, with AVX-512.
-func (k *dense) slots(param string, n int, registers bool) slots {
-	t := slots{base: k.pointer(param)}
-	if k.wide() && registers {
+// slots makes n sums of a parameter ready, from the first on.
+func (k *dense) slots(param string, first, n int, registers bool) slots {
+	t := slots{param: param, base: k.pointer(param), first: first}
+	if registers {
 		for j := range n {
 			v := k.vec()
-			k.VMOVUPS(Mem{Base: t.base}.Offset(64*j), v)
+			k.VMOVUPS(k.slot(t, first+j), v)
 			t.vecs = append(t.vecs, v)
 		}
 	}
 	return t
 }
 
-// update emits a change of the next vector of sum j.
+func (k *dense) slot(t slots, j int) Mem { return Mem{Base: t.base}.Offset(64*j + 4*k.lane) }
+
+// update emits a change of sum j.
 func (k *dense) update(t slots, j int, change func(v VecVirtual)) {
 	if t.vecs != nil {
-		change(t.vecs[j])
+		change(t.vecs[j-t.first])
 		return
 	}
-	v, m := k.vec(), Mem{Base: t.base}.Offset(64*j)
-	if !k.wide() {
-		m.Index, m.Scale = k.lane, 4
-	}
-	k.VMOVUPS(m, v)
+	v := k.vec()
+	k.VMOVUPS(k.slot(t, j), v)
 	change(v)
-	k.VMOVUPS(v, m)
+	k.VMOVUPS(v, k.slot(t, j))
 }
 
 // store stores the sums that are in registers.
-func (k *dense) store(param string, t slots) {
-	if t.vecs == nil {
-		return
+func (k *dense) store(t slots) {
+	if t.vecs != nil {
+		t.base = k.pointer(t.param)
 	}
-	p := k.pointer(param)
 	for j, v := range t.vecs {
-		k.VMOVUPS(v, Mem{Base: p}.Offset(64*j))
+		k.VMOVUPS(v, k.slot(t, t.first+j))
 	}
 }
 
@@ -254,7 +259,7 @@ func (k *dense) keepMasked(v VecVirtual, head int) {
 		k.VMOVAPS_Z(v, k.masks[head], v)
 		return
 	}
-	k.VANDPS(at(k.maskMemory, k.lane).Offset(64*head), v, v)
+	k.VANDPS(Mem{Base: k.maskMemory}.Offset(64*head+4*k.lane), v, v)
 }
 
 // multiplyIn multiplies the running product, the first sum of state, by v and moves its
@@ -294,15 +299,22 @@ func (k *dense) loadColumns(i Register) (columns, grad []VecVirtual) {
 	return columns, grad
 }
 
-// addTo adds w·x to component c of the column's gradient.
-func (k *dense) addTo(grad []VecVirtual, i Register, c int, w, x VecVirtual) {
-	if grad != nil {
-		k.VFMADD231PS(w, x, grad[c])
-		return
+// addTo adds the products of weights and differences of some heads to the column's gradient.
+func (k *dense) addTo(grad []VecVirtual, i Register, weights []VecVirtual, x [][]VecVirtual) {
+	for c, p := range k.grad {
+		sum := VecVirtual(nil)
+		if grad != nil {
+			sum = grad[c]
+		} else {
+			sum = k.load(p, i)
+		}
+		for g, w := range weights {
+			k.VFMADD231PS(w, x[g][c], sum)
+		}
+		if grad == nil {
+			k.VMOVUPS(sum, at(p, i))
+		}
 	}
-	t := k.load(k.grad[c], i)
-	k.VFMADD231PS(w, x, t)
-	k.VMOVUPS(t, at(k.grad[c], i))
 }
 
 func (k *dense) storeGradient(grad []VecVirtual, i Register) {
@@ -323,44 +335,51 @@ func (s *isa) denseNeg(d int, careful bool) {
 		limit = s.vec()
 		s.VBROADCASTSS(Mem{Base: constants}.Offset(8), limit)
 	}
-	sums, state := k.slots("sums", quadHeads*d, true), k.slots("state", 3, d < 3)
-	k.overStretches("stretch", nil, func(i Register) {
-		columns, grad := k.loadColumns(i)
-		var factors VecVirtual
-		together(0, quadHeads, careful, func(h, n int) {
-			x, u, t, p := make([][]VecVirtual, n), make([]VecVirtual, n), make([]VecVirtual, n), make([]VecVirtual, n)
-			for g := range n {
-				x[g] = k.differences(columns, i, h+g)
-				u[g], t[g], p[g] = s.loaded(1), s.loaded(1), s.vec()
-				k.squares(u[g], x[g])
-				c.timesPlus(u[g], t[g])
-				s.VMULPS(u[g], t[g], p[g])
-			}
-			for g, r := range k.inverses(p, h) { // 1/(u(1+cu))
-				s.VMULPS(r, t[g], t[g])
-				v := s.loaded(1)
-				invC.timesPlus(t[g], v) // 1 + 1/(cu)
-				if careful {
-					s.keep(s.notGreater(v, limit), r)
-					s.VMINPS(v, limit, v) // the second source, v, if one is a NaN
+	k.passes(func(label string) {
+		sums, state := k.slots("sums", 0, quadHeads*d, s.wide()), k.slots("state", 0, 3, !s.wide() || d < 3)
+		k.overStretches(label, nil, func(i Register) {
+			columns, grad := k.loadColumns(i)
+			var factors VecVirtual
+			together(0, quadHeads, careful, func(h, n int) {
+				x, u, t, p := make([][]VecVirtual, n), make([]VecVirtual, n), make([]VecVirtual, n), make([]VecVirtual, n)
+				for g := range n {
+					x[g] = k.differences(columns, i, h+g)
+					u[g], t[g], p[g] = s.loaded(1), s.loaded(1), s.vec()
+					k.squares(u[g], x[g])
+					c.timesPlus(u[g], t[g])
+					s.VMULPS(u[g], t[g], p[g])
 				}
-				k.update(state, 2, func(shares VecVirtual) { s.VFMADD231PS(u[g], r, shares) })
-				for j, dx := range x[g] {
-					k.update(sums, (h+g)*d+j, func(sum VecVirtual) { s.VFMADD231PS(r, dx, sum) })
-					k.addTo(grad, i, j, r, dx)
+				weights := k.inverses(p, h) // 1/(u(1+cu))
+				for g, r := range weights {
+					s.VMULPS(r, t[g], t[g])
+					v := s.loaded(1)
+					invC.timesPlus(t[g], v) // 1 + 1/(cu)
+					if careful {
+						s.keep(s.notGreater(v, limit), r)
+						s.VMINPS(v, limit, v) // the second source, v, if one is a NaN
+					}
+					if factors == nil {
+						factors = v
+					} else {
+						s.VMULPS(v, factors, factors)
+					}
+					for j, dx := range x[g] {
+						k.update(sums, (h+g)*d+j, func(sum VecVirtual) { s.VFMADD231PS(r, dx, sum) })
+					}
 				}
-				if factors == nil {
-					factors = v
-				} else {
-					s.VMULPS(v, factors, factors)
-				}
-			}
+				k.update(state, 2, func(shares VecVirtual) {
+					for g, r := range weights {
+						s.VFMADD231PS(u[g], r, shares)
+					}
+				})
+				k.addTo(grad, i, weights, x)
+			})
+			k.multiplyIn(state, factors)
+			k.storeGradient(grad, i)
 		})
-		k.multiplyIn(state, factors)
-		k.storeGradient(grad, i)
+		k.store(sums)
+		k.store(state)
 	})
-	k.store("sums", sums)
-	k.store("state", state)
 	s.end()
 }
 
@@ -406,42 +425,45 @@ func (s *isa) denseUMAP(d int, careful bool) {
 	s.begin(variant("denseUMAP", d, careful), denseParams+"least float32)", fmt.Sprintf("is a vector form of denseUMAP for d = %d.", d))
 	k := s.newDense(d, true)
 	least := s.broadcast("least")
-	sums, state := k.slots("sums", quadHeads*d, true), k.slots("state", 2, true)
-	k.overStretches("stretch", nil, func(i Register) {
-		columns, grad := k.loadColumns(i)
-		together(0, quadHeads, careful, func(h, n int) {
-			x, u, p, apart := make([][]VecVirtual, n), make([]VecVirtual, n), make([]VecVirtual, n), make([]Register, n)
-			for g := range n {
-				x[g] = k.differences(columns, i, h+g)
-				d2 := s.vec()
-				u[g], p[g] = s.vec(), s.vec()
-				s.VMULPS(x[g][0], x[g][0], d2)
-				k.squares(d2, x[g][1:])
-				apart[g] = s.aboveClamp(d2, least)
-				s.VMAXPS(d2, least, d2) // the second source, d2, if one is a NaN
-				s.VADDPS(s.number(1), d2, u[g])
-				s.VMULPS(u[g], d2, p[g])
-			}
-			var factors VecVirtual
-			for g, r := range k.inverses(p, h) { // 1/(x(1+x))
-				s.VFMADD213PS(s.number(1), r, u[g]) // 1 + 1/x
-				s.keep(apart[g], r)
-				for j, v := range x[g] {
-					k.update(sums, (h+g)*d+j, func(sum VecVirtual) { s.VFMADD231PS(r, v, sum) })
-					k.addTo(grad, i, j, r, v)
+	k.passes(func(label string) {
+		sums, state := k.slots("sums", 0, quadHeads*d, s.wide()), k.slots("state", 0, 2, true)
+		k.overStretches(label, nil, func(i Register) {
+			columns, grad := k.loadColumns(i)
+			together(0, quadHeads, careful, func(h, n int) {
+				x, u, p, apart := make([][]VecVirtual, n), make([]VecVirtual, n), make([]VecVirtual, n), make([]Register, n)
+				for g := range n {
+					x[g] = k.differences(columns, i, h+g)
+					d2 := s.vec()
+					u[g], p[g] = s.vec(), s.vec()
+					s.VMULPS(x[g][0], x[g][0], d2)
+					k.squares(d2, x[g][1:])
+					apart[g] = s.aboveClamp(d2, least)
+					s.VMAXPS(d2, least, d2) // the second source, d2, if one is a NaN
+					s.VADDPS(s.number(1), d2, u[g])
+					s.VMULPS(u[g], d2, p[g])
 				}
-				if factors == nil {
-					factors = u[g]
-				} else {
-					s.VMULPS(u[g], factors, factors)
+				var factors VecVirtual
+				weights := k.inverses(p, h) // 1/(x(1+x))
+				for g, r := range weights {
+					s.VFMADD213PS(s.number(1), r, u[g]) // 1 + 1/x
+					s.keep(apart[g], r)
+					for j, v := range x[g] {
+						k.update(sums, (h+g)*d+j, func(sum VecVirtual) { s.VFMADD231PS(r, v, sum) })
+					}
+					if factors == nil {
+						factors = u[g]
+					} else {
+						s.VMULPS(u[g], factors, factors)
+					}
 				}
-			}
-			k.multiplyIn(state, factors)
+				k.addTo(grad, i, weights, x)
+				k.multiplyIn(state, factors)
+			})
+			k.storeGradient(grad, i)
 		})
-		k.storeGradient(grad, i)
+		k.store(sums)
+		k.store(state)
 	})
-	k.store("sums", sums)
-	k.store("state", state)
 	s.end()
 }
 
@@ -449,70 +471,78 @@ func (s *isa) denseTotals(d int, careful bool) {
 	s.begin(variant("denseTotals", d, careful), "(columns []float32, stride int, stretches *byte, count int, heads, sums, squares []float32, width int, clamp float32)",
 		fmt.Sprintf("is a vector form of denseTotals for d = %d.", d))
 	k := s.newDense(d, false)
-	sums := k.slots("sums", quadHeads*(d+1), true)
 	var clamp VecVirtual
 	if careful {
 		clamp = s.broadcast("clamp")
 	}
 	pass := quadHeads // heads that go over the columns together
-	if s.few() {
+	if !s.wide() {
 		pass = 2
 	}
-	for first := 0; first < quadHeads; first += pass {
-		rows := make([]Register, pass)
-		for h := range rows {
-			rows[h] = s.GP64()
+	k.passes(func(label string) {
+		for first := 0; first < quadHeads; first += pass {
+			k.totals(fmt.Sprintf("%sfrom%d", label, first), first, first+pass, careful, clamp)
 		}
-		// The rows of squares, from which column i is i elements away.
-		begin := func(stretch, i Register) {
-			row, width := s.GP64(), s.Load(s.Param("width"), s.GP64())
-			s.MOVQ(Mem{Base: stretch}.Offset(stretchAt), row)
-			s.SUBQ(i, row)
-			s.SHLQ(Imm(2), row)
-			s.ADDQ(s.memory(s.Param("squares").Base()), row)
-			s.SHLQ(Imm(2), width)
-			for range first {
-				s.ADDQ(width, row)
-			}
-			for h, r := range rows {
-				if h > 0 {
-					s.ADDQ(width, row)
-				}
-				s.MOVQ(row, r)
-			}
-		}
-		k.overStretches(fmt.Sprintf("pass%d", first), begin, func(i Register) {
-			columns, _ := k.loadColumns(i)
-			together(first, first+pass, careful, func(h, n int) {
-				x, u := make([][]VecVirtual, n), make([]VecVirtual, n)
-				for g := range n {
-					x[g] = k.differences(columns, i, h+g)
-					u[g] = s.loaded(1)
-					k.squares(u[g], x[g])
-				}
-				for g, q := range k.inverses(u, h) {
-					if careful {
-						// Where the clamp binds it is the similarity, and there
-						// is no gradient; where the mask is not set, neither.
-						bound, clamped := s.aboveClamp(q, clamp), s.vec()
-						s.VMAXPS(q, clamp, clamped) // the second source, q, if one is a NaN
-						k.keepMasked(clamped, h+g)
-						k.update(sums, (h+g)*(d+1)+d, func(total VecVirtual) { s.VADDPS(clamped, total, total) })
-						s.keep(bound, q)
-					} else {
-						k.update(sums, (h+g)*(d+1)+d, func(total VecVirtual) { s.VADDPS(q, total, total) })
-					}
-					s.VMULPS(q, q, q)
-					s.VMOVUPS(q, at(rows[h+g-first], i))
-					for j, v := range x[g] {
-						k.update(sums, (h+g)*(d+1)+j, func(sum VecVirtual) { s.VFMADD231PS(q, v, sum) })
-					}
-				}
-			})
-		})
-	}
-	k.store("sums", sums)
+	})
 	s.end()
+}
+
+// totals is a pass of denseTotals over the columns with heads from first to end.
+func (k *dense) totals(label string, first, end int, careful bool, clamp VecVirtual) {
+	width := k.d + 1
+	sums := k.slots("sums", first*width, (end-first)*width, true)
+	rows := make([]Register, end-first)
+	for h := range rows {
+		rows[h] = k.GP64()
+	}
+	// The rows of squares, from which column i is i elements away.
+	begin := func(stretch, i Register) {
+		row, width := k.GP64(), k.Load(k.Param("width"), k.GP64())
+		k.MOVQ(Mem{Base: stretch}.Offset(stretchAt), row)
+		k.SUBQ(i, row)
+		k.SHLQ(Imm(2), row)
+		k.ADDQ(k.memory(k.Param("squares").Base()), row)
+		k.SHLQ(Imm(2), width)
+		for range first {
+			k.ADDQ(width, row)
+		}
+		for h, r := range rows {
+			if h > 0 {
+				k.ADDQ(width, row)
+			}
+			k.MOVQ(row, r)
+		}
+	}
+	k.overStretches(label, begin, func(i Register) {
+		columns, _ := k.loadColumns(i)
+		together(first, end, careful, func(h, n int) {
+			x, u := make([][]VecVirtual, n), make([]VecVirtual, n)
+			for g := range n {
+				x[g] = k.differences(columns, i, h+g)
+				u[g] = k.loaded(1)
+				k.squares(u[g], x[g])
+			}
+			for g, q := range k.inverses(u, h) {
+				similarity := q
+				if careful {
+					// Where the clamp binds it is the similarity, and there
+					// is no gradient; where the mask is not set, neither.
+					bound := k.aboveClamp(q, clamp)
+					similarity = k.vec()
+					k.VMAXPS(q, clamp, similarity) // the second source, q, if one is a NaN
+					k.keepMasked(similarity, h+g)
+					k.keep(bound, q)
+				}
+				k.update(sums, (h+g)*width+k.d, func(total VecVirtual) { k.VADDPS(similarity, total, total) })
+				k.VMULPS(q, q, q)
+				k.VMOVUPS(q, at(rows[h+g-first], i))
+				for j, v := range x[g] {
+					k.update(sums, (h+g)*width+j, func(sum VecVirtual) { k.VFMADD231PS(q, v, sum) })
+				}
+			}
+		})
+	})
+	k.store(sums)
 }
 
 // denseScatter is the product of a [1+d, heads] matrix and the squares. Several
