@@ -80,7 +80,7 @@ func (b *HeadBlock[T]) Sum() (sum Sum) {
 		bits += float64(b.State[lanes+i])
 		sum.DTheta -= float64(b.State[2*lanes+i])
 	}
-	sum.Loss = math.Log(product) + math.Ln2*bits
+	sum.Loss = math.Log(product) + float64(math.Ln2*bits)
 	return sum
 }
 
@@ -99,23 +99,33 @@ func DenseNeg[T Float](q *HeadBlock[T], c T, bound Bound[T]) {
 	f, ok := any(q).(*HeadBlock[float32])
 	factor, limit := float64(1+1/c), float64(bound.limit)
 	most := float64(q.Most) * (1 + float64(c)*float64(q.Most))
-	if !ok || !vectors() || !(most <= largest) || math.IsInf(factor, 1) || math.Pow(min(factor, limit), BlockHeads) > largest {
+	if !ok || !(most <= largest) || math.IsInf(factor, 1) || math.Pow(min(factor, limit), BlockHeads) > largest {
 		denseNeg(q, c, bound)
 		return
 	}
 	f.constants = [3]float32{float32(c), 1 / float32(c), float32(limit)}
-	denseNegVector(f, factor > limit || most*most > largest)
+	careful := factor > limit || most*most > largest
+	if vectors() {
+		denseNegVector(f, careful)
+	} else {
+		denseNegLanes(f, careful)
+	}
 }
 
 // DenseUMAP is DenseNeg for UMAP's loss, −log(1−q) = log(1+1/x).
 func DenseUMAP[T Float](q *HeadBlock[T], bound Bound[T]) {
 	f, ok := any(q).(*HeadBlock[float32])
 	limit, most := float64(bound.limit), float64(q.Most)*float64(q.Most)
-	if !ok || !vectors() || !(most <= largest) {
+	if !ok || !(most <= largest) {
 		denseUMAP(q, bound)
 		return
 	}
-	denseUMAPVector(f, float32(1/(limit-1)), limit > 1e15 || most*most > largest)
+	least, careful := float32(1/(limit-1)), limit > 1e15 || most*most > largest
+	if vectors() {
+		denseUMAPVector(f, least, careful)
+	} else {
+		denseUMAPLanes(f, least, careful)
+	}
 }
 
 // DenseTotals is the first half of InfoNC-t-SNE's loss. It writes the squares
@@ -125,12 +135,15 @@ func DenseUMAP[T Float](q *HeadBlock[T], bound Bound[T]) {
 func DenseTotals[T Float](q *HeadBlock[T], squares []T, width int, bound Bound[T]) {
 	f, ok := any(q).(*HeadBlock[float32])
 	most := float64(q.Most)
-	if !ok || !vectors() || !(most <= largest) {
+	if !ok || !(most <= largest) {
 		denseTotals(q, squares, width, bound.Clamp())
 		return
 	}
-	careful := most >= float64(bound.limit) || most*most*most*most > largest
-	denseTotalsVector(f, any(squares).([]float32), width, float32(bound.Clamp()), careful)
+	form, careful := denseTotalsLanes, most >= float64(bound.limit) || most*most > largest
+	if vectors() {
+		form = denseTotalsVector
+	}
+	form(f, any(squares).([]float32), width, float32(bound.Clamp()), careful)
 }
 
 // DenseScatter is the second half, for any number of heads: it multiplies the
@@ -147,8 +160,12 @@ func DenseScatter[T Float](out []T, d, n, stride int, squares []T, width int, co
 
 // Fold adds up the Lanes numbers of each of the slots in src, [len(dst), Lanes].
 func Fold[T Float](dst, src []T) {
-	if f, ok := float32s(dst); ok {
-		foldSlotsVector(f, any(src).([]float32))
+	if f, ok := any(dst).([]float32); ok {
+		form := foldSlotsLanes
+		if vectors() {
+			form = foldSlotsVector
+		}
+		form(f, any(src).([]float32))
 		return
 	}
 	foldSlots(dst, src)
@@ -177,7 +194,7 @@ func LessProduct[T Float](dst, a, b []T, c T) {
 		dst, a, b = dst[whole:], a[whole:], b[whole:]
 	}
 	for i := range dst {
-		dst[i] -= (a[i] - c) * b[i]
+		dst[i] = FMA(-b[i], a[i]-c, dst[i])
 	}
 }
 
@@ -189,7 +206,7 @@ func Pull[T Float](dst, w, a, b []T, f T) {
 		dst, w, a, b = dst[whole:], w[whole:], a[whole:], b[whole:]
 	}
 	for i := range dst {
-		dst[i] += f * w[i] * (a[i] - b[i])
+		dst[i] = FMA(f*w[i], a[i]-b[i], dst[i])
 	}
 }
 
@@ -198,9 +215,13 @@ func Pull[T Float](dst, w, a, b []T, f T) {
 // and sum, whose further elements, up to d·Lanes in all, are scratch. Least and largest
 // may pass over a NaN.
 func Extents[T Float](least, most, sum, src []T, d int) {
-	if f, ok := float32s(src); ok && len(f) >= lanes*d {
+	if f, ok := any(src).([]float32); ok && len(f) >= lanes*d {
 		whole := len(f) - len(f)%(lanes*d)
-		extentsVector(any(least).([]float32), any(most).([]float32), any(sum).([]float32), f[:whole], d)
+		form := extentsLanes
+		if vectors() {
+			form = extentsVector
+		}
+		form(any(least).([]float32), any(most).([]float32), any(sum).([]float32), f[:whole], d)
 		src = src[whole:]
 		for i := d; i < lanes*d; i++ {
 			least[i%d] = min(least[i%d], least[i])
@@ -225,7 +246,7 @@ func Extents[T Float](least, most, sum, src []T, d int) {
 func (b *HeadBlock[T]) differences(x []T, head, column int) (d2 T) {
 	for k := range x {
 		x[k] = b.Columns[k*b.Stride+column] - b.Heads[head*b.D+k]
-		d2 += x[k] * x[k]
+		d2 += T(x[k] * x[k])
 	}
 	return d2
 }
@@ -233,8 +254,8 @@ func (b *HeadBlock[T]) differences(x []T, head, column int) (d2 T) {
 // pull adds weight times the difference x to the sums of both ends.
 func (b *HeadBlock[T]) pull(head, column int, x []T, weight T) {
 	for k, v := range x {
-		b.Sums[(head*b.D+k)*lanes+column%lanes] += weight * v
-		b.Gradient[k*b.Stride+column] += weight * v
+		b.Sums[(head*b.D+k)*lanes+column%lanes] += T(weight * v)
+		b.Gradient[k*b.Stride+column] += T(weight * v)
 	}
 }
 
@@ -304,7 +325,7 @@ func denseTotals[T Float](q *HeadBlock[T], squares []T, width int, clamp T) {
 			}
 			*square = similarity * similarity
 			for k, v := range x {
-				q.Sums[(h*slots+k)*lanes+lane] += *square * v
+				q.Sums[(h*slots+k)*lanes+lane] += T(*square * v)
 			}
 		}
 	}
@@ -316,7 +337,7 @@ func denseScatter[T Float](out []T, d, n, stride int, squares []T, width int, co
 		for k := range 1 + d {
 			f, plane := coefficients[h*(1+d)+k], out[k*stride:k*stride+n]
 			for j, v := range row {
-				plane[j] += f * v
+				plane[j] = FMA(f, v, plane[j])
 			}
 		}
 	}

@@ -25,18 +25,26 @@ func Field(sums *[3 * FieldTargets]float32, targets *[2 * FieldTargets]float32, 
 }
 
 func field(sums *[3 * FieldTargets]float32, targets *[2 * FieldTargets]float32, sources []float32) {
-	for t := range FieldTargets {
-		tx, ty := targets[t], targets[FieldTargets+t]
-		var total, fx, fy float32
-		for s := 0; s < len(sources); s += 3 {
-			x, y, m := tx-sources[s], ty-sources[s+1], sources[s+2]
-			q := 1 / (1 + x*x + y*y)
-			total += m * q
-			w := m * q * q
-			fx += w * x
-			fy += w * y
+	// One division serves a target of the first half and one of the second.
+	const half = FieldTargets / 2
+	*sums = [3 * FieldTargets]float32{}
+	add := func(t int, q, m, x, y float32) {
+		w := m * q
+		sums[t] += w
+		w *= q
+		sums[FieldTargets+t] = FMA(w, x, sums[FieldTargets+t])
+		sums[2*FieldTargets+t] = FMA(w, y, sums[2*FieldTargets+t])
+	}
+	for ; len(sources) >= 3; sources = sources[3:] {
+		x, y, m := sources[0], sources[1], sources[2]
+		for t := range half {
+			ax, ay := targets[t]-x, targets[FieldTargets+t]-y
+			bx, by := targets[half+t]-x, targets[FieldTargets+half+t]-y
+			u, v := near2(ax, ay), near2(bx, by)
+			inverse := 1 / float32(u*v)
+			add(t, inverse*v, m, ax, ay)
+			add(half+t, inverse*u, m, bx, by)
 		}
-		sums[t], sums[FieldTargets+t], sums[2*FieldTargets+t] = total, fx, fy
 	}
 }
 
@@ -47,18 +55,18 @@ func field(sums *[3 * FieldTargets]float32, targets *[2 * FieldTargets]float32, 
 func Attract[E ~uint64](fx, fy, points []float32, edges []E, weights []float32) (loss float64) {
 	n := len(edges)
 	fx, fy, weights = fx[:n], fy[:n], weights[:n]
-	whole := 0
+	whole, form := n-n%lanes, attractLanes
 	if vectors() {
-		whole = n - n%lanes
-		loss = float64(attractVector(fx[:whole], fy, points, uint64s(edges), weights))
+		form = attractVector
 	}
+	loss = float64(form(fx[:whole], fy, points, uint64s(edges), weights))
 	for k := whole; k < n; k++ {
 		i, j := 2*uint32(edges[k]), 2*uint32(edges[k]>>32)
 		dx, dy := points[i]-points[j], points[i+1]-points[j+1]
-		u := 1 + dx*dx + dy*dy
+		u := near2(dx, dy)
 		f := weights[k] / u
 		fx[k], fy[k] = f*dx, f*dy
-		loss += float64(weights[k]) * math.Log(float64(u))
+		loss += float64(float64(weights[k]) * math.Log(float64(u)))
 	}
 	return loss
 }

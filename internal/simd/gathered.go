@@ -17,32 +17,7 @@ func NearRows(dst []float32, found []uint64, x, row []float32, cols []int32, lim
 		nearRowsVector(dst, found, x, row, cols, limit, limits)
 		return
 	}
-	nearRows(dst, found, x, row, cols, limit, limits)
-}
-
-func nearRows(dst []float32, found []uint64, x, row []float32, cols []int32, limit float32, limits []float32) {
-	for c, j := range cols {
-		other := x[int(j)*len(row):][:len(row)]
-		var sum [4]float32
-		l := 0
-		for ; l+4 <= len(row) && l+4 <= len(other); l += 4 {
-			a, b, c, d := row[l]-other[l], row[l+1]-other[l+1], row[l+2]-other[l+2], row[l+3]-other[l+3]
-			// The conversions keep the compiler from fusing.
-			sum[0] += float32(a * a)
-			sum[1] += float32(b * b)
-			sum[2] += float32(c * c)
-			sum[3] += float32(d * d)
-		}
-		for s := 0; l < len(row) && l < len(other); s, l = s+1, l+1 {
-			a := row[l] - other[l]
-			sum[s&3] += float32(a * a)
-		}
-		d2 := (sum[0] + sum[1]) + (sum[2] + sum[3])
-		dst[c] = d2
-		if d2 <= limit || d2 <= limits[c] {
-			found[c/64] |= 1 << (c % 64)
-		}
-	}
+	nearRowsLanes(dst, found, x, row, cols, limit, limits)
 }
 
 // NearTiles compares the four rows of x that rows names with others: dst[16t+4r+c]
@@ -62,7 +37,7 @@ func NearTiles(dst []float32, found []uint16, x []float32, width int, rows *[4]i
 		found[t] = 0
 		for r, i := range rows {
 			near := [1]uint64{}
-			nearRows(dst[16*t+4*r:][:4], near[:], x, x[int(i)*width:][:width], cols[4*t:][:4], rowLimits[r], limits[4*t:][:4])
+			nearRowsLanes(dst[16*t+4*r:][:4], near[:], x, x[int(i)*width:][:width], cols[4*t:][:4], rowLimits[r], limits[4*t:][:4])
 			found[t] |= uint16(near[0]) << (4 * r)
 		}
 	}
@@ -76,18 +51,7 @@ func ProjectRows(dst, x, from, along []float32, cols []int32) {
 		projectRowsVector(dst, x, from, along, cols)
 		return
 	}
-	projectRows(dst, x, from, along, cols)
-}
-
-func projectRows(dst, x, from, along []float32, cols []int32) {
-	for c, j := range cols {
-		row := x[int(j)*len(from):][:len(from)]
-		var sum float32
-		for l, v := range row {
-			sum += float32((v - from[l]) * along[l])
-		}
-		dst[c] = sum
-	}
+	projectRowsLanes(dst, x, from, along, cols)
 }
 
 // Fetch asks for rows of width elements of x that will be needed soon, or for the first

@@ -12,7 +12,7 @@ func Pairs[T Float](d2, features []T, d, head int, tails []int32) {
 		h, o := row(features, d, head+k), row(features, d, int(t))
 		var sum T
 		for j, v := range h {
-			sum += (v - o[j]) * (v - o[j])
+			sum += T((v - o[j]) * (v - o[j]))
 		}
 		d2[k] = sum
 	}
@@ -26,7 +26,7 @@ func ScatterGradient[T Float](grad, features, g []T, d, head int, tails []int32)
 		gh, gt := row(grad, d, head+k), row(grad, d, int(t))
 		w := 2 * g[k]
 		for j, v := range h {
-			p := w * (v - o[j])
+			p := T(w * (v - o[j]))
 			gh[j] += p
 			gt[j] -= p
 		}
@@ -39,7 +39,7 @@ func Products[T Float](x, features []T, d, head int, tails []int32, scale T) {
 		h, o := row(features, d, head+k), row(features, d, int(t))
 		var sum T
 		for j, v := range h {
-			sum += v * o[j]
+			sum += T(v * o[j])
 		}
 		x[k] = scale * sum
 	}
@@ -56,8 +56,8 @@ func ScatterProductGradient[T Float](grad, features, g []T, d, head int, tails [
 		for j := range h {
 			// A pair of a row with itself is not excluded: read both first.
 			vh, vt := h[j], o[j]
-			gh[j] += w * vt
-			gt[j] += w * vh
+			gh[j] += T(w * vt)
+			gt[j] += T(w * vh)
 		}
 	}
 }
@@ -111,7 +111,7 @@ func Softmax[T Float](x []T, heads, columns, stride int, weight T) (loss float64
 		for j := range columns {
 			total += math.Exp(float64(x[j*stride+k] - top))
 		}
-		loss += float64(weight) * (float64(top) + math.Log(total))
+		loss += float64(float64(weight) * (float64(top) + math.Log(total)))
 		for j := range columns {
 			x[j*stride+k] = weight * T(math.Exp(float64(x[j*stride+k]-top))/total)
 		}
@@ -189,7 +189,7 @@ func Variance(x []float32, width, j int) float64 {
 	mean := sum / float64(n)
 	for i := range n {
 		d := float64(x[i*width+j]) - mean
-		squares += d * d
+		squares += float64(d * d)
 	}
 	return squares / float64(n)
 }

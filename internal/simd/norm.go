@@ -1,5 +1,7 @@
 package simd
 
+import "math"
+
 // A Norm maps images, whose channels are the columns of a matrix [rows, c], to
 // max(Floor, Scale·(x−Pivot) + Shift), channel by channel.
 type Norm[T Float] struct {
@@ -23,14 +25,17 @@ func ColumnMoments[T Float](sums, squares []float64, x, pivot []T) {
 			columnMomentsVector(f[at:], rows, c, any(pivot).([]float32)[column:], sums[column:], squares[column:])
 		})
 	}
-	if first == c {
-		return
-	}
-	for at := 0; at < len(x); at += c {
-		for k, v := range x[at+first : at+c] {
-			d := float64(v) - float64(pivot[first+k])
-			sums[first+k] += d
-			squares[first+k] += d * d
+	for at := 0; at < len(x); at += normRows * c {
+		rows := x[at:min(at+normRows*c, len(x))]
+		for k := first; k < c; k++ {
+			var sum, square float64
+			for i := k; i < len(rows); i += c {
+				d := float64(rows[i]) - float64(pivot[k])
+				sum += d
+				square = math.FMA(d, d, square)
+			}
+			sums[k] += sum
+			squares[k] += square
 		}
 	}
 }
@@ -61,7 +66,7 @@ func (n *Norm[T]) Apply(dst, x []T) {
 }
 
 // value returns what x in channel k is mapped to, but for the floor.
-func (n *Norm[T]) value(k int, x T) T { return n.Scale[k]*(x-n.Pivot[k]) + n.Shift[k] }
+func (n *Norm[T]) value(k int, x T) T { return FMA(n.Scale[k], x-n.Pivot[k], n.Shift[k]) }
 
 // Products adds Σ g and Σ g·(x−pivot) of the channels to sums and products, in
 // float64, where g is the gradient of the result, or 0 where that is the floor.
@@ -75,17 +80,19 @@ func (n *Norm[T]) Products(sums, products []float64, g, x []T) {
 			columnProductsVector(gs[at:], f[at:], rows, c, s.Pivot[column:], s.Scale[column:], s.Shift[column:], s.Floor, sums[column:], products[column:])
 		})
 	}
-	if first == c {
-		return
-	}
-	for at := 0; at < len(x); at += c {
+	for at := 0; at < len(x); at += normRows * c {
+		rows := x[at:min(at+normRows*c, len(x))]
 		for k := first; k < c; k++ {
-			v := x[at+k]
-			if n.value(k, v) <= n.Floor {
-				continue
+			var sum, product float64
+			for i := k; i < len(rows); i += c {
+				if v := rows[i]; !(n.value(k, v) <= n.Floor) {
+					gradient := float64(g[at+i])
+					sum += gradient
+					product = math.FMA(gradient, float64(v-n.Pivot[k]), product)
+				}
 			}
-			sums[k] += float64(g[at+k])
-			products[k] += float64(g[at+k]) * float64(v-n.Pivot[k])
+			sums[k] += sum
+			products[k] += product
 		}
 	}
 }
@@ -110,11 +117,11 @@ func (n *Norm[T]) Gradient(dst, g, x, a, b, o []T) {
 	for at := 0; at < len(x); at += c {
 		for k := first; k < c; k++ {
 			v := x[at+k]
-			y := b[k]*(v-n.Pivot[k]) + o[k]
+			var passed T
 			if !(n.value(k, v) <= n.Floor) {
-				y += a[k] * g[at+k]
+				passed = g[at+k]
 			}
-			dst[at+k] = y
+			dst[at+k] = FMA(a[k], passed, FMA(b[k], v-n.Pivot[k], o[k]))
 		}
 	}
 }

@@ -25,13 +25,13 @@ func pairs2[T Float](d2, dx, dy, features []T, head int, tails []int32) {
 	for k, t := range tails {
 		x := heads[2*k] - features[2*t]
 		y := heads[2*k+1] - features[2*t+1]
-		dx[k], dy[k], d2[k] = x, y, x*x+y*y
+		dx[k], dy[k], d2[k] = x, y, FMA(y, y, x*x)
 	}
 }
 
 func scatterGradient2[T Float](grad, hx, hy, g, dx, dy []T, tails []int32) {
 	for k, t := range tails {
-		px, py := 2*g[k]*dx[k], 2*g[k]*dy[k]
+		px, py := T(2*g[k]*dx[k]), T(2*g[k]*dy[k])
 		hx[k] += px
 		hy[k] += py
 		grad[2*t] -= px
@@ -41,7 +41,7 @@ func scatterGradient2[T Float](grad, hx, hy, g, dx, dy []T, tails []int32) {
 
 func negPositive[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 	for i, d2 := range x {
-		cu := c * (1 + d2)
+		cu := T(c * (1 + d2))
 		v := 1 + cu
 		if v > bound.limit {
 			x[i] = 0
@@ -66,7 +66,7 @@ func negNegative[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 			continue
 		}
 		share := r / v
-		x[i] = -q * share
+		x[i] = 0 - T(q*share)
 		sum.Loss += math.Log1p(float64(r))
 		sum.DTheta -= float64(share)
 	}
@@ -114,7 +114,7 @@ func logTotals[T Float](total []T, weight T) (sum float64) {
 		sum += math.Log(float64(t))
 		total[i] = weight / t
 	}
-	return sum * float64(weight)
+	return float64(sum * float64(weight))
 }
 
 func infoncPositive[T Float](q, share []T, clamp, inTotal T) (loss float64) {
@@ -124,7 +124,7 @@ func infoncPositive[T Float](q, share []T, clamp, inTotal T) (loss float64) {
 			q[i] = 0
 			continue
 		}
-		q[i] = v - inTotal*(v*(v*share[i]))
+		q[i] = FMA(-v, T(inTotal*(share[i]*v)), v)
 	}
 	return loss
 }
@@ -135,7 +135,7 @@ func infoncNegative[T Float](q, share []T, clamp T) {
 			q[i] = 0
 			continue
 		}
-		q[i] = -v * (v * share[i])
+		q[i] = 0 - T(v*T(v*share[i]))
 	}
 }
 
@@ -168,14 +168,14 @@ func maxUint32(x []int32) (m uint32) {
 func inverseSum2[T Float](xs, ys []T, x, y T) (sum float64) {
 	for i, xi := range xs {
 		dx, dy := x-xi, y-ys[i]
-		sum += float64(1 / (1 + (dx*dx + dy*dy)))
+		sum += float64(1 / (1 + (T(dx*dx) + T(dy*dy))))
 	}
 	return sum
 }
 
 func addSquares[T Float](dst, xs []T, x T) {
 	for i, xi := range xs {
-		dst[i] += (x - xi) * (x - xi)
+		dst[i] = FMA(x-xi, x-xi, dst[i])
 	}
 }
 
@@ -188,7 +188,7 @@ func inverseSum[T Float](d2 []T) (sum float64) {
 
 func inverseLogSum[T Float](x []T, slope, offset T, bound Bound[T]) (sum float64) {
 	for _, v := range x {
-		r := 1 / (slope*v + offset)
+		r := 1 / (T(slope*v) + offset)
 		if 1+r > bound.limit {
 			sum += bound.log
 			continue

@@ -49,9 +49,13 @@ func rowDistances[T Float](x, norms []T, norm, slack, near T, found []uint64, fi
 // q = 1/(1+x), but at least clamp, and returns their sum. A pair with a
 // negative x is excluded.
 func RowSimilarities[T Float](x []T, clamp T) (sum float64) {
-	if f, ok := float32s(x); ok {
+	if f, ok := any(x).([]float32); ok {
+		form := rowSimilaritiesLanes
+		if vectors() {
+			form = rowSimilaritiesVector
+		}
 		for n := nextPairs(x, rowChunk); n > 0; n = nextPairs(x, rowChunk) {
-			sum += float64(rowSimilaritiesVector(f[:n], float32(clamp)))
+			sum += float64(form(f[:n], float32(clamp)))
 			f, x = f[n:], x[n:]
 		}
 	}
@@ -113,9 +117,13 @@ func rowMax[T Float](x []T, m T) T {
 
 // RowExp replaces x by exp(x−top) and returns the sum. No element is above top.
 func RowExp[T Float](x []T, top T) (sum float64) {
-	if f, ok := float32s(x); ok {
+	if f, ok := any(x).([]float32); ok {
+		form := rowExpLanes
+		if vectors() {
+			form = rowExpVector
+		}
 		for n := nextPairs(x, rowChunk); n > 0; n = nextPairs(x, rowChunk) {
-			sum += float64(rowExpVector(f[:n], float32(top)))
+			sum += float64(form(f[:n], float32(top)))
 			f, x = f[n:], x[n:]
 		}
 	}
@@ -134,11 +142,15 @@ func rowExp[T Float](x []T, top T) (sum float64) {
 // RowNeg is NegNegative for many pairs. The vector forms count c as 1.2e-38 or
 // 1e20 where it is beyond.
 func RowNeg[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
-	if f, ok := float32s(x); ok {
+	if f, ok := any(x).([]float32); ok {
+		form := rowNegLanes
+		if vectors() {
+			form = rowNegVector
+		}
 		// Here infinite intermediate results would make NaNs.
 		c := min(max(float32(c), 1.2e-38), 1e20)
 		for n := nextPairs(x, logChunk); n > 0; n = nextPairs(x, logChunk) {
-			loss, dTheta := rowNegVector(f[:n], c, 1/c, float32(bound.limit))
+			loss, dTheta := form(f[:n], c, 1/c, float32(bound.limit))
 			sum.Add(Sum{float64(loss), float64(dTheta)})
 			f, x = f[n:], x[n:]
 		}
@@ -149,9 +161,13 @@ func RowNeg[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 
 // RowUMAP is UMAPNegative for many pairs.
 func RowUMAP[T Float](x []T, bound Bound[T]) (loss float64) {
-	if f, ok := float32s(x); ok {
+	if f, ok := any(x).([]float32); ok {
+		form := rowUMAPLanes
+		if vectors() {
+			form = rowUMAPVector
+		}
 		for n := nextPairs(x, logChunk); n > 0; n = nextPairs(x, logChunk) {
-			loss += float64(rowUMAPVector(f[:n], float32(bound.limit)))
+			loss += float64(form(f[:n], float32(bound.limit)))
 			f, x = f[n:], x[n:]
 		}
 	}
@@ -160,9 +176,13 @@ func RowUMAP[T Float](x []T, bound Bound[T]) (loss float64) {
 
 // RowLogistic is LogisticNegative for many pairs.
 func RowLogistic[T Float](x []T, theta T) (sum Sum) {
-	if f, ok := float32s(x); ok {
+	if f, ok := any(x).([]float32); ok {
+		form := rowLogisticLanes
+		if vectors() {
+			form = rowLogisticVector
+		}
 		for n := nextPairs(x, logChunk); n > 0; n = nextPairs(x, logChunk) {
-			loss, dTheta := rowLogisticVector(f[:n], float32(theta))
+			loss, dTheta := form(f[:n], float32(theta))
 			sum.Add(Sum{float64(loss), float64(dTheta)})
 			f, x = f[n:], x[n:]
 		}

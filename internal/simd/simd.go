@@ -12,8 +12,8 @@ var current = Best()
 
 func vectors() bool { return current != Portable }
 
-// float32s returns s as []float32 and whether it is one and a vector form
-// exists for it.
+// float32s returns s as []float32 and whether it is one and a vector form in assembly
+// exists for it. Without one the scalar code gives the same bits.
 func float32s[T Float](s []T) ([]float32, bool) {
 	if !vectors() {
 		return nil, false
@@ -22,10 +22,19 @@ func float32s[T Float](s []T) ([]float32, bool) {
 	return f, ok
 }
 
-// wholeVectors returns the elements of s, in whole vectors, for which there is a vector
-// form, and their number.
+// wholeVectors returns the elements of s in whole vectors of float32, and their number, if
+// there is a vector form in assembly.
 func wholeVectors[T Float](s []T) (f []float32, n int) {
-	if f, ok := float32s(s); ok {
+	if !vectors() {
+		return nil, 0
+	}
+	return wholeLanes(s)
+}
+
+// wholeLanes is wholeVectors for loops that add up, in 16 lanes of float32 also without
+// assembly. The scalar code is for the elements left over, and for float64.
+func wholeLanes[T Float](s []T) (f []float32, n int) {
+	if f, ok := any(s).([]float32); ok {
 		n = len(f) &^ (lanes - 1)
 		return f[:n], n
 	}
@@ -86,8 +95,12 @@ func ScatterGradient2[T Float](grad, hx, hy, g, dx, dy []T, tails []int32) {
 // argument of the logarithm is below the clamp, the loss is the clamp's loss
 // and the derivative zero, as in all kernels.
 func NegPositive[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
-	if f, whole := wholeVectors(x); whole > 0 {
-		loss, dTheta := negPositiveVector(f, float32(c), float32(bound.limit), float32(bound.log))
+	if f, whole := wholeLanes(x); whole > 0 {
+		form := negPositiveLanes
+		if vectors() {
+			form = negPositiveVector
+		}
+		loss, dTheta := form(f, float32(c), float32(bound.limit), float32(bound.log))
 		sum, x = Sum{float64(loss), float64(dTheta)}, x[whole:]
 	}
 	sum.Add(negPositive(x, c, bound))
@@ -97,9 +110,13 @@ func NegPositive[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 // NegNegative is NegPositive's counterpart for negative pairs, whose loss is
 // −log(1 − q/(q+c)) = log(1 + 1/(c(1+x))).
 func NegNegative[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
-	if f, ok := float32s(x); ok {
+	if f, ok := any(x).([]float32); ok {
+		form := negNegativeLanes
+		if vectors() {
+			form = negNegativeVector
+		}
 		for n := nextPairs(x, logChunk); n > 0; n = nextPairs(x, logChunk) {
-			loss, dTheta := negNegativeVector(f[:n], 1/float32(c), float32(bound.limit))
+			loss, dTheta := form(f[:n], 1/float32(c), float32(bound.limit))
 			sum.Add(Sum{float64(loss), float64(dTheta)})
 			f, x = f[n:], x[n:]
 		}
@@ -111,8 +128,12 @@ func NegNegative[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 // UMAPPositive replaces squared distances of positive pairs by the derivative
 // of UMAP's −log q = log(1+x) with respect to them.
 func UMAPPositive[T Float](x []T, bound Bound[T]) (loss float64) {
-	if f, whole := wholeVectors(x); whole > 0 {
-		loss, x = float64(umapPositiveVector(f, float32(bound.limit), float32(bound.log))), x[whole:]
+	if f, whole := wholeLanes(x); whole > 0 {
+		form := umapPositiveLanes
+		if vectors() {
+			form = umapPositiveVector
+		}
+		loss, x = float64(form(f, float32(bound.limit), float32(bound.log))), x[whole:]
 	}
 	return loss + umapPositive(x, bound)
 }
@@ -121,8 +142,12 @@ func UMAPPositive[T Float](x []T, bound Bound[T]) (loss float64) {
 // of UMAP's −log(1−q) = log(1+1/x) with respect to them. A pair at distance 0
 // has no gradient.
 func UMAPNegative[T Float](x []T, bound Bound[T]) (loss float64) {
-	if f, whole := wholeVectors(x); whole > 0 {
-		loss, x = float64(umapNegativeVector(f, float32(bound.limit), float32(bound.log))), x[whole:]
+	if f, whole := wholeLanes(x); whole > 0 {
+		form := umapNegativeLanes
+		if vectors() {
+			form = umapNegativeVector
+		}
+		loss, x = float64(form(f, float32(bound.limit), float32(bound.log))), x[whole:]
 	}
 	return loss + umapNegative(x, bound)
 }
@@ -140,8 +165,12 @@ func Similarities[T Float](x, total []T, clamp T) {
 // LogTotals returns weight·Σ log total and replaces each total by
 // weight/total, the share that InfoNC's derivatives are multiplied by.
 func LogTotals[T Float](total []T, weight T) (loss float64) {
-	if f, whole := wholeVectors(total); whole > 0 {
-		loss = float64(weight) * float64(logTotalsVector(f, float32(weight)))
+	if f, whole := wholeLanes(total); whole > 0 {
+		form := logTotalsLanes
+		if vectors() {
+			form = logTotalsVector
+		}
+		loss = float64(weight) * float64(form(f, float32(weight)))
 		total = total[whole:]
 	}
 	return loss + logTotals(total, weight)
@@ -152,8 +181,12 @@ func LogTotals[T Float](total []T, weight T) (loss float64) {
 // with respect to the squared distance, and returns the sum of −log q. share
 // is what LogTotals leaves; inTotal is 1 if q is part of the total, else 0.
 func InfoNCPositive[T Float](q, share []T, clamp, inTotal T) (loss float64) {
-	if f, whole := wholeVectors(q); whole > 0 {
-		loss = float64(infoncPositiveVector(f, any(share).([]float32), float32(clamp), float32(inTotal)))
+	if f, whole := wholeLanes(q); whole > 0 {
+		form := infoncPositiveLanes
+		if vectors() {
+			form = infoncPositiveVector
+		}
+		loss = float64(form(f, any(share).([]float32), float32(clamp), float32(inTotal)))
 		q, share = q[whole:], share[whole:]
 	}
 	return loss + infoncPositive(q, share, clamp, inTotal)
@@ -233,8 +266,12 @@ func MaxUint32(x []int32) uint32 {
 // InverseSum2 returns Σ 1/(1 + (x−xs[i])² + (y−ys[i])²). In float32 it adds
 // up at most some thousand terms well; callers cut longer runs.
 func InverseSum2[T Float](xs, ys []T, x, y T) (sum float64) {
-	if f, whole := wholeVectors(xs); whole > 0 {
-		sum = float64(inverseSum2Vector(f, any(ys).([]float32), float32(x), float32(y)))
+	if f, whole := wholeLanes(xs); whole > 0 {
+		form := inverseSum2Lanes
+		if vectors() {
+			form = inverseSum2Vector
+		}
+		sum = float64(form(f, any(ys).([]float32), float32(x), float32(y)))
 		xs, ys = xs[whole:], ys[whole:]
 	}
 	return sum + inverseSum2(xs, ys, x, y)
@@ -243,9 +280,13 @@ func InverseSum2[T Float](xs, ys []T, x, y T) (sum float64) {
 // InverseSum2Near is InverseSum2, with other bits, for squared distances of at most 1e18:
 // the product of two of them must not overflow. It is up to twice as fast.
 func InverseSum2Near[T Float](xs, ys []T, x, y T) (sum float64) {
-	if f, ok := float32s(xs); ok && len(xs) >= 2*lanes {
+	if f, ok := any(xs).([]float32); ok && len(xs) >= 2*lanes {
 		whole := len(xs) - len(xs)%(2*lanes)
-		sum = float64(inverseSum2NearVector(f[:whole], any(ys).([]float32), float32(x), float32(y)))
+		form := inverseSum2NearLanes
+		if vectors() {
+			form = inverseSum2NearVector
+		}
+		sum = float64(form(f[:whole], any(ys).([]float32), float32(x), float32(y)))
 		xs, ys = xs[whole:], ys[whole:]
 	}
 	return sum + inverseSum2(xs, ys, x, y)
@@ -262,8 +303,12 @@ func AddSquares[T Float](dst, xs []T, x T) {
 
 // InverseSum returns Σ 1/(1 + d2[i]), with the precision of InverseSum2.
 func InverseSum[T Float](d2 []T) (sum float64) {
-	if f, whole := wholeVectors(d2); whole > 0 {
-		sum = float64(inverseSumVector(f))
+	if f, whole := wholeLanes(d2); whole > 0 {
+		form := inverseSumLanes
+		if vectors() {
+			form = inverseSumVector
+		}
+		sum = float64(form(f))
 		d2 = d2[whole:]
 	}
 	return sum + inverseSum(d2)
@@ -277,8 +322,12 @@ func InverseSum[T Float](d2 []T) (sum float64) {
 // the loss's logarithm, 1/(1 + 1/…), is below the clamp, a pair has the clamp's
 // loss.
 func InverseLogSum[T Float](x []T, slope, offset T, bound Bound[T]) (sum float64) {
-	if f, whole := wholeVectors(x); whole > 0 {
-		sum = float64(inverseLogSumVector(f, float32(slope), float32(offset), float32(bound.limit), float32(bound.log)))
+	if f, whole := wholeLanes(x); whole > 0 {
+		form := inverseLogSumLanes
+		if vectors() {
+			form = inverseLogSumVector
+		}
+		sum = float64(form(f, float32(slope), float32(offset), float32(bound.limit), float32(bound.log)))
 		x = x[whole:]
 	}
 	return sum + inverseLogSum(x, slope, offset, bound)

@@ -99,35 +99,40 @@ func winogradTiles(dst []float32, to Grid, src []float32, from Grid, channels, i
 	}
 }
 
+// The rows round as the vector forms do: the numbers here are multiplied in float32, and
+// fused with what they are added to where the vector forms fuse.
+
 // imageRow computes Bᵀ·d.
 func imageRow(d [6]float32) [6]float32 {
-	a, b := d[4]-4*d[2], d[3]-4*d[1]
+	a, b := FMA(-4, d[2], d[4]), FMA(-4, d[1], d[3])
 	e, f := d[4]-d[2], d[3]-d[1]
-	return [6]float32{4*d[0] - 5*d[2] + d[4], a + b, a - b, e + 2*f, e - 2*f, 4*d[1] - 5*d[3] + d[5]}
+	return [6]float32{FMA(-5, d[2], FMA(4, d[0], d[4])), a + b, a - b, FMA(2, f, e), FMA(-2, f, e), FMA(-5, d[3], FMA(4, d[1], d[5]))}
 }
 
 // gradientRow computes A·g.
 func gradientRow(g [6]float32) [6]float32 {
 	a, b := g[0]+g[2], g[1]+g[3]
-	e, f := g[0]+4*g[2], g[1]+4*g[3]
-	return [6]float32{g[0], a + b, a - b, e + 2*f, e - 2*f, g[3]}
+	e, f := FMA(4, g[2], g[0]), FMA(4, g[3], g[1])
+	return [6]float32{g[0], a + b, a - b, FMA(2, f, e), FMA(-2, f, e), g[3]}
 }
 
 // resultRow computes Aᵀ·m.
 func resultRow(m [6]float32) [6]float32 {
 	s1, d1, s2, d2 := m[1]+m[2], m[1]-m[2], m[3]+m[4], m[3]-m[4]
-	return [6]float32{m[0] + s1 + s2, d1 + 2*d2, s1 + 4*s2, d1 + 8*d2 + m[5]}
+	return [6]float32{m[0] + s1 + s2, FMA(2, d2, d1), FMA(4, s2, s1), FMA(8, d2, m[5]+d1)}
 }
 
 // weightsRow computes G·g.
 func weightsRow(g [6]float32) [6]float32 {
-	a, b := (g[0]+g[2])/6, g[1]/6
-	e, f := g[0]/24+g[2]/6, g[1]/12
-	return [6]float32{g[0] / 4, -(a + b), b - a, e + f, e - f, g[2]}
+	const quarter, sixth, twelfth = float32(1. / 4), float32(1. / 6), float32(1. / 12)
+	a, b := float32(sixth*(g[0]+g[2])), float32(sixth*g[1])
+	e, f := FMA(1./24, g[0], float32(sixth*g[2])), float32(twelfth*g[1])
+	return [6]float32{quarter * g[0], 0 - (a + b), b - a, e + f, e - f, g[2]}
 }
 
 // weightsGradientRow computes Gᵀ·h.
 func weightsGradientRow(h [6]float32) [6]float32 {
 	s1, d1, s2, d2 := h[1]+h[2], h[2]-h[1], h[3]+h[4], h[3]-h[4]
-	return [6]float32{h[0]/4 - s1/6 + s2/24, d1/6 + d2/12, (s2-s1)/6 + h[5]}
+	first := FMA(1./24, s2, FMA(-1./6, s1, float32(h[0]*(1./4))))
+	return [6]float32{first, FMA(1./12, d2, float32(d1*(1./6))), FMA(1./6, s2-s1, h[5])}
 }
