@@ -29,7 +29,7 @@ func field(sums *[3 * FieldTargets]float32, targets *[2 * FieldTargets]float32, 
 	const half = FieldTargets / 2
 	*sums = [3 * FieldTargets]float32{}
 	add := func(t int, q, m, x, y float32) {
-		w := m * q
+		w := float32(m * q)
 		sums[t] += w
 		w *= q
 		sums[FieldTargets+t] = FMA(w, x, sums[FieldTargets+t])

@@ -4,4 +4,4 @@ package simd
 
 // FMA returns x·y + z, rounded once: here the compiler makes one instruction of it, as the
 // tests check.
-func FMA[T Float](x, y, z T) T { return x*y + z }
+func FMA[T Float](x, y, z T) T { return x*y + T(z) }

@@ -25,7 +25,7 @@ func pairs2[T Float](d2, dx, dy, features []T, head int, tails []int32) {
 	for k, t := range tails {
 		x := heads[2*k] - features[2*t]
 		y := heads[2*k+1] - features[2*t+1]
-		dx[k], dy[k], d2[k] = x, y, FMA(y, y, x*x)
+		dx[k], dy[k], d2[k] = x, y, FMA(y, y, T(x*x))
 	}
 }
 
