@@ -151,8 +151,12 @@ func DenseTotals[T Float](q *HeadBlock[T], squares []T, width int, bound Bound[T
 // coefficients [heads, 1+d], transposed, and adds the result to the 1+d planes
 // of out, stride apart.
 func DenseScatter[T Float](out []T, d, n, stride int, squares []T, width int, coefficients []T) {
-	if f, ok := float32s(out); ok {
-		denseScatterVector(f, d, n, stride, any(squares).([]float32), width, any(coefficients).([]float32))
+	if f, ok := any(out).([]float32); ok {
+		form := denseScatterLanes
+		if vectors() {
+			form = denseScatterVector
+		}
+		form(f, d, n, stride, any(squares).([]float32), width, any(coefficients).([]float32))
 		return
 	}
 	denseScatter(out, d, n, stride, squares, width, coefficients)
@@ -337,7 +341,7 @@ func denseScatter[T Float](out []T, d, n, stride int, squares []T, width int, co
 		for k := range 1 + d {
 			f, plane := coefficients[h*(1+d)+k], out[k*stride:k*stride+n]
 			for j, v := range row {
-				plane[j] = FMA(f, v, plane[j])
+				plane[j] += T(f * v)
 			}
 		}
 	}

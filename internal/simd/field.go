@@ -28,22 +28,22 @@ func field(sums *[3 * FieldTargets]float32, targets *[2 * FieldTargets]float32, 
 	// One division serves a target of the first half and one of the second.
 	const half = FieldTargets / 2
 	*sums = [3 * FieldTargets]float32{}
-	add := func(t int, q, m, x, y float32) {
-		w := float32(m * q)
-		sums[t] += w
-		w *= q
-		sums[FieldTargets+t] = FMA(w, x, sums[FieldTargets+t])
-		sums[2*FieldTargets+t] = FMA(w, y, sums[2*FieldTargets+t])
-	}
 	for ; len(sources) >= 3; sources = sources[3:] {
 		x, y, m := sources[0], sources[1], sources[2]
 		for t := range half {
-			ax, ay := targets[t]-x, targets[FieldTargets+t]-y
-			bx, by := targets[half+t]-x, targets[FieldTargets+half+t]-y
+			ax, ay := targets[t]-x, targets[2*half+t]-y
+			bx, by := targets[half+t]-x, targets[3*half+t]-y
 			u, v := near2(ax, ay), near2(bx, by)
 			inverse := 1 / float32(u*v)
-			add(t, inverse*v, m, ax, ay)
-			add(half+t, inverse*u, m, bx, by)
+			q, r := inverse*v, inverse*u
+			w, z := float32(q*m), float32(r*m)
+			sums[t] += w
+			sums[half+t] += z
+			w, z = float32(q*w), float32(r*z)
+			sums[2*half+t] = fma32(w, ax, sums[2*half+t])
+			sums[3*half+t] = fma32(z, bx, sums[3*half+t])
+			sums[4*half+t] = fma32(w, ay, sums[4*half+t])
+			sums[5*half+t] = fma32(z, by, sums[5*half+t])
 		}
 	}
 }

@@ -12,15 +12,19 @@ func FMA[T Float](x, y, z T) T {
 	if unsafe.Sizeof(x) == 8 {
 		return T(math.FMA(float64(x), float64(y), float64(z)))
 	}
-	// The product is exact. Rounding the sum to float64 and then to float32 is rounding it
-	// once, unless the first result lies halfway between two float32 (its last 29 bits are
-	// 1 and zeros) or is subnormal as a float32.
+	return T(fma32(float32(x), float32(y), float32(z)))
+}
+
+// fma32 is FMA. The product is exact in float64. To round the sum to float64 and then to
+// float32 is to round it once, unless the first result lies halfway between two float32 (its
+// last 29 bits are 1 and zeros) or is subnormal as a float32.
+func fma32(x, y, z float32) float32 {
 	p := float64(x) * float64(y)
 	s := p + float64(z)
 	if b := math.Float64bits(s); b&(1<<29-1) == 1<<28 || b<<1 < (1023-126)<<53 {
 		s = toOdd(p, float64(z), s)
 	}
-	return T(s)
+	return float32(s)
 }
 
 // toOdd returns the sum s = p+z so rounded that it may be rounded again: if it is not exact,

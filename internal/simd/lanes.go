@@ -32,18 +32,18 @@ func log32(v float32) float32 {
 	e := float32(int32(b) >> 23)
 	f := math.Float32frombits(b&0x7fffff+half) - 1
 	f2 := float32(f * f)
-	y := FMA(float32(7.0376836292e-2), f, -1.1514610310e-1)
-	y = FMA(y, f, 1.1676998740e-1)
-	y = FMA(y, f, -1.2420140846e-1)
-	y = FMA(y, f, 1.4249322787e-1)
-	y = FMA(y, f, -1.6668057665e-1)
-	y = FMA(y, f, 2.0000714765e-1)
-	y = FMA(y, f, -2.4999993993e-1)
-	y = FMA(y, f, 3.3333331174e-1)
+	y := fma32(7.0376836292e-2, f, -1.1514610310e-1)
+	y = fma32(y, f, 1.1676998740e-1)
+	y = fma32(y, f, -1.2420140846e-1)
+	y = fma32(y, f, 1.4249322787e-1)
+	y = fma32(y, f, -1.6668057665e-1)
+	y = fma32(y, f, 2.0000714765e-1)
+	y = fma32(y, f, -2.4999993993e-1)
+	y = fma32(y, f, 3.3333331174e-1)
 	y = float32(float32(y*f) * f2)
-	y = FMA(-2.12194440e-4, e, y)
-	y = f + FMA(-0.5, f2, y)
-	y = FMA(0.693359375, e, y)
+	y = fma32(-2.12194440e-4, e, y)
+	y = f + fma32(-0.5, f2, y)
+	y = fma32(0.693359375, e, y)
 	return y + float32(0*v) // NaN if v is one
 }
 
@@ -58,16 +58,16 @@ func exp32(t float32) float32 {
 	if outside {
 		t = lowest
 	}
-	n := FMA(1.4426950408889634, t, rounder)
+	n := fma32(1.4426950408889634, t, rounder)
 	k := n - rounder
-	t = FMA(-0.693359375, k, t)
-	t = FMA(2.12194440e-4, k, t)
-	y := FMA(float32(1.9875691500e-4), t, 1.3981999507e-3)
-	y = FMA(y, t, 8.3334519073e-3)
-	y = FMA(y, t, 4.1665795894e-2)
-	y = FMA(y, t, 1.6666665459e-1)
-	y = FMA(y, t, 5.0000001201e-1)
-	y = 1 + FMA(y, float32(t*t), t)
+	t = fma32(-0.693359375, k, t)
+	t = fma32(2.12194440e-4, k, t)
+	y := fma32(1.9875691500e-4, t, 1.3981999507e-3)
+	y = fma32(y, t, 8.3334519073e-3)
+	y = fma32(y, t, 4.1665795894e-2)
+	y = fma32(y, t, 1.6666665459e-1)
+	y = fma32(y, t, 5.0000001201e-1)
+	y = 1 + fma32(y, float32(t*t), t)
 	if y = math.Float32frombits(math.Float32bits(y) + math.Float32bits(n)<<23); t != t {
 		y = t
 	}
@@ -90,7 +90,7 @@ func (s *logSum32) add(l int, v float32) {
 // total returns the sums of the lanes.
 func (s *logSum32) total() (sums vector) {
 	for l, p := range s.product {
-		sums[l] = FMA(math.Ln2, s.exponents[l], log32(p))
+		sums[l] = fma32(math.Ln2, s.exponents[l], log32(p))
 	}
 	return sums
 }
@@ -196,7 +196,7 @@ func infoncPositiveLanes(q, share []float32, clamp, inTotal float32) (loss float
 		for l, v := range q {
 			losses[l] -= log32(v)
 			if q[l] = 0; !(v <= clamp) {
-				q[l] = FMA(-v, float32(inTotal*float32(shares[l]*v)), v)
+				q[l] = fma32(-v, float32(inTotal*float32(shares[l]*v)), v)
 			}
 		}
 	}
@@ -216,7 +216,7 @@ func inverseSum2Lanes(xs, ys []float32, x, y float32) float32 {
 }
 
 // near2 returns 1 + dx² + dy².
-func near2(dx, dy float32) float32 { return FMA(dy, dy, FMA(dx, dx, 1)) }
+func near2(dx, dy float32) float32 { return fma32(dy, dy, fma32(dx, dx, 1)) }
 
 func inverseSum2NearLanes(xs, ys []float32, x, y float32) float32 {
 	var sums vector
@@ -246,7 +246,7 @@ func inverseLogSumLanes(x []float32, slope, offset, limit, logLimit float32) flo
 	for i := 0; i+lanes <= len(x); i += lanes {
 		x := (*vector)(x[i:])
 		for l, d2 := range x {
-			r := 1 / FMA(slope, d2, offset)
+			r := 1 / fma32(slope, d2, offset)
 			v := 1 + r
 			if v > limit {
 				sums[l] += logLimit
@@ -293,17 +293,17 @@ func rowNegLanes(x []float32, c, invC, limit float32) (loss, dTheta float32) {
 		x := (*vector)(x[i:])
 		for l, d2 := range x {
 			u := 1 + min(d2, far)
-			w := FMA(c, u, 1)
+			w := fma32(c, u, 1)
 			t := 1 / min(float32(u*w), 5e37)
 			if d2 > far {
 				t = 0
 			}
-			v := FMA(invC, float32(t*w), 1)
+			v := fma32(invC, float32(t*w), 1)
 			if v > limit {
 				t = 0
 			}
 			logs.add(l, min(v, limit))
-			slopes[l] = FMA(-t, u, slopes[l])
+			slopes[l] = fma32(-t, u, slopes[l])
 			x[l] = -t
 		}
 	}
@@ -325,7 +325,7 @@ func rowUMAPLanes(x []float32, limit float32) (loss float32) {
 			if d2 > far {
 				t = 0
 			}
-			v := FMA(u, t, 1)
+			v := fma32(u, t, 1)
 			if v > limit {
 				t = 0
 			}
@@ -375,7 +375,7 @@ func attractLanes(fx, fy, points []float32, edges []uint64, weights []float32) (
 			u := near2(dx, dy)
 			f := w / u
 			fx[i+l], fy[i+l] = f*dx, f*dy
-			losses[l] = FMA(w, log32(u), losses[l])
+			losses[l] = fma32(w, log32(u), losses[l])
 		}
 	}
 	return losses.fold()
@@ -419,12 +419,12 @@ func nearRowsLanes(dst []float32, found []uint64, x, row []float32, cols []int32
 			a, b := (*vector)(row[l:]), (*vector)(other[l:])
 			for k := range sums {
 				d := a[k] - b[k]
-				sums[k] = FMA(d, d, sums[k])
+				sums[k] = fma32(d, d, sums[k])
 			}
 		}
 		for k, v := range row[l:] {
 			d := v - other[l+k]
-			sums[k] = FMA(d, d, sums[k])
+			sums[k] = fma32(d, d, sums[k])
 		}
 		d2 := sums.foldRow()
 		if dst[c] = d2; d2 <= limit || d2 <= limits[c] {
@@ -438,7 +438,7 @@ func projectRowsLanes(dst, x, from, along []float32, cols []int32) {
 		row := x[int(j)*len(from):][:len(from)]
 		var sums vector
 		for l, v := range row {
-			sums[l%lanes] = FMA(along[l], v-from[l], sums[l%lanes])
+			sums[l%lanes] = fma32(along[l], v-from[l], sums[l%lanes])
 		}
 		dst[c] = sums.foldRow()
 	}

@@ -2,173 +2,213 @@ package simd
 
 import "math"
 
-// denseLanes is the arithmetic of the vector forms of the dense kernels: column after column,
-// with two heads at a time, whose inverses come from one division, or in the careful variant
-// one by one.
-type denseLanes struct {
-	*HeadBlock[float32]
+// The dense kernels in the arithmetic of their vector forms: column after column, with two
+// heads at a time, whose inverses come from one division, or in the careful variant one by
+// one.
+
+// A twin is two heads and what their pairs with 16 columns add to.
+type twin struct {
+	three   bool // coordinates, not two
 	careful bool
-	heads   [BlockHeads][MaxDenseWidth]float32
+	heads   [2][MaxDenseWidth]float32
+	masks   [2]*[lanes]int32
+	sums    [2][MaxDenseWidth + 1]*vector
+	// Of the columns, their coordinates and their gradient.
+	columns, gradient [MaxDenseWidth]*vector
 }
 
-func newDenseLanes(q *HeadBlock[float32], careful bool) *denseLanes {
-	b := &denseLanes{HeadBlock: q, careful: careful}
-	for h := range b.heads {
-		copy(b.heads[h][:], q.Heads[h*q.D:(h+1)*q.D])
+// twins calls body for the pairs of a quad by two heads and 16 columns, the first of which is
+// column. The sums have so many slots for each head. last is whether there are no other
+// heads for these columns.
+func twins(q *HeadBlock[float32], careful bool, slots int, body func(t *twin, h, column int, r *ColumnRange, last bool)) {
+	t := twin{three: q.D == 3, careful: careful}
+	for i := range q.Ranges {
+		r := &q.Ranges[i]
+		for column := r.First; column < r.First+r.N; column += lanes {
+			for k := range q.D {
+				t.columns[k] = (*vector)(q.Columns[k*q.Stride+column:])
+				t.gradient[k] = t.columns[k]
+				if slots == q.D {
+					t.gradient[k] = (*vector)(q.Gradient[k*q.Stride+column:])
+				}
+			}
+			for h := 0; h < BlockHeads; h += 2 {
+				for g := range t.heads {
+					copy(t.heads[g][:], q.Heads[(h+g)*q.D:(h+g+1)*q.D])
+					t.masks[g] = (*[lanes]int32)(r.Masks[(h+g)*lanes:])
+					for k := range slots {
+						t.sums[g][k] = (*vector)(q.Sums[((h+g)*slots+k)*lanes:])
+					}
+				}
+				body(&t, h, column, r, h+2 == BlockHeads)
+			}
+		}
 	}
-	return b
 }
 
-// column loads a column's coordinates.
-func (b *denseLanes) column(j int) (x [MaxDenseWidth]float32) {
-	x[0], x[1] = b.Columns[j], b.Columns[b.Stride+j]
-	if b.D == 3 {
-		x[2] = b.Columns[2*b.Stride+j]
+// A meeting is a column with two heads: the differences column − head.
+type meeting [2][MaxDenseWidth]float32
+
+// meet returns the differences of column l, and start plus the sums of their squares.
+func (t *twin) meet(l int, start float32) (m meeting, u, w float32) {
+	x, y := t.columns[0][l&15], t.columns[1][l&15]
+	m[0][0], m[0][1] = x-t.heads[0][0], y-t.heads[0][1]
+	m[1][0], m[1][1] = x-t.heads[1][0], y-t.heads[1][1]
+	u = fma32(m[0][1], m[0][1], fma32(m[0][0], m[0][0], start))
+	w = fma32(m[1][1], m[1][1], fma32(m[1][0], m[1][0], start))
+	if t.three {
+		z := t.columns[2][l&15]
+		m[0][2], m[1][2] = z-t.heads[0][2], z-t.heads[1][2]
+		u, w = fma32(m[0][2], m[0][2], u), fma32(m[1][2], m[1][2], w)
 	}
-	return x
+	return m, u, w
 }
 
-// differences returns column − head, and start plus the sum of its squares.
-func (b *denseLanes) differences(column *[MaxDenseWidth]float32, h int, start float32) (x [MaxDenseWidth]float32, u float32) {
-	head := &b.heads[h]
-	x[0], x[1] = column[0]-head[0], column[1]-head[1]
-	u = FMA(x[1], x[1], FMA(x[0], x[0], start))
-	if b.D == 3 {
-		x[2] = column[2] - head[2]
-		u = FMA(x[2], x[2], u)
-	}
-	return x, u
-}
-
-// inverses returns 1/p and 1/q, or 0 where the masks of heads h and h+1 are not set.
-func (b *denseLanes) inverses(p, q float32, masks *Masks, h, lane int) (r, s float32) {
-	if b.careful {
+// inverses returns 1/p and 1/q, or 0 where the masks of the heads are not set.
+func (t *twin) inverses(l int, p, q float32) (r, s float32) {
+	if t.careful {
 		r, s = 1/p, 1/q
 	} else {
 		both := 1 / float32(p*q)
 		r, s = float32(q*both), float32(p*both)
 	}
-	if masks[h*lanes+lane] == 0 {
+	if t.masks[0][l&15] == 0 {
 		r = 0
 	}
-	if masks[(h+1)*lanes+lane] == 0 {
+	if t.masks[1][l&15] == 0 {
 		s = 0
 	}
 	return r, s
 }
 
-// pull adds the weights r and s times the differences x and y to the sums of heads h and h+1
-// and to the column's gradient.
-func (b *denseLanes) pull(h, j, lane int, r, s float32, x, y *[MaxDenseWidth]float32) {
-	for k := range b.D {
-		first, second := &b.Sums[(h*b.D+k)*lanes+lane], &b.Sums[((h+1)*b.D+k)*lanes+lane]
-		*first, *second = FMA(r, x[k], *first), FMA(s, y[k], *second)
-		g := &b.Gradient[k*b.Stride+j]
-		*g = FMA(s, y[k], FMA(r, x[k], *g))
+// pull adds weights times the differences to the sums of the heads and to the gradient.
+func (t *twin) pull(l int, r, s float32, m *meeting) {
+	for k := range MaxDenseWidth {
+		if k == 2 && !t.three {
+			return
+		}
+		a, b, g := &t.sums[0][k][l&15], &t.sums[1][k][l&15], &t.gradient[k][l&15]
+		*a, *b = fma32(r, m[0][k], *a), fma32(s, m[1][k], *b)
+		*g = fma32(s, m[1][k], fma32(r, m[0][k], *g))
 	}
 }
 
-// multiplyIn multiplies the running product by v and moves its exponent to the sum of
-// exponents.
-func (b *denseLanes) multiplyIn(lane int, v float32) {
-	bits := math.Float32bits(b.State[lane] * v)
-	b.State[lane] = math.Float32frombits(bits&0x7fffff | 0x3f800000)
-	b.State[lanes+lane] += float32(int32(bits>>23) - 127)
+// multiplyIn multiplies the running product of a lane by v and moves its exponent to the sum
+// of exponents.
+func (b *HeadBlock[T]) multiplyIn(lane int, v float32) {
+	bits := math.Float32bits(float32(b.State[lane]) * v)
+	b.State[lane] = T(math.Float32frombits(bits&0x7fffff | 0x3f800000))
+	b.State[lanes+lane] += T(int32(bits>>23) - 127)
 }
 
 func denseNegLanes(q *HeadBlock[float32], careful bool) {
-	b := newDenseLanes(q, careful)
 	c, invC, limit := q.constants[0], q.constants[1], q.constants[2]
-	for _, s := range q.Ranges {
-		for i := range s.N {
-			j, lane := s.First+i, i%lanes
-			column := b.column(j)
-			shares, factors := q.State[2*lanes+lane], float32(1)
-			for h := 0; h < BlockHeads; h += 2 {
-				x, u := b.differences(&column, h, 1)
-				y, w := b.differences(&column, h+1, 1)
-				t, z := FMA(c, u, 1), FMA(c, w, 1)
-				r, p := b.inverses(float32(u*t), float32(w*z), s.Masks, h, lane)
-				f, g := FMA(invC, float32(t*r), 1), FMA(invC, float32(z*p), 1) // 1 + 1/(cu)
-				if careful {
-					if f > limit {
-						r, f = 0, limit
-					}
-					if g > limit {
-						p, g = 0, limit
-					}
+	factors := ones()
+	shares := (*vector)(q.State[2*lanes:])
+	twins(q, careful, q.D, func(t *twin, h, column int, _ *ColumnRange, last bool) {
+		for l := range factors {
+			m, u, w := t.meet(l, 1)
+			a, b := fma32(c, u, 1), fma32(c, w, 1)
+			r, s := t.inverses(l, float32(u*a), float32(w*b))
+			f, g := fma32(invC, float32(a*r), 1), fma32(invC, float32(b*s), 1) // 1 + 1/(cu)
+			if careful {
+				if f > limit {
+					r, f = 0, limit
 				}
-				factors = float32(float32(factors*f) * g)
-				shares = FMA(w, p, FMA(u, r, shares))
-				b.pull(h, j, lane, r, p, &x, &y)
+				if g > limit {
+					s, g = 0, limit
+				}
 			}
-			q.State[2*lanes+lane] = shares
-			b.multiplyIn(lane, factors)
+			factors[l] = float32(float32(factors[l]*f) * g)
+			shares[l] = fma32(w, s, fma32(u, r, shares[l]))
+			t.pull(l, r, s, &m)
 		}
-	}
+		if last {
+			for l, f := range factors {
+				q.multiplyIn(l, f)
+			}
+			factors = ones()
+		}
+	})
 }
 
 func denseUMAPLanes(q *HeadBlock[float32], least float32, careful bool) {
-	b := newDenseLanes(q, careful)
-	for _, s := range q.Ranges {
-		for i := range s.N {
-			j, lane := s.First+i, i%lanes
-			column := b.column(j)
-			for h := 0; h < BlockHeads; h += 2 {
-				x, d := b.differences(&column, h, 0)
-				y, e := b.differences(&column, h+1, 0)
-				near, nearer := d <= least, e <= least
-				d, e = max(d, least), max(e, least)
-				u, w := 1+d, 1+e
-				r, p := b.inverses(float32(u*d), float32(w*e), s.Masks, h, lane)
-				u, w = FMA(r, u, 1), FMA(p, w, 1) // 1 + 1/x
-				if near {
-					r = 0
-				}
-				if nearer {
-					p = 0
-				}
-				b.pull(h, j, lane, r, p, &x, &y)
-				if careful {
-					b.multiplyIn(lane, u)
-					b.multiplyIn(lane, w)
-				} else {
-					b.multiplyIn(lane, float32(u*w))
-				}
+	twins(q, careful, q.D, func(t *twin, h, column int, _ *ColumnRange, _ bool) {
+		for l := range lanes {
+			m, d, e := t.meet(l, 0)
+			near, nearer := d <= least, e <= least
+			d, e = max(d, least), max(e, least)
+			u, w := 1+d, 1+e
+			r, s := t.inverses(l, float32(u*d), float32(w*e))
+			u, w = fma32(r, u, 1), fma32(s, w, 1) // 1 + 1/x
+			if near {
+				r = 0
+			}
+			if nearer {
+				s = 0
+			}
+			t.pull(l, r, s, &m)
+			if careful {
+				q.multiplyIn(l, u)
+				q.multiplyIn(l, w)
+			} else {
+				q.multiplyIn(l, float32(u*w))
 			}
 		}
-	}
+	})
 }
 
 func denseTotalsLanes(q *HeadBlock[float32], squares []float32, width int, clamp float32, careful bool) {
-	b := newDenseLanes(q, careful)
-	for _, s := range q.Ranges {
-		for i := range s.N {
-			lane := i % lanes
-			column := b.column(s.First + i)
-			for h := 0; h < BlockHeads; h += 2 {
-				x, u := b.differences(&column, h, 1)
-				y, w := b.differences(&column, h+1, 1)
-				r, p := b.inverses(u, w, s.Masks, h, lane)
-				squares[h*width+s.At+i] = b.total(h, lane, r, clamp, s.Masks, &x)
-				squares[(h+1)*width+s.At+i] = b.total(h+1, lane, p, clamp, s.Masks, &y)
+	twins(q, careful, q.D+1, func(t *twin, h, column int, r *ColumnRange, _ bool) {
+		at := r.At + column - r.First
+		first, second := (*vector)(squares[h*width+at:]), (*vector)(squares[(h+1)*width+at:])
+		for l := range lanes {
+			m, u, w := t.meet(l, 1)
+			p, s := t.inverses(l, u, w)
+			first[l] = t.total(0, l, p, clamp, &m)
+			second[l] = t.total(1, l, s, clamp, &m)
+		}
+	})
+}
+
+// total adds a similarity, and its square times the difference, to the sums of one of the
+// heads, and returns the square.
+func (t *twin) total(head, l int, q, clamp float32, m *meeting) float32 {
+	sums, x := &t.sums[head], &m[head]
+	similarity, d := q, 2
+	if t.careful && t.masks[head][l&15] != 0 && q <= clamp {
+		similarity, q = clamp, 0
+	}
+	square := float32(q * q)
+	if t.three {
+		d = 3
+		sums[2][l&15] = fma32(square, x[2], sums[2][l&15])
+	}
+	sums[0][l&15] = fma32(square, x[0], sums[0][l&15])
+	sums[1][l&15] = fma32(square, x[1], sums[1][l&15])
+	sums[d][l&15] += similarity
+	return square
+}
+
+// denseScatterLanes multiplies four heads at a time, whose coefficients stay in registers.
+func denseScatterLanes(out []float32, d, n, stride int, squares []float32, width int, coefficients []float32) {
+	heads := len(coefficients) / (1 + d)
+	for k := range 1 + d {
+		plane := out[k*stride:][:n]
+		h := 0
+		for ; h+4 <= heads; h += 4 {
+			f := coefficients[h*(1+d)+k:]
+			a, b, c, e := f[0], f[1+d], f[2*(1+d)], f[3*(1+d)]
+			p, q, r, s := squares[h*width:][:n], squares[(h+1)*width:][:n], squares[(h+2)*width:][:n], squares[(h+3)*width:][:n]
+			for j, v := range plane {
+				plane[j] = fma32(e, s[j], fma32(c, r[j], fma32(b, q[j], fma32(a, p[j], v))))
+			}
+		}
+		for ; h < heads; h++ {
+			f := coefficients[h*(1+d)+k]
+			for j, v := range squares[h*width:][:n] {
+				plane[j] = fma32(f, v, plane[j])
 			}
 		}
 	}
-}
-
-// total adds a similarity, and its square times the difference x, to the sums of head h, and
-// returns the square.
-func (b *denseLanes) total(h, lane int, q, clamp float32, masks *Masks, x *[MaxDenseWidth]float32) float32 {
-	sums := b.Sums[h*(b.D+1)*lanes+lane:]
-	similarity := q
-	if b.careful && masks[h*lanes+lane] != 0 && q <= clamp {
-		similarity, q = clamp, 0
-	}
-	sums[b.D*lanes] += similarity
-	square := float32(q * q)
-	for k := range b.D {
-		sums[k*lanes] = FMA(square, x[k], sums[k*lanes])
-	}
-	return square
 }
